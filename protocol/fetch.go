@@ -1,0 +1,87 @@
+package protocol
+
+import (
+	"bytes"
+	"errors"
+	"net/netip"
+)
+
+// What is wrong with a line from the daemon.
+var (
+	ErrFetchFields = errors.New("fetch line is not of four fields with one space between")
+	ErrFetchDocID  = errors.New("DOC_ID is not 1 to 64 printable ASCII characters")
+	ErrFetchAddr   = errors.New("HOST_IP is not an IP address")
+	ErrFetchURL    = errors.New("URL is empty, too long or not printable ASCII")
+	ErrFetchTrans  = errors.New("TRANS_ID is empty or not printable ASCII")
+)
+
+// Fetch is a line of the daemon: fetch URL from Addr. Its slices alias the line.
+type Fetch struct {
+	Trans []byte // opaque: to be sent back as it came
+	DocID []byte
+	Addr  netip.Addr
+	URL   []byte
+}
+
+// AppendFetch appends the line that has a spider fetch url from addr. The caller has checked docID with ValidDocID
+// and url with ValidURL, and addr is valid; a zone is left out, IPv4 in IPv6 form is written as IPv4. The line is at
+// most MaxLine bytes.
+func AppendFetch(dst []byte, t Trans, docID []byte, addr netip.Addr, url []byte) []byte {
+	dst = AppendTrans(dst, t)
+	dst = append(dst, ' ')
+	dst = append(dst, docID...)
+	dst = append(dst, ' ')
+	dst = addr.Unmap().WithZone("").AppendTo(dst)
+	dst = append(dst, ' ')
+	dst = append(dst, url...)
+	return append(dst, '\n')
+}
+
+// ParseFetch reads a line of the daemon, without its line end. The TRANS_ID is not looked into.
+func ParseFetch(line []byte) (Fetch, error) {
+	trans, rest, ok1 := cut(line, ' ')
+	docID, rest, ok2 := cut(rest, ' ')
+	addr, url, ok3 := cut(rest, ' ')
+	if !ok1 || !ok2 || !ok3 || bytes.IndexByte(url, ' ') >= 0 {
+		return Fetch{}, ErrFetchFields
+	}
+	if !isWord(trans) {
+		return Fetch{}, ErrFetchTrans
+	}
+	if !ValidDocID(docID) {
+		return Fetch{}, ErrFetchDocID
+	}
+	if !ValidURL(url) {
+		return Fetch{}, ErrFetchURL
+	}
+	ip, ok := parseAddr(addr)
+	if !ok {
+		return Fetch{}, ErrFetchAddr
+	}
+	return Fetch{Trans: trans, DocID: docID, Addr: ip, URL: url}, nil
+}
+
+// parseAddr is netip.ParseAddr without zones; it allocates for IPv6 only.
+func parseAddr(s []byte) (netip.Addr, bool) {
+	if addr, ok := parseIPv4(s); ok {
+		return addr, true
+	}
+	if len(s) > maxAddr {
+		return netip.Addr{}, false
+	}
+	addr, err := netip.ParseAddr(string(s))
+	return addr, err == nil && addr.Zone() == ""
+}
+
+func parseIPv4(s []byte) (netip.Addr, bool) {
+	var ip [4]byte
+	for i := range ip {
+		octet, rest, more := cut(s, '.')
+		n, ok := parseUint32(octet)
+		if !ok || n > 255 || more != (i < len(ip)-1) {
+			return netip.Addr{}, false
+		}
+		ip[i], s = byte(n), rest
+	}
+	return netip.AddrFrom4(ip), true
+}

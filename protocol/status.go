@@ -1,0 +1,121 @@
+package protocol
+
+import (
+	"bytes"
+	"errors"
+	"math"
+	"strconv"
+)
+
+// What is wrong with a line from a spider.
+var (
+	ErrStatusTrans      = errors.New("line does not begin with SLOT.ACTIVE.GENERATION and one space")
+	ErrStatusVerb       = errors.New("TRANS_ID is not followed by WORKING or DONE")
+	ErrStatusCode       = errors.New("STATUS is not a decimal number from 0 to 999")
+	ErrStatusRetryAfter = errors.New("RETRY_AFTER is not a decimal number of seconds")
+	ErrStatusFields     = errors.New("more on the line than belongs there")
+)
+
+// MaxRetryAfter is the largest Retry-After that Status holds, in seconds; larger ones count as this.
+const MaxRetryAfter = math.MaxInt32
+
+// What AppendDone leaves out; NoRetryAfter is Status.RetryAfter, too, where the line has none.
+const (
+	NoStatus     = -1
+	NoRetryAfter = -1
+)
+
+// Verb is what a spider says of a transaction.
+type Verb uint8
+
+const (
+	Working Verb = iota // still at it: restart the status timeout
+	Done                // finished, well or not
+)
+
+// String is the verb as it stands on the wire.
+func (v Verb) String() string {
+	if v == Done {
+		return "DONE"
+	}
+	return "WORKING"
+}
+
+// Status is a line of a spider on one transaction.
+type Status struct {
+	Trans      Trans
+	Verb       Verb
+	HasStatus  bool // Code was given; only with Done
+	Code       int  // HTTP status, 0 to 999; 0: the host gave no answer
+	RetryAfter int  // seconds, 0 to MaxRetryAfter, or NoRetryAfter
+}
+
+// ParseStatus reads a line of a spider, without its line end: "TRANS_ID WORKING" or
+// "TRANS_ID DONE [STATUS [RETRY_AFTER]]". The error says what is wrong with the line and is one of this package's
+// ErrStatus values.
+func ParseStatus(line []byte) (Status, error) {
+	id, rest, _ := cut(line, ' ')
+	trans, ok := ParseTrans(id)
+	if !ok {
+		return Status{}, ErrStatusTrans
+	}
+	s := Status{Trans: trans, RetryAfter: NoRetryAfter}
+	verb, rest, more := cut(rest, ' ')
+	switch string(verb) {
+	case "WORKING":
+		if more {
+			return Status{}, ErrStatusFields
+		}
+		return s, nil
+	case "DONE":
+		s.Verb = Done
+		if !more {
+			return s, nil
+		}
+		return s.result(rest)
+	}
+	return Status{}, ErrStatusVerb
+}
+
+// result reads what may follow DONE.
+func (s Status) result(args []byte) (Status, error) {
+	code, rest, more := cut(args, ' ')
+	n, ok := parseDigits(code, 1000)
+	if !ok || n > 999 || len(code) > len("999") {
+		return Status{}, ErrStatusCode
+	}
+	s.HasStatus, s.Code = true, n
+	if !more {
+		return s, nil
+	}
+	if bytes.IndexByte(rest, ' ') >= 0 {
+		return Status{}, ErrStatusFields
+	}
+	if s.RetryAfter, ok = parseDigits(rest, MaxRetryAfter); !ok {
+		return Status{}, ErrStatusRetryAfter
+	}
+	return s, nil
+}
+
+// AppendWorking appends the line "still at it". trans is the TRANS_ID as the daemon sent it.
+func AppendWorking(dst, trans []byte) []byte {
+	dst = append(dst, trans...)
+	return append(dst, " WORKING\n"...)
+}
+
+// AppendDone appends the line "finished". status is the HTTP status, at most 999, 0 if the host gave no answer, or
+// NoStatus; retryAfter is the answer's Retry-After in seconds, or NoRetryAfter, and needs a status.
+func AppendDone(dst, trans []byte, status, retryAfter int) []byte {
+	dst = append(dst, trans...)
+	dst = append(dst, " DONE"...)
+	if status < 0 {
+		return append(dst, '\n')
+	}
+	dst = append(dst, ' ')
+	dst = strconv.AppendInt(dst, int64(min(status, 999)), 10)
+	if retryAfter >= 0 {
+		dst = append(dst, ' ')
+		dst = strconv.AppendInt(dst, int64(retryAfter), 10)
+	}
+	return append(dst, '\n')
+}

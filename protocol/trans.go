@@ -1,0 +1,67 @@
+package protocol
+
+import (
+	"bytes"
+	"math"
+	"strconv"
+)
+
+// Trans is what a TRANS_ID says: in which host slot a document is, at which place of its active range, and which
+// transaction of that place this is. Finding it is two array look-ups; the generation tells a late answer from a
+// live one. See "The ID will represent 2 pieces of data" in 002_1922b8e09ddca31f.txt.
+type Trans struct {
+	Slot, Active, Generation uint32
+}
+
+// AppendTrans appends the TRANS_ID of t: three decimal numbers with dots between.
+func AppendTrans(dst []byte, t Trans) []byte {
+	dst = strconv.AppendUint(dst, uint64(t.Slot), 10)
+	dst = append(dst, '.')
+	dst = strconv.AppendUint(dst, uint64(t.Active), 10)
+	dst = append(dst, '.')
+	return strconv.AppendUint(dst, uint64(t.Generation), 10)
+}
+
+// ParseTrans reads what AppendTrans writes and nothing else: no signs, no leading zeros, no number over 32 bits.
+func ParseTrans(id []byte) (t Trans, ok bool) {
+	slot, rest, ok1 := cut(id, '.')
+	active, generation, ok2 := cut(rest, '.')
+	if !ok1 || !ok2 {
+		return Trans{}, false
+	}
+	var okSlot, okActive, okGeneration bool
+	t.Slot, okSlot = parseUint32(slot)
+	t.Active, okActive = parseUint32(active)
+	t.Generation, okGeneration = parseUint32(generation)
+	if !okSlot || !okActive || !okGeneration {
+		return Trans{}, false
+	}
+	return t, true
+}
+
+func parseUint32(s []byte) (uint32, bool) {
+	n, ok := parseDigits(s, math.MaxUint32+1)
+	if !ok || n > math.MaxUint32 || s[0] == '0' && len(s) > 1 {
+		return 0, false
+	}
+	return uint32(n), true
+}
+
+// parseDigits reads a decimal number of any length; what is above most counts as most. most times ten fits an int.
+func parseDigits(s []byte, most int) (n int, ok bool) {
+	for _, c := range s {
+		if c < '0' || c > '9' {
+			return 0, false
+		}
+		n = min(n*10+int(c-'0'), most)
+	}
+	return n, len(s) > 0
+}
+
+// cut is bytes.Cut for one byte.
+func cut(s []byte, sep byte) (before, after []byte, found bool) {
+	if i := bytes.IndexByte(s, sep); i >= 0 {
+		return s[:i], s[i+1:], true
+	}
+	return s, nil, false
+}
