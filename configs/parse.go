@@ -1,0 +1,209 @@
+package configs
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/BurntSushi/toml"
+)
+
+// maxFile is far beyond any settings file: room for 40,000 spiders to dial.
+const maxFile = 1 << 20
+
+// Load reads a settings file. What it does not set is as in Default. The error
+// is an *Error with all mistakes in the file, or says why it cannot be read.
+func Load(path string) (Config, error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return Config{}, fmt.Errorf("settings: %w", err)
+	}
+	defer f.Close()
+	data, err := io.ReadAll(io.LimitReader(f, maxFile+1))
+	if err != nil {
+		return Config{}, fmt.Errorf("settings: %w", err)
+	}
+	return Parse(path, data)
+}
+
+// Parse is Load of the text data, which errors call name.
+func Parse(name string, data []byte) (Config, error) {
+	r := newReader(name)
+	if r.isText(data) {
+		r.read(string(data))
+	}
+	if err := errorOf(r.mistakes); err != nil {
+		return Config{}, err
+	}
+	return r.config, nil
+}
+
+// reader turns one settings text into a Config.
+type reader struct {
+	file     string
+	config   Config
+	settings map[string]setting // by lower-case name
+	sections map[string]bool    // the tables there are, lower case
+	set      map[string]int     // line of each setting in the text, by lower-case name
+	tables   map[string]begun   // by lower-case name
+	strange  map[string]bool    // names that are no tables of ours; what is below them is not looked at
+	bad      map[string]bool    // settings with a mistake, by lower-case name
+	broken   bool               // it is no TOML, and a mistake says so
+	mistakes []Mistake
+
+	rule    *draft // the one of [[rules]] that is being read; nil: none is
+	rulesAt int    // line of the first [[rules]]; 0: there was none
+}
+
+// begun is where a table was first spoken of.
+type begun struct {
+	line   int
+	dotted bool // by a key like spider.listen, which may be said again
+}
+
+func newReader(file string) *reader {
+	r := &reader{
+		file:     file,
+		config:   Default(),
+		settings: map[string]setting{},
+		sections: map[string]bool{},
+		set:      map[string]int{},
+		tables:   map[string]begun{},
+		strange:  map[string]bool{},
+		bad:      map[string]bool{},
+	}
+	for _, s := range settings() {
+		r.settings[lower(s.name)] = s
+		for table := tableOf(lower(s.name)); table != ""; table = tableOf(table) {
+			r.sections[table] = true
+		}
+	}
+	return r
+}
+
+func (r *reader) mistake(line int, key, problem, allowed string) {
+	r.mistakes = append(r.mistakes, Mistake{r.file, line, key, problem, allowed})
+}
+
+// isText reports whether data is of a size and sort to look at.
+func (r *reader) isText(data []byte) bool {
+	if len(data) > maxFile {
+		r.mistake(1, "", fmt.Sprintf("this is larger than %d bytes, so no settings file", maxFile), "")
+		return false
+	}
+	line := 1
+	for rest := data; len(rest) > 0; {
+		c, n := utf8.DecodeRune(rest)
+		if c == 0 || c == utf8.RuneError && n == 1 {
+			r.mistake(line, "", "this is not UTF-8 text", "TOML in UTF-8")
+			return false
+		}
+		if c == '\n' {
+			line++
+		}
+		rest = rest[n:]
+	}
+	return true
+}
+
+func (r *reader) read(text string) {
+	entries, flaws, whole := scan(text)
+	for _, f := range flaws {
+		r.syntax(f.line, f.key, f.what)
+	}
+	for _, e := range entries {
+		if len(r.mistakes) > maxMistakes {
+			return
+		}
+		r.take(e)
+	}
+	r.endRule()
+	if !r.broken {
+		r.wholly(text)
+	}
+	r.checkValues()
+	if whole {
+		r.checkRules()
+	}
+}
+
+// syntax notes what is no TOML.
+func (r *reader) syntax(line int, key toml.Key, what string) {
+	r.broken = true
+	if name := lower(key.String()); key != nil {
+		r.bad[name] = true
+		if s, ok := r.settings[name]; ok {
+			r.mistake(line, s.name, oneLine(what), s.allowed)
+			return
+		}
+	}
+	r.mistake(line, shown(key.String()), oneLine(what), "")
+}
+
+// wholly has the toml package read the text as one, for what no single entry
+// shows.
+func (r *reader) wholly(text string) {
+	var ignored map[string]any
+	_, err := toml.Decode(text, &ignored)
+	if err == nil {
+		return
+	}
+	line, what := 1, err.Error()
+	if e, ok := errors.AsType[toml.ParseError](err); ok {
+		line, what = e.Position.Line, e.Message
+	}
+	r.syntax(min(max(line, 1), strings.Count(text, "\n")+1), nil, what)
+}
+
+// checkValues notes values out of range. Only what the text sets can be wrong:
+// the defaults are right.
+func (r *reader) checkValues() {
+	for _, s := range settings() {
+		name := lower(s.name)
+		if line, ok := r.set[name]; ok {
+			if fault := s.fault(&r.config); fault != "" {
+				r.bad[name] = true
+				r.mistake(line, s.name, fault, s.allowed)
+			}
+		}
+	}
+}
+
+// checkRules notes values that do not go together.
+func (r *reader) checkRules() {
+	for _, rule := range rules() {
+		if key, line, ok := r.blame(rule.keys); ok {
+			if fault := rule.fault(r.config); fault != "" {
+				r.mistake(line, key, fault, "")
+			}
+		}
+	}
+}
+
+// blame picks the first of keys that the text sets; ok is false if it sets
+// none, or if one of them is wrong by itself.
+func (r *reader) blame(keys []string) (key string, line int, ok bool) {
+	for _, k := range keys {
+		if r.bad[lower(k)] {
+			return "", 0, false
+		}
+		if at, set := r.set[lower(k)]; set && !ok {
+			key, line, ok = k, at, true
+		}
+	}
+	return key, line, ok
+}
+
+// lower is s with the ASCII letters in lower case. The other letters stay, since
+// some of them fold to ASCII ones.
+func lower(s string) string {
+	return strings.Map(func(c rune) rune {
+		if 'A' <= c && c <= 'Z' {
+			return c + 'a' - 'A'
+		}
+		return c
+	}, s)
+}
