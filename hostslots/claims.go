@@ -1,0 +1,133 @@
+package hostslots
+
+import "time"
+
+// claim is how a group stands with the reservation that daemons share. Where Config.Claims is set, a group may be asked
+// while it is held, and only then: otherwise it is in neither heap of due groups.
+type claim uint8
+
+const (
+	unclaimed claim = iota
+	wanted          // in line to be claimed
+	claiming        // the caller is at it
+	held            // until the time in the heap of claims
+	refused         // until the time in the heap of claims: somebody else has it
+)
+
+const firstRefusal = time.Second / 2 // until a group that was refused is wanted again
+
+// needs reports whether a group has a use for a claim: something to ask, or somebody at it.
+func (g *group) needs() bool {
+	return g.slot != 0 && g.turns.head != 0 || g.asks.head != 0 || g.active() > 0
+}
+
+// reclaim puts a group in line for a claim, or lets go of one, as it needs.
+func (s *Slots) reclaim(id uint32, g *group) {
+	switch needs := g.needs(); {
+	case needs && g.claim == unclaimed:
+		g.claim = wanted
+		s.byWanted.pushBack(&s.wanted, id)
+	case needs:
+	case g.claim == wanted:
+		g.claim = unclaimed
+		s.byWanted.remove(&s.wanted, id)
+	case g.claim == held: // it may need it again at once: Released looks
+		s.idleClaims = append(s.idleClaims, id)
+	case g.claim == refused:
+		s.unclaim(id, g)
+	}
+}
+
+func (s *Slots) unclaim(id uint32, g *group) {
+	g.claim = unclaimed
+	s.claims.Remove(id)
+}
+
+// Wanted takes the group that has been in line for a claim longest; Granted or Refused is to follow. 0: none is.
+func (s *Slots) Wanted() (groupID uint32) {
+	id := s.wanted.head
+	if id != 0 {
+		s.byWanted.remove(&s.wanted, id)
+		s.groups.At(id).claim = claiming
+	}
+	return id
+}
+
+// Granted says that a wanted group is claimed, or goes on to be so, until the given moment. A group whose claim has
+// lapsed stays without.
+func (s *Slots) Granted(now time.Duration, groupID uint32, until time.Duration) {
+	g := s.groups.At(groupID)
+	if g.claim != claiming && g.claim != held {
+		return
+	}
+	g.claim, g.refusals = held, 0
+	s.claims.Set(groupID, until)
+	s.place(now, groupID)
+}
+
+// Refused says that a wanted group cannot be claimed now, or that a claim has turned out to be over. It gives its slot
+// up where others wait. It is wanted again after a wait that doubles, up to most, until it is granted.
+func (s *Slots) Refused(now time.Duration, groupID uint32, most time.Duration) {
+	g := s.groups.At(groupID)
+	if g.claim != claiming && g.claim != held {
+		return
+	}
+	g.claim = refused
+	s.claims.Set(groupID, now+min(most, firstRefusal<<g.refusals))
+	g.refusals = min(g.refusals+1, 10)
+	s.recount(groupID)
+	s.place(now, groupID)
+}
+
+// Claimed reports whether a group is claimed now.
+func (s *Slots) Claimed(groupID uint32) bool { return s.groups.At(groupID).claim == held }
+
+// ClaimedUntil is when the claim ends that the group of a host has.
+func (s *Slots) ClaimedUntil(hostID uint32) time.Duration {
+	return s.claims.Due(s.hosts.At(hostID).group)
+}
+
+// Released gives up the claims that are not needed any more, and appends their groups.
+func (s *Slots) Released(to []uint32) []uint32 {
+	for _, id := range s.idleClaims {
+		if g := s.groups.At(id); g.claim == held && !g.needs() {
+			s.unclaim(id, g)
+			to = append(to, id)
+		}
+	}
+	s.idleClaims = s.idleClaims[:0]
+	return to
+}
+
+// lapse ends claims, and refusals, whose time is over.
+func (s *Slots) lapse(now time.Duration) {
+	for {
+		id, until, ok := s.claims.Min()
+		if !ok || until > now {
+			return
+		}
+		s.unclaim(id, s.groups.At(id))
+		s.recount(id)
+		s.place(now, id)
+	}
+}
+
+// Recounted appends the groups whose number of documents may have changed since the last call; a number may be another
+// group's by now.
+func (s *Slots) Recounted(to []uint32) []uint32 {
+	for _, id := range s.recounted {
+		s.groups.At(id).recounted = false
+	}
+	to = append(to, s.recounted...)
+	s.recounted = s.recounted[:0]
+	return to
+}
+
+// Documents is how many documents are held for a group.
+func (s *Slots) Documents(groupID uint32) int { return int(s.groups.At(groupID).docs) }
+
+// Unused reports whether nothing is held for a group any more.
+func (s *Slots) Unused(groupID uint32) bool { return s.groups.At(groupID).docs == 0 }
+
+// NextRequest is the moment from which a group may be asked again.
+func (s *Slots) NextRequest(groupID uint32) time.Duration { return s.due(s.groups.At(groupID)) }

@@ -1,0 +1,90 @@
+package hostslots
+
+import (
+	"net/netip"
+	"slices"
+	"testing"
+	"time"
+)
+
+// TestNothingGoesOutOnAClaimThatEndedSinceTheTick: the caller's clock may jump between two sends.
+func TestNothingGoesOutOnAClaimThatEndedSinceTheTick(t *testing.T) {
+	s := New(Config{Count: 1, Len: 8, Concurrent: 2, MaxAttempts: 1, StatusTimeout: time.Hour, RejectOver: 9, Claims: true})
+	o := s.Origin([]byte("http://a.test"), []byte("a.test"))
+	s.Bind(0, s.HostOf(o), netip.MustParseAddr("10.0.0.1"))
+	s.Offer(0, o, []byte("1"), []byte("http://a.test/"), 0)
+	s.Ask(0, s.HostOf(o), 1)
+	id := s.Wanted()
+	if id == 0 {
+		t.Fatal("a group with something to send wants no claim")
+	}
+	const end = 10 * time.Second
+	s.Granted(0, id, end)
+	s.Tick(end - 1)
+	if until := s.ClaimedUntil(s.HostOf(o)); until != end {
+		t.Errorf("ClaimedUntil = %v; want %v", until, end)
+	}
+	if _, _, _, ok := s.NextAsk(end); ok {
+		t.Error("NextAsk lets a request go when the claim has ended")
+	}
+	if _, _, ok := s.Next(end); ok {
+		t.Error("Next lets a document go when the claim has ended")
+	}
+	if id := s.Wanted(); id == 0 {
+		t.Error("the group wants no claim again")
+	}
+}
+
+// TestClaimIsKeptThroughAPause: while its documents wait for robots.txt a group needs no claim for a moment.
+func TestClaimIsKeptThroughAPause(t *testing.T) {
+	s := New(Config{Count: 1, Len: 8, Concurrent: 1, MaxAttempts: 1, StatusTimeout: time.Hour, RejectOver: 9, Claims: true})
+	o := s.Origin([]byte("http://a.test"), []byte("a.test"))
+	s.Bind(0, s.HostOf(o), netip.MustParseAddr("10.0.0.1"))
+	s.Offer(0, o, []byte("1"), []byte("http://a.test/"), 0)
+	id := s.Wanted()
+	s.Granted(0, id, time.Hour)
+	s.Hold(0, o, true)
+	s.Hold(0, o, false)
+	if got := s.Released(nil); len(got) != 0 || !s.Claimed(id) || s.Wanted() != 0 {
+		t.Errorf("Released = %v; want the claim kept", got)
+	}
+	s.Hold(0, o, true)
+	s.Hold(0, o, true)
+	if got := s.Released(nil); len(got) != 1 || got[0] != id || s.Claimed(id) {
+		t.Errorf("Released = %v; want %d, once", got, id)
+	}
+}
+
+// A group whose turn is over gives its claim back with its slot, so that others may have it while it waits.
+func TestSpentGroupIsReleased(t *testing.T) {
+	s := New(Config{
+		Count: 1, Len: 1, Concurrent: 1, Gap: time.Second, StatusTimeout: time.Minute, MaxAttempts: 3,
+		Patience: time.Minute, RejectOver: 100, Remember: 100, Claims: true,
+	})
+	var groups []uint32
+	for _, name := range []string{"a.test", "b.test"} {
+		o := s.Origin([]byte("http://"+name), []byte(name))
+		s.Bind(0, s.HostOf(o), netip.AddrFrom4([4]byte{10, 0, 0, name[0]}))
+		for _, id := range []string{"1", "2"} {
+			s.Offer(0, o, []byte(name+id), []byte("http://"+name+"/"+id), 0)
+		}
+		groups = append(groups, s.hosts.At(s.HostOf(o)).group)
+	}
+	a, now := s.Wanted(), time.Second
+	if a != groups[0] || s.Wanted() != 0 {
+		t.Fatalf("group %d is to be claimed; want %d alone, which has the slot", a, groups[0])
+	}
+	s.Granted(now, a, time.Minute)
+	turn, _, ok := s.Next(now)
+	if !ok {
+		t.Fatal("nothing may be sent")
+	}
+	trans := s.Send(now, turn, 1)
+	s.End(now, s.Done(now, trans, 200, 0))
+	if got := s.Released(nil); !slices.Equal(got, groups[:1]) || s.Claimed(a) {
+		t.Errorf("released are %v; want %v", got, groups[:1])
+	}
+	if b := s.Wanted(); b != groups[1] {
+		t.Errorf("group %d is to be claimed then; want %d", b, groups[1])
+	}
+}

@@ -1,0 +1,156 @@
+package hostslots
+
+import (
+	"bytes"
+	"encoding/binary"
+	"time"
+)
+
+// A document's text in the arena: length of the ID (1 byte), of the URL
+// (2 bytes), ID, URL.
+const textHeader = 3
+
+// Doc is a held document as the caller sees it; ID and URL alias memory that is
+// good until the document ends.
+type Doc struct {
+	ID, URL  []byte
+	Priority int32
+	Attempts int // sends so far
+}
+
+// Held reports whether the document with this ID is held.
+func (s *Slots) Held(id []byte) bool { return s.Document(id) != 0 }
+
+// Document is the number of the document with this ID; 0: none is held.
+func (s *Slots) Document(id []byte) uint32 { return s.findDoc(s.hash(id), id) }
+
+// FindDoc returns the number of the held document with this ID, or 0.
+func (s *Slots) FindDoc(id []byte) uint32 { return s.findDoc(s.hash(id), id) }
+
+// Seat is the group of a document, 0 where its host has none, and when that got the slot that it has; ok is false where
+// it has none.
+func (s *Slots) Seat(doc uint32) (groupID uint32, since time.Duration, ok bool) {
+	groupID = s.groupOf(doc)
+	if groupID == 0 || s.groups.At(groupID).slot == 0 {
+		return groupID, 0, false
+	}
+	return groupID, s.slots[s.groups.At(groupID).slot-1].since, true
+}
+
+// AtSpiders calls yield with each document that is at a spider.
+func (s *Slots) AtSpiders(yield func(doc uint32)) {
+	for id := s.statuses.head; id != 0; id = s.txs.At(id).byStatus.next {
+		yield(s.txs.At(id).doc)
+	}
+}
+
+func (s *Slots) findDoc(hash uint32, id []byte) uint32 {
+	return s.docByID.Find(hash, func(n uint32) bool {
+		got, _ := s.textOf(s.docs.At(n))
+		return bytes.Equal(got, id)
+	})
+}
+
+// Offer takes a document of origin o, for any spider. It answers false, and takes nothing, where
+// a document with this ID is held. ID and URL are copied; together with the
+// header they must fit arena.MaxLen, and the ID 255 bytes.
+func (s *Slots) Offer(now time.Duration, o uint32, id, url []byte, priority int32) bool {
+	return s.OfferTo(now, o, 0, id, url, priority)
+}
+
+// OfferTo is Offer for the spiders of a crew: a small number of the caller's; 0: any.
+func (s *Slots) OfferTo(now time.Duration, o, crew uint32, id, url []byte, priority int32) bool {
+	hash := s.hash(id)
+	if s.findDoc(hash, id) != 0 && !faulty(faultHeld) {
+		return false
+	}
+	o = s.laneFor(o, crew)
+	n := s.docs.New()
+	ref, b := s.text.New(textHeader + len(id) + len(url))
+	b[0] = byte(len(id))
+	binary.LittleEndian.PutUint16(b[1:], uint16(len(url)))
+	copy(b[textHeader:], id)
+	copy(b[textHeader+len(id):], url)
+	s.arrivals++
+	*s.docs.At(n) = document{text: ref, origin: o, priority: priority, order: s.arrivals << 16}
+	s.docByID.Add(hash, n)
+	s.count(o, 1)
+	s.push(n)
+	s.placeOrigin(now, o)
+	return true
+}
+
+func (s *Slots) textOf(d *document) (id, url []byte) {
+	head := s.text.Bytes(d.text, textHeader)
+	idLen, urlLen := int(head[0]), int(binary.LittleEndian.Uint16(head[1:]))
+	b := s.text.Bytes(d.text, textHeader+idLen+urlLen)[textHeader:]
+	return b[:idLen], b[idLen:]
+}
+
+// Doc returns document n.
+func (s *Slots) Doc(n uint32) Doc {
+	d := s.docs.At(n)
+	id, url := s.textOf(d)
+	return Doc{ID: id, URL: url, Priority: d.priority, Attempts: d.attempts()}
+}
+
+// End lets go of document n, which is neither queued nor at a spider: one that
+// Refuse, Done, Expired, Lost or Failed has just given out.
+func (s *Slots) End(now time.Duration, n uint32) {
+	d := s.docs.At(n)
+	o := d.origin
+	host := s.HostOf(o)
+	id, url := s.textOf(d)
+	s.docByID.Remove(s.hash(id), n)
+	s.text.Free(d.text, textHeader+len(id)+len(url))
+	s.docs.Free(n)
+	s.count(o, -1)
+	s.dropLane(o)
+	s.placeHost(now, host)
+}
+
+// count adds n, 1 or -1, to the documents of an origin, its host and its group.
+func (s *Slots) count(originID uint32, n int) {
+	o := s.origins.At(originID)
+	o.docs += uint32(n)
+	h := s.hosts.At(o.host)
+	h.docs += uint32(n)
+	s.idleChanged(o.host)
+	if h.limits.Barred {
+		s.bar(o.host)
+	}
+	if h.group == 0 {
+		s.homeless += n
+		return
+	}
+	s.groups.At(h.group).docs += uint32(n)
+	s.recount(h.group)
+}
+
+// recount keeps what follows from a group's number of documents: its share of
+// the leftover, and whether its hosts are rejected.
+func (s *Slots) recount(id uint32) {
+	g := s.groups.At(id)
+	if s.cfg.Counted && !g.recounted {
+		g.recounted = true
+		s.recounted = append(s.recounted, id)
+	}
+	docs, room := int(g.docs), 0
+	if g.slot != 0 {
+		room = s.cfg.Len
+	}
+	s.left.Set(id, max(0, docs-room))
+	if full := g.slot != 0 && docs >= room; full != g.full {
+		g.full = full
+		if full {
+			s.full++
+		} else {
+			s.full--
+		}
+	}
+	reject := (g.full || docs > s.cfg.RejectOver || g.claim == refused) && !faulty(faultReject)
+	if !reject && s.byReject.has(&s.rejects, id) {
+		s.readmitted++
+	}
+	s.byReject.set(&s.rejects, id, reject)
+}

@@ -1,0 +1,34 @@
+//go:build faults
+
+package hostslots
+
+// Fault is the rule that every Slots of this build breaks; set it before New.
+var Fault fault
+
+func faulty(f fault) bool { return Fault == f }
+
+// What Fault can be.
+const (
+	FaultNone       = faultNone
+	FaultGap        = faultGap
+	FaultConcurrent = faultConcurrent
+	FaultForget     = faultForget
+	FaultCarry      = faultCarry
+	FaultLose       = faultLose
+	FaultStale      = faultStale
+	FaultRetry      = faultRetry
+	FaultDelay      = faultDelay
+	FaultBackoff    = faultBackoff
+	FaultRetryAfter = faultRetryAfter
+	FaultFair       = faultFair
+	FaultStart      = faultStart
+	FaultOrder      = faultOrder
+	FaultPriority   = faultPriority
+	FaultAttempts   = faultAttempts
+	FaultHeld       = faultHeld
+	FaultGeneration = faultGeneration
+	FaultBlock      = faultBlock
+	FaultSilence    = faultSilence
+	FaultLimits     = faultLimits
+	FaultReject     = faultReject
+)

@@ -1,0 +1,203 @@
+package hostslots
+
+import (
+	"time"
+)
+
+// Turn is a document that may be sent now.
+type Turn struct {
+	Group, Host, Origin, Doc uint32
+	Crew                     uint32        // that the document is for
+	Due                      time.Duration // since when
+	Spider                   uint32        // that the slot's last document went to; 0: none
+	lane                     uint32
+}
+
+// Next returns the document whose group has been due longest. Where none is
+// due, wait is how long until one is, and 0 where none will be without some
+// other event. The caller decides what happens to the document, by Send,
+// Refuse, Hold or Park, before it calls again.
+func (s *Slots) Next(now time.Duration) (t Turn, wait time.Duration, ok bool) {
+	s.lapse(now) // a claim may have ended since the last Tick
+	id, due, ok := s.sends.Min()
+	if !ok {
+		return Turn{}, 0, false
+	}
+	if due > now {
+		return Turn{}, due - now, false
+	}
+	g := s.groups.At(id)
+	hostID := g.turns.head
+	lane := s.best(s.hosts.At(hostID))
+	o := s.origins.At(lane)
+	return Turn{
+		Group: id, Host: hostID, Origin: o.origin(lane), Doc: o.queue, Crew: o.crew,
+		Due: due, Spider: s.slots[g.slot-1].spider, lane: lane,
+	}, 0, true
+}
+
+// Send marks the document of a turn as sent to a spider: a small number, not 0.
+func (s *Slots) Send(now time.Duration, t Turn, spider uint32) Trans {
+	s.pop(t.lane)
+	s.docs.At(t.Doc).attempt()
+	g := s.groups.At(t.Group)
+	if s.byTurn.has(&g.turns, t.Host) { // the others come first now
+		s.byTurn.remove(&g.turns, t.Host)
+		s.byTurn.pushBack(&g.turns, t.Host)
+	}
+	g.sent++
+	s.hosts.At(t.Host).open++
+	g.last = now
+	sl := &s.slots[g.slot-1]
+	sl.spider = spider
+	sl.sent++
+	trans := s.open(now, t.Doc, g.slot-1, spider)
+	s.place(now, t.Group)
+	return trans
+}
+
+// open starts a transaction in a free place of the slot's active range.
+func (s *Slots) open(now time.Duration, doc, slotID, spider uint32) Trans {
+	sl := &s.slots[slotID]
+	if sl.free == 0 {
+		s.widen(sl)
+	}
+	active := sl.free - 1
+	c := &s.cells[sl.cells+active]
+	sl.free, c.next = c.next, 0
+	id := s.txs.New()
+	*s.txs.At(id) = transaction{doc: doc, slot: slotID, active: active, spider: spider, sent: now, status: now}
+	c.tx = id
+	s.byStatus.pushBack(&s.statuses, id)
+	for int(spider) >= len(s.spiders) {
+		s.spiders = append(s.spiders, list{})
+	}
+	s.bySpider.pushBack(&s.spiders[spider], id)
+	return Trans{Slot: slotID, Active: active, Generation: c.generation}
+}
+
+// widen doubles a slot's active range, up to the places that may be needed. Its
+// cells move; generations go on.
+func (s *Slots) widen(sl *slot) {
+	from, size := sl.cells, sl.size
+	sl.cells, sl.size = uint32(len(s.cells)), min(max(1, 2*size), uint32(s.cfg.Widest))
+	s.cells = append(s.cells, s.cells[from:from+size]...)
+	for range sl.size - size {
+		s.cells = append(s.cells, cell{generation: s.cfg.Generation})
+	}
+	s.gather(sl)
+}
+
+// gather makes a slot's list of free places, the first one first: those within
+// the active range.
+func (s *Slots) gather(sl *slot) {
+	sl.free = 0
+	for i := min(sl.size, uint32(s.cfg.Widest)); i > 0; i-- {
+		if c := &s.cells[sl.cells+i-1]; c.tx == 0 {
+			c.next, sl.free = sl.free, i
+		}
+	}
+}
+
+// Lookup says what a transaction's name stands for, and for a live one the spider that
+// has it.
+func (s *Slots) Lookup(t Trans) (v Verdict, spider uint32) {
+	c := s.cell(t)
+	if c == nil {
+		return Never, 0
+	}
+	if c.tx != 0 && (c.generation == t.Generation || faulty(faultStale)) {
+		return Live, s.txs.At(c.tx).spider
+	}
+	if t.Generation-s.cfg.Generation < c.generation-s.cfg.Generation {
+		return Stale, 0
+	}
+	return Never, 0
+}
+
+// cell finds a transaction's place: two array look-ups. nil: there is none.
+func (s *Slots) cell(t Trans) *cell {
+	if int64(t.Slot) >= int64(len(s.slots)) || t.Active >= s.slots[t.Slot].size {
+		return nil
+	}
+	return &s.cells[s.slots[t.Slot].cells+t.Active]
+}
+
+// Working restarts the status timeout of a live transaction.
+func (s *Slots) Working(now time.Duration, t Trans) {
+	id := s.cell(t).tx
+	s.txs.At(id).status = now
+	s.byStatus.remove(&s.statuses, id)
+	s.byStatus.pushBack(&s.statuses, id)
+}
+
+// Done ends a live transaction and returns its document, for the caller to End.
+func (s *Slots) Done(now time.Duration, t Trans, status int, retryAfter time.Duration) (doc uint32) {
+	id := s.cell(t).tx
+	tx := *s.txs.At(id)
+	g := s.groupOf(tx.doc)
+	s.close(id)
+	s.learn(now, s.groups.At(g), Feedback{Took: now - tx.sent, Status: status, RetryAfter: retryAfter})
+	s.place(now, g)
+	return tx.doc
+}
+
+// Delayed says that the documents that were sent to a spider at or after the
+// given moment left the daemon only now. Their groups' gaps count from as much
+// later as the first of them was: none from before now, and they do not fall into
+// step.
+func (s *Slots) Delayed(now time.Duration, spider uint32, from time.Duration) {
+	if int(spider) >= len(s.spiders) {
+		return
+	}
+	for id := s.spiders[spider].tail; id != 0 && s.txs.At(id).sent >= from; id = s.txs.At(id).bySpider.prev {
+		tx := s.txs.At(id)
+		s.touch(now, s.groupOf(tx.doc), now+tx.sent-from)
+	}
+}
+
+// Touch counts now as the last request to the group of a live transaction.
+func (s *Slots) Touch(now time.Duration, t Trans) {
+	s.touch(now, s.groupOf(s.txs.At(s.cell(t).tx).doc), now)
+}
+
+// Loiter has a group's gap begin later than with its last request.
+func (s *Slots) Loiter(now time.Duration, groupID uint32, by time.Duration) {
+	s.touch(now, groupID, now+by)
+}
+
+// Gap is a group's gap between two requests, as it stands.
+func (s *Slots) Gap(groupID uint32) time.Duration { return s.gap(s.groups.At(groupID)) }
+
+func (s *Slots) touch(now time.Duration, groupID uint32, last time.Duration) {
+	g := s.groups.At(groupID)
+	g.last = max(g.last, last)
+	s.place(now, groupID)
+}
+
+// Sent is when a live transaction began.
+func (s *Slots) Sent(t Trans) time.Duration { return s.txs.At(s.cell(t).tx).sent }
+
+func (s *Slots) groupOf(doc uint32) uint32 {
+	return s.hosts.At(s.origins.At(s.docs.At(doc).origin).host).group
+}
+
+// close ends a transaction; its name becomes stale.
+func (s *Slots) close(id uint32) {
+	tx := s.txs.At(id)
+	s.groups.At(s.groupOf(tx.doc)).sent--
+	s.closed(s.origins.At(s.docs.At(tx.doc).origin).host)
+	s.byStatus.remove(&s.statuses, id)
+	s.bySpider.remove(&s.spiders[tx.spider], id)
+	sl := &s.slots[tx.slot]
+	c := &s.cells[sl.cells+tx.active]
+	generation := c.generation + 1
+	if faulty(faultGeneration) {
+		generation = s.cfg.Generation
+	}
+	*c = cell{generation: generation}
+	if tx.active < uint32(s.cfg.Widest) {
+		c.next, sl.free = sl.free, tx.active+1
+	}
+	s.txs.Free(id)
+}

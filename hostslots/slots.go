@@ -1,0 +1,136 @@
+package hostslots
+
+import (
+	"hash/maphash"
+	"maps"
+	"net/netip"
+	"slices"
+	"time"
+
+	"urlserver/arena"
+	"urlserver/dueheap"
+	"urlserver/leftover"
+	"urlserver/slab"
+	"urlserver/table"
+)
+
+// Slots holds the documents and decides which may be sent. Use New.
+type Slots struct {
+	cfg  Config
+	seed maphash.Seed
+
+	text    arena.Arena
+	docs    slab.Slab[document]
+	origins slab.Slab[origin]
+	hosts   slab.Slab[host]
+	groups  slab.Slab[group]
+	txs     slab.Slab[transaction]
+	asks    slab.Slab[ask]
+
+	docByID     *table.Table
+	originByKey *table.Table
+	hostByName  *table.Table
+	groupByAddr map[[16]byte]uint32
+	names       map[[16]byte]string   // of groups that have one
+	addrs       map[uint32]netip.Addr // of the hosts in them
+	tallies     map[uint32]tally      // by group
+
+	slots     []slot
+	cells     []cell
+	emptySlot uint32 // first of the empty slots, plus one
+	used      int
+
+	sends  dueheap.Heap // groups that have a document to send and may be asked
+	asked  dueheap.Heap // groups that the daemon itself wants to ask, and may
+	cools  dueheap.Heap // groups without a slot that may not be asked yet
+	block  dueheap.Heap // blocked hosts, by when they go on
+	claims dueheap.Heap // groups that are claimed, by the claim's end, and that were refused, by when to try again
+	left   leftover.Queue
+
+	statuses list   // transactions by their last sign of life
+	spiders  []list // transactions by spider
+	rejects  list
+	slow     list
+	spent    list
+	idle     list
+	barred   list
+	empties  list
+	wanted   list // groups to be claimed
+
+	idleClaims []uint32            // groups that did not need their claim at some time since Released; some twice
+	movable    []uint32            // hosts that can leave their groups now
+	recounted  []uint32            // groups whose number of documents has changed since the last Recounted
+	failed     []uint32            // hosts whose documents are to be ended
+	parked     map[uint32][]uint32 // by blocked host: the daemon's own requests that wait
+
+	crews   []crew
+	aside   int    // lanes that are parked
+	laneKey []byte // a buffer
+
+	byTurn, byMember, byIdle, byBarred, byReject, bySlow, bySpent, byEmpty, byWanted, byAsk, byStatus, bySpider, byPark chain
+
+	hear       time.Duration // no silence counts before
+	arrivals   uint64
+	full       int
+	readmitted uint64 // groups that left rejects
+	idlers     int
+	homeless   int // documents of hosts that are not resolved
+	forgot     []uint32
+}
+
+// New returns empty slots. Every group counts as asked at time 0.
+func New(cfg Config) *Slots {
+	cfg.Widest = max(cfg.Widest, cfg.Concurrent)
+	s := &Slots{
+		cfg:         cfg,
+		seed:        maphash.MakeSeed(),
+		groupByAddr: map[[16]byte]uint32{},
+		names:       map[[16]byte]string{},
+		addrs:       map[uint32]netip.Addr{},
+		tallies:     map[uint32]tally{},
+		slots:       make([]slot, cfg.Count),
+		cells:       make([]cell, 0, cfg.Count),
+		parked:      map[uint32][]uint32{},
+	}
+	s.docByID = table.New(func(id uint32) uint32 { return s.hash(s.Doc(id).ID) })
+	s.originByKey = table.New(func(id uint32) uint32 { return s.origins.At(id).hash })
+	s.hostByName = table.New(func(id uint32) uint32 { return s.hosts.At(id).hash })
+	s.byTurn = func(id uint32) *link { return &s.hosts.At(id).turn }
+	s.byMember = func(id uint32) *link { return &s.hosts.At(id).member }
+	s.byIdle = func(id uint32) *link { return &s.hosts.At(id).idle }
+	s.byBarred = func(id uint32) *link { return &s.hosts.At(id).bar }
+	s.byReject = func(id uint32) *link { return &s.groups.At(id).reject }
+	s.bySlow = func(id uint32) *link { return &s.groups.At(id).slow }
+	s.bySpent = func(id uint32) *link { return &s.groups.At(id).spent }
+	s.byEmpty = func(id uint32) *link { return &s.groups.At(id).empty }
+	s.byWanted = func(id uint32) *link { return &s.groups.At(id).want }
+	s.byAsk = func(id uint32) *link { return &s.asks.At(id).link }
+	s.byStatus = func(id uint32) *link { return &s.txs.At(id).byStatus }
+	s.byPark = func(id uint32) *link { return &s.origins.At(id).park }
+	s.bySpider = func(id uint32) *link { return &s.txs.At(id).bySpider }
+	for i := range s.slots {
+		s.slots[i].next = uint32(i) + 2
+	}
+	s.slots[cfg.Count-1].next = 0
+	s.emptySlot = 1
+	return s
+}
+
+// Reconfigure puts new settings in force. Count, Generation and Claims stay.
+func (s *Slots) Reconfigure(now time.Duration, cfg Config) {
+	cfg.Count, cfg.Generation, cfg.Claims, cfg.Counted = s.cfg.Count, s.cfg.Generation, s.cfg.Claims, s.cfg.Counted
+	cfg.Widest = max(cfg.Widest, cfg.Concurrent)
+	s.cfg = cfg
+	for id, t := range s.tallies {
+		s.obey(s.groups.At(id), t)
+	}
+	for i := range s.slots {
+		s.gather(&s.slots[i])
+	}
+	for _, id := range slices.Sorted(maps.Values(s.groupByAddr)) { // in a fixed order, so that runs repeat exactly
+		s.recount(id)
+		s.place(now, id)
+	}
+}
+
+func (s *Slots) hash(b []byte) uint32 { return uint32(maphash.Bytes(s.seed, b)) }

@@ -1,0 +1,604 @@
+package hostslots
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"net/netip"
+	"slices"
+	"testing"
+	"time"
+)
+
+// twin is the naive version of Slots: it keeps lists, looks at everything each
+// time, and knows only the rules, not the structures. It models what may be
+// sent; which of several groups that are due goes first is left to Slots.
+type twin struct {
+	cfg    Config
+	docs   map[string]*twinDoc
+	queue  map[string][]*twinDoc // by host, in order of arrival
+	hosts  map[string]*twinHost
+	groups map[string]*twinGroup
+	open   map[Trans]*twinDoc
+	parked []twinLane // longest first
+	seq    int
+}
+
+// twinLane is the documents of an origin for a crew.
+type twinLane struct {
+	origin string
+	crew   uint32
+}
+
+type twinDoc struct {
+	id, host, origin string
+	priority         int32
+	crew             uint32
+	seq, attempts    int
+	sent, status     time.Duration
+	spider           uint32
+	inFlight         bool
+}
+
+type twinHost struct {
+	group   string
+	blocked time.Duration
+	delay   time.Duration
+	held    map[string]bool // origins
+	limits  Limits
+	left    time.Duration // last request to groups that it was in
+	moving  bool
+}
+
+type twinGroup struct {
+	last, notBefore, backoff time.Duration
+	active                   int
+	slot                     uint32 // plus one; 0: none
+	sent                     int    // documents, since it has that slot
+}
+
+func newTwin(cfg Config) *twin {
+	return &twin{
+		cfg: cfg, docs: map[string]*twinDoc{}, queue: map[string][]*twinDoc{}, hosts: map[string]*twinHost{},
+		groups: map[string]*twinGroup{}, open: map[Trans]*twinDoc{},
+	}
+}
+
+func (w *twin) host(name string) *twinHost {
+	if w.hosts[name] == nil {
+		w.hosts[name] = &twinHost{held: map[string]bool{}}
+	}
+	return w.hosts[name]
+}
+
+// base is the longest of the group's hosts' delays and gaps.
+func (w *twin) base(group string) (gap time.Duration) {
+	for _, h := range w.hosts {
+		if h.group == group {
+			gap = max(gap, h.delay, w.gap(h))
+		}
+	}
+	return gap
+}
+
+func (w *twin) gap(h *twinHost) time.Duration {
+	if h.limits.Gap > 0 {
+		return h.limits.Gap
+	}
+	return w.cfg.Gap
+}
+
+// most is the fewest open requests that a host of the group allows.
+func (w *twin) most(group string) int {
+	most := 1000
+	for _, h := range w.hosts {
+		switch {
+		case h.group != group:
+		case h.limits.Concurrent > 0:
+			most = min(most, h.limits.Concurrent)
+		default:
+			most = min(most, w.cfg.Concurrent)
+		}
+	}
+	return most
+}
+
+func (w *twin) due(group string) time.Duration {
+	g := w.groups[group]
+	return max(g.last+max(w.base(group), g.backoff), g.notBefore)
+}
+
+// first is the document of a host that has to go next, nil if none may.
+func (w *twin) first(name string) *twinDoc {
+	h := w.hosts[name]
+	if h.blocked != 0 || h.limits.Barred || h.moving {
+		return nil
+	}
+	var best *twinDoc
+	for _, d := range w.queue[name] {
+		if d.inFlight || h.held[d.origin] || slices.Contains(w.parked, d.lane()) {
+			continue
+		}
+		if best == nil || d.priority > best.priority || d.priority == best.priority && d.seq < best.seq {
+			best = d
+		}
+	}
+	return best
+}
+
+func (d *twinDoc) lane() twinLane { return twinLane{d.origin, d.crew} }
+
+// mayAsk lists the groups that a document may be sent to now, of those that the
+// slots hold.
+func (w *twin) mayAsk(now time.Duration, slotted func(string) bool) map[string]time.Duration {
+	may := map[string]time.Duration{}
+	for name, h := range w.hosts {
+		if h.group == "" || !slotted(h.group) || w.first(name) == nil {
+			continue
+		}
+		if due := w.due(h.group); due <= now && w.groups[h.group].active < w.most(h.group) {
+			may[h.group] = due
+		}
+	}
+	return may
+}
+
+// run drives Slots and twin with the same random events.
+type run struct {
+	t      *testing.T
+	rng    *rand.Rand
+	s      *Slots
+	w      *twin
+	now    time.Duration
+	nextID int
+	ended  []Trans
+}
+
+func (r *run) hostName() string { return fmt.Sprintf("h%d.example", r.rng.IntN(40)) }
+
+func (r *run) slotted(group string) bool {
+	return r.slotOf(group) != 0
+}
+
+func (r *run) slotOf(group string) uint32 {
+	id, ok := r.s.groupByAddr[netip.MustParseAddr(group).As16()]
+	if !ok {
+		return 0
+	}
+	return r.s.groups.At(id).slot
+}
+
+// turns sees that no group that has sent a slotful keeps its slot while another could use it.
+func (r *run) turns() {
+	spent := ""
+	for name, g := range r.w.groups {
+		if slot := r.slotOf(name); slot != g.slot {
+			g.slot, g.sent = slot, 0
+		}
+		if g.slot != 0 && g.active == 0 && g.sent >= r.w.cfg.Len {
+			spent = name
+		}
+	}
+	for name, h := range r.w.hosts {
+		if spent != "" && h.group != "" && !r.slotted(h.group) && r.w.first(name) != nil && r.w.due(h.group) <= r.now {
+			r.t.Fatalf("%s has a slot for %d documents; %s of %s waits", spent, r.w.groups[spent].sent, name, h.group)
+		}
+	}
+}
+
+func (r *run) offer() {
+	name := r.hostName()
+	origin := fmt.Sprintf("%s://%s", []string{"http", "https"}[r.rng.IntN(2)], name)
+	o := r.s.Origin([]byte(origin), []byte(name))
+	id := r.s.HostOf(o)
+	if !r.s.Settled(id) {
+		addr := fmt.Sprintf("10.0.0.%d", 1+r.rng.IntN(12))
+		r.move(name, addr)
+		r.s.Bind(r.now, id, netip.MustParseAddr(addr))
+	}
+	doc := fmt.Sprintf("%d", r.nextID)
+	if r.rng.IntN(10) == 0 && r.nextID > 0 {
+		doc = fmt.Sprintf("%d", r.rng.IntN(r.nextID))
+	}
+	r.nextID++
+	priority := int32(r.rng.IntN(3))
+	crew := uint32(r.rng.IntN(3))
+	took := r.s.OfferTo(r.now, o, crew, []byte(doc), []byte(origin+"/"+doc), priority)
+	if held := r.w.docs[doc] != nil; took == held {
+		r.t.Fatalf("Offer(%s) = %v, held %v", doc, took, held)
+	}
+	if took {
+		r.w.seq++
+		d := &twinDoc{id: doc, host: name, origin: origin, priority: priority, crew: crew, seq: r.w.seq}
+		r.w.docs[doc] = d
+		r.w.queue[name] = append(r.w.queue[name], d)
+	}
+}
+
+// move binds a host that is not settled in the twin; its times go along.
+func (r *run) move(name, addr string) {
+	h := r.w.host(name)
+	if r.w.groups[addr] == nil {
+		r.w.groups[addr] = &twinGroup{}
+	}
+	if h.group != "" && h.group != addr {
+		r.w.groups[addr].notBefore = max(r.w.groups[addr].notBefore, r.w.due(h.group))
+		h.left = max(h.left, r.w.groups[h.group].last)
+	}
+	h.group = addr
+	r.bring(h)
+}
+
+// bring has the group of a host keep what those before owe.
+func (r *run) bring(h *twinHost) {
+	if h.left > 0 {
+		g := r.w.groups[h.group]
+		g.notBefore = max(g.notBefore, h.left+r.w.gap(h))
+	}
+}
+
+// restrict changes the limits of a host.
+func (r *run) restrict() {
+	name := r.hostName()
+	id, h := r.s.Find([]byte(name)), r.w.host(name)
+	if id == 0 || h.group == "" {
+		return
+	}
+	h.limits = Limits{
+		Gap:        []time.Duration{0, 0, 300 * time.Millisecond, 3 * time.Second}[r.rng.IntN(4)],
+		Concurrent: []int{0, 0, 1, r.w.cfg.Widest}[r.rng.IntN(4)],
+		Barred:     r.rng.IntN(6) == 0,
+	}
+	r.s.Restrict(r.now, id, h.limits)
+	r.bring(h)
+}
+
+// regroup moves a host with all that is held for it.
+func (r *run) regroup() {
+	name := r.hostName()
+	id, h := r.s.Find([]byte(name)), r.w.host(name)
+	if id != 0 && h.group != "" && r.s.Settled(id) {
+		r.moveNow(id, name)
+	}
+}
+
+func (r *run) moveNow(id uint32, name string) {
+	open := slices.ContainsFunc(r.w.queue[name], func(d *twinDoc) bool { return d.inFlight })
+	if moved := r.s.Move(r.now, id); moved == open {
+		r.t.Fatalf("Move(%s) = %v; a request is open: %v", name, moved, open)
+	}
+	if r.w.host(name).moving = open; open {
+		return
+	}
+	addr := fmt.Sprintf("10.0.0.%d", 1+r.rng.IntN(12))
+	if h := r.w.host(name); h.group == addr { // it leaves and comes back
+		g := r.w.groups[addr]
+		g.notBefore, h.left = max(g.notBefore, r.w.due(addr)), max(h.left, g.last)
+	}
+	r.move(name, addr)
+	r.s.Bind(r.now, id, netip.MustParseAddr(addr))
+}
+
+// settle moves the hosts that can leave their groups now.
+func (r *run) settle() {
+	for id := r.s.Movable(r.now); id != 0; id = r.s.Movable(r.now) {
+		name := string(r.s.HostName(id))
+		if !r.w.host(name).moving {
+			r.t.Fatalf("%s can be moved, and nobody wanted that", name)
+		}
+		r.moveNow(id, name)
+	}
+	for name, h := range r.w.hosts {
+		if h.moving && !slices.ContainsFunc(r.w.queue[name], func(d *twinDoc) bool { return d.inFlight }) {
+			r.t.Fatalf("%s can be moved, and Movable does not name it", name)
+		}
+	}
+}
+
+func (r *run) send() {
+	r.settle()
+	t, wait, ok := r.s.Next(r.now)
+	may := r.w.mayAsk(r.now, r.slotted)
+	if ok != (len(may) > 0) {
+		r.t.Fatalf("Next = %v (wait %v), but may ask %v", ok, wait, may)
+	}
+	if !ok {
+		return
+	}
+	group, name := r.s.Addr(t.Host).String(), string(r.s.HostName(t.Host))
+	if due, allowed := may[group]; !allowed || due > r.now || t.Due > r.now {
+		r.t.Fatalf("Next chose %s, due %v; of %v", group, t.Due, may)
+	}
+	want := r.w.first(name)
+	if got := r.s.Doc(t.Doc); want == nil || string(got.ID) != want.id || got.Attempts != want.attempts ||
+		t.Crew != want.crew || string(r.s.OriginKey(t.Origin)) != want.origin {
+		r.t.Fatalf("Next of %s = %s (attempts %d, for crew %d), want %+v", name, got.ID, got.Attempts, t.Crew, want)
+	}
+	if r.rng.IntN(4) == 0 {
+		r.s.Park(r.now, t)
+		r.w.parked = append(r.w.parked, want.lane())
+		return
+	}
+	spider := uint32(1 + r.rng.IntN(3))
+	trans := r.s.Send(r.now, t, spider)
+	if r.w.open[trans] != nil {
+		r.t.Fatalf("transaction %v is open already", trans)
+	}
+	want.attempts++
+	want.inFlight, want.sent, want.status, want.spider = true, r.now, r.now, spider
+	r.w.open[trans] = want
+	g := r.w.groups[group]
+	g.last = r.now
+	g.active++
+	g.sent++
+}
+
+func (r *run) anyOpen() (Trans, bool) {
+	keys := make([]Trans, 0, len(r.w.open))
+	for k := range r.w.open {
+		keys = append(keys, k)
+	}
+	if len(keys) == 0 {
+		return Trans{}, false
+	}
+	slices.SortFunc(keys, func(a, b Trans) int { return r.w.open[a].seq - r.w.open[b].seq })
+	return keys[r.rng.IntN(len(keys))], true
+}
+
+func (r *run) done() {
+	trans, ok := r.anyOpen()
+	if !ok {
+		return
+	}
+	d := r.w.open[trans]
+	if v, spider := r.s.Lookup(trans); v != Live || spider != d.spider {
+		r.t.Fatalf("Lookup(%v) = %v at %d, want live at %d", trans, v, spider, d.spider)
+	}
+	status := []int{200, 404, 429, 503, 0}[r.rng.IntN(5)]
+	retry := time.Duration(r.rng.IntN(2)) * 3 * time.Second
+	n := r.s.Done(r.now, trans, status, retry)
+	if got := string(r.s.Doc(n).ID); got != d.id {
+		r.t.Fatalf("Done(%v) = document %s, want %s", trans, got, d.id)
+	}
+	r.learn(d, status, retry)
+	r.drop(trans, d)
+	r.s.End(r.now, n)
+	r.forget(d)
+}
+
+func (r *run) learn(d *twinDoc, status int, retry time.Duration) {
+	group := r.w.hosts[d.host].group
+	g, base := r.w.groups[group], r.w.base(group)
+	switch {
+	case status == 429 || status == 503:
+		g.backoff = max(min(2*max(base, g.backoff), 64*base), retry, g.backoff)
+		g.notBefore = max(g.notBefore, r.now+retry)
+	case status == 200:
+		if g.backoff /= 2; g.backoff <= base {
+			g.backoff = 0
+		}
+	}
+}
+
+// drop closes a transaction in the twin.
+func (r *run) drop(trans Trans, d *twinDoc) {
+	delete(r.w.open, trans)
+	r.ended = append(r.ended, trans)
+	d.inFlight = false
+	r.w.groups[r.w.hosts[d.host].group].active--
+}
+
+// forget ends a document; with the last of its lane, that is not parked any more.
+func (r *run) forget(d *twinDoc) {
+	delete(r.w.docs, d.id)
+	r.w.queue[d.host] = slices.DeleteFunc(r.w.queue[d.host], func(x *twinDoc) bool { return x == d })
+	if !slices.ContainsFunc(r.w.queue[d.host], func(x *twinDoc) bool { return x.lane() == d.lane() }) {
+		r.w.parked = slices.DeleteFunc(r.w.parked, func(l twinLane) bool { return l == d.lane() })
+	}
+}
+
+// unpark lets the lane go on that has been parked longest for some crew.
+func (r *run) unpark() {
+	crew := uint32(r.rng.IntN(3))
+	i := slices.IndexFunc(r.w.parked, func(l twinLane) bool { return l.crew == crew })
+	if parked := r.s.Parked(crew); parked != (i >= 0) || r.s.Unpark(r.now, crew) != parked {
+		r.t.Fatalf("Parked(%d) = %v; the twin has %v", crew, parked, r.w.parked)
+	}
+	if i >= 0 {
+		r.w.parked = slices.Delete(r.w.parked, i, i+1)
+	}
+}
+
+// returned takes back what Slots says came back, and checks it was right.
+func (r *run) returned(n uint32, over bool, why func(*twinDoc) bool) {
+	id := string(r.s.Doc(n).ID)
+	d := r.w.docs[id]
+	if d == nil || !d.inFlight || !why(d) {
+		r.t.Fatalf("document %s came back: %+v", id, d)
+	}
+	for trans, open := range r.w.open {
+		if open == d {
+			r.drop(trans, d)
+		}
+	}
+	if over != (d.attempts >= r.w.cfg.MaxAttempts) {
+		r.t.Fatalf("document %s after %d attempts: over = %v", id, d.attempts, over)
+	}
+	if over {
+		r.s.End(r.now, n)
+		r.forget(d)
+	}
+}
+
+func (r *run) expire() {
+	silent := func(d *twinDoc) bool { return r.now-d.status >= r.w.cfg.StatusTimeout }
+	for {
+		n, _, over := r.s.Expired(r.now)
+		if n == 0 {
+			break
+		}
+		r.returned(n, over, silent)
+	}
+	for trans, d := range r.w.open {
+		if silent(d) {
+			r.t.Fatalf("%v has been silent since %v and is still open", trans, d.status)
+		}
+	}
+}
+
+func (r *run) lose() {
+	spider := uint32(1 + r.rng.IntN(3))
+	for {
+		n, over := r.s.Lost(r.now, spider)
+		if n == 0 {
+			break
+		}
+		r.returned(n, over, func(d *twinDoc) bool { return d.spider == spider })
+	}
+	for trans, d := range r.w.open {
+		if d.spider == spider {
+			r.t.Fatalf("%v is still with spider %d, which is lost", trans, spider)
+		}
+	}
+}
+
+func (r *run) working() {
+	if trans, ok := r.anyOpen(); ok {
+		r.s.Working(r.now, trans)
+		r.w.open[trans].status = r.now
+	}
+	if len(r.ended) > 0 {
+		old := r.ended[r.rng.IntN(len(r.ended))]
+		if v, _ := r.s.Lookup(old); r.w.open[old] == nil && v != Stale {
+			r.t.Fatalf("Lookup(%v), which has ended, = %v", old, v)
+		}
+	}
+}
+
+// purge takes a document out, wherever it stands.
+func (r *run) purge() {
+	if r.nextID == 0 {
+		return
+	}
+	id := fmt.Sprintf("%d", r.rng.IntN(r.nextID))
+	n, d := r.s.FindDoc([]byte(id)), r.w.docs[id]
+	if (n != 0) != (d != nil) {
+		r.t.Fatalf("FindDoc(%s) = %d; the twin has %v", id, n, d)
+	}
+	if d == nil {
+		return
+	}
+	if out := r.s.Drop(n); out == d.inFlight {
+		r.t.Fatalf("Drop(%s) = %v; at a spider: %v", id, out, d.inFlight)
+	} else if out {
+		r.s.End(r.now, n)
+		r.forget(d)
+	}
+}
+
+func (r *run) steer() {
+	name := r.hostName()
+	id := r.s.Find([]byte(name))
+	if id == 0 {
+		return
+	}
+	h := r.w.host(name)
+	switch r.rng.IntN(4) {
+	case 0:
+		h.delay = time.Duration(r.rng.IntN(3)) * 2 * time.Second
+		r.s.SetDelay(r.now, id, h.delay)
+	case 1:
+		until := r.now + time.Duration(r.rng.IntN(20)-5)*time.Second
+		r.s.Block(r.now, id, until)
+		if h.blocked = until; until <= r.now {
+			h.blocked = 0
+		}
+	default:
+		r.s.Origins(id, func(o uint32) {
+			held := r.rng.IntN(3) == 0
+			r.s.Hold(r.now, o, held)
+			h.held[string(r.s.OriginKey(o))] = held
+		})
+	}
+}
+
+func (r *run) tick() {
+	r.now += time.Duration(r.rng.IntN(1500)) * time.Millisecond
+	for _, h := range r.w.hosts {
+		if h.blocked != 0 && h.blocked <= r.now {
+			h.blocked = 0
+		}
+	}
+	r.s.Tick(r.now)
+	r.expire()
+}
+
+func (r *run) check() {
+	c := r.s.Counts()
+	if c.Held != len(r.w.docs) || c.InFlight != len(r.w.open) {
+		r.t.Fatalf("Counts = %+v, want %d held, %d in flight", c, len(r.w.docs), len(r.w.open))
+	}
+	r.s.AtSpiders(func(doc uint32) {
+		if id := string(r.s.Doc(doc).ID); r.w.docs[id] == nil || !r.w.docs[id].inFlight {
+			r.t.Fatalf("document %s is not at a spider", id)
+		}
+		c.InFlight--
+	})
+	for crew := range uint32(3) {
+		held := false
+		for _, d := range r.w.docs {
+			held = held || d.crew == crew && crew > 0
+		}
+		if r.s.Serves(crew) != held {
+			r.t.Fatalf("Serves(%d) = %v, want %v", crew, !held, held)
+		}
+	}
+	if c.InFlight != 0 {
+		r.t.Fatalf("%d documents at spiders are not told", c.InFlight)
+	}
+	r.turns()
+	byGroup, used, full, left := map[string]int{}, 0, 0, 0
+	for _, d := range r.w.docs {
+		byGroup[r.w.hosts[d.host].group]++
+	}
+	for group, n := range byGroup {
+		room := 0
+		if r.slotted(group) {
+			used++
+			room = r.w.cfg.Len
+			if n >= room {
+				full++
+			}
+		}
+		left += max(0, n-room)
+	}
+	if c.Used != used || c.Full != full || c.Leftover != left || used < min(len(byGroup), c.Slots) {
+		r.t.Fatalf("Counts = %+v, want %d used, %d full, %d left over, of %d groups", c, used, full, left, len(byGroup))
+	}
+}
+
+func TestSlotsAgainstTwin(t *testing.T) {
+	for seed := range uint64(16) {
+		t.Run(fmt.Sprint(seed), func(t *testing.T) {
+			cfg := Config{
+				Count: 1 + int(seed%7), Len: 1 + int(seed%5)*2, Concurrent: 1 + int(seed%3), Gap: time.Second,
+				StatusTimeout: 9 * time.Second, MaxAttempts: 3, Patience: 4 * time.Second, RejectOver: 9,
+				Remember: 1000, Generation: ^uint32(0) - 5,
+			}
+			cfg.Concurrent = min(cfg.Concurrent, cfg.Len)
+			cfg.Widest = cfg.Concurrent + int(seed%4)
+			r := &run{t: t, rng: rand.New(rand.NewPCG(seed, 9)), s: New(cfg), w: newTwin(cfg)}
+			events := []func(){r.offer, r.offer, r.offer, r.send, r.send, r.send, r.done, r.done, r.tick, r.working, r.steer, r.purge, r.unpark}
+			if seed%2 == 1 {
+				events = append(events, r.restrict, r.regroup)
+			}
+
+			for step := range 4000 {
+				if step%100 == 99 {
+					r.lose()
+				}
+				events[r.rng.IntN(len(events))]()
+				r.check()
+			}
+		})
+	}
+}
