@@ -1,0 +1,182 @@
+package resolver
+
+import (
+	"hash/maphash"
+	"math"
+	"net/netip"
+	"sync"
+	"time"
+)
+
+const (
+	maxCached = 2 << 20        // names; about 200 MB
+	maxStale  = 24 * time.Hour // an address may be used so long past its end while servers fail
+	pageSize  = 1024           // records
+)
+
+// kind is what is remembered of a name.
+type kind uint8
+
+const (
+	kindNone    kind = iota // nothing, not to be remembered
+	kindAddr                // an address from name servers
+	kindLocal               // an address that does not come from them, so never served stale
+	kindNoHost              // no such host
+	kindRefused             // in a refused network
+	kindFailed              // name servers failed
+)
+
+func (k kind) err() error {
+	switch k {
+	case kindNoHost:
+		return ErrNoHost
+	case kindRefused:
+		return ErrRefused
+	case kindFailed:
+		return ErrServers
+	}
+	return nil
+}
+
+// record is one name's entry. It holds no pointers, so that a million cost the garbage collector nothing.
+type record struct {
+	addr     [16]byte
+	ends     int64  // nanoseconds since the start
+	staleEnd uint32 // seconds since the start
+	nameAt   uint32 // in its page's names
+	nameLen  uint8
+	kind     kind
+}
+
+type page struct {
+	records []record
+	names   []byte
+}
+
+// generation is a set of records that are forgotten together. Two names of one hash take each
+// other's place.
+type generation struct {
+	index map[uint64]uint32 // hash of the name to number of its record
+	pages []page
+}
+
+func newGeneration() *generation { return &generation{index: make(map[uint64]uint32)} }
+
+func (g *generation) find(hash uint64, name []byte) *record {
+	n, ok := g.index[hash]
+	if !ok {
+		return nil
+	}
+	p := &g.pages[n/pageSize]
+	rec := &p.records[n%pageSize]
+	if string(p.names[rec.nameAt:rec.nameAt+uint32(rec.nameLen)]) != string(name) {
+		return nil
+	}
+	return rec
+}
+
+// add makes room for name, which is not there.
+func (g *generation) add(hash uint64, name []byte) *record {
+	if len(g.pages) == 0 || len(g.pages[len(g.pages)-1].records) == pageSize {
+		g.pages = append(g.pages, page{records: make([]record, 0, pageSize)})
+	}
+	last := len(g.pages) - 1
+	p := &g.pages[last]
+	n := len(p.records)
+	p.records = append(p.records, record{nameAt: uint32(len(p.names)), nameLen: uint8(len(name))})
+	p.names = append(p.names, name...)
+	g.index[hash] = uint32(last*pageSize + n)
+	return &p.records[n]
+}
+
+func (g *generation) len() int {
+	if len(g.pages) == 0 {
+		return 0
+	}
+	return (len(g.pages)-1)*pageSize + len(g.pages[len(g.pages)-1].records)
+}
+
+// cache remembers answers. New ones go to the young generation; when that holds half of what is
+// allowed it becomes the old one, and the old one is dropped. Times are since the resolver's
+// start. Safe for concurrent use. Names are folded and at most 253 bytes.
+type cache struct {
+	seed maphash.Seed
+	half int // records a generation
+
+	mu         sync.RWMutex // guards all below
+	young, old *generation
+}
+
+func newCache(size int) *cache {
+	return &cache{seed: maphash.MakeSeed(), half: size / 2, young: newGeneration(), old: newGeneration()}
+}
+
+// get answers what is remembered and has not ended.
+func (c *cache) get(name []byte, now time.Duration) (addr netip.Addr, err error, ok bool) {
+	c.mu.RLock()
+	defer c.mu.RUnlock()
+	rec := c.findLocked(name)
+	if rec == nil || int64(now) >= rec.ends {
+		return netip.Addr{}, nil, false
+	}
+	if err := rec.kind.err(); err != nil {
+		return netip.Addr{}, err, true
+	}
+	return rec.address(), nil, true
+}
+
+// put remembers k, and addr where k is an address, for ttl.
+func (c *cache) put(name []byte, k kind, addr netip.Addr, ttl, now time.Duration) {
+	if len(name) > maxName {
+		return
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	rec := c.placeLocked(name)
+	rec.kind = k
+	if addr.IsValid() {
+		rec.addr = addr.As16()
+	}
+	rec.ends = int64(now + ttl)
+	rec.staleEnd = uint32(min((now+ttl+maxStale)/time.Second, math.MaxUint32))
+}
+
+// stale answers an address that has ended, but not long ago, and keeps it for ttl more.
+func (c *cache) stale(name []byte, ttl, now time.Duration) (netip.Addr, bool) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	rec := c.findLocked(name)
+	if rec == nil || rec.kind != kindAddr || now >= time.Duration(rec.staleEnd)*time.Second {
+		return netip.Addr{}, false
+	}
+	rec.ends = int64(now + ttl)
+	return rec.address(), true
+}
+
+// len counts records; a name in both generations counts twice.
+func (c *cache) len() int {
+	c.mu.RLock()
+	defer c.mu.RUnlock()
+	return c.young.len() + c.old.len()
+}
+
+func (c *cache) findLocked(name []byte) *record {
+	hash := maphash.Bytes(c.seed, name)
+	if rec := c.young.find(hash, name); rec != nil {
+		return rec
+	}
+	return c.old.find(hash, name)
+}
+
+func (c *cache) placeLocked(name []byte) *record {
+	hash := maphash.Bytes(c.seed, name)
+	if rec := c.young.find(hash, name); rec != nil {
+		return rec
+	}
+	if c.young.len() >= c.half {
+		c.old, c.young = c.young, newGeneration()
+	}
+	return c.young.add(hash, name)
+}
+
+func (r *record) address() netip.Addr { return netip.AddrFrom16(r.addr).Unmap() }

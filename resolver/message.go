@@ -1,0 +1,83 @@
+package resolver
+
+import (
+	"bytes"
+	"encoding/binary"
+	"fmt"
+	"math/rand/v2"
+
+	"github.com/miekg/dns"
+)
+
+const (
+	headerLen = 12
+	ednsSize  = 1232 // bytes that pass unfragmented: the DNS flag day 2020's advice
+	bitAnswer = 0x80 // QR, in byte 2 of the header
+	bitsOp    = 0x78 // Opcode
+	bitCut    = 0x02 // TC
+)
+
+// query is one question as it was sent.
+type query struct {
+	wire     []byte
+	question []byte // the part of wire that an answer has to repeat, byte by byte
+	edns     bool
+}
+
+// newQuery packs a question for name, which ends in a dot. The ID and the case of each letter of
+// the name come from rng, so that an answer can only be forged by one who saw the query
+// (draft-vixie-dnsext-dns0x20).
+func newQuery(name string, qtype uint16, edns bool, rng *rand.ChaCha8) (query, error) {
+	noise := rng.Uint64()
+	m := dns.Msg{MsgHdr: dns.MsgHdr{Id: uint16(noise), RecursionDesired: true}}
+	m.Question = []dns.Question{{Name: name, Qtype: qtype, Qclass: dns.ClassINET}}
+	if edns {
+		m.SetEdns0(ednsSize, false)
+	}
+	wire, err := m.Pack()
+	if err != nil {
+		return query{}, fmt.Errorf("%w: %q: %w", ErrBadName, name, err)
+	}
+	q := query{wire: wire, edns: edns}
+	q.question = wire[headerLen : headerLen+len(name)+1+4] // a name is a byte longer on the wire; type and class
+	mixCase(q.question[:len(name)], rng)
+	return q, nil
+}
+
+// mixCase gives each letter of a name on the wire a random case. Lengths are at most 63, which is no letter.
+func mixCase(name []byte, rng *rand.ChaCha8) {
+	var bits uint64
+	for i, c := range name {
+		if i%64 == 0 {
+			bits = rng.Uint64()
+		}
+		if 'a' <= lower(c) && lower(c) <= 'z' {
+			name[i] = c ^ byte(bits&1)<<5
+		}
+		bits >>= 1
+	}
+}
+
+// answeredBy tells whether raw is an answer to q: its ID, and its one question to the letter. A
+// server that did not understand the query may leave the question out (RFC 1035 section 4.1.1).
+func (q query) answeredBy(raw []byte) bool {
+	if len(raw) < headerLen || !bytes.Equal(raw[:2], q.wire[:2]) || raw[2]&(bitAnswer|bitsOp) != bitAnswer {
+		return false
+	}
+	switch binary.BigEndian.Uint16(raw[4:]) {
+	case 0:
+		rcode := int(raw[3] & 0x0f)
+		return rcode == dns.RcodeFormatError || rcode == dns.RcodeNotImplemented
+	case 1:
+		return bytes.HasPrefix(raw[headerLen:], q.question)
+	}
+	return false
+}
+
+// cut tells whether an answer says that it is not whole.
+func cut(raw []byte) bool { return raw[2]&bitCut != 0 }
+
+// refusesEDNS tells whether rcode may mean that the server does not know EDNS (RFC 6891 section 7).
+func refusesEDNS(rcode int) bool {
+	return rcode == dns.RcodeFormatError || rcode == dns.RcodeNotImplemented || rcode == dns.RcodeBadVers
+}

@@ -1,0 +1,156 @@
+// Package resolver finds the IP address of a host: a stub resolver over its own sockets that
+// trusts no answer it did not ask for, asks once however many wait, remembers what it learned,
+// and never hands out an address in a network that a crawler must not reach.
+package resolver
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/netip"
+	"sync"
+	"time"
+)
+
+// How a lookup can fail. Errors wrap one of these and say which host, and which server said so.
+var (
+	ErrNoHost  = errors.New("no such host")                  // the name does not exist or has no address
+	ErrRefused = errors.New("address in a refused network")  // all its addresses are; see Config.AllowNetworks
+	ErrServers = errors.New("name servers failed")           // every try failed; trying later may help
+	ErrDown    = errors.New("no name server answers")        // for any name; comes with ErrServers, and is not remembered
+	ErrBadName = errors.New("not a name that DNS can carry") // nothing was asked
+	ErrClosed  = errors.New("resolver closed")               // Close came first
+)
+
+// Resolver answers from IP literals, localhost, the hosts file, its cache and name servers, in
+// that order. All methods are safe for concurrent use.
+type Resolver struct {
+	cfg     Config
+	nets    networks
+	servers *servers
+	cache   *cache
+	sockets socketSet
+	counts  counters
+	start   time.Time
+
+	alive context.Context // ends with Close
+	end   context.CancelFunc
+
+	hosts *hostsFile // touched by the intake goroutine only
+
+	mu      sync.Mutex         // guards all below; held for memory work only
+	stopped sync.Cond          // on mu: workers or intake ended
+	flights map[string]*flight // by name; every name that somebody waits for
+	arrived []*flight          // not seen by intake yet
+	queue   fifo[flight]       // for the servers
+	intake  bool               // the intake goroutine runs
+	workers int                // worker goroutines
+	window  window
+	hostErr error // why the hosts file could not be read again
+}
+
+// New checks cfg, reads /etc/resolv.conf where it names no servers, and the hosts file.
+// The error names every fault of cfg. Call Close when done.
+func New(cfg Config) (*Resolver, error) {
+	cfg, addrs, err := cfg.complete()
+	if err != nil {
+		return nil, fmt.Errorf("resolver: %w", err)
+	}
+	hosts, err := openHosts(cfg.HostsFile)
+	if err != nil {
+		return nil, fmt.Errorf("resolver: %w", err)
+	}
+	r := &Resolver{
+		cfg:     cfg,
+		nets:    newNetworks(cfg.Family, cfg.AllowNetworks),
+		servers: newServers(addrs),
+		cache:   newCache(maxCached),
+		start:   time.Now(),
+		hosts:   hosts,
+		flights: make(map[string]*flight),
+		window:  newWindow(cfg.Concurrency),
+	}
+	r.stopped.L = &r.mu
+	r.alive, r.end = context.WithCancel(context.Background())
+	return r, nil
+}
+
+// Cached answers from memory: it neither blocks nor allocates. ok is false when Resolve has to be
+// asked. With ok, err is nil or, bare, ErrNoHost, ErrRefused or ErrServers.
+func (r *Resolver) Cached(host []byte) (addr netip.Addr, err error, ok bool) {
+	var buf [maxName]byte
+	key, ok := appendFolded(buf[:0], host)
+	if !ok {
+		return netip.Addr{}, nil, false
+	}
+	addr, err, ok = r.cache.get(key, r.now())
+	if ok {
+		r.counts.remembered.Add(1)
+	}
+	return addr, err, ok
+}
+
+// Resolve looks host up and calls deliver exactly once, from another goroutine. deliver must be
+// brief, since the next answer waits for it, and must not call Close. Names queue up in memory;
+// each costs a few hundred bytes until it is answered.
+func (r *Resolver) Resolve(host string, deliver func(netip.Addr, error)) {
+	name := fold(host)
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if f := r.flights[name]; f != nil {
+		f.waiters = append(f.waiters, deliver)
+		return
+	}
+	f := &flight{name: name, waiters: []func(netip.Addr, error){deliver}}
+	r.flights[name] = f
+	r.arrived = append(r.arrived, f)
+	if !r.intake {
+		r.intake = true
+		go r.takeIn()
+	}
+}
+
+// Lookup is Resolve for one who waits. It returns at once when ctx ends; the question goes on
+// for others, and for the cache.
+func (r *Resolver) Lookup(ctx context.Context, host string) (netip.Addr, error) {
+	if err := ctx.Err(); err != nil {
+		return netip.Addr{}, fmt.Errorf("host %.255q: %w", host, err)
+	}
+	type answer struct {
+		addr netip.Addr
+		err  error
+	}
+	answers := make(chan answer, 1)
+	r.Resolve(host, func(addr netip.Addr, err error) { answers <- answer{addr, err} })
+	select {
+	case a := <-answers:
+		return a.addr, a.err
+	case <-ctx.Done():
+		return netip.Addr{}, fmt.Errorf("host %.255q: %w", host, ctx.Err())
+	}
+}
+
+// Check answers an error that wraps ErrRefused when addr, or an IPv4 address inside it, is in a
+// refused network and not in Config.AllowNetworks.
+func (r *Resolver) Check(addr netip.Addr) error {
+	if why := r.nets.refusal(addr); why != "" {
+		return fmt.Errorf("%w: %s: %s", ErrRefused, addr, why)
+	}
+	return nil
+}
+
+// Close ends all lookups at once; who waits gets ErrClosed. It returns when the resolver's
+// goroutines have ended. Calling Resolve later is allowed and delivers ErrClosed.
+func (r *Resolver) Close() error {
+	r.end()
+	r.sockets.close()
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for r.workers > 0 || r.intake {
+		r.stopped.Wait()
+	}
+	return nil
+}
+
+// now is the time since the start, on the monotonic clock.
+func (r *Resolver) now() time.Duration { return time.Since(r.start) }

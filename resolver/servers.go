@@ -1,0 +1,107 @@
+package resolver
+
+import (
+	"cmp"
+	"net/netip"
+	"slices"
+	"sync"
+	"time"
+)
+
+const (
+	failuresToAvoid = 3           // in a row
+	failuresOfAll   = 10          // in a row, which is more than a name that nobody can answer brings about
+	firstAvoid      = time.Second // doubles with each further failure
+	maxAvoid        = 30 * time.Second
+	plainFor        = 5 * time.Minute // a server that cannot do EDNS is not asked with it so long
+)
+
+// server is a name server and how it fares. Its fields are guarded by servers.mu.
+type server struct {
+	addr       netip.AddrPort
+	failures   int           // in a row
+	avoid      time.Duration // tried last until then
+	plainUntil time.Duration // asked without EDNS until then
+}
+
+// servers spreads tries over name servers by their health. Times are since the resolver's start.
+// Safe for concurrent use.
+type servers struct {
+	list []*server // the slice never changes
+
+	mu     sync.Mutex // guards all below and the servers' fields but addr
+	next   int        // whose turn it is to be first
+	useful bool       // one has answered since the start
+}
+
+func newServers(addrs []netip.AddrPort) *servers {
+	s := &servers{}
+	for _, a := range addrs {
+		s.list = append(s.list, &server{addr: a})
+	}
+	return s
+}
+
+// order appends all servers to dst as they are to be tried: the healthy in turn, then the
+// failing, the one that may recover first before the others.
+func (s *servers) order(dst []*server, now time.Duration) []*server {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.next = (s.next + 1) % len(s.list)
+	dst = append(dst, s.list[s.next:]...)
+	dst = append(dst, s.list[:s.next]...)
+	slices.SortStableFunc(dst, func(a, b *server) int {
+		return cmp.Compare(a.avoidedAt(now), b.avoidedAt(now))
+	})
+	return dst
+}
+
+// avoidedAt is the end of the avoidance, 0 where there is none.
+func (s *server) avoidedAt(now time.Duration) time.Duration {
+	if s.avoid <= now {
+		return 0
+	}
+	return s.avoid
+}
+
+// down reports whether servers that did answer have ceased to, whatever they are asked.
+func (s *servers) down() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.useful && !slices.ContainsFunc(s.list, func(srv *server) bool { return srv.failures < failuresOfAll })
+}
+
+// answered tells of an answer that is of use.
+func (s *servers) answered(srv *server) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	srv.failures, srv.avoid = 0, 0
+	s.useful = true
+}
+
+// failed tells of a try that brought nothing. dead: nobody is there, no need to try twice.
+func (s *servers) failed(srv *server, dead bool, now time.Duration) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	srv.failures++
+	if dead {
+		srv.failures = max(srv.failures, failuresToAvoid)
+	}
+	if over := srv.failures - failuresToAvoid; over >= 0 {
+		srv.avoid = now + min(firstAvoid<<min(over, 10), maxAvoid)
+	}
+}
+
+// edns tells whether to ask srv with EDNS.
+func (s *servers) edns(srv *server, now time.Duration) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return now >= srv.plainUntil
+}
+
+// plain tells that srv answered without EDNS what it would not with it.
+func (s *servers) plain(srv *server, now time.Duration) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	srv.plainUntil = now + plainFor
+}

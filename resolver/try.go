@@ -1,0 +1,179 @@
+package resolver
+
+import (
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"syscall"
+	"time"
+
+	"github.com/miekg/dns"
+)
+
+const (
+	maxDatagram = 4096 // more than was offered by EDNS, for servers that do not care
+	maxStrays   = 200  // datagrams that answer nothing before a port is given up as guessed at
+)
+
+var (
+	errTimeout = errors.New("no answer in time")
+	errStrays  = errors.New("too many answers to other questions")
+)
+
+// worker looks up names, one after the other.
+type worker struct {
+	r     *Resolver
+	rng   *rand.ChaCha8
+	port  port
+	asked []asked
+	order []*server
+	in    [maxDatagram]byte
+}
+
+// asked is a question on its way: one of a try's.
+type asked struct {
+	track *track
+	query query
+	done  bool
+}
+
+// try asks s all that is open in l, side by side, and takes in what it answers until nothing that
+// matters is missing. The error is the first that made s no use for a question; errTimeout where
+// some stayed without answer. any tells whether there was a useful answer.
+func (w *worker) try(s *server, l *lookup) (any bool, err error) {
+	if err := w.port.use(w.r, s); err != nil {
+		return false, err
+	}
+	if err := w.sendAll(s, l); err != nil {
+		w.port.drop(w.r)
+		return false, err
+	}
+	var first error
+	for strays := 0; w.waiting() && !l.settled(); {
+		n, err := w.port.conn.Read(w.in[:])
+		if err != nil {
+			w.port.drop(w.r)
+			return any, firstErr(first, readError(err))
+		}
+		a := w.match(w.in[:n])
+		if a == nil {
+			w.r.counts.strays.Add(1)
+			if strays++; strays > maxStrays {
+				w.port.drop(w.r)
+				return any, errStrays
+			}
+			continue
+		}
+		if err := w.take(s, a, w.in[:n]); err != nil {
+			first = firstErr(first, err)
+			continue
+		}
+		any = true
+	}
+	return any, first
+}
+
+// sendAll sends a query for each open track.
+func (w *worker) sendAll(s *server, l *lookup) error {
+	w.asked = w.asked[:0]
+	edns := w.r.servers.edns(s, w.r.now())
+	for i := range l.tracks {
+		if l.tracks[i].state == open {
+			w.asked = append(w.asked, asked{track: &l.tracks[i]})
+		}
+	}
+	for i := range w.asked {
+		if err := w.send(&w.asked[i], edns); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// send sends a's question, anew if it was sent before, and starts the time it has.
+func (w *worker) send(a *asked, edns bool) (err error) {
+	a.query, err = newQuery(a.track.name, a.track.qtype, edns, w.rng)
+	if err != nil {
+		return err
+	}
+	w.r.counts.queries.Add(1)
+	w.port.conn.SetReadDeadline(time.Now().Add(w.r.cfg.Timeout))
+	_, err = w.port.conn.Write(a.query.wire)
+	return err
+}
+
+// take takes in raw, which answers a: over TCP where raw is cut, and asking again without EDNS
+// where that is the fault.
+func (w *worker) take(s *server, a *asked, raw []byte) (err error) {
+	a.done = true
+	if cut(raw) {
+		w.r.counts.cut.Add(1)
+		if raw, err = w.overTCP(s, a); err != nil {
+			return err
+		}
+	}
+	var m dns.Msg
+	if err := m.Unpack(raw); err != nil {
+		return fmt.Errorf("its answer does not parse: %w", err)
+	}
+	if refusesEDNS(m.Rcode) && a.query.edns {
+		a.done = false
+		return w.send(a, false)
+	}
+	if err := a.track.apply(&m); err != nil {
+		return err
+	}
+	if !a.query.edns {
+		w.r.servers.plain(s, w.r.now())
+	}
+	return nil
+}
+
+// overTCP asks a's question over TCP, under another ID, and gives what else is asked its full time again.
+func (w *worker) overTCP(s *server, a *asked) ([]byte, error) {
+	q, err := newQuery(a.track.name, a.track.qtype, a.query.edns, w.rng)
+	if err != nil {
+		return nil, err
+	}
+	w.r.counts.queries.Add(1)
+	raw, err := w.r.overTCP(s, q)
+	w.port.conn.SetReadDeadline(time.Now().Add(w.r.cfg.Timeout))
+	return raw, err
+}
+
+// match finds the question that raw answers.
+func (w *worker) match(raw []byte) *asked {
+	for i := range w.asked {
+		if a := &w.asked[i]; !a.done && a.query.answeredBy(raw) {
+			return a
+		}
+	}
+	return nil
+}
+
+func (w *worker) waiting() bool {
+	for i := range w.asked {
+		if !w.asked[i].done {
+			return true
+		}
+	}
+	return false
+}
+
+func readError(err error) error {
+	if timedOut(err) {
+		return errTimeout
+	}
+	return err
+}
+
+// dead tells whether err means that nobody listens there.
+func dead(err error) bool { return errors.Is(err, syscall.ECONNREFUSED) }
+
+// firstErr is the first of the two that is not nil.
+func firstErr(first, second error) error {
+	if first != nil {
+		return first
+	}
+	return second
+}

@@ -1,0 +1,27 @@
+package resolver
+
+// firstWindow is how many names are asked at once before anything is known of the servers.
+const firstWindow = 16
+
+// window bounds the names asked at once: it starts small, grows by one with each answer, and
+// halves when servers fall silent. Pure; not safe for concurrent use.
+type window struct {
+	limit int // now; 1 to bound
+	bound int
+	era   uint64 // halvings so far
+}
+
+func newWindow(bound int) window { return window{limit: min(firstWindow, bound), bound: bound} }
+
+// answered tells of a server that answered.
+func (w *window) answered() { w.limit = min(w.limit+1, w.bound) }
+
+// silent tells of a try that began in era and ran out of time. What began before the last halving
+// says nothing about the window since, so a burst of timeouts halves once.
+func (w *window) silent(era uint64) {
+	if era != w.era {
+		return
+	}
+	w.limit = max(w.limit/2, 1)
+	w.era++
+}
