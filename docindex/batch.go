@@ -1,0 +1,203 @@
+package docindex
+
+import (
+	"bytes"
+	"time"
+
+	"urlserver/weburl"
+)
+
+// Candidate is a document that the index offers. Its slices alias the [Batch]:
+// they stay what they are until the Batch is Reset.
+type Candidate struct {
+	DocID, URL []byte
+	Priority   int32  // higher first
+	Spider     []byte // the spiderid that it is for; empty: it names none
+}
+
+// Batch holds candidates in one growing buffer, so that a thousand of them cost no
+// allocation once it has grown. The zero value is ready. It is not safe for
+// concurrent use.
+type Batch struct {
+	buf     []byte
+	good    []place
+	invalid []place
+	skipped int
+}
+
+// place says where a document's DOC_ID and URL stand in a buffer, one after the other.
+type place struct {
+	at        int
+	idLen     int32
+	urlLen    int32
+	spiderLen int32 // of what stands behind them
+	priority  int32
+}
+
+func (p place) in(buf []byte) (id, url []byte) {
+	mid, end := p.at+int(p.idLen), p.at+int(p.idLen)+int(p.urlLen)
+	return buf[p.at:mid:mid], buf[mid:end:end]
+}
+
+// Reset empties b and keeps its memory; what At returned before is no longer valid.
+func (b *Batch) Reset() {
+	b.buf, b.good, b.invalid, b.skipped = b.buf[:0], b.good[:0], b.invalid[:0], 0
+}
+
+// Add appends a copy of a candidate.
+func (b *Batch) Add(id, url []byte, priority int32) {
+	b.good = append(b.good, b.put(id, url, priority))
+}
+
+// AddFor is Add of a candidate that is for the spiders of a spiderid.
+func (b *Batch) AddFor(id, url []byte, priority int32, spider []byte) {
+	p := b.put(id, url, priority)
+	p.spiderLen = int32(len(spider))
+	b.buf = append(b.buf, spider...)
+	b.good = append(b.good, p)
+}
+
+// AddInvalid appends a copy of a document that the index offered and that cannot be used; url
+// may be anything, or empty. Whoever asked for candidates reports the outcome [Invalid] for it.
+func (b *Batch) AddInvalid(id, url []byte) {
+	b.invalid = append(b.invalid, b.put(id, url, 0))
+}
+
+// Skip counts something that the index offered and that nothing can be done with,
+// since not even its DOC_ID is known.
+func (b *Batch) Skip() { b.skipped++ }
+
+// Len is how many candidates were added.
+func (b *Batch) Len() int { return len(b.good) }
+
+// InvalidLen is how many invalid ones were added.
+func (b *Batch) InvalidLen() int { return len(b.invalid) }
+
+// Skipped is how often Skip was called.
+func (b *Batch) Skipped() int { return b.skipped }
+
+// At returns candidate i, counted from 0 in the order of adding.
+func (b *Batch) At(i int) Candidate { return b.candidate(b.good[i]) }
+
+// InvalidAt returns invalid document i, counted from 0 in the order of adding.
+func (b *Batch) InvalidAt(i int) Candidate { return b.candidate(b.invalid[i]) }
+
+func (b *Batch) candidate(p place) Candidate {
+	id, url := p.in(b.buf)
+	c := Candidate{DocID: id, URL: url, Priority: p.priority}
+	if p.spiderLen > 0 {
+		from := p.at + len(id) + len(url)
+		c.Spider = b.buf[from : from+int(p.spiderLen) : from+int(p.spiderLen)]
+	}
+	return c
+}
+
+func (b *Batch) put(id, url []byte, priority int32) place {
+	p := place{at: len(b.buf), idLen: int32(len(id)), urlLen: int32(len(url)), priority: priority}
+	b.buf = append(append(b.buf, id...), url...)
+	return p
+}
+
+// Outcome says how a document ended. Its slices alias the [Outcomes] it is read from.
+type Outcome struct {
+	DocID, URL []byte
+	Kind       Kind
+	Status     int           // HTTP status of the last fetch; 0: no answer
+	NoStatus   bool          // Status is 0 since it was not told
+	Change     Change        // of what was fetched
+	Attempts   int           // how often it was sent to a spider
+	At         time.Time     // when it ended
+	Pause      time.Duration // from then on its host wants to be left alone; 0: not known
+	Gap        time.Duration // between two requests, that its host wants; 0: none beyond the ordinary one
+	Again      int64         // second since 1970 from which on it is to be fetched again; 0: not again
+	Metadata   []byte        // with Again: what the store keeps of it from now on, as [EncodeMetadata] writes it
+}
+
+// Change says whether what was fetched is other than the time before.
+type Change uint8
+
+const (
+	Untold    Change = iota // nobody said
+	Modified                // it has changed
+	Unchanged               // it has not
+)
+
+// IsOf reports whether the outcome is of a document with its DOC_ID and the given URL: it names that one, or none. The
+// document's need not be in serialised form.
+func (o *Outcome) IsOf(url []byte) bool {
+	if len(o.URL) == 0 || bytes.Equal(o.URL, url) {
+		return true
+	}
+	u, err := weburl.Parse(url)
+	return err == nil && bytes.Equal(o.URL, u.Text())
+}
+
+// Outcomes holds outcomes in one growing buffer, as [Batch] does candidates. The zero
+// value is ready. It is not safe for concurrent use.
+type Outcomes struct {
+	buf  []byte
+	ends []ending
+}
+
+type ending struct {
+	place
+	kind     Kind
+	change   Change
+	noStatus bool
+	status   int32
+	attempts int32
+	metaLen  int32 // of what stands behind the URL
+	at       int64 // ns since 1970, or noTime
+	pause    time.Duration
+	gap      time.Duration
+	again    int64
+}
+
+// noTime stands for the zero time, which has no count of nanoseconds.
+const noTime = -1 << 63
+
+// Reset empties o and keeps its memory; what At returned before is no longer valid.
+func (o *Outcomes) Reset() { o.buf, o.ends = o.buf[:0], o.ends[:0] }
+
+// Add appends a copy of an outcome. Times before 1678 or after 2262 are not kept right.
+func (o *Outcomes) Add(out Outcome) {
+	e := ending{
+		place:    place{at: len(o.buf), idLen: int32(len(out.DocID)), urlLen: int32(len(out.URL))},
+		kind:     out.Kind,
+		change:   out.Change,
+		noStatus: out.NoStatus,
+		status:   int32(out.Status),
+		attempts: int32(out.Attempts),
+		metaLen:  int32(len(out.Metadata)),
+		at:       noTime,
+		pause:    out.Pause,
+		gap:      out.Gap,
+		again:    out.Again,
+	}
+	if !out.At.IsZero() {
+		e.at = out.At.UnixNano()
+	}
+	o.buf = append(append(append(o.buf, out.DocID...), out.URL...), out.Metadata...)
+	o.ends = append(o.ends, e)
+}
+
+// Len is how many outcomes were added.
+func (o *Outcomes) Len() int { return len(o.ends) }
+
+// At returns outcome i, counted from 0 in the order of adding; its time is in UTC.
+func (o *Outcomes) At(i int) Outcome {
+	e := o.ends[i]
+	id, url := e.in(o.buf)
+	out := Outcome{
+		DocID: id, URL: url, Kind: e.kind, Status: int(e.status), NoStatus: e.noStatus, Change: e.change,
+		Attempts: int(e.attempts), Pause: e.pause, Gap: e.gap, Again: e.again,
+	}
+	if e.metaLen > 0 {
+		from := e.place.at + len(id) + len(url)
+		out.Metadata = o.buf[from : from+int(e.metaLen) : from+int(e.metaLen)]
+	}
+	if e.at != noTime {
+		out.At = time.Unix(0, e.at).UTC()
+	}
+	return out
+}

@@ -1,0 +1,78 @@
+package docindex
+
+import (
+	"encoding/binary"
+
+	"urlserver/arena"
+	"urlserver/protocol"
+)
+
+// extra is what few documents have.
+type extra struct{ id, metadata []byte }
+
+// extraHead has the lengths of an extra's parts.
+const extraHead = 1 + 2
+
+// The longest document fits one string of the arena.
+const _ = uint(arena.MaxLen - protocol.MaxURL - extraHead - protocol.MaxDocID - MaxExtra)
+
+func (x *extra) empty() bool {
+	return len(x.id)+len(x.metadata) == 0
+}
+
+func (x *extra) size() int {
+	return extraHead + len(x.id) + len(x.metadata)
+}
+
+func (x *extra) encode(dst []byte) {
+	dst[0] = uint8(len(x.id))
+	binary.LittleEndian.PutUint16(dst[1:], uint16(len(x.metadata)))
+	dst = dst[extraHead:]
+	copy(dst[copy(dst, x.id):], x.metadata)
+}
+
+// extra reads what stands behind r's URL.
+func (s *shelf) extra(r *record) (x extra) {
+	if r.flags&hasExtra == 0 {
+		return x
+	}
+	head := s.bytes.Bytes(r.text, int(r.urlLen)+extraHead)[r.urlLen:]
+	id, metadata := int(head[0]), int(binary.LittleEndian.Uint16(head[1:]))
+	from := int(r.urlLen) + extraHead
+	all := s.bytes.Bytes(r.text, from+id+metadata)[from:]
+	x.id, x.metadata = all[:id], all[id:]
+	return x
+}
+
+// size is what a record's text takes.
+func (s *shelf) size(r *record) int {
+	n := int(r.urlLen)
+	if r.flags&hasExtra != 0 {
+		x := s.extra(r)
+		n += x.size()
+	}
+	return n
+}
+
+// setMetadata replaces a record's metadata.
+func (s *shelf) setMetadata(r *record, metadata []byte) {
+	x := s.extra(r)
+	if string(x.metadata) == string(metadata) {
+		return
+	}
+	x.metadata = metadata
+	old, was := r.text, s.size(r)
+	n := int(r.urlLen)
+	if !x.empty() {
+		n += x.size()
+	}
+	ref, room := s.bytes.New(n)
+	copy(room, s.url(r))
+	r.flags &^= hasExtra
+	if !x.empty() {
+		r.flags |= hasExtra
+		x.encode(room[r.urlLen:])
+	}
+	r.text = ref
+	s.bytes.Free(old, was)
+}

@@ -1,0 +1,233 @@
+package docindex
+
+import (
+	"compress/gzip"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"strings"
+	"time"
+
+	"urlserver/docindex/internal/lines"
+	"urlserver/weburl"
+)
+
+const (
+	// HandlerLease is how long what the handler hands out stays in transit without an outcome.
+	HandlerLease = 10 * time.Minute
+
+	// maxHandOut is the most candidates that one answer has, whatever was asked for.
+	maxHandOut = 10_000
+
+	// maxBody bounds the bodies that are taken as a whole, after gzip: a million hosts to
+	// reject, or a quarter of a million outcomes.
+	maxBody = 64 << 20
+)
+
+// Handler serves the contract of CONTRACT.md over store: candidates, outcomes and urls below /docindex/. It does
+// not ask who is there, nor bound how long a body may take: the server around it does.
+func Handler(store Store) http.Handler {
+	mux := http.NewServeMux()
+	mux.Handle("/docindex/candidates", post(store, serveCandidates))
+	mux.Handle("/docindex/outcomes", post(store, serveOutcomes))
+	mux.Handle("/docindex/urls", post(store, serveURLs))
+	mux.Handle("/docindex/urls/{doc_id}", serveLookup(store))
+	mux.HandleFunc("/docindex/", func(w http.ResponseWriter, r *http.Request) {
+		answerJSON(w, http.StatusNotFound, failure{Error: "no such path; there are candidates, outcomes, urls and dump"})
+	})
+	return mux
+}
+
+// failure is the body of each answer that is not the one hoped for.
+type failure struct {
+	Error string `json:"error"`
+}
+
+// badRequest is an error that the peer caused and gets to read.
+type badRequest struct{ error }
+
+func badf(format string, args ...any) error { return badRequest{fmt.Errorf(format, args...)} }
+
+// post serves one path: body is what was sent, without gzip.
+func post(store Store, serve func(Store, http.ResponseWriter, *http.Request, io.Reader) error) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.Method != http.MethodPost {
+			w.Header().Set("Allow", http.MethodPost)
+			answerJSON(w, http.StatusMethodNotAllowed, failure{Error: r.Method + " is not possible here; use POST"})
+			return
+		}
+		body, err := plainBody(r)
+		if err == nil {
+			err = serve(store, w, r, body)
+		}
+		if err != nil {
+			answerJSON(w, statusOf(err), failure{Error: err.Error()})
+		}
+	})
+}
+
+func statusOf(err error) int {
+	switch _, bad := errors.AsType[badRequest](err); {
+	case bad:
+		return http.StatusBadRequest
+	case errors.Is(err, ErrUnwanted):
+		return http.StatusNotImplemented
+	}
+	return http.StatusInternalServerError
+}
+
+// plainBody is r's body without gzip.
+func plainBody(r *http.Request) (io.Reader, error) {
+	switch coding := strings.ToLower(r.Header.Get("Content-Encoding")); coding {
+	case "", "identity":
+		return r.Body, nil
+	case "gzip", "x-gzip":
+		in, err := gzip.NewReader(r.Body)
+		if err != nil {
+			return nil, badf("body is not gzip as Content-Encoding says: %w", err)
+		}
+		return in, nil
+	default:
+		return nil, badf("Content-Encoding %.40q is not understood; there are gzip and identity", coding)
+	}
+}
+
+func answerJSON(w http.ResponseWriter, status int, answer any) {
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(status)
+	_ = json.NewEncoder(w).Encode(answer) // who has gone needs no answer
+}
+
+// candidatesRequest is the body of a request for candidates.
+type candidatesRequest struct {
+	Max    int64    `json:"max"`
+	Reject []string `json:"reject"`
+}
+
+func parseCandidatesRequest(body io.Reader) (req candidatesRequest, err error) {
+	text, err := io.ReadAll(lines.Limit(body, maxBody))
+	if err != nil {
+		return req, badf("body: %w", err)
+	}
+	if err := json.Unmarshal(text, &req); err != nil {
+		return req, badf(`body is not {"max": 1000, "reject": ["a.example"]}: %w`, err)
+	}
+	if req.Max < 1 {
+		return req, badf("max is %d; it has to be 1 or more", req.Max)
+	}
+	for i, name := range req.Reject {
+		req.Reject[i] = hostName(name)
+	}
+	return req, nil
+}
+
+// hostName is name as weburl writes hosts; what is no host matches none as it is.
+func hostName(name string) string {
+	u, err := weburl.Parse([]byte("http://" + name + "/"))
+	if err != nil {
+		return name
+	}
+	return string(u.Host())
+}
+
+// serveCandidates hands out with a lease, as the taker may die.
+func serveCandidates(store Store, w http.ResponseWriter, r *http.Request, body io.Reader) error {
+	req, err := parseCandidatesRequest(body)
+	if err != nil {
+		return err
+	}
+	var batch Batch
+	n := int(min(req.Max, maxHandOut))
+	if err := store.Lease(r.Context(), n, req.Reject, HandlerLease, &batch); err != nil && batch.Len() == 0 {
+		return fmt.Errorf("candidates: %w", err)
+	}
+	var text []byte
+	for i := range batch.Len() {
+		c := batch.At(i)
+		text = lines.AppendCandidate(text, c.DocID, c.URL, c.Priority, c.Spider)
+	}
+	answerLines(w, r, text)
+	return nil
+}
+
+// answerLines sends NDJSON, with gzip where that is wanted and worth it.
+func answerLines(w http.ResponseWriter, r *http.Request, text []byte) {
+	w.Header().Set("Content-Type", "application/x-ndjson")
+	w.Header().Set("Vary", "Accept-Encoding")
+	if len(text) < 1<<10 || !takesGzip(r.Header) {
+		_, _ = w.Write(text) // who has gone has a lease that ends
+		return
+	}
+	w.Header().Set("Content-Encoding", "gzip")
+	out, _ := gzip.NewWriterLevel(w, gzip.BestSpeed) // the level is a known one
+	_, _ = out.Write(text)
+	_ = out.Close()
+}
+
+// takesGzip reads Accept-Encoding (RFC 9110, section 12.5.3).
+func takesGzip(h http.Header) bool {
+	for coding := range strings.SplitSeq(strings.Join(h.Values("Accept-Encoding"), ","), ",") {
+		name, weight, _ := strings.Cut(strings.ReplaceAll(coding, " ", ""), ";")
+		if strings.EqualFold(name, "gzip") {
+			return strings.TrimRight(strings.TrimPrefix(weight, "q="), "0.") != "" || weight == ""
+		}
+	}
+	return false
+}
+
+// maxOutcomeLine bounds a line: DOC_ID and URL escaped at worst, and the rest.
+const maxOutcomeLine = 64 << 10
+
+// serveOutcomes takes all lines or none.
+func serveOutcomes(store Store, w http.ResponseWriter, r *http.Request, body io.Reader) error {
+	var out Outcomes
+	in := lines.NewReader(lines.Limit(body, maxBody), maxOutcomeLine)
+	for {
+		line, err := in.Next()
+		if err == io.EOF {
+			break
+		}
+		if err == nil && len(line) > 0 {
+			err = addOutcome(&out, line)
+		}
+		if err != nil {
+			return badf("line %d: %w; none was taken", max(in.Number(), 1), err)
+		}
+	}
+	if err := store.Outcomes(r.Context(), &out); err != nil {
+		return fmt.Errorf("outcomes: %w", err)
+	}
+	w.WriteHeader(http.StatusNoContent)
+	return nil
+}
+
+func addOutcome(out *Outcomes, line []byte) error {
+	o, err := lines.ParseOutcome(line)
+	if err != nil {
+		return err
+	}
+	kind, ok := ParseKind(o.Word)
+	switch {
+	case len(o.DocID) == 0:
+		return errors.New("no doc_id")
+	case !ok:
+		return fmt.Errorf("outcome %.40q: it has to be one of %s", o.Word, strings.Join(kindWords[:], ", "))
+	}
+	out.Add(Outcome{
+		DocID: o.DocID, URL: o.URL, Kind: kind, Status: o.Status, NoStatus: o.NoStatus, Change: changeOf(o),
+		Attempts: o.Attempts, At: o.At,
+	})
+	return nil
+}
+
+func changeOf(o lines.Outcome) Change {
+	switch {
+	case !o.Told:
+		return Untold
+	case o.Changed:
+		return Modified
+	}
+	return Unchanged
+}

@@ -1,0 +1,220 @@
+package doors_test
+
+import (
+	"fmt"
+	"slices"
+
+	"urlserver/docindex/internal/doors"
+)
+
+// pick is a URL of a queue that is due and may go out at a door, and checks that the real ones say the same of its host.
+func (r *rig) pick(q *queue, door doors.Door, rejected []string) *url {
+	for _, u := range r.urls {
+		if u.queue != q || u.state != doors.Scheduled || u.due > r.now {
+			continue
+		}
+		free := r.free(u.host, door) && (door == doors.Calls || !slices.Contains(rejected, u.host))
+		if q.mixed {
+			if got := both(r, func(_ int, d *doors.Doors) bool { return d.HostFree([]byte(u.host), door, r.now) }); got != free {
+				r.t.Fatalf("step %d: HostFree(%s, %d) = %v; want %v", r.step, u.host, door, got, free)
+			}
+		}
+		if free || !q.mixed {
+			return u
+		}
+	}
+	return nil
+}
+
+func (r *rig) depart(u *url, door doors.Door) {
+	u.state, u.door = doors.InTransit, door
+	if door == doors.Calls {
+		r.called[u.host] = r.now
+	}
+	r.do(func(d *doors.Doors) {
+		d.Move(u.queue.id, doors.Scheduled, doors.InTransit)
+		d.Out(u.queue.id, []byte(u.host), door, r.now)
+	})
+}
+
+// slots is a round of the host slots, of this daemon or another.
+func (r *rig) slots() {
+	door := []doors.Door{doors.Slots, doors.Lent}[r.rnd.IntN(2)]
+	var rejected []string
+	for range r.rnd.IntN(3) {
+		rejected = append(rejected, r.host())
+	}
+	r.do(func(d *doors.Doors) { d.Reject(rejected) })
+	passed := map[*queue]bool{}
+	may := func(q *queue) bool {
+		return r.ready(q, door) && (q.mixed || !slices.Contains(rejected, q.key))
+	}
+	for most := 1 + r.rnd.IntN(6); most > 0; most-- {
+		id := both(r, func(_ int, d *doors.Doors) uint32 { return d.NextForSlots(door) })
+		if id == 0 {
+			for _, q := range r.queues {
+				if may(q) && !passed[q] {
+					r.t.Fatalf("step %d: no queue for the slots; %+v may be served", r.step, q)
+				}
+			}
+			break
+		}
+		q := r.queues[id]
+		if q == nil || !may(q) {
+			r.t.Fatalf("step %d: the queue for the slots is %+v, which may not be served", r.step, q)
+		}
+		u := r.pick(q, door, rejected)
+		if u != nil && passed[q] {
+			r.t.Fatalf("step %d: %+v was passed over, and has something to give", r.step, q)
+		}
+		if u == nil { // it may come again where what others gave changed something, but in vain
+			passed[q] = true
+			r.do(func(d *doors.Doors) { d.Pass(id) })
+			continue
+		}
+		r.depart(u, door)
+		r.do(func(d *doors.Doors) { d.Gave(id, r.due(q), r.now) })
+	}
+	r.do(func(d *doors.Doors) { d.Done(r.now) })
+}
+
+// news brings news of a URL: an outcome, a lease that ran out, a rescheduling, or that it is forgotten.
+func (r *rig) news() {
+	if len(r.urls) == 0 {
+		return
+	}
+	i := r.rnd.IntN(len(r.urls))
+	u := r.urls[i]
+	switch u.state {
+	case doors.InTransit:
+		r.land(u, []doors.State{doors.Scheduled, doors.Completed}[r.rnd.IntN(2)])
+	case doors.Scheduled:
+		r.move(u, doors.Completed)
+	default:
+		if r.rnd.IntN(2) == 0 {
+			u.due = r.now + int64(r.rnd.IntN(2000))
+			r.move(u, doors.Scheduled)
+			return
+		}
+		r.urls = slices.Delete(r.urls, i, i+1)
+		r.do(func(d *doors.Doors) {
+			d.Uncount(u.queue.id, doors.Completed)
+			d.Refresh(u.queue.id, r.now)
+		})
+	}
+}
+
+func (r *rig) move(u *url, to doors.State) {
+	from := u.state
+	u.state = to
+	r.do(func(d *doors.Doors) {
+		d.Move(u.queue.id, from, to)
+		d.SetDue(u.queue.id, r.due(u.queue), r.now)
+		d.Refresh(u.queue.id, r.now)
+	})
+}
+
+func (r *rig) land(u *url, to doors.State) {
+	u.state = to
+	if u.door != doors.Calls {
+		u.queue.served[doors.Slots] = r.now
+	}
+	if u.door == doors.Lent && !r.hostOut(u.host, doors.Lent) {
+		r.called[u.host] = r.now
+	}
+	for _, c := range r.calls {
+		delete(c.owed, u.queue) // it may get another place in the turn
+	}
+	r.do(func(d *doors.Doors) {
+		d.Move(u.queue.id, doors.InTransit, to)
+		if to == doors.Scheduled {
+			d.SetDue(u.queue.id, r.due(u.queue), r.now)
+		}
+		d.Back(u.queue.id, []byte(u.host), u.door, r.now)
+	})
+}
+
+// drop deletes a queue with its URLs.
+func (r *rig) drop() {
+	q := r.anyQueue()
+	if q == nil {
+		return
+	}
+	q.serving = nil
+	r.do(func(d *doors.Doors) { d.Drop(q.id) })
+	for _, u := range r.urls {
+		if u.queue == q && u.state == doors.InTransit {
+			r.land(u, doors.Completed)
+		}
+	}
+	r.urls = slices.DeleteFunc(r.urls, func(u *url) bool { return u.queue == q })
+	delete(r.queues, q.id)
+	for _, c := range r.calls {
+		delete(c.owed, q)
+	}
+	r.do(func(d *doors.Doors) { d.Free(q.id, r.now) })
+}
+
+// check compares all that can be asked without changing anything.
+func (r *rig) check() {
+	r.checkWaits()
+	for _, c := range r.calls {
+		for q, owed := range c.owed {
+			c.owed[q] = owed && r.open(c, q)
+		}
+	}
+	var total doors.Counts
+	for id, q := range r.queues {
+		var want doors.Counts
+		for _, u := range r.urls {
+			if u.queue == q {
+				want.URLs[u.state]++
+			}
+		}
+		want.Queues = 1
+		if want.URLs[doors.Scheduled]+want.URLs[doors.InTransit] > 0 {
+			want.Active = 1
+		}
+		for s, n := range want.URLs {
+			total.URLs[s] += n
+		}
+		total.Queues++
+		total.Active += want.Active
+		if got := both(r, func(_ int, d *doors.Doors) doors.Counts { return d.QueueTotal(id) }); got != want {
+			r.t.Fatalf("step %d: %+v has %+v; want %+v", r.step, q, got, want)
+		}
+		idle := want.Active == 0 || q.blocked > r.now
+		if got := both(r, func(_ int, d *doors.Doors) bool { return d.Idle(id, r.now) }); got != idle {
+			r.t.Fatalf("step %d: %+v is idle: %v; want %v", r.step, q, got, idle)
+		}
+		got := both(r, func(_ int, d *doors.Doors) string { return settingsText(d.SettingsOf(id)) })
+		if text := settingsText(doors.Settings{Delay: ifSet(q.delay, q.delay >= 0), Blocked: ifSet(q.blocked, q.blocked > 0), Limit: ifSet(q.limit, q.limit > 0)}); got != text {
+			r.t.Fatalf("step %d: settings of %+v are %s; want %s", r.step, q, got, text)
+		}
+	}
+	total.Queues += hosts // keepHosts'
+	if got := both(r, func(_ int, d *doors.Doors) doors.Counts { return d.Total() }); got != total {
+		r.t.Fatalf("step %d: in all %+v; want %+v", r.step, got, total)
+	}
+}
+
+func ifSet[T any](v T, set bool) *T {
+	if !set {
+		return nil
+	}
+	return &v
+}
+
+func settingsText(s doors.Settings) string {
+	text := func(p *int64) string {
+		if p == nil {
+			return "-"
+		}
+		return fmt.Sprint(*p)
+	}
+	limit := "-"
+	if s.Limit != nil {
+		limit = fmt.Sprint(*s.Limit)
+	}
+	return text(s.Delay) + " " + text(s.Blocked) + " " + limit
+}

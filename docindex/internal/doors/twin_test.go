@@ -1,0 +1,311 @@
+package doors_test
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"testing"
+
+	"urlserver/docindex/internal/doors"
+)
+
+// The twin knows all URLs, and answers each question by looking at all of them.
+type twin struct {
+	now     int64
+	urls    []*url
+	queues  map[uint32]*queue
+	presets map[string]*queue // what is set on queues that are not there
+	pauses  map[string]int64  // by host
+	gaps    map[string]int64  // that hosts want, as the slots have learned
+	called  map[string]int64  // when calls were given something of a host
+	slotGap int64
+	delay   int64 // default
+	chosen  bool
+}
+
+type url struct {
+	queue *queue
+	host  string
+	due   int64
+	state doors.State
+	door  doors.Door
+}
+
+type queue struct {
+	id         uint32
+	crawl, key string
+	mixed      bool // has had a URL of another host than its key
+	serving    *call
+	again      bool  // when that began, there was no delay
+	delay      int64 // -1: none of its own
+	blocked    int64
+	limit      uint32
+	rest       int64
+	served     [2]int64
+}
+
+func newQueue(crawl, key string) *queue { return &queue{crawl: crawl, key: key, delay: -1} }
+
+// call is a GetURLs under way.
+type call struct {
+	real  [2]doors.Call
+	crawl string
+	all   bool
+	most  int
+	at    *queue
+	seen  map[*queue]bool // served by it, and by nobody else since
+	owed  map[*queue]bool // could be served ever since it began, and no other call has changed the turns since
+}
+
+func (w *twin) count(is func(u *url) bool) (n int) {
+	for _, u := range w.urls {
+		if is(u) {
+			n++
+		}
+	}
+	return n
+}
+
+func (w *twin) out(q *queue, door doors.Door) int {
+	return w.count(func(u *url) bool { return u.queue == q && u.state == doors.InTransit && u.door == door })
+}
+
+func (w *twin) hostOut(host string, door doors.Door) bool {
+	return w.count(func(u *url) bool { return u.host == host && u.state == doors.InTransit && u.door == door }) > 0
+}
+
+// atSlots is how many URLs of a queue slots have, of this daemon or others.
+func (w *twin) atSlots(q *queue) int { return w.out(q, doors.Slots) + w.out(q, doors.Lent) }
+
+func (w *twin) inTransit(q *queue) int { return w.atSlots(q) + w.out(q, doors.Calls) }
+
+// due is when the first scheduled URL of a queue is due.
+func (w *twin) due(q *queue) int64 {
+	first := int64(doors.Never)
+	for _, u := range w.urls {
+		if u.queue == q && u.state == doors.Scheduled {
+			first = min(first, u.due)
+		}
+	}
+	return first
+}
+
+// pace is the delay between two servings of a queue.
+func (w *twin) pace(q *queue) int64 {
+	if q.delay >= 0 {
+		return q.delay
+	}
+	return w.delay
+}
+
+// ready tells whether a queue may be served at a door, whatever a call's maximum.
+func (w *twin) ready(q *queue, door doors.Door) bool {
+	completed := w.count(func(u *url) bool { return u.queue == q && u.state == doors.Completed })
+	if door != doors.Calls {
+		completed += w.inTransit(q)
+	}
+	if q.serving != nil || w.due(q) > w.now || q.blocked > w.now || q.rest > w.now || q.limit > 0 && completed >= int(q.limit) {
+		return false
+	}
+	delay, own := w.pace(q), q.delay >= 0 || w.chosen
+	since := func(door doors.Door) bool { return q.served[door] == 0 || q.served[door]+delay <= w.now }
+	if door == doors.Calls {
+		return since(doors.Calls) && since(doors.Slots) && (q.mixed || w.free(q.key, doors.Calls))
+	}
+	if own && delay > 0 && (w.atSlots(q) > 0 || !since(doors.Slots)) {
+		return false
+	}
+	return since(doors.Calls) && (q.mixed || w.free(q.key, door))
+}
+
+// free tells whether a host may be asked at a door.
+func (w *twin) free(host string, door doors.Door) bool {
+	gap := w.gaps[host]
+	if door != doors.Calls {
+		gap = max(gap, w.slotGap)
+	}
+	if at := w.called[host]; at > 0 && at+gap > w.now {
+		return false
+	}
+	for _, other := range []doors.Door{doors.Slots, doors.Calls, doors.Lent} {
+		if other != door && w.hostOut(host, other) {
+			return false
+		}
+	}
+	return door != doors.Calls || w.pauses[host] <= w.now
+}
+
+func (w *twin) open(c *call, q *queue) bool {
+	return (c.all || c.crawl == q.crawl) && w.ready(q, doors.Calls) && (c.most == 0 || w.inTransit(q) < c.most)
+}
+
+// rig drives two real ones and the twin side by side. The real ones have to agree to the letter.
+type rig struct {
+	t    *testing.T
+	rnd  *rand.Rand
+	real [2]*doors.Doors
+	rung [2]int
+	twin
+	calls []*call
+	waits []*wait
+	step  int
+}
+
+// both asks both real ones.
+func both[T comparable](r *rig, ask func(i int, d *doors.Doors) T) T {
+	r.t.Helper()
+	a, b := ask(0, r.real[0]), ask(1, r.real[1])
+	if a != b {
+		r.t.Fatalf("step %d: two doors that were asked the same answer %v and %v", r.step, a, b)
+	}
+	return a
+}
+
+func (r *rig) do(act func(d *doors.Doors)) {
+	act(r.real[0])
+	act(r.real[1])
+}
+
+func TestTwin(t *testing.T) {
+	steps := 1500
+	if testing.Short() {
+		steps = 300
+	}
+	for seed := range uint64(30) {
+		t.Run(fmt.Sprint("seed ", seed), func(t *testing.T) {
+			r := &rig{t: t, rnd: rand.New(rand.NewPCG(seed, 3))}
+			for i := range r.real {
+				r.real[i] = doors.New(func() { r.rung[i]++ })
+			}
+			r.twin = twin{
+				now: 1_000_000, queues: map[uint32]*queue{}, presets: map[string]*queue{}, pauses: map[string]int64{}, delay: doors.DefaultDelay,
+				gaps: map[string]int64{}, called: map[string]int64{},
+			}
+			r.keepHosts()
+			for r.step = range steps {
+				r.act()
+				r.check()
+			}
+		})
+	}
+}
+
+func (r *rig) act() {
+	switch n := r.rnd.IntN(20); {
+	case n < 5:
+		r.put()
+	case n < 7:
+		r.pass(int64(r.rnd.IntN(8)) * 250)
+	case n < 8:
+		r.set()
+	case n < 9 && len(r.calls) < 3:
+		r.begin()
+	case n < 14:
+		r.goOn()
+	case n < 15:
+		r.slots()
+	case n < 19:
+		r.news()
+	case r.rnd.IntN(4) > 0:
+		host, until := r.host(), r.now+int64(r.rnd.IntN(3000))
+		r.pauses[host] = max(r.pauses[host], until)
+		r.gaps[host] = int64(r.rnd.IntN(3)) * 700
+		r.do(func(d *doors.Doors) { d.Pause([]byte(host), until, r.gaps[host], r.now) })
+	default:
+		r.drop()
+	}
+}
+
+// keepHosts has a queue without URLs for each host, so that none is forgotten.
+func (r *rig) keepHosts() {
+	for n := range hosts {
+		host := fmt.Appendf(nil, "h%d", n)
+		r.do(func(d *doors.Doors) { d.Open([]byte("keep"), host, host, r.now) })
+	}
+}
+
+const hosts = 6
+
+func (r *rig) host() string { return fmt.Sprintf("h%d", r.rnd.IntN(hosts)) }
+
+func (r *rig) crawl() string { return []string{"", "c", "d"}[r.rnd.IntN(3)] }
+
+func (r *rig) pass(ms int64) {
+	r.now += ms
+	r.do(func(d *doors.Doors) {
+		for d.Advance(r.now) {
+		}
+	})
+}
+
+func (r *rig) put() {
+	crawl, host := r.crawl(), r.host()
+	key := host
+	if r.rnd.IntN(4) == 0 {
+		key = []string{r.host(), "mixed"}[r.rnd.IntN(2)]
+	}
+	id := both(r, func(_ int, d *doors.Doors) uint32 { return d.Open([]byte(crawl), []byte(key), []byte(host), r.now) })
+	q := r.queues[id]
+	if q == nil {
+		if q = r.presets[crawl+"/"+key]; q == nil {
+			q = newQueue(crawl, key)
+		}
+		delete(r.presets, crawl+"/"+key)
+		q.id, r.queues[id] = id, q
+	}
+	if q.crawl != crawl || q.key != key {
+		r.t.Fatalf("step %d: Open(%s, %s) is the queue %+v", r.step, crawl, key, q)
+	}
+	q.mixed = q.mixed || key != host
+	r.urls = append(r.urls, &url{queue: q, host: host, due: r.now + []int64{-5000, 0, 0, 500, 4000}[r.rnd.IntN(5)]})
+	r.do(func(d *doors.Doors) {
+		d.Count(id, doors.Scheduled)
+		d.SetDue(id, r.due(q), r.now)
+	})
+}
+
+func (r *rig) set() {
+	if r.rnd.IntN(8) == 0 {
+		r.slotGap = int64(r.rnd.IntN(3)) * 600
+		r.do(func(d *doors.Doors) { d.SetSlotGap(r.slotGap) })
+		r.delay, r.chosen = int64(r.rnd.IntN(4))*500, true
+		r.do(func(d *doors.Doors) {
+			d.SetDefaultDelay(r.delay)
+			for next := d.RefreshSome(0, r.now); next != 0; next = d.RefreshSome(next, r.now) {
+			}
+		})
+		return
+	}
+	crawl, key := r.crawl(), r.host()
+	q := r.presets[crawl+"/"+key]
+	for _, one := range r.queues {
+		if one.crawl == crawl && one.key == key {
+			q = one
+		}
+	}
+	if q == nil {
+		q = newQueue(crawl, key)
+		r.presets[crawl+"/"+key] = q
+	}
+	var s doors.Settings
+	switch r.rnd.IntN(3) {
+	case 0:
+		q.delay = int64(r.rnd.IntN(4)) * 500
+		s.Delay = &q.delay
+	case 1:
+		q.blocked = (r.now + 3000) * int64(r.rnd.IntN(2))
+		s.Blocked = &q.blocked
+	default:
+		q.limit = uint32(r.rnd.IntN(4))
+		s.Limit = &q.limit
+	}
+	copied := doors.Settings{Delay: clone(s.Delay), Blocked: clone(s.Blocked), Limit: clone(s.Limit)}
+	r.do(func(d *doors.Doors) { d.Set([]byte(crawl), []byte(key), copied, r.now) })
+}
+
+func clone[T any](p *T) *T {
+	if p == nil {
+		return nil
+	}
+	v := *p
+	return &v
+}

@@ -1,0 +1,157 @@
+package docindex
+
+import "urlserver/docindex/internal/books"
+
+// ledger keeps, beside the books of crawls, which documents these have. Documents that belong to no crawl cost nothing.
+type ledger struct {
+	*books.Books
+	members []member        // by document
+	domains []*books.Domain // by number
+	unused  []uint32        // numbers of domains that are no more
+	lists   []lists         // by number of the book
+}
+
+// lists are a crawl's documents by place, linked, in the order in which they came there.
+type lists struct{ head, tail [books.Places]uint32 }
+
+// member is a document's place in a crawl.
+type member struct {
+	domain     uint32 // 0: it is in none
+	next, prev uint32 // in its list
+	place      books.Place
+	purged     bool // it was stopped or has expired
+}
+
+func newLedger() ledger {
+	return ledger{Books: books.New(), domains: make([]*books.Domain, 1)}
+}
+
+// enter makes a document, which is completed so far, a member of a crawl.
+func (l *ledger) enter(doc uint32, id CrawlID, expires int64, host string) {
+	b := l.Open(id)
+	l.ExpireAt(b, expires)
+	for int(b.No) >= len(l.lists) {
+		l.lists = append(l.lists, make([]lists, max(64, len(l.lists)/4))...)
+	}
+	for int(doc) >= len(l.members) {
+		l.members = append(l.members, make([]member, max(64, len(l.members)/4))...)
+	}
+	d := l.Enter(b, books.Registered(host), 1)
+	if d.No == 0 {
+		l.number(d)
+	}
+	l.members[doc] = member{domain: d.No}
+}
+
+func (l *ledger) number(d *books.Domain) {
+	if n := len(l.unused); n > 0 {
+		d.No, l.unused = l.unused[n-1], l.unused[:n-1]
+		l.domains[d.No] = d
+		return
+	}
+	d.No, l.domains = uint32(len(l.domains)), append(l.domains, d)
+}
+
+// domainOf is the domain of the crawl that a document is a member of; nil: none.
+func (l *ledger) domainOf(doc uint32) *books.Domain {
+	if int(doc) >= len(l.members) || l.members[doc].domain == 0 {
+		return nil
+	}
+	return l.domains[l.members[doc].domain]
+}
+
+// bookOf is the crawl that a document is a member of; nil: none.
+func (l *ledger) bookOf(doc uint32) *books.Book {
+	if d := l.domainOf(doc); d != nil {
+		return d.Book
+	}
+	return nil
+}
+
+// purging reports whether a document's crawl is refused, so that it is not to go out.
+func (l *ledger) purging(doc uint32) bool {
+	b := l.bookOf(doc)
+	return b != nil && b.Refused
+}
+
+// leave ends a document's membership.
+func (l *ledger) leave(doc uint32, priority int32) {
+	d := l.domainOf(doc)
+	if d == nil {
+		return
+	}
+	l.move(doc, books.Ended, priority, 0)
+	b := d.Book
+	if l.members[doc].purged {
+		b.Purged--
+	}
+	l.members[doc] = member{}
+	if l.Leave(d, 1) {
+		l.domains[d.No] = nil
+		l.unused = append(l.unused, d.No)
+	}
+	l.Release(b)
+}
+
+// markPurged says that a member that ends does so because its crawl was refused.
+func (l *ledger) markPurged(doc uint32) {
+	if b := l.bookOf(doc); b != nil && !l.members[doc].purged {
+		l.members[doc].purged = true
+		b.Purged++
+	}
+}
+
+// move puts a member into a list, at its end. Its priority is the one it had when it was put into the one it is in.
+func (l *ledger) move(doc uint32, to books.Place, priority int32, now int64) {
+	d := l.domainOf(doc)
+	if d == nil || l.members[doc].place == to {
+		return
+	}
+	m := &l.members[doc]
+	was := m.place
+	if was != books.Ended {
+		l.unlink(d.Book, m)
+	} else if m.purged {
+		m.purged = false
+		d.Book.Purged--
+	}
+	m.place = to
+	if to != books.Ended {
+		l.link(d.Book, doc, m)
+	}
+	l.Move(d, priority, was, to, 1, now)
+}
+
+// first is the first document of a crawl in a place, or 0.
+func (l *ledger) first(b *books.Book, p books.Place) uint32 {
+	if int(b.No) >= len(l.lists) {
+		return 0
+	}
+	return l.lists[b.No].head[p]
+}
+
+func (l *ledger) link(b *books.Book, doc uint32, m *member) {
+	s := &l.lists[b.No]
+	m.next, m.prev = 0, s.tail[m.place]
+	if m.prev == 0 {
+		s.head[m.place] = doc
+	} else {
+		l.members[m.prev].next = doc
+	}
+	s.tail[m.place] = doc
+}
+
+func (l *ledger) unlink(b *books.Book, m *member) {
+	s := &l.lists[b.No]
+	if m.prev == 0 {
+		s.head[m.place] = m.next
+	} else {
+		l.members[m.prev].next = m.next
+	}
+	if m.next == 0 {
+		s.tail[m.place] = m.prev
+	} else {
+		l.members[m.next].prev = m.prev
+	}
+	m.next, m.prev = 0, 0
+}

@@ -1,0 +1,180 @@
+package docindex
+
+import (
+	"context"
+	"fmt"
+
+	"urlserver/docindex/internal/doors"
+)
+
+// portionBytes bounds a portion of a Serve, about.
+const portionBytes = 256 << 10
+
+// serving is one Serve on its way.
+type serving struct {
+	r   Request
+	at  doors.Visits
+	out Handout
+
+	gave     bool
+	soon     <-chan struct{} // where nothing could be given, and something may be when this is closed
+	patience Patience
+}
+
+// Serve is [Caller.Serve].
+func (m *Memory) Serve(ctx context.Context, r Request, give func(*Handout) error) error {
+	v := serving{r: r}
+	m.begin(&v)
+	defer m.finish(&v)
+	for more := true; more; {
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+		v.out.Reset()
+		more = m.serveSome(&v)
+		if v.out.Len() == 0 {
+			more = more || m.lookAgain(ctx, &v)
+			continue
+		}
+		v.gave = true
+		if err := give(&v.out); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// lookAgain begins a call anew that found nothing, once that may have changed; false: it has found nothing.
+func (m *Memory) lookAgain(ctx context.Context, v *serving) bool {
+	if !v.patience.Wait(ctx, v.soon) {
+		return false
+	}
+	m.begin(v)
+	return true
+}
+
+func (m *Memory) begin(v *serving) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	now := m.now()
+	for m.catchUpLocked(now) { // for the whole call; what it costs is owed once
+		m.mu.Unlock()
+		m.mu.Lock()
+	}
+	v.at = m.doors.Visit(v.r.Wish())
+}
+
+// finish gives back the queue that was being served.
+func (m *Memory) finish(v *serving) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.leaveLocked(v, m.now())
+}
+
+func (m *Memory) leaveLocked(v *serving, now int64) {
+	if v.at.Queue != 0 {
+		m.doors.Leave(&v.at, m.dueLocked(v.at.Queue), now, m.nowUp())
+	}
+}
+
+// serveSome fills a portion. more says that there is another one.
+func (m *Memory) serveSome(v *serving) (more bool) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	v.soon = nil
+	if m.passive {
+		return false
+	}
+	now := m.now()
+	m.purges = hold
+	for m.doors.Go(&v.at) {
+		if m.fillLocked(v, now) {
+			return true
+		}
+		m.leaveLocked(v, now)
+	}
+	if !v.gave && v.out.Len() == 0 && m.doors.Held(&v.at) {
+		v.soon = m.bell.Next()
+	}
+	return false
+}
+
+// fillLocked gives out what the queue may give; full says that the portion ended before.
+func (m *Memory) fillLocked(v *serving, now int64) (full bool) {
+	queue := v.at.Queue
+	for left := m.doors.LeftOf(&v.at); left > 0; left-- {
+		if v.out.Len() >= hold || len(v.out.buf) >= portionBytes {
+			return true
+		}
+		id := m.pickLocked(queue, doors.Calls, now)
+		if id == 0 {
+			return false
+		}
+		r := m.docs.records.At(id)
+		m.departLocked(id, doors.Calls, leaseEnd(now, v.r.Lease), now)
+		v.out.Add(m.docs.url(r), m.doors.Key(queue), m.doors.Crawl(queue), m.docs.extra(r).metadata)
+		v.at.Gave = true
+	}
+	return false
+}
+
+// Set is [Caller.Set].
+func (m *Memory) Set(ctx context.Context, s Setting) error {
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	if err := m.set(s); err != nil || s.Which == SetActive {
+		return err
+	}
+	return m.recall(ctx, s.Scope)
+}
+
+func (m *Memory) set(s Setting) error {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	now := m.now()
+	switch s.Which {
+	case SetDelay:
+		return m.setDelayLocked(s, now)
+	case SetBlock:
+		until := int64(0)
+		if s.Value > 0 { // the second itself is blocked, too
+			until = dueMS(int64(min(s.Value, Never/1000-2)) + 1)
+		}
+		return m.setLocked(&s, doors.Settings{Blocked: &until}, now)
+	case SetLimit:
+		limit := uint32(min(s.Value, 1<<32-1))
+		return m.setLocked(&s, doors.Settings{Limit: &limit}, now)
+	case SetActive:
+		m.passive = s.Value == 0
+		return nil
+	}
+	return fmt.Errorf("setting %d: there is none", s.Which)
+}
+
+func (m *Memory) setDelayLocked(s Setting, now int64) error {
+	delay := dueMS(int64(min(s.Value, maxDelay)))
+	if len(s.Key) > 0 {
+		return m.setLocked(&s, doors.Settings{Delay: &delay}, now)
+	}
+	m.doors.SetDefaultDelay(delay)
+	m.refreshLocked()
+	return nil
+}
+
+func (m *Memory) setLocked(s *Setting, to doors.Settings, now int64) error {
+	if !m.doors.Set(s.Crawl, s.Key, to, now) {
+		return ErrTooMany
+	}
+	return nil
+}
+
+// maxDelay is the longest delay, in seconds: what the interface can say.
+const maxDelay = 1<<32 - 1
+
+// Active is [Caller.Active].
+func (m *Memory) Active() bool {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return !m.passive
+}

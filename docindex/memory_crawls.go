@@ -1,0 +1,264 @@
+package docindex
+
+import (
+	"context"
+	"time"
+
+	"urlserver/docindex/internal/books"
+)
+
+var _ Crawls = (*Memory)(nil)
+
+// MaxRefused is how many crawls a store refuses at most.
+const MaxRefused = 1_000_000
+
+// bookLocked makes a document, which is completed or not scheduled yet, a member of the crawl that it names.
+func (m *Memory) bookLocked(id uint32, p *Put) {
+	crawl, expires, ok := CrawlOf(p)
+	old := m.crawls.bookOf(id)
+	if old != nil {
+		if ok && old.ID == crawl {
+			m.crawls.ExpireAt(old, expires)
+			return
+		}
+		m.crawls.leave(id, m.docs.records.At(id).priority)
+	}
+	if !ok {
+		return
+	}
+	host := HostOf(p.URL)
+	if len(host) == 0 {
+		host = m.doors.Key(m.docs.records.At(id).queue)
+	}
+	m.crawls.enter(id, crawl, expires, string(host))
+}
+
+// trackLocked tells the ledger of a document's new state.
+func (m *Memory) trackLocked(id uint32, r *record) {
+	if len(m.crawls.members) == 0 {
+		return
+	}
+	to := books.Ended
+	switch {
+	case r.state() == Scheduled:
+		to = books.Lined
+	case r.state() == InTransit && r.flags&viaCall != 0:
+		to = books.AtClients
+	case r.state() == InTransit:
+		to = books.AtSlots
+	}
+	m.crawls.move(id, to, r.priority, m.now())
+}
+
+// droppedLocked reports whether a URL is of a crawl that is refused. If it is known and its crawl wants it again, it ends.
+func (m *Memory) droppedLocked(p *Put, known uint32, now int64) bool {
+	if m.crawls.Refused() == 0 || known != 0 && p.Known && p.Due == Never {
+		return false
+	}
+	id, _, ok := CrawlOf(p)
+	b := m.crawls.Find(id)
+	if !ok || b == nil || !b.Refused {
+		return false
+	}
+	b.Dropped++
+	if known != 0 && p.Known {
+		m.completeLocked(known, now)
+	}
+	return true
+}
+
+// Refuse is [Crawls.Refuse].
+func (m *Memory) Refuse(ctx context.Context, id CrawlID, why Kind) error {
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	b := m.crawls.Find(id)
+	switch {
+	case b != nil && b.Refused:
+		return nil
+	case m.crawls.Refused() >= MaxRefused:
+		return ErrTooManyRefused
+	}
+	m.crawls.Refuse(m.crawls.Open(id), uint8(why), uint8(Expired))
+	return nil
+}
+
+// purgeLocked ends a document of a refused crawl that is scheduled.
+func (m *Memory) purgeLocked(id uint32, now int64) {
+	m.strayLocked(id)
+	m.completeLocked(id, now)
+}
+
+// strayLocked counts a document that ends because its crawl is refused.
+func (m *Memory) strayLocked(id uint32) {
+	b := m.crawls.bookOf(id)
+	b.Untold++
+	m.crawls.markPurged(id)
+	m.outcomes[b.Why]++
+}
+
+// PurgeCrawl is [Crawls.PurgeCrawl]. Documents end in portions, so that nobody waits for long.
+func (m *Memory) PurgeCrawl(ctx context.Context, id CrawlID, tell func(*Outcomes) error) (purged int, err error) {
+	for more := true; more; {
+		if err := ctx.Err(); err != nil {
+			return 0, err
+		}
+		more = m.purgeLined(id)
+	}
+	var out Outcomes
+	for left := m.countAtSlots(id); left > 0; left -= hold {
+		if err := ctx.Err(); err != nil {
+			return 0, err
+		}
+		out.Reset()
+		m.someAtSlots(id, min(left, hold), &out)
+		if err := tell(&out); err != nil {
+			return 0, err
+		}
+	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if b := m.crawls.Find(id); b != nil && b.Refused {
+		return m.crawls.Purged(b), nil
+	}
+	return 0, nil
+}
+
+func (m *Memory) purgeLined(id CrawlID) (more bool) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	b := m.crawls.Find(id)
+	if b == nil || !b.Refused {
+		return false
+	}
+	now := m.now()
+	for n := 0; n < hold && b.Count[books.Lined] > 0; n++ {
+		m.purgeLocked(m.crawls.first(b, books.Lined), now)
+	}
+	return b.Count[books.Lined] > 0
+}
+
+func (m *Memory) countAtSlots(id CrawlID) int {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if b := m.crawls.Find(id); b != nil {
+		return int(b.Count[books.AtSlots])
+	}
+	return 0
+}
+
+// someAtSlots adds documents at the slots, each of which goes to the end of their list.
+func (m *Memory) someAtSlots(id CrawlID, n int, out *Outcomes) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	b := m.crawls.Find(id)
+	if b == nil {
+		return
+	}
+	for range n {
+		doc := m.crawls.first(b, books.AtSlots)
+		if doc == 0 {
+			return
+		}
+		one := &m.crawls.members[doc]
+		m.crawls.unlink(b, one)
+		m.crawls.link(b, doc, one)
+		var name [20]byte // a uint64 in decimal
+		out.Add(Outcome{DocID: m.docs.docID(name[:0], doc), URL: m.docs.url(m.docs.records.At(doc)), Kind: Kind(b.Why)})
+	}
+}
+
+// Overdue is [Crawls.Overdue].
+func (m *Memory) Overdue(_ context.Context, now time.Time, max int) ([]CrawlEnd, error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.crawls.Due(now, max, uint8(Expired)), nil
+}
+
+// Finished is [Crawls.Finished].
+func (m *Memory) Finished(_ context.Context, since time.Time, max int) ([]FinishedCrawl, error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.crawls.Finished(since, max), nil
+}
+
+// Told is [Crawls.Told].
+func (m *Memory) Told(_ context.Context, id CrawlID, round uint64) error {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if b := m.crawls.Find(id); b != nil {
+		b.WasTold(round)
+	}
+	return nil
+}
+
+// CrawlCounts is [Crawls.CrawlCounts].
+func (m *Memory) CrawlCounts(max int) []CrawlCounts {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.crawls.Counts(max)
+}
+
+// Survey is [Crawls.Survey].
+func (m *Memory) Survey(ctx context.Context, id CrawlID, domains int, away *Outcomes) (Survey, error) {
+	if err := ctx.Err(); err != nil {
+		return Survey{}, err
+	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	v := m.crawls.Begin(id, domains)
+	for i := 0; away != nil && i < away.Len(); i++ {
+		o := away.At(i)
+		doc := m.docs.findID(o.DocID)
+		d := m.crawls.domainOf(doc)
+		if d == nil || !v.Wants(d) || m.crawls.members[doc].place != books.AtSlots {
+			continue
+		}
+		if r := m.docs.records.At(doc); o.IsOf(m.docs.url(r)) {
+			v.Away(d, r.priority)
+		}
+	}
+	return v.End(), nil
+}
+
+// OnDelete is [Crawls.OnDelete].
+func (m *Memory) OnDelete(tell func(*Outcomes)) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.onDelete = tell
+}
+
+// tellAtSlotsLocked tells of the documents of a dropped queue that are at the slots; the lock is let go meanwhile. Nothing
+// comes into a dropped queue, nor goes out of it.
+func (m *Memory) tellAtSlotsLocked(queue uint32) {
+	if m.onDelete == nil {
+		return
+	}
+	var out Outcomes
+	tell := func() {
+		if out.Len() > 0 {
+			m.mu.Unlock()
+			m.onDelete(&out)
+			m.mu.Lock()
+		}
+		out.Reset()
+	}
+	seen := 0
+	for id := m.chains[queue].first; id != 0; seen++ {
+		r := m.docs.records.At(id)
+		if r.state() == InTransit && r.flags&viaCall == 0 {
+			var name [20]byte // a uint64 in decimal
+			out.Add(Outcome{DocID: m.docs.docID(name[:0], id), URL: m.docs.url(r)})
+		}
+		id = r.sibling
+		if out.Len() == hold {
+			tell()
+		} else if seen%hold == hold-1 {
+			m.mu.Unlock()
+			m.mu.Lock()
+		}
+	}
+	tell()
+}

@@ -1,0 +1,154 @@
+package docindex
+
+import (
+	"context"
+	"time"
+
+	"urlserver/docindex/internal/doors"
+)
+
+// Delete is [Caller.Delete]. The queues are gone at once; their memory follows in portions.
+func (m *Memory) Delete(ctx context.Context, s Scope) (deleted int, err error) {
+	if len(s.Key) > 0 {
+		m.mu.Lock()
+		id := m.doors.Find(s.Crawl, s.Key)
+		m.mu.Unlock()
+		return m.deleteQueue(id), nil
+	}
+	for id := m.nextQueue(s.Crawl, 0); id != 0; id = m.nextQueue(s.Crawl, id) {
+		if err := ctx.Err(); err != nil {
+			return deleted, err
+		}
+		deleted += m.deleteQueue(id)
+	}
+	return deleted, nil
+}
+
+func (m *Memory) deleteQueue(id uint32) int {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if !m.doors.Live(id) {
+		return 0
+	}
+	n := m.doors.QueueTotal(id)
+	m.doors.Drop(id)
+	m.tellAtSlotsLocked(id)
+	for more := true; more; {
+		var o Outcomes
+		more = m.freeSomeLocked(id, &o)
+		m.mu.Unlock()
+		m.giveBack(&o)
+		m.mu.Lock()
+	}
+	now := m.now()
+	m.chains[id] = chain{}
+	m.doors.Free(id, now)
+	return int(n.URLs[Scheduled] + n.URLs[InTransit] + n.URLs[Completed])
+}
+
+// freeSomeLocked forgets documents of a dropped queue, and answers whether there are more.
+func (m *Memory) freeSomeLocked(queue uint32, o *Outcomes) (more bool) {
+	c := &m.chains[queue]
+	now := m.now()
+	for range hold {
+		id := c.first
+		if id == 0 {
+			return false
+		}
+		r := m.docs.records.At(id)
+		c.first = r.sibling
+		if r.state() == InTransit {
+			m.recallLocked(id, o)
+			m.landLocked(id, Completed, now)
+		}
+		m.crawls.leave(id, m.docs.records.At(id).priority)
+		m.docs.drop(id)
+	}
+	return true
+}
+
+// Purge is [Caller.Purge].
+func (m *Memory) Purge(ctx context.Context, s Scope, before time.Time) (purged int, err error) {
+	if len(s.Key) > 0 {
+		m.mu.Lock()
+		id := m.doors.Find(s.Crawl, s.Key)
+		m.mu.Unlock()
+		return m.purgeQueue(id, before), nil
+	}
+	for id := m.nextQueue(s.Crawl, 0); id != 0; id = m.nextQueue(s.Crawl, id) {
+		if err := ctx.Err(); err != nil {
+			return purged, err
+		}
+		purged += m.purgeQueue(id, before)
+	}
+	return purged, nil
+}
+
+// purgeQueue forgets a queue's documents by their age, in which they need not stand: dates can be given.
+func (m *Memory) purgeQueue(queue uint32, before time.Time) (purged int) {
+	kept := uint32(0)
+	for more := true; more; {
+		var n int
+		var o Outcomes
+		n, kept, more = m.purgeSome(queue, kept, before.Unix(), &o)
+		m.giveBack(&o)
+		purged += n
+	}
+	return purged
+}
+
+// purgeSome looks at some documents of a queue behind kept, or from the first on where that is 0. last is the last of
+// them that stays.
+func (m *Memory) purgeSome(queue, kept uint32, before int64, o *Outcomes) (purged int, last uint32, more bool) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if !m.doors.Live(queue) {
+		return 0, 0, false
+	}
+	if kept != 0 && !m.isInLocked(kept, queue) {
+		kept = 0 // somebody else is at it, too: once more from the beginning
+	}
+	now := m.now()
+	for range hold {
+		id := m.behindLocked(queue, kept)
+		if id == 0 {
+			return purged, 0, false
+		}
+		if int64(m.docs.records.At(id).created) >= before {
+			kept = id
+			continue
+		}
+		m.recallLocked(id, o)
+		m.completeLocked(id, now)
+		m.unchainLocked(queue, kept, id)
+		m.doors.Uncount(queue, doors.Completed)
+		m.crawls.leave(id, m.docs.records.At(id).priority)
+		m.docs.drop(id)
+		m.doors.Refresh(queue, now)
+		purged++
+	}
+	return purged, kept, true
+}
+
+// behindLocked is the document that came to a queue after kept, or the first where that is 0.
+func (m *Memory) behindLocked(queue, kept uint32) uint32 {
+	if kept == 0 {
+		return m.chains[queue].first
+	}
+	return m.docs.records.At(kept).sibling
+}
+
+// unchainLocked takes a document, which came after kept, out of its queue's arrivals.
+func (m *Memory) unchainLocked(queue, kept, id uint32) {
+	c := &m.chains[queue]
+	c.forgotten++
+	next := m.docs.records.At(id).sibling
+	if kept == 0 {
+		c.first = next
+	} else {
+		m.docs.records.At(kept).sibling = next
+	}
+	if c.last == id {
+		c.last = kept
+	}
+}

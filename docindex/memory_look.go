@@ -1,0 +1,141 @@
+package docindex
+
+import (
+	"context"
+	"errors"
+	"fmt"
+)
+
+// Find is [Caller.Find].
+func (m *Memory) Find(_ context.Context, queue Scope, url []byte) (Document, error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.catchUpLocked(m.now())
+	if q := m.doors.Find(queue.Crawl, queue.Key); q != 0 {
+		if id := m.docs.find(q, url, m.docs.hash(q, url)); id != 0 {
+			return m.documentLocked(id).clone(), nil
+		}
+	}
+	return Document{}, fmt.Errorf("url %.200q with key %.100q: %w", url, queue.Key, ErrUnknown)
+}
+
+// List is [Caller.List]. Within a queue it goes by arrival.
+func (m *Memory) List(ctx context.Context, s Scope, visit func(*Document) bool) error {
+	if len(s.Key) > 0 {
+		m.mu.Lock()
+		id := m.doors.Find(s.Crawl, s.Key)
+		m.mu.Unlock()
+		_, err := m.listQueue(ctx, id, visit)
+		return err
+	}
+	for id := uint32(0); ; {
+		if id = m.nextQueue(s.Crawl, id); id == 0 {
+			return nil
+		}
+		if goOn, err := m.listQueue(ctx, id, visit); err != nil || !goOn {
+			return err
+		}
+	}
+}
+
+// nextQueue is the first queue of a crawl with a larger number, or 0.
+func (m *Memory) nextQueue(crawl []byte, after uint32) (id uint32) {
+	for from := after + 1; id == 0 && from != 0; {
+		id, from = m.nextQueueOf(crawl, from)
+	}
+	return id
+}
+
+// nextQueueOf looks at some queues from a number on; next is where to go on, or 0.
+func (m *Memory) nextQueueOf(crawl []byte, from uint32) (id, next uint32) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	end := min(from+queuesAtOnce, m.doors.Bound())
+	for id := from; id < end; id++ {
+		if m.doors.Live(id) && m.doors.Crawl(id) == string(crawl) {
+			return id, 0
+		}
+	}
+	if end == m.doors.Bound() {
+		return 0, 0
+	}
+	return 0, end
+}
+
+// mark is where in a queue a list goes on.
+type mark struct {
+	next      uint32 // document; 0: the first
+	forgotten uint32 // of the queue, when next was found
+}
+
+// listQueue visits the documents of a queue, a portion at a time.
+func (m *Memory) listQueue(ctx context.Context, queue uint32, visit func(*Document) bool) (goOn bool, err error) {
+	var docs []Document
+	for at := (mark{}); ; {
+		if err := ctx.Err(); err != nil {
+			return false, err
+		}
+		if docs, at, err = m.documents(queue, at, docs[:0]); err != nil {
+			return false, err
+		}
+		for i := range docs {
+			if !visit(&docs[i]) {
+				return false, nil
+			}
+		}
+		if at.next == 0 {
+			return true, nil
+		}
+	}
+}
+
+var errForgotten = errors.New("URLs of a queue were forgotten while it was listed; list again")
+
+// documents returns some documents of a queue from a place on, and where to go on: no next there is the end.
+func (m *Memory) documents(queue uint32, at mark, docs []Document) ([]Document, mark, error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if !m.doors.Live(queue) {
+		return docs, mark{}, nil
+	}
+	c := &m.chains[queue]
+	switch {
+	case at.next == 0:
+		at = mark{c.first, c.forgotten}
+	case at.forgotten != c.forgotten || !m.isInLocked(at.next, queue):
+		return docs, mark{}, errForgotten // where next stood nobody knows any more
+	}
+	for ; at.next != 0 && len(docs) < hold; at.next = m.docs.records.At(at.next).sibling {
+		docs = append(docs, m.documentLocked(at.next).clone())
+	}
+	return docs, at, nil
+}
+
+func (m *Memory) isInLocked(id, queue uint32) bool {
+	r := m.docs.records.At(id)
+	return r.urlLen > 0 && r.queue == queue
+}
+
+// Queues is [Caller.Queues].
+func (m *Memory) Queues(ctx context.Context, crawl []byte, visit func(key []byte, idle bool) bool) error {
+	return VisitQueues(ctx, func(from uint32, add func(key []byte, idle bool)) uint32 {
+		m.mu.Lock()
+		defer m.mu.Unlock()
+		return m.doors.Some(crawl, from, m.now(), add)
+	}, visit)
+}
+
+// Crawls is [Caller.Crawls].
+func (m *Memory) Crawls() []string {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.doors.Crawls()
+}
+
+// Count is [Caller.Count].
+func (m *Memory) Count(s *Scope) Counts {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.catchUpLocked(m.now())
+	return CountsOf(m.doors, s)
+}

@@ -1,0 +1,99 @@
+package docindex
+
+import (
+	"context"
+	"time"
+)
+
+// Recall is [Store.Recall].
+func (m *Memory) Recall(back func(*Outcomes)) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.backs = append(m.backs, back)
+}
+
+// Pace is [Store.Pace].
+func (m *Memory) Pace(gap time.Duration) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.doors.SetSlotGap(gap.Milliseconds())
+	m.refreshLocked()
+}
+
+// refreshLocked looks again at all queues, and lets the lock go now and then.
+func (m *Memory) refreshLocked() {
+	for next := m.doors.RefreshSome(0, m.now()); next != 0; next = m.doors.RefreshSome(next, m.now()) {
+		m.mu.Unlock()
+		m.mu.Lock()
+	}
+}
+
+// recall has the slots give back what they have of a queue, or of all where there is no key.
+func (m *Memory) recall(ctx context.Context, s Scope) error {
+	if len(s.Key) > 0 {
+		m.mu.Lock()
+		id := m.doors.Find(s.Crawl, s.Key)
+		m.mu.Unlock()
+		m.recallQueue(id)
+		return nil
+	}
+	for id := uint32(1); id < m.bound(); id++ {
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+		m.recallQueue(id)
+	}
+	return nil
+}
+
+func (m *Memory) bound() uint32 {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.doors.Bound()
+}
+
+// recallQueue looks at the documents of a queue of which the slots have any.
+func (m *Memory) recallQueue(queue uint32) {
+	for last, more := uint32(0), true; more; {
+		var o Outcomes
+		last, more = m.recallSome(queue, last, &o)
+		m.giveBack(&o)
+	}
+}
+
+func (m *Memory) recallSome(queue, last uint32, o *Outcomes) (_ uint32, more bool) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if len(m.backs) == 0 || !m.doors.Live(queue) || m.doors.AtSlots(queue) == 0 {
+		return 0, false
+	}
+	if last != 0 && !m.isInLocked(last, queue) {
+		last = 0 // forgotten meanwhile: once more from the beginning
+	}
+	for range hold {
+		if last = m.behindLocked(queue, last); last == 0 {
+			return 0, false
+		}
+		m.recallLocked(last, o)
+	}
+	return last, true
+}
+
+// recallLocked adds a document that the slots have.
+func (m *Memory) recallLocked(id uint32, o *Outcomes) {
+	if r := m.docs.records.At(id); len(m.backs) > 0 && r.state() == InTransit && r.flags&viaCall == 0 {
+		o.Add(Outcome{DocID: m.docs.docID(nil, id), URL: m.docs.url(r)})
+	}
+}
+
+func (m *Memory) giveBack(o *Outcomes) {
+	if o.Len() == 0 {
+		return
+	}
+	m.mu.Lock()
+	backs := m.backs
+	m.mu.Unlock()
+	for _, back := range backs {
+		back(o)
+	}
+}

@@ -1,0 +1,97 @@
+package docindex
+
+import (
+	"cmp"
+	"context"
+	"slices"
+
+	"urlserver/docindex/internal/doors"
+)
+
+// Settings is [Caller.Settings].
+func (m *Memory) Settings(ctx context.Context, visit func(*Setting) bool) error {
+	return VisitSettings(ctx, func(look func(d *doors.Doors, active bool, now int64)) {
+		m.mu.Lock()
+		defer m.mu.Unlock()
+		look(m.doors, !m.passive, m.now())
+	}, visit)
+}
+
+const queuesAtOnce = 10_000 // queues that are looked at while a lock is held
+
+// VisitSettings is [Caller.Settings] of a store that keeps its queues in doors; locked calls back while nothing of it
+// changes. First come settings for all queues, then those of queues that have no URL yet, by name, and then the others
+// in the order of their first URLs.
+func VisitSettings(ctx context.Context, locked func(look func(d *doors.Doors, active bool, now int64)), visit func(*Setting) bool) error {
+	var list []Setting
+	locked(func(d *doors.Doors, active bool, now int64) {
+		list = append(generalSettings(d, active), presetSettings(d, now)...)
+	})
+	for next := uint32(1); ; {
+		for i := range list {
+			if !visit(&list[i]) {
+				return nil
+			}
+		}
+		if next == 0 {
+			return nil
+		}
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+		locked(func(d *doors.Doors, _ bool, now int64) { list, next = someSettings(d, list[:0], next, now) })
+	}
+}
+
+// generalSettings are those for all queues.
+func generalSettings(d *doors.Doors, active bool) (list []Setting) {
+	if !active {
+		list = append(list, Setting{Which: SetActive})
+	}
+	if ms, chosen := d.DefaultDelay(); chosen {
+		list = append(list, Setting{Which: SetDelay, Value: uint64(ms / 1000)})
+	}
+	return list
+}
+
+// presetSettings are those of queues that have no URL yet.
+func presetSettings(d *doors.Doors, now int64) (list []Setting) {
+	d.Presets(func(crawlID, key string, s doors.Settings) {
+		list = addSettings(list, Scope{Crawl: []byte(crawlID), Key: []byte(key)}, s, now)
+	})
+	slices.SortFunc(list, func(a, b Setting) int {
+		return cmp.Or(slices.Compare(a.Crawl, b.Crawl), slices.Compare(a.Key, b.Key), cmp.Compare(a.Which, b.Which))
+	})
+	return list
+}
+
+// someSettings adds the settings of some queues from a number on, and returns where to go on, or 0.
+func someSettings(d *doors.Doors, list []Setting, from uint32, now int64) (_ []Setting, next uint32) {
+	end := min(from+queuesAtOnce, d.Bound())
+	for id := from; id < end; id++ {
+		if !d.Live(id) {
+			continue
+		}
+		if s := d.SettingsOf(id); s != (doors.Settings{}) {
+			list = addSettings(list, Scope{Crawl: []byte(d.Crawl(id)), Key: slices.Clone(d.Key(id))}, s, now)
+		}
+	}
+	if end >= d.Bound() {
+		return list, 0
+	}
+	return list, end
+}
+
+// addSettings adds what is set on a queue, as Set takes it. A block that has ended is none.
+func addSettings(list []Setting, queue Scope, s doors.Settings, now int64) []Setting {
+	if s.Delay != nil {
+		list = append(list, Setting{Which: SetDelay, Scope: queue, Value: uint64(*s.Delay / 1000)})
+	}
+	if s.Blocked != nil && *s.Blocked > now {
+		list = append(list, Setting{Which: SetBlock, Scope: queue, Value: uint64(*s.Blocked/1000 - 1)})
+	}
+	if s.Limit != nil && *s.Limit > 0 {
+		list = append(list, Setting{Which: SetLimit, Scope: queue, Value: uint64(*s.Limit)})
+	}
+	return list
+}

@@ -1,0 +1,152 @@
+package docindex
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"urlserver/docindex/internal/doors"
+)
+
+// Candidates is [Index.Candidates]. What it hands out stays in transit until its outcome.
+func (m *Memory) Candidates(ctx context.Context, max int, reject []string, b *Batch) error {
+	return m.handOut(ctx, max, reject, 0, b)
+}
+
+// Lease is [Store.Lease].
+func (m *Memory) Lease(ctx context.Context, max int, reject []string, lease time.Duration, b *Batch) error {
+	if lease <= 0 {
+		return fmt.Errorf("lease of %v: it has to be longer than nothing", lease)
+	}
+	return m.handOut(ctx, max, reject, lease, b)
+}
+
+// handOut hands out with a lease, or for good where that is 0. Rejects are looked up once a hold, so a
+// hold is no shorter than their list.
+func (m *Memory) handOut(ctx context.Context, limit int, reject []string, lease time.Duration, b *Batch) error {
+	for limit > 0 {
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+		ask := min(limit, max(hold, len(reject)))
+		got, more := m.handOutSome(ask, reject, lease, b)
+		limit -= got
+		if got < ask && !more {
+			return nil
+		}
+	}
+	return nil
+}
+
+func (m *Memory) handOutSome(limit int, reject []string, lease time.Duration, b *Batch) (got int, more bool) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	now := m.now()
+	more = m.catchUpLocked(now)
+	door := doors.Slots
+	if lease > 0 {
+		door = doors.Lent
+	}
+	m.purges = hold
+	m.doors.Reject(reject)
+	for got < limit {
+		queue := m.doors.NextForSlots(door)
+		if queue == 0 {
+			break
+		}
+		id := m.pickLocked(queue, door, now)
+		if id == 0 {
+			m.doors.Pass(queue)
+			continue
+		}
+		m.toSlotsLocked(id, door, lease, now, b)
+		got++
+	}
+	m.doors.Done(now)
+	return got, more
+}
+
+func (m *Memory) toSlotsLocked(id uint32, door doors.Door, lease time.Duration, now int64, b *Batch) {
+	until := int64(0)
+	if lease > 0 {
+		until = leaseEnd(now, lease)
+	}
+	r := m.docs.records.At(id)
+	m.departLocked(id, door, until, now)
+	m.doors.Gave(r.queue, m.dueLocked(r.queue), now)
+	var name [20]byte // a uint64 in decimal
+	b.AddFor(m.docs.docID(name[:0], id), m.docs.url(r), r.priority, []byte(SpiderOf(m.docs.extra(r).metadata)))
+}
+
+// leaseEnd is when a lease that begins now has run out: whole ms, no sooner than it says.
+func leaseEnd(now int64, lease time.Duration) int64 {
+	return now + int64((lease-1)/time.Millisecond) + 1
+}
+
+// Outcomes is [Index.Outcomes] as a [Store] has it. One that tells how a try ended changes nothing where the
+// document is scheduled for later: there was news of it since it was handed out.
+func (m *Memory) Outcomes(ctx context.Context, o *Outcomes) error {
+	return m.each(ctx, o, m.endLocked)
+}
+
+// Return is [Store.Return].
+func (m *Memory) Return(ctx context.Context, o *Outcomes) error {
+	return m.each(ctx, o, m.returnLocked)
+}
+
+// each calls back with the document of each outcome that has one.
+func (m *Memory) each(ctx context.Context, o *Outcomes, do func(id uint32, out *Outcome, now int64)) error {
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	for i := 0; i < o.Len(); i += hold {
+		m.eachOf(o, i, min(i+hold, o.Len()), do)
+	}
+	return nil
+}
+
+func (m *Memory) eachOf(o *Outcomes, from, to int, do func(id uint32, out *Outcome, now int64)) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	now := m.now()
+	var out Outcome // one for all, since its address is taken
+	for i := from; i < to; i++ {
+		out = o.At(i)
+		id := m.docs.findID(out.DocID)
+		if id == 0 {
+			continue
+		}
+		r := m.docs.records.At(id)
+		if m.doors.Live(r.queue) && out.IsOf(m.docs.url(r)) {
+			do(id, &out, now)
+		}
+	}
+}
+
+func (m *Memory) endLocked(id uint32, out *Outcome, now int64) {
+	r := m.docs.records.At(id)
+	if out.Pause > 0 || out.Gap > 0 {
+		m.doors.Pause(HostOf(m.docs.url(r)), now+out.Pause.Milliseconds(), out.Gap.Milliseconds(), now)
+	}
+	if r.state() == Completed || r.state() == Scheduled && dueMS(r.due) > now && out.Kind.OfTry() { // rescheduled since
+		return
+	}
+	if out.Kind == Stopped || out.Kind == Expired {
+		m.crawls.markPurged(id)
+	}
+	m.completeLocked(id, now)
+	if int(out.Kind) < Kinds {
+		m.outcomes[out.Kind]++
+	}
+	if out.Again > 0 && !m.crawls.purging(id) {
+		m.renewLocked(id, &Put{
+			URL: m.docs.url(r), Crawl: []byte(m.doors.Crawl(r.queue)), Due: out.Again, Priority: r.priority, Metadata: out.Metadata,
+		}, now)
+	}
+}
+
+func (m *Memory) returnLocked(id uint32, _ *Outcome, now int64) {
+	if r := m.docs.records.At(id); r.state() == InTransit && r.flags&viaCall == 0 {
+		m.landLocked(id, Scheduled, now)
+	}
+}

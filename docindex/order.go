@@ -1,0 +1,139 @@
+package docindex
+
+// chain is the scheduled documents of a queue in the order in which they go out, and all its documents in the order
+// of arrival.
+//
+// The order is a heap of runs. A run is a list of records that came in the order in which they go out, as they do
+// while due times and priorities do not fall; so most queues are one plain list. The heap is a leftist tree of the
+// runs' first records, linked through them: whatever comes, a step costs O(log runs), from any place.
+type chain struct {
+	root        uint32 // the record to go next; 0: none
+	tail        uint32 // the end of the run that can still grow; 0: none
+	first, last uint32 // documents
+	forgotten   uint32 // counts documents that came and are no more
+}
+
+// push schedules record id, which is in no run.
+func (s *shelf) push(c *chain, id uint32) {
+	r := s.records.At(id)
+	r.next, r.prev, r.left, r.right, r.rank = 0, 0, 0, 0, 1
+	if c.tail != 0 && !s.goesBefore(id, c.tail) {
+		s.records.At(c.tail).next = id
+		r.prev = c.tail
+		r.flags &^= isFirst
+	} else {
+		r.flags |= isFirst
+		s.setRoot(c, s.merge(c.root, id))
+	}
+	c.tail = id
+}
+
+func (s *shelf) setRoot(c *chain, id uint32) {
+	c.root = id
+	if id != 0 {
+		s.records.At(id).prev = 0
+	}
+}
+
+// pull takes record id out of its place.
+func (s *shelf) pull(c *chain, id uint32) {
+	r := s.records.At(id)
+	if c.tail == id {
+		c.tail = 0
+		if r.flags&isFirst == 0 {
+			c.tail = r.prev
+		}
+	}
+	if r.flags&isFirst == 0 {
+		s.records.At(r.prev).next = r.next
+		if r.next != 0 {
+			s.records.At(r.next).prev = r.prev
+		}
+		return
+	}
+	s.replace(c, id, s.merge(s.merge(r.left, r.right), s.head(r.next)))
+	r.flags &^= isFirst
+}
+
+// head makes a run of the rest of one.
+func (s *shelf) head(id uint32) uint32 {
+	if id != 0 {
+		r := s.records.At(id)
+		r.flags |= isFirst
+		r.left, r.right, r.prev, r.rank = 0, 0, 0, 1
+	}
+	return id
+}
+
+// replace puts the heap by where the first of a run was.
+func (s *shelf) replace(c *chain, id, by uint32) {
+	parent := s.records.At(id).prev
+	if parent == 0 {
+		s.setRoot(c, by)
+		return
+	}
+	p := s.records.At(parent)
+	if p.left == id {
+		p.left = by
+	} else {
+		p.right = by
+	}
+	if by != 0 {
+		s.records.At(by).prev = parent
+	}
+	s.mend(parent)
+}
+
+// mend puts ranks right from a record upwards, which ends as soon as one stays; so it costs O(log runs).
+func (s *shelf) mend(id uint32) {
+	for id != 0 {
+		r := s.records.At(id)
+		if s.rank(r.left) < s.rank(r.right) {
+			r.left, r.right = r.right, r.left
+		}
+		rank := s.rank(r.right) + 1
+		if rank == r.rank {
+			return
+		}
+		r.rank = rank
+		id = r.prev
+	}
+}
+
+// merge makes one heap of two, either of which may be a run by itself. It goes down right sides only, which are at
+// most 32 long. The prev of what it returns is not set.
+func (s *shelf) merge(a, b uint32) uint32 {
+	if a == 0 || b == 0 {
+		return a + b
+	}
+	if s.goesBefore(b, a) {
+		a, b = b, a
+	}
+	r := s.records.At(a)
+	r.right = s.merge(r.right, b)
+	s.records.At(r.right).prev = a
+	if s.rank(r.left) < s.rank(r.right) {
+		r.left, r.right = r.right, r.left
+	}
+	r.rank = s.rank(r.right) + 1
+	return a
+}
+
+func (s *shelf) rank(id uint32) uint8 {
+	if id == 0 {
+		return 0
+	}
+	return s.records.At(id).rank
+}
+
+// goesBefore orders records: the earlier due first, then the higher priority, then the one that came first.
+func (s *shelf) goesBefore(a, b uint32) bool {
+	x, y := s.records.At(a), s.records.At(b)
+	switch {
+	case x.due != y.due:
+		return x.due < y.due
+	case x.priority != y.priority:
+		return x.priority > y.priority
+	}
+	return int32(x.seq-y.seq) < 0
+}

@@ -1,0 +1,211 @@
+package docindex
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"math"
+
+	"urlserver/protocol"
+	"urlserver/weburl"
+)
+
+// MaxExtra bounds crawl, key and metadata of a document together, in bytes, so that a
+// document with the longest URL still fits one string of a store's arena.
+const MaxExtra = 8000
+
+// defaultCrawl is the crawl of documents that name none, as the URL Frontier API has it.
+const defaultCrawl = "DEFAULT"
+
+// Put is a URL to be stored. Only URL is needed; crawl, key and metadata are kept where given.
+type Put struct {
+	URL      []byte // absolute, http or https, and kept as weburl serialises it; with AddExact anything
+	DocID    []byte // 1 to 64 printable ASCII characters other than space; empty: the store gives one
+	Priority int32  // higher first
+	Crawl    []byte // empty: the same as DEFAULT
+	Key      []byte // of its queue; empty: the same as its host
+	Metadata []byte // a JSON object, string to list of strings; empty: none
+	Due      int64  // seconds since 1970 from which on it may go out; Never: it is completed; 0 is before all others
+	Known    bool   // this is news of the URL, which holds whatever the store has of it
+	Created  int64  // when it was put first, seconds since 1970; 0: now. Not looked at where the URL is known
+}
+
+// Due times that are none.
+const (
+	Never = math.MaxInt64 // it is completed
+	Now   = -1            // the second in which it is stored
+)
+
+// Puts holds checked URLs to be stored, in one growing buffer. The zero value is ready.
+// It is not safe for concurrent use.
+type Puts struct {
+	buf   []byte
+	items []item
+}
+
+// item says where the parts of a Put stand in the buffer, one after the other.
+type item struct {
+	at       int
+	due      int64
+	created  int64
+	priority int32
+	urlLen   uint16
+	hostAt   uint16 // from at on
+	hostLen  uint16
+	crawlLen uint16
+	keyLen   uint16
+	metaLen  uint16
+	idLen    uint8
+	known    bool
+	verdict  Verdict
+}
+
+// Reset empties p and keeps its memory; what At returned before is no longer valid.
+func (p *Puts) Reset() { p.buf, p.items = p.buf[:0], p.items[:0] }
+
+// Len is how many URLs were added.
+func (p *Puts) Len() int { return len(p.items) }
+
+// Add checks put and appends a copy of it as it is to be stored: the URL normalised and
+// without fragment, metadata compact. The error says what is wrong with it; then nothing is added.
+func (p *Puts) Add(put Put) error {
+	u, err := weburl.Parse(put.URL)
+	if err != nil {
+		return err
+	}
+	put.URL = u.Text()
+	if !protocol.ValidURL(put.URL) {
+		return fmt.Errorf("url %.100q: longer than %d bytes", put.URL, protocol.MaxURL)
+	}
+	if len(put.DocID) > 0 && !protocol.ValidDocID(put.DocID) {
+		return fmt.Errorf("doc_id %.100q: not 1 to %d printable ASCII characters without space",
+			put.DocID, protocol.MaxDocID)
+	}
+	if err := put.settle(u.Host()); err != nil {
+		return err
+	}
+	p.add(put, u.Host())
+	return nil
+}
+
+// AddExact is Add for clients that want the URL back as it is: any text of up to protocol.MaxURL bytes. Its
+// key is needed where it has no host. host is the one that its requests go to, empty where it has none.
+// Metadata has to be compact, as [EncodeMetadata] writes it.
+func (p *Puts) AddExact(put Put, host []byte) error {
+	switch {
+	case len(put.URL) == 0 || len(put.URL) > protocol.MaxURL:
+		return fmt.Errorf("url %.100q: has %d bytes; 1 to %d are taken", put.URL, len(put.URL), protocol.MaxURL)
+	case len(put.Key) == 0 && len(host) == 0:
+		return fmt.Errorf("url %.100q: has no host, and there is no key", put.URL)
+	}
+	if string(put.Crawl) == defaultCrawl {
+		put.Crawl = nil
+	}
+	if bytes.Equal(put.Key, host) {
+		put.Key = nil
+	}
+	if n := len(put.Crawl) + len(put.Key) + len(put.Metadata); n > MaxExtra {
+		return fmt.Errorf("crawl, key and metadata have %d bytes, more than %d", n, MaxExtra)
+	}
+	p.add(put, host)
+	return nil
+}
+
+// AddFrom adds URL i of another Puts as it is there.
+func (p *Puts) AddFrom(from *Puts, i int) { p.add(from.At(i)) }
+
+// Verdict says what became of URL i, once the Put has returned.
+func (p *Puts) Verdict(i int) Verdict { return p.items[i].verdict }
+
+// Settle sets the verdict on URL i; stores do.
+func (p *Puts) Settle(i int, v Verdict) { p.items[i].verdict = v }
+
+// settle gives the parts that can be said in several ways their one form.
+func (put *Put) settle(host []byte) (err error) {
+	if string(put.Crawl) == defaultCrawl {
+		put.Crawl = nil
+	}
+	if bytes.Equal(put.Key, host) {
+		put.Key = nil
+	}
+	if put.Metadata, err = compactMetadata(put.Metadata); err != nil {
+		return err
+	}
+	if n := len(put.Crawl) + len(put.Key) + len(put.Metadata); n > MaxExtra {
+		return fmt.Errorf("crawl, key and metadata have %d bytes, more than %d", n, MaxExtra)
+	}
+	return nil
+}
+
+func (p *Puts) add(put Put, host []byte) {
+	it := item{
+		at:       len(p.buf),
+		due:      put.Due,
+		created:  put.Created,
+		priority: put.Priority,
+		urlLen:   uint16(len(put.URL)),
+		hostLen:  uint16(len(host)),
+		idLen:    uint8(len(put.DocID)),
+		crawlLen: uint16(len(put.Crawl)),
+		keyLen:   uint16(len(put.Key)),
+		metaLen:  uint16(len(put.Metadata)),
+		known:    put.Known,
+	}
+	p.buf = append(append(p.buf, put.URL...), put.DocID...)
+	p.buf = append(append(append(p.buf, put.Crawl...), put.Key...), put.Metadata...)
+	if at := bytes.Index(put.URL, host); at >= 0 { // the same bytes, wherever they stand
+		it.hostAt = uint16(at)
+	} else {
+		it.hostAt = uint16(len(p.buf) - it.at)
+		p.buf = append(p.buf, host...)
+	}
+	p.items = append(p.items, it)
+}
+
+// At returns URL i as it is to be stored, and its host; slices alias p.
+func (p *Puts) At(i int) (put Put, host []byte) {
+	it := &p.items[i]
+	rest := p.buf[it.at:]
+	cut := func(n int) []byte {
+		part := rest[:n:n]
+		rest = rest[n:]
+		return part
+	}
+	put.Priority = it.priority
+	put.URL = cut(int(it.urlLen))
+	put.DocID = cut(int(it.idLen))
+	put.Crawl = cut(int(it.crawlLen))
+	put.Key = cut(int(it.keyLen))
+	put.Metadata = cut(int(it.metaLen))
+	put.Due, put.Known, put.Created = it.due, it.known, it.created
+	from := it.at + int(it.hostAt)
+	return put, p.buf[from : from+int(it.hostLen) : from+int(it.hostLen)]
+}
+
+var errMetadata = errors.New("metadata is not an object of lists of strings")
+
+// compactMetadata returns raw without space and with sorted keys, or nothing where it is empty.
+func compactMetadata(raw []byte) ([]byte, error) {
+	if len(raw) == 0 {
+		return nil, nil
+	}
+	var m map[string][]*string // pointers, to tell null from ""
+	if err := json.Unmarshal(raw, &m); err != nil {
+		return nil, errMetadata
+	}
+	for _, list := range m {
+		if list == nil {
+			return nil, errMetadata
+		}
+		for _, text := range list {
+			if text == nil {
+				return nil, errMetadata
+			}
+		}
+	}
+	if len(m) == 0 {
+		return nil, nil
+	}
+	return json.Marshal(m)
+}

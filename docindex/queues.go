@@ -1,0 +1,105 @@
+package docindex
+
+import (
+	"context"
+	"time"
+
+	"urlserver/docindex/internal/doors"
+)
+
+// Stores share what follows: they keep their queues in the same doors.
+
+// VisitQueues visits what some calls back with, which are keys of queues from a number on; it returns the number to
+// go on with, or 0.
+func VisitQueues(
+	ctx context.Context, some func(from uint32, add func(key []byte, idle bool)) (next uint32), visit func(key []byte, idle bool) bool,
+) error {
+	type seen struct {
+		end  int // of the key in keys
+		idle bool
+	}
+	var keys []byte
+	var list []seen
+	for next := uint32(1); next != 0; {
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+		keys, list = keys[:0], list[:0]
+		next = some(next, func(key []byte, idle bool) {
+			keys = append(keys, key...)
+			list = append(list, seen{len(keys), idle})
+		})
+		begin := 0
+		for _, q := range list {
+			if !visit(keys[begin:q.end], q.idle) {
+				return nil
+			}
+			begin = q.end
+		}
+	}
+	return nil
+}
+
+// Patience is that of a Serve which finds nothing only because others hold what it could have. Clients ask again at
+// once when they have reported what they got, and their reports are stored a moment later: an empty answer would have
+// them wait for much longer than that. The zero value is ready.
+type Patience struct{ end <-chan time.Time }
+
+const patience = 50 * time.Millisecond
+
+// Wait waits until soon is closed or ctx ends; false says that it has been too long, or that there is nothing to wait
+// for since soon is nil.
+func (p *Patience) Wait(ctx context.Context, soon <-chan struct{}) bool {
+	if soon == nil {
+		return false
+	}
+	if p.end == nil {
+		p.end = time.After(patience)
+	}
+	select {
+	case <-soon:
+		return true
+	case <-ctx.Done():
+		return true
+	case <-p.end:
+		return false
+	}
+}
+
+// Bell tells all who wait of news. Its user guards it with a lock. The zero value is ready.
+type Bell struct{ rung chan struct{} }
+
+// Next is closed when the bell rings next.
+func (b *Bell) Next() <-chan struct{} {
+	if b.rung == nil {
+		b.rung = make(chan struct{})
+	}
+	return b.rung
+}
+
+// Ring tells those who wait.
+func (b *Bell) Ring() {
+	if b.rung != nil {
+		close(b.rung)
+		b.rung = nil
+	}
+}
+
+// CountsOf are the counts of a queue or crawl; of all where s is nil.
+func CountsOf(d *doors.Doors, s *Scope) Counts {
+	n := doors.Counts{}
+	switch {
+	case s == nil:
+		n = d.Total()
+	case len(s.Key) == 0:
+		n = d.CrawlTotal(s.Crawl)
+	default:
+		if id := d.Find(s.Crawl, s.Key); id != 0 {
+			n = d.QueueTotal(id)
+		}
+	}
+	return Counts{
+		Scheduled: n.URLs[Scheduled], InTransit: n.URLs[InTransit], Completed: n.URLs[Completed],
+		Queues: n.Queues, Active: n.Active,
+	}
+}

@@ -1,0 +1,188 @@
+package docindex
+
+import (
+	"hash/maphash"
+	"strconv"
+
+	"urlserver/arena"
+	"urlserver/docindex/internal/finder"
+	"urlserver/slab"
+)
+
+// record is a stored document: 56 bytes without pointers, next to its text. One without urlLen is free.
+type record struct {
+	due      int64     // s since 1970; the order in its queue begins with it
+	text     arena.Ref // the URL, then its extra where it has one
+	queue    uint32
+	created  uint32 // s since 1970
+	seq      uint32 // of its scheduling; breaks ties; compared by difference, so that it may wrap
+	priority int32
+	sibling  uint32 // the next document of its queue, by arrival
+	next     uint32 // scheduled: the one after it in its run
+	prev     uint32 // scheduled: the one before it in its run; of a run's first: its parent among the runs
+	left     uint32 // first of a run: runs behind it
+	right    uint32 // first of a run: runs behind it
+	urlLen   uint16
+	rank     uint8 // first of a run: steps to the nearest missing child
+	flags    uint8
+}
+
+// Flags of a record; the low two bits are its State.
+const (
+	stateMask = 1<<2 - 1
+	hasExtra  = 1 << 2
+	hasID     = 1 << 3 // its DOC_ID stands in the extra; otherwise it is the record's number
+	viaCall   = 1 << 4 // in transit: it went out by a call, not to slots
+	isFirst   = 1 << 5 // of a run
+	isLent    = 1 << 6 // in transit: it went out to another daemon's slots
+)
+
+func (r *record) state() State { return State(r.flags & stateMask) }
+
+func (r *record) setState(s State) { r.flags = r.flags&^stateMask | uint8(s) }
+
+// shelf keeps the documents: their bytes, their records, and the finders over them.
+type shelf struct {
+	seed    maphash.Seed
+	bytes   arena.Arena
+	records slab.Slab[record]
+	byURL   finder.Finder // by queue and URL
+	byID    finder.Finder // by DOC_ID, of the records that have one in their extra
+}
+
+func newShelf() *shelf { return &shelf{seed: maphash.MakeSeed()} }
+
+// hash32 is the part of a hash that finders take.
+func (s *shelf) hash32(text []byte) uint32 { return uint32(maphash.Bytes(s.seed, text) >> 32) }
+
+func (s *shelf) hash(queue uint32, url []byte) uint32 { return s.hash32(url) ^ queue*0x9E3779B1 }
+
+// find returns the record of a URL in a queue, or 0.
+func (s *shelf) find(queue uint32, url []byte, hash uint32) uint32 {
+	return s.byURL.Find(hash, func(id uint32) bool {
+		r := s.records.At(id)
+		return r.queue == queue && string(s.url(r)) == string(url)
+	})
+}
+
+func (s *shelf) url(r *record) []byte { return s.bytes.Bytes(r.text, int(r.urlLen)) }
+
+// findID returns the record with the given DOC_ID, or 0.
+func (s *shelf) findID(docID []byte) uint32 {
+	if n, ok := number(docID); ok && s.hasNumber(n) {
+		return n
+	}
+	if s.byID.Len() == 0 {
+		return 0
+	}
+	return s.byID.Find(s.hash32(docID), func(id uint32) bool {
+		return string(s.extra(s.records.At(id)).id) == string(docID)
+	})
+}
+
+// hasNumber reports whether there is a record n that has its number for a DOC_ID.
+func (s *shelf) hasNumber(n uint32) bool {
+	if int(n) >= s.records.Cap() {
+		return false
+	}
+	r := s.records.At(n)
+	return r.urlLen > 0 && r.flags&hasID == 0
+}
+
+// number reads the DOC_ID of a record that has its number for one.
+func number(docID []byte) (n uint32, ok bool) {
+	if len(docID) == 0 || len(docID) > len("4294967295") || docID[0] == '0' {
+		return 0, false
+	}
+	sum := uint64(0)
+	for _, c := range docID {
+		if c < '0' || c > '9' {
+			return 0, false
+		}
+		sum = sum*10 + uint64(c-'0')
+	}
+	return uint32(sum), sum < 1<<32
+}
+
+// docID appends the DOC_ID of record id.
+func (s *shelf) docID(dst []byte, id uint32) []byte {
+	if r := s.records.At(id); r.flags&hasID != 0 {
+		return append(dst, s.extra(r).id...)
+	}
+	return strconv.AppendUint(dst, uint64(id), 10)
+}
+
+// full says that the arena or the numbers may not do for another document.
+func (s *shelf) full() bool {
+	return int64(s.bytes.Size()) >= maxBytes || s.records.Cap() >= maxRecords
+}
+
+const (
+	maxBytes   = 32<<30 - 2<<20 // what an arena can name, but for the chunk in use and the next
+	maxRecords = 1<<32 - 2
+)
+
+// add makes a record of p in a queue, which find does not know. Its DocID, if any, is not taken.
+func (s *shelf) add(queue uint32, p *Put, hash uint32) uint32 {
+	id := s.records.New()
+	r := s.records.At(id)
+	x := extra{id: s.ownID(p.DocID, id), metadata: p.Metadata}
+	*r = record{queue: queue, urlLen: uint16(len(p.URL))}
+	size := 0
+	if !x.empty() {
+		size = x.size()
+		r.flags |= hasExtra
+	}
+	ref, room := s.bytes.New(len(p.URL) + size)
+	copy(room, p.URL)
+	if size > 0 {
+		x.encode(room[len(p.URL):])
+	}
+	r.text = ref
+	s.byURL.Add(hash, id)
+	if len(x.id) > 0 {
+		r.flags |= hasID
+		s.byID.Add(s.hash32(x.id), id)
+	}
+	return id
+}
+
+// drop forgets a record, which is in no list.
+func (s *shelf) drop(id uint32) {
+	r := s.records.At(id)
+	s.byURL.Remove(s.hash(r.queue, s.url(r)), id)
+	if r.flags&hasID != 0 {
+		s.byID.Remove(s.hash32(s.extra(r).id), id)
+	}
+	s.bytes.Free(r.text, s.size(r))
+	s.records.Free(id)
+}
+
+// ownID is the DOC_ID that has to be kept with record id, given as asked for or as nothing. It is nothing where
+// the record's number does. Where the number was taken by a given DOC_ID, the next one that is that number
+// modulo 2^32 and free stands in.
+func (s *shelf) ownID(asked []byte, id uint32) []byte {
+	if m, ok := number(asked); ok && m == id {
+		return nil
+	}
+	if len(asked) > 0 || s.byID.Len() == 0 {
+		return asked
+	}
+	n := uint64(id)
+	name := strconv.AppendUint(nil, n, 10)
+	for s.taken(name) {
+		n += 1 << 32
+		name = strconv.AppendUint(name[:0], n, 10)
+	}
+	if n == uint64(id) {
+		return nil
+	}
+	return name
+}
+
+// taken says that a DOC_ID was given with a document.
+func (s *shelf) taken(docID []byte) bool {
+	return s.byID.Find(s.hash32(docID), func(id uint32) bool {
+		return string(s.extra(s.records.At(id)).id) == string(docID)
+	}) != 0
+}

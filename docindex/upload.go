@@ -1,0 +1,155 @@
+package docindex
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"mime"
+	"net/http"
+	"strings"
+
+	"urlserver/docindex/internal/lines"
+)
+
+const (
+	// maxPutLine bounds a line: the longest URL, DOC_ID and extra, every byte of them escaped.
+	maxPutLine = 128 << 10
+
+	// maxPending is how many bytes are collected before they are stored, about.
+	maxPending = 1 << 20
+
+	// maxErrors is how many mistakes an answer names.
+	maxErrors = 10
+)
+
+// uploadAnswer says what became of what was put.
+type uploadAnswer struct {
+	New     int      `json:"new"`
+	Known   int      `json:"known"`
+	Invalid int      `json:"invalid"`
+	Dropped int      `json:"dropped,omitempty"` // of crawls that were stopped or have expired
+	Errors  []string `json:"errors"`
+}
+
+// brokenUpload is the answer where the body broke off: what came before is stored.
+type brokenUpload struct {
+	failure
+	uploadAnswer
+}
+
+// upload puts lines as they come, a batch at a time.
+type upload struct {
+	store  Store
+	puts   Puts
+	number []int // the line of each of puts
+	answer uploadAnswer
+}
+
+// serveURLs puts as many URLs as there are. Lines that are not understood are counted and named; the rest is taken.
+func serveURLs(store Store, w http.ResponseWriter, r *http.Request, body io.Reader) error {
+	up := upload{store: store, answer: uploadAnswer{Errors: []string{}}}
+	err := up.readAll(r, body)
+	switch _, bad := errors.AsType[badRequest](err); {
+	case bad:
+		answerJSON(w, http.StatusBadRequest, brokenUpload{failure{err.Error()}, up.answer})
+	case err != nil:
+		answerJSON(w, http.StatusInternalServerError, brokenUpload{failure{err.Error()}, up.answer})
+	default:
+		answerJSON(w, http.StatusOK, up.answer)
+	}
+	return nil
+}
+
+func (u *upload) readAll(r *http.Request, body io.Reader) error {
+	parse := lineParser(r.Header.Get("Content-Type"))
+	in := lines.NewReader(body, maxPutLine)
+	for {
+		line, err := in.Next()
+		switch {
+		case err == io.EOF:
+			return u.flush(r)
+		case errors.Is(err, lines.ErrTooLong):
+			u.invalid(in.Number(), fmt.Errorf("longer than %d bytes", maxPutLine))
+		case err != nil:
+			return errors.Join(u.flush(r), badf("body broke off after line %d: %w", in.Number(), err))
+		default:
+			u.add(in.Number(), bytes.TrimPrefix(line, byteOrderMark), parse)
+		}
+		if u.puts.Len() == hold || len(u.puts.buf) > maxPending {
+			if err := u.flush(r); err != nil {
+				return err
+			}
+		}
+	}
+}
+
+// byteOrderMark is what some editors put before the first line.
+var byteOrderMark = []byte("\ufeff")
+
+func (u *upload) add(number int, line []byte, parse func([]byte) (Put, error)) {
+	if line = bytes.TrimSpace(line); len(line) == 0 {
+		return
+	}
+	p, err := parse(line)
+	if err == nil {
+		err = u.puts.Add(p)
+	}
+	if err != nil {
+		u.invalid(number, err)
+		return
+	}
+	u.number = append(u.number, number)
+}
+
+func (u *upload) invalid(number int, err error) {
+	u.answer.Invalid++
+	if len(u.answer.Errors) < maxErrors {
+		u.answer.Errors = append(u.answer.Errors, fmt.Sprintf("line %d: %v", number, err))
+	}
+}
+
+// flush stores what was collected.
+func (u *upload) flush(r *http.Request) error {
+	res, err := u.store.Put(r.Context(), &u.puts)
+	u.answer.New += res.New
+	u.answer.Known += res.Known
+	u.answer.Dropped += res.Dropped
+	for _, refusal := range res.Refused {
+		u.invalid(u.number[refusal.Index], refusal.Err)
+	}
+	u.puts.Reset()
+	u.number = u.number[:0]
+	if err != nil {
+		return fmt.Errorf("urls: %w", err)
+	}
+	return nil
+}
+
+// lineParser chooses how to read lines: NDJSON and text/plain as they are named; with any other name, such as
+// curl gives unasked, a line that begins with a brace is JSON, since no URL does.
+func lineParser(contentType string) func(line []byte) (Put, error) {
+	media, _, _ := mime.ParseMediaType(contentType)
+	switch {
+	case media == "text/plain":
+		return parsePlain
+	case strings.HasSuffix(media, "json") || strings.HasSuffix(media, "jsonl"):
+		return parseJSON
+	}
+	return func(line []byte) (Put, error) {
+		if line[0] == '{' {
+			return parseJSON(line)
+		}
+		return parsePlain(line)
+	}
+}
+
+func parsePlain(line []byte) (Put, error) { return Put{URL: line}, nil }
+
+func parseJSON(line []byte) (Put, error) {
+	d, err := lines.ParseDocument(line)
+	if err == nil && len(d.URL) == 0 {
+		err = errors.New("no url")
+	}
+	return Put{URL: d.URL, DocID: d.DocID, Priority: d.Priority, Crawl: d.Crawl, Key: d.Key, Metadata: d.Metadata}, err
+}
