@@ -1,0 +1,64 @@
+package sdnotify
+
+import (
+	"net"
+	"os"
+	"path/filepath"
+	"strconv"
+	"testing"
+	"time"
+)
+
+func TestTell(t *testing.T) {
+	for _, name := range []string{filepath.Join(t.TempDir(), "notify"), "@urlserver-test-" + strconv.Itoa(os.Getpid())} {
+		l, err := net.ListenUnixgram("unixgram", &net.UnixAddr{Name: name, Net: "unixgram"})
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer l.Close()
+		t.Setenv("NOTIFY_SOCKET", name)
+		if err := FromEnv().Tell(Ready); err != nil {
+			t.Fatal(err)
+		}
+		buf := make([]byte, 100)
+		l.SetReadDeadline(time.Now().Add(time.Minute))
+		n, err := l.Read(buf)
+		if got := string(buf[:n]); got != Ready || err != nil {
+			t.Errorf("%s was told %q, %v; want %q", name, got, err, Ready)
+		}
+	}
+}
+
+func TestTellNobody(t *testing.T) {
+	t.Setenv("NOTIFY_SOCKET", "")
+	if err := FromEnv().Tell(Ready); err != nil {
+		t.Errorf("without a socket: %v", err)
+	}
+	t.Setenv("NOTIFY_SOCKET", filepath.Join(t.TempDir(), "gone"))
+	if err := FromEnv().Tell(Ready); err == nil {
+		t.Error("a socket that is not there: no error")
+	}
+}
+
+func TestPatience(t *testing.T) {
+	own := strconv.Itoa(os.Getpid())
+	for _, c := range []struct {
+		usec, pid string
+		want      time.Duration
+	}{
+		{},
+		{usec: "30000000", want: 30 * time.Second},
+		{usec: "30000000", pid: own, want: 30 * time.Second},
+		{usec: "30000000", pid: own + "0"},
+		{usec: "0"},
+		{usec: "-1"},
+		{usec: "soon"},
+		{usec: "9223372036854775807"},
+	} {
+		t.Setenv("WATCHDOG_USEC", c.usec)
+		t.Setenv("WATCHDOG_PID", c.pid)
+		if got := Patience(); got != c.want {
+			t.Errorf("WATCHDOG_USEC=%q WATCHDOG_PID=%q: %v; want %v", c.usec, c.pid, got, c.want)
+		}
+	}
+}
