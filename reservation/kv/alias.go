@@ -1,0 +1,290 @@
+package kv
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"slices"
+
+	"urlserver/reservation"
+)
+
+// changeKey has the change of an alias that is under way, or the last one.
+const changeKey = "c"
+
+// The phases of a change; each is left when all records it names are through it.
+const (
+	over     = iota // nothing to do
+	freezing        // nobody reserves what it concerns, nor changes where it points
+	applying        // former and new hosts get their alias, and what covers one covers all
+	thawing
+)
+
+// change is one change of an alias.
+type change struct {
+	By    string   `json:"by"`
+	ID    uint64   `json:"id"`
+	Phase int      `json:"phase"`
+	Alias string   `json:"alias"`
+	Hosts []string `json:"hosts"`
+	// What was found when all was frozen.
+	Names  []string `json:"names"`  // keys of the alias, its former hosts and its new ones
+	From   []string `json:"from"`   // those, and the groups of the new hosts
+	Losing []string `json:"losing"` // other aliases that lose hosts
+	Next   int64    `json:"next"`
+	Refs   []ref    `json:"refs"`
+}
+
+// SetAlias is [reservation.Store.SetAlias].
+func (s *Store) SetAlias(ctx context.Context, alias string, hosts []string) error {
+	hosts, err := reservation.AliasOf(alias, hosts)
+	if err != nil {
+		return err
+	}
+	clash, err := s.read(ctx, hostKey(alias))
+	if err != nil {
+		return err
+	}
+	if clash.Added {
+		return fmt.Errorf("%w alias %s: a host has this name", reservation.ErrInvalid, alias)
+	}
+	for _, host := range hosts {
+		if clash, err = s.read(ctx, aliasKey(host)); err != nil {
+			return err
+		}
+		if len(clash.Hosts) > 0 {
+			return fmt.Errorf("%w host %s: an alias has this name", reservation.ErrInvalid, host)
+		}
+	}
+	for range tries {
+		if err := s.help(ctx); err != nil {
+			return err
+		}
+		c, raw, err := s.change(ctx)
+		if err != nil {
+			return err
+		}
+		if c.Phase != over {
+			continue
+		}
+		if ok, err := s.setChange(ctx, raw, change{ID: c.ID + 1, Phase: freezing, Alias: alias, Hosts: hosts}); err != nil {
+			return err
+		} else if ok {
+			return s.help(ctx)
+		}
+	}
+	return errBusy
+}
+
+func (s *Store) change(ctx context.Context) (c change, raw []byte, err error) {
+	raw, err = s.cfg.KV.Get(ctx, changeKey)
+	if err == nil && raw != nil {
+		err = json.Unmarshal(raw, &c)
+	}
+	if err != nil {
+		return c, nil, fmt.Errorf("reservations: the change of an alias: %w", err)
+	}
+	return c, raw, nil
+}
+
+func (s *Store) setChange(ctx context.Context, was []byte, c change) (bool, error) {
+	c.By = fmt.Sprintf("%s.%d", s.cfg.ID, s.writes.Add(1))
+	ok, _, err := s.swap(ctx, changeKey, c, func(raw []byte) (bool, error) { return s.cfg.KV.CompareAndSwap(ctx, changeKey, was, raw) })
+	return ok, err
+}
+
+// help carries the change that is under way to its end, whoever began it. Any number may help: each step is done to
+// a record once, and a late helper finds the record past it.
+func (s *Store) help(ctx context.Context) error {
+	for range tries {
+		c, raw, err := s.change(ctx)
+		if err != nil || c.Phase == over {
+			return err
+		}
+		switch c.Phase {
+		case freezing:
+			c, err = s.freezeAll(ctx, c)
+		case applying:
+			err = s.applyAll(ctx, c)
+		case thawing:
+			err = s.thawAll(ctx, c)
+		}
+		if err != nil {
+			return err
+		}
+		if c.Phase++; c.Phase > thawing {
+			c = change{ID: c.ID}
+		}
+		if _, err := s.setChange(ctx, raw, c); err != nil { // where another was faster, go on from there
+			return err
+		}
+	}
+	return errBusy
+}
+
+// freezeAll freezes what a change concerns, and finds what its parts have in common.
+func (s *Store) freezeAll(ctx context.Context, c change) (change, error) {
+	now, err := s.cfg.Now(ctx)
+	if err != nil {
+		return c, err
+	}
+	seen := map[string]*cell{}
+	freeze := func(key string) (*cell, error) {
+		if seen[key] != nil {
+			return seen[key], nil
+		}
+		frozen, err := s.update(ctx, key, func(r *record) bool {
+			if r.Change >= c.ID || r.Frozen == c.ID {
+				return false
+			}
+			r.Frozen, r.Applied = c.ID, false
+			return true
+		})
+		if err != nil {
+			return nil, err
+		}
+		seen[key] = frozen
+		c.From = append(c.From, key)
+		return frozen, nil
+	}
+	c.Names, c.From, c.Losing, c.Refs = nil, nil, nil, nil
+	a, err := freeze(aliasKey(c.Alias))
+	if err != nil {
+		return c, err
+	}
+	for _, host := range slices.Concat(a.Hosts, c.Hosts) {
+		h, err := freeze(hostKey(host))
+		if err != nil {
+			return c, err
+		}
+		if !slices.Contains(c.Hosts, host) {
+			continue
+		}
+		if h.Alias == "" && h.Bound != "" && h.BoundTo > now {
+			if _, err := freeze(hostKey(h.Bound)); err != nil { // so that it stays where it is
+				return c, err
+			}
+		}
+		g, err := s.group(ctx, h, now)
+		if err != nil {
+			return c, err
+		}
+		if _, err := freeze(g.key); err != nil {
+			return c, err
+		}
+		if h.Alias != "" && h.Alias != c.Alias {
+			addTo(&c.Losing, aliasKey(h.Alias))
+		}
+	}
+	addTo(&c.Names, aliasKey(c.Alias))
+	for _, host := range slices.Concat(a.Hosts, c.Hosts) {
+		addTo(&c.Names, hostKey(host))
+	}
+	return c, s.gather(ctx, &c, now)
+}
+
+// gather finds the longest time, and all live reservations, of what a change concerns.
+func (s *Store) gather(ctx context.Context, c *change, now int64) error {
+	for _, key := range c.From {
+		r, err := s.read(ctx, key)
+		if err != nil {
+			return err
+		}
+		if r.Busy != "" { // as it is: whoever settles it also ends the references
+			addTo(&c.Refs, ref{key, r.Token})
+		}
+		for _, w := range r.Waits {
+			addTo(&c.Refs, w)
+		}
+		c.Next = max(c.Next, r.Next)
+	}
+	return nil
+}
+
+func (s *Store) applyAll(ctx context.Context, c change) error {
+	for _, r := range c.Refs { // so that who ends it tells all
+		if _, err := s.update(ctx, r.Key, func(g *record) (changed bool) {
+			if g.Busy == "" || g.Token != r.Token {
+				return false
+			}
+			for _, name := range c.Names {
+				changed = name != r.Key && addTo(&g.Covers, name) || changed
+			}
+			return changed
+		}); err != nil {
+			return err
+		}
+	}
+	for _, key := range slices.Concat(c.Names, c.Losing) {
+		if _, err := s.update(ctx, key, func(r *record) bool {
+			if r.Frozen != c.ID || r.Applied {
+				return false
+			}
+			r.Applied = true
+			c.apply(key, r)
+			return true
+		}); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// apply is what becomes of one record.
+func (c change) apply(key string, r *record) {
+	switch {
+	case key == aliasKey(c.Alias):
+		r.Hosts = c.Hosts
+	case isAlias(key): // it loses hosts
+		r.Hosts = slices.DeleteFunc(slices.Clone(r.Hosts), func(h string) bool { return slices.Contains(c.Hosts, h) })
+		return
+	case slices.Contains(c.Hosts, key[1:]):
+		r.Alias = c.Alias
+	case r.Alias == c.Alias:
+		r.Alias = ""
+	}
+	cover(r, key, c.Refs, c.Next)
+}
+
+func (s *Store) thawAll(ctx context.Context, c change) error {
+	for _, key := range c.From {
+		if _, err := s.update(ctx, key, func(r *record) bool {
+			if r.Frozen != c.ID {
+				return false
+			}
+			r.Frozen, r.Applied, r.Change = 0, false, c.ID
+			if at := max(r.Due, r.Next); r.Added && r.Row > at {
+				r.Row = at
+			}
+			return true
+		}); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// GetAlias is [reservation.Store.GetAlias].
+func (s *Store) GetAlias(ctx context.Context, name string) (alias string, hosts []string, err error) {
+	a, err := s.read(ctx, aliasKey(name))
+	if err != nil {
+		return "", nil, err
+	}
+	if len(a.Hosts) == 0 {
+		host, err := reservation.Host(name)
+		if err != nil {
+			return "", nil, err
+		}
+		h, err := s.read(ctx, hostKey(host))
+		if err != nil {
+			return "", nil, err
+		}
+		if h.Alias == "" {
+			return "", nil, fmt.Errorf("%w: %.100q is no alias, nor a host in one", reservation.ErrUnknown, name)
+		}
+		if a, err = s.read(ctx, aliasKey(h.Alias)); err != nil {
+			return "", nil, err
+		}
+	}
+	return a.name(), a.Hosts, nil
+}

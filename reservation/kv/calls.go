@@ -1,0 +1,229 @@
+package kv
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"urlserver/reservation"
+)
+
+func unknown(host string) error { return fmt.Errorf("%w: host %s", reservation.ErrUnknown, host) }
+
+func asNotNow(err error, to *notNow) bool { return errors.As(err, to) }
+
+// Do is [reservation.Store.Do].
+func (s *Store) Do(ctx context.Context, calls []reservation.Call) []reservation.Answer {
+	answers := make([]reservation.Answer, len(calls))
+	s.together(len(calls), func(i int) { answers[i] = s.do(ctx, calls[i]) })
+	return answers
+}
+
+func (s *Store) do(ctx context.Context, c reservation.Call) (a reservation.Answer) {
+	c, err := c.Checked()
+	if err != nil {
+		return reservation.Answer{Err: err}
+	}
+	now, err := s.cfg.Now(ctx)
+	if err != nil {
+		return reservation.Answer{Err: fmt.Errorf("reservations: the clock: %w", err)}
+	}
+	at := max(now, reservation.Millis(c.Time))
+	switch c.Verb {
+	case reservation.AddHost:
+		a.Added, a.Err = s.add(ctx, c.Host, at, now)
+	case reservation.DeleteHost:
+		a.Err = s.remove(ctx, c, at, now)
+	case reservation.TryReserve:
+		a.Reservation, a.Err = s.reserve(ctx, c, nil, now)
+	case reservation.ExtendHost:
+		var end int64
+		end, a.Err = s.extend(ctx, c, now)
+		a.LeaseEnd = reservation.Time(end)
+	case reservation.ReleaseHost:
+		a.Err = s.release(ctx, c.Host, c.Token, at, now)
+	}
+	return a
+}
+
+func (s *Store) add(ctx context.Context, host string, due, now int64) (added bool, err error) {
+	alias, err := s.read(ctx, aliasKey(host))
+	if err != nil {
+		return false, err
+	}
+	if len(alias.Hosts) > 0 {
+		return false, fmt.Errorf("%w host %s: an alias has this name", reservation.ErrInvalid, host)
+	}
+	_, err = s.update(ctx, hostKey(host), func(h *record) bool {
+		added = !h.Added
+		if h.Added && due >= h.Due {
+			return false
+		}
+		h.Added, h.Due = true, due
+		if at := max(due, h.Next); added || at < h.Row {
+			h.Row = at
+		}
+		return true
+	})
+	return added && err == nil, err
+}
+
+func (s *Store) remove(ctx context.Context, c reservation.Call, next, now int64) error {
+	p, err := s.look(ctx, c.Host, nil, now)
+	if err != nil {
+		return err
+	}
+	if !p.h.Added {
+		return unknown(c.Host)
+	}
+	_, idle := s.held(ctx, c.Host, p.h.Token, now)
+	if c.Token != 0 || idle == nil {
+		if err := s.release(ctx, c.Host, c.Token, next, now); err != nil {
+			return err
+		}
+	} else if next > now && p.g != p.h {
+		if _, err := s.update(ctx, p.g.key, func(g *record) bool {
+			later := g.Next < next
+			g.Next = max(g.Next, next)
+			return later
+		}); err != nil {
+			return err
+		}
+	}
+	row := int64(0)
+	_, err = s.update(ctx, hostKey(c.Host), func(h *record) bool {
+		row = h.Row
+		h.Added, h.Row = false, 0
+		if c.Token == 0 && next > now {
+			h.Next = max(h.Next, next)
+		}
+		return true
+	})
+	if err != nil {
+		return err
+	}
+	return s.unqueue(ctx, row, c.Host)
+}
+
+// Bind is [reservation.Store.Bind].
+func (s *Store) Bind(ctx context.Context, bindings []reservation.Binding, ttl time.Duration) ([]string, error) {
+	bindings, err := reservation.CheckedBindings(bindings)
+	if err != nil {
+		return nil, err
+	}
+	ms, err := reservation.TTL(ttl)
+	if err != nil {
+		return nil, err
+	}
+	now, err := s.cfg.Now(ctx)
+	if err != nil {
+		return nil, fmt.Errorf("reservations: the clock: %w", err)
+	}
+	groups, errs := make([]string, len(bindings)), make([]error, len(bindings))
+	s.together(len(bindings), func(i int) { groups[i], errs[i] = s.bind(ctx, bindings[i], now, now+ms) })
+	if err := firstOf(errs...); err != nil {
+		return nil, err
+	}
+	return groups, nil
+}
+
+// bind has the group covered by what covers the host, and then the host point to it.
+func (s *Store) bind(ctx context.Context, b reservation.Binding, now, until int64) (group string, err error) {
+	for range tries {
+		h, err := s.read(ctx, hostKey(b.Host))
+		if err != nil {
+			return "", err
+		}
+		if h.Frozen != 0 {
+			if err := s.help(ctx); err != nil {
+				return "", err
+			}
+			continue
+		}
+		if h.Bound == "" || h.BoundTo <= now {
+			h.Bound = b.Group
+		}
+		h.BoundTo = max(h.BoundTo, until)
+		g, err := s.group(ctx, h, now)
+		if err != nil {
+			return "", err
+		}
+		lost, err := s.settle(ctx, h, now)
+		if err != nil {
+			return "", err
+		}
+		covered, err := s.coverGroup(ctx, h, g)
+		if err != nil {
+			return "", err
+		}
+		again, err := s.group(ctx, h, now)
+		if err != nil {
+			return "", err
+		}
+		if !covered || again.key != g.key { // an alias changed meanwhile
+			if err := s.help(ctx); err != nil {
+				return "", err
+			}
+			continue
+		}
+		if ok, err := s.write(ctx, h, h.Row); err != nil {
+			return "", err
+		} else if ok {
+			return g.name(), s.tell(ctx, lost)
+		}
+	}
+	return "", errBusy
+}
+
+// coverGroup has what covers h, settled, cover g, unless g is frozen.
+func (s *Store) coverGroup(ctx context.Context, h, g *cell) (bool, error) {
+	refs := slices.Clone(h.Waits)
+	if h.Busy != "" {
+		refs = append(refs, ref{h.key, h.Token})
+	}
+	if g == h {
+		return true, nil
+	}
+	for _, r := range refs {
+		if r.Key == g.key {
+			continue
+		}
+		held, err := s.update(ctx, r.Key, func(c *record) bool { return c.Token == r.Token && c.Busy != "" && addTo(&c.Covers, g.key) })
+		if err != nil {
+			return false, err
+		}
+		if r.Key == h.key {
+			*h = cell{key: h.key, raw: held.raw, record: withBinding(held.record, h.record)}
+		}
+	}
+	after, err := s.update(ctx, g.key, func(c *record) bool { return c.Frozen == 0 && cover(c, g.key, refs, h.Next) })
+	return err == nil && after.Frozen == 0, err
+}
+
+func withBinding(r, from record) record {
+	r.Bound, r.BoundTo = from.Bound, from.BoundTo
+	return r
+}
+
+// cover adds references to a record, but for its own reservation, and keeps it back until next.
+func cover(c *record, key string, refs []ref, next int64) (changed bool) {
+	for _, r := range refs {
+		if r.Key != key {
+			changed = addTo(&c.Waits, r) || changed
+		}
+	}
+	if next > c.Next {
+		c.Next, changed = next, true
+	}
+	return changed
+}
+
+func addTo[T comparable](list *[]T, one T) bool {
+	if slices.Contains(*list, one) {
+		return false
+	}
+	*list = append(slices.Clone(*list), one)
+	return true
+}

@@ -1,0 +1,188 @@
+package kv
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"testing"
+	"time"
+
+	"urlserver/reservation"
+)
+
+var all = flag.Bool("all", false, "walk the longest scenario, too")
+
+const lease = walkLease * time.Millisecond
+
+// tryThenRelease reserves a host, holds it for a call's time, and releases it.
+func tryThenRelease(name, host string) actor {
+	return actor{name: name, do: func(w *walk, s *Store) {
+		r, err := s.TryReserve(context.Background(), host, lease, name)
+		w.reserved(name, s, r, err)
+	}}
+}
+
+// nextThenRelease is the same with whichever host is next.
+func nextThenRelease(name string) actor {
+	return actor{name: name, do: func(w *walk, s *Store) {
+		got, err := s.ReserveNextHost(context.Background(), lease, 1, name)
+		if len(got) == 0 {
+			got = []reservation.Reservation{{}}
+		}
+		w.reserved(name, s, got[0], err)
+	}}
+}
+
+func (w *walk) reserved(name string, s *Store, r reservation.Reservation, err error) {
+	if errors.Is(err, reservation.ErrNotNow) {
+		return
+	}
+	if err != nil {
+		w.faults = append(w.faults, name+": "+err.Error())
+		return
+	}
+	w.given(name, r)
+	if _, err := s.cfg.KV.Get(context.Background(), "x"); err != nil { // the fetch
+		w.faults = append(w.faults, err.Error())
+	}
+	w.returned(r)
+	err = s.ReleaseHost(context.Background(), r.Host, r.Token, time.Time{})
+	if lost := r.LeaseEnd.UnixMilli() <= w.now; err != nil && !(lost && errors.Is(err, reservation.ErrStale)) {
+		w.faults = append(w.faults, name+" releases: "+err.Error())
+	}
+}
+
+// lateRelease releases what was lost long ago.
+func lateRelease(host string) actor {
+	return actor{name: "late", do: func(w *walk, s *Store) {
+		if err := s.ReleaseHost(context.Background(), host, 1, time.Time{}); !errors.Is(err, reservation.ErrStale) {
+			w.faults = append(w.faults, "a late release was taken")
+		}
+	}}
+}
+
+func sweeper() actor {
+	return actor{name: "sweep", do: func(w *walk, s *Store) {
+		if err := s.Sweep(context.Background()); err != nil {
+			w.faults = append(w.faults, "sweep: "+err.Error())
+		}
+	}}
+}
+
+func changeAlias(alias string, hosts ...string) actor {
+	return actor{name: "alias", do: func(w *walk, s *Store) {
+		if err := s.SetAlias(context.Background(), alias, hosts); err != nil {
+			w.faults = append(w.faults, "alias: "+err.Error())
+		}
+	}}
+}
+
+// changeThenTry has b, of the former or the new set, be refused as long as somebody has a.
+func changeThenTry(alias string, hosts ...string) actor {
+	return actor{name: "alias", do: func(w *walk, s *Store) {
+		if err := s.SetAlias(context.Background(), alias, hosts); err != nil {
+			w.faults = append(w.faults, "alias: "+err.Error())
+		}
+		r, err := s.TryReserve(context.Background(), "b", lease, "alias")
+		if err == nil && len(w.grants) > 0 {
+			w.faults = append(w.faults, fmt.Sprintf("alias was given %+v while somebody has %+v", r, w.grants))
+		}
+	}}
+}
+
+// added prepares hosts, and an alias for them.
+func added(alias string, inAlias []string, hosts ...string) func(*testing.T, *Store) {
+	return func(t *testing.T, s *Store) {
+		t.Helper()
+		for _, host := range hosts {
+			if _, err := s.AddHost(t.Context(), host, time.Time{}); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if alias != "" {
+			if err := s.SetAlias(t.Context(), alias, inAlias); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+}
+
+// held prepares, and has a host reserved under token 1 by somebody who is gone; the lease ends as the walk begins.
+func held(host string, prepare func(*testing.T, *Store)) func(*testing.T, *Store) {
+	return func(t *testing.T, s *Store) {
+		t.Helper()
+		prepare(t, s)
+		r, err := s.TryReserve(t.Context(), host, time.Millisecond, "gone")
+		if err != nil || r.Token != 1 {
+			t.Fatalf("TryReserve = %+v, %v", r, err)
+		}
+	}
+}
+
+// busy prepares, and has a host reserved under token 1 for releaser.
+func busy(host string, prepare func(*testing.T, *Store)) func(*testing.T, *Store) {
+	return func(t *testing.T, s *Store) {
+		t.Helper()
+		prepare(t, s)
+		r, err := s.TryReserve(t.Context(), host, lease, "one")
+		if err != nil || r.Token != 1 {
+			t.Fatalf("TryReserve = %+v, %v", r, err)
+		}
+	}
+}
+
+// releaser holds what busy reserved, and releases it.
+func releaser(host string) actor {
+	return actor{name: "one", do: func(w *walk, s *Store) {
+		r := reservation.Reservation{Host: host, Token: 1, LeaseEnd: time.UnixMilli(walkStart - 1 + walkLease)}
+		w.reserved("one", s, r, nil)
+	}}
+}
+
+var scenarios = []scenario{
+	{name: "two reservers, a late release, a sweep, one host", long: true, prepare: held("a", added("", nil, "a")), hosts: []string{"a"},
+		actors: []actor{tryThenRelease("one", "a"), nextThenRelease("two"), lateRelease("a"), sweeper()}, ticks: []int64{walkPenalty, walkLease + walkPenalty}},
+	{name: "two hosts of an alias", prepare: added("it", []string{"a", "b"}, "a", "b"), hosts: []string{"a", "b"},
+		actors: []actor{tryThenRelease("one", "a"), tryThenRelease("two", "b")}, ticks: []int64{walkLease + walkPenalty}},
+	{name: "an alias, a late release and a lost lease", prepare: held("a", added("it", []string{"a", "b"}, "a", "b")), hosts: []string{"a", "b"},
+		actors: []actor{tryThenRelease("two", "b"), lateRelease("a")}, ticks: []int64{walkPenalty, walkLease + walkPenalty}},
+	{name: "an alias is made around a busy host", prepare: busy("a", added("", nil, "a", "b")), hosts: []string{"a", "b"},
+		actors: []actor{releaser("a"), changeThenTry("it", "a", "b")}, crashes: "nobody", long: true},
+	{name: "an alias is dissolved around a busy host", prepare: busy("a", added("it", []string{"a", "b"}, "a", "b")), hosts: []string{"a", "b"},
+		actors: []actor{releaser("a"), changeThenTry("it")}, crashes: "nobody", longest: true},
+	{name: "an alias is made meanwhile", long: true, prepare: added("", nil, "a", "b"), hosts: []string{"a", "b"},
+		actors: []actor{tryThenRelease("one", "a"), changeAlias("it", "a", "b")}, crashes: "alias"},
+}
+
+// TestExhaustive walks every interleaving of each scenario, with a crash before any call: no state has two holders,
+// and none loses a host.
+func TestExhaustive(t *testing.T) {
+	for _, sc := range scenarios {
+		t.Run(sc.name, func(t *testing.T) {
+			if testing.Short() && sc.long {
+				t.Skip("many states: not walked with -short")
+			}
+			if sc.longest && !*all {
+				t.Skip("600,000 states: walked with -args -all, as in CI")
+			}
+			t.Parallel()
+			states, ends, fault := sc.explore(t)
+			if fault != "" {
+				t.Fatal(fault)
+			}
+			t.Logf("%d states, %d ends", states, ends)
+		})
+	}
+}
+
+// TestWalkBites: over a store that swaps blindly the same walk finds what comes of it.
+func TestWalkBites(t *testing.T) {
+	blind := scenarios[1]
+	blind.blind = true
+	_, _, fault := blind.explore(t)
+	if fault == "" {
+		t.Error("over a store that does not compare the walk finds nothing")
+	}
+	t.Log(fault)
+}

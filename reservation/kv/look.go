@@ -1,0 +1,215 @@
+package kv
+
+import (
+	"context"
+	"fmt"
+	"hash/maphash"
+	"sync"
+
+	"urlserver/reservation"
+)
+
+const page = 1000 // keys of one scan
+
+// each visits all records that begin with a letter, several at a time, as they are read.
+func (s *Store) each(ctx context.Context, letter string, visit func(c *cell) error) error {
+	before := string(letter[0] + 1)
+	for from := letter; ; {
+		found, err := s.cfg.KV.Scan(ctx, from, before, page)
+		if err != nil {
+			return fmt.Errorf("reservations: scan: %w", err)
+		}
+		errs := make([]error, len(found))
+		s.together(len(found), func(i int) {
+			c, err := parse(found[i].Key, found[i].Value)
+			if err == nil {
+				err = visit(c)
+			}
+			errs[i] = err
+		})
+		if err := firstOf(errs...); err != nil {
+			return err
+		}
+		if len(found) < page {
+			return nil
+		}
+		from = found[len(found)-1].Key + "\x00"
+	}
+}
+
+// Stats is [reservation.Store.Stats]. It looks at every host.
+func (s *Store) Stats(ctx context.Context) (out reservation.Stats, err error) {
+	now, err := s.cfg.Now(ctx)
+	if err != nil {
+		return out, fmt.Errorf("reservations: the clock: %w", err)
+	}
+	var mu sync.Mutex // guards out
+	out.Repaired = s.repaired.Load()
+	err = s.each(ctx, "h", func(h *cell) error {
+		x, err := s.explain(ctx, h, now)
+		mu.Lock()
+		defer mu.Unlock()
+		switch x.State {
+		case reservation.Busy:
+			out.Busy++
+		case reservation.Ready:
+			out.Ready++
+		case reservation.Waiting:
+			out.Waiting++
+		}
+		return err
+	})
+	if err != nil {
+		return reservation.Stats{}, err
+	}
+	out.Hosts = out.Busy + out.Ready + out.Waiting
+	return out, s.each(ctx, "a", func(a *cell) error {
+		mu.Lock()
+		defer mu.Unlock()
+		if len(a.Hosts) > 0 {
+			out.Aliases++
+		}
+		return nil
+	})
+}
+
+// Explain is [reservation.Store.Explain].
+func (s *Store) Explain(ctx context.Context, host string) (x reservation.Explanation, err error) {
+	if host, err = reservation.Host(host); err != nil {
+		return x, err
+	}
+	now, err := s.cfg.Now(ctx)
+	if err != nil {
+		return x, fmt.Errorf("reservations: the clock: %w", err)
+	}
+	h, err := s.read(ctx, hostKey(host))
+	if err != nil {
+		return x, err
+	}
+	return s.explain(ctx, h, now)
+}
+
+func (s *Store) explain(ctx context.Context, h *cell, now int64) (x reservation.Explanation, err error) {
+	host := h.name()
+	p, err := s.look(ctx, host, h, now)
+	if err != nil {
+		return x, err
+	}
+	x = reservation.Explanation{Host: host, Group: p.g.name(), State: reservation.Unknown, Rule: reservation.RuleUnknown}
+	if !p.h.Added {
+		return x, nil
+	}
+	until, holder := int64(0), ""
+	for _, c := range []*cell{p.h, p.g} {
+		end, who, err := s.free(ctx, c)
+		if err != nil {
+			return x, err
+		}
+		if end > until {
+			until, holder = end, who
+		}
+	}
+	if held, err := s.held(ctx, host, p.h.Token, now); err == nil {
+		return x.As(reservation.Busy, held.End, reservation.RuleBusy, held.Holder), nil
+	}
+	if until > 0 {
+		return x.As(reservation.Waiting, until, reservation.RuleGroupBusy, holder), nil
+	}
+	return x.Idle(now, p.h.Due, max(p.h.Next, p.g.Next)), nil
+}
+
+// Sweep is [reservation.Store.Sweep]: it looks at every record.
+func (s *Store) Sweep(ctx context.Context) error {
+	if err := s.help(ctx); err != nil {
+		return err
+	}
+	now, err := s.cfg.Now(ctx)
+	if err != nil {
+		return fmt.Errorf("reservations: the clock: %w", err)
+	}
+	for _, letter := range []string{"a", "h"} {
+		if err := s.each(ctx, letter, func(c *cell) error { return s.sweep(ctx, c, now) }); err != nil {
+			return err
+		}
+	}
+	queued, err := s.queued(ctx)
+	if err != nil {
+		return err
+	}
+	return s.each(ctx, "h", func(h *cell) error {
+		if !h.Added || queued[hashOf(rowKey(h.Row, h.name()))] && !early(h, now) {
+			return nil
+		}
+		return s.mend(ctx, h.key, now) // as it is by now
+	})
+}
+
+var hashSeed = maphash.MakeSeed()
+
+func hashOf(row string) uint64 { return maphash.String(hashSeed, row) }
+
+// queued has the hashes of all rows; two with one hash are too rare to matter.
+func (s *Store) queued(ctx context.Context) (map[uint64]bool, error) {
+	rows := map[uint64]bool{}
+	for from := "q"; ; {
+		found, err := s.cfg.KV.Scan(ctx, from, "r", page)
+		if err != nil {
+			return nil, fmt.Errorf("reservations: scan the queue: %w", err)
+		}
+		for _, row := range found {
+			rows[hashOf(row.Key)] = true
+		}
+		if len(found) < page {
+			return rows, nil
+		}
+		from = found[len(found)-1].Key + "\x00"
+	}
+}
+
+// sweep ends a lost lease, of c as it was read or as it is by then.
+func (s *Store) sweep(ctx context.Context, c *cell, now int64) (err error) {
+	for range tries {
+		row, busy, waits := c.Row, c.Busy, len(c.Waits)
+		lost, err := s.settle(ctx, c, now)
+		if err != nil || c.Busy == busy && len(c.Waits) == waits {
+			return err
+		}
+		if c.Added && c.Busy == "" && len(c.Waits) == 0 {
+			c.Row = max(c.Due, c.Next)
+		}
+		if ok, err := s.write(ctx, c, row); err != nil {
+			return err
+		} else if ok {
+			return s.tell(ctx, lost)
+		}
+		if c, err = s.read(ctx, c.key); err != nil {
+			return err
+		}
+	}
+	return errBusy
+}
+
+// mend sees to the row of a host.
+func (s *Store) mend(ctx context.Context, key string, now int64) error {
+	h, err := s.read(ctx, key)
+	if err != nil || !h.Added {
+		return err
+	}
+	if early(h, now) {
+		return s.requeue(ctx, h, max(h.Due, h.Next, now))
+	}
+	row := rowKey(h.Row, h.name())
+	if found, err := s.cfg.KV.Get(ctx, row); err != nil || found != nil { // reading takes no write to disk
+		return err
+	}
+	put, err := s.cfg.KV.CompareAndSwap(ctx, row, nil, []byte{'.'})
+	if err == nil && put {
+		s.repaired.Add(1)
+	}
+	return err
+}
+
+// early tells if a host should be looked at before its row says.
+func early(h *cell, now int64) bool {
+	return h.Row > max(h.Due, h.Next, now) && h.Busy == "" && len(h.Waits) == 0
+}

@@ -1,0 +1,206 @@
+package kv
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"urlserver/reservation"
+	"urlserver/reservation/reservationtest"
+)
+
+// mem is a KV in RAM.
+type mem struct {
+	mu     sync.Mutex // guards all below
+	values map[string]string
+	keys   []string // sorted
+	blind  bool     // swap whatever was
+}
+
+func newMem() *mem { return &mem{values: map[string]string{}} }
+
+func (m *mem) Get(_ context.Context, key string) ([]byte, error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.get(key), nil
+}
+
+func (m *mem) get(key string) []byte {
+	if v, ok := m.values[key]; ok {
+		return []byte(v)
+	}
+	return nil
+}
+
+func (m *mem) CompareAndSwap(_ context.Context, key string, was, to []byte) (bool, error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	have, has := m.values[key]
+	if !m.blind && (has != (was != nil) || has && have != string(was)) {
+		return false, nil
+	}
+	i, _ := slices.BinarySearch(m.keys, key)
+	switch {
+	case to == nil && has:
+		delete(m.values, key)
+		m.keys = slices.Delete(m.keys, i, i+1)
+	case to != nil:
+		m.values[key] = string(to)
+		if !has {
+			m.keys = slices.Insert(m.keys, i, key)
+		}
+	}
+	return true, nil
+}
+
+func (m *mem) Scan(_ context.Context, from, before string, limit int) (list []Pair, err error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	i, _ := slices.BinarySearch(m.keys, from)
+	j, _ := slices.BinarySearch(m.keys, before)
+	for _, key := range m.keys[i:max(i, min(j, i+limit))] {
+		list = append(list, Pair{key, m.get(key)})
+	}
+	return list, nil
+}
+
+func TestStore(t *testing.T) { testStore(t, 0, 20_000, func(m *mem) KV { return m }) }
+
+func testStore(t *testing.T, parallel, many int, of func(*mem) KV) {
+	reservationtest.Run(t, func(*testing.T) reservationtest.Bench {
+		var clock atomic.Int64
+		clock.Store(1_700_000_000_000)
+		m := newMem()
+		s := New(Config{KV: of(m), ID: "test", Penalty: reservationtest.Penalty, Parallel: parallel, Now: func(context.Context) (int64, error) { return clock.Load(), nil }})
+		return reservationtest.Bench{
+			Store: s, Many: many, Lazy: true,
+			Now:     func() time.Time { return time.UnixMilli(clock.Load()) },
+			Advance: func(d time.Duration) { clock.Add(d.Milliseconds()) },
+			Lose: func(t *testing.T, host string) {
+				h, err := s.read(t.Context(), hostKey(host))
+				if err == nil {
+					err = s.unqueue(t.Context(), h.Row, host)
+				}
+				if err != nil {
+					t.Fatal(err)
+				}
+			},
+		}
+	})
+}
+
+// lossy does what is asked and then says that it failed, as a network may.
+type lossy struct {
+	*mem
+	lose func(key string) bool
+}
+
+func (l lossy) CompareAndSwap(ctx context.Context, key string, was, to []byte) (bool, error) {
+	ok, err := l.mem.CompareAndSwap(ctx, key, was, to)
+	if l.lose(key) {
+		return false, errors.New("the answer was lost")
+	}
+	return ok, err
+}
+
+// TestLostAnswers: a swap whose answer was lost is known for one's own when it is read again, and no other's is.
+func TestLostAnswers(t *testing.T) {
+	ctx, lost := t.Context(), 0
+	kv := lossy{mem: newMem(), lose: func(key string) bool {
+		if key[0] == 'q' {
+			return false
+		}
+		lost++
+		return true
+	}}
+	s := New(Config{KV: kv, ID: "test", Now: func(context.Context) (int64, error) { return walkStart, nil }})
+	for _, host := range []string{"a", "b"} {
+		if added, err := s.AddHost(ctx, host, time.Time{}); err != nil || !added {
+			t.Fatalf("AddHost = %v, %v", added, err)
+		}
+	}
+	if err := s.SetAlias(ctx, "it", []string{"a", "b"}); err != nil {
+		t.Fatal(err)
+	}
+	for i := range 3 {
+		r, err := s.TryReserve(ctx, "a", lease, "")
+		if err != nil || r.Token != uint64(i+1) {
+			t.Fatalf("TryReserve = %+v, %v; want token %d", r, err, i+1)
+		}
+		if _, err := s.TryReserve(ctx, "b", lease, ""); !errors.Is(err, reservation.ErrNotNow) {
+			t.Errorf("TryReserve of the other = %v; want ErrNotNow", err)
+		}
+		if err := s.ReleaseHost(ctx, "a", r.Token, time.Time{}); err != nil {
+			t.Errorf("ReleaseHost: %v", err)
+		}
+	}
+	if lost == 0 {
+		t.Error("no answer was lost")
+	}
+}
+
+// TestParallel: the same with many calls of the KV at once.
+func TestParallel(t *testing.T) { testStore(t, 16, 2000, func(m *mem) KV { return m }) }
+
+// moving is a mem that is a Mover.
+type moving struct{ *mem }
+
+func (m moving) SwapAndMove(ctx context.Context, key string, was, to []byte, before, row string) (bool, error) {
+	ok, err := m.CompareAndSwap(ctx, key, was, to)
+	if ok {
+		m.CompareAndSwap(ctx, row, nil, []byte{'.'})
+		m.CompareAndSwap(ctx, before, []byte{'.'}, nil)
+	}
+	return ok, err
+}
+
+// TestMover: the same with rows that move along with their records.
+func TestMover(t *testing.T) { testStore(t, 0, 2000, func(m *mem) KV { return moving{m} }) }
+
+// counting counts calls of a KV.
+type counting struct {
+	moving
+	calls int
+}
+
+func (c *counting) Get(ctx context.Context, key string) ([]byte, error) {
+	c.calls++
+	return c.moving.Get(ctx, key)
+}
+
+func (c *counting) CompareAndSwap(ctx context.Context, key string, was, to []byte) (bool, error) {
+	c.calls++
+	return c.moving.CompareAndSwap(ctx, key, was, to)
+}
+
+func (c *counting) SwapAndMove(ctx context.Context, key string, was, to []byte, before, row string) (bool, error) {
+	c.calls++
+	return c.moving.SwapAndMove(ctx, key, was, to, before, row)
+}
+
+func (c *counting) Scan(ctx context.Context, from, before string, limit int) ([]Pair, error) {
+	c.calls++
+	return c.moving.Scan(ctx, from, before, limit)
+}
+
+// TestCalls: round trips are what reservations cost.
+func TestCalls(t *testing.T) {
+	c := &counting{moving: moving{newMem()}}
+	s := New(Config{KV: c, ID: "test", Now: func(context.Context) (int64, error) { return walkStart, nil }})
+	if _, err := s.AddHost(t.Context(), "a", time.Time{}); err != nil {
+		t.Fatal(err)
+	}
+	c.calls = 0
+	got, err := s.ReserveNextHost(t.Context(), lease, 1, "me")
+	if err != nil || c.calls != 3 {
+		t.Fatalf("ReserveNextHost = %v in %d calls; want 3: the queue, the record, the swap", err, c.calls)
+	}
+	c.calls = 0
+	if err := s.ReleaseHost(t.Context(), "a", got[0].Token, time.Time{}); err != nil || c.calls != 2 {
+		t.Errorf("ReleaseHost = %v in %d calls; want 2: the record, the swap", err, c.calls)
+	}
+}

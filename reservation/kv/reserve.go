@@ -1,0 +1,362 @@
+package kv
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+	"time"
+
+	"urlserver/reservation"
+)
+
+// thawTime is when a host whose alias is being changed is worth another look, in ms.
+const thawTime = 100
+
+// notNow is why a host is not served, and until when.
+type notNow struct {
+	host  string
+	until int64
+}
+
+func (e notNow) Error() string { return fmt.Sprintf("%v: host %s", reservation.ErrNotNow, e.host) }
+func (e notNow) Unwrap() error { return reservation.ErrNotNow }
+
+// pair is a host and the group that it stands in, read and settled; they are one cell where the host is the group.
+type pair struct {
+	h, g   *cell
+	row    int64 // of h, as read
+	frozen bool  // an alias of one of them is being changed
+	lost   []ended
+}
+
+// look reads a host, but for h where it has just been read, with its group.
+func (s *Store) look(ctx context.Context, host string, h *cell, now int64) (p pair, err error) {
+	if p.h = h; h == nil {
+		if p.h, err = s.read(ctx, hostKey(host)); err != nil {
+			return p, err
+		}
+	}
+	p.row = p.h.Row
+	if p.g, err = s.group(ctx, p.h, now); err != nil {
+		return p, err
+	}
+	p.frozen = p.h.Frozen != 0 || p.g.Frozen != 0
+	lost, err := s.settle(ctx, p.h, now)
+	if p.lost = append(p.lost, lost); err != nil || p.g == p.h {
+		return p, err
+	}
+	lost, err = s.settle(ctx, p.g, now)
+	p.lost = append(p.lost, lost)
+	return p, err
+}
+
+// reserve reserves one host; h is its record where that has just been read.
+func (s *Store) reserve(ctx context.Context, c reservation.Call, h *cell, now int64) (r reservation.Reservation, err error) {
+	for range tries {
+		p, err := s.look(ctx, c.Host, h, now)
+		h = nil
+		if err != nil {
+			return r, err
+		}
+		if !p.h.Added {
+			return r, unknown(c.Host)
+		}
+		if p.frozen {
+			return r, notNow{c.Host, now + thawTime}
+		}
+		until := max(p.h.Due, p.h.Next, p.g.Next)
+		for _, cell := range []*cell{p.h, p.g} {
+			end, _, err := s.free(ctx, cell)
+			if err != nil {
+				return r, err
+			}
+			until = max(until, end)
+		}
+		if until > now {
+			return r, notNow{c.Host, until}
+		}
+		r = reservation.Reservation{
+			Host: c.Host, Group: p.g.name(), Token: max(p.h.Token, p.g.Token) + 1, LeaseEnd: time.UnixMilli(now + c.Lease.Milliseconds()),
+		}
+		if ok, err := s.take(ctx, p, r, c.Holder, now); ok || err != nil {
+			return r, err
+		}
+	}
+	return r, errBusy
+}
+
+// take swaps the group's record to busy, then the host's own, and tells if nobody was faster at either.
+func (s *Store) take(ctx context.Context, p pair, r reservation.Reservation, holder string, now int64) (bool, error) {
+	end := r.LeaseEnd.UnixMilli()
+	g, h := p.g, p.h
+	g.Token, g.Busy, g.Holder, g.End, g.Covers = r.Token, r.Host, holder, end, nil
+	if g != h {
+		g.Covers = []string{h.key}
+		if ok, err := s.write(ctx, g, g.Row); !ok || err != nil {
+			return false, err
+		}
+		h.Token, h.Waits = r.Token, []ref{{g.key, r.Token}}
+	}
+	h.Row = end
+	if h.Bound != "" && h.Bound == g.name() && h.BoundTo > now {
+		h.BoundTo = max(h.BoundTo, end)
+	}
+	ok, err := s.write(ctx, h, p.row)
+	if !ok {
+		if g == h {
+			return false, err
+		}
+		_, undo := s.update(ctx, g.key, func(g *record) bool { // nobody was told of it
+			is := g.Busy == r.Host && g.Token == r.Token
+			if is {
+				g.Busy, g.Holder, g.Covers, g.Was, g.Then = "", "", nil, "", 0
+			}
+			return is
+		})
+		return false, firstOf(err, undo)
+	}
+	if err != nil {
+		return true, err
+	}
+	for _, lost := range p.lost {
+		if err := s.tell(ctx, lost); err != nil {
+			return true, err
+		}
+	}
+	return true, nil
+}
+
+func firstOf(errs ...error) error {
+	for _, err := range errs {
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// held reads the record that is busy for a host under a token.
+func (s *Store) held(ctx context.Context, host string, token uint64, now int64) (*cell, error) {
+	h, err := s.read(ctx, hostKey(host))
+	if err != nil {
+		return nil, err
+	}
+	if !h.Added {
+		return nil, unknown(host)
+	}
+	if h.holds(host, token, now) {
+		return h, nil
+	}
+	for _, w := range h.Waits {
+		if w.Token != token || h.Token != token {
+			continue
+		}
+		if c, err := s.read(ctx, w.Key); err != nil || c.holds(host, token, now) {
+			return c, err
+		}
+	}
+	return nil, fmt.Errorf("%w: host %s, token %d", reservation.ErrStale, host, token)
+}
+
+func (c *cell) holds(host string, token uint64, now int64) bool {
+	return c.Busy == host && c.Token == token && c.End > now
+}
+
+// release ends a reservation.
+func (s *Store) release(ctx context.Context, host string, token uint64, next, now int64) error {
+	for range tries {
+		g, err := s.held(ctx, host, token, now)
+		if err != nil {
+			return err
+		}
+		row := g.Row
+		over := s.end(g, next)
+		if g.key == hostKey(host) {
+			g.Row = max(next, g.Next)
+		}
+		if ok, err := s.write(ctx, g, row); err != nil {
+			return err
+		} else if !ok {
+			continue
+		}
+		if err := s.tell(ctx, over); err != nil {
+			return err
+		}
+		return s.wake(ctx, g, host)
+	}
+	return errBusy
+}
+
+// wake has the host after this one in an alias be looked at when the alias is free. The others come after it, or when
+// the lease that they waited for would have ended.
+func (s *Store) wake(ctx context.Context, g *cell, host string) error {
+	if !isAlias(g.key) || len(g.Hosts) < 2 {
+		return nil
+	}
+	i, _ := slices.BinarySearch(g.Hosts, host)
+	h, err := s.read(ctx, hostKey(g.Hosts[(i+1)%len(g.Hosts)]))
+	if err != nil || !h.Added || h.Row <= g.Next {
+		return err
+	}
+	if at := max(h.Due, h.Next, g.Next); at < h.Row {
+		return s.requeue(ctx, h, at)
+	}
+	return nil
+}
+
+func (s *Store) extend(ctx context.Context, c reservation.Call, now int64) (end int64, err error) {
+	for range tries {
+		g, err := s.held(ctx, c.Host, c.Token, now)
+		if err != nil {
+			return 0, err
+		}
+		g.End = now + c.Lease.Milliseconds()
+		if ok, err := s.write(ctx, g, g.Row); err != nil {
+			return 0, err
+		} else if !ok {
+			continue
+		}
+		_, err = s.update(ctx, hostKey(c.Host), func(h *record) bool {
+			longer := h.Bound != "" && h.Bound == g.name() && h.BoundTo > now && h.BoundTo < g.End
+			if longer {
+				h.BoundTo = g.End
+			}
+			return longer
+		})
+		return g.End, err
+	}
+	return 0, errBusy
+}
+
+// ReserveNextHost is [reservation.Store.ReserveNextHost].
+func (s *Store) ReserveNextHost(ctx context.Context, lease time.Duration, most int, holder string) (list []reservation.Reservation, err error) {
+	if _, err := reservation.Lease(lease); err != nil {
+		return nil, err
+	}
+	if err := reservation.Holder(holder); err != nil {
+		return nil, err
+	}
+	now, err := s.cfg.Now(ctx)
+	if err != nil {
+		return nil, fmt.Errorf("reservations: the clock: %w", err)
+	}
+	most = min(max(most, 1), reservation.MaxReserve)
+	for len(list) < most {
+		got, found, rowErr := s.nextRows(ctx, most-len(list), now, reservation.Call{Lease: lease, Holder: holder})
+		list, err = append(list, got...), rowErr
+		if !found || err != nil {
+			break
+		}
+	}
+	switch {
+	case len(list) > 0:
+		return list, nil // whatever went wrong with the others: these are taken
+	case err != nil:
+		return nil, err
+	}
+	return nil, reservation.ErrNotNow
+}
+
+// nextRows does what so many due rows ask for, and tells if there were any.
+func (s *Store) nextRows(ctx context.Context, most int, now int64, c reservation.Call) (list []reservation.Reservation, found bool, err error) {
+	rows, err := s.claim(ctx, most, now)
+	if err != nil || len(rows) == 0 {
+		return nil, false, err
+	}
+	defer s.disclaim(rows)
+	got, errs := make([]*reservation.Reservation, len(rows)), make([]error, len(rows))
+	s.together(len(rows), func(i int) { got[i], errs[i] = s.row(ctx, rows[i], now, c) })
+	for _, r := range got {
+		if r != nil {
+			list = append(list, *r)
+		}
+	}
+	return list, true, firstOf(errs...)
+}
+
+// claim finds the first due rows that nobody else in this process is at, nor was when they were scanned: all would meet
+// at the first one, or find it gone.
+func (s *Store) claim(ctx context.Context, most int, now int64) (rows []string, err error) {
+	for from := "q"; len(rows) < most; {
+		others := s.claims()
+		found, err := s.cfg.KV.Scan(ctx, from, rowKey(now+1, ""), min(most+2*len(others), page))
+		if err != nil {
+			s.disclaim(rows)
+			return nil, fmt.Errorf("reservations: scan the queue: %w", err)
+		}
+		if len(found) == 0 {
+			break
+		}
+		rows = s.claimNew(rows, found, others, most)
+		from = found[len(found)-1].Key + "\x00"
+	}
+	return rows, nil
+}
+
+func (s *Store) claims() map[string]bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return maps.Clone(s.claimed)
+}
+
+func (s *Store) claimNew(rows []string, found []Pair, others map[string]bool, most int) []string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, row := range found {
+		if len(rows) < most && !others[row.Key] && !s.claimed[row.Key] {
+			s.claimed[row.Key] = true
+			rows = append(rows, row.Key)
+		}
+	}
+	return rows
+}
+
+func (s *Store) disclaim(rows []string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, row := range rows {
+		delete(s.claimed, row)
+	}
+}
+
+// row does what a due row asks for: its host is reserved, or the row goes, or comes back when it is worth a look.
+func (s *Store) row(ctx context.Context, row string, now int64, c reservation.Call) (*reservation.Reservation, error) {
+	var at int64
+	if _, err := fmt.Sscanf(row, "q%015d%s", &at, &c.Host); err != nil {
+		return nil, fmt.Errorf("reservations: %q is no row of the queue: %w; is the prefix another's, too?", row, err)
+	}
+	h, err := s.read(ctx, hostKey(c.Host))
+	if err != nil {
+		return nil, err
+	}
+	if !h.Added || h.Row != at {
+		return nil, s.unqueue(ctx, at, c.Host)
+	}
+	r, err := s.reserve(ctx, c, h, now)
+	switch wait := (notNow{}); {
+	case err == nil:
+		return &r, nil
+	case asNotNow(err, &wait):
+		return nil, s.later(ctx, c.Host, at, wait.until)
+	}
+	return nil, err
+}
+
+// later moves a row to a later time.
+func (s *Store) later(ctx context.Context, host string, from, to int64) error {
+	h, err := s.update(ctx, hostKey(host), func(h *record) bool {
+		is := h.Row == from && h.Added
+		if is {
+			h.Row = to
+		}
+		return is
+	})
+	if err != nil {
+		return err
+	}
+	if h.Row == to {
+		return nil
+	}
+	return s.unqueue(ctx, from, host)
+}

@@ -1,0 +1,162 @@
+package memory
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"time"
+
+	"urlserver/reservation"
+)
+
+// SetAlias is [reservation.Store.SetAlias].
+func (s *Store) SetAlias(_ context.Context, alias string, hosts []string) error {
+	hosts, err := reservation.AliasOf(alias, hosts)
+	if err != nil {
+		return err
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	now := s.enterLocked()
+	if r := s.records[alias]; r != nil && r.added {
+		return fmt.Errorf("%w alias %s: a host has this name", reservation.ErrInvalid, alias)
+	}
+	for _, host := range hosts {
+		if r := s.records[host]; r != nil && len(r.hosts) > 0 {
+			return fmt.Errorf("%w host %s: an alias has this name", reservation.ErrInvalid, host)
+		}
+	}
+	if len(hosts) == 0 && s.records[alias] == nil {
+		return nil
+	}
+	s.setLocked(s.recordLocked(alias), hosts, now)
+	return nil
+}
+
+// setLocked gives an alias its hosts. What covers one of the former or the new set, or its group, covers all of them
+// from now on, and the longest of their times holds for all.
+func (s *Store) setLocked(a *record, hosts []string, now int64) {
+	concerned := []*record{a}
+	for _, name := range a.hosts {
+		concerned = append(concerned, s.recordLocked(name))
+	}
+	var rehome []*record
+	var locks []*lock
+	for _, name := range hosts {
+		h := s.recordLocked(name)
+		g := s.groupLocked(h, now)
+		rehome = append(append(rehome, h, g), h.members...)
+		rehome = append(rehome, g.members...)
+		locks = append(locks, g.locks...)
+		a.next = max(a.next, g.next)
+		if h.alias != a {
+			concerned = append(concerned, h)
+		}
+	}
+	rehome = append(append(rehome, concerned...), a.members...)
+	next := int64(0)
+	for _, r := range concerned {
+		next = max(next, r.next)
+		locks = append(locks, r.locks...)
+	}
+	for _, r := range rehome { // before their keys change
+		s.awayLocked(r, now)
+	}
+	s.assignLocked(a, hosts)
+	for _, r := range concerned {
+		r.next = next
+		for _, l := range locks {
+			s.coverLocked(l, r, now)
+		}
+		s.queueLocked(r, now)
+	}
+	for _, r := range rehome {
+		s.homeLocked(r, now)
+	}
+	for _, r := range rehome {
+		s.dropLocked(r, now)
+	}
+}
+
+// assignLocked changes who points to the alias.
+func (s *Store) assignLocked(a *record, hosts []string) {
+	if len(a.hosts) > 0 {
+		s.aliases--
+	}
+	for _, name := range a.hosts {
+		s.records[name].alias = nil
+	}
+	for _, name := range hosts {
+		h := s.recordLocked(name)
+		if former := h.alias; former != nil && former != a {
+			former.hosts = slices.DeleteFunc(former.hosts, func(other string) bool { return other == name })
+			if len(former.hosts) == 0 {
+				s.aliases--
+			}
+		}
+		h.alias = a
+	}
+	if a.hosts = hosts; len(hosts) > 0 {
+		s.aliases++
+	}
+}
+
+// GetAlias is [reservation.Store.GetAlias].
+func (s *Store) GetAlias(_ context.Context, name string) (alias string, hosts []string, err error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	a := s.records[name]
+	if a == nil || len(a.hosts) == 0 {
+		host, err := reservation.Host(name)
+		if err != nil {
+			return "", nil, err
+		}
+		if a = s.records[host]; a != nil {
+			a = a.alias
+		}
+	}
+	if a == nil {
+		return "", nil, fmt.Errorf("%w: %.100q is no alias, nor a host in one", reservation.ErrUnknown, name)
+	}
+	return a.name, slices.Clone(a.hosts), nil
+}
+
+// Bind is [reservation.Store.Bind].
+func (s *Store) Bind(_ context.Context, bindings []reservation.Binding, ttl time.Duration) ([]string, error) {
+	bindings, err := reservation.CheckedBindings(bindings)
+	if err != nil {
+		return nil, err
+	}
+	ms, err := reservation.TTL(ttl)
+	if err != nil {
+		return nil, err
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	now := s.enterLocked()
+	groups := make([]string, len(bindings))
+	for i, b := range bindings {
+		groups[i] = s.bindLocked(b, now, now+ms)
+	}
+	return groups, nil
+}
+
+func (s *Store) bindLocked(b reservation.Binding, now, until int64) (group string) {
+	h := s.recordLocked(b.Host)
+	if h.bound == nil || h.boundTo <= now {
+		s.bindToLocked(h, s.recordLocked(b.Group), now)
+		s.bound.Set(h.id, time.Duration(until))
+	}
+	h.boundTo = max(h.boundTo, until)
+	g := s.groupLocked(h, now)
+	if g != h {
+		s.raiseLocked(g, h.next, now)
+		for _, l := range slices.Clone(h.locks) {
+			s.coverLocked(l, g, now)
+		}
+	}
+	s.homeLocked(h, now)
+	s.queueLocked(g, now)
+	s.dropLocked(h, now)
+	return g.name
+}

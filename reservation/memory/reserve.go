@@ -1,0 +1,148 @@
+package memory
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"urlserver/reservation"
+)
+
+// lockLocked reserves h, a member of g, for who asks.
+func (s *Store) lockLocked(h, g *record, now, lease int64, holder string) reservation.Reservation {
+	s.token++
+	l := &lock{token: s.token, holder: holder, host: h, group: g, end: now + lease}
+	if n := len(s.freed); n > 0 {
+		l.id, s.freed = s.freed[n-1], s.freed[:n-1]
+		s.locks[l.id] = l
+	} else {
+		l.id = uint32(len(s.locks))
+		s.locks = append(s.locks, l)
+	}
+	l.covers = l.few[:0]
+	h.lock = l
+	h.leave()
+	s.coverLocked(l, h, now)
+	s.coverLocked(l, g, now)
+	s.leases.Set(l.id, time.Duration(l.end))
+	if h.bound != nil && h.bound == g {
+		h.boundTo = max(h.boundTo, l.end)
+	}
+	return reservation.Reservation{Host: h.name, Group: g.name, Token: l.token, LeaseEnd: time.UnixMilli(l.end)}
+}
+
+// coverLocked has nobody get r while l lives.
+func (s *Store) coverLocked(l *lock, r *record, now int64) {
+	if r.covered(l) {
+		return
+	}
+	r.locks = append(r.locks, l)
+	l.covers = append(l.covers, r)
+	if r.group != nil {
+		s.homeLocked(r, now)
+	}
+	s.unqueueLocked(r)
+}
+
+// unlockLocked ends a reservation; nobody gets what it covered before next.
+func (s *Store) unlockLocked(l *lock, next, now int64) {
+	s.leases.Remove(l.id)
+	s.locks[l.id] = nil
+	s.freed = append(s.freed, l.id)
+	l.host.lock, l.host.due = nil, next
+	for _, r := range l.covers {
+		r.next = max(r.next, next)
+		for i, have := range r.locks {
+			if have == l {
+				r.locks[i] = r.locks[len(r.locks)-1]
+				r.locks = r.locks[:len(r.locks)-1]
+				break
+			}
+		}
+	}
+	for _, r := range l.covers {
+		if r.added {
+			s.homeLocked(r, now)
+		}
+		s.queueLocked(r, now)
+		if !r.added {
+			s.dropLocked(r, now)
+		}
+	}
+}
+
+// lostLocked ends a reservation whose lease has ended. The host is due as soon as it is allowed.
+func (s *Store) lostLocked(l *lock, now int64) { s.unlockLocked(l, l.end+s.penalty, now) }
+
+// ReserveNextHost is [reservation.Store.ReserveNextHost].
+func (s *Store) ReserveNextHost(_ context.Context, lease time.Duration, most int, holder string) ([]reservation.Reservation, error) {
+	ms, err := reservation.Lease(lease)
+	if err == nil {
+		err = reservation.Holder(holder)
+	}
+	if err != nil {
+		return nil, err
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	now := s.enterLocked()
+	most = min(max(most, 1), reservation.MaxReserve)
+	var list []reservation.Reservation
+	for s.ready.head != nil && len(list) < most {
+		g := s.ready.head
+		h := g.members[0]
+		if home := s.groupLocked(h, now); home != g { // its binding has ended
+			s.homeLocked(h, now)
+			continue
+		}
+		list = append(list, s.lockLocked(h, g, now, ms, holder))
+	}
+	if list == nil {
+		return nil, reservation.ErrNotNow
+	}
+	return list, nil
+}
+
+func (s *Store) tryLocked(c reservation.Call, now int64) (a reservation.Answer) {
+	h := s.records[c.Host]
+	if h == nil || !h.added {
+		a.Err = unknown(c.Host)
+		return a
+	}
+	g := s.groupLocked(h, now)
+	s.freeLocked(h, now)
+	s.freeLocked(g, now)
+	if h.group != g {
+		s.homeLocked(h, now)
+	}
+	if len(h.locks) > 0 || len(g.locks) > 0 || max(h.key(), g.next) > now {
+		a.Err = fmt.Errorf("%w: host %s", reservation.ErrNotNow, c.Host)
+		return a
+	}
+	a.Reservation = s.lockLocked(h, g, now, c.Lease.Milliseconds(), c.Holder)
+	return a
+}
+
+// freeLocked ends what covers r and whose lease has ended.
+func (s *Store) freeLocked(r *record, now int64) {
+	for i := 0; i < len(r.locks); {
+		if l := r.locks[i]; l.end <= now {
+			s.lostLocked(l, now)
+			i = 0
+			continue
+		}
+		i++
+	}
+}
+
+// heldLocked returns the live reservation of a host that token names.
+func (s *Store) heldLocked(host string, token uint64, now int64) (*lock, error) {
+	h := s.records[host]
+	if h == nil || !h.added {
+		return nil, unknown(host)
+	}
+	if h.lock == nil || h.lock.token != token || h.lock.end <= now {
+		return nil, fmt.Errorf("%w: host %s, token %d", reservation.ErrStale, host, token)
+	}
+	return h.lock, nil
+}

@@ -1,0 +1,112 @@
+package redis
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/redis/rueidis"
+
+	"urlserver/reservation"
+)
+
+// What a script answers first.
+const (
+	codeOK = iota
+	codeStale
+	codeNotNow
+	codeUnknown
+	codeInvalid
+)
+
+// answer is what a script returned, after its code.
+type answer struct {
+	values []rueidis.RedisMessage
+	code   int64
+	err    error
+}
+
+func answerOf(result rueidis.RedisResult) answer {
+	values, err := result.ToArray()
+	return answerIn(values, err)
+}
+
+func answerIn(values []rueidis.RedisMessage, err error) (a answer) {
+	if a.err = err; err != nil {
+		return a
+	}
+	if len(values) == 0 {
+		a.err = fmt.Errorf("reservations in Redis: a script answers nothing")
+		return a
+	}
+	a.code, a.err = values[0].AsInt64()
+	a.values = values[1:]
+	return a
+}
+
+// each is the answer to the i-th of n calls of a script.
+func (a answer) each(i, n int) answer {
+	if a.err != nil || a.code != codeOK {
+		return a
+	}
+	if len(a.values) != n {
+		return answer{err: fmt.Errorf("a script answers %d of %d calls", len(a.values), n)}
+	}
+	return answerIn(a.values[i].ToArray())
+}
+
+// failure is the error that an answer means, if any; about says what was asked.
+func (a answer) failure(about string, args ...any) error {
+	about = fmt.Sprintf(about, args...)
+	switch {
+	case a.err != nil:
+		return fmt.Errorf("reservations in Redis: %s: %w", about, a.err)
+	case a.code == codeOK:
+		return nil
+	case a.code == codeStale:
+		return fmt.Errorf("%w: %s", reservation.ErrStale, about)
+	case a.code == codeNotNow && len(a.values) > 0:
+		return fmt.Errorf("%w: %s: this Redis is another than before, and others may hold what it does not know of", reservation.ErrNotNow, about)
+	case a.code == codeNotNow:
+		return fmt.Errorf("%w: %s", reservation.ErrNotNow, about)
+	case a.code == codeUnknown:
+		return fmt.Errorf("%w: %s", reservation.ErrUnknown, about)
+	case a.code == codeInvalid:
+		return fmt.Errorf("%w %s: a host and an alias have one name", reservation.ErrInvalid, about)
+	}
+	return fmt.Errorf("reservations in Redis: %s: a script answers %d", about, a.code)
+}
+
+// number is the i-th value, 0 if it is none.
+func (a answer) number(i int) int64 {
+	if i >= len(a.values) {
+		return 0
+	}
+	n, _ := a.values[i].AsInt64()
+	return n
+}
+
+// text is the i-th value, "" if it is none.
+func (a answer) text(i int) string {
+	if i >= len(a.values) {
+		return ""
+	}
+	s, _ := a.values[i].ToString()
+	return s
+}
+
+// reservations are the values from the first on.
+func (s *Store) reservations(a answer) (list []reservation.Reservation, err error) {
+	for i := range a.values {
+		v, err := a.values[i].ToArray()
+		if err != nil || len(v) != 4 {
+			return list, fmt.Errorf("reservations in Redis: a script answers what is no reservation: %w", err)
+		}
+		one := answer{values: v}
+		r := reservation.Reservation{
+			Host: one.text(0), Group: one.text(1), Token: uint64(one.number(2)), LeaseEnd: time.UnixMilli(one.number(3)),
+		}
+		s.remember(0, r.Token)
+		list = append(list, r)
+	}
+	return list, nil
+}

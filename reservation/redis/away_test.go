@@ -1,0 +1,139 @@
+package redis
+
+import (
+	"errors"
+	"slices"
+	"testing"
+	"time"
+
+	"urlserver/reservation"
+	"urlserver/reservation/redis/redistest"
+)
+
+// TestAway has Redis be away and come back: calls are answered with errors, and what was reserved is so still.
+func TestAway(t *testing.T) {
+	const longest = 3 * time.Second
+	server := redistest.Start(t, "--appendonly", "yes", "--appendfsync", "always")
+	s, ctx := realStore(t, time.Second, server.Addr()), t.Context()
+	for _, host := range []string{"held.test", "free.test"} {
+		if _, err := s.AddHost(ctx, host, time.Time{}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	asked := time.Now()
+	held, err := s.TryReserve(ctx, "held.test", longest, "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	server.Kill()
+	// The first calls may end with the connection, the others at once.
+	redistest.Eventually(t, "an error while Redis is away", func() bool {
+		_, err = s.TryReserve(ctx, "free.test", longest, "")
+		return err != nil
+	})
+	if isAnswer(err) {
+		t.Errorf("TryReserve while Redis is away = %v; want an error of its own", err)
+	}
+	if _, err := s.ReserveNextHost(ctx, longest, 1, ""); err == nil {
+		t.Error("ReserveNextHost while Redis is away has no error")
+	}
+	if !server.Restart() {
+		t.Fatal("redis-server does not start again")
+	}
+	var free reservation.Reservation
+	redistest.Eventually(t, "a reservation after Redis came back", func() bool {
+		free, err = s.TryReserve(ctx, "free.test", longest, "")
+		return err == nil
+	})
+	if sooner := time.Until(asked.Add(longest)); sooner > time.Millisecond { // Redis counts milliseconds
+		t.Errorf("new reservations went on %v before the longest lease ended; others may have been lost with the restart", sooner)
+	}
+	if free.Token < held.Token+1<<20 {
+		t.Errorf("token %d after %d; want one well above those that may have been lost", free.Token, held.Token)
+	}
+	if err := answered(t, func() error { return s.ReleaseHost(ctx, "held.test", held.Token, time.Time{}) }); !errors.Is(err, reservation.ErrStale) {
+		t.Errorf("ReleaseHost after the lease = %v; want ErrStale", err)
+	}
+}
+
+// isAnswer reports whether a call has ended as a store says that it may.
+func isAnswer(err error) bool {
+	return err == nil || slices.ContainsFunc(
+		[]error{reservation.ErrNotNow, reservation.ErrStale, reservation.ErrUnknown, reservation.ErrInvalid},
+		func(known error) bool { return errors.Is(err, known) })
+}
+
+// answered repeats a call until Redis answers: of several connections to the one that was killed any may still end a call.
+func answered(t *testing.T, call func() error) (err error) {
+	t.Helper()
+	redistest.Eventually(t, "an answer", func() bool {
+		err = call()
+		return isAnswer(err)
+	})
+	return err
+}
+
+// TestHeldThroughRestart: what was reserved is extended and released as if nothing had been.
+func TestHeldThroughRestart(t *testing.T) {
+	server := redistest.Start(t, "--appendonly", "yes", "--appendfsync", "always")
+	s, ctx := realStore(t, time.Second, server.Addr()), t.Context()
+	if _, err := s.AddHost(ctx, "held.test", time.Time{}); err != nil {
+		t.Fatal(err)
+	}
+	held, err := s.TryReserve(ctx, "held.test", time.Hour, "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	server.Kill()
+	if !server.Restart() {
+		t.Fatal("redis-server does not start again")
+	}
+	redistest.Eventually(t, "the lease to be extended", func() bool {
+		_, err = s.ExtendHost(ctx, "held.test", held.Token, time.Hour)
+		return err == nil
+	})
+	if err := answered(t, func() error { return s.ReleaseHost(ctx, "held.test", held.Token, time.Time{}) }); err != nil {
+		t.Errorf("ReleaseHost: %v", err)
+	}
+	again := func() error {
+		_, err := s.TryReserve(ctx, "held.test", time.Hour, "")
+		return err
+	}
+	if err := answered(t, again); !errors.Is(err, reservation.ErrNotNow) {
+		t.Errorf("TryReserve within the longest lease of a restart = %v; want ErrNotNow", err)
+	}
+}
+
+// TestAbsent: a Redis that is not there when the store begins is found when it is.
+func TestAbsent(t *testing.T) {
+	server := redistest.Start(t)
+	server.Kill()
+	redistest.Eventually(t, "the end of redis-server", func() bool { return !server.Ping() })
+	s, ctx := realStore(t, time.Second, server.Addr()), t.Context()
+	for range 3 {
+		if _, err := s.AddHost(ctx, "a.test", time.Time{}); err == nil {
+			t.Error("AddHost without a Redis has no error")
+		}
+	}
+	if !server.Restart() {
+		t.Fatal("redis-server does not start again")
+	}
+	redistest.Eventually(t, "the first host", func() bool {
+		_, err := s.AddHost(ctx, "a.test", time.Time{})
+		return err == nil
+	})
+}
+
+// TestPassword: a wrong password is an error that says so, a right one works.
+func TestPassword(t *testing.T) {
+	server := redistest.Start(t)
+	admin, ctx := realStore(t, time.Second, server.Addr()), t.Context()
+	do(t, admin, []string{"CONFIG", "SET", "requirepass"}, "secret")
+	for password, works := range map[string]bool{"wrong": false, "secret": true} {
+		s := New(Config{Addrs: []string{server.Addr()}, Password: password})
+		if _, err := s.AddHost(ctx, "a.test", time.Time{}); (err == nil) != works {
+			t.Errorf("AddHost with password %q: %v", password, err)
+		}
+		s.Close()
+	}
+}

@@ -1,0 +1,59 @@
+package redis
+
+import (
+	"errors"
+	"strings"
+	"testing"
+	"time"
+
+	"urlserver/reservation"
+	"urlserver/reservation/redis/redistest"
+	"urlserver/reservation/reservationtest"
+)
+
+func TestCluster(t *testing.T) {
+	nodes, addrs := redistest.StartCluster(t)
+	t.Run("suite", func(t *testing.T) {
+		reservationtest.Run(t, func(t *testing.T) reservationtest.Bench { return bench(t, 5000, addrs...) })
+	})
+	t.Run("fail-over", func(t *testing.T) { testFailOver(t, nodes, addrs) })
+}
+
+// testFailOver kills the master of the keys: there are no reservations until its replica has taken over, and then
+// no new ones for the longest lease; what had reached the replica is held still.
+func testFailOver(t *testing.T, nodes []*redistest.Server, addrs []string) {
+	const longest = 5 * time.Second
+	s, ctx := realStore(t, time.Second, addrs...), t.Context()
+	for _, host := range []string{"held.test", "free.test"} {
+		if _, err := s.AddHost(ctx, host, time.Time{}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	held, err := s.TryReserve(ctx, "held.test", 2*time.Minute, "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := s.ExtendHost(ctx, "held.test", held.Token, longest); err != nil {
+		t.Fatal(err)
+	}
+	master := redistest.Owner(t, nodes, "{chg}")
+	redistest.Eventually(t, "the replica to follow", func() bool { return strings.TrimSpace(master.CLI("WAIT", "1", "1000")) == "1" })
+	master.Kill()
+	redistest.Eventually(t, "the replica to take over", func() bool {
+		end, err := s.ExtendHost(ctx, "held.test", held.Token, 2*time.Minute)
+		if errors.Is(err, reservation.ErrStale) { // it took longer than the lease
+			return true
+		}
+		return err == nil && !end.IsZero()
+	})
+	reserve := func() error {
+		_, err := s.TryReserve(ctx, "free.test", longest, "")
+		return err
+	}
+	if err := answered(t, reserve); !errors.Is(err, reservation.ErrNotNow) {
+		t.Errorf("TryReserve after the fail-over = %v; want ErrNotNow for the longest lease", err)
+	}
+	if redistest.Owner(t, nodes, "{chg}") == master {
+		t.Error("the killed master answers")
+	}
+}

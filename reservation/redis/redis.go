@@ -1,0 +1,211 @@
+// Package redis keeps reservations in Redis or Redis Cluster, as crawl host groups (KEYS.md). Each operation is one
+// script, so nothing is ever outside a queue between two commands, whoever crashes.
+//
+// Redis that cannot be reached, or whose cluster has no master for the keys, answers every call with an error and
+// stops nothing else: what is reserved stays so until its lease ends. A Redis that is another process than before (a
+// fail-over, a restart) may have lost the last writes, so it gives no new reservations while one given before may be in force.
+package redis
+
+import (
+	"context"
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"net"
+	"strconv"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/redis/rueidis"
+
+	"urlserver/reservation"
+)
+
+const (
+	dialTimeout  = 2 * time.Second
+	writeTimeout = 5 * time.Second // for an answer, too
+	retryDial    = time.Second     // no sooner after a Redis that was not there
+
+	runBatch   = 10   // scripts under way at once, of one caller
+	callBatch  = 100  // calls of one script
+	nextBatch  = 100  // reservations of one script, which nobody else runs beside
+	bindBatch  = 500  // bindings of one script
+	holdBatch  = 200  // hosts of one script
+	sweepBatch = 500  // of each sort, of one script
+	readyMost  = 1000 // in the ready list by the worker
+	scanCount  = 1000
+)
+
+// Config is what a Store works with.
+type Config struct {
+	Addrs    []string // "host:port"; several, or one that is in one: Redis Cluster
+	Prefix   string   // before each key
+	Password string
+	TLS      *tls.Config // nil: plain TCP
+	Penalty  time.Duration
+}
+
+// Store is a reservation.Store in Redis. Use New, and Close when done.
+type Store struct {
+	reservation.Verbs
+	cfg     Config
+	scripts scripts
+	keys    []string // KEYS of every script
+	penalty string
+
+	met     atomic.Bool   // it has told this Redis of itself
+	longest atomic.Int64  // lease in ms that this store has asked for
+	token   atomic.Uint64 // highest that it was given
+
+	mu     sync.Mutex // guards the client; held while it is made
+	client rueidis.Client
+	failed time.Time // when that went wrong
+	err    error
+	closed bool
+}
+
+var _ reservation.Store = (*Store)(nil)
+
+// New returns a store. It connects when it is first used, and again whenever a connection ends.
+func New(cfg Config) *Store { return newStore(cfg, read("clock")) }
+
+func newStore(cfg Config, clock string) *Store {
+	s := &Store{
+		cfg: cfg, scripts: newScripts(clock), keys: []string{cfg.Prefix + "chg_wait{chg}"},
+		penalty: strconv.FormatInt(cfg.Penalty.Milliseconds(), 10),
+	}
+	s.Verbs.Doer = s
+	return s
+}
+
+// Close ends all connections. Calls after it are errors.
+func (s *Store) Close() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.closed = true
+	if s.client != nil {
+		s.client.Close()
+	}
+}
+
+// connected returns the client. While Redis is away, one caller a second tries, and the others are told what it met.
+func (s *Store) connected() (rueidis.Client, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	switch {
+	case s.closed:
+		return nil, errors.New("reservation store is closed")
+	case s.client != nil:
+		return s.client, nil
+	case time.Since(s.failed) < retryDial:
+		return nil, s.err
+	}
+	client, err := rueidis.NewClient(rueidis.ClientOption{
+		InitAddress:      s.cfg.Addrs,
+		Password:         s.cfg.Password,
+		TLSConfig:        s.cfg.TLS,
+		Dialer:           net.Dialer{Timeout: dialTimeout, KeepAlive: 15 * time.Second},
+		ConnWriteTimeout: writeTimeout,
+		DisableCache:     true,
+		DisableRetry:     true, // a script that may have run must not run again
+	})
+	if err != nil {
+		s.failed, s.err = time.Now(), fmt.Errorf("reservations in Redis at %q: %w; is it running, and the password right?", s.cfg.Addrs, err)
+		return nil, s.err
+	}
+	s.client = client
+	return client, nil
+}
+
+// op is a script with its arguments.
+type op struct {
+	script *script
+	args   []string
+}
+
+func (s *Store) command(c rueidis.Client, o op) rueidis.Completed {
+	return c.B().Evalsha().Sha1(o.script.sha).Numkeys(1).Key(s.keys...).Arg(s.cfg.Prefix).Arg(o.args...).Build()
+}
+
+// run runs scripts in one go; each has an answer or an error.
+func (s *Store) run(ctx context.Context, ops []op) (answers []answer) {
+	answers = make([]answer, len(ops))
+	c, err := s.connected()
+	if err != nil {
+		for i := range answers {
+			answers[i].err = err
+		}
+		return answers
+	}
+	if !s.met.Load() {
+		if err := s.arrive(ctx, c); err != nil {
+			for i := range answers {
+				answers[i].err = err
+			}
+			return answers
+		}
+	}
+	for from := 0; from < len(ops); from += runBatch { // the time for an answer is that for all of DoMulti
+		var commands []rueidis.Completed
+		for _, o := range ops[from:min(from+runBatch, len(ops))] {
+			commands = append(commands, s.command(c, o))
+		}
+		for i, result := range c.DoMulti(ctx, commands...) {
+			answers[from+i] = answerOf(result)
+		}
+	}
+	arrived := false
+	for i := range answers {
+		if !isNoScript(answers[i].err) {
+			continue
+		}
+		if !arrived { // a Redis that does not know our scripts has not met us before
+			if arrived, err = true, s.arrive(ctx, c); err != nil {
+				answers[i].err = err
+				continue
+			}
+		}
+		answers[i] = s.eval(ctx, c, ops[i])
+	}
+	return answers
+}
+
+func isNoScript(err error) bool {
+	failure, ok := rueidis.IsRedisErr(err)
+	return ok && failure.IsNoScript()
+}
+
+// eval runs a script by its text, which Redis keeps.
+func (s *Store) eval(ctx context.Context, c rueidis.Client, o op) answer {
+	return answerOf(c.Do(ctx, c.B().Eval().Script(o.script.text).Numkeys(1).Key(s.keys...).Arg(s.cfg.Prefix).Arg(o.args...).Build()))
+}
+
+// arrive has this Redis say if it is another one than before.
+func (s *Store) arrive(ctx context.Context, c rueidis.Client) error {
+	used := "0"
+	if s.token.Load() > 0 {
+		used = "1"
+	}
+	a := s.eval(ctx, c, op{&s.scripts.arrive, []string{used, decimal(s.longest.Load()), strconv.FormatUint(s.token.Load(), 10)}})
+	if a.err == nil {
+		s.met.Store(true)
+	}
+	return a.err
+}
+
+func (s *Store) one(ctx context.Context, script *script, args ...string) answer {
+	return s.run(ctx, []op{{script, args}})[0]
+}
+
+// remember keeps what arrive needs.
+func (s *Store) remember(lease int64, token uint64) {
+	for was := s.longest.Load(); was < lease && !s.longest.CompareAndSwap(was, lease); {
+		was = s.longest.Load()
+	}
+	for was := s.token.Load(); was < token && !s.token.CompareAndSwap(was, token); {
+		was = s.token.Load()
+	}
+}
+
+func decimal(n int64) string { return strconv.FormatInt(n, 10) }

@@ -1,0 +1,69 @@
+package redis
+
+import (
+	"context"
+	_ "embed"
+	"fmt"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/redis/rueidis"
+
+	"urlserver/reservation/redis/redistest"
+	"urlserver/reservation/reservationtest"
+)
+
+var (
+	//go:embed testdata/clock.lua
+	testClock string
+	//go:embed testdata/advance.lua
+	testAdvance string
+)
+
+var prefixes atomic.Int64 // a prefix for each test, so that they can share a server
+
+// bench is a store on a virtual clock, under a prefix of its own.
+func bench(t *testing.T, many int, addrs ...string) reservationtest.Bench {
+	t.Helper()
+	prefix := fmt.Sprintf("t%d:", prefixes.Add(1))
+	s := newStore(Config{Addrs: addrs, Prefix: prefix, Penalty: reservationtest.Penalty}, testClock)
+	t.Cleanup(s.Close)
+	var now atomic.Int64
+	advance := func(d time.Duration) {
+		n, err := do(t, s, []string{"EVAL", testAdvance, "1"}, s.keys[0], prefix, decimal(d.Milliseconds())).AsInt64()
+		if err != nil {
+			t.Fatalf("advance: %v", err)
+		}
+		now.Store(n)
+	}
+	advance(1_700_000_000_000 * time.Millisecond)
+	return reservationtest.Bench{
+		Store: s, Many: many, Advance: advance,
+		Now: func() time.Time { return time.UnixMilli(now.Load()) },
+		Lose: func(t *testing.T, host string) {
+			do(t, s, []string{"ZREM"}, prefix+"chg_wait{chg}", host)
+			do(t, s, []string{"ZREM"}, prefix+"chg_busy{chg}", host)
+			do(t, s, []string{"LREM"}, prefix+"chg_ready{chg}", "0", host)
+		},
+	}
+}
+
+// do sends a command as redis-cli would.
+func do(t testing.TB, s *Store, command []string, key string, args ...string) rueidis.RedisResult {
+	t.Helper()
+	c, err := s.connected()
+	if err != nil {
+		t.Fatal(err)
+	}
+	result := c.Do(context.Background(), c.B().Arbitrary(command...).Keys(key).Args(args...).Build())
+	if err := result.Error(); err != nil && !rueidis.IsRedisNil(err) {
+		t.Fatalf("%s %s: %v", command[0], key, err)
+	}
+	return result
+}
+
+func TestStore(t *testing.T) {
+	addr := redistest.Start(t).Addr()
+	reservationtest.Run(t, func(t *testing.T) reservationtest.Bench { return bench(t, 100_000, addr) })
+}

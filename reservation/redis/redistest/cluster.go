@@ -1,0 +1,68 @@
+package redistest
+
+import (
+	"os/exec"
+	"strings"
+	"testing"
+	"time"
+)
+
+// StartCluster runs a Redis Cluster of three masters with a replica each until the test ends. It skips the test, in sight,
+// where that cannot be.
+func StartCluster(t testing.TB, args ...string) (nodes []*Server, addrs []string) {
+	t.Helper()
+	Need(t)
+	if _, err := exec.LookPath("redis-cli"); err != nil {
+		t.Skip("redis-cli is not installed (Debian: redis-tools): Redis Cluster is not tested")
+	}
+	args = append([]string{"--cluster-enabled", "yes", "--cluster-node-timeout", "3000", "--repl-diskless-sync-delay", "0"}, args...)
+	for range 6 {
+		s := Start(t, args...)
+		nodes, addrs = append(nodes, s), append(addrs, s.Addr())
+	}
+	create := append([]string{"--cluster", "create"}, addrs...)
+	if out, err := exec.CommandContext(t.Context(), "redis-cli", append(create, "--cluster-replicas", "1", "--cluster-yes")...).CombinedOutput(); err != nil {
+		t.Fatalf("redis-cli --cluster create: %v\n%s", err, out)
+	}
+	for _, s := range nodes {
+		Eventually(t, "the cluster", func() bool {
+			info := s.CLI("CLUSTER", "INFO")
+			return strings.Contains(info, "cluster_state:ok") && strings.Contains(info, "cluster_known_nodes:6")
+		})
+	}
+	return nodes, addrs
+}
+
+// CLI is what redis-cli says.
+func (s *Server) CLI(args ...string) string {
+	_, port, _ := strings.Cut(s.Addr(), ":")
+	out, _ := exec.Command("redis-cli", append([]string{"-h", "127.0.0.1", "-p", port}, args...)...).CombinedOutput()
+	return string(out)
+}
+
+// Owner is the master of a key's slot, once there is one.
+func Owner(t testing.TB, nodes []*Server, key string) (master *Server) {
+	t.Helper()
+	Eventually(t, "a master of the keys", func() bool {
+		for _, s := range nodes {
+			if out := strings.TrimSpace(s.CLI("EXISTS", key)); (out == "0" || out == "1") && strings.HasPrefix(s.CLI("ROLE"), "master") {
+				master = s
+				return true
+			}
+		}
+		return false
+	})
+	return master
+}
+
+// Eventually repeats what until tells to, for as long as a test may take.
+func Eventually(t testing.TB, what string, until func() bool) {
+	t.Helper()
+	for deadline := time.Now().Add(2 * time.Minute); time.Now().Before(deadline); {
+		if until() {
+			return
+		}
+		time.Sleep(20 * time.Millisecond) // between two looks
+	}
+	t.Fatalf("%s did not come", what)
+}

@@ -1,0 +1,51 @@
+package redis
+
+import (
+	"crypto/sha1"
+	"embed"
+	"encoding/hex"
+)
+
+//go:embed scripts/*.lua
+var files embed.FS
+
+// script is one operation, as Redis runs it and as it names it.
+type script struct{ text, sha string }
+
+// scripts are all operations.
+type scripts struct {
+	add, next, try, extend, release, done, remove script
+	bind, alias, getAlias, stats, explain         script
+	worker, janitor                               script
+	arrive, hold                                  script
+}
+
+// newScripts puts the operations together on a clock, which is clock.lua but in tests.
+func newScripts(clock string) (s scripts) {
+	clock += read("lease")
+	core := read("core")
+	for name, at := range map[string]*script{
+		"add": &s.add, "next": &s.next, "try": &s.try, "extend": &s.extend, "release": &s.release, "done": &s.done,
+		"delete": &s.remove, "bind": &s.bind, "alias": &s.alias, "getalias": &s.getAlias, "stats": &s.stats,
+		"explain": &s.explain, "worker": &s.worker, "janitor": &s.janitor, "arrive": &s.arrive, "hold": &s.hold,
+	} {
+		text := clock + core + read(name)
+		switch name {
+		case "next", "release":
+			text = clock + read(name+".quick") + core + read(name)
+		case "add", "try", "extend", "delete":
+			text += read("each")
+		}
+		sum := sha1.Sum([]byte(text)) // Redis' name of the script
+		*at = script{text: text, sha: hex.EncodeToString(sum[:])}
+	}
+	return s
+}
+
+func read(name string) string {
+	text, err := files.ReadFile("scripts/" + name + ".lua")
+	if err != nil {
+		panic(err) // it is embedded
+	}
+	return string(text)
+}

@@ -1,0 +1,17 @@
+-- arrive: prefix, whether the caller has used the store before, the longest lease (for a Redis that knows none) and highest token it knows
+-- -> OK, 1 if this Redis is another than the one before
+-- Another process than last time may lack the last writes of the one before (a fail-over, a restart), so
+-- nothing is reserved anew while a lease may be in force, and tokens go on well above those that may have been given.
+local run = call('INFO', 'server'):match('run_id:(%x+)')
+local before = call('GET', P .. 'chg_run{chg}')
+if before == run then return { OK, 0 } end
+call('SET', P .. 'chg_run{chg}', run)
+if not before and ARGV[2] == '0' then return { OK, 1 } end
+local till = num(call('GET', P .. 'chg_until{chg}') or now + num(ARGV[3]))
+local token = math.max(num(call('GET', TOKEN)), num(ARGV[4])) + 16777216
+call('SET', TOKEN, string.format('%.0f', token))
+if till > now then
+  call('SET', P .. 'chg_pause{chg}', till)
+  expire_at(P .. 'chg_pause{chg}', till)
+end
+return { OK, 1 }

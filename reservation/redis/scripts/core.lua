@@ -1,0 +1,250 @@
+-- What the scripts have in common. A script's KEYS[1] is the wait queue, which says where all keys are; ARGV[1] is the prefix.
+--
+-- Beside the keys of crawl host groups there are, for hosts that share a group:
+--   chg_known{chg}        hash host -> when there is something to do for it; who is in it was added
+--   chg_count{chg}        hash host -> its part of its group's c
+--   chg_home{chg}         hash host -> the group that it is counted in
+--   chg_due{chg}:<group>  zset of the group's hosts, score = when each may be served; inf while it is not free
+--   chg_lock{chg}         hash host -> the busy group that it is reserved in, where that has another name
+--   chg_covers{chg}:<id>  set of the names that the reservation of id covers beside id
+--   chg_by{chg}:<name>    set of the busy groups whose reservations cover the name beside them
+--   chg_alias{chg}        hash host -> alias;  chg_aliased{chg}:<alias> set of its hosts;  chg_aliases{chg} set of all
+--   chg_bound{chg}        zset of bound hosts, score = end of the binding
+-- and for crawlers that tell what they hold (hold):
+--   chg_held{chg}:<holder>  hash host -> documents that the holder has of it, which are part of the host's count
+--   chg_holders{chg}        zset of holders, score = until when what they told counts
+-- A busy group's hash has a field "host" where its host has another name.
+local OK, STALE, NOT_NOW, UNKNOWN, INVALID = 0, 1, 2, 3, 4
+local P = ARGV[1]
+local WAIT, READY, BUSY, TOKEN = KEYS[1], P .. 'chg_ready{chg}', P .. 'chg_busy{chg}', P .. 'chg_token{chg}'
+local EXEC, TOTAL, KNOWN, COUNT = P .. 'chg_exec{chg}', P .. 'chg_total{chg}', P .. 'chg_known{chg}', P .. 'chg_count{chg}'
+local HOME, LOCK, ALIAS, BOUND = P .. 'chg_home{chg}', P .. 'chg_lock{chg}', P .. 'chg_alias{chg}', P .. 'chg_bound{chg}'
+local GROUP, DUE, COVERS, BY = P .. 'CHG{chg}:', P .. 'chg_due{chg}:', P .. 'chg_covers{chg}:', P .. 'chg_by{chg}:'
+local HOST, ALIASED, ALIASES = P .. 'chg_host{chg}:', P .. 'chg_aliased{chg}:', P .. 'chg_aliases{chg}'
+local HELD, HOLDERS = P .. 'chg_held{chg}:', P .. 'chg_holders{chg}'
+local call = redis.call
+local now = clock()
+
+local function num(x) return tonumber(x or 0) or 0 end
+
+local function next_of(name) return num(call('HGET', GROUP .. name, 'n')) end
+
+local function locked(name)
+  return call('ZSCORE', BUSY, name) or call('EXISTS', BY .. name) == 1
+end
+
+local function group_of(host)
+  local alias = call('HGET', ALIAS, host)
+  if alias then return alias end
+  local bound = call('GET', HOST .. host)
+  if bound then return call('HGET', ALIAS, bound) or bound end
+  return host
+end
+
+-- settle: a hash that counts nothing and is not busy stays until its n has passed.
+local function settle(name)
+  local key = GROUP .. name
+  local f = call('HMGET', key, 'n', 'c', 't')
+  if num(f[2]) > 0 or f[3] then
+    keep(key)
+  elseif num(f[1]) > now then
+    expire_at(key, f[1])
+  else
+    call('DEL', key)
+  end
+end
+
+-- raise: nobody gets the name before ms.
+local function raise(name, ms)
+  if ms > next_of(name) then call('HSET', GROUP .. name, 'n', ms) end
+end
+
+-- time is when a group may be served; nil: not while it stays as it is.
+local function time(group)
+  if locked(group) then return nil end
+  local first = call('ZRANGE', DUE .. group, 0, 0, 'WITHSCORES')
+  if not first[1] or first[2] == 'inf' then return nil end
+  return math.max(num(first[2]), next_of(group))
+end
+
+-- requeue puts a group where its time wants it, wherever it was.
+local function requeue(group)
+  local t = time(group)
+  if call('ZSCORE', WAIT, group) then
+    if t then call('ZADD', WAIT, t, group) else call('ZREM', WAIT, group) end
+  elseif not t then
+    call('LREM', READY, 0, group)
+  elseif t > now or not call('LPOS', READY, group) then
+    call('LREM', READY, 0, group)
+    call('ZADD', WAIT, t, group)
+  end
+end
+
+-- away has a host not be served while it is not free.
+local function away(host)
+  local home = call('HGET', HOME, host)
+  if home then
+    call('ZADD', DUE .. home, 'inf', host)
+    requeue(home)
+  end
+end
+
+-- count_in has the host's part of c be its present group's.
+local function count_in(host, group)
+  local was = call('HGET', HOME, host)
+  if was == group then return end
+  local n = num(call('HGET', COUNT, host))
+  if was then
+    call('HINCRBY', GROUP .. was, 'c', 0 - n) -- 0 - 0 is not -0
+    settle(was)
+  end
+  call('HINCRBY', GROUP .. group, 'c', n)
+  call('HSET', HOME, host, group)
+  keep(GROUP .. group)
+end
+
+-- rehome makes a host that was added the group's that it stands in now, to be served there if it is free.
+local function rehome(host)
+  local due = call('HGET', KNOWN, host)
+  if not due then return end
+  local group, was = group_of(host), call('HGET', HOME, host)
+  if was and was ~= group then
+    call('ZREM', DUE .. was, host)
+    requeue(was)
+  end
+  count_in(host, group)
+  local at = 'inf'
+  if not locked(host) then at = math.max(num(due), host == group and 0 or next_of(host)) end
+  call('ZADD', DUE .. group, at, host)
+  requeue(group)
+end
+
+-- cover has nobody get the name while id, which is busy, is reserved.
+local function cover(id, name)
+  if id == name or call('SADD', COVERS .. id, name) == 0 then return end
+  call('SADD', BY .. name, id)
+  if call('HEXISTS', KNOWN, name) == 1 then away(name) end
+  requeue(name)
+end
+
+-- covering lists the busy groups whose reservations cover the name.
+local function covering(name)
+  local ids = call('SMEMBERS', BY .. name)
+  if call('ZSCORE', BUSY, name) then ids[#ids + 1] = name end
+  return ids
+end
+
+-- prolong keeps the binding that a reservation uses.
+local function prolong(host, group, ms)
+  if call('GET', HOST .. host) == group and num(call('ZSCORE', BOUND, host)) < ms then
+    call('ZADD', BOUND, ms, host)
+    expire_at(HOST .. host, ms)
+  end
+end
+
+-- unlock ends a reservation; nobody gets what it covered before ms.
+local function unlock(id, ms)
+  local host = call('HGET', GROUP .. id, 'host') or id
+  call('HDEL', GROUP .. id, 't', 'h', 'host')
+  call('ZREM', BUSY, id)
+  if call('HEXISTS', KNOWN, host) == 1 then call('HSET', KNOWN, host, ms) end
+  local names = call('SMEMBERS', COVERS .. id)
+  if #names > 0 then call('DEL', COVERS .. id) end
+  if host ~= id then call('HDEL', LOCK, host) end
+  names[#names + 1] = id
+  for _, name in ipairs(names) do
+    if name ~= id then call('SREM', BY .. name, id) end
+    raise(name, ms)
+  end
+  for _, name in ipairs(names) do
+    rehome(name)
+    requeue(name)
+    settle(name)
+  end
+end
+
+-- free ends what covers the name and whose lease has ended.
+local function free(name, penalty)
+  for _, id in ipairs(covering(name)) do
+    local ends = call('ZSCORE', BUSY, id)
+    if not ends then
+      call('SREM', BY .. name, id)
+    elseif num(ends) <= now then
+      unlock(id, num(ends) + penalty)
+    end
+  end
+end
+
+-- held is the busy group that a host is reserved in by a token, and when that ends; or nil and what is wrong.
+local function held(host, token)
+  local id = call('HGET', LOCK, host) or host
+  local f = call('HMGET', GROUP .. id, 't', 'host')
+  local ends = num(call('ZSCORE', BUSY, id))
+  if f[1] and f[1] == token and (f[2] or id) == host and ends > now then return id end
+  if call('HEXISTS', KNOWN, host) == 0 then return nil, UNKNOWN end
+  return nil, STALE
+end
+
+-- paused tells if new reservations have to wait, since others may be in force that this Redis has lost; if not, one
+-- for a lease may follow.
+local function paused(lease)
+  local f = call('MGET', P .. 'chg_pause{chg}', P .. 'chg_until{chg}')
+  in_force(P .. 'chg_until{chg}', f[2], lease, now)
+  return num(f[1]) > now
+end
+
+-- reserve gives a free host of a free group to who asks.
+local function reserve(host, id, lease, holder)
+  local token, ends = call('INCR', TOKEN), now + lease
+  call('ZADD', BUSY, ends, id)
+  call('HSET', GROUP .. id, 't', token, 'h', holder)
+  if host ~= id then
+    call('ZADD', DUE .. id, 'inf', host)
+    call('HSET', GROUP .. id, 'host', host)
+    call('HSET', LOCK, host, id)
+    cover(id, host)
+    away(id) -- as a host of another group
+  end
+  prolong(host, id, ends)
+  return { host, id, token, ends }
+end
+
+-- counted changes what is counted for a host, of a crawl; never below zero.
+local function counted(host, crawl, n)
+  local has = num(call('HGET', COUNT, host))
+  n = math.max(n, 0 - has)
+  call('HINCRBY', COUNT, host, n)
+  call('HINCRBY', GROUP .. call('HGET', HOME, host), 'c', n)
+  call('SET', TOTAL, math.max(0, num(call('GET', TOTAL)) + n))
+  local left = num(call('HGET', EXEC, crawl)) + n
+  if left > 0 then call('HSET', EXEC, crawl, left) else call('HDEL', EXEC, crawl) end
+  return has + n
+end
+
+-- forget takes a host out that is not busy.
+local function forget(host)
+  local home = call('HGET', HOME, host)
+  call('ZREM', DUE .. home, host)
+  requeue(home)
+  counted(host, 'DEFAULT', 0 - num(call('HGET', COUNT, host)))
+  call('HDEL', KNOWN, host)
+  call('HDEL', COUNT, host)
+  call('HDEL', HOME, host)
+  settle(home)
+end
+
+-- drop forgets a host that nothing is counted for, unless it is busy.
+local function drop(host)
+  if call('HEXISTS', KNOWN, host) == 1 and num(call('HGET', COUNT, host)) <= 0 and not call('HGET', LOCK, host)
+    and not (call('ZSCORE', BUSY, host) and not call('HGET', GROUP .. host, 'host')) then
+    forget(host)
+  end
+end
+
+-- held_less counts n documents less for a host; more, where n is negative.
+local function held_less(host, n)
+  if n ~= 0 and call('HEXISTS', KNOWN, host) == 1 then
+    counted(host, 'DEFAULT', 0 - n)
+    drop(host)
+  end
+end

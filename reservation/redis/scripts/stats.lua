@@ -1,0 +1,14 @@
+-- stats: prefix -> OK, hosts, ready, busy, aliases, repaired
+-- Past so many ready groups their hosts are no longer counted one by one.
+local most = 10000
+local ready, seen = 0, 0
+local function look(ids)
+  for _, id in ipairs(ids) do
+    ready = ready + call('ZCOUNT', DUE .. id, '-inf', now)
+    seen = seen + 1
+  end
+end
+look(call('LRANGE', READY, 0, most - 1))
+look(call('ZRANGEBYSCORE', WAIT, '-inf', now, 'LIMIT', 0, most))
+ready = ready + call('LLEN', READY) + call('ZCOUNT', WAIT, '-inf', now) - seen
+return { OK, call('HLEN', KNOWN), ready, call('ZCARD', BUSY), call('SCARD', ALIASES), num(call('GET', P .. 'chg_repaired{chg}')) }

@@ -1,0 +1,39 @@
+-- worker: prefix, penalty, batch, room in ready -> OK, 1 if there may be more to do
+-- Ends lost leases, bindings and what holders that have died held, and moves what is due from wait to ready. Ready is kept
+-- short, since what is taken out of its middle is searched for; what is due is served from wait as well.
+local penalty, batch = num(ARGV[2]), num(ARGV[3])
+local more = 0
+local lost = call('ZRANGEBYSCORE', BUSY, '-inf', now, 'WITHSCORES', 'LIMIT', 0, batch)
+for i = 1, #lost, 2 do
+  local host = call('HGET', GROUP .. lost[i], 'host') or lost[i]
+  unlock(lost[i], num(lost[i + 1]) + penalty)
+  drop(host)
+end
+if #lost == 2 * batch then more = 1 end
+local ended = call('ZRANGEBYSCORE', BOUND, '-inf', now, 'LIMIT', 0, batch)
+for _, host in ipairs(ended) do
+  call('ZREM', BOUND, host)
+  call('DEL', HOST .. host)
+  rehome(host)
+end
+if #ended == batch then more = 1 end
+local dead = call('ZRANGEBYSCORE', HOLDERS, '-inf', now, 'LIMIT', 0, 1)[1]
+if dead then
+  local left = call('HRANDFIELD', HELD .. dead, batch, 'WITHVALUES')
+  for i = 1, #left, 2 do
+    call('HDEL', HELD .. dead, left[i])
+    held_less(left[i], num(left[i + 1]))
+  end
+  if #left < 2 * batch then call('ZREM', HOLDERS, dead) end
+  more = 1
+end
+local room = num(ARGV[4]) - call('LLEN', READY)
+if room > 0 then
+  local due = call('ZRANGEBYSCORE', WAIT, '-inf', now, 'LIMIT', 0, math.min(room, batch))
+  for _, id in ipairs(due) do
+    call('ZREM', WAIT, id)
+    call('RPUSH', READY, id)
+  end
+  if #due == batch then more = 1 end
+end
+return { OK, more }

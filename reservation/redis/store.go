@@ -1,0 +1,259 @@
+package redis
+
+import (
+	"context"
+	"errors"
+	"strconv"
+	"time"
+
+	"urlserver/reservation"
+)
+
+// defaultCrawl is whose documents are counted where nobody says.
+const defaultCrawl = "DEFAULT"
+
+// Do is [reservation.Store.Do]. Calls of one verb that follow each other share scripts.
+func (s *Store) Do(ctx context.Context, calls []reservation.Call) []reservation.Answer {
+	answers := make([]reservation.Answer, len(calls))
+	var ops []op
+	var batches [][]int // the calls of each op
+	last := reservation.Verb(0)
+	for i := range calls {
+		c, err := calls[i].Checked()
+		if err != nil {
+			answers[i].Err = err
+			continue
+		}
+		if n := len(ops); n == 0 || c.Verb != last || len(batches[n-1]) == callBatch {
+			most := min(callBatch, len(calls)-i)
+			script, width := s.scriptOf(c.Verb)
+			ops = append(ops, op{script, append(make([]string, 0, 1+most*width), strconv.Itoa(width))})
+			batches, last = append(batches, make([]int, 0, most)), c.Verb
+		}
+		n := len(ops) - 1
+		ops[n].args, batches[n] = s.appendArgs(ops[n].args, c), append(batches[n], i)
+	}
+	if len(ops) == 0 {
+		return answers
+	}
+	for n, a := range s.run(ctx, ops) {
+		for j, i := range batches[n] {
+			answers[i] = s.answer(calls[i], a.each(j, len(batches[n])))
+		}
+	}
+	return answers
+}
+
+// scriptOf is the script of a verb, and how many arguments a call of it has there.
+func (s *Store) scriptOf(verb reservation.Verb) (script *script, width int) {
+	switch verb {
+	case reservation.AddHost:
+		return &s.scripts.add, 5
+	case reservation.DeleteHost:
+		return &s.scripts.remove, 4
+	case reservation.TryReserve:
+		return &s.scripts.try, 4
+	case reservation.ExtendHost:
+		return &s.scripts.extend, 3
+	default:
+		return &s.scripts.release, 3
+	}
+}
+
+func (s *Store) appendArgs(to []string, c reservation.Call) []string {
+	lease := c.Lease.Milliseconds()
+	switch c.Verb {
+	case reservation.AddHost:
+		return append(to, c.Host, decimal(reservation.Millis(c.Time)), defaultCrawl, "1", "host")
+	case reservation.DeleteHost:
+		return append(to, c.Host, strconv.FormatUint(c.Token, 10), decimal(reservation.Millis(c.Time)), s.penalty)
+	case reservation.TryReserve:
+		s.remember(lease, 0)
+		return append(to, c.Host, decimal(lease), c.Holder, s.penalty)
+	case reservation.ExtendHost:
+		s.remember(lease, 0)
+		return append(to, c.Host, strconv.FormatUint(c.Token, 10), decimal(lease))
+	default:
+		return append(to, c.Host, strconv.FormatUint(c.Token, 10), decimal(reservation.Millis(c.Time)))
+	}
+}
+
+func (s *Store) answer(c reservation.Call, a answer) (out reservation.Answer) {
+	if a.err != nil || a.code != codeOK {
+		out.Err = a.failure("host %s", c.Host)
+		return out
+	}
+	switch c.Verb {
+	case reservation.AddHost:
+		out.Added = a.number(0) == 1
+	case reservation.ExtendHost:
+		out.LeaseEnd = time.UnixMilli(a.number(0))
+	case reservation.TryReserve:
+		host, _ := reservation.Host(c.Host) // it has been checked
+		out.Reservation = reservation.Reservation{
+			Host: host, Group: a.text(0), Token: uint64(a.number(1)), LeaseEnd: time.UnixMilli(a.number(2)),
+		}
+		s.remember(0, out.Reservation.Token)
+	}
+	return out
+}
+
+// ReserveNextHost is [reservation.Store.ReserveNextHost].
+func (s *Store) ReserveNextHost(ctx context.Context, lease time.Duration, most int, holder string) (list []reservation.Reservation, err error) {
+	ms, err := reservation.Lease(lease)
+	if err == nil {
+		err = reservation.Holder(holder)
+	}
+	if err != nil {
+		return nil, err
+	}
+	s.remember(ms, 0)
+	for most = min(max(most, 1), reservation.MaxReserve); len(list) < most; {
+		want := min(most-len(list), nextBatch)
+		a := s.one(ctx, &s.scripts.next, decimal(ms), holder, strconv.Itoa(want))
+		if err := a.failure("next host"); err != nil {
+			if len(list) > 0 { // they are reserved, whatever came after
+				return list, nil
+			}
+			return nil, err
+		}
+		got, err := s.reservations(a)
+		if list = append(list, got...); err != nil {
+			return list, err
+		}
+		if len(got) < want {
+			return list, nil
+		}
+	}
+	return list, nil
+}
+
+// SetAlias is [reservation.Store.SetAlias].
+func (s *Store) SetAlias(ctx context.Context, alias string, hosts []string) error {
+	hosts, err := reservation.AliasOf(alias, hosts)
+	if err != nil {
+		return err
+	}
+	return s.one(ctx, &s.scripts.alias, append([]string{alias}, hosts...)...).failure("alias %s", alias)
+}
+
+// GetAlias is [reservation.Store.GetAlias].
+func (s *Store) GetAlias(ctx context.Context, name string) (alias string, hosts []string, err error) {
+	host, hostErr := reservation.Host(name)
+	if hostErr != nil {
+		if reservation.Alias(name) != nil {
+			return "", nil, hostErr
+		}
+		host = name
+	}
+	a := s.one(ctx, &s.scripts.getAlias, name, host)
+	if err := a.failure("%.100q is no alias, nor a host in one", name); err != nil {
+		return "", nil, err
+	}
+	for i := 1; i < len(a.values); i++ {
+		hosts = append(hosts, a.text(i))
+	}
+	return a.text(0), hosts, nil
+}
+
+// Bind is [reservation.Store.Bind].
+func (s *Store) Bind(ctx context.Context, bindings []reservation.Binding, ttl time.Duration) (groups []string, err error) {
+	bindings, err = reservation.CheckedBindings(bindings)
+	if err != nil {
+		return nil, err
+	}
+	ms, err := reservation.TTL(ttl)
+	if err != nil {
+		return nil, err
+	}
+	var ops []op
+	for rest := bindings; len(rest) > 0; rest = rest[min(bindBatch, len(rest)):] {
+		args := []string{decimal(ms)}
+		for _, b := range rest[:min(bindBatch, len(rest))] {
+			args = append(args, b.Host, b.Group)
+		}
+		ops = append(ops, op{&s.scripts.bind, args})
+	}
+	if len(ops) == 0 {
+		return nil, nil
+	}
+	for _, a := range s.run(ctx, ops) {
+		if err := a.failure("bind"); err != nil {
+			return nil, err
+		}
+		for i := range a.values {
+			groups = append(groups, a.text(i))
+		}
+	}
+	return groups, nil
+}
+
+// Stats is [reservation.Store.Stats].
+func (s *Store) Stats(ctx context.Context) (out reservation.Stats, err error) {
+	a := s.one(ctx, &s.scripts.stats)
+	if err := a.failure("stats"); err != nil {
+		return out, err
+	}
+	hosts, ready, busy := a.number(0), a.number(1), a.number(2)
+	return reservation.Stats{
+		Hosts: uint64(hosts), Waiting: uint64(max(0, hosts-ready-busy)), Ready: uint64(ready), Busy: uint64(busy),
+		Aliases: uint64(a.number(3)), Repaired: uint64(a.number(4)),
+	}, nil
+}
+
+// Explain is [reservation.Store.Explain].
+func (s *Store) Explain(ctx context.Context, host string) (x reservation.Explanation, err error) {
+	host, err = reservation.Host(host)
+	if err != nil {
+		return x, err
+	}
+	a := s.one(ctx, &s.scripts.explain, host, s.penalty)
+	if err := a.failure("explain %s", host); err != nil {
+		return x, err
+	}
+	x = reservation.Explanation{Host: host, Group: a.text(0), State: reservation.Unknown, Rule: reservation.RuleUnknown}
+	switch a.text(1) {
+	case "busy":
+		return x.As(reservation.Busy, a.number(2), reservation.RuleBusy, a.text(3)), nil
+	case "waiting":
+		return x.As(reservation.Waiting, a.number(2), reservation.RuleGroupBusy, a.text(3)), nil
+	case "idle":
+		return x.Idle(a.number(2), a.number(3), a.number(4)), nil
+	}
+	return x, nil
+}
+
+// Sweep is [reservation.Store.Sweep]: the worker until nothing is left to do, then a pass of the janitor.
+func (s *Store) Sweep(ctx context.Context) error {
+	if err := s.Work(ctx); err != nil {
+		return err
+	}
+	for cursor := "0"; ; {
+		a := s.one(ctx, &s.scripts.janitor, cursor, strconv.Itoa(scanCount), s.penalty)
+		if err := a.failure("janitor"); err != nil {
+			return err
+		}
+		if cursor = a.text(0); cursor == "0" {
+			return nil
+		}
+	}
+}
+
+// Work ends what is over and moves what is due. Any number of daemons may do it, each second or so.
+func (s *Store) Work(ctx context.Context) error {
+	c, err := s.connected()
+	if err != nil {
+		return err
+	}
+	if err := s.arrive(ctx, c); err != nil {
+		return errors.Join(errors.New("reservations in Redis: arrive"), err)
+	}
+	for more := true; more; {
+		a := s.one(ctx, &s.scripts.worker, s.penalty, strconv.Itoa(sweepBatch), strconv.Itoa(readyMost))
+		if err := a.failure("worker"); err != nil {
+			return err
+		}
+		more = a.number(0) == 1
+	}
+	return nil
+}

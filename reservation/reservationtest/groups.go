@@ -1,0 +1,167 @@
+package reservationtest
+
+import (
+	"slices"
+	"time"
+
+	"urlserver/reservation"
+)
+
+func testAliases(r *rig) {
+	ctx := r.Context()
+	r.add("a.test", "b.test", "c.test")
+	r.alias("kommune_1", "b.test", "a.test", "later.test", "A.test")
+	for _, name := range []string{"kommune_1", "a.test", "later.test"} {
+		alias, hosts, err := r.GetAlias(ctx, name)
+		if want := []string{"a.test", "b.test", "later.test"}; err != nil || alias != "kommune_1" || !slices.Equal(hosts, want) {
+			r.Errorf("GetAlias(%s) = %s, %q, %v; want kommune_1, %q", name, alias, hosts, err, want)
+		}
+	}
+	_, _, err := r.GetAlias(ctx, "c.test")
+	r.wants(err, reservation.ErrUnknown, "GetAlias of a host in none")
+	a := r.try("a.test")
+	if a.Group != "kommune_1" {
+		r.Errorf("group %s, want kommune_1", a.Group)
+	}
+	r.refused("b.test")
+	r.wants(r.ReleaseHost(ctx, "b.test", a.Token, time.Time{}), reservation.ErrStale, "ReleaseHost of another host of the group")
+	r.addAt("later.test", 0, true)
+	r.refused("later.test")
+	c := r.nextIs("c.test")
+	r.nothing()
+	r.release(a, time.Second)
+	r.refused("b.test", "later.test")
+	r.pass(time.Second)
+	got := r.try("b.test")
+	r.release(got, 0)
+	r.release(c, 0)
+
+	r.alias("other", "a.test", "c.test") // a moves
+	if _, hosts, err := r.GetAlias(ctx, "kommune_1"); err != nil || !slices.Equal(hosts, []string{"b.test", "later.test"}) {
+		r.Errorf("GetAlias after a move = %q, %v; want b and later", hosts, err)
+	}
+	b := r.try("b.test")
+	a = r.try("a.test")
+	r.refused("c.test", "later.test")
+	r.release(a, 0)
+	r.release(b, 0)
+	r.alias("other")
+	_, _, err = r.GetAlias(ctx, "other")
+	r.wants(err, reservation.ErrUnknown, "GetAlias of a dissolved alias")
+	r.try("a.test")
+	r.try("c.test")
+	if s, err := r.Store.Stats(ctx); err != nil || s.Aliases != 1 || s.Hosts != 4 {
+		r.Errorf("Stats = %+v, %v; want 1 alias, 4 hosts", s, err)
+	}
+}
+
+// testAliasWhileBusy changes an alias while one of its hosts is busy: nobody gets a host of the former or the new
+// set, and when it has ended the longest time holds.
+func testAliasWhileBusy(r *rig) {
+	all := []string{"stays.test", "goes.test", "comes.test", "busy.test"}
+	r.add(all...)
+	r.add("lone.test", "lone2.test")
+	r.alias("it", "stays.test", "goes.test", "busy.test")
+	busy := r.try("busy.test")
+	r.alias("it", "stays.test", "comes.test")
+	r.refused(all...)
+	if end, err := r.ExtendHost(r.Context(), "busy.test", busy.Token, lease); err != nil || !end.Equal(r.Now().Add(lease)) {
+		r.Errorf("ExtendHost = %v, %v; want another lease", end, err)
+	}
+	r.release(busy, time.Minute)
+	r.refused(all...)
+	r.pass(time.Minute)
+	goes, stays, first := r.try("goes.test"), r.try("stays.test"), r.try("busy.test")
+	r.refused("comes.test")
+	r.release(stays, 0)
+
+	// Three that are busy by themselves come together: all of them have to end.
+	r.alias("three", "goes.test", "busy.test", "lone.test")
+	r.refused("lone.test", "goes.test", "busy.test")
+	r.release(goes, time.Hour)
+	r.refused("lone.test", "goes.test", "busy.test")
+	r.release(first, time.Minute)
+	r.pass(time.Hour - time.Millisecond)
+	r.refused("lone.test", "goes.test", "busy.test")
+	r.pass(time.Millisecond)
+	r.try("lone.test")
+	r.refused("goes.test", "busy.test")
+	r.try("lone2.test")
+}
+
+// testAliasSplit dissolves an alias while it is busy, and loses the lease.
+func testAliasSplit(r *rig) {
+	r.add("a.test", "b.test", "c.test")
+	r.alias("it", "a.test", "b.test")
+	r.try("a.test")
+	r.alias("it")
+	r.alias("new", "b.test", "c.test")
+	r.refused("a.test", "b.test", "c.test")
+	r.pass(lease)
+	r.refused("a.test", "b.test", "c.test")
+	r.pass(Penalty)
+	r.try("a.test")
+	r.try("b.test")
+	r.refused("c.test")
+}
+
+func testBindings(r *rig) {
+	r.add("a.test", "b.test", "c.test")
+	r.bind("a.test", "10.0.0.1", "10.0.0.1")
+	r.bind("b.test", "10.0.0.1", "10.0.0.1")
+	r.bind("b.test", "10.0.0.2", "10.0.0.1")
+	a := r.try("a.test")
+	if a.Group != "10.0.0.1" {
+		r.Errorf("group %s, want 10.0.0.1", a.Group)
+	}
+	r.refused("b.test")
+	r.add("10.0.0.1")
+	r.refused("10.0.0.1")
+	r.release(a, 0)
+	r.release(r.try("10.0.0.1"), 0)
+
+	r.pass(40 * time.Second)
+	r.bind("b.test", "10.0.0.2", "10.0.0.1") // used: prolonged
+	r.pass(40 * time.Second)
+	r.bind("b.test", "10.0.0.2", "10.0.0.1")
+	r.bind("a.test", "10.0.0.3", "10.0.0.3") // its minute has passed
+	r.pass(time.Minute)
+	r.bind("b.test", "10.0.0.2", "10.0.0.2")
+
+	r.alias("it", "c.test", "b.test")
+	r.bind("c.test", "10.0.0.9", "it")
+	r.alias("ip", "10.0.0.3")
+	r.bind("a.test", "10.0.0.4", "10.0.0.4")
+	r.pass(time.Minute)
+	r.bind("a.test", "10.0.0.3", "ip") // in an alias through its group
+	if got := r.try("10.0.0.1"); got.Group != "10.0.0.1" {
+		r.Errorf("group %s, want 10.0.0.1", got.Group)
+	}
+	a = r.try("a.test")
+	if a.Group != "ip" {
+		r.Errorf("group %s, want ip", a.Group)
+	}
+}
+
+// testBindWhileBusy: a reservation keeps the binding that it uses, and covers what its host is bound to.
+func testBindWhileBusy(r *rig) {
+	r.add("a.test", "b.test", "c.test", "d.test")
+	r.bind("a.test", "10.0.0.1", "10.0.0.1")
+	a := r.try("a.test")
+	r.Advance(50 * time.Second)
+	if _, err := r.ExtendHost(r.Context(), "a.test", a.Token, lease); err != nil {
+		r.Fatalf("ExtendHost: %v", err)
+	}
+	r.Advance(50 * time.Second)
+	r.bind("a.test", "10.0.0.2", "10.0.0.1")
+	r.bind("b.test", "10.0.0.1", "10.0.0.1")
+	r.refused("b.test")
+	c := r.try("c.test")
+	r.bind("c.test", "10.0.0.5", "10.0.0.5")
+	r.bind("d.test", "10.0.0.5", "10.0.0.5")
+	r.refused("d.test")
+	r.release(c, 5*time.Second)
+	r.refused("d.test")
+	r.pass(5 * time.Second)
+	r.try("d.test")
+}
