@@ -1,0 +1,223 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"io"
+	"net"
+	"net/http"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"urlserver/reservation"
+	"urlserver/reservation/command"
+	"urlserver/reservation/redis/redistest"
+	"urlserver/reservation/remote"
+)
+
+// lines is a log that can be waited for.
+type lines struct {
+	mu   sync.Mutex // guards text
+	text bytes.Buffer
+	more chan struct{}
+}
+
+func newLines() *lines { return &lines{more: make(chan struct{}, 1)} }
+
+func (l *lines) Write(p []byte) (int, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	select {
+	case l.more <- struct{}{}:
+	default:
+	}
+	return l.text.Write(p)
+}
+
+func (l *lines) String() string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.text.String()
+}
+
+// address waits for the log line of a message, and returns its address.
+func (l *lines) address(t *testing.T, message string) string {
+	t.Helper()
+	timeout := time.After(time.Minute)
+	for {
+		for line := range strings.Lines(l.String()) {
+			var entry struct{ Message, Address string }
+			if json.Unmarshal([]byte(line), &entry) == nil && entry.Message == message {
+				return entry.Address
+			}
+		}
+		select {
+		case <-l.more:
+		case <-timeout:
+			t.Fatalf("no %q in the log: %s", message, l)
+		}
+	}
+}
+
+// start runs serve until the test ends.
+func start(t *testing.T, args ...string) *lines {
+	t.Helper()
+	ctx, cancel := context.WithCancel(context.Background())
+	log, ended := newLines(), make(chan error)
+	go func() {
+		ended <- command.Run(ctx, stores(), append([]string{"serve", "--listen", "127.0.0.1:0"}, args...), nil, io.Discard, log)
+	}()
+	t.Cleanup(func() {
+		cancel()
+		if err := <-ended; err != nil {
+			t.Errorf("serve: %v", err)
+		}
+	})
+	return log
+}
+
+func TestServeAndSeeds(t *testing.T) {
+	log := start(t, "--store", "memory", "--metrics", "127.0.0.1:0", "--token", "secret")
+	at := log.address(t, "serving")
+	file := filepath.Join(t.TempDir(), "seeds.txt")
+	list := "# seeds\n\nhttp://A.test/x\nhttps://b.test:8443/\nhttp://a.test/y\n"
+	if err := os.WriteFile(file, []byte(list), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	var out, errs bytes.Buffer
+	if err := command.Run(t.Context(), stores(), []string{"seeds", "--at", at, "--token", "secret", file}, nil, &out, &errs); err != nil || out.String() != "2 hosts added, 1 known, 0 lines invalid\n" {
+		t.Errorf("seeds: %v, %q, %q", err, &out, &errs)
+	}
+	out.Reset()
+	err := command.Run(t.Context(), stores(), []string{"seeds", "--at", at, "--token", "secret", "-"}, strings.NewReader("ftp://c.test/\nhttp://c.test/\nnothing\n"), &out, &errs)
+	if command.ExitStatus(err) != 1 || out.String() != "1 hosts added, 0 known, 2 lines invalid\n" || !strings.Contains(errs.String(), "line 3") {
+		t.Errorf("bad seeds: %v, %q, %q", err, &out, &errs)
+	}
+	if err := command.Run(t.Context(), stores(), []string{"seeds", "--at", at, file}, nil, &out, &errs); command.ExitStatus(err) != 1 {
+		t.Errorf("seeds without the token: %v", err)
+	}
+
+	store, err := remote.New(remote.Config{Addrs: []string{at}, Token: "secret"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer store.Close()
+	got, err := store.ReserveNextHost(t.Context(), time.Minute, 10, "me")
+	hosts := []string{}
+	for _, r := range got {
+		hosts = append(hosts, r.Host)
+	}
+	slices.Sort(hosts) // seeds are added side by side
+	if want := []string{"a.test", "b.test", "c.test"}; err != nil || !slices.Equal(hosts, want) {
+		t.Errorf("ReserveNextHost = %q, %v; want %q", hosts, err, want)
+	}
+	metrics := "http://" + log.address(t, "metrics")
+	for _, tc := range []struct {
+		path, token, want string
+		status            int
+	}{
+		{path: "/healthz", status: 200, want: "ok"},
+		{path: "/metrics", status: 401, want: "Bearer"},
+		{path: "/metrics", token: "secret", status: 200, want: "hostreservation_hosts{state=\"busy\"} 3"},
+	} {
+		req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, metrics+tc.path, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if tc.token != "" {
+			req.Header.Set("Authorization", "Bearer "+tc.token)
+		}
+		resp, err := http.DefaultClient.Do(req)
+		if err != nil {
+			t.Fatal(err)
+		}
+		body, _ := io.ReadAll(resp.Body)
+		resp.Body.Close()
+		if resp.StatusCode != tc.status || !strings.Contains(string(body), tc.want) {
+			t.Errorf("GET %s = %d %.200s; want %d with %s", tc.path, resp.StatusCode, body, tc.status, tc.want)
+		}
+	}
+}
+
+// TestServeRedis: two services over one Redis give out a host once.
+func TestServeRedis(t *testing.T) {
+	addr := redistest.Start(t).Addr()
+	var stores []*remote.Store
+	for range 2 {
+		log := start(t, "--store", "redis", "--addrs", addr, "--prefix", "x:")
+		store, err := remote.New(remote.Config{Addrs: []string{log.address(t, "serving")}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer store.Close()
+		stores = append(stores, store)
+	}
+	if added, err := stores[0].AddHost(t.Context(), "a.test", time.Time{}); err != nil || !added {
+		t.Fatalf("AddHost = %v, %v", added, err)
+	}
+	got, err := stores[1].ReserveNextHost(t.Context(), time.Hour, 10, "me")
+	if err != nil || len(got) != 1 || got[0].Host != "a.test" {
+		t.Fatalf("ReserveNextHost = %+v, %v; want a.test", got, err)
+	}
+	if _, err := stores[0].TryReserve(t.Context(), "a.test", time.Hour, "you"); !errors.Is(err, reservation.ErrNotNow) {
+		t.Errorf("TryReserve by the other service = %v; want ErrNotNow", err)
+	}
+	if x, err := stores[0].Explain(t.Context(), "a.test"); err != nil || x.State != reservation.Busy || x.Holder != "me" {
+		t.Errorf("Explain = %+v, %v; want busy by me", x, err)
+	}
+	if err := stores[0].ReleaseHost(t.Context(), "a.test", got[0].Token, time.Time{}); err != nil {
+		t.Errorf("ReleaseHost: %v", err)
+	}
+}
+
+// TestRedisAway: a service whose Redis is not there serves, and says so to each caller.
+func TestRedisAway(t *testing.T) {
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	away := l.Addr().String()
+	l.Close()
+	log := start(t, "--store", "redis", "--addrs", away, "--janitor", "1h")
+	store, err := remote.New(remote.Config{Addrs: []string{log.address(t, "serving")}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer store.Close()
+	if _, err := store.AddHost(t.Context(), "a.test", time.Time{}); err == nil || errors.Is(err, reservation.ErrInvalid) || !strings.Contains(err.Error(), away) {
+		t.Errorf("AddHost = %v; want an error that names %s", err, away)
+	}
+}
+
+func TestUsage(t *testing.T) {
+	for _, tc := range []struct {
+		args   string
+		status int
+	}{
+		{args: "", status: 2},
+		{args: "serve x", status: 2},
+		{args: "serve --store tikv", status: 2},
+		{args: "serve --penalty -1s", status: 2},
+		{args: "serve --janitor 0", status: 2},
+		{args: "serve --listen 0.0.0.0:0", status: 2},
+		{args: "serve --metrics :0", status: 2},
+		{args: "serve --listen 127.0.0.1:99999", status: 1},
+		{args: "serve --tls-key none", status: 1},
+		{args: "seeds", status: 2},
+		{args: "seeds /none/such", status: 1},
+	} {
+		ctx, cancel := context.WithCancel(t.Context())
+		cancel() // where serve would serve, it ends at once
+		var out, errs bytes.Buffer
+		if err := command.Run(ctx, stores(), strings.Fields(tc.args), nil, &out, &errs); command.ExitStatus(err) != tc.status {
+			t.Errorf("%q: %v, status %d; want %d", tc.args, err, command.ExitStatus(err), tc.status)
+		}
+	}
+}

@@ -1,0 +1,133 @@
+package command
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"urlserver/access"
+	"urlserver/reservation"
+	"urlserver/reservation/remote"
+	"urlserver/weburl"
+)
+
+const (
+	seedBatch   = 1000 // hosts put at once
+	seedsToTell = 10   // bad lines that are told one by one
+)
+
+func seedsCommand() *cobra.Command {
+	var cfg remote.Config
+	var files access.Files
+	var wait time.Duration
+	cmd := &cobra.Command{
+		Use:   "seeds FILE",
+		Short: "Add the host of each URL in a file",
+		Long: "Reads URLs, one a line, and adds their hosts to a host reservation service. \"-\" is standard input. Empty lines\n" +
+			"and those that begin with # are passed over. Exit status 1 if a line is no URL; the others are added all the same.",
+		Args: takes(cobra.ExactArgs(1)),
+		RunE: func(cmd *cobra.Command, args []string) (err error) {
+			if cfg.TLS, err = files.Client(); err != nil {
+				return err
+			}
+			in := io.NopCloser(cmd.InOrStdin())
+			if args[0] != "-" {
+				if in, err = os.Open(args[0]); err != nil {
+					return err
+				}
+			}
+			defer in.Close()
+			store, err := remote.New(cfg)
+			if err != nil {
+				return err
+			}
+			defer store.Close()
+			ctx, cancel := context.WithTimeout(cmd.Context(), wait)
+			defer cancel()
+			return addSeeds(ctx, store, in, cmd.OutOrStdout(), cmd.ErrOrStderr())
+		},
+	}
+	f := cmd.Flags()
+	f.StringSliceVar(&cfg.Addrs, "at", []string{"127.0.0.1:7072"}, "`address` of the service")
+	f.StringVar(&cfg.Token, "token", os.Getenv(tokenEnv), "the service's token; or set "+tokenEnv)
+	f.StringVar(&files.CA, "tls-ca", "", "reach it over TLS, trusting the CAs in this `file`")
+	f.StringVar(&files.Cert, "tls-cert", "", "client certificate `file`")
+	f.StringVar(&files.Key, "tls-key", "", "its key `file`")
+	f.DurationVar(&wait, "timeout", 10*time.Minute, "for all of it")
+	f.Lookup("token").DefValue = "" // help shows none
+	return cmd
+}
+
+// seeds are what a file of URLs came to.
+type seeds struct {
+	store        reservation.Store
+	errs         io.Writer
+	batch        []reservation.Call
+	added, known int
+	invalid      int
+}
+
+func addSeeds(ctx context.Context, store reservation.Store, in io.Reader, out, errs io.Writer) error {
+	s := seeds{store: store, errs: errs}
+	lines := bufio.NewScanner(in)
+	lines.Buffer(nil, 4*weburl.MaxLen)
+	for number := 1; lines.Scan(); number++ {
+		line := bytes.TrimSpace(lines.Bytes())
+		if len(line) == 0 || line[0] == '#' {
+			continue
+		}
+		u, err := weburl.Parse(line)
+		if err != nil {
+			s.tell(fmt.Errorf("line %d: %w", number, err))
+			continue
+		}
+		s.batch = append(s.batch, reservation.Call{Verb: reservation.AddHost, Host: string(u.Host())})
+		if len(s.batch) == seedBatch {
+			if err := s.flush(ctx); err != nil {
+				return err
+			}
+		}
+	}
+	if err := errors.Join(lines.Err(), s.flush(ctx)); err != nil {
+		return err
+	}
+	fmt.Fprintf(out, "%d hosts added, %d known, %d lines invalid\n", s.added, s.known, s.invalid)
+	if s.invalid > 0 {
+		return fmt.Errorf("%d lines are no URLs with a usable host", s.invalid)
+	}
+	return nil
+}
+
+// tell counts a bad line, and says of the first what is wrong.
+func (s *seeds) tell(err error) {
+	if s.invalid++; s.invalid <= seedsToTell {
+		fmt.Fprintln(s.errs, "hostreservation:", err)
+	}
+}
+
+func (s *seeds) flush(ctx context.Context) error {
+	if len(s.batch) == 0 {
+		return nil
+	}
+	for i, a := range s.store.Do(ctx, s.batch) {
+		switch {
+		case errors.Is(a.Err, reservation.ErrInvalid):
+			s.tell(a.Err)
+		case a.Err != nil:
+			return fmt.Errorf("add host %s: %w; %d hosts were added before", s.batch[i].Host, a.Err, s.added)
+		case a.Added:
+			s.added++
+		default:
+			s.known++
+		}
+	}
+	s.batch = s.batch[:0]
+	return nil
+}

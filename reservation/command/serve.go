@@ -1,0 +1,174 @@
+package command
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"net/http"
+	"net/netip"
+	"os"
+	"strings"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/collectors"
+	"github.com/prometheus/client_golang/prometheus/promhttp"
+	"github.com/rs/zerolog"
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"urlserver/access"
+	"urlserver/reservation"
+	"urlserver/reservation/service"
+)
+
+// tokenEnv names the variable of the token, so that it need not stand in a command line.
+const tokenEnv = "HOSTRESERVATION_TOKEN"
+
+// settings is what the flags of serve say.
+type settings struct {
+	stores          Stores
+	opening         Opening
+	listen, metrics string
+	janitor         time.Duration
+	token           string
+	files           access.Files
+	insecure        bool
+}
+
+func serveCommand(stores Stores) *cobra.Command {
+	set := settings{stores: stores}
+	cmd := &cobra.Command{
+		Use:   "serve --listen ADDR --store " + strings.Join(stores.Names, "|"),
+		Short: "Serve reservations over gRPC until interrupted",
+		Long:  "Serves the host reservation service (api/reservation/reservation.proto). Several may serve one " + stores.Far + ".",
+		Args:  takes(cobra.NoArgs),
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			log := zerolog.New(zerolog.SyncWriter(cmd.ErrOrStderr())).With().Timestamp().Logger()
+			return serve(cmd.Context(), set, log)
+		},
+	}
+	if stores.Local != "" {
+		cmd.Long += "\nThe store " + stores.Local + " is gone when the command ends; only one may serve it."
+	}
+	set.flags(cmd.Flags())
+	return cmd
+}
+
+func (set *settings) flags(f *pflag.FlagSet) {
+	far, flag := set.stores.Far, set.stores.Flag
+	f.StringVar(&set.listen, "listen", "127.0.0.1:7072", "`address` to serve on, host:port")
+	f.StringVar(&set.metrics, "metrics", "", "`address` for /metrics and /healthz over HTTP; none: nowhere")
+	f.StringVar(&set.opening.Store, "store", set.stores.Names[0], set.stores.listed())
+	f.StringSliceVar(&set.opening.Addrs, "addrs", []string{set.stores.Addr}, "`addresses` of "+set.stores.At)
+	f.StringVar(&set.opening.Prefix, "prefix", "", "before each key in "+far)
+	f.DurationVar(&set.opening.Penalty, "penalty", 10*time.Second, "a lost lease keeps its group from being asked so long")
+	f.DurationVar(&set.janitor, "janitor", 30*time.Second, "period of the janitor")
+	f.StringVar(&set.token, "token", os.Getenv(tokenEnv), "asked of callers; or set "+tokenEnv)
+	f.StringVar(&set.files.Cert, "tls-cert", "", "certificate `file` for TLS")
+	f.StringVar(&set.files.Key, "tls-key", "", "its key `file`")
+	f.StringVar(&set.files.CA, "tls-ca", "", "ask callers for a certificate of a CA in this `file`")
+	f.StringVar(&set.opening.TLS.Cert, flag+"-tls-cert", "", "client certificate `file` for "+far)
+	f.StringVar(&set.opening.TLS.Key, flag+"-tls-key", "", "its key `file`")
+	f.StringVar(&set.opening.TLS.CA, flag+"-tls-ca", "", "reach "+far+" over TLS, trusting the CAs in this `file`")
+	f.BoolVar(&set.insecure, "allow-insecure", false, "serve others than this machine without token and TLS")
+	set.stores.Flags(f)
+	f.Lookup("token").DefValue = "" // help shows none
+}
+
+// check finds faults of usage.
+func (s settings) check() error {
+	switch o := s.opening; {
+	case !s.stores.has(o.Store):
+		return usagef("--store %q: %s", o.Store, s.stores.listed())
+	case o.Store != s.stores.Local && len(o.Addrs) == 0:
+		return usagef("--store %s needs --addrs", o.Store)
+	case o.Penalty < 0 || o.Penalty > reservation.MaxLease:
+		return usagef("--penalty %v: from 0s to %v", o.Penalty, reservation.MaxLease)
+	case s.janitor < 10*time.Millisecond || s.janitor > time.Hour:
+		return usagef("--janitor %v: from 10ms to 1h", s.janitor)
+	}
+	guarded := s.insecure || s.token != ""
+	if !guarded && s.files.Cert == "" && !isLoopback(s.listen) {
+		return usagef("--listen %s is open to others without token or TLS: set --token or --tls-cert, listen on 127.0.0.1, or say --allow-insecure", s.listen)
+	}
+	if !guarded && s.metrics != "" && !isLoopback(s.metrics) {
+		return usagef("--metrics %s is open to others: set --token, listen on 127.0.0.1, or say --allow-insecure", s.metrics)
+	}
+	return nil
+}
+
+func isLoopback(listen string) bool {
+	host, _, err := net.SplitHostPort(listen)
+	if err != nil {
+		return false
+	}
+	addr, err := netip.ParseAddr(host)
+	return strings.EqualFold(host, "localhost") || err == nil && addr.Unmap().IsLoopback()
+}
+
+// serve runs the service until ctx ends or it can serve no more.
+func serve(ctx context.Context, set settings, log zerolog.Logger) error {
+	if err := set.check(); err != nil {
+		return err
+	}
+	serverTLS, err := set.files.Server()
+	if err != nil {
+		return err
+	}
+	store, end, err := set.stores.Open(set.opening)
+	if err != nil {
+		return err
+	}
+	defer end()
+	server := service.New(service.Config{Store: store, Janitor: set.janitor, Token: set.token, TLS: serverTLS, Log: log})
+	l, err := net.Listen("tcp", set.listen)
+	if err != nil {
+		return fmt.Errorf("--listen: %w", err)
+	}
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	metrics := make(chan error, 1)
+	if set.metrics == "" {
+		metrics <- nil
+	} else {
+		m, err := net.Listen("tcp", set.metrics)
+		if err != nil {
+			l.Close()
+			return fmt.Errorf("--metrics: %w", err)
+		}
+		log.Info().Stringer("address", m.Addr()).Msg("metrics")
+		go func() {
+			metrics <- serveMetrics(ctx, m, server, set.token)
+			cancel()
+		}()
+	}
+	log.Info().Stringer("address", l.Addr()).Str("store", set.opening.Store).Msg("serving")
+	err = server.Serve(ctx, l)
+	cancel()
+	return errors.Join(err, <-metrics)
+}
+
+// serveMetrics answers over HTTP until ctx ends.
+func serveMetrics(ctx context.Context, l net.Listener, server *service.Server, token string) error {
+	registry := prometheus.NewRegistry()
+	registry.MustRegister(server, collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
+	mux := http.NewServeMux()
+	mux.HandleFunc("GET /healthz", func(w http.ResponseWriter, _ *http.Request) { fmt.Fprintln(w, "ok") })
+	metrics := promhttp.HandlerFor(registry, promhttp.HandlerOpts{})
+	mux.HandleFunc("GET /metrics", func(w http.ResponseWriter, r *http.Request) {
+		if token != "" && !access.IsBearer(r.Header.Get("Authorization"), token) {
+			http.Error(w, "this service wants Authorization: Bearer TOKEN (--token)", http.StatusUnauthorized)
+			return
+		}
+		metrics.ServeHTTP(w, r)
+	})
+	web := &http.Server{Handler: mux, ReadTimeout: 10 * time.Second, WriteTimeout: 30 * time.Second}
+	stop := context.AfterFunc(ctx, func() { web.Close() })
+	defer stop()
+	if err := web.Serve(l); !errors.Is(err, http.ErrServerClosed) {
+		return fmt.Errorf("--metrics: %w", err)
+	}
+	return nil
+}
