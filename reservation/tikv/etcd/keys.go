@@ -1,0 +1,135 @@
+package etcd
+
+import (
+	"context"
+	"fmt"
+
+	clientv3 "go.etcd.io/etcd/client/v3"
+	"go.uber.org/zap"
+
+	"urlserver/reservation/kv"
+	"urlserver/reservation/tikv/internal/lazy"
+)
+
+// keys is the kv.KV of the keys under a prefix.
+type keys struct {
+	cfg    Config
+	client lazy.Client[*clientv3.Client]
+}
+
+var (
+	_ kv.KV    = (*keys)(nil)
+	_ kv.Mover = (*keys)(nil)
+)
+
+func newKeys(cfg Config) *keys {
+	k := &keys{cfg: cfg}
+	k.client.Dial = k.dial
+	return k
+}
+
+// dial makes the client; where there is a login, it logs in.
+func (k *keys) dial() (*clientv3.Client, error) {
+	scheme := "http://"
+	if k.cfg.TLS != nil {
+		scheme = "https://"
+	}
+	endpoints := make([]string, len(k.cfg.Addrs))
+	for i, addr := range k.cfg.Addrs {
+		endpoints[i] = scheme + addr
+	}
+	client, err := clientv3.New(clientv3.Config{
+		Endpoints:            endpoints,
+		Username:             k.cfg.User,
+		Password:             k.cfg.Password,
+		TLS:                  k.cfg.TLS,
+		DialTimeout:          dialTime,
+		DialKeepAliveTime:    pingAfter,
+		DialKeepAliveTimeout: pingTime,
+		MaxCallRecvMsgSize:   maxAnswer,
+		Logger:               zap.NewNop(),
+	})
+	if err != nil {
+		return nil, k.failed(err)
+	}
+	return client, nil
+}
+
+func (k *keys) failed(err error) error { return fmt.Errorf("etcd at %q: %w", k.cfg.Addrs, err) }
+
+// call makes one call, in time.
+func (k *keys) call(ctx context.Context, do func(context.Context, *clientv3.Client) error) error {
+	client, err := k.client.Get()
+	if err != nil {
+		return err
+	}
+	ctx, cancel := context.WithTimeout(ctx, callTime)
+	defer cancel()
+	if err := do(ctx, client); err != nil {
+		return k.failed(err)
+	}
+	return nil
+}
+
+func (k *keys) Get(ctx context.Context, key string) (value []byte, err error) {
+	err = k.call(ctx, func(ctx context.Context, c *clientv3.Client) error {
+		got, err := c.Get(ctx, k.cfg.Prefix+key)
+		if err == nil && len(got.Kvs) > 0 {
+			value = got.Kvs[0].Value
+		}
+		return err
+	})
+	return value, err
+}
+
+func (k *keys) CompareAndSwap(ctx context.Context, key string, was, to []byte) (bool, error) {
+	if to != nil {
+		return k.swap(ctx, key, was, to)
+	}
+	err := k.call(ctx, func(ctx context.Context, c *clientv3.Client) error {
+		_, err := c.Delete(ctx, k.cfg.Prefix+key)
+		return err
+	})
+	return err == nil, err
+}
+
+func (k *keys) SwapAndMove(ctx context.Context, key string, was, to []byte, before, row string) (bool, error) {
+	return k.swap(ctx, key, was, to, clientv3.OpPut(k.cfg.Prefix+row, "."), clientv3.OpDelete(k.cfg.Prefix+before))
+}
+
+// swap swaps a value, and does the rest if it did. etcd's client may send a transaction twice; the second one finds what
+// the first one wrote.
+func (k *keys) swap(ctx context.Context, key string, was, to []byte, rest ...clientv3.Op) (ok bool, err error) {
+	key = k.cfg.Prefix + key
+	is := clientv3.Compare(clientv3.Value(key), "=", string(was))
+	if was == nil {
+		is = clientv3.Compare(clientv3.CreateRevision(key), "=", 0)
+	}
+	rest = append(rest, clientv3.OpPut(key, string(to)))
+	err = k.call(ctx, func(ctx context.Context, c *clientv3.Client) error {
+		done, err := c.Txn(ctx).If(is).Then(rest...).Else(clientv3.OpGet(key)).Commit()
+		if err != nil {
+			return err
+		}
+		if ok = done.Succeeded; !ok {
+			found := done.Responses[0].GetResponseRange().Kvs
+			ok = len(found) > 0 && string(found[0].Value) == string(to)
+		}
+		return nil
+	})
+	return ok, err
+}
+
+func (k *keys) Scan(ctx context.Context, from, before string, limit int) (list []kv.Pair, err error) {
+	err = k.call(ctx, func(ctx context.Context, c *clientv3.Client) error {
+		got, err := c.Get(ctx, k.cfg.Prefix+from, clientv3.WithRange(k.cfg.Prefix+before), clientv3.WithLimit(int64(limit)))
+		if err != nil {
+			return err
+		}
+		for _, one := range got.Kvs {
+			list = append(list, kv.Pair{Key: string(one.Key)[len(k.cfg.Prefix):], Value: one.Value})
+		}
+		return nil
+	})
+	return list, err
+}
