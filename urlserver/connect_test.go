@@ -1,0 +1,199 @@
+package urlserver
+
+import (
+	"context"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"slices"
+	"sync"
+	"testing"
+	"time"
+
+	"urlserver/configs"
+	"urlserver/docindex"
+	"urlserver/docindex/remote"
+)
+
+// listen opens a spider's listening port.
+func listen(t *testing.T) net.Listener {
+	t.Helper()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { l.Close() })
+	return l
+}
+
+func accept(t *testing.T, l net.Listener) *fake {
+	t.Helper()
+	l.(*net.TCPListener).SetDeadline(time.Now().Add(patience))
+	conn, err := l.Accept()
+	if err != nil {
+		t.Fatalf("the daemon does not dial: %v", err)
+	}
+	t.Cleanup(func() { conn.Close() })
+	return newFake(t, conn)
+}
+
+// TestDial has a spider that listens, goes away with a document, and comes back.
+func TestDial(t *testing.T) {
+	l := listen(t)
+	r := newRig(t, func(cfg *configs.Config) {
+		cfg.SpiderHost, cfg.SpiderPort = "127.0.0.1", l.Addr().(*net.TCPAddr).Port
+		cfg.Spider.Token = "for those who dial in"
+	})
+	r.put("http://127.0.0.1/a")
+	s := accept(t, l)
+	first := s.next()
+	s.conn.Close()
+	s = accept(t, l)
+	again := s.next()
+	if first[1] != again[1] || first[0] == again[0] {
+		t.Errorf("after the reconnect %q; before %q; want the same document under a new TRANS_ID", again, first)
+	}
+	s.say("%s DONE 200", again[0])
+	if err := r.stop(); err != nil {
+		t.Error(err)
+	}
+}
+
+// TestDialBacksOff has a spider that hangs up at once: the pauses double.
+func TestDialBacksOff(t *testing.T) {
+	l := listen(t)
+	r := newRig(t, func(cfg *configs.Config) { cfg.Spider.Dial = []string{l.Addr().String()} })
+	pause := minBackoff
+	conn := accept(t, l).conn
+	for ; pause < time.Second; pause *= 2 {
+		hungUp := time.Now()
+		conn.Close()
+		conn = accept(t, l).conn
+		if waited := time.Since(hungUp); waited < pause {
+			t.Errorf("dialed again after %v; want %v", waited, pause)
+		}
+	}
+	conn.Close()
+	if err := r.stop(); err != nil {
+		t.Error(err)
+	}
+}
+
+// TestReconfigureDials has the list of spiders change: the new one is dialed,
+// the one that stays keeps its connection, and the other one is hung up on.
+func TestReconfigureDials(t *testing.T) {
+	stays, goes, comes := listen(t), listen(t), listen(t)
+	r := newRig(t, func(cfg *configs.Config) {
+		cfg.Spider.Dial = []string{stays.Addr().String(), goes.Addr().String()}
+		cfg.Spider.MaxInFlight = 1
+	})
+	a, b := accept(t, stays), accept(t, goes)
+	cfg := r.d.Settings()
+	cfg.Spider.Dial = []string{comes.Addr().String(), stays.Addr().String()}
+	cfg.QueueCount++
+	applied, refused, err := r.d.Reconfigure(t.Context(), cfg)
+	if !slices.Equal(applied, []string{"spider.dial"}) || !slices.Equal(refused, []string{"Queue_Count"}) || err != nil {
+		t.Errorf("Reconfigure = %q, %q, %v; want spider.dial applied and Queue_Count refused", applied, refused, err)
+	}
+	c := accept(t, comes)
+	b.conn.SetReadDeadline(time.Now().Add(patience))
+	if line, err := b.in.ReadString('\n'); line != "" || err == nil {
+		t.Errorf("the spider that is dialed no longer reads %q, %v; want its connection closed", line, err)
+	}
+	for spiders := 0; spiders != 2; {
+		st, err := r.d.Status(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		spiders = len(st.Spiders)
+	}
+	r.put("http://127.0.0.1/a", "http://127.0.0.2/b")
+	for _, s := range []*fake{a, c} {
+		s.say("%s DONE", s.next()[0])
+	}
+	if got := r.d.Settings(); got.QueueCount != cfg.QueueCount-1 || len(got.Spider.Dial) != 2 {
+		t.Errorf("settings now: Queue_Count %d, dial %q", got.QueueCount, got.Spider.Dial)
+	}
+	if err := r.stop(); err != nil {
+		t.Error(err)
+	}
+	goes.(*net.TCPListener).SetDeadline(time.Now())
+	if conn, err := goes.Accept(); err == nil {
+		conn.Close()
+		t.Error("the spider that is dialed no longer was dialed again")
+	}
+}
+
+// TestChangeWhileStopping has lists of spiders change until the dialers have
+// stopped, and after: none is left behind.
+func TestChangeWhileStopping(t *testing.T) {
+	var running sync.WaitGroup
+	d := &dialers{dial: func(ctx context.Context, _ string) {
+		running.Add(1)
+		defer running.Done()
+		<-ctx.Done()
+	}}
+	d.change([]string{"too:1"}) // before start
+	if d.ends != nil {
+		t.Error("change before start dials")
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	d.start(ctx, []string{"a:1", "b:1"})
+	var changes sync.WaitGroup
+	for i := range 4 {
+		changes.Go(func() {
+			for range 100 {
+				d.change([]string{[]string{"a:1", "b:1", "c:1", "d:1"}[i]})
+			}
+		})
+	}
+	cancel()
+	d.stop()
+	changes.Wait()
+	d.change([]string{"late:1"})
+	d.group.Wait()
+	running.Wait()
+	if d.ends["late:1"] != nil {
+		t.Error("change after stop dials")
+	}
+}
+
+// TestRemoteIndex has one daemon's store be the index of another one, over HTTP:
+// with a token, and with the index away for a while.
+func TestRemoteIndex(t *testing.T) {
+	store := docindex.NewMemory()
+	handler, away := docindex.Handler(store), make(chan struct{}, 1)
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.Header.Get("Authorization") != "Bearer secret" {
+			t.Errorf("%s without the token", r.URL)
+		}
+		select {
+		case <-away:
+			http.Error(w, "away", http.StatusServiceUnavailable)
+		default:
+			handler.ServeHTTP(w, r)
+		}
+	}))
+	defer server.Close()
+	away <- struct{}{}
+	client, err := remote.New(remote.Config{URL: server.URL + "/docindex", Token: "secret"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	r := newRigOver(t, listen(t), Parts{Index: client}, func(cfg *configs.Config) {
+		cfg.DocIndex.Retry, cfg.DocIndex.MaxRetry = 5*time.Millisecond, 20*time.Millisecond
+	})
+	r.store = store
+	r.put("http://127.0.0.1/a", "http://127.0.0.2/b", "http://127.0.0.1/c")
+	s := r.spider()
+	for range 3 {
+		away <- struct{}{} // so that one request of each sort fails
+		s.say("%s DONE 404", s.next()[0])
+	}
+	if err := r.stop(); err != nil {
+		t.Error(err)
+	}
+	if st := store.Stats(); st.Outcomes[docindex.Done] != 3 || st.Scheduled+st.InTransit != 0 {
+		t.Errorf("the index has %+v; want three done", st)
+	}
+}

@@ -1,0 +1,397 @@
+package engine
+
+import (
+	"net/netip"
+	"time"
+
+	"urlserver/dueheap"
+)
+
+// Claims is work for the reservation that daemons share, to be done in the order of its fields. One is out at a time;
+// whoever does it fills the answers in.
+type Claims struct {
+	Held     []Held
+	Releases []Release
+	Binds    []Bind
+	Extends  []Claim
+	Tries    []Claim
+
+	// Forgotten is an answer: what was told in Held is not counted, nor is what was told before.
+	Forgotten bool
+
+	began time.Duration
+}
+
+// Held is how many documents the daemon holds for what a lease is for.
+type Held struct {
+	Host      string
+	Documents int
+}
+
+// Release gives a group back that Next from now on may be asked again.
+type Release struct {
+	group  uint32
+	Host   string // that the lease is for: the group's address or, where it has a name, one of its hosts
+	Token  uint64
+	Next   time.Duration
+	Delete bool // the daemon holds nothing for it any more
+}
+
+// Bind proposes the group of a host: the address that the host has or, by a rule, an alias.
+type Bind struct {
+	Host  string
+	Addr  netip.Addr
+	Alias string // by a rule; "": none
+	Group string // the answer: the group in force; "": there is none
+}
+
+// Claim is a lease to be got, or extended.
+type Claim struct {
+	Host    string
+	Token   uint64 // of the lease to be extended, or the answer
+	Verdict Verdict
+	Unknown bool // an answer: the reservation does not know of it
+	group   uint32
+}
+
+// Verdict is what became of a Claim.
+type Verdict uint8
+
+const (
+	Unanswered Verdict = iota // the reservation could not be asked
+	Granted
+	Denied
+)
+
+const (
+	claimBatch  = 1000 // of each kind, in one Claims
+	tellsALease = 6
+	claimRetry  = time.Second // until the reservation is asked again that could not be
+)
+
+// claims is what the engine knows of its leases.
+type claims struct {
+	out      bool // a Claims is
+	holds    holds
+	renewals dueheap.Heap // of groups in holds: when to extend the lease
+	releases []Release
+	binds    map[string]netip.Addr
+	toBind   []string          // the hosts in binds, in the order they came: that in which all of them lies in memory
+	told     map[uint32]string // for what documents were told to be held, by group
+	tellers  map[string]uint32 // the group that told it last; groups come and go
+	tellAt   time.Duration     // what has changed
+	changed  []uint32          // groups, for the next time
+	notUntil time.Duration     // nothing is asked before: the reservation is away
+}
+
+// holds are the leases that the engine has.
+type holds struct {
+	byGroup []hold // groups are numbered densely
+	len     int
+}
+
+type hold struct {
+	host  string // "": there is none
+	token uint64
+}
+
+func (h *holds) of(group uint32) (hold, bool) {
+	if int(group) >= len(h.byGroup) {
+		return hold{}, false
+	}
+	found := h.byGroup[group]
+	return found, found.host != ""
+}
+
+func (h *holds) add(group uint32, lease hold) {
+	for int(group) >= len(h.byGroup) {
+		h.byGroup = append(h.byGroup, make([]hold, max(64, len(h.byGroup)/2))...)
+	}
+	if h.byGroup[group].host == "" {
+		h.len++
+	}
+	h.byGroup[group] = lease
+}
+
+// drop forgets a lease that there is.
+func (h *holds) drop(group uint32) {
+	h.byGroup[group] = hold{}
+	h.len--
+}
+
+func newClaims() claims {
+	return claims{binds: map[string]netip.Addr{}, told: map[uint32]string{}, tellers: map[string]uint32{}}
+}
+
+// margin is how long before its end a lease counts as ended: for clocks, for answers that took long, and for lines on
+// their way.
+func (e *Engine) margin() time.Duration { return e.opt.Lease / 10 }
+
+// bind puts a host into the group of its address, or of the rule for it, or asks the reservation for the group first.
+func (e *Engine) bind(host uint32, addr netip.Addr) {
+	if e.opt.Lease == 0 {
+		e.seat(host, e.ruleFor(host, addr).Group, addr)
+		e.housed(host)
+		return
+	}
+	e.slots.Leave(e.now, host)
+	e.claims.bind(string(e.slots.HostName(host)), addr)
+}
+
+func (c *claims) bind(host string, addr netip.Addr) {
+	if _, ok := c.binds[host]; !ok {
+		c.toBind = append(c.toBind, host)
+	}
+	c.binds[host] = addr
+}
+
+// claim asks the reservation for what the slots want, and gives back what they need no more.
+func (e *Engine) claim(due *waiter) {
+	if e.opt.Lease == 0 {
+		return
+	}
+	e.gatherReleases()
+	if e.claims.out {
+		return
+	}
+	if e.claims.notUntil > e.now {
+		due.after(e.claims.notUntil - e.now)
+		return
+	}
+	c := &Claims{began: e.now, Releases: e.claims.releases}
+	e.claims.releases = nil
+	e.gatherBinds(c)
+	e.gatherExtends(c, due)
+	for len(c.Tries) < claimBatch && !e.stopping {
+		id := e.slots.Wanted()
+		if id == 0 {
+			break
+		}
+		c.Tries = append(c.Tries, Claim{group: id, Host: e.leaseHost(id)})
+	}
+	e.gatherHeld(c, due)
+	if len(c.Held)+len(c.Releases)+len(c.Binds)+len(c.Extends)+len(c.Tries) > 0 {
+		e.claims.out, e.Out.Claims = true, c
+	}
+}
+
+// leaseHost is what a group's lease is for.
+func (e *Engine) leaseHost(group uint32) string {
+	if e.slots.Named(group) {
+		return string(e.slots.HostName(e.slots.Member(group)))
+	}
+	return e.slots.GroupName(group)
+}
+
+func (e *Engine) gatherReleases() {
+	for _, id := range e.slots.Released(nil) {
+		e.release(id)
+	}
+}
+
+func (e *Engine) release(group uint32) {
+	h, ok := e.claims.holds.of(group)
+	if !ok {
+		return
+	}
+	e.claims.holds.drop(group)
+	e.claims.renewals.Remove(group)
+	e.claims.releases = append(e.claims.releases, Release{
+		group: group, Host: h.host, Token: h.token, Delete: e.slots.Unused(group),
+		Next: max(0, e.slots.NextRequest(group)-e.now),
+	})
+}
+
+func (e *Engine) gatherBinds(c *Claims) {
+	some := e.claims.toBind[:min(claimBatch, len(e.claims.toBind))]
+	e.claims.toBind = e.claims.toBind[len(some):]
+	for _, name := range some {
+		addr := e.claims.binds[name]
+		c.Binds = append(c.Binds, Bind{Host: name, Addr: addr, Alias: e.ruling.set.Rule(e.ruling.set.Match([]byte(name), addr)).Group})
+		delete(e.claims.binds, name)
+	}
+	if len(e.claims.toBind) == 0 {
+		e.claims.toBind = nil
+	}
+}
+
+func (e *Engine) gatherExtends(c *Claims, due *waiter) {
+	for len(c.Extends) < claimBatch {
+		id, at, ok := e.claims.renewals.Min()
+		if !ok {
+			return
+		}
+		if at > e.now {
+			due.after(at - e.now)
+			return
+		}
+		if !e.slots.Claimed(id) { // it has lapsed
+			e.release(id)
+			continue
+		}
+		e.claims.renewals.Remove(id)
+		h, _ := e.claims.holds.of(id)
+		c.Extends = append(c.Extends, Claim{group: id, Host: h.host, Token: h.token})
+	}
+}
+
+// gatherHeld tells how many documents are held: of groups that are reserved for the first time or given back for good at
+// once, of all others that have changed some times a lease.
+func (e *Engine) gatherHeld(c *Claims, due *waiter) {
+	if !e.opt.Counted {
+		return
+	}
+	for _, t := range c.Tries {
+		if e.claims.told[t.group] != t.Host {
+			e.tell(c, t.group)
+		}
+	}
+	for _, r := range c.Releases {
+		if r.Delete {
+			e.tell(c, r.group)
+		}
+	}
+	if e.claims.tellAt <= e.now {
+		e.tellChanged(c)
+	}
+	if len(e.claims.told) > 0 || e.slots.Counts().Held > 0 {
+		due.after(e.claims.tellAt - e.now)
+	}
+}
+
+// tellChanged tells of some groups that have changed; the others are to follow at once.
+func (e *Engine) tellChanged(c *Claims) {
+	if len(e.claims.changed) == 0 {
+		e.claims.changed = e.slots.Recounted(e.claims.changed)
+	}
+	some := e.claims.changed[:min(claimBatch, len(e.claims.changed))]
+	for _, id := range some {
+		e.tell(c, id)
+	}
+	e.claims.changed = e.claims.changed[len(some):]
+	if len(e.claims.changed) == 0 {
+		e.claims.changed, e.claims.tellAt = nil, e.now+e.opt.Lease/tellsALease
+	}
+	for id := range e.claims.told {
+		if len(c.Held) == 0 { // one, so that all go on to count
+			e.tell(c, id)
+		}
+		break
+	}
+}
+
+// tell tells how many documents are held for a group.
+func (e *Engine) tell(c *Claims, group uint32) {
+	was, is, n := e.claims.told[group], "", e.slots.Documents(group)
+	if n > 0 {
+		is = e.leaseHost(group)
+		e.claims.told[group], e.claims.tellers[is] = is, group
+		c.Held = append(c.Held, Held{is, n})
+	} else {
+		delete(e.claims.told, group)
+	}
+	if was != "" && was != is && e.claims.tellers[was] == group {
+		delete(e.claims.tellers, was)
+		c.Held = append(c.Held, Held{Host: was})
+	}
+}
+
+// tellAgain has all be told anew.
+func (e *Engine) tellAgain() {
+	for id := range e.claims.told {
+		e.claims.changed = append(e.claims.changed, id)
+	}
+	e.claims.tellAt = e.now + claimRetry
+}
+
+// Claimed takes the answers to Out.Claims.
+func (e *Engine) Claimed(c *Claims) {
+	e.claims.out = false
+	if c.Forgotten {
+		e.tellAgain()
+	}
+	for i := range c.Binds {
+		e.bound(&c.Binds[i])
+	}
+	for i := range c.Extends {
+		e.extended(&c.Extends[i], c.began)
+	}
+	for i := range c.Tries {
+		e.tried(&c.Tries[i], c.began)
+	}
+}
+
+// bound puts a host where the reservation says.
+func (e *Engine) bound(b *Bind) {
+	host := e.slots.Find([]byte(b.Host))
+	if host == 0 || !e.slots.Resolving(host) {
+		return
+	}
+	addr, err := netip.ParseAddr(b.Group)
+	switch {
+	case b.Group == "":
+		e.claims.bind(b.Host, b.Addr)
+		e.claims.notUntil = e.now + claimRetry
+	case err == nil:
+		e.seat(host, "", addr)
+	default:
+		e.seat(host, b.Group, b.Addr)
+	}
+	e.housed(host)
+}
+
+func (e *Engine) extended(c *Claim, began time.Duration) {
+	if h, ok := e.claims.holds.of(c.group); !ok || h.token != c.Token {
+		return // released meanwhile
+	}
+	switch c.Verdict {
+	case Granted:
+		e.granted(c, began)
+	case Denied:
+		e.claims.holds.drop(c.group)
+		e.stats.ClaimsLost++
+		e.slots.Refused(e.now, c.group, e.opt.Lease)
+	case Unanswered: // the slots let go of it by themselves at its end
+		e.claims.notUntil = e.now + claimRetry
+		e.claims.renewals.Set(c.group, e.claims.notUntil)
+		e.stats.ClaimErrors++
+	}
+}
+
+func (e *Engine) tried(c *Claim, began time.Duration) {
+	switch c.Verdict {
+	case Granted:
+		e.stats.Claimed++
+		e.claims.holds.add(c.group, hold{c.Host, c.Token})
+		e.granted(c, began)
+		return
+	case Denied:
+		e.stats.ClaimsDenied++
+		if c.Unknown { // so that it is told again
+			delete(e.claims.told, c.group)
+		}
+	case Unanswered:
+		e.claims.notUntil = e.now + claimRetry
+		e.stats.ClaimErrors++
+	}
+	e.slots.Refused(e.now, c.group, e.opt.Lease/2)
+}
+
+// granted notes a lease that began, at the earliest, when the reservation was asked.
+func (e *Engine) granted(c *Claim, began time.Duration) {
+	e.slots.Granted(e.now, c.group, began+e.opt.Lease-e.margin())
+	if !e.slots.Claimed(c.group) { // it is not needed any more, or has lapsed
+		e.release(c.group)
+		return
+	}
+	e.claims.renewals.Set(c.group, began+e.opt.Lease/3)
+}
+
+// Surrender gives all leases back, once the engine does nothing more.
+func (e *Engine) Surrender() []Release {
+	e.gatherReleases()
+	for group := range e.claims.holds.byGroup {
+		e.release(uint32(group))
+	}
+	return e.claims.releases
+}

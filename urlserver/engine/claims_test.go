@@ -1,0 +1,66 @@
+package engine
+
+import (
+	"net/netip"
+	"testing"
+	"time"
+
+	"urlserver/configs"
+)
+
+const lease = 20 * second
+
+// leasing is an engine with one document and a spider, at time 10 s, whose group has just been leased.
+func leasing(t *testing.T, robots bool) (e *Engine, spider uint32) {
+	t.Helper()
+	cfg := configs.Default()
+	cfg.ReqHostPerSec, cfg.Robots.Enabled = 1, robots
+	e = New(cfg, Options{Lease: lease, Cached: func([]byte) (netip.Addr, error, bool) {
+		return netip.MustParseAddr("192.0.2.1"), nil, true
+	}})
+	e.Advance(10*second, time.Time{})
+	spider = e.Connected("spider")
+	p := &Prepared{}
+	p.Batch.Add([]byte("1"), []byte(site+"/1"), 0)
+	p.Prepare()
+	e.Answered(p)
+	for range 2 { // bind, then reserve
+		e.Step(nil)
+		c := e.Out.Claims
+		if e.Out.Claims = nil; c == nil {
+			t.Fatal("the engine claims nothing")
+		}
+		for i := range c.Binds {
+			c.Binds[i].Group = c.Binds[i].Addr.String()
+		}
+		for i := range c.Tries {
+			c.Tries[i].Token, c.Tries[i].Verdict = 1, Granted
+		}
+		e.Claimed(c)
+	}
+	return e, spider
+}
+
+// TestLinesAreWorthNothingOncePastTheMargin: they are decided on at one moment, and written at another one.
+func TestLinesAreWorthNothingOncePastTheMargin(t *testing.T) {
+	e, spider := leasing(t, false)
+	if sent := stepAt(e, 12*second); sent != 1 {
+		t.Fatalf("sent %d documents; want 1", sent)
+	}
+	e.Advance(100*second, time.Time{})
+	if lines := e.Output(spider, nil); len(lines) == 0 {
+		t.Fatal("no line for the spider")
+	}
+	if by := e.WriteBy(spider); by != 12*second+lease/10 {
+		t.Errorf("a line of 12 s is to be written by %v; want a tenth of the lease later", by)
+	}
+}
+
+// TestRobotsRequestsLeaveWithinTheLease: connecting may take longer than the lease.
+func TestRobotsRequestsLeaveWithinTheLease(t *testing.T) {
+	e, _ := leasing(t, true)
+	stepAt(e, 12*second)
+	if f := e.Out.Fetches; len(f) != 1 || f[0].By != 10*second+lease-lease/10 {
+		t.Errorf("requests for robots.txt %+v; want one, by the end of the lease less a tenth", f)
+	}
+}

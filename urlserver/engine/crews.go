@@ -1,0 +1,170 @@
+package engine
+
+import (
+	"fmt"
+	"time"
+)
+
+// crew is the spiders that have said the same spiderid and get only its documents; crew 0 is those that have said none.
+// Documents of a spiderid go to its crew and, while nobody is in that, to crew 0; those without one go to crew 0.
+type crew struct {
+	name   string
+	linked int      // spiders that have not gone
+	roomy  []uint32 // spiders with room
+	turn   int      // in roomy
+}
+
+// maxCrews bounds the spiderids that are told apart. Documents of further ones count as without one.
+const maxCrews = 1024
+
+// Enlist says that a spider wants documents of a spiderid, and nothing else. What it has in flight goes on.
+func (e *Engine) Enlist(id uint32, spiderID string) {
+	sp := e.spiders[id]
+	no := e.crewNo([]byte(spiderID))
+	if no == 0 {
+		no = uint32(len(e.crews)) // as many spiders as there may be can each have one
+		e.addCrew(no, spiderID)
+	}
+	sp.from = 0
+	e.crews[sp.crew].linked--
+	e.hasRoom(id, sp, false)
+	sp.crew = no
+	e.crews[no].linked++
+	e.review(id, sp)
+}
+
+// hello is how long a spider that has dialled in has for saying whose documents it wants before it gets any.
+const hello = 100 * time.Millisecond
+
+// Await has a spider that has just connected get nothing until it has said something, or has had time to.
+func (e *Engine) Await(id uint32) {
+	sp := e.spiders[id]
+	sp.from = e.now + hello
+	e.greeters = append(e.greeters, id)
+	e.review(id, sp)
+}
+
+// welcome ends the wait for what spiders say first.
+func (e *Engine) welcome(due *waiter) {
+	for len(e.greeters) > 0 {
+		id := e.greeters[0]
+		sp := e.spiders[id]
+		if sp != nil && sp.from > e.now {
+			due.after(sp.from - e.now)
+			return
+		}
+		e.greeters = e.greeters[1:]
+		if sp != nil && sp.from > 0 {
+			sp.from = 0
+			e.review(id, sp)
+		}
+	}
+}
+
+// crewNo is the number of a spiderid's crew, made on first sight; 0 where it is empty, or one too many.
+func (e *Engine) crewNo(spiderID []byte) uint32 {
+	if len(spiderID) == 0 {
+		return 0
+	}
+	if no, ok := e.crewByName[string(spiderID)]; ok {
+		return no
+	}
+	no := uint32(len(e.crews))
+	if no > maxCrews {
+		if no = e.unusedCrew(); no == 0 {
+			return 0
+		}
+	}
+	e.addCrew(no, string(spiderID))
+	return no
+}
+
+func (e *Engine) addCrew(no uint32, spiderID string) {
+	if int(no) == len(e.crews) {
+		e.crews = append(e.crews, crew{})
+	}
+	delete(e.crewByName, e.crews[no].name)
+	e.crews[no].name = spiderID
+	e.crewByName[spiderID] = no
+}
+
+// unusedCrew is one without spiders and documents, or 0.
+func (e *Engine) unusedCrew() uint32 {
+	for no := 1; no < len(e.crews); no++ {
+		if e.crews[no].linked == 0 && !e.slots.Serves(uint32(no)) {
+			return uint32(no)
+		}
+	}
+	return 0
+}
+
+// crewFor is the crew that documents for crew no go to now.
+func (e *Engine) crewFor(no uint32) *crew {
+	if e.crews[no].linked > 0 {
+		return &e.crews[no]
+	}
+	return &e.crews[0]
+}
+
+// unpark lets documents go on that waited for a spider of their crew, as many as those have room for.
+func (e *Engine) unpark(budget *int) {
+	if !e.slots.AnyParked() {
+		return
+	}
+	e.crewTurn++ // so that none always comes first
+	inStead := e.room(&e.crews[0])
+	for i := range e.crews {
+		no := uint32((e.crewTurn + i) % len(e.crews))
+		if !e.slots.Parked(no) {
+			continue
+		}
+		room := &inStead
+		if c := e.crewFor(no); c != &e.crews[0] {
+			own := e.room(c)
+			room = &own
+		}
+		for ; *room > 0 && *budget > 0 && e.slots.Unpark(e.now, no); *room-- {
+			*budget--
+		}
+	}
+}
+
+// room is how many more documents the spiders of a crew may have.
+func (e *Engine) room(c *crew) (room int) {
+	for _, id := range c.roomy {
+		room += e.cfg.Spider.MaxInFlight - e.spiders[id].inFlight
+	}
+	return room
+}
+
+// mayUnpark reports whether unpark would let anything go on.
+func (e *Engine) mayUnpark() bool {
+	if !e.slots.AnyParked() {
+		return false
+	}
+	for no := range e.crews {
+		if e.slots.Parked(uint32(no)) && len(e.crewFor(uint32(no)).roomy) > 0 {
+			return true
+		}
+	}
+	return false
+}
+
+// lacks says in words which documents of a host wait for a spider of theirs while others have room; "": none do.
+func (e *Engine) lacks(host uint32) (why string) {
+	if e.roomy == 0 {
+		return ""
+	}
+	e.slots.Crews(host, func(no uint32) {
+		switch name := e.crews[no].name; {
+		case why != "" || len(e.crewFor(no).roomy) > 0:
+		case no == 0:
+			why = "what names no spiderid waits for a spider that has not said SPIDER, and has room"
+		case e.crews[no].linked > 0:
+			why = fmt.Sprintf("what is for spiderid %q waits until a spider that has said SPIDER %s has room", name, name)
+		default:
+			why = fmt.Sprintf("what is for spiderid %q waits: no spider is connected that has said SPIDER %s, or nothing", name, name)
+		}
+	})
+	return why
+}

@@ -1,0 +1,172 @@
+package engine
+
+import (
+	"hash/maphash"
+	"time"
+
+	"urlserver/docindex"
+	"urlserver/hostslots"
+	"urlserver/protocol"
+	"urlserver/slab"
+	"urlserver/table"
+)
+
+// end gives a document its outcome and lets go of it. status may be protocol.NoStatus.
+func (e *Engine) end(doc uint32, kind docindex.Kind, status int) {
+	d := e.slots.Doc(doc)
+	o := docindex.Outcome{
+		DocID: d.ID, URL: d.URL, Kind: kind, Status: max(status, 0), NoStatus: status == protocol.NoStatus, Attempts: d.Attempts,
+	}
+	if e.opt.Exact {
+		o.Pause, o.Gap = e.slots.Owed(e.now, doc)
+	}
+	if kind == forgotten {
+		e.arrive(doc, "forgotten", 0, false)
+	} else {
+		e.outcome(o)
+		e.arrive(doc, kind.String(), status, true)
+	}
+	e.let(doc)
+}
+
+// let lets go of a document.
+func (e *Engine) let(doc uint32) {
+	delete(e.recalled, doc)
+	delete(e.doomed, doc)
+	e.slots.End(e.now, doc)
+}
+
+// Recalled has documents given back to the doc index instead of being sent.
+func (e *Engine) Recalled(o *docindex.Outcomes) {
+	for i := range o.Len() {
+		id := o.At(i).DocID
+		if doc := e.slots.Document(id); doc != 0 {
+			e.recalled[doc] = struct{}{}
+		} else if e.asking || e.intake != nil { // it may be on its way
+			e.recallLater[string(id)] = struct{}{}
+		}
+	}
+}
+
+// giveBackRecalled gives the document of a turn back, if that is wanted.
+func (e *Engine) giveBackRecalled(t hostslots.Turn) bool {
+	if _, ok := e.recalled[t.Doc]; !ok {
+		return false
+	}
+	e.slots.Refuse(e.now, t)
+	d := e.slots.Doc(t.Doc)
+	e.Out.Returns.Add(docindex.Outcome{DocID: d.ID, URL: d.URL})
+	e.arrive(t.Doc, "returned", 0, false)
+	e.let(t.Doc)
+	return true
+}
+
+// giveBack returns what is queued to an index that others take from, while there is no spider to send it to.
+func (e *Engine) giveBack(budget *int) {
+	if !e.alone() || len(e.leaving) > 0 || e.intake != nil {
+		return
+	}
+	if c := e.slots.Counts(); c.Held == c.InFlight {
+		return
+	}
+	for ; *budget > 0; *budget-- {
+		doc, next := e.slots.Withdraw(e.withdrawn)
+		e.withdrawn = next
+		if doc == 0 {
+			return
+		}
+		d := e.slots.Doc(doc)
+		e.Out.Returns.Add(docindex.Outcome{DocID: d.ID, URL: d.URL})
+		e.arrive(doc, "returned", 0, false)
+		e.let(doc)
+	}
+}
+
+func (e *Engine) outcome(o docindex.Outcome) {
+	o.At = e.wall
+	e.stats.Outcomes[o.Kind]++
+	switch told := e.stats.Outcomes[o.Kind]; {
+	case faulty(faultUntold) && told%50 == 0:
+		return
+	case faulty(faultAgain) && told%50 == 0:
+		e.Out.Outcomes.Add(o)
+	case faulty(faultKind) && o.Kind == docindex.Done:
+		o.Kind = docindex.Timeout
+	}
+	e.Out.Outcomes.Add(o)
+	if !e.opt.Exact {
+		e.quarantine.add(o.DocID, e.now)
+	}
+}
+
+func (e *Engine) inQuarantine(id []byte) bool {
+	return !e.opt.Exact && !faulty(faultQuarantine) && e.quarantine.has(id, e.now-e.cfg.DocIndex.Quarantine)
+}
+
+// quarantine remembers which documents ended lately, by a 64-bit hash of their
+// IDs: a false match only puts a document off until the index offers it again.
+type quarantine struct {
+	seed   maphash.Seed
+	ended  slab.Slab[ended]
+	byHash *table.Table
+	oldest uint32
+	newest uint32
+}
+
+type ended struct {
+	hash uint64
+	at   time.Duration
+	next uint32
+}
+
+func newQuarantine() *quarantine {
+	q := &quarantine{seed: maphash.MakeSeed()}
+	q.byHash = table.New(func(n uint32) uint32 { return uint32(q.ended.At(n).hash) })
+	return q
+}
+
+func (q *quarantine) find(hash uint64) uint32 {
+	return q.byHash.Find(uint32(hash), func(n uint32) bool { return q.ended.At(n).hash == hash })
+}
+
+// has reports whether the document ended after the given moment.
+func (q *quarantine) has(id []byte, since time.Duration) bool {
+	q.drop(since)
+	return q.find(maphash.Bytes(q.seed, id)) != 0
+}
+
+func (q *quarantine) add(id []byte, now time.Duration) {
+	hash := maphash.Bytes(q.seed, id)
+	if n := q.find(hash); n != 0 {
+		q.byHash.Remove(uint32(hash), n)
+		q.ended.At(n).hash = 0 // stays in line, found no longer
+	}
+	n := q.ended.New()
+	*q.ended.At(n) = ended{hash: hash, at: now}
+	q.byHash.Add(uint32(hash), n)
+	if q.newest != 0 {
+		q.ended.At(q.newest).next = n
+	} else {
+		q.oldest = n
+	}
+	q.newest = n
+}
+
+// drop forgets what ended at or before the given moment.
+func (q *quarantine) drop(since time.Duration) {
+	for q.oldest != 0 {
+		n := q.oldest
+		d := *q.ended.At(n)
+		if d.at > since {
+			return
+		}
+		if d.hash != 0 {
+			q.byHash.Remove(uint32(d.hash), n)
+		}
+		q.oldest = d.next
+		if d.next == 0 {
+			q.newest = 0
+		}
+		q.ended.Free(n)
+	}
+}

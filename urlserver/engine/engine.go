@@ -1,0 +1,299 @@
+package engine
+
+import (
+	"net/netip"
+	"time"
+
+	"urlserver/configs"
+	"urlserver/docindex"
+	"urlserver/dueheap"
+	"urlserver/hostslots"
+	"urlserver/robots"
+)
+
+// Options is what an engine needs besides the settings.
+type Options struct {
+	// Cached answers a look-up from memory, without waiting: ok is false where the
+	// name has to be looked up (Out.Lookups).
+	Cached func(host []byte) (addr netip.Addr, err error, ok bool)
+	// Down tells whether a look-up failed because no name server answers at all. Nil: none does so.
+	Down func(err error) bool
+	// Generation of the first transactions; another one at each start.
+	Generation uint32
+	// Exact says that the index itself knows what it has handed out and what has
+	// ended, so that no ended document comes back by mistake.
+	Exact bool
+	// Shared says that the index gives documents to others, too, and takes back what was not sent (Out.Returns): while
+	// no spider is connected, the engine keeps nothing from them.
+	Shared bool
+	// Lease says that daemons share a reservation, which leases groups for so long: a group is asked only while it is
+	// leased (Out.Claims). 0: they do not.
+	Lease time.Duration
+	// Counted says that the reservation counts the documents that are held (Claims.Held).
+	Counted bool
+}
+
+// Out is work for others, taken out and emptied by the engine's owner after
+// each Step.
+type Out struct {
+	Lookups  []string          // host names; each answer goes to Resolved
+	Fetches  []Fetch           // of robots.txt; each answer goes to Fetched
+	Ask      *Ask              // of the doc index; the answer goes to Answered; nil: nothing
+	Outcomes docindex.Outcomes // for the doc index
+	Returns  docindex.Outcomes // documents for the doc index to take back
+	Claims   *Claims           // for the reservation; the answer goes to Claimed; nil: nothing
+	Dirty    []uint32          // spiders with lines in their Output
+	Drop     []uint32          // spiders to hang up on
+	Journeys []JourneyEnd      // of sampled documents that are held no more
+	Skipped  int               // sampled documents that are not followed, since too many are
+}
+
+// Fetch is one request for a robots.txt.
+type Fetch struct {
+	ID   uint32
+	URL  string
+	Addr netip.Addr
+	By   time.Duration // no request leaves later, as the group's lease may have ended; 0: whenever
+}
+
+// Ask is one request for candidates.
+type Ask struct {
+	Max    int
+	Reject []string
+}
+
+const (
+	stepBudget  = 512                    // documents dealt with a step, so that no step takes long
+	intakeStep  = 256                    // candidates taken a step
+	clockEvery  = 32                     // sends between two looks at the clock
+	stall       = time.Second            // a step that is so late says that the daemon stood still
+	hearing     = 2 * time.Second        // what spiders said meanwhile takes to be read
+	maxFetches  = 256                    // robots.txt requests open at once
+	maxOutput   = 1 << 20                // bytes of lines that wait for a spider's socket
+	maxBadInRow = 100                    // bad lines in a row that end a spider's connection
+	lateAfter   = 200 * time.Microsecond // between a document's sending and its line on the wire
+	remember    = 1 << 18                // hosts without documents whose pace and robots.txt are remembered
+)
+
+// Engine is the daemon's state. Use New.
+type Engine struct {
+	Out Out
+
+	cfg    configs.Config
+	opt    Options
+	policy robots.Policy
+	slots  *hostslots.Slots
+	now    time.Duration
+	wall   time.Time
+
+	origins []origin         // by number
+	trips   map[uint32]*trip // robots.txt fetches under way
+	tripID  uint32
+	retries dueheap.Heap // origins whose documents are held until robots.txt is tried again
+	open    int          // requests for robots.txt that are out
+
+	spiders   []*spider // by number; nil: none
+	crews     []crew    // by number
+	greeters  []uint32  // that are to say something first, longest first
+	roomy     int       // spiders with room
+	leaving   []uint32  // spiders that have gone, with documents to put back
+	linked    int       // spiders that have not gone
+	withdrawn uint32    // while none is: how far documents have been given back
+
+	intake     *Prepared
+	taken      int           // of intake
+	fresh      int           // of intake: documents that were new
+	lent       time.Duration // until then the index is another daemon's, too
+	asking     bool
+	poked      bool          // while asking
+	answered   time.Duration // when the last answer came
+	readmitted uint64        // of the slots, at the last request
+	askAt      time.Duration // not before
+	backoff    time.Duration
+	lookups    map[string]struct{}
+	relooks    []relook // by time
+	claims     claims
+	ruling     ruling
+	recalled   map[uint32]struct{}      // documents that the index wants back
+	doomed     map[uint32]docindex.Kind // documents at spiders that are not to be sent again
+	awaited    map[string]docindex.Kind // by DOC_ID: to end when the answer comes that they may be in
+	crewByName map[string]uint32
+	crewTurn   int
+
+	recallLater map[string]struct{} // DOC_IDs of those that may come with the answer of the index
+	quarantine  *quarantine
+	journeys    journeys
+
+	wakeBy                   time.Duration // when it wanted to step again at the latest; 0: not by itself
+	behind                   time.Duration // the most that a document was late since nothing was
+	paused, stopping, choked bool
+	stats                    Stats
+	forgotten                []uint32
+}
+
+// New returns an engine for a daemon that has just started: time is 0.
+func New(cfg configs.Config, opt Options) *Engine {
+	e := &Engine{
+		opt:      opt,
+		slots:    hostslots.New(slotConfig(cfg, opt)),
+		spiders:  make([]*spider, 1),
+		crews:    make([]crew, 1),
+		trips:    map[uint32]*trip{},
+		lookups:  map[string]struct{}{},
+		claims:   newClaims(),
+		recalled: map[uint32]struct{}{},
+
+		recallLater: map[string]struct{}{},
+		quarantine:  newQuarantine(),
+		doomed:      map[uint32]docindex.Kind{},
+		awaited:     map[string]docindex.Kind{},
+		crewByName:  map[string]uint32{},
+		journeys:    newJourneys(),
+	}
+	e.stats.Robots = map[string]uint64{}
+	e.apply(cfg)
+	return e
+}
+
+func slotConfig(cfg configs.Config, opt Options) hostslots.Config {
+	return hostslots.Config{
+		Count:         cfg.QueueCount,
+		Len:           cfg.QueueLen,
+		Concurrent:    cfg.ReqHostConcurrent,
+		Widest:        widest(cfg.Rules),
+		Gap:           gap(cfg.ReqHostPerSec),
+		StatusTimeout: cfg.TimeoutSpiderStatus,
+		MaxAttempts:   cfg.Spider.MaxAttempts,
+		DelayFactor:   cfg.Politeness.DelayFactor,
+		MaxDelay:      cfg.Politeness.MaxDelay,
+		Patience:      cfg.Politeness.Patience,
+		RejectOver:    cfg.VHosts.RejectOver,
+		Remember:      remember,
+		Generation:    opt.Generation,
+		Claims:        opt.Lease > 0,
+		Counted:       opt.Counted,
+	}
+}
+
+// Reconfigure puts the settings in force that a running daemon can change.
+func (e *Engine) Reconfigure(cfg configs.Config) {
+	if cfg.Robots.UserAgent != e.cfg.Robots.UserAgent { // what was read was read for another one
+		clear(e.origins)
+	}
+	e.apply(cfg)
+	e.slots.Reconfigure(e.now, slotConfig(cfg, e.opt))
+	for id, sp := range e.spiders {
+		if sp != nil {
+			e.review(uint32(id), sp)
+		}
+	}
+}
+
+func (e *Engine) apply(cfg configs.Config) {
+	e.setRules(cfg.Rules)
+	e.cfg = cfg
+	e.journeys.apply(cfg.Trace)
+	e.policy = robots.Policy{
+		Agent: cfg.Robots.UserAgent, TTL: cfg.Robots.TTL,
+		ErrorTTL: cfg.Robots.ErrorTTL, MaxCrawlDelay: cfg.Robots.MaxCrawlDelay,
+	}
+}
+
+// Advance tells the time: since the daemon's start on a monotonic clock, which decides,
+// and by the wall, which only dates outcomes. Call it before each round of events.
+func (e *Engine) Advance(now time.Duration, wall time.Time) {
+	if e.wakeBy > 0 && now-e.wakeBy > stall { // what spiders said while the daemon, or its machine, stood still is heard first
+		e.slots.Hear(now + hearing)
+	}
+	e.wakeBy = 0
+	e.now = max(e.now, now)
+	e.wall = wall
+}
+
+// Pause stops sending, or goes on. What is in flight goes on.
+func (e *Engine) Pause(paused bool) { e.paused = paused }
+
+// Stop ends sending for good.
+func (e *Engine) Stop() { e.stopping = true }
+
+// Choke stops sending while outcomes cannot be delivered, or goes on.
+func (e *Engine) Choke(choked bool) { e.choked = choked }
+
+func (e *Engine) mute() bool {
+	return (e.paused || e.stopping || e.choked) && !faulty(faultMute)
+}
+
+// Step does what is due, at most a bounded amount. wait is how long until there
+// is more to do: 0 for at once, negative for not before the next event. clock tells
+// the time again during longer steps; it may be nil.
+func (e *Engine) Step(clock func() time.Duration) (wait time.Duration) {
+	defer func() {
+		if wait >= 0 {
+			e.wakeBy = e.now + wait
+		}
+	}()
+	due := waiter{}
+	e.slots.Tick(e.now)
+	budget := stepBudget
+	e.expire(&budget)
+	e.putBack(&budget)
+	e.obey()
+	e.take()
+	e.endFailed(&budget) // what is taken may fail at once
+	e.lookAgain(&due)
+	e.retry()
+	e.welcome(&due)
+	if !e.mute() && e.ruling.next == 0 {
+		e.fetch(&due)
+		e.send(&budget, &due, clock)
+		e.fetch(&due) // again: for what send has found without a robots.txt
+	}
+	e.giveBack(&budget)
+	e.ask(&due)
+	e.claim(&due)
+	e.forget()
+	if _, at, ok := e.retries.Min(); ok {
+		due.after(at - e.now)
+	}
+	due.after(e.slots.Wait(e.now)) // last: what was sent has begun to time out
+	switch {
+	case budget <= 0, e.intake != nil, e.ruling.next != 0, !e.mute() && e.mayUnpark():
+		return 0
+	case faulty(faultSpin):
+		return 1
+	case faulty(faultSleep):
+		return due.wait() + time.Second
+	}
+	return due.wait()
+}
+
+// waiter finds the soonest of several waits.
+type waiter struct {
+	least time.Duration
+	any   bool
+}
+
+// after takes a wait into account; 0 stands for none.
+func (w *waiter) after(d time.Duration) {
+	if d > 0 && (!w.any || d < w.least) {
+		w.least, w.any = d, true
+	}
+}
+
+func (w *waiter) wait() time.Duration {
+	if !w.any {
+		return -1
+	}
+	return w.least
+}
+
+// forget drops what is known of the robots.txt of origins that the slots forgot.
+func (e *Engine) forget() {
+	e.forgotten = e.slots.Forgotten(e.forgotten[:0])
+	for _, o := range e.forgotten {
+		if int(o) < len(e.origins) {
+			e.origins[o] = origin{}
+			e.retries.Remove(o)
+		}
+	}
+}

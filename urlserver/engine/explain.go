@@ -1,0 +1,176 @@
+package engine
+
+import (
+	"fmt"
+	"time"
+
+	"urlserver/hostslots"
+	"urlserver/robots"
+)
+
+// Explanation is what is known of a host and why nothing is sent to it now.
+type Explanation struct {
+	hostslots.HostView
+	Now       time.Duration // when this was true
+	Robots    robots.Entry  // of its origin that was asked first
+	CrawlWait bool          // its robots.txt is being fetched
+	Lacks     string        // which of its documents wait for a spider of theirs, in words; "": none
+	Rule      string        // of [[rules]], for people; "": none is for it
+	Why       string        // in words: the reason, until when, by which rule
+}
+
+// Explain tells about a host by name; ok is false where it is not known.
+func (e *Engine) Explain(name []byte) (x Explanation, ok bool) {
+	id := e.slots.Find(name)
+	if id == 0 {
+		return Explanation{}, false
+	}
+	x = Explanation{HostView: e.slots.Host(id), Now: e.now}
+	e.slots.Origins(id, func(o uint32) { x.Robots = e.entry(o).Entry })
+	x.CrawlWait = x.Queued > 0 && !x.Offers && !x.Parked
+	x.Lacks = e.lacks(id)
+	x.Rule = e.ruling.set.Name(e.ruling.set.Match(name, x.Addr))
+	x.Why = e.why(&x)
+	if n := len(x.Lacks); len(x.Why) < n || x.Why[:n] != x.Lacks {
+		x.Why += "; " + x.Lacks
+	}
+	return x, true
+}
+
+func (e *Engine) why(x *Explanation) string {
+	switch {
+	case x.Blocked != 0:
+		return "blocked by the operator until " + e.at(x.Blocked)
+	case x.Limits.Barred:
+		return "blocked by " + x.Rule
+	case x.Queued == 0 && x.InFlight > 0:
+		return fmt.Sprintf("all its documents are at spiders (%d)", x.InFlight)
+	case x.Queued == 0:
+		return "no document is held for it; the doc index has offered none that is new" + e.notBefore(x)
+	case e.stopping:
+		return "the daemon is stopping"
+	case e.paused:
+		return "sending is paused by the operator (POST /api/resume goes on)"
+	case e.choked:
+		return "outcomes cannot be delivered to the doc index and docindex.outcomes_max is reached: sending waits"
+	case !x.Addr.IsValid():
+		return "its address is being looked up"
+	case x.Moving:
+		return "goes to another group, since the rules have changed, when the requests to it that are open have ended"
+	case x.Active >= x.Concurrent:
+		return fmt.Sprintf("%d of %d requests allowed to %s are open (%s); waits for one to end%s",
+			x.Active, x.Concurrent, x.group(), e.openRule(x), e.notBefore(x))
+	case x.Lacks != "" && !x.Offers:
+		return x.Lacks + e.notBefore(x)
+	case x.CrawlWait && x.Robots.Unreachable() && x.Robots.FreshUntil() > e.now:
+		return "its robots.txt could not be had, which forbids everything until it is tried again at " + e.at(x.Robots.FreshUntil())
+	case x.CrawlWait:
+		return "its robots.txt is fetched first" + e.notBefore(x)
+	case x.Waits:
+		return fmt.Sprintf("its group %s waits for a host slot; all %d are taken (Queue_Count)", x.group(), e.cfg.QueueCount) + e.notBefore(x)
+	case x.Unclaimed:
+		return fmt.Sprintf("its group %s is not reserved: the reservation is asked again and again", x.group()) + e.notBefore(x)
+	case x.Next > e.now:
+		return "its group may not be asked yet" + e.notBefore(x)
+	case e.roomy == 0:
+		return "due now; no spider is connected that has room (spider.max_in_flight)"
+	case x.Others > 1:
+		return fmt.Sprintf("due now; takes turns with %d other hosts on %s", x.Others-1, x.group())
+	}
+	return "due now; goes out with the next sending"
+}
+
+// group is what the host's group goes by.
+func (x *Explanation) group() string {
+	if x.Group != "" {
+		return x.Group
+	}
+	return x.Addr.String()
+}
+
+// notBefore says from when on the group may be asked, and by which rule.
+func (e *Engine) notBefore(x *Explanation) string {
+	if x.Next <= e.now {
+		return ""
+	}
+	return fmt.Sprintf("; not before %s: %s", e.at(x.Next), e.rule(x))
+}
+
+// rule names what sets the moment of the next request.
+func (e *Engine) rule(x *Explanation) string {
+	switch {
+	case !x.Addr.IsValid():
+		return "the address it had before was asked a moment ago"
+	case x.NotBefore >= x.Next:
+		return e.cause(x)
+	case x.Backoff > 0 && x.Gap == x.Backoff:
+		return fmt.Sprintf("backing off after status 429 or 503, gap %v", x.Gap)
+	case x.Gap > x.Base && x.Gap == x.HostDelay:
+		return fmt.Sprintf("Crawl-delay of its robots.txt, %v", x.Gap)
+	case x.Gap > x.Base:
+		return fmt.Sprintf("Crawl-delay of another host on %s, %v", x.group(), x.Gap)
+	case x.Last == 0:
+		return fmt.Sprintf("%s, one request in %v; every host counts as asked when the daemon started", e.paceRule(x), x.Gap)
+	}
+	return fmt.Sprintf("%s, one request in %v", e.paceRule(x), x.Gap)
+}
+
+func (e *Engine) cause(x *Explanation) string {
+	switch x.Cause {
+	case hostslots.RetryAfter:
+		return "Retry-After, which came with status 429 or 503"
+	case hostslots.LastFetch:
+		return fmt.Sprintf("politeness.delay_factor, %v times as long as the last fetch took", e.cfg.Politeness.DelayFactor)
+	}
+	if x.Group != "" {
+		return fmt.Sprintf("a host of %s had another group before, which was asked a moment ago", x.Group)
+	}
+	return fmt.Sprintf("a host on %v had another address before, which was asked a moment ago", x.Addr)
+}
+
+// at gives a moment by the wall clock.
+func (e *Engine) at(t time.Duration) string {
+	return e.wall.Add(t - e.now).UTC().Format(time.RFC3339)
+}
+
+// Block holds back everything to a host for a while; 0 or less lets it go on.
+func (e *Engine) Block(name []byte, d time.Duration) {
+	e.slots.Block(e.now, e.slots.Ensure(name), e.now+d)
+}
+
+// SlotViews returns slots in use with at most the given number of host names each, from the
+// offset-th on.
+func (e *Engine) SlotViews(offset, limit, hosts int) (views []hostslots.SlotView) {
+	for n := range e.cfg.QueueCount {
+		if len(views) == limit {
+			break
+		}
+		v, used := e.slots.View(uint32(n), hosts)
+		if !used {
+			continue
+		}
+		if offset--; offset < 0 {
+			views = append(views, v)
+		}
+	}
+	return views
+}
+
+// SlotView returns one slot, with at most the given number of host names; used is false where
+// it is empty or there is none of this number.
+func (e *Engine) SlotView(n uint32, hosts int) (v hostslots.SlotView, used bool) {
+	if int(n) >= e.cfg.QueueCount {
+		return hostslots.SlotView{}, false
+	}
+	return e.slots.View(n, hosts)
+}
+
+// Glances fills dst with the slots from the given one on, and returns how many there were.
+func (e *Engine) Glances(from int, dst []hostslots.Glance) int {
+	return e.slots.Glances(e.now, from, dst)
+}
+
+// Blocked returns the hosts that the operator has blocked, at most so many, and the number of all.
+func (e *Engine) Blocked(most int) (hosts []hostslots.BlockedHost, all int) {
+	return e.slots.Blocked(most)
+}

@@ -1,0 +1,30 @@
+//go:build faults
+
+package engine
+
+// Fault is the rule that every Engine of this build breaks; set it before New.
+var Fault fault
+
+func faulty(f fault) bool { return Fault == f }
+
+// What Fault can be.
+const (
+	FaultNone       = faultNone
+	FaultMute       = faultMute
+	FaultRobots     = faultRobots
+	FaultUnasked    = faultUnasked
+	FaultOld        = faultOld
+	FaultAgain      = faultAgain
+	FaultUntold     = faultUntold
+	FaultKind       = faultKind
+	FaultQuarantine = faultQuarantine
+	FaultRoom       = faultRoom
+	FaultAlien      = faultAlien
+	FaultWire       = faultWire
+	FaultAddress    = faultAddress
+	FaultGroup      = faultGroup
+	FaultHeed       = faultHeed
+	FaultAsk        = faultAsk
+	FaultSleep      = faultSleep
+	FaultSpin       = faultSpin
+)

@@ -1,0 +1,180 @@
+package engine
+
+import (
+	"errors"
+
+	"urlserver/docindex"
+	"urlserver/protocol"
+	"urlserver/weburl"
+)
+
+// Prepared is an answer of the doc index, parsed: made by Prepare outside the
+// engine's goroutine, and owned by the engine from Answered until Recycled gives it back.
+type Prepared struct {
+	Batch   docindex.Batch
+	Err     error // what went wrong; what the batch holds counts all the same
+	docs    []prepared
+	invalid []docindex.Candidate
+	skipped int
+}
+
+type prepared struct {
+	id       []byte
+	url      weburl.URL
+	priority int32
+	spider   []byte
+}
+
+var errTooLong = errors.New("URL longer than a line of the spider protocol allows")
+
+// Prepare parses the URLs of p.Batch. Those that break the rules of the spider's
+// protocol become outcomes "invalid".
+func (p *Prepared) Prepare() {
+	p.docs, p.invalid, p.skipped = p.docs[:0], p.invalid[:0], p.Batch.Skipped()
+	for i := range p.Batch.Len() {
+		c := p.Batch.At(i)
+		if !protocol.ValidDocID(c.DocID) {
+			p.skipped++
+			continue
+		}
+		url, err := parse(c.URL)
+		if err != nil {
+			p.invalid = append(p.invalid, c)
+			continue
+		}
+		p.docs = append(p.docs, prepared{id: c.DocID, url: url, priority: c.Priority, spider: c.Spider})
+	}
+	for i := range p.Batch.InvalidLen() {
+		p.invalid = append(p.invalid, p.Batch.InvalidAt(i))
+	}
+}
+
+func parse(text []byte) (weburl.URL, error) {
+	url, err := weburl.Parse(text)
+	if err == nil && !protocol.ValidURL(url.Text()) {
+		err = errTooLong
+	}
+	return url, err
+}
+
+// Answered takes the doc index's answer to Out.Ask.
+func (e *Engine) Answered(p *Prepared) {
+	e.asking, e.answered = false, e.now
+	e.intake, e.taken, e.fresh = p, 0, 0
+	e.stats.BadCandidates += uint64(p.skipped)
+	e.stats.Candidates += uint64(len(p.docs) + len(p.invalid))
+	for _, c := range p.invalid {
+		e.quarantineAnd(c.DocID, func() {
+			e.outcome(docindex.Outcome{DocID: c.DocID, URL: c.URL, Kind: docindex.Invalid})
+			e.fresh++
+		})
+	}
+}
+
+// quarantineAnd does what is told unless the document is held or in quarantine.
+func (e *Engine) quarantineAnd(id []byte, do func()) {
+	if e.slots.Held(id) || e.inQuarantine(id) {
+		e.stats.Duplicates++
+		return
+	}
+	do()
+}
+
+// take deals with some of the candidates that have come.
+func (e *Engine) take() {
+	p := e.intake
+	if p == nil {
+		return
+	}
+	for n := 0; n < intakeStep && e.taken < len(p.docs); n++ {
+		e.offer(&p.docs[e.taken])
+		e.taken++
+	}
+	if e.taken == len(p.docs) {
+		e.intake = nil
+		clear(e.recallLater)
+		clear(e.awaited)
+		e.pace(e.fresh > 0)
+	}
+}
+
+func (e *Engine) offer(d *prepared) {
+	if e.inQuarantine(d.id) {
+		e.stats.Duplicates++
+		return
+	}
+	if e.isAwaited(d) {
+		e.fresh++
+		return
+	}
+	origin := e.slots.Origin(d.url.Origin(), d.url.Host())
+	host := e.slots.HostOf(origin)
+	if faulty(faultAddress) {
+		e.lookUp(string(e.slots.HostName(host)))
+	}
+	if !e.slots.Settled(host) && !e.slots.Resolving(host) {
+		e.resolve(host)
+	}
+	if !e.slots.OfferTo(e.now, origin, e.crewNo(d.spider), d.id, d.url.Text(), d.priority) {
+		e.stats.Duplicates++
+		return
+	}
+	e.fresh++
+	e.follow(d.id, host)
+	if _, ok := e.recallLater[string(d.id)]; ok {
+		e.recalled[e.slots.Document(d.id)] = struct{}{}
+	}
+	if !e.slots.Settled(host) {
+		e.failIfKnown(host)
+	}
+}
+
+// pace sets when the index may be asked again: at once after something new, and
+// later and later after nothing.
+func (e *Engine) pace(news bool) {
+	if news || e.poked {
+		e.Poke()
+		e.poked = false
+		return
+	}
+	e.backoff = min(max(e.cfg.DocIndex.Retry, 2*e.backoff), e.cfg.DocIndex.MaxRetry)
+	e.askAt = e.now + e.backoff
+}
+
+// Poke says that the doc index has something new, which an answer that is on its way may lack.
+func (e *Engine) Poke() { e.backoff, e.askAt, e.poked = 0, e.now, e.asking }
+
+// ask asks the doc index for more where a slot is empty and nothing at hand can
+// fill it.
+func (e *Engine) ask(due *waiter) {
+	if e.asking && !faulty(faultAsk) || e.intake != nil || e.ruling.next != 0 || e.stopping || e.choked || e.alone() || !e.hungry() {
+		return
+	}
+	if e.askAt > e.now && e.slots.Readmitted() != e.readmitted {
+		e.askAt = min(e.askAt, e.answered+e.cfg.DocIndex.Retry) // hosts may be had that were left out
+	}
+	if e.askAt > e.now {
+		due.after(e.askAt - e.now)
+		return
+	}
+	a := &Ask{Max: e.cfg.DocIndex.Batch}
+	e.slots.Rejects(func(name []byte) { a.Reject = append(a.Reject, string(name)) })
+	e.stats.Rejected, e.readmitted = len(a.Reject), e.slots.Readmitted()
+	e.stats.IndexRequests++
+	e.asking, e.journeys.asked = true, e.now
+	e.Out.Ask = a
+}
+
+// alone reports whether there is nobody to send to and others who can.
+func (e *Engine) alone() bool { return e.linked == 0 && (e.opt.Shared || e.now < e.lent) }
+
+// Lend says that another daemon takes documents from the index that lives with this one.
+func (e *Engine) Lend() { e.lent = e.now + docindex.HandlerLease }
+
+// hungry reports whether there is room in the slots, no group in line for it, and what is
+// still being resolved not enough either.
+func (e *Engine) hungry() bool {
+	c := e.slots.Counts()
+	return e.slots.Room(e.now) && c.Leftover < e.cfg.Leftover.Max &&
+		c.Unresolved < max(4*e.cfg.DocIndex.Batch, e.cfg.QueueCount)
+}

@@ -1,0 +1,156 @@
+package engine
+
+import (
+	"slices"
+	"time"
+
+	"urlserver/configs"
+	"urlserver/journey"
+)
+
+// maxJourneys bounds the sampled documents that are followed at once; those beyond are skipped.
+const maxJourneys = 4096
+
+// JourneyEnd is the way of a sampled document that the engine holds no more.
+type JourneyEnd struct {
+	journey.Journey
+	At      time.Duration // when
+	Outcome int           // its outcome's place in Out.Outcomes, plus one; 0: it has none
+}
+
+// journeys are the sampled documents that are held. Others cost a look at their DOC_ID, and nothing where none is sampled.
+type journeys struct {
+	share    journey.Share
+	byDoc    map[uint32]*traveller
+	homeless map[uint32][]uint32 // documents of hosts without a group, by host
+	asked    time.Duration       // when the doc index was asked last
+}
+
+// traveller is a sampled document on its way.
+type traveller struct {
+	journey.Journey
+	host   uint32
+	phase  journey.Phase // DNS, Spider, or else Slot, which is Leftover, too, until it ends
+	since  time.Duration
+	spider string // of Spider: its address
+}
+
+func newJourneys() journeys {
+	return journeys{byDoc: map[uint32]*traveller{}, homeless: map[uint32][]uint32{}}
+}
+
+func (j *journeys) apply(cfg configs.Trace) {
+	j.share = 0
+	if cfg.Endpoint != "" {
+		j.share = journey.ShareOf(cfg.Sample)
+	}
+}
+
+// follow begins the journey of a document that is held from now on, if it is sampled.
+func (e *Engine) follow(id []byte, host uint32) {
+	if !e.journeys.share.Samples(id) {
+		return
+	}
+	if len(e.journeys.byDoc) >= maxJourneys {
+		e.Out.Skipped++
+		return
+	}
+	doc := e.slots.Document(id)
+	t := &traveller{host: host, phase: journey.Slot, since: e.now}
+	t.DocID, t.Host = string(id), string(e.slots.HostName(host))
+	t.Add(journey.Step{Phase: journey.Index, From: e.journeys.asked, To: e.now})
+	if !e.slots.Settled(host) {
+		t.phase = journey.DNS
+		e.journeys.homeless[host] = append(e.journeys.homeless[host], doc)
+	}
+	e.journeys.byDoc[doc] = t
+}
+
+// housed says that a host has got a group.
+func (e *Engine) housed(host uint32) {
+	docs := e.journeys.homeless[host]
+	if docs == nil || !e.slots.Settled(host) {
+		return
+	}
+	delete(e.journeys.homeless, host)
+	for _, doc := range docs {
+		if t := e.journeys.byDoc[doc]; t != nil { // always; but no trace is worth the daemon
+			t.enter(journey.Slot, e.now, "")
+		}
+	}
+}
+
+// enter ends the phase that a document is in, which is not Slot, and begins another.
+func (t *traveller) enter(p journey.Phase, now time.Duration, why string) {
+	t.Add(journey.Step{Phase: t.phase, From: t.since, To: now, Spider: t.spider, End: why})
+	t.phase, t.since, t.spider = p, now, ""
+}
+
+// unqueue ends the wait in the queue: without a slot, and then, from when its group got the one that it has, with it.
+// sent documents have a step of the latter, however short.
+func (e *Engine) unqueue(doc uint32, t *traveller, sent bool) {
+	_, since, ok := e.slots.Seat(doc)
+	if !ok {
+		since = e.now
+	}
+	since = max(since, t.since)
+	if since > t.since {
+		t.Add(journey.Step{Phase: journey.Leftover, From: t.since, To: since})
+	}
+	if sent || e.now > since {
+		t.Add(journey.Step{Phase: journey.Slot, From: since, To: e.now})
+	}
+	t.since = e.now
+}
+
+// depart says that a document goes to a spider.
+func (e *Engine) depart(doc uint32, sp *spider) {
+	t := e.journeys.byDoc[doc]
+	if t == nil {
+		return
+	}
+	e.unqueue(doc, t, true)
+	t.phase, t.spider = journey.Spider, sp.addr
+}
+
+// comeBack says why a document is at its spider no more.
+func (e *Engine) comeBack(doc uint32, why string) {
+	if t := e.journeys.byDoc[doc]; t != nil {
+		t.enter(journey.Slot, e.now, why)
+	}
+}
+
+// arrive ends the journey of a document that is let go of. told: its outcome is the last of Out.Outcomes.
+func (e *Engine) arrive(doc uint32, outcome string, status int, told bool) {
+	t := e.journeys.byDoc[doc]
+	if t == nil {
+		return
+	}
+	switch t.phase {
+	case journey.DNS:
+		e.journeys.leaveHome(t.host, doc)
+		t.enter(journey.Delivery, e.now, "")
+	case journey.Spider:
+		t.enter(journey.Delivery, e.now, outcome)
+	default:
+		e.unqueue(doc, t, false)
+	}
+	if group, _, _ := e.slots.Seat(doc); group != 0 {
+		t.Group = e.slots.GroupName(group)
+	}
+	t.Outcome, t.Status, t.Attempts = outcome, max(status, 0), e.slots.Doc(doc).Attempts
+	end := JourneyEnd{Journey: t.Journey, At: e.now}
+	if told {
+		end.Outcome = e.Out.Outcomes.Len()
+	}
+	delete(e.journeys.byDoc, doc)
+	e.Out.Journeys = append(e.Out.Journeys, end)
+}
+
+// leaveHome takes a document out of those that wait for their host's group.
+func (j *journeys) leaveHome(host, doc uint32) {
+	left := slices.DeleteFunc(j.homeless[host], func(other uint32) bool { return other == doc })
+	if j.homeless[host] = left; len(left) == 0 {
+		delete(j.homeless, host)
+	}
+}

@@ -1,0 +1,42 @@
+package engine
+
+import (
+	"fmt"
+	"testing"
+
+	"urlserver/configs"
+	"urlserver/docindex"
+)
+
+// TestRecalledDocumentsAreGivenBack recalls a document that is held, one at a spider, and one that is on its way from
+// the index.
+func TestRecalledDocumentsAreGivenBack(t *testing.T) {
+	e := paced(3, func(c *configs.Config) { c.ReqHostConcurrent = 9 })
+	e.Connected("spider")
+	if sent := stepAt(e, 10*second); sent != 1 {
+		t.Fatalf("sent %d documents at once; want 1", sent)
+	}
+	e.asking = true
+	var o docindex.Outcomes
+	for _, id := range []string{"0", "1", "late", "unknown"} {
+		o.Add(docindex.Outcome{DocID: []byte(id)})
+	}
+	e.Recalled(&o)
+	p := &Prepared{}
+	p.Batch.Add([]byte("late"), []byte(site+"/late"), 0)
+	p.Prepare()
+	e.Answered(p)
+	for now := 10 * second; now < 20*second; now += second / 2 {
+		stepAt(e, now)
+	}
+	got := []string{}
+	for i := range e.Out.Returns.Len() {
+		got = append(got, string(e.Out.Returns.At(i).DocID))
+	}
+	if want := "[1 late]"; fmt.Sprint(got) != want || e.stats.Sent != 2 {
+		t.Errorf("given back %v, and %d sent; want %s and 2", got, e.stats.Sent, want)
+	}
+	if n := len(e.recalled) + len(e.recallLater); n != 1 { // the one at the spider
+		t.Errorf("%d documents are still wanted back; want 1", n)
+	}
+}

@@ -1,0 +1,126 @@
+package engine
+
+import (
+	"fmt"
+	"math"
+	"net/netip"
+	"slices"
+	"time"
+
+	"urlserver/configs"
+	"urlserver/hostrules"
+	"urlserver/hostslots"
+)
+
+// ruleStep is how many hosts are put under changed rules a step: about a millisecond's worth.
+const ruleStep = 4096
+
+// ruling is the operator's rules for hosts, and how far they are in force. Nothing is asked until they are so for all
+// hosts.
+type ruling struct {
+	set  *hostrules.Set
+	next uint32 // the host to be looked at next; 0: all have been
+}
+
+// setRules puts rules in force, from now on.
+func (e *Engine) setRules(rules []configs.HostRule) {
+	if e.ruling.set != nil && slices.EqualFunc(rules, e.cfg.Rules, configs.HostRule.Equal) {
+		return
+	}
+	e.ruling = ruling{set: hostrules.New(rules), next: 1}
+}
+
+// obey goes on with putting rules that have changed in force for the hosts that are known.
+func (e *Engine) obey() {
+	for host := e.slots.Movable(e.now); host != 0; host = e.slots.Movable(e.now) {
+		e.heed(host)
+	}
+	if e.ruling.next != 0 {
+		e.ruling.next = e.slots.Hosts(e.ruling.next, ruleStep, e.heed)
+	}
+}
+
+// heed puts a host that is bound under the rule for it as it is now, and into the group that follows from that.
+func (e *Engine) heed(host uint32) {
+	if _, bound := e.slots.GroupOf(host); !bound || faulty(faultHeed) {
+		return // it is when it will be bound
+	}
+	addr := e.slots.Addr(host)
+	r := e.ruleFor(host, addr)
+	switch {
+	case e.isIn(host, r.Group, addr):
+		e.slots.Restrict(e.now, host, limits(r))
+	case !e.slots.Settled(host):
+		e.slots.Leave(e.now, host)
+	case e.slots.Move(e.now, host):
+		e.bind(host, addr)
+	}
+}
+
+// seat puts a host under the rule for it and into a group: that with the given name, or the address's.
+func (e *Engine) seat(host uint32, group string, addr netip.Addr) {
+	if !e.isIn(host, group, addr) {
+		e.slots.Leave(e.now, host) // under the limits that it had
+	}
+	e.slots.Restrict(e.now, host, limits(e.ruleFor(host, addr)))
+	if group == "" {
+		e.slots.Bind(e.now, host, addr)
+		return
+	}
+	e.slots.BindNamed(e.now, host, group, addr)
+}
+
+func (e *Engine) isIn(host uint32, group string, addr netip.Addr) bool {
+	key, bound := e.slots.GroupOf(host)
+	return bound && key == hostslots.GroupKey(group, addr.As16())
+}
+
+func (e *Engine) ruleFor(host uint32, addr netip.Addr) configs.HostRule {
+	r := e.ruling.set.Rule(e.ruling.set.Match(e.slots.HostName(host), addr))
+	if faulty(faultGroup) {
+		r.Group = ""
+	}
+	return r
+}
+
+// limits are what a rule says to the slots.
+func limits(r configs.HostRule) hostslots.Limits {
+	l := hostslots.Limits{Concurrent: r.Concurrent, Barred: r.Block}
+	if r.PerSec > 0 {
+		l.Gap = gap(r.PerSec)
+	}
+	return l
+}
+
+func gap(perSec float64) time.Duration {
+	return time.Duration(math.Ceil(float64(time.Second) / perSec))
+}
+
+// widest is the most requests that any rule allows at a time; 0: none says.
+func widest(rules []configs.HostRule) (most int) {
+	for _, r := range rules {
+		most = max(most, r.Concurrent)
+	}
+	return most
+}
+
+// paceRule names what sets the ordinary gap of a host's group.
+func (e *Engine) paceRule(x *Explanation) string {
+	return x.ruleOr(x.Limits.Gap == x.Base, gap(e.cfg.ReqHostPerSec) == x.Base, "Req_Host_Per_Sec")
+}
+
+// openRule names what sets how many requests to a host's group may be open.
+func (e *Engine) openRule(x *Explanation) string {
+	return x.ruleOr(x.Limits.Concurrent == x.Concurrent, e.cfg.ReqHostConcurrent == x.Concurrent, "Req_Host_Concurrent")
+}
+
+// ruleOr names the host's rule, or the setting for all, or a rule of a host beside it.
+func (x *Explanation) ruleOr(own, usual bool, setting string) string {
+	switch {
+	case own:
+		return x.Rule
+	case usual:
+		return setting
+	}
+	return fmt.Sprintf("a rule for another host on %s", x.group())
+}

@@ -1,0 +1,137 @@
+package engine
+
+import (
+	"bytes"
+	"time"
+
+	"urlserver/docindex"
+	"urlserver/hostslots"
+	"urlserver/protocol"
+)
+
+// send sends what is due while spiders have room.
+func (e *Engine) send(budget *int, due *waiter, clock func() time.Duration) {
+	e.unpark(budget)
+	for ; *budget > 0 && e.roomy > 0; *budget-- {
+		if clock != nil && *budget%clockEvery == 0 {
+			e.now = max(e.now, clock())
+		}
+		t, wait, ok := e.slots.Next(e.now)
+		if !ok {
+			e.behind = 0
+			due.after(wait)
+			return
+		}
+		e.deal(t)
+	}
+}
+
+// deal decides about one document whose turn it is: robots.txt first, once there is a spider for it.
+func (e *Engine) deal(t hostslots.Turn) {
+	if len(e.recalled) > 0 && e.giveBackRecalled(t) {
+		return
+	}
+	if len(e.crewFor(t.Crew).roomy) == 0 {
+		e.slots.Park(e.now, t)
+		return
+	}
+	if !e.cfg.Robots.Enabled {
+		e.sendTo(e.spiderFor(t), t)
+		return
+	}
+	entry := e.entry(t.Origin)
+	retried := entry.Unreachable() && entry.failures < e.cfg.Spider.MaxAttempts
+	switch {
+	case faulty(faultUnasked):
+	case retried && entry.Fresh(e.now):
+		e.slots.Hold(e.now, t.Origin, true)
+		e.retries.Set(t.Origin, entry.FreshUntil())
+		return
+	case retried || !entry.judge(e.now):
+		e.slots.Hold(e.now, t.Origin, true)
+		e.startTrip(t.Origin)
+		return
+	}
+	if !faulty(faultRobots) && !faulty(faultUnasked) && !entry.Rules().Allowed(target(e.slots.Doc(t.Doc).URL)) {
+		e.slots.Refuse(e.now, t)
+		e.end(t.Doc, docindex.Robots, 0)
+		return
+	}
+	e.sendTo(e.spiderFor(t), t)
+}
+
+// target is path and query of a URL in serialised form.
+func target(url []byte) []byte {
+	const scheme = len("https://") // no host is so short that this skips its "/"
+	return url[scheme+bytes.IndexByte(url[scheme:], '/'):]
+}
+
+func (e *Engine) sendTo(id uint32, t hostslots.Turn) {
+	sp := e.spiders[id]
+	trans := e.slots.Send(e.now, t, id)
+	e.keepApart(t)
+	e.depart(t.Doc, sp)
+	doc := e.slots.Doc(t.Doc)
+	if len(sp.out) == 0 {
+		e.Out.Dirty = append(e.Out.Dirty, id)
+		sp.stamped = e.now
+	}
+	addr := e.slots.Addr(t.Host)
+	if faulty(faultAddress) {
+		if now, err, ok := e.opt.Cached(e.slots.HostName(t.Host)); ok && err == nil {
+			addr = now
+		}
+	}
+	sp.out = protocol.AppendFetch(sp.out, protocol.Trans(trans), doc.ID, addr, doc.URL)
+	sp.inFlight++
+	sp.sent++
+	e.stats.Sent++
+	if doc.Attempts > 1 {
+		e.stats.Retried++
+	}
+	e.stats.Delay.Observe(e.now - t.Due)
+	e.review(id, sp)
+}
+
+// expire takes documents back from spiders that have been silent about them.
+func (e *Engine) expire(budget *int) {
+	for ; *budget > 0; *budget-- {
+		doc, id, over := e.slots.Expired(e.now)
+		if doc == 0 {
+			return
+		}
+		e.stats.Expired++
+		sp := e.spiders[id]
+		sp.inFlight--
+		sp.silent = true
+		e.review(id, sp)
+		e.comeBack(doc, "silent")
+		if over {
+			e.end(doc, docindex.Timeout, 0)
+			continue
+		}
+		e.isDoomed(doc)
+	}
+}
+
+// putBack puts documents back that spiders had in flight when they went away.
+func (e *Engine) putBack(budget *int) {
+	for len(e.leaving) > 0 && *budget > 0 {
+		id := e.leaving[len(e.leaving)-1]
+		doc, over := e.slots.Lost(e.now, id)
+		if doc == 0 {
+			e.leaving = e.leaving[:len(e.leaving)-1]
+			e.spiders[id] = nil
+			continue
+		}
+		*budget--
+		e.stats.Lost++
+		e.spiders[id].inFlight--
+		e.comeBack(doc, "gone")
+		if over {
+			e.end(doc, docindex.Timeout, 0)
+			continue
+		}
+		e.isDoomed(doc)
+	}
+}

@@ -1,0 +1,38 @@
+package engine
+
+import (
+	"testing"
+	"time"
+
+	"urlserver/configs"
+	"urlserver/protocol"
+)
+
+// TestStatusesThatCameDuringAStallCount has the daemon stand still past a document's patience, with a status waiting in
+// the socket for one of two.
+func TestStatusesThatCameDuringAStallCount(t *testing.T) {
+	e := paced(2, func(c *configs.Config) { c.TimeoutSpiderStatus, c.ReqHostConcurrent = 30*second, 2 })
+	id := e.Connected("spider")
+	e.asking = true
+	stepAt(e, 10*second)
+	if sent := stepAt(e, 11*second); sent != 2 {
+		t.Fatalf("sent %d documents; want 2", sent)
+	}
+	stepAt(e, 60*second)
+	if n := e.stats.Expired; n != 0 {
+		t.Fatalf("%d documents have expired before anybody was heard", n)
+	}
+	done, err := protocol.ParseStatus([]byte("0.0.0 DONE 200"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	e.Lines(id, []Line{{Status: done}})
+	wait := e.Step(nil)
+	if e.stats.Expired != 0 || e.spiders[id].done != 1 || wait > hearing || wait < time.Millisecond {
+		t.Errorf("%d expired, %d done, next step in %v; want 0, 1 and at most %v", e.stats.Expired, e.spiders[id].done, wait, hearing)
+	}
+	stepAt(e, 60*second+hearing)
+	if n := e.stats.Expired; n != 1 {
+		t.Errorf("%d documents have expired once all was heard; want 1", n)
+	}
+}

@@ -1,0 +1,85 @@
+package engine
+
+import (
+	"maps"
+	"time"
+
+	"urlserver/docindex"
+	"urlserver/hostslots"
+)
+
+// Stats counts what has happened since the start, and what is.
+type Stats struct {
+	Sent, Retried, Expired, Lost uint64 // documents sent; of them: not for the first time; taken for lost: silent, spider gone
+	Stale, BadLines              uint64 // lines of spiders
+	Outcomes                     [docindex.Kinds]uint64
+	IndexRequests                uint64
+	Candidates, Duplicates       uint64 // offered; of them: held or just ended
+	BadCandidates                uint64 // without as much as a DOC_ID
+	RobotsRequests               uint64
+	Robots                       map[string]uint64 // verdicts on origins, by state
+	Rejected                     int               // hosts in the last reject list
+	Delay                        Histogram         // from due to sent
+	Claimed, ClaimsDenied        uint64            // leases got from the reservation, and not got
+	ClaimsLost, ClaimErrors      uint64            // leases that ended while they were needed; the reservation did not answer
+	Claims                       int               // leases held
+
+	Slots    hostslots.Counts
+	Spiders  []SpiderStats
+	Paused   bool
+	Stopping bool
+	Trips    int // robots.txt fetches under way
+}
+
+// SpiderStats is what is known of one connection.
+type SpiderStats struct {
+	ID         uint32
+	Addr       string
+	InFlight   int
+	Sent, Done uint64
+}
+
+// Stats costs O(spiders).
+func (e *Engine) Stats() Stats {
+	s := e.stats
+	s.Robots = maps.Clone(e.stats.Robots)
+	s.Slots = e.slots.Counts()
+	s.Paused, s.Stopping = e.paused, e.stopping
+	s.Trips = len(e.trips)
+	s.Claims = e.claims.holds.len
+	for id, sp := range e.spiders {
+		if sp != nil && !sp.gone {
+			s.Spiders = append(s.Spiders, SpiderStats{ID: uint32(id), Addr: sp.addr, InFlight: sp.inFlight, Sent: sp.sent, Done: sp.done})
+		}
+	}
+	return s
+}
+
+// Bounds of the buckets of a Histogram.
+var Bounds = [...]time.Duration{
+	100 * time.Microsecond, 250 * time.Microsecond, 500 * time.Microsecond,
+	time.Millisecond, 2 * time.Millisecond, 5 * time.Millisecond, 10 * time.Millisecond,
+	25 * time.Millisecond, 100 * time.Millisecond, time.Second, 10 * time.Second, time.Minute,
+}
+
+// Histogram counts durations by size.
+type Histogram struct {
+	Buckets [len(Bounds) + 1]uint64 // the last one: above all bounds
+	Sum     time.Duration
+}
+
+// Observe counts one.
+func (h *Histogram) Observe(d time.Duration) {
+	i := 0
+	for i < len(Bounds) && d > Bounds[i] {
+		i++
+	}
+	h.Buckets[i]++
+	h.Sum += d
+}
+
+// InFlight is the number of documents at spiders.
+func (e *Engine) InFlight() int { return e.slots.Counts().InFlight }
+
+// Paused reports whether the operator has paused sending.
+func (e *Engine) Paused() bool { return e.paused }

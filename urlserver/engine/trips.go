@@ -1,0 +1,150 @@
+package engine
+
+import (
+	"errors"
+	"fmt"
+	"time"
+
+	"urlserver/hostslots"
+	"urlserver/robots"
+)
+
+// trip is the fetch of one origin's robots.txt, over its redirects.
+type trip struct {
+	origin  uint32
+	route   robots.Trip
+	host    uint32 // of the next or current hop
+	started time.Duration
+	agent   string // that the rules are read for
+}
+
+// origin is what the engine knows of one.
+type origin struct {
+	robots.Entry
+	unused   bool // no document was judged by the entry yet
+	failures int  // trips in a row that found nobody
+}
+
+func (e *Engine) entry(id uint32) *origin {
+	for int(id) >= len(e.origins) {
+		e.origins = append(e.origins, make([]origin, max(64, len(e.origins)/2))...)
+	}
+	return &e.origins[id]
+}
+
+// judge says whether the entry may be used for a document now. Each answer may
+// be used once, however old: where a group may be asked more seldom than its robots.txt
+// have to be fetched, nothing but robots.txt would be fetched otherwise.
+func (o *origin) judge(now time.Duration) bool {
+	usable := o.unused || o.Fresh(now) || faulty(faultOld) && o.Rules() != nil
+	o.unused = false
+	return usable
+}
+
+// startTrip starts to fetch the robots.txt of an origin, whose documents are held
+// meanwhile.
+func (e *Engine) startTrip(origin uint32) {
+	e.tripID++
+	e.trips[e.tripID] = &trip{
+		origin: origin,
+		host:   e.slots.HostOf(origin),
+		route:  robots.NewTrip(string(e.slots.OriginKey(origin))),
+		agent:  e.cfg.Robots.UserAgent,
+	}
+	e.slots.Pin(e.slots.HostOf(origin))
+	e.slots.Ask(e.now, e.slots.HostOf(origin), e.tripID)
+}
+
+// fetch lets requests for robots.txt go out whose groups may be asked.
+func (e *Engine) fetch(due *waiter) {
+	for e.open < maxFetches {
+		id, addr, wait, ok := e.slots.NextAsk(e.now)
+		if !ok {
+			due.after(wait)
+			return
+		}
+		t := e.trips[id]
+		t.started = e.now
+		e.open++
+		e.stats.RobotsRequests++
+		f := Fetch{ID: id, URL: t.route.URL(), Addr: addr}
+		if e.opt.Lease > 0 {
+			f.By = e.slots.ClaimedUntil(t.host)
+		}
+		e.Out.Fetches = append(e.Out.Fetches, f)
+	}
+}
+
+// Fetched takes the answer to one of Out.Fetches.
+func (e *Engine) Fetched(id uint32, resp robots.Response) {
+	t := e.trips[id]
+	e.open--
+	e.slots.Asked(e.now, t.host, hostslots.Feedback{
+		Took: e.now - t.started, Status: resp.Status, RetryAfter: resp.RetryAfter,
+	})
+	if errors.Is(resp.Err, robots.ErrLate) { // this process stood still, and the lease has ended
+		e.slots.Ask(e.now, t.host, id)
+		return
+	}
+	next, final, done := t.route.Answer(resp)
+	if done {
+		e.finishTrip(id, final)
+		return
+	}
+	e.hop(id, t, next)
+}
+
+// hop goes on to where a redirect leads, under the pace of the host there.
+func (e *Engine) hop(id uint32, t *trip, next robots.Trip) {
+	url, err := parse([]byte(next.URL()))
+	if err != nil {
+		e.finishTrip(id, unanswered(err))
+		return
+	}
+	t.route, t.host = next, e.slots.Ensure(url.Host())
+	e.slots.Leave(e.now, t.host) // to be resolved anew, unless it is settled
+	e.slots.Ask(e.now, t.host, id)
+	if !e.slots.Settled(t.host) {
+		e.failIfKnown(t.host)
+	}
+}
+
+// finishTrip puts what a robots.txt says in force and lets the documents that wait for
+// it go on.
+func (e *Engine) finishTrip(id uint32, final robots.Response) {
+	t := e.trips[id]
+	delete(e.trips, id)
+	entry := e.entry(t.origin)
+	failures := entry.failures
+	*entry = origin{Entry: e.policy.Settle(entry.Entry, e.now, final), unused: true}
+	if t.agent != e.cfg.Robots.UserAgent { // it has another one since
+		*entry = origin{}
+	}
+	if entry.Unreachable() {
+		entry.failures = failures + 1
+	}
+	e.stats.Robots[entry.State()]++
+	host := e.slots.HostOf(t.origin)
+	delay := time.Duration(0)
+	e.slots.Origins(host, func(o uint32) { delay = max(delay, e.entry(o).CrawlDelay()) })
+	e.slots.SetDelay(e.now, host, delay)
+	e.slots.Hold(e.now, t.origin, false)
+	e.slots.Unpin(host)
+}
+
+// retry lets documents go on whose robots.txt could not be had, once it is to be tried again. After
+// spider.max_attempts tries in a row they end.
+func (e *Engine) retry() {
+	for {
+		id, at, ok := e.retries.Min()
+		if !ok || at > e.now && e.cfg.Robots.Enabled { // robots.txt may have been switched off since
+			return
+		}
+		e.retries.Remove(id)
+		e.slots.Hold(e.now, id, false)
+	}
+}
+
+func unanswered(err error) robots.Response {
+	return robots.Response{Err: fmt.Errorf("robots.txt: %w", err)}
+}

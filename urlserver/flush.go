@@ -1,0 +1,88 @@
+package urlserver
+
+import (
+	"net/netip"
+
+	"urlserver/docindex"
+	"urlserver/robots"
+	"urlserver/urlserver/engine"
+)
+
+// flush hands the engine's work to those who do it. None of them makes it wait.
+func (d *Daemon) flush() {
+	out := &d.engine.Out
+	for _, id := range out.Dirty {
+		if s := d.sessions[id]; s != nil {
+			s.flush(d.engine)
+		}
+	}
+	for _, id := range out.Drop {
+		if s := d.sessions[id]; s != nil {
+			s.drop("too many bad lines in a row")
+		}
+	}
+	for _, name := range out.Lookups {
+		d.lookUp(name)
+	}
+	for _, f := range out.Fetches {
+		d.fetchRobots(f)
+	}
+	if out.Ask != nil {
+		d.asks <- out.Ask // never blocks: the engine asks one thing at a time
+	}
+	if out.Claims != nil {
+		d.claims <- out.Claims // never blocks, as above
+		out.Claims = nil
+	}
+	ends := d.endWithout(out.Journeys)
+	if out.Outcomes.Len() > 0 {
+		if d.outbox.put(&out.Outcomes, ends) {
+			d.engine.Choke(true)
+		}
+	}
+	if out.Returns.Len() > 0 {
+		d.giveBack(&out.Returns)
+	}
+	d.parts.Traces.Drop(out.Skipped)
+	clear(out.Journeys)
+	out.Journeys, out.Skipped = out.Journeys[:0], 0
+	clear(out.Lookups)
+	clear(out.Fetches)
+	out.Dirty, out.Drop, out.Lookups, out.Fetches = out.Dirty[:0], out.Drop[:0], out.Lookups[:0], out.Fetches[:0]
+	out.Ask = nil
+}
+
+// giveBack returns documents to the embedded index, and leaves an empty buffer in their place. That they are lost if
+// it fails until the daemon starts again is logged.
+func (d *Daemon) giveBack(returns *docindex.Outcomes) {
+	given := *returns
+	*returns = docindex.Outcomes{}
+	ctx := d.hard
+	d.work.Go(func() {
+		if err := d.parts.Store.Return(ctx, &given); err != nil {
+			d.log.Error().Err(err).Int("documents", given.Len()).Msg("documents could not be given back to the doc index")
+		}
+	})
+}
+
+func (d *Daemon) lookUp(name string) {
+	d.parts.Resolver.Resolve(name, func(addr netip.Addr, err error) {
+		d.post(func(e *engine.Engine) { e.Resolved(name, addr, err) })
+	})
+}
+
+// fetchRobots makes one request for a robots.txt; the engine bounds how many there
+// are at once, and the client how long each takes.
+func (d *Daemon) fetchRobots(f engine.Fetch) {
+	client, policy, ctx := d.robots.Load(), d.policy.Load(), d.hard
+	if f.By > 0 {
+		ctx = robots.By(ctx, d.start.Add(f.By))
+	}
+	d.work.Go(func() {
+		resp := policy.Read(client.Get(ctx, f.URL, f.Addr))
+		if resp.Status == 0 {
+			d.log.Debug().Str("url", f.URL).Stringer("addr", f.Addr).AnErr("cause", resp.Err).Msg("robots.txt: no answer")
+		}
+		d.post(func(e *engine.Engine) { e.Fetched(f.ID, resp) })
+	})
+}

@@ -1,0 +1,100 @@
+package urlserver
+
+import (
+	"context"
+	"fmt"
+	"testing"
+	"time"
+
+	"urlserver/reservation"
+)
+
+// ledger is a store that counts what daemons hold, and forgets it all at times.
+type ledger struct {
+	*fallible
+	now   func() time.Duration
+	held  map[string]map[string]int // by holder and host
+	until map[string]time.Duration  // by holder
+	calls int
+	dead  map[string]bool
+}
+
+func (l *ledger) Hold(ctx context.Context, holder string, first bool, ttl time.Duration, held []reservation.Held) (bool, error) {
+	if l.away {
+		return false, errAway
+	}
+	l.expire()
+	if l.calls++; l.calls%20 == 0 { // as if it had been silent
+		l.dead[holder] = true
+		delete(l.held, holder)
+	}
+	if l.dead[holder] || !first && l.held[holder] == nil {
+		return false, nil
+	}
+	if ttl == 0 {
+		l.dead[holder] = true
+		delete(l.held, holder)
+		return true, nil
+	}
+	if l.held[holder] == nil {
+		l.held[holder] = map[string]int{}
+	}
+	l.until[holder] = l.now() + ttl
+	for _, h := range held {
+		l.held[holder][h.Host] = h.Documents
+		if h.Documents > 0 {
+			if _, err := l.AddHost(ctx, h.Host, time.Time{}); err != nil {
+				return false, err
+			}
+		}
+	}
+	return true, nil
+}
+
+func (l *ledger) expire() {
+	for holder, until := range l.until {
+		if until <= l.now() {
+			l.dead[holder] = true
+			delete(l.held, holder)
+		}
+	}
+}
+
+func (l *ledger) total() (n int) {
+	l.expire()
+	for _, held := range l.held {
+		for _, documents := range held {
+			n += documents
+		}
+	}
+	return n
+}
+
+// TestHeldIsTold has three daemons work off their documents while the store forgets what they told, and is away.
+func TestHeldIsTold(t *testing.T) {
+	const hosts, docs = 12, 120
+	for seed := range uint64(3) {
+		l := &ledger{held: map[string]map[string]int{}, until: map[string]time.Duration{}, dead: map[string]bool{}}
+		w := newWorldOf(t, seed, 3, l)
+		for n, nd := range w.nodes {
+			ids, urls := docsOf(n*docs, docs, hosts)
+			w.give(nd, ids, urls)
+		}
+		most := 0
+		for range 30 {
+			w.run(10 * time.Second)
+			w.store.away = w.rnd.IntN(8) == 0
+			most = max(most, l.total())
+		}
+		w.store.away = false
+		w.run(3 * time.Minute)
+		for id := range 3 * docs {
+			if w.sent[fmt.Sprint(id)] != 1 {
+				t.Errorf("seed %d: document %d was sent %d times; want once", seed, id, w.sent[fmt.Sprint(id)])
+			}
+		}
+		if n := l.total(); n != 0 || most < docs || most > 3*docs {
+			t.Errorf("seed %d: %d documents are held in the end, and %d at most; want 0, and %d to %d", seed, n, most, docs, 3*docs)
+		}
+	}
+}

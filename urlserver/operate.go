@@ -1,0 +1,169 @@
+package urlserver
+
+import (
+	"context"
+	"time"
+
+	"urlserver/configs"
+	"urlserver/hostslots"
+	"urlserver/resolver"
+	"urlserver/urlserver/engine"
+)
+
+// Status is how the daemon is doing.
+type Status struct {
+	engine.Stats
+	Uptime          time.Duration
+	Embedded        bool   // the doc index lives with the daemon
+	IndexError      string // of the last request for candidates; "": it went well
+	OutcomesWaiting int    // not yet delivered to the doc index
+	CandidateCalls  CallStats
+	OutcomeCalls    CallStats
+	DNS             resolver.Stats
+}
+
+// Status asks the owner for figures; ErrStopped where it has gone.
+func (d *Daemon) Status(ctx context.Context) (s Status, err error) {
+	s.Stats, err = answerOf(ctx, d, (*engine.Engine).Stats)
+	s.Uptime = time.Since(d.start)
+	s.Embedded = d.parts.Store != nil
+	if text := d.indexErr.Load(); text != nil {
+		s.IndexError = *text
+	}
+	s.OutcomesWaiting = d.outbox.pending()
+	s.CandidateCalls, s.OutcomeCalls = d.candidateCalls.read(), d.outbox.calls.read()
+	s.DNS = d.parts.Resolver.Stats()
+	return s, err
+}
+
+// Answers waits until the owner has taken note; ErrStopped where it has gone.
+func (d *Daemon) Answers(ctx context.Context) error {
+	return d.ask(ctx, func(*engine.Engine) {})
+}
+
+// Ready says what keeps the daemon from working; nothing: it can.
+func (d *Daemon) Ready(ctx context.Context) (reasons []string) {
+	s, err := d.Status(ctx)
+	if err != nil {
+		return []string{err.Error()}
+	}
+	return s.NotReady()
+}
+
+// NotReady says what keeps a daemon with this status from working; nothing: it can.
+func (s *Status) NotReady() (reasons []string) {
+	if s.IndexError != "" {
+		reasons = append(reasons, "doc index: "+s.IndexError)
+	}
+	if s.Stopping {
+		reasons = append(reasons, "the daemon is stopping")
+	}
+	if len(s.Spiders) == 0 {
+		reasons = append(reasons, "no spider is connected")
+	}
+	return reasons
+}
+
+// Explain tells about a host; ok is false where it is not known. wall turns the
+// explanation's times into dates.
+func (d *Daemon) Explain(ctx context.Context, host string) (x engine.Explanation, ok bool, err error) {
+	known, err := answerOf(ctx, d, func(e *engine.Engine) *engine.Explanation {
+		if x, ok := e.Explain([]byte(host)); ok {
+			return &x
+		}
+		return nil
+	})
+	if known == nil {
+		return x, false, err
+	}
+	if r := d.parts.Reserver; r != nil && known.Unclaimed {
+		known.Why += r.whoHas(ctx, host)
+	}
+	return *known, true, nil
+}
+
+// Slots returns slots in use, from the offset-th on, with at most the given number of
+// hosts each.
+func (d *Daemon) Slots(ctx context.Context, offset, limit, hosts int) ([]hostslots.SlotView, error) {
+	return answerOf(ctx, d, func(e *engine.Engine) []hostslots.SlotView { return e.SlotViews(offset, limit, hosts) })
+}
+
+// glancesAtOnce is how many slots the owner looks at before it goes on with its work: some
+// hundred microseconds.
+const glancesAtOnce = 1024
+
+// Glances fills dst with the slots from the given one on. dst must not be used after an error:
+// the owner may still write to it.
+func (d *Daemon) Glances(ctx context.Context, from int, dst []hostslots.Glance) error {
+	for len(dst) > 0 {
+		part := dst[:min(len(dst), glancesAtOnce)]
+		if err := d.ask(ctx, func(e *engine.Engine) { e.Glances(from, part) }); err != nil {
+			return err
+		}
+		from, dst = from+len(part), dst[len(part):]
+	}
+	return nil
+}
+
+// SlotsNumbered returns those of the given slots that are in use.
+func (d *Daemon) SlotsNumbered(ctx context.Context, numbers []uint32, hosts int) ([]hostslots.SlotView, error) {
+	return answerOf(ctx, d, func(e *engine.Engine) (views []hostslots.SlotView) {
+		for _, n := range numbers {
+			if v, used := e.SlotView(n, hosts); used {
+				views = append(views, v)
+			}
+		}
+		return views
+	})
+}
+
+// Blocked returns the hosts that the operator has blocked, at most so many, and the number of all.
+func (d *Daemon) Blocked(ctx context.Context, most int) ([]hostslots.BlockedHost, int, error) {
+	type blocked struct {
+		hosts []hostslots.BlockedHost
+		all   int
+	}
+	b, err := answerOf(ctx, d, func(e *engine.Engine) (b blocked) {
+		b.hosts, b.all = e.Blocked(most)
+		return b
+	})
+	return b.hosts, b.all, err
+}
+
+// Date turns a moment of the daemon's monotonic clock into one of the wall's.
+func (d *Daemon) Date(t time.Duration) time.Time { return time.Now().Add(t - d.clock()) }
+
+// Lend says that another daemon takes documents from the embedded index.
+func (d *Daemon) Lend() { d.post(func(e *engine.Engine) { e.Lend() }) }
+
+// Pause stops sending, or goes on.
+func (d *Daemon) Pause(ctx context.Context, paused bool) error {
+	return d.ask(ctx, func(e *engine.Engine) { e.Pause(paused) })
+}
+
+// maxBlock keeps sums of durations far from overflow.
+const maxBlock = 100 * 365 * 24 * time.Hour
+
+// Block holds back everything to a host until the given time, at most a hundred years;
+// one that is past lets it go on.
+func (d *Daemon) Block(ctx context.Context, host string, until time.Time) error {
+	return d.ask(ctx, func(e *engine.Engine) { e.Block([]byte(host), min(time.Until(until), maxBlock)) })
+}
+
+// Settings are those in force.
+func (d *Daemon) Settings() configs.Config { return *d.cfg.Load() }
+
+// Reconfigure puts those settings in force that a running daemon can change,
+// and names the changed ones: applied, and needing a restart.
+func (d *Daemon) Reconfigure(ctx context.Context, cfg configs.Config) (applied, refused []string, err error) {
+	old := *d.cfg.Load()
+	applied, refused = configs.Changes(old, cfg)
+	cfg = configs.Apply(old, cfg)
+	err = d.ask(ctx, func(e *engine.Engine) { e.Reconfigure(cfg) })
+	if err != nil {
+		return nil, nil, err
+	}
+	d.configure(cfg)
+	d.dialing.change(cfg.SpiderAddrs())
+	return applied, refused, nil
+}

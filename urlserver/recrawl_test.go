@@ -1,0 +1,119 @@
+package urlserver
+
+import (
+	"fmt"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"urlserver/configs"
+	"urlserver/docindex"
+	"urlserver/docindex/recrawl"
+)
+
+// refetching starts a daemon whose documents come back, on the same hosts as others that are fetched once.
+func refetching(t *testing.T, rule recrawl.Rule, urls ...string) (*bubble, docindex.Store) {
+	t.Helper()
+	store := recrawl.New(docindex.NewMemory(), rule)
+	put(t, store, urls...)
+	return (&bubble{t: t}).start(nil, Parts{Index: store, Store: store}), store
+}
+
+// TestRefetch has a document come back as each answer asks for: no sooner, and later by what the index is left alone for
+// at most.
+func TestRefetch(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b, store := refetching(t, recrawl.Rule{OK: 10 * time.Minute, Error: 2 * time.Minute}, "http://10.0.0.1/")
+		defer b.stopped()
+		most := configs.Default().DocIndex.MaxRetry + time.Second // due times are whole seconds
+		s := b.spider()
+		trans, id := s.line()
+		for _, c := range []struct {
+			answer string
+			wait   time.Duration
+		}{
+			{answer: "DONE", wait: 10 * time.Minute},
+			{answer: "DONE 200", wait: 10 * time.Minute},
+			{answer: "DONE 304", wait: 15 * time.Minute},
+			{answer: "DONE 0", wait: 2 * time.Minute},
+			{answer: "DONE 503", wait: 4 * time.Minute},
+			{answer: "DONE 304", wait: 22*time.Minute + 30*time.Second},
+			{answer: "DONE 500 7", wait: 2 * time.Minute},
+		} {
+			s.say("%s %s", trans, c.answer)
+			done := time.Now()
+			again := ""
+			if trans, again = s.line(); again != id {
+				t.Fatalf("document %s is sent; want %s", again, id)
+			}
+			if wait := time.Since(done); wait < c.wait || wait > c.wait+most {
+				t.Errorf("after %s it is sent in %v; want %v, and at most %v more", c.answer, wait, c.wait, most)
+			}
+		}
+		s.say("%s DONE 404", trans)
+		synctest.Wait()
+		time.Sleep(1000 * time.Hour)
+		st, _ := b.d.Status(t.Context())
+		if kept := store.Stats(); st.Sent != 8 || kept.Completed != 1 || kept.Outcomes[docindex.Done] != 8 {
+			t.Errorf("it was sent %d times, and the store has %+v; want 8 outcomes, and it completed", st.Sent, kept)
+		}
+	})
+}
+
+// TestRefetchKeepsThePace has all documents of a host come back at once and for ever: the host is asked as seldom as
+// before, and each document has its turn.
+func TestRefetchKeepsThePace(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var urls []string
+		for i := range 20 {
+			urls = append(urls, fmt.Sprintf("http://10.0.0.1/%d", i))
+		}
+		b, store := refetching(t, recrawl.Rule{OK: time.Second}, urls...)
+		s := b.spider()
+		sent := map[string]int{}
+		last := time.Time{}
+		for range 200 {
+			trans, id := s.line()
+			if gap := time.Since(last); gap < time.Second { // bubbleConfig's Req_Host_Per_Sec
+				t.Fatalf("document %s is sent %v after the last; want a second", id, gap)
+			}
+			last = time.Now()
+			sent[id]++
+			s.say("%s DONE 200", trans)
+		}
+		synctest.Wait()
+		b.stopped()
+		for _, n := range sent {
+			if len(sent) != len(urls) || n < 9 || n > 11 {
+				t.Fatalf("sent are %v; want each of %d about as often", sent, len(urls))
+			}
+		}
+		if st := store.Stats(); st.Outcomes[docindex.Done] != 200 || st.Completed != 0 {
+			t.Errorf("the store has %+v; want 200 outcomes, and nothing completed", st)
+		}
+	})
+}
+
+// TestRefetchAfterTimeout has no spider that answers: what ends without an answer comes back as what fails does.
+func TestRefetchAfterTimeout(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b, store := refetching(t, recrawl.Rule{Error: time.Hour}, "http://10.0.0.1/")
+		defer b.stopped()
+		s := b.spider()
+		cfg := configs.Default()
+		ended := time.Time{}
+		for turn, wait := range []time.Duration{0, time.Hour, 2 * time.Hour} {
+			for i := range cfg.Spider.MaxAttempts {
+				s.line()
+				if got := time.Since(ended); i == 0 && got < wait {
+					t.Errorf("turn %d begins %v after the last one ended; want %v at least", turn, got, wait)
+				}
+			}
+			ended = time.Now().Add(cfg.TimeoutSpiderStatus)
+			time.Sleep(cfg.TimeoutSpiderStatus + time.Second)
+			if n := store.Stats().Outcomes[docindex.Timeout]; n != turn+1 {
+				t.Fatalf("%d outcomes are timeout after turn %d", n, turn)
+			}
+		}
+	})
+}

@@ -1,0 +1,333 @@
+package urlserver
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/rs/zerolog"
+
+	"urlserver/reservation"
+	"urlserver/urlserver/engine"
+)
+
+const bindTTL = time.Hour // how long a host stays in its group without being bound again
+
+// Reserver gets leases on groups from the reservation that daemons share.
+type Reserver struct {
+	Store  reservation.Store
+	Lease  time.Duration
+	Holder string // this daemon's name, to be shown
+	Log    zerolog.Logger
+
+	now   func() time.Time // nil: time.Now
+	ahead time.Duration    // of the store's clock, at most; known once something was reserved
+	told  string           // the name under which documents are held; "": none are
+	ended string           // the name before, not to be waited for until it counts no more; "": there is none
+	owed  []engine.Release // that the store did not answer
+
+	refusal string // to change an alias, the last that was logged
+
+	mu  sync.Mutex // guards all below
+	err string     // of the last call; "": it went well
+}
+
+func (r *Reserver) lease() time.Duration {
+	if r == nil {
+		return 0
+	}
+	return r.Lease
+}
+
+// counts reports whether the store counts what is held.
+func (r *Reserver) counts() bool {
+	if r == nil {
+		return false
+	}
+	_, counts := r.Store.(reservation.Counter)
+	return counts
+}
+
+// whoHas says what the reservation knows of a host that this daemon does not have.
+func (r *Reserver) whoHas(ctx context.Context, host string) string {
+	ctx, cancel := context.WithTimeout(ctx, explainTimeout)
+	defer cancel()
+	x, err := r.Store.Explain(ctx, host)
+	switch {
+	case err != nil:
+		return "; the reservation does not answer: " + err.Error()
+	case x.Holder != "":
+		return fmt.Sprintf("; %s has it until %s", x.Holder, x.Until.UTC().Format(time.RFC3339))
+	case x.State == reservation.Waiting:
+		return fmt.Sprintf("; the reservation: not before %s, %s", x.Until.UTC().Format(time.RFC3339), x.Rule)
+	}
+	return fmt.Sprintf("; the reservation says: %s", x.State)
+}
+
+const explainTimeout = 2 * time.Second
+
+func (r *Reserver) clock() time.Time {
+	if r.now != nil {
+		return r.now()
+	}
+	return time.Now()
+}
+
+// reserve does the engine's claims until the owner has gone, and then gives all leases back.
+func (d *Daemon) reserve(ctx context.Context) {
+	r := d.parts.Reserver
+	if r == nil {
+		return
+	}
+	for {
+		select {
+		case c := <-d.claims:
+			r.do(ctx, c)
+			if !d.post(func(e *engine.Engine) { e.Claimed(c) }) {
+				r.undo(c)
+			}
+		case <-d.done:
+			d.surrender(context.WithoutCancel(ctx))
+			return
+		}
+	}
+}
+
+// undo gives back what nobody waits for any more.
+func (r *Reserver) undo(c *engine.Claims) {
+	for _, t := range c.Tries {
+		if t.Verdict == engine.Granted {
+			r.owed = append(r.owed, engine.Release{Host: t.Host, Token: t.Token})
+		}
+	}
+}
+
+// surrender gives all leases back.
+func (d *Daemon) surrender(ctx context.Context) {
+	r := d.parts.Reserver
+	select {
+	case c := <-d.claims:
+		r.owed = append(r.owed, c.Releases...)
+	default:
+	}
+	ctx, cancel := context.WithTimeout(ctx, r.Lease/4)
+	defer cancel()
+	r.release(ctx, d.engine.Surrender())
+	r.forget(ctx)
+	if n := len(r.owed); n > 0 {
+		r.Log.Warn().Int("groups", n).Msg("reservation: they could not be given back; others get them when their leases end")
+	}
+}
+
+// do does what a Claims asks for. What is not answered within a quarter of a lease is left without answer.
+func (r *Reserver) do(ctx context.Context, c *engine.Claims) {
+	r.hold(ctx, c)
+	ctx, cancel := context.WithTimeout(ctx, r.Lease/4)
+	defer cancel()
+	r.release(ctx, c.Releases)
+	r.bind(ctx, c.Binds)
+	r.extend(ctx, c.Extends)
+	r.try(ctx, c.Tries)
+}
+
+// release gives groups back, and those that could not be before.
+func (r *Reserver) release(ctx context.Context, releases []engine.Release) {
+	now := r.clock()
+	all := append(r.owed, releases...)
+	r.owed = nil
+	calls := make([]reservation.Call, len(all))
+	for i, rel := range all {
+		calls[i] = reservation.Call{
+			Verb: reservation.ReleaseHost, Host: rel.Host, Token: rel.Token, Time: now.Add(rel.Next + r.ahead),
+		}
+		if rel.Delete && !r.counts() { // else it is known only while documents are held
+			calls[i].Verb = reservation.DeleteHost
+		}
+	}
+	for i, a := range r.call(ctx, calls) {
+		if a.Err != nil && !answered(a.Err) && len(r.owed) < maxOwed {
+			r.owed = append(r.owed, all[i])
+		}
+	}
+}
+
+const maxOwed = 100_000 // groups that are given back later; the rest end with their leases
+
+// answered reports whether the store did answer, if only by a refusal.
+func answered(err error) bool {
+	return errors.Is(err, reservation.ErrStale) || errors.Is(err, reservation.ErrNotNow) ||
+		errors.Is(err, reservation.ErrUnknown) || errors.Is(err, reservation.ErrInvalid)
+}
+
+func (r *Reserver) call(ctx context.Context, calls []reservation.Call) []reservation.Answer {
+	if len(calls) == 0 {
+		return nil
+	}
+	answers := r.Store.Do(ctx, calls)
+	for i := range answers {
+		if err := answers[i].Err; err == nil || !answered(err) {
+			r.note(err)
+			break
+		}
+	}
+	return answers
+}
+
+// note logs once that the store fails or answers again.
+func (r *Reserver) note(err error) {
+	text := ""
+	if err != nil {
+		text = err.Error()
+	}
+	r.mu.Lock()
+	was := r.err
+	r.err = text
+	r.mu.Unlock()
+	switch {
+	case was == "" && err != nil:
+		r.Log.Warn().Err(err).Msg("reservation does not answer; nothing new is reserved, and what is held ends with its lease")
+	case was != "" && err == nil:
+		r.Log.Info().Msg("reservation answers again")
+	}
+}
+
+func (r *Reserver) bind(ctx context.Context, binds []engine.Bind) {
+	if len(binds) == 0 {
+		return
+	}
+	proposals := make([]reservation.Binding, len(binds))
+	for i, b := range binds {
+		proposals[i] = reservation.Binding{Host: b.Host, Group: b.Addr.String()}
+	}
+	groups, err := r.Store.Bind(ctx, proposals, bindTTL)
+	r.note(err)
+	if err != nil {
+		return
+	}
+	for i := range binds {
+		binds[i].Group = groups[i]
+	}
+	r.alias(ctx, binds)
+}
+
+// alias has hosts whose rule names a group be in the alias of that name, for all daemons. A host that is in another
+// alias stays there. One that cannot be got into its alias counts as not answered.
+func (r *Reserver) alias(ctx context.Context, binds []engine.Bind) {
+	lack := map[string][]*engine.Bind{}
+	for i := range binds {
+		if b := &binds[i]; b.Alias != "" && reservation.Alias(b.Group) != nil {
+			lack[b.Alias] = append(lack[b.Alias], b)
+		}
+	}
+	for name, some := range lack {
+		err := r.join(ctx, name, some)
+		for _, b := range some {
+			if b.Group = name; err != nil {
+				b.Group = ""
+			}
+		}
+		if err != nil && r.refusal != err.Error() {
+			r.refusal = err.Error()
+			r.Log.Warn().Err(err).Str("group", name).Int("hosts", len(some)).Msg("reservation: hosts could not be put into the alias that [[rules]] name; they wait, and it is tried on")
+		}
+	}
+}
+
+// join adds hosts to an alias. Daemons that add to the same one at a time may leave each other's hosts out, so it looks
+// whether they are in.
+func (r *Reserver) join(ctx context.Context, name string, binds []*engine.Bind) error {
+	alias, hosts, err := r.Store.GetAlias(ctx, name)
+	if err != nil && !errors.Is(err, reservation.ErrUnknown) {
+		return err
+	}
+	if alias != name { // there is none yet; it may be the name of a host in another
+		hosts = nil
+	}
+	for _, b := range binds {
+		hosts = append(hosts, b.Host)
+	}
+	if err := r.Store.SetAlias(ctx, name, hosts); err != nil {
+		return err
+	}
+	_, now, err := r.Store.GetAlias(ctx, name)
+	if err != nil {
+		return err
+	}
+	for _, b := range binds {
+		if _, in := slices.BinarySearch(now, b.Host); !in {
+			return errLeftOut
+		}
+	}
+	return nil
+}
+
+var errLeftOut = errors.New("another daemon has changed the alias meanwhile")
+
+func (r *Reserver) extend(ctx context.Context, claims []engine.Claim) {
+	calls := make([]reservation.Call, len(claims))
+	for i, c := range claims {
+		calls[i] = reservation.Call{Verb: reservation.ExtendHost, Host: c.Host, Token: c.Token, Lease: r.Lease}
+	}
+	for i, a := range r.call(ctx, calls) {
+		claims[i].Verdict = verdict(a.Err)
+	}
+}
+
+func verdict(err error) engine.Verdict {
+	switch {
+	case err == nil:
+		return engine.Granted
+	case answered(err):
+		return engine.Denied
+	}
+	return engine.Unanswered
+}
+
+// try reserves groups, and makes those known to the store that were not.
+func (r *Reserver) try(ctx context.Context, claims []engine.Claim) {
+	all := make([]*engine.Claim, len(claims))
+	for i := range claims {
+		all[i] = &claims[i]
+	}
+	denied := r.tryOnce(ctx, all)
+	if r.counts() { // what was to be tried is known, by what is held
+		return
+	}
+	calls := make([]reservation.Call, len(denied))
+	for i, c := range denied {
+		calls[i] = reservation.Call{Verb: reservation.AddHost, Host: c.Host}
+	}
+	var added []*engine.Claim
+	for i, a := range r.call(ctx, calls) {
+		if a.Err == nil && a.Added {
+			added = append(added, denied[i])
+		}
+	}
+	r.tryOnce(ctx, added)
+}
+
+// tryOnce returns which of the claims were denied because the store may not know of them.
+func (r *Reserver) tryOnce(ctx context.Context, claims []*engine.Claim) (denied []*engine.Claim) {
+	calls := make([]reservation.Call, len(claims))
+	for i, c := range claims {
+		calls[i] = reservation.Call{Verb: reservation.TryReserve, Host: c.Host, Lease: r.Lease, Holder: r.Holder}
+	}
+	began := r.clock()
+	for i, a := range r.call(ctx, calls) {
+		c := claims[i]
+		c.Verdict = verdict(a.Err)
+		switch c.Verdict {
+		case engine.Granted:
+			c.Token = a.Reservation.Token
+			r.ahead = a.Reservation.LeaseEnd.Add(-r.Lease).Sub(began)
+		case engine.Denied:
+			if c.Unknown = errors.Is(a.Err, reservation.ErrUnknown); c.Unknown {
+				denied = append(denied, c)
+			}
+		}
+	}
+	return denied
+}

@@ -1,0 +1,361 @@
+package urlserver
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"net/netip"
+	"testing"
+	"time"
+
+	"github.com/rs/zerolog"
+
+	"urlserver/configs"
+	"urlserver/protocol"
+	"urlserver/reservation"
+	"urlserver/reservation/memory"
+	"urlserver/urlserver/engine"
+)
+
+// world is daemons, without their sockets, that share a reservation under virtual time. Its web knows nothing of them
+// but the requests.
+type world struct {
+	t     *testing.T
+	rnd   *rand.Rand
+	start time.Time
+	now   time.Duration
+	store *fallible
+	nodes []*node
+	last  map[string]time.Duration // the last request
+	open  map[string]int
+	sent  map[string]int // by DOC_ID
+	alias bool           // all hosts are one group
+}
+
+// fallible is a store that can be away.
+type fallible struct {
+	*memory.Store
+	away bool
+}
+
+var errAway = errors.New("the store is away")
+
+func (f *fallible) Do(ctx context.Context, calls []reservation.Call) []reservation.Answer {
+	if !f.away {
+		return f.Store.Do(ctx, calls)
+	}
+	answers := make([]reservation.Answer, len(calls))
+	for i := range answers {
+		answers[i].Err = errAway
+	}
+	return answers
+}
+
+func (f *fallible) Bind(ctx context.Context, b []reservation.Binding, ttl time.Duration) ([]string, error) {
+	if f.away {
+		return nil, errAway
+	}
+	return f.Store.Bind(ctx, b, ttl)
+}
+
+// node is one daemon with a spider.
+type node struct {
+	e       *engine.Engine
+	cfg     configs.Config
+	r       *Reserver
+	spider  uint32
+	claims  *engine.Claims
+	answer  time.Duration // when the claims' answer comes
+	flights []flight
+	frozen  time.Duration // until
+}
+
+type flight struct {
+	trans []byte
+	group string
+	ends  time.Duration
+}
+
+const (
+	worldLease = 10 * time.Second
+	worldGap   = time.Second
+)
+
+func newWorld(t *testing.T, seed uint64, nodes int) *world { return newWorldOf(t, seed, nodes, nil) }
+
+// newWorldOf makes a world whose daemons tell ledger, where there is one, what they hold.
+func newWorldOf(t *testing.T, seed uint64, nodes int, ledger *ledger) *world {
+	w := &world{
+		t: t, rnd: rand.New(rand.NewPCG(seed, 1)), start: time.Unix(1_700_000_000, 0),
+		last: map[string]time.Duration{}, open: map[string]int{}, sent: map[string]int{},
+	}
+	clock := func() time.Time { return w.start.Add(w.now) }
+	w.store = &fallible{Store: memory.New(memory.Config{Penalty: time.Second, Now: clock})}
+	for n := range nodes {
+		cfg := configs.Default()
+		cfg.ReqHostPerSec, cfg.Robots.Enabled, cfg.QueueCount = 1, false, 8
+		cfg.TimeoutSpiderStatus = time.Hour
+		nd := &node{cfg: cfg, r: &Reserver{Store: w.store, Lease: worldLease, Holder: fmt.Sprint(n), Log: zerolog.Nop(), now: clock}}
+		if ledger != nil {
+			ledger.fallible, ledger.now = w.store, func() time.Duration { return w.now }
+			nd.r.Store = ledger
+		}
+		nd.e = engine.New(cfg, engine.Options{Generation: uint32(n), Lease: worldLease, Counted: ledger != nil, Cached: func(name []byte) (netip.Addr, error, bool) {
+			return netip.AddrFrom4([4]byte{192, 0, byte(n), name[0]}), nil, true // another one for each daemon
+		}})
+		nd.spider = nd.e.Connected("spider")
+		w.nodes = append(w.nodes, nd)
+	}
+	return w
+}
+
+// give has a node hold documents, as if the index had offered them.
+func (w *world) give(nd *node, ids, urls []string) {
+	p := &engine.Prepared{}
+	for i := range ids {
+		p.Batch.Add([]byte(ids[i]), []byte(urls[i]), 0)
+	}
+	p.Prepare()
+	nd.e.Advance(w.now, w.start.Add(w.now))
+	nd.e.Answered(p)
+}
+
+// round lets a node do what it has to.
+func (w *world) round(nd *node) {
+	if nd.frozen > w.now {
+		return
+	}
+	e := nd.e
+	e.Advance(w.now, w.start.Add(w.now))
+	var lines []engine.Line
+	rest := nd.flights[:0]
+	for _, f := range nd.flights {
+		if f.ends > w.now {
+			rest = append(rest, f)
+			continue
+		}
+		w.open[f.group]--
+		done := bytes.TrimRight(protocol.AppendDone(nil, f.trans, 200, protocol.NoRetryAfter), "\r\n")
+		status, err := protocol.ParseStatus(done)
+		if err != nil {
+			w.t.Fatal(err)
+		}
+		lines = append(lines, engine.Line{Status: status})
+	}
+	nd.flights = rest
+	e.Lines(nd.spider, lines)
+	if nd.claims != nil && nd.answer <= w.now {
+		e.Claimed(nd.claims)
+		nd.claims = nil
+	}
+	e.Step(nil)
+	if c := e.Out.Claims; c != nil {
+		e.Out.Claims = nil
+		nd.r.do(w.t.Context(), c)
+		nd.claims, nd.answer = c, w.now+time.Duration(w.rnd.IntN(100))*time.Millisecond
+	}
+	e.Out.Ask, e.Out.Dirty = nil, nil
+	e.Out.Outcomes.Reset()
+	w.send(nd, e.Output(nd.spider, nil))
+}
+
+// send has the spider ask for what it was told, and checks each request.
+func (w *world) send(nd *node, lines []byte) {
+	if lines == nil {
+		return
+	}
+	nd.e.Written(nd.spider)
+	for line := range bytes.Lines(lines) {
+		f := bytes.Fields(line)
+		politeness := string(bytes.Split(f[3], []byte("/"))[2]) // the host: what daemons resolve it to differs
+		if w.alias {
+			politeness = "site"
+		}
+		if w.open[politeness] > 0 {
+			w.t.Errorf("%v: %s asks %v while %d requests are open", w.now, nd.r.Holder, politeness, w.open[politeness])
+		}
+		if before, ok := w.last[politeness]; ok && w.now-before < worldGap {
+			w.t.Errorf("%v: %s asks %v only %v after the last request", w.now, nd.r.Holder, politeness, w.now-before)
+		}
+		w.open[politeness]++
+		w.last[politeness] = w.now
+		w.sent[string(f[1])]++
+		nd.flights = append(nd.flights, flight{
+			trans: bytes.Clone(f[0]), group: politeness, ends: w.now + time.Duration(w.rnd.IntN(2500))*time.Millisecond,
+		})
+	}
+}
+
+// run lets a span pass.
+func (w *world) run(span time.Duration) {
+	for end := w.now + span; w.now < end; w.now += 10 * time.Millisecond {
+		for _, nd := range w.nodes {
+			w.round(nd)
+		}
+	}
+}
+
+func docsOf(from, n, hosts int) (ids, urls []string) {
+	for i := range n {
+		ids = append(ids, fmt.Sprint(from+i))
+		urls = append(urls, fmt.Sprintf("http://%c.example/%d", 'a'+i%hosts, from+i))
+	}
+	return ids, urls
+}
+
+// TestDaemonsShareTheirPoliteness has three daemons with documents of the same hosts, of which there are more than
+// slots.
+func TestDaemonsShareTheirPoliteness(t *testing.T) {
+	const hosts, docs = 12, 120
+	for seed := range uint64(3) {
+		w := newWorld(t, seed, 3)
+		for n, nd := range w.nodes {
+			ids, urls := docsOf(n*docs, docs, hosts)
+			w.give(nd, ids, urls)
+		}
+		w.run(5 * time.Minute)
+		for id := range 3 * docs {
+			if w.sent[fmt.Sprint(id)] != 1 {
+				t.Errorf("seed %d: document %d was sent %d times in five minutes; want once", seed, id, w.sent[fmt.Sprint(id)])
+			}
+		}
+		for _, nd := range w.nodes {
+			if held := nd.e.Stats().Claims; held != 0 {
+				t.Errorf("seed %d: %s keeps %d leases with nothing to send", seed, nd.r.Holder, held)
+			}
+		}
+	}
+}
+
+// TestFrozenDaemonSendsNothingOnALostLease stops a daemon for longer than its leases, again and again.
+func TestFrozenDaemonSendsNothingOnALostLease(t *testing.T) {
+	const hosts, docs = 6, 60
+	w := newWorld(t, 7, 2)
+	for n, nd := range w.nodes {
+		ids, urls := docsOf(n*docs, docs, hosts)
+		w.give(nd, ids, urls)
+	}
+	for range 10 {
+		w.run(7 * time.Second)
+		nd := w.nodes[0]
+		if len(nd.flights) == 0 { // what is open may stay so past the lease: that is not the daemon's to mend
+			nd.frozen = w.now + 2*worldLease
+		}
+		w.run(15 * time.Second)
+	}
+	w.run(5 * time.Minute)
+	for id := range 2 * docs {
+		if w.sent[fmt.Sprint(id)] != 1 {
+			t.Errorf("document %d was sent %d times; want once", id, w.sent[fmt.Sprint(id)])
+		}
+	}
+}
+
+// TestAliasIsOneGroup has hosts on different addresses, which an operator's alias puts under one politeness.
+func TestAliasIsOneGroup(t *testing.T) {
+	const docs = 20
+	w := newWorld(t, 3, 2)
+	w.alias = true
+	if err := w.store.SetAlias(t.Context(), "site", []string{"a.example", "b.example", "c.example"}); err != nil {
+		t.Fatal(err)
+	}
+	for n, nd := range w.nodes {
+		ids, urls := docsOf(n*docs, docs, 3)
+		w.give(nd, ids, urls)
+	}
+	w.run(5 * time.Minute)
+	for id := range 2 * docs {
+		if w.sent[fmt.Sprint(id)] != 1 {
+			t.Errorf("document %d was sent %d times; want once", id, w.sent[fmt.Sprint(id)])
+		}
+	}
+}
+
+// ruled has a node take rules over.
+func (w *world) ruled(nd *node, rules ...configs.HostRule) {
+	cfg := nd.cfg
+	cfg.Rules = rules
+	nd.e.Advance(w.now, w.start.Add(w.now))
+	nd.e.Reconfigure(cfg)
+}
+
+// TestGroupOfARuleIsAnAlias has rules put hosts on different addresses under one politeness in two daemons: before
+// anything is sent, and while both work on the hosts.
+func TestGroupOfARuleIsAnAlias(t *testing.T) {
+	const docs = 30
+	rule := configs.HostRule{Hosts: []string{"*.example"}, Group: "site"}
+	for _, before := range []time.Duration{0, 100 * time.Millisecond, 5 * time.Second, 12 * time.Second} {
+		w := newWorld(t, 3, 2)
+		for n, nd := range w.nodes {
+			ids, urls := docsOf(n*docs, docs, 3)
+			w.give(nd, ids, urls)
+		}
+		w.run(before)
+		for _, nd := range w.nodes {
+			w.ruled(nd, rule)
+		}
+		w.alias = true
+		w.run(10 * time.Minute)
+		alias, hosts, err := w.store.GetAlias(t.Context(), "site")
+		if err != nil || alias != "site" || fmt.Sprint(hosts) != "[a.example b.example c.example]" {
+			t.Errorf("rules after %v: the alias is %s %q, %v; want site with three hosts", before, alias, hosts, err)
+		}
+		for id := range 2 * docs {
+			if w.sent[fmt.Sprint(id)] != 1 {
+				t.Errorf("rules after %v: document %d was sent %d times; want once", before, id, w.sent[fmt.Sprint(id)])
+			}
+		}
+	}
+}
+
+// TestAliasGoesBeforeARule has a host that is in an operator's alias, and a rule that names another group for it.
+func TestAliasGoesBeforeARule(t *testing.T) {
+	const docs = 10
+	w := newWorld(t, 4, 2)
+	w.alias = true
+	if err := w.store.SetAlias(t.Context(), "old", []string{"a.example", "b.example"}); err != nil {
+		t.Fatal(err)
+	}
+	for n, nd := range w.nodes {
+		w.ruled(nd, configs.HostRule{Hosts: []string{"b.example"}, Group: "site"})
+		ids, urls := docsOf(n*docs, docs, 2)
+		w.give(nd, ids, urls)
+	}
+	w.run(5 * time.Minute)
+	if len(w.sent) != 2*docs {
+		t.Errorf("%d documents were sent; want %d", len(w.sent), 2*docs)
+	}
+	if alias, _, err := w.store.GetAlias(t.Context(), "b.example"); err != nil || alias != "old" {
+		t.Errorf("b.example is in %s, %v; want old", alias, err)
+	}
+}
+
+// TestNothingIsSentWhileTheReservationIsAway has leases end while the store does not answer.
+func TestNothingIsSentWhileTheReservationIsAway(t *testing.T) {
+	const hosts, docs = 8, 400
+	w := newWorld(t, 5, 2)
+	for n, nd := range w.nodes {
+		ids, urls := docsOf(n*docs, docs, hosts)
+		w.give(nd, ids, urls)
+	}
+	w.run(5 * time.Second)
+	w.store.away = true
+	w.run(worldLease)
+	before := len(w.sent)
+	if before <= hosts {
+		t.Fatalf("%d documents were sent in 15 s; want more than %d", before, hosts)
+	}
+	w.run(30 * time.Second)
+	if n := len(w.sent) - before; n != 0 {
+		t.Errorf("%d documents were sent on leases that had ended", n)
+	}
+	w.store.away = false
+	w.run(15 * time.Minute)
+	for id := range 2 * docs {
+		if w.sent[fmt.Sprint(id)] != 1 {
+			t.Errorf("document %d was sent %d times; want once", id, w.sent[fmt.Sprint(id)])
+		}
+	}
+}

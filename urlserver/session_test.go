@@ -1,0 +1,225 @@
+package urlserver
+
+import (
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"urlserver/configs"
+	"urlserver/protocol"
+)
+
+// TestLineCutAtEveryByte has spiders whose answer breaks off, each after one byte
+// more: only the whole line is one.
+func TestLineCutAtEveryByte(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := newBubble(t, func(cfg *configs.Config) { cfg.Spider.MaxAttempts = 1000 })
+		defer b.stopped()
+		b.index.offer("0 http://10.0.0.1/0", "1 http://10.0.0.1/1")
+		for cut := 0; ; cut++ {
+			s := b.spider()
+			trans, id := s.line()
+			answer := trans + " DONE 200 17\r\n"
+			if id != "0" {
+				t.Fatalf("document %s came after %q was cut at byte %d", id, answer, cut-1)
+			}
+			s.conn.Write([]byte(answer[:cut]))
+			synctest.Wait()
+			s.conn.Close()
+			if cut == len(answer) {
+				break
+			}
+		}
+		synctest.Wait()
+		if taken, _ := b.index.outcomes(time.Now()); !slices.Equal(taken, []string{"0 done"}) {
+			t.Errorf("outcomes %v; want that of the whole line", taken)
+		}
+		if st, _ := b.d.Status(t.Context()); st.BadLines != 0 || st.Stale != 0 {
+			t.Errorf("%d bad lines, %d stale; want none", st.BadLines, st.Stale)
+		}
+	})
+}
+
+// TestLineInTwoParts has a spider say WORKING in two parts, of every length, and
+// in time each: one line.
+func TestLineInTwoParts(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := newBubble(t, func(cfg *configs.Config) { cfg.TimeoutSpiderStatus = 3 * second })
+		defer b.stopped()
+		b.index.offer("0 http://10.0.0.1/0")
+		s := b.spider()
+		trans, _ := s.line()
+		line := trans + " WORKING\r\n"
+		for cut := range line {
+			s.conn.Write([]byte(line[:cut]))
+			time.Sleep(second)
+			s.conn.Write([]byte(line[cut:]))
+			time.Sleep(second)
+		}
+		s.say("%s DONE", trans)
+		synctest.Wait()
+		if st, _ := b.d.Status(t.Context()); st.Sent != 1 || st.BadLines != 0 || st.Stale != 0 {
+			t.Errorf("sent %d, %d bad lines, %d stale; want one sending and no more", st.Sent, st.BadLines, st.Stale)
+		}
+	})
+}
+
+func TestSpiderThatTalksNonsense(t *testing.T) {
+	bad := func(n int) string { return strings.Repeat("nonsense\n", n) }
+	for _, c := range []struct {
+		name, says string
+		ends       bool
+		bad        uint64
+	}{
+		{name: "99 bad lines in a row", says: bad(99), bad: 99},
+		{name: "100", says: bad(100), ends: true, bad: 100},
+		{name: "with a good one between", says: bad(99) + "TRANS WORKING\n" + bad(99), bad: 198},
+		{name: "names that never were", says: strings.Repeat("9.9.9 DONE\n", 100), ends: true, bad: 100},
+		{name: "a line of 8 KiB", says: strings.Repeat("x", protocol.MaxLine-1) + "\n", bad: 1},
+		{name: "one byte more", says: strings.Repeat("x", protocol.MaxLine) + "\n", ends: true},
+		{name: "without an end", says: strings.Repeat("x", protocol.MaxLine), ends: true},
+		{name: "NUL and high bytes", says: "\x00\xff\n", bad: 1},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				b := newBubble(t, nil)
+				defer b.stopped()
+				b.index.offer("0 http://10.0.0.1/")
+				s := b.spider()
+				trans, _ := s.line()
+				go s.conn.Write([]byte(strings.ReplaceAll(c.says, "TRANS", trans)))
+				synctest.Wait()
+				st, _ := b.d.Status(t.Context())
+				if ended := len(st.Spiders) == 0; ended != c.ends || st.BadLines != c.bad {
+					t.Errorf("connection ended: %v, %d bad lines; want %v, %d", ended, st.BadLines, c.ends, c.bad)
+				}
+				s.conn.Close()
+			})
+		})
+	}
+}
+
+func TestBadLinesAreLoggedButNotAll(t *testing.T) {
+	for name, line := range map[string]string{"nonsense": "nonsense", "foreign": "0.0.1 DONE"} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				b := newBubble(t, nil)
+				defer b.stopped()
+				s := b.spider()
+				for range 60 {
+					s.say("%s", line)
+					synctest.Wait() // so that it is a batch of its own
+				}
+				if n := b.log.count("bad line from spider ignored"); n != logsPerSecond {
+					t.Errorf("%d of 60 bad lines of one second are logged; want %d", n, logsPerSecond)
+				}
+				time.Sleep(second)
+				s.say("%s", line)
+				synctest.Wait()
+				if b.log.count(fmt.Sprintf(`"not_shown":%d`, 60-logsPerSecond)) != 1 {
+					t.Errorf("how many were not logged is not told in %s", b.log.text.String())
+				}
+			})
+		})
+	}
+}
+
+// TestSpiderThatDoesNotRead holds up nobody but itself: what it has is bounded,
+// times out, and its connection ends.
+func TestSpiderThatDoesNotRead(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		const timeout = 30 * second
+		b := newBubble(t, func(cfg *configs.Config) {
+			cfg.TimeoutSpiderStatus, cfg.Spider.MaxInFlight, cfg.Spider.MaxAttempts = timeout, 5, 10
+		})
+		defer b.stopped()
+		stuck := b.spider()
+		b.index.offer(onHosts(20)...)
+		began := time.Now()
+		time.Sleep(2*second - 100*time.Millisecond)
+		s := b.spider() // gets nothing for so long, lest it wants some spiderid's only
+		for range 15 {
+			trans, _ := s.line()
+			s.say("%s DONE", trans)
+		}
+		if waited := time.Since(began); waited != 2*second {
+			t.Errorf("the others took %v; want no time", waited-2*second)
+		}
+		for range 5 { // those that the stuck one had
+			trans, _ := s.line()
+			s.say("%s DONE", trans)
+		}
+		if waited := time.Since(began); waited != second+timeout {
+			t.Errorf("what the stuck spider had came after %v; want after %v", waited, second+timeout)
+		}
+		if _, err := io.ReadAll(stuck.conn); err != nil {
+			t.Errorf("the stuck spider's connection: %v; want it closed", err)
+		}
+		synctest.Wait()
+		if taken, _ := b.index.outcomes(began); len(taken) != 20 {
+			t.Errorf("%d outcomes; want 20", len(taken))
+		}
+		if b.log.count("spider does not read") != 1 {
+			t.Error("it is not logged that the spider does not read")
+		}
+	})
+}
+
+// TestLinesAreNotLate has a spider that reads now and then: what waited for it
+// as long as a status may take, and so goes to others, does not reach it after that.
+func TestLinesAreNotLate(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := newBubble(t, func(cfg *configs.Config) {
+			cfg.TimeoutSpiderStatus, cfg.DocIndex.MaxRetry = 30*second, second
+		})
+		defer b.stopped()
+		start := time.Now()
+		at := func(since time.Duration) { time.Sleep(time.Until(start.Add(since))) }
+		s := b.spider()
+		b.index.offer("0 http://10.0.0.1/") // goes out at 1 s, and sticks
+		at(20 * second)
+		b.index.offer("1 http://10.0.0.2/", "2 http://10.0.0.3/")
+		at(30 * second)
+		if _, id := s.line(); id != "0" {
+			t.Errorf("document %s; want 0", id)
+		}
+		at(50*second - 1)
+		if st, _ := b.d.Status(t.Context()); len(st.Spiders) != 1 || st.Spiders[0].InFlight == 0 {
+			t.Errorf("%+v; want one spider with three documents", st.Spiders)
+		}
+		at(52 * second)
+		s.conn.SetReadDeadline(time.Now().Add(time.Minute))
+		if rest := s.closed(); rest != "" || b.log.count("spider does not read") != 1 {
+			t.Errorf("%q reached the spider after its time", rest)
+		}
+	})
+}
+
+// TestSpiderThatDies has documents in flight: another one gets them, paced.
+func TestSpiderThatDies(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := newBubble(t, nil)
+		defer b.stopped()
+		b.index.offer("0 http://10.0.0.1/0", "1 http://10.0.0.1/1")
+		s := b.spider()
+		first, _ := s.line()
+		began := time.Now()
+		s.conn.Close()
+		time.Sleep(second / 2)
+		other := b.spider()
+		again, id := other.line()
+		if waited := time.Since(began); id != "0" || waited != second || again == first {
+			t.Errorf("document %s as %s came after %v; want 0, not as %s, after a second", id, again, waited, first)
+		}
+		other.say("%s DONE", first)
+		other.say("%s DONE", again)
+		synctest.Wait()
+		if st, _ := b.d.Status(t.Context()); st.Stale != 1 || st.Lost != 1 || st.Retried != 1 {
+			t.Errorf("stale %d, lost %d, retried %d; want one of each", st.Stale, st.Lost, st.Retried)
+		}
+	})
+}

@@ -1,0 +1,60 @@
+package urlserver
+
+import (
+	"fmt"
+	"testing"
+
+	"urlserver/journey"
+	"urlserver/urlserver/engine"
+)
+
+// ends are of sampled documents, each with the place of its outcome in its name, too.
+func ends(places ...int) (all []engine.JourneyEnd) {
+	for _, n := range places {
+		all = append(all, engine.JourneyEnd{Journey: journey.Journey{DocID: fmt.Sprint(n)}, Outcome: n})
+	}
+	return all
+}
+
+func ids(all []engine.JourneyEnd) (text string) {
+	for i := range all {
+		text += all[i].DocID + " "
+	}
+	return text
+}
+
+// Ends are told of when the index has taken their outcomes, however the batches were cut.
+func TestTrails(t *testing.T) {
+	var tr trails
+	if rest := tr.add(ends(2, 3), 10); len(rest) != 0 {
+		t.Errorf("no room for %s", ids(rest))
+	}
+	tr.add(nil, 5)
+	tr.add(ends(1, 4), 4) // the 16th and the 19th in all
+	for _, c := range []struct {
+		outcomes int
+		want     string
+	}{{1, ""}, {2, "2 3 "}, {12, ""}, {1, "1 "}, {2, ""}, {1, "4 "}, {100, ""}} {
+		if got := ids(tr.take(c.outcomes)); got != c.want {
+			t.Errorf("after %d outcomes: %q; want %q", tr.taken, got, c.want)
+		}
+	}
+}
+
+func TestTrailsAreBounded(t *testing.T) {
+	var tr trails
+	for n := range maxTrails {
+		if rest := tr.add(ends(1), 1); len(rest) != 0 {
+			t.Fatalf("no room after %d", n)
+		}
+	}
+	if rest := ids(tr.add(ends(1, 2), 2)); rest != "1 2 " {
+		t.Errorf("what has no room is %q; want both", rest)
+	}
+	if n := len(tr.take(10)); n != 10 {
+		t.Errorf("%d of the first 10 outcomes", n)
+	}
+	if all := tr.takeAll(); len(all) != maxTrails-10 || len(tr.takeAll()) != 0 {
+		t.Errorf("%d are left; want %d, once", len(all), maxTrails-10)
+	}
+}
