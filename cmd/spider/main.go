@@ -1,0 +1,35 @@
+// Command spider fetches documents for the URL server; package spider says how.
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log"
+	"os"
+	"os/signal"
+	"syscall"
+)
+
+func main() {
+	log.SetOutput(io.Discard) // net/http writes there what hosts do wrong, once a fault
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	err := run(ctx, os.Args[1:], os.Stdout, os.Stderr)
+	stop()
+	if err != nil {
+		fmt.Fprintln(os.Stderr, "spider:", err)
+	}
+	os.Exit(status(err))
+}
+
+// status is the exit status for err: 0 done, 1 failed (settings refused, too), 2 wrong usage.
+func status(err error) int {
+	switch {
+	case err == nil:
+		return 0
+	case errors.As(err, new(usageError)):
+		return 2
+	}
+	return 1
+}

@@ -1,0 +1,200 @@
+package main
+
+import (
+	"context"
+	"crypto/tls"
+	"crypto/x509"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"os"
+	"sync"
+
+	"github.com/rs/zerolog"
+	"github.com/spf13/cobra"
+
+	"urlserver/spider"
+)
+
+// usageError is a fault of the command line.
+type usageError struct{ error }
+
+func (e usageError) Unwrap() error { return e.error }
+
+// settings is what the flags of serve say.
+type settings struct {
+	listen   string
+	dial     []string
+	logLevel string
+	tls      tlsFiles
+	spider   spider.Config
+}
+
+// tlsFiles names PEM files for dialling the daemon.
+type tlsFiles struct{ ca, cert, key string }
+
+// run executes the command line args; ctx ends what it started.
+func run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
+	root := &cobra.Command{
+		Use:           "spider",
+		Short:         "Fetch documents for the URL server",
+		Args:          noArgs,
+		SilenceErrors: true,
+		SilenceUsage:  true,
+		RunE: func(*cobra.Command, []string) error {
+			return usageError{errors.New("no command; try spider serve --help")}
+		},
+	}
+	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return usageError{err} })
+	root.CompletionOptions.DisableDefaultCmd = true
+	root.AddCommand(serveCommand(stderr))
+	root.SetArgs(args)
+	root.SetOut(stdout)
+	root.SetErr(stderr)
+	return root.ExecuteContext(ctx)
+}
+
+func noArgs(cmd *cobra.Command, args []string) error {
+	if err := cobra.NoArgs(cmd, args); err != nil {
+		return usageError{err}
+	}
+	return nil
+}
+
+func serveCommand(stderr io.Writer) *cobra.Command {
+	var set settings
+	cmd := &cobra.Command{
+		Use:   "serve (--listen ADDR | --dial ADDR)",
+		Short: "Fetch until interrupted",
+		Long: "Fetches what the URL server's daemons send. With --listen the daemon connects (Spider_Host, Spider_Port,\n" +
+			"spider.dial); with --dial the spider connects to the daemon's spider.listen. Both may be given, --dial often.\n" +
+			"Whoever reaches the --listen address can have it fetch anything: keep it on loopback or behind a firewall.",
+		Args: noArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error { return serve(cmd.Context(), set, stderr) },
+	}
+	f, c := cmd.Flags(), &set.spider
+	f.StringVar(&set.listen, "listen", "", "`address` on which to wait for daemons, host:port")
+	f.StringArrayVar(&set.dial, "dial", nil, "`address` of a daemon to connect to, host:port")
+	f.StringVar(&c.Token, "token", "", "spider.token of the daemons to dial")
+	f.StringVar(&c.ID, "spiderid", "", "fetch documents of this spiderid only, from the daemons to dial")
+	f.StringVar(&set.tls.ca, "tls-ca", "", "dial daemons over TLS, trusting the CAs in this `file`")
+	f.StringVar(&set.tls.cert, "tls-cert", "", "client certificate for that `file`")
+	f.StringVar(&set.tls.key, "tls-key", "", "key of the client certificate `file`")
+	f.StringVar(&c.Index, "index", "", "base `URL` of the daemon's HTTP, where links are put; none: links are not put")
+	f.StringVar(&c.IndexToken, "token-index", os.Getenv("URLSERVER_TOKEN"), "http.token of that daemon; or URLSERVER_TOKEN")
+	f.StringVar(&c.WARC, "warc", "", "`directory` for WARC files of all answers")
+	f.IntVar(&c.Concurrency, "concurrency", spider.DefaultConcurrency, "fetches at one time; no less than spider.max_in_flight of the daemons together")
+	f.DurationVar(&c.Timeout, "timeout", spider.DefaultTimeout, "longest time for one fetch")
+	f.DurationVar(&c.StatusTimeout, "status-timeout", spider.DefaultStatusTimeout, "Timeout_Spider_Status of the daemon; WORKING is sent every half of it")
+	f.StringVar(&c.UserAgent, "user-agent", spider.DefaultUserAgent, "User-Agent sent to hosts")
+	f.BoolVar(&c.VerifyTLS, "verify-tls", false, "do not fetch from hosts whose certificate does not hold")
+	f.StringVar(&set.logLevel, "log-level", "info", "debug, info, warn or error")
+	f.Lookup("token-index").DefValue = "" // help shows no secret
+	return cmd
+}
+
+// serve runs the spider until ctx ends or it can listen no more.
+func serve(ctx context.Context, set settings, stderr io.Writer) error {
+	if set.listen == "" && len(set.dial) == 0 {
+		return usageError{errors.New("serve needs --listen or --dial")}
+	}
+	for _, addr := range set.dial {
+		if err := dialable(addr); err != nil {
+			return err
+		}
+	}
+	level, err := zerolog.ParseLevel(set.logLevel)
+	if err != nil || level == zerolog.NoLevel {
+		return usageError{fmt.Errorf("--log-level %q: not debug, info, warn or error", set.logLevel)}
+	}
+	cfg := set.spider
+	cfg.Log = logger(stderr).Level(level)
+	if cfg.TLS, err = set.tls.load(); err != nil {
+		return err
+	}
+	if err := cfg.Validate(); err != nil {
+		return err
+	}
+	if cfg.WARC != "" { // better now than at the first page
+		if err := os.MkdirAll(cfg.WARC, 0o755); err != nil {
+			return fmt.Errorf("--warc: %w", err)
+		}
+	}
+	s := spider.New(cfg)
+	err = connect(ctx, s, set, cfg.Log)
+	err = errors.Join(err, s.Close())
+	cfg.Log.Info().Any("stats", s.Stats()).Msg("ended")
+	return err
+}
+
+// dialable says what is wrong with an address that no trying again would make right.
+func dialable(addr string) error {
+	_, port, err := net.SplitHostPort(addr)
+	if err == nil {
+		_, err = net.LookupPort("tcp", port)
+	}
+	if err != nil {
+		return fmt.Errorf("--dial %q: %w; HOST:PORT is wanted, as in 127.0.0.1:4101", addr, err)
+	}
+	return nil
+}
+
+// connect listens and dials as set says until ctx ends, or until listening fails.
+func connect(ctx context.Context, s *spider.Spider, set settings, log zerolog.Logger) (err error) {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	var dials sync.WaitGroup
+	defer dials.Wait()
+	var l net.Listener
+	if set.listen != "" {
+		if l, err = net.Listen("tcp", set.listen); err != nil {
+			return fmt.Errorf("--listen: %w", err)
+		}
+		log.Info().Stringer("address", l.Addr()).Msg("waiting for daemons")
+	}
+	for _, addr := range set.dial {
+		dials.Go(func() { s.Dial(ctx, addr) }) // its error is always nil
+	}
+	if l == nil {
+		return nil
+	}
+	defer cancel() // before dials.Wait: where listening fails, dialling ends as well
+	return s.Serve(ctx, l)
+}
+
+// load returns what the files say, nil if none is named.
+func (t tlsFiles) load() (*tls.Config, error) {
+	if t == (tlsFiles{}) {
+		return nil, nil
+	}
+	cfg := &tls.Config{MinVersion: tls.VersionTLS12}
+	if t.ca != "" {
+		pem, err := os.ReadFile(t.ca)
+		if err != nil {
+			return nil, fmt.Errorf("--tls-ca: %w", err)
+		}
+		cfg.RootCAs = x509.NewCertPool()
+		if !cfg.RootCAs.AppendCertsFromPEM(pem) {
+			return nil, fmt.Errorf("--tls-ca: no certificate in %s", t.ca)
+		}
+	}
+	if t.cert != "" || t.key != "" {
+		pair, err := tls.LoadX509KeyPair(t.cert, t.key)
+		if err != nil {
+			return nil, fmt.Errorf("--tls-cert, --tls-key: %w", err)
+		}
+		cfg.Certificates = []tls.Certificate{pair}
+	}
+	return cfg, nil
+}
+
+// logger writes lines for people to a terminal, JSON elsewhere; w takes one line at a time, from whatever goroutine.
+func logger(w io.Writer) zerolog.Logger {
+	if file, ok := w.(*os.File); ok {
+		if info, err := file.Stat(); err == nil && info.Mode()&os.ModeCharDevice != 0 {
+			w = zerolog.ConsoleWriter{Out: w}
+		}
+	}
+	return zerolog.New(zerolog.SyncWriter(w)).With().Timestamp().Logger()
+}

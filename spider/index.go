@@ -1,0 +1,219 @@
+package spider
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/rs/zerolog"
+)
+
+const (
+	// maxBatch and maxBatchBytes bound a request to the index, and with it what waits for the next one.
+	maxBatch      = 1000
+	maxBatchBytes = 1 << 20
+
+	// indexTimeout bounds one request to the index.
+	indexTimeout = 30 * time.Second
+
+	maxIndexAnswer = 64 << 10
+)
+
+// index puts links to the doc index. One request is under way at a time; what is put meanwhile goes into the next
+// one, so that many small pages share a request and none waits for a timer. Nobody works in the background: who waits
+// for links takes a turn at sending them, and the others' with them.
+type index struct {
+	url, token string
+	client     *http.Client
+	log        zerolog.Logger
+	count      *counters
+
+	turn    chan struct{} // holds one while somebody sends; guards sending
+	sending batch         // left over where a sender was stopped: the next one sends it again
+
+	mu      sync.Mutex // guards all below; held for memory work only
+	pending batch
+	added   uint64 // URLs ever put
+	taken   uint64 // of them, in order, those the index has seen
+}
+
+// batch is URLs, one a line.
+type batch struct {
+	lines []byte
+	n     int
+}
+
+func newIndex(base, token string, log zerolog.Logger, count *counters) *index {
+	return &index{
+		url:   strings.TrimRight(base, "/") + "/docindex/urls",
+		token: token,
+		client: &http.Client{
+			Timeout:   indexTimeout,
+			Transport: &http.Transport{IdleConnTimeout: time.Minute},
+			// A redirected POST may turn into a GET that succeeds and has taken nothing.
+			CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
+		},
+		log:   log,
+		count: count,
+		turn:  make(chan struct{}, 1),
+	}
+}
+
+// put returns after the index has taken urls, or refused them one by one; failed requests are repeated. The error is
+// ctx's. The URLs contain no line ends.
+func (x *index) put(ctx context.Context, urls []string) error {
+	var ticket uint64
+	for i := 0; i < len(urls); {
+		var n int
+		if n, ticket = x.add(urls[i:]); n == 0 { // no room
+			if err := x.wait(ctx, ticket); err != nil {
+				return err
+			}
+		}
+		i += n
+	}
+	return x.wait(ctx, ticket)
+}
+
+// add appends as many of urls as there is room for, and returns what taken will be when the last in line is through.
+func (x *index) add(urls []string) (n int, ticket uint64) {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	for _, u := range urls {
+		if x.pending.n == maxBatch || len(x.pending.lines)+len(u)+1 > maxBatchBytes {
+			break
+		}
+		x.pending.lines = append(append(x.pending.lines, u...), '\n')
+		x.pending.n++
+		n++
+	}
+	x.added += uint64(n)
+	return n, x.added
+}
+
+// wait returns when taken has reached ticket, and sends when it is its turn.
+func (x *index) wait(ctx context.Context, ticket uint64) error {
+	for !x.reached(ticket) {
+		select {
+		case x.turn <- struct{}{}:
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		}
+		var err error
+		if !x.reached(ticket) {
+			err = x.send(ctx)
+		}
+		<-x.turn
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (x *index) reached(ticket uint64) bool {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	return x.taken >= ticket
+}
+
+// send sees one batch through. Only who has the turn calls it.
+func (x *index) send(ctx context.Context) error {
+	if x.sending.n == 0 {
+		x.mu.Lock()
+		x.sending, x.pending = x.pending, batch{lines: x.sending.lines[:0]}
+		x.mu.Unlock()
+	}
+	if err := x.deliver(ctx, x.sending); err != nil {
+		return err
+	}
+	x.mu.Lock()
+	x.taken += uint64(x.sending.n)
+	x.mu.Unlock()
+	x.sending = batch{lines: x.sending.lines[:0]}
+	return nil
+}
+
+// deliver posts b until the index has taken or refused each of its URLs. Where it refuses them together, the halves
+// are tried, so that one bad URL costs no good one.
+func (x *index) deliver(ctx context.Context, b batch) error {
+	for wait := (backoff{}); ; wait.sleep(ctx) {
+		err := x.post(ctx, b)
+		switch {
+		case err == nil:
+			return nil
+		case ctx.Err() != nil:
+			return context.Cause(ctx)
+		case errors.Is(err, errRefused) && b.n == 1:
+			x.count.linksRefused.Add(1)
+			x.log.Error().Err(err).Bytes("url", bytes.TrimSuffix(b.lines, []byte("\n"))).Msg("link refused by the index")
+			return nil
+		case errors.Is(err, errRefused):
+			first, second := b.halves()
+			if err := x.deliver(ctx, first); err != nil {
+				return err
+			}
+			return x.deliver(ctx, second)
+		}
+		x.count.indexErrors.Add(1)
+		x.log.Warn().Err(err).Msg("links not taken; trying again")
+	}
+}
+
+// halves splits a batch of two or more.
+func (b batch) halves() (first, second batch) {
+	end, half := 0, b.n/2
+	for range half {
+		end += bytes.IndexByte(b.lines[end:], '\n') + 1
+	}
+	return batch{lines: b.lines[:end:end], n: half}, batch{lines: b.lines[end:], n: b.n - half}
+}
+
+// errRefused: the index can make nothing of this request, and would not the next time.
+var errRefused = errors.New("refused")
+
+// post makes one request with b.
+func (x *index) post(ctx context.Context, b batch) error {
+	req, err := http.NewRequestWithContext(ctx, http.MethodPost, x.url, bytes.NewReader(b.lines))
+	if err != nil {
+		return fmt.Errorf("put links: %w", err)
+	}
+	req.Header.Set("Content-Type", "text/plain; charset=utf-8")
+	if x.token != "" {
+		req.Header.Set("Authorization", "Bearer "+x.token)
+	}
+	resp, err := x.client.Do(req)
+	if err != nil {
+		return fmt.Errorf("put links: %w", err)
+	}
+	defer resp.Body.Close()
+	answer, err := io.ReadAll(io.LimitReader(resp.Body, maxIndexAnswer))
+	switch status := resp.StatusCode; {
+	case status == 400, status == 413, status == 422:
+		return fmt.Errorf("put links: %s answers %s: %.200q: %w", x.url, resp.Status, answer, errRefused)
+	case status/100 != 2:
+		return fmt.Errorf("put links: %s answers %s: %.200q", x.url, resp.Status, answer)
+	case err != nil:
+		return fmt.Errorf("put links: read the answer: %w", err)
+	}
+	x.tally(b.n, answer)
+	return nil
+}
+
+// tally counts what became of n links. An answer of another form still is one: they are taken.
+func (x *index) tally(n int, answer []byte) {
+	var verdict struct{ Invalid int }
+	if json.Unmarshal(answer, &verdict) != nil {
+		verdict.Invalid = 0
+	}
+	refused := min(max(verdict.Invalid, 0), n)
+	x.count.linksRefused.Add(int64(refused))
+	x.count.linksTaken.Add(int64(n - refused))
+}

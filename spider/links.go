@@ -1,0 +1,252 @@
+package spider
+
+import (
+	"bufio"
+	"io"
+	"mime"
+	"net/http"
+	"strings"
+
+	"golang.org/x/net/html"
+	"golang.org/x/net/html/charset"
+
+	"urlserver/protocol"
+	"urlserver/weburl"
+)
+
+// maxLinkBytes bounds the URLs that the references of one page are joined to, all together: some 50,000 of usual
+// length, as many as a sitemap may have. A long base would otherwise make gigabytes, and minutes of parsing, out of a
+// page of short references.
+const maxLinkBytes = 4 << 20
+
+// linkSet is the links of a page, each once, in the order of the page.
+type linkSet struct {
+	urls    []string // as weburl serialises them; all fit a line of the protocol
+	dropped int      // over maxLinkBytes
+}
+
+// linksOf returns what the answer links to, for a spider whose product token is agent:
+//
+//   - the Location of a redirect, which is fetched as a document of its own;
+//   - of a success that is HTML, the references of a and area (but for rel=nofollow), iframe and frame,
+//     link rel=canonical, next and prev (pages of the same kind; not alternate, which names feeds and
+//     translations), and meta refresh. Images, scripts, styles and forms are no links.
+//
+// X-Robots-Tag and meta robots with nofollow or none, for all or for agent, leave the page without links; a redirect
+// is followed all the same. Only http and https URLs are links. The query of a page in a legacy encoding is encoded
+// as UTF-8, not in that encoding.
+func linksOf(a answer, agent string) linkSet {
+	c := collector{seen: make(map[string]struct{})}
+	if location := cleanRef(a.header.Get("Location")); a.status/100 == 3 && location != "" {
+		c.add(a.url, location)
+	}
+	if a.status/100 != 2 || headerNoFollow(a.header.Values("X-Robots-Tag"), agent) {
+		return c.set
+	}
+	p := page{agent: agent, seen: make(map[string]struct{})}
+	p.read(decode(a.header, a.body), a.header.Get("Content-Type"))
+	if p.noFollow {
+		return c.set
+	}
+	base := p.baseURL(a.url)
+	for _, ref := range p.refs {
+		c.add(base, ref)
+	}
+	return c.set
+}
+
+// collector turns references into a set of links.
+type collector struct {
+	set  linkSet
+	seen map[string]struct{} // what is in set
+	work int                 // bytes of URLs parsed, links or not
+}
+
+// add puts ref into the set, if it is the reference of a URL that can be fetched and is new to the page.
+func (c *collector) add(base weburl.URL, ref string) {
+	text, ok := join(base, ref)
+	if !ok {
+		return
+	}
+	if c.work += len(text); c.work > maxLinkBytes {
+		c.set.dropped++
+		return
+	}
+	u, err := weburl.Parse(text)
+	if err != nil || !protocol.ValidURL(u.Text()) {
+		return
+	}
+	link := string(u.Text())
+	if _, known := c.seen[link]; !known {
+		c.seen[link] = struct{}{}
+		c.set.urls = append(c.set.urls, link)
+	}
+}
+
+// page is what the tags of an HTML page say about its links. They are resolved when all of it has been read, since
+// base and robots may stand behind the first link.
+type page struct {
+	agent    string
+	base     string // the first base's href
+	hasBase  bool
+	noFollow bool
+	refs     []string // each once
+	seen     map[string]struct{}
+}
+
+// read takes in the page from r, as far as it can be read; it takes nothing if it is not HTML.
+func (p *page) read(r io.Reader, contentType string) {
+	in := bufio.NewReaderSize(r, 1024)
+	if contentType == "" {
+		start, _ := in.Peek(512)
+		contentType = http.DetectContentType(start)
+	}
+	media, _, _ := mime.ParseMediaType(contentType)
+	xhtml := media == "application/xhtml+xml"
+	if media != "text/html" && !xhtml {
+		return
+	}
+	text, err := charset.NewReader(in, contentType)
+	if err != nil {
+		return
+	}
+	z := html.NewTokenizer(text)
+	for {
+		switch z.Next() {
+		case html.ErrorToken:
+			return
+		case html.StartTagToken:
+			p.tag(z)
+		case html.SelfClosingTagToken:
+			p.tag(z)
+			if xhtml { // <script src="x"/> has no text there
+				z.NextIsNotRawText()
+			}
+		}
+	}
+}
+
+// attributes are those of a tag that matter here.
+type attributes struct{ href, src, rel, name, content, httpEquiv string }
+
+func (p *page) tag(z *html.Tokenizer) {
+	name, more := z.TagName()
+	if string(name) == "noscript" { // its content is for us: this spider runs no scripts
+		z.NextIsNotRawText()
+	}
+	if !more {
+		return
+	}
+	switch string(name) {
+	case "a", "area":
+		if t := attributesOf(z); !hasWord(t.rel, "nofollow") {
+			p.link(t.href)
+		}
+	case "link":
+		t := attributesOf(z)
+		follow := hasWord(t.rel, "canonical") || hasWord(t.rel, "next") || hasWord(t.rel, "prev")
+		if follow && !hasWord(t.rel, "nofollow") {
+			p.link(t.href)
+		}
+	case "iframe", "frame":
+		p.link(attributesOf(z).src)
+	case "base":
+		if t := attributesOf(z); t.href != "" && !p.hasBase {
+			p.hasBase = true
+			p.base = cleanRef(t.href)
+		}
+	case "meta":
+		p.meta(attributesOf(z))
+	}
+}
+
+// meta takes in what a meta tag says of robots, or where it sends the reader.
+func (p *page) meta(t attributes) {
+	if strings.EqualFold(t.httpEquiv, "refresh") {
+		p.link(refreshTarget(t.content))
+	}
+	if t.name != "" && (strings.EqualFold(t.name, "robots") || strings.EqualFold(t.name, p.agent)) {
+		p.noFollow = p.noFollow || saysNoFollow(t.content)
+	}
+}
+
+// link notes a reference. One without text, or a mere fragment, leads to the page itself.
+func (p *page) link(ref string) {
+	ref = cleanRef(ref)
+	if ref == "" || ref[0] == '#' {
+		return
+	}
+	if _, known := p.seen[ref]; !known {
+		p.seen[ref] = struct{}{}
+		p.refs = append(p.refs, ref)
+	}
+}
+
+// baseURL is what references are relative to, on a page that came from own.
+func (p *page) baseURL(own weburl.URL) weburl.URL {
+	if text, ok := join(own, p.base); ok && p.base != "" {
+		if u, err := weburl.Parse(text); err == nil {
+			return u
+		}
+	}
+	return own
+}
+
+// attributesOf reads the attributes of z's tag; the first of a name counts.
+func attributesOf(z *html.Tokenizer) (t attributes) {
+	var seen attributes // "+" where a name has been seen: its value may be empty
+	for more := true; more; {
+		var key, value []byte
+		key, value, more = z.TagAttr()
+		field, mark := t.field(string(key)), seen.field(string(key))
+		if field != nil && *mark == "" {
+			*field, *mark = string(value), "+"
+		}
+	}
+	return t
+}
+
+func (t *attributes) field(key string) *string {
+	switch key {
+	case "href":
+		return &t.href
+	case "src":
+		return &t.src
+	case "rel":
+		return &t.rel
+	case "name":
+		return &t.name
+	case "content":
+		return &t.content
+	case "http-equiv":
+		return &t.httpEquiv
+	}
+	return nil
+}
+
+// hasWord tells if word is among the words of list, in any case.
+func hasWord(list, word string) bool {
+	for w := range strings.FieldsSeq(list) {
+		if strings.EqualFold(w, word) {
+			return true
+		}
+	}
+	return false
+}
+
+// refreshTarget is the URL in a meta refresh like "5; url='x'", "" if it has none.
+func refreshTarget(content string) string {
+	i := strings.IndexAny(content, ";,")
+	if i < 0 {
+		return ""
+	}
+	key, target, ok := strings.Cut(content[i+1:], "=")
+	if !ok || !strings.EqualFold(strings.TrimSpace(key), "url") {
+		return ""
+	}
+	target = strings.TrimSpace(target)
+	if target != "" && (target[0] == '\'' || target[0] == '"') {
+		target, _, _ = strings.Cut(target[1:], target[:1])
+	}
+	return target
+}

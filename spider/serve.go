@@ -1,0 +1,171 @@
+package spider
+
+import (
+	"context"
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"net"
+	"sync"
+	"time"
+
+	"urlserver/protocol"
+)
+
+const (
+	// maxDaemons bounds the connections that Serve holds at a time; more wait in the listener.
+	maxDaemons = 64
+
+	// dialTimeout bounds a connection attempt to the daemon, TLS included.
+	dialTimeout = 10 * time.Second
+
+	minBackoff = 100 * time.Millisecond
+	maxBackoff = 5 * time.Second
+)
+
+// Serve waits for daemons on l and speaks with each until ctx ends. It closes l, and returns after all connections
+// and fetches have ended: nil because of ctx, else why l takes no more.
+//
+// A listening spider asks its daemons for no token (the protocol has none in that direction): whoever reaches l can
+// have it fetch anything, so l belongs on loopback or behind a firewall.
+func (s *Spider) Serve(ctx context.Context, l net.Listener) error {
+	ctx, cancel := context.WithCancel(ctx)
+	stop := context.AfterFunc(ctx, func() { l.Close() })
+	defer stop()
+	defer l.Close()
+	defer s.closeIdle()
+	var conns sync.WaitGroup
+	defer conns.Wait()
+	defer cancel()
+	room := make(chan struct{}, maxDaemons)
+	var wait backoff
+	for {
+		select {
+		case room <- struct{}{}:
+		case <-ctx.Done():
+			return nil
+		}
+		conn, err := l.Accept()
+		switch {
+		case ctx.Err() != nil:
+			if err == nil {
+				conn.Close()
+			}
+			return nil
+		case errors.Is(err, net.ErrClosed):
+			return fmt.Errorf("accept daemons on %v: %w", l.Addr(), err)
+		case err != nil: // out of descriptors, or the peer gone again: the listener goes on
+			<-room
+			s.cfg.Log.Warn().Err(err).Stringer("listener", l.Addr()).Msg("accept failed")
+			wait.sleep(ctx)
+			continue
+		}
+		wait.reset()
+		conns.Go(func() {
+			s.talk(ctx, conn)
+			<-room
+		})
+	}
+}
+
+// Dial connects to the daemon at addr, "host:port", and speaks with it; when the connection fails or ends it tries
+// again, for ever, with pauses of up to 5 s. It returns nil when ctx has ended, after all fetches have.
+func (s *Spider) Dial(ctx context.Context, addr string) error {
+	defer s.closeIdle()
+	var wait backoff
+	for ctx.Err() == nil {
+		conn, err := s.connect(ctx, addr)
+		if err != nil {
+			if ctx.Err() == nil {
+				s.cfg.Log.Warn().Err(err).Str("daemon", addr).Msg("no connection to the daemon")
+			}
+		} else if s.talk(ctx, conn) {
+			wait.reset()
+		}
+		wait.sleep(ctx)
+	}
+	return nil
+}
+
+// connect dials the daemon and introduces the spider.
+func (s *Spider) connect(ctx context.Context, addr string) (net.Conn, error) {
+	ctx, cancel := context.WithTimeout(ctx, dialTimeout)
+	defer cancel()
+	conn, err := (&net.Dialer{}).DialContext(ctx, "tcp", addr)
+	if err != nil {
+		return nil, err
+	}
+	if s.cfg.TLS != nil {
+		if conn, err = handshake(ctx, conn, clientTLS(s.cfg.TLS, addr)); err != nil {
+			return nil, fmt.Errorf("TLS with %s: %w", addr, err)
+		}
+	}
+	deadline, _ := ctx.Deadline()
+	conn.SetWriteDeadline(deadline)
+	if _, err := conn.Write(s.greeting()); err != nil {
+		conn.Close()
+		return nil, fmt.Errorf("greet the daemon: %w", err)
+	}
+	return conn, nil
+}
+
+// greeting is the lines that come first where the spider dials.
+func (s *Spider) greeting() (lines []byte) {
+	if s.cfg.Token != "" {
+		lines = protocol.AppendAuth(lines, []byte(s.cfg.Token))
+	}
+	if s.cfg.ID != "" {
+		lines = protocol.AppendSpider(lines, []byte(s.cfg.ID))
+	}
+	return lines
+}
+
+// clientTLS is cfg with the name to be verified, where it has none: that of addr.
+func clientTLS(cfg *tls.Config, addr string) *tls.Config {
+	if cfg.ServerName != "" {
+		return cfg
+	}
+	cfg = cfg.Clone()
+	if host, _, err := net.SplitHostPort(addr); err == nil {
+		cfg.ServerName = host
+	}
+	return cfg
+}
+
+// handshake returns the TLS connection over conn, which it closes if there is none.
+func handshake(ctx context.Context, conn net.Conn, cfg *tls.Config) (net.Conn, error) {
+	secure := tls.Client(conn, cfg)
+	if err := secure.HandshakeContext(ctx); err != nil {
+		conn.Close()
+		return nil, err
+	}
+	return secure, nil
+}
+
+// closeIdle ends the connections that are kept for later, and their goroutines with them.
+func (s *Spider) closeIdle() {
+	s.fetcher.transport.CloseIdleConnections()
+	if s.index != nil {
+		s.index.client.CloseIdleConnections()
+	}
+}
+
+// backoff is a pause that doubles from minBackoff to maxBackoff until it is reset.
+type backoff struct{ next time.Duration }
+
+func (b *backoff) reset() { b.next = 0 }
+
+// sleep pauses, or returns early when ctx ends.
+func (b *backoff) sleep(ctx context.Context) {
+	b.next = min(max(2*b.next, minBackoff), maxBackoff)
+	sleep(ctx, b.next)
+}
+
+func sleep(ctx context.Context, d time.Duration) {
+	t := time.NewTimer(d)
+	defer t.Stop()
+	select {
+	case <-t.C:
+	case <-ctx.Done():
+	}
+}

@@ -1,0 +1,148 @@
+package spider
+
+import (
+	"context"
+	"net/http"
+	"strconv"
+	"strings"
+	"time"
+
+	"urlserver/protocol"
+	"urlserver/weburl"
+)
+
+// result is what the daemon is told of a document.
+type result struct {
+	status     int // 0: the host gave no answer, or a success whose body broke off
+	retryAfter int // seconds, or protocol.NoRetryAfter
+}
+
+// visit fetches a document and returns after all that came of it is kept: the record in the archive, the links in
+// the index. Both are tried until they succeed, so trouble there holds up fetches instead of losing pages. The error
+// is ctx's; nothing is to be said of the document then.
+func (s *Spider) visit(ctx context.Context, f protocol.Fetch, arrived time.Time) (result, error) {
+	u, err := weburl.Parse(f.URL)
+	if err != nil { // the daemon sends none of these
+		s.cfg.Log.Warn().Err(err).Bytes("doc_id", f.DocID).Msg("cannot be fetched")
+		s.count.failed.Add(1)
+		return result{retryAfter: protocol.NoRetryAfter}, nil
+	}
+	a, err := s.fetcher.get(s.spacing.during(ctx, f.Addr, arrived), u, f.Addr)
+	defer a.free()
+	if ctx.Err() != nil {
+		return result{}, context.Cause(ctx)
+	}
+	s.tally(a, err, u)
+	if err != nil {
+		return result{retryAfter: protocol.NoRetryAfter}, nil
+	}
+	if err := s.keep(ctx, a); err != nil {
+		return result{}, err
+	}
+	if err := s.putLinks(ctx, a); err != nil {
+		return result{}, err
+	}
+	return result{status: a.report(), retryAfter: retryAfter(a.header.Get("Retry-After"), a.at)}, nil
+}
+
+// tally counts an answer, or why there is none.
+func (s *Spider) tally(a answer, err error, u weburl.URL) {
+	s.count.bytes.Add(int64(len(a.body)))
+	if err != nil || a.report() == 0 {
+		s.count.failed.Add(1)
+		s.cfg.Log.Debug().Err(err).Bytes("url", u.Text()).Str("cut", string(a.cut)).Msg("no whole answer")
+		return
+	}
+	s.count.fetched.Add(1)
+	if a.cut == cutLength {
+		s.count.truncated.Add(1)
+	}
+}
+
+// keep writes the answer to the archive, if there is one, however often that has to be tried.
+func (s *Spider) keep(ctx context.Context, a answer) error {
+	if s.archive == nil {
+		return nil
+	}
+	records, err := s.record(ctx, a)
+	if err != nil {
+		return err
+	}
+	for wait := (backoff{}); ; wait.sleep(ctx) {
+		err := s.archive.write(ctx, records)
+		if err == nil {
+			return nil
+		}
+		if ctx.Err() != nil {
+			return context.Cause(ctx)
+		}
+		s.count.archiveErrors.Add(1)
+		s.cfg.Log.Error().Err(err).Msg("cannot write the archive; trying again")
+	}
+}
+
+// record packs the answer for the archive while it holds a core.
+func (s *Spider) record(ctx context.Context, a answer) ([]byte, error) {
+	select {
+	case s.parsing <- struct{}{}:
+		defer func() { <-s.parsing }()
+		return exchange(a), nil
+	case <-ctx.Done():
+		return nil, context.Cause(ctx)
+	}
+}
+
+// putLinks finds the answer's links and returns after the index has them.
+func (s *Spider) putLinks(ctx context.Context, a answer) error {
+	var found linkSet
+	select {
+	case s.parsing <- struct{}{}:
+		found = linksOf(a, productToken(s.cfg.UserAgent))
+		<-s.parsing
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+	s.count.links.Add(int64(len(found.urls)))
+	s.count.linksDropped.Add(int64(found.dropped))
+	if s.index == nil {
+		return nil
+	}
+	return s.index.put(ctx, found.urls)
+}
+
+// report is the status that the daemon is told: 0 where a success broke off, since what was read is not the document.
+// Any other status counts as it came: it says how the host wants to be treated.
+func (a answer) report() int {
+	if a.status/100 == 2 && (a.cut == cutTime || a.cut == cutDisconnect) {
+		return 0
+	}
+	return a.status
+}
+
+// retryAfter reads a Retry-After (RFC 9110 section 10.2.3), seconds or a date, as seconds from now on.
+func retryAfter(value string, now time.Time) int {
+	value = strings.TrimSpace(value)
+	if value == "" {
+		return protocol.NoRetryAfter
+	}
+	if strings.Trim(value, "0123456789") == "" {
+		n, err := strconv.ParseInt(value, 10, 64)
+		if err != nil { // only for being out of range
+			return protocol.MaxRetryAfter
+		}
+		return int(min(n, protocol.MaxRetryAfter))
+	}
+	date, err := http.ParseTime(value)
+	if err != nil {
+		return protocol.NoRetryAfter
+	}
+	return int(min(max(date.Unix()-now.Unix(), 0), protocol.MaxRetryAfter)) // a date has whole seconds: rounded up
+}
+
+// productToken is the name in a User-Agent value: "bot" of "bot/1.0 (+http://...)".
+func productToken(userAgent string) string {
+	if i := strings.IndexAny(userAgent, "/ ("); i >= 0 {
+		return userAgent[:i]
+	}
+	return userAgent
+}
