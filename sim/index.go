@@ -1,0 +1,245 @@
+package sim
+
+import (
+	"errors"
+	"strconv"
+	"time"
+
+	"urlserver/urlserver/engine"
+)
+
+// index is the doc index: it gives documents out by host, round robin.
+type index struct {
+	run    *run
+	queues [][]uint32 // due documents by host
+	ring   []uint32   // hosts with due documents
+	state  []state    // by document
+	given  []uint32   // lately, for repeating
+	left   int        // documents that are not completed
+	reject map[string]struct{}
+	answer engine.Prepared
+	picked []uint32
+}
+
+type state uint8
+
+const (
+	later state = iota
+	due
+	out
+	completed
+)
+
+const (
+	perHost   = 20               // documents of one host an answer, while there are others
+	releases  = 1000             // times that documents come due
+	leaseTime = 10 * time.Minute // after a lost answer
+	lately    = 4096
+)
+
+var errIndex = errors.New("index: connection reset")
+
+func newIndex(r *run) *index {
+	x := &index{run: r, queues: make([][]uint32, r.sc.Hosts), state: make([]state, r.sc.Documents), left: r.sc.Documents, reject: map[string]struct{}{}}
+	slots := make([][]uint32, releases)
+	for n := range r.world.docs {
+		at := r.world.docs[n].due
+		slots[at] = append(slots[at], uint32(n))
+	}
+	for i, docs := range slots {
+		r.plan(r.sc.Day*time.Duration(i)/releases, func() {
+			for _, n := range docs {
+				x.put(n)
+			}
+		})
+	}
+	return x
+}
+
+// put makes a document due.
+func (x *index) put(n uint32) {
+	h := x.run.world.docs[n].host
+	x.state[n] = due
+	if len(x.queues[h]) == 0 {
+		x.ring = append(x.ring, h)
+	}
+	x.queues[h] = append(x.queues[h], n)
+}
+
+// asked takes the daemon's request and answers after a while.
+func (x *index) asked(a *engine.Ask) {
+	r := x.run
+	r.oracle.asked(a.Reject)
+	r.trace.text(r.now, strconv.Itoa(len(a.Reject)))
+	clear(x.reject)
+	if len(x.ring) > 0 && !r.chance(r.sc.Trouble.Ignores) {
+		for _, name := range a.Reject {
+			x.reject[name] = struct{}{}
+		}
+	}
+	x.picked = x.picked[:0]
+	var failed error
+	switch {
+	case !r.chance(r.sc.Trouble.NoAnswers):
+		x.pick(a.Max)
+	case r.rng.IntN(2) == 0:
+		failed = errIndex
+		x.lose(a.Max)
+	}
+	wait := r.between(10*time.Millisecond, 1500*time.Millisecond)
+	if r.rng.IntN(20) == 0 {
+		wait = r.between(time.Second, 20*time.Second)
+	}
+	r.after(wait, func() { x.deliver(failed) })
+}
+
+// lose gives documents out that never arrive; they come due again.
+func (x *index) lose(most int) {
+	x.pick(most)
+	lost := append([]uint32(nil), x.picked...)
+	x.picked = x.picked[:0]
+	x.run.after(leaseTime, func() {
+		for _, n := range lost {
+			if x.state[n] == out {
+				x.put(n)
+			}
+		}
+	})
+}
+
+// pick chooses what the next answer holds.
+func (x *index) pick(most int) {
+	for range len(x.ring) {
+		if len(x.picked) >= most {
+			return
+		}
+		h := x.ring[0]
+		x.ring = x.ring[1:]
+		if _, no := x.reject[x.run.world.hosts[h].name]; !no {
+			x.pickFrom(h, min(most-len(x.picked), max(perHost, most/(len(x.ring)+1))))
+		}
+		if len(x.queues[h]) > 0 {
+			x.ring = append(x.ring, h)
+		}
+	}
+}
+
+func (x *index) pickFrom(h uint32, most int) {
+	n := min(most, len(x.queues[h]))
+	for _, doc := range x.queues[h][:n] {
+		x.give(doc)
+	}
+	x.queues[h] = x.queues[h][n:]
+}
+
+func (x *index) give(doc uint32) {
+	if x.state[doc] == due {
+		x.state[doc] = out
+	}
+	x.picked = append(x.picked, doc)
+	if len(x.given) < lately {
+		x.given = append(x.given, doc)
+	} else {
+		x.given[x.run.rng.IntN(lately)] = doc
+	}
+	if x.run.chance(x.run.sc.Trouble.Repeats) {
+		x.picked = append(x.picked, x.given[x.run.rng.IntN(len(x.given))])
+	}
+}
+
+// deliver hands the answer to the daemon.
+func (x *index) deliver(failed error) {
+	r := x.run
+	r.oracle.asking = false
+	x.answer.Batch.Reset()
+	x.answer.Err = failed
+	for _, n := range x.picked {
+		x.add(n)
+	}
+	x.answer.Prepare()
+	r.engine.Answered(&x.answer)
+}
+
+func (x *index) add(n uint32) {
+	r := x.run
+	p := &r.world.docs[n]
+	id, priority := r.world.docID(n), int32(p.priority)
+	raw, text := r.world.url(n)
+	switch p.kind {
+	case badID: // the index never hears of it again
+		x.complete(n)
+	case badURL:
+		r.oracle.unusable(id)
+	default:
+		r.oracle.took(id, text, priority)
+	}
+	x.answer.Batch.Add([]byte(id), []byte(raw), priority)
+}
+
+// complete takes an outcome.
+func (x *index) complete(n uint32) {
+	if x.state[n] != completed {
+		x.state[n] = completed
+		x.left--
+	}
+}
+
+// outbox keeps outcomes until the index has taken them, and chokes the daemon
+// while there are too many.
+type outbox struct {
+	run     *run
+	ended   []uint32
+	sending int // of ended
+	choked  bool
+	outage  bool
+}
+
+func (b *outbox) waiting() int { return len(b.ended) }
+
+func (b *outbox) put(id string) {
+	n, err := strconv.ParseUint(id, 10, 32)
+	if err != nil || int(n) >= len(b.run.world.docs) {
+		return // the oracle has complained
+	}
+	b.ended = append(b.ended, uint32(n))
+	b.send()
+}
+
+// send delivers what has gathered after a while, and again where that failed.
+func (b *outbox) send() {
+	if b.sending > 0 {
+		return
+	}
+	b.sending = len(b.ended)
+	r := b.run
+	r.after(r.between(time.Millisecond, 300*time.Millisecond), func() {
+		if b.outage || r.chance(r.sc.Trouble.Undelivered) {
+			b.sending = 0
+			r.after(time.Second, b.retry)
+			return
+		}
+		for _, n := range b.ended[:b.sending] {
+			r.index.complete(n)
+		}
+		b.ended, b.sending = append(b.ended[:0], b.ended[b.sending:]...), 0
+		b.choke()
+		b.retry()
+	})
+}
+
+func (b *outbox) retry() {
+	if len(b.ended) > 0 {
+		b.send()
+	}
+}
+
+// choke stops the daemon while too many outcomes wait.
+func (b *outbox) choke() {
+	most := b.run.sc.Config.DocIndex.OutcomesMax
+	is := len(b.ended) >= most || b.choked && len(b.ended) > most/2
+	if is != b.choked {
+		b.choked = is
+		b.run.engine.Choke(is)
+		b.run.oracle.mute(choked, is)
+	}
+}

@@ -1,0 +1,285 @@
+package sim
+
+import (
+	"fmt"
+	"net/netip"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// oracle watches the daemon from outside. Its methods tell it, in order, what
+// goes in and what comes out; complaint is the first thing wrong.
+type oracle struct {
+	set       limits
+	now       time.Duration
+	wall      time.Time
+	complaint *Complaint
+
+	docs      []document // by DOC_ID, which is a number here
+	hosts     map[string]*host
+	origins   map[string]*origin
+	groups    map[string]*group // by address or name
+	open      map[string]*transaction
+	used      map[string]uint64 // by TRANS_ID without its generation: the last one
+	spiders   map[uint32]*spiderView
+	silences  []silence // by time
+	trips     map[uint32]*trip
+	ended     map[uint32]struct{} // trips
+	heavy     map[*group]struct{} // with more documents than limits.rejectOver
+	answered  int                 // documents with DONE and no outcome yet
+	held      int
+	arrivals  uint32
+	muteSince [3]time.Duration // by reason; negative: not
+	asking    bool
+	asks      int
+	ruledAt   time.Duration // when settings changed last
+	slowest   time.Duration // the longest gap that settings ever asked for
+	figures   Report
+}
+
+// document is what the oracle knows of a DOC_ID.
+type document struct {
+	origin   *origin
+	url      uint64 // hash of its URL
+	tx       *transaction
+	taken    time.Duration
+	ended    time.Duration
+	arrival  uint32
+	priority int32
+	sends    uint8
+	held     bool
+	ever     bool // has ended before
+	answered bool
+	invalid  bool
+	code     int16
+}
+
+// origin is scheme, host and port.
+type origin struct {
+	host  *host
+	lanes []lane
+	robotsState
+}
+
+// lane is an origin's documents of one priority that were never sent, in the
+// order in which they were taken.
+type lane struct {
+	priority int32
+	docs     []arrival
+}
+
+type arrival struct {
+	doc     *document
+	arrival uint32
+}
+
+type host struct {
+	name    string
+	origins []*origin
+	told    netip.Addr // last answer about it; invalid: none, or a failure
+	failed  bool       // last answer about it
+	addr    netip.Addr // asked, while at is not nil
+	at      *group     // while documents are held or a request is open; nil: not seen yet
+	groups  []*group   // it was ever told to be in
+	held    int
+	trips   int // of its origins, under way
+	open    int
+	last    time.Duration // last request
+	floor   time.Duration // no request before
+	delay   time.Duration // Crawl-delay
+	delayAt time.Duration // since when
+	longest time.Duration // it ever was
+	blocked [2]time.Duration
+	stays   uint32 // counts how often it came to a group
+	slowIn  uint32 // of them: the last in which its Crawl-delay was noted
+}
+
+// stay is a host's membership of a group; it is over when the host has gone,
+// or come again.
+type stay struct {
+	host *host
+	n    uint32
+}
+
+func (s stay) over(g *group) bool { return s.host.at != g || s.host.stays != s.n }
+
+type group struct {
+	name    string
+	open    int
+	asked   bool
+	held    int // documents of hosts at it
+	last    time.Duration
+	floor   time.Duration // no request before
+	took    time.Duration // by the last fetch that came to an end
+	tookAt  time.Duration // its end
+	backoff time.Duration // gap while backing off
+	longest time.Duration // Crawl-delay of any host that may have been in it
+	slow    []stay        // those with a Crawl-delay, and some that are over
+	bound   []stay        // those that are at it, and some that are over
+}
+
+type transaction struct {
+	id       string
+	doc      *document
+	host     *host
+	group    *group
+	spider   uint32
+	at       time.Duration // its line came out
+	since    time.Duration // no status since; may be earlier than at
+	flying   bool          // its line may not be on the wire
+	finished bool
+}
+
+type silence struct {
+	tx *transaction
+	at time.Duration
+}
+
+type spiderView struct {
+	inFlight int
+	all      []*transaction // open ones, and some that are not
+	flying   []*transaction
+}
+
+func newOracle(set limits, documents int) *oracle {
+	return &oracle{
+		set: set, docs: make([]document, documents), hosts: map[string]*host{}, origins: map[string]*origin{},
+		groups: map[string]*group{}, open: map[string]*transaction{}, used: map[string]uint64{},
+		spiders: map[uint32]*spiderView{}, trips: map[uint32]*trip{}, ended: map[uint32]struct{}{}, heavy: map[*group]struct{}{},
+		muteSince: [3]time.Duration{-1, -1, -1},
+	}
+}
+
+// doc returns what is known of a DOC_ID; nil: there is no such document.
+func (o *oracle) doc(id string) *document {
+	n, err := strconv.ParseUint(id, 10, 32)
+	if err != nil || int(n) >= len(o.docs) {
+		return nil
+	}
+	return &o.docs[n]
+}
+
+// wrong complains, unless something was wrong before.
+func (o *oracle) wrong(rule Rule, format string, args ...any) {
+	if o.complaint == nil {
+		o.complaint = &Complaint{Rule: rule, At: o.now, Text: fmt.Sprintf(format, args...)}
+	}
+}
+
+// tell says what time it is.
+func (o *oracle) tell(now time.Duration, wall time.Time) { o.now, o.wall = now, wall }
+
+func (o *oracle) host(name string) *host {
+	h := o.hosts[name]
+	if h == nil {
+		h = &host{name: strings.Clone(name)}
+		o.hosts[h.name] = h
+	}
+	return h
+}
+
+func (o *oracle) group(name string) *group {
+	g := o.groups[name]
+	if g == nil {
+		g = &group{name: name}
+		o.groups[name] = g
+	}
+	return g
+}
+
+// origin finds the origin of a URL in serialised form.
+func (o *oracle) origin(url string) *origin {
+	key := url[:targetAt(url)]
+	if found := o.origins[key]; found != nil {
+		return found
+	}
+	h := o.host(hostOf(key))
+	made := &origin{host: h}
+	h.origins = append(h.origins, made)
+	o.origins[strings.Clone(key)] = made
+	return made
+}
+
+// targetAt is where path and query begin in a URL.
+func targetAt(url string) int {
+	authority := strings.Index(url, "://") + len("://")
+	if i := strings.IndexByte(url[authority:], '/'); i >= 0 {
+		return authority + i
+	}
+	return len(url)
+}
+
+// hostOf is the host of an origin, without brackets.
+func hostOf(origin string) string {
+	_, name, _ := strings.Cut(origin, "://")
+	if v6, ok := strings.CutPrefix(name, "["); ok {
+		name, _, _ = strings.Cut(v6, "]")
+		return name
+	}
+	name, _, _ = strings.Cut(name, ":")
+	return name
+}
+
+// Reasons to send nothing at all.
+const (
+	paused = iota
+	choked
+	stopped
+)
+
+func (o *oracle) mute(reason int, on bool) {
+	o.muteSince[reason] = -1
+	if on {
+		o.muteSince[reason] = o.now
+	}
+}
+
+// block says that a host is blocked until a moment; one that is past: no more.
+func (o *oracle) block(name string, until time.Duration) {
+	o.host(name).blocked = [2]time.Duration{o.now, until}
+}
+
+// resolved hears what the daemon is told of a host's address.
+func (o *oracle) resolved(name string, addr netip.Addr, err error) {
+	h := o.host(name)
+	h.told, h.failed = addr, err != nil
+	if err != nil {
+		o.stranded(h)
+		return
+	}
+	h.knows(o.groupOf(h, addr))
+}
+
+// bind notes where a host is asked, and checks that it stays there while it
+// has something to do, and goes where it was told to otherwise.
+func (o *oracle) bind(h *host, addr netip.Addr) *group {
+	g := o.groupOf(h, addr)
+	switch {
+	case h.at == g && h.addr == addr:
+		return g
+	case h.at != nil:
+		o.wrong(RuleAddress, "%s is asked at %v, in group %s, and has open or held documents at %v, in group %s", h.name, addr, g.name, h.addr, h.at.name)
+	case h.told != addr:
+		o.wrong(RuleAddress, "%s is asked at %v; its last address was %v", h.name, addr, h.told)
+	}
+	o.enter(h, g, addr)
+	return g
+}
+
+// release lets a host move when nothing keeps it.
+func (o *oracle) release(h *host) {
+	if h.held == 0 && h.open == 0 && h.trips == 0 {
+		h.at = nil
+	}
+}
+
+// weigh adds n documents to a group.
+func (o *oracle) weigh(g *group, n int) {
+	g.held += n
+	if g.held > o.set.rejectOver {
+		o.heavy[g] = struct{}{}
+		return
+	}
+	delete(o.heavy, g)
+}

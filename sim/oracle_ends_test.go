@@ -1,0 +1,62 @@
+package sim
+
+import (
+	"errors"
+	"net/netip"
+	"testing"
+
+	"urlserver/docindex"
+)
+
+// TestOracleOfEnds is about outcomes, and what the index is asked and told.
+func TestOracleOfEnds(t *testing.T) {
+	tell(t, []told{
+		{name: "an outcome too many", do: func(s story) {
+			s.send(1, line1)
+			s.status(1, "0.0.1 DONE 200")
+			s.ends("1", docindex.Done, 200, 1)
+			s.ends("1", docindex.Done, 200, 1)
+		}, want: RuleOutcome},
+		{name: "an outcome too few", do: func(s story) {
+			s.send(1, line1)
+			s.status(1, "0.0.1 DONE 200")
+			s.stepped()
+		}, want: RuleOutcome},
+		{name: "done without DONE", do: func(s story) {
+			s.send(1, line1)
+			s.ends("1", docindex.Done, 200, 1)
+		}, want: RuleOutcome},
+		{name: "DONE of another spider", do: func(s story) {
+			s.send(1, line1)
+			s.status(2, "0.0.1 DONE 200")
+			s.ends("1", docindex.Done, 200, 1)
+		}, want: RuleOutcome},
+		{name: "DONE with the wrong status", do: func(s story) {
+			s.send(1, line1)
+			s.status(1, "0.0.1 DONE 404")
+			s.ends("1", docindex.Done, 200, 1)
+		}, want: RuleOutcome},
+		{name: "given up with attempts left", do: func(s story) {
+			s.send(1, line1)
+			s.gone(1)
+			s.ends("1", docindex.Timeout, 0, 1)
+		}, want: RuleOutcome},
+		{name: "no address, but it has one", do: func(s story) { s.ends("1", docindex.DNS, 0, 0) }, want: RuleOutcome},
+		{name: "no address", do: func(s story) {
+			s.resolved("a.test", netip.Addr{}, errors.New("no such host"))
+			s.ends("1", docindex.DNS, 0, 0)
+		}},
+		{name: "stopped by nobody", do: func(s story) { s.ends("1", docindex.Stopped, 0, 0) }, want: RuleOutcome},
+		{name: "not rejected", do: func(s story) {
+			s.set.rejectOver = 1
+			s.send(1, line1)
+			s.asks = rejectEvery - 1
+			s.asked([]string{"b.test"})
+		}, want: RuleReject},
+		{name: "two requests to the index", do: func(s story) {
+			s.asked(nil)
+			s.asked(nil)
+		}, want: RuleAsk},
+		{name: "a document lost", do: func(s story) { s.counts(3, 0, true) }, want: RuleHeld},
+	})
+}

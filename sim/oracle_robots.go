@@ -1,0 +1,154 @@
+package sim
+
+import (
+	"net/netip"
+	"strings"
+	"time"
+)
+
+// robotsAnswer is what a web server says to a request for robots.txt.
+type robotsAnswer struct {
+	status   int
+	location string
+	retry    time.Duration
+	rules    bool // disallows /private/
+	delay    time.Duration
+}
+
+// robotsState is what is known of an origin's robots.txt.
+type robotsState struct {
+	state robotsKind
+	until time.Duration
+	rules bool
+	delay time.Duration
+	used  bool // a document was sent since
+}
+
+type robotsKind uint8
+
+const (
+	notAsked robotsKind = iota
+	read
+	absent
+	silent // no answer, and no older file: all is forbidden
+	stale
+)
+
+const maxHops = 5
+
+// trip is a fetch of an origin's robots.txt over its redirects.
+type trip struct {
+	origin *origin
+	url    string // requested, or to be requested next
+	host   *host  // of url
+	group  *group // asked now; nil: nobody
+	sent   time.Duration
+	hops   int
+}
+
+// fetch hears of a request for robots.txt.
+func (o *oracle) fetch(id uint32, url string, addr netip.Addr) {
+	o.figures.Fetches++
+	t := o.trips[id]
+	if t == nil {
+		if _, over := o.ended[id]; over {
+			o.wrong(RuleRobots, "trip %d goes on to %s after its end", id, url)
+		}
+		t = &trip{origin: o.origin(url), url: url}
+		t.host = t.origin.host
+		o.trips[id] = t
+		t.origin.host.trips++
+		if want := url[:targetAt(url)] + "/robots.txt"; url != want {
+			o.wrong(RuleRobots, "trip %d begins at %s, not at %s", id, url, want)
+		}
+	}
+	if t.url != url || t.group != nil {
+		o.wrong(RuleRobots, "trip %d: request for %s, not for %s", id, url, t.url)
+	}
+	t.group, t.sent = o.bind(t.host, addr), o.now
+	o.request(t.host, t.group, o.now)
+}
+
+// fetched hears of the answer.
+func (o *oracle) fetched(id uint32, a robotsAnswer) {
+	t := o.trips[id]
+	g := t.group
+	t.group = nil
+	o.finished(t.host, g, o.now-t.sent, a.status, a.retry)
+	last := t.host
+	if a.status >= 301 && a.status <= 308 && a.location != "" && t.hops < maxHops {
+		t.hops++
+		t.url = a.location
+		t.host = o.host(hostOf(a.location[:targetAt(a.location)]))
+	} else {
+		o.settle(id, t, a)
+	}
+	o.closed(last, g)
+}
+
+// stranded ends the trips that were to ask a host that has no address.
+func (o *oracle) stranded(h *host) {
+	for id, t := range o.trips { // each is settled the same, whatever the order
+		if t.host == h && t.group == nil {
+			o.settle(id, t, robotsAnswer{})
+		}
+	}
+}
+
+// settle puts the end of a trip in force.
+func (o *oracle) settle(id uint32, t *trip, a robotsAnswer) {
+	delete(o.trips, id)
+	o.ended[id] = struct{}{}
+	s := &t.origin.robotsState
+	switch {
+	case a.status >= 200 && a.status < 300:
+		*s = robotsState{state: read, rules: a.rules, delay: min(a.delay, o.set.maxCrawlDelay), until: o.now + o.set.robotsTTL}
+	case a.status >= 300 && a.status < 500 && a.status != 429:
+		*s = robotsState{state: absent, until: o.now + o.set.robotsTTL}
+	default:
+		s.used = false
+		s.until = o.now + max(o.set.errorTTL, min(a.retry, retryMost))
+		if s.state == read || s.state == stale {
+			s.state = stale
+		} else {
+			*s = robotsState{state: silent, until: s.until}
+		}
+	}
+	h := t.origin.host
+	delay := time.Duration(0)
+	for _, other := range h.origins {
+		delay = max(delay, other.delay)
+	}
+	if delay != h.delay {
+		h.delay, h.delayAt = delay, o.now
+	}
+	h.slow()
+	h.trips--
+	o.release(h)
+}
+
+// forbidden says whether robots.txt keeps a URL from being fetched.
+func (s *robotsState) forbidden(url string) bool {
+	switch s.state {
+	case notAsked, silent:
+		return true
+	case absent:
+		return false
+	}
+	return s.rules && strings.HasPrefix(url[targetAt(url):], "/private/")
+}
+
+// mayFetch checks a document that is being sent.
+func (o *oracle) mayFetch(from *origin, url string, since time.Duration) {
+	if !o.set.robots {
+		return
+	}
+	s := &from.robotsState
+	if s.state == notAsked || s.used && s.until <= since {
+		o.wrong(RuleRobots, "%s is sent, and robots.txt was not asked for, or too long ago", url)
+	}
+	s.used = true
+	if s.forbidden(url) {
+		o.wrong(RuleRobots, "%s is sent, which robots.txt forbids", url)
+	}
+}

@@ -1,0 +1,117 @@
+package sim
+
+import (
+	"net/netip"
+	"strings"
+	"time"
+
+	"urlserver/configs"
+)
+
+// ruleOf is the first rule for a host at an address, found by looking at each in turn.
+func (l *limits) ruleOf(name string, addr netip.Addr) configs.HostRule {
+	for _, r := range l.rules {
+		for _, p := range r.Hosts {
+			if p == "*" || p == name || strings.HasPrefix(p, "*.") && strings.HasSuffix(name, p[1:]) {
+				return r
+			}
+		}
+		for _, n := range r.Networks {
+			if n.Contains(addr) {
+				return r
+			}
+		}
+	}
+	return configs.HostRule{}
+}
+
+// groupOf is the group that a host is to be in at an address.
+func (o *oracle) groupOf(h *host, addr netip.Addr) *group {
+	if name := o.set.ruleOf(h.name, addr).Group; name != "" {
+		return o.group(name)
+	}
+	return o.group(addr.String())
+}
+
+// configure puts other settings in force. Hosts move to other groups at once, or when no request to them is open.
+func (o *oracle) configure(set limits) {
+	o.set, o.ruledAt = set, o.now
+	for _, r := range set.rules {
+		o.slowest = max(o.slowest, time.Duration(set.gapOf(r)))
+	}
+	o.slowest = max(o.slowest, time.Duration(set.gap))
+	for _, h := range o.hosts { // each by itself, whatever the order
+		o.rehome(h)
+	}
+}
+
+// rehome moves a host with all that is held for it.
+func (o *oracle) rehome(h *host) {
+	if h.at == nil || h.open > 0 {
+		return
+	}
+	g := o.groupOf(h, h.addr)
+	if g == h.at {
+		return
+	}
+	o.weigh(h.at, -h.held)
+	o.enter(h, g, h.addr)
+}
+
+// enter puts a host into a group.
+func (o *oracle) enter(h *host, g *group, addr netip.Addr) {
+	h.at, h.addr = g, addr
+	h.stays++
+	g.bound = append(g.bound, stay{host: h, n: h.stays})
+	o.weigh(g, h.held)
+	h.knows(g)
+	h.slow()
+}
+
+// knows notes that a host may be in a group.
+func (h *host) knows(g *group) {
+	g.longest = max(g.longest, h.longest)
+	for _, known := range h.groups {
+		if known == g {
+			return
+		}
+	}
+	h.groups = append(h.groups, g)
+}
+
+// gapOf is the gap that a rule asks for, or the ordinary one.
+func (l *limits) gapOf(r configs.HostRule) float64 {
+	if r.PerSec > 0 {
+		return 1e9 / r.PerSec
+	}
+	return l.gap
+}
+
+func (l *limits) openOf(r configs.HostRule) int {
+	if r.Concurrent > 0 {
+		return r.Concurrent
+	}
+	return l.concurrent
+}
+
+// strictest is the longest gap and the fewest open requests that hold for a group, because of the hosts that are in it
+// for sure.
+func (o *oracle) strictest(g *group) (gap float64, open int) {
+	if len(o.set.rules) == 0 {
+		return o.set.gap, o.set.concurrent
+	}
+	kept := g.bound[:0]
+	for _, s := range g.bound {
+		if s.over(g) {
+			continue
+		}
+		kept = append(kept, s)
+		r := o.set.ruleOf(s.host.name, s.host.addr)
+		if len(kept) == 1 {
+			gap, open = o.set.gapOf(r), o.set.openOf(r)
+		}
+		gap, open = max(gap, o.set.gapOf(r)), min(open, o.set.openOf(r))
+	}
+	g.bound = kept
+	return gap, open
+}

@@ -1,0 +1,179 @@
+package sim
+
+import (
+	"net/netip"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// took hears of a candidate that is new, and not just ended: the daemon is to
+// take it. text is its URL in serialised form.
+func (o *oracle) took(id, text string, priority int32) {
+	if d := o.hold(id); d != nil {
+		o.arrivals++
+		d.origin, d.url, d.priority, d.arrival = o.origin(text), hashOf(text), priority, o.arrivals
+		d.origin.queue(d)
+		o.count(d.origin.host, 1)
+	}
+}
+
+// unusable hears of a candidate whose URL cannot be used; the daemon is to take
+// it where it is new.
+func (o *oracle) unusable(id string) {
+	if d := o.hold(id); d != nil {
+		d.invalid = true
+	}
+}
+
+// hold begins a document's life in the daemon; nil: it is held, or has just ended.
+func (o *oracle) hold(id string) *document {
+	d := o.doc(id)
+	if d.held || d.ever && o.set.quarantine > 0 && o.now-d.ended < o.set.quarantine {
+		return nil
+	}
+	*d = document{taken: o.now, held: true}
+	o.held++
+	o.figures.Taken++
+	return d
+}
+
+func (o *oracle) count(h *host, n int) {
+	h.held += n
+	if h.at != nil {
+		o.weigh(h.at, n)
+	}
+	o.release(h)
+}
+
+func (q *origin) queue(d *document) {
+	for i := range q.lanes {
+		if q.lanes[i].priority == d.priority {
+			q.lanes[i].docs = append(q.lanes[i].docs, arrival{doc: d, arrival: d.arrival})
+			return
+		}
+	}
+	q.lanes = append(q.lanes, lane{priority: d.priority, docs: []arrival{{doc: d, arrival: d.arrival}}})
+}
+
+// first is a lane's first document that is held and was never sent; nil: none.
+func (l *lane) first() *document {
+	for len(l.docs) > 0 {
+		a := l.docs[0]
+		if a.doc.held && a.doc.sends == 0 && a.doc.arrival == a.arrival {
+			return a.doc
+		}
+		l.docs = l.docs[1:]
+	}
+	return nil
+}
+
+// inTurn checks that no document should have gone before d, which is sent for
+// the first time.
+func (o *oracle) inTurn(d *document, url string, since time.Duration) {
+	for i := range d.origin.lanes {
+		l := &d.origin.lanes[i]
+		first := l.first()
+		switch {
+		case first == nil || first == d || l.priority < d.priority:
+		case l.priority == d.priority:
+			o.wrong(RuleOrder, "%s, taken at %v, is sent before an older one, taken at %v", url, d.taken, first.taken)
+		case first.taken < since:
+			o.wrong(RuleOrder, "%s is sent before one of priority %d", url, first.priority)
+		}
+	}
+}
+
+// line hears of a line to a spider, without its end. since is the earliest
+// moment at which it may have been decided on.
+func (o *oracle) line(spider uint32, text string, since time.Duration) {
+	o.figures.Lines++
+	f := strings.Split(text, " ")
+	if len(f) != 4 {
+		o.wrong(RuleLine, "%q has %d fields", text, len(f))
+		return
+	}
+	addr, err := netip.ParseAddr(f[2])
+	d := o.doc(f[1])
+	if err != nil || d == nil || !d.held || d.invalid || d.url != hashOf(f[3]) {
+		o.wrong(RuleLine, "%q is not of a document that is held", text)
+		return
+	}
+	h := d.origin.host
+	g := o.bind(h, addr)
+	o.mayFetch(d.origin, f[3], since)
+	o.mayGo(d, f[3], since)
+	o.request(h, g, since)
+	tx := &transaction{id: strings.Clone(f[0]), doc: d, host: h, group: g, spider: spider, at: o.now, since: since, flying: true}
+	o.begin(tx)
+}
+
+func (o *oracle) mayGo(d *document, url string, since time.Duration) {
+	if d.tx != nil {
+		o.wrong(RuleTwice, "%s is sent while transaction %s has it", url, d.tx.id)
+	}
+	if d.sends == 0 {
+		o.inTurn(d, url, since)
+	}
+	if d.sends++; int(d.sends) > o.set.attempts {
+		o.wrong(RuleAttempts, "%s is sent for the %dth time", url, d.sends)
+	}
+	if d.sends > 1 {
+		o.figures.Retries++
+	}
+}
+
+func (o *oracle) begin(tx *transaction) {
+	o.name(tx.id)
+	o.open[tx.id] = tx
+	tx.doc.tx = tx
+	sp := o.spiders[tx.spider]
+	if sp.inFlight++; sp.inFlight > o.set.inFlight {
+		o.wrong(RuleInFlight, "spider %d has %d documents; it may have %d", tx.spider, sp.inFlight, o.set.inFlight)
+	}
+	if len(sp.all) > 2*sp.inFlight+16 {
+		sp.all = slices.DeleteFunc(sp.all, func(t *transaction) bool { return t.finished })
+	}
+	sp.all = append(sp.all, tx)
+	sp.flying = append(sp.flying, tx)
+	o.listen(tx)
+}
+
+// name checks that a TRANS_ID is new: that its last part, the generation, grows.
+func (o *oracle) name(id string) {
+	dot := strings.LastIndexByte(id, '.')
+	generation, err := strconv.ParseUint(id[dot+1:], 10, 32)
+	last, known := o.used[id[:max(0, dot)]]
+	if err != nil || known && generation <= last {
+		o.wrong(RuleTransaction, "%s comes after generation %d", id, last)
+	}
+	o.used[id[:max(0, dot)]] = generation
+}
+
+// lateAfter is what a line may be on its way to the wire without the gap
+// counting from there.
+const lateAfter = time.Millisecond
+
+// written hears that all lines for a spider are on the wire: where that took
+// long, the gaps count from now.
+func (o *oracle) written(spider uint32) {
+	sp := o.spiders[spider]
+	for _, tx := range sp.flying {
+		tx.flying = false
+		if !tx.finished && o.now-tx.at > lateAfter {
+			tx.group.last, tx.host.last = o.now, o.now
+		}
+	}
+	clear(sp.flying)
+	sp.flying = sp.flying[:0]
+}
+
+// hashOf is FNV-1a, 64 bits.
+func hashOf(s string) uint64 {
+	h := uint64(14695981039346656037)
+	for i := range len(s) {
+		h = (h ^ uint64(s[i])) * 1099511628211
+	}
+	return h
+}

@@ -1,0 +1,83 @@
+package sim
+
+import (
+	"testing"
+
+	"urlserver/docindex"
+)
+
+// TestOracleOfSending is about order, attempts and transactions.
+func TestOracleOfSending(t *testing.T) {
+	tell(t, []told{
+		{name: "younger first", do: func(s story) { s.send(1, line2) }, want: RuleOrder},
+		{name: "lower priority first", do: func(s story) {
+			s.took("5", "http://a.test/5", 1)
+			s.at(11)
+			s.send(1, line1)
+		}, want: RuleOrder},
+		{name: "sent too often", do: func(s story) {
+			s.set.delayFactor = 0
+			s.send(1, line1)
+			s.at(70)
+			s.at(71)
+			s.send(1, "0.0.2 1 "+addrA+" http://a.test/1")
+			s.at(131)
+			s.at(132)
+			s.send(1, "0.0.3 1 "+addrA+" http://a.test/1")
+		}, want: RuleAttempts},
+		{name: "sent twice at once", do: func(s story) {
+			s.set.concurrent = 2
+			s.send(1, line1)
+			s.at(12)
+			s.send(2, "0.1.2 1 "+addrA+" http://a.test/1")
+		}, want: RuleTwice},
+		{name: "too many at a spider", do: func(s story) {
+			s.set.inFlight = 0
+			s.send(1, line1)
+		}, want: RuleInFlight},
+		{name: "a TRANS_ID comes again", do: func(s story) {
+			s.send(1, line1)
+			s.status(1, "0.0.1 DONE 200")
+			s.at(12)
+			s.send(1, "0.0.1 2 "+addrA+" http://a.test/2")
+		}, want: RuleTransaction},
+	})
+}
+
+// TestOracleOfLines is about what a line says, and when a document comes back.
+func TestOracleOfLines(t *testing.T) {
+	tell(t, []told{
+		{name: "an address that it does not have", do: func(s story) {
+			s.send(1, "0.0.1 1 "+addrB+" http://a.test/1")
+		}, want: RuleAddress},
+		{name: "moved with documents held", do: func(s story) {
+			s.send(1, line1)
+			s.status(1, "0.0.1 DONE 200")
+			s.name("a.test", addrB)
+			s.at(12)
+			s.send(1, "0.0.2 2 "+addrB+" http://a.test/2")
+		}, want: RuleAddress},
+		{name: "another URL", do: func(s story) {
+			s.send(1, "0.0.1 1 "+addrA+" http://a.test/other")
+		}, want: RuleLine},
+		{name: "no URL", do: func(s story) { s.send(1, "0.0.1 1 "+addrA) }, want: RuleLine},
+		{name: "taken again in quarantine", do: func(s story) {
+			s.send(1, line1)
+			s.status(1, "0.0.1 DONE 200")
+			s.ends("1", docindex.Done, 200, 1)
+			s.took("1", "http://a.test/1", 0)
+			s.at(20)
+			s.send(1, "0.0.2 1 "+addrA+" http://a.test/1")
+		}, want: RuleLine},
+		{name: "silence not noticed", do: func(s story) {
+			s.send(1, line1)
+			s.at(70.001)
+		}, want: RuleTimeout},
+		{name: "WORKING breaks the silence", do: func(s story) {
+			s.send(1, line1)
+			s.at(60)
+			s.status(1, "0.0.1 WORKING")
+			s.at(119)
+		}},
+	})
+}

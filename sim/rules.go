@@ -1,0 +1,102 @@
+package sim
+
+import (
+	"fmt"
+	"time"
+
+	"urlserver/configs"
+)
+
+// Rule names what a run has broken.
+type Rule string
+
+// What the oracle checks.
+const (
+	RuleOpenGroup   Rule = "open requests of a group"
+	RuleOpenHost    Rule = "open requests of a host"
+	RuleGapGroup    Rule = "gap of a group"
+	RuleGapHost     Rule = "gap of a host"
+	RuleStart       Rule = "gap after the start"
+	RuleCrawlDelay  Rule = "Crawl-delay"
+	RuleBackoff     Rule = "backing off"
+	RuleNotBefore   Rule = "Retry-After, or an earlier delay"
+	RuleFair        Rule = "delay_factor"
+	RuleMute        Rule = "nothing is sent while paused, choked or stopped"
+	RuleBlocked     Rule = "nothing is sent to a blocked host"
+	RuleBarred      Rule = "nothing is sent to a host that a rule blocks"
+	RuleRobots      Rule = "robots.txt"
+	RuleOrder       Rule = "first in, first out within priority"
+	RuleAttempts    Rule = "attempts"
+	RuleTwice       Rule = "a document is at one spider at a time"
+	RuleInFlight    Rule = "documents in flight at a spider"
+	RuleTransaction Rule = "a TRANS_ID names one transaction"
+	RuleAddress     Rule = "address of a host"
+	RuleLine        Rule = "line to a spider"
+	RuleOutcome     Rule = "one outcome a document, and the right one"
+	RuleHeld        Rule = "nothing is lost"
+	RuleProgress    Rule = "everything ends"
+	RuleReject      Rule = "reject list"
+	RuleAsk         Rule = "one request to the index at a time"
+	RuleScanner     Rule = "lines from a spider"
+	RuleTimeout     Rule = "silence is noticed in time"
+	RuleSleep       Rule = "what is due is done at once"
+	RuleIdle        Rule = "no work without cause"
+)
+
+// Complaint is what the oracle found wrong first.
+type Complaint struct {
+	Rule Rule
+	At   time.Duration // virtual time
+	Text string
+}
+
+// Error gives the moment, the rule and the case.
+func (c *Complaint) Error() string {
+	return fmt.Sprintf("at %v: broken rule %q: %s", c.At, c.Rule, c.Text)
+}
+
+// Failure is a complaint with what repeats it.
+type Failure struct {
+	Scenario Scenario
+	Complaint
+}
+
+// Error names the scenario and its seed.
+func (f *Failure) Error() string {
+	return fmt.Sprintf("scenario %q (%d documents), seed %d: %v", f.Scenario.Kind, f.Scenario.Documents, f.Scenario.Seed, &f.Complaint)
+}
+
+// Unwrap gives the complaint.
+func (f *Failure) Unwrap() error { return &f.Complaint }
+
+// limits are the settings as the oracle understands them.
+type limits struct {
+	gap           float64 // ns
+	concurrent    int
+	inFlight      int
+	attempts      int
+	rejectOver    int
+	statusTimeout time.Duration
+	quarantine    time.Duration // 0: none, the index is exact
+	delayFactor   float64
+	maxDelay      time.Duration
+	robots        bool
+	robotsTTL     time.Duration
+	errorTTL      time.Duration
+	maxCrawlDelay time.Duration
+	rules         []configs.HostRule
+}
+
+func limitsOf(c configs.Config, exact bool) limits {
+	l := limits{
+		gap: 1e9 / c.ReqHostPerSec, concurrent: c.ReqHostConcurrent, inFlight: c.Spider.MaxInFlight,
+		attempts: c.Spider.MaxAttempts, rejectOver: c.VHosts.RejectOver, statusTimeout: c.TimeoutSpiderStatus,
+		quarantine: c.DocIndex.Quarantine, delayFactor: c.Politeness.DelayFactor, maxDelay: c.Politeness.MaxDelay,
+		robots: c.Robots.Enabled, robotsTTL: c.Robots.TTL, errorTTL: c.Robots.ErrorTTL, maxCrawlDelay: c.Robots.MaxCrawlDelay,
+		rules: c.Rules,
+	}
+	if exact {
+		l.quarantine = 0
+	}
+	return l
+}

@@ -1,0 +1,181 @@
+package sim
+
+import (
+	"math/rand/v2"
+	"time"
+
+	"urlserver/docindex"
+	"urlserver/urlserver/engine"
+)
+
+// Report is what happened in a run.
+type Report struct {
+	Virtual  time.Duration // how long it lasted
+	Steps    int           // of the engine
+	Taken    int           // documents, each as often as it was taken
+	Lines    int           // to spiders
+	Retries  int           // of them: not a document's first
+	Fetches  int           // of robots.txt
+	Outcomes [docindex.Kinds]int
+	Stats    engine.Stats // at the end
+	Trace    uint64       // hash of all that came out of the daemon, and when
+}
+
+// run is a simulation under way: one goroutine, no real time.
+type run struct {
+	sc     *Scenario
+	rng    *rand.Rand
+	now    time.Duration
+	start  time.Time     // by the wall
+	drift  time.Duration // of the wall's clock
+	wake   time.Duration // when the engine wants to step; negative: not before an event
+	agenda agenda
+	engine *engine.Engine
+	oracle *oracle
+	world  *world
+	trace  trace
+
+	names   names
+	index   *index
+	outbox  *outbox
+	spiders []*spider
+	conns   map[uint32]*conn
+	stalls  bool // writes may take long, so that the oracle sees lines late
+
+	did   work // in the last step
+	event bool // something happened since the last step
+	again bool // something happened while the engine's work was handed out
+	idle  int  // steps in a row without cause or effect
+}
+
+// Run runs a scenario to its end. The error is a *Failure where the daemon broke a rule.
+func Run(sc Scenario) (Report, error) {
+	r := newRun(sc)
+	r.work()
+	report := r.oracle.figures
+	report.Virtual, report.Trace, report.Steps, report.Stats = r.now, r.trace.hash, r.trace.steps, r.engine.Stats()
+	if r.oracle.complaint != nil {
+		return report, &Failure{Scenario: sc, Complaint: *r.oracle.complaint}
+	}
+	return report, nil
+}
+
+// newRun plans a scenario.
+func newRun(sc Scenario) *run {
+	r := &run{
+		sc: &sc, rng: rand.New(rand.NewPCG(sc.Seed, 3)), world: newWorld(&sc), stalls: sc.Trouble.Stall > 0,
+		start:  time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC),
+		oracle: newOracle(limitsOf(sc.Config, sc.Exact), sc.Documents), conns: map[uint32]*conn{},
+	}
+	r.engine = engine.New(sc.Config, engine.Options{Cached: r.cached, Generation: uint32(sc.Seed), Exact: sc.Exact})
+	r.names = names{known: make([]answer, sc.Hosts)}
+	r.index = newIndex(r)
+	r.outbox = &outbox{run: r}
+	r.startSpiders()
+	r.startOperator()
+	r.plan(sc.Heal, r.heal)
+	r.plan(sc.End, func() {})
+	return r
+}
+
+// work lets things happen in their order until all is over or a rule is broken.
+func (r *run) work() {
+	for r.oracle.complaint == nil && !r.over() {
+		at, ok := r.agenda.next()
+		if r.wake >= 0 && (!ok || r.wake < at) {
+			at, ok = r.wake, true
+		}
+		if !ok || at > r.sc.Last {
+			r.oracle.wrong(RuleProgress, "%d documents held, %d not ended, and nothing more happens until %v", r.oracle.held, r.index.left, r.sc.Last)
+			return
+		}
+		if r.chance(probes) && at-r.now > time.Millisecond {
+			r.probe(at)
+			continue
+		}
+		r.advance(at)
+		r.happen()
+		r.step()
+	}
+}
+
+// happen lets happen what is planned for now. Sometimes the daemon steps in between.
+func (r *run) happen() {
+	for at, ok := r.agenda.next(); ok && at <= r.now; at, ok = r.agenda.next() {
+		r.agenda.take()()
+		r.event = true
+		if r.rng.IntN(4) == 0 {
+			r.step()
+		}
+	}
+}
+
+// probe has the daemon step before it asked to, and before the next event:
+// there is nothing to do for it.
+func (r *run) probe(before time.Duration) {
+	r.advance(r.now + 1 + time.Duration(r.rng.Int64N(int64(before-r.now-1))))
+	r.step()
+	if r.did != (work{}) {
+		r.oracle.wrong(RuleSleep, "work was left undone until %v: %+v", before, r.did)
+	}
+}
+
+// over says whether the run has come to its end.
+func (r *run) over() bool {
+	if r.now < r.sc.End {
+		return false
+	}
+	if r.sc.Stop {
+		return r.engine.InFlight() == 0
+	}
+	return r.index.left == 0 && r.oracle.held == 0 && r.outbox.waiting() == 0
+}
+
+// heal ends all trouble.
+func (r *run) heal() {
+	r.sc.Trouble = Trouble{}
+	if r.sc.Config.Rules != nil { // or what they block would never end
+		r.sc.Config.Rules = nil
+		r.configure()
+	}
+	if r.sc.Stop {
+		r.engine.Stop()
+		r.oracle.mute(stopped, true)
+	}
+}
+
+// advance tells everybody what time it is.
+func (r *run) advance(to time.Duration) {
+	r.now = to
+	wall := r.start.Add(to + r.drift)
+	r.engine.Advance(to, wall)
+	r.oracle.tell(to, wall)
+}
+
+// plan has something happen at a moment, after within a while.
+func (r *run) plan(at time.Duration, do func())    { r.agenda.add(max(at, r.now), do) }
+func (r *run) after(wait time.Duration, do func()) { r.agenda.add(r.now+wait, do) }
+
+// every has something happen again and again, at random moments, while its mean
+// pause is not 0.
+func (r *run) every(mean func() time.Duration, do func()) {
+	m := mean()
+	if m == 0 {
+		return
+	}
+	r.after(time.Duration(r.rng.ExpFloat64()*float64(m)).Truncate(time.Millisecond), func() {
+		if mean() == 0 {
+			return
+		}
+		do()
+		r.every(mean, do)
+	})
+}
+
+// chance answers true in a share of cases.
+func (r *run) chance(share float64) bool { return share > 0 && r.rng.Float64() < share }
+
+// between is a time in whole milliseconds, so that things coincide.
+func (r *run) between(least, most time.Duration) time.Duration {
+	return least + time.Duration(r.rng.Int64N(int64((most-least)/time.Millisecond)+1))*time.Millisecond
+}

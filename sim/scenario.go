@@ -1,0 +1,191 @@
+package sim
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"time"
+
+	"urlserver/configs"
+)
+
+// Scenario is a run's whole input: two runs of one Scenario are the same.
+type Scenario struct {
+	Kind      string // names it to people
+	Seed      uint64
+	Hosts     int
+	Addresses int
+	Documents int
+	Big       int     // of the documents: on the first address
+	BigHosts  int     // of the hosts: on the first address
+	Scattered float64 // of the documents: on any host at any time; the others come due with their host's
+	Spiders   int
+	NameTTL   time.Duration // the longest that an answer of DNS holds
+
+	Day  time.Duration // documents come due over this time; 0: all at the start
+	Heal time.Duration // trouble ends
+	End  time.Duration // the run lasts at least so long
+	Last time.Duration // by when every document has to have ended
+	Stop bool          // the daemon is stopped at Heal, instead of working on till all has ended
+
+	Exact   bool // the index never repeats itself, and the engine relies on that
+	Config  configs.Config
+	Trouble Trouble
+}
+
+// Trouble says what goes wrong until Heal. Floats are chances or shares from 0 to 1,
+// durations the mean time between two; 0: never.
+type Trouble struct {
+	Repeats     float64       // of candidates: one that was given before
+	Ignores     float64       // of answers: the reject list does not count
+	NoAnswers   float64       // of requests for candidates: empty, failed or lost
+	Undelivered float64       // of deliveries of outcomes: refused
+	Outage      time.Duration // the index takes no outcomes for a while
+	Invalid     float64       // of documents: URL or DOC_ID unusable
+
+	Moves     float64 // of hosts: their addresses change
+	MoveEvery time.Duration
+	Dead      float64 // of hosts: no address
+	Flaky     float64 // of hosts: look-ups often fail
+
+	Robots     float64 // of hosts: robots.txt fails, redirects, delays
+	CrawlDelay int     // the longest, in seconds
+	Overload   float64 // of hosts: answer 429 and 503 now and then
+	Slow       float64 // of fetches: longer than the status timeout, or nearly
+
+	Crash    time.Duration // of a spider
+	Freeze   time.Duration // of a spider: says nothing for a while
+	Silent   float64       // of fetches: no status ever
+	Twice    float64       // of fetches: DONE comes again
+	Alien    float64       // of fetches: DONE for another's transaction before it
+	Garbage  float64       // of fetches: a bad line before it
+	Pieces   float64       // of statuses: cut somewhere, the rest comes later
+	Stall    float64       // of writes to a spider: take long
+	Poison   int           // documents that kill their spider
+	Pause    time.Duration // by the operator
+	Block    time.Duration
+	Rates    time.Duration // of changed settings
+	Rules    time.Duration // of changed rules for hosts
+	WallStep time.Duration // the wall clock is set an hour on or back
+}
+
+// Kinds are the scenarios that Small and Full know, in a fixed order.
+func Kinds() []string {
+	return []string{"day", "million", "crowd", "collide", "stall", "scarce", "storm", "operator", "rules", "stop", "healthy"}
+}
+
+// mixed is a bit of every trouble.
+func mixed() Trouble {
+	return Trouble{
+		Repeats: 0.05, Ignores: 0.1, NoAnswers: 0.1, Undelivered: 0.1, Outage: 4 * time.Hour, Invalid: 0.01,
+		Moves: 0.05, MoveEvery: 20 * time.Minute, Dead: 0.005, Flaky: 0.02,
+		Robots: 0.3, CrawlDelay: 30, Overload: 0.05, Slow: 0.01,
+		Crash: 30 * time.Minute, Freeze: time.Hour,
+		Silent: 0.002, Twice: 0.02, Alien: 0.01, Garbage: 0.01, Pieces: 0.2, Poison: 10,
+		Pause: 2 * time.Hour, Block: 10 * time.Minute, Rates: 2 * time.Hour, WallStep: time.Hour,
+	}
+}
+
+// Small is a scenario that runs in a fraction of a second.
+func Small(kind string, seed uint64) (Scenario, error) {
+	sc := Scenario{
+		Kind: kind, Seed: seed, Hosts: 300, Addresses: 150, Documents: 3000, Scattered: 0.5, Spiders: 5, NameTTL: time.Hour,
+		Day: time.Hour, Heal: 2 * time.Hour, End: 2 * time.Hour, Last: 4 * 24 * time.Hour, Trouble: mixed(),
+	}
+	sc.settings(rand.New(rand.NewPCG(seed, 1)))
+	sc.Trouble.Outage, sc.Trouble.Pause, sc.Trouble.Rates, sc.Trouble.WallStep = 20*time.Minute, 20*time.Minute, 20*time.Minute, 10*time.Minute
+	err := sc.shape(2000, 100)
+	return sc, err
+}
+
+// Full is a scenario of full size: 100,000 hosts, a million documents and more.
+func Full(kind string, seed uint64) (Scenario, error) {
+	sc := Scenario{
+		Kind: kind, Seed: seed, Hosts: 100_000, Addresses: 60_000, Documents: 1_000_000, Scattered: 0.1, Spiders: 20, NameTTL: time.Hour,
+		Day: 20 * time.Hour, Heal: 21 * time.Hour, End: 24 * time.Hour, Last: 5 * 24 * time.Hour, Trouble: mixed(),
+	}
+	sc.settings(rand.New(rand.NewPCG(seed, 1)))
+	sc.Config.QueueCount = 256 << (seed % 5)
+	err := sc.shape(1_000_000, 1_000)
+	return sc, err
+}
+
+// Part is the n-th part of a scenario in hosts, addresses and documents.
+func (sc Scenario) Part(n int) Scenario {
+	for _, size := range []*int{&sc.Hosts, &sc.Addresses, &sc.Documents, &sc.Big, &sc.BigHosts} {
+		*size = (*size + n - 1) / n
+	}
+	return sc
+}
+
+// settings chooses what the daemon is set to.
+func (sc *Scenario) settings(rng *rand.Rand) {
+	c := configs.Default()
+	c.QueueCount, c.QueueLen = 16<<rng.IntN(6), 4<<rng.IntN(5)
+	c.ReqHostConcurrent = 1 + rng.IntN(3)
+	c.ReqHostPerSec = []float64{0.3, 0.5, 1, 3}[rng.IntN(4)]
+	c.Politeness.DelayFactor = []float64{0, 0, 0.5, 2}[rng.IntN(4)]
+	c.Politeness.Patience = time.Duration(rng.IntN(60)) * time.Second
+	c.Spider.MaxInFlight = 4 << rng.IntN(9)
+	c.VHosts.RejectOver = 16 << rng.IntN(5)
+	c.Leftover.Max = 1000 << rng.IntN(11)
+	c.DocIndex.Batch = 100 << rng.IntN(4)
+	c.DocIndex.OutcomesMax = 2000
+	c.Robots.TTL = time.Duration(1+rng.IntN(23)) * time.Hour
+	c.TimeoutSpiderStatus = time.Duration(20+rng.IntN(100)) * time.Second
+	sc.Config = c
+}
+
+// shape turns the mix into one of the kinds. big and bigHosts are the size of the
+// million's group.
+func (sc *Scenario) shape(big, bigHosts int) error {
+	t, c := &sc.Trouble, &sc.Config
+	switch sc.Kind {
+	case "day":
+	case "million":
+		sc.million(big, bigHosts)
+	case "crowd":
+		sc.Hosts, sc.Addresses, sc.Documents, sc.Spiders = 1, 1, min(sc.Documents, 2000), 200
+		c.QueueCount, c.Robots.Enabled = 4, false
+		*t = Trouble{Crash: 5 * time.Minute, Freeze: 5 * time.Minute, Twice: 0.1, Alien: 0.1, Pieces: 0.5}
+	case "collide":
+		sc.Hosts, sc.Addresses, sc.NameTTL, sc.Day, sc.Scattered = 60, 12, 3*time.Second, 25*time.Minute, 1
+		t.Moves, t.MoveEvery, t.Slow, t.Rates = 1, 10*time.Second, 0.1, 0
+		c.ReqHostPerSec = 0.3
+	case "stall":
+		c.ReqHostConcurrent, c.TimeoutSpiderStatus = 1, 2*time.Minute
+		t.Stall, t.Rates, t.Freeze = 0.3, 0, 0
+	case "scarce":
+		c.QueueCount, c.QueueLen, c.Leftover.Max = 8, 4, 200
+		t.CrawlDelay = 300
+	case "storm":
+		t.Crash, t.Freeze, t.Poison, t.Silent = time.Minute, 5*time.Minute, 100, 0.02
+	case "operator":
+		t.Pause, t.Block, t.Rates, t.WallStep = 3*time.Minute, time.Minute, 2*time.Minute, 5*time.Minute
+	case "rules":
+		t.Rules, t.Block = 2*time.Minute, 5*time.Minute
+		c.Rules = someRules(rand.New(rand.NewPCG(sc.Seed, 4)), sc)
+	case "stop":
+		sc.Stop, sc.Heal, sc.End = true, sc.Day/2, sc.Day
+	case "healthy":
+		sc.Exact, *t = true, Trouble{Robots: 0.2, CrawlDelay: 20}
+	default:
+		return fmt.Errorf("no scenario is called %q; there are %q", sc.Kind, Kinds())
+	}
+	return nil
+}
+
+// million is one group of a million documents among many of ten.
+func (sc *Scenario) million(big, bigHosts int) {
+	sc.Addresses, sc.Documents = sc.Hosts, big+10*sc.Hosts
+	sc.Big, sc.BigHosts = big, bigHosts
+	sc.Hosts += bigHosts
+	sc.Addresses++
+	sc.Exact = true
+	sc.Day = 0
+	sc.Config.QueueCount = 1024
+	sc.Config.ReqHostPerSec, sc.Config.ReqHostConcurrent = 20, 16
+	sc.Config.Politeness.DelayFactor = 0
+	sc.Config.Leftover.Max = 1_000_000
+	t := &sc.Trouble
+	t.Repeats, t.Moves, t.Rates, t.Pause, t.Crash = 0, 0, 0, 0, 2*time.Hour
+}

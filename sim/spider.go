@@ -1,0 +1,176 @@
+package sim
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// spider is a process that fetches; now and then it dies, and another takes its place.
+type spider struct {
+	run    *run
+	number int
+	life   int   // which process of its number this is
+	conn   *conn // nil: not connected
+	thaw   time.Duration
+	last   string // a TRANS_ID of late, perhaps not its own
+}
+
+func (r *run) startSpiders() {
+	for i := range r.sc.Spiders {
+		s := &spider{run: r, number: i}
+		r.spiders = append(r.spiders, s)
+		r.after(r.between(0, 3*time.Second), s.connect)
+	}
+	t := &r.sc.Trouble
+	r.every(func() time.Duration { return t.Crash }, func() { r.anySpider().crash() })
+	r.every(func() time.Duration { return t.Freeze }, func() {
+		r.anySpider().thaw = r.now + r.between(time.Second, 3*r.sc.Config.TimeoutSpiderStatus)
+	})
+}
+
+func (r *run) anySpider() *spider { return r.spiders[r.rng.IntN(len(r.spiders))] }
+
+func (s *spider) connect() {
+	if s.conn != nil {
+		return
+	}
+	r := s.run
+	id := r.engine.Connected("spider " + strconv.Itoa(s.number))
+	r.oracle.connected(id)
+	s.conn = newConn(s, id)
+	r.conns[id] = s.conn
+}
+
+// crash ends the process and its connection; it comes back in a while. Half the
+// time only the connection breaks, and the process goes on fetching.
+func (s *spider) crash() {
+	if s.conn == nil {
+		return
+	}
+	if s.run.rng.IntN(2) == 0 {
+		s.life++
+	}
+	s.conn.cut()
+}
+
+// receive takes a line: a document to fetch. since is the earliest moment at
+// which the daemon may count it as sent.
+func (s *spider) receive(line string, since time.Duration) {
+	f := strings.Split(line, " ")
+	if len(f) != 4 {
+		return // the oracle has complained
+	}
+	r, trans, life := s.run, f[0], s.life
+	n, err := strconv.ParseUint(f[1], 10, 32)
+	if err != nil || int(n) >= len(r.world.docs) {
+		return
+	}
+	s.last = trans
+	if r.world.docs[n].kind == poison {
+		r.after(r.between(0, 50*time.Millisecond), func() { s.poisoned(life) })
+		return
+	}
+	if r.chance(r.sc.Trouble.Silent) {
+		return
+	}
+	status, retry, took := r.fetchPage(uint32(n))
+	ends := s.certain(since, r.now+took)
+	s.keepAlive(trans, life, ends)
+	r.plan(ends, func() { s.speak(life, func() { s.done(trans, doneLine(trans, status, retry)) }) })
+}
+
+const margin = 100 * time.Millisecond // more than a line takes in pieces, mostly
+
+// certain moves a moment away from the time in which nobody but the daemon
+// knows whether it has given a transaction up.
+func (s *spider) certain(since, at time.Duration) time.Duration {
+	r := s.run
+	from, to := since+r.sc.Config.TimeoutSpiderStatus, r.now+r.sc.Config.TimeoutSpiderStatus
+	if since < r.now && at+margin >= from && at <= to {
+		return to + margin
+	}
+	return at
+}
+
+// keepAlive says WORKING at half the status timeout, or forgets to.
+func (s *spider) keepAlive(trans string, life int, ends time.Duration) {
+	r := s.run
+	pause := r.sc.Config.TimeoutSpiderStatus / 2
+	if ends <= r.now+pause || r.sc.Trouble.Stall > 0 || r.rng.IntN(3) == 0 {
+		return
+	}
+	r.after(pause, func() {
+		s.speak(life, func() { s.say(trans + " WORKING\n") })
+		s.keepAlive(trans, life, ends)
+	})
+}
+
+// speak does something once the spider is not frozen, unless the process has
+// died or has no connection then.
+func (s *spider) speak(life int, do func()) {
+	if s.thaw > s.run.now {
+		s.run.plan(s.thaw, func() { s.speak(life, do) })
+		return
+	}
+	if s.life == life && s.conn != nil {
+		do()
+	}
+}
+
+func (s *spider) poisoned(life int) {
+	if s.life == life && s.conn != nil {
+		s.life++
+		s.conn.cut()
+	}
+}
+
+// done says DONE, and what should not be said.
+func (s *spider) done(trans, line string) {
+	r, t := s.run, &s.run.sc.Trouble
+	if r.chance(t.Garbage) {
+		s.say(r.garbage(trans))
+	}
+	if r.chance(t.Alien) {
+		s.say(r.anySpider().last + " DONE 200\n")
+	}
+	s.say(line)
+	if r.chance(t.Twice) {
+		s.say(line)
+	}
+}
+
+// say sends text to the daemon while there is a connection.
+func (s *spider) say(text string) {
+	if s.conn != nil {
+		s.conn.say(text)
+	}
+}
+
+// garbage is a line that is none.
+func (r *run) garbage(trans string) string {
+	switch r.rng.IntN(9) {
+	case 0:
+		return "\n"
+	case 1:
+		return trans + " DONE 2x0\n"
+	case 2:
+		return trans + " DONE 200 5 \n"
+	case 3:
+		return trans + "  DONE\n"
+	case 4:
+		return trans + " WORKING 200\n"
+	case 5:
+		return "4294967296.0.0 DONE\n"
+	case 6:
+		return strings.Repeat(fmt.Sprintf("99999999.0.%d DONE\r\n", r.rng.IntN(1000)), 1+r.rng.IntN(120))
+	case 7:
+		return strings.Repeat("x", 7000+r.rng.IntN(2500)) + "\n"
+	}
+	b := make([]byte, r.rng.IntN(200))
+	for i := range b {
+		b[i] = byte(r.rng.IntN(256))
+	}
+	return string(b) + "\n"
+}

@@ -1,0 +1,101 @@
+package sim
+
+import (
+	"urlserver/docindex"
+	"urlserver/urlserver/engine"
+)
+
+const (
+	probes     = 0.02    // share of waits within which the daemon is made to step
+	spinning   = 10_000  // steps in a row without cause or effect: the daemon burns CPU
+	countEvery = 1 << 10 // steps between two comparisons of counts
+	fewHeld    = 10      // documents held, up to which counts are compared after each step
+)
+
+// work is what a step brought.
+type work struct {
+	Outcomes, Fetches, Writes, Lookups, Asks int
+}
+
+// step has the daemon do what is due.
+func (r *run) step() {
+	r.did = work{}
+	for {
+		before := r.did
+		r.oracle.expire()
+		wait := r.engine.Step(nil)
+		r.trace.steps++
+		r.flush()
+		r.spins(r.did != before)
+		r.wake = -1
+		if wait > 0 {
+			r.wake = r.now + wait
+		}
+		if wait != 0 && !r.again || r.oracle.complaint != nil {
+			break
+		}
+		r.again = false
+	}
+	r.oracle.stepped()
+	if r.trace.steps%countEvery == 0 || r.oracle.held < fewHeld {
+		c := r.engine.Stats().Slots
+		r.oracle.counts(c.Held, c.InFlight, !r.stalls)
+	}
+}
+
+// spins counts steps that nothing caused and that had no effect.
+func (r *run) spins(worked bool) {
+	r.idle++
+	if worked || r.event {
+		r.idle = 0
+	}
+	if r.event = false; r.idle > spinning {
+		r.oracle.wrong(RuleIdle, "%d steps in a row did nothing", r.idle)
+	}
+}
+
+// flush hands out the daemon's work, as the real owner of an engine does.
+func (r *run) flush() {
+	out := &r.engine.Out
+	for i := range out.Outcomes.Len() {
+		r.outcome(out.Outcomes.At(i))
+	}
+	for _, f := range out.Fetches {
+		r.fetch(f)
+	}
+	for _, id := range out.Dirty {
+		if c := r.conns[id]; c != nil {
+			c.flush()
+		}
+	}
+	for _, id := range out.Drop {
+		if c := r.conns[id]; c != nil {
+			c.end()
+		}
+	}
+	for _, name := range out.Lookups {
+		r.lookUp(name)
+	}
+	if out.Ask != nil {
+		r.did.Asks++
+		r.index.asked(out.Ask)
+	}
+	r.outbox.choke()
+	r.did.Fetches += len(out.Fetches)
+	r.did.Lookups += len(out.Lookups)
+	out.Outcomes.Reset()
+	out.Fetches, out.Dirty, out.Drop, out.Lookups, out.Ask = out.Fetches[:0], out.Dirty[:0], out.Drop[:0], out.Lookups[:0], nil
+}
+
+func (r *run) outcome(out docindex.Outcome) {
+	r.did.Outcomes++
+	r.trace.outcome(r.now, out)
+	r.oracle.outcome(out)
+	r.outbox.put(string(out.DocID))
+}
+
+func (r *run) fetch(f engine.Fetch) {
+	r.trace.text(r.now, f.URL)
+	r.oracle.fetch(f.ID, f.URL, f.Addr)
+	r.serveRobots(f.ID, f.URL)
+}

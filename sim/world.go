@@ -1,0 +1,201 @@
+package sim
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"net/netip"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// world is what the daemon cannot know but by asking: documents, hosts, addresses.
+type world struct {
+	sc     *Scenario
+	hosts  []site
+	byName map[string]uint32
+	docs   []page
+}
+
+// site is a host and the habits of its servers.
+type site struct {
+	name       string
+	addrs      []uint32      // it moves from one to the next
+	stay       time.Duration // at an address
+	dead       bool
+	flaky      bool
+	overloaded bool
+	quick      bool
+	robots     uint8 // habit of its robots.txt
+	delay      int   // Crawl-delay, in seconds
+	next       uint32
+}
+
+// page is a document.
+type page struct {
+	host     uint32
+	due      uint16 // of the releases, in which
+	kind     pageKind
+	variant  uint8 // of the origin
+	priority int8
+}
+
+type pageKind uint8
+
+const (
+	public  pageKind = iota
+	private          // robots.txt disallows it, where there is one
+	encoded          // its URL is not in serialised form
+	poison           // kills its spider
+	badURL
+	badID
+)
+
+var variants = [...]struct{ scheme, port string }{
+	{scheme: "http", port: ""}, {scheme: "https", port: ""}, {scheme: "http", port: ":8080"},
+}
+
+func newWorld(sc *Scenario) *world {
+	w := &world{sc: sc, hosts: make([]site, sc.Hosts), byName: make(map[string]uint32, sc.Hosts), docs: make([]page, sc.Documents)}
+	rng := rand.New(rand.NewPCG(sc.Seed, 2))
+	for i := range w.hosts {
+		s := w.newSite(uint32(i), rng)
+		if _, taken := w.byName[s.name]; taken {
+			s.name = hostName(uint32(i))
+		}
+		w.hosts[i] = s
+		w.byName[s.name] = uint32(i)
+	}
+	for i := range w.docs {
+		w.docs[i] = w.newPage(i, rng)
+	}
+	return w
+}
+
+func (w *world) newSite(i uint32, rng *rand.Rand) site {
+	t := &w.sc.Trouble
+	s := site{
+		name: hostName(i), addrs: []uint32{w.home(i, rng)}, next: uint32(rng.IntN(w.sc.Hosts)),
+		dead: rng.Float64() < t.Dead, flaky: rng.Float64() < t.Flaky, overloaded: rng.Float64() < t.Overload,
+	}
+	if rng.Float64() < t.Robots {
+		s.robots = uint8(1 + rng.IntN(robotsHabits-1))
+		s.delay = 1 + rng.IntN(max(1, t.CrawlDelay))
+	}
+	if rng.Float64() < t.Moves {
+		for range 1 + rng.IntN(3) {
+			s.addrs = append(s.addrs, uint32(rng.IntN(w.sc.Addresses)))
+		}
+		s.stay = t.MoveEvery/2 + time.Duration(rng.Int64N(int64(t.MoveEvery)))
+	}
+	switch {
+	case int(i) < w.sc.BigHosts:
+		s = site{name: s.name, addrs: s.addrs, quick: true}
+	case i%97 == 96: // its name is its address
+		s = site{name: address(s.addrs[0]).String(), addrs: s.addrs[:1], robots: s.robots, delay: s.delay, next: s.next}
+	}
+	return s
+}
+
+func hostName(i uint32) string { return fmt.Sprintf("h%d.example", i) }
+
+// home is a host's first address: the first ones are everybody's, the others
+// are shared by few.
+func (w *world) home(i uint32, rng *rand.Rand) uint32 {
+	switch {
+	case int(i) < w.sc.BigHosts:
+		return 0
+	case w.sc.BigHosts > 0:
+		return i - uint32(w.sc.BigHosts) + 1
+	case rng.Float64() < min(0.05, 500/float64(w.sc.Hosts)):
+		return uint32(rng.IntN(min(10, w.sc.Addresses)))
+	}
+	return uint32(rng.IntN(w.sc.Addresses))
+}
+
+func (w *world) newPage(i int, rng *rand.Rand) page {
+	p := page{variant: uint8(max(0, rng.IntN(10)-7))}
+	p.host, p.due = w.placeOf(i, rng)
+	if rng.IntN(10) == 0 {
+		p.priority = int8(rng.IntN(3) - 1)
+	}
+	switch n := rng.IntN(20); {
+	case i < w.sc.Trouble.Poison:
+		p.kind = poison
+	case n < 2:
+		p.kind = private
+	case n < 3:
+		p.kind = encoded
+	case rng.Float64() < w.sc.Trouble.Invalid:
+		p.kind = badURL + pageKind(rng.IntN(2))
+	}
+	return p
+}
+
+// placeOf is a document's host, and when it comes due.
+func (w *world) placeOf(i int, rng *rand.Rand) (host uint32, due uint16) {
+	switch {
+	case i < w.sc.Big:
+		return uint32(i % w.sc.BigHosts), 0
+	case w.sc.Big > 0:
+		return uint32(w.sc.BigHosts + (i-w.sc.Big)/10), 0
+	case rng.Float64() < w.sc.Scattered || w.sc.Hosts < 2:
+		return uint32(rng.IntN(w.sc.Hosts)), uint16(rng.IntN(releases))
+	}
+	host = uint32(i * w.sc.Hosts / w.sc.Documents)
+	return host, uint16(host * 7919 % releases)
+}
+
+// docID is what the index calls document n.
+func (w *world) docID(n uint32) string {
+	id := strconv.FormatUint(uint64(n), 10)
+	if w.docs[n].kind == badID {
+		return "no such " + id
+	}
+	return id
+}
+
+// url is document n's as the index has it; text is as it goes over the wire.
+func (w *world) url(n uint32) (raw, text string) {
+	p := &w.docs[n]
+	v := variants[p.variant]
+	name := hostInURL(w.hosts[p.host].name)
+	base := v.scheme + "://" + name + v.port
+	path := strconv.FormatUint(uint64(n), 10)
+	switch p.kind {
+	case private:
+		text = base + "/private/" + path
+	case encoded:
+		return strings.ToUpper(base) + "/a/../p " + path + "#part", base + "/p%20" + path
+	case badURL:
+		return []string{"ftp://" + name + "/", "http://", base + "/" + strings.Repeat("x", 9000), "http://a b/"}[n%4], ""
+	default:
+		text = base + "/p/" + path
+	}
+	return text, text
+}
+
+func hostInURL(name string) string {
+	if strings.Contains(name, ":") {
+		return "[" + name + "]"
+	}
+	return name
+}
+
+// address is an address by number: of either family, and none that is refused.
+func address(n uint32) netip.Addr {
+	if n%16 == 15 {
+		return netip.AddrFrom16([16]byte{0x2a, 0x01, 4, 0xf8, 12: byte(n >> 24), 13: byte(n >> 16), 14: byte(n >> 8), 15: byte(n)})
+	}
+	return netip.AddrFrom4([4]byte{byte(11 + n>>24), byte(n >> 16), byte(n >> 8), byte(n)})
+}
+
+// addressAt is where a host's name leads at a moment; ok is false where it leads nowhere.
+func (w *world) addressAt(h uint32, now time.Duration) (addr netip.Addr, ok bool) {
+	s := &w.hosts[h]
+	n := 0
+	if s.stay > 0 {
+		n = int(now/s.stay) % len(s.addrs)
+	}
+	return address(s.addrs[n]), !s.dead
+}
