@@ -1,0 +1,138 @@
+package disk_test
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"syscall"
+	"testing"
+	"time"
+
+	"urlserver/docindex"
+	"urlserver/docindex/disk"
+)
+
+// BenchmarkPut puts new URLs in batches like those of the URL Frontier's streams; each is on disk when it is
+// acknowledged.
+func BenchmarkPut(b *testing.B) {
+	rnd := rand.New(rand.NewPCG(1, 2))
+	zipf := rand.NewZipf(rnd, 1.2, 1, 9999)
+	b.Run("10000 hosts", func(b *testing.B) { benchPut(b, func() int { return rnd.IntN(10_000) }) })
+	b.Run("Zipf 1.2", func(b *testing.B) { benchPut(b, func() int { return int(zipf.Uint64()) }) })
+	b.Run("1 host", func(b *testing.B) { benchPut(b, func() int { return 0 }) })
+}
+
+func benchPut(b *testing.B, next func() int) {
+	s := open(b, b.TempDir(), disk.Batch)
+	var p docindex.Puts
+	var url []byte
+	b.ReportAllocs()
+	for n := 0; b.Loop(); n++ {
+		host := next()
+		url = fmt.Appendf(url[:0], "http://www.host-%d.example/some/path/of/a/page/that/is/%d", host, n)
+		if err := p.AddExact(docindex.Put{URL: url, Due: docindex.Now}, url[7:][:len(fmt.Sprint("www.host-", host, ".example"))]); err != nil {
+			b.Fatal(err)
+		}
+		if p.Len() == 512 {
+			putAll(b, s, &p)
+		}
+	}
+	putAll(b, s, &p)
+}
+
+func putAll(tb testing.TB, s *disk.Store, p *docindex.Puts) {
+	tb.Helper()
+	if _, err := s.Put(tb.Context(), p); err != nil {
+		tb.Fatal(err)
+	}
+	p.Reset()
+}
+
+// BenchmarkServeAndEnd gives out URLs and completes them, ten of a queue at a time.
+func BenchmarkServeAndEnd(b *testing.B) {
+	s := open(b, b.TempDir(), disk.Batch)
+	if err := s.Set(b.Context(), docindex.Setting{Which: docindex.SetDelay}); err != nil {
+		b.Fatal(err)
+	}
+	var p docindex.Puts
+	for i := range 200_000 {
+		url := fmt.Appendf(nil, "http://host-%d.example/some/path/of/a/page/that/is/%d", i%2000, i)
+		if err := p.AddExact(docindex.Put{URL: url, Due: docindex.Now}, docindex.HostOf(url)); err != nil {
+			b.Fatal(err)
+		}
+		if p.Len() == 1000 {
+			putAll(b, s, &p)
+		}
+	}
+	r := docindex.Request{AnyCrawl: true, PerQueue: 10, MaxQueues: 100, Lease: time.Hour}
+	b.ReportAllocs()
+	b.ResetTimer()
+	for done := 0; done < b.N; done += p.Len() {
+		p.Reset()
+		err := s.Serve(b.Context(), r, func(h *docindex.Handout) error {
+			for i := range h.Len() {
+				got := h.At(i)
+				if err := p.AddExact(docindex.Put{URL: got.URL, Key: got.Key, Known: true, Due: docindex.Never}, got.Key); err != nil {
+					return err
+				}
+			}
+			return nil
+		})
+		if err != nil {
+			b.Fatal(err)
+		}
+		if p.Len() == 0 {
+			b.Fatalf("%d of %d URLs are served", done, b.N)
+		}
+		if _, err := s.Put(b.Context(), &p); err != nil {
+			b.Fatal(err)
+		}
+	}
+}
+
+// BenchmarkOpen opens a store of a million URLs on 100,000 hosts and serves one of them: of no crawl, and of 1000 crawls
+// with 100 domains each.
+func BenchmarkOpen(b *testing.B) {
+	for name, metadata := range map[string]string{"without crawls": "", "1000 crawls": `{"appid":["app"]}`} {
+		b.Run(name, func(b *testing.B) {
+			path := b.TempDir()
+			s := open(b, path, disk.None)
+			var p docindex.Puts
+			for i := range 1_000_000 {
+				url := fmt.Appendf(nil, "http://www.d%d.example/some/path/%d", i%100_000, i)
+				put := docindex.Put{URL: url, Crawl: fmt.Appendf(nil, "c%d", i%1000), Metadata: []byte(metadata), Priority: int32(i % 7)}
+				if err := p.AddExact(put, docindex.HostOf(url)); err != nil {
+					b.Fatal(err)
+				}
+				if p.Len() == 1000 {
+					putAll(b, s, &p)
+				}
+			}
+			used := time.Duration(0)
+			for b.Loop() {
+				b.StopTimer()
+				if err := s.Close(); err != nil {
+					b.Fatal(err)
+				}
+				before := cpu(b)
+				b.StartTimer()
+				s = open(b, path, disk.None)
+				r := docindex.Request{AnyCrawl: true, PerQueue: 1, MaxQueues: 1, Lease: time.Second}
+				if err := s.Serve(b.Context(), r, func(*docindex.Handout) error { return nil }); err != nil {
+					b.Fatal(err)
+				}
+				used += cpu(b) - before
+			}
+			b.ReportMetric(used.Seconds()*1000/float64(b.N), "cpu-ms/op")
+		})
+	}
+}
+
+// cpu is the time that this process has had of all cores.
+func cpu(b *testing.B) time.Duration {
+	b.Helper()
+	var u syscall.Rusage
+	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &u); err != nil {
+		b.Fatal(err)
+	}
+	return time.Duration(u.Utime.Nano() + u.Stime.Nano())
+}

@@ -1,0 +1,167 @@
+package disk
+
+import (
+	"context"
+	"time"
+
+	"github.com/cockroachdb/pebble/v2"
+
+	"urlserver/docindex"
+	"urlserver/docindex/internal/books"
+	"urlserver/docindex/internal/doors"
+)
+
+var _ docindex.Crawls = (*Store)(nil)
+
+// Survey is [docindex.Crawls.Survey].
+func (s *Store) Survey(ctx context.Context, id docindex.CrawlID, domains int, away *docindex.Outcomes) (docindex.Survey, error) {
+	if err := ctx.Err(); err != nil {
+		return docindex.Survey{}, err
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if err := s.usableLocked(); err != nil {
+		return docindex.Survey{}, err
+	}
+	s.catchUpLocked(s.now())
+	v := s.crawls.books.Begin(id, domains)
+	for i := 0; away != nil && i < away.Len(); i++ {
+		o := away.At(i)
+		t, err := s.atSlotsLocked(o.DocID)
+		if err != nil {
+			return docindex.Survey{}, s.failLocked(err)
+		}
+		if t == nil || t.member == 0 {
+			continue
+		}
+		if d := s.crawls.chapters[t.member].domain; v.Wants(d) {
+			v.Away(d, t.at.priority())
+		}
+	}
+	return v.End(), nil
+}
+
+// atSlotsLocked finds a document that the slots have; nil: they do not have it.
+func (s *Store) atSlotsLocked(docID []byte) (*transit, error) {
+	n, given := s.secret.named(docID)
+	if !given {
+		var ok bool
+		var err error
+		if n, ok, err = s.ownerLocked(docID); err != nil || !ok {
+			return nil, err
+		}
+	}
+	id := s.transitOf(&n)
+	if id == 0 {
+		return nil, nil
+	}
+	t := s.transits.At(id)
+	if t.door != doors.Slots || given != (t.id == "") {
+		return nil, nil
+	}
+	return t, nil
+}
+
+// Refuse is [docindex.Crawls.Refuse].
+func (s *Store) Refuse(ctx context.Context, id docindex.CrawlID, why docindex.Kind) error {
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	b, no, err := s.changeBook(id, true, func(l *books.Books, b *books.Book) error {
+		switch {
+		case b.Refused:
+			return nil
+		case l.Refused() >= docindex.MaxRefused:
+			return docindex.ErrTooManyRefused
+		}
+		l.Refuse(b, uint8(why), uint8(docindex.Expired))
+		return nil
+	})
+	if err != nil {
+		return err
+	}
+	return s.settle(b, no)
+}
+
+// Told is [docindex.Crawls.Told].
+func (s *Store) Told(ctx context.Context, id docindex.CrawlID, round uint64) error {
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	b, no, err := s.changeBook(id, false, func(_ *books.Books, b *books.Book) error {
+		b.WasTold(round)
+		return nil
+	})
+	if err != nil {
+		return err
+	}
+	return s.settle(b, no)
+}
+
+// changeBook has a crawl's book changed, and made where that is wanted and there is none.
+func (s *Store) changeBook(id docindex.CrawlID, open bool, change func(*books.Books, *books.Book) error) (b *pebble.Batch, no uint64, err error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	book := s.crawls.books.Find(id)
+	if book == nil && !open {
+		return nil, s.journal.no, s.usableLocked()
+	}
+	if err := s.beginLocked(); err != nil {
+		return nil, 0, err
+	}
+	if book == nil {
+		book = s.crawls.books.Open(id)
+	}
+	if err := change(s.crawls.books, book); err != nil {
+		s.crawls.books.Release(book)
+		s.txn.b.Close()
+		s.txn.clear()
+		return nil, 0, err
+	}
+	s.crawls.dirtyBooks[book.No] = struct{}{}
+	b, err = s.commitLocked()
+	return b, s.journal.no, err
+}
+
+// Overdue is [docindex.Crawls.Overdue].
+func (s *Store) Overdue(ctx context.Context, now time.Time, max int) ([]docindex.CrawlEnd, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if err := s.usableLocked(); err != nil {
+		return nil, err
+	}
+	return s.crawls.books.Due(now, max, uint8(docindex.Expired)), ctx.Err()
+}
+
+// Finished is [docindex.Crawls.Finished].
+func (s *Store) Finished(ctx context.Context, since time.Time, max int) ([]docindex.FinishedCrawl, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if err := s.usableLocked(); err != nil {
+		return nil, err
+	}
+	return s.crawls.books.Finished(since, max), ctx.Err()
+}
+
+// OnDelete is [docindex.Crawls.OnDelete].
+func (s *Store) OnDelete(tell func(*docindex.Outcomes)) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.crawls.onDelete = tell
+}
+
+// CrawlCounts is [docindex.Crawls.CrawlCounts].
+func (s *Store) CrawlCounts(max int) []docindex.CrawlCounts {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.crawls.books.Counts(max)
+}
+
+// ListCrawls is [docindex.CrawlLister.ListCrawls].
+func (s *Store) ListCrawls(ctx context.Context, text string, max int) (some []docindex.CrawlState, all int, err error) {
+	return s.crawls.books.List(ctx, text, max, func(look func()) {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		look()
+	})
+}

@@ -1,0 +1,45 @@
+package disk_test
+
+import (
+	"fmt"
+	"testing"
+	"time"
+
+	"urlserver/docindex"
+	"urlserver/docindex/disk"
+)
+
+// BenchmarkPurgeCrawl ends a crawl of 200,000 documents in 1000 queues, whose last portion is on disk then.
+func BenchmarkPurgeCrawl(b *testing.B) {
+	const docs, queues = 200_000, 1000
+	var used time.Duration
+	for round := range b.N {
+		b.StopTimer()
+		s := open(b, b.TempDir(), disk.Batch)
+		crawl := fmt.Sprint("c", round)
+		var p docindex.Puts
+		for i := range docs {
+			url := fmt.Sprintf("http://host-%d.example/some/path/of/a/page/that/is/%d", i%queues, i)
+			if err := p.Add(of(crawl, url, 0)); err != nil {
+				b.Fatal(err)
+			}
+			if p.Len() == 10_000 {
+				putAll(b, s, &p)
+			}
+		}
+		if err := s.Refuse(b.Context(), id(crawl), docindex.Stopped); err != nil {
+			b.Fatal(err)
+		}
+		before := cpu(b)
+		b.StartTimer()
+		n, err := s.PurgeCrawl(b.Context(), id(crawl), func(*docindex.Outcomes) error { return nil })
+		if n != docs || err != nil {
+			b.Fatalf("%d purged, %v; want %d", n, err, docs)
+		}
+		b.StopTimer()
+		used += cpu(b) - before
+		b.StartTimer()
+	}
+	b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N*docs), "ns/doc")
+	b.ReportMetric(float64(used.Nanoseconds())/float64(b.N*docs), "cpu-ns/doc")
+}

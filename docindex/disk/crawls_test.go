@@ -1,0 +1,263 @@
+package disk_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"urlserver/docindex"
+	"urlserver/docindex/disk"
+	"urlserver/docindex/storetest"
+)
+
+func TestCrawls(t *testing.T) {
+	storetest.RunCrawls(t, func(t *testing.T) storetest.CrawlStore {
+		s := open(t, t.TempDir(), disk.None)
+		t.Cleanup(func() {
+			if err := s.Check(); err != nil {
+				t.Error(err)
+			}
+		})
+		return s
+	})
+}
+
+// reopening is a store that is closed and opened again now and then.
+type reopening struct {
+	*disk.Store
+	t       *testing.T
+	path    string
+	surveys int
+}
+
+// Survey is called after each step.
+func (r *reopening) Survey(ctx context.Context, id docindex.CrawlID, domains int, away *docindex.Outcomes) (docindex.Survey, error) {
+	if r.surveys++; r.surveys%50 == 0 {
+		r.Store = again(r.t, r.Store, r.path)
+	}
+	return r.Store.Survey(ctx, id, domains, away)
+}
+
+func TestCrawlsOpenedAgain(t *testing.T) {
+	path := t.TempDir()
+	storetest.RunCrawlsTwin(t, &reopening{Store: open(t, path, disk.None), t: t, path: path})
+}
+
+func of(crawl, url string, expires int64) docindex.Put {
+	return docindex.Put{
+		URL: []byte(url), Crawl: []byte(crawl), Metadata: fmt.Appendf(nil, `{"appid":["app"],"expires":["%d"]}`, expires),
+	}
+}
+
+func id(crawl string) docindex.CrawlID {
+	return docindex.CrawlID{Spider: docindex.DefaultSpider, App: "app", Crawl: crawl}
+}
+
+func wantOverdue(t *testing.T, s *disk.Store, want ...docindex.CrawlEnd) {
+	t.Helper()
+	got, err := s.Overdue(t.Context(), time.Now(), 10)
+	if err != nil || fmt.Sprint(got) != fmt.Sprint(want) {
+		t.Errorf("overdue are %v, %v; want %v", got, err, want)
+	}
+}
+
+func wantFinished(t *testing.T, s *disk.Store, want ...docindex.FinishedCrawl) {
+	t.Helper()
+	got, err := s.Finished(t.Context(), time.Now(), 10)
+	if err != nil || fmt.Sprint(got) != fmt.Sprint(want) {
+		t.Errorf("finished are %v, %v; want %v", got, err, want)
+	}
+}
+
+func purge(t *testing.T, s *disk.Store, crawl string, want int) {
+	t.Helper()
+	if n, err := s.PurgeCrawl(t.Context(), id(crawl), func(*docindex.Outcomes) error { return nil }); n != want || err != nil {
+		t.Errorf("%d of crawl %s purged, %v; want %d", n, crawl, err, want)
+	}
+}
+
+func told(t *testing.T, s *disk.Store, crawl string, round uint64) {
+	t.Helper()
+	if err := s.Told(t.Context(), id(crawl), round); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// What ended with the process is gone on with, and what nobody was told is listed again.
+func TestCrawlsEndOnceOpenedAgain(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		path := t.TempDir()
+		s := open(t, path, disk.Batch)
+		soon := time.Now().Unix() + 10
+		putURLs(t, s, of("soon", "http://a.test/1", soon), of("soon", "http://b.test/1", soon), of("stopped", "http://a.test/1", 0), of("stopped", "http://b.test/1", 0))
+		s = again(t, s, path)
+		wantOverdue(t, s)
+		time.Sleep(10 * time.Second)
+		expired := docindex.CrawlEnd{CrawlID: id("soon"), Expired: true}
+		wantOverdue(t, s, expired)
+		for crawl, why := range map[string]docindex.Kind{"soon": docindex.Expired, "stopped": docindex.Stopped} {
+			if err := s.Refuse(t.Context(), id(crawl), why); err != nil {
+				t.Fatal(err)
+			}
+		}
+		s = again(t, s, path) // before the purge
+		wantOverdue(t, s, expired, docindex.CrawlEnd{CrawlID: id("stopped")})
+		purge(t, s, "soon", 2)
+		purge(t, s, "stopped", 2)
+		wantOverdue(t, s)
+		s = again(t, s, path) // before the reply and the notice
+		wantOverdue(t, s, expired)
+		purge(t, s, "soon", 2)
+		purge(t, s, "stopped", 2)
+		told(t, s, "soon", 0)
+		purge(t, s, "soon", 0)
+		s = again(t, s, path)
+		wantOverdue(t, s)
+		wantFinished(t, s)
+		var p docindex.Puts
+		if err := p.Add(of("soon", "http://c.test/1", 0)); err != nil {
+			t.Fatal(err)
+		}
+		if res, err := s.Put(t.Context(), &p); res.Dropped != 1 || err != nil {
+			t.Errorf("put: %+v, %v; want it dropped", res, err)
+		}
+	})
+}
+
+func TestCrawlsFinishOpenedAgain(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		path := t.TempDir()
+		s := open(t, path, disk.Batch)
+		end := func(url string) {
+			t.Helper()
+			put := of("c", url, 0)
+			putURLs(t, s, put)
+			wantFinished(t, s)
+			put.Known, put.Due = true, docindex.Never
+			putURLs(t, s, put)
+		}
+		first := docindex.FinishedCrawl{CrawlID: id("c"), Done: 1, Round: 1}
+		end("http://a.test/1")
+		s = again(t, s, path)
+		wantFinished(t, s, first)
+		wantFinished(t, s) // once
+		s = again(t, s, path)
+		wantFinished(t, s, first) // nobody was told
+		told(t, s, "c", first.Round)
+		s = again(t, s, path)
+		wantFinished(t, s)
+		end("http://a.test/2")
+		told(t, s, "c", first.Round) // late
+		s = again(t, s, path)
+		wantFinished(t, s, docindex.FinishedCrawl{CrawlID: id("c"), Done: 2, Round: 2})
+	})
+}
+
+// What calls had when a crawl was refused ends when it comes back, and is purged then.
+func TestStrays(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := open(t, t.TempDir(), disk.None)
+		putURLs(t, s, of("c", "http://a.test/1", 0), of("c", "http://b.test/1", 0))
+		want(t, "served", serve(t, s, docindex.Request{Lease: time.Minute}), "http://a.test/1", "http://b.test/1")
+		if err := s.Refuse(t.Context(), id("c"), docindex.Stopped); err != nil {
+			t.Fatal(err)
+		}
+		purge(t, s, "c", 0)
+		time.Sleep(time.Minute)
+		var b docindex.Batch
+		if err := s.Candidates(t.Context(), 10, nil, &b); err != nil || b.Len() != 0 {
+			t.Errorf("%d candidates, %v; want none", b.Len(), err)
+		}
+		if n := s.Count(nil); n.Scheduled+n.InTransit != 0 || n.Completed != 2 {
+			t.Errorf("counts are %+v; want 2 completed", n)
+		}
+		purge(t, s, "c", 2)
+		if err := s.Check(); err != nil {
+			t.Error(err)
+		}
+	})
+}
+
+// Any number of priorities is counted, and found again.
+func TestManyPriorities(t *testing.T) {
+	path := t.TempDir()
+	s := open(t, path, disk.None)
+	for i := range 1000 {
+		p := of("c", fmt.Sprintf("http://a.test/%d", i), 0)
+		p.Priority = int32(i-500) * 1_000_003
+		putURLs(t, s, p)
+	}
+	for range 2 {
+		v, err := s.Survey(t.Context(), id("c"), 10, nil)
+		if err != nil || v.Crawls[0].Pending != (docindex.Pending{Total: 1000, Low: -500 * 1_000_003, High: 499 * 1_000_003}) {
+			t.Errorf("survey is %+v, %v", v, err)
+		}
+		s = again(t, s, path)
+	}
+}
+
+// Whatever a client calls a queue, the store can be opened again.
+func TestStrangeNames(t *testing.T) {
+	path := t.TempDir()
+	s := open(t, path, disk.None)
+	for _, key := range []string{".", "\x00", "é", "co.uk", "[::1]"} {
+		p := of("c\x00", "no URL at all", 0)
+		p.Key = []byte(key)
+		putURLs(t, s, p)
+	}
+	s = again(t, s, path)
+	if v, err := s.Survey(t.Context(), id("c\x00"), 10, nil); err != nil || v.Total != 5 || v.Domains != 5 {
+		t.Errorf("survey is %+v, %v; want 5 documents of 5 domains", v, err)
+	}
+}
+
+// A refusal that cannot be has no trace.
+func TestRefuseWithoutStore(t *testing.T) {
+	s := open(t, t.TempDir(), disk.None)
+	if err := s.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if err := s.Refuse(t.Context(), id("c"), docindex.Stopped); !errors.Is(err, disk.ErrClosed) {
+		t.Errorf("Refuse: %v; want %v", err, disk.ErrClosed)
+	}
+	if _, err := s.PurgeCrawl(t.Context(), id("c"), nil); err != nil {
+		t.Errorf("PurgeCrawl of a crawl that nobody refused: %v", err)
+	}
+}
+
+// A purge deletes many documents that follow each other at once, and none that are another's or in transit.
+func TestPurgeAmongOthers(t *testing.T) {
+	path := t.TempDir()
+	s := open(t, path, disk.Batch)
+	var others []string
+	for i := range 100 {
+		p := of("c", fmt.Sprintf("http://a.test/%d", i), 0)
+		if p.Priority = int32(-i); i%21 == 20 || i > 90 && i%2 == 0 {
+			p.Metadata = []byte(`{"appid":["other"]}`)
+			others = append(others, string(p.URL))
+		}
+		putURLs(t, s, p)
+	}
+	if err := s.Set(t.Context(), docindex.Setting{Which: docindex.SetDelay}); err != nil {
+		t.Fatal(err)
+	}
+	want(t, "served", serve(t, s, docindex.Request{AnyCrawl: true, PerQueue: 1, Lease: time.Hour}), "http://a.test/0")
+	if err := s.Refuse(t.Context(), id("c"), docindex.Stopped); err != nil {
+		t.Fatal(err)
+	}
+	purge(t, s, "c", 99-len(others))
+	for range 2 {
+		if err := s.Check(); err != nil {
+			t.Fatal(err)
+		}
+		n := s.Count(nil)
+		if n.InTransit != 1 || int(n.Scheduled) != len(others) || int(n.Completed) != 99-len(others) {
+			t.Errorf("counts are %+v; want 1 in transit and %d scheduled", n, len(others))
+		}
+		s = again(t, s, path)
+	}
+	want(t, "served", serve(t, s, docindex.Request{AnyCrawl: true, PerQueue: 100, Lease: time.Hour}), others...)
+}

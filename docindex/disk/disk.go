@@ -1,0 +1,226 @@
+// Package disk is the docindex.Store that keeps everything in a folder, in a Pebble database. What it acknowledged
+// is there after a crash: URLs, outcomes, leases of the URL Frontier's clients, and settings.
+//
+// In memory are the queues, with counts and the place up to which each was given out, and what is in transit. Bodies
+// are on disk, so opening looks at queues, not at URLs. What the host slots had in flight when the process ended is
+// due again.
+package disk
+
+import (
+	"errors"
+	"fmt"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/cockroachdb/pebble/v2"
+	"github.com/rs/zerolog"
+
+	"urlserver/docindex"
+	"urlserver/docindex/internal/doors"
+	"urlserver/docindex/internal/finder"
+	"urlserver/dueheap"
+	"urlserver/slab"
+)
+
+// Sync says when what was acknowledged is on disk.
+type Sync uint8
+
+const (
+	Batch    Sync = iota // before it is acknowledged; those that wait at the same time share one sync
+	Interval             // at most a second later
+	None                 // when the operating system writes it; a crash of the machine may lose some
+)
+
+const syncInterval = time.Second
+
+// Config is what a Store is opened with.
+type Config struct {
+	Path string // the folder; made where there is none
+	Sync Sync
+	Log  zerolog.Logger
+	// Fatal is called when what was written may be lost and only opening again helps: it ends the process. Nil panics.
+	Fatal func(error)
+}
+
+// hold is how many documents are worked on before the lock is let go.
+const hold = 1000
+
+// Store is the store. Use Open, then Close. Safe for concurrent use.
+//
+// The DOC_ID it gives is the document's name with a mark of the store. Where a client gives one of that form, it is
+// refused, unless it is the document's own.
+type Store struct {
+	cfg     Config
+	db      *pebble.DB
+	space   *space
+	start   time.Time
+	secret  secret
+	closing chan struct{}
+	helpers sync.WaitGroup
+	synced  atomic.Uint64 // the last commit that is known to be on disk
+
+	mu       sync.Mutex // guards all below; reads of the disk go on under it, waiting for a sync does not
+	failed   error      // nothing goes any more
+	closed   bool
+	doors    *doors.Doors
+	bell     docindex.Bell     // rings with the doors' news
+	queues   []queue           // by the doors' numbers
+	byNo     map[uint32]uint32 // number in doors, by number on disk
+	transits slab.Slab[transit]
+	finder   finder.Finder  // of transits, by name
+	leases   dueheap.Heap   // transits by the end of their lease; a Duration stands for ms since 1970
+	grants   map[uint64]int // transits left of each grant's row
+	globals  globals
+	journal  journal
+	txn      txn
+	crawls   crawls
+	passive  bool  // calls are not served
+	slotMark int64 // when the row was written that says that slots were given something, ms
+	wakes    []func()
+	backs    []func(*docindex.Outcomes)
+}
+
+var _ docindex.Store = (*Store)(nil)
+
+// queue is what the doors do not know of one.
+type queue struct {
+	no       uint32 // on disk
+	due      int64  // what the doors were told, ms
+	cursor   place  // what stands up to it was given out, but for what is in early
+	early    window
+	hasIDs   bool
+	chapters uint32 // the first one of it
+
+	touched              bool // by the txn, which counts:
+	scheduled, completed int32
+	served               [2]bool
+	dirtySince           uint64 // the first commit that its row does not know of; 0: it knows of all
+}
+
+// window is a stretch of places, ends included, in which something may be to be given out; the zero value is none.
+type window struct {
+	from, to place
+	open     bool
+}
+
+func (w *window) add(p *place) {
+	if !w.open {
+		*w = window{from: *p, to: *p, open: true}
+		return
+	}
+	if p.before(&w.from) {
+		w.from = *p
+	}
+	if w.to.before(p) {
+		w.to = *p
+	}
+}
+
+// now is in ms since 1970, by the monotonic clock since the start.
+func (s *Store) now() int64 {
+	return s.start.UnixMilli() + time.Since(s.start).Milliseconds()
+}
+
+// nowUp is now, rounded up.
+func (s *Store) nowUp() int64 {
+	return s.start.UnixMilli() + int64((time.Since(s.start)+time.Millisecond-1)/time.Millisecond)
+}
+
+// dueMS is a due time in ms.
+func dueMS(seconds int64) int64 {
+	if seconds > doors.Never/1000-1 {
+		return doors.Never - 1
+	}
+	return seconds * 1000
+}
+
+// ErrClosed is returned after Close.
+var ErrClosed = errors.New("the index on disk is closed")
+
+// usableLocked tells why nothing goes any more.
+func (s *Store) usableLocked() error {
+	if s.closed {
+		return ErrClosed
+	}
+	return s.failed
+}
+
+// failLocked ends all work after an error from below: memory and disk may differ. Opening again reads what is on disk.
+func (s *Store) failLocked(err error) error {
+	if pebble.IsCorruptionError(err) || errors.Is(err, errRow) {
+		err = damaged(err)
+	}
+	if s.failed == nil {
+		s.failed = fmt.Errorf("the index in %s cannot go on until it is opened again: %w", s.cfg.Path, err)
+		s.cfg.Log.Error().Err(s.failed).Msg("docindex")
+	}
+	return s.failed
+}
+
+// fatal is failLocked for what also means that nothing must be acknowledged any more. It does not return.
+func (s *Store) fatal(err error) {
+	err = fmt.Errorf("the index in %s cannot go on: %w; start again, which reads what is on disk", s.cfg.Path, err)
+	if s.cfg.Fatal != nil {
+		s.cfg.Fatal(err)
+	}
+	panic(err)
+}
+
+// Close ends the store, once what is under way is done. All that was stored is on disk then.
+func (s *Store) Close() error {
+	s.mu.Lock()
+	if s.closed {
+		s.mu.Unlock()
+		return nil
+	}
+	s.closed = true
+	s.mu.Unlock()
+	close(s.closing)
+	s.helpers.Wait()
+	var err error
+	if s.cfg.Sync != Batch {
+		err = s.db.LogData(nil, pebble.Sync)
+	}
+	return errors.Join(err, s.db.Close())
+}
+
+// Notify is [docindex.Store.Notify].
+func (s *Store) Notify(wake func()) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.wakes = append(s.wakes, wake)
+}
+
+func (s *Store) wake() {
+	s.mu.Lock()
+	wakes := s.wakes
+	s.mu.Unlock()
+	for _, wake := range wakes {
+		wake()
+	}
+}
+
+// Stats is [docindex.Store.Stats]. Bytes are those on disk.
+func (s *Store) Stats() docindex.StoreStats {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.catchUpLocked(s.now())
+	n := s.doors.Total()
+	return docindex.StoreStats{
+		Scheduled: int(n.URLs[doors.Scheduled]),
+		InTransit: int(n.URLs[doors.InTransit]),
+		Completed: int(n.URLs[doors.Completed]),
+		Hosts:     int(n.Queues),
+		HostsDue:  int(n.Active),
+		Outcomes:  s.globals.outcomes,
+		Bytes:     s.bytesLocked(),
+	}
+}
+
+func (s *Store) bytesLocked() int64 {
+	if s.closed {
+		return 0
+	}
+	return int64(s.db.Metrics().DiskSpaceUsage())
+}

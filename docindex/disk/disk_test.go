@@ -1,0 +1,30 @@
+package disk_test
+
+import (
+	"testing"
+
+	"github.com/rs/zerolog"
+
+	"urlserver/docindex"
+	"urlserver/docindex/disk"
+	"urlserver/docindex/storetest"
+)
+
+// open opens the store in a folder, until the test ends.
+func open(t testing.TB, path string, sync disk.Sync) *disk.Store {
+	t.Helper()
+	s, err := disk.Open(disk.Config{Path: path, Sync: sync, Log: zerolog.New(zerolog.NewTestWriter(t))})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := s.Close(); err != nil {
+			t.Errorf("Close: %v", err)
+		}
+	})
+	return s
+}
+
+func TestStore(t *testing.T) {
+	storetest.Run(t, func(t *testing.T) docindex.Store { return open(t, t.TempDir(), disk.None) })
+}

@@ -1,0 +1,220 @@
+package disk
+
+import (
+	"bytes"
+	"errors"
+	"time"
+
+	"github.com/cockroachdb/pebble/v2"
+
+	"urlserver/docindex"
+	"urlserver/docindex/internal/books"
+	"urlserver/docindex/internal/doors"
+)
+
+// loadLocked finds what is known of a document; nil: nothing. It may be changed, and stays.
+func (s *Store) loadLocked(n *name) (*doc, error) {
+	t := &s.txn
+	if d, ok := t.docs[*n]; ok {
+		if d.created == gone {
+			return nil, nil
+		}
+		return &d, nil
+	}
+	if id := s.transitOf(n); id != 0 {
+		tr := s.transits.At(id)
+		return &doc{created: tr.created, member: tr.member, at: tr.at, id: []byte(tr.id)}, nil
+	}
+	if t.reads == nil {
+		it, err := s.db.NewIter(&pebble.IterOptions{
+			LowerBound: []byte{docRow}, UpperBound: []byte{docRow + 1}, UseL6Filters: true,
+		})
+		if err != nil {
+			return nil, err
+		}
+		t.reads = it
+	}
+	t.key = n.docKey(t.key[:0])
+	if !t.reads.SeekPrefixGE(t.key) {
+		return nil, t.reads.Error()
+	}
+	value, err := t.reads.ValueAndErr()
+	if err != nil {
+		return nil, err
+	}
+	d, err := readDoc(bytes.Clone(value))
+	return &d, err
+}
+
+// gone is when documents were created that a txn forgets.
+const gone = 0
+
+// writeLocked writes a document's row, which the txn may read again.
+func (s *Store) writeLocked(n *name, d *doc) {
+	s.txn.docs[*n] = *d
+	s.docRowLocked(n, d)
+}
+
+// docRowLocked writes the row of a document that the txn has nothing more to do with.
+func (s *Store) docRowLocked(n *name, d *doc) {
+	t := &s.txn
+	t.key = n.docKey(t.key[:0])
+	t.value = d.append(t.value[:0])
+	t.set()
+}
+
+// planLocked puts a document, which is not scheduled, into its queue's order.
+func (s *Store) planLocked(n *name, d *doc, p *docindex.Put, now int64) {
+	s.globals.seq++
+	due := p.Due
+	if due == docindex.Now {
+		due = now / 1000
+	}
+	d.completed, d.url = false, nil
+	d.at = newPlace(due, p.Priority, s.globals.seq)
+	t := &s.txn
+	t.key = planKey(t.key[:0], n.queue, &d.at)
+	body := plan{created: d.created, member: d.member, id: d.id, url: p.URL, metadata: p.Metadata}
+	t.value = body.append(t.value[:0])
+	t.set()
+	s.writeLocked(n, d)
+	s.shiftLocked(d.member, p.Priority, books.Ended, books.Lined, now)
+}
+
+// unplanLocked takes the body of a document that is scheduled out of the order. The row was set once, by planLocked.
+func (s *Store) unplanLocked(n *name, d *doc) {
+	t := &s.txn
+	t.key = planKey(t.key[:0], n.queue, &d.at)
+	t.b.SingleDelete(t.key, nil)
+}
+
+// completeLocked completes a document of a queue, which is scheduled or in transit. It has that url.
+func (s *Store) completeLocked(queue uint32, n name, d *doc, url []byte, kind uint8, now int64) {
+	s.endedLocked(queue, &n, d, now)
+	s.unplanLocked(&n, d)
+	s.purgedLocked(d.member, kind, 1)
+	d.completed, d.kind, d.url = true, kind, url
+	s.writeLocked(&n, d)
+}
+
+// endedLocked counts a document that is scheduled or in transit as completed.
+func (s *Store) endedLocked(queue uint32, n *name, d *doc, now int64) {
+	if id := s.transitOf(n); id != 0 {
+		s.landLocked(id, docindex.Completed, now)
+		return
+	}
+	s.move(queue, doors.Scheduled, doors.Completed)
+	s.shiftLocked(d.member, d.at.priority(), books.Lined, books.Ended, now)
+	s.doors.Refresh(queue, now) // its limit may be reached
+}
+
+// urlLocked reads a document's URL.
+func (s *Store) urlLocked(n *name, d *doc) ([]byte, error) {
+	if d.completed {
+		return d.url, nil
+	}
+	p, err := s.bodyLocked(n.queue, &d.at)
+	return p.url, err
+}
+
+// bodyLocked reads the body of a scheduled document.
+func (s *Store) bodyLocked(queueNo uint32, at *place) (plan, error) {
+	t := &s.txn
+	t.key = planKey(t.key[:0], queueNo, at)
+	value, err := s.get(t.key)
+	if err != nil {
+		return plan{}, err
+	}
+	if value == nil {
+		return plan{}, errRow
+	}
+	return readPlan(value)
+}
+
+// get reads a row; nil: there is none.
+func (s *Store) get(key []byte) ([]byte, error) {
+	value, closer, err := s.db.Get(key)
+	if errors.Is(err, pebble.ErrNotFound) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	own := append([]byte{}, value...)
+	return own, closer.Close()
+}
+
+// findIDLocked finds a document by its DOC_ID; nil: there is none.
+func (s *Store) findIDLocked(docID []byte) (n name, d *doc, err error) {
+	n, given := s.secret.named(docID)
+	if !given {
+		var ok bool
+		if n, ok, err = s.ownerLocked(docID); err != nil || !ok {
+			return n, nil, err
+		}
+	}
+	if s.byNo[n.queue] == 0 {
+		return n, nil, nil
+	}
+	d, err = s.loadLocked(&n)
+	if err != nil || d == nil {
+		return n, nil, err
+	}
+	if given != (len(d.id) == 0) || !given && !bytes.Equal(d.id, docID) {
+		return n, nil, nil // what was left behind by one that was forgotten
+	}
+	return n, d, nil
+}
+
+// ownerLocked finds out which document was put with a DOC_ID last.
+func (s *Store) ownerLocked(docID []byte) (n name, ok bool, err error) {
+	if len(docID) == 0 {
+		return n, false, nil
+	}
+	t := &s.txn
+	if n, ok := t.ids[string(docID)]; ok {
+		return n, true, nil
+	}
+	t.key = append(append(t.key[:0], idRow), docID...)
+	value, err := s.get(t.key)
+	if err != nil || value == nil {
+		return n, false, err
+	}
+	n, err = readName(value)
+	return n, err == nil, err
+}
+
+// documentLocked is what is told of a document.
+func (s *Store) documentLocked(n *name, d *doc) (docindex.Document, error) {
+	queue := s.byNo[n.queue]
+	out := docindex.Document{State: docindex.Completed, Created: time.Unix(int64(d.created), 0).UTC(), Put: docindex.Put{
+		DocID: bytes.Clone(d.id), Crawl: []byte(s.doors.Crawl(queue)), Key: bytes.Clone(s.doors.Key(queue)),
+		URL: d.url, Due: docindex.Never,
+	}}
+	if len(d.id) == 0 {
+		out.DocID = s.secret.docID(nil, n)
+	}
+	if d.completed {
+		return out, nil
+	}
+	body, err := s.bodyLocked(n.queue, &d.at)
+	if err != nil {
+		return out, err
+	}
+	out.State = docindex.Scheduled
+	if s.transitOf(n) != 0 {
+		out.State = docindex.InTransit
+	}
+	out.URL, out.Due, out.Priority = body.url, d.at.due(), d.at.priority()
+	if len(body.metadata) > 0 {
+		out.Metadata = body.metadata
+	}
+	return out, nil
+}
+
+// abortLocked ends a txn that cannot be made, after it began to change what is in memory.
+func (s *Store) abortLocked(err error) error {
+	s.txn.b.Close()
+	s.txn.clear()
+	return s.failLocked(err)
+}

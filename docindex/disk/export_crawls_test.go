@@ -1,0 +1,70 @@
+package disk
+
+import (
+	"fmt"
+	"reflect"
+
+	"urlserver/docindex"
+	"urlserver/docindex/internal/books"
+)
+
+// tally is what documents say of a chapter.
+type tally struct {
+	open          map[int32]uint64
+	ended, purged uint64
+}
+
+// checkCrawlsLocked recounts what crawls have.
+func (s *Store) checkCrawlsLocked() error {
+	all := map[uint32]*tally{}
+	err := s.each(docRow, func(key, value []byte) error {
+		d, err := readDoc(value)
+		if err != nil || d.member == 0 {
+			return err
+		}
+		t := all[d.member]
+		if t == nil {
+			t = &tally{open: map[int32]uint64{}}
+			all[d.member] = t
+		}
+		switch {
+		case !d.completed:
+			t.open[d.at.priority()]++
+		case d.kind == uint8(docindex.Stopped) || d.kind == uint8(docindex.Expired):
+			t.purged++
+			fallthrough
+		default:
+			t.ended++
+		}
+		if c := s.crawls.chapters[d.member]; c == nil || s.queues[c.queue].no != readNo(key) {
+			return fmt.Errorf("it names chapter %d, which is not its queue's", d.member)
+		}
+		return nil
+	})
+	if err != nil {
+		return err
+	}
+	ended, purged := map[*books.Book]uint64{}, map[*books.Book]uint64{}
+	for no, c := range s.crawls.chapters {
+		if c == nil {
+			continue
+		}
+		got := &tally{open: map[int32]uint64{}, ended: c.ended, purged: c.purged}
+		c.open.Each(func(p int32, n uint64) { got.open[p] = n })
+		if want := all[uint32(no)]; want == nil || !reflect.DeepEqual(got, want) {
+			return fmt.Errorf("chapter %d (%v, %s): counted is %+v; there is %+v", no, c.domain.Book.ID, c.domain.Name, got, want)
+		}
+		delete(all, uint32(no))
+		ended[c.domain.Book] += c.ended
+		purged[c.domain.Book] += c.purged
+	}
+	if len(all) > 0 {
+		return fmt.Errorf("documents name %d chapters that are not there", len(all))
+	}
+	for b, n := range ended {
+		if b.Count[books.Ended] != n || b.Purged != purged[b] {
+			return fmt.Errorf("crawl %v: counted are %d completed and %d purged; its chapters have %d and %d", b.ID, b.Count[books.Ended], b.Purged, n, purged[b])
+		}
+	}
+	return nil
+}

@@ -1,0 +1,90 @@
+package disk
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/cockroachdb/pebble/v2"
+
+	"urlserver/docindex/internal/doors"
+)
+
+// Check compares what is counted with what is there: each scheduled document has one place in its queue, and nothing
+// else has.
+func (s *Store) Check() error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	plans := map[uint32]uint32{}
+	if err := s.each(planRow, func(key, value []byte) error {
+		_, err := readPlan(value)
+		plans[readNo(key)]++
+		return err
+	}); err != nil {
+		return err
+	}
+	scheduled, completed := map[uint32]uint32{}, map[uint32]uint32{}
+	if err := s.each(docRow, func(key, value []byte) error {
+		d, err := readDoc(value)
+		if err != nil || d.completed {
+			completed[readNo(key)]++
+			return err
+		}
+		scheduled[readNo(key)]++
+		_, closer, err := s.db.Get(planKey(nil, readNo(key), &d.at))
+		if err != nil {
+			return fmt.Errorf("it is scheduled and has no place: %w", err)
+		}
+		return closer.Close()
+	}); err != nil {
+		return err
+	}
+	for _, no := range [][]uint32{keys(plans), keys(scheduled), keys(completed)} {
+		for _, no := range no {
+			if s.byNo[no] == 0 {
+				return fmt.Errorf("queue %d has documents and is not there", no)
+			}
+		}
+	}
+	for no, id := range s.byNo {
+		k := s.doors.Keep(id)
+		if k.Scheduled != scheduled[no] || k.Completed != completed[no] || plans[no] != scheduled[no] {
+			return fmt.Errorf("queue %d (%s): counted are %d scheduled and %d completed; there are %d in %d places, and %d",
+				no, s.doors.Key(id), k.Scheduled, k.Completed, scheduled[no], plans[no], completed[no])
+		}
+	}
+	if err := s.checkCrawlsLocked(); err != nil {
+		return err
+	}
+	if n := s.doors.Total().URLs[doors.InTransit]; n != uint64(s.transits.Len()) {
+		return fmt.Errorf("%d are counted as in transit; there are %d", n, s.transits.Len())
+	}
+	return nil
+}
+
+// Hurry has everything happen that usually takes many URLs.
+func (s *Store) Hurry() { s.journal.most = 100 }
+
+// Flush has what is in memory written to a table, and tables compacted, some time.
+func (s *Store) Flush() error {
+	if _, err := s.db.AsyncFlush(); err != nil {
+		return err
+	}
+	return s.db.Compact(context.Background(), []byte{0}, []byte{0xff}, false)
+}
+
+func readNo(key []byte) uint32 {
+	n, _ := readName(append(append([]byte{}, key[1:5]...), make([]byte, hashLen)...))
+	return n.queue
+}
+
+func keys(m map[uint32]uint32) (all []uint32) {
+	for k := range m {
+		all = append(all, k)
+	}
+	return all
+}
+
+// Put sets a row below the store.
+func (s *Store) PutRow(key, value string) error {
+	return s.db.Set([]byte(key), []byte(value), pebble.Sync)
+}

@@ -1,0 +1,309 @@
+package disk
+
+import (
+	"context"
+	"slices"
+	"time"
+
+	"github.com/cockroachdb/pebble/v2"
+
+	"urlserver/docindex"
+	"urlserver/docindex/internal/doors"
+)
+
+// queuesADelete is how many queues a txn deletes.
+const queuesADelete = 1000
+
+// Delete is [docindex.Caller.Delete]. Queues are gone at once; the disk follows when it is compacted.
+func (s *Store) Delete(ctx context.Context, scope docindex.Scope) (deleted int, err error) {
+	if len(scope.Key) > 0 {
+		if id := s.find(scope); id != 0 {
+			return s.deleteQueues([]uint32{id})
+		}
+		return 0, nil
+	}
+	for last := uint32(0); ; {
+		if err := ctx.Err(); err != nil {
+			return deleted, err
+		}
+		ids := s.queuesOf(scope.Crawl, last)
+		if len(ids) == 0 {
+			return deleted, nil
+		}
+		last = ids[len(ids)-1]
+		n, err := s.deleteQueues(ids)
+		deleted += n
+		if err != nil {
+			return deleted, err
+		}
+	}
+}
+
+// queuesOf are some queues of a crawl with larger numbers, or none.
+func (s *Store) queuesOf(crawl []byte, after uint32) (ids []uint32) {
+	for id := s.nextQueue(crawl, after); id != 0 && len(ids) < queuesADelete; id = s.nextQueue(crawl, id) {
+		ids = append(ids, id)
+	}
+	return ids
+}
+
+func (s *Store) deleteQueues(ids []uint32) (deleted int, err error) {
+	var o docindex.Outcomes
+	defer func() { s.giveBack(&o) }()
+	b, no, deleted, were, err := s.dropQueues(ids, &o)
+	defer func() {
+		for _, it := range were {
+			it.Close() // its errors came with what was read
+		}
+	}()
+	if err != nil {
+		return 0, err
+	}
+	s.tellDeleted(&o)
+	if err := s.settle(b, no); err != nil {
+		return 0, err
+	}
+	for no, it := range were {
+		if err := s.dropIDs(no, it); err != nil {
+			return deleted, err
+		}
+	}
+	return deleted, nil
+}
+
+// tellDeleted tells of documents at the slots that are forgotten.
+func (s *Store) tellDeleted(o *docindex.Outcomes) {
+	s.mu.Lock()
+	tell := s.crawls.onDelete
+	s.mu.Unlock()
+	if tell != nil && o.Len() > 0 {
+		tell(o)
+	}
+}
+
+// dropQueues forgets queues. Of those with DOC_IDs that clients gave it returns the documents as they were, by number.
+func (s *Store) dropQueues(ids []uint32, o *docindex.Outcomes) (b *pebble.Batch, no uint64, deleted int, were map[uint32]*pebble.Iterator, err error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if err := s.beginLocked(); err != nil {
+		return nil, 0, 0, nil, err
+	}
+	now := s.now()
+	dropped := map[uint32]bool{}
+	inTransit := uint32(0)
+	var nos []uint32
+	for _, id := range ids {
+		if !s.doors.Live(id) {
+			continue
+		}
+		q := &s.queues[id]
+		if q.hasIDs {
+			it, err := s.db.NewIter(&pebble.IterOptions{LowerBound: numberKey(docRow, q.no), UpperBound: numberEnd(docRow, q.no)})
+			if err != nil {
+				return nil, 0, 0, were, s.abortLocked(err)
+			}
+			if were == nil {
+				were = map[uint32]*pebble.Iterator{}
+			}
+			were[q.no] = it
+		}
+		n := s.doors.QueueTotal(id)
+		deleted += int(n.URLs[doors.Scheduled] + n.URLs[doors.InTransit] + n.URLs[doors.Completed])
+		inTransit += uint32(n.URLs[doors.InTransit])
+		s.doors.Drop(id)
+		dropped[id] = true
+		nos = append(nos, q.no)
+		s.txn.b.Delete(numberKey(queueRow, q.no), nil)
+		delete(s.byNo, q.no)
+	}
+	s.dropRowsLocked(nos)
+	if inTransit > 0 {
+		s.landAllLocked(dropped, o, now)
+	}
+	for id := range dropped {
+		s.dropChaptersLocked(id, now)
+		s.queues[id] = queue{}
+		s.doors.Free(id, now)
+	}
+	b, err = s.commitLocked()
+	return b, s.journal.no, deleted, were, err
+}
+
+// dropRowsLocked forgets the documents of queues that are gone. Numbers that follow each other, but for some that
+// nobody has any more, are one range.
+func (s *Store) dropRowsLocked(nos []uint32) {
+	slices.Sort(nos)
+	for len(nos) > 0 {
+		first, last := nos[0], nos[0]
+		for nos = nos[1:]; len(nos) > 0 && s.emptyLocked(last, nos[0]); nos = nos[1:] {
+			last = nos[0]
+		}
+		for _, kind := range []byte{planRow, docRow} {
+			s.txn.b.DeleteRange(numberKey(kind, first), numberEnd(kind, last), nil)
+		}
+	}
+}
+
+const maxGap = 64 // numbers of queues that are looked at to make one range of two
+
+// emptyLocked reports whether no queue has a number between two.
+func (s *Store) emptyLocked(from, to uint32) bool {
+	if to-from > maxGap {
+		return false
+	}
+	for no := from + 1; no < to; no++ {
+		if s.byNo[no] != 0 {
+			return false
+		}
+	}
+	return true
+}
+
+// landAllLocked ends what is in transit of dropped queues.
+func (s *Store) landAllLocked(dropped map[uint32]bool, o *docindex.Outcomes, now int64) {
+	for id := uint32(1); int(id) < s.transits.Cap(); id++ {
+		if t := s.transits.At(id); t.queue != 0 && dropped[t.queue] {
+			s.recallLocked(t, o)
+			s.landLocked(id, docindex.Completed, now)
+		}
+	}
+}
+
+// dropIDs forgets the DOC_IDs that clients gave to documents of a queue that is gone. Of those that a crash leaves
+// behind nothing is seen.
+func (s *Store) dropIDs(queueNo uint32, it *pebble.Iterator) error {
+	more := it.First()
+	for more {
+		var ids [][]byte
+		for ; more && len(ids) < hold; more = it.Next() {
+			value, err := it.ValueAndErr()
+			if err != nil {
+				return err
+			}
+			d, err := readDoc(value)
+			if err != nil {
+				return err
+			}
+			if len(d.id) > 0 {
+				ids = append(ids, append([]byte{}, d.id...))
+			}
+		}
+		if err := s.dropSomeIDs(queueNo, ids); err != nil {
+			return err
+		}
+	}
+	return it.Error()
+}
+
+func (s *Store) dropSomeIDs(queueNo uint32, ids [][]byte) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if err := s.beginLocked(); err != nil {
+		return err
+	}
+	for _, id := range ids {
+		n, ok, err := s.ownerLocked(id)
+		if err != nil {
+			return s.abortLocked(err)
+		}
+		if ok && n.queue == queueNo {
+			s.txn.b.Delete(append([]byte{idRow}, id...), nil)
+		}
+	}
+	b, err := s.commitLocked()
+	if err != nil {
+		return err
+	}
+	no := s.journal.no
+	s.mu.Unlock()
+	defer s.mu.Lock()
+	return s.settle(b, no)
+}
+
+// Purge is [docindex.Caller.Purge].
+func (s *Store) Purge(ctx context.Context, scope docindex.Scope, before time.Time) (purged int, err error) {
+	if len(scope.Key) > 0 {
+		return s.purgeQueue(ctx, s.find(scope), before.Unix())
+	}
+	for id := s.nextQueue(scope.Crawl, 0); id != 0; id = s.nextQueue(scope.Crawl, id) {
+		n, err := s.purgeQueue(ctx, id, before.Unix())
+		purged += n
+		if err != nil {
+			return purged, err
+		}
+	}
+	return purged, nil
+}
+
+func (s *Store) purgeQueue(ctx context.Context, queue uint32, before int64) (purged int, err error) {
+	for from := []byte(nil); ; {
+		if err := ctx.Err(); err != nil {
+			return purged, err
+		}
+		var n int
+		var b *pebble.Batch
+		var no uint64
+		var o docindex.Outcomes
+		b, no, from, n, err = s.purgeSome(queue, from, before, &o)
+		s.giveBack(&o)
+		if err != nil {
+			return purged, err
+		}
+		if err := s.settle(b, no); err != nil {
+			return purged, err
+		}
+		purged += n
+		if from == nil {
+			return purged, nil
+		}
+	}
+}
+
+func (s *Store) purgeSome(queue uint32, from []byte, before int64, o *docindex.Outcomes) (
+	b *pebble.Batch, no uint64, next []byte, purged int, err error,
+) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if !s.doors.Live(queue) {
+		return nil, s.journal.no, nil, 0, s.usableLocked()
+	}
+	if err := s.beginLocked(); err != nil {
+		return nil, 0, nil, 0, err
+	}
+	now := s.now()
+	next, err = s.scanLocked(s.queues[queue].no, from, hold, func(n *name, d *doc) error {
+		if int64(d.created) < before {
+			if id := s.transitOf(n); id != 0 {
+				s.recallLocked(s.transits.At(id), o)
+			}
+			s.forgetLocked(queue, n, d, now)
+			purged++
+		}
+		return nil
+	})
+	if err != nil {
+		return nil, 0, nil, 0, s.abortLocked(err)
+	}
+	b, err = s.commitLocked()
+	return b, s.journal.no, next, purged, err
+}
+
+// forgetLocked forgets one document; its queue stays.
+func (s *Store) forgetLocked(queue uint32, n *name, d *doc, now int64) {
+	kind := d.kind
+	if !d.completed {
+		s.endedLocked(queue, n, d, now)
+		s.unplanLocked(n, d)
+		kind = noKind
+	}
+	s.leaveCrawlLocked(d.member, kind)
+	s.count(queue, doors.Completed, -1)
+	t := &s.txn
+	if len(d.id) > 0 {
+		t.b.Delete(append([]byte{idRow}, d.id...), nil)
+	}
+	t.docs[*n] = doc{created: gone}
+	t.key = n.docKey(t.key[:0])
+	t.b.Delete(t.key, nil)
+	s.doors.Refresh(queue, now)
+}

@@ -1,0 +1,207 @@
+package disk_test
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/rs/zerolog"
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/credentials/insecure"
+
+	pb "urlserver/api/urlfrontier"
+	"urlserver/configs"
+	"urlserver/docindex"
+	"urlserver/docindex/disk"
+	"urlserver/frontier"
+)
+
+// smallDisk mounts one of so many MiB.
+func smallDisk(t *testing.T, size int) string {
+	t.Helper()
+	if os.Geteuid() != 0 {
+		t.Skip("not root: no small disk can be mounted, so a full one is not tried")
+	}
+	path := t.TempDir()
+	if out, err := exec.Command("mount", "-t", "tmpfs", "-o", fmt.Sprintf("size=%dm", size), "tmpfs", path).CombinedOutput(); err != nil {
+		t.Skipf("no small disk can be mounted, so a full one is not tried: %v: %s", err, out)
+	}
+	t.Cleanup(func() {
+		if out, err := exec.Command("umount", path).CombinedOutput(); err != nil {
+			t.Errorf("umount: %v: %s", err, out)
+		}
+	})
+	return path
+}
+
+// TestFullDisk fills a disk by itself, then to the last byte by others, then makes room.
+func TestFullDisk(t *testing.T) {
+	path := smallDisk(t, 300)
+	s, err := disk.Open(disk.Config{Path: filepath.Join(path, "db"), Log: zerolog.New(zerolog.NewTestWriter(t)),
+		Fatal: func(err error) { panic(err) }})
+	if err != nil {
+		t.Fatal(err)
+	}
+	client := serveFrontier(t, s)
+	stored := 0
+	for err = error(nil); err == nil && stored < 100_000; stored += 100 {
+		err = putLong(t, s, stored, 100)
+	}
+	stored -= 100
+	wantFull(t, err)
+	t.Logf("%d long URLs were stored before the disk was full", stored)
+	filler := filepath.Join(path, "filler")
+	fill(t, filler)
+	wantFull(t, putLong(t, s, stored, 1))
+	if got := ackOf(t, client); got != pb.AckMessage_FAIL {
+		t.Errorf("a put is acknowledged with %v; want FAIL", got)
+	}
+	if err := getOne(t, client); err == nil || !strings.Contains(err.Error(), "is full") {
+		t.Errorf("GetURLs: %v; want an error that says that the disk is full", err)
+	}
+	if n := s.Count(nil); n.Scheduled != uint64(stored) || n.InTransit != 0 {
+		t.Errorf("counts are %+v; want %d scheduled", n, stored)
+	}
+	if err := os.Remove(filler); err != nil {
+		t.Fatal(err)
+	}
+	if err := exec.Command("mount", "-o", "remount,size=600m", path).Run(); err != nil {
+		t.Fatal(err)
+	}
+	time.Sleep(100 * time.Millisecond) // the store asks the disk every 50 ms at most
+	if err := putLong(t, s, stored, 100); err != nil {
+		t.Errorf("put when there is room again: %v", err)
+	}
+	if got := ackOf(t, client); got != pb.AckMessage_OK {
+		t.Errorf("a put is acknowledged with %v when there is room again; want OK", got)
+	}
+	if err := getOne(t, client); err != nil {
+		t.Errorf("GetURLs when there is room again: %v", err)
+	}
+	if err := errors.Join(s.Check(), s.Close()); err != nil {
+		t.Error(err)
+	}
+	s = open(t, filepath.Join(path, "db"), disk.Batch)
+	if n := s.Count(nil); n.Scheduled+n.InTransit != uint64(stored+101) {
+		t.Errorf("opened again, counts are %+v; want %d", n, stored+101)
+	}
+	if err := errors.Join(s.Check(), s.Close()); err != nil {
+		t.Error(err)
+	}
+}
+
+func wantFull(t *testing.T, err error) {
+	t.Helper()
+	if err == nil || !strings.Contains(err.Error(), "is full") {
+		t.Fatalf("Put: %v; want an error that says that the disk is full", err)
+	}
+}
+
+func putLong(t *testing.T, s *disk.Store, from, n int) error {
+	t.Helper()
+	var p docindex.Puts
+	noise := make([]byte, 3500)
+	for i := range n {
+		fill := fmt.Appendf(noise[:0], "http://h%d.test/%d/", i%10, from+i)
+		random(noise[len(fill):], uint64(from+i))
+		if err := p.AddExact(docindex.Put{URL: noise, Due: docindex.Now}, fmt.Appendf(nil, "h%d.test", i%10)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	_, err := s.Put(t.Context(), &p)
+	for i := range n {
+		if settled := p.Verdict(i) == docindex.New; settled != (err == nil) {
+			t.Fatalf("Put: %v, and URL %d is %v", err, i, p.Verdict(i))
+		}
+	}
+	return err
+}
+
+// random fills with what does not compress well.
+func random(b []byte, seed uint64) {
+	x := seed*0x9E3779B97F4A7C15 + 1
+	for i := range b {
+		x ^= x << 13
+		x ^= x >> 7
+		x ^= x << 17
+		b[i] = '!' + byte(x%90)
+	}
+}
+
+// fill takes all that is left.
+func fill(t *testing.T, path string) {
+	f, err := os.Create(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	for piece := make([]byte, 1<<20); len(piece) > 0; {
+		if _, err := io.Copy(f, bytes.NewReader(piece)); err != nil {
+			piece = piece[:len(piece)/2]
+		}
+	}
+}
+
+// serveFrontier serves a store by gRPC.
+func serveFrontier(t *testing.T, s docindex.Store) pb.URLFrontierClient {
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	f, err := frontier.New(frontier.Config{Settings: configs.Default().Frontier, Store: s, Log: zerolog.Nop()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, stop := context.WithCancel(context.Background())
+	ended := make(chan error, 1)
+	go func() { ended <- f.Serve(ctx, l) }()
+	conn, err := grpc.NewClient(l.Addr().String(), grpc.WithTransportCredentials(insecure.NewCredentials()))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		conn.Close()
+		stop()
+		if err := <-ended; err != nil {
+			t.Error(err)
+		}
+	})
+	return pb.NewURLFrontierClient(conn)
+}
+
+func ackOf(t *testing.T, client pb.URLFrontierClient) pb.AckMessage_Status {
+	t.Helper()
+	stream, err := client.PutURLs(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	item := &pb.URLItem{Item: &pb.URLItem_Discovered{Discovered: &pb.DiscoveredURLItem{Info: &pb.URLInfo{Url: "http://grpc.test/"}}}}
+	if err := errors.Join(stream.Send(item), stream.CloseSend()); err != nil {
+		t.Fatal(err)
+	}
+	ack, err := stream.Recv()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return ack.Status
+}
+
+// getOne asks for a URL, and for one to come.
+func getOne(t *testing.T, client pb.URLFrontierClient) error {
+	t.Helper()
+	stream, err := client.GetURLs(t.Context(), &pb.GetParams{MaxQueues: 1, MaxUrlsPerQueue: 1})
+	if err != nil {
+		return err
+	}
+	_, err = stream.Recv()
+	return err
+}

@@ -1,0 +1,205 @@
+package disk
+
+import (
+	"cmp"
+	"encoding/binary"
+	"fmt"
+	"maps"
+	"slices"
+	"time"
+
+	"github.com/cockroachdb/pebble/v2"
+
+	"urlserver/docindex"
+	"urlserver/docindex/internal/doors"
+)
+
+// loading is a store on its way into memory.
+type loading struct {
+	s         *Store
+	now       int64
+	served    int64 // by the slots, at least
+	queues    map[uint32]*queueRecord
+	chapterNo uint32            // read last
+	since     map[uint32]uint64 // the first commit of the journal that a queue's row does not know of
+	stale     [][]byte          // rows that are not needed any more
+}
+
+func (l *loading) queue(key, value []byte) error {
+	if len(key) != 1+4 {
+		return errRow
+	}
+	q, err := readQueue(append([]byte{}, value...))
+	if err != nil {
+		return err
+	}
+	l.queues[binary.BigEndian.Uint32(key[1:])] = &q
+	return nil
+}
+
+// journal brings queues up to date. Rows come in the order of commits.
+func (l *loading) journal(key, value []byte) error {
+	if len(key) != 1+8 {
+		return errRow
+	}
+	j := &l.s.journal
+	no := binary.BigEndian.Uint64(key[1:])
+	if j.first == 0 {
+		j.first = no
+	} else if no != j.no+1 {
+		return fmt.Errorf("commit %d is missing", j.no+1)
+	}
+	j.no = no
+	r := reader{b: value}
+	at := r.int()
+	l.s.globals = r.globals()
+	size := uint32(1)
+	for ; len(r.b) > 0; size++ {
+		l.apply(r.change(), no, at)
+	}
+	if r.bad {
+		return errRow
+	}
+	j.sizes = append(j.sizes, size)
+	j.total += int(size)
+	return nil
+}
+
+func (l *loading) apply(c change, no uint64, at int64) {
+	q := l.queues[c.queue]
+	if q == nil || no <= q.asOf {
+		return // deleted since, or known
+	}
+	if l.since[c.queue] == 0 {
+		l.since[c.queue] = no
+	}
+	q.Scheduled += uint32(c.scheduled)
+	q.Completed += uint32(c.completed)
+	for door, is := range c.served {
+		if is {
+			q.Served[door] = at
+		}
+	}
+}
+
+// open makes the queues, by number.
+func (l *loading) open() {
+	s := l.s
+	for _, no := range slices.Sorted(maps.Keys(l.queues)) {
+		q := l.queues[no]
+		q.Served[doors.Slots] = max(q.Served[doors.Slots], l.served)
+		for door := range q.Served {
+			q.Served[door] = min(q.Served[door], l.now) // the clock may have been set back
+		}
+		id := s.doors.Restore(q.crawl, q.key, q.Kept, l.now)
+		due := int64(0)
+		if q.Scheduled == 0 {
+			due = doors.Never
+		}
+		s.addQueue(id, queue{no: no, due: due, hasIDs: q.hasIDs, dirtySince: l.since[no]})
+		if since := l.since[no]; since != 0 {
+			s.journal.dirty = append(s.journal.dirty, dirtyQueue{id: id, since: since})
+		}
+		s.globals.queueNo = max(s.globals.queueNo, no)
+	}
+	l.queues = nil
+	slices.SortFunc(s.journal.dirty, func(a, b dirtyQueue) int { return cmp.Compare(a.since, b.since) })
+}
+
+const keepGap = int64(24 * time.Hour / time.Millisecond) // since a host was heard of last, its gap is kept
+
+func (l *loading) preset(key, value []byte) error {
+	crawl, queue, err := readPresetKey(key)
+	if err != nil {
+		return err
+	}
+	set, err := readSettings(value)
+	if err != nil {
+		return err
+	}
+	l.s.doors.Set(crawl, queue, set, l.now)
+	return nil
+}
+
+func (l *loading) pause(key, value []byte) error {
+	r := reader{b: value}
+	until, gap := r.int(), r.int()
+	if r.bad {
+		return errRow
+	}
+	if until <= l.now && (gap == 0 || until+keepGap <= l.now) {
+		l.stale = append(l.stale, append([]byte{}, key...))
+		return nil
+	}
+	l.s.doors.Pause(key[1:], until, gap, l.now)
+	return nil
+}
+
+// grant leases again what is still to be leased.
+func (l *loading) grant(key, value []byte) error {
+	r := reader{b: value}
+	until := r.int()
+	if r.bad || len(key) != 1+8 || len(r.b)%grantedLen != 0 {
+		return errRow
+	}
+	no := binary.BigEndian.Uint64(key[1:])
+	for ; until > l.now && len(r.b) > 0; r.b = r.b[grantedLen:] {
+		if err := l.lease(no, until, r.b[:grantedLen]); err != nil {
+			return err
+		}
+	}
+	if l.s.grants[no] == 0 {
+		l.stale = append(l.stale, append([]byte{}, key...))
+	}
+	return nil
+}
+
+// lease leases one document, unless there has been news of it.
+func (l *loading) lease(grant uint64, until int64, b []byte) error {
+	s := l.s
+	queueNo := binary.BigEndian.Uint32(b)
+	id := s.byNo[queueNo]
+	if id == 0 {
+		return nil
+	}
+	t := transit{queue: id, door: doors.Calls, grant: grant}
+	copy(t.at[:], b[4:])
+	value, err := s.get(planKey(nil, queueNo, &t.at))
+	if err != nil || value == nil {
+		return err
+	}
+	body, err := readPlan(value)
+	if err != nil {
+		return err
+	}
+	t.name, t.created, t.id = s.secret.name(queueNo, body.url), body.created, string(body.id)
+	t.member = body.member
+	if s.doors.AnyHost(id) {
+		t.host = string(docindex.HostOf(body.url))
+	}
+	if old := s.transitOf(&t.name); old != 0 {
+		s.landLocked(old, docindex.Scheduled, l.now) // leased again since
+	}
+	s.departLocked(t, until, l.now)
+	return nil
+}
+
+func (l *loading) finish() error {
+	s := l.s
+	s.txn.ended = nil // their rows are stale
+	l.closeBooks()
+	if s.journal.first == 0 {
+		s.journal.first = s.journal.no + 1
+	}
+	b := s.db.NewBatch()
+	for _, key := range l.stale {
+		b.Delete(key, nil)
+	}
+	if b.Empty() {
+		return b.Close()
+	}
+	if err := s.db.Apply(b, pebble.NoSync); err != nil {
+		return err
+	}
+	return b.Close()
+}

@@ -1,0 +1,189 @@
+package disk
+
+import (
+	"encoding/binary"
+	"fmt"
+	"time"
+
+	"github.com/cockroachdb/pebble/v2"
+	"github.com/cockroachdb/pebble/v2/vfs"
+
+	"urlserver/docindex/internal/doors"
+)
+
+// version is of the rows' layout. Rows of the one before are read as they are; a store of another one is refused.
+const (
+	version    = 2
+	oldVersion = 1 // without crawls
+)
+
+// Open opens the store in a folder, or makes it there. It costs time by queues and by what is leased, not by URLs.
+func Open(cfg Config) (*Store, error) {
+	s := &Store{
+		cfg: cfg, start: time.Now(), closing: make(chan struct{}),
+		journal: journal{most: maxJournal}, crawls: newCrawls(), byNo: map[uint32]uint32{}, grants: map[uint64]int{},
+	}
+	s.doors = doors.New(s.bell.Ring)
+	s.space = &space{FS: vfs.Default, path: cfg.Path, closing: s.closing}
+	db, err := openDB(cfg.Path, options(cfg, s.space, &logger{log: cfg.Log, fatal: s.fatal}))
+	if err != nil {
+		return nil, fmt.Errorf("docindex: %w", err)
+	}
+	s.db = db
+	if err := s.load(); err != nil {
+		db.Close()
+		return nil, fmt.Errorf("docindex: %s: %w", cfg.Path, err)
+	}
+	if cfg.Sync == Interval {
+		s.helpers.Go(s.syncNowAndThen)
+	}
+	return s, nil
+}
+
+// syncNowAndThen puts on disk what was acknowledged.
+func (s *Store) syncNowAndThen() {
+	tick := time.NewTicker(syncInterval)
+	defer tick.Stop()
+	for {
+		select {
+		case <-s.closing:
+			return
+		case <-tick.C:
+		}
+		s.mu.Lock()
+		no := s.journal.no
+		s.mu.Unlock()
+		if s.synced.Load() == no {
+			continue
+		}
+		if err := s.db.LogData(nil, pebble.Sync); err != nil {
+			s.fatal(err)
+		}
+		s.synced.Store(no)
+	}
+}
+
+// load reads all that is kept in memory.
+func (s *Store) load() error {
+	now := s.now()
+	if err := s.loadVersion(); err != nil {
+		return err
+	}
+	served, err := s.loadMeta(now)
+	if err != nil {
+		return err
+	}
+	l := loading{s: s, served: served, now: now, queues: map[uint32]*queueRecord{}, since: map[uint32]uint64{}}
+	for _, step := range []struct {
+		kind byte
+		do   func(key, value []byte) error
+	}{
+		{queueRow, l.queue}, {journalRow, l.journal}, {presetRow, l.preset}, {pauseRow, l.pause}, {bookRow, l.book}, {chapterRow, l.chapter}, {grantRow, l.grant},
+	} {
+		if step.kind == presetRow {
+			l.open()
+		}
+		if err := s.each(step.kind, step.do); err != nil {
+			return damaged(err)
+		}
+	}
+	return l.finish()
+}
+
+func damaged(err error) error {
+	return fmt.Errorf("damaged: %w; put back a copy of the folder, or move it away to begin with an empty index", err)
+}
+
+// each calls back with all rows of a kind.
+func (s *Store) each(kind byte, do func(key, value []byte) error) error {
+	it, err := s.db.NewIter(&pebble.IterOptions{LowerBound: []byte{kind}, UpperBound: []byte{kind + 1}})
+	if err != nil {
+		return err
+	}
+	defer it.Close()
+	for it.First(); it.Valid(); it.Next() {
+		value, err := it.ValueAndErr()
+		if err != nil {
+			return err
+		}
+		if err := do(it.Key(), value); err != nil {
+			return fmt.Errorf("row %.40q: %w", it.Key(), err)
+		}
+	}
+	return it.Error()
+}
+
+// loadVersion reads the row that makes a database a store, or writes it where the database is new.
+func (s *Store) loadVersion() error {
+	value, err := s.get(metaKey(metaVersion))
+	if err != nil {
+		return damaged(err)
+	}
+	if value == nil {
+		return s.newStore()
+	}
+	r := reader{b: value}
+	v := r.uint()
+	if v != version && v != oldVersion || r.bad {
+		return fmt.Errorf("it is of version %d, and this program reads version %d: run the program that wrote it, or choose another folder", v, version)
+	}
+	copy(s.secret.key[:], r.bytes(uint64(len(s.secret.key))))
+	copy(s.secret.mark[:], r.bytes(uint64(len(s.secret.mark))))
+	if r.bad {
+		return damaged(errRow)
+	}
+	if v == oldVersion {
+		return s.writeVersion()
+	}
+	return nil
+}
+
+func (s *Store) newStore() error {
+	it, err := s.db.NewIter(nil)
+	if err != nil {
+		return err
+	}
+	used := it.First()
+	if err := it.Close(); err != nil {
+		return err
+	}
+	if used {
+		return fmt.Errorf("it is a database of something else; choose another folder")
+	}
+	s.secret = newSecret()
+	return s.writeVersion()
+}
+
+func (s *Store) writeVersion() error {
+	value := binary.AppendUvarint(nil, version)
+	value = append(append(value, s.secret.key[:]...), s.secret.mark[:]...)
+	return s.db.Set(metaKey(metaVersion), value, pebble.Sync)
+}
+
+// loadMeta reads the rows of the whole store. served is when all queues count as served at the slots; 0: as they know.
+func (s *Store) loadMeta(now int64) (served int64, err error) {
+	for _, word := range []string{metaSlots, metaDelay, metaPassive} {
+		value, err := s.get(metaKey(word))
+		if err != nil {
+			return 0, damaged(err)
+		}
+		if value == nil {
+			continue
+		}
+		r := reader{b: value}
+		switch word {
+		case metaSlots:
+			if r.int() > now-slotMarkLast {
+				served = now
+			}
+		case metaDelay:
+			s.doors.SetDefaultDelay(r.int())
+		case metaPassive:
+			s.passive = true
+		}
+		if r.bad {
+			return 0, damaged(errRow)
+		}
+	}
+	return served, nil
+}

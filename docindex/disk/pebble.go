@@ -1,0 +1,83 @@
+package disk
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+	"syscall"
+
+	"github.com/cockroachdb/pebble/v2"
+	"github.com/cockroachdb/pebble/v2/bloom"
+	"github.com/rs/zerolog"
+)
+
+// Sizes; memory does not grow with the number of URLs. Memtables are taken out of the cache.
+const (
+	memTable  = 8 << 20
+	cacheSize = 24 << 20
+	tableSize = 8 << 20 // so that a table's filter fits the cache
+)
+
+func options(cfg Config, space *space, log *logger) *pebble.Options {
+	o := &pebble.Options{
+		FS:                          space,
+		Logger:                      log,
+		FormatMajorVersion:          pebble.FormatColumnarBlocks,
+		CacheSize:                   cacheSize,
+		MemTableSize:                memTable,
+		MemTableStopWritesThreshold: 3,
+		L0CompactionThreshold:       8,
+		L0StopWritesThreshold:       40,
+		LBaseMaxBytes:               64 << 20,
+		MaxOpenFiles:                1000,
+		EventListener:               &pebble.EventListener{BackgroundError: log.background},
+	}
+	// One compaction at a time needs nobody who looks every 100 ms whether there may be more.
+	o.Experimental.CompactionScheduler = pebble.NewConcurrencyLimitSchedulerWithNoPeriodicGrantingForTest()
+	// Queues' cursors stand behind what is deleted: nobody goes over that again, so nothing is compacted because of it
+	// alone, nor because of reads.
+	o.Experimental.TombstoneDenseCompactionThreshold = -1
+	o.Experimental.ReadSamplingMultiplier = -1
+	for i := range o.Levels {
+		o.Levels[i].FilterPolicy = bloom.FilterPolicy(10)
+		o.TargetFileSizes[i] = tableSize
+	}
+	return o
+}
+
+// logger is what Pebble tells.
+type logger struct {
+	log   zerolog.Logger
+	fatal func(error)
+}
+
+// Infof is for those who work on Pebble.
+func (l *logger) Infof(string, ...any) {}
+
+// Errorf says what an operator may want to know.
+func (l *logger) Errorf(format string, args ...any) {
+	l.log.Warn().Msg("docindex on disk: " + fmt.Sprintf(format, args...))
+}
+
+// Fatalf does not return: what comes after it in Pebble relies on that.
+func (l *logger) Fatalf(format string, args ...any) { l.fatal(fmt.Errorf(format, args...)) }
+
+// background is told of flushes and compactions that failed; they are tried again.
+func (l *logger) background(err error) {
+	l.log.Warn().Err(err).Msg("docindex on disk: work in the background failed and is tried again")
+}
+
+// openDB opens the database, and says what to do where it cannot be opened.
+func openDB(path string, o *pebble.Options) (*pebble.DB, error) {
+	db, err := pebble.Open(path, o)
+	switch {
+	case err == nil:
+		return db, nil
+	case errors.Is(err, syscall.EAGAIN), errors.Is(err, syscall.EACCES), strings.Contains(err.Error(), "lock held by"):
+		return nil, fmt.Errorf("%s is in use by another process, or may not be written: %w; stop that one, or choose another folder", path, err)
+	case pebble.IsCorruptionError(err):
+		return nil, fmt.Errorf("%s is damaged: %w; put back a copy of it, or move it away to begin with an empty index", path, err)
+	}
+	return nil, fmt.Errorf("%s cannot be opened as an index: %w; choose another folder, put back a copy, or move it away to begin with an empty index",
+		path, err)
+}

@@ -1,0 +1,214 @@
+package disk
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/cockroachdb/pebble/v2"
+
+	"urlserver/docindex"
+	"urlserver/docindex/internal/doors"
+)
+
+// Put is [docindex.Store.Put].
+func (s *Store) Put(ctx context.Context, p *docindex.Puts) (res docindex.PutResult, err error) {
+	scheduled := false
+	for i := 0; i < p.Len() && err == nil; i += hold {
+		if err = ctx.Err(); err != nil {
+			break
+		}
+		var some bool
+		some, err = s.putSome(p, i, min(i+hold, p.Len()), &res)
+		scheduled = scheduled || some
+	}
+	if scheduled {
+		s.wake()
+	}
+	return res, err
+}
+
+// putSome stores some URLs, and has their verdicts stand only once they are on disk.
+func (s *Store) putSome(p *docindex.Puts, from, to int, res *docindex.PutResult) (scheduled bool, err error) {
+	verdicts := make([]docindex.Verdict, 0, to-from)
+	b, no, refused, err := s.putLocking(p, from, to, &verdicts)
+	if err == nil {
+		err = s.settle(b, no)
+	}
+	if err != nil {
+		return false, err
+	}
+	for i, verdict := range verdicts {
+		p.Settle(from+i, verdict)
+		switch verdict {
+		case docindex.New:
+			res.New++
+		case docindex.Same, docindex.Changed:
+			res.Known++
+		case docindex.Dropped:
+			res.Dropped++
+		}
+		if verdict == docindex.New || verdict == docindex.Changed {
+			put, _ := p.At(from + i)
+			scheduled = scheduled || put.Due != docindex.Never
+		}
+	}
+	res.Refused = append(res.Refused, refused...)
+	return scheduled, nil
+}
+
+func (s *Store) putLocking(p *docindex.Puts, from, to int, verdicts *[]docindex.Verdict) (
+	b *pebble.Batch, no uint64, refused []docindex.Refusal, err error,
+) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if err := s.beginLocked(); err != nil {
+		return nil, 0, nil, err
+	}
+	now := s.now()
+	for i := from; i < to; i++ {
+		put, host := p.At(i)
+		verdict, refusal, err := s.putLocked(&put, host, now)
+		if err != nil {
+			return nil, 0, nil, s.abortLocked(err)
+		}
+		if verdict == docindex.Refused {
+			refused = append(refused, docindex.Refusal{Index: i, Err: refusal})
+		}
+		*verdicts = append(*verdicts, verdict)
+	}
+	b, err = s.commitLocked()
+	return b, s.journal.no, refused, err
+}
+
+func (s *Store) putLocked(p *docindex.Put, host []byte, now int64) (v docindex.Verdict, refusal, err error) {
+	key := p.Key
+	if len(key) == 0 {
+		key = host
+	}
+	queue := s.doors.Find(p.Crawl, key)
+	var n name
+	var d *doc
+	if queue != 0 {
+		n = s.secret.name(s.queues[queue].no, p.URL)
+		if d, err = s.loadLocked(&n); err != nil {
+			return 0, nil, err
+		}
+	}
+	if len(p.DocID) > 0 {
+		if refusal, err = s.takenLocked(p.DocID, &n, d); err != nil || refusal != nil {
+			return docindex.Refused, refusal, err
+		}
+	}
+	switch {
+	case s.droppedLocked(queue, &n, d, p, now):
+		return docindex.Dropped, nil, nil
+	case d != nil && p.Known:
+		s.renewLocked(queue, &n, d, p, now)
+		return docindex.Changed, nil, nil
+	case d != nil:
+		return docindex.Same, nil, nil
+	}
+	queue = s.openLocked(p.Crawl, key, host, now)
+	n = s.secret.name(s.queues[queue].no, p.URL)
+	s.enterLocked(queue, &n, p, now)
+	return docindex.New, nil, nil
+}
+
+// takenLocked says why a document cannot have a DOC_ID; known is what is known of it.
+func (s *Store) takenLocked(docID []byte, n *name, known *doc) (refusal, err error) {
+	owner, d, err := s.findIDLocked(docID)
+	if err != nil {
+		return nil, err
+	}
+	if d != nil && owner != *n {
+		url, err := s.urlLocked(&owner, d)
+		return fmt.Errorf("doc_id %q: taken by %.200s", docID, url), err
+	}
+	named, given := s.secret.named(docID)
+	if given && known == nil && named != *n {
+		return fmt.Errorf("doc_id %q: the index gives those itself", docID), nil
+	}
+	return nil, nil
+}
+
+// openLocked is the queue for a URL on a host, which is made where there is none.
+func (s *Store) openLocked(crawl, key, host []byte, now int64) uint32 {
+	if id := s.doors.Find(crawl, key); id != 0 {
+		was := s.doors.AnyHost(id)
+		if s.doors.Open(crawl, key, host, now); s.doors.AnyHost(id) != was {
+			s.rewrite(id)
+		}
+		return id
+	}
+	if _, ok := s.doors.Preset(crawl, key); ok {
+		s.txn.b.Delete(presetKey(crawl, key), nil)
+	}
+	id := s.doors.Open(crawl, key, host, now)
+	s.globals.queueNo++
+	s.addQueue(id, queue{no: s.globals.queueNo, due: doors.Never})
+	s.rewrite(id)
+	return id
+}
+
+// addQueue enters a queue that the doors have just made.
+func (s *Store) addQueue(id uint32, q queue) {
+	for int(id) >= len(s.queues) {
+		s.queues = append(s.queues, make([]queue, max(64, len(s.queues)/2))...)
+	}
+	s.queues[id] = q
+	s.byNo[q.no] = id
+}
+
+// enterLocked makes a document of p, which is not known.
+func (s *Store) enterLocked(queue uint32, n *name, p *docindex.Put, now int64) {
+	d := doc{created: docindex.CreatedAt(p.Created, now), kind: noKind}
+	if _, given := s.secret.named(p.DocID); len(p.DocID) > 0 && !given {
+		s.giveIDLocked(queue, n, p.DocID)
+		d.id = p.DocID
+	}
+	if p.Due == docindex.Never {
+		d.completed, d.url = true, p.URL
+		s.writeLocked(n, &d)
+		s.count(queue, doors.Completed, 1)
+		s.doors.Refresh(queue, now)
+		return
+	}
+	d.member = s.enterCrawlLocked(queue, p)
+	s.planLocked(n, &d, p, now)
+	s.count(queue, doors.Scheduled, 1)
+	s.lineUpLocked(queue, &d.at, now)
+}
+
+func (s *Store) giveIDLocked(queue uint32, n *name, docID []byte) {
+	t := &s.txn
+	t.ids[string(docID)] = *n
+	t.key = append(append(t.key[:0], idRow), docID...)
+	t.value = n.append(t.value[:0])
+	t.set()
+	if q := &s.queues[queue]; !q.hasIDs {
+		q.hasIDs = true
+		s.rewrite(queue)
+	}
+}
+
+// renewLocked brings a known document up to date.
+func (s *Store) renewLocked(queue uint32, n *name, d *doc, p *docindex.Put, now int64) {
+	if p.Due == docindex.Never {
+		if !d.completed {
+			s.completeLocked(queue, *n, d, p.URL, noKind, now)
+		}
+		return
+	}
+	if d.completed {
+		s.move(queue, doors.Completed, doors.Scheduled)
+	} else {
+		if id := s.transitOf(n); id != 0 {
+			s.landLocked(id, docindex.Scheduled, now)
+		}
+		s.unplanLocked(n, d)
+	}
+	s.rejoinLocked(queue, d, p, now)
+	s.planLocked(n, d, p, now)
+	s.lineUpLocked(queue, &d.at, now)
+	s.doors.Refresh(queue, now) // its limit may no longer be reached
+}

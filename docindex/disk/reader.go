@@ -1,0 +1,194 @@
+package disk
+
+import (
+	"encoding/binary"
+
+	"urlserver/docindex"
+	"urlserver/docindex/internal/doors"
+)
+
+// reader reads numbers and texts from a row; after a fault all are zero.
+type reader struct {
+	b   []byte
+	bad bool
+}
+
+func (r *reader) uint() uint64 {
+	v, n := binary.Uvarint(r.b)
+	if n <= 0 {
+		r.bad, r.b = true, nil
+		return 0
+	}
+	r.b = r.b[n:]
+	return v
+}
+
+func (r *reader) int() int64 {
+	v, n := binary.Varint(r.b)
+	if n <= 0 {
+		r.bad, r.b = true, nil
+		return 0
+	}
+	r.b = r.b[n:]
+	return v
+}
+
+func (r *reader) bytes(n uint64) []byte {
+	if n > uint64(len(r.b)) {
+		r.bad, r.b = true, nil
+		return nil
+	}
+	part := r.b[:n:n]
+	r.b = r.b[n:]
+	return part
+}
+
+func (r *reader) text() []byte { return r.bytes(r.uint()) }
+
+func appendText(dst, text []byte) []byte {
+	return append(binary.AppendUvarint(dst, uint64(len(text))), text...)
+}
+
+// queueRecord is a queue's row.
+type queueRecord struct {
+	doors.Kept
+	crawl, key []byte
+	hasIDs     bool   // some of its documents have a DOC_ID that a client gave
+	asOf       uint64 // the last commit that it knows of
+}
+
+const (
+	flagAnyHost = 1
+	flagHasIDs  = 2
+)
+
+func (q *queueRecord) append(dst []byte) []byte {
+	flags := uint64(0)
+	if q.AnyHost {
+		flags |= flagAnyHost
+	}
+	if q.hasIDs {
+		flags |= flagHasIDs
+	}
+	dst = appendText(appendText(binary.AppendUvarint(dst, flags), q.crawl), q.key)
+	for _, v := range []uint64{q.asOf, uint64(q.Scheduled), uint64(q.Completed), uint64(q.Limit)} {
+		dst = binary.AppendUvarint(dst, v)
+	}
+	for _, v := range []int64{q.Served[doors.Slots], q.Served[doors.Calls], q.Delay, q.Blocked} {
+		dst = binary.AppendVarint(dst, v)
+	}
+	return dst
+}
+
+func readQueue(b []byte) (q queueRecord, err error) {
+	r := reader{b: b}
+	flags := r.uint()
+	q.AnyHost, q.hasIDs = flags&flagAnyHost != 0, flags&flagHasIDs != 0
+	q.crawl, q.key = r.text(), r.text()
+	q.asOf = r.uint()
+	q.Scheduled, q.Completed, q.Limit = uint32(r.uint()), uint32(r.uint()), uint32(r.uint())
+	q.Served[doors.Slots], q.Served[doors.Calls], q.Delay, q.Blocked = r.int(), r.int(), r.int(), r.int()
+	if r.bad || len(q.key) == 0 {
+		return q, errRow
+	}
+	return q, nil
+}
+
+// globals are the numbers of the whole store; each journal row has them as they are after its commit.
+type globals struct {
+	seq      uint64 // the last one given to a scheduled document
+	queueNo  uint32 // the last one given to a queue
+	outcomes [docindex.Kinds]int
+}
+
+func (g *globals) append(dst []byte) []byte {
+	dst = binary.AppendUvarint(binary.AppendUvarint(dst, g.seq), uint64(g.queueNo))
+	for _, n := range g.outcomes {
+		dst = binary.AppendUvarint(dst, uint64(n))
+	}
+	return dst
+}
+
+func (r *reader) globals() (g globals) {
+	g.seq, g.queueNo = r.uint(), uint32(r.uint())
+	for i := range g.outcomes {
+		g.outcomes[i] = int(r.uint())
+	}
+	return g
+}
+
+// change is what a commit changed of a queue.
+type change struct {
+	queue                uint32
+	scheduled, completed int64   // by so many
+	served               [2]bool // now, at a door
+}
+
+func (c *change) append(dst []byte) []byte {
+	flags := uint64(0)
+	for door, is := range c.served {
+		if is {
+			flags |= 1 << door
+		}
+	}
+	dst = binary.AppendUvarint(dst, uint64(c.queue)<<2|flags)
+	return binary.AppendVarint(binary.AppendVarint(dst, c.scheduled), c.completed)
+}
+
+func (r *reader) change() (c change) {
+	head := r.uint()
+	c.queue = uint32(head >> 2)
+	c.served = [2]bool{head&1 != 0, head&2 != 0}
+	c.scheduled, c.completed = r.int(), r.int()
+	return c
+}
+
+// A grant's row: its end, then so many documents by queue number and place.
+const grantedLen = 4 + placeLen
+
+// presetKey is the key of a preset row.
+func presetKey(crawl, key []byte) []byte {
+	return append(appendText([]byte{presetRow}, crawl), key...)
+}
+
+func readPresetKey(b []byte) (crawl, key []byte, err error) {
+	r := reader{b: b[1:]}
+	crawl = r.text()
+	if r.bad || len(r.b) == 0 {
+		return nil, nil, errRow
+	}
+	return crawl, r.b, nil
+}
+
+// appendSettings writes what is set, each behind its number; readSettings reads it.
+func appendSettings(dst []byte, s doors.Settings) []byte {
+	if s.Delay != nil {
+		dst = binary.AppendVarint(append(dst, byte(docindex.SetDelay)), *s.Delay)
+	}
+	if s.Blocked != nil {
+		dst = binary.AppendVarint(append(dst, byte(docindex.SetBlock)), *s.Blocked)
+	}
+	if s.Limit != nil {
+		dst = binary.AppendVarint(append(dst, byte(docindex.SetLimit)), int64(*s.Limit))
+	}
+	return dst
+}
+
+func readSettings(b []byte) (s doors.Settings, err error) {
+	for r := (reader{b: b}); len(r.b) > 0 || r.bad; {
+		which := docindex.Which(r.uint())
+		value := r.int()
+		limit := uint32(value)
+		switch {
+		case r.bad || which > docindex.SetLimit:
+			return s, errRow
+		case which == docindex.SetDelay:
+			s.Delay = &value
+		case which == docindex.SetBlock:
+			s.Blocked = &value
+		default:
+			s.Limit = &limit
+		}
+	}
+	return s, nil
+}

@@ -1,0 +1,401 @@
+package disk_test
+
+import (
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"urlserver/docindex"
+	"urlserver/docindex/disk"
+)
+
+// again closes a store and opens it.
+func again(t *testing.T, s *disk.Store, path string) *disk.Store {
+	t.Helper()
+	if err := s.Close(); err != nil {
+		t.Fatal(err)
+	}
+	s = open(t, path, disk.Batch)
+	if err := s.Check(); err != nil {
+		t.Error(err)
+	}
+	return s
+}
+
+func putURLs(t *testing.T, s *disk.Store, puts ...docindex.Put) {
+	t.Helper()
+	var p docindex.Puts
+	for _, put := range puts {
+		if err := p.AddExact(put, docindex.HostOf(put.URL)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if res, err := s.Put(t.Context(), &p); err != nil || len(res.Refused) > 0 {
+		t.Fatal(err, res)
+	}
+}
+
+func urls(texts ...string) (puts []docindex.Put) {
+	for _, text := range texts {
+		puts = append(puts, docindex.Put{URL: []byte(text)})
+	}
+	return puts
+}
+
+func serve(t *testing.T, s docindex.Store, r docindex.Request) (all []string) {
+	t.Helper()
+	r.AnyCrawl = true
+	if r.Lease == 0 {
+		r.Lease = time.Hour
+	}
+	err := s.Serve(t.Context(), r, func(h *docindex.Handout) error {
+		for i := range h.Len() {
+			all = append(all, string(h.At(i).URL))
+		}
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	slices.Sort(all)
+	return all
+}
+
+func want(t *testing.T, what string, got []string, want ...string) {
+	t.Helper()
+	if !slices.Equal(got, want) {
+		t.Errorf("%s: got %q; want %q", what, got, want)
+	}
+}
+
+func set(t *testing.T, s *disk.Store, which docindex.Which, key string, value uint64) {
+	t.Helper()
+	if err := s.Set(t.Context(), docindex.Setting{Which: which, Scope: docindex.Scope{Key: []byte(key)}, Value: value}); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func TestReopen(t *testing.T) {
+	for name, test := range map[string]func(t *testing.T, path string){
+		"leases": reopenLeases, "servings": reopenServed, "settings": reopenSettings, "settings of queues to come": reopenPresets,
+		"slots": reopenSlots, "documents": reopenDocuments, "deletions": reopenDeleted,
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) { test(t, t.TempDir()) })
+		})
+	}
+}
+
+func reopenLeases(t *testing.T, path string) {
+	s := open(t, path, disk.Batch)
+	set(t, s, docindex.SetDelay, "", 0)
+	putURLs(t, s, urls("http://a.test/1", "http://a.test/2", "http://a.test/3", "http://b.test/1")...)
+	putURLs(t, s, docindex.Put{URL: []byte("http://c.test/1"), Key: []byte("any")})
+	one := docindex.Request{PerQueue: 1, Lease: time.Minute}
+	want(t, "first", serve(t, s, one), "http://a.test/1", "http://b.test/1", "http://c.test/1")
+	leased := time.Now()
+	putURLs(t, s, docindex.Put{URL: []byte("http://b.test/1"), Known: true, Due: docindex.Never})
+	s = again(t, s, path)
+	if n := s.Count(nil); n != (docindex.Counts{Scheduled: 2, InTransit: 2, Completed: 1, Queues: 3, Active: 2}) {
+		t.Errorf("counts are %+v", n)
+	}
+	want(t, "opened again", serve(t, s, one))
+	want(t, "more", serve(t, s, docindex.Request{PerQueue: 2, Lease: 2 * time.Minute}), "http://a.test/2")
+	time.Sleep(time.Until(leased.Add(time.Minute - time.Millisecond)))
+	want(t, "before the leases end", serve(t, s, one))
+	s = again(t, s, path)
+	want(t, "when they end", serve(t, s, docindex.Request{PerQueue: 9, Lease: time.Minute}), "http://a.test/1", "http://a.test/3", "http://c.test/1")
+	time.Sleep(time.Minute - time.Millisecond)
+	s = again(t, s, path)
+	time.Sleep(time.Minute)
+	want(t, "all", serve(t, s, docindex.Request{}), "http://a.test/1", "http://a.test/2", "http://a.test/3", "http://c.test/1")
+}
+
+func reopenServed(t *testing.T, path string) {
+	s := open(t, path, disk.Batch)
+	putURLs(t, s, urls("http://a.test/1", "http://a.test/2", "http://b.test/1")...)
+	set(t, s, docindex.SetDelay, "a.test", 3600)
+	want(t, "first", serve(t, s, docindex.Request{PerQueue: 1, MaxQueues: 1}), "http://a.test/1")
+	s = again(t, s, path)
+	want(t, "at once", serve(t, s, docindex.Request{}), "http://b.test/1")
+	time.Sleep(time.Hour - time.Millisecond)
+	s = again(t, s, path)
+	want(t, "before the delay", serve(t, s, docindex.Request{}))
+	time.Sleep(time.Millisecond)
+	want(t, "after the delay", serve(t, s, docindex.Request{}), "http://a.test/1", "http://a.test/2", "http://b.test/1")
+}
+
+func reopenSettings(t *testing.T, path string) {
+	s := open(t, path, disk.Batch)
+	putURLs(t, s, urls("http://blocked.test/1", "http://limited.test/1", "http://limited.test/2", "http://slow.test/1", "http://slow.test/2")...)
+	putURLs(t, s, docindex.Put{URL: []byte("http://limited.test/1"), Known: true, Due: docindex.Never})
+	set(t, s, docindex.SetBlock, "blocked.test", uint64(time.Now().Unix()+100))
+	set(t, s, docindex.SetLimit, "limited.test", 1)
+	set(t, s, docindex.SetDelay, "", 50)
+	set(t, s, docindex.SetActive, "", 0)
+	s = again(t, s, path)
+	if s.Active() {
+		t.Error("it is active; want passive")
+	}
+	set(t, s, docindex.SetActive, "", 1)
+	s = again(t, s, path)
+	if !s.Active() {
+		t.Error("it is passive; want active")
+	}
+	want(t, "first", serve(t, s, docindex.Request{PerQueue: 1}), "http://slow.test/1")
+	time.Sleep(50*time.Second - time.Millisecond)
+	want(t, "before the delay", serve(t, s, docindex.Request{PerQueue: 2}))
+	time.Sleep(time.Millisecond)
+	want(t, "after the delay", serve(t, s, docindex.Request{PerQueue: 2}), "http://slow.test/2")
+	time.Sleep(51 * time.Second)
+	want(t, "after the block", serve(t, s, docindex.Request{PerQueue: 2}), "http://blocked.test/1")
+}
+
+func reopenPresets(t *testing.T, path string) {
+	s := open(t, path, disk.Batch)
+	set(t, s, docindex.SetDelay, "a.test", 7)
+	set(t, s, docindex.SetLimit, "b.test", 1)
+	set(t, s, docindex.SetDelay, "b.test", 3)
+	s = again(t, s, path)
+	putURLs(t, s, urls("http://a.test/1", "http://a.test/2", "http://b.test/1", "http://b.test/2")...)
+	s = again(t, s, path)
+	want(t, "first", serve(t, s, docindex.Request{PerQueue: 1}), "http://a.test/1", "http://b.test/1")
+	putURLs(t, s, docindex.Put{URL: []byte("http://b.test/1"), Known: true, Due: docindex.Never})
+	time.Sleep(6 * time.Second)
+	want(t, "later", serve(t, s, docindex.Request{PerQueue: 2}))
+	time.Sleep(time.Second)
+	want(t, "after the delay", serve(t, s, docindex.Request{PerQueue: 2}), "http://a.test/2")
+}
+
+func reopenSlots(t *testing.T, path string) {
+	s := open(t, path, disk.Batch)
+	putURLs(t, s, urls("http://a.test/1", "http://b.test/1")...)
+	var b docindex.Batch
+	if err := s.Candidates(t.Context(), 10, nil, &b); err != nil || b.Len() != 2 {
+		t.Fatal(b.Len(), err)
+	}
+	var o docindex.Outcomes
+	o.Add(docindex.Outcome{DocID: b.At(0).DocID, URL: b.At(0).URL, Kind: docindex.Robots, Pause: time.Minute})
+	if err := s.Outcomes(t.Context(), &o); err != nil {
+		t.Fatal(err)
+	}
+	putURLs(t, s, urls("http://a.test/2")...)
+	s = again(t, s, path)
+	if st := s.Stats(); st.Scheduled != 2 || st.Completed != 1 || st.Outcomes[docindex.Robots] != 1 {
+		t.Errorf("%+v; want 2 scheduled and one completed", st)
+	}
+	want(t, "calls, a moment after the slots", serve(t, s, docindex.Request{}))
+	time.Sleep(time.Second)
+	want(t, "calls, a second later", serve(t, s, docindex.Request{}), "http://b.test/1")
+	time.Sleep(58 * time.Second)
+	want(t, "calls, before the pause ends", serve(t, s, docindex.Request{}))
+	time.Sleep(time.Second)
+	want(t, "calls, when it ends", serve(t, s, docindex.Request{}), "http://a.test/2")
+}
+
+func reopenDocuments(t *testing.T, path string) {
+	s := open(t, path, disk.Batch)
+	put := docindex.Put{URL: []byte("http://a.test/1"), DocID: []byte("mine"), Priority: -7, Crawl: []byte("c"), Key: []byte("k"),
+		Metadata: []byte(`{"a":["b"]}`), Due: time.Now().Unix() + 9}
+	putURLs(t, s, put, docindex.Put{URL: []byte("http://a.test/2"), Crawl: []byte("c"), Key: []byte("k")})
+	s = again(t, s, path)
+	d, err := s.Document(t.Context(), []byte("mine"))
+	if err != nil || string(d.URL) != string(put.URL) || d.Priority != -7 || string(d.Crawl) != "c" || string(d.Key) != "k" ||
+		string(d.Metadata) != `{"a":["b"]}` || d.Due != put.Due || d.Created.Unix() != time.Now().Unix() {
+		t.Errorf("document is %+v, %v", d, err)
+	}
+	other, err := s.Find(t.Context(), docindex.Scope{Crawl: []byte("c"), Key: []byte("k")}, []byte("http://a.test/2"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if d, err := s.Document(t.Context(), other.DocID); err != nil || string(d.URL) != "http://a.test/2" {
+		t.Errorf("document %s is %+v, %v", other.DocID, d, err)
+	}
+	var p docindex.Puts
+	for _, id := range [][]byte{[]byte("mine"), other.DocID} {
+		if err := p.Add(docindex.Put{URL: []byte("http://b.test/"), DocID: id}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if res, err := s.Put(t.Context(), &p); err != nil || len(res.Refused) != 2 {
+		t.Errorf("DOC_IDs of others: %+v, %v; want both refused", res, err)
+	}
+}
+
+func reopenDeleted(t *testing.T, path string) {
+	s := open(t, path, disk.Batch)
+	putURLs(t, s, docindex.Put{URL: []byte("http://a.test/1"), DocID: []byte("one")})
+	putURLs(t, s, urls("http://a.test/2", "http://b.test/1", "http://c.test/1")...)
+	serve(t, s, docindex.Request{})
+	for _, host := range []string{"a.test", "b.test"} {
+		if _, err := s.Delete(t.Context(), docindex.Scope{Key: []byte(host)}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	time.Sleep(time.Minute)
+	if n, err := s.Purge(t.Context(), docindex.Scope{Key: []byte("c.test")}, time.Now()); err != nil || n != 1 {
+		t.Errorf("Purge = %d, %v; want 1", n, err)
+	}
+	s = again(t, s, path)
+	if n := s.Count(nil); n != (docindex.Counts{Queues: 1}) {
+		t.Errorf("counts are %+v; want one empty queue", n)
+	}
+	// What was forgotten is free, and new.
+	putURLs(t, s, docindex.Put{URL: []byte("http://b.test/1"), DocID: []byte("one")})
+	putURLs(t, s, urls("http://a.test/1")...)
+	want(t, "new", serve(t, s, docindex.Request{}), "http://a.test/1", "http://b.test/1")
+}
+
+// TestLargest puts as much at once as fits.
+func TestLargest(t *testing.T) {
+	path := t.TempDir()
+	s := open(t, path, disk.Batch)
+	long := strings.Repeat("x", 7900)
+	var puts []docindex.Put
+	for i := range 1000 {
+		puts = append(puts, docindex.Put{URL: fmt.Appendf(nil, "http://a.test/%d/%s", i, long), Metadata: fmt.Appendf(nil, `{"a":["%s"]}`, long)})
+	}
+	putURLs(t, s, puts...)
+	s = again(t, s, path)
+	if got := serve(t, s, docindex.Request{}); len(got) != len(puts) {
+		t.Errorf("%d are served; want %d", len(got), len(puts))
+	}
+}
+
+// TestDeleteCrawl deletes more queues than go at once, with others between them.
+func TestDeleteCrawl(t *testing.T) {
+	path := t.TempDir()
+	s := open(t, path, disk.None)
+	for i := range 2500 {
+		url := fmt.Appendf(nil, "http://h%d.test/", i)
+		crawl := []byte("gone")
+		if i%7 == 0 {
+			crawl = []byte("stays")
+		}
+		putURLs(t, s, docindex.Put{URL: url, Crawl: crawl})
+	}
+	n, err := s.Delete(t.Context(), docindex.Scope{Crawl: []byte("gone")})
+	if err != nil || n != 2142 {
+		t.Errorf("Delete = %d, %v; want 2142", n, err)
+	}
+	s = again(t, s, path)
+	if got := s.Count(nil); got.Queues != 358 || got.Scheduled != 358 {
+		t.Errorf("counts are %+v; want 358 URLs in as many queues", got)
+	}
+}
+
+func TestOpenRefuses(t *testing.T) {
+	made := func(t *testing.T) (string, *disk.Store) {
+		path := filepath.Join(t.TempDir(), "db")
+		s := open(t, path, disk.Batch)
+		putURLs(t, s, urls("http://a.test/1")...)
+		return path, s
+	}
+	refused := func(t *testing.T, path string, words ...string) {
+		t.Helper()
+		s, err := disk.Open(disk.Config{Path: path})
+		if err == nil {
+			s.Close()
+			t.Fatal("it is opened")
+		}
+		for _, word := range words {
+			if !strings.Contains(err.Error(), word) {
+				t.Errorf("error is %q; want %q in it", err, word)
+			}
+		}
+	}
+	t.Run("open already", func(t *testing.T) {
+		path, _ := made(t)
+		refused(t, path, path, "in use")
+	})
+	t.Run("another process", func(t *testing.T) {
+		path, _ := made(t)
+		cmd := exec.Command(os.Args[0], "-test.run=^$")
+		cmd.Env = append(os.Environ(), childVar+"="+path)
+		if out, err := cmd.CombinedOutput(); err == nil || !strings.Contains(string(out), "is in use by another process") {
+			t.Errorf("another process says %q, %v; want that it is in use", out, err)
+		}
+	})
+	t.Run("another version", func(t *testing.T) {
+		path, s := made(t)
+		if err := s.PutRow("mversion", "\x63"); err != nil {
+			t.Fatal(err)
+		}
+		s.Close()
+		refused(t, path, path, "version 99", "run the program that wrote it")
+	})
+	t.Run("a row that is not as it was written", func(t *testing.T) {
+		path, s := made(t)
+		if err := s.PutRow("q\x00\x00\x00\x01", "?"); err != nil {
+			t.Fatal(err)
+		}
+		s.Close()
+		refused(t, path, path, "damaged", "put back a copy")
+	})
+	t.Run("a table that is cut", func(t *testing.T) {
+		path, s := made(t)
+		if err := s.Flush(); err != nil {
+			t.Fatal(err)
+		}
+		s.Close()
+		tables, _ := filepath.Glob(filepath.Join(path, "*.sst"))
+		if len(tables) == 0 {
+			t.Fatal("there is no table")
+		}
+		for _, table := range tables {
+			if err := os.Truncate(table, 100); err != nil {
+				t.Fatal(err)
+			}
+		}
+		refused(t, path, path, "move it away")
+	})
+	t.Run("files that are missing", func(t *testing.T) {
+		path, s := made(t)
+		s.Close()
+		manifests, _ := filepath.Glob(filepath.Join(path, "MANIFEST*"))
+		for _, file := range manifests {
+			if err := os.Remove(file); err != nil {
+				t.Fatal(err)
+			}
+		}
+		refused(t, path, path, "move it away")
+	})
+	t.Run("a file", func(t *testing.T) {
+		path := filepath.Join(t.TempDir(), "file")
+		if err := os.WriteFile(path, nil, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		refused(t, path, path)
+	})
+}
+
+// TestSyncs opens a store with each setting, and again.
+func TestSyncs(t *testing.T) {
+	for _, sync := range []disk.Sync{disk.Batch, disk.Interval, disk.None} {
+		t.Run(fmt.Sprint(sync), func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				path := t.TempDir()
+				s := open(t, path, sync)
+				putURLs(t, s, urls("http://a.test/1")...)
+				time.Sleep(10 * time.Second)
+				putURLs(t, s, urls("http://a.test/2")...)
+				s = again(t, s, path)
+				want(t, "stored", serve(t, s, docindex.Request{}), "http://a.test/1", "http://a.test/2")
+				s.Close()
+				var p docindex.Puts
+				if err := p.Add(docindex.Put{URL: []byte("http://a.test/3")}); err != nil {
+					t.Fatal(err)
+				}
+				if _, err := s.Put(t.Context(), &p); err == nil || p.Verdict(0) != docindex.Unsettled {
+					t.Errorf("a put after Close: %v, %v; want an error", p.Verdict(0), err)
+				}
+			})
+		})
+	}
+}

@@ -1,0 +1,224 @@
+package disk
+
+import (
+	"bytes"
+	"encoding/binary"
+	"errors"
+	"math"
+
+	"urlserver/protocol"
+)
+
+// A row's key begins with a letter for its kind. Numbers in keys are big-endian, so that rows stand in their order.
+const (
+	bookRow    = 'c' // number of a crawl: what is kept of it beside its documents
+	idRow      = 'd' // DOC_ID that a client gave: its name
+	chapterRow = 'e' // number of a chapter: what it is and how many documents of it are completed; with priorities: how many are not
+	pauseRow   = 'h' // host: ms until which calls leave it alone
+	journalRow = 'j' // number of a commit: what it changed of queues
+	grantRow   = 'l' // number of a grant: its end and the documents that it leases
+	metaRow    = 'm' // word: something of the whole store
+	presetRow  = 'p' // crawl and key of a queue that is not there yet: its settings
+	queueRow   = 'q' // number of a queue: all but its documents
+	planRow    = 's' // number of a queue, place: the body of a scheduled document
+	docRow     = 'u' // number of a queue, hash: what is known of a document
+)
+
+const (
+	hashLen  = 16
+	placeLen = 8 + 4 + 8
+	nameLen  = 4 + hashLen
+)
+
+var errRow = errors.New("a row is not as it was written")
+
+// place is where a scheduled document stands in its queue: the earlier due first, then the higher priority, then
+// who came first. As bytes it sorts that way.
+type place [placeLen]byte
+
+func newPlace(due int64, priority int32, seq uint64) (p place) {
+	binary.BigEndian.PutUint64(p[:], uint64(due)^1<<63)
+	binary.BigEndian.PutUint32(p[8:], ^(uint32(priority) ^ 1<<31))
+	binary.BigEndian.PutUint64(p[12:], seq)
+	return p
+}
+
+func (p *place) due() int64      { return int64(binary.BigEndian.Uint64(p[:]) ^ 1<<63) }
+func (p *place) priority() int32 { return int32(^binary.BigEndian.Uint32(p[8:]) ^ 1<<31) }
+func (p *place) before(q *place) bool {
+	return bytes.Compare(p[:], q[:]) < 0
+}
+
+// name is a document for ever: its queue's number, which is not used again, and the hash of its URL.
+type name struct {
+	queue uint32
+	hash  [hashLen]byte
+}
+
+func (n *name) append(dst []byte) []byte {
+	return append(binary.BigEndian.AppendUint32(dst, n.queue), n.hash[:]...)
+}
+
+func readName(b []byte) (n name, err error) {
+	if len(b) != nameLen {
+		return n, errRow
+	}
+	n.queue = binary.BigEndian.Uint32(b)
+	copy(n.hash[:], b[4:])
+	return n, nil
+}
+
+func (n *name) docKey(dst []byte) []byte { return n.append(append(dst, docRow)) }
+
+func planKey(dst []byte, queue uint32, p *place) []byte {
+	return append(binary.BigEndian.AppendUint32(append(dst, planRow), queue), p[:]...)
+}
+
+// numberKey is the key of a row of a kind that has a queue's number, or begins with it.
+func numberKey(kind byte, queue uint32) []byte {
+	return binary.BigEndian.AppendUint32([]byte{kind}, queue)
+}
+
+// numberEnd is the first key behind all that begin with a number.
+func numberEnd(kind byte, queue uint32) []byte {
+	if queue == math.MaxUint32 {
+		return []byte{kind + 1}
+	}
+	return numberKey(kind, queue+1)
+}
+
+func countKey(kind byte, n uint64) []byte { return binary.BigEndian.AppendUint64([]byte{kind}, n) }
+
+// doc is what is known of a document beside its body.
+type doc struct {
+	completed bool
+	kind      uint8 // completed: its outcome, or noKind
+	created   uint32
+	member    uint32 // its chapter; 0: it is of no crawl
+	at        place  // scheduled
+	id        []byte // its DOC_ID where a client gave it
+	url       []byte // completed
+}
+
+const (
+	noKind = 0xff
+
+	flagCompleted = 1
+	flagID        = 2
+	flagMember    = 4
+	docHead       = 1 + 4
+	memberLen     = 4
+)
+
+func (d *doc) append(dst []byte) []byte {
+	flags := byte(0)
+	if d.completed {
+		flags |= flagCompleted
+	}
+	if len(d.id) > 0 {
+		flags |= flagID
+	}
+	if d.member != 0 {
+		flags |= flagMember
+	}
+	dst = binary.BigEndian.AppendUint32(append(dst, flags), d.created)
+	if d.completed {
+		dst = append(dst, d.kind)
+	} else {
+		dst = append(dst, d.at[:]...)
+	}
+	if d.member != 0 {
+		dst = binary.BigEndian.AppendUint32(dst, d.member)
+	}
+	if len(d.id) > 0 {
+		dst = append(append(dst, byte(len(d.id))), d.id...)
+	}
+	return append(dst, d.url...)
+}
+
+// readDoc aliases b.
+func readDoc(b []byte) (d doc, err error) {
+	if len(b) < docHead {
+		return d, errRow
+	}
+	flags := b[0]
+	d.completed = flags&flagCompleted != 0
+	d.created = binary.BigEndian.Uint32(b[1:])
+	b = b[docHead:]
+	n := placeLen
+	if d.completed {
+		n = 1
+	}
+	if len(b) < n {
+		return d, errRow
+	}
+	if d.completed {
+		d.kind = b[0]
+	} else {
+		copy(d.at[:], b)
+	}
+	b = b[n:]
+	if flags&flagMember != 0 {
+		if len(b) < memberLen {
+			return d, errRow
+		}
+		d.member, b = binary.BigEndian.Uint32(b), b[memberLen:]
+	}
+	if flags&flagID != 0 {
+		if len(b) == 0 || len(b) < 1+int(b[0]) {
+			return d, errRow
+		}
+		d.id, b = b[1:1+b[0]:1+b[0]], b[1+b[0]:]
+	}
+	d.url = b
+	return d, nil
+}
+
+// plan is the body of a scheduled document.
+type plan struct {
+	created           uint32
+	member            uint32 // its chapter; 0: it is of no crawl
+	id, url, metadata []byte
+}
+
+const (
+	planHead   = 4 + 1 + 2
+	planMember = 1 << 15 // in the URL's length: it is of a crawl
+)
+
+const _ = uint(planMember - 1 - protocol.MaxURL)
+
+func (p *plan) append(dst []byte) []byte {
+	dst = binary.BigEndian.AppendUint32(dst, p.created)
+	size := uint16(len(p.url))
+	if p.member != 0 {
+		size |= planMember
+	}
+	dst = binary.BigEndian.AppendUint16(append(dst, byte(len(p.id))), size)
+	if p.member != 0 {
+		dst = binary.BigEndian.AppendUint32(dst, p.member)
+	}
+	return append(append(append(dst, p.id...), p.url...), p.metadata...)
+}
+
+// readPlan aliases b.
+func readPlan(b []byte) (p plan, err error) {
+	if len(b) < planHead {
+		return p, errRow
+	}
+	p.created = binary.BigEndian.Uint32(b)
+	id, url := int(b[4]), int(binary.BigEndian.Uint16(b[5:]))
+	b = b[planHead:]
+	if url&planMember != 0 {
+		if len(b) < memberLen {
+			return p, errRow
+		}
+		p.member, b = binary.BigEndian.Uint32(b), b[memberLen:]
+		url &^= planMember
+	}
+	if len(b) < id+url {
+		return p, errRow
+	}
+	p.id, p.url, p.metadata = b[:id:id], b[id:id+url:id+url], b[id+url:]
+	return p, nil
+}

@@ -1,0 +1,52 @@
+package disk
+
+import (
+	"bytes"
+	"crypto/rand"
+	"crypto/sha256"
+	"encoding/base64"
+)
+
+// secret makes names of documents that nobody outside can foresee: URLs are chosen by strangers.
+type secret struct {
+	key  [16]byte
+	mark [4]byte // in each DOC_ID that the store gives
+}
+
+func newSecret() (s secret) {
+	rand.Read(s.key[:])
+	rand.Read(s.mark[:])
+	return s
+}
+
+const maxHashed = 1024 // bytes that are hashed on the stack
+
+func (s *secret) name(queue uint32, url []byte) (n name) {
+	var room [maxHashed]byte
+	sum := sha256.Sum256(append(append(room[:0], s.key[:]...), url...))
+	n.queue = queue
+	copy(n.hash[:], sum[:])
+	return n
+}
+
+// givenLen is what a DOC_ID of the store is long.
+const givenLen = (4 + nameLen) * 8 / 6
+
+// docID is the DOC_ID of a document to which no client gave one.
+func (s *secret) docID(dst []byte, n *name) []byte {
+	var raw [4 + nameLen]byte
+	return base64.RawURLEncoding.AppendEncode(dst, n.append(append(raw[:0], s.mark[:]...)))
+}
+
+// named is the reverse of docID.
+func (s *secret) named(docID []byte) (n name, ok bool) {
+	var raw [4 + nameLen]byte
+	if len(docID) != givenLen {
+		return n, false
+	}
+	if _, err := base64.RawURLEncoding.Decode(raw[:], docID); err != nil || !bytes.Equal(raw[:4], s.mark[:]) {
+		return n, false
+	}
+	n, err := readName(raw[4:])
+	return n, err == nil
+}

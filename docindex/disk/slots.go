@@ -1,0 +1,244 @@
+package disk
+
+import (
+	"context"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/cockroachdb/pebble/v2"
+
+	"urlserver/docindex"
+	"urlserver/docindex/internal/doors"
+)
+
+// Candidates is [docindex.Index.Candidates]. What it hands out stays in transit until its outcome, or a restart.
+func (s *Store) Candidates(ctx context.Context, max int, reject []string, b *docindex.Batch) error {
+	return s.handOut(ctx, max, reject, 0, b)
+}
+
+// Lease is [docindex.Store.Lease]. It is not kept over a restart, either: what is at a taker then comes twice.
+func (s *Store) Lease(ctx context.Context, max int, reject []string, lease time.Duration, b *docindex.Batch) error {
+	if lease <= 0 {
+		return fmt.Errorf("lease of %v: it has to be longer than nothing", lease)
+	}
+	return s.handOut(ctx, max, reject, lease, b)
+}
+
+// handOut hands out with a lease, or for good where that is 0. Rejects are looked up once a hold, so a
+// hold is no shorter than their list.
+func (s *Store) handOut(ctx context.Context, limit int, reject []string, lease time.Duration, b *docindex.Batch) error {
+	for limit > 0 {
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+		ask := min(limit, max(hold, len(reject)))
+		got, more, err := s.handOutSome(ask, reject, lease, b)
+		limit -= got
+		if err != nil {
+			return err
+		}
+		if got < ask && !more {
+			break
+		}
+	}
+	return s.sweep()
+}
+
+func (s *Store) handOutSome(limit int, reject []string, lease time.Duration, b *docindex.Batch) (got int, more bool, err error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if err := s.usableLocked(); err != nil {
+		return 0, false, err
+	}
+	now := s.now()
+	if err := s.markSlotsLocked(now); err != nil {
+		return 0, false, err
+	}
+	more = s.catchUpLocked(now)
+	until, door := int64(0), doors.Slots
+	if lease > 0 {
+		until, door = leaseEnd(now, lease), doors.Lent
+	}
+	var w walker
+	s.doors.Reject(reject)
+	for got < limit && err == nil {
+		queue := s.doors.NextForSlots(door)
+		if queue == 0 {
+			break
+		}
+		if err = s.walkLocked(&w, queue); err == nil && s.toSlotsLocked(&w, door, until, now, b) {
+			got++
+		}
+	}
+	s.doors.Done(now)
+	return got, more, errors.Join(err, w.close(), s.failed)
+}
+
+// toSlotsLocked gives the slots one document of a queue.
+func (s *Store) toSlotsLocked(w *walker, door doors.Door, until, now int64, b *docindex.Batch) bool {
+	if !w.next(door, now) {
+		s.doors.Pass(w.id)
+		s.setDueLocked(w.id, w.due(), now)
+		return false
+	}
+	var room [givenLen]byte
+	id := w.plan.id
+	if len(id) == 0 {
+		id = s.secret.docID(room[:0], &w.name)
+	}
+	b.AddFor(id, w.plan.url, w.at.priority(), []byte(docindex.SpiderOf(w.plan.metadata)))
+	s.departLocked(w.departure(door), until, now)
+	w.took()
+	due := w.due()
+	w.q.due = due
+	s.doors.Gave(w.id, due, now)
+	return true
+}
+
+const (
+	slotMarkEvery = int64(time.Minute / time.Millisecond)
+	slotMarkLast  = 10 * slotMarkEvery // so long after it, something may still be at a spider
+)
+
+// markSlotsLocked notes from time to time that the slots are in use: after a restart their hosts are left alone
+// for as long as if they had been served just then.
+func (s *Store) markSlotsLocked(now int64) error {
+	if s.slotMark != 0 && now-s.slotMark < slotMarkEvery {
+		return nil
+	}
+	if err := s.space.check(); err != nil {
+		return err
+	}
+	if err := s.db.Set(metaKey(metaSlots), binary.AppendVarint(nil, now), pebble.NoSync); err != nil {
+		return s.failLocked(err)
+	}
+	s.slotMark = now
+	return nil
+}
+
+// Outcomes is [docindex.Index.Outcomes]: each completes its document, whatever the kind. One for a
+// document that is unknown or completed changes nothing.
+func (s *Store) Outcomes(ctx context.Context, o *docindex.Outcomes) error {
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	for i := 0; i < o.Len(); i += hold {
+		b, no, err := s.endSome(o, i, min(i+hold, o.Len()))
+		if err == nil {
+			err = s.settle(b, no)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (s *Store) endSome(o *docindex.Outcomes, from, to int) (b *pebble.Batch, no uint64, err error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if err := s.beginLocked(); err != nil {
+		return nil, 0, err
+	}
+	now := s.now()
+	for i := from; i < to; i++ {
+		out := o.At(i)
+		if err := s.endLocked(&out, now); err != nil {
+			return nil, 0, s.abortLocked(err)
+		}
+	}
+	b, err = s.commitLocked()
+	return b, s.journal.no, err
+}
+
+func (s *Store) endLocked(out *docindex.Outcome, now int64) error {
+	n, d, err := s.findIDLocked(out.DocID)
+	if err != nil || d == nil {
+		return err
+	}
+	url, err := s.urlLocked(&n, d)
+	if err != nil || !out.IsOf(url) {
+		return err
+	}
+	if out.Pause > 0 || out.Gap > 0 {
+		s.pauseLocked(docindex.HostOf(url), now+out.Pause.Milliseconds(), out.Gap.Milliseconds(), now)
+	}
+	transit := s.transitOf(&n)
+	if d.completed || transit == 0 && dueMS(d.at.due()) > now && out.Kind.OfTry() { // rescheduled since
+		return nil
+	}
+	if int(out.Kind) < docindex.Kinds {
+		s.globals.outcomes[out.Kind]++
+	}
+	queue := s.byNo[n.queue]
+	if out.Again == 0 || s.refusedLocked(d.member) {
+		s.completeLocked(queue, n, d, url, uint8(out.Kind), now)
+		return nil
+	}
+	if transit != 0 && s.transits.At(transit).door != doors.Calls {
+		s.touch(queue).served[doors.Slots] = true
+	}
+	s.renewLocked(queue, &n, d, &docindex.Put{
+		URL: url, Crawl: []byte(s.doors.Crawl(queue)), Due: out.Again, Priority: d.at.priority(), Metadata: out.Metadata,
+	}, now)
+	return nil
+}
+
+// pauseLocked tells calls what a host wants.
+func (s *Store) pauseLocked(host []byte, until, gap, now int64) {
+	if len(host) == 0 {
+		return
+	}
+	s.doors.Pause(host, until, gap, now)
+	t := &s.txn
+	t.key = append(append(t.key[:0], pauseRow), host...)
+	t.value = binary.AppendVarint(binary.AppendVarint(t.value[:0], until), gap)
+	t.set()
+}
+
+// Return is [docindex.Store.Return].
+func (s *Store) Return(ctx context.Context, o *docindex.Outcomes) error {
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	for i := 0; i < o.Len(); i += hold {
+		if err := s.returnSome(o, i, min(i+hold, o.Len())); err != nil {
+			return err
+		}
+	}
+	return s.sweep()
+}
+
+func (s *Store) returnSome(o *docindex.Outcomes, from, to int) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if err := s.usableLocked(); err != nil {
+		return err
+	}
+	defer s.txn.clear()
+	now := s.now()
+	for i := from; i < to; i++ {
+		out := o.At(i)
+		n, d, err := s.findIDLocked(out.DocID)
+		if err != nil {
+			return s.failLocked(err)
+		}
+		if d == nil {
+			continue
+		}
+		id := s.transitOf(&n)
+		if id == 0 || s.transits.At(id).door == doors.Calls {
+			continue
+		}
+		url, err := s.urlLocked(&n, d)
+		if err != nil {
+			return s.failLocked(err)
+		}
+		if out.IsOf(url) {
+			s.landLocked(id, docindex.Scheduled, now)
+		}
+	}
+	return nil
+}

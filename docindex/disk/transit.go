@@ -1,0 +1,130 @@
+package disk
+
+import (
+	"encoding/binary"
+	"time"
+
+	"urlserver/docindex"
+	"urlserver/docindex/internal/books"
+	"urlserver/docindex/internal/doors"
+)
+
+// transit is a document that was handed out. Its plan row stays where it is.
+type transit struct {
+	name    name
+	queue   uint32 // number in doors
+	created uint32
+	member  uint32 // its chapter; 0: it is of no crawl
+	at      place
+	door    doors.Door
+	grant   uint64 // the row that keeps its lease; 0: none
+	id      string // its DOC_ID where a client gave it
+	host    string // that it is on, where the queue does not tell
+}
+
+// place is where a document in transit is, as crawls have it.
+func (t *transit) place() books.Place {
+	if t.door == doors.Slots {
+		return books.AtSlots
+	}
+	return books.AtClients
+}
+
+func (n *name) hash32() uint32 {
+	return binary.BigEndian.Uint32(n.hash[:]) ^ n.queue*0x9E3779B1
+}
+
+// transitOf is the transit of a document, or 0.
+func (s *Store) transitOf(n *name) uint32 {
+	if s.finder.Len() == 0 {
+		return 0
+	}
+	return s.finder.Find(n.hash32(), func(id uint32) bool { return s.transits.At(id).name == *n })
+}
+
+// departLocked sends out a scheduled document until its lease ends; 0: until there is news of it.
+func (s *Store) departLocked(t transit, until, now int64) {
+	id := s.transits.New()
+	*s.transits.At(id) = t
+	s.finder.Add(t.name.hash32(), id)
+	s.doors.Move(t.queue, doors.Scheduled, doors.InTransit)
+	s.shiftLocked(t.member, t.at.priority(), books.Lined, t.place(), now)
+	if until > 0 {
+		s.leases.Set(id, time.Duration(until))
+	}
+	if t.grant != 0 {
+		s.grants[t.grant]++
+	}
+	s.doors.Out(t.queue, []byte(t.host), t.door, now)
+}
+
+// landLocked ends a document's transit. It is scheduled as before, in its place; or completed, which the caller
+// writes. It returns what the transit was.
+func (s *Store) landLocked(id uint32, to docindex.State, now int64) transit {
+	t := *s.transits.At(id)
+	s.leases.Remove(id)
+	s.finder.Remove(t.name.hash32(), id)
+	s.transits.Free(id)
+	if t.grant != 0 {
+		if s.grants[t.grant]--; s.grants[t.grant] == 0 {
+			delete(s.grants, t.grant)
+			s.txn.ended = append(s.txn.ended, t.grant)
+		}
+	}
+	if to == docindex.Scheduled {
+		s.shiftLocked(t.member, t.at.priority(), t.place(), books.Lined, now)
+		if s.refusedLocked(t.member) {
+			s.crawls.strays = append(s.crawls.strays, t.name)
+		}
+	} else {
+		s.shiftLocked(t.member, t.at.priority(), t.place(), books.Ended, now)
+	}
+	if !s.doors.Live(t.queue) {
+		s.doors.Back(t.queue, []byte(t.host), t.door, now)
+		return t
+	}
+	if to == docindex.Scheduled {
+		s.doors.Move(t.queue, doors.InTransit, doors.Scheduled)
+		s.lineUpLocked(t.queue, &t.at, now)
+	} else {
+		s.move(t.queue, doors.InTransit, doors.Completed)
+		if t.door != doors.Calls {
+			s.touch(t.queue).served[doors.Slots] = true
+		}
+	}
+	s.doors.Back(t.queue, []byte(t.host), t.door, now)
+	return t
+}
+
+// lineUpLocked has a place of a queue looked at when it is due.
+func (s *Store) lineUpLocked(queue uint32, p *place, now int64) {
+	q := &s.queues[queue]
+	if !q.cursor.before(p) {
+		q.early.add(p)
+	}
+	if due := dueMS(p.due()); due < q.due {
+		s.setDueLocked(queue, due, now)
+	}
+}
+
+func (s *Store) setDueLocked(queue uint32, due, now int64) {
+	s.queues[queue].due = due
+	s.doors.SetDue(queue, due, now)
+}
+
+// catchUpLocked makes true what has become due. more says that it left some of it.
+func (s *Store) catchUpLocked(now int64) (more bool) {
+	for range hold {
+		id, end, ok := s.leases.Min()
+		if !ok || int64(end) > now {
+			return s.doors.Advance(now)
+		}
+		s.landLocked(id, docindex.Scheduled, now)
+	}
+	return true
+}
+
+// leaseEnd is when a lease that begins now has run out: whole ms, no sooner than it says.
+func leaseEnd(now int64, lease time.Duration) int64 {
+	return now + int64((lease-1)/time.Millisecond) + 1
+}

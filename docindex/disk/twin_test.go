@@ -1,0 +1,215 @@
+package disk_test
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"urlserver/docindex"
+	"urlserver/docindex/disk"
+)
+
+// TestTwin has the store and the one in memory do the same things that chance brings: they have to give out the same,
+// in the same order within each queue, and count the same.
+func TestTwin(t *testing.T) {
+	seeds := uint64(20)
+	if testing.Short() {
+		seeds = 5
+	}
+	for seed := range seeds {
+		t.Run(fmt.Sprint("seed ", seed), func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				w := twins{t: t, path: t.TempDir(), rnd: rand.New(rand.NewPCG(seed, 7)), memory: docindex.NewMemory()}
+				w.disk = open(t, w.path, disk.None)
+				w.disk.Hurry()
+				w.run()
+			})
+		})
+	}
+}
+
+type twins struct {
+	t      *testing.T
+	path   string
+	rnd    *rand.Rand
+	memory *docindex.Memory
+	disk   *disk.Store
+	ids    [2]map[string]string // DOC_ID by URL, of each
+}
+
+func (w *twins) run() {
+	w.ids = [2]map[string]string{{}, {}}
+	set := docindex.Setting{Which: docindex.SetDelay, Value: uint64(w.rnd.IntN(3))}
+	for _, s := range w.both() {
+		if err := s.Set(w.t.Context(), set); err != nil {
+			w.t.Fatal(err)
+		}
+	}
+	for step := range 600 {
+		switch n := w.rnd.IntN(20); {
+		case n < 8:
+			w.put()
+		case n < 12:
+			w.serve(step)
+		case n < 14:
+			w.handOut(step)
+		case n < 15:
+			w.end()
+		case n < 16:
+			w.purge()
+		default:
+			time.Sleep(time.Duration(w.rnd.IntN(8000)) * time.Millisecond)
+		}
+		if a, b := w.memory.Count(nil), w.disk.Count(nil); a != b {
+			w.t.Fatalf("step %d: counts are %+v; want %+v", step, b, a)
+		}
+		if w.t.Failed() {
+			w.t.Fatalf("step %d", step)
+		}
+	}
+	if err := w.disk.Check(); err != nil {
+		w.t.Error(err)
+	}
+}
+
+func (w *twins) both() []docindex.Store { return []docindex.Store{w.memory, w.disk} }
+
+func (w *twins) url() []byte {
+	return fmt.Appendf(nil, "http://h%d.test/%d", w.rnd.IntN(4), w.rnd.IntN(60))
+}
+
+// put puts some URLs, or brings news of some, into queues of one host or of several.
+func (w *twins) put() {
+	var p [2]docindex.Puts
+	for range 1 + w.rnd.IntN(20) {
+		put := docindex.Put{URL: w.url(), Priority: w.rnd.Int32N(3), Known: w.rnd.IntN(3) == 0, Due: docindex.Now}
+		switch w.rnd.IntN(4) {
+		case 0:
+			put.Due = time.Now().Unix() + w.rnd.Int64N(40) - 20
+		case 1:
+			if put.Known {
+				put.Due = docindex.Never
+			}
+		}
+		if w.rnd.IntN(8) == 0 {
+			put.Key, put.URL = []byte("mixed"), append(put.URL, "?mixed"...)
+		}
+		for i := range p {
+			if err := p[i].AddExact(put, docindex.HostOf(put.URL)); err != nil {
+				w.t.Fatal(err)
+			}
+		}
+	}
+	for i, s := range w.both() {
+		if _, err := s.Put(w.t.Context(), &p[i]); err != nil {
+			w.t.Fatal(err)
+		}
+	}
+	for i := range p[0].Len() {
+		if a, b := p[0].Verdict(i), p[1].Verdict(i); a != b {
+			put, _ := p[0].At(i)
+			w.t.Errorf("verdict on %s is %v; want %v", put.URL, b, a)
+		}
+	}
+}
+
+// serve compares what calls are given, queue by queue.
+func (w *twins) serve(step int) {
+	r := docindex.Request{AnyCrawl: true, PerQueue: uint32(w.rnd.IntN(12)), Lease: time.Duration(1+w.rnd.IntN(20_000)) * time.Millisecond}
+	var got [2]map[string][]string
+	var calls sync.WaitGroup
+	for i, s := range w.both() { // at once, as one that finds nothing may wait a moment
+		got[i] = map[string][]string{}
+		calls.Go(func() {
+			if err := s.Serve(w.t.Context(), r, func(h *docindex.Handout) error {
+				for k := range h.Len() {
+					p := h.At(k)
+					got[i][string(p.Key)] = append(got[i][string(p.Key)], string(p.URL))
+				}
+				return nil
+			}); err != nil {
+				w.t.Error(err)
+			}
+		})
+	}
+	calls.Wait()
+	// Which host a queue of many comes to first is a matter of whose turn it is.
+	for _, key := range []string{"h0.test", "h1.test", "h2.test", "h3.test", "mixed"} {
+		if !slices.Equal(got[0][key], got[1][key]) {
+			w.t.Errorf("step %d: %s gave\n%q; want\n%q", step, key, got[1][key], got[0][key])
+		}
+	}
+}
+
+// handOut compares what the slots are given; all that may be.
+func (w *twins) handOut(step int) {
+	lease := time.Duration(1+w.rnd.IntN(20)) * time.Second
+	var got [2][]string
+	for i, s := range w.both() {
+		var b docindex.Batch
+		if err := s.Lease(w.t.Context(), 1000, []string{"h0.test"}, lease, &b); err != nil {
+			w.t.Fatal(err)
+		}
+		for k := range b.Len() {
+			got[i] = append(got[i], string(b.At(k).URL))
+			w.ids[i][string(b.At(k).URL)] = string(b.At(k).DocID)
+		}
+		slices.Sort(got[i])
+	}
+	if !slices.Equal(got[0], got[1]) {
+		w.t.Errorf("step %d: the slots are given\n%q; want\n%q", step, strings.Join(got[1], " "), strings.Join(got[0], " "))
+	}
+}
+
+// end reports outcomes of some that were given to the slots, or returns them.
+func (w *twins) end() {
+	var o [2]docindex.Outcomes
+	for range w.rnd.IntN(10) {
+		url := w.url()
+		for i := range o {
+			if id := w.ids[i][string(url)]; id != "" {
+				o[i].Add(docindex.Outcome{DocID: []byte(id), URL: url, Kind: docindex.Done})
+			}
+		}
+	}
+	back := w.rnd.IntN(2) == 0
+	for i, s := range w.both() {
+		err := error(nil)
+		if back {
+			err = s.Return(w.t.Context(), &o[i])
+		} else {
+			err = s.Outcomes(w.t.Context(), &o[i])
+		}
+		if err != nil {
+			w.t.Fatal(err)
+		}
+	}
+}
+
+// purge forgets what is old, or a queue.
+func (w *twins) purge() {
+	scope := docindex.Scope{Key: fmt.Appendf(nil, "h%d.test", w.rnd.IntN(4))}
+	before := time.Now().Add(-time.Duration(w.rnd.IntN(600)) * time.Second)
+	whole := w.rnd.IntN(6) == 0
+	var got [2]int
+	for i, s := range w.both() {
+		var err error
+		if whole {
+			got[i], err = s.Delete(w.t.Context(), scope)
+		} else {
+			got[i], err = s.Purge(w.t.Context(), scope, before)
+		}
+		if err != nil {
+			w.t.Fatal(err)
+		}
+	}
+	w.ids = [2]map[string]string{{}, {}} // stores differ in whether one that comes back has the same
+	if got[0] != got[1] {
+		w.t.Errorf("forgotten are %d; want %d", got[1], got[0])
+	}
+}

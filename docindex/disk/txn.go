@@ -1,0 +1,255 @@
+package disk
+
+import (
+	"encoding/binary"
+	"slices"
+
+	"github.com/cockroachdb/pebble/v2"
+
+	"urlserver/docindex/internal/doors"
+)
+
+// txn is what one hold of the lock changes: it is applied as a whole or not at all. There is one at a time.
+type txn struct {
+	b       *pebble.Batch
+	docs    map[name]doc    // as they are after it
+	ids     map[string]name // DOC_IDs that clients gave in it
+	touched []uint32        // queues that it changes
+	whole   []uint32        // queues whose rows are written
+	ended   []uint64        // grants of which nothing is left; their rows go with the next commit
+	reads   *pebble.Iterator
+	key     []byte
+	value   []byte
+}
+
+// beginLocked begins a txn; an error leaves all as it was.
+func (s *Store) beginLocked() error {
+	if err := s.usableLocked(); err != nil {
+		return err
+	}
+	if err := s.space.check(); err != nil {
+		return err
+	}
+	t := &s.txn
+	t.b = s.db.NewBatch()
+	if t.docs == nil {
+		t.docs, t.ids = map[name]doc{}, map[string]name{}
+	}
+	return nil
+}
+
+// set writes a row made of the txn's buffers.
+func (t *txn) set() { t.b.Set(t.key, t.value, nil) } // on a Batch by itself it cannot fail
+
+// touch has a queue's change journalled.
+func (s *Store) touch(id uint32) *queue {
+	q := &s.queues[id]
+	if !q.touched {
+		q.touched = true
+		s.txn.touched = append(s.txn.touched, id)
+	}
+	return q
+}
+
+// rewrite has a queue's row written as it is after the txn.
+func (s *Store) rewrite(id uint32) {
+	if !slices.Contains(s.txn.whole, id) {
+		s.txn.whole = append(s.txn.whole, id)
+	}
+}
+
+// commitLocked applies the txn. The batch that it returns is for settle; nil: there is nothing to wait for.
+func (s *Store) commitLocked() (*pebble.Batch, error) { return s.applyLocked(s.cfg.Sync == Batch) }
+
+// commitLazilyLocked applies the txn; settle without a batch has it on disk, and so has that of any later commit.
+func (s *Store) commitLazilyLocked() error {
+	_, err := s.applyLocked(false)
+	return err
+}
+
+// applyLocked returns the batch where that is to be synced.
+func (s *Store) applyLocked(sync bool) (*pebble.Batch, error) {
+	t := &s.txn
+	defer t.clear()
+	for _, no := range t.ended {
+		t.b.Delete(countKey(grantRow, no), nil)
+	}
+	t.ended = t.ended[:0]
+	s.writeBooksLocked()
+	if t.b.Empty() && len(t.touched)+len(t.whole) == 0 {
+		return nil, t.b.Close()
+	}
+	b := t.b
+	s.journal.no++
+	s.journalLocked()
+	for _, id := range t.whole {
+		s.writeQueueLocked(id)
+	}
+	s.checkpointLocked()
+	s.space.wrote(b.Len())
+	if sync {
+		if err := s.db.ApplyNoSyncWait(b, pebble.Sync); err != nil {
+			return nil, s.failLocked(err)
+		}
+		return b, nil
+	}
+	if err := s.db.Apply(b, pebble.NoSync); err != nil {
+		return nil, s.failLocked(err)
+	}
+	return nil, b.Close()
+}
+
+// clear makes the txn ready for the next.
+func (t *txn) clear() {
+	t.b = nil
+	if t.reads != nil {
+		t.reads.Close() // its errors came with what was read
+		t.reads = nil
+	}
+	clear(t.docs)
+	clear(t.ids)
+	t.touched, t.whole = t.touched[:0], t.whole[:0]
+	if cap(t.value) > maxKept {
+		t.value = nil
+	}
+}
+
+const maxKept = 1 << 20 // bytes of a buffer that stay between txns
+
+// settle waits until a commit is on disk; number is what the journal's was.
+func (s *Store) settle(b *pebble.Batch, number uint64) error {
+	if s.cfg.Sync != Batch {
+		return nil
+	}
+	var err error
+	switch {
+	case b != nil:
+		err = b.SyncWait()
+		b.Close()
+	case s.synced.Load() >= number:
+		return nil
+	default: // what was read may be another's, whose sync is under way
+		err = s.db.LogData(nil, pebble.Sync)
+	}
+	if err != nil {
+		s.fatal(err)
+	}
+	for {
+		old := s.synced.Load()
+		if old >= number || s.synced.CompareAndSwap(old, number) {
+			return nil
+		}
+	}
+}
+
+// journal says which commits hold what queues' rows do not know of.
+type journal struct {
+	no    uint64   // the last commit
+	first uint64   // the first one whose row is there
+	sizes []uint32 // what the rows from first on hold
+	total int      // of them
+	dirty []dirtyQueue
+	most  int // changes that it may hold before queues' rows are written
+}
+
+// dirtyQueue is a queue that a commit changed, in the order of those.
+type dirtyQueue struct {
+	id    uint32
+	since uint64
+}
+
+const (
+	maxJournal = 100_000 // changes in the journal
+	maxRows    = 1000    // of queues, written by a commit because there are more
+)
+
+// journalLocked writes the commit's journal row.
+func (s *Store) journalLocked() {
+	t, j := &s.txn, &s.journal
+	v := binary.AppendVarint(t.value[:0], s.now())
+	v = s.globals.append(v)
+	for _, id := range t.touched {
+		q := &s.queues[id]
+		q.touched = false
+		c := change{queue: q.no, scheduled: int64(q.scheduled), completed: int64(q.completed), served: q.served}
+		q.scheduled, q.completed, q.served = 0, 0, [2]bool{}
+		v = c.append(v)
+		if q.dirtySince == 0 {
+			q.dirtySince = j.no
+			j.dirty = append(j.dirty, dirtyQueue{id: id, since: j.no})
+		}
+	}
+	t.value = v
+	t.b.Set(countKey(journalRow, j.no), v, nil)
+	size := 1 + len(t.touched)
+	j.sizes = append(j.sizes, uint32(size))
+	j.total += size
+}
+
+// writeQueueLocked writes a queue's row, which knows of the commit that is being made.
+func (s *Store) writeQueueLocked(id uint32) {
+	q := &s.queues[id]
+	q.dirtySince = 0
+	r := queueRecord{
+		Kept: s.doors.Keep(id), crawl: []byte(s.doors.Crawl(id)), key: s.doors.Key(id), hasIDs: q.hasIDs, asOf: s.journal.no,
+	}
+	s.txn.value = r.append(s.txn.value[:0])
+	s.txn.b.Set(numberKey(queueRow, q.no), s.txn.value, nil)
+}
+
+// checkpointLocked keeps the journal short: rows of the queues that changed first are written, and what nobody
+// needs any more of it is forgotten. The last row stays, for its globals.
+func (s *Store) checkpointLocked() {
+	j := &s.journal
+	for n := 0; len(j.dirty) > 0; {
+		d := j.dirty[0]
+		if s.isDirtyLocked(d) {
+			if j.total <= j.most || n == maxRows {
+				break
+			}
+			s.writeQueueLocked(d.id)
+			n++
+		}
+		j.dirty = j.dirty[1:]
+	}
+	needed := j.no
+	if len(j.dirty) > 0 {
+		needed = j.dirty[0].since
+	}
+	for ; j.first < needed; j.first++ {
+		s.txn.b.Delete(countKey(journalRow, j.first), nil)
+		j.total -= int(j.sizes[0])
+		j.sizes = j.sizes[1:]
+	}
+}
+
+func (s *Store) isDirtyLocked(d dirtyQueue) bool {
+	return s.doors.Live(d.id) && s.queues[d.id].dirtySince == d.since
+}
+
+// count counts a new document, or one that is gone.
+func (s *Store) count(id uint32, state doors.State, by int32) {
+	if by > 0 {
+		s.doors.Count(id, state)
+	} else {
+		s.doors.Uncount(id, state)
+	}
+	q := s.touch(id)
+	if state == doors.Completed {
+		q.completed += by
+	} else {
+		q.scheduled += by
+	}
+}
+
+// move counts a document's change between scheduled, or in transit, and completed.
+func (s *Store) move(id uint32, from, to doors.State) {
+	s.doors.Move(id, from, to)
+	q := s.touch(id)
+	by := int32(1)
+	if to != doors.Completed {
+		by = -1
+	}
+	q.completed += by
+	q.scheduled -= by
+}

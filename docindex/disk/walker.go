@@ -1,0 +1,201 @@
+package disk
+
+import (
+	"encoding/binary"
+
+	"github.com/cockroachdb/pebble/v2"
+
+	"urlserver/docindex"
+	"urlserver/docindex/internal/doors"
+)
+
+// walker goes over what is scheduled in a queue in its order, but for what is in transit: first over what came
+// before the queue's cursor, then from there on. What it goes over moves the cursor, so nothing is gone over again
+// without need. It is good while the lock is held.
+type walker struct {
+	s     *Store
+	it    *pebble.Iterator
+	id    uint32
+	q     *queue
+	host  bool // each document's host is asked for
+	early bool // in the queue's window
+	done  bool
+	held  bool  // something was passed over, so the cursor stays before it
+	rest  int64 // when the first of what was passed over is due, ms
+	left  int   // how many may be passed over
+	skips int   // how many of refused crawls may be
+	key   []byte
+	limit []byte
+
+	at   place // where it stands; next sets these
+	name name
+	plan plan
+	on   string // its host
+}
+
+// maxPassed is how many documents are passed over in a queue of many hosts before that is left alone.
+const maxPassed = 64
+
+// maxSkips is how many documents of refused crawls are gone over while the lock is held. It is not gone over them again.
+const maxSkips = 1000
+
+// walkLocked makes w ready to go over a queue.
+func (s *Store) walkLocked(w *walker, id uint32) error {
+	if w.it == nil {
+		it, err := s.db.NewIter(&pebble.IterOptions{LowerBound: []byte{planRow}, UpperBound: []byte{planRow + 1}})
+		if err != nil {
+			return s.failLocked(err)
+		}
+		w.it, w.skips = it, maxSkips
+	}
+	w.s, w.id, w.q = s, id, &s.queues[id]
+	w.host, w.done, w.held = s.doors.AnyHost(id), false, false
+	w.rest, w.left = doors.Never, maxPassed
+	w.early = w.q.early.open
+	w.seek()
+	return nil
+}
+
+// close ends w, and tells what failed.
+func (w *walker) close() error {
+	if w.it == nil {
+		return nil
+	}
+	err := w.it.Close()
+	w.it = nil
+	if err != nil {
+		return w.s.failLocked(err)
+	}
+	return nil
+}
+
+// seek goes to the beginning of the window, or behind the cursor.
+func (w *walker) seek() {
+	if w.early {
+		w.key = planKey(w.key[:0], w.q.no, &w.q.early.from)
+		w.limit = append(planKey(w.limit[:0], w.q.no, &w.q.early.to), 0)
+	} else {
+		w.key = append(planKey(w.key[:0], w.q.no, &w.q.cursor), 0)
+		w.limit = append(w.limit[:0], numberEnd(planRow, w.q.no)...)
+	}
+	w.it.SeekGEWithLimit(w.key, w.limit)
+}
+
+// next goes to the first document that is due and may go out at a door.
+func (w *walker) next(door doors.Door, now int64) bool {
+	for w.row() {
+		due := dueMS(w.at.due())
+		if due > now {
+			w.rest = min(w.rest, due)
+			w.done = true
+			return false
+		}
+		if !w.host {
+			return true
+		}
+		w.on = string(docindex.HostOf(w.plan.url))
+		if w.s.doors.HostFree([]byte(w.on), door, now) {
+			return true
+		}
+		w.rest = min(w.rest, due)
+		w.held = true
+		if w.left--; w.left == 0 {
+			w.done = true
+			return false
+		}
+		w.it.NextWithLimit(w.limit)
+	}
+	return false
+}
+
+// took says that the document w stands at is in transit now.
+func (w *walker) took() {
+	w.mark()
+	w.it.NextWithLimit(w.limit)
+}
+
+// due is when the first document of the queue that is not in transit is due.
+func (w *walker) due() int64 {
+	if !w.done && w.row() {
+		w.rest = min(w.rest, dueMS(w.at.due()))
+	}
+	return w.rest
+}
+
+// row goes to the next document that is not in transit, which may be where w stands.
+func (w *walker) row() bool {
+	for !w.done {
+		if !w.it.Valid() {
+			w.turn()
+			continue
+		}
+		if !w.read() {
+			return false
+		}
+		switch {
+		case w.s.transitOf(&w.name) != 0:
+		case !w.s.refusedLocked(w.plan.member):
+			return true
+		case w.skips == 0: // the purge is behind
+			w.rest, w.done = min(w.rest, dueMS(w.at.due())), true
+			return false
+		default:
+			w.skips--
+		}
+		w.took()
+	}
+	return false
+}
+
+// turn goes on behind the cursor once the window is done.
+func (w *walker) turn() {
+	if !w.early {
+		w.done = true
+		return
+	}
+	if !w.held {
+		w.q.early = window{}
+	}
+	w.early, w.held = false, false
+	w.seek()
+}
+
+// mark moves the cursor over where w stands.
+func (w *walker) mark() {
+	switch {
+	case w.held:
+	case !w.early:
+		w.q.cursor = w.at
+	default:
+		w.q.early.from = w.at
+	}
+}
+
+// read decodes the row that w stands at.
+func (w *walker) read() bool {
+	key := w.it.Key()
+	value, err := w.it.ValueAndErr()
+	if err == nil && len(key) != 1+4+placeLen {
+		err = errRow
+	}
+	if err == nil {
+		copy(w.at[:], key[1+4:])
+		w.plan, err = readPlan(value)
+	}
+	if err != nil {
+		w.s.failLocked(err)
+		w.done = true
+		return false
+	}
+	w.name = w.s.secret.name(binary.BigEndian.Uint32(key[1:]), w.plan.url)
+	return true
+}
+
+// departure is the transit of the document that w stands at.
+func (w *walker) departure(door doors.Door) transit {
+	t := transit{name: w.name, queue: w.id, created: w.plan.created, member: w.plan.member, at: w.at, door: door, id: string(w.plan.id)}
+	if w.host {
+		t.host = w.on
+	}
+	return t
+}

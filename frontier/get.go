@@ -1,0 +1,74 @@
+package frontier
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+
+	pb "urlserver/api/urlfrontier"
+	"urlserver/docindex"
+)
+
+// defaultLease is what delay_requestable 0 means.
+const defaultLease = 30 * time.Second
+
+// GetURLs streams what may be fetched now. A key without a crawl is that key in every crawl.
+func (s *Server) GetURLs(in *pb.GetParams, stream grpc.ServerStreamingServer[pb.URLInfo]) error {
+	s.figures.getCalls.Add(1)
+	began := time.Now()
+	defer func() { s.figures.getTime.Add(int64(time.Since(began))) }()
+	crawl, one := in.Item.(*pb.GetParams_CrawlID)
+	if s.stopping.Load() || !s.store.Active() {
+		return nil
+	}
+	r := docindex.Request{
+		AnyCrawl: !one, PerQueue: in.MaxUrlsPerQueue, MaxQueues: in.MaxQueues, Lease: lease(in.DelayRequestable),
+	}
+	r.Key = []byte(in.Key)
+	if one {
+		r.Crawl = []byte(crawlID(crawl.CrawlID))
+	}
+	var out pb.URLInfo
+	err := s.store.Serve(stream.Context(), r, func(h *docindex.Handout) error {
+		s.figures.got.Add(int64(h.Len()))
+		for i := range h.Len() {
+			p := h.At(i)
+			fill(&out, &p)
+			if err := stream.SendMsg(&out); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	return asStatus(err)
+}
+
+func lease(seconds uint32) time.Duration {
+	if seconds == 0 {
+		return defaultLease
+	}
+	return time.Duration(seconds) * time.Second
+}
+
+// asStatus gives an error of the store its code.
+func asStatus(err error) error {
+	if err == nil {
+		return nil
+	}
+	if _, ok := status.FromError(err); ok {
+		return err
+	}
+	switch {
+	case errors.Is(err, docindex.ErrUnknown):
+		return status.Error(codes.NotFound, err.Error())
+	case errors.Is(err, docindex.ErrTooMany):
+		return status.Error(codes.ResourceExhausted, err.Error())
+	case errors.Is(err, context.Canceled), errors.Is(err, context.DeadlineExceeded):
+		return status.FromContextError(err).Err()
+	}
+	return status.Error(codes.Internal, err.Error())
+}

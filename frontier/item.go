@@ -1,0 +1,174 @@
+package frontier
+
+import (
+	"errors"
+	"math"
+	"strings"
+	"unicode/utf8"
+	"unsafe"
+
+	pb "urlserver/api/urlfrontier"
+	"urlserver/docindex"
+)
+
+// maxKey bounds a key, in UTF-16 units.
+const maxKey = 255
+
+var (
+	errEmpty   = errors.New("no URL")
+	errKey     = errors.New("key longer than 255 UTF-16 units")
+	errUnicode = errors.New("text that is not UTF-8")
+	errNoKey   = errors.New("no key, and no host in the URL to take for one")
+)
+
+// crawlID is the store's name for a crawl: blank is DEFAULT, which the store has as nothing.
+func crawlID(id string) string {
+	if strings.TrimSpace(id) == "" || id == defaultCrawl {
+		return ""
+	}
+	return id
+}
+
+// shownCrawl is the reverse of crawlID.
+func shownCrawl(id string) string {
+	if id == "" {
+		return defaultCrawl
+	}
+	return id
+}
+
+const defaultCrawl = "DEFAULT"
+
+// hostOf is the host of a URL: as the WHATWG URL standard has it, or, where that knows none, what stands between
+// "://" and the next of :/?& in the text.
+func hostOf(url string) []byte {
+	if host := docindex.HostOf(view(url)); len(host) > 0 {
+		return host
+	}
+	if _, rest, found := strings.Cut(url, "://"); found {
+		url = rest
+	}
+	if end := strings.IndexAny(url, ":/?&"); end >= 0 {
+		url = url[:end]
+	}
+	return []byte(url)
+}
+
+// queueOf is the queue that a client means by crawl, key and, where there is no key, URL.
+func queueOf(crawl, key, url string) (docindex.Scope, error) {
+	s := docindex.Scope{Crawl: view(crawlID(crawl)), Key: view(key)}
+	if key == "" {
+		s.Key = hostOf(url)
+	}
+	switch {
+	case len(s.Key) == 0:
+		return s, errNoKey
+	case tooLong(string(s.Key)):
+		return s, errKey
+	}
+	return s, nil
+}
+
+// view is the bytes of a text without a copy, to be read only: one of each URL that comes would be felt.
+func view(text string) []byte { return unsafe.Slice(unsafe.StringData(text), len(text)) }
+
+func tooLong(key string) bool {
+	if len(key) <= maxKey {
+		return false
+	}
+	units := 0
+	for _, r := range key {
+		units++
+		if r > 0xFFFF {
+			units++
+		}
+	}
+	return units > maxKey
+}
+
+// item is what one URLItem asks for.
+type item struct {
+	info  *pb.URLInfo
+	due   int64
+	known bool
+}
+
+// read reads a URLItem: neither discovered nor known is an empty URL.
+func read(in *pb.URLItem) item {
+	switch it := in.Item.(type) {
+	case *pb.URLItem_Discovered:
+		return item{info: it.Discovered.GetInfo(), due: docindex.Now}
+	case *pb.URLItem_Known:
+		return item{info: it.Known.GetInfo(), due: dueOf(it.Known.GetRefetchableFromDate()), known: true}
+	}
+	return item{}
+}
+
+// dueOf is a date as the store has it: 0 is never again.
+func dueOf(date uint64) int64 {
+	if date == 0 {
+		return docindex.Never
+	}
+	return int64(min(date, math.MaxInt64-1))
+}
+
+// addTo adds the item to what is put. The error says why it is skipped.
+func (it *item) addTo(p *docindex.Puts) error {
+	info := it.info
+	if info.GetUrl() == "" {
+		return errEmpty
+	}
+	queue, err := queueOf(info.CrawlID, info.Key, info.Url)
+	if err != nil {
+		return err
+	}
+	if !utf8.ValidString(info.Url) || !utf8.ValidString(info.Key) || !utf8.ValidString(info.CrawlID) {
+		return errUnicode
+	}
+	put := docindex.Put{
+		URL: view(info.Url), Key: queue.Key, Crawl: queue.Crawl,
+		Due: it.due, Known: it.known,
+	}
+	if len(info.Metadata) > 0 {
+		m := lists(info.Metadata)
+		put.Metadata, put.Priority = docindex.EncodeMetadata(m), docindex.PriorityOf(m)
+	}
+	return p.AddExact(put, docindex.HostOf(put.URL))
+}
+
+func lists(m map[string]*pb.StringList) map[string][]string {
+	all := make(map[string][]string, len(m))
+	for k, v := range m {
+		all[k] = v.GetValues()
+	}
+	return all
+}
+
+// fill writes what is kept of a URL into a message.
+func fill(info *pb.URLInfo, p *docindex.Put) {
+	info.Url, info.Key, info.CrawlID = string(p.URL), string(p.Key), shownCrawl(string(p.Crawl))
+	info.Metadata = nil
+	if m := docindex.DecodeMetadata(p.Metadata); m != nil {
+		info.Metadata = make(map[string]*pb.StringList, len(m))
+		for k, v := range m {
+			info.Metadata[k] = &pb.StringList{Values: v}
+		}
+	}
+}
+
+// known is a document as GetURLStatus and ListURLs have it.
+func known(d *docindex.Document) *pb.URLItem {
+	info := &pb.URLInfo{}
+	fill(info, &d.Put)
+	k := &pb.KnownURLItem{Info: info}
+	created := uint64(d.Created.Unix())
+	switch {
+	case d.State == docindex.Completed:
+		info.Metadata = nil
+	case d.Due <= 0: // due since ever; 0 would say completed
+		k.RefetchableFromDate = created
+	default:
+		k.RefetchableFromDate = uint64(d.Due)
+	}
+	return &pb.URLItem{Item: &pb.URLItem_Known{Known: k}, CreationDate: created}
+}

@@ -1,0 +1,80 @@
+package frontier
+
+import (
+	"sync/atomic"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+
+	pb "urlserver/api/urlfrontier"
+	"urlserver/docindex"
+)
+
+// figures counts what clients did.
+type figures struct {
+	getCalls, got       atomic.Int64
+	getTime             atomic.Int64 // ns
+	putCalls, put       atomic.Int64 // calls, items
+	known, completed    atomic.Int64 // items
+	ignored, bad, fails atomic.Int64 // items
+}
+
+// count counts a batch whose items have their status.
+func (f *figures) count(b *batch) {
+	f.put.Add(int64(len(b.acks)))
+	f.known.Add(int64(b.known))
+	f.completed.Add(int64(b.completed))
+	f.bad.Add(int64(b.malformed))
+	skipped, failed := 0, 0
+	for i := range b.acks {
+		switch b.acks[i].Status {
+		case pb.AckMessage_SKIPPED:
+			skipped++
+		case pb.AckMessage_FAIL:
+			failed++
+		}
+	}
+	f.ignored.Add(int64(skipped - b.malformed))
+	f.fails.Add(int64(failed))
+}
+
+// Describe sends nothing: what there is depends on the store.
+func (s *Server) Describe(chan<- *prometheus.Desc) {}
+
+// Collect sends the metrics: first those by the names that the Java service has given them, which dashboards know.
+func (s *Server) Collect(out chan<- prometheus.Metric) {
+	send := func(kind prometheus.ValueType, name, help string, v float64, label ...string) {
+		var names, values []string
+		if len(label) == 2 {
+			names, values = label[:1], label[1:]
+		}
+		out <- prometheus.MustNewConstMetric(prometheus.NewDesc(name, help, names, nil), kind, v, values...)
+	}
+	f := &s.figures
+	count := func(name, help string, n *atomic.Int64, label ...string) {
+		send(prometheus.CounterValue, name, help, float64(n.Load()), label...)
+	}
+	count("frontier_getURLs_calls_total", "Calls of GetURLs.", &f.getCalls)
+	count("frontier_getURLs_total", "URLs that GetURLs gave out.", &f.got)
+	count("frontier_putURLs_calls_total", "Streams of PutURLs and PutDiscovered.", &f.putCalls)
+	count("frontier_putURLs_total", "URLs that were put.", &f.put)
+	discovered := "URLs that were put, by whether as discovered."
+	send(prometheus.CounterValue, "frontier_putURLs_discovered_total", discovered, float64(f.put.Load()-f.known.Load()), "discovered", "true")
+	count("frontier_putURLs_discovered_total", discovered, &f.known, "discovered", "false")
+	count("frontier_putURLs_ignored_total", "Discovered URLs that were known.", &f.ignored)
+	count("frontier_putURLs_completed_total", "URLs that were completed.", &f.completed)
+	latency := prometheus.NewDesc("frontier_getURLs_latency_seconds", "Time that calls of GetURLs took.", nil, nil)
+	out <- prometheus.MustNewConstSummary(latency, uint64(f.getCalls.Load()), time.Duration(f.getTime.Load()).Seconds(), nil)
+
+	count("urlserver_frontier_malformed_total", "URLs put that cannot be used; their answer was SKIPPED.", &f.bad)
+	count("urlserver_frontier_failed_total", "URLs put that could not be stored; their answer was FAIL.", &f.fails)
+	gauge := func(name, help, value string, n uint64) {
+		send(prometheus.GaugeValue, name, help, float64(n), "state", value)
+	}
+	n := s.store.Count(nil)
+	gauge("urlserver_frontier_urls", "URLs by state.", docindex.Scheduled.String(), n.Scheduled)
+	gauge("urlserver_frontier_urls", "URLs by state.", docindex.InTransit.String(), n.InTransit)
+	gauge("urlserver_frontier_urls", "URLs by state.", docindex.Completed.String(), n.Completed)
+	gauge("urlserver_frontier_queues", "Queues by state: active ones have URLs scheduled or in transit.", "active", n.Active)
+	gauge("urlserver_frontier_queues", "Queues by state: active ones have URLs scheduled or in transit.", "idle", n.Queues-n.Active)
+}

@@ -1,0 +1,163 @@
+package frontier
+
+import (
+	"context"
+	"time"
+
+	"github.com/rs/zerolog"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+
+	pb "urlserver/api/urlfrontier"
+	"urlserver/docindex"
+)
+
+// pageSize is what a size of 0 means.
+const pageSize = 100
+
+// ListNodes names this node alone: there is no cluster.
+func (s *Server) ListNodes(context.Context, *pb.Empty) (*pb.StringList, error) {
+	return &pb.StringList{Values: []string{s.node}}, nil
+}
+
+// ListCrawls lists crawls that have a queue.
+func (s *Server) ListCrawls(context.Context, *pb.Local) (*pb.StringList, error) {
+	all := s.store.Crawls()
+	for i := range all {
+		all[i] = shownCrawl(all[i])
+	}
+	return &pb.StringList{Values: all}, nil
+}
+
+// scopeOf is a queue, or a crawl where there is no key.
+func scopeOf(crawl, key string) docindex.Scope {
+	return docindex.Scope{Crawl: []byte(crawlID(crawl)), Key: []byte(key)}
+}
+
+// DeleteCrawl forgets a crawl.
+func (s *Server) DeleteCrawl(ctx context.Context, in *pb.DeleteCrawlMessage) (*pb.Long, error) {
+	n, err := s.store.Delete(ctx, scopeOf(in.Value, ""))
+	return &pb.Long{Value: uint64(n)}, asStatus(err)
+}
+
+// DeleteQueue forgets a queue. Without a key it is nobody's: no crawl is deleted by mistake.
+func (s *Server) DeleteQueue(ctx context.Context, in *pb.QueueWithinCrawlParams) (*pb.Long, error) {
+	if in.Key == "" {
+		return &pb.Long{}, nil
+	}
+	n, err := s.store.Delete(ctx, scopeOf(in.CrawlID, in.Key))
+	return &pb.Long{Value: uint64(n)}, asStatus(err)
+}
+
+// ListQueues lists keys in a stable order.
+func (s *Server) ListQueues(ctx context.Context, in *pb.Pagination) (*pb.QueueList, error) {
+	size := in.Size
+	if size == 0 {
+		size = pageSize
+	}
+	out := &pb.QueueList{Start: in.Start, CrawlID: shownCrawl(crawlID(in.CrawlID))}
+	err := s.store.Queues(ctx, []byte(crawlID(in.CrawlID)), func(key []byte, idle bool) bool {
+		if idle && !in.IncludeInactive {
+			return true
+		}
+		if out.Total >= uint64(in.Start) && len(out.Values) < int(size) {
+			out.Values = append(out.Values, string(key))
+		}
+		out.Total++
+		return true
+	})
+	out.Size = uint32(len(out.Values))
+	return out, asStatus(err)
+}
+
+// GetStats counts a queue, or a crawl where there is no key.
+func (s *Server) GetStats(_ context.Context, in *pb.QueueWithinCrawlParams) (*pb.Stats, error) {
+	scope := scopeOf(in.CrawlID, in.Key)
+	n := s.store.Count(&scope)
+	return &pb.Stats{
+		Size:           n.Scheduled + n.InTransit,
+		InProcess:      uint32(n.InTransit),
+		Counts:         map[string]uint64{"completed": n.Completed, "active_queues": n.Active},
+		NumberOfQueues: n.Queues,
+		CrawlID:        shownCrawl(crawlID(in.CrawlID)),
+	}, nil
+}
+
+func (s *Server) set(ctx context.Context, which docindex.Which, scope docindex.Scope, value uint64) (*pb.Empty, error) {
+	if tooLong(string(scope.Key)) {
+		return nil, status.Error(codes.InvalidArgument, errKey.Error())
+	}
+	err := s.store.Set(ctx, docindex.Setting{Which: which, Scope: scope, Value: value})
+	return &pb.Empty{}, asStatus(err)
+}
+
+// BlockQueueUntil blocks one queue.
+func (s *Server) BlockQueueUntil(ctx context.Context, in *pb.BlockQueueParams) (*pb.Empty, error) {
+	if in.Key == "" {
+		return nil, status.Error(codes.InvalidArgument, errNoQueue)
+	}
+	return s.set(ctx, docindex.SetBlock, scopeOf(in.CrawlID, in.Key), in.Time)
+}
+
+const errNoQueue = "no key: it says which queue is meant"
+
+// SetDelay sets the delay of a queue, or of all that have none of their own.
+func (s *Server) SetDelay(ctx context.Context, in *pb.QueueDelayParams) (*pb.Empty, error) {
+	return s.set(ctx, docindex.SetDelay, scopeOf(in.CrawlID, in.Key), uint64(in.DelayRequestable))
+}
+
+// SetCrawlLimit limits one queue.
+func (s *Server) SetCrawlLimit(ctx context.Context, in *pb.CrawlLimitParams) (*pb.Empty, error) {
+	if in.Key == "" {
+		return nil, status.Error(codes.InvalidArgument, errNoQueue)
+	}
+	return s.set(ctx, docindex.SetLimit, scopeOf(in.CrawlID, in.Key), uint64(in.Limit))
+}
+
+// SetActive lets GetURLs serve, or not.
+func (s *Server) SetActive(ctx context.Context, in *pb.Active) (*pb.Empty, error) {
+	value := uint64(0)
+	if in.State {
+		value = 1
+	}
+	return s.set(ctx, docindex.SetActive, docindex.Scope{}, value)
+}
+
+// GetActive tells whether GetURLs serves.
+func (s *Server) GetActive(context.Context, *pb.Local) (*pb.Boolean, error) {
+	return &pb.Boolean{State: s.store.Active()}, nil
+}
+
+// SetLogLevel changes the level of the whole daemon's log; names of packages that clients know are taken and change
+// nothing.
+func (s *Server) SetLogLevel(_ context.Context, in *pb.LogLevelParams) (*pb.Empty, error) {
+	level, ok := levels[in.Level]
+	if !ok {
+		return nil, status.Errorf(codes.InvalidArgument, "level %d: it has to be TRACE, DEBUG, INFO, WARN or ERROR", in.Level)
+	}
+	if s.setLevel != nil && (in.Package == "" || in.Package == "ROOT") {
+		s.setLevel(level.String())
+		s.log.Info().Stringer("level", level).Msg("frontier: log level set by a client")
+	}
+	return &pb.Empty{}, nil
+}
+
+var levels = map[pb.LogLevelParams_Level]zerolog.Level{
+	pb.LogLevelParams_TRACE: zerolog.TraceLevel,
+	pb.LogLevelParams_DEBUG: zerolog.DebugLevel,
+	pb.LogLevelParams_INFO:  zerolog.InfoLevel,
+	pb.LogLevelParams_WARN:  zerolog.WarnLevel,
+	pb.LogLevelParams_ERROR: zerolog.ErrorLevel,
+}
+
+const maxDays = 100 * 366 // older than any URL, and no Duration overflows
+
+// PurgeURLs forgets URLs by age; days 0 is all, those of this second too.
+func (s *Server) PurgeURLs(ctx context.Context, in *pb.PurgeUrlParams) (*pb.Long, error) {
+	before := time.Now().Add(-time.Duration(min(in.Days, maxDays)) * 24 * time.Hour)
+	if in.Days == 0 {
+		before = before.Add(time.Second)
+	}
+	n, err := s.store.Purge(ctx, scopeOf(in.CrawlID, in.Key), before)
+	return &pb.Long{Value: uint64(n)}, asStatus(err)
+}

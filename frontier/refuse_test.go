@@ -1,0 +1,106 @@
+package frontier_test
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/rs/zerolog"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+	"google.golang.org/protobuf/proto"
+
+	pb "urlserver/api/urlfrontier"
+	"urlserver/frontier"
+)
+
+// TestMaxMessage sends what is larger than frontier.max_message: the error says how large it was and what is taken.
+func TestMaxMessage(t *testing.T) {
+	const most = 1000
+	r := newRig(t, func(c *frontier.Config) { c.Settings.MaxMessage = most })
+	large := "http://a.test/" + strings.Repeat("x", most)
+	refused := func(call string, size int, err error) {
+		t.Helper()
+		if status.Code(err) != codes.ResourceExhausted || !strings.Contains(err.Error(), fmt.Sprintf("received message larger than max (%d vs. %d)", size, most)) {
+			t.Errorf("%s: %v; want RESOURCE_EXHAUSTED and the bound", call, err)
+		}
+	}
+	stream := must[interface {
+		Send(*pb.URLItem) error
+		Recv() (*pb.AckMessage, error)
+	}](t)(r.PutURLs(soon(t)))
+	if err := stream.Send(discovered("http://a.test/before")); err != nil {
+		t.Fatal(err)
+	}
+	if ack, err := stream.Recv(); err != nil || ack.ID != "http://a.test/before" || ack.Status != pb.AckMessage_OK {
+		t.Errorf("the first answer is %v, %v; want OK for what came before", ack, err)
+	}
+	if err := stream.Send(discovered(large)); err != nil {
+		t.Fatal(err)
+	}
+	_, err := stream.Recv()
+	refused("PutURLs", proto.Size(discovered(large)), err)
+
+	batches := must[interface {
+		Send(*pb.DiscoveredBatch) error
+		Recv() (*pb.BatchAck, error)
+	}](t)(r.PutDiscovered(soon(t)))
+	batch := &pb.DiscoveredBatch{Items: []*pb.URLInfo{{Url: large}}}
+	if err := batches.Send(batch); err != nil {
+		t.Fatal(err)
+	}
+	_, err = batches.Recv()
+	refused("PutDiscovered", proto.Size(batch), err)
+	_, err = r.GetURLStatus(soon(t), &pb.URLStatusRequest{Url: large})
+	refused("GetURLStatus", proto.Size(&pb.URLStatusRequest{Url: large}), err)
+	if n := r.store.Count(nil); n.Scheduled != 1 {
+		t.Errorf("the store has %+v; want the URL that came before", n)
+	}
+	if acks := r.put(discovered("http://a.test/" + strings.Repeat("y", most-100))); len(acks) != 1 {
+		t.Errorf("acknowledged %v; want what is within the bound", acks)
+	}
+}
+
+// TestMalformedLog finds the reasons for items that were skipped in the log, with their stream, at debug level alone.
+func TestMalformedLog(t *testing.T) {
+	for _, level := range []zerolog.Level{zerolog.DebugLevel, zerolog.InfoLevel} {
+		var log bytes.Buffer
+		r := newRig(t, func(c *frontier.Config) { c.Log = zerolog.New(zerolog.SyncWriter(&log)).Level(level) })
+		r.put(discovered("http://a.test/"), discovered("http://a.test/"))
+		r.put(discoveredInfo(&pb.URLInfo{Url: "http://a.test/1", Key: strings.Repeat("k", 256)}))
+		r.put(discovered("http://a.test/" + strings.Repeat("x", 9000)))
+		var many []*pb.URLItem
+		for i := range 400 {
+			many = append(many, &pb.URLItem{ID: fmt.Sprint(i)})
+		}
+		r.put(many...)
+		r.stop()
+		lines := strings.Split(strings.TrimSpace(log.String()), "\n")
+		if level == zerolog.InfoLevel {
+			if log.Len() > 0 {
+				t.Errorf("at info the log has\n%s", log.String())
+			}
+			continue
+		}
+		if len(lines) < 3 || len(lines) > 2+3*400 { // the 400 come in some batches
+			t.Fatalf("the log has\n%s\nwant 2 lines and some", log.String())
+		}
+		for i, want := range []struct{ url, err string }{
+			{"http://a.test/1", "key longer than 255"}, {"http://a.test/xxx", "9014 bytes"}, {"", "no URL"},
+		} {
+			var line struct {
+				Level, Error, URL, Client string
+				Stream                    int
+			}
+			if err := json.Unmarshal([]byte(lines[i]), &line); err != nil {
+				t.Fatal(err)
+			}
+			if line.Level != "debug" || line.Stream != 2+i || line.Client == "" || !strings.Contains(line.Error, want.err) ||
+				!strings.HasPrefix(line.URL, want.url) || len(line.URL) > 200 {
+				t.Errorf("line %d is %s; want stream %d, %s and %s", i, lines[i], 2+i, want.url, want.err)
+			}
+		}
+	}
+}

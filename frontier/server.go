@@ -1,0 +1,126 @@
+// Package frontier serves the URL Frontier interface of crawler-commons over gRPC from a
+// docindex.Store. Where a client's wish can be read in several ways, this package decides, each thing in one place;
+// queues, leases and times are the store's.
+package frontier
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"sync/atomic"
+	"time"
+
+	"github.com/rs/zerolog"
+	"golang.org/x/net/netutil"
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/credentials"
+	"google.golang.org/grpc/health"
+	"google.golang.org/grpc/health/grpc_health_v1"
+	"google.golang.org/grpc/keepalive"
+	"google.golang.org/grpc/reflection"
+
+	"urlserver/access"
+	pb "urlserver/api/urlfrontier"
+	"urlserver/certs"
+	"urlserver/configs"
+	"urlserver/docindex"
+)
+
+const (
+	stopWait     = 5 * time.Second // for calls under way
+	maxConns     = 1024
+	maxStreams   = 1000             // of a connection at once
+	maxHeader    = 16 << 10         // bytes of a call's header
+	window       = 1 << 20          // bytes of a stream that may wait to be read
+	readBuffer   = 16 << 10         // of a connection
+	greetTimeout = 10 * time.Second // for the TLS handshake and what HTTP/2 begins with
+	maxIdle      = 10 * time.Minute // a connection without calls; clients connect anew when they need to
+)
+
+// Config is what a Server works with. Store is needed.
+type Config struct {
+	Settings configs.Frontier
+	Store    docindex.Store
+	Log      zerolog.Logger
+	SetLevel func(level string) // changes the level of the log, by the words of log.level; nil: it stays
+}
+
+// Server is the service. Use New, then Serve. It is a prometheus.Collector, too.
+type Server struct {
+	pb.UnimplementedURLFrontierServer
+	store    docindex.Store
+	log      zerolog.Logger
+	setLevel func(string)
+	node     string // its address, as ListNodes has it
+	stopping atomic.Bool
+	figures  figures
+	certs    *certs.Server // nil: no TLS
+	grpc     *grpc.Server
+	health   *health.Server
+}
+
+// New returns a service with its settings; it reads the certificate that they name.
+func New(cfg Config) (*Server, error) {
+	s := &Server{store: cfg.Store, log: cfg.Log, setLevel: cfg.SetLevel, node: cfg.Settings.Listen, health: health.NewServer()}
+	options := []grpc.ServerOption{
+		grpc.ForceServerCodecV2(newCodec()),
+		grpc.MaxRecvMsgSize(cfg.Settings.MaxMessage),
+		grpc.MaxConcurrentStreams(maxStreams),
+		grpc.MaxHeaderListSize(maxHeader),
+		grpc.ConnectionTimeout(greetTimeout),
+		grpc.ReadBufferSize(readBuffer),
+		grpc.InitialWindowSize(window),
+		grpc.InitialConnWindowSize(4 * window),
+		grpc.KeepaliveEnforcementPolicy(keepalive.EnforcementPolicy{MinTime: 10 * time.Second, PermitWithoutStream: true}),
+		grpc.KeepaliveParams(keepalive.ServerParameters{Time: time.Minute, Timeout: 20 * time.Second, MaxConnectionIdle: maxIdle}),
+	}
+	options = append(options, access.Guard(string(cfg.Settings.Token), "frontier.token")...)
+	if cfg.Settings.TLSCert != "" {
+		var err error
+		s.certs, err = certs.Load(certs.Files{Key: "frontier", Cert: cfg.Settings.TLSCert, Private: cfg.Settings.TLSKey})
+		if err != nil {
+			return nil, err
+		}
+		options = append(options, grpc.Creds(credentials.NewTLS(s.certs.Config())))
+	}
+	s.grpc = grpc.NewServer(options...)
+	pb.RegisterURLFrontierServer(s.grpc, s)
+	grpc_health_v1.RegisterHealthServer(s.grpc, s.health)
+	s.health.SetServingStatus(pb.URLFrontier_ServiceDesc.ServiceName, grpc_health_v1.HealthCheckResponse_SERVING)
+	reflection.Register(s.grpc)
+	return s, nil
+}
+
+// Certificates are the service's; nil: it has no TLS.
+func (s *Server) Certificates() *certs.Server { return s.certs }
+
+// Serve answers calls on l until ctx ends, and returns when they have ended: what is put then is answered with
+// FAIL, and who asks gets nothing. It closes l. The error is nil unless l failed before ctx ended.
+func (s *Server) Serve(ctx context.Context, l net.Listener) error {
+	s.node = l.Addr().String()
+	stopped := make(chan struct{})
+	unhook := context.AfterFunc(ctx, func() {
+		defer close(stopped)
+		s.stop()
+	})
+	err := s.grpc.Serve(netutil.LimitListener(l, maxConns))
+	if unhook() {
+		s.grpc.Stop()
+		return fmt.Errorf("frontier.listen: %w", err)
+	}
+	<-stopped
+	if errors.Is(err, grpc.ErrServerStopped) {
+		return nil
+	}
+	return err
+}
+
+// stop ends gracefully, but not for long: streams of clients that do not care end by force.
+func (s *Server) stop() {
+	s.stopping.Store(true)
+	s.health.Shutdown()
+	timer := time.AfterFunc(stopWait, s.grpc.Stop)
+	defer timer.Stop()
+	s.grpc.GracefulStop()
+}
