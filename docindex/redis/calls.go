@@ -1,0 +1,232 @@
+package redis
+
+import (
+	"context"
+	"crypto/rand"
+	"errors"
+	"math"
+
+	"github.com/redis/rueidis"
+
+	"urlserver/docindex"
+)
+
+const (
+	portion   = 1000 // URLs of a Serve, about
+	readyMost = 128  // queues of a crawl that a shard lists at once
+)
+
+// serving is one Serve on its way.
+type serving struct {
+	r      docindex.Request
+	token  string
+	passed [shards][]string // queues that it has had
+	served uint32
+	lease  string
+	out    docindex.Handout
+}
+
+// Serve is [docindex.Caller.Serve]. What it waits for it hears of at once where this daemon is told, else when it has waited.
+func (s *Store) Serve(ctx context.Context, r docindex.Request, give func(*docindex.Handout) error) error {
+	var p docindex.Patience
+	return s.serve(ctx, r, give, p.Wait)
+}
+
+// serve is Serve with a patience: wait waits until soon is closed or ctx ends, or says false.
+func (s *Store) serve(ctx context.Context, r docindex.Request, give func(*docindex.Handout) error, wait func(ctx context.Context, soon <-chan struct{}) bool) error {
+	v := serving{r: r, token: rand.Text(), lease: leaseMS(r.Lease)}
+	if r.PerQueue == 0 {
+		v.r.PerQueue = math.MaxUint32
+	}
+	for patient := true; ; {
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+		soon := s.soon()
+		list, held, err := s.ready(ctx, &v)
+		if err != nil {
+			return err
+		}
+		if len(list) == 0 {
+			if !held || !patient || v.served > 0 {
+				return nil
+			}
+			patient = wait(ctx, soon)
+			v.passed = [shards][]string{}
+		}
+		for len(list) > 0 && (list[0].begun || !v.done()) {
+			if list, err = s.servePortion(ctx, &v, list, give); err != nil {
+				return errors.Join(err, s.abandon(context.WithoutCancel(ctx), &v, list))
+			}
+		}
+		if v.done() {
+			return nil
+		}
+	}
+}
+
+// soon is closed when a queue may be served by calls that might not before, as far as this daemon hears.
+func (s *Store) soon() <-chan struct{} {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.freed == nil {
+		s.freed = make(chan struct{})
+	}
+	return s.freed
+}
+
+func (s *Store) announce() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.freed != nil {
+		close(s.freed)
+		s.freed = nil
+	}
+}
+
+// done says that so many queues were served as are wanted.
+func (v *serving) done() bool { return v.r.MaxQueues > 0 && v.served >= v.r.MaxQueues }
+
+// ready lists queues that may be served, in their turn.
+func (s *Store) ready(ctx context.Context, v *serving) (list []entry, held bool, err error) {
+	most := int64(readyMost)
+	if v.r.MaxQueues > 0 {
+		most = min(most, perShard(int64(v.r.MaxQueues)))
+	}
+	return s.look(ctx, func(shard int) op {
+		args := []string{
+			decimal(most), decimal(int64(v.r.PerQueue)), flag(v.r.AnyCrawl), string(v.r.Crawl), string(v.r.Key),
+			decimal(int64(len(v.passed[shard]))),
+		}
+		return op{shard, readyScript, append(args, v.passed[shard]...)}
+	}, 7)
+}
+
+// servePortion gives out a portion of the first queues, and returns those that are left.
+func (s *Store) servePortion(ctx context.Context, v *serving, queues []entry, give func(*docindex.Handout) error) ([]entry, error) {
+	if err := ctx.Err(); err != nil {
+		return queues, err
+	}
+	if queues[0].mixed {
+		return queues[1:], s.serveMixed(ctx, v, queues[0], give)
+	}
+	v.out.Reset()
+	most := v.plan(queues)
+	got, err := s.serveSome(ctx, v, queues, most)
+	rest := queues[len(most):]
+	for i, n := range got {
+		q := &queues[i]
+		if n > 0 && !q.begun {
+			v.served++
+		}
+		if i == len(got)-1 && n == most[i] && n < q.can { // the script has it stay ours
+			q.begun, q.can = true, q.can-n
+			rest = queues[i:]
+		}
+	}
+	if err == nil && v.out.Len() > 0 {
+		err = give(&v.out)
+	}
+	return rest, err
+}
+
+// plan says how many URLs of the first queues make a portion.
+func (v *serving) plan(queues []entry) (most []int) {
+	allowed := len(queues)
+	if v.r.MaxQueues > 0 {
+		allowed = min(allowed, int(v.r.MaxQueues-v.served))
+		if queues[0].begun {
+			allowed++
+		}
+	}
+	for left := portion; len(most) < min(allowed, len(queues)) && left > 0 && !queues[len(most)].mixed; {
+		n := min(left, queues[len(most)].can)
+		most = append(most, n)
+		left -= n
+	}
+	return most
+}
+
+// serveSome serves the first queues, and tells how many URLs each gave.
+func (s *Store) serveSome(ctx context.Context, v *serving, queues []entry, most []int) ([]int, error) {
+	var args [shards][]string
+	var at [shards][]int
+	first := s.places(placesOfOne * len(most))
+	for i, n := range most {
+		q := &queues[i]
+		args[q.shard] = append(args[q.shard], decimal(first+int64(placesOfOne*i)), q.queue, decimal(int64(n)), flag(n < q.can))
+		at[q.shard] = append(at[q.shard], i)
+		if !q.begun {
+			v.passed[q.shard] = append(v.passed[q.shard], q.queue)
+		}
+	}
+	answers, err := s.all(ctx, opsOf(serveScript, args[:], func(int) []string {
+		return []string{v.lease, decimal(int64(v.r.PerQueue)), v.token}
+	}))
+	given := make([][]rueidis.RedisMessage, len(most))
+	for _, a := range answers {
+		for j, m := range list(a.value) {
+			given[at[a.shard][j]] = list(m)
+		}
+	}
+	got := make([]int, len(most))
+	for i, parts := range given {
+		for ; len(parts) >= 2; parts = parts[2:] {
+			v.out.Add([]byte(text(parts[0])), []byte(queues[i].key), queues[i].crawl, []byte(text(parts[1])))
+			got[i]++
+		}
+	}
+	return got, err
+}
+
+// serveMixed serves a queue whose URLs may be on different hosts.
+func (s *Store) serveMixed(ctx context.Context, v *serving, q entry, give func(*docindex.Handout) error) error {
+	v.passed[q.shard] = append(v.passed[q.shard], q.queue)
+	if has, err := s.stay(ctx, v, q, true, false); err != nil || !has {
+		return err
+	}
+	gave := false
+	for left := q.can; left > 0; {
+		m := mixing{entry: q, door: doorCalls, lease: v.lease, token: v.token}
+		docs, err := s.pickMixed(ctx, &m, min(left, portion))
+		v.out.Reset()
+		for _, d := range docs {
+			v.out.Add([]byte(d.url), []byte(q.key), q.crawl, []byte(d.metadata))
+		}
+		if len(docs) > 0 && err == nil {
+			gave = true
+			err = give(&v.out)
+		}
+		if err != nil {
+			_, err2 := s.stay(context.WithoutCancel(ctx), v, q, false, true)
+			return errors.Join(err, err2)
+		}
+		if len(docs) == 0 {
+			break
+		}
+		left -= len(docs)
+	}
+	if gave {
+		v.served++
+	}
+	_, err := s.stay(ctx, v, q, false, gave)
+	return err
+}
+
+// stay has a queue be this call's alone, or ends that.
+func (s *Store) stay(ctx context.Context, v *serving, q entry, begins, gave bool) (has bool, err error) {
+	a, err := s.one(ctx, q.shard, stayScript, decimal(s.places(placesOfOne)), q.queue, v.token, flag(begins), flag(gave))
+	if parts := list(a.value); len(parts) == 1 {
+		has = number(parts[0]) == 1
+	}
+	return has, err
+}
+
+// abandon ends the serving of the queue that a call would have come back for.
+func (s *Store) abandon(ctx context.Context, v *serving, queues []entry) error {
+	if len(queues) == 0 || !queues[0].begun {
+		return nil
+	}
+	_, err := s.stay(ctx, v, queues[0], false, true)
+	return err
+}

@@ -1,0 +1,171 @@
+package redis
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/base64"
+	"fmt"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/redis/rueidis"
+
+	"urlserver/docindex"
+)
+
+// hashBytes names a URL in its queue. Should two have the same, the second is refused.
+const hashBytes = 12
+
+func hashOf(url []byte) string {
+	sum := sha256.Sum256(url)
+	return string(sum[:hashBytes])
+}
+
+// where says where a document is: its shard, its queue, by number or as "@" and its name, and its hash.
+type where struct {
+	shard int
+	queue string
+	hash  string
+}
+
+func (w where) known() bool { return w.queue != "" }
+
+// nameOf names a queue in its shard, as the scripts do.
+func nameOf(crawl, key string) string { return strconv.Itoa(len(crawl)) + ":" + crawl + key }
+
+func whereOf(crawl, key string, url []byte) where {
+	return where{shardOf(key), "@" + nameOf(crawl, key), hashOf(url)}
+}
+
+// encode is w as shards keep it for a DOC_ID that was given with a document.
+func (w where) encode() string { return strconv.Itoa(w.shard) + " " + w.hash + w.queue }
+
+func decode(text string) (w where) {
+	shard, rest, _ := strings.Cut(text, " ")
+	n, err := strconv.Atoi(shard)
+	if err != nil || n < 0 || n >= shards || len(rest) <= hashBytes {
+		return where{}
+	}
+	return where{n, rest[hashBytes:], rest[:hashBytes]}
+}
+
+// ownID is the DOC_ID of a document that was put without one.
+func (s *Store) ownID(shard int, queue, hash string) string {
+	return fmt.Sprintf("%s.%d.%s.%s", s.tag, shard, queue, base64.RawURLEncoding.EncodeToString([]byte(hash)))
+}
+
+// parseOwn reads what ownID makes; own says that it is of this Redis.
+func (s *Store) parseOwn(id string) (w where, own bool) {
+	parts := strings.Split(id, ".")
+	if len(parts) != 4 || parts[0] != s.tag {
+		return where{}, false
+	}
+	shard, err := strconv.Atoi(parts[1])
+	hash, err2 := base64.RawURLEncoding.DecodeString(parts[3])
+	if _, err3 := strconv.ParseUint(parts[2], 10, 52); err != nil || err2 != nil || err3 != nil || shard < 0 || shard >= shards || len(hash) != hashBytes {
+		return where{}, true
+	}
+	if w = (where{shard, parts[2], string(hash)}); s.ownID(w.shard, w.queue, w.hash) != id {
+		return where{}, true
+	}
+	return w, true
+}
+
+// find tells where documents are; those that are nowhere are not known.
+func (s *Store) find(ctx context.Context, ids []string) ([]where, error) {
+	if _, err := s.connected(ctx); err != nil { // DOC_IDs are told from each other by what it says
+		return nil, err
+	}
+	all := make([]where, len(ids))
+	var asked [shards][]string
+	var at [shards][]int
+	for i, id := range ids {
+		w, own := s.parseOwn(id)
+		if all[i] = w; !own {
+			j := shardOf(id)
+			asked[j], at[j] = append(asked[j], id), append(at[j], i)
+		}
+	}
+	answers, err := s.all(ctx, opsOf(whereScript, asked[:], nil))
+	for _, a := range answers {
+		for i, m := range list(a.value) {
+			all[at[a.shard][i]] = decode(text(m))
+		}
+	}
+	return all, err
+}
+
+// opsOf has a script run on the shards that there are arguments for.
+func opsOf(script *script, args [][]string, first func(shard int) []string) (ops []op) {
+	for shard, list := range args {
+		if len(list) == 0 {
+			continue
+		}
+		if first != nil {
+			list = append(first(shard), list...)
+		}
+		ops = append(ops, op{shard, script, list})
+	}
+	return ops
+}
+
+// get reads documents; one that is not there has no URL.
+func (s *Store) get(ctx context.Context, places []where) ([]docindex.Document, error) {
+	docs := make([]docindex.Document, len(places))
+	var ops []op
+	var at []int
+	for i, w := range places {
+		if w.known() {
+			ops, at = append(ops, op{w.shard, getScript, []string{w.queue, w.hash}}), append(at, i)
+		}
+	}
+	answers, err := s.all(ctx, ops)
+	for i, a := range answers {
+		if parts := list(a.value); len(parts) == toldParts {
+			docs[at[i]] = s.documentOf(a.shard, parts)
+		}
+	}
+	return docs, err
+}
+
+const toldParts = 11 // of a document, as scripts tell of it
+
+func (s *Store) documentOf(shard int, m []rueidis.RedisMessage) docindex.Document {
+	d := docindex.Document{State: docindex.State(number(m[0]) - 1), Created: time.Unix(number(m[3]), 0).UTC(), Put: docindex.Put{
+		Due: number(m[1]), Priority: int32(number(m[2])), URL: []byte(text(m[4])), DocID: []byte(text(m[5])),
+		Crawl: []byte(text(m[7])), Key: []byte(text(m[8])), Metadata: []byte(text(m[6])),
+	}}
+	if len(d.DocID) == 0 {
+		d.DocID = []byte(s.ownID(shard, text(m[9]), text(m[10])))
+	}
+	if len(d.Metadata) == 0 {
+		d.Metadata = nil
+	}
+	if d.State == docindex.Completed {
+		d.Due = docindex.Never
+	}
+	return d
+}
+
+// Document is [docindex.Store.Document].
+func (s *Store) Document(ctx context.Context, docID []byte) (docindex.Document, error) {
+	places, err := s.find(ctx, []string{string(docID)})
+	if err != nil {
+		return docindex.Document{}, err
+	}
+	docs, err := s.get(ctx, places)
+	if err == nil && string(docs[0].DocID) != string(docID) {
+		err = fmt.Errorf("doc_id %.100q: %w", docID, docindex.ErrUnknown)
+	}
+	return docs[0], err
+}
+
+// Find is [docindex.Caller.Find].
+func (s *Store) Find(ctx context.Context, queue docindex.Scope, url []byte) (docindex.Document, error) {
+	docs, err := s.get(ctx, []where{whereOf(string(queue.Crawl), string(queue.Key), url)})
+	if err == nil && string(docs[0].URL) != string(url) {
+		return docindex.Document{}, fmt.Errorf("url %.200q with key %.100q: %w", url, queue.Key, docindex.ErrUnknown)
+	}
+	return docs[0], err
+}

@@ -1,0 +1,227 @@
+package redis
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"urlserver/docindex"
+)
+
+const (
+	putBatch   = 1000    // URLs of one go
+	maxSeconds = 1 << 50 // due times beyond are kept as this
+)
+
+// What the script for Put answers.
+const (
+	codeNew = 1 + iota
+	codeSame
+	codeChanged
+	codeClash
+	otherID = 10 // beside these: the document has another DOC_ID
+)
+
+// Put is [docindex.Store.Put].
+func (s *Store) Put(ctx context.Context, p *docindex.Puts) (res docindex.PutResult, err error) {
+	scheduled := false
+	for from := 0; from < p.Len() && err == nil; from += putBatch {
+		if err = ctx.Err(); err == nil {
+			b := putting{p: p, from: from, to: min(from+putBatch, p.Len()), res: &res}
+			err = s.putSome(ctx, &b)
+			scheduled = scheduled || b.scheduled
+		}
+	}
+	if scheduled {
+		s.wake()
+	}
+	return res, err
+}
+
+// putting is some of a Put on its way.
+type putting struct {
+	p         *docindex.Puts
+	from, to  int
+	res       *docindex.PutResult
+	ids       map[int]string // DOC_IDs that go in with their documents
+	scheduled bool
+}
+
+func (s *Store) putSome(ctx context.Context, b *putting) error {
+	if err := s.nameGiven(ctx, b); err != nil {
+		return err
+	}
+	var args [shards][]string
+	var at [shards][]int
+	first := s.places(placesOfOne * (b.to - b.from))
+	for i := b.from; i < b.to; i++ {
+		if b.p.Verdict(i) == docindex.Refused {
+			continue
+		}
+		put, host := b.p.At(i)
+		key := keyOf(&put, host)
+		shard := shardOf(key)
+		at[shard] = append(at[shard], i)
+		args[shard] = append(args[shard],
+			decimal(first+int64(placesOfOne*(i-b.from))), string(put.Crawl), key, string(host), hashOf(put.URL), string(put.URL), b.ids[i],
+			decimal(int64(put.Priority)), dueOf(put.Due), flag(put.Known), decimal(put.Created), string(put.Metadata))
+	}
+	answers, err := s.all(ctx, opsOf(putScript, args[:], func(shard int) []string { return []string{decimal(int64(len(at[shard])))} }))
+	var spare []named
+	for _, a := range answers {
+		for j, m := range list(a.value) {
+			i, code := at[a.shard][j], number(m)
+			b.settle(i, code%otherID)
+			if id := b.ids[i]; id != "" && code > otherID {
+				spare = append(spare, named{id, b.where(i)})
+			}
+		}
+	}
+	return errors.Join(err, s.unname(ctx, spare))
+}
+
+func keyOf(put *docindex.Put, host []byte) string {
+	if len(put.Key) > 0 {
+		return string(put.Key)
+	}
+	return string(host)
+}
+
+// dueOf is a due time as the script takes it.
+func dueOf(due int64) string {
+	if due == docindex.Never {
+		return ""
+	}
+	return decimal(max(-maxSeconds, min(due, maxSeconds)))
+}
+
+func (b *putting) where(i int) where {
+	put, host := b.p.At(i)
+	return whereOf(string(put.Crawl), keyOf(&put, host), put.URL)
+}
+
+// settle notes what became of URL i.
+func (b *putting) settle(i int, code int64) {
+	put, _ := b.p.At(i)
+	switch code {
+	case codeNew:
+		b.p.Settle(i, docindex.New)
+		b.res.New++
+		b.scheduled = b.scheduled || put.Due != docindex.Never
+	case codeChanged:
+		b.p.Settle(i, docindex.Changed)
+		b.res.Known++
+		b.scheduled = b.scheduled || put.Due != docindex.Never
+	case codeSame:
+		b.p.Settle(i, docindex.Same)
+		b.res.Known++
+	case codeClash:
+		b.refuse(i, errClash)
+	}
+}
+
+var errClash = errors.New("another URL of its queue has the same hash; put it with another key")
+
+func (b *putting) refuse(i int, err error) {
+	b.p.Settle(i, docindex.Refused)
+	b.res.Refused = append(b.res.Refused, docindex.Refusal{Index: i, Err: err})
+}
+
+// named is a DOC_ID that was given with a document.
+type named struct {
+	id string
+	at where
+}
+
+// nameGiven gives documents the DOC_IDs they come with, where nobody has those, and refuses the others.
+func (s *Store) nameGiven(ctx context.Context, b *putting) error {
+	b.ids = map[int]string{}
+	var ids []string
+	var at []int
+	for i := b.from; i < b.to; i++ {
+		b.p.Settle(i, docindex.Unsettled)
+		if put, _ := b.p.At(i); len(put.DocID) > 0 {
+			ids, at = append(ids, string(put.DocID)), append(at, i)
+		}
+	}
+	if len(ids) == 0 {
+		return nil
+	}
+	has, err := s.find(ctx, ids)
+	if err != nil {
+		return err
+	}
+	docs, err := s.get(ctx, has)
+	if err != nil {
+		return err
+	}
+	return s.nameFree(ctx, b, ids, at, has, docs)
+}
+
+// nameFree is nameGiven, knowing where each DOC_ID is and what is there.
+func (s *Store) nameFree(ctx context.Context, b *putting, ids []string, at []int, has []where, docs []docindex.Document) error {
+	var args [shards][]string
+	var asked [shards][]int
+	for j, id := range ids {
+		i := at[j]
+		mine := b.where(i)
+		_, own := s.parseOwn(id)
+		switch {
+		case string(docs[j].DocID) == id && !isAt(&docs[j], mine):
+			b.refuse(i, fmt.Errorf("doc_id %q: taken by %.200s", id, docs[j].URL))
+		case own && len(docs[j].URL) == 0:
+			b.refuse(i, fmt.Errorf("doc_id %q: %w", id, docindex.ErrReserved))
+		case !own:
+			shard, from := shardOf(id), ""
+			if has[j].known() { // by a document that is not there, or no longer has it
+				from = has[j].encode()
+			}
+			args[shard], asked[shard] = append(args[shard], id, mine.encode(), from), append(asked[shard], i)
+		}
+	}
+	answers, err := s.all(ctx, opsOf(nameScript, args[:], nil))
+	for _, a := range answers {
+		for j, m := range list(a.value) {
+			i := asked[a.shard][j]
+			put, _ := b.p.At(i)
+			if text(m) != "" {
+				b.refuse(i, fmt.Errorf("doc_id %q: taken by another URL", put.DocID))
+				continue
+			}
+			b.ids[i] = string(put.DocID)
+		}
+	}
+	return err
+}
+
+// isAt says that a document is where a Put would have it.
+func isAt(d *docindex.Document, w where) bool {
+	return whereOf(string(d.Crawl), string(d.Key), d.URL) == w
+}
+
+// unname takes DOC_IDs away from where no document has them.
+func (s *Store) unname(ctx context.Context, list []named) error {
+	var args [shards][]string
+	for _, n := range list {
+		shard := shardOf(n.id)
+		args[shard] = append(args[shard], n.id, n.at.encode())
+	}
+	_, err := s.all(ctx, opsOf(unnameScript, args[:], nil))
+	return err
+}
+
+// Notify is [docindex.Store.Notify]. What other daemons put is noticed within a few seconds.
+func (s *Store) Notify(wake func()) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.wakes = append(s.wakes, wake)
+}
+
+func (s *Store) wake() {
+	s.mu.Lock()
+	wakes := s.wakes
+	s.mu.Unlock()
+	for _, wake := range wakes {
+		wake()
+	}
+}

@@ -1,0 +1,82 @@
+package redis
+
+import (
+	"context"
+	"time"
+
+	"github.com/redis/rueidis"
+
+	"urlserver/docindex"
+)
+
+// Recall is [docindex.Store.Recall]. It is told of what this daemon's own slots have, and of what was set through this daemon.
+func (s *Store) Recall(back func(*docindex.Outcomes)) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.backs = append(s.backs, back)
+}
+
+// Pace is [docindex.Store.Pace].
+func (s *Store) Pace(gap time.Duration) { s.gap.Store(gap.Milliseconds()) }
+
+func (s *Store) wantsBack() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return len(s.backs) > 0
+}
+
+// recall has the slots give back what they have of a queue, or of all where there is no key.
+func (s *Store) recall(ctx context.Context, scope docindex.Scope) error {
+	first, last, queue := 0, shards-1, ""
+	if key := string(scope.Key); key != "" {
+		first, queue = shardOf(key), "@"+nameOf(string(scope.Crawl), key)
+		last = first
+	}
+	for shard := first; shard <= last; shard++ {
+		var held docindex.Outcomes
+		if err := s.held(ctx, shard, queue, &held); err != nil {
+			return err
+		}
+		s.giveBack(&held)
+	}
+	return nil
+}
+
+// held adds the documents that this daemon has, of a queue or, where that is empty, of a shard.
+func (s *Store) held(ctx context.Context, shard int, queue string, o *docindex.Outcomes) error {
+	for cursor := "0"; s.wantsBack(); {
+		a, err := s.one(ctx, shard, heldScript, queue, cursor)
+		parts := list(a.value)
+		if err != nil || len(parts) != 2 {
+			return err
+		}
+		s.addHeld(o, shard, parts[1])
+		if cursor = text(parts[0]); cursor == "0" {
+			break
+		}
+	}
+	return nil
+}
+
+// addHeld adds documents that a script told of by queue, hash, DOC_ID and URL.
+func (s *Store) addHeld(o *docindex.Outcomes, shard int, told rueidis.RedisMessage) {
+	for m := list(told); len(m) >= 4; m = m[4:] {
+		id := text(m[2])
+		if id == "" {
+			id = s.ownID(shard, text(m[0]), text(m[1]))
+		}
+		o.Add(docindex.Outcome{DocID: []byte(id), URL: []byte(text(m[3]))})
+	}
+}
+
+func (s *Store) giveBack(o *docindex.Outcomes) {
+	if o.Len() == 0 {
+		return
+	}
+	s.mu.Lock()
+	backs := s.backs
+	s.mu.Unlock()
+	for _, back := range backs {
+		back(o)
+	}
+}

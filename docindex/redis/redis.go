@@ -1,0 +1,150 @@
+// Package redis keeps a doc index in Redis or Redis Cluster, so that any daemon can serve any queue (KEYS.md). All that
+// is known stands there; each step on a shard is one script, so nothing is lost between two commands, whoever crashes.
+//
+// Redis that cannot be reached answers every call with an error, and nothing else stops. What a daemon took that is no
+// more is due again when its lease has passed.
+package redis
+
+import (
+	"context"
+	"crypto/rand"
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"net"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/redis/rueidis"
+
+	"urlserver/docindex"
+)
+
+const (
+	dialTimeout  = 2 * time.Second
+	writeTimeout = 10 * time.Second // for an answer, too
+	retryDial    = time.Second      // no sooner after a Redis that was not there
+	askTimeout   = 10 * time.Second // of calls without a context of their own
+)
+
+// Config is what a Store works with.
+type Config struct {
+	Addrs    []string // "host:port"; several, or one that is in one: Redis Cluster
+	Prefix   string   // before each key; no braces
+	Password string
+	TLS      *tls.Config   // nil: plain TCP
+	Lease    time.Duration // what a daemon has that is not heard of for so long is due again
+	Janitor  time.Duration // how often that is looked at; Lease/3 at most
+}
+
+// Store is a docindex.Store in Redis, for one daemon among any number. Use New, and Close when done. Safe for concurrent use.
+type Store struct {
+	cfg   Config
+	owner string
+	bases [shards]string
+	slots chan struct{} // holds one while nobody hands out to the slots
+	place atomic.Int64  // the last given in a ring
+	gap   atomic.Int64  // of the slots, ms
+	clock func() int64  // in µs since 1970; nil: Redis' own
+	beats sync.WaitGroup
+	end   context.CancelFunc
+
+	number uint64         // of the last take; of who has slots
+	heard  [shards]uint64 // the last take whose answer came, likewise
+
+	mu       sync.Mutex // guards all below; held while the client is made
+	client   rueidis.Client
+	failed   time.Time // when that went wrong
+	err      error
+	closed   bool
+	tag      string        // what DOC_IDs of this Redis begin with
+	freed    chan struct{} // closed when a queue may be served by calls; nil: nobody waits for that
+	wakes    []func()
+	backs    []func(*docindex.Outcomes)
+	last     docindex.StoreStats // what was counted when Redis answered last
+	lastSeqs [shards]int64       // how much was scheduled in each; of the beat alone
+}
+
+var _ docindex.Store = (*Store)(nil)
+
+// New returns a store. It connects when it is first used, and again whenever a connection ends.
+func New(cfg Config) *Store {
+	s := newStore(cfg, nil)
+	ctx, end := context.WithCancel(context.Background())
+	s.end = end
+	s.beats.Go(func() { s.beat(ctx) })
+	return s
+}
+
+func newStore(cfg Config, clock func() int64) *Store {
+	s := &Store{cfg: cfg, owner: rand.Text(), slots: make(chan struct{}, 1), clock: clock, end: func() {}}
+	for i := range s.bases {
+		s.bases[i] = fmt.Sprintf("%s{u%d}", cfg.Prefix, i)
+	}
+	s.slots <- struct{}{}
+	return s
+}
+
+// Close gives back what this daemon has and ends all connections. Calls after it are errors.
+func (s *Store) Close() error {
+	s.end()
+	s.beats.Wait()
+	ctx, cancel := context.WithTimeout(context.Background(), askTimeout)
+	defer cancel()
+	err := s.retire(ctx)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.closed = true
+	if s.client != nil {
+		s.client.Close()
+		return err
+	}
+	return nil
+}
+
+// connected returns the client. While Redis is away, one caller a second tries, and the others are told what it met.
+func (s *Store) connected(ctx context.Context) (rueidis.Client, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	switch {
+	case s.closed:
+		return nil, errors.New("the doc index in Redis is closed")
+	case s.client != nil:
+		return s.client, nil
+	case time.Since(s.failed) < retryDial:
+		return nil, s.err
+	}
+	client, err := rueidis.NewClient(rueidis.ClientOption{
+		InitAddress:      s.cfg.Addrs,
+		Password:         s.cfg.Password,
+		TLSConfig:        s.cfg.TLS,
+		Dialer:           net.Dialer{Timeout: dialTimeout, KeepAlive: 15 * time.Second},
+		ConnWriteTimeout: writeTimeout,
+		DisableCache:     true,
+		DisableRetry:     true, // a script that may have run must not run again
+	})
+	if err == nil {
+		if s.tag, err = tagOf(ctx, client, s.bases[0]); err == nil {
+			s.client = client
+			return client, nil
+		}
+		client.Close()
+	}
+	s.failed, s.err = time.Now(), fmt.Errorf("the doc index in Redis at %q: %w; is it running, and the password right?", s.cfg.Addrs, err)
+	return nil, s.err
+}
+
+// tagOf is what this Redis' own DOC_IDs begin with, so that those of another are told from them.
+func tagOf(ctx context.Context, c rueidis.Client, base string) (string, error) {
+	err := c.Do(ctx, c.B().Set().Key(base+":tag").Value(rand.Text()[:8]).Nx().Build()).Error()
+	if err != nil && !rueidis.IsRedisNil(err) {
+		return "", err
+	}
+	return c.Do(ctx, c.B().Get().Key(base+":tag").Build()).ToString()
+}
+
+// asked bounds a call whose interface has no context.
+func asked() (context.Context, context.CancelFunc) {
+	return context.WithTimeout(context.Background(), askTimeout)
+}

@@ -1,0 +1,59 @@
+package redis
+
+import (
+	"context"
+	"strings"
+	"testing"
+	"time"
+
+	"urlserver/docindex"
+	"urlserver/docindex/storetest"
+	"urlserver/reservation/redis/redistest"
+)
+
+const testLease = time.Minute
+
+// open makes an empty store on a Redis; in a synctest bubble it is one with the bubble's time.
+func (f *ferry) open(t *testing.T, addrs ...string) docindex.Store {
+	t.Helper()
+	if time.Now().Year() > 2000 {
+		return openStore(t, nil, addrs...)
+	}
+	x := &ferried{f: f}
+	f.outside(func(func(func())) { x.s = newStore(Config{Addrs: addrs, Lease: testLease}, x.now.Load) })
+	t.Cleanup(func() { f.outside(func(func(func())) { x.s.Close() }) })
+	f.outside(func(func(func())) { flush(t, x.s) })
+	return x
+}
+
+func openStore(t testing.TB, clock func() int64, addrs ...string) *Store {
+	t.Helper()
+	s := newStore(Config{Addrs: addrs, Lease: testLease}, clock)
+	t.Cleanup(func() { s.Close() })
+	flush(t, s)
+	return s
+}
+
+// flush empties Redis; the store begins anew. It does not use the context of t: what is first done outside of a bubble with that would
+// make it one of outside.
+func flush(t testing.TB, s *Store) {
+	ctx := context.Background()
+	c, err := s.connected(ctx)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, node := range c.Nodes() {
+		if err := node.Do(ctx, node.B().Flushall().Build()).Error(); err != nil && !isReadOnly(err) {
+			t.Fatal(err)
+		}
+	}
+}
+
+func TestSuite(t *testing.T) {
+	server := redistest.Start(t)
+	f := newFerry()
+	defer close(f.jobs)
+	storetest.Run(t, func(t *testing.T) docindex.Store { return f.open(t, server.Addr()) })
+}
+
+func isReadOnly(err error) bool { return strings.HasPrefix(err.Error(), "READONLY") }

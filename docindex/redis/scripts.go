@@ -1,0 +1,58 @@
+package redis
+
+import (
+	"crypto/sha1"
+	"embed"
+	"encoding/hex"
+)
+
+//go:embed scripts/*.lua
+var files embed.FS
+
+// script is one operation, as Redis runs it and as it names it.
+type script struct{ text, sha string }
+
+// All operations. Each file says what it takes and answers.
+var (
+	putScript      = read("put")
+	peekScript     = read("peek")
+	takeScript     = read("take")
+	dueScript      = read("due")
+	pickScript     = read("pick")
+	claimScript    = read("claim")
+	unclaimScript  = read("unclaim")
+	readyScript    = read("ready")
+	serveScript    = read("serve")
+	stayScript     = read("stay")
+	outcomeScript  = read("outcome")
+	returnScript   = read("return")
+	getScript      = read("get")
+	countScript    = read("count")
+	beatScript     = read("beat")
+	queuesScript   = read("queues")
+	listScript     = read("list")
+	heldScript     = read("held")
+	dropScript     = read("drop")
+	freeScript     = read("free")
+	purgeScript    = read("purge")
+	setScript      = read("set")
+	refreshScript  = read("refresh")
+	settingsScript = read("settings")
+	nameScript     = read("name")
+	whereScript    = read("where")
+	unnameScript   = read("unname")
+)
+
+func read(name string) *script {
+	text := file("core") + file(name)
+	sum := sha1.Sum([]byte(text)) // Redis' name of the script
+	return &script{text: text, sha: hex.EncodeToString(sum[:])}
+}
+
+func file(name string) string {
+	text, err := files.ReadFile("scripts/" + name + ".lua")
+	if err != nil {
+		panic(err) // it is embedded
+	}
+	return string(text)
+}

@@ -1,0 +1,16 @@
+-- claim counts documents of other shards as out on hosts of this one: door, lease in ms ('': the owner's), then host and
+-- document of each. It answers 1 where the host is free for that, else 0.
+local door, lease = num(), num()
+local till = lease and now + lease
+local out = {}
+while at < #ARGV do
+  local name, ref = arg(), arg()
+  local h = host(name)
+  local free = not elsewhere(h, door) and whenHost(h, door) <= now
+  if free then
+    hold(door, till, claimOf(door, name, ref))
+    outHost(h, door)
+  end
+  out[#out + 1] = free and 1 or 0
+end
+return done(out)

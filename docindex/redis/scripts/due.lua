@@ -1,0 +1,7 @@
+-- due looks at the first documents of a queue that are due: queue, most. It answers hash, URL of each.
+local q, most, out = queue(arg()), num(), {}
+for _, hash in ipairs(q and dueOf(q, most) or {}) do
+  local doc = document(q, hash)
+  out[#out + 1], out[#out + 2] = hash, doc[URL]
+end
+return done(out)

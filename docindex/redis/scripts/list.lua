@@ -1,0 +1,7 @@
+-- list tells of some documents of a queue: queue, cursor. It answers the cursor to go on with and the documents.
+local q, cursor = named(arg()), arg()
+if not q or q.gone then return done({ '0', {} }) end
+local page = call('HSCAN', bodies(q), cursor, 'COUNT', 1000)
+local out, list = {}, page[2]
+for i = 1, #list, 2 do out[#out + 1] = told(q, list[i], cmsgpack.unpack(list[i + 1])) end
+return done({ page[1], out })

@@ -1,0 +1,27 @@
+-- outcome ends documents: place, document's queue, hash, URL ('': any), kind, of a try, pause in ms, gap in ms, again ('': no), metadata each.
+-- It answers 1, or the URL that the document has instead.
+local function endOne()
+  place0 = num()
+  local q, hash, url, kind, ofTry = named(arg()), arg(), arg(), num(), arg() == '1'
+  local pause, gap, again, meta = num(), num(), num(), arg()
+  local doc = q and not q.gone and document(q, hash)
+  if not doc then return 1 end
+  if url ~= '' and doc[URL] ~= url then return doc[URL] end
+  if (pause > 0 or gap > 0) and q.a then
+    loose[#loose + 1] = { 'pause', doc[URL], pause, gap }
+  elseif pause > 0 or gap > 0 then
+    local h = host(q.h)
+    h.p, h.g = max(h.p, now + pause), gap
+    touchHost(h)
+    refreshHost(h)
+  end
+  if doc[STATE] == COMPLETED or doc[STATE] == SCHEDULED and dueMS(doc[DUE]) > now and ofTry then return 1 end
+  complete(q, hash, doc)
+  call('HINCRBY', base .. ':n', 'k' .. string.format('%d', kind), 1)
+  if again then renew(q, hash, doc, again, doc[PRIORITY], meta) end
+  return 1
+end
+
+local answer = {}
+while at < #ARGV do answer[#answer + 1] = endOne() end
+return done(answer)

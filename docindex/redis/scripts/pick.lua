@@ -1,0 +1,30 @@
+-- pick hands out documents of a queue of any hosts: number of this take, lease in ms ('': the owner's), place, door, queue,
+-- token of the call that serves it, and the documents' hashes. It answers those that were there: hash, DOC_ID, URL, priority, metadata.
+local number, lease = num(), num()
+local till = lease and now + lease
+place0 = num()
+local door, q, token = num(), queue(arg()), arg()
+local out, taken = {}, {}
+
+local function may()
+  if q.y ~= '' and q.y == token and q.u > now then return true end
+  return when(q, door) <= now
+end
+
+while q and not q.gone and at < #ARGV and may() do
+  local hash = arg()
+  local doc = document(q, hash)
+  if doc and doc[STATE] == SCHEDULED and dueMS(doc[DUE]) <= now then
+    depart(q, hash, doc, door, till)
+    taken[#taken + 1] = q.id .. ':' .. hash
+    local n = #out
+    out[n + 1], out[n + 2], out[n + 3], out[n + 4], out[n + 5] = hash, doc[ID], doc[URL], doc[PRIORITY], doc[META]
+  end
+end
+if #taken > 0 then
+  renewDue(q)
+  if door ~= CALLS then toEnd(q, SLOTS) end
+  if not till then call('SET', base .. ':t:' .. owner, cmsgpack.pack({ number, taken })) end
+end
+if q then refresh(q) end
+return done(out)

@@ -1,0 +1,23 @@
+-- purge forgets documents of a queue that were first seen before: queue, cursor, before. It answers the cursor to go on with,
+-- how many it forgot, queue, hash, DOC_ID and URL of those that the owner has, and what DOC_IDs were given with which.
+local q, cursor, before = named(arg()), arg(), num()
+if not q or q.gone then return done({ '0', 0, {}, {} }) end
+local page = call('HSCAN', bodies(q), cursor, 'COUNT', 1000)
+local list, n, out, ids = page[2], 0, {}, {}
+for i = 1, #list, 2 do
+  local hash = list[i]
+  local doc = document(q, hash)
+  if doc and doc[CREATED] < before then
+    if doc[STATE] == TRANSIT and doc[OWNER] == owner then
+      local m = #out
+      out[m + 1], out[m + 2], out[m + 3], out[m + 4] = q.id, hash, doc[ID], doc[URL]
+    end
+    complete(q, hash, doc)
+    count(q, COMPLETED, -1)
+    if doc[ID] ~= '' then ids[#ids + 1], ids[#ids + 2] = doc[ID], whereOf(q, hash) end
+    call('HDEL', bodies(q), hash)
+    n = n + 1
+  end
+end
+if n > 0 then refresh(q) end
+return done({ page[1], n, out, ids })

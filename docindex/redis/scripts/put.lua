@@ -1,0 +1,69 @@
+-- put stores URLs, in their order: place, crawl, key, host, hash, URL, DOC_ID, priority, due ('': never), known, created, metadata each.
+-- It answers for each: 1 new, 2 same, 3 changed, 4 its hash is another URL's; and 10 more where the document has another DOC_ID.
+local function make(crawl, key, name)
+  local id = string.format('%d', call('HINCRBY', base .. ':g', 'queues', 1))
+  local q = {
+    id = id, k = key, c = crawl, h = string.gsub(key, '%.$', ''), n = { 0, 0, 0 }, o = { 0, 0, 0 }, v = { 0, 0 },
+    p = { 0, 0 }, w = { 0, 0 }, x = { 0, 0 }, j = { 0, 0 }, f = NEVER, b = 0, r = 0, l = 0, u = 0, y = '', e = 0, t = nextPlace(),
+  }
+  queues[id], names[name] = q, id
+  call('HSET', base .. ':names', name, id)
+  call('ZADD', base .. ':c:' .. crawl, q.t, id)
+  call('SADD', base .. ':crawls', crawl)
+  local h = host(q.h)
+  h.q[#h.q + 1] = id
+  touchHost(h)
+  add(crawl, 'q', 1)
+  local preset = call('HGET', base .. ':preset', name)
+  if preset then
+    call('HDEL', base .. ':preset', name)
+    local s = cmsgpack.unpack(preset)
+    q.d, q.b, q.l = s.d, s.b or 0, s.l or 0
+    call('SADD', base .. ':set', id)
+  end
+  touch(q)
+  return q
+end
+
+local function enter(q, hash, url, id, priority, due, created, meta)
+  if created == 0 then created = floor(now / 1000) end
+  local doc = { COMPLETED, 0, priority, 0, max(0, min(created, 4294967295)), url, id, meta, 0, '' }
+  if not due then
+    doc[META] = ''
+    keep(q, hash, doc)
+    count(q, COMPLETED, 1)
+    refresh(q)
+    return
+  end
+  plan(doc, due, priority)
+  count(q, SCHEDULED, 1)
+  lineUp(q, hash, doc)
+end
+
+local function putOne()
+  place0 = num()
+  local crawl, key, host_, hash, url, id = arg(), arg(), arg(), arg(), arg(), arg()
+  local priority, due, known, created, meta = num(), num(), arg() == '1', num(), arg()
+  local name = nameOf(crawl, key)
+  local q = find(name)
+  local doc = q and document(q, hash)
+  if doc and doc[URL] ~= url then return 4 end
+  if doc then
+    local other = doc[ID] ~= id and 10 or 0
+    if not known then return 2 + other end
+    renew(q, hash, doc, due, priority, meta)
+    return 3 + other
+  end
+  q = q or make(crawl, key, name)
+  if not q.a and host_ ~= key then
+    q.a = true
+    touch(q)
+    refresh(q)
+  end
+  enter(q, hash, url, id, priority, due, created, meta)
+  return 1
+end
+
+local verdicts = {}
+for i = 1, num() do verdicts[i] = putOne() end
+return done(verdicts)

@@ -1,0 +1,91 @@
+-- ready looks which queues may be served by a call, in their turn: most of a crawl, URLs in transit that one has at most, whether any
+-- crawl, the crawl, key, queues to leave out. It answers whether there is more to catch up with, behind which place it may have
+-- left out some ('': none), queue, place, tie, whether it has any host, how many it may give, key and crawl of each, and whether
+-- there is more that only waits for what others hold.
+local more, most, limit, any, only = catchUp(), num(), num(), arg() == '1', arg()
+local key, passed = arg(), {}
+for _ = 1, num() do passed[arg()] = true end
+local crawls = any and call('SMEMBERS', base .. ':crawls') or { only }
+local out, first, cut, held = {}, 0, nil, false
+if tonumber(general[2]) then return done({ 0, '', out, 0 }) end
+
+local function offer(q, score)
+  local n = #out
+  out[n + 1], out[n + 2], out[n + 3], out[n + 4], out[n + 5], out[n + 6], out[n + 7] =
+    q.id, score, q.j[CALLS], q.a and 1 or 0, min(limit - q.n[TRANSIT], q.n[SCHEDULED]), q.k, q.c
+end
+
+local function look(id, score, again)
+  local q = queue(id)
+  if not q or passed[id] then return end
+  if when(q, CALLS) > now then
+    again[#again + 1] = { q, false }
+  elseif q.n[TRANSIT] >= limit then
+    again[#again + 1] = { q, true }
+  else
+    offer(q, score)
+  end
+end
+
+local function put(again)
+  for _, one in ipairs(again) do
+    if one[2] then park(one[1], limit) else
+      leave(one[1], CALLS)
+      place(one[1], CALLS)
+    end
+  end
+end
+
+local function inRing(crawl)
+  local from, again = 0, {}
+  first = #out
+  repeat
+    local list = call('ZRANGEBYSCORE', base .. ':r:' .. crawl, '-inf', '+inf', 'WITHSCORES', 'LIMIT', from, SOME)
+    for i = 1, #list, 2 do
+      look(list[i], list[i + 1], again)
+      if #out - first == 7 * most then
+        cut = min(cut or NEVER, tonumber(list[i + 1]))
+        break
+      end
+    end
+    from = from + SOME
+  until #list < 2 * SOME or #out - first == 7 * most
+  put(again)
+end
+
+local function parked(crawl)
+  local again = {}
+  local list = call('ZRANGEBYSCORE', base .. ':p:' .. crawl, '-inf', '(' .. string.format('%.0f', limit), 'LIMIT', 0, SOME)
+  for i, id in ipairs(list) do look(id, string.format('%.0f', NEVER + i), again) end
+  put(again)
+end
+
+-- lookAt looks at a queue that is asked for.
+local function lookAt(q)
+  if when(q, CALLS) > now then
+    held = held or pace(q) == 0 and q.u > now
+  elseif q.n[TRANSIT] >= limit then
+    park(q, limit)
+    held = true
+  elseif not passed[q.id] then
+    offer(q, '0')
+  end
+end
+
+-- holds tells whether a crawl has queues that are full, or another call's and then free at once.
+local function holds(crawl)
+  return call('EXISTS', base .. ':p:' .. crawl) == 1 or
+    call('ZCOUNT', base .. ':y:' .. crawl, '(' .. string.format('%.0f', now), '+inf') > 0
+end
+
+for _, crawl in ipairs(crawls) do
+  if key ~= '' then
+    local q = find(nameOf(crawl, key))
+    if q then lookAt(q) end
+  else
+    inRing(crawl)
+    parked(crawl)
+    held = held or #out == 0 and holds(crawl)
+  end
+end
+return done({ more and 1 or 0, cut and string.format('%.0f', cut) or '', out, held and 1 or 0 })

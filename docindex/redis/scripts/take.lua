@@ -1,0 +1,31 @@
+-- take hands out to the slots: number of this take, lease in ms ('': the owner's), then place, queue and most of each.
+-- With a lease they are lent. It answers hash, DOC_ID, URL, priority and metadata of each document, queue by queue.
+local number, lease = num(), num()
+local till, door = lease and now + lease, lease and LENT or SLOTS
+local taken = {}
+
+local function takeFrom(q, most)
+  local out = {}
+  for _, hash in ipairs(dueOf(q, most)) do
+    if when(q, SLOTS) > now then break end
+    local doc, n = document(q, hash), #out
+    depart(q, hash, doc, door, till)
+    taken[#taken + 1] = q.id .. ':' .. hash
+    out[n + 1], out[n + 2], out[n + 3], out[n + 4], out[n + 5] = hash, doc[ID], doc[URL], doc[PRIORITY], doc[META]
+  end
+  renewDue(q)
+  toEnd(q, SLOTS)
+  refresh(q)
+  return out
+end
+
+local answer = {}
+while at < #ARGV do
+  place0 = num()
+  local q, most = queue(arg()), num()
+  local may = q and not q.a and when(q, SLOTS) <= now and not elsewhere(host(q.h), door)
+  if q and not may then refresh(q) end
+  answer[#answer + 1] = may and takeFrom(q, most) or {}
+end
+if not till then call('SET', base .. ':t:' .. owner, cmsgpack.pack({ number, taken })) end
+return done(answer)

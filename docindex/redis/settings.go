@@ -1,0 +1,172 @@
+package redis
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"slices"
+	"strconv"
+
+	"urlserver/docindex"
+)
+
+// The longest that can be set: what the interface can say of delays, and what scripts count to.
+const (
+	maxDelay   = 1<<32 - 1 // s
+	maxBlocked = 1 << 51   // ms since 1970
+)
+
+// Set is [docindex.Caller.Set].
+func (s *Store) Set(ctx context.Context, set docindex.Setting) error {
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	switch set.Which {
+	case docindex.SetActive:
+		_, err := s.everywhere(ctx, setScript, "active", flag(set.Value != 0))
+		return err
+	case docindex.SetDelay:
+		return s.setDelay(ctx, set)
+	case docindex.SetBlock:
+		until := int64(0)
+		if set.Value > 0 { // the second itself is blocked, too
+			until = int64(min(set.Value, maxBlocked/1000-1)+1) * 1000
+		}
+		return s.setQueue(ctx, set, "b", until)
+	case docindex.SetLimit:
+		return s.setQueue(ctx, set, "l", int64(min(set.Value, 1<<32-1)))
+	}
+	return fmt.Errorf("setting %d: there is none", set.Which)
+}
+
+func (s *Store) setDelay(ctx context.Context, set docindex.Setting) error {
+	delay := int64(min(set.Value, maxDelay)) * 1000
+	if len(set.Key) > 0 {
+		return s.setQueue(ctx, set, "d", delay)
+	}
+	if _, err := s.everywhere(ctx, setScript, "delay", decimal(delay)); err != nil {
+		return err
+	}
+	for shard := range shards {
+		for _, door := range []string{doorSlots, doorCalls} {
+			if err := s.refresh(ctx, shard, door); err != nil {
+				return err
+			}
+		}
+	}
+	return s.recall(ctx, docindex.Scope{})
+}
+
+// refresh looks again at the queues that wait at a door.
+func (s *Store) refresh(ctx context.Context, shard int, door string) error {
+	for cursor := "0"; ; {
+		a, err := s.one(ctx, shard, refreshScript, door, cursor)
+		parts := list(a.value)
+		if err != nil || len(parts) != 1 {
+			return err
+		}
+		if cursor = text(parts[0]); cursor == "0" {
+			return nil
+		}
+	}
+}
+
+func (s *Store) setQueue(ctx context.Context, set docindex.Setting, field string, value int64) error {
+	a, err := s.one(ctx, shardOf(string(set.Key)), setScript, "queue", string(set.Crawl), string(set.Key), field, decimal(value))
+	if err != nil {
+		return err
+	}
+	if parts := list(a.value); len(parts) == 1 && number(parts[0]) == 0 {
+		return docindex.ErrTooMany
+	}
+	return s.recall(ctx, set.Scope)
+}
+
+// Active is [docindex.Caller.Active]; true where Redis does not answer.
+func (s *Store) Active() bool {
+	ctx, cancel := asked()
+	defer cancel()
+	_, passive, err := s.general(ctx)
+	return err != nil || !passive
+}
+
+// general is what is set for all queues: the delay in ms, where there is one, and whether no calls are served.
+func (s *Store) general(ctx context.Context) (delay string, passive bool, err error) {
+	a, err := s.one(ctx, 0, settingsScript, "general", "")
+	if parts := list(a.value); len(parts) == 2 {
+		return text(parts[0]), text(parts[1]) != "", err
+	}
+	return "", false, err
+}
+
+// Settings is [docindex.Caller.Settings].
+func (s *Store) Settings(ctx context.Context, visit func(*docindex.Setting) bool) error {
+	delay, passive, err := s.general(ctx)
+	if err != nil {
+		return err
+	}
+	var all []docindex.Setting
+	if passive {
+		all = append(all, docindex.Setting{Which: docindex.SetActive})
+	}
+	all = addSetting(all, docindex.Setting{Which: docindex.SetDelay}, delay, 1000)
+	for i := range all {
+		if !visit(&all[i]) {
+			return nil
+		}
+	}
+	for _, what := range []string{"preset", "queues"} {
+		for shard := range shards {
+			if goOn, err := s.settingsOf(ctx, shard, what, visit); err != nil || !goOn {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// settingsOf visits what is set in a shard.
+func (s *Store) settingsOf(ctx context.Context, shard int, what string, visit func(*docindex.Setting) bool) (bool, error) {
+	var all []docindex.Setting
+	for cursor := "0"; ; {
+		a, err := s.one(ctx, shard, settingsScript, what, cursor)
+		parts := list(a.value)
+		if err != nil || len(parts) != 2 {
+			return false, err
+		}
+		for m := list(parts[1]); len(m) >= 5; m = m[5:] {
+			queue := docindex.Scope{Crawl: []byte(text(m[0])), Key: []byte(text(m[1]))}
+			all = addSetting(all, docindex.Setting{Which: docindex.SetDelay, Scope: queue}, text(m[2]), 1000)
+			if until := text(m[3]); until != "" {
+				all = addSetting(all, docindex.Setting{Which: docindex.SetBlock, Scope: queue}, until, 1000)
+				all[len(all)-1].Value--
+			}
+			all = addSetting(all, docindex.Setting{Which: docindex.SetLimit, Scope: queue}, text(m[4]), 1)
+		}
+		if cursor = text(parts[0]); cursor == "0" {
+			break
+		}
+	}
+	slices.SortFunc(all, compareSettings)
+	all = slices.CompactFunc(all, func(a, b docindex.Setting) bool { return compareSettings(a, b) == 0 })
+	for i := range all {
+		if !visit(&all[i]) {
+			return false, nil
+		}
+	}
+	return true, nil
+}
+
+func compareSettings(a, b docindex.Setting) int {
+	return cmp.Or(slices.Compare(a.Crawl, b.Crawl), slices.Compare(a.Key, b.Key), cmp.Compare(a.Which, b.Which))
+}
+
+// addSetting adds what is set; value is in parts of the setting's unit, "" is not set.
+func addSetting(all []docindex.Setting, set docindex.Setting, value string, parts uint64) []docindex.Setting {
+	if value == "" {
+		return all
+	}
+	n, _ := strconv.ParseUint(value, 10, 64)
+	set.Value = n / parts
+	return append(all, set)
+}

@@ -1,0 +1,186 @@
+package redis
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"hash/fnv"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/redis/rueidis"
+)
+
+// shards is how many parts the store has. A queue is in one by its key, with all that it needs for most of what is done:
+// so a script does many of its queues at once. It is fixed, and bounds how many masters can share the work.
+const shards = 16
+
+// shardOf is where queues with a key are, and what is known of the host of that name. The dot that ends a name that is complete makes
+// no other host of it.
+func shardOf(key string) int {
+	h := fnv.New32a()
+	h.Write([]byte(strings.TrimSuffix(key, ".")))
+	return int(h.Sum32() % shards)
+}
+
+// op is a script to be run on a shard.
+type op struct {
+	shard  int
+	script *script
+	args   []string
+}
+
+// answer is what a script answered.
+type answer struct {
+	shard int
+	value rueidis.RedisMessage
+	loose []rueidis.RedisMessage // what is to be told to hosts in other shards
+	freed bool                   // a queue may be served by calls that might not before
+	err   error
+}
+
+// run runs scripts in one go; each has an answer or an error.
+func (s *Store) run(ctx context.Context, ops []op) []answer {
+	answers := make([]answer, len(ops))
+	c, err := s.connected(ctx)
+	if err != nil {
+		for i := range answers {
+			answers[i].err = err
+		}
+		return answers
+	}
+	commands, header := make([]rueidis.Completed, len(ops)), s.header()
+	for i, o := range ops {
+		commands[i] = c.B().Evalsha().Sha1(o.script.sha).Numkeys(1).Key(s.bases[o.shard]).Arg(header...).Arg(o.args...).Build()
+	}
+	for i, result := range c.DoMulti(ctx, commands...) {
+		answers[i] = answerOf(result)
+		if isNoScript(answers[i].err) {
+			o := ops[i]
+			answers[i] = answerOf(c.Do(ctx, c.B().Eval().Script(o.script.text).Numkeys(1).Key(s.bases[o.shard]).Arg(header...).Arg(o.args...).Build()))
+		}
+		answers[i].shard = ops[i].shard
+		if err := answers[i].err; err != nil {
+			answers[i].err = fmt.Errorf("the doc index in Redis: %w", err)
+		}
+	}
+	if slices.ContainsFunc(answers, func(a answer) bool { return a.freed }) {
+		s.announce()
+	}
+	return answers
+}
+
+// all runs scripts and tells their hosts in other shards what they left over. The first error is its own.
+func (s *Store) all(ctx context.Context, ops []op) ([]answer, error) {
+	answers := s.run(ctx, ops)
+	var errs []error
+	for _, a := range answers {
+		errs = append(errs, a.err)
+	}
+	s.tidy(ctx, answers)
+	return answers, errors.Join(errs...)
+}
+
+// one runs a script on a shard.
+func (s *Store) one(ctx context.Context, shard int, script *script, args ...string) (answer, error) {
+	answers, err := s.all(ctx, []op{{shard, script, args}})
+	return answers[0], err
+}
+
+// everywhere runs a script on all shards.
+func (s *Store) everywhere(ctx context.Context, script *script, args ...string) ([]answer, error) {
+	ops := make([]op, shards)
+	for i := range ops {
+		ops[i] = op{i, script, args}
+	}
+	return s.all(ctx, ops)
+}
+
+// header is what each script is told first.
+func (s *Store) header() []string {
+	now := ""
+	if s.clock != nil {
+		now = decimal(s.clock())
+	}
+	return []string{now, s.owner, decimal(s.cfg.Lease.Milliseconds()), decimal(s.gap.Load()), decimal(s.places(placesOfScript))}
+}
+
+// Places in rings are about the time: 1024 to a ms.
+const (
+	placesOfOne    = 2  // for one URL or queue
+	placesOfScript = 64 // for what a script does beside that
+)
+
+// places returns the first of n places behind all that this daemon gave before. What others give is as far as their clocks are.
+func (s *Store) places(n int) int64 {
+	for {
+		last := s.place.Load()
+		first := max(last+1, s.nowMS()*1024)
+		if s.place.CompareAndSwap(last, first+int64(n)) {
+			return first
+		}
+	}
+}
+
+func (s *Store) nowMS() int64 {
+	if s.clock != nil {
+		return s.clock() / 1000
+	}
+	return time.Now().UnixMilli()
+}
+
+func answerOf(result rueidis.RedisResult) (a answer) {
+	values, err := result.ToArray()
+	if err != nil {
+		return answer{err: err}
+	}
+	if len(values) != 3 {
+		return answer{err: errStrange}
+	}
+	a.value, a.freed = values[0], number(values[2]) == 1
+	a.loose, a.err = values[1].ToArray()
+	return a
+}
+
+var errStrange = errors.New("a script answers something strange: is another version of it at work there?")
+
+func isNoScript(err error) bool {
+	failure, ok := rueidis.IsRedisErr(err)
+	return ok && failure.IsNoScript()
+}
+
+// list is the parts of a message, none where it is no list.
+func list(m rueidis.RedisMessage) []rueidis.RedisMessage {
+	values, _ := m.ToArray()
+	return values
+}
+
+// text is a message as scripts take it.
+func text(m rueidis.RedisMessage) string {
+	if m.IsInt64() {
+		n, _ := m.ToInt64()
+		return decimal(n)
+	}
+	t, _ := m.ToString()
+	return t
+}
+
+// number is a whole number, also where it is told as text.
+func number(m rueidis.RedisMessage) int64 {
+	if n, err := m.AsInt64(); err == nil {
+		return n
+	}
+	f, _ := strconv.ParseFloat(text(m), 64)
+	return int64(f)
+}
+
+func decimal(n int64) string { return strconv.FormatInt(n, 10) }
+
+func flag(is bool) string {
+	if is {
+		return "1"
+	}
+	return ""
+}

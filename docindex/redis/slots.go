@@ -1,0 +1,248 @@
+package redis
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"math"
+	"slices"
+	"time"
+
+	"github.com/redis/rueidis"
+
+	"urlserver/docindex"
+)
+
+const (
+	takeBatch = 1000  // documents of one go
+	maxCatch  = 10000 // times that a call catches up with what has become due
+)
+
+// Candidates is [docindex.Index.Candidates]. What it hands out is this daemon's until its outcome, and due again a lease after
+// this daemon was last heard of.
+func (s *Store) Candidates(ctx context.Context, max int, reject []string, b *docindex.Batch) error {
+	return s.handOut(ctx, max, &taking{reject: rejected(reject), out: b})
+}
+
+// Lease is [docindex.Store.Lease].
+func (s *Store) Lease(ctx context.Context, max int, reject []string, lease time.Duration, b *docindex.Batch) error {
+	if lease <= 0 {
+		return fmt.Errorf("lease of %v: it has to be longer than nothing", lease)
+	}
+	return s.handOut(ctx, max, &taking{reject: rejected(reject), out: b, lease: leaseMS(lease)})
+}
+
+// leaseMS is a lease in whole ms, no shorter than it is.
+func leaseMS(lease time.Duration) string { return decimal(int64((lease-1)/time.Millisecond) + 1) }
+
+func rejected(names []string) map[string]bool {
+	set := make(map[string]bool, len(names))
+	for _, name := range names {
+		set[hostName(name)] = true
+	}
+	return set
+}
+
+// taking is one call of the slots on its way.
+type taking struct {
+	reject map[string]bool
+	lease  string // ms; "": this daemon's
+	out    *docindex.Batch
+	passed [shards][]string // queues that had nothing that may go out
+}
+
+func (t *taking) door() string {
+	if t.lease != "" {
+		return doorLent
+	}
+	return doorSlots
+}
+
+// entry is a queue that may be served now.
+type entry struct {
+	shard      int
+	queue      string
+	place, tie int64
+	mixed      bool // its URLs may be on different hosts
+	can        int  // URLs that it may give at most
+	key, crawl string
+	begun      bool // a call has had some of it, and goes on
+}
+
+// doc is a document that was handed out.
+type doc struct {
+	hash, id, url, metadata string
+	priority                int32
+}
+
+// handOut does one call at a time: so what was taken and never heard of can be told from what another call has just taken.
+func (s *Store) handOut(ctx context.Context, limit int, t *taking) error {
+	select {
+	case <-s.slots:
+		defer func() { s.slots <- struct{}{} }()
+	case <-ctx.Done():
+	}
+	for limit > 0 {
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+		list, err := s.peek(ctx, limit, t)
+		if err != nil || len(list) == 0 {
+			return err
+		}
+		got, err := s.takeAll(ctx, list, min(limit, takeBatch), t)
+		if limit -= got; err != nil {
+			return err
+		}
+	}
+	return ctx.Err()
+}
+
+// peek lists queues that may give something, in their turn: all of them, or the first ones.
+func (s *Store) peek(ctx context.Context, limit int, t *taking) ([]entry, error) {
+	var names [shards][]string
+	for name := range t.reject {
+		names[shardOf(name)] = append(names[shardOf(name)], name)
+	}
+	list, _, err := s.look(ctx, func(shard int) op {
+		args := []string{decimal(int64(s.heard[shard])), t.door(), decimal(perShard(int64(min(limit, takeBatch)))), decimal(int64(len(t.passed[shard])))}
+		args = append(append(args, t.passed[shard]...), decimal(int64(len(names[shard]))))
+		return op{shard, peekScript, append(args, names[shard]...)}
+	}, 5)
+	return list, err
+}
+
+// perShard is how many queues a shard is asked for where so many are wanted: its part, and some more since parts differ.
+func perShard(wanted int64) int64 { return wanted*5/4/shards + 4 }
+
+// look has all shards list queues, in so many parts each, once they have caught up. held says that there are others, which wait
+// only for what somebody else holds.
+func (s *Store) look(ctx context.Context, ask func(shard int) op, parts int) (list []entry, held bool, err error) {
+	ops := make([]op, shards)
+	for i := range ops {
+		ops[i] = ask(i)
+	}
+	for range maxCatch {
+		answers, err := s.all(ctx, ops)
+		if err != nil {
+			return nil, false, err
+		}
+		if !catching(answers) {
+			return merged(answers, parts), holding(answers), nil
+		}
+	}
+	return nil, false, fmt.Errorf("the doc index in Redis: more becomes due than it can catch up with")
+}
+
+// catching says that a shard has more to catch up with. Its answer begins with that.
+func catching(answers []answer) bool {
+	return slices.ContainsFunc(answers, func(a answer) bool {
+		parts := list(a.value)
+		return len(parts) > 0 && number(parts[0]) == 1
+	})
+}
+
+func holding(answers []answer) bool {
+	return slices.ContainsFunc(answers, func(a answer) bool {
+		parts := list(a.value)
+		return len(parts) > 3 && number(parts[3]) == 1
+	})
+}
+
+// merged puts the queues of all shards in their turn. Where a shard left some out, those that come behind its last are, too.
+func merged(answers []answer, parts int) (all []entry) {
+	end := int64(math.MaxInt64)
+	for _, a := range answers {
+		head := list(a.value)
+		if len(head) < 3 {
+			continue
+		}
+		of := list(head[2])
+		for i := 0; i+parts <= len(of); i += parts {
+			all = append(all, entryOf(a.shard, of[i:i+parts]))
+		}
+		if text(head[1]) != "" {
+			end = min(end, number(head[1]))
+		}
+	}
+	slices.SortStableFunc(all, func(a, b entry) int { return cmp.Or(cmp.Compare(a.place, b.place), cmp.Compare(a.tie, b.tie)) })
+	return slices.DeleteFunc(all, func(e entry) bool { return e.place > end })
+}
+
+func entryOf(shard int, m []rueidis.RedisMessage) entry {
+	e := entry{shard: shard, queue: text(m[0]), place: number(m[1]), tie: number(m[2]), mixed: number(m[3]) == 1, can: int(number(m[4]))}
+	if len(m) > 5 {
+		e.key, e.crawl = text(m[5]), text(m[6])
+	}
+	return e
+}
+
+// takeAll takes from queues in turns, up to limit.
+func (s *Store) takeAll(ctx context.Context, queues []entry, limit int, t *taking) (got int, err error) {
+	queues = queues[:min(limit, len(queues))]
+	each := limit / len(queues)
+	docs, err := s.takePlain(ctx, queues, each, t)
+	for i := 0; i < len(queues) && err == nil; i++ {
+		if queues[i].mixed {
+			m := mixing{entry: queues[i], door: t.door(), lease: t.lease, reject: t.reject}
+			docs[i], err = s.pickMixed(ctx, &m, each)
+		}
+	}
+	for i, list := range docs {
+		if len(list) == 0 {
+			shard := queues[i].shard
+			t.passed[shard] = append(t.passed[shard], queues[i].queue)
+		}
+	}
+	for turn, some := 0, true; some; turn++ {
+		some = false
+		for _, list := range docs {
+			if turn < len(list) {
+				d := list[turn]
+				t.out.AddFor([]byte(d.id), []byte(d.url), d.priority, []byte(docindex.SpiderOf([]byte(d.metadata))))
+				got++
+				some = true
+			}
+		}
+	}
+	return got, err
+}
+
+// takePlain takes from queues whose URLs are on one host.
+func (s *Store) takePlain(ctx context.Context, queues []entry, each int, t *taking) ([][]doc, error) {
+	docs := make([][]doc, len(queues))
+	var args [shards][]string
+	var at [shards][]int
+	first := s.places(placesOfOne * len(queues))
+	for i, q := range queues {
+		if !q.mixed {
+			args[q.shard] = append(args[q.shard], decimal(first+int64(placesOfOne*i)), q.queue, decimal(int64(each)))
+			at[q.shard] = append(at[q.shard], i)
+		}
+	}
+	s.number++
+	ops := opsOf(takeScript, args[:], func(int) []string { return []string{decimal(int64(s.number)), t.lease} })
+	answers, err := s.all(ctx, ops)
+	for _, a := range answers {
+		if a.err != nil {
+			continue
+		}
+		s.heard[a.shard] = s.number
+		for j, m := range list(a.value) {
+			parts := list(m)
+			for ; len(parts) >= 5; parts = parts[5:] {
+				docs[at[a.shard][j]] = append(docs[at[a.shard][j]], s.docOf(a.shard, queues[at[a.shard][j]].queue, parts))
+			}
+		}
+	}
+	return docs, err
+}
+
+// docOf reads hash, DOC_ID, URL, priority and metadata.
+func (s *Store) docOf(shard int, queue string, m []rueidis.RedisMessage) doc {
+	d := doc{hash: text(m[0]), id: text(m[1]), url: text(m[2]), priority: int32(number(m[3])), metadata: text(m[4])}
+	if d.id == "" {
+		d.id = s.ownID(shard, queue, d.hash)
+	}
+	return d
+}
