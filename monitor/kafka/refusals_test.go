@@ -1,0 +1,155 @@
+package kafka_test
+
+import (
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/twmb/franz-go/pkg/kerr"
+	"github.com/twmb/franz-go/pkg/kgo"
+	"github.com/twmb/franz-go/pkg/kmsg"
+)
+
+// answerTo has the fake broker treat all requests of a kind as told.
+func answerTo(t *testing.T, b *broker, key kmsg.Key, do func(req kmsg.Request) (kmsg.Response, error, bool)) {
+	t.Helper()
+	b.fake.ControlKey(int16(key), func(req kmsg.Request) (kmsg.Response, error, bool) {
+		b.fake.KeepControl()
+		return do(req)
+	})
+}
+
+// A reply is acknowledged on the application's topic before it goes to the firehose, and there before the offset is committed.
+func TestOrderOfReplies(t *testing.T) {
+	t.Parallel()
+	b := fakeBroker(t)
+	cfg := settings(t, b)
+	makeTopic(t, b, 1, cfg.Inbound...)
+	feed(t, b, cfg.Inbound[0], info("one"))
+	var mu sync.Mutex
+	var order []string
+	note := func(what string) {
+		mu.Lock()
+		defer mu.Unlock()
+		order = append(order, what)
+	}
+	answerTo(t, b, kmsg.Produce, func(req kmsg.Request) (kmsg.Response, error, bool) {
+		for range req.(*kmsg.ProduceRequest).Topics {
+			note("produce")
+		}
+		return nil, nil, false
+	})
+	answerTo(t, b, kmsg.OffsetCommit, func(kmsg.Request) (kmsg.Response, error, bool) {
+		note("commit")
+		return nil, nil, false
+	})
+	s := start(t, cfg, doer(newCrawls()))
+	read(t, b, cfg.Prefix+".outbound_firehose").next(1)
+	eventually(t, "commit", func() bool { return committed(t, b, cfg.Group, cfg.Inbound[0]) == 1 })
+	s.stop()
+	mu.Lock()
+	defer mu.Unlock()
+	if got := strings.Join(order, " "); !strings.HasPrefix(got, "produce produce commit") {
+		t.Errorf("order is %s; want the topic, the firehose, the commit", got)
+	}
+}
+
+// Where the reply cannot be acknowledged, nothing is committed; the next service answers.
+func TestNoCommitWithoutReply(t *testing.T) {
+	t.Parallel()
+	b := fakeBroker(t)
+	cfg := settings(t, b)
+	makeTopic(t, b, 1, append(cfg.Inbound, cfg.Prefix+".outbound_firehose")...)
+	feed(t, b, cfg.Inbound[0], info("one"))
+	tried := make(chan struct{}, 1)
+	answerTo(t, b, kmsg.Produce, func(req kmsg.Request) (kmsg.Response, error, bool) {
+		resp := req.ResponseKind().(*kmsg.ProduceResponse)
+		for _, in := range req.(*kmsg.ProduceRequest).Topics {
+			topic := kmsg.NewProduceResponseTopic()
+			topic.Topic, topic.TopicID = in.Topic, in.TopicID
+			for _, p := range in.Partitions {
+				part := kmsg.NewProduceResponseTopicPartition()
+				part.Partition, part.ErrorCode = p.Partition, kerr.NotEnoughReplicas.Code
+				topic.Partitions = append(topic.Partitions, part)
+			}
+			resp.Topics = append(resp.Topics, topic)
+		}
+		select {
+		case tried <- struct{}{}:
+		default:
+		}
+		return resp, nil, true
+	})
+	s := start(t, cfg, doer(newCrawls()))
+	<-tried
+	<-tried
+	s.stop()
+	if n := committed(t, b, cfg.Group, cfg.Inbound[0]); n > 0 {
+		t.Errorf("%d offsets are committed without a reply", n)
+	}
+	b.restart(t) // and forgets what it was told
+	start(t, cfg, doer(newCrawls()))
+	if got := read(t, b, cfg.Prefix+".outbound_firehose").next(1); uuids(got)["one"] != 1 {
+		t.Errorf("the firehose has %q", got)
+	}
+}
+
+// Where topics may not be made, the firehose still gets every reply, once somebody has made it.
+func TestTopicsMayNotBeMade(t *testing.T) {
+	t.Parallel()
+	b := fakeBroker(t)
+	cfg := settings(t, b)
+	makeTopic(t, b, 1, append(cfg.Inbound, cfg.Prefix+".outbound_firehose")...)
+	answerTo(t, b, kmsg.CreateTopics, func(req kmsg.Request) (kmsg.Response, error, bool) {
+		resp := req.ResponseKind().(*kmsg.CreateTopicsResponse)
+		for _, in := range req.(*kmsg.CreateTopicsRequest).Topics {
+			topic := kmsg.NewCreateTopicsResponseTopic()
+			topic.Topic, topic.ErrorCode = in.Topic, kerr.TopicAuthorizationFailed.Code
+			resp.Topics = append(resp.Topics, topic)
+		}
+		return resp, nil, true
+	})
+	feed(t, b, cfg.Inbound[0], info("one"), info("two"))
+	s := start(t, cfg, doer(newCrawls()))
+	if got := uuids(read(t, b, cfg.Prefix+".outbound_firehose").next(2)); got["one"] != 1 || got["two"] != 1 {
+		t.Errorf("the firehose has %v", got)
+	}
+	if log := s.log.String(); strings.Count(log, "topic cannot be made") != 1 {
+		t.Errorf("the log has it not once:\n%s", log)
+	}
+}
+
+func TestWithoutAppTopics(t *testing.T) {
+	t.Parallel()
+	b := fakeBroker(t)
+	cfg := settings(t, b)
+	cfg.AppIDTopics = false
+	makeTopic(t, b, 1, cfg.Inbound[0])
+	feed(t, b, cfg.Inbound[0], info("one"))
+	start(t, cfg, doer(newCrawls()))
+	read(t, b, cfg.Prefix+".outbound_firehose").next(1)
+	if topics := topicsOf(t, b); strings.Contains(topics, "testapp") {
+		t.Errorf("there are topics %s", topics)
+	}
+}
+
+// Brokers that are not there yet, records without a value.
+func TestBrokerComesLater(t *testing.T) {
+	t.Parallel()
+	b := fakeBroker(t)
+	cfg := settings(t, b)
+	makeTopic(t, b, 1, cfg.Inbound...)
+	ctx := t.Context()
+	if err := client(t, b).ProduceSync(ctx, &kgo.Record{Topic: cfg.Inbound[0]}).FirstErr(); err != nil {
+		t.Fatal(err)
+	}
+	feed(t, b, cfg.Inbound[0], info("one"))
+	b.fake.Close()
+	s := start(t, cfg, doer(newCrawls()))
+	eventually(t, "it says that it cannot reach the broker", func() bool { return strings.Contains(s.log.String(), "Kafka") })
+	b.restart(t)
+	if got := uuids(read(t, b, cfg.Prefix+".outbound_firehose").next(1)); got["one"] != 1 {
+		t.Errorf("the firehose has %v", got)
+	}
+	eventually(t, "both are committed", func() bool { return committed(t, b, cfg.Group, cfg.Inbound[0]) == 2 })
+}

@@ -1,0 +1,168 @@
+package monitor_test
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+
+	"urlserver/docindex"
+	"urlserver/monitor"
+)
+
+const (
+	crawlText = `{"url":"http://%s.test/","appid":"testapp","crawlid":"c1"}`
+	infoText  = `{"action":"info","appid":"testapp","uuid":"u","spiderid":"link"}`
+	stopText  = `{"action":"stop","appid":"testapp","uuid":"u","spiderid":"link","crawlid":"c1"}`
+)
+
+func crawl(host string) []byte { return fmt.Appendf(nil, crawlText, host) }
+
+// kinds says of each reply what it answers and how.
+func kinds(replies []monitor.Reply) (all []string) {
+	for _, r := range replies {
+		var body map[string]any
+		_ = json.Unmarshal(r.Body, &body)
+		word := "info"
+		switch {
+		case r.Refused:
+			word = "refused"
+		case body["status"] != nil:
+			word = body["status"].(string)
+		case body["action"] != nil:
+			word = body["action"].(string)
+		}
+		all = append(all, fmt.Sprintf("%d %s", r.Of, word))
+	}
+	slices.Sort(all)
+	return all
+}
+
+// Crawls side by side are stored together, and nothing overtakes anything.
+func TestDoInOrder(t *testing.T) {
+	f := &fakeCrawls{}
+	m := monitor.New(f, 10)
+	replies, done, err := m.Do(t.Context(), [][]byte{
+		crawl("a"), crawl("known"), crawl("unstorable"), []byte(stopText), crawl("b"), crawl("stopped"), []byte("?"), crawl("d"), []byte(infoText),
+	})
+	if err != nil || done != 9 {
+		t.Fatalf("Do: %d done, %v", done, err)
+	}
+	want := []string{"0 new", "1 known", "2 refused", "3 stop", "4 new", "5 dropped", "6 refused", "7 new", "8 info"}
+	if got := kinds(replies); !slices.Equal(got, want) {
+		t.Errorf("replies are\n%v; want\n%v", got, want)
+	}
+	if f.runs != 3 {
+		t.Errorf("stored in %d runs; want 3", f.runs)
+	}
+	for _, r := range replies {
+		if r.Quiet != strings.Contains(string(r.Body), `"status"`) || r.Of != 6 && r.App != "testapp" {
+			t.Errorf("reply %+v %s", r, r.Body)
+		}
+	}
+	if got, want := m.Figures(), (monitor.Figures{Crawl: 5, Info: 1, Stop: 1, Refused: 2, Dropped: 1}); got != want {
+		t.Errorf("figures are %+v; want %+v", got, want)
+	}
+}
+
+// Wherever the store fails, what was done has its reply and the rest can be tried again: once each in the end.
+func TestDoGoesOnAfterAnError(t *testing.T) {
+	messages := [][]byte{crawl("a"), crawl("b"), []byte(infoText), []byte("?"), crawl("c"), []byte(stopText), crawl("d"), []byte(infoText), crawl("e")}
+	f := &fakeCrawls{}
+	m := monitor.New(f, 10)
+	var all []string
+	for at, calls := 0, 0; at < len(messages); calls++ {
+		f.failures = calls % 2 // every other call fails at its first step
+		replies, done, err := m.Do(t.Context(), messages[at:])
+		if (err != nil) != (done < len(messages)-at) || err != nil && !errors.Is(err, errStore) {
+			t.Fatalf("Do: %d of %d done, %v", done, len(messages)-at, err)
+		}
+		for _, r := range replies {
+			if r.Of >= done {
+				t.Errorf("reply to message %d of which only %d are done", r.Of, done)
+			}
+			r.Of += at
+			all = append(all, kinds([]monitor.Reply{r})...)
+		}
+		at += done
+		if calls > 2*len(messages) {
+			t.Fatal("it does not get on")
+		}
+	}
+	want := []string{"0 new", "1 new", "2 info", "3 refused", "4 new", "5 stop", "6 new", "7 info", "8 new"}
+	if slices.Sort(all); !slices.Equal(all, want) {
+		t.Errorf("replies are\n%v; want\n%v", all, want)
+	}
+	if got := f.urls; len(got) != 5 {
+		t.Errorf("stored are %q", got)
+	}
+}
+
+// Each step of a batch may be the one that fails.
+func TestDoFailsAtEachStep(t *testing.T) {
+	messages := [][]byte{crawl("a"), []byte(infoText), crawl("b"), []byte(stopText), []byte("?"), crawl("c")}
+	for step, want := range []int{0, 1, 2, 3, 5} {
+		f := &failAt{step: step}
+		replies, done, err := monitor.New(f, 10).Do(t.Context(), messages)
+		if !errors.Is(err, errStore) || done != want || len(replies) != want {
+			t.Errorf("failure at step %d: %d replies, %d done, %v; want %d", step, len(replies), done, err, want)
+		}
+	}
+}
+
+func TestLongRuns(t *testing.T) {
+	f := &fakeCrawls{}
+	var messages [][]byte
+	for i := range 2500 {
+		messages = append(messages, crawl(fmt.Sprintf("h%d", i)))
+	}
+	replies, done, err := monitor.New(f, 10).Do(t.Context(), messages)
+	if err != nil || done != 2500 || len(replies) != 2500 || f.runs != 3 {
+		t.Fatalf("%d replies, %d done in %d runs, %v", len(replies), done, f.runs, err)
+	}
+	for i, r := range replies {
+		if r.Of != i {
+			t.Fatalf("reply %d is to message %d", i, r.Of)
+		}
+	}
+}
+
+func TestStopRefused(t *testing.T) {
+	replies, _, err := monitor.New(&fakeCrawls{full: true}, 10).Do(t.Context(), [][]byte{[]byte(stopText)})
+	if err != nil || len(replies) != 1 || !replies[0].Refused {
+		t.Errorf("replies are %v, %v", kinds(replies), err)
+	}
+}
+
+// What a crawl request says, the store gets.
+func TestCrawlRequest(t *testing.T) {
+	r, err := monitor.Parse([]byte(`{"url":"HTTP://A.test/x#y","appid":"testapp","crawlid":"c1","spiderid":"wandering","priority":100,
+		"maxdepth":3,"expires":1500000000,"allowed_domains":["a.test","b.test"],"allow_regex":[],"deny_regex":null,"useragent":"é","cookie":null,
+		"domain_max_pages":5,"attrs":{"k": [1, {"x": null}]}}`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	put, host := r.Put.At(0)
+	want := `{"allow_regex":[],"allowed_domains":["a.test","b.test"],"appid":["testapp"],"attrs":["{\"k\":[1,{\"x\":null}]}"],` +
+		`"domain_max_pages":["5"],"expires":["1500000000"],"maxdepth":["3"],"spiderid":["wandering"],"useragent":["é"]}`
+	if string(put.URL) != "http://a.test/x" || string(host) != "a.test" || string(put.Crawl) != "c1" || put.Priority != 100 || string(put.Metadata) != want {
+		t.Errorf("put is %s %s %d\n%s; want\n%s", put.URL, put.Crawl, put.Priority, put.Metadata, want)
+	}
+	id, expires, ok := docindex.CrawlOf(&put)
+	if wantID := (docindex.CrawlID{Spider: "wandering", App: "testapp", Crawl: "c1"}); id != wantID || expires != 1500000000 || !ok || r.ID != wantID {
+		t.Errorf("it belongs to %+v, expires %d, %v", id, expires, ok)
+	}
+}
+
+func TestCrawlPresets(t *testing.T) {
+	r, err := monitor.Parse(crawl("a"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	put, _ := r.Put.At(0)
+	if want := `{"appid":["testapp"],"spiderid":["link"]}`; put.Priority != 1 || string(put.Metadata) != want {
+		t.Errorf("put has priority %d, metadata %s; want 1, %s", put.Priority, put.Metadata, want)
+	}
+}
