@@ -1,0 +1,39 @@
+package admin
+
+import (
+	"context"
+	"io"
+	"net/http"
+
+	"urlserver/monitor"
+)
+
+// Actions does requests of crawl control; [monitor.Monitor] is one.
+type Actions interface {
+	Do(ctx context.Context, messages [][]byte) (replies []monitor.Reply, done int, err error)
+}
+
+var _ Actions = (*monitor.Monitor)(nil)
+
+// serveActions does one request of crawl control, the same JSON as over Kafka, and answers with the same reply.
+func (s *Server) serveActions(w http.ResponseWriter, r *http.Request) error {
+	if s.actions == nil {
+		return refusal{http.StatusNotFound, "this daemon keeps no crawls: its doc index is elsewhere, or cannot; ask there"}
+	}
+	text, err := io.ReadAll(io.LimitReader(r.Body, monitor.MaxMessage+1)) // one byte more is refused as too long
+	if err != nil {
+		return badf("body: %v", err)
+	}
+	replies, _, err := s.actions.Do(r.Context(), [][]byte{text})
+	if err != nil {
+		return err
+	}
+	status := http.StatusOK
+	if replies[0].Refused {
+		status = http.StatusBadRequest
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(status)
+	_, _ = w.Write(append(replies[0].Body, '\n')) // who has gone needs no answer
+	return nil
+}

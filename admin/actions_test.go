@@ -1,0 +1,51 @@
+package admin
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"strings"
+	"testing"
+
+	"github.com/rs/zerolog"
+
+	"urlserver/docindex"
+	"urlserver/monitor"
+)
+
+// brokenActions cannot do anything now.
+type brokenActions struct{}
+
+func (brokenActions) Do(context.Context, [][]byte) ([]monitor.Reply, int, error) {
+	return nil, 0, errors.New("the store is away")
+}
+
+func TestActions(t *testing.T) {
+	r := newRig(t, setup{})
+	const info = `{"action":"info","appid":"testapp","uuid":"u","spiderid":"link"}`
+	if got := r.ask("POST", "/api/actions", info); got.StatusCode != http.StatusNotFound || !strings.Contains(got.body, "keeps no crawls") {
+		t.Errorf("without crawl control: %s %s", got.Status, got.body)
+	}
+	keeper := monitor.NewKeeper(docindex.NewMemory(), r.daemon, zerolog.Nop())
+	r.server.actions = monitor.New(keeper, 10)
+	for _, c := range []struct {
+		name, method, body string
+		status             int
+		want               string
+	}{
+		{"info", "POST", info, http.StatusOK, `"uuid":"u","appid":"testapp","spiderid":"link","total_pending":0,`},
+		{"crawl", "POST", `{"url":"http://a.test/","appid":"testapp","crawlid":"c"}`, http.StatusOK, `"status":"new"`},
+		{"stop", "POST", `{"action":"stop","appid":"testapp","uuid":"u","spiderid":"link","crawlid":"c"}`, http.StatusOK, `"total_purged":1`},
+		{"refused", "POST", `{"action":"stop","appid":"testapp","uuid":"u"}`, http.StatusBadRequest, `{"error":"stop: spiderid is missing","uuid":"u","appid":"testapp"}`},
+		{"nothing", "POST", "", http.StatusBadRequest, `{"error":"message is not a JSON object`},
+		{"another method", "GET", "", http.StatusMethodNotAllowed, "use POST"},
+	} {
+		if got := r.ask(c.method, "/api/actions", c.body); got.StatusCode != c.status || !strings.Contains(got.body, c.want) {
+			t.Errorf("%s: %s %s; want %d %s", c.name, got.Status, got.body, c.status, c.want)
+		}
+	}
+	r.server.actions = brokenActions{}
+	if got := r.ask("POST", "/api/actions", info); got.StatusCode != http.StatusServiceUnavailable || !strings.Contains(got.body, "the store is away") {
+		t.Errorf("while the store is away: %s %s", got.Status, got.body)
+	}
+}

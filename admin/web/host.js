@@ -1,0 +1,100 @@
+// One host: why nothing is sent to it now, and what an operator can do about it.
+
+import { $, make, say, count, span, moment, call, toast } from "./ui.js";
+
+let shown = ""; // the host that is explained
+let asking = 0;
+
+const path = (host) => "/api/hosts/" + encodeURIComponent(host);
+
+// explain looks a host up and shows it.
+export async function explain(host, scroll = true) {
+  shown = host.trim();
+  if (shown.includes("://")) shown = URL.parse?.(shown)?.hostname || shown; // a URL's host is meant
+  if (!shown) return;
+  $("name").value = shown;
+  await refresh();
+  if (scroll && !matchMedia("(prefers-reduced-motion: reduce)").matches) $("host").scrollIntoView({ block: "nearest", behavior: "smooth" });
+}
+
+// refresh shows the host as it is now, where one is shown.
+export async function refresh() {
+  if (!shown) return;
+  const turn = ++asking, host = shown;
+  let parts;
+  try {
+    const x = await call(path(host));
+    parts = [make("p", { className: "why" }, x.why), facts(x)];
+  } catch (err) {
+    parts = [make("p", { className: err.status === 404 ? "why" : "bad" }, err.message)];
+  }
+  if (turn !== asking) return; // another one was asked for meanwhile
+  $("act").hidden = false;
+  if ($("explained").textContent !== parts.map((p) => p.textContent).join("")) $("explained").replaceChildren(...parts);
+}
+
+function facts(x) {
+  const robots = x.robots.state + (x.robots.fetched_at ? ", fetched " + moment(x.robots.fetched_at) : "") +
+    (x.robots.crawl_delay_s ? ", Crawl-delay " + span(x.robots.crawl_delay_s) : "");
+  const list = [
+    ["group", x.group || "not looked up"], ["slot", x.slot === null ? "none" : String(x.slot)],
+    ["documents", `${count(x.queued)} queued, ${count(x.in_flight)} in flight`],
+    ["last send", moment(x.last_send)], ["next send", new Date(x.next_send) > Date.now() ? "not before " + moment(x.next_send) : "any time"],
+    ["gap", span(x.gap_s)], ["robots.txt", robots], ["blocked", x.blocked_until ? "until " + moment(x.blocked_until) : "no"],
+  ];
+  return make("dl", {}, ...list.flatMap(([k, v]) => [make("dt", {}, k), make("dd", {}, v)]));
+}
+
+async function change(what, done) {
+  try {
+    await what();
+    toast(done);
+  } catch (err) {
+    toast(err.message);
+  }
+  await refresh();
+}
+
+export function unblock(host) {
+  return change(() => call(path(host) + "/block", "POST", { until: "1970-01-01T00:00:00Z" }), `${host} is not blocked any more.`);
+}
+
+export function start() {
+  $("find").addEventListener("submit", (e) => {
+    e.preventDefault();
+    explain($("name").value, false);
+  });
+  $("block").addEventListener("click", () => {
+    const date = new Date(Date.now() + Number($("block-for").value) * 1e3).toISOString();
+    change(() => call(path(shown) + "/block", "POST", { until: date }), `${shown} is blocked until ${moment(date)}.`);
+  });
+  $("unblock").addEventListener("click", () => unblock(shown));
+  $("set-delay").addEventListener("click", () => {
+    const seconds = Number($("delay").value);
+    if ($("delay").value === "" || !$("delay").checkValidity()) return toast("Whole seconds are wanted, 0 to 2592000.");
+    change(() => call(path(shown) + "/delay", "POST", { delay_s: seconds }), `The index gives ${shown} out every ${seconds} s at most.`);
+  });
+  $("put-form").addEventListener("submit", put);
+}
+
+async function put(e) {
+  e.preventDefault();
+  const text = $("urls").value;
+  if (!text.trim()) return toast("There is no URL to put.");
+  try {
+    const a = await call("/docindex/urls", "POST", text, "text/plain");
+    const parts = [make("p", {}, `${count(a.new)} new, ${count(a.known)} known, ${count(a.invalid)} invalid`)];
+    if (a.errors.length) parts.push(make("ul", { className: "bad" }, ...a.errors.map((t) => make("li", {}, t))));
+    else $("urls").value = "";
+    $("put-answer").replaceChildren(...parts);
+  } catch (err) {
+    $("put-answer").replaceChildren(make("p", { className: "bad" }, err.message));
+  }
+}
+
+// setEmbedded says whether the index lives with the daemon.
+export function setEmbedded(is) {
+  $("put").hidden = !is;
+  $("set-delay").closest(".pair").hidden = !is;
+  say($("h-host"), "A host");
+}

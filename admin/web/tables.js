@@ -1,0 +1,139 @@
+// The lists: busiest and slowest slots, blocked hosts, spiders, outcomes, warnings, settings.
+
+import { $, make, say, count, span, moment, until, rows, color, onLook } from "./ui.js";
+
+const body = (id) => $(id).tBodies[0];
+
+let queueLen = 64;
+export function setQueueLen(n) { queueLen = n; }
+
+// cells paints a slot as a row of cells: at a spider, queued, free.
+function cells(canvas, slot) {
+  const scale = Math.min(devicePixelRatio || 1, 2);
+  const width = Math.floor((canvas.clientWidth || 200) * scale), height = Math.floor(11 * scale);
+  if (canvas.width !== width) canvas.width = width;
+  if (canvas.height !== height) canvas.height = height;
+  const g = canvas.getContext("2d");
+  g.clearRect(0, 0, width, height);
+  const n = Math.min(queueLen, 64, Math.floor(width / (4 * scale))), each = queueLen / n;
+  const step = width / n, gap = Math.max(1, Math.floor(scale));
+  for (let i = 0; i < n; i++) {
+    const place = i * each;
+    const x = Math.round(i * step), w = Math.max(1, Math.round((i + 1) * step) - x - gap);
+    if (place < slot.active) {
+      g.fillStyle = color("active");
+      g.fillRect(x, 0, w, height);
+    } else if (place < slot.active + slot.queued) {
+      g.fillStyle = color("ready");
+      g.fillRect(x, Math.floor(height / 3), w, height - Math.floor(height / 3));
+    } else {
+      g.strokeStyle = color("line");
+      g.strokeRect(x + 0.5, 0.5, w - 1, height - 1);
+    }
+  }
+}
+
+function number(value) { return make("td", { className: "n" }, value); }
+
+// hosts is a slot's group and some of its hosts, each to be looked at.
+function hosts(slot, explain) {
+  const td = make("td", {}, slot.group);
+  for (const name of slot.hosts) {
+    if (name !== slot.group) td.append(" ", make("button", { type: "button", className: "link", onclick: () => explain(name) }, name));
+  }
+  if (slot.hosts.includes(slot.group)) td.replaceChildren(make("button", { type: "button", className: "link", onclick: () => explain(slot.group) }, slot.group), ...[...td.childNodes].slice(1));
+  return td;
+}
+
+function slotRow(slot, explain, wide) {
+  const n = Array.from({ length: wide ? 5 : 3 }, () => number(""));
+  const canvas = make("canvas");
+  canvas.setAttribute("aria-hidden", "true");
+  const row = make("tr", {}, number(String(slot.slot)), hosts(slot, explain), wide ? make("td", { className: "cells" }, canvas) : null, ...n);
+  row.fill = (s) => {
+    const list = [count(s.held), span(s.gap_s), until(s.next_send)];
+    (wide ? [count(s.active), count(s.queued), ...list] : list).forEach((text, i) => say(n[i], text));
+    if (wide) {
+      row.paint = () => cells(canvas, s);
+      row.paint();
+    }
+  };
+  return row;
+}
+
+const slotKey = (s) => `${s.slot} ${s.group} ${s.hosts.join(" ")}`;
+
+// setTop takes /api/top.
+export function setTop(top, explain, unblock) {
+  rows(body("t-busiest"), top.busiest, slotKey, (s) => slotRow(s, explain, true), "No slot is in use.");
+  rows(body("t-slowest"), top.slowest.slice(0, 10), slotKey, (s) => slotRow(s, explain, false), "No slot is in use.");
+  say($("n-blocked"), top.blocked_all > top.blocked.length ? `${count(top.blocked_all)}, the first ${top.blocked.length}` : "");
+  rows(body("t-blocked"), top.blocked, (b) => b.host, (b) => {
+    const when = make("td");
+    const row = make("tr", {},
+      make("td", {}, make("button", { type: "button", className: "link", onclick: () => explain(b.host) }, b.host)), when,
+      make("td", {}, make("button", { type: "button", className: "link", onclick: () => unblock(b.host), ariaLabel: "Unblock " + b.host }, "Unblock")));
+    row.fill = (now) => say(when, moment(now.until));
+    return row;
+  }, "None.");
+}
+
+function plainRow(texts, numbersFrom) {
+  const tds = texts.map((_, i) => make("td", { className: i >= numbersFrom ? "n" : "" }));
+  const row = make("tr", {}, ...tds);
+  row.set = (values) => values.forEach((v, i) => say(tds[i], v));
+  return row;
+}
+
+// setStatus takes what the status has of lists.
+export function setStatus(s) {
+  rows(body("t-spiders"), s.spiders, (sp) => sp.addr, () => {
+    const row = plainRow(["", "", "", ""], 1);
+    row.fill = (sp) => row.set([sp.addr, count(sp.in_flight), count(sp.sent), count(sp.done)]);
+    return row;
+  }, "None is connected.");
+  const list = Object.entries(s.outcomes);
+  list.push(["not delivered yet", s.outcomes_waiting]);
+  rows(body("t-outcomes"), list, (o) => o[0], () => {
+    const row = plainRow(["", ""], 1);
+    row.fill = (o) => row.set([o[0], count(o[1])]);
+    return row;
+  }, "None.");
+}
+
+let lastWarning = 0;
+
+// addWarnings takes warnings in their order; those that are there already are left out.
+export function addWarnings(list) {
+  const fresh = list.filter((w) => w.number > lastWarning);
+  const ol = $("l-warnings");
+  if (fresh.length) {
+    ol.querySelector(".none")?.remove();
+    lastWarning = fresh[fresh.length - 1].number;
+    for (const w of fresh) {
+      ol.prepend(make("li", {}, make("time", { dateTime: w.at }, moment(w.at)), ` ${w.level} `, make("b", {}, w.text), w.more ? " " + w.more : ""));
+    }
+    while (ol.children.length > 100) ol.lastChild.remove();
+  }
+  if (!ol.children.length) ol.append(make("li", { className: "none dim" }, "None since the start."));
+}
+
+// newWarnings forgets the numbers, which begin anew with the daemon.
+export function newWarnings() {
+  lastWarning = 0;
+  $("l-warnings").replaceChildren();
+}
+
+export function setSettings(list) {
+  const rowsOf = list.map((s) => make("tr", {}, make("td", {}, s.name), make("td", { className: "value" }, s.value),
+    make("td", {}, s.source), make("td", {}, s.live ? "running (SIGHUP)" : "at a restart")));
+  body("t-settings").replaceChildren(...rowsOf);
+  const length = list.find((s) => s.name === "Queue_Len");
+  if (length) setQueueLen(Number(length.value));
+}
+
+export function start() {
+  const repaint = () => { for (const r of body("t-busiest").rows) r.paint?.(); };
+  onLook(repaint);
+  addEventListener("resize", repaint);
+}
