@@ -1,0 +1,137 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+	"os"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+)
+
+const (
+	defaultAt   = "http://127.0.0.1:8080"
+	tokenEnv    = "URLSERVER_TOKEN"
+	callTimeout = time.Minute
+	maxAnswer   = 16 << 20 // of a daemon, in bytes
+)
+
+var errInterrupted = errors.New("interrupted")
+
+// client asks a running daemon.
+type client struct {
+	at    string
+	token string
+	base  *url.URL
+	http  http.Client
+}
+
+// flags adds those that say where the daemon is.
+func (c *client) flags(cmd *cobra.Command) {
+	cmd.Flags().StringVar(&c.at, "at", defaultAt, "HTTP address of the daemon, a `URL`")
+	cmd.Flags().StringVar(&c.token, "token", "", "http.token of the daemon; or set "+tokenEnv)
+}
+
+// open checks the flags. It follows no redirect, which would carry the token elsewhere.
+func (c *client) open() error {
+	base, err := url.Parse(c.at)
+	if err != nil {
+		return usagef("--at: %w", err)
+	}
+	if base.Scheme != "http" && base.Scheme != "https" || base.Host == "" || base.RawQuery != "" || base.Fragment != "" {
+		return usagef("--at %q: an address as in %s is wanted", c.at, defaultAt)
+	}
+	if c.token == "" {
+		c.token = os.Getenv(tokenEnv)
+	}
+	c.base = base
+	c.http.CheckRedirect = func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
+	return nil
+}
+
+// call makes one request and decodes the answer into v; raw is the answer itself.
+func (c *client) call(ctx context.Context, method, path, contentType string, body io.Reader, v any) (raw []byte, err error) {
+	ctx, cancel := context.WithTimeout(ctx, callTimeout)
+	defer cancel()
+	answer, err := c.stream(ctx, method, path, contentType, body)
+	if err != nil {
+		return nil, err
+	}
+	defer answer.Close()
+	raw, err = io.ReadAll(io.LimitReader(answer, maxAnswer))
+	if err != nil {
+		return nil, fmt.Errorf("%s: read the answer: %w", c.base.JoinPath(path), err)
+	}
+	if err := json.Unmarshal(raw, v); err != nil {
+		return nil, fmt.Errorf("%s answers what is no URL server's answer: %w; is --at right?", c.base.JoinPath(path), err)
+	}
+	return raw, nil
+}
+
+// stream makes one request and returns the body of the answer, if that is the one hoped for. The whole takes until ctx
+// ends.
+func (c *client) stream(ctx context.Context, method, path, contentType string, body io.Reader) (io.ReadCloser, error) {
+	to := c.base.JoinPath(path).String()
+	req, err := c.request(ctx, method, to, body)
+	if err != nil {
+		return nil, err
+	}
+	if contentType != "" {
+		req.Header.Set("Content-Type", contentType)
+	}
+	resp, err := c.http.Do(req)
+	if errors.Is(ctx.Err(), context.Canceled) {
+		return nil, errInterrupted
+	}
+	if err != nil {
+		return nil, fmt.Errorf("%w; is the daemon running, and --at right?", err)
+	}
+	if resp.StatusCode/100 == 2 {
+		return resp.Body, nil
+	}
+	defer resp.Body.Close()
+	raw, err := io.ReadAll(io.LimitReader(resp.Body, maxAnswer))
+	if err != nil {
+		return nil, fmt.Errorf("%s answers %s: read the rest: %w", to, resp.Status, err)
+	}
+	return nil, refused(to, resp.Status, resp.StatusCode, raw)
+}
+
+// request is one with the token.
+func (c *client) request(ctx context.Context, method, to string, body io.Reader) (*http.Request, error) {
+	req, err := http.NewRequestWithContext(ctx, method, to, body)
+	if err == nil && c.token != "" {
+		req.Header.Set("Authorization", "Bearer "+c.token)
+	}
+	return req, err
+}
+
+// refused tells what a daemon that refuses has to say.
+func refused(to, status string, code int, raw []byte) error {
+	var failure struct{ Error string }
+	text := fmt.Sprintf("%.200q", strings.TrimSpace(string(raw)))
+	if json.Unmarshal(raw, &failure) == nil && failure.Error != "" {
+		text = failure.Error
+	}
+	if code == http.StatusUnauthorized {
+		text += "; give it with --token or " + tokenEnv
+	}
+	return &refusedError{to, status, code, text}
+}
+
+// refusedError is the answer of a daemon that does not do what it was asked.
+type refusedError struct {
+	to, status string
+	code       int
+	text       string
+}
+
+func (r *refusedError) Error() string {
+	return fmt.Sprintf("%s answers %s: %s", r.to, r.status, r.text)
+}

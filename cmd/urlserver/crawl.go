@@ -1,0 +1,128 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"os"
+
+	"github.com/spf13/cobra"
+)
+
+func crawlCommand() *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "crawl",
+		Short: "Submit, count and stop crawls",
+		Args:  takes(cobra.NoArgs),
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			return usagef("no command; try %s --help", cmd.CommandPath())
+		},
+	}
+	cmd.AddCommand(
+		crawlVerb("submit", "Submit URLs to crawl", func(f fields) bool { return f.URL != nil }),
+		crawlVerb("info", "Count what is pending of applications or crawls", func(f fields) bool { return f.Action == "info" }),
+		crawlVerb("stop", "Stop crawls for good", func(f fields) bool { return f.Action == "stop" }),
+	)
+	return cmd
+}
+
+// fields tell which sort of request one is.
+type fields struct {
+	Action any
+	URL    any
+}
+
+func crawlVerb(verb, short string, is func(fields) bool) *cobra.Command {
+	var c client
+	cmd := &cobra.Command{
+		Use:   verb + " FILE…|-",
+		Short: short,
+		Long: short + ": sends the JSON requests of files, or of standard input for -, to a running daemon, one after\n" +
+			"the other, and prints the replies, one a line. What requests look like, urlserver schema tells.\n" +
+			"Refusals are told on standard error and do not keep the rest from being sent; the exit status is 1 then.",
+		Args: takes(cobra.MinimumNArgs(1)),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if err := c.open(); err != nil {
+				return err
+			}
+			s := sender{client: &c, verb: verb, is: is, out: cmd.OutOrStdout(), errs: cmd.ErrOrStderr()}
+			return s.sendAll(cmd.Context(), args, cmd.InOrStdin())
+		},
+	}
+	c.flags(cmd)
+	return cmd
+}
+
+// sender sends requests of one sort.
+type sender struct {
+	client  *client
+	verb    string
+	is      func(fields) bool
+	out     io.Writer
+	errs    io.Writer
+	refused int
+}
+
+func (s *sender) sendAll(ctx context.Context, files []string, in io.Reader) error {
+	for _, name := range files {
+		if err := s.file(ctx, name, in); err != nil {
+			return fmt.Errorf("%s: %w", name, err)
+		}
+	}
+	if s.refused > 0 {
+		return fmt.Errorf("%d requests were refused", s.refused)
+	}
+	return nil
+}
+
+func (s *sender) file(ctx context.Context, name string, in io.Reader) error {
+	if name != "-" {
+		f, err := os.Open(name)
+		if err != nil {
+			return err
+		}
+		defer f.Close()
+		in = f
+	}
+	requests := json.NewDecoder(in)
+	for n := 1; ; n++ {
+		var raw json.RawMessage
+		if err := requests.Decode(&raw); errors.Is(err, io.EOF) {
+			return nil
+		} else if err != nil {
+			return fmt.Errorf("request %d: %w", n, err)
+		}
+		if err := s.send(ctx, fmt.Sprintf("%s: request %d", name, n), raw); err != nil {
+			return err
+		}
+	}
+}
+
+// send sends one request. That it is refused is told and counted; an error ends it all.
+func (s *sender) send(ctx context.Context, name string, raw json.RawMessage) error {
+	var f fields
+	if json.Unmarshal(raw, &f) != nil || !s.is(f) {
+		s.refuse(name, "is no request to "+s.verb)
+		return nil
+	}
+	var reply json.RawMessage
+	_, err := s.client.call(ctx, http.MethodPost, "/api/actions", "application/json", bytes.NewReader(raw), &reply)
+	if r, ok := errors.AsType[*refusedError](err); ok && r.code == http.StatusBadRequest {
+		s.refuse(name, r.text)
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	_, err = fmt.Fprintf(s.out, "%s\n", bytes.TrimSpace(reply))
+	return err
+}
+
+func (s *sender) refuse(name, why string) {
+	s.refused++
+	fmt.Fprintf(s.errs, "%s %s\n", name, why)
+}

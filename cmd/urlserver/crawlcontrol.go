@@ -1,0 +1,150 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"sync"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/rs/zerolog"
+
+	"urlserver/admin"
+	"urlserver/configs"
+	"urlserver/docindex"
+	"urlserver/monitor"
+	"urlserver/monitor/kafka"
+	"urlserver/urlserver"
+)
+
+// crawlControl is crawl control, where the store keeps crawls. Use open.
+type crawlControl struct {
+	monitor *monitor.Monitor // nil: it does not
+	store   monitor.Store
+	keeper  *monitor.Keeper
+	kafka   *kafka.Service // nil: monitor.brokers is empty
+	grace   time.Duration
+	log     zerolog.Logger
+	notices notices
+}
+
+// notices wait for Kafka, which may be away, without keeping crawls from ending.
+type notices struct {
+	more chan struct{} // holds one when there may be something to send
+
+	mu      sync.Mutex // guards waiting; held for memory work only
+	waiting []notice
+}
+
+type notice struct {
+	monitor.Reply
+	told func()
+}
+
+func (n *notices) add(one notice) {
+	n.mu.Lock()
+	n.waiting = append(n.waiting, one) // one or two for each crawl that ends
+	n.mu.Unlock()
+	select {
+	case n.more <- struct{}{}:
+	default:
+	}
+}
+
+func (n *notices) take() []notice {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	all := n.waiting
+	n.waiting = nil
+	return all
+}
+
+func (c *crawlControl) open(cfg configs.Monitor, store docindex.Store, daemon *urlserver.Daemon, log zerolog.Logger) (err error) {
+	c.grace, c.log, c.notices.more = cfg.CompletedAfter, log, make(chan struct{}, 1)
+	keeps, ok := store.(monitor.Store)
+	if !ok {
+		if len(cfg.Brokers) > 0 {
+			return errors.New("monitor.brokers: crawl control needs an embedded doc index that keeps crawls; docindex.kind says otherwise")
+		}
+		return nil
+	}
+	c.store, c.keeper = keeps, monitor.NewKeeper(keeps, daemon, log)
+	c.monitor = monitor.New(c.keeper, cfg.MaxDomains)
+	if len(cfg.Brokers) > 0 {
+		c.kafka, err = kafka.New(kafka.Config{Settings: cfg, Monitor: c.monitor, Log: log})
+	}
+	return err
+}
+
+func (c *crawlControl) actions() admin.Actions {
+	if c.monitor == nil {
+		return nil
+	}
+	return c.monitor
+}
+
+func (c *crawlControl) lister() docindex.CrawlLister {
+	lister, _ := c.store.(docindex.CrawlLister)
+	return lister
+}
+
+func (c *crawlControl) collectors() (all []prometheus.Collector) {
+	if c.monitor != nil {
+		all = append(all, monitor.Metrics{Monitor: c.monitor, Store: c.store})
+	}
+	if c.kafka != nil {
+		all = append(all, c.kafka)
+	}
+	return all
+}
+
+// run works until ctx ends.
+func (c *crawlControl) run(ctx context.Context) (err error) {
+	if c.monitor == nil {
+		return nil
+	}
+	var helpers sync.WaitGroup
+	if c.kafka != nil {
+		helpers.Go(func() { err = c.kafka.Run(ctx) })
+		helpers.Go(func() { c.sendNotices(ctx) })
+	}
+	c.keeper.Watch(ctx, c.grace, c.notify)
+	helpers.Wait()
+	return err
+}
+
+// notify tells of what has happened to a crawl by itself. It does not wait. Without Kafka, the log is where it is told.
+func (c *crawlControl) notify(one monitor.Reply, told func()) {
+	c.log.Info().RawJSON("notice", one.Body).Msg("crawl control")
+	if c.kafka == nil {
+		told()
+		return
+	}
+	c.notices.add(notice{one, told})
+}
+
+// sendNotices sends notices to Kafka, in their order, until ctx ends. What Kafka has not acknowledged by then, a store that
+// is durable owes again.
+func (c *crawlControl) sendNotices(ctx context.Context) {
+	for {
+		select {
+		case <-c.notices.more:
+			c.sendAll(ctx, c.notices.take())
+		case <-ctx.Done():
+			return
+		}
+	}
+}
+
+func (c *crawlControl) sendAll(ctx context.Context, all []notice) {
+	var replies []monitor.Reply
+	for _, one := range all {
+		replies = append(replies, one.Reply)
+	}
+	if !c.kafka.Notify(ctx, replies...) {
+		return
+	}
+	for _, one := range all {
+		one.told()
+	}
+}

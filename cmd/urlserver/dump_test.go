@@ -1,0 +1,163 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/klauspost/compress/zstd"
+
+	"urlserver/docindex"
+	"urlserver/docindex/dump"
+)
+
+const dumped = `{"set":"delay","key":"a.example","crawlID":"DEFAULT","value":"5"}
+{"known":{"info":{"url":"http://a.example/","key":"a.example","crawlID":"DEFAULT"},"refetchableFromDate":"4000000001"},"ID":"doc-a","creationDate":"1000"}
+{"known":{"info":{"url":"http://b.example/","key":"b.example","metadata":{"m":{"values":["v"]},"urlserver.priority":{"values":["7"]}},"crawlID":"c"},"refetchableFromDate":"4000000000"},"ID":"doc-b","creationDate":"2000"}
+{"end":"2"}
+`
+
+// TestDump carries an index from one daemon to another, through each kind of file.
+func TestDump(t *testing.T) {
+	first := startDaemon(t, settings(t, `http.token = "secret"`))
+	command(t, "", "export", "--at", first.at, "-").want(t, 1, "", "give it with --token")
+	command(t, dumped, "import", "--at", first.at, "-").want(t, 1, "", "give it with --token")
+	t.Setenv(tokenEnv, "secret")
+	command(t, dumped, "import", "--at", first.at, "-").want(t, 0, `{"new":2,"known":0,"settings":1,"invalid":0}`, "import: 4 lines sent\n")
+	command(t, dumped, "import", "--at", first.at, "-").want(t, 0, `{"new":0,"known":2,"settings":1,"invalid":0}`, "")
+	if got := command(t, "", "export", "--at", first.at, "-"); got.out != dumped || got.code != 0 {
+		t.Errorf("exported are\n%s, status %d, errors %s; want\n%s", got.out, got.code, got.errs, dumped)
+	}
+	for _, name := range []string{"x.ndjson", "x.ndjson.zst"} {
+		file := filepath.Join(t.TempDir(), name)
+		command(t, "", "export", "--at", first.at, file).want(t, 0, `{"urls":2,"settings":1}`, "export: 4 lines written\n")
+		text, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if zipped := bytes.HasPrefix(text, []byte{0x28, 0xB5, 0x2F, 0xFD}); zipped != strings.HasSuffix(name, ".zst") {
+			t.Errorf("%s begins with %q", name, text[:4])
+		}
+		second := startDaemon(t, settings(t, ``))
+		command(t, "", "import", "--at", second.at, file).want(t, 0, `{"new":2,"known":0,"settings":1,"invalid":0}`, "")
+		if got := command(t, "", "export", "--at", second.at, "-"); got.out != dumped {
+			t.Errorf("from %s the other has\n%s; want\n%s", name, got.out, dumped)
+		}
+	}
+}
+
+// answers is a daemon that answers one thing.
+func answers(t *testing.T, text string) *httptest.Server {
+	x := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		io.WriteString(w, text)
+	}))
+	t.Cleanup(x.Close)
+	return x
+}
+
+// TestExportFails leaves the file of before where no whole one has come.
+func TestExportFails(t *testing.T) {
+	for _, c := range []struct{ name, answer, want string }{
+		{"nothing", "", "after 0 URLs: the daemon has broken off"},
+		{"no end", `{"known":{}}` + "\n", "after 1 URLs: the daemon has broken off"},
+		{"cut", `{"known":{}}` + "\n" + `{"end":"`, "after 1 URLs: the daemon has broken off"},
+		{"fewer than the end says", `{"known":{}}` + "\n" + `{"end":"2"}` + "\n", "no line of a dump"},
+		{"more after the end", `{"end":"0"}` + "\n" + `{"known":{}}` + "\n", "after the end"},
+		{"trouble", `{"error":"disk on fire"}` + "\n", "could not go on: disk on fire"},
+		{"another server", "<html>\n", "is --at right?"},
+		{"a long line", strings.Repeat("x", maxPutLine+1) + "\n", "is --at right?"},
+	} {
+		for _, ending := range []string{"", ".zst"} {
+			file := write(t, "dump"+ending, "as before")
+			command(t, "", "export", "--at", answers(t, c.answer).URL, file).want(t, 1, "", c.want)
+			text, err := os.ReadFile(file)
+			if names, _ := os.ReadDir(filepath.Dir(file)); err != nil || string(text) != "as before" || len(names) != 1 {
+				t.Errorf("%s: the file has %q, %v, beside %v; want it as before", c.name, text, err, names)
+			}
+		}
+	}
+	command(t, "", "export", "--at", answers(t, `{"end":"0"}`+"\n").URL, filepath.Join(t.TempDir(), "none", "x")).want(t, 1, "", "no such file")
+	command(t, "", "export", "--at", answers(t, `{"end":"0"}`+"\n").URL, os.DevNull).want(t, 0, "", "export: 1 lines written")
+	if info, err := os.Stat(os.DevNull); err != nil || info.Mode().IsRegular() {
+		t.Errorf("the null device is now %v, %v", info.Mode(), err)
+	}
+	command(t, "", "export").want(t, 2, "", "usage: urlserver export FILE|-")
+}
+
+func TestExportIsInterrupted(t *testing.T) {
+	ctx, cancel := context.WithCancel(t.Context())
+	x := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		io.WriteString(w, `{"known":{}}`+"\n")
+		http.NewResponseController(w).Flush()
+		cancel()
+		<-r.Context().Done()
+	}))
+	defer x.Close()
+	var out, errs strings.Builder
+	code := run(ctx, []string{"export", "--at", x.URL, "-"}, strings.NewReader(""), &out, &errs)
+	if code != 1 || !strings.Contains(errs.String(), "interrupted") {
+		t.Errorf("exit status %d, errors %q", code, errs.String())
+	}
+}
+
+// TestImportRefuses names lines by their numbers in the file, over several requests, and takes the others.
+func TestImportRefuses(t *testing.T) {
+	x := newIndexDump(t)
+	var text strings.Builder
+	n := 2*putLines + 10
+	for i := range n {
+		switch {
+		case i == putLines+6:
+			text.WriteString("nope\n") // line 2007
+		case i == 2*putLines+2:
+			text.WriteString(strings.Repeat("z", 10<<20) + "\n") // line 4003
+		default:
+			fmt.Fprintf(&text, `{"known":{"info":{"url":"http://h%d.example/"}}}`+"\n", i)
+		}
+	}
+	file := write(t, "x.ndjson", text.String())
+	got := command(t, "", "import", "--at", x.URL, file)
+	got.want(t, 1, fmt.Sprintf(`{"new":%d,"known":0,"invalid":2}`+"\n", n-2), file+": line 2007: neither a URLItem nor a setting")
+	got.want(t, 1, "", file+": line 4003: longer than 131072 bytes")
+	got.want(t, 1, "", "2 lines of "+file+" were refused")
+}
+
+// TestImportTruncated stores what can be unpacked of a file that has been cut.
+func TestImportTruncated(t *testing.T) {
+	x := newIndexDump(t)
+	var packed bytes.Buffer
+	out, err := zstd.NewWriter(&packed)
+	if err != nil {
+		t.Fatal(err)
+	}
+	const n = 50_000
+	for i := range n {
+		fmt.Fprintf(out, `{"known":{"info":{"url":"http://h%d.example/%d"}}}`+"\n", i*i%1009, i*i)
+	}
+	if err := out.Close(); err != nil {
+		t.Fatal(err)
+	}
+	file := write(t, "x.zst", packed.String()[:packed.Len()-packed.Len()/4])
+	got := command(t, "", "import", "--at", x.URL, file)
+	stored := int(x.store.Count(nil).Completed)
+	got.want(t, 1, fmt.Sprintf(`{"new":%d,`, stored), fmt.Sprintf("read %s: unexpected EOF; its %d lines before were sent", file, stored))
+	if stored < n/4 || stored >= n {
+		t.Errorf("%d of %d URLs are stored; want most", stored, n)
+	}
+	command(t, "", "import", "--at", x.URL, write(t, "y.zst", "text")).want(t, 1, "", "y.zst is not zstd")
+}
+
+// newIndexDump is an index that takes dumps.
+func newIndexDump(t *testing.T) *index {
+	x := &index{store: docindex.NewMemory()}
+	x.Server = httptest.NewServer(dump.Handler(x.store))
+	t.Cleanup(x.Close)
+	return x
+}

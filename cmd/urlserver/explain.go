@@ -1,0 +1,91 @@
+package main
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+	"strconv"
+	"text/tabwriter"
+
+	"github.com/spf13/cobra"
+)
+
+// explanation is what the command shows of /api/hosts/{host}.
+type explanation struct {
+	Host         string
+	Group        string
+	Slot         *int
+	Queued       int
+	InFlight     int     `json:"in_flight"`
+	LastSend     string  `json:"last_send"`
+	NextSend     string  `json:"next_send"`
+	Gap          float64 `json:"gap_s"`
+	BlockedUntil string  `json:"blocked_until"`
+	Robots       struct {
+		State      string
+		FetchedAt  string  `json:"fetched_at"`
+		CrawlDelay float64 `json:"crawl_delay_s"`
+	}
+	Rule string
+	Why  string
+}
+
+func explainCommand() *cobra.Command {
+	var c client
+	var asJSON bool
+	cmd := &cobra.Command{
+		Use:   "explain HOST",
+		Short: "Tell why a host is not being sent now",
+		Long: "Tells why nothing is sent to HOST, a name or an IP address, right now: until when, and by which rule.\n" +
+			"Exit status 1 if the daemon does not know the host.",
+		Args: takes(cobra.ExactArgs(1)),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if err := c.open(); err != nil {
+				return err
+			}
+			if args[0] == "" {
+				return usagef("HOST is empty")
+			}
+			return explain(cmd.Context(), &c, cmd.OutOrStdout(), args[0], asJSON)
+		},
+	}
+	c.flags(cmd)
+	cmd.Flags().BoolVar(&asJSON, "json", false, "print the daemon's answer as it is")
+	return cmd
+}
+
+func explain(ctx context.Context, c *client, out io.Writer, host string, asJSON bool) error {
+	var x explanation
+	raw, err := c.call(ctx, http.MethodGet, "/api/hosts/"+url.PathEscape(host), "", nil, &x)
+	if err != nil {
+		return err
+	}
+	if asJSON {
+		_, err = out.Write(raw)
+		return err
+	}
+	return x.print(out)
+}
+
+func (x *explanation) print(out io.Writer) error {
+	slot := "none"
+	if x.Slot != nil {
+		slot = strconv.Itoa(*x.Slot)
+	}
+	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
+	fmt.Fprintf(w, "%s:\t%s\n", x.Host, x.Why)
+	fmt.Fprintf(w, "group\t%s\n", cmp.Or(x.Group, "not looked up"))
+	fmt.Fprintf(w, "slot\t%s\n", slot)
+	fmt.Fprintf(w, "documents\t%d queued, %d in flight\n", x.Queued, x.InFlight)
+	fmt.Fprintf(w, "last send\t%s\n", cmp.Or(x.LastSend, "none"))
+	fmt.Fprintf(w, "next send\t%s\n", cmp.Or(x.NextSend, "any time"))
+	fmt.Fprintf(w, "gap\t%g s\n", x.Gap)
+	fmt.Fprintf(w, "rule\t%s\n", cmp.Or(x.Rule, "none"))
+	fmt.Fprintf(w, "blocked until\t%s\n", cmp.Or(x.BlockedUntil, "not blocked"))
+	fmt.Fprintf(w, "robots.txt\t%s, fetched %s, Crawl-delay %g s\n",
+		x.Robots.State, cmp.Or(x.Robots.FetchedAt, "never"), x.Robots.CrawlDelay)
+	return w.Flush()
+}

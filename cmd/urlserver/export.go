@@ -1,0 +1,183 @@
+package main
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"os"
+	"strings"
+	"time"
+
+	"github.com/klauspost/compress/zstd"
+	"github.com/spf13/cobra"
+)
+
+func exportCommand() *cobra.Command {
+	var c client
+	cmd := &cobra.Command{
+		Use:   "export FILE|-",
+		Short: "Write all that a running daemon's doc index holds to a file",
+		Long: "Writes the URLs and settings of the embedded doc index of a running daemon to a file, or to standard output for -:\n" +
+			"one JSON object a line, packed by zstd if the name ends in .zst. The file appears when it is whole, and then\n" +
+			"takes the place of one with its name. Prints one JSON line with how many URLs and settings it has. It can be\n" +
+			"imported into any kind of index, and by the URL Frontier's own client. What is put or fetched meanwhile is in it\n" +
+			"as it was before or after.",
+		Args: takes(cobra.ExactArgs(1)),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if err := c.open(); err != nil {
+				return err
+			}
+			return export(cmd.Context(), &c, args[0], cmd.OutOrStdout(), cmd.ErrOrStderr())
+		},
+	}
+	c.flags(cmd)
+	return cmd
+}
+
+func export(ctx context.Context, c *client, file string, out, errs io.Writer) (err error) {
+	e := exporter{client: c, progress: newProgress(errs, "export", "written", -1)}
+	defer e.progress.end()
+	if file == "-" {
+		return e.to(ctx, out, "standard output")
+	}
+	if info, err := os.Stat(file); err == nil && !info.Mode().IsRegular() {
+		return e.toDevice(ctx, file) // which must not be replaced
+	}
+	if err := e.toFile(ctx, file); err != nil {
+		return err
+	}
+	return printJSON(out, struct {
+		URLs     int `json:"urls"`
+		Settings int `json:"settings"`
+	}{e.urls, e.settings})
+}
+
+// exporter writes a daemon's dump and counts what is in it.
+type exporter struct {
+	client         *client
+	progress       progress
+	urls, settings int
+	whole          bool // the end has come
+}
+
+// toFile writes beside the file first.
+func (e *exporter) toFile(ctx context.Context, file string) error {
+	part := file + ".part"
+	f, err := os.Create(part)
+	if err != nil {
+		return err
+	}
+	err = errors.Join(e.packed(ctx, f, file), f.Sync(), f.Close())
+	if err == nil {
+		err = os.Rename(part, file)
+	}
+	if err != nil {
+		return errors.Join(err, os.Remove(part))
+	}
+	return nil
+}
+
+func (e *exporter) toDevice(ctx context.Context, file string) error {
+	f, err := os.OpenFile(file, os.O_WRONLY, 0)
+	if err != nil {
+		return err
+	}
+	return errors.Join(e.packed(ctx, f, file), f.Close())
+}
+
+// packed packs as the file's name says.
+func (e *exporter) packed(ctx context.Context, f io.Writer, file string) error {
+	if !strings.HasSuffix(strings.ToLower(file), ".zst") {
+		return e.to(ctx, f, file)
+	}
+	pack, err := zstd.NewWriter(f, zstd.WithEncoderConcurrency(1))
+	if err != nil {
+		return err
+	}
+	return errors.Join(e.to(ctx, pack, file), pack.Close())
+}
+
+var errSilent = fmt.Errorf("the daemon has sent nothing for %v", callTimeout)
+
+// to writes the dump to w, whose name errors bear.
+func (e *exporter) to(ctx context.Context, w io.Writer, name string) error {
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	silence := time.AfterFunc(callTimeout, func() { cancel(errSilent) })
+	defer silence.Stop()
+	answer, err := e.client.stream(ctx, http.MethodGet, "/docindex/dump", "", nil)
+	if err == nil {
+		defer answer.Close()
+		out := bufio.NewWriter(w)
+		err = e.copy(out, name, readerFunc(func(p []byte) (int, error) {
+			n, err := answer.Read(p)
+			silence.Reset(callTimeout)
+			return n, err
+		}))
+		err = errors.Join(err, out.Flush())
+	}
+	switch cause := context.Cause(ctx); {
+	case err == nil:
+		return nil
+	case errors.Is(cause, errSilent):
+		err = errSilent
+	case cause != nil:
+		err = errInterrupted
+	}
+	return fmt.Errorf("export to %s: after %d URLs: %w", name, e.urls, err)
+}
+
+type readerFunc func([]byte) (int, error)
+
+func (f readerFunc) Read(p []byte) (int, error) { return f(p) }
+
+// copy copies lines up to the one that says that they are all.
+func (e *exporter) copy(out *bufio.Writer, name string, r io.Reader) error {
+	in := bufio.NewReaderSize(r, maxPutLine)
+	for {
+		line, tooLong, err := nextLine(in)
+		switch {
+		case err == io.EOF && len(line) == 0 && e.whole:
+			return nil
+		case err == io.EOF:
+			return errors.New("the daemon has broken off")
+		case err != nil:
+			return fmt.Errorf("read what the daemon sends: %w", err)
+		case tooLong:
+			return fmt.Errorf("the daemon sends a line of more than %d bytes; is --at right?", maxPutLine)
+		}
+		if err := e.count(line); err != nil {
+			return err
+		}
+		e.progress.add("to "+name, 1, len(line)+1)
+		out.Write(line)
+		if err := out.WriteByte('\n'); err != nil { // or that of the Write
+			return err
+		}
+	}
+}
+
+// count looks at what a line is.
+func (e *exporter) count(line []byte) error {
+	var failure struct{ Error string }
+	switch {
+	case e.whole:
+		return errors.New("the daemon sends lines after the end; is --at right?")
+	case bytes.HasPrefix(line, []byte(`{"known":`)):
+		e.urls++
+	case bytes.HasPrefix(line, []byte(`{"set":`)):
+		e.settings++
+	case string(line) == fmt.Sprintf(`{"end":"%d"}`, e.urls):
+		e.whole = true
+	case json.Unmarshal(line, &failure) == nil && failure.Error != "":
+		return fmt.Errorf("the daemon could not go on: %s", failure.Error)
+	default:
+		return fmt.Errorf("the daemon sends %.100q, which is no line of a dump; is --at right?", line)
+	}
+	return nil
+}

@@ -1,0 +1,209 @@
+package main
+
+import (
+	"bufio"
+	"context"
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"io"
+	"math/rand/v2"
+	"net"
+	"os"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/credentials/insecure"
+	"google.golang.org/grpc/metadata"
+	grpcstatus "google.golang.org/grpc/status"
+
+	pb "urlserver/api/urlfrontier"
+)
+
+// hostile is a sort of client that no door should mind. act goes on until the connection ends.
+type hostile struct {
+	name    string
+	lasting bool // the door may bear it for longer than this test takes
+	act     func(conn net.Conn, rng *rand.Rand) error
+	cut     atomic.Int64 // connections that the daemon ended
+}
+
+// greeting is what HTTP/2 begins with: the preface, and empty SETTINGS.
+const greeting = "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n\x00\x00\x00\x04\x00\x00\x00\x00\x00"
+
+// says writes text at once, and then reads until the connection ends.
+func says(text string) func(net.Conn, *rand.Rand) error {
+	return func(conn net.Conn, _ *rand.Rand) error {
+		if _, err := io.WriteString(conn, text); err != nil {
+			return err
+		}
+		_, err := io.Copy(io.Discard, conn)
+		return err
+	}
+}
+
+// slowly writes a byte now and then, more of the same behind the text.
+func slowly(text string) func(net.Conn, *rand.Rand) error {
+	return func(conn net.Conn, _ *rand.Rand) error {
+		for i := 0; ; i++ {
+			if _, err := conn.Write([]byte{text[min(i, len(text)-1)]}); err != nil {
+				return err
+			}
+			time.Sleep(200 * time.Millisecond)
+		}
+	}
+}
+
+// endlessly writes text again and again, and reads nothing.
+func endlessly(first, text string) func(net.Conn, *rand.Rand) error {
+	text = strings.Repeat(text, 1+1<<14/len(text))
+	return func(conn net.Conn, _ *rand.Rand) error {
+		_, err := io.WriteString(conn, first)
+		for err == nil {
+			_, err = io.WriteString(conn, text)
+		}
+		return err
+	}
+}
+
+// noise writes what no protocol knows behind the text.
+func noise(text string) func(net.Conn, *rand.Rand) error {
+	return func(conn net.Conn, rng *rand.Rand) error {
+		junk := make([]byte, 64+rng.IntN(1<<12))
+		for i := range junk {
+			junk[i] = byte(rng.Uint32())
+		}
+		return says(text+string(junk)+"\n")(conn, rng)
+	}
+}
+
+// overTLS does its worst once the handshake is done.
+func overTLS(conf *tls.Config, act func(net.Conn, *rand.Rand) error) func(net.Conn, *rand.Rand) error {
+	return func(conn net.Conn, rng *rand.Rand) error { return act(tls.Client(conn, conf), rng) }
+}
+
+// lineless fails the test when a stranger is sent anything.
+func lineless(t *testing.T, text string) func(net.Conn, *rand.Rand) error {
+	return func(conn net.Conn, _ *rand.Rand) error {
+		if _, err := io.WriteString(conn, text); err != nil {
+			return err
+		}
+		if got, err := bufio.NewReader(conn).ReadString('\n'); got != "" {
+			t.Errorf("a stranger that said %.20q was sent %q, %v", text, got, err)
+		}
+		return io.EOF
+	}
+}
+
+func hostileSpiders(t *testing.T, conf *tls.Config) []*hostile {
+	return []*hostile{
+		{name: "silent", act: says("")},
+		{name: "silent after the handshake", act: overTLS(conf, lineless(t, ""))},
+		{name: "slow", act: overTLS(conf, slowly("AUTH abc"))},
+		{name: "oversized", act: overTLS(conf, endlessly("AUTH ", "x"))},
+		{name: "malformed", act: noise("")},
+		{name: "malformed after the handshake", act: overTLS(conf, noise("1.1.1 DONE\n"))},
+		{name: "wrong token", act: overTLS(conf, lineless(t, "AUTH wrong\n1.1.1 DONE 200\n"))},
+	}
+}
+
+func hostileBrowsers() []*hostile {
+	const get = "GET /api/status HTTP/1.1\r\nHost: 127.0.0.1\r\n"
+	return []*hostile{
+		{name: "silent", act: says("")},
+		{name: "slow", act: slowly(get + "X: y")},
+		{name: "oversized", act: endlessly(get, "X: "+strings.Repeat("y", 1000)+"\r\n")},
+		{name: "malformed", act: noise("")},
+		{name: "malformed after a line", act: noise("POST /docindex/urls HTTP/1.1\r\n")},
+		{name: "without token", act: says(get + "\r\n")},
+		{name: "slow body", act: says("POST /docindex/urls HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Length: 1000000000\r\n\r\nhttp://")},
+		{name: "does not read", act: endlessly("", strings.Replace(get, "/api/status", "/healthz", 1)+"\r\n")},
+	}
+}
+
+func hostileClients(t *testing.T) []*hostile {
+	return []*hostile{
+		{name: "silent", act: says("")},
+		{name: "slow", act: slowly(greeting)},
+		{name: "malformed", act: noise("")},
+		{name: "malformed after the greeting", act: noise(greeting)},
+		{name: "oversized after the greeting", act: endlessly(greeting, "\xff\xff\xff\x00\x00\x00\x00\x00\x01")},
+		{name: "idle after the greeting", lasting: true, act: says(greeting)},
+		{name: "without token", lasting: true, act: func(conn net.Conn, _ *rand.Rand) error { return callWithoutToken(t, conn) }},
+	}
+}
+
+// callWithoutToken has the connection carry calls with large messages.
+func callWithoutToken(t *testing.T, conn net.Conn) error {
+	once := make(chan net.Conn, 1)
+	once <- conn
+	client, err := grpc.NewClient("passthrough:///frontier", grpc.WithTransportCredentials(insecure.NewCredentials()),
+		grpc.WithContextDialer(func(context.Context, string) (net.Conn, error) {
+			select {
+			case conn := <-once:
+				return conn, nil
+			default:
+				return nil, net.ErrClosed
+			}
+		}))
+	if err != nil {
+		return err
+	}
+	defer client.Close()
+	ctx := metadata.AppendToOutgoingContext(context.Background(), "authorization", "Bearer wrong")
+	large := &pb.Pagination{CrawlID: strings.Repeat("x", 3<<20)}
+	for {
+		_, err := pb.NewURLFrontierClient(client).ListQueues(ctx, large)
+		if code := grpcstatus.Code(err); code == codes.Unavailable {
+			return err
+		} else if code != codes.Unauthenticated {
+			t.Errorf("a call without token: %v", err)
+			return err
+		}
+		time.Sleep(3 * time.Second)
+	}
+}
+
+// besiege has n clients at a door, of each kind in turn, until ctx ends; each that is cut comes
+// back after a while.
+func besiege(ctx context.Context, addr string, kinds []*hostile, n int) (lifted func()) {
+	ctx, end := context.WithCancel(ctx)
+	var all sync.WaitGroup
+	for i := range n {
+		kind := kinds[i%len(kinds)]
+		rng := rand.New(rand.NewPCG(uint64(i), 7))
+		all.Go(func() {
+			for ctx.Err() == nil {
+				conn, err := net.Dial("tcp", addr)
+				if err == nil {
+					stop := context.AfterFunc(ctx, func() { conn.Close() })
+					err = kind.act(conn, rng)
+					if stop() && !errors.Is(err, os.ErrDeadlineExceeded) {
+						kind.cut.Add(1)
+					}
+					conn.Close()
+				}
+				select {
+				case <-time.After(5*time.Second + time.Duration(rng.IntN(5000))*time.Millisecond):
+				case <-ctx.Done():
+				}
+			}
+		})
+	}
+	return func() { end(); all.Wait() }
+}
+
+// mustCut tells which kinds that a door has to cut it has not.
+func mustCut(door string, kinds []*hostile) (missing []string) {
+	for _, k := range kinds {
+		if k.cut.Load() == 0 && !k.lasting {
+			missing = append(missing, fmt.Sprintf("%s: %s", door, k.name))
+		}
+	}
+	return missing
+}

@@ -1,0 +1,128 @@
+package main
+
+import (
+	"bufio"
+	"encoding/json"
+	"fmt"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/miekg/dns"
+)
+
+// serveNames answers DNS queries for addresses with what address says, for no time at all.
+func serveNames(t *testing.T, address func(name string) string) (addr string) {
+	t.Helper()
+	conn, err := net.ListenPacket("udp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	server := &dns.Server{PacketConn: conn, Handler: dns.HandlerFunc(func(w dns.ResponseWriter, query *dns.Msg) {
+		answer := new(dns.Msg)
+		answer.SetReply(query)
+		if q := query.Question[0]; q.Qtype == dns.TypeA {
+			header := dns.RR_Header{Name: q.Name, Rrtype: dns.TypeA, Class: dns.ClassINET}
+			answer.Answer = []dns.RR{&dns.A{Hdr: header, A: net.ParseIP(address(strings.ToLower(q.Name)))}}
+		}
+		_ = w.WriteMsg(answer) // who has gone needs no answer
+	})}
+	go server.ActivateAndServe()
+	t.Cleanup(func() { server.Shutdown() })
+	return conn.LocalAddr().String()
+}
+
+// Neither URLs, nor names that resolve to a refused network, nor redirects of robots.txt, nor answers that change
+// lead the daemon there, or have it send spiders there.
+func TestRefusedNetworks(t *testing.T) {
+	const allowed, refused = "127.0.0.2", "127.0.0.1"
+	var touched atomic.Int64
+	trap := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { touched.Add(1) }))
+	defer trap.Close()
+	_, trapPort, _ := net.SplitHostPort(trap.Listener.Addr().String())
+
+	var redirected atomic.Int64
+	web := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if strings.HasPrefix(r.Host, "redirects.") {
+			redirected.Add(1)
+			http.Redirect(w, r, "http://inside.test:"+trapPort+"/robots.txt", http.StatusFound)
+		} else if strings.HasPrefix(r.Host, "literal.") {
+			redirected.Add(1)
+			http.Redirect(w, r, "http://"+refused+":"+trapPort+"/robots.txt", http.StatusFound)
+		}
+	}))
+	web.Listener.Close()
+	var err error
+	if web.Listener, err = net.Listen("tcp", allowed+":0"); err != nil {
+		t.Fatal(err)
+	}
+	web.Start()
+	defer web.Close()
+	_, port, _ := net.SplitHostPort(web.Listener.Addr().String())
+
+	var changes atomic.Int64
+	names := serveNames(t, func(name string) string {
+		switch {
+		case name == "inside.test.", name == "changes.test." && changes.Add(1) > 1:
+			return refused
+		}
+		return allowed
+	})
+	d := startDaemon(t, write(t, "urlserver.toml", fmt.Sprintf(`Req_Host_Per_Sec = 1000
+spider.listen = "127.0.0.1:0"
+http.listen = "127.0.0.1:0"
+resolver.servers = [%q]
+resolver.allow_networks = ["%s/32"]
+resolver.min_ttl = "0s"
+resolver.family = "ipv4"
+robots.error_ttl = "100ms"
+`, names, allowed)))
+	sp := dialSpider(t, d.spiders)
+	put := func(urls ...string) {
+		t.Helper()
+		command(t, strings.Join(urls, "\n")+"\n", "put", "--at", d.at, "-").want(t, 0, `"invalid":0`, "")
+	}
+	put("http://changes.test:" + port + "/first")
+	first := sp.next()
+	sp.done(first[0])
+	put("http://inside.test:"+trapPort+"/", "http://"+refused+":"+trapPort+"/", "http://0x7f000001:"+trapPort+"/", "http://[::ffff:127.0.0.1]:"+trapPort+"/",
+		"http://changes.test:"+trapPort+"/second", "http://redirects.test:"+port+"/", "http://literal.test:"+port+"/", "http://good.test:"+port+"/")
+	sent := make(chan []string, 100)
+	sent <- first
+	sp.conn.SetReadDeadline(time.Time{})
+	go func() { // a spider that fetches nothing, until its connection ends
+		for lines := bufio.NewScanner(sp.in); lines.Scan(); {
+			line := strings.Fields(lines.Text())
+			sent <- line
+			fmt.Fprintf(sp.conn, "%s DONE 200\n", line[0])
+		}
+		close(sent)
+	}()
+	var now struct{ Outcomes map[string]int }
+	// Of two URLs that say the same, one counts. What the name that changes is remembered by does not matter.
+	for deadline := time.Now().Add(time.Minute); now.Outcomes["done"] < 2 || now.Outcomes["dns"]+now.Outcomes["robots"] < 6; {
+		got := command(t, "", "status", "--json", "--at", d.at)
+		if err := json.Unmarshal([]byte(got.out), &now); err != nil || time.Now().After(deadline) {
+			t.Fatalf("%v; status %s", err, got.out)
+		}
+	}
+	sp.conn.Close()
+	if now.Outcomes["dns"] < 3 {
+		t.Errorf("outcomes %v; want at least three that are refused for their address", now.Outcomes)
+	}
+	for line := range sent {
+		if line[2] != allowed {
+			t.Errorf("sent to %s: %v", line[2], line)
+		}
+	}
+	if redirected.Load() < 2 {
+		t.Error("the robots.txt that lead elsewhere were not asked for")
+	}
+	if n := touched.Load(); n > 0 {
+		t.Errorf("%d requests came to a refused network", n)
+	}
+}

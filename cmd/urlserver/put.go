@@ -1,0 +1,219 @@
+package main
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"fmt"
+	"io"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"urlserver/docindex/dump"
+)
+
+const (
+	putLines   = 2000      // lines a request
+	putBytes   = 512 << 10 // bytes a request, about
+	maxPutLine = 256 << 10 // more than the daemon takes, so that it says so
+)
+
+// sums is what became of the lines.
+type sums struct {
+	New        int `json:"new"`
+	Known      int `json:"known"`
+	Renumbered int `json:"renumbered,omitempty"` // import only, as the next
+	Settings   int `json:"settings,omitempty"`
+	Invalid    int `json:"invalid"`
+}
+
+func (s *sums) add(more sums) {
+	s.New += more.New
+	s.Known += more.Known
+	s.Renumbered += more.Renumbered
+	s.Settings += more.Settings
+	s.Invalid += more.Invalid
+}
+
+func putCommand() *cobra.Command {
+	var c client
+	cmd := &cobra.Command{
+		Use:   "put FILE…|-",
+		Short: "Put URLs into a running daemon",
+		Long: "Puts the URLs of files, or of standard input for -, into the embedded doc index of a running daemon, and prints\n" +
+			"one JSON line with how many were new, known and invalid. A file holds one URL a line; or NDJSON, if its name\n" +
+			"ends in .ndjson or .jsonl or it begins with a brace: {\"url\", \"doc_id\"?, \"priority\"?, \"crawl\"?, \"key\"?, \"metadata\"?}.\n" +
+			"Invalid lines are named on standard error and do no harm; the exit status is 0 if all lines could be sent.\n" +
+			"What is known already stays as it is, so the same file may be put again. What zstd or gzip has packed is unpacked.",
+		Args: takes(cobra.MinimumNArgs(1)),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if err := c.open(); err != nil {
+				return err
+			}
+			return putAll(cmd.Context(), &c, args, cmd.InOrStdin(), cmd.OutOrStdout(), cmd.ErrOrStderr())
+		},
+	}
+	c.flags(cmd)
+	return cmd
+}
+
+// putAll prints the sums also after an error: so far it came.
+func putAll(ctx context.Context, c *client, files []string, in io.Reader, out, errs io.Writer) error {
+	p := &putter{client: c, path: "/docindex/urls", errs: errs, progress: newProgress(errs, "put", "sent", totalSize(files))}
+	var err error
+	for _, file := range files {
+		if err = p.file(ctx, file, in); err != nil {
+			break
+		}
+	}
+	return p.end(out, err)
+}
+
+// totalSize is in bytes, -1 where it cannot be known before.
+func totalSize(files []string) int64 {
+	total := int64(0)
+	for _, file := range files {
+		info, err := os.Stat(file)
+		if file == "-" || err != nil || !info.Mode().IsRegular() {
+			return -1
+		}
+		total += info.Size()
+	}
+	return total
+}
+
+// putter sends lines in batches, each with all the lines of the input, so that the
+// daemon's line numbers are of use.
+type putter struct {
+	client   *client
+	path     string // that takes the lines
+	errs     io.Writer
+	progress progress
+	sums     sums
+
+	name  string // of the input
+	media string
+	in    *counter
+	first int // number of the first line of batch
+	lines int // in batch
+	batch []byte
+}
+
+func (p *putter) file(ctx context.Context, name string, in io.Reader) error {
+	if name == "-" {
+		return p.read(ctx, "standard input", "", in)
+	}
+	f, err := os.Open(name)
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	return p.read(ctx, name, name, f)
+}
+
+// read sends all lines of r, which may be packed; file is its name, or nothing.
+func (p *putter) read(ctx context.Context, name, file string, r io.Reader) error {
+	p.in = &counter{r: r}
+	plain, err := dump.Unpack(p.in, file)
+	if err != nil {
+		return fmt.Errorf("read %s: %w", name, err)
+	}
+	defer plain.Close()
+	in := bufio.NewReaderSize(plain, maxPutLine)
+	p.name, p.media, p.first = name, mediaType(filepath.Ext(file), in), 1
+	for {
+		line, _, err := nextLine(in)
+		if err == nil || err == io.EOF && len(line) > 0 {
+			p.batch = append(append(p.batch, line...), '\n')
+			p.lines++
+		}
+		if p.lines == putLines || len(p.batch) >= putBytes || err != nil {
+			if err := p.send(ctx); err != nil {
+				return fmt.Errorf("%s: lines from %d on may be missing, and may be put again: %w", name, p.first, err)
+			}
+		}
+		switch err {
+		case nil:
+		case io.EOF:
+			return nil
+		default:
+			return fmt.Errorf("read %s: %w; its %d lines before were sent", name, err, p.first-1)
+		}
+	}
+}
+
+// end prints the sums, and returns err or why it could not.
+func (p *putter) end(out io.Writer, err error) error {
+	p.progress.end()
+	if printed := printJSON(out, p.sums); err == nil {
+		err = printed
+	}
+	return err
+}
+
+// counter counts what is read.
+type counter struct {
+	r io.Reader
+	n int
+}
+
+func (c *counter) Read(p []byte) (int, error) {
+	n, err := c.r.Read(p)
+	c.n += n
+	return n, err
+}
+
+// mediaType tells NDJSON by the name's ending, or else by the first byte.
+func mediaType(ext string, in *bufio.Reader) string {
+	start, _ := in.Peek(4096) // what cannot be read fails later
+	start = bytes.TrimSpace(bytes.TrimPrefix(bytes.TrimSpace(start), []byte(byteOrderMark)))
+	if ext = strings.ToLower(ext); ext == ".ndjson" || ext == ".jsonl" || len(start) > 0 && start[0] == '{' {
+		return "application/x-ndjson"
+	}
+	return "text/plain; charset=utf-8"
+}
+
+// send puts the batch and begins the next one.
+func (p *putter) send(ctx context.Context) error {
+	if p.lines == 0 {
+		return nil
+	}
+	var answer struct {
+		sums
+		Errors []string `json:"errors"`
+	}
+	_, err := p.client.call(ctx, http.MethodPost, p.path, p.media, bytes.NewReader(p.batch), &answer)
+	if err != nil {
+		return err
+	}
+	p.sums.add(answer.sums)
+	p.tell(answer.Errors, answer.Invalid)
+	p.progress.add(p.name, p.lines, p.in.n)
+	p.in.n = 0
+	p.first += p.lines
+	p.lines, p.batch = 0, p.batch[:0]
+	return nil
+}
+
+// tell names invalid lines, with their numbers in the input.
+func (p *putter) tell(errors []string, invalid int) {
+	if invalid == 0 {
+		return
+	}
+	p.progress.clear()
+	for _, text := range errors {
+		number, what, ok := strings.Cut(strings.TrimPrefix(text, "line "), ": ")
+		if n, err := strconv.Atoi(number); ok && err == nil {
+			text = fmt.Sprintf("line %d: %s", p.first+n-1, what)
+		}
+		fmt.Fprintf(p.errs, "%s: %s\n", p.name, text)
+	}
+	if more := invalid - len(errors); more > 0 {
+		fmt.Fprintf(p.errs, "%s: %d more invalid lines from line %d to %d\n", p.name, more, p.first, p.first+p.lines-1)
+	}
+}

@@ -1,0 +1,157 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+
+	"urlserver/admin"
+	"urlserver/certs"
+	"urlserver/configs"
+	"urlserver/sdnotify"
+)
+
+// afterRestart is why a setting that changed is not in force.
+const afterRestart = "holds only after a restart"
+
+// reloadAsk is somebody's wish to have the settings read again.
+type reloadAsk struct {
+	done chan<- reloadAnswer // holds one
+}
+
+type reloadAnswer struct {
+	told admin.Reloaded
+	err  error
+}
+
+// reloads reads the settings again as often as told, until ctx ends.
+func (s *server) reloads(ctx context.Context) {
+	for {
+		select {
+		case <-s.hups:
+			_, _ = s.reload(ctx) // the log has it
+		case ask := <-s.asks:
+			told, err := s.reload(ctx)
+			ask.done <- reloadAnswer{told, err}
+		case <-ctx.Done():
+			return
+		}
+	}
+}
+
+// askReload has reloads read the settings.
+func (s *server) askReload(ctx context.Context) (admin.Reloaded, error) {
+	done := make(chan reloadAnswer, 1)
+	select {
+	case s.asks <- reloadAsk{done}:
+	case <-ctx.Done():
+		return admin.Reloaded{}, ctx.Err()
+	}
+	select {
+	case answer := <-done:
+		return answer.told, answer.err
+	case <-ctx.Done():
+		return admin.Reloaded{}, ctx.Err()
+	}
+}
+
+// reload applies what changed in the settings file, and reads the certificates again.
+// A bad file changes nothing.
+func (s *server) reload(ctx context.Context) (admin.Reloaded, error) {
+	s.tell(sdnotify.Reloading)
+	defer s.tell(sdnotify.Ready)
+	told, err := s.takeOver(ctx)
+	if list, several := mistakesOf(err); several {
+		s.log.Error().Str("file", s.file).Strs("mistakes", list).Msg("settings refused; nothing is changed")
+		return told, err
+	}
+	if err != nil {
+		s.log.Error().Str("file", s.file).Err(err).Msg("settings refused; nothing is changed")
+		return told, err
+	}
+	s.log.Info().Str("file", s.file).Strs("applied", told.Applied).Msg("settings read again")
+	var restart []string
+	for _, r := range told.Refused {
+		if r.Why == afterRestart {
+			restart = append(restart, r.Setting)
+		} else {
+			s.log.Error().Str("setting", r.Setting).Str("why", r.Why).Msg("not taken over; the former goes on")
+		}
+	}
+	if len(restart) > 0 {
+		s.log.Warn().Strs("settings", restart).Msg("these have changed in the file, and hold only after a restart")
+	}
+	return told, nil
+}
+
+func (s *server) takeOver(ctx context.Context) (told admin.Reloaded, err error) {
+	cfg, err := configs.Load(s.file)
+	if err != nil {
+		return told, admin.RefusedSettings{Err: fmt.Errorf("settings refused; nothing is changed: %w", err)}
+	}
+	applied, restart, err := s.daemon.Reconfigure(ctx, cfg)
+	if err != nil {
+		return told, err
+	}
+	s.level.set(s.daemon.Settings().Log.Level)
+	told.Applied = applied
+	for _, name := range restart {
+		told.Refused = append(told.Refused, admin.RefusedSetting{Setting: name, Why: afterRestart})
+	}
+	s.reloadCerts("spider", s.spiderCerts, &told)
+	if s.frontier != nil {
+		s.reloadCerts("frontier", s.frontier.Certificates(), &told)
+	}
+	return told, nil
+}
+
+// reloadCerts reads the certificates of a listener again. They are told of as applied, whether they
+// have changed or not.
+func (s *server) reloadCerts(key string, files *certs.Server, told *admin.Reloaded) {
+	if files == nil {
+		return
+	}
+	if err := files.Reload(); err != nil {
+		told.Refused = append(told.Refused, admin.RefusedSetting{Setting: key + ".tls_cert", Why: "its files: " + err.Error()})
+		return
+	}
+	told.Certificates = append(told.Certificates, key)
+}
+
+// certsPeriod is how often certificate files are looked at; what has changed is in force after two of these at most.
+const certsPeriod = 10 * time.Second
+
+// watchCerts has the certificates of the listeners read again when their files change, until ctx ends.
+func (s *server) watchCerts(ctx context.Context, helpers *sync.WaitGroup) {
+	watch := func(key string, files *certs.Server) {
+		if files != nil {
+			helpers.Go(func() { files.Watch(ctx, certsPeriod, func(err error) { s.certsRead(key, err) }) })
+		}
+	}
+	watch("spider", s.spiderCerts)
+	if s.frontier != nil {
+		watch("frontier", s.frontier.Certificates())
+	}
+}
+
+func (s *server) certsRead(key string, err error) {
+	if err != nil {
+		s.log.Error().Str("listener", key).Err(err).Msg("certificate files have changed and cannot be used; the former go on")
+		return
+	}
+	s.log.Info().Str("listener", key).Msg("certificate files have changed, and were read again")
+}
+
+// mistakesOf lists the mistakes of a settings file, where err is about those.
+func mistakesOf(err error) (list []string, ok bool) {
+	e, ok := errors.AsType[*configs.Error](err)
+	if !ok {
+		return nil, false
+	}
+	for _, m := range e.Mistakes {
+		list = append(list, m.String())
+	}
+	return list, true
+}

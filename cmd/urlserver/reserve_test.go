@@ -1,0 +1,92 @@
+package main
+
+import (
+	"fmt"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"urlserver/reservation/redis/redistest"
+)
+
+// seen is what a web server would see of two daemons' spiders. Lines may be late on their way to it, so it keeps
+// when each host was sent to at the earliest: after the answer to its request before, and a gap after that was sent.
+type seen struct {
+	mu   sync.Mutex // guards all below
+	t    *testing.T
+	open map[string]bool
+	next map[string]time.Time // no line comes sooner
+	free map[string]time.Time // of the last answer
+	urls map[string]int
+}
+
+const (
+	sharedGap   = 200 * time.Millisecond
+	sharedClock = 2 * time.Millisecond // what Redis' clock, which counts milliseconds, is off
+)
+
+func (s *seen) ask(host, url string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	now := time.Now()
+	if s.open[host] {
+		s.t.Errorf("%s is asked while another request is open", host)
+	}
+	sent := s.next[host]
+	if now.Before(sent) {
+		s.t.Errorf("%s is asked %v too soon; the gap is %v", host, sent.Sub(now), sharedGap)
+	}
+	if free := s.free[host]; free.After(sent) {
+		sent = free
+	}
+	s.open[host], s.next[host] = true, sent.Add(sharedGap-sharedClock)
+	s.urls[url]++
+}
+
+func (s *seen) answer(host string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.open[host], s.free[host] = false, time.Now()
+}
+
+const shared = `
+[docindex]
+seeds = [%q]
+[reservation]
+kind = "redis"
+addrs = [%q]
+lease = "2s"
+penalty = "1s"
+`
+
+// TestDaemonsShareHosts has two daemons with documents of the same hosts, and one Redis.
+func TestDaemonsShareHosts(t *testing.T) {
+	redistest.Need(t)
+	redis := redistest.Start(t)
+	s := &seen{t: t, open: map[string]bool{}, next: map[string]time.Time{}, free: map[string]time.Time{}, urls: map[string]int{}}
+	const hosts, docs = 3, 8
+	var spiders sync.WaitGroup
+	for n := range 2 {
+		var urls strings.Builder
+		for i := range hosts * docs {
+			fmt.Fprintf(&urls, "http://127.9.0.%d/%d-%d\n", 1+i%hosts, n, i)
+		}
+		file := strings.Replace(base, "Req_Host_Per_Sec = 1000", "Req_Host_Per_Sec = 5", 1)
+		d := startDaemon(t, write(t, fmt.Sprintf("u%d.toml", n), fmt.Sprintf(file, fmt.Sprintf(shared, write(t, fmt.Sprint("seeds", n), urls.String()), redis.Addr()))))
+		f := dialSpider(t, d.spiders)
+		spiders.Go(func() {
+			for range hosts * docs {
+				line := f.next() // TRANS_ID DOC_ID HOST_IP URL
+				s.ask(line[2], line[3])
+				time.Sleep(sharedGap / 8)
+				s.answer(line[2])
+				f.done(line[0])
+			}
+		})
+	}
+	spiders.Wait()
+	if len(s.urls) != 2*hosts*docs {
+		t.Errorf("%d URLs were asked for; want %d", len(s.urls), 2*hosts*docs)
+	}
+}

@@ -1,0 +1,205 @@
+package main
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+)
+
+// childEnv makes the test binary the command itself.
+const childEnv = "URLSERVER_TEST_COMMAND"
+
+func TestMain(m *testing.M) {
+	if os.Getenv(childEnv) != "" {
+		main()
+	}
+	os.Exit(m.Run())
+}
+
+// patience ends a test that waits for what does not come; it is no measure of anything.
+const patience = 2 * time.Minute
+
+// result is how a command line ended.
+type result struct {
+	code      int
+	out, errs string
+}
+
+// command runs a command line to its end.
+func command(t *testing.T, in string, args ...string) result {
+	t.Helper()
+	var out, errs bytes.Buffer
+	code := run(t.Context(), args, strings.NewReader(in), &out, &errs)
+	return result{code, out.String(), errs.String()}
+}
+
+// want checks the exit status, and that texts stand on standard output or error.
+func (r result) want(t *testing.T, code int, out, errs string) {
+	t.Helper()
+	if r.code != code || !strings.Contains(r.out, out) || !strings.Contains(r.errs, errs) {
+		t.Errorf("exit status %d, output %q, errors %q; want %d, %q, %q", r.code, r.out, r.errs, code, out, errs)
+	}
+}
+
+// write makes a file and returns its name.
+func write(t *testing.T, name, text string) string {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), name)
+	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
+
+// settings is a file for a daemon on free ports, without robots.txt; more goes below.
+func settings(t *testing.T, more string) string {
+	t.Helper()
+	return write(t, "urlserver.toml", fmt.Sprintf(base, more))
+}
+
+const base = `Req_Host_Per_Sec = 1000
+spider.listen = "127.0.0.1:0"
+http.listen = "127.0.0.1:0"
+robots.enabled = false
+resolver.servers = ["127.0.0.1:9"]
+resolver.allow_networks = ["127.0.0.0/8"]
+%s
+`
+
+// daemonLog reads the log of a daemon, line by line.
+type daemonLog struct {
+	t   *testing.T
+	in  *bufio.Scanner
+	all *strings.Builder // what until has read
+}
+
+// until returns the next line whose message has text in it.
+func (l daemonLog) until(text string) map[string]any {
+	l.t.Helper()
+	for l.in.Scan() {
+		line := map[string]any{}
+		l.all.WriteString(l.in.Text() + "\n")
+		if err := json.Unmarshal(l.in.Bytes(), &line); err != nil {
+			l.t.Fatalf("log line %q: %v", l.in.Text(), err)
+		}
+		if message, _ := line["message"].(string); strings.Contains(message, text) {
+			return line
+		}
+	}
+	l.t.Fatalf("the log ended without %q", text)
+	return nil
+}
+
+// daemon is serve, within this process.
+type daemon struct {
+	t        *testing.T
+	log      daemonLog
+	at       string // for --at
+	spiders  string // where they dial
+	frontier string // where clients of the URL Frontier dial; "": it is off
+	end      context.CancelFunc
+	ended    chan int
+}
+
+func startDaemon(t *testing.T, file string) *daemon {
+	t.Helper()
+	ctx, cancel := context.WithCancel(context.Background())
+	r, w, err := os.Pipe() // one that holds some lines before anybody reads them
+	if err != nil {
+		t.Fatal(err)
+	}
+	d := &daemon{t: t, log: daemonLog{t, bufio.NewScanner(r), &strings.Builder{}}, end: cancel, ended: make(chan int, 1)}
+	go func() {
+		d.ended <- run(ctx, []string{"serve", file}, strings.NewReader(""), io.Discard, w)
+		w.Close()
+	}()
+	d.at = "http://" + d.log.until("listening for HTTP")["address"].(string)
+	if text, err := os.ReadFile(file); err == nil && strings.Contains(string(text), "frontier.listen") {
+		d.frontier = d.log.until("listening for clients of the URL Frontier")["address"].(string)
+	}
+	d.spiders = d.log.until("listening for spiders")["address"].(string)
+	t.Cleanup(func() {
+		d.stop()
+		r.Close()
+	})
+	return d
+}
+
+// stop ends the daemon, and returns its exit status and the rest of its log.
+func (d *daemon) stop() (code int, log string) {
+	d.end()
+	var rest strings.Builder
+	for d.log.in.Scan() {
+		rest.WriteString(d.log.in.Text() + "\n")
+	}
+	code = <-d.ended
+	d.ended <- code
+	return code, rest.String()
+}
+
+// ask makes an HTTP request; token "": without one.
+func (d *daemon) ask(method, path, token string) (*http.Response, string) {
+	d.t.Helper()
+	req, err := http.NewRequestWithContext(d.t.Context(), method, d.at+path, nil)
+	if err != nil {
+		d.t.Fatal(err)
+	}
+	if token != "" {
+		req.Header.Set("Authorization", "Bearer "+token)
+	}
+	resp, err := http.DefaultClient.Do(req)
+	if err != nil {
+		d.t.Fatal(err)
+	}
+	defer resp.Body.Close()
+	text, err := io.ReadAll(resp.Body)
+	if err != nil {
+		d.t.Fatal(err)
+	}
+	return resp, string(text)
+}
+
+// fake is a spider's side of a connection.
+type fake struct {
+	t    *testing.T
+	conn net.Conn
+	in   *bufio.Reader
+}
+
+func dialSpider(t *testing.T, addr string) *fake {
+	t.Helper()
+	conn, err := net.Dial("tcp", addr)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { conn.Close() })
+	return &fake{t: t, conn: conn, in: bufio.NewReader(conn)}
+}
+
+// next is the next document, once it has come: TRANS_ID, DOC_ID, HOST_IP, URL.
+func (f *fake) next() []string {
+	f.t.Helper()
+	f.conn.SetReadDeadline(time.Now().Add(patience))
+	line, err := f.in.ReadString('\n')
+	if err != nil {
+		f.t.Fatal(err)
+	}
+	return strings.Fields(line)
+}
+
+func (f *fake) done(trans string) {
+	f.t.Helper()
+	if _, err := fmt.Fprintf(f.conn, "%s DONE 200\n", trans); err != nil {
+		f.t.Fatal(err)
+	}
+}

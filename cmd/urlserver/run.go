@@ -1,0 +1,85 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+
+	"github.com/spf13/cobra"
+
+	"urlserver/demo"
+)
+
+// The exit statuses.
+const (
+	exitDone   = 0
+	exitFailed = 1 // settings refused, too
+	exitUsage  = 2
+)
+
+// usageError is a fault of the command line.
+type usageError struct{ error }
+
+func (e usageError) Unwrap() error { return e.error }
+
+func usagef(format string, args ...any) error { return usageError{fmt.Errorf(format, args...)} }
+
+// run executes a command line until it is done or ctx ends, and returns the exit
+// status. Results go to out, all else to errs.
+func run(ctx context.Context, args []string, in io.Reader, out, errs io.Writer) int {
+	root := rootCommand()
+	root.SetArgs(args)
+	root.SetIn(in)
+	root.SetOut(out)
+	root.SetErr(errs)
+	err := root.ExecuteContext(ctx)
+	if err == nil {
+		return exitDone
+	}
+	fmt.Fprintln(errs, "urlserver:", err)
+	if _, wrong := errors.AsType[usageError](err); wrong {
+		return exitUsage
+	}
+	return exitFailed
+}
+
+func rootCommand() *cobra.Command {
+	root := &cobra.Command{
+		Use:   "urlserver",
+		Short: "Decide which URL may be fetched now, politely",
+		Long: "The URL server asks a doc index for URLs, sorts them by the machine they live on, and hands them to spiders\n" +
+			"one by one, never faster than each machine should be asked.\n\n" +
+			"Results go to standard output, everything else to standard error.\n" +
+			"Exit status: 0 done, 1 failed, 2 wrong usage.",
+		Args:          takes(cobra.NoArgs),
+		SilenceErrors: true,
+		SilenceUsage:  true,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			return usagef("no command; try %s --help", cmd.CommandPath())
+		},
+	}
+	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
+		return usagef("%w; try %s --help", err, cmd.CommandPath())
+	})
+	root.CompletionOptions.DisableDefaultCmd = true // its output cannot be led elsewhere
+	root.AddCommand(
+		serveCommand(), checkCommand(), demo.Command(),
+		putCommand(), exportCommand(), importCommand(), statusCommand(), topCommand(), explainCommand(),
+		robotsCommand(), crawlCommand(), schemaCommand(), versionCommand(), completionCommand(), manCommand(),
+	)
+	for _, cmd := range root.Commands() {
+		completeArgs(cmd)
+	}
+	return root
+}
+
+// takes makes the faults that check finds faults of usage.
+func takes(check cobra.PositionalArgs) cobra.PositionalArgs {
+	return func(cmd *cobra.Command, args []string) error {
+		if err := check(cmd, args); err != nil {
+			return usagef("%w; usage: %s", err, cmd.UseLine())
+		}
+		return nil
+	}
+}

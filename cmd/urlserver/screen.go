@@ -1,0 +1,259 @@
+package main
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"net/url"
+	"os"
+	"os/signal"
+	"strings"
+	"syscall"
+	"time"
+
+	"golang.org/x/term"
+)
+
+// The terminal's own words (ECMA-48; the first two are xterm's, and understood everywhere).
+const (
+	enterScreen = "\x1b[?1049h\x1b[?25l"
+	leaveScreen = "\x1b[?25h\x1b[?1049l"
+	toTop       = "\x1b[H"
+	clearLine   = "\x1b[K"
+	clearBelow  = "\x1b[J"
+	bold        = "\x1b[1m"
+	inverse     = "\x1b[7m"
+	plain       = "\x1b[0m"
+)
+
+const askTimeout = 5 * time.Second // for a call that a key causes
+
+// watchScreen shows the daemon on a terminal until q, the daemon's end or ctx's.
+func watchScreen(ctx context.Context, c *client, in, out *os.File) (err error) {
+	was, err := term.MakeRaw(int(in.Fd()))
+	if err != nil {
+		return fmt.Errorf("terminal: %w", err)
+	}
+	defer func() { err = errors.Join(err, term.Restore(int(in.Fd()), was)) }()
+	fmt.Fprint(out, enterScreen)
+	defer fmt.Fprint(out, leaveScreen)
+	ctx, end := context.WithCancel(ctx)
+	defer end()
+
+	told, ended := make(chan news), make(chan error, 1)
+	go func() {
+		ended <- c.follow(ctx, func(n news) {
+			select {
+			case told <- n:
+			case <-ctx.Done():
+			}
+		})
+	}()
+	keys := make(chan []byte)
+	go readKeys(ctx, in, keys) // ends with the process: nothing else can end a read from a terminal
+	resized := make(chan os.Signal, 1)
+	signal.Notify(resized, syscall.SIGWINCH)
+	defer signal.Stop(resized)
+
+	v := view{client: c, order: byHeld}
+	for {
+		width, height, sizeErr := term.GetSize(int(out.Fd()))
+		if sizeErr != nil {
+			width, height = 80, 24
+		}
+		if _, err := out.WriteString(v.draw(width, height, time.Now())); err != nil {
+			return fmt.Errorf("terminal: %w", err)
+		}
+		select {
+		case n := <-told:
+			v.take(ctx, n)
+		case k, more := <-keys:
+			if !more || v.press(ctx, k) {
+				return nil
+			}
+		case <-resized:
+		case err := <-ended:
+			return err
+		}
+	}
+}
+
+// readKeys hands out what is typed, as it comes.
+func readKeys(ctx context.Context, in *os.File, keys chan<- []byte) {
+	defer close(keys)
+	for {
+		buf := make([]byte, 64)
+		n, err := in.Read(buf)
+		if err != nil {
+			return
+		}
+		select {
+		case keys <- buf[:n]:
+		case <-ctx.Done():
+			return
+		}
+	}
+}
+
+// view is what the screen shows and how.
+type view struct {
+	client *client
+	status *liveStatus
+	top    *top
+	rates  rates
+
+	order   order
+	reverse bool
+	held    bool   // the view stands still
+	search  string // part of a host or group
+	typing  bool   // the search is being typed
+	sure    bool   // pausing or resuming waits for a yes
+	found   string // why nothing is sent to the host that was searched for
+	note    string // what the last key brought
+}
+
+func (v *view) take(ctx context.Context, n news) {
+	if v.held {
+		return
+	}
+	if n.status != nil {
+		v.status = n.status
+		v.rates.add(n.status)
+	}
+	if n.top != nil {
+		v.top = n.top
+		v.explain(ctx)
+	}
+}
+
+// press takes what was typed, and answers whether that ends it.
+func (v *view) press(ctx context.Context, typed []byte) (quit bool) {
+	if typed[0] == 0x1b && len(typed) > 1 {
+		return false // an arrow or the like
+	}
+	for _, k := range typed {
+		switch {
+		case k == 3: // Ctrl-C, which a raw terminal only tells
+			return true
+		case v.typing:
+			v.edit(ctx, k)
+		case v.sure:
+			v.answer(ctx, k)
+		case k == 'q':
+			return true
+		default:
+			v.key(k)
+		}
+	}
+	return false
+}
+
+func (v *view) key(k byte) {
+	v.note = ""
+	switch k {
+	case ' ':
+		v.held = !v.held
+	case '/':
+		v.typing, v.search, v.found = true, "", ""
+	case 'P':
+		v.sure = v.status != nil
+	case 0x1b:
+		v.search, v.found = "", ""
+	default:
+		for o, by := range orders {
+			if by.key == k {
+				v.reverse = order(o) == v.order && !v.reverse
+				v.order = order(o)
+			}
+		}
+	}
+}
+
+// edit takes a key while the search is typed.
+func (v *view) edit(ctx context.Context, k byte) {
+	switch {
+	case k == '\r' || k == '\n':
+		v.typing = false
+		v.explain(ctx)
+	case k == 0x1b:
+		v.typing, v.search, v.found = false, "", ""
+	case (k == 0x7f || k == 8) && v.search != "":
+		v.search = v.search[:len(v.search)-1]
+	case k > ' ' && k < 0x7f && len(v.search) < 255:
+		v.search += string(k)
+	}
+}
+
+// answer takes the key that says whether to pause or resume sending.
+func (v *view) answer(ctx context.Context, k byte) {
+	v.sure = false
+	if k != 'y' && k != 'Y' {
+		return
+	}
+	path, done := "/api/pause", "sending is paused"
+	if v.status.Paused {
+		path, done = "/api/resume", "sending goes on"
+	}
+	ctx, cancel := context.WithTimeout(ctx, askTimeout)
+	defer cancel()
+	var answer struct{ Paused bool }
+	if _, err := v.client.call(ctx, http.MethodPost, path, "", nil, &answer); err != nil {
+		done = err.Error()
+	}
+	v.note = done
+}
+
+// explain asks why nothing is sent to the host that was searched for, where it is known.
+func (v *view) explain(ctx context.Context) {
+	if v.search == "" || v.typing {
+		return
+	}
+	ctx, cancel := context.WithTimeout(ctx, askTimeout)
+	defer cancel()
+	var x explanation
+	if _, err := v.client.call(ctx, http.MethodGet, "/api/hosts/"+url.PathEscape(v.search), "", nil, &x); err != nil {
+		v.found = ""
+		return
+	}
+	v.found = fmt.Sprintf("%s: %s; %d queued, %d in flight", x.Host, x.Why, x.Queued, x.InFlight)
+}
+
+// order is what rows are sorted by.
+type order int
+
+const byHeld order = 0
+
+// orders has the key of each, its column's name, and which of two rows comes first.
+var orders = []struct {
+	key  byte
+	name string
+	less func(a, b *topSlot) int
+}{
+	{'d', "HELD", func(a, b *topSlot) int { return cmp.Compare(b.Held, a.Held) }},
+	{'g', "GAP", func(a, b *topSlot) int { return cmp.Compare(b.Gap, a.Gap) }},
+	{'n', "NEXT", func(a, b *topSlot) int { return cmp.Compare(nanos(b.NextSend), nanos(a.NextSend)) }},
+	{'a', "ACTIVE", func(a, b *topSlot) int { return cmp.Compare(b.Active, a.Active) }},
+	{'s', "SLOT", func(a, b *topSlot) int { return cmp.Compare(a.Slot, b.Slot) }},
+}
+
+func nanos(t *time.Time) int64 {
+	if t == nil {
+		return 0
+	}
+	return t.UnixNano()
+}
+
+// matches tells whether a row has what is searched for.
+func (v *view) matches(s *topSlot) bool {
+	if v.search == "" || strings.Contains(s.Group, v.search) {
+		return true
+	}
+	for _, h := range s.Hosts {
+		if strings.Contains(h, v.search) {
+			return true
+		}
+	}
+	return false
+}

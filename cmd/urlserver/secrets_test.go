@@ -1,0 +1,104 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/credentials/insecure"
+	"google.golang.org/grpc/metadata"
+
+	pb "urlserver/api/urlfrontier"
+)
+
+// A daemon with a token at each door, of which right, wrong and misplaced ones are used, shows none of them:
+// not in its log at the finest level, nor in anything that HTTP or a command answers.
+func TestNoSecretsShow(t *testing.T) {
+	const spiders, operator, clients = "s3cret-of-spiders", "s3cret-of-the-operator", "s3cret-of-clients"
+	file := settings(t, fmt.Sprintf("spider.token = %q\nhttp.token = %q\nfrontier.token = %q\nfrontier.listen = \"127.0.0.1:0\"\nlog.level = \"trace\"\n",
+		spiders, operator, clients))
+	var seen strings.Builder
+	d := startDaemon(t, file)
+	get := func(method, path, token string) {
+		t.Helper()
+		resp, text := d.ask(method, path, token)
+		fmt.Fprintf(&seen, "%s %s: %v\n%s\n", method, path, resp.Header, text)
+	}
+
+	sp := dialSpider(t, d.spiders)
+	fmt.Fprintf(sp.conn, "AUTH %s\nAUTH %[1]s\nauth %[1]s\nAUTH\t%[1]s x\n", spiders) // once right, and thrice where it is a bad line
+	d.log.until("bad line from spider ignored")
+	d.log.until("bad line from spider ignored")
+	d.log.until("bad line from spider ignored")
+	wrong := dialSpider(t, d.spiders)
+	fmt.Fprintf(wrong.conn, "AUTH %s-and-more\n", spiders)
+	d.log.until("spider refused")
+
+	for _, path := range []string{"/", "/healthz", "/readyz", "/metrics", "/api/status", "/api/slots", "/api/hosts/127.0.0.1", "/nothing"} {
+		get("GET", path, operator)
+		get("GET", path, operator+"-and-more")
+	}
+	rewrite(t, file, fmt.Sprintf(base, "")+fmt.Sprintf("http.token = %q\nspider.token = %q\nx = 1\n", operator+"2", spiders+" 2"))
+	get("POST", "/api/reload", operator)
+	rewrite(t, file, fmt.Sprintf(base, "")+fmt.Sprintf("http.token = %q\nspider.token = %q\nlog.level = \"trace\"\n", operator+"2", spiders+"2"))
+	get("POST", "/api/reload", operator)
+	for _, token := range []string{operator, operator + "-and-more"} {
+		for _, args := range [][]string{{"status"}, {"status", "--json"}, {"explain", "127.0.0.1"}} {
+			got := command(t, "", append(args, "--at", d.at, "--token", token)...)
+			seen.WriteString(got.out + got.errs)
+		}
+	}
+	got := command(t, "", "check", file)
+	seen.WriteString(got.out + got.errs)
+
+	conn, err := grpc.NewClient(d.frontier, grpc.WithTransportCredentials(insecure.NewCredentials()))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Close()
+	for _, token := range []string{clients, clients + "-and-more"} {
+		ctx := metadata.AppendToOutgoingContext(context.WithoutCancel(t.Context()), "authorization", "Bearer "+token)
+		answer, err := pb.NewURLFrontierClient(conn).ListQueues(ctx, &pb.Pagination{})
+		if fails := token != clients; (err != nil) != fails {
+			t.Errorf("ListQueues with %q: %v", token, err)
+		}
+		fmt.Fprintln(&seen, answer, err)
+	}
+	code, log := d.stop()
+	if code != 0 || !strings.Contains(seen.String(), "settings refused") || !strings.Contains(seen.String(), "urlserver_sent_total") {
+		t.Errorf("exit status %d; answers %s", code, seen.String())
+	}
+	for what, text := range map[string]string{"the log": d.log.all.String() + log, "answers": seen.String()} {
+		if at := strings.Index(text, "s3cret"); at >= 0 {
+			t.Errorf("%s show a token: %.200q", what, text[max(0, at-100):])
+		}
+	}
+}
+
+// A doc index elsewhere that fails, and repeats what it was sent, does not bring the token into log or status.
+func TestNoSecretsOfTheDocIndexShow(t *testing.T) {
+	const secret = "s3cret-of-the-index"
+	asked := make(chan bool, 100)
+	far := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		http.Error(w, "who is "+r.Header.Get("Authorization")+"?", http.StatusUnauthorized)
+		select {
+		case asked <- true:
+		default:
+		}
+	}))
+	defer far.Close()
+	d := startDaemon(t, settings(t, fmt.Sprintf("docindex.kind = \"http\"\ndocindex.url = %q\ndocindex.token = %q\nlog.level = \"trace\"", far.URL, secret)))
+	dialSpider(t, d.spiders)
+	<-asked
+	<-asked // so that the first answer has been dealt with
+	got := command(t, "", "status", "--json", "--at", d.at)
+	got.want(t, 0, "401", "")
+	_, log := d.stop()
+	if text := got.out + d.log.all.String() + log; strings.Contains(text, secret) {
+		t.Errorf("the token shows: %s", text)
+	}
+}

@@ -1,0 +1,323 @@
+package main
+
+import (
+	"context"
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"os"
+	"os/signal"
+	"sync"
+	"syscall"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/rs/zerolog"
+	"github.com/spf13/cobra"
+
+	"urlserver/access"
+	"urlserver/admin"
+	"urlserver/certs"
+	"urlserver/configs"
+	"urlserver/docindex"
+	"urlserver/docindex/disk"
+	"urlserver/docindex/recrawl"
+	"urlserver/docindex/redis"
+	"urlserver/docindex/remote"
+	"urlserver/frontier"
+	"urlserver/journey/otlp"
+	"urlserver/resolver"
+	"urlserver/sdnotify"
+	"urlserver/urlserver"
+)
+
+func serveCommand() *cobra.Command {
+	return &cobra.Command{
+		Use:   "serve FILE",
+		Short: "Run the daemon with a settings file",
+		Long: "Runs the daemon until SIGTERM or SIGINT: then it sends nothing more, waits up to 10 seconds for what is at\n" +
+			"spiders, hands the outcomes to the doc index, and ends. A second signal ends it at once.\n" +
+			"On SIGHUP it reads FILE again and applies what a running daemon can change; the log names the rest.",
+		Args: takes(cobra.ExactArgs(1)),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			hups := make(chan os.Signal, 1)
+			signal.Notify(hups, syscall.SIGHUP)
+			defer signal.Stop(hups)
+			return serve(cmd.Context(), args[0], hups, cmd.ErrOrStderr())
+		},
+	}
+}
+
+// serve runs the daemon until ctx ends; each of hups has it read its settings again.
+func serve(ctx context.Context, file string, hups <-chan os.Signal, errs io.Writer) (err error) {
+	cfg, err := configs.Load(file)
+	if err != nil {
+		return settingsError(err)
+	}
+	urlserver.TuneGC(cfg.DocIndex.Kind == configs.KindDisk)
+	recent := admin.NewWarnings(string(cfg.HTTP.Token), string(cfg.Spider.Token), string(cfg.DocIndex.Token), string(cfg.Frontier.Token), string(cfg.Reservation.Token))
+	log, level := newLogger(errs, cfg.Log, recent)
+	s := server{
+		file: file, log: log, level: level, hups: hups, recent: recent, asks: make(chan reloadAsk), manager: sdnotify.FromEnv(),
+	}
+	defer func() { err = errors.Join(err, s.close()) }()
+	if err := s.open(ctx, cfg); err != nil {
+		return err
+	}
+	return s.run(ctx)
+}
+
+// server is a daemon with its listeners.
+type server struct {
+	file  string
+	log   zerolog.Logger
+	level *levelSwitch
+	hups  <-chan os.Signal
+	asks  chan reloadAsk
+
+	manager     sdnotify.Socket
+	spiderCerts *certs.Server // nil: spiders dial in without TLS
+
+	recent *admin.Warnings
+
+	resolver         *resolver.Resolver
+	closeIndex       func() error        // nil: it is in memory, or elsewhere
+	reserver         *urlserver.Reserver // nil: reservation.kind is "none"
+	janitor          time.Duration       // period in which the reservation is swept; 0: others do
+	closeReservation func() error
+	daemon           *urlserver.Daemon
+	admin            *admin.Server    // nil: http.listen is not set
+	frontier         *frontier.Server // nil: frontier.listen is not set
+	spiders          net.Listener     // nil: spider.listen is not set
+	http             net.Listener     // nil: http.listen is not set
+	grpc             net.Listener     // nil: frontier.listen is not set
+	base             docindex.Store   // the embedded index, without what decides when to fetch again; nil: it is elsewhere
+	crawls           crawlControl
+	traces           *otlp.Exporter // nil: trace.endpoint is not set
+}
+
+// open makes all that is to run. What it opened before an error, close closes.
+func (s *server) open(ctx context.Context, cfg configs.Config) (err error) {
+	if s.resolver, err = resolver.New(resolverConfig(cfg.Resolver)); err != nil {
+		return fmt.Errorf("resolver: %w", err)
+	}
+	if cfg.Spider.Listen != "" {
+		if err := s.openSpiders(cfg.Spider); err != nil {
+			return err
+		}
+	}
+	if cfg.HTTP.Listen != "" {
+		if s.http, err = net.Listen("tcp", cfg.HTTP.Listen); err != nil {
+			return fmt.Errorf("http.listen: %w", err)
+		}
+	}
+	index, store, err := s.openIndex(cfg)
+	if err != nil {
+		return err
+	}
+	if err := s.plantAll(ctx, store, cfg.DocIndex.Seeds); err != nil {
+		return err
+	}
+	if err := s.openReserver(cfg.Reservation, time.Duration(float64(time.Second)/cfg.ReqHostPerSec)); err != nil {
+		return err
+	}
+	if cfg.Trace.Endpoint != "" {
+		s.traces = otlp.New(otlp.Config{Endpoint: cfg.Trace.Endpoint, Version: buildInfo().Main.Version, Log: s.log})
+	}
+	s.daemon = urlserver.New(cfg, urlserver.Parts{
+		Index: index, Store: store, Resolver: s.resolver, Reserver: s.reserver, Traces: s.traces, Log: s.log,
+	})
+	if err := s.crawls.open(cfg.Monitor, s.base, s.daemon, s.log); err != nil {
+		return err
+	}
+	if cfg.Frontier.Listen != "" {
+		if err := s.openFrontier(cfg.Frontier, store); err != nil {
+			return err
+		}
+	}
+	s.admin = admin.New(admin.Config{
+		Daemon: s.daemon, Store: store, Token: string(cfg.HTTP.Token), Listen: cfg.HTTP.Listen, Log: s.log,
+		Actions: s.crawls.actions(), Crawls: s.crawls.lister(), More: s.collectors(), File: s.file, Recent: s.recent, Reload: s.askReload,
+	})
+	return nil
+}
+
+func (s *server) openSpiders(cfg configs.Spider) (err error) {
+	var conf *tls.Config
+	if cfg.TLSCert != "" {
+		s.spiderCerts, err = certs.Load(certs.Files{Key: "spider", Cert: cfg.TLSCert, Private: cfg.TLSKey, CA: cfg.TLSCA})
+		if err != nil {
+			return err
+		}
+		conf = s.spiderCerts.Config()
+	}
+	s.spiders, err = urlserver.Listen(cfg.Listen, conf)
+	return err
+}
+
+func (s *server) openFrontier(cfg configs.Frontier, store docindex.Store) (err error) {
+	s.frontier, err = frontier.New(frontier.Config{Settings: cfg, Store: store, Log: s.log, SetLevel: s.level.set})
+	if err != nil {
+		return err
+	}
+	if s.grpc, err = net.Listen("tcp", cfg.Listen); err != nil {
+		return fmt.Errorf("frontier.listen: %w", err)
+	}
+	return nil
+}
+
+// collectors are the metrics beside the daemon's own.
+func (s *server) collectors() []prometheus.Collector {
+	more := s.crawls.collectors()
+	if s.frontier != nil {
+		more = append(more, s.frontier)
+	}
+	if s.traces != nil {
+		more = append(more, s.traces)
+	}
+	return more
+}
+
+func resolverConfig(c configs.Resolver) resolver.Config {
+	return resolver.Config{
+		Servers: c.Servers, Timeout: c.Timeout, Attempts: c.Attempts, Concurrency: c.Concurrency,
+		MinTTL: c.MinTTL, MaxTTL: c.MaxTTL, NegativeTTL: c.NegativeTTL,
+		Family: c.Family, AllowNetworks: c.AllowNetworks,
+	}
+}
+
+// openIndex returns the index; store is nil where it is elsewhere.
+func (s *server) openIndex(all configs.Config) (index docindex.Index, store docindex.Store, err error) {
+	cfg := all.DocIndex
+	switch cfg.Kind {
+	case configs.KindHTTP:
+		client, err := remote.New(remote.Config{URL: cfg.URL, Token: string(cfg.Token)})
+		return client, nil, err
+	case configs.KindDisk:
+		syncs := map[string]disk.Sync{configs.SyncBatch: disk.Batch, configs.SyncInterval: disk.Interval, configs.SyncNone: disk.None}
+		kept, err := disk.Open(disk.Config{Path: cfg.Path, Sync: syncs[cfg.Sync], Log: s.log, Fatal: s.die})
+		if err != nil {
+			return nil, nil, err
+		}
+		store, s.closeIndex = kept, kept.Close
+	case configs.KindRedis:
+		if store, err = s.openShared(cfg, all.Reservation); err != nil {
+			return nil, nil, err
+		}
+	default:
+		store = docindex.NewMemory()
+	}
+	s.base = store
+	store = refetching(store, cfg.RefetchAfter)
+	return store, store, nil
+}
+
+// openShared returns the index in Redis. What a daemon has of it is lost to it as its reservations are.
+func (s *server) openShared(cfg configs.DocIndex, lost configs.Reservation) (docindex.Store, error) {
+	secure, err := access.Files{Cert: cfg.TLSCert, Key: cfg.TLSKey, CA: cfg.TLSCA}.Client()
+	if err != nil {
+		return nil, fmt.Errorf("docindex: %w", err)
+	}
+	store := redis.New(redis.Config{
+		Addrs: cfg.Addrs, Prefix: cfg.Prefix, Password: string(cfg.Token), TLS: secure, Lease: lost.Lease, Janitor: lost.Janitor,
+	})
+	s.closeIndex = store.Close
+	return store, nil
+}
+
+// refetching is store, or one over it where anything is to be fetched again.
+func refetching(store docindex.Store, after configs.RefetchAfter) docindex.Store {
+	if after == (configs.RefetchAfter{}) {
+		return store
+	}
+	return recrawl.New(store, recrawl.Rule(after))
+}
+
+// die ends the process at once: the index cannot keep what it would acknowledge.
+func (s *server) die(err error) {
+	s.log.Error().Err(err).Msg("the daemon ends at once")
+	os.Exit(exitFailed)
+}
+
+// run works until ctx ends. HTTP stays until the daemon has stopped: it can be
+// watched, and spiders' last links are taken.
+func (s *server) run(ctx context.Context) error {
+	rest, end := context.WithCancel(context.WithoutCancel(ctx))
+	var helpers sync.WaitGroup
+	var httpErr, grpcErr, kafkaErr error
+	ctx, fail := context.WithCancel(ctx)
+	defer fail()
+	if s.http != nil {
+		helpers.Go(func() {
+			httpErr = s.admin.Serve(rest, s.http)
+			fail() // no daemon without its operator
+		})
+		s.log.Info().Stringer("address", s.http.Addr()).Msg("listening for HTTP")
+	}
+	if s.grpc != nil {
+		helpers.Go(func() {
+			grpcErr = s.frontier.Serve(ctx, s.grpc)
+			fail()
+		})
+		s.log.Info().Stringer("address", s.grpc.Addr()).Msg("listening for clients of the URL Frontier")
+	}
+	helpers.Go(func() {
+		kafkaErr = s.crawls.run(ctx)
+		if kafkaErr != nil {
+			fail()
+		}
+	})
+	if s.spiders != nil {
+		s.log.Info().Stringer("address", s.spiders.Addr()).Msg("listening for spiders")
+	}
+	helpers.Go(func() { s.reloads(rest) })
+	s.watchCerts(rest, &helpers)
+	helpers.Go(func() { s.sweepReservation(rest) })
+	if s.traces != nil {
+		helpers.Go(func() { s.traces.Run(rest) })
+	}
+	if period := sdnotify.Patience(); period > 0 {
+		helpers.Go(func() { s.watchdog(rest, period, s.daemon.Answers) })
+	}
+	s.tell(sdnotify.Ready)
+	helpers.Go(func() {
+		<-ctx.Done()
+		s.tell(sdnotify.Stopping)
+		s.log.Info().Msg("stopping: nothing more is sent; waiting for what is at spiders")
+	})
+	err := s.daemon.Run(ctx, s.spiders)
+	s.spiders = nil // closed
+	fail()
+	end()
+	helpers.Wait()
+	s.log.Info().Msg("stopped")
+	return errors.Join(err, httpErr, grpcErr, kafkaErr)
+}
+
+// close closes what is open.
+func (s *server) close() error {
+	var errs []error
+	if s.spiders != nil {
+		errs = append(errs, s.spiders.Close())
+	}
+	for _, l := range []net.Listener{s.http, s.grpc} {
+		if l == nil {
+			continue
+		}
+		if err := l.Close(); !errors.Is(err, net.ErrClosed) {
+			errs = append(errs, err)
+		}
+	}
+	if s.closeIndex != nil {
+		errs = append(errs, s.closeIndex())
+	}
+	if s.closeReservation != nil {
+		errs = append(errs, s.closeReservation())
+	}
+	if s.resolver != nil {
+		errs = append(errs, s.resolver.Close())
+	}
+	return errors.Join(errs...)
+}

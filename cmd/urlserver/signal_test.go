@@ -1,0 +1,151 @@
+package main
+
+import (
+	"bufio"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"strings"
+	"syscall"
+	"testing"
+)
+
+// child is the command in a process of its own.
+type child struct {
+	t       *testing.T
+	cmd     *exec.Cmd
+	log     daemonLog
+	spiders string
+}
+
+func startChild(t *testing.T, file string) *child {
+	t.Helper()
+	cmd := exec.CommandContext(t.Context(), os.Args[0], "serve", file)
+	cmd.Env = append(os.Environ(), childEnv+"=1")
+	errs, err := cmd.StderrPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	c := &child{t: t, cmd: cmd, log: daemonLog{t, bufio.NewScanner(errs), &strings.Builder{}}}
+	c.spiders = c.log.until("listening for spiders")["address"].(string)
+	return c
+}
+
+func (c *child) signal(s os.Signal) {
+	c.t.Helper()
+	if err := c.cmd.Process.Signal(s); err != nil {
+		c.t.Fatal(err)
+	}
+}
+
+// wait reads the rest of the log and returns how the process ended.
+func (c *child) wait() *os.ProcessState {
+	c.t.Helper()
+	for c.log.in.Scan() {
+	}
+	if err := c.cmd.Wait(); err != nil {
+		if _, exited := errors.AsType[*exec.ExitError](err); !exited {
+			c.t.Fatal(err)
+		}
+	}
+	return c.cmd.ProcessState
+}
+
+func TestReload(t *testing.T) {
+	file := settings(t, "")
+	c := startChild(t, file)
+	rewrite := func(text string) {
+		t.Helper()
+		if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		c.signal(syscall.SIGHUP)
+	}
+	text := fmt.Sprintf(base, "")
+
+	rewrite(strings.Replace(text, "= 1000", "= 500", 1))
+	if got := fmt.Sprint(c.log.until("settings read again")["applied"]); got != "[Req_Host_Per_Sec]" {
+		t.Errorf("applied is %s", got)
+	}
+
+	rewrite("x = 1\nQueue_Len = 0\n")
+	line := c.log.until("nothing is changed")
+	if got := fmt.Sprint(line["mistakes"]); !strings.Contains(got, ":1: x") || !strings.Contains(got, ":2: Queue_Len") || line["level"] != "error" {
+		t.Errorf("a bad file: %v", line)
+	}
+	rewrite(text + "[docindex]\nkind = \"http\"\nurl = \"http://127.0.0.1:1/\"\nseeds = [\"x\"]\n")
+	if got := fmt.Sprint(c.log.until("nothing is changed")["mistakes"]); !strings.Contains(got, "docindex.seeds") {
+		t.Errorf("what does not go together: %s", got)
+	}
+
+	rewrite(strings.Replace(text, "= 1000", "= 500", 1) + "Queue_Count = 7\nlog.level = \"debug\"\n")
+	if got := fmt.Sprint(c.log.until("settings read again")["applied"]); got != "[log.level]" {
+		t.Errorf("applied is %s; the bad files should have changed nothing", got)
+	}
+	if got := fmt.Sprint(c.log.until("only after a restart")["settings"]); got != "[Queue_Count]" {
+		t.Errorf("for a restart: %s", got)
+	}
+	rewrite(strings.Replace(text, "= 1000", "= 500", 1) + "log.level = \"debug\"\n[docindex]\nrefetch_after = { error = \"1h\" }\n")
+	if got := fmt.Sprint(c.log.until("only after a restart")["settings"]); got != "[docindex.refetch_after.error]" {
+		t.Errorf("for a restart: %s", got)
+	}
+	dialSpider(t, c.spiders).conn.Close()
+	if line := c.log.until("connection closed"); line["level"] != "debug" {
+		t.Errorf("at level debug: %v", line)
+	}
+
+	rewrite(text + "Queue_Count = 7\nlog.level = \"error\"\n") // silent from here on
+	if err := os.Remove(file); err != nil {
+		t.Fatal(err)
+	}
+	c.signal(syscall.SIGTERM)
+	if state := c.wait(); state.ExitCode() != 0 {
+		t.Errorf("ended with %v", state)
+	}
+}
+
+func TestSignals(t *testing.T) {
+	for _, s := range []syscall.Signal{syscall.SIGTERM, syscall.SIGINT} {
+		t.Run(s.String(), func(t *testing.T) {
+			c := startChild(t, settings(t, ""))
+			c.signal(s)
+			c.log.until("stopping")
+			c.log.until("stopped")
+			if state := c.wait(); state.ExitCode() != 0 {
+				t.Errorf("ended with %v", state)
+			}
+		})
+	}
+}
+
+// What is at a spider is waited for; its outcome counts.
+func TestStopWaitsForSpiders(t *testing.T) {
+	c := startChild(t, settings(t, fmt.Sprintf("docindex.seeds = [%q]", write(t, "seeds.txt", "http://127.0.0.1/a\nhttp://127.0.0.1/b\n"))))
+	sp := dialSpider(t, c.spiders)
+	trans := sp.next()[0]
+	c.signal(syscall.SIGTERM)
+	c.log.until("stopping")
+	sp.done(trans)
+	if _, err := sp.in.ReadString('\n'); err == nil {
+		t.Error("something was sent while stopping")
+	}
+	if state := c.wait(); state.ExitCode() != 0 {
+		t.Errorf("ended with %v", state)
+	}
+}
+
+func TestSecondSignalEndsAtOnce(t *testing.T) {
+	c := startChild(t, settings(t, fmt.Sprintf("docindex.seeds = [%q]", write(t, "seeds.txt", "http://127.0.0.1/a\n"))))
+	dialSpider(t, c.spiders).next() // never answered
+	c.signal(syscall.SIGTERM)
+	c.log.until("stopping")
+	c.signal(syscall.SIGTERM)
+	status, ok := c.wait().Sys().(syscall.WaitStatus)
+	if !ok || !status.Signaled() || status.Signal() != syscall.SIGTERM {
+		t.Errorf("ended with %v; want by the signal", status)
+	}
+}

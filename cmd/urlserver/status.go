@@ -1,0 +1,105 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"maps"
+	"net/http"
+	"slices"
+	"strings"
+	"text/tabwriter"
+	"time"
+
+	"github.com/spf13/cobra"
+)
+
+// status is what the command shows of /api/status.
+type status struct {
+	Uptime   float64                                  `json:"uptime_s"`
+	Paused   bool                                     `json:"paused"`
+	Slots    struct{ Total, Used, Full, Cooling int } `json:"slots"`
+	Held     int                                      `json:"held"`
+	Leftover int                                      `json:"leftover"`
+	InFlight int                                      `json:"in_flight"`
+	Spiders  []struct {
+		Addr       string
+		InFlight   int `json:"in_flight"`
+		Sent, Done uint64
+	} `json:"spiders"`
+	Sent     uint64            `json:"sent"`
+	Retried  uint64            `json:"retried"`
+	Stale    uint64            `json:"stale"`
+	BadLines uint64            `json:"bad_lines"`
+	Outcomes map[string]uint64 `json:"outcomes"`
+	Reject   int               `json:"reject"`
+	Index    struct {
+		Requests, Candidates, Duplicates uint64
+		LastError                        string `json:"last_error"`
+	} `json:"index"`
+}
+
+func statusCommand() *cobra.Command {
+	var c client
+	var asJSON bool
+	cmd := &cobra.Command{
+		Use:   "status",
+		Short: "Show how a running daemon is doing",
+		Args:  takes(cobra.NoArgs),
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if err := c.open(); err != nil {
+				return err
+			}
+			return showStatus(cmd.Context(), &c, cmd.OutOrStdout(), asJSON)
+		},
+	}
+	c.flags(cmd)
+	cmd.Flags().BoolVar(&asJSON, "json", false, "print the daemon's answer as it is")
+	return cmd
+}
+
+func showStatus(ctx context.Context, c *client, out io.Writer, asJSON bool) error {
+	var s status
+	raw, err := c.call(ctx, http.MethodGet, "/api/status", "", nil, &s)
+	if err != nil {
+		return err
+	}
+	if asJSON {
+		_, err = out.Write(raw)
+		return err
+	}
+	return s.print(out)
+}
+
+func (s *status) print(out io.Writer) error {
+	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
+	up := time.Duration(s.Uptime * float64(time.Second)).Round(time.Second)
+	fmt.Fprintf(w, "up\t%v%s\n", up, map[bool]string{true: ", paused"}[s.Paused])
+	fmt.Fprintf(w, "slots\t%d, %d used, %d full; %d groups cooling\n", s.Slots.Total, s.Slots.Used, s.Slots.Full, s.Slots.Cooling)
+	fmt.Fprintf(w, "held\t%d, %d in leftover, %d in flight\n", s.Held, s.Leftover, s.InFlight)
+	fmt.Fprintf(w, "sent\t%d, %d again; %d stale statuses, %d bad lines\n", s.Sent, s.Retried, s.Stale, s.BadLines)
+	fmt.Fprintf(w, "outcomes\t%s\n", s.outcomes())
+	fmt.Fprintf(w, "doc index\t%d requests, %d candidates, %d duplicates, %d hosts rejected\n",
+		s.Index.Requests, s.Index.Candidates, s.Index.Duplicates, s.Reject)
+	if s.Index.LastError != "" {
+		fmt.Fprintf(w, "\t%s\n", s.Index.LastError)
+	}
+	fmt.Fprintf(w, "spiders\t%d\n", len(s.Spiders))
+	for _, spider := range s.Spiders {
+		fmt.Fprintf(w, "\t%s: %d in flight, %d sent, %d done\n", spider.Addr, spider.InFlight, spider.Sent, spider.Done)
+	}
+	return w.Flush()
+}
+
+func (s *status) outcomes() string {
+	var parts []string
+	for _, kind := range slices.Sorted(maps.Keys(s.Outcomes)) {
+		if n := s.Outcomes[kind]; n > 0 {
+			parts = append(parts, fmt.Sprintf("%d %s", n, kind))
+		}
+	}
+	if len(parts) == 0 {
+		return "none"
+	}
+	return strings.Join(parts, ", ")
+}

@@ -1,0 +1,272 @@
+package main
+
+import (
+	"fmt"
+	"os"
+	"os/exec"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// newCrawl is a daemon that holds URLs of some hosts, which have to wait.
+func newCrawl(t *testing.T) *daemon {
+	t.Helper()
+	file := write(t, "urlserver.toml", strings.Replace(fmt.Sprintf(base, ""), "= 1000", "= 0.001", 1))
+	d := startDaemon(t, file)
+	list := ""
+	for host := 1; host <= 3; host++ {
+		for n := range host {
+			list += fmt.Sprintf("http://127.0.0.%d/%d\n", host, n)
+		}
+	}
+	command(t, list, "put", "--at", d.at, "-").want(t, 0, `"new":6`, "")
+	return d
+}
+
+func TestTopPrintsLines(t *testing.T) {
+	d := newCrawl(t)
+	r := command(t, "", "top", "--at", d.at, "--lines", "2")
+	r.want(t, 0, "not ready", "")
+	lines := strings.Split(strings.TrimSpace(r.out), "\n")
+	if len(lines) != 2 || !strings.Contains(lines[1], "sent/s 0.0") || !strings.Contains(lines[1], "held 6") || strings.Contains(r.out, "\x1b") {
+		t.Errorf("output %q", r.out)
+	}
+}
+
+func TestTopFails(t *testing.T) {
+	command(t, "", "top", "--at", "http://127.0.0.1:1").want(t, 1, "", "is the daemon running")
+	command(t, "", "top", "--lines", "-1").want(t, 2, "", "--lines")
+	command(t, "", "top", "x").want(t, 2, "", "usage")
+	d := startDaemon(t, settings(t, `http.token = "secret"`))
+	command(t, "", "top", "--at", d.at).want(t, 1, "", "--token")
+	command(t, "", "top", "--at", d.at, "--token", "secret", "-n", "1").want(t, 0, "spiders 0", "")
+	// The daemon ends while it is watched.
+	var errs strings.Builder
+	code := run(t.Context(), []string{"top", "--at", d.at, "--token", "secret"}, strings.NewReader(""), writer(d.end), &errs)
+	result{code, "", errs.String()}.want(t, 1, "", "ended the stream")
+}
+
+// writer does something when it is written to.
+type writer func()
+
+func (w writer) Write(p []byte) (int, error) { w(); return len(p), nil }
+
+// pty is the far side of a terminal, and what came out of it.
+type pty struct {
+	t     *testing.T
+	far   *os.File
+	near  *os.File
+	cmd   *exec.Cmd
+	ended chan error
+
+	mu   sync.Mutex // guards text
+	text string
+}
+
+// openPTY makes a terminal of 100 by 30, and has the command run on it.
+func openPTY(t *testing.T, args ...string) *pty {
+	t.Helper()
+	far, err := os.OpenFile("/dev/ptmx", os.O_RDWR|syscall.O_NOCTTY, 0)
+	if err != nil {
+		t.Skipf("no terminals here: top is not tried on one: %v", err)
+	}
+	t.Cleanup(func() { far.Close() })
+	if err := unix.IoctlSetPointerInt(int(far.Fd()), unix.TIOCSPTLCK, 0); err != nil {
+		t.Fatal(err)
+	}
+	number, err := unix.IoctlGetInt(int(far.Fd()), unix.TIOCGPTN)
+	if err != nil {
+		t.Fatal(err)
+	}
+	near, err := os.OpenFile(fmt.Sprintf("/dev/pts/%d", number), os.O_RDWR|syscall.O_NOCTTY, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { near.Close() })
+	p := &pty{t: t, far: far, near: near, ended: make(chan error, 1)}
+	p.size(100, 30)
+	p.cmd = exec.CommandContext(t.Context(), os.Args[0], args...)
+	p.cmd.Env = append(os.Environ(), childEnv+"=1")
+	p.cmd.Stdin, p.cmd.Stdout, p.cmd.Stderr = near, near, near
+	if err := p.cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	go p.read()
+	go func() { p.ended <- p.cmd.Wait() }()
+	return p
+}
+
+func (p *pty) read() {
+	buf := make([]byte, 4096)
+	for {
+		n, err := p.far.Read(buf)
+		p.mu.Lock()
+		p.text += string(buf[:n])
+		p.mu.Unlock()
+		if err != nil {
+			return
+		}
+	}
+}
+
+func (p *pty) size(width, height uint16) {
+	p.t.Helper()
+	if err := unix.IoctlSetWinsize(int(p.far.Fd()), unix.TIOCSWINSZ, &unix.Winsize{Col: width, Row: height}); err != nil {
+		p.t.Fatal(err)
+	}
+	if p.cmd != nil {
+		p.cmd.Process.Signal(syscall.SIGWINCH) // it has another controlling terminal, or none
+	}
+}
+
+func (p *pty) press(keys string) {
+	p.t.Helper()
+	if _, err := p.far.WriteString(keys); err != nil {
+		p.t.Fatal(err)
+	}
+}
+
+// shows waits until a screen has all of these in it, and returns it.
+func (p *pty) shows(texts ...string) string {
+	p.t.Helper()
+	return p.until(fmt.Sprintf("has %q", texts), func(screen string) bool {
+		for _, want := range texts {
+			if !strings.Contains(screen, want) {
+				return false
+			}
+		}
+		return true
+	})
+}
+
+// until waits for a screen that is as wanted, and forgets those before.
+func (p *pty) until(what string, wanted func(screen string) bool) string {
+	p.t.Helper()
+	for end := time.Now().Add(time.Minute); ; time.Sleep(10 * time.Millisecond) {
+		p.mu.Lock()
+		screens := strings.Split(p.text, toTop)
+		for i, screen := range screens[1:] {
+			if strings.Contains(screen, clearBelow) && wanted(screen) {
+				p.text = toTop + strings.Join(screens[1+i:], toTop)
+				p.mu.Unlock()
+				return screen
+			}
+		}
+		p.mu.Unlock()
+		if time.Now().After(end) {
+			p.t.Fatalf("no screen %s; the last is\n%s", what, screens[len(screens)-1])
+		}
+	}
+}
+
+func TestTopOnATerminal(t *testing.T) {
+	d := newCrawl(t)
+	p := openPTY(t, "top", "--at", d.at)
+	screen := p.shows("URL server  up", "NOT READY", "no spider is connected", "HELDv", "127.0.0.3")
+	if strings.Index(screen, "127.0.0.3") > strings.Index(screen, "127.0.0.1 ") {
+		t.Errorf("not sorted by what is held:\n%s", screen)
+	}
+	p.press("d")
+	if screen = p.shows("HELD^", "127.0.0.3"); strings.Index(screen, "127.0.0.3") < strings.Index(screen, "127.0.0.1 ") {
+		t.Errorf("not sorted the other way round:\n%s", screen)
+	}
+	p.press("s")
+	p.shows("SLOTv")
+	p.press("/127.0.0.2")
+	p.shows("search: 127.0.0.2_")
+	p.press("9\x7f\r")
+	if screen = p.shows("127.0.0.2: its group may not be asked yet", "(127.0.0.2, esc: all)"); strings.Contains(screen, "127.0.0.3") {
+		t.Errorf("what was not searched for is there:\n%s", screen)
+	}
+	p.press("\x1b")
+	p.shows("127.0.0.3", "/: search   space")
+	p.press(" ")
+	p.shows("view held")
+	p.press(" ")
+
+	p.press("P")
+	p.shows("pause sending, for all hosts? y/n")
+	p.press("n")
+	p.shows("q: quit")
+	command(t, "", "status", "--at", d.at, "--json").want(t, 0, `"paused":false`, "")
+	p.press("P")
+	p.press("y")
+	p.shows("sending is paused", "PAUSED")
+	command(t, "", "status", "--at", d.at, "--json").want(t, 0, `"paused":true`, "")
+
+	p.size(40, 10)
+	p.until("is as high as the terminal", func(screen string) bool { return strings.Count(screen, "\r\n") == 9 })
+	p.press("q")
+	if err := <-p.ended; err != nil {
+		t.Errorf("q: %v", err)
+	}
+	p.until("ends with the other one", func(screen string) bool { return strings.Contains(screen, leaveScreen) })
+}
+
+// strip is a line without what the terminal is told.
+func strip(text string) string {
+	for {
+		from := strings.IndexByte(text, 0x1b)
+		if from < 0 {
+			return text
+		}
+		to := strings.IndexAny(text[from:], "mhlHJK")
+		if to < 0 {
+			return text[:from]
+		}
+		text = text[:from] + text[from+to+1:]
+	}
+}
+
+// Every screen fits, whatever it has to show.
+func TestScreensFit(t *testing.T) {
+	v := view{
+		status: &liveStatus{NotReady: []string{strings.Repeat("é", 200)}},
+		top:    &top{BlockedAll: 3},
+		found:  "a\x07b\x9b" + strings.Repeat("x", 300),
+	}
+	for i := range 40 {
+		v.top.Busiest = append(v.top.Busiest, topSlot{Slot: uint32(i), Group: strings.Repeat("2001:", 8), Hosts: []string{strings.Repeat("h", 253)}})
+	}
+	for _, size := range [][2]int{{1, 1}, {20, 5}, {80, 24}, {200, 60}} {
+		screen := v.draw(size[0], size[1], time.Now())
+		lines := strings.Split(strings.TrimPrefix(screen, toTop), "\r\n")
+		if len(lines) > size[1] {
+			t.Errorf("%v: %d lines", size, len(lines))
+		}
+		for _, text := range lines {
+			if n := len([]rune(strip(text))); n > size[0] {
+				t.Errorf("%v: %d columns: %q", size, n, text)
+			}
+		}
+		if strings.ContainsAny(screen, "\x07\u009b") {
+			t.Errorf("%v: control characters get through", size)
+		}
+	}
+}
+
+func TestRates(t *testing.T) {
+	var r rates
+	add := func(up float64, sent uint64) string {
+		s := &liveStatus{}
+		s.Uptime, s.Sent = up, sent
+		r.add(s)
+		return r.sent()
+	}
+	for i, want := range []string{"-", "10.0", "10.0", "10.0", "10.0", "10.0", "10.0"} {
+		if got := add(float64(i), uint64(10*i)); got != want {
+			t.Errorf("after %d s: %s; want %s", i, got, want)
+		}
+	}
+	if got := add(7, 130); got != "22.0" { // 110 in five seconds
+		t.Errorf("faster: %s", got)
+	}
+	if got := add(1, 5); got != "-" {
+		t.Errorf("after a new start: %s", got)
+	}
+}

@@ -1,0 +1,116 @@
+// Package demo crawls a whole web on one machine, with no outside: it starts name server, web servers, daemon and
+// spider on loopback addresses, crawls until nothing is left, and judges by what the web servers saw.
+package demo
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/signal"
+	"syscall"
+
+	"github.com/rs/zerolog"
+	"github.com/spf13/cobra"
+)
+
+const (
+	madePerSec   = 10 // the made web has Crawl-delays of its own
+	folderPerSec = 30
+	mostPerSec   = 1000
+)
+
+const long = `Crawls a web on this machine until nothing is left, and shows how politely.
+
+The demo starts its own name server, web servers on addresses 127.77.0.*, the
+daemon and a spider; nothing outside is asked for anything. Without DIR the web
+is made up: 20 hosts on 6 addresses with robots rules, redirects, errors, a slow
+host and a dead one. With DIRs each folder is a host on an address of its own.
+Its name is that of the folder below ".test", in lower case and with "-" for what
+a host name cannot have; where that says nothing ("html", "docs", "manual" and the
+like), the name of the folder around it: /usr/share/doc/postgresql-doc-15/html is
+postgresql-doc-15.test. Its pages are what can be reached from "/" by links; a
+folder without index.html is a list of what is in it. Symbolic links are followed,
+also out of the folder. A robots.txt in the folder holds.
+
+Progress goes to standard error, results to standard output. The exit status is 1
+if politeness was broken, if a page that links lead to was missed or fetched more
+than once, if anything else was fetched, or if the crawl was interrupted.`
+
+// Command returns the command "demo [DIR…]". Its error says, in one line, what was wrong with the crawl; what was seen has
+// been written then.
+func Command() *cobra.Command {
+	var perSec float64
+	cmd := &cobra.Command{
+		Use:   "demo [DIR…]",
+		Short: "Crawl a web on this machine, and show how politely",
+		Long:  long,
+		RunE: func(cmd *cobra.Command, dirs []string) error {
+			ctx, stop := signal.NotifyContext(cmd.Context(), os.Interrupt, syscall.SIGTERM)
+			defer stop()
+			if !cmd.Flags().Changed("per-sec") && len(dirs) > 0 {
+				perSec = folderPerSec
+			}
+			return crawlAll(ctx, dirs, perSec, cmd.OutOrStdout(), cmd.ErrOrStderr())
+		},
+	}
+	cmd.Flags().Float64Var(&perSec, "per-sec", madePerSec, fmt.Sprintf("requests a second to an address (Req_Host_Per_Sec); %d with DIRs", folderPerSec))
+	return cmd
+}
+
+// crawlAll crawls the folders, or a made web where there are none.
+func crawlAll(ctx context.Context, dirs []string, perSec float64, out, progress io.Writer) error {
+	if !(perSec > 0 && perSec <= mostPerSec) {
+		return fmt.Errorf("--per-sec %v: has to be above 0 and at most %d", perSec, mostPerSec)
+	}
+	size, build := madeAddrs, func(port uint16) (*web, error) { return madeWeb(wholeSize, port), nil }
+	if len(dirs) > 0 {
+		size, build = len(dirs), func(port uint16) (*web, error) { return folderWeb(dirs, port) }
+	}
+	return demonstrate(ctx, size, build, perSec, out, progress)
+}
+
+// demonstrate crawls the web that build makes for a port, which n addresses serve, and reports.
+func demonstrate(ctx context.Context, n int, build func(port uint16) (*web, error), perSec float64, out, progress io.Writer) error {
+	f, err := listenFarm(n)
+	if err != nil {
+		return err
+	}
+	w, err := build(f.port)
+	if err != nil {
+		f.close()
+		return err
+	}
+	s := newScreen(progress)
+	log := zerolog.New(zerolog.ConsoleWriter{Out: s, NoColor: !s.terminal}).Level(zerolog.WarnLevel).With().Timestamp().Logger()
+	ctx, c, err := newCrawl(ctx, f, w, perSec, log)
+	if err != nil {
+		return err
+	}
+	fmt.Fprintf(s, "%s: %d pages to fetch, %d documents in all, from %d hosts at up to %g requests a second an address\n",
+		w.title, c.plan.pages, len(c.plan.ends), len(w.hosts), perSec)
+	defer spareThreads()()
+	var watching team
+	watching.start(c.end, func() error { c.watch(ctx, s); return nil })
+	whole, err := c.run(ctx)
+	err = errors.Join(err, watching.wait())
+	r := c.result(whole)
+	if err := c.report(out, r); err != nil {
+		return fmt.Errorf("write the report: %w", err)
+	}
+	return conclude(r, err)
+}
+
+// conclude is the error of a crawl that was not as it has to be.
+func conclude(r result, err error) error {
+	switch {
+	case errors.Is(err, context.Canceled):
+		return errors.New("demo: interrupted")
+	case err != nil:
+		return fmt.Errorf("demo: %w", err)
+	case r.problems > 0:
+		return fmt.Errorf("demo: %d faults", r.problems)
+	}
+	return nil
+}

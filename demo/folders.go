@@ -1,0 +1,61 @@
+package demo
+
+import (
+	"fmt"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// folderWeb is a web of one host for each folder, each on an address of its own.
+func folderWeb(dirs []string, port uint16) (*web, error) {
+	var hosts []host
+	var names []string
+	for i, dir := range dirs {
+		f, err := openFolder(dir)
+		if err != nil {
+			return nil, fmt.Errorf("folder %s: %w", dir, err)
+		}
+		names = append(names, hostName(f.root, names))
+		hosts = append(hosts, host{name: names[i], addr: loopback(i + 1), site: f})
+	}
+	w := newWeb("folders", port, hosts)
+	for _, name := range names {
+		w.seeds = append(w.seeds, origin(name, port)+"/")
+	}
+	return w, nil
+}
+
+// generic are names of folders that say nothing about what is in them.
+var generic = []string{"doc", "docs", "htdocs", "html", "htm", "manual", "public", "site", "web", "www"}
+
+const maxLabel = 63 // bytes of a part of a host name (RFC 1035, section 2.3.4)
+
+// hostName is the name for a folder: its base name, or that of the folder around it where it is generic, below ".test". A
+// number is added where the name is taken.
+func hostName(dir string, taken []string) string {
+	base := filepath.Base(dir)
+	if parent := filepath.Base(filepath.Dir(dir)); slices.Contains(generic, strings.ToLower(base)) && label(parent) != "" {
+		base = parent
+	}
+	first := label(base)
+	if first == "" {
+		first = "site"
+	}
+	name := first + ".test"
+	for n := 2; slices.Contains(taken, name); n++ {
+		end := "-" + strconv.Itoa(n)
+		name = strings.TrimRight(first[:min(len(first), maxLabel-len(end))], "-") + end + ".test"
+	}
+	return name
+}
+
+// label makes a part of a host name of text: lower case letters and digits, single hyphens between them.
+func label(text string) string {
+	words := strings.FieldsFunc(strings.ToLower(text), func(r rune) bool {
+		return (r < 'a' || r > 'z') && (r < '0' || r > '9')
+	})
+	l := strings.Join(words, "-")
+	return strings.TrimRight(l[:min(len(l), maxLabel)], "-")
+}

@@ -1,0 +1,106 @@
+package demo
+
+import (
+	"fmt"
+	"io"
+	"strings"
+	"text/tabwriter"
+	"time"
+)
+
+// result is what a crawl came to.
+type result struct {
+	verdict
+	wrong    faults // documents with another outcome than they had to have, or none
+	twice    faults // documents with two outcomes
+	whole    bool   // the crawl came to its end
+	problems int    // faults of all kinds
+}
+
+func (c *crawl) result(whole bool) result {
+	r := result{verdict: c.oracle.judge(c.plan, whole), wrong: c.ledger.judge(c.plan, whole), whole: whole}
+	c.ledger.mu.Lock()
+	r.twice = c.ledger.repeated
+	c.ledger.mu.Unlock()
+	for _, f := range []faults{r.impolite, r.missed, r.repeated, r.stray, r.wrong, r.twice} {
+		r.problems += f.count
+	}
+	return r
+}
+
+// verdict in words: one line.
+func (r result) String() string {
+	switch {
+	case r.problems > 0:
+		return fmt.Sprintf("%d faults, see above", r.problems)
+	case !r.whole:
+		return "ended early; nothing wrong so far"
+	}
+	return "politeness was kept; each reachable page was fetched once, and nothing else"
+}
+
+// report writes what there is to know about a crawl; the table comes last.
+func (c *crawl) report(out io.Writer, r result) error {
+	var b strings.Builder
+	c.summary(&b)
+	b.WriteString("\n")
+	for _, f := range []string{
+		r.impolite.list("politeness broken"), r.missed.list("reachable and missed"), r.repeated.list("fetched more than once"),
+		r.stray.list("fetched though not linked, or against robots.txt"), r.wrong.list("ended wrong"), r.twice.list("ended twice"),
+	} {
+		b.WriteString(f)
+	}
+	fmt.Fprintf(&b, "%v\n\n", r)
+	c.table(&b)
+	_, err := io.WriteString(out, b.String())
+	return err
+}
+
+func (c *crawl) summary(b *strings.Builder) {
+	pages, others := c.oracle.counts()
+	fmt.Fprintf(b, "%s: %d hosts on %d addresses, port %d, crawled in %v\n",
+		c.web.title, len(c.web.hosts), len(c.web.addrs()), c.web.port, c.took.Round(time.Millisecond))
+	ends, count := c.ledger.tally()
+	for _, e := range ends {
+		fmt.Fprintf(b, "  %-10s %6d\n", e, count[e])
+	}
+	fmt.Fprintf(b, "%d documents ended, of %d known to the demo; %d pages and %d times robots.txt asked for; %d queries to the name server\n",
+		c.ledger.ended(), len(c.plan.ends), pages, others, c.names.asked.Load())
+	if n := c.ledger.skipped(); n > 0 {
+		fmt.Fprintf(b, "%d links to addresses outside of the demo were left alone\n", n)
+	}
+	late, longest := 0, time.Duration(0)
+	for _, r := range c.oracle.rows() {
+		late += r.late
+		longest = max(longest, r.longest)
+	}
+	fmt.Fprintf(b, "slowest way from daemon to web server: %v", round(longest))
+	if late > 0 {
+		fmt.Fprintf(b, "; %d requests look too early because the one before was late on it", late)
+	}
+	b.WriteString("\n")
+}
+
+// legend says what the table shows.
+const legend = `Gaps are those between two requests as the web server sees them: the smallest beside
+the one allowed at that moment (rate, Crawl-delay, backing off). Beside it, the same
+gap counted from when the first of the two left the daemon, for a request that is late
+on its way makes the next one look early. At most %v less than allowed pass.
+`
+
+// table has a row for each address.
+func (c *crawl) table(b *strings.Builder) {
+	fmt.Fprintf(b, legend, tolerance)
+	t := tabwriter.NewWriter(b, 0, 0, 2, ' ', 0)
+	fmt.Fprintln(t, "address\thosts\tpages\tsmallest gap seen\tgap allowed\tfrom the daemon\tmost open")
+	for _, r := range c.oracle.rows() {
+		seen, left, allowed := "-", "-", r.allowed()
+		if r.tight.allowed > 0 {
+			seen, left, allowed = seconds(r.tight.seen), seconds(r.tight.left), r.tight.allowed
+		}
+		fmt.Fprintf(t, "%v\t%d\t%d\t%s\t%s\t%s\t%d\n", r.addr, r.hosts, r.pages, seen, seconds(allowed), left, r.most)
+	}
+	t.Flush()
+}
+
+func seconds(d time.Duration) string { return fmt.Sprintf("%.4fs", d.Seconds()) }
