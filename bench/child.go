@@ -1,0 +1,91 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os/exec"
+)
+
+// request is what a child process is asked to do; reply is its answer.
+type (
+	request struct {
+		Do  string
+		Arg string
+	}
+	reply struct {
+		Err  string
+		Body json.RawMessage
+	}
+)
+
+// child is this program in another process. It serves one goroutine.
+type child struct {
+	role string
+	cmd  *exec.Cmd
+	in   io.WriteCloser
+	to   *json.Encoder
+	from *json.Decoder
+}
+
+// start starts a child in a role and gives it its job; ready is filled with what
+// it says once it is ready.
+func (b *bench) start(ctx context.Context, role string, job, ready any) (*child, error) {
+	cmd := exec.CommandContext(ctx, b.self, "-as", role)
+	cmd.Stderr = b.errs
+	in, err := cmd.StdinPipe()
+	if err != nil {
+		return nil, err
+	}
+	out, err := cmd.StdoutPipe()
+	if err != nil {
+		return nil, err
+	}
+	if err := cmd.Start(); err != nil {
+		return nil, fmt.Errorf("%s: %w", role, err)
+	}
+	c := &child{role: role, cmd: cmd, in: in, to: json.NewEncoder(in), from: json.NewDecoder(out)}
+	if err := c.to.Encode(job); err != nil {
+		return nil, errors.Join(c.wrap(err), c.stop())
+	}
+	if err := c.read(ready); err != nil {
+		return nil, errors.Join(err, c.stop())
+	}
+	return c, nil
+}
+
+// ask has the child do something and reads its answer, which may be nil where there is none.
+func (c *child) ask(do, arg string, answer any) error {
+	if err := c.to.Encode(request{Do: do, Arg: arg}); err != nil {
+		return c.wrap(err)
+	}
+	return c.read(answer)
+}
+
+func (c *child) read(answer any) error {
+	var r reply
+	if err := c.from.Decode(&r); err != nil {
+		return c.wrap(err)
+	}
+	if r.Err != "" {
+		return c.wrap(errors.New(r.Err))
+	}
+	if answer == nil {
+		return nil
+	}
+	return c.wrap(json.Unmarshal(r.Body, answer))
+}
+
+func (c *child) wrap(err error) error {
+	if err == nil {
+		return nil
+	}
+	return fmt.Errorf("child process %s: %w", c.role, err)
+}
+
+// stop has the child end, and waits.
+func (c *child) stop() error {
+	return c.wrap(errors.Join(c.in.Close(), c.cmd.Wait()))
+}

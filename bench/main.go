@@ -1,0 +1,105 @@
+// Command bench measures what the project promises and prints one Markdown
+// table: what, the target, what was measured, what it stands beside, and how it was measured.
+//
+// The daemon, the spiders and the servers that it talks to run as processes of their
+// own, which are this program again in another role, and speak over loopback.
+package main
+
+import (
+	"context"
+	"flag"
+	"fmt"
+	"io"
+	"os"
+	"os/signal"
+	"regexp"
+	"time"
+)
+
+const wholeRun = 20 * time.Minute // far beyond what all measurements take
+
+func main() {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
+	defer stop()
+	if err := run(ctx, os.Args[1:], os.Stdin, os.Stdout, os.Stderr); err != nil {
+		fmt.Fprintln(os.Stderr, "bench:", err)
+		os.Exit(1)
+	}
+}
+
+// measurement takes some figures.
+type measurement struct {
+	name string
+	take func(ctx context.Context, b *bench) ([]row, error)
+}
+
+func measurements() []measurement {
+	return []measurement{
+		{name: "slots", take: takeSlots},
+		{name: "throughput", take: takeThroughput},
+		{name: "held", take: takeHeld},
+		{name: "lookups", take: takeLookups},
+		{name: "delay", take: takeDelay},
+		{name: "idle", take: takeIdle},
+		{name: "viewers", take: takeViewers},
+		{name: "crawls", take: takeCrawls},
+		{name: "reserving", take: takeReserving},
+		{name: "waiting", take: takeWaiting},
+		{name: "scaleout", take: takeScaleOut},
+	}
+}
+
+// bench is what measurements share.
+type bench struct {
+	self     string // this program
+	profiles string // folder for profiles; "": none
+	errs     io.Writer
+}
+
+func run(ctx context.Context, args []string, in io.Reader, out, errs io.Writer) error {
+	flags := flag.NewFlagSet("bench", flag.ContinueOnError)
+	flags.SetOutput(errs)
+	only := flags.String("run", "", "take only the measurements whose names match this regular `expression`")
+	profiles := flags.String("profile", "", "write profiles of the daemon and the slots into this `folder`")
+	role := flags.String("as", "", "what a child process is; set by bench itself")
+	if err := flags.Parse(args); err != nil {
+		return err
+	}
+	if *role != "" {
+		return play(ctx, *role, in, out)
+	}
+	chosen, err := regexp.Compile(*only)
+	if err != nil {
+		return fmt.Errorf("-run: %w", err)
+	}
+	self, err := os.Executable()
+	if err != nil {
+		return err
+	}
+	ctx, cancel := context.WithTimeout(ctx, wholeRun)
+	defer cancel()
+	return takeAll(ctx, &bench{self: self, profiles: *profiles, errs: errs}, chosen, out)
+}
+
+// takeAll prints the table as far as it came, also before an error.
+func takeAll(ctx context.Context, b *bench, chosen *regexp.Regexp, out io.Writer) error {
+	if err := printHead(out); err != nil {
+		return err
+	}
+	for _, m := range measurements() {
+		if !chosen.MatchString(m.name) {
+			continue
+		}
+		fmt.Fprintf(b.errs, "measuring %s…\n", m.name)
+		rows, err := m.take(ctx, b)
+		for _, r := range rows {
+			if _, err := fmt.Fprintln(out, r); err != nil {
+				return err
+			}
+		}
+		if err != nil {
+			return fmt.Errorf("%s: %w", m.name, err)
+		}
+	}
+	return nil
+}

@@ -1,0 +1,75 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+)
+
+// player is what a child process does.
+type player interface {
+	// open takes up the job and returns what the parent is to know before it goes on.
+	open(ctx context.Context) (ready any, err error)
+	// do answers a request.
+	do(ctx context.Context, r request) (answer any, err error)
+	close() error
+}
+
+func newPlayer(role string) (player, error) {
+	switch role {
+	case "daemon":
+		return &daemon{}, nil
+	case "spider":
+		return &spider{}, nil
+	case "wire":
+		return &wire{}, nil
+	case "dns":
+		return &names{}, nil
+	}
+	return nil, fmt.Errorf("-as %s: no such role", role)
+}
+
+// play plays a role until in ends: first its job is read from there, then requests.
+func play(ctx context.Context, role string, in io.Reader, out io.Writer) (err error) {
+	p, err := newPlayer(role)
+	if err != nil {
+		return err
+	}
+	from, to := json.NewDecoder(in), json.NewEncoder(out)
+	if err := from.Decode(p); err != nil {
+		return fmt.Errorf("job: %w", err)
+	}
+	ready, err := p.open(ctx)
+	defer func() { err = errors.Join(err, p.close()) }()
+	if err := answer(to, ready, err); err != nil {
+		return err
+	}
+	for {
+		var r request
+		if err := from.Decode(&r); errors.Is(err, io.EOF) {
+			return nil
+		} else if err != nil {
+			return err
+		}
+		body, err := p.do(ctx, r)
+		if err := answer(to, body, err); err != nil {
+			return err
+		}
+	}
+}
+
+func answer(to *json.Encoder, body any, err error) error {
+	if err != nil {
+		return to.Encode(reply{Err: err.Error()})
+	}
+	text, err := json.Marshal(body)
+	if err != nil {
+		return err
+	}
+	return to.Encode(reply{Body: text})
+}
+
+// unknown is the answer to a request that a role does not know.
+func unknown(r request) error { return fmt.Errorf("request %q: not known", r.Do) }

@@ -1,0 +1,97 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"path/filepath"
+	"time"
+)
+
+const (
+	throughURLs   = 1_000_000
+	throughTarget = 250_000 // a second
+)
+
+// takeThroughput sends URLs from the memory index through spiders that answer at once,
+// beside the same lines without a daemon.
+func takeThroughput(ctx context.Context, b *bench) (rows []row, err error) {
+	for _, c := range []struct{ hosts, spiders int }{{10_000, 1}, {10_000, 4}, {100_000, 1}, {100_000, 4}} {
+		raw, err := throughWire(ctx, b, c.hosts)
+		if err != nil {
+			return rows, err
+		}
+		got, err := throughDaemon(ctx, b, c.hosts, c.spiders)
+		if err != nil {
+			return rows, err
+		}
+		rows = append(rows, row{
+			what:   fmt.Sprintf("URLs/s to spiders over TCP: %s hosts, spiders: %d", count(c.hosts), c.spiders),
+			target: "≥ " + count(throughTarget),
+			measured: fmt.Sprintf("%s (CPU a URL: daemon %d ns, spider %d ns)",
+				count(got.rate()), got.daemon.Nanoseconds()/throughURLs, got.CPU.Nanoseconds()/throughURLs),
+			met:    judge(got.rate() >= throughTarget),
+			beside: fmt.Sprintf("raw %s/s; ratio %.2f", count(raw.rate()), got.rate()/raw.rate()),
+			how: fmt.Sprintf("1,000,000 URLs in the memory index, %s slots, no gaps, robots.txt off; another process says DONE at once; from dialling to the last answer."+
+				" raw: a process that only writes these lines, same spider", count(c.hosts)),
+		})
+	}
+	return rows, nil
+}
+
+// through is a run with throughURLs.
+type through struct {
+	result
+	daemon time.Duration // CPU time of the daemon's process meanwhile
+}
+
+func (t through) rate() float64 { return throughURLs / t.Took.Seconds() }
+
+func throughWire(ctx context.Context, b *bench, hosts int) (t through, err error) {
+	var addr string
+	w, err := b.start(ctx, "wire", &wire{URLs: throughURLs, Hosts: hosts}, &addr)
+	if err != nil {
+		return t, err
+	}
+	defer func() { err = errors.Join(err, w.stop()) }()
+	return t, answerLines(ctx, b, addr, 1, &t.result)
+}
+
+func throughDaemon(ctx context.Context, b *bench, hosts, spiders int) (t through, err error) {
+	var addr string
+	job := daemon{Slots: hosts, PerSec: 1e6, MaxInFlight: 10_000, Batch: 10_000, URLs: throughURLs, Hosts: hosts}
+	d, err := b.start(ctx, "daemon", &job, &addr)
+	if err != nil {
+		return t, err
+	}
+	defer func() { err = errors.Join(err, d.stop()) }()
+	if err := d.ask("fill", "", nil); err != nil {
+		return t, err
+	}
+	if b.profiles != "" {
+		file := filepath.Join(b.profiles, fmt.Sprintf("throughput-%d-%d.prof", hosts, spiders))
+		if err := d.ask("profile", file, nil); err != nil {
+			return t, err
+		}
+	}
+	var before, after usage
+	if err := d.ask("usage", "", &before); err != nil {
+		return t, err
+	}
+	if err := answerLines(ctx, b, addr, spiders, &t.result); err != nil {
+		return t, err
+	}
+	err = d.ask("usage", "", &after)
+	t.daemon = after.CPU - before.CPU
+	return t, err
+}
+
+// answerLines has spiders answer throughURLs lines from addr.
+func answerLines(ctx context.Context, b *bench, addr string, spiders int, r *result) (err error) {
+	s, err := b.start(ctx, "spider", &spider{Addr: addr, Conns: spiders, Lines: throughURLs}, nil)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, s.stop()) }()
+	return s.ask("wait", "", r)
+}

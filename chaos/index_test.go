@@ -1,0 +1,227 @@
+package chaos
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"math/rand/v2"
+	"net/http"
+	"strings"
+	"sync"
+	"time"
+)
+
+// index is the doc index of all daemons. Each host has some documents to be fetched at any time, until no more come.
+// What a daemon took that has died is offered again. Safe for concurrent use.
+type index struct {
+	hosts []string
+
+	mu     sync.Mutex // guards all below
+	rnd    *rand.Rand
+	docs   map[string]*document // that have not ended, by ID
+	free   []*document          // of them, with nobody
+	made   []int                // documents of each host
+	urls   []string             // of all that have ended
+	over   bool                 // no more come
+	takers map[string]bool      // daemons that live, and whether they can work
+	odd    map[string]int       // outcomes other than a page that was fetched
+}
+
+type document struct {
+	id, url string
+	host    int
+	taker   string // "": nobody
+}
+
+const each = 2 // documents of a host that have not ended
+
+func newIndex(hosts []string, rnd *rand.Rand) *index {
+	x := &index{hosts: hosts, rnd: rnd, docs: map[string]*document{}, made: make([]int, len(hosts)), takers: map[string]bool{}, odd: map[string]int{}}
+	for range each {
+		for _, host := range rnd.Perm(len(hosts)) {
+			x.addLocked(host)
+		}
+	}
+	return x
+}
+
+func (x *index) addLocked(host int) {
+	x.made[host]++
+	id := fmt.Sprintf("%d.%d", host, x.made[host])
+	d := &document{id: id, host: host, url: fmt.Sprintf("http://%s:%d/%s", x.hosts[host], webPort, id)}
+	x.docs[id] = d
+	x.free = append(x.free, d)
+}
+
+// set notes that a daemon lives, and if it can work; a dead one's documents are offered again.
+func (x *index) set(taker string, lives, works bool) {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	if x.takers[taker] = works; lives {
+		return
+	}
+	delete(x.takers, taker)
+	for _, d := range x.docs {
+		if d.taker == taker {
+			d.taker = ""
+			x.free = append(x.free, d)
+		}
+	}
+}
+
+// knows tells if a daemon is known to live.
+func (x *index) knows(taker string) bool {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	_, lives := x.takers[taker]
+	return lives
+}
+
+// end has no more documents come.
+func (x *index) end() {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	x.over = true
+}
+
+// left is how many have not ended.
+func (x *index) left() int {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	return len(x.docs)
+}
+
+// servable lists the hosts with a document that is with no daemon or with one that can work.
+func (x *index) servable() map[int]bool {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	hosts := map[int]bool{}
+	for _, d := range x.docs {
+		if d.taker == "" || x.takers[d.taker] {
+			hosts[d.host] = true
+		}
+	}
+	return hosts
+}
+
+// ServeHTTP answers POST /TAKER/candidates and /TAKER/outcomes.
+func (x *index) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	taker, what, _ := strings.Cut(strings.TrimPrefix(r.URL.Path, "/"), "/")
+	body, err := io.ReadAll(r.Body)
+	if err != nil {
+		return
+	}
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	if _, lives := x.takers[taker]; !lives {
+		http.Error(w, "this daemon is dead", http.StatusServiceUnavailable)
+		return
+	}
+	w.Header().Set("Content-Type", "application/x-ndjson")
+	if what == "candidates" {
+		x.offerLocked(w, taker, body)
+		return
+	}
+	for line := range strings.Lines(string(body)) {
+		x.endedLocked([]byte(line))
+	}
+}
+
+func (x *index) offerLocked(w io.Writer, taker string, body []byte) {
+	var ask struct {
+		Max    int
+		Reject []string
+	}
+	if json.Unmarshal(body, &ask) != nil {
+		return
+	}
+	rejected := map[string]bool{}
+	for _, host := range ask.Reject {
+		rejected[host] = true
+	}
+	x.rnd.Shuffle(len(x.free), func(i, k int) { x.free[i], x.free[k] = x.free[k], x.free[i] })
+	rest := x.free[:0]
+	for _, d := range x.free {
+		if ask.Max == 0 || rejected[x.hosts[d.host]] {
+			rest = append(rest, d)
+			continue
+		}
+		ask.Max--
+		d.taker = taker
+		fmt.Fprintf(w, "{\"doc_id\":%q,\"url\":%q}\n", d.id, d.url)
+	}
+	x.free = rest
+}
+
+func (x *index) endedLocked(line []byte) {
+	var o struct {
+		DocID   string `json:"doc_id"`
+		Outcome string
+		Status  int
+	}
+	d := x.docs[""]
+	if json.Unmarshal(line, &o) == nil {
+		d = x.docs[o.DocID]
+	}
+	if d == nil { // told twice
+		return
+	}
+	if o.Outcome != "done" || o.Status != 200 { // it is to be fetched all the same
+		x.odd[fmt.Sprint(o.Outcome, " ", o.Status)]++
+		if d.taker != "" {
+			d.taker = ""
+			x.free = append(x.free, d)
+		}
+		return
+	}
+	if d.taker == "" {
+		for i := range x.free {
+			if x.free[i] == d {
+				x.free[i] = x.free[len(x.free)-1]
+				x.free = x.free[:len(x.free)-1]
+				break
+			}
+		}
+	}
+	delete(x.docs, d.id)
+	x.urls = append(x.urls, withoutPort(d.url))
+	if !x.over {
+		x.addLocked(d.host)
+	}
+}
+
+// stuck finds hosts that nobody serves.
+type stuck struct {
+	index  *index
+	oracle *oracle
+	places func(host int) []string // names under which the oracle knows of it
+
+	since   map[int]time.Duration // without progress, while there could have been some
+	looked  time.Time
+	longest time.Duration
+	which   string
+}
+
+// look adds the time since the last look to hosts that could be served and were not. fine is false while nothing is reserved.
+func (s *stuck) look(fine bool) {
+	now := time.Now()
+	passed := min(now.Sub(s.looked), time.Second)
+	servable := s.index.servable()
+	for host := range s.index.hosts {
+		last := time.Time{}
+		for _, name := range s.places(host) {
+			if at := s.oracle.last(name); at.After(last) {
+				last = at
+			}
+		}
+		if !fine || !servable[host] || last.After(s.looked) {
+			s.since[host] = 0
+			continue
+		}
+		s.since[host] += passed
+		if s.since[host] > s.longest {
+			s.longest, s.which = s.since[host], s.index.hosts[host]
+		}
+	}
+	s.looked = now
+}
