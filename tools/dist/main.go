@@ -1,0 +1,37 @@
+// Command dist makes, of a built binary, what scripts/dist puts beside it: its SBOM and an OCI
+// image. It is a module of its own, so that the daemon's has none of its dependencies.
+package main
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"strconv"
+	"time"
+)
+
+const usage = `usage: dist sbom BINARY VERSION OUT
+       dist image BINARY VERSION SETTINGS ARCH OUT
+The time in them is SOURCE_DATE_EPOCH, in seconds`
+
+func main() {
+	if err := run(os.Args[1:]); err != nil {
+		fmt.Fprintln(os.Stderr, "dist:", err)
+		os.Exit(1)
+	}
+}
+
+func run(args []string) error {
+	seconds, err := strconv.ParseInt(os.Getenv("SOURCE_DATE_EPOCH"), 10, 64)
+	if err != nil {
+		return fmt.Errorf("SOURCE_DATE_EPOCH: %w\n%s", err, usage)
+	}
+	made := time.Unix(seconds, 0).UTC()
+	switch {
+	case len(args) == 4 && args[0] == "sbom":
+		return writeSBOM(args[1], args[2], args[3], made)
+	case len(args) == 6 && args[0] == "image":
+		return writeImage(imageOf{binary: args[1], version: args[2], settings: args[3], arch: args[4], made: made}, args[5])
+	}
+	return errors.New(usage)
+}
