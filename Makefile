@@ -1,0 +1,70 @@
+# Needs Go, and nothing else for run and test; the rest says what it needs.
+STATICCHECK = honnef.co/go/tools/cmd/staticcheck@v0.8.2
+FUZZTIME ?= 60
+TIME ?= 120
+HOSTS ?= 2000
+CRASHES ?= 100
+SEEDS ?= 1 2 3
+DOCS = postgresql-doc-15 sqlite3-doc apache2-doc python-django-doc
+
+.PHONY: help run test check tikv generate bench fuzz sim crash chaos crawl corpus examples siege dist dist-test
+
+help: ## list the targets
+	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 10
+
+run: ## crawl a made web through the daemon, on loopback, and show how it went
+	go run ./cmd/urlserver demo
+
+test: ## all tests
+	go test -timeout 40m ./...
+
+check: ## formatting, vet, staticcheck, tidiness, layers, race detector
+	@test -z "$$(gofmt -l .)" || { gofmt -d .; exit 1; }
+	go vet ./...
+	go vet -tags faults ./...
+	go run $(STATICCHECK) ./...
+	go mod tidy -diff
+	go test -race -short -timeout 40m ./...
+
+tikv: ## the same for reservation/tikv, a module of its own (wants etcd-server, and ../shared/servers/tikv.sh)
+	cd reservation/tikv && go vet ./... && go run $(STATICCHECK) ./... && go mod tidy -diff
+	cd reservation/tikv && go test ./...
+	cd reservation/tikv && go test -race -short ./...
+
+generate: ## the code made of api/*/*.proto (needs protobuf-compiler)
+	@sh scripts/generate
+
+bench: ## the numbers, in a table, each beside its target (about 7 minutes)
+	go run ./bench
+
+fuzz: ## fuzz every target, FUZZTIME seconds in all
+	@sh scripts/fuzz $(FUZZTIME)
+
+sim: ## the simulation: a day of crawling a seed (SEEDS="1 2 3"), and the proof that its oracle bites
+	@for seed in $(SEEDS); do go test ./sim -run 'TestDay$$' -v -count=1 -timeout 30m -args -seed $$seed || exit 1; done
+	go test ./sim -run 'TestMillion$$' -v -count=1 -timeout 30m -args -seed $(firstword $(SEEDS))
+	go test -tags faults ./sim -run TestOracleBites -count=1
+
+crash: ## kill a process that works on an index on disk, CRASHES times, and look whether all it acknowledged is there
+	CRASHES=$(CRASHES) go test ./docindex/disk -run 'TestCrash$$' -v -count=1 -timeout 30m
+
+chaos: ## daemons that share reservations die, freeze and lose them for TIME seconds, with each store (SEED=1 repeats one; wants redis and etcd)
+	go test ./chaos -v -count=1 -timeout 60m -args -all -time $(TIME)s -hosts $(HOSTS) $(if $(SEED),-seed $(SEED))
+
+crawl: ## crawl Debian's documentation packages, several thousand real pages (installs them)
+	@sh scripts/crawl $(DOCS)
+
+examples: ## run the examples against a daemon (Python with grpcio and grpcio-tools)
+	@sh scripts/examples
+
+corpus: ## parse the real robots.txt files that come with PyPI's protego (fetches them)
+	@sh scripts/corpus
+
+siege: ## a thousand hostile clients at every door while a crawl runs: pace, memory, and that all are cut (1 minute)
+	go test ./cmd/urlserver -run 'TestHostileClients$$' -count=1 -v -args -hostile 1000 -hostile-for 40s
+
+dist: ## binaries, SBOMs, Debian package and OCI image into dist/ (ARCH=arm64; needs dpkg-deb)
+	@sh scripts/dist dist $(ARCH)
+
+dist-test: ## what dist makes, tried: reproduced, installed, verified by systemd, run
+	@sh scripts/dist-test
