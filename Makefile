@@ -43,7 +43,7 @@ fuzz: ## fuzz every target, FUZZTIME seconds in all
 sim: ## the simulation: a day of crawling a seed (SEEDS="1 2 3"), and the proof that its oracle bites
 	@for seed in $(SEEDS); do go test ./sim -run 'TestDay$$' -v -count=1 -timeout 30m -args -seed $$seed || exit 1; done
 	go test ./sim -run 'TestMillion$$' -v -count=1 -timeout 30m -args -seed $(firstword $(SEEDS))
-	go test -tags faults ./sim -run TestOracleBites -count=1
+	go test -tags faults ./sim -run OracleBites -count=1
 
 crash: ## kill a process that works on an index on disk, CRASHES times, and look whether all it acknowledged is there
 	CRASHES=$(CRASHES) go test ./docindex/disk -run 'TestCrash$$' -v -count=1 -timeout 30m

@@ -144,7 +144,7 @@ type HostView struct {
 	Cause      Cause         // of NotBefore
 	Blocked    time.Duration // until; 0: not
 	Group      string        // its name, where that is not an address
-	Unclaimed  bool          // its group may not be asked for want of a claim
+	Unclaimed  uint32        // its group, where that may not be asked for want of a claim; 0: it may
 }
 
 // Host returns what is known of a host by number.
@@ -167,7 +167,10 @@ func (s *Slots) Host(id uint32) HostView {
 	v.Last, v.Next, v.Gap = g.last, s.due(g), s.gap(g)
 	v.Base, v.Concurrent = s.ordinary(g), s.most(g)
 	v.GroupDelay, v.Backoff, v.NotBefore, v.Cause = g.delay, g.backoff, g.notBefore, g.cause
-	v.Group, v.Unclaimed = s.names[g.addr], s.cfg.Claims && g.claim != held
+	v.Group = s.names[g.addr]
+	if s.cfg.Claims && g.claim != held {
+		v.Unclaimed = h.group
+	}
 	for o := g.turns.head; o != 0 && v.Others < 1000; o = s.hosts.At(o).turn.next {
 		v.Others++
 	}

@@ -5,8 +5,9 @@
 // An oracle that knows nothing of the code under test watches from outside: the lines sent to spiders, the requests
 // for robots.txt, the statuses delivered, the outcomes. It states the rules of the slots in its own words and
 // complains of the first breach. A run is a function of its Scenario: the seed that a failure names repeats it.
+// A Witness has the same oracle judge a daemon that runs in real time.
 //
 //	go test ./sim -run 'TestDay|TestMillion' -v -args -seed 7  # full size, this seed
 //	go test ./sim -run TestScenarios/collide -v -args -seed 7  # ten small ones from this seed on
-//	go test -tags faults ./sim -run TestOracleBites -v         # the oracle's complaints of rules broken on purpose
+//	go test -tags faults ./sim -run OracleBites -v             # the oracle's complaints of rules broken on purpose
 package sim

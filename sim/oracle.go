@@ -36,6 +36,7 @@ type oracle struct {
 	ruledAt   time.Duration // when settings changed last
 	slowest   time.Duration // the longest gap that settings ever asked for
 	figures   Report
+	late      *late // nil: each thing is heard of when it is done
 }
 
 // document is what the oracle knows of a DOC_ID.
@@ -91,8 +92,11 @@ type host struct {
 	delayAt time.Duration // since when
 	longest time.Duration // it ever was
 	blocked [2]time.Duration
-	stays   uint32 // counts how often it came to a group
-	slowIn  uint32 // of them: the last in which its Crawl-delay was noted
+	stays   uint32          // counts how often it came to a group
+	slowIn  uint32          // of them: the last in which its Crawl-delay was noted
+	asked   []time.Duration // where the oracle is late: since when each request was really decided on
+	ended   []time.Duration // where the oracle is late: ends of requests
+	batch   time.Duration   // where the oracle is late: when the document of the last request was taken
 }
 
 // stay is a host's membership of a group; it is over when the host has gone,
@@ -117,6 +121,7 @@ type group struct {
 	longest time.Duration // Crawl-delay of any host that may have been in it
 	slow    []stay        // those with a Crawl-delay, and some that are over
 	bound   []stay        // those that are at it, and some that are over
+	since   time.Duration // where the oracle is late: since when its last request was really decided on
 }
 
 type transaction struct {

@@ -138,6 +138,9 @@ func (o *oracle) finished(h *host, g *group, took time.Duration, status int, ret
 func (o *oracle) closed(h *host, g *group) {
 	g.open--
 	h.open--
+	if o.late != nil {
+		h.ended = append(h.ended, o.now)
+	}
 	o.rehome(h)
 	o.release(h)
 }

@@ -101,12 +101,23 @@ func (o *oracle) line(spider uint32, text string, since time.Duration) {
 		return
 	}
 	h := d.origin.host
-	g := o.bind(h, addr)
-	o.mayFetch(d.origin, f[3], since)
-	o.mayGo(d, f[3], since)
-	o.request(h, g, since)
+	g := o.heard(spider, d, addr, f[3], since)
 	tx := &transaction{id: strings.Clone(f[0]), doc: d, host: h, group: g, spider: spider, at: o.now, since: since, flying: true}
 	o.begin(tx)
+}
+
+// heard checks what a line asks for, and returns the group that the request is noted for.
+func (o *oracle) heard(spider uint32, d *document, addr netip.Addr, url string, since time.Duration) *group {
+	if o.late != nil {
+		o.mayGo(d, url, 0)
+		return o.requestLate(spider, d, addr)
+	}
+	h := d.origin.host
+	g := o.bind(h, addr)
+	o.mayFetch(d.origin, url, since)
+	o.mayGo(d, url, since)
+	o.request(h, g, since)
+	return g
 }
 
 func (o *oracle) mayGo(d *document, url string, since time.Duration) {
@@ -129,7 +140,7 @@ func (o *oracle) begin(tx *transaction) {
 	o.open[tx.id] = tx
 	tx.doc.tx = tx
 	sp := o.spiders[tx.spider]
-	if sp.inFlight++; sp.inFlight > o.set.inFlight {
+	if sp.inFlight++; sp.inFlight > o.set.inFlight && o.late == nil {
 		o.wrong(RuleInFlight, "spider %d has %d documents; it may have %d", tx.spider, sp.inFlight, o.set.inFlight)
 	}
 	if len(sp.all) > 2*sp.inFlight+16 {

@@ -64,8 +64,8 @@ func (s *Status) NotReady() (reasons []string) {
 	return reasons
 }
 
-// Explain tells about a host; ok is false where it is not known. wall turns the
-// explanation's times into dates.
+// Explain tells about a host; ok is false where neither the slots nor the embedded index know it. Date turns its
+// times into dates.
 func (d *Daemon) Explain(ctx context.Context, host string) (x engine.Explanation, ok bool, err error) {
 	known, err := answerOf(ctx, d, func(e *engine.Engine) *engine.Explanation {
 		if x, ok := e.Explain([]byte(host)); ok {
@@ -73,12 +73,20 @@ func (d *Daemon) Explain(ctx context.Context, host string) (x engine.Explanation
 		}
 		return nil
 	})
-	if known == nil {
+	if err != nil {
 		return x, false, err
 	}
-	if r := d.parts.Reserver; r != nil && known.Unclaimed {
-		known.Why += r.whoHas(ctx, host)
+	if known == nil {
+		x.Slot = -1
+		x.Why, _ = d.elsewhere(ctx, host)
+		return x, x.Why != "", nil
 	}
+	if known.Queued == 0 && known.InFlight == 0 && d.outbox.pending() == 0 { // what has ended here is not out
+		if text, out := d.elsewhere(ctx, host); out > 0 {
+			known.Why += "; " + text
+		}
+	}
+	d.parts.Reserver.explain(ctx, known)
 	return *known, true, nil
 }
 

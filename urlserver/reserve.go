@@ -51,7 +51,14 @@ func (r *Reserver) counts() bool {
 	return counts
 }
 
-// whoHas says what the reservation knows of a host that this daemon does not have.
+// explain adds who has a host that this daemon does not have.
+func (r *Reserver) explain(ctx context.Context, x *engine.Explanation) {
+	if r != nil && x.Lease != "" {
+		x.Why += r.whoHas(ctx, x.Lease)
+	}
+}
+
+// whoHas says what the reservation knows of what a lease is for.
 func (r *Reserver) whoHas(ctx context.Context, host string) string {
 	ctx, cancel := context.WithTimeout(ctx, explainTimeout)
 	defer cancel()

@@ -1,13 +1,19 @@
 package main
 
 import (
+	"context"
 	"fmt"
+	"net"
 	"strings"
 	"sync"
 	"testing"
 	"time"
 
+	"github.com/rs/zerolog"
+
+	reservations "urlserver/reservation/memory"
 	"urlserver/reservation/redis/redistest"
+	"urlserver/reservation/service"
 )
 
 // seen is what a web server would see of two daemons' spiders. Lines may be late on their way to it, so it keeps
@@ -88,5 +94,49 @@ func TestDaemonsShareHosts(t *testing.T) {
 	spiders.Wait()
 	if len(s.urls) != 2*hosts*docs {
 		t.Errorf("%d URLs were asked for; want %d", len(s.urls), 2*hosts*docs)
+	}
+}
+
+// Who has a host that several daemons want, and until when, is told by a daemon that has to do without it.
+func TestExplainNamesTheHolder(t *testing.T) {
+	store := reservations.New(reservations.Config{})
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, end := context.WithCancel(context.Background())
+	ended := make(chan error, 1)
+	go func() { ended <- service.New(service.Config{Store: store, Log: zerolog.Nop()}).Serve(ctx, l) }()
+	t.Cleanup(func() {
+		end()
+		if err := <-ended; err != nil {
+			t.Error(err)
+		}
+	})
+	if _, err := store.AddHost(ctx, "127.9.0.1", time.Time{}); err != nil {
+		t.Fatal(err)
+	}
+	lease, err := store.TryReserve(ctx, "127.9.0.1", time.Hour, "far.example:7")
+	if err != nil {
+		t.Fatal(err)
+	}
+
+	d := startDaemon(t, settings(t, fmt.Sprintf("[reservation]\nkind = \"grpc\"\naddrs = [%q]\n", l.Addr())))
+	sp := dialSpider(t, d.spiders)
+	command(t, "http://127.9.0.1/theirs\nhttp://127.9.0.2/ours\n", "put", "--at", d.at, "-").want(t, 0, `{"new":2,`, "")
+	if url := sp.next()[3]; url != "http://127.9.0.2/ours" {
+		t.Errorf("%s is sent", url)
+	}
+	want := fmt.Sprintf("its group 127.9.0.1 is not reserved: the reservation is asked again and again; far.example:7 has it until %s",
+		lease.LeaseEnd.UTC().Format(time.RFC3339))
+	d.explains("127.9.0.1", want)
+	if _, text := d.ask("GET", "/api/hosts/127.9.0.1", ""); !strings.Contains(text, want) {
+		t.Errorf("/api/hosts/127.9.0.1 says %s; want %s", text, want)
+	}
+	if ours := command(t, "", "explain", "--at", d.at, "127.9.0.2"); strings.Contains(ours.out, "reserv") {
+		t.Errorf("of its own host it says %s", ours.out)
+	}
+	if x, err := store.Explain(ctx, "127.9.0.2"); err != nil || x.Holder != holder() {
+		t.Errorf("the reservation says of the daemon's host: %+v, %v; want %s for holder", x, err, holder())
 	}
 }

@@ -3,6 +3,7 @@ package main
 import (
 	"encoding/json"
 	"fmt"
+	"io"
 	"net"
 	"net/http"
 	"net/http/httptest"
@@ -92,6 +93,57 @@ func TestExplain(t *testing.T) {
 	if err := json.Unmarshal([]byte(got.out), &x); err != nil || x.Host != "127.0.0.1" || x.InFlight != 1 || x.Why == "" {
 		t.Errorf("output %q: %v", got.out, err)
 	}
+}
+
+// A host that a rule is for is told of with the rule and its group.
+func TestExplainNamesTheRule(t *testing.T) {
+	d := startDaemon(t, settings(t, "[[rules]]\nnetworks = [\"127.1.0.0/30\"]\nper_sec = 50\ngroup = \"few\"\n"))
+	command(t, "http://127.1.0.1/a\n", "put", "--at", d.at, "-").want(t, 0, `{"new":1,`, "")
+	dialSpider(t, d.spiders).next()
+	got := command(t, "", "explain", "--at", d.at, "127.1.0.1")
+	got.want(t, 0, "group          few\n", "")
+	got.want(t, 0, "[[rules]] 1 (127.1.0.0/30)\n", "")
+}
+
+// explains waits until explain says something about a host.
+func (d *daemon) explains(host, want string) {
+	d.t.Helper()
+	for deadline := time.Now().Add(patience); ; time.Sleep(time.Millisecond) {
+		got := command(d.t, "", "explain", "--at", d.at, host)
+		if strings.Contains(got.out, want) {
+			return
+		}
+		if time.Now().After(deadline) {
+			d.t.Fatalf("explain %s: %s%s; want %s", host, got.out, got.errs, want)
+		}
+	}
+}
+
+// A host of which the embedded index has given all to others is told of, though the daemon holds nothing.
+func TestExplainOfALentHost(t *testing.T) {
+	d := startDaemon(t, settings(t, ""))
+	command(t, "", "explain", "--at", d.at, "127.0.0.1").want(t, 1, "", "127.0.0.1 is not known")
+	for i := range 256 { // the first ones the daemon may have taken itself, before it was asked for any
+		host := fmt.Sprintf("127.0.1.%d", i)
+		command(t, "http://"+host+"/a\n", "put", "--at", d.at, "-").want(t, 0, `{"new":1,`, "")
+		resp, err := http.Post(d.at+"/docindex/candidates", "application/json", strings.NewReader(`{"max": 1000}`))
+		if err != nil {
+			t.Fatal(err)
+		}
+		text, err := io.ReadAll(resp.Body)
+		resp.Body.Close()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if strings.Contains(string(text), host+"/") {
+			got := command(t, "", "explain", "--at", d.at, host)
+			got.want(t, 0, host+":", "")
+			got.want(t, 0, "1 of its documents are out, but not here: they were given as candidates over HTTP", "")
+			got.want(t, 0, "documents      0 queued, 0 in flight\n", "")
+			return
+		}
+	}
+	t.Error("the daemon takes all itself, which has no spider, though it is asked for candidates")
 }
 
 func TestToken(t *testing.T) {

@@ -15,6 +15,7 @@ type Explanation struct {
 	Robots    robots.Entry  // of its origin that was asked first
 	CrawlWait bool          // its robots.txt is being fetched
 	Lacks     string        // which of its documents wait for a spider of theirs, in words; "": none
+	Lease     string        // what its group's lease is for, which the daemon does not have; "": it has it, or there are none
 	Rule      string        // of [[rules]], for people; "": none is for it
 	Why       string        // in words: the reason, until when, by which rule
 }
@@ -28,6 +29,9 @@ func (e *Engine) Explain(name []byte) (x Explanation, ok bool) {
 	x = Explanation{HostView: e.slots.Host(id), Now: e.now}
 	e.slots.Origins(id, func(o uint32) { x.Robots = e.entry(o).Entry })
 	x.CrawlWait = x.Queued > 0 && !x.Offers && !x.Parked
+	if x.Unclaimed != 0 {
+		x.Lease = e.leaseHost(x.Unclaimed)
+	}
 	x.Lacks = e.lacks(id)
 	x.Rule = e.ruling.set.Name(e.ruling.set.Match(name, x.Addr))
 	x.Why = e.why(&x)
@@ -68,7 +72,7 @@ func (e *Engine) why(x *Explanation) string {
 		return "its robots.txt is fetched first" + e.notBefore(x)
 	case x.Waits:
 		return fmt.Sprintf("its group %s waits for a host slot; all %d are taken (Queue_Count)", x.group(), e.cfg.QueueCount) + e.notBefore(x)
-	case x.Unclaimed:
+	case x.Unclaimed != 0:
 		return fmt.Sprintf("its group %s is not reserved: the reservation is asked again and again", x.group()) + e.notBefore(x)
 	case x.Next > e.now:
 		return "its group may not be asked yet" + e.notBefore(x)

@@ -1,0 +1,71 @@
+package sim
+
+import (
+	"errors"
+	"net/netip"
+	"slices"
+	"testing"
+
+	"urlserver/configs"
+)
+
+const lateSeeds = 150
+
+func same(c configs.Config) configs.Config { return c }
+
+// A daemon that keeps the rules is never blamed, however late anything is.
+func TestLateOracleIsFair(t *testing.T) {
+	for seed := range uint64(lateSeeds) {
+		if err := newLateRun(1+seed, same).work(); err != nil {
+			t.Errorf("seed %d, %v", 1+seed, err)
+		}
+	}
+}
+
+// A daemon with other settings than the oracle is told is blamed for what it does by them.
+func TestLateOracleBites(t *testing.T) {
+	first := func(c *configs.Config, r configs.HostRule) { c.Rules = append([]configs.HostRule{r}, c.Rules...) }
+	for _, b := range []struct {
+		name string
+		tell func(c *configs.Config)
+		want []Rule
+	}{
+		{name: "a tenth faster", tell: func(c *configs.Config) { c.ReqHostPerSec /= 1.1 }, want: []Rule{RuleGapHost, RuleGapGroup}},
+		{name: "a request more at a host", tell: func(c *configs.Config) { c.ReqHostConcurrent = max(1, c.ReqHostConcurrent-1) }, want: []Rule{RuleOpenHost}},
+		{name: "a document more at a spider", tell: func(c *configs.Config) { c.Spider.MaxInFlight-- }, want: []Rule{RuleInFlight}},
+		{name: "the last rule ignored", tell: func(c *configs.Config) {
+			c.Rules = append(slices.Clone(c.Rules), configs.HostRule{Hosts: []string{"*"}, PerSec: 0.1})
+		}, want: []Rule{RuleGapHost, RuleGapGroup}},
+		{name: "a group ignored", tell: func(c *configs.Config) {
+			first(c, configs.HostRule{Networks: []netip.Prefix{netip.MustParsePrefix("192.0.2.0/30")}, PerSec: 100, Group: "few"})
+		}, want: []Rule{RuleGapGroup, RuleOpenGroup}},
+		{name: "a block ignored", tell: func(c *configs.Config) {
+			first(c, configs.HostRule{Hosts: []string{"192.0.2.1"}, PerSec: 100, Block: true})
+		}, want: []Rule{RuleBarred}},
+	} {
+		t.Run(b.name, func(t *testing.T) {
+			told := func(c configs.Config) configs.Config { b.tell(&c); return c }
+			complaint(t, b.want, func(seed uint64) error { return newLateRun(seed, told).work() })
+		})
+	}
+}
+
+const biteSeeds = 20 // one of them at least has to show the breach
+
+// complaint wants one about a rule among runs with several seeds, and none about another.
+func complaint(t *testing.T, want []Rule, run func(seed uint64) error) {
+	t.Helper()
+	for seed := range uint64(biteSeeds) {
+		err := run(1 + seed)
+		var c *Complaint
+		if !errors.As(err, &c) {
+			continue
+		}
+		if !slices.Contains(want, c.Rule) {
+			t.Fatalf("seed %d: %v; want a complaint of %q", 1+seed, err, want)
+		}
+		t.Logf("seed %d: %v", 1+seed, c)
+		return
+	}
+	t.Errorf("no complaint with %d seeds; want one of %q", biteSeeds, want)
+}
