@@ -27,8 +27,11 @@ const (
 	fillPatience = 5 * time.Minute
 )
 
-// takeCrawls asks about crawls of which much is pending, and stops one while others go on.
+// takeCrawls has crawls requested, asks about crawls of which much is pending, and stops one while others go on.
 func takeCrawls(ctx context.Context, b *bench) (rows []row, err error) {
+	if rows, err = takeCrawlRequests(ctx, b); err != nil {
+		return rows, err
+	}
 	for _, kind := range []string{"memory", "disk"} {
 		info, err := takeInfo(ctx, b, kind)
 		rows = append(rows, info...)
@@ -125,20 +128,23 @@ func takeStop(ctx context.Context, b *bench, kind string) (rows []row, err error
 		}
 	}
 	var before, during lateness
+	var first, second usage
 	var a asked
-	if err := errors.Join(s.ask("time", "", nil), pause(ctx, stopWarmUp), s.ask("late", "", &before), s.ask("time", "", nil),
-		d.ask("stop", "c0", &a), pause(ctx, stopAfter), s.ask("late", "", &during)); err != nil {
+	if err := errors.Join(s.ask("time", "", nil), d.ask("usage", "", &first), pause(ctx, stopWarmUp), d.ask("usage", "", &second),
+		s.ask("late", "", &before), s.ask("time", "", nil), d.ask("stop", "c0", &a), pause(ctx, stopAfter), s.ask("late", "", &during)); err != nil {
 		return nil, err
 	}
-	return stopRows(kind, &a, before.Spread, during.Spread), nil
+	return stopRows(kind, &a, second.CPU-first.CPU, before.Spread, during.Spread), nil
 }
 
-func stopRows(kind string, a *asked, before, during spread) []row {
+// stopRows tells of a stop; sending is the CPU that the daemon took in the warm-up.
+func stopRows(kind string, a *asked, sending time.Duration, before, during spread) []row {
 	return []row{
 		{
 			what: fmt.Sprintf("stop of a crawl, index: %s", kind), target: fmt.Sprintf("< %v", stopTarget),
 			measured: fmt.Sprintf("%v (%v of CPU in the daemon)", a.Spread.Max.Round(time.Millisecond), a.CPU.Round(time.Millisecond)),
 			met:      judge(a.Spread.Max < stopTarget),
+			beside:   fmt.Sprintf("for %v before it: %v of CPU", stopWarmUp, sending.Round(time.Millisecond)),
 			how:      fmt.Sprintf("%s documents purged from the index, leftover and slots, until the reply is there", count(a.Purged)),
 		},
 		{

@@ -34,7 +34,7 @@ type daemon struct {
 	Reservation string // "memory", or where Redis is; "": none
 	Shared      string // where the Redis is that has its index; "": that is not there
 
-	CrawlURLs, CrawlHosts, Crawls int // for "crawls"
+	CrawlURLs, CrawlHosts, Crawls int // for "crawls"; the first also for "requests"
 
 	resolver *resolver.Resolver
 	store    docindex.Store
@@ -135,6 +135,8 @@ func (d *daemon) do(ctx context.Context, r request) (any, error) {
 		return d.control(ctx, "info", r.Arg, infoCalls)
 	case "stop":
 		return d.control(ctx, "stop", r.Arg, 1)
+	case "requests":
+		return d.takeRequests(ctx, r.Arg)
 	case "http":
 		return d.serveHTTP()
 	case "ramp":

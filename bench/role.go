@@ -27,6 +27,8 @@ func newPlayer(role string) (player, error) {
 		return &wire{}, nil
 	case "dns":
 		return &names{}, nil
+	case "broker":
+		return &broker{}, nil
 	}
 	return nil, fmt.Errorf("-as %s: no such role", role)
 }

@@ -246,6 +246,31 @@ func TestSmallCrawlsStop(t *testing.T) {
 	}
 }
 
+// TestSmallRequests has some requests to crawl read from a broker.
+func TestSmallRequests(t *testing.T) {
+	const some = 3000
+	b := testBench(t)
+	var addr string
+	k, err := b.start(t.Context(), "broker", &broker{Requests: some}, &addr)
+	if err != nil {
+		t.Fatal(err)
+	}
+	d, _, stop, err := startKeeper(t.Context(), b, "disk", daemon{Slots: 10, PerSec: 1, MaxInFlight: 10, Batch: 10, CrawlURLs: some})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var got asked
+	if err := d.ask("requests", addr, &got); err != nil {
+		t.Fatal(err)
+	}
+	if got.Spread.Count != 1 || got.Spread.Max <= 0 {
+		t.Errorf("requests: %+v", got)
+	}
+	if err := errors.Join(stop(), k.stop()); err != nil {
+		t.Error(err)
+	}
+}
+
 // TestSmallScaleOut has two daemons work off a small index in Redis.
 func TestSmallScaleOut(t *testing.T) {
 	s := scale{daemons: 2, urls: 300, hosts: 30}

@@ -209,7 +209,7 @@ func (m *Memory) Survey(ctx context.Context, id CrawlID, domains int, away *Outc
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	v := m.crawls.Begin(id, domains)
-	for i := 0; away != nil && i < away.Len(); i++ {
+	for i := 0; away != nil && i < away.Len() && v.MayMiss(); i++ {
 		o := away.At(i)
 		doc := m.docs.findID(o.DocID)
 		d := m.crawls.domainOf(doc)

@@ -136,3 +136,34 @@ func cpu(b *testing.B) time.Duration {
 	}
 	return time.Duration(u.Utime.Nano() + u.Stime.Nano())
 }
+
+// BenchmarkOutcomes hands 100,000 documents to the slots and takes what it costs to end them, a thousand at a time.
+func BenchmarkOutcomes(b *testing.B) {
+	const docs = 100_000
+	s := open(b, b.TempDir(), disk.None)
+	var p docindex.Puts
+	for i := range docs {
+		url := fmt.Appendf(nil, "http://host-%d.example/some/path/of/a/page/that/is/%d", i%2000, i)
+		if err := p.AddExact(docindex.Put{URL: url, Due: docindex.Now}, docindex.HostOf(url)); err != nil {
+			b.Fatal(err)
+		}
+		if p.Len() == 1000 {
+			putAll(b, s, &p)
+		}
+	}
+	var batch docindex.Batch
+	if err := s.Candidates(b.Context(), docs, nil, &batch); err != nil {
+		b.Fatal(err)
+	}
+	before := cpu(b)
+	for i := 0; i < batch.Len(); {
+		var o docindex.Outcomes
+		for ; i < batch.Len() && o.Len() < 1000; i++ {
+			o.Add(docindex.Outcome{DocID: batch.At(i).DocID, URL: batch.At(i).URL})
+		}
+		if err := s.Outcomes(b.Context(), &o); err != nil {
+			b.Fatal(err)
+		}
+	}
+	b.ReportMetric(float64((cpu(b)-before).Nanoseconds())/float64(batch.Len()), "cpu-ns/doc")
+}

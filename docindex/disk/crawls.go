@@ -25,7 +25,7 @@ func (s *Store) Survey(ctx context.Context, id docindex.CrawlID, domains int, aw
 	}
 	s.catchUpLocked(s.now())
 	v := s.crawls.books.Begin(id, domains)
-	for i := 0; away != nil && i < away.Len(); i++ {
+	for i := 0; away != nil && i < away.Len() && v.MayMiss(); i++ {
 		o := away.At(i)
 		t, err := s.atSlotsLocked(o.DocID)
 		if err != nil {

@@ -2,6 +2,8 @@ package disk_test
 
 import (
 	"fmt"
+	"runtime"
+	"syscall"
 	"testing"
 	"time"
 
@@ -16,20 +18,7 @@ func BenchmarkPurgeCrawl(b *testing.B) {
 	for round := range b.N {
 		b.StopTimer()
 		s := open(b, b.TempDir(), disk.Batch)
-		crawl := fmt.Sprint("c", round)
-		var p docindex.Puts
-		for i := range docs {
-			url := fmt.Sprintf("http://host-%d.example/some/path/of/a/page/that/is/%d", i%queues, i)
-			if err := p.Add(of(crawl, url, 0)); err != nil {
-				b.Fatal(err)
-			}
-			if p.Len() == 10_000 {
-				putAll(b, s, &p)
-			}
-		}
-		if err := s.Refuse(b.Context(), id(crawl), docindex.Stopped); err != nil {
-			b.Fatal(err)
-		}
+		crawl := fillCrawl(b, s, round, docs, queues)
 		before := cpu(b)
 		b.StartTimer()
 		n, err := s.PurgeCrawl(b.Context(), id(crawl), func(*docindex.Outcomes) error { return nil })
@@ -42,4 +31,58 @@ func BenchmarkPurgeCrawl(b *testing.B) {
 	}
 	b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N*docs), "ns/doc")
 	b.ReportMetric(float64(used.Nanoseconds())/float64(b.N*docs), "cpu-ns/doc")
+}
+
+// fillCrawl puts documents of a crawl, which is refused then.
+func fillCrawl(b *testing.B, s *disk.Store, round, docs, queues int) (crawl string) {
+	b.Helper()
+	crawl = fmt.Sprint("c", round)
+	var p docindex.Puts
+	for i := range docs {
+		url := fmt.Sprintf("http://host-%d.example/some/path/of/a/page/that/is/%d", i%queues, i)
+		if err := p.Add(of(crawl, url, 0)); err != nil {
+			b.Fatal(err)
+		}
+		if p.Len() == 10_000 {
+			putAll(b, s, &p)
+		}
+	}
+	if err := s.Refuse(b.Context(), id(crawl), docindex.Stopped); err != nil {
+		b.Fatal(err)
+	}
+	return crawl
+}
+
+// BenchmarkPurgeHold takes the processor's time of the longest portion of a purge, which holds the lock.
+func BenchmarkPurgeHold(b *testing.B) {
+	const docs, queues = 200_000, 1000
+	longest := time.Duration(0)
+	for round := range b.N {
+		b.StopTimer()
+		s := open(b, b.TempDir(), disk.Batch)
+		crawl := fillCrawl(b, s, round, docs, queues)
+		b.StartTimer()
+		err := s.EachPortion(id(crawl), func(portion func() error) error {
+			runtime.LockOSThread()
+			defer runtime.UnlockOSThread()
+			before := threadCPU(b)
+			err := portion()
+			longest = max(longest, threadCPU(b)-before)
+			return err
+		})
+		if err != nil {
+			b.Fatal(err)
+		}
+	}
+	b.ReportMetric(float64(longest.Microseconds()), "longest-cpu-us")
+}
+
+// threadCPU is the time that this thread has had.
+func threadCPU(b *testing.B) time.Duration {
+	b.Helper()
+	var u syscall.Rusage
+	if err := syscall.Getrusage(syscall.RUSAGE_THREAD, &u); err != nil {
+		b.Fatal(err)
+	}
+	return time.Duration(u.Utime.Nano() + u.Stime.Nano())
 }

@@ -3,7 +3,7 @@ package disk
 import (
 	"bytes"
 	"context"
-	"slices"
+	"runtime"
 
 	"github.com/cockroachdb/pebble/v2"
 
@@ -15,6 +15,7 @@ const (
 	purgeHold = 500       // documents that a portion of a purge ends or tells, which takes about 1 ms
 	lookHold  = 10 * hold // chapters, rows or transits that it looks at
 	syncEvery = 32        // portions; what a crash takes with it is purged again
+	flushAt   = memTable * 3 / 4
 )
 
 // purging is a purge on its way over the chapters.
@@ -25,6 +26,9 @@ type purging struct {
 	looks   int    // left in this portion
 	left    int    // documents that it may still end
 	run     run
+	ends    ends
+	written int             // bytes since flushed was begun
+	flushed <-chan struct{} // closed once what was written before is in tables; nil: nothing was
 }
 
 // PurgeCrawl is [docindex.Crawls.PurgeCrawl]. It is on disk once it returns, its portions now and then before.
@@ -69,13 +73,42 @@ func (s *Store) purgeLined(ctx context.Context, b *books.Book) error {
 		if err != nil {
 			return err
 		}
-		if more = next; more && portions%syncEvery != 0 {
-			continue
+		if more = next; !more || portions%syncEvery == 0 {
+			err = s.settle(nil, no)
 		}
-		if err := s.settle(nil, no); err != nil {
+		if err == nil && p.written >= flushAt {
+			err = s.pace(ctx, &p)
+		}
+		if err != nil {
 			return err
 		}
+		runtime.Gosched() // others wait for no more than a portion, also for the processor
 	}
+	return nil
+}
+
+// pace waits for the flush before and begins another. So a purge is no faster than what it writes gets into tables, and
+// never fills the memtables, at which all that write would wait with the lock held.
+func (s *Store) pace(ctx context.Context, p *purging) error {
+	if p.flushed != nil {
+		select {
+		case <-p.flushed:
+		case <-s.closing:
+			return ErrClosed
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if err := s.usableLocked(); err != nil {
+		return err
+	}
+	flushed, err := s.db.AsyncFlush()
+	if err != nil {
+		return s.failLocked(err)
+	}
+	p.written, p.flushed = 0, flushed
 	return nil
 }
 
@@ -100,6 +133,7 @@ func (s *Store) purgePortion(p *purging) (no uint64, more bool, err error) {
 		p.chapter, p.from = p.chapter+1, nil
 	}
 	more = p.book.Count[books.Lined] > 0 && int(p.chapter) < len(s.crawls.chapters)
+	p.written += s.txn.b.Len()
 	err = s.commitLazilyLocked()
 	return s.journal.no, more, err
 }
@@ -117,6 +151,7 @@ func (s *Store) purgeQueueLocked(p *purging, queue uint32) (next []byte, err err
 	}
 	defer func() {
 		p.run.end(s.txn.b)
+		p.ends.write(s.txn.b)
 		if closing := it.Close(); err == nil {
 			err = closing
 		}
@@ -148,7 +183,7 @@ func (s *Store) purgeQueueLocked(p *purging, queue uint32) (next []byte, err err
 		d := doc{created: body.created, id: body.id, member: body.member}
 		copy(d.at[:], it.Key()[1+4:])
 		s.purgeLocked(queue, &n, &d, body.url, now)
-		s.docRowLocked(&n, &d)
+		p.ends.add(&n, &d)
 		p.left--
 	}
 	return nil, it.Error()
@@ -162,28 +197,6 @@ func (s *Store) purgeLocked(queue uint32, n *name, d *doc, url []byte, now int64
 	s.endedLocked(queue, n, d, now)
 	s.purgedLocked(d.member, b.Why, 1)
 	d.completed, d.kind, d.url = true, b.Why, url
-}
-
-const (
-	planKeyLen = 1 + 4 + placeLen
-	longRun    = 16 // bodies that a range is deleted for; for fewer it costs more than it saves
-)
-
-// run is the keys of bodies that are deleted and have no others between them.
-type run struct{ keys []byte }
-
-func (r *run) add(key []byte) { r.keys = append(r.keys, key...) }
-
-// end deletes them.
-func (r *run) end(b *pebble.Batch) {
-	if n := len(r.keys) / planKeyLen; n >= longRun {
-		b.DeleteRange(r.keys[:planKeyLen], append(r.keys[(n-1)*planKeyLen:], 0), nil)
-	} else {
-		for key := range slices.Chunk(r.keys, planKeyLen) {
-			b.SingleDelete(key, nil)
-		}
-	}
-	r.keys = r.keys[:0]
 }
 
 // sweep ends what came back, from where it was in transit, after its crawl was refused.

@@ -68,3 +68,14 @@ func (s *Store) checkCrawlsLocked() error {
 	}
 	return nil
 }
+
+// EachPortion purges a crawl that is refused; do has to do each portion, which holds the lock all the time.
+func (s *Store) EachPortion(id docindex.CrawlID, do func(portion func() error) error) error {
+	p := purging{book: s.crawls.books.Find(id), chapter: 1}
+	for more := true; more; {
+		if err := do(func() (err error) { _, more, err = s.purgePortion(&p); return err }); err != nil {
+			return err
+		}
+	}
+	return nil
+}

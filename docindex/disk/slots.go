@@ -158,8 +158,8 @@ func (s *Store) endLocked(out *docindex.Outcome, now int64) error {
 	if err != nil || d == nil {
 		return err
 	}
-	url, err := s.urlLocked(&n, d)
-	if err != nil || !out.IsOf(url) {
+	url, ok, err := s.ownURLLocked(out, &n, d)
+	if err != nil || !ok {
 		return err
 	}
 	if out.Pause > 0 || out.Gap > 0 {
@@ -184,6 +184,16 @@ func (s *Store) endLocked(out *docindex.Outcome, now int64) error {
 		URL: url, Crawl: []byte(s.doors.Crawl(queue)), Due: out.Again, Priority: d.at.priority(), Metadata: out.Metadata,
 	}, now)
 	return nil
+}
+
+// ownURLLocked is a document's URL, and whether an outcome is of it. Where that names the very URL, the document's name tells,
+// and nothing is read.
+func (s *Store) ownURLLocked(out *docindex.Outcome, n *name, d *doc) (url []byte, own bool, err error) {
+	if len(out.URL) > 0 && s.secret.name(n.queue, out.URL) == *n {
+		return out.URL, true, nil
+	}
+	url, err = s.urlLocked(n, d)
+	return url, err == nil && out.IsOf(url), err
 }
 
 // pauseLocked tells calls what a host wants.
@@ -232,11 +242,11 @@ func (s *Store) returnSome(o *docindex.Outcomes, from, to int) error {
 		if id == 0 || s.transits.At(id).door == doors.Calls {
 			continue
 		}
-		url, err := s.urlLocked(&n, d)
+		_, own, err := s.ownURLLocked(&out, &n, d)
 		if err != nil {
 			return s.failLocked(err)
 		}
-		if out.IsOf(url) {
+		if own {
 			s.landLocked(id, docindex.Scheduled, now)
 		}
 	}

@@ -62,7 +62,7 @@ type Book struct {
 	domains map[string]*Domain
 	levels  Levels // pending documents
 	loads   []load // of its domains that have something pending, in no order
-	turn    int    // in the last survey
+	top     uint64 // none of loads is more; refreshed by surveys
 	absent  mark
 }
 
@@ -87,6 +87,7 @@ type load struct {
 type app struct {
 	books   map[string]*Book  // by crawl ID
 	domains map[string]uint64 // pending documents of all crawls
+	atSlots uint64            // documents of all crawls
 }
 
 // New returns empty books.
@@ -248,6 +249,11 @@ func (l *Books) Move(d *Domain, priority int32, from, to Place, n uint64, now in
 	was := b.Open()
 	b.Count[from] -= n
 	b.Count[to] += n
+	if from == AtSlots {
+		b.app.atSlots -= n
+	} else if to == AtSlots {
+		b.app.atSlots += n
+	}
 	switch {
 	case to.pending() && !from.pending():
 		b.countPending(d, priority, n)
@@ -284,6 +290,7 @@ func (d *Domain) change(by uint64) {
 	}
 	one := &b.loads[d.place-1]
 	if one.pending += by; one.pending > 0 {
+		b.top = max(b.top, one.pending)
 		return
 	}
 	last := b.loads[len(b.loads)-1]

@@ -45,11 +45,17 @@ type Surveying struct {
 	app     *app   // nil: there is none
 	no      uint64
 	domains int
+	atSlots uint64    // of what is asked for, and not told to be away so far
 	absent  []absence // of domains and of books, in the order in which they were met
 	all     Survey
-	books   []*Book // of all.Crawls
-	ranks   []load
-	last    load // of the largest so far, once there are enough; what comes behind it is not listed
+	ranks   []rank
+	last    rank // of the largest so far, once there are enough; what comes behind it is not listed
+}
+
+// rank is a domain among the largest of all crawls, which have their turns.
+type rank struct {
+	load
+	turn int
 }
 
 // mark leads to what a survey says of a book or domain.
@@ -83,11 +89,21 @@ const maxAbsent = 1 << 16 // of the memory that stays between surveys, entries
 // so many domains.
 func (l *Books) Begin(id CrawlID, domains int) *Surveying {
 	l.surveys++
-	return &Surveying{
+	v := &Surveying{
 		l: l, crawl: id.Crawl, book: l.byID[id], app: l.apps[appID{id.Spider, id.App}], no: l.surveys, domains: domains,
 		absent: l.absent[:0],
 	}
+	switch {
+	case id.Crawl != "" && v.book != nil:
+		v.atSlots = v.book.Count[AtSlots]
+	case id.Crawl == "" && v.app != nil:
+		v.atSlots = v.app.atSlots
+	}
+	return v
 }
+
+// MayMiss reports whether any of what is asked for may still be away: what is not at the slots is not at a spider.
+func (v *Surveying) MayMiss() bool { return v.atSlots > 0 }
 
 // Wants reports whether a domain is of what is asked for.
 func (v *Surveying) Wants(d *Domain) bool {
@@ -99,6 +115,7 @@ func (v *Surveying) Wants(d *Domain) bool {
 
 // Away counts a document of what is asked for that is at a spider, and so not pending.
 func (v *Surveying) Away(d *Domain, priority int32) {
+	v.atSlots--
 	v.miss(&d.absent, d, priority)
 	v.miss(&d.Book.absent, nil, priority)
 	if v.pending(d) == 0 {
@@ -134,9 +151,7 @@ func (v *Surveying) End() Survey {
 		one := CrawlPending{Crawl: v.crawl}
 		if b := v.book; b != nil {
 			one = v.count(b)
-			b.turn = 0
-			v.books = append(v.books, b)
-			v.rank(b)
+			v.rank(b, 0)
 		}
 		v.all = Survey{Crawls: []CrawlPending{one}, Total: one.Total, Domains: one.Distinct, Count: 1}
 	} else if v.app != nil {
@@ -175,34 +190,33 @@ func (v *Surveying) count(b *Book) CrawlPending {
 // countApp counts an application's crawls.
 func (v *Surveying) countApp(a *app) {
 	v.all.Domains = len(a.domains) - v.emptied(a)
+	type counted struct {
+		*Book
+		total uint64
+	}
+	all := make([]counted, 0, len(a.books))
 	for _, b := range a.books {
-		if b.Pending() == 0 {
-			continue
+		total := b.Pending()
+		if gone := v.of(b.absent); gone != nil {
+			total -= gone.total
 		}
-		if gone := v.of(b.absent); gone == nil || b.Pending() > gone.total {
-			v.books = append(v.books, b)
+		if total > 0 {
+			all = append(all, counted{b, total})
+			v.all.Total += total
 		}
 	}
-	v.all.Count = len(v.books)
-	all := make([]CrawlPending, len(v.books))
-	for i, b := range v.books {
-		b.turn = i
-		all[i] = v.count(b)
-		v.all.Total += all[i].Total
-	}
-	slices.SortFunc(v.books, func(x, y *Book) int {
-		if n := cmp.Compare(all[y.turn].Total, all[x.turn].Total); n != 0 {
+	v.all.Count = len(all)
+	slices.SortFunc(all, func(x, y counted) int {
+		if n := cmp.Compare(y.total, x.total); n != 0 {
 			return n
 		}
 		return cmp.Compare(x.ID.Crawl, y.ID.Crawl)
 	})
-	v.books = v.books[:min(len(v.books), MaxSurveyed)]
-	for i, b := range v.books {
-		v.all.Crawls = append(v.all.Crawls, all[b.turn])
-		b.turn = i
-	}
-	for _, b := range v.books {
-		v.rank(b)
+	all = all[:min(len(all), MaxSurveyed)]
+	v.all.Crawls = slices.Grow(v.all.Crawls, len(all))
+	for i, one := range all {
+		v.all.Crawls = append(v.all.Crawls, v.count(one.Book))
+		v.rank(one.Book, i)
 	}
 }
 
@@ -222,39 +236,48 @@ func (v *Surveying) emptied(a *app) (n int) {
 	return n
 }
 
-// rank lines up a crawl's domains that may be among the largest.
-func (v *Surveying) rank(b *Book) {
+// rank lines up the domains of a crawl, whose turn it is, that may be among the largest. Of most crawls there is none once
+// those of the largest are lined up.
+func (v *Surveying) rank(b *Book, turn int) {
+	full := v.last.Domain != nil
+	if full && (b.top < v.last.pending || b.top == v.last.pending && turn > v.last.turn) {
+		return
+	}
 	spared := v.of(b.absent) == nil
+	b.top = 0
 	for _, one := range b.loads {
-		if v.last.Domain != nil && (one.pending < v.last.pending || one.pending == v.last.pending && b.turn > v.last.Book.turn) {
+		b.top = max(b.top, one.pending)
+		if full && (one.pending < v.last.pending || one.pending == v.last.pending && turn > v.last.turn) {
 			continue // without a look at the domain, which lies elsewhere
 		}
 		if !spared {
 			one.pending = v.pending(one.Domain)
 		}
-		if one.pending == 0 || v.last.Domain != nil && larger(&one, &v.last) > 0 {
+		r := rank{one, turn}
+		if one.pending == 0 || full && larger(&r, &v.last) > 0 {
 			continue
 		}
-		if v.ranks = append(v.ranks, one); len(v.ranks) >= 2*v.domains {
+		if v.ranks = append(v.ranks, r); len(v.ranks) >= 2*v.domains {
 			v.cut()
+			full = true
 		}
 	}
 }
 
 // larger orders domains: the largest first; of equal ones that of the larger crawl.
-func larger(a, b *load) int {
+func larger(a, b *rank) int {
 	switch {
 	case a.pending != b.pending:
 		return cmp.Compare(b.pending, a.pending)
-	case a.Book != b.Book:
-		return cmp.Compare(a.Book.turn, b.Book.turn)
+	case a.turn != b.turn:
+		return cmp.Compare(a.turn, b.turn)
 	}
 	return cmp.Compare(a.Name, b.Name)
 }
 
 // cut keeps the largest.
 func (v *Surveying) cut() {
-	slices.SortFunc(v.ranks, func(a, b load) int { return larger(&a, &b) })
+	slices.SortFunc(v.ranks, func(a, b rank) int { return larger(&a, &b) })
 	if len(v.ranks) >= v.domains {
 		v.ranks = v.ranks[:v.domains]
 		v.last = v.ranks[v.domains-1]
@@ -267,7 +290,7 @@ func (v *Surveying) list() {
 	for _, r := range v.ranks {
 		one := DomainPending{Domain: r.Name, Pending: Pending{Total: r.pending}}
 		one.Low, one.High = r.levels.span(v.of(r.absent))
-		c := &v.all.Crawls[r.Book.turn]
+		c := &v.all.Crawls[r.turn]
 		c.Domains = append(c.Domains, one)
 	}
 }
