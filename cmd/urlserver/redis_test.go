@@ -2,8 +2,10 @@ package main
 
 import (
 	"fmt"
+	"strings"
 	"syscall"
 	"testing"
+	"time"
 
 	"urlserver/reservation/redis/redistest"
 )
@@ -38,5 +40,51 @@ func TestServeRedis(t *testing.T) {
 	command(t, "http://127.9.0.1/0\nhttp://127.9.0.1/new\n", "put", "--at", d.at, "-").want(t, 0, `{"new":1,"known":1,"invalid":0}`, "")
 	for !seen["http://127.9.0.1/new"] {
 		fetch()
+	}
+}
+
+// TestCrawlRedis has a crawl submitted at one daemon and stopped at another one, and the first sends nothing of it that the other stopped.
+func TestCrawlRedis(t *testing.T) {
+	redis := redistest.Start(t)
+	more := fmt.Sprintf("[docindex]\nkind = \"redis\"\naddrs = [%q]\nmax_retry = \"1s\"\n[reservation]\njanitor = \"100ms\"\n", redis.Addr())
+	a, b := startDaemon(t, settings(t, more)), startDaemon(t, settings(t, more))
+	// ask asks until Redis answers, which on a busy machine may not be in time at once.
+	ask := func(d *daemon, what, in string) string {
+		t.Helper()
+		got := command(t, in, "crawl", what, "--at", d.at, "-")
+		for got.code != 0 && strings.Contains(got.errs, "503 Service Unavailable") {
+			got = command(t, in, "crawl", what, "--at", d.at, "-")
+		}
+		got.want(t, 0, "", "")
+		return got.out
+	}
+	want := func(got string, n int, part string) {
+		t.Helper()
+		if strings.Count(got, part) != n {
+			t.Errorf("%s; want %s %d times", got, part, n)
+		}
+	}
+	info, stop := fmt.Sprintf(testInfo, "c1"), fmt.Sprintf(testStop, "c1")
+	want(ask(a, "info", info), 1, `"total_pending":0`)
+	want(ask(b, "info", info), 1, `"total_pending":0`)
+	var all []string
+	for i := range 20 {
+		all = append(all, crawlOf("c1", fmt.Sprintf("http://127.0.0.1/%d", i), `,"priority":7`))
+	}
+	want(ask(a, "submit", strings.Join(all, "\n")), 20, `"action":"crawl","status":`)
+	want(ask(b, "info", info), 1, `"total_pending":20,"total_domains":1,"low_priority":7,"high_priority":7,`)
+	want(ask(b, "stop", stop), 1, `{"action":"stop","total_purged":`)
+	want(ask(a, "submit", all[0]+all[1]), 2, `"status":"dropped"`)
+	for !strings.Contains(ask(a, "info", info), `"total_pending":0,"total_domains":0,"domains":{}`) { // until the slots of both have heard of it
+		time.Sleep(10 * time.Millisecond)
+	}
+	want(ask(a, "submit", crawlOf("c2", "http://127.0.0.1/other", "")), 1, `"action":"crawl"`)
+	b.stop()
+	sp := dialSpider(t, a.spiders)
+	if line := sp.next(); line[3] != "http://127.0.0.1/other" {
+		t.Errorf("sent is %v; want the other crawl's", line)
+	}
+	if _, text := a.get("/metrics"); !strings.Contains(text, `urlserver_crawl_documents{appid="testapp",crawlid="c1",spiderid="link",state="purged"} 20`) {
+		t.Errorf("metrics lack the stopped crawl:\n%s", text)
 	}
 }

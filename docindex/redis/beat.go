@@ -23,9 +23,9 @@ func (s *Store) beat(ctx context.Context) {
 }
 
 // sweep says that this daemon is alive, makes true what has become due, ends deletions that nobody ended, and wakes who
-// waits for what others have scheduled. What goes wrong is for the next sweep.
+// waits for what others have scheduled. It notes which crawls others have stopped that this daemon has documents of. What goes wrong is for the next sweep.
 func (s *Store) sweep(ctx context.Context) {
-	more, changed := true, false
+	more, changed, purged := true, false, s.purgedHere()
 	for n := 0; more && n < maxCatch && ctx.Err() == nil; n++ {
 		answers, err := s.everywhere(ctx, beatScript, "")
 		if err != nil {
@@ -34,8 +34,11 @@ func (s *Store) sweep(ctx context.Context) {
 		more = catching(answers)
 		for _, a := range answers {
 			parts := list(a.value)
-			if len(parts) != 3 {
+			if len(parts) != 4 {
 				continue
+			}
+			if n := number(parts[3]); n != s.refusals[a.shard] && s.noteStopped(ctx, a.shard) == nil {
+				s.refusals[a.shard] = n
 			}
 			if seq := number(parts[1]); seq != s.lastSeqs[a.shard] {
 				s.lastSeqs[a.shard], changed = seq, true
@@ -45,6 +48,7 @@ func (s *Store) sweep(ctx context.Context) {
 			}
 		}
 	}
+	s.forgetPurged(purged)
 	if changed {
 		s.wake()
 	}

@@ -37,13 +37,14 @@ func startCluster(t *testing.T) (nodes []*redistest.Server) {
 
 func TestCluster(t *testing.T) {
 	if testing.Short() {
-		t.Skip("the suite over Redis Cluster takes half a minute; one Redis does in a short run")
+		t.Skip("the suite over Redis Cluster takes a minute; one Redis does in a short run")
 	}
 	nodes := startCluster(t)
 	addrs := addrsOf(nodes)
 	f := newFerry()
 	defer close(f.jobs)
 	storetest.Run(t, func(t *testing.T) docindex.Store { return f.open(t, addrs...) })
+	storetest.RunCrawls(t, func(t *testing.T) storetest.CrawlStore { return audit(t, f.open(t, addrs...)) })
 	t.Run("fail-over", func(t *testing.T) { testFailOver(t, nodes) })
 }
 
@@ -104,7 +105,7 @@ func cli(addr string, args ...string) string {
 }
 
 // eventually waits for what others do in their time.
-func eventually(t *testing.T, what string, is func() bool) {
+func eventually(t testing.TB, what string, is func() bool) {
 	t.Helper()
 	for deadline := time.Now().Add(2 * time.Minute); !is(); time.Sleep(20 * time.Millisecond) {
 		if time.Now().After(deadline) {

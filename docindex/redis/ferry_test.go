@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"urlserver/docindex"
+	"urlserver/docindex/storetest"
 )
 
 // ferry lets a test that runs in a synctest bubble use a real Redis: the store's methods run outside of the bubble, where
@@ -72,6 +73,8 @@ type ferried struct {
 	s   *Store
 	now atomic.Int64 // µs
 
+	inside func(func()) // of the Delete on its way
+
 	mu    sync.Mutex // guards waits
 	waits []*wait
 }
@@ -82,7 +85,7 @@ type wait struct {
 	inner chan struct{}
 }
 
-var _ docindex.Store = (*ferried)(nil)
+var _ storetest.CrawlStore = (*ferried)(nil)
 
 func (x *ferried) do(do func(inside func(func()))) {
 	x.now.Store(time.Now().UnixMicro())
@@ -236,7 +239,11 @@ func (x *ferried) Active() (is bool) {
 }
 
 func (x *ferried) Delete(ctx context.Context, s docindex.Scope) (n int, err error) {
-	err = x.try(ctx, func(ctx context.Context, _ func(func())) (err error) { n, err = x.s.Delete(ctx, s); return err })
+	err = x.try(ctx, func(ctx context.Context, inside func(func())) (err error) {
+		x.inside = inside
+		n, err = x.s.Delete(ctx, s)
+		return err
+	})
 	return n, err
 }
 
@@ -247,6 +254,67 @@ func (x *ferried) Purge(ctx context.Context, s docindex.Scope, before time.Time)
 
 func (x *ferried) Set(ctx context.Context, set docindex.Setting) error {
 	return x.try(ctx, func(ctx context.Context, _ func(func())) error { return x.s.Set(ctx, set) })
+}
+
+func (x *ferried) Survey(ctx context.Context, id docindex.CrawlID, domains int, away *docindex.Outcomes) (v docindex.Survey, err error) {
+	err = x.try(ctx, func(ctx context.Context, _ func(func())) (err error) {
+		v, err = x.s.Survey(ctx, id, domains, away)
+		return err
+	})
+	return v, err
+}
+
+func (x *ferried) Refuse(ctx context.Context, id docindex.CrawlID, why docindex.Kind) error {
+	return x.try(ctx, func(ctx context.Context, _ func(func())) error { return x.s.Refuse(ctx, id, why) })
+}
+
+func (x *ferried) PurgeCrawl(ctx context.Context, id docindex.CrawlID, tell func(*docindex.Outcomes) error) (n int, err error) {
+	err = x.try(ctx, func(ctx context.Context, inside func(func())) (err error) {
+		n, err = x.s.PurgeCrawl(ctx, id, func(o *docindex.Outcomes) (err error) {
+			inside(func() { err = tell(o) })
+			return err
+		})
+		return err
+	})
+	return n, err
+}
+
+func (x *ferried) Overdue(ctx context.Context, now time.Time, most int) (due []docindex.CrawlEnd, err error) {
+	err = x.try(ctx, func(ctx context.Context, _ func(func())) (err error) {
+		due, err = x.s.Overdue(ctx, now, most)
+		return err
+	})
+	return due, err
+}
+
+func (x *ferried) Finished(ctx context.Context, since time.Time, most int) (done []docindex.FinishedCrawl, err error) {
+	err = x.try(ctx, func(ctx context.Context, _ func(func())) (err error) {
+		done, err = x.s.Finished(ctx, since, most)
+		return err
+	})
+	return done, err
+}
+
+func (x *ferried) Told(ctx context.Context, id docindex.CrawlID, round uint64) error {
+	return x.try(ctx, func(ctx context.Context, _ func(func())) error { return x.s.Told(ctx, id, round) })
+}
+
+func (x *ferried) CrawlCounts(most int) (all []docindex.CrawlCounts) {
+	x.do(func(func(func())) { all = x.s.CrawlCounts(most) })
+	return all
+}
+
+func (x *ferried) ListCrawls(ctx context.Context, text string, most int) (some []docindex.CrawlState, all int, err error) {
+	err = x.try(ctx, func(ctx context.Context, _ func(func())) (err error) {
+		some, all, err = x.s.ListCrawls(ctx, text, most)
+		return err
+	})
+	return some, all, err
+}
+
+// OnDelete has tell called inside, during Delete.
+func (x *ferried) OnDelete(tell func(*docindex.Outcomes)) {
+	x.s.OnDelete(func(o *docindex.Outcomes) { x.inside(func() { tell(o) }) })
 }
 
 // Notify and Recall: what the store calls then is called outside, and has to do with memory only.

@@ -27,6 +27,7 @@ func (s *Store) deleteQueue(ctx context.Context, q queueInfo) (int, error) {
 	if err != nil || len(parts) != 2 {
 		return 0, err
 	}
+	s.tellDeleted(&held)
 	s.giveBack(&held)
 	return int(number(parts[0])), s.free(ctx, q.shard, text(parts[1]))
 }

@@ -16,10 +16,11 @@ func (s *Store) Outcomes(ctx context.Context, o *docindex.Outcomes) error {
 		if out.Again > 0 {
 			again = dueOf(min(out.Again, maxSeconds))
 		}
-		return []string{
+		args := []string{
 			decimal(int64(min(int(out.Kind), docindex.Kinds))), flag(out.Kind.OfTry()),
 			decimal(out.Pause.Milliseconds()), decimal(out.Gap.Milliseconds()), again, string(out.Metadata),
 		}
+		return append(args, membershipOf(out.Metadata, out.URL)...)
 	})
 }
 

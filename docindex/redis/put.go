@@ -19,6 +19,7 @@ const (
 	codeSame
 	codeChanged
 	codeClash
+	codeDropped
 	otherID = 10 // beside these: the document has another DOC_ID
 )
 
@@ -65,6 +66,7 @@ func (s *Store) putSome(ctx context.Context, b *putting) error {
 		args[shard] = append(args[shard],
 			decimal(first+int64(placesOfOne*(i-b.from))), string(put.Crawl), key, string(host), hashOf(put.URL), string(put.URL), b.ids[i],
 			decimal(int64(put.Priority)), dueOf(put.Due), flag(put.Known), decimal(put.Created), string(put.Metadata))
+		args[shard] = append(args[shard], membershipOf(put.Metadata, put.URL)...)
 	}
 	answers, err := s.all(ctx, opsOf(putScript, args[:], func(shard int) []string { return []string{decimal(int64(len(at[shard])))} }))
 	var spare []named
@@ -115,6 +117,9 @@ func (b *putting) settle(i int, code int64) {
 	case codeSame:
 		b.p.Settle(i, docindex.Same)
 		b.res.Known++
+	case codeDropped:
+		b.p.Settle(i, docindex.Dropped)
+		b.res.Dropped++
 	case codeClash:
 		b.refuse(i, errClash)
 	}

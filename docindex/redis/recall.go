@@ -22,7 +22,7 @@ func (s *Store) Pace(gap time.Duration) { s.gap.Store(gap.Milliseconds()) }
 func (s *Store) wantsBack() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return len(s.backs) > 0
+	return len(s.backs) > 0 || s.onDelete != nil
 }
 
 // recall has the slots give back what they have of a queue, or of all where there is no key.
@@ -44,18 +44,36 @@ func (s *Store) recall(ctx context.Context, scope docindex.Scope) error {
 
 // held adds the documents that this daemon has, of a queue or, where that is empty, of a shard.
 func (s *Store) held(ctx context.Context, shard int, queue string, o *docindex.Outcomes) error {
-	for cursor := "0"; s.wantsBack(); {
-		a, err := s.one(ctx, shard, heldScript, queue, cursor)
+	if !s.wantsBack() {
+		return nil
+	}
+	return s.eachHeld(ctx, shard, queue, "", func(some *docindex.Outcomes) error {
+		for i := range some.Len() {
+			o.Add(some.At(i))
+		}
+		return nil
+	})
+}
+
+// eachHeld visits the documents that this daemon has of a queue, or of a shard where that is empty, in portions: of any crawl or
+// none where crawl is empty, or of one.
+func (s *Store) eachHeld(ctx context.Context, shard int, queue, crawl string, visit func(*docindex.Outcomes) error) error {
+	for cursor := "0"; ; {
+		a, err := s.one(ctx, shard, heldScript, queue, cursor, crawl)
 		parts := list(a.value)
 		if err != nil || len(parts) != 2 {
 			return err
 		}
-		s.addHeld(o, shard, parts[1])
+		var some docindex.Outcomes
+		if s.addHeld(&some, shard, parts[1]); some.Len() > 0 {
+			if err := visit(&some); err != nil {
+				return err
+			}
+		}
 		if cursor = text(parts[0]); cursor == "0" {
-			break
+			return nil
 		}
 	}
-	return nil
 }
 
 // addHeld adds documents that a script told of by queue, hash, DOC_ID and URL.

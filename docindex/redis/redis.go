@@ -63,7 +63,12 @@ type Store struct {
 	wakes    []func()
 	backs    []func(*docindex.Outcomes)
 	last     docindex.StoreStats // what was counted when Redis answered last
-	lastSeqs [shards]int64       // how much was scheduled in each; of the beat alone
+	onDelete func(*docindex.Outcomes)
+	listed   map[string]uint64 // crawls that have finished in that round and of which nobody was told yet, by name
+	stopped  map[string]bool   // by name, refused crawls: others' of which the slots had documents, and as false those that were purged here of late
+
+	lastSeqs [shards]int64 // how much was scheduled in each; of the beat alone, as is
+	refusals [shards]int64 // how often crawls were refused
 }
 
 var _ docindex.Store = (*Store)(nil)
@@ -78,7 +83,7 @@ func New(cfg Config) *Store {
 }
 
 func newStore(cfg Config, clock func() int64) *Store {
-	s := &Store{cfg: cfg, owner: rand.Text(), slots: make(chan struct{}, 1), clock: clock, end: func() {}}
+	s := &Store{cfg: cfg, owner: rand.Text(), slots: make(chan struct{}, 1), clock: clock, end: func() {}, listed: map[string]uint64{}, stopped: map[string]bool{}}
 	for i := range s.bases {
 		s.bases[i] = fmt.Sprintf("%s{u%d}", cfg.Prefix, i)
 	}

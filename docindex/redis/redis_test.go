@@ -6,6 +6,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/redis/rueidis"
+
 	"urlserver/docindex"
 	"urlserver/docindex/storetest"
 	"urlserver/reservation/redis/redistest"
@@ -14,7 +16,7 @@ import (
 const testLease = time.Minute
 
 // open makes an empty store on a Redis; in a synctest bubble it is one with the bubble's time.
-func (f *ferry) open(t *testing.T, addrs ...string) docindex.Store {
+func (f *ferry) open(t *testing.T, addrs ...string) storetest.CrawlStore {
 	t.Helper()
 	if time.Now().Year() > 2000 {
 		return openStore(t, nil, addrs...)
@@ -38,15 +40,21 @@ func openStore(t testing.TB, clock func() int64, addrs ...string) *Store {
 // make it one of outside.
 func flush(t testing.TB, s *Store) {
 	ctx := context.Background()
-	c, err := s.connected(ctx)
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, node := range c.Nodes() {
+	for _, node := range reach(t, s).Nodes() {
 		if err := node.Do(ctx, node.B().Flushall().Build()).Error(); err != nil && !isReadOnly(err) {
 			t.Fatal(err)
 		}
 	}
+}
+
+// reach connects to Redis, which a busy machine may not do in time at once.
+func reach(t testing.TB, s *Store) (c rueidis.Client) {
+	eventually(t, "Redis", func() bool {
+		client, err := s.connected(context.Background())
+		c = client
+		return err == nil
+	})
+	return c
 }
 
 func TestSuite(t *testing.T) {

@@ -41,10 +41,21 @@ var (
 	nameScript     = read("name")
 	whereScript    = read("where")
 	unnameScript   = read("unname")
+	rowsScript     = read("rows")
+	refuseScript   = read("refuse")
+	membersScript  = read("members")
+	condemnScript  = read("condemn")
+	purgedScript   = read("purged")
+	toldScript     = read("told")
+	endingScript   = read("ending")
+	settleScript   = read("settle")
+	seeScript      = read("see")
+	awayScript     = read("away")
+	stoppedScript  = read("stopped")
 )
 
 func read(name string) *script {
-	text := file("core") + file(name)
+	text := file("core") + file("crawls") + file("documents") + file(name)
 	sum := sha1.Sum([]byte(text)) // Redis' name of the script
 	return &script{text: text, sha: hex.EncodeToString(sum[:])}
 }

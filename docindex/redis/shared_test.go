@@ -32,6 +32,7 @@ func newDaemons(t *testing.T) *daemons {
 func (d *daemons) start() *Store {
 	s := newStore(Config{Addrs: []string{d.addr}, Lease: testLease}, d.now.Load)
 	d.t.Cleanup(func() { s.Close() })
+	reach(d.t, s)
 	return s
 }
 

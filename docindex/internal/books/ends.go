@@ -12,7 +12,7 @@ type CrawlEnd struct {
 type FinishedCrawl struct {
 	CrawlID
 	Done  uint64 // its documents that are completed, but for those stopped and expired
-	Round uint64 // for Told
+	Round uint64 // for Told; never 0, and another one whenever it finishes again
 }
 
 // CrawlCounts count a crawl's documents.

@@ -43,18 +43,23 @@ func (l *Books) List(ctx context.Context, text string, max int, locked func(func
 		locked(func() { some, more = l.states(some, from, text) })
 		all += len(some) - before
 		if len(some) > max+portion || !more {
-			slices.SortFunc(some, func(a, b CrawlState) int { return a.before(&b) })
-			some = some[:min(len(some), max)]
+			some = First(some, max)
 		}
 	}
 	return some, all, nil
+}
+
+// First sorts crawls for people and returns the first, at most so many.
+func First(some []CrawlState, max int) []CrawlState {
+	slices.SortFunc(some, func(a, b CrawlState) int { return a.before(&b) })
+	return some[:min(len(some), max)]
 }
 
 // states adds the crawls of one portion.
 func (l *Books) states(to []CrawlState, from int, text string) (list []CrawlState, more bool) {
 	end := min(from+portion, len(l.numbered))
 	for _, b := range l.numbered[min(from, end):end] {
-		if b != nil && b.ID.has(text) {
+		if b != nil && b.ID.Has(text) {
 			to = append(to, b.state())
 		}
 	}
@@ -68,7 +73,7 @@ func (b *Book) state() CrawlState {
 	}
 }
 
-// has reports whether a name of the crawl has the text in it.
-func (id CrawlID) has(text string) bool {
+// Has reports whether a name of the crawl has the text in it.
+func (id CrawlID) Has(text string) bool {
 	return strings.Contains(id.App, text) || strings.Contains(id.Crawl, text) || strings.Contains(id.Spider, text)
 }

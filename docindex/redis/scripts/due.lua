@@ -4,4 +4,5 @@ for _, hash in ipairs(q and dueOf(q, most) or {}) do
   local doc = document(q, hash)
   out[#out + 1], out[#out + 2] = hash, doc[URL]
 end
+if q then refresh(q) end
 return done(out)

@@ -5,13 +5,13 @@ if not q or not q.gone then return done({ '0', {} }) end
 local page = call('HSCAN', bodies(q), cursor, 'COUNT', 1000)
 local list, ids = page[2], {}
 for i = 1, #list, 2 do
-  local doc = cmsgpack.unpack(list[i + 1])
+  local doc = read(q, list[i + 1])
   if doc[STATE] == TRANSIT then
     unhold(doc[OWNER], q.id .. ':' .. list[i])
     leaveHost(q, list[i], doc[URL], doc[DOOR], doc[OWNER], doc[CLAIMED])
   end
   if doc[ID] ~= '' then ids[#ids + 1], ids[#ids + 2] = doc[ID], whereOf(q, list[i]) end
-  call('HDEL', bodies(q), list[i])
+  forget(q, list[i], doc)
 end
 if page[1] == '0' then
   call('UNLINK', bodies(q), order(q), base .. ':q:' .. q.id)

@@ -1,9 +1,10 @@
--- outcome ends documents: place, document's queue, hash, URL ('': any), kind, of a try, pause in ms, gap in ms, again ('': no), metadata each.
--- It answers 1, or the URL that the document has instead.
+-- outcome ends documents: place, document's queue, hash, URL ('': any), kind, of a try, pause in ms, gap in ms, again ('': no), metadata,
+-- and as put has them spider and application, registered domain, when the crawl expires each. It answers 1, or the URL that the document has instead.
 local function endOne()
   place0 = num()
   local q, hash, url, kind, ofTry = named(arg()), arg(), arg(), num(), arg() == '1'
   local pause, gap, again, meta = num(), num(), num(), arg()
+  local who, domain, expires = arg(), arg(), num()
   local doc = q and not q.gone and document(q, hash)
   if not doc then return 1 end
   if url ~= '' and doc[URL] ~= url then return doc[URL] end
@@ -16,9 +17,10 @@ local function endOne()
     refreshHost(h)
   end
   if doc[STATE] == COMPLETED or doc[STATE] == SCHEDULED and dueMS(doc[DUE]) > now and ofTry then return 1 end
+  if doc[CRAWL] and (kind == STOPPED or kind == EXPIRED) then doc[CONDEMNED] = 1 end
   complete(q, hash, doc)
   call('HINCRBY', base .. ':n', 'k' .. string.format('%d', kind), 1)
-  if again then renew(q, hash, doc, again, doc[PRIORITY], meta) end
+  if again and not refused(doc) then renew(q, hash, doc, again, doc[PRIORITY], meta, who, domain, expires) end
   return 1
 end
 

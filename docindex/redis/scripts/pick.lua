@@ -14,7 +14,7 @@ end
 while q and not q.gone and at < #ARGV and may() do
   local hash = arg()
   local doc = document(q, hash)
-  if doc and doc[STATE] == SCHEDULED and dueMS(doc[DUE]) <= now then
+  if doc and doc[STATE] == SCHEDULED and dueMS(doc[DUE]) <= now and not refused(doc) then
     depart(q, hash, doc, door, till)
     taken[#taken + 1] = q.id .. ':' .. hash
     local n = #out

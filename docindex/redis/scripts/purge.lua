@@ -15,7 +15,7 @@ for i = 1, #list, 2 do
     complete(q, hash, doc)
     count(q, COMPLETED, -1)
     if doc[ID] ~= '' then ids[#ids + 1], ids[#ids + 2] = doc[ID], whereOf(q, hash) end
-    call('HDEL', bodies(q), hash)
+    forget(q, hash, doc)
     n = n + 1
   end
 end

@@ -1,5 +1,6 @@
--- put stores URLs, in their order: place, crawl, key, host, hash, URL, DOC_ID, priority, due ('': never), known, created, metadata each.
--- It answers for each: 1 new, 2 same, 3 changed, 4 its hash is another URL's; and 10 more where the document has another DOC_ID.
+-- put stores URLs, in their order: place, crawl, key, host, hash, URL, DOC_ID, priority, due ('': never), known, created, metadata,
+-- the spider and application of its crawl ('': it belongs to none), registered domain, when that crawl expires (0: it does not say) each. It
+-- answers for each: 1 new, 2 same, 3 changed, 4 its hash is another URL's, 5 dropped; and 10 more where no document has that DOC_ID for it.
 local function make(crawl, key, name)
   local id = string.format('%d', call('HINCRBY', base .. ':g', 'queues', 1))
   local q = {
@@ -25,9 +26,10 @@ local function make(crawl, key, name)
   return q
 end
 
-local function enter(q, hash, url, id, priority, due, created, meta)
+local function enter(q, hash, url, id, priority, due, created, meta, who, domain, expires)
   if created == 0 then created = floor(now / 1000) end
   local doc = { COMPLETED, 0, priority, 0, max(0, min(created, 4294967295)), url, id, meta, 0, '' }
+  join(q, doc, who, domain, expires)
   if not due then
     doc[META] = ''
     keep(q, hash, doc)
@@ -40,18 +42,29 @@ local function enter(q, hash, url, id, priority, due, created, meta)
   lineUp(q, hash, doc)
 end
 
+-- drop drops a URL of a refused crawl. If it is known and its crawl wants it again, it ends.
+local function drop(q, hash, doc, id, known, name)
+  bump(openCrawl(name).by, DROPPED, 1)
+  if doc and known then complete(q, hash, doc) end
+  return 5 + (doc and doc[ID] == id and 0 or 10)
+end
+
 local function putOne()
   place0 = num()
   local crawl, key, host_, hash, url, id = arg(), arg(), arg(), arg(), arg(), arg()
   local priority, due, known, created, meta = num(), num(), arg() == '1', num(), arg()
+  local who, domain, expires = arg(), arg(), num()
   local name = nameOf(crawl, key)
   local q = find(name)
   local doc = q and document(q, hash)
   if doc and doc[URL] ~= url then return 4 end
+  if who ~= '' and whyOf(fullName(who, crawl)) and not (doc and known and not due) then
+    return drop(q, hash, doc, id, known, fullName(who, crawl))
+  end
   if doc then
     local other = doc[ID] ~= id and 10 or 0
     if not known then return 2 + other end
-    renew(q, hash, doc, due, priority, meta)
+    renew(q, hash, doc, due, priority, meta, who, domain, expires)
     return 3 + other
   end
   q = q or make(crawl, key, name)
@@ -60,7 +73,7 @@ local function putOne()
     touch(q)
     refresh(q)
   end
-  enter(q, hash, url, id, priority, due, created, meta)
+  enter(q, hash, url, id, priority, due, created, meta, who, domain, expires)
   return 1
 end
 

@@ -1,0 +1,270 @@
+package redis
+
+import (
+	"cmp"
+	"context"
+	"slices"
+	"strconv"
+	"time"
+
+	"urlserver/docindex"
+)
+
+// Indexes of crawls that may have to be ended, or told of.
+const (
+	byExpiry = "ke"
+	byQuiet  = "kf"
+)
+
+// candidate is a crawl that a shard has in an index, and where it stands there.
+type candidate struct {
+	shard int
+	name  string
+	score string
+}
+
+// candidates lists crawls that stand in an index until a time, the first ones of all shards.
+func (s *Store) candidates(ctx context.Context, index, until string, most int) (all []candidate, names []string, err error) {
+	answers, err := s.everywhere(ctx, endingScript, index, until, decimal(int64(most)))
+	if err != nil {
+		return nil, nil, err
+	}
+	for _, a := range answers {
+		for m := list(a.value); len(m) >= 2; m = m[2:] {
+			all = append(all, candidate{a.shard, text(m[0]), text(m[1])})
+		}
+	}
+	slices.SortStableFunc(all, func(a, b candidate) int { return cmp.Compare(scoreOf(a.score), scoreOf(b.score)) })
+	known := map[string]bool{}
+	for _, c := range all {
+		if !known[c.name] && len(names) < most {
+			known[c.name] = true
+			names = append(names, c.name)
+		}
+	}
+	return slices.DeleteFunc(all, func(c candidate) bool { return !known[c.name] }), names, nil
+}
+
+func scoreOf(text string) float64 {
+	n, _ := strconv.ParseFloat(text, 64)
+	return n
+}
+
+// Overdue is [docindex.Crawls.Overdue]. Each crawl is one living daemon's to end. Those that others have refused are listed as stopped where
+// this daemon's slots have some of them, and are to be purged here, too.
+func (s *Store) Overdue(ctx context.Context, now time.Time, most int) (due []docindex.CrawlEnd, err error) {
+	due = s.stoppedByOthers(most)
+	own, err := s.overdue(ctx, now, most-len(due))
+	return append(due, own...), err
+}
+
+// noteStopped notes refused crawls that this daemon has documents of, of a shard.
+func (s *Store) noteStopped(ctx context.Context, shard int) error {
+	for cursor := "0"; ; {
+		a, err := s.one(ctx, shard, stoppedScript, cursor)
+		parts := list(a.value)
+		if err != nil || len(parts) != 2 {
+			return err
+		}
+		s.mu.Lock()
+		for _, m := range list(parts[1]) {
+			if _, known := s.stopped[text(m)]; !known {
+				s.stopped[text(m)] = true
+			}
+		}
+		s.mu.Unlock()
+		if cursor = text(parts[0]); cursor == "0" {
+			return nil
+		}
+	}
+}
+
+// purgedHere are crawls that were purged here of late. What their refusal counted is known before the next sweep is through.
+func (s *Store) purgedHere() (names []string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for name, here := range s.stopped {
+		if !here {
+			names = append(names, name)
+		}
+	}
+	return names
+}
+
+func (s *Store) forgetPurged(names []string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, name := range names {
+		delete(s.stopped, name)
+	}
+}
+
+func (s *Store) stoppedByOthers(most int) (ends []docindex.CrawlEnd) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for name, here := range s.stopped {
+		if id, ok := crawlOfName(name); ok && here && len(ends) < most {
+			ends = append(ends, docindex.CrawlEnd{CrawlID: id})
+		}
+	}
+	return ends
+}
+
+func (s *Store) overdue(ctx context.Context, now time.Time, most int) (due []docindex.CrawlEnd, err error) {
+	all, names, err := s.candidates(ctx, byExpiry, decimal(now.Unix()), most)
+	if err != nil {
+		return nil, err
+	}
+	rows, err := s.rowsOf(ctx, names, false)
+	if err != nil {
+		return nil, err
+	}
+	late := map[string]*row{}
+	var mine []*row
+	for i := range rows {
+		if r := &rows[i]; r.why == "" && (r.till == 0 || r.till > now.Unix() || r.size() == 0) {
+			late[r.name] = r
+		} else {
+			mine = append(mine, r)
+		}
+	}
+	if err := s.settleExpiry(ctx, all, late); err != nil {
+		return nil, err
+	}
+	mine, err = s.see(ctx, endRefused, mine)
+	for _, r := range mine {
+		due = append(due, docindex.CrawlEnd{CrawlID: r.CrawlID, Expired: r.why == "" || r.kind() == docindex.Expired})
+	}
+	return due, err
+}
+
+// settleExpiry tells shards what others heard later of when crawls expire, and then has them forget those of which they have no documents.
+func (s *Store) settleExpiry(ctx context.Context, all []candidate, late map[string]*row) error {
+	var spread, standing [shards][]string
+	for _, r := range late {
+		for shard := range r.parts {
+			if p := &r.parts[shard]; p.size() > 0 && p.said < r.said {
+				spread[shard] = append(spread[shard], r.name, "", decimal(r.till), decimal(r.said))
+			}
+		}
+	}
+	if err := s.settle(ctx, byExpiry, spread); err != nil {
+		return err
+	}
+	for _, c := range all {
+		r := late[c.name]
+		if r == nil {
+			continue
+		}
+		till := ""
+		if r.till > 0 {
+			till = decimal(r.till)
+		}
+		standing[c.shard] = append(standing[c.shard], c.name, c.score, till, decimal(r.said))
+	}
+	return s.settle(ctx, byExpiry, standing)
+}
+
+func (s *Store) settle(ctx context.Context, index string, args [shards][]string) error {
+	_, err := s.all(ctx, opsOf(settleScript, args[:], func(int) []string { return []string{index} }))
+	return err
+}
+
+// see returns those of crawls whose end is this daemon's to tell of.
+func (s *Store) see(ctx context.Context, what string, rows []*row) (mine []*row, err error) {
+	var args [shards][]string
+	var at [shards][]*row
+	for _, r := range rows {
+		round := "0"
+		if what == endFinished {
+			round = strconv.FormatUint(r.round(), 10)
+		}
+		home := homeOf(r.name)
+		args[home], at[home] = append(args[home], what, r.name, round), append(at[home], r)
+	}
+	answers, err := s.all(ctx, opsOf(seeScript, args[:], nil))
+	has := map[*row]bool{}
+	for _, a := range answers {
+		for i, m := range list(a.value) {
+			has[at[a.shard][i]] = number(m) == 1
+		}
+	}
+	return slices.DeleteFunc(slices.Clone(rows), func(r *row) bool { return !has[r] }), err
+}
+
+// Finished is [docindex.Crawls.Finished]. Each crawl is one living daemon's to tell of.
+//
+// The last shard that gets quiet has the crawl in its index, whatever becomes of it in those of others: so those of which another one has
+// something open can be taken out of them.
+func (s *Store) Finished(ctx context.Context, since time.Time, most int) (done []docindex.FinishedCrawl, err error) {
+	_, names, err := s.candidates(ctx, byQuiet, decimal(since.UnixMilli()), most)
+	if err != nil {
+		return nil, err
+	}
+	rows, err := s.rowsOf(ctx, names, false)
+	if err != nil {
+		return nil, err
+	}
+	var ended, settled []*row
+	for i := range rows {
+		r := &rows[i]
+		switch {
+		case r.open() > 0 || r.why != "" || r.round() == 0:
+			settled = append(settled, r)
+		case r.quietSince() <= since.UnixMilli():
+			ended = append(ended, r)
+		}
+	}
+	mine, err := s.see(ctx, endFinished, ended)
+	if err != nil {
+		return nil, err
+	}
+	if err := s.settleQuiet(ctx, append(settled, ended...)); err != nil {
+		return nil, err
+	}
+	for _, r := range mine {
+		if s.list(r) {
+			done = append(done, docindex.FinishedCrawl{CrawlID: r.CrawlID, Done: r.done(), Round: r.round()})
+		}
+	}
+	return done, nil
+}
+
+// list notes that this daemon tells of a crawl's end, and answers whether that is new.
+func (s *Store) list(r *row) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.listed[r.name] == r.round() {
+		return false
+	}
+	s.listed[r.name] = r.round()
+	return true
+}
+
+func (s *Store) forgetListed(name string, round uint64) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.listed[name] == round {
+		delete(s.listed, name)
+	}
+}
+
+// quietSince is when the last shard got quiet.
+func (r *row) quietSince() (last int64) {
+	for i := range r.parts {
+		last = max(last, int64(scoreOf(r.parts[i].quiet)))
+	}
+	return last
+}
+
+func (s *Store) settleQuiet(ctx context.Context, rows []*row) error {
+	var args [shards][]string
+	for _, r := range rows {
+		for shard := range r.parts {
+			if quiet := r.parts[shard].quiet; quiet != "" {
+				args[shard] = append(args[shard], r.name, quiet, "", "")
+			}
+		}
+	}
+	return s.settle(ctx, byQuiet, args)
+}

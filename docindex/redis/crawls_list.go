@@ -1,0 +1,193 @@
+package redis
+
+import (
+	"context"
+	"strconv"
+	"strings"
+
+	"urlserver/docindex"
+	"urlserver/docindex/internal/books"
+)
+
+const (
+	listPage   = 1000 // crawls that a shard tells of at once
+	surveyPage = 200  // with what is pending by domain
+)
+
+// ListCrawls is [docindex.CrawlLister.ListCrawls].
+func (s *Store) ListCrawls(ctx context.Context, search string, most int) (some []docindex.CrawlState, all int, err error) {
+	pages := crawlPages{s: s, most: listPage}
+	for {
+		r, err := pages.next(ctx)
+		if err != nil {
+			return nil, 0, err
+		}
+		if r != nil && r.Has(search) {
+			all++
+			some = append(some, r.state())
+		}
+		if len(some) > most+listPage || r == nil {
+			some = books.First(some, most)
+		}
+		if r == nil {
+			return some, all, nil
+		}
+	}
+}
+
+// CrawlCounts is [docindex.Crawls.CrawlCounts]. Where Redis does not answer, nothing is counted.
+func (s *Store) CrawlCounts(most int) (some []docindex.CrawlCounts) {
+	ctx, cancel := asked()
+	defer cancel()
+	pages := crawlPages{s: s, most: max(most, 1)}
+	var listed row
+	for len(some) < most {
+		r, err := pages.next(ctx)
+		if err != nil {
+			return []docindex.CrawlCounts{{}}
+		}
+		if r == nil {
+			break
+		}
+		some = append(some, r.tally())
+		for i, n := range r.sum {
+			listed.sum[i] += n
+		}
+	}
+	var other row
+	for i, n := range pages.all {
+		other.sum[i] = n - min(n, listed.sum[i])
+	}
+	return append(some, other.tally())
+}
+
+// Survey is [docindex.Crawls.Survey]. away is what this daemon's spiders have; what those of others have counts as pending.
+func (s *Store) Survey(ctx context.Context, id docindex.CrawlID, domains int, away *docindex.Outcomes) (docindex.Survey, error) {
+	v := surveying{id: id, books: books.New(), domains: map[domainOf]*pendingOf{}}
+	if err := v.read(ctx, s); err != nil {
+		return docindex.Survey{}, err
+	}
+	missing, err := s.away(ctx, id, away)
+	if err != nil {
+		return docindex.Survey{}, err
+	}
+	return v.end(domains, missing), nil
+}
+
+// surveying makes books of what shards tell, so that all stores survey alike.
+type surveying struct {
+	id      docindex.CrawlID
+	books   *books.Books
+	domains map[domainOf]*pendingOf
+}
+
+type domainOf struct {
+	crawl  string
+	domain string
+}
+
+type pendingOf struct {
+	domain *books.Domain
+	levels books.Levels
+}
+
+// read reads the crawls that are asked for.
+func (v *surveying) read(ctx context.Context, s *Store) error {
+	if v.id.Crawl != "" {
+		rows, err := s.rowsOf(ctx, []string{nameOfCrawl(v.id)}, true)
+		if err == nil && rows[0].exists() {
+			v.add(&rows[0])
+		}
+		return err
+	}
+	pages := crawlPages{s: s, prefix: nameOfCrawl(v.id), deep: true, most: surveyPage}
+	for {
+		r, err := pages.next(ctx)
+		if r == nil || err != nil {
+			return err
+		}
+		v.add(r)
+	}
+}
+
+// add adds a crawl.
+func (v *surveying) add(r *row) {
+	b := v.books.Open(r.CrawlID)
+	v.books.ExpireAt(b, r.till)
+	var met []*pendingOf
+	for i := range r.parts {
+		for pairs := r.parts[i].levels; len(pairs) >= 2; pairs = pairs[2:] {
+			level, domain, _ := strings.Cut(text(pairs[0]), " ")
+			key := domainOf{r.name, domain}
+			p := v.domains[key]
+			if p == nil {
+				p = &pendingOf{domain: v.books.Enter(b, domain, 0)}
+				v.domains[key], met = p, append(met, p)
+			}
+			p.levels.Add(priorityOf(level), uint64(max(0, number(pairs[1]))))
+		}
+	}
+	for _, p := range met {
+		v.books.Fill(p.domain, &p.levels)
+	}
+}
+
+// absent is a document that a spider has.
+type absent struct {
+	domainOf
+	priority int32
+}
+
+// end surveys. Shards do not tell all at the same moment: nothing is away that was not pending when that was told.
+func (v *surveying) end(domains int, away []absent) docindex.Survey {
+	survey := v.books.Begin(v.id, domains)
+	for _, a := range away {
+		if p := v.domains[a.domainOf]; p != nil && p.levels.Of(a.priority) > 0 {
+			p.levels.Add(a.priority, ^uint64(0))
+			survey.Away(p.domain, a.priority)
+		}
+	}
+	return survey.End()
+}
+
+// away tells which documents are of crawls that are asked for, and out at the slots.
+func (s *Store) away(ctx context.Context, id docindex.CrawlID, o *docindex.Outcomes) (all []absent, err error) {
+	if o == nil {
+		return nil, nil
+	}
+	for from := 0; from < o.Len(); from += outcomeBatch {
+		if all, err = s.addAway(ctx, id, o, from, all); err != nil {
+			return nil, err
+		}
+	}
+	return all, nil
+}
+
+func (s *Store) addAway(ctx context.Context, id docindex.CrawlID, o *docindex.Outcomes, from int, all []absent) ([]absent, error) {
+	var ids []string
+	for i := from; i < min(from+outcomeBatch, o.Len()); i++ {
+		ids = append(ids, string(o.At(i).DocID))
+	}
+	places, err := s.find(ctx, ids)
+	if err != nil {
+		return nil, err
+	}
+	var args [shards][]string
+	for i, w := range places {
+		if w.known() {
+			args[w.shard] = append(args[w.shard], w.queue, w.hash, string(o.At(from+i).URL))
+		}
+	}
+	answers, err := s.all(ctx, opsOf(awayScript, args[:], func(int) []string { return []string{nameOfCrawl(id), flag(id.Crawl != "")} }))
+	for _, a := range answers {
+		for m := list(a.value); len(m) >= 3; m = m[3:] {
+			all = append(all, absent{domainOf{text(m[0]), text(m[1])}, int32(number(m[2]))})
+		}
+	}
+	return all, err
+}
+
+func priorityOf(level string) int32 {
+	n, _ := strconv.ParseInt(level, 10, 32)
+	return int32(n)
+}

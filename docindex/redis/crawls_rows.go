@@ -1,0 +1,249 @@
+package redis
+
+import (
+	"context"
+	"strconv"
+	"strings"
+
+	"github.com/redis/rueidis"
+
+	"urlserver/docindex"
+)
+
+// Counts of a crawl, in the order in which scripts tell them.
+const (
+	countLined = iota
+	countAtSlots
+	countAtCalls
+	countEnded
+	countPurged
+	countUntold
+	countDropped
+	counts
+
+	rowParts = 1 + counts + 6
+)
+
+// part is what a shard has of a crawl.
+type part struct {
+	counts     [counts]uint64
+	till, said int64 // it expires then, as was said with what was put at that place; 0: nothing was said
+	round      uint64
+	quiet      string // since when nothing is open here; "": something is, or it is settled what that means
+	levels     []rueidis.RedisMessage
+}
+
+// size is how many documents there are.
+func (p *part) size() uint64 {
+	return p.counts[countLined] + p.counts[countAtSlots] + p.counts[countAtCalls] + p.counts[countEnded]
+}
+
+// row is a crawl.
+type row struct {
+	docindex.CrawlID
+	name       string
+	why        string // it was refused for; "": it is not
+	sum        [counts]uint64
+	till, said int64 // of the part where that was said last
+	parts      [shards]part
+}
+
+func (r *row) kind() docindex.Kind {
+	why, _ := strconv.ParseUint(r.why, 10, 8)
+	return docindex.Kind(why)
+}
+
+func (r *row) pending() uint64 { return r.sum[countLined] + r.sum[countAtSlots] }
+
+// open is how many documents are not completed.
+func (r *row) open() uint64 { return r.pending() + r.sum[countAtCalls] }
+
+// size is how many documents there are.
+func (r *row) size() uint64 { return r.open() + r.sum[countEnded] }
+
+// exists is false of a crawl that is about to be forgotten.
+func (r *row) exists() bool { return r.size() > 0 || r.why != "" }
+
+// done is how many documents are completed, but for those purged.
+func (r *row) done() uint64 { return r.sum[countEnded] - min(r.sum[countPurged], r.sum[countEnded]) }
+
+// round names what has been open of a crawl: it is another one whenever a shard got work that had none.
+func (r *row) round() (sum uint64) {
+	for i := range r.parts {
+		sum += r.parts[i].round
+	}
+	return sum
+}
+
+func (r *row) state() docindex.CrawlState {
+	return docindex.CrawlState{
+		CrawlID: r.CrawlID, Scheduled: r.sum[countLined], AtSlots: r.sum[countAtSlots], AtClients: r.sum[countAtCalls], Done: r.done(),
+		Purged: r.sum[countPurged], Dropped: r.sum[countDropped], Expires: r.till, Refused: r.why != "", Why: uint8(r.kind()),
+	}
+}
+
+func (r *row) tally() docindex.CrawlCounts {
+	return docindex.CrawlCounts{
+		CrawlID: r.CrawlID, Pending: r.pending(), InTransit: r.sum[countAtCalls], Done: r.done(),
+		Purged: r.sum[countPurged], Dropped: r.sum[countDropped],
+	}
+}
+
+// add adds what a shard tells of the crawl.
+func (r *row) add(shard int, told []rueidis.RedisMessage) {
+	p := &r.parts[shard]
+	for i := range p.counts {
+		p.counts[i] = uint64(max(0, number(told[1+i])))
+		r.sum[i] += p.counts[i]
+	}
+	rest := told[1+counts:]
+	p.till, p.said, p.round, p.quiet, p.levels = number(rest[0]), number(rest[1]), uint64(number(rest[2])), text(rest[4]), list(rest[5])
+	if p.said > r.said {
+		r.till, r.said = p.till, p.said
+	}
+	if why := text(rest[3]); why != "" {
+		r.why = why
+	}
+}
+
+// rowsOf reads crawls, also such as are nowhere; with levels where deep.
+func (s *Store) rowsOf(ctx context.Context, names []string, deep bool) ([]row, error) {
+	if len(names) == 0 {
+		return nil, nil
+	}
+	answers, err := s.everywhere(ctx, rowsScript, append([]string{flag(deep), decimal(int64(len(names)))}, names...)...)
+	if err != nil {
+		return nil, err
+	}
+	rows := make([]row, len(names))
+	for _, a := range answers {
+		page, err := pageOf(&a)
+		if err != nil || len(page) != len(names) {
+			return nil, errStrange
+		}
+		for i, told := range page {
+			r := &rows[i]
+			r.name = names[i]
+			r.CrawlID, _ = crawlOfName(r.name)
+			r.add(a.shard, list(told))
+		}
+	}
+	return rows, nil
+}
+
+// pageOf is the crawls that a shard tells of.
+func pageOf(a *answer) ([]rueidis.RedisMessage, error) {
+	parts := list(a.value)
+	if len(parts) != 2 {
+		return nil, errStrange
+	}
+	page := list(parts[0])
+	for _, told := range page {
+		if len(list(told)) != rowParts {
+			return nil, errStrange
+		}
+	}
+	return page, nil
+}
+
+// crawlPages reads the crawls of all shards in the order of their names.
+type crawlPages struct {
+	s      *Store
+	prefix string // of names
+	deep   bool   // with levels
+	most   int    // of one page
+	pages  [shards][]rueidis.RedisMessage
+	behind [shards]string
+	ended  [shards]bool
+	all    [counts]uint64 // of all crawls, as of when the first page was read
+	begun  bool
+}
+
+// next returns the next crawl; nil: there is none.
+func (p *crawlPages) next(ctx context.Context) (*row, error) {
+	for {
+		if err := p.fill(ctx); err != nil {
+			return nil, err
+		}
+		if r, err := p.first(); r == nil || err != nil || r.exists() {
+			return r, err
+		}
+	}
+}
+
+// first takes the first crawl from the pages.
+func (p *crawlPages) first() (*row, error) {
+	var r row
+	found := false
+	for _, page := range p.pages {
+		if len(page) == 0 {
+			continue
+		}
+		if name := nameIn(page[0]); !found || name < r.name {
+			r.name, found = name, true
+		}
+	}
+	if !found {
+		return nil, nil
+	}
+	for shard, page := range p.pages {
+		if len(page) > 0 && nameIn(page[0]) == r.name {
+			r.add(shard, list(page[0]))
+			p.pages[shard] = page[1:]
+		}
+	}
+	id, ok := crawlOfName(r.name)
+	if !ok {
+		return nil, errStrange
+	}
+	r.CrawlID = id
+	return &r, nil
+}
+
+func nameIn(told rueidis.RedisMessage) string { return text(list(told)[0]) }
+
+// fill reads on where a page is through.
+func (p *crawlPages) fill(ctx context.Context) error {
+	var ops []op
+	for shard := range p.pages {
+		if len(p.pages[shard]) == 0 && !p.ended[shard] {
+			ops = append(ops, op{shard, rowsScript, []string{flag(p.deep), "0", p.behind[shard], p.prefix, decimal(int64(p.most))}})
+		}
+	}
+	if len(ops) == 0 {
+		return nil
+	}
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	answers, err := p.s.all(ctx, ops)
+	if err != nil {
+		return err
+	}
+	for _, a := range answers {
+		page, err := pageOf(&a)
+		if err != nil {
+			return err
+		}
+		p.pages[a.shard], p.ended[a.shard] = page, len(page) < p.most
+		if len(page) > 0 {
+			p.behind[a.shard] = strings.Clone(nameIn(page[len(page)-1]))
+		}
+		if !p.begun {
+			p.addTotals(list(list(a.value)[1]))
+		}
+	}
+	p.begun = true
+	return nil
+}
+
+// totalNames are the counts in the order of those of a row, as they are named.
+const totalNames = "lscepux"
+
+func (p *crawlPages) addTotals(pairs []rueidis.RedisMessage) {
+	for ; len(pairs) >= 2; pairs = pairs[2:] {
+		if i := strings.Index(totalNames, text(pairs[0])); i >= 0 {
+			p.all[i] += uint64(max(0, number(pairs[1])))
+		}
+	}
+}

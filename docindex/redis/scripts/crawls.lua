@@ -1,0 +1,235 @@
+-- Crawls: documents belong to them by what their metadata says. What a crawl has in this shard is counted as its documents come and
+-- go. Scripts add up what they change, and done writes it, so the counts hold whenever the documents do.
+
+local LINED, ATSLOTS, ATCALLS, ENDED = 'l', 's', 'c', 'e' -- places, which are fields of a crawl's counts, as these are:
+local PURGED, UNTOLD, DROPPED = 'p', 'u', 'x'
+local STOPPED, EXPIRED = 5, 6 -- kinds of outcomes
+
+local crawls, crawlNumbers = {}, {}
+local counted = {} -- as what documents are counted
+local whys, anyRefused, strays = {}, nil, {}
+
+local function bump(t, key, by) t[key] = (t[key] or 0) + by end
+
+local function crawlKey(no) return base .. ':k:' .. no end
+
+local function crawlOf(no)
+  local c = crawls[no]
+  if not c then
+    c = { no = no, by = {}, levels = {}, queues = {} }
+    crawls[no] = c
+  end
+  return c
+end
+
+local function crawlName(c)
+  c.name = c.name or call('HGET', crawlKey(c.no), 'name')
+  return c.name
+end
+
+-- fullName is the name of a crawl: who is its spider and application, as this store puts them, crawl its crawl ID.
+local function fullName(who, crawl) return who .. (crawl == '' and 'DEFAULT' or crawl) end
+
+local function numberOf(name)
+  crawlNumbers[name] = crawlNumbers[name] or tonumber(call('HGET', base .. ':k', name) or nil)
+  return crawlNumbers[name]
+end
+
+-- openCrawl returns a crawl, and makes it where there is none.
+local function openCrawl(name)
+  local no = numberOf(name)
+  if not no then
+    no = call('HINCRBY', base .. ':g', 'crawls', 1)
+    crawlNumbers[name] = no
+    call('HSET', base .. ':k', name, no)
+    call('ZADD', base .. ':kn', 0, name)
+    call('HSET', crawlKey(no), 'name', name)
+  end
+  local c = crawlOf(no)
+  c.name, c.dirty = name, true
+  return c
+end
+
+local function refusing()
+  if anyRefused == nil then anyRefused = call('EXISTS', base .. ':x') == 1 end
+  return anyRefused
+end
+
+-- whyOf tells the kind of outcome that a crawl was refused with; nil: it is not.
+local function whyOf(name)
+  if not refusing() then return nil end
+  if whys[name] == nil then whys[name] = tonumber(call('HGET', base .. ':x', name) or nil) or false end
+  return whys[name] or nil
+end
+
+-- refused is whyOf a document's crawl.
+local function refused(doc)
+  if not doc[CRAWL] or not refusing() then return nil end
+  return whyOf(crawlName(crawlOf(doc[CRAWL])))
+end
+
+-- A domain that the queue's host ends with is kept as its length.
+local function domainOf(q, doc)
+  local domain = doc[DOMAIN]
+  if type(domain) == 'number' then return string.sub(q.h, -domain) end
+  return domain
+end
+
+-- join makes a document one of a crawl, until which time that is wanted (0: it does not say); who '': of none. An empty domain is the
+-- one it has, or else its queue's host. The document has to be kept after that.
+local function join(q, doc, who, domain, expires)
+  if who == '' then
+    doc[CRAWL], doc[DOMAIN], doc[CONDEMNED] = nil, nil, nil
+    return
+  end
+  local c = openCrawl(fullName(who, q.c))
+  if expires > 0 then c.till, c.said = expires, place0 end
+  if domain == '' then domain = doc[CRAWL] and domainOf(q, doc) or q.h end
+  if #domain > 0 and string.sub(q.h, -#domain) == domain then domain = #domain end
+  doc[CRAWL], doc[DOMAIN] = c.no, domain
+end
+
+local function placeOf(doc)
+  if doc[STATE] == SCHEDULED then return LINED end
+  if doc[STATE] == COMPLETED then return ENDED end
+  return doc[DOOR] == CALLS and ATCALLS or ATSLOTS
+end
+
+-- partOf is as what a document counts; nil: it belongs to no crawl.
+local function partOf(q, doc)
+  if not doc[CRAWL] then return nil end
+  return { crawl = doc[CRAWL], place = placeOf(doc), level = doc[PRIORITY] .. ' ' .. domainOf(q, doc), condemned = doc[CONDEMNED] }
+end
+
+local function countPart(q, part, by)
+  local c = crawlOf(part.crawl)
+  c.dirty = true
+  bump(c.by, part.place, by)
+  if part.place == ENDED then
+    if part.condemned then bump(c.by, PURGED, by) end
+    return
+  end
+  c.opened = c.opened or by > 0
+  if part.place ~= ATCALLS then bump(c.levels, part.level, by) end
+  if part.place == LINED then bump(c.queues, q.id, by) end
+end
+
+local function recount(q, doc, part)
+  local was = counted[doc]
+  if was then countPart(q, was, -1) end
+  if part then countPart(q, part, 1) end
+  counted[doc] = part
+end
+
+-- stray counts a document that ends because its crawl is refused. It has to be kept after that.
+local function stray(doc, why)
+  doc[CONDEMNED] = 1
+  bump(crawlOf(doc[CRAWL]).by, UNTOLD, 1)
+  bump(strays, why, 1)
+end
+
+local function keepSums(key, sums)
+  for field, by in pairs(sums) do
+    if by ~= 0 and call('HINCRBY', key, field, by) == 0 then call('HDEL', key, field) end
+  end
+end
+
+local function forgetCrawl(c)
+  local key, name = crawlKey(c.no), crawlName(c)
+  call('DEL', key, key .. ':d', key .. ':q')
+  call('HDEL', base .. ':k', name)
+  for _, index in ipairs({ ':kn', ':ke', ':kf' }) do call('ZREM', base .. index, name) end
+end
+
+-- holds answers whether there are documents of a crawl here.
+local function holds(no)
+  for _, n in ipairs(call('HMGET', crawlKey(no), LINED, ATSLOTS, ATCALLS, ENDED)) do
+    if tonumber(n or 0) > 0 then return true end
+  end
+  return false
+end
+
+-- keepCrawl writes what has changed. A crawl of which nothing is left is forgotten, unless it is refused. If it is said here when it expires,
+-- other shards have to hear of that first.
+local function keepCrawl(c)
+  local key, name = crawlKey(c.no), crawlName(c)
+  local n, change = call('HMGET', key, LINED, ATSLOTS, ATCALLS, ENDED), c.by
+  local was = tonumber(n[1] or 0) + tonumber(n[2] or 0) + tonumber(n[3] or 0)
+  local is = was + (change[LINED] or 0) + (change[ATSLOTS] or 0) + (change[ATCALLS] or 0)
+  for field, by in pairs(change) do
+    if field ~= UNTOLD then call('HINCRBY', base .. ':kt', field, by) end
+  end
+  keepSums(key, change)
+  keepSums(key .. ':d', c.levels)
+  keepSums(key .. ':q', c.queues)
+  local why = whyOf(name)
+  if is + tonumber(n[4] or 0) + (change[ENDED] or 0) == 0 and not why then
+    if call('HEXISTS', key, 'till') == 0 then return forgetCrawl(c) end
+    call('ZADD', base .. ':ke', 0, name)
+  elseif c.till and not why then
+    call('HSET', key, 'till', c.till, 'said', c.said)
+    call('ZADD', base .. ':ke', c.till, name)
+  end
+  if was == 0 and c.opened then
+    call('HSET', key, 'round', max(micros, tonumber(call('HGET', key, 'round') or 0) + 1))
+    call('ZREM', base .. ':kf', name)
+  end
+  if is == 0 and (was > 0 or c.opened) and not why then call('ZADD', base .. ':kf', now, name) end
+end
+
+local function keepCrawls()
+  for _, c in pairs(crawls) do
+    if c.dirty then keepCrawl(c) end
+  end
+  for why, by in pairs(strays) do call('HINCRBY', base .. ':n', 'k' .. why, by) end
+end
+
+-- Ends of crawls that are somebody's to tell of: 'x' and the name of one that is refused or has expired, 'f' and that of one that has
+-- finished. Round is '0' for the former.
+
+local function endKey(what, name) return base .. ':f:' .. what .. name end
+
+-- whose tells whose an end is, of which round; '': it has been told of.
+local function whose(what, name) return string.match(call('GET', endKey(what, name)) or '', '^(%d+) (.*)$') end
+
+local function isAlive(who) return tonumber(call('ZSCORE', base .. ':a', who) or 0) > now end
+
+local function othersEnd(what, name)
+  local _, who = whose(what, name)
+  return who and who ~= owner and isAlive(who)
+end
+
+-- see answers whether the end is the owner's to tell of: nobody has it, or who had it is no more.
+local function see(what, name, round)
+  local has, who = whose(what, name)
+  if has == round then
+    if who == owner then return true end
+    if who == '' or isAlive(who) then return false end
+  end
+  call('ZADD', base .. ':a', now + ownerLease, owner) -- when it is no more, that is noticed
+  call('SET', endKey(what, name), round .. ' ' .. owner)
+  call('SADD', base .. ':v:' .. owner, what .. name)
+  return true
+end
+
+-- seen says that an end has been told of. For a while nobody else is to, who may have looked before.
+local function seen(what, name, round)
+  local has, who = whose(what, name)
+  if has ~= round then return end
+  call('SET', endKey(what, name), round .. ' ', 'PX', 3600000)
+  call('SREM', base .. ':v:' .. who, what .. name)
+end
+
+-- unsee has others tell of ends that somebody has not told of, and answers whether there are more.
+local function unsee(who)
+  local all = call('SPOP', base .. ':v:' .. who, SOME)
+  for _, end_ in ipairs(all) do
+    local what, name = string.sub(end_, 1, 1), string.sub(end_, 2)
+    local _, has = whose(what, name)
+    if has == who then
+      call('DEL', endKey(what, name))
+      if what == 'x' then call('ZADD', base .. ':ke', 0, name) else call('ZADD', base .. ':kf', now, name) end
+    end
+  end
+  return #all == SOME
+end

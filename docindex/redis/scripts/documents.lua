@@ -1,0 +1,331 @@
+-- Documents.
+
+local function bodies(q) return base .. ':b:' .. q.id end
+local function order(q) return base .. ':s:' .. q.id end
+
+local function member(doc, hash)
+  return struct.pack('>I4I8', 2147483647 - doc[PRIORITY], doc[SEQ]) .. hash
+end
+local function hashOf(m) return string.sub(m, 13) end
+
+local function read(q, text)
+  local doc = cmsgpack.unpack(text)
+  counted[doc] = partOf(q, doc)
+  return doc
+end
+
+local function document(q, hash)
+  local text = call('HGET', bodies(q), hash)
+  return text and read(q, text)
+end
+
+local function keep(q, hash, doc)
+  if doc[CRAWL] then doc[TAKEN], doc[CLAIMED] = doc[TAKEN] or false, doc[CLAIMED] or false end -- no gaps: it is packed as a list
+  call('HSET', bodies(q), hash, cmsgpack.pack(doc))
+  recount(q, doc, partOf(q, doc))
+end
+
+local function forget(q, hash, doc)
+  call('HDEL', bodies(q), hash)
+  recount(q, doc, nil)
+end
+
+local function dueMS(s) return min(s * 1000, NEVER - 1) end
+
+local function renewDue(q)
+  local first = call('ZRANGE', order(q), 0, 0, 'WITHSCORES')
+  q.f = first[2] and dueMS(tonumber(first[2])) or NEVER
+  touch(q)
+end
+
+local seq -- of schedulings; nil: not read yet
+local function nextSeq()
+  seq = (seq or tonumber(call('HGET', base .. ':g', 'seq') or 0)) + 1
+  return seq
+end
+
+local function lineUp(q, hash, doc)
+  doc[STATE], doc[DOOR], doc[OWNER], doc[TAKEN], doc[CLAIMED], doc[CONDEMNED] = SCHEDULED, 0, '', nil, nil, nil
+  keep(q, hash, doc)
+  call('ZADD', order(q), doc[DUE], member(doc, hash))
+  local due = dueMS(doc[DUE])
+  if due < q.f then
+    q.f = due
+    refresh(q)
+  end
+end
+
+local function hold(door, till, ref)
+  if till then
+    call('ZADD', base .. ':l', till, ref)
+  else
+    call('SADD', base .. ':o:' .. owner, ref)
+  end
+end
+
+local function unhold(who, ref)
+  if who == '' then return call('ZREM', base .. ':l', ref) == 1 end
+  return call('SREM', base .. ':o:' .. who, ref) == 1
+end
+
+local function outHost(h, door)
+  if door == CALLS then h.c = now end
+  h.o[door] = h.o[door] + 1
+  touchHost(h)
+  if h.o[door] == 1 or door == CALLS and h.g > 0 then refreshHost(h) end
+end
+
+local function backHost(h, door)
+  h.o[door] = max(0, h.o[door] - 1)
+  touchHost(h)
+  if h.o[door] > 0 then return end
+  if door == LENT then h.c = now end -- they may have asked it just now
+  refreshHost(h)
+end
+
+-- depart sends a document out; the queue's due time is left to the caller.
+local function depart(q, hash, doc, door, till)
+  call('ZREM', order(q), member(doc, hash))
+  move(q, SCHEDULED, TRANSIT)
+  doc[STATE], doc[DOOR], doc[OWNER], doc[TAKEN] = TRANSIT, door, till and '' or owner, place0
+  doc[CLAIMED] = q.a and 1 or nil
+  keep(q, hash, doc)
+  hold(door, till, q.id .. ':' .. hash)
+  q.o[door] = q.o[door] + 1
+  if not q.a then outHost(host(q.h), door) end
+end
+
+-- leaveHost counts a document in transit out of its host, which may be of another shard.
+local function leaveHost(q, hash, url, door, who, claimed)
+  if claimed then
+    loose[#loose + 1] = { 'back', url, door, q.id .. ':' .. hash, who }
+  else
+    backHost(host(q.h), door)
+  end
+end
+
+-- land ends a document's transit. One of a refused crawl is not scheduled again.
+local function land(q, hash, doc, to)
+  local door, who, claimed = doc[DOOR], doc[OWNER], doc[CLAIMED]
+  local why = to == SCHEDULED and refused(doc)
+  if why then
+    to = COMPLETED
+    stray(doc, why)
+  end
+  unhold(who, q.id .. ':' .. hash)
+  move(q, TRANSIT, to)
+  if to == SCHEDULED then
+    lineUp(q, hash, doc)
+  else
+    doc[STATE], doc[DOOR], doc[OWNER], doc[TAKEN], doc[CLAIMED] = COMPLETED, 0, '', nil, nil
+    keep(q, hash, doc)
+  end
+  q.o[door] = max(0, q.o[door] - 1)
+  if door ~= CALLS then q.v[SLOTS] = now end
+  touch(q)
+  if q.p[CALLS] == PARKED and q.n[TRANSIT] < q.e then leave(q, CALLS) end
+  leaveHost(q, hash, doc[URL], door, who, claimed)
+  refresh(q)
+end
+
+local function complete(q, hash, doc)
+  if doc[STATE] == TRANSIT then
+    land(q, hash, doc, COMPLETED)
+  elseif doc[STATE] == SCHEDULED then
+    call('ZREM', order(q), member(doc, hash))
+    move(q, SCHEDULED, COMPLETED)
+    doc[STATE] = COMPLETED
+    keep(q, hash, doc)
+    renewDue(q)
+    refresh(q)
+  end
+end
+
+-- condemn ends a scheduled document of a refused crawl. The queue's due time is left to the caller.
+local function condemn(q, hash, doc, why)
+  call('ZREM', order(q), member(doc, hash))
+  move(q, SCHEDULED, COMPLETED)
+  doc[STATE] = COMPLETED
+  stray(doc, why)
+  keep(q, hash, doc)
+end
+
+local function plan(doc, due, priority)
+  if due == -1 then due = floor(now / 1000) end
+  doc[DUE], doc[PRIORITY], doc[SEQ] = due, priority, nextSeq()
+end
+
+-- renew brings a known document up to date, which is of a crawl then; due false: it is completed.
+local function renew(q, hash, doc, due, priority, meta, who, domain, expires)
+  complete(q, hash, doc)
+  if not due then
+    doc[META] = ''
+    keep(q, hash, doc)
+    return
+  end
+  join(q, doc, who, domain, expires)
+  doc[META] = meta
+  plan(doc, due, priority)
+  move(q, COMPLETED, SCHEDULED)
+  lineUp(q, hash, doc)
+  refresh(q)
+end
+
+local ends = SOME -- documents of refused crawls that a script still ends in passing
+
+-- wanted answers whether a scheduled document may go out. One of a refused crawl ends here.
+local function wanted(q, hash)
+  local doc = document(q, hash)
+  local why = refused(doc)
+  if not why then return true end
+  if ends > 0 then
+    ends = ends - 1
+    condemn(q, hash, doc, why)
+  end
+  return false
+end
+
+-- dueOf returns the hashes of the first documents of a queue that are due. Where some of them ended, the queue is to be looked at again.
+local function dueOf(q, most)
+  local list, ended
+  repeat
+    local before = ends
+    list = {}
+    for _, m in ipairs(call('ZRANGEBYSCORE', order(q), '-inf', floor(now / 1000), 'LIMIT', 0, most)) do
+      local hash = hashOf(m)
+      if not refusing() or wanted(q, hash) then list[#list + 1] = hash end
+    end
+    ended = ended or ends < before
+  until ends == before or ends == 0
+  if ended then renewDue(q) end
+  return list
+end
+
+-- What is held is "QUEUE:HASH" of a document; for one on a host of this shard whose queue is in another it is "xDOORHOST\0QUEUE:HASH".
+
+local function claimOf(door, name, ref) return 'x' .. door .. name .. '\0' .. ref end
+
+local function landRef(ref)
+  local door, name = string.match(ref, '^x([123])([^%z]*)%z')
+  if door then
+    backHost(host(name), tonumber(door))
+    return
+  end
+  local colon = string.find(ref, ':', 1, true)
+  local id, hash = string.sub(ref, 1, colon - 1), string.sub(ref, colon + 1)
+  local q = queue(id)
+  local doc = q and not q.gone and document(q, hash)
+  if not doc or doc[STATE] ~= TRANSIT then return end
+  tie = doc[TAKEN]
+  land(q, hash, doc, SCHEDULED)
+  tie = 0
+end
+
+local function sweepOwners()
+  for _, who in ipairs(call('ZRANGEBYSCORE', base .. ':a', '-inf', '(' .. string.format('%.0f', now), 'LIMIT', 0, 1)) do
+    local held = call('SPOP', base .. ':o:' .. who, SOME)
+    for _, ref in ipairs(held) do landRef(ref) end
+    if #held == SOME or unsee(who) then return true end
+    call('ZREM', base .. ':a', who)
+    call('DEL', base .. ':t:' .. who)
+    return true
+  end
+  return false
+end
+
+local function sweepLeases()
+  local over = call('ZRANGEBYSCORE', base .. ':l', '-inf', now, 'WITHSCORES', 'LIMIT', 0, SOME)
+  for i = 1, #over, 2 do
+    timed = tonumber(over[i + 1]) * 1024
+    landRef(over[i])
+    call('ZREM', base .. ':l', over[i])
+  end
+  timed = nil
+  return #over == 2 * SOME
+end
+
+local function promote(door)
+  local wait = base .. ':w' .. door
+  local ids = call('ZRANGEBYSCORE', wait, '-inf', now, 'LIMIT', 0, SOME)
+  local list = {}
+  for _, id in ipairs(ids) do
+    local q = queue(id)
+    if q then list[#list + 1] = q else call('ZREM', wait, id) end
+  end
+  table.sort(list, function(a, b)
+    if a.w[door] ~= b.w[door] then return a.w[door] < b.w[door] end
+    return a.x[door] < b.x[door]
+  end)
+  for i, q in ipairs(list) do
+    timed, tie = q.w[door] * 1024 + i, q.x[door]
+    place(q, door)
+  end
+  timed, tie = nil, 0
+  return #ids == SOME
+end
+
+-- catchUp makes true what has become due, and answers whether it left some of it. Who calls is alive.
+local function catchUp()
+  if owner ~= '' then call('ZADD', base .. ':a', now + ownerLease, owner) end
+  local more = sweepOwners()
+  more = sweepLeases() or more
+  more = promote(SLOTS) or more
+  return promote(CALLS) or more
+end
+
+local function keepHost(h)
+  local key, o = base .. ':h:' .. h.name, h.o
+  local name = h.name
+  h.name = nil
+  local text = cmsgpack.pack(h)
+  h.name = name
+  if #h.q > 0 or o[1] > 0 or o[2] > 0 or o[3] > 0 then
+    call('SET', key, text)
+    return
+  end
+  local till = max(h.p, after(h.c, max(h.g, slotGap)))
+  if till > now then call('SET', key, text, 'PX', min(till - now, 10 ^ 12)) else call('DEL', key) end
+end
+
+local function keepCounts(crawl, d)
+  for field, by in pairs(d) do
+    if by ~= 0 then
+      call('HINCRBY', base .. ':n', field, by)
+      call('HINCRBY', base .. ':n:' .. crawl, field, by)
+    end
+  end
+  if (d.q or 0) < 0 and tonumber(call('HGET', base .. ':n:' .. crawl, 'q') or 0) <= 0 then
+    call('DEL', base .. ':n:' .. crawl)
+    call('SREM', base .. ':crawls', crawl)
+  end
+end
+
+-- done writes what has changed; each script ends with it. It answers what the script does, what is to be told to hosts of other
+-- shards, and whether a queue may be served by calls that might not before.
+local function done(answer)
+  for id, q in pairs(dirtyQueues) do
+    q.id = nil
+    call('SET', base .. ':q:' .. id, cmsgpack.pack(q))
+    q.id = id
+  end
+  for _, h in pairs(dirtyHosts) do keepHost(h) end
+  for crawl, d in pairs(deltas) do keepCounts(crawl, d) end
+  keepCrawls()
+  if seq then call('HSET', base .. ':g', 'seq', seq) end
+  return { answer, loose, freed and 1 or 0 }
+end
+
+-- named resolves "QUEUE" or "@NAME", as documents are named by.
+local function named(ref)
+  if string.sub(ref, 1, 1) == '@' then return find(string.sub(ref, 2)) end
+  return queue(ref)
+end
+
+-- whereOf says where a document is as shards keep it for its DOC_ID.
+local function whereOf(q, hash) return string.match(base, '(%d+)}$') .. ' ' .. hash .. '@' .. nameOf(q.c, q.k) end
+
+local function told(q, hash, doc)
+  return {
+    doc[STATE], doc[DUE], doc[PRIORITY], doc[CREATED], doc[URL], doc[ID], doc[META], q.c, q.k, q.id, hash,
+  }
+end

@@ -1,0 +1,18 @@
+-- refuse refuses a crawl: name, kind of outcome, how many may be refused ('': this is not the shard of its name). It answers the kind that it
+-- is refused with, or -1 where too many are.
+local name, why, limit = arg(), num(), num()
+local has = whyOf(name)
+if has then return done({ has }) end
+if limit and call('HLEN', base .. ':x') >= limit then return done({ -1 }) end
+call('HSET', base .. ':x', name, why)
+anyRefused, whys[name] = true, why
+call('ZREM', base .. ':kf', name)
+call('ZREM', base .. ':ke', name)
+if limit then
+  if why == EXPIRED then call('ZADD', base .. ':ke', 0, name) end -- until it is purged
+  see('x', name, '0')
+  openCrawl(name) -- so that it is listed
+end
+local no = numberOf(name)
+if no and tonumber(call('HGET', crawlKey(no), ATSLOTS) or 0) > 0 then call('HINCRBY', base .. ':g', 'refusals', 1) end
+return done({ why })

@@ -1,0 +1,31 @@
+-- rows tells of crawls: whether with levels, how many names, these; or 0, behind which name ('': from the first on), what names begin with,
+-- most. It answers name, scheduled, at the slots, at calls, completed, purged of them, untold, dropped, expires, said when, round, why
+-- refused, nothing open since when, and priority and domain and how many are pending of each; and then the same counts of all crawls.
+local deep, names = arg() == '1', {}
+for i = 1, num() do names[i] = arg() end
+
+local function range(behind, prefix, most)
+  local from = behind ~= '' and '(' .. behind or '[' .. prefix
+  for i, name in ipairs(call('ZRANGEBYLEX', base .. ':kn', from, '+', 'LIMIT', 0, most)) do
+    if string.sub(name, 1, #prefix) ~= prefix then break end
+    names[i] = name
+  end
+end
+if #names == 0 then range(arg(), arg(), num()) end
+
+local FIELDS = { LINED, ATSLOTS, ATCALLS, ENDED, PURGED, UNTOLD, DROPPED, 'till', 'said', 'round' }
+
+local function row(name)
+  local no = numberOf(name)
+  local n = no and call('HMGET', crawlKey(no), unpack(FIELDS)) or {}
+  local out = { name }
+  for i = 1, #FIELDS do out[i + 1] = n[i] or '0' end
+  out[12] = whyOf(name) or ''
+  out[13] = call('ZSCORE', base .. ':kf', name) or ''
+  out[14] = deep and no and call('HGETALL', crawlKey(no) .. ':d') or {}
+  return out
+end
+
+local out = {}
+for i, name in ipairs(names) do out[i] = row(name) end
+return done({ out, call('HGETALL', base .. ':kt') })

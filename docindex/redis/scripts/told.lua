@@ -1,0 +1,6 @@
+-- told says that somebody was told of a crawl's end: 'x' or 'f', name, round, whether this is the shard of the name.
+local what, name, round = arg(), arg(), arg()
+if arg() == '1' then seen(what, name, round) end
+local no = what == 'x' and numberOf(name)
+if no then call('HDEL', crawlKey(no), UNTOLD) end
+return done({})
