@@ -51,7 +51,7 @@ func TestReadmeSpider(t *testing.T) {
 		select {
 		case got := <-fetched:
 			counts[got]++
-		case <-time.After(2 * time.Minute):
+		case <-time.After(5 * time.Minute):
 			t.Fatalf("fetched %v; want robots.txt and the page of each of %v", counts, webs)
 		}
 	}

@@ -24,7 +24,7 @@ import (
 )
 
 // patience is how long a browser on a machine that is busy may take for anything.
-const patience = 2 * time.Minute
+const patience = 5 * time.Minute
 
 // shotsEnv names a folder that screenshots are kept in.
 const shotsEnv = "URLSERVER_SCREENSHOTS"
@@ -56,7 +56,7 @@ func newBrowser(t *testing.T, base string) *browser {
 		t.Fatal(err)
 	}
 	ctx, cancel := chromedp.NewExecAllocator(context.Background(), chromedp.ExecPath(path), chromedp.UserDataDir(dir),
-		chromedp.Flag("headless", true), chromedp.Flag("no-sandbox", true), chromedp.Flag("disable-gpu", true),
+		chromedp.Flag("headless", true), chromedp.Flag("no-sandbox", true), chromedp.Flag("disable-gpu", true), chromedp.Flag("disable-dev-shm-usage", true),
 		chromedp.Flag("disable-quic", true), chromedp.Flag("no-first-run", true), chromedp.Flag("disable-background-networking", true),
 		chromedp.Flag("disable-component-update", true), chromedp.Flag("disable-sync", true), chromedp.WSURLReadTimeout(patience))
 	ctx, _ = chromedp.NewContext(ctx) // ends with the one above
@@ -156,11 +156,20 @@ func js[T any](b *browser, format string, args ...any) T {
 	return in(b, chromedp.Evaluate[T](fmt.Sprintf(format, args...), chromedp.EvalAwaitPromise))
 }
 
-// until waits for an expression to be true.
+// until waits for an expression to be true. On a page that is just left for another one it is not.
 func (b *browser) until(format string, args ...any) {
 	b.t.Helper()
-	for end := time.Now().Add(patience); !js[bool](b, "Boolean("+format+")", args...); time.Sleep(20 * time.Millisecond) {
-		if time.Now().After(end) {
+	ctx, cancel := context.WithTimeout(b.ctx, patience)
+	defer cancel()
+	for ; ; time.Sleep(20 * time.Millisecond) {
+		is, err := chromedp.Run(ctx, chromedp.Evaluate[bool](fmt.Sprintf("Boolean("+format+")", args...), chromedp.EvalAwaitPromise))
+		if is {
+			return
+		}
+		if err != nil && ctx.Err() == nil && !strings.Contains(err.Error(), "navigated") && !strings.Contains(err.Error(), "context") {
+			b.t.Fatalf("browser: %v", err)
+		}
+		if ctx.Err() != nil {
 			b.t.Fatalf("waited in vain for "+format+"; the page says:\n%s", append(args, js[string](b, "document.body.innerText"))...)
 		}
 	}
@@ -172,10 +181,19 @@ func (b *browser) shows(selector, text string) {
 	b.until("document.querySelector(%q)?.textContent.includes(%q)", selector, text)
 }
 
+// click clicks on an element once it can be seen and nothing lies over it. To look and to click is one thing for the
+// page: it may move whenever something new comes.
 func (b *browser) click(selector string) {
 	b.t.Helper()
-	b.until("document.querySelector(%q)?.checkVisibility()", selector)
-	in(b, chromedp.Click(chromedp.CSS(selector)))
+	b.until(`(() => {
+		const e = document.querySelector(%q);
+		if (!e?.checkVisibility()) return false;
+		e.scrollIntoView({block: "center", behavior: "instant"});
+		const r = e.getBoundingClientRect();
+		if (!e.contains(document.elementFromPoint(r.x + r.width / 2, r.y + r.height / 2))) return false;
+		setTimeout(() => e.click()); // where it leads to another page, after this is answered
+		return true;
+	})()`, selector)
 }
 
 // fill types into a field that is emptied first.

@@ -27,7 +27,7 @@ func TestDashboardCrawls(t *testing.T) {
 	b.until("document.querySelectorAll('#t-crawls tbody tr').length === 3")
 	b.shows("#t-crawls tbody tr", "largeapplinkrunning")
 	b.shows("#n-crawls", "3")
-	b.press("#t-crawls tbody button[aria-label='About crawl large of app']")
+	b.click("#t-crawls tbody button[aria-label='About crawl large of app']")
 	b.shows("#crawl-info", "127.0.5.1")
 	b.shows("#crawl-info", "priorities")
 	b.accessible("crawls")
@@ -44,7 +44,7 @@ func TestDashboardCrawls(t *testing.T) {
 	b.until("document.querySelectorAll('#t-crawls tbody tr').length === 4")
 
 	const halt = "#t-crawls tbody button[aria-label='Stop crawl large of app']"
-	b.press(halt)
+	b.click(halt)
 	b.until("document.getElementById('stop-crawl').open")
 	b.accessible("question about a crawl")
 	in(b, chromedp.KeyEvent(kb.Enter)) // what has the focus keeps it
@@ -52,7 +52,7 @@ func TestDashboardCrawls(t *testing.T) {
 	if got := r.crawlState("large", "app"); got != "running" {
 		t.Errorf("the crawl is %s before its end was confirmed", got)
 	}
-	b.press(halt)
+	b.click(halt)
 	b.click("#stop-crawl button[value=stop]")
 	b.shows("#toast", "is stopped")
 	b.until("[...document.querySelectorAll('#t-crawls tbody tr')].some((r) => r.textContent.startsWith('largeapplinkstopped'))")
@@ -70,13 +70,6 @@ func TestDashboardCrawls(t *testing.T) {
 func (b *browser) see(selector string) {
 	b.t.Helper()
 	js[bool](b, "(document.querySelector(%q).scrollIntoView(), true)", selector)
-}
-
-// press clicks on an element that may move meanwhile, as rows of a live table do.
-func (b *browser) press(selector string) {
-	b.t.Helper()
-	b.until("document.querySelector(%q)?.checkVisibility()", selector)
-	js[bool](b, "(document.querySelector(%q).click(), true)", selector)
 }
 
 func (r *rig) crawlState(crawl, app string) string {

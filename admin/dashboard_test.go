@@ -16,7 +16,7 @@ import (
 	"urlserver/configs"
 )
 
-// newCrawl is a rig that holds URLs of some hosts, none of which is due while a test lasts.
+// newCrawl is a rig that holds URLs of some hosts, none of which is due while a test lasts: what it holds stays as it is.
 func newCrawl(t *testing.T, set setup) *rig {
 	t.Helper()
 	set.config = func(c *configs.Config) { c.ReqHostPerSec, c.QueueCount, c.QueueLen = 0.001, 64, 8 }
@@ -34,8 +34,23 @@ func newCrawl(t *testing.T, set setup) *rig {
 	if a := r.ask("POST", "/docindex/urls", strings.Join(urls, "\n"), header...); a.StatusCode != 200 {
 		t.Fatalf("put: %s", a.Status)
 	}
+	r.holds(len(urls))
 	r.crawl(2)
 	return r
+}
+
+// holds waits until the daemon has taken all that was put.
+func (r *rig) holds(documents int) {
+	r.t.Helper()
+	for end := time.Now().Add(patience); ; time.Sleep(10 * time.Millisecond) {
+		s, err := r.daemon.Status(r.t.Context())
+		if err != nil || time.Now().After(end) {
+			r.t.Fatalf("%d held, %v; want %d", s.Slots.Held, err, documents)
+		}
+		if s.Slots.Held == documents {
+			return
+		}
+	}
 }
 
 func (r *rig) status() (s status) {

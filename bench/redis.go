@@ -72,7 +72,7 @@ func parseScheduled(text string) (s scheduled, err error) {
 	return s, nil
 }
 
-const dialWait = 10 * time.Second
+const dialWait = time.Minute
 
 func (s *redisServer) stop() error {
 	err := s.cmd.Process.Kill()

@@ -219,7 +219,7 @@ func TestSmallCrawl(t *testing.T) {
 			t.Errorf("%s: %+v, %v", what, r, err)
 		}
 	}
-	status, err := await(ctx, d, time.Minute, func(s *urlserver.Status) bool { return s.Outcomes[docindex.Done] == urls })
+	status, err := await(ctx, d, 5*time.Minute, func(s *urlserver.Status) bool { return s.Outcomes[docindex.Done] == urls })
 	if err != nil || status.Sent != urls || status.BadLines != 0 {
 		t.Errorf("sent %d, bad lines %d, %v; want %d and 0", status.Sent, status.BadLines, err, urls)
 	}
@@ -310,7 +310,7 @@ func TestSmallRamp(t *testing.T) {
 	if err := d.ask("ramp", "", nil); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := await(t.Context(), d, time.Minute, func(s *urlserver.Status) bool { return s.Outcomes[docindex.Done] == 30 }); err != nil {
+	if _, err := await(t.Context(), d, 5*time.Minute, func(s *urlserver.Status) bool { return s.Outcomes[docindex.Done] == 30 }); err != nil {
 		t.Error(err)
 	}
 }

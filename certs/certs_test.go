@@ -26,7 +26,7 @@ func greet(t *testing.T, s *certs.Server, client *tls.Config) error {
 	go func() {
 		conn, err := tls.NewListener(l, s.Config()).Accept()
 		if err == nil {
-			conn.SetDeadline(time.Now().Add(time.Minute))
+			conn.SetDeadline(time.Now().Add(5 * time.Minute))
 			_, err = io.ReadFull(conn, make([]byte, 1))
 			conn.Close()
 		}

@@ -18,7 +18,7 @@ var (
 	during = flag.Duration("time", 15*time.Second, "how long there is trouble")
 	all    = flag.Bool("all", false, "test with each store")
 	hosts  = flag.Int("hosts", 200, "how many hosts there are")
-	seed   = flag.Uint64("seed", uint64(time.Now().UnixNano()), "of the trouble")
+	seed   = flag.Uint64("seed", 0, "of the trouble; 0: the same each time, and with -all another one")
 )
 
 const (
@@ -73,6 +73,9 @@ func newRig(t *testing.T) *rig {
 	if testing.Short() {
 		t.Skip("takes a minute")
 	}
+	if *seed == 0 && *all {
+		*seed = uint64(time.Now().UnixNano())
+	}
 	t.Logf("seed %d", *seed)
 	r := &rig{
 		t: t, rnd: rand.New(rand.NewPCG(*seed, 0)), bin: build(t), dir: t.TempDir(), happened: map[string]int{},
@@ -92,7 +95,7 @@ func newRig(t *testing.T) *rig {
 	if err != nil {
 		t.Fatal(err)
 	}
-	r.oracle = newOracle(r.gap, late)
+	r.oracle = newOracle(r.gap, r.takes, late)
 	r.index = newIndex(r.world.hosts, rand.New(rand.NewPCG(*seed, 1)))
 	r.stuck = &stuck{index: r.index, oracle: r.oracle, places: r.world.places, since: map[int]time.Duration{}}
 	serveWeb(t, r.world.addrs, server{oracle: r.oracle, serves: r.world.serves, takes: r.takes})

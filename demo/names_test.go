@@ -46,7 +46,7 @@ func TestNames(t *testing.T) {
 	for _, network := range []string{"udp", "tcp"} {
 		for _, test := range tests {
 			t.Run(network+" "+test.name, func(t *testing.T) {
-				client := dns.Client{Net: network, Timeout: 2 * time.Minute}
+				client := dns.Client{Net: network, Timeout: 5 * time.Minute}
 				m, _, err := client.ExchangeContext(t.Context(), new(dns.Msg).SetQuestion(test.query, test.qtype), s.addr())
 				if err != nil {
 					t.Fatal(err)

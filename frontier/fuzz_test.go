@@ -68,7 +68,7 @@ func FuzzCalls(f *testing.F) {
 
 // send makes a call with one message and waits for its end.
 func send(t *testing.T, r *rig, call uint8, message []byte) error {
-	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
+	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute)
 	defer cancel()
 	desc := &pb.URLFrontier_ServiceDesc
 	path, n := "/"+desc.ServiceName+"/", int(call)%(len(desc.Streams)+len(desc.Methods))

@@ -108,7 +108,7 @@ func TestPolite(t *testing.T) {
 // still be at work when their clients have gone, so it looks until they agree.
 func (r *rig) agrees() {
 	r.t.Helper()
-	for deadline := time.Now().Add(2 * time.Minute); ; time.Sleep(10 * time.Millisecond) {
+	for deadline := time.Now().Add(5 * time.Minute); ; time.Sleep(10 * time.Millisecond) {
 		stats := must[*pb.Stats](r.t)(r.GetStats(r.t.Context(), &pb.QueueWithinCrawlParams{}))
 		total := must[*pb.Long](r.t)(r.CountURLs(r.t.Context(), &pb.CountUrlParams{}))
 		if total.Value == stats.Size+stats.Counts["completed"] {

@@ -146,7 +146,7 @@ func must[T any](t *testing.T) func(v T, err error) T {
 
 // soon is a context for what must not take long.
 func soon(t *testing.T) context.Context {
-	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
+	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute)
 	t.Cleanup(cancel)
 	return ctx
 }

@@ -221,7 +221,7 @@ func start(t testing.TB, cfg Config) *Resolver {
 }
 
 func lookUp(t testing.TB, r *Resolver, host string) (netip.Addr, error) {
-	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute)
 	defer cancel()
 	return r.Lookup(ctx, host)
 }

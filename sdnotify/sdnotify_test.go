@@ -21,7 +21,7 @@ func TestTell(t *testing.T) {
 			t.Fatal(err)
 		}
 		buf := make([]byte, 100)
-		l.SetReadDeadline(time.Now().Add(time.Minute))
+		l.SetReadDeadline(time.Now().Add(5 * time.Minute))
 		n, err := l.Read(buf)
 		if got := string(buf[:n]); got != Ready || err != nil {
 			t.Errorf("%s was told %q, %v; want %q", name, got, err, Ready)

@@ -18,7 +18,7 @@ import (
 )
 
 // patience ends a test that waits for what does not come; it is no measure of anything.
-const patience = 2 * time.Minute
+const patience = 5 * time.Minute
 
 // rig is a daemon on real sockets with an embedded index.
 type rig struct {

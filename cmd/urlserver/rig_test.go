@@ -27,7 +27,7 @@ func TestMain(m *testing.M) {
 }
 
 // patience ends a test that waits for what does not come; it is no measure of anything.
-const patience = 2 * time.Minute
+const patience = 5 * time.Minute
 
 // result is how a command line ended.
 type result struct {

@@ -29,7 +29,7 @@ func usagef(format string, args ...any) error { return usageError{fmt.Errorf(for
 // status. Results go to out, all else to errs.
 func run(ctx context.Context, args []string, in io.Reader, out, errs io.Writer) int {
 	root := rootCommand()
-	root.SetArgs(args)
+	root.SetArgs(append([]string{}, args...)) // of nil it would take those of the process
 	root.SetIn(in)
 	root.SetOut(out)
 	root.SetErr(errs)

@@ -35,7 +35,7 @@ func newManager(t *testing.T) (m manager, name string) {
 // until returns the states told up to the wanted one.
 func (m manager) until(want string) (before []string) {
 	m.t.Helper()
-	m.conn.SetReadDeadline(time.Now().Add(time.Minute))
+	m.conn.SetReadDeadline(time.Now().Add(patience))
 	buf := make([]byte, 1000)
 	for {
 		n, err := m.conn.Read(buf)

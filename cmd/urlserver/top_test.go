@@ -25,6 +25,7 @@ func newCrawl(t *testing.T) *daemon {
 		}
 	}
 	command(t, list, "put", "--at", d.at, "-").want(t, 0, `"new":6`, "")
+	d.shows("/api/status", `"held":6,`)
 	return d
 }
 
@@ -147,7 +148,7 @@ func (p *pty) shows(texts ...string) string {
 // until waits for a screen that is as wanted, and forgets those before.
 func (p *pty) until(what string, wanted func(screen string) bool) string {
 	p.t.Helper()
-	for end := time.Now().Add(time.Minute); ; time.Sleep(10 * time.Millisecond) {
+	for end := time.Now().Add(patience); ; time.Sleep(10 * time.Millisecond) {
 		p.mu.Lock()
 		screens := strings.Split(p.text, toTop)
 		for i, screen := range screens[1:] {

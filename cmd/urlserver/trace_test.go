@@ -125,7 +125,7 @@ func (d *daemon) crawled(url string, done int) {
 // shows waits until an answer has the text in it.
 func (d *daemon) shows(path, want string) {
 	d.t.Helper()
-	for late := time.Now().Add(time.Minute); ; time.Sleep(20 * time.Millisecond) {
+	for late := time.Now().Add(patience); ; time.Sleep(20 * time.Millisecond) {
 		_, text := d.ask("GET", path, "")
 		if strings.Contains(text, want) {
 			return

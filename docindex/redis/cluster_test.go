@@ -107,9 +107,9 @@ func cli(addr string, args ...string) string {
 // eventually waits for what others do in their time.
 func eventually(t testing.TB, what string, is func() bool) {
 	t.Helper()
-	for deadline := time.Now().Add(2 * time.Minute); !is(); time.Sleep(20 * time.Millisecond) {
+	for deadline := time.Now().Add(5 * time.Minute); !is(); time.Sleep(20 * time.Millisecond) {
 		if time.Now().After(deadline) {
-			t.Fatalf("%s is not there after two minutes", what)
+			t.Fatalf("%s is not there after five minutes", what)
 		}
 	}
 }

@@ -259,7 +259,7 @@ func TestSlow(t *testing.T) {
 					http.NewResponseController(w).Flush()
 				}
 				<-done
-			}), remote.Config{Timeout: 2 * time.Second})
+			}), remote.Config{Timeout: 10 * time.Second})
 			defer close(done)
 			var b docindex.Batch
 			err := cl.Candidates(t.Context(), 10, nil, &b)

@@ -2,6 +2,7 @@ package storetest
 
 import (
 	"cmp"
+	"flag"
 	"fmt"
 	"math/rand/v2"
 	"reflect"
@@ -12,12 +13,14 @@ import (
 	"urlserver/docindex"
 )
 
+// A run says the same as the one before, unless it is told another seed.
+var crawlsSeed = flag.Uint64("crawls-seed", 1, "of the random things done to crawls")
+
 // RunCrawlsTwin does random things to a store and recounts, after each, all documents that it lists. The store may forget
 // between two calls what is in transit, as one does that is opened again.
 func RunCrawlsTwin(t *testing.T, s CrawlStore) {
-	seed := rand.Uint64()
-	t.Logf("seed %d", seed)
-	w := &walker{t: t, s: s, rng: rand.New(rand.NewPCG(seed, 1)), atSlots: map[string]docindex.Outcome{}}
+	t.Logf("seed %d", *crawlsSeed)
+	w := &walker{t: t, s: s, rng: rand.New(rand.NewPCG(*crawlsSeed, 1)), atSlots: map[string]docindex.Outcome{}}
 	steps := []func(){w.put, w.put, w.put, w.news, w.take, w.end, w.giveBack, w.call, w.stop, w.forget}
 	count := 1500
 	if testing.Short() {

@@ -92,7 +92,7 @@ func Run(ctx context.Context, stores Stores, args []string, in io.Reader, out, e
 	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return usageError{err} })
 	root.CompletionOptions.DisableDefaultCmd = true
 	root.AddCommand(serveCommand(stores), seedsCommand())
-	root.SetArgs(args)
+	root.SetArgs(append([]string{}, args...)) // of nil it would take those of the process
 	root.SetIn(in)
 	root.SetOut(out)
 	root.SetErr(errs)

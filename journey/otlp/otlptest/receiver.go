@@ -16,7 +16,7 @@ import (
 )
 
 // patience is how long traces may take to come, on a machine that is busy.
-const patience = time.Minute
+const patience = 5 * time.Minute
 
 // Receiver is an HTTP server that takes traces. Its methods may be called from any goroutine.
 type Receiver struct {

@@ -58,7 +58,7 @@ func Owner(t testing.TB, nodes []*Server, key string) (master *Server) {
 // Eventually repeats what until tells to, for as long as a test may take.
 func Eventually(t testing.TB, what string, until func() bool) {
 	t.Helper()
-	for deadline := time.Now().Add(2 * time.Minute); time.Now().Before(deadline); {
+	for deadline := time.Now().Add(5 * time.Minute); time.Now().Before(deadline); {
 		if until() {
 			return
 		}

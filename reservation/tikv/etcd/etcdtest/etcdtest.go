@@ -19,7 +19,7 @@ import (
 	"urlserver/reservation/tikv/internal/ports"
 )
 
-const patience = time.Minute // for what takes a second on an idle machine
+const patience = 5 * time.Minute // for what takes a second on an idle machine
 
 // Cluster is an etcd cluster of a test's own.
 type Cluster struct {
