@@ -214,6 +214,17 @@ func TestStrangeNames(t *testing.T) {
 	}
 }
 
+// A purge that is between two of its portions when the store is closed ends with an error.
+func TestCloseWhilePurging(t *testing.T) {
+	s := open(t, t.TempDir(), disk.Batch)
+	if err := s.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if err := s.SettleNext(); !errors.Is(err, disk.ErrClosed) {
+		t.Errorf("waiting for the disk: %v; want %v", err, disk.ErrClosed)
+	}
+}
+
 // A refusal that cannot be has no trace.
 func TestRefuseWithoutStore(t *testing.T) {
 	s := open(t, t.TempDir(), disk.None)

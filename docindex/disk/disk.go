@@ -57,8 +57,8 @@ type Store struct {
 	start   time.Time
 	secret  secret
 	closing chan struct{}
-	helpers sync.WaitGroup
-	synced  atomic.Uint64 // the last commit that is known to be on disk
+	helpers sync.WaitGroup // who is at the database, for Close
+	synced  atomic.Uint64  // the last commit that is known to be on disk
 
 	mu       sync.Mutex // guards all below; reads of the disk go on under it, waiting for a sync does not
 	failed   error      // nothing goes any more
@@ -183,6 +183,17 @@ func (s *Store) Close() error {
 		err = s.db.LogData(nil, pebble.Sync)
 	}
 	return errors.Join(err, s.db.Close())
+}
+
+// helper has Close wait until the caller is done with the database, which it says to helpers.
+func (s *Store) helper() error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.closed {
+		return ErrClosed
+	}
+	s.helpers.Add(1)
+	return nil
 }
 
 // Notify is [docindex.Store.Notify].

@@ -88,3 +88,6 @@ func keys(m map[uint32]uint32) (all []uint32) {
 func (s *Store) PutRow(key, value string) error {
 	return s.db.Set([]byte(key), []byte(value), pebble.Sync)
 }
+
+// SettleNext waits for the commit after the last one to be on disk, as a purge does that has just done a portion.
+func (s *Store) SettleNext() error { return s.settle(nil, s.journal.no+1) }

@@ -129,7 +129,11 @@ func (s *Store) settle(b *pebble.Batch, number uint64) error {
 	case s.synced.Load() >= number:
 		return nil
 	default: // what was read may be another's, whose sync is under way
+		if err = s.helper(); err != nil {
+			return err
+		}
 		err = s.db.LogData(nil, pebble.Sync)
+		s.helpers.Done()
 	}
 	if err != nil {
 		s.fatal(err)
