@@ -86,7 +86,7 @@ func New(cfg Config) *Server {
 		s.warnings = NewWarnings()
 	}
 	if cfg.Crawls != nil {
-		s.crawls = &crawlLooks{lister: cfg.Crawls, looks: map[string]crawlLook{}}
+		s.crawls = newCrawlLooks(cfg.Crawls)
 	}
 	if cfg.Token != "" {
 		s.gate = login.New(cfg.Token)

@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"net/http"
 	"net/url"
-	"sync"
 	"time"
 
 	"urlserver/docindex"
@@ -73,32 +72,46 @@ func (s *Server) serveCrawls(w http.ResponseWriter, r *http.Request) error {
 type crawlLooks struct {
 	lister docindex.CrawlLister
 
-	mu    sync.Mutex // guards all below; held while a list is made, too, which is memory work, so that it is made once
+	turn  chan struct{} // holds one while somebody is at what is below; while a list is made, too, so that it is made once
 	looks map[string]crawlLook
+}
+
+func newCrawlLooks(lister docindex.CrawlLister) *crawlLooks {
+	return &crawlLooks{lister: lister, turn: make(chan struct{}, 1), looks: map[string]crawlLook{}}
 }
 
 type crawlLook struct {
 	list  crawlList
+	err   error
 	until time.Time // it is fresh
 }
 
 // list is the list for a text, as it was a moment ago.
 func (c *crawlLooks) list(ctx context.Context, text string) (crawlList, error) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
+	select {
+	case c.turn <- struct{}{}:
+	case <-ctx.Done():
+		return crawlList{}, ctx.Err()
+	}
+	defer func() { <-c.turn }()
 	began := time.Now()
 	if look, ok := c.looks[text]; ok && began.Before(look.until) {
-		return look.list, nil
+		return look.list, look.err
 	}
 	some, all, err := c.lister.ListCrawls(ctx, text, crawlRows)
-	if err != nil {
-		return crawlList{}, err
+	if ctx.Err() != nil {
+		return crawlList{}, ctx.Err()
 	}
-	list := crawlList{Crawls: crawlRowsOf(some), All: all}
+	look := crawlLook{list: crawlList{Crawls: crawlRowsOf(some), All: all}, err: err}
 	now := time.Now()
+	fresh := looksFresh
+	if err == nil {
+		fresh = max(fresh, looksCheaply*now.Sub(began))
+	}
+	look.until = now.Add(fresh)
 	c.makeRoom(now)
-	c.looks[text] = crawlLook{list, now.Add(max(looksFresh, looksCheaply*now.Sub(began)))}
-	return list, nil
+	c.looks[text] = look
+	return look.list, look.err
 }
 
 // makeRoom forgets what is not fresh, and one list where all are.

@@ -2,10 +2,12 @@ package admin
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"net/http"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -19,7 +21,7 @@ import (
 // control gives a rig crawl control over its store.
 func (r *rig) control() {
 	r.server.actions = monitor.New(monitor.NewKeeper(r.store, r.daemon, zerolog.Nop()), 1000)
-	r.server.crawls = &crawlLooks{lister: r.store, looks: map[string]crawlLook{}}
+	r.server.crawls = newCrawlLooks(r.store)
 }
 
 func (r *rig) submit(app, crawl string, urls ...string) {
@@ -69,6 +71,7 @@ type fakeLister struct {
 	name   string
 	takes  time.Duration
 	asked  []string
+	err    error
 }
 
 func (f *fakeLister) ListCrawls(_ context.Context, text string, most int) (some []docindex.CrawlState, all int, err error) {
@@ -77,14 +80,14 @@ func (f *fakeLister) ListCrawls(_ context.Context, text string, most int) (some 
 	for i := range min(f.crawls, most) {
 		some = append(some, docindex.CrawlState{CrawlID: docindex.CrawlID{App: f.name, Crawl: fmt.Sprint(f.name, i)}})
 	}
-	return some, f.crawls, nil
+	return some, f.crawls, f.err
 }
 
 // However many look, a list is made once while it is fresh; one that is dear is fresh for longer.
 func TestCrawlLooks(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := &fakeLister{crawls: 9, takes: 100 * time.Millisecond}
-		looks := &crawlLooks{lister: f, looks: map[string]crawlLook{}}
+		looks := newCrawlLooks(f)
 		look := func(text string) {
 			t.Helper()
 			if list, err := looks.list(t.Context(), text); err != nil || len(list.Crawls) != 9 {
@@ -113,6 +116,32 @@ func TestCrawlLooks(t *testing.T) {
 	})
 }
 
+// A list that cannot be made is tried once for all that look just then, and who waits for it may go.
+func TestCrawlLooksFail(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := &fakeLister{takes: 10 * time.Second, err: errors.New("away")}
+		looks := newCrawlLooks(f)
+		var viewers sync.WaitGroup
+		for range 5 {
+			viewers.Go(func() {
+				if _, err := looks.list(t.Context(), ""); !errors.Is(err, f.err) {
+					t.Errorf("the list: %v; want %v", err, f.err)
+				}
+			})
+		}
+		synctest.Wait()
+		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+		defer cancel()
+		if _, err := looks.list(ctx, ""); !errors.Is(err, context.DeadlineExceeded) {
+			t.Errorf("a viewer that goes: %v", err)
+		}
+		viewers.Wait()
+		if len(f.asked) != 1 {
+			t.Errorf("asked %d times; want once", len(f.asked))
+		}
+	})
+}
+
 // Many crawls with long names are as many as fit.
 func TestCrawlListIsBounded(t *testing.T) {
 	r := newRig(t, setup{})
@@ -120,7 +149,7 @@ func TestCrawlListIsBounded(t *testing.T) {
 		name        string
 		least, most int
 	}{{"app", crawlRows, crawlRows}, {strings.Repeat("<", 500), 1, 10}} {
-		r.server.crawls = &crawlLooks{lister: &fakeLister{crawls: 1_000_000, name: c.name}, looks: map[string]crawlLook{}}
+		r.server.crawls = newCrawlLooks(&fakeLister{crawls: 1_000_000, name: c.name})
 		var list crawlList
 		r.into(&list, "GET", "/api/crawls", "")
 		if n := len(list.Crawls); n < c.least || n > c.most || list.All != 1_000_000 {

@@ -33,10 +33,7 @@ func (s *Server) newWatcher() *watch.Watcher {
 		Slots:  s.daemon.Settings().QueueCount,
 		Length: func() int { return s.daemon.Settings().QueueLen },
 		Status: liveOf,
-		News: func(after uint64) (any, uint64) {
-			list, last := s.warnings.after(after, toldWarnings)
-			return list, last
-		},
+		News:   func(after uint64, most int) (any, uint64) { return s.warnings.after(after, most) },
 	})
 }
 

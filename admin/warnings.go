@@ -14,7 +14,6 @@ import (
 
 const (
 	keptWarnings = 100 // the latest
-	toldWarnings = 20  // at once, to those who watch
 	maxField     = 300 // bytes of a warning's text, and of its fields
 )
 

@@ -17,7 +17,8 @@ const (
 
 	// maxMessage is what a viewer gets in a beat at most: less than 20 KB a second, with what
 	// HTTP adds and what a page asks for beside it.
-	maxMessage = 17_500
+	maxMessage   = 17_500
+	toldWarnings = 20 // at once
 )
 
 // Source is what is watched.
@@ -39,8 +40,8 @@ type Config struct {
 
 	// Status is the message about a status.
 	Status func(urlserver.Status) any
-	// News returns the warnings after the given one, few of them, and the number of the last.
-	News func(after uint64) (warnings any, last uint64)
+	// News returns the latest warnings after the given one, at most so many, and the number of the last.
+	News func(after uint64, most int) (warnings any, last uint64)
 }
 
 var (
@@ -171,10 +172,9 @@ func (w *Watcher) welcome(ctx context.Context, v *Viewer) {
 		m.add("status", w.cfg.Status(s))
 	}
 	if top, err := w.top(ctx); err == nil {
-		m.add("top", top)
+		m.addTop(top)
 	}
-	warnings, last := w.cfg.News(0)
-	m.add("warnings", warnings)
+	last := w.addNews(&m, 0)
 	if len(w.viewers) == 1 {
 		w.news = last
 	}
@@ -190,17 +190,27 @@ func (w *Watcher) tell(ctx context.Context) {
 	}
 	var m message // a new one: viewers keep it
 	m.add("status", w.cfg.Status(s))
-	if warnings, last := w.cfg.News(w.news); last != w.news {
-		w.news = last
-		m.add("warnings", warnings)
+	if _, last := w.cfg.News(w.news, 0); last != w.news {
+		w.news = w.addNews(&m, w.news)
 	}
 	if w.beats%2 == 0 {
 		if top, err := w.top(ctx); err == nil {
-			m.add("top", top)
+			m.addTop(top)
 		}
 	}
 	w.addStripes(ctx, &m)
 	w.send(m.text)
+}
+
+// addNews adds the latest warnings after the given one, as many as there is room for, and returns the number of the last.
+func (w *Watcher) addNews(m *message, after uint64) (last uint64) {
+	for most := toldWarnings; most > 0; most /= 2 {
+		warnings, last := w.cfg.News(after, most)
+		if m.add("warnings", warnings) {
+			return last
+		}
+	}
+	return after // it is told when there is more room
 }
 
 func (w *Watcher) send(text []byte) {
@@ -216,14 +226,23 @@ func (w *Watcher) send(text []byte) {
 // message is events for viewers.
 type message struct{ text []byte }
 
-// add adds an event while there is room: no viewer gets more than it should.
-func (m *message) add(name string, v any) {
+// add adds an event if there is room: no viewer gets more than it should.
+func (m *message) add(name string, v any) (ok bool) {
 	data, err := json.Marshal(v)
 	if err != nil {
-		return // of values that have no JSON, such as infinities; there are none
+		return true // of values that have no JSON, such as infinities; there are none
 	}
-	m.addText(name, data)
+	return m.addText(name, data)
 }
+
+// addTop adds the first of each list, as many as there is room for.
+func (m *message) addTop(t Top) {
+	for !m.add("top", t) && len(t.Busiest)+len(t.Slowest)+len(t.Blocked) > 0 {
+		t.Busiest, t.Slowest, t.Blocked = half(t.Busiest), half(t.Slowest), half(t.Blocked)
+	}
+}
+
+func half[T any](list []T) []T { return list[:len(list)/2] }
 
 func (m *message) addText(name string, data []byte) (ok bool) {
 	const frame = len("event: \ndata: \n\n")

@@ -73,7 +73,7 @@ func bubble(t *testing.T, slots int, test func(f *fake, w *Watcher)) {
 		w := New(Config{
 			Source: f, Slots: slots, Length: func() int { return 8 },
 			Status: func(s urlserver.Status) any { return map[string]uint64{"sent": s.Sent} },
-			News:   func(uint64) (any, uint64) { return []string{}, 0 },
+			News:   func(uint64, int) (any, uint64) { return []string{}, 0 },
 		})
 		ctx, end := context.WithCancel(context.Background())
 		ended := make(chan struct{})
@@ -372,4 +372,41 @@ func TestStoppedWatcher(t *testing.T) {
 		}
 		w.Leave(v)
 	})
+}
+
+// What is too long for a message is told in part, the first of a list and the latest of the warnings, or later.
+func TestMessagesFit(t *testing.T) {
+	w := &Watcher{cfg: Config{News: func(after uint64, most int) (any, uint64) {
+		return slices.Repeat([]string{strings.Repeat("w", 1000)}, most), after + 20
+	}}}
+	name := strings.Repeat("n", 253)
+	long := Top{Busiest: make([]Slot, 16), Slowest: make([]Slot, 16), Blocked: make([]Blocked, 16)}
+	for i := range long.Busiest {
+		long.Busiest[i].Hosts, long.Slowest[i].Hosts, long.Blocked[i].Host = []string{name, name, name}, []string{name, name, name}, name
+	}
+	for _, c := range []struct {
+		name string
+		room int
+		last uint64
+		want []string // events beside the first
+	}{
+		{name: "room for some", room: maxMessage, last: 20, want: []string{"warnings", "top"}},
+		{name: "for a warning and a short list", room: 3000, last: 20, want: []string{"warnings", "top"}},
+		{name: "for an empty list", room: 600, want: []string{"top"}},
+		{name: "for nothing", room: 50},
+	} {
+		var m message
+		m.add("status", strings.Repeat("s", max(0, maxMessage-c.room-40)))
+		if last := w.addNews(&m, 0); last != c.last {
+			t.Errorf("%s: the last warning told is %d; want %d", c.name, last, c.last)
+		}
+		m.addTop(long)
+		var got []string
+		for _, e := range events(m.text)[1:] {
+			got = append(got, e.name)
+		}
+		if !slices.Equal(got, c.want) || len(m.text) > maxMessage {
+			t.Errorf("%s: %d bytes of %q; want %q", c.name, len(m.text), got, c.want)
+		}
+	}
 }

@@ -104,8 +104,9 @@ function stop() {
   stream = null;
 }
 
-// load fetches what the stream only brings up to date.
+// load fetches what the stream only brings up to date, and tries again while that stream lasts.
 async function load() {
+  const of = stream;
   try {
     const [cells, history, warnings, settings] = await Promise.all([
       call("/api/slots/map"), call("/api/history"), call("/api/warnings"), call("/api/settings"),
@@ -118,6 +119,7 @@ async function load() {
     performance.mark("loaded");
   } catch (err) {
     toast(err.message);
+    setTimeout(() => { if (of === stream) load(); }, 3000);
   }
 }
 

@@ -2,7 +2,6 @@
 
 import { $, make, say, short, span, color, onLook } from "./ui.js";
 
-const outcomes = ["done", "timeout", "robots", "dns", "invalid", "stopped", "expired"];
 const hour = 3600;
 
 // Each chart: where, how to write a value, and its lines: name, colour, dashes, value of a sample.
@@ -132,5 +131,3 @@ export function start() {
   }).observe($("charts"));
   onLook(() => { if (charts[0].plot) build(); });
 }
-
-export { outcomes };

@@ -96,5 +96,4 @@ async function put(e) {
 export function setEmbedded(is) {
   $("put").hidden = !is;
   $("set-delay").closest(".pair").hidden = !is;
-  say($("h-host"), "A host");
 }
