@@ -24,7 +24,8 @@ func (s *Server) serveActions(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return badf("body: %v", err)
 	}
-	replies, _, err := s.actions.Do(r.Context(), [][]byte{text})
+	// What is begun is done, though nobody may wait for it any more: half a stop is worse than either.
+	replies, _, err := s.actions.Do(context.WithoutCancel(r.Context()), [][]byte{text})
 	if err != nil {
 		return err
 	}

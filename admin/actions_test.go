@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"net/http"
+	"net/http/httptest"
 	"strings"
 	"testing"
 
@@ -47,5 +48,34 @@ func TestActions(t *testing.T) {
 	r.server.actions = brokenActions{}
 	if got := r.ask("POST", "/api/actions", info); got.StatusCode != http.StatusServiceUnavailable || !strings.Contains(got.body, "the store is away") {
 		t.Errorf("while the store is away: %s %s", got.Status, got.body)
+	}
+}
+
+// leaving is a store in which a crawl is refused just as somebody leaves.
+type leaving struct {
+	*docindex.Memory
+	leave func()
+}
+
+func (l leaving) Refuse(ctx context.Context, id docindex.CrawlID, why docindex.Kind) error {
+	err := l.Memory.Refuse(ctx, id, why)
+	l.leave()
+	return err
+}
+
+// A stop is done to its end though its client has gone.
+func TestStopWithoutClient(t *testing.T) {
+	r := newRig(t, setup{})
+	ctx, leave := context.WithCancel(t.Context())
+	r.server.actions = monitor.New(monitor.NewKeeper(leaving{docindex.NewMemory(), leave}, r.daemon, zerolog.Nop()), 10)
+	r.ask("POST", "/api/actions", `{"url":"http://a.test/","appid":"testapp","crawlid":"c"}`)
+	stop := `{"action":"stop","appid":"testapp","uuid":"u","spiderid":"link","crawlid":"c"}`
+	err := r.server.serveActions(httptest.NewRecorder(), httptest.NewRequestWithContext(ctx, "POST", "/api/actions", strings.NewReader(stop)))
+	if err != nil || ctx.Err() == nil {
+		t.Errorf("stop: %v; its client: %v", err, ctx.Err())
+	}
+	got := r.ask("POST", "/api/actions", `{"action":"info","appid":"testapp","uuid":"u","spiderid":"link"}`)
+	if !strings.Contains(got.body, `"total_pending":0,`) {
+		t.Errorf("after the stop: %s", got.body)
 	}
 }

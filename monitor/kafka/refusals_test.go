@@ -19,6 +19,22 @@ func answerTo(t *testing.T, b *broker, key kmsg.Key, do func(req kmsg.Request) (
 	})
 }
 
+// refuseAll is an answer that refuses all records.
+func refuseAll(req *kmsg.ProduceRequest, code int16) *kmsg.ProduceResponse {
+	resp := req.ResponseKind().(*kmsg.ProduceResponse)
+	for _, in := range req.Topics {
+		topic := kmsg.NewProduceResponseTopic()
+		topic.Topic, topic.TopicID = in.Topic, in.TopicID
+		for _, p := range in.Partitions {
+			part := kmsg.NewProduceResponseTopicPartition()
+			part.Partition, part.ErrorCode = p.Partition, code
+			topic.Partitions = append(topic.Partitions, part)
+		}
+		resp.Topics = append(resp.Topics, topic)
+	}
+	return resp
+}
+
 // A reply is acknowledged on the application's topic before it goes to the firehose, and there before the offset is committed.
 func TestOrderOfReplies(t *testing.T) {
 	t.Parallel()
@@ -63,17 +79,7 @@ func TestNoCommitWithoutReply(t *testing.T) {
 	feed(t, b, cfg.Inbound[0], info("one"))
 	tried := make(chan struct{}, 1)
 	answerTo(t, b, kmsg.Produce, func(req kmsg.Request) (kmsg.Response, error, bool) {
-		resp := req.ResponseKind().(*kmsg.ProduceResponse)
-		for _, in := range req.(*kmsg.ProduceRequest).Topics {
-			topic := kmsg.NewProduceResponseTopic()
-			topic.Topic, topic.TopicID = in.Topic, in.TopicID
-			for _, p := range in.Partitions {
-				part := kmsg.NewProduceResponseTopicPartition()
-				part.Partition, part.ErrorCode = p.Partition, kerr.NotEnoughReplicas.Code
-				topic.Partitions = append(topic.Partitions, part)
-			}
-			resp.Topics = append(resp.Topics, topic)
-		}
+		resp := refuseAll(req.(*kmsg.ProduceRequest), kerr.NotEnoughReplicas.Code)
 		select {
 		case tried <- struct{}{}:
 		default:
@@ -91,6 +97,43 @@ func TestNoCommitWithoutReply(t *testing.T) {
 	start(t, cfg, doer(newCrawls()))
 	if got := read(t, b, cfg.Prefix+".outbound_firehose").next(1); uuids(got)["one"] != 1 {
 		t.Errorf("the firehose has %q", got)
+	}
+}
+
+// What is too long for a broker goes as an error, and whatever was sent along with it goes as it is.
+func TestBrokerTakesLess(t *testing.T) {
+	t.Parallel()
+	const most = 3000 // bytes of a batch, compressed
+	b := fakeBroker(t)
+	cfg := settings(t, b)
+	makeTopic(t, b, 1, append(cfg.Inbound, cfg.Prefix+".outbound_firehose", cfg.Prefix+".outbound_testapp")...)
+	feed(t, b, cfg.Inbound[0], stop("first", "c1"), info("big"), stop("last", "c2"))
+	answerTo(t, b, kmsg.Produce, func(req kmsg.Request) (kmsg.Response, error, bool) {
+		long := false
+		for _, topic := range req.(*kmsg.ProduceRequest).Topics {
+			for _, p := range topic.Partitions {
+				long = long || len(p.Records) > most
+			}
+		}
+		if !long {
+			return nil, nil, false
+		}
+		return refuseAll(req.(*kmsg.ProduceRequest), kerr.MessageTooLarge.Code), nil, true
+	})
+	c := newCrawls()
+	c.domains = 2000
+	start(t, cfg, doer(c))
+	for _, topic := range []string{".outbound_testapp", ".outbound_firehose"} {
+		got := read(t, b, cfg.Prefix+topic).next(3)
+		n, errors := uuids(got), 0
+		for _, one := range got {
+			if strings.HasPrefix(one, `{"error":"the reply has`) && strings.Contains(one, `"uuid":"big"`) {
+				errors++
+			}
+		}
+		if n["first"] != 1 || n["last"] != 1 || n["big"] != 1 || errors != 1 {
+			t.Errorf("%s has %.300q; want each, and an error for the big one", topic, got)
+		}
 	}
 }
 

@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"iter"
+	"slices"
 
 	"github.com/twmb/franz-go/pkg/kerr"
 	"github.com/twmb/franz-go/pkg/kgo"
@@ -19,56 +21,98 @@ func (s *Service) Notify(ctx context.Context, notices ...monitor.Reply) bool {
 // send sends replies, each to its application's topic first and then to the firehose, and waits until all are
 // acknowledged; false: ctx ended before.
 func (s *Service) send(ctx context.Context, replies []monitor.Reply) bool {
-	var own, all []*kgo.Record
+	var own, all []message
 	for _, r := range replies {
 		if r.Quiet {
 			continue
 		}
-		if size := len(r.Body); size > maxRecord {
-			r = r.Instead(fmt.Errorf("the reply has %d bytes, more than a Kafka record may have; lower monitor.max_domains", size))
+		if len(r.Body) > maxRecord {
+			r = tooLong(r)
 		}
 		if topic := s.topicOf(r.App); topic != "" && s.topics.ensure(ctx, s.log, topic) {
-			own = append(own, &kgo.Record{Topic: topic, Value: r.Body})
+			own = append(own, message{topic, r})
 		}
-		all = append(all, &kgo.Record{Topic: s.firehose(), Value: r.Body})
+		all = append(all, message{s.firehose(), r})
 	}
 	s.produce(ctx, own, false)
 	return s.produce(ctx, all, true)
 }
 
+// message is a reply on its way to a topic.
+type message struct {
+	topic string
+	reply monitor.Reply
+}
+
+func tooLong(r monitor.Reply) monitor.Reply {
+	return r.Instead(fmt.Errorf("the reply has %d bytes, more than a Kafka record may have; lower monitor.max_domains", len(r.Body)))
+}
+
 // maxRecord is the longest reply that a produce batch of maxReply takes, with something to spare for its header.
 const maxRecord = maxReply - 1<<10
 
-// produce sends records and waits until they are acknowledged. Those that a broker refuses for good are given up where they
-// need not get there: on an application's own topic.
-func (s *Service) produce(ctx context.Context, records []*kgo.Record, needed bool) bool {
+// produce sends messages and waits until they are acknowledged. Those that a broker refuses for good are given up where they
+// need not get there: on an application's own topic. What is too long for a broker goes again each by itself, and if it still
+// is, as an error.
+func (s *Service) produce(ctx context.Context, messages []message, needed bool) bool {
 	retry := backoff{}
-	for len(records) > 0 {
-		var again []*kgo.Record
-		missing := false
-		for _, r := range s.client.ProduceSync(ctx, records...) {
-			switch {
-			case r.Err == nil:
-				s.figures.replies.Add(1)
-			case ctx.Err() != nil:
-				return false
-			case !needed && final(r.Err):
-				s.giveUp(r.Record.Topic, r.Err)
-			default:
-				s.figures.produceErrors.Add(1)
-				s.log.Warn().Err(r.Err).Str("topic", r.Record.Topic).Msg("Kafka: a reply cannot be sent; trying again")
-				missing = missing || errors.Is(r.Err, kerr.UnknownTopicOrPartition)
-				again = append(again, &kgo.Record{Topic: r.Record.Topic, Value: r.Record.Value})
+	together := max(1, len(messages))
+	for len(messages) > 0 {
+		var again []message
+		missing, long := false, false
+		for some := range slices.Chunk(messages, together) {
+			for m, err := range s.produceOnce(ctx, some) {
+				switch {
+				case err == nil:
+					s.figures.replies.Add(1)
+				case ctx.Err() != nil:
+					return false
+				case isTooLong(err) && together > 1:
+					long = true
+					again = append(again, m)
+				case isTooLong(err) && !m.reply.Refused:
+					again = append(again, message{m.topic, tooLong(m.reply)})
+				case !needed && final(err):
+					s.giveUp(m.topic, err)
+				default:
+					s.figures.produceErrors.Add(1)
+					s.log.Warn().Err(err).Str("topic", m.topic).Msg("Kafka: a reply cannot be sent; trying again")
+					missing = missing || errors.Is(err, kerr.UnknownTopicOrPartition)
+					again = append(again, m)
+				}
 			}
 		}
-		if records = again; missing {
-			_ = s.topics.create(ctx, records[0].Topic) // if it cannot be made, the next try tells again
+		if long {
+			together = 1
 		}
-		if len(records) > 0 {
+		if messages = again; missing {
+			_ = s.topics.create(ctx, messages[0].topic) // if it cannot be made, the next try tells again
+		}
+		if len(messages) > 0 {
 			retry.wait(ctx)
 		}
 	}
 	return ctx.Err() == nil
+}
+
+// produceOnce sends messages in one go and tells how each has fared.
+func (s *Service) produceOnce(ctx context.Context, some []message) iter.Seq2[message, error] {
+	records, of := make([]*kgo.Record, len(some)), make(map[*kgo.Record]message, len(some))
+	for i, m := range some {
+		records[i] = &kgo.Record{Topic: m.topic, Value: m.reply.Body}
+		of[records[i]] = m
+	}
+	return func(yield func(message, error) bool) {
+		for _, r := range s.client.ProduceSync(ctx, records...) {
+			if !yield(of[r.Record], r.Err) {
+				return
+			}
+		}
+	}
+}
+
+func isTooLong(err error) bool {
+	return errors.Is(err, kerr.MessageTooLarge) || errors.Is(err, kerr.RecordListTooLarge)
 }
 
 // final reports whether trying again would not help.
