@@ -244,11 +244,11 @@ func realBroker(t *testing.T) string {
 	return "127.0.0.1:" + port
 }
 
-// freePort is below where systems take the ports of outgoing connections from.
+// freePort is below where systems take the ports of outgoing connections from, and where other tests have their servers.
 func freePort(t *testing.T) int {
 	t.Helper()
 	for range 1000 {
-		port := 12_000 + rand.IntN(8_000)
+		port := 8_100 + rand.IntN(1_800)
 		if l, err := net.Listen("tcp", fmt.Sprintf("127.0.0.1:%d", port)); err == nil {
 			l.Close()
 			return port
