@@ -117,20 +117,29 @@ func realBroker(t testing.TB) *broker {
 		port := strconv.Itoa(freePort(t))
 		started.b = &broker{addr: "127.0.0.1:" + port, restart: func(t testing.TB) {
 			t.Helper()
-			for _, args := range [][]string{{"stop", started.dir}, {"start", started.dir, port}} {
-				if err := kafkaScript(args...); err != nil {
-					t.Fatal(err)
-				}
+			if err := errors.Join(kafkaScript("stop", started.dir), startBroker(started.dir, port)); err != nil {
+				t.Fatal(err)
 			}
 		}}
 		if started.err == nil {
-			started.err = kafkaScript("start", started.dir, port)
+			started.err = startBroker(started.dir, port)
 		}
 	})
 	if started.err != nil {
 		t.Fatal(started.err)
 	}
 	return started.b
+}
+
+// startBroker tries anew where a machine is so busy that the broker does not answer in the script's time.
+func startBroker(dir, port string) (err error) {
+	for range 3 {
+		if err = kafkaScript("start", dir, port); err == nil {
+			return nil
+		}
+		time.Sleep(5 * time.Second) // until the one before is gone
+	}
+	return err
 }
 
 func kafkaScript(args ...string) error {
