@@ -1,4 +1,4 @@
-// Package access guards services: bearer tokens over gRPC, and TLS from files.
+// Package access guards services: bearer tokens over gRPC, bounds for those who call, and callers' TLS from files.
 package access
 
 import (

@@ -10,22 +10,6 @@ import (
 // Files names PEM files; "" is none.
 type Files struct{ Cert, Key, CA string }
 
-// Server is the TLS of a listener with this certificate, which asks clients for one of the CA's where there is a CA.
-// It is nil without a certificate.
-func (f Files) Server() (*tls.Config, error) {
-	if f.Cert == "" {
-		if f != (Files{}) {
-			return nil, fmt.Errorf("TLS key %q, CA %q: they need a certificate", f.Key, f.CA)
-		}
-		return nil, nil
-	}
-	cfg, err := f.load()
-	if err == nil && cfg.RootCAs != nil {
-		cfg.ClientCAs, cfg.ClientAuth = cfg.RootCAs, tls.RequireAndVerifyClientCert
-	}
-	return cfg, err
-}
-
 // Client is the TLS of a caller that trusts the CA, and shows the certificate if there is one. It is nil if no file is
 // named.
 func (f Files) Client() (*tls.Config, error) {

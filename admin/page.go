@@ -10,8 +10,6 @@ import (
 	"strconv"
 	"strings"
 	"time"
-
-	"urlserver/admin/login"
 )
 
 const (
@@ -54,6 +52,7 @@ func page(w http.ResponseWriter, status int, name, old, text string) error {
 	}
 	w.Header().Set("Content-Type", "text/html; charset=utf-8")
 	w.Header().Set("Content-Security-Policy", pagePolicy)
+	w.Header().Set("Referrer-Policy", "same-origin") // with none, browsers would not say where their forms are from, and if it is https
 	w.WriteHeader(status)
 	_, _ = w.Write(body) // who has gone needs no answer
 	return nil
@@ -119,7 +118,9 @@ func (s *Server) login(w http.ResponseWriter, r *http.Request) error {
 func refused(why string) string { return `<p id="fault" role="alert">` + why + `</p>` }
 
 func (s *Server) logout(w http.ResponseWriter, r *http.Request) error {
-	login.End(w, r)
+	if s.gate != nil {
+		s.gate.End(w, r)
+	}
 	http.Redirect(w, r, loginPath, http.StatusSeeOther)
 	return nil
 }

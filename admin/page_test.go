@@ -127,6 +127,7 @@ func TestLogin(t *testing.T) {
 	if out.StatusCode != 303 || !strings.Contains(out.Header.Get("Set-Cookie"), "Max-Age=0") {
 		t.Errorf("log out: %s, %s", out.Status, out.Header.Get("Set-Cookie"))
 	}
+	r.ask("GET", "/api/status", "", "Cookie", cookie).wantError(t, 401, "Bearer")
 }
 
 func TestLoginIsLimited(t *testing.T) {

@@ -13,7 +13,7 @@ import (
 
 // Files name what a listener needs, in PEM form.
 type Files struct {
-	Key string // that names the settings in errors: "spider" for spider.tls_cert and so on
+	Setting string // what the settings' names begin with, for errors: "spider.tls_" of spider.tls_cert and so on
 
 	Cert, Private string
 	CA            string // clients need a certificate of one of these; "": they need none
@@ -56,7 +56,7 @@ func (s *Server) Config() *tls.Config {
 func read(files Files) (*tls.Config, error) {
 	cert, err := tls.LoadX509KeyPair(files.Cert, files.Private)
 	if err != nil {
-		return nil, fmt.Errorf("%s.tls_cert %s, %[1]s.tls_key %[3]s: %w", files.Key, files.Cert, files.Private, err)
+		return nil, fmt.Errorf("%scert %s, %[1]skey %[3]s: %w", files.Setting, files.Cert, files.Private, err)
 	}
 	conf := &tls.Config{Certificates: []tls.Certificate{cert}, MinVersion: tls.VersionTLS12}
 	if files.CA == "" {
@@ -70,7 +70,7 @@ func read(files Files) (*tls.Config, error) {
 		}
 	}
 	if err != nil {
-		return nil, fmt.Errorf("%s.tls_ca %s: %w", files.Key, files.CA, err)
+		return nil, fmt.Errorf("%sca %s: %w", files.Setting, files.CA, err)
 	}
 	return conf, nil
 }

@@ -48,7 +48,7 @@ func greet(t *testing.T, s *certs.Server, client *tls.Config) error {
 
 func TestReload(t *testing.T) {
 	first, second := certstest.New(t), certstest.New(t)
-	s, err := certs.Load(certs.Files{Key: "spider", Cert: first.Cert, Private: first.Key})
+	s, err := certs.Load(certs.Files{Setting: "spider.tls_", Cert: first.Cert, Private: first.Key})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -83,7 +83,7 @@ func TestReload(t *testing.T) {
 
 func TestReloadOfAuthorities(t *testing.T) {
 	server, one, other := certstest.New(t), certstest.New(t), certstest.New(t)
-	s, err := certs.Load(certs.Files{Key: "spider", Cert: server.Cert, Private: server.Key, CA: one.Cert})
+	s, err := certs.Load(certs.Files{Setting: "spider.tls_", Cert: server.Cert, Private: server.Key, CA: one.Cert})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -119,9 +119,9 @@ func TestLoadErrors(t *testing.T) {
 		name, want string
 		files      certs.Files
 	}{
-		{name: "certificate", want: "a.tls_cert " + c.Key, files: certs.Files{Key: "a", Cert: c.Key, Private: c.Cert}},
-		{name: "no CA", want: "a.tls_ca", files: certs.Files{Key: "a", Cert: c.Cert, Private: c.Key, CA: empty + "x"}},
-		{name: "empty CA", want: "holds no certificate", files: certs.Files{Key: "a", Cert: c.Cert, Private: c.Key, CA: empty}},
+		{name: "certificate", want: "a.tls_cert " + c.Key, files: certs.Files{Setting: "a.tls_", Cert: c.Key, Private: c.Cert}},
+		{name: "no CA", want: "a.tls_ca", files: certs.Files{Setting: "a.tls_", Cert: c.Cert, Private: c.Key, CA: empty + "x"}},
+		{name: "empty CA", want: "holds no certificate", files: certs.Files{Setting: "a.tls_", Cert: c.Cert, Private: c.Key, CA: empty}},
 	} {
 		if _, err := certs.Load(x.files); err == nil || !strings.Contains(err.Error(), x.want) {
 			t.Errorf("%s: %v; want an error with %q", x.name, err, x.want)

@@ -7,6 +7,9 @@ import (
 	"time"
 )
 
+// Period is for Watch: what has changed is in force after two of these at most.
+const Period = 10 * time.Second
+
 // sum stands for what the files hold.
 type sum [sha256.Size]byte
 

@@ -29,3 +29,13 @@ func (s Secret) Format(f fmt.State, _ rune) {
 func (s Secret) MarshalText() ([]byte, error) {
 	return []byte(s.String()), nil
 }
+
+// Secrets are all that are set, for whoever has to keep them out of texts of others.
+func (c Config) Secrets() (list []string) {
+	for _, s := range []Secret{c.HTTP.Token, c.Spider.Token, c.DocIndex.Token, c.Frontier.Token, c.Reservation.Token, c.Monitor.SASLPassword} {
+		if s != "" {
+			list = append(list, string(s))
+		}
+	}
+	return list
+}

@@ -12,12 +12,10 @@ import (
 	"time"
 
 	"github.com/rs/zerolog"
-	"golang.org/x/net/netutil"
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/credentials"
 	"google.golang.org/grpc/health"
 	"google.golang.org/grpc/health/grpc_health_v1"
-	"google.golang.org/grpc/keepalive"
 	"google.golang.org/grpc/reflection"
 
 	"urlserver/access"
@@ -27,16 +25,7 @@ import (
 	"urlserver/docindex"
 )
 
-const (
-	stopWait     = 5 * time.Second // for calls under way
-	maxConns     = 1024
-	maxStreams   = 1000             // of a connection at once
-	maxHeader    = 16 << 10         // bytes of a call's header
-	window       = 1 << 20          // bytes of a stream that may wait to be read
-	readBuffer   = 16 << 10         // of a connection
-	greetTimeout = 10 * time.Second // for the TLS handshake and what HTTP/2 begins with
-	maxIdle      = 10 * time.Minute // a connection without calls; clients connect anew when they need to
-)
+const stopWait = 5 * time.Second // for calls under way
 
 // Config is what a Server works with. Store is needed.
 type Config struct {
@@ -63,22 +52,11 @@ type Server struct {
 // New returns a service with its settings; it reads the certificate that they name.
 func New(cfg Config) (*Server, error) {
 	s := &Server{store: cfg.Store, log: cfg.Log, setLevel: cfg.SetLevel, node: cfg.Settings.Listen, health: health.NewServer()}
-	options := []grpc.ServerOption{
-		grpc.ForceServerCodecV2(newCodec()),
-		grpc.MaxRecvMsgSize(cfg.Settings.MaxMessage),
-		grpc.MaxConcurrentStreams(maxStreams),
-		grpc.MaxHeaderListSize(maxHeader),
-		grpc.ConnectionTimeout(greetTimeout),
-		grpc.ReadBufferSize(readBuffer),
-		grpc.InitialWindowSize(window),
-		grpc.InitialConnWindowSize(4 * window),
-		grpc.KeepaliveEnforcementPolicy(keepalive.EnforcementPolicy{MinTime: 10 * time.Second, PermitWithoutStream: true}),
-		grpc.KeepaliveParams(keepalive.ServerParameters{Time: time.Minute, Timeout: 20 * time.Second, MaxConnectionIdle: maxIdle}),
-	}
+	options := append(access.Bounds(), grpc.ForceServerCodecV2(newCodec()), grpc.MaxRecvMsgSize(cfg.Settings.MaxMessage))
 	options = append(options, access.Guard(string(cfg.Settings.Token), "frontier.token")...)
 	if cfg.Settings.TLSCert != "" {
 		var err error
-		s.certs, err = certs.Load(certs.Files{Key: "frontier", Cert: cfg.Settings.TLSCert, Private: cfg.Settings.TLSKey})
+		s.certs, err = certs.Load(certs.Files{Setting: "frontier.tls_", Cert: cfg.Settings.TLSCert, Private: cfg.Settings.TLSKey})
 		if err != nil {
 			return nil, err
 		}
@@ -104,7 +82,7 @@ func (s *Server) Serve(ctx context.Context, l net.Listener) error {
 		defer close(stopped)
 		s.stop()
 	})
-	err := s.grpc.Serve(netutil.LimitListener(l, maxConns))
+	err := s.grpc.Serve(access.Limit(l))
 	if unhook() {
 		s.grpc.Stop()
 		return fmt.Errorf("frontier.listen: %w", err)

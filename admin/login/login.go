@@ -1,15 +1,11 @@
 // Package login decides who may use the HTTP side of a daemon that has a token: programs
 // that send it with each request, and people who have given it once, on a page, and whose
-// browser keeps a signed cookie since.
+// browser keeps a session's cookie since.
 package login
 
 import (
-	"crypto/hmac"
-	"crypto/rand"
 	"crypto/sha256"
 	"crypto/subtle"
-	"encoding/base64"
-	"encoding/binary"
 	"net/http"
 	"strings"
 	"time"
@@ -23,19 +19,16 @@ const (
 	Lasting = 12 * time.Hour
 )
 
-// Gate knows the token and its sessions, which end with the process: the key that signs
-// them is made by New. Safe for concurrent use.
+// Gate knows the token and its sessions, which end with the process. Safe for concurrent use.
 type Gate struct {
 	token  [sha256.Size]byte // its hash
-	key    [32]byte
+	open   sessions
 	failed attempts
 }
 
 // New returns a gate that the given token opens.
 func New(token string) *Gate {
-	g := &Gate{token: sha256.Sum256([]byte(token))}
-	rand.Read(g.key[:])
-	return g
+	return &Gate{token: sha256.Sum256([]byte(token)), open: sessions{by: map[[sha256.Size]byte]time.Time{}}}
 }
 
 // Bearer tells whether a request brings the token itself.
@@ -53,36 +46,27 @@ func (g *Gate) Opens(token string) bool {
 // Session tells whether a request comes with the cookie of a session that goes on.
 func (g *Gate) Session(r *http.Request, now time.Time) bool {
 	c, err := r.Cookie(Cookie)
-	if err != nil {
-		return false
-	}
-	b, err := base64.RawURLEncoding.DecodeString(c.Value)
-	if err != nil || len(b) != 8+sha256.Size || !hmac.Equal(b[8:], g.sign(b[:8])) {
-		return false
-	}
-	return now.Unix() < int64(binary.BigEndian.Uint64(b))
-}
-
-func (g *Gate) sign(text []byte) []byte {
-	m := hmac.New(sha256.New, g.key[:])
-	m.Write(text)
-	return m.Sum(nil)
+	return err == nil && g.open.goesOn(c.Value, now)
 }
 
 // Begin begins a session: no script reads its cookie, no other site's page sends it.
 func (g *Gate) Begin(w http.ResponseWriter, r *http.Request, now time.Time) {
-	until := binary.BigEndian.AppendUint64(nil, uint64(now.Add(Lasting).Unix()))
-	value := base64.RawURLEncoding.EncodeToString(append(until, g.sign(until)...))
-	http.SetCookie(w, cookie(r, value, int(Lasting/time.Second)))
+	http.SetCookie(w, cookie(r, g.open.begin(now.Add(Lasting)), int(Lasting/time.Second)))
 }
 
-// End has the browser forget its session.
-func End(w http.ResponseWriter, r *http.Request) { http.SetCookie(w, cookie(r, "", -1)) }
+// End ends the session that a request comes with, if any, and has the browser forget it.
+func (g *Gate) End(w http.ResponseWriter, r *http.Request) {
+	if c, err := r.Cookie(Cookie); err == nil {
+		g.open.end(c.Value)
+	}
+	http.SetCookie(w, cookie(r, "", -1))
+}
 
+// cookie is for TLS only where the browser's own word is that it speaks TLS, also to a proxy before this server.
 func cookie(r *http.Request, value string, maxAge int) *http.Cookie {
 	return &http.Cookie{
 		Name: Cookie, Value: value, Path: "/", MaxAge: maxAge,
-		HttpOnly: true, SameSite: http.SameSiteStrictMode, Secure: r.TLS != nil,
+		HttpOnly: true, SameSite: http.SameSiteStrictMode, Secure: r.TLS != nil || strings.HasPrefix(r.Header.Get("Origin"), "https://"),
 	}
 }
 

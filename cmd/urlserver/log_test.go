@@ -20,7 +20,7 @@ func TestLogFormat(t *testing.T) {
 		{format: configs.FormatPretty},
 	} {
 		var out bytes.Buffer
-		log, _ := newLogger(&out, configs.Log{Level: configs.LevelInfo, Format: c.format})
+		log, _ := newLogger(&out, configs.Log{Level: configs.LevelInfo, Format: c.format}, nil)
 		log.Info().Str("key", "value").Msg("hello")
 		if json.Valid(out.Bytes()) != c.json || !strings.Contains(out.String(), "hello") || strings.Contains(out.String(), "\x1b") {
 			t.Errorf("%s: %q", c.format, out.String())
@@ -30,7 +30,7 @@ func TestLogFormat(t *testing.T) {
 
 func TestLogLevel(t *testing.T) {
 	var out bytes.Buffer
-	log, level := newLogger(&out, configs.Log{Level: configs.LevelWarn, Format: configs.FormatJSON})
+	log, level := newLogger(&out, configs.Log{Level: configs.LevelWarn, Format: configs.FormatJSON}, nil)
 	derived := log.With().Str("spider", "x").Logger()
 	said := func() string {
 		out.Reset()
@@ -70,5 +70,21 @@ func TestTerminal(t *testing.T) {
 	defer file.Close()
 	if isTerminal(file) || isTerminal(&bytes.Buffer{}) {
 		t.Error("a file or a buffer counts as a terminal")
+	}
+}
+
+func TestLogHidesSecrets(t *testing.T) {
+	const quoted = `a"secret\of"quotes`
+	for _, format := range []string{configs.FormatJSON, configs.FormatPretty} {
+		var out bytes.Buffer
+		log, _ := newLogger(&out, configs.Log{Level: configs.LevelInfo, Format: format}, []string{"plain-secret", quoted, "level"})
+		log.Info().Str("key", "so: "+quoted).Msg("who is plain-secret?")
+		text := out.String()
+		if strings.Contains(text, "secret") || !strings.Contains(text, "who is ***?") || !strings.Contains(text, "so: ***") {
+			t.Errorf("%s: %s", format, text)
+		}
+		if format == configs.FormatJSON && !strings.Contains(text, `"level":"info"`) {
+			t.Errorf("a short secret spoils the log: %s", text)
+		}
 	}
 }

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"sync"
-	"time"
 
 	"urlserver/admin"
 	"urlserver/certs"
@@ -120,14 +119,11 @@ func (s *server) reloadCerts(key string, files *certs.Server, told *admin.Reload
 	told.Certificates = append(told.Certificates, key)
 }
 
-// certsPeriod is how often certificate files are looked at; what has changed is in force after two of these at most.
-const certsPeriod = 10 * time.Second
-
 // watchCerts has the certificates of the listeners read again when their files change, until ctx ends.
 func (s *server) watchCerts(ctx context.Context, helpers *sync.WaitGroup) {
 	watch := func(key string, files *certs.Server) {
 		if files != nil {
-			helpers.Go(func() { files.Watch(ctx, certsPeriod, func(err error) { s.certsRead(key, err) }) })
+			helpers.Go(func() { files.Watch(ctx, certs.Period, func(err error) { s.certsRead(key, err) }) })
 		}
 	}
 	watch("spider", s.spiderCerts)

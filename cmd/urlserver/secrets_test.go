@@ -20,7 +20,15 @@ import (
 func TestNoSecretsShow(t *testing.T) {
 	const spiders, operator, clients = "s3cret-of-spiders", "s3cret-of-the-operator", "s3cret-of-clients"
 	file := settings(t, fmt.Sprintf("spider.token = %q\nhttp.token = %q\nfrontier.token = %q\nfrontier.listen = \"127.0.0.1:0\"\nlog.level = \"trace\"\n",
-		spiders, operator, clients))
+		spiders, operator, clients)+`
+reservation.kind = "grpc"
+reservation.addrs = ["127.0.0.1:9"]
+reservation.token = "s3cret-of-the-reservation"
+monitor.brokers = ["127.0.0.1:9"]
+monitor.security_protocol = "SASL_PLAINTEXT"
+monitor.sasl_username = "us"
+monitor.sasl_password = "s3cret-of-brokers"
+`)
 	var seen strings.Builder
 	d := startDaemon(t, file)
 	get := func(method, path, token string) {
@@ -37,11 +45,14 @@ func TestNoSecretsShow(t *testing.T) {
 	wrong := dialSpider(t, d.spiders)
 	fmt.Fprintf(wrong.conn, "AUTH %s-and-more\n", spiders)
 	d.log.until("spider refused")
+	stop := drain(d)
 
-	for _, path := range []string{"/", "/healthz", "/readyz", "/metrics", "/api/status", "/api/slots", "/api/hosts/127.0.0.1", "/nothing"} {
+	for _, path := range []string{"/", "/healthz", "/readyz", "/metrics", "/api/status", "/api/slots", "/api/hosts/127.0.0.1", "/api/settings", "/api/warnings", "/nothing"} {
 		get("GET", path, operator)
 		get("GET", path, operator+"-and-more")
 	}
+	seen.WriteString(liveEvents(t, d, operator))
+	seen.WriteString(liveEvents(t, d, operator+"-and-more"))
 	rewrite(t, file, fmt.Sprintf(base, "")+fmt.Sprintf("http.token = %q\nspider.token = %q\nx = 1\n", operator+"2", spiders+" 2"))
 	get("POST", "/api/reload", operator)
 	rewrite(t, file, fmt.Sprintf(base, "")+fmt.Sprintf("http.token = %q\nspider.token = %q\nlog.level = \"trace\"\n", operator+"2", spiders+"2"))
@@ -68,11 +79,11 @@ func TestNoSecretsShow(t *testing.T) {
 		}
 		fmt.Fprintln(&seen, answer, err)
 	}
-	code, log := d.stop()
-	if code != 0 || !strings.Contains(seen.String(), "settings refused") || !strings.Contains(seen.String(), "urlserver_sent_total") {
+	log := stop()
+	if code, _ := d.stop(); code != 0 || !strings.Contains(seen.String(), "settings refused") || !strings.Contains(seen.String(), "urlserver_sent_total") {
 		t.Errorf("exit status %d; answers %s", code, seen.String())
 	}
-	for what, text := range map[string]string{"the log": d.log.all.String() + log, "answers": seen.String()} {
+	for what, text := range map[string]string{"the log": log, "answers": seen.String()} {
 		if at := strings.Index(text, "s3cret"); at >= 0 {
 			t.Errorf("%s show a token: %.200q", what, text[max(0, at-100):])
 		}

@@ -57,8 +57,8 @@ func serve(ctx context.Context, file string, hups <-chan os.Signal, errs io.Writ
 		return settingsError(err)
 	}
 	urlserver.TuneGC(cfg.DocIndex.Kind == configs.KindDisk)
-	recent := admin.NewWarnings(string(cfg.HTTP.Token), string(cfg.Spider.Token), string(cfg.DocIndex.Token), string(cfg.Frontier.Token), string(cfg.Reservation.Token))
-	log, level := newLogger(errs, cfg.Log, recent)
+	recent := admin.NewWarnings(cfg.Secrets()...)
+	log, level := newLogger(errs, cfg.Log, cfg.Secrets(), recent)
 	s := server{
 		file: file, log: log, level: level, hups: hups, recent: recent, asks: make(chan reloadAsk), manager: sdnotify.FromEnv(),
 	}
@@ -147,7 +147,7 @@ func (s *server) open(ctx context.Context, cfg configs.Config) (err error) {
 func (s *server) openSpiders(cfg configs.Spider) (err error) {
 	var conf *tls.Config
 	if cfg.TLSCert != "" {
-		s.spiderCerts, err = certs.Load(certs.Files{Key: "spider", Cert: cfg.TLSCert, Private: cfg.TLSKey, CA: cfg.TLSCA})
+		s.spiderCerts, err = certs.Load(certs.Files{Setting: "spider.tls_", Cert: cfg.TLSCert, Private: cfg.TLSKey, CA: cfg.TLSCA})
 		if err != nil {
 			return err
 		}

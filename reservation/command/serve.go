@@ -5,20 +5,17 @@ import (
 	"errors"
 	"fmt"
 	"net"
-	"net/http"
 	"net/netip"
 	"os"
 	"strings"
+	"sync"
 	"time"
 
-	"github.com/prometheus/client_golang/prometheus"
-	"github.com/prometheus/client_golang/prometheus/collectors"
-	"github.com/prometheus/client_golang/prometheus/promhttp"
 	"github.com/rs/zerolog"
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
-	"urlserver/access"
+	"urlserver/certs"
 	"urlserver/reservation"
 	"urlserver/reservation/service"
 )
@@ -33,12 +30,13 @@ type settings struct {
 	listen, metrics string
 	janitor         time.Duration
 	token           string
-	files           access.Files
+	files           certs.Files
+	looks           time.Duration // period in which files is looked at
 	insecure        bool
 }
 
 func serveCommand(stores Stores) *cobra.Command {
-	set := settings{stores: stores}
+	set := settings{stores: stores, files: certs.Files{Setting: "--tls-"}, looks: certs.Period}
 	cmd := &cobra.Command{
 		Use:   "serve --listen ADDR --store " + strings.Join(stores.Names, "|"),
 		Short: "Serve reservations over gRPC until interrupted",
@@ -67,7 +65,7 @@ func (set *settings) flags(f *pflag.FlagSet) {
 	f.DurationVar(&set.janitor, "janitor", 30*time.Second, "period of the janitor")
 	f.StringVar(&set.token, "token", os.Getenv(tokenEnv), "asked of callers; or set "+tokenEnv)
 	f.StringVar(&set.files.Cert, "tls-cert", "", "certificate `file` for TLS")
-	f.StringVar(&set.files.Key, "tls-key", "", "its key `file`")
+	f.StringVar(&set.files.Private, "tls-key", "", "its key `file`")
 	f.StringVar(&set.files.CA, "tls-ca", "", "ask callers for a certificate of a CA in this `file`")
 	f.StringVar(&set.opening.TLS.Cert, flag+"-tls-cert", "", "client certificate `file` for "+far)
 	f.StringVar(&set.opening.TLS.Key, flag+"-tls-key", "", "its key `file`")
@@ -113,7 +111,7 @@ func serve(ctx context.Context, set settings, log zerolog.Logger) error {
 	if err := set.check(); err != nil {
 		return err
 	}
-	serverTLS, err := set.files.Server()
+	certificates, err := set.certificates()
 	if err != nil {
 		return err
 	}
@@ -122,13 +120,22 @@ func serve(ctx context.Context, set settings, log zerolog.Logger) error {
 		return err
 	}
 	defer end()
-	server := service.New(service.Config{Store: store, Janitor: set.janitor, Token: set.token, TLS: serverTLS, Log: log})
+	cfg := service.Config{Store: store, Janitor: set.janitor, Token: set.token, Log: log}
+	if certificates != nil {
+		cfg.TLS = certificates.Config()
+	}
+	server := service.New(cfg)
 	l, err := net.Listen("tcp", set.listen)
 	if err != nil {
 		return fmt.Errorf("--listen: %w", err)
 	}
+	var watching sync.WaitGroup
+	defer watching.Wait()
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
+	if certificates != nil {
+		watching.Go(func() { certificates.Watch(ctx, set.looks, func(err error) { tellRead(log, err) }) })
+	}
 	metrics := make(chan error, 1)
 	if set.metrics == "" {
 		metrics <- nil
@@ -150,25 +157,22 @@ func serve(ctx context.Context, set settings, log zerolog.Logger) error {
 	return errors.Join(err, <-metrics)
 }
 
-// serveMetrics answers over HTTP until ctx ends.
-func serveMetrics(ctx context.Context, l net.Listener, server *service.Server, token string) error {
-	registry := prometheus.NewRegistry()
-	registry.MustRegister(server, collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
-	mux := http.NewServeMux()
-	mux.HandleFunc("GET /healthz", func(w http.ResponseWriter, _ *http.Request) { fmt.Fprintln(w, "ok") })
-	metrics := promhttp.HandlerFor(registry, promhttp.HandlerOpts{})
-	mux.HandleFunc("GET /metrics", func(w http.ResponseWriter, r *http.Request) {
-		if token != "" && !access.IsBearer(r.Header.Get("Authorization"), token) {
-			http.Error(w, "this service wants Authorization: Bearer TOKEN (--token)", http.StatusUnauthorized)
-			return
-		}
-		metrics.ServeHTTP(w, r)
-	})
-	web := &http.Server{Handler: mux, ReadTimeout: 10 * time.Second, WriteTimeout: 30 * time.Second}
-	stop := context.AfterFunc(ctx, func() { web.Close() })
-	defer stop()
-	if err := web.Serve(l); !errors.Is(err, http.ErrServerClosed) {
-		return fmt.Errorf("--metrics: %w", err)
+// certificates are the listener's; nil: it has no TLS.
+func (s settings) certificates() (*certs.Server, error) {
+	switch f := s.files; {
+	case f.Cert != "":
+		return certs.Load(f)
+	case f.Private != "" || f.CA != "":
+		return nil, errors.New("--tls-key and --tls-ca need --tls-cert")
 	}
-	return nil
+	return nil, nil
+}
+
+// tellRead tells what came of certificate files that have changed.
+func tellRead(log zerolog.Logger, err error) {
+	if err != nil {
+		log.Error().Err(err).Msg("certificate files have changed and cannot be used; the former go on")
+		return
+	}
+	log.Info().Msg("certificate files have changed, and were read again")
 }

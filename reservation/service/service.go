@@ -14,7 +14,6 @@ import (
 	"google.golang.org/grpc/credentials"
 	"google.golang.org/grpc/health"
 	"google.golang.org/grpc/health/grpc_health_v1"
-	"google.golang.org/grpc/keepalive"
 	"google.golang.org/grpc/reflection"
 
 	"urlserver/access"
@@ -24,7 +23,6 @@ import (
 
 const (
 	stopWait   = 5 * time.Second // for calls under way
-	maxStreams = 1000            // of a connection at once
 	maxMessage = 32 << 20        // bytes: an alias of reservation.MaxHosts long names
 	sweepTime  = time.Minute     // for one sweep
 )
@@ -50,13 +48,7 @@ type Server struct {
 // New returns a service.
 func New(cfg Config) *Server {
 	s := &Server{cfg: cfg, health: health.NewServer(), figures: newFigures()}
-	options := []grpc.ServerOption{
-		grpc.MaxRecvMsgSize(maxMessage),
-		grpc.MaxConcurrentStreams(maxStreams),
-		grpc.KeepaliveEnforcementPolicy(keepalive.EnforcementPolicy{MinTime: 10 * time.Second, PermitWithoutStream: true}),
-		grpc.KeepaliveParams(keepalive.ServerParameters{Time: time.Minute, Timeout: 20 * time.Second}),
-		grpc.ChainUnaryInterceptor(s.figures.count),
-	}
+	options := append(access.Bounds(), grpc.MaxRecvMsgSize(maxMessage), grpc.ChainUnaryInterceptor(s.figures.count))
 	options = append(options, access.Guard(cfg.Token, "--token")...)
 	if cfg.TLS != nil {
 		options = append(options, grpc.Creds(credentials.NewTLS(cfg.TLS)))
@@ -97,7 +89,7 @@ func (s *Server) Serve(ctx context.Context, l net.Listener) error {
 		defer close(stopped)
 		s.stop()
 	})
-	err := s.grpc.Serve(l)
+	err := s.grpc.Serve(access.Limit(l))
 	if unhook() {
 		s.grpc.Stop()
 		return fmt.Errorf("host reservation service: %w", err)

@@ -2,17 +2,8 @@ package service_test
 
 import (
 	"context"
-	"crypto/ecdsa"
-	"crypto/elliptic"
-	"crypto/rand"
-	"crypto/x509"
-	"crypto/x509/pkix"
-	"encoding/pem"
 	"errors"
-	"math/big"
 	"net"
-	"os"
-	"path/filepath"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -27,6 +18,8 @@ import (
 
 	"urlserver/access"
 	pb "urlserver/api/reservation"
+	"urlserver/certs"
+	"urlserver/certs/certstest"
 	"urlserver/reservation"
 	"urlserver/reservation/memory"
 	"urlserver/reservation/remote"
@@ -145,20 +138,20 @@ func TestToken(t *testing.T) {
 
 // TestTLS: the service shows a certificate, and wants one where it has a CA for them.
 func TestTLS(t *testing.T) {
-	files := certificate(t)
-	server, err := files.Server()
+	own := certstest.New(t) // its own authority
+	server, err := certs.Load(certs.Files{Cert: own.Cert, Private: own.Key, CA: own.Cert})
 	if err != nil {
 		t.Fatal(err)
 	}
-	_, addr := serve(t, service.Config{Store: memory.New(memory.Config{}), TLS: server})
+	_, addr := serve(t, service.Config{Store: memory.New(memory.Config{}), TLS: server.Config()})
 	for _, tc := range []struct {
 		name  string
 		files access.Files
 		works bool
 	}{
 		{name: "plain TCP"},
-		{name: "no client certificate", files: access.Files{CA: files.CA}},
-		{name: "all", files: files, works: true},
+		{name: "no client certificate", files: access.Files{CA: own.Cert}},
+		{name: "all", files: access.Files{Cert: own.Cert, Key: own.Key, CA: own.Cert}, works: true},
 	} {
 		cfg, err := tc.files.Client()
 		if err != nil {
@@ -169,43 +162,11 @@ func TestTLS(t *testing.T) {
 			t.Errorf("%s: AddHost: %v", tc.name, err)
 		}
 	}
-	for _, bad := range []access.Files{{Key: files.Key}, {Cert: files.Cert}, {Cert: files.Cert, Key: files.Key, CA: files.Key}, {Cert: "none", Key: "none"}} {
-		if _, err := bad.Server(); err == nil {
+	for _, bad := range []access.Files{{Key: own.Key}, {Cert: own.Cert}, {Cert: own.Cert, Key: own.Key, CA: own.Key}, {Cert: "none", Key: "none"}} {
+		if _, err := bad.Client(); err == nil {
 			t.Errorf("%+v: no error", bad)
 		}
 	}
-}
-
-// certificate makes one of 127.0.0.1 that is its own CA.
-func certificate(t *testing.T) access.Files {
-	t.Helper()
-	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
-	if err != nil {
-		t.Fatal(err)
-	}
-	form := x509.Certificate{
-		SerialNumber: big.NewInt(1), Subject: pkix.Name{CommonName: "test"}, NotAfter: time.Now().Add(time.Hour),
-		IPAddresses: []net.IP{net.IPv4(127, 0, 0, 1)}, IsCA: true, BasicConstraintsValid: true,
-		ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth, x509.ExtKeyUsageClientAuth},
-		KeyUsage:    x509.KeyUsageDigitalSignature | x509.KeyUsageCertSign,
-	}
-	cert, err := x509.CreateCertificate(rand.Reader, &form, &form, &key.PublicKey, key)
-	if err != nil {
-		t.Fatal(err)
-	}
-	private, err := x509.MarshalPKCS8PrivateKey(key)
-	if err != nil {
-		t.Fatal(err)
-	}
-	write := func(name, kind string, bytes []byte) string {
-		path := filepath.Join(t.TempDir(), name)
-		if err := os.WriteFile(path, pem.EncodeToMemory(&pem.Block{Type: kind, Bytes: bytes}), 0o600); err != nil {
-			t.Fatal(err)
-		}
-		return path
-	}
-	c := write("cert.pem", "CERTIFICATE", cert)
-	return access.Files{Cert: c, Key: write("key.pem", "PRIVATE KEY", private), CA: c}
 }
 
 // broken is a store that is away.

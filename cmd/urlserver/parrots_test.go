@@ -1,0 +1,183 @@
+package main
+
+import (
+	"bufio"
+	"fmt"
+	"net"
+	"net/http"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/twmb/franz-go/pkg/kerr"
+	"github.com/twmb/franz-go/pkg/kfake"
+	"github.com/twmb/franz-go/pkg/kmsg"
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/metadata"
+	grpcstatus "google.golang.org/grpc/status"
+)
+
+const parroted = "s3cret-for-a-parrot"
+
+// A peer that refuses a daemon, and repeats what it was sent, does not bring the secret into log or answers.
+func TestNoSecretsOfPeersShow(t *testing.T) {
+	seeds := func(t *testing.T) string {
+		return fmt.Sprintf("docindex.seeds = [%q]\n", write(t, "seeds.txt", "http://127.0.0.1/1\n"))
+	}
+	for _, c := range []struct {
+		name     string
+		settings func(t *testing.T, asked chan<- bool) string
+	}{
+		{name: "reservation in Redis", settings: func(t *testing.T, asked chan<- bool) string {
+			return fmt.Sprintf(seeds(t)+"reservation.kind = \"redis\"\nreservation.addrs = [%q]\nreservation.token = %q\n", redisParrot(t, asked), parroted)
+		}},
+		{name: "reservation over gRPC", settings: func(t *testing.T, asked chan<- bool) string {
+			return fmt.Sprintf(seeds(t)+"reservation.kind = \"grpc\"\nreservation.addrs = [%q]\nreservation.token = %q\n", grpcParrot(t, asked), parroted)
+		}},
+		{name: "doc index in Redis", settings: func(t *testing.T, asked chan<- bool) string {
+			return fmt.Sprintf("docindex.kind = \"redis\"\ndocindex.addrs = [%q]\ndocindex.token = %q\n", redisParrot(t, asked), parroted)
+		}},
+		{name: "Kafka", settings: func(t *testing.T, asked chan<- bool) string {
+			return fmt.Sprintf("monitor.brokers = [%q]\nmonitor.security_protocol = \"SASL_PLAINTEXT\"\nmonitor.sasl_username = \"us\"\nmonitor.sasl_password = %q\n", kafkaParrot(t, asked), parroted)
+		}},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			asked := make(chan bool, 100)
+			d := startDaemon(t, settings(t, c.settings(t, asked)+"log.level = \"trace\"\n"))
+			stop := drain(d)
+			dialSpider(t, d.spiders)
+			var seen strings.Builder
+			<-asked
+			got := command(t, "", "explain", "127.0.0.1", "--at", d.at)
+			seen.WriteString(got.out + got.errs)
+			for _, path := range []string{"/api/status", "/api/settings", "/api/warnings", "/metrics", "/readyz"} {
+				_, text := d.ask("GET", path, "")
+				seen.WriteString(text)
+			}
+			seen.WriteString(liveEvents(t, d, ""))
+			for what, text := range map[string]string{"the log": stop(), "answers": seen.String()} {
+				if at := strings.Index(text, parroted); at >= 0 {
+					t.Errorf("%s show the secret: %.300q", what, text[max(0, at-200):])
+				}
+			}
+		})
+	}
+}
+
+// drain reads a daemon's log from now on, so that it never waits for that; stop ends the daemon, and returns all of its log.
+func drain(d *daemon) (stop func() string) {
+	read := make(chan string, 1)
+	go func() {
+		var rest strings.Builder
+		for d.log.in.Scan() {
+			rest.WriteString(d.log.in.Text() + "\n")
+		}
+		read <- rest.String()
+	}()
+	return func() string {
+		d.end()
+		rest := <-read
+		return d.log.all.String() + rest
+	}
+}
+
+// hears tells of what was asked, as long as anybody wants to know.
+func hears(asked chan<- bool) {
+	select {
+	case asked <- true:
+	default:
+	}
+}
+
+// redisParrot answers each line with a refusal that repeats it.
+func redisParrot(t *testing.T, asked chan<- bool) (addr string) {
+	t.Helper()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var working sync.WaitGroup
+	working.Go(func() {
+		for {
+			conn, err := l.Accept()
+			if err != nil {
+				return
+			}
+			working.Go(func() {
+				defer conn.Close()
+				for lines := bufio.NewScanner(conn); lines.Scan(); {
+					if strings.Contains(lines.Text(), parroted) {
+						hears(asked)
+						fmt.Fprintf(conn, "-WRONGPASS who is %s?\r\n", lines.Text())
+					}
+				}
+			})
+		}
+	})
+	t.Cleanup(func() {
+		l.Close()
+		working.Wait()
+	})
+	return l.Addr().String()
+}
+
+// grpcParrot refuses each call, and repeats its header.
+func grpcParrot(t *testing.T, asked chan<- bool) (addr string) {
+	t.Helper()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	server := grpc.NewServer(grpc.UnknownServiceHandler(func(_ any, stream grpc.ServerStream) error {
+		hears(asked)
+		header, _ := metadata.FromIncomingContext(stream.Context())
+		return grpcstatus.Errorf(codes.Unauthenticated, "who is %v?", header.Get("authorization"))
+	}))
+	var working sync.WaitGroup
+	working.Go(func() { _ = server.Serve(l) })
+	t.Cleanup(func() {
+		server.Stop()
+		working.Wait()
+	})
+	return l.Addr().String()
+}
+
+// kafkaParrot is a broker that lets nobody in, and repeats the password.
+func kafkaParrot(t *testing.T, asked chan<- bool) (addr string) {
+	t.Helper()
+	cluster, err := kfake.NewCluster(kfake.NumBrokers(1), kfake.EnableSASL(), kfake.Superuser("PLAIN", "them", "theirs"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(cluster.Close)
+	cluster.ControlKey(int16(kmsg.SASLAuthenticate), func(r kmsg.Request) (kmsg.Response, error, bool) {
+		hears(asked)
+		cluster.KeepControl()
+		answer := r.ResponseKind().(*kmsg.SASLAuthenticateResponse)
+		answer.ErrorCode = kerr.SaslAuthenticationFailed.Code
+		answer.ErrorMessage = kmsg.StringPtr("who is " + strings.ToValidUTF8(string(r.(*kmsg.SASLAuthenticateRequest).SASLAuthBytes), "?") + "?")
+		return answer, nil, true
+	})
+	return cluster.ListenAddrs()[0]
+}
+
+// liveEvents is what viewers are told up to the second status, and so of warnings.
+func liveEvents(t *testing.T, d *daemon, token string) string {
+	t.Helper()
+	req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, d.at+"/api/live", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	req.Header.Set("Authorization", "Bearer "+token)
+	resp, err := http.DefaultClient.Do(req)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer resp.Body.Close()
+	var seen strings.Builder
+	for lines := bufio.NewScanner(resp.Body); strings.Count(seen.String(), "event: status") < 2 && lines.Scan(); {
+		seen.WriteString(lines.Text() + "\n")
+	}
+	return seen.String()
+}
