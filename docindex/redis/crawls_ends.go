@@ -219,15 +219,15 @@ func (s *Store) Finished(ctx context.Context, since time.Time, most int) (done [
 	if err != nil {
 		return nil, err
 	}
-	if err := s.settleQuiet(ctx, append(settled, ended...)); err != nil {
-		return nil, err
-	}
 	for _, r := range mine {
 		if s.list(r) {
 			done = append(done, docindex.FinishedCrawl{CrawlID: r.CrawlID, Done: r.done(), Round: r.round()})
 		}
 	}
-	return done, nil
+	if err := s.settleQuiet(ctx, append(settled, ended...)); err != nil && len(done) == 0 {
+		return nil, err
+	}
+	return done, nil // where they are not settled, the next call settles them
 }
 
 // list notes that this daemon tells of a crawl's end, and answers whether that is new.

@@ -2,6 +2,7 @@ package redis
 
 import (
 	"context"
+	"errors"
 
 	"urlserver/docindex"
 )
@@ -13,6 +14,9 @@ func (s *Store) PurgeCrawl(ctx context.Context, id docindex.CrawlID, tell func(*
 	name := nameOfCrawl(id)
 	rows, err := s.rowsOf(ctx, []string{name}, false)
 	if err != nil || rows[0].why == "" {
+		return 0, err
+	}
+	if err := s.refuseAgain(ctx, &rows[0]); err != nil {
 		return 0, err
 	}
 	for shard := range shards {
@@ -70,19 +74,34 @@ func (s *Store) purgeShard(ctx context.Context, shard int, name string) error {
 }
 
 func (s *Store) purgeQueues(ctx context.Context, shard int, name string, queues []string) error {
-	for from := "0"; len(queues) > 0; {
+	for due, last := "", ""; len(queues) > 0; {
 		if err := ctx.Err(); err != nil {
 			return err
 		}
-		a, err := s.one(ctx, shard, condemnScript, append([]string{name, decimal(purgeLooks), from}, queues...)...)
+		a, err := s.one(ctx, shard, condemnScript, append([]string{name, decimal(purgeLooks), due, last}, queues...)...)
 		if err != nil {
 			return err
 		}
 		parts := list(a.value)
-		if len(parts) != 2 || number(parts[0]) > int64(len(queues)) {
+		switch {
+		case len(parts) == 0:
+			return errRefusalLost
+		case len(parts) != 3 || number(parts[0]) > int64(len(queues)):
 			return errStrange
 		}
-		queues, from = queues[number(parts[0]):], text(parts[1])
+		queues, due, last = queues[number(parts[0]):], text(parts[1]), text(parts[2])
+	}
+	return nil
+}
+
+var errRefusalLost = errors.New("the doc index in Redis has lost a crawl's refusal; purge it again")
+
+// refuseAgain has shards refuse a crawl that have lost that, as they do when they fail over to what they had before.
+func (s *Store) refuseAgain(ctx context.Context, r *row) error {
+	for i := range r.parts {
+		if !r.parts[i].refused {
+			return s.Refuse(ctx, r.CrawlID, r.kind())
+		}
 	}
 	return nil
 }

@@ -30,6 +30,7 @@ type part struct {
 	till, said int64 // it expires then, as was said with what was put at that place; 0: nothing was said
 	round      uint64
 	quiet      string // since when nothing is open here; "": something is, or it is settled what that means
+	refused    bool
 	levels     []rueidis.RedisMessage
 }
 
@@ -102,7 +103,7 @@ func (r *row) add(shard int, told []rueidis.RedisMessage) {
 		r.till, r.said = p.till, p.said
 	}
 	if why := text(rest[3]); why != "" {
-		r.why = why
+		r.why, p.refused = why, true
 	}
 }
 

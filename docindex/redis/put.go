@@ -204,17 +204,6 @@ func isAt(d *docindex.Document, w where) bool {
 	return whereOf(string(d.Crawl), string(d.Key), d.URL) == w
 }
 
-// unname takes DOC_IDs away from where no document has them.
-func (s *Store) unname(ctx context.Context, list []named) error {
-	var args [shards][]string
-	for _, n := range list {
-		shard := shardOf(n.id)
-		args[shard] = append(args[shard], n.id, n.at.encode())
-	}
-	_, err := s.all(ctx, opsOf(unnameScript, args[:], nil))
-	return err
-}
-
 // Notify is [docindex.Store.Notify]. What other daemons put is noticed within a few seconds.
 func (s *Store) Notify(wake func()) {
 	s.mu.Lock()

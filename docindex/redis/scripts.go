@@ -41,6 +41,7 @@ var (
 	nameScript     = read("name")
 	whereScript    = read("where")
 	unnameScript   = read("unname")
+	usesScript     = read("uses")
 	rowsScript     = read("rows")
 	refuseScript   = read("refuse")
 	membersScript  = read("members")

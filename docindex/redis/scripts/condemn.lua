@@ -1,27 +1,40 @@
--- condemn ends what is scheduled of a refused crawl: its name, how many documents are looked at, how many of the first queue's are
--- passed over, queues. It answers how many queues are through, and how many of the next one's documents to pass over.
-local name, looks, from = arg(), num(), num()
+-- condemn ends what is scheduled of a refused crawl: its name, how many documents are looked at, behind which of the first queue's (when that
+-- is due, its member; '' each: from the first on), queues. It answers how many queues are through, and behind which document of the next one to
+-- go on; nothing where the crawl is not refused here.
+local name, looks, due, last = arg(), num(), arg(), arg()
 local no, why = numberOf(name), whyOf(name)
+if not no or not why then return done({}) end
 local through = 0
 
--- condemnSome answers how many documents of a queue were passed over; false: it is through.
-local function condemnSome(q, skip)
-  local list = call('ZRANGE', order(q), skip, skip + looks - 1)
-  looks = looks - #list
-  for _, m in ipairs(list) do
-    local hash = hashOf(m)
+-- behind answers how many documents of a queue come up to one, which may have gone since.
+local function behind(q)
+  if last == '' then return 0 end
+  local rank = call('ZRANK', order(q), last)
+  if rank then return rank + 1 end
+  call('ZADD', order(q), due, last)
+  rank = call('ZRANK', order(q), last)
+  call('ZREM', order(q), last)
+  return rank
+end
+
+-- condemnSome answers whether a queue is through.
+local function condemnSome(q)
+  local skip = behind(q)
+  local list = call('ZRANGE', order(q), skip, skip + looks - 1, 'WITHSCORES')
+  looks = looks - #list / 2
+  for i = 1, #list, 2 do
+    local hash = hashOf(list[i])
     local doc = document(q, hash)
-    if doc[CRAWL] == no then condemn(q, hash, doc, why) else skip = skip + 1 end
+    if doc[CRAWL] == no then condemn(q, hash, doc, why) else last, due = list[i], list[i + 1] end
   end
   renewDue(q)
   refresh(q)
-  return looks == 0 and skip
+  return looks > 0
 end
 
-while no and why and at < #ARGV and looks > 0 do
+while at < #ARGV and looks > 0 do
   local q = queue(arg())
-  from = q and not q.gone and condemnSome(q, from)
-  if from then break end
-  from, through = 0, through + 1
+  if q and not q.gone and not condemnSome(q) then break end
+  due, last, through = '', '', through + 1
 end
-return done({ through, from })
+return done({ through, due, last })
