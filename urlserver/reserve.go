@@ -136,8 +136,8 @@ func (r *Reserver) do(ctx context.Context, c *engine.Claims) {
 	ctx, cancel := context.WithTimeout(ctx, r.Lease/4)
 	defer cancel()
 	r.release(ctx, c.Releases)
-	r.bind(ctx, c.Binds)
 	r.extend(ctx, c.Extends)
+	r.bind(ctx, c.Binds)
 	r.try(ctx, c.Tries)
 }
 
@@ -208,23 +208,30 @@ func (r *Reserver) note(err error) {
 	}
 }
 
+// firstBinds is how many hosts are bound at first in one call, which all fail together; each call has twice as many as the one before.
+const firstBinds = 32
+
+// bind binds hosts until half of the time is over. What a slow store has not done by then is asked for again.
 func (r *Reserver) bind(ctx context.Context, binds []engine.Bind) {
-	if len(binds) == 0 {
-		return
+	ctx, cancel := context.WithTimeout(ctx, r.Lease/8)
+	defer cancel()
+	for most := firstBinds; len(binds) > 0; most *= 2 {
+		some := binds[:min(most, len(binds))]
+		binds = binds[len(some):]
+		proposals := make([]reservation.Binding, len(some))
+		for i, b := range some {
+			proposals[i] = reservation.Binding{Host: b.Host, Group: b.Addr.String()}
+		}
+		groups, err := r.Store.Bind(ctx, proposals, bindTTL)
+		r.note(err)
+		if err != nil {
+			return
+		}
+		for i := range some {
+			some[i].Group = groups[i]
+		}
+		r.alias(ctx, some)
 	}
-	proposals := make([]reservation.Binding, len(binds))
-	for i, b := range binds {
-		proposals[i] = reservation.Binding{Host: b.Host, Group: b.Addr.String()}
-	}
-	groups, err := r.Store.Bind(ctx, proposals, bindTTL)
-	r.note(err)
-	if err != nil {
-		return
-	}
-	for i := range binds {
-		binds[i].Group = groups[i]
-	}
-	r.alias(ctx, binds)
 }
 
 // alias has hosts whose rule names a group be in the alias of that name, for all daemons. A host that is in another

@@ -1,0 +1,60 @@
+package urlserver
+
+import (
+	"context"
+	"fmt"
+	"net/netip"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/rs/zerolog"
+
+	"urlserver/reservation"
+	"urlserver/reservation/memory"
+	"urlserver/urlserver/engine"
+)
+
+// slowBinds is a store that takes its time for each host.
+type slowBinds struct {
+	reservation.Store
+	takes time.Duration
+}
+
+func (s slowBinds) Bind(ctx context.Context, bindings []reservation.Binding, ttl time.Duration) ([]string, error) {
+	select {
+	case <-time.After(time.Duration(len(bindings)) * s.takes):
+		return s.Store.Bind(ctx, bindings, ttl)
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	}
+}
+
+// Hosts that a store cannot bind in the time of a step are bound in several.
+func TestBindsOfASlowStore(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		store := slowBinds{memory.New(memory.Config{}), 2 * time.Millisecond}
+		r := &Reserver{Store: store, Lease: 4 * time.Second, Holder: "me", Log: zerolog.Nop()}
+		var left []engine.Bind
+		for i := range 1000 {
+			left = append(left, engine.Bind{Host: fmt.Sprintf("%d.test", i), Addr: netip.MustParseAddr("127.0.0.1")})
+		}
+		for step := 1; len(left) > 0; step++ {
+			began := time.Now()
+			r.bind(t.Context(), left)
+			if took := time.Since(began); took > r.Lease/8 {
+				t.Fatalf("step %d takes %v; at most %v are for it", step, took, r.Lease/8)
+			}
+			var again []engine.Bind
+			for _, b := range left {
+				if b.Group == "" {
+					again = append(again, b)
+				}
+			}
+			if len(again) == len(left) {
+				t.Fatalf("step %d binds none of %d hosts", step, len(left))
+			}
+			left = again
+		}
+	})
+}
