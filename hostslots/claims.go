@@ -35,6 +35,7 @@ func (s *Slots) reclaim(id uint32, g *group) {
 		s.idleClaims = append(s.idleClaims, id)
 	case g.claim == refused:
 		s.unclaim(id, g)
+		s.recount(id) // its hosts are not rejected any more
 	}
 }
 

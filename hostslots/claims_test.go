@@ -88,3 +88,29 @@ func TestSpentGroupIsReleased(t *testing.T) {
 		t.Errorf("group %d is to be claimed then; want %d", b, groups[1])
 	}
 }
+
+// TestHostsAreNotRejectedForARefusalThatIsOver: the group needs no claim any more, and may be forgotten.
+func TestHostsAreNotRejectedForARefusalThatIsOver(t *testing.T) {
+	s := New(Config{Count: 1, Len: 8, Concurrent: 1, MaxAttempts: 1, StatusTimeout: time.Hour, RejectOver: 9, Claims: true})
+	host := s.Ensure([]byte("a.test"))
+	s.Ask(0, host, 1)
+	s.Bind(0, host, netip.MustParseAddr("10.0.0.1"))
+	id := s.Wanted()
+	s.Granted(0, id, time.Hour)
+	if _, _, _, ok := s.NextAsk(0); !ok {
+		t.Fatal("the request does not go out")
+	}
+	s.Refused(0, id, time.Minute) // it could not be extended
+	if got := rejects(s); !slices.Equal(got, []string{"a.test"}) {
+		t.Fatalf("rejected are %v; want the host of the group that was refused", got)
+	}
+	s.Asked(0, host, Feedback{})
+	if got := rejects(s); len(got) > 0 {
+		t.Errorf("rejected are %v; want none, as nothing is to be claimed", got)
+	}
+}
+
+func rejects(s *Slots) (names []string) {
+	s.Rejects(func(name []byte) { names = append(names, string(name)) })
+	return names
+}
