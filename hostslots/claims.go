@@ -42,6 +42,7 @@ func (s *Slots) reclaim(id uint32, g *group) {
 func (s *Slots) unclaim(id uint32, g *group) {
 	g.claim = unclaimed
 	s.claims.Remove(id)
+	s.lingers.Remove(id)
 }
 
 // Wanted takes the group that has been in line for a claim longest; Granted or Refused is to follow. 0: none is.
@@ -83,21 +84,46 @@ func (s *Slots) Refused(now time.Duration, groupID uint32, most time.Duration) {
 // Claimed reports whether a group is claimed now.
 func (s *Slots) Claimed(groupID uint32) bool { return s.groups.At(groupID).claim == held }
 
+// HostClaimed reports whether a host is in a group that is claimed now.
+func (s *Slots) HostClaimed(hostID uint32) bool {
+	id := s.hosts.At(hostID).group
+	return id != 0 && s.Claimed(id)
+}
+
 // ClaimedUntil is when the claim ends that the group of a host has.
 func (s *Slots) ClaimedUntil(hostID uint32) time.Duration {
 	return s.claims.Due(s.hosts.At(hostID).group)
 }
 
-// Released gives up the claims that are not needed any more, and appends their groups.
-func (s *Slots) Released(to []uint32) []uint32 {
+// Released gives up the claims that are not needed any more, and appends their groups. One whose group may be asked again
+// within linger is kept until then, as long as it lasts: nobody else could use it sooner, and the group's next documents
+// may come.
+func (s *Slots) Released(now, linger time.Duration, to []uint32) []uint32 {
 	for _, id := range s.idleClaims {
-		if g := s.groups.At(id); g.claim == held && !g.needs() {
-			s.unclaim(id, g)
-			to = append(to, id)
-		}
+		to = s.letGo(now, linger, id, to)
 	}
 	s.idleClaims = s.idleClaims[:0]
-	return to
+	for {
+		id, until, ok := s.lingers.Min()
+		if !ok || until > now {
+			return to
+		}
+		s.lingers.Remove(id)
+		to = s.letGo(now, 0, id, to)
+	}
+}
+
+func (s *Slots) letGo(now, linger time.Duration, id uint32, to []uint32) []uint32 {
+	g := s.groups.At(id)
+	if g.claim != held || g.needs() {
+		return to
+	}
+	if due := s.due(g); due > now && due-now <= linger && due < s.claims.Due(id) {
+		s.lingers.Set(id, due)
+		return to
+	}
+	s.unclaim(id, g)
+	return append(to, id)
 }
 
 // lapse ends claims, and refusals, whose time is over.

@@ -45,12 +45,12 @@ func TestClaimIsKeptThroughAPause(t *testing.T) {
 	s.Granted(0, id, time.Hour)
 	s.Hold(0, o, true)
 	s.Hold(0, o, false)
-	if got := s.Released(nil); len(got) != 0 || !s.Claimed(id) || s.Wanted() != 0 {
+	if got := s.Released(0, 0, nil); len(got) != 0 || !s.Claimed(id) || s.Wanted() != 0 {
 		t.Errorf("Released = %v; want the claim kept", got)
 	}
 	s.Hold(0, o, true)
 	s.Hold(0, o, true)
-	if got := s.Released(nil); len(got) != 1 || got[0] != id || s.Claimed(id) {
+	if got := s.Released(0, 0, nil); len(got) != 1 || got[0] != id || s.Claimed(id) {
 		t.Errorf("Released = %v; want %d, once", got, id)
 	}
 }
@@ -81,7 +81,7 @@ func TestSpentGroupIsReleased(t *testing.T) {
 	}
 	trans := s.Send(now, turn, 1)
 	s.End(now, s.Done(now, trans, 200, 0))
-	if got := s.Released(nil); !slices.Equal(got, groups[:1]) || s.Claimed(a) {
+	if got := s.Released(now, 0, nil); !slices.Equal(got, groups[:1]) || s.Claimed(a) {
 		t.Errorf("released are %v; want %v", got, groups[:1])
 	}
 	if b := s.Wanted(); b != groups[1] {
@@ -113,4 +113,72 @@ func TestHostsAreNotRejectedForARefusalThatIsOver(t *testing.T) {
 func rejects(s *Slots) (names []string) {
 	s.Rejects(func(name []byte) { names = append(names, string(name)) })
 	return names
+}
+
+// TestClaimLingersUntilTheGapHasPassed: nobody else could use it sooner, and documents may come back.
+func TestClaimLingersUntilTheGapHasPassed(t *testing.T) {
+	const gap, linger = 2 * time.Second, 5 * time.Second
+	for _, tc := range []struct {
+		name   string
+		linger time.Duration
+		lease  time.Duration // until when the group is claimed
+		sent   bool
+		want   time.Duration // when it is released
+	}{
+		{name: "kept", linger: linger, lease: time.Minute, sent: true, want: 2 * gap},
+		{name: "not at all", lease: time.Minute, sent: true, want: gap},
+		{name: "not so long", linger: gap - 1, lease: time.Minute, sent: true, want: gap},
+		{name: "the lease would end", linger: linger, lease: 2 * gap, sent: true, want: gap},
+		{name: "it may be asked now", linger: linger, lease: time.Minute, want: gap},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			s := New(Config{Count: 1, Len: 8, Concurrent: 1, Gap: gap, MaxAttempts: 1, StatusTimeout: time.Hour, RejectOver: 9, Claims: true})
+			o := s.Origin([]byte("http://a.test"), []byte("a.test"))
+			s.Bind(0, s.HostOf(o), netip.MustParseAddr("10.0.0.1"))
+			s.Offer(0, o, []byte("1"), []byte("http://a.test/"), 0)
+			id := s.Wanted()
+			s.Granted(gap, id, tc.lease)
+			turn, _, ok := s.Next(gap)
+			if !ok {
+				t.Fatal("nothing may be sent")
+			}
+			if tc.sent {
+				s.End(gap, s.Done(gap, s.Send(gap, turn, 1), 200, 0))
+			} else {
+				s.Refuse(gap, turn)
+				s.End(gap, turn.Doc)
+			}
+			early := s.Released(2*gap-1, 0, s.Released(gap, tc.linger, nil))
+			late := s.Released(2*gap, 0, nil)
+			if kept := len(early) == 0; kept != (tc.want > gap) || len(early)+len(late) != 1 || s.Claimed(id) {
+				t.Errorf("released are %v and, when the gap has passed, %v; want one at %v", early, late, tc.want)
+			}
+		})
+	}
+}
+
+// TestLingeringClaimIsUsedAgain: documents that come while it lingers go out on it.
+func TestLingeringClaimIsUsedAgain(t *testing.T) {
+	const gap = 2 * time.Second
+	s := New(Config{Count: 1, Len: 8, Concurrent: 1, Gap: gap, MaxAttempts: 1, StatusTimeout: time.Hour, RejectOver: 9, Claims: true})
+	o := s.Origin([]byte("http://a.test"), []byte("a.test"))
+	s.Bind(0, s.HostOf(o), netip.MustParseAddr("10.0.0.1"))
+	s.Offer(0, o, []byte("1"), []byte("http://a.test/1"), 0)
+	id := s.Wanted()
+	s.Granted(gap, id, time.Minute)
+	now := gap
+	for n := range byte(3) {
+		turn, _, ok := s.Next(now)
+		if !ok {
+			t.Fatalf("document %d may not be sent", n)
+		}
+		s.End(now, s.Done(now, s.Send(now, turn, 1), 200, 0))
+		if got := s.Released(now, time.Minute, nil); len(got) > 0 || s.Wait(now) != gap {
+			t.Fatalf("released are %v, and the next wait is %v; want none, and the gap", got, s.Wait(now))
+		}
+		s.Offer(now+1, o, []byte{'2' + n}, []byte("http://a.test/2"), 0)
+		if now += gap; len(s.Released(now, 0, nil)) > 0 || s.Wanted() != 0 {
+			t.Fatal("the group does not go on with its claim")
+		}
+	}
 }

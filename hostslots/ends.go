@@ -154,6 +154,9 @@ func (s *Slots) Wait(now time.Duration) time.Duration {
 	if _, due, ok := s.claims.Min(); ok {
 		next = sooner(next, due-now)
 	}
+	if _, until, ok := s.lingers.Min(); ok {
+		next = sooner(next, until-now)
+	}
 	if id := s.statuses.head; id != 0 {
 		next = sooner(next, s.silent(id)-now)
 		if faulty(faultSilence) {

@@ -58,6 +58,7 @@ type Slots struct {
 	wanted   list // groups to be claimed
 
 	idleClaims []uint32            // groups that did not need their claim at some time since Released; some twice
+	lingers    dueheap.Heap        // claimed groups without need, by the end of their gap
 	movable    []uint32            // hosts that can leave their groups now
 	recounted  []uint32            // groups whose number of documents has changed since the last Recounted
 	failed     []uint32            // hosts whose documents are to be ended

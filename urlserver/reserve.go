@@ -23,11 +23,12 @@ type Reserver struct {
 	Holder string // this daemon's name, to be shown
 	Log    zerolog.Logger
 
-	now   func() time.Time // nil: time.Now
-	ahead time.Duration    // of the store's clock, at most; known once something was reserved
-	told  string           // the name under which documents are held; "": none are
-	ended string           // the name before, not to be waited for until it counts no more; "": there is none
-	owed  []engine.Release // that the store did not answer
+	now   func() time.Time   // nil: time.Now
+	ahead time.Duration      // of the store's clock, at most; known once something was reserved
+	told  string             // the name under which documents are held; "": none are
+	ended string             // the name before, not to be waited for until it counts no more; "": there is none
+	owed  []engine.Release   // that the store did not answer
+	calls []reservation.Call // a buffer
 
 	refusal string // to change an alias, the last that was logged
 
@@ -145,7 +146,7 @@ func (r *Reserver) release(ctx context.Context, releases []engine.Release) {
 	now := r.clock()
 	all := append(r.owed, releases...)
 	r.owed = nil
-	calls := make([]reservation.Call, len(all))
+	calls := r.callsOf(len(all))
 	for i, rel := range all {
 		calls[i] = reservation.Call{
 			Verb: reservation.ReleaseHost, Host: rel.Host, Token: rel.Token, Time: now.Add(rel.Next + r.ahead),
@@ -167,6 +168,12 @@ const maxOwed = 100_000 // groups that are given back later; the rest end with t
 func answered(err error) bool {
 	return errors.Is(err, reservation.ErrStale) || errors.Is(err, reservation.ErrNotNow) ||
 		errors.Is(err, reservation.ErrUnknown) || errors.Is(err, reservation.ErrInvalid)
+}
+
+// callsOf returns calls to be filled in, good until it is called again.
+func (r *Reserver) callsOf(n int) []reservation.Call {
+	r.calls = slices.Grow(r.calls[:0], n)[:n]
+	return r.calls
 }
 
 func (r *Reserver) call(ctx context.Context, calls []reservation.Call) []reservation.Answer {
@@ -281,7 +288,7 @@ func (r *Reserver) join(ctx context.Context, name string, binds []*engine.Bind) 
 var errLeftOut = errors.New("another daemon has changed the alias meanwhile")
 
 func (r *Reserver) extend(ctx context.Context, claims []engine.Claim) {
-	calls := make([]reservation.Call, len(claims))
+	calls := r.callsOf(len(claims))
 	for i, c := range claims {
 		calls[i] = reservation.Call{Verb: reservation.ExtendHost, Host: c.Host, Token: c.Token, Lease: r.Lease}
 	}
@@ -310,7 +317,7 @@ func (r *Reserver) try(ctx context.Context, claims []engine.Claim) {
 	if r.counts() { // what was to be tried is known, by what is held
 		return
 	}
-	calls := make([]reservation.Call, len(denied))
+	calls := r.callsOf(len(denied))
 	for i, c := range denied {
 		calls[i] = reservation.Call{Verb: reservation.AddHost, Host: c.Host}
 	}
@@ -325,7 +332,7 @@ func (r *Reserver) try(ctx context.Context, claims []engine.Claim) {
 
 // tryOnce returns which of the claims were denied because the store may not know of them.
 func (r *Reserver) tryOnce(ctx context.Context, claims []*engine.Claim) (denied []*engine.Claim) {
-	calls := make([]reservation.Call, len(claims))
+	calls := r.callsOf(len(claims))
 	for i, c := range claims {
 		calls[i] = reservation.Call{Verb: reservation.TryReserve, Host: c.Host, Lease: r.Lease, Holder: r.Holder}
 	}

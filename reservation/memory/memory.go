@@ -3,7 +3,6 @@ package memory
 
 import (
 	"context"
-	"fmt"
 	"sync"
 	"time"
 
@@ -238,7 +237,16 @@ func (s *Store) unqueueLocked(g *record) {
 	}
 }
 
-func unknown(host string) error { return fmt.Errorf("%w: host %s", reservation.ErrUnknown, host) }
+func unknown(host string) error { return refusal{reservation.ErrUnknown, host} }
+
+// refusal is an error that concerns a host. It is put into words only where it is read: refusing is as common as reserving.
+type refusal struct {
+	kind error
+	host string
+}
+
+func (r refusal) Error() string { return r.kind.Error() + ": host " + r.host }
+func (r refusal) Unwrap() error { return r.kind }
 
 // Sweep is [reservation.Store.Sweep].
 func (s *Store) Sweep(context.Context) error {

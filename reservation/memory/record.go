@@ -8,9 +8,10 @@ import (
 // record is all that is known of a name: as a host, as a group, or both, where a host is its own group.
 type record struct {
 	name  string
-	id    uint32  // its number in the heaps
-	next  int64   // nobody gets it before
-	locks []*lock // the reservations that cover it; nobody gets it while there is one
+	id    uint32   // its number in the heaps
+	next  int64    // nobody gets it before
+	locks []*lock  // the reservations that cover it; nobody gets it while there is one
+	first [1]*lock // locks, as long as there is one at most
 
 	// As a host.
 	added   bool
@@ -23,10 +24,11 @@ type record struct {
 	place   int     // among those members
 
 	// As a group.
-	members     members  // the hosts that may be served when the group may
-	hosts       []string // of the alias
-	bounds      int      // hosts bound to it, also those whose binding has ended
-	ready       bool     // it stands in the list of the ready
+	members     members    // the hosts that may be served when the group may
+	only        [1]*record // members, as long as there is one at most
+	hosts       []string   // of the alias
+	bounds      int        // hosts bound to it, also those whose binding has ended
+	ready       bool       // it stands in the list of the ready
 	after, fore *record
 }
 
@@ -100,6 +102,9 @@ func (m *members) Pop() any {
 // join makes h a member of g.
 func (h *record) join(g *record) {
 	h.group = g
+	if g.members == nil {
+		g.members = g.only[:0]
+	}
 	heap.Push(&g.members, h)
 }
 

@@ -36,6 +36,9 @@ func (s *Store) coverLocked(l *lock, r *record, now int64) {
 	if r.covered(l) {
 		return
 	}
+	if r.locks == nil {
+		r.locks = r.first[:0]
+	}
 	r.locks = append(r.locks, l)
 	l.covers = append(l.covers, r)
 	if r.group != nil {
@@ -116,7 +119,7 @@ func (s *Store) tryLocked(c reservation.Call, now int64) (a reservation.Answer) 
 		s.homeLocked(h, now)
 	}
 	if len(h.locks) > 0 || len(g.locks) > 0 || max(h.key(), g.next) > now {
-		a.Err = fmt.Errorf("%w: host %s", reservation.ErrNotNow, c.Host)
+		a.Err = refusal{reservation.ErrNotNow, c.Host}
 		return a
 	}
 	a.Reservation = s.lockLocked(h, g, now, c.Lease.Milliseconds(), c.Holder)

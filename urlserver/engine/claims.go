@@ -22,6 +22,18 @@ type Claims struct {
 	began time.Duration
 }
 
+// reset empties c for use at another time.
+func (c *Claims) reset(now time.Duration) {
+	clear(c.Held)
+	clear(c.Releases)
+	clear(c.Binds)
+	clear(c.Extends)
+	clear(c.Tries)
+	*c = Claims{
+		Held: c.Held[:0], Releases: c.Releases[:0], Binds: c.Binds[:0], Extends: c.Extends[:0], Tries: c.Tries[:0], began: now,
+	}
+}
+
 // Held is how many documents the daemon holds for what a lease is for.
 type Held struct {
 	Host      string
@@ -39,6 +51,7 @@ type Release struct {
 
 // Bind proposes the group of a host: the address that the host has or, by a rule, an alias.
 type Bind struct {
+	host  uint32
 	Host  string
 	Addr  netip.Addr
 	Alias string // by a rule; "": none
@@ -66,22 +79,48 @@ const (
 const (
 	claimBatch  = 1000 // of each kind, in one Claims
 	tellsALease = 6
+	lingerShare = 6           // of a lease that is kept without need, at most: less than extending takes
 	claimRetry  = time.Second // until the reservation is asked again that could not be
 )
 
 // claims is what the engine knows of its leases.
 type claims struct {
-	out      bool // a Claims is
+	out      bool // asked is
+	asked    Claims
 	holds    holds
 	renewals dueheap.Heap // of groups in holds: when to extend the lease
 	releases []Release
-	binds    map[string]netip.Addr
-	toBind   []string          // the hosts in binds, in the order they came: that in which all of them lies in memory
-	told     map[uint32]string // for what documents were told to be held, by group
+	idle     []uint32 // a buffer
+	bindings bindings
+	toBind   []proposal
+	told     told
 	tellers  map[string]uint32 // the group that told it last; groups come and go
 	tellAt   time.Duration     // what has changed
 	changed  []uint32          // groups, for the next time
 	notUntil time.Duration     // nothing is asked before: the reservation is away
+}
+
+// proposal is an address that a host, which is pinned until the answer, is to be bound to.
+type proposal struct {
+	host uint32
+	addr netip.Addr
+}
+
+// bindings are how hosts, which are numbered densely, stand.
+type bindings []binding
+
+type binding struct {
+	at    time.Duration // when it was asked for that is in force
+	under bool          // one is to be asked for, or the answer is to come
+}
+
+func (b bindings) under(host uint32) bool { return int(host) < len(b) && b[host].under }
+
+func (b *bindings) of(host uint32) *binding {
+	for int(host) >= len(*b) {
+		*b = append(*b, make([]binding, max(64, len(*b)/2))...)
+	}
+	return &(*b)[host]
 }
 
 // holds are the leases that the engine has.
@@ -119,8 +158,38 @@ func (h *holds) drop(group uint32) {
 	h.len--
 }
 
+// told is for what documents were told to be held.
+type told struct {
+	byGroup []string // "": for nothing
+	len     int
+}
+
+func (t *told) of(group uint32) string {
+	if int(group) >= len(t.byGroup) {
+		return ""
+	}
+	return t.byGroup[group]
+}
+
+func (t *told) set(group uint32, host string) {
+	for int(group) >= len(t.byGroup) {
+		t.byGroup = append(t.byGroup, make([]string, max(64, len(t.byGroup)/2))...)
+	}
+	if t.byGroup[group] == "" {
+		t.len++
+	}
+	t.byGroup[group] = host
+}
+
+func (t *told) drop(group uint32) {
+	if t.of(group) != "" {
+		t.byGroup[group] = ""
+		t.len--
+	}
+}
+
 func newClaims() claims {
-	return claims{binds: map[string]netip.Addr{}, told: map[uint32]string{}, tellers: map[string]uint32{}}
+	return claims{tellers: map[string]uint32{}}
 }
 
 // margin is how long before its end a lease counts as ended: for clocks, for answers that took long, and for lines on
@@ -134,15 +203,27 @@ func (e *Engine) bind(host uint32, addr netip.Addr) {
 		e.housed(host)
 		return
 	}
-	e.slots.Leave(e.now, host)
-	e.claims.bind(string(e.slots.HostName(host)), addr)
+	if !e.stillBound(host, addr) {
+		e.slots.Leave(e.now, host)
+		e.propose(host, addr)
+	}
 }
 
-func (c *claims) bind(host string, addr netip.Addr) {
-	if _, ok := c.binds[host]; !ok {
-		c.toBind = append(c.toBind, host)
+// stillBound reports whether a host goes on in the group that it was bound to less than a lease ago: its address is the
+// same, and the group is leased, so that what anybody does to the binding meanwhile has to wait for that.
+func (e *Engine) stillBound(host uint32, addr netip.Addr) bool {
+	b := e.claims.bindings.of(host)
+	return b.at > 0 && e.now-b.at < e.opt.Lease && e.slots.HostClaimed(host) && e.isIn(host, e.ruleFor(host, addr).Group, addr)
+}
+
+func (e *Engine) propose(host uint32, addr netip.Addr) {
+	b := e.claims.bindings.of(host)
+	if b.under {
+		return
 	}
-	c.binds[host] = addr
+	*b = binding{under: true}
+	e.slots.Pin(host)
+	e.claims.toBind = append(e.claims.toBind, proposal{host, addr})
 }
 
 // claim asks the reservation for what the slots want, and gives back what they need no more.
@@ -158,8 +239,9 @@ func (e *Engine) claim(due *waiter) {
 		due.after(e.claims.notUntil - e.now)
 		return
 	}
-	c := &Claims{began: e.now, Releases: e.claims.releases}
-	e.claims.releases = nil
+	c := &e.claims.asked
+	c.reset(e.now)
+	c.Releases, e.claims.releases = e.claims.releases, c.Releases
 	e.gatherBinds(c)
 	e.gatherExtends(c, due)
 	for len(c.Tries) < claimBatch && !e.stopping {
@@ -184,7 +266,8 @@ func (e *Engine) leaseHost(group uint32) string {
 }
 
 func (e *Engine) gatherReleases() {
-	for _, id := range e.slots.Released(nil) {
+	e.claims.idle = e.slots.Released(e.now, e.opt.Lease/lingerShare, e.claims.idle[:0])
+	for _, id := range e.claims.idle {
 		e.release(id)
 	}
 }
@@ -205,10 +288,10 @@ func (e *Engine) release(group uint32) {
 func (e *Engine) gatherBinds(c *Claims) {
 	some := e.claims.toBind[:min(claimBatch, len(e.claims.toBind))]
 	e.claims.toBind = e.claims.toBind[len(some):]
-	for _, name := range some {
-		addr := e.claims.binds[name]
-		c.Binds = append(c.Binds, Bind{Host: name, Addr: addr, Alias: e.ruling.set.Rule(e.ruling.set.Match([]byte(name), addr)).Group})
-		delete(e.claims.binds, name)
+	for _, p := range some {
+		c.Binds = append(c.Binds, Bind{
+			host: p.host, Host: string(e.slots.HostName(p.host)), Addr: p.addr, Alias: e.ruleFor(p.host, p.addr).Group,
+		})
 	}
 	if len(e.claims.toBind) == 0 {
 		e.claims.toBind = nil
@@ -242,7 +325,7 @@ func (e *Engine) gatherHeld(c *Claims, due *waiter) {
 		return
 	}
 	for _, t := range c.Tries {
-		if e.claims.told[t.group] != t.Host {
+		if e.claims.told.of(t.group) != t.Host {
 			e.tell(c, t.group)
 		}
 	}
@@ -254,7 +337,7 @@ func (e *Engine) gatherHeld(c *Claims, due *waiter) {
 	if e.claims.tellAt <= e.now {
 		e.tellChanged(c)
 	}
-	if len(e.claims.told) > 0 || e.slots.Counts().Held > 0 {
+	if e.claims.told.len > 0 || e.slots.Counts().Held > 0 {
 		due.after(e.claims.tellAt - e.now)
 	}
 }
@@ -272,23 +355,28 @@ func (e *Engine) tellChanged(c *Claims) {
 	if len(e.claims.changed) == 0 {
 		e.claims.changed, e.claims.tellAt = nil, e.now+e.opt.Lease/tellsALease
 	}
-	for id := range e.claims.told {
-		if len(c.Held) == 0 { // one, so that all go on to count
-			e.tell(c, id)
+	for id, host := range e.claims.told.byGroup {
+		if len(c.Held) > 0 {
+			break
 		}
-		break
+		if host != "" { // one, so that all go on to count
+			e.tell(c, uint32(id))
+		}
 	}
 }
 
 // tell tells how many documents are held for a group.
 func (e *Engine) tell(c *Claims, group uint32) {
-	was, is, n := e.claims.told[group], "", e.slots.Documents(group)
+	was, is, n := e.claims.told.of(group), "", e.slots.Documents(group)
 	if n > 0 {
 		is = e.leaseHost(group)
-		e.claims.told[group], e.claims.tellers[is] = is, group
+		if was != is {
+			e.claims.told.set(group, is)
+			e.claims.tellers[is] = group
+		}
 		c.Held = append(c.Held, Held{is, n})
 	} else {
-		delete(e.claims.told, group)
+		e.claims.told.drop(group)
 	}
 	if was != "" && was != is && e.claims.tellers[was] == group {
 		delete(e.claims.tellers, was)
@@ -298,8 +386,10 @@ func (e *Engine) tell(c *Claims, group uint32) {
 
 // tellAgain has all be told anew.
 func (e *Engine) tellAgain() {
-	for id := range e.claims.told {
-		e.claims.changed = append(e.claims.changed, id)
+	for id, host := range e.claims.told.byGroup {
+		if host != "" {
+			e.claims.changed = append(e.claims.changed, uint32(id))
+		}
 	}
 	e.claims.tellAt = e.now + claimRetry
 }
@@ -311,7 +401,7 @@ func (e *Engine) Claimed(c *Claims) {
 		e.tellAgain()
 	}
 	for i := range c.Binds {
-		e.bound(&c.Binds[i])
+		e.bound(&c.Binds[i], c.began)
 	}
 	for i := range c.Extends {
 		e.extended(&c.Extends[i], c.began)
@@ -322,21 +412,24 @@ func (e *Engine) Claimed(c *Claims) {
 }
 
 // bound puts a host where the reservation says.
-func (e *Engine) bound(b *Bind) {
-	host := e.slots.Find([]byte(b.Host))
-	if host == 0 || !e.slots.Resolving(host) {
+func (e *Engine) bound(b *Bind, began time.Duration) {
+	host := b.host
+	*e.claims.bindings.of(host) = binding{}
+	e.slots.Unpin(host)
+	if !e.slots.Resolving(host) {
 		return
 	}
-	addr, err := netip.ParseAddr(b.Group)
-	switch {
-	case b.Group == "":
-		e.claims.bind(b.Host, b.Addr)
+	if b.Group == "" {
+		e.failIfKnown(host) // its address may be another one by now
 		e.claims.notUntil = e.now + claimRetry
-	case err == nil:
+		return
+	}
+	if addr, err := netip.ParseAddr(b.Group); err == nil {
 		e.seat(host, "", addr)
-	default:
+	} else {
 		e.seat(host, b.Group, b.Addr)
 	}
+	e.claims.bindings.of(host).at = began
 	e.housed(host)
 }
 
@@ -368,7 +461,7 @@ func (e *Engine) tried(c *Claim, began time.Duration) {
 	case Denied:
 		e.stats.ClaimsDenied++
 		if c.Unknown { // so that it is told again
-			delete(e.claims.told, c.group)
+			e.claims.told.drop(c.group)
 		}
 	case Unanswered:
 		e.claims.notUntil = e.now + claimRetry

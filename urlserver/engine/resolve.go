@@ -32,6 +32,9 @@ func (e *Engine) lookUp(name string) {
 
 // failIfKnown gives up at once on a host whose look-up has failed a moment ago.
 func (e *Engine) failIfKnown(host uint32) {
+	if e.claims.bindings.under(host) {
+		return
+	}
 	name := e.slots.HostName(host)
 	if _, under := e.lookups[string(name)]; under {
 		return
