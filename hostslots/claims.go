@@ -21,7 +21,7 @@ func (g *group) needs() bool {
 	return g.slot != 0 && g.turns.head != 0 || g.asks.head != 0 || g.active() > 0
 }
 
-// reclaim puts a group in line for a claim, or lets go of one, as it needs.
+// reclaim puts a group in line for a claim, or lets go of one, as it needs. A refusal lasts its time.
 func (s *Slots) reclaim(id uint32, g *group) {
 	switch needs := g.needs(); {
 	case needs && g.claim == unclaimed:
@@ -33,9 +33,6 @@ func (s *Slots) reclaim(id uint32, g *group) {
 		s.byWanted.remove(&s.wanted, id)
 	case g.claim == held: // it may need it again at once: Released looks
 		s.idleClaims = append(s.idleClaims, id)
-	case g.claim == refused:
-		s.unclaim(id, g)
-		s.recount(id) // its hosts are not rejected any more
 	}
 }
 

@@ -89,8 +89,8 @@ func TestSpentGroupIsReleased(t *testing.T) {
 	}
 }
 
-// TestHostsAreNotRejectedForARefusalThatIsOver: the group needs no claim any more, and may be forgotten.
-func TestHostsAreNotRejectedForARefusalThatIsOver(t *testing.T) {
+// TestHostsAreRejectedAsLongAsTheirGroupIsRefused and no longer, whether it needs a claim or not.
+func TestHostsAreRejectedAsLongAsTheirGroupIsRefused(t *testing.T) {
 	s := New(Config{Count: 1, Len: 8, Concurrent: 1, MaxAttempts: 1, StatusTimeout: time.Hour, RejectOver: 9, Claims: true})
 	host := s.Ensure([]byte("a.test"))
 	s.Ask(0, host, 1)
@@ -101,12 +101,42 @@ func TestHostsAreNotRejectedForARefusalThatIsOver(t *testing.T) {
 		t.Fatal("the request does not go out")
 	}
 	s.Refused(0, id, time.Minute) // it could not be extended
-	if got := rejects(s); !slices.Equal(got, []string{"a.test"}) {
-		t.Fatalf("rejected are %v; want the host of the group that was refused", got)
-	}
 	s.Asked(0, host, Feedback{})
+	s.Tick(firstRefusal - 1)
+	if got := rejects(s); !slices.Equal(got, []string{"a.test"}) {
+		t.Errorf("rejected are %v; want the host of the group that was refused", got)
+	}
+	s.Tick(firstRefusal)
 	if got := rejects(s); len(got) > 0 {
-		t.Errorf("rejected are %v; want none, as nothing is to be claimed", got)
+		t.Errorf("rejected are %v; want none, as the refusal is over", got)
+	}
+}
+
+// TestRefusedGroupIsNotAskedForTooEarly: another document for it changes nothing.
+func TestRefusedGroupIsNotAskedForTooEarly(t *testing.T) {
+	s := New(Config{Count: 1, Len: 8, Concurrent: 1, MaxAttempts: 1, StatusTimeout: time.Hour, RejectOver: 9, Claims: true})
+	var origins []uint32
+	for i, name := range []string{"a.test", "b.test"} {
+		o := s.Origin([]byte("http://"+name), []byte(name))
+		s.Bind(0, s.HostOf(o), netip.AddrFrom4([4]byte{10, 0, 0, byte(1 + i)}))
+		s.Offer(0, o, []byte(name), []byte("http://"+name), 0)
+		origins = append(origins, o)
+	}
+	s.Refused(0, s.Wanted(), time.Minute)
+	s.Granted(0, s.Wanted(), time.Hour) // the slot is the other one's now
+	s.Offer(0, origins[0], []byte("1"), []byte("http://a.test/1"), 0)
+	turn, _, ok := s.Next(0)
+	if !ok {
+		t.Fatal("nothing may be sent")
+	}
+	s.End(0, s.Done(0, s.Send(0, turn, 1), 200, 0)) // it is free again
+	s.Tick(firstRefusal - 1)
+	if id := s.Wanted(); id != 0 {
+		t.Errorf("group %d is to be claimed before its refusal is over", id)
+	}
+	s.Tick(firstRefusal)
+	if id := s.Wanted(); id == 0 {
+		t.Error("nothing is to be claimed when the refusal is over")
 	}
 }
 

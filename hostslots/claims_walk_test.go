@@ -1,0 +1,216 @@
+package hostslots
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"net/netip"
+	"slices"
+	"testing"
+	"time"
+)
+
+// claimsWalk drives slots that need claims with random events, and looks after each whether the lists of groups are what
+// they are to be.
+type claimsWalk struct {
+	t        *testing.T
+	rng      *rand.Rand
+	s        *Slots
+	now      time.Duration
+	docs     int
+	names    map[uint32]string // of hosts, by requests of the daemon's own
+	open     []Trans
+	asked    []uint32 // hosts, of requests of the daemon's own that are open
+	claiming []uint32
+}
+
+func (w *claimsWalk) host() []byte { return fmt.Appendf(nil, "h%d.test", w.rng.IntN(12)) }
+
+// settle puts a host somewhere that is not settled.
+func (w *claimsWalk) settle(id uint32) {
+	if !w.s.Settled(id) {
+		w.s.Leave(w.now, id)
+		w.s.Bind(w.now, id, netip.AddrFrom4([4]byte{10, 0, 0, byte(w.rng.IntN(8))}))
+	}
+}
+
+func (w *claimsWalk) offer() {
+	w.docs++
+	name := w.host()
+	o := w.s.Origin(append([]byte("http://"), name...), name)
+	w.settle(w.s.HostOf(o))
+	w.s.Offer(w.now, o, fmt.Append(nil, w.docs), fmt.Appendf(nil, "http://%s/%d", name, w.docs), 0)
+}
+
+func (w *claimsWalk) ask() {
+	name := w.host()
+	id := w.s.Ensure(name)
+	w.docs++
+	w.names[uint32(w.docs)] = string(name)
+	w.s.Leave(w.now, id)
+	w.s.Ask(w.now, id, uint32(w.docs))
+	w.settle(id)
+}
+
+func (w *claimsWalk) send() {
+	if t, _, ok := w.s.Next(w.now); ok {
+		w.open = append(w.open, w.s.Send(w.now, t, 1))
+	}
+	if name, _, _, ok := w.s.NextAsk(w.now); ok {
+		w.asked = append(w.asked, w.s.Find([]byte(w.names[name])))
+	}
+}
+
+// pick takes one out.
+func pick[T any](w *claimsWalk, from *[]T) (one T, ok bool) {
+	if len(*from) == 0 {
+		return one, false
+	}
+	i := w.rng.IntN(len(*from))
+	one = (*from)[i]
+	*from = slices.Delete(*from, i, i+1)
+	return one, true
+}
+
+func (w *claimsWalk) done() {
+	if trans, ok := pick(w, &w.open); ok {
+		if v, _ := w.s.Lookup(trans); v == Live {
+			w.s.End(w.now, w.s.Done(w.now, trans, 200, 0))
+		}
+	}
+	if host, ok := pick(w, &w.asked); ok {
+		w.s.Asked(w.now, host, Feedback{})
+	}
+}
+
+func (w *claimsWalk) drop() {
+	if n := w.s.FindDoc(fmt.Append(nil, w.rng.IntN(w.docs+1))); n != 0 && w.s.Drop(n) {
+		w.s.End(w.now, n)
+	}
+}
+
+func (w *claimsWalk) claim() {
+	if id := w.s.Wanted(); id != 0 {
+		w.claiming = append(w.claiming, id)
+	}
+}
+
+// answer ends a try to claim a group, or to extend a claim.
+func (w *claimsWalk) answer() {
+	id, ok := pick(w, &w.claiming)
+	if !ok {
+		for group := range w.groups() {
+			if w.s.Claimed(group) && (id == 0 || group < id) {
+				id = group
+			}
+		}
+	}
+	switch {
+	case id == 0:
+	case w.rng.IntN(2) == 0:
+		w.s.Refused(w.now, id, time.Second)
+	default:
+		w.s.Granted(w.now, id, w.now+time.Duration(w.rng.IntN(4000))*time.Millisecond)
+	}
+}
+
+func (w *claimsWalk) release() {
+	w.s.Released(w.now, time.Duration(w.rng.IntN(3))*time.Second, nil)
+}
+
+func (w *claimsWalk) tick() {
+	w.now += time.Duration(w.rng.IntN(800)) * time.Millisecond
+	w.s.Tick(w.now)
+	for {
+		doc, _, over := w.s.Expired(w.now)
+		if doc == 0 {
+			return
+		}
+		if over {
+			w.s.End(w.now, doc)
+		}
+	}
+}
+
+func (w *claimsWalk) move() {
+	if id := w.s.Find(w.host()); id != 0 && w.s.Settled(id) && w.s.Move(w.now, id) {
+		w.settle(id)
+	}
+	for id := w.s.Movable(w.now); id != 0; id = w.s.Movable(w.now) {
+		if w.s.Settled(id) && w.s.Move(w.now, id) {
+			w.settle(id)
+		}
+	}
+}
+
+func (w *claimsWalk) bar() {
+	if id := w.s.Find(w.host()); id != 0 {
+		w.s.Restrict(w.now, id, Limits{Barred: w.rng.IntN(3) == 0})
+	}
+}
+
+func (w *claimsWalk) groups() map[uint32]bool {
+	known := map[uint32]bool{}
+	for _, id := range w.s.groupByAddr {
+		known[id] = true
+	}
+	return known
+}
+
+// list checks that a list has those groups that it is for, each once, and that it leads from one to the next.
+func (w *claimsWalk) list(name string, l list, c chain, in func(g *group) bool) {
+	known, listed, before := w.groups(), map[uint32]bool{}, uint32(0)
+	for id := l.head; id != 0; id = c(id).next {
+		if !known[id] || listed[id] || c(id).prev != before {
+			w.t.Fatalf("at %v: %s has group %d after %d, known %v, twice %v", w.now, name, id, before, known[id], listed[id])
+		}
+		listed[id], before = true, id
+	}
+	if l.tail != before {
+		w.t.Fatalf("at %v: %s ends with group %d; want %d", w.now, name, l.tail, before)
+	}
+	for id := range known {
+		if g := w.s.groups.At(id); in(g) != listed[id] {
+			w.t.Fatalf("at %v: %s has group %d: %v; want %v (%+v)", w.now, name, id, listed[id], !listed[id], g)
+		}
+	}
+}
+
+func (w *claimsWalk) check() {
+	s := w.s
+	w.list("rejects", s.rejects, s.byReject, func(g *group) bool {
+		return g.full || int(g.docs) > s.cfg.RejectOver || g.claim == refused
+	})
+	w.list("wanted", s.wanted, s.byWanted, func(g *group) bool { return g.claim == wanted })
+	w.list("spent", s.spent, s.bySpent, s.isSpent)
+	w.list("empties", s.empties, s.byEmpty, func(g *group) bool { return g.members.head == 0 })
+	due := 0
+	for id := range w.groups() {
+		g := s.groups.At(id)
+		if in := g.claim == held || g.claim == refused; in != s.claims.Has(id) {
+			w.t.Fatalf("at %v: group %d, whose claim is %d, is due to lapse: %v", w.now, id, g.claim, !in)
+		} else if in {
+			due++
+		}
+		if s.lingers.Has(id) && g.claim == unclaimed {
+			w.t.Fatalf("at %v: group %d lingers without a claim", w.now, id)
+		}
+	}
+	if s.claims.Len() != due {
+		w.t.Fatalf("at %v: %d claims are due to lapse; want %d", w.now, s.claims.Len(), due)
+	}
+}
+
+// TestListsOfClaimedGroups: a group that is forgotten while it stands in a list makes a ring of that later.
+func TestListsOfClaimedGroups(t *testing.T) {
+	for seed := range uint64(20) {
+		w := &claimsWalk{t: t, rng: rand.New(rand.NewPCG(seed, 3)), names: map[uint32]string{}, s: New(Config{
+			Count: 1 + int(seed%4), Len: 2, Concurrent: 1 + int(seed%2), Gap: time.Second, StatusTimeout: 9 * time.Second,
+			MaxAttempts: 3, Patience: 2 * time.Second, RejectOver: 4, Remember: 4, Claims: true, Counted: true,
+		})}
+		events := []func(){w.offer, w.ask, w.send, w.send, w.done, w.done, w.drop, w.claim, w.claim, w.answer, w.answer, w.release, w.tick, w.move, w.bar}
+		for range 4000 {
+			events[w.rng.IntN(len(events))]()
+			w.check()
+		}
+	}
+}
