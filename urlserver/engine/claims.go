@@ -2,6 +2,7 @@ package engine
 
 import (
 	"net/netip"
+	"slices"
 	"time"
 
 	"urlserver/dueheap"
@@ -384,13 +385,23 @@ func (e *Engine) tell(c *Claims, group uint32) {
 	}
 }
 
-// tellAgain has all be told anew.
+// untell forgets that it was told that documents of a group are held.
+func (e *Engine) untell(group uint32) {
+	if was := e.claims.told.of(group); e.claims.tellers[was] == group {
+		delete(e.claims.tellers, was)
+	}
+	e.claims.told.drop(group)
+}
+
+// tellAgain has all be told anew, once each, however often that was wanted.
 func (e *Engine) tellAgain() {
 	for id, host := range e.claims.told.byGroup {
 		if host != "" {
 			e.claims.changed = append(e.claims.changed, uint32(id))
 		}
 	}
+	slices.Sort(e.claims.changed)
+	e.claims.changed = slices.Compact(e.claims.changed)
 	e.claims.tellAt = e.now + claimRetry
 }
 
@@ -461,7 +472,7 @@ func (e *Engine) tried(c *Claim, began time.Duration) {
 	case Denied:
 		e.stats.ClaimsDenied++
 		if c.Unknown { // so that it is told again
-			e.claims.told.drop(c.group)
+			e.untell(c.group)
 		}
 	case Unanswered:
 		e.claims.notUntil = e.now + claimRetry

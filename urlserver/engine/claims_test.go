@@ -64,3 +64,17 @@ func TestRobotsRequestsLeaveWithinTheLease(t *testing.T) {
 		t.Errorf("requests for robots.txt %+v; want one, by the end of the lease less a tenth", f)
 	}
 }
+
+// TestAllIsToldAgainOnce however often the reservation has failed to take it.
+func TestAllIsToldAgainOnce(t *testing.T) {
+	e, _ := leasing(t, false)
+	for group := range uint32(10) {
+		e.claims.told.set(1+group, "192.0.2.1")
+	}
+	for range 100 {
+		e.Claimed(&Claims{Forgotten: true})
+	}
+	if n := len(e.claims.changed); n != 10 {
+		t.Errorf("%d groups are to be told; want 10", n)
+	}
+}

@@ -1,0 +1,93 @@
+package engine
+
+import "time"
+
+// walkStore is a reservation that others use, too.
+type walkStore struct {
+	leases map[string]walkLeaseOf
+	bound  map[string]string
+	token  uint64
+}
+
+type walkLeaseOf struct {
+	token uint64 // 0: others'
+	ends  time.Duration
+	next  time.Duration
+}
+
+// claims does what the engine asks for some time later, and has the answer come later still.
+func (w *walk) claims(c *Claims) {
+	w.after(w.some(100*time.Millisecond), func() {
+		lost := w.bad(10) // all that comes after it, too
+		c.Forgotten = w.bad(5)
+		w.release(c)
+		for i := range c.Extends {
+			if lost = lost || w.bad(1); !lost {
+				w.extend(&c.Extends[i])
+			}
+		}
+		for i := range c.Binds {
+			if lost = lost || w.bad(1); !lost {
+				w.bind(&c.Binds[i])
+			}
+		}
+		for i := range c.Tries {
+			if lost = lost || w.bad(1); !lost {
+				w.try(&c.Tries[i])
+			}
+		}
+		answer := func() { w.e.Claimed(c) }
+		if w.bad(5) {
+			w.after(w.some(walkLease/2), answer)
+			return
+		}
+		w.after(w.some(50*time.Millisecond), answer)
+	})
+}
+
+func (w *walk) release(c *Claims) {
+	for _, r := range c.Releases {
+		if l := w.store.leases[r.Host]; l.token == r.Token && l.ends > w.now {
+			w.store.leases[r.Host] = walkLeaseOf{next: w.now + r.Next}
+		}
+	}
+}
+
+func (w *walk) extend(c *Claim) {
+	l := w.store.leases[c.Host]
+	if c.Verdict = Denied; l.token == c.Token && l.ends > w.now && !w.bad(5) {
+		c.Verdict, l.ends = Granted, w.now+walkLease
+	}
+	w.store.leases[c.Host] = l
+}
+
+func (w *walk) bind(b *Bind) {
+	if b.Alias != "" {
+		b.Group = b.Alias
+		return
+	}
+	if w.store.bound[b.Host] == "" || w.bad(10) {
+		w.store.bound[b.Host] = b.Addr.String()
+		if w.bad(20) {
+			w.store.bound[b.Host] = walkAddr(w.rng.IntN(walkAddrs)).String()
+		}
+	}
+	b.Group = w.store.bound[b.Host]
+}
+
+func (w *walk) try(c *Claim) {
+	l := w.store.leases[c.Host]
+	switch c.Verdict = Denied; {
+	case l.ends > w.now || l.next > w.now:
+		return
+	case w.bad(5):
+		c.Unknown = true
+		return
+	case w.bad(20): // others have it
+		w.store.leases[c.Host] = walkLeaseOf{ends: w.now + w.some(2*walkLease)}
+		return
+	}
+	w.store.token++
+	c.Verdict, c.Token = Granted, w.store.token
+	w.store.leases[c.Host] = walkLeaseOf{token: c.Token, ends: w.now + walkLease}
+}
