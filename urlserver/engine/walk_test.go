@@ -39,7 +39,7 @@ const (
 	stepTakes  = 20 * time.Microsecond
 	walkTime   = 60 * second
 	calmTime   = 10 * time.Minute // by when all that is held has ended
-	walks      = 200
+	walks      = 100
 	mostIdling = 200     // steps in a row without anything from outside
 	mostMemory = 1 << 30 // bytes, of all walks; they take some MB
 )
