@@ -53,6 +53,8 @@ type Store struct {
 	scripts scripts
 	keys    []string // KEYS of every script
 	penalty string
+	singles [reservation.ReleaseHost + 1]rounds[reservation.Call, reservation.Answer] // by verb
+	nexts   rounds[next, nextAnswer]
 
 	met     atomic.Bool   // it has told this Redis of itself
 	longest atomic.Int64  // lease in ms that this store has asked for
@@ -76,6 +78,10 @@ func newStore(cfg Config, clock string) *Store {
 		penalty: strconv.FormatInt(cfg.Penalty.Milliseconds(), 10),
 	}
 	s.Verbs.Doer = s
+	for verb := range s.singles {
+		s.singles[verb].ask = func(calls []reservation.Call) []reservation.Answer { return s.do(context.Background(), calls) }
+	}
+	s.nexts.ask = s.reserveNext
 	return s
 }
 

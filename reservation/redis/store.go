@@ -12,8 +12,20 @@ import (
 // defaultCrawl is whose documents are counted where nobody says.
 const defaultCrawl = "DEFAULT"
 
-// Do is [reservation.Store.Do]. Calls of one verb that follow each other share scripts.
+// Do is [reservation.Store.Do]. Calls of one verb that follow each other share scripts, and so do single calls of several
+// callers.
 func (s *Store) Do(ctx context.Context, calls []reservation.Call) []reservation.Answer {
+	if len(calls) != 1 || int(calls[0].Verb) >= len(s.singles) {
+		return s.do(ctx, calls)
+	}
+	answer, err := s.singles[calls[0].Verb].do(ctx, calls[0])
+	if err != nil {
+		answer.Err = err
+	}
+	return []reservation.Answer{answer}
+}
+
+func (s *Store) do(ctx context.Context, calls []reservation.Call) []reservation.Answer {
 	answers := make([]reservation.Answer, len(calls))
 	var ops []op
 	var batches [][]int // the calls of each op
@@ -96,36 +108,6 @@ func (s *Store) answer(c reservation.Call, a answer) (out reservation.Answer) {
 		s.remember(0, out.Reservation.Token)
 	}
 	return out
-}
-
-// ReserveNextHost is [reservation.Store.ReserveNextHost].
-func (s *Store) ReserveNextHost(ctx context.Context, lease time.Duration, most int, holder string) (list []reservation.Reservation, err error) {
-	ms, err := reservation.Lease(lease)
-	if err == nil {
-		err = reservation.Holder(holder)
-	}
-	if err != nil {
-		return nil, err
-	}
-	s.remember(ms, 0)
-	for most = min(max(most, 1), reservation.MaxReserve); len(list) < most; {
-		want := min(most-len(list), nextBatch)
-		a := s.one(ctx, &s.scripts.next, decimal(ms), holder, strconv.Itoa(want))
-		if err := a.failure("next host"); err != nil {
-			if len(list) > 0 { // they are reserved, whatever came after
-				return list, nil
-			}
-			return nil, err
-		}
-		got, err := s.reservations(a)
-		if list = append(list, got...); err != nil {
-			return list, err
-		}
-		if len(got) < want {
-			return list, nil
-		}
-	}
-	return list, nil
 }
 
 // SetAlias is [reservation.Store.SetAlias].

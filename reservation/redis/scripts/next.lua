@@ -1,4 +1,5 @@
--- next: prefix, lease, holder, max -> OK, then { host, group, token, lease end } of each
+-- next: prefix, lease, holder, max, lease, holder, max ... -> OK, then { host, group, token, lease end } of each, first for
+-- the first who asks
 for _ = 1, most + 100 do
   if #got > most then break end
   local id = popped or pop()
@@ -8,7 +9,7 @@ for _ = 1, most + 100 do
   if t and t <= now then
     local host = call('ZRANGE', DUE .. id, 0, 0)[1]
     if host == id or group_of(host) == id then
-      got[#got + 1] = reserve(host, id, lease, ARGV[3])
+      took(reserve(host, id, tonumber(ARGV[i]), ARGV[i + 1]))
     else
       rehome(host) -- its binding has ended
       requeue(id)

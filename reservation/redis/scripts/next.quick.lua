@@ -2,10 +2,11 @@
 local call, P = redis.call, ARGV[1]
 local WAIT, READY, BUSY, TOKEN = KEYS[1], P .. 'chg_ready{chg}', P .. 'chg_busy{chg}', P .. 'chg_token{chg}'
 local GROUP, DUE, BY, HOST = P .. 'CHG{chg}:', P .. 'chg_due{chg}:', P .. 'chg_by{chg}:', P .. 'chg_host{chg}:'
-local now, lease, most = clock(), tonumber(ARGV[2]), tonumber(ARGV[4])
+local now, longest, most = clock(), 0, 0
+for i = 2, #ARGV, 3 do longest, most = math.max(longest, tonumber(ARGV[i])), most + tonumber(ARGV[i + 2]) end
 local guard = call('MGET', P .. 'chg_pause{chg}', P .. 'chg_until{chg}')
 if guard[1] and tonumber(guard[1]) > now then return { 2, 'paused' } end
-in_force(P .. 'chg_until{chg}', guard[2], lease, now)
+in_force(P .. 'chg_until{chg}', guard[2], longest, now)
 
 local function pop()
   local id = call('LPOP', READY)
@@ -15,7 +16,13 @@ local function pop()
   return id or due
 end
 
-local got, popped = { 0 }, nil
+-- took adds one to what who is in turn gets, at i of ARGV.
+local got, popped, i, left = { 0 }, nil, 2, tonumber(ARGV[4])
+local function took(reservation)
+  got[#got + 1] = reservation
+  left = left - 1
+  if left == 0 and #got <= most then i, left = i + 3, tonumber(ARGV[i + 5]) end
+end
 while #got <= most do
   local id = pop()
   if not id then break end
@@ -24,9 +31,9 @@ while #got <= most do
     popped = id
     break
   end
-  local token = call('INCR', TOKEN)
-  call('ZADD', BUSY, now + lease, id)
-  call('HSET', GROUP .. id, 't', token, 'h', ARGV[3])
-  got[#got + 1] = { id, id, token, now + lease }
+  local token, ends = call('INCR', TOKEN), now + tonumber(ARGV[i])
+  call('ZADD', BUSY, ends, id)
+  call('HSET', GROUP .. id, 't', token, 'h', ARGV[i + 1])
+  took({ id, id, token, ends })
 end
 if not popped then return #got > 1 and got or { 2 } end
