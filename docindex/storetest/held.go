@@ -14,6 +14,7 @@ import (
 
 var heldCases = []testCase{
 	{"held: news of a full queue", heldFull},
+	{"held: others wait for less", heldLess},
 	{"held: nothing to wait for", heldNothing},
 	{"held: a queue that another call is at", heldServed},
 	{"held: the delay that follows", heldDelay},
@@ -66,6 +67,33 @@ func heldFull(t *testing.T, s docindex.Store) {
 		t.Errorf("without news a call took %v; want a moment", took)
 	}
 	wantStates(t, s, 1, 1, 3)
+}
+
+// heldLess has a call wait beside one that wants the same queue with fewer URLs in transit.
+func heldLess(t *testing.T, s docindex.Store) {
+	set(t, s, docindex.SetDelay, "", 0)
+	var all []string
+	for i := range 10 {
+		all = append(all, fmt.Sprintf("http://a.test/%d", i))
+	}
+	add(t, s, urls(all...)...)
+	most := func(n uint32) docindex.Request { return docindex.Request{PerQueue: n, Lease: time.Minute} }
+	wantURLs(t, call(t, s, most(7)), all[:7]...)
+	less := make(chan []string, 1)
+	time.AfterFunc(time.Millisecond, func() {
+		byKey := most(3)
+		byKey.Key = []byte("a.test")
+		less <- call(t, s, byKey)
+	})
+	for _, text := range all[:3] {
+		endedIn(t, s, 5*time.Millisecond, text)
+	}
+	got, took := timed(t, s, most(5))
+	wantURLs(t, got, all[7])
+	if took != 5*time.Millisecond {
+		t.Errorf("a call took %v; want 5ms, when there was news", took)
+	}
+	wantURLs(t, <-less)
 }
 
 func heldNothing(t *testing.T, s docindex.Store) {

@@ -120,7 +120,8 @@ type crawl struct {
 	name   string
 	total  Counts
 	lane   lane
-	inBusy int // place in busy plus one; 0: not there
+	inBusy int    // place in busy plus one; 0: not there
+	life   uint32 // of its number, which another crawl had before
 }
 
 // Counts are of a queue, a crawl, or all.
@@ -188,7 +189,7 @@ func (d *Doors) newCrawl(crawlID string) uint32 {
 	} else {
 		d.crawls = append(d.crawls, crawl{})
 	}
-	d.crawls[c] = crawl{name: crawlID}
+	d.crawls[c] = crawl{name: crawlID, life: d.crawls[c].life + 1}
 	d.crawlNo[crawlID] = c
 	return c
 }

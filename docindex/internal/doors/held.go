@@ -14,7 +14,7 @@ func (d *Doors) Held(v *Visits) bool {
 // HeldAny reports whether there are such queues for a call for which Next had none.
 func (d *Doors) HeldAny(c *Call) bool {
 	switch {
-	case c.none:
+	case d.vain(c):
 		return false
 	case c.one:
 		return d.crawls[c.crawl].lane.holds()

@@ -4,8 +4,9 @@ package doors
 type Call struct {
 	no    uint32
 	crawl uint32
-	one   bool // crawl is the only one
-	none  bool // there is no such crawl
+	life  uint32 // of crawl's number
+	one   bool   // crawl is the only one
+	none  bool   // there is no such crawl
 	max   uint32
 }
 
@@ -19,13 +20,22 @@ func (d *Doors) Begin(crawlID []byte, all bool, max uint32) Call {
 	if max == 0 || max == ready {
 		max = ready
 	}
-	return Call{no: d.calls, crawl: c, one: !all, none: !all && !ok, max: max}
+	call := Call{no: d.calls, crawl: c, one: !all, none: !all && !ok, max: max}
+	if ok {
+		call.life = d.crawls[c].life
+	}
+	return call
+}
+
+// vain reports whether a call is for a crawl that is not there, or no more.
+func (d *Doors) vain(c *Call) bool {
+	return c.none || c.one && d.crawls[c.crawl].life != c.life
 }
 
 // Next takes the queue whose turn it is out of its ring, for the call to serve; End gives it back. No queue
 // comes twice in one call, unless others served it meanwhile. 0: there is none.
 func (d *Doors) Next(c *Call) uint32 {
-	if c.none {
+	if d.vain(c) {
 		return 0
 	}
 	if c.one {
@@ -70,6 +80,7 @@ func (d *Doors) nextParked(c *Call, l *lane) uint32 {
 			d.park(id, c.max)
 		case q.stamp == c.no:
 			d.park(id, ready) // the call has had it; it waits for the next one's turn
+			d.news()          // who waits for it looks again, and puts it aside under less
 		default:
 			return d.begin(id, c)
 		}
@@ -97,7 +108,9 @@ func (d *Doors) Serve(c *Call, id uint32) bool {
 		return false
 	}
 	if q.count[InTransit] >= c.max {
-		d.park(id, c.max)
+		if q.link[Calls].level == ready || q.link[Calls].level < c.max { // others may wait for more under the level that it has
+			d.park(id, c.max)
+		}
 		return false
 	}
 	d.begin(id, c)

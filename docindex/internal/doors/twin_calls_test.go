@@ -42,6 +42,7 @@ func (r *rig) goOn() {
 		if got := both(r, func(i int, d *doors.Doors) bool { return d.Serve(&c.real[i], named.id) }); got != want {
 			r.t.Fatalf("step %d: Serve(%+v) = %v; want %v", r.step, named, got, want)
 		} else if !got {
+			r.refused(c, named)
 			return
 		}
 		id = named.id
