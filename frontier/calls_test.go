@@ -17,6 +17,7 @@ import (
 	"google.golang.org/grpc/status"
 
 	pb "urlserver/api/urlfrontier"
+	"urlserver/docindex"
 	"urlserver/frontier"
 )
 
@@ -222,6 +223,10 @@ func TestControl(t *testing.T) {
 		"level 9":             func() error { _, err := r.SetLogLevel(ctx, &pb.LogLevelParams{Level: 9}); return err },
 		"long key": func() error {
 			_, err := r.SetDelay(ctx, &pb.QueueDelayParams{Key: strings.Repeat("k", 256)})
+			return err
+		},
+		"crawl that no URL can have": func() error {
+			_, err := r.SetDelay(ctx, &pb.QueueDelayParams{Key: "k", CrawlID: strings.Repeat("c", docindex.MaxExtra+1)})
 			return err
 		},
 	} {

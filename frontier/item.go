@@ -2,6 +2,7 @@ package frontier
 
 import (
 	"errors"
+	"fmt"
 	"math"
 	"strings"
 	"unicode/utf8"
@@ -17,6 +18,7 @@ const maxKey = 255
 var (
 	errEmpty   = errors.New("no URL")
 	errKey     = errors.New("key longer than 255 UTF-16 units")
+	errCrawl   = fmt.Errorf("crawl ID longer than %d bytes", docindex.MaxExtra)
 	errUnicode = errors.New("text that is not UTF-8")
 	errNoKey   = errors.New("no key, and no host in the URL to take for one")
 )

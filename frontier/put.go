@@ -239,7 +239,7 @@ func (s *Server) PutDiscovered(stream grpc.BidiStreamingServer[pb.DiscoveredBatc
 			b.add("-", item{info: info, due: docindex.Now})
 		}
 		s.storeBatch(stream.Context(), &b, log)
-		ack.ID, ack.Statuses = in.ID, ack.Statuses[:0]
+		ack.ID, ack.Statuses = strings.ToValidUTF8(in.ID, "\uFFFD"), ack.Statuses[:0]
 		for i := range b.acks {
 			ack.Statuses = append(ack.Statuses, b.acks[i].Status)
 		}

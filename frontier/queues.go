@@ -3,6 +3,7 @@ package frontier
 import (
 	"context"
 	"time"
+	"unicode/utf8"
 
 	"github.com/rs/zerolog"
 	"google.golang.org/grpc/codes"
@@ -84,11 +85,26 @@ func (s *Server) GetStats(_ context.Context, in *pb.QueueWithinCrawlParams) (*pb
 }
 
 func (s *Server) set(ctx context.Context, which docindex.Which, scope docindex.Scope, value uint64) (*pb.Empty, error) {
-	if tooLong(string(scope.Key)) {
-		return nil, status.Error(codes.InvalidArgument, errKey.Error())
+	if err := settable(scope); err != nil {
+		return nil, status.Error(codes.InvalidArgument, err.Error())
 	}
 	err := s.store.Set(ctx, docindex.Setting{Which: which, Scope: scope, Value: value})
 	return &pb.Empty{}, asStatus(err)
+}
+
+// settable says why no URL can be in a queue, which would be remembered in vain. Without a key it is all queues.
+func settable(queue docindex.Scope) error {
+	switch {
+	case len(queue.Key) == 0:
+		return nil
+	case tooLong(string(queue.Key)):
+		return errKey
+	case len(queue.Crawl) > docindex.MaxExtra:
+		return errCrawl
+	case !utf8.Valid(queue.Key) || !utf8.Valid(queue.Crawl):
+		return errUnicode
+	}
+	return nil
 }
 
 // BlockQueueUntil blocks one queue.

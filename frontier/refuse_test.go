@@ -8,11 +8,13 @@ import (
 	"testing"
 
 	"github.com/rs/zerolog"
+	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
 	"google.golang.org/protobuf/proto"
 
 	pb "urlserver/api/urlfrontier"
+	"urlserver/docindex"
 	"urlserver/frontier"
 )
 
@@ -103,4 +105,53 @@ func TestMalformedLog(t *testing.T) {
 			}
 		}
 	}
+}
+
+// TestNotUTF8 sends text that is not UTF-8, which only clients without generated code can: nothing is kept of it, and what is
+// answered they can read.
+func TestNotUTF8(t *testing.T) {
+	r := newRig(t, nil)
+	answer := func(call string, ask func(*[]byte) error, into proto.Message) {
+		t.Helper()
+		var text []byte
+		if err := ask(&text); err != nil {
+			t.Fatalf("%s: %v", call, err)
+		}
+		if err := proto.Unmarshal(text, into); err != nil {
+			t.Errorf("%s answers %q: %v", call, text, err)
+		}
+	}
+	raw := grpc.ForceCodecV2(bytesCodec{})
+	var none []byte
+	setDelay := []byte("\x0a\x01\xff\x10\x05")
+	if err := r.conn.Invoke(soon(t), pb.URLFrontier_SetDelay_FullMethodName, &setDelay, &none, raw); status.Code(err) != codes.InvalidArgument {
+		t.Errorf("SetDelay: %v; want INVALID_ARGUMENT", err)
+	}
+	var ack pb.AckMessage
+	answer("PutURLs", func(text *[]byte) error {
+		return first(t, r, pb.URLFrontier_PutURLs_FullMethodName, "\x0a\x05\x0a\x03\x0a\x01\xff", text)
+	}, &ack)
+	if ack.Status != pb.AckMessage_SKIPPED {
+		t.Errorf("a URL is acknowledged with %v; want SKIPPED", ack.Status)
+	}
+	answer("PutDiscovered", func(text *[]byte) error {
+		return first(t, r, pb.URLFrontier_PutDiscovered_FullMethodName, "\x0a\x01\xff", text)
+	}, &pb.BatchAck{})
+	set := 0
+	if err := r.store.Settings(t.Context(), func(*docindex.Setting) bool { set++; return true }); err != nil || set > 0 {
+		t.Errorf("%d settings are kept, %v; want none", set, err)
+	}
+}
+
+// first sends one message of a stream and takes its first answer.
+func first(t *testing.T, r *rig, method, message string, answer *[]byte) error {
+	stream, err := r.conn.NewStream(soon(t), &grpc.StreamDesc{ServerStreams: true, ClientStreams: true}, method, grpc.ForceCodecV2(bytesCodec{}))
+	if err != nil {
+		return err
+	}
+	text := []byte(message)
+	if err := stream.SendMsg(&text); err != nil {
+		return err
+	}
+	return stream.RecvMsg(answer)
 }
