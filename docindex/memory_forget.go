@@ -13,21 +13,22 @@ func (m *Memory) Delete(ctx context.Context, s Scope) (deleted int, err error) {
 		m.mu.Lock()
 		id := m.doors.Find(s.Crawl, s.Key)
 		m.mu.Unlock()
-		return m.deleteQueue(id), nil
+		return m.deleteQueue(id, s), nil
 	}
 	for id := m.nextQueue(s.Crawl, 0); id != 0; id = m.nextQueue(s.Crawl, id) {
 		if err := ctx.Err(); err != nil {
 			return deleted, err
 		}
-		deleted += m.deleteQueue(id)
+		deleted += m.deleteQueue(id, s)
 	}
 	return deleted, nil
 }
 
-func (m *Memory) deleteQueue(id uint32) int {
+// deleteQueue forgets a queue of s.
+func (m *Memory) deleteQueue(id uint32, s Scope) int {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	if !m.doors.Live(id) {
+	if !m.doors.In(id, s.Crawl, s.Key) {
 		return 0
 	}
 	n := m.doors.QueueTotal(id)
@@ -73,24 +74,24 @@ func (m *Memory) Purge(ctx context.Context, s Scope, before time.Time) (purged i
 		m.mu.Lock()
 		id := m.doors.Find(s.Crawl, s.Key)
 		m.mu.Unlock()
-		return m.purgeQueue(id, before), nil
+		return m.purgeQueue(id, s, before), nil
 	}
 	for id := m.nextQueue(s.Crawl, 0); id != 0; id = m.nextQueue(s.Crawl, id) {
 		if err := ctx.Err(); err != nil {
 			return purged, err
 		}
-		purged += m.purgeQueue(id, before)
+		purged += m.purgeQueue(id, s, before)
 	}
 	return purged, nil
 }
 
-// purgeQueue forgets a queue's documents by their age, in which they need not stand: dates can be given.
-func (m *Memory) purgeQueue(queue uint32, before time.Time) (purged int) {
+// purgeQueue forgets the documents of a queue of s by their age, in which they need not stand: dates can be given.
+func (m *Memory) purgeQueue(queue uint32, s Scope, before time.Time) (purged int) {
 	kept := uint32(0)
 	for more := true; more; {
 		var n int
 		var o Outcomes
-		n, kept, more = m.purgeSome(queue, kept, before.Unix(), &o)
+		n, kept, more = m.purgeSome(queue, s, kept, before.Unix(), &o)
 		m.giveBack(&o)
 		purged += n
 	}
@@ -99,10 +100,10 @@ func (m *Memory) purgeQueue(queue uint32, before time.Time) (purged int) {
 
 // purgeSome looks at some documents of a queue behind kept, or from the first on where that is 0. last is the last of
 // them that stays.
-func (m *Memory) purgeSome(queue, kept uint32, before int64, o *Outcomes) (purged int, last uint32, more bool) {
+func (m *Memory) purgeSome(queue uint32, s Scope, kept uint32, before int64, o *Outcomes) (purged int, last uint32, more bool) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	if !m.doors.Live(queue) {
+	if !m.doors.In(queue, s.Crawl, s.Key) {
 		return 0, 0, false
 	}
 	if kept != 0 && !m.isInLocked(kept, queue) {

@@ -25,14 +25,14 @@ func (m *Memory) List(ctx context.Context, s Scope, visit func(*Document) bool) 
 		m.mu.Lock()
 		id := m.doors.Find(s.Crawl, s.Key)
 		m.mu.Unlock()
-		_, err := m.listQueue(ctx, id, visit)
+		_, err := m.listQueue(ctx, id, s, visit)
 		return err
 	}
 	for id := uint32(0); ; {
 		if id = m.nextQueue(s.Crawl, id); id == 0 {
 			return nil
 		}
-		if goOn, err := m.listQueue(ctx, id, visit); err != nil || !goOn {
+		if goOn, err := m.listQueue(ctx, id, s, visit); err != nil || !goOn {
 			return err
 		}
 	}
@@ -68,14 +68,14 @@ type mark struct {
 	forgotten uint32 // of the queue, when next was found
 }
 
-// listQueue visits the documents of a queue, a portion at a time.
-func (m *Memory) listQueue(ctx context.Context, queue uint32, visit func(*Document) bool) (goOn bool, err error) {
+// listQueue visits the documents of a queue of s, a portion at a time.
+func (m *Memory) listQueue(ctx context.Context, queue uint32, s Scope, visit func(*Document) bool) (goOn bool, err error) {
 	var docs []Document
 	for at := (mark{}); ; {
 		if err := ctx.Err(); err != nil {
 			return false, err
 		}
-		if docs, at, err = m.documents(queue, at, docs[:0]); err != nil {
+		if docs, at, err = m.documents(queue, s, at, docs[:0]); err != nil {
 			return false, err
 		}
 		for i := range docs {
@@ -92,10 +92,10 @@ func (m *Memory) listQueue(ctx context.Context, queue uint32, visit func(*Docume
 var errForgotten = errors.New("URLs of a queue were forgotten while it was listed; list again")
 
 // documents returns some documents of a queue from a place on, and where to go on: no next there is the end.
-func (m *Memory) documents(queue uint32, at mark, docs []Document) ([]Document, mark, error) {
+func (m *Memory) documents(queue uint32, s Scope, at mark, docs []Document) ([]Document, mark, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	if !m.doors.Live(queue) {
+	if !m.doors.In(queue, s.Crawl, s.Key) {
 		return docs, mark{}, nil
 	}
 	c := &m.chains[queue]

@@ -18,7 +18,7 @@ const queuesADelete = 1000
 func (s *Store) Delete(ctx context.Context, scope docindex.Scope) (deleted int, err error) {
 	if len(scope.Key) > 0 {
 		if id := s.find(scope); id != 0 {
-			return s.deleteQueues([]uint32{id})
+			return s.deleteQueues([]uint32{id}, scope)
 		}
 		return 0, nil
 	}
@@ -31,7 +31,7 @@ func (s *Store) Delete(ctx context.Context, scope docindex.Scope) (deleted int, 
 			return deleted, nil
 		}
 		last = ids[len(ids)-1]
-		n, err := s.deleteQueues(ids)
+		n, err := s.deleteQueues(ids, scope)
 		deleted += n
 		if err != nil {
 			return deleted, err
@@ -47,10 +47,10 @@ func (s *Store) queuesOf(crawl []byte, after uint32) (ids []uint32) {
 	return ids
 }
 
-func (s *Store) deleteQueues(ids []uint32) (deleted int, err error) {
+func (s *Store) deleteQueues(ids []uint32, scope docindex.Scope) (deleted int, err error) {
 	var o docindex.Outcomes
 	defer func() { s.giveBack(&o) }()
-	b, no, deleted, were, err := s.dropQueues(ids, &o)
+	b, no, deleted, were, err := s.dropQueues(ids, scope, &o)
 	defer func() {
 		for _, it := range were {
 			it.Close() // its errors came with what was read
@@ -81,8 +81,10 @@ func (s *Store) tellDeleted(o *docindex.Outcomes) {
 	}
 }
 
-// dropQueues forgets queues. Of those with DOC_IDs that clients gave it returns the documents as they were, by number.
-func (s *Store) dropQueues(ids []uint32, o *docindex.Outcomes) (b *pebble.Batch, no uint64, deleted int, were map[uint32]*pebble.Iterator, err error) {
+// dropQueues forgets queues of a scope. Of those with DOC_IDs that clients gave it returns the documents as they were, by number.
+func (s *Store) dropQueues(ids []uint32, scope docindex.Scope, o *docindex.Outcomes) (
+	b *pebble.Batch, no uint64, deleted int, were map[uint32]*pebble.Iterator, err error,
+) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if err := s.beginLocked(); err != nil {
@@ -93,7 +95,7 @@ func (s *Store) dropQueues(ids []uint32, o *docindex.Outcomes) (b *pebble.Batch,
 	inTransit := uint32(0)
 	var nos []uint32
 	for _, id := range ids {
-		if !s.doors.Live(id) {
+		if !s.doors.In(id, scope.Crawl, scope.Key) {
 			continue
 		}
 		q := &s.queues[id]
@@ -223,10 +225,10 @@ func (s *Store) dropSomeIDs(queueNo uint32, ids [][]byte) error {
 // Purge is [docindex.Caller.Purge].
 func (s *Store) Purge(ctx context.Context, scope docindex.Scope, before time.Time) (purged int, err error) {
 	if len(scope.Key) > 0 {
-		return s.purgeQueue(ctx, s.find(scope), before.Unix())
+		return s.purgeQueue(ctx, s.find(scope), scope, before.Unix())
 	}
 	for id := s.nextQueue(scope.Crawl, 0); id != 0; id = s.nextQueue(scope.Crawl, id) {
-		n, err := s.purgeQueue(ctx, id, before.Unix())
+		n, err := s.purgeQueue(ctx, id, scope, before.Unix())
 		purged += n
 		if err != nil {
 			return purged, err
@@ -235,7 +237,7 @@ func (s *Store) Purge(ctx context.Context, scope docindex.Scope, before time.Tim
 	return purged, nil
 }
 
-func (s *Store) purgeQueue(ctx context.Context, queue uint32, before int64) (purged int, err error) {
+func (s *Store) purgeQueue(ctx context.Context, queue uint32, scope docindex.Scope, before int64) (purged int, err error) {
 	for from := []byte(nil); ; {
 		if err := ctx.Err(); err != nil {
 			return purged, err
@@ -244,7 +246,7 @@ func (s *Store) purgeQueue(ctx context.Context, queue uint32, before int64) (pur
 		var b *pebble.Batch
 		var no uint64
 		var o docindex.Outcomes
-		b, no, from, n, err = s.purgeSome(queue, from, before, &o)
+		b, no, from, n, err = s.purgeSome(queue, scope, from, before, &o)
 		s.giveBack(&o)
 		if err != nil {
 			return purged, err
@@ -259,12 +261,12 @@ func (s *Store) purgeQueue(ctx context.Context, queue uint32, before int64) (pur
 	}
 }
 
-func (s *Store) purgeSome(queue uint32, from []byte, before int64, o *docindex.Outcomes) (
+func (s *Store) purgeSome(queue uint32, scope docindex.Scope, from []byte, before int64, o *docindex.Outcomes) (
 	b *pebble.Batch, no uint64, next []byte, purged int, err error,
 ) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if !s.doors.Live(queue) {
+	if !s.isAtLocked(queue, scope, from) {
 		return nil, s.journal.no, nil, 0, s.usableLocked()
 	}
 	if err := s.beginLocked(); err != nil {

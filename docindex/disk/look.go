@@ -62,14 +62,14 @@ func (s *Store) toldLocked(n *name, d *doc) (docindex.Document, error) {
 // List is [docindex.Caller.List]. Within a queue it goes by a hash, which stays the same.
 func (s *Store) List(ctx context.Context, scope docindex.Scope, visit func(*docindex.Document) bool) error {
 	if len(scope.Key) > 0 {
-		_, err := s.listQueue(ctx, s.find(scope), visit)
+		_, err := s.listQueue(ctx, s.find(scope), scope, visit)
 		return err
 	}
 	for id := uint32(0); ; {
 		if id = s.nextQueue(scope.Crawl, id); id == 0 {
 			return nil
 		}
-		if goOn, err := s.listQueue(ctx, id, visit); err != nil || !goOn {
+		if goOn, err := s.listQueue(ctx, id, scope, visit); err != nil || !goOn {
 			return err
 		}
 	}
@@ -88,14 +88,14 @@ func (s *Store) nextQueue(crawl []byte, after uint32) uint32 {
 	return s.doors.After(crawl, after)
 }
 
-// listQueue visits the documents of a queue, a portion at a time.
-func (s *Store) listQueue(ctx context.Context, queue uint32, visit func(*docindex.Document) bool) (goOn bool, err error) {
+// listQueue visits the documents of a queue of a scope, a portion at a time.
+func (s *Store) listQueue(ctx context.Context, queue uint32, scope docindex.Scope, visit func(*docindex.Document) bool) (goOn bool, err error) {
 	var docs []docindex.Document
 	for from := []byte(nil); ; {
 		if err := ctx.Err(); err != nil {
 			return false, err
 		}
-		if docs, from, err = s.documents(queue, from, docs[:0]); err != nil {
+		if docs, from, err = s.documents(queue, scope, from, docs[:0]); err != nil {
 			return false, err
 		}
 		for i := range docs {
@@ -111,11 +111,17 @@ func (s *Store) listQueue(ctx context.Context, queue uint32, visit func(*docinde
 
 const listPortion = 200
 
+// isAtLocked reports whether a queue still is of a scope, and the one that a key, where there is one, is of.
+func (s *Store) isAtLocked(queue uint32, scope docindex.Scope, from []byte) bool {
+	return s.doors.In(queue, scope.Crawl, scope.Key) &&
+		(from == nil || bytes.HasPrefix(from, numberKey(docRow, s.queues[queue].no)))
+}
+
 // documents returns some documents of a queue, from a key on; next is where to go on, or nil.
-func (s *Store) documents(queue uint32, from []byte, docs []docindex.Document) (_ []docindex.Document, next []byte, err error) {
+func (s *Store) documents(queue uint32, scope docindex.Scope, from []byte, docs []docindex.Document) (_ []docindex.Document, next []byte, err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if err := s.usableLocked(); err != nil || !s.doors.Live(queue) {
+	if err := s.usableLocked(); err != nil || !s.isAtLocked(queue, scope, from) {
 		return docs, nil, err
 	}
 	defer s.txn.clear()

@@ -32,6 +32,7 @@ var callCases = []testCase{
 	{"look", look},
 	{"delete", deletes},
 	{"purge", purges},
+	{"queues come and go during calls", reuse},
 }
 
 // add puts URLs as URL Frontier clients do; "key|url" has a key.

@@ -251,6 +251,12 @@ func (d *Doors) Live(id uint32) bool {
 	return q.keyLen > 0 && q.flags&gone == 0
 }
 
+// In reports whether a number is a queue's of a crawl, and with that key where one is given. Numbers are given again: who had
+// one while others could change the doors asks before it is used.
+func (d *Doors) In(id uint32, crawlID, key []byte) bool {
+	return d.Live(id) && d.Crawl(id) == string(crawlID) && (len(key) == 0 || string(d.Key(id)) == string(key))
+}
+
 // Bound is one more than the largest number of a queue.
 func (d *Doors) Bound() uint32 { return uint32(d.queues.Cap()) }
 

@@ -6,9 +6,9 @@ package doors
 func (d *Doors) Held(v *Visits) bool {
 	held := false
 	for _, id := range v.named {
-		held = held || d.HeldOne(&v.call, id)
+		held = held || d.isNamed(v, id) && d.HeldOne(&v.call, id)
 	}
-	return held || !v.isKey && d.HeldAny(&v.call)
+	return held || len(v.wish.Key) == 0 && d.HeldAny(&v.call)
 }
 
 // HeldAny reports whether there are such queues for a call for which Next had none.

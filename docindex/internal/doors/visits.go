@@ -6,11 +6,10 @@ type Visits struct {
 	Gave  bool   // that one gave something
 
 	call   Call
+	wish   Wish
 	named  []uint32 // queues, where a key is asked for
 	been   int      // of these, at so many
-	isKey  bool
-	most   uint32 // queues that give something; 0: any number
-	served uint32 // that did
+	served uint32   // queues that gave something
 }
 
 // Wish is what a call asks for.
@@ -18,13 +17,13 @@ type Wish struct {
 	Crawl, Key []byte
 	AnyCrawl   bool
 	PerQueue   uint32 // URLs in transit that a queue has at most afterwards; 0: any number
-	MaxQueues  uint32 // 0: any number
+	MaxQueues  uint32 // that give something; 0: any number
 }
 
-// Visit begins a call.
+// Visit begins a call, which looks at the wish's bytes until its end.
 func (d *Doors) Visit(w Wish) (v Visits) {
-	v = Visits{call: d.Begin(w.Crawl, w.AnyCrawl, w.PerQueue), isKey: len(w.Key) > 0, most: w.MaxQueues}
-	if !v.isKey {
+	v = Visits{call: d.Begin(w.Crawl, w.AnyCrawl, w.PerQueue), wish: w}
+	if len(w.Key) == 0 {
 		return v
 	}
 	crawls := []string{string(w.Crawl)}
@@ -47,20 +46,25 @@ func (d *Doors) Go(v *Visits) bool {
 	switch {
 	case v.Queue != 0:
 		return true
-	case v.most > 0 && v.served >= v.most:
+	case v.wish.MaxQueues > 0 && v.served >= v.wish.MaxQueues:
 		return false
-	case !v.isKey:
+	case len(v.wish.Key) == 0:
 		v.Queue = d.Next(&v.call)
 		return v.Queue != 0
 	}
 	for v.been < len(v.named) && v.Queue == 0 {
 		id := v.named[v.been]
 		v.been++
-		if d.Live(id) && d.Serve(&v.call, id) {
+		if d.isNamed(v, id) && d.Serve(&v.call, id) {
 			v.Queue = id
 		}
 	}
 	return v.Queue != 0
+}
+
+// isNamed reports whether a queue still is one that a call asks for by its key.
+func (d *Doors) isNamed(v *Visits, id uint32) bool {
+	return d.Live(id) && string(d.Key(id)) == string(v.wish.Key) && (v.wish.AnyCrawl || d.Crawl(id) == string(v.wish.Crawl))
 }
 
 // LeftOf is how many URLs a call may still take where it is.
