@@ -65,7 +65,7 @@ local function lookAt(q)
   if when(q, CALLS) > now then
     held = held or pace(q) == 0 and q.u > now
   elseif q.n[TRANSIT] >= limit then
-    park(q, limit)
+    if q.p[CALLS] ~= PARKED or q.e < limit then park(q, limit) end -- others may wait for more under the level that it has
     held = true
   elseif not passed[q.id] then
     offer(q, '0')
