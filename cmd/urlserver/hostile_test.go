@@ -12,7 +12,6 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"sync"
 	"sync/atomic"
 	"syscall"
 	"testing"
@@ -135,16 +134,13 @@ func TestHostileClients(t *testing.T) {
 	rewrite(t, file, strings.Replace(string(text), "Req_Host_Per_Sec = 1000", fmt.Sprintf("Req_Host_Per_Sec = %d", siegePerSec), 1))
 	c := startChild(t, file)
 	addr := func(message string) string {
-		m := regexp.MustCompile(`"address":"([^"]*)"[^\n]*` + message).FindStringSubmatch(c.log.all.String())
+		m := regexp.MustCompile(`"address":"([^"]*)"[^\n]*` + message).FindStringSubmatch(c.log.all())
 		if m == nil {
 			t.Fatalf("the log lacks %q", message)
 		}
 		return m[1]
 	}
 	browsers, clients := addr("listening for HTTP"), addr("listening for clients")
-	var drained sync.WaitGroup
-	drained.Go(func() { c.wait() })
-
 	conn, err := tls.Dial("tcp", c.spiders, cert.Trusted())
 	if err != nil {
 		t.Fatal(err)
@@ -200,8 +196,7 @@ func TestHostileClients(t *testing.T) {
 		t.Errorf("%d documents were sent twice", n)
 	}
 	c.signal(syscall.SIGTERM)
-	drained.Wait()
-	if code := c.cmd.ProcessState.ExitCode(); code != 0 {
+	if code := c.wait().ExitCode(); code != 0 {
 		t.Errorf("exit status %d", code)
 	}
 }

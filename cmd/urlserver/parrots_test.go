@@ -45,7 +45,6 @@ func TestNoSecretsOfPeersShow(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			asked := make(chan bool, 100)
 			d := startDaemon(t, settings(t, c.settings(t, asked)+"log.level = \"trace\"\n"))
-			stop := drain(d)
 			dialSpider(t, d.spiders)
 			var seen strings.Builder
 			<-asked
@@ -56,29 +55,13 @@ func TestNoSecretsOfPeersShow(t *testing.T) {
 				seen.WriteString(text)
 			}
 			seen.WriteString(liveEvents(t, d, ""))
-			for what, text := range map[string]string{"the log": stop(), "answers": seen.String()} {
+			d.stop()
+			for what, text := range map[string]string{"the log": d.log.all(), "answers": seen.String()} {
 				if at := strings.Index(text, parroted); at >= 0 {
 					t.Errorf("%s show the secret: %.300q", what, text[max(0, at-200):])
 				}
 			}
 		})
-	}
-}
-
-// drain reads a daemon's log from now on, so that it never waits for that; stop ends the daemon, and returns all of its log.
-func drain(d *daemon) (stop func() string) {
-	read := make(chan string, 1)
-	go func() {
-		var rest strings.Builder
-		for d.log.in.Scan() {
-			rest.WriteString(d.log.in.Text() + "\n")
-		}
-		read <- rest.String()
-	}()
-	return func() string {
-		d.end()
-		rest := <-read
-		return d.log.all.String() + rest
 	}
 }
 

@@ -4,7 +4,6 @@ import (
 	"bufio"
 	"bytes"
 	"context"
-	"encoding/json"
 	"fmt"
 	"io"
 	"net"
@@ -76,34 +75,10 @@ resolver.allow_networks = ["127.0.0.0/8"]
 %s
 `
 
-// daemonLog reads the log of a daemon, line by line.
-type daemonLog struct {
-	t   *testing.T
-	in  *bufio.Scanner
-	all *strings.Builder // what until has read
-}
-
-// until returns the next line whose message has text in it.
-func (l daemonLog) until(text string) map[string]any {
-	l.t.Helper()
-	for l.in.Scan() {
-		line := map[string]any{}
-		l.all.WriteString(l.in.Text() + "\n")
-		if err := json.Unmarshal(l.in.Bytes(), &line); err != nil {
-			l.t.Fatalf("log line %q: %v", l.in.Text(), err)
-		}
-		if message, _ := line["message"].(string); strings.Contains(message, text) {
-			return line
-		}
-	}
-	l.t.Fatalf("the log ended without %q", text)
-	return nil
-}
-
 // daemon is serve, within this process.
 type daemon struct {
 	t        *testing.T
-	log      daemonLog
+	log      *daemonLog
 	at       string // for --at
 	spiders  string // where they dial
 	frontier string // where clients of the URL Frontier dial; "": it is off
@@ -114,11 +89,8 @@ type daemon struct {
 func startDaemon(t *testing.T, file string) *daemon {
 	t.Helper()
 	ctx, cancel := context.WithCancel(context.Background())
-	r, w, err := os.Pipe() // one that holds some lines before anybody reads them
-	if err != nil {
-		t.Fatal(err)
-	}
-	d := &daemon{t: t, log: daemonLog{t, bufio.NewScanner(r), &strings.Builder{}}, end: cancel, ended: make(chan int, 1)}
+	r, w := io.Pipe()
+	d := &daemon{t: t, log: readLog(t, r), end: cancel, ended: make(chan int, 1)}
 	go func() {
 		d.ended <- run(ctx, []string{"serve", file}, strings.NewReader(""), io.Discard, w)
 		w.Close()
@@ -128,23 +100,17 @@ func startDaemon(t *testing.T, file string) *daemon {
 		d.frontier = d.log.until("listening for clients of the URL Frontier")["address"].(string)
 	}
 	d.spiders = d.log.until("listening for spiders")["address"].(string)
-	t.Cleanup(func() {
-		d.stop()
-		r.Close()
-	})
+	t.Cleanup(func() { d.stop() })
 	return d
 }
 
 // stop ends the daemon, and returns its exit status and the rest of its log.
 func (d *daemon) stop() (code int, log string) {
 	d.end()
-	var rest strings.Builder
-	for d.log.in.Scan() {
-		rest.WriteString(d.log.in.Text() + "\n")
-	}
+	log = d.log.rest()
 	code = <-d.ended
 	d.ended <- code
-	return code, rest.String()
+	return code, log
 }
 
 // ask makes an HTTP request; token "": without one.

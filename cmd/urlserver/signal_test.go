@@ -1,7 +1,6 @@
 package main
 
 import (
-	"bufio"
 	"errors"
 	"fmt"
 	"os"
@@ -15,7 +14,7 @@ import (
 type child struct {
 	t       *testing.T
 	cmd     *exec.Cmd
-	log     daemonLog
+	log     *daemonLog
 	spiders string
 }
 
@@ -30,7 +29,7 @@ func startChild(t *testing.T, file string) *child {
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
 	}
-	c := &child{t: t, cmd: cmd, log: daemonLog{t, bufio.NewScanner(errs), &strings.Builder{}}}
+	c := &child{t: t, cmd: cmd, log: readLog(t, errs)}
 	c.spiders = c.log.until("listening for spiders")["address"].(string)
 	return c
 }
@@ -42,11 +41,10 @@ func (c *child) signal(s os.Signal) {
 	}
 }
 
-// wait reads the rest of the log and returns how the process ended.
+// wait waits for the end of the log and of the process, and returns how that ended.
 func (c *child) wait() *os.ProcessState {
 	c.t.Helper()
-	for c.log.in.Scan() {
-	}
+	c.log.rest()
 	if err := c.cmd.Wait(); err != nil {
 		if _, exited := errors.AsType[*exec.ExitError](err); !exited {
 			c.t.Fatal(err)

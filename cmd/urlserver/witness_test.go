@@ -122,7 +122,7 @@ func (c *seenCrawl) done(n uint32, conn net.Conn, trans string) {
 // reload has the daemon and the witness take other settings over.
 func (c *seenCrawl) reload(changing string) {
 	c.t.Helper()
-	rewrite(c.t, c.file, c.text+"log.level = \"warn\"\n"+changing) // it logs nothing that nobody reads
+	rewrite(c.t, c.file, c.text+changing)
 	c.witness.Reload(c.settings(c.t), func() {
 		if code, told := postReload(c.t, c.daemon); code != 200 || fmt.Sprint(told["refused"]) != "[]" {
 			c.t.Fatalf("reload: %d %v", code, told)
