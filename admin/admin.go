@@ -18,6 +18,7 @@ import (
 	"urlserver/admin/login"
 	"urlserver/admin/watch"
 	"urlserver/docindex"
+	"urlserver/monitor/kafka"
 	"urlserver/urlserver"
 )
 
@@ -43,6 +44,7 @@ type Config struct {
 	Reload  func(context.Context) (Reloaded, error) // reads the settings again; nil: there is no file
 	Actions Actions                                 // crawl control; nil: the store keeps no crawls
 	Crawls  docindex.CrawlLister                    // lists them; nil: the store does not
+	Kafka   func() kafka.Figures                    // of crawl control over it, from any goroutine; nil: it goes by HTTP only
 }
 
 // Server answers HTTP requests about a daemon. Use New, then Serve.
@@ -56,6 +58,7 @@ type Server struct {
 	runtime *prometheus.Registry
 	actions Actions
 	crawls  *crawlLooks // nil: the store lists none
+	kafka   func() kafka.Figures
 	cross   *http.CrossOriginProtection
 	watcher *watch.Watcher
 
@@ -78,6 +81,7 @@ func New(cfg Config) *Server {
 		file:    cfg.File,
 		actions: cfg.Actions,
 		cross:   http.NewCrossOriginProtection(),
+		kafka:   cfg.Kafka,
 		reload:  cfg.Reload,
 		patient: ioTimeout,
 		whole:   make(chan struct{}, maxWhole),

@@ -19,8 +19,8 @@ type live struct {
 	MoreSpiders int      `json:"more_spiders"`
 }
 
-func liveOf(s urlserver.Status) any {
-	l := live{status: statusOf(s), Ready: append([]string{}, s.NotReady()...)}
+func (s *Server) liveOf(now urlserver.Status) any {
+	l := live{status: s.statusOf(now), Ready: append([]string{}, now.NotReady()...)}
 	if n := len(l.Spiders); n > liveSpiders {
 		l.Spiders, l.MoreSpiders = l.Spiders[:liveSpiders], n-liveSpiders
 	}
@@ -32,7 +32,7 @@ func (s *Server) newWatcher() *watch.Watcher {
 		Source: s.daemon,
 		Slots:  s.daemon.Settings().QueueCount,
 		Length: func() int { return s.daemon.Settings().QueueLen },
-		Status: liveOf,
+		Status: s.liveOf,
 		News:   func(after uint64, most int) (any, uint64) { return s.warnings.after(after, most) },
 	})
 }

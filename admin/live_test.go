@@ -157,7 +157,7 @@ func TestLiveIsSmall(t *testing.T) {
 	for i := range 1000 {
 		s.Spiders = append(s.Spiders, engine.SpiderStats{Addr: fmt.Sprintf("192.0.2.1:%d", i)})
 	}
-	l := liveOf(s).(live)
+	l := New(Config{Daemon: newRig(t, setup{}).daemon, Log: zerolog.Nop()}).liveOf(s).(live)
 	if len(l.Spiders) != liveSpiders || l.MoreSpiders != 1000-liveSpiders || len(l.Ready) != 0 {
 		t.Errorf("%d spiders and %d more; not ready: %v", len(l.Spiders), l.MoreSpiders, l.Ready)
 	}

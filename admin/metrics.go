@@ -124,6 +124,9 @@ func (m metrics) documents(s *urlserver.Status) {
 
 // reservation adds what a reservation that is shared with other daemons has brought; all are 0 where there is none.
 func (m metrics) reservation(s *urlserver.Status) {
+	if s.Reserving {
+		m.gauge("reservation_up", "1 if the last call of the reservation was answered; only where there is one.", oneIf(!s.ReserverAway))
+	}
 	m.gauge("reservation_held", "Host groups leased from the reservation.", s.Claims)
 	m.counter("reservation_granted_total", "Leases got from the reservation.", s.Claimed)
 	m.counter("reservation_denied_total", "Leases not got: another daemon has the group, or its time has not come.", s.ClaimsDenied)

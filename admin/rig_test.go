@@ -38,6 +38,7 @@ type setup struct {
 	token, listen string
 	remote        bool // the index is not embedded
 	config        func(*configs.Config)
+	parts         func(*urlserver.Parts)
 }
 
 func newRig(t *testing.T, set setup) *rig {
@@ -60,6 +61,9 @@ func newRig(t *testing.T, set setup) *rig {
 	ours := Config{Token: set.token, Listen: set.listen, Log: zerolog.Nop()}
 	if !set.remote {
 		parts.Store, ours.Store = r.store, r.store
+	}
+	if set.parts != nil {
+		set.parts(&parts)
 	}
 	r.daemon = urlserver.New(cfg, parts)
 	ours.Daemon = r.daemon

@@ -30,6 +30,8 @@ type status struct {
 	OutcomesWaiting int               `json:"outcomes_waiting"`
 	Reject          int               `json:"reject"`
 	Index           indexCounts       `json:"index"`
+	Reservation     *leaseCounts      `json:"reservation,omitempty"` // none: hosts are shared with no other daemon
+	Kafka           *kafkaCounts      `json:"kafka,omitempty"`       // none: crawl control is not reached by Kafka
 }
 
 type slotCounts struct {
@@ -56,40 +58,76 @@ type indexCounts struct {
 	Embedded      bool   `json:"embedded"`
 }
 
+type leaseCounts struct {
+	Away     bool   `json:"away"` // the last call was not answered; the warnings say why
+	Held     int    `json:"held"`
+	Granted  uint64 `json:"granted"`
+	Denied   uint64 `json:"denied"`   // another daemon has the group, or its time has not come
+	Lost     uint64 `json:"lost"`     // could not be extended
+	Failures uint64 `json:"failures"` // leases asked for without an answer
+}
+
+type kafkaCounts struct {
+	Lag      int64  `json:"lag"`      // records that are not dealt with yet, as far as it knows
+	Requests uint64 `json:"requests"` // done and answered
+	Replies  uint64 `json:"replies"`
+	GivenUp  uint64 `json:"given_up"` // replies that went to the firehose only
+	Failures uint64 `json:"failures"` // all is tried again
+}
+
 func (s *Server) serveStatus(w http.ResponseWriter, r *http.Request) error {
 	now, err := s.daemon.Status(r.Context())
 	if err != nil {
 		return err
 	}
-	answer(w, http.StatusOK, statusOf(now))
+	answer(w, http.StatusOK, s.statusOf(now))
 	return nil
 }
 
-func statusOf(s urlserver.Status) status {
+func (s *Server) statusOf(now urlserver.Status) status {
 	return status{
-		Uptime:          seconds(s.Uptime),
-		Paused:          s.Paused,
-		Slots:           slotCounts{s.Slots.Slots, s.Slots.Used, s.Slots.Full, s.Slots.Cooling, s.Slots.Waiting},
-		Held:            s.Slots.Held,
-		Leftover:        s.Slots.Leftover,
-		Unresolved:      s.Slots.Unresolved,
-		InFlight:        s.Slots.InFlight,
-		Spiders:         spidersOf(s.Spiders),
-		Sent:            s.Sent,
-		Done:            s.Outcomes[docindex.Done],
-		Retried:         s.Retried,
-		Expired:         s.Expired,
-		Lost:            s.Lost,
-		Stale:           s.Stale,
-		BadLines:        s.BadLines,
-		Outcomes:        outcomesOf(s.Outcomes),
-		OutcomesWaiting: s.OutcomesWaiting,
-		Reject:          s.Rejected,
+		Uptime:          seconds(now.Uptime),
+		Paused:          now.Paused,
+		Slots:           slotCounts{now.Slots.Slots, now.Slots.Used, now.Slots.Full, now.Slots.Cooling, now.Slots.Waiting},
+		Held:            now.Slots.Held,
+		Leftover:        now.Slots.Leftover,
+		Unresolved:      now.Slots.Unresolved,
+		InFlight:        now.Slots.InFlight,
+		Spiders:         spidersOf(now.Spiders),
+		Sent:            now.Sent,
+		Done:            now.Outcomes[docindex.Done],
+		Retried:         now.Retried,
+		Expired:         now.Expired,
+		Lost:            now.Lost,
+		Stale:           now.Stale,
+		BadLines:        now.BadLines,
+		Outcomes:        outcomesOf(now.Outcomes),
+		OutcomesWaiting: now.OutcomesWaiting,
+		Reject:          now.Rejected,
 		Index: indexCounts{
-			Requests: s.IndexRequests, Candidates: s.Candidates, Duplicates: s.Duplicates,
-			BadCandidates: s.BadCandidates, LastError: s.IndexError, Embedded: s.Embedded,
+			Requests: now.IndexRequests, Candidates: now.Candidates, Duplicates: now.Duplicates,
+			BadCandidates: now.BadCandidates, LastError: now.IndexError, Embedded: now.Embedded,
 		},
+		Reservation: leasesOf(&now),
+		Kafka:       s.kafkaNow(),
 	}
+}
+
+func leasesOf(s *urlserver.Status) *leaseCounts {
+	if !s.Reserving {
+		return nil
+	}
+	return &leaseCounts{
+		Away: s.ReserverAway, Held: s.Claims, Granted: s.Claimed, Denied: s.ClaimsDenied, Lost: s.ClaimsLost, Failures: s.ClaimErrors,
+	}
+}
+
+func (s *Server) kafkaNow() *kafkaCounts {
+	if s.kafka == nil {
+		return nil
+	}
+	f := s.kafka()
+	return &kafkaCounts{Lag: f.Lag, Requests: f.Requests, Replies: f.Replies, GivenUp: f.GivenUp, Failures: f.Errors}
 }
 
 func spidersOf(all []engine.SpiderStats) []spider {

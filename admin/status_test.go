@@ -8,8 +8,11 @@ import (
 	"testing"
 	"time"
 
+	"github.com/rs/zerolog"
+
 	"urlserver/docindex"
 	"urlserver/hostslots"
+	"urlserver/monitor/kafka"
 	"urlserver/urlserver"
 	"urlserver/urlserver/engine"
 )
@@ -101,7 +104,8 @@ func TestStatusOf(t *testing.T) {
 		Spiders: []engine.SpiderStats{{ID: 1, Addr: "127.0.0.1:1", InFlight: 21, Sent: 22, Done: 23}},
 	}
 	in.Outcomes[docindex.Done], in.Outcomes[docindex.DNS] = 24, 25
-	text, err := json.Marshal(statusOf(in))
+	server := New(Config{Daemon: newRig(t, setup{}).daemon, Log: zerolog.Nop()})
+	text, err := json.Marshal(server.statusOf(in))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -112,6 +116,21 @@ func TestStatusOf(t *testing.T) {
 		`"index":{"requests":7,"candidates":8,"duplicates":9,"bad_candidates":11,"last_error":"no route","embedded":true}}`
 	if string(text) != want {
 		t.Errorf("status is\n%s; want\n%s", text, want)
+	}
+
+	// Where hosts are shared and crawl control goes by Kafka, that shows, too.
+	in.Reserving, in.ReserverAway = true, true
+	in.Claims, in.Claimed, in.ClaimsDenied, in.ClaimsLost, in.ClaimErrors = 26, 27, 28, 29, 30
+	server.kafka = func() kafka.Figures {
+		return kafka.Figures{Lag: 31, Requests: 32, Replies: 33, GivenUp: 34, Errors: 35}
+	}
+	if text, err = json.Marshal(server.statusOf(in)); err != nil {
+		t.Fatal(err)
+	}
+	const more = `,"reservation":{"away":true,"held":26,"granted":27,"denied":28,"lost":29,"failures":30},` +
+		`"kafka":{"lag":31,"requests":32,"replies":33,"given_up":34,"failures":35}}`
+	if got := string(text); got != strings.TrimSuffix(want, "}")+more {
+		t.Errorf("status is\n%s; want it to end with\n%s", got, more)
 	}
 }
 

@@ -17,6 +17,8 @@ type Status struct {
 	Embedded        bool   // the doc index lives with the daemon
 	IndexError      string // of the last request for candidates; "": it went well
 	OutcomesWaiting int    // not yet delivered to the doc index
+	Reserving       bool   // it shares hosts with other daemons
+	ReserverAway    bool   // the last call of the reservation was not answered; the log says why
 	CandidateCalls  CallStats
 	OutcomeCalls    CallStats
 	DNS             resolver.Stats
@@ -31,6 +33,9 @@ func (d *Daemon) Status(ctx context.Context) (s Status, err error) {
 		s.IndexError = *text
 	}
 	s.OutcomesWaiting = d.outbox.pending()
+	if r := d.parts.Reserver; r != nil {
+		s.Reserving, s.ReserverAway = true, r.away()
+	}
 	s.CandidateCalls, s.OutcomeCalls = d.candidateCalls.read(), d.outbox.calls.read()
 	s.DNS = d.parts.Resolver.Stats()
 	return s, err

@@ -208,6 +208,13 @@ func (r *Reserver) note(err error) {
 	}
 }
 
+// away reports whether the last call was not answered.
+func (r *Reserver) away() bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.err != ""
+}
+
 // firstBinds is how many hosts are bound at first in one call, which all fail together; each call has twice as many as the one before.
 const firstBinds = 32
 

@@ -6,16 +6,22 @@ import * as charts from "./charts.js";
 import * as tables from "./tables.js";
 import * as host from "./host.js";
 import * as crawls from "./crawls.js";
+import * as shared from "./shared.js";
 
 let stream = null; // null: nobody looks
 let recent = []; // statuses of the last seconds, for rates
 let paused = false, heard = 0, total = 0;
 
-// rate is a counter's increase a second over the last statuses.
-function rate(field) {
+// growth is a counter's increase a second over the last statuses; null where there is one only.
+function growth(field) {
   const first = recent[0], last = recent[recent.length - 1];
   const took = last.uptime_s - first.uptime_s;
-  return took > 0 ? short((field(last) - field(first)) / took) : "–";
+  return took > 0 ? (field(last) - field(first)) / took : null;
+}
+
+function rate(field) {
+  const n = growth(field);
+  return n === null ? "–" : short(n);
 }
 
 function setStatus(s) {
@@ -29,6 +35,7 @@ function setStatus(s) {
   figures(s);
   state(s);
   tables.setStatus(s);
+  shared.setStatus(s, growth);
   host.setEmbedded(s.index.embedded);
   say($("h-spiders"), s.more_spiders ? `Spiders, and ${count(s.more_spiders)} more` : "Spiders");
 }

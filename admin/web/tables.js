@@ -78,7 +78,8 @@ export function setTop(top, explain, unblock) {
   }, "None.");
 }
 
-function plainRow(texts, numbersFrom) {
+// plainRow is a row of texts; from numbersFrom on they are numbers.
+export function plainRow(texts, numbersFrom) {
   const tds = texts.map((_, i) => make("td", { className: i >= numbersFrom ? "n" : "" }));
   const row = make("tr", {}, ...tds);
   row.set = (values) => values.forEach((v, i) => say(tds[i], v));

@@ -83,6 +83,14 @@ func (c *crawlControl) actions() admin.Actions {
 	return c.monitor
 }
 
+// figures tells how crawl control fares with Kafka; nil: it goes without.
+func (c *crawlControl) figures() func() kafka.Figures {
+	if c.kafka == nil {
+		return nil
+	}
+	return c.kafka.Figures
+}
+
 func (c *crawlControl) lister() docindex.CrawlLister {
 	lister, _ := c.store.(docindex.CrawlLister)
 	return lister

@@ -3,12 +3,24 @@ package main
 import (
 	"bytes"
 	"cmp"
+	"context"
 	"encoding/json"
+	"net"
+	"net/http"
+	"net/http/httptest"
 	"os"
 	"os/exec"
 	"regexp"
 	"strings"
 	"testing"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/promhttp"
+
+	reservations "urlserver/reservation/memory"
+	"urlserver/reservation/remote"
+	"urlserver/reservation/service"
 )
 
 const (
@@ -20,12 +32,19 @@ const (
 // `name{label="value"}` with one of them each.
 func series(t *testing.T) map[string]bool {
 	t.Helper()
-	d := startDaemon(t, settings(t, `frontier.listen = "127.0.0.1:0"`))
+	d := startDaemon(t, settings(t, `frontier.listen = "127.0.0.1:0"
+reservation.kind = "grpc"
+reservation.addrs = ["127.0.0.1:9"]
+monitor.brokers = ["127.0.0.1:9"]`))
 	dialSpider(t, d.spiders)
 	d.log.until("spider connected")
 	_, text := d.ask("GET", "/metrics", "")
+	text += serviceMetrics(t)
 	found := map[string]bool{}
 	for line := range strings.Lines(text) {
+		if strings.HasPrefix(line, "#") {
+			continue
+		}
 		name, labels, _ := strings.Cut(line[:strings.LastIndex(line, " ")], "{")
 		found[name] = true
 		for _, label := range regexp.MustCompile(`\w+="[^"]*"`).FindAllString(labels, -1) {
@@ -35,12 +54,39 @@ func series(t *testing.T) map[string]bool {
 	return found
 }
 
+// serviceMetrics are those of a host reservation service that was called.
+func serviceMetrics(t *testing.T) string {
+	t.Helper()
+	server := service.New(service.Config{Store: reservations.New(reservations.Config{})})
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	served := make(chan error, 1)
+	go func() { served <- server.Serve(ctx, l) }()
+	defer func() { cancel(); <-served }()
+	client, err := remote.New(remote.Config{Addrs: []string{l.Addr().String()}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer client.Close()
+	if _, err := client.AddHost(t.Context(), "a.test", time.Time{}); err != nil {
+		t.Fatal(err)
+	}
+	registry := prometheus.NewRegistry()
+	registry.MustRegister(server)
+	answer := httptest.NewRecorder()
+	promhttp.HandlerFor(registry, promhttp.HandlerOpts{}).ServeHTTP(answer, httptest.NewRequest(http.MethodGet, "/metrics", nil))
+	return answer.Body.String()
+}
+
 // What dashboard and alerts ask for is what the daemon tells.
 func TestMonitoredMetricsExist(t *testing.T) {
 	told := series(t)
-	names := regexp.MustCompile(`\b((?:urlserver|frontier|process|go)_\w+)(\{[^}]*\})?`)
+	names := regexp.MustCompile(`\b((?:urlserver|hostreservation|frontier|process|go)_\w+)(\{[^}]*\})?`)
 	labels := regexp.MustCompile(`(\w+)(=~|=)"([^"$]+)"`)
-	for file, least := range map[string]int{alertRules: 14, dashboard: 40} {
+	for file, least := range map[string]int{alertRules: 20, dashboard: 55} {
 		text, err := os.ReadFile(file)
 		if err != nil {
 			t.Fatal(err)
@@ -69,6 +115,14 @@ func TestMonitoredMetricsExist(t *testing.T) {
 	}
 }
 
+// panel is one of Grafana's.
+type panel struct {
+	ID          int
+	Type, Title string
+	GridPos     struct{ X, Y, W, H int }
+	Targets     []struct{ Expr string }
+}
+
 // The dashboard is one that Grafana can load: panels within 24 columns, none over another, each with a question.
 func TestDashboard(t *testing.T) {
 	text, err := os.ReadFile(dashboard)
@@ -78,17 +132,27 @@ func TestDashboard(t *testing.T) {
 	var d struct {
 		Title, UID string
 		Panels     []struct {
-			ID          int
-			Type, Title string
-			GridPos     struct{ X, Y, W, H int }
-			Targets     []struct{ Expr string }
+			panel
+			Panels []panel // of a row that is folded up
 		}
 	}
 	if err := json.Unmarshal(text, &d); err != nil || d.Title == "" || d.UID == "" {
 		t.Fatalf("%q %q: %v", d.Title, d.UID, err)
 	}
-	taken, ids := map[[2]int]string{}, map[int]bool{}
+	ids := map[int]bool{}
+	var top []panel
 	for _, p := range d.Panels {
+		top = append(top, p.panel)
+		laidOut(t, p.Panels, ids)
+	}
+	laidOut(t, top, ids)
+}
+
+// laidOut checks panels that are seen together.
+func laidOut(t *testing.T, panels []panel, ids map[int]bool) {
+	t.Helper()
+	taken := map[[2]int]string{}
+	for _, p := range panels {
 		if p.Type != "row" && len(p.Targets) == 0 || ids[p.ID] || p.Title == "" || p.GridPos.W < 1 || p.GridPos.X+p.GridPos.W > 24 {
 			t.Errorf("panel %+v asks nothing, is there twice, or is off the grid", p)
 		}
@@ -101,6 +165,28 @@ func TestDashboard(t *testing.T) {
 				taken[[2]int{x, y}] = p.Title
 			}
 		}
+	}
+}
+
+// Each alert is seen to be given.
+func TestAlertsAreTried(t *testing.T) {
+	rules, err := os.ReadFile(alertRules)
+	if err != nil {
+		t.Fatal(err)
+	}
+	tries, err := os.ReadFile(strings.Replace(alertRules, ".yml", ".test.yml", 1))
+	if err != nil {
+		t.Fatal(err)
+	}
+	alerts := regexp.MustCompile(`- alert: (\w+)`).FindAllStringSubmatch(string(rules), -1)
+	for _, m := range alerts {
+		given := `alertname="` + m[1] + `", alertstate="firing"})', exp_samples: [{labels: '{}', value: 1}]`
+		if !strings.Contains(string(tries), given) {
+			t.Errorf("no try has alert %s given", m[1])
+		}
+	}
+	if len(alerts) < 20 {
+		t.Errorf("there are %d alerts; at least 20 are wanted", len(alerts))
 	}
 }
 
@@ -130,8 +216,8 @@ func TestPromtool(t *testing.T) {
 		expr := strings.NewReplacer("$__rate_interval", "1m", "$instance", ".*").Replace(m[1])
 		rules.WriteString("  - {record: asked, expr: " + expr + "}\n")
 	}
-	if len(asked) < 30 {
-		t.Errorf("the dashboard asks %d questions; at least 30 are wanted", len(asked))
+	if len(asked) < 50 {
+		t.Errorf("the dashboard asks %d questions; at least 50 are wanted", len(asked))
 	}
 	out, err := exec.CommandContext(t.Context(), tool, "check", "rules", "--lint=none", write(t, "dashboard.yml", rules.String())).CombinedOutput()
 	if err != nil {

@@ -50,11 +50,12 @@ type Service struct {
 	client  *kgo.Client // for replies and topics
 	topics  topics
 	figures figures
+	lag     lag
 }
 
 // New returns a service. Nothing is connected yet. Run ends it.
 func New(cfg Config) (*Service, error) {
-	s := &Service{cfg: cfg.Settings, monitor: cfg.Monitor, log: cfg.Log}
+	s := &Service{cfg: cfg.Settings, monitor: cfg.Monitor, log: cfg.Log, lag: lag{parts: map[part]span{}}}
 	opts, err := s.options()
 	if err != nil {
 		return nil, err
@@ -90,6 +91,8 @@ func (s *Service) Run(ctx context.Context) error {
 		kgo.HeartbeatInterval(sessionTimeout/5),
 		kgo.DisableAutoCommit(),
 		kgo.BlockRebalanceOnPoll(), // until what was polled is committed
+		kgo.OnPartitionsRevoked(s.lag.gone),
+		kgo.OnPartitionsLost(s.lag.gone),
 		kgo.FetchMaxBytes(maxFetch),
 		kgo.MaxConcurrentFetches(2),
 		kgo.MetadataMaxAge(30*time.Second), // so soon a topic is found that was made later
@@ -115,12 +118,14 @@ func (s *Service) poll(ctx context.Context, consumer *kgo.Client) {
 			s.log.Warn().Err(err).Str("topic", topic).Int32("partition", partition).Msg("Kafka: nothing can be read; trying on")
 		}
 	})
+	fetches.EachPartition(s.lag.polled)
 	rest := fetches.Records()
 	retry := backoff{}
 	for len(rest) > 0 && ctx.Err() == nil {
 		done, err := s.do(ctx, rest)
 		if done > 0 {
 			s.commit(ctx, consumer, rest[:done])
+			s.lag.dealt(rest[:done])
 			rest, retry = rest[done:], backoff{}
 		}
 		if err != nil && ctx.Err() == nil {

@@ -143,6 +143,29 @@ func TestEndsBeforeCommit(t *testing.T) {
 	})
 }
 
+// What has come and is not dealt with yet shows, and so does what is done.
+func TestFigures(t *testing.T) {
+	onBrokers(t, func(t *testing.T, b *broker) {
+		cfg := settings(t, b)
+		makeTopic(t, b, 1, cfg.Inbound[0])
+		c := newCrawls()
+		c.blocking = make(chan struct{})
+		feed(t, b, cfg.Inbound[0], info("a"), stop("b", "c1"), info("c"))
+		s := start(t, cfg, doer(c))
+		eventually(t, "the stop is under way", func() bool { return c.begun.Load() == 1 })
+		if f := s.Figures(); f.Lag != 3 || f.Requests != 0 {
+			t.Errorf("while the first of three is under way: %+v", f)
+		}
+		close(c.blocking)
+		eventually(t, "all is done", func() bool { return s.Figures().Lag == 0 })
+		if f := s.Figures(); f.Requests != 3 || f.Replies < 3 || f.GivenUp != 0 {
+			t.Errorf("after three requests: %+v", f)
+		}
+		feed(t, b, cfg.Inbound[0], info("d"))
+		eventually(t, "another one is done", func() bool { f := s.Figures(); return f.Requests == 4 && f.Lag == 0 })
+	})
+}
+
 // The broker goes away and comes back while requests come in: each is answered at least once.
 func TestBrokerRestarts(t *testing.T) {
 	onBrokers(t, func(t *testing.T, b *broker) {

@@ -14,6 +14,7 @@ type figures struct {
 
 var (
 	recordsDesc = prometheus.NewDesc("urlserver_monitor_kafka_records_total", "Records read from and written to Kafka by crawl control.", []string{"what"}, nil)
+	lagDesc     = prometheus.NewDesc("urlserver_monitor_kafka_lag", "Records in the partitions that this daemon reads that are not dealt with yet, as far as it knows.", nil, nil)
 	errorsDesc  = prometheus.NewDesc("urlserver_monitor_kafka_errors_total", "What failed between crawl control, Kafka and the store, and was tried again.", []string{"what"}, nil)
 )
 
@@ -21,6 +22,7 @@ var (
 func (s *Service) Describe(out chan<- *prometheus.Desc) {
 	out <- recordsDesc
 	out <- errorsDesc
+	out <- lagDesc
 }
 
 // Collect sends the metrics.
@@ -37,4 +39,24 @@ func (s *Service) Collect(out chan<- prometheus.Metric) {
 	send(errorsDesc, &f.storeErrors, "store")
 	send(errorsDesc, &f.produceErrors, "produce")
 	send(errorsDesc, &f.commitErrors, "commit")
+	out <- prometheus.MustNewConstMetric(lagDesc, prometheus.GaugeValue, float64(s.lag.sum()))
+}
+
+// Figures are what a Service has done since it began, and how far it is behind.
+type Figures struct {
+	Requests uint64 // done and answered
+	Replies  uint64 // acknowledged, on the firehose and on applications' own topics
+	GivenUp  uint64 // replies that went to the firehose only
+	Errors   uint64 // of Kafka and of the store; all is tried again
+	Lag      int64  // records that are not dealt with yet, as far as it knows
+}
+
+// Figures may be called from any goroutine.
+func (s *Service) Figures() Figures {
+	f := &s.figures
+	return Figures{
+		Requests: f.requests.Load(), Replies: f.replies.Load(), GivenUp: f.givenUp.Load(),
+		Errors: f.fetchErrors.Load() + f.storeErrors.Load() + f.produceErrors.Load() + f.commitErrors.Load(),
+		Lag:    s.lag.sum(),
+	}
 }

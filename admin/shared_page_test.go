@@ -1,0 +1,98 @@
+package admin
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/rs/zerolog"
+
+	"urlserver/monitor/kafka"
+	"urlserver/reservation"
+	"urlserver/reservation/memory"
+	"urlserver/urlserver"
+)
+
+// weak is a reservation that may be away.
+type weak struct {
+	*memory.Store
+	away atomic.Bool
+}
+
+var errAway = errors.New("nobody is there")
+
+func (w *weak) Do(ctx context.Context, calls []reservation.Call) []reservation.Answer {
+	if !w.away.Load() {
+		return w.Store.Do(ctx, calls)
+	}
+	answers := make([]reservation.Answer, len(calls))
+	for i := range answers {
+		answers[i].Err = errAway
+	}
+	return answers
+}
+
+func (w *weak) Bind(ctx context.Context, bindings []reservation.Binding, ttl time.Duration) ([]string, error) {
+	if w.away.Load() {
+		return nil, errAway
+	}
+	return w.Store.Bind(ctx, bindings, ttl)
+}
+
+// What a daemon shares with others has panels where it is in use, which show what the API says, live.
+func TestDashboardShares(t *testing.T) {
+	store := &weak{Store: memory.New(memory.Config{})}
+	r := newCrawl(t, setup{parts: func(p *urlserver.Parts) {
+		p.Reserver = &urlserver.Reserver{Store: store, Lease: 2 * time.Second, Holder: "us", Log: zerolog.Nop()}
+	}})
+	var figures atomic.Pointer[kafka.Figures]
+	figures.Store(&kafka.Figures{Lag: 4, Requests: 1234, Replies: 5, GivenUp: 6, Errors: 7})
+	r.server.kafka = func() kafka.Figures { return *figures.Load() }
+	b := newBrowser(t, r.base)
+	b.open("/")
+	b.shows("#reservation-state", "It answers")
+	row := func(panel, name, value string) {
+		t.Helper()
+		b.until("[...document.querySelectorAll('#t-%s tbody tr')].some((r) => r.cells[0].textContent === %q && r.cells[1].textContent === %q)", panel, name, value)
+	}
+	s := r.status()
+	for end := time.Now().Add(patience); s.Reservation == nil || s.Reservation.Held < 24; s = r.status() { // one a host
+		if time.Now().After(end) {
+			t.Fatalf("reservation: %+v", s.Reservation)
+		}
+		time.Sleep(10 * time.Millisecond)
+	}
+	row("reservation", "held now", fmt.Sprint(s.Reservation.Held))
+	row("reservation", "got", fmt.Sprint(s.Reservation.Granted))
+	row("kafka", "requests waiting", "4")
+	row("kafka", "requests done", "1,234")
+	b.shows("#kafka-state", "No failures now")
+	b.accessible("what is shared")
+
+	store.away.Store(true)
+	figures.Store(&kafka.Figures{Lag: 40, Requests: 1234, Replies: 5, GivenUp: 6, Errors: 17})
+	b.shows("#reservation-state", "does not answer")
+	b.shows("#kafka-state", "fail")
+	row("kafka", "requests waiting", "40")
+	row("kafka", "failures, all tried again", "17")
+	if s := r.status(); !s.Reservation.Away {
+		t.Errorf("reservation: %+v", s.Reservation)
+	}
+	store.away.Store(false)
+	b.shows("#reservation-state", "It answers")
+	b.shows("#kafka-state", "No failures now") // none of the last seconds
+}
+
+// Without them there is no panel.
+func TestDashboardSharesNothing(t *testing.T) {
+	r := newCrawl(t, setup{})
+	b := newBrowser(t, r.base)
+	b.open("/")
+	b.shows("#state", "Ready")
+	if js[bool](b, "['reservation', 'kafka'].some((id) => document.getElementById(id).checkVisibility())") {
+		t.Error("panels are shown of what is not in use")
+	}
+}

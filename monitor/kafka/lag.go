@@ -1,0 +1,63 @@
+package kafka
+
+import (
+	"context"
+	"maps"
+	"slices"
+	"sync"
+
+	"github.com/twmb/franz-go/pkg/kgo"
+)
+
+// lag is how many records of the partitions that a member reads it has not dealt with, as of what brokers said last.
+type lag struct {
+	mu    sync.Mutex // guards parts; held for memory work only
+	parts map[part]span
+}
+
+type part struct {
+	topic     string
+	partition int32
+}
+
+// span is of offsets: done is the next to be dealt with, end the next to be written.
+type span struct{ done, end int64 }
+
+// polled notes what a broker said with records.
+func (l *lag) polled(p kgo.FetchTopicPartition) {
+	if len(p.Records) == 0 {
+		return
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.parts[part{p.Topic, p.Partition}] = span{p.Records[0].Offset, p.HighWatermark}
+}
+
+// dealt notes that records are dealt with, in their order.
+func (l *lag) dealt(records []*kgo.Record) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for _, r := range records {
+		of := part{r.Topic, r.Partition}
+		if s, ours := l.parts[of]; ours {
+			s.done = r.Offset + 1
+			l.parts[of] = s
+		}
+	}
+}
+
+// gone forgets partitions that others read from now on.
+func (l *lag) gone(_ context.Context, _ *kgo.Client, lost map[string][]int32) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	maps.DeleteFunc(l.parts, func(p part, _ span) bool { return slices.Contains(lost[p.topic], p.partition) })
+}
+
+func (l *lag) sum() (n int64) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for _, s := range l.parts {
+		n += max(s.end-s.done, 0)
+	}
+	return n
+}
