@@ -5,6 +5,7 @@ import (
 	"context"
 	_ "embed" // for axe
 	"encoding/json"
+	"errors"
 	"fmt"
 	"net"
 	"os"
@@ -26,8 +27,8 @@ import (
 // patience is how long a browser on a machine that is busy may take for anything.
 const patience = 5 * time.Minute
 
-// shotsEnv names a folder that screenshots are kept in.
-const shotsEnv = "URLSERVER_SCREENSHOTS"
+// shots is the folder that screenshots are written to.
+const shots = "screenshots"
 
 //go:embed testdata/axe.min.js
 var axe string
@@ -39,10 +40,11 @@ type browser struct {
 	ctx  context.Context
 	base string
 
-	mu      sync.Mutex // guards faults
+	mu      sync.Mutex // guards all below
 	faults  []string
 	allowed string // in a fault that is meant to be
 	roams   bool   // it is on other sites' pages: nothing is a fault any more
+	beats   int    // statuses that the stream has brought
 }
 
 func newBrowser(t *testing.T, base string) *browser {
@@ -108,9 +110,19 @@ func (b *browser) hear(event any) {
 	}
 	b.mu.Lock()
 	defer b.mu.Unlock()
+	if e, ok := event.(*network.EventEventSourceMessageReceived); ok && e.EventName == "status" {
+		b.beats++
+	}
 	if fault != "" && !b.roams && (b.allowed == "" || !strings.Contains(fault, b.allowed)) {
 		b.faults = append(b.faults, fault)
 	}
+}
+
+// told is how many statuses the stream has brought.
+func (b *browser) told() int {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.beats
 }
 
 // allow says which error is meant to be from now on.
@@ -228,17 +240,18 @@ func (b *browser) shoot(name string, width int64, scale float64, phone bool) {
 	})
 	// Painted for this screen, twice.
 	js[bool](b, "new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(() => done(true))))")
-	dir := os.Getenv(shotsEnv)
-	if dir == "" {
-		dir = b.t.TempDir()
-	}
 	picture := in(b, chromedp.CaptureScreenshot())
 	if len(picture) < 10_000 {
 		b.t.Errorf("the picture %s has %d bytes", name, len(picture))
 	}
-	if err := os.WriteFile(filepath.Join(dir, name+".png"), picture, 0o600); err != nil {
+	file, err := filepath.Abs(filepath.Join(shots, name+".png"))
+	if err != nil {
 		b.t.Fatal(err)
 	}
+	if err := errors.Join(os.MkdirAll(shots, 0o755), os.WriteFile(file, picture, 0o644)); err != nil {
+		b.t.Fatal(err)
+	}
+	b.t.Logf("screenshot: %s", file)
 }
 
 // accessible has axe-core look at the page: nothing serious.

@@ -115,29 +115,6 @@ func TestDashboardShowsTheAPI(t *testing.T) {
 	}
 }
 
-// The charts show the samples that the API has, and each new one as it comes.
-func TestDashboardCharts(t *testing.T) {
-	r := newCrawl(t, setup{})
-	b := newBrowser(t, r.base)
-	b.open("/")
-	b.until("document.querySelectorAll('.plot canvas').length === 3")
-	b.until("document.getElementById('v-rates-0').textContent !== '–'") // a sample has come
-	var h struct {
-		Every   float64 `json:"every_s"`
-		Samples []watch.Sample
-	}
-	r.into(&h, "GET", "/api/history", "")
-	if h.Every != watch.Every.Seconds() || len(h.Samples) == 0 {
-		t.Errorf("history: %+v", h)
-	}
-	for _, id := range []string{"rates", "delay", "latency"} {
-		if !js[bool](b, `(() => { const c = document.querySelector("#plot-%s canvas");
-			return c.getContext("2d").getImageData(0, 0, c.width, c.height).data.some((v) => v > 0); })()`, id) {
-			t.Errorf("chart %s is blank", id)
-		}
-	}
-}
-
 func TestDashboardActs(t *testing.T) {
 	r := newCrawl(t, setup{})
 	b := newBrowser(t, r.base)

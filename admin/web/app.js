@@ -147,7 +147,6 @@ async function lookAt(n) {
 function start() {
   map.start(lookAt);
   charts.start();
-  tables.start();
   host.start();
   crawls.start();
   $("pause").addEventListener("click", async () => {

@@ -91,16 +91,31 @@ export function toast(text) {
   toastTimer = setTimeout(() => $("toast").replaceChildren(), 6000);
 }
 
-// color reads one of the style sheet's colours.
-export const color = (name) => getComputedStyle(document.documentElement).getPropertyValue("--" + name).trim();
+// color is one of the style sheet's colours. It is read once: to ask for it makes the browser bring all styles up to date.
+const colors = new Map();
+export function color(name) {
+  if (!colors.has(name)) colors.set(name, getComputedStyle(document.documentElement).getPropertyValue("--" + name).trim());
+  return colors.get(name);
+}
+
+const look = matchMedia("(prefers-color-scheme: dark)");
+look.addEventListener("change", () => colors.clear()); // before those below
 
 // onLook calls f when colours change, for what is painted with them.
 export function onLook(f) {
-  matchMedia("(prefers-color-scheme: dark)").addEventListener("change", f);
+  look.addEventListener("change", f);
 }
 
-// rows makes a table's body have these rows: build makes one, cells fills it anew.
+// rows makes a table's body have these rows: build makes one, fill fills it anew. Who is in one of them with the keyboard stays
+// there when it moves, and is led to the table when it goes.
 export function rows(body, list, key, build, none) {
+  const focused = body.contains(document.activeElement) ? document.activeElement : null;
+  place(body, list, key, build, none);
+  if (!focused || document.activeElement === focused) return;
+  (focused.isConnected ? focused : body.closest("[tabindex]"))?.focus({ preventScroll: true });
+}
+
+function place(body, list, key, build, none) {
   if (list.length === 0) {
     if (!body.querySelector(".empty")) {
       const columns = body.parentElement.tHead.rows[0].cells.length;
