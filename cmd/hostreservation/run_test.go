@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"io"
+	"net"
 	"net/http"
 	"os"
 	"path/filepath"
@@ -19,6 +20,7 @@ import (
 	"urlserver/reservation/command"
 	"urlserver/reservation/redis/redistest"
 	"urlserver/reservation/remote"
+	"urlserver/sdnotify"
 )
 
 // lines is a log that can be waited for.
@@ -190,6 +192,45 @@ func TestRedisAway(t *testing.T) {
 	}
 }
 
+// TestAbout: the manual has every command, and so has what shells complete.
+func TestAbout(t *testing.T) {
+	for args, wants := range map[string][]string{
+		"man":             {".TH HOSTRESERVATION 1", "\n.SS \"hostreservation serve ", "\n.SS \"hostreservation seeds ", ".B \\-\\-redis\\-password", "\n.B HOSTRESERVATION_TOKEN\n"},
+		"version":         {"hostreservation "},
+		"completion bash": {"hostreservation"},
+		"__complete s":    {"serve\t", "seeds\t"},
+	} {
+		var out, errs bytes.Buffer
+		if err := command.Run(t.Context(), stores(), strings.Fields(args), nil, &out, &errs); err != nil {
+			t.Errorf("%s: %v", args, err)
+		}
+		for _, want := range wants {
+			if !strings.Contains(out.String(), want) {
+				t.Errorf("%s says %q; want %q in it", args, &out, want)
+			}
+		}
+	}
+}
+
+// TestReady: the service manager is told when the listeners are up.
+func TestReady(t *testing.T) {
+	name := filepath.Join(t.TempDir(), "notify")
+	l, err := net.ListenUnixgram("unixgram", &net.UnixAddr{Name: name, Net: "unixgram"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	t.Setenv("NOTIFY_SOCKET", name)
+	start(t, "--store", "memory")
+	if err := l.SetReadDeadline(time.Now().Add(5 * time.Minute)); err != nil {
+		t.Fatal(err)
+	}
+	told := make([]byte, 100)
+	if n, err := l.Read(told); err != nil || string(told[:n]) != sdnotify.Ready {
+		t.Errorf("the service manager is told %q, %v; want %q", told[:n], err, sdnotify.Ready)
+	}
+}
+
 func TestUsage(t *testing.T) {
 	for _, tc := range []struct {
 		args   string
@@ -205,6 +246,8 @@ func TestUsage(t *testing.T) {
 		{args: "serve --listen 127.0.0.1:99999", status: 1},
 		{args: "serve --tls-key none", status: 1},
 		{args: "seeds", status: 2},
+		{args: "completion tcsh", status: 2},
+		{args: "version x", status: 2},
 		{args: "seeds /none/such", status: 1},
 	} {
 		ctx, cancel := context.WithCancel(t.Context())

@@ -23,20 +23,6 @@ func TestMan(t *testing.T) {
 	}
 }
 
-func TestRoff(t *testing.T) {
-	for text, want := range map[string]string{
-		"":          "",
-		"plain":     "plain",
-		`a\b "c" -`: `a\eb \(dqc\(dq \-`,
-		".x":        `\&.x`,
-		"'x":        `\&'x`,
-	} {
-		if got := roff(text); got != want {
-			t.Errorf("roff(%q) = %q; want %q", text, got, want)
-		}
-	}
-}
-
 func TestCompletion(t *testing.T) {
 	for _, shell := range []string{"bash", "zsh", "fish", "powershell"} {
 		command(t, "", "completion", shell).want(t, 0, "urlserver", "")

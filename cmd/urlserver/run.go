@@ -8,6 +8,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"urlserver/about"
 	"urlserver/demo"
 )
 
@@ -66,12 +67,22 @@ func rootCommand() *cobra.Command {
 	root.AddCommand(
 		serveCommand(), checkCommand(), demo.Command(),
 		putCommand(), exportCommand(), importCommand(), statusCommand(), topCommand(), explainCommand(),
-		robotsCommand(), crawlCommand(), schemaCommand(), versionCommand(), completionCommand(), manCommand(),
+		robotsCommand(), crawlCommand(), schemaCommand(), about.Version(takes), about.Completion(takes, "urlserver"),
+		about.Man(takes, []about.Note{{Name: "/etc/urlserver/urlserver.toml", Text: "The settings of the packaged service; each is explained there."}},
+			[]about.Note{{Name: tokenEnv, Text: "http.token of the daemon, for commands that ask one."}}),
 	)
 	for _, cmd := range root.Commands() {
-		completeArgs(cmd)
+		if name := cmd.Name(); name == "serve" || name == "check" {
+			cmd.ValidArgsFunction = settingsFiles
+		}
+		about.CompleteArgs(cmd)
 	}
 	return root
+}
+
+// settingsFiles has shells complete the names of such files.
+func settingsFiles(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
+	return []string{"toml"}, cobra.ShellCompDirectiveFilterFileExt
 }
 
 // takes makes the faults that check finds faults of usage.

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"runtime/debug"
 	"strings"
 	"testing"
 )
@@ -68,26 +67,6 @@ func TestCheckTellsAll(t *testing.T) {
 // What serve refuses because it does not go together, check refuses as well, with the line.
 func TestCheckTellsWhatServeRefuses(t *testing.T) {
 	command(t, "", "check", settings(t, "frontier.listen = \"127.0.0.1:0\"\n[docindex]\nkind = \"http\"\nurl = \"http://127.0.0.1:1/\"")).want(t, 1, "", ":7: frontier.listen")
-}
-
-func TestVersionOf(t *testing.T) {
-	for _, c := range []struct {
-		name string
-		info debug.BuildInfo
-		want string
-	}{
-		{name: "nothing known", want: "urlserver (devel) (no revision) (unknown Go)"},
-		{name: "released", info: debug.BuildInfo{GoVersion: "go1.26.0", Main: debug.Module{Version: "v1.2.3"},
-			Settings: []debug.BuildSetting{{Key: "vcs.revision", Value: "abc"}, {Key: "vcs.modified", Value: "false"}}},
-			want: "urlserver v1.2.3 abc go1.26.0"},
-		{name: "modified", info: debug.BuildInfo{GoVersion: "go1.26.0",
-			Settings: []debug.BuildSetting{{Key: "vcs.modified", Value: "true"}, {Key: "vcs.revision", Value: "abc"}}},
-			want: "urlserver (devel) abc+modified go1.26.0"},
-	} {
-		if got := versionOf(&c.info); got != c.want {
-			t.Errorf("%s: %q; want %q", c.name, got, c.want)
-		}
-	}
 }
 
 func TestRobots(t *testing.T) {

@@ -17,6 +17,7 @@ import (
 	"github.com/rs/zerolog"
 	"github.com/spf13/cobra"
 
+	"urlserver/about"
 	"urlserver/access"
 	"urlserver/admin"
 	"urlserver/certs"
@@ -124,7 +125,7 @@ func (s *server) open(ctx context.Context, cfg configs.Config) (err error) {
 		return err
 	}
 	if cfg.Trace.Endpoint != "" {
-		s.traces = otlp.New(otlp.Config{Endpoint: cfg.Trace.Endpoint, Version: buildInfo().Main.Version, Log: s.log})
+		s.traces = otlp.New(otlp.Config{Endpoint: cfg.Trace.Endpoint, Version: about.Build().Main.Version, Log: s.log})
 	}
 	s.daemon = urlserver.New(cfg, urlserver.Parts{
 		Index: index, Store: store, Resolver: s.resolver, Reserver: s.reserver, Traces: s.traces, Log: s.log,

@@ -16,6 +16,7 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	"urlserver/about"
 	"urlserver/access"
 	"urlserver/reservation"
 )
@@ -80,8 +81,12 @@ func usagef(format string, args ...any) error { return usageError{fmt.Errorf(for
 // Run executes a command line until it is done or ctx ends.
 func Run(ctx context.Context, stores Stores, args []string, in io.Reader, out, errs io.Writer) error {
 	root := &cobra.Command{
-		Use:           "hostreservation",
-		Short:         "Share who may work on which host among many crawlers",
+		Use:   "hostreservation",
+		Short: "Share who may work on which host among many crawlers",
+		Long: "The host reservation service tells crawlers in any language which host they may work on now, over gRPC\n" +
+			"(api/reservation/reservation.proto): one at a time, and never sooner than the host may be asked.\n\n" +
+			"Results go to standard output, everything else to standard error.\n" +
+			"Exit status: 0 done, 1 failed, 2 wrong usage.",
 		Args:          takes(cobra.NoArgs),
 		SilenceErrors: true,
 		SilenceUsage:  true,
@@ -91,7 +96,13 @@ func Run(ctx context.Context, stores Stores, args []string, in io.Reader, out, e
 	}
 	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return usageError{err} })
 	root.CompletionOptions.DisableDefaultCmd = true
-	root.AddCommand(serveCommand(stores), seedsCommand())
+	root.AddCommand(serveCommand(stores), seedsCommand(), about.Version(takes), about.Completion(takes, "hostreservation"),
+		about.Man(takes, []about.Note{{Name: "/etc/urlserver/hostreservation.env", Text: "Flags and secrets of the packaged service."}},
+			[]about.Note{{Name: tokenEnv, Text: "What callers are asked for, and what commands that call say."}}),
+	)
+	for _, cmd := range root.Commands() {
+		about.CompleteArgs(cmd)
+	}
 	root.SetArgs(append([]string{}, args...)) // of nil it would take those of the process
 	root.SetIn(in)
 	root.SetOut(out)

@@ -18,6 +18,7 @@ import (
 	"urlserver/certs"
 	"urlserver/reservation"
 	"urlserver/reservation/service"
+	"urlserver/sdnotify"
 )
 
 // tokenEnv names the variable of the token, so that it need not stand in a command line.
@@ -152,6 +153,9 @@ func serve(ctx context.Context, set settings, log zerolog.Logger) error {
 		}()
 	}
 	log.Info().Stringer("address", l.Addr()).Str("store", set.opening.Store).Msg("serving")
+	if err := sdnotify.FromEnv().Tell(sdnotify.Ready); err != nil {
+		log.Warn().Err(err).Msg("the service manager cannot be told")
+	}
 	err = server.Serve(ctx, l)
 	cancel()
 	return errors.Join(err, <-metrics)

@@ -69,7 +69,7 @@ func TestImage(t *testing.T) {
 	var texts [2][]byte
 	for i := range texts {
 		out := filepath.Join(dir, fmt.Sprint(i))
-		if err := run([]string{"image", own(t), "v1", sample, "amd64", out}); err != nil {
+		if err := run([]string{"image", own(t), own(t), "v1", sample, "amd64", out}); err != nil {
 			t.Fatal(err)
 		}
 		texts[i], _ = os.ReadFile(out)
@@ -92,8 +92,8 @@ func TestMadeImage(t *testing.T) {
 		t.Skip("no -image: scripts/dist-test gives one")
 	}
 	root := readBack(t, *image)
-	for _, args := range [][]string{{"version"}, {"check", filepath.Join(root, settings)}} {
-		out, err := exec.CommandContext(t.Context(), filepath.Join(root, program), args...).CombinedOutput()
+	for _, args := range [][]string{{program, "version"}, {program, "check", filepath.Join(root, settings)}, {sharing, "version"}} {
+		out, err := exec.CommandContext(t.Context(), filepath.Join(root, args[0]), args[1:]...).CombinedOutput()
 		if err != nil {
 			t.Errorf("%v: %v: %s", args, err, out)
 		}

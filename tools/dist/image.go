@@ -21,6 +21,7 @@ import (
 const (
 	nobody    = 65532 // by custom, the user of images that need none
 	program   = "usr/bin/urlserver"
+	sharing   = "usr/bin/hostreservation"
 	settings  = "etc/urlserver/urlserver.toml"
 	authority = "etc/ssl/certs/ca-certificates.crt" // robots.txt and doc indexes come over https, too
 	state     = "var/lib/urlserver"
@@ -28,10 +29,10 @@ const (
 
 // imageOf says what an image is made of.
 type imageOf struct {
-	binary, settings string // files
-	version          string
-	arch             string // as GOARCH has it
-	made             time.Time
+	daemon, service, settings string // files: the daemon is what the image runs, unless told otherwise
+	version                   string
+	arch                      string // as GOARCH has it
+	made                      time.Time
 }
 
 // writeImage writes an image in the layout of OCI, as one tar file.
@@ -92,7 +93,7 @@ func (of imageOf) build() (v1.Image, error) {
 		WorkingDir:   "/" + state,
 		Entrypoint:   []string{"/" + program},
 		Cmd:          []string{"serve", "/" + settings},
-		ExposedPorts: map[string]struct{}{"4101/tcp": {}, "8080/tcp": {}, "7071/tcp": {}},
+		ExposedPorts: map[string]struct{}{"4101/tcp": {}, "8080/tcp": {}, "7071/tcp": {}, "7072/tcp": {}},
 		Volumes:      map[string]struct{}{"/" + state: {}},
 		StopSignal:   "SIGTERM",
 		Labels: map[string]string{
@@ -104,7 +105,11 @@ func (of imageOf) build() (v1.Image, error) {
 
 // files is all that is in the image, as tar.
 func (of imageOf) files() ([]byte, error) {
-	binary, err := os.ReadFile(of.binary)
+	daemon, err := os.ReadFile(of.daemon)
+	if err != nil {
+		return nil, err
+	}
+	service, err := os.ReadFile(of.service)
 	if err != nil {
 		return nil, err
 	}
@@ -128,7 +133,8 @@ func (of imageOf) files() ([]byte, error) {
 		{name: settings, mode: 0o644, text: sample},
 		{name: "usr/", mode: 0o755},
 		{name: "usr/bin/", mode: 0o755},
-		{name: program, mode: 0o755, text: binary},
+		{name: sharing, mode: 0o755, text: service},
+		{name: program, mode: 0o755, text: daemon},
 		{name: "var/", mode: 0o755},
 		{name: "var/lib/", mode: 0o755},
 		{name: state + "/", mode: 0o750, owner: nobody},

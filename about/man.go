@@ -1,4 +1,5 @@
-package main
+// Package about is what a command tells of itself: its manual page, what has a shell complete it, its version.
+package about
 
 import (
 	"fmt"
@@ -9,8 +10,15 @@ import (
 	"github.com/spf13/pflag"
 )
 
-// manCommand is for packages.
-func manCommand() *cobra.Command {
+// Note is a line of a manual page's list: a name, and what it is.
+type Note struct{ Name, Text string }
+
+// Takes makes the faults that a check of arguments finds faults of usage.
+type Takes func(check cobra.PositionalArgs) cobra.PositionalArgs
+
+// Man is a hidden command, for packages, that prints the manual page of the command it is added to. files and environment
+// are what the page lists below these words.
+func Man(takes Takes, files, environment []Note) *cobra.Command {
 	return &cobra.Command{
 		Use:    "man",
 		Short:  "Print the manual page",
@@ -18,7 +26,7 @@ func manCommand() *cobra.Command {
 		Args:   takes(cobra.NoArgs),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			var page manPage
-			page.write(cmd.Root())
+			page.write(cmd.Root(), files, environment)
 			_, err := io.WriteString(cmd.OutOrStdout(), page.String())
 			return err
 		},
@@ -28,7 +36,7 @@ func manCommand() *cobra.Command {
 // manPage is in the words of man(7).
 type manPage struct{ strings.Builder }
 
-func (m *manPage) write(root *cobra.Command) {
+func (m *manPage) write(root *cobra.Command, files, environment []Note) {
 	name := root.Name()
 	m.line(`.TH %s 1 "" "" "User Commands"`, strings.ToUpper(name))
 	m.line(".SH NAME\n%s \\- %s", name, roff(strings.ToLower(root.Short[:1])+root.Short[1:]))
@@ -37,8 +45,15 @@ func (m *manPage) write(root *cobra.Command) {
 	m.paragraphs(root.Long)
 	m.line(".SH COMMANDS")
 	m.commands(root)
-	m.line(".SH FILES\n.TP\n.I /etc/%s/%[1]s.toml\nThe settings of the packaged service; each is explained there.", name)
-	m.line(".SH ENVIRONMENT\n.TP\n.B %s\nhttp.token of the daemon, for commands that ask one.", tokenEnv)
+	m.notes("FILES", "I", files)
+	m.notes("ENVIRONMENT", "B", environment)
+}
+
+func (m *manPage) notes(title, font string, notes []Note) {
+	m.line(".SH %s", title)
+	for _, n := range notes {
+		m.line(".TP\n.%s %s\n%s", font, roff(n.Name), roff(n.Text))
+	}
 }
 
 func (m *manPage) commands(parent *cobra.Command) {

@@ -1,4 +1,4 @@
-package main
+package about
 
 import (
 	"fmt"
@@ -10,20 +10,21 @@ import (
 // version and revision are set by scripts/dist; "": what Go has written into the binary counts.
 var version, revision string
 
-func versionCommand() *cobra.Command {
+// Version is a command that prints version, revision and Go version of the command that it is added to.
+func Version(takes Takes) *cobra.Command {
 	return &cobra.Command{
 		Use:   "version",
 		Short: "Print version, revision and Go version",
 		Args:  takes(cobra.NoArgs),
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			_, err := fmt.Fprintln(cmd.OutOrStdout(), versionOf(buildInfo()))
+			_, err := fmt.Fprintln(cmd.OutOrStdout(), versionOf(cmd.Root().Name(), Build()))
 			return err
 		},
 	}
 }
 
-// buildInfo is what is known of this binary.
-func buildInfo() *debug.BuildInfo {
+// Build is what is known of this binary.
+func Build() *debug.BuildInfo {
 	info, ok := debug.ReadBuildInfo()
 	if !ok {
 		info = &debug.BuildInfo{}
@@ -35,8 +36,8 @@ func buildInfo() *debug.BuildInfo {
 	return info
 }
 
-// versionOf is "urlserver VERSION REVISION GO".
-func versionOf(info *debug.BuildInfo) string {
+// versionOf is "NAME VERSION REVISION GO".
+func versionOf(name string, info *debug.BuildInfo) string {
 	version, revision, dirty, golang := "(devel)", "(no revision)", "", "(unknown Go)"
 	if info.Main.Version != "" {
 		version = info.Main.Version
@@ -52,5 +53,5 @@ func versionOf(info *debug.BuildInfo) string {
 			dirty = "+modified"
 		}
 	}
-	return fmt.Sprintf("urlserver %s %s%s %s", version, revision, dirty, golang)
+	return fmt.Sprintf("%s %s %s%s %s", name, version, revision, dirty, golang)
 }
