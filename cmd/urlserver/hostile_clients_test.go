@@ -22,6 +22,7 @@ import (
 	"google.golang.org/grpc/metadata"
 	grpcstatus "google.golang.org/grpc/status"
 
+	reservepb "urlserver/api/reservation"
 	pb "urlserver/api/urlfrontier"
 )
 
@@ -112,21 +113,23 @@ func hostileSpiders(t *testing.T, conf *tls.Config) []*hostile {
 	}
 }
 
-func hostileBrowsers() []*hostile {
-	const get = "GET /api/status HTTP/1.1\r\nHost: 127.0.0.1\r\n"
+// hostileBrowsers ask for what needs a token, and post where nothing is taken of them.
+func hostileBrowsers(guarded, post string) []*hostile {
+	get := "GET " + guarded + " HTTP/1.1\r\nHost: 127.0.0.1\r\n"
 	return []*hostile{
 		{name: "silent", act: says("")},
 		{name: "slow", act: slowly(get + "X: y")},
 		{name: "oversized", act: endlessly(get, "X: "+strings.Repeat("y", 1000)+"\r\n")},
 		{name: "malformed", act: noise("")},
-		{name: "malformed after a line", act: noise("POST /docindex/urls HTTP/1.1\r\n")},
+		{name: "malformed after a line", act: noise("POST " + post + " HTTP/1.1\r\n")},
 		{name: "without token", act: says(get + "\r\n")},
-		{name: "slow body", act: says("POST /docindex/urls HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Length: 1000000000\r\n\r\nhttp://")},
-		{name: "does not read", act: endlessly("", strings.Replace(get, "/api/status", "/healthz", 1)+"\r\n")},
+		{name: "slow body", act: says("POST " + post + " HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Length: 1000000000\r\n\r\nhttp://")},
+		{name: "does not read", act: endlessly("", strings.Replace(get, guarded, "/healthz", 1)+"\r\n")},
 	}
 }
 
-func hostileClients(t *testing.T) []*hostile {
+// hostileClients are those of a gRPC service; call is one with a large message.
+func hostileClients(t *testing.T, call func(context.Context, *grpc.ClientConn) error) []*hostile {
 	return []*hostile{
 		{name: "silent", act: says("")},
 		{name: "slow", act: slowly(greeting)},
@@ -134,15 +137,27 @@ func hostileClients(t *testing.T) []*hostile {
 		{name: "malformed after the greeting", act: noise(greeting)},
 		{name: "oversized after the greeting", act: endlessly(greeting, "\xff\xff\xff\x00\x00\x00\x00\x00\x01")},
 		{name: "idle after the greeting", lasting: true, act: says(greeting)},
-		{name: "without token", lasting: true, act: func(conn net.Conn, _ *rand.Rand) error { return callWithoutToken(t, conn) }},
+		{name: "without token", lasting: true, act: func(conn net.Conn, _ *rand.Rand) error { return callWithoutToken(t, conn, call) }},
 	}
 }
 
-// callWithoutToken has the connection carry calls with large messages.
-func callWithoutToken(t *testing.T, conn net.Conn) error {
+// listQueues is a call of the URL Frontier.
+func listQueues(ctx context.Context, conn *grpc.ClientConn) error {
+	_, err := pb.NewURLFrontierClient(conn).ListQueues(ctx, &pb.Pagination{CrawlID: strings.Repeat("x", 3<<20)})
+	return err
+}
+
+// setAlias is a call of the host reservation service.
+func setAlias(ctx context.Context, conn *grpc.ClientConn) error {
+	_, err := reservepb.NewHostReservationClient(conn).SetAlias(ctx, &reservepb.Alias{Alias: strings.Repeat("x", 3<<20)})
+	return err
+}
+
+// callWithoutToken has the connection carry calls with a wrong token, one after the other.
+func callWithoutToken(t *testing.T, conn net.Conn, call func(context.Context, *grpc.ClientConn) error) error {
 	once := make(chan net.Conn, 1)
 	once <- conn
-	client, err := grpc.NewClient("passthrough:///frontier", grpc.WithTransportCredentials(insecure.NewCredentials()),
+	client, err := grpc.NewClient("passthrough:///service", grpc.WithTransportCredentials(insecure.NewCredentials()),
 		grpc.WithContextDialer(func(context.Context, string) (net.Conn, error) {
 			select {
 			case conn := <-once:
@@ -156,9 +171,8 @@ func callWithoutToken(t *testing.T, conn net.Conn) error {
 	}
 	defer client.Close()
 	ctx := metadata.AppendToOutgoingContext(context.Background(), "authorization", "Bearer wrong")
-	large := &pb.Pagination{CrawlID: strings.Repeat("x", 3<<20)}
 	for {
-		_, err := pb.NewURLFrontierClient(client).ListQueues(ctx, large)
+		err := call(ctx, client)
 		if code := grpcstatus.Code(err); code == codes.Unavailable {
 			return err
 		} else if code != codes.Unauthenticated {

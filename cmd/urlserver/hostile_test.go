@@ -1,18 +1,12 @@
 package main
 
 import (
-	"bufio"
-	"context"
 	"crypto/tls"
 	"flag"
 	"fmt"
-	"net"
 	"os"
-	"regexp"
-	"slices"
-	"strconv"
+	"runtime"
 	"strings"
-	"sync/atomic"
 	"syscall"
 	"testing"
 	"time"
@@ -27,176 +21,166 @@ var (
 )
 
 const (
-	siegeHosts  = 100
-	siegePerSec = 20 // a host
 	siegeMemory = 64 << 20
 	judgedFrom  = 30 * time.Second
 	siegeLoss   = 0.1 // of the pace
 )
 
-// worker is a spider that fetches nothing: each document is done at once.
-type worker struct {
-	done  atomic.Int64
-	twice atomic.Int64
-	ended chan error
+// crawlPace is what a crawl under siege is like.
+type crawlPace struct {
+	hosts, each int // documents of each host
+	perSec      int // requests to a host
 }
 
-func work(conn net.Conn, token string) *worker {
-	w := &worker{ended: make(chan error, 1)}
-	go func() { w.ended <- w.run(conn, token) }()
-	return w
+// siege is a daemon, the host reservation service that it works with, and a spider of it.
+type siege struct {
+	t       *testing.T
+	daemon  *child
+	service *child // hostreservation
+	http    string
+	worker  *worker
+	doors   []*door
 }
 
-func (w *worker) run(conn net.Conn, token string) error {
-	in, out := bufio.NewReader(conn), bufio.NewWriter(conn)
-	fmt.Fprintf(out, "AUTH %s\n", token)
-	seen := map[string]bool{}
-	for {
-		if in.Buffered() == 0 {
-			if err := out.Flush(); err != nil {
-				return err
-			}
-		}
-		line, err := in.ReadString('\n')
-		if err != nil {
-			return err
-		}
-		fields := strings.Fields(line)
-		if seen[fields[1]] {
-			w.twice.Add(1)
-		}
-		seen[fields[1]] = true
-		fmt.Fprintf(out, "%s DONE 200\n", fields[0])
-		w.done.Add(1)
-	}
+// door is a listener, and who is at it.
+type door struct {
+	name, addr string
+	kinds      []*hostile
 }
 
-// rate is how many documents a second are done: the median over the parts of a while.
-func (w *worker) rate(within time.Duration) float64 {
-	const parts = 20
-	var rates []float64
-	for range parts {
-		before, began := w.done.Load(), time.Now()
-		time.Sleep(within / parts)
-		rates = append(rates, float64(w.done.Load()-before)/time.Since(began).Seconds())
-	}
-	slices.Sort(rates)
-	return rates[parts/2]
-}
-
-// memory of a process: now, and at most so far.
-func memory(t *testing.T, pid int) (now, most int) {
-	t.Helper()
-	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", pid))
-	if err != nil {
-		t.Fatal(err)
-	}
-	for key, to := range map[string]*int{"VmRSS": &now, "VmHWM": &most} {
-		m := regexp.MustCompile(key + `:\s+(\d+) kB`).FindSubmatch(text)
-		if m == nil {
-			t.Fatalf("no %s in %s", key, text)
-		}
-		n, _ := strconv.Atoi(string(m[1]))
-		*to = n << 10
-	}
-	return now, most
-}
-
-// siegeFile is the settings of a daemon with a token at each door, and seeds for the time that the siege takes.
-func siegeFile(t *testing.T, cert certstest.Certificate, each int) string {
+// settings is a file of a daemon with a token at each door, and seeds.
+func (p crawlPace) settings(t *testing.T, cert certstest.Certificate, reservations string) string {
 	t.Helper()
 	var seeds strings.Builder
-	for i := range each {
-		for host := range siegeHosts {
-			fmt.Fprintf(&seeds, "http://127.1.0.%d/%d\n", host, i)
+	for i := range p.each {
+		for host := range p.hosts {
+			fmt.Fprintf(&seeds, "http://127.1.%d.%d/%d\n", host>>8, host&255, i)
 		}
 	}
-	return settings(t, fmt.Sprintf(`spider.token = "right"
+	file := settings(t, fmt.Sprintf(`spider.token = "right"
 spider.tls_cert = %q
 spider.tls_key = %q
 http.token = "right"
 frontier.listen = "127.0.0.1:0"
 frontier.token = "right"
+reservation.kind = "grpc"
+reservation.addrs = [%q]
+reservation.token = "right"
 docindex.seeds = [%q]
-`, cert.Cert, cert.Key, write(t, "seeds.txt", seeds.String())))
-}
-
-// A crawl goes on while slow, silent, oversized and malformed clients are at every door: each document is sent
-// once, none to a stranger, the operator is answered, memory stays; and, where that can be judged, the pace.
-func TestHostileClients(t *testing.T) {
-	calm := *hostileTime / 4
-	cert := certstest.New(t)
-	file := siegeFile(t, cert, int(siegePerSec*(calm+*hostileTime+10*time.Second).Seconds()))
+`, cert.Cert, cert.Key, reservations, write(t, "seeds.txt", seeds.String())))
 	text, err := os.ReadFile(file)
 	if err != nil {
 		t.Fatal(err)
 	}
-	rewrite(t, file, strings.Replace(string(text), "Req_Host_Per_Sec = 1000", fmt.Sprintf("Req_Host_Per_Sec = %d", siegePerSec), 1))
-	c := startChild(t, file)
-	addr := func(message string) string {
-		m := regexp.MustCompile(`"address":"([^"]*)"[^\n]*` + message).FindStringSubmatch(c.log.all())
-		if m == nil {
-			t.Fatalf("the log lacks %q", message)
-		}
-		return m[1]
+	rewrite(t, file, strings.Replace(string(text), "Req_Host_Per_Sec = 1000", fmt.Sprintf("Req_Host_Per_Sec = %d", p.perSec), 1))
+	return file
+}
+
+// startSiege starts a crawl, and returns when the first document is done. Nobody is at its doors yet.
+func startSiege(t *testing.T, pace crawlPace) *siege {
+	t.Helper()
+	cert := certstest.New(t)
+	s := &siege{t: t, service: startCommand(t, childService, "serve", "--listen", "127.0.0.1:0", "--metrics", "127.0.0.1:0", "--token", "right")}
+	metrics := s.service.log.until("metrics")["address"].(string)
+	reservations := s.service.log.until("serving")["address"].(string)
+	s.daemon = startCommand(t, "urlserver", "serve", pace.settings(t, cert, reservations))
+	s.http = s.daemon.log.until("listening for HTTP")["address"].(string)
+	clients := s.daemon.log.until("listening for clients")["address"].(string)
+	spiders := s.daemon.log.until("listening for spiders")["address"].(string)
+	s.doors = []*door{
+		{name: "spiders", addr: spiders, kinds: hostileSpiders(t, cert.Trusted())},
+		{name: "HTTP", addr: s.http, kinds: hostileBrowsers("/api/status", "/docindex/urls")},
+		{name: "gRPC", addr: clients, kinds: hostileClients(t, listQueues)},
+		{name: "reservation", addr: reservations, kinds: hostileClients(t, setAlias)},
+		{name: "metrics of the reservation", addr: metrics, kinds: hostileBrowsers("/metrics", "/healthz")},
 	}
-	browsers, clients := addr("listening for HTTP"), addr("listening for clients")
-	conn, err := tls.Dial("tcp", c.spiders, cert.Trusted())
+	conn, err := tls.Dial("tcp", spiders, cert.Trusted())
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer conn.Close()
-	w := work(conn, "right")
-	for w.done.Load() == 0 {
-		time.Sleep(time.Millisecond)
-	}
-	before := w.rate(calm)
-	rss, _ := memory(t, c.cmd.Process.Pid)
+	t.Cleanup(func() { conn.Close() })
+	s.worker = work(conn, "right")
+	s.worker.goesOn(0)
+	return s
+}
 
-	doors := map[string][]*hostile{c.spiders: hostileSpiders(t, cert.Trusted()), browsers: hostileBrowsers(), clients: hostileClients(t)}
-	ctx, end := context.WithCancel(t.Context())
-	defer end()
-	var lift []func()
-	for door, kinds := range doors {
-		lift = append(lift, besiege(ctx, door, kinds, *hostileCount))
+// begin has clients come to all doors; lift ends it.
+func (s *siege) begin() (lift func()) {
+	var all []func()
+	for _, d := range s.doors {
+		all = append(all, besiege(s.t.Context(), d.addr, d.kinds, *hostileCount))
 	}
-	sent := w.done.Load()
-	under := w.rate(*hostileTime)
-	for w.done.Load() == sent { // on a machine that is slow
-		time.Sleep(time.Millisecond)
-	}
-	during := w.done.Load() - sent
-	command(t, "", "status", "--at", "http://"+browsers, "--token", "right").want(t, 0, "in flight", "")
-	_, most := memory(t, c.cmd.Process.Pid)
-	for _, door := range lift {
-		door()
-	}
-	t.Logf("%.0f documents a second before, %.0f under %d clients a door; memory %d MB before, %d MB at most",
-		before, under, *hostileCount, rss>>20, most>>20)
-
-	if most-rss > siegeMemory {
-		t.Errorf("memory grew by %d MB, with %d documents under siege; want at most %d", (most-rss)>>20, during, siegeMemory>>20)
-	}
-	if *hostileTime >= judgedFrom {
-		if under < before*(1-siegeLoss) {
-			t.Errorf("the pace fell from %.0f to %.0f documents a second", before, under)
+	return func() {
+		for _, lift := range all {
+			lift()
 		}
-		for door, kinds := range doors {
-			if missing := mustCut(door, kinds); missing != nil {
-				t.Errorf("never cut: %q", missing)
+	}
+}
+
+// judge checks what holds under any siege once it is lifted.
+func (s *siege) judge() {
+	s.t.Helper()
+	if *hostileTime >= judgedFrom {
+		for _, d := range s.doors {
+			if missing := mustCut(d.name, d.kinds); missing != nil {
+				s.t.Errorf("never cut: %q", missing)
 			}
 		}
 	}
 	select {
-	case err := <-w.ended:
-		t.Errorf("the spider's connection ended: %v", err)
+	case err := <-s.worker.ended:
+		s.t.Errorf("the spider's connection ended: %v", err)
 	default:
 	}
-	if n := w.twice.Load(); n > 0 {
-		t.Errorf("%d documents were sent twice", n)
+	if n := s.worker.twice.Load(); n > 0 {
+		s.t.Errorf("%d documents were sent twice", n)
 	}
-	c.signal(syscall.SIGTERM)
-	if code := c.wait().ExitCode(); code != 0 {
-		t.Errorf("exit status %d", code)
+	for _, c := range []*child{s.daemon, s.service} {
+		c.signal(syscall.SIGTERM)
+		if code := c.wait().ExitCode(); code != 0 {
+			s.t.Errorf("exit status %d", code)
+		}
 	}
+}
+
+// A crawl goes on while slow, silent, oversized and malformed clients are at every door of a daemon and of the host
+// reservation service that it works with: each document is sent once, none to a stranger, the operator is answered, memory
+// stays; and, where that can be judged, the pace: as it is, and at full pace. At that daemon and spiders take all cores that there
+// are, and lack what the daemon works for the clients; what the clients themselves take would be elsewhere.
+func TestHostileClients(t *testing.T) {
+	calm := *hostileTime / 4
+	const hosts, perSec = 100, 20
+	s := startSiege(t, crawlPace{hosts: hosts, perSec: perSec, each: int(perSec * (calm + *hostileTime + 10*time.Second).Seconds())})
+	before, idle := s.pace(calm)
+	rss := []int{memoryOf(t, s.daemon, "VmRSS"), memoryOf(t, s.service, "VmRSS")}
+
+	lift := s.begin()
+	sent := s.worker.done.Load()
+	under, busy := s.pace(*hostileTime)
+	during := s.worker.goesOn(sent) - sent
+	command(t, "", "status", "--at", "http://"+s.http, "--token", "right").want(t, 0, "in flight", "")
+	most := []int{memoryOf(t, s.daemon, "VmHWM"), memoryOf(t, s.service, "VmHWM")}
+	lift()
+	t.Logf("%.0f documents a second before, %.0f under %d clients a door; memory of daemon and reservation %d and %d MB before, %d and %d MB at most; of a core, the daemon took %.3f before, and %.3f",
+		before, under, *hostileCount, rss[0]>>20, rss[1]>>20, most[0]>>20, most[1]>>20, idle, busy)
+	for i, name := range []string{"the daemon", "the reservation"} {
+		if most[i]-rss[i] > siegeMemory {
+			t.Errorf("%s grew by %d MB, with %d documents under siege; want at most %d", name, (most[i]-rss[i])>>20, during, siegeMemory>>20)
+		}
+	}
+	if *hostileTime >= judgedFrom && under < before*(1-siegeLoss) {
+		t.Errorf("the pace fell from %.0f to %.0f documents a second", before, under)
+	}
+	if most := siegeLoss * float64(runtime.NumCPU()); *hostileTime >= judgedFrom && busy-idle > most {
+		t.Errorf("the clients cost the daemon %.3f of a core, which at full pace it lacks; want at most %.1f", busy-idle, most)
+	}
+	s.judge()
+}
+
+// pace is how many documents are done in a second, and how much of a core the daemon takes meanwhile.
+func (s *siege) pace(within time.Duration) (perSec, cores float64) {
+	s.t.Helper()
+	used, began := cpuOf(s.t, s.daemon), time.Now()
+	perSec = s.worker.rate(within)
+	return perSec, (cpuOf(s.t, s.daemon) - used).Seconds() / time.Since(began).Seconds()
 }

@@ -13,16 +13,33 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/spf13/pflag"
+
+	"urlserver/reservation"
+	reserving "urlserver/reservation/command"
+	reservations "urlserver/reservation/memory"
 )
 
 // childEnv makes the test binary the command itself.
-const childEnv = "URLSERVER_TEST_COMMAND"
+const (
+	childEnv     = "URLSERVER_TEST_COMMAND"
+	childService = "hostreservation" // makes it that command, over memory
+)
 
 func TestMain(m *testing.M) {
-	if os.Getenv(childEnv) != "" {
-		main()
+	switch os.Getenv(childEnv) {
+	case "":
+		os.Exit(m.Run())
+	case childService:
+		os.Exit(reserving.Main(reserving.Stores{
+			Names: []string{"memory"}, Local: "memory", Flags: func(*pflag.FlagSet) {},
+			Open: func(reserving.Opening) (reservation.Store, func(), error) {
+				return reservations.New(reservations.Config{}), func() {}, nil
+			},
+		}))
 	}
-	os.Exit(m.Run())
+	main()
 }
 
 // patience ends a test that waits for what does not come; it is no measure of anything.

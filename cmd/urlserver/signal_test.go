@@ -10,18 +10,27 @@ import (
 	"testing"
 )
 
-// child is the command in a process of its own.
+// child is a command in a process of its own.
 type child struct {
 	t       *testing.T
 	cmd     *exec.Cmd
 	log     *daemonLog
-	spiders string
+	spiders string // where they dial, if it is a daemon
 }
 
+// startChild starts a daemon.
 func startChild(t *testing.T, file string) *child {
 	t.Helper()
-	cmd := exec.CommandContext(t.Context(), os.Args[0], "serve", file)
-	cmd.Env = append(os.Environ(), childEnv+"=1")
+	c := startCommand(t, "urlserver", "serve", file)
+	c.spiders = c.log.until("listening for spiders")["address"].(string)
+	return c
+}
+
+// startCommand starts a command that TestMain knows.
+func startCommand(t *testing.T, name string, args ...string) *child {
+	t.Helper()
+	cmd := exec.CommandContext(t.Context(), os.Args[0], args...)
+	cmd.Env = append(os.Environ(), childEnv+"="+name)
 	errs, err := cmd.StderrPipe()
 	if err != nil {
 		t.Fatal(err)
@@ -29,9 +38,7 @@ func startChild(t *testing.T, file string) *child {
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
 	}
-	c := &child{t: t, cmd: cmd, log: readLog(t, errs)}
-	c.spiders = c.log.until("listening for spiders")["address"].(string)
-	return c
+	return &child{t: t, cmd: cmd, log: readLog(t, errs)}
 }
 
 func (c *child) signal(s os.Signal) {

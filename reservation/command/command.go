@@ -8,6 +8,7 @@ import (
 	"io"
 	"os"
 	"os/signal"
+	"runtime/debug"
 	"slices"
 	"strings"
 	"syscall"
@@ -20,6 +21,9 @@ import (
 	"urlserver/access"
 	"urlserver/reservation"
 )
+
+// gcPercent is how much garbage may gather, of what is in use: strangers who hold all connections are most of that.
+const gcPercent = 50
 
 // Stores are what a command can serve from.
 type Stores struct {
@@ -51,6 +55,9 @@ func (s Stores) has(name string) bool { return slices.Contains(s.Names, name) }
 // Main runs the command line of the process until it is done, or interrupted, and returns its exit status: 0 for done,
 // 1 for failed, 2 for wrong usage.
 func Main(stores Stores) int {
+	if os.Getenv("GOGC") == "" {
+		debug.SetGCPercent(gcPercent)
+	}
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
 	err := Run(ctx, stores, os.Args[1:], os.Stdin, os.Stdout, os.Stderr)

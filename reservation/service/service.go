@@ -23,6 +23,7 @@ import (
 
 const (
 	stopWait   = 5 * time.Second // for calls under way
+	readBuffer = 4 << 10         // of a connection: calls are small
 	maxMessage = 32 << 20        // bytes: an alias of reservation.MaxHosts long names
 	sweepTime  = time.Minute     // for one sweep
 )
@@ -48,7 +49,7 @@ type Server struct {
 // New returns a service.
 func New(cfg Config) *Server {
 	s := &Server{cfg: cfg, health: health.NewServer(), figures: newFigures()}
-	options := append(access.Bounds(), grpc.MaxRecvMsgSize(maxMessage), grpc.ChainUnaryInterceptor(s.figures.count))
+	options := append(access.Bounds(), grpc.ReadBufferSize(readBuffer), grpc.MaxRecvMsgSize(maxMessage), grpc.ChainUnaryInterceptor(s.figures.count))
 	options = append(options, access.Guard(cfg.Token, "--token")...)
 	if cfg.TLS != nil {
 		options = append(options, grpc.Creds(credentials.NewTLS(cfg.TLS)))
