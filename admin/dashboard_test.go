@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"net/http"
 	"net/http/httptest"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -154,6 +155,11 @@ func TestDashboardActs(t *testing.T) {
 	if h.BlockedUntil != nil {
 		t.Errorf("still blocked until %v", h.BlockedUntil)
 	}
+	b.allow("status of 404")
+	b.fill("#name", "Bücher.Example:80"+kb.Enter) // as URLs have it
+	b.until("document.getElementById('name').value === 'xn--bcher-kva.example'")
+	b.fill("#name", name+kb.Enter)
+	b.shows("#explained", "Req_Host_Per_Sec")
 	b.fill("#delay", "7")
 	b.click("#set-delay")
 	b.shows("#toast", "every 7 s")
@@ -169,6 +175,61 @@ func TestDashboardActs(t *testing.T) {
 	b.shows("#put-answer", "line 3")
 	if now := r.store.Stats().Scheduled + r.store.Stats().InTransit; now != before+1 {
 		t.Errorf("%d URLs in the index; want %d", now, before+1)
+	}
+}
+
+// All warnings that are kept are there, in their order, and those of another daemon after it in their stead.
+func TestDashboardWarnings(t *testing.T) {
+	r := newRig(t, setup{})
+	log := zerolog.New(r.server.warnings)
+	const kept = 3 * 20 // more than the stream tells at its begin
+	for i := range kept {
+		log.Warn().Msg(fmt.Sprintf("number %d.", i))
+	}
+	b := newBrowser(t, r.base)
+	b.open("/")
+	b.until("document.querySelectorAll('#l-warnings li').length === %d", kept)
+	if !js[bool](b, "[...document.querySelectorAll('#l-warnings b')].every((e, i) => e.textContent === `number ${%d - i}.`)", kept-1) {
+		t.Error("the warnings are not in their order: " + js[string](b, "document.getElementById('l-warnings').textContent"))
+	}
+	log.Warn().Msg("the last")
+	b.shows("#l-warnings li:first-child", "the last")
+
+	// The stream comes again from a daemon that has started since, and is up for longer than the one before was.
+	b.hide(r)
+	r.server.warnings = NewWarnings()
+	log = zerolog.New(r.server.warnings)
+	log.Warn().Msg("of another daemon")
+	b.seen(true)
+	b.until("document.querySelectorAll('#l-warnings li').length === 1")
+	b.shows("#l-warnings", "of another daemon")
+}
+
+// Whoever is in a row with the keyboard stays there when rows move, and is led to the table when it goes.
+func TestDashboardKeepsTheFocus(t *testing.T) {
+	r := newRig(t, setup{})
+	b := newBrowser(t, r.base)
+	b.open("/")
+	got := js[[]string](b, `(async () => {
+		const {rows, make} = await import("/assets/ui.js");
+		const table = make("table", {}, make("thead", {}, make("tr", {}, make("th", {}, "a"))), make("tbody"));
+		document.body.append(make("div", {tabIndex: 0, id: "around"}, table));
+		const fill = (...list) => rows(table.tBodies[0], list, (x) => x, (x) => {
+			const row = make("tr", {}, make("td", {}, make("button", {id: "b-" + x}, x)));
+			row.fill = () => {};
+			return row;
+		}, "None.");
+		const seen = [];
+		fill("x", "y", "z");
+		document.getElementById("b-z").focus();
+		for (const list of [["z", "x", "y"], ["y", "z"], ["x", "y"], []]) {
+			fill(...list);
+			seen.push(document.activeElement.id);
+		}
+		return seen;
+	})()`)
+	if want := []string{"b-z", "b-z", "around", "around"}; !slices.Equal(got, want) {
+		t.Errorf("the focus is at %q; want %q", got, want)
 	}
 }
 
@@ -242,21 +303,30 @@ func TestDashboardOutOfSight(t *testing.T) {
 	b := newBrowser(t, r.base)
 	b.open("/")
 	b.shows("#state", "Ready")
-	see := func(hidden bool) {
-		js[bool](b, `(Object.defineProperty(document, "hidden", {value: %v, configurable: true}), document.dispatchEvent(new Event("visibilitychange")))`, hidden)
-	}
-	see(true)
-	for end := time.Now().Add(patience); ; time.Sleep(10 * time.Millisecond) {
-		n, err := r.server.watcher.Viewers(t.Context())
-		if err != nil || time.Now().After(end) {
-			t.Fatalf("%d viewers: %v", n, err)
-		}
-		if n == 0 {
-			break
-		}
-	}
+	b.hide(r)
 	held := r.status().Held
 	r.put("http://127.0.2.1/1", "http://127.0.2.1/2")
-	see(false)
+	b.seen(true)
 	b.shows("#f-held", fmt.Sprint(held+2))
+}
+
+// seen has the page be in sight, or not.
+func (b *browser) seen(is bool) {
+	b.t.Helper()
+	js[bool](b, `(Object.defineProperty(document, "hidden", {value: %v, configurable: true}), document.dispatchEvent(new Event("visibilitychange")))`, !is)
+}
+
+// hide has the page be out of sight, and waits until nobody watches.
+func (b *browser) hide(r *rig) {
+	b.t.Helper()
+	b.seen(false)
+	for end := time.Now().Add(patience); ; time.Sleep(10 * time.Millisecond) {
+		n, err := r.server.watcher.Viewers(b.t.Context())
+		if err != nil || time.Now().After(end) {
+			b.t.Fatalf("%d viewers: %v", n, err)
+		}
+		if n == 0 {
+			return
+		}
+	}
 }

@@ -26,10 +26,6 @@ function rate(field) {
 
 function setStatus(s) {
   heard = Date.now();
-  if (recent.length && s.uptime_s < recent[recent.length - 1].uptime_s) {
-    recent = []; // the daemon has started anew
-    tables.newWarnings();
-  }
   recent = [...recent.slice(-5), s];
   paused = s.paused;
   figures(s);
@@ -86,6 +82,8 @@ function watch() {
   on("warnings", tables.addWarnings);
   stream.addEventListener("slots", (e) => map.addStripe(e.data));
   stream.addEventListener("open", () => {
+    recent = []; // the daemon may have started anew since the last connection
+    tables.newWarnings();
     map.expectMap();
     load();
   });

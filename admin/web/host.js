@@ -10,7 +10,7 @@ const path = (host) => "/api/hosts/" + encodeURIComponent(host);
 // explain looks a host up and shows it.
 export async function explain(host, scroll = true) {
   shown = host.trim();
-  if (shown.includes("://")) shown = URL.parse?.(shown)?.hostname || shown; // a URL's host is meant
+  shown = URL.parse?.(shown.includes("://") ? shown : "http://" + shown)?.hostname || shown; // as URLs have it: of a URL, its host
   if (!shown) return;
   $("name").value = shown;
   await refresh();

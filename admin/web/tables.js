@@ -87,26 +87,23 @@ export function setStatus(s) {
   }, "None.");
 }
 
-let lastWarning = 0;
-
-// addWarnings takes warnings in their order; those that are there already are left out.
+// addWarnings takes warnings, of which some may be there already. The newest stands first.
 export function addWarnings(list) {
-  const fresh = list.filter((w) => w.number > lastWarning);
   const ol = $("l-warnings");
-  if (fresh.length) {
-    ol.querySelector(".none")?.remove();
-    lastWarning = fresh[fresh.length - 1].number;
-    for (const w of fresh) {
-      ol.prepend(make("li", {}, make("time", { dateTime: w.at }, moment(w.at)), ` ${w.level} `, make("b", {}, w.text), w.more ? " " + w.more : ""));
-    }
-    while (ol.children.length > 100) ol.lastChild.remove();
+  if (list.length) ol.querySelector(".none")?.remove();
+  for (const w of list) {
+    const older = [...ol.children].find((li) => Number(li.dataset.number) <= w.number);
+    if (older && Number(older.dataset.number) === w.number) continue;
+    const li = make("li", {}, make("time", { dateTime: w.at }, moment(w.at)), ` ${w.level} `, make("b", {}, w.text), w.more ? " " + w.more : "");
+    li.dataset.number = w.number;
+    ol.insertBefore(li, older || null);
   }
+  while (ol.children.length > 100) ol.lastChild.remove();
   if (!ol.children.length) ol.append(make("li", { className: "none dim" }, "None since the start."));
 }
 
-// newWarnings forgets the numbers, which begin anew with the daemon.
+// newWarnings forgets them: their numbers begin anew with the daemon.
 export function newWarnings() {
-  lastWarning = 0;
   $("l-warnings").replaceChildren();
 }
 
