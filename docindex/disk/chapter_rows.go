@@ -142,7 +142,6 @@ func (l *loading) chapter(key, value []byte) error {
 	c.open.AddAll(&some)
 	n := l.s.crawls.books.Fill(c.domain, &some)
 	c.docs += n
-	c.lined += n
 	return nil
 }
 
@@ -164,14 +163,48 @@ func (l *loading) chapterHead(no uint32, value []byte) error {
 	return nil
 }
 
+// over reads the row of a chapter that is over.
+func (l *loading) over(key, _ []byte) error {
+	if len(key) != 1+4 {
+		return errRow
+	}
+	no := binary.BigEndian.Uint32(key[1:])
+	if int(no) >= len(l.s.crawls.chapters) || l.s.crawls.chapters[no] == nil || !l.s.crawls.chapters[no].domain.Book.Refused {
+		return errRow
+	}
+	l.s.crawls.chapters[no].over = true
+	return nil
+}
+
 // closeBooks is for when all rows are read.
-func (l *loading) closeBooks() {
+func (l *loading) closeBooks() error {
 	s := l.s
 	for no := len(s.crawls.chapters) - 1; no > 0; no-- {
 		if s.crawls.chapters[no] == nil {
 			s.crawls.free = append(s.crawls.free, uint32(no))
 		}
 	}
+	if err := s.endOver(l.now); err != nil {
+		return err
+	}
 	s.crawls.books.Restored(l.now, uint8(docindex.Expired))
 	s.crawls.clean()
+	return nil
+}
+
+// endOver ends what the slots had of chapters that are over when the process ended. Where the disk has no room for that, the next
+// purge does.
+func (s *Store) endOver(now int64) error {
+	if s.space.check() != nil {
+		return nil
+	}
+	if err := s.beginLocked(); err != nil {
+		return err
+	}
+	for no, c := range s.crawls.chapters {
+		if c != nil && c.over && c.docs > c.ended {
+			s.endChapterLocked(uint32(no), now)
+		}
+	}
+	return s.commitLazilyLocked()
 }

@@ -15,8 +15,13 @@ type chapter struct {
 	next, prev    uint32       // of the queue
 	open          books.Levels // documents that are not completed, by priority
 	docs          uint64       // all
+	away          books.Levels // of open, those in transit
 	ended, purged uint64       // completed; of these because the crawl was refused
-	lined         uint64       // scheduled and not in transit
+
+	// over says that the crawl is refused, and that what is scheduled of the chapter has ended by that, but for strays. The rows
+	// of these documents stay as they are: so a crawl ends at once, however many it has.
+	over   bool
+	strays map[name]struct{} // scheduled documents that came back since from where they were in transit
 }
 
 // crawls is what a store keeps of crawls. Its rows are written with the documents' that change it.
@@ -25,7 +30,7 @@ type crawls struct {
 	chapters []*chapter // by number, which is the same on disk
 	free     []uint32   // numbers of chapters that are no more
 	of       map[chapterKey]uint32
-	strays   []name // came back from where they were in transit when their crawl was refused
+	strayed  map[uint32]struct{} // chapters with strays
 	onDelete func(*docindex.Outcomes)
 
 	dirtyBooks    map[uint32]struct{} // changed by the txn, as are these
@@ -48,7 +53,7 @@ const rangeBits = 7 // priorities that share a row differ in so many bits at mos
 
 func newCrawls() crawls {
 	return crawls{
-		books: books.New(), chapters: make([]*chapter, 1), of: map[chapterKey]uint32{},
+		books: books.New(), chapters: make([]*chapter, 1), of: map[chapterKey]uint32{}, strayed: map[uint32]struct{}{},
 		dirtyBooks: map[uint32]struct{}{}, dirtyChapters: map[uint32]struct{}{}, dirtyLevels: map[levelKey]struct{}{},
 	}
 }
@@ -107,34 +112,38 @@ func (s *Store) addChapter(no uint32, c *chapter) {
 
 // shiftLocked counts a document that has changed its place.
 func (s *Store) shiftLocked(no uint32, priority int32, from, to books.Place, now int64) {
-	if no == 0 || from == to {
-		return
+	if no != 0 && from != to {
+		s.shiftSomeLocked(no, priority, from, to, 1, now)
 	}
+}
+
+func (s *Store) shiftSomeLocked(no uint32, priority int32, from, to books.Place, n uint64, now int64) {
 	c := s.crawls.chapters[no]
 	b := c.domain.Book
 	round := b.Round
-	s.crawls.books.Move(c.domain, priority, from, to, 1, now)
+	s.crawls.books.Move(c.domain, priority, from, to, n, now)
 	if b.Round != round {
 		s.crawls.dirtyBooks[b.No] = struct{}{}
 	}
-	if from == books.Lined {
-		c.lined--
+	if inTransit(from) {
+		c.away.Add(priority, -n)
 	}
-	if to == books.Lined {
-		c.lined++
+	if inTransit(to) {
+		c.away.Add(priority, n)
 	}
 	if from != books.Ended && to != books.Ended {
 		return // on disk that is the same
 	}
-	by := uint64(1)
 	if to == books.Ended {
-		by = ^uint64(0)
+		n = -n
 	}
-	c.open.Add(priority, by)
-	c.ended -= by
+	c.open.Add(priority, n)
+	c.ended -= n
 	s.crawls.dirtyChapters[no] = struct{}{}
 	s.crawls.dirtyLevels[levelKey{no, priority >> rangeBits}] = struct{}{}
 }
+
+func inTransit(p books.Place) bool { return p == books.AtSlots || p == books.AtClients }
 
 // purgedLocked counts one that ended because its crawl was refused; or no longer, where by is negative.
 func (s *Store) purgedLocked(no uint32, kind uint8, by uint64) {
@@ -175,6 +184,10 @@ func (s *Store) closeChapter(no uint32) {
 		s.crawls.chapters[c.next].prev = c.prev
 	}
 	delete(s.crawls.of, chapterKey{c.queue, c.domain})
+	if c.over {
+		s.txn.b.Delete(numberKey(overRow, no), nil)
+		delete(s.crawls.strayed, no)
+	}
 	s.crawls.chapters[no] = nil
 	s.crawls.free = append(s.crawls.free, no)
 	if b := c.domain.Book; s.crawls.books.Release(b) {

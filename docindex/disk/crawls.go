@@ -125,6 +125,9 @@ func (s *Store) changeBook(id docindex.CrawlID, open bool, change func(*books.Bo
 
 // Overdue is [docindex.Crawls.Overdue].
 func (s *Store) Overdue(ctx context.Context, now time.Time, max int) ([]docindex.CrawlEnd, error) {
+	if err := s.sweep(); err != nil {
+		return nil, err
+	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if err := s.usableLocked(); err != nil {

@@ -2,6 +2,7 @@ package disk
 
 import (
 	"bytes"
+	"context"
 	"errors"
 	"slices"
 
@@ -11,6 +12,26 @@ import (
 	"urlserver/docindex/internal/books"
 	"urlserver/docindex/internal/doors"
 )
+
+// tellAtSlots tells of the documents of a crawl that the slots have.
+func (s *Store) tellAtSlots(ctx context.Context, b *books.Book, tell func(*docindex.Outcomes) error) (err error) {
+	for next := uint32(1); next != 0; {
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+		var out docindex.Outcomes
+		if next, err = s.someAtSlots(b, next, &out); err != nil {
+			return err
+		}
+		if out.Len() == 0 {
+			continue
+		}
+		if err := tell(&out); err != nil {
+			return err
+		}
+	}
+	return nil
+}
 
 // someAtSlots adds documents of a crawl that the slots have, from a number of transits on, and returns the one to go on
 // with, or 0.
@@ -50,7 +71,7 @@ func (s *Store) namesAtSlots(b *books.Book, from uint32) (some []placed, next ui
 		return nil, 0, nil, nil
 	}
 	for id := from; int(id) < s.transits.Cap(); id++ {
-		if len(some) == purgeHold || id == from+lookHold {
+		if len(some) == tellHold || id == from+lookHold {
 			next = id
 			break
 		}

@@ -42,8 +42,16 @@ func (s *Store) loadLocked(n *name) (*doc, error) {
 	if err != nil {
 		return nil, err
 	}
-	d, err := readDoc(bytes.Clone(value))
+	d, err := s.readLocked(n, value)
 	return &d, err
+}
+
+// readLocked reads a document's row. The document may be in transit.
+func (s *Store) readLocked(n *name, value []byte) (d doc, err error) {
+	if d, err = readDoc(bytes.Clone(value)); err == nil && s.overLocked(n, &d) {
+		d.completed, d.over, d.kind = true, true, s.crawls.chapters[d.member].domain.Book.Why
+	}
+	return d, err
 }
 
 // gone is when documents were created that a txn forgets.
@@ -70,7 +78,7 @@ func (s *Store) planLocked(n *name, d *doc, p *docindex.Put, now int64) {
 	if due == docindex.Now {
 		due = now / 1000
 	}
-	d.completed, d.url = false, nil
+	d.completed, d.over, d.url = false, false, nil
 	d.at = newPlace(due, p.Priority, s.globals.seq)
 	t := &s.txn
 	t.key = planKey(t.key[:0], n.queue, &d.at)
@@ -110,7 +118,7 @@ func (s *Store) endedLocked(queue uint32, n *name, d *doc, now int64) {
 
 // urlLocked reads a document's URL.
 func (s *Store) urlLocked(n *name, d *doc) ([]byte, error) {
-	if d.completed {
+	if d.completed && !d.over {
 		return d.url, nil
 	}
 	p, err := s.bodyLocked(n.queue, &d.at)
@@ -194,18 +202,18 @@ func (s *Store) documentLocked(n *name, d *doc) (docindex.Document, error) {
 	if len(d.id) == 0 {
 		out.DocID = s.secret.docID(nil, n)
 	}
-	if d.completed {
+	if d.completed && !d.over {
 		return out, nil
 	}
 	body, err := s.bodyLocked(n.queue, &d.at)
-	if err != nil {
+	if out.URL = body.url; err != nil || d.over {
 		return out, err
 	}
 	out.State = docindex.Scheduled
 	if s.transitOf(n) != 0 {
 		out.State = docindex.InTransit
 	}
-	out.URL, out.Due, out.Priority = body.url, d.at.due(), d.at.priority()
+	out.Due, out.Priority = d.at.due(), d.at.priority()
 	if len(body.metadata) > 0 {
 		out.Metadata = body.metadata
 	}

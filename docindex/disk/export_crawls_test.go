@@ -18,7 +18,11 @@ type tally struct {
 func (s *Store) checkCrawlsLocked() error {
 	all := map[uint32]*tally{}
 	err := s.each(docRow, func(key, value []byte) error {
-		d, err := readDoc(value)
+		n, err := readName(key[1:])
+		if err != nil {
+			return err
+		}
+		d, err := s.readLocked(&n, value)
 		if err != nil || d.member == 0 {
 			return err
 		}
@@ -71,9 +75,9 @@ func (s *Store) checkCrawlsLocked() error {
 
 // EachPortion purges a crawl that is refused; do has to do each portion, which holds the lock all the time.
 func (s *Store) EachPortion(id docindex.CrawlID, do func(portion func() error) error) error {
-	p := purging{book: s.crawls.books.Find(id), chapter: 1}
-	for more := true; more; {
-		if err := do(func() (err error) { _, more, err = s.purgePortion(&p); return err }); err != nil {
+	b := s.crawls.books.Find(id)
+	for next := uint32(1); next != 0; {
+		if err := do(func() (err error) { _, next, err = s.endSomeChapters(b, next); return err }); err != nil {
 			return err
 		}
 	}

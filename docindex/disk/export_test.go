@@ -9,8 +9,8 @@ import (
 	"urlserver/docindex/internal/doors"
 )
 
-// Check compares what is counted with what is there: each scheduled document has one place in its queue, and nothing
-// else has.
+// Check compares what is counted with what is there: each scheduled document, and each that has ended with its chapter, has one
+// place in its queue, and nothing else has.
 func (s *Store) Check() error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -22,14 +22,22 @@ func (s *Store) Check() error {
 	}); err != nil {
 		return err
 	}
-	scheduled, completed := map[uint32]uint32{}, map[uint32]uint32{}
+	scheduled, completed, over := map[uint32]uint32{}, map[uint32]uint32{}, map[uint32]uint32{}
 	if err := s.each(docRow, func(key, value []byte) error {
-		d, err := readDoc(value)
-		if err != nil || d.completed {
+		n, err := readName(key[1:])
+		if err != nil {
+			return err
+		}
+		d, err := s.readLocked(&n, value)
+		if err != nil || d.completed && !d.over {
 			completed[readNo(key)]++
 			return err
 		}
-		scheduled[readNo(key)]++
+		if d.over {
+			over[readNo(key)]++
+		} else {
+			scheduled[readNo(key)]++
+		}
 		_, closer, err := s.db.Get(planKey(nil, readNo(key), &d.at))
 		if err != nil {
 			return fmt.Errorf("it is scheduled and has no place: %w", err)
@@ -47,9 +55,9 @@ func (s *Store) Check() error {
 	}
 	for no, id := range s.byNo {
 		k := s.doors.Keep(id)
-		if k.Scheduled != scheduled[no] || k.Completed != completed[no] || plans[no] != scheduled[no] {
-			return fmt.Errorf("queue %d (%s): counted are %d scheduled and %d completed; there are %d in %d places, and %d",
-				no, s.doors.Key(id), k.Scheduled, k.Completed, scheduled[no], plans[no], completed[no])
+		if k.Scheduled != scheduled[no] || k.Completed != completed[no]+over[no] || plans[no] != scheduled[no]+over[no] {
+			return fmt.Errorf("queue %d (%s): counted are %d scheduled and %d completed; there are %d and %d in %d places, and %d",
+				no, s.doors.Key(id), k.Scheduled, k.Completed, scheduled[no], over[no], plans[no], completed[no])
 		}
 	}
 	if err := s.checkCrawlsLocked(); err != nil {
@@ -91,3 +99,6 @@ func (s *Store) PutRow(key, value string) error {
 
 // SettleNext waits for the commit after the last one to be on disk, as a purge does that has just done a portion.
 func (s *Store) SettleNext() error { return s.settle(nil, s.journal.no+1) }
+
+// Logged is how many bytes were written to the log since the store was opened.
+func (s *Store) Logged() uint64 { return s.db.Metrics().WAL.BytesIn }

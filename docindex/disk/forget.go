@@ -295,8 +295,10 @@ func (s *Store) forgetLocked(queue uint32, n *name, d *doc, now int64) {
 	kind := d.kind
 	if !d.completed {
 		s.endedLocked(queue, n, d, now)
-		s.unplanLocked(n, d)
 		kind = noKind
+	}
+	if !d.completed || d.over {
+		s.unplanLocked(n, d)
 	}
 	s.leaveCrawlLocked(d.member, kind)
 	s.count(queue, doors.Completed, -1)

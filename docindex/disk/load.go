@@ -92,11 +92,11 @@ func (l *loading) open() {
 			q.Served[door] = min(q.Served[door], l.now) // the clock may have been set back
 		}
 		id := s.doors.Restore(q.crawl, q.key, q.Kept, l.now)
-		due := int64(0)
+		one := queue{no: no, hasIDs: q.hasIDs, dirtySince: l.since[no]}
 		if q.Scheduled == 0 {
-			due = doors.Never
+			one.due, one.cursor = doors.Never, lastPlace
 		}
-		s.addQueue(id, queue{no: no, due: due, hasIDs: q.hasIDs, dirtySince: l.since[no]})
+		s.addQueue(id, one)
 		if since := l.since[no]; since != 0 {
 			s.journal.dirty = append(s.journal.dirty, dirtyQueue{id: id, since: since})
 		}
@@ -187,9 +187,11 @@ func (l *loading) lease(grant uint64, until int64, b []byte) error {
 func (l *loading) finish() error {
 	s := l.s
 	s.txn.ended = nil // their rows are stale
-	l.closeBooks()
 	if s.journal.first == 0 {
 		s.journal.first = s.journal.no + 1
+	}
+	if err := l.closeBooks(); err != nil {
+		return err
 	}
 	b := s.db.NewBatch()
 	for _, key := range l.stale {

@@ -163,7 +163,7 @@ func (s *Store) scanLocked(queueNo uint32, from []byte, most int, do func(n *nam
 		if err != nil {
 			return nil, err
 		}
-		d, err := readDoc(bytes.Clone(value))
+		d, err := s.readLocked(&n, value)
 		if err != nil {
 			return nil, err
 		}

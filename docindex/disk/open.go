@@ -11,10 +11,10 @@ import (
 	"urlserver/docindex/internal/doors"
 )
 
-// version is of the rows' layout. Rows of the one before are read as they are; a store of another one is refused.
+// version is of the rows' layout. Rows of those before are read as they are; a store of another one is refused.
 const (
-	version    = 2
-	oldVersion = 1 // without crawls
+	version    = 3
+	oldVersion = 1 // without crawls; 2: without chapters that are over
 )
 
 // Open opens the store in a folder, or makes it there. It costs time by queues and by what is leased, not by URLs.
@@ -78,7 +78,7 @@ func (s *Store) load() error {
 		kind byte
 		do   func(key, value []byte) error
 	}{
-		{queueRow, l.queue}, {journalRow, l.journal}, {presetRow, l.preset}, {pauseRow, l.pause}, {bookRow, l.book}, {chapterRow, l.chapter}, {grantRow, l.grant},
+		{queueRow, l.queue}, {journalRow, l.journal}, {presetRow, l.preset}, {pauseRow, l.pause}, {bookRow, l.book}, {chapterRow, l.chapter}, {overRow, l.over}, {grantRow, l.grant},
 	} {
 		if step.kind == presetRow {
 			l.open()
@@ -124,7 +124,7 @@ func (s *Store) loadVersion() error {
 	}
 	r := reader{b: value}
 	v := r.uint()
-	if v != version && v != oldVersion || r.bad {
+	if v < oldVersion || v > version || r.bad {
 		return fmt.Errorf("it is of version %d, and this program reads version %d: run the program that wrote it, or choose another folder", v, version)
 	}
 	copy(s.secret.key[:], r.bytes(uint64(len(s.secret.key))))
@@ -132,7 +132,7 @@ func (s *Store) loadVersion() error {
 	if r.bad {
 		return damaged(errRow)
 	}
-	if v == oldVersion {
+	if v < version {
 		return s.writeVersion()
 	}
 	return nil

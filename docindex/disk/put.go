@@ -201,10 +201,10 @@ func (s *Store) renewLocked(queue uint32, n *name, d *doc, p *docindex.Put, now 
 	}
 	if d.completed {
 		s.move(queue, doors.Completed, doors.Scheduled)
-	} else {
-		if id := s.transitOf(n); id != 0 {
-			s.landLocked(id, docindex.Scheduled, now)
-		}
+	} else if id := s.transitOf(n); id != 0 {
+		s.landLocked(id, docindex.Scheduled, now)
+	}
+	if !d.completed || d.over {
 		s.unplanLocked(n, d)
 	}
 	s.rejoinLocked(queue, d, p, now)

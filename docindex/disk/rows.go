@@ -18,6 +18,7 @@ const (
 	journalRow = 'j' // number of a commit: what it changed of queues
 	grantRow   = 'l' // number of a grant: its end and the documents that it leases
 	metaRow    = 'm' // word: something of the whole store
+	overRow    = 'o' // number of a chapter: what is scheduled of it has ended; see chapter.over
 	presetRow  = 'p' // crawl and key of a queue that is not there yet: its settings
 	queueRow   = 'q' // number of a queue: all but its documents
 	planRow    = 's' // number of a queue, place: the body of a scheduled document
@@ -42,6 +43,9 @@ func newPlace(due int64, priority int32, seq uint64) (p place) {
 	binary.BigEndian.PutUint64(p[12:], seq)
 	return p
 }
+
+// lastPlace stands behind all others.
+var lastPlace = newPlace(math.MaxInt64, math.MinInt32, math.MaxUint64)
 
 func (p *place) due() int64      { return int64(binary.BigEndian.Uint64(p[:]) ^ 1<<63) }
 func (p *place) priority() int32 { return int32(^binary.BigEndian.Uint32(p[8:]) ^ 1<<31) }
@@ -92,12 +96,13 @@ func countKey(kind byte, n uint64) []byte { return binary.BigEndian.AppendUint64
 // doc is what is known of a document beside its body.
 type doc struct {
 	completed bool
+	over      bool  // completed by its chapter's end: its row says that it is scheduled, and its body is in the order
 	kind      uint8 // completed: its outcome, or noKind
 	created   uint32
 	member    uint32 // its chapter; 0: it is of no crawl
-	at        place  // scheduled
+	at        place  // scheduled, or over
 	id        []byte // its DOC_ID where a client gave it
-	url       []byte // completed
+	url       []byte // completed, and not over
 }
 
 const (

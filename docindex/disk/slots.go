@@ -73,7 +73,7 @@ func (s *Store) handOutSome(limit int, reject []string, lease time.Duration, b *
 		}
 	}
 	s.doors.Done(now)
-	return got, more, errors.Join(err, w.close(), s.failed)
+	return got, more || w.more, errors.Join(err, w.close(), s.failed)
 }
 
 // toSlotsLocked gives the slots one document of a queue.
@@ -173,6 +173,11 @@ func (s *Store) endLocked(out *docindex.Outcome, now int64) error {
 		s.globals.outcomes[out.Kind]++
 	}
 	queue := s.byNo[n.queue]
+	if transit != 0 && s.endsWithChapterLocked(transit, out.Kind) {
+		s.endedLocked(queue, &n, d, now)
+		s.purgedLocked(d.member, uint8(out.Kind), 1)
+		return nil
+	}
 	if out.Again == 0 || s.refusedLocked(d.member) {
 		s.completeLocked(queue, n, d, url, uint8(out.Kind), now)
 		return nil

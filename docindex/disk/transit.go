@@ -73,8 +73,8 @@ func (s *Store) landLocked(id uint32, to docindex.State, now int64) transit {
 	}
 	if to == docindex.Scheduled {
 		s.shiftLocked(t.member, t.at.priority(), t.place(), books.Lined, now)
-		if s.refusedLocked(t.member) {
-			s.crawls.strays = append(s.crawls.strays, t.name)
+		if t.member != 0 && s.crawls.chapters[t.member].over {
+			s.strayLocked(t.member, t.name)
 		}
 	} else {
 		s.shiftLocked(t.member, t.at.priority(), t.place(), books.Ended, now)

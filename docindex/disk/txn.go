@@ -247,12 +247,14 @@ func (s *Store) count(id uint32, state doors.State, by int32) {
 }
 
 // move counts a document's change between scheduled, or in transit, and completed.
-func (s *Store) move(id uint32, from, to doors.State) {
-	s.doors.Move(id, from, to)
+func (s *Store) move(id uint32, from, to doors.State) { s.moveSome(id, from, to, 1) }
+
+func (s *Store) moveSome(id uint32, from, to doors.State, n uint32) {
+	s.doors.MoveSome(id, from, to, n)
 	q := s.touch(id)
-	by := int32(1)
+	by := int32(n)
 	if to != doors.Completed {
-		by = -1
+		by = -by
 	}
 	q.completed += by
 	q.scheduled -= by

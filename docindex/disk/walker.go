@@ -1,8 +1,6 @@
 package disk
 
 import (
-	"encoding/binary"
-
 	"github.com/cockroachdb/pebble/v2"
 
 	"urlserver/docindex"
@@ -24,6 +22,8 @@ type walker struct {
 	rest  int64 // when the first of what was passed over is due, ms
 	left  int   // how many may be passed over
 	skips int   // how many of refused crawls may be
+	gone  int   // of them the cursor is behind
+	more  bool  // it would be worth while to go on with the next hold of the lock
 	key   []byte
 	limit []byte
 
@@ -36,8 +36,9 @@ type walker struct {
 // maxPassed is how many documents are passed over in a queue of many hosts before that is left alone.
 const maxPassed = 64
 
-// maxSkips is how many documents of refused crawls are gone over while the lock is held. It is not gone over them again.
-const maxSkips = 1000
+// maxSkips is how many documents of refused crawls are gone over while the lock is held, which takes some ms. It is not
+// gone over them again.
+const maxSkips = 5000
 
 // walkLocked makes w ready to go over a queue.
 func (s *Store) walkLocked(w *walker, id uint32) error {
@@ -133,14 +134,18 @@ func (w *walker) row() bool {
 			return false
 		}
 		switch {
-		case w.s.transitOf(&w.name) != 0:
 		case !w.s.refusedLocked(w.plan.member):
-			return true
-		case w.skips == 0: // the purge is behind
+			if w.name = w.s.secret.name(w.q.no, w.plan.url); w.s.transitOf(&w.name) == 0 {
+				return true
+			}
+		case w.skips == 0:
 			w.rest, w.done = min(w.rest, dueMS(w.at.due())), true
+			w.more = w.gone >= maxSkips/2 // or else the next hold is no further than this one
 			return false
 		default:
-			w.skips--
+			if w.skips--; !w.held {
+				w.gone++
+			}
 		}
 		w.took()
 	}
@@ -187,7 +192,6 @@ func (w *walker) read() bool {
 		w.done = true
 		return false
 	}
-	w.name = w.s.secret.name(binary.BigEndian.Uint32(key[1:]), w.plan.url)
 	return true
 }
 

@@ -7,12 +7,15 @@ func (d *Doors) Count(id uint32, s State) { d.change(id, s, 1) }
 func (d *Doors) Uncount(id uint32, s State) { d.change(id, s, -1) }
 
 // Move counts a URL's change of state.
-func (d *Doors) Move(id uint32, from, to State) {
+func (d *Doors) Move(id uint32, from, to State) { d.MoveSome(id, from, to, 1) }
+
+// MoveSome counts the same change of state of so many URLs.
+func (d *Doors) MoveSome(id uint32, from, to State, n uint32) {
 	if from == to {
 		return
 	}
-	d.change(id, to, 1)
-	d.change(id, from, -1)
+	d.change(id, to, int(n))
+	d.change(id, from, -int(n))
 }
 
 func (d *Doors) change(id uint32, s State, by int) {

@@ -1,0 +1,185 @@
+package disk_test
+
+import (
+	"fmt"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"urlserver/docindex"
+	"urlserver/docindex/disk"
+)
+
+// manyOf puts documents of a crawl, all on one host.
+func manyOf(t *testing.T, s *disk.Store, crawl string, n int) {
+	t.Helper()
+	var puts []docindex.Put
+	for i := range n {
+		puts = append(puts, of(crawl, fmt.Sprintf("http://a.test/%d", i), 0))
+	}
+	putURLs(t, s, puts...)
+}
+
+func refuse(t *testing.T, s *disk.Store, crawl string) {
+	t.Helper()
+	if err := s.Refuse(t.Context(), id(crawl), docindex.Stopped); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// What is scheduled of a crawl is purged without a write for each document.
+func TestPurgeWritesLittle(t *testing.T) {
+	s := open(t, t.TempDir(), disk.Batch)
+	manyOf(t, s, "c", 5000)
+	refuse(t, s, "c")
+	before := s.Logged()
+	purge(t, s, "c", 5000)
+	if n := s.Logged() - before; n > 5000 {
+		t.Errorf("%d bytes were written to purge 5000 documents", n)
+	}
+	if n := s.Stats(); n.Completed != 5000 || n.Scheduled != 0 || n.Outcomes[docindex.Stopped] != 5000 {
+		t.Errorf("there are %+v; want 5000 completed", n)
+	}
+	if err := s.Check(); err != nil {
+		t.Error(err)
+	}
+}
+
+// What was purged is completed to all who look, and can be forgotten, or wanted again by others.
+func TestPurgedDocuments(t *testing.T) {
+	path := t.TempDir()
+	s := open(t, path, disk.Batch)
+	manyOf(t, s, "c", 3)
+	named := of("c", "http://a.test/named", 0)
+	named.DocID = []byte("mine")
+	putURLs(t, s, named)
+	refuse(t, s, "c")
+	purge(t, s, "c", 4)
+	for range 2 {
+		s = again(t, s, path)
+		n := 0
+		if err := s.List(t.Context(), docindex.Scope{Crawl: []byte("c")}, func(d *docindex.Document) bool {
+			if n++; d.State != docindex.Completed || len(d.URL) < len("http://a.test/0") || d.Due != docindex.Never || len(d.Metadata) > 0 {
+				t.Errorf("listed is %+v; want it completed, with its URL", d)
+			}
+			return true
+		}); err != nil || n != 4 {
+			t.Errorf("%d documents are listed, %v; want 4", n, err)
+		}
+		if d, err := s.Document(t.Context(), []byte("mine")); err != nil || string(d.URL) != "http://a.test/named" || d.State != docindex.Completed {
+			t.Errorf("the document is %+v, %v", d, err)
+		}
+	}
+	other := of("c", "http://a.test/1", 0)
+	other.Metadata, other.Known = []byte(`{"appid":["other"]}`), true
+	putURLs(t, s, other)
+	if err := s.Check(); err != nil {
+		t.Error(err)
+	}
+	want(t, "served", serve(t, s, docindex.Request{}), "http://a.test/1")
+	if n, err := s.Purge(t.Context(), docindex.Scope{Crawl: []byte("c"), Key: []byte("a.test")}, time.Now().Add(time.Hour)); n != 4 || err != nil {
+		t.Errorf("%d are forgotten, %v; want 4", n, err)
+	}
+	again(t, s, path)
+}
+
+// Others' documents behind many that were purged in the same queue go out at once, from wherever the queue is gone over.
+func TestBehindPurged(t *testing.T) {
+	path := t.TempDir()
+	s := open(t, path, disk.None)
+	manyOf(t, s, "c", 12_000)
+	refuse(t, s, "c")
+	other := of("c", "http://a.test/other", 0)
+	other.Metadata = []byte(`{"appid":["other"]}`)
+	putURLs(t, s, other)
+	take := func(when string) {
+		t.Helper()
+		var b docindex.Batch
+		if err := s.Candidates(t.Context(), 10, nil, &b); err != nil || b.Len() != 1 || string(b.At(0).URL) != "http://a.test/other" {
+			t.Fatalf("%s: %d candidates, %v; want the other's", when, b.Len(), err)
+		}
+	}
+	take("before the purge")
+	purge(t, s, "c", 12_000)
+	s = again(t, s, path) // what was at the slots is due again
+	take("opened again")
+	if err := s.Check(); err != nil {
+		t.Error(err)
+	}
+}
+
+// Once a crawl is purged, what was out of it ends when it comes back, and with the process at the latest.
+func TestComesBackAfterPurge(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		path := t.TempDir()
+		s := open(t, path, disk.Batch)
+		manyOf(t, s, "c", 10)
+		var b docindex.Batch
+		if err := s.Candidates(t.Context(), 4, nil, &b); err != nil || b.Len() != 4 {
+			t.Fatalf("%d candidates, %v", b.Len(), err)
+		}
+		refuse(t, s, "c")
+		purge(t, s, "c", 6)
+		var stopped, back docindex.Outcomes
+		stopped.Add(docindex.Outcome{DocID: b.At(0).DocID, URL: b.At(0).URL, Kind: docindex.Stopped})
+		stopped.Add(docindex.Outcome{DocID: b.At(1).DocID, URL: b.At(1).URL, Status: 200})
+		back.Add(docindex.Outcome{DocID: b.At(2).DocID, URL: b.At(2).URL})
+		for range 2 { // twice is once
+			if err := s.Outcomes(t.Context(), &stopped); err != nil {
+				t.Fatal(err)
+			}
+			if err := s.Return(t.Context(), &back); err != nil {
+				t.Fatal(err)
+			}
+			if err := s.Check(); err != nil {
+				t.Error(err)
+			}
+		}
+		wantCounts := func(completed, inTransit uint64) {
+			t.Helper()
+			if n := s.Count(nil); n.Completed != completed || n.InTransit != inTransit || n.Scheduled != 0 {
+				t.Errorf("there are %+v; want %d completed, %d in transit", n, completed, inTransit)
+			}
+		}
+		wantCounts(9, 1)
+		if n := s.Stats().Outcomes; n[docindex.Stopped] != 8 || n[docindex.Done] != 1 {
+			t.Errorf("outcomes are %v; want 8 stopped, 1 done", n)
+		}
+		s = again(t, s, path)
+		wantCounts(10, 0)
+		wantOverdue(t, s)
+		if c := s.CrawlCounts(1); c[0].Purged != 9 || c[0].Done != 1 {
+			t.Errorf("counts are %+v; want 9 purged, 1 done", c)
+		}
+	})
+}
+
+// What a client had of a crawl that was purged is the client's until its lease ends, over a restart, too.
+func TestLeasedOverPurge(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		path := t.TempDir()
+		s := open(t, path, disk.Batch)
+		manyOf(t, s, "c", 3)
+		want(t, "served", serve(t, s, docindex.Request{PerQueue: 1, Lease: time.Minute}), "http://a.test/0")
+		refuse(t, s, "c")
+		purge(t, s, "c", 2)
+		var o docindex.Outcomes
+		d, err := s.Find(t.Context(), docindex.Scope{Crawl: []byte("c"), Key: []byte("a.test")}, []byte("http://a.test/0"))
+		if err != nil || d.State != docindex.InTransit {
+			t.Fatalf("the document is %v, %v; want it in transit", d.State, err)
+		}
+		s = again(t, s, path)
+		if n := s.Count(nil); n.InTransit != 1 || n.Completed != 2 {
+			t.Errorf("there are %+v; want one in transit", n)
+		}
+		o.Add(docindex.Outcome{DocID: d.DocID, URL: d.URL, Kind: docindex.Stopped})
+		if err := s.Outcomes(t.Context(), &o); err != nil {
+			t.Fatal(err)
+		}
+		s = again(t, s, path)
+		if n := s.Count(nil); n.InTransit != 0 || n.Completed != 3 {
+			t.Errorf("there are %+v; want all completed", n)
+		}
+		purge(t, s, "c", 3) // nobody was told
+	})
+}
