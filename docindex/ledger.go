@@ -27,9 +27,8 @@ func newLedger() ledger {
 }
 
 // enter makes a document, which is completed so far, a member of a crawl.
-func (l *ledger) enter(doc uint32, id CrawlID, expires int64, host string) {
+func (l *ledger) enter(doc uint32, id CrawlID, host string) {
 	b := l.Open(id)
-	l.ExpireAt(b, expires)
 	for int(b.No) >= len(l.lists) {
 		l.lists = append(l.lists, make([]lists, max(64, len(l.lists)/4))...)
 	}

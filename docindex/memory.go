@@ -139,8 +139,10 @@ func (m *Memory) putLocked(p *Put, host []byte, now int64) (Verdict, error) {
 		return Dropped, nil
 	case known != 0 && p.Known:
 		m.renewLocked(known, p, now)
+		m.sayEndLocked(known, p)
 		return Changed, nil
 	case known != 0:
+		m.sayEndLocked(known, p)
 		return Same, nil
 	case m.docs.full():
 		return Refused, errFull
@@ -168,6 +170,7 @@ func (m *Memory) enterLocked(queue uint32, p *Put, now int64) {
 	}
 	c.last = id
 	m.bookLocked(id, p)
+	m.sayEndLocked(id, p)
 	if p.Due == Never {
 		r.setState(Completed)
 		m.doors.Count(queue, doors.Completed)

@@ -14,11 +14,10 @@ const MaxRefused = 1_000_000
 
 // bookLocked makes a document, which is completed or not scheduled yet, a member of the crawl that it names.
 func (m *Memory) bookLocked(id uint32, p *Put) {
-	crawl, expires, ok := CrawlOf(p)
+	crawl, _, ok := CrawlOf(p)
 	old := m.crawls.bookOf(id)
 	if old != nil {
 		if ok && old.ID == crawl {
-			m.crawls.ExpireAt(old, expires)
 			return
 		}
 		m.crawls.leave(id, m.docs.records.At(id).priority)
@@ -30,7 +29,15 @@ func (m *Memory) bookLocked(id uint32, p *Put) {
 	if len(host) == 0 {
 		host = m.doors.Key(m.docs.records.At(id).queue)
 	}
-	m.crawls.enter(id, crawl, expires, string(host))
+	m.crawls.enter(id, crawl, string(host))
+}
+
+// sayEndLocked notes when the crawl of a document expires, if that was put with it.
+func (m *Memory) sayEndLocked(id uint32, p *Put) {
+	crawl, expires, ok := EndOf(p)
+	if b := m.crawls.bookOf(id); ok && b != nil && b.ID == crawl {
+		m.crawls.ExpireAt(b, expires)
+	}
 }
 
 // trackLocked tells the ledger of a document's new state.

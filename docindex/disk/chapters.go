@@ -61,16 +61,13 @@ func newCrawls() crawls {
 // enterCrawlLocked makes a document, which counts as completed so far, a member of the crawl that p names. It returns the
 // number of its chapter; 0: p names none.
 func (s *Store) enterCrawlLocked(queue uint32, p *docindex.Put) uint32 {
-	id, expires, ok := docindex.CrawlOf(p)
+	id, _, ok := docindex.CrawlOf(p)
 	if !ok {
 		return 0
 	}
 	b := s.crawls.books.Find(id)
 	if b == nil {
 		b = s.crawls.books.Open(id)
-		s.crawls.dirtyBooks[b.No] = struct{}{}
-	}
-	if s.crawls.books.ExpireAt(b, expires) {
 		s.crawls.dirtyBooks[b.No] = struct{}{}
 	}
 	host := docindex.HostOf(p.URL)
@@ -87,6 +84,17 @@ func (s *Store) enterCrawlLocked(queue uint32, p *docindex.Put) uint32 {
 	c.ended++
 	s.crawls.dirtyChapters[no] = struct{}{}
 	return no
+}
+
+// sayEndLocked notes when the crawl of a document expires, if that was put with it.
+func (s *Store) sayEndLocked(d *doc, p *docindex.Put) {
+	id, expires, ok := docindex.EndOf(p)
+	if !ok || d.member == 0 {
+		return
+	}
+	if b := s.crawls.chapters[d.member].domain.Book; b.ID == id && s.crawls.books.ExpireAt(b, expires) {
+		s.crawls.dirtyBooks[b.No] = struct{}{}
+	}
 }
 
 func (s *Store) newChapter(queue uint32, d *books.Domain) uint32 {

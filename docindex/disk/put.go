@@ -104,8 +104,10 @@ func (s *Store) putLocked(p *docindex.Put, host []byte, now int64) (v docindex.V
 		return docindex.Dropped, nil, nil
 	case d != nil && p.Known:
 		s.renewLocked(queue, &n, d, p, now)
+		s.sayEndLocked(d, p)
 		return docindex.Changed, nil, nil
 	case d != nil:
+		s.sayEndLocked(d, p)
 		return docindex.Same, nil, nil
 	}
 	queue = s.openLocked(p.Crawl, key, host, now)
@@ -174,6 +176,7 @@ func (s *Store) enterLocked(queue uint32, n *name, p *docindex.Put, now int64) {
 		return
 	}
 	d.member = s.enterCrawlLocked(queue, p)
+	s.sayEndLocked(&d, p)
 	s.planLocked(n, &d, p, now)
 	s.count(queue, doors.Scheduled, 1)
 	s.lineUpLocked(queue, &d.at, now)

@@ -33,6 +33,7 @@ func RunCrawls(t *testing.T, open func(t *testing.T) CrawlStore) {
 		{"nothing of a refused crawl goes out", refusedStays},
 		{"news of refused crawls", refusedNews},
 		{"expiry", expiry},
+		{"who says when a crawl expires", expiryIsSaid},
 		{"finished crawls", finished},
 		{"fetched again, it stays in its crawl", fetchedAgain},
 		{"deleted crawls", deletedCrawl},
@@ -201,6 +202,55 @@ func expiry(t *testing.T, s CrawlStore) {
 	time.Sleep(10 * time.Second)
 	if got := overdue(); len(got) != 1 || got[0] != crawlID("late") {
 		t.Errorf("overdue are %v; want late", got)
+	}
+}
+
+// What is put says when its crawl expires, known or not; what is fetched again, or has ended, does not.
+func expiryIsSaid(t *testing.T, s CrawlStore) {
+	start := time.Now().Unix()
+	says := func(in int64) docindex.Put {
+		p := crawlPut("c", "http://a.test/1", 0)
+		p.Metadata = fmt.Appendf(nil, `{"appid":["app"],"expires":["%d"],"spiderid":["link"]}`, start+in)
+		return p
+	}
+	want := func(when string, in int64) {
+		t.Helper()
+		if v := survey(t, s, "c", 9, nil); v.Crawls[0].Expires != start+in {
+			t.Errorf("%s: it expires at %d; want %d", when, v.Crawls[0].Expires, start+in)
+		}
+	}
+	put(t, s, says(1000), crawlPut("c", "http://b.test/1", 0))
+	want("put", 1000)
+	put(t, s, says(500))
+	want("put again", 500)
+	put(t, s, crawlPut("c", "http://a.test/1", 0))
+	want("put again, saying nothing", 500)
+	b := take(t, s, 1)
+	var o docindex.Outcomes
+	o.Add(docindex.Outcome{DocID: b.At(0).DocID, URL: b.At(0).URL, Again: start, Metadata: says(1000).Metadata})
+	report(t, s, &o)
+	want("fetched again", 500)
+	news := says(700)
+	news.Known = true
+	put(t, s, news)
+	want("news", 700)
+	news = says(900)
+	news.Known, news.Due = true, docindex.Never
+	put(t, s, news)
+	want("its end", 700)
+	put(t, s, says(800))
+	want("put again when it has ended", 800)
+	other := says(100)
+	other.Metadata = fmt.Appendf(nil, `{"appid":["other"],"expires":["%d"]}`, start+100)
+	put(t, s, other)
+	want("put again by another application", 800)
+	time.Sleep(799 * time.Second)
+	if ends, err := s.Overdue(t.Context(), time.Now(), 10); err != nil || len(ends) != 0 {
+		t.Errorf("overdue are %v, %v; want none", ends, err)
+	}
+	time.Sleep(time.Second)
+	if ends, err := s.Overdue(t.Context(), time.Now(), 10); err != nil || len(ends) != 1 || ends[0].CrawlID != crawlID("c") {
+		t.Errorf("overdue are %v, %v; want it", ends, err)
 	}
 }
 

@@ -89,6 +89,13 @@ local function join(q, doc, who, domain, expires)
   doc[CRAWL], doc[DOMAIN] = c.no, domain
 end
 
+-- sayEnd notes when the crawl of a known document expires, which was put again; 0: that does not say.
+local function sayEnd(q, doc, who, expires)
+  if expires == 0 or not doc[CRAWL] then return end
+  local c = crawlOf(doc[CRAWL])
+  if crawlName(c) == fullName(who, q.c) then c.till, c.said, c.dirty = expires, place0, true end
+end
+
 local function placeOf(doc)
   if doc[STATE] == SCHEDULED then return LINED end
   if doc[STATE] == COMPLETED then return ENDED end

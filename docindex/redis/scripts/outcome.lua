@@ -1,10 +1,10 @@
 -- outcome ends documents: place, document's queue, hash, URL ('': any), kind, of a try, pause in ms, gap in ms, again ('': no), metadata,
--- and as put has them spider and application, registered domain, when the crawl expires each. It answers 1, or the URL that the document has instead.
+-- and as put has them spider and application, registered domain each. It answers 1, or the URL that the document has instead.
 local function endOne()
   place0 = num()
   local q, hash, url, kind, ofTry = named(arg()), arg(), arg(), num(), arg() == '1'
   local pause, gap, again, meta = num(), num(), num(), arg()
-  local who, domain, expires = arg(), arg(), num()
+  local who, domain = arg(), arg()
   local doc = q and not q.gone and document(q, hash)
   if not doc then return 1 end
   if url ~= '' and doc[URL] ~= url then return doc[URL] end
@@ -20,7 +20,7 @@ local function endOne()
   if doc[CRAWL] and (kind == STOPPED or kind == EXPIRED) then doc[CONDEMNED] = 1 end
   complete(q, hash, doc)
   call('HINCRBY', base .. ':n', 'k' .. string.format('%d', kind), 1)
-  if again and not refused(doc) then renew(q, hash, doc, again, doc[PRIORITY], meta, who, domain, expires) end
+  if again and not refused(doc) then renew(q, hash, doc, again, doc[PRIORITY], meta, who, domain, 0) end
   return 1
 end
 

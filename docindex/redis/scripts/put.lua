@@ -63,7 +63,10 @@ local function putOne()
   end
   if doc then
     local other = doc[ID] ~= id and 10 or 0
-    if not known then return 2 + other end
+    if not known then
+      if due then sayEnd(q, doc, who, expires) end
+      return 2 + other
+    end
     renew(q, hash, doc, due, priority, meta, who, domain, expires)
     return 3 + other
   end
