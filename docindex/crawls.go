@@ -106,8 +106,8 @@ type Crawls interface {
 	// restart nobody counts as told.
 	PurgeCrawl(ctx context.Context, id CrawlID, atSlots func(*Outcomes) error) (purged int, err error)
 
-	// Overdue lists crawls, at most so many, that are to be refused and purged: those that have expired, until they are purged,
-	// and after a restart those of which a purge was not through, or of whose expiry nobody was Told.
+	// Overdue lists crawls, at most so many, that are to be refused and purged: those that have expired, and those refused, until
+	// they are purged; and after a restart those of whose expiry nobody was Told.
 	Overdue(ctx context.Context, now time.Time, max int) ([]CrawlEnd, error)
 
 	// Finished lists crawls, at most so many, of which nothing was scheduled or in transit since a time; each once, and

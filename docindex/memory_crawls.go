@@ -88,7 +88,7 @@ func (m *Memory) Refuse(ctx context.Context, id CrawlID, why Kind) error {
 	case m.crawls.Refused() >= MaxRefused:
 		return ErrTooManyRefused
 	}
-	m.crawls.Refuse(m.crawls.Open(id), uint8(why), uint8(Expired))
+	m.crawls.Refuse(m.crawls.Open(id), uint8(why))
 	return nil
 }
 

@@ -21,8 +21,17 @@ import (
 type fakeSlots struct {
 	held    map[string]bool // by URL; true: at a spider
 	away    bool
+	coming  int // condemned documents that are on their way
 	forgot  int
 	batches []int
+}
+
+func (f *fakeSlots) Arrived(context.Context) (ended int, err error) {
+	if f.away {
+		return 0, errors.New("the daemon has stopped")
+	}
+	ended, f.coming = f.coming, 0
+	return ended, nil
 }
 
 func (f *fakeSlots) Condemn(_ context.Context, o *docindex.Outcomes) (ended int, err error) {
@@ -32,6 +41,7 @@ func (f *fakeSlots) Condemn(_ context.Context, o *docindex.Outcomes) (ended int,
 	f.batches = append(f.batches, o.Len())
 	for i := range o.Len() {
 		if spider, held := f.held[string(o.At(i).URL)]; held && !spider {
+			delete(f.held, string(o.At(i).URL))
 			ended++
 		}
 	}
@@ -143,6 +153,52 @@ func TestWatch(t *testing.T) {
 		want := []string{`5s {"action":"expired"`, `10s {"action":"completed"`, `25s {"action":"expired"`, `45s {"action":"expired"`}
 		if !slices.Equal(told, want) {
 			t.Errorf("told is\n%q; want\n%q", told, want)
+		}
+	})
+}
+
+// A stop that failed, and that nobody asks for again, is gone on with; whoever asks later is told all that ended by it.
+func TestStopFails(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		store, slots := docindex.NewMemory(), &fakeSlots{held: map[string]bool{"http://b.test/": false}}
+		keeper := monitor.NewKeeper(store, slots, zerolog.Nop())
+		m := monitor.New(keeper, 10)
+		do := func(text string) (string, error) {
+			replies, _, err := m.Do(t.Context(), [][]byte{[]byte(text)})
+			if err != nil {
+				return "", err
+			}
+			return string(replies[0].Body), nil
+		}
+		for _, host := range []string{"b", "c", "d"} {
+			if _, err := do(string(crawl(host))); err != nil {
+				t.Fatal(err)
+			}
+		}
+		var b docindex.Batch
+		if err := store.Candidates(t.Context(), 1, nil, &b); err != nil || b.Len() != 1 || string(b.At(0).URL) != "http://b.test/" {
+			t.Fatalf("%d candidates, %v", b.Len(), err)
+		}
+		slots.away = true
+		if got, err := do(stopText); err == nil {
+			t.Errorf("stop without the daemon: %s", got)
+		}
+		slots.away, slots.coming = false, 1
+		ctx, cancel := context.WithCancel(t.Context())
+		var watching sync.WaitGroup
+		watching.Go(func() {
+			keeper.Watch(ctx, time.Hour, func(r monitor.Reply, _ func()) { t.Errorf("told is %s", r.Body) })
+		})
+		time.Sleep(5 * time.Second)
+		cancel()
+		watching.Wait()
+		if !slices.Equal(slots.batches, []int{1}) {
+			t.Errorf("the slots were to end %d documents; want 1, once", slots.batches)
+		}
+		for _, want := range []string{`"total_purged":4,`, `"total_purged":0,`} {
+			if got, err := do(stopText); err != nil || !strings.Contains(got, want) {
+				t.Errorf("stop is %s, %v; want %s", got, err, want)
+			}
 		}
 	})
 }

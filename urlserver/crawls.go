@@ -8,10 +8,27 @@ import (
 )
 
 // Condemn ends documents of crawls that are over, wherever they are held, each with its outcome's kind, and answers how
-// many will not be sent. Those at spiders go on, and are not sent again.
+// many were held and will not be sent. Those at spiders go on, and are not sent again. Those on their way here end when they come.
 func (d *Daemon) Condemn(ctx context.Context, o *docindex.Outcomes) (ended int, err error) {
 	err = d.ask(context.WithoutCancel(ctx), func(e *engine.Engine) { ended = e.Condemn(o) }) // o is ours until the owner is through
 	return ended, err
+}
+
+// Arrived answers how many documents ended when they came here, condemned before and not told of so far. It waits for an answer
+// of the index that they may be in.
+func (d *Daemon) Arrived(ctx context.Context) (ended int, err error) {
+	answer := make(chan int, 1)
+	if err := d.ask(ctx, func(e *engine.Engine) { e.Arrived(func(n int) { answer <- n }) }); err != nil {
+		return 0, err
+	}
+	select {
+	case ended = <-answer:
+		return ended, nil
+	case <-d.done:
+		return 0, ErrStopped
+	case <-ctx.Done():
+		return 0, ctx.Err()
+	}
 }
 
 // AtSpiders adds the documents that are at spiders now.

@@ -74,7 +74,7 @@ func (s *Store) Refuse(ctx context.Context, id docindex.CrawlID, why docindex.Ki
 		case l.Refused() >= docindex.MaxRefused:
 			return docindex.ErrTooManyRefused
 		}
-		l.Refuse(b, uint8(why), uint8(docindex.Expired))
+		l.Refuse(b, uint8(why))
 		return nil
 	})
 	if err != nil {

@@ -4,7 +4,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"testing"
+	"time"
 
 	"urlserver/docindex"
 )
@@ -146,9 +148,17 @@ func purgeFails(t *testing.T, s CrawlStore) {
 	if n, err := s.PurgeCrawl(t.Context(), crawlID("c"), func(*docindex.Outcomes) error { return failure }); n != 0 || !errors.Is(err, failure) {
 		t.Errorf("PurgeCrawl: %d, %v; want %v", n, err, failure)
 	}
+	overdue := func(want ...docindex.CrawlEnd) {
+		t.Helper()
+		if got, err := s.Overdue(t.Context(), time.Now(), 10); err != nil || !slices.Equal(got, want) {
+			t.Errorf("overdue are %v, %v; want %v", got, err, want)
+		}
+	}
+	overdue(docindex.CrawlEnd{CrawlID: crawlID("c")})
 	if n := stopCrawl(t, s, "c", nil); n != 1 {
 		t.Errorf("%d purged; want the one that the first try ended", n)
 	}
+	overdue()
 }
 
 func refusedNews(t *testing.T, s CrawlStore) {

@@ -2,9 +2,9 @@ package engine
 
 import "urlserver/docindex"
 
-// Condemn ends documents of crawls that are over, each with its outcome's kind, and answers how many will not be sent.
-// One at a spider goes on, and ends so when it would be sent again. One that the index has handed out and that is still
-// on its way here ends when it comes.
+// Condemn ends documents of crawls that are over, each with its outcome's kind, and answers how many were here and will not be
+// sent. One at a spider goes on, and ends so when it would be sent again. One that is not here has ended, and the index
+// will hear of it; or it is still on its way here, and ends when it comes: Arrived tells of those.
 func (e *Engine) Condemn(o *docindex.Outcomes) (ended int) {
 	for i := range o.Len() {
 		out := o.At(i)
@@ -12,8 +12,7 @@ func (e *Engine) Condemn(o *docindex.Outcomes) (ended int) {
 		switch {
 		case doc == 0 && (e.asking || e.intake != nil):
 			e.awaited[string(out.DocID)] = out.Kind
-			ended++
-		case doc == 0: // it has ended, and the index will hear of it
+		case doc == 0:
 		case e.slots.Drop(doc):
 			e.end(doc, out.Kind, 0)
 			ended++
@@ -22,6 +21,24 @@ func (e *Engine) Condemn(o *docindex.Outcomes) (ended int) {
 		}
 	}
 	return ended
+}
+
+// Arrived has tell called with how many documents ended when they came here, that were condemned before and of which nobody was
+// told so: now, or once the answer of the index has come that they may be in.
+func (e *Engine) Arrived(tell func(ended int)) {
+	e.arrivals = append(e.arrivals, tell)
+	e.tellArrived()
+}
+
+func (e *Engine) tellArrived() {
+	if len(e.awaited) > 0 {
+		return
+	}
+	for _, tell := range e.arrivals {
+		tell(e.arrived)
+		e.arrived = 0
+	}
+	e.arrivals = nil
 }
 
 // Forget ends documents that the index has forgotten, without an outcome; else as Condemn does.
@@ -53,6 +70,7 @@ func (e *Engine) isAwaited(d *prepared) bool {
 	}
 	kind, ok := e.awaited[string(d.id)]
 	if ok && kind != forgotten {
+		e.arrived++
 		e.outcome(docindex.Outcome{DocID: d.id, URL: d.url.Text(), Kind: kind})
 	}
 	return ok

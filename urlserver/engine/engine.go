@@ -117,6 +117,8 @@ type Engine struct {
 	recalled   map[uint32]struct{}      // documents that the index wants back
 	doomed     map[uint32]docindex.Kind // documents at spiders that are not to be sent again
 	awaited    map[string]docindex.Kind // by DOC_ID: to end when the answer comes that they may be in
+	arrived    int                      // of awaited: ended, and nobody was told
+	arrivals   []func(int)              // to be told
 	crewByName map[string]uint32
 	crewTurn   int
 

@@ -111,6 +111,7 @@ func (p *script) operate(verb string, args []string) bool {
 		p.counts()
 	case "condemn":
 		p.say("condemned %d", p.e.Condemn(condemned(args)))
+		p.e.Arrived(func(ended int) { p.say("arrived %d", ended) })
 	case "forget":
 		p.e.Forget(condemned(args))
 	default:

@@ -94,6 +94,7 @@ func (e *Engine) take() {
 		e.intake = nil
 		clear(e.recallLater)
 		clear(e.awaited)
+		e.tellArrived()
 		e.pace(e.fresh > 0)
 	}
 }

@@ -35,17 +35,12 @@ func (l *Books) ExpireAt(b *Book, at int64) bool {
 	return true
 }
 
-// Refuse says that nothing of a crawl is wanted any more, for a reason of the store's. One that has expired is due until it
-// is Purged.
-func (l *Books) Refuse(b *Book, why, expired uint8) {
+// Refuse says that nothing of a crawl is wanted any more, for a reason of the store's. It is due until it is Purged.
+func (l *Books) Refuse(b *Book, why uint8) {
 	b.Refused, b.Why = true, why
 	l.refused++
 	l.quiet.Remove(b.No)
-	if why == expired {
-		l.due.Set(b.No, 0)
-	} else {
-		l.due.Remove(b.No)
-	}
+	l.due.Set(b.No, 0)
 }
 
 // Purged says that nothing of a refused crawl is scheduled any more, and returns how many documents ended because of the

@@ -9,7 +9,7 @@ anyRefused, whys[name] = true, why
 call('ZREM', base .. ':kf', name)
 call('ZREM', base .. ':ke', name)
 if limit then
-  if why == EXPIRED then call('ZADD', base .. ':ke', 0, name) end -- until it is purged
+  call('ZADD', base .. ':ke', 0, name) -- until it is purged
   see('x', name, '0')
   openCrawl(name) -- so that it is listed
 end
