@@ -101,7 +101,7 @@ type Crawls interface {
 	Refuse(ctx context.Context, id CrawlID, why Kind) error
 
 	// PurgeCrawl ends what is scheduled of a refused crawl, with the outcome it was refused for, and tells in
-	// batches, to atSlots, what is out at the slots; a batch is good until that returns. Purged counts all that ended in the
+	// batches, to atSlots, what is out at the slots, by DocID and Kind; a batch is good until that returns. Purged counts all that ended in the
 	// store because of the refusal, and of which nobody was Told; also by earlier calls that failed. After a
 	// restart nobody counts as told.
 	PurgeCrawl(ctx context.Context, id CrawlID, atSlots func(*Outcomes) error) (purged int, err error)

@@ -88,7 +88,7 @@ func purgeAtSlots(t *testing.T, s CrawlStore) {
 	n := stopCrawl(t, s, "c", func(o *docindex.Outcomes) {
 		for i := range o.Len() {
 			out := o.At(i)
-			told[string(out.URL)] = true
+			told[string(out.DocID)] = true
 			if out.Kind != docindex.Stopped || len(out.DocID) == 0 {
 				t.Fatalf("told is %+v", out)
 			}

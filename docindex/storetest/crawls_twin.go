@@ -128,7 +128,7 @@ func (w *walker) stop() {
 	stopCrawl(w.t, w.s, crawl, func(o *docindex.Outcomes) {
 		for i := range o.Len() {
 			if _, ok := w.atSlots[string(o.At(i).DocID)]; !ok {
-				w.t.Fatalf("told is %s, which is not at the slots", o.At(i).URL)
+				w.t.Fatalf("told is %s, which is not at the slots", o.At(i).DocID)
 			}
 		}
 	})
