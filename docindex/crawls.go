@@ -122,8 +122,8 @@ type Crawls interface {
 	// are not given again before it returns.
 	OnDelete(tell func(*Outcomes))
 
-	// CrawlCounts counts documents of crawls since the start: of some crawls, at most so many, and of all others
-	// together, without a name, which come last.
+	// CrawlCounts counts documents of crawls: of some crawls, at most so many, and of all others together, without a name,
+	// which come last. Sent counts since the store was opened, or, where several share one, made.
 	CrawlCounts(max int) []CrawlCounts
 }
 

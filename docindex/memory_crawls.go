@@ -205,7 +205,7 @@ func (m *Memory) Told(_ context.Context, id CrawlID, round uint64) error {
 func (m *Memory) CrawlCounts(max int) []CrawlCounts {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	return m.crawls.Counts(max)
+	return m.crawls.Counts(max, uint8(Expired))
 }
 
 // Survey is [Crawls.Survey].

@@ -131,6 +131,9 @@ func (m *Memory) endLocked(id uint32, out *Outcome, now int64) {
 	if r.state() == Completed || r.state() == Scheduled && dueMS(r.due) > now && out.Kind.OfTry() { // rescheduled since
 		return
 	}
+	if b := m.crawls.bookOf(id); b != nil {
+		b.Sent += uint64(out.Attempts)
+	}
 	if out.Kind == Stopped || out.Kind == Expired {
 		m.crawls.markPurged(id)
 	}

@@ -157,7 +157,7 @@ func (s *Store) OnDelete(tell func(*docindex.Outcomes)) {
 func (s *Store) CrawlCounts(max int) []docindex.CrawlCounts {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return s.crawls.books.Counts(max)
+	return s.crawls.books.Counts(max, uint8(docindex.Expired))
 }
 
 // ListCrawls is [docindex.CrawlLister.ListCrawls].

@@ -172,6 +172,9 @@ func (s *Store) endLocked(out *docindex.Outcome, now int64) error {
 	if int(out.Kind) < docindex.Kinds {
 		s.globals.outcomes[out.Kind]++
 	}
+	if d.member != 0 {
+		s.crawls.chapters[d.member].domain.Book.Sent += uint64(out.Attempts)
+	}
 	queue := s.byNo[n.queue]
 	if transit != 0 && s.endsWithChapterLocked(transit, out.Kind) {
 		s.endedLocked(queue, &n, d, now)

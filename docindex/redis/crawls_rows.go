@@ -19,6 +19,8 @@ const (
 	countPurged
 	countUntold
 	countDropped
+	countSent
+	countExpired
 	counts
 
 	rowParts = 1 + counts + 6
@@ -86,7 +88,7 @@ func (r *row) state() docindex.CrawlState {
 func (r *row) tally() docindex.CrawlCounts {
 	return docindex.CrawlCounts{
 		CrawlID: r.CrawlID, Pending: r.pending(), InTransit: r.sum[countAtCalls], Done: r.done(),
-		Purged: r.sum[countPurged], Dropped: r.sum[countDropped],
+		Sent: r.sum[countSent], Purged: r.sum[countPurged], Expired: min(r.sum[countExpired], r.sum[countPurged]), Dropped: r.sum[countDropped],
 	}
 }
 
@@ -239,7 +241,7 @@ func (p *crawlPages) fill(ctx context.Context) error {
 }
 
 // totalNames are the counts in the order of those of a row, as they are named.
-const totalNames = "lscepux"
+const totalNames = "lscepuxnz"
 
 func (p *crawlPages) addTotals(pairs []rueidis.RedisMessage) {
 	for ; len(pairs) >= 2; pairs = pairs[2:] {

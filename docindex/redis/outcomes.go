@@ -18,7 +18,7 @@ func (s *Store) Outcomes(ctx context.Context, o *docindex.Outcomes) error {
 		}
 		args := []string{
 			decimal(int64(min(int(out.Kind), docindex.Kinds))), flag(out.Kind.OfTry()),
-			decimal(out.Pause.Milliseconds()), decimal(out.Gap.Milliseconds()), again, string(out.Metadata),
+			decimal(out.Pause.Milliseconds()), decimal(out.Gap.Milliseconds()), decimal(int64(out.Attempts)), again, string(out.Metadata),
 		}
 		return append(args, membershipOf(out.Metadata, out.URL)[:2]...) // when its crawl expires is not for an outcome to say
 	})

@@ -368,19 +368,42 @@ func changesCrawl(t *testing.T, s CrawlStore) {
 
 func crawlCounts(t *testing.T, s CrawlStore) {
 	put(t, s, crawlPut("c", "http://a.test/1", 0), crawlPut("c", "http://b.test/1", 0), crawlPut("d", "http://a.test/1", 0), crawlPut("e", "http://a.test/1", 0))
-	end(t, s, take(t, s, 1))
+	put(t, s, crawlPut("late", "http://b.test/9", -9))
+	b := take(t, s, 1)
+	var o docindex.Outcomes
+	o.Add(docindex.Outcome{DocID: b.At(0).DocID, URL: b.At(0).URL, Attempts: 3})
+	for range 2 {
+		report(t, s, &o) // twice is once
+	}
 	stopCrawl(t, s, "d", nil)
 	put(t, s, crawlPut("d", "http://x.test/", 0))
+	if err := s.Refuse(t.Context(), crawlID("late"), docindex.Expired); err != nil {
+		t.Fatal(err)
+	}
+	if n, err := s.PurgeCrawl(t.Context(), crawlID("late"), nil); n != 1 || err != nil {
+		t.Fatalf("%d purged, %v; want 1", n, err)
+	}
 	var sum docindex.CrawlCounts
 	counts := s.CrawlCounts(2)
 	for _, c := range counts {
 		sum.Pending += c.Pending
 		sum.Done += c.Done
 		sum.Purged += c.Purged
+		sum.Expired += c.Expired
+		sum.Sent += c.Sent
 		sum.Dropped += c.Dropped
 	}
-	if len(counts) != 3 || counts[2].CrawlID != (docindex.CrawlID{}) || sum.Pending != 2 || sum.Done != 1 || sum.Purged != 1 || sum.Dropped != 1 {
-		t.Errorf("counts are %+v; want 2 crawls and the rest; 2 pending, 1 done, 1 purged, 1 dropped", counts)
+	want := docindex.CrawlCounts{Pending: 2, Done: 1, Sent: 3, Purged: 2, Expired: 1, Dropped: 1}
+	if len(counts) != 3 || counts[2].CrawlID != (docindex.CrawlID{}) || sum != want {
+		t.Errorf("counts are %+v; want 2 crawls and the rest, in all %+v", counts, want)
+	}
+	call(t, s, any)
+	served := uint64(0)
+	for _, c := range s.CrawlCounts(9) {
+		served += c.Sent
+	}
+	if served != 5 {
+		t.Errorf("%d were sent; want 2 more, to a client", served)
 	}
 }
 

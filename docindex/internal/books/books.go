@@ -50,6 +50,7 @@ type Book struct {
 	Count   [Places]uint64
 	Purged  uint64 // of those that are Ended: because the crawl was refused
 	Dropped uint64 // came after that
+	Sent    uint64 // times that documents went to clients, and to spiders that have told how they ended; since the start
 	Untold  int    // ended because it was refused, and not told yet by who purges it
 	Expires int64  // seconds since 1970; 0: never
 	Refused bool
@@ -142,6 +143,7 @@ func (l *Books) Restored(now int64, expired uint8) {
 		switch {
 		case b == nil:
 			l.freed = append(l.freed, uint32(no))
+			continue
 		case b.Refused:
 			l.refused++
 			b.Untold = int(b.Purged)
@@ -156,6 +158,7 @@ func (l *Books) Restored(now int64, expired uint8) {
 				l.quiet.Set(b.No, time.Duration(now))
 			}
 		}
+		b.Sent = 0 // what clients have went to them before
 	}
 }
 
@@ -180,6 +183,7 @@ func (l *Books) Release(b *Book) bool {
 	l.due.Remove(b.No)
 	l.quiet.Remove(b.No)
 	l.sum.Dropped += b.Dropped
+	l.sum.Sent += b.Sent
 	delete(l.byID, b.ID)
 	delete(b.app.books, b.ID.Crawl)
 	if len(b.app.books) == 0 {
@@ -253,6 +257,9 @@ func (l *Books) Move(d *Domain, priority int32, from, to Place, n uint64, now in
 		b.app.atSlots -= n
 	} else if to == AtSlots {
 		b.app.atSlots += n
+	}
+	if to == AtClients {
+		b.Sent += n
 	}
 	switch {
 	case to.pending() && !from.pending():

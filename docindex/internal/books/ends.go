@@ -21,7 +21,9 @@ type CrawlCounts struct {
 	Pending   uint64 // at a spider that took it from the slots, too
 	InTransit uint64 // at clients
 	Done      uint64 // completed, but for those purged
+	Sent      uint64 // how often documents went to spiders that have told how they ended, and to clients
 	Purged    uint64 // stopped or expired
+	Expired   uint64 // of these
 	Dropped   uint64 // came after that
 }
 
@@ -97,13 +99,19 @@ func (l *Books) Finished(since time.Time, most int) (done []FinishedCrawl) {
 }
 
 // Counts counts documents of crawls: of some, at most so many, and of all others together, without a name, which come last.
-func (l *Books) Counts(most int) (counts []CrawlCounts) {
+// expired is why crawls are refused that have.
+func (l *Books) Counts(most int, expired uint8) (counts []CrawlCounts) {
 	other := l.sum
 	for _, b := range l.numbered[1:] {
 		if b == nil {
 			continue
 		}
-		c := CrawlCounts{b.ID, b.Pending(), b.Count[AtClients], b.Done(), b.Purged, b.Dropped}
+		c := CrawlCounts{
+			CrawlID: b.ID, Pending: b.Pending(), InTransit: b.Count[AtClients], Done: b.Done(), Sent: b.Sent, Purged: b.Purged, Dropped: b.Dropped,
+		}
+		if b.Refused && b.Why == expired {
+			c.Expired = b.Purged
+		}
 		if len(counts) < most {
 			counts = append(counts, c)
 			continue
@@ -111,7 +119,9 @@ func (l *Books) Counts(most int) (counts []CrawlCounts) {
 		other.Pending += c.Pending
 		other.InTransit += c.InTransit
 		other.Done += c.Done
+		other.Sent += c.Sent
 		other.Purged += c.Purged
+		other.Expired += c.Expired
 		other.Dropped += c.Dropped
 	}
 	return append(counts, other)

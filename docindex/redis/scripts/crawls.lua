@@ -2,7 +2,7 @@
 -- go. Scripts add up what they change, and done writes it, so the counts hold whenever the documents do.
 
 local LINED, ATSLOTS, ATCALLS, ENDED = 'l', 's', 'c', 'e' -- places, which are fields of a crawl's counts, as these are:
-local PURGED, UNTOLD, DROPPED = 'p', 'u', 'x'
+local PURGED, UNTOLD, DROPPED, SENT, LATE = 'p', 'u', 'x', 'n', 'z'
 local STOPPED, EXPIRED = 5, 6 -- kinds of outcomes
 
 local crawls, crawlNumbers = {}, {}
@@ -113,7 +113,10 @@ local function countPart(q, part, by)
   c.dirty = true
   bump(c.by, part.place, by)
   if part.place == ENDED then
-    if part.condemned then bump(c.by, PURGED, by) end
+    if part.condemned then
+      bump(c.by, PURGED, by)
+      if whyOf(crawlName(c)) == EXPIRED then bump(c.by, LATE, by) end
+    end
     return
   end
   c.opened = c.opened or by > 0
@@ -125,6 +128,7 @@ local function recount(q, doc, part)
   local was = counted[doc]
   if was then countPart(q, was, -1) end
   if part then countPart(q, part, 1) end
+  if part and part.place == ATCALLS and not (was and was.place == ATCALLS) then bump(crawlOf(part.crawl).by, SENT, 1) end
   counted[doc] = part
 end
 

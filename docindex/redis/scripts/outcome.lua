@@ -1,9 +1,9 @@
--- outcome ends documents: place, document's queue, hash, URL ('': any), kind, of a try, pause in ms, gap in ms, again ('': no), metadata,
+-- outcome ends documents: place, document's queue, hash, URL ('': any), kind, of a try, pause in ms, gap in ms, attempts, again ('': no), metadata,
 -- and as put has them spider and application, registered domain each. It answers 1, or the URL that the document has instead.
 local function endOne()
   place0 = num()
   local q, hash, url, kind, ofTry = named(arg()), arg(), arg(), num(), arg() == '1'
-  local pause, gap, again, meta = num(), num(), num(), arg()
+  local pause, gap, attempts, again, meta = num(), num(), num(), num(), arg()
   local who, domain = arg(), arg()
   local doc = q and not q.gone and document(q, hash)
   if not doc then return 1 end
@@ -19,6 +19,7 @@ local function endOne()
   if doc[STATE] == COMPLETED or doc[STATE] == SCHEDULED and dueMS(doc[DUE]) > now and ofTry then return 1 end
   if doc[CRAWL] and (kind == STOPPED or kind == EXPIRED) then doc[CONDEMNED] = 1 end
   complete(q, hash, doc)
+  if doc[CRAWL] then bump(crawlOf(doc[CRAWL]).by, SENT, attempts) end
   call('HINCRBY', base .. ':n', 'k' .. string.format('%d', kind), 1)
   if again and not refused(doc) then renew(q, hash, doc, again, doc[PRIORITY], meta, who, domain, 0) end
   return 1

@@ -1,5 +1,5 @@
 -- rows tells of crawls: whether with levels, how many names, these; or 0, behind which name ('': from the first on), what names begin with,
--- most. It answers name, scheduled, at the slots, at calls, completed, purged of them, untold, dropped, expires, said when, round, why
+-- most. It answers name, scheduled, at the slots, at calls, completed, purged of them, untold, dropped, sent, expired of those purged, expires, said when, round, why
 -- refused, nothing open since when, and priority and domain and how many are pending of each; and then the same counts of all crawls.
 local deep, names = arg() == '1', {}
 for i = 1, num() do names[i] = arg() end
@@ -13,16 +13,16 @@ local function range(behind, prefix, most)
 end
 if #names == 0 then range(arg(), arg(), num()) end
 
-local FIELDS = { LINED, ATSLOTS, ATCALLS, ENDED, PURGED, UNTOLD, DROPPED, 'till', 'said', 'round' }
+local FIELDS = { LINED, ATSLOTS, ATCALLS, ENDED, PURGED, UNTOLD, DROPPED, SENT, LATE, 'till', 'said', 'round' }
 
 local function row(name)
   local no = numberOf(name)
   local n = no and call('HMGET', crawlKey(no), unpack(FIELDS)) or {}
   local out = { name }
   for i = 1, #FIELDS do out[i + 1] = n[i] or '0' end
-  out[12] = whyOf(name) or ''
-  out[13] = call('ZSCORE', base .. ':kf', name) or ''
-  out[14] = deep and no and call('HGETALL', crawlKey(no) .. ':d') or {}
+  out[14] = whyOf(name) or ''
+  out[15] = call('ZSCORE', base .. ':kf', name) or ''
+  out[16] = deep and no and call('HGETALL', crawlKey(no) .. ':d') or {}
   return out
 end
 
