@@ -64,6 +64,7 @@ func New(cfg Config) (*Service, error) {
 		kgo.RequiredAcks(kgo.AllISRAcks()),
 		kgo.ProducerBatchMaxBytes(maxReply),
 		kgo.ProducerLinger(0),
+		kgo.MetadataMinAge(firstRetry), // or else a topic that is gone holds up the replies behind for 20 s
 	)...)
 	if err != nil {
 		return nil, fmt.Errorf("monitor: %w", err)

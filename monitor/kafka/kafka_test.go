@@ -7,6 +7,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/twmb/franz-go/pkg/kadm"
+
 	"urlserver/docindex"
 	"urlserver/monitor"
 )
@@ -220,6 +222,28 @@ func TestTwoInAGroup(t *testing.T) {
 			n := uuids(all)
 			return !slices.ContainsFunc(want, func(uuid string) bool { return n[uuid] == 0 || n["s"+uuid] == 0 })
 		})
+	})
+}
+
+// A topic that an application has deleted is made anew for the next reply, also for one that is under way.
+func TestTopicIsDeleted(t *testing.T) {
+	onBrokers(t, func(t *testing.T, b *broker) {
+		cfg := settings(t, b)
+		makeTopic(t, b, 1, cfg.Inbound[0])
+		start(t, cfg, doer(newCrawls()))
+		own := cfg.Prefix + ".outbound_testapp"
+		feed(t, b, cfg.Inbound[0], info("one"))
+		read(t, b, own).next(1)
+		admin := kadm.NewClient(client(t, b))
+		if _, err := admin.DeleteTopic(t.Context(), own); err != nil {
+			t.Fatal(err)
+		}
+		eventually(t, "the topic is gone", func() bool { return !strings.Contains(topicsOf(t, b), own) })
+		feed(t, b, cfg.Inbound[0], info("two"), info("three"))
+		if n := uuids(read(t, b, own).next(2)); n["two"] != 1 || n["three"] != 1 {
+			t.Errorf("the topic has %v; want both that came since it was made anew", n)
+		}
+		read(t, b, cfg.Prefix+".outbound_firehose").next(3)
 	})
 }
 

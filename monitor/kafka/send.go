@@ -57,7 +57,8 @@ const maxRecord = maxReply - 1<<10
 func (s *Service) produce(ctx context.Context, messages []message, needed bool) bool {
 	retry := backoff{}
 	together := max(1, len(messages))
-	for len(messages) > 0 {
+	made := map[string]int{} // topics, anew
+	for round := 0; len(messages) > 0; round++ {
 		var again []message
 		missing, long := false, false
 		for some := range slices.Chunk(messages, together) {
@@ -72,12 +73,14 @@ func (s *Service) produce(ctx context.Context, messages []message, needed bool) 
 					again = append(again, m)
 				case isTooLong(err) && !m.reply.Refused:
 					again = append(again, message{m.topic, tooLong(m.reply)})
+				case isUnknown(err) && !needed && s.makeAgain(ctx, m.topic, round, made):
+					again = append(again, m)
 				case !needed && final(err):
 					s.giveUp(m.topic, err)
 				default:
 					s.figures.produceErrors.Add(1)
 					s.log.Warn().Err(err).Str("topic", m.topic).Msg("Kafka: a reply cannot be sent; trying again")
-					missing = missing || errors.Is(err, kerr.UnknownTopicOrPartition)
+					missing = missing || isUnknown(err)
 					again = append(again, m)
 				}
 			}
@@ -111,6 +114,25 @@ func (s *Service) produceOnce(ctx context.Context, some []message) iter.Seq2[mes
 	}
 }
 
+// isUnknown says that there is no such topic, or none any more by the ID that it had.
+func isUnknown(err error) bool {
+	return errors.Is(err, kerr.UnknownTopicOrPartition) || errors.Is(err, kerr.UnknownTopicID)
+}
+
+// makeAgain makes an application's topic anew that somebody has deleted, and answers whether another try is worth while. made
+// says in which round that was done: once is enough.
+func (s *Service) makeAgain(ctx context.Context, topic string, round int, made map[string]int) bool {
+	if at, tried := made[topic]; tried {
+		return at == round
+	}
+	s.client.PurgeTopicsFromProducing(topic) // what is known of the one that is gone
+	made[topic] = -1
+	if s.topics.create(ctx, topic) == nil {
+		made[topic] = round
+	}
+	return made[topic] == round
+}
+
 func isTooLong(err error) bool {
 	return errors.Is(err, kerr.MessageTooLarge) || errors.Is(err, kerr.RecordListTooLarge)
 }
@@ -119,7 +141,7 @@ func isTooLong(err error) bool {
 func final(err error) bool {
 	for _, one := range []error{
 		kerr.MessageTooLarge, kerr.RecordListTooLarge, kerr.InvalidTopicException, kerr.TopicAuthorizationFailed,
-		kerr.UnknownTopicOrPartition, kerr.PolicyViolation, kerr.InvalidRecord,
+		kerr.UnknownTopicOrPartition, kerr.UnknownTopicID, kerr.PolicyViolation, kerr.InvalidRecord,
 	} {
 		if errors.Is(err, one) {
 			return true
