@@ -105,7 +105,7 @@ func appInfo(r *Request, s *docindex.Survey, now int64) infoApp {
 	out := infoApp{
 		ServerTime: now, UUID: r.UUID, AppID: r.ID.App, SpiderID: r.ID.Spider,
 		TotalPending: s.Total, TotalDomains: s.Domains, TotalCrawlIDs: s.Count,
-		CrawlIDs: map[string]crawlSum{}, Truncated: s.Count > len(s.Crawls),
+		CrawlIDs: make(map[string]crawlSum, len(s.Crawls)), Truncated: s.Count > len(s.Crawls),
 	}
 	for i := range s.Crawls {
 		c := &s.Crawls[i]
@@ -129,7 +129,7 @@ func crawlInfo(r *Request, c *docindex.CrawlPending, now int64) infoCrawl {
 }
 
 func domainsOf(c *docindex.CrawlPending) domains {
-	d := domains{Domains: map[string]domainSum{}, Truncated: c.Distinct > len(c.Domains)}
+	d := domains{Domains: make(map[string]domainSum, len(c.Domains)), Truncated: c.Distinct > len(c.Domains)}
 	for _, one := range c.Domains {
 		d.Domains[one.Domain] = domainSum{Total: one.Total, LowPriority: one.Low, HighPriority: one.High}
 	}

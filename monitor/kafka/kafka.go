@@ -92,7 +92,7 @@ func (s *Service) Run(ctx context.Context) error {
 		kgo.HeartbeatInterval(sessionTimeout/5),
 		kgo.DisableAutoCommit(),
 		kgo.FetchIsolationLevel(kgo.ReadCommitted()), // what a producer takes back is no request
-		kgo.BlockRebalanceOnPoll(), // until what was polled is committed
+		kgo.BlockRebalanceOnPoll(),                   // until what was polled is committed
 		kgo.OnPartitionsRevoked(s.lag.gone),
 		kgo.OnPartitionsLost(s.lag.gone),
 		kgo.FetchMaxBytes(maxFetch),
