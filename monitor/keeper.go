@@ -64,11 +64,11 @@ func (k *Keeper) Survey(ctx context.Context, id docindex.CrawlID, domains int) (
 
 // Stop is [Crawls.Stop].
 func (k *Keeper) Stop(ctx context.Context, id docindex.CrawlID) (purged uint64, err error) {
-	if purged, err = k.end(ctx, id, docindex.Stopped); err != nil {
-		return 0, err
-	}
-	return purged, k.store.Told(ctx, id, 0)
+	return k.end(ctx, id, docindex.Stopped)
 }
+
+// Told is [Crawls.Told].
+func (k *Keeper) Told(ctx context.Context, id docindex.CrawlID) { k.told(ctx, id, 0) }
 
 // end refuses a crawl and then purges it, in the store and in the slots. Whatever of it is handed out meanwhile, the
 // store no longer does.
@@ -140,6 +140,6 @@ func (k *Keeper) watchOnce(ctx context.Context, now time.Time, grace time.Durati
 
 func (k *Keeper) told(ctx context.Context, id docindex.CrawlID, round uint64) {
 	if err := k.store.Told(context.WithoutCancel(ctx), id, round); err != nil {
-		k.log.Warn().Err(err).Str("crawlid", id.Crawl).Msg("crawl control: a notice will be sent again after a restart")
+		k.log.Warn().Err(err).Str("crawlid", id.Crawl).Msg("crawl control: what was told of a crawl's end may be told again")
 	}
 }
