@@ -37,9 +37,17 @@ type Keeper struct {
 
 var _ Crawls = (*Keeper)(nil)
 
+// sharedStore is a Store of several daemons. It calls condemn with what the slots of this one have of crawls that others stop.
+type sharedStore interface {
+	OnStop(condemn func(context.Context, *docindex.Outcomes) (ended int, err error))
+}
+
 // NewKeeper returns a Keeper. What the store deletes the slots forget from now on.
 func NewKeeper(store Store, slots Slots, log zerolog.Logger) *Keeper {
 	store.OnDelete(slots.Forget)
+	if s, ok := store.(sharedStore); ok {
+		s.OnStop(slots.Condemn)
+	}
 	return &Keeper{store: store, slots: slots, log: log}
 }
 
@@ -76,15 +84,10 @@ func (k *Keeper) end(ctx context.Context, id docindex.CrawlID, why docindex.Kind
 	if err := k.store.Refuse(ctx, id, why); err != nil {
 		return 0, err
 	}
-	fromSlots := 0
-	inStore, err := k.store.PurgeCrawl(ctx, id, func(o *docindex.Outcomes) error {
-		n, err := k.slots.Condemn(ctx, o)
-		fromSlots += n
-		return err
-	})
+	n, err := k.store.PurgeCrawl(ctx, id, func(o *docindex.Outcomes) (int, error) { return k.slots.Condemn(ctx, o) })
 	k.log.Info().Str("crawlid", id.Crawl).Str("appid", id.App).Str("spiderid", id.Spider).Stringer("why", why).
-		Int("in_store", inStore).Int("in_slots", fromSlots).AnErr("cause", err).Msg("crawl purged")
-	return uint64(inStore + fromSlots), err
+		Int("purged", n).AnErr("cause", err).Msg("crawl purged")
+	return uint64(n), err
 }
 
 const (

@@ -32,7 +32,7 @@ type purging struct {
 }
 
 // PurgeCrawl is [docindex.Crawls.PurgeCrawl]. It is on disk once it returns, its portions now and then before.
-func (s *Store) PurgeCrawl(ctx context.Context, id docindex.CrawlID, tell func(*docindex.Outcomes) error) (purged int, err error) {
+func (s *Store) PurgeCrawl(ctx context.Context, id docindex.CrawlID, tell func(*docindex.Outcomes) (int, error)) (purged int, err error) {
 	s.mu.Lock()
 	b := s.crawls.books.Find(id)
 	s.mu.Unlock()
@@ -53,13 +53,23 @@ func (s *Store) PurgeCrawl(ctx context.Context, id docindex.CrawlID, tell func(*
 		if out.Len() == 0 {
 			continue
 		}
-		if err := tell(&out); err != nil {
+		ended, err := tell(&out)
+		s.endedAtSlots(b, ended)
+		if err != nil {
 			return 0, err
 		}
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.crawls.books.Purged(b), s.usableLocked()
+}
+
+// endedAtSlots counts documents of a refused crawl whose outcomes come later. They are not on disk as such: after a restart they count by
+// these, or by what became of them without.
+func (s *Store) endedAtSlots(b *books.Book, n int) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	b.Untold += n
 }
 
 // purgeLined ends what is scheduled of a crawl.

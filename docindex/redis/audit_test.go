@@ -48,6 +48,7 @@ for i = 1, #names, 2 do
   end
   checkHash(key .. ':d', c.levels)
   checkHash(key .. ':q', c.queues)
+  checkHash(key .. ':o', c.owners)
   check(key .. ' in its index', call('ZSCORE', base .. ':kn', names[i]) or 'nowhere', '0')
   if not holds(c.no) and not whyOf(names[i]) and call('HEXISTS', key, 'till') == 0 then wrong[#wrong + 1] = key .. ' is of nothing' end
   c.checked = true
@@ -58,7 +59,7 @@ end
 check('names', call('ZCARD', base .. ':kn'), #names / 2)
 for field, n in pairs(sum) do check('all ' .. field, tonumber(call('HGET', base .. ':kt', field) or 0), n) end
 local kept = #call('KEYS', base .. ':k:*')
-for i = 2, #names, 2 do kept = kept - call('EXISTS', crawlKey(names[i]), crawlKey(names[i]) .. ':d', crawlKey(names[i]) .. ':q') end
+for i = 2, #names, 2 do kept = kept - call('EXISTS', crawlKey(names[i]), crawlKey(names[i]) .. ':d', crawlKey(names[i]) .. ':q', crawlKey(names[i]) .. ':o') end
 check('keys of crawls that are not there', kept, 0)
 return { wrong, {}, 0 }
 `

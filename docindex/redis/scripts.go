@@ -46,13 +46,16 @@ var (
 	refuseScript   = read("refuse")
 	membersScript  = read("members")
 	condemnScript  = read("condemn")
+	mineScript     = read("mine")
+	endedScript    = read("ended")
+	throughScript  = read("through")
 	purgedScript   = read("purged")
 	toldScript     = read("told")
 	endingScript   = read("ending")
 	settleScript   = read("settle")
 	seeScript      = read("see")
 	awayScript     = read("away")
-	stoppedScript  = read("stopped")
+	wordScript     = read("word")
 )
 
 func read(name string) *script {

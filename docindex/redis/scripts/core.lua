@@ -39,6 +39,13 @@ local general = call('HMGET', base .. ':g', 'delay', 'passive')
 local chosen = tonumber(general[1])
 local usual = chosen or 1000
 
+local hinted = false
+-- hint has other daemons look soon whether there is something for them to end or to forget. They look anyway, now and then.
+local function hint()
+  if not hinted then call('PUBLISH', base .. ':hint', owner) end
+  hinted = true
+end
+
 -- Records are read once and written at the end.
 local queues, hosts, names = {}, {}, {}
 local dirtyQueues, dirtyHosts, deltas = {}, {}, {}

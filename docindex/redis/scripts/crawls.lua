@@ -3,6 +3,7 @@
 
 local LINED, ATSLOTS, ATCALLS, ENDED = 'l', 's', 'c', 'e' -- places, which are fields of a crawl's counts, as these are:
 local PURGED, UNTOLD, DROPPED = 'p', 'u', 'x'
+local ANSWER = 'a' -- of UNTOLD, what was answered last to who asked
 local STOPPED, EXPIRED = 5, 6 -- kinds of outcomes
 
 local crawls, crawlNumbers = {}, {}
@@ -16,7 +17,7 @@ local function crawlKey(no) return base .. ':k:' .. no end
 local function crawlOf(no)
   local c = crawls[no]
   if not c then
-    c = { no = no, by = {}, levels = {}, queues = {} }
+    c = { no = no, by = {}, levels = {}, queues = {}, owners = {} }
     crawls[no] = c
   end
   return c
@@ -98,7 +99,9 @@ end
 -- partOf is as what a document counts; nil: it belongs to no crawl.
 local function partOf(q, doc)
   if not doc[CRAWL] then return nil end
-  return { crawl = doc[CRAWL], place = placeOf(doc), level = doc[PRIORITY] .. ' ' .. domainOf(q, doc), condemned = doc[CONDEMNED] }
+  return {
+    crawl = doc[CRAWL], place = placeOf(doc), level = doc[PRIORITY] .. ' ' .. domainOf(q, doc), condemned = doc[CONDEMNED], owner = doc[OWNER],
+  }
 end
 
 local function countPart(q, part, by)
@@ -112,6 +115,7 @@ local function countPart(q, part, by)
   c.opened = c.opened or by > 0
   if part.place ~= ATCALLS then bump(c.levels, part.level, by) end
   if part.place == LINED then bump(c.queues, q.id, by) end
+  if part.place == ATSLOTS and part.owner ~= '' then bump(c.owners, part.owner, by) end
 end
 
 local function recount(q, doc, part)
@@ -136,7 +140,7 @@ end
 
 local function forgetCrawl(c)
   local key, name = crawlKey(c.no), crawlName(c)
-  call('DEL', key, key .. ':d', key .. ':q')
+  call('DEL', key, key .. ':d', key .. ':q', key .. ':o')
   call('HDEL', base .. ':k', name)
   for _, index in ipairs({ ':kn', ':ke', ':kf' }) do call('ZREM', base .. index, name) end
 end
@@ -162,6 +166,7 @@ local function keepCrawl(c)
   keepSums(key, change)
   keepSums(key .. ':d', c.levels)
   keepSums(key .. ':q', c.queues)
+  keepSums(key .. ':o', c.owners)
   local why = whyOf(name)
   if is + tonumber(n[4] or 0) + (change[ENDED] or 0) == 0 and not why then
     if call('HEXISTS', key, 'till') == 0 then return forgetCrawl(c) end

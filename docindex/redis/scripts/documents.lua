@@ -44,6 +44,15 @@ local function nextSeq()
   return seq
 end
 
+-- tellForgotten leaves word for the daemon whose slots have a document that is being forgotten.
+local function tellForgotten(q, hash, doc)
+  if doc[STATE] ~= TRANSIT or doc[OWNER] == '' then return end
+  local key = base .. ':z:' .. doc[OWNER]
+  call('SADD', key, q.id .. ':' .. hash .. doc[ID] .. '\0' .. doc[URL])
+  call('PEXPIRE', key, 2 * ownerLease) -- should it be no more
+  if doc[OWNER] ~= owner then hint() end
+end
+
 local function lineUp(q, hash, doc)
   doc[STATE], doc[DOOR], doc[OWNER], doc[TAKEN], doc[CLAIMED], doc[CONDEMNED] = SCHEDULED, 0, '', nil, nil, nil
   keep(q, hash, doc)
@@ -227,7 +236,7 @@ local function sweepOwners()
     for _, ref in ipairs(held) do landRef(ref) end
     if #held == SOME or unsee(who) then return true end
     call('ZREM', base .. ':a', who)
-    call('DEL', base .. ':t:' .. who)
+    call('DEL', base .. ':t:' .. who, base .. ':j:' .. who, base .. ':z:' .. who)
     return true
   end
   return false

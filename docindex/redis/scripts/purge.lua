@@ -11,6 +11,8 @@ for i = 1, #list, 2 do
     if doc[STATE] == TRANSIT and doc[OWNER] == owner then
       local m = #out
       out[m + 1], out[m + 2], out[m + 3], out[m + 4] = q.id, hash, doc[ID], doc[URL]
+    else
+      tellForgotten(q, hash, doc)
     end
     complete(q, hash, doc)
     count(q, COMPLETED, -1)

@@ -9,10 +9,16 @@ anyRefused, whys[name] = true, why
 call('ZREM', base .. ':kf', name)
 call('ZREM', base .. ':ke', name)
 if limit then
-  if why == EXPIRED then call('ZADD', base .. ':ke', 0, name) end -- until it is purged
+  call('ZADD', base .. ':ke', 0, name) -- until it is purged
   see('x', name, '0')
   openCrawl(name) -- so that it is listed
 end
-local no = numberOf(name)
-if no and tonumber(call('HGET', crawlKey(no), ATSLOTS) or 0) > 0 then call('HINCRBY', base .. ':g', 'refusals', 1) end
+local no, others = numberOf(name), false
+for _, who in ipairs(no and call('HKEYS', crawlKey(no) .. ':o') or {}) do
+  if who ~= owner then
+    call('SADD', base .. ':j:' .. who, name)
+    others = true
+  end
+end
+if others then hint() end
 return done({ why })
