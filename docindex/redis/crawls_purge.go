@@ -34,7 +34,7 @@ func (s *Store) PurgeCrawl(ctx context.Context, id docindex.CrawlID, atSlots fun
 		}
 	}
 	for shard := range shards {
-		if err := s.endHere(ctx, shard, []string{name}, atSlots); err != nil {
+		if err := s.endHere(ctx, shard, rows[0].why, []string{name}, atSlots); err != nil {
 			return 0, err
 		}
 	}
@@ -86,10 +86,10 @@ func (s *Store) purged(ctx context.Context, name string) (n int, err error) {
 	}
 }
 
-// endHere ends what this daemon's slots have of refused crawls, of a shard.
-func (s *Store) endHere(ctx context.Context, shard int, names []string, atSlots func(*docindex.Outcomes) (int, error)) error {
+// endHere ends what this daemon's slots have of crawls, of a shard. They were refused with kind; "": as the shard has it.
+func (s *Store) endHere(ctx context.Context, shard int, kind string, names []string, atSlots func(*docindex.Outcomes) (int, error)) error {
 	for cursor := "0"; ; {
-		a, err := s.one(ctx, shard, mineScript, append([]string{cursor}, names...)...)
+		a, err := s.one(ctx, shard, mineScript, append([]string{cursor, kind}, names...)...)
 		if err != nil {
 			return err
 		}

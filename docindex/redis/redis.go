@@ -64,9 +64,11 @@ type Store struct {
 	backs    []func(*docindex.Outcomes)
 	last     docindex.StoreStats // what was counted when Redis answered last
 	onDelete func(*docindex.Outcomes)
-	listed   map[string]uint64                                                // crawls that have finished in that round and of which nobody was told yet, by name
-	purging  map[string]bool                                                  // by name, crawls that this daemon was asked to stop
-	condemn  func(context.Context, *docindex.Outcomes) (ended int, err error) // nil: there are no slots
+	listed   map[string]uint64 // crawls that have finished in that round and of which nobody was told yet, by name
+	purging  map[string]bool   // by name, crawls that this daemon was asked to stop
+
+	// condemn has the slots end documents; nil: there are no slots.
+	condemn func(context.Context, *docindex.Outcomes) (ended int, err error)
 
 	lastSeqs [shards]int64 // how much was scheduled in each; of the beat alone
 	word     chan struct{} // holds one when others may have left word

@@ -61,7 +61,7 @@ func (s *Store) heedShard(ctx context.Context, a answer) (more bool, next answer
 	s.mu.Unlock()
 	if names := texts(parts[0]); len(names) > 0 && condemn != nil {
 		atSlots := func(o *docindex.Outcomes) (int, error) { return condemn(ctx, o) }
-		if s.endHere(ctx, a.shard, names, atSlots) != nil {
+		if s.endHere(ctx, a.shard, "", names, atSlots) != nil {
 			return false, a
 		}
 		more = true

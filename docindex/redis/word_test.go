@@ -128,6 +128,59 @@ func TestStopGoesOn(t *testing.T) {
 	d.wantOverdue("after one that did not", a)
 }
 
+// TestWordOfRefusalLost has word left of a refusal that the shard has lost since: nothing ends because of that.
+func TestWordOfRefusalLost(t *testing.T) {
+	d := newDaemons(t)
+	a, b := d.start(), d.start()
+	slots := &endings{t: t, s: b}
+	b.OnStop(slots.condemn)
+	putOf(t, a, of("c", "http://a.test/", 0))
+	take(t, b)
+	refuse(t, a, "c", docindex.Stopped)
+	c := reach(t, a)
+	if err := c.Do(t.Context(), c.B().Del().Key(a.bases[shardOf("a.test")]+":x").Build()).Error(); err != nil {
+		t.Fatal(err)
+	}
+	b.heedOnce(t.Context())
+	want(t, "of what is not refused end", slots.all)
+	if b.sweep(t.Context()); len(b.word) != 0 {
+		t.Error("there is still word of it")
+	}
+	purge(t, a, "c", 0) // which refuses it anew
+	b.heedOnce(t.Context())
+	want(t, "of what is refused again end", slots.all, "stopped http://a.test/")
+}
+
+// TestForgetWithoutMemory has Redis be full: documents can be forgotten, and who has them at the slots hears of it.
+func TestForgetWithoutMemory(t *testing.T) {
+	d := newDaemons(t)
+	a, b := d.start(), d.start()
+	var forgotten []string
+	b.OnDelete(func(o *docindex.Outcomes) {
+		for i := range o.Len() {
+			forgotten = append(forgotten, string(o.At(i).URL))
+		}
+	})
+	putURLs(t, a, "", "http://a.test/")
+	take(t, b)
+	if _, err := a.one(t.Context(), shardOf("a.test"), dropScript, "@"+nameOf("", "a.test")); err != nil {
+		t.Fatal(err)
+	}
+	c := reach(t, a)
+	for _, most := range []string{"1", "0"} {
+		if err := c.Do(t.Context(), c.B().ConfigSet().ParameterValue().ParameterValue("maxmemory", most).Build()).Error(); err != nil {
+			t.Fatal(err)
+		}
+		if most == "1" {
+			if err := a.free(t.Context(), shardOf("a.test"), "1"); err != nil {
+				t.Errorf("with memory full: %v", err)
+			}
+		}
+	}
+	b.heedOnce(t.Context())
+	want(t, "forgotten by the other's slots", forgotten, "http://a.test/")
+}
+
 // TestAnswerOfWordLost has another daemon end what it has, of which Redis does not hear: it ends it once more.
 func TestAnswerOfWordLost(t *testing.T) {
 	d := newDaemons(t)

@@ -42,7 +42,7 @@ local usual = chosen or 1000
 local hinted = false
 -- hint has other daemons look soon whether there is something for them to end or to forget. They look anyway, now and then.
 local function hint()
-  if not hinted then call('PUBLISH', base .. ':hint', owner) end
+  if not hinted then redis.pcall('PUBLISH', base .. ':hint', owner) end -- who may not publish need not
   hinted = true
 end
 

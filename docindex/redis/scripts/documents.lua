@@ -44,13 +44,13 @@ local function nextSeq()
   return seq
 end
 
--- tellForgotten leaves word for the daemon whose slots have a document that is being forgotten.
-local function tellForgotten(q, hash, doc)
-  if doc[STATE] ~= TRANSIT or doc[OWNER] == '' then return end
-  local key = base .. ':z:' .. doc[OWNER]
+-- tellForgotten leaves word for the daemon whose slots have had a document that is being forgotten. It is no script's first write: that
+-- one Redis refuses when its memory is full, and it has to be possible to forget then.
+local function tellForgotten(q, hash, doc, who)
+  local key = base .. ':z:' .. who
   call('SADD', key, q.id .. ':' .. hash .. doc[ID] .. '\0' .. doc[URL])
   call('PEXPIRE', key, 2 * ownerLease) -- should it be no more
-  if doc[OWNER] ~= owner then hint() end
+  if who ~= owner then hint() end
 end
 
 local function lineUp(q, hash, doc)

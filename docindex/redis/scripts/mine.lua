@@ -1,11 +1,12 @@
--- mine tells of documents of crawls that the owner's slots have: cursor, the crawls' names. It answers the cursor to go on with, the kind that
--- each crawl was refused with ('': it is not), and which of the names, queue, hash, DOC_ID, URL of each document.
-local cursor, whys, wanted = arg(), {}, {}
+-- mine tells of documents of refused crawls that the owner's slots have: cursor, kind that they were refused with ('': as it is known here; what is
+-- not refused is passed over), the crawls' names. It answers the cursor to go on with, the kind of each crawl, and which of the names, queue,
+-- hash, DOC_ID, URL of each document.
+local cursor, kind, whys, wanted = arg(), num(), {}, {}
 while at < #ARGV do
   local name = arg()
-  local no = numberOf(name)
-  whys[#whys + 1] = whyOf(name) or ''
-  if no and call('HEXISTS', crawlKey(no) .. ':o', owner) == 1 then wanted[no] = #whys end
+  local no, why = numberOf(name), kind or whyOf(name)
+  whys[#whys + 1] = why or ''
+  if no and why and call('HEXISTS', crawlKey(no) .. ':o', owner) == 1 then wanted[no] = #whys end
 end
 if not next(wanted) then return done({ '0', whys, {} }) end
 local page = call('SSCAN', base .. ':o:' .. owner, cursor, 'COUNT', 1000)
