@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/sha1"
 	"encoding/hex"
+	"reflect"
 	"testing"
 
 	"urlserver/docindex"
@@ -103,6 +104,25 @@ func audit(t *testing.T, s storetest.CrawlStore) storetest.CrawlStore {
 func (a *audited) Survey(ctx context.Context, id docindex.CrawlID, domains int, away *docindex.Outcomes) (docindex.Survey, error) {
 	if a.surveys++; a.surveys%25 == 0 {
 		checkCounts(a.t, a.Store)
+		checkMirror(a.t, a.Store)
 	}
 	return a.Store.Survey(ctx, id, domains, away)
+}
+
+// checkMirror compares what a daemon knows of an application with what it reads anew.
+func checkMirror(t *testing.T, s *Store) {
+	t.Helper()
+	app := crawlID("")
+	is, err := s.Survey(t.Context(), app, 1000, nil)
+	s.mu.Lock()
+	mirrors := s.mirrors
+	s.mirrors = map[string]*mirror{}
+	s.mu.Unlock()
+	want, err2 := s.Survey(t.Context(), app, 1000, nil)
+	s.mu.Lock()
+	s.mirrors = mirrors
+	s.mu.Unlock()
+	if err != nil || err2 != nil || !reflect.DeepEqual(is, want) {
+		t.Errorf("survey is %+v, %v;\nanew it is %+v, %v", is, err, want, err2)
+	}
 }

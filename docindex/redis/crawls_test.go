@@ -235,6 +235,9 @@ func TestCrawlsAtOnce(t *testing.T) {
 	}
 	working.Wait()
 	checkCounts(t, all[0])
+	for _, s := range all {
+		checkMirror(t, s)
+	}
 	counts := all[0].CrawlCounts(2)
 	if len(counts) != 3 {
 		t.Errorf("%d counts; want 2 crawls and the others", len(counts))

@@ -64,8 +64,9 @@ type Store struct {
 	backs    []func(*docindex.Outcomes)
 	last     docindex.StoreStats // what was counted when Redis answered last
 	onDelete func(*docindex.Outcomes)
-	listed   map[string]uint64 // crawls that have finished in that round and of which nobody was told yet, by name
-	purging  map[string]bool   // by name, crawls that this daemon was asked to stop
+	listed   map[string]uint64  // crawls that have finished in that round and of which nobody was told yet, by name
+	mirrors  map[string]*mirror // by what the names of their crawls begin with
+	purging  map[string]bool    // by name, crawls that this daemon was asked to stop
 
 	// condemn has the slots end documents; nil: there are no slots.
 	condemn func(context.Context, *docindex.Outcomes) (ended int, err error)
@@ -89,7 +90,7 @@ func New(cfg Config) *Store {
 }
 
 func newStore(cfg Config, clock func() int64) *Store {
-	s := &Store{cfg: cfg, owner: rand.Text(), slots: make(chan struct{}, 1), clock: clock, end: func() {}, listed: map[string]uint64{}, purging: map[string]bool{}, word: make(chan struct{}, 1)}
+	s := &Store{cfg: cfg, owner: rand.Text(), slots: make(chan struct{}, 1), clock: clock, end: func() {}, listed: map[string]uint64{}, purging: map[string]bool{}, mirrors: map[string]*mirror{}, word: make(chan struct{}, 1)}
 	for i := range s.bases {
 		s.bases[i] = fmt.Sprintf("%s{u%d}", cfg.Prefix, i)
 	}

@@ -43,6 +43,7 @@ var (
 	unnameScript   = read("unname")
 	usesScript     = read("uses")
 	rowsScript     = read("rows")
+	changesScript  = read("changes")
 	refuseScript   = read("refuse")
 	membersScript  = read("members")
 	condemnScript  = read("condemn")

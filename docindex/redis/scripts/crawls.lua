@@ -138,8 +138,38 @@ local function keepSums(key, sums)
   end
 end
 
+-- What has changed of what is pending is listed, up to a version that grows, while somebody has asked for that within an hour.
+-- listChange lists those of a crawl's levels that have changed, and the crawl itself, also without these if it says always.
+local listChange, keepChanges
+do
+  local MANY = 5000 -- that are listed
+  local watched, version, listed = (tonumber(general[3]) or 0) > now, tonumber(general[4] or 0), false
+
+  function listChange(c, levels, always)
+    if not watched then return end
+    local next = listed and version or version + 1
+    local list = { next, c.no .. ' ' }
+    for level, by in pairs(levels) do
+      if by ~= 0 then list[#list + 1], list[#list + 2] = next, c.no .. ' ' .. level end
+    end
+    if #list == 2 and not always then return end
+    version, listed = next, true
+    call('ZADD', base .. ':kc', unpack(list))
+  end
+
+  function keepChanges()
+    if not listed then return end
+    call('HSET', base .. ':g', 'changes', version)
+    if call('ZCARD', base .. ':kc') <= MANY then return end
+    local last = call('ZRANGE', base .. ':kc', MANY / 2, MANY / 2, 'WITHSCORES')[2]
+    call('ZREMRANGEBYSCORE', base .. ':kc', '-inf', last)
+    call('HSET', base .. ':g', 'unlisted', last)
+  end
+end
+
 local function forgetCrawl(c)
   local key, name = crawlKey(c.no), crawlName(c)
+  listChange(c, {}, true)
   call('DEL', key, key .. ':d', key .. ':q', key .. ':o')
   call('HDEL', base .. ':k', name)
   for _, index in ipairs({ ':kn', ':ke', ':kf' }) do call('ZREM', base .. index, name) end
@@ -167,6 +197,7 @@ local function keepCrawl(c)
   keepSums(key .. ':d', c.levels)
   keepSums(key .. ':q', c.queues)
   keepSums(key .. ':o', c.owners)
+  listChange(c, c.levels, c.till)
   local why = whyOf(name)
   if is + tonumber(n[4] or 0) + (change[ENDED] or 0) == 0 and not why then
     if call('HEXISTS', key, 'till') == 0 then return forgetCrawl(c) end
@@ -186,6 +217,7 @@ local function keepCrawls()
   for _, c in pairs(crawls) do
     if c.dirty then keepCrawl(c) end
   end
+  keepChanges()
   for why, by in pairs(strays) do call('HINCRBY', base .. ':n', 'k' .. why, by) end
 end
 

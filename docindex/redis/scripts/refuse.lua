@@ -15,7 +15,7 @@ if limit then
 end
 local no, others = numberOf(name), false
 for _, who in ipairs(no and call('HKEYS', crawlKey(no) .. ':o') or {}) do
-  if who ~= owner then
+  if who ~= owner and call('ZSCORE', base .. ':a', who) then
     call('SADD', base .. ':j:' .. who, name)
     others = true
   end
