@@ -48,6 +48,7 @@ func (s *Store) sweep(ctx context.Context) {
 			}
 		}
 	}
+	s.tellOwed(ctx)
 	s.forgetMirrors(time.Now())
 	if changed {
 		s.wake()

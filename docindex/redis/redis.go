@@ -66,6 +66,7 @@ type Store struct {
 	onDelete func(*docindex.Outcomes)
 	listed   map[string]uint64  // crawls that have finished in that round and of which nobody was told yet, by name
 	mirrors  map[string]*mirror // by what the names of their crawls begin with
+	owed     [shards][]string   // what hosts of each are still to be told
 	purging  map[string]bool    // by name, crawls that this daemon was asked to stop
 
 	// condemn has the slots end documents; nil: there are no slots.
