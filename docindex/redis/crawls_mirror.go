@@ -214,7 +214,8 @@ func (m *mirror) place(shard int, name, no string, till, said int64) *mirrored {
 		m.crawls[strings.Clone(name)] = c
 	}
 	p := &c.parts[shard]
-	if p.number != no {
+	if p.number != no { // it is another crawl of that name, all levels of which are told
+		m.leaveLevels(shard, name)
 		p.number = strings.Clone(no)
 	}
 	p.till, p.said = till, said

@@ -37,6 +37,22 @@ func TestMirror(t *testing.T) {
 	if m := a.mirrorOf(nameOfCrawl(crawlID(""))); len(m.crawls) != 1 || m.crawls[nameOfCrawl(crawlID("c"))] == nil {
 		t.Errorf("known are still %v; want that which is said to expire", m.crawls)
 	}
+	putOf(t, b, of("c", "http://a.test/", 0), of("d", "http://a.test/", 0))
+	pending("when they are there again", 2)
+	again := of("d", "http://a.test/", 0)
+	again.Priority = 9
+	if _, err := b.Delete(t.Context(), docindex.Scope{Crawl: []byte("d")}); err != nil {
+		t.Fatal(err)
+	}
+	putOf(t, b, again)
+	pending("when one is another of its name", 2)
+	if _, err := b.Delete(t.Context(), docindex.Scope{Crawl: []byte("c")}); err != nil {
+		t.Fatal(err)
+	}
+	pending("when one is deleted", 1)
+	if _, err := b.Delete(t.Context(), docindex.Scope{Crawl: []byte("d")}); err != nil {
+		t.Fatal(err)
+	}
 	shard := shardOf("k")
 	for i := range 6 {
 		var puts []docindex.Put
