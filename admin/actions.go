@@ -35,6 +35,8 @@ func (s *Server) serveActions(w http.ResponseWriter, r *http.Request) error {
 	}
 	w.Header().Set("Content-Type", "application/json")
 	w.WriteHeader(status)
-	_, _ = w.Write(append(replies[0].Body, '\n')) // who has gone needs no answer
+	if _, err := w.Write(append(replies[0].Body, '\n')); err == nil { // who has gone may ask again
+		replies[0].Acknowledged(context.WithoutCancel(r.Context()))
+	}
 	return nil
 }

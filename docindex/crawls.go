@@ -101,10 +101,10 @@ type Crawls interface {
 	Refuse(ctx context.Context, id CrawlID, why Kind) error
 
 	// PurgeCrawl ends what is scheduled of a refused crawl, with the outcome it was refused for, and tells in
-	// batches, to atSlots, what is out at the slots, by DocID and Kind; a batch is good until that returns. Purged counts all that ended in the
-	// store because of the refusal, and of which nobody was Told; also by earlier calls that failed. After a
-	// restart nobody counts as told.
-	PurgeCrawl(ctx context.Context, id CrawlID, atSlots func(*Outcomes) error) (purged int, err error)
+	// batches, to atSlots, what is out at the slots, by DocID and Kind; a batch is good until that returns, and it answers how many
+	// the slots have ended. Purged counts all that ended because of the refusal, and of which nobody was Told; also by earlier
+	// calls that failed. After a restart nobody counts as told.
+	PurgeCrawl(ctx context.Context, id CrawlID, atSlots func(*Outcomes) (ended int, err error)) (purged int, err error)
 
 	// Overdue lists crawls, at most so many, that are to be refused and purged: those that have expired, and those refused, until
 	// they are purged; and after a restart those of whose expiry nobody was Told.
@@ -114,8 +114,8 @@ type Crawls interface {
 	// again if it got more work in between, or after a restart if nobody was Told. Refused ones are not among them.
 	Finished(ctx context.Context, since time.Time, max int) ([]FinishedCrawl, error)
 
-	// Told says that somebody was told how a crawl has ended: by being refused where round is 0, or else by having finished in
-	// that round. So a store that is durable does not list that again.
+	// Told says that somebody was told how a crawl has ended: by being refused where round is 0, with what PurgeCrawl answered last,
+	// or else by having finished in that round. So a store that is durable does not list that again.
 	Told(ctx context.Context, id CrawlID, round uint64) error
 
 	// OnDelete has tell called, by Delete, with documents that are out at the slots and are to be forgotten. Their DOC_IDs

@@ -107,7 +107,7 @@ func (m *Memory) strayLocked(id uint32) {
 }
 
 // PurgeCrawl is [Crawls.PurgeCrawl]. Documents end in portions, so that nobody waits for long.
-func (m *Memory) PurgeCrawl(ctx context.Context, id CrawlID, tell func(*Outcomes) error) (purged int, err error) {
+func (m *Memory) PurgeCrawl(ctx context.Context, id CrawlID, tell func(*Outcomes) (int, error)) (purged int, err error) {
 	for more := true; more; {
 		if err := ctx.Err(); err != nil {
 			return 0, err
@@ -121,7 +121,9 @@ func (m *Memory) PurgeCrawl(ctx context.Context, id CrawlID, tell func(*Outcomes
 		}
 		out.Reset()
 		m.someAtSlots(id, min(left, hold), &out)
-		if err := tell(&out); err != nil {
+		ended, err := tell(&out)
+		m.endedAtSlots(id, ended)
+		if err != nil {
 			return 0, err
 		}
 	}
@@ -131,6 +133,15 @@ func (m *Memory) PurgeCrawl(ctx context.Context, id CrawlID, tell func(*Outcomes
 		return m.crawls.Purged(b), nil
 	}
 	return 0, nil
+}
+
+// endedAtSlots counts documents of a refused crawl whose outcomes come later.
+func (m *Memory) endedAtSlots(id CrawlID, n int) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if b := m.crawls.Find(id); b != nil {
+		b.Untold += n
+	}
 }
 
 func (m *Memory) purgeLined(id CrawlID) (more bool) {

@@ -13,6 +13,7 @@ type fakeCrawls struct {
 	surveys  map[docindex.CrawlID]docindex.Survey
 	purged   uint64
 	stopped  []docindex.CrawlID
+	told     []docindex.CrawlID
 	urls     []string
 	runs     int // calls of Submit
 	domains  int // asked for last
@@ -80,6 +81,8 @@ func (f *fakeCrawls) Stop(_ context.Context, id docindex.CrawlID) (uint64, error
 	f.stopped = append(f.stopped, id)
 	return f.purged, nil
 }
+
+func (f *fakeCrawls) Told(_ context.Context, id docindex.CrawlID) { f.told = append(f.told, id) }
 
 // failAt is a fakeCrawls whose given call, counted from 0, fails.
 type failAt struct {

@@ -20,10 +20,8 @@ type Store interface {
 
 // Slots is what the daemon holds of crawls.
 type Slots interface {
-	// Condemn ends documents, and answers how many of those held will not be sent.
+	// Condemn ends documents, and answers how many of those held, or on their way, will not be sent.
 	Condemn(ctx context.Context, o *docindex.Outcomes) (ended int, err error)
-	// Arrived answers how many ended when they came, condemned before and not told of so far. It waits for those on their way.
-	Arrived(ctx context.Context) (ended int, err error)
 	// Forget ends documents without an outcome.
 	Forget(o *docindex.Outcomes)
 	// AtSpiders adds the documents that are at spiders.
@@ -37,18 +35,24 @@ type Keeper struct {
 	log   zerolog.Logger
 	aways sync.Pool // of *docindex.Outcomes, for the memory that they have
 
-	turn chan struct{} // holds one while a crawl is ended: one after the other, so that each document is counted once
-
-	mu   sync.Mutex               // guards owed
-	owed map[docindex.CrawlID]int // documents that ended in the slots, of crawls of whose end nobody was told
+	mu     sync.Mutex               // guards ending
+	ending map[docindex.CrawlID]int // how many are at ending a crawl now
 }
 
 var _ Crawls = (*Keeper)(nil)
 
+// sharedStore is a Store of several daemons. It calls condemn with what the slots of this one have of crawls that others stop.
+type sharedStore interface {
+	OnStop(condemn func(context.Context, *docindex.Outcomes) (ended int, err error))
+}
+
 // NewKeeper returns a Keeper. What the store deletes the slots forget from now on.
 func NewKeeper(store Store, slots Slots, log zerolog.Logger) *Keeper {
 	store.OnDelete(slots.Forget)
-	return &Keeper{store: store, slots: slots, log: log, turn: make(chan struct{}, 1), owed: map[docindex.CrawlID]int{}}
+	if s, ok := store.(sharedStore); ok {
+		s.OnStop(slots.Condemn)
+	}
+	return &Keeper{store: store, slots: slots, log: log, ending: map[docindex.CrawlID]int{}}
 }
 
 // Submit is [Crawls.Submit].
@@ -72,67 +76,39 @@ func (k *Keeper) Survey(ctx context.Context, id docindex.CrawlID, domains int) (
 
 // Stop is [Crawls.Stop].
 func (k *Keeper) Stop(ctx context.Context, id docindex.CrawlID) (purged uint64, err error) {
-	if err := k.take(ctx); err != nil {
-		return 0, err
-	}
-	defer k.leave()
-	if purged, err = k.end(ctx, id, docindex.Stopped); err != nil {
-		return 0, err
-	}
-	return purged, k.tell(ctx, id, 0)
+	return k.end(ctx, id, docindex.Stopped)
 }
 
-// take waits for the turn.
-func (k *Keeper) take(ctx context.Context) error {
-	select {
-	case k.turn <- struct{}{}:
-		return nil
-	case <-ctx.Done():
-		return ctx.Err()
-	}
-}
-
-func (k *Keeper) leave() { <-k.turn }
+// Told is [Crawls.Told].
+func (k *Keeper) Told(ctx context.Context, id docindex.CrawlID) { k.told(ctx, id, 0) }
 
 // end refuses a crawl and then purges it, in the store and in the slots. Whatever of it is handed out meanwhile, the
 // store no longer does. purged counts what ended since somebody was told, by calls that failed, too.
 func (k *Keeper) end(ctx context.Context, id docindex.CrawlID, why docindex.Kind) (purged uint64, err error) {
+	k.note(id, 1)
+	defer k.note(id, -1)
 	if err := k.store.Refuse(ctx, id, why); err != nil {
 		return 0, err
 	}
-	slots := 0
-	inStore, err := k.store.PurgeCrawl(ctx, id, func(o *docindex.Outcomes) error {
-		n, err := k.slots.Condemn(ctx, o)
-		slots += n
-		return err
-	})
-	arrived, late := k.slots.Arrived(ctx)
-	err = errors.Join(err, late)
-	slots = k.owe(id, slots+arrived)
+	n, err := k.store.PurgeCrawl(ctx, id, func(o *docindex.Outcomes) (int, error) { return k.slots.Condemn(ctx, o) })
 	k.log.Info().Str("crawlid", id.Crawl).Str("appid", id.App).Str("spiderid", id.Spider).Stringer("why", why).
-		Int("in_store", inStore).Int("in_slots", slots).AnErr("cause", err).Msg("crawl purged")
-	return uint64(inStore + slots), err
+		Int("purged", n).AnErr("cause", err).Msg("crawl purged")
+	return uint64(n), err
 }
 
-// owe adds to what somebody is to be told, and returns all of it.
-func (k *Keeper) owe(id docindex.CrawlID, ended int) int {
+// note counts who is at ending a crawl.
+func (k *Keeper) note(id docindex.CrawlID, more int) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	if ended > 0 {
-		k.owed[id] += ended
+	if k.ending[id] += more; k.ending[id] == 0 {
+		delete(k.ending, id)
 	}
-	return k.owed[id]
 }
 
-// tell says that somebody was told how a crawl ended, as the store has it.
-func (k *Keeper) tell(ctx context.Context, id docindex.CrawlID, round uint64) error {
-	err := k.store.Told(ctx, id, round)
-	if err == nil && round == 0 {
-		k.mu.Lock()
-		defer k.mu.Unlock()
-		delete(k.owed, id)
-	}
-	return err
+func (k *Keeper) isEnding(id docindex.CrawlID) bool {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	return k.ending[id] > 0
 }
 
 const (
@@ -160,44 +136,29 @@ func (k *Keeper) Watch(ctx context.Context, grace time.Duration, notify func(not
 	}
 }
 
-// endOverdue ends crawls that are overdue. Between two of them others may take the turn.
+// endOverdue ends crawls that are overdue, but for those that somebody is at.
 func (k *Keeper) endOverdue(ctx context.Context, now time.Time, notify func(Reply, func())) error {
-	var last docindex.CrawlID
-	for range watchMost {
-		id, err := k.endNext(ctx, now, notify)
-		if err != nil || id == (docindex.CrawlID{}) || id == last {
-			return err
+	overdue, err := k.store.Overdue(ctx, now, watchMost)
+	if err != nil {
+		return fmt.Errorf("overdue crawls: %w", err)
+	}
+	for _, c := range overdue {
+		if k.isEnding(c.CrawlID) {
+			continue
 		}
-		last = id
+		why := docindex.Stopped // who asked for that is told by asking again
+		if c.Expired {
+			why = docindex.Expired
+		}
+		purged, err := k.end(ctx, c.CrawlID, why)
+		if err != nil {
+			return fmt.Errorf("%v %+v: %w", why, c.CrawlID, err)
+		}
+		if c.Expired {
+			notify(ExpiredNotice(c.CrawlID, purged, now), func() { k.told(ctx, c.CrawlID, 0) })
+		}
 	}
 	return nil
-}
-
-// endNext ends one, whose ID it returns; an empty one: there is none.
-func (k *Keeper) endNext(ctx context.Context, now time.Time, notify func(Reply, func())) (id docindex.CrawlID, err error) {
-	if err := k.take(ctx); err != nil {
-		return id, err
-	}
-	defer k.leave()
-	overdue, err := k.store.Overdue(ctx, now, 1)
-	if err != nil {
-		return id, fmt.Errorf("overdue crawls: %w", err)
-	}
-	if len(overdue) == 0 {
-		return id, nil
-	}
-	c, why := overdue[0], docindex.Stopped // who asked for that is told by asking again
-	if c.Expired {
-		why = docindex.Expired
-	}
-	purged, err := k.end(ctx, c.CrawlID, why)
-	if err != nil {
-		return id, fmt.Errorf("%v %+v: %w", why, c.CrawlID, err)
-	}
-	if c.Expired {
-		notify(ExpiredNotice(c.CrawlID, purged, now), func() { k.told(ctx, c.CrawlID, 0) })
-	}
-	return c.CrawlID, nil
 }
 
 func (k *Keeper) tellFinished(ctx context.Context, now time.Time, grace time.Duration, notify func(Reply, func())) error {
@@ -212,7 +173,7 @@ func (k *Keeper) tellFinished(ctx context.Context, now time.Time, grace time.Dur
 }
 
 func (k *Keeper) told(ctx context.Context, id docindex.CrawlID, round uint64) {
-	if err := k.tell(context.WithoutCancel(ctx), id, round); err != nil {
-		k.log.Warn().Err(err).Str("crawlid", id.Crawl).Msg("crawl control: a notice will be sent again after a restart")
+	if err := k.store.Told(context.WithoutCancel(ctx), id, round); err != nil {
+		k.log.Warn().Err(err).Str("crawlid", id.Crawl).Msg("crawl control: what was told of a crawl's end may be told again")
 	}
 }

@@ -173,8 +173,6 @@ func (s *benchSlots) Condemn(_ context.Context, o *docindex.Outcomes) (int, erro
 	return o.Len(), nil
 }
 
-func (s *benchSlots) Arrived(context.Context) (int, error) { return 0, nil }
-
 func (s *benchSlots) Forget(*docindex.Outcomes) {}
 
 func (s *benchSlots) AtSpiders(_ context.Context, o *docindex.Outcomes) error {

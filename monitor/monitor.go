@@ -17,7 +17,10 @@ import (
 type Crawls interface {
 	Submit(ctx context.Context, p *docindex.Puts) (docindex.PutResult, error)
 	Survey(ctx context.Context, id docindex.CrawlID, domains int) (docindex.Survey, error)
+	// Stop answers how many documents ended because of the stop, of which nobody was Told.
 	Stop(ctx context.Context, id docindex.CrawlID) (purged uint64, err error)
+	// Told says that whoever asked for a stop has what Stop answered last.
+	Told(ctx context.Context, id docindex.CrawlID)
 }
 
 // Monitor does requests. Its methods may be called from several goroutines.
@@ -48,9 +51,10 @@ func (m *Monitor) Figures() Figures {
 }
 
 // Do does messages in their order; crawls that stand side by side are stored together. With an error, only the
-// first done of them are done and have their replies: try the rest again.
+// first done of them are done and have their replies: try the rest again. Once a reply has got there it is to be Acknowledged.
 func (m *Monitor) Do(ctx context.Context, messages [][]byte) (replies []Reply, done int, err error) {
 	var run crawlRun
+	stopped := map[docindex.CrawlID]uint64{} // by these messages, and what was answered: nobody is told of it yet
 	for i, text := range messages {
 		r, bad := Parse(text)
 		if bad == nil && r.Verb == Crawl {
@@ -66,7 +70,7 @@ func (m *Monitor) Do(ctx context.Context, messages [][]byte) (replies []Reply, d
 			done++
 			continue
 		}
-		reply, err := m.answer(ctx, &r, bad)
+		reply, err := m.answer(ctx, &r, bad, stopped)
 		if err != nil {
 			return replies, done, err
 		}
@@ -133,13 +137,13 @@ var statusWords = map[docindex.Verdict]string{
 }
 
 // answer does one message that is no crawl.
-func (m *Monitor) answer(ctx context.Context, r *Request, bad error) (Reply, error) {
+func (m *Monitor) answer(ctx context.Context, r *Request, bad error, stopped map[docindex.CrawlID]uint64) (Reply, error) {
 	if why, ok := errors.AsType[*Refusal](bad); ok {
 		m.figures.refused.Add(1)
 		return refusal(why, 0), nil
 	}
 	if r.Verb == Stop {
-		return m.stop(ctx, r)
+		return m.stop(ctx, r, stopped)
 	}
 	s, err := m.crawls.Survey(ctx, r.ID, m.domains)
 	if err != nil {
@@ -153,7 +157,7 @@ func (m *Monitor) answer(ctx context.Context, r *Request, bad error) (Reply, err
 	return Reply{App: r.ID.App, Body: encode(crawlInfo(r, &s.Crawls[0], now))}, nil
 }
 
-func (m *Monitor) stop(ctx context.Context, r *Request) (Reply, error) {
+func (m *Monitor) stop(ctx context.Context, r *Request, stopped map[docindex.CrawlID]uint64) (Reply, error) {
 	purged, err := m.crawls.Stop(ctx, r.ID)
 	if errors.Is(err, docindex.ErrTooManyRefused) {
 		m.figures.refused.Add(1)
@@ -163,7 +167,10 @@ func (m *Monitor) stop(ctx context.Context, r *Request) (Reply, error) {
 		return Reply{}, fmt.Errorf("stop %+v: %w", r.ID, err)
 	}
 	m.figures.stop.Add(1)
-	return Reply{App: r.ID.App, Body: encode(ended{
+	purged -= min(purged, stopped[r.ID])
+	stopped[r.ID] += purged
+	told := func(ctx context.Context) { m.crawls.Told(ctx, r.ID) }
+	return Reply{App: r.ID.App, told: told, Body: encode(ended{
 		Action: wordStop, TotalPurged: &purged, UUID: r.UUID,
 		SpiderID: r.ID.Spider, AppID: r.ID.App, CrawlID: r.ID.Crawl, ServerTime: m.now().Unix(),
 	})}, nil

@@ -166,3 +166,27 @@ func TestCrawlPresets(t *testing.T) {
 		t.Errorf("put has priority %d, metadata %s; want 1, %s", put.Priority, put.Metadata, want)
 	}
 }
+
+// What a stop has purged counts as told once its reply has got there, and not twice in what is answered together.
+func TestStopTold(t *testing.T) {
+	f := &fakeCrawls{purged: 5}
+	m := monitor.New(f, 10)
+	replies, _, err := m.Do(t.Context(), [][]byte{[]byte(stopText), []byte(stopText)})
+	if err != nil || len(replies) != 2 {
+		t.Fatalf("%d replies, %v", len(replies), err)
+	}
+	for i, want := range []string{`"total_purged":5,`, `"total_purged":0,`} {
+		if got := string(replies[i].Body); !strings.Contains(got, want) {
+			t.Errorf("reply %d is %s; want %s", i, got, want)
+		}
+	}
+	if len(f.told) != 0 {
+		t.Error("it counts as told before anybody has the reply")
+	}
+	for i := range replies {
+		replies[i].Acknowledged(t.Context())
+	}
+	if !slices.Equal(f.told, f.stopped) {
+		t.Errorf("told is %v; want %v", f.told, f.stopped)
+	}
+}

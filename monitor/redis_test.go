@@ -18,16 +18,20 @@ import (
 	"urlserver/reservation/redis/redistest"
 )
 
-// tellingSlots tell what they are to end.
+// tellingSlots tell what they are to end, each once.
 type tellingSlots struct {
 	fakeSlots
 	condemned chan []string
+	ended     sync.Map // by URL
 }
 
-func (s *tellingSlots) Condemn(_ context.Context, o *docindex.Outcomes) (ended int, err error) {
+func (s *tellingSlots) Condemn(_ context.Context, o *docindex.Outcomes) (int, error) {
 	var all []string
 	for i := range o.Len() {
-		all = append(all, fmt.Sprintf("%v %s", o.At(i).Kind, o.At(i).URL))
+		url := string(o.At(i).URL)
+		if _, was := s.ended.LoadOrStore(url, true); !was {
+			all = append(all, fmt.Sprintf("%v %s", o.At(i).Kind, url))
+		}
 	}
 	s.condemned <- all
 	return len(all), nil
@@ -53,18 +57,18 @@ func TestKeepersShareRedis(t *testing.T) {
 		keepers[i] = monitor.NewKeeper(stores[i], slots[i], zerolog.Nop())
 		monitors[i] = monitor.New(keepers[i], 10)
 	}
-	do := func(i int, text string) string {
+	do := func(i int, text string) monitor.Reply {
 		t.Helper()
 		replies, _, err := monitors[i].Do(t.Context(), [][]byte{[]byte(text)})
 		if err != nil || len(replies) != 1 {
 			t.Fatalf("%s: %d replies, %v", text, len(replies), err)
 		}
-		return string(replies[0].Body)
+		return replies[0]
 	}
 	want := func(i int, text, part string) {
 		t.Helper()
-		if got := do(i, text); !strings.Contains(got, part) {
-			t.Errorf("%s: %s; want %s", text, got, part)
+		if got := do(i, text); !strings.Contains(string(got.Body), part) {
+			t.Errorf("%s: %s; want %s", text, got.Body, part)
 		}
 	}
 	for _, host := range []string{"a", "b"} {
@@ -76,7 +80,11 @@ func TestKeepersShareRedis(t *testing.T) {
 	}
 	want(0, string(crawl("c")), `"status":"new"`)
 	want(0, infoText, `"total_pending":3,`)
-	want(0, stopText, `"total_purged":1,`)
+	want(0, stopText, `"total_purged":3,`)
+	want(1, stopText, `"total_purged":3,`) // as when the first daemon died before its reply was there
+	r := do(1, stopText)
+	r.Acknowledged(t.Context())
+	want(0, stopText, `"total_purged":0,`)
 	want(1, string(crawl("d")), `"status":"dropped"`)
 
 	late := fmt.Sprintf(`{"url":"http://e.test/","appid":"testapp","crawlid":"late","expires":%d}`, time.Now().Unix()-1)

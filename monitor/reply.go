@@ -2,6 +2,7 @@ package monitor
 
 import (
 	"bytes"
+	"context"
 	"encoding/json"
 	"strconv"
 
@@ -15,6 +16,16 @@ type Reply struct {
 	Body    []byte // JSON
 	Refused bool   // the message was no good request
 	Quiet   bool   // who sent the message does not wait for it: a crawl that was taken
+
+	told func(context.Context) // nil: nothing depends on who knows of it
+}
+
+// Acknowledged says that the reply has got to whoever asked, and will not be made again. Until then, who asks for the same
+// stop again is answered as much.
+func (r *Reply) Acknowledged(ctx context.Context) {
+	if r.told != nil {
+		r.told(ctx)
+	}
 }
 
 type infoApp struct {

@@ -8,17 +8,13 @@ import (
 )
 
 // Condemn ends documents of crawls that are over, wherever they are held, each with its outcome's kind, and answers how
-// many were held and will not be sent. Those at spiders go on, and are not sent again. Those on their way here end when they come.
+// many will not be sent. Those at spiders go on, and are not sent again. It waits for an answer of the index that some may be in.
 func (d *Daemon) Condemn(ctx context.Context, o *docindex.Outcomes) (ended int, err error) {
-	err = d.ask(context.WithoutCancel(ctx), func(e *engine.Engine) { ended = e.Condemn(o) }) // o is ours until the owner is through
-	return ended, err
-}
-
-// Arrived answers how many documents ended when they came here, condemned before and not told of so far. It waits for an answer
-// of the index that they may be in.
-func (d *Daemon) Arrived(ctx context.Context) (ended int, err error) {
 	answer := make(chan int, 1)
-	if err := d.ask(ctx, func(e *engine.Engine) { e.Arrived(func(n int) { answer <- n }) }); err != nil {
+	err = d.ask(context.WithoutCancel(ctx), func(e *engine.Engine) { // o is ours until the owner is through
+		e.Condemn(o, func(n int) { answer <- n })
+	})
+	if err != nil {
 		return 0, err
 	}
 	select {

@@ -156,6 +156,7 @@ func TestSpiderThatDoesNotRead(t *testing.T) {
 		if waited := time.Since(began); waited != second+timeout {
 			t.Errorf("what the stuck spider had came after %v; want after %v", waited, second+timeout)
 		}
+		time.Sleep(time.Millisecond) // its writer, too, has given up at this very moment, or is about to
 		if _, err := io.ReadAll(stuck.conn); err != nil {
 			t.Errorf("the stuck spider's connection: %v; want it closed", err)
 		}

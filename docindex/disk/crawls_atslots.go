@@ -9,7 +9,7 @@ import (
 )
 
 // tellAtSlots tells of the documents of a crawl that the slots have.
-func (s *Store) tellAtSlots(ctx context.Context, b *books.Book, tell func(*docindex.Outcomes) error) (err error) {
+func (s *Store) tellAtSlots(ctx context.Context, b *books.Book, tell func(*docindex.Outcomes) (int, error)) (err error) {
 	for next := uint32(1); next != 0; {
 		if err := ctx.Err(); err != nil {
 			return err
@@ -21,7 +21,9 @@ func (s *Store) tellAtSlots(ctx context.Context, b *books.Book, tell func(*docin
 		if out.Len() == 0 {
 			continue
 		}
-		if err := tell(&out); err != nil {
+		ended, err := tell(&out)
+		s.endedAtSlots(b, ended)
+		if err != nil {
 			return err
 		}
 	}

@@ -21,7 +21,7 @@ func BenchmarkPurgeCrawl(b *testing.B) {
 		crawl := fillCrawl(b, s, round, docs, queues)
 		before := cpu(b)
 		b.StartTimer()
-		n, err := s.PurgeCrawl(b.Context(), id(crawl), func(*docindex.Outcomes) error { return nil })
+		n, err := s.PurgeCrawl(b.Context(), id(crawl), func(*docindex.Outcomes) (int, error) { return 0, nil })
 		if n != docs || err != nil {
 			b.Fatalf("%d purged, %v; want %d", n, err, docs)
 		}

@@ -18,7 +18,7 @@ const (
 )
 
 // PurgeCrawl is [docindex.Crawls.PurgeCrawl]. It is on disk once it returns, its portions now and then before.
-func (s *Store) PurgeCrawl(ctx context.Context, id docindex.CrawlID, tell func(*docindex.Outcomes) error) (purged int, err error) {
+func (s *Store) PurgeCrawl(ctx context.Context, id docindex.CrawlID, tell func(*docindex.Outcomes) (int, error)) (purged int, err error) {
 	s.mu.Lock()
 	b := s.crawls.books.Find(id)
 	s.mu.Unlock()
@@ -37,6 +37,14 @@ func (s *Store) PurgeCrawl(ctx context.Context, id docindex.CrawlID, tell func(*
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.crawls.books.Purged(b), s.usableLocked()
+}
+
+// endedAtSlots counts documents of a refused crawl whose outcomes come later. They are not on disk as such: after a restart they count by
+// these, or by what became of them without.
+func (s *Store) endedAtSlots(b *books.Book, n int) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	b.Untold += n
 }
 
 // endChapters ends what is scheduled of a crawl.

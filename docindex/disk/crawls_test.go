@@ -74,7 +74,7 @@ func wantFinished(t *testing.T, s *disk.Store, want ...docindex.FinishedCrawl) {
 
 func purge(t *testing.T, s *disk.Store, crawl string, want int) {
 	t.Helper()
-	if n, err := s.PurgeCrawl(t.Context(), id(crawl), func(*docindex.Outcomes) error { return nil }); n != want || err != nil {
+	if n, err := s.PurgeCrawl(t.Context(), id(crawl), func(*docindex.Outcomes) (int, error) { return 0, nil }); n != want || err != nil {
 		t.Errorf("%d of crawl %s purged, %v; want %d", n, crawl, err, want)
 	}
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/sha1"
 	"encoding/hex"
+	"reflect"
 	"testing"
 
 	"urlserver/docindex"
@@ -48,6 +49,7 @@ for i = 1, #names, 2 do
   end
   checkHash(key .. ':d', c.levels)
   checkHash(key .. ':q', c.queues)
+  checkHash(key .. ':o', c.owners)
   check(key .. ' in its index', call('ZSCORE', base .. ':kn', names[i]) or 'nowhere', '0')
   if not holds(c.no) and not whyOf(names[i]) and call('HEXISTS', key, 'till') == 0 then wrong[#wrong + 1] = key .. ' is of nothing' end
   c.checked = true
@@ -58,7 +60,7 @@ end
 check('names', call('ZCARD', base .. ':kn'), #names / 2)
 for field, n in pairs(sum) do check('all ' .. field, tonumber(call('HGET', base .. ':kt', field) or 0), n) end
 local kept = #call('KEYS', base .. ':k:*')
-for i = 2, #names, 2 do kept = kept - call('EXISTS', crawlKey(names[i]), crawlKey(names[i]) .. ':d', crawlKey(names[i]) .. ':q') end
+for i = 2, #names, 2 do kept = kept - call('EXISTS', crawlKey(names[i]), crawlKey(names[i]) .. ':d', crawlKey(names[i]) .. ':q', crawlKey(names[i]) .. ':o') end
 check('keys of crawls that are not there', kept, 0)
 return { wrong, {}, 0 }
 `
@@ -102,6 +104,25 @@ func audit(t *testing.T, s storetest.CrawlStore) storetest.CrawlStore {
 func (a *audited) Survey(ctx context.Context, id docindex.CrawlID, domains int, away *docindex.Outcomes) (docindex.Survey, error) {
 	if a.surveys++; a.surveys%25 == 0 {
 		checkCounts(a.t, a.Store)
+		checkMirror(a.t, a.Store)
 	}
 	return a.Store.Survey(ctx, id, domains, away)
+}
+
+// checkMirror compares what a daemon knows of an application with what it reads anew.
+func checkMirror(t *testing.T, s *Store) {
+	t.Helper()
+	app := crawlID("")
+	is, err := s.Survey(t.Context(), app, 1000, nil)
+	s.mu.Lock()
+	mirrors := s.mirrors
+	s.mirrors = map[string]*mirror{}
+	s.mu.Unlock()
+	want, err2 := s.Survey(t.Context(), app, 1000, nil)
+	s.mu.Lock()
+	s.mirrors = mirrors
+	s.mu.Unlock()
+	if err != nil || err2 != nil || !reflect.DeepEqual(is, want) {
+		t.Errorf("survey is %+v, %v;\nanew it is %+v, %v", is, err, want, err2)
+	}
 }

@@ -23,9 +23,9 @@ func (s *Store) beat(ctx context.Context) {
 }
 
 // sweep says that this daemon is alive, makes true what has become due, ends deletions that nobody ended, and wakes who
-// waits for what others have scheduled. It notes which crawls others have stopped that this daemon has documents of. What goes wrong is for the next sweep.
+// waits for what others have scheduled, or has to end or forget what they left word of. What goes wrong is for the next sweep.
 func (s *Store) sweep(ctx context.Context) {
-	more, changed, purged := true, false, s.purgedHere()
+	more, changed := true, false
 	for n := 0; more && n < maxCatch && ctx.Err() == nil; n++ {
 		answers, err := s.everywhere(ctx, beatScript, "")
 		if err != nil {
@@ -37,8 +37,8 @@ func (s *Store) sweep(ctx context.Context) {
 			if len(parts) != 4 {
 				continue
 			}
-			if n := number(parts[3]); n != s.refusals[a.shard] && s.noteStopped(ctx, a.shard) == nil {
-				s.refusals[a.shard] = n
+			if number(parts[3]) > 0 {
+				s.leaveWord()
 			}
 			if seq := number(parts[1]); seq != s.lastSeqs[a.shard] {
 				s.lastSeqs[a.shard], changed = seq, true
@@ -48,7 +48,8 @@ func (s *Store) sweep(ctx context.Context) {
 			}
 		}
 	}
-	s.forgetPurged(purged)
+	s.tellOwed(ctx)
+	s.forgetMirrors(time.Now())
 	if changed {
 		s.wake()
 	}

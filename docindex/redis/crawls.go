@@ -52,6 +52,15 @@ func membershipOf(metadata, url []byte) []string {
 // Refuse is [docindex.Crawls.Refuse].
 func (s *Store) Refuse(ctx context.Context, id docindex.CrawlID, why docindex.Kind) error {
 	name := nameOfCrawl(id)
+	s.setPurging(name, true) // which is to follow
+	if err := s.refuse(ctx, name, why); err != nil {
+		s.setPurging(name, false)
+		return err
+	}
+	return nil
+}
+
+func (s *Store) refuse(ctx context.Context, name string, why docindex.Kind) error {
 	home := homeOf(name)
 	a, err := s.one(ctx, home, refuseScript, name, decimal(int64(why)), decimal(docindex.MaxRefused))
 	if err != nil {
@@ -104,7 +113,7 @@ func (s *Store) atHome(ctx context.Context, name string, what func(home string) 
 	return s.all(ctx, ops)
 }
 
-// OnDelete is [docindex.Crawls.OnDelete]. It is told of what this daemon's own slots have.
+// OnDelete is [docindex.Crawls.OnDelete]. It is told of what this daemon's own slots have, also when another daemon deletes that.
 func (s *Store) OnDelete(tell func(*docindex.Outcomes)) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -73,7 +73,7 @@ func BenchmarkCrawls(b *testing.B) {
 			if err := s.Refuse(b.Context(), id, docindex.Stopped); err != nil {
 				b.Fatal(err)
 			}
-			n, err := s.PurgeCrawl(b.Context(), id, func(*docindex.Outcomes) error { return nil })
+			n, err := s.PurgeCrawl(b.Context(), id, func(*docindex.Outcomes) (int, error) { return 0, nil })
 			if err != nil {
 				b.Fatal(err)
 			}

@@ -50,67 +50,8 @@ func scoreOf(text string) float64 {
 	return n
 }
 
-// Overdue is [docindex.Crawls.Overdue]. Each crawl is one living daemon's to end. Those that others have refused are listed as stopped where
-// this daemon's slots have some of them, and are to be purged here, too.
+// Overdue is [docindex.Crawls.Overdue]. Each crawl is one living daemon's to end.
 func (s *Store) Overdue(ctx context.Context, now time.Time, most int) (due []docindex.CrawlEnd, err error) {
-	due = s.stoppedByOthers(most)
-	own, err := s.overdue(ctx, now, most-len(due))
-	return append(due, own...), err
-}
-
-// noteStopped notes refused crawls that this daemon has documents of, of a shard.
-func (s *Store) noteStopped(ctx context.Context, shard int) error {
-	for cursor := "0"; ; {
-		a, err := s.one(ctx, shard, stoppedScript, cursor)
-		parts := list(a.value)
-		if err != nil || len(parts) != 2 {
-			return err
-		}
-		s.mu.Lock()
-		for _, m := range list(parts[1]) {
-			if _, known := s.stopped[text(m)]; !known {
-				s.stopped[text(m)] = true
-			}
-		}
-		s.mu.Unlock()
-		if cursor = text(parts[0]); cursor == "0" {
-			return nil
-		}
-	}
-}
-
-// purgedHere are crawls that were purged here of late. What their refusal counted is known before the next sweep is through.
-func (s *Store) purgedHere() (names []string) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	for name, here := range s.stopped {
-		if !here {
-			names = append(names, name)
-		}
-	}
-	return names
-}
-
-func (s *Store) forgetPurged(names []string) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	for _, name := range names {
-		delete(s.stopped, name)
-	}
-}
-
-func (s *Store) stoppedByOthers(most int) (ends []docindex.CrawlEnd) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	for name, here := range s.stopped {
-		if id, ok := crawlOfName(name); ok && here && len(ends) < most {
-			ends = append(ends, docindex.CrawlEnd{CrawlID: id})
-		}
-	}
-	return ends
-}
-
-func (s *Store) overdue(ctx context.Context, now time.Time, most int) (due []docindex.CrawlEnd, err error) {
 	all, names, err := s.candidates(ctx, byExpiry, decimal(now.Unix()), most)
 	if err != nil {
 		return nil, err
@@ -133,6 +74,9 @@ func (s *Store) overdue(ctx context.Context, now time.Time, most int) (due []doc
 	}
 	mine, err = s.see(ctx, endRefused, mine)
 	for _, r := range mine {
+		if r.kind() == docindex.Stopped && s.isPurging(r.name) {
+			continue
+		}
 		due = append(due, docindex.CrawlEnd{CrawlID: r.CrawlID, Expired: r.why == "" || r.kind() == docindex.Expired})
 	}
 	return due, err

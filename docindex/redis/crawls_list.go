@@ -63,6 +63,9 @@ func (s *Store) CrawlCounts(most int) (some []docindex.CrawlCounts) {
 
 // Survey is [docindex.Crawls.Survey]. away is what this daemon's spiders have; what those of others have counts as pending.
 func (s *Store) Survey(ctx context.Context, id docindex.CrawlID, domains int, away *docindex.Outcomes) (docindex.Survey, error) {
+	if id.Crawl == "" {
+		return s.surveyApp(ctx, id, domains, away)
+	}
 	v := surveying{id: id, books: books.New(), domains: map[domainOf]*pendingOf{}}
 	if err := v.read(ctx, s); err != nil {
 		return docindex.Survey{}, err
@@ -91,23 +94,13 @@ type pendingOf struct {
 	levels books.Levels
 }
 
-// read reads the crawls that are asked for.
+// read reads the crawl that is asked for.
 func (v *surveying) read(ctx context.Context, s *Store) error {
-	if v.id.Crawl != "" {
-		rows, err := s.rowsOf(ctx, []string{nameOfCrawl(v.id)}, true)
-		if err == nil && rows[0].exists() {
-			v.add(&rows[0])
-		}
-		return err
+	rows, err := s.rowsOf(ctx, []string{nameOfCrawl(v.id)}, true)
+	if err == nil && rows[0].exists() {
+		v.add(&rows[0])
 	}
-	pages := crawlPages{s: s, prefix: nameOfCrawl(v.id), deep: true, most: surveyPage}
-	for {
-		r, err := pages.next(ctx)
-		if r == nil || err != nil {
-			return err
-		}
-		v.add(r)
-	}
+	return err
 }
 
 // add adds a crawl.

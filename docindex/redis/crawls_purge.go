@@ -3,15 +3,22 @@ package redis
 import (
 	"context"
 	"errors"
+	"time"
 
 	"urlserver/docindex"
 )
 
-const purgeLooks = 500 // documents that a script looks at
+const (
+	purgeLooks = 500                   // documents that a script looks at
+	othersWait = 5 * time.Second       // a frozen daemon delays an answer so long
+	othersLook = 50 * time.Millisecond // between two looks whether others have ended theirs
+)
 
-// PurgeCrawl is [docindex.Crawls.PurgeCrawl]. At the slots is what this daemon has; Overdue has other daemons purge theirs.
-func (s *Store) PurgeCrawl(ctx context.Context, id docindex.CrawlID, tell func(*docindex.Outcomes) error) (purged int, err error) {
+// PurgeCrawl is [docindex.Crawls.PurgeCrawl]. Other daemons end what their slots have: it waits for that, for some seconds at most, and
+// counts it. What they end later is told to who asks again.
+func (s *Store) PurgeCrawl(ctx context.Context, id docindex.CrawlID, atSlots func(*docindex.Outcomes) (int, error)) (purged int, err error) {
 	name := nameOfCrawl(id)
+	defer s.setPurging(name, false)
 	rows, err := s.rowsOf(ctx, []string{name}, false)
 	if err != nil || rows[0].why == "" {
 		return 0, err
@@ -27,29 +34,101 @@ func (s *Store) PurgeCrawl(ctx context.Context, id docindex.CrawlID, tell func(*
 		}
 	}
 	for shard := range shards {
-		err := s.eachHeld(ctx, shard, "", name, func(some *docindex.Outcomes) error {
-			var out docindex.Outcomes
-			for i := range some.Len() {
-				one := some.At(i)
-				one.Kind = rows[0].kind()
-				out.Add(one)
-			}
-			return tell(&out)
-		})
-		if err != nil {
+		if err := s.endHere(ctx, shard, rows[0].why, []string{name}, atSlots); err != nil {
 			return 0, err
 		}
 	}
+	if _, err := s.one(ctx, homeOf(name), throughScript, name); err != nil {
+		return 0, err
+	}
+	return s.purged(ctx, name)
+}
+
+// isPurging says that a crawl's purge is under way here, or about to be.
+func (s *Store) isPurging(name string) bool {
 	s.mu.Lock()
-	s.stopped[name] = false
-	s.mu.Unlock()
-	answers, err := s.atHome(ctx, name, func(home string) op { return op{script: purgedScript, args: []string{name, home}} })
-	for _, a := range answers {
-		if parts := list(a.value); len(parts) == 1 {
-			purged += int(number(parts[0]))
+	defer s.mu.Unlock()
+	return s.purging[name]
+}
+
+func (s *Store) setPurging(name string, is bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if delete(s.purging, name); is {
+		s.purging[name] = true
+	}
+}
+
+// purged counts what has ended of a crawl, once all slots have ended theirs or that has been waited for.
+func (s *Store) purged(ctx context.Context, name string) (n int, err error) {
+	for end := time.Now().Add(s.others); ; {
+		answers, err := s.everywhere(ctx, purgedScript, name)
+		if err != nil {
+			return 0, err
+		}
+		n, busy := 0, false
+		for _, a := range answers {
+			parts := list(a.value)
+			if len(parts) != 2 {
+				return 0, errStrange
+			}
+			n += int(number(parts[0]))
+			busy = busy || number(parts[1]) == 1
+		}
+		if !busy || !time.Now().Before(end) {
+			return n, nil
+		}
+		select {
+		case <-ctx.Done():
+			return 0, ctx.Err()
+		case <-time.After(othersLook):
 		}
 	}
-	return purged, err
+}
+
+// endHere ends what this daemon's slots have of crawls, of a shard. They were refused with kind; "": as the shard has it.
+func (s *Store) endHere(ctx context.Context, shard int, kind string, names []string, atSlots func(*docindex.Outcomes) (int, error)) error {
+	for cursor := "0"; ; {
+		a, err := s.one(ctx, shard, mineScript, append([]string{cursor, kind}, names...)...)
+		if err != nil {
+			return err
+		}
+		parts := list(a.value)
+		if len(parts) != 3 || len(list(parts[1])) != len(names) {
+			return errStrange
+		}
+		cursor = text(parts[0])
+		some := make([]docindex.Outcomes, len(names))
+		whys := list(parts[1])
+		for m := list(parts[2]); len(m) >= 5; m = m[5:] {
+			which := number(m[0]) - 1
+			one := s.heldOf(shard, text(m[1]), text(m[2]), text(m[3]), text(m[4]))
+			one.Kind = docindex.Kind(number(whys[which]))
+			some[which].Add(one)
+		}
+		if err := s.endSlots(ctx, shard, names, some, cursor == "0", atSlots); err != nil || cursor == "0" {
+			return err
+		}
+	}
+}
+
+// endSlots has the slots end documents of refused crawls, and counts those of which they say so.
+func (s *Store) endSlots(ctx context.Context, shard int, names []string, some []docindex.Outcomes, last bool, atSlots func(*docindex.Outcomes) (int, error)) (err error) {
+	var args []string
+	for i, name := range names {
+		ended := 0
+		if some[i].Len() > 0 && err == nil {
+			ended, err = atSlots(&some[i])
+		}
+		if all := last && err == nil; ended > 0 || all {
+			args = append(args, name, decimal(int64(ended)), flag(all))
+		}
+	}
+	if len(args) == 0 {
+		return err
+	}
+	_, err2 := s.one(context.WithoutCancel(ctx), shard, endedScript, args...) // what has ended is counted
+	return errors.Join(err, err2)
 }
 
 // purgeShard ends what a shard has scheduled of a refused crawl.

@@ -23,7 +23,7 @@ const (
 	countExpired
 	counts
 
-	rowParts = 1 + counts + 6
+	rowParts = 1 + counts + 7
 )
 
 // part is what a shard has of a crawl.
@@ -34,6 +34,7 @@ type part struct {
 	quiet      string // since when nothing is open here; "": something is, or it is settled what that means
 	refused    bool
 	levels     []rueidis.RedisMessage
+	number     string // of the crawl in the shard
 }
 
 // size is how many documents there are.
@@ -101,6 +102,7 @@ func (r *row) add(shard int, told []rueidis.RedisMessage) {
 	}
 	rest := told[1+counts:]
 	p.till, p.said, p.round, p.quiet, p.levels = number(rest[0]), number(rest[1]), uint64(number(rest[2])), text(rest[4]), list(rest[5])
+	p.number = text(rest[6])
 	if p.said > r.said {
 		r.till, r.said = p.till, p.said
 	}
@@ -152,9 +154,7 @@ func pageOf(a *answer) ([]rueidis.RedisMessage, error) {
 // crawlPages reads the crawls of all shards in the order of their names.
 type crawlPages struct {
 	s      *Store
-	prefix string // of names
-	deep   bool   // with levels
-	most   int    // of one page
+	most   int // of one page
 	pages  [shards][]rueidis.RedisMessage
 	behind [shards]string
 	ended  [shards]bool
@@ -210,7 +210,7 @@ func (p *crawlPages) fill(ctx context.Context) error {
 	var ops []op
 	for shard := range p.pages {
 		if len(p.pages[shard]) == 0 && !p.ended[shard] {
-			ops = append(ops, op{shard, rowsScript, []string{flag(p.deep), "0", p.behind[shard], p.prefix, decimal(int64(p.most))}})
+			ops = append(ops, op{shard, rowsScript, []string{"", "0", p.behind[shard], "", decimal(int64(p.most))}})
 		}
 	}
 	if len(ops) == 0 {

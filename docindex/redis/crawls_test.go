@@ -1,7 +1,6 @@
 package redis
 
 import (
-	"errors"
 	"fmt"
 	"math/rand/v2"
 	"reflect"
@@ -103,7 +102,7 @@ func refuse(t *testing.T, s *Store, crawl string, why docindex.Kind) {
 
 func purge(t *testing.T, s *Store, crawl string, want int) {
 	t.Helper()
-	n, err := s.PurgeCrawl(t.Context(), crawlID(crawl), func(*docindex.Outcomes) error { return nil })
+	n, err := s.PurgeCrawl(t.Context(), crawlID(crawl), func(*docindex.Outcomes) (int, error) { return 0, nil })
 	if n != want || err != nil {
 		t.Errorf("%d of crawl %s purged, %v; want %d", n, crawl, err, want)
 	}
@@ -216,50 +215,6 @@ func TestExpirySaidLast(t *testing.T) {
 	checkCounts(t, a)
 }
 
-// TestStopReachesOthers has one daemon stop what another one's slots have.
-func TestStopReachesOthers(t *testing.T) {
-	d := newDaemons(t)
-	a, b := d.start(), d.start()
-	putOf(t, a, of("c", "http://a.test/", 0), of("c", "http://b.test/", 0), of("d", "http://d.test/", 0))
-	take(t, b)
-	b.sweep(t.Context())
-	d.wantOverdue("before anything is stopped", b)
-	refuse(t, a, "c", docindex.Expired)
-	purge(t, a, "c", 0)
-	d.wantOverdue("before the other hears of it", b)
-	b.sweep(t.Context())
-	end := docindex.CrawlEnd{CrawlID: crawlID("c")} // it is for a to tell that it expired
-	d.wantOverdue("once the other hears of it", b, end)
-	failure := errors.New("no")
-	if _, err := b.PurgeCrawl(t.Context(), end.CrawlID, func(*docindex.Outcomes) error { return failure }); !errors.Is(err, failure) {
-		t.Errorf("PurgeCrawl: %v; want %v", err, failure)
-	}
-	d.wantOverdue("after a purge that failed", b, end)
-	refuse(t, b, "c", docindex.Stopped)
-	var had []string
-	_, err := b.PurgeCrawl(t.Context(), end.CrawlID, func(o *docindex.Outcomes) error {
-		for i := range o.Len() {
-			if o.At(i).Kind != docindex.Expired {
-				t.Errorf("%s is %v; want what the crawl was refused for first", o.At(i).URL, o.At(i).Kind)
-			}
-			had = append(had, string(o.At(i).URL))
-		}
-		return b.Outcomes(t.Context(), o)
-	})
-	slices.Sort(had)
-	if want(t, "at the other's slots", had, "http://a.test/", "http://b.test/"); err != nil {
-		t.Error(err)
-	}
-	for range 2 {
-		b.sweep(t.Context())
-		d.wantOverdue("after the purge", b)
-	}
-	if n := a.Count(nil); n.InTransit != 1 || n.Scheduled != 0 || n.Completed != 2 {
-		t.Errorf("counts are %+v; want 2 completed", n)
-	}
-	checkCounts(t, a)
-}
-
 // TestCrawlsAtOnce has several daemons do things at the same time.
 func TestCrawlsAtOnce(t *testing.T) {
 	addr := redistest.Start(t).Addr()
@@ -280,6 +235,9 @@ func TestCrawlsAtOnce(t *testing.T) {
 	}
 	working.Wait()
 	checkCounts(t, all[0])
+	for _, s := range all {
+		checkMirror(t, s)
+	}
 	counts := all[0].CrawlCounts(2)
 	if len(counts) != 3 {
 		t.Errorf("%d counts; want 2 crawls and the others", len(counts))
@@ -331,7 +289,7 @@ func work(t *testing.T, s *Store, rng *rand.Rand, steps int) {
 		switch rng.IntN(30) {
 		case 0:
 			fail(s.Refuse(t.Context(), crawlID(crawl), docindex.Stopped))
-			_, err := s.PurgeCrawl(t.Context(), crawlID(crawl), func(*docindex.Outcomes) error { return nil })
+			_, err := s.PurgeCrawl(t.Context(), crawlID(crawl), func(*docindex.Outcomes) (int, error) { return 0, nil })
 			fail(err)
 		case 1:
 			_, err := s.Delete(t.Context(), docindex.Scope{Crawl: []byte(crawl)})

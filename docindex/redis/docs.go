@@ -41,8 +41,10 @@ func whereOf(crawl, key string, url []byte) where {
 // encode is w as shards keep it for a DOC_ID that was given with a document.
 func (w where) encode() string { return strconv.Itoa(w.shard) + " " + w.hash + w.queue }
 
+// decode reads that. Behind the shard there may be a point and a number, which is another one whenever the DOC_ID is given again.
 func decode(text string) (w where) {
 	shard, rest, _ := strings.Cut(text, " ")
+	shard, _, _ = strings.Cut(shard, ".")
 	n, err := strconv.Atoi(shard)
 	if err != nil || n < 0 || n >= shards || len(rest) <= hashBytes {
 		return where{}

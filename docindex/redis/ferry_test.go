@@ -268,11 +268,11 @@ func (x *ferried) Refuse(ctx context.Context, id docindex.CrawlID, why docindex.
 	return x.try(ctx, func(ctx context.Context, _ func(func())) error { return x.s.Refuse(ctx, id, why) })
 }
 
-func (x *ferried) PurgeCrawl(ctx context.Context, id docindex.CrawlID, tell func(*docindex.Outcomes) error) (n int, err error) {
+func (x *ferried) PurgeCrawl(ctx context.Context, id docindex.CrawlID, tell func(*docindex.Outcomes) (int, error)) (n int, err error) {
 	err = x.try(ctx, func(ctx context.Context, inside func(func())) (err error) {
-		n, err = x.s.PurgeCrawl(ctx, id, func(o *docindex.Outcomes) (err error) {
-			inside(func() { err = tell(o) })
-			return err
+		n, err = x.s.PurgeCrawl(ctx, id, func(o *docindex.Outcomes) (ended int, err error) {
+			inside(func() { ended, err = tell(o) })
+			return ended, err
 		})
 		return err
 	})

@@ -38,7 +38,7 @@ func TestPutWhileFreed(t *testing.T) {
 
 // TestPutWhileForgotten puts a URL again at some point of its forgetting.
 func TestPutWhileForgotten(t *testing.T) {
-	for what, script := range map[string]*script{"forgotten": purgeScript, "looked for": usesScript, "unnamed": unnameScript} {
+	for what, script := range map[string]*script{"forgotten": purgeScript, "read": whereScript, "looked for": usesScript, "unnamed": unnameScript} {
 		t.Run(what, func(t *testing.T) {
 			d := newDaemons(t)
 			a, b := d.start(), d.start()
@@ -48,6 +48,28 @@ func TestPutWhileForgotten(t *testing.T) {
 			n, err := a.Purge(t.Context(), docindex.Scope{}, time.UnixMicro(d.now.Load()))
 			if n != 1 || err != nil {
 				t.Errorf("Purge = %d, %v; want 1", n, err)
+			}
+			wantEnded(t, b)
+		})
+	}
+}
+
+// TestForgottenWhilePut has a URL be forgotten, by another daemon, between two steps of its being put again.
+func TestForgottenWhilePut(t *testing.T) {
+	for what, script := range map[string]*script{"looked for": whereScript, "read": getScript, "named": nameScript} {
+		t.Run(what, func(t *testing.T) {
+			d := newDaemons(t)
+			a, b := d.start(), d.start()
+			putOf(t, a, withID("mine"))
+			d.pass(time.Minute)
+			after(t, b, script, func([]rueidis.RedisResult) {
+				n, err := a.Purge(t.Context(), docindex.Scope{}, time.UnixMicro(d.now.Load()))
+				if n != 1 || err != nil {
+					t.Errorf("Purge = %d, %v; want 1", n, err)
+				}
+			})
+			if res := putOf(t, b, withID("mine")); res.New != 1 {
+				t.Errorf("put is %+v; want a new one", res)
 			}
 			wantEnded(t, b)
 		})

@@ -124,8 +124,7 @@ func (s *Store) unclaim(ctx context.Context, m *mixing, want []claim, got map[st
 			args[shard] = append(args[shard], s.owner, m.door, c.ref, c.host)
 		}
 	}
-	_, err := s.all(ctx, opsOf(unclaimScript, args[:], nil))
-	return err
+	return s.tellHosts(ctx, args)
 }
 
 // hostName is a host's name as shards know it.

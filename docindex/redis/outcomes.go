@@ -2,6 +2,7 @@ package redis
 
 import (
 	"context"
+	"errors"
 
 	"urlserver/docindex"
 )
@@ -89,8 +90,7 @@ func (s *Store) endSome(ctx context.Context, todo []ending, script *script, more
 	return again, err
 }
 
-// tidy tells hosts of other shards what scripts left over. Where that fails, what they hold ends with its lease, or
-// with this daemon's.
+// tidy tells hosts of other shards what scripts left over.
 func (s *Store) tidy(ctx context.Context, answers []answer) {
 	var args [shards][]string
 	for _, a := range answers {
@@ -110,9 +110,41 @@ func (s *Store) tidy(ctx context.Context, answers []answer) {
 			}
 		}
 	}
-	if ops := opsOf(unclaimScript, args[:], nil); len(ops) > 0 {
-		s.run(ctx, ops)
+	_ = s.tellHosts(ctx, args) // or else the beat does
+}
+
+const maxOwed = 20_000 // arguments, four a claim, that wait to be told to hosts of a shard; the rest ends with its lease, or with this daemon's
+
+// tellHosts ends claims on hosts, and tells them what the slots learned of them. What does not get there is told again by the beat: to
+// end a claim twice changes nothing, and a pause that is told late is the longer for it.
+func (s *Store) tellHosts(ctx context.Context, args [shards][]string) error {
+	ops := opsOf(unclaimScript, args[:], nil)
+	if len(ops) == 0 {
+		return nil
 	}
+	answers := s.run(ctx, ops)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	var errs []error
+	for i, a := range answers {
+		if a.err == nil {
+			continue
+		}
+		errs = append(errs, a.err)
+		if o := ops[i]; len(s.owed[o.shard])+len(o.args) <= maxOwed {
+			s.owed[o.shard] = append(s.owed[o.shard], o.args...)
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// tellOwed tells hosts what they have not been told.
+func (s *Store) tellOwed(ctx context.Context) {
+	s.mu.Lock()
+	owed := s.owed
+	s.owed = [shards][]string{}
+	s.mu.Unlock()
+	_ = s.tellHosts(ctx, owed) // or else the next beat does
 }
 
 // hostOf is the host of a URL as shards know it; "" where it has none.

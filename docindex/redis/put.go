@@ -45,6 +45,7 @@ type putting struct {
 	from, to  int
 	res       *docindex.PutResult
 	ids       map[int]string // DOC_IDs that go in with their documents
+	again     map[int]bool   // of these, those that were known to be there already, and that somebody may take away meanwhile
 	scheduled bool
 }
 
@@ -69,17 +70,32 @@ func (s *Store) putSome(ctx context.Context, b *putting) error {
 		args[shard] = append(args[shard], membershipOf(put.Metadata, put.URL)...)
 	}
 	answers, err := s.all(ctx, opsOf(putScript, args[:], func(shard int) []string { return []string{decimal(int64(len(at[shard])))} }))
-	var spare []named
+	var spare, again []named
 	for _, a := range answers {
 		for j, m := range list(a.value) {
 			i, code := at[a.shard][j], number(m)
 			b.settle(i, code%otherID)
-			if id := b.ids[i]; id != "" && code > otherID {
+			switch id := b.ids[i]; {
+			case id == "":
+			case code > otherID:
 				spare = append(spare, named{id, b.where(i)})
+			case b.again[i] && code == codeNew:
+				again = append(again, named{id, b.where(i)})
 			}
 		}
 	}
-	return errors.Join(err, s.unname(ctx, spare))
+	return errors.Join(err, s.rename(ctx, again), s.unname(ctx, spare))
+}
+
+// rename gives documents that are there their DOC_IDs again.
+func (s *Store) rename(ctx context.Context, ids []named) error {
+	var args [shards][]string
+	for _, n := range ids {
+		shard := shardOf(n.id)
+		args[shard] = append(args[shard], n.id, n.at.encode(), "")
+	}
+	_, err := s.all(ctx, opsOf(nameScript, args[:], nil))
+	return err
 }
 
 func keyOf(put *docindex.Put, host []byte) string {
@@ -140,7 +156,7 @@ type named struct {
 
 // nameGiven gives documents the DOC_IDs they come with, where nobody has those, and refuses the others.
 func (s *Store) nameGiven(ctx context.Context, b *putting) error {
-	b.ids = map[int]string{}
+	b.ids, b.again = map[int]string{}, map[int]bool{}
 	var ids []string
 	var at []int
 	for i := b.from; i < b.to; i++ {
@@ -189,11 +205,11 @@ func (s *Store) nameFree(ctx context.Context, b *putting, ids []string, at []int
 		for j, m := range list(a.value) {
 			i := asked[a.shard][j]
 			put, _ := b.p.At(i)
-			if text(m) != "" {
+			if !m.IsInt64() && text(m) != "" {
 				b.refuse(i, fmt.Errorf("doc_id %q: taken by another URL", put.DocID))
 				continue
 			}
-			b.ids[i] = string(put.DocID)
+			b.ids[i], b.again[i] = string(put.DocID), m.IsInt64()
 		}
 	}
 	return err

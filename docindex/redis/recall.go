@@ -47,29 +47,13 @@ func (s *Store) held(ctx context.Context, shard int, queue string, o *docindex.O
 	if !s.wantsBack() {
 		return nil
 	}
-	return s.eachHeld(ctx, shard, queue, "", func(some *docindex.Outcomes) error {
-		for i := range some.Len() {
-			o.Add(some.At(i))
-		}
-		return nil
-	})
-}
-
-// eachHeld visits the documents that this daemon has of a queue, or of a shard where that is empty, in portions: of any crawl or
-// none where crawl is empty, or of one.
-func (s *Store) eachHeld(ctx context.Context, shard int, queue, crawl string, visit func(*docindex.Outcomes) error) error {
 	for cursor := "0"; ; {
-		a, err := s.one(ctx, shard, heldScript, queue, cursor, crawl)
+		a, err := s.one(ctx, shard, heldScript, queue, cursor)
 		parts := list(a.value)
 		if err != nil || len(parts) != 2 {
 			return err
 		}
-		var some docindex.Outcomes
-		if s.addHeld(&some, shard, parts[1]); some.Len() > 0 {
-			if err := visit(&some); err != nil {
-				return err
-			}
-		}
+		s.addHeld(o, shard, parts[1])
 		if cursor = text(parts[0]); cursor == "0" {
 			return nil
 		}
@@ -79,12 +63,16 @@ func (s *Store) eachHeld(ctx context.Context, shard int, queue, crawl string, vi
 // addHeld adds documents that a script told of by queue, hash, DOC_ID and URL.
 func (s *Store) addHeld(o *docindex.Outcomes, shard int, told rueidis.RedisMessage) {
 	for m := list(told); len(m) >= 4; m = m[4:] {
-		id := text(m[2])
-		if id == "" {
-			id = s.ownID(shard, text(m[0]), text(m[1]))
-		}
-		o.Add(docindex.Outcome{DocID: []byte(id), URL: []byte(text(m[3]))})
+		o.Add(s.heldOf(shard, text(m[0]), text(m[1]), text(m[2]), text(m[3])))
 	}
+}
+
+// heldOf names a document to the slots. id is the DOC_ID that it was put with.
+func (s *Store) heldOf(shard int, queue, hash, id, url string) docindex.Outcome {
+	if id == "" {
+		id = s.ownID(shard, queue, hash)
+	}
+	return docindex.Outcome{DocID: []byte(id), URL: []byte(url)}
 }
 
 func (s *Store) giveBack(o *docindex.Outcomes) {

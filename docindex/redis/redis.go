@@ -64,11 +64,17 @@ type Store struct {
 	backs    []func(*docindex.Outcomes)
 	last     docindex.StoreStats // what was counted when Redis answered last
 	onDelete func(*docindex.Outcomes)
-	listed   map[string]uint64 // crawls that have finished in that round and of which nobody was told yet, by name
-	stopped  map[string]bool   // by name, refused crawls: others' of which the slots had documents, and as false those that were purged here of late
+	listed   map[string]uint64  // crawls that have finished in that round and of which nobody was told yet, by name
+	mirrors  map[string]*mirror // by what the names of their crawls begin with
+	owed     [shards][]string   // what hosts of each are still to be told
+	purging  map[string]bool    // by name, crawls that this daemon was asked to stop
 
-	lastSeqs [shards]int64 // how much was scheduled in each; of the beat alone, as is
-	refusals [shards]int64 // how often crawls were refused
+	// condemn has the slots end documents; nil: there are no slots.
+	condemn func(context.Context, *docindex.Outcomes) (ended int, err error)
+
+	lastSeqs [shards]int64 // how much was scheduled in each; of the beat alone
+	word     chan struct{} // holds one when others may have left word
+	others   time.Duration // how long a purge waits for the slots of other daemons
 }
 
 var _ docindex.Store = (*Store)(nil)
@@ -77,13 +83,15 @@ var _ docindex.Store = (*Store)(nil)
 func New(cfg Config) *Store {
 	s := newStore(cfg, nil)
 	ctx, end := context.WithCancel(context.Background())
-	s.end = end
+	s.end, s.others = end, othersWait
 	s.beats.Go(func() { s.beat(ctx) })
+	s.beats.Go(func() { s.heed(ctx) })
+	s.beats.Go(func() { s.listen(ctx) })
 	return s
 }
 
 func newStore(cfg Config, clock func() int64) *Store {
-	s := &Store{cfg: cfg, owner: rand.Text(), slots: make(chan struct{}, 1), clock: clock, end: func() {}, listed: map[string]uint64{}, stopped: map[string]bool{}}
+	s := &Store{cfg: cfg, owner: rand.Text(), slots: make(chan struct{}, 1), clock: clock, end: func() {}, listed: map[string]uint64{}, purging: map[string]bool{}, mirrors: map[string]*mirror{}, word: make(chan struct{}, 1)}
 	for i := range s.bases {
 		s.bases[i] = fmt.Sprintf("%s{u%d}", cfg.Prefix, i)
 	}

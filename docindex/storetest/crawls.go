@@ -30,6 +30,7 @@ func RunCrawls(t *testing.T, open func(t *testing.T) CrawlStore) {
 		{"purged in portions", purgeMany},
 		{"what is at the slots is told", purgeAtSlots},
 		{"a purge that fails", purgeFails},
+		{"a purge of which nobody was told", purgeUntold},
 		{"nothing of a refused crawl goes out", refusedStays},
 		{"news of refused crawls", refusedNews},
 		{"expiry", expiry},

@@ -11,17 +11,18 @@ import (
 	"urlserver/docindex"
 )
 
-// stopCrawl refuses and purges; what is at the slots is left to told.
+// stopCrawl refuses and purges; what is at the slots is left to told, all of which has ended then.
 func stopCrawl(t *testing.T, s CrawlStore, crawl string, told func(*docindex.Outcomes)) int {
 	t.Helper()
 	if err := s.Refuse(t.Context(), crawlID(crawl), docindex.Stopped); err != nil {
 		t.Fatalf("Refuse: %v", err)
 	}
-	n, err := s.PurgeCrawl(t.Context(), crawlID(crawl), func(o *docindex.Outcomes) error {
-		if told != nil {
-			told(o)
+	n, err := s.PurgeCrawl(t.Context(), crawlID(crawl), func(o *docindex.Outcomes) (int, error) {
+		if told == nil {
+			return 0, nil
 		}
-		return nil
+		told(o)
+		return o.Len(), nil
 	})
 	if err != nil {
 		t.Fatalf("PurgeCrawl: %v", err)
@@ -95,15 +96,18 @@ func purgeAtSlots(t *testing.T, s CrawlStore) {
 		}
 		report(t, s, o)
 	})
-	if n != 1 || len(told) != 2500 {
-		t.Errorf("%d purged, %d told; want 1 and 2500", n, len(told))
+	if n != 2501 || len(told) != 2500 {
+		t.Errorf("%d purged, %d told; want 2501, 2500 of them at the slots", n, len(told))
+	}
+	if n := stopCrawl(t, s, "c", nil); n != 0 {
+		t.Errorf("%d purged again; want 0", n)
 	}
 	wantStates(t, s, 0, 1, 2501)
 	failure := errors.New("no")
 	if err := s.Refuse(t.Context(), crawlID("d"), docindex.Expired); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := s.PurgeCrawl(t.Context(), crawlID("d"), func(*docindex.Outcomes) error { return failure }); !errors.Is(err, failure) {
+	if _, err := s.PurgeCrawl(t.Context(), crawlID("d"), func(*docindex.Outcomes) (int, error) { return 0, failure }); !errors.Is(err, failure) {
 		t.Errorf("PurgeCrawl: %v; want %v", err, failure)
 	}
 	ctx, cancel := context.WithCancel(t.Context())
@@ -145,7 +149,7 @@ func purgeFails(t *testing.T, s CrawlStore) {
 		t.Fatal(err)
 	}
 	failure := errors.New("no")
-	if n, err := s.PurgeCrawl(t.Context(), crawlID("c"), func(*docindex.Outcomes) error { return failure }); n != 0 || !errors.Is(err, failure) {
+	if n, err := s.PurgeCrawl(t.Context(), crawlID("c"), func(o *docindex.Outcomes) (int, error) { return o.Len(), failure }); n != 0 || !errors.Is(err, failure) {
 		t.Errorf("PurgeCrawl: %d, %v; want %v", n, err, failure)
 	}
 	overdue := func(want ...docindex.CrawlEnd) {
@@ -155,10 +159,44 @@ func purgeFails(t *testing.T, s CrawlStore) {
 		}
 	}
 	overdue(docindex.CrawlEnd{CrawlID: crawlID("c")})
-	if n := stopCrawl(t, s, "c", nil); n != 1 {
-		t.Errorf("%d purged; want the one that the first try ended", n)
+	if n := stopCrawl(t, s, "c", nil); n != 2 {
+		t.Errorf("%d purged; want the two that the first try ended", n)
 	}
 	overdue()
+}
+
+// What a purge has answered counts as told only once that is said, and what has ended since does not.
+func purgeUntold(t *testing.T, s CrawlStore) {
+	put(t, s, crawlPut("c", "http://a.test/1", 0), crawlPut("c", "http://b.test/2", 0))
+	b := take(t, s, 1)
+	if err := s.Refuse(t.Context(), crawlID("c"), docindex.Stopped); err != nil {
+		t.Fatal(err)
+	}
+	purge := func(want int) {
+		t.Helper()
+		n, err := s.PurgeCrawl(t.Context(), crawlID("c"), func(*docindex.Outcomes) (int, error) { return 0, nil })
+		if n != want || err != nil {
+			t.Errorf("%d purged, %v; want %d", n, err, want)
+		}
+	}
+	told := func() {
+		t.Helper()
+		if err := s.Told(t.Context(), crawlID("c"), 0); err != nil {
+			t.Fatal(err)
+		}
+	}
+	purge(1)
+	purge(1) // whoever asked did not hear
+	var o docindex.Outcomes
+	o.Add(docindex.Outcome{DocID: b.At(0).DocID, URL: b.At(0).URL})
+	if err := s.Return(t.Context(), &o); err != nil {
+		t.Fatal(err)
+	}
+	told()
+	purge(1) // what came back after that was answered
+	told()
+	told()
+	purge(0)
 }
 
 func refusedNews(t *testing.T, s CrawlStore) {

@@ -19,7 +19,6 @@ import (
 type idle struct{}
 
 func (idle) Condemn(context.Context, *docindex.Outcomes) (int, error) { return 0, nil }
-func (idle) Arrived(context.Context) (int, error)                     { return 0, nil }
 func (idle) Forget(*docindex.Outcomes)                                {}
 func (idle) AtSpiders(context.Context, *docindex.Outcomes) error      { return nil }
 

@@ -24,10 +24,11 @@ type crawls struct {
 	domains  int           // how many it lists
 	blocking chan struct{} // not nil: a stop waits for it
 	begun    atomic.Int64  // stops
+	told     map[string]int
 }
 
 func newCrawls() *crawls {
-	return &crawls{urls: map[string]int{}, stopped: map[string]int{}, tried: make(chan struct{}, 1)}
+	return &crawls{urls: map[string]int{}, stopped: map[string]int{}, told: map[string]int{}, tried: make(chan struct{}, 1)}
 }
 
 func (c *crawls) set(away bool) {
@@ -91,6 +92,18 @@ func (c *crawls) Stop(ctx context.Context, id docindex.CrawlID) (uint64, error) 
 		}
 	}
 	return 5, nil
+}
+
+func (c *crawls) Told(_ context.Context, id docindex.CrawlID) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.told[id.Crawl]++
+}
+
+func (c *crawls) toldOf(crawl string) int {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.told[crawl]
 }
 
 func (c *crawls) seen(url string) int {

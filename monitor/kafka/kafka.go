@@ -124,9 +124,11 @@ func (s *Service) poll(ctx context.Context, consumer *kgo.Client) {
 	rest := fetches.Records()
 	retry := backoff{}
 	for len(rest) > 0 && ctx.Err() == nil {
-		done, err := s.do(ctx, rest)
+		replies, done, err := s.do(ctx, rest)
 		if done > 0 {
-			s.commit(ctx, consumer, rest[:done])
+			if s.commit(ctx, consumer, rest[:done]) {
+				acknowledged(ctx, replies)
+			}
 			s.lag.dealt(rest[:done])
 			rest, retry = rest[done:], backoff{}
 		}
@@ -138,8 +140,8 @@ func (s *Service) poll(ctx context.Context, consumer *kgo.Client) {
 	}
 }
 
-// do has records done and answered. The first done of them are through.
-func (s *Service) do(ctx context.Context, records []*kgo.Record) (done int, err error) {
+// do has records done and answered. The first done of them are through, and their replies acknowledged.
+func (s *Service) do(ctx context.Context, records []*kgo.Record) (replies []monitor.Reply, done int, err error) {
 	var messages [][]byte
 	var places []int // of messages in records
 	for i, r := range records {
@@ -149,25 +151,34 @@ func (s *Service) do(ctx context.Context, records []*kgo.Record) (done int, err 
 		}
 		messages, places = append(messages, r.Value), append(places, i)
 	}
-	replies, done, err := s.monitor.Do(ctx, messages)
+	replies, done, err = s.monitor.Do(ctx, messages)
 	if !s.send(ctx, replies) {
-		return 0, ctx.Err()
+		return nil, 0, ctx.Err()
 	}
 	s.figures.requests.Add(uint64(done))
 	if done == len(messages) {
-		return len(records), err
+		return replies, len(records), err
 	}
-	return places[done], err
+	return replies, places[done], err
+}
+
+// acknowledged says so of replies whose requests do not come again.
+func acknowledged(ctx context.Context, replies []monitor.Reply) {
+	for i := range replies {
+		replies[i].Acknowledged(ctx)
+	}
 }
 
 // commit says that records are dealt with, also when ctx has ended. Where that fails they come again.
-func (s *Service) commit(ctx context.Context, consumer *kgo.Client, records []*kgo.Record) {
+func (s *Service) commit(ctx context.Context, consumer *kgo.Client, records []*kgo.Record) (committed bool) {
 	within, cancel := context.WithTimeout(context.WithoutCancel(ctx), callTimeout)
 	defer cancel()
 	if err := consumer.CommitRecords(within, records...); err != nil {
 		s.figures.commitErrors.Add(1)
 		s.log.Warn().Err(err).Msg("Kafka: offsets cannot be committed; requests may be answered twice")
+		return false
 	}
+	return true
 }
 
 // backoff waits longer and longer.

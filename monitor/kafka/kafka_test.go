@@ -59,6 +59,7 @@ func TestRequestsAndReplies(t *testing.T) {
 		eventually(t, "what is replied is committed", func() bool {
 			return committed(t, b, cfg.Group, in) == 8 && committed(t, b, cfg.Group, cfg.Inbound[1]) == 1
 		})
+		eventually(t, "the stop counts as told", func() bool { return c.toldOf("c1") == 1 })
 		s.stop()
 		if c.seen("http://a.test/1") != 1 || committed(t, b, cfg.Group, in) != 8 || committed(t, b, cfg.Group, cfg.Inbound[1]) != 1 {
 			t.Errorf("stored %d times, %d and %d committed; want 1, 8 and 1", c.seen("http://a.test/1"),
@@ -133,6 +134,9 @@ func TestEndsBeforeCommit(t *testing.T) {
 		feed(t, b, cfg.Inbound[0], info("a"), stop("b", "c1"), info("c"))
 		eventually(t, "the stop is under way", func() bool { return c.begun.Load() == 1 })
 		first.stop()
+		if n := c.toldOf("c1"); n != 0 {
+			t.Errorf("the stop counts as told %d times before its reply is there", n)
+		}
 		close(c.blocking)
 		start(t, cfg, doer(c))
 		read(t, b, cfg.Prefix+".outbound_firehose").until("three answers", func(all []string) bool {

@@ -2,43 +2,51 @@ package engine
 
 import "urlserver/docindex"
 
-// Condemn ends documents of crawls that are over, each with its outcome's kind, and answers how many were here and will not be
-// sent. One at a spider goes on, and ends so when it would be sent again. One that is not here has ended, and the index
-// will hear of it; or it is still on its way here, and ends when it comes: Arrived tells of those.
-func (e *Engine) Condemn(o *docindex.Outcomes) (ended int) {
+// Condemn ends documents of crawls that are over, each with its outcome's kind, and has tell called with how many were here, or
+// on their way here, and will not be sent: now, or once the answer of the index has come that they may be in. One at a spider
+// goes on, and ends so when it would be sent again. One that is nowhere has ended, and the index will hear of it.
+func (e *Engine) Condemn(o *docindex.Outcomes, tell func(ended int)) {
+	t, coming := &tally{tell: tell}, false
 	for i := range o.Len() {
 		out := o.At(i)
 		doc := e.slots.FindDoc(out.DocID)
 		switch {
 		case doc == 0 && (e.asking || e.intake != nil):
-			e.awaited[string(out.DocID)] = out.Kind
+			e.awaited[string(out.DocID)], coming = awaited{out.Kind, t}, true
 		case doc == 0:
 		case e.slots.Drop(doc):
 			e.end(doc, out.Kind, 0)
-			ended++
+			t.ended++
 		default:
 			e.doomed[doc] = out.Kind
 		}
 	}
-	return ended
-}
-
-// Arrived has tell called with how many documents ended when they came here, that were condemned before and of which nobody was
-// told so: now, or once the answer of the index has come that they may be in.
-func (e *Engine) Arrived(tell func(ended int)) {
-	e.arrivals = append(e.arrivals, tell)
-	e.tellArrived()
-}
-
-func (e *Engine) tellArrived() {
-	if len(e.awaited) > 0 {
+	if !coming {
+		tell(t.ended)
 		return
 	}
-	for _, tell := range e.arrivals {
-		tell(e.arrived)
-		e.arrived = 0
+	e.tallies = append(e.tallies, t)
+}
+
+// tally is how many documents of a Condemn have ended.
+type tally struct {
+	ended int
+	tell  func(ended int)
+}
+
+// awaited is a document that is to end when it comes.
+type awaited struct {
+	kind docindex.Kind
+	of   *tally
+}
+
+// allCame says that what is awaited has come, or does not.
+func (e *Engine) allCame() {
+	clear(e.awaited)
+	for _, t := range e.tallies {
+		t.tell(t.ended)
 	}
-	e.arrivals = nil
+	e.tallies = nil
 }
 
 // Forget ends documents that the index has forgotten, without an outcome; else as Condemn does.
@@ -49,7 +57,7 @@ func (e *Engine) Forget(o *docindex.Outcomes) {
 		out.Kind = forgotten
 		silent.Add(out)
 	}
-	e.Condemn(&silent)
+	e.Condemn(&silent, func(int) {})
 }
 
 // forgotten is the kind of what ends without an outcome.
@@ -68,10 +76,10 @@ func (e *Engine) isAwaited(d *prepared) bool {
 	if len(e.awaited) == 0 {
 		return false
 	}
-	kind, ok := e.awaited[string(d.id)]
-	if ok && kind != forgotten {
-		e.arrived++
-		e.outcome(docindex.Outcome{DocID: d.id, URL: d.url.Text(), Kind: kind})
+	a, ok := e.awaited[string(d.id)]
+	if ok && a.kind != forgotten {
+		a.of.ended++
+		e.outcome(docindex.Outcome{DocID: d.id, URL: d.url.Text(), Kind: a.kind})
 	}
 	return ok
 }

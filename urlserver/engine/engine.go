@@ -116,9 +116,8 @@ type Engine struct {
 	ruling     ruling
 	recalled   map[uint32]struct{}      // documents that the index wants back
 	doomed     map[uint32]docindex.Kind // documents at spiders that are not to be sent again
-	awaited    map[string]docindex.Kind // by DOC_ID: to end when the answer comes that they may be in
-	arrived    int                      // of awaited: ended, and nobody was told
-	arrivals   []func(int)              // to be told
+	awaited    map[string]awaited       // by DOC_ID: to end when the answer comes that they may be in
+	tallies    []*tally                 // to be told then
 	crewByName map[string]uint32
 	crewTurn   int
 
@@ -148,7 +147,7 @@ func New(cfg configs.Config, opt Options) *Engine {
 		recallLater: map[string]struct{}{},
 		quarantine:  newQuarantine(),
 		doomed:      map[uint32]docindex.Kind{},
-		awaited:     map[string]docindex.Kind{},
+		awaited:     map[string]awaited{},
 		crewByName:  map[string]uint32{},
 		journeys:    newJourneys(),
 	}

@@ -110,8 +110,7 @@ func (p *script) operate(verb string, args []string) bool {
 	case "counts":
 		p.counts()
 	case "condemn":
-		p.say("condemned %d", p.e.Condemn(condemned(args)))
-		p.e.Arrived(func(ended int) { p.say("arrived %d", ended) })
+		p.e.Condemn(condemned(args), func(ended int) { p.say("condemned %d", ended) })
 	case "forget":
 		p.e.Forget(condemned(args))
 	default:

@@ -93,8 +93,7 @@ func (e *Engine) take() {
 	if e.taken == len(p.docs) {
 		e.intake = nil
 		clear(e.recallLater)
-		clear(e.awaited)
-		e.tellArrived()
+		e.allCame()
 		e.pace(e.fresh > 0)
 	}
 }

@@ -51,7 +51,8 @@ type Book struct {
 	Purged  uint64 // of those that are Ended: because the crawl was refused
 	Dropped uint64 // came after that
 	Sent    uint64 // times that documents went to clients, and to spiders that have told how they ended; since the start
-	Untold  int    // ended because it was refused, and not told yet by who purges it
+	Untold  int    // ended because it was refused, and nobody was told yet
+	Answer  int    // of these, what was answered last to who asked
 	Expires int64  // seconds since 1970; 0: never
 	Refused bool
 	Why     uint8  // it was refused for; the store's kind

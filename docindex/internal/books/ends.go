@@ -49,6 +49,7 @@ func (l *Books) Refuse(b *Book, why uint8) {
 // refusal since somebody was told.
 func (l *Books) Purged(b *Book) int {
 	l.due.Remove(b.No)
+	b.Answer = b.Untold
 	return b.Untold
 }
 
@@ -58,7 +59,7 @@ func (b *Book) WasTold(round uint64) {
 		b.Told = max(b.Told, round)
 		return
 	}
-	b.Untold, b.ToldEnd = 0, b.Refused
+	b.Untold, b.Answer, b.ToldEnd = b.Untold-b.Answer, 0, b.Refused
 }
 
 // Due lists crawls, at most so many, that are to be ended.

@@ -35,9 +35,16 @@ local function nextPlace()
   return place0
 end
 
-local general = call('HMGET', base .. ':g', 'delay', 'passive')
+local general = call('HMGET', base .. ':g', 'delay', 'passive', 'watched', 'changes')
 local chosen = tonumber(general[1])
 local usual = chosen or 1000
+
+-- hint has other daemons look soon whether there is something for them to end or to forget. They look anyway, now and then.
+local hinted = false
+local function hint()
+  if not hinted then redis.pcall('PUBLISH', base .. ':hint', owner) end -- who may not publish need not
+  hinted = true
+end
 
 -- Records are read once and written at the end.
 local queues, hosts, names = {}, {}, {}

@@ -3,6 +3,7 @@
 
 local LINED, ATSLOTS, ATCALLS, ENDED = 'l', 's', 'c', 'e' -- places, which are fields of a crawl's counts, as these are:
 local PURGED, UNTOLD, DROPPED, SENT, LATE = 'p', 'u', 'x', 'n', 'z'
+local ANSWER = 'a' -- of UNTOLD, what was answered last to who asked
 local STOPPED, EXPIRED = 5, 6 -- kinds of outcomes
 
 local crawls, crawlNumbers = {}, {}
@@ -16,7 +17,7 @@ local function crawlKey(no) return base .. ':k:' .. no end
 local function crawlOf(no)
   local c = crawls[no]
   if not c then
-    c = { no = no, by = {}, levels = {}, queues = {} }
+    c = { no = no, by = {}, levels = {}, queues = {}, owners = {} }
     crawls[no] = c
   end
   return c
@@ -105,7 +106,9 @@ end
 -- partOf is as what a document counts; nil: it belongs to no crawl.
 local function partOf(q, doc)
   if not doc[CRAWL] then return nil end
-  return { crawl = doc[CRAWL], place = placeOf(doc), level = doc[PRIORITY] .. ' ' .. domainOf(q, doc), condemned = doc[CONDEMNED] }
+  return {
+    crawl = doc[CRAWL], place = placeOf(doc), level = doc[PRIORITY] .. ' ' .. domainOf(q, doc), condemned = doc[CONDEMNED], owner = doc[OWNER],
+  }
 end
 
 local function countPart(q, part, by)
@@ -122,6 +125,7 @@ local function countPart(q, part, by)
   c.opened = c.opened or by > 0
   if part.place ~= ATCALLS then bump(c.levels, part.level, by) end
   if part.place == LINED then bump(c.queues, q.id, by) end
+  if part.place == ATSLOTS and part.owner ~= '' then bump(c.owners, part.owner, by) end
 end
 
 local function recount(q, doc, part)
@@ -145,9 +149,39 @@ local function keepSums(key, sums)
   end
 end
 
+-- What has changed of what is pending is listed, up to a version that grows, while somebody has asked for that within an hour.
+-- listChange lists those of a crawl's levels that have changed, and the crawl itself, also without these if it says always.
+local listChange, keepChanges
+do
+  local MANY = 5000 -- that are listed
+  local watched, version, listed = (tonumber(general[3]) or 0) > now, tonumber(general[4] or 0), false
+
+  function listChange(c, levels, always)
+    if not watched then return end
+    local next = listed and version or version + 1
+    local list = { next, c.no .. ' ' }
+    for level, by in pairs(levels) do
+      if by ~= 0 then list[#list + 1], list[#list + 2] = next, c.no .. ' ' .. level end
+    end
+    if #list == 2 and not always then return end
+    version, listed = next, true
+    call('ZADD', base .. ':kc', unpack(list))
+  end
+
+  function keepChanges()
+    if not listed then return end
+    call('HSET', base .. ':g', 'changes', version)
+    if call('ZCARD', base .. ':kc') <= MANY then return end
+    local last = call('ZRANGE', base .. ':kc', MANY / 2, MANY / 2, 'WITHSCORES')[2]
+    call('ZREMRANGEBYSCORE', base .. ':kc', '-inf', last)
+    call('HSET', base .. ':g', 'unlisted', last)
+  end
+end
+
 local function forgetCrawl(c)
   local key, name = crawlKey(c.no), crawlName(c)
-  call('DEL', key, key .. ':d', key .. ':q')
+  listChange(c, {}, true)
+  call('DEL', key, key .. ':d', key .. ':q', key .. ':o')
   call('HDEL', base .. ':k', name)
   for _, index in ipairs({ ':kn', ':ke', ':kf' }) do call('ZREM', base .. index, name) end
 end
@@ -173,6 +207,8 @@ local function keepCrawl(c)
   keepSums(key, change)
   keepSums(key .. ':d', c.levels)
   keepSums(key .. ':q', c.queues)
+  keepSums(key .. ':o', c.owners)
+  listChange(c, c.levels, c.till)
   local why = whyOf(name)
   if is + tonumber(n[4] or 0) + (change[ENDED] or 0) == 0 and not why then
     if call('HEXISTS', key, 'till') == 0 then return forgetCrawl(c) end
@@ -192,6 +228,7 @@ local function keepCrawls()
   for _, c in pairs(crawls) do
     if c.dirty then keepCrawl(c) end
   end
+  keepChanges()
   for why, by in pairs(strays) do call('HINCRBY', base .. ':n', 'k' .. why, by) end
 end
 

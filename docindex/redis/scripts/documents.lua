@@ -44,6 +44,15 @@ local function nextSeq()
   return seq
 end
 
+-- tellForgotten leaves word for the daemon whose slots have had a document that is being forgotten. It is no script's first write: that
+-- one Redis refuses when its memory is full, and it has to be possible to forget then.
+local function tellForgotten(q, hash, doc, who)
+  local key = base .. ':z:' .. who
+  call('SADD', key, q.id .. ':' .. hash .. doc[ID] .. '\0' .. doc[URL])
+  call('PEXPIRE', key, 2 * ownerLease) -- should it be no more
+  if who ~= owner then hint() end
+end
+
 local function lineUp(q, hash, doc)
   doc[STATE], doc[DOOR], doc[OWNER], doc[TAKEN], doc[CLAIMED], doc[CONDEMNED] = SCHEDULED, 0, '', nil, nil, nil
   keep(q, hash, doc)
@@ -221,56 +230,59 @@ local function landRef(ref)
   tie = 0
 end
 
-local function sweepOwners()
-  for _, who in ipairs(call('ZRANGEBYSCORE', base .. ':a', '-inf', '(' .. string.format('%.0f', now), 'LIMIT', 0, 1)) do
-    local held = call('SPOP', base .. ':o:' .. who, SOME)
-    for _, ref in ipairs(held) do landRef(ref) end
-    if #held == SOME or unsee(who) then return true end
-    call('ZREM', base .. ':a', who)
-    call('DEL', base .. ':t:' .. who)
-    return true
-  end
-  return false
-end
-
-local function sweepLeases()
-  local over = call('ZRANGEBYSCORE', base .. ':l', '-inf', now, 'WITHSCORES', 'LIMIT', 0, SOME)
-  for i = 1, #over, 2 do
-    timed = tonumber(over[i + 1]) * 1024
-    landRef(over[i])
-    call('ZREM', base .. ':l', over[i])
-  end
-  timed = nil
-  return #over == 2 * SOME
-end
-
-local function promote(door)
-  local wait = base .. ':w' .. door
-  local ids = call('ZRANGEBYSCORE', wait, '-inf', now, 'LIMIT', 0, SOME)
-  local list = {}
-  for _, id in ipairs(ids) do
-    local q = queue(id)
-    if q then list[#list + 1] = q else call('ZREM', wait, id) end
-  end
-  table.sort(list, function(a, b)
-    if a.w[door] ~= b.w[door] then return a.w[door] < b.w[door] end
-    return a.x[door] < b.x[door]
-  end)
-  for i, q in ipairs(list) do
-    timed, tie = q.w[door] * 1024 + i, q.x[door]
-    place(q, door)
-  end
-  timed, tie = nil, 0
-  return #ids == SOME
-end
-
 -- catchUp makes true what has become due, and answers whether it left some of it. Who calls is alive.
-local function catchUp()
-  if owner ~= '' then call('ZADD', base .. ':a', now + ownerLease, owner) end
-  local more = sweepOwners()
-  more = sweepLeases() or more
-  more = promote(SLOTS) or more
-  return promote(CALLS) or more
+local catchUp
+do
+  local function sweepOwners()
+    for _, who in ipairs(call('ZRANGEBYSCORE', base .. ':a', '-inf', '(' .. string.format('%.0f', now), 'LIMIT', 0, 1)) do
+      local held = call('SPOP', base .. ':o:' .. who, SOME)
+      for _, ref in ipairs(held) do landRef(ref) end
+      if #held == SOME or unsee(who) then return true end
+      call('ZREM', base .. ':a', who)
+      call('DEL', base .. ':t:' .. who, base .. ':j:' .. who, base .. ':z:' .. who)
+      return true
+    end
+    return false
+  end
+
+  local function sweepLeases()
+    local over = call('ZRANGEBYSCORE', base .. ':l', '-inf', now, 'WITHSCORES', 'LIMIT', 0, SOME)
+    for i = 1, #over, 2 do
+      timed = tonumber(over[i + 1]) * 1024
+      landRef(over[i])
+      call('ZREM', base .. ':l', over[i])
+    end
+    timed = nil
+    return #over == 2 * SOME
+  end
+
+  local function promote(door)
+    local wait = base .. ':w' .. door
+    local ids = call('ZRANGEBYSCORE', wait, '-inf', now, 'LIMIT', 0, SOME)
+    local list = {}
+    for _, id in ipairs(ids) do
+      local q = queue(id)
+      if q then list[#list + 1] = q else call('ZREM', wait, id) end
+    end
+    table.sort(list, function(a, b)
+      if a.w[door] ~= b.w[door] then return a.w[door] < b.w[door] end
+      return a.x[door] < b.x[door]
+    end)
+    for i, q in ipairs(list) do
+      timed, tie = q.w[door] * 1024 + i, q.x[door]
+      place(q, door)
+    end
+    timed, tie = nil, 0
+    return #ids == SOME
+  end
+
+  function catchUp()
+    if owner ~= '' then call('ZADD', base .. ':a', now + ownerLease, owner) end
+    local more = sweepOwners()
+    more = sweepLeases() or more
+    more = promote(SLOTS) or more
+    return promote(CALLS) or more
+  end
 end
 
 local function keepHost(h)

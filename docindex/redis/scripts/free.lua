@@ -8,6 +8,7 @@ for i = 1, #list, 2 do
   local doc = read(q, list[i + 1])
   if doc[STATE] == TRANSIT then
     unhold(doc[OWNER], q.id .. ':' .. list[i])
+    if doc[OWNER] ~= '' then tellForgotten(q, list[i], doc, doc[OWNER]) end
     leaveHost(q, list[i], doc[URL], doc[DOOR], doc[OWNER], doc[CLAIMED])
   end
   if doc[ID] ~= '' then ids[#ids + 1], ids[#ids + 2] = doc[ID], whereOf(q, list[i]) end

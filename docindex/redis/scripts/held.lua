@@ -1,20 +1,18 @@
--- held tells of documents that the owner has: queue ('': of any), cursor, crawl ('': of any or none). It answers the cursor
--- to go on with, and queue, hash, DOC_ID, URL of each.
-local only, cursor, crawl = arg(), arg(), arg()
+-- held tells of documents that the owner has: queue ('': of any), cursor. It answers the cursor to go on with, and queue, hash, DOC_ID,
+-- URL of each.
+local only, cursor = arg(), arg()
 if only ~= '' then
   local q = named(only)
   if not q or q.o[SLOTS] == 0 then return done({ '0', {} }) end
   only = q.id
 end
-local no = crawl ~= '' and numberOf(crawl)
-if crawl ~= '' and not no then return done({ '0', {} }) end
 local page = call('SSCAN', base .. ':o:' .. owner, cursor, 'COUNT', 1000)
 local out = {}
 for _, ref in ipairs(page[2]) do
   local id, hash = string.match(ref, '^(%d+):(.*)$')
   local q = id and (only == '' or only == id) and queue(id)
   local doc = q and document(q, hash)
-  if doc and (not no or doc[CRAWL] == no) then
+  if doc then
     local n = #out
     out[n + 1], out[n + 2], out[n + 3], out[n + 4] = id, hash, doc[ID], doc[URL]
   end

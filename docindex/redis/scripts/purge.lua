@@ -8,11 +8,14 @@ for i = 1, #list, 2 do
   local hash = list[i]
   local doc = document(q, hash)
   if doc and doc[CREATED] < before then
-    if doc[STATE] == TRANSIT and doc[OWNER] == owner then
+    local who = doc[STATE] == TRANSIT and doc[OWNER] or ''
+    complete(q, hash, doc)
+    if who == owner then
       local m = #out
       out[m + 1], out[m + 2], out[m + 3], out[m + 4] = q.id, hash, doc[ID], doc[URL]
+    elseif who ~= '' then
+      tellForgotten(q, hash, doc, who)
     end
-    complete(q, hash, doc)
     count(q, COMPLETED, -1)
     if doc[ID] ~= '' then ids[#ids + 1], ids[#ids + 2] = doc[ID], whereOf(q, hash) end
     forget(q, hash, doc)

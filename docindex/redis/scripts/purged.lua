@@ -1,9 +1,12 @@
--- purged ends the purge of a refused crawl: name, whether this is the shard of that. It answers how many documents ended because of the
--- refusal since somebody was told.
-local name, home = arg(), arg() == '1'
-local no = numberOf(name)
-if home and not othersEnd('x', name) then
-  call('ZREM', base .. ':ke', name)
-  if whyOf(name) ~= EXPIRED then seen('x', name, '0') end -- who asked for that is told by asking again
+-- purged answers how many documents of a refused crawl ended because of that, of which nobody was told: name. And whether slots of living
+-- daemons have still to end some.
+local name = arg()
+local no, n, busy = numberOf(name), 0, 0
+if no then
+  n = tonumber(call('HGET', crawlKey(no), UNTOLD) or 0)
+  if n > 0 then call('HSET', crawlKey(no), ANSWER, n) end
 end
-return done({ tonumber(no and call('HGET', crawlKey(no), UNTOLD) or 0) })
+for _, who in ipairs(call('ZRANGEBYSCORE', base .. ':a', '(' .. string.format('%.0f', now), '+inf')) do
+  if who ~= owner and call('SISMEMBER', base .. ':j:' .. who, name) == 1 then busy = 1 end
+end
+return done({ n, busy })

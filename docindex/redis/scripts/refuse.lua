@@ -13,6 +13,12 @@ if limit then
   see('x', name, '0')
   openCrawl(name) -- so that it is listed
 end
-local no = numberOf(name)
-if no and tonumber(call('HGET', crawlKey(no), ATSLOTS) or 0) > 0 then call('HINCRBY', base .. ':g', 'refusals', 1) end
+local no, others = numberOf(name), false
+for _, who in ipairs(no and call('HKEYS', crawlKey(no) .. ':o') or {}) do
+  if who ~= owner and call('ZSCORE', base .. ':a', who) then
+    call('SADD', base .. ':j:' .. who, name)
+    others = true
+  end
+end
+if others then hint() end
 return done({ why })

@@ -1,6 +1,6 @@
 -- rows tells of crawls: whether with levels, how many names, these; or 0, behind which name ('': from the first on), what names begin with,
 -- most. It answers name, scheduled, at the slots, at calls, completed, purged of them, untold, dropped, sent, expired of those purged, expires, said when, round, why
--- refused, nothing open since when, and priority and domain and how many are pending of each; and then the same counts of all crawls.
+-- refused, nothing open since when, priority and domain and how many are pending of each, and the crawl's number; and then the same counts of all crawls.
 local deep, names = arg() == '1', {}
 for i = 1, num() do names[i] = arg() end
 
@@ -23,6 +23,7 @@ local function row(name)
   out[14] = whyOf(name) or ''
   out[15] = call('ZSCORE', base .. ':kf', name) or ''
   out[16] = deep and no and call('HGETALL', crawlKey(no) .. ':d') or {}
+  out[17] = no or ''
   return out
 end
 

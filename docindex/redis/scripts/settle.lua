@@ -7,6 +7,7 @@ local function settle(no, name, till, said)
   if no and till ~= '' and holds(no) then
     if tonumber(said) < tonumber(call('HGET', crawlKey(no), 'said') or 0) then return end
     call('HSET', crawlKey(no), 'till', till, 'said', said)
+    listChange({ no = no }, {}, true)
     call('ZADD', index, till, name)
     return
   end

@@ -2,5 +2,8 @@
 local what, name, round = arg(), arg(), arg()
 if arg() == '1' then seen(what, name, round) end
 local no = what == 'x' and numberOf(name)
-if no then call('HDEL', crawlKey(no), UNTOLD) end
+if no then
+  keepSums(crawlKey(no), { [UNTOLD] = -tonumber(call('HGET', crawlKey(no), ANSWER) or 0) })
+  call('HDEL', crawlKey(no), ANSWER)
+end
 return done({})

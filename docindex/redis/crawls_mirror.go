@@ -1,0 +1,312 @@
+package redis
+
+import (
+	"context"
+	"strings"
+	"time"
+
+	"github.com/redis/rueidis"
+
+	"urlserver/docindex"
+	"urlserver/docindex/internal/books"
+)
+
+const (
+	maxMirrors = 16        // applications; of others all is read anew
+	mirrorLife = time.Hour // after the last question; for so long Redis lists what changes
+)
+
+// mirror is what is pending of all crawls of an application at a spider, as the shards have told. Who asks again is told only what has
+// changed since.
+type mirror struct {
+	turn   chan struct{} // holds one while nobody uses what follows
+	prefix string        // of the crawls' names
+	books  *books.Books
+	crawls map[string]*mirrored // by name
+	shards [shards]mirrorShard
+
+	asked time.Time // guarded by the store's mu
+}
+
+// mirrorShard says what a shard has told.
+type mirrorShard struct {
+	run     string // the process of Redis that told it; "": nothing was told
+	version string
+	names   map[string]string // of crawls, by number
+}
+
+// mirrored is a crawl.
+type mirrored struct {
+	book  *books.Book
+	parts [shards]mirrorPart
+}
+
+// mirrorPart is what a shard has of a crawl.
+type mirrorPart struct {
+	number     string // "": nothing
+	till, said int64
+	levels     map[string]uint64
+}
+
+// surveyApp surveys all crawls of an application at a spider.
+func (s *Store) surveyApp(ctx context.Context, id docindex.CrawlID, domains int, away *docindex.Outcomes) (v docindex.Survey, err error) {
+	m := s.mirrorOf(nameOfCrawl(id))
+	select {
+	case <-m.turn:
+		defer func() { m.turn <- struct{}{} }()
+	case <-ctx.Done():
+		return v, ctx.Err()
+	}
+	if err := m.refresh(ctx, s); err != nil {
+		return v, err
+	}
+	missing, err := s.away(ctx, id, away)
+	if err != nil {
+		return v, err
+	}
+	return m.survey(id, domains, missing), nil
+}
+
+func (s *Store) mirrorOf(prefix string) *mirror {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	m := s.mirrors[prefix]
+	if m == nil {
+		if len(s.mirrors) >= maxMirrors {
+			s.forgetMirrorLocked()
+		}
+		m = &mirror{turn: make(chan struct{}, 1), prefix: prefix, books: books.New(), crawls: map[string]*mirrored{}}
+		m.turn <- struct{}{}
+		s.mirrors[prefix] = m
+	}
+	m.asked = time.Now()
+	return m
+}
+
+// forgetMirrors forgets those that nobody asks for any more.
+func (s *Store) forgetMirrors(now time.Time) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for prefix, m := range s.mirrors {
+		if now.Sub(m.asked) > mirrorLife {
+			delete(s.mirrors, prefix)
+		}
+	}
+}
+
+// forgetMirrorLocked forgets the one that was asked for least recently.
+func (s *Store) forgetMirrorLocked() {
+	var oldest *mirror
+	for _, m := range s.mirrors {
+		if oldest == nil || m.asked.Before(oldest.asked) {
+			oldest = m
+		}
+	}
+	delete(s.mirrors, oldest.prefix)
+}
+
+// refresh brings the mirror up to date.
+func (m *mirror) refresh(ctx context.Context, s *Store) error {
+	ops := make([]op, shards)
+	for i := range ops {
+		ops[i] = op{i, changesScript, []string{m.shards[i].run, m.shards[i].version}}
+	}
+	answers, err := s.all(ctx, ops)
+	if err != nil {
+		return err
+	}
+	for _, a := range answers {
+		parts := list(a.value)
+		if len(parts) != 5 {
+			return errStrange
+		}
+		now := mirrorShard{run: text(parts[0]), version: text(parts[1]), names: m.shards[a.shard].names}
+		if number(parts[2]) == 0 {
+			if now.names, err = m.reread(ctx, s, a.shard); err != nil {
+				m.shards[a.shard] = mirrorShard{}
+				return err
+			}
+		} else {
+			m.change(a.shard, now.names, list(parts[3]), list(parts[4]))
+		}
+		m.shards[a.shard] = now
+	}
+	return nil
+}
+
+// change makes true what has changed in a shard.
+func (m *mirror) change(shard int, names map[string]string, crawls, levels []rueidis.RedisMessage) {
+	var gone []string
+	for ; len(crawls) >= 4; crawls = crawls[4:] {
+		no, name := text(crawls[0]), text(crawls[1])
+		switch {
+		case strings.HasPrefix(name, m.prefix):
+			if names[no] == "" {
+				names[strings.Clone(no)] = strings.Clone(name)
+			}
+			m.place(shard, name, no, number(crawls[2]), number(crawls[3]))
+		case names[no] != "":
+			gone = append(gone, no)
+		}
+	}
+	for ; len(levels) >= 3; levels = levels[3:] {
+		if c := m.crawls[names[text(levels[0])]]; c != nil && c.parts[shard].number == text(levels[0]) {
+			m.set(c, shard, text(levels[1]), uint64(max(0, number(levels[2]))))
+		}
+	}
+	for _, no := range gone {
+		if name := names[no]; m.crawls[name] != nil && m.crawls[name].parts[shard].number == no {
+			m.leave(shard, name)
+		}
+		delete(names, no)
+	}
+}
+
+// reread reads all that a shard has of the application, and returns the names of its crawls, by number.
+func (m *mirror) reread(ctx context.Context, s *Store, shard int) (names map[string]string, err error) {
+	names = map[string]string{}
+	seen := map[string]bool{}
+	for behind := ""; ; {
+		a, err := s.one(ctx, shard, rowsScript, "1", "0", behind, m.prefix, decimal(surveyPage))
+		if err != nil {
+			return nil, err
+		}
+		page, err := pageOf(&a)
+		if err != nil {
+			return nil, err
+		}
+		for _, told := range page {
+			var r row
+			r.add(shard, list(told))
+			behind = strings.Clone(nameIn(told))
+			p := &r.parts[shard]
+			names[strings.Clone(p.number)] = behind
+			seen[behind] = true
+			m.fill(shard, behind, p)
+		}
+		if len(page) < surveyPage {
+			break
+		}
+	}
+	for name := range m.crawls {
+		if !seen[name] {
+			m.leave(shard, name)
+		}
+	}
+	return names, nil
+}
+
+// fill makes true what a shard has of a crawl.
+func (m *mirror) fill(shard int, name string, p *part) {
+	m.leaveLevels(shard, name)
+	c := m.place(shard, name, p.number, p.till, p.said)
+	for pairs := p.levels; len(pairs) >= 2; pairs = pairs[2:] {
+		m.set(c, shard, text(pairs[0]), uint64(max(0, number(pairs[1]))))
+	}
+}
+
+// place notes that a shard has something of a crawl, and when that expires by it.
+func (m *mirror) place(shard int, name, no string, till, said int64) *mirrored {
+	c := m.crawls[name]
+	if c == nil {
+		id, _ := crawlOfName(name)
+		c = &mirrored{book: m.books.Open(id)}
+		m.crawls[strings.Clone(name)] = c
+	}
+	p := &c.parts[shard]
+	if p.number != no { // it is another crawl of that name, all levels of which are told
+		m.leaveLevels(shard, name)
+		p.number = strings.Clone(no)
+	}
+	p.till, p.said = till, said
+	m.expire(c)
+	return c
+}
+
+func (m *mirror) expire(c *mirrored) {
+	var last mirrorPart
+	for i := range c.parts {
+		if c.parts[i].said > last.said {
+			last = c.parts[i]
+		}
+	}
+	m.books.ExpireAt(c.book, last.till)
+}
+
+// leave notes that a shard has nothing of a crawl any more.
+func (m *mirror) leave(shard int, name string) {
+	m.leaveLevels(shard, name)
+	c := m.crawls[name]
+	c.parts[shard] = mirrorPart{}
+	for i := range c.parts {
+		if c.parts[i].number != "" {
+			return
+		}
+	}
+	m.books.Release(c.book)
+	delete(m.crawls, name)
+}
+
+func (m *mirror) leaveLevels(shard int, name string) {
+	if c := m.crawls[name]; c != nil {
+		for level := range c.parts[shard].levels {
+			m.set(c, shard, level, 0)
+		}
+	}
+}
+
+// set says how many documents of a level of a crawl are pending in a shard.
+func (m *mirror) set(c *mirrored, shard int, level string, n uint64) {
+	p := &c.parts[shard]
+	was := p.levels[level]
+	if n == was {
+		return
+	}
+	priority, domain := levelOf(level)
+	switch {
+	case n > was:
+		d := m.books.Enter(c.book, domain, n-was)
+		m.books.Move(d, priority, books.Ended, books.Lined, n-was, 0)
+	default:
+		d := m.books.Enter(c.book, domain, 0)
+		m.books.Move(d, priority, books.Lined, books.Ended, was-n, 0)
+		m.books.Leave(d, was-n)
+	}
+	switch {
+	case n == 0:
+		delete(p.levels, level)
+	case was > 0:
+		p.levels[level] = n
+	default:
+		if p.levels == nil {
+			p.levels = map[string]uint64{}
+		}
+		p.levels[strings.Clone(level)] = n
+	}
+}
+
+func levelOf(level string) (priority int32, domain string) {
+	first, domain, _ := strings.Cut(level, " ")
+	return priorityOf(first), domain
+}
+
+// survey surveys. Nothing is away that was not pending when that was told.
+func (m *mirror) survey(id docindex.CrawlID, domains int, away []absent) docindex.Survey {
+	v := m.books.Begin(id, domains)
+	counted := map[absent]uint64{}
+	for _, a := range away {
+		c := m.crawls[a.crawl]
+		if c == nil {
+			continue
+		}
+		level, pending := decimal(int64(a.priority))+" "+a.domain, uint64(0)
+		for i := range c.parts {
+			pending += c.parts[i].levels[level]
+		}
+		if counted[a] < pending {
+			counted[a]++
+			v.Away(m.books.Enter(c.book, a.domain, 0), a.priority)
+		}
+	}
+	return v.End()
+}

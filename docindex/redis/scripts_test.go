@@ -1,0 +1,27 @@
+package redis
+
+import (
+	"strings"
+	"testing"
+
+	"urlserver/reservation/redis/redistest"
+)
+
+// TestScriptsLoad has Redis compile all scripts: Lua bounds how many local names one may have, what they share included.
+func TestScriptsLoad(t *testing.T) {
+	s := openStore(t, nil, redistest.Start(t).Addr())
+	c := reach(t, s)
+	all, err := files.ReadDir("scripts")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, one := range all {
+		name := strings.TrimSuffix(one.Name(), ".lua")
+		if name == "core" || name == "crawls" || name == "documents" {
+			continue
+		}
+		if err := c.Do(t.Context(), c.B().ScriptLoad().Script(read(name).text).Build()).Error(); err != nil {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+}
