@@ -1,10 +1,11 @@
 package admin
 
 import (
+	"errors"
 	"net/http"
 	"time"
 
-	"urlserver/docindex"
+	"urlserver/urlserver"
 )
 
 // pause answers how it is from now on.
@@ -62,8 +63,7 @@ type delay struct {
 	Seconds *uint32 `json:"delay_s"`
 }
 
-// serveDelay sets the time between two servings of a host's queue in the embedded index, in
-// every crawl that there is.
+// serveDelay sets the time between two givings of a host by the embedded index, at any door and of any crawl.
 func (s *Server) serveDelay(w http.ResponseWriter, r *http.Request) error {
 	name, err := hostName(r.PathValue("host"))
 	if err != nil {
@@ -76,17 +76,12 @@ func (s *Server) serveDelay(w http.ResponseWriter, r *http.Request) error {
 	if d.Seconds == nil || *d.Seconds > maxDelay {
 		return badf(`body: "delay_s" is wanted, whole seconds from 0 to %d, as in {"delay_s": 10}`, maxDelay)
 	}
-	if s.store == nil {
-		return refusal{http.StatusNotFound, "this daemon has no doc index of its own, which would keep the delay: docindex.kind says it is elsewhere; set it there"}
+	err = s.daemon.Delay(r.Context(), name, *d.Seconds)
+	if errors.Is(err, urlserver.ErrNoStore) {
+		return refusal{http.StatusNotFound, err.Error() + ", which would keep the delay: docindex.kind says it is elsewhere; set it there"}
 	}
-	crawls := append(s.store.Crawls(), "")
-	for _, crawl := range crawls {
-		err := s.store.Set(r.Context(), docindex.Setting{
-			Which: docindex.SetDelay, Scope: docindex.Scope{Crawl: []byte(crawl), Key: []byte(name)}, Value: uint64(*d.Seconds),
-		})
-		if err != nil {
-			return err
-		}
+	if err != nil {
+		return err
 	}
 	s.log.Info().Str("host", name).Uint32("seconds", *d.Seconds).Str("by", r.RemoteAddr).Msg("operator sets the delay of a host")
 	answer(w, http.StatusOK, d)

@@ -28,6 +28,7 @@ func (r *Request) Wish() doors.Wish {
 type Setting struct {
 	Which Which
 	Scope        // of a queue; not looked at for SetActive, nor for SetDelay where Key is empty: that is for all queues
+	Host  bool   // SetDelay, SetBlock: of all that is on the host that Key names, beside what is set on queues
 	Value uint64 // as Which has it
 }
 
@@ -76,16 +77,21 @@ type Caller interface {
 	// Count counts a queue or crawl; what is unknown has nothing. All crawls: nil. It costs O(1).
 	Count(s *Scope) Counts
 
+	// LookAtHost tells what is known of a host, and why nothing on it is given out now. It costs O(queues of that name), of
+	// which it looks at a thousand at most.
+	LookAtHost(ctx context.Context, host []byte) (HostLook, error)
 	// Delete forgets a queue or crawl with its URLs, and returns their number.
 	Delete(ctx context.Context, s Scope) (int, error)
 
 	// Purge forgets the URLs of a queue or crawl that were first seen before, and returns their number. Queues stay.
 	Purge(ctx context.Context, s Scope, before time.Time) (int, error)
 
-	// Set sets something. A queue that has no URL yet has it set when the first one comes.
+	// Set sets something. A queue that has no URL yet has it set when the first one comes. A host's delay is between
+	// two givings at any doors; slots have one URL of it at a time. 0 is none.
 	Set(ctx context.Context, s Setting) error
 
-	// Settings visits all that is set and in force, as Set takes it, in an order of its own: first what is for all queues.
+	// Settings visits all that is set and in force, as Set takes it, in an order of its own: first what is for all queues,
+	// then what is for hosts.
 	// What is not set is left out. It ends when visit answers false. The Setting is good during visit only.
 	Settings(ctx context.Context, visit func(*Setting) bool) error
 

@@ -123,10 +123,13 @@ func (m *Memory) Set(ctx context.Context, s Setting) error {
 	if err := ctx.Err(); err != nil {
 		return err
 	}
+	if err := s.Check(); err != nil {
+		return err
+	}
 	if err := m.set(s); err != nil || s.Which == SetActive {
 		return err
 	}
-	return m.recall(ctx, s.Scope)
+	return m.recall(ctx, s)
 }
 
 func (m *Memory) set(s Setting) error {
@@ -163,6 +166,9 @@ func (m *Memory) setDelayLocked(s Setting, now int64) error {
 }
 
 func (m *Memory) setLocked(s *Setting, to doors.Settings, now int64) error {
+	if s.Host {
+		return SetOnHost(m.doors, s, to, now)
+	}
 	if !m.doors.Set(s.Crawl, s.Key, to, now) {
 		return ErrTooMany
 	}

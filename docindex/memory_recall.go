@@ -28,8 +28,14 @@ func (m *Memory) refreshLocked() {
 	}
 }
 
-// recall has the slots give back what they have of a queue, or of all where there is no key.
-func (m *Memory) recall(ctx context.Context, s Scope) error {
+// recall has the slots give back what they have of a queue, of a host's queues, or of all where there is no key.
+func (m *Memory) recall(ctx context.Context, s Setting) error {
+	if s.Host {
+		for _, id := range m.queuesOf(s.Key) {
+			m.recallQueue(id)
+		}
+		return ctx.Err()
+	}
 	if len(s.Key) > 0 {
 		m.mu.Lock()
 		id := m.doors.Find(s.Crawl, s.Key)
@@ -44,6 +50,16 @@ func (m *Memory) recall(ctx context.Context, s Scope) error {
 		m.recallQueue(id)
 	}
 	return nil
+}
+
+func (m *Memory) queuesOf(host []byte) (all []uint32) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.doors.QueuesOf(host, func(id uint32) bool {
+		all = append(all, id)
+		return true
+	})
+	return all
 }
 
 func (m *Memory) bound() uint32 {

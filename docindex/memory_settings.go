@@ -20,12 +20,12 @@ func (m *Memory) Settings(ctx context.Context, visit func(*Setting) bool) error 
 const queuesAtOnce = 10_000 // queues that are looked at while a lock is held
 
 // VisitSettings is [Caller.Settings] of a store that keeps its queues in doors; locked calls back while nothing of it
-// changes. First come settings for all queues, then those of queues that have no URL yet, by name, and then the others
+// changes. First come settings for all queues, then those of hosts and those of queues that have no URL yet, by name, and then the others
 // in the order of their first URLs.
 func VisitSettings(ctx context.Context, locked func(look func(d *doors.Doors, active bool, now int64)), visit func(*Setting) bool) error {
 	var list []Setting
 	locked(func(d *doors.Doors, active bool, now int64) {
-		list = append(generalSettings(d, active), presetSettings(d, now)...)
+		list = slices.Concat(generalSettings(d, active), hostSettings(d, now), presetSettings(d, now))
 	})
 	for next := uint32(1); ; {
 		for i := range list {
@@ -54,10 +54,19 @@ func generalSettings(d *doors.Doors, active bool) (list []Setting) {
 	return list
 }
 
+// hostSettings are those of hosts.
+func hostSettings(d *doors.Doors, now int64) (list []Setting) {
+	d.Orders(func(host string, s doors.Settings) {
+		list = addSettings(list, Setting{Scope: Scope{Key: []byte(host)}, Host: true}, s, now)
+	})
+	slices.SortFunc(list, func(a, b Setting) int { return cmp.Or(slices.Compare(a.Key, b.Key), cmp.Compare(a.Which, b.Which)) })
+	return list
+}
+
 // presetSettings are those of queues that have no URL yet.
 func presetSettings(d *doors.Doors, now int64) (list []Setting) {
 	d.Presets(func(crawlID, key string, s doors.Settings) {
-		list = addSettings(list, Scope{Crawl: []byte(crawlID), Key: []byte(key)}, s, now)
+		list = addSettings(list, Setting{Scope: Scope{Crawl: []byte(crawlID), Key: []byte(key)}}, s, now)
 	})
 	slices.SortFunc(list, func(a, b Setting) int {
 		return cmp.Or(slices.Compare(a.Crawl, b.Crawl), slices.Compare(a.Key, b.Key), cmp.Compare(a.Which, b.Which))
@@ -73,7 +82,7 @@ func someSettings(d *doors.Doors, list []Setting, from uint32, now int64) (_ []S
 			continue
 		}
 		if s := d.SettingsOf(id); s != (doors.Settings{}) {
-			list = addSettings(list, Scope{Crawl: []byte(d.Crawl(id)), Key: slices.Clone(d.Key(id))}, s, now)
+			list = addSettings(list, Setting{Scope: Scope{Crawl: []byte(d.Crawl(id)), Key: slices.Clone(d.Key(id))}}, s, now)
 		}
 	}
 	if end >= d.Bound() {
@@ -82,16 +91,20 @@ func someSettings(d *doors.Doors, list []Setting, from uint32, now int64) (_ []S
 	return list, end
 }
 
-// addSettings adds what is set on a queue, as Set takes it. A block that has ended is none.
-func addSettings(list []Setting, queue Scope, s doors.Settings, now int64) []Setting {
+// addSettings adds what is set on one, as Set takes it. A block that has ended is none.
+func addSettings(list []Setting, one Setting, s doors.Settings, now int64) []Setting {
+	add := func(which Which, value uint64) {
+		one.Which, one.Value = which, value
+		list = append(list, one)
+	}
 	if s.Delay != nil {
-		list = append(list, Setting{Which: SetDelay, Scope: queue, Value: uint64(*s.Delay / 1000)})
+		add(SetDelay, uint64(*s.Delay/1000))
 	}
 	if s.Blocked != nil && *s.Blocked > now {
-		list = append(list, Setting{Which: SetBlock, Scope: queue, Value: uint64(*s.Blocked/1000 - 1)})
+		add(SetBlock, uint64(*s.Blocked/1000-1))
 	}
 	if s.Limit != nil && *s.Limit > 0 {
-		list = append(list, Setting{Which: SetLimit, Scope: queue, Value: uint64(*s.Limit)})
+		add(SetLimit, uint64(*s.Limit))
 	}
 	return list
 }

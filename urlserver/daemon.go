@@ -125,6 +125,7 @@ func (d *Daemon) Run(ctx context.Context, listener net.Listener) error {
 	helpers.Go(func() { d.askIndex(hard) })
 	helpers.Go(func() { d.outbox.run(hard) })
 	helpers.Go(func() { d.reserve(hard) })
+	helpers.Go(func() { d.restoreBlocks(hard) })
 	d.dialing = dialers{dial: func(ctx context.Context, addr string) { d.dial(ctx, addr) }}
 	d.dialing.start(hard, d.cfg.Load().SpiderAddrs())
 	var accepting sync.WaitGroup

@@ -1,12 +1,16 @@
 package urlserver
 
 import (
+	"net"
 	"strings"
 	"testing"
 	"time"
 
+	"github.com/rs/zerolog"
+
 	"urlserver/configs"
 	"urlserver/docindex"
+	"urlserver/docindex/disk"
 )
 
 // TestExplainOfDocumentsElsewhere asks about hosts of which the daemon holds nothing.
@@ -16,13 +20,13 @@ func TestExplainOfDocumentsElsewhere(t *testing.T) {
 	})
 	defer r.stop()
 	r.put("http://127.0.0.1/a", "http://127.0.0.1/b", "http://127.0.0.2/c", "http://127.0.0.3/d")
-	if err := r.d.Block(t.Context(), "127.0.0.3", time.Now().Add(time.Hour)); err != nil {
-		t.Fatal(err)
-	}
 	r.says(t, "127.0.0.1", "nothing of it is held here; 2 of its documents wait in the doc index")
 	var lent docindex.Batch
 	if err := r.store.Lease(t.Context(), 10, nil, time.Hour, &lent); err != nil || lent.Len() != 4 {
 		t.Fatalf("%d documents are lent, %v; want 4", lent.Len(), err)
+	}
+	if err := r.d.Block(t.Context(), "127.0.0.3", time.Now().Add(time.Hour)); err != nil {
+		t.Fatal(err)
 	}
 	r.says(t, "127.0.0.1", "2 of its documents are out, but not here: ")
 	r.says(t, "127.0.0.3", "; 1 of its documents are out, but not here: ") // behind why the slots would wait
@@ -39,10 +43,205 @@ func TestExplainOfDocumentsElsewhere(t *testing.T) {
 	}
 }
 
-func (r *rig) says(t *testing.T, host, want string) {
+func (r *rig) says(t *testing.T, host string, want ...string) {
 	t.Helper()
 	x, ok, err := r.d.Explain(t.Context(), host)
-	if !ok || err != nil || !strings.Contains(x.Why, want) {
-		t.Errorf("of %s: %q, %v, %v; want %s", host, x.Why, ok, err, want)
+	for _, one := range want {
+		if !ok || err != nil || !strings.Contains(x.Why, one) {
+			t.Errorf("of %s: %q, %v, %v; want %s", host, x.Why, ok, err, one)
+		}
 	}
+}
+
+// set sets something on a queue, or a host, of the embedded index.
+func (r *rig) set(which docindex.Which, crawl, key string, onHost bool, value uint64) {
+	r.t.Helper()
+	err := r.store.Set(r.t.Context(), docindex.Setting{
+		Which: which, Scope: docindex.Scope{Crawl: []byte(crawl), Key: []byte(key)}, Host: onHost, Value: value,
+	})
+	if err != nil {
+		r.t.Fatal(err)
+	}
+}
+
+// TestExplainOfWhatWaitsInTheIndex has each reason for that, with until when and by which rule.
+func TestExplainOfWhatWaitsInTheIndex(t *testing.T) {
+	until := time.Now().Add(time.Hour).Truncate(time.Second)
+	date, second := until.UTC().Format(time.RFC3339), uint64(until.Unix()-1)
+	for _, c := range []struct {
+		name string
+		do   func(r *rig)
+		want []string
+	}{
+		{"nobody to send to", func(r *rig) {}, []string{"1 of its documents wait in the doc index; no spider is connected",
+			"; clients of the URL Frontier may have it now"}},
+		{"BlockQueueUntil", func(r *rig) { r.set(docindex.SetBlock, "", "a.test", false, second) },
+			[]string{"wait in the doc index; not before " + date + ": its queue is blocked (BlockQueueUntil)"}},
+		{"block of an operator", func(r *rig) {
+			if err := r.d.Block(r.t.Context(), "a.test", until); err != nil {
+				r.t.Fatal(err)
+			}
+		}, []string{"blocked by the operator until 20", "; nothing of it is held here; 1 of its documents wait in the doc index"}},
+		{"block of an operator of another daemon", func(r *rig) { r.set(docindex.SetBlock, "", "a.test", true, second) },
+			[]string{"wait in the doc index; not before " + date + ": blocked by the operator"}},
+		{"SetCrawlLimit", func(r *rig) {
+			r.ended("http://a.test/2")
+			r.set(docindex.SetLimit, "", "a.test", false, 1)
+		}, []string{"the limit of its queue, 1 completed URLs, is reached (SetCrawlLimit)"}},
+		{"SetDelay", func(r *rig) {
+			r.set(docindex.SetDelay, "", "a.test", false, 3600)
+			r.clientTakes("http://a.test/1")
+			r.ended("http://a.test/1")
+			r.put("http://a.test/2")
+		}, []string{"wait in the doc index; not before 20", ": the delay of its queue, 1h0m0s (SetDelay)"}},
+		{"delay of an operator", func(r *rig) {
+			if err := r.d.Delay(r.t.Context(), "a.test", 3600); err != nil {
+				r.t.Fatal(err)
+			}
+			r.clientTakes("http://a.test/1")
+			r.ended("http://a.test/1")
+			r.put("http://a.test/2")
+		}, []string{"wait in the doc index; not before 20", ": the operator's delay of 1h0m0s"}},
+		{"scheduled for later", func(r *rig) {
+			r.ended("http://a.test/1")
+			r.putOne(docindex.Put{URL: []byte("http://a.test/2"), Known: true, Due: until.Unix()})
+		}, []string{"wait in the doc index; not before " + date + ": the first of its documents is scheduled for then"}},
+		{"with clients", func(r *rig) { r.clientTakes("http://a.test/1") },
+			[]string{"1 of its documents are out, but not here: 1 with clients of the URL Frontier"}},
+		{"inactive", func(r *rig) { r.set(docindex.SetActive, "", "", false, 0) },
+			[]string{"no spider is connected", "; to clients of the URL Frontier: clients are given nothing at all (SetActive)"}},
+		{"rule", func(r *rig) {
+			cfg := r.d.Settings()
+			cfg.Rules = []configs.HostRule{{Hosts: []string{"*.test"}, Block: true}}
+			if _, _, err := r.d.Reconfigure(r.t.Context(), cfg); err != nil {
+				r.t.Fatal(err)
+			}
+		}, []string{"the doc index is asked to leave it out: it is blocked by [[rules]] 1 (*.test)"}},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			r := newRig(t, func(cfg *configs.Config) { cfg.Frontier.Listen = "127.0.0.1:0" })
+			defer r.stop()
+			r.put("http://a.test/1")
+			r.t = t
+			c.do(r)
+			r.says(t, "a.test", c.want...)
+		})
+	}
+}
+
+func (r *rig) putOne(p docindex.Put) {
+	r.t.Helper()
+	var all docindex.Puts
+	if err := all.AddExact(p, docindex.HostOf(p.URL)); err != nil {
+		r.t.Fatal(err)
+	}
+	if _, err := r.store.Put(r.t.Context(), &all); err != nil {
+		r.t.Fatal(err)
+	}
+}
+
+func (r *rig) ended(url string) {
+	r.t.Helper()
+	r.putOne(docindex.Put{URL: []byte(url), Known: true, Due: docindex.Never})
+}
+
+// clientTakes has a client of the URL Frontier take a URL.
+func (r *rig) clientTakes(want string) {
+	r.t.Helper()
+	if got := r.served(); len(got) != 1 || got[0] != want {
+		r.t.Fatalf("a client gets %q; want %q", got, want)
+	}
+}
+
+func (r *rig) served() (urls []string) {
+	r.t.Helper()
+	err := r.store.Serve(r.t.Context(), docindex.Request{AnyCrawl: true, PerQueue: 1, Lease: time.Hour}, func(h *docindex.Handout) error {
+		for i := range h.Len() {
+			urls = append(urls, string(h.At(i).URL))
+		}
+		return nil
+	})
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	return urls
+}
+
+// TestExplainWhereSlotsAreTaken asks about a host that waits in the index because there is no room.
+func TestExplainWhereSlotsAreTaken(t *testing.T) {
+	r := newRig(t, func(c *configs.Config) { c.QueueCount = 1 })
+	defer r.stop()
+	r.put("http://127.0.0.1/1")
+	r.await("the first is held", func() bool { return r.store.Stats().InTransit == 1 })
+	r.await("its slot is taken", func() bool {
+		s, err := r.d.Status(t.Context())
+		return err == nil && s.Slots.Used == 1
+	})
+	r.put("http://127.0.0.2/1")
+	r.says(t, "127.0.0.2", "1 of its documents wait in the doc index; all 1 host slots are taken (Queue_Count)")
+}
+
+func (r *rig) await(what string, is func() bool) {
+	r.t.Helper()
+	for end := time.Now().Add(patience); !is(); time.Sleep(time.Millisecond) {
+		if time.Now().After(end) {
+			r.t.Fatalf("never: %s", what)
+		}
+	}
+}
+
+// TestBlockHoldsEverywhere has a blocked host given to nobody, whatever the crawl, also after a restart, and to all again when it is
+// unblocked.
+func TestBlockHoldsEverywhere(t *testing.T) {
+	path := t.TempDir()
+	open := func() (*rig, func()) {
+		store, err := disk.Open(disk.Config{Path: path, Sync: disk.None, Log: zerolog.Nop(), Fatal: func(err error) { t.Error(err) }})
+		if err != nil {
+			t.Fatal(err)
+		}
+		l, err := net.Listen("tcp", "127.0.0.1:0")
+		if err != nil {
+			t.Fatal(err)
+		}
+		r := newRigOver(t, l, Parts{Index: store, Store: store}, nil)
+		return r, func() {
+			if err := r.stop(); err != nil {
+				t.Error(err)
+			}
+			if err := store.Close(); err != nil {
+				t.Error(err)
+			}
+		}
+	}
+	r, stop := open()
+	r.put("http://127.0.0.1/1")
+	r.await("it is held", func() bool { return r.store.Stats().InTransit == 1 })
+	until := time.Now().Add(time.Hour)
+	if err := r.d.Block(t.Context(), "127.0.0.1", until); err != nil {
+		t.Fatal(err)
+	}
+	r.await("it is given back", func() bool { return r.store.Stats().InTransit == 0 })
+	r.putOne(docindex.Put{URL: []byte("http://127.0.0.1/2"), Crawl: []byte("later")})
+	if got := r.served(); len(got) > 0 {
+		t.Errorf("clients get %q of a blocked host", got)
+	}
+	stop()
+
+	r, stop = open()
+	defer func() { stop() }()
+	r.await("the slots know", func() bool {
+		_, n, err := r.d.Blocked(t.Context(), 10)
+		return err == nil && n == 1
+	})
+	x, ok, err := r.d.Explain(t.Context(), "127.0.0.1")
+	if blocked := r.d.Date(x.Blocked); err != nil || !ok || blocked.Before(until.Add(-time.Second)) || blocked.After(until.Add(2*time.Second)) {
+		t.Errorf("after a restart it is blocked until %v, %v, %v; want %v", blocked, ok, err, until)
+	}
+	if got := r.served(); len(got) > 0 || r.store.Stats().InTransit > 0 {
+		t.Errorf("after a restart clients get %q of a blocked host, and slots %d", got, r.store.Stats().InTransit)
+	}
+	if err := r.d.Block(t.Context(), "127.0.0.1", time.Now().Add(-time.Second)); err != nil {
+		t.Fatal(err)
+	}
+	r.await("it goes on", func() bool { return r.store.Stats().InTransit == 2 })
 }

@@ -1,10 +1,13 @@
 package urlserver
 
 import (
+	"bytes"
 	"context"
+	"errors"
 	"time"
 
 	"urlserver/configs"
+	"urlserver/docindex"
 	"urlserver/hostslots"
 	"urlserver/resolver"
 	"urlserver/urlserver/engine"
@@ -69,32 +72,6 @@ func (s *Status) NotReady() (reasons []string) {
 	return reasons
 }
 
-// Explain tells about a host; ok is false where neither the slots nor the embedded index know it. Date turns its
-// times into dates.
-func (d *Daemon) Explain(ctx context.Context, host string) (x engine.Explanation, ok bool, err error) {
-	known, err := answerOf(ctx, d, func(e *engine.Engine) *engine.Explanation {
-		if x, ok := e.Explain([]byte(host)); ok {
-			return &x
-		}
-		return nil
-	})
-	if err != nil {
-		return x, false, err
-	}
-	if known == nil {
-		x.Slot = -1
-		x.Why, _ = d.elsewhere(ctx, host)
-		return x, x.Why != "", nil
-	}
-	if known.Queued == 0 && known.InFlight == 0 && d.outbox.pending() == 0 { // what has ended here is not out
-		if text, out := d.elsewhere(ctx, host); out > 0 {
-			known.Why += "; " + text
-		}
-	}
-	d.parts.Reserver.explain(ctx, known)
-	return *known, true, nil
-}
-
 // Slots returns slots in use, from the offset-th on, with at most the given number of
 // hosts each.
 func (d *Daemon) Slots(ctx context.Context, offset, limit, hosts int) ([]hostslots.SlotView, error) {
@@ -157,10 +134,67 @@ func (d *Daemon) Pause(ctx context.Context, paused bool) error {
 // maxBlock keeps sums of durations far from overflow.
 const maxBlock = 100 * 365 * 24 * time.Hour
 
-// Block holds back everything to a host until the given time, at most a hundred years;
-// one that is past lets it go on.
+// Block holds back everything to a host until the given time, at most a hundred years; one that is past lets it go on. With
+// an embedded index that holds at all its doors, and as long as that keeps it.
 func (d *Daemon) Block(ctx context.Context, host string, until time.Time) error {
-	return d.ask(ctx, func(e *engine.Engine) { e.Block([]byte(host), min(time.Until(until), maxBlock)) })
+	if err := d.ask(ctx, func(e *engine.Engine) { e.Block([]byte(host), min(time.Until(until), maxBlock)) }); err != nil {
+		return err
+	}
+	return d.setOnHost(ctx, host, docindex.SetBlock, lastSecond(until))
+}
+
+// lastSecond is the last second that a block is for, as the index has it; 0: none is.
+func lastSecond(until time.Time) uint64 {
+	until = earlier(until, time.Now().Add(maxBlock))
+	if !until.After(time.Now()) {
+		return 0
+	}
+	return uint64(until.Add(time.Second-1).Unix() - 1)
+}
+
+func earlier(a, b time.Time) time.Time {
+	if a.Before(b) {
+		return a
+	}
+	return b
+}
+
+// Delay has the embedded index give out a host so often at most, at all its doors; 0: as it would by itself. ErrNoStore where
+// the index is elsewhere.
+func (d *Daemon) Delay(ctx context.Context, host string, seconds uint32) error {
+	if d.parts.Store == nil {
+		return ErrNoStore
+	}
+	return d.setOnHost(ctx, host, docindex.SetDelay, uint64(seconds))
+}
+
+// ErrNoStore is the answer to what only an embedded index can do.
+var ErrNoStore = errors.New("this daemon has no doc index of its own")
+
+// setOnHost sets something on a host in the embedded index, if there is one, which is asked for more at once.
+func (d *Daemon) setOnHost(ctx context.Context, host string, which docindex.Which, value uint64) error {
+	if d.parts.Store == nil {
+		return nil
+	}
+	defer d.poke()
+	return d.parts.Store.Set(ctx, docindex.Setting{Which: which, Scope: docindex.Scope{Key: []byte(host)}, Host: true, Value: value})
+}
+
+// restoreBlocks has the slots know of blocks that an embedded index kept. What that blocks it does not give them anyway.
+func (d *Daemon) restoreBlocks(ctx context.Context) {
+	if d.parts.Store == nil {
+		return
+	}
+	err := d.parts.Store.Settings(ctx, func(s *docindex.Setting) bool {
+		if s.Host && s.Which == docindex.SetBlock {
+			host, until := bytes.Clone(s.Key), time.Unix(int64(s.Value)+1, 0)
+			d.post(func(e *engine.Engine) { e.Block(host, min(time.Until(until), maxBlock)) })
+		}
+		return s.Host || len(s.Key) == 0 // others come behind
+	})
+	if err != nil && ctx.Err() == nil {
+		d.log.Warn().Err(err).Msg("doc index does not tell which hosts are blocked; it gives nothing of them, but pages do not list them")
+	}
 }
 
 // Settings are those in force.

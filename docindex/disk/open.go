@@ -79,6 +79,7 @@ func (s *Store) load() error {
 		do   func(key, value []byte) error
 	}{
 		{queueRow, l.queue}, {journalRow, l.journal}, {presetRow, l.preset}, {pauseRow, l.pause}, {bookRow, l.book}, {chapterRow, l.chapter}, {overRow, l.over}, {grantRow, l.grant},
+		{orderRow, l.order}, // behind leases, which are no news of hosts
 	} {
 		if step.kind == presetRow {
 			l.open()

@@ -1,6 +1,7 @@
 package disk
 
 import (
+	"maps"
 	"time"
 
 	"urlserver/docindex"
@@ -30,17 +31,26 @@ func (s *Store) refreshLocked() {
 	}
 }
 
-// recall has the slots give back what they have of a queue, or of all where there is no key.
-func (s *Store) recall(scope docindex.Scope) {
+// recall has the slots give back what they have of a queue, of a host's queues, or of all where there is no key.
+func (s *Store) recall(set docindex.Setting) {
 	s.mu.Lock()
-	queue := uint32(0)
-	if len(scope.Key) > 0 {
-		queue = s.doors.Find(scope.Crawl, scope.Key)
+	of := map[uint32]bool{}
+	switch {
+	case set.Host:
+		s.doors.QueuesOf(set.Key, func(id uint32) bool {
+			of[id] = s.doors.AtSlots(id) > 0
+			return true
+		})
+	case len(set.Key) > 0:
+		if id := s.doors.Find(set.Crawl, set.Key); id != 0 {
+			of[id] = s.doors.AtSlots(id) > 0
+		}
 	}
+	maps.DeleteFunc(of, func(_ uint32, has bool) bool { return !has })
 	var o docindex.Outcomes
-	if len(s.backs) > 0 && (len(scope.Key) == 0 || queue != 0 && s.doors.AtSlots(queue) > 0) {
+	if len(s.backs) > 0 && (len(set.Key) == 0 || len(of) > 0) {
 		for id := uint32(1); int(id) < s.transits.Cap(); id++ {
-			if t := s.transits.At(id); t.queue != 0 && (queue == 0 || t.queue == queue) {
+			if t := s.transits.At(id); t.queue != 0 && (len(set.Key) == 0 || of[t.queue]) {
 				s.recallLocked(t, &o)
 			}
 		}

@@ -84,7 +84,8 @@ func set(t *testing.T, s *disk.Store, which docindex.Which, key string, value ui
 func TestReopen(t *testing.T) {
 	for name, test := range map[string]func(t *testing.T, path string){
 		"leases": reopenLeases, "servings": reopenServed, "settings": reopenSettings, "settings of queues to come": reopenPresets,
-		"slots": reopenSlots, "documents": reopenDocuments, "deletions": reopenDeleted,
+		"settings of hosts": reopenOrders,
+		"slots":             reopenSlots, "documents": reopenDocuments, "deletions": reopenDeleted,
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) { test(t, t.TempDir()) })
@@ -129,6 +130,52 @@ func reopenServed(t *testing.T, path string) {
 	want(t, "before the delay", serve(t, s, docindex.Request{}))
 	time.Sleep(time.Millisecond)
 	want(t, "after the delay", serve(t, s, docindex.Request{}), "http://a.test/1", "http://a.test/2", "http://b.test/1")
+}
+
+// reopenOrders is about what an operator has set on hosts.
+func reopenOrders(t *testing.T, path string) {
+	setHost := func(s *disk.Store, which docindex.Which, host string, value int64) {
+		t.Helper()
+		err := s.Set(t.Context(), docindex.Setting{Which: which, Scope: docindex.Scope{Key: []byte(host)}, Host: true, Value: uint64(value)})
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	s := open(t, path, disk.Batch)
+	setHost(s, docindex.SetBlock, "blocked.test", time.Now().Unix()+99)
+	setHost(s, docindex.SetBlock, "free.test", time.Now().Unix()+99)
+	setHost(s, docindex.SetBlock, "free.test", 0)
+	setHost(s, docindex.SetDelay, "slow.test", 50)
+	setHost(s, docindex.SetDelay, "fast.test", 50)
+	setHost(s, docindex.SetDelay, "fast.test", 0)
+	putURLs(t, s, urls("http://slow.test/1", "http://slow.test/2")...)
+	want(t, "first", serve(t, s, docindex.Request{PerQueue: 1}), "http://slow.test/1")
+	s = again(t, s, path)
+	putURLs(t, s, urls("http://blocked.test/1", "http://free.test/1", "http://fast.test/1")...)
+	putURLs(t, s, docindex.Put{URL: []byte("http://slow.test/3"), Crawl: []byte("c")}, docindex.Put{URL: []byte("http://blocked.test/2"), Crawl: []byte("c")})
+	want(t, "opened again", serve(t, s, docindex.Request{}), "http://fast.test/1", "http://free.test/1")
+	time.Sleep(50*time.Second - time.Millisecond)
+	s = again(t, s, path)
+	want(t, "before the delay", serve(t, s, docindex.Request{}))
+	time.Sleep(time.Millisecond)
+	if all := serve(t, s, docindex.Request{}); len(all) != 1 {
+		t.Errorf("after the delay %q; want one of the slow host", all)
+	}
+	l, err := s.LookAtHost(t.Context(), []byte("slow.test"))
+	if err != nil || !l.AtCalls.Not.Equal(time.Now().Add(50*time.Second)) || l.AtCalls.Why != "the operator's delay of 50s" {
+		t.Errorf("of the slow host: %+v, %v", l, err)
+	}
+	time.Sleep(51 * time.Second)
+	s = again(t, s, path)
+	if got := serve(t, s, docindex.Request{}); !slices.Contains(got, "http://blocked.test/1") || !slices.Contains(got, "http://blocked.test/2") {
+		t.Errorf("after the block %q; want both of the blocked host", got)
+	}
+	putURLs(t, s, docindex.Put{URL: []byte("http://late.test/1"), Known: true, Due: time.Now().Unix() + 1000})
+	due := time.Unix(time.Now().Unix()+1000, 0)
+	s = again(t, s, path)
+	if l, err := s.LookAtHost(t.Context(), []byte("late.test")); err != nil || !l.AtSlots.Not.Equal(due) {
+		t.Errorf("what is due later, of which nobody asked before: %+v, %v", l, err)
+	}
 }
 
 func reopenSettings(t *testing.T, path string) {

@@ -14,11 +14,12 @@ const (
 	bookRow    = 'c' // number of a crawl: what is kept of it beside its documents
 	idRow      = 'd' // DOC_ID that a client gave: its name
 	chapterRow = 'e' // number of a chapter: what it is and how many documents of it are completed; with priorities: how many are not
+	overRow    = 'f' // number of a chapter: what is scheduled of it has ended; see chapter.over
 	pauseRow   = 'h' // host: ms until which calls leave it alone
 	journalRow = 'j' // number of a commit: what it changed of queues
 	grantRow   = 'l' // number of a grant: its end and the documents that it leases
 	metaRow    = 'm' // word: something of the whole store
-	overRow    = 'o' // number of a chapter: what is scheduled of it has ended; see chapter.over
+	orderRow   = 'o' // host: what is set on it
 	presetRow  = 'p' // crawl and key of a queue that is not there yet: its settings
 	queueRow   = 'q' // number of a queue: all but its documents
 	planRow    = 's' // number of a queue, place: the body of a scheduled document

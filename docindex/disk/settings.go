@@ -29,12 +29,15 @@ func (s *Store) Set(ctx context.Context, set docindex.Setting) error {
 	if err := ctx.Err(); err != nil {
 		return err
 	}
+	if err := set.Check(); err != nil {
+		return err
+	}
 	b, no, err := s.set(set)
 	if err != nil {
 		return err
 	}
 	if set.Which != docindex.SetActive {
-		s.recall(set.Scope)
+		s.recall(set)
 	}
 	return s.settle(b, no)
 }
@@ -94,6 +97,9 @@ func (s *Store) setDefaultLocked(delay, now int64) (b *pebble.Batch, no uint64, 
 }
 
 func (s *Store) setLocked(set *docindex.Setting, to doors.Settings, now int64) error {
+	if set.Host {
+		return s.setOnHostLocked(set, to, now)
+	}
 	if !s.doors.Set(set.Crawl, set.Key, to, now) {
 		return docindex.ErrTooMany
 	}

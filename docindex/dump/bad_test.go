@@ -42,6 +42,8 @@ func TestBadLines(t *testing.T) {
 		{"negative value", `{"set":"delay","key":"a.test","value":-1}`, "integer of 64 bits"},
 		{"unknown member of a setting", `{"set":"delay","queue":"a.test","value":1}`, `unknown field "queue"`},
 		{"limit of no queue", `{"set":"limit","value":"1"}`, "no key"},
+		{"limit of a host", `{"set":"limit","host":"a.test","value":"1"}`, "only delay and block"},
+		{"host and key", `{"set":"delay","host":"a.test","key":"a.test","value":"1"}`, "host stands beside"},
 		{"long key", `{"set":"limit","value":"1","key":"` + strings.Repeat("k", 8001) + `"}`, "more than 8000 bytes"},
 	} {
 		t.Run(c.name, func(t *testing.T) {

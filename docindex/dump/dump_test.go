@@ -131,6 +131,9 @@ func fill(t *testing.T, s docindex.Store, rnd *rand.Rand) {
 	for i := range 20 {
 		queue := docindex.Scope{Key: fmt.Appendf(nil, "h%d.test", rnd.IntN(25)), Crawl: []byte(texts[rnd.IntN(7)])}
 		one := docindex.Setting{Which: docindex.Which(i % 3), Scope: queue, Value: uint64(time.Now().Unix()) + uint64(100_000+rnd.IntN(1000))}
+		if i < 6 && one.Which != docindex.SetLimit {
+			one.Host, one.Crawl = true, nil
+		}
 		if err := s.Set(t.Context(), one); err != nil {
 			t.Fatal(err)
 		}

@@ -76,10 +76,13 @@ func appendMetadata(dst []byte, p *docindex.Put) []byte {
 	return append(dst, '}')
 }
 
-// appendSetting appends the line of a setting. One for all queues has no key.
+// appendSetting appends the line of a setting. One for all queues has no key, and one for a host has that in place of a key.
 func appendSetting(dst []byte, s *docindex.Setting) []byte {
 	dst = lines.AppendString(append(dst, `{"set":`...), []byte(settingWords[s.Which]))
-	if len(s.Key) > 0 {
+	switch {
+	case s.Host:
+		dst = lines.AppendString(append(dst, `,"host":`...), s.Key)
+	case len(s.Key) > 0:
 		dst = lines.AppendString(append(dst, `,"key":`...), s.Key)
 		dst = appendCrawl(append(dst, ','), s.Crawl)
 	}

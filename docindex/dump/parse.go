@@ -106,6 +106,7 @@ func takeMetadata(put *docindex.Put, metadata map[string]*pb.StringList) error {
 type settingLine struct {
 	Set     *string
 	Key     string
+	Host    string
 	CrawlID string
 	Value   json.Number
 	End     *json.Number
@@ -132,6 +133,12 @@ func parseSetting(line []byte) (s *docindex.Setting, ours bool, err error) {
 	}
 	s = &docindex.Setting{Which: docindex.Which(which)}
 	s.Key, s.Crawl = []byte(in.Key), crawlOf(in.CrawlID)
+	if in.Host != "" {
+		if len(s.Key)+len(s.Crawl) > 0 {
+			return nil, true, errors.New("host stands beside key or crawlID: it is for all of them")
+		}
+		s.Key, s.Host = []byte(in.Host), true
+	}
 	if s.Value, err = strconv.ParseUint(in.Value.String(), 10, 64); err != nil {
 		return nil, true, fmt.Errorf("value %.50q: it has to be an integer of 64 bits, not negative", in.Value)
 	}
@@ -142,6 +149,8 @@ func checkScope(s *docindex.Setting) error {
 	switch {
 	case len(s.Key)+len(s.Crawl) > docindex.MaxExtra:
 		return fmt.Errorf("key and crawlID have more than %d bytes", docindex.MaxExtra)
+	case s.Host && s.Which != docindex.SetDelay && s.Which != docindex.SetBlock:
+		return errors.New("host: only delay and block are for hosts")
 	case len(s.Key) == 0 && (s.Which == docindex.SetBlock || s.Which == docindex.SetLimit):
 		return errors.New("no key: it says which queue is meant")
 	}

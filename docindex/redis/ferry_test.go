@@ -140,6 +140,11 @@ func (x *ferried) Find(ctx context.Context, q docindex.Scope, url []byte) (d doc
 	return d, err
 }
 
+func (x *ferried) LookAtHost(ctx context.Context, host []byte) (l docindex.HostLook, err error) {
+	err = x.try(ctx, func(ctx context.Context, _ func(func())) (err error) { l, err = x.s.LookAtHost(ctx, host); return err })
+	return l, err
+}
+
 // Serve waits inside, in the bubble's time.
 func (x *ferried) Serve(ctx context.Context, r docindex.Request, give func(*docindex.Handout) error) error {
 	var p docindex.Patience

@@ -25,21 +25,37 @@ func (s *Store) wantsBack() bool {
 	return len(s.backs) > 0 || s.onDelete != nil
 }
 
-// recall has the slots give back what they have of a queue, or of all where there is no key.
-func (s *Store) recall(ctx context.Context, scope docindex.Scope) error {
+// recall has the slots give back what they have of a queue, on a host in queues of its name, or of all where there is no key.
+func (s *Store) recall(ctx context.Context, set docindex.Setting) error {
 	first, last, queue := 0, shards-1, ""
-	if key := string(scope.Key); key != "" {
-		first, queue = shardOf(key), "@"+nameOf(string(scope.Crawl), key)
+	if key := string(set.Key); key != "" {
+		first = shardOf(key)
 		last = first
+		if !set.Host {
+			queue = "@" + nameOf(string(set.Crawl), key)
+		}
 	}
 	for shard := first; shard <= last; shard++ {
 		var held docindex.Outcomes
 		if err := s.held(ctx, shard, queue, &held); err != nil {
 			return err
 		}
+		if set.Host {
+			held = heldOn(hostName(string(set.Key)), &held)
+		}
 		s.giveBack(&held)
 	}
 	return nil
+}
+
+// heldOn are those on a host.
+func heldOn(host string, all *docindex.Outcomes) (some docindex.Outcomes) {
+	for i := range all.Len() {
+		if o := all.At(i); hostOf(string(o.URL)) == host {
+			some.Add(o)
+		}
+	}
+	return some
 }
 
 // held adds the documents that this daemon has, of a queue or, where that is empty, of a shard.

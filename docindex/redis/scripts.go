@@ -28,6 +28,7 @@ var (
 	returnScript   = read("return")
 	getScript      = read("get")
 	countScript    = read("count")
+	lookScript     = read("look")
 	beatScript     = read("beat")
 	queuesScript   = read("queues")
 	listScript     = read("list")

@@ -21,6 +21,9 @@ func (s *Store) Set(ctx context.Context, set docindex.Setting) error {
 	if err := ctx.Err(); err != nil {
 		return err
 	}
+	if err := set.Check(); err != nil {
+		return err
+	}
 	switch set.Which {
 	case docindex.SetActive:
 		_, err := s.everywhere(ctx, setScript, "active", flag(set.Value != 0))
@@ -54,7 +57,7 @@ func (s *Store) setDelay(ctx context.Context, set docindex.Setting) error {
 			}
 		}
 	}
-	return s.recall(ctx, docindex.Scope{})
+	return s.recall(ctx, docindex.Setting{})
 }
 
 // refresh looks again at the queues that wait at a door.
@@ -72,6 +75,9 @@ func (s *Store) refresh(ctx context.Context, shard int, door string) error {
 }
 
 func (s *Store) setQueue(ctx context.Context, set docindex.Setting, field string, value int64) error {
+	if set.Host {
+		return s.setHost(ctx, set, field, value)
+	}
 	a, err := s.one(ctx, shardOf(string(set.Key)), setScript, "queue", string(set.Crawl), string(set.Key), field, decimal(value))
 	if err != nil {
 		return err
@@ -79,7 +85,7 @@ func (s *Store) setQueue(ctx context.Context, set docindex.Setting, field string
 	if parts := list(a.value); len(parts) == 1 && number(parts[0]) == 0 {
 		return docindex.ErrTooMany
 	}
-	return s.recall(ctx, set.Scope)
+	return s.recall(ctx, set)
 }
 
 // Active is [docindex.Caller.Active]; true where Redis does not answer.
@@ -109,13 +115,13 @@ func (s *Store) Settings(ctx context.Context, visit func(*docindex.Setting) bool
 	if passive {
 		all = append(all, docindex.Setting{Which: docindex.SetActive})
 	}
-	all = addSetting(all, docindex.Setting{Which: docindex.SetDelay}, delay, 1000)
+	all = addSetting(all, docindex.Setting{}, docindex.SetDelay, delay, 1000)
 	for i := range all {
 		if !visit(&all[i]) {
 			return nil
 		}
 	}
-	for _, what := range []string{"preset", "queues"} {
+	for _, what := range []string{ofHosts, "preset", "queues"} {
 		for shard := range shards {
 			if goOn, err := s.settingsOf(ctx, shard, what, visit); err != nil || !goOn {
 				return err
@@ -135,13 +141,13 @@ func (s *Store) settingsOf(ctx context.Context, shard int, what string, visit fu
 			return false, err
 		}
 		for m := list(parts[1]); len(m) >= 5; m = m[5:] {
-			queue := docindex.Scope{Crawl: []byte(text(m[0])), Key: []byte(text(m[1]))}
-			all = addSetting(all, docindex.Setting{Which: docindex.SetDelay, Scope: queue}, text(m[2]), 1000)
+			one := docindex.Setting{Scope: docindex.Scope{Crawl: []byte(text(m[0])), Key: []byte(text(m[1]))}, Host: what == ofHosts}
+			all = addSetting(all, one, docindex.SetDelay, text(m[2]), 1000)
 			if until := text(m[3]); until != "" {
-				all = addSetting(all, docindex.Setting{Which: docindex.SetBlock, Scope: queue}, until, 1000)
+				all = addSetting(all, one, docindex.SetBlock, until, 1000)
 				all[len(all)-1].Value--
 			}
-			all = addSetting(all, docindex.Setting{Which: docindex.SetLimit, Scope: queue}, text(m[4]), 1)
+			all = addSetting(all, one, docindex.SetLimit, text(m[4]), 1)
 		}
 		if cursor = text(parts[0]); cursor == "0" {
 			break
@@ -161,12 +167,12 @@ func compareSettings(a, b docindex.Setting) int {
 	return cmp.Or(slices.Compare(a.Crawl, b.Crawl), slices.Compare(a.Key, b.Key), cmp.Compare(a.Which, b.Which))
 }
 
-// addSetting adds what is set; value is in parts of the setting's unit, "" is not set.
-func addSetting(all []docindex.Setting, set docindex.Setting, value string, parts uint64) []docindex.Setting {
+// addSetting adds what is set on one; value is in parts of the setting's unit, "" is not set.
+func addSetting(all []docindex.Setting, one docindex.Setting, which docindex.Which, value string, parts uint64) []docindex.Setting {
 	if value == "" {
 		return all
 	}
 	n, _ := strconv.ParseUint(value, 10, 64)
-	set.Value = n / parts
-	return append(all, set)
+	one.Which, one.Value = which, n/parts
+	return append(all, one)
 }

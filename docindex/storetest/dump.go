@@ -110,7 +110,7 @@ func listWhileForgotten(t *testing.T, s docindex.Store) {
 func settingsOf(t *testing.T, s docindex.Store) (all []string) {
 	t.Helper()
 	err := s.Settings(t.Context(), func(one *docindex.Setting) bool {
-		all = append(all, fmt.Sprintf("%d %s/%s %d", one.Which, one.Crawl, one.Key, one.Value))
+		all = append(all, fmt.Sprintf("%d %s/%s%s %d", one.Which, one.Crawl, one.Key, map[bool]string{true: "!"}[one.Host], one.Value))
 		return true
 	})
 	if err != nil {
@@ -132,6 +132,13 @@ func settings(t *testing.T, s docindex.Store) {
 		{Which: docindex.SetLimit, Scope: docindex.Scope{Key: []byte("b.test")}, Value: 5},
 		{Which: docindex.SetLimit, Scope: docindex.Scope{Key: []byte("b.test")}, Value: 0},
 		{Which: docindex.SetDelay, Value: 7},
+		{Which: docindex.SetDelay, Scope: docindex.Scope{Key: []byte("a.test.")}, Host: true, Value: 9},
+		{Which: docindex.SetBlock, Scope: docindex.Scope{Key: []byte("a.test")}, Host: true, Value: until},
+		{Which: docindex.SetBlock, Scope: docindex.Scope{Key: []byte("b.test")}, Host: true, Value: until - 10},
+		{Which: docindex.SetBlock, Scope: docindex.Scope{Key: []byte("c.test")}, Host: true, Value: until},
+		{Which: docindex.SetBlock, Scope: docindex.Scope{Key: []byte("c.test")}, Host: true, Value: 0},
+		{Which: docindex.SetDelay, Scope: docindex.Scope{Key: []byte("b.test")}, Host: true, Value: 3},
+		{Which: docindex.SetDelay, Scope: docindex.Scope{Key: []byte("b.test")}, Host: true, Value: 0},
 		{Which: docindex.SetActive, Value: 0},
 	} {
 		if err := s.Set(t.Context(), one); err != nil {
@@ -140,12 +147,13 @@ func settings(t *testing.T, s docindex.Store) {
 	}
 	time.Sleep(51 * time.Second) // what b.test was blocked for is over
 	got := settingsOf(t, s)
-	if len(got) > 2 {
-		slices.Sort(got[:2]) // what is for all queues comes first
-		slices.Sort(got[2:])
+	if len(got) > 4 {
+		slices.Sort(got[:2]) // what is for all queues comes first, then what is for hosts
+		slices.Sort(got[2:4])
+		slices.Sort(got[4:])
 	}
-	want := []string{"0 / 7", "3 / 0", "0 /a.test 0", fmt.Sprintf("1 /a.test %d", until), "2 /a.test 4294967295", "0 c/none 4294967295"}
-	slices.Sort(want[2:])
+	want := []string{"0 / 7", "3 / 0", "0 /a.test! 9", fmt.Sprintf("1 /a.test! %d", until), "0 /a.test 0", fmt.Sprintf("1 /a.test %d", until), "2 /a.test 4294967295", "0 c/none 4294967295"}
+	slices.Sort(want[4:])
 	if !slices.Equal(got, want) {
 		t.Errorf("settings are\n%q; want\n%q", got, want)
 	}

@@ -45,6 +45,7 @@ func Run(t *testing.T, open func(t *testing.T) docindex.Store) {
 	runTimed(t, open, againCases)
 	runTimed(t, open, dumpCases)
 	runTimed(t, open, recallCases)
+	runTimed(t, open, hostCases)
 }
 
 // put stores URLs and returns how many were new.

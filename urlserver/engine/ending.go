@@ -36,11 +36,14 @@ func (e *Engine) let(doc uint32) {
 	e.slots.End(e.now, doc)
 }
 
-// Recalled has documents given back to the doc index instead of being sent.
+// Recalled has documents given back to the doc index instead of being sent: at once, but for those that are at spiders or on
+// their way from the index.
 func (e *Engine) Recalled(o *docindex.Outcomes) {
 	for i := range o.Len() {
 		id := o.At(i).DocID
-		if doc := e.slots.Document(id); doc != 0 {
+		if doc := e.slots.Document(id); doc != 0 && e.slots.Drop(doc) {
+			e.returned(doc)
+		} else if doc != 0 {
 			e.recalled[doc] = struct{}{}
 		} else if e.asking || e.intake != nil { // it may be on its way
 			e.recallLater[string(id)] = struct{}{}
@@ -54,11 +57,16 @@ func (e *Engine) giveBackRecalled(t hostslots.Turn) bool {
 		return false
 	}
 	e.slots.Refuse(e.now, t)
-	d := e.slots.Doc(t.Doc)
-	e.Out.Returns.Add(docindex.Outcome{DocID: d.ID, URL: d.URL})
-	e.arrive(t.Doc, "returned", 0, false)
-	e.let(t.Doc)
+	e.returned(t.Doc)
 	return true
+}
+
+// returned gives a document back that is in no slot any more.
+func (e *Engine) returned(doc uint32) {
+	d := e.slots.Doc(doc)
+	e.Out.Returns.Add(docindex.Outcome{DocID: d.ID, URL: d.URL})
+	e.arrive(doc, "returned", 0, false)
+	e.let(doc)
 }
 
 // giveBack returns what is queued to an index that others take from, while there is no spider to send it to.
@@ -75,10 +83,7 @@ func (e *Engine) giveBack(budget *int) {
 		if doc == 0 {
 			return
 		}
-		d := e.slots.Doc(doc)
-		e.Out.Returns.Add(docindex.Outcome{DocID: d.ID, URL: d.URL})
-		e.arrive(doc, "returned", 0, false)
-		e.let(doc)
+		e.returned(doc)
 	}
 }
 

@@ -17,14 +17,19 @@ type Explanation struct {
 	Lacks     string        // which of its documents wait for a spider of theirs, in words; "": none
 	Lease     string        // what its group's lease is for, which the daemon does not have; "": it has it, or there are none
 	Rule      string        // of [[rules]], for people; "": none is for it
+	Unasked   string        // in words: what keeps the doc index from being asked for documents of it; "": nothing
+	Pace      string        // in words: until when its group may not be asked, and by which rule; "": it may be
 	Why       string        // in words: the reason, until when, by which rule
 }
 
-// Explain tells about a host by name; ok is false where it is not known.
-func (e *Engine) Explain(name []byte) (x Explanation, ok bool) {
+// Explain tells about a host by name; known is false where the slots do not know it.
+func (e *Engine) Explain(name []byte) (x Explanation, known bool) {
 	id := e.slots.Find(name)
 	if id == 0 {
-		return Explanation{}, false
+		x.Slot, x.Now = -1, e.now
+		x.Rule = e.ruling.set.Name(e.ruling.set.Match(name, x.Addr))
+		x.Unasked = e.unasked(&x, e.ruling.set.Rule(e.ruling.set.Match(name, x.Addr)).Block)
+		return x, false
 	}
 	x = Explanation{HostView: e.slots.Host(id), Now: e.now}
 	e.slots.Origins(id, func(o uint32) { x.Robots = e.entry(o).Entry })
@@ -34,6 +39,7 @@ func (e *Engine) Explain(name []byte) (x Explanation, ok bool) {
 	}
 	x.Lacks = e.lacks(id)
 	x.Rule = e.ruling.set.Name(e.ruling.set.Match(name, x.Addr))
+	x.Unasked, x.Pace = e.unasked(&x, x.Limits.Barred), e.notBefore(&x)
 	x.Why = e.why(&x)
 	if n := len(x.Lacks); len(x.Why) < n || x.Why[:n] != x.Lacks {
 		x.Why += "; " + x.Lacks
@@ -82,6 +88,32 @@ func (e *Engine) why(x *Explanation) string {
 		return fmt.Sprintf("due now; takes turns with %d other hosts on %s", x.Others-1, x.group())
 	}
 	return "due now; goes out with the next sending"
+}
+
+// unasked says why the doc index is not asked for documents of a host at the next moment.
+func (e *Engine) unasked(x *Explanation, barred bool) string {
+	c := e.slots.Counts()
+	switch {
+	case barred:
+		return "the doc index is asked to leave it out: it is blocked by " + x.Rule
+	case x.Rejected:
+		return fmt.Sprintf("the doc index is asked to leave out hosts on %s: as much of them is held as may be (Queue_Len, vhosts.reject_over)", x.group())
+	case e.stopping:
+		return "the daemon is stopping"
+	case e.choked:
+		return "outcomes cannot be delivered to the doc index and docindex.outcomes_max is reached: nothing is asked for"
+	case e.alone():
+		return "no spider is connected, so host slots take nothing from those who have other ways to fetch it"
+	case c.Leftover >= e.cfg.Leftover.Max:
+		return fmt.Sprintf("as many documents wait for slots as may (leftover.max, %d)", e.cfg.Leftover.Max)
+	case !e.hungry():
+		return fmt.Sprintf("all %d host slots are taken (Queue_Count), or enough documents wait for them or for DNS; those are first", e.cfg.QueueCount)
+	case e.asking, e.intake != nil:
+		return "the doc index is being asked right now"
+	case e.askAt > e.now:
+		return fmt.Sprintf("the doc index had nothing new, and is asked again at %s (docindex.retry, docindex.max_retry)", e.at(e.askAt))
+	}
+	return ""
 }
 
 // group is what the host's group goes by.

@@ -15,6 +15,7 @@ import (
 type host struct {
 	name    arena.Ref
 	nameLen uint16
+	ordered bool        // an order is in force on it
 	queues  uint32      // those that have it for a key, linked by hostNext
 	out     [all]uint32 // URLs in transit, by door
 	mark    uint32      // the round that left it out last
@@ -31,7 +32,8 @@ type hosts struct {
 	reject  map[string]struct{} // names left out in this round that are not known
 	linger  dueheap.Heap        // hosts to be released then; a Duration stands for ms since 1970
 	slotGap int64               // of the slots, between two requests to a host, ms
-	round   uint32              // after 2^32 of them an old mark may make a host wait one round more
+	orders  map[uint32]order
+	round   uint32 // after 2^32 of them an old mark may make a host wait one round more
 }
 
 // free is when a host that calls were given, or others had, may be asked again through a door.
@@ -68,7 +70,7 @@ func bare(name []byte) []byte {
 	return bytes.TrimSuffix(name, dot)
 }
 
-func (h *hosts) init(seed maphash.Seed) { h.seed = seed }
+func (h *hosts) init(seed maphash.Seed) { h.seed, h.orders = seed, map[uint32]order{} }
 
 func (h *hosts) at(id uint32) *host { return h.list.At(id) }
 
@@ -122,11 +124,16 @@ func (h *hosts) release(id uint32, now int64) {
 	if one.queues != 0 || one.out != [all]uint32{} {
 		return
 	}
-	if until := max(one.pause, h.free(one, Slots), h.free(one, Calls)); until > now {
+	o := h.orders[id]
+	if o.delay > 0 {
+		return
+	}
+	if until := max(one.pause, o.blocked, h.free(one, Slots), h.free(one, Calls)); until > now {
 		h.linger.Set(id, time.Duration(until))
 		return
 	}
 	h.linger.Remove(id)
+	delete(h.orders, id)
 	h.byName.Remove(h.hash(h.names.Bytes(one.name, int(one.nameLen))), id)
 	h.names.Free(one.name, int(one.nameLen))
 	h.list.Free(id)
@@ -175,6 +182,9 @@ func (d *Doors) HostFree(name []byte, door Door, now int64) bool {
 
 func (d *Doors) hostFree(id uint32, door Door, now int64) bool {
 	h := d.hosts.at(id)
+	if d.hosts.allowed(id, door) > now {
+		return false
+	}
 	if door == Calls {
 		return !h.outElsewhere(Calls) && h.pause <= now && d.hosts.free(h, Calls) <= now
 	}
@@ -202,7 +212,13 @@ func (d *Doors) Out(id uint32, name []byte, door Door, now int64) {
 		if door == Calls {
 			h.called = now
 		}
-		if h.out[door]++; h.out[door] == 1 || door == Calls && h.gap > 0 {
+		if h.ordered {
+			d.hosts.noteAsked(no, now)
+			if q.host == no {
+				d.toTail(id)
+			}
+		}
+		if h.out[door]++; h.out[door] == 1 || door == Calls && (h.gap > 0 || h.ordered) {
 			d.refreshHost(no, now)
 		}
 	}
@@ -218,6 +234,9 @@ func (d *Doors) Back(id uint32, name []byte, door Door, now int64) {
 	d.unpark(id)
 	if no := d.hostOf(q, name); no != 0 {
 		h := d.hosts.at(no)
+		if door != Calls {
+			d.hosts.noteAsked(no, now)
+		}
 		if h.out[door]--; h.out[door] == 0 {
 			if door == Lent {
 				h.called = now // they may have asked it just now

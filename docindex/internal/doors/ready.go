@@ -45,7 +45,7 @@ func (d *Doors) when(q *queue, door Door) int64 {
 	}
 	at := max(q.due, q.blocked, q.rest)
 	if door == Calls {
-		at = max(at, d.after(q.served[Calls], d.pace(q)), d.after(q.served[Slots], d.pace(q)))
+		at = max(at, after(q.served[Calls], d.pace(q)), after(q.served[Slots], d.pace(q)))
 		return d.whenHost(q, at)
 	}
 	if q.flags&anyHost == 0 {
@@ -53,14 +53,16 @@ func (d *Doors) when(q *queue, door Door) int64 {
 		if h.out[Calls] > 0 {
 			return Never
 		}
-		at = max(at, d.hosts.free(h, Slots))
+		if at = max(at, d.hosts.free(h, Slots), d.hosts.allowed(q.host, Slots)); at == Never {
+			return Never
+		}
 	}
-	at = max(at, d.after(q.served[Calls], d.pace(q)))
+	at = max(at, after(q.served[Calls], d.pace(q)))
 	if own := d.ownPace(q); own > 0 {
 		if q.out[Slots] > 0 {
 			return Never
 		}
-		at = max(at, d.after(q.served[Slots], own))
+		at = max(at, after(q.served[Slots], own))
 	}
 	return at
 }
@@ -74,7 +76,7 @@ func (d *Doors) whenHost(q *queue, at int64) int64 {
 	if h.outElsewhere(Calls) {
 		return Never
 	}
-	return max(at, h.pause, d.hosts.free(h, Calls))
+	return max(at, h.pause, d.hosts.free(h, Calls), d.hosts.allowed(q.host, Calls))
 }
 
 // full reports whether a queue's limit keeps it from being served. The slots take long to complete what they are given,
@@ -88,7 +90,7 @@ func (q *queue) full(door Door) bool {
 }
 
 // after is a delay after a serving; 0 where there was none. A serving may be rounded up, which no delay at all ignores.
-func (d *Doors) after(served, delay int64) int64 {
+func after(served, delay int64) int64 {
 	if served == 0 || delay == 0 {
 		return 0
 	}

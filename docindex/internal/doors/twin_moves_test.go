@@ -31,10 +31,17 @@ func (r *rig) depart(u *url, door doors.Door) {
 	if door == doors.Calls {
 		r.called[u.host] = r.now
 	}
+	r.asked(u.host)
 	r.do(func(d *doors.Doors) {
 		d.Move(u.queue.id, doors.Scheduled, doors.InTransit)
 		d.Out(u.queue.id, []byte(u.host), door, r.now)
 	})
+}
+
+func (r *rig) asked(host string) {
+	if o := r.orders[host]; o != nil {
+		o.asked = r.now
+	}
 }
 
 // slots is a round of the host slots, of this daemon or another.
@@ -118,6 +125,7 @@ func (r *rig) land(u *url, to doors.State) {
 	u.state = to
 	if u.door != doors.Calls {
 		u.queue.served[doors.Slots] = r.now
+		r.asked(u.host)
 	}
 	if u.door == doors.Lent && !r.hostOut(u.host, doors.Lent) {
 		r.called[u.host] = r.now
@@ -184,6 +192,7 @@ func (r *rig) check() {
 			r.t.Fatalf("step %d: %+v has %+v; want %+v", r.step, q, got, want)
 		}
 		idle := want.Active == 0 || q.blocked > r.now
+		r.checkWhy(q)
 		if got := both(r, func(_ int, d *doors.Doors) bool { return d.Idle(id, r.now) }); got != idle {
 			r.t.Fatalf("step %d: %+v is idle: %v; want %v", r.step, q, got, idle)
 		}
@@ -195,6 +204,24 @@ func (r *rig) check() {
 	total.Queues += hosts // keepHosts'
 	if got := both(r, func(_ int, d *doors.Doors) doors.Counts { return d.Total() }); got != total {
 		r.t.Fatalf("step %d: in all %+v; want %+v", r.step, got, total)
+	}
+}
+
+// checkWhy sees that what is told of a queue is how it is.
+func (r *rig) checkWhy(q *queue) {
+	for _, door := range []doors.Door{doors.Slots, doors.Calls} {
+		type told struct {
+			at   int64
+			rule doors.Rule
+		}
+		got := both(r, func(_ int, d *doors.Doors) (w told) {
+			w.at, w.rule = d.Why(q.id, door, r.now)
+			return w
+		})
+		open := r.ready(q, door) && (!q.mixed || r.free(q.key, door)) && (door != doors.Slots || !r.hostOut(q.key, doors.Lent))
+		if (got.rule == doors.Open) != open || open != (got.at <= r.now) {
+			r.t.Fatalf("step %d: at door %d %+v waits until %d by rule %d, now is %d; open is %v", r.step, door, q, got.at, got.rule, r.now, open)
+		}
 	}
 }
 

@@ -17,6 +17,7 @@ type twin struct {
 	pauses  map[string]int64  // by host
 	gaps    map[string]int64  // that hosts want, as the slots have learned
 	called  map[string]int64  // when calls were given something of a host
+	orders  map[string]*order // that hosts are under
 	slotGap int64
 	delay   int64 // default
 	chosen  bool
@@ -41,6 +42,24 @@ type queue struct {
 	limit      uint32
 	rest       int64
 	served     [2]int64
+}
+
+// order is what is set on a host, and when something of it was given out, or came back from slots.
+type order struct{ blocked, delay, asked int64 }
+
+// allowed tells whether a host's order lets it be asked.
+func (w *twin) allowed(host string, door doors.Door) bool {
+	o := w.orders[host]
+	switch {
+	case o == nil:
+		return true
+	case o.blocked > w.now:
+		return false
+	case o.delay == 0:
+		return true
+	}
+	out := w.hostOut(host, doors.Slots) || w.hostOut(host, doors.Lent)
+	return (door == doors.Calls || !out) && (o.asked == 0 || o.asked+o.delay <= w.now)
 }
 
 func newQueue(crawl, key string) *queue { return &queue{crawl: crawl, key: key, delay: -1} }
@@ -119,6 +138,9 @@ func (w *twin) ready(q *queue, door doors.Door) bool {
 
 // free tells whether a host may be asked at a door.
 func (w *twin) free(host string, door doors.Door) bool {
+	if !w.allowed(host, door) {
+		return false
+	}
 	gap := w.gaps[host]
 	if door != doors.Calls {
 		gap = max(gap, w.slotGap)
@@ -178,7 +200,7 @@ func TestTwin(t *testing.T) {
 			}
 			r.twin = twin{
 				now: 1_000_000, queues: map[uint32]*queue{}, presets: map[string]*queue{}, pauses: map[string]int64{}, delay: doors.DefaultDelay,
-				gaps: map[string]int64{}, called: map[string]int64{},
+				gaps: map[string]int64{}, called: map[string]int64{}, orders: map[string]*order{},
 			}
 			r.keepHosts()
 			for r.step = range steps {
@@ -263,7 +285,38 @@ func (r *rig) put() {
 	})
 }
 
+// order sets something on a host.
+func (r *rig) order() {
+	host := r.host()
+	o := r.orders[host]
+	if o == nil {
+		o = &order{}
+		for _, q := range r.queues {
+			if q.key == host {
+				o.asked = max(o.asked, q.served[0], q.served[1])
+			}
+		}
+		r.orders[host] = o
+	}
+	var s doors.Settings
+	if r.rnd.IntN(2) == 0 {
+		o.delay = int64(r.rnd.IntN(3)) * 800
+		s.Delay = clone(&o.delay)
+	} else {
+		o.blocked = (r.now + 2000) * int64(r.rnd.IntN(2))
+		s.Blocked = clone(&o.blocked)
+	}
+	if o.blocked <= r.now && o.delay == 0 {
+		delete(r.orders, host)
+	}
+	r.do(func(d *doors.Doors) { d.SetHost([]byte(host), s, r.now) })
+}
+
 func (r *rig) set() {
+	if r.rnd.IntN(3) == 0 {
+		r.order()
+		return
+	}
 	if r.rnd.IntN(8) == 0 {
 		r.slotGap = int64(r.rnd.IntN(3)) * 600
 		r.do(func(d *doors.Doors) { d.SetSlotGap(r.slotGap) })

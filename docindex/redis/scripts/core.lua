@@ -149,15 +149,23 @@ local function elsewhere(h, door)
   return false
 end
 
+-- allowed is when a host may be asked at a door as its order has it: b blocked until, d delay, t when something on it was given out,
+-- or came back from slots, last.
+local function allowed(h, door)
+  if not h.t then return 0 end
+  if h.d and door ~= CALLS and h.o[SLOTS] + h.o[LENT] > 0 then return NEVER end
+  return max(h.b or 0, after(h.t, h.d or 0))
+end
+
 -- whenHost is for slots and for those that borrow, which take from the same ring: that one of them is at a host is no time to wait
 -- for. elsewhere tells.
 local function whenHost(h, door)
   if door == CALLS then
     if elsewhere(h, CALLS) then return NEVER end
-    return max(h.p, hostFree(h, CALLS))
+    return max(h.p, hostFree(h, CALLS), allowed(h, CALLS))
   end
   if h.o[CALLS] > 0 then return NEVER end
-  return hostFree(h, SLOTS)
+  return max(hostFree(h, SLOTS), allowed(h, door))
 end
 
 local function when(q, door)

@@ -79,12 +79,25 @@ end
 
 local function outHost(h, door)
   if door == CALLS then h.c = now end
+  if h.t then h.t = now end
   h.o[door] = h.o[door] + 1
   touchHost(h)
-  if h.o[door] == 1 or door == CALLS and h.g > 0 then refreshHost(h) end
+  if h.o[door] == 1 or door == CALLS and (h.g > 0 or h.t) then refreshHost(h) end
+end
+
+-- toTail has a queue be the last of its host's: the others are put in line before it when the host may be asked again.
+local function toTail(h, id)
+  for i, one in ipairs(h.q) do
+    if one == id then
+      table.remove(h.q, i)
+      h.q[#h.q + 1] = id
+      return
+    end
+  end
 end
 
 local function backHost(h, door)
+  if h.t and door ~= CALLS then h.t = now end
   h.o[door] = max(0, h.o[door] - 1)
   touchHost(h)
   if h.o[door] > 0 then return end
@@ -101,7 +114,11 @@ local function depart(q, hash, doc, door, till)
   keep(q, hash, doc)
   hold(door, till, q.id .. ':' .. hash)
   q.o[door] = q.o[door] + 1
-  if not q.a then outHost(host(q.h), door) end
+  if not q.a then
+    local h = host(q.h)
+    if h.t then toTail(h, q.id) end
+    outHost(h, door)
+  end
 end
 
 -- leaveHost counts a document in transit out of its host, which may be of another shard.
@@ -291,11 +308,11 @@ local function keepHost(h)
   h.name = nil
   local text = cmsgpack.pack(h)
   h.name = name
-  if #h.q > 0 or o[1] > 0 or o[2] > 0 or o[3] > 0 then
+  if #h.q > 0 or o[1] > 0 or o[2] > 0 or o[3] > 0 or h.d then
     call('SET', key, text)
     return
   end
-  local till = max(h.p, after(h.c, max(h.g, slotGap)))
+  local till = max(h.p, h.b or 0, after(h.c, max(h.g, slotGap)))
   if till > now then call('SET', key, text, 'PX', min(till - now, 10 ^ 12)) else call('DEL', key) end
 end
 

@@ -1,10 +1,32 @@
--- set sets something: "delay" for all queues, "active", or "queue" with crawl, key and "d", "b" or "l"; then the value. A queue that
--- is not there has it when it comes. It answers 1, or 0 where too many wait for that.
+-- set sets something: "delay" for all queues, "active", "queue" with crawl, key and "d", "b" or "l", or "host" with its name and "d" or
+-- "b"; then the value. A queue that is not there has it when it comes. It answers 1, or 0 where too many wait for that, or too many
+-- hosts have something set.
 local what = arg()
 if what == 'delay' then
   call('HSET', base .. ':g', 'delay', arg())
 elseif what == 'active' then
   if arg() == '1' then call('HDEL', base .. ':g', 'passive') else call('HSET', base .. ':g', 'passive', 1) end
+elseif what == 'host' then
+  local h, field, value = host(arg()), arg(), num()
+  if not h.t then
+    if call('SCARD', base .. ':ordered') >= 65536 then return done({ 0 }) end
+    h.t = 0
+    for _, id in ipairs(h.q) do
+      local q = queue(id)
+      if q then h.t = max(h.t, q.v[SLOTS], q.v[CALLS]) end
+    end
+  end
+  h[field] = value
+  if (h.b or 0) <= now then h.b = nil end
+  if h.d == 0 then h.d = nil end
+  if h.b or h.d then
+    call('SADD', base .. ':ordered', h.name)
+  else
+    h.t = nil
+    call('SREM', base .. ':ordered', h.name)
+  end
+  touchHost(h)
+  refreshHost(h)
 else
   local name, field, value = nameOf(arg(), arg()), arg(), num()
   local q = find(name)

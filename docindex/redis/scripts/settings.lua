@@ -1,5 +1,5 @@
--- settings tells what is set: "general", "preset" with a cursor, "queues" with a cursor. It answers delay and passive, or the cursor
--- to go on with and name or crawl and key, delay, block and limit of each; '' is what is not set.
+-- settings tells what is set: "general", or "hosts", "preset" or "queues" with a cursor. It answers delay and passive, or the cursor
+-- to go on with and crawl and key, or nothing and host, delay, block and limit of each; '' is what is not set.
 local what, cursor = arg(), arg()
 local out = {}
 
@@ -11,7 +11,19 @@ end
 
 if what == 'general' then return done({ general[1] or '', general[2] or '' }) end
 local page
-if what == 'preset' then
+if what == 'hosts' then
+  page = call('SSCAN', base .. ':ordered', cursor, 'COUNT', 1000)
+  for _, name in ipairs(page[2]) do
+    local h = host(name)
+    if h.d or (h.b or 0) > now then
+      one('', name, h)
+    else -- it was a block, which has ended
+      call('SREM', base .. ':ordered', name)
+      h.b, h.t = nil, nil
+      touchHost(h)
+    end
+  end
+elseif what == 'preset' then
   page = call('HSCAN', base .. ':preset', cursor, 'COUNT', 1000)
   for i = 1, #page[2], 2 do
     local size, rest = string.match(page[2][i], '^(%d+):(.*)$')

@@ -1,0 +1,74 @@
+package disk
+
+import (
+	"context"
+
+	"urlserver/docindex"
+	"urlserver/docindex/internal/doors"
+)
+
+// LookAtHost is [docindex.Caller.LookAtHost].
+func (s *Store) LookAtHost(ctx context.Context, host []byte) (docindex.HostLook, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if err := s.usableLocked(); err != nil {
+		return docindex.HostLook{}, err
+	}
+	defer s.txn.clear()
+	now := s.now()
+	s.catchUpLocked(now)
+	if err := s.findDuesLocked(host, now); err != nil {
+		return docindex.HostLook{}, err
+	}
+	return docindex.Look(s.doors, host, !s.passive, now), ctx.Err()
+}
+
+const maxDues = 100 // queues that are read for one look
+
+// findDuesLocked reads when queues of a host are due that nobody has looked at since the store was opened.
+func (s *Store) findDuesLocked(host []byte, now int64) error {
+	var unread []uint32
+	s.doors.QueuesOf(host, func(id uint32) bool {
+		if s.queues[id].due == 0 {
+			unread = append(unread, id)
+		}
+		return len(unread) < maxDues
+	})
+	var w walker
+	for _, id := range unread {
+		if err := s.walkLocked(&w, id); err != nil {
+			return err
+		}
+		s.setDueLocked(id, w.due(), now)
+	}
+	return w.close()
+}
+
+// setOnHostLocked sets something on a host, and has it kept.
+func (s *Store) setOnHostLocked(set *docindex.Setting, to doors.Settings, now int64) error {
+	if err := docindex.SetOnHost(s.doors, set, to, now); err != nil {
+		return err
+	}
+	t := &s.txn
+	t.key = append(append(t.key[:0], orderRow), set.Key...)
+	if all := s.doors.OrderOf(set.Key); all != (doors.Settings{}) {
+		t.value = appendSettings(t.value[:0], all)
+		t.set()
+	} else {
+		t.b.Delete(t.key, nil)
+	}
+	return nil
+}
+
+// order puts in force what was set on a host.
+func (l *loading) order(key, value []byte) error {
+	set, err := readSettings(value)
+	if err != nil || len(key) == 1 {
+		return errRow
+	}
+	l.s.doors.SetHost(key[1:], set, l.now)
+	if l.s.doors.OrderOf(key[1:]) == (doors.Settings{}) { // it was a block that has ended
+		l.stale = append(l.stale, append([]byte{}, key...))
+	}
+	return nil
+}

@@ -1,0 +1,104 @@
+package redis
+
+import (
+	"context"
+	"strconv"
+
+	"urlserver/docindex"
+	"urlserver/docindex/internal/doors"
+)
+
+// ofHosts is what scripts call settings of hosts.
+const ofHosts = "hosts"
+
+// setHost sets something on a host.
+func (s *Store) setHost(ctx context.Context, set docindex.Setting, field string, value int64) error {
+	name := hostName(string(set.Key))
+	a, err := s.one(ctx, shardOf(name), setScript, "host", name, field, decimal(value))
+	if err != nil {
+		return err
+	}
+	if parts := list(a.value); len(parts) == 1 && number(parts[0]) == 0 {
+		return docindex.ErrTooMany
+	}
+	return s.recall(ctx, set)
+}
+
+// What look answers: so much of all and of the host, so much of each queue.
+const (
+	looksAtHost   = 12
+	looksAtQueues = 16
+)
+
+// LookAtHost is [docindex.Caller.LookAtHost]. What it is told is looked at by the rules of the other stores, which those of the
+// scripts are, too.
+func (s *Store) LookAtHost(ctx context.Context, host []byte) (docindex.HostLook, error) {
+	name := hostName(string(host))
+	for range maxCatch {
+		a, err := s.one(ctx, shardOf(name), lookScript, name, decimal(docindex.MaxLook+1))
+		if err != nil {
+			return docindex.HostLook{}, err
+		}
+		parts := list(a.value)
+		if len(parts) != 2 {
+			return docindex.HostLook{}, errStrange
+		}
+		if number(parts[0]) == 1 {
+			continue
+		}
+		var told []string
+		for _, m := range list(parts[1]) {
+			told = append(told, text(m))
+		}
+		if len(told) < looksAtHost {
+			return docindex.HostLook{}, errStrange
+		}
+		now := integer(told[0])
+		return docindex.Look(s.mirror(told[1:], name, now), []byte(name), told[2] == "", now), nil
+	}
+	return docindex.HostLook{}, errStrange
+}
+
+// mirror has a host and its queues stand in doors, as look tells of them.
+func (s *Store) mirror(told []string, name string, now int64) *doors.Doors {
+	d := doors.New(func() {})
+	d.SetSlotGap(s.gap.Load())
+	if told[0] != "" {
+		d.SetDefaultDelay(integer(told[0]))
+	}
+	for q := told[looksAtHost-1:]; len(q) >= looksAtQueues; q = q[looksAtQueues:] {
+		k := doors.Kept{
+			Scheduled: uint32(integer(q[2])), Completed: uint32(integer(q[4])), Served: [2]int64{integer(q[10]), integer(q[11])},
+			Delay: -1, Blocked: integer(q[6]), Limit: uint32(integer(q[9])), AnyHost: q[14] != "",
+		}
+		if q[8] != "" {
+			k.Delay = integer(q[8])
+		}
+		d.Mirror([]byte(q[0]), []byte(q[1]), k, doors.Afoot{
+			InTransit: uint32(integer(q[3])), Out: [2]uint32{uint32(integer(q[12])), uint32(integer(q[13]))},
+			Due: due(integer(q[5])), Rest: integer(q[7]), Serving: q[15] != "",
+		}, now)
+	}
+	h := told[2:]
+	d.MirrorHost([]byte(name), doors.HostAfoot{
+		Blocked: integer(h[0]), Delay: integer(h[1]), Asked: integer(h[2]), Pause: integer(h[3]), Called: integer(h[4]), Gap: integer(h[5]),
+		Out: [3]uint32{uint32(integer(h[6])), uint32(integer(h[7])), uint32(integer(h[8]))},
+	})
+	return d
+}
+
+// never is what scripts have for a time that does not come.
+const never = 1 << 52
+
+func due(at int64) int64 {
+	if at >= never {
+		return doors.Never
+	}
+	return at
+}
+
+// integer is a number that look tells, which has no sign.
+func integer(text string) int64 {
+	n, _ := strconv.ParseInt(text, 10, 64)
+	return n
+}

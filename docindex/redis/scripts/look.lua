@@ -1,0 +1,19 @@
+-- look tells of a host: name, most queues. It answers whether there is more to catch up with, and now, delay of all queues ('' : none was set), passive, then of the host block, delay,
+-- when asked by these, pause, called, gap, and what is out at each door; then of each queue crawl, key, its three counts, first due, block,
+-- rest, delay ('' : none), limit, when served at either door, what is out at either, whether it is of many hosts, whether a call is at it.
+local more, h, most = catchUp(), host(arg()), num()
+local function text(v) return v and string.format('%.0f', v) or '' end
+local out = {
+  text(now), general[1] or '', general[2] or '', text(h.b or 0), text(h.d or 0), text(h.t or 0), text(h.p), text(h.c), text(h.g),
+  text(h.o[SLOTS]), text(h.o[CALLS]), text(h.o[LENT]),
+}
+for i = 1, min(#h.q, most) do
+  local q = queue(h.q[i])
+  if q and not q.gone then
+    for _, v in ipairs({
+      q.c, q.k, text(q.n[1]), text(q.n[2]), text(q.n[3]), text(q.f), text(q.b), text(q.r), text(q.d), text(q.l), text(q.v[SLOTS]),
+      text(q.v[CALLS]), text(q.o[SLOTS] + q.o[LENT]), text(q.o[CALLS]), q.a and '1' or '', q.u > now and '1' or '',
+    }) do out[#out + 1] = v end
+  end
+end
+return done({ more and 1 or 0, out })
