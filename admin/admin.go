@@ -13,8 +13,8 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/rs/zerolog"
-	"golang.org/x/net/netutil"
 
+	"urlserver/access"
 	"urlserver/admin/login"
 	"urlserver/admin/watch"
 	"urlserver/docindex"
@@ -23,8 +23,6 @@ import (
 )
 
 const (
-	maxConns          = 1024
-	maxHeader         = 16 << 10
 	readHeaderTimeout = 10 * time.Second
 	keepAlive         = 2 * time.Minute  // between two requests of a connection
 	ioTimeout         = 30 * time.Second // without a byte of a body read, or of an answer taken
@@ -112,7 +110,7 @@ func (s *Server) Serve(ctx context.Context, l net.Listener) error {
 	defer unwatch()
 	srv := &http.Server{
 		Handler:           s.handler(isLoopback(l.Addr())),
-		MaxHeaderBytes:    maxHeader,
+		MaxHeaderBytes:    access.MaxHeader,
 		ReadHeaderTimeout: readHeaderTimeout,
 		IdleTimeout:       keepAlive,
 		ErrorLog:          stdlog.New(debugLog{s.log}, "", 0),
@@ -125,7 +123,7 @@ func (s *Server) Serve(ctx context.Context, l net.Listener) error {
 		shutDown(srv)
 		cut()
 	})
-	err := srv.Serve(netutil.LimitListener(l, maxConns))
+	err := srv.Serve(access.Limit(l))
 	if !stop() {
 		<-ended
 	}

@@ -16,6 +16,7 @@ import (
 
 	"github.com/rs/zerolog"
 
+	"urlserver/access"
 	"urlserver/configs"
 	"urlserver/docindex"
 	"urlserver/resolver"
@@ -272,7 +273,7 @@ func TestConnectionsAreBounded(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		st := newStage(t)
 		var conns []net.Conn
-		for range maxConns {
+		for range access.MaxConns {
 			conns = append(conns, st.dial())
 		}
 		more := make(chan net.Conn)
@@ -297,7 +298,7 @@ func TestHeaderIsBounded(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		st := newStage(t)
 		conn := st.dial()
-		go io.WriteString(conn, "GET /healthz HTTP/1.1\r\nHost: localhost\r\nX-Long: "+strings.Repeat("x", 2*maxHeader)) // cut off in between
+		go io.WriteString(conn, "GET /healthz HTTP/1.1\r\nHost: localhost\r\nX-Long: "+strings.Repeat("x", 2*access.MaxHeader)) // cut off in between
 		resp, err := http.ReadResponse(bufio.NewReader(conn), nil)
 		if err != nil || resp.StatusCode != http.StatusRequestHeaderFieldsTooLarge {
 			t.Errorf("a long header: %v, %v", resp, err)

@@ -8,8 +8,10 @@ import (
 	"math/rand/v2"
 	"net"
 	"net/http/httptest"
+	"os"
 	"slices"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -45,6 +47,7 @@ type seenCrawl struct {
 	text    string // of the settings that do not change
 	all     int    // documents
 	before  int    // documents done
+	reloads int
 	since   time.Time
 }
 
@@ -119,15 +122,38 @@ func (c *seenCrawl) done(n uint32, conn net.Conn, trans string) {
 	fmt.Fprintf(conn, "%s DONE 200\n", trans) // a spider that has gone is not heard
 }
 
-// reload has the daemon and the witness take other settings over.
+// reload has the daemon and the witness take other settings over: told by POST, and every other time by SIGHUP.
 func (c *seenCrawl) reload(changing string) {
 	c.t.Helper()
-	rewrite(c.t, c.file, c.text+changing)
+	c.reloads++
+	mark := fmt.Sprint(1_000_000 + c.reloads) // told from outside by a setting that changes nothing here
+	rewrite(c.t, c.file, c.text+"robots.max_size = "+mark+"\n"+changing)
 	c.witness.Reload(c.settings(c.t), func() {
+		if c.reloads%2 == 0 {
+			c.hangUp(mark)
+			return
+		}
 		if code, told := postReload(c.t, c.daemon); code != 200 || fmt.Sprint(told["refused"]) != "[]" {
 			c.t.Fatalf("reload: %d %v", code, told)
 		}
 	})
+}
+
+// hangUp sends the signal for a reload, and waits until the settings with a mark are in force.
+func (c *seenCrawl) hangUp(mark string) {
+	c.t.Helper()
+	if err := syscall.Kill(os.Getpid(), syscall.SIGHUP); err != nil {
+		c.t.Fatal(err)
+	}
+	for end := time.Now().Add(patience); ; time.Sleep(time.Millisecond) {
+		_, text := c.ask("GET", "/api/settings", "")
+		if strings.Contains(text, `"robots.max_size","value":"`+mark+`"`) {
+			return
+		}
+		if time.Now().After(end) {
+			c.t.Fatalf("after SIGHUP the settings in force are %s; want robots.max_size %s among them", text, mark)
+		}
+	}
 }
 
 // fair ends the test where the witness has a complaint, or no document is done any more.
