@@ -73,6 +73,9 @@ type Store interface {
 	// Pace tells the gap between two requests of the slots to a host. They keep it after calls, too.
 	Pace(gap time.Duration)
 
+	// Obey tells what rules say of hosts, by their names; nil: there are none. They hold for calls: what is barred is not given
+	// to them, and a gap is kept after them, by all doors. of may be called with locks held, until Obey is called again.
+	Obey(of func(host []byte) HostRule)
 	// Stats counts what the store holds.
 	Stats() StoreStats
 }

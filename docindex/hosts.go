@@ -22,15 +22,18 @@ type HostLook struct {
 	Partly  bool          // it has more queues than were looked at
 }
 
+// HostRule is what a rule says of a host.
+type HostRule = doors.HostRule
+
 // OutAt counts URLs on a host in transit: at slots, given to calls, lent to other daemons.
 type OutAt struct{ Slots, Calls, Lent uint64 }
 
 // Turn is when something may be given out.
 type Turn struct {
-	Open    bool      // now
-	Not     time.Time // before; zero: not before something else happens, or it is open
-	Why     string    // in words, by which rule; "": it is open
-	Blocked bool      // the rule is a block
+	Open  bool      // now
+	Not   time.Time // before; zero: not before something else happens, or it is open
+	Why   string    // in words, by which rule; "": it is open
+	Ruled bool      // by a rule that Obey was told of; Why has it as "a rule"
 }
 
 // MaxLook is how many queues of a host are looked at: some hundred microseconds.
@@ -101,7 +104,7 @@ func (f *soonest) turn(d *doors.Doors, l *HostLook) (t Turn) {
 	if f.at != doors.Never {
 		t.Not = time.UnixMilli(f.at).UTC()
 	}
-	t.Blocked = f.rule == doors.HostBlocked || f.rule == doors.QueueBlocked
+	t.Ruled = f.rule == doors.HostBarred || f.rule == doors.HostPaced
 	t.Why = f.words(d, l)
 	return t
 }
@@ -123,6 +126,8 @@ func (f *soonest) words(d *doors.Doors, l *HostLook) string {
 			limit = *p
 		}
 		return fmt.Sprintf("the limit of its queue%s, %d completed URLs, is reached (SetCrawlLimit)", queue, limit)
+	case doors.HostBarred:
+		return "blocked by a rule"
 	case doors.HostBlocked:
 		return "blocked by the operator"
 	case doors.QueueBlocked:
@@ -139,6 +144,8 @@ func (f *soonest) words(d *doors.Doors, l *HostLook) string {
 		return fmt.Sprintf("the operator's delay of %v", l.Delay)
 	case doors.HostPaused:
 		return "the slots asked it lately: its pace, its robots.txt or its Retry-After says so"
+	case doors.HostPaced:
+		return fmt.Sprintf("a rule, one giving in %v", ms(d.Wants(f.id)))
 	case doors.HostGap:
 		return fmt.Sprintf("it wants %v between two requests (Crawl-delay or backing off)", ms(d.Wants(f.id)))
 	case doors.SlotGap:

@@ -20,6 +20,14 @@ func (m *Memory) Pace(gap time.Duration) {
 	m.refreshLocked()
 }
 
+// Obey is [Store.Obey].
+func (m *Memory) Obey(of func(host []byte) HostRule) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.doors.SetRules(of)
+	m.refreshLocked()
+}
+
 // refreshLocked looks again at all queues, and lets the lock go now and then.
 func (m *Memory) refreshLocked() {
 	for next := m.doors.RefreshSome(0, m.now()); next != 0; next = m.doors.RefreshSome(next, m.now()) {

@@ -6,8 +6,10 @@ package urlserver
 import (
 	"context"
 	"errors"
+	"math"
 	"math/rand/v2"
 	"net"
+	"net/netip"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -16,6 +18,7 @@ import (
 
 	"urlserver/configs"
 	"urlserver/docindex"
+	"urlserver/hostrules"
 	"urlserver/journey/otlp"
 	"urlserver/resolver"
 	"urlserver/robots"
@@ -111,6 +114,23 @@ func (d *Daemon) configure(cfg configs.Config) {
 	d.outbox.configure(cfg.DocIndex)
 	if d.parts.Store != nil {
 		d.parts.Store.Pace(time.Duration(float64(time.Second) / cfg.ReqHostPerSec))
+		d.parts.Store.Obey(rulesByName(cfg.Rules))
+	}
+}
+
+// rulesByName is what rules say to those who do not know hosts' addresses: the first for a name counts.
+func rulesByName(rules []configs.HostRule) func(host []byte) docindex.HostRule {
+	if len(rules) == 0 {
+		return nil
+	}
+	set := hostrules.New(rules)
+	return func(host []byte) docindex.HostRule {
+		r := set.Rule(set.Match(host, netip.Addr{}))
+		told := docindex.HostRule{Barred: r.Block}
+		if r.PerSec > 0 {
+			told.Gap = int64(math.Ceil(1000 / r.PerSec))
+		}
+		return told
 	}
 }
 

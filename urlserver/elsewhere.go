@@ -113,7 +113,7 @@ func outText(out *docindex.OutAt) string {
 
 // waits says why nothing of a host comes from the index now: to the slots, and to clients where there may be any.
 func (d *Daemon) waits(l *docindex.HostLook, x *engine.Explanation) string {
-	slots := turn(l.AtSlots)
+	slots := turn(&l.AtSlots, x)
 	if slots == "" {
 		slots = x.Unasked
 	}
@@ -123,21 +123,25 @@ func (d *Daemon) waits(l *docindex.HostLook, x *engine.Explanation) string {
 	if slots == "" {
 		slots = "due now; it comes with the next request to the doc index"
 	}
-	if d.Settings().Frontier.Listen == "" || turn(l.AtCalls) == turn(l.AtSlots) && turn(l.AtCalls) != "" {
+	if d.Settings().Frontier.Listen == "" || turn(&l.AtCalls, x) == turn(&l.AtSlots, x) && turn(&l.AtCalls, x) != "" {
 		return slots
 	}
-	if calls := turn(l.AtCalls); calls != "" {
+	if calls := turn(&l.AtCalls, x); calls != "" {
 		return slots + "; to clients of the URL Frontier: " + calls
 	}
 	return slots + "; clients of the URL Frontier may have it now"
 }
 
 // turn says from when on something is given out, and by which rule not before; "": it is now.
-func turn(t docindex.Turn) string {
-	if t.Open || t.Not.IsZero() {
-		return t.Why
+func turn(t *docindex.Turn, x *engine.Explanation) string {
+	why := t.Why
+	if t.Ruled && x.Rule != "" {
+		why = strings.Replace(why, "a rule", x.Rule, 1)
 	}
-	return "not before " + dated(t.Not) + ": " + t.Why
+	if t.Open || t.Not.IsZero() {
+		return why
+	}
+	return "not before " + dated(t.Not) + ": " + why
 }
 
 func join(a, b string) string {

@@ -116,7 +116,24 @@ func TestExplainOfWhatWaitsInTheIndex(t *testing.T) {
 			if _, _, err := r.d.Reconfigure(r.t.Context(), cfg); err != nil {
 				r.t.Fatal(err)
 			}
-		}, []string{"the doc index is asked to leave it out: it is blocked by [[rules]] 1 (*.test)"}},
+			if got := r.served(); len(got) > 0 {
+				r.t.Errorf("clients get %q, which a rule blocks", got)
+			}
+		}, []string{"the doc index is asked to leave it out: it is blocked by [[rules]] 1 (*.test)", "; to clients of the URL Frontier: blocked by [[rules]] 1 (*.test)"}},
+		{"rule with a pace", func(r *rig) {
+			cfg := r.d.Settings()
+			cfg.Rules = []configs.HostRule{{Hosts: []string{"a.test"}, PerSec: 0.001}}
+			if _, _, err := r.d.Reconfigure(r.t.Context(), cfg); err != nil {
+				r.t.Fatal(err)
+			}
+			r.clientTakes("http://a.test/1")
+			r.ended("http://a.test/1")
+			r.put("http://a.test/2")
+			r.putOne(docindex.Put{URL: []byte("http://a.test/3"), Crawl: []byte("c")})
+			if got := r.served(); len(got) > 0 {
+				r.t.Errorf("clients get %q at once, which a rule allows each thousand seconds", got)
+			}
+		}, []string{"wait in the doc index; not before 20", ": [[rules]] 1 (a.test)"}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			r := newRig(t, func(cfg *configs.Config) { cfg.Frontier.Listen = "127.0.0.1:0" })

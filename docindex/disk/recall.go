@@ -23,6 +23,14 @@ func (s *Store) Pace(gap time.Duration) {
 	s.refreshLocked()
 }
 
+// Obey is [docindex.Store.Obey].
+func (s *Store) Obey(of func(host []byte) docindex.HostRule) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.doors.SetRules(of)
+	s.refreshLocked()
+}
+
 // refreshLocked looks again at all queues, and lets the lock go now and then.
 func (s *Store) refreshLocked() {
 	for next := s.doors.RefreshSome(0, s.now()); next != 0; next = s.doors.RefreshSome(next, s.now()) {

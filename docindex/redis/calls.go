@@ -47,6 +47,10 @@ func (s *Store) serve(ctx context.Context, r docindex.Request, give func(*docind
 		if err != nil {
 			return err
 		}
+		some := len(list) > 0
+		if list = s.unbarred(&v, list); some && len(list) == 0 {
+			continue
+		}
 		if len(list) == 0 {
 			if !held || !patient || v.served > 0 {
 				return nil

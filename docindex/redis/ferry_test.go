@@ -145,6 +145,8 @@ func (x *ferried) LookAtHost(ctx context.Context, host []byte) (l docindex.HostL
 	return l, err
 }
 
+func (x *ferried) Obey(of func(host []byte) docindex.HostRule) { x.s.Obey(of) }
+
 // Serve waits inside, in the bubble's time.
 func (x *ferried) Serve(ctx context.Context, r docindex.Request, give func(*docindex.Handout) error) error {
 	var p docindex.Patience

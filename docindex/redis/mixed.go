@@ -35,7 +35,7 @@ func (s *Store) pickMixed(ctx context.Context, m *mixing, most int) (docs []doc,
 		var want []claim
 		for ; len(parts) >= 2 && len(want) < most-len(docs); parts = parts[2:] {
 			c := claim{ref: m.queue + ":" + text(parts[0]), hash: text(parts[0]), host: hostOf(text(parts[1]))}
-			if m.reject[c.host] {
+			if m.reject[c.host] || m.door == doorCalls && s.barred(c.host) {
 				m.passed++
 				continue
 			}

@@ -2,6 +2,7 @@ package redis
 
 import (
 	"context"
+	"slices"
 	"time"
 
 	"github.com/redis/rueidis"
@@ -18,6 +19,26 @@ func (s *Store) Recall(back func(*docindex.Outcomes)) {
 
 // Pace is [docindex.Store.Pace].
 func (s *Store) Pace(gap time.Duration) { s.gap.Store(gap.Milliseconds()) }
+
+// Obey is [docindex.Store.Obey]. Of the rules only that hosts are barred holds here.
+func (s *Store) Obey(of func(host []byte) docindex.HostRule) { s.rules.Store(&of) }
+
+// barred reports whether calls are given nothing of a host.
+func (s *Store) barred(host string) bool {
+	of := s.rules.Load()
+	return of != nil && *of != nil && (*of)([]byte(host)).Barred
+}
+
+// unbarred leaves out queues of hosts that are barred, and has a call not see them again.
+func (s *Store) unbarred(v *serving, list []entry) []entry {
+	return slices.DeleteFunc(list, func(q entry) bool {
+		is := !q.mixed && s.barred(q.key)
+		if is {
+			v.passed[q.shard] = append(v.passed[q.shard], q.queue)
+		}
+		return is
+	})
+}
 
 func (s *Store) wantsBack() bool {
 	s.mu.Lock()

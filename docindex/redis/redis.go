@@ -46,7 +46,8 @@ type Store struct {
 	slots chan struct{} // holds one while nobody hands out to the slots
 	place atomic.Int64  // the last given in a ring
 	gap   atomic.Int64  // of the slots, ms
-	clock func() int64  // in µs since 1970; nil: Redis' own
+	rules atomic.Pointer[func(host []byte) docindex.HostRule]
+	clock func() int64 // in µs since 1970; nil: Redis' own
 	beats sync.WaitGroup
 	end   context.CancelFunc
 

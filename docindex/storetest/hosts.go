@@ -20,6 +20,7 @@ var hostCases = []testCase{
 	{"hosts: what cannot be set", hostNot},
 	{"hosts: why not now", hostWhy},
 	{"hosts: counts", hostCounts},
+	{"hosts: rules that bar", hostBarred},
 }
 
 // setHost sets something on a host.
@@ -305,6 +306,32 @@ func takeOn(t *testing.T, s docindex.Store, host string) *docindex.Batch {
 	b := take(t, s, 1)
 	wantTexts(t, b, "http://"+host+"/1")
 	return b
+}
+
+func hostBarred(t *testing.T, s docindex.Store) {
+	barred := func(name string) func([]byte) docindex.HostRule {
+		return func(host []byte) docindex.HostRule { return docindex.HostRule{Barred: string(host) == name} }
+	}
+	s.Obey(barred("a.test"))
+	add(t, s, urls("http://a.test/1", "http://a.test/2", "http://b.test/1")...)
+	add(t, s, keyed("mixed", "http://a.test/3", "http://b.test/2")...)
+	wantURLs(t, call(t, s, any), "http://b.test/1", "http://b.test/2")
+	wantURLs(t, call(t, s, byKeyOf("a.test")))
+	wantTexts(t, take(t, s, 1), "http://a.test/1") // slots have rules of their own
+	time.Sleep(2 * time.Second)
+	s.Obey(barred("b.test"))
+	add(t, s, urls("http://c.test/1")...)
+	wantURLs(t, call(t, s, any), "http://c.test/1") // a host that the slots are at is not for calls anyway
+	s.Obey(nil)
+	add(t, s, urls("http://b.test/4")...)
+	time.Sleep(2 * time.Second)
+	wantURLs(t, call(t, s, byKeyOf("b.test")), "http://b.test/4")
+}
+
+func byKeyOf(key string) docindex.Request {
+	r := any
+	r.Key = []byte(key)
+	return r
 }
 
 func hostCounts(t *testing.T, s docindex.Store) {

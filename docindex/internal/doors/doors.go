@@ -289,5 +289,5 @@ func (d *Doors) Bytes() int64 {
 // Of a record, in bytes, with its places in the heaps.
 const (
 	queueBytes = 176
-	hostBytes  = 72
+	hostBytes  = 80
 )

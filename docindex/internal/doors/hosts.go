@@ -22,6 +22,8 @@ type host struct {
 	pause   int64       // calls do not ask it before, ms
 	called  int64       // calls were given a URL of it last, or others had the last of theirs
 	gap     int64       // that it wants between two requests, ms; 0: nothing is known
+	ruled   uint32      // as rules of that edition have it
+	edition uint32
 }
 
 type hosts struct {
@@ -33,7 +35,9 @@ type hosts struct {
 	linger  dueheap.Heap        // hosts to be released then; a Duration stands for ms since 1970
 	slotGap int64               // of the slots, between two requests to a host, ms
 	orders  map[uint32]order
-	round   uint32 // after 2^32 of them an old mark may make a host wait one round more
+	rules   func(host []byte) HostRule // nil: there are none
+	edition uint32                     // of the rules
+	round   uint32                     // after 2^32 of them an old mark may make a host wait one round more
 }
 
 // free is when a host that calls were given, or others had, may be asked again through a door.
@@ -42,10 +46,10 @@ func (h *hosts) free(one *host, door Door) int64 {
 	if door == Slots {
 		gap = max(gap, h.slotGap)
 	}
-	if one.called == 0 || gap == 0 {
-		return 0
+	if rule := h.ruled(one); rule != barred {
+		gap = max(gap, rule)
 	}
-	return one.called + gap
+	return after(one.called, gap)
 }
 
 // sweep releases hosts that were only waited for.
@@ -173,7 +177,11 @@ func (d *Doors) Pause(name []byte, until, gap, now int64) {
 // HostFree reports whether a URL on the named host may be given out at a door, as far as its host goes. It is asked
 // for URLs of queues that are not named after one host.
 func (d *Doors) HostFree(name []byte, door Door, now int64) bool {
-	if id := d.hosts.find(name); id != 0 {
+	id := d.hosts.find(name)
+	if d.bars(id, name, door) {
+		return false
+	}
+	if id != 0 {
 		return d.hostFree(id, door, now)
 	}
 	_, rejected := d.hosts.reject[string(bare(name))]
@@ -218,7 +226,7 @@ func (d *Doors) Out(id uint32, name []byte, door Door, now int64) {
 				d.toTail(id)
 			}
 		}
-		if h.out[door]++; h.out[door] == 1 || door == Calls && (h.gap > 0 || h.ordered) {
+		if h.out[door]++; h.out[door] == 1 || door == Calls && (h.gap > 0 || h.ordered || d.hosts.rules != nil) {
 			d.refreshHost(no, now)
 		}
 	}

@@ -73,7 +73,7 @@ func (d *Doors) whenHost(q *queue, at int64) int64 {
 		return at
 	}
 	h := d.hosts.at(q.host)
-	if h.outElsewhere(Calls) {
+	if h.outElsewhere(Calls) || d.bars(q.host, nil, Calls) {
 		return Never
 	}
 	return max(at, h.pause, d.hosts.free(h, Calls), d.hosts.allowed(q.host, Calls))

@@ -18,6 +18,7 @@ type twin struct {
 	gaps    map[string]int64  // that hosts want, as the slots have learned
 	called  map[string]int64  // when calls were given something of a host
 	orders  map[string]*order // that hosts are under
+	rules   map[string]doors.HostRule
 	slotGap int64
 	delay   int64 // default
 	chosen  bool
@@ -142,6 +143,12 @@ func (w *twin) free(host string, door doors.Door) bool {
 		return false
 	}
 	gap := w.gaps[host]
+	if rule := w.rules[host]; !rule.Barred {
+		gap = max(gap, rule.Gap)
+	}
+	if door == doors.Calls && w.rules[host].Barred {
+		return false
+	}
 	if door != doors.Calls {
 		gap = max(gap, w.slotGap)
 	}
@@ -312,9 +319,30 @@ func (r *rig) order() {
 	r.do(func(d *doors.Doors) { d.SetHost([]byte(host), s, r.now) })
 }
 
+// rule changes the rules of hosts.
+func (r *rig) rule() {
+	r.rules = map[string]doors.HostRule{}
+	for range 2 * r.rnd.IntN(3) {
+		r.rules[r.host()] = doors.HostRule{Barred: r.rnd.IntN(2) == 0, Gap: int64(r.rnd.IntN(3)) * 900}
+	}
+	of := func(host []byte) doors.HostRule { return r.rules[string(host)] }
+	if len(r.rules) == 0 {
+		of = nil
+	}
+	r.do(func(d *doors.Doors) {
+		d.SetRules(of)
+		for next := d.RefreshSome(0, r.now); next != 0; next = d.RefreshSome(next, r.now) {
+		}
+	})
+}
+
 func (r *rig) set() {
-	if r.rnd.IntN(3) == 0 {
+	switch r.rnd.IntN(12) {
+	case 0, 1, 2:
 		r.order()
+		return
+	case 3:
+		r.rule()
 		return
 	}
 	if r.rnd.IntN(8) == 0 {

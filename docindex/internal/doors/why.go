@@ -8,6 +8,7 @@ const (
 	NothingDue                // nothing of it is scheduled
 	AtACall                   // a call is being given some of it
 	LimitReached              // so many of its URLs are completed, or at the slots
+	HostBarred                // a rule bars its host
 	HostBlocked               // an order blocks its host
 	QueueBlocked              // it is blocked
 	OutAtCalls                // URLs on its host are out at calls
@@ -16,6 +17,7 @@ const (
 	HostDelayOut              // an order delays its host, and slots have something on that
 	HostDelayed               // an order delays its host
 	HostPaused                // the slots have learned that the host is to be left alone
+	HostPaced                 // a rule names a gap for its host
 	HostGap                   // the host wants a gap between two requests, and was given to calls or others
 	SlotGap                   // the slots keep one
 	QueueDelayOut             // it has a delay, and slots have something of it
@@ -48,6 +50,7 @@ func (d *Doors) Why(id uint32, door Door, now int64) (at int64, rule Rule) {
 	never(door != Lent && h.out[Lent] > 0, OutLent)
 	never(d.hosts.allowed(q.host, door) == Never, HostDelayOut)
 	never(door != Calls && d.ownPace(q) > 0 && q.out[Slots] > 0, QueueDelayOut)
+	never(d.bars(q.host, nil, door), HostBarred)
 	not(d.hosts.orders[q.host].blocked, HostBlocked)
 	not(q.blocked, QueueBlocked)
 	not(d.hosts.allowed(q.host, door), HostDelayed)
@@ -56,6 +59,9 @@ func (d *Doors) Why(id uint32, door Door, now int64) (at int64, rule Rule) {
 		not(after(q.served[Slots], d.pace(q)), QueueDelayed)
 	} else {
 		not(after(q.served[Slots], d.ownPace(q)), QueueDelayed)
+	}
+	if rule := d.hosts.ruled(h); rule != barred && rule > h.gap && (door == Calls || rule > d.hosts.slotGap) {
+		not(d.hosts.free(h, door.side()), HostPaced)
 	}
 	if h.gap >= d.hosts.slotGap || door == Calls {
 		not(d.hosts.free(h, door.side()), HostGap)
@@ -67,8 +73,14 @@ func (d *Doors) Why(id uint32, door Door, now int64) (at int64, rule Rule) {
 	return at, rule
 }
 
-// Wants is the gap that a host wants as the slots have learned, ms.
-func (d *Doors) Wants(id uint32) int64 { return d.hosts.at(d.queues.At(id).host).gap }
+// Wants is the gap that a queue's host wants, as the slots have learned or as a rule has it, ms.
+func (d *Doors) Wants(id uint32) int64 {
+	h := d.hosts.at(d.queues.At(id).host)
+	if rule := d.hosts.ruled(h); rule != barred {
+		return max(h.gap, rule)
+	}
+	return h.gap
+}
 
 // SlotGap is the gap that the slots keep, ms.
 func (d *Doors) SlotGap() int64 { return d.hosts.slotGap }
