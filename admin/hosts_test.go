@@ -134,11 +134,18 @@ func TestBlock(t *testing.T) {
 		return b
 	}
 	for _, until := range []string{"2200-01-02T03:04:05Z", "9999-12-31T23:59:59Z", "2200-01-02T03:04:05.5+02:00"} {
-		if b := block(until); b.Host != "127.0.0.1" || b.BlockedUntil == nil {
-			t.Errorf("block until %s: %+v", until, b)
+		b := block(until)
+		if b.Host != "127.0.0.1" || b.BlockedUntil == nil {
+			t.Fatalf("block until %s: %+v", until, b)
 		}
 		var h host
 		r.into(&h, "GET", "/api/hosts/127.0.0.1", "")
+		if off := h.BlockedUntil.Sub(*b.BlockedUntil).Abs(); off > time.Minute {
+			t.Errorf("block until %s: told %v, and it is %v", until, b.BlockedUntil, h.BlockedUntil)
+		}
+		if n := strings.Count(h.Why, "blocked by"); n != 1 {
+			t.Errorf("%q says %d times that it is blocked", h.Why, n)
+		}
 		if h.BlockedUntil == nil || h.BlockedUntil.Before(time.Now().AddDate(50, 0, 0)) || !strings.Contains(h.Why, "blocked by the operator until") {
 			t.Errorf("blocked until %s: until %v, why %q", until, h.BlockedUntil, h.Why)
 		}

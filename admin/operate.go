@@ -43,6 +43,9 @@ func (s *Server) serveBlock(w http.ResponseWriter, r *http.Request) error {
 	if b.Until == nil {
 		return badf(`body: "until" is wanted, as in {"until": "2030-01-02T03:04:05Z"}; a time in the past unblocks`)
 	}
+	if longest := time.Now().Add(urlserver.MaxBlock).UTC(); b.Until.After(longest) {
+		b.Until = &longest
+	}
 	if err := s.daemon.Block(r.Context(), name, *b.Until); err != nil {
 		return err
 	}

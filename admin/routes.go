@@ -146,7 +146,14 @@ func readJSON(w http.ResponseWriter, r *http.Request, v any) error {
 	}
 	in := json.NewDecoder(strings.NewReader(string(text)))
 	in.DisallowUnknownFields()
-	if err := in.Decode(v); err != nil {
+	err = in.Decode(v)
+	if kind, wrong := errors.AsType[*json.UnmarshalTypeError](err); wrong && kind.Field == "" {
+		return badf("body: a JSON %s; an object is wanted", kind.Value)
+	}
+	if errors.Is(err, io.EOF) {
+		return badf("body: it is empty; a JSON object is wanted")
+	}
+	if err != nil {
 		return badf("body: %v", err)
 	}
 	if _, err := in.Token(); !errors.Is(err, io.EOF) {

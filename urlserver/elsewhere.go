@@ -52,15 +52,19 @@ func (d *Daemon) explainStored(ctx context.Context, host string, x *engine.Expla
 		return true
 	}
 	x.Next = max(x.Next, d.moment(l.AtSlots.Not))
+	saysBlock := strings.HasPrefix(x.Why, "blocked") // by the operator or a rule
 	waits := d.waits(&l, x)
-	if x.Blocked != 0 && l.AtSlots.Not.Equal(l.Blocked) && x.Why != "" {
-		waits = "" // that is said already
+	if saysBlock && !l.Blocked.IsZero() {
+		if l.AtSlots.Not.Equal(l.Blocked) {
+			waits = ""
+		}
+		l.Blocked = time.Time{} // that is said already
 	}
 	text := stored(&l, waits)
 	switch {
 	case text == "":
-		return !l.Blocked.IsZero() || l.Delay > 0
-	case strings.HasPrefix(x.Why, "blocked"): // by the operator or a rule
+		return false
+	case saysBlock:
 		x.Why = join(x.Why, text)
 	default:
 		x.Why = text + x.Pace

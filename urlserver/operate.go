@@ -131,13 +131,13 @@ func (d *Daemon) Pause(ctx context.Context, paused bool) error {
 	return d.ask(ctx, func(e *engine.Engine) { e.Pause(paused) })
 }
 
-// maxBlock keeps sums of durations far from overflow.
-const maxBlock = 100 * 365 * 24 * time.Hour
+// MaxBlock is the longest block; it keeps sums of durations far from overflow.
+const MaxBlock = 100 * 365 * 24 * time.Hour
 
 // Block holds back everything to a host until the given time, at most a hundred years; one that is past lets it go on. With
 // an embedded index that holds at all its doors, and as long as that keeps it.
 func (d *Daemon) Block(ctx context.Context, host string, until time.Time) error {
-	if err := d.ask(ctx, func(e *engine.Engine) { e.Block([]byte(host), min(time.Until(until), maxBlock)) }); err != nil {
+	if err := d.ask(ctx, func(e *engine.Engine) { e.Block([]byte(host), min(time.Until(until), MaxBlock)) }); err != nil {
 		return err
 	}
 	return d.setOnHost(ctx, host, docindex.SetBlock, lastSecond(until))
@@ -145,18 +145,13 @@ func (d *Daemon) Block(ctx context.Context, host string, until time.Time) error 
 
 // lastSecond is the last second that a block is for, as the index has it; 0: none is.
 func lastSecond(until time.Time) uint64 {
-	until = earlier(until, time.Now().Add(maxBlock))
+	if longest := time.Now().Add(MaxBlock); until.After(longest) {
+		until = longest
+	}
 	if !until.After(time.Now()) {
 		return 0
 	}
 	return uint64(until.Add(time.Second-1).Unix() - 1)
-}
-
-func earlier(a, b time.Time) time.Time {
-	if a.Before(b) {
-		return a
-	}
-	return b
 }
 
 // Delay has the embedded index give out a host so often at most, at all its doors; 0: as it would by itself. ErrNoStore where
@@ -188,7 +183,7 @@ func (d *Daemon) restoreBlocks(ctx context.Context) {
 	err := d.parts.Store.Settings(ctx, func(s *docindex.Setting) bool {
 		if s.Host && s.Which == docindex.SetBlock {
 			host, until := bytes.Clone(s.Key), time.Unix(int64(s.Value)+1, 0)
-			d.post(func(e *engine.Engine) { e.Block(host, min(time.Until(until), maxBlock)) })
+			d.post(func(e *engine.Engine) { e.Block(host, min(time.Until(until), MaxBlock)) })
 		}
 		return s.Host || len(s.Key) == 0 // others come behind
 	})
