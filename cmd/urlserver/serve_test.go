@@ -138,7 +138,7 @@ func TestExplainOfALentHost(t *testing.T) {
 		if strings.Contains(string(text), host+"/") {
 			got := command(t, "", "explain", "--at", d.at, host)
 			got.want(t, 0, host+":", "")
-			got.want(t, 0, "1 of its documents are out, but not here: they were given as candidates over HTTP", "")
+			got.want(t, 0, "1 of its documents are out, but not here: 1 with daemons that took them as candidates over HTTP", "")
 			got.want(t, 0, "documents      0 queued, 0 in flight\n", "")
 			return
 		}
