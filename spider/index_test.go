@@ -171,8 +171,13 @@ func TestIndexSharesRequests(t *testing.T) {
 			}
 		}
 		putting.Wait()
-		if got, want := fmt.Sprint(sizes), "[5 1000 500]"; got != want {
-			t.Errorf("requests of %s links; want %s", got, want)
+		sum := 0
+		for _, n := range sizes {
+			sum += n
+		}
+		// Who is the last to put may do so when the third request has just begun.
+		if len(sizes) < 3 || len(sizes) > 4 || sizes[0] != 5 || sizes[1] != maxBatch || sum != 301*5 {
+			t.Errorf("requests of %v links; want one of 5, one of %d, and the other 500 in one, or nearly", sizes, maxBatch)
 		}
 	})
 }
