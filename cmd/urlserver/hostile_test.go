@@ -104,10 +104,10 @@ func startSiege(t *testing.T, pace crawlPace) *siege {
 	return s
 }
 
-// begin has clients come to all doors; lift ends it.
-func (s *siege) begin() (lift func()) {
+// begin has clients come to some doors; lift ends it.
+func (s *siege) begin(doors []*door) (lift func()) {
 	var all []func()
-	for _, d := range s.doors {
+	for _, d := range doors {
 		all = append(all, besiege(s.t.Context(), d.addr, d.kinds, *hostileCount))
 	}
 	return func() {
@@ -143,38 +143,48 @@ func (s *siege) judge() {
 	}
 }
 
-// A crawl goes on while slow, silent, oversized and malformed clients are at every door of a daemon and of the host
+// A crawl goes on while slow, silent, oversized and malformed clients are at every door of a daemon, and then of the host
 // reservation service that it works with: each document is sent once, none to a stranger, the operator is answered, memory
 // stays; and, where that can be judged, the pace: as it is, and at full pace. At that daemon and spiders take all cores that there
 // are, and lack what the daemon works for the clients; what the clients themselves take would be elsewhere.
 func TestHostileClients(t *testing.T) {
 	calm := *hostileTime / 4
-	const hosts, perSec = 100, 20
-	s := startSiege(t, crawlPace{hosts: hosts, perSec: perSec, each: int(perSec * (calm + *hostileTime + 10*time.Second).Seconds())})
+	const hosts, perSec, sieges = 100, 20, 2
+	s := startSiege(t, crawlPace{hosts: hosts, perSec: perSec, each: int(perSec * (calm + sieges**hostileTime + 20*time.Second).Seconds())})
 	before, idle := s.pace(calm)
 	rss := []int{memoryOf(t, s.daemon, "VmRSS"), memoryOf(t, s.service, "VmRSS")}
-
-	lift := s.begin()
-	sent := s.worker.done.Load()
-	under, busy := s.pace(*hostileTime)
-	during := s.worker.goesOn(sent) - sent
-	command(t, "", "status", "--at", "http://"+s.http, "--token", "right").want(t, 0, "in flight", "")
-	most := []int{memoryOf(t, s.daemon, "VmHWM"), memoryOf(t, s.service, "VmHWM")}
-	lift()
-	t.Logf("%.0f documents a second before, %.0f under %d clients a door; memory of daemon and reservation %d and %d MB before, %d and %d MB at most; of a core, the daemon took %.3f before, and %.3f",
-		before, under, *hostileCount, rss[0]>>20, rss[1]>>20, most[0]>>20, most[1]>>20, idle, busy)
-	for i, name := range []string{"the daemon", "the reservation"} {
-		if most[i]-rss[i] > siegeMemory {
-			t.Errorf("%s grew by %d MB, with %d documents under siege; want at most %d", name, (most[i]-rss[i])>>20, during, siegeMemory>>20)
+	t.Logf("%.0f documents a second, daemon and reservation have %d and %d MB, the daemon takes %.3f of a core", before, rss[0]>>20, rss[1]>>20, idle)
+	for _, doors := range [sieges][]*door{s.doors[:3], s.doors[3:]} {
+		s.besieged(doors, before, idle)
+	}
+	for i, c := range []*child{s.daemon, s.service} {
+		if most := memoryOf(t, c, "VmHWM"); most-rss[i] > siegeMemory {
+			t.Errorf("the %s grew by %d MB; want at most %d", []string{"daemon", "reservation"}[i], (most-rss[i])>>20, siegeMemory>>20)
 		}
 	}
-	if *hostileTime >= judgedFrom && under < before*(1-siegeLoss) {
-		t.Errorf("the pace fell from %.0f to %.0f documents a second", before, under)
-	}
-	if most := siegeLoss * float64(runtime.NumCPU()); *hostileTime >= judgedFrom && busy-idle > most {
-		t.Errorf("the clients cost the daemon %.3f of a core, which at full pace it lacks; want at most %.1f", busy-idle, most)
-	}
 	s.judge()
+}
+
+// besieged judges the crawl while clients are at some doors, beside what it was before.
+func (s *siege) besieged(doors []*door, before, idle float64) {
+	s.t.Helper()
+	lift := s.begin(doors)
+	sent := s.worker.done.Load()
+	under, busy := s.pace(*hostileTime)
+	s.worker.goesOn(sent)
+	command(s.t, "", "status", "--at", "http://"+s.http, "--token", "right").want(s.t, 0, "in flight", "")
+	lift()
+	s.t.Logf("%.0f documents a second under %d clients at each of %d doors, from %q on; daemon and reservation have had %d and %d MB, the daemon takes %.3f of a core",
+		under, *hostileCount, len(doors), doors[0].name, memoryOf(s.t, s.daemon, "VmHWM")>>20, memoryOf(s.t, s.service, "VmHWM")>>20, busy)
+	if *hostileTime < judgedFrom {
+		return
+	}
+	if under < before*(1-siegeLoss) {
+		s.t.Errorf("the pace fell from %.0f to %.0f documents a second", before, under)
+	}
+	if most := siegeLoss * float64(runtime.NumCPU()); busy-idle > most {
+		s.t.Errorf("the clients cost the daemon %.3f of a core, which at full pace it lacks; want at most %.1f", busy-idle, most)
+	}
 }
 
 // pace is how many documents are done in a second, and how much of a core the daemon takes meanwhile.
