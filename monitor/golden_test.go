@@ -3,6 +3,7 @@ package monitor_test
 import (
 	"encoding/json"
 	"reflect"
+	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -177,6 +178,43 @@ func wantFields(t *testing.T, at string, got, want map[string]any) {
 			t.Errorf("%s: %s is %v; want as in %v", at, name, g, w)
 		} else if inner, ok := w.(map[string]any); ok {
 			wantFields(t, at+": "+name, g.(map[string]any), inner)
+		}
+	}
+}
+
+// Whatever crawls and domains are called, an info is JSON that says their names as encoding/json would.
+func TestInfoNames(t *testing.T) {
+	names := []string{`"`, `\`, "a\tb\x00", "\x7f", "münchen.test", "\u2028", "\xff\xfe", "<&>", "", "a b", `\u0041`}
+	crawls := laid()
+	var survey docindex.Survey
+	for i, name := range names {
+		one := docindex.CrawlPending{Crawl: name, Distinct: 1, Domains: []docindex.DomainPending{{Domain: name}}}
+		one.Total, one.Domains[0].Total = uint64(i), uint64(i)
+		survey.Crawls = append(survey.Crawls, one)
+		survey.Count++
+	}
+	crawls.surveys[docindex.CrawlID{Spider: "link", App: "testapp"}] = survey
+	replies, _, err := monitor.New(crawls, 10).Do(t.Context(), [][]byte{[]byte(`{"action":"info","appid":"testapp","uuid":"é\"","spiderid":"link"}`)})
+	if err != nil || len(replies) != 1 {
+		t.Fatalf("Do: %d replies, %v", len(replies), err)
+	}
+	var got struct {
+		UUID     string
+		CrawlIDs map[string]struct {
+			Total   int
+			Domains map[string]struct{ Total int }
+		}
+	}
+	if err := json.Unmarshal(replies[0].Body, &got); err != nil {
+		t.Fatalf("%v: %s", err, replies[0].Body)
+	}
+	if got.UUID != `é"` || len(got.CrawlIDs) != len(names) {
+		t.Errorf("uuid %q and %d crawls; want %d", got.UUID, len(got.CrawlIDs), len(names))
+	}
+	for i, name := range names {
+		name = strings.ToValidUTF8(name, "\ufffd\ufffd")
+		if c := got.CrawlIDs[name]; c.Total != i || c.Domains[name].Total != i || len(c.Domains) != 1 {
+			t.Errorf("%q: %+v; want %d", name, c, i)
 		}
 	}
 }

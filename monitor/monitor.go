@@ -152,9 +152,9 @@ func (m *Monitor) answer(ctx context.Context, r *Request, bad error, stopped map
 	m.figures.info.Add(1)
 	now := m.now().Unix()
 	if r.ID.Crawl == "" {
-		return Reply{App: r.ID.App, Body: encode(appInfo(r, &s, now))}, nil
+		return Reply{App: r.ID.App, Body: appInfo(r, &s, now)}, nil
 	}
-	return Reply{App: r.ID.App, Body: encode(crawlInfo(r, &s.Crawls[0], now))}, nil
+	return Reply{App: r.ID.App, Body: crawlInfo(r, &s.Crawls[0], now)}, nil
 }
 
 func (m *Monitor) stop(ctx context.Context, r *Request, stopped map[docindex.CrawlID]uint64) (Reply, error) {

@@ -4,9 +4,6 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
-	"strconv"
-
-	"urlserver/docindex"
 )
 
 // Reply is what comes of a message, or of a crawl's end.
@@ -26,52 +23,6 @@ func (r *Reply) Acknowledged(ctx context.Context) {
 	if r.told != nil {
 		r.told(ctx)
 	}
-}
-
-type infoApp struct {
-	ServerTime    int64               `json:"server_time"`
-	UUID          string              `json:"uuid"`
-	AppID         string              `json:"appid"`
-	SpiderID      string              `json:"spiderid"`
-	TotalPending  uint64              `json:"total_pending"`
-	TotalDomains  int                 `json:"total_domains"`
-	TotalCrawlIDs int                 `json:"total_crawlids"`
-	CrawlIDs      map[string]crawlSum `json:"crawlids"`
-	Truncated     bool                `json:"crawlids_truncated,omitempty"`
-}
-
-type crawlSum struct {
-	Total           uint64 `json:"total"`
-	LowPriority     int32  `json:"low_priority"`
-	HighPriority    int32  `json:"high_priority"`
-	Expires         string `json:"expires,omitempty"`
-	DistinctDomains int    `json:"distinct_domains"`
-	domains
-}
-
-type domains struct {
-	Domains   map[string]domainSum `json:"domains"`
-	Truncated bool                 `json:"domains_truncated,omitempty"`
-}
-
-type domainSum struct {
-	Total        uint64 `json:"total"`
-	LowPriority  int32  `json:"low_priority"`
-	HighPriority int32  `json:"high_priority"`
-}
-
-type infoCrawl struct {
-	ServerTime   int64  `json:"server_time"`
-	UUID         string `json:"uuid"`
-	AppID        string `json:"appid"`
-	SpiderID     string `json:"spiderid"`
-	CrawlID      string `json:"crawlid"`
-	TotalPending uint64 `json:"total_pending"`
-	TotalDomains int    `json:"total_domains"`
-	LowPriority  *int32 `json:"low_priority,omitempty"`
-	HighPriority *int32 `json:"high_priority,omitempty"`
-	Expires      string `json:"expires,omitempty"`
-	domains
 }
 
 // ended is the reply to stop, and the notices of what has ended by itself.
@@ -110,48 +61,6 @@ func encode(v any) []byte {
 	out.SetEscapeHTML(false)
 	_ = out.Encode(v) // strings and numbers always can be
 	return bytes.TrimSuffix(b.Bytes(), []byte("\n"))
-}
-
-func appInfo(r *Request, s *docindex.Survey, now int64) infoApp {
-	out := infoApp{
-		ServerTime: now, UUID: r.UUID, AppID: r.ID.App, SpiderID: r.ID.Spider,
-		TotalPending: s.Total, TotalDomains: s.Domains, TotalCrawlIDs: s.Count,
-		CrawlIDs: make(map[string]crawlSum, len(s.Crawls)), Truncated: s.Count > len(s.Crawls),
-	}
-	for i := range s.Crawls {
-		c := &s.Crawls[i]
-		out.CrawlIDs[c.Crawl] = crawlSum{
-			Total: c.Total, LowPriority: c.Low, HighPriority: c.High,
-			Expires: expiresText(c.Expires), DistinctDomains: c.Distinct, domains: domainsOf(c),
-		}
-	}
-	return out
-}
-
-func crawlInfo(r *Request, c *docindex.CrawlPending, now int64) infoCrawl {
-	out := infoCrawl{
-		ServerTime: now, UUID: r.UUID, AppID: r.ID.App, SpiderID: r.ID.Spider, CrawlID: r.ID.Crawl,
-		TotalPending: c.Total, TotalDomains: c.Distinct, Expires: expiresText(c.Expires), domains: domainsOf(c),
-	}
-	if c.Total > 0 {
-		out.LowPriority, out.HighPriority = &c.Low, &c.High
-	}
-	return out
-}
-
-func domainsOf(c *docindex.CrawlPending) domains {
-	d := domains{Domains: make(map[string]domainSum, len(c.Domains)), Truncated: c.Distinct > len(c.Domains)}
-	for _, one := range c.Domains {
-		d.Domains[one.Domain] = domainSum{Total: one.Total, LowPriority: one.Low, HighPriority: one.High}
-	}
-	return d
-}
-
-func expiresText(at int64) string {
-	if at == 0 {
-		return ""
-	}
-	return strconv.FormatInt(at, 10)
 }
 
 // Instead is an error in the place of a reply that cannot be sent.
