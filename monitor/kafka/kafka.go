@@ -63,6 +63,7 @@ func New(cfg Config) (*Service, error) {
 	s.client, err = kgo.NewClient(append(opts,
 		kgo.RequiredAcks(kgo.AllISRAcks()),
 		kgo.ProducerBatchMaxBytes(maxReply),
+		kgo.ProducerBatchCompression(kgo.NoCompression()), // many clients read snappy with a library of its own only
 		kgo.ProducerLinger(0),
 		kgo.MetadataMinAge(firstRetry), // or else a topic that is gone holds up the replies behind for 20 s
 	)...)
