@@ -71,13 +71,18 @@ func (e *Engine) AtSpiders(o *docindex.Outcomes) {
 	})
 }
 
-// isAwaited ends a candidate that was condemned before it came.
+// isAwaited ends a candidate that was condemned before it came. One that was forgotten is given back: it may have been put
+// again since.
 func (e *Engine) isAwaited(d *prepared) bool {
 	if len(e.awaited) == 0 {
 		return false
 	}
 	a, ok := e.awaited[string(d.id)]
-	if ok && a.kind != forgotten {
+	switch {
+	case !ok:
+	case a.kind == forgotten:
+		e.Out.Returns.Add(docindex.Outcome{DocID: d.id, URL: d.url.Text()})
+	default:
 		a.of.ended++
 		e.outcome(docindex.Outcome{DocID: d.id, URL: d.url.Text(), Kind: a.kind})
 	}

@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"bytes"
 	"errors"
 
 	"urlserver/docindex"
@@ -64,20 +65,27 @@ func (e *Engine) Answered(p *Prepared) {
 	e.stats.BadCandidates += uint64(p.skipped)
 	e.stats.Candidates += uint64(len(p.docs) + len(p.invalid))
 	for _, c := range p.invalid {
-		e.quarantineAnd(c.DocID, func() {
-			e.outcome(docindex.Outcome{DocID: c.DocID, URL: c.URL, Kind: docindex.Invalid})
-			e.fresh++
-		})
+		if e.slots.Held(c.DocID) || e.inQuarantine(c.DocID) {
+			e.duplicate(c.DocID, c.URL)
+			continue
+		}
+		e.outcome(docindex.Outcome{DocID: c.DocID, URL: c.URL, Kind: docindex.Invalid})
+		e.fresh++
 	}
 }
 
-// quarantineAnd does what is told unless the document is held or in quarantine.
-func (e *Engine) quarantineAnd(id []byte, do func()) {
-	if e.slots.Held(id) || e.inQuarantine(id) {
-		e.stats.Duplicates++
+// duplicate deals with a candidate whose DOC_ID a held document has, or one in quarantine. An exact index offers a document
+// again only if it has forgotten it since: the same one is wanted again then, and another one has to wait for the DOC_ID.
+func (e *Engine) duplicate(id, url []byte) {
+	e.stats.Duplicates++
+	if !e.opt.Exact {
 		return
 	}
-	do()
+	if doc := e.slots.Document(id); bytes.Equal(e.slots.Doc(doc).URL, url) {
+		delete(e.doomed, doc)
+		return
+	}
+	e.Out.Returns.Add(docindex.Outcome{DocID: id, URL: url})
 }
 
 // take deals with some of the candidates that have come.
@@ -100,7 +108,7 @@ func (e *Engine) take() {
 
 func (e *Engine) offer(d *prepared) {
 	if e.inQuarantine(d.id) {
-		e.stats.Duplicates++
+		e.duplicate(d.id, d.url.Text())
 		return
 	}
 	if e.isAwaited(d) {
@@ -116,7 +124,7 @@ func (e *Engine) offer(d *prepared) {
 		e.resolve(host)
 	}
 	if !e.slots.OfferTo(e.now, origin, e.crewNo(d.spider), d.id, d.url.Text(), d.priority) {
-		e.stats.Duplicates++
+		e.duplicate(d.id, d.url.Text())
 		return
 	}
 	e.fresh++

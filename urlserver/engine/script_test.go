@@ -191,6 +191,9 @@ func (p *script) collect() {
 		o := out.Outcomes.At(i)
 		p.say("outcome %s %s %v status=%d attempts=%d%s", o.DocID, o.URL, o.Kind, o.Status, o.Attempts, p.date(o.At))
 	}
+	for i := range out.Returns.Len() {
+		p.say("return %s %s", out.Returns.At(i).DocID, out.Returns.At(i).URL)
+	}
 	p.journeys()
 	for _, name := range out.Lookups {
 		p.say("lookup %s", name)
