@@ -186,11 +186,12 @@ func (s *Store) serveSome(ctx context.Context, v *serving, queues []entry, most 
 // serveMixed serves a queue whose URLs may be on different hosts.
 func (s *Store) serveMixed(ctx context.Context, v *serving, q entry, give func(*docindex.Handout) error) error {
 	v.passed[q.shard] = append(v.passed[q.shard], q.queue)
-	if has, err := s.stay(ctx, v, q, true, false); err != nil || !has {
+	can, err := s.stay(ctx, v, q, true, false)
+	if err != nil || can == 0 {
 		return err
 	}
 	gave := false
-	for left := q.can; left > 0; {
+	for left := min(q.can, can); left > 0; {
 		m := mixing{entry: q, door: doorCalls, lease: v.lease, token: v.token}
 		docs, err := s.pickMixed(ctx, &m, min(left, portion))
 		v.out.Reset()
@@ -213,17 +214,18 @@ func (s *Store) serveMixed(ctx context.Context, v *serving, q entry, give func(*
 	if gave {
 		v.served++
 	}
-	_, err := s.stay(ctx, v, q, false, gave)
+	_, err = s.stay(ctx, v, q, false, gave)
 	return err
 }
 
-// stay has a queue be this call's alone, or ends that.
-func (s *Store) stay(ctx context.Context, v *serving, q entry, begins, gave bool) (has bool, err error) {
-	a, err := s.one(ctx, q.shard, stayScript, decimal(s.places(placesOfOne)), q.queue, v.token, flag(begins), flag(gave))
+// stay has a queue be this call's alone, and tells how many URLs it may give now, or ends that.
+func (s *Store) stay(ctx context.Context, v *serving, q entry, begins, gave bool) (can int, err error) {
+	a, err := s.one(ctx, q.shard, stayScript, decimal(s.places(placesOfOne)), q.queue, v.token, flag(begins), flag(gave),
+		decimal(int64(v.r.PerQueue)))
 	if parts := list(a.value); len(parts) == 1 {
-		has = number(parts[0]) == 1
+		can = int(number(parts[0]))
 	}
-	return has, err
+	return can, err
 }
 
 // abandon ends the serving of the queue that a call would have come back for.

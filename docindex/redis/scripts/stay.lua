@@ -1,11 +1,11 @@
--- stay has a queue be served by one call, or ends that: place, queue, token, whether it begins, whether it gave something.
--- It answers whether the call has it.
+-- stay has a queue be served by one call, or ends that: place, queue, token, whether it begins, whether it gave something, URLs
+-- in transit that the queue has at most. It answers how many the call may give; 0: it does not have it.
 place0 = num()
-local q, token, begins, gave = queue(arg()), arg(), arg() == '1', arg() == '1'
-local has = 0
+local q, token, begins, gave, limit = queue(arg()), arg(), arg() == '1', arg() == '1', num()
+local can = 0
 if q and begins and (q.y == token or when(q, CALLS) <= now) then
-  begin(q, token)
-  has = 1
+  can = max(0, limit - q.n[TRANSIT])
+  if can > 0 then begin(q, token) end
 elseif q and not begins and q.y == token then
   release(q)
   if gave then q.v[CALLS] = up elseif q.f <= now then q.r = now + 1000 end
@@ -15,4 +15,4 @@ if q then
   touch(q)
   refresh(q)
 end
-return done({ has })
+return done({ can })
