@@ -75,7 +75,7 @@ func (e *Engine) Answered(p *Prepared) {
 }
 
 // duplicate deals with a candidate whose DOC_ID a held document has, or one in quarantine. An exact index offers a document
-// again only if it has forgotten it since: the same one is wanted again then, and another one has to wait for the DOC_ID.
+// again only if it was put again since: the same one is wanted again then, and another one has to wait for the DOC_ID.
 func (e *Engine) duplicate(id, url []byte) {
 	e.stats.Duplicates++
 	if !e.opt.Exact {
