@@ -131,7 +131,7 @@ func (l *loading) pause(key, value []byte) error {
 		l.stale = append(l.stale, append([]byte{}, key...))
 		return nil
 	}
-	l.s.doors.Pause(key[1:], until, gap, l.now)
+	l.s.doors.Remember(key[1:], until, gap, l.now)
 	return nil
 }
 

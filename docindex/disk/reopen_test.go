@@ -85,7 +85,7 @@ func TestReopen(t *testing.T) {
 	for name, test := range map[string]func(t *testing.T, path string){
 		"leases": reopenLeases, "servings": reopenServed, "settings": reopenSettings, "settings of queues to come": reopenPresets,
 		"settings of hosts": reopenOrders,
-		"slots":             reopenSlots, "documents": reopenDocuments, "deletions": reopenDeleted,
+		"slots":             reopenSlots, "pauses": reopenPauses, "documents": reopenDocuments, "deletions": reopenDeleted,
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) { test(t, t.TempDir()) })
@@ -244,6 +244,46 @@ func reopenSlots(t *testing.T, path string) {
 	want(t, "calls, before the pause ends", serve(t, s, docindex.Request{}))
 	time.Sleep(time.Second)
 	want(t, "calls, when it ends", serve(t, s, docindex.Request{}), "http://a.test/2")
+}
+
+// candidates takes all that the slots may have now, sorted.
+func candidates(t *testing.T, s *disk.Store) (urls []string) {
+	t.Helper()
+	var b docindex.Batch
+	if err := s.Candidates(t.Context(), 100, nil, &b); err != nil {
+		t.Fatal(err)
+	}
+	for i := range b.Len() {
+		urls = append(urls, string(b.At(i).URL))
+	}
+	slices.Sort(urls)
+	return urls
+}
+
+func reopenPauses(t *testing.T, path string) {
+	s := open(t, path, disk.Batch)
+	putURLs(t, s, urls("http://a.test/1", "http://a.test/2", "http://b.test/1")...)
+	putURLs(t, s, docindex.Put{URL: []byte("http://a.test/3"), Key: []byte("k")})
+	var b docindex.Batch
+	if err := s.Candidates(t.Context(), 1, nil, &b); err != nil || b.Len() != 1 {
+		t.Fatal(b.Len(), err)
+	}
+	var o docindex.Outcomes
+	o.Add(docindex.Outcome{DocID: b.At(0).DocID, URL: b.At(0).URL, Status: 429, Pause: time.Hour, Gap: time.Hour})
+	if err := s.Outcomes(t.Context(), &o); err != nil {
+		t.Fatal(err)
+	}
+	s = again(t, s, path)
+	want(t, "slots after a restart", candidates(t, s), "http://b.test/1")
+	look, err := s.LookAtHost(t.Context(), []byte("a.test"))
+	if turn := look.AtSlots; err != nil || turn.Open || !turn.Not.Equal(time.Now().Add(time.Hour)) || turn.Why == "" {
+		t.Errorf("the host's turn at the slots is %+v, %v; want it to be in an hour", turn, err)
+	}
+	time.Sleep(time.Hour - time.Millisecond)
+	s = again(t, s, path)
+	want(t, "slots before the pause ends", candidates(t, s), "http://b.test/1")
+	time.Sleep(time.Millisecond)
+	want(t, "slots when it ends", candidates(t, s), "http://a.test/2", "http://a.test/3")
 }
 
 func reopenDocuments(t *testing.T, path string) {

@@ -20,6 +20,7 @@ type host struct {
 	out     [all]uint32 // URLs in transit, by door
 	mark    uint32      // the round that left it out last
 	pause   int64       // calls do not ask it before, ms
+	before  int64       // slots do not, ms: those before a restart had learned it
 	called  int64       // calls were given a URL of it last, or others had the last of theirs
 	gap     int64       // that it wants between two requests, ms; 0: nothing is known
 	ruled   uint32      // as rules of that edition have it
@@ -174,6 +175,15 @@ func (d *Doors) Pause(name []byte, until, gap, now int64) {
 	d.hosts.release(id, now)
 }
 
+// Remember is Pause for what slots learned before a restart. Those of now know nothing of it: they are held to it, too.
+func (d *Doors) Remember(name []byte, until, gap, now int64) {
+	if len(name) == 0 {
+		return
+	}
+	d.hosts.at(d.hosts.open(name)).before = until
+	d.Pause(name, until, gap, now)
+}
+
 // HostFree reports whether a URL on the named host may be given out at a door, as far as its host goes. It is asked
 // for URLs of queues that are not named after one host.
 func (d *Doors) HostFree(name []byte, door Door, now int64) bool {
@@ -196,7 +206,7 @@ func (d *Doors) hostFree(id uint32, door Door, now int64) bool {
 	if door == Calls {
 		return !h.outElsewhere(Calls) && h.pause <= now && d.hosts.free(h, Calls) <= now
 	}
-	return !h.outElsewhere(door) && !d.rejected(id) && d.hosts.free(h, Slots) <= now
+	return !h.outElsewhere(door) && !d.rejected(id) && h.before <= now && d.hosts.free(h, Slots) <= now
 }
 
 // outElsewhere reports whether URLs of a host are in transit through another door.

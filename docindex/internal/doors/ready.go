@@ -53,7 +53,7 @@ func (d *Doors) when(q *queue, door Door) int64 {
 		if h.out[Calls] > 0 {
 			return Never
 		}
-		if at = max(at, d.hosts.free(h, Slots), d.hosts.allowed(q.host, Slots)); at == Never {
+		if at = max(at, h.before, d.hosts.free(h, Slots), d.hosts.allowed(q.host, Slots)); at == Never {
 			return Never
 		}
 	}

@@ -15,6 +15,7 @@ type twin struct {
 	queues  map[uint32]*queue
 	presets map[string]*queue // what is set on queues that are not there
 	pauses  map[string]int64  // by host
+	before  map[string]int64  // what slots are held to of them
 	gaps    map[string]int64  // that hosts want, as the slots have learned
 	called  map[string]int64  // when calls were given something of a host
 	orders  map[string]*order // that hosts are under
@@ -160,7 +161,10 @@ func (w *twin) free(host string, door doors.Door) bool {
 			return false
 		}
 	}
-	return door != doors.Calls || w.pauses[host] <= w.now
+	if door == doors.Calls {
+		return w.pauses[host] <= w.now
+	}
+	return w.before[host] <= w.now
 }
 
 func (w *twin) open(c *call, q *queue) bool {
@@ -206,7 +210,7 @@ func TestTwin(t *testing.T) {
 				r.real[i] = doors.New(func() { r.rung[i]++ })
 			}
 			r.twin = twin{
-				now: 1_000_000, queues: map[uint32]*queue{}, presets: map[string]*queue{}, pauses: map[string]int64{}, delay: doors.DefaultDelay,
+				now: 1_000_000, queues: map[uint32]*queue{}, presets: map[string]*queue{}, pauses: map[string]int64{}, before: map[string]int64{}, delay: doors.DefaultDelay,
 				gaps: map[string]int64{}, called: map[string]int64{}, orders: map[string]*order{},
 			}
 			r.keepHosts()
@@ -238,6 +242,11 @@ func (r *rig) act() {
 		host, until := r.host(), r.now+int64(r.rnd.IntN(3000))
 		r.pauses[host] = max(r.pauses[host], until)
 		r.gaps[host] = int64(r.rnd.IntN(3)) * 700
+		if r.rnd.IntN(4) == 0 {
+			r.before[host] = until
+			r.do(func(d *doors.Doors) { d.Remember([]byte(host), until, r.gaps[host], r.now) })
+			break
+		}
 		r.do(func(d *doors.Doors) { d.Pause([]byte(host), until, r.gaps[host], r.now) })
 	default:
 		r.drop()

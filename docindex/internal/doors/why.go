@@ -58,6 +58,7 @@ func (d *Doors) Why(id uint32, door Door, now int64) (at int64, rule Rule) {
 		not(h.pause, HostPaused)
 		not(after(q.served[Slots], d.pace(q)), QueueDelayed)
 	} else {
+		not(h.before, HostPaused)
 		not(after(q.served[Slots], d.ownPace(q)), QueueDelayed)
 	}
 	if rule := d.hosts.ruled(h); rule != barred && rule > h.gap && (door == Calls || rule > d.hosts.slotGap) {
