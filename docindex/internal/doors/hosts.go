@@ -180,7 +180,8 @@ func (d *Doors) Remember(name []byte, until, gap, now int64) {
 	if len(name) == 0 {
 		return
 	}
-	d.hosts.at(d.hosts.open(name)).before = until
+	h := d.hosts.at(d.hosts.open(name))
+	h.before = max(h.before, until)
 	d.Pause(name, until, gap, now)
 }
 

@@ -243,7 +243,7 @@ func (r *rig) act() {
 		r.pauses[host] = max(r.pauses[host], until)
 		r.gaps[host] = int64(r.rnd.IntN(3)) * 700
 		if r.rnd.IntN(4) == 0 {
-			r.before[host] = until
+			r.before[host] = max(r.before[host], until)
 			r.do(func(d *doors.Doors) { d.Remember([]byte(host), until, r.gaps[host], r.now) })
 			break
 		}
