@@ -19,8 +19,7 @@ import (
 // treat the slices in it as immutable. The zero value is not a usable
 // configuration; begin with Default.
 //
-// The words are those of the settings file; 002_1922b8e09ddca31f.txt says what
-// the ones at the top mean.
+// The words are those of the settings file.
 type Config struct {
 	SpiderHost          string        // host name or IP, IPv6 without brackets; "": dial nobody
 	SpiderPort          int           // of the spider's listening port

@@ -1,6 +1,5 @@
 // Package hostslots decides which document may be sent now: host slots, their
-// active ranges, pacing and timeouts (002_1922b8e09ddca31f.txt, "per-host
-// queues").
+// active ranges, pacing and timeouts.
 //
 // It holds every document that the daemon has taken and not yet ended. Documents
 // queue by origin, origins belong to a host, hosts take turns within their

@@ -1,9 +1,8 @@
 // Package leftover is the daemon's growable queue: the documents whose slot is
-// full, or for whose host group no slot is free (002_1922b8e09ddca31f.txt,
-// "Leftover queue"). It is indexed by host group. A document does not move when
-// a place frees: its group keeps one queue, and what of it lies beyond the slot
-// is leftover. So this package holds the count of each group's overflow, and
-// the line of groups that wait for a slot.
+// full, or for whose host group no slot is free. It is indexed by host group. A
+// document does not move when a place frees: its group keeps one queue, and what
+// of it lies beyond the slot is leftover. So this package holds the count of each
+// group's overflow, and the line of groups that wait for a slot.
 //
 // Pure: no goroutine, lock, clock or I/O; time is an argument.
 package leftover

@@ -8,7 +8,7 @@ import (
 
 // Trans is what a TRANS_ID says: in which host slot a document is, at which place of its active range, and which
 // transaction of that place this is. Finding it is two array look-ups; the generation tells a late answer from a
-// live one. See "The ID will represent 2 pieces of data" in 002_1922b8e09ddca31f.txt.
+// live one.
 type Trans struct {
 	Slot, Active, Generation uint32
 }

@@ -1,5 +1,4 @@
-// Package robots reads, fetches and applies robots.txt as RFC 9309 says. The founding text
-// (002_1922b8e09ddca31f.txt) asks for it in capitals: "MUST RESPECT ROBOTS.TXT".
+// Package robots reads, fetches and applies robots.txt as RFC 9309 says.
 //
 // [Parse] turns a file into immutable [Rules] for one agent. [Client] makes one request; a [Trip]
 // says which request comes next while a site redirects; a [Policy] turns the answer into what is

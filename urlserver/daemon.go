@@ -1,6 +1,5 @@
 // Package urlserver is the daemon: it joins the engine with spiders' sockets, the
-// doc index, the resolver and robots.txt around one owner goroutine
-// (002_1922b8e09ddca31f.txt).
+// doc index, the resolver and robots.txt around one owner goroutine.
 package urlserver
 
 import (

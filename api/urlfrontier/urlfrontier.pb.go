@@ -1,5 +1,5 @@
-// The URL Frontier interface of crawler-commons, written from its documented behaviour
-// (003_3d7b968d431bff7e.txt): names and numbers are those that existing clients use.
+// The URL Frontier interface of crawler-commons, written from its documented behaviour:
+// names and numbers are those that existing clients use.
 //
 // A queue is a crawl ID and a key. A blank crawl ID is DEFAULT; a missing key is the URL's host.
 // `local` flags matter in clusters only. Dates are seconds since 1970.
