@@ -27,6 +27,7 @@ var awkward = []string{
 // checkFastPath has the fast path agree with the standard, and what Parse returns keep the promises of URL.
 func checkFastPath(t *testing.T, raw []byte) {
 	t.Helper()
+	checkTwin(t, raw)
 	slow, err := parseStandard(raw)
 	if fast, ok := parsePlain(raw); ok {
 		if err != nil {

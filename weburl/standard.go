@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"net/netip"
+	"strings"
 
 	whatwgerrors "github.com/nlnwa/whatwg-url/errors"
 	"github.com/nlnwa/whatwg-url/url"
@@ -23,15 +24,12 @@ const maxAuthority = 1024
 // neverInHost are the standard's forbidden domain code points that are printable, and what it maps to lower case.
 const neverInHost = "#%/:<>?@[\\]^|ABCDEFGHIJKLMNOPQRSTUVWXYZ"
 
-// parser is the library's, made to follow today's standard: paths encode "^" since March 2025, and hosts are
-// looked at by strictHost first. Immutable.
-var parser = url.NewParser(
-	url.WithPathPercentEncodeSet(url.PathPercentEncodeSet.Set('^')),
-	url.WithPreParseHostFunc(strictHost),
-)
+// parser is the library's; hosts are looked at by strictHost first. Immutable.
+var parser = url.NewParser(url.WithPreParseHostFunc(strictHost))
 
 // parseStandard parses raw by the whole standard and checks what comes out, so that no mistake of the library can
-// break a promise of URL.
+// break a promise of URL. Only what stands before the path is the library's: for a path it needs time that grows with the
+// square of its length.
 func parseStandard(raw []byte) (URL, error) {
 	if len(raw) > MaxLen {
 		return URL{}, ErrTooLong
@@ -39,14 +37,16 @@ func parseStandard(raw []byte) (URL, error) {
 	if len(rawAuthority(raw)) > maxAuthority {
 		return URL{}, ErrAuthority
 	}
-	std, err := parser.Parse(string(raw))
+	head, tail := cutTarget(withoutBlanks(raw))
+	std, err := parser.Parse(string(head))
 	if err != nil {
 		return URL{}, fmt.Errorf("%w%s", ErrSyntax, reason(err))
 	}
 	if s := std.Scheme(); s != "http" && s != "https" {
 		return URL{}, ErrScheme
 	}
-	return locate([]byte(std.Href(true)))
+	base := strings.TrimSuffix(std.Href(true), "/")
+	return locate(appendTarget(append(make([]byte, 0, len(base)+len(tail)+len("/")), base...), tail))
 }
 
 // rawAuthority is what the standard will take for user info, host and port.
