@@ -68,11 +68,12 @@ type leaseCounts struct {
 }
 
 type kafkaCounts struct {
-	Lag      int64  `json:"lag"`      // records that are not dealt with yet, as far as it knows
-	Requests uint64 `json:"requests"` // done and answered
-	Replies  uint64 `json:"replies"`
-	GivenUp  uint64 `json:"given_up"` // replies that went to the firehose only
-	Failures uint64 `json:"failures"` // all is tried again
+	Connected bool   `json:"connected"` // a broker is
+	Lag       int64  `json:"lag"`       // records that are not dealt with yet, as far as it knows
+	Requests  uint64 `json:"requests"`  // done and answered
+	Replies   uint64 `json:"replies"`
+	GivenUp   uint64 `json:"given_up"` // replies that went to the firehose only
+	Failures  uint64 `json:"failures"` // all is tried again
 }
 
 func (s *Server) serveStatus(w http.ResponseWriter, r *http.Request) error {
@@ -127,7 +128,7 @@ func (s *Server) kafkaNow() *kafkaCounts {
 		return nil
 	}
 	f := s.kafka()
-	return &kafkaCounts{Lag: f.Lag, Requests: f.Requests, Replies: f.Replies, GivenUp: f.GivenUp, Failures: f.Errors}
+	return &kafkaCounts{Connected: f.Connected, Lag: f.Lag, Requests: f.Requests, Replies: f.Replies, GivenUp: f.GivenUp, Failures: f.Errors}
 }
 
 func spidersOf(all []engine.SpiderStats) []spider {

@@ -122,13 +122,13 @@ func TestStatusOf(t *testing.T) {
 	in.Reserving, in.ReserverAway = true, true
 	in.Claims, in.Claimed, in.ClaimsDenied, in.ClaimsLost, in.ClaimErrors = 26, 27, 28, 29, 30
 	server.kafka = func() kafka.Figures {
-		return kafka.Figures{Lag: 31, Requests: 32, Replies: 33, GivenUp: 34, Errors: 35}
+		return kafka.Figures{Connected: true, Lag: 31, Requests: 32, Replies: 33, GivenUp: 34, Errors: 35}
 	}
 	if text, err = json.Marshal(server.statusOf(in)); err != nil {
 		t.Fatal(err)
 	}
 	const more = `,"reservation":{"away":true,"held":26,"granted":27,"denied":28,"lost":29,"failures":30},` +
-		`"kafka":{"lag":31,"requests":32,"replies":33,"given_up":34,"failures":35}}`
+		`"kafka":{"connected":true,"lag":31,"requests":32,"replies":33,"given_up":34,"failures":35}}`
 	if got := string(text); got != strings.TrimSuffix(want, "}")+more {
 		t.Errorf("status is\n%s; want it to end with\n%s", got, more)
 	}

@@ -16,7 +16,8 @@ const panels = [
     ["requests done", (k) => k.requests], ["replies sent", (k) => k.replies],
     ["replies that an application's own topic refused", (k) => k.given_up], ["failures, all tried again", (k) => k.failures],
   ], now: ["requests waiting", (k) => k.lag], health: (k, failing) =>
-    failing((x) => x.failures) ? ["Requests or replies fail; the warnings say why", "bad"]
+    !k.connected ? ["No broker is connected; the warnings say why", "bad"]
+      : failing((x) => x.failures) ? ["Requests or replies fail; the warnings say why", "bad"]
       : failing((x) => x.given_up) ? ["Replies are refused by applications' own topics", "warn"] : ["No failures now", "good"] },
 ];
 

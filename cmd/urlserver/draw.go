@@ -74,14 +74,17 @@ func (v *view) head() []string {
 	}
 	const bar = 30
 	used := min(bar, s.Slots.Used*bar/max(s.Slots.Total, 1))
-	return []string{
+	lines := []string{
 		fmt.Sprintf("URL server  up %v  %s", upTime(s), state),
 		fmt.Sprintf("sent/s %8s   in flight %8d   held     %9d   spiders  %6d", v.rates.sent(), s.InFlight, s.Held, len(s.Spiders)+s.MoreSpiders),
 		fmt.Sprintf("done/s %8s   again     %8d   leftover %9d   rejected %6d", v.rates.done(), s.Retried, s.Leftover, s.Reject),
 		fmt.Sprintf("slots  [%s%s] %d of %d, %d full   outcomes: %s", strings.Repeat("#", used), strings.Repeat(".", bar-used),
 			s.Slots.Used, s.Slots.Total, s.Slots.Full, s.outcomes()),
-		"",
 	}
+	if shared := s.shared(); shared != nil {
+		lines = append(lines, "shared "+strings.Join(shared, "   "))
+	}
+	return append(lines, "")
 }
 
 // table is the slots that there is room for, below their heading.

@@ -37,6 +37,37 @@ type status struct {
 		Requests, Candidates, Duplicates uint64
 		LastError                        string `json:"last_error"`
 	} `json:"index"`
+	Reservation *leases  `json:"reservation"` // nil: hosts are shared with no other daemon
+	Kafka       *brokers `json:"kafka"`       // nil: crawl control is not reached by Kafka
+}
+
+// leases are what the daemon has of the reservation.
+type leases struct {
+	Away                            bool
+	Held                            int
+	Granted, Denied, Lost, Failures uint64
+}
+
+func (l *leases) state() string {
+	if l.Away {
+		return "does not answer"
+	}
+	return "answers"
+}
+
+// brokers is how crawl control over Kafka fares.
+type brokers struct {
+	Connected                   bool
+	Lag                         int64
+	Requests, Replies, Failures uint64
+	GivenUp                     uint64 `json:"given_up"`
+}
+
+func (b *brokers) state() string {
+	if b.Connected {
+		return "connected"
+	}
+	return "not connected"
 }
 
 func statusCommand() *cobra.Command {
@@ -84,11 +115,30 @@ func (s *status) print(out io.Writer) error {
 	if s.Index.LastError != "" {
 		fmt.Fprintf(w, "\t%s\n", s.Index.LastError)
 	}
+	if l := s.Reservation; l != nil {
+		fmt.Fprintf(w, "reservation\t%s; %d groups held, %d got, %d refused, %d lost, %d asked for without an answer\n",
+			l.state(), l.Held, l.Granted, l.Denied, l.Lost, l.Failures)
+	}
+	if k := s.Kafka; k != nil {
+		fmt.Fprintf(w, "Kafka\t%s; %d requests waiting, %d done, %d replies sent, %d refused by an application's topic, %d failures\n",
+			k.state(), k.Lag, k.Requests, k.Replies, k.GivenUp, k.Failures)
+	}
 	fmt.Fprintf(w, "spiders\t%d\n", len(s.Spiders))
 	for _, spider := range s.Spiders {
 		fmt.Fprintf(w, "\t%s: %d in flight, %d sent, %d done\n", spider.Addr, spider.InFlight, spider.Sent, spider.Done)
 	}
 	return w.Flush()
+}
+
+// shared is what the daemon shares, in short: nothing where it shares nothing.
+func (s *status) shared() (parts []string) {
+	if l := s.Reservation; l != nil {
+		parts = append(parts, fmt.Sprintf("reservation %s, held %d, refused %d", l.state(), l.Held, l.Denied))
+	}
+	if k := s.Kafka; k != nil {
+		parts = append(parts, fmt.Sprintf("Kafka %s, waiting %d", k.state(), k.Lag))
+	}
+	return parts
 }
 
 func (s *status) outcomes() string {

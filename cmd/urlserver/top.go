@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -84,8 +85,9 @@ func line(s *liveStatus, r *rates) string {
 	case len(s.NotReady) > 0:
 		state = "not ready"
 	}
-	return fmt.Sprintf("up %s  %s  sent/s %s  done/s %s  in flight %d  held %d  leftover %d  slots %d/%d  spiders %d",
+	text := fmt.Sprintf("up %s  %s  sent/s %s  done/s %s  in flight %d  held %d  leftover %d  slots %d/%d  spiders %d",
 		upTime(s), state, r.sent(), r.done(), s.InFlight, s.Held, s.Leftover, s.Slots.Used, s.Slots.Total, len(s.Spiders)+s.MoreSpiders)
+	return strings.Join(append([]string{text}, s.shared()...), "  ")
 }
 
 func upTime(s *liveStatus) time.Duration {

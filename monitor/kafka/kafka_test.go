@@ -172,6 +172,19 @@ func TestFigures(t *testing.T) {
 	})
 }
 
+// Whether a broker is connected shows, whoever ends that.
+func TestConnected(t *testing.T) {
+	b := fakeBroker(t)
+	s := start(t, settings(t, b), doer(newCrawls()))
+	eventually(t, "it is connected", func() bool { return s.Figures().Connected })
+	b.fake.Close()
+	eventually(t, "it is not connected", func() bool { return !s.Figures().Connected })
+	b.restart(t)
+	eventually(t, "it is connected again", func() bool { return s.Figures().Connected })
+	s.stop()
+	eventually(t, "it has hung up", func() bool { return !s.Figures().Connected })
+}
+
 // The broker goes away and comes back while requests come in: each is answered at least once.
 func TestBrokerRestarts(t *testing.T) {
 	onBrokers(t, func(t *testing.T, b *broker) {

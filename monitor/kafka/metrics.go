@@ -1,20 +1,48 @@
 package kafka
 
 import (
+	"net"
 	"sync/atomic"
+	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
+	"github.com/twmb/franz-go/pkg/kgo"
 )
 
 // figures count since the start.
 type figures struct {
 	requests, skipped, replies, givenUp                   atomic.Uint64
 	fetchErrors, storeErrors, produceErrors, commitErrors atomic.Uint64
+
+	connections connections
 }
+
+// connections counts those to brokers that are open, of all clients that it is a hook of. A connection that could not be
+// made ready is counted when its end was told already.
+type connections struct{ open atomic.Int64 }
+
+var (
+	_ kgo.HookBrokerConnect    = (*connections)(nil)
+	_ kgo.HookBrokerDisconnect = (*connections)(nil)
+)
+
+// OnBrokerConnect is for kgo.
+func (c *connections) OnBrokerConnect(_ kgo.BrokerMetadata, _ time.Duration, conn net.Conn, _ error) {
+	if conn != nil {
+		c.open.Add(1)
+	}
+}
+
+// OnBrokerDisconnect is for kgo.
+func (c *connections) OnBrokerDisconnect(kgo.BrokerMetadata, net.Conn) { c.open.Add(-1) }
+
+// any reports whether a broker is connected.
+func (c *connections) any() bool { return c.open.Load() > 0 }
 
 var (
 	recordsDesc = prometheus.NewDesc("urlserver_monitor_kafka_records_total", "Records read from and written to Kafka by crawl control.", []string{"what"}, nil)
 	lagDesc     = prometheus.NewDesc("urlserver_monitor_kafka_lag", "Records in the partitions that this daemon reads that are not dealt with yet, as far as it knows.", nil, nil)
+	connDesc    = prometheus.NewDesc("urlserver_monitor_kafka_connected", "1 while a broker of Kafka is connected.", nil, nil)
 	errorsDesc  = prometheus.NewDesc("urlserver_monitor_kafka_errors_total", "What failed between crawl control, Kafka and the store, and was tried again.", []string{"what"}, nil)
 )
 
@@ -23,6 +51,7 @@ func (s *Service) Describe(out chan<- *prometheus.Desc) {
 	out <- recordsDesc
 	out <- errorsDesc
 	out <- lagDesc
+	out <- connDesc
 }
 
 // Collect sends the metrics.
@@ -40,15 +69,21 @@ func (s *Service) Collect(out chan<- prometheus.Metric) {
 	send(errorsDesc, &f.produceErrors, "produce")
 	send(errorsDesc, &f.commitErrors, "commit")
 	out <- prometheus.MustNewConstMetric(lagDesc, prometheus.GaugeValue, float64(s.lag.sum()))
+	connected := 0.0
+	if f.connections.any() {
+		connected = 1
+	}
+	out <- prometheus.MustNewConstMetric(connDesc, prometheus.GaugeValue, connected)
 }
 
 // Figures are what a Service has done since it began, and how far it is behind.
 type Figures struct {
-	Requests uint64 // done and answered
-	Replies  uint64 // acknowledged, on the firehose and on applications' own topics
-	GivenUp  uint64 // replies that went to the firehose only
-	Errors   uint64 // of Kafka and of the store; all is tried again
-	Lag      int64  // records that are not dealt with yet, as far as it knows
+	Connected bool   // a broker is
+	Requests  uint64 // done and answered
+	Replies   uint64 // acknowledged, on the firehose and on applications' own topics
+	GivenUp   uint64 // replies that went to the firehose only
+	Errors    uint64 // of Kafka and of the store; all is tried again
+	Lag       int64  // records that are not dealt with yet, as far as it knows
 }
 
 // Figures may be called from any goroutine.
@@ -57,6 +92,6 @@ func (s *Service) Figures() Figures {
 	return Figures{
 		Requests: f.requests.Load(), Replies: f.replies.Load(), GivenUp: f.givenUp.Load(),
 		Errors: f.fetchErrors.Load() + f.storeErrors.Load() + f.produceErrors.Load() + f.commitErrors.Load(),
-		Lag:    s.lag.sum(),
+		Lag:    s.lag.sum(), Connected: f.connections.any(),
 	}
 }

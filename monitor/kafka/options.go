@@ -22,6 +22,7 @@ func (s *Service) options() ([]kgo.Opt, error) {
 		kgo.ClientID("urlserver"),
 		kgo.DisableClientMetrics(),
 		kgo.WithLogger(logger{s.log}),
+		kgo.WithHooks(&s.figures.connections),
 	}
 	if s.cfg.SASL() {
 		opts = append(opts, kgo.SASL(mechanism(&s.cfg)))

@@ -103,6 +103,9 @@ func TestSecurity(t *testing.T) {
 				if strings.Contains(wrong.log.String(), `"wrong"`) {
 					t.Errorf("the log has the password:\n%s", wrong.log)
 				}
+				if wrong.Figures().Connected {
+					t.Error("with a wrong password it is said to be connected")
+				}
 				wrong.stop()
 			}
 		})

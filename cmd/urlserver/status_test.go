@@ -1,0 +1,85 @@
+package main
+
+import (
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+	"time"
+)
+
+// sharing is what a daemon answers that shares hosts and has crawl control over Kafka.
+const sharing = `{"uptime_s":60,"paused":false,"slots":{"total":4,"used":2,"full":0,"cooling":0},"held":9,"leftover":0,"in_flight":0,"spiders":[],` +
+	`"sent":1,"retried":0,"stale":0,"bad_lines":0,"outcomes":{},"reject":0,"index":{"requests":1,"candidates":9,"duplicates":0,"last_error":""},` +
+	`"reservation":{"away":%t,"held":21,"granted":22,"denied":23,"lost":24,"failures":25},` +
+	`"kafka":{"connected":%t,"lag":31,"requests":32,"replies":33,"given_up":34,"failures":35}}`
+
+// statusServer answers as a daemon with that status would.
+func statusServer(t *testing.T, status string) (at string) {
+	t.Helper()
+	mux := http.NewServeMux()
+	mux.HandleFunc("GET /api/status", func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, status) })
+	mux.HandleFunc("GET /api/live", func(w http.ResponseWriter, _ *http.Request) {
+		fmt.Fprintf(w, "event: status\ndata: %s\n\n", status)
+	})
+	s := httptest.NewServer(mux)
+	t.Cleanup(s.Close)
+	return s.URL
+}
+
+func TestStatusShowsWhatIsShared(t *testing.T) {
+	for _, c := range []struct {
+		name              string
+		away, connected   bool
+		reservation, word string
+	}{
+		{name: "well", connected: true, reservation: "answers", word: "connected"},
+		{name: "away", away: true, reservation: "does not answer", word: "not connected"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			text := fmt.Sprintf(sharing, c.away, c.connected)
+			at := statusServer(t, text)
+			shown := command(t, "", "status", "--at", at)
+			for _, want := range []string{
+				"\nreservation  " + c.reservation + "; 21 groups held, 22 got, 23 refused, 24 lost, 25 asked for without an answer\n",
+				"\nKafka        " + c.word + "; 31 requests waiting, 32 done, 33 replies sent, 34 refused by an application's topic, 35 failures\n",
+			} {
+				shown.want(t, 0, want, "")
+			}
+			if got := command(t, "", "status", "--at", at, "--json"); got.out != text {
+				t.Errorf("status --json: %s; want the answer as it is: %s", got.out, text)
+			}
+			command(t, "", "top", "--at", at, "--lines", "1").want(t, 0,
+				"  reservation "+c.reservation+", held 21, refused 23  Kafka "+c.word+", waiting 31\n", "")
+		})
+	}
+}
+
+func TestTopScreenShowsWhatIsShared(t *testing.T) {
+	n, err := parseNews("status", fmt.Appendf(nil, sharing, true, true))
+	if err != nil {
+		t.Fatal(err)
+	}
+	v := view{status: n.status}
+	screen := v.draw(100, 30, time.Now())
+	if want := "shared reservation does not answer, held 21, refused 23   Kafka connected, waiting 31"; !strings.Contains(screen, want) {
+		t.Errorf("the screen is %q; want %q in it", screen, want)
+	}
+	v.status.Reservation, v.status.Kafka = nil, nil
+	if screen := v.draw(100, 30, time.Now()); strings.Contains(screen, "shared") {
+		t.Errorf("the screen is %q; want nothing of what is not shared", screen)
+	}
+}
+
+// A real daemon whose reservation and brokers are away says so.
+func TestStatusOfWhatIsAway(t *testing.T) {
+	d := startDaemon(t, settings(t, `reservation.kind = "grpc"
+reservation.addrs = ["127.0.0.1:9"]
+monitor.brokers = ["127.0.0.1:9"]
+docindex.seeds = [`+fmt.Sprintf("%q", write(t, "seeds.txt", "http://127.0.0.1/1\n"))+"]\n"))
+	d.shows("/api/status", `"away":true`)
+	got := command(t, "", "status", "--at", d.at)
+	got.want(t, 0, "\nreservation  does not answer; 0 groups held", "")
+	got.want(t, 0, "\nKafka        not connected; 0 requests waiting", "")
+}
