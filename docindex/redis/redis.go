@@ -26,6 +26,8 @@ const (
 	writeTimeout = 10 * time.Second // for an answer, too
 	retryDial    = time.Second      // no sooner after a Redis that was not there
 	askTimeout   = 10 * time.Second // of calls without a context of their own
+
+	maxMoves = 5 // times that a call is told of another node, as while slots move; then it fails
 )
 
 // Config is what a Store works with.
@@ -137,6 +139,7 @@ func (s *Store) connected(ctx context.Context) (rueidis.Client, error) {
 		ConnWriteTimeout: writeTimeout,
 		DisableCache:     true,
 		DisableRetry:     true, // a script that may have run must not run again
+		ClusterOption:    rueidis.ClusterOption{MaxMovedRedirections: maxMoves},
 	})
 	if err == nil {
 		if s.tag, err = tagOf(ctx, client, s.bases[0]); err == nil {

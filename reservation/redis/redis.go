@@ -26,6 +26,7 @@ const (
 	dialTimeout  = 2 * time.Second
 	writeTimeout = 5 * time.Second // for an answer, too
 	retryDial    = time.Second     // no sooner after a Redis that was not there
+	maxMoves     = 5               // times that a call is told of another node, as while slots move; then it fails
 
 	runBatch   = 10   // scripts under way at once, of one caller
 	callBatch  = 100  // calls of one script
@@ -115,6 +116,7 @@ func (s *Store) connected() (rueidis.Client, error) {
 		ConnWriteTimeout: writeTimeout,
 		DisableCache:     true,
 		DisableRetry:     true, // a script that may have run must not run again
+		ClusterOption:    rueidis.ClusterOption{MaxMovedRedirections: maxMoves},
 	})
 	if err != nil {
 		s.failed, s.err = time.Now(), fmt.Errorf("reservations in Redis at %q: %w; is it running, and the password right?", s.cfg.Addrs, err)

@@ -1,0 +1,43 @@
+package redis
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"urlserver/reservation"
+	"urlserver/reservation/redis/redistest"
+)
+
+// A call that is sent from one node to the other for ever fails, after it has followed for a while, as it must where
+// slots move.
+func TestMovedForEver(t *testing.T) {
+	fake := redistest.StartFake(t)
+	s := New(Config{Addrs: fake.Addrs[:1]})
+	defer s.Close()
+	held := make([]reservation.Held, 2*holdBatch)
+	for i := range held {
+		held[i].Host = fmt.Sprintf("h%d.example", i)
+	}
+	for _, call := range []struct {
+		name    string
+		met     bool
+		scripts int // that it has run
+		do      func() error
+	}{
+		{name: "the first one", scripts: 1, do: func() error { _, err := s.Stats(t.Context()); return err }},
+		{name: "one script", met: true, scripts: 1, do: func() error { _, err := s.TryReserve(t.Context(), "a.example", time.Second, "us"); return err }},
+		{name: "two scripts", met: true, scripts: 2, do: func() error { _, err := s.Hold(t.Context(), "us", true, time.Second, held); return err }},
+	} {
+		fake.Scripts.Store(0)
+		s.met.Store(call.met)
+		err := call.do()
+		if err == nil || !strings.Contains(err.Error(), "MOVED") {
+			t.Errorf("%s: %v; want that it is with another node", call.name, err)
+		}
+		if n := int(fake.Scripts.Load()) / call.scripts; n < 2 || n > maxMoves+1 {
+			t.Errorf("%s: sent %d times; want a few", call.name, n)
+		}
+	}
+}
