@@ -25,10 +25,10 @@ func dialFault(s string) string {
 func addrFault(s string, leastPort uint64, anyHost bool) string {
 	host, port, err := net.SplitHostPort(s)
 	if err != nil {
-		return quoted(s) + " is not host:port"
+		return quotedAddr(s) + " is not host:port"
 	}
 	if n, err := strconv.ParseUint(port, 10, 16); err != nil || n < leastPort {
-		return fmt.Sprintf("%s has a port that is no number from %d to 65535", quoted(s), leastPort)
+		return fmt.Sprintf("%s has a port that is no number from %d to 65535", quotedAddr(s), leastPort)
 	}
 	if host == "" && anyHost {
 		return ""
@@ -41,7 +41,15 @@ func hostFault(s string) string {
 	if _, err := netip.ParseAddr(s); err == nil || isHostName(strings.TrimSuffix(s, ".")) {
 		return ""
 	}
-	return quoted(s) + " is neither a host name nor an IP address"
+	return quotedAddr(s) + " is neither a host name nor an IP address"
+}
+
+// quotedAddr is an address without what stands before an "@" in it: no address has that, and it may be a password.
+func quotedAddr(s string) string {
+	if at := strings.LastIndexByte(s, '@'); at >= 0 {
+		s = hidden + s[at:]
+	}
+	return quoted(s)
 }
 
 func isHostName(s string) bool {
@@ -74,7 +82,7 @@ func prefixFault(s string) string {
 func serverFault(s string) string {
 	addr, err := netip.ParseAddrPort(s)
 	if err != nil || addr.Port() == 0 {
-		return quoted(s) + " is not ip:port"
+		return quotedAddr(s) + " is not ip:port"
 	}
 	return ""
 }
@@ -87,7 +95,7 @@ func urlFault(s string) string {
 	case err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Hostname() == "":
 		return "this is no http or https URL"
 	case u.User != nil:
-		return "the URL has a user or password in it: use docindex.token"
+		return "the URL has a user or password in it, which logs would show; for docindex.url there is docindex.token"
 	case strings.ContainsAny(s, "?#"):
 		return "the URL has a query or fragment: a base has none"
 	case !printable(s, '!'):

@@ -26,19 +26,20 @@ func TestNoSecretsOfPeersShow(t *testing.T) {
 		return fmt.Sprintf("docindex.seeds = [%q]\n", write(t, "seeds.txt", "http://127.0.0.1/1\n"))
 	}
 	for _, c := range []struct {
-		name     string
-		settings func(t *testing.T, asked chan<- bool) string
+		name        string
+		path, tells string // where it is told, and how
+		settings    func(t *testing.T, asked chan<- bool) string
 	}{
-		{name: "reservation in Redis", settings: func(t *testing.T, asked chan<- bool) string {
+		{name: "reservation in Redis", path: "/api/warnings", tells: "reservation does not answer", settings: func(t *testing.T, asked chan<- bool) string {
 			return fmt.Sprintf(seeds(t)+"reservation.kind = \"redis\"\nreservation.addrs = [%q]\nreservation.token = %q\n", redisParrot(t, asked), parroted)
 		}},
-		{name: "reservation over gRPC", settings: func(t *testing.T, asked chan<- bool) string {
+		{name: "reservation over gRPC", path: "/api/warnings", tells: "reservation does not answer", settings: func(t *testing.T, asked chan<- bool) string {
 			return fmt.Sprintf(seeds(t)+"reservation.kind = \"grpc\"\nreservation.addrs = [%q]\nreservation.token = %q\n", grpcParrot(t, asked), parroted)
 		}},
-		{name: "doc index in Redis", settings: func(t *testing.T, asked chan<- bool) string {
+		{name: "doc index in Redis", path: "/api/status", tells: `"last_error":"the doc index in Redis`, settings: func(t *testing.T, asked chan<- bool) string {
 			return fmt.Sprintf("docindex.kind = \"redis\"\ndocindex.addrs = [%q]\ndocindex.token = %q\n", redisParrot(t, asked), parroted)
 		}},
-		{name: "Kafka", settings: func(t *testing.T, asked chan<- bool) string {
+		{name: "Kafka", path: "/api/warnings", tells: `SASL`, settings: func(t *testing.T, asked chan<- bool) string {
 			return fmt.Sprintf("monitor.brokers = [%q]\nmonitor.security_protocol = \"SASL_PLAINTEXT\"\nmonitor.sasl_username = \"us\"\nmonitor.sasl_password = %q\n", kafkaParrot(t, asked), parroted)
 		}},
 	} {
@@ -48,6 +49,7 @@ func TestNoSecretsOfPeersShow(t *testing.T) {
 			dialSpider(t, d.spiders)
 			var seen strings.Builder
 			<-asked
+			d.shows(c.path, c.tells)
 			got := command(t, "", "explain", "127.0.0.1", "--at", d.at)
 			seen.WriteString(got.out + got.errs)
 			for _, path := range []string{"/api/status", "/api/settings", "/api/warnings", "/metrics", "/readyz"} {

@@ -31,3 +31,15 @@ func TestMovedForEver(t *testing.T) {
 		}
 	}
 }
+
+// A Redis that repeats the password does not bring it into what is told.
+func TestErrorsHideThePassword(t *testing.T) {
+	fake := redistest.StartFake(t)
+	says := "ERR who is s3cret?"
+	fake.Says.Store(&says)
+	s := newStore(Config{Addrs: fake.Addrs[:1], Password: "s3cret"}, nil)
+	defer s.Close()
+	if _, err := s.one(t.Context(), 0, lookScript, "x"); err == nil || !strings.Contains(err.Error(), "who is ***?") {
+		t.Errorf("%v; want the error without the password", err)
+	}
+}

@@ -18,6 +18,7 @@ import (
 
 	"github.com/redis/rueidis"
 
+	"urlserver/access"
 	"urlserver/docindex"
 )
 
@@ -148,7 +149,7 @@ func (s *Store) connected(ctx context.Context) (rueidis.Client, error) {
 		}
 		client.Close()
 	}
-	s.failed, s.err = time.Now(), fmt.Errorf("the doc index in Redis at %q: %w; is it running, and the password right?", s.cfg.Addrs, err)
+	s.failed, s.err = time.Now(), fmt.Errorf("the doc index in Redis at %q: %w; is it running, and the password right?", s.cfg.Addrs, access.Hidden(err, s.cfg.Password))
 	return nil, s.err
 }
 

@@ -11,6 +11,8 @@ import (
 	"time"
 
 	"github.com/redis/rueidis"
+
+	"urlserver/access"
 )
 
 // shards is how many parts the store has. A queue is in one by its key, with all that it needs for most of what is done:
@@ -63,7 +65,7 @@ func (s *Store) run(ctx context.Context, ops []op) []answer {
 		}
 		answers[i].shard = ops[i].shard
 		if err := answers[i].err; err != nil {
-			answers[i].err = fmt.Errorf("the doc index in Redis: %w", err)
+			answers[i].err = fmt.Errorf("the doc index in Redis: %w", access.Hidden(err, s.cfg.Password))
 		}
 	}
 	if slices.ContainsFunc(answers, func(a answer) bool { return a.freed }) {

@@ -123,11 +123,20 @@ const maxSaid, maxShown = 4 << 10, 200
 // statusError reads what resp says about itself, without the token, should it repeat that.
 func statusError(resp *http.Response) error {
 	said, _ := io.ReadAll(io.LimitReader(resp.Body, maxSaid)) // what came of it will do
-	text := cmp.Or(resp.Header.Get("Location"), string(bytes.TrimSpace(said)))
+	text := cmp.Or(leadsTo(resp), string(bytes.TrimSpace(said)))
 	if _, token, ok := strings.Cut(resp.Request.Header.Get("Authorization"), " "); ok {
 		text = strings.ReplaceAll(text, token, "***")
 	}
 	return &StatusError{URL: resp.Request.URL.Redacted(), Status: resp.StatusCode, Text: text[:min(len(text), maxShown)]}
+}
+
+// leadsTo is where a redirect leads, without user and query, which may hold secrets; "": it is none.
+func leadsTo(resp *http.Response) string {
+	to, err := resp.Location()
+	if err != nil {
+		return ""
+	}
+	return (&url.URL{Scheme: to.Scheme, Host: to.Host, Path: to.Path}).String()
 }
 
 // drain reads a short rest, so that the connection can be used again, and closes.

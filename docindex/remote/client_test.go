@@ -255,6 +255,19 @@ func TestRedirect(t *testing.T) {
 	}
 }
 
+// Where a redirect leads is told without what may be secret in it.
+func TestRedirectHidesSecrets(t *testing.T) {
+	c := serve(t, http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Location", "https://us:s3cret@elsewhere.example:8443/login?token=s3cret#s3cret")
+		w.WriteHeader(http.StatusFound)
+	}), remote.Config{})
+	var b docindex.Batch
+	err := c.Candidates(t.Context(), 1, nil, &b)
+	if err == nil || !strings.Contains(err.Error(), "https://elsewhere.example:8443/login") || strings.Contains(err.Error(), "s3cret") {
+		t.Errorf("candidates: %v; want where it leads, without secrets", err)
+	}
+}
+
 func TestCancelled(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	c := serve(t, http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {

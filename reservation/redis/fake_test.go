@@ -41,3 +41,21 @@ func TestMovedForEver(t *testing.T) {
 		}
 	}
 }
+
+// A Redis that repeats the password does not bring it into what is told.
+func TestErrorsHideThePassword(t *testing.T) {
+	fake := redistest.StartFake(t)
+	says := "ERR who is s3cret?"
+	fake.Says.Store(&says)
+	s := New(Config{Addrs: fake.Addrs[:1], Password: "s3cret"})
+	defer s.Close()
+	for _, met := range []bool{false, true} {
+		s.met.Store(met)
+		if _, err := s.Stats(t.Context()); err == nil || !strings.Contains(err.Error(), "who is ***?") {
+			t.Errorf("%v; want the error without the password", err)
+		}
+	}
+	if err := s.Work(t.Context()); err == nil || !strings.Contains(err.Error(), "who is ***?") {
+		t.Errorf("Work: %v; want the error without the password", err)
+	}
+}

@@ -19,6 +19,7 @@ import (
 
 	"github.com/redis/rueidis"
 
+	"urlserver/access"
 	"urlserver/reservation"
 )
 
@@ -119,7 +120,7 @@ func (s *Store) connected() (rueidis.Client, error) {
 		ClusterOption:    rueidis.ClusterOption{MaxMovedRedirections: maxMoves},
 	})
 	if err != nil {
-		s.failed, s.err = time.Now(), fmt.Errorf("reservations in Redis at %q: %w; is it running, and the password right?", s.cfg.Addrs, err)
+		s.failed, s.err = time.Now(), fmt.Errorf("reservations in Redis at %q: %w; is it running, and the password right?", s.cfg.Addrs, access.Hidden(err, s.cfg.Password))
 		return nil, s.err
 	}
 	s.client = client
@@ -163,20 +164,29 @@ func (s *Store) run(ctx context.Context, ops []op) (answers []answer) {
 			answers[from+i] = answerOf(result)
 		}
 	}
+	s.runUnknown(ctx, c, ops, answers)
+	for i := range answers {
+		answers[i].err = access.Hidden(answers[i].err, s.cfg.Password)
+	}
+	return answers
+}
+
+// runUnknown runs by their text the scripts that this Redis did not know.
+func (s *Store) runUnknown(ctx context.Context, c rueidis.Client, ops []op, answers []answer) {
 	arrived := false
 	for i := range answers {
 		if !isNoScript(answers[i].err) {
 			continue
 		}
 		if !arrived { // a Redis that does not know our scripts has not met us before
-			if arrived, err = true, s.arrive(ctx, c); err != nil {
+			arrived = true
+			if err := s.arrive(ctx, c); err != nil {
 				answers[i].err = err
 				continue
 			}
 		}
 		answers[i] = s.eval(ctx, c, ops[i])
 	}
-	return answers
 }
 
 func isNoScript(err error) bool {
@@ -199,7 +209,7 @@ func (s *Store) arrive(ctx context.Context, c rueidis.Client) error {
 	if a.err == nil {
 		s.met.Store(true)
 	}
-	return a.err
+	return access.Hidden(a.err, s.cfg.Password)
 }
 
 func (s *Store) one(ctx context.Context, script *script, args ...string) answer {

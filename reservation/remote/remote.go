@@ -75,7 +75,7 @@ func New(cfg Config) (*Store, error) {
 		options = append(options, grpc.WithTransportCredentials(credentials.NewTLS(cfg.TLS)))
 	}
 	if cfg.Token != "" {
-		options = append(options, grpc.WithPerRPCCredentials(access.Bearer(cfg.Token)))
+		options = append(options, grpc.WithPerRPCCredentials(access.Bearer(cfg.Token)), grpc.WithUnaryInterceptor(discreet(cfg.Token)))
 	}
 	conn, err := grpc.NewClient("services:///", options...)
 	if err != nil {
@@ -88,6 +88,13 @@ func New(cfg Config) (*Store, error) {
 
 // Close ends all connections.
 func (s *Store) Close() error { return s.conn.Close() }
+
+// discreet has no service's words repeat the token.
+func discreet(token string) grpc.UnaryClientInterceptor {
+	return func(ctx context.Context, method string, req, reply any, conn *grpc.ClientConn, invoke grpc.UnaryInvoker, opts ...grpc.CallOption) error {
+		return access.Hidden(invoke(ctx, method, req, reply, conn, opts...), token)
+	}
+}
 
 // failure is the store's error that a service told of.
 func failure(err error) error {
