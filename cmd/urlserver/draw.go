@@ -81,10 +81,7 @@ func (v *view) head() []string {
 		fmt.Sprintf("slots  [%s%s] %d of %d, %d full   outcomes: %s", strings.Repeat("#", used), strings.Repeat(".", bar-used),
 			s.Slots.Used, s.Slots.Total, s.Slots.Full, s.outcomes()),
 	}
-	if shared := s.shared(); shared != nil {
-		lines = append(lines, "shared "+strings.Join(shared, "   "))
-	}
-	return append(lines, "")
+	return append(append(lines, s.shared()...), "")
 }
 
 // table is the slots that there is room for, below their heading.
