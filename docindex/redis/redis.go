@@ -143,7 +143,7 @@ func (s *Store) connected(ctx context.Context) (rueidis.Client, error) {
 		ClusterOption:    rueidis.ClusterOption{MaxMovedRedirections: maxMoves},
 	})
 	if err == nil {
-		if s.tag, err = tagOf(ctx, client, s.bases[0]); err == nil {
+		if s.tag, err = join(ctx, client, s.bases[0]); err == nil {
 			s.client = client
 			return client, nil
 		}
@@ -153,13 +153,30 @@ func (s *Store) connected(ctx context.Context) (rueidis.Client, error) {
 	return nil, s.err
 }
 
-// tagOf is what this Redis' own DOC_IDs begin with, so that those of another are told from them.
-func tagOf(ctx context.Context, c rueidis.Client, base string) (string, error) {
-	err := c.Do(ctx, c.B().Set().Key(base+":tag").Value(rand.Text()[:8]).Nx().Build()).Error()
+// version is of what the keys hold. A Redis of another one is refused: scripts that count differently would spoil the counts
+// for both. One without its key is of version 1.
+const version = "1"
+
+// join makes a Redis a store, or finds what it is. tag is what its own DOC_IDs begin with, so that those of another are told
+// from them.
+func join(ctx context.Context, c rueidis.Client, base string) (tag string, err error) {
+	is, err := agree(ctx, c, base+":version", version)
+	if err != nil {
+		return "", err
+	}
+	if is != version {
+		return "", fmt.Errorf("it is of version %s, and this program reads version %s: run the program that wrote it, or choose another docindex.prefix", is, version)
+	}
+	return agree(ctx, c, base+":tag", rand.Text()[:8])
+}
+
+// agree gives a key a value unless it has one, and answers which it has.
+func agree(ctx context.Context, c rueidis.Client, key, value string) (string, error) {
+	err := c.Do(ctx, c.B().Set().Key(key).Value(value).Nx().Build()).Error()
 	if err != nil && !rueidis.IsRedisNil(err) {
 		return "", err
 	}
-	return c.Do(ctx, c.B().Get().Key(base+":tag").Build()).ToString()
+	return c.Do(ctx, c.B().Get().Key(key).Build()).ToString()
 }
 
 // asked bounds a call whose interface has no context.
