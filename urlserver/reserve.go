@@ -52,10 +52,16 @@ func (r *Reserver) counts() bool {
 	return counts
 }
 
-// explain adds who has a host that this daemon does not have.
+// explain adds who has a host that this daemon does not have, or that nobody tells which group it stands in.
 func (r *Reserver) explain(ctx context.Context, x *engine.Explanation) {
-	if r != nil && x.Lease != "" {
+	switch {
+	case r == nil:
+	case x.Lease != "":
 		x.Why += r.whoHas(ctx, x.Lease)
+	case x.Queued > 0 && !x.Addr.IsValid():
+		if text := r.failure(); text != "" {
+			x.Why += "; the reservation, which knows its group, does not answer: " + text
+		}
 	}
 }
 
@@ -209,10 +215,13 @@ func (r *Reserver) note(err error) {
 }
 
 // away reports whether the last call was not answered.
-func (r *Reserver) away() bool {
+func (r *Reserver) away() bool { return r.failure() != "" }
+
+// failure is why the last call was not answered; "": it was.
+func (r *Reserver) failure() string {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	return r.err != ""
+	return r.err
 }
 
 // firstBinds is how many hosts are bound at first in one call, which all fail together; each call has twice as many as the one before.

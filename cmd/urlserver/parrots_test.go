@@ -30,10 +30,10 @@ func TestNoSecretsOfPeersShow(t *testing.T) {
 		path, tells string // where it is told, and how
 		settings    func(t *testing.T, asked chan<- bool) string
 	}{
-		{name: "reservation in Redis", path: "/api/warnings", tells: "reservation does not answer", settings: func(t *testing.T, asked chan<- bool) string {
+		{name: "reservation in Redis", path: "/api/hosts/127.0.0.1", tells: "the reservation, which knows its group, does not answer", settings: func(t *testing.T, asked chan<- bool) string {
 			return fmt.Sprintf(seeds(t)+"reservation.kind = \"redis\"\nreservation.addrs = [%q]\nreservation.token = %q\n", redisParrot(t, asked), parroted)
 		}},
-		{name: "reservation over gRPC", path: "/api/warnings", tells: "reservation does not answer", settings: func(t *testing.T, asked chan<- bool) string {
+		{name: "reservation over gRPC", path: "/api/hosts/127.0.0.1", tells: "the reservation, which knows its group, does not answer", settings: func(t *testing.T, asked chan<- bool) string {
 			return fmt.Sprintf(seeds(t)+"reservation.kind = \"grpc\"\nreservation.addrs = [%q]\nreservation.token = %q\n", grpcParrot(t, asked), parroted)
 		}},
 		{name: "doc index in Redis", path: "/api/status", tells: `"last_error":"the doc index in Redis`, settings: func(t *testing.T, asked chan<- bool) string {
