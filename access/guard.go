@@ -36,9 +36,9 @@ func IsBearer(value, token string) bool {
 }
 
 func (g guard) opens(value string) bool {
-	token, ok := strings.CutPrefix(value, "Bearer ")
+	scheme, token, _ := strings.Cut(value, " ")
 	sum := sha256.Sum256([]byte(token))
-	return ok && subtle.ConstantTimeCompare(sum[:], g.token[:]) == 1
+	return strings.EqualFold(scheme, "Bearer") && subtle.ConstantTimeCompare(sum[:], g.token[:]) == 1
 }
 
 // check is a tap.ServerInHandle: it looks before anything but the call's header is read, so that strangers take no memory.

@@ -99,7 +99,7 @@ func (s *Server) moment(t time.Duration) *time.Time {
 }
 
 func (s *Server) date(t time.Duration) time.Time {
-	return s.daemon.Date(t).UTC().Truncate(time.Millisecond)
+	return s.daemon.Date(t).UTC().Round(time.Millisecond)
 }
 
 // hostName is text as weburl writes hosts. IPv6 may stand in brackets.

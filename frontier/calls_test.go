@@ -238,7 +238,7 @@ func TestControl(t *testing.T) {
 
 func TestToken(t *testing.T) {
 	r := newRig(t, func(c *frontier.Config) { c.Settings.Token = "secret" })
-	for token, want := range map[string]codes.Code{"": codes.Unauthenticated, "Bearer wrong": codes.Unauthenticated, "secret": codes.Unauthenticated, "Bearer secret": codes.OK} {
+	for token, want := range map[string]codes.Code{"": codes.Unauthenticated, "Bearer wrong": codes.Unauthenticated, "secret": codes.Unauthenticated, "Bearer secret": codes.OK, "bearer secret": codes.OK} {
 		ctx := metadata.AppendToOutgoingContext(soon(t), "authorization", token)
 		if _, err := r.GetActive(ctx, &pb.Local{}); status.Code(err) != want {
 			t.Errorf("a call with %q: %v; want %v", token, err, want)

@@ -83,7 +83,7 @@ func (w *claimsWalk) done() {
 }
 
 func (w *claimsWalk) drop() {
-	if n := w.s.FindDoc(fmt.Append(nil, w.rng.IntN(w.docs+1))); n != 0 && w.s.Drop(n) {
+	if n := w.s.Document(fmt.Append(nil, w.rng.IntN(w.docs+1))); n != 0 && w.s.Drop(n) {
 		w.s.End(w.now, n)
 	}
 }

@@ -24,9 +24,6 @@ func (s *Slots) Held(id []byte) bool { return s.Document(id) != 0 }
 // Document is the number of the document with this ID; 0: none is held.
 func (s *Slots) Document(id []byte) uint32 { return s.findDoc(s.hash(id), id) }
 
-// FindDoc returns the number of the held document with this ID, or 0.
-func (s *Slots) FindDoc(id []byte) uint32 { return s.findDoc(s.hash(id), id) }
-
 // Seat is the group of a document, 0 where its host has none, and when that got the slot that it has; ok is false where
 // it has none.
 func (s *Slots) Seat(doc uint32) (groupID uint32, since time.Duration, ok bool) {

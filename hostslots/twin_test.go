@@ -480,9 +480,9 @@ func (r *run) purge() {
 		return
 	}
 	id := fmt.Sprintf("%d", r.rng.IntN(r.nextID))
-	n, d := r.s.FindDoc([]byte(id)), r.w.docs[id]
+	n, d := r.s.Document([]byte(id)), r.w.docs[id]
 	if (n != 0) != (d != nil) {
-		r.t.Fatalf("FindDoc(%s) = %d; the twin has %v", id, n, d)
+		r.t.Fatalf("Document(%s) = %d; the twin has %v", id, n, d)
 	}
 	if d == nil {
 		return

@@ -9,7 +9,7 @@ func (e *Engine) Condemn(o *docindex.Outcomes, tell func(ended int)) {
 	t, coming := &tally{tell: tell}, false
 	for i := range o.Len() {
 		out := o.At(i)
-		doc := e.slots.FindDoc(out.DocID)
+		doc := e.slots.Document(out.DocID)
 		switch {
 		case doc == 0 && (e.asking || e.intake != nil):
 			e.awaited[string(out.DocID)], coming = awaited{out.Kind, t}, true
