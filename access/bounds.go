@@ -20,7 +20,7 @@ const (
 	maxIdle      = 10 * time.Minute // a connection without calls; clients connect anew when they need to
 )
 
-// Bounds keep small what each of a gRPC server's clients can take of it; how many there may be, Limit says.
+// Bounds keep small what each of a gRPC server's clients can take of it; how many there may be, Door says.
 func Bounds() []grpc.ServerOption {
 	return []grpc.ServerOption{
 		grpc.MaxConcurrentStreams(maxStreams),
@@ -34,5 +34,11 @@ func Bounds() []grpc.ServerOption {
 	}
 }
 
-// Limit is l with MaxConns connections at once; more wait to be accepted.
-func Limit(l net.Listener) net.Listener { return netutil.LimitListener(l, MaxConns) }
+// Door is l with MaxConns connections at once; more wait to be accepted. Where the service asks for a token, it is Wary, too.
+func Door(l net.Listener, token bool) net.Listener {
+	l = netutil.LimitListener(l, MaxConns)
+	if token {
+		l = Wary(l)
+	}
+	return l
+}

@@ -54,7 +54,7 @@ func bounded(t *testing.T, do func(t *testing.T, l *pipes)) {
 		server := grpc.NewServer(access.Bounds()...)
 		grpc_health_v1.RegisterHealthServer(server, health.NewServer())
 		ended := make(chan error, 1)
-		go func() { ended <- server.Serve(access.Limit(l)) }()
+		go func() { ended <- server.Serve(access.Door(l, false)) }()
 		do(t, l)
 		server.Stop()
 		if err := <-ended; err != nil {

@@ -115,6 +115,7 @@ func (s *Server) Serve(ctx context.Context, l net.Listener) error {
 		IdleTimeout:       keepAlive,
 		ErrorLog:          stdlog.New(debugLog{s.log}, "", 0),
 		BaseContext:       func(net.Listener) context.Context { return requests },
+		ConnContext:       access.ConnContext,
 		ConnState:         countIn(&conns),
 	}
 	ended := make(chan struct{})
@@ -123,7 +124,7 @@ func (s *Server) Serve(ctx context.Context, l net.Listener) error {
 		shutDown(srv)
 		cut()
 	})
-	err := srv.Serve(access.Limit(l))
+	err := srv.Serve(access.Door(l, s.gate != nil))
 	if !stop() {
 		<-ended
 	}

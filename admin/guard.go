@@ -7,6 +7,7 @@ import (
 	"strings"
 	"time"
 
+	"urlserver/access"
 	"urlserver/admin/login"
 )
 
@@ -36,6 +37,8 @@ func (s *Server) handler(loopback bool) http.Handler {
 		h.Set("Content-Security-Policy", closedPolicy)
 		if s.gate != nil && !s.gate.Bearer(r) && !s.gate.Session(r, time.Now()) {
 			h.Set("Connection", "close") // a stranger makes room for another, and has one answer a connection
+		} else {
+			access.TrustCaller(r.Context())
 		}
 		if r.URL.Path == "/healthz" || strings.HasPrefix(r.URL.Path, assetsPath) {
 			s.routes.ServeHTTP(w, r)

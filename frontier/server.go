@@ -42,6 +42,7 @@ type Server struct {
 	log      zerolog.Logger
 	setLevel func(string)
 	node     string // its address, as ListNodes has it
+	guarded  bool   // clients are asked for a token
 	stopping atomic.Bool
 	figures  figures
 	certs    *certs.Server // nil: no TLS
@@ -51,7 +52,7 @@ type Server struct {
 
 // New returns a service with its settings; it reads the certificate that they name.
 func New(cfg Config) (*Server, error) {
-	s := &Server{store: cfg.Store, log: cfg.Log, setLevel: cfg.SetLevel, node: cfg.Settings.Listen, health: health.NewServer()}
+	s := &Server{store: cfg.Store, log: cfg.Log, setLevel: cfg.SetLevel, node: cfg.Settings.Listen, guarded: cfg.Settings.Token != "", health: health.NewServer()}
 	options := append(access.Bounds(), grpc.ForceServerCodecV2(newCodec()), grpc.MaxRecvMsgSize(cfg.Settings.MaxMessage))
 	options = append(options, access.Guard(string(cfg.Settings.Token), "frontier.token")...)
 	if cfg.Settings.TLSCert != "" {
@@ -82,7 +83,7 @@ func (s *Server) Serve(ctx context.Context, l net.Listener) error {
 		defer close(stopped)
 		s.stop()
 	})
-	err := s.grpc.Serve(access.Limit(l))
+	err := s.grpc.Serve(access.Door(l, s.guarded))
 	if unhook() {
 		s.grpc.Stop()
 		return fmt.Errorf("frontier.listen: %w", err)

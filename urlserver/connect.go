@@ -9,6 +9,8 @@ import (
 	"sync"
 	"sync/atomic"
 	"time"
+
+	"urlserver/access"
 )
 
 const (
@@ -24,6 +26,7 @@ func Listen(addr string, conf *tls.Config) (net.Listener, error) {
 	if err != nil {
 		return nil, fmt.Errorf("spider.listen: %w", err)
 	}
+	l = access.Wary(l)
 	if conf == nil {
 		return l, nil
 	}
@@ -35,8 +38,10 @@ func Listen(addr string, conf *tls.Config) (net.Listener, error) {
 func (d *Daemon) accept(ctx context.Context, l net.Listener) {
 	defer context.AfterFunc(ctx, func() { l.Close() })()
 	var open atomic.Int64
+	var refused lobby
 	var conns sync.WaitGroup
 	defer conns.Wait()
+	defer refused.close()
 	for {
 		conn, err := l.Accept()
 		if errors.Is(err, net.ErrClosed) {
@@ -47,7 +52,7 @@ func (d *Daemon) accept(ctx context.Context, l net.Listener) {
 			sleep(ctx, minBackoff)
 			continue
 		}
-		if open.Load() >= maxSpiders {
+		if open.Load()+int64(refused.size()) >= maxSpiders && !refused.makeRoom() {
 			d.log.Warn().Stringer("spider", conn.RemoteAddr()).Int("limit", maxSpiders).Msg("too many spiders; connection refused")
 			conn.Close()
 			continue
@@ -55,16 +60,21 @@ func (d *Daemon) accept(ctx context.Context, l net.Listener) {
 		open.Add(1)
 		conns.Go(func() {
 			defer open.Add(-1)
-			d.converse(ctx, conn, string(d.cfg.Load().Spider.Token), true)
+			if d.converse(ctx, conn, string(d.cfg.Load().Spider.Token), true) {
+				refused.keep(conn)
+			}
 		})
 	}
 }
 
-// converse serves one connection and cuts it when ctx ends. came: the spider has dialled in.
-func (d *Daemon) converse(ctx context.Context, conn net.Conn, token string, came bool) {
+// converse serves one connection, and cuts it when ctx ends. came: the spider has dialled in. One that is refused stays open.
+func (d *Daemon) converse(ctx context.Context, conn net.Conn, token string, came bool) (refused bool) {
 	defer context.AfterFunc(ctx, func() { conn.Close() })()
-	defer conn.Close()
-	d.serve(conn, token, came)
+	if d.serve(conn, token, came) {
+		return true
+	}
+	conn.Close()
+	return false
 }
 
 // dial keeps a connection to a listening spider until ctx ends.

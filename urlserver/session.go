@@ -15,6 +15,7 @@ import (
 
 	"github.com/rs/zerolog"
 
+	"urlserver/access"
 	"urlserver/configs"
 	"urlserver/protocol"
 	"urlserver/urlserver/engine"
@@ -53,23 +54,27 @@ var (
 )
 
 // serve speaks with a spider until the connection ends. token is what its first line must
-// tell; "": nothing. came: it has dialled in.
-func (d *Daemon) serve(conn net.Conn, token string, came bool) {
+// tell; "": nothing. came: it has dialled in. One that did so and is refused stays open.
+func (d *Daemon) serve(conn net.Conn, token string, came bool) (refused bool) {
 	s := &session{
 		d: d, conn: conn, quit: make(chan struct{}), lines: make(chan output, 1), came: came, fresh: token == "", mute: true,
 		log: d.log.With().Stringer("spider", conn.RemoteAddr()).Logger(),
 	}
 	rest, err := s.authorize(token)
 	if err != nil {
-		s.drop("refused")
 		if n, ok := d.refusals.allow(time.Now()); ok {
 			s.log.Warn().Err(err).Int("not_shown", n).Msg("spider refused")
 		}
-		return
+		if came && !isOver(err) {
+			return true
+		}
+		s.drop("refused")
+		return false
 	}
+	access.Trust(conn.RemoteAddr())
 	if !d.post(func(e *engine.Engine) { s.join(e) }) {
 		s.drop("stopping")
-		return
+		return false
 	}
 	s.log.Info().Msg("spider connected")
 	var writer sync.WaitGroup
@@ -79,7 +84,11 @@ func (d *Daemon) serve(conn net.Conn, token string, came bool) {
 	writer.Wait()
 	d.post(func(e *engine.Engine) { s.leave(e) })
 	s.log.Info().AnErr("cause", err).Msg("spider gone")
+	return false
 }
+
+// isOver tells if a connection failed because its time was, or because the peer has ended it.
+func isOver(err error) bool { return errors.Is(err, os.ErrDeadlineExceeded) || errors.Is(err, io.EOF) }
 
 // authorize waits, not long, for the TLS handshake where there is TLS, and for the
 // first line where a token is needed; rest came behind that.

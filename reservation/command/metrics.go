@@ -28,12 +28,16 @@ func serveMetrics(ctx context.Context, l net.Listener, server *service.Server, t
 			http.Error(w, "this service wants Authorization: Bearer TOKEN (--token)", http.StatusUnauthorized)
 			return
 		}
+		access.TrustCaller(r.Context())
 		metrics.ServeHTTP(w, r)
 	})
-	web := &http.Server{Handler: mux, MaxHeaderBytes: access.MaxHeader, ReadTimeout: 10 * time.Second, WriteTimeout: 30 * time.Second}
+	web := &http.Server{
+		Handler: mux, MaxHeaderBytes: access.MaxHeader, ReadTimeout: 10 * time.Second, WriteTimeout: 30 * time.Second,
+		ConnContext: access.ConnContext,
+	}
 	stop := context.AfterFunc(ctx, func() { web.Close() })
 	defer stop()
-	if err := web.Serve(access.Limit(l)); !errors.Is(err, http.ErrServerClosed) {
+	if err := web.Serve(access.Door(l, token != "")); !errors.Is(err, http.ErrServerClosed) {
 		return fmt.Errorf("--metrics: %w", err)
 	}
 	return nil

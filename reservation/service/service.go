@@ -90,7 +90,7 @@ func (s *Server) Serve(ctx context.Context, l net.Listener) error {
 		defer close(stopped)
 		s.stop()
 	})
-	err := s.grpc.Serve(access.Limit(l))
+	err := s.grpc.Serve(access.Door(l, s.cfg.Token != ""))
 	if unhook() {
 		s.grpc.Stop()
 		return fmt.Errorf("host reservation service: %w", err)
