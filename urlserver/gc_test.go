@@ -1,0 +1,53 @@
+package urlserver
+
+import (
+	"os"
+	"os/exec"
+	"runtime"
+	"testing"
+)
+
+func TestGCPercent(t *testing.T) {
+	for _, c := range []struct {
+		name  string
+		inUse uint64
+		least int
+		want  int
+	}{
+		{name: "next to nothing", inUse: 1, least: 10, want: 300},
+		{name: "little", inUse: 64 << 20, least: 10, want: 18},
+		{name: "little, on disk", inUse: 64 << 20, least: 25, want: 25},
+		{name: "much", inUse: 160 << 20, least: 10, want: 10},
+		{name: "very much", inUse: 64 << 30, least: 10, want: 10},
+	} {
+		if got := gcPercentOf(c.inUse, c.least); got != c.want {
+			t.Errorf("%s: %d %%; want %d", c.name, got, c.want)
+		}
+	}
+}
+
+// TestCollectionsAreFew has a process of its own, as its collector stays tuned.
+func TestCollectionsAreFew(t *testing.T) {
+	const inside = "URLSERVER_TEST_GC"
+	if os.Getenv(inside) == "" {
+		cmd := exec.CommandContext(t.Context(), os.Args[0], "-test.run=^TestCollectionsAreFew$")
+		cmd.Env = append(os.Environ(), inside+"=1", "GOGC=")
+		if out, err := cmd.CombinedOutput(); err != nil {
+			t.Errorf("%v: %s", err, out)
+		}
+		return
+	}
+	TuneGC(false)
+	const garbage, piece = 16 * leastGarbage, 64 << 10
+	var before, after runtime.MemStats
+	runtime.ReadMemStats(&before)
+	for range garbage / piece {
+		sink = make([]byte, piece)
+	}
+	runtime.ReadMemStats(&after)
+	if n := after.NumGC - before.NumGC; n < 8 || n > 32 {
+		t.Errorf("%d collections of %d MB of garbage; want some 16", n, garbage>>20)
+	}
+}
+
+var sink []byte
