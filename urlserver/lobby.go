@@ -9,7 +9,7 @@ import (
 )
 
 // refusalLasts is how long who was refused waits for the end of its connection.
-const refusalLasts = time.Minute
+const refusalLasts = 30 * time.Second
 
 // lobby keeps connections that were refused open for a while, unread: a spider that tries again as soon as it is cut, as
 // one with a wrong token may, costs a handshake in that time and no more. They take the place of nobody. Safe for concurrent use; the zero value is
