@@ -123,9 +123,12 @@ func TestServeAndSeeds(t *testing.T) {
 	for _, tc := range []struct {
 		path, token, want string
 		status            int
+		last              bool // of the connection
 	}{
-		{path: "/healthz", status: 200, want: "ok"},
-		{path: "/metrics", status: 401, want: "Bearer"},
+		{path: "/healthz", status: 200, want: "ok", last: true},
+		{path: "/healthz", token: "secret", status: 200, want: "ok"},
+		{path: "/metrics", status: 401, want: "Bearer", last: true},
+		{path: "/metrics", token: "wrong", status: 401, want: "Bearer", last: true},
 		{path: "/metrics", token: "secret", status: 200, want: "hostreservation_hosts{state=\"busy\"} 3"},
 	} {
 		req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, metrics+tc.path, nil)
@@ -141,8 +144,8 @@ func TestServeAndSeeds(t *testing.T) {
 		}
 		body, _ := io.ReadAll(resp.Body)
 		resp.Body.Close()
-		if resp.StatusCode != tc.status || !strings.Contains(string(body), tc.want) {
-			t.Errorf("GET %s = %d %.200s; want %d with %s", tc.path, resp.StatusCode, body, tc.status, tc.want)
+		if resp.StatusCode != tc.status || !strings.Contains(string(body), tc.want) || resp.Close != tc.last {
+			t.Errorf("GET %s = %d %.200s, the connection's last: %v; want %d with %s, %v", tc.path, resp.StatusCode, body, resp.Close, tc.status, tc.want, tc.last)
 		}
 	}
 }

@@ -22,17 +22,9 @@ func serveMetrics(ctx context.Context, l net.Listener, server *service.Server, t
 	registry.MustRegister(server, collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET /healthz", func(w http.ResponseWriter, _ *http.Request) { fmt.Fprintln(w, "ok") })
-	metrics := promhttp.HandlerFor(registry, promhttp.HandlerOpts{})
-	mux.HandleFunc("GET /metrics", func(w http.ResponseWriter, r *http.Request) {
-		if token != "" && !access.IsBearer(r.Header.Get("Authorization"), token) {
-			http.Error(w, "this service wants Authorization: Bearer TOKEN (--token)", http.StatusUnauthorized)
-			return
-		}
-		access.TrustCaller(r.Context())
-		metrics.ServeHTTP(w, r)
-	})
+	mux.Handle("GET /metrics", promhttp.HandlerFor(registry, promhttp.HandlerOpts{}))
 	web := &http.Server{
-		Handler: mux, MaxHeaderBytes: access.MaxHeader, ReadTimeout: 10 * time.Second, WriteTimeout: 30 * time.Second,
+		Handler: guard(mux, token), MaxHeaderBytes: access.MaxHeader, ReadTimeout: 10 * time.Second, WriteTimeout: 30 * time.Second,
 		ConnContext: access.ConnContext,
 	}
 	stop := context.AfterFunc(ctx, func() { web.Close() })
@@ -41,4 +33,24 @@ func serveMetrics(ctx context.Context, l net.Listener, server *service.Server, t
 		return fmt.Errorf("--metrics: %w", err)
 	}
 	return nil
+}
+
+// guard lets in who brings the token, "" everybody, and others to /healthz only, once a connection.
+func guard(next http.Handler, token string) http.Handler {
+	if token == "" {
+		return next
+	}
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if access.IsBearer(r.Header.Get("Authorization"), token) {
+			access.TrustCaller(r.Context())
+			next.ServeHTTP(w, r)
+			return
+		}
+		w.Header().Set("Connection", "close") // a stranger makes room for another
+		if r.URL.Path != "/healthz" {
+			http.Error(w, "this service wants Authorization: Bearer TOKEN (--token)", http.StatusUnauthorized)
+			return
+		}
+		next.ServeHTTP(w, r)
+	})
 }
