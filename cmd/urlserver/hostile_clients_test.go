@@ -31,7 +31,8 @@ type hostile struct {
 	name    string
 	lasting bool // the door may bear it for longer than this test takes
 	act     func(conn net.Conn, rng *rand.Rand) error
-	cut     atomic.Int64 // connections that the daemon ended
+	came    atomic.Int64 // connections that were made
+	cut     atomic.Int64 // those that the daemon ended
 }
 
 // greeting is what HTTP/2 begins with: the preface, and empty SETTINGS.
@@ -195,6 +196,7 @@ func besiege(ctx context.Context, addr string, kinds []*hostile, n int) (lifted 
 			for ctx.Err() == nil {
 				conn, err := net.Dial("tcp", addr)
 				if err == nil {
+					kind.came.Add(1)
 					stop := context.AfterFunc(ctx, func() { conn.Close() })
 					err = kind.act(conn, rng)
 					if stop() && !errors.Is(err, os.ErrDeadlineExceeded) {
@@ -210,6 +212,14 @@ func besiege(ctx context.Context, addr string, kinds []*hostile, n int) (lifted 
 		})
 	}
 	return func() { end(); all.Wait() }
+}
+
+// came is how many connections were made at a door.
+func came(kinds []*hostile) (n int64) {
+	for _, k := range kinds {
+		n += k.came.Load()
+	}
+	return n
 }
 
 // mustCut tells which kinds that a door has to cut it has not.
