@@ -28,7 +28,7 @@ func (r *Reserver) hold(ctx context.Context, c *engine.Claims) {
 		r.told = r.Holder + "#" + rand.Text()
 	}
 	known, err := counter.Hold(ctx, r.told, first, heldLeases*r.Lease, held)
-	r.note(err)
+	r.note(ctx, err)
 	if err != nil || !known {
 		c.Forgotten = true
 		r.ended, r.told = r.told, ""
@@ -43,8 +43,11 @@ func (r *Reserver) hold(ctx context.Context, c *engine.Claims) {
 
 // forget has what was told count no more.
 func (r *Reserver) forget(ctx context.Context) {
-	if counter, counts := r.Store.(reservation.Counter); counts && r.told != "" {
-		_, err := counter.Hold(ctx, r.told, false, 0, nil)
-		r.note(err)
+	counter, counts := r.Store.(reservation.Counter)
+	for _, name := range []string{r.ended, r.told} {
+		if counts && name != "" {
+			_, err := counter.Hold(ctx, name, false, 0, nil)
+			r.note(ctx, err)
+		}
 	}
 }

@@ -3,10 +3,13 @@ package urlserver
 import (
 	"context"
 	"fmt"
+	"strings"
 	"testing"
 	"time"
 
 	"urlserver/reservation"
+	"urlserver/reservation/memory"
+	"urlserver/urlserver/engine"
 )
 
 // ledger is a store that counts what daemons hold, and forgets it all at times.
@@ -96,5 +99,37 @@ func TestHeldIsTold(t *testing.T) {
 		if n := l.total(); n != 0 || most < docs || most > 3*docs {
 			t.Errorf("seed %d: %d documents are held in the end, and %d at most; want 0, and %d to %d", seed, n, most, docs, 3*docs)
 		}
+	}
+}
+
+// cutOff is a store whose first answer never comes.
+type cutOff struct {
+	*memory.Store
+	holders []string // who is to be forgotten
+	cut     bool
+}
+
+func (c *cutOff) Hold(ctx context.Context, holder string, first bool, ttl time.Duration, held []reservation.Held) (bool, error) {
+	if first && !c.cut {
+		c.cut = true
+		return false, context.Canceled
+	}
+	if ttl == 0 {
+		c.holders = append(c.holders, holder)
+	}
+	return true, nil
+}
+
+// TestEndForgetsWhatWasCutOff: what a daemon was telling when it ended, and nobody knows whether it was counted, is not left
+// to run out.
+func TestEndForgetsWhatWasCutOff(t *testing.T) {
+	store := &cutOff{Store: memory.New(memory.Config{})}
+	r := &Reserver{Store: store, Lease: time.Minute, Holder: "me"}
+	ctx, end := context.WithCancel(t.Context())
+	end()
+	r.hold(ctx, &engine.Claims{Held: []engine.Held{{Host: "a.test", Documents: 1}}})
+	r.forget(t.Context())
+	if len(store.holders) != 1 || !strings.HasPrefix(store.holders[0], "me#") {
+		t.Errorf("forgotten are %q; want the name under which it was told", store.holders)
 	}
 }

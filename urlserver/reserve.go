@@ -189,15 +189,21 @@ func (r *Reserver) call(ctx context.Context, calls []reservation.Call) []reserva
 	answers := r.Store.Do(ctx, calls)
 	for i := range answers {
 		if err := answers[i].Err; err == nil || !answered(err) {
-			r.note(err)
+			r.note(ctx, err)
 			break
 		}
 	}
 	return answers
 }
 
+// ending reports whether a call was cut off because the daemon ends, which is no fault of the store.
+func ending(ctx context.Context) bool { return errors.Is(ctx.Err(), context.Canceled) }
+
 // note logs once that the store fails or answers again.
-func (r *Reserver) note(err error) {
+func (r *Reserver) note(ctx context.Context, err error) {
+	if ending(ctx) {
+		return
+	}
 	text := ""
 	if err != nil {
 		text = err.Error()
@@ -239,7 +245,7 @@ func (r *Reserver) bind(ctx context.Context, binds []engine.Bind) {
 			proposals[i] = reservation.Binding{Host: b.Host, Group: b.Addr.String()}
 		}
 		groups, err := r.Store.Bind(ctx, proposals, bindTTL)
-		r.note(err)
+		r.note(ctx, err)
 		if err != nil {
 			return
 		}
@@ -266,7 +272,7 @@ func (r *Reserver) alias(ctx context.Context, binds []engine.Bind) {
 				b.Group = ""
 			}
 		}
-		if err != nil && r.refusal != err.Error() {
+		if err != nil && !ending(ctx) && r.refusal != err.Error() {
 			r.refusal = err.Error()
 			r.Log.Warn().Err(err).Str("group", name).Int("hosts", len(some)).Msg("reservation: hosts could not be put into the alias that [[rules]] name; they wait, and it is tried on")
 		}

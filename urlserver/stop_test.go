@@ -1,12 +1,17 @@
 package urlserver
 
 import (
+	"context"
 	"slices"
 	"testing"
 	"testing/synctest"
 	"time"
 
+	"github.com/rs/zerolog"
+
 	"urlserver/docindex"
+	"urlserver/reservation"
+	"urlserver/reservation/memory"
 )
 
 func TestStopWaitsForWhatIsInFlight(t *testing.T) {
@@ -106,5 +111,48 @@ func put(t *testing.T, store docindex.Store, urls ...string) {
 	}
 	if _, err := store.Put(t.Context(), &p); err != nil {
 		t.Fatal(err)
+	}
+}
+
+// busy is a reservation that has much to do: what it is asked takes until the caller has no more time.
+type busy struct {
+	*memory.Store
+	asked chan struct{}
+}
+
+func (b *busy) Do(ctx context.Context, calls []reservation.Call) []reservation.Answer {
+	b.asked <- struct{}{}
+	<-ctx.Done()
+	answers := make([]reservation.Answer, len(calls))
+	for i := range answers {
+		answers[i].Err = ctx.Err()
+	}
+	return answers
+}
+
+// TestStopIsNoFaultOfTheReservation: what the daemon asks when it ends, and waits for no longer, is not told as a warning.
+func TestStopIsNoFaultOfTheReservation(t *testing.T) {
+	for _, c := range []struct {
+		name  string
+		stops time.Duration // after the reservation was asked
+		warns bool
+	}{
+		{name: "at once"},
+		{name: "after a quarter of a lease", stops: 15*second + 1, warns: true},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				store := &busy{memory.New(memory.Config{}), make(chan struct{}, 1000)}
+				log, b := &logged{}, &bubble{t: t, index: &fakeIndex{}}
+				b.start(nil, Parts{Index: b.index, Reserver: &Reserver{Store: store, Lease: time.Minute, Holder: "me", Log: zerolog.New(log)}})
+				b.index.offer("0 http://10.0.0.1/0")
+				<-store.asked
+				time.Sleep(c.stops)
+				b.stopped()
+				if n := log.count("reservation does not answer"); (n > 0) != c.warns {
+					t.Errorf("the store was blamed %d times; want it: %v", n, c.warns)
+				}
+			})
+		})
 	}
 }

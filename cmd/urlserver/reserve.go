@@ -50,6 +50,8 @@ func holder() string {
 	return fmt.Sprintf("%s:%d", host, os.Getpid())
 }
 
+const sweepTime = time.Minute // for one sweep
+
 // sweepReservation is one of the janitors of the reservation until ctx ends; a service has its own.
 func (s *server) sweepReservation(ctx context.Context) {
 	if s.janitor == 0 {
@@ -63,7 +65,10 @@ func (s *server) sweepReservation(ctx context.Context) {
 			return
 		case <-ticks.C:
 		}
-		if err := s.reserver.Store.Sweep(ctx); err != nil && ctx.Err() == nil {
+		sweep, cancel := context.WithTimeout(ctx, sweepTime)
+		err := s.reserver.Store.Sweep(sweep)
+		cancel()
+		if err != nil && ctx.Err() == nil {
 			s.log.Debug().Err(err).Msg("reservation: its janitor could not work; it tries again")
 		}
 	}

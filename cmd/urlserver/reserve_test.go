@@ -7,13 +7,16 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/rs/zerolog"
 
+	"urlserver/reservation"
 	reservations "urlserver/reservation/memory"
 	"urlserver/reservation/redis/redistest"
 	"urlserver/reservation/service"
+	"urlserver/urlserver"
 )
 
 // seen is what a web server would see of two daemons' spiders. Lines may be late on their way to it, so it keeps
@@ -139,4 +142,36 @@ func TestExplainNamesTheHolder(t *testing.T) {
 	if x, err := store.Explain(ctx, "127.9.0.2"); err != nil || x.Holder != holder() {
 		t.Errorf("the reservation says of the daemon's host: %+v, %v; want %s for holder", x, err, holder())
 	}
+}
+
+// silent is a reservation that takes what it is asked and never answers.
+type silent struct {
+	reservation.Store
+	swept chan struct{}
+}
+
+func (s *silent) Sweep(ctx context.Context) error {
+	s.swept <- struct{}{}
+	<-ctx.Done()
+	return ctx.Err()
+}
+
+// TestSweepOfASilentReservation: the janitor gives a sweep up that is not answered, and tries again.
+func TestSweepOfASilentReservation(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		ctx, end := context.WithCancel(t.Context())
+		store := &silent{swept: make(chan struct{})}
+		s := server{janitor: time.Second, reserver: &urlserver.Reserver{Store: store}}
+		var janitor sync.WaitGroup
+		janitor.Go(func() { s.sweepReservation(ctx) })
+		began := time.Now()
+		for range 3 {
+			<-store.swept
+		}
+		if took := time.Since(began); took > 3*(sweepTime+time.Second) {
+			t.Errorf("the third sweep began after %v", took)
+		}
+		end()
+		janitor.Wait()
+	})
 }

@@ -1,7 +1,9 @@
 package redis
 
 import (
+	"context"
 	"errors"
+	"net"
 	"slices"
 	"testing"
 	"time"
@@ -135,5 +137,28 @@ func TestPassword(t *testing.T) {
 			t.Errorf("AddHost with password %q: %v", password, err)
 		}
 		s.Close()
+	}
+}
+
+// TestSilent: a Redis that takes what it is asked and never answers keeps nobody for ever, neither one that is met first nor
+// one that falls silent.
+func TestSilent(t *testing.T) {
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	if err := realStore(t, time.Second, l.Addr().String()).Sweep(t.Context()); err == nil {
+		t.Error("Sweep of what never answers has no error")
+	}
+	s := realStore(t, time.Second, redistest.Start(t).Addr())
+	if err := s.Sweep(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	do(t, s, []string{"CLIENT", "PAUSE"}, "3600000")
+	ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
+	defer cancel()
+	if err := s.Sweep(ctx); err == nil {
+		t.Error("Sweep of what has fallen silent has no error")
 	}
 }
