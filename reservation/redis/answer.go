@@ -43,13 +43,16 @@ func answerIn(values []rueidis.RedisMessage, err error) (a answer) {
 	return a
 }
 
-// each is the answer to the i-th of n calls of a script.
+// each is the answer to the i-th of n calls of a script, which may be just a code.
 func (a answer) each(i, n int) answer {
 	if a.err != nil || a.code != codeOK {
 		return a
 	}
-	if len(a.values) != n {
+	if len(a.values) < n {
 		return answer{err: fmt.Errorf("a script answers %d of %d calls", len(a.values), n)}
+	}
+	if a.values[i].IsInt64() {
+		return answerIn(a.values[i:i+1], nil)
 	}
 	return answerIn(a.values[i].ToArray())
 }
@@ -94,16 +97,15 @@ func (a answer) text(i int) string {
 	return s
 }
 
-// reservations are the values from the first on.
+// reservations are the values, four each.
 func (s *Store) reservations(a answer) (list []reservation.Reservation, err error) {
-	for i := range a.values {
-		v, err := a.values[i].ToArray()
-		if err != nil || len(v) != 4 {
-			return list, fmt.Errorf("reservations in Redis: a script answers what is no reservation: %w", err)
-		}
-		one := answer{values: v}
+	if len(a.values)%4 != 0 {
+		return nil, fmt.Errorf("reservations in Redis: a script answers %d values, which are no reservations", len(a.values))
+	}
+	list = make([]reservation.Reservation, 0, len(a.values)/4)
+	for i := 0; i < len(a.values); i += 4 {
 		r := reservation.Reservation{
-			Host: one.text(0), Group: one.text(1), Token: uint64(one.number(2)), LeaseEnd: time.UnixMilli(one.number(3)),
+			Host: a.text(i), Group: a.text(i + 1), Token: uint64(a.number(i + 2)), LeaseEnd: time.UnixMilli(a.number(i + 3)),
 		}
 		s.remember(0, r.Token)
 		list = append(list, r)

@@ -31,7 +31,7 @@ const (
 
 	runBatch   = 10   // scripts under way at once, of one caller
 	callBatch  = 100  // calls of one script
-	nextBatch  = 100  // reservations of one script, which nobody else runs beside
+	turnBatch  = 100  // releases, and reservations, of one script, which nobody else runs beside
 	bindBatch  = 500  // bindings of one script
 	holdBatch  = 200  // hosts of one script
 	sweepBatch = 500  // of each sort, of one script
@@ -55,8 +55,8 @@ type Store struct {
 	scripts scripts
 	keys    []string // KEYS of every script
 	penalty string
-	singles [reservation.ReleaseHost + 1]rounds[reservation.Call, reservation.Answer] // by verb
-	nexts   rounds[next, nextAnswer]
+	singles [reservation.ReleaseHost]rounds[reservation.Call, reservation.Answer] // by verb
+	turns   rounds[wish, granted]
 
 	met     atomic.Bool   // it has told this Redis of itself
 	longest atomic.Int64  // lease in ms that this store has asked for
@@ -83,7 +83,7 @@ func newStore(cfg Config, clock string) *Store {
 	for verb := range s.singles {
 		s.singles[verb].ask = func(calls []reservation.Call) []reservation.Answer { return s.do(context.Background(), calls) }
 	}
-	s.nexts.ask = s.reserveNext
+	s.turns.ask = s.turn
 	return s
 }
 

@@ -5,13 +5,15 @@ import (
 	"sync"
 )
 
-// rounds has what many callers ask for be asked in few goes: what comes while one is under way waits for the next. Who is
-// alone waits for nobody.
+// rounds has what many callers ask for be asked in few goes. Who is alone waits for nobody. What comes while a round is
+// under way waits until it is over, or until it is as much, and enough for a script to be worth its while: then it is asked
+// beside it, so that Redis has something to do while callers are told what came of the other. There are two at a time at most.
 type rounds[T, R any] struct {
 	ask func([]T) []R // answers in the order of what is asked
 
 	mu      sync.Mutex
-	running bool
+	running int          // rounds under way
+	asking  int          // callers in them
 	next    *round[T, R] // nil: nobody waits
 }
 
@@ -48,23 +50,33 @@ func (r *rounds[T, R]) join(ctx context.Context, asked T) (mine *round[T, R], pl
 	}
 	mine = r.next
 	mine.callers, mine.asked = append(mine.callers, ctx), append(mine.asked, asked)
-	if !r.running {
-		r.running = true
-		go r.run()
+	if now := r.begunLocked(); now != nil {
+		go r.run(now)
 	}
 	return mine, len(mine.asked) - 1
 }
 
-func (r *rounds[T, R]) run() {
-	for {
-		r.mu.Lock()
-		now := r.next
-		r.next, r.running = nil, now != nil
-		r.mu.Unlock()
-		if now == nil {
-			return
-		}
+const roundsBeside = 8 // callers: what a script costs at all is small against what it does for so many
+
+// begunLocked is the round that begins now, if one does.
+func (r *rounds[T, R]) begunLocked() (now *round[T, R]) {
+	if r.next == nil || r.running > 1 || r.running == 1 && len(r.next.asked) < max(r.asking, roundsBeside) {
+		return nil
+	}
+	now, r.next = r.next, nil
+	r.running++
+	r.asking += len(now.asked)
+	return now
+}
+
+func (r *rounds[T, R]) run(now *round[T, R]) {
+	for now != nil {
 		now.run(r.ask)
+		r.mu.Lock()
+		r.running--
+		r.asking -= len(now.asked)
+		now = r.begunLocked()
+		r.mu.Unlock()
 	}
 }
 

@@ -14,10 +14,10 @@ type script struct{ text, sha string }
 
 // scripts are all operations.
 type scripts struct {
-	add, next, try, extend, release, done, remove script
-	bind, alias, getAlias, stats, explain         script
-	worker, janitor                               script
-	arrive, hold                                  script
+	add, turn, try, extend, done, remove  script
+	bind, alias, getAlias, stats, explain script
+	worker, janitor                       script
+	arrive, hold                          script
 }
 
 // newScripts puts the operations together on a clock, which is clock.lua but in tests.
@@ -25,13 +25,13 @@ func newScripts(clock string) (s scripts) {
 	clock += read("lease")
 	core := read("core")
 	for name, at := range map[string]*script{
-		"add": &s.add, "next": &s.next, "try": &s.try, "extend": &s.extend, "release": &s.release, "done": &s.done,
+		"add": &s.add, "turn": &s.turn, "try": &s.try, "extend": &s.extend, "done": &s.done,
 		"delete": &s.remove, "bind": &s.bind, "alias": &s.alias, "getalias": &s.getAlias, "stats": &s.stats,
 		"explain": &s.explain, "worker": &s.worker, "janitor": &s.janitor, "arrive": &s.arrive, "hold": &s.hold,
 	} {
 		text := clock + core + read(name)
 		switch name {
-		case "next", "release":
+		case "turn":
 			text = clock + read(name+".quick") + core + read(name)
 		case "add", "try", "extend", "delete":
 			text += read("each")

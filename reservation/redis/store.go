@@ -15,7 +15,10 @@ const defaultCrawl = "DEFAULT"
 // Do is [reservation.Store.Do]. Calls of one verb that follow each other share scripts, and so do single calls of several
 // callers.
 func (s *Store) Do(ctx context.Context, calls []reservation.Call) []reservation.Answer {
-	if len(calls) != 1 || int(calls[0].Verb) >= len(s.singles) {
+	switch {
+	case len(calls) == 1 && calls[0].Verb == reservation.ReleaseHost:
+		return []reservation.Answer{s.releaseHost(ctx, calls[0])}
+	case len(calls) != 1 || int(calls[0].Verb) >= len(s.singles):
 		return s.do(ctx, calls)
 	}
 	answer, err := s.singles[calls[0].Verb].do(ctx, calls[0])
@@ -44,6 +47,9 @@ func (s *Store) do(ctx context.Context, calls []reservation.Call) []reservation.
 		}
 		n := len(ops) - 1
 		ops[n].args, batches[n] = s.appendArgs(ops[n].args, c), append(batches[n], i)
+		if c.Verb == reservation.ReleaseHost { // a turn wants to know how many there are
+			ops[n].args[0] = strconv.Itoa(len(batches[n]))
+		}
 	}
 	if len(ops) == 0 {
 		return answers
@@ -68,7 +74,7 @@ func (s *Store) scriptOf(verb reservation.Verb) (script *script, width int) {
 	case reservation.ExtendHost:
 		return &s.scripts.extend, 3
 	default:
-		return &s.scripts.release, 3
+		return &s.scripts.turn, 3
 	}
 }
 

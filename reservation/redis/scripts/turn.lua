@@ -1,0 +1,28 @@
+-- What of a turn is no common case.
+for _, n in ipairs(rest) do
+  local host, ms = ARGV[3 * n], math.max(now, num(ARGV[3 * n + 2]))
+  local id, wrong = held(host, ARGV[3 * n + 1])
+  if id then
+    unlock(id, ms)
+    if num(call('HGET', COUNT, host)) <= 0 then forget(host) end
+  else
+    answers[n + 1] = wrong
+  end
+end
+for _ = 1, more and most + 100 or 0 do
+  local id = most > 0 and pop(1)[1]
+  if not id then break end
+  local t = time(id)
+  if t and t <= now then
+    local host = call('ZRANGE', DUE .. id, 0, 0)[1]
+    if host == id or group_of(host) == id then
+      took(unpack(reserve(host, id, tonumber(ARGV[i]), ARGV[i + 1])))
+    else
+      rehome(host) -- its binding has ended
+      requeue(id)
+    end
+  elseif t then
+    requeue(id)
+  end
+end
+return answers

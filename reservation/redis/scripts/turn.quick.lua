@@ -1,0 +1,131 @@
+-- turn: prefix, how many are released, host, token, next of each, then lease, holder, max of each who wants what is next
+-- -> OK, a code of each release, then, if somebody wants what is next, one of that, and what they get: host, group, token,
+-- lease end of each, first for the first who asks
+-- The common case, groups of just their own host, before anything else is even defined. What costs is each command, and
+-- each text that is made of a number, and each table in an answer.
+local call, P = redis.call, ARGV[1]
+local WAIT, READY, BUSY = KEYS[1], P .. 'chg_ready{chg}', P .. 'chg_busy{chg}'
+local GROUP, DUE, BY = P .. 'CHG{chg}:', P .. 'chg_due{chg}:', P .. 'chg_by{chg}:'
+local now, wants = clock(), 3 + 3 * ARGV[2] -- from where on in ARGV somebody wants what is next
+local now_text = string.format('%d', now)
+local answers = { 0 } -- first a code, then those of the releases
+
+-- any tells if there is a key of one of the names under one of two prefixes.
+local function any(names, a, b)
+  if #names == 1 then return call('EXISTS', a .. names[1], b .. names[1]) > 0 end
+  local keys = {}
+  for n, name in ipairs(names) do keys[2 * n - 1], keys[2 * n] = a .. name, b .. name end
+  return call('EXISTS', unpack(keys)) > 0
+end
+
+-- rest is what of the releases is no common case. That n says when hosts may be served is enough: what chg_known and chg_due
+-- say is sooner.
+local rest = {}
+if wants > 3 then
+  local COVERS, hosts, free, ready, wait = P .. 'chg_covers{chg}:', {}, {}, {}, {}
+  for n = 3, wants - 1, 3 do hosts[#hosts + 1] = ARGV[n] end
+  local shared, over = any(hosts, COVERS, BY), call('ZCOUNT', BUSY, '-inf', now_text) > 0
+  for n, host in ipairs(hosts) do
+    local f = call('HMGET', GROUP .. host, 't', 'host', 'c', 'n')
+    answers[n + 1] = 0
+    if f[1] == ARGV[3 * n + 1] and not f[2] and tonumber(f[3] or 0) > 0 and tonumber(f[4] or 0) <= math.max(now, tonumber(ARGV[3 * n + 2]))
+      and not (over and tonumber(call('ZSCORE', BUSY, host) or 0) <= now) and not (shared and any({ host }, COVERS, BY))
+      and call('ZCARD', DUE .. host) == 1 then
+      free[#free + 1] = n
+    else
+      rest[#rest + 1] = n
+    end
+  end
+  for _, n in ipairs(free) do
+    local host, ms = hosts[n], ARGV[3 * n + 2]
+    if call('ZREM', BUSY, host) == 0 then -- it is released another time, or lost
+      rest[#rest + 1] = n
+    else
+      local group, later = GROUP .. host, tonumber(ms) > now
+      call('HDEL', group, 't', 'h')
+      call('HSET', group, 'n', later and ms or now_text)
+      if later then wait[#wait + 1], wait[#wait + 2] = ms, host else ready[#ready + 1] = host end
+    end
+  end
+  if #ready > 0 then call('RPUSH', READY, unpack(ready)) end
+  if #wait > 0 then call('ZADD', WAIT, unpack(wait)) end
+end
+if wants > #ARGV and #rest == 0 then return answers end
+
+-- pop takes up to n groups out of the queues, and has as many of wait stand in ready, so that what is released at once
+-- again does not starve them.
+local function pop(n)
+  local ids, due = call('LPOP', READY, n) or {}, call('ZRANGEBYSCORE', WAIT, '-inf', now_text, 'LIMIT', '0', n)
+  if #due == 0 then return ids end
+  call('ZREM', WAIT, unpack(due))
+  local later = {}
+  for _, id in ipairs(due) do
+    if #ids < n then ids[#ids + 1] = id else later[#later + 1] = id end
+  end
+  if #later > 0 then call('RPUSH', READY, unpack(later)) end
+  return ids
+end
+
+-- took adds one to what who is in turn gets, at i of ARGV.
+local most, i, left = 0, wants, tonumber(ARGV[wants + 2])
+local mine = #answers + 1 -- where the code of what is next stands
+local function took(host, id, token, ends)
+  local n = #answers
+  answers[mine], answers[n + 1], answers[n + 2], answers[n + 3], answers[n + 4] = 0, host, id, token, ends
+  most, left = most - 1, left - 1
+  if left == 0 and most > 0 then i, left = i + 3, tonumber(ARGV[i + 5]) end
+end
+
+-- plain returns the first of the groups, up to one that is no common case.
+local HOST = P .. 'chg_host{chg}:'
+local function plain(ids)
+  local list, seen, bound = {}, {}, any(ids, BY, HOST)
+  for n, id in ipairs(ids) do
+    local f = call('HMGET', GROUP .. id, 'n', 't')
+    if f[2] or f[1] and tonumber(f[1]) > now or seen[id] or bound and any({ id }, BY, HOST)
+      or call('ZRANGEBYSCORE', DUE .. id, '-inf', now_text, 'LIMIT', '0', '1')[1] ~= id then
+      break
+    end
+    list[n], seen[id] = id, true
+  end
+  return list
+end
+
+local function reserve_plain(ids)
+  local token, busy, texts = call('INCRBY', P .. 'chg_token{chg}', #ids) - #ids, {}, {}
+  for n, id in ipairs(ids) do
+    local lease = ARGV[i]
+    local ends = now + lease
+    texts[lease] = texts[lease] or string.format('%d', ends)
+    call('HSET', GROUP .. id, 't', string.format('%d', token + n), 'h', ARGV[i + 1])
+    busy[2 * n - 1], busy[2 * n] = texts[lease], id
+    took(id, id, token + n, ends)
+  end
+  call('ZADD', BUSY, unpack(busy))
+end
+
+local longest, more = 0, false -- more: there is what is no common case
+for n = wants, #ARGV, 3 do longest, most = math.max(longest, tonumber(ARGV[n])), most + tonumber(ARGV[n + 2]) end
+if most > 0 then
+  answers[mine] = 2
+  local till = P .. 'chg_until{chg}'
+  local guard = call('MGET', P .. 'chg_pause{chg}', till)
+  if guard[1] and tonumber(guard[1]) > now then
+    answers[mine + 1], most = 'paused', 0
+  else
+    in_force(till, guard[2], longest, now)
+  end
+end
+while most > 0 and not more do
+  local ids = pop(most)
+  if #ids == 0 then break end
+  local list = plain(ids)
+  if #list > 0 then reserve_plain(list) end
+  more = #list < #ids
+  if more then -- what is not goes back to where it stood, with all after it
+    local back = {}
+    for n = #ids, #list + 1, -1 do back[#back + 1] = ids[n] end
+    call('LPUSH', READY, unpack(back))
+  end
+end
+if #rest == 0 and not more then return answers end

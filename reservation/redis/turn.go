@@ -1,0 +1,145 @@
+package redis
+
+import (
+	"context"
+	"strconv"
+	"time"
+
+	"urlserver/reservation"
+)
+
+// wish is what one caller wants of a turn: that a host is released, or, where most is above 0, hosts that may be reserved now.
+type wish struct {
+	release reservation.Call
+
+	lease  int64 // in ms
+	holder string
+	most   int
+}
+
+type granted struct {
+	list []reservation.Reservation // shorter than most: there are no more
+	err  error
+}
+
+// ReserveNextHost is [reservation.Store.ReserveNextHost].
+func (s *Store) ReserveNextHost(ctx context.Context, lease time.Duration, most int, holder string) (list []reservation.Reservation, err error) {
+	ms, err := reservation.Lease(lease)
+	if err == nil {
+		err = reservation.Holder(holder)
+	}
+	if err != nil {
+		return nil, err
+	}
+	s.remember(ms, 0)
+	for most = min(max(most, 1), reservation.MaxReserve); len(list) < most; {
+		want := wish{lease: ms, holder: holder, most: min(most-len(list), turnBatch)}
+		got, err := s.turns.do(ctx, want)
+		if err == nil {
+			err = got.err
+		}
+		list = append(list, got.list...)
+		if err != nil && len(list) == 0 {
+			return nil, err
+		}
+		if err != nil || len(got.list) < want.most { // they are reserved, whatever came after
+			return list, nil
+		}
+	}
+	return list, nil
+}
+
+// releaseHost releases one host together with what others want.
+func (s *Store) releaseHost(ctx context.Context, c reservation.Call) (a reservation.Answer) {
+	if c, a.Err = c.Checked(); a.Err != nil {
+		return a
+	}
+	got, err := s.turns.do(ctx, wish{release: c})
+	if a.Err = err; err == nil {
+		a.Err = got.err
+	}
+	return a
+}
+
+// part is what one script does of a turn: the wishes at these places.
+type part struct {
+	releases, nexts []int
+	reserved        int // at most
+}
+
+// turn asks for several callers. Of those who want what is next, the first get what there is.
+func (s *Store) turn(wishes []wish) []granted {
+	parts := partsOf(wishes)
+	ops := make([]op, len(parts))
+	for n, p := range parts {
+		args := append(make([]string, 0, 1+3*(len(p.releases)+len(p.nexts))), strconv.Itoa(len(p.releases)))
+		for _, i := range p.releases {
+			args = s.appendArgs(args, wishes[i].release)
+		}
+		ops[n] = op{&s.scripts.turn, appendNexts(args, wishes, p.nexts)}
+	}
+	answers := make([]granted, len(wishes))
+	for n, a := range s.run(context.Background(), ops) {
+		s.grant(answers, wishes, parts[n], a)
+	}
+	return answers
+}
+
+// appendNexts tells of those who want what is next. Who wants the same as the one before is told of with that one.
+func appendNexts(args []string, wishes []wish, nexts []int) []string {
+	for len(nexts) > 0 {
+		first, most := wishes[nexts[0]], 0
+		for len(nexts) > 0 && wishes[nexts[0]].lease == first.lease && wishes[nexts[0]].holder == first.holder {
+			most, nexts = most+wishes[nexts[0]].most, nexts[1:]
+		}
+		args = append(args, decimal(first.lease), first.holder, strconv.Itoa(most))
+	}
+	return args
+}
+
+func partsOf(wishes []wish) (parts []part) {
+	for i, w := range wishes {
+		n := len(parts) - 1
+		if n < 0 || len(parts[n].releases) == turnBatch || parts[n].reserved+w.most > turnBatch {
+			parts, n = append(parts, part{}), n+1
+		}
+		p := &parts[n]
+		if w.most == 0 {
+			p.releases = append(p.releases, i)
+		} else {
+			p.nexts, p.reserved = append(p.nexts, i), p.reserved+w.most
+		}
+	}
+	return parts
+}
+
+// grant tells each caller of a part what it gets of a script's answer.
+func (s *Store) grant(answers []granted, wishes []wish, p part, a answer) {
+	for n, i := range p.releases {
+		if one := a.each(n, len(p.releases)); one.err != nil || one.code != codeOK {
+			answers[i].err = one.failure("host %s", wishes[i].release.Host)
+		}
+	}
+	if len(p.nexts) == 0 {
+		return
+	}
+	next := a
+	if a.err == nil && a.code == codeOK {
+		next = answerIn(a.values[min(len(p.releases), len(a.values)):], nil)
+	}
+	var list []reservation.Reservation
+	err := next.failure("next host")
+	if err == nil {
+		list, err = s.reservations(next)
+	}
+	for _, i := range p.nexts {
+		n := min(wishes[i].most, len(list))
+		answers[i].list, list = list[:n:n], list[n:]
+		switch {
+		case err != nil:
+			answers[i].err = err
+		case n == 0:
+			answers[i].err = answer{code: codeNotNow}.failure("next host")
+		}
+	}
+}
