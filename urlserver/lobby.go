@@ -8,16 +8,20 @@ import (
 	"time"
 )
 
-// refusalLasts is how long who was refused waits for the end of its connection.
-const refusalLasts = 30 * time.Second
+const (
+	refusalLasts = 30 * time.Second // for which one of many who are refused waits for the end of its connection
+	refusedFree  = 16               // so many in that time are cut at once
+)
 
-// lobby keeps connections that were refused open for a while, unread: a spider that tries again as soon as it is cut, as
-// one with a wrong token may, costs a handshake in that time and no more. They take the place of nobody. Safe for concurrent use; the zero value is
-// ready.
+// lobby ends connections that were refused. A few are cut at once; of a flood the others stay open for a while, unread: a spider
+// that tries again as soon as it is cut, as one with a wrong token may, costs a handshake in that time and no more. They take
+// the place of nobody. Safe for concurrent use; the zero value is ready.
 type lobby struct {
 	mu     sync.Mutex // guards all below
 	closed bool
-	kept   []*refused // oldest first
+	kept   []*refused             // oldest first
+	cut    [refusedFree]time.Time // when connections were cut at once
+	oldest int                    // of cut
 }
 
 type refused struct {
@@ -25,20 +29,30 @@ type refused struct {
 	timer *time.Timer
 }
 
-// keep closes conn in refusalLasts, or when room is made. What TLS holds of it is let go.
+// keep closes conn now, in refusalLasts, or when room is made. What TLS holds of one that stays is let go.
 func (l *lobby) keep(conn net.Conn) {
-	if secure, ok := conn.(*tls.Conn); ok {
-		conn = secure.NetConn()
-	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if l.closed {
+	if l.closed || l.isFewLocked(time.Now()) {
 		conn.Close()
 		return
+	}
+	if secure, ok := conn.(*tls.Conn); ok {
+		conn = secure.NetConn()
 	}
 	r := &refused{conn: conn}
 	r.timer = time.AfterFunc(refusalLasts, func() { l.end(r) })
 	l.kept = append(l.kept, r)
+}
+
+// isFewLocked reports whether so few were cut at once lately that another may be, and counts it.
+func (l *lobby) isFewLocked(now time.Time) bool {
+	if now.Sub(l.cut[l.oldest]) < refusalLasts {
+		return false
+	}
+	l.cut[l.oldest] = now
+	l.oldest = (l.oldest + 1) % refusedFree
+	return true
 }
 
 func (l *lobby) end(r *refused) {
