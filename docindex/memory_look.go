@@ -39,27 +39,12 @@ func (m *Memory) List(ctx context.Context, s Scope, visit func(*Document) bool) 
 }
 
 // nextQueue is the first queue of a crawl with a larger number, or 0.
-func (m *Memory) nextQueue(crawl []byte, after uint32) (id uint32) {
-	for from := after + 1; id == 0 && from != 0; {
-		id, from = m.nextQueueOf(crawl, from)
-	}
-	return id
-}
-
-// nextQueueOf looks at some queues from a number on; next is where to go on, or 0.
-func (m *Memory) nextQueueOf(crawl []byte, from uint32) (id, next uint32) {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	end := min(from+queuesAtOnce, m.doors.Bound())
-	for id := from; id < end; id++ {
-		if m.doors.Live(id) && m.doors.Crawl(id) == string(crawl) {
-			return id, 0
-		}
-	}
-	if end == m.doors.Bound() {
-		return 0, 0
-	}
-	return 0, end
+func (m *Memory) nextQueue(crawl []byte, after uint32) uint32 {
+	return NextQueue(after, func(from uint32) (id, next uint32) {
+		m.mu.Lock()
+		defer m.mu.Unlock()
+		return m.doors.First(crawl, from)
+	})
 }
 
 // mark is where in a queue a list goes on.

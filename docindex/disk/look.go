@@ -83,9 +83,11 @@ func (s *Store) find(scope docindex.Scope) uint32 {
 
 // nextQueue is the first queue of a crawl with a larger number, or 0.
 func (s *Store) nextQueue(crawl []byte, after uint32) uint32 {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.doors.After(crawl, after)
+	return docindex.NextQueue(after, func(from uint32) (id, next uint32) {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		return s.doors.First(crawl, from)
+	})
 }
 
 // listQueue visits the documents of a queue of a scope, a portion at a time.
@@ -163,7 +165,7 @@ func (s *Store) scanLocked(queueNo uint32, from []byte, most int, do func(n *nam
 		if err != nil {
 			return nil, err
 		}
-		d, err := s.readLocked(&n, value)
+		d, err := s.readLocked(&n, bytes.Clone(value))
 		if err != nil {
 			return nil, err
 		}

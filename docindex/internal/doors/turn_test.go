@@ -1,6 +1,7 @@
 package doors_test
 
 import (
+	"fmt"
 	"testing"
 
 	"urlserver/docindex/internal/doors"
@@ -26,6 +27,30 @@ func TestCrawlGoneDuringACall(t *testing.T) {
 	}
 	if d.HeldAny(&c) {
 		t.Error("a call for a crawl that is gone waits for a queue of another")
+	}
+}
+
+// TestFirstLooksAtSome has it find a queue behind more of another crawl than it looks at while its caller holds a lock.
+func TestFirstLooksAtSome(t *testing.T) {
+	const others = 25_000
+	d := doors.New(func() {})
+	for i := range others {
+		key := fmt.Appendf(nil, "h%d.test", i)
+		d.Open([]byte("other"), key, key, 1000)
+	}
+	want := d.Open([]byte("c"), []byte("a.test"), []byte("a.test"), 1000)
+	looks, id := 0, uint32(0)
+	for from := uint32(1); id == 0 && from != 0; looks++ {
+		was := from
+		if id, from = d.First([]byte("c"), from); id == 0 && (from <= was || from > was+others/2) {
+			t.Fatalf("from %d on it looks up to %d", was, from)
+		}
+	}
+	if id != want || looks < 3 {
+		t.Errorf("First finds %d with %d looks; want %d with some", id, looks, want)
+	}
+	if id, next := d.First([]byte("c"), want+1); id != 0 || next != 0 {
+		t.Errorf("First behind all is %d, %d; want 0, 0", id, next)
 	}
 }
 

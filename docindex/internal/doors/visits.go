@@ -87,18 +87,22 @@ func (d *Doors) Leave(v *Visits, due, now, up int64) {
 	v.Gave = false
 }
 
-// After is the first queue of a crawl with a larger number, or 0.
-func (d *Doors) After(crawl []byte, id uint32) uint32 {
+// First is the first queue of a crawl from a number on, or 0; then next is the number to go on with, or 0.
+func (d *Doors) First(crawl []byte, from uint32) (id, next uint32) {
 	c, ok := d.crawlNo[string(crawl)]
 	if !ok {
-		return 0
+		return 0, 0
 	}
-	for id++; id < d.Bound(); id++ {
+	end := min(from+maxSome, d.Bound())
+	for id := from; id < end; id++ {
 		if d.Live(id) && d.queues.At(id).crawl == c {
-			return id
+			return id, 0
 		}
 	}
-	return 0
+	if end == d.Bound() {
+		return 0, 0
+	}
+	return 0, end
 }
 
 // Some calls back with some queues of a crawl, from a number on, and returns the number to go on with, or 0.
@@ -115,4 +119,4 @@ func (d *Doors) Some(crawl []byte, from uint32, now int64, add func(key []byte, 
 	return end
 }
 
-const maxSome = 10_000 // queues that are looked at by one call of Some
+const maxSome = 10_000 // queues that are looked at by one call of First or Some; what calls them holds a lock
