@@ -16,6 +16,8 @@ import (
 func BenchmarkPut(b *testing.B) {
 	rnd := rand.New(rand.NewPCG(1, 2))
 	zipf := rand.NewZipf(rnd, 1.2, 1, 9999)
+	turn := 0
+	b.Run("10000 hosts in turn", func(b *testing.B) { benchPut(b, func() int { turn++; return turn % 10_000 }) })
 	b.Run("10000 hosts", func(b *testing.B) { benchPut(b, func() int { return rnd.IntN(10_000) }) })
 	b.Run("Zipf 1.2", func(b *testing.B) { benchPut(b, func() int { return int(zipf.Uint64()) }) })
 	b.Run("1 host", func(b *testing.B) { benchPut(b, func() int { return 0 }) })
@@ -26,6 +28,7 @@ func benchPut(b *testing.B, next func() int) {
 	var p docindex.Puts
 	var url []byte
 	b.ReportAllocs()
+	before := cpu(b)
 	for n := 0; b.Loop(); n++ {
 		host := next()
 		url = fmt.Appendf(url[:0], "http://www.host-%d.example/some/path/of/a/page/that/is/%d", host, n)
@@ -37,6 +40,7 @@ func benchPut(b *testing.B, next func() int) {
 		}
 	}
 	putAll(b, s, &p)
+	b.ReportMetric(float64((cpu(b)-before).Nanoseconds())/float64(b.N), "cpu-ns/URL")
 }
 
 func putAll(tb testing.TB, s *disk.Store, p *docindex.Puts) {

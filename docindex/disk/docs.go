@@ -14,17 +14,34 @@ import (
 
 // loadLocked finds what is known of a document; nil: nothing. It may be changed, and stays.
 func (s *Store) loadLocked(n *name) (*doc, error) {
-	t := &s.txn
-	if d, ok := t.docs[*n]; ok {
+	if d, ok := s.recalledLocked(n); ok {
+		return d, nil
+	}
+	row, err := s.rowLocked(n)
+	if err != nil {
+		return nil, err
+	}
+	return s.knownLocked(n, row)
+}
+
+// recalledLocked is what memory says of a document, if it does: nil is nothing known.
+func (s *Store) recalledLocked(n *name) (d *doc, ok bool) {
+	if d, ok := s.txn.docs[*n]; ok {
 		if d.created == gone {
-			return nil, nil
+			return nil, true
 		}
-		return &d, nil
+		return &d, true
 	}
 	if id := s.transitOf(n); id != 0 {
 		tr := s.transits.At(id)
-		return &doc{created: tr.created, member: tr.member, at: tr.at, id: []byte(tr.id)}, nil
+		return &doc{created: tr.created, member: tr.member, at: tr.at, id: []byte(tr.id)}, true
 	}
+	return nil, false
+}
+
+// rowLocked reads a document's row as it was before the txn; nil: there is none.
+func (s *Store) rowLocked(n *name) ([]byte, error) {
+	t := &s.txn
 	if t.reads == nil {
 		it, err := s.db.NewIter(&pebble.IterOptions{
 			LowerBound: []byte{docRow}, UpperBound: []byte{docRow + 1}, UseL6Filters: true,
@@ -39,16 +56,21 @@ func (s *Store) loadLocked(n *name) (*doc, error) {
 		return nil, t.reads.Error()
 	}
 	value, err := t.reads.ValueAndErr()
-	if err != nil {
-		return nil, err
+	return bytes.Clone(value), err
+}
+
+// knownLocked is what a document's row says; nil: nothing.
+func (s *Store) knownLocked(n *name, row []byte) (*doc, error) {
+	if row == nil {
+		return nil, nil
 	}
-	d, err := s.readLocked(n, value)
+	d, err := s.readLocked(n, row)
 	return &d, err
 }
 
-// readLocked reads a document's row. The document may be in transit.
-func (s *Store) readLocked(n *name, value []byte) (d doc, err error) {
-	if d, err = readDoc(bytes.Clone(value)); err == nil && s.overLocked(n, &d) {
+// readLocked reads a document's row, which it aliases. The document may be in transit.
+func (s *Store) readLocked(n *name, row []byte) (d doc, err error) {
+	if d, err = readDoc(row); err == nil && s.overLocked(n, &d) {
 		d.completed, d.over, d.kind = true, true, s.crawls.chapters[d.member].domain.Book.Why
 	}
 	return d, err

@@ -64,10 +64,13 @@ func (s *Store) putLocking(p *docindex.Puts, from, to int, verdicts *[]docindex.
 	if err := s.beginLocked(); err != nil {
 		return nil, 0, nil, err
 	}
+	if err := s.lookAheadLocked(p, from, to); err != nil {
+		return nil, 0, nil, s.abortLocked(err)
+	}
 	now := s.now()
 	for i := from; i < to; i++ {
 		put, host := p.At(i)
-		verdict, refusal, err := s.putLocked(&put, host, now)
+		verdict, refusal, err := s.putLocked(&s.txn.ahead[i-from], &put, host, now)
 		if err != nil {
 			return nil, 0, nil, s.abortLocked(err)
 		}
@@ -80,39 +83,29 @@ func (s *Store) putLocking(p *docindex.Puts, from, to int, verdicts *[]docindex.
 	return b, s.journal.no, refused, err
 }
 
-func (s *Store) putLocked(p *docindex.Put, host []byte, now int64) (v docindex.Verdict, refusal, err error) {
-	key := p.Key
-	if len(key) == 0 {
-		key = host
-	}
-	queue := s.doors.Find(p.Crawl, key)
-	var n name
-	var d *doc
-	if queue != 0 {
-		n = s.secret.name(s.queues[queue].no, p.URL)
-		if d, err = s.loadLocked(&n); err != nil {
-			return 0, nil, err
-		}
+func (s *Store) putLocked(a *ahead, p *docindex.Put, host []byte, now int64) (v docindex.Verdict, refusal, err error) {
+	d, err := s.findLocked(a, p, host)
+	if err != nil {
+		return 0, nil, err
 	}
 	if len(p.DocID) > 0 {
-		if refusal, err = s.takenLocked(p.DocID, &n, d); err != nil || refusal != nil {
+		if refusal, err = s.takenLocked(p.DocID, &a.name, d); err != nil || refusal != nil {
 			return docindex.Refused, refusal, err
 		}
 	}
 	switch {
-	case s.droppedLocked(queue, &n, d, p, now):
+	case s.droppedLocked(a.queue, &a.name, d, p, now):
 		return docindex.Dropped, nil, nil
 	case d != nil && p.Known:
-		s.renewLocked(queue, &n, d, p, now)
+		s.renewLocked(a.queue, &a.name, d, p, now)
 		s.sayEndLocked(d, p)
 		return docindex.Changed, nil, nil
 	case d != nil:
 		s.sayEndLocked(d, p)
 		return docindex.Same, nil, nil
 	}
-	queue = s.openLocked(p.Crawl, key, host, now)
-	n = s.secret.name(s.queues[queue].no, p.URL)
-	s.enterLocked(queue, &n, p, now)
+	s.openLocked(a, p, host, now)
+	s.enterLocked(a.queue, &a.name, p, now)
 	return docindex.New, nil, nil
 }
 
@@ -133,23 +126,24 @@ func (s *Store) takenLocked(docID []byte, n *name, known *doc) (refusal, err err
 	return nil, nil
 }
 
-// openLocked is the queue for a URL on a host, which is made where there is none.
-func (s *Store) openLocked(crawl, key, host []byte, now int64) uint32 {
-	if id := s.doors.Find(crawl, key); id != 0 {
-		was := s.doors.AnyHost(id)
-		if s.doors.Open(crawl, key, host, now); s.doors.AnyHost(id) != was {
-			s.rewrite(id)
+// openLocked makes the queue for a URL on a host, where there is none.
+func (s *Store) openLocked(a *ahead, p *docindex.Put, host []byte, now int64) {
+	key := keyOf(p, host)
+	if a.queue != 0 {
+		was := s.doors.AnyHost(a.queue)
+		if s.doors.Open(p.Crawl, key, host, now); s.doors.AnyHost(a.queue) != was {
+			s.rewrite(a.queue)
 		}
-		return id
+		return
 	}
-	if _, ok := s.doors.Preset(crawl, key); ok {
-		s.txn.b.Delete(presetKey(crawl, key), nil)
+	if _, ok := s.doors.Preset(p.Crawl, key); ok {
+		s.txn.b.Delete(presetKey(p.Crawl, key), nil)
 	}
-	id := s.doors.Open(crawl, key, host, now)
+	a.queue = s.doors.Open(p.Crawl, key, host, now)
 	s.globals.queueNo++
-	s.addQueue(id, queue{no: s.globals.queueNo, due: doors.Never})
-	s.rewrite(id)
-	return id
+	s.addQueue(a.queue, queue{no: s.globals.queueNo, due: doors.Never})
+	s.rewrite(a.queue)
+	a.name = s.secret.name(s.globals.queueNo, p.URL)
 }
 
 // addQueue enters a queue that the doors have just made.

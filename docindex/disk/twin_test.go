@@ -86,7 +86,7 @@ func (w *twins) url() []byte {
 // put puts some URLs, or brings news of some, into queues of one host or of several.
 func (w *twins) put() {
 	var p [2]docindex.Puts
-	for range 1 + w.rnd.IntN(20) {
+	for range 1 + w.rnd.IntN(40) {
 		put := docindex.Put{URL: w.url(), Priority: w.rnd.Int32N(3), Known: w.rnd.IntN(3) == 0, Due: docindex.Now}
 		switch w.rnd.IntN(4) {
 		case 0:

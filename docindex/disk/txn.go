@@ -18,6 +18,9 @@ type txn struct {
 	whole   []uint32        // queues whose rows are written
 	ended   []uint64        // grants of which nothing is left; their rows go with the next commit
 	reads   *pebble.Iterator
+	ahead   []ahead  // of the URLs that it stores
+	order   []uint32 // of those in ahead, by name
+	rows    []row    // of its batch
 	key     []byte
 	value   []byte
 }
@@ -79,13 +82,13 @@ func (s *Store) applyLocked(sync bool) (*pebble.Batch, error) {
 	if t.b.Empty() && len(t.touched)+len(t.whole) == 0 {
 		return nil, t.b.Close()
 	}
-	b := t.b
 	s.journal.no++
 	s.journalLocked()
 	for _, id := range t.whole {
 		s.writeQueueLocked(id)
 	}
 	s.checkpointLocked()
+	b := t.sorted(s.db, t.b)
 	s.space.wrote(b.Len())
 	if sync {
 		if err := s.db.ApplyNoSyncWait(b, pebble.Sync); err != nil {
@@ -108,6 +111,8 @@ func (t *txn) clear() {
 	}
 	clear(t.docs)
 	clear(t.ids)
+	clear(t.ahead)
+	t.ahead, t.order = t.ahead[:0], t.order[:0]
 	t.touched, t.whole = t.touched[:0], t.whole[:0]
 	if cap(t.value) > maxKept {
 		t.value = nil

@@ -1,0 +1,79 @@
+package disk
+
+import (
+	"bytes"
+	"cmp"
+	"slices"
+
+	"urlserver/docindex"
+)
+
+// ahead is what a look ahead found of a URL that is to be stored.
+type ahead struct {
+	queue  uint32 // number in doors; 0: there was none
+	name   name   // where there is a queue
+	row    []byte // of the document; nil: there is none
+	looked bool   // for the row
+}
+
+// lookAheadLocked reads the rows of URLs that are to be stored by their order on disk, before any of them is. To look each up in
+// its turn costs several times as much where hosts come at random: neighbours are in the same tables and blocks.
+func (s *Store) lookAheadLocked(p *docindex.Puts, from, to int) (err error) {
+	t := &s.txn
+	for i := from; i < to; i++ {
+		put, host := p.At(i)
+		a := s.nameLocked(&put, host)
+		if a.queue != 0 && s.transitOf(&a.name) == 0 {
+			t.order = append(t.order, uint32(len(t.ahead)))
+		}
+		t.ahead = append(t.ahead, a)
+	}
+	slices.SortFunc(t.order, func(i, j uint32) int { return t.ahead[i].name.compare(&t.ahead[j].name) })
+	for _, i := range t.order {
+		a := &t.ahead[i]
+		a.looked = true
+		if a.row, err = s.rowLocked(&a.name); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// nameLocked finds the queue for a URL on a host, and the URL's name in it.
+func (s *Store) nameLocked(p *docindex.Put, host []byte) (a ahead) {
+	if a.queue = s.doors.Find(p.Crawl, keyOf(p, host)); a.queue != 0 {
+		a.name = s.secret.name(s.queues[a.queue].no, p.URL)
+	}
+	return a
+}
+
+// keyOf is the key of the queue for a URL on a host.
+func keyOf(p *docindex.Put, host []byte) []byte {
+	if len(p.Key) > 0 {
+		return p.Key
+	}
+	return host
+}
+
+// findLocked finds what is known of a URL that is to be stored now; nil: nothing. What came after the look ahead counts.
+func (s *Store) findLocked(a *ahead, p *docindex.Put, host []byte) (*doc, error) {
+	if a.queue == 0 {
+		if *a = s.nameLocked(p, host); a.queue == 0 {
+			return nil, nil
+		}
+	}
+	if !a.looked {
+		return s.loadLocked(&a.name)
+	}
+	if d, ok := s.recalledLocked(&a.name); ok {
+		return d, nil
+	}
+	return s.knownLocked(&a.name, a.row)
+}
+
+func (n *name) compare(o *name) int {
+	if n.queue != o.queue {
+		return cmp.Compare(n.queue, o.queue)
+	}
+	return bytes.Compare(n.hash[:], o.hash[:])
+}
