@@ -74,28 +74,32 @@ func (m *Memory) Purge(ctx context.Context, s Scope, before time.Time) (purged i
 		m.mu.Lock()
 		id := m.doors.Find(s.Crawl, s.Key)
 		m.mu.Unlock()
-		return m.purgeQueue(id, s, before), nil
+		return m.purgeQueue(ctx, id, s, before)
 	}
 	for id := m.nextQueue(s.Crawl, 0); id != 0; id = m.nextQueue(s.Crawl, id) {
-		if err := ctx.Err(); err != nil {
+		n, err := m.purgeQueue(ctx, id, s, before)
+		purged += n
+		if err != nil {
 			return purged, err
 		}
-		purged += m.purgeQueue(id, s, before)
 	}
 	return purged, nil
 }
 
 // purgeQueue forgets the documents of a queue of s by their age, in which they need not stand: dates can be given.
-func (m *Memory) purgeQueue(queue uint32, s Scope, before time.Time) (purged int) {
+func (m *Memory) purgeQueue(ctx context.Context, queue uint32, s Scope, before time.Time) (purged int, err error) {
 	kept := uint32(0)
 	for more := true; more; {
+		if err := ctx.Err(); err != nil {
+			return purged, err
+		}
 		var n int
 		var o Outcomes
 		n, kept, more = m.purgeSome(queue, s, kept, before.Unix(), &o)
 		m.giveBack(&o)
 		purged += n
 	}
-	return purged
+	return purged, nil
 }
 
 // purgeSome looks at some documents of a queue behind kept, or from the first on where that is 0. last is the last of
