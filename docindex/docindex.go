@@ -22,6 +22,10 @@ var ErrUnknown = errors.New("no such document")
 // ErrReserved is why a store refuses a DOC_ID that is for itself to give.
 var ErrReserved = errors.New("it is for the index to give")
 
+// ErrFull is in errors of a store that has no room for what it was asked; nothing of that was done, and when there is room again,
+// the store goes on by itself.
+var ErrFull = errors.New("full")
+
 // ErrTooMany is returned by [Caller.Set] where too many settings wait for queues that are not there.
 var ErrTooMany = errors.New("a million settings wait for queues that have no URL; set them when the queues have one")
 

@@ -74,6 +74,8 @@ func statusOf(err error) int {
 		return http.StatusBadRequest
 	case errors.Is(err, ErrUnwanted):
 		return http.StatusNotImplemented
+	case errors.Is(err, ErrFull):
+		return http.StatusInsufficientStorage
 	}
 	return http.StatusInternalServerError
 }

@@ -305,6 +305,10 @@ func TestStoreFails(t *testing.T) {
 	wantError(t, call(s, "POST", "candidates", `{"max":1}`), http.StatusInternalServerError, "disk on fire")
 	wantError(t, call(s, "POST", "outcomes", ``), http.StatusInternalServerError, "disk on fire")
 	wantError(t, call(s, "POST", "urls", `http://a.example/`), http.StatusInternalServerError, "disk on fire")
+	full := failing{err: fmt.Errorf("the disk is %w", docindex.ErrFull)}
+	for where, body := range map[string]string{"candidates": `{"max":1}`, "outcomes": ``, "urls": `http://a.example/`} {
+		wantError(t, call(full, "POST", where, body), http.StatusInsufficientStorage, "the disk is full")
+	}
 	wantError(t, call(failing{err: docindex.ErrUnwanted}, "POST", "outcomes", ``), http.StatusNotImplemented, "not want")
 }
 

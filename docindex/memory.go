@@ -3,7 +3,6 @@ package docindex
 import (
 	"bytes"
 	"context"
-	"errors"
 	"fmt"
 	"math"
 	"sync"
@@ -17,7 +16,7 @@ import (
 // hold is how many documents are worked on before the lock is let go.
 const hold = 1000
 
-var errFull = errors.New("the memory index is full: it takes 32 GiB of URLs")
+var errFull = fmt.Errorf("the memory index is %w: it takes 32 GiB of URLs", ErrFull)
 
 // Memory is the Store that keeps everything in RAM: about 170 bytes a URL of 70 bytes, nothing of it on the garbage
 // collector's path. Queues take turns, one document a turn at the slots.

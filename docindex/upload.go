@@ -49,15 +49,11 @@ type upload struct {
 // serveURLs puts as many URLs as there are. Lines that are not understood are counted and named; the rest is taken.
 func serveURLs(store Store, w http.ResponseWriter, r *http.Request, body io.Reader) error {
 	up := upload{store: store, answer: uploadAnswer{Errors: []string{}}}
-	err := up.readAll(r, body)
-	switch _, bad := errors.AsType[badRequest](err); {
-	case bad:
-		answerJSON(w, http.StatusBadRequest, brokenUpload{failure{err.Error()}, up.answer})
-	case err != nil:
-		answerJSON(w, http.StatusInternalServerError, brokenUpload{failure{err.Error()}, up.answer})
-	default:
-		answerJSON(w, http.StatusOK, up.answer)
+	if err := up.readAll(r, body); err != nil {
+		answerJSON(w, statusOf(err), brokenUpload{failure{err.Error()}, up.answer})
+		return nil
 	}
+	answerJSON(w, http.StatusOK, up.answer)
 	return nil
 }
 

@@ -65,7 +65,7 @@ func asStatus(err error) error {
 	switch {
 	case errors.Is(err, docindex.ErrUnknown):
 		return status.Error(codes.NotFound, err.Error())
-	case errors.Is(err, docindex.ErrTooMany):
+	case errors.Is(err, docindex.ErrTooMany), errors.Is(err, docindex.ErrFull):
 		return status.Error(codes.ResourceExhausted, err.Error())
 	case errors.Is(err, context.Canceled), errors.Is(err, context.DeadlineExceeded):
 		return status.FromContextError(err).Err()

@@ -16,7 +16,9 @@ import (
 
 	"github.com/rs/zerolog"
 	"google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/credentials/insecure"
+	"google.golang.org/grpc/status"
 
 	pb "urlserver/api/urlfrontier"
 	"urlserver/configs"
@@ -65,8 +67,8 @@ func TestFullDisk(t *testing.T) {
 	if got := ackOf(t, client); got != pb.AckMessage_FAIL {
 		t.Errorf("a put is acknowledged with %v; want FAIL", got)
 	}
-	if err := getOne(t, client); err == nil || !strings.Contains(err.Error(), "is full") {
-		t.Errorf("GetURLs: %v; want an error that says that the disk is full", err)
+	if err := getOne(t, client); status.Code(err) != codes.ResourceExhausted || !strings.Contains(err.Error(), "make room") {
+		t.Errorf("GetURLs: %v; want ResourceExhausted, and what to do", err)
 	}
 	if n := s.Count(nil); n.Scheduled != uint64(stored) || n.InTransit != 0 {
 		t.Errorf("counts are %+v; want %d scheduled", n, stored)

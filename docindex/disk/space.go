@@ -6,6 +6,8 @@ import (
 	"time"
 
 	"github.com/cockroachdb/pebble/v2/vfs"
+
+	"urlserver/docindex"
 )
 
 // Pebble ends the process when a log cannot be written, so it has to have room for what it does by itself: logs that
@@ -37,8 +39,8 @@ func (s *space) check() error {
 	if free, err := s.free(); err != nil {
 		s.full = fmt.Errorf("the disk of %s does not tell what is free: %w", s.path, err)
 	} else if free < reserve {
-		s.full = fmt.Errorf("the disk of %s is full: %d MiB are free and %d MiB have to stay so; make room and nothing else is needed",
-			s.path, free>>20, reserve>>20)
+		s.full = fmt.Errorf("the disk of %s is %w: %d MiB are free and %d MiB have to stay so; make room and nothing else is needed",
+			s.path, docindex.ErrFull, free>>20, reserve>>20)
 	}
 	return s.full
 }
