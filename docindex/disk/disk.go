@@ -74,6 +74,7 @@ type Store struct {
 	globals  globals
 	journal  journal
 	txn      txn
+	recent   recent
 	crawls   crawls
 	passive  bool  // calls are not served
 	slotMark int64 // when the row was written that says that slots were given something, ms

@@ -41,22 +41,34 @@ func (s *Store) recalledLocked(n *name) (d *doc, ok bool) {
 
 // rowLocked reads a document's row as it was before the txn; nil: there is none.
 func (s *Store) rowLocked(n *name) ([]byte, error) {
+	it, err := s.readsLocked(!s.recent.has(n))
+	if err != nil {
+		return nil, err
+	}
 	t := &s.txn
-	if t.reads == nil {
-		it, err := s.db.NewIter(&pebble.IterOptions{
-			LowerBound: []byte{docRow}, UpperBound: []byte{docRow + 1}, UseL6Filters: true,
-		})
-		if err != nil {
-			return nil, err
-		}
-		t.reads = it
-	}
 	t.key = n.docKey(t.key[:0])
-	if !t.reads.SeekPrefixGE(t.key) {
-		return nil, t.reads.Error()
+	if !it.SeekPrefixGE(t.key) {
+		return nil, it.Error()
 	}
-	value, err := t.reads.ValueAndErr()
+	value, err := it.ValueAndErr()
 	return bytes.Clone(value), err
+}
+
+// readsLocked is for reading documents' rows before the txn, in tables alone or in memtables, too.
+func (s *Store) readsLocked(tables bool) (*pebble.Iterator, error) {
+	it := &s.txn.reads
+	if tables {
+		it = &s.txn.tables
+	}
+	if *it != nil {
+		return *it, nil
+	}
+	s.recent.forget()
+	var err error
+	*it, err = s.db.NewIter(&pebble.IterOptions{
+		LowerBound: []byte{docRow}, UpperBound: []byte{docRow + 1}, UseL6Filters: true, OnlyReadGuaranteedDurable: tables,
+	})
+	return *it, err
 }
 
 // knownLocked is what a document's row says; nil: nothing.
@@ -91,6 +103,7 @@ func (s *Store) docRowLocked(n *name, d *doc) {
 	t.key = n.docKey(t.key[:0])
 	t.value = d.append(t.value[:0])
 	t.set()
+	s.recent.add(n)
 }
 
 // planLocked puts a document, which is not scheduled, into its queue's order.

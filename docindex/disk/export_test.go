@@ -70,7 +70,7 @@ func (s *Store) Check() error {
 }
 
 // Hurry has everything happen that usually takes many URLs.
-func (s *Store) Hurry() { s.journal.most = 100 }
+func (s *Store) Hurry() { s.journal.most, s.recent.most = 100, 64<<10 }
 
 // Flush has what is in memory written to a table, and tables compacted, some time.
 func (s *Store) Flush() error {

@@ -309,5 +309,6 @@ func (s *Store) forgetLocked(queue uint32, n *name, d *doc, now int64) {
 	t.docs[*n] = doc{created: gone}
 	t.key = n.docKey(t.key[:0])
 	t.b.Delete(t.key, nil)
+	s.recent.add(n)
 	s.doors.Refresh(queue, now)
 }

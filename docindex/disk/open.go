@@ -22,6 +22,7 @@ func Open(cfg Config) (*Store, error) {
 	s := &Store{
 		cfg: cfg, start: time.Now(), closing: make(chan struct{}),
 		journal: journal{most: maxJournal}, crawls: newCrawls(), byNo: map[uint32]uint32{}, grants: map[uint64]int{},
+		recent: newRecent(),
 	}
 	s.doors = doors.New(s.bell.Ring)
 	s.space = &space{FS: vfs.Default, path: cfg.Path, closing: s.closing}

@@ -12,15 +12,16 @@ import (
 // txn is what one hold of the lock changes: it is applied as a whole or not at all. There is one at a time.
 type txn struct {
 	b       *pebble.Batch
-	docs    map[name]doc    // as they are after it
-	ids     map[string]name // DOC_IDs that clients gave in it
-	touched []uint32        // queues that it changes
-	whole   []uint32        // queues whose rows are written
-	ended   []uint64        // grants of which nothing is left; their rows go with the next commit
-	reads   *pebble.Iterator
-	ahead   []ahead  // of the URLs that it stores
-	order   []uint32 // of those in ahead, by name
-	rows    []row    // of its batch
+	docs    map[name]doc     // as they are after it
+	ids     map[string]name  // DOC_IDs that clients gave in it
+	touched []uint32         // queues that it changes
+	whole   []uint32         // queues whose rows are written
+	ended   []uint64         // grants of which nothing is left; their rows go with the next commit
+	reads   *pebble.Iterator // of documents' rows
+	tables  *pebble.Iterator // the same, but for what is in memtables
+	ahead   []ahead          // of the URLs that it stores
+	order   []uint32         // of those in ahead, by name
+	rows    []row            // of its batch
 	key     []byte
 	value   []byte
 }
@@ -89,25 +90,46 @@ func (s *Store) applyLocked(sync bool) (*pebble.Batch, error) {
 	}
 	s.checkpointLocked()
 	b := t.sorted(s.db, t.b)
-	s.space.wrote(b.Len())
-	if sync {
-		if err := s.db.ApplyNoSyncWait(b, pebble.Sync); err != nil {
-			return nil, s.failLocked(err)
-		}
-		return b, nil
+	bytes, rows := b.Len(), int(b.Count())
+	s.space.wrote(bytes)
+	b, err := s.handLocked(b, sync)
+	if err == nil && s.recent.wrote(bytes, rows) {
+		err = s.flushLocked()
 	}
-	if err := s.db.Apply(b, pebble.NoSync); err != nil {
+	if err != nil {
 		return nil, s.failLocked(err)
 	}
+	return b, nil
+}
+
+// handLocked hands a batch to the database, and returns it where it is to be synced.
+func (s *Store) handLocked(b *pebble.Batch, sync bool) (*pebble.Batch, error) {
+	if sync {
+		return b, s.db.ApplyNoSyncWait(b, pebble.Sync)
+	}
+	if err := s.db.Apply(b, pebble.NoSync); err != nil {
+		return nil, err
+	}
 	return nil, b.Close()
+}
+
+// flushLocked begins to bring into tables what was written so far.
+func (s *Store) flushLocked() error {
+	flushed, err := s.db.AsyncFlush()
+	if err == nil {
+		s.recent.next(flushed)
+	}
+	return err
 }
 
 // clear makes the txn ready for the next.
 func (t *txn) clear() {
 	t.b = nil
-	if t.reads != nil {
-		t.reads.Close() // its errors came with what was read
-		t.reads = nil
+	for _, it := range []**pebble.Iterator{&t.reads, &t.tables} {
+		if *it != nil {
+			(*it).Close() // its errors came with what was read
+			*it = nil
+		}
 	}
 	clear(t.docs)
 	clear(t.ids)

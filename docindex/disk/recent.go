@@ -1,0 +1,100 @@
+package disk
+
+import "encoding/binary"
+
+// recent tells which documents' rows may be in Pebble's memtables. For all others the tables on disk say all, and that is
+// where a URL that is new is looked for: their own filters keep it cheap, while each memtable costs a search through it.
+//
+// It has names by generations, that is by what one flush puts into tables. Flushes are asked for by the store, a little before
+// Pebble would begin one, so that it is known what they bring and when they are done. The zero value is not ready: use newRecent.
+type recent struct {
+	most int // bytes that a generation takes of a memtable
+	size int // those of the last one, about
+	list []generation
+}
+
+// generation is what was written between two flushes.
+type generation struct {
+	names   *filter         // nil: it may have any
+	flushed <-chan struct{} // is closed when it is in tables; nil: it is the last one, which grows
+}
+
+// newRecent knows nothing of what was written before: that is not in tables before the first flush is done.
+func newRecent() recent { return recent{most: memTable * 15 / 16, list: []generation{{}}} }
+
+// add notes that a document's row is written, or deleted.
+func (r *recent) add(n *name) {
+	if f := r.list[len(r.list)-1].names; f != nil {
+		f.add(n)
+	}
+}
+
+// has reports whether a document may have been added since what is in tables now.
+func (r *recent) has(n *name) bool {
+	for i := range r.list {
+		if f := r.list[i].names; f == nil || f.has(n) {
+			return true
+		}
+	}
+	return false
+}
+
+// forget forgets what is in tables. Who looks into these has to open them afterwards.
+func (r *recent) forget() {
+	for {
+		select {
+		case <-r.list[0].flushed: // never of the last one
+			r.list = r.list[1:]
+		default:
+			return
+		}
+	}
+}
+
+// entryCost is what a row takes of a memtable beside what it takes of a batch.
+const entryCost = 40
+
+// wrote counts a commit, and reports whether it is time for a flush.
+func (r *recent) wrote(bytes, rows int) bool {
+	r.size += bytes + rows*entryCost
+	return r.size >= r.most
+}
+
+// next begins a generation: all before it is in tables when flushed is closed.
+func (r *recent) next(flushed <-chan struct{}) {
+	r.list[len(r.list)-1].flushed = flushed
+	r.list = append(r.list, generation{names: new(filter)})
+	r.size = 0
+}
+
+// filter is a Bloom filter of names, which has each one's bits in one line of the processor's cache. A generation has about
+// 40,000 URLs: then it is wrong about one name in a thousand.
+type filter [1 << 11][8]uint64
+
+const filterBits = 4 // of a name
+
+func (f *filter) add(n *name) {
+	line, h := f.line(n)
+	for range filterBits {
+		line[h%8] |= 1 << (h >> 3 % 64)
+		h >>= 9
+	}
+}
+
+// has reports whether a name may have been added.
+func (f *filter) has(n *name) bool {
+	line, h := f.line(n)
+	for range filterBits {
+		if line[h%8]&(1<<(h>>3%64)) == 0 {
+			return false
+		}
+		h >>= 9
+	}
+	return true
+}
+
+// line is a name's line, and a number for its bits there. Names are hashes with a secret: nobody can choose them.
+func (f *filter) line(n *name) (*[8]uint64, uint64) {
+	h := binary.LittleEndian.Uint64(n.hash[:]) ^ uint64(n.queue)*0x9E3779B97F4A7C15
+	return &f[h%uint64(len(f))], h >> 11
+}

@@ -1,0 +1,92 @@
+package disk
+
+import (
+	"fmt"
+	"testing"
+
+	"github.com/rs/zerolog"
+
+	"urlserver/docindex"
+)
+
+// TestFilter wants all names found, and few others.
+func TestFilter(t *testing.T) {
+	const n = 40_000
+	var f filter
+	secret := newSecret()
+	at := func(i int) *name {
+		n := secret.name(uint32(i%100), fmt.Appendf(nil, "http://a.test/%d", i/3))
+		return &n
+	}
+	for i := range n {
+		f.add(at(i))
+	}
+	wrong := 0
+	for i := range n {
+		if !f.has(at(i)) {
+			t.Fatalf("name %d is not found", i)
+		}
+		if f.has(at(n + 1000 + i)) {
+			wrong++
+		}
+	}
+	if wrong > n/200 {
+		t.Errorf("%d of %d unknown names are found; want one in a thousand", wrong, n)
+	}
+}
+
+// TestRecent has rows be in memtables, on their way into tables, and there.
+func TestRecent(t *testing.T) {
+	s, err := Open(Config{Path: t.TempDir(), Sync: None, Log: zerolog.New(zerolog.NewTestWriter(t))})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.Close()
+	put := func(path string, want docindex.Verdict) {
+		t.Helper()
+		var p docindex.Puts
+		if err := p.Add(docindex.Put{URL: []byte("http://a.test/" + path)}); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := s.Put(t.Context(), &p); err != nil || p.Verdict(0) != want {
+			t.Fatalf("Put of %s: %v, %v; want %v", path, p.Verdict(0), err, want)
+		}
+	}
+	has := func(path string) bool {
+		n := s.secret.name(1, []byte("http://a.test/"+path))
+		return s.recent.has(&n)
+	}
+	want := func(when string, what map[string]bool) {
+		t.Helper()
+		for path, is := range what {
+			if has(path) != is {
+				t.Errorf("%s: %s may be in a memtable: %v; want %v", when, path, !is, is)
+			}
+		}
+	}
+	put("old", docindex.New)
+	want("before the first flush", map[string]bool{"old": true, "none": true})
+	s.recent.most = 1
+	put("first", docindex.New)
+	s.recent.most = memTable
+	put("second", docindex.New)
+	<-s.recent.list[0].flushed
+	s.recent.forget()
+	want("after a flush", map[string]bool{"old": false, "first": false, "second": true, "none": false})
+	put("old", docindex.Same)
+	put("second", docindex.Same)
+	if n, err := s.Purge(t.Context(), docindex.Scope{Key: []byte("a.test")}, s.start.AddDate(1, 0, 0)); n != 3 || err != nil {
+		t.Fatalf("Purge = %d, %v; want 3", n, err)
+	}
+	want("after a purge", map[string]bool{"old": true, "first": true})
+	put("old", docindex.New)
+	s.recent.most = 1
+	put("last", docindex.New)
+	<-s.recent.list[0].flushed
+	put("first", docindex.New)
+	put("old", docindex.Same)
+	put("last", docindex.Same)
+	if err := s.Check(); err != nil {
+		t.Error(err)
+	}
+}
