@@ -45,8 +45,8 @@ func TestCollectionsAreFew(t *testing.T) {
 		sink = make([]byte, piece)
 	}
 	runtime.ReadMemStats(&after)
-	if n := after.NumGC - before.NumGC; n < 8 || n > 32 {
-		t.Errorf("%d collections of %d MB of garbage; want some 16", n, garbage>>20)
+	if n := after.NumGC - before.NumGC; n < 3 || n > 32 { // what is in use at a collection may be twice what is later
+		t.Errorf("%d collections of %d MB of garbage; want 3 to 32", n, garbage>>20)
 	}
 }
 
