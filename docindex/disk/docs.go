@@ -54,7 +54,8 @@ func (s *Store) rowLocked(n *name) ([]byte, error) {
 	return bytes.Clone(value), err
 }
 
-// readsLocked is for reading documents' rows before the txn, in tables alone or in memtables, too.
+// readsLocked is for reading documents' rows before the txn, in tables alone or in memtables, too. What recent forgets was in
+// tables before either was opened: a name that it has no more is looked for in those, however long ago they were.
 func (s *Store) readsLocked(tables bool) (*pebble.Iterator, error) {
 	it := &s.txn.reads
 	if tables {
@@ -63,7 +64,9 @@ func (s *Store) readsLocked(tables bool) (*pebble.Iterator, error) {
 	if *it != nil {
 		return *it, nil
 	}
-	s.recent.forget()
+	if s.txn.reads == nil && s.txn.tables == nil {
+		s.recent.forget()
+	}
 	var err error
 	*it, err = s.db.NewIter(&pebble.IterOptions{
 		LowerBound: []byte{docRow}, UpperBound: []byte{docRow + 1}, UseL6Filters: true, OnlyReadGuaranteedDurable: tables,

@@ -90,3 +90,47 @@ func TestRecent(t *testing.T) {
 		t.Error(err)
 	}
 }
+
+// TestRecentWithinTxn has a flush end after a txn has begun to look into tables.
+func TestRecentWithinTxn(t *testing.T) {
+	s, err := Open(Config{Path: t.TempDir(), Sync: None, Log: zerolog.New(zerolog.NewTestWriter(t))})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.Close()
+	flush := func() {
+		if err := s.flushLocked(); err != nil {
+			t.Fatal(err)
+		}
+		<-s.recent.list[len(s.recent.list)-2].flushed
+	}
+	name := func(path string) *name {
+		n := s.secret.name(1, []byte("http://a.test/"+path))
+		return &n
+	}
+	s.mu.Lock()
+	flush() // from here on it is known what is in memtables
+	s.recent.forget()
+	s.mu.Unlock()
+	var p docindex.Puts
+	if err := p.Add(docindex.Put{URL: []byte("http://a.test/known")}); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := s.Put(t.Context(), &p); err != nil {
+		t.Fatal(err)
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	defer s.txn.clear()
+	look := func(path string, want bool) {
+		t.Helper()
+		if row, err := s.rowLocked(name(path)); err != nil || (row != nil) != want {
+			t.Errorf("%s has the row %q, %v; want one: %v", path, row, err, want)
+		}
+	}
+	look("none", false) // in tables
+	flush()
+	s.recent.add(name("late"))
+	look("late", false) // in memtables, too
+	look("known", true)
+}
