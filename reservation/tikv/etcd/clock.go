@@ -15,11 +15,15 @@ const (
 	clockKey = "t"
 	tick     = 250 * time.Millisecond
 	looks    = 8 // at a clock that stands, a tick apart, until nobody is known to keep it
+
+	// lag is how far behind the fastest a clock may be: a tick, and the calls to keep the key and to read it. For so long,
+	// at least, a group whose lease was lost is kept back: by the clock of whoever gave the lease it may not have ended.
+	lag = 4 * tick
 )
 
 // clock is the one clock of all services on an etcd, which has none of its own: a key with the time in ms, which each
 // service puts forward and sets its own clock by. A service's clock runs by its machine's monotonic one and never goes
-// back. The fastest leads; the others are behind it by a tick and a call at most, and being behind makes leases shorter
+// back. The fastest leads; the others are behind it by a tick and two calls at most, and being behind makes leases shorter
 // and hosts wait, nothing worse. A machine's time of day counts only where nobody keeps the clock: who starts beside
 // others joins their time, however far off its own is.
 type clock struct {

@@ -26,11 +26,11 @@ const (
 
 // Config is what a Store works with.
 type Config struct {
-	Addrs          []string    // "host:port" of members
-	Prefix         string      // before each key
-	User, Password string      // "": no login
-	TLS            *tls.Config // nil: plain TCP
-	Penalty        time.Duration
+	Addrs          []string      // "host:port" of members
+	Prefix         string        // before each key
+	User, Password string        // "": no login
+	TLS            *tls.Config   // nil: plain TCP
+	Penalty        time.Duration // at least lag counts
 }
 
 // Store is a reservation.Store in etcd. Use New, and Close when done.
@@ -48,6 +48,7 @@ func New(cfg Config) (*Store, error) {
 	case (cfg.User == "") != (cfg.Password == ""):
 		return nil, errors.New("etcd: a user and a password belong together")
 	}
+	cfg.Penalty = max(cfg.Penalty, lag)
 	keys := newKeys(cfg)
 	clock := startClock(keys, wall)
 	s := open(keys, func(ctx context.Context) (int64, error) {
