@@ -22,31 +22,27 @@ end
 -- say is sooner.
 local rest = {}
 if wants > 3 then
-  local COVERS, hosts, free, ready, wait = P .. 'chg_covers{chg}:', {}, {}, {}, {}
+  local COVERS, hosts, until_ms, free, ready, wait = P .. 'chg_covers{chg}:', {}, {}, {}, {}, {}
   for n = 3, wants - 1, 3 do hosts[#hosts + 1] = ARGV[n] end
-  local shared, over = any(hosts, COVERS, BY), call('ZCOUNT', BUSY, '-inf', now_text) > 0
+  local shared, ends = any(hosts, COVERS, BY), call('ZMSCORE', BUSY, unpack(hosts))
   for n, host in ipairs(hosts) do
     local f = call('HMGET', GROUP .. host, 't', 'host', 'c', 'n')
+    local ms = math.max(now, tonumber(ARGV[3 * n + 2]))
     answers[n + 1] = 0
-    if f[1] == ARGV[3 * n + 1] and not f[2] and tonumber(f[3] or 0) > 0 and tonumber(f[4] or 0) <= math.max(now, tonumber(ARGV[3 * n + 2]))
-      and not (over and tonumber(call('ZSCORE', BUSY, host) or 0) <= now) and not (shared and any({ host }, COVERS, BY))
-      and call('ZCARD', DUE .. host) == 1 then
-      free[#free + 1] = n
+    if f[1] == ARGV[3 * n + 1] and not f[2] and tonumber(f[3] or 0) > 0 and tonumber(f[4] or 0) <= ms
+      and tonumber(ends[n] or 0) > now and not until_ms[host] and not (shared and any({ host }, COVERS, BY)) and call('ZCARD', DUE .. host) == 1 then
+      free[#free + 1], until_ms[host] = host, ms > now and ARGV[3 * n + 2] or now_text
     else
-      rest[#rest + 1] = n
+      rest[#rest + 1] = n -- released another time, perhaps
     end
   end
-  for _, n in ipairs(free) do
-    local host, ms = hosts[n], ARGV[3 * n + 2]
-    if call('ZREM', BUSY, host) == 0 then -- it is released another time, or lost
-      rest[#rest + 1] = n
-    else
-      local group, later = GROUP .. host, tonumber(ms) > now
-      call('HDEL', group, 't', 'h')
-      call('HSET', group, 'n', later and ms or now_text)
-      if later then wait[#wait + 1], wait[#wait + 2] = ms, host else ready[#ready + 1] = host end
-    end
+  for _, host in ipairs(free) do
+    local ms = until_ms[host]
+    call('HDEL', GROUP .. host, 't', 'h')
+    call('HSET', GROUP .. host, 'n', ms)
+    if ms == now_text then ready[#ready + 1] = host else wait[#wait + 1], wait[#wait + 2] = ms, host end
   end
+  if #free > 0 then call('ZREM', BUSY, unpack(free)) end
   if #ready > 0 then call('RPUSH', READY, unpack(ready)) end
   if #wait > 0 then call('ZADD', WAIT, unpack(wait)) end
 end
