@@ -7,36 +7,37 @@ import (
 	"runtime/metrics"
 )
 
-// gcPercent is how much garbage may gather, of what is in use. Nearly all of that are the store's and the slots' records,
-// without pointers, so that collecting is cheap; with Go's 100 they would take twice their size.
-const gcPercent = 10
+// garbage is how much of it may gather: a percentage of what is in use, and so many bytes in any case, since where little is in use the
+// collector would run all the time, and look at the stacks of all who are connected.
+type garbage struct{ percent, least int }
 
-// gcPercentDisk is the same where the index is on disk, and so little in memory that a fifth of the time went into
-// collecting with less.
-const gcPercentDisk = 25
+var (
+	// Nearly all that is in use are the store's and the slots' records, without pointers, so that collecting is cheap; with Go's
+	// 100 % they would take twice their size.
+	inMemory = garbage{percent: 10, least: 12 << 20}
 
-// leastGarbage is what may gather in any case, bytes: where little is in use, a percentage of it has the collector run all the time,
-// and look at the stacks of all who are connected.
-const leastGarbage = 12 << 20
+	// So little is in memory there that a fifth of the time went into collecting with less than 25 %, and that 12 MB would be a
+	// fifth of all that a million URLs may take.
+	onDisk = garbage{percent: 25, least: 6 << 20}
+)
 
-// TuneGC sets the garbage collector of this process for a daemon, unless GOGC in the
+// TuneGC sets the garbage collector of this process for a daemon, whose index is on disk or not, unless GOGC in the
 // environment does.
-func TuneGC(onDisk bool) {
-	if os.Getenv("GOGC") != "" {
-		return
+func TuneGC(disk bool) {
+	switch {
+	case os.Getenv("GOGC") != "":
+	case disk:
+		onDisk.tune()
+	default:
+		inMemory.tune()
 	}
-	percent := gcPercent
-	if onDisk {
-		percent = gcPercentDisk
-	}
-	tuneGC(percent)
 }
 
-// tuneGC sets the percentage that what is in use asks for, now and after each collection: nothing holds on to its object,
+// tune sets the percentage that what is in use asks for, now and after each collection: nothing holds on to its object,
 // whose finalizer is the next to be told.
-func tuneGC(least int) {
-	debug.SetGCPercent(gcPercentOf(inUse(), least))
-	runtime.SetFinalizer(&collected{}, func(*collected) { tuneGC(least) })
+func (g garbage) tune() {
+	debug.SetGCPercent(g.percentOf(inUse()))
+	runtime.SetFinalizer(&collected{}, func(*collected) { g.tune() })
 }
 
 // collected is large enough to have an allocation of its own.
@@ -49,7 +50,7 @@ func inUse() uint64 {
 	return of[0].Value.Uint64() + of[1].Value.Uint64() + of[2].Value.Uint64()
 }
 
-// gcPercentOf lets leastGarbage gather, and more where least says so. Go does not collect below 4 MB times the percentage.
-func gcPercentOf(inUse uint64, least int) int {
-	return max(least, int(leastGarbage*100/max(inUse, 4<<20)))
+// percentOf is for Go, which does not collect below 4 MB times the percentage.
+func (g garbage) percentOf(inUse uint64) int {
+	return max(g.percent, int(uint64(g.least)*100/max(inUse, 4<<20)))
 }

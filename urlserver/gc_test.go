@@ -9,18 +9,19 @@ import (
 
 func TestGCPercent(t *testing.T) {
 	for _, c := range []struct {
-		name  string
-		inUse uint64
-		least int
-		want  int
+		name    string
+		inUse   uint64
+		garbage garbage
+		want    int
 	}{
-		{name: "next to nothing", inUse: 1, least: 10, want: 300},
-		{name: "little", inUse: 64 << 20, least: 10, want: 18},
-		{name: "little, on disk", inUse: 64 << 20, least: 25, want: 25},
-		{name: "much", inUse: 160 << 20, least: 10, want: 10},
-		{name: "very much", inUse: 64 << 30, least: 10, want: 10},
+		{name: "next to nothing", inUse: 1, garbage: inMemory, want: 300},
+		{name: "little", inUse: 64 << 20, garbage: inMemory, want: 18},
+		{name: "next to nothing, on disk", inUse: 1, garbage: onDisk, want: 150},
+		{name: "little, on disk", inUse: 64 << 20, garbage: onDisk, want: 25},
+		{name: "much", inUse: 160 << 20, garbage: inMemory, want: 10},
+		{name: "very much", inUse: 64 << 30, garbage: inMemory, want: 10},
 	} {
-		if got := gcPercentOf(c.inUse, c.least); got != c.want {
+		if got := c.garbage.percentOf(c.inUse); got != c.want {
 			t.Errorf("%s: %d %%; want %d", c.name, got, c.want)
 		}
 	}
@@ -38,15 +39,16 @@ func TestCollectionsAreFew(t *testing.T) {
 		return
 	}
 	TuneGC(false)
-	const garbage, piece = 16 * leastGarbage, 64 << 10
+	const piece = 64 << 10
+	most := 16 * inMemory.least
 	var before, after runtime.MemStats
 	runtime.ReadMemStats(&before)
-	for range garbage / piece {
+	for range most / piece {
 		sink = make([]byte, piece)
 	}
 	runtime.ReadMemStats(&after)
 	if n := after.NumGC - before.NumGC; n < 3 || n > 32 { // what is in use at a collection may be twice what is later
-		t.Errorf("%d collections of %d MB of garbage; want 3 to 32", n, garbage>>20)
+		t.Errorf("%d collections of %d MB of garbage; want 3 to 32", n, most>>20)
 	}
 }
 
