@@ -29,7 +29,7 @@ func (w *claimsWalk) host() []byte { return fmt.Appendf(nil, "h%d.test", w.rng.I
 func (w *claimsWalk) settle(id uint32) {
 	if !w.s.Settled(id) {
 		w.s.Leave(w.now, id)
-		w.s.Bind(w.now, id, netip.AddrFrom4([4]byte{10, 0, 0, byte(w.rng.IntN(8))}))
+		w.s.Bind(w.now, id, w.addr())
 	}
 }
 
@@ -131,14 +131,26 @@ func (w *claimsWalk) tick() {
 	}
 }
 
+func (w *claimsWalk) addr() netip.Addr {
+	return netip.AddrFrom4([4]byte{10, 0, 0, byte(w.rng.IntN(8))})
+}
+
+// move takes hosts out of their groups; where they go to may be decided otherwise.
 func (w *claimsWalk) move() {
-	if id := w.s.Find(w.host()); id != 0 && w.s.Settled(id) && w.s.Move(w.now, id) {
-		w.settle(id)
+	if id := w.s.Find(w.host()); id != 0 {
+		w.moveTo(id)
 	}
 	for id := w.s.Movable(w.now); id != 0; id = w.s.Movable(w.now) {
-		if w.s.Settled(id) && w.s.Move(w.now, id) {
-			w.settle(id)
-		}
+		w.moveTo(id)
+	}
+	if id := w.s.Find(w.host()); id != 0 && w.rng.IntN(3) == 0 {
+		w.s.Stay(w.now, id)
+	}
+}
+
+func (w *claimsWalk) moveTo(id uint32) {
+	if _, in := w.s.GroupOf(id); in && w.s.Move(w.now, id, GroupKey("", w.addr().As16()), Limits{}) && w.rng.IntN(4) > 0 {
+		w.settle(id)
 	}
 }
 
@@ -183,6 +195,7 @@ func (w *claimsWalk) check() {
 	w.list("wanted", s.wanted, s.byWanted, func(g *group) bool { return g.claim == wanted })
 	w.list("spent", s.spent, s.bySpent, s.isSpent)
 	w.list("empties", s.empties, s.byEmpty, func(g *group) bool { return g.members.head == 0 })
+	w.ways()
 	due := 0
 	for id := range w.groups() {
 		g := s.groups.At(id)
@@ -197,6 +210,36 @@ func (w *claimsWalk) check() {
 	}
 	if s.claims.Len() != due {
 		w.t.Fatalf("at %v: %d claims are due to lapse; want %d", w.now, s.claims.Len(), due)
+	}
+}
+
+// ways checks that each group expects the hosts that are on their way to it, and is due for nothing meanwhile.
+func (w *claimsWalk) ways() {
+	s, expected, moving := w.s, map[uint32]uint32{}, 0
+	for host, to := range s.ways {
+		if expected[to]++; !s.hosts.At(host).moving {
+			w.t.Fatalf("at %v: host %d is on its way to %d, and is not moving", w.now, host, to)
+		}
+	}
+	s.Hosts(1, uint32(s.hosts.Cap()), func(host uint32) {
+		if s.hosts.At(host).moving {
+			moving++
+		}
+	})
+	if moving != len(s.ways) {
+		w.t.Fatalf("at %v: %d hosts move, and %d are on their way", w.now, moving, len(s.ways))
+	}
+	for id := range w.groups() {
+		if got := s.groups.At(id).expects; got != expected[id] {
+			w.t.Fatalf("at %v: group %d expects %d hosts; want %d", w.now, id, got, expected[id])
+		}
+		if expected[id] > 0 && (s.sends.Has(id) || s.asked.Has(id)) {
+			w.t.Fatalf("at %v: group %d is due while it expects hosts", w.now, id)
+		}
+		delete(expected, id)
+	}
+	if len(expected) > 0 {
+		w.t.Fatalf("at %v: hosts are on their way to groups that are not there: %v", w.now, expected)
 	}
 }
 

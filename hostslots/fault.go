@@ -26,4 +26,5 @@ const (
 	faultSilence          // silence is noticed late
 	faultLimits           // limits on hosts are not kept
 	faultReject           // hosts of full groups are not rejected
+	faultJoin             // a group is asked while requests to hosts that are to join it are open
 )

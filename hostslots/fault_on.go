@@ -31,4 +31,5 @@ const (
 	FaultSilence    = faultSilence
 	FaultLimits     = faultLimits
 	FaultReject     = faultReject
+	FaultJoin       = faultJoin
 )

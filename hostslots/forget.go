@@ -85,5 +85,5 @@ func (s *Slots) sweepGroup(now time.Duration, id uint32) {
 
 // owed reports whether forgetting g would shorten a wait that it is due.
 func (g *group) owed(now time.Duration, s *Slots) bool {
-	return g.active() > 0 || g.claim != unclaimed || s.due(g) > now || g.backoff > 0 && now < g.last+backoffMemory
+	return g.active() > 0 || g.expects > 0 || g.claim != unclaimed || s.due(g) > now || g.backoff > 0 && now < g.last+backoffMemory
 }

@@ -41,7 +41,7 @@ func (s *Slots) glance(now time.Duration, id uint32) Glance {
 	switch {
 	case g.sent > 0:
 		v.State = Active
-	case s.due(g) > now:
+	case s.due(g) > now, g.waits():
 		v.State = Cooling
 	case g.turns.head == 0:
 		v.State = Held

@@ -38,37 +38,102 @@ func (s *Slots) GroupOf(hostID uint32) (key Key, ok bool) {
 	return s.groups.At(id).addr, true
 }
 
-// Move takes a host out of its group with all that is held for it, to be bound anew. Its times go along. While
-// requests to it are open it cannot: it stays, nothing more goes out to it, and Movable names it when they have ended.
-func (s *Slots) Move(now time.Duration, hostID uint32) (moved bool) {
+// Move takes a host out of its group with all that is held for it, to be bound anew: to the group with the given key,
+// under the limits, where nobody else decides about that. Its times go along, and bind that group from now on. While
+// requests to it are open it cannot: it stays, and Movable names it when they have ended. Until then nothing goes out to
+// it, nor to the group that it is to join.
+func (s *Slots) Move(now time.Duration, hostID uint32, to Key, l Limits) (moved bool) {
 	h := s.hosts.At(hostID)
 	if h.open > 0 {
-		if !h.moving {
-			h.moving = true
-			s.Pin(hostID)
-			s.shutChanged(now, hostID)
-		}
+		s.setOut(now, hostID, to)
 		return false
 	}
+	s.Stay(now, hostID)
 	s.park(hostID)
 	s.groups.At(h.group).docs -= h.docs
 	s.homeless += int(h.docs)
 	s.recount(h.group)
 	s.depart(now, hostID)
+	s.Restrict(now, hostID, l)
+	s.announce(now, hostID, to)
 	return true
+}
+
+// setOut has a host be on its way to a group, which may be another one than before.
+func (s *Slots) setOut(now time.Duration, hostID uint32, to Key) {
+	id := s.groupFor(to)
+	h := s.hosts.At(hostID)
+	switch {
+	case !h.moving:
+		h.moving = true
+		s.Pin(hostID)
+		s.shutChanged(now, hostID)
+	case s.ways[hostID] == id:
+		return
+	default:
+		s.expect(now, s.ways[hostID], -1)
+	}
+	s.ways[hostID] = id
+	s.expect(now, id, 1)
+}
+
+// expect adds n, 1 or -1, to the hosts on their way to a group.
+func (s *Slots) expect(now time.Duration, groupID uint32, n int) {
+	s.groups.At(groupID).expects += uint32(n)
+	s.place(now, groupID)
+}
+
+// announce has the group that a host goes to wait as if the last request to where it comes from had been one to that
+// group. A group that is not there is not made for a host that brings neither work nor a wait.
+func (s *Slots) announce(now time.Duration, hostID uint32, to Key) {
+	h := s.hosts.At(hostID)
+	if _, known := s.groupByAddr[to]; !known && !h.busy() && max(h.carry, h.left+h.limits.gap(&s.cfg)) <= now {
+		return
+	}
+	id := s.groupFor(to)
+	g := s.groups.At(id)
+	g.last = max(g.last, h.left)
+	s.bring(g, h)
+	s.place(now, id)
+}
+
+// Stay has a host go on in its group that Move was to take out of it.
+func (s *Slots) Stay(now time.Duration, hostID uint32) {
+	h := s.hosts.At(hostID)
+	if !h.moving {
+		return
+	}
+	h.moving = false
+	s.Unpin(hostID)
+	s.shutChanged(now, hostID)
+	to := s.ways[hostID]
+	delete(s.ways, hostID)
+	s.expect(now, to, -1)
 }
 
 // Movable takes a host that Move is to be called for again; it goes on as it was. 0: there is none.
 func (s *Slots) Movable(now time.Duration) (hostID uint32) {
-	n := len(s.movable)
-	if n == 0 {
+	for n := len(s.movable); n > 0; n = len(s.movable) {
+		hostID = s.movable[n-1]
+		s.movable = s.movable[:n-1]
+		if s.hosts.At(hostID).moving { // it may stay since
+			s.Stay(now, hostID)
+			return hostID
+		}
+	}
+	return 0
+}
+
+// joiner is a host on its way to a group; 0: none is.
+func (s *Slots) joiner(groupID uint32) (hostID uint32) {
+	if s.groups.At(groupID).expects == 0 {
 		return 0
 	}
-	hostID = s.movable[n-1]
-	s.movable = s.movable[:n-1]
-	s.hosts.At(hostID).moving = false
-	s.Unpin(hostID)
-	s.shutChanged(now, hostID)
+	for host, to := range s.ways { // the lowest number, whatever the order
+		if to == groupID && (hostID == 0 || host < hostID) {
+			hostID = host
+		}
+	}
 	return hostID
 }
 

@@ -19,7 +19,7 @@ func (s *Slots) arrange(now time.Duration, id uint32) {
 	g := s.groups.At(id)
 	s.seat(now, id, g)
 	due := s.due(g)
-	free := g.active() < s.most(g) || faulty(faultConcurrent)
+	free := (g.active() < s.most(g) || faulty(faultConcurrent)) && !g.waits()
 	if s.cfg.Claims {
 		s.reclaim(id, g)
 		free = free && g.claim == held
@@ -70,7 +70,7 @@ func (s *Slots) seat(now time.Duration, id uint32, g *group) {
 // useful is the moment from which a group without a slot could make use of one.
 // For one that could now it is when that began, which keeps the line in order.
 func (s *Slots) useful(now time.Duration, id uint32, g *group) time.Duration {
-	if g.turns.head == 0 {
+	if g.turns.head == 0 || g.waits() {
 		return math.MaxInt64
 	}
 	due := s.due(g)

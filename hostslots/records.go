@@ -86,6 +86,7 @@ type group struct {
 	sent      uint32        // documents at spiders
 	asked     uint32        // requests of the daemon's own that are open
 	size      uint32        // hosts
+	expects   uint32        // hosts on their way to it; nothing goes out to it while there are any
 	most      int           // requests that may be open; 0: no limits are on its hosts
 	members   list          // hosts
 	turns     list          // hosts with a document to send; the first is next
@@ -105,6 +106,9 @@ type group struct {
 }
 
 func (g *group) active() int { return int(g.sent + g.asked) }
+
+// waits reports whether a group waits for open requests to hosts that are to join it.
+func (g *group) waits() bool { return g.expects > 0 && !faulty(faultJoin) }
 
 func (g *group) ip() netip.Addr { return netip.AddrFrom16(g.addr).Unmap() }
 

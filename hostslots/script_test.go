@@ -142,6 +142,9 @@ func (p *script) do(verb string, args []string) string {
 		"at":        p.until,
 		"bind":      p.bind,
 		"leave":     p.leave,
+		"move":      p.move,
+		"movable":   p.movable,
+		"stay":      p.stay,
 		"settled":   p.settled,
 		"offer":     p.offer,
 		"send":      p.send,
@@ -192,6 +195,31 @@ func (p *script) bind(args []string) string {
 
 func (p *script) leave(args []string) string {
 	p.s.Leave(p.now, p.host(args[0]))
+	return ""
+}
+
+// move HOST IP [GAP]: it is to join the group of an address, under a gap of its own, and does if it can
+func (p *script) move(args []string) string {
+	id, addr := p.host(args[0]), netip.MustParseAddr(args[1])
+	if !p.s.Move(p.now, id, GroupKey("", addr.As16()), Limits{Gap: span(arg(args, 2, "0"))}) {
+		return "later"
+	}
+	if p.s.Resolving(id) {
+		p.s.Bind(p.now, id, addr)
+	}
+	return ""
+}
+
+func (p *script) movable([]string) string {
+	id := p.s.Movable(p.now)
+	if id == 0 {
+		return "nobody"
+	}
+	return string(p.s.HostName(id))
+}
+
+func (p *script) stay(args []string) string {
+	p.s.Stay(p.now, p.host(args[0]))
 	return ""
 }
 

@@ -59,7 +59,8 @@ type Slots struct {
 
 	idleClaims []uint32            // groups that did not need their claim at some time since Released; some twice
 	lingers    dueheap.Heap        // claimed groups without need, by the end of their gap
-	movable    []uint32            // hosts that can leave their groups now
+	movable    []uint32            // hosts that can leave their groups now, and some that stay
+	ways       map[uint32]uint32   // by host that is to leave its group: the one it goes to
 	recounted  []uint32            // groups whose number of documents has changed since the last Recounted
 	failed     []uint32            // hosts whose documents are to be ended
 	parked     map[uint32][]uint32 // by blocked host: the daemon's own requests that wait
@@ -92,6 +93,7 @@ func New(cfg Config) *Slots {
 		slots:       make([]slot, cfg.Count),
 		cells:       make([]cell, 0, cfg.Count),
 		parked:      map[uint32][]uint32{},
+		ways:        map[uint32]uint32{},
 	}
 	s.docByID = table.New(func(id uint32) uint32 { return s.hash(s.Doc(id).ID) })
 	s.originByKey = table.New(func(id uint32) uint32 { return s.origins.At(id).hash })

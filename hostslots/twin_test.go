@@ -47,6 +47,7 @@ type twinHost struct {
 	limits  Limits
 	left    time.Duration // last request to groups that it was in
 	moving  bool
+	to      string // the group that it goes to, while it is moving
 }
 
 type twinGroup struct {
@@ -107,6 +108,16 @@ func (w *twin) due(group string) time.Duration {
 	return max(g.last+max(w.base(group), g.backoff), g.notBefore)
 }
 
+// expects reports whether a host with open requests is to join the group.
+func (w *twin) expects(group string) bool {
+	for _, h := range w.hosts {
+		if h.moving && h.to == group {
+			return true
+		}
+	}
+	return false
+}
+
 // first is the document of a host that has to go next, nil if none may.
 func (w *twin) first(name string) *twinDoc {
 	h := w.hosts[name]
@@ -135,7 +146,7 @@ func (w *twin) mayAsk(now time.Duration, slotted func(string) bool) map[string]t
 		if h.group == "" || !slotted(h.group) || w.first(name) == nil {
 			continue
 		}
-		if due := w.due(h.group); due <= now && w.groups[h.group].active < w.most(h.group) {
+		if due := w.due(h.group); due <= now && w.groups[h.group].active < w.most(h.group) && !w.expects(h.group) {
 			may[h.group] = due
 		}
 	}
@@ -179,7 +190,7 @@ func (r *run) turns() {
 		}
 	}
 	for name, h := range r.w.hosts {
-		if spent != "" && h.group != "" && !r.slotted(h.group) && r.w.first(name) != nil && r.w.due(h.group) <= r.now {
+		if spent != "" && h.group != "" && !r.slotted(h.group) && r.w.first(name) != nil && r.w.due(h.group) <= r.now && !r.w.expects(h.group) {
 			r.t.Fatalf("%s has a slot for %d documents; %s of %s waits", spent, r.w.groups[spent].sent, name, h.group)
 		}
 	}
@@ -243,39 +254,62 @@ func (r *run) restrict() {
 	if id == 0 || h.group == "" {
 		return
 	}
-	h.limits = Limits{
-		Gap:        []time.Duration{0, 0, 300 * time.Millisecond, 3 * time.Second}[r.rng.IntN(4)],
-		Concurrent: []int{0, 0, 1, r.w.cfg.Widest}[r.rng.IntN(4)],
-		Barred:     r.rng.IntN(6) == 0,
-	}
+	h.limits = r.limits()
 	r.s.Restrict(r.now, id, h.limits)
 	r.bring(h)
 }
 
-// regroup moves a host with all that is held for it.
+func (r *run) limits() Limits {
+	return Limits{
+		Gap:        []time.Duration{0, 0, 300 * time.Millisecond, 3 * time.Second}[r.rng.IntN(4)],
+		Concurrent: []int{0, 0, 1, r.w.cfg.Widest}[r.rng.IntN(4)],
+		Barred:     r.rng.IntN(6) == 0,
+	}
+}
+
+// regroup moves a host, with all that is held for it, or has one stay that was to move.
 func (r *run) regroup() {
 	name := r.hostName()
 	id, h := r.s.Find([]byte(name)), r.w.host(name)
-	if id != 0 && h.group != "" && r.s.Settled(id) {
+	switch {
+	case id == 0 || h.group == "":
+	case h.moving && r.rng.IntN(3) == 0:
+		h.moving = false
+		r.s.Stay(r.now, id)
+	default:
 		r.moveNow(id, name)
 	}
 }
 
+func (r *run) isOpen(name string) bool {
+	return slices.ContainsFunc(r.w.queue[name], func(d *twinDoc) bool { return d.inFlight })
+}
+
 func (r *run) moveNow(id uint32, name string) {
-	open := slices.ContainsFunc(r.w.queue[name], func(d *twinDoc) bool { return d.inFlight })
-	if moved := r.s.Move(r.now, id); moved == open {
+	to, limits, h := fmt.Sprintf("10.0.0.%d", 1+r.rng.IntN(12)), r.limits(), r.w.host(name)
+	addr := netip.MustParseAddr(to)
+	key := GroupKey("", addr.As16())
+	_, known := r.s.groupByAddr[key]
+	open := r.isOpen(name)
+	if moved := r.s.Move(r.now, id, key, limits); moved == open {
 		r.t.Fatalf("Move(%s) = %v; a request is open: %v", name, moved, open)
 	}
-	if r.w.host(name).moving = open; open {
+	if h.moving, h.to = open, to; open {
 		return
 	}
-	addr := fmt.Sprintf("10.0.0.%d", 1+r.rng.IntN(12))
-	if h := r.w.host(name); h.group == addr { // it leaves and comes back
-		g := r.w.groups[addr]
-		g.notBefore, h.left = max(g.notBefore, r.w.due(addr)), max(h.left, g.last)
+	due := r.w.due(h.group)
+	h.left, h.limits = max(h.left, r.w.groups[h.group].last), limits
+	if r.w.groups[to] == nil {
+		r.w.groups[to] = &twinGroup{}
 	}
-	r.move(name, addr)
-	r.s.Bind(r.now, id, netip.MustParseAddr(addr))
+	g := r.w.groups[to]
+	g.notBefore = max(g.notBefore, due)
+	if known || len(r.w.queue[name]) > 0 || max(due, h.left+r.w.gap(h)) > r.now {
+		g.last = max(g.last, h.left)
+	}
+	h.group = to
+	r.bring(h)
+	r.s.Bind(r.now, id, addr)
 }
 
 // settle moves the hosts that can leave their groups now.
@@ -288,7 +322,7 @@ func (r *run) settle() {
 		r.moveNow(id, name)
 	}
 	for name, h := range r.w.hosts {
-		if h.moving && !slices.ContainsFunc(r.w.queue[name], func(d *twinDoc) bool { return d.inFlight }) {
+		if h.moving && !r.isOpen(name) {
 			r.t.Fatalf("%s can be moved, and Movable does not name it", name)
 		}
 	}

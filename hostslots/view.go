@@ -137,6 +137,7 @@ type HostView struct {
 	Base       time.Duration // without any of the below
 	Limits     Limits        // on the host
 	Moving     bool          // it is to change groups when no request to it is open
+	Joiner     uint32        // a host that is to join its group, which waits for open requests to that; 0: none
 	Rejected   bool          // its group is left out, since it has as much as it may
 	HostDelay  time.Duration // asked for by the host's robots.txt
 	GroupDelay time.Duration // the longest of the group's
@@ -169,7 +170,7 @@ func (s *Slots) Host(id uint32) HostView {
 	v.Base, v.Concurrent = s.ordinary(g), s.most(g)
 	v.GroupDelay, v.Backoff, v.NotBefore, v.Cause = g.delay, g.backoff, g.notBefore, g.cause
 	v.Group = s.names[g.addr]
-	v.Rejected = s.byReject.has(&s.rejects, h.group)
+	v.Rejected, v.Joiner = s.byReject.has(&s.rejects, h.group), s.joiner(h.group)
 	if s.cfg.Claims && g.claim != held {
 		v.Unclaimed = h.group
 	}

@@ -103,6 +103,14 @@ func (r *lateRun) some() time.Duration {
 	return time.Duration(r.rng.Int64N(int64(r.slow) + 1))
 }
 
+// fetching is how long a fetch takes: now and then longer than it is until settings change.
+func (r *lateRun) fetching() time.Duration {
+	if r.rng.IntN(6) > 0 {
+		return r.some()
+	}
+	return time.Duration(r.rng.Int64N(int64(3 * time.Second)))
+}
+
 // work goes on until all documents have ended or something is wrong.
 func (r *lateRun) work() error {
 	for steps := 0; r.oracle.complaint == nil && (r.oracle.figures.Taken < lateHosts*lateEach || r.oracle.held > 0); {
@@ -231,7 +239,7 @@ func (r *lateRun) write(c *lateConn) {
 func (r *lateRun) read(c *lateConn, line string) {
 	r.oracle.line(c.id, line, 0)
 	r.oracle.written(c.id)
-	r.after(r.some(), func() {
+	r.after(r.fetching(), func() {
 		text := line[:strings.IndexByte(line, ' ')] + " DONE 200"
 		r.oracle.status(c.id, text)
 		c.up = max(c.up, r.now+r.some())

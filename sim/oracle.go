@@ -83,6 +83,7 @@ type host struct {
 	addr    netip.Addr // asked, while at is not nil
 	at      *group     // while documents are held or a request is open; nil: not seen yet
 	groups  []*group   // it was ever told to be in
+	to      *group     // that it is to join when no request to it is open; where the oracle is late: or is in; nil: none
 	held    int
 	trips   int // of its origins, under way
 	open    int
@@ -111,6 +112,7 @@ func (s stay) over(g *group) bool { return s.host.at != g || s.host.stays != s.n
 type group struct {
 	name    string
 	open    int
+	joining int // open requests to hosts that are to join it; where the oracle is late: or are in it
 	asked   bool
 	held    int // documents of hosts at it
 	last    time.Duration

@@ -22,6 +22,8 @@ import (
 //     the line that had to end for it: that is its from.
 //   - A line is taken to have gone at the earliest moment that from and the gaps allow. It has come too early where that
 //     is still ahead.
+//   - Where a line was decided on after the last change of settings, all requests to hosts that these have in its group
+//     were requests to that, those from before the change, too.
 //
 // Several spiders may share a host only where one request to it may be open: else its lines may be heard of in
 // another order than they were decided on. What hosts learn by themselves is not judged: robots.txt, backing off.
@@ -53,6 +55,27 @@ func (o *oracle) changing(set limits) {
 
 func (o *oracle) changed() {
 	o.late.former[len(o.late.former)-1].until = o.now
+	for _, h := range o.hosts { // each by itself, whatever the order
+		o.rejoin(h)
+	}
+}
+
+// rejoin notes the group of rules that a host is in, or on its way to, by the last settings.
+func (o *oracle) rejoin(h *host) {
+	h.join(nil)
+	if name := o.set.ruleOf(h.name, h.addr).Group; name != "" {
+		h.join(o.group(name))
+	}
+}
+
+// joined is the earliest moment that the last requests to all hosts allow that are in a group, or on their way to it.
+func (o *oracle) joined(g *group) (from time.Duration) {
+	for _, h := range o.hosts { // the latest, whatever the order
+		if h.to == g && len(h.asked) > 0 {
+			from = max(from, h.last+leaveOf(o.inForce(h.asked[len(h.asked)-1]), h.name, h.addr).gap)
+		}
+	}
+	return from
 }
 
 // inForce are the settings of which some were in force at each moment from since on.
@@ -99,10 +122,8 @@ func (o *oracle) requestLate(spider uint32, d *document, addr netip.Addr) *group
 	if n := len(h.asked) - leaveOf(o.inForce(m.since), h.name, addr).open; n >= 0 && n < len(h.ended) {
 		m = moment{since: max(m.since, h.ended[n]), from: max(m.from, h.asked[n])}
 	}
+	h.addr = addr
 	sets := o.inForce(m.since)
-	if len(sets) == 1 {
-		o.late.settled++
-	}
 	may := leaveOf(sets, h.name, addr)
 	g := &group{}
 	if may.group != "" {
@@ -110,15 +131,35 @@ func (o *oracle) requestLate(spider uint32, d *document, addr netip.Addr) *group
 	}
 	o.within(may, spider, h, g)
 	m.from = max(m.from, h.last+o.hostGap(may.gap, d, addr), g.last+o.groupGap(may.gap, g))
+	if len(sets) == 1 {
+		o.late.settled++
+		m.from = max(m.from, o.together(may, h, g))
+	}
 	if m.from > o.now {
 		o.early(m.from, h, g)
 	}
 	o.late.spiders[spider] = m
 	h.asked, h.batch = append(h.asked, m.since), d.taken
 	h.last, g.last, g.since = m.from, m.from, m.since
+	o.rejoin(h)
 	h.open++
 	g.open++
+	if h.to != nil {
+		h.to.joining++
+	}
 	return g
+}
+
+// together checks a request that was decided on by the last settings, together with all those that these have in its
+// group, and returns the earliest moment that they allow.
+func (o *oracle) together(may leave, h *host, g *group) (from time.Duration) {
+	if may.group == "" {
+		return 0
+	}
+	if g.joining >= may.open {
+		o.wrong(RuleOpenGroup, "%s is asked while %d requests to hosts in %v, or on their way to it, are open; %d may be", h.name, g.joining, g.name, may.open)
+	}
+	return o.joined(g)
 }
 
 // hostGap is the gap before a request to a document's host, of which those settings want one that may be in force.
@@ -165,7 +206,7 @@ func (o *oracle) within(may leave, spider uint32, h *host, g *group) {
 
 func (o *oracle) early(from time.Duration, h *host, g *group) {
 	rule := RuleGapHost
-	if g.last > h.last {
+	if g.last > h.last || o.joined(g) == from {
 		rule = RuleGapGroup
 	}
 	o.wrong(rule, "%s, in group %q, is asked %v too early, after %v and %v at the earliest", h.name, g.name, from-o.now, h.last, g.last)

@@ -14,8 +14,8 @@ func (o *oracle) request(h *host, g *group, since time.Duration) {
 	o.mayAsk(h, since)
 	own := o.set.ruleOf(h.name, h.addr)
 	gap, open := o.strictest(g)
-	if g.open >= open {
-		o.wrong(RuleOpenGroup, "%s is asked while %d requests to %v are open; %d may be", h.name, g.open, g.name, open)
+	if g.open+g.joining >= open {
+		o.wrong(RuleOpenGroup, "%s is asked while %d requests to %v are open, and %d to hosts that are to join it; %d may be", h.name, g.open, g.name, g.joining, open)
 	}
 	if open := o.set.openOf(own); h.open >= open {
 		o.wrong(RuleOpenHost, "%s is asked at %v while %d requests to it are open; %d may be", h.name, g.name, h.open, open)
@@ -138,8 +138,12 @@ func (o *oracle) finished(h *host, g *group, took time.Duration, status int, ret
 func (o *oracle) closed(h *host, g *group) {
 	g.open--
 	h.open--
+	if h.to != nil {
+		h.to.joining--
+	}
 	if o.late != nil {
 		h.ended = append(h.ended, o.now)
+		return
 	}
 	o.rehome(h)
 	o.release(h)

@@ -33,7 +33,8 @@ func (o *oracle) groupOf(h *host, addr netip.Addr) *group {
 	return o.group(addr.String())
 }
 
-// configure puts other settings in force. Hosts move to other groups at once, or when no request to them is open.
+// configure puts other settings in force. Hosts move to other groups at once, or when no request to them is open; those
+// that are open count as requests to the new group from now on.
 func (o *oracle) configure(set limits) {
 	o.set, o.ruledAt = set, o.now
 	for _, r := range set.rules {
@@ -45,17 +46,34 @@ func (o *oracle) configure(set limits) {
 	}
 }
 
-// rehome moves a host with all that is held for it.
+// rehome moves a host with all that is held for it, and with its times.
 func (o *oracle) rehome(h *host) {
-	if h.at == nil || h.open > 0 {
+	h.join(nil)
+	if h.at == nil {
 		return
 	}
 	g := o.groupOf(h, h.addr)
 	if g == h.at {
 		return
 	}
+	if h.open > 0 {
+		h.join(g)
+		return
+	}
 	o.weigh(h.at, -h.held)
+	g.asked = g.asked || h.at.asked
+	g.last, g.floor = max(g.last, h.last), max(g.floor, h.floor)
 	o.enter(h, g, h.addr)
+}
+
+// join has a host be on its way to a group; nil: to none.
+func (h *host) join(g *group) {
+	if h.to != nil {
+		h.to.joining -= h.open
+	}
+	if h.to = g; g != nil {
+		g.joining += h.open
+	}
 }
 
 // enter puts a host into a group.
@@ -106,8 +124,11 @@ func (o *oracle) strictest(g *group) (gap float64, open int) {
 			continue
 		}
 		kept = append(kept, s)
+		if s.host.to != nil {
+			continue // its rule is for the group that it is to join
+		}
 		r := o.set.ruleOf(s.host.name, s.host.addr)
-		if len(kept) == 1 {
+		if gap == 0 {
 			gap, open = o.set.gapOf(r), o.set.openOf(r)
 		}
 		gap, open = max(gap, o.set.gapOf(r)), min(open, o.set.openOf(r))

@@ -162,7 +162,7 @@ func (sc *Scenario) shape(big, bigHosts int) error {
 	case "operator":
 		t.Pause, t.Block, t.Rates, t.WallStep = 3*time.Minute, time.Minute, 2*time.Minute, 5*time.Minute
 	case "rules":
-		t.Rules, t.Block = 2*time.Minute, 5*time.Minute
+		t.Rules, t.Block, t.Slow = 2*time.Minute, 5*time.Minute, 0.1
 		c.Rules = someRules(rand.New(rand.NewPCG(sc.Seed, 4)), sc)
 	case "stop":
 		sc.Stop, sc.Heal, sc.End = true, sc.Day/2, sc.Day

@@ -70,6 +70,8 @@ func (e *Engine) why(x *Explanation) string {
 	case x.Active >= x.Concurrent:
 		return fmt.Sprintf("%d of %d requests allowed to %s are open (%s); waits for one to end%s",
 			x.Active, x.Concurrent, x.group(), e.openRule(x), e.notBefore(x))
+	case x.Joiner != 0:
+		return fmt.Sprintf("its group %s waits for an open request to %s, which is to join it by %s", x.group(), e.slots.HostName(x.Joiner), e.joinRule(x.Joiner))
 	case x.Lacks != "" && !x.Offers:
 		return x.Lacks + e.notBefore(x)
 	case x.CrawlWait && x.Robots.Unreachable() && x.Robots.FreshUntil() > e.now:
@@ -88,6 +90,15 @@ func (e *Engine) why(x *Explanation) string {
 		return fmt.Sprintf("due now; takes turns with %d other hosts on %s", x.Others-1, x.group())
 	}
 	return "due now; goes out with the next sending"
+}
+
+// joinRule names what has a host go to another group.
+func (e *Engine) joinRule(host uint32) string {
+	n := e.ruling.set.Match(e.slots.HostName(host), e.slots.Addr(host))
+	if e.ruling.set.Rule(n).Group == "" {
+		return "its address"
+	}
+	return e.ruling.set.Name(n)
 }
 
 // unasked says why the doc index is not asked for documents of a host at the next moment.

@@ -47,12 +47,13 @@ func (e *Engine) heed(host uint32) {
 	}
 	addr := e.slots.Addr(host)
 	r := e.ruleFor(host, addr)
-	switch {
-	case e.isIn(host, r.Group, addr):
+	if e.isIn(host, r.Group, addr) {
+		e.slots.Stay(e.now, host)
 		e.slots.Restrict(e.now, host, limits(r))
-	case !e.slots.Settled(host):
-		e.slots.Leave(e.now, host)
-	case e.slots.Move(e.now, host):
+		return
+	}
+	bind := e.opt.Lease == 0 || e.slots.Settled(host) // the reservation is asked for what is needed
+	if e.slots.Move(e.now, host, hostslots.GroupKey(r.Group, addr.As16()), limits(r)) && bind {
 		e.bind(host, addr)
 	}
 }

@@ -166,11 +166,17 @@ func (w *walk) empty() {
 			under++
 		}
 	}
+	moving := 0
+	e.slots.Hosts(1, uint32(e.slots.Counts().Hosts)+walkHosts, func(host uint32) {
+		if v := e.slots.Host(host); v.Moving || v.Joiner != 0 {
+			moving++
+		}
+	})
 	for what, n := range map[string]int{
 		"documents": e.slots.Counts().Held, "look-ups": len(e.lookups), "look-ups for later": len(e.relooks),
 		"fetches of robots.txt": len(e.trips), "requests for them": e.open, "leases": e.claims.holds.len,
 		"renewals": e.claims.renewals.Len(), "releases": len(e.claims.releases), "hosts to be bound": len(e.claims.toBind) + under,
-		"told groups": e.claims.told.len, "tellers": len(e.claims.tellers), "changed groups": len(e.claims.changed),
+		"hosts that move, or are waited for": moving, "told groups": e.claims.told.len, "tellers": len(e.claims.tellers), "changed groups": len(e.claims.changed),
 	} {
 		if n != 0 {
 			w.t.Errorf("%d %s are left", n, what)

@@ -1,0 +1,98 @@
+package sim
+
+import (
+	"testing"
+
+	"urlserver/configs"
+	"urlserver/docindex"
+)
+
+// lineB is for b.test at an address of its own.
+const lineB = "1.0.1 3 " + addrB + " http://b.test/3"
+
+// one puts a.test and b.test into one group; apart puts them back.
+func (s story) one() {
+	set := s.set
+	set.rules = []configs.HostRule{{Hosts: []string{"*"}, Group: "one"}}
+	s.configure(set)
+}
+
+func (s story) apart() {
+	set := s.set
+	set.rules = nil
+	s.configure(set)
+}
+
+// TestOracleOfJoining is about hosts that join a group while requests to them are open: a.test, since 10 s.
+func TestOracleOfJoining(t *testing.T) {
+	joining := func(do func(s story)) func(s story) {
+		return func(s story) {
+			s.set.delayFactor = 0
+			s.name("b.test", addrB)
+			s.send(1, line1)
+			do(s)
+		}
+	}
+	tell(t, []told{
+		{name: "asked meanwhile", do: joining(func(s story) {
+			s.at(15)
+			s.one()
+			s.send(1, lineB)
+		}), want: RuleOpenGroup},
+		{name: "asked meanwhile, where two may be open", do: joining(func(s story) {
+			s.set.concurrent = 2
+			s.at(15)
+			s.one()
+			s.send(1, lineB)
+		})},
+		{name: "asked when it has ended", do: joining(func(s story) {
+			s.at(15)
+			s.one()
+			s.status(1, "0.0.1 DONE 200")
+			s.ends("1", docindex.Done, 200, 1)
+			s.send(1, lineB)
+		})},
+		{name: "asked too soon when it has ended", do: joining(func(s story) {
+			s.at(10.5)
+			s.one()
+			s.status(1, "0.0.1 DONE 200")
+			s.ends("1", docindex.Done, 200, 1)
+			s.at(10.9)
+			s.send(1, lineB)
+		}), want: RuleGapGroup},
+		{name: "asked too soon when it had ended before", do: joining(func(s story) {
+			s.status(1, "0.0.1 DONE 200")
+			s.ends("1", docindex.Done, 200, 1)
+			s.at(10.5)
+			s.one()
+			s.at(10.9)
+			s.send(1, lineB)
+		}), want: RuleGapGroup},
+		{name: "sooner than a host that has joined asked for", do: joining(func(s story) {
+			s.at(15)
+			s.one()
+			s.status(1, "0.0.1 DONE 503 9")
+			s.ends("1", docindex.Done, 503, 1)
+			s.at(20)
+			s.send(1, lineB)
+		}), want: RuleNotBefore},
+		{name: "asked when it stays", do: joining(func(s story) {
+			s.at(15)
+			s.one()
+			s.apart()
+			s.send(1, lineB)
+		})},
+		{name: "asked while it is on its way back", do: joining(func(s story) {
+			s.status(1, "0.0.1 DONE 200")
+			s.ends("1", docindex.Done, 200, 1)
+			s.one()
+			s.at(15)
+			s.send(1, "0.0.2 2 "+addrA+" http://a.test/2")
+			s.apart()
+			s.name("c.test", addrA)
+			s.took("5", "http://c.test/5", 0)
+			s.at(20)
+			s.send(2, "0.1.2 5 "+addrA+" http://c.test/5")
+		}), want: RuleOpenGroup},
+	})
+}
