@@ -54,7 +54,8 @@ type twinGroup struct {
 	last, notBefore, backoff time.Duration
 	active                   int
 	slot                     uint32 // plus one; 0: none
-	sent                     int    // documents, since it has that slot
+	since                    time.Duration
+	sent                     int // documents, since it has that slot
 }
 
 func newTwin(cfg Config) *twin {
@@ -182,8 +183,12 @@ func (r *run) slotOf(group string) uint32 {
 func (r *run) turns() {
 	spent := ""
 	for name, g := range r.w.groups {
-		if slot := r.slotOf(name); slot != g.slot {
-			g.slot, g.sent = slot, 0
+		slot, since := r.slotOf(name), time.Duration(0)
+		if slot != 0 {
+			since = r.s.slots[slot-1].since // it may have lost its slot, and got the same one again
+		}
+		if slot != g.slot || since != g.since {
+			g.slot, g.since, g.sent = slot, since, 0
 		}
 		if g.slot != 0 && g.active == 0 && g.sent >= r.w.cfg.Len {
 			spent = name
