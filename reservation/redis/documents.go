@@ -39,7 +39,7 @@ func checkDocuments(group, crawl string, n int) (host, id string, err error) {
 	if n < 1 || n > 1e9 {
 		return "", "", fmt.Errorf("%w count %d: from 1 to a billion is allowed", reservation.ErrInvalid, n)
 	}
-	if len(crawl) > maxCrawl || strings.ContainsFunc(crawl, func(r rune) bool { return r < ' ' || r == 0x7f }) {
+	if !isCrawl(crawl) {
 		return "", "", fmt.Errorf("%w crawl %.100q: up to %d bytes without control characters are allowed", reservation.ErrInvalid, crawl, maxCrawl)
 	}
 	if crawl == "" {
@@ -47,4 +47,9 @@ func checkDocuments(group, crawl string, n int) (host, id string, err error) {
 	}
 	host, err = reservation.Host(group)
 	return host, crawl, err
+}
+
+// isCrawl reports whether documents can be counted under a crawl's ID.
+func isCrawl(id string) bool {
+	return len(id) <= maxCrawl && !strings.ContainsFunc(id, func(r rune) bool { return r < ' ' || r == 0x7f })
 }

@@ -11,7 +11,7 @@ import (
 
 var _ reservation.Counter = (*Store)(nil)
 
-// Hold is [reservation.Counter.Hold]. The documents count for the crawl DEFAULT.
+// Hold is [reservation.Counter.Hold].
 func (s *Store) Hold(ctx context.Context, holder string, first bool, ttl time.Duration, held []reservation.Held) (known bool, err error) {
 	if err := reservation.Holder(holder); err != nil || holder == "" || ttl < 0 {
 		return false, fmt.Errorf("%w holder %.100q, or ttl %v", reservation.ErrInvalid, holder, ttl)
@@ -21,19 +21,14 @@ func (s *Store) Hold(ctx context.Context, holder string, first bool, ttl time.Du
 		begin = "1"
 	}
 	var ops []op
-	for rest := held; len(ops) == 0 || len(rest) > 0; rest = rest[min(holdBatch, len(rest)):] {
-		args := []string{holder, begin, decimal(ttl.Milliseconds())}
-		for _, h := range rest[:min(holdBatch, len(rest))] {
-			host, err := reservation.Host(h.Host)
-			if err != nil {
+	for rest := held; len(ops) == 0 || len(rest) > 0; {
+		args, hosts := []string{holder, begin, decimal(ttl.Milliseconds())}, 0
+		for ; hosts < min(holdBatch, len(rest)) && len(args) < holdArgs; hosts++ {
+			if args, err = appendHeld(args, rest[hosts]); err != nil {
 				return false, err
 			}
-			if h.Documents < 0 || h.Documents > 1e9 {
-				return false, fmt.Errorf("%w count %d: from 0 to a billion is allowed", reservation.ErrInvalid, h.Documents)
-			}
-			args = append(args, host, strconv.Itoa(h.Documents))
 		}
-		ops = append(ops, op{&s.scripts.hold, args})
+		ops, rest = append(ops, op{&s.scripts.hold, args}), rest[hosts:]
 	}
 	for _, a := range s.run(ctx, ops) {
 		if err := a.failure("documents held by %s", holder); err != nil {
@@ -44,4 +39,28 @@ func (s *Store) Hold(ctx context.Context, holder string, first bool, ttl time.Du
 		}
 	}
 	return true, nil
+}
+
+// appendHeld appends what is told of a host: how much of DEFAULT, and of each other crawl.
+func appendHeld(args []string, h reservation.Held) ([]string, error) {
+	host, err := reservation.Host(h.Host)
+	if err != nil {
+		return nil, err
+	}
+	rest, place := h.Documents, len(args)+1
+	args = append(args, host, "")
+	for _, c := range h.Crawls[:min(len(h.Crawls), reservation.MaxHeldCrawls)] {
+		if c.Documents < 1 || c.Documents > rest {
+			return nil, fmt.Errorf("%w count %d of crawl %.100q, of %d documents held", reservation.ErrInvalid, c.Documents, c.Crawl, h.Documents)
+		}
+		if c.Crawl != "" && c.Crawl != defaultCrawl && isCrawl(c.Crawl) {
+			rest -= c.Documents
+			args = append(args, "/"+c.Crawl, strconv.Itoa(c.Documents))
+		}
+	}
+	if rest < 0 || h.Documents > 1e9 {
+		return nil, fmt.Errorf("%w count %d: from 0 to a billion is allowed", reservation.ErrInvalid, h.Documents)
+	}
+	args[place] = strconv.Itoa(rest)
+	return args, nil
 }

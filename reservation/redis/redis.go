@@ -34,6 +34,7 @@ const (
 	turnBatch  = 100  // releases, and reservations, of one script, which nobody else runs beside
 	bindBatch  = 500  // bindings of one script
 	holdBatch  = 200  // hosts of one script
+	holdArgs   = 1000 // from that many arguments on, two for each host and crawl, it gets no further host
 	sweepBatch = 500  // of each sort, of one script
 	readyMost  = 1000 // in the ready list by the worker
 	scanCount  = 1000

@@ -6,10 +6,10 @@ local function each(i)
   if not due then
     call('HSET', KNOWN, host, earliest)
     rehome(host)
-    counted(host, crawl, n)
+    counted(host, { [crawl] = n })
     return { OK, 1 }
   end
-  if ARGV[i + 4] == 'documents' then counted(host, crawl, n) end
+  if ARGV[i + 4] == 'documents' then counted(host, { [crawl] = n }) end
   if earliest < num(due) then
     call('HSET', KNOWN, host, earliest)
     rehome(host)

@@ -11,8 +11,11 @@
 --   chg_alias{chg}        hash host -> alias;  chg_aliased{chg}:<alias> set of its hosts;  chg_aliases{chg} set of all
 --   chg_bound{chg}        zset of bound hosts, score = end of the binding
 -- and for crawlers that tell what they hold (hold):
---   chg_held{chg}:<holder>  hash host -> documents that the holder has of it, which are part of the host's count
+--   chg_held{chg}:<holder>  hash host -> documents of DEFAULT that the holder has of it, which are part of the host's count
 --   chg_holders{chg}        zset of holders, score = until when what they told counts
+--   chg_parts{chg}:<holder> hash host -> those of other crawls: msgpack, crawl -> documents
+--   chg_tellers{chg}        zset of the holders that tell of other crawls, scored alike; older daemons know neither of the two
+--   chg_crawls{chg}:<host>  hash crawl -> its part of the host's count; DEFAULT has what is in no other
 -- A busy group's hash has a field "host" where its host has another name.
 local OK, STALE, NOT_NOW, UNKNOWN, INVALID = 0, 1, 2, 3, 4
 local P = ARGV[1]
@@ -22,6 +25,7 @@ local HOME, LOCK, ALIAS, BOUND = P .. 'chg_home{chg}', P .. 'chg_lock{chg}', P .
 local GROUP, DUE, COVERS, BY = P .. 'CHG{chg}:', P .. 'chg_due{chg}:', P .. 'chg_covers{chg}:', P .. 'chg_by{chg}:'
 local HOST, ALIASED, ALIASES = P .. 'chg_host{chg}:', P .. 'chg_aliased{chg}:', P .. 'chg_aliases{chg}'
 local HELD, HOLDERS = P .. 'chg_held{chg}:', P .. 'chg_holders{chg}'
+local PARTS, TELLERS, CRAWLS = P .. 'chg_parts{chg}:', P .. 'chg_tellers{chg}', P .. 'chg_crawls{chg}:'
 local call = redis.call
 local now = clock()
 
@@ -209,24 +213,48 @@ local function reserve(host, id, lease, holder)
   return { host, id, token, ends }
 end
 
--- counted changes what is counted for a host, of a crawl; never below zero.
-local function counted(host, crawl, n)
-  local has = num(call('HGET', COUNT, host))
-  n = math.max(n, 0 - has)
-  call('HINCRBY', COUNT, host, n)
-  call('HINCRBY', GROUP .. call('HGET', HOME, host), 'c', n)
-  call('SET', TOTAL, math.max(0, num(call('GET', TOTAL)) + n))
-  local left = num(call('HGET', EXEC, crawl)) + n
-  if left > 0 then call('HSET', EXEC, crawl, left) else call('HDEL', EXEC, crawl) end
-  return has + n
+-- parts_of is what is counted for a host by crawl.
+local function parts_of(host)
+  local parts, crawls = { DEFAULT = num(call('HGET', COUNT, host)) }, call('HGETALL', CRAWLS .. host)
+  for i = 1, #crawls, 2 do
+    parts[crawls[i]] = num(crawls[i + 1])
+    parts.DEFAULT = parts.DEFAULT - parts[crawls[i]]
+  end
+  return parts
+end
+
+-- add_to adds to a number in a hash, which is not there where it is not above zero.
+local function add_to(key, field, n)
+  if call('HINCRBY', key, field, n) <= 0 then call('HDEL', key, field) end
+end
+
+-- counted changes what is counted for a host, of each crawl; none falls below zero. It returns the change in all.
+local function counted(host, changes, parts)
+  local all = 0
+  parts = parts or parts_of(host)
+  for crawl, n in pairs(changes) do
+    n = math.max(n, math.min(0, 0 - (parts[crawl] or 0)))
+    if n ~= 0 then
+      all = all + n
+      add_to(EXEC, crawl, n)
+      if crawl ~= 'DEFAULT' then add_to(CRAWLS .. host, crawl, n) end
+    end
+  end
+  if all ~= 0 then
+    call('HINCRBY', COUNT, host, all)
+    call('HINCRBY', GROUP .. call('HGET', HOME, host), 'c', all)
+    if call('INCRBY', TOTAL, all) < 0 then call('SET', TOTAL, 0) end
+  end
+  return all
 end
 
 -- forget takes a host out that is not busy.
 local function forget(host)
-  local home = call('HGET', HOME, host)
+  local home, parts, changes = call('HGET', HOME, host), parts_of(host), {}
   call('ZREM', DUE .. home, host)
   requeue(home)
-  counted(host, 'DEFAULT', 0 - num(call('HGET', COUNT, host)))
+  for crawl, n in pairs(parts) do changes[crawl] = 0 - n end
+  counted(host, changes, parts)
   call('HDEL', KNOWN, host)
   call('HDEL', COUNT, host)
   call('HDEL', HOME, host)
@@ -241,10 +269,12 @@ local function drop(host)
   end
 end
 
--- held_less counts n documents less for a host; more, where n is negative.
-local function held_less(host, n)
-  if n ~= 0 and call('HEXISTS', KNOWN, host) == 1 then
-    counted(host, 'DEFAULT', 0 - n)
-    drop(host)
+-- recount is counted for a host that is known, and that leaves if nothing is counted for it any more.
+local function recount(host, changes)
+  for _, n in pairs(changes) do
+    if n ~= 0 then
+      counted(host, changes)
+      return drop(host)
+    end
   end
 end

@@ -1,21 +1,57 @@
--- hold: prefix, holder, "1" for its first time, ttl, host, documents, host, documents ... -> OK, 1 if the holder is known
+-- hold: prefix, holder, "1" for its first time, ttl, then of each host: host, documents of DEFAULT, and of each other crawl of which
+-- there are some: "/" before its ID, documents -> OK, 1 if the holder is known
 -- Documents are counted by holder, so that those of one that has died can be taken off again.
 local holder, ends = ARGV[2], call('ZSCORE', HOLDERS, ARGV[2])
 if ends and num(ends) <= now or not ends and ARGV[3] ~= '1' then return { OK, 0 } end
-call('ZADD', HOLDERS, now + num(ARGV[4]), holder)
-for i = 5, #ARGV, 2 do
-  local host, n = ARGV[i], num(ARGV[i + 1])
-  if call('SISMEMBER', ALIASES, host) == 0 then
-    local was = num(call('HGET', HELD .. holder, host))
-    if n > 0 then call('HSET', HELD .. holder, host, n) else call('HDEL', HELD .. holder, host) end
-    if call('HEXISTS', KNOWN, host) == 0 then
-      was = 0
-      if n > 0 then
-        call('HSET', KNOWN, host, now)
-        rehome(host)
-      end
-    end
-    held_less(host, was - n)
+ends = now + num(ARGV[4])
+call('ZADD', HOLDERS, ends, holder)
+local apart = call('EXISTS', PARTS .. holder) == 1 -- whether it tells of other crawls than DEFAULT
+
+-- keep_default and keep_others keep what is told of a host, and return what was before.
+local function keep_default(host, n)
+  local was = num(call('HGET', HELD .. holder, host))
+  if n == 0 then
+    call('HDEL', HELD .. holder, host)
+  elseif n ~= was then
+    call('HSET', HELD .. holder, host, n)
   end
+  return was
 end
+
+local function keep_others(host, crawls)
+  local was = apart and call('HGET', PARTS .. holder, host)
+  if next(crawls) then
+    call('HSET', PARTS .. holder, host, cmsgpack.pack(crawls))
+    apart = true
+  elseif was then
+    call('HDEL', PARTS .. holder, host)
+  end
+  return was and cmsgpack.unpack(was) or {}
+end
+
+local function tell(host, n, crawls)
+  local any, was = n > 0 or next(crawls), keep_others(host, crawls)
+  was.DEFAULT, crawls.DEFAULT = keep_default(host, n), n
+  if call('HEXISTS', KNOWN, host) == 0 then
+    if not any then return end
+    was = {}
+    call('HSET', KNOWN, host, now)
+    rehome(host)
+  end
+  for crawl, before in pairs(was) do crawls[crawl] = (crawls[crawl] or 0) - before end
+  recount(host, crawls)
+end
+
+local i = 5
+while i <= #ARGV do
+  local host, n, crawls = ARGV[i], num(ARGV[i + 1]), {}
+  i = i + 2
+  while i <= #ARGV and ARGV[i]:sub(1, 1) == '/' do -- no host has one
+    local crawl = ARGV[i]:sub(2)
+    crawls[crawl] = (crawls[crawl] or 0) + num(ARGV[i + 1])
+    i = i + 2
+  end
+  if call('SISMEMBER', ALIASES, host) == 0 then tell(host, n, crawls) end
+end
+if apart then call('ZADD', TELLERS, ends, holder) end
 return { OK, 1 }

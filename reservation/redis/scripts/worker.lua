@@ -22,9 +22,22 @@ if dead then
   local left = call('HRANDFIELD', HELD .. dead, batch, 'WITHVALUES')
   for i = 1, #left, 2 do
     call('HDEL', HELD .. dead, left[i])
-    held_less(left[i], num(left[i + 1]))
+    if call('HEXISTS', KNOWN, left[i]) == 1 then recount(left[i], { DEFAULT = 0 - num(left[i + 1]) }) end
   end
   if #left < 2 * batch then call('ZREM', HOLDERS, dead) end
+  more = 1
+end
+dead = call('ZRANGEBYSCORE', TELLERS, '-inf', now, 'LIMIT', 0, 1)[1]
+if dead then
+  local some = math.ceil(batch / 20) -- of a thousand crawls at most
+  local left = call('HRANDFIELD', PARTS .. dead, some, 'WITHVALUES')
+  for i = 1, #left, 2 do
+    local crawls = cmsgpack.unpack(left[i + 1])
+    for crawl, n in pairs(crawls) do crawls[crawl] = 0 - n end
+    call('HDEL', PARTS .. dead, left[i])
+    if call('HEXISTS', KNOWN, left[i]) == 1 then recount(left[i], crawls) end
+  end
+  if #left < 2 * some then call('ZREM', TELLERS, dead) end
   more = 1
 end
 local room = num(ARGV[4]) - call('LLEN', READY)
