@@ -13,6 +13,7 @@ type Candidate struct {
 	DocID, URL []byte
 	Priority   int32  // higher first
 	Spider     []byte // the spiderid that it is for; empty: it names none
+	Crawl      []byte // its crawl's ID; empty: DEFAULT, or not known
 }
 
 // Batch holds candidates in one growing buffer, so that a thousand of them cost no
@@ -20,17 +21,23 @@ type Candidate struct {
 // concurrent use.
 type Batch struct {
 	buf     []byte
-	good    []place
+	good    []offered
 	invalid []place
 	skipped int
 }
 
 // place says where a document's DOC_ID and URL stand in a buffer, one after the other.
 type place struct {
-	at        int
-	idLen     int32
-	urlLen    int32
-	spiderLen int32 // of what stands behind them
+	at     int
+	idLen  int32
+	urlLen int32
+}
+
+// offered is a candidate, with its spiderid and its crawl behind its URL.
+type offered struct {
+	place
+	spiderLen int32
+	crawlLen  int32
 	priority  int32
 }
 
@@ -46,21 +53,19 @@ func (b *Batch) Reset() {
 
 // Add appends a copy of a candidate.
 func (b *Batch) Add(id, url []byte, priority int32) {
-	b.good = append(b.good, b.put(id, url, priority))
+	b.AddFor(id, url, priority, "", "")
 }
 
-// AddFor is Add of a candidate that is for the spiders of a spiderid.
-func (b *Batch) AddFor(id, url []byte, priority int32, spider []byte) {
-	p := b.put(id, url, priority)
-	p.spiderLen = int32(len(spider))
-	b.buf = append(b.buf, spider...)
-	b.good = append(b.good, p)
+// AddFor is Add of a candidate that is for the spiders of a spiderid, and of a crawl.
+func (b *Batch) AddFor(id, url []byte, priority int32, spider, crawl string) {
+	b.good = append(b.good, offered{b.put(id, url), int32(len(spider)), int32(len(crawl)), priority})
+	b.buf = append(append(b.buf, spider...), crawl...)
 }
 
 // AddInvalid appends a copy of a document that the index offered and that cannot be used; url
 // may be anything, or empty. Whoever asked for candidates reports the outcome [Invalid] for it.
 func (b *Batch) AddInvalid(id, url []byte) {
-	b.invalid = append(b.invalid, b.put(id, url, 0))
+	b.invalid = append(b.invalid, b.put(id, url))
 }
 
 // Skip counts something that the index offered and that nothing can be done with,
@@ -77,23 +82,25 @@ func (b *Batch) InvalidLen() int { return len(b.invalid) }
 func (b *Batch) Skipped() int { return b.skipped }
 
 // At returns candidate i, counted from 0 in the order of adding.
-func (b *Batch) At(i int) Candidate { return b.candidate(b.good[i]) }
-
-// InvalidAt returns invalid document i, counted from 0 in the order of adding.
-func (b *Batch) InvalidAt(i int) Candidate { return b.candidate(b.invalid[i]) }
-
-func (b *Batch) candidate(p place) Candidate {
+func (b *Batch) At(i int) Candidate {
+	p := b.good[i]
 	id, url := p.in(b.buf)
 	c := Candidate{DocID: id, URL: url, Priority: p.priority}
-	if p.spiderLen > 0 {
-		from := p.at + len(id) + len(url)
-		c.Spider = b.buf[from : from+int(p.spiderLen) : from+int(p.spiderLen)]
+	if from := p.at + len(id) + len(url); p.spiderLen+p.crawlLen > 0 {
+		mid, end := from+int(p.spiderLen), from+int(p.spiderLen)+int(p.crawlLen)
+		c.Spider, c.Crawl = b.buf[from:mid:mid], b.buf[mid:end:end]
 	}
 	return c
 }
 
-func (b *Batch) put(id, url []byte, priority int32) place {
-	p := place{at: len(b.buf), idLen: int32(len(id)), urlLen: int32(len(url)), priority: priority}
+// InvalidAt returns invalid document i, counted from 0 in the order of adding.
+func (b *Batch) InvalidAt(i int) Candidate {
+	id, url := b.invalid[i].in(b.buf)
+	return Candidate{DocID: id, URL: url}
+}
+
+func (b *Batch) put(id, url []byte) place {
+	p := place{at: len(b.buf), idLen: int32(len(id)), urlLen: int32(len(url))}
 	b.buf = append(append(b.buf, id...), url...)
 	return p
 }

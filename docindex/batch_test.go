@@ -42,8 +42,18 @@ func TestBatchAlias(t *testing.T) {
 	c := b.At(0)
 	_ = append(c.DocID, "overwritten"...)
 	_ = append(c.URL, "overwritten"...)
+	b.AddFor([]byte("3"), []byte("http://c.example/"), 0, "link", "")
+	b.AddFor([]byte("4"), []byte("http://d.example/"), 0, "", "one")
+	b.AddFor([]byte("5"), []byte("http://e.example/"), 0, "other", "two")
+	for i := range 3 {
+		c := b.At(2 + i)
+		_, _ = append(c.Spider, "overwritten"...), append(c.Crawl, "overwritten"...)
+	}
 	if got := fmt.Sprintf("%s %s", b.At(0).URL, b.At(1).DocID); got != "http://a.example/ 2" {
 		t.Errorf("batch has %s after an append to a part of it", got)
+	}
+	if got := fmt.Sprintf("%s %s, %s %s, %s %s", b.At(2).Spider, b.At(2).Crawl, b.At(3).Spider, b.At(3).Crawl, b.At(4).Spider, b.At(4).Crawl); got != "link ,  one, other two" {
+		t.Errorf("batch has spiderids and crawls %q", got)
 	}
 }
 

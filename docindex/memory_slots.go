@@ -75,7 +75,7 @@ func (m *Memory) toSlotsLocked(id uint32, door doors.Door, lease time.Duration, 
 	m.departLocked(id, door, until, now)
 	m.doors.Gave(r.queue, m.dueLocked(r.queue), now)
 	var name [20]byte // a uint64 in decimal
-	b.AddFor(m.docs.docID(name[:0], id), m.docs.url(r), r.priority, []byte(SpiderOf(m.docs.extra(r).metadata)))
+	b.AddFor(m.docs.docID(name[:0], id), m.docs.url(r), r.priority, SpiderOf(m.docs.extra(r).metadata), m.doors.Crawl(r.queue))
 }
 
 // leaseEnd is when a lease that begins now has run out: whole ms, no sooner than it says.

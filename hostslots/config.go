@@ -18,7 +18,7 @@ type Config struct {
 	RejectOver    int           // documents on one group before its hosts are rejected
 	Remember      int           // hosts without documents to keep in memory once they have cooled down
 	Claims        bool          // groups may be asked only while they are claimed; fixed for the life of a Slots
-	Counted       bool          // the caller takes Recounted; fixed, too
+	Counted       bool          // the caller takes Recounted, Documents and Crawls; fixed, too
 	Generation    uint32        // first generation of transactions; differs from one start of the daemon to the next
 }
 

@@ -4,11 +4,16 @@ import (
 	"bytes"
 	"encoding/binary"
 	"time"
+
+	"urlserver/arena"
 )
 
 // A document's text in the arena: length of the ID (1 byte), of the URL
-// (2 bytes), ID, URL.
-const textHeader = 3
+// (2 bytes), with ofCrawl the number of its crawl (2 bytes), ID, URL.
+const (
+	textHeader = 3
+	crawlLen   = 2
+)
 
 // Doc is a held document as the caller sees it; ID and URL alias memory that is
 // good until the document ends.
@@ -43,7 +48,7 @@ func (s *Slots) AtSpiders(yield func(doc uint32)) {
 
 func (s *Slots) findDoc(hash uint32, id []byte) uint32 {
 	return s.docByID.Find(hash, func(n uint32) bool {
-		got, _ := s.textOf(s.docs.At(n))
+		got, _, _ := s.textOf(s.docs.At(n))
 		return bytes.Equal(got, id)
 	})
 }
@@ -52,42 +57,65 @@ func (s *Slots) findDoc(hash uint32, id []byte) uint32 {
 // a document with this ID is held. ID and URL are copied; together with the
 // header they must fit arena.MaxLen, and the ID 255 bytes.
 func (s *Slots) Offer(now time.Duration, o uint32, id, url []byte, priority int32) bool {
-	return s.OfferTo(now, o, 0, id, url, priority)
+	return s.OfferTo(now, o, 0, nil, id, url, priority)
 }
 
-// OfferTo is Offer for the spiders of a crew: a small number of the caller's; 0: any.
-func (s *Slots) OfferTo(now time.Duration, o, crew uint32, id, url []byte, priority int32) bool {
+// OfferTo is Offer for the spiders of a crew, a small number of the caller's, 0: any; the document is of the named crawl, empty: of
+// none.
+func (s *Slots) OfferTo(now time.Duration, o, crew uint32, crawl, id, url []byte, priority int32) bool {
 	hash := s.hash(id)
 	if s.findDoc(hash, id) != 0 && !faulty(faultHeld) {
 		return false
 	}
 	o = s.laneFor(o, crew)
 	n := s.docs.New()
-	ref, b := s.text.New(textHeader + len(id) + len(url))
-	b[0] = byte(len(id))
-	binary.LittleEndian.PutUint16(b[1:], uint16(len(url)))
-	copy(b[textHeader:], id)
-	copy(b[textHeader+len(id):], url)
+	no := s.crawlFor(crawl)
 	s.arrivals++
-	*s.docs.At(n) = document{text: ref, origin: o, priority: priority, order: s.arrivals << 16}
+	*s.docs.At(n) = document{text: s.addText(id, url, no), origin: o, priority: priority, order: s.arrivals << 16}
 	s.docByID.Add(hash, n)
-	s.count(o, 1)
+	s.count(o, no, 1)
 	s.push(n)
 	s.placeOrigin(now, o)
 	return true
 }
 
-func (s *Slots) textOf(d *document) (id, url []byte) {
+func textLen(id, url []byte, crawl uint16) int {
+	n := textHeader + len(id) + len(url)
+	if crawl != 0 {
+		n += crawlLen
+	}
+	return n
+}
+
+func (s *Slots) addText(id, url []byte, crawl uint16) arena.Ref {
+	ref, b := s.text.New(textLen(id, url, crawl))
+	size, head := uint16(len(url)), textHeader
+	if crawl != 0 {
+		binary.LittleEndian.PutUint16(b[head:], crawl)
+		size, head = size|ofCrawl, head+crawlLen
+	}
+	b[0] = byte(len(id))
+	binary.LittleEndian.PutUint16(b[1:], size)
+	copy(b[head:], id)
+	copy(b[head+len(id):], url)
+	return ref
+}
+
+func (s *Slots) textOf(d *document) (id, url []byte, crawl uint16) {
 	head := s.text.Bytes(d.text, textHeader)
-	idLen, urlLen := int(head[0]), int(binary.LittleEndian.Uint16(head[1:]))
-	b := s.text.Bytes(d.text, textHeader+idLen+urlLen)[textHeader:]
-	return b[:idLen], b[idLen:]
+	idLen, size, from := int(head[0]), binary.LittleEndian.Uint16(head[1:]), textHeader
+	if size&ofCrawl != 0 {
+		crawl = binary.LittleEndian.Uint16(s.text.Bytes(d.text, from+crawlLen)[from:])
+		size, from = size&^ofCrawl, from+crawlLen
+	}
+	b := s.text.Bytes(d.text, from+idLen+int(size))[from:]
+	return b[:idLen], b[idLen:], crawl
 }
 
 // Doc returns document n.
 func (s *Slots) Doc(n uint32) Doc {
 	d := s.docs.At(n)
-	id, url := s.textOf(d)
+	id, url, _ := s.textOf(d)
 	return Doc{ID: id, URL: url, Priority: d.priority, Attempts: d.attempts()}
 }
 
@@ -97,19 +125,20 @@ func (s *Slots) End(now time.Duration, n uint32) {
 	d := s.docs.At(n)
 	o := d.origin
 	host := s.HostOf(o)
-	id, url := s.textOf(d)
+	id, url, crawl := s.textOf(d)
 	s.docByID.Remove(s.hash(id), n)
-	s.text.Free(d.text, textHeader+len(id)+len(url))
+	s.text.Free(d.text, textLen(id, url, crawl))
 	s.docs.Free(n)
-	s.count(o, -1)
+	s.count(o, crawl, -1)
 	s.dropLane(o)
 	s.placeHost(now, host)
 }
 
-// count adds n, 1 or -1, to the documents of an origin, its host and its group.
-func (s *Slots) count(originID uint32, n int) {
+// count adds n, 1 or -1, to the documents of an origin, its host and its group, and to those of a crawl.
+func (s *Slots) count(originID uint32, crawl uint16, n int) {
 	o := s.origins.At(originID)
 	o.docs += uint32(n)
+	s.countCrawl(o.host, crawl, n)
 	h := s.hosts.At(o.host)
 	h.docs += uint32(n)
 	s.idleChanged(o.host)

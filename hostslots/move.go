@@ -51,6 +51,7 @@ func (s *Slots) Move(now time.Duration, hostID uint32, to Key, l Limits) (moved 
 	s.Stay(now, hostID)
 	s.park(hostID)
 	s.groups.At(h.group).docs -= h.docs
+	s.moveShares(hostID, -1)
 	s.homeless += int(h.docs)
 	s.recount(h.group)
 	s.depart(now, hostID)

@@ -218,6 +218,7 @@ func (s *Slots) bind(now time.Duration, hostID uint32, key [16]byte) {
 	s.addDelay(g, h.delay)
 	s.join(id, h.limits)
 	g.docs += h.docs
+	s.moveShares(hostID, 1)
 	s.homeless -= int(h.docs)
 	s.review(hostID)
 	s.unpark(hostID)

@@ -26,6 +26,7 @@ type Slots struct {
 	groups  slab.Slab[group]
 	txs     slab.Slab[transaction]
 	asks    slab.Slab[ask]
+	shares  slab.Slab[share]
 
 	docByID     *table.Table
 	originByKey *table.Table
@@ -34,6 +35,7 @@ type Slots struct {
 	names       map[[16]byte]string   // of groups that have one
 	addrs       map[uint32]netip.Addr // of the hosts in them
 	tallies     map[uint32]tally      // by group
+	shareByKey  map[shareKey]uint32   // of a host or group with shares, by crawl 0: the first one
 
 	slots     []slot
 	cells     []cell
@@ -69,6 +71,10 @@ type Slots struct {
 	aside   int    // lanes that are parked
 	laneKey []byte // a buffer
 
+	crawls      []crawl // by number; 0 is none
+	crawlByName map[string]uint16
+	freeCrawls  []uint16
+
 	byTurn, byMember, byIdle, byBarred, byReject, bySlow, bySpent, byEmpty, byWanted, byAsk, byStatus, bySpider, byPark chain
 
 	hear       time.Duration // no silence counts before
@@ -90,6 +96,9 @@ func New(cfg Config) *Slots {
 		names:       map[[16]byte]string{},
 		addrs:       map[uint32]netip.Addr{},
 		tallies:     map[uint32]tally{},
+		shareByKey:  map[shareKey]uint32{},
+		crawls:      make([]crawl, 1),
+		crawlByName: map[string]uint16{},
 		slots:       make([]slot, cfg.Count),
 		cells:       make([]cell, 0, cfg.Count),
 		parked:      map[uint32][]uint32{},

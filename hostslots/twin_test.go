@@ -2,9 +2,11 @@ package hostslots
 
 import (
 	"fmt"
+	"maps"
 	"math/rand/v2"
 	"net/netip"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 )
@@ -33,6 +35,7 @@ type twinDoc struct {
 	id, host, origin string
 	priority         int32
 	crew             uint32
+	crawl            string
 	seq, attempts    int
 	sent, status     time.Duration
 	spider           uint32
@@ -218,13 +221,14 @@ func (r *run) offer() {
 	r.nextID++
 	priority := int32(r.rng.IntN(3))
 	crew := uint32(r.rng.IntN(3))
-	took := r.s.OfferTo(r.now, o, crew, []byte(doc), []byte(origin+"/"+doc), priority)
+	crawl := []string{"", "", "one", "two", strings.Repeat("x", maxCrawlName+1)}[r.nextID*r.nextID%23%5]
+	took := r.s.OfferTo(r.now, o, crew, []byte(crawl), []byte(doc), []byte(origin+"/"+doc), priority)
 	if held := r.w.docs[doc] != nil; took == held {
 		r.t.Fatalf("Offer(%s) = %v, held %v", doc, took, held)
 	}
 	if took {
 		r.w.seq++
-		d := &twinDoc{id: doc, host: name, origin: origin, priority: priority, crew: crew, seq: r.w.seq}
+		d := &twinDoc{id: doc, host: name, origin: origin, priority: priority, crew: crew, crawl: crawl, seq: r.w.seq}
 		r.w.docs[doc] = d
 		r.w.queue[name] = append(r.w.queue[name], d)
 	}
@@ -615,13 +619,45 @@ func (r *run) check() {
 	}
 }
 
+// checkCrawls sees what is counted of each crawl, and that nothing is left of those that are no more.
+func (r *run) checkCrawls() {
+	shares, names := map[shareKey]bool{}, map[string]bool{}
+	want := map[string]map[string]int{} // by group and crawl
+	for _, d := range r.w.docs {
+		if d.crawl == "" || len(d.crawl) > maxCrawlName {
+			continue
+		}
+		group := r.w.hosts[d.host].group
+		if want[group] == nil {
+			want[group] = map[string]int{}
+		}
+		want[group][d.crawl]++
+		no := r.s.crawlByName[d.crawl]
+		names[d.crawl] = true
+		for _, crawl := range []uint16{no, 0} { // 0: the list of all
+			shares[hostShare(r.s.Find([]byte(d.host)), crawl)] = true
+			shares[groupShare(r.s.groupByAddr[netip.MustParseAddr(group).As16()], crawl)] = true
+		}
+	}
+	for addr, id := range r.s.groupByAddr {
+		got, name := map[string]int{}, netip.AddrFrom16(addr).Unmap().String()
+		r.s.Crawls(id, 10, func(crawl string, docs int) { got[crawl] += docs })
+		if !maps.Equal(got, want[name]) {
+			r.t.Fatalf("documents of %s by crawl are %v, want %v", name, got, want[name])
+		}
+	}
+	if len(r.s.shareByKey) != len(shares) || len(r.s.crawlByName) != len(names) {
+		r.t.Fatalf("there are %d shares of %d crawls, want %d of %d", len(r.s.shareByKey), len(r.s.crawlByName), len(shares), len(names))
+	}
+}
+
 func TestSlotsAgainstTwin(t *testing.T) {
 	for seed := range uint64(16) {
 		t.Run(fmt.Sprint(seed), func(t *testing.T) {
 			cfg := Config{
 				Count: 1 + int(seed%7), Len: 1 + int(seed%5)*2, Concurrent: 1 + int(seed%3), Gap: time.Second,
 				StatusTimeout: 9 * time.Second, MaxAttempts: 3, Patience: 4 * time.Second, RejectOver: 9,
-				Remember: 1000, Generation: ^uint32(0) - 5,
+				Remember: 1000, Generation: ^uint32(0) - 5, Counted: true,
 			}
 			cfg.Concurrent = min(cfg.Concurrent, cfg.Len)
 			cfg.Widest = cfg.Concurrent + int(seed%4)
@@ -637,6 +673,9 @@ func TestSlotsAgainstTwin(t *testing.T) {
 				}
 				events[r.rng.IntN(len(events))]()
 				r.check()
+				if step%10 == 0 {
+					r.checkCrawls()
+				}
 			}
 		})
 	}

@@ -181,7 +181,7 @@ func (f *fakeIndex) Candidates(_ context.Context, max int, _ []string, b *docind
 	for _, doc := range f.offers[:n] {
 		id, url, _ := strings.Cut(doc, " ")
 		url, spider, _ := strings.Cut(url, " ")
-		b.AddFor([]byte(id), []byte(url), 0, []byte(spider))
+		b.AddFor([]byte(id), []byte(url), 0, spider, "")
 	}
 	f.offers = f.offers[n:]
 	return nil

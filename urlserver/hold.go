@@ -22,6 +22,9 @@ func (r *Reserver) hold(ctx context.Context, c *engine.Claims) {
 	held := make([]reservation.Held, len(c.Held))
 	for i, h := range c.Held {
 		held[i] = reservation.Held{Host: h.Host, Documents: h.Documents}
+		for _, c := range h.Crawls {
+			held[i].Crawls = append(held[i].Crawls, reservation.CrawlPart{Crawl: c.Crawl, Documents: c.Documents})
+		}
 	}
 	first := r.told == ""
 	if first {

@@ -16,8 +16,8 @@ import (
 type ledger struct {
 	*fallible
 	now   func() time.Duration
-	held  map[string]map[string]int // by holder and host
-	until map[string]time.Duration  // by holder
+	held  map[string]map[string]reservation.Held // by holder and host
+	until map[string]time.Duration               // by holder
 	calls int
 	dead  map[string]bool
 }
@@ -40,11 +40,11 @@ func (l *ledger) Hold(ctx context.Context, holder string, first bool, ttl time.D
 		return true, nil
 	}
 	if l.held[holder] == nil {
-		l.held[holder] = map[string]int{}
+		l.held[holder] = map[string]reservation.Held{}
 	}
 	l.until[holder] = l.now() + ttl
 	for _, h := range held {
-		l.held[holder][h.Host] = h.Documents
+		l.held[holder][h.Host] = h
 		if h.Documents > 0 {
 			if _, err := l.AddHost(ctx, h.Host, time.Time{}); err != nil {
 				return false, err
@@ -66,8 +66,23 @@ func (l *ledger) expire() {
 func (l *ledger) total() (n int) {
 	l.expire()
 	for _, held := range l.held {
-		for _, documents := range held {
-			n += documents
+		for _, h := range held {
+			n += h.Documents
+		}
+	}
+	return n
+}
+
+// ofCrawl is what is held of a crawl.
+func (l *ledger) ofCrawl(crawl string) (n int) {
+	l.expire()
+	for _, held := range l.held {
+		for _, h := range held {
+			for _, c := range h.Crawls {
+				if c.Crawl == crawl {
+					n += c.Documents
+				}
+			}
 		}
 	}
 	return n
@@ -77,17 +92,17 @@ func (l *ledger) total() (n int) {
 func TestHeldIsTold(t *testing.T) {
 	const hosts, docs = 12, 120
 	for seed := range uint64(3) {
-		l := &ledger{held: map[string]map[string]int{}, until: map[string]time.Duration{}, dead: map[string]bool{}}
+		l := &ledger{held: map[string]map[string]reservation.Held{}, until: map[string]time.Duration{}, dead: map[string]bool{}}
 		w := newWorldOf(t, seed, 3, l)
 		for n, nd := range w.nodes {
 			ids, urls := docsOf(n*docs, docs, hosts)
 			w.give(nd, ids, urls)
 		}
-		most := 0
+		most, mostOdd := 0, 0
 		for range 30 {
 			w.run(10 * time.Second)
 			w.store.away = w.rnd.IntN(8) == 0
-			most = max(most, l.total())
+			most, mostOdd = max(most, l.total()), max(mostOdd, l.ofCrawl("odd"))
 		}
 		w.store.away = false
 		w.run(3 * time.Minute)
@@ -95,6 +110,9 @@ func TestHeldIsTold(t *testing.T) {
 			if w.sent[fmt.Sprint(id)] != 1 {
 				t.Errorf("seed %d: document %d was sent %d times; want once", seed, id, w.sent[fmt.Sprint(id)])
 			}
+		}
+		if n := l.ofCrawl("odd"); n != 0 || mostOdd < docs/3 || mostOdd > 3*docs/2 {
+			t.Errorf("seed %d: %d documents of a crawl are held in the end, and %d at most; want 0, and %d to %d", seed, n, mostOdd, docs/3, 3*docs/2)
 		}
 		if n := l.total(); n != 0 || most < docs || most > 3*docs {
 			t.Errorf("seed %d: %d documents are held in the end, and %d at most; want 0, and %d to %d", seed, n, most, docs, 3*docs)

@@ -115,7 +115,7 @@ func newWorldOf(t *testing.T, seed uint64, nodes int, ledger *ledger) *world {
 func (w *world) give(nd *node, ids, urls []string) {
 	p := &engine.Prepared{}
 	for i := range ids {
-		p.Batch.Add([]byte(ids[i]), []byte(urls[i]), 0)
+		p.Batch.AddFor([]byte(ids[i]), []byte(urls[i]), 0, "", []string{"", "odd"}[i%2])
 	}
 	p.Prepare()
 	nd.e.Advance(w.now, w.start.Add(w.now))

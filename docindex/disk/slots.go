@@ -88,7 +88,7 @@ func (s *Store) toSlotsLocked(w *walker, door doors.Door, until, now int64, b *d
 	if len(id) == 0 {
 		id = s.secret.docID(room[:0], &w.name)
 	}
-	b.AddFor(id, w.plan.url, w.at.priority(), []byte(docindex.SpiderOf(w.plan.metadata)))
+	b.AddFor(id, w.plan.url, w.at.priority(), docindex.SpiderOf(w.plan.metadata), s.doors.Crawl(w.id))
 	s.departLocked(w.departure(door), until, now)
 	w.took()
 	due := w.due()

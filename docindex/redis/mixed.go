@@ -86,9 +86,13 @@ func (s *Store) pickSome(ctx context.Context, m *mixing, want []claim) ([]doc, e
 	}
 	var docs []doc
 	got := map[string]bool{}
-	for parts := list(a.value); len(parts) >= 5; parts = parts[5:] {
+	parts := list(a.value)
+	for ; len(parts) >= 5; parts = parts[5:] {
 		d := s.docOf(m.shard, m.queue, parts)
 		docs, got[d.hash] = append(docs, d), true
+	}
+	if len(docs) > 0 {
+		m.crawl = crawlIn(parts)
 	}
 	return docs, s.unclaim(ctx, m, want, got)
 }

@@ -186,6 +186,7 @@ func (s *Store) takeAll(ctx context.Context, queues []entry, limit int, t *takin
 		if queues[i].mixed {
 			m := mixing{entry: queues[i], door: t.door(), lease: t.lease, reject: t.reject}
 			docs[i], err = s.pickMixed(ctx, &m, each)
+			queues[i].crawl = m.crawl
 		}
 	}
 	for i, list := range docs {
@@ -196,10 +197,10 @@ func (s *Store) takeAll(ctx context.Context, queues []entry, limit int, t *takin
 	}
 	for turn, some := 0, true; some; turn++ {
 		some = false
-		for _, list := range docs {
+		for i, list := range docs {
 			if turn < len(list) {
 				d := list[turn]
-				t.out.AddFor([]byte(d.id), []byte(d.url), d.priority, []byte(docindex.SpiderOf([]byte(d.metadata))))
+				t.out.AddFor([]byte(d.id), []byte(d.url), d.priority, docindex.SpiderOf([]byte(d.metadata)), queues[i].crawl)
 				got++
 				some = true
 			}
@@ -208,7 +209,7 @@ func (s *Store) takeAll(ctx context.Context, queues []entry, limit int, t *takin
 	return got, err
 }
 
-// takePlain takes from queues whose URLs are on one host.
+// takePlain takes from queues whose URLs are on one host, and notes their crawls.
 func (s *Store) takePlain(ctx context.Context, queues []entry, each int, t *taking) ([][]doc, error) {
 	docs := make([][]doc, len(queues))
 	var args [shards][]string
@@ -229,13 +230,22 @@ func (s *Store) takePlain(ctx context.Context, queues []entry, each int, t *taki
 		}
 		s.heard[a.shard] = s.number
 		for j, m := range list(a.value) {
-			parts := list(m)
+			parts, i := list(m), at[a.shard][j]
 			for ; len(parts) >= 5; parts = parts[5:] {
-				docs[at[a.shard][j]] = append(docs[at[a.shard][j]], s.docOf(a.shard, queues[at[a.shard][j]].queue, parts))
+				docs[i] = append(docs[i], s.docOf(a.shard, queues[i].queue, parts))
 			}
+			queues[i].crawl = crawlIn(parts)
 		}
 	}
 	return docs, err
+}
+
+// crawlIn is the crawl behind the documents of a queue; "": DEFAULT.
+func crawlIn(rest []rueidis.RedisMessage) string {
+	if len(rest) == 0 {
+		return ""
+	}
+	return text(rest[0])
 }
 
 // docOf reads hash, DOC_ID, URL, priority and metadata.

@@ -101,7 +101,7 @@ func addCandidate(b *docindex.Batch, line []byte) {
 	if err == nil {
 		var u weburl.URL
 		if u, err = weburl.Parse(d.URL); err == nil && protocol.ValidURL(u.Text()) {
-			b.AddFor(d.DocID, u.Text(), d.Priority, d.SpiderID)
+			b.AddFor(d.DocID, u.Text(), d.Priority, string(d.SpiderID), "")
 			return
 		}
 	}

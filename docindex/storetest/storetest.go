@@ -6,8 +6,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"reflect"
 	"slices"
+	"strings"
 	"testing"
 
 	"urlserver/docindex"
@@ -23,6 +25,7 @@ func Run(t *testing.T, open func(t *testing.T) docindex.Store) {
 		{"empty", empty},
 		{"known URLs are not taken again", known},
 		{"one document a crawl, key and URL", crawlsAndKeys},
+		{"candidates name their crawls", crawlsOfCandidates},
 		{"given DOC_IDs", givenIDs},
 		{"DOC_IDs never collide", idsDiffer},
 		{"document", document},
@@ -152,6 +155,37 @@ func known(t *testing.T, s docindex.Store) {
 	wantResult(t, put(t, s, urls("http://a.example/x", "http://a.example/")...), 0, 2, 0)
 	wantTexts(t, take(t, s, 10))
 	wantStates(t, s, 0, 0, 2)
+}
+
+func crawlsOfCandidates(t *testing.T, s docindex.Store) {
+	want := map[string]string{} // "SPIDERID of CRAWL" by URL
+	for url, one := range map[string]docindex.Put{
+		"http://a.test/": {},
+		"http://b.test/": {Crawl: []byte("DEFAULT")},
+		"http://c.test/": {Crawl: []byte("one")},
+		"http://d.test/": {Crawl: []byte("one"), Key: []byte("key")},
+		"http://e.test/": {Crawl: []byte("one"), Key: []byte("key"), Metadata: []byte(`{"spiderid":["link"]}`)},
+		"http://f.test/": {Crawl: []byte("two words: é"), Metadata: []byte(`{"spiderid":["link"]}`)},
+		"http://g.test/": {Key: []byte("key"), Metadata: []byte(`{"spiderid":["link"]}`)},
+	} {
+		one.URL = []byte(url)
+		wantResult(t, put(t, s, one), 1, 0, 0)
+		want[url] = fmt.Sprintf("%s of %s", docindex.SpiderOf(one.Metadata), strings.TrimPrefix(string(one.Crawl), "DEFAULT"))
+	}
+	for range 2 {
+		b, got, back := take(t, s, 20), map[string]string{}, docindex.Outcomes{}
+		for i := range b.Len() {
+			c := b.At(i)
+			got[string(c.URL)] = fmt.Sprintf("%s of %s", c.Spider, c.Crawl)
+			back.Add(docindex.Outcome{DocID: c.DocID, URL: c.URL})
+		}
+		if !maps.Equal(got, want) {
+			t.Errorf("candidates are %v; want %v", got, want)
+		}
+		if err := s.Return(t.Context(), &back); err != nil {
+			t.Fatal(err)
+		}
+	}
 }
 
 func crawlsAndKeys(t *testing.T, s docindex.Store) {

@@ -2,7 +2,6 @@ package engine
 
 import (
 	"net/netip"
-	"slices"
 	"time"
 
 	"urlserver/dueheap"
@@ -20,7 +19,8 @@ type Claims struct {
 	// Forgotten is an answer: what was told in Held is not counted, nor is what was told before.
 	Forgotten bool
 
-	began time.Duration
+	began  time.Duration
+	crawls int // in Held
 }
 
 // reset empties c for use at another time.
@@ -33,12 +33,6 @@ func (c *Claims) reset(now time.Duration) {
 	*c = Claims{
 		Held: c.Held[:0], Releases: c.Releases[:0], Binds: c.Binds[:0], Extends: c.Extends[:0], Tries: c.Tries[:0], began: now,
 	}
-}
-
-// Held is how many documents the daemon holds for what a lease is for.
-type Held struct {
-	Host      string
-	Documents int
 }
 
 // Release gives a group back that Next from now on may be asked again.
@@ -98,6 +92,7 @@ type claims struct {
 	tellers  map[string]uint32 // the group that told it last; groups come and go
 	tellAt   time.Duration     // what has changed
 	changed  []uint32          // groups, for the next time
+	partly   []uint32          // groups of which not all crawls were told, for when what has changed is next
 	notUntil time.Duration     // nothing is asked before: the reservation is away
 }
 
@@ -157,36 +152,6 @@ func (h *holds) add(group uint32, lease hold) {
 func (h *holds) drop(group uint32) {
 	h.byGroup[group] = hold{}
 	h.len--
-}
-
-// told is for what documents were told to be held.
-type told struct {
-	byGroup []string // "": for nothing
-	len     int
-}
-
-func (t *told) of(group uint32) string {
-	if int(group) >= len(t.byGroup) {
-		return ""
-	}
-	return t.byGroup[group]
-}
-
-func (t *told) set(group uint32, host string) {
-	for int(group) >= len(t.byGroup) {
-		t.byGroup = append(t.byGroup, make([]string, max(64, len(t.byGroup)/2))...)
-	}
-	if t.byGroup[group] == "" {
-		t.len++
-	}
-	t.byGroup[group] = host
-}
-
-func (t *told) drop(group uint32) {
-	if t.of(group) != "" {
-		t.byGroup[group] = ""
-		t.len--
-	}
 }
 
 func newClaims() claims {
@@ -317,92 +282,6 @@ func (e *Engine) gatherExtends(c *Claims, due *waiter) {
 		h, _ := e.claims.holds.of(id)
 		c.Extends = append(c.Extends, Claim{group: id, Host: h.host, Token: h.token})
 	}
-}
-
-// gatherHeld tells how many documents are held: of groups that are reserved for the first time or given back for good at
-// once, of all others that have changed some times a lease.
-func (e *Engine) gatherHeld(c *Claims, due *waiter) {
-	if !e.opt.Counted {
-		return
-	}
-	for _, t := range c.Tries {
-		if e.claims.told.of(t.group) != t.Host {
-			e.tell(c, t.group)
-		}
-	}
-	for _, r := range c.Releases {
-		if r.Delete {
-			e.tell(c, r.group)
-		}
-	}
-	if e.claims.tellAt <= e.now {
-		e.tellChanged(c)
-	}
-	if e.claims.told.len > 0 || e.slots.Counts().Held > 0 {
-		due.after(e.claims.tellAt - e.now)
-	}
-}
-
-// tellChanged tells of some groups that have changed; the others are to follow at once.
-func (e *Engine) tellChanged(c *Claims) {
-	if len(e.claims.changed) == 0 {
-		e.claims.changed = e.slots.Recounted(e.claims.changed)
-	}
-	some := e.claims.changed[:min(claimBatch, len(e.claims.changed))]
-	for _, id := range some {
-		e.tell(c, id)
-	}
-	e.claims.changed = e.claims.changed[len(some):]
-	if len(e.claims.changed) == 0 {
-		e.claims.changed, e.claims.tellAt = nil, e.now+e.opt.Lease/tellsALease
-	}
-	for id, host := range e.claims.told.byGroup {
-		if len(c.Held) > 0 {
-			break
-		}
-		if host != "" { // one, so that all go on to count
-			e.tell(c, uint32(id))
-		}
-	}
-}
-
-// tell tells how many documents are held for a group.
-func (e *Engine) tell(c *Claims, group uint32) {
-	was, is, n := e.claims.told.of(group), "", e.slots.Documents(group)
-	if n > 0 {
-		is = e.leaseHost(group)
-		if was != is {
-			e.claims.told.set(group, is)
-			e.claims.tellers[is] = group
-		}
-		c.Held = append(c.Held, Held{is, n})
-	} else {
-		e.claims.told.drop(group)
-	}
-	if was != "" && was != is && e.claims.tellers[was] == group {
-		delete(e.claims.tellers, was)
-		c.Held = append(c.Held, Held{Host: was})
-	}
-}
-
-// untell forgets that it was told that documents of a group are held.
-func (e *Engine) untell(group uint32) {
-	if was := e.claims.told.of(group); e.claims.tellers[was] == group {
-		delete(e.claims.tellers, was)
-	}
-	e.claims.told.drop(group)
-}
-
-// tellAgain has all be told anew, once each, however often that was wanted.
-func (e *Engine) tellAgain() {
-	for id, host := range e.claims.told.byGroup {
-		if host != "" {
-			e.claims.changed = append(e.claims.changed, uint32(id))
-		}
-	}
-	slices.Sort(e.claims.changed)
-	e.claims.changed = slices.Compact(e.claims.changed)
-	e.claims.tellAt = e.now + claimRetry
 }
 
 // Claimed takes the answers to Out.Claims.

@@ -24,6 +24,7 @@ type prepared struct {
 	url      weburl.URL
 	priority int32
 	spider   []byte
+	crawl    []byte
 }
 
 var errTooLong = errors.New("URL longer than a line of the spider protocol allows")
@@ -43,7 +44,7 @@ func (p *Prepared) Prepare() {
 			p.invalid = append(p.invalid, c)
 			continue
 		}
-		p.docs = append(p.docs, prepared{id: c.DocID, url: url, priority: c.Priority, spider: c.Spider})
+		p.docs = append(p.docs, prepared{id: c.DocID, url: url, priority: c.Priority, spider: c.Spider, crawl: c.Crawl})
 	}
 	for i := range p.Batch.InvalidLen() {
 		p.invalid = append(p.invalid, p.Batch.InvalidAt(i))
@@ -123,7 +124,7 @@ func (e *Engine) offer(d *prepared) {
 	if !e.slots.Settled(host) && !e.slots.Resolving(host) {
 		e.resolve(host)
 	}
-	if !e.slots.OfferTo(e.now, origin, e.crewNo(d.spider), d.id, d.url.Text(), d.priority) {
+	if !e.slots.OfferTo(e.now, origin, e.crewNo(d.spider), d.crawl, d.id, d.url.Text(), d.priority) {
 		e.duplicate(d.id, d.url.Text())
 		return
 	}

@@ -263,7 +263,7 @@ func (p *script) index(words []string) {
 			if priority == "" {
 				priority = "0"
 			}
-			a.Batch.AddFor([]byte(id), []byte(url), int32(number(priority)), []byte(spider))
+			a.Batch.AddFor([]byte(id), []byte(url), int32(number(priority)), spider, "")
 		}
 	}
 	a.Prepare()

@@ -1,5 +1,6 @@
 -- pick hands out documents of a queue of any hosts: number of this take, lease in ms ('': the owner's), place, door, queue,
--- token of the call that serves it, and the documents' hashes. It answers those that were there: hash, DOC_ID, URL, priority, metadata.
+-- token of the call that serves it, and the documents' hashes. It answers those that were there: hash, DOC_ID, URL, priority, metadata;
+-- and behind them the queue's crawl, if that is not DEFAULT.
 local number, lease = num(), num()
 local till = lease and now + lease
 place0 = num()
@@ -22,6 +23,7 @@ while q and not q.gone and at < #ARGV and may() do
   end
 end
 if #taken > 0 then
+  if q.c ~= '' then out[#out + 1] = q.c end
   renewDue(q)
   if door ~= CALLS then toEnd(q, SLOTS) end
   if not till then call('SET', base .. ':t:' .. owner, cmsgpack.pack({ number, taken })) end

@@ -1,5 +1,6 @@
 -- take hands out to the slots: number of this take, lease in ms ('': the owner's), then place, queue and most of each.
--- With a lease they are lent. It answers hash, DOC_ID, URL, priority and metadata of each document, queue by queue.
+-- With a lease they are lent. It answers hash, DOC_ID, URL, priority and metadata of each document, queue by queue, and behind those
+-- of a queue its crawl, if that is not DEFAULT.
 local number, lease = num(), num()
 local till, door = lease and now + lease, lease and LENT or SLOTS
 local taken = {}
@@ -13,6 +14,7 @@ local function takeFrom(q, most)
     taken[#taken + 1] = q.id .. ':' .. hash
     out[n + 1], out[n + 2], out[n + 3], out[n + 4], out[n + 5] = hash, doc[ID], doc[URL], doc[PRIORITY], doc[META]
   end
+  if out[1] and q.c ~= '' then out[#out + 1] = q.c end
   renewDue(q)
   toEnd(q, SLOTS)
   refresh(q)

@@ -1,0 +1,104 @@
+package hostslots
+
+import (
+	"fmt"
+	"maps"
+	"net/netip"
+	"testing"
+	"time"
+	"unsafe"
+)
+
+func crawlSlots(counted bool) *Slots {
+	return New(Config{Count: 4, Len: 64, Concurrent: 1, StatusTimeout: time.Minute, MaxAttempts: 3, RejectOver: 100, Remember: 100, Counted: counted})
+}
+
+func offerOf(s *Slots, host, id, crawl string) {
+	o := s.Origin([]byte("http://"+host), []byte(host))
+	s.OfferTo(0, o, 0, []byte(crawl), []byte(id), []byte("http://"+host+"/"+id), 0)
+}
+
+func crawlsOf(s *Slots, group uint32) map[string]int {
+	got := map[string]int{}
+	s.Crawls(group, 100, func(name string, docs int) { got[name] += docs })
+	return got
+}
+
+// TestCrawlsOfUnresolvedHosts are counted once their host has a group, and again when it has another one.
+func TestCrawlsOfUnresolvedHosts(t *testing.T) {
+	s := crawlSlots(true)
+	for i, crawl := range []string{"one", "one", "two", ""} {
+		offerOf(s, "a.test", fmt.Sprint(i), crawl)
+	}
+	offerOf(s, "b.test", "b", "two")
+	a, b, addr := s.Find([]byte("a.test")), s.Find([]byte("b.test")), netip.MustParseAddr("192.0.2.1")
+	s.Bind(0, a, addr)
+	s.Bind(0, b, addr)
+	group := s.hosts.At(a).group
+	if got, want := crawlsOf(s, group), map[string]int{"one": 2, "two": 2}; !maps.Equal(got, want) {
+		t.Errorf("crawls of both = %v; want %v", got, want)
+	}
+	s.Move(0, a, GroupKey("name", addr.As16()), Limits{})
+	if got, want := crawlsOf(s, group), map[string]int{"two": 1}; !maps.Equal(got, want) {
+		t.Errorf("crawls of the one left = %v; want %v", got, want)
+	}
+	s.End(0, s.dropped("0"))
+	s.BindNamed(0, a, "name", addr)
+	if got, want := crawlsOf(s, s.hosts.At(a).group), map[string]int{"one": 1, "two": 1}; !maps.Equal(got, want) {
+		t.Errorf("crawls of the one moved = %v; want %v", got, want)
+	}
+}
+
+// dropped takes a queued document out; 0: it is not held.
+func (s *Slots) dropped(id string) uint32 {
+	n := s.Document([]byte(id))
+	if n != 0 {
+		s.Drop(n)
+	}
+	return n
+}
+
+// TestCrawlsTakeNumbersWhileTheyLast: as many as there are numbers are told apart, and each number is used again.
+func TestCrawlsTakeNumbersWhileTheyLast(t *testing.T) {
+	s := crawlSlots(true)
+	for i := range maxCrawls + 2 {
+		offerOf(s, "a.test", fmt.Sprint(i), fmt.Sprint("crawl", i))
+	}
+	if len(s.crawlByName) != maxCrawls || s.shares.Len() != maxCrawls {
+		t.Errorf("%d crawls are told apart, in %d shares; want %d", len(s.crawlByName), s.shares.Len(), maxCrawls)
+	}
+	s.End(0, s.dropped(fmt.Sprint(maxCrawls))) // of none, since it was one too many
+	s.End(0, s.dropped("7"))
+	offerOf(s, "a.test", "x", "another")
+	offerOf(s, "a.test", "y", "one more")
+	if no := s.crawlByName["another"]; no != 8 || s.crawlByName["one more"] != 0 || len(s.crawls) != maxCrawls+1 {
+		t.Errorf("the next two have numbers %d and %d of %d; want 8, which has become free, and none", no, s.crawlByName["one more"], len(s.crawls))
+	}
+	s.End(0, s.dropped("x"))
+	for i := range maxCrawls + 2 {
+		if n := s.dropped(fmt.Sprint(i)); n != 0 {
+			s.End(0, n)
+		}
+	}
+	s.End(0, s.dropped("y"))
+	if len(s.crawlByName) != 0 || s.shares.Len() != 0 || len(s.shareByKey) != 0 || len(s.freeCrawls) != maxCrawls {
+		t.Errorf("in the end %d crawls have %d shares; want none", len(s.crawlByName), s.shares.Len())
+	}
+}
+
+// TestCrawlsCostNothing where documents are of none, or nobody wants them counted.
+func TestCrawlsCostNothing(t *testing.T) {
+	plain, uncounted := crawlSlots(true), crawlSlots(false)
+	for i := range 100 {
+		offerOf(plain, "a.test", fmt.Sprint(i), "")
+		offerOf(uncounted, "a.test", fmt.Sprint(i), "one")
+	}
+	for name, s := range map[string]*Slots{"no crawl": plain, "not counted": uncounted} {
+		if s.shares.Cap() > 1 || len(s.shareByKey)+len(s.crawlByName) > 0 || s.text.Live() != plain.text.Live() {
+			t.Errorf("%s: %d shares of %d crawls, %d bytes of text; want %d bytes and nothing else", name, s.shares.Len(), len(s.crawlByName), s.text.Live(), plain.text.Live())
+		}
+	}
+	if size := unsafe.Sizeof(document{}); size != 32 {
+		t.Errorf("a document is %d bytes; want 32", size)
+	}
+}

@@ -1,0 +1,151 @@
+package engine
+
+import "slices"
+
+const (
+	groupCrawls = 1000             // that are told apart of a group
+	crawlBatch  = 10 * groupCrawls // of all groups in one Claims
+)
+
+// Held is how many documents the daemon holds for what a lease is for.
+type Held struct {
+	Host      string
+	Documents int
+	Crawls    []CrawlPart // of them: those of other crawls than DEFAULT, each once; further ones are not told apart
+}
+
+// CrawlPart is how many of the documents are of a crawl.
+type CrawlPart struct {
+	Crawl     string
+	Documents int
+}
+
+// told is for what documents were told to be held.
+type told struct {
+	byGroup []string // "": for nothing
+	len     int
+}
+
+func (t *told) of(group uint32) string {
+	if int(group) >= len(t.byGroup) {
+		return ""
+	}
+	return t.byGroup[group]
+}
+
+func (t *told) set(group uint32, host string) {
+	for int(group) >= len(t.byGroup) {
+		t.byGroup = append(t.byGroup, make([]string, max(64, len(t.byGroup)/2))...)
+	}
+	if t.byGroup[group] == "" {
+		t.len++
+	}
+	t.byGroup[group] = host
+}
+
+func (t *told) drop(group uint32) {
+	if t.of(group) != "" {
+		t.byGroup[group] = ""
+		t.len--
+	}
+}
+
+// gatherHeld tells how many documents are held: of groups that are reserved for the first time or given back for good at
+// once, of all others that have changed some times a lease.
+func (e *Engine) gatherHeld(c *Claims, due *waiter) {
+	if !e.opt.Counted {
+		return
+	}
+	for _, t := range c.Tries {
+		if e.claims.told.of(t.group) != t.Host {
+			e.tell(c, t.group)
+		}
+	}
+	for _, r := range c.Releases {
+		if r.Delete {
+			e.tell(c, r.group)
+		}
+	}
+	if e.claims.tellAt <= e.now {
+		e.tellChanged(c)
+	}
+	if e.claims.told.len > 0 || e.slots.Counts().Held > 0 {
+		due.after(e.claims.tellAt - e.now)
+	}
+}
+
+// tellChanged tells of some groups that have changed; the others are to follow at once.
+func (e *Engine) tellChanged(c *Claims) {
+	if len(e.claims.changed) == 0 {
+		e.claims.changed = e.slots.Recounted(e.claims.partly)
+		e.claims.partly = nil
+	}
+	for n := 0; n < claimBatch && len(e.claims.changed) > 0 && c.crawls <= crawlBatch-groupCrawls; n++ {
+		e.tell(c, e.claims.changed[0])
+		e.claims.changed = e.claims.changed[1:]
+	}
+	if len(e.claims.changed) == 0 {
+		e.claims.changed, e.claims.tellAt = nil, e.now+e.opt.Lease/tellsALease
+	}
+	for id, host := range e.claims.told.byGroup {
+		if len(c.Held) > 0 {
+			break
+		}
+		if host != "" { // one, so that all go on to count
+			e.tell(c, uint32(id))
+		}
+	}
+}
+
+// tell tells how many documents are held for a group.
+func (e *Engine) tell(c *Claims, group uint32) {
+	was, is, n := e.claims.told.of(group), "", e.slots.Documents(group)
+	if n > 0 {
+		is = e.leaseHost(group)
+		if was != is {
+			e.claims.told.set(group, is)
+			e.claims.tellers[is] = group
+		}
+		c.Held = append(c.Held, Held{is, n, e.crawlsOf(c, group)})
+	} else {
+		e.claims.told.drop(group)
+	}
+	if was != "" && was != is && e.claims.tellers[was] == group {
+		delete(e.claims.tellers, was)
+		c.Held = append(c.Held, Held{Host: was})
+	}
+}
+
+// crawlsOf is how many of a group's documents are of which crawl, as far as c has room for that.
+func (e *Engine) crawlsOf(c *Claims, group uint32) (parts []CrawlPart) {
+	room := min(groupCrawls, crawlBatch-c.crawls)
+	e.slots.Crawls(group, room+1, func(crawl string, docs int) {
+		if len(parts) < room {
+			parts = append(parts, CrawlPart{crawl, docs})
+		} else if room < groupCrawls {
+			e.claims.partly = append(e.claims.partly, group)
+		}
+	})
+	c.crawls += len(parts)
+	return parts
+}
+
+// untell forgets that it was told that documents of a group are held.
+func (e *Engine) untell(group uint32) {
+	if was := e.claims.told.of(group); e.claims.tellers[was] == group {
+		delete(e.claims.tellers, was)
+	}
+	e.claims.told.drop(group)
+}
+
+// tellAgain has all be told anew, once each, however often that was wanted.
+func (e *Engine) tellAgain() {
+	for id, host := range e.claims.told.byGroup {
+		if host != "" {
+			e.claims.changed = append(e.claims.changed, uint32(id))
+		}
+	}
+	slices.Sort(e.claims.changed)
+	e.claims.changed = slices.Compact(e.claims.changed)
+	e.claims.tellAt = e.now + claimRetry
+}
