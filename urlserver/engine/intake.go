@@ -23,8 +23,7 @@ type prepared struct {
 	id       []byte
 	url      weburl.URL
 	priority int32
-	spider   []byte
-	crawl    []byte
+	at       int32 // in the batch, which has the rest
 }
 
 var errTooLong = errors.New("URL longer than a line of the spider protocol allows")
@@ -44,7 +43,7 @@ func (p *Prepared) Prepare() {
 			p.invalid = append(p.invalid, c)
 			continue
 		}
-		p.docs = append(p.docs, prepared{id: c.DocID, url: url, priority: c.Priority, spider: c.Spider, crawl: c.Crawl})
+		p.docs = append(p.docs, prepared{id: c.DocID, url: url, priority: c.Priority, at: int32(i)})
 	}
 	for i := range p.Batch.InvalidLen() {
 		p.invalid = append(p.invalid, p.Batch.InvalidAt(i))
@@ -124,7 +123,8 @@ func (e *Engine) offer(d *prepared) {
 	if !e.slots.Settled(host) && !e.slots.Resolving(host) {
 		e.resolve(host)
 	}
-	if !e.slots.OfferTo(e.now, origin, e.crewNo(d.spider), d.crawl, d.id, d.url.Text(), d.priority) {
+	c := e.intake.Batch.At(int(d.at))
+	if !e.slots.OfferTo(e.now, origin, e.crewNo(c.Spider), c.Crawl, d.id, d.url.Text(), d.priority) {
 		e.duplicate(d.id, d.url.Text())
 		return
 	}
