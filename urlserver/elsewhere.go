@@ -47,7 +47,7 @@ func (d *Daemon) explainStored(ctx context.Context, host string, x *engine.Expla
 	}
 	if x.Queued > 0 || x.InFlight > 0 {
 		if !l.Blocked.IsZero() && !strings.Contains(x.Why, "blocked by the operator") {
-			x.Why = join(x.Why, "what waits in the doc index is blocked by the operator until "+dated(l.Blocked))
+			x.Why = join(x.Why, "what waits in the doc index is blocked by the operator until "+engine.Dated(l.Blocked))
 		}
 		return true
 	}
@@ -91,7 +91,7 @@ func stored(l *docindex.HostLook, waits string) string {
 	case l.Completed > 0:
 		return fmt.Sprintf("nothing is to be fetched: all its documents in the doc index are completed (%s%d)", some, l.Completed)
 	case !l.Blocked.IsZero():
-		return "blocked by the operator until " + dated(l.Blocked) + "; no document of it is known"
+		return "blocked by the operator until " + engine.Dated(l.Blocked) + "; no document of it is known"
 	case l.Delay > 0:
 		return fmt.Sprintf("no document of it is known; the operator's delay of %v will hold for what comes", l.Delay)
 	}
@@ -145,7 +145,7 @@ func turn(t *docindex.Turn, x *engine.Explanation) string {
 	if t.Open || t.Not.IsZero() {
 		return why
 	}
-	return "not before " + dated(t.Not) + ": " + why
+	return "not before " + engine.Dated(t.Not) + ": " + why
 }
 
 func join(a, b string) string {
@@ -154,8 +154,6 @@ func join(a, b string) string {
 	}
 	return a + "; " + b
 }
-
-func dated(t time.Time) string { return t.UTC().Format(time.RFC3339) }
 
 // moment is a date by the daemon's monotonic clock; 0 for none.
 func (d *Daemon) moment(t time.Time) time.Duration {

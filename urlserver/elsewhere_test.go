@@ -1,8 +1,10 @@
 package urlserver
 
 import (
+	"context"
 	"net"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -136,14 +138,33 @@ func TestExplainOfWhatWaitsInTheIndex(t *testing.T) {
 		}, []string{"wait in the doc index; not before 20", ": [[rules]] 1 (a.test)"}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			r := newRig(t, func(cfg *configs.Config) { cfg.Frontier.Listen = "127.0.0.1:0" })
+			l, err := net.Listen("tcp", "127.0.0.1:0")
+			if err != nil {
+				t.Fatal(err)
+			}
+			memory := docindex.NewMemory()
+			store := &lookedThrough{Store: memory, done: make(chan struct{})}
+			r := newRigOver(t, l, Parts{Index: memory, Store: store}, func(cfg *configs.Config) { cfg.Frontier.Listen = "127.0.0.1:0" })
 			defer r.stop()
+			<-store.done // what the case blocks now, the daemon does not take for a block of before
 			r.put("http://a.test/1")
 			r.t = t
 			c.do(r)
 			r.says(t, "a.test", c.want...)
 		})
 	}
+}
+
+// lookedThrough tells when the daemon has looked for what was blocked before it was started.
+type lookedThrough struct {
+	docindex.Store
+	once sync.Once
+	done chan struct{}
+}
+
+func (l *lookedThrough) Settings(ctx context.Context, visit func(*docindex.Setting) bool) error {
+	defer l.once.Do(func() { close(l.done) })
+	return l.Store.Settings(ctx, visit)
 }
 
 func (r *rig) putOne(p docindex.Put) {

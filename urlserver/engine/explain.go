@@ -175,9 +175,11 @@ func (e *Engine) cause(x *Explanation) string {
 	return fmt.Sprintf("a host on %v had another address before, which was asked a moment ago", x.Addr)
 }
 
-// at gives a moment by the wall clock.
-func (e *Engine) at(t time.Duration) string {
-	return e.wall.Add(t - e.now).UTC().Format(time.RFC3339)
+func (e *Engine) at(t time.Duration) string { return Dated(e.wall.Add(t - e.now)) }
+
+// Dated names the first second at which what waits until t may go on.
+func Dated(t time.Time) string {
+	return t.Add(time.Second - 1).UTC().Format(time.RFC3339)
 }
 
 // Block holds back everything to a host for a while; 0 or less lets it go on.
