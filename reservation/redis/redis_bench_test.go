@@ -16,10 +16,10 @@ import (
 func BenchmarkReserveRelease(b *testing.B) {
 	server := redistest.Start(b)
 	for _, groups := range []int{1000, 1_000_000} {
+		s := New(Config{Addrs: []string{server.Addr()}, Prefix: fmt.Sprintf("b%d:", groups), Penalty: time.Second})
+		defer s.Close()
+		fill(b, s, groups)
 		b.Run(fmt.Sprintf("%d groups, 16 callers", groups), func(b *testing.B) {
-			s := New(Config{Addrs: []string{server.Addr()}, Prefix: fmt.Sprintf("b%d:", groups), Penalty: time.Second})
-			defer s.Close()
-			fill(b, s, groups)
 			var left atomic.Int64
 			left.Store(int64(b.N))
 			var callers sync.WaitGroup
@@ -35,8 +35,6 @@ func BenchmarkReserveRelease(b *testing.B) {
 			b.ReportMetric(float64(b.N)/b.Elapsed().Seconds(), "pairs/s")
 		})
 		b.Run(fmt.Sprintf("%d groups, alone", groups), func(b *testing.B) {
-			s := New(Config{Addrs: []string{server.Addr()}, Prefix: fmt.Sprintf("b%d:", groups), Penalty: time.Second})
-			defer s.Close()
 			for b.Loop() {
 				pair(b, s)
 			}
