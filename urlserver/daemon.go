@@ -187,6 +187,8 @@ func (d *Daemon) own(ctx context.Context) {
 		case <-timer.C:
 			d.tell()
 		case <-stopping:
+		}
+		if stopping != nil && ctx.Err() != nil { // whatever else there was to do: nothing more is sent
 			d.tell().Stop()
 			stopping, deadline = nil, time.Now().Add(stopWait)
 		}

@@ -12,6 +12,7 @@ import (
 	"urlserver/docindex"
 	"urlserver/reservation"
 	"urlserver/reservation/memory"
+	"urlserver/urlserver/engine"
 )
 
 func TestStopWaitsForWhatIsInFlight(t *testing.T) {
@@ -73,6 +74,32 @@ func TestStopWithoutWork(t *testing.T) {
 			}
 			if _, _, err := b.d.Reconfigure(t.Context(), b.d.Settings()); err != ErrStopped {
 				t.Errorf("Reconfigure of a stopped daemon: %v; want ErrStopped", err)
+			}
+		})
+	}
+}
+
+// TestStopComesBeforeWhatWaits has a daemon that is busy when it is stopped, and a spider with room for more behind that.
+func TestStopComesBeforeWhatWaits(t *testing.T) {
+	for range 20 { // which of them the owner sees first is left to chance
+		synctest.Test(t, func(t *testing.T) {
+			b := newBubble(t, nil)
+			b.index.offer("0 http://10.0.0.1/0", "1 http://10.0.0.1/1")
+			s := b.spider()
+			trans, _ := s.line()
+			time.Sleep(time.Minute)
+			busy := make(chan struct{})
+			b.d.post(func(*engine.Engine) { <-busy })
+			synctest.Wait()
+			b.end()
+			s.say("%s DONE", trans)
+			synctest.Wait()
+			close(busy)
+			if text := s.closed(); text != "" {
+				t.Fatalf("%q was sent after the stop", text)
+			}
+			if err := <-b.ended; err != nil {
+				t.Errorf("Run: %v", err)
 			}
 		})
 	}
