@@ -54,7 +54,8 @@ type Daemon struct {
 	// The owner goroutine, which is Run's, alone touches these.
 	engine   *engine.Engine
 	sessions map[uint32]*session
-	done     chan struct{} // closed when the owner takes no more events
+	operated map[string]struct{} // hosts that were blocked, or let go on, since the start; nil: blocks of before are known
+	done     chan struct{}       // closed when the owner takes no more events
 	events   chan event
 
 	pokes          chan struct{}
@@ -80,6 +81,7 @@ func New(cfg configs.Config, parts Parts) *Daemon {
 		log:      parts.Log,
 		start:    time.Now(),
 		sessions: map[uint32]*session{},
+		operated: map[string]struct{}{},
 		done:     make(chan struct{}),
 		events:   make(chan event, eventBuffer),
 		pokes:    make(chan struct{}, 1),

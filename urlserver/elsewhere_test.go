@@ -228,6 +228,49 @@ func (r *rig) await(what string, is func() bool) {
 	}
 }
 
+// slowToTell is a store that tells of blocks of before, each when it may go on.
+type slowToTell struct {
+	*lookedThrough
+	read, goOn chan struct{}
+}
+
+func (s *slowToTell) Settings(ctx context.Context, visit func(*docindex.Setting) bool) error {
+	return s.lookedThrough.Settings(ctx, func(one *docindex.Setting) bool {
+		if one.Host && one.Which == docindex.SetBlock {
+			s.read <- struct{}{}
+			<-s.goOn
+		}
+		return visit(one)
+	})
+}
+
+// TestBlocksOfBeforeAreNotNews has an operator let a host go on while the daemon, which has just started, reads that it is blocked.
+func TestBlocksOfBeforeAreNotNews(t *testing.T) {
+	memory := docindex.NewMemory()
+	hour := uint64(time.Now().Add(time.Hour).Unix())
+	for _, host := range []string{"127.0.0.1", "127.0.0.2"} {
+		err := memory.Set(t.Context(), docindex.Setting{Which: docindex.SetBlock, Scope: docindex.Scope{Key: []byte(host)}, Host: true, Value: hour})
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	store := &slowToTell{&lookedThrough{Store: memory, done: make(chan struct{})}, make(chan struct{}), make(chan struct{})}
+	r := newRigOver(t, listen(t), Parts{Index: store, Store: store}, nil)
+	defer r.stop()
+	<-store.read
+	if err := r.d.Block(t.Context(), "127.0.0.1", time.Now().Add(-time.Second)); err != nil {
+		t.Error(err)
+	}
+	store.goOn <- struct{}{}
+	<-store.read
+	store.goOn <- struct{}{}
+	<-store.done
+	hosts, n, err := r.d.Blocked(t.Context(), 10)
+	if err != nil || n != 1 || hosts[0].Name != "127.0.0.2" {
+		t.Errorf("blocked are %v, %v; want 127.0.0.2 only", hosts, err)
+	}
+}
+
 // TestBlockHoldsEverywhere has a blocked host given to nobody, whatever the crawl, also after a restart, and to all again when it is
 // unblocked.
 func TestBlockHoldsEverywhere(t *testing.T) {

@@ -1,7 +1,6 @@
 package urlserver
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"time"
@@ -137,10 +136,20 @@ const MaxBlock = 100 * 365 * 24 * time.Hour
 // Block holds back everything to a host until the given time, at most a hundred years; one that is past lets it go on. With
 // an embedded index that holds at all its doors, and as long as that keeps it.
 func (d *Daemon) Block(ctx context.Context, host string, until time.Time) error {
-	if err := d.ask(ctx, func(e *engine.Engine) { e.Block([]byte(host), min(time.Until(until), MaxBlock)) }); err != nil {
+	err := d.ask(ctx, func(e *engine.Engine) {
+		if d.operated != nil {
+			d.operated[host] = struct{}{}
+		}
+		block(e, host, until)
+	})
+	if err != nil {
 		return err
 	}
 	return d.setOnHost(ctx, host, docindex.SetBlock, lastSecond(until))
+}
+
+func block(e *engine.Engine, host string, until time.Time) {
+	e.Block([]byte(host), min(time.Until(until), MaxBlock))
 }
 
 // lastSecond is the last second that a block is for, as the index has it; 0: none is.
@@ -175,15 +184,21 @@ func (d *Daemon) setOnHost(ctx context.Context, host string, which docindex.Whic
 	return d.parts.Store.Set(ctx, docindex.Setting{Which: which, Scope: docindex.Scope{Key: []byte(host)}, Host: true, Value: value})
 }
 
-// restoreBlocks has the slots know of blocks that an embedded index kept. What that blocks it does not give them anyway.
+// restoreBlocks has the slots know of blocks that an embedded index kept, but where the operator has said something else
+// since the start. What the index blocks it does not give them anyway.
 func (d *Daemon) restoreBlocks(ctx context.Context) {
+	defer d.post(func(*engine.Engine) { d.operated = nil })
 	if d.parts.Store == nil {
 		return
 	}
 	err := d.parts.Store.Settings(ctx, func(s *docindex.Setting) bool {
 		if s.Host && s.Which == docindex.SetBlock {
-			host, until := bytes.Clone(s.Key), time.Unix(int64(s.Value)+1, 0)
-			d.post(func(e *engine.Engine) { e.Block(host, min(time.Until(until), MaxBlock)) })
+			host, until := string(s.Key), time.Unix(int64(s.Value)+1, 0)
+			d.post(func(e *engine.Engine) {
+				if _, known := d.operated[host]; !known {
+					block(e, host, until)
+				}
+			})
 		}
 		return s.Host || len(s.Key) == 0 // others come behind
 	})
