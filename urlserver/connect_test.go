@@ -104,13 +104,17 @@ func TestReconfigureDials(t *testing.T) {
 	if line, err := b.in.ReadString('\n'); line != "" || err == nil {
 		t.Errorf("the spider that is dialed no longer reads %q, %v; want its connection closed", line, err)
 	}
-	for spiders := 0; spiders != 2; {
+	want := []string{stays.Addr().String(), comes.Addr().String()}
+	slices.Sort(want)
+	r.await("just the dialed spiders are connected", func() bool {
 		st, err := r.d.Status(t.Context())
-		if err != nil {
-			t.Fatal(err)
+		var have []string
+		for _, s := range st.Spiders {
+			have = append(have, s.Addr)
 		}
-		spiders = len(st.Spiders)
-	}
+		slices.Sort(have)
+		return err == nil && slices.Equal(have, want)
+	})
 	r.put("http://127.0.0.1/a", "http://127.0.0.2/b")
 	for _, s := range []*fake{a, c} {
 		s.say("%s DONE", s.next()[0])

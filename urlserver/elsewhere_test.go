@@ -211,9 +211,13 @@ func TestExplainWhereSlotsAreTaken(t *testing.T) {
 	defer r.stop()
 	r.put("http://127.0.0.1/1")
 	r.await("the first is held", func() bool { return r.store.Stats().InTransit == 1 })
-	r.await("its slot is taken", func() bool {
+	r.await("its slot is taken, and the index asked for no more", func() bool {
 		s, err := r.d.Status(t.Context())
-		return err == nil && s.Slots.Used == 1
+		answered := uint64(0)
+		for _, n := range s.CandidateCalls.Seconds.Buckets {
+			answered += n
+		}
+		return err == nil && s.Slots.Used == 1 && answered == s.IndexRequests
 	})
 	r.put("http://127.0.0.2/1")
 	r.says(t, "127.0.0.2", "1 of its documents wait in the doc index; all 1 host slots are taken (Queue_Count)")
