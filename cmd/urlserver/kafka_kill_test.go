@@ -66,8 +66,9 @@ completed_after = "1s"
 
 func (k *killed) start() {
 	k.t.Helper()
-	k.daemon = startChild(k.t, k.file)
-	k.daemon.log.until("crawl control listens on Kafka")
+	k.daemon = startCommand(k.t, "urlserver", "serve", k.file)
+	told := k.daemon.log.untilAll("listening for spiders", "crawl control listens on Kafka")
+	k.daemon.spiders = told[0]["address"].(string)
 }
 
 // again kills the daemon once it has begun what the wire keeps back, and starts the next.

@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"encoding/json"
 	"io"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -73,19 +74,31 @@ func (l *daemonLog) line(timeout <-chan time.Time) (text string, ok bool) {
 // until returns the next line whose message has text in it.
 func (l *daemonLog) until(text string) map[string]any {
 	l.t.Helper()
-	for timeout := time.After(patience); ; {
+	return l.untilAll(text)[0]
+}
+
+// untilAll returns the next line for each text, whichever comes first.
+func (l *daemonLog) untilAll(texts ...string) (lines []map[string]any) {
+	l.t.Helper()
+	lines = make([]map[string]any, len(texts))
+	timeout := time.After(patience)
+	for slices.ContainsFunc(lines, func(line map[string]any) bool { return line == nil }) {
 		next, ok := l.line(timeout)
 		if !ok {
-			l.t.Fatalf("the log ended without %q:\n%s", text, l.all())
+			l.t.Fatalf("the log ended without one of %q:\n%s", texts, l.all())
 		}
 		line := map[string]any{}
 		if err := json.Unmarshal([]byte(next), &line); err != nil {
 			l.t.Fatalf("log line %q: %v", next, err)
 		}
-		if message, _ := line["message"].(string); strings.Contains(message, text) {
-			return line
+		message, _ := line["message"].(string)
+		for i, text := range texts {
+			if lines[i] == nil && strings.Contains(message, text) {
+				lines[i] = line
+			}
 		}
 	}
+	return lines
 }
 
 // rest waits for the end of the log, and returns what until has not looked at.
