@@ -15,10 +15,11 @@ import (
 	"urlserver/sdnotify"
 )
 
-// manager is a service manager's socket.
+// manager is a service manager. It reads its socket as long as the test lasts, since whoever tells it something waits where
+// too much is unread.
 type manager struct {
 	t    *testing.T
-	conn *net.UnixConn
+	told chan string
 }
 
 func newManager(t *testing.T) (m manager, name string) {
@@ -29,23 +30,29 @@ func newManager(t *testing.T) (m manager, name string) {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { conn.Close() })
-	return manager{t, conn}, name
+	m = manager{t, make(chan string, 100_000)} // more than is told while a test lasts
+	go func() {
+		buf := make([]byte, 1000)
+		for n, err := conn.Read(buf); err == nil; n, err = conn.Read(buf) {
+			m.told <- string(buf[:n])
+		}
+	}()
+	return m, name
 }
 
 // until returns the states told up to the wanted one.
 func (m manager) until(want string) (before []string) {
 	m.t.Helper()
-	m.conn.SetReadDeadline(time.Now().Add(patience))
-	buf := make([]byte, 1000)
-	for {
-		n, err := m.conn.Read(buf)
-		if err != nil {
-			m.t.Fatalf("told %v, then %v; want %s", before, err, want)
+	for timeout := time.After(patience); ; {
+		select {
+		case told := <-m.told:
+			if told == want {
+				return before
+			}
+			before = append(before, told)
+		case <-timeout:
+			m.t.Fatalf("told %v; want %s", before, want)
 		}
-		if string(buf[:n]) == want {
-			return before
-		}
-		before = append(before, string(buf[:n]))
 	}
 }
 
