@@ -53,11 +53,13 @@ func (w *worker) run(conn net.Conn, token string) error {
 }
 
 // goesOn waits until more than so many documents are done, on a machine that may be slow.
-func (w *worker) goesOn(done int64) (now int64) {
-	for ; now <= done; now = w.done.Load() {
-		time.Sleep(time.Millisecond)
+func (w *worker) goesOn(t *testing.T, done int64) {
+	t.Helper()
+	for end := time.Now().Add(patience); w.done.Load() <= done; time.Sleep(time.Millisecond) {
+		if time.Now().After(end) {
+			t.Fatalf("no document is done any more after %d", done)
+		}
 	}
-	return now
 }
 
 // rate is how many documents a second are done: the median over the parts of a while.
