@@ -193,6 +193,23 @@ func (b *browser) shows(selector, text string) {
 	b.until("document.querySelector(%q)?.textContent.includes(%q)", selector, text)
 }
 
+// keepToasts has the page keep what it says for some seconds only.
+func (b *browser) keepToasts() {
+	b.t.Helper()
+	js[bool](b, `(() => {
+		const toast = document.getElementById("toast");
+		window.toasts = [];
+		new MutationObserver(() => window.toasts.push(toast.textContent)).observe(toast, {childList: true});
+		return true;
+	})()`)
+}
+
+// toasted waits until the page has said a text since keepToasts.
+func (b *browser) toasted(text string) {
+	b.t.Helper()
+	b.until("window.toasts.some((said) => said.includes(%q))", text)
+}
+
 // click clicks on an element once it can be seen and nothing lies over it. To look and to click is one thing for the
 // page: it may move whenever something new comes.
 func (b *browser) click(selector string) {

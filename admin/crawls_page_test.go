@@ -52,9 +52,10 @@ func TestDashboardCrawls(t *testing.T) {
 	if got := r.crawlState("large", "app"); got != "running" {
 		t.Errorf("the crawl is %s before its end was confirmed", got)
 	}
+	b.keepToasts()
 	b.click(halt)
 	b.click("#stop-crawl button[value=stop]")
-	b.shows("#toast", "is stopped")
+	b.toasted("is stopped")
 	b.until("[...document.querySelectorAll('#t-crawls tbody tr')].some((r) => r.textContent.startsWith('largeapplinkstopped'))")
 	b.until("!document.querySelector(%q)?.checkVisibility()", halt)
 	if got := r.crawlState("large", "app"); got != "stopped" {

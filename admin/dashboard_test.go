@@ -160,9 +160,10 @@ func TestDashboardActs(t *testing.T) {
 	b.until("document.getElementById('name').value === 'xn--bcher-kva.example'")
 	b.fill("#name", name+kb.Enter)
 	b.shows("#explained", "Req_Host_Per_Sec")
+	b.keepToasts()
 	b.fill("#delay", "7")
 	b.click("#set-delay")
-	b.shows("#toast", "every 7 s")
+	b.toasted("every 7 s")
 
 	b.allow("status of 400")
 	b.fill("#name", "no host/"+kb.Enter)
