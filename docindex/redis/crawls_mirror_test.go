@@ -84,7 +84,7 @@ func TestMirror(t *testing.T) {
 // TestMirrorOfAnother has Redis be another one, which knows nothing.
 func TestMirrorOfAnother(t *testing.T) {
 	server := redistest.Start(t)
-	s := newStore(Config{Addrs: []string{server.Addr()}, Lease: testLease}, nil)
+	s := patientStore(Config{Addrs: []string{server.Addr()}, Lease: testLease}, nil)
 	t.Cleanup(func() { s.Close() })
 	reach(t, s)
 	putOf(t, s, of("c", "http://a.test/", 0))

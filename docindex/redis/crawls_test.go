@@ -220,7 +220,7 @@ func TestCrawlsAtOnce(t *testing.T) {
 	addr := redistest.Start(t).Addr()
 	var all []*Store
 	for range 3 {
-		s := newStore(Config{Addrs: []string{addr}, Lease: testLease}, nil)
+		s := patientStore(Config{Addrs: []string{addr}, Lease: testLease}, nil)
 		t.Cleanup(func() { s.Close() })
 		reach(t, s)
 		all = append(all, s)

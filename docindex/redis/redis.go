@@ -54,6 +54,8 @@ type Store struct {
 	beats sync.WaitGroup
 	end   context.CancelFunc
 
+	dial, wait time.Duration // at most, for a connection and for an answer
+
 	number uint64         // of the last take; of who has slots
 	heard  [shards]uint64 // the last take whose answer came, likewise
 
@@ -95,7 +97,10 @@ func New(cfg Config) *Store {
 }
 
 func newStore(cfg Config, clock func() int64) *Store {
-	s := &Store{cfg: cfg, owner: rand.Text(), slots: make(chan struct{}, 1), clock: clock, end: func() {}, listed: map[string]uint64{}, purging: map[string]bool{}, mirrors: map[string]*mirror{}, word: make(chan struct{}, 1)}
+	s := &Store{
+		cfg: cfg, owner: rand.Text(), slots: make(chan struct{}, 1), clock: clock, end: func() {}, dial: dialTimeout, wait: writeTimeout,
+		listed: map[string]uint64{}, purging: map[string]bool{}, mirrors: map[string]*mirror{}, word: make(chan struct{}, 1),
+	}
 	for i := range s.bases {
 		s.bases[i] = fmt.Sprintf("%s{u%d}", cfg.Prefix, i)
 	}
@@ -136,8 +141,8 @@ func (s *Store) connected(ctx context.Context) (rueidis.Client, error) {
 		InitAddress:      s.cfg.Addrs,
 		Password:         s.cfg.Password,
 		TLSConfig:        s.cfg.TLS,
-		Dialer:           net.Dialer{Timeout: dialTimeout, KeepAlive: 15 * time.Second},
-		ConnWriteTimeout: writeTimeout,
+		Dialer:           net.Dialer{Timeout: s.dial, KeepAlive: 15 * time.Second},
+		ConnWriteTimeout: s.wait,
 		DisableCache:     true,
 		DisableRetry:     true, // a script that may have run must not run again
 		ClusterOption:    rueidis.ClusterOption{MaxMovedRedirections: maxMoves},

@@ -22,15 +22,22 @@ func (f *ferry) open(t *testing.T, addrs ...string) storetest.CrawlStore {
 		return openStore(t, nil, addrs...)
 	}
 	x := &ferried{f: f}
-	f.outside(func(func(func())) { x.s = newStore(Config{Addrs: addrs, Lease: testLease}, x.now.Load) })
+	f.outside(func(func(func())) { x.s = patientStore(Config{Addrs: addrs, Lease: testLease}, x.now.Load) })
 	t.Cleanup(func() { f.outside(func(func(func())) { x.s.Close() }) })
 	f.outside(func(func(func())) { flush(t, x.s) })
 	return x
 }
 
+// patientStore waits for a Redis that a busy machine lets do nothing for seconds.
+func patientStore(cfg Config, clock func() int64) *Store {
+	s := newStore(cfg, clock)
+	s.dial, s.wait = 5*time.Minute, 5*time.Minute
+	return s
+}
+
 func openStore(t testing.TB, clock func() int64, addrs ...string) *Store {
 	t.Helper()
-	s := newStore(Config{Addrs: addrs, Lease: testLease}, clock)
+	s := patientStore(Config{Addrs: addrs, Lease: testLease}, clock)
 	t.Cleanup(func() { s.Close() })
 	flush(t, s)
 	return s

@@ -30,7 +30,7 @@ func newDaemons(t *testing.T) *daemons {
 }
 
 func (d *daemons) start() *Store {
-	s := newStore(Config{Addrs: []string{d.addr}, Lease: testLease}, d.now.Load)
+	s := patientStore(Config{Addrs: []string{d.addr}, Lease: testLease}, d.now.Load)
 	d.t.Cleanup(func() { s.Close() })
 	reach(d.t, s)
 	return s
@@ -194,7 +194,7 @@ func TestDoorsOfDaemons(t *testing.T) {
 // TestAway has Redis go and come back, without its scripts.
 func TestAway(t *testing.T) {
 	server := redistest.Start(t, "--appendonly", "yes", "--appendfsync", "always")
-	s := newStore(Config{Addrs: []string{server.Addr()}, Lease: testLease}, nil)
+	s := patientStore(Config{Addrs: []string{server.Addr()}, Lease: testLease}, nil)
 	t.Cleanup(func() { s.Close() })
 	put(t, s, 10)
 	had := take(t, s)

@@ -13,7 +13,7 @@ import (
 // TestAcknowledgedSurvives kills Redis time and again while it is written to: with appendfsync always nothing that was acknowledged is lost.
 func TestAcknowledgedSurvives(t *testing.T) {
 	server := redistest.Start(t, "--appendonly", "yes", "--appendfsync", "always")
-	s := newStore(Config{Addrs: []string{server.Addr()}, Lease: testLease}, nil)
+	s := patientStore(Config{Addrs: []string{server.Addr()}, Lease: testLease}, nil)
 	t.Cleanup(func() { s.Close() })
 	reach(t, s)
 	var tries atomic.Int64

@@ -14,7 +14,7 @@ import (
 func TestVersion(t *testing.T) {
 	server := redistest.Start(t)
 	open := func() *Store {
-		s := newStore(Config{Addrs: []string{server.Addr()}, Lease: testLease}, nil)
+		s := patientStore(Config{Addrs: []string{server.Addr()}, Lease: testLease}, nil)
 		t.Cleanup(func() { s.Close() })
 		return s
 	}

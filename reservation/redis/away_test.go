@@ -132,7 +132,7 @@ func TestPassword(t *testing.T) {
 	admin, ctx := realStore(t, time.Second, server.Addr()), t.Context()
 	do(t, admin, []string{"CONFIG", "SET", "requirepass"}, "secret")
 	for password, works := range map[string]bool{"wrong": false, "secret": true} {
-		s := New(Config{Addrs: []string{server.Addr()}, Password: password})
+		s := patient(New(Config{Addrs: []string{server.Addr()}, Password: password}))
 		if _, err := s.AddHost(ctx, "a.test", time.Time{}); (err == nil) != works {
 			t.Errorf("AddHost with password %q: %v", password, err)
 		}
@@ -148,10 +148,13 @@ func TestSilent(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer l.Close()
-	if err := realStore(t, time.Second, l.Addr().String()).Sweep(t.Context()); err == nil {
+	silent := New(Config{Addrs: []string{l.Addr().String()}})
+	defer silent.Close()
+	if err := silent.Sweep(t.Context()); err == nil {
 		t.Error("Sweep of what never answers has no error")
 	}
-	s := realStore(t, time.Second, redistest.Start(t).Addr())
+	s := New(Config{Addrs: []string{redistest.Start(t).Addr()}})
+	defer s.Close()
 	if err := s.Sweep(t.Context()); err != nil {
 		t.Fatal(err)
 	}

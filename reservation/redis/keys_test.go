@@ -15,7 +15,7 @@ const lease = time.Minute
 // realStore is a store on Redis' own clock, under a prefix of its own.
 func realStore(t testing.TB, penalty time.Duration, addrs ...string) *Store {
 	t.Helper()
-	s := New(Config{Addrs: addrs, Prefix: "p:", Penalty: penalty})
+	s := patient(New(Config{Addrs: addrs, Prefix: "p:", Penalty: penalty}))
 	t.Cleanup(s.Close)
 	return s
 }

@@ -59,6 +59,8 @@ type Store struct {
 	singles [reservation.ReleaseHost]rounds[reservation.Call, reservation.Answer] // by verb
 	turns   rounds[wish, granted]
 
+	dial, wait time.Duration // at most, for a connection and for an answer
+
 	met     atomic.Bool   // it has told this Redis of itself
 	longest atomic.Int64  // lease in ms that this store has asked for
 	token   atomic.Uint64 // highest that it was given
@@ -79,6 +81,7 @@ func newStore(cfg Config, clock string) *Store {
 	s := &Store{
 		cfg: cfg, scripts: newScripts(clock), keys: []string{cfg.Prefix + "chg_wait{chg}"},
 		penalty: strconv.FormatInt(cfg.Penalty.Milliseconds(), 10),
+		dial:    dialTimeout, wait: writeTimeout,
 	}
 	s.Verbs.Doer = s
 	for verb := range s.singles {
@@ -114,8 +117,8 @@ func (s *Store) connected() (rueidis.Client, error) {
 		InitAddress:      s.cfg.Addrs,
 		Password:         s.cfg.Password,
 		TLSConfig:        s.cfg.TLS,
-		Dialer:           net.Dialer{Timeout: dialTimeout, KeepAlive: 15 * time.Second},
-		ConnWriteTimeout: writeTimeout,
+		Dialer:           net.Dialer{Timeout: s.dial, KeepAlive: 15 * time.Second},
+		ConnWriteTimeout: s.wait,
 		DisableCache:     true,
 		DisableRetry:     true, // a script that may have run must not run again
 		ClusterOption:    rueidis.ClusterOption{MaxMovedRedirections: maxMoves},

@@ -16,7 +16,7 @@ import (
 func TestNextIsShared(t *testing.T) {
 	addr := redistest.Start(t).Addr()
 	for scripts, most := range map[int]int{1: turnBatch - 4, 3: turnBatch} {
-		s := New(Config{Addrs: []string{addr}, Prefix: fmt.Sprintf("%d:", scripts)})
+		s := patient(New(Config{Addrs: []string{addr}, Prefix: fmt.Sprintf("%d:", scripts)}))
 		t.Cleanup(s.Close)
 		testNextIsShared(t, s, []wish{
 			{lease: 20_000, holder: "one", most: 1}, {lease: 40_000, holder: "three", most: most}, {lease: 60_000, holder: "none", most: 3},
