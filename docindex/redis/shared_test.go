@@ -212,7 +212,9 @@ func TestAway(t *testing.T) {
 	eventually(t, "the store", func() bool { _, err := s.Put(t.Context(), &p); return err == nil })
 	// Of several connections one that works again says nothing of the others.
 	eventually(t, "the end of what was taken", func() bool { return tryEnd(t, s, had) == nil })
-	if n := s.Count(nil); n.Completed != 10 || n.Scheduled != 1 {
+	var n docindex.Counts
+	eventually(t, "an answer", func() bool { n = s.Count(nil); return n != docindex.Counts{} })
+	if n.Completed != 10 || n.Scheduled != 1 {
 		t.Errorf("after a restart of Redis %+v; want 10 completed and 1 scheduled", n)
 	}
 }

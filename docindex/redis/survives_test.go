@@ -58,7 +58,12 @@ func TestAcknowledgedSurvives(t *testing.T) {
 	n := <-written
 	for i := range n {
 		id := fmt.Sprintf("id%d", i)
-		doc, err := s.Document(t.Context(), []byte(id))
+		var doc docindex.Document
+		var err error
+		eventually(t, "an answer", func() bool { // by a connection to the one that runs now
+			doc, err = s.Document(t.Context(), []byte(id))
+			return err == nil || errors.Is(err, docindex.ErrUnknown)
+		})
 		switch {
 		case errors.Is(err, docindex.ErrUnknown) && !put[i]:
 		case err != nil:
