@@ -2,6 +2,7 @@ package redis
 
 import (
 	"fmt"
+	"os/exec"
 	"strconv"
 	"strings"
 	"testing"
@@ -131,7 +132,8 @@ func benchCall(m *meter, s docindex.Store) {
 
 // serverCPU is the time that Redis has worked, in seconds.
 func serverCPU(b testing.TB, addr string) (sum float64) {
-	for line := range strings.Lines(cli(addr, "INFO", "cpu")) {
+	info, _ := exec.Command("redis-cli", "-u", "redis://"+addr, "INFO", "cpu").CombinedOutput()
+	for line := range strings.Lines(string(info)) {
 		if name, value, _ := strings.Cut(strings.TrimSpace(line), ":"); name == "used_cpu_user" || name == "used_cpu_sys" {
 			n, err := strconv.ParseFloat(value, 64)
 			if err != nil {

@@ -13,6 +13,7 @@ import (
 
 func TestCluster(t *testing.T) {
 	nodes, addrs := redistest.StartCluster(t)
+	redistest.SetNodeTimeout(t, nodes, time.Minute) // so that a busy machine makes none fail over
 	t.Run("suite", func(t *testing.T) {
 		reservationtest.Run(t, func(t *testing.T) reservationtest.Bench { return bench(t, 5000, addrs...) })
 	})
@@ -38,6 +39,7 @@ func testFailOver(t *testing.T, nodes []*redistest.Server, addrs []string) {
 	}
 	master := redistest.Owner(t, nodes, "{chg}")
 	redistest.Eventually(t, "the replica to follow", func() bool { return strings.TrimSpace(master.CLI("WAIT", "1", "1000")) == "1" })
+	redistest.SetNodeTimeout(t, nodes, 3*time.Second)
 	master.Kill()
 	redistest.Eventually(t, "the replica to take over", func() bool {
 		end, err := s.ExtendHost(ctx, "held.test", held.Token, 2*time.Minute)

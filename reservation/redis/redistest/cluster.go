@@ -1,6 +1,7 @@
 package redistest
 
 import (
+	"fmt"
 	"os/exec"
 	"strings"
 	"testing"
@@ -31,6 +32,16 @@ func StartCluster(t testing.TB, args ...string) (nodes []*Server, addrs []string
 		})
 	}
 	return nodes, addrs
+}
+
+// SetNodeTimeout says after how long of silence nodes take another one for dead. They begin with three seconds.
+func SetNodeTimeout(t testing.TB, nodes []*Server, d time.Duration) {
+	t.Helper()
+	for _, s := range nodes {
+		if out := strings.TrimSpace(s.CLI("CONFIG", "SET", "cluster-node-timeout", fmt.Sprint(d.Milliseconds()))); out != "OK" {
+			t.Fatalf("CONFIG SET cluster-node-timeout: %s", out)
+		}
+	}
 }
 
 // CLI is what redis-cli says.
