@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+	"sync"
 	"testing"
 
 	pb "urlserver/api/urlfrontier"
@@ -119,11 +120,12 @@ func TestFailure(t *testing.T) {
 // stuck is a store whose Put waits until it may go on.
 type stuck struct {
 	docindex.Store
+	once          sync.Once
 	entered, goOn chan struct{}
 }
 
 func (s *stuck) Put(ctx context.Context, p *docindex.Puts) (docindex.PutResult, error) {
-	s.entered <- struct{}{}
+	s.once.Do(func() { close(s.entered) })
 	<-s.goOn
 	return s.Store.Put(ctx, p)
 }
@@ -131,7 +133,7 @@ func (s *stuck) Put(ctx context.Context, p *docindex.Puts) (docindex.PutResult, 
 // TestBackPressure holds a stream to a bound on what it reads while nothing can be stored, and to the end
 // acknowledges all.
 func TestBackPressure(t *testing.T) {
-	store := &stuck{Store: docindex.NewMemory(), entered: make(chan struct{}, 1000), goOn: make(chan struct{})}
+	store := &stuck{Store: docindex.NewMemory(), entered: make(chan struct{}), goOn: make(chan struct{})}
 	r := newRig(t, func(c *frontier.Config) { c.Store = store })
 	stream := must[interface {
 		Send(*pb.URLItem) error
