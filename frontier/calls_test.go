@@ -21,6 +21,8 @@ import (
 	"urlserver/frontier"
 )
 
+const untilEnd = 3600 // s: a lease that ends with the test at the soonest
+
 func TestGet(t *testing.T) {
 	r := newRig(t, nil)
 	meta := map[string]*pb.StringList{"depth": {Values: []string{"1"}}, "priority": {Values: []string{"7"}}}
@@ -29,7 +31,9 @@ func TestGet(t *testing.T) {
 		discoveredInfo(&pb.URLInfo{Url: "http://u:p@b.test:80/x#f", Key: "k", CrawlID: " ", Metadata: meta}),
 		discoveredInfo(&pb.URLInfo{Url: "http://b.test/y", Key: "k", CrawlID: "c"}),
 	)
-	in := func(crawl string) *pb.GetParams { return &pb.GetParams{Item: &pb.GetParams_CrawlID{CrawlID: crawl}} }
+	in := func(crawl string) *pb.GetParams {
+		return &pb.GetParams{Item: &pb.GetParams_CrawlID{CrawlID: crawl}, DelayRequestable: untilEnd}
+	}
 	var got []string
 	for _, info := range r.get(in("")) {
 		got = append(got, fmt.Sprintf("%s %s %s %d", info.Url, info.Key, info.CrawlID, len(info.Metadata)))
@@ -52,6 +56,7 @@ func TestGet(t *testing.T) {
 		{"key in any crawl, all leased", &pb.GetParams{Key: "k", Item: &pb.GetParams_AnyCrawlID{AnyCrawlID: &pb.AnyCrawlID{}}}, 0},
 		{"limits beyond int32", &pb.GetParams{MaxQueues: 1 << 31, MaxUrlsPerQueue: 1<<32 - 1}, 1},
 	} {
+		c.in.DelayRequestable = untilEnd
 		if got := r.get(c.in); len(got) != c.want {
 			t.Errorf("%s: %d URLs are served; want %d", c.name, len(got), c.want)
 		}
@@ -140,7 +145,7 @@ func TestQueues(t *testing.T) {
 	ctx := soon(t)
 	r.put(discovered("http://a.test/1"), discovered("http://b.test/1"), known("http://c.test/1", 0), discovered("http://d.test/1"))
 	must[*pb.Empty](t)(r.BlockQueueUntil(ctx, &pb.BlockQueueParams{Key: "b.test", Time: 1 << 40}))
-	r.get(&pb.GetParams{MaxQueues: 1})
+	r.get(&pb.GetParams{MaxQueues: 1, DelayRequestable: untilEnd})
 	for _, c := range []struct {
 		name  string
 		in    *pb.Pagination
