@@ -15,6 +15,7 @@ import (
 // layers lists the packages from the ground up. One imports only what stands in
 // a line above its own.
 var layers = [][]string{
+	{"reservation/ports"},
 	{"about", "slab", "arena", "table", "dueheap", "weburl", "protocol", "journey", "certs", "certs/certstest", "sdnotify", "api/urlfrontier", "api/reservation", "access", "reservation/redis/redistest", "journey/otlp/otlptest"},
 	{"reservation", "configs"},
 	{"reservation/kv", "reservation/memory", "reservation/redis", "reservation/remote", "reservation/service", "reservation/reservationtest"},

@@ -4,7 +4,6 @@ package redistest
 import (
 	"bytes"
 	"fmt"
-	"math/rand/v2"
 	"net"
 	"os"
 	"os/exec"
@@ -12,6 +11,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"urlserver/reservation/ports"
 )
 
 // Server is a redis-server of a test's own.
@@ -37,7 +38,7 @@ func Start(t testing.TB, args ...string) *Server {
 	t.Helper()
 	Need(t)
 	for range 20 { // another may take the free port first
-		s := &Server{t: t, port: freePort(t), args: args, log: filepath.Join(t.TempDir(), "redis.log")}
+		s := &Server{t: t, port: ports.Free(t, 1), args: args, log: filepath.Join(t.TempDir(), "redis.log")}
 		if s.Restart() {
 			t.Cleanup(s.Kill)
 			return s
@@ -45,34 +46,6 @@ func Start(t testing.TB, args ...string) *Server {
 	}
 	t.Fatal("no redis-server came up on any of 20 free ports")
 	return nil
-}
-
-// Below where systems take the ports of outgoing connections from, so that none takes that of a server which is down for
-// a while.
-const (
-	lowest  = 12_000
-	highest = 22_000 // the cluster's bus is 10,000 above
-)
-
-// freePort is one that no other test that runs meanwhile is given, while its server is down, either: who listens there at
-// another address of loopback has it until the test ends.
-func freePort(t testing.TB) int {
-	t.Helper()
-	for range 1000 {
-		port := lowest + rand.IntN(highest-lowest)
-		claim, err := net.Listen("tcp", fmt.Sprintf("127.0.0.99:%d", port))
-		if err != nil {
-			continue
-		}
-		if l, err := net.Listen("tcp", fmt.Sprintf("127.0.0.1:%d", port)); err == nil {
-			l.Close()
-			t.Cleanup(func() { claim.Close() })
-			return port
-		}
-		claim.Close()
-	}
-	t.Fatal("no free port")
-	return 0
 }
 
 // Addr is where it listens.

@@ -11,7 +11,7 @@ import (
 	"strings"
 	"testing"
 
-	"urlserver/reservation/tikv/internal/ports"
+	"urlserver/reservation/ports"
 )
 
 // script starts and stops such servers; it stands beside the checkout.

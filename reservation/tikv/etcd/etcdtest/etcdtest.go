@@ -16,7 +16,7 @@ import (
 	"go.uber.org/zap"
 
 	"urlserver/certs/certstest"
-	"urlserver/reservation/tikv/internal/ports"
+	"urlserver/reservation/ports"
 )
 
 const patience = 5 * time.Minute // for what takes a second on an idle machine

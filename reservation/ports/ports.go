@@ -1,0 +1,56 @@
+// Package ports finds ports for servers of tests.
+package ports
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"net"
+	"testing"
+)
+
+// Below where systems take the ports of outgoing connections from, so that none takes that of a server which is down for
+// a while.
+const (
+	lowest  = 12_000
+	highest = 22_000 // the bus of a Redis Cluster is 10,000 above
+)
+
+// Free finds so many free ports of loopback in a row, and returns the first. No other test that runs meanwhile, of whatever
+// process, is given them, while their server is down, either: who listens there at another address of loopback has them until
+// the test ends.
+func Free(t testing.TB, count int) int {
+	t.Helper()
+	for range 1000 {
+		first := lowest + rand.IntN(highest-lowest-count)
+		if claims, free := claim(first, count); free {
+			t.Cleanup(func() { closeAll(claims) })
+			return first
+		}
+	}
+	t.Fatalf("no %d free ports in a row", count)
+	return 0
+}
+
+// claim claims ports that are free.
+func claim(first, count int) (claims []net.Listener, free bool) {
+	for port := first; port < first+count; port++ {
+		l, err := net.Listen("tcp", fmt.Sprintf("127.0.0.99:%d", port))
+		if err != nil {
+			closeAll(claims)
+			return nil, false
+		}
+		claims = append(claims, l)
+		if l, err = net.Listen("tcp", fmt.Sprintf("127.0.0.1:%d", port)); err != nil {
+			closeAll(claims)
+			return nil, false
+		}
+		l.Close()
+	}
+	return claims, true
+}
+
+func closeAll(all []net.Listener) {
+	for _, l := range all {
+		l.Close()
+	}
+}
