@@ -34,9 +34,7 @@ func TestLogin(t *testing.T) {
 	if _, err := admin.AuthEnable(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	if err := works(t, Config{Addrs: cluster.Addrs(), User: "root", Password: "secret"}); err != nil {
-		t.Errorf("with the password: %v", err)
-	}
+	eventually(t, func() error { return works(t, Config{Addrs: cluster.Addrs(), User: "root", Password: "secret"}) })
 	for name, cfg := range map[string]Config{
 		"authentication failed": {Addrs: cluster.Addrs(), User: "root", Password: "wrong"},
 		"user name is empty":    {Addrs: cluster.Addrs()},
@@ -50,9 +48,7 @@ func TestLogin(t *testing.T) {
 func TestTLS(t *testing.T) {
 	own := certstest.New(t)
 	cluster := etcdtest.StartTLS(t, own)
-	if err := works(t, Config{Addrs: cluster.Addrs(), TLS: own.Trusted(own)}); err != nil {
-		t.Errorf("with a certificate: %v", err)
-	}
+	eventually(t, func() error { return works(t, Config{Addrs: cluster.Addrs(), TLS: own.Trusted(own)}) })
 	if err := works(t, Config{Addrs: cluster.Addrs(), TLS: own.Trusted()}); err == nil {
 		t.Error("without a certificate: it was taken")
 	}

@@ -17,6 +17,9 @@ import (
 	"urlserver/reservation/tikv/tikvtest"
 )
 
+// patience is for what takes a moment on an idle machine; a client's call without a deadline ends sooner.
+const patience = 5 * time.Minute
+
 // serving is a log that says where the service listens.
 type serving struct {
 	once sync.Once
@@ -56,7 +59,7 @@ func start(t *testing.T, args ...string) *remote.Store {
 	case err := <-ended:
 		ended <- err
 		t.Fatalf("serve ended: %v", err)
-	case <-time.After(5 * time.Minute):
+	case <-time.After(patience):
 		t.Fatal("serve does not say where")
 	}
 	return nil
@@ -65,23 +68,25 @@ func start(t *testing.T, args ...string) *remote.Store {
 // share has two services over one store give out a host once.
 func share(t *testing.T, args ...string) {
 	first, second := start(t, args...), start(t, args...)
-	if added, err := first.AddHost(t.Context(), "a.test", time.Time{}); err != nil || !added {
+	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	defer cancel()
+	if added, err := first.AddHost(ctx, "a.test", time.Time{}); err != nil || !added {
 		t.Fatalf("AddHost = %v, %v", added, err)
 	}
-	got, err := second.ReserveNextHost(t.Context(), time.Hour, 10, "me")
+	got, err := second.ReserveNextHost(ctx, time.Hour, 10, "me")
 	for deadline := time.Now().Add(5 * time.Minute); errors.Is(err, reservation.ErrNotNow) && time.Now().Before(deadline); {
-		got, err = second.ReserveNextHost(t.Context(), time.Hour, 10, "me") // in etcd its clock may be a tick behind
+		got, err = second.ReserveNextHost(ctx, time.Hour, 10, "me") // in etcd its clock may be a tick behind
 	}
 	if err != nil || len(got) != 1 || got[0].Host != "a.test" {
 		t.Fatalf("ReserveNextHost = %+v, %v; want a.test", got, err)
 	}
-	if _, err := first.TryReserve(t.Context(), "a.test", time.Hour, "you"); !errors.Is(err, reservation.ErrNotNow) {
+	if _, err := first.TryReserve(ctx, "a.test", time.Hour, "you"); !errors.Is(err, reservation.ErrNotNow) {
 		t.Errorf("TryReserve by the other service = %v; want ErrNotNow", err)
 	}
-	if x, err := first.Explain(t.Context(), "a.test"); err != nil || x.State != reservation.Busy || x.Holder != "me" {
+	if x, err := first.Explain(ctx, "a.test"); err != nil || x.State != reservation.Busy || x.Holder != "me" {
 		t.Errorf("Explain = %+v, %v; want busy by me", x, err)
 	}
-	if err := first.ReleaseHost(t.Context(), "a.test", got[0].Token, time.Time{}); err != nil {
+	if err := first.ReleaseHost(ctx, "a.test", got[0].Token, time.Time{}); err != nil {
 		t.Errorf("ReleaseHost: %v", err)
 	}
 }
@@ -99,7 +104,9 @@ func TestStoreAway(t *testing.T) {
 	const away = "127.0.0.1:1"
 	for _, kind := range []string{"tikv", "etcd"} {
 		store := start(t, "--store", kind, "--addrs", away, "--janitor", "1h")
-		_, err := store.AddHost(t.Context(), "a.test", time.Time{})
+		ctx, cancel := context.WithTimeout(t.Context(), patience)
+		defer cancel()
+		_, err := store.AddHost(ctx, "a.test", time.Time{})
 		if err == nil || errors.Is(err, reservation.ErrInvalid) || !strings.Contains(err.Error(), away) {
 			t.Errorf("AddHost over %s = %v; want an error that names %s", kind, err, away)
 		}

@@ -19,7 +19,10 @@ import (
 	"urlserver/reservation/ports"
 )
 
-const patience = 5 * time.Minute // for what takes a second on an idle machine
+const (
+	patience = 5 * time.Minute  // for what takes a second on an idle machine
+	lookTime = 10 * time.Second // for a node to tell how it is
+)
 
 // Cluster is an etcd cluster of a test's own.
 type Cluster struct {
@@ -156,7 +159,7 @@ func (c *Cluster) answers(i int) bool {
 	client := c.Client(i)
 	defer client.Close()
 	for deadline := time.Now().Add(patience); time.Now().Before(deadline); {
-		ctx, cancel := context.WithTimeout(context.Background(), time.Second)
+		ctx, cancel := context.WithTimeout(context.Background(), lookTime)
 		status, err := client.Status(ctx, n.client)
 		cancel()
 		if err == nil && status.Leader != 0 {
@@ -194,7 +197,7 @@ func (c *Cluster) Leader() int {
 			default:
 			}
 			client := c.Client(i)
-			ctx, cancel := context.WithTimeout(context.Background(), time.Second)
+			ctx, cancel := context.WithTimeout(context.Background(), lookTime)
 			status, err := client.Status(ctx, n.client)
 			cancel()
 			client.Close()
