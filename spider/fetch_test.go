@@ -132,6 +132,32 @@ func TestFetchIsNotRepeated(t *testing.T) {
 	}
 }
 
+// sleepy is an empty body that takes a while to say so.
+type sleepy struct{ once }
+
+func (s sleepy) Read(p []byte) (int, error) {
+	time.Sleep(time.Second)
+	return s.once.Read(p)
+}
+
+// Nothing announces a body, however late the goroutine that asks for it gets to run.
+func TestFetchAnnouncesNoBody(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := New(Config{})
+		pipeWeb(t, s, func(w http.ResponseWriter, r *http.Request) { fmt.Fprint(w, r.ContentLength, r.TransferEncoding) })
+		req := s.fetcher.request(t.Context(), mustURL(t, "http://a.test/"), testAddr)
+		req.Body = sleepy{}
+		resp, err := s.fetcher.transport.RoundTrip(req)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer resp.Body.Close()
+		if got, err := io.ReadAll(resp.Body); err != nil || string(got) != "0 []" {
+			t.Errorf("length and transfer coding of the request are %s, %v; want 0 []", got, err)
+		}
+	})
+}
+
 func TestFetchDoesNotFollow(t *testing.T) {
 	var requests atomic.Int32
 	addr, port := web(t, func(w http.ResponseWriter, r *http.Request) {
