@@ -49,7 +49,7 @@ func TestServe(t *testing.T) {
 	const daemons, each = 8, 200
 	addr, port := web(t, func(w http.ResponseWriter, r *http.Request) { io.WriteString(w, "<a href=x>") })
 	l := listen(t)
-	s := New(Config{})
+	s := New(Config{Timeout: time.Hour, StatusTimeout: time.Hour})
 	stop := start(t, func(ctx context.Context) error { return s.Serve(ctx, l) })
 	var speaking sync.WaitGroup
 	for range daemons {
@@ -167,7 +167,6 @@ func TestDialOverTLS(t *testing.T) {
 	defer donor.Close()
 	roots := x509.NewCertPool()
 	roots.AddCert(donor.Certificate())
-	l := tls.NewListener(listen(t), &tls.Config{Certificates: donor.TLS.Certificates})
 	for _, c := range []struct {
 		name string
 		cfg  *tls.Config
@@ -178,6 +177,7 @@ func TestDialOverTLS(t *testing.T) {
 		{name: "unknown CA", cfg: &tls.Config{RootCAs: x509.NewCertPool()}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
+			l := tls.NewListener(listen(t), &tls.Config{Certificates: donor.TLS.Certificates})
 			s := New(Config{Token: "secret", TLS: c.cfg})
 			start(t, func(ctx context.Context) error { return s.Dial(ctx, l.Addr().String()) })
 			conn, err := l.Accept()
