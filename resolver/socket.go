@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"io"
 	"net"
-	"os"
 	"sync"
 	"time"
 )
@@ -117,4 +116,9 @@ func (r *Resolver) overTCP(s *server, q query) ([]byte, error) {
 	return raw, nil
 }
 
-func timedOut(err error) bool { return errors.Is(err, os.ErrDeadlineExceeded) }
+// timedOut tells of a deadline that has passed, be it while dialling, which takes no time over UDP but when this process
+// stands still.
+func timedOut(err error) bool {
+	late, ok := errors.AsType[net.Error](err)
+	return ok && late.Timeout()
+}

@@ -42,7 +42,7 @@ type asked struct {
 // some stayed without answer. any tells whether there was a useful answer.
 func (w *worker) try(s *server, l *lookup) (any bool, err error) {
 	if err := w.port.use(w.r, s); err != nil {
-		return false, err
+		return false, readError(err)
 	}
 	if err := w.sendAll(s, l); err != nil {
 		w.port.drop(w.r)
