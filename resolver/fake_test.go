@@ -206,7 +206,7 @@ func patient(servers ...*fakeServer) Config {
 // machine fails none.
 func hasty(servers ...*fakeServer) Config {
 	cfg := patient(servers...)
-	cfg.Timeout, cfg.Attempts = 300*time.Millisecond, 30
+	cfg.Timeout, cfg.Attempts = time.Second, 30
 	return cfg
 }
 

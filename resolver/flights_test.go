@@ -132,7 +132,9 @@ func TestSlowStart(t *testing.T) {
 func TestManyNamesFewGoroutines(t *testing.T) {
 	g := gated(t)
 	defer close(g.pass)
-	r := start(t, patient(g.fakeServer))
+	cfg := patient(g.fakeServer)
+	cfg.Timeout = time.Hour
+	r := start(t, cfg)
 	before := runtime.NumGoroutine()
 	const n = 200_000
 	calls := make([]atomic.Int32, n)
