@@ -223,14 +223,14 @@ func arm(timer *time.Timer, wait time.Duration) {
 	timer.Reset(wait)
 }
 
-// burst handles an event and some that wait behind it.
+// burst handles an event and some that wait behind it, each at a time when it has happened: a line that left the daemon
+// must not count from before.
 func (d *Daemon) burst(ev event) {
-	e := d.tell()
-	ev(e)
+	ev(d.tell())
 	for range eventBurst {
 		select {
 		case ev = <-d.events:
-			ev(e)
+			ev(d.tell())
 		default:
 			return
 		}

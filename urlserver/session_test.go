@@ -11,6 +11,7 @@ import (
 
 	"urlserver/configs"
 	"urlserver/protocol"
+	"urlserver/urlserver/engine"
 )
 
 // TestLineCutAtEveryByte has spiders whose answer breaks off, each after one byte
@@ -196,6 +197,28 @@ func TestLinesAreNotLate(t *testing.T) {
 		s.conn.SetReadDeadline(time.Now().Add(time.Minute))
 		if rest := s.closed(); rest != "" || b.log.count("spider does not read") != 1 {
 			t.Errorf("%q reached the spider after its time", rest)
+		}
+	})
+}
+
+// TestGapCountsFromTheWireWhateverTheOwnerIsAt: what the owner hears of behind other work has not happened when that began.
+func TestGapCountsFromTheWireWhateverTheOwnerIsAt(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := newBubble(t, nil)
+		defer b.stopped()
+		b.index.offer("0 http://10.0.0.1/0", "1 http://10.0.0.1/1")
+		s := b.spider()
+		time.Sleep(2 * second) // the first line is due since one, and waits to be read
+		b.d.post(func(*engine.Engine) { time.Sleep(3 * second / 2) })
+		time.Sleep(second)
+		trans, _ := s.line()
+		left := time.Now()
+		s.say("%s DONE", trans)
+		time.Sleep(second * 6 / 10)
+		b.d.post(func(*engine.Engine) {}) // the owner looks at its clock
+		s.line()
+		if gap := time.Since(left); gap < second {
+			t.Errorf("the second line came %v after the first had left; want 1s at least", gap)
 		}
 	})
 }

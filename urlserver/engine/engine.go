@@ -201,12 +201,12 @@ func (e *Engine) apply(cfg configs.Config) {
 }
 
 // Advance tells the time: since the daemon's start on a monotonic clock, which decides,
-// and by the wall, which only dates outcomes. Call it before each round of events.
+// and by the wall, which only dates outcomes. Call it before each event, or round of events.
 func (e *Engine) Advance(now time.Duration, wall time.Time) {
 	if e.wakeBy > 0 && now-e.wakeBy > stall { // what spiders said while the daemon, or its machine, stood still is heard first
 		e.slots.Hear(now + hearing)
 	}
-	e.wakeBy = 0
+	e.wakeBy = now // there is more to do at once
 	e.now = max(e.now, now)
 	e.wall = wall
 }
@@ -229,7 +229,7 @@ func (e *Engine) mute() bool {
 // the time again during longer steps; it may be nil.
 func (e *Engine) Step(clock func() time.Duration) (wait time.Duration) {
 	defer func() {
-		if wait >= 0 {
+		if e.wakeBy = 0; wait >= 0 {
 			e.wakeBy = e.now + wait
 		}
 	}()

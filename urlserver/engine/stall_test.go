@@ -11,6 +11,12 @@ import (
 // TestStatusesThatCameDuringAStallCount has the daemon stand still past a document's patience, with a status waiting in
 // the socket for one of two.
 func TestStatusesThatCameDuringAStallCount(t *testing.T) {
+	t.Run("before an event", func(t *testing.T) { stalled(t, func(*Engine) {}) })
+	t.Run("between two", func(t *testing.T) { stalled(t, func(e *Engine) { e.Advance(12*second, time.Time{}) }) })
+}
+
+// stalled stands still after before.
+func stalled(t *testing.T, before func(e *Engine)) {
 	e := paced(2, func(c *configs.Config) { c.TimeoutSpiderStatus, c.ReqHostConcurrent = 30*second, 2 })
 	id := e.Connected("spider")
 	e.asking = true
@@ -18,6 +24,7 @@ func TestStatusesThatCameDuringAStallCount(t *testing.T) {
 	if sent := stepAt(e, 11*second); sent != 2 {
 		t.Fatalf("sent %d documents; want 2", sent)
 	}
+	before(e)
 	stepAt(e, 60*second)
 	if n := e.stats.Expired; n != 0 {
 		t.Fatalf("%d documents have expired before anybody was heard", n)
