@@ -41,6 +41,7 @@ func FuzzParse(f *testing.F) {
 	}
 	f.Add([]byte("user-agent:*\ndisallow:/a*\r\rallow:/%61$\x00\n"), "x", "/a?")
 	f.Add([]byte("\xff\xfeU\x00:\x00"), "U", "")
+	f.Add([]byte("u\u017fer-agent: *\nuser-agent: *\ndi\u017fallow: /a\n"), "x", "/a")
 	f.Fuzz(func(t *testing.T, body []byte, agent, target string) {
 		if len(body) > 2000 || len(target) > 100 {
 			return

@@ -8,6 +8,7 @@ import (
 	"strconv"
 	"strings"
 	"time"
+	"unicode"
 
 	"golang.org/x/sys/unix"
 )
@@ -76,7 +77,7 @@ func twinLine(line string) (key, value string) {
 	if found == nil {
 		found = twinNoColon.FindStringSubmatch(line)
 	}
-	if found == nil {
+	if found == nil || strings.ContainsFunc(found[1], func(c rune) bool { return c > unicode.MaxASCII }) { // "ſ" is an "S" to (?i)
 		return "", ""
 	}
 	return strings.ToLower(found[1]), strings.Trim(found[2], twinTrimmed)
