@@ -5,6 +5,7 @@ import (
 	"errors"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"urlserver/docindex"
@@ -134,21 +135,24 @@ func TestConclude(t *testing.T) {
 }
 
 func TestTell(t *testing.T) {
-	c := told(t)
-	c.began = time.Now()
-	c.request("a.test", "/", false)
-	end(t, c.ledger, docindex.Done, 200, 1)
-	var out strings.Builder
-	c.tell(newScreen(&out))
-	const want = "1 of 2 documents ended, 1 of 2 pages asked for, 0s"
-	if out.String() != want+"\n" {
-		t.Errorf("progress %q, want %q", &out, want)
-	}
-	out.Reset()
-	c.tell(&screen{out: &out, terminal: true})
-	if out.String() != clearLine+want {
-		t.Errorf("on a terminal %q, want %q", &out, clearLine+want)
-	}
+	synctest.Test(t, func(t *testing.T) {
+		c := told(t)
+		c.began = time.Now()
+		c.request("a.test", "/", false)
+		end(t, c.ledger, docindex.Done, 200, 1)
+		time.Sleep(7 * time.Second)
+		var out strings.Builder
+		c.tell(newScreen(&out))
+		const want = "1 of 2 documents ended, 1 of 2 pages asked for, 7s"
+		if out.String() != want+"\n" {
+			t.Errorf("progress %q, want %q", &out, want)
+		}
+		out.Reset()
+		c.tell(&screen{out: &out, terminal: true})
+		if out.String() != clearLine+want {
+			t.Errorf("on a terminal %q, want %q", &out, clearLine+want)
+		}
+	})
 }
 
 func TestSettings(t *testing.T) {
