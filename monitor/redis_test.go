@@ -33,7 +33,9 @@ func (s *tellingSlots) Condemn(_ context.Context, o *docindex.Outcomes) (int, er
 			all = append(all, fmt.Sprintf("%v %s", o.At(i).Kind, url))
 		}
 	}
-	s.condemned <- all
+	if len(all) > 0 {
+		s.condemned <- all
+	}
 	return len(all), nil
 }
 
