@@ -57,7 +57,7 @@ func startIdle(ctx context.Context, b *bench, hosts int) (d *child, stop func() 
 	if err := d.ask("fill", "", nil); err != nil {
 		return nil, nil, errors.Join(err, stop())
 	}
-	if _, err := await(ctx, d, heldPatience, func(s *urlserver.Status) bool { return s.Slots.Used == hosts }); err != nil {
+	if _, err := await(ctx, d, heldPatience, func(s *urlserver.Status) bool { return s.Slots.Used == hosts && len(s.Spiders) == 1 }); err != nil {
 		return nil, nil, errors.Join(err, stop())
 	}
 	return d, stop, nil

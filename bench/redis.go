@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -15,19 +16,32 @@ type redisServer struct {
 	addr string
 	dir  string
 	cmd  *exec.Cmd
+	over chan struct{} // closed when cmd has ended
 }
 
-var errNoRedis = errors.New("redis-server is not installed (Debian: redis-server)")
+var (
+	errNoRedis = errors.New("redis-server is not installed (Debian: redis-server)")
+	errEnded   = errors.New("redis-server has ended")
+)
 
 func startRedis(ctx context.Context) (s *redisServer, err error) {
 	if _, err := exec.LookPath("redis-server"); err != nil {
 		return nil, errNoRedis
 	}
+	for range 10 { // another may take the free port first
+		if s, err = tryRedis(ctx); !errors.Is(err, errEnded) {
+			return s, err
+		}
+	}
+	return nil, err
+}
+
+func tryRedis(ctx context.Context) (s *redisServer, err error) {
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		return nil, err
 	}
-	s = &redisServer{addr: l.Addr().String()}
+	s = &redisServer{addr: l.Addr().String(), over: make(chan struct{})}
 	port := l.Addr().(*net.TCPAddr).Port
 	if err := l.Close(); err != nil { // it is free now
 		return nil, err
@@ -39,18 +53,45 @@ func startRedis(ctx context.Context) (s *redisServer, err error) {
 	if err := s.cmd.Start(); err != nil {
 		return nil, errors.Join(err, os.RemoveAll(s.dir))
 	}
-	for deadline := time.Now().Add(dialWait); ; {
-		conn, err := net.Dial("tcp", s.addr)
-		if err == nil {
-			return s, conn.Close()
-		}
-		if time.Now().After(deadline) {
-			return nil, errors.Join(err, s.stop())
+	go func() {
+		_ = s.cmd.Wait() // says that it was killed
+		close(s.over)
+	}()
+	if err := s.await(ctx); err != nil {
+		return nil, errors.Join(err, s.stop())
+	}
+	return s, nil
+}
+
+// await returns once the server answers, or has ended, as where another has the port.
+func (s *redisServer) await(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, dialWait)
+	defer cancel()
+	for !s.answers() {
+		select {
+		case <-s.over:
+			return errEnded
+		default:
 		}
 		if err := pause(ctx, 10*time.Millisecond); err != nil {
-			return nil, errors.Join(err, s.stop())
+			return fmt.Errorf("redis-server does not answer: %w", err)
 		}
 	}
+	return nil
+}
+
+// answers tells if the server that has the port is this one.
+func (s *redisServer) answers() bool {
+	conn, err := net.DialTimeout("tcp", s.addr, time.Second)
+	if err != nil {
+		return false
+	}
+	defer conn.Close()
+	conn.SetDeadline(time.Now().Add(time.Second))
+	fmt.Fprint(conn, "INFO server\r\n")
+	text := make([]byte, 4096)
+	n, _ := conn.Read(text)
+	return bytes.Contains(text[:n], fmt.Appendf(nil, "process_id:%d\r\n", s.cmd.Process.Pid))
 }
 
 // scheduled is what the kernel tells of a thread: how long it had a core, and how long it wanted one and had none.
@@ -76,6 +117,9 @@ const dialWait = time.Minute
 
 func (s *redisServer) stop() error {
 	err := s.cmd.Process.Kill()
-	_ = s.cmd.Wait() // says that it was killed
+	if errors.Is(err, os.ErrProcessDone) {
+		err = nil
+	}
+	<-s.over
 	return errors.Join(err, os.RemoveAll(s.dir))
 }
