@@ -36,19 +36,26 @@ func (e *Engine) let(doc uint32) {
 	e.slots.End(e.now, doc)
 }
 
-// Recalled has documents given back to the doc index instead of being sent: at once, but for those that are at spiders or on
-// their way from the index.
+// Recalled has documents given back to the doc index instead of being sent: at once, or as soon as they have come from the
+// index, but for those that are at spiders.
 func (e *Engine) Recalled(o *docindex.Outcomes) {
 	for i := range o.Len() {
 		id := o.At(i).DocID
-		if doc := e.slots.Document(id); doc != 0 && e.slots.Drop(doc) {
-			e.returned(doc)
-		} else if doc != 0 {
-			e.recalled[doc] = struct{}{}
+		if doc := e.slots.Document(id); doc != 0 {
+			e.recall(doc)
 		} else if e.asking || e.intake != nil { // it may be on its way
 			e.recallLater[string(id)] = struct{}{}
 		}
 	}
+}
+
+// recall gives a document that is held back at once, or instead of sending it again.
+func (e *Engine) recall(doc uint32) {
+	if e.slots.Drop(doc) {
+		e.returned(doc)
+		return
+	}
+	e.recalled[doc] = struct{}{}
 }
 
 // giveBackRecalled gives the document of a turn back, if that is wanted.

@@ -131,7 +131,8 @@ func (e *Engine) offer(d *prepared) {
 	e.fresh++
 	e.follow(d.id, host)
 	if _, ok := e.recallLater[string(d.id)]; ok {
-		e.recalled[e.slots.Document(d.id)] = struct{}{}
+		e.recall(e.slots.Document(d.id))
+		return
 	}
 	if !e.slots.Settled(host) {
 		e.failIfKnown(host)

@@ -3,6 +3,7 @@ package engine
 import (
 	"fmt"
 	"testing"
+	"time"
 
 	"urlserver/configs"
 	"urlserver/docindex"
@@ -38,5 +39,23 @@ func TestRecalledDocumentsAreGivenBack(t *testing.T) {
 	}
 	if n := len(e.recalled) + len(e.recallLater); n != 1 { // the one at the spider
 		t.Errorf("%d documents are still wanted back; want 1", n)
+	}
+}
+
+// TestRecalledOnItsWayIsGivenBackAtOnce, though it has no turn: its host is blocked, and there is no spider.
+func TestRecalledOnItsWayIsGivenBackAtOnce(t *testing.T) {
+	e := paced(0, func(*configs.Config) {})
+	e.asking = true
+	e.Block([]byte("a.example"), time.Hour)
+	var o docindex.Outcomes
+	o.Add(docindex.Outcome{DocID: []byte("late")})
+	e.Recalled(&o)
+	p := &Prepared{}
+	p.Batch.Add([]byte("late"), []byte(site+"/late"), 0)
+	p.Prepare()
+	e.Answered(p)
+	stepAt(e, 11*second)
+	if n, held := e.Out.Returns.Len(), e.Stats().Slots.Held; n != 1 || held != 0 {
+		t.Errorf("%d documents are given back, and %d held; want 1 and none", n, held)
 	}
 }
