@@ -17,12 +17,12 @@ import (
 	"time"
 )
 
-// TestReadmeSpider runs the README's Python spider against the daemon, as a
+// TestGuidesSpider runs the Python spider of docs/guides/write-a-spider.md against the daemon, as a
 // user would.
-func TestReadmeSpider(t *testing.T) {
+func TestGuidesSpider(t *testing.T) {
 	python, err := exec.LookPath("python3")
 	if err != nil {
-		t.Skip("python3 is not installed: the README's spider is not tried")
+		t.Skip("python3 is not installed: the spider of docs/guides/write-a-spider.md is not tried")
 	}
 	fetched := make(chan string, 100)
 	webs := serveOn(t, 6, http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
@@ -31,7 +31,7 @@ func TestReadmeSpider(t *testing.T) {
 	d := startDaemon(t, "Req_Host_Per_Sec = 100\n[resolver]\nallow_networks = [\"127.0.0.0/8\"]\n")
 	script := filepath.Join(t.TempDir(), "spider.py")
 	_, port, _ := net.SplitHostPort(d.spiders)
-	text := strings.Replace(readmeBlock(t, "python"), "4101", port, 1)
+	text := strings.Replace(codeBlock(t, "docs/guides/write-a-spider.md", "python"), "4101", port, 1)
 	if err := os.WriteFile(script, []byte(text), 0o600); err != nil {
 		t.Fatal(err)
 	}
@@ -78,15 +78,16 @@ func serveOn(t *testing.T, n int, h http.Handler) (addrs []string) {
 	return addrs
 }
 
-func readmeBlock(t *testing.T, language string) string {
+// codeBlock returns the first block of a language in a document.
+func codeBlock(t *testing.T, file, language string) string {
 	t.Helper()
-	text, err := os.ReadFile("README.md")
+	text, err := os.ReadFile(file)
 	if err != nil {
 		t.Fatal(err)
 	}
 	m := regexp.MustCompile("(?s)```" + language + "\n(.*?)```").FindSubmatch(text)
 	if m == nil {
-		t.Fatalf("README.md has no block of %s", language)
+		t.Fatalf("%s has no block of %s", file, language)
 	}
 	return string(m[1])
 }
