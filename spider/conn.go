@@ -37,9 +37,11 @@ func (s *Spider) converse(ctx context.Context, conn net.Conn) (useful bool, err 
 	stop := context.AfterFunc(ctx, func() { conn.Close() })
 	defer stop()
 	out := newStatuses(conn, s.cfg.StatusTimeout/2)
+	watch := newStallWatch(s.cfg.StatusTimeout/2, cancel)
 	var work sync.WaitGroup
 	work.Go(func() { cancel(out.run(ctx)) })
-	useful, err = s.read(ctx, conn, out, &work)
+	work.Go(func() { watch.run(ctx) })
+	useful, err = s.read(ctx, conn, out, watch, &work)
 	cancel(err)
 	work.Wait()
 	conn.Close()
@@ -47,12 +49,15 @@ func (s *Spider) converse(ctx context.Context, conn net.Conn) (useful bool, err 
 }
 
 // read takes the daemon's lines and starts a fetch for each, until the stream ends.
-func (s *Spider) read(ctx context.Context, r io.Reader, out *statuses, work *sync.WaitGroup) (useful bool, err error) {
+func (s *Spider) read(ctx context.Context, r io.Reader, out *statuses, watch *stallWatch, work *sync.WaitGroup) (useful bool, err error) {
 	lines := protocol.NewScanner(r)
 	for bad := 0; bad < maxBadLines; {
 		line, err := lines.Next()
 		if err != nil {
 			return useful, fmt.Errorf("read: %w", err)
+		}
+		if !watch.awake() {
+			return useful, context.Cause(ctx)
 		}
 		arrived := time.Now()
 		f, err := protocol.ParseFetch(bytes.Clone(line)) // the fetch outlives the scanner's buffer
@@ -69,7 +74,7 @@ func (s *Spider) read(ctx context.Context, r io.Reader, out *statuses, work *syn
 			return useful, context.Cause(ctx)
 		}
 		work.Go(func() {
-			s.take(ctx, f, arrived, out)
+			s.take(ctx, f, arrived, out, watch)
 			<-s.busy
 		})
 	}
@@ -77,11 +82,11 @@ func (s *Spider) read(ctx context.Context, r io.Reader, out *statuses, work *syn
 }
 
 // take sees one document through: WORKING while it lasts, DONE at its end. When ctx has ended there is nobody to tell.
-func (s *Spider) take(ctx context.Context, f protocol.Fetch, arrived time.Time, out *statuses) {
+func (s *Spider) take(ctx context.Context, f protocol.Fetch, arrived time.Time, out *statuses, watch *stallWatch) {
 	s.count.inFlight.Add(1)
 	defer s.count.inFlight.Add(-1)
 	working := out.keepWorking(f.Trans, &s.count)
-	result, err := s.visit(ctx, f, arrived)
+	result, err := s.visit(ctx, f, arrived, watch)
 	if err != nil {
 		working.stop()
 		return

@@ -29,10 +29,15 @@ const (
 )
 
 // during returns a context under which a request to addr leaves no sooner after the one before than its line came after
-// that one's.
-func (s *spacing) during(ctx context.Context, addr netip.Addr, line time.Time) context.Context {
+// that one's. After a stall none leaves: its connection is closed instead.
+func (s *spacing) during(ctx context.Context, addr netip.Addr, line time.Time, watch *stallWatch) context.Context {
 	return httptrace.WithClientTrace(ctx, &httptrace.ClientTrace{
-		GotConn: func(httptrace.GotConnInfo) { sleep(ctx, s.next(addr, line, time.Now())) },
+		GotConn: func(info httptrace.GotConnInfo) {
+			sleep(ctx, s.next(addr, line, time.Now()))
+			if !watch.awake() {
+				info.Conn.Close()
+			}
+		},
 	})
 }
 

@@ -4,6 +4,7 @@
 //
 //	serve.go    connections: listen for the daemon, or dial it
 //	conn.go     one conversation: lines in, a fetch each, lines out
+//	stall.go    the conversation ends where the process stood still
 //	visit.go    one document: fetch, keep, find links, put them
 //	fetch.go    the HTTP request, to the address the daemon named
 //	spacing.go  the daemon's gaps kept on the way to the host
@@ -46,7 +47,7 @@ type Config struct {
 	Concurrency int
 
 	Timeout       time.Duration // of a fetch, from dialling to the end of the body; 0: 60 s
-	StatusTimeout time.Duration // the daemon's Timeout_Spider_Status; WORKING is sent every half of it; 0: 120 s
+	StatusTimeout time.Duration // the daemon's Timeout_Spider_Status; WORKING is sent every half of it, a stall of half ends a connection; 0: 120 s
 
 	// UserAgent names the spider to hosts; its product token is what X-Robots-Tag and meta tags may name.
 	// "": DefaultUserAgent.

@@ -20,14 +20,14 @@ type result struct {
 // visit fetches a document and returns after all that came of it is kept: the record in the archive, the links in
 // the index. Both are tried until they succeed, so trouble there holds up fetches instead of losing pages. The error
 // is ctx's; nothing is to be said of the document then.
-func (s *Spider) visit(ctx context.Context, f protocol.Fetch, arrived time.Time) (result, error) {
+func (s *Spider) visit(ctx context.Context, f protocol.Fetch, arrived time.Time, watch *stallWatch) (result, error) {
 	u, err := weburl.Parse(f.URL)
 	if err != nil { // the daemon sends none of these
 		s.cfg.Log.Warn().Err(err).Bytes("doc_id", f.DocID).Msg("cannot be fetched")
 		s.count.failed.Add(1)
 		return result{retryAfter: protocol.NoRetryAfter}, nil
 	}
-	a, err := s.fetcher.get(s.spacing.during(ctx, f.Addr, arrived), u, f.Addr)
+	a, err := s.fetcher.get(s.spacing.during(ctx, f.Addr, arrived, watch), u, f.Addr)
 	defer a.free()
 	if ctx.Err() != nil {
 		return result{}, context.Cause(ctx)

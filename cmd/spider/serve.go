@@ -86,7 +86,7 @@ func serveCommand(stderr io.Writer) *cobra.Command {
 	f.StringVar(&c.WARC, "warc", "", "`directory` for WARC files of all answers")
 	f.IntVar(&c.Concurrency, "concurrency", spider.DefaultConcurrency, "fetches at one time; no less than spider.max_in_flight of the daemons together")
 	f.DurationVar(&c.Timeout, "timeout", spider.DefaultTimeout, "longest time for one fetch")
-	f.DurationVar(&c.StatusTimeout, "status-timeout", spider.DefaultStatusTimeout, "Timeout_Spider_Status of the daemon; WORKING is sent every half of it")
+	f.DurationVar(&c.StatusTimeout, "status-timeout", spider.DefaultStatusTimeout, "Timeout_Spider_Status of the daemon; WORKING is sent every half of it, and a stall of half ends the connection")
 	f.StringVar(&c.UserAgent, "user-agent", spider.DefaultUserAgent, "User-Agent sent to hosts")
 	f.BoolVar(&c.VerifyTLS, "verify-tls", false, "do not fetch from hosts whose certificate does not hold")
 	f.StringVar(&set.logLevel, "log-level", "info", "debug, info, warn or error")
