@@ -16,7 +16,7 @@ import (
 // a line above its own.
 var layers = [][]string{
 	{"reservation/ports"},
-	{"about", "slab", "arena", "table", "dueheap", "weburl", "protocol", "journey", "certs", "certs/certstest", "sdnotify", "api/urlfrontier", "api/reservation", "access", "reservation/redis/redistest", "journey/otlp/otlptest"},
+	{"about", "slab", "arena", "table", "dueheap", "weburl", "protocol", "journey", "certs", "certs/certstest", "sdnotify", "api/urlfrontier", "api/reservation", "access", "access/accesstest", "reservation/redis/redistest", "journey/otlp/otlptest"},
 	{"reservation", "configs"},
 	{"reservation/kv", "reservation/memory", "reservation/redis", "reservation/remote", "reservation/service", "reservation/reservationtest"},
 	{"reservation/command"},

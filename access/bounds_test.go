@@ -51,7 +51,7 @@ func (p *pipes) dial() net.Conn {
 func bounded(t *testing.T, do func(t *testing.T, l *pipes)) {
 	synctest.Test(t, func(t *testing.T) {
 		l := &pipes{conns: make(chan net.Conn), closed: make(chan struct{})}
-		server := grpc.NewServer(access.Bounds()...)
+		server := grpc.NewServer(access.Service{MaxMessage: 4 << 20}.Options()...)
 		grpc_health_v1.RegisterHealthServer(server, health.NewServer())
 		ended := make(chan error, 1)
 		go func() { ended <- server.Serve(access.Door(l, false)) }()

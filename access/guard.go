@@ -7,27 +7,22 @@ import (
 	"crypto/subtle"
 	"strings"
 
-	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/health/grpc_health_v1"
 	"google.golang.org/grpc/status"
 	"google.golang.org/grpc/tap"
 )
 
-// guard lets in who brings the token; health checks need none.
+// guard lets in who brings the token. A health check needs none. A health watch does, as its streams last.
 type guard struct {
+	open   bool // no token is asked
 	token  [sha256.Size]byte
 	needed string // what to tell the others
+	meter  *meter
 }
 
-// Guard has a gRPC server answer only those who bring the token; "" lets in everybody. setting is what the operator
-// calls the token.
-func Guard(token, setting string) []grpc.ServerOption {
-	if token == "" {
-		return nil
-	}
-	g := guard{sha256.Sum256([]byte(token)), "this service wants metadata \"authorization: Bearer TOKEN\" (" + setting + ")"}
-	return []grpc.ServerOption{grpc.InTapHandle(g.check)}
+func newGuard(token, setting string, m *meter) guard {
+	return guard{token == "", sha256.Sum256([]byte(token)), "this service wants metadata \"authorization: Bearer TOKEN\" (" + setting + ")", m}
 }
 
 // IsBearer tells if a header's value brings the token.
@@ -43,7 +38,10 @@ func (g guard) opens(value string) bool {
 
 // check is a tap.ServerInHandle: it looks before anything but the call's header is read, so that strangers take no memory.
 func (g guard) check(ctx context.Context, call *tap.Info) (context.Context, error) {
-	if strings.HasPrefix(call.FullMethodName, "/"+grpc_health_v1.Health_ServiceDesc.ServiceName+"/") {
+	if g.meter.open.Load() > maxOpen {
+		return nil, status.Errorf(codes.ResourceExhausted, "%d calls are under way at this service; try again later", maxOpen)
+	}
+	if g.open {
 		return ctx, nil
 	}
 	for _, value := range call.Header.Get("authorization") {
@@ -52,7 +50,23 @@ func (g guard) check(ctx context.Context, call *tap.Info) (context.Context, erro
 			return ctx, nil
 		}
 	}
-	return nil, status.Error(codes.Unauthenticated, g.needed)
+	if call.FullMethodName != grpc_health_v1.Health_Check_FullMethodName {
+		return nil, status.Error(codes.Unauthenticated, g.needed)
+	}
+	c := meteredOf(ctx)
+	if c == nil {
+		return ctx, nil
+	}
+	if c.checks.Add(1) > strangerOpen {
+		c.checks.Add(-1)
+		return nil, status.Errorf(codes.ResourceExhausted, "without a token, a connection has at most %d calls at once", strangerOpen)
+	}
+	ctx, cancel := context.WithTimeout(ctx, checkTime)
+	context.AfterFunc(ctx, func() {
+		c.checks.Add(-1)
+		cancel()
+	})
+	return ctx, nil
 }
 
 // Bearer are a gRPC client's credentials: the token goes along with each call, also in the clear.

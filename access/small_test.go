@@ -3,12 +3,12 @@ package access_test
 import (
 	"io"
 	"net"
-	"runtime"
 	"testing"
 
 	"google.golang.org/grpc"
 
 	"urlserver/access"
+	"urlserver/access/accesstest"
 )
 
 // A connection that does nothing costs little: a thousand strangers take less than 64 MB.
@@ -17,12 +17,12 @@ func TestConnectionsAreSmall(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	server := grpc.NewServer(access.Bounds()...)
+	server := grpc.NewServer(access.Service{MaxMessage: 4 << 20}.Options()...)
 	served := make(chan error, 1)
 	go func() { served <- server.Serve(access.Door(l, false)) }()
 	defer func() { server.Stop(); <-served }()
 	const conns, most = 500, 40 << 10
-	before := inUse()
+	before := accesstest.InUse()
 	for range conns {
 		conn, err := net.Dial("tcp", l.Addr().String())
 		if err != nil {
@@ -37,18 +37,9 @@ func TestConnectionsAreSmall(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if each := (inUse() - before) / conns; each > most {
+	if each := (accesstest.InUse() - before) / conns; each > most {
 		t.Errorf("a connection takes %d bytes; want at most %d", each, most)
 	} else {
 		t.Logf("a connection takes %d bytes", each)
 	}
-}
-
-// inUse is the memory of heap and stacks.
-func inUse() int {
-	var m runtime.MemStats
-	runtime.GC()
-	runtime.GC()
-	runtime.ReadMemStats(&m)
-	return int(m.HeapAlloc + m.StackInuse)
 }

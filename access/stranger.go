@@ -38,6 +38,9 @@ func (w *wary) Accept() (net.Conn, error) {
 // Trust has the connection whose RemoteAddr this is be read as it comes, from now on. Other addresses mean nothing
 // to it. Safe for concurrent use.
 func Trust(remote net.Addr) {
+	if a, ok := remote.(meteredAddr); ok {
+		remote = a.Addr
+	}
 	if a, ok := remote.(strangersAddr); ok {
 		a.of.trust()
 	}

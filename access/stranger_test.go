@@ -124,8 +124,8 @@ func TestCallsOfStrangersCostLittle(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p := newPipes()
 		l := &read{Listener: p}
-		options := append(access.Bounds(), access.Guard("right", "a.token")...)
-		server := grpc.NewServer(append(options, grpc.MaxRecvMsgSize(64<<20), grpc.UnknownServiceHandler(echo))...)
+		options := access.Service{Token: "right", Setting: "a.token", MaxMessage: 64 << 20}.Options()
+		server := grpc.NewServer(append(options, grpc.UnknownServiceHandler(echo))...)
 		ended := make(chan error, 1)
 		go func() { ended <- server.Serve(access.Door(l, true)) }()
 		wrong, right := caller(t, p, "wrong"), caller(t, p, "right")

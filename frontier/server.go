@@ -53,16 +53,16 @@ type Server struct {
 // New returns a service with its settings; it reads the certificate that they name.
 func New(cfg Config) (*Server, error) {
 	s := &Server{store: cfg.Store, log: cfg.Log, setLevel: cfg.SetLevel, node: cfg.Settings.Listen, guarded: cfg.Settings.Token != "", health: health.NewServer()}
-	options := append(access.Bounds(), grpc.ForceServerCodecV2(newCodec()), grpc.MaxRecvMsgSize(cfg.Settings.MaxMessage))
-	options = append(options, access.Guard(string(cfg.Settings.Token), "frontier.token")...)
+	asks := access.Service{Token: string(cfg.Settings.Token), Setting: "frontier.token", MaxMessage: cfg.Settings.MaxMessage}
 	if cfg.Settings.TLSCert != "" {
 		var err error
 		s.certs, err = certs.Load(certs.Files{Setting: "frontier.tls_", Cert: cfg.Settings.TLSCert, Private: cfg.Settings.TLSKey})
 		if err != nil {
 			return nil, err
 		}
-		options = append(options, grpc.Creds(credentials.NewTLS(s.certs.Config())))
+		asks.TLS = credentials.NewTLS(s.certs.Config())
 	}
+	options := append(asks.Options(), grpc.ForceServerCodecV2(newCodec()))
 	s.grpc = grpc.NewServer(options...)
 	pb.RegisterURLFrontierServer(s.grpc, s)
 	grpc_health_v1.RegisterHealthServer(s.grpc, s.health)

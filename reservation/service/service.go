@@ -49,11 +49,11 @@ type Server struct {
 // New returns a service.
 func New(cfg Config) *Server {
 	s := &Server{cfg: cfg, health: health.NewServer(), figures: newFigures()}
-	options := append(access.Bounds(), grpc.ReadBufferSize(readBuffer), grpc.MaxRecvMsgSize(maxMessage), grpc.ChainUnaryInterceptor(s.figures.count))
-	options = append(options, access.Guard(cfg.Token, "--token")...)
+	asks := access.Service{Token: cfg.Token, Setting: "--token", MaxMessage: maxMessage}
 	if cfg.TLS != nil {
-		options = append(options, grpc.Creds(credentials.NewTLS(cfg.TLS)))
+		asks.TLS = credentials.NewTLS(cfg.TLS)
 	}
+	options := append(asks.Options(), grpc.ReadBufferSize(readBuffer), grpc.ChainUnaryInterceptor(s.figures.count))
 	s.grpc = grpc.NewServer(options...)
 	pb.RegisterHostReservationServer(s.grpc, s)
 	grpc_health_v1.RegisterHealthServer(s.grpc, s.health)

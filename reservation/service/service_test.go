@@ -177,7 +177,7 @@ func (broken) Stats(context.Context) (reservation.Stats, error) {
 	return reservation.Stats{}, errors.New("away")
 }
 
-// TestHealth: health checks need no token, and are told when the store is away.
+// TestHealth: health checks need no token, watches do, and both are told when the store is away.
 func TestHealth(t *testing.T) {
 	for name, tc := range map[string]struct {
 		store reservation.Store
@@ -192,7 +192,8 @@ func TestHealth(t *testing.T) {
 			t.Fatal(err)
 		}
 		defer conn.Close()
-		watch, err := grpc_health_v1.NewHealthClient(conn).Watch(t.Context(), &grpc_health_v1.HealthCheckRequest{Service: "hostreservation.HostReservation"})
+		health, asked := grpc_health_v1.NewHealthClient(conn), &grpc_health_v1.HealthCheckRequest{Service: "hostreservation.HostReservation"}
+		watch, err := health.Watch(t.Context(), asked, grpc.PerRPCCredentials(access.Bearer("secret")))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -204,6 +205,9 @@ func TestHealth(t *testing.T) {
 			if got.Status == tc.want {
 				break
 			}
+		}
+		if got, err := health.Check(t.Context(), asked); err != nil || got.Status != tc.want {
+			t.Errorf("%s: Check without the token: %v, %v; want %v", name, got, err, tc.want)
 		}
 	}
 }

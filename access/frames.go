@@ -1,0 +1,78 @@
+package access
+
+import "encoding/binary"
+
+const preface = "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n" // what a client's side of HTTP/2 begins with
+
+// Frames and flags of HTTP/2 (RFC 9113 section 6).
+const (
+	frameData    = 0x0
+	frameHeaders = 0x1
+	frameReset   = 0x3
+
+	flagEnd    = 0x1
+	flagPadded = 0x8
+)
+
+// frames follows one side of an HTTP/2 connection.
+type frames struct {
+	skip   int // bytes before the first frame that are yet to come
+	header [9]byte
+	n      int // bytes of the header that have come
+	kind   byte
+	flags  byte
+	stream uint32
+	size   int // bytes of the frame's payload
+	left   int // bytes of the payload that are yet to come, padding left out
+	pad    int // bytes of padding that are yet to come; -1: the byte that says how many
+}
+
+// follow calls do at each frame's header, where the second argument is nil, and with each part of its payload without padding.
+func (f *frames) follow(p []byte, do func(*frames, []byte)) {
+	n := min(f.skip, len(p))
+	f.skip -= n
+	p = p[n:]
+	for len(p) > 0 {
+		switch {
+		case f.n < len(f.header):
+			p = p[f.head(p):]
+			if f.n == len(f.header) {
+				do(f, nil)
+			}
+		case f.pad < 0:
+			f.pad = min(int(p[0]), f.left)
+			f.left -= f.pad
+			p = p[1:]
+		case f.left > 0:
+			part := p[:min(f.left, len(p))]
+			f.left -= len(part)
+			p = p[len(part):]
+			do(f, part)
+		default:
+			n := min(f.pad, len(p))
+			f.pad -= n
+			p = p[n:]
+		}
+		if f.n == len(f.header) && f.left == 0 && f.pad == 0 {
+			f.n = 0
+		}
+	}
+}
+
+// head takes the bytes of a frame's header, and returns how many.
+func (f *frames) head(p []byte) int {
+	n := copy(f.header[f.n:], p)
+	f.n += n
+	if f.n < len(f.header) {
+		return n
+	}
+	word := binary.BigEndian.Uint32(f.header[:4])
+	f.size, f.kind = int(word>>8), f.header[3]
+	f.left, f.pad = f.size, 0
+	f.flags = f.header[4]
+	f.stream = binary.BigEndian.Uint32(f.header[5:]) &^ (1 << 31)
+	if f.kind == frameData && f.flags&flagPadded != 0 && f.size > 0 {
+		f.left, f.pad = f.size-1, -1
+	}
+	return n
+}

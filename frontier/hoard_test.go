@@ -1,0 +1,58 @@
+package frontier_test
+
+import (
+	"net"
+	"testing"
+
+	"github.com/rs/zerolog"
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/credentials/insecure"
+	"google.golang.org/grpc/health/grpc_health_v1"
+	"google.golang.org/grpc/status"
+
+	"urlserver/access/accesstest"
+	pb "urlserver/api/urlfrontier"
+	"urlserver/configs"
+	"urlserver/docindex"
+	"urlserver/frontier"
+)
+
+// TestHoarders: with the token, 64 unfinished messages of 4 MiB on one connection; without it, a watch of the service's health.
+func TestHoarders(t *testing.T) {
+	settings := configs.Default().Frontier
+	settings.Token = "right"
+	server, err := frontier.New(frontier.Config{Settings: settings, Store: docindex.NewMemory(), Log: zerolog.Nop()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	ended := make(chan error, 1)
+	go func() { ended <- server.Serve(t.Context(), l) }()
+	t.Cleanup(func() { // the test's context has ended
+		if err := <-ended; err != nil {
+			t.Error(err)
+		}
+	})
+	before := accesstest.InUse()
+	h := accesstest.Hoard(t, l.Addr().String(), pb.URLFrontier_PutURLs_FullMethodName, "right", 64, settings.MaxMessage)
+	defer h.Close()
+	if sent, _, cut := h.Result(); !cut {
+		t.Errorf("a connection with %d bytes of unfinished messages, which take %d, goes on; want it cut", sent, accesstest.InUse()-before)
+	}
+	conn, err := grpc.NewClient(l.Addr().String(), grpc.WithTransportCredentials(insecure.NewCredentials()))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Close()
+	watch, err := grpc_health_v1.NewHealthClient(conn).Watch(soon(t), &grpc_health_v1.HealthCheckRequest{})
+	if err == nil {
+		_, err = watch.Recv()
+	}
+	if status.Code(err) != codes.Unauthenticated {
+		t.Errorf("Watch without the token: %v; want Unauthenticated", err)
+	}
+}
