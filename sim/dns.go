@@ -6,11 +6,64 @@ import (
 	"time"
 )
 
-var errNoAddress = errors.New("no such host")
+var (
+	errNoAddress = errors.New("no such host")
+	errBroken    = errors.New("it answered SERVFAIL")
+	errSilent    = errors.New("no answer")
+	errDown      = errors.New("no name server answers")
+)
+
+// Habits of a zone.
+const (
+	zoneFine   = iota
+	zoneSlow   // a look-up takes seconds
+	zoneShaky  // broken for a while, then fine for long
+	zoneBroken // SERVFAIL
+	zoneSilent // no answer
+)
+
+const (
+	giveUp     = 5 * time.Minute
+	shakyEvery = 20 * time.Minute
+	shakyShare = 0.7 // of resolver.give_up: so long is a shaky zone broken
+	outageMost = 10 * time.Minute
+	noAnswer   = 6 * time.Second // until a look-up is given up
+)
 
 // names is the resolver: what it has in memory.
 type names struct {
-	known []answer // by host
+	known    []answer      // by host
+	down     time.Duration // no name server answers before
+	sick     time.Duration // most look-ups end with SERVFAIL before
+	failures int
+	useful   bool
+}
+
+// startDNS has name servers not answer from the start on, answer few at first, and have outages later.
+func (r *run) startDNS() {
+	t := &r.sc.Trouble
+	r.names.down, r.names.sick = t.NoDNS, t.NoDNS+t.NoDNS/8
+	r.every(func() time.Duration { return t.Outages }, func() { r.names.down = r.now + r.between(time.Second, outageMost) })
+}
+
+// failure is why a look-up of a host fails now; nil: it does not.
+func (r *run) failure(h uint32) error {
+	zone := r.world.hosts[h].zone
+	switch healed := r.now >= r.sc.Heal; {
+	case healed:
+	case r.now < r.names.down:
+		return errDown
+	case r.now < r.names.sick && r.rng.IntN(5) > 0, zone == zoneBroken:
+		return errBroken
+	case zone == zoneSilent:
+		return errSilent
+	case zone == zoneShaky:
+		phase := time.Duration(h) * time.Minute
+		if broken := time.Duration(shakyShare * float64(giveUp)); (r.now+phase)%shakyEvery < broken {
+			return errBroken
+		}
+	}
+	return nil
 }
 
 type answer struct {
@@ -39,15 +92,29 @@ func (r *run) lookUp(name string) {
 	if r.rng.IntN(20) == 0 {
 		wait = r.between(time.Second, 8*time.Second)
 	}
+	h := r.world.byName[name]
+	zone := r.world.hosts[h].zone
+	switch {
+	case zone == zoneSlow:
+		wait = r.between(time.Second, 20*time.Second)
+	case zone == zoneSilent, r.now < r.names.down:
+		wait = noAnswer
+	}
 	r.after(wait, func() {
-		h := r.world.byName[name]
 		a := answer{err: errNoAddress, until: r.now + r.sc.Config.Resolver.NegativeTTL}
 		addr, ok := r.world.addressAt(h, r.now)
-		if ok && !(r.world.hosts[h].flaky && r.chance(r.sc.Trouble.Flaky*10)) {
+		if err := r.failure(h); err != nil {
+			a = answer{err: err, until: r.now}
+			if r.names.failures++; r.names.useful && r.names.failures >= 10 {
+				a.err = errDown
+			}
+		} else if r.names.failures, r.names.useful = 0, true; ok && !(r.world.hosts[h].flaky && r.chance(r.sc.Trouble.Flaky*10)) {
 			a = answer{addr: addr, until: r.now + r.between(0, r.sc.NameTTL)}
 		}
 		r.names.known[h] = a
-		r.oracle.resolved(name, a.addr, a.err)
+		if a.err != errDown {
+			r.oracle.resolved(name, a.addr, a.err)
+		}
 		r.engine.Resolved(name, a.addr, a.err)
 	})
 }

@@ -60,6 +60,7 @@ func newIndex(r *run) *index {
 func (x *index) put(n uint32) {
 	h := x.run.world.docs[n].host
 	x.state[n] = due
+	x.run.oracle.due(n)
 	if len(x.queues[h]) == 0 {
 		x.ring = append(x.ring, h)
 	}

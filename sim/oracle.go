@@ -35,8 +35,10 @@ type oracle struct {
 	asks      int
 	ruledAt   time.Duration // when settings changed last
 	slowest   time.Duration // the longest gap that settings ever asked for
+	answers   time.Duration // for so long some name server has answered, as most do
 	figures   Report
-	late      *late // nil: each thing is heard of when it is done
+	late      *late    // nil: each thing is heard of when it is done
+	service   *service // nil: it does not matter how long documents take
 }
 
 // document is what the oracle knows of a DOC_ID.
@@ -78,12 +80,14 @@ type arrival struct {
 type host struct {
 	name    string
 	origins []*origin
-	told    netip.Addr // last answer about it; invalid: none, or a failure
-	failed  bool       // last answer about it
-	addr    netip.Addr // asked, while at is not nil
-	at      *group     // while documents are held or a request is open; nil: not seen yet
-	groups  []*group   // it was ever told to be in
-	to      *group     // that it is to join when no request to it is open; where the oracle is late: or is in; nil: none
+	told    netip.Addr    // last answer about it; invalid: none, or a failure
+	failed  bool          // last answer about it
+	none    bool          // it was that there is no address
+	failing time.Duration // of the time in which name servers answer: since when each answer was a failure for now
+	addr    netip.Addr    // asked, while at is not nil
+	at      *group        // while documents are held or a request is open; nil: not seen yet
+	groups  []*group      // it was ever told to be in
+	to      *group        // that it is to join when no request to it is open; where the oracle is late: or is in; nil: none
 	held    int
 	trips   int // of its origins, under way
 	open    int
@@ -121,6 +125,7 @@ type group struct {
 	tookAt  time.Duration // its end
 	backoff time.Duration // gap while backing off
 	longest time.Duration // Crawl-delay of any host that may have been in it
+	work    time.Duration // that all requests to it take at its pace
 	slow    []stay        // those with a Crawl-delay, and some that are over
 	bound   []stay        // those that are at it, and some that are over
 	since   time.Duration // where the oracle is late: since when its last request was really decided on
@@ -250,7 +255,10 @@ func (o *oracle) block(name string, until time.Duration) {
 // resolved hears what the daemon is told of a host's address.
 func (o *oracle) resolved(name string, addr netip.Addr, err error) {
 	h := o.host(name)
-	h.told, h.failed = addr, err != nil
+	if err != nil && (!h.failed || h.none) {
+		h.failing = o.answers
+	}
+	h.told, h.failed, h.none = addr, err != nil, err == errNoAddress
 	if err != nil {
 		o.stranded(h)
 		return

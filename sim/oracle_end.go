@@ -120,6 +120,7 @@ func (o *oracle) outcome(out docindex.Outcome) {
 	if why := o.unfit(d, out); why != "" {
 		o.wrong(RuleOutcome, "%v for document %s: %s", out.Kind, id, why)
 	}
+	o.servedBy(id, d)
 	if d.answered {
 		o.answered--
 	}
@@ -154,9 +155,15 @@ func (o *oracle) unfit(d *document, out docindex.Outcome) string {
 		if !o.set.robots || !d.origin.forbidden(string(out.URL)) {
 			return "robots.txt allows it"
 		}
+		if s := &d.origin.robotsState; s.state == silent && (s.misses < o.set.attempts || o.now-s.missing < time.Duration(o.set.attempts-1)*o.set.errorTTL) {
+			o.wrong(RulePatience, "document %s ends as robots: its robots.txt was asked for %d times, since %v", out.DocID, s.misses, s.missing)
+		}
 	case docindex.DNS:
 		if !d.origin.host.failed || d.origin.host.at != nil {
 			return "its host has an address"
+		}
+		if h := d.origin.host; !h.none && o.answers-h.failing < o.set.giveUp {
+			o.wrong(RulePatience, "document %s ends as dns: %s has failed for %v of the time in which others were answered; it has %v", out.DocID, h.name, o.answers-h.failing, o.set.giveUp)
 		}
 	case docindex.Stopped, docindex.Expired:
 		return "nobody asked for that"

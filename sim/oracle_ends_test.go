@@ -1,7 +1,6 @@
 package sim
 
 import (
-	"errors"
 	"net/netip"
 	"testing"
 
@@ -43,7 +42,7 @@ func TestOracleOfEnds(t *testing.T) {
 		}, want: RuleOutcome},
 		{name: "no address, but it has one", do: func(s story) { s.ends("1", docindex.DNS, 0, 0) }, want: RuleOutcome},
 		{name: "no address", do: func(s story) {
-			s.resolved("a.test", netip.Addr{}, errors.New("no such host"))
+			s.resolved("a.test", netip.Addr{}, errNoAddress)
 			s.ends("1", docindex.DNS, 0, 0)
 		}},
 		{name: "stopped by nobody", do: func(s story) { s.ends("1", docindex.Stopped, 0, 0) }, want: RuleOutcome},

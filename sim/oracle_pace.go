@@ -24,6 +24,9 @@ func (o *oracle) request(h *host, g *group, since time.Duration) {
 		o.wrong(RuleBarred, "%s at %v is asked, which a rule blocks since %v", h.name, h.addr, o.ruledAt)
 	}
 	o.pace(h, g, since, gap, o.set.gapOf(own))
+	if o.service != nil {
+		g.work += max(time.Duration(gap), g.slowest(since), g.backoff, o.fair(g), ordinary)
+	}
 	g.open++
 	h.open++
 	g.asked = true

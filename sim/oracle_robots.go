@@ -13,15 +13,18 @@ type robotsAnswer struct {
 	retry    time.Duration
 	rules    bool // disallows /private/
 	delay    time.Duration
+	habit    uint8 // robotsHuge, robotsCostly: there is more in it, which means nothing
 }
 
 // robotsState is what is known of an origin's robots.txt.
 type robotsState struct {
-	state robotsKind
-	until time.Duration
-	rules bool
-	delay time.Duration
-	used  bool // a document was sent since
+	state   robotsKind
+	until   time.Duration
+	rules   bool
+	delay   time.Duration
+	used    bool          // a document was sent since
+	misses  int           // in a row: fetches that nobody answered
+	missing time.Duration // since the first of them
 }
 
 type robotsKind uint8
@@ -111,7 +114,10 @@ func (o *oracle) settle(id uint32, t *trip, a robotsAnswer) {
 		if s.state == read || s.state == stale {
 			s.state = stale
 		} else {
-			*s = robotsState{state: silent, until: s.until}
+			if s.misses == 0 {
+				s.missing = o.now
+			}
+			*s = robotsState{state: silent, until: s.until, misses: s.misses + 1, missing: s.missing}
 		}
 	}
 	h := t.origin.host

@@ -151,6 +151,9 @@ func (o *oracle) begin(tx *transaction) {
 	o.listen(tx)
 }
 
+// hasRoom says whether a spider may have more documents, as far as the oracle can tell.
+func (o *oracle) hasRoom(spider uint32) bool { return o.spiders[spider].inFlight < o.set.inFlight }
+
 // name checks that a TRANS_ID is new: that its last part, the generation, grows.
 func (o *oracle) name(id string) {
 	dot := strings.LastIndexByte(id, '.')

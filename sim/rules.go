@@ -40,6 +40,8 @@ const (
 	RuleScanner     Rule = "lines from a spider"
 	RuleTimeout     Rule = "silence is noticed in time"
 	RuleSleep       Rule = "what is due is done at once"
+	RuleServed      Rule = "a host without trouble is served soon, whatever others do"
+	RulePatience    Rule = "nothing ends that a patient crawler would have fetched"
 	RuleIdle        Rule = "no work without cause"
 )
 
@@ -76,6 +78,8 @@ type limits struct {
 	inFlight      int
 	attempts      int
 	rejectOver    int
+	askRetry      time.Duration
+	giveUp        time.Duration
 	statusTimeout time.Duration
 	quarantine    time.Duration // 0: none, the index is exact
 	delayFactor   float64
@@ -91,7 +95,7 @@ func limitsOf(c configs.Config, exact bool) limits {
 	l := limits{
 		gap: 1e9 / c.ReqHostPerSec, concurrent: c.ReqHostConcurrent, inFlight: c.Spider.MaxInFlight,
 		attempts: c.Spider.MaxAttempts, rejectOver: c.VHosts.RejectOver, statusTimeout: c.TimeoutSpiderStatus,
-		quarantine: c.DocIndex.Quarantine, delayFactor: c.Politeness.DelayFactor, maxDelay: c.Politeness.MaxDelay,
+		quarantine: c.DocIndex.Quarantine, askRetry: c.DocIndex.MaxRetry, giveUp: giveUp, delayFactor: c.Politeness.DelayFactor, maxDelay: c.Politeness.MaxDelay,
 		robots: c.Robots.Enabled, robotsTTL: c.Robots.TTL, errorTTL: c.Robots.ErrorTTL, maxCrawlDelay: c.Robots.MaxCrawlDelay,
 		rules: c.Rules,
 	}

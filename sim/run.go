@@ -17,8 +17,10 @@ type Report struct {
 	Retries  int           // of them: not a document's first
 	Fetches  int           // of robots.txt
 	Outcomes [docindex.Kinds]int
-	Stats    engine.Stats // at the end
-	Trace    uint64       // hash of all that came out of the daemon, and when
+	Owed     int           // documents of hosts without trouble that have ended
+	Longest  time.Duration // that one of them waited beyond the time that its group's pace takes
+	Stats    engine.Stats  // at the end
+	Trace    uint64        // hash of all that came out of the daemon, and when
 }
 
 // run is a simulation under way: one goroutine, no real time.
@@ -67,12 +69,16 @@ func newRun(sc Scenario) *run {
 		start:  time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC),
 		oracle: newOracle(limitsOf(sc.Config, sc.Exact), sc.Documents), conns: map[uint32]*conn{},
 	}
-	r.engine = engine.New(sc.Config, engine.Options{Cached: r.cached, Generation: uint32(sc.Seed), Exact: sc.Exact})
+	r.engine = engine.New(sc.Config, engine.Options{Cached: r.cached, Down: func(err error) bool { return err == errDown && r.names.useful }, Generation: uint32(sc.Seed), Exact: sc.Exact})
 	r.names = names{known: make([]answer, sc.Hosts)}
 	r.index = newIndex(r)
 	r.outbox = &outbox{run: r}
+	if sc.Served {
+		r.serve()
+	}
 	r.startSpiders()
 	r.startOperator()
+	r.startDNS()
 	r.plan(sc.Heal, r.heal)
 	r.plan(sc.End, func() {})
 	return r
@@ -134,6 +140,9 @@ func (r *run) over() bool {
 // heal ends all trouble.
 func (r *run) heal() {
 	r.sc.Trouble = Trouble{}
+	for _, s := range r.spiders {
+		s.habit = healthy
+	}
 	if r.sc.Config.Rules != nil { // or what they block would never end
 		r.sc.Config.Rules = nil
 		r.configure()
@@ -146,6 +155,10 @@ func (r *run) heal() {
 
 // advance tells everybody what time it is.
 func (r *run) advance(to time.Duration) {
+	if r.oracle.service != nil {
+		r.oracle.pass(to-r.now, r.servable())
+	}
+	r.oracle.answers += max(0, to-max(r.now, r.names.down))
 	r.now = to
 	wall := r.start.Add(to + r.drift)
 	r.engine.Advance(to, wall)

@@ -11,15 +11,46 @@ import (
 type spider struct {
 	run    *run
 	number int
-	life   int   // which process of its number this is
+	life   int // which process of its number this is
+	habit  spiderHabit
 	conn   *conn // nil: not connected
 	thaw   time.Duration
-	last   string // a TRANS_ID of late, perhaps not its own
+	wakes  time.Duration // its process stands still until then
+	slept  time.Duration // since when
+	unread []unread      // what has come to its socket meanwhile
+	last   string        // a TRANS_ID of late, perhaps not its own
+}
+
+type spiderHabit uint8
+
+const (
+	healthy  spiderHabit = iota
+	sluggish             // needs long for each fetch
+	mute                 // never says a word
+	mayfly               // crashes soon after each start, without a word
+)
+
+// unread is a line in a spider's socket.
+type unread struct {
+	text  string
+	since time.Duration
+}
+
+// habitOf is the habit of a spider, by number: the first ones are healthy.
+func (sc *Scenario) habitOf(number int) spiderHabit {
+	fromEnd := float64(sc.Spiders-number) / float64(sc.Spiders)
+	for habit, share := range []float64{mayfly: sc.Trouble.Mayflies, mute: sc.Trouble.Mute, sluggish: sc.Trouble.Sluggish} {
+		if fromEnd <= share {
+			return spiderHabit(habit)
+		}
+		fromEnd -= share
+	}
+	return healthy
 }
 
 func (r *run) startSpiders() {
 	for i := range r.sc.Spiders {
-		s := &spider{run: r, number: i}
+		s := &spider{run: r, number: i, habit: r.sc.habitOf(i)}
 		r.spiders = append(r.spiders, s)
 		r.after(r.between(0, 3*time.Second), s.connect)
 	}
@@ -28,7 +59,36 @@ func (r *run) startSpiders() {
 	r.every(func() time.Duration { return t.Freeze }, func() {
 		r.anySpider().thaw = r.now + r.between(time.Second, 3*r.sc.Config.TimeoutSpiderStatus)
 	})
+	r.every(func() time.Duration { return t.Stand }, func() { r.anySpider().stand() })
 }
+
+// stand has the process stand still for a while. When it goes on it throws away what it has read and connects anew, as the
+// protocol asks for, if that was for long.
+func (s *spider) stand() {
+	r := s.run
+	if s.wakes > r.now {
+		return
+	}
+	s.slept, s.wakes = r.now, r.now+r.between(time.Second, 3*r.sc.Config.TimeoutSpiderStatus)
+	s.thaw = max(s.thaw, s.wakes)
+	r.plan(s.wakes, func() {
+		lines := s.unread
+		s.unread = nil
+		switch {
+		case s.conn == nil:
+		case r.now-s.slept >= r.sc.Config.TimeoutSpiderStatus/2:
+			s.life++
+			s.conn.end()
+		default:
+			for _, l := range lines {
+				s.receive(l.text, l.since)
+			}
+		}
+	})
+}
+
+// sound says whether a spider's process goes on, and well.
+func (s *spider) sound() bool { return s.conn != nil && s.habit == healthy && s.thaw <= s.run.now }
 
 func (r *run) anySpider() *spider { return r.spiders[r.rng.IntN(len(r.spiders))] }
 
@@ -41,6 +101,12 @@ func (s *spider) connect() {
 	r.oracle.connected(id)
 	s.conn = newConn(s, id)
 	r.conns[id] = s.conn
+	if c := s.conn; s.habit == mayfly && r.now < r.sc.Heal {
+		r.after(r.between(0, 2*time.Second), func() {
+			s.life++
+			c.end()
+		})
+	}
 }
 
 // crash ends the process and its connection; it comes back in a while. Half the
@@ -58,6 +124,10 @@ func (s *spider) crash() {
 // receive takes a line: a document to fetch. since is the earliest moment at
 // which the daemon may count it as sent.
 func (s *spider) receive(line string, since time.Duration) {
+	if s.wakes > s.run.now {
+		s.unread = append(s.unread, unread{line, since})
+		return
+	}
 	f := strings.Split(line, " ")
 	if len(f) != 4 {
 		return // the oracle has complained
@@ -72,10 +142,13 @@ func (s *spider) receive(line string, since time.Duration) {
 		r.after(r.between(0, 50*time.Millisecond), func() { s.poisoned(life) })
 		return
 	}
-	if r.chance(r.sc.Trouble.Silent) {
+	if r.chance(r.sc.Trouble.Silent) || s.habit == mayfly || s.habit == mute {
 		return
 	}
 	status, retry, took := r.fetchPage(uint32(n))
+	if s.habit == sluggish {
+		took = r.between(10*time.Second, r.sc.Config.TimeoutSpiderStatus*3/4)
+	}
 	ends := s.certain(since, r.now+took)
 	s.keepAlive(trans, life, ends)
 	r.plan(ends, func() { s.speak(life, func() { s.done(trans, doneLine(trans, status, retry)) }) })

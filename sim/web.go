@@ -18,7 +18,11 @@ const (
 	robotsBusy    // 429 or 503, then rules
 	robotsMute    // no answer, then rules
 	robotsMoody   // another one each time
-	robotsHabits
+	robotsHabits  // number of those above; below are accidents
+	robotsHangs   // no answer
+	robotsHuge    // rules, as long as a robots.txt may be
+	robotsCostly  // rules that cost much for each URL
+	robotsDetour  // redirects to a host in trouble
 )
 
 var redirects = [...]int{301, 302, 303, 307, 308}
@@ -32,7 +36,11 @@ func (r *run) robotsFor(host uint32) robotsAnswer {
 	}
 	healed := r.now >= r.sc.Heal
 	switch {
-	case habit == robotsElsewhere:
+	case habit == robotsHangs && !healed:
+		return robotsAnswer{}
+	case habit == robotsHuge || habit == robotsCostly:
+		return robotsAnswer{status: 200, rules: true, habit: habit}
+	case habit == robotsElsewhere, habit == robotsDetour:
 		return robotsAnswer{status: redirects[r.rng.IntN(len(redirects))], location: "http://" + hostInURL(r.world.hosts[s.next].name) + "/robots.txt"}
 	case habit == robotsNowhere:
 		return robotsAnswer{status: 301}
@@ -66,10 +74,33 @@ func (a *robotsAnswer) response() robots.Response {
 	if a.rules {
 		resp.Body = []byte("User-agent: other\nDisallow: /\n\nUser-agent: *\nDisallow: /private/\n")
 	}
+	if a.habit != robotsNone {
+		resp.Body = append(resp.Body, longRobots(a.habit)...)
+	}
 	if a.delay > 0 {
 		resp.Body = fmt.Appendf(resp.Body, "Crawl-delay: %d\n", int(a.delay.Seconds()))
 	}
 	return resp
+}
+
+// longRobots are rules that say nothing about any URL, many or costly ones.
+func longRobots(habit uint8) []byte {
+	if habit == robotsHuge {
+		return hugeRobots
+	}
+	return costlyRobots
+}
+
+var (
+	hugeRobots   = manyRules("Disallow: /nothing/%d/is/here\n", 10_000)
+	costlyRobots = manyRules("Disallow: /*a*b*c*%d$\n", 2000)
+)
+
+func manyRules(format string, n int) (rules []byte) {
+	for i := range n {
+		rules = fmt.Appendf(rules, format, i)
+	}
+	return rules
 }
 
 // fetchPage is what a spider meets: the status, the Retry-After in seconds, and how long

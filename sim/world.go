@@ -26,6 +26,8 @@ type site struct {
 	flaky      bool
 	overloaded bool
 	quick      bool
+	sound      bool  // neither it nor a host at its address has a trouble of its own
+	zone       uint8 // habit of its name's zone
 	robots     uint8 // habit of its robots.txt
 	delay      int   // Crawl-delay, in seconds
 	next       uint32
@@ -66,8 +68,14 @@ func newWorld(sc *Scenario) *world {
 		w.hosts[i] = s
 		w.byName[s.name] = uint32(i)
 	}
+	if sc.Served {
+		w.accidents()
+	}
 	for i := range w.docs {
 		w.docs[i] = w.newPage(i, rng)
+	}
+	if sc.Served {
+		w.judge()
 	}
 	return w
 }
@@ -135,6 +143,13 @@ func (w *world) newPage(i int, rng *rand.Rand) page {
 // placeOf is a document's host, and when it comes due.
 func (w *world) placeOf(i int, rng *rand.Rand) (host uint32, due uint16) {
 	switch {
+	case w.sc.Uneven:
+		u := rng.Float64()
+		host, due = uint32(u*u*float64(w.sc.Hosts)), uint16(rng.IntN(releases))
+		if w.hosts[host].zone >= zoneBroken { // as when a crawler finds a link farm
+			due = uint16(w.zone(host) / 4 * 7919 % releases)
+		}
+		return host, due
 	case i < w.sc.Big:
 		return uint32(i % w.sc.BigHosts), 0
 	case w.sc.Big > 0:
