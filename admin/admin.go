@@ -35,6 +35,7 @@ type Config struct {
 	Store   docindex.Store // served below /docindex/; nil: the index is not embedded
 	Token   string         // asked of all but /healthz; "": none
 	Listen  string         // "host:port" as in the settings: its host is one that requests may name
+	Hosts   []string       // more such hosts
 	Log     zerolog.Logger
 	File    string                                  // the settings file, for people to read
 	Recent  *Warnings                               // that Log writes to, too; nil: none are shown
@@ -49,7 +50,7 @@ type Config struct {
 type Server struct {
 	daemon  *urlserver.Daemon
 	store   docindex.Store
-	host    string // of Config.Listen
+	hosts   []string // that requests may name without a token: of Config.Listen, and Config.Hosts
 	log     zerolog.Logger
 	file    string
 	gate    *login.Gate // nil: no token is asked for
@@ -73,7 +74,7 @@ func New(cfg Config) *Server {
 	s := &Server{
 		daemon:  cfg.Daemon,
 		store:   cfg.Store,
-		host:    host,
+		hosts:   append([]string{host}, cfg.Hosts...),
 		log:     cfg.Log,
 		runtime: runtimeMetrics(cfg.More),
 		file:    cfg.File,
@@ -109,7 +110,7 @@ func (s *Server) Serve(ctx context.Context, l net.Listener) error {
 	conns.Go(func() { s.watcher.Run(watching) })
 	defer unwatch()
 	srv := &http.Server{
-		Handler:           s.handler(isLoopback(l.Addr())),
+		Handler:           s.handler(),
 		MaxHeaderBytes:    access.MaxHeader,
 		ReadHeaderTimeout: readHeaderTimeout,
 		IdleTimeout:       keepAlive,
@@ -153,11 +154,6 @@ func countIn(conns *sync.WaitGroup) func(net.Conn, http.ConnState) {
 			conns.Done()
 		}
 	}
-}
-
-func isLoopback(addr net.Addr) bool {
-	tcp, ok := addr.(*net.TCPAddr)
-	return ok && tcp.IP.IsLoopback()
 }
 
 // debugLog takes what net/http has to say, which peers cause.

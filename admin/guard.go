@@ -4,6 +4,7 @@ import (
 	"net"
 	"net/http"
 	"net/netip"
+	"slices"
 	"strings"
 	"time"
 
@@ -11,11 +12,10 @@ import (
 	"urlserver/admin/login"
 )
 
-// handler is all that stands before the routes. loopback: only this machine reaches
-// the listener.
-func (s *Server) handler(loopback bool) http.Handler {
+// handler is all that stands before the routes.
+func (s *Server) handler() http.Handler {
 	guarded := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if err := s.admit(r, loopback); err != nil {
+		if err := s.admit(r); err != nil {
 			if s.wantsLogin(r) {
 				http.Redirect(w, r, "/login", http.StatusSeeOther)
 				return
@@ -49,13 +49,13 @@ func (s *Server) handler(loopback bool) http.Handler {
 }
 
 // admit says why a request is not to be answered; nil: it is.
-func (s *Server) admit(r *http.Request, loopback bool) error {
+func (s *Server) admit(r *http.Request) error {
 	if err := s.authorize(r); err != nil {
 		return err
 	}
-	if s.gate == nil && loopback && !s.named(r.Host) {
-		return refusal{http.StatusForbidden, "the Host header names neither localhost, nor an IP address, nor the host of http.listen: " +
-			"a page of another site may be behind this request; set http.token to be reachable by any name"}
+	if s.gate == nil && !s.named(r.Host) {
+		return refusal{http.StatusForbidden, "the Host header names neither localhost, nor an IP address, nor the host of http.listen, nor one of http.hosts: " +
+			"a page of another site may be behind this request; add the name to http.hosts, or set http.token to be reachable by any name"}
 	}
 	if s.cross.Check(r) != nil {
 		return refusal{http.StatusForbidden, "this request comes from a page of another site"}
@@ -84,7 +84,7 @@ func (s *Server) wantsLogin(r *http.Request) bool {
 }
 
 // named tells whether a Host header is one that no DNS answer of an outsider can
-// bring about. Without the header, which HTTP/1.0 allows, no browser is asking.
+// bring about (DNS rebinding): an IP address, or a name that is the listener's own. Without the header, which HTTP/1.0 allows, no browser is asking.
 func (s *Server) named(host string) bool {
 	if name, _, err := net.SplitHostPort(host); err == nil {
 		host = name
@@ -94,5 +94,7 @@ func (s *Server) named(host string) bool {
 		return true
 	}
 	host = strings.TrimSuffix(host, ".")
-	return host == "" || strings.EqualFold(host, "localhost") || strings.EqualFold(host, s.host)
+	return host == "" || strings.EqualFold(host, "localhost") || slices.ContainsFunc(s.hosts, func(own string) bool {
+		return strings.EqualFold(host, strings.TrimSuffix(own, "."))
+	})
 }

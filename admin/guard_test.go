@@ -1,6 +1,8 @@
 package admin
 
 import (
+	"fmt"
+	"net"
 	"net/http"
 	"net/http/httptest"
 	"testing"
@@ -117,15 +119,26 @@ func TestHostHeader(t *testing.T) {
 	}
 }
 
-// Beyond loopback, names are the operator's business.
+// TestHostHeaderElsewhere: whatever address a listener without token has, a name that an outsider's DNS answer can bring about
+// does nothing, and neither does its Origin. A name of http.hosts is the operator's own.
 func TestHostHeaderElsewhere(t *testing.T) {
-	r := newRig(t, setup{})
-	if err := r.server.admit(request(t, "GET", "http://crawler.corp.example/api/status"), false); err != nil {
-		t.Errorf("refused: %v", err)
+	l, err := net.Listen("tcp", "[::]:0")
+	if err != nil {
+		t.Skip("no listener on all addresses: ", err)
 	}
-	if err := r.server.admit(request(t, "GET", "http://crawler.corp.example/api/status"), true); err == nil {
-		t.Error("not refused on loopback")
+	r := newRig(t, setup{web: l, hosts: []string{"crawler.corp.example."}})
+	port := l.Addr().(*net.TCPAddr).Port
+	r.base = fmt.Sprintf("http://127.0.0.1:%d", port)
+	evil := fmt.Sprintf("evil.example:%d", port)
+	r.ask("POST", "/api/pause", "", "Host", evil, "Origin", "http://"+evil).wantError(t, 403, "http.hosts")
+	if r.status().Paused {
+		t.Error("a foreign Host and Origin paused the daemon")
 	}
+	own := fmt.Sprintf("Crawler.corp.example:%d", port)
+	if a := r.ask("POST", "/api/pause", "", "Host", own, "Origin", "http://"+own); a.StatusCode != 200 {
+		t.Errorf("a name of http.hosts: %s %s", a.Status, a.body)
+	}
+	r.ask("POST", "/api/resume", "", "Host", own, "Origin", "http://"+evil).wantError(t, 403, "another site")
 }
 
 func request(t *testing.T, method, url string) *http.Request {

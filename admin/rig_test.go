@@ -36,7 +36,9 @@ type rig struct {
 // setup says how a rig differs from the usual one.
 type setup struct {
 	token, listen string
-	remote        bool // the index is not embedded
+	hosts         []string
+	web           net.Listener // nil: one on loopback
+	remote        bool         // the index is not embedded
 	config        func(*configs.Config)
 	parts         func(*urlserver.Parts)
 }
@@ -58,7 +60,7 @@ func newRig(t *testing.T, set setup) *rig {
 	t.Cleanup(func() { res.Close() })
 	r := &rig{t: t, store: docindex.NewMemory()}
 	parts := urlserver.Parts{Index: r.store, Resolver: res, Log: zerolog.Nop()}
-	ours := Config{Token: set.token, Listen: set.listen, Log: zerolog.Nop()}
+	ours := Config{Token: set.token, Listen: set.listen, Hosts: set.hosts, Log: zerolog.Nop()}
 	if !set.remote {
 		parts.Store, ours.Store = r.store, r.store
 	}
@@ -68,14 +70,17 @@ func newRig(t *testing.T, set setup) *rig {
 	r.daemon = urlserver.New(cfg, parts)
 	ours.Daemon = r.daemon
 	r.server = New(ours)
-	r.run()
+	if set.web == nil {
+		set.web = listen(t)
+	}
+	r.run(set.web)
 	return r
 }
 
 // run starts both; they end with the test.
-func (r *rig) run() {
+func (r *rig) run(web net.Listener) {
 	r.t.Helper()
-	spiders, web := listen(r.t), listen(r.t)
+	spiders := listen(r.t)
 	r.spiders, r.base = spiders.Addr().String(), "http://"+web.Addr().String()
 	ctx, cancel := context.WithCancel(context.Background())
 	daemon := make(chan error, 1)

@@ -152,8 +152,9 @@ type Robots struct {
 
 // HTTP is the listener of dashboard, API, metrics and embedded index.
 type HTTP struct {
-	Listen string // "host:port"; "": off
-	Token  Secret // "": none
+	Listen string   // "host:port"; "": off
+	Token  Secret   // "": none
+	Hosts  []string // names by which it may be asked without a token, beside its own address
 }
 
 // Frontier is the URL Frontier gRPC service.

@@ -164,6 +164,7 @@ func serviceSettings() []setting {
 	return []setting{
 		at("http.listen", restart, optional(listenWords, listenFault), func(c *Config) *string { return &c.HTTP.Listen }),
 		at("http.token", restart, secret(), func(c *Config) *Secret { return &c.HTTP.Token }),
+		at("http.hosts", restart, list("host names or IP addresses", hostFault), func(c *Config) *[]string { return &c.HTTP.Hosts }),
 		at("frontier.listen", restart, optional(listenWords, listenFault), func(c *Config) *string { return &c.Frontier.Listen }),
 		at("frontier.token", restart, secret(), func(c *Config) *Secret { return &c.Frontier.Token }),
 		at("frontier.tls_cert", restart, optional(fileWords, pathFault), func(c *Config) *string { return &c.Frontier.TLSCert }),

@@ -180,6 +180,7 @@ func TestRanges(t *testing.T) {
 		{key: "trace.sample", in: []string{"0", "1", "0.001", "1e-9"}, out: []string{"-0.1", "1.001", "2"}},
 		{key: "http.listen", in: []string{`""`, `"[::1]:8080"`}, out: []string{`"8080"`, `"127.0.0.1:"`}},
 		{key: "http.token", in: []string{`"t"`}, out: []string{`"\t"`}},
+		{key: "http.hosts", in: []string{`[]`, `["crawler", "a.example.", "::1"]`}, out: []string{`["a:1"]`, `[""]`, `"a"`}},
 		{key: "frontier.max_message", in: []string{"1024", "1073741824"}, out: []string{"1023", "1073741825"}},
 		{key: "reservation.kind", in: []string{`"none"`, `"redis"`, `"grpc"`}, out: []string{`""`, `"tikv"`}},
 		{key: "reservation.addrs", in: []string{`["a:1", "[::1]:65535"]`, "[]"}, out: []string{`["a"]`, `["a:0"]`, `"a:1"`}},

@@ -139,7 +139,7 @@ func (s *server) open(ctx context.Context, cfg configs.Config) (err error) {
 		}
 	}
 	s.admin = admin.New(admin.Config{
-		Daemon: s.daemon, Store: store, Token: string(cfg.HTTP.Token), Listen: cfg.HTTP.Listen, Log: s.log,
+		Daemon: s.daemon, Store: store, Token: string(cfg.HTTP.Token), Listen: cfg.HTTP.Listen, Hosts: cfg.HTTP.Hosts, Log: s.log,
 		Actions: s.crawls.actions(), Crawls: s.crawls.lister(), Kafka: s.crawls.figures(), More: s.collectors(), File: s.file, Recent: s.recent, Reload: s.askReload,
 	})
 	return nil
