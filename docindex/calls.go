@@ -72,10 +72,10 @@ type Caller interface {
 	Queues(ctx context.Context, crawl []byte, visit func(key []byte, idle bool) bool) error
 
 	// Crawls lists the crawls that have a queue.
-	Crawls() []string
+	Crawls(ctx context.Context) ([]string, error)
 
 	// Count counts a queue or crawl; what is unknown has nothing. All crawls: nil. It costs O(1).
-	Count(s *Scope) Counts
+	Count(ctx context.Context, s *Scope) (Counts, error)
 
 	// LookAtHost tells what is known of a host, and why nothing on it is given out now. It costs O(queues of that name), of
 	// which it looks at a thousand at most.

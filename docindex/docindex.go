@@ -26,6 +26,13 @@ var ErrReserved = errors.New("it is for the index to give")
 // the store goes on by itself.
 var ErrFull = errors.New("full")
 
+// ErrAway is in errors of a store that runs elsewhere and does not answer now. Nothing is known to have been done; when it answers again,
+// calls succeed again.
+var ErrAway = errors.New("does not answer")
+
+// ErrTooLong is in errors of [Puts.Add] and [Puts.AddExact] for a URL, or crawl, key and metadata together, with more bytes than are kept.
+var ErrTooLong = errors.New("longer than is kept")
+
 // ErrTooMany is returned by [Caller.Set] where too many settings wait for queues that are not there.
 var ErrTooMany = errors.New("a million settings wait for queues that have no URL; set them when the queues have one")
 

@@ -76,6 +76,8 @@ func statusOf(err error) int {
 		return http.StatusNotImplemented
 	case errors.Is(err, ErrFull):
 		return http.StatusInsufficientStorage
+	case errors.Is(err, ErrAway):
+		return http.StatusServiceUnavailable
 	}
 	return http.StatusInternalServerError
 }

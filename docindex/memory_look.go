@@ -111,16 +111,16 @@ func (m *Memory) Queues(ctx context.Context, crawl []byte, visit func(key []byte
 }
 
 // Crawls is [Caller.Crawls].
-func (m *Memory) Crawls() []string {
+func (m *Memory) Crawls(context.Context) ([]string, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	return m.doors.Crawls()
+	return m.doors.Crawls(), nil
 }
 
 // Count is [Caller.Count].
-func (m *Memory) Count(s *Scope) Counts {
+func (m *Memory) Count(_ context.Context, s *Scope) (Counts, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.catchUpLocked(m.now())
-	return CountsOf(m.doors, s)
+	return CountsOf(m.doors, s), nil
 }

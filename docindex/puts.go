@@ -76,7 +76,7 @@ func (p *Puts) Add(put Put) error {
 	}
 	put.URL = u.Text()
 	if !protocol.ValidURL(put.URL) {
-		return fmt.Errorf("url %.100q: longer than %d bytes", put.URL, protocol.MaxURL)
+		return fmt.Errorf("url %.100q: it has %d bytes, %w; %d are taken", put.URL, len(put.URL), ErrTooLong, protocol.MaxURL)
 	}
 	if len(put.DocID) > 0 && !protocol.ValidDocID(put.DocID) {
 		return fmt.Errorf("doc_id %.100q: not 1 to %d printable ASCII characters without space",
@@ -94,8 +94,10 @@ func (p *Puts) Add(put Put) error {
 // Metadata has to be compact, as [EncodeMetadata] writes it.
 func (p *Puts) AddExact(put Put, host []byte) error {
 	switch {
-	case len(put.URL) == 0 || len(put.URL) > protocol.MaxURL:
-		return fmt.Errorf("url %.100q: has %d bytes; 1 to %d are taken", put.URL, len(put.URL), protocol.MaxURL)
+	case len(put.URL) == 0:
+		return errors.New("the URL is empty")
+	case len(put.URL) > protocol.MaxURL:
+		return fmt.Errorf("url %.100q: it has %d bytes, %w; %d are taken", put.URL, len(put.URL), ErrTooLong, protocol.MaxURL)
 	case len(put.Key) == 0 && len(host) == 0:
 		return fmt.Errorf("url %.100q: has no host, and there is no key", put.URL)
 	}
@@ -105,8 +107,8 @@ func (p *Puts) AddExact(put Put, host []byte) error {
 	if bytes.Equal(put.Key, host) {
 		put.Key = nil
 	}
-	if n := len(put.Crawl) + len(put.Key) + len(put.Metadata); n > MaxExtra {
-		return fmt.Errorf("crawl, key and metadata have %d bytes, more than %d", n, MaxExtra)
+	if err := put.checkExtra(); err != nil {
+		return err
 	}
 	p.add(put, host)
 	return nil
@@ -132,8 +134,12 @@ func (put *Put) settle(host []byte) (err error) {
 	if put.Metadata, err = compactMetadata(put.Metadata); err != nil {
 		return err
 	}
+	return put.checkExtra()
+}
+
+func (put *Put) checkExtra() error {
 	if n := len(put.Crawl) + len(put.Key) + len(put.Metadata); n > MaxExtra {
-		return fmt.Errorf("crawl, key and metadata have %d bytes, more than %d", n, MaxExtra)
+		return fmt.Errorf("crawl, key and metadata have %d bytes, more than %d: %w", n, MaxExtra, ErrTooLong)
 	}
 	return nil
 }

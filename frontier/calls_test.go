@@ -223,7 +223,6 @@ func TestControl(t *testing.T) {
 		t.Errorf("nodes are %q; want this one", got)
 	}
 	for name, call := range map[string]func() error{
-		"block without a key": func() error { _, err := r.BlockQueueUntil(ctx, &pb.BlockQueueParams{}); return err },
 		"limit without a key": func() error { _, err := r.SetCrawlLimit(ctx, &pb.CrawlLimitParams{}); return err },
 		"level 9":             func() error { _, err := r.SetLogLevel(ctx, &pb.LogLevelParams{Level: 9}); return err },
 		"long key": func() error {

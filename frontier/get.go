@@ -67,6 +67,8 @@ func asStatus(err error) error {
 		return status.Error(codes.NotFound, err.Error())
 	case errors.Is(err, docindex.ErrTooMany), errors.Is(err, docindex.ErrFull):
 		return status.Error(codes.ResourceExhausted, err.Error())
+	case errors.Is(err, docindex.ErrAway):
+		return status.Error(codes.Unavailable, err.Error())
 	case errors.Is(err, context.Canceled), errors.Is(err, context.DeadlineExceeded):
 		return status.FromContextError(err).Err()
 	}

@@ -114,7 +114,7 @@ func dueOf(date uint64) int64 {
 	return int64(min(date, math.MaxInt64-1))
 }
 
-// addTo adds the item to what is put. The error says why it is skipped.
+// addTo adds the item to what is put. The error says why it is not stored.
 func (it *item) addTo(p *docindex.Puts) error {
 	info := it.info
 	if info.GetUrl() == "" {

@@ -85,8 +85,8 @@ func (s *Server) CountURLs(ctx context.Context, in *pb.CountUrlParams) (*pb.Long
 	scope := scopeOf(in.CrawlID, in.Key)
 	f := newFilter(in.GetFilter(), in.GetIgnoreCase())
 	if f.text == "" {
-		n := s.store.Count(&scope)
-		return &pb.Long{Value: n.Scheduled + n.InTransit + n.Completed}, nil
+		n, err := s.store.Count(ctx, &scope)
+		return &pb.Long{Value: n.Scheduled + n.InTransit + n.Completed}, asStatus(err)
 	}
 	out := &pb.Long{}
 	err := s.store.List(ctx, scope, func(d *docindex.Document) bool {

@@ -1,6 +1,7 @@
 package frontier
 
 import (
+	"context"
 	"sync/atomic"
 	"time"
 
@@ -12,11 +13,13 @@ import (
 
 // figures counts what clients did.
 type figures struct {
-	getCalls, got       atomic.Int64
-	getTime             atomic.Int64 // ns
-	putCalls, put       atomic.Int64 // calls, items
-	known, completed    atomic.Int64 // items
-	ignored, bad, fails atomic.Int64 // items
+	getCalls, got             atomic.Int64
+	getTime                   atomic.Int64 // ns
+	streams                   atomic.Int64 // of URLs, which the log numbers
+	putCalls, discoveredCalls atomic.Int64 // calls of PutURLs, of PutDiscovered
+	put                       atomic.Int64 // items
+	known, completed          atomic.Int64 // items
+	ignored, bad, fails       atomic.Int64 // items
 }
 
 // count counts a batch whose items have their status.
@@ -38,6 +41,9 @@ func (f *figures) count(b *batch) {
 	f.fails.Add(int64(failed))
 }
 
+// countTimeout bounds how long a scrape of the metrics waits for the store.
+const countTimeout = 5 * time.Second
+
 // Describe sends nothing: what there is depends on the store.
 func (s *Server) Describe(chan<- *prometheus.Desc) {}
 
@@ -56,7 +62,8 @@ func (s *Server) Collect(out chan<- prometheus.Metric) {
 	}
 	count("frontier_getURLs_calls_total", "Calls of GetURLs.", &f.getCalls)
 	count("frontier_getURLs_total", "URLs that GetURLs gave out.", &f.got)
-	count("frontier_putURLs_calls_total", "Streams of PutURLs and PutDiscovered.", &f.putCalls)
+	count("frontier_putURLs_calls_total", "Calls of PutURLs.", &f.putCalls)
+	count("frontier_putDiscovered_calls_total", "Calls of PutDiscovered.", &f.discoveredCalls)
 	count("frontier_putURLs_total", "URLs that were put.", &f.put)
 	discovered := "URLs that were put, by whether as discovered."
 	send(prometheus.CounterValue, "frontier_putURLs_discovered_total", discovered, float64(f.put.Load()-f.known.Load()), "discovered", "true")
@@ -67,11 +74,16 @@ func (s *Server) Collect(out chan<- prometheus.Metric) {
 	out <- prometheus.MustNewConstSummary(latency, uint64(f.getCalls.Load()), time.Duration(f.getTime.Load()).Seconds(), nil)
 
 	count("urlserver_frontier_malformed_total", "URLs put that cannot be used; their answer was SKIPPED.", &f.bad)
-	count("urlserver_frontier_failed_total", "URLs put that could not be stored; their answer was FAIL.", &f.fails)
+	count("urlserver_frontier_failed_total", "URLs put that could not be stored, or that are too long to be; their answer was FAIL.", &f.fails)
 	gauge := func(name, help, value string, n uint64) {
 		send(prometheus.GaugeValue, name, help, float64(n), "state", value)
 	}
-	n := s.store.Count(nil)
+	ctx, cancel := context.WithTimeout(context.Background(), countTimeout)
+	defer cancel()
+	n, err := s.store.Count(ctx, nil)
+	if err != nil {
+		return // what is not known is left out
+	}
 	gauge("urlserver_frontier_urls", "URLs by state.", docindex.Scheduled.String(), n.Scheduled)
 	gauge("urlserver_frontier_urls", "URLs by state.", docindex.InTransit.String(), n.InTransit)
 	gauge("urlserver_frontier_urls", "URLs by state.", docindex.Completed.String(), n.Completed)

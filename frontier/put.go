@@ -23,6 +23,7 @@ const (
 // PutURLs reads items and acknowledges each, whatever becomes of it. What has come while a batch was being stored is
 // the next batch. Reading waits while a whole batch waits, so a stream has at most 1024 items without answer.
 func (s *Server) PutURLs(stream grpc.BidiStreamingServer[pb.URLItem, pb.AckMessage]) error {
+	s.figures.putCalls.Add(1)
 	log := s.streamLog(stream.Context())
 	q := newPending()
 	var storing sync.WaitGroup
@@ -33,9 +34,9 @@ func (s *Server) PutURLs(stream grpc.BidiStreamingServer[pb.URLItem, pb.AckMessa
 	return err
 }
 
-// streamLog counts a stream of URLs, and returns the log that names it by its number and its client.
+// streamLog numbers a stream of URLs, and returns the log that names it by its number and its client.
 func (s *Server) streamLog(ctx context.Context) zerolog.Logger {
-	with := s.log.With().Int64("stream", s.figures.putCalls.Add(1))
+	with := s.log.With().Int64("stream", s.figures.streams.Add(1))
 	if p, ok := peer.FromContext(ctx); ok {
 		with = with.Stringer("client", p.Addr)
 	}
@@ -89,7 +90,7 @@ func (s *Server) storeBatch(ctx context.Context, b *batch, log zerolog.Logger) {
 	}
 	s.figures.count(b)
 	for _, one := range b.bad {
-		log.Debug().Err(one.err).Str("url", one.url).Int("malformed", b.malformed).Msg("frontier: item skipped")
+		log.Debug().Err(one.err).Str("url", one.url).Int("malformed", b.malformed).Int("too_long", b.tooLong).Msg("frontier: item not stored")
 	}
 	if err != nil {
 		log.Error().Err(err).Int("urls", b.puts.Len()).Msg("frontier: URLs were not stored; their acknowledgements say FAIL")
@@ -114,16 +115,17 @@ type batch struct {
 	places    []int // of the acknowledgement of each of puts
 	acks      []pb.AckMessage
 	bytes     int
-	known     int // items that bring news of known URLs
-	completed int // of them: never again
-	malformed int
-	bad       []bad // the first of the malformed
+	known     int   // items that bring news of known URLs
+	completed int   // of them: never again
+	malformed int   // items that no store can take; they are answered SKIPPED
+	tooLong   int   // items with more bytes than are kept; they are answered FAIL
+	bad       []bad // the first of these two
 }
 
-// maxBad is how many malformed items of a batch are logged.
+// maxBad is how many items of a batch that were not stored are logged.
 const maxBad = 3
 
-// bad is an item that was skipped since it cannot be used.
+// bad is an item that cannot be stored.
 type bad struct {
 	url string // its beginning
 	err error
@@ -137,7 +139,8 @@ func (b *batch) reset() {
 
 func (b *batch) full() bool { return len(b.acks) >= maxBatch || b.bytes >= maxBatchBytes }
 
-// add adds an item. One that cannot be used is skipped: that is its acknowledgement.
+// add adds an item. A malformed one is acknowledged as SKIPPED, as the Java service does. One that is too long would be
+// stored there, so it is acknowledged as FAIL: clients read SKIPPED as "known".
 func (b *batch) add(id string, it item) {
 	if id == "" {
 		id = it.info.GetUrl()
@@ -148,7 +151,12 @@ func (b *batch) add(id string, it item) {
 		b.known++
 	}
 	if err := it.addTo(&b.puts); err != nil {
-		b.malformed++
+		if errors.Is(err, docindex.ErrTooLong) {
+			b.acks[len(b.acks)-1].Status = pb.AckMessage_FAIL
+			b.tooLong++
+		} else {
+			b.malformed++
+		}
 		if url := it.info.GetUrl(); len(b.bad) < maxBad {
 			b.bad = append(b.bad, bad{strings.Clone(url[:min(len(url), 200)]), err})
 		}
@@ -224,6 +232,7 @@ func (q *pending) abandon() {
 
 // PutDiscovered stores batch by batch; while one is being stored and answered, the next waits in flow control.
 func (s *Server) PutDiscovered(stream grpc.BidiStreamingServer[pb.DiscoveredBatch, pb.BatchAck]) error {
+	s.figures.discoveredCalls.Add(1)
 	log := s.streamLog(stream.Context())
 	var in pb.DiscoveredBatch
 	var ack pb.BatchAck

@@ -11,11 +11,12 @@ import (
 	pb "urlserver/api/urlfrontier"
 	"urlserver/docindex"
 	"urlserver/frontier"
+	"urlserver/protocol"
 )
 
 // TestStatuses is the table of what each item is answered, by what is known of its URL.
 func TestStatuses(t *testing.T) {
-	const ok, skipped = pb.AckMessage_OK, pb.AckMessage_SKIPPED
+	const ok, skipped, fail = pb.AckMessage_OK, pb.AckMessage_SKIPPED, pb.AckMessage_FAIL
 	r := newRig(t, nil)
 	long := "http://a.test/" + strings.Repeat("x", 9000)
 	for _, c := range []struct {
@@ -38,13 +39,20 @@ func TestStatuses(t *testing.T) {
 		{"no host", discovered("://"), skipped},
 		{"text", discovered("text"), ok},
 		{"another scheme", discovered("ftp://a.test/"), ok},
-		{"long", discovered(long), skipped},
+		{"longest", discovered(long[:protocol.MaxURL]), ok},
+		{"long", discovered(long), fail},
+		{"long, known", known(long, 0), fail},
 		{"long key", discoveredInfo(&pb.URLInfo{Url: "http://a.test/k", Key: strings.Repeat("k", 256)}), skipped},
 		{"longest key", discoveredInfo(&pb.URLInfo{Url: "http://a.test/k", Key: strings.Repeat("\u00fc", 255)}), ok},
 		{"long key in UTF-16", discoveredInfo(&pb.URLInfo{Url: "http://a.test/l", Key: strings.Repeat("\U0001F600", 128)}), skipped},
 		{"much metadata", discoveredInfo(&pb.URLInfo{
 			Url: "http://a.test/m", Metadata: map[string]*pb.StringList{"m": {Values: []string{strings.Repeat("m", 9000)}}},
-		}), skipped},
+		}), fail},
+		{"key and metadata", discoveredInfo(&pb.URLInfo{
+			Url: "http://a.test/m", Key: strings.Repeat("k", 200),
+			Metadata: map[string]*pb.StringList{"m": {Values: []string{strings.Repeat("m", docindex.MaxExtra-200)}}},
+		}), fail},
+		{"long crawl ID", discoveredInfo(&pb.URLInfo{Url: "http://a.test/m", CrawlID: strings.Repeat("c", docindex.MaxExtra+1)}), fail},
 	} {
 		c.item.ID = "id of " + c.name
 		acks := r.put(c.item)
@@ -78,6 +86,7 @@ func TestPutDiscovered(t *testing.T) {
 		{id: "probe", want: "[]"},
 		{id: "first", items: urls("http://a.test/1", "http://a.test/2", "http://a.test/1", "", "http://b.test/1"), want: "[OK OK SKIPPED SKIPPED OK]"},
 		{id: "again", items: urls("http://a.test/2", "http://a.test/3"), want: "[SKIPPED OK]"},
+		{id: "long", items: urls("http://a.test/4", "http://a.test/"+strings.Repeat("x", 9000), "http://a.test/4"), want: "[OK FAIL SKIPPED]"},
 	} {
 		if err := stream.Send(&pb.DiscoveredBatch{ID: c.id, Items: c.items}); err != nil {
 			t.Fatal(err)

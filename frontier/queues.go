@@ -22,12 +22,12 @@ func (s *Server) ListNodes(context.Context, *pb.Empty) (*pb.StringList, error) {
 }
 
 // ListCrawls lists crawls that have a queue.
-func (s *Server) ListCrawls(context.Context, *pb.Local) (*pb.StringList, error) {
-	all := s.store.Crawls()
+func (s *Server) ListCrawls(ctx context.Context, _ *pb.Local) (*pb.StringList, error) {
+	all, err := s.store.Crawls(ctx)
 	for i := range all {
 		all[i] = shownCrawl(all[i])
 	}
-	return &pb.StringList{Values: all}, nil
+	return &pb.StringList{Values: all}, asStatus(err)
 }
 
 // scopeOf is a queue, or a crawl where there is no key.
@@ -72,9 +72,12 @@ func (s *Server) ListQueues(ctx context.Context, in *pb.Pagination) (*pb.QueueLi
 }
 
 // GetStats counts a queue, or a crawl where there is no key.
-func (s *Server) GetStats(_ context.Context, in *pb.QueueWithinCrawlParams) (*pb.Stats, error) {
+func (s *Server) GetStats(ctx context.Context, in *pb.QueueWithinCrawlParams) (*pb.Stats, error) {
 	scope := scopeOf(in.CrawlID, in.Key)
-	n := s.store.Count(&scope)
+	n, err := s.store.Count(ctx, &scope)
+	if err != nil {
+		return nil, asStatus(err)
+	}
 	return &pb.Stats{
 		Size:           n.Scheduled + n.InTransit,
 		InProcess:      uint32(n.InTransit),
@@ -107,10 +110,10 @@ func settable(queue docindex.Scope) error {
 	return nil
 }
 
-// BlockQueueUntil blocks one queue.
+// BlockQueueUntil blocks one queue. Without a key there is none, and nothing is done.
 func (s *Server) BlockQueueUntil(ctx context.Context, in *pb.BlockQueueParams) (*pb.Empty, error) {
 	if in.Key == "" {
-		return nil, status.Error(codes.InvalidArgument, errNoQueue)
+		return &pb.Empty{}, nil
 	}
 	return s.set(ctx, docindex.SetBlock, scopeOf(in.CrawlID, in.Key), in.Time)
 }

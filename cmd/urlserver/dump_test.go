@@ -16,6 +16,7 @@ import (
 
 	"urlserver/docindex"
 	"urlserver/docindex/dump"
+	"urlserver/docindex/storetest"
 )
 
 const dumped = `{"set":"delay","key":"a.example","crawlID":"DEFAULT","value":"5"}
@@ -146,7 +147,7 @@ func TestImportTruncated(t *testing.T) {
 	}
 	file := write(t, "x.zst", packed.String()[:packed.Len()-packed.Len()/4])
 	got := command(t, "", "import", "--at", x.URL, file)
-	stored := int(x.store.Count(nil).Completed)
+	stored := int(storetest.Count(t, x.store, nil).Completed)
 	got.want(t, 1, fmt.Sprintf(`{"new":%d,`, stored), fmt.Sprintf("read %s: unexpected EOF; its %d lines before were sent", file, stored))
 	if stored < n/4 || stored >= n {
 		t.Errorf("%d of %d URLs are stored; want most", stored, n)

@@ -171,7 +171,7 @@ func TestStrays(t *testing.T) {
 		if err := s.Candidates(t.Context(), 10, nil, &b); err != nil || b.Len() != 0 {
 			t.Errorf("%d candidates, %v; want none", b.Len(), err)
 		}
-		if n := s.Count(nil); n.Scheduled+n.InTransit != 0 || n.Completed != 2 {
+		if n := storetest.Count(t, s, nil); n.Scheduled+n.InTransit != 0 || n.Completed != 2 {
 			t.Errorf("counts are %+v; want 2 completed", n)
 		}
 		purge(t, s, "c", 2)
@@ -264,7 +264,7 @@ func TestPurgeAmongOthers(t *testing.T) {
 		if err := s.Check(); err != nil {
 			t.Fatal(err)
 		}
-		n := s.Count(nil)
+		n := storetest.Count(t, s, nil)
 		if n.InTransit != 1 || int(n.Scheduled) != len(others) || int(n.Completed) != 99-len(others) {
 			t.Errorf("counts are %+v; want 1 in transit and %d scheduled", n, len(others))
 		}

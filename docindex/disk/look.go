@@ -186,16 +186,22 @@ func (s *Store) Queues(ctx context.Context, crawl []byte, visit func(key []byte,
 }
 
 // Crawls is [docindex.Caller.Crawls].
-func (s *Store) Crawls() []string {
+func (s *Store) Crawls(context.Context) ([]string, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return s.doors.Crawls()
+	if err := s.usableLocked(); err != nil {
+		return nil, err
+	}
+	return s.doors.Crawls(), nil
 }
 
 // Count is [docindex.Caller.Count].
-func (s *Store) Count(scope *docindex.Scope) docindex.Counts {
+func (s *Store) Count(_ context.Context, scope *docindex.Scope) (docindex.Counts, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	if err := s.usableLocked(); err != nil {
+		return docindex.Counts{}, err
+	}
 	s.catchUpLocked(s.now())
-	return docindex.CountsOf(s.doors, scope)
+	return docindex.CountsOf(s.doors, scope), nil
 }

@@ -16,6 +16,7 @@ import (
 
 	"urlserver/docindex"
 	"urlserver/docindex/dump"
+	"urlserver/docindex/storetest"
 )
 
 func line(url string) string { return fmt.Sprintf(`{"known":{"info":{"url":%q}}}`+"\n", url) }
@@ -55,7 +56,7 @@ func TestBadLines(t *testing.T) {
 			if len(res.Errors) > 0 && (len(res.Errors[0]) > 500 || strings.ContainsAny(res.Errors[0], "\u00a0")) {
 				t.Errorf("the error is %d bytes long: %.600q", len(res.Errors[0]), res.Errors[0])
 			}
-			if n := s.Count(nil); n.Completed != 2 {
+			if n := storetest.Count(t, s, nil); n.Completed != 2 {
 				t.Errorf("the store has %+v; want two URLs completed", n)
 			}
 		})
@@ -106,7 +107,7 @@ func TestTruncated(t *testing.T) {
 			if err := json.Unmarshal(w.Body.Bytes(), &answer); err != nil {
 				t.Fatal(err)
 			}
-			stored := int(s.Count(nil).Completed)
+			stored := int(storetest.Count(t, s, nil).Completed)
 			if want := fmt.Sprintf("after line %d: ", answer.New); w.Code != 400 || !strings.Contains(answer.Error, want) || stored != answer.New {
 				t.Errorf("%s, %d of %d bytes: answer %d %+v, %d stored; want 400 and %q", name, part, len(whole), w.Code, answer, stored, want)
 			}
@@ -118,7 +119,7 @@ func TestTruncated(t *testing.T) {
 		s := docindex.NewMemory()
 		w := httptest.NewRecorder()
 		dump.Handler(s).ServeHTTP(w, httptest.NewRequest("POST", "/docindex/dump", bytes.NewReader(whole)))
-		if got := int(s.Count(nil).Completed); w.Code != 200 || got != n {
+		if got := int(storetest.Count(t, s, nil).Completed); w.Code != 200 || got != n {
 			t.Errorf("%s: answer %d %s, %d stored; want 200 and %d", name, w.Code, w.Body, got, n)
 		}
 	}
@@ -202,8 +203,8 @@ func FuzzRead(f *testing.F) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if most := bytes.Count(text, []byte("\n")) + 1; res.New+res.Known+res.Invalid+res.Settings > most || res.New != int(s.Count(nil).Scheduled+s.Count(nil).Completed) {
-			t.Errorf("%+v of %d lines, counts %+v", res, most, s.Count(nil))
+		if most := bytes.Count(text, []byte("\n")) + 1; res.New+res.Known+res.Invalid+res.Settings > most || res.New != int(storetest.Count(t, s, nil).Scheduled+storetest.Count(t, s, nil).Completed) {
+			t.Errorf("%+v of %d lines, counts %+v", res, most, storetest.Count(t, s, nil))
 		}
 		first := write(t, s)
 		read(t, to, first)

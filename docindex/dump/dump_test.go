@@ -14,6 +14,7 @@ import (
 
 	"urlserver/docindex"
 	"urlserver/docindex/dump"
+	"urlserver/docindex/storetest"
 )
 
 // write is the dump of a store.
@@ -65,7 +66,7 @@ func sorted(text string) []string {
 func documents(t *testing.T, s docindex.Store) map[string]docindex.Document {
 	t.Helper()
 	all := map[string]docindex.Document{}
-	for _, crawl := range s.Crawls() {
+	for _, crawl := range storetest.CrawlsOf(t, s) {
 		err := s.List(t.Context(), docindex.Scope{Crawl: []byte(crawl)}, func(d *docindex.Document) bool {
 			all[fmt.Sprintf("%q %q %q", d.Crawl, d.Key, d.URL)] = *d
 			return true
@@ -164,7 +165,7 @@ func TestRoundTrip(t *testing.T) {
 	for seed := range uint64(20) {
 		from, to := docindex.NewMemory(), docindex.NewMemory()
 		fill(t, from, rand.New(rand.NewPCG(seed, 1)))
-		if n := from.Count(nil); n.InTransit == 0 || n.Completed == 0 || n.Scheduled == 0 {
+		if n := storetest.Count(t, from, nil); n.InTransit == 0 || n.Completed == 0 || n.Scheduled == 0 {
 			t.Fatalf("seed %d: the store has %+v; want URLs in each state", seed, n)
 		}
 		text := write(t, from)

@@ -17,7 +17,10 @@ func Write(ctx context.Context, store docindex.Store, to io.Writer) error {
 	err := store.Settings(ctx, func(s *docindex.Setting) bool {
 		return w.write(appendSetting(w.line[:0], s))
 	})
-	crawls := store.Crawls()
+	var crawls []string
+	if err == nil {
+		crawls, err = store.Crawls(ctx)
+	}
 	slices.Sort(crawls)
 	for _, crawl := range crawls {
 		if err == nil && w.err == nil {

@@ -225,14 +225,14 @@ func (x *ferried) Settings(ctx context.Context, visit func(*docindex.Setting) bo
 	})
 }
 
-func (x *ferried) Crawls() (all []string) {
-	x.do(func(func(func())) { all = x.s.Crawls() })
-	return all
+func (x *ferried) Crawls(ctx context.Context) (all []string, err error) {
+	err = x.try(ctx, func(ctx context.Context, _ func(func())) (err error) { all, err = x.s.Crawls(ctx); return err })
+	return all, err
 }
 
-func (x *ferried) Count(s *docindex.Scope) (n docindex.Counts) {
-	x.do(func(func(func())) { n = x.s.Count(s) })
-	return n
+func (x *ferried) Count(ctx context.Context, s *docindex.Scope) (n docindex.Counts, err error) {
+	err = x.try(ctx, func(ctx context.Context, _ func(func())) (err error) { n, err = x.s.Count(ctx, s); return err })
+	return n, err
 }
 
 func (x *ferried) Stats() (st docindex.StoreStats) {

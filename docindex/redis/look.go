@@ -179,12 +179,10 @@ func (s *Store) listOne(ctx context.Context, q queueInfo, page answer, visit fun
 }
 
 // Crawls is [docindex.Caller.Crawls].
-func (s *Store) Crawls() (all []string) {
-	ctx, cancel := asked()
-	defer cancel()
+func (s *Store) Crawls(ctx context.Context) (all []string, err error) {
 	c, err := s.connected(ctx)
 	if err != nil {
-		return nil
+		return nil, err
 	}
 	var commands []rueidis.Completed
 	for _, base := range s.bases {
@@ -192,7 +190,10 @@ func (s *Store) Crawls() (all []string) {
 	}
 	known := map[string]bool{}
 	for _, r := range c.DoMulti(ctx, commands...) {
-		names, _ := r.AsStrSlice()
+		names, err := r.AsStrSlice()
+		if err != nil {
+			return nil, s.told(err)
+		}
 		for _, name := range names {
 			if !known[name] {
 				known[name] = true
@@ -200,7 +201,7 @@ func (s *Store) Crawls() (all []string) {
 			}
 		}
 	}
-	return all
+	return all, nil
 }
 
 // counted is what was counted, by the names that the scripts have.
@@ -243,15 +244,13 @@ func sum(answers []answer) counted {
 	return n
 }
 
-// Count is [docindex.Caller.Count]. Where Redis does not answer, nothing is counted.
-func (s *Store) Count(scope *docindex.Scope) docindex.Counts {
-	ctx, cancel := asked()
-	defer cancel()
+// Count is [docindex.Caller.Count].
+func (s *Store) Count(ctx context.Context, scope *docindex.Scope) (docindex.Counts, error) {
 	n, err := s.count(ctx, scope)
 	if err != nil {
-		return docindex.Counts{}
+		return docindex.Counts{}, err
 	}
-	return docindex.Counts{Scheduled: n["1"], InTransit: n["2"], Completed: n["3"], Queues: n["q"], Active: n["a"]}
+	return docindex.Counts{Scheduled: n["1"], InTransit: n["2"], Completed: n["3"], Queues: n["q"], Active: n["a"]}, nil
 }
 
 // Stats is [docindex.Store.Stats]: of all daemons together. Bytes is the memory that Redis takes. Where it does not answer,

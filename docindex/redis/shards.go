@@ -13,6 +13,7 @@ import (
 	"github.com/redis/rueidis"
 
 	"urlserver/access"
+	"urlserver/docindex"
 )
 
 // shards is how many parts the store has. A queue is in one by its key, with all that it needs for most of what is done:
@@ -65,13 +66,22 @@ func (s *Store) run(ctx context.Context, ops []op) []answer {
 		}
 		answers[i].shard = ops[i].shard
 		if err := answers[i].err; err != nil {
-			answers[i].err = fmt.Errorf("the doc index in Redis: %w", access.Hidden(err, s.cfg.Password))
+			answers[i].err = s.told(err)
 		}
 	}
 	if slices.ContainsFunc(answers, func(a answer) bool { return a.freed }) {
 		s.announce()
 	}
 	return answers
+}
+
+// told is an error of a command, for callers. One that Redis did not answer is a [docindex.ErrAway].
+func (s *Store) told(err error) error {
+	hidden := access.Hidden(err, s.cfg.Password)
+	if _, answered := rueidis.IsRedisErr(err); answered || errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) {
+		return fmt.Errorf("the doc index in Redis: %w", hidden)
+	}
+	return fmt.Errorf("the doc index in Redis %w: %w", docindex.ErrAway, hidden)
 }
 
 // all runs scripts and tells their hosts in other shards what they left over. The first error is its own.

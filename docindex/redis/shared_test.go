@@ -12,6 +12,7 @@ import (
 
 	"urlserver/docindex"
 	"urlserver/docindex/dump"
+	"urlserver/docindex/storetest"
 	"urlserver/reservation/redis/redistest"
 )
 
@@ -132,7 +133,7 @@ func TestDaemonDies(t *testing.T) {
 	got := take(t, b)
 	want(t, "after the lease", urls(got), all...)
 	end(t, a, had) // it was frozen only: what it did counts
-	if n := b.Count(nil); n.Completed != 4 {
+	if n := storetest.Count(t, b, nil); n.Completed != 4 {
 		t.Errorf("after late outcomes %+v; want all completed", n)
 	}
 	putURLs(t, a, "", "http://c.test/3")
@@ -171,7 +172,7 @@ func TestAnswerLost(t *testing.T) {
 	a.heard = before
 	want(t, "taken once more", urls(take(t, a)), all...)
 	want(t, "of what was heard of", urls(take(t, a)))
-	if n := a.Count(nil); n.InTransit != 3 || n.Scheduled != 0 {
+	if n := storetest.Count(t, a, nil); n.InTransit != 3 || n.Scheduled != 0 {
 		t.Errorf("counts are %+v; want 3 in transit", n)
 	}
 }
@@ -199,6 +200,12 @@ func TestAway(t *testing.T) {
 	put(t, s, 10)
 	had := take(t, s)
 	server.Kill()
+	if n, err := s.Count(t.Context(), nil); !errors.Is(err, docindex.ErrAway) {
+		t.Errorf("when Redis has gone %+v is counted, %v; want that it does not answer", n, err)
+	}
+	if all, err := s.Crawls(t.Context()); !errors.Is(err, docindex.ErrAway) {
+		t.Errorf("when Redis has gone the crawls are %q, %v; want that it does not answer", all, err)
+	}
 	var p docindex.Puts
 	if err := p.Add(docindex.Put{URL: []byte("http://late.test/")}); err != nil {
 		t.Fatal(err)
@@ -213,7 +220,11 @@ func TestAway(t *testing.T) {
 	// Of several connections one that works again says nothing of the others.
 	eventually(t, "the end of what was taken", func() bool { return tryEnd(t, s, had) == nil })
 	var n docindex.Counts
-	eventually(t, "an answer", func() bool { n = s.Count(nil); return n != docindex.Counts{} })
+	eventually(t, "an answer", func() (ok bool) {
+		var err error
+		n, err = s.Count(t.Context(), nil)
+		return err == nil
+	})
 	if n.Completed != 10 || n.Scheduled != 1 {
 		t.Errorf("after a restart of Redis %+v; want 10 completed and 1 scheduled", n)
 	}
@@ -266,8 +277,14 @@ func TestNobodyThere(t *testing.T) {
 	if err := s.Candidates(t.Context(), 1, nil, &b); err == nil {
 		t.Error("candidates without Redis are no error")
 	}
-	if n, st := s.Count(nil), s.Stats(); n != (docindex.Counts{}) || st != (docindex.StoreStats{}) || !s.Active() {
-		t.Errorf("without Redis %+v and %+v are counted; want nothing", n, st)
+	if n, err := s.Count(t.Context(), nil); !errors.Is(err, docindex.ErrAway) {
+		t.Errorf("without Redis %+v is counted, %v; want that it does not answer", n, err)
+	}
+	if all, err := s.Crawls(t.Context()); !errors.Is(err, docindex.ErrAway) {
+		t.Errorf("without Redis the crawls are %q, %v; want that it does not answer", all, err)
+	}
+	if st := s.Stats(); st != (docindex.StoreStats{}) || !s.Active() {
+		t.Errorf("without Redis %+v is counted; want nothing", st)
 	}
 	if _, err := s.Document(context.Background(), []byte("x")); err == nil || errors.Is(err, docindex.ErrUnknown) {
 		t.Errorf("a document without Redis is %v; want another error than that it is unknown", err)

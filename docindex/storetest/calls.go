@@ -229,7 +229,7 @@ func callCrawl(t *testing.T, s docindex.Store) {
 	if got := call(t, s, any); len(got) != 2 {
 		t.Errorf("all crawls serve %q; want the two URLs of d", got)
 	}
-	got := s.Crawls()
+	got := CrawlsOf(t, s)
 	slices.Sort(got)
 	wantURLs(t, got, "", "c", "d")
 }
@@ -278,7 +278,7 @@ func callPreset(t *testing.T, s docindex.Store) {
 	set(t, s, docindex.SetDelay, "a.test", 7)
 	set(t, s, docindex.SetLimit, "a.test", 1)
 	set(t, s, docindex.SetBlock, "a.test", uint64(time.Now().Unix()+1))
-	if n := s.Count(nil); n.Queues != 0 {
+	if n := Count(t, s, nil); n.Queues != 0 {
 		t.Errorf("%d queues are there; want none before the first URL", n.Queues)
 	}
 	add(t, s, urls("http://a.test/1", "http://a.test/2", "http://a.test/3")...)
@@ -378,7 +378,7 @@ func news(t *testing.T, s docindex.Store) {
 		if err != nil || d.Due != step.due || string(d.Metadata) != step.meta {
 			t.Errorf("step %d, %s: due %d with %s, %v; want %d with %s", i, step.name, d.Due, d.Metadata, err, step.due, step.meta)
 		}
-		n := s.Count(nil)
+		n := Count(t, s, nil)
 		if n.Scheduled+n.InTransit+n.Completed != 1 {
 			t.Errorf("step %d, %s: counts are %+v; want one URL", i, step.name, n)
 		}
@@ -457,7 +457,7 @@ func look(t *testing.T, s docindex.Store) {
 		{"queue", &docindex.Scope{Key: []byte("a.test")}, docindex.Counts{Scheduled: 2, Queues: 1, Active: 1}},
 		{"unknown", &docindex.Scope{Crawl: []byte("d")}, docindex.Counts{}},
 	} {
-		if got := s.Count(c.scope); got != c.want {
+		if got := Count(t, s, c.scope); got != c.want {
 			t.Errorf("%s: counts are %+v; want %+v", c.name, got, c.want)
 		}
 	}
@@ -490,8 +490,8 @@ func deletes(t *testing.T, s docindex.Store) {
 	}
 	wantURLs(t, call(t, s, any), many[0])
 	forget(docindex.Scope{}, 3)
-	if len(s.Crawls()) != 0 || s.Count(nil) != (docindex.Counts{}) {
-		t.Errorf("left are crawls %q and %+v; want nothing", s.Crawls(), s.Count(nil))
+	if len(CrawlsOf(t, s)) != 0 || Count(t, s, nil) != (docindex.Counts{}) {
+		t.Errorf("left are crawls %q and %+v; want nothing", CrawlsOf(t, s), Count(t, s, nil))
 	}
 	time.Sleep(time.Hour) // nor do leases come back
 	wantURLs(t, call(t, s, any))

@@ -153,7 +153,7 @@ func (w *walker) forget() {
 func (w *walker) recount() docindex.Survey {
 	crawls := map[string]map[string][]int32{} // priorities of what is pending, by crawl and domain
 	distinct := map[string]bool{}
-	for _, crawl := range w.s.Crawls() {
+	for _, crawl := range CrawlsOf(w.t, w.s) {
 		err := w.s.List(w.t.Context(), docindex.Scope{Crawl: []byte(crawl)}, func(d *docindex.Document) bool {
 			_, slots := w.atSlots[string(d.DocID)]
 			if len(d.Metadata) == 0 || d.State != docindex.Scheduled && (d.State != docindex.InTransit || !slots) {

@@ -62,7 +62,7 @@ func createdPurge(t *testing.T, s docindex.Store) {
 		left++
 		return d.Created.Unix() >= now-4
 	})
-	if c := s.Count(nil); err != nil || left != n/2 || c.Scheduled+c.InTransit != n/2 {
+	if c := Count(t, s, nil); err != nil || left != n/2 || c.Scheduled+c.InTransit != n/2 {
 		t.Errorf("%d young URLs are listed in a row, counts %+v, %v; want %d", left, c, err, n/2)
 	}
 	add(t, s, urls("http://a.test/last")...)

@@ -18,7 +18,7 @@ func purges(t *testing.T, s docindex.Store) {
 	if n, err := s.Purge(t.Context(), docindex.Scope{}, before); err != nil || n != 3 {
 		t.Errorf("Purge = %d, %v; want 3", n, err)
 	}
-	if n := s.Count(nil); n.Scheduled != 2 || n.InTransit != 0 || n.Queues != 3 {
+	if n := Count(t, s, nil); n.Scheduled != 2 || n.InTransit != 0 || n.Queues != 3 {
 		t.Errorf("counts are %+v; want 2 URLs in 3 queues", n)
 	}
 	wantURLs(t, call(t, s, any), "http://c.test/new", "http://a.test/new")
