@@ -99,7 +99,7 @@ func shellLines(text string) (lines []string) {
 
 // runnable lines ask a daemon that is running; the others install, build or stay in the foreground.
 var (
-	runnable   = regexp.MustCompile(`(^|\| )(bin/urlserver (put|status|explain|crawl|export|import|check|robots|schema)|curl -)`)
+	runnable   = regexp.MustCompile(`(^|\| )(bin/urlserver (put|status|explain|crawl|export|import|check|robots|schema|block|unblock|delay|pause|resume)|curl -)`)
 	makeTarget = regexp.MustCompile(`^make ([a-z-]+)`)
 )
 
@@ -147,7 +147,7 @@ func TestDocumentedCommands(t *testing.T) {
 			}
 			ran++
 			here := strings.ReplaceAll(line, "127.0.0.1:8080", "127.0.0.1:"+port)
-			here = regexp.MustCompile(`bin/urlserver (put|status|explain|crawl [a-z]+|export|import)`).
+			here = regexp.MustCompile(`bin/urlserver (put|status|explain|crawl [a-z]+|export|import|block|unblock|delay|pause|resume)`).
 				ReplaceAllString(here, "$0 --at http://"+d.http)
 			cmd := exec.CommandContext(t.Context(), "bash", "-c", "set -o pipefail; "+here)
 			cmd.Dir = dir

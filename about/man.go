@@ -47,6 +47,7 @@ func (m *manPage) write(root *cobra.Command, files, environment []Note) {
 	m.commands(root)
 	m.notes("FILES", "I", files)
 	m.notes("ENVIRONMENT", "B", environment)
+	m.line(".SH EXIT STATUS\n0: done. 1: failed. 2: wrong usage.")
 }
 
 func (m *manPage) notes(title, font string, notes []Note) {
@@ -69,6 +70,10 @@ func (m *manPage) commands(parent *cobra.Command) {
 			}
 			m.paragraphs(long)
 			cmd.LocalFlags().VisitAll(m.flag)
+			if cmd.Example != "" {
+				m.line(".PP\nExample:")
+				m.paragraphs(cmd.Example)
+			}
 		}
 		m.commands(cmd)
 	}

@@ -23,6 +23,12 @@ func Version(takes Takes) *cobra.Command {
 	}
 }
 
+// VersionFlag has the command print the same for --version.
+func VersionFlag(root *cobra.Command) {
+	root.Version = versionOf(root.Name(), Build())
+	root.SetVersionTemplate("{{.Version}}\n")
+}
+
 // Build is what is known of this binary.
 func Build() *debug.BuildInfo {
 	info, ok := debug.ReadBuildInfo()

@@ -14,7 +14,8 @@ func checkCommand() *cobra.Command {
 		Short: "Check a settings file",
 		Long: "Reads a settings file as serve does and tells all mistakes in it, with line, key and what is allowed.\n" +
 			"Exit status 1 if there are any.",
-		Args: takes(cobra.ExactArgs(1)),
+		Example: "  urlserver check my.toml",
+		Args:    takes(cobra.ExactArgs(1)),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if _, err := configs.Load(args[0]); err != nil {
 				return settingsError(err)

@@ -17,6 +17,7 @@ import (
 
 const (
 	defaultAt   = "http://127.0.0.1:8080"
+	atEnv       = "URLSERVER_AT"
 	tokenEnv    = "URLSERVER_TOKEN"
 	callTimeout = time.Minute
 	maxAnswer   = 16 << 20 // of a daemon, in bytes
@@ -26,6 +27,7 @@ var errInterrupted = errors.New("interrupted")
 
 // client asks a running daemon.
 type client struct {
+	cmd   *cobra.Command // that has the flags
 	at    string
 	token string
 	base  *url.URL
@@ -34,18 +36,26 @@ type client struct {
 
 // flags adds those that say where the daemon is.
 func (c *client) flags(cmd *cobra.Command) {
-	cmd.Flags().StringVar(&c.at, "at", defaultAt, "HTTP address of the daemon, a `URL`")
+	c.cmd = cmd
+	cmd.Flags().StringVar(&c.at, "at", defaultAt, "HTTP `address` of the daemon, host:port or a URL; or set "+atEnv)
 	cmd.Flags().StringVar(&c.token, "token", "", "http.token of the daemon; or set "+tokenEnv)
 }
 
 // open checks the flags. It follows no redirect, which would carry the token elsewhere.
 func (c *client) open() error {
-	base, err := url.Parse(c.at)
+	at := c.at
+	if env := os.Getenv(atEnv); env != "" && !c.cmd.Flags().Changed("at") {
+		at = env
+	}
+	if !strings.Contains(at, "://") {
+		at = "http://" + at
+	}
+	base, err := url.Parse(at)
 	if err != nil {
 		return usagef("--at: %w", err)
 	}
 	if base.Scheme != "http" && base.Scheme != "https" || base.Host == "" || base.RawQuery != "" || base.Fragment != "" {
-		return usagef("--at %q: an address as in %s is wanted", c.at, defaultAt)
+		return usagef("--at %q: an address as in %s or 127.0.0.1:8080 is wanted", at, defaultAt)
 	}
 	if c.token == "" {
 		c.token = os.Getenv(tokenEnv)
@@ -57,19 +67,30 @@ func (c *client) open() error {
 
 // call makes one request and decodes the answer into v; raw is the answer itself.
 func (c *client) call(ctx context.Context, method, path, contentType string, body io.Reader, v any) (raw []byte, err error) {
+	return c.callURL(ctx, method, c.base.JoinPath(path), contentType, body, v)
+}
+
+// callQuery is call with a query and without a body.
+func (c *client) callQuery(ctx context.Context, method, path string, query url.Values, v any) (raw []byte, err error) {
+	to := c.base.JoinPath(path)
+	to.RawQuery = query.Encode()
+	return c.callURL(ctx, method, to, "", nil, v)
+}
+
+func (c *client) callURL(ctx context.Context, method string, to *url.URL, contentType string, body io.Reader, v any) (raw []byte, err error) {
 	ctx, cancel := context.WithTimeout(ctx, callTimeout)
 	defer cancel()
-	answer, err := c.stream(ctx, method, path, contentType, body)
+	answer, err := c.streamURL(ctx, method, to, contentType, body)
 	if err != nil {
 		return nil, err
 	}
 	defer answer.Close()
 	raw, err = io.ReadAll(io.LimitReader(answer, maxAnswer))
 	if err != nil {
-		return nil, fmt.Errorf("%s: read the answer: %w", c.base.JoinPath(path), err)
+		return nil, fmt.Errorf("%s: read the answer: %w", to, err)
 	}
 	if err := json.Unmarshal(raw, v); err != nil {
-		return nil, fmt.Errorf("%s answers what is no URL server's answer: %w; is --at right?", c.base.JoinPath(path), err)
+		return nil, fmt.Errorf("%s: this is not the answer of a URL server: %w; is --at right?", to, err)
 	}
 	return raw, nil
 }
@@ -77,7 +98,11 @@ func (c *client) call(ctx context.Context, method, path, contentType string, bod
 // stream makes one request and returns the body of the answer, if that is the one hoped for. The whole takes until ctx
 // ends.
 func (c *client) stream(ctx context.Context, method, path, contentType string, body io.Reader) (io.ReadCloser, error) {
-	to := c.base.JoinPath(path).String()
+	return c.streamURL(ctx, method, c.base.JoinPath(path), contentType, body)
+}
+
+func (c *client) streamURL(ctx context.Context, method string, target *url.URL, contentType string, body io.Reader) (io.ReadCloser, error) {
+	to := target.String()
 	req, err := c.request(ctx, method, to, body)
 	if err != nil {
 		return nil, err

@@ -16,7 +16,7 @@ import (
 func crawlCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "crawl",
-		Short: "Submit, count and stop crawls",
+		Short: "Submit, list, count and stop crawls",
 		Args:  takes(cobra.NoArgs),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			return usagef("no command; try %s --help", cmd.CommandPath())
@@ -25,7 +25,7 @@ func crawlCommand() *cobra.Command {
 	cmd.AddCommand(
 		crawlVerb("submit", "Submit URLs to crawl", func(f fields) bool { return f.URL != nil }),
 		crawlVerb("info", "Count what is pending of applications or crawls", func(f fields) bool { return f.Action == "info" }),
-		crawlVerb("stop", "Stop crawls for good", func(f fields) bool { return f.Action == "stop" }),
+		crawlListCommand(), crawlShowCommand(), crawlStopCommand(),
 	)
 	return cmd
 }
@@ -44,7 +44,8 @@ func crawlVerb(verb, short string, is func(fields) bool) *cobra.Command {
 		Long: short + ": sends the JSON requests of files, or of standard input for -, to a running daemon, one after\n" +
 			"the other, and prints the replies, one a line. What requests look like, urlserver schema tells.\n" +
 			"Refusals are told on standard error and do not keep the rest from being sent; the exit status is 1 then.",
-		Args: takes(cobra.MinimumNArgs(1)),
+		Example: "  urlserver crawl " + verb + " requests.ndjson",
+		Args:    takes(cobra.MinimumNArgs(1)),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if err := c.open(); err != nil {
 				return err

@@ -41,7 +41,8 @@ func explainCommand() *cobra.Command {
 		Short: "Tell why a host is not being sent now",
 		Long: "Tells why nothing is sent to HOST, a name or an IP address, right now: until when, and by which rule.\n" +
 			"Exit status 1 if the daemon does not know the host.",
-		Args: takes(cobra.ExactArgs(1)),
+		Example: "  urlserver explain example.org",
+		Args:    takes(cobra.ExactArgs(1)),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if err := c.open(); err != nil {
 				return err

@@ -27,7 +27,8 @@ func exportCommand() *cobra.Command {
 			"takes the place of one with its name. Prints one JSON line with how many URLs and settings it has. It can be\n" +
 			"imported into any kind of index, and by the URL Frontier's own client. What is put or fetched meanwhile is in it\n" +
 			"as it was before or after.",
-		Args: takes(cobra.ExactArgs(1)),
+		Example: "  urlserver export all.ndjson.zst",
+		Args:    takes(cobra.ExactArgs(1)),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if err := c.open(); err != nil {
 				return err

@@ -18,7 +18,8 @@ func importCommand() *cobra.Command {
 			"stays as it is, so the same file may be imported again. Prints one JSON line with how many were new and known,\n" +
 			"renumbered (their DOC_IDs were taken), settings, and invalid. Lines that cannot be used are named on standard\n" +
 			"error, and the rest is taken; then the exit status is 1.",
-		Args: takes(cobra.ExactArgs(1)),
+		Example: "  urlserver import all.ndjson.zst",
+		Args:    takes(cobra.ExactArgs(1)),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if err := c.open(); err != nil {
 				return err

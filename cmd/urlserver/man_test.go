@@ -14,7 +14,7 @@ func TestMan(t *testing.T) {
 			t.Errorf("the manual lacks %s", name)
 		}
 	}
-	got.want(t, 0, "\n.B \\-\\-at \\fIURL\\fR\n", "")
+	got.want(t, 0, "\n.B \\-\\-at \\fIaddress\\fR\n", "")
 	for line := range strings.Lines(got.out) {
 		if word, _, _ := strings.Cut(strings.TrimSpace(line), " "); strings.HasPrefix(word, ".") &&
 			!strings.Contains(" .TH .SH .SS .PP .TP .B .I .br ", " "+word+" ") {

@@ -50,7 +50,8 @@ func putCommand() *cobra.Command {
 			"ends in .ndjson or .jsonl or it begins with a brace: {\"url\", \"doc_id\"?, \"priority\"?, \"crawl\"?, \"key\"?, \"metadata\"?}.\n" +
 			"Invalid lines are named on standard error and do no harm; the exit status is 0 if all lines could be sent.\n" +
 			"What is known already stays as it is, so the same file may be put again. What zstd or gzip has packed is unpacked.",
-		Args: takes(cobra.MinimumNArgs(1)),
+		Example: "  echo https://example.org/ | urlserver put -\n  urlserver put --at 10.0.0.5:8080 urls.txt.gz",
+		Args:    takes(cobra.MinimumNArgs(1)),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if err := c.open(); err != nil {
 				return err

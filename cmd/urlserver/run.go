@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -53,7 +54,7 @@ func rootCommand() *cobra.Command {
 			"one by one, never faster than each machine should be asked.\n\n" +
 			"Results go to standard output, everything else to standard error.\n" +
 			"Exit status: 0 done, 1 failed, 2 wrong usage.",
-		Args:          takes(cobra.NoArgs),
+		Args:          knownCommand,
 		SilenceErrors: true,
 		SilenceUsage:  true,
 		RunE: func(cmd *cobra.Command, _ []string) error {
@@ -63,14 +64,17 @@ func rootCommand() *cobra.Command {
 	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
 		return usagef("%w; try %s --help", err, cmd.CommandPath())
 	})
+	about.VersionFlag(root)
+	root.SuggestionsMinimumDistance = 2
 	root.CompletionOptions.DisableDefaultCmd = true // its output cannot be led elsewhere
 	root.AddCommand(
 		serveCommand(), checkCommand(), demo.Command(),
 		putCommand(), exportCommand(), importCommand(), statusCommand(), topCommand(), explainCommand(),
 		robotsCommand(), crawlCommand(), schemaCommand(), about.Version(takes), about.Completion(takes, "urlserver"),
 		about.Man(takes, []about.Note{{Name: "/etc/urlserver/urlserver.toml", Text: "The settings of the packaged service; each is explained there."}},
-			[]about.Note{{Name: tokenEnv, Text: "http.token of the daemon, for commands that ask one."}}),
+			[]about.Note{{Name: atEnv, Text: "HTTP address of the daemon, for commands that ask one."}, {Name: tokenEnv, Text: "http.token of the daemon, for commands that ask one."}}),
 	)
+	root.AddCommand(operateCommands()...)
 	for _, cmd := range root.Commands() {
 		if name := cmd.Name(); name == "serve" || name == "check" {
 			cmd.ValidArgsFunction = settingsFiles
@@ -83,6 +87,18 @@ func rootCommand() *cobra.Command {
 // settingsFiles has shells complete the names of such files.
 func settingsFiles(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
 	return []string{"toml"}, cobra.ShellCompDirectiveFilterFileExt
+}
+
+// knownCommand refuses a word that is no command, and names those that look like it.
+func knownCommand(cmd *cobra.Command, args []string) error {
+	if len(args) == 0 {
+		return nil
+	}
+	text := fmt.Sprintf("unknown command %q", args[0])
+	if like := cmd.SuggestionsFor(args[0]); len(like) > 0 {
+		text += "; did you mean " + strings.Join(like, " or ") + "?"
+	}
+	return usagef("%s; try %s --help", text, cmd.CommandPath())
 }
 
 // takes makes the faults that check finds faults of usage.

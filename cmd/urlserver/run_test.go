@@ -26,7 +26,7 @@ func TestUsage(t *testing.T) {
 		{name: "check", args: []string{"check", good}, out: "no mistakes"},
 		{name: "check of no file", args: []string{"check", good + "x"}, code: 1, errs: "no such file"},
 		{name: "put without a file", args: []string{"put"}, code: 2, errs: "usage: urlserver put FILE"},
-		{name: "put at nowhere", args: []string{"put", "--at", "127.0.0.1:8080", "-"}, code: 2, errs: "--at"},
+		{name: "put at nowhere", args: []string{"put", "--at", "http://", "-"}, code: 2, errs: "--at"},
 		{name: "put at another scheme", args: []string{"put", "--at", "ftp://a/", "-"}, code: 2, errs: "as in http://127.0.0.1:8080"},
 		{name: "status with an argument", args: []string{"status", "x"}, code: 2, errs: "usage: urlserver status"},
 		{name: "status at nobody", args: []string{"status", "--at", "http://127.0.0.1:1"}, code: 1, errs: "is the daemon running"},

@@ -8,9 +8,10 @@ import (
 
 func schemaCommand() *cobra.Command {
 	return &cobra.Command{
-		Use:   "schema",
-		Short: "Print the JSON Schema of the requests of crawl control",
-		Args:  takes(cobra.NoArgs),
+		Use:     "schema",
+		Short:   "Print the JSON Schema of the requests of crawl control",
+		Example: "  urlserver schema",
+		Args:    takes(cobra.NoArgs),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			_, err := cmd.OutOrStdout().Write(monitor.Schema())
 			return err

@@ -41,7 +41,8 @@ func serveCommand() *cobra.Command {
 		Long: "Runs the daemon until SIGTERM or SIGINT: then it sends nothing more, waits up to 10 seconds for what is at\n" +
 			"spiders, hands the outcomes to the doc index, and ends. A second signal ends it at once.\n" +
 			"On SIGHUP it reads FILE again and applies what a running daemon can change; the log names the rest.",
-		Args: takes(cobra.ExactArgs(1)),
+		Example: "  urlserver serve my.toml",
+		Args:    takes(cobra.ExactArgs(1)),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			hups := make(chan os.Signal, 1)
 			signal.Notify(hups, syscall.SIGHUP)

@@ -74,9 +74,10 @@ func statusCommand() *cobra.Command {
 	var c client
 	var asJSON bool
 	cmd := &cobra.Command{
-		Use:   "status",
-		Short: "Show how a running daemon is doing",
-		Args:  takes(cobra.NoArgs),
+		Use:     "status",
+		Short:   "Show how a running daemon is doing",
+		Example: "  urlserver status\n  urlserver status --json",
+		Args:    takes(cobra.NoArgs),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if err := c.open(); err != nil {
 				return err

@@ -25,7 +25,8 @@ func topCommand() *cobra.Command {
 			"  P          pause the daemon's sending, or resume it; asks first\n" +
 			"  q          quit\n" +
 			"Elsewhere it prints a line a second.",
-		Args: takes(cobra.NoArgs),
+		Example: "  urlserver top\n  urlserver top --lines 5",
+		Args:    takes(cobra.NoArgs),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if lines < 0 {
 				return usagef("--lines %d: a number from 0 is wanted", lines)

@@ -1,0 +1,167 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+	"os"
+	"text/tabwriter"
+	"time"
+
+	"github.com/spf13/cobra"
+)
+
+// crawlRow is what commands show of a crawl in /api/crawls.
+type crawlRow struct {
+	SpiderID  string     `json:"spiderid"`
+	AppID     string     `json:"appid"`
+	CrawlID   string     `json:"crawlid"`
+	State     string     `json:"state"`
+	Scheduled uint64     `json:"scheduled"`
+	AtSlots   uint64     `json:"at_slots"`
+	AtClients uint64     `json:"at_clients"`
+	Done      uint64     `json:"done"`
+	Purged    uint64     `json:"purged"`
+	Dropped   uint64     `json:"dropped"`
+	Expires   *time.Time `json:"expires"`
+}
+
+type crawlList struct {
+	Crawls []crawlRow
+	All    int
+	Note   string
+}
+
+// crawls asks for the crawls that have text in their names; "": all. The daemon answers with at most 50.
+func (c *client) crawls(ctx context.Context, text string) (list crawlList, err error) {
+	if err := c.open(); err != nil {
+		return list, err
+	}
+	_, err = c.callQuery(ctx, http.MethodGet, "/api/crawls", url.Values{"text": {text}}, &list)
+	return list, err
+}
+
+// crawl finds the one crawl with an ID, and of an application and spiderid where they are given.
+func (c *client) crawl(ctx context.Context, id, app, spider string) (found crawlRow, err error) {
+	list, err := c.crawls(ctx, id)
+	if err != nil {
+		return found, err
+	}
+	n := 0
+	for _, row := range list.Crawls {
+		if row.CrawlID == id && (app == "" || row.AppID == app) && (spider == "" || row.SpiderID == spider) {
+			found = row
+			n++
+		}
+	}
+	switch {
+	case n == 0:
+		return found, fmt.Errorf("the daemon knows no crawl %q; urlserver crawl list shows those that it knows", id)
+	case n > 1:
+		return found, fmt.Errorf("%d crawls are called %q; say which with --app and --spider", n, id)
+	}
+	return found, nil
+}
+
+func crawlListCommand() *cobra.Command {
+	var c client
+	cmd := &cobra.Command{
+		Use:     "list [TEXT]",
+		Short:   "List crawls, those with most open documents first",
+		Long:    "Lists crawls, those with most open documents first, at most 50. With TEXT only those that have it in a name.",
+		Example: "  urlserver crawl list\n  urlserver crawl list news",
+		Args:    takes(cobra.MaximumNArgs(1)),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			text := ""
+			if len(args) > 0 {
+				text = args[0]
+			}
+			list, err := c.crawls(cmd.Context(), text)
+			if err != nil {
+				return err
+			}
+			return list.print(cmd.OutOrStdout())
+		},
+	}
+	c.flags(cmd)
+	return cmd
+}
+
+func (l *crawlList) print(out io.Writer) error {
+	if l.Note != "" {
+		fmt.Fprintln(out, printable(l.Note))
+	}
+	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
+	fmt.Fprintln(w, "CRAWL\tAPPLICATION\tSPIDER\tSTATE\tSCHEDULED\tGIVEN OUT\tDONE\tPURGED")
+	for _, r := range l.Crawls {
+		fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%d\t%d\t%d\t%d\n", printable(r.CrawlID), printable(r.AppID), printable(r.SpiderID), r.State,
+			r.Scheduled, r.AtSlots+r.AtClients, r.Done, r.Purged)
+	}
+	if more := l.All - len(l.Crawls); more > 0 {
+		fmt.Fprintf(w, "%d more: name a part of their names\n", more)
+	}
+	return w.Flush()
+}
+
+// which adds the flags that tell crawls of one ID apart.
+func which(cmd *cobra.Command, app, spider *string) {
+	cmd.Flags().StringVar(app, "app", "", "application `ID` of the crawl")
+	cmd.Flags().StringVar(spider, "spider", "", "`spiderid` of the crawl")
+}
+
+func crawlShowCommand() *cobra.Command {
+	var c client
+	var app, spider string
+	cmd := &cobra.Command{
+		Use:     "show ID",
+		Short:   "Show one crawl and how many of its documents are where",
+		Example: "  urlserver crawl show c1",
+		Args:    takes(cobra.ExactArgs(1)),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			row, err := c.crawl(cmd.Context(), args[0], app, spider)
+			if err != nil {
+				return err
+			}
+			out := json.NewEncoder(cmd.OutOrStdout())
+			out.SetIndent("", "  ")
+			return out.Encode(row)
+		},
+	}
+	c.flags(cmd)
+	which(cmd, &app, &spider)
+	return cmd
+}
+
+// crawlStopCommand takes requests, as submit and info do, or the ID of a crawl.
+func crawlStopCommand() *cobra.Command {
+	var app, spider string
+	cmd := crawlVerb("stop", "Stop crawls for good", func(f fields) bool { return f.Action == "stop" })
+	cmd.Use = "stop ID|FILE…|-"
+	cmd.Long = "Stops crawls for good: the index refuses what comes for them, and their waiting documents are purged. Documents at\n" +
+		"spiders go on. ID names a crawl. FILE, or - for standard input, has JSON requests, as urlserver schema prints."
+	cmd.Example = "  urlserver crawl stop c1\n  urlserver crawl stop c1 --app myapp"
+	sendFiles := cmd.RunE
+	var c client
+	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		if _, err := os.Stat(args[0]); args[0] == "-" || err == nil || len(args) > 1 {
+			return sendFiles(cmd, args)
+		}
+		c.cmd, c.at, c.token = cmd, cmd.Flag("at").Value.String(), cmd.Flag("token").Value.String()
+		row, err := c.crawl(cmd.Context(), args[0], app, spider)
+		if err != nil {
+			return err
+		}
+		var reply json.RawMessage
+		stop := map[string]string{"action": "stop", "uuid": "urlserver-crawl-stop", "appid": row.AppID, "spiderid": row.SpiderID, "crawlid": row.CrawlID}
+		if err := c.post(cmd.Context(), "/api/actions", stop, &reply); err != nil {
+			return err
+		}
+		_, err = fmt.Fprintf(cmd.OutOrStdout(), "%s\n", reply)
+		return err
+	}
+	which(cmd, &app, &spider)
+	return cmd
+}

@@ -1,0 +1,223 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+)
+
+// operateCommands change what a running daemon does.
+func operateCommands() []*cobra.Command {
+	return []*cobra.Command{
+		pauseCommand("pause", "Stop sending URLs to spiders", "sending is paused"),
+		pauseCommand("resume", "Go on sending URLs to spiders", "sending goes on"),
+		blockCommand(), unblockCommand(), delayCommand(), reloadCommand(),
+	}
+}
+
+func pauseCommand(verb, short, done string) *cobra.Command {
+	var c client
+	cmd := &cobra.Command{
+		Use:     verb,
+		Short:   short,
+		Long:    short + ". Fetches that are open go on. A daemon that is started again is not paused.",
+		Example: "  urlserver " + verb,
+		Args:    takes(cobra.NoArgs),
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			var answer struct{ Paused bool }
+			if err := c.post(cmd.Context(), "/api/"+verb, nil, &answer); err != nil {
+				return err
+			}
+			_, err := fmt.Fprintln(cmd.OutOrStdout(), done)
+			return err
+		},
+	}
+	c.flags(cmd)
+	return cmd
+}
+
+// forGood blocks a host until somebody unblocks it: the API takes a moment, and cuts it to a hundred years.
+const forGood = 100 * 365 * 24 * time.Hour
+
+func blockCommand() *cobra.Command {
+	var c client
+	var until string
+	var long time.Duration
+	cmd := &cobra.Command{
+		Use:   "block HOST",
+		Short: "Send nothing to a host",
+		Long: "Sends nothing to HOST until it is unblocked, or until the time that --until or --for names. Its URLs wait.\n" +
+			"With an embedded index the block is as durable as the index and binds URL Frontier clients too.",
+		Example: "  urlserver block example.org --for 24h\n  urlserver block example.org --until 2030-01-02T03:04:05Z",
+		Args:    takes(cobra.ExactArgs(1)),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			end := time.Now().Add(forGood)
+			switch {
+			case until != "" && long != 0:
+				return usagef("--until and --for cannot go together")
+			case long < 0:
+				return usagef("--for %v: a positive duration is wanted", long)
+			case long > 0:
+				end = time.Now().Add(long)
+			case until != "":
+				var err error
+				if end, err = time.Parse(time.RFC3339, until); err != nil {
+					return usagef("--until %q: a time as in 2030-01-02T03:04:05Z is wanted", until)
+				}
+				if !end.After(time.Now()) {
+					return usagef("--until %s is in the past; to unblock, use urlserver unblock %s", until, args[0])
+				}
+			}
+			if err := c.block(cmd.Context(), args[0], end); err != nil {
+				return err
+			}
+			text := "until it is unblocked"
+			if until != "" || long != 0 {
+				text = "until " + end.Format(time.RFC3339)
+			}
+			_, err := fmt.Fprintf(cmd.OutOrStdout(), "%s is blocked %s\n", printable(args[0]), text)
+			return err
+		},
+	}
+	c.flags(cmd)
+	cmd.Flags().StringVar(&until, "until", "", "block until this `time`, RFC 3339")
+	cmd.Flags().DurationVar(&long, "for", 0, "block for this long, as in 90m or 24h")
+	return cmd
+}
+
+func unblockCommand() *cobra.Command {
+	var c client
+	cmd := &cobra.Command{
+		Use:     "unblock HOST",
+		Short:   "End the block of a host",
+		Example: "  urlserver unblock example.org",
+		Args:    takes(cobra.ExactArgs(1)),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if err := c.block(cmd.Context(), args[0], time.Unix(0, 0)); err != nil {
+				return err
+			}
+			_, err := fmt.Fprintf(cmd.OutOrStdout(), "%s is not blocked by the operator\n", printable(args[0]))
+			return err
+		},
+	}
+	c.flags(cmd)
+	return cmd
+}
+
+func delayCommand() *cobra.Command {
+	var c client
+	cmd := &cobra.Command{
+		Use:   "delay HOST DURATION",
+		Short: "Set the least time between two URLs of a host",
+		Long: "Sets the least time between two URLs of HOST that the embedded index gives out, to spiders and URL Frontier\n" +
+			"clients together, in all crawls. 0s takes it away. Other limits hold beside it.",
+		Example: "  urlserver delay example.org 10s\n  urlserver delay example.org 0s",
+		Args:    takes(cobra.ExactArgs(2)),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			delay, err := time.ParseDuration(args[1])
+			if err != nil || delay < 0 || delay%time.Second != 0 {
+				return usagef("DURATION %q: whole seconds are wanted, as in 10s or 2m", args[1])
+			}
+			var answer struct {
+				Delay int64 `json:"delay_s"`
+			}
+			body := map[string]int64{"delay_s": int64(delay / time.Second)}
+			if err := c.post(cmd.Context(), hostPath(args[0], "delay"), body, &answer); err != nil {
+				return err
+			}
+			_, err = fmt.Fprintf(cmd.OutOrStdout(), "%s: at least %v between two URLs\n", printable(args[0]), time.Duration(answer.Delay)*time.Second)
+			return err
+		},
+	}
+	c.flags(cmd)
+	return cmd
+}
+
+func reloadCommand() *cobra.Command {
+	var c client
+	cmd := &cobra.Command{
+		Use:   "reload",
+		Short: "Read settings and certificates again",
+		Long: "Has the daemon read its settings file and certificates again, as SIGHUP does, and prints what changed.\n" +
+			"Exit status 1 if the file cannot be used, or a changed setting needs a restart.",
+		Example: "  urlserver reload",
+		Args:    takes(cobra.NoArgs),
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			var told reloaded
+			if err := c.post(cmd.Context(), "/api/reload", nil, &told); err != nil {
+				return err
+			}
+			return told.print(cmd.OutOrStdout())
+		},
+	}
+	c.flags(cmd)
+	return cmd
+}
+
+// reloaded is the daemon's answer to a reload.
+type reloaded struct {
+	Applied      []string
+	Refused      []struct{ Setting, Why string }
+	Certificates []string
+}
+
+func (r *reloaded) print(out io.Writer) error {
+	for _, name := range r.Applied {
+		fmt.Fprintf(out, "applied: %s\n", printable(name))
+	}
+	for _, listener := range r.Certificates {
+		fmt.Fprintf(out, "certificates read again: %s\n", printable(listener))
+	}
+	for _, x := range r.Refused {
+		fmt.Fprintf(out, "refused: %s: %s\n", printable(x.Setting), printable(x.Why))
+	}
+	if len(r.Refused) > 0 {
+		return fmt.Errorf("%d changed settings are not in force", len(r.Refused))
+	}
+	if len(r.Applied)+len(r.Certificates) == 0 {
+		fmt.Fprintln(out, "nothing has changed")
+	}
+	return nil
+}
+
+// post opens the client, sends body as JSON, where there is one, and decodes the answer into v.
+func (c *client) post(ctx context.Context, path string, body, v any) error {
+	if err := c.open(); err != nil {
+		return err
+	}
+	text := ""
+	if body != nil {
+		raw, err := json.Marshal(body)
+		if err != nil {
+			return err
+		}
+		text = string(raw)
+	}
+	_, err := c.call(ctx, http.MethodPost, path, "application/json", strings.NewReader(text), v)
+	return err
+}
+
+// block sets a host's block; a past time ends it.
+func (c *client) block(ctx context.Context, host string, until time.Time) error {
+	var answer struct{ Host string }
+	return c.post(ctx, hostPath(host, "block"), map[string]string{"until": until.UTC().Format(time.RFC3339)}, &answer)
+}
+
+func hostPath(host, verb string) string { return "/api/hosts/" + url.PathEscape(host) + "/" + verb }
+
+// printable replaces control characters, which a terminal would obey.
+func printable(text string) string {
+	return strings.Map(func(r rune) rune {
+		if r < ' ' || r >= 0x7f && r < 0xa0 {
+			return '?'
+		}
+		return r
+	}, text)
+}

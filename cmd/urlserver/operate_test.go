@@ -1,0 +1,86 @@
+package main
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+)
+
+// The operator's commands change what a running daemon does.
+func TestOperate(t *testing.T) {
+	d := startDaemon(t, settings(t, ""))
+	at := strings.TrimPrefix(d.at, "http://") // host:port is enough
+	command(t, "http://host.test/\n", "put", "--at", at, "-").want(t, 0, `"new":1`, "")
+
+	command(t, "", "pause", "--at", at).want(t, 0, "sending is paused\n", "")
+	command(t, "", "status", "--at", at).want(t, 0, "paused", "")
+	command(t, "", "resume", "--at", at).want(t, 0, "sending goes on\n", "")
+	if got := command(t, "", "status", "--at", at); strings.Contains(got.out, "paused") {
+		t.Errorf("after resume: %s", got.out)
+	}
+
+	command(t, "", "block", "host.test", "--until", "2090-01-02T03:04:05Z", "--at", at).want(t, 0, "host.test is blocked until 2090-01-02T03:04:05Z\n", "")
+	command(t, "", "explain", "host.test", "--at", at).want(t, 0, "2090-01-02T03:04:05Z", "")
+	command(t, "", "unblock", "host.test", "--at", at).want(t, 0, "host.test is not blocked by the operator\n", "")
+	command(t, "", "explain", "host.test", "--at", at).want(t, 0, "not blocked", "")
+	command(t, "", "block", "host.test", "--at", at).want(t, 0, "until it is unblocked", "")
+	command(t, "", "explain", "host.test", "--at", at).want(t, 0, "blocked by the operator until ", "")
+	for _, wrong := range [][]string{
+		{"--until", "tomorrow"}, {"--until", "2000-01-01T00:00:00Z"}, {"--for", "-1h"}, {"--for", "1h", "--until", "2090-01-02T03:04:05Z"},
+	} {
+		command(t, "", append([]string{"block", "host.test", "--at", at}, wrong...)...).want(t, 2, "", wrong[0])
+	}
+
+	command(t, "", "delay", "host.test", "90s", "--at", at).want(t, 0, "host.test: at least 1m30s between two URLs\n", "")
+	command(t, "", "delay", "host.test", "1.5s", "--at", at).want(t, 2, "", "whole seconds")
+	command(t, "", "reload", "--at", at).want(t, 0, "nothing has changed\n", "")
+}
+
+// Without --at, the environment says where the daemon is.
+func TestAtOfTheEnvironment(t *testing.T) {
+	d := startDaemon(t, settings(t, ""))
+	t.Setenv(atEnv, strings.TrimPrefix(d.at, "http://"))
+	command(t, "", "status").want(t, 0, "slots", "")
+	command(t, "", "status", "--at", "ftp://x").want(t, 2, "", "an address as in http://127.0.0.1:8080")
+}
+
+// Crawls are listed, shown and stopped by their IDs.
+func TestCrawlsByID(t *testing.T) {
+	d := startDaemon(t, settings(t, ""))
+	var all []string
+	for i := range 3 {
+		all = append(all, crawlOf("c1", fmt.Sprintf("http://127.0.0.1/%d", i), ""))
+	}
+	all = append(all, crawlOf("c2", "http://127.0.0.1/a", ""), strings.Replace(crawlOf("c2", "http://127.0.0.1/b", ""), "testapp", "otherapp", 1))
+	if got := command(t, "", "crawl", "submit", "--at", d.at, requests(t, all...)); got.code != 0 {
+		t.Fatalf("submit: %+v", got)
+	}
+	command(t, "", "crawl", "list", "c1", "--at", d.at).want(t, 0, "c1     testapp      link    running", "")
+	command(t, "", "crawl", "show", "c1", "--at", d.at).want(t, 0, `"state": "running"`, "")
+	command(t, "", "crawl", "show", "c3", "--at", d.at).want(t, 1, "", `no crawl "c3"`)
+	command(t, "", "crawl", "stop", "c1", "--at", d.at).want(t, 0, `"action":"stop","total_purged":3`, "")
+	command(t, "", "crawl", "stop", "c2", "--at", d.at).want(t, 1, "", `2 crawls are called "c2"; say which with --app and --spider`)
+	command(t, "", "crawl", "stop", "c2", "--app", "otherapp", "--at", d.at).want(t, 0, `"total_purged":1,`, "")
+}
+
+func TestUnknownCommand(t *testing.T) {
+	command(t, "", "stauts").want(t, 2, "", `unknown command "stauts"; did you mean status?`)
+	command(t, "", "xyzzy").want(t, 2, "", `unknown command "xyzzy"; try urlserver --help`)
+	if got, want := command(t, "", "--version"), command(t, "", "version"); got.code != 0 || got.out != want.out {
+		t.Errorf("--version: %+v; want %q", got, want.out)
+	}
+}
+
+// Each command that people call has an example in its help.
+func TestExamples(t *testing.T) {
+	for _, cmd := range rootCommand().Commands() {
+		for _, cmd := range append(cmd.Commands(), cmd) {
+			if name := cmd.Name(); cmd.HasSubCommands() || cmd.Hidden || name == "help" || name == "version" || name == "completion" || name == "demo" {
+				continue
+			}
+			if !strings.Contains(cmd.Example, cmd.CommandPath()) {
+				t.Errorf("%s has no example: %q", cmd.CommandPath(), cmd.Example)
+			}
+		}
+	}
+}
