@@ -86,8 +86,8 @@ func corpusTargets(rules *Rules) []string {
 		targets, step = targets[:2], rules.Len()/2
 	}
 	for i := 0; i < rules.Len(); i += step {
-		r := &rules.rules[i]
-		source := strings.TrimSuffix(string(r.appendSource(nil, rules.pattern(r))), "$")
+		r := ruleOf(rules, i)
+		source := strings.TrimSuffix(string(r.appendSource(nil)), "$")
 		targets = append(targets, strings.ReplaceAll(source, "*", "x/y"), strings.ReplaceAll(source, "*", "")+"z?")
 	}
 	return targets

@@ -21,10 +21,10 @@ func FuzzMatch(f *testing.F) {
 		if len(pattern) > 100 || len(target) > 100 {
 			return
 		}
-		text, r := compile(nil, []byte(pattern), true)
-		rules := Rules{text: text, rules: []rule{r}, deny: true}
+		rules := newRules([]byte(pattern), []line{{size: uint32(len(pattern)), allow: true}}, 0)
+		rules.deny = true
 		slow := newTwinRule(pattern, true)
-		if int(r.octets()) != slow.octets {
+		if r := ruleOf(rules, 0); r.octets() != slow.octets {
 			t.Errorf("pattern %q has %d octets, want %d", pattern, r.octets(), slow.octets)
 		}
 		got := rules.Allowed([]byte(target))
@@ -66,17 +66,25 @@ func asUTF8(body []byte) []byte {
 	return body
 }
 
+// ruleOf returns the i-th rule, of those without wildcards and then of the others.
+func ruleOf(r *Rules, i int) rule {
+	if i < len(r.literals) {
+		return r.literalRule(i)
+	}
+	return r.wildRule(i - len(r.literals))
+}
+
 // checkPrinted prints rules as a file and expects it to say the same.
 func checkPrinted(t *testing.T, rules *Rules, target string) {
 	t.Helper()
 	file := []byte("user-agent: x\n")
-	for i := range rules.rules {
-		r := &rules.rules[i]
+	for i := range rules.Len() {
+		r := ruleOf(rules, i)
 		key := "disallow: "
 		if r.allow {
 			key = "allow: "
 		}
-		file = append(r.appendSource(append(file, key...), rules.pattern(r)), '\n')
+		file = append(r.appendSource(append(file, key...)), '\n')
 	}
 	again := Parse(file, "x")
 	allowed, by := rules.Match([]byte(target))

@@ -51,7 +51,7 @@ func TestHostileFiles(t *testing.T) {
 			if took := stopwatch(func() { rules = Parse([]byte(file), "x") }); took > hostileParse {
 				t.Errorf("parsed in %v, want %v at most", took, hostileParse)
 			}
-			if size := cap(rules.text) + 40*cap(rules.rules); size > 10*hostileSize {
+			if size := rules.Size(); size > 4*len(file) {
 				t.Errorf("%d octets are kept of %d", size, len(file))
 			}
 			for _, target := range targets {
@@ -65,20 +65,93 @@ func TestHostileFiles(t *testing.T) {
 	}
 }
 
+// dearFile has so many different rules with wildcards that all have to be compared with any target of the
+// letters a and b, since that has the grams of each.
+func dearFile(size int) []byte {
+	file := []byte("User-agent: *\n")
+	for i := 1 << 20; len(file) < size; i++ {
+		file = append(file, "Allow: /*c*"...)
+		for bit := range 20 {
+			file = append(file, 'a'+byte(i>>bit&1))
+		}
+		file = append(file, '\n')
+	}
+	return file
+}
+
+// dearTarget has all grams of two letters.
+func dearTarget(n int) []byte { return []byte("/" + strings.Repeat("aaababbb", n/8+1)[:n]) }
+
 // A verdict that costs too much is that nothing may be fetched; the same rules tell what is short.
 func TestDearVerdict(t *testing.T) {
-	rules := Parse([]byte(hostileFiles()["many different wildcards"]), "x")
+	rules := Parse(dearFile(2*hostileSize), "x")
 	for _, tc := range []struct {
 		target  string
 		allowed bool
 	}{
-		{target: "/" + strings.Repeat("b", 8000)},
-		{target: "/" + strings.Repeat("b", 100), allowed: true},
+		{target: string(dearTarget(8000))},
+		{target: string(dearTarget(1000)), allowed: true},
 		{target: "/robots.txt", allowed: true},
 	} {
 		if got := rules.Allowed([]byte(tc.target)); got != tc.allowed {
 			t.Errorf("%.20q, %d octets: allowed = %t under %d rules, want %t", tc.target, len(tc.target), got, rules.Len(), tc.allowed)
 		}
+	}
+}
+
+// A bound on the work bounds the time, and what is known within it is what is known without it.
+func TestAllowedWithin(t *testing.T) {
+	rules := Parse(dearFile(hostileSize), "x")
+	for _, n := range []int{1, 10, 100, 2000, 8000} {
+		target := dearTarget(n)
+		for _, work := range []int{0, 1 << 14, 1 << 20, maxWork} {
+			var allowed, known bool
+			took := stopwatch(func() { allowed, known = rules.AllowedWithin(target, work) })
+			if known && allowed != rules.Allowed(target) {
+				t.Errorf("%d octets, work %d: allowed = %t", n, work, allowed)
+			}
+			if most := 20 * time.Duration(work+4*n+1000); took > most {
+				t.Errorf("%d octets, work %d: took %v, want %v at most", n, work, took, most)
+			}
+			if want := work == maxWork && n < 8000; want && !known || n >= 100 && work <= 1<<14 && known {
+				t.Errorf("%d octets, work %d: known = %t", n, work, known)
+			}
+		}
+	}
+	if _, known := Parse([]byte("User-agent: *\nDisallow: /a\n"), "x").AllowedWithin([]byte("/abc"), 0); !known {
+		t.Error("a verdict without wildcards is not known at once")
+	}
+}
+
+// TestAllowedAll judges the first target whatever that costs, and the others within bounds.
+func TestAllowedAll(t *testing.T) {
+	rules := Parse(append(dearFile(hostileSize), "Disallow: /c\n"...), "x")
+	dear, cheap := dearTarget(2000), []byte("/c")
+	if allowed, work := rules.AllowedAll([][]byte{cheap, dear, cheap, dear}); len(allowed) < 2 || len(allowed) == 4 || allowed[0] || !allowed[1] {
+		t.Errorf("verdicts %t for %d", allowed, work)
+	}
+	if allowed, _ := rules.AllowedAll([][]byte{dear, cheap}); len(allowed) != 1 || !allowed[0] {
+		t.Errorf("verdicts %t, want one: true", allowed)
+	}
+}
+
+// A file that says the same over and over takes no more than one that says it once.
+func TestRepeatedRulesAreKeptOnce(t *testing.T) {
+	for _, rule := range []string{"Disallow: /a\n", "Allow: /*a$\n", "Disallow: /\nAllow: /\n"} {
+		once := Parse([]byte("User-agent: *\n"+rule), "x")
+		often := Parse([]byte("User-agent: *\n"+strings.Repeat(rule, 1000)), "x")
+		if once.Size() != often.Size() || once.Size() == 0 {
+			t.Errorf("%q: once takes %d bytes, a thousand times %d", rule, once.Size(), often.Size())
+		}
+	}
+}
+
+// Only what is said to the agent is kept.
+func TestOnlyOwnGroupIsKept(t *testing.T) {
+	others := "User-agent: other\n" + strings.Repeat("Disallow: /a\nDisallow: /*b\n", 10)
+	own := Parse([]byte(others+"User-agent: x\nDisallow: /c\nUser-agent: *\nDisallow: /d\n"+others), "x")
+	if own.Len() != 1 || own.Allowed([]byte("/c")) || !own.Allowed([]byte("/d")) {
+		t.Errorf("%d rules are kept, want the one for x", own.Len())
 	}
 }
 

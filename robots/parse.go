@@ -17,22 +17,33 @@ const maxBody = 1 << 28
 // counts, case-insensitively. Time and memory are linear in the body but for sorting the rules.
 // The result does not refer to body.
 func Parse(body []byte, agent string) *Rules {
-	p := parser{agent: token([]byte(agent))}
 	body = toUTF8(body[:min(len(body), maxBody)])
-	for len(body) > 0 {
-		end := bytes.IndexAny(body, "\r\n")
-		if end < 0 {
-			end = len(body)
+	p := parser{agent: token([]byte(agent)), body: body}
+	for from, next := 0, -1; from < len(body); { // next is where the first line feed from there on is
+		if next < from {
+			next = indexFrom(body, from, '\n')
 		}
-		p.line(body[:end])
-		body = body[min(end+1, len(body)):]
+		end := from + indexOr(body[from:next], '\r')
+		p.line(from, end)
+		from = end + 1
 	}
 	said := p.everybody
 	if p.own.named {
 		said = p.own
 	}
-	return newRules(said.lines, said.delay)
+	return newRules(body, said.lines, said.delay)
 }
+
+// indexOr returns where the first c is in s, or the length of s.
+func indexOr(s []byte, c byte) int {
+	if i := bytes.IndexByte(s, c); i >= 0 {
+		return i
+	}
+	return len(s)
+}
+
+// indexFrom returns where the first c is in s from a place on, or the length of s.
+func indexFrom(s []byte, from int, c byte) int { return from + indexOr(s[from:], c) }
 
 // toUTF8 drops a byte order mark, and converts UTF-16, which some sites send with one.
 func toUTF8(body []byte) []byte {
@@ -55,7 +66,7 @@ func toUTF8(body []byte) []byte {
 // parser goes through a file once. own and everybody gather the groups that name the agent, and
 // those for "*"; several of either are merged.
 type parser struct {
-	agent          []byte
+	agent, body    []byte
 	own, everybody section
 
 	// The group at hand: whom it names, and whether a rule has ended its list of agents. Other
@@ -69,13 +80,15 @@ type section struct {
 	delay time.Duration
 }
 
+// line is a rule whose pattern is size bytes of the body, from off on.
 type line struct {
-	pattern []byte
-	allow   bool
+	off, size uint32
+	allow     bool
 }
 
-func (p *parser) line(text []byte) {
-	key, value := record(text)
+// line reads the line of the body from one place to another.
+func (p *parser) line(from, end int) {
+	key, value := record(p.body[from:end])
 	switch key {
 	case keyUserAgent:
 		p.userAgent(value)
@@ -90,7 +103,7 @@ func (p *parser) userAgent(value []byte) {
 	if p.closed {
 		p.isOwn, p.isEverybody, p.closed = false, false, false
 	}
-	if len(value) > 0 && value[0] == '*' && (len(value) == 1 || isSpace(rune(value[1]))) {
+	if len(value) > 0 && value[0] == '*' && (len(value) == 1 || isSpace(value[1])) {
 		p.isEverybody = true
 		return
 	}
@@ -106,11 +119,12 @@ func (p *parser) rule(pattern []byte, allow bool) {
 	if len(pattern) == 0 || pattern[0] != '/' && pattern[0] != '*' {
 		return
 	}
+	l := line{off: uint32(cap(p.body) - cap(pattern)), size: uint32(len(pattern)), allow: allow} // pattern is part of body
 	if p.isOwn {
-		p.own.lines = append(p.own.lines, line{pattern: pattern, allow: allow})
+		p.own.lines = append(p.own.lines, l)
 	}
-	if p.isEverybody {
-		p.everybody.lines = append(p.everybody.lines, line{pattern: pattern, allow: allow})
+	if p.isEverybody && !p.own.named { // else they are of no use
+		p.everybody.lines = append(p.everybody.lines, l)
 	}
 }
 
@@ -155,7 +169,7 @@ func parseDelay(value []byte) time.Duration {
 // token returns the product token that s begins with. Digits and dots are beyond the RFC's
 // grammar, but names of agents have them: without, "MJ12bot" and "MJ13bot" were the same.
 func token(s []byte) []byte {
-	s = bytes.TrimLeftFunc(s, isSpace)
+	s = trimLeft(s)
 	for i, c := range s {
 		switch {
 		case 'a' <= c && c <= 'z', 'A' <= c && c <= 'Z', '0' <= c && c <= '9':

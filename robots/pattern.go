@@ -9,36 +9,33 @@ import (
 // No canonical octet is 0.
 const wildcard = 0
 
-// rule is one Allow or Disallow line. Its pattern is text[off:end] of the Rules that hold it.
+// rule is one Allow or Disallow line.
 type rule struct {
-	head     uint64 // the first up to eight octets after the slash, to tell most mismatches by one comparison
-	shift    uint8  // the bits of head that do not count
+	pattern  []byte // compiled: canonical octets and wildcards
 	allow    bool
 	anchored bool // the pattern ended in "$"
-	off, end uint32
-	prefix   uint32 // octets before the first wildcard
-	least    uint32 // octets a target must have to match
 }
 
 // octets is what decides between rules that match (RFC 9309, section 2.2.2): the length of the
 // pattern in canonical form, with wildcards and "$" counted as written.
-func (r *rule) octets() uint32 {
+func (r *rule) octets() int {
 	if r.anchored {
-		return r.end - r.off + 1
+		return len(r.pattern) + 1
 	}
-	return r.end - r.off
+	return len(r.pattern)
 }
 
-// compile appends the canonical form of pattern to text and returns the rule for it.
+// compile appends the canonical form of pattern to text and returns the rule for it, whose pattern
+// is part of text.
 func compile(text, pattern []byte, allow bool) ([]byte, rule) {
-	r := rule{allow: allow, off: uint32(len(text))}
+	r := rule{allow: allow}
 	if n := len(pattern); n > 0 && pattern[n-1] == '$' {
 		r.anchored = true
 		pattern = pattern[:n-1]
 	}
+	from := len(text)
 	text = appendPattern(text, pattern)
-	r.end = uint32(len(text))
-	r.measure(text[r.off:])
+	r.pattern = text[from:len(text):len(text)]
 	return text, r
 }
 
@@ -57,18 +54,6 @@ func appendPattern(dst, pattern []byte) []byte {
 	return dst
 }
 
-// measure fills in what follows from the compiled pattern.
-func (r *rule) measure(pattern []byte) {
-	prefix := bytes.IndexByte(pattern, wildcard)
-	if prefix < 0 {
-		prefix = len(pattern)
-	}
-	r.prefix = uint32(prefix)
-	r.least = uint32(len(pattern) - bytes.Count(pattern, []byte{wildcard}))
-	r.head = headOf(pattern[:prefix])
-	r.shift = uint8(64 - 8*min(max(prefix-1, 0), 8))
-}
-
 // headOf returns the up to eight octets after the first as a number, filled up with zeros.
 func headOf(s []byte) uint64 {
 	if len(s) >= 9 {
@@ -81,38 +66,37 @@ func headOf(s []byte) uint64 {
 	return binary.BigEndian.Uint64(head[:])
 }
 
-// match reports whether pattern, compiled for r, matches the canonical target: the literal parts,
-// each at the first place it fits, in order. Linear in pattern and target.
-func (r *rule) match(pattern, target []byte) bool {
-	if len(target) < int(r.least) || !bytes.HasPrefix(target, pattern[:r.prefix]) {
+// match reports whether a pattern whose first wildcard is at the given place matches the canonical
+// target: the part behind the last wildcard of an anchored pattern at the target's end, the other
+// parts in order, each at the first place it fits. Linear in pattern and target.
+func match(pattern []byte, first int, anchored bool, target []byte) bool {
+	if !bytes.HasPrefix(target, pattern[:first]) {
 		return false
 	}
-	pattern, target = pattern[r.prefix:], target[r.prefix:]
-	if len(pattern) == 0 {
-		return !r.anchored || len(target) == 0
-	}
-	return r.matchRest(pattern[1:], target)
-}
-
-// matchRest goes on after the first wildcard.
-func (r *rule) matchRest(pattern, target []byte) bool {
-	for {
-		part, rest, more := bytes.Cut(pattern, []byte{wildcard})
-		if !more && r.anchored {
-			return bytes.HasSuffix(target, part)
+	target, pattern = target[first:], pattern[first+1:]
+	if anchored {
+		last := bytes.LastIndexByte(pattern, wildcard)
+		tail := pattern[last+1:]
+		if !bytes.HasSuffix(target, tail) {
+			return false
 		}
+		target, pattern = target[:len(target)-len(tail)], pattern[:max(last, 0)]
+	}
+	for len(pattern) > 0 {
+		part, rest, _ := bytes.Cut(pattern, []byte{wildcard})
 		i := bytes.Index(target, part)
-		if i < 0 || !more {
-			return i >= 0
+		if i < 0 {
+			return false
 		}
 		pattern, target = rest, target[i+len(part):]
 	}
+	return true
 }
 
 // appendSource appends the pattern as a robots.txt would write it.
-func (r *rule) appendSource(dst, pattern []byte) []byte {
-	for i, c := range pattern {
-		last := i == len(pattern)-1 && !r.anchored
+func (r *rule) appendSource(dst []byte) []byte {
+	for i, c := range r.pattern {
+		last := i == len(r.pattern)-1 && !r.anchored
 		switch {
 		case c == wildcard:
 			dst = append(dst, '*')

@@ -65,7 +65,11 @@ func (p Policy) Settle(e Entry, now time.Duration, resp Response) Entry {
 	switch classOf(resp.Status) {
 	case answered:
 		rules := p.Read(resp).rules
-		return Entry{state: stateOK, rules: rules, delay: min(rules.CrawlDelay(), p.MaxCrawlDelay), fetched: now, until: now + p.TTL}
+		e = Entry{state: stateOK, rules: rules, delay: min(rules.CrawlDelay(), p.MaxCrawlDelay), fetched: now, until: now + p.TTL}
+		if rules.Len() == 0 {
+			e.rules = AllowAll() // the same for all
+		}
+		return e
 	case unavailable:
 		return Entry{state: stateUnavailable, rules: AllowAll(), fetched: now, until: now + p.TTL}
 	}

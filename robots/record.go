@@ -1,6 +1,9 @@
 package robots
 
-import "bytes"
+import (
+	"bytes"
+	"slices"
+)
 
 // key says what a line is about.
 type key uint8
@@ -16,26 +19,40 @@ const (
 // record takes a line apart: "key: value # comment". Where the colon is missing, or belongs to
 // the value, white space may stand for it if it is the only one in the line.
 func record(text []byte) (key, []byte) {
-	text, _, _ = bytes.Cut(text, []byte("#"))
-	text = bytes.TrimFunc(text, isSpace)
-	if before, after, found := bytes.Cut(text, []byte(":")); found {
-		if k := keyOf(bytes.TrimRightFunc(before, isSpace)); k != keyOther {
-			return k, bytes.TrimLeftFunc(after, isSpace)
+	text = text[:indexOr(text, '#')]
+	text = trimRight(trimLeft(text))
+	if colon := bytes.IndexByte(text, ':'); colon >= 0 {
+		if k := keyOf(trimRight(text[:colon])); k != keyOther {
+			return k, trimLeft(text[colon+1:])
 		}
 	}
-	end := bytes.IndexFunc(text, isSpace)
+	end := slices.IndexFunc(text, isSpace)
 	if end < 0 {
 		return keyOther, nil
 	}
-	value := bytes.TrimLeftFunc(text[end:], isSpace)
-	if bytes.ContainsFunc(value, isSpace) {
+	value := trimLeft(text[end:])
+	if slices.ContainsFunc(value, isSpace) {
 		return keyOther, nil
 	}
 	return keyOf(text[:end]), value
 }
 
 // isSpace takes controls for white space, too: neither belongs at the ends of anything.
-func isSpace(r rune) bool { return r <= ' ' || r == 0x7f }
+func isSpace(c byte) bool { return c <= ' ' || c == 0x7f }
+
+func trimLeft(s []byte) []byte {
+	for len(s) > 0 && isSpace(s[0]) {
+		s = s[1:]
+	}
+	return s
+}
+
+func trimRight(s []byte) []byte {
+	for len(s) > 0 && isSpace(s[len(s)-1]) {
+		s = s[:len(s)-1]
+	}
+	return s
+}
 
 // longestKey is the length of the longest that keyOf knows.
 const longestKey = len("crawl-delay")
