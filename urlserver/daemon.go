@@ -61,7 +61,8 @@ type Daemon struct {
 	pokes          chan struct{}
 	asks           chan *engine.Ask
 	claims         chan *engine.Claims
-	outbox         *outbox
+	outbox         *outbox         // of outcomes
+	returns        *outbox         // of documents for the embedded index to take back
 	hard           context.Context // ends when nothing is waited for any more
 	work           sync.WaitGroup  // requests for robots.txt
 	dialing        dialers
@@ -97,7 +98,9 @@ func New(cfg configs.Config, parts Parts) *Daemon {
 		Lease:      parts.Reserver.lease(),
 		Counted:    parts.Reserver.counts(),
 	})
-	d.outbox = newOutbox(parts.Index, d.log, d.choke, d.tellEnds)
+	d.outbox = newOutbox("outcomes", parts.Index.Outcomes, d.log)
+	d.outbox.choke, d.outbox.tell = d.choke, d.tellEnds
+	d.returns = newOutbox("returned documents", d.returnAll, d.log)
 	d.configure(cfg)
 	if parts.Store != nil {
 		parts.Store.Notify(d.poke)
@@ -113,6 +116,7 @@ func (d *Daemon) configure(cfg configs.Config) {
 	}))
 	d.policy.Store(&robots.Policy{Agent: cfg.Robots.UserAgent})
 	d.outbox.configure(cfg.DocIndex)
+	d.returns.configure(cfg.DocIndex)
 	if d.parts.Store != nil {
 		d.parts.Store.Pace(time.Duration(float64(time.Second) / cfg.ReqHostPerSec))
 		d.parts.Store.Obey(rulesByName(cfg.Rules))
@@ -145,6 +149,7 @@ func (d *Daemon) Run(ctx context.Context, listener net.Listener) error {
 	var helpers sync.WaitGroup
 	helpers.Go(func() { d.askIndex(hard) })
 	helpers.Go(func() { d.outbox.run(hard) })
+	helpers.Go(func() { d.returns.run(hard) })
 	helpers.Go(func() { d.reserve(hard) })
 	helpers.Go(func() { d.restoreBlocks(hard) })
 	d.dialing = dialers{dial: func(ctx context.Context, addr string) { d.dial(ctx, addr) }}
@@ -154,7 +159,7 @@ func (d *Daemon) Run(ctx context.Context, listener net.Listener) error {
 		accepting.Go(func() { d.accept(hard, listener) })
 	}
 	d.own(ctx)
-	err := d.outbox.drain(stopWait)
+	err := d.drain()
 	cut()
 	if listener != nil {
 		err = errors.Join(err, ignoreClosed(listener.Close()))
@@ -164,6 +169,16 @@ func (d *Daemon) Run(ctx context.Context, listener net.Listener) error {
 	helpers.Wait()
 	d.work.Wait()
 	return err
+}
+
+// drain delivers what the doc index is still to be told, for stopWait at most.
+func (d *Daemon) drain() error {
+	var returns error
+	var both sync.WaitGroup
+	both.Go(func() { returns = d.returns.drain(stopWait) })
+	outcomes := d.outbox.drain(stopWait)
+	both.Wait()
+	return errors.Join(outcomes, returns)
 }
 
 func ignoreClosed(err error) error {

@@ -39,8 +39,8 @@ func (d *Daemon) explainStored(ctx context.Context, host string, x *engine.Expla
 		x.Why = join(x.Why, "the doc index does not answer: "+err.Error())
 		return true
 	}
-	if d.outbox.pending() > 0 {
-		l.Out.Slots = 0 // some of that has ended here, and the index is to hear of it
+	if d.outbox.pending()+d.returns.pending() > 0 {
+		l.Out.Slots = 0 // some of that has ended or was returned here, and the index is to hear of it
 	}
 	if x.Blocked == 0 && !l.Blocked.IsZero() {
 		x.Blocked = d.moment(l.Blocked)

@@ -3,7 +3,6 @@ package urlserver
 import (
 	"net/netip"
 
-	"urlserver/docindex"
 	"urlserver/robots"
 	"urlserver/urlserver/engine"
 )
@@ -41,7 +40,7 @@ func (d *Daemon) flush() {
 		}
 	}
 	if out.Returns.Len() > 0 {
-		d.giveBack(&out.Returns)
+		d.returns.put(&out.Returns, nil)
 	}
 	d.parts.Traces.Drop(out.Skipped)
 	clear(out.Journeys)
@@ -50,19 +49,6 @@ func (d *Daemon) flush() {
 	clear(out.Fetches)
 	out.Dirty, out.Drop, out.Lookups, out.Fetches = out.Dirty[:0], out.Drop[:0], out.Lookups[:0], out.Fetches[:0]
 	out.Ask = nil
-}
-
-// giveBack returns documents to the embedded index, and leaves an empty buffer in their place. That they are lost if
-// it fails until the daemon starts again is logged.
-func (d *Daemon) giveBack(returns *docindex.Outcomes) {
-	given := *returns
-	*returns = docindex.Outcomes{}
-	ctx := d.hard
-	d.work.Go(func() {
-		if err := d.parts.Store.Return(ctx, &given); err != nil {
-			d.log.Error().Err(err).Int("documents", given.Len()).Msg("documents could not be given back to the doc index")
-		}
-	})
 }
 
 func (d *Daemon) lookUp(name string) {

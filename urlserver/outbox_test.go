@@ -1,12 +1,15 @@
 package urlserver
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"slices"
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"github.com/rs/zerolog"
 
 	"urlserver/configs"
 	"urlserver/docindex"
@@ -61,22 +64,84 @@ func TestOutcomesAreKeptUntilTheIndexTakesThem(t *testing.T) {
 	})
 }
 
-func TestUnwantedOutcomes(t *testing.T) {
+var errUnwanted = fmt.Errorf("status 404: %w", docindex.ErrUnwanted)
+
+// TestUnwantedOutcomesAreOfferedAgain: a proxy that says 404 during a deploy does not end outcomes for good.
+func TestUnwantedOutcomesAreOfferedAgain(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		b := newBubble(t, func(c *configs.Config) { c.DocIndex.OutcomesMax = 2 })
-		b.index.failing(fmt.Errorf("status 404: %w", docindex.ErrUnwanted))
+		b := newBubble(t, func(c *configs.Config) { c.DocIndex.Retry, c.DocIndex.OutcomesMax = second, 4 })
+		b.index.failing(errUnwanted)
 		b.index.offer(onHosts(6)...)
 		s := b.spider()
-		for range 6 {
-			trans, _ := s.line()
+		var want []string
+		start := time.Now()
+		for i := range 6 {
+			trans, id := s.line() // all come, however many outcomes wait
+			if i == 0 {
+				start = time.Now()
+			}
 			s.say("%s DONE", trans)
+			if want = append(want, id+" done"); i > 3 {
+				want = want[:4] // outcomes_max
+			}
 			time.Sleep(second)
 		}
+		time.Sleep(time.Until(start.Add(20 * second)))
 		synctest.Wait()
-		if _, tries := b.index.outcomes(time.Now()); len(tries) != 1 {
-			t.Errorf("outcomes were sent %d times to an index that does not want them; want once", len(tries))
+		taken, tries := b.index.outcomes(start)
+		if wait := []time.Duration{0, second, 3 * second, 7 * second, 15 * second}; len(taken) > 0 || !slices.Equal(tries, wait) {
+			t.Errorf("tries at %v, took %v; want at %v and nothing", tries, taken, wait)
+		}
+		if b.log.count("wants no outcomes") != len(tries) || b.log.count(`"level":"warn"`) < len(tries) {
+			t.Errorf("not warned of each of %d tries", len(tries))
+		}
+		b.index.failing(nil)
+		time.Sleep(12 * second)
+		synctest.Wait()
+		if taken, _ := b.index.outcomes(start); !slices.Equal(taken, want) {
+			t.Errorf("took %v; want %v, in order and once", taken, want)
 		}
 		b.stopped()
+	})
+}
+
+// TestUnwantedForHours: an index that has said so for an hour is asked hourly, and all but one call's outcomes are dropped.
+func TestUnwantedForHours(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		const batches = 3
+		index := &fakeIndex{fail: errUnwanted}
+		o := newOutbox("outcomes", index.Outcomes, zerolog.Nop())
+		o.configure(configs.Default().DocIndex)
+		put := func() {
+			var out docindex.Outcomes
+			for i := range outcomeBatch {
+				out.Add(docindex.Outcome{DocID: fmt.Append(nil, i)})
+			}
+			o.put(&out, nil)
+		}
+		ctx, end := context.WithCancel(t.Context())
+		defer end()
+		go o.run(ctx)
+		start := time.Now()
+		for range batches {
+			put()
+		}
+		time.Sleep(time.Hour)
+		if n := o.pending(); n != batches*outcomeBatch {
+			t.Errorf("after an hour of asking %d outcomes are kept; want all %d", n, batches*outcomeBatch)
+		}
+		time.Sleep(4 * time.Hour)
+		put()
+		_, tries := index.outcomes(start)
+		if gap := tries[len(tries)-1] - tries[len(tries)-2]; gap != time.Hour || len(tries) > 20 {
+			t.Errorf("asked %d times, and at last after %v; want an hour", len(tries), gap)
+		}
+		if n := o.pending(); n != outcomeBatch {
+			t.Errorf("after hours %d outcomes are kept; want %d", n, outcomeBatch)
+		}
+		if err := o.drain(stopWait); err != nil || o.pending() != 0 {
+			t.Errorf("drain: %v, and %d wait; want not to wait for an index that wants none", err, o.pending())
+		}
 	})
 }
 

@@ -64,11 +64,16 @@ func (t *trails) take(outcomes int) (ends []engine.JourneyEnd) {
 	return ends
 }
 
-// takeAll returns all ends that wait.
-func (t *trails) takeAll() (ends []engine.JourneyEnd) {
-	for i := range t.waiting {
-		ends = append(ends, t.waiting[i].end)
+// cut returns the ends that wait beyond the next so many outcomes, as if those had never been put.
+func (t *trails) cut(outcomes int) (ends []engine.JourneyEnd) {
+	t.put = t.taken + uint64(outcomes)
+	kept := slices.IndexFunc(t.waiting, func(w trail) bool { return w.number > t.put })
+	if kept < 0 {
+		return nil
 	}
-	t.waiting = nil
+	for _, w := range t.waiting[kept:] {
+		ends = append(ends, w.end)
+	}
+	t.waiting = slices.Delete(t.waiting, kept, len(t.waiting))
 	return ends
 }

@@ -2,6 +2,7 @@ package urlserver
 
 import (
 	"fmt"
+	"strings"
 	"testing"
 
 	"urlserver/journey"
@@ -54,7 +55,11 @@ func TestTrailsAreBounded(t *testing.T) {
 	if n := len(tr.take(10)); n != 10 {
 		t.Errorf("%d of the first 10 outcomes", n)
 	}
-	if all := tr.takeAll(); len(all) != maxTrails-10 || len(tr.takeAll()) != 0 {
-		t.Errorf("%d are left; want %d, once", len(all), maxTrails-10)
+	if cut := tr.cut(5); len(cut) != maxTrails-15 || len(tr.cut(5)) != 0 {
+		t.Errorf("%d are beyond the next 5 outcomes; want %d, once", len(cut), maxTrails-15)
+	}
+	tr.add(ends(1), 1)
+	if left := ids(tr.take(5)) + ids(tr.take(1)); strings.Count(left, "1") != 6 {
+		t.Errorf("left are %q; want five, and one put after that", left)
 	}
 }

@@ -1,0 +1,292 @@
+package urlserver
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+
+	"github.com/rs/zerolog"
+
+	"urlserver/configs"
+	"urlserver/docindex"
+	"urlserver/urlserver/engine"
+)
+
+const (
+	outcomeBatch  = 4096      // outcomes a call, or what the engine gave at once
+	unwantedPause = time.Hour // the longest between two tries at an index that says it wants none
+	spares        = 16        // empty buffers kept
+)
+
+// outbox delivers outcomes, or documents to be returned, to the doc index, in order, and keeps them until it has taken
+// them. A failed call is repeated, with pauses that double from docindex.retry up to docindex.max_retry.
+//
+// Where the index answers that it wants no outcomes (docindex.ErrUnwanted), the cause may be a proxy during a deploy. So
+// they are kept and offered again, with pauses that double up to an hour, and nothing is choked for them: past
+// docindex.outcomes_max new ones are dropped. When the pauses have reached an hour, only the oldest call's are kept.
+type outbox struct {
+	what  string // it delivers, for the log
+	send  func(context.Context, *docindex.Outcomes) error
+	log   zerolog.Logger
+	choke func(bool)
+	more  chan struct{} // holds one when there may be something to do
+	hurry chan struct{} // holds one when the next try is not to wait
+	calls calls
+	tell  func(ends []engine.JourneyEnd, delivered bool) // of sampled documents; it does not wait
+
+	mu       sync.Mutex // guards all below; held for memory work only
+	waiting  []*docindex.Outcomes
+	spare    []*docindex.Outcomes
+	count    int // outcomes in waiting, and those being delivered
+	dropped  int // because they are unwanted, since that was logged
+	max      int
+	retry    time.Duration
+	maxRetry time.Duration
+	choked   bool
+	stopping bool          // the daemon waits for the last tries
+	unwanted bool          // the index's last answer
+	pausing  time.Duration // the last pause of this row of failures
+	empty    chan struct{} // closed when count is 0; nil: nobody waits
+	trails   trails
+}
+
+func newOutbox(what string, send func(context.Context, *docindex.Outcomes) error, log zerolog.Logger) *outbox {
+	return &outbox{
+		what: what, send: send, log: log, choke: func(bool) {}, tell: func([]engine.JourneyEnd, bool) {},
+		more: make(chan struct{}, 1), hurry: make(chan struct{}, 1),
+	}
+}
+
+func (o *outbox) configure(cfg configs.DocIndex) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	o.max, o.retry, o.maxRetry = cfg.OutcomesMax, cfg.Retry, cfg.MaxRetry
+}
+
+// put takes outcomes over and leaves an empty buffer in their place. choked says
+// that too many wait; choke tells when there is room again. ends are of sampled documents among them.
+func (o *outbox) put(out *docindex.Outcomes, ends []engine.JourneyEnd) (choked bool) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if o.unwanted && o.count >= o.keepsLocked() {
+		o.tell(ends, false)
+		o.dropped += out.Len()
+		out.Reset()
+		return false
+	}
+	o.tell(o.trails.add(ends, out.Len()), false)
+	full := *out
+	*out = docindex.Outcomes{}
+	if n := len(o.spare); n > 0 {
+		*out = *o.spare[n-1]
+		o.spare = o.spare[:n-1]
+	}
+	o.waiting = append(o.waiting, &full)
+	o.count += full.Len()
+	select {
+	case o.more <- struct{}{}:
+	default:
+	}
+	o.choked = o.choked || !o.unwanted && o.count >= o.max
+	return o.choked
+}
+
+// keepsLocked is how many unwanted outcomes are kept.
+func (o *outbox) keepsLocked() int {
+	if o.pausing >= unwantedPause {
+		return min(o.max, outcomeBatch)
+	}
+	return o.max
+}
+
+// relieve tells the owner when there is room again.
+func (o *outbox) relieve() {
+	o.mu.Lock()
+	free := o.choked && (o.unwanted || o.count <= o.max/2)
+	if free {
+		o.choked = false
+	}
+	o.mu.Unlock()
+	if free {
+		o.choke(false)
+	}
+}
+
+// run delivers until ctx ends.
+func (o *outbox) run(ctx context.Context) {
+	for {
+		batch := o.next()
+		if batch == nil {
+			select {
+			case <-o.more:
+				continue
+			case <-ctx.Done():
+				return
+			}
+		}
+		for !o.deliver(ctx, batch) {
+			o.relieve()
+			if o.pause(ctx); ctx.Err() != nil {
+				return
+			}
+		}
+		o.relieve()
+	}
+}
+
+// pause waits for the next try.
+func (o *outbox) pause(ctx context.Context) {
+	o.mu.Lock()
+	timer := time.NewTimer(o.pausing)
+	o.mu.Unlock()
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+	case <-o.hurry:
+		o.mu.Lock()
+		o.pausing = 0
+		o.mu.Unlock()
+	case <-ctx.Done():
+	}
+}
+
+// failedLocked says how long to wait after one more failure.
+func (o *outbox) failedLocked(unwanted bool) time.Duration {
+	most := o.maxRetry
+	if unwanted {
+		most = unwantedPause
+	}
+	if unwanted != o.unwanted {
+		o.pausing = 0
+	}
+	o.unwanted, o.pausing = unwanted, min(max(2*o.pausing, o.retry), most)
+	return o.pausing
+}
+
+// next takes the first outcomes out, joined with those behind them while they
+// are few.
+func (o *outbox) next() *docindex.Outcomes {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if len(o.waiting) == 0 {
+		return nil
+	}
+	first, used := o.waiting[0], 1
+	for ; used < len(o.waiting) && first.Len()+o.waiting[used].Len() <= outcomeBatch; used++ {
+		next := o.waiting[used]
+		for i := range next.Len() {
+			first.Add(next.At(i))
+		}
+		o.keep(next)
+	}
+	o.waiting = append(o.waiting[:0], o.waiting[used:]...)
+	return first
+}
+
+func (o *outbox) keep(b *docindex.Outcomes) {
+	if len(o.spare) < spares {
+		b.Reset()
+		o.spare = append(o.spare, b)
+	}
+}
+
+// deliver answers whether the batch is dealt with.
+func (o *outbox) deliver(ctx context.Context, batch *docindex.Outcomes) bool {
+	began := time.Now()
+	err := o.send(ctx, batch)
+	unwanted := errors.Is(err, docindex.ErrUnwanted)
+	o.calls.note(began, err != nil && !unwanted)
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	switch {
+	case unwanted && o.stopping: // there is no next time
+		o.tell(o.trails.cut(0), false)
+		o.waiting, o.count = nil, 0
+		o.emptyLocked()
+		return true
+	case unwanted:
+		o.unwantedLocked(err, batch)
+		return false
+	case err != nil:
+		pause := o.failedLocked(false)
+		o.log.Warn().Err(err).Int("count", batch.Len()).Stringer("retry_in", pause).
+			Msg("doc index did not take " + o.what + "; they are kept, and offered again")
+		return false
+	}
+	if o.unwanted {
+		o.log.Info().Int("dropped", o.dropped).Msg("doc index wants outcomes again")
+	}
+	o.unwanted, o.pausing, o.dropped = false, 0, 0
+	o.tell(o.trails.take(batch.Len()), true)
+	o.count -= batch.Len()
+	o.keep(batch)
+	o.emptyLocked()
+	return true
+}
+
+// unwantedLocked keeps a batch that the index does not want, and what waits behind it for an hour at most.
+func (o *outbox) unwantedLocked(err error, batch *docindex.Outcomes) {
+	pause := o.failedLocked(true)
+	if pause >= unwantedPause {
+		o.tell(o.trails.cut(batch.Len()), false)
+		o.dropped += o.count - batch.Len()
+		o.waiting, o.count = nil, batch.Len()
+	}
+	o.log.Warn().Err(err).Int("kept", o.count).Int("dropped", o.dropped).Stringer("retry_in", pause).
+		Msg("doc index wants no outcomes; it is asked again, as a proxy may have said so; make it answer 2xx, even if it drops them")
+	o.dropped = 0
+}
+
+func (o *outbox) emptyLocked() {
+	if o.count == 0 && o.empty != nil {
+		close(o.empty)
+		o.empty = nil
+	}
+}
+
+// emptied is closed when everything has been delivered.
+func (o *outbox) emptied() <-chan struct{} {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if o.count == 0 {
+		return nothingWaits
+	}
+	if o.empty == nil {
+		o.empty = make(chan struct{})
+	}
+	return o.empty
+}
+
+var nothingWaits = func() chan struct{} {
+	c := make(chan struct{})
+	close(c)
+	return c
+}()
+
+// drain makes the next try at once, and waits until everything is delivered or most has passed. Call it once.
+func (o *outbox) drain(most time.Duration) error {
+	o.mu.Lock()
+	o.stopping = true
+	o.mu.Unlock()
+	empty := o.emptied()
+	o.hurry <- struct{}{} // never blocks: a daemon stops once
+	timer := time.NewTimer(most)
+	defer timer.Stop()
+	select {
+	case <-empty:
+		return nil
+	case <-timer.C:
+		return fmt.Errorf("the doc index did not take all %s: %w", o.what, errUndelivered)
+	}
+}
+
+var errUndelivered = errors.New("what it lacks is lost to it, unless it gives those documents out again")
+
+// pending is the number of outcomes that are not delivered.
+func (o *outbox) pending() int {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return o.count
+}
