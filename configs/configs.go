@@ -137,6 +137,7 @@ type Resolver struct {
 	NegativeTTL   time.Duration
 	Family        string         // FamilyAny, FamilyIPv4 or FamilyIPv6
 	AllowNetworks []netip.Prefix // else refused networks that may be fetched from
+	AllowPorts    []int          // ports of URLs that the Fetch standard blocks, and that may be fetched from all the same
 }
 
 // Robots is how robots.txt is fetched and obeyed.

@@ -144,6 +144,7 @@ func resolverSettings() []setting {
 		at("resolver.negative_ttl", restart, span(0, longestTTL), func(c *Config) *time.Duration { return &c.Resolver.NegativeTTL }),
 		at("resolver.family", restart, oneOf(FamilyAny, FamilyIPv4, FamilyIPv6), func(c *Config) *string { return &c.Resolver.Family }),
 		at("resolver.allow_networks", restart, networks(), func(c *Config) *[]netip.Prefix { return &c.Resolver.AllowNetworks }),
+		at("resolver.allow_ports", restart, ports(), func(c *Config) *[]int { return &c.Resolver.AllowPorts }),
 	}
 }
 

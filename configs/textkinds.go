@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"net/netip"
 	"slices"
+	"strconv"
 	"strings"
 )
 
@@ -101,6 +102,46 @@ func networks() kind[[]netip.Prefix] {
 				all[i] = n.String()
 			}
 			return tomlStrings(all)
+		},
+	}
+}
+
+func ports() kind[[]int] {
+	one := integer(0, 65535)
+	return kind[[]int]{
+		allowed: "a list of whole numbers from 0 to 65535",
+		read: func(v any) ([]int, error) {
+			elems, err := as[[]any](v)
+			if err != nil {
+				return nil, err
+			}
+			var all []int // nil if empty, as in Default
+			for i, e := range elems {
+				n, err := one.read(e)
+				if err != nil {
+					return nil, fmt.Errorf("element %d %w", i+1, err)
+				}
+				all = append(all, n)
+			}
+			return all, nil
+		},
+		fault: func(all []int) string {
+			for _, n := range all {
+				if f := one.fault(n); f != "" {
+					return f
+				}
+			}
+			return ""
+		},
+		text: func(all []int) string {
+			var b strings.Builder
+			for i, n := range all {
+				if i > 0 {
+					b.WriteString(", ")
+				}
+				b.WriteString(strconv.Itoa(n))
+			}
+			return "[" + b.String() + "]"
 		},
 	}
 }

@@ -22,16 +22,17 @@ const (
 
 // Config says how to look up. The zero value works; durations are not negative.
 type Config struct {
-	Servers       []string       // "ip:port" or "ip"; none: the nameservers of /etc/resolv.conf, or 127.0.0.1:53
-	Timeout       time.Duration  // of one try at one server; 0 means 2 s
-	Attempts      int            // tries that may fail before a name does; 0 means 3
-	Concurrency   int            // names asked of servers at once; 0 means 256
-	MinTTL        time.Duration  // addresses are remembered at least so long
-	MaxTTL        time.Duration  // and at most so long; 0 means 24 h
-	NegativeTTL   time.Duration  // "no such host" is remembered at most so long; 0: not at all
-	Family        string         // "any" (IPv4 preferred) or "", "ipv4", "ipv6"
-	AllowNetworks []netip.Prefix // addresses that are not refused although they are not public
-	HostsFile     string         // "" means /etc/hosts, "-" none; a file named here must exist at the start
+	Servers       []string                   // "ip:port" or "ip"; none: the nameservers of /etc/resolv.conf, or 127.0.0.1:53
+	Timeout       time.Duration              // of one try at one server; 0 means 2 s
+	Attempts      int                        // tries that may fail before a name does; 0 means 3
+	Concurrency   int                        // names asked of servers at once; 0 means 256
+	MinTTL        time.Duration              // addresses are remembered at least so long
+	MaxTTL        time.Duration              // and at most so long; 0 means 24 h
+	NegativeTTL   time.Duration              // "no such host" is remembered at most so long; 0: not at all
+	Family        string                     // "any" (IPv4 preferred) or "", "ipv4", "ipv6"
+	AllowNetworks []netip.Prefix             // addresses that are not refused although they are not public, or are this machine's
+	Interfaces    func() ([]net.Addr, error) // this machine's addresses; nil means net.InterfaceAddrs
+	HostsFile     string                     // "" means /etc/hosts, "-" none; a file named here must exist at the start
 }
 
 // complete fills in what zero stands for, and finds the servers.
@@ -47,6 +48,9 @@ func (c Config) complete() (Config, []netip.AddrPort, error) {
 	}
 	if c.Concurrency == 0 {
 		c.Concurrency = 256
+	}
+	if c.Interfaces == nil {
+		c.Interfaces = net.InterfaceAddrs
 	}
 	if c.MaxTTL == 0 {
 		c.MaxTTL = max(24*time.Hour, c.MinTTL)

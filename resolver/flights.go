@@ -23,6 +23,7 @@ func (r *Resolver) takeIn() {
 			return
 		}
 		r.rereadHosts()
+		r.nets.own.refresh()
 		rest := batch[:0]
 		for _, f := range batch {
 			if o, ok := r.local(f.name); ok {
@@ -123,7 +124,7 @@ func (w *worker) run(name string) outcome {
 	if r.alive.Err() != nil {
 		return outcome{err: l.fail(ErrClosed, nil)}
 	}
-	if addr, ok := r.cache.stale([]byte(name), failedFor, r.now()); ok {
+	if addr, ok := r.cache.stale([]byte(name), failedFor, r.now()); ok && !r.IsOwn(addr) {
 		r.counts.stale.Add(1)
 		return outcome{addr: addr}
 	}
@@ -159,7 +160,7 @@ func (r *Resolver) local(name string) (outcome, bool) {
 	if err := checkName(name); err != nil {
 		return outcome{err: err}, true
 	}
-	if addr, err, ok := r.cache.get([]byte(name), r.now()); ok {
+	if addr, err, ok := r.remembered([]byte(name)); ok {
 		if err != nil {
 			err = fmt.Errorf("host %q: %w (remembered)", name, err)
 		}

@@ -52,14 +52,17 @@ var (
 	sixToFour = netip.MustParsePrefix("2002::/16")
 )
 
-// networks knows which addresses may be handed out, and which of several. Immutable.
+const ownUse = "this machine's own"
+
+// networks knows which addresses may be handed out, and which of several. Only own changes.
 type networks struct {
 	allow  []netip.Prefix
+	own    *own // this machine's addresses, refused like private ones: what listens here may trust who comes from here
 	v4, v6 bool // wanted families
 }
 
-func newNetworks(family string, allow []netip.Prefix) networks {
-	n := networks{v4: family != "ipv6", v6: family != "ipv4"}
+func newNetworks(family string, allow []netip.Prefix, own *own) networks {
+	n := networks{own: own, v4: family != "ipv6", v6: family != "ipv4"}
 	for _, p := range allow {
 		if p.Addr().Is4In6() && p.Bits() >= 96 {
 			p = netip.PrefixFrom(p.Addr().Unmap(), p.Bits()-96)
@@ -78,6 +81,8 @@ func (n networks) refusal(addr netip.Addr) string {
 	switch {
 	case !addr.IsValid():
 		return "no address"
+	case n.own.has(addr):
+		return ownUse
 	case addr.Is4():
 		return use(refused4, addr)
 	case nat64.Contains(addr):

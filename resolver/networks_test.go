@@ -3,6 +3,7 @@ package resolver
 import (
 	"errors"
 	"math/rand/v2"
+	"net"
 	"net/netip"
 	"strings"
 	"testing"
@@ -77,7 +78,7 @@ func TestChooseAnyOrder(t *testing.T) {
 	pool := strings.Fields("10.0.0.1 8.8.8.8 9.9.9.9 ::ffff:1.1.1.1 127.0.0.1 2600::1 2600::2 ::1 2a00::1 ::ffff:10.0.0.1")
 	rng := rand.New(rand.NewPCG(1, 2))
 	for _, family := range []string{"any", "ipv4", "ipv6"} {
-		n := newNetworks(family, nil)
+		n := newNetworks(family, nil, newOwn(func() ([]net.Addr, error) { return nil, nil }))
 		for range 2000 {
 			var addrs []netip.Addr
 			for range rng.IntN(6) {

@@ -62,7 +62,7 @@ func New(cfg Config) (*Resolver, error) {
 	}
 	r := &Resolver{
 		cfg:     cfg,
-		nets:    newNetworks(cfg.Family, cfg.AllowNetworks),
+		nets:    newNetworks(cfg.Family, cfg.AllowNetworks, newOwn(cfg.Interfaces)),
 		servers: newServers(addrs),
 		cache:   newCache(maxCached),
 		start:   time.Now(),
@@ -83,11 +83,26 @@ func (r *Resolver) Cached(host []byte) (addr netip.Addr, err error, ok bool) {
 	if !ok {
 		return netip.Addr{}, nil, false
 	}
-	addr, err, ok = r.cache.get(key, r.now())
+	addr, err, ok = r.remembered(key)
 	if ok {
 		r.counts.remembered.Add(1)
 	}
 	return addr, err, ok
+}
+
+// remembered answers from the cache. An address that has become this machine's own is refused.
+func (r *Resolver) remembered(name []byte) (addr netip.Addr, err error, ok bool) {
+	addr, err, ok = r.cache.get(name, r.now())
+	if ok && err == nil && r.IsOwn(addr) {
+		return netip.Addr{}, ErrRefused, true
+	}
+	return addr, err, ok
+}
+
+// IsOwn tells whether addr is, by now, an address of this machine that Config.AllowNetworks does not let in. It does not block,
+// and knows what has changed some seconds later.
+func (r *Resolver) IsOwn(addr netip.Addr) bool {
+	return r.nets.own.has(addr) && r.nets.refusal(addr) == ownUse
 }
 
 // Resolve looks host up and calls deliver exactly once, from another goroutine. deliver must be

@@ -92,6 +92,7 @@ func New(cfg configs.Config, parts Parts) *Daemon {
 	d.engine = engine.New(cfg, engine.Options{
 		Cached:     parts.Resolver.Cached,
 		Down:       func(err error) bool { return errors.Is(err, resolver.ErrDown) },
+		Own:        parts.Resolver.IsOwn,
 		Generation: rand.Uint32(),
 		Exact:      parts.Store != nil,
 		Shared:     parts.Store != nil && cfg.Frontier.Listen != "",

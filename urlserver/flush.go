@@ -65,7 +65,12 @@ func (d *Daemon) fetchRobots(f engine.Fetch) {
 		ctx = robots.By(ctx, d.start.Add(f.By))
 	}
 	d.work.Go(func() {
-		resp := policy.Read(client.Get(ctx, f.URL, f.Addr))
+		var resp robots.Response
+		if err := d.parts.Resolver.Check(f.Addr); err != nil { // it may be this machine's own by now
+			resp.Err = err
+		} else {
+			resp = policy.Read(client.Get(ctx, f.URL, f.Addr))
+		}
 		if resp.Status == 0 {
 			d.log.Debug().Str("url", f.URL).Stringer("addr", f.Addr).AnErr("cause", resp.Err).Msg("robots.txt: no answer")
 		}

@@ -18,6 +18,8 @@ type Options struct {
 	Cached func(host []byte) (addr netip.Addr, err error, ok bool)
 	// Down tells whether a look-up failed because no name server answers at all. Nil: none does so.
 	Down func(err error) bool
+	// Own tells whether an address is one of this machine, which is not to be asked, by now. Nil: none is.
+	Own func(netip.Addr) bool
 	// Generation of the first transactions; another one at each start.
 	Generation uint32
 	// Exact says that the index itself knows what it has handed out and what has

@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"net/netip"
 	"strings"
 	"time"
 
@@ -54,6 +55,8 @@ func (p *script) outside(verb string, args []string) {
 		p.e.Enlist(p.spiders[args[0]], args[1])
 	case "index":
 		p.index(args)
+	case "own": // an address becomes this machine's
+		p.own = netip.MustParseAddr(args[0])
 	case "dns":
 		if delete(p.dns, args[0]); args[1] != "forget" {
 			p.dns[args[0]] = lookedUp(args[1])

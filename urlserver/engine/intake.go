@@ -3,6 +3,8 @@ package engine
 import (
 	"bytes"
 	"errors"
+	"fmt"
+	"slices"
 
 	"urlserver/docindex"
 	"urlserver/protocol"
@@ -13,6 +15,7 @@ import (
 // engine's goroutine, and owned by the engine from Answered until Recycled gives it back.
 type Prepared struct {
 	Batch   docindex.Batch
+	Ports   []int // bad ports that may be asked all the same: resolver.allow_ports
 	Err     error // what went wrong; what the batch holds counts all the same
 	docs    []prepared
 	invalid []docindex.Candidate
@@ -29,7 +32,7 @@ type prepared struct {
 var errTooLong = errors.New("URL longer than a line of the spider protocol allows")
 
 // Prepare parses the URLs of p.Batch. Those that break the rules of the spider's
-// protocol become outcomes "invalid".
+// protocol, or have a port that no web server has, become outcomes "invalid".
 func (p *Prepared) Prepare() {
 	p.docs, p.invalid, p.skipped = p.docs[:0], p.invalid[:0], p.Batch.Skipped()
 	for i := range p.Batch.Len() {
@@ -38,7 +41,7 @@ func (p *Prepared) Prepare() {
 			p.skipped++
 			continue
 		}
-		url, err := parse(c.URL)
+		url, err := parse(c.URL, p.Ports)
 		if err != nil {
 			p.invalid = append(p.invalid, c)
 			continue
@@ -50,10 +53,14 @@ func (p *Prepared) Prepare() {
 	}
 }
 
-func parse(text []byte) (weburl.URL, error) {
+func parse(text []byte, ports []int) (weburl.URL, error) {
 	url, err := weburl.Parse(text)
-	if err == nil && !protocol.ValidURL(url.Text()) {
+	switch {
+	case err != nil:
+	case !protocol.ValidURL(url.Text()):
 		err = errTooLong
+	case weburl.IsBadPort(url.Port()) && !slices.Contains(ports, int(url.Port())):
+		err = fmt.Errorf("port %d is none of a web server: see resolver.allow_ports", url.Port())
 	}
 	return url, err
 }

@@ -33,6 +33,7 @@ type script struct {
 	stuck   map[string]bool
 	flying  map[string]bool
 	fetches map[string][]uint32 // by URL
+	own     netip.Addr          // that this machine has
 	out     []string
 }
 
@@ -118,7 +119,7 @@ func newScript(t *testing.T, words string) *script {
 		cfg: settings(t, strings.TrimSuffix(words, "exact")), dns: map[string]answer{}, spiders: map[string]uint32{},
 		names: map[uint32]string{}, stuck: map[string]bool{}, flying: map[string]bool{}, fetches: map[string][]uint32{},
 	}
-	p.e = New(p.cfg, Options{Cached: p.cached, Exact: strings.HasSuffix(words, "exact")})
+	p.e = New(p.cfg, Options{Cached: p.cached, Own: func(a netip.Addr) bool { return a == p.own }, Exact: strings.HasSuffix(words, "exact")})
 	p.step(t)
 	return p
 }
@@ -247,7 +248,7 @@ func (p *script) written(name string) {
 // index answers what the engine asked: words ID=URL or ID=URL!PRIORITY, both with @SPIDERID or not, "bad" for a line
 // without DOC_ID, "invalid:ID" for one without URL, and "error" for a failure.
 func (p *script) index(words []string) {
-	a := &Prepared{}
+	a := &Prepared{Ports: p.cfg.Resolver.AllowPorts}
 	for _, word := range words {
 		word, spider, _ := strings.Cut(word, "@")
 		id, url, _ := strings.Cut(word, "=")

@@ -26,9 +26,15 @@ func (e *Engine) send(budget *int, due *waiter, clock func() time.Duration) {
 	}
 }
 
-// deal decides about one document whose turn it is: robots.txt first, once there is a spider for it.
+// deal decides about one document whose turn it is: robots.txt first, once there is a spider for it. An address that has become
+// this machine's own since it was looked up is refused, as the resolver refuses it.
 func (e *Engine) deal(t hostslots.Turn) {
 	if len(e.recalled) > 0 && e.giveBackRecalled(t) {
+		return
+	}
+	if e.opt.Own != nil && e.opt.Own(e.slots.Addr(t.Host)) {
+		e.slots.Refuse(e.now, t)
+		e.end(t.Doc, docindex.DNS, 0)
 		return
 	}
 	if len(e.crewFor(t.Crew).roomy) == 0 {

@@ -96,7 +96,7 @@ func (e *Engine) Fetched(id uint32, resp robots.Response) {
 
 // hop goes on to where a redirect leads, under the pace of the host there.
 func (e *Engine) hop(id uint32, t *trip, next robots.Trip) {
-	url, err := parse([]byte(next.URL()))
+	url, err := parse([]byte(next.URL()), e.cfg.Resolver.AllowPorts)
 	if err != nil {
 		e.finishTrip(id, unanswered(err))
 		return
