@@ -10,10 +10,11 @@ import (
 // looksPerStall is how often an awake process looks at the clock in the time that counts as a stall.
 const looksPerStall = 8
 
-// stallWatch notices that the process stood still: it was stopped, or its machine was suspended or overloaded. What
-// the daemon sent before that is then other spiders' work, since no status came for too long. Two looks at the clock
-// that are further apart than most show it. A goroutine looks all the time, and everything that would start a request
-// looks first, so that no old line is acted on before the stall is known. It is safe for concurrent use.
+// stallWatch notices that the process stood still: it was stopped, or its machine was suspended or
+// overloaded. What the daemon sent before that is then other spiders' work, since no status came for too
+// long. Two looks at the clock that are further apart than most show it. A goroutine looks all the time, and
+// everything that would start a request looks first, so that no old line is acted on before the stall is
+// known. It is safe for concurrent use.
 type stallWatch struct {
 	most  time.Duration
 	ended context.CancelCauseFunc // told of the stall

@@ -34,8 +34,8 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// TestStoppedSpiderFetchesNothingOld stops a spider's process for longer than the status timeout, with lines in its
-// socket. Once it goes on, it fetches none of them, connects anew and fetches what it is sent then.
+// TestStoppedSpiderFetchesNothingOld stops a spider's process for longer than the status timeout, with lines
+// in its socket. Once it goes on, it fetches none of them, connects anew and fetches what it is sent then.
 func TestStoppedSpiderFetchesNothingOld(t *testing.T) {
 	const old = 200
 	var mu sync.Mutex

@@ -3,15 +3,17 @@ package engine
 import (
 	"fmt"
 	"time"
+
+	"urlserver/dueheap"
 )
 
 // crew is the spiders that have said the same spiderid and get only its documents; crew 0 is those that have said none.
 // Documents of a spiderid go to its crew and, while nobody is in that, to crew 0; those without one go to crew 0.
 type crew struct {
 	name   string
-	linked int      // spiders that have not gone
-	roomy  []uint32 // spiders with room
-	turn   int      // in roomy
+	linked int          // spiders that have not gone
+	ready  dueheap.Heap // spiders that a document may go to, the one that costs least first
+	tries  dueheap.Heap // those of them that are idle, by when they are tried again if they are slow
 }
 
 // maxCrews bounds the spiderids that are told apart. Documents of further ones count as without one.
@@ -26,10 +28,11 @@ func (e *Engine) Enlist(id uint32, spiderID string) {
 		e.addCrew(no, spiderID)
 	}
 	sp.from = 0
-	e.crews[sp.crew].linked--
-	e.hasRoom(id, sp, false)
+	e.noRoom(id, sp)
+	from := sp.crew
 	sp.crew = no
-	e.crews[no].linked++
+	e.link(from, -1)
+	e.link(no, 1)
 	e.review(id, sp)
 }
 
@@ -131,9 +134,10 @@ func (e *Engine) unpark(budget *int) {
 
 // room is how many more documents the spiders of a crew may have.
 func (e *Engine) room(c *crew) (room int) {
-	for _, id := range c.roomy {
-		room += e.cfg.Spider.MaxInFlight - e.spiders[id].inFlight
-	}
+	c.ready.Each(func(id uint32, _ time.Duration) bool {
+		room += max(0, e.window(e.spiders[id])-e.spiders[id].inFlight)
+		return true
+	})
 	return room
 }
 
@@ -143,7 +147,7 @@ func (e *Engine) mayUnpark() bool {
 		return false
 	}
 	for no := range e.crews {
-		if e.slots.Parked(uint32(no)) && len(e.crewFor(uint32(no)).roomy) > 0 {
+		if e.slots.Parked(uint32(no)) && e.crewFor(uint32(no)).ready.Len() > 0 {
 			return true
 		}
 	}
@@ -157,7 +161,7 @@ func (e *Engine) lacks(host uint32) (why string) {
 	}
 	e.slots.Crews(host, func(no uint32) {
 		switch name := e.crews[no].name; {
-		case why != "" || len(e.crewFor(no).roomy) > 0:
+		case why != "" || e.crewFor(no).ready.Len() > 0:
 		case no == 0:
 			why = "what names no spiderid waits for a spider that has not said SPIDER, and has room"
 		case e.crews[no].linked > 0:

@@ -37,7 +37,7 @@ func (e *Engine) deal(t hostslots.Turn) {
 		e.end(t.Doc, docindex.DNS, 0)
 		return
 	}
-	if len(e.crewFor(t.Crew).roomy) == 0 {
+	if e.crewFor(t.Crew).ready.Len() == 0 {
 		e.slots.Park(e.now, t)
 		return
 	}
@@ -89,6 +89,12 @@ func (e *Engine) sendTo(id uint32, t hostslots.Turn) {
 		}
 	}
 	sp.out = protocol.AppendFetch(sp.out, protocol.Trans(trans), doc.ID, addr, doc.URL)
+	if sp.inFlight == 0 {
+		sp.recent.heard = e.now
+	}
+	if sp.sent == 0 {
+		sp.recent.first = e.now
+	}
 	sp.inFlight++
 	sp.sent++
 	e.stats.Sent++

@@ -21,7 +21,7 @@ type spider struct {
 	gone       bool
 	crew       uint32
 	from       time.Duration // it gets nothing before; 0: it may
-	room       int           // place in its crew's roomy plus one; 0: has none
+	recent     recent
 }
 
 // Line is a line from a spider, parsed.
@@ -45,7 +45,7 @@ func (e *Engine) Connected(addr string) (id uint32) {
 	}
 	e.spiders[id] = sp
 	e.linked++
-	e.crews[0].linked++
+	e.link(0, 1)
 	e.withdrawn = 0
 	e.review(id, sp)
 	return id
@@ -61,7 +61,7 @@ func (e *Engine) Gone(id uint32) {
 	}
 	sp.gone, sp.out = true, nil
 	e.linked--
-	e.crews[sp.crew].linked--
+	e.link(sp.crew, -1)
 	e.review(id, sp)
 	e.leaving = append(e.leaving, id)
 }
@@ -113,6 +113,7 @@ func (e *Engine) done(sp *spider, trans hostslots.Trans, s *protocol.Status) {
 		e.slots.Touch(e.now, trans)
 	}
 	retry := time.Duration(max(0, s.RetryAfter)) * time.Second
+	sp.recent.answered(e.now, e.now-e.slots.Sent(trans))
 	doc := e.slots.Done(e.now, trans, s.Code, retry)
 	sp.inFlight--
 	sp.done++
@@ -155,46 +156,4 @@ func (e *Engine) Written(id uint32) {
 		e.slots.Delayed(e.now, id, sp.flying)
 	}
 	sp.flying = -1
-}
-
-// review keeps a spider among those with room, or not.
-func (e *Engine) review(id uint32, sp *spider) {
-	e.hasRoom(id, sp, !sp.gone && sp.from == 0 && (sp.inFlight < e.cfg.Spider.MaxInFlight || faulty(faultRoom)) && len(sp.out) < maxOutput)
-}
-
-func (e *Engine) hasRoom(id uint32, sp *spider, room bool) {
-	c := &e.crews[sp.crew]
-	switch {
-	case room && sp.room == 0:
-		c.roomy = append(c.roomy, id)
-		sp.room = len(c.roomy)
-		e.roomy++
-	case !room && sp.room != 0:
-		last := c.roomy[len(c.roomy)-1]
-		c.roomy[sp.room-1] = last
-		e.spiders[last].room = sp.room
-		c.roomy = c.roomy[:len(c.roomy)-1]
-		sp.room = 0
-		e.roomy--
-	}
-}
-
-// spiderFor chooses a spider with room of the crew that a document goes to: the one
-// that the slot's connections are with, or else the next in turn; a silent one
-// only where all are, so that it does not use up the attempts of documents. 0: none has room.
-func (e *Engine) spiderFor(t hostslots.Turn) uint32 {
-	c := e.crewFor(t.Crew)
-	if last := t.Spider; int(last) < len(e.spiders) && last != 0 {
-		if sp := e.spiders[last]; sp != nil && &e.crews[sp.crew] == c && sp.room != 0 && !sp.silent {
-			return last
-		}
-	}
-	id := uint32(0)
-	for range c.roomy {
-		c.turn++
-		if id = c.roomy[c.turn%len(c.roomy)]; !e.spiders[id].silent {
-			break
-		}
-	}
-	return id
 }

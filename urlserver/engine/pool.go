@@ -1,0 +1,196 @@
+package engine
+
+import (
+	"math"
+	"slices"
+	"time"
+
+	"urlserver/hostslots"
+)
+
+// Which spider gets a document.
+//
+// A spider's wait is how long it has taken from a document's line to its DONE, on average, of late: by
+// Little's law that is the documents it has open over the rate at which it answers. While it has documents
+// and does not answer, its wait is at least as long as it has been silent, so one that hangs is noticed
+// before anything times out.
+//
+// A document goes to the spider with room whose wait, times the documents that it would have then, is least.
+// So spiders that are equally quick have equally many, and one that needs 10 s a document beside one that
+// needs 20 ms has one for each 500 of the other. A host slot stays with its spider unless that has become
+// much slower than the best.
+//
+// A spider that has not answered yet gets few documents, and more with each answer. One that is alone in its
+// crew gets all that it may have (there is no better use for them), unless it has been mute for long.
+//
+// One that is too slow to get anything is tried again from time to time with one document.
+
+const (
+	firstFew    = 8                      // documents at a spider that has not answered, beside others
+	fewPerDone  = 2                      // more for each answer
+	muteAfter   = 10 * time.Second       // a spider without any answer for so long gets few even where it is alone
+	muchSlower  = 4                      // times the best spider's wait: a slot leaves its spider
+	leastWait   = time.Millisecond       // shorter waits are all the same
+	mostWait    = time.Hour              // and so are longer ones
+	unknownWait = 250 * time.Millisecond // of a spider without an answer, where a slot might leave another one for it
+	recently    = 5 * time.Second        // an answer's weight falls by e in that time
+	tryFactor   = 8                      // times its wait: a slow spider is idle for so long before it is tried again
+	leastTry    = time.Second            // and at least for so long
+)
+
+// recent is the answers of one spider, older ones with less weight.
+type recent struct {
+	answers float64       // their number
+	took    float64       // from line to DONE, ns, their sum
+	at      time.Duration // the last one
+	heard   time.Duration // the last one, or later, when the spider got a document while it had none
+	first   time.Duration // when it got its first document
+}
+
+func (r *recent) answered(now, took time.Duration) {
+	if now > r.at {
+		keep := math.Exp(-float64(now-r.at) / float64(recently))
+		r.answers *= keep
+		r.took *= keep
+		r.at = now
+	}
+	r.answers++
+	r.took += float64(took)
+	r.heard = now
+}
+
+// wait is how long a spider takes for a document.
+func (e *Engine) wait(sp *spider) time.Duration {
+	w := leastWait
+	if sp.recent.answers > 0 {
+		w = max(w, time.Duration(sp.recent.took/sp.recent.answers))
+	}
+	if sp.inFlight > 0 {
+		w = max(w, e.now-sp.recent.heard)
+	}
+	return min(w, mostWait)
+}
+
+// cost orders the spiders that a document may go to: the least first, silent ones last.
+func (e *Engine) cost(sp *spider) time.Duration {
+	if sp.silent {
+		return math.MaxInt64
+	}
+	return time.Duration(sp.inFlight+1) * e.wait(sp)
+}
+
+// window is how many documents a spider may have.
+func (e *Engine) window(sp *spider) int {
+	most := e.cfg.Spider.MaxInFlight
+	mute := sp.done == 0 && sp.inFlight > 0 && e.now-sp.recent.first >= muteAfter
+	if e.crews[sp.crew].linked <= 1 && !mute {
+		return most
+	}
+	return int(min(uint64(most), firstFew+fewPerDone*sp.done))
+}
+
+// mayHave reports whether a spider may get a document.
+func (e *Engine) mayHave(sp *spider) bool {
+	return !sp.gone && sp.from == 0 && len(sp.out) < maxOutput && (sp.inFlight < e.window(sp) || faulty(faultRoom))
+}
+
+// someMute reports whether a spider gets nothing only since it has not answered enough. It costs O(spiders).
+func (e *Engine) someMute() bool {
+	return slices.ContainsFunc(e.spiders, func(sp *spider) bool {
+		return sp != nil && !sp.gone && sp.from == 0 && sp.done == 0 && sp.inFlight < e.cfg.Spider.MaxInFlight && sp.inFlight >= e.window(sp)
+	})
+}
+
+// review puts a spider where it belongs among those of its crew, after anything about it has changed.
+func (e *Engine) review(id uint32, sp *spider) {
+	c := &e.crews[sp.crew]
+	if !e.mayHave(sp) {
+		e.noRoom(id, sp)
+		return
+	}
+	has := c.ready.Has(id)
+	if !has {
+		e.roomy++
+	}
+	if !has || c.linked > 1 {
+		c.ready.Set(id, e.cost(sp))
+	}
+	switch idle := sp.inFlight == 0 && c.linked > 1 && !sp.silent; {
+	case !idle:
+		c.tries.Remove(id)
+	case !c.tries.Has(id):
+		e.tryLater(c, id, sp)
+	}
+}
+
+// noRoom takes a spider out of those of its crew that a document may go to.
+func (e *Engine) noRoom(id uint32, sp *spider) {
+	c := &e.crews[sp.crew]
+	if c.ready.Has(id) {
+		e.roomy--
+		c.ready.Remove(id)
+		c.tries.Remove(id)
+	}
+}
+
+// reviewCrew reviews all spiders of a crew, after anything about it has changed.
+func (e *Engine) reviewCrew(no uint32) {
+	for id, sp := range e.spiders {
+		if sp != nil && sp.crew == no {
+			e.review(uint32(id), sp)
+		}
+	}
+}
+
+// link counts a spider into a crew, or out of it by -1. One that is alone has another window.
+func (e *Engine) link(no uint32, by int) {
+	c := &e.crews[no]
+	before := c.linked
+	c.linked += by
+	if before == 1 || c.linked == 1 {
+		e.reviewCrew(no)
+	}
+}
+
+// tryLater says when an idle spider is tried if it is slow.
+func (e *Engine) tryLater(c *crew, id uint32, sp *spider) {
+	c.tries.Set(id, e.now+max(leastTry, tryFactor*e.wait(sp)))
+}
+
+// spiderFor chooses the spider that a document goes to, of a crew that has some with room.
+func (e *Engine) spiderFor(t hostslots.Turn) uint32 {
+	c := e.crewFor(t.Crew)
+	if c.ready.Len() == 1 {
+		id, _, _ := c.ready.Min()
+		return id
+	}
+	best := e.quickest(c)
+	limit := muchSlower * e.wait(e.spiders[best])
+	if id, at, ok := c.tries.Min(); ok && at <= e.now {
+		if e.wait(e.spiders[id]) > limit {
+			return id
+		}
+		e.tryLater(c, id, e.spiders[id])
+	}
+	if e.spiders[best].recent.answers == 0 {
+		limit = max(limit, muchSlower*unknownWait)
+	}
+	if last := t.Spider; c.ready.Has(last) && !e.spiders[last].silent && e.wait(e.spiders[last]) <= limit {
+		return last
+	}
+	return best
+}
+
+// quickest is the spider of a crew that costs least. Costs grow with silence, without an event: one that has
+// grown to more than twice what it was is put where it belongs now, so each spider moves O(log) times between
+// two events of it.
+func (e *Engine) quickest(c *crew) uint32 {
+	for {
+		id, was, _ := c.ready.Min()
+		now := e.cost(e.spiders[id])
+		if now <= max(2*was, was+leastWait) || was == math.MaxInt64 {
+			return id
+		}
+		c.ready.Set(id, now)
+	}
+}
