@@ -119,6 +119,24 @@ func TestServeAndSeeds(t *testing.T) {
 	if want := []string{"a.test", "b.test", "c.test"}; err != nil || !slices.Equal(hosts, want) {
 		t.Errorf("ReserveNextHost = %q, %v; want %q", hosts, err, want)
 	}
+	if err := store.SetAlias(t.Context(), "both", []string{"a.test", "d.test"}); err != nil {
+		t.Fatal(err)
+	}
+	for _, look := range []struct {
+		args []string
+		want string
+	}{
+		{[]string{"stats"}, "busy      3  leased\naliases   1\n"},
+		{[]string{"explain", "b.test"}, "group   b.test\nstate   busy\n"},
+		{[]string{"explain", "nobody.test"}, "state   unknown\n"},
+		{[]string{"list", "a.test"}, "both  a.test\nboth  d.test\n"},
+	} {
+		out.Reset()
+		err := command.Run(t.Context(), stores(), append(look.args, "--at", at, "--token", "secret"), nil, &out, &errs)
+		if err != nil || !strings.Contains(out.String(), look.want) {
+			t.Errorf("%q: %v, %q; want %q in it", look.args, err, &out, look.want)
+		}
+	}
 	metrics := "http://" + log.address(t, "metrics")
 	for _, tc := range []struct {
 		path, token, want string

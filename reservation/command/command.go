@@ -104,7 +104,7 @@ func Run(ctx context.Context, stores Stores, args []string, in io.Reader, out, e
 	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return usageError{err} })
 	about.VersionFlag(root)
 	root.CompletionOptions.DisableDefaultCmd = true
-	root.AddCommand(serveCommand(stores), seedsCommand(), about.Version(takes), about.Completion(takes, "hostreservation"),
+	root.AddCommand(serveCommand(stores), seedsCommand(), statsCommand(), explainCommand(), listCommand(), about.Version(takes), about.Completion(takes, "hostreservation"),
 		about.Man(takes, []about.Note{{Name: "/etc/urlserver/hostreservation.env", Text: "Flags and secrets of the packaged service."}},
 			[]about.Note{{Name: tokenEnv, Text: "What callers are asked for, and what commands that call say."}}),
 	)

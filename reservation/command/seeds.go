@@ -12,7 +12,6 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"urlserver/access"
 	"urlserver/reservation"
 	"urlserver/reservation/remote"
 	"urlserver/weburl"
@@ -24,44 +23,30 @@ const (
 )
 
 func seedsCommand() *cobra.Command {
-	var cfg remote.Config
-	var files access.Files
-	var wait time.Duration
+	var c caller
 	cmd := &cobra.Command{
 		Use:   "seeds FILE",
 		Short: "Add the host of each URL in a file",
 		Long: "Reads URLs, one a line, and adds their hosts to a host reservation service. \"-\" is standard input. Empty lines\n" +
 			"and those that begin with # are passed over. Exit status 1 if a line is no URL; the others are added all the same.",
-		Args: takes(cobra.ExactArgs(1)),
-		RunE: func(cmd *cobra.Command, args []string) (err error) {
-			if cfg.TLS, err = files.Client(); err != nil {
-				return err
-			}
+		Example: "  hostreservation seeds urls.txt",
+		Args:    takes(cobra.ExactArgs(1)),
+		RunE: func(cmd *cobra.Command, args []string) error {
 			in := io.NopCloser(cmd.InOrStdin())
 			if args[0] != "-" {
-				if in, err = os.Open(args[0]); err != nil {
+				f, err := os.Open(args[0])
+				if err != nil {
 					return err
 				}
+				in = f
 			}
 			defer in.Close()
-			store, err := remote.New(cfg)
-			if err != nil {
-				return err
-			}
-			defer store.Close()
-			ctx, cancel := context.WithTimeout(cmd.Context(), wait)
-			defer cancel()
-			return addSeeds(ctx, store, in, cmd.OutOrStdout(), cmd.ErrOrStderr())
+			return c.call(cmd.Context(), func(ctx context.Context, s *remote.Store) error {
+				return addSeeds(ctx, s, in, cmd.OutOrStdout(), cmd.ErrOrStderr())
+			})
 		},
 	}
-	f := cmd.Flags()
-	f.StringSliceVar(&cfg.Addrs, "at", []string{"127.0.0.1:7072"}, "`address` of the service")
-	f.StringVar(&cfg.Token, "token", os.Getenv(tokenEnv), "the service's token; or set "+tokenEnv)
-	f.StringVar(&files.CA, "tls-ca", "", "reach it over TLS, trusting the CAs in this `file`")
-	f.StringVar(&files.Cert, "tls-cert", "", "client certificate `file`")
-	f.StringVar(&files.Key, "tls-key", "", "its key `file`")
-	f.DurationVar(&wait, "timeout", 10*time.Minute, "for all of it")
-	f.Lookup("token").DefValue = "" // help shows none
+	c.flags(cmd.Flags(), 10*time.Minute)
 	return cmd
 }
 
