@@ -54,6 +54,7 @@ type Store struct {
 	cfg     Config
 	db      *pebble.DB
 	space   *space
+	merging *compactions
 	start   time.Time
 	secret  secret
 	closing chan struct{}
@@ -168,7 +169,7 @@ func (s *Store) fatal(err error) {
 	panic(err)
 }
 
-// Close ends the store, once what is under way is done. All that was stored is on disk then.
+// Close ends the store, once what is under way is done. All that was stored is on disk then, in tables, so that the next Open is quick.
 func (s *Store) Close() error {
 	s.mu.Lock()
 	if s.closed {
@@ -183,7 +184,24 @@ func (s *Store) Close() error {
 	if s.cfg.Sync != Batch {
 		err = s.db.LogData(nil, pebble.Sync)
 	}
+	s.flushForClose()
 	return errors.Join(err, s.db.Close())
+}
+
+const maxFlushForClose = 10 * time.Second
+
+// flushForClose brings into tables what is in logs, so that opening has none to read. Where that fails, or takes long, as on a full disk,
+// it is left to the next Open.
+func (s *Store) flushForClose() {
+	s.merging.end() // the flush would start a compaction, for which the database's Close waits
+	flushed, err := s.db.AsyncFlush()
+	if err != nil {
+		return
+	}
+	select {
+	case <-flushed:
+	case <-time.After(maxFlushForClose):
+	}
 }
 
 // helper has Close wait until the caller is done with the database, which it says to helpers.

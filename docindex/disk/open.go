@@ -26,7 +26,8 @@ func Open(cfg Config) (*Store, error) {
 	}
 	s.doors = doors.New(s.bell.Ring)
 	s.space = &space{FS: vfs.Default, path: cfg.Path, closing: s.closing}
-	db, err := openDB(cfg.Path, options(cfg, s.space, &logger{log: cfg.Log, fatal: s.fatal}))
+	s.merging = newCompactions()
+	db, err := openDB(cfg.Path, options(s.space, &logger{log: cfg.Log, fatal: s.fatal}, s.merging))
 	if err != nil {
 		return nil, fmt.Errorf("docindex: %w", err)
 	}
@@ -35,6 +36,7 @@ func Open(cfg Config) (*Store, error) {
 		db.Close()
 		return nil, fmt.Errorf("docindex: %s: %w", cfg.Path, err)
 	}
+	s.merging.begin()
 	if cfg.Sync == Interval {
 		s.helpers.Go(s.syncNowAndThen)
 	}

@@ -18,7 +18,7 @@ const (
 	tableSize = 8 << 20 // so that a table's filter fits the cache
 )
 
-func options(cfg Config, space *space, log *logger) *pebble.Options {
+func options(space *space, log *logger, compactions *compactions) *pebble.Options {
 	o := &pebble.Options{
 		FS:                          space,
 		Logger:                      log,
@@ -32,8 +32,7 @@ func options(cfg Config, space *space, log *logger) *pebble.Options {
 		MaxOpenFiles:                1000,
 		EventListener:               &pebble.EventListener{BackgroundError: log.background},
 	}
-	// One compaction at a time needs nobody who looks every 100 ms whether there may be more.
-	o.Experimental.CompactionScheduler = pebble.NewConcurrencyLimitSchedulerWithNoPeriodicGrantingForTest()
+	o.Experimental.CompactionScheduler = compactions
 	// Queues' cursors stand behind what is deleted: nobody goes over that again, so nothing is compacted because of it
 	// alone, nor because of reads.
 	o.Experimental.TombstoneDenseCompactionThreshold = -1
