@@ -5,14 +5,31 @@ import (
 	"time"
 )
 
+// Try says which queue a request of the daemon's own waits in. Each queue is for itself, so that the
+// requests of one do not hold up those of the other.
+type Try uint8
+
+const (
+	First Try = iota // the last request of this sort did not fail, or there was none
+	Again            // it failed
+
+	Tries = int(Again) + 1
+)
+
+// waiting is a request that is in no group's line.
+type waiting struct {
+	name uint32
+	try  Try
+}
+
 // Ask queues a request of the daemon's own to a host: one hop of a robots.txt
 // fetch. It goes out under the pace of the host's group, before the group's
 // documents and without needing a slot. name is the caller's, for NextAsk to
 // give back. While the host is not bound, or blocked or barred, the request waits.
-func (s *Slots) Ask(now time.Duration, hostID, name uint32) {
+func (s *Slots) Ask(now time.Duration, hostID, name uint32, try Try) {
 	s.hosts.At(hostID).asks++
 	s.idleChanged(hostID)
-	s.parked[hostID] = append(s.parked[hostID], name)
+	s.parked[hostID] = append(s.parked[hostID], waiting{name, try})
 	s.unpark(hostID)
 	s.placeHost(now, hostID)
 }
@@ -24,10 +41,10 @@ func (s *Slots) unpark(hostID uint32) {
 		return
 	}
 	g := s.groups.At(h.group)
-	for _, name := range s.parked[hostID] {
+	for _, w := range s.parked[hostID] {
 		id := s.asks.New()
-		*s.asks.At(id) = ask{host: hostID, name: name}
-		s.byAsk.pushBack(&g.asks, id)
+		*s.asks.At(id) = ask{host: hostID, waiting: w}
+		s.byAsk.pushBack(&g.asks[w.try], id)
 	}
 	delete(s.parked, hostID)
 }
@@ -39,20 +56,56 @@ func (s *Slots) Unask(hostID uint32) (names []uint32) {
 	if h.group != 0 {
 		return nil
 	}
-	names = s.parked[hostID]
-	delete(s.parked, hostID)
-	h.asks -= uint32(len(names))
+	return s.retract(hostID, func(uint32) bool { return true })
+}
+
+// Retract takes the waiting requests to a host back whose names are chosen, and returns those names.
+func (s *Slots) Retract(now time.Duration, hostID uint32, chosen func(name uint32) bool) (names []uint32) {
+	id := s.hosts.At(hostID).group
+	if id != 0 {
+		s.park(hostID)
+	}
+	names = s.retract(hostID, chosen)
+	if id != 0 {
+		s.unpark(hostID)
+		s.place(now, id)
+	}
+	return names
+}
+
+func (s *Slots) retract(hostID uint32, chosen func(name uint32) bool) (names []uint32) {
+	stay := s.parked[hostID][:0]
+	for _, w := range s.parked[hostID] {
+		if chosen(w.name) {
+			names = append(names, w.name)
+		} else {
+			stay = append(stay, w)
+		}
+	}
+	if s.parked[hostID] = stay; len(stay) == 0 {
+		delete(s.parked, hostID)
+	}
+	s.hosts.At(hostID).asks -= uint32(len(names))
 	s.idleChanged(hostID)
 	return names
 }
 
-// NextAsk starts the request whose group has been due longest, and returns its
+// Shut reports whether a host is blocked by the operator or barred by its limits.
+func (s *Slots) Shut(hostID uint32) bool {
+	h := s.hosts.At(hostID)
+	return h.blocked != 0 || h.limits.Barred
+}
+
+// BlockedUntil is when the operator's block of a host ends; 0: it is not blocked.
+func (s *Slots) BlockedUntil(hostID uint32) time.Duration { return s.hosts.At(hostID).blocked }
+
+// NextAsk starts the request of a queue whose group has been due longest, and returns its
 // name and where it goes. Where none is due, wait is how long until one is, and
 // 0 where none will be without some other event.
-func (s *Slots) NextAsk(now time.Duration) (name uint32, addr netip.Addr, wait time.Duration, ok bool) {
+func (s *Slots) NextAsk(now time.Duration, try Try) (name uint32, addr netip.Addr, wait time.Duration, ok bool) {
 	s.lapse(now)
 	for {
-		groupID, due, any := s.asked.Min()
+		groupID, due, any := s.asked[try].Min()
 		if !any {
 			return 0, netip.Addr{}, 0, false
 		}
@@ -60,12 +113,12 @@ func (s *Slots) NextAsk(now time.Duration) (name uint32, addr netip.Addr, wait t
 			return 0, netip.Addr{}, due - now, false
 		}
 		g := s.groups.At(groupID)
-		id := g.asks.head
+		id := g.asks[try].head
 		a := *s.asks.At(id)
-		s.byAsk.remove(&g.asks, id)
+		s.byAsk.remove(&g.asks[try], id)
 		s.asks.Free(id)
 		if s.hosts.At(a.host).shut() {
-			s.parked[a.host] = append(s.parked[a.host], a.name)
+			s.parked[a.host] = append(s.parked[a.host], a.waiting)
 			s.place(now, groupID)
 			continue
 		}

@@ -18,7 +18,7 @@ const firstRefusal = time.Second / 2 // until a group that was refused is wanted
 
 // needs reports whether a group has a use for a claim: something to ask, or somebody at it.
 func (g *group) needs() bool {
-	return g.slot != 0 && g.turns.head != 0 || g.asks.head != 0 || g.active() > 0
+	return g.slot != 0 && g.turns.head != 0 || g.asksAny() || g.active() > 0
 }
 
 // reclaim puts a group in line for a claim, or lets go of one, as it needs. A refusal lasts its time.

@@ -13,7 +13,7 @@ func TestNothingGoesOutOnAClaimThatEndedSinceTheTick(t *testing.T) {
 	o := s.Origin([]byte("http://a.test"), []byte("a.test"))
 	s.Bind(0, s.HostOf(o), netip.MustParseAddr("10.0.0.1"))
 	s.Offer(0, o, []byte("1"), []byte("http://a.test/"), 0)
-	s.Ask(0, s.HostOf(o), 1)
+	s.Ask(0, s.HostOf(o), 1, First)
 	id := s.Wanted()
 	if id == 0 {
 		t.Fatal("a group with something to send wants no claim")
@@ -24,7 +24,7 @@ func TestNothingGoesOutOnAClaimThatEndedSinceTheTick(t *testing.T) {
 	if until := s.ClaimedUntil(s.HostOf(o)); until != end {
 		t.Errorf("ClaimedUntil = %v; want %v", until, end)
 	}
-	if _, _, _, ok := s.NextAsk(end); ok {
+	if _, _, _, ok := s.NextAsk(end, First); ok {
 		t.Error("NextAsk lets a request go when the claim has ended")
 	}
 	if _, _, ok := s.Next(end); ok {
@@ -93,11 +93,11 @@ func TestSpentGroupIsReleased(t *testing.T) {
 func TestHostsAreRejectedAsLongAsTheirGroupIsRefused(t *testing.T) {
 	s := New(Config{Count: 1, Len: 8, Concurrent: 1, MaxAttempts: 1, StatusTimeout: time.Hour, RejectOver: 9, Claims: true})
 	host := s.Ensure([]byte("a.test"))
-	s.Ask(0, host, 1)
+	s.Ask(0, host, 1, First)
 	s.Bind(0, host, netip.MustParseAddr("10.0.0.1"))
 	id := s.Wanted()
 	s.Granted(0, id, time.Hour)
-	if _, _, _, ok := s.NextAsk(0); !ok {
+	if _, _, _, ok := s.NextAsk(0, First); !ok {
 		t.Fatal("the request does not go out")
 	}
 	s.Refused(0, id, time.Minute) // it could not be extended

@@ -47,7 +47,7 @@ func (w *claimsWalk) ask() {
 	w.docs++
 	w.names[uint32(w.docs)] = string(name)
 	w.s.Leave(w.now, id)
-	w.s.Ask(w.now, id, uint32(w.docs))
+	w.s.Ask(w.now, id, uint32(w.docs), Try(w.docs%Tries))
 	w.settle(id)
 }
 
@@ -55,7 +55,7 @@ func (w *claimsWalk) send() {
 	if t, _, ok := w.s.Next(w.now); ok {
 		w.open = append(w.open, w.s.Send(w.now, t, 1))
 	}
-	if name, _, _, ok := w.s.NextAsk(w.now); ok {
+	if name, _, _, ok := w.s.NextAsk(w.now, Try(w.rng.IntN(Tries))); ok {
 		w.asked = append(w.asked, w.s.Find([]byte(w.names[name])))
 	}
 }
@@ -233,7 +233,7 @@ func (w *claimsWalk) ways() {
 		if got := s.groups.At(id).expects; got != expected[id] {
 			w.t.Fatalf("at %v: group %d expects %d hosts; want %d", w.now, id, got, expected[id])
 		}
-		if expected[id] > 0 && (s.sends.Has(id) || s.asked.Has(id)) {
+		if expected[id] > 0 && (s.sends.Has(id) || s.asked[First].Has(id) || s.asked[Again].Has(id)) {
 			w.t.Fatalf("at %v: group %d is due while it expects hosts", w.now, id)
 		}
 		delete(expected, id)

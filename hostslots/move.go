@@ -149,13 +149,15 @@ func (s *Slots) closed(hostID uint32) {
 // park takes a host's waiting requests out of the line of its group.
 func (s *Slots) park(hostID uint32) {
 	g := s.groups.At(s.hosts.At(hostID).group)
-	for id := g.asks.head; id != 0; {
-		a := *s.asks.At(id)
-		if a.host == hostID {
-			s.byAsk.remove(&g.asks, id)
-			s.asks.Free(id)
-			s.parked[hostID] = append(s.parked[hostID], a.name)
+	for try := range g.asks {
+		for id := g.asks[try].head; id != 0; {
+			a := *s.asks.At(id)
+			if a.host == hostID {
+				s.byAsk.remove(&g.asks[try], id)
+				s.asks.Free(id)
+				s.parked[hostID] = append(s.parked[hostID], a.waiting)
+			}
+			id = a.link.next
 		}
-		id = a.link.next
 	}
 }

@@ -25,7 +25,9 @@ func (s *Slots) arrange(now time.Duration, id uint32) {
 		free = free && g.claim == held
 	}
 	enter(&s.sends, id, due, now, free && g.slot != 0 && g.turns.head != 0)
-	enter(&s.asked, id, due, now, free && g.asks.head != 0)
+	for try := range g.asks {
+		enter(&s.asked[try], id, due, now, free && g.asks[try].head != 0)
+	}
 	s.bySlow.set(&s.slow, id, s.isSlow(now, g))
 	s.bySpent.set(&s.spent, id, s.isSpent(g))
 }

@@ -90,7 +90,7 @@ type group struct {
 	most      int           // requests that may be open; 0: no limits are on its hosts
 	members   list          // hosts
 	turns     list          // hosts with a document to send; the first is next
-	asks      list          // requests of the daemon's own that wait
+	asks      [Tries]list   // requests of the daemon's own that wait
 	last      time.Duration // the last request; 0, the daemon's start, counts as one
 	notBefore time.Duration // no request before, whatever the gap
 	gap       time.Duration // the ordinary one, where most is not 0
@@ -104,6 +104,9 @@ type group struct {
 	empty     link          // among groups without hosts
 	want      link          // among groups to be claimed
 }
+
+// asksAny reports whether a request of the daemon's own waits for a group.
+func (g *group) asksAny() bool { return g.asks[First].head != 0 || g.asks[Again].head != 0 }
 
 func (g *group) active() int { return int(g.sent + g.asked) }
 
@@ -143,6 +146,6 @@ type transaction struct {
 // ask is a request of the daemon's own that waits for its group.
 type ask struct {
 	host uint32
-	name uint32 // the caller's
+	waiting
 	link link
 }

@@ -163,6 +163,7 @@ func (p *script) do(verb string, args []string) string {
 		"unask":     p.unask,
 		"nextask":   p.nextAsk,
 		"asked":     p.asked,
+		"retract":   p.retract,
 		"fail":      p.fail,
 		"delayed":   p.delayed,
 		"touch":     p.touch,
@@ -366,17 +367,32 @@ func (p *script) release(args []string) string {
 	return ""
 }
 
+// ask HOST NAME [again]
 func (p *script) ask(args []string) string {
-	p.s.Ask(p.now, p.host(args[0]), uint32(number(args[1])))
+	p.s.Ask(p.now, p.host(args[0]), uint32(number(args[1])), try(args[2:]))
 	return ""
+}
+
+func try(args []string) Try {
+	if len(args) > 0 && args[0] == "again" {
+		return Again
+	}
+	return First
+}
+
+// retract HOST NAME
+func (p *script) retract(args []string) string {
+	want := uint32(number(args[1]))
+	return strings.Trim(fmt.Sprint(p.s.Retract(p.now, p.host(args[0]), func(name uint32) bool { return name == want })), "[]")
 }
 
 func (p *script) unask(args []string) string {
 	return strings.Trim(fmt.Sprint(p.s.Unask(p.host(args[0]))), "[]")
 }
 
-func (p *script) nextAsk([]string) string {
-	name, addr, wait, ok := p.s.NextAsk(p.now)
+// nextask [again]
+func (p *script) nextAsk(args []string) string {
+	name, addr, wait, ok := p.s.NextAsk(p.now, try(args))
 	if !ok {
 		return waits(wait)
 	}

@@ -42,11 +42,11 @@ type Slots struct {
 	emptySlot uint32 // first of the empty slots, plus one
 	used      int
 
-	sends  dueheap.Heap // groups that have a document to send and may be asked
-	asked  dueheap.Heap // groups that the daemon itself wants to ask, and may
-	cools  dueheap.Heap // groups without a slot that may not be asked yet
-	block  dueheap.Heap // blocked hosts, by when they go on
-	claims dueheap.Heap // groups that are claimed, by the claim's end, and that were refused, by when to try again
+	sends  dueheap.Heap        // groups that have a document to send and may be asked
+	asked  [Tries]dueheap.Heap // groups that the daemon itself wants to ask, and may
+	cools  dueheap.Heap        // groups without a slot that may not be asked yet
+	block  dueheap.Heap        // blocked hosts, by when they go on
+	claims dueheap.Heap        // groups that are claimed, by the claim's end, and that were refused, by when to try again
 	left   leftover.Queue
 
 	statuses list   // transactions by their last sign of life
@@ -59,13 +59,13 @@ type Slots struct {
 	empties  list
 	wanted   list // groups to be claimed
 
-	idleClaims []uint32            // groups that did not need their claim at some time since Released; some twice
-	lingers    dueheap.Heap        // claimed groups without need, by the end of their gap
-	movable    []uint32            // hosts that can leave their groups now, and some that stay
-	ways       map[uint32]uint32   // by host that is to leave its group: the one it goes to
-	recounted  []uint32            // groups whose number of documents has changed since the last Recounted
-	failed     []uint32            // hosts whose documents are to be ended
-	parked     map[uint32][]uint32 // by blocked host: the daemon's own requests that wait
+	idleClaims []uint32             // groups that did not need their claim at some time since Released; some twice
+	lingers    dueheap.Heap         // claimed groups without need, by the end of their gap
+	movable    []uint32             // hosts that can leave their groups now, and some that stay
+	ways       map[uint32]uint32    // by host that is to leave its group: the one it goes to
+	recounted  []uint32             // groups whose number of documents has changed since the last Recounted
+	failed     []uint32             // hosts whose documents are to be ended
+	parked     map[uint32][]waiting // by blocked host: the daemon's own requests that wait
 
 	crews   []crew
 	aside   int    // lanes that are parked
@@ -101,7 +101,7 @@ func New(cfg Config) *Slots {
 		crawlByName: map[string]uint16{},
 		slots:       make([]slot, cfg.Count),
 		cells:       make([]cell, 0, cfg.Count),
-		parked:      map[uint32][]uint32{},
+		parked:      map[uint32][]waiting{},
 		ways:        map[uint32]uint32{},
 	}
 	s.docByID = table.New(func(id uint32) uint32 { return s.hash(s.Doc(id).ID) })

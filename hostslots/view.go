@@ -69,7 +69,7 @@ func (s *Slots) Readmitted() uint64 { return s.readmitted }
 // rests reports whether nothing of a group may go out and nothing is under way that would change it: its hosts are blocked,
 // or wait for their robots.txt to be tried again.
 func (s *Slots) rests(g *group) bool {
-	if g.turns.head != 0 || g.asks.head != 0 || g.active() > 0 {
+	if g.turns.head != 0 || g.asksAny() || g.active() > 0 {
 		return false
 	}
 	id := g.members.head

@@ -109,6 +109,9 @@ func (e Entry) Fresh(now time.Duration) bool { return e.state != stateUnknown &&
 // Unreachable reports whether e is an error that forbids everything until it is over.
 func (e Entry) Unreachable() bool { return e.state == stateUnreachable }
 
+// Failed reports whether the last answer was an error.
+func (e Entry) Failed() bool { return e.state == stateUnreachable || e.state == stateStale }
+
 // FreshUntil returns when e stops being fresh; 0 where nothing is known.
 func (e Entry) FreshUntil() time.Duration { return e.until }
 

@@ -26,6 +26,7 @@ type oracle struct {
 	silences  []silence // by time
 	trips     map[uint32]*trip
 	ended     map[uint32]struct{} // trips
+	turned    map[uint32]*trip    // of them: those that were turned away
 	heavy     map[*group]struct{} // with more documents than limits.rejectOver
 	answered  int                 // documents with DONE and no outcome yet
 	held      int
@@ -158,7 +159,7 @@ func newOracle(set limits, documents int) *oracle {
 	return &oracle{
 		set: set, docs: make([]document, documents), hosts: map[string]*host{}, origins: map[string]*origin{},
 		groups: map[string]*group{}, open: map[string]*transaction{}, used: map[string]uint64{},
-		spiders: map[uint32]*spiderView{}, trips: map[uint32]*trip{}, ended: map[uint32]struct{}{}, heavy: map[*group]struct{}{},
+		spiders: map[uint32]*spiderView{}, trips: map[uint32]*trip{}, ended: map[uint32]struct{}{}, turned: map[uint32]*trip{}, heavy: map[*group]struct{}{},
 		muteSince: [3]time.Duration{-1, -1, -1},
 	}
 }
@@ -249,7 +250,9 @@ func (o *oracle) mute(reason int, on bool) {
 
 // block says that a host is blocked until a moment; one that is past: no more.
 func (o *oracle) block(name string, until time.Duration) {
-	o.host(name).blocked = [2]time.Duration{o.now, until}
+	h := o.host(name)
+	h.blocked = [2]time.Duration{o.now, until}
+	o.turnAway(h)
 }
 
 // resolved hears what the daemon is told of a host's address.
@@ -264,6 +267,7 @@ func (o *oracle) resolved(name string, addr netip.Addr, err error) {
 		return
 	}
 	h.knows(o.groupOf(h, addr))
+	o.turnAway(h)
 }
 
 // bind notes where a host is asked, and checks that it stays there while it

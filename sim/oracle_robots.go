@@ -53,6 +53,13 @@ type trip struct {
 func (o *oracle) fetch(id uint32, url string, addr netip.Addr) {
 	o.figures.Fetches++
 	t := o.trips[id]
+	if t == nil && o.turned[id] != nil { // where it was turned away from lets it go on
+		t = o.turned[id]
+		delete(o.turned, id)
+		delete(o.ended, id)
+		o.trips[id] = t
+		t.origin.host.trips++
+	}
 	if t == nil {
 		if _, over := o.ended[id]; over {
 			o.wrong(RuleRobots, "trip %d goes on to %s after its end", id, url)
@@ -83,6 +90,7 @@ func (o *oracle) fetched(id uint32, a robotsAnswer) {
 		t.hops++
 		t.url = a.location
 		t.host = o.host(hostOf(a.location[:targetAt(a.location)]))
+		o.turnAway(t.host)
 	} else {
 		o.settle(id, t, a)
 	}
@@ -94,6 +102,25 @@ func (o *oracle) stranded(h *host) {
 	for id, t := range o.trips { // each is settled the same, whatever the order
 		if t.host == h && t.group == nil {
 			o.settle(id, t, robotsAnswer{})
+		}
+	}
+}
+
+// turnAway ends the trips that were to ask a host that is blocked, and is not the one that they began at. Where the daemon
+// learns only later that a rule is for the host, it may be blocked no more by then: the trip goes on.
+func (o *oracle) turnAway(h *host) {
+	addr := h.told
+	if h.at != nil {
+		addr = h.addr
+	}
+	left := max(0, h.blocked[1]-o.now)
+	if left == 0 && !o.set.ruleOf(h.name, addr).Block {
+		return
+	}
+	for id, t := range o.trips { // each is settled the same, whatever the order
+		if t.host == h && t.group == nil && t.origin.host != h {
+			o.settle(id, t, robotsAnswer{retry: left})
+			o.turned[id] = t
 		}
 	}
 }

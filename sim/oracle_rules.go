@@ -43,6 +43,7 @@ func (o *oracle) configure(set limits) {
 	o.slowest = max(o.slowest, time.Duration(set.gap))
 	for _, h := range o.hosts { // each by itself, whatever the order
 		o.rehome(h)
+		o.turnAway(h)
 	}
 }
 

@@ -70,7 +70,6 @@ const (
 	clockEvery  = 32                     // sends between two looks at the clock
 	stall       = time.Second            // a step that is so late says that the daemon stood still
 	hearing     = 2 * time.Second        // what spiders said meanwhile takes to be read
-	maxFetches  = 256                    // robots.txt requests open at once
 	maxOutput   = 1 << 20                // bytes of lines that wait for a spider's socket
 	maxBadInRow = 100                    // bad lines in a row that end a spider's connection
 	lateAfter   = 200 * time.Microsecond // between a document's sending and its line on the wire
@@ -92,7 +91,10 @@ type Engine struct {
 	trips   map[uint32]*trip // robots.txt fetches under way
 	tripID  uint32
 	retries dueheap.Heap // origins whose documents are held until robots.txt is tried again
-	open    int          // requests for robots.txt that are out
+	places  [hostslots.Tries]places
+
+	visits      map[uint32][]uint32 // trips that wait for a host other than their origin's, by it
+	shutTargets map[uint32]string   // by origin: the blocked host that its robots.txt redirects to
 
 	spiders   []*spider // by number; nil: none
 	crews     []crew    // by number
@@ -152,6 +154,9 @@ func New(cfg configs.Config, opt Options) *Engine {
 		awaited:     map[string]awaited{},
 		crewByName:  map[string]uint32{},
 		journeys:    newJourneys(),
+		places:      newPlaces(),
+		visits:      map[uint32][]uint32{},
+		shutTargets: map[uint32]string{},
 	}
 	e.stats.Robots = map[string]uint64{}
 	e.apply(cfg)
@@ -297,6 +302,7 @@ func (e *Engine) forget() {
 		if int(o) < len(e.origins) {
 			e.origins[o] = origin{}
 			e.retries.Remove(o)
+			delete(e.shutTargets, o)
 		}
 	}
 }

@@ -14,6 +14,7 @@ type Explanation struct {
 	Now       time.Duration // when this was true
 	Robots    robots.Entry  // of its origin that was asked first
 	CrawlWait bool          // its robots.txt is being fetched
+	Target    string        // in words: the blocked host that its robots.txt redirects to; "": none
 	Lacks     string        // which of its documents wait for a spider of theirs, in words; "": none
 	Lease     string        // what its group's lease is for, which the daemon does not have; "": it has it, or there are none
 	Rule      string        // of [[rules]], for people; "": none is for it
@@ -33,6 +34,7 @@ func (e *Engine) Explain(name []byte) (x Explanation, known bool) {
 	}
 	x = Explanation{HostView: e.slots.Host(id), Now: e.now}
 	e.slots.Origins(id, func(o uint32) { x.Robots = e.entry(o).Entry })
+	x.Target = e.shutTarget(id)
 	x.CrawlWait = x.Queued > 0 && !x.Offers && !x.Parked
 	if x.Unclaimed != 0 {
 		x.Lease = e.leaseHost(x.Unclaimed)
@@ -74,6 +76,8 @@ func (e *Engine) why(x *Explanation) string {
 		return fmt.Sprintf("its group %s waits for an open request to %s, which is to join it by %s", x.group(), e.slots.HostName(x.Joiner), e.joinRule(x.Joiner))
 	case x.Lacks != "" && !x.Offers:
 		return x.Lacks + e.notBefore(x)
+	case x.CrawlWait && x.Robots.Unreachable() && x.Robots.FreshUntil() > e.now && x.Target != "":
+		return fmt.Sprintf("its robots.txt redirects to %s: that forbids everything until it is tried again at %s", x.Target, e.at(x.Robots.FreshUntil()))
 	case x.CrawlWait && x.Robots.Unreachable() && x.Robots.FreshUntil() > e.now:
 		return "its robots.txt could not be had, which forbids everything until it is tried again at " + e.at(x.Robots.FreshUntil())
 	case x.CrawlWait:
@@ -186,7 +190,9 @@ func Dated(t time.Time) string {
 
 // Block holds back everything to a host for a while; 0 or less lets it go on.
 func (e *Engine) Block(name []byte, d time.Duration) {
-	e.slots.Block(e.now, e.slots.Ensure(name), e.now+d)
+	host := e.slots.Ensure(name)
+	e.slots.Block(e.now, host, e.now+d)
+	e.turnAway(host)
 }
 
 // SlotViews returns slots in use with at most the given number of host names each, from the

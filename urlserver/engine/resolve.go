@@ -91,6 +91,7 @@ func (e *Engine) Resolved(name string, addr netip.Addr, err error) {
 // giveUp ends what waits for a host without an address.
 func (e *Engine) giveUp(host uint32, err error) {
 	e.slots.Fail(host)
+	delete(e.visits, host)
 	for _, id := range e.slots.Unask(host) {
 		e.finishTrip(id, unanswered(err))
 	}

@@ -50,6 +50,7 @@ func (e *Engine) heed(host uint32) {
 	if e.isIn(host, r.Group, addr) {
 		e.slots.Stay(e.now, host)
 		e.slots.Restrict(e.now, host, limits(r))
+		e.turnAway(host)
 		return
 	}
 	bind := e.opt.Lease == 0 || e.slots.Settled(host) // the reservation is asked for what is needed
@@ -66,9 +67,10 @@ func (e *Engine) seat(host uint32, group string, addr netip.Addr) {
 	e.slots.Restrict(e.now, host, limits(e.ruleFor(host, addr)))
 	if group == "" {
 		e.slots.Bind(e.now, host, addr)
-		return
+	} else {
+		e.slots.BindNamed(e.now, host, group, addr)
 	}
-	e.slots.BindNamed(e.now, host, group, addr)
+	e.turnAway(host)
 }
 
 func (e *Engine) isIn(host uint32, group string, addr netip.Addr) bool {

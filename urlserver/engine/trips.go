@@ -16,6 +16,8 @@ type trip struct {
 	host    uint32 // of the next or current hop
 	started time.Duration
 	agent   string // that the rules are read for
+	try     hostslots.Try
+	quick   bool // its request is open and not slow
 }
 
 // origin is what the engine knows of one.
@@ -45,27 +47,42 @@ func (o *origin) judge(now time.Duration) bool {
 // meanwhile.
 func (e *Engine) startTrip(origin uint32) {
 	e.tripID++
-	e.trips[e.tripID] = &trip{
+	t := &trip{
 		origin: origin,
 		host:   e.slots.HostOf(origin),
 		route:  robots.NewTrip(string(e.slots.OriginKey(origin))),
 		agent:  e.cfg.Robots.UserAgent,
 	}
-	e.slots.Pin(e.slots.HostOf(origin))
-	e.slots.Ask(e.now, e.slots.HostOf(origin), e.tripID)
+	if e.entry(origin).Failed() {
+		t.try = hostslots.Again
+	}
+	e.trips[e.tripID] = t
+	e.slots.Pin(t.host)
+	e.slots.Ask(e.now, t.host, e.tripID, t.try)
 }
 
 // fetch lets requests for robots.txt go out whose groups may be asked.
 func (e *Engine) fetch(due *waiter) {
-	for e.open < maxFetches {
-		id, addr, wait, ok := e.slots.NextAsk(e.now)
+	for try := range e.places {
+		e.fetchOf(hostslots.Try(try), due)
+	}
+}
+
+func (e *Engine) fetchOf(try hostslots.Try, due *waiter) {
+	for {
+		if wait, free := e.places[try].free(e.now, e.trips); !free {
+			due.after(wait)
+			return
+		}
+		id, addr, wait, ok := e.slots.NextAsk(e.now, try)
 		if !ok {
 			due.after(wait)
 			return
 		}
 		t := e.trips[id]
 		t.started = e.now
-		e.open++
+		e.places[try].take(id, t, e.trips)
+		e.unvisit(id, t)
 		e.stats.RobotsRequests++
 		f := Fetch{ID: id, URL: t.route.URL(), Addr: addr}
 		if e.opt.Lease > 0 {
@@ -78,12 +95,13 @@ func (e *Engine) fetch(due *waiter) {
 // Fetched takes the answer to one of Out.Fetches.
 func (e *Engine) Fetched(id uint32, resp robots.Response) {
 	t := e.trips[id]
-	e.open--
+	e.places[t.try].leave(t)
 	e.slots.Asked(e.now, t.host, hostslots.Feedback{
 		Took: e.now - t.started, Status: resp.Status, RetryAfter: resp.RetryAfter,
 	})
 	if errors.Is(resp.Err, robots.ErrLate) { // this process stood still, and the lease has ended
-		e.slots.Ask(e.now, t.host, id)
+		e.slots.Ask(e.now, t.host, id, t.try)
+		e.visit(id, t)
 		return
 	}
 	next, final, done := t.route.Answer(resp)
@@ -103,10 +121,12 @@ func (e *Engine) hop(id uint32, t *trip, next robots.Trip) {
 	}
 	t.route, t.host = next, e.slots.Ensure(url.Host())
 	e.slots.Leave(e.now, t.host) // to be resolved anew, unless it is settled
-	e.slots.Ask(e.now, t.host, id)
+	e.slots.Ask(e.now, t.host, id, t.try)
+	e.visit(id, t)
 	if !e.slots.Settled(t.host) {
 		e.failIfKnown(t.host)
 	}
+	e.turnAway(t.host)
 }
 
 // finishTrip puts what a robots.txt says in force and lets the documents that wait for
@@ -114,6 +134,7 @@ func (e *Engine) hop(id uint32, t *trip, next robots.Trip) {
 func (e *Engine) finishTrip(id uint32, final robots.Response) {
 	t := e.trips[id]
 	delete(e.trips, id)
+	delete(e.shutTargets, t.origin)
 	entry := e.entry(t.origin)
 	failures := entry.failures
 	*entry = origin{Entry: e.policy.Settle(entry.Entry, e.now, final), unused: true}

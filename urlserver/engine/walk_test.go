@@ -174,7 +174,7 @@ func (w *walk) empty() {
 	})
 	for what, n := range map[string]int{
 		"documents": e.slots.Counts().Held, "look-ups": len(e.lookups), "look-ups for later": len(e.relooks),
-		"fetches of robots.txt": len(e.trips), "requests for them": e.open, "leases": e.claims.holds.len,
+		"fetches of robots.txt": len(e.trips), "requests for them": e.places[0].quick + e.places[0].slow + e.places[1].quick + e.places[1].slow, "trips to other hosts": len(e.visits), "leases": e.claims.holds.len,
 		"renewals": e.claims.renewals.Len(), "releases": len(e.claims.releases), "hosts to be bound": len(e.claims.toBind) + under,
 		"hosts that move, or are waited for": moving, "told groups": e.claims.told.len, "tellers": len(e.claims.tellers), "changed groups": len(e.claims.changed),
 	} {

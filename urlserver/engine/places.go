@@ -1,0 +1,81 @@
+package engine
+
+import (
+	"slices"
+	"time"
+
+	"urlserver/hostslots"
+)
+
+// A request for a robots.txt takes a place among those that are open. Hosts whose last request failed have
+// places of their own, so that those that fail again and again hold up no others. A request that takes
+// long gives its place to the next one and goes on: hosts that do not answer cost a place for a moment
+// each, not for as long as they are waited for. It is one of the slow ones then, of which there are more.
+const (
+	slowFetch  = time.Second // after which a request that is open is slow
+	firstOpen  = 256         // requests that are open at once and not slow: of hosts whose last one did not fail
+	againOpen  = 64          // and of those whose last one did
+	slowPlaces = 8           // slow ones at once, for each place
+)
+
+// places counts the requests for robots.txt of one sort that are open.
+type places struct {
+	most        int
+	quick, slow int
+	line        []place // of the quick ones, in the order in which they went out, and of some that have ended
+}
+
+// place is one request.
+type place struct {
+	trip    uint32
+	started time.Duration
+}
+
+func newPlaces() [hostslots.Tries]places {
+	return [hostslots.Tries]places{hostslots.First: {most: firstOpen}, hostslots.Again: {most: againOpen}}
+}
+
+// free reports whether one more request may go out. wait is how long until one may because another is
+// slow by then; 0: none will be.
+func (p *places) free(now time.Duration, trips map[uint32]*trip) (wait time.Duration, free bool) {
+	for len(p.line) > 0 && p.quick == p.most {
+		first := p.line[0]
+		t := trips[first.trip]
+		switch {
+		case t == nil || !t.quick || t.started != first.started: // it has ended
+		case p.slow == slowPlaces*p.most:
+			return 0, false
+		case now-first.started < slowFetch:
+			return first.started + slowFetch - now, false
+		default:
+			t.quick = false
+			p.quick--
+			p.slow++
+		}
+		p.line = p.line[1:]
+	}
+	return 0, p.quick < p.most
+}
+
+// take gives a place to the request of a trip that goes out now.
+func (p *places) take(id uint32, t *trip, trips map[uint32]*trip) {
+	if len(p.line) >= 2*p.most { // those behind a slow one have ended
+		p.line = slices.DeleteFunc(p.line, func(o place) bool {
+			t := trips[o.trip]
+			return t == nil || !t.quick || t.started != o.started
+		})
+	}
+	t.quick = true
+	p.quick++
+	p.line = append(p.line, place{id, t.started})
+}
+
+// leave ends the request of a trip.
+func (p *places) leave(t *trip) {
+	if t.quick {
+		p.quick--
+	} else {
+		p.slow--
+	}
+	t.quick = false
+}

@@ -1,0 +1,86 @@
+package engine
+
+import (
+	"fmt"
+	"net/netip"
+	"slices"
+
+	"urlserver/hostslots"
+	"urlserver/robots"
+)
+
+// A robots.txt may redirect to another host, which the operator has blocked, or blocks while the request waits
+// there. That host is not asked, and what it would have said is not known: the robots.txt counts as
+// unreachable (RFC 9309, section 2.3.1.4), which forbids everything until it is tried again, and after
+// spider.max_attempts tries ends the documents.
+
+// visit notes that a trip waits for a host other than its origin's.
+func (e *Engine) visit(id uint32, t *trip) {
+	if t.host != e.slots.HostOf(t.origin) {
+		e.visits[t.host] = append(e.visits[t.host], id)
+	}
+}
+
+// unvisit notes that it does not wait any more.
+func (e *Engine) unvisit(id uint32, t *trip) {
+	visits, ok := e.visits[t.host]
+	if !ok {
+		return
+	}
+	if i := slices.Index(visits, id); i >= 0 {
+		visits = slices.Delete(visits, i, i+1)
+	}
+	if e.visits[t.host] = visits; len(visits) == 0 {
+		delete(e.visits, t.host)
+	}
+}
+
+// turnAway ends the trips that wait for a host, which is not their origin's, if it is blocked.
+func (e *Engine) turnAway(host uint32) {
+	visits := e.visits[host]
+	if len(visits) == 0 || !e.shut(host) {
+		return
+	}
+	delete(e.visits, host)
+	name := string(e.slots.HostName(host))
+	wait := max(0, e.slots.BlockedUntil(host)-e.now)
+	for _, id := range e.slots.Retract(e.now, host, func(id uint32) bool {
+		return e.slots.HostOf(e.trips[id].origin) != host // what is its own waits with its documents
+	}) {
+		origin := e.trips[id].origin
+		e.finishTrip(id, robots.Response{RetryAfter: wait, Err: fmt.Errorf("robots.txt: redirects to %s, which is blocked", name)})
+		e.shutTargets[origin] = name
+	}
+}
+
+// shut reports whether a host is blocked by the operator or a rule.
+func (e *Engine) shut(host uint32) bool {
+	if _, bound := e.slots.GroupOf(host); !bound && e.ruleFor(host, netip.Addr{}).Block { // it is barred once it is bound
+		return true
+	}
+	return e.slots.Shut(host)
+}
+
+// shutTarget says in words which blocked host the robots.txt of a host's origin redirects to; "": none.
+func (e *Engine) shutTarget(host uint32) (why string) {
+	e.slots.Origins(host, func(o uint32) {
+		name, ok := e.shutTargets[o]
+		if !ok {
+			return
+		}
+		var view hostslots.HostView
+		if id := e.slots.Find([]byte(name)); id != 0 {
+			view = e.slots.Host(id)
+		}
+		rule := e.ruling.set.Match([]byte(name), view.Addr)
+		switch {
+		case view.Blocked != 0:
+			why = fmt.Sprintf("%s, which is blocked by the operator until %s", name, e.at(view.Blocked))
+		case e.ruling.set.Rule(rule).Block:
+			why = fmt.Sprintf("%s, which is blocked by %s", name, e.ruling.set.Name(rule))
+		default:
+			why = name + ", which was blocked when it was to be asked"
+		}
+	})
+	return why
+}
