@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"bytes"
 	"fmt"
 	"net/netip"
 	"strings"
@@ -8,6 +9,7 @@ import (
 	"time"
 
 	"urlserver/configs"
+	"urlserver/protocol"
 	"urlserver/robots"
 )
 
@@ -16,6 +18,8 @@ import (
 type robotsWeb struct {
 	*testing.T
 	e       *Engine
+	spider  uint32
+	sent    map[string]int // documents, by host
 	now     time.Duration
 	hanging []hanging
 	open    int                      // most requests open at once
@@ -33,12 +37,12 @@ func newRobotsWeb(t *testing.T, change func(c *configs.Config)) *robotsWeb {
 	if change != nil {
 		change(&cfg)
 	}
-	w := &robotsWeb{T: t, asked: map[string]time.Duration{}}
+	w := &robotsWeb{T: t, asked: map[string]time.Duration{}, sent: map[string]int{}}
 	w.e = New(cfg, Options{Cached: func(host []byte) (netip.Addr, error, bool) {
 		addr, err := netip.ParseAddr(string(host))
 		return addr, nil, err == nil
 	}})
-	w.e.Connected("spider")
+	w.spider = w.e.Connected("spider")
 	return w
 }
 
@@ -71,8 +75,29 @@ func (w *robotsWeb) run(until time.Duration) {
 			}
 		}
 		w.open = max(w.open, len(w.hanging))
+		w.answer()
 		w.e.Out = Out{}
 	}
+}
+
+// answer has the spider end the documents that it got.
+func (w *robotsWeb) answer() {
+	out := bytes.Clone(w.e.Output(w.spider, nil))
+	if out == nil {
+		return
+	}
+	w.e.Written(w.spider)
+	var lines []Line
+	for line := range bytes.Lines(out) {
+		f, err := protocol.ParseFetch(bytes.TrimSpace(line))
+		if err != nil {
+			w.Fatal(err)
+		}
+		trans, _ := protocol.ParseTrans(f.Trans)
+		lines = append(lines, Line{Status: protocol.Status{Trans: trans, Verb: protocol.Done, Code: 200, HasStatus: true}})
+		w.sent[f.Addr.String()]++
+	}
+	w.e.Lines(w.spider, lines)
 }
 
 // late counts the hosts of a network whose robots.txt was not asked for at a time.
