@@ -54,6 +54,7 @@ type Server struct {
 	log     zerolog.Logger
 	file    string
 	gate    *login.Gate // nil: no token is asked for
+	failed  failures    // to log in
 	runtime *prometheus.Registry
 	actions Actions
 	crawls  *crawlLooks // nil: the store lists none

@@ -9,6 +9,7 @@ import (
 	"path"
 	"strconv"
 	"strings"
+	"sync"
 	"time"
 )
 
@@ -103,16 +104,43 @@ func (s *Server) login(w http.ResponseWriter, r *http.Request) error {
 	case wait > 0:
 		seconds := strconv.Itoa(int(wait/time.Second) + 1)
 		w.Header().Set("Retry-After", seconds)
-		s.log.Warn().Str("by", r.RemoteAddr).Msg("too many attempts to log in")
+		s.failedLogin(r.RemoteAddr)
 		return page(w, http.StatusTooManyRequests, "login.html", noFault, refused("Too many attempts. Try again in "+seconds+" s."))
 	case !ok:
-		s.log.Warn().Str("by", r.RemoteAddr).Msg("somebody tried to log in with a wrong token")
+		s.failedLogin(r.RemoteAddr)
 		return page(w, http.StatusForbidden, "login.html", noFault, refused("This is not the token. It stands in the settings, as http.token."))
 	}
 	s.gate.Begin(w, r, time.Now())
 	s.log.Info().Str("by", r.RemoteAddr).Msg("operator logs in")
 	http.Redirect(w, r, "/", http.StatusSeeOther)
 	return nil
+}
+
+// failedLogin logs attempts to log in that were in vain: at most one line a minute, so that they keep no other warning from being
+// seen.
+func (s *Server) failedLogin(by string) {
+	if n, tell := s.failed.count(time.Now()); tell {
+		s.log.Warn().Str("by", by).Int("not_shown", n).Msg("somebody tried to log in with a wrong token, or too often")
+	}
+}
+
+// failures counts what is told once a minute.
+type failures struct {
+	mu     sync.Mutex
+	told   time.Time
+	hidden int
+}
+
+// count counts one. tell: it is to be told, with how many were not since the last.
+func (f *failures) count(now time.Time) (hidden int, tell bool) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if !f.told.IsZero() && now.Sub(f.told) < time.Minute {
+		f.hidden++
+		return 0, false
+	}
+	hidden, f.hidden, f.told = f.hidden, 0, now
+	return hidden, true
 }
 
 func refused(why string) string { return `<p id="fault" role="alert">` + why + `</p>` }

@@ -5,6 +5,7 @@ import (
 	"regexp"
 	"strings"
 	"testing"
+	"time"
 
 	"urlserver/admin/login"
 )
@@ -142,6 +143,33 @@ func TestLoginIsLimited(t *testing.T) {
 	}
 	if a := r.ask("GET", "/api/status", "", "Authorization", "Bearer secret"); a.StatusCode != 200 {
 		t.Errorf("a program meanwhile: %s", a.Status)
+	}
+}
+
+// TestFailedLoginsLeaveRoom: they are one line a minute in the log, so that other warnings stay on the dashboard.
+func TestFailedLoginsLeaveRoom(t *testing.T) {
+	recent := NewWarnings()
+	r := newRig(t, setup{token: "secret", recent: recent})
+	r.server.log.Warn().Msg("the disk is nearly full")
+	for range 2 * keptWarnings {
+		r.ask("POST", "/login", "token=wrong", "Content-Type", "application/x-www-form-urlencoded", "Sec-Fetch-Site", "same-origin")
+	}
+	list, _ := recent.after(0, keptWarnings)
+	if len(list) < 2 || len(list) > 3 || list[0].Text != "the disk is nearly full" || !strings.Contains(list[1].Text, "log in") { // 3: over a minute
+		t.Errorf("warnings are %+v; want the one of before, and one of attempts to log in", list)
+	}
+	var f failures
+	noon := time.Date(2030, 1, 2, 12, 0, 0, 0, time.UTC)
+	told := 0
+	for i := range 600 {
+		if hidden, tell := f.count(noon.Add(time.Duration(i) * time.Second)); tell {
+			if told++; told > 1 && hidden != 59 {
+				t.Errorf("line %d says %d more; want 59", told, hidden)
+			}
+		}
+	}
+	if told != 10 {
+		t.Errorf("%d lines in ten minutes; want 10", told)
 	}
 }
 

@@ -38,6 +38,7 @@ type setup struct {
 	token, listen string
 	hosts         []string
 	web           net.Listener // nil: one on loopback
+	recent        *Warnings    // that gets the log; nil: nothing does
 	remote        bool         // the index is not embedded
 	config        func(*configs.Config)
 	parts         func(*urlserver.Parts)
@@ -61,6 +62,9 @@ func newRig(t *testing.T, set setup) *rig {
 	r := &rig{t: t, store: docindex.NewMemory()}
 	parts := urlserver.Parts{Index: r.store, Resolver: res, Log: zerolog.Nop()}
 	ours := Config{Token: set.token, Listen: set.listen, Hosts: set.hosts, Log: zerolog.Nop()}
+	if set.recent != nil {
+		ours.Log, ours.Recent = zerolog.New(set.recent), set.recent
+	}
 	if !set.remote {
 		parts.Store, ours.Store = r.store, r.store
 	}

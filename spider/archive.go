@@ -16,7 +16,8 @@ const maxWARC = 1 << 30
 
 // archive writes WARC files, one at a time. A file that is being written ends in ".open"; so does one that a crash
 // left behind, which is whole up to its last record. What write has returned for survives a crash of the spider, not
-// one of the machine: files are synced when they are closed.
+// one of the machine: files are synced when they are closed. Only their owner may read them: they tell what somebody is
+// interested in.
 type archive struct {
 	dir, software string
 	max           int64
@@ -65,13 +66,13 @@ func (w *archive) append(records []byte) error {
 
 // open begins a file, with a warcinfo record.
 func (w *archive) open() error {
-	if err := os.MkdirAll(w.dir, 0o755); err != nil {
+	if err := os.MkdirAll(w.dir, 0o700); err != nil {
 		return fmt.Errorf("WARC directory: %w", err)
 	}
 	now := w.now().UTC()
 	name := fmt.Sprintf("spider-%s-%05d-%s.warc.gz", now.Format("20060102T150405Z"), w.serial, strings.ToLower(rand.Text()[:8]))
 	path := filepath.Join(w.dir, name)
-	file, err := os.OpenFile(path+".open", os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o644)
+	file, err := os.OpenFile(path+".open", os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
 	if err != nil {
 		return fmt.Errorf("open WARC: %w", err)
 	}

@@ -292,3 +292,29 @@ for r in ArchiveIterator(open(sys.argv[1], 'rb'), check_digests='raise'):
 		t.Errorf("warcio reads\n%swant\n%s", out.Bytes(), want)
 	}
 }
+
+// TestArchiveIsPrivate: the files and a folder that is made for them are their owner's alone.
+func TestArchiveIsPrivate(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "new")
+	w := newArchive(dir, "test")
+	if err := w.write(t.Context(), []byte("x")); err != nil {
+		t.Fatal(err)
+	}
+	check := func(pattern string) {
+		t.Helper()
+		files, err := filepath.Glob(filepath.Join(dir, pattern))
+		if err != nil || len(files) != 1 {
+			t.Fatal(files, err)
+		}
+		for _, path := range append(files, dir) {
+			if info, err := os.Stat(path); err != nil || info.Mode().Perm()&0o077 != 0 {
+				t.Errorf("%s: %v, %v", path, info.Mode(), err)
+			}
+		}
+	}
+	check("*.open")
+	if err := w.close(); err != nil {
+		t.Fatal(err)
+	}
+	check("*.gz")
+}

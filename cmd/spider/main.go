@@ -10,6 +10,8 @@ import (
 	"os"
 	"os/signal"
 	"syscall"
+
+	"urlserver/about"
 )
 
 func main() {
@@ -18,7 +20,7 @@ func main() {
 	err := run(ctx, os.Args[1:], os.Stdout, os.Stderr)
 	stop()
 	if err != nil {
-		fmt.Fprintln(os.Stderr, "spider:", err)
+		fmt.Fprintln(os.Stderr, "spider:", about.Harmless(err.Error()))
 	}
 	os.Exit(status(err))
 }

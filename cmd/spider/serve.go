@@ -117,7 +117,7 @@ func serve(ctx context.Context, set settings, stderr io.Writer) error {
 		return err
 	}
 	if cfg.WARC != "" { // better now than at the first page
-		if err := os.MkdirAll(cfg.WARC, 0o755); err != nil {
+		if err := os.MkdirAll(cfg.WARC, 0o700); err != nil {
 			return fmt.Errorf("--warc: %w", err)
 		}
 	}

@@ -11,6 +11,8 @@ import (
 	"os"
 
 	"github.com/spf13/cobra"
+
+	"urlserver/about"
 )
 
 func crawlCommand() *cobra.Command {
@@ -125,5 +127,5 @@ func (s *sender) send(ctx context.Context, name string, raw json.RawMessage) err
 
 func (s *sender) refuse(name, why string) {
 	s.refused++
-	fmt.Fprintf(s.errs, "%s %s\n", name, why)
+	fmt.Fprintf(s.errs, "%s %s\n", name, about.Harmless(why))
 }

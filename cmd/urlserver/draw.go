@@ -31,27 +31,22 @@ func (v *view) draw(width, height int, now time.Time) string {
 	return out.String()
 }
 
-// fit cuts a line to the width of the screen; what the terminal is told does not count. Control
-// characters of others become question marks.
+// styles are what the terminal is told for bold, inverse and plain.
+var styles = map[string]string{bold: "\x1b[1m", inverse: "\x1b[7m", plain: "\x1b[0m"}
+
+// fit cuts a line to the width of the screen; styles do not count. Control characters, which are others', become question marks.
 func fit(text string, width int) string {
 	var out strings.Builder
-	told := false // within a word to the terminal
 	n := 0
-	for _, c := range text {
+	for _, c := range printable(text) {
+		style, told := styles[string(c)]
 		switch {
-		case c == 0x1b:
-			told = true
 		case told:
-			told = c != 'm'
-		case n == width:
-			continue
-		case c < ' ' || c >= 0x7f && c < 0xa0:
-			c = '?'
-			n++
-		default:
+			out.WriteString(style)
+		case n < width:
+			out.WriteRune(c)
 			n++
 		}
-		out.WriteRune(c)
 	}
 	return out.String()
 }

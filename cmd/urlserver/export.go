@@ -8,9 +8,11 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"net/http"
 	"os"
 	"strings"
+	"syscall"
 	"time"
 
 	"github.com/klauspost/compress/zstd"
@@ -24,8 +26,8 @@ func exportCommand() *cobra.Command {
 		Short: "Write all that a running daemon's doc index holds to a file",
 		Long: "Writes the URLs and settings of the embedded doc index of a running daemon to a file, or to standard output for -:\n" +
 			"one JSON object a line, packed by zstd if the name ends in .zst. The file appears when it is whole, and then\n" +
-			"takes the place of one with its name. Prints one JSON line with how many URLs and settings it has. It can be\n" +
-			"imported into any kind of index, and by the URL Frontier's own client. What is put or fetched meanwhile is in it\n" +
+			"takes the place of one with its name; only its owner may read it. A symbolic link is not followed. Prints one\n" +
+			"JSON line with how many URLs and settings it has. It can be imported into any kind of index, and by the URL Frontier's own client. What is put or fetched meanwhile is in it\n" +
 			"as it was before or after.",
 		Example: "  urlserver export all.ndjson.zst",
 		Args:    takes(cobra.ExactArgs(1)),
@@ -46,7 +48,11 @@ func export(ctx context.Context, c *client, file string, out, errs io.Writer) (e
 	if file == "-" {
 		return e.to(ctx, out, "standard output")
 	}
-	if info, err := os.Stat(file); err == nil && !info.Mode().IsRegular() {
+	switch info, err := os.Lstat(file); {
+	case err != nil || info.Mode().IsRegular():
+	case info.Mode()&os.ModeSymlink != 0:
+		return usagef("%s is a symbolic link, which export does not follow; name the file itself, or - for standard output", file)
+	default:
 		return e.toDevice(ctx, file) // which must not be replaced
 	}
 	if err := e.toFile(ctx, file); err != nil {
@@ -66,10 +72,16 @@ type exporter struct {
 	whole          bool // the end has come
 }
 
-// toFile writes beside the file first.
+// ownerOnly are the permissions of files that tell what is crawled.
+const ownerOnly = 0o600
+
+// toFile writes beside the file first, to a new file, as somebody may have put a link where it is to be.
 func (e *exporter) toFile(ctx context.Context, file string) error {
 	part := file + ".part"
-	f, err := os.Create(part)
+	if err := os.Remove(part); err != nil && !errors.Is(err, fs.ErrNotExist) { // left behind by one that was killed
+		return err
+	}
+	f, err := os.OpenFile(part, os.O_WRONLY|os.O_CREATE|os.O_EXCL, ownerOnly)
 	if err != nil {
 		return err
 	}
@@ -84,7 +96,7 @@ func (e *exporter) toFile(ctx context.Context, file string) error {
 }
 
 func (e *exporter) toDevice(ctx context.Context, file string) error {
-	f, err := os.OpenFile(file, os.O_WRONLY, 0)
+	f, err := os.OpenFile(file, os.O_WRONLY|syscall.O_NOFOLLOW, 0)
 	if err != nil {
 		return err
 	}

@@ -10,6 +10,7 @@ import (
 )
 
 func main() {
+	syscall.Umask(0o077) // an index and an export tell what somebody is interested in
 	ctx, cancel := context.WithCancel(context.Background())
 	signals := make(chan os.Signal, 1)
 	signal.Notify(signals, os.Interrupt, syscall.SIGTERM)

@@ -14,6 +14,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"urlserver/about"
 	"urlserver/docindex/dump"
 )
 
@@ -212,7 +213,7 @@ func (p *putter) tell(errors []string, invalid int) {
 		if n, err := strconv.Atoi(number); ok && err == nil {
 			text = fmt.Sprintf("line %d: %s", p.first+n-1, what)
 		}
-		fmt.Fprintf(p.errs, "%s: %s\n", p.name, text)
+		fmt.Fprintf(p.errs, "%s: %s\n", p.name, about.Harmless(text))
 	}
 	if more := invalid - len(errors); more > 0 {
 		fmt.Fprintf(p.errs, "%s: %d more invalid lines from line %d to %d\n", p.name, more, p.first, p.first+p.lines-1)

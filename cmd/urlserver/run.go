@@ -33,13 +33,13 @@ func run(ctx context.Context, args []string, in io.Reader, out, errs io.Writer) 
 	root := rootCommand()
 	root.SetArgs(append([]string{}, args...)) // of nil it would take those of the process
 	root.SetIn(in)
-	root.SetOut(out)
+	root.SetOut(&about.Plain{W: out}) // what servers say must not steer a terminal
 	root.SetErr(errs)
 	err := root.ExecuteContext(ctx)
 	if err == nil {
 		return exitDone
 	}
-	fmt.Fprintln(errs, "urlserver:", err)
+	fmt.Fprintln(errs, "urlserver:", about.Harmless(err.Error()))
 	if _, wrong := errors.AsType[usageError](err); wrong {
 		return exitUsage
 	}

@@ -23,9 +23,13 @@ const (
 	toTop       = "\x1b[H"
 	clearLine   = "\x1b[K"
 	clearBelow  = "\x1b[J"
-	bold        = "\x1b[1m"
-	inverse     = "\x1b[7m"
-	plain       = "\x1b[0m"
+)
+
+// What fit makes the terminal's words of. They are no characters, so that nothing that a terminal obeys is taken from a daemon.
+const (
+	bold    = "\ufdd0"
+	inverse = "\ufdd1"
+	plain   = "\ufdd2"
 )
 
 const askTimeout = 5 * time.Second // for a call that a key causes

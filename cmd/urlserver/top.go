@@ -10,6 +10,8 @@ import (
 
 	"github.com/spf13/cobra"
 	"golang.org/x/term"
+
+	"urlserver/about"
 )
 
 func topCommand() *cobra.Command {
@@ -47,6 +49,9 @@ func topCommand() *cobra.Command {
 
 // terminal tells whether people sit at both ends.
 func terminal(in io.Reader, out io.Writer) (*os.File, *os.File, bool) {
+	if p, ok := out.(*about.Plain); ok {
+		out = p.W
+	}
 	i, ok1 := in.(*os.File)
 	o, ok2 := out.(*os.File)
 	return i, o, ok1 && ok2 && term.IsTerminal(int(i.Fd())) && term.IsTerminal(int(o.Fd()))

@@ -229,7 +229,7 @@ func TestScreensFit(t *testing.T) {
 	v := view{
 		status: &liveStatus{NotReady: []string{strings.Repeat("é", 200)}},
 		top:    &top{BlockedAll: 3},
-		found:  "a\x07b\x9b" + strings.Repeat("x", 300),
+		found:  "a\x07b\u009b\x1b]0;m" + strings.Repeat("x", 300),
 	}
 	for i := range 40 {
 		v.top.Busiest = append(v.top.Busiest, topSlot{Slot: uint32(i), Group: strings.Repeat("2001:", 8), Hosts: []string{strings.Repeat("h", 253)}})
@@ -245,7 +245,7 @@ func TestScreensFit(t *testing.T) {
 				t.Errorf("%v: %d columns: %q", size, n, text)
 			}
 		}
-		if strings.ContainsAny(screen, "\x07\u009b") {
+		if strings.ContainsAny(screen, "\x07\u009b") || strings.Contains(screen, "\x1b]") {
 			t.Errorf("%v: control characters get through", size)
 		}
 	}

@@ -3,6 +3,7 @@ package disk
 import (
 	"encoding/binary"
 	"fmt"
+	"os"
 	"time"
 
 	"github.com/cockroachdb/pebble/v2"
@@ -27,6 +28,9 @@ func Open(cfg Config) (*Store, error) {
 	s.doors = doors.New(s.bell.Ring)
 	s.space = &space{FS: vfs.Default, path: cfg.Path, closing: s.closing}
 	s.merging = newCompactions()
+	if err := makePrivate(cfg.Path); err != nil {
+		return nil, fmt.Errorf("docindex: %w", err)
+	}
 	db, err := openDB(cfg.Path, options(s.space, &logger{log: cfg.Log, fatal: s.fatal}, s.merging))
 	if err != nil {
 		return nil, fmt.Errorf("docindex: %w", err)
@@ -41,6 +45,21 @@ func Open(cfg Config) (*Store, error) {
 		s.helpers.Go(s.syncNowAndThen)
 	}
 	return s, nil
+}
+
+// makePrivate makes a folder, or takes it from all but its owner: what it holds tells what somebody is interested in.
+func makePrivate(path string) error {
+	if err := os.MkdirAll(path, 0o700); err != nil {
+		return err
+	}
+	info, err := os.Stat(path)
+	if err != nil || info.Mode().Perm()&0o077 == 0 {
+		return err
+	}
+	if err := os.Chmod(path, info.Mode().Perm()&0o700); err != nil {
+		return fmt.Errorf("%s is open to others than its owner, and that cannot be changed: %w; run as its owner, or choose another folder", path, err)
+	}
+	return nil
 }
 
 // syncNowAndThen puts on disk what was acknowledged.

@@ -62,7 +62,7 @@ func Main(stores Stores) int {
 	defer stop()
 	err := Run(ctx, stores, os.Args[1:], os.Stdin, os.Stdout, os.Stderr)
 	if err != nil {
-		fmt.Fprintln(os.Stderr, "hostreservation:", err)
+		fmt.Fprintln(os.Stderr, "hostreservation:", about.Harmless(err.Error()))
 	}
 	return ExitStatus(err)
 }
