@@ -54,6 +54,17 @@ func (s *Slots) Lost(now time.Duration, spider uint32) (doc uint32, over bool) {
 	return s.retry(now, s.spiders[spider].tail)
 }
 
+// Spared is Lost where the sending was no attempt: it went to nobody who would fetch it.
+func (s *Slots) Spared(now time.Duration, spider uint32) (doc uint32) {
+	if int(spider) >= len(s.spiders) || s.spiders[spider].tail == 0 {
+		return 0
+	}
+	id := s.spiders[spider].tail
+	s.docs.At(s.txs.At(id).doc).spare()
+	doc, _ = s.retry(now, id)
+	return doc
+}
+
 func (s *Slots) retry(now time.Duration, id uint32) (doc uint32, over bool) {
 	doc = s.txs.At(id).doc
 	g := s.groupOf(doc)

@@ -25,6 +25,7 @@ const away = ^uint32(0)
 func (d *document) arrival() uint64 { return d.order >> 16 }
 func (d *document) attempts() int   { return int(d.order >> 6 & maxAttempts) }
 func (d *document) attempt()        { d.order += 1 << 6 }
+func (d *document) spare()          { d.order -= 1 << 6 }            // takes an attempt back
 func (d *document) rank() uint8     { return uint8(d.order & 0x3f) } // at most log2 of the documents
 func (d *document) setRank(r uint8) { d.order = d.order&^0x3f | uint64(r) }
 

@@ -27,7 +27,7 @@ func TestAuth(t *testing.T) {
 		{name: "not asked for", first: "AUTH anything"},
 		{name: "twice", token: "secret", first: "AUTH secret\nAUTH secret\nAUTH secret", bad: 2},
 		{name: "not asked for, twice", first: "AUTH a\nAUTH a\nAUTH a", bad: 2},
-		{name: "not asked for, and late", first: "nonsense\nAUTH a", bad: 2},
+		{name: "not asked for, and late", first: "0.0.0 DONE\nAUTH a", bad: 2},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {

@@ -40,6 +40,8 @@ type session struct {
 	fresh bool // the reader's: no line has come yet
 	mute  bool // the reader's: no line has come but AUTH
 
+	stranger bool // what has come first is none of the protocol's; set before leave is posted
+
 	lines chan output // for the writer; at most one buffer is out
 
 	id      uint32
@@ -48,9 +50,10 @@ type session struct {
 }
 
 var (
-	errAuth    = errors.New("the first line is not AUTH with the right token")
-	errSpider  = errors.New("SPIDER is to be followed by a spiderid of 1 to 64 printable ASCII characters without space")
-	errForeign = errors.New("it names a transaction that never was, or that another spider holds")
+	errAuth     = errors.New("the first line is not AUTH with the right token")
+	errSpider   = errors.New("SPIDER is to be followed by a spiderid of 1 to 64 printable ASCII characters without space")
+	errStranger = errors.New("what it says first is none of the spider's protocol: a browser, or a client or server of another protocol, is connected here")
+	errForeign  = errors.New("it names a transaction that never was, or that another spider holds")
 )
 
 // serve speaks with a spider until the connection ends. token is what its first line must
@@ -62,9 +65,7 @@ func (d *Daemon) serve(conn net.Conn, token string, came bool) (refused bool) {
 	}
 	rest, err := s.authorize(token)
 	if err != nil {
-		if n, ok := d.refusals.allow(time.Now()); ok {
-			s.log.Warn().Err(err).Int("not_shown", n).Msg("spider refused")
-		}
+		s.refuse(err)
 		if came && !isOver(err) {
 			return true
 		}
@@ -79,12 +80,23 @@ func (d *Daemon) serve(conn net.Conn, token string, came bool) (refused bool) {
 	s.log.Info().Msg("spider connected")
 	var writer sync.WaitGroup
 	writer.Go(s.write)
-	err = s.read(protocol.NewScanner(io.MultiReader(bytes.NewReader(rest), conn)))
+	err = s.read(protocol.NewScanner(s.guarded(io.MultiReader(bytes.NewReader(rest), conn))))
 	s.drop("ended")
+	if errors.Is(err, errStranger) {
+		s.stranger = true
+		s.refuse(err)
+	}
 	writer.Wait()
 	d.post(func(e *engine.Engine) { s.leave(e) })
 	s.log.Info().AnErr("cause", err).Msg("spider gone")
 	return false
+}
+
+// refuse logs that a connection is refused.
+func (s *session) refuse(err error) {
+	if n, ok := s.d.refusals.allow(time.Now()); ok {
+		s.log.Warn().Err(err).Int("not_shown", n).Msg("spider refused")
+	}
 }
 
 // isOver tells if a connection failed because its time was, or because the peer has ended it.
@@ -143,6 +155,9 @@ func (s *session) join(e *engine.Engine) {
 
 func (s *session) leave(e *engine.Engine) {
 	delete(s.d.sessions, s.id)
+	if s.stranger {
+		e.Disown(s.id)
+	}
 	e.Gone(s.id)
 }
 
@@ -171,6 +186,37 @@ func (s *session) read(scanner *protocol.Scanner) error {
 	}
 }
 
+// guarded is r until its first bytes cannot be a spider's: then it fails with errStranger. Clients of other
+// protocols may send a lot before anything that looks like the end of a line, and would be handed documents
+// meanwhile.
+func (s *session) guarded(r io.Reader) io.Reader {
+	if !s.fresh {
+		return r
+	}
+	return &guard{r: r}
+}
+
+type guard struct {
+	r    io.Reader
+	seen []byte // of the first line
+	over bool   // the rest is for the parser
+}
+
+func (g *guard) Read(p []byte) (int, error) {
+	n, err := g.r.Read(p)
+	if !g.over {
+		g.seen = append(g.seen, p[:min(n, guarded)]...)
+		if !protocol.MayBegin(g.seen) {
+			return 0, errStranger
+		}
+		g.over = len(g.seen) >= guarded
+	}
+	return n, err
+}
+
+// guarded is how many bytes tell a stranger.
+const guarded = 64
+
 // greets takes the lines that a spider may begin with: an AUTH that nobody asked for, and SPIDER. A SPIDER that cannot be
 // read ends the connection: who says so does not want what others get.
 func (s *session) greets(line []byte) (ok bool, err error) {
@@ -196,7 +242,8 @@ func (s *session) greets(line []byte) (ok bool, err error) {
 	return true, nil
 }
 
-// fill reads lines until no more are there without waiting.
+// fill reads lines until no more are there without waiting. A first line that is none of the protocol's ends
+// the connection: a web page can have a browser send lines here, but not choose the first one.
 func (s *session) fill(scanner *protocol.Scanner, batch *[]engine.Line) error {
 	*batch = (*batch)[:0]
 	for len(*batch) < lineBatch {
@@ -206,10 +253,14 @@ func (s *session) fill(scanner *protocol.Scanner, batch *[]engine.Line) error {
 		}
 		status, err := protocol.ParseStatus(line)
 		if err != nil {
-			if greeting, err := s.greets(line); err != nil {
-				return err
-			} else if greeting {
+			greeting, bad := s.greets(line)
+			switch {
+			case bad == nil && greeting:
 				continue
+			case s.fresh && !errors.Is(bad, ErrStopped):
+				return fmt.Errorf("%w: %w", errStranger, errors.Join(bad, err))
+			case bad != nil:
+				return bad
 			}
 			s.badLine(line, err)
 		}

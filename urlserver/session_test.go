@@ -92,7 +92,7 @@ func TestSpiderThatTalksNonsense(t *testing.T) {
 				b.index.offer("0 http://10.0.0.1/")
 				s := b.spider()
 				trans, _ := s.line()
-				go s.conn.Write([]byte(strings.ReplaceAll(c.says, "TRANS", trans)))
+				go s.conn.Write([]byte(strings.ReplaceAll("TRANS WORKING\n"+c.says, "TRANS", trans)))
 				synctest.Wait()
 				st, _ := b.d.Status(t.Context())
 				if ended := len(st.Spiders) == 0; ended != c.ends || st.BadLines != c.bad {
@@ -104,13 +104,63 @@ func TestSpiderThatTalksNonsense(t *testing.T) {
 	}
 }
 
+// TestStrangersAreCutAtOnce: a connection that begins with no line of the protocol ends, with or without a line end,
+// and whatever follows is not read. It is handed nothing after that, and what it had counts no attempt.
+func TestStrangersAreCutAtOnce(t *testing.T) {
+	for _, c := range []struct {
+		name, says string
+		late       bool // after it has been sent a document
+	}{
+		{name: "HTTP", says: "POST / HTTP/1.1\r\nHost: 127.0.0.1:4101\r\n\r\nTRANS DONE\n"},
+		{name: "HTTP, late", says: "POST / HTTP/1.1\r\nHost: 127.0.0.1:4101\r\n\r\nTRANS DONE\n", late: true},
+		{name: "a method that is a verb", says: "AUTH / HTTP/1.1\r\n\r\n", late: true},
+		{name: "another", says: "SPIDER / HTTP/1.1\r\n\r\n", late: true},
+		{name: "a method that looks like a TRANS_ID", says: "1.0.1 / HTTP/1.1\r\n\r\n", late: true},
+		{name: "the beginning of a request", says: "PO"},
+		{name: "TLS", says: "\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03"},
+		{name: "an empty line", says: "\r\n"},
+		{name: "TRANS_ID alone", says: "1.0.1\n"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				b := newBubble(t, func(cfg *configs.Config) { cfg.Spider.MaxAttempts = 1 })
+				defer b.stopped()
+				b.index.offer("0 http://10.0.0.1/")
+				s := b.spider()
+				trans := "0.0.0"
+				if c.late {
+					trans, _ = s.line()
+				}
+				began := time.Now()
+				go s.conn.Write([]byte(strings.ReplaceAll(c.says, "TRANS", trans)))
+				if rest := s.closed(); rest != "" || time.Since(began) != 0 {
+					t.Errorf("was sent %q and closed after %v; want nothing, at once", rest, time.Since(began))
+				}
+				honest := b.spider()
+				trans, _ = honest.line()
+				honest.say("%s DONE 200", trans)
+				synctest.Wait()
+				if taken, _ := b.index.outcomes(began); !slices.Equal(taken, []string{"0 done"}) {
+					t.Errorf("outcomes: %v; want that of the honest spider", taken)
+				}
+				if st, _ := b.d.Status(t.Context()); st.BadLines != 1 || b.log.count("spider refused") != 1 {
+					t.Errorf("%d bad lines, %d refusals logged; want one of each", st.BadLines, b.log.count("spider refused"))
+				}
+			})
+		})
+	}
+}
+
 func TestBadLinesAreLoggedButNotAll(t *testing.T) {
 	for name, line := range map[string]string{"nonsense": "nonsense", "foreign": "0.0.1 DONE"} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				b := newBubble(t, nil)
 				defer b.stopped()
+				b.index.offer("0 http://10.0.0.1/")
 				s := b.spider()
+				trans, _ := s.line()
+				s.say("%s WORKING", trans)
 				for range 60 {
 					s.say("%s", line)
 					synctest.Wait() // so that it is a batch of its own

@@ -11,7 +11,7 @@ import (
 
 // event tells the engine something. The words:
 //
-//	spider NAME [SPIDERID] a spider connects, for a spiderid's documents or for any; then "NAME gone", "NAME stuck" (reads nothing), "NAME takes"
+//	spider NAME [SPIDERID] a spider connects, for a spiderid's documents or for any; then "NAME gone", "NAME stranger" (is no spider), "NAME stuck" (reads nothing), "NAME takes"
 //	                       (its lines leave the engine), "NAME took" (and are written), "NAME reads" (again),
 //	                       and "NAME: LINE" for what it says
 //	enlist NAME SPIDERID   a spider says so later
@@ -74,6 +74,8 @@ func (p *script) outside(verb string, args []string) {
 
 func (p *script) spider(name, verb string) {
 	switch verb {
+	case "stranger":
+		p.e.Disown(p.spiders[name])
 	case "gone":
 		p.e.Gone(p.spiders[name])
 		delete(p.spiders, name)

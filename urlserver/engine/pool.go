@@ -91,7 +91,7 @@ func (e *Engine) window(sp *spider) int {
 
 // mayHave reports whether a spider may get a document.
 func (e *Engine) mayHave(sp *spider) bool {
-	return !sp.gone && sp.from == 0 && len(sp.out) < maxOutput && (sp.inFlight < e.window(sp) || faulty(faultRoom))
+	return !sp.gone && !sp.stranger && sp.from == 0 && len(sp.out) < maxOutput && (sp.inFlight < e.window(sp) || faulty(faultRoom))
 }
 
 // someMute reports whether a spider gets nothing only since it has not answered enough. It costs O(spiders).

@@ -126,11 +126,19 @@ func (e *Engine) expire(budget *int) {
 	}
 }
 
+// lost takes back one document of a spider that has gone.
+func (e *Engine) lost(id uint32) (doc uint32, over bool) {
+	if e.spiders[id].stranger {
+		return e.slots.Spared(e.now, id), false
+	}
+	return e.slots.Lost(e.now, id)
+}
+
 // putBack puts documents back that spiders had in flight when they went away.
 func (e *Engine) putBack(budget *int) {
 	for len(e.leaving) > 0 && *budget > 0 {
 		id := e.leaving[len(e.leaving)-1]
-		doc, over := e.slots.Lost(e.now, id)
+		doc, over := e.lost(id)
 		if doc == 0 {
 			e.leaving = e.leaving[:len(e.leaving)-1]
 			e.spiders[id] = nil

@@ -19,6 +19,7 @@ type spider struct {
 	flying     time.Duration // since when lines are with the connection, not written; negative: none are
 	silent     bool          // a document of it timed out, and it has said nothing since
 	gone       bool
+	stranger   bool // no spider: what it has counts no attempt
 	crew       uint32
 	from       time.Duration // it gets nothing before; 0: it may
 	recent     recent
@@ -64,6 +65,15 @@ func (e *Engine) Gone(id uint32) {
 	e.link(sp.crew, -1)
 	e.review(id, sp)
 	e.leaving = append(e.leaving, id)
+}
+
+// Disown says that a connection is no spider's: it gets nothing more, and what it has counts no attempt.
+// Gone is to follow. What it said counts as a bad line.
+func (e *Engine) Disown(id uint32) {
+	sp := e.spiders[id]
+	sp.stranger = true
+	e.stats.BadLines++
+	e.review(id, sp)
 }
 
 // Lines takes lines from a spider, in their order. It returns the first that names a

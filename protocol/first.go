@@ -1,0 +1,22 @@
+package protocol
+
+import "bytes"
+
+// MayBegin tells if the first line of a spider may begin with b, which may be empty: with a TRANS_ID, or with
+// what comes before the argument of AUTH or SPIDER. It looks at no more than the first field and the space
+// behind it. What is sent by clients of other protocols (HTTP, TLS, HTTP/2, SSH, SMTP, Redis) is told by its
+// first bytes, before the line ends; a TLS record may have no line end at all.
+func MayBegin(b []byte) bool {
+	for _, verb := range [...]string{"AUTH ", "SPIDER "} {
+		if n := min(len(b), len(verb)); string(b[:n]) == verb[:n] {
+			return true
+		}
+	}
+	id, _, found := bytes.Cut(b, []byte(" "))
+	for _, c := range id {
+		if c != '.' && (c < '0' || c > '9') {
+			return false
+		}
+	}
+	return len(id) <= maxTrans && (len(id) > 0 || !found)
+}
