@@ -55,8 +55,8 @@ func (e *Engine) turnAway(host uint32) {
 
 // shut reports whether a host is blocked by the operator or a rule.
 func (e *Engine) shut(host uint32) bool {
-	if _, bound := e.slots.GroupOf(host); !bound && e.ruleFor(host, netip.Addr{}).Block { // it is barred once it is bound
-		return true
+	if _, bound := e.slots.GroupOf(host); !bound { // the slots have the limits that it had when it was bound last
+		return e.slots.BlockedUntil(host) > e.now || e.ruleFor(host, netip.Addr{}).Block
 	}
 	return e.slots.Shut(host)
 }
