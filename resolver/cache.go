@@ -125,6 +125,17 @@ func (c *cache) get(name []byte, now time.Duration) (addr netip.Addr, err error,
 	return rec.address(), nil, true
 }
 
+// left is how long get goes on to give the answer that it has; 0: it has none.
+func (c *cache) left(name []byte, now time.Duration) time.Duration {
+	c.mu.RLock()
+	defer c.mu.RUnlock()
+	rec := c.findLocked(name)
+	if rec == nil {
+		return 0
+	}
+	return max(0, time.Duration(rec.ends)-now)
+}
+
 // put remembers k, and addr where k is an address, for ttl.
 func (c *cache) put(name []byte, k kind, addr netip.Addr, ttl, now time.Duration) {
 	if len(name) > maxName {

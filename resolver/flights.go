@@ -118,17 +118,20 @@ func (w *worker) run(name string) outcome {
 	l := r.newLookup(name)
 	w.ask(l)
 	o := l.conclude(&r.cfg)
+	if o.kind == kindAddr {
+		r.known.Store(&name)
+	}
 	if o.kind != kindFailed {
 		return o
 	}
 	if r.alive.Err() != nil {
 		return outcome{err: l.fail(ErrClosed, nil)}
 	}
-	if addr, ok := r.cache.stale([]byte(name), failedFor, r.now()); ok && !r.IsOwn(addr) {
+	if addr, ok := r.cache.stale([]byte(name), staleFor, r.now()); ok && !r.IsOwn(addr) {
 		r.counts.stale.Add(1)
 		return outcome{addr: addr}
 	}
-	if r.servers.down() {
+	if _, _, down := r.servers.down(); down {
 		return outcome{err: fmt.Errorf("%w; %w", o.err, ErrDown)}
 	}
 	return o
@@ -190,6 +193,13 @@ func (r *Resolver) localNames(name string, addrs []netip.Addr) (outcome, bool) {
 		return outcome{kind: kindRefused, ttl: hostsCheck, err: fmt.Errorf("host %q: %w (local name)", name, ErrRefused)}, true
 	}
 	return outcome{}, false
+}
+
+// crowded reports whether names wait to be looked up.
+func (r *Resolver) crowded() bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.queue.len() > 0
 }
 
 // era, widen and narrow reach the window.

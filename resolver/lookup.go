@@ -9,9 +9,11 @@ import (
 	"github.com/miekg/dns"
 )
 
-// failedFor is how long a failure is remembered, and a stale address is used before the servers
-// are asked again.
-const failedFor = 5 * time.Second
+const (
+	failedFor = time.Second      // how long a failure is remembered: who asked tries again by itself
+	briefly   = 5 * time.Second  // how long an absence is remembered of which no SOA says how long it holds
+	staleFor  = 30 * time.Second // how long an address is used past its end before the servers are asked again
+)
 
 // lookup is the work on one name. The first track is of the preferred type.
 type lookup struct {
@@ -50,31 +52,43 @@ func (l *lookup) settled() bool {
 	return l.tracks[len(l.tracks)-1].state != open
 }
 
-// ask tries servers until l is settled or cfg.Attempts tries have failed.
+// ask tries servers until l is settled or cfg.Attempts tries have failed. A server that has said that it cannot tell is not
+// asked again. A name that was not answered in time makes room where others wait to be looked up: who asked tries again.
 func (w *worker) ask(l *lookup) {
 	r := w.r
 	w.order = r.servers.order(w.order[:0], r.now())
-	for failures := 0; failures < r.cfg.Attempts && !l.settled(); {
+	for failures := 0; failures < r.cfg.Attempts && len(w.order) > 0 && !l.settled(); {
 		if r.alive.Err() != nil {
 			l.err = ErrClosed
 			return
 		}
-		l.server = w.order[failures%len(w.order)]
+		l.server = w.order[0]
 		era := r.era()
-		any, err := w.try(l.server, l)
-		r.judge(l.server, any, err, era)
-		if err != nil && !l.settled() {
-			l.err = err
-			failures++
+		h, err := w.try(l.server, l)
+		r.judge(l.server, h, err, era)
+		if err == nil || l.settled() {
+			continue
+		}
+		l.err = err
+		failures++
+		if w.order = w.order[1:]; h == silence {
+			w.order = append(w.order, l.server)
+		}
+		if h == silence && errors.Is(err, errTimeout) && r.crowded() {
+			return
 		}
 	}
 }
 
 // judge learns from a try how its server does, and how much the servers can take.
-func (r *Resolver) judge(s *server, any bool, err error, era uint64) {
-	if any {
+func (r *Resolver) judge(s *server, h heard, err error, era uint64) {
+	switch h {
+	case useful:
 		r.servers.answered(s)
 		r.counts.answers.Add(1)
+		r.widen()
+	case useless:
+		r.servers.alive(s)
 		r.widen()
 	}
 	switch {
@@ -85,11 +99,15 @@ func (r *Resolver) judge(s *server, any bool, err error, era uint64) {
 	default:
 		r.counts.failures.Add(1)
 	}
-	if !any {
-		r.servers.failed(s, dead(err), r.now())
+	if h != useful {
+		r.servers.failed(s, dead(err), fmt.Errorf("%s: %w", s.addr, err), r.now())
 	}
-	if !any && errors.Is(err, errTimeout) {
-		r.narrow(era)
+	switch {
+	case h != silence:
+	case dead(err):
+		r.servers.lose(s, r.now())
+	case errors.Is(err, errTimeout):
+		r.doubt(s, era)
 	}
 }
 
@@ -124,7 +142,7 @@ func (l *lookup) conclude(cfg *Config) outcome {
 	if refused {
 		return outcome{kind: kindRefused, ttl: clamp(ttl, cfg.MinTTL, cfg.MaxTTL), err: l.fail(ErrRefused, nil)}
 	}
-	ttl = clamp(ttl, min(failedFor, cfg.NegativeTTL), cfg.NegativeTTL)
+	ttl = clamp(ttl, min(briefly, cfg.NegativeTTL), cfg.NegativeTTL)
 	return outcome{kind: kindNoHost, ttl: ttl, err: l.fail(ErrNoHost, l.reason())}
 }
 

@@ -3,6 +3,8 @@ package resolver
 import (
 	"errors"
 	"fmt"
+	"net"
+	"net/netip"
 	"strconv"
 	"strings"
 	"sync/atomic"
@@ -182,8 +184,8 @@ func TestLookupTTL(t *testing.T) {
 		{name: "NXDOMAIN has the SOA's least", records: []string{soa}, negative: time.Hour, want: 300 * time.Second},
 		{name: "and the ceiling", records: []string{soa}, negative: time.Minute, want: time.Minute},
 		{name: "an alias of nothing has the alias's", records: []string{soa, "a.example. 30 IN CNAME b.example."}, negative: time.Hour, want: 30 * time.Second},
-		{name: "without an SOA briefly", records: nil, negative: time.Hour, want: failedFor},
-		{name: "an SOA of elsewhere does not count", records: []string{strings.Replace(soa, "example.", "test.", 1)}, negative: time.Hour, want: failedFor},
+		{name: "without an SOA briefly", records: nil, negative: time.Hour, want: briefly},
+		{name: "an SOA of elsewhere does not count", records: []string{strings.Replace(soa, "example.", "test.", 1)}, negative: time.Hour, want: briefly},
 		{name: "negative answers are not remembered", records: []string{soa}, negative: 0, want: 0},
 	}
 	for _, tt := range tests {
@@ -221,57 +223,175 @@ func TestStale(t *testing.T) {
 	if s := r.Stats(); s.Stale != 1 || s.Failed != 1 {
 		t.Errorf("stale %d, failed %d; want 1, 1", s.Stale, s.Failed)
 	}
-	if got := len(s.requests()) - asked; got != 3 {
-		t.Errorf("%d queries for the last two lookups, want 3", got)
+	if got := len(s.requests()) - asked; got != 1 {
+		t.Errorf("%d queries for the last two lookups, want 1", got)
 	}
 }
 
+// The first name has the server count as one of use: before that nothing is said of any name.
 func TestFailureIsRememberedBriefly(t *testing.T) {
-	s := serve(t, func(q *request) { q.answer(q.code(dns.RcodeRefused)) })
+	s := serve(t, func(q *request) {
+		if q.name() == "good.example." {
+			q.answer(q.truth())
+			return
+		}
+		q.answer(q.code(dns.RcodeRefused))
+	})
 	r := start(t, patient(s))
-	for range 2 {
-		_, err := lookUp(t, r, "a.example")
-		if !errors.Is(err, ErrServers) || !strings.Contains(err.Error(), "a.example") {
-			t.Errorf("error %v, want ErrServers of a.example", err)
+	wantAddr(t, r, "good.example", truth)
+	_, err := lookUp(t, r, "a.example")
+	if !errors.Is(err, ErrServers) || errors.Is(err, ErrDown) || !strings.Contains(err.Error(), "a.example") || !strings.Contains(err.Error(), "REFUSED") {
+		t.Errorf("error %v, want ErrServers of a.example with REFUSED", err)
+	}
+	if n := len(s.requests()); n != 2 {
+		t.Errorf("%d queries, want one for each name", n)
+	}
+	if left := r.CachedFor([]byte("A.example.")); left > failedFor {
+		t.Errorf("the failure is remembered for %v, want %v at most", left, failedFor)
+	}
+}
+
+// TestBrokenZone has many names in a row that the server fails for: that says nothing of the others.
+func TestBrokenZone(t *testing.T) {
+	s := serve(t, func(q *request) {
+		if strings.HasSuffix(q.name(), ".broken.") {
+			q.answer(q.code(dns.RcodeServerFailure))
+			return
+		}
+		q.answer(q.truth())
+	})
+	r := start(t, patient(s))
+	wantAddr(t, r, "a.example", truth)
+	for n := range 50 {
+		if _, err := lookUp(t, r, fmt.Sprintf("n%d.broken", n)); !errors.Is(err, ErrServers) || errors.Is(err, ErrDown) {
+			t.Fatalf("name %d of the broken zone: error %v, want ErrServers and not ErrDown", n, err)
 		}
 	}
-	if n := len(s.requests()); n != 3 {
-		t.Errorf("%d queries, want the 3 tries of the first lookup", n)
-	}
-	if _, err, ok := r.Cached([]byte("a.example")); !ok || err != ErrServers {
-		t.Errorf("Cached: %v, %v; want ErrServers, true", err, ok)
+	wantAddr(t, r, "b.example", truth)
+	if h := r.Health(); h.Down {
+		t.Errorf("health is %+v; want servers that can be used", h)
 	}
 }
 
-// TestOutage has a server that answered fall silent, which is not held against names.
+// TestNoUsefulAnswerYet has a server that fails for all names from the start, and then for some: only then names fail.
+func TestNoUsefulAnswerYet(t *testing.T) {
+	var works atomic.Bool
+	s := serve(t, func(q *request) {
+		if works.Load() && q.name() != "broken.example." {
+			q.answer(q.truth())
+			return
+		}
+		q.answer(q.code(dns.RcodeServerFailure))
+	})
+	r := start(t, patient(s))
+	if h := r.Health(); h.Down || len(h.Servers) != 1 || h.Servers[0] != s.addr {
+		t.Errorf("health before the first look-up is %+v; want one server, %s, of which nothing is known", h, s.addr)
+	}
+	began := time.Now()
+	for n := range 3 {
+		if _, err := lookUp(t, r, fmt.Sprintf("n%d.example", n)); !errors.Is(err, ErrDown) {
+			t.Errorf("error %v before any useful answer; want ErrDown", err)
+		}
+	}
+	if h := r.Health(); !h.Down || h.Since.Before(began) || !strings.Contains(h.Why, "SERVFAIL") || !strings.Contains(h.Why, s.addr) {
+		t.Errorf("health is %+v; want that nobody is of use since %v, because of SERVFAIL by %s", h, began, s.addr)
+	}
+	works.Store(true)
+	wantAddr(t, r, "n0.example", truth)
+	if _, err := lookUp(t, r, "broken.example"); !errors.Is(err, ErrServers) || errors.Is(err, ErrDown) {
+		t.Errorf("error %v after a useful answer; want ErrServers and not ErrDown", err)
+	}
+	if h := r.Health(); h.Down {
+		t.Errorf("health is %+v; want servers that can be used", h)
+	}
+}
+
+// TestOutage has a server that answered vanish, which is not held against names, and come back.
 func TestOutage(t *testing.T) {
 	var away atomic.Bool
 	s := serve(t, func(q *request) {
-		if away.Load() {
-			q.answer(q.code(dns.RcodeRefused))
-			return
+		if !away.Load() {
+			q.answer(q.truth())
 		}
-		q.answer(q.reply(q.name() + " 60 IN A 93.184.216.34"))
 	})
-	r := start(t, patient(s))
-	wantAddr(t, r, "a.example", "93.184.216.34")
+	cfg := patient(s)
+	cfg.Timeout = time.Second
+	r := start(t, cfg)
+	wantAddr(t, r, "a.example", truth)
 	away.Store(true)
-	downs := 0
-	for n := range 6 {
+	down := false
+	for n := 0; n < 10 && !down; n++ { // the first ones fail before the probe does
 		_, err := lookUp(t, r, fmt.Sprintf("n%d.example", n))
 		if !errors.Is(err, ErrServers) {
 			t.Fatalf("error %v, want ErrServers", err)
 		}
-		if errors.Is(err, ErrDown) {
-			downs++
-		}
+		down = errors.Is(err, ErrDown)
 	}
-	if downs == 0 || downs > 4 {
-		t.Errorf("%d of 6 names are said to be unanswered because no server answers; want all but the first ones", downs)
+	if h := r.Health(); !down || !h.Down {
+		t.Errorf("health is %+v, and names say that no server can be used: %v; want that none can", h, down)
 	}
-	if _, err, ok := r.Cached([]byte("n5.example")); ok {
+	if _, err, ok := r.Cached([]byte("n9.example")); ok {
 		t.Errorf("Cached: %v for a name of the outage; want nothing", err)
 	}
 	away.Store(false)
-	wantAddr(t, r, "n5.example", "93.184.216.34")
+	cfg.Attempts = 30
+	wantAddr(t, r, "n9.example", truth)
+	if h := r.Health(); h.Down {
+		t.Errorf("health is %+v once it answers again", h)
+	}
+}
+
+// TestClosedPort has nobody listen where a server was.
+func TestClosedPort(t *testing.T) {
+	conn, err := net.ListenPacket("udp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	addr := conn.LocalAddr().String()
+	conn.Close()
+	cfg := patient()
+	cfg.Servers = []string{addr}
+	r := start(t, cfg)
+	for range 3 {
+		if _, err := lookUp(t, r, "a.example"); !errors.Is(err, ErrDown) {
+			t.Errorf("error %v, want ErrDown", err)
+		}
+	}
+	if h := r.Health(); !h.Down || !strings.Contains(h.Why, addr) {
+		t.Errorf("health is %+v; want that %s cannot be used", h, addr)
+	}
+}
+
+// TestSilentNames has a zone that nobody answers for, and more of its names than are asked at once, before a good name:
+// that the server is well shows by a probe, so neither are fewer names asked at once nor is it down; and each name makes
+// room after one try, as others wait.
+func TestSilentNames(t *testing.T) {
+	const wide, silent = 4 * firstWindow, 16 * firstWindow
+	s := serve(t, func(q *request) {
+		if !strings.HasSuffix(q.name(), ".silent.") {
+			q.answer(q.truth())
+		}
+	})
+	cfg := patient(s)
+	cfg.Timeout, cfg.Attempts, cfg.Concurrency = time.Second, 100, wide
+	r := start(t, cfg)
+	for n := range wide { // each answer lets one name more be asked at once
+		wantAddr(t, r, fmt.Sprintf("g%d.example", n), truth)
+	}
+	errs := make(chan error, silent)
+	for n := range silent {
+		r.Resolve(fmt.Sprintf("n%d.silent", n), func(_ netip.Addr, err error) { errs <- err })
+	}
+	wantAddr(t, r, "b.example", truth) // with 100 tries for each name before it that would take minutes
+	for range silent - wide {
+		if err := <-errs; !errors.Is(err, ErrServers) || errors.Is(err, ErrDown) {
+			t.Errorf("error %v of a name that nobody answers for; want ErrServers and not ErrDown", err)
+		}
+	}
+	if h := r.Health(); h.Down {
+		t.Errorf("health is %+v; want a server that can be used", h)
+	}
+	if n := r.Stats().Window; n != wide {
+		t.Errorf("%d names may be asked at once, want %d as before", n, wide)
+	}
 }

@@ -39,7 +39,11 @@ func newQuery(name string, qtype uint16, edns bool, rng *rand.ChaCha8) (query, e
 		return query{}, fmt.Errorf("%w: %q: %w", ErrBadName, name, err)
 	}
 	q := query{wire: wire, edns: edns}
-	q.question = wire[headerLen : headerLen+len(name)+1+4] // a name is a byte longer on the wire; type and class
+	n := len(name) + 1 // a name is a byte longer on the wire
+	if name == "." {
+		n = 1
+	}
+	q.question = wire[headerLen : headerLen+n+4] // with type and class
 	mixCase(q.question[:len(name)], rng)
 	return q, nil
 }

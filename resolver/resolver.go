@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"net/netip"
 	"sync"
+	"sync/atomic"
 	"time"
 )
 
@@ -16,8 +17,8 @@ import (
 var (
 	ErrNoHost  = errors.New("no such host")                  // the name does not exist or has no address
 	ErrRefused = errors.New("address in a refused network")  // all its addresses are; see Config.AllowNetworks
-	ErrServers = errors.New("name servers failed")           // every try failed; trying later may help
-	ErrDown    = errors.New("no name server answers")        // for any name; comes with ErrServers, and is not remembered
+	ErrServers = errors.New("name servers failed")           // for this name: every try failed; trying later may help
+	ErrDown    = errors.New("no name server can be used")    // for any name; comes with ErrServers, and is not remembered
 	ErrBadName = errors.New("not a name that DNS can carry") // nothing was asked
 	ErrClosed  = errors.New("resolver closed")               // Close came first
 )
@@ -33,6 +34,8 @@ type Resolver struct {
 	counts  counters
 	start   time.Time
 
+	known atomic.Pointer[string] // the name that was answered with an address last; nil: none was
+
 	alive context.Context // ends with Close
 	end   context.CancelFunc
 
@@ -45,6 +48,8 @@ type Resolver struct {
 	queue   fifo[flight]       // for the servers
 	intake  bool               // the intake goroutine runs
 	workers int                // worker goroutines
+	probing bool               // the goroutine of a probe runs
+	probed  time.Duration      // when the last one began
 	window  window
 	hostErr error // why the hosts file could not be read again
 }
@@ -73,6 +78,36 @@ func New(cfg Config) (*Resolver, error) {
 	r.stopped.L = &r.mu
 	r.alive, r.end = context.WithCancel(context.Background())
 	return r, nil
+}
+
+// Health says whether name servers can be used at all.
+type Health struct {
+	Down    bool      // nobody has given an answer of use since New, or nobody answers any more
+	Since   time.Time // of Down: when the first try failed, or when the last server fell silent
+	Why     string    // of Down: how the last try failed, with the server
+	Servers []string  // all, "ip:port"
+}
+
+// Health may be called at any time. Before the first look-up nothing is known: servers count as usable.
+func (r *Resolver) Health() (h Health) {
+	for _, s := range r.servers.list {
+		h.Servers = append(h.Servers, s.addr.String())
+	}
+	since, why, down := r.servers.down()
+	if down {
+		h.Down, h.Since, h.Why = true, r.start.Add(since), why
+	}
+	return h
+}
+
+// CachedFor is how long Cached goes on to give the answer that it has for host; 0: it has none.
+func (r *Resolver) CachedFor(host []byte) time.Duration {
+	var buf [maxName]byte
+	key, ok := appendFolded(buf[:0], host)
+	if !ok {
+		return 0
+	}
+	return r.cache.left(key, r.now())
 }
 
 // Cached answers from memory: it neither blocks nor allocates. ok is false when Resolve has to be
@@ -105,7 +140,9 @@ func (r *Resolver) IsOwn(addr netip.Addr) bool {
 	return r.nets.own.has(addr) && r.nets.refusal(addr) == ownUse
 }
 
-// Resolve looks host up and calls deliver exactly once, from another goroutine. deliver must be
+// Resolve looks host up and calls deliver exactly once, from another goroutine. ErrServers without ErrDown is about this
+// name alone, after one try at each server that answers, or after Config.Attempts tries without answer, fewer where
+// other names wait. deliver must be
 // brief, since the next answer waits for it, and must not call Close. Names queue up in memory;
 // each costs a few hundred bytes until it is answered.
 func (r *Resolver) Resolve(host string, deliver func(netip.Addr, error)) {
@@ -161,7 +198,7 @@ func (r *Resolver) Close() error {
 	r.sockets.close()
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	for r.workers > 0 || r.intake {
+	for r.workers > 0 || r.intake || r.probing {
 		r.stopped.Wait()
 	}
 	return nil

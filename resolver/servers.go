@@ -10,7 +10,6 @@ import (
 
 const (
 	failuresToAvoid = 3           // in a row
-	failuresOfAll   = 10          // in a row, which is more than a name that nobody can answer brings about
 	firstAvoid      = time.Second // doubles with each further failure
 	maxAvoid        = 30 * time.Second
 	plainFor        = 5 * time.Minute // a server that cannot do EDNS is not asked with it so long
@@ -19,6 +18,8 @@ const (
 // server is a name server and how it fares. Its fields are guarded by servers.mu.
 type server struct {
 	addr       netip.AddrPort
+	lost       bool          // it does not answer, whatever it is asked
+	lostAt     time.Duration // since when
 	failures   int           // in a row
 	avoid      time.Duration // tried last until then
 	plainUntil time.Duration // asked without EDNS until then
@@ -31,7 +32,12 @@ type servers struct {
 
 	mu     sync.Mutex // guards all below and the servers' fields but addr
 	next   int        // whose turn it is to be first
-	useful bool       // one has answered since the start
+	useful bool       // one has given an answer of use since the start
+
+	// Until one has: when the first try failed, how often any did, and how the last one did.
+	failedAt time.Duration
+	tries    int
+	why      string
 }
 
 func newServers(addrs []netip.AddrPort) *servers {
@@ -64,25 +70,55 @@ func (s *server) avoidedAt(now time.Duration) time.Duration {
 	return s.avoid
 }
 
-// down reports whether servers that did answer have ceased to, whatever they are asked.
-func (s *servers) down() bool {
+// down reports whether no server can be relied on, whatever it is asked, since when and why: none has given an answer of
+// use since the start, or all that did are lost now.
+func (s *servers) down() (since time.Duration, why string, down bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return s.useful && !slices.ContainsFunc(s.list, func(srv *server) bool { return srv.failures < failuresOfAll })
+	if !s.useful {
+		return s.failedAt, s.why, s.tries > 0
+	}
+	for _, srv := range s.list {
+		if !srv.lost {
+			return 0, "", false
+		}
+		since = max(since, srv.lostAt)
+	}
+	return since, "they do not answer", true
 }
 
 // answered tells of an answer that is of use.
 func (s *servers) answered(srv *server) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	srv.failures, srv.avoid = 0, 0
+	srv.failures, srv.avoid, srv.lost = 0, 0, false
 	s.useful = true
 }
 
-// failed tells of a try that brought nothing. dead: nobody is there, no need to try twice.
-func (s *servers) failed(srv *server, dead bool, now time.Duration) {
+// alive tells of an answer, be it of use or not.
+func (s *servers) alive(srv *server) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	srv.lost = false
+}
+
+// lose tells that srv does not answer, whatever it is asked.
+func (s *servers) lose(srv *server, now time.Duration) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if !srv.lost {
+		srv.lost, srv.lostAt = true, now
+	}
+}
+
+// failed tells of a try that brought nothing of use. dead: nobody is there, no need to try twice.
+func (s *servers) failed(srv *server, dead bool, err error, now time.Duration) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.tries++; s.tries == 1 {
+		s.failedAt = now
+	}
+	s.why = err.Error()
 	srv.failures++
 	if dead {
 		srv.failures = max(srv.failures, failuresToAvoid)

@@ -41,12 +41,12 @@ func TestFailingServerIsLast(t *testing.T) {
 	b := s.list[1]
 	now := time.Minute
 	for range failuresToAvoid - 1 {
-		s.failed(b, false, now)
+		s.failed(b, false, errTimeout, now)
 	}
 	if got := orderText(s, now); got != "bca" {
 		t.Errorf("after two failures: %s, want bca", got)
 	}
-	s.failed(b, false, now)
+	s.failed(b, false, errTimeout, now)
 	for _, want := range []string{"cab", "acb", "cab"} { // whose turn it is: c, a, b
 		if got := orderText(s, now); got != want {
 			t.Errorf("after three failures: %s, want %s", got, want)
@@ -56,18 +56,18 @@ func TestFailingServerIsLast(t *testing.T) {
 	if got := orderText(s, now+0); got != "cab" {
 		t.Errorf("after the avoidance: %s, want cab", got)
 	}
-	s.failed(b, false, now)
+	s.failed(b, false, errTimeout, now)
 	if got, want := b.avoid-now, 2*firstAvoid; got != want {
 		t.Errorf("avoided for %v after the next failure, want %v", got, want)
 	}
 	for range 100 {
-		s.failed(b, false, now)
+		s.failed(b, false, errTimeout, now)
 	}
 	if got := b.avoid - now; got != maxAvoid {
 		t.Errorf("avoided for %v after many failures, want %v", got, maxAvoid)
 	}
 	s.answered(b)
-	s.failed(b, false, now)
+	s.failed(b, false, errTimeout, now)
 	if b.avoid != 0 {
 		t.Error("avoided after one failure that followed an answer")
 	}
@@ -75,9 +75,9 @@ func TestFailingServerIsLast(t *testing.T) {
 
 func TestFailingServersByRecovery(t *testing.T) {
 	s := someServers(3)
-	s.failed(s.list[0], true, 2*time.Second)
-	s.failed(s.list[1], true, 3*time.Second)
-	s.failed(s.list[2], true, time.Second)
+	s.failed(s.list[0], true, errTimeout, 2*time.Second)
+	s.failed(s.list[1], true, errTimeout, 3*time.Second)
+	s.failed(s.list[2], true, errTimeout, time.Second)
 	for range 3 {
 		if got := orderText(s, 0); got != "cab" {
 			t.Errorf("order %s, want cab: who recovers first is tried first", got)
@@ -142,25 +142,42 @@ func TestAllServersDead(t *testing.T) {
 		if !errors.Is(err, ErrServers) || !strings.Contains(err.Error(), s.addr) || !strings.Contains(err.Error(), "no answer in time") {
 			t.Errorf("timeout %v: error %v, want ErrServers that tells server and cause", timeout, err)
 		}
-		if st := r.Stats(); st.Timeouts != 4 || st.Failures != 0 || st.Failed != 1 || st.Window != 1 {
-			t.Errorf("timeout %v: timeouts %d, failures %d, failed %d, window %d; want 4, 0, 1, 1", timeout, st.Timeouts, st.Failures, st.Failed, st.Window)
+		if st := r.Stats(); st.Timeouts != 4 || st.Failures != 0 || st.Failed != 1 || st.Window != firstWindow {
+			t.Errorf("timeout %v: timeouts %d, failures %d, failed %d, window %d; want 4, 0, 1, %d", timeout, st.Timeouts, st.Failures, st.Failed, st.Window, firstWindow)
 		}
 	}
 }
 
+// Tries go round; a server that says that it cannot tell is asked once, a silent one again.
 func TestTriesGoRound(t *testing.T) {
-	var servers []*fakeServer
-	var names [3]atomic.Int64
-	for i := range 3 {
-		servers = append(servers, serve(t, func(q *request) { names[i].Add(1); q.answer(q.code(2)) }))
-	}
-	cfg := patient(servers...)
-	cfg.Attempts = 6
-	lookUp(t, start(t, cfg), "a.example")
-	for i := range names {
-		if n := names[i].Load(); n != 2 {
-			t.Errorf("server %d was asked %d times, want 2", i, n)
-		}
+	for _, tt := range []struct {
+		name   string
+		handle func(q *request)
+		want   int64
+	}{
+		{name: "SERVFAIL", handle: func(q *request) { q.answer(q.code(2)) }, want: 1},
+		{name: "silence", handle: func(q *request) {}, want: 2},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			var servers []*fakeServer
+			var names [3]atomic.Int64
+			for i := range 3 {
+				servers = append(servers, serve(t, func(q *request) {
+					if q.name() == "a.example." { // not a probe
+						names[i].Add(1)
+						tt.handle(q)
+					}
+				}))
+			}
+			cfg := patient(servers...)
+			cfg.Attempts, cfg.Timeout = 6, time.Second
+			lookUp(t, start(t, cfg), "a.example")
+			for i := range names {
+				if n := names[i].Load(); n != tt.want {
+					t.Errorf("server %d was asked %d times, want %d", i, n, tt.want)
+				}
+			}
+		})
 	}
 }
 
@@ -184,14 +201,14 @@ func TestWindow(t *testing.T) {
 	}
 	w.answered()
 	w.silent(w.era)
-	if w.limit != 10 {
-		t.Errorf("%d after a timeout of a later try, want 10", w.limit)
+	if w.limit != firstWindow {
+		t.Errorf("%d after a timeout of a later try, want %d", w.limit, firstWindow)
 	}
 	for range 10 {
 		w.silent(w.era)
 	}
-	if w.limit != 1 {
-		t.Errorf("%d after many, want 1", w.limit)
+	if w.limit != firstWindow {
+		t.Errorf("%d after many, want %d", w.limit, firstWindow)
 	}
 	if small := newWindow(3); small.limit != 3 {
 		t.Errorf("starts at %d with a bound of 3", small.limit)

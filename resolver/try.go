@@ -15,6 +15,15 @@ const (
 	maxStrays   = 200  // datagrams that answer nothing before a port is given up as guessed at
 )
 
+// heard is what came back of a try.
+type heard uint8
+
+const (
+	silence heard = iota // nothing
+	useless              // answers, none of them of use: SERVFAIL, REFUSED, garbage
+	useful               // an answer of use
+)
+
 var (
 	errTimeout = errors.New("no answer in time")
 	errStrays  = errors.New("too many answers to other questions")
@@ -39,38 +48,41 @@ type asked struct {
 
 // try asks s all that is open in l, side by side, and takes in what it answers until nothing that
 // matters is missing. The error is the first that made s no use for a question; errTimeout where
-// some stayed without answer. any tells whether there was a useful answer.
-func (w *worker) try(s *server, l *lookup) (any bool, err error) {
+// some stayed without answer.
+func (w *worker) try(s *server, l *lookup) (h heard, err error) {
 	if err := w.port.use(w.r, s); err != nil {
-		return false, readError(err)
+		return silence, readError(err)
 	}
 	if err := w.sendAll(s, l); err != nil {
 		w.port.drop(w.r)
-		return false, err
+		return silence, err
 	}
 	var first error
 	for strays := 0; w.waiting() && !l.settled(); {
 		n, err := w.port.conn.Read(w.in[:])
 		if err != nil {
 			w.port.drop(w.r)
-			return any, firstErr(first, readError(err))
+			return h, firstErr(first, readError(err))
 		}
 		a := w.match(w.in[:n])
 		if a == nil {
 			w.r.counts.strays.Add(1)
 			if strays++; strays > maxStrays {
 				w.port.drop(w.r)
-				return any, errStrays
+				return h, errStrays
 			}
 			continue
 		}
+		h = max(h, useless)
 		if err := w.take(s, a, w.in[:n]); err != nil {
 			first = firstErr(first, err)
 			continue
 		}
-		any = true
+		if a.done { // else it was asked again, without EDNS
+			h = useful
+		}
 	}
-	return any, first
+	return h, first
 }
 
 // sendAll sends a query for each open track.

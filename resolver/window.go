@@ -1,12 +1,13 @@
 package resolver
 
-// firstWindow is how many names are asked at once before anything is known of the servers.
+// firstWindow is how many names are asked at once before anything is known of the servers, and
+// when they are silent: so few are no burden, and names that nobody answers do not stop the others.
 const firstWindow = 16
 
 // window bounds the names asked at once: it starts small, grows by one with each answer, and
 // halves when servers fall silent. Pure; not safe for concurrent use.
 type window struct {
-	limit int // now; 1 to bound
+	limit int // now; at most bound
 	bound int
 	era   uint64 // halvings so far
 }
@@ -16,12 +17,12 @@ func newWindow(bound int) window { return window{limit: min(firstWindow, bound),
 // answered tells of a server that answered.
 func (w *window) answered() { w.limit = min(w.limit+1, w.bound) }
 
-// silent tells of a try that began in era and ran out of time. What began before the last halving
-// says nothing about the window since, so a burst of timeouts halves once.
+// silent tells of a server that has not answered what it was asked in era. What was asked before the last
+// halving says nothing about the window since, so a burst of timeouts halves once.
 func (w *window) silent(era uint64) {
 	if era != w.era {
 		return
 	}
-	w.limit = max(w.limit/2, 1)
+	w.limit = min(max(w.limit/2, firstWindow), w.limit)
 	w.era++
 }

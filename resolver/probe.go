@@ -1,0 +1,57 @@
+package resolver
+
+import (
+	crand "crypto/rand"
+	"math/rand/v2"
+	"time"
+
+	"github.com/miekg/dns"
+)
+
+// probeEvery is the least time between two probes: with names that nobody answers there is a try without answer all the
+// time, and one probe speaks for all of them.
+const probeEvery = time.Second
+
+// doubt tells of a try at s, in era, that was not answered. That may be the name's fault, as where its zone's servers are
+// away, or the server's. So s is asked what it could answer before; only if it does not answer that either is it lost, and
+// asked fewer names at once.
+func (r *Resolver) doubt(s *server, era uint64) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if now := r.now(); !r.probing && r.alive.Err() == nil && (r.probed == 0 || now-r.probed >= probeEvery) {
+		r.probing, r.probed = true, now
+		go r.probe(s, era)
+	}
+}
+
+// probe asks s for the name that was found last, and for the servers of the root, which all resolvers know. Any answer
+// will do.
+func (r *Resolver) probe(s *server, era uint64) {
+	defer r.probeEnded()
+	var seed [32]byte
+	crand.Read(seed[:])
+	w := &worker{r: r, rng: rand.NewChaCha8(seed)}
+	defer w.port.drop(r)
+	l := &lookup{nets: r.nets}
+	if name := r.known.Load(); name != nil {
+		l.tracks = r.newLookup(*name).tracks[:1]
+	}
+	l.tracks = append(l.tracks, track{qtype: dns.TypeNS, name: "."})
+	h, err := w.try(s, l)
+	switch {
+	case h != silence:
+		r.servers.alive(s)
+	case r.alive.Err() == nil:
+		r.servers.lose(s, r.now())
+		if !dead(err) {
+			r.narrow(era)
+		}
+	}
+}
+
+func (r *Resolver) probeEnded() {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.probing = false
+	r.stopped.Broadcast()
+}
