@@ -146,6 +146,7 @@ func (m metrics) slots(c hostslots.Counts) {
 	m.gauge("held", "Documents held, all of them.", c.Held)
 	m.gauge("leftover", "Documents held outside of slots.", c.Leftover)
 	m.gauge("unresolved", "Documents held whose host's address is not known yet.", c.Unresolved)
+	m.gauge("unresolved_failing", "Documents held whose host's name fails to resolve for now, and is looked up again.", c.Failing)
 }
 
 // spiders adds connections from one address up, as the ports of those that dial in

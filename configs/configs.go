@@ -135,6 +135,7 @@ type Resolver struct {
 	MinTTL        time.Duration
 	MaxTTL        time.Duration // at least MinTTL
 	NegativeTTL   time.Duration
+	GiveUp        time.Duration  // a name that fails for now is tried again this long
 	Family        string         // FamilyAny, FamilyIPv4 or FamilyIPv6
 	AllowNetworks []netip.Prefix // else refused networks that may be fetched from
 	AllowPorts    []int          // ports of URLs that the Fetch standard blocks, and that may be fetched from all the same

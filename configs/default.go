@@ -61,6 +61,7 @@ func defaultResolver() Resolver {
 		MinTTL:      time.Minute,
 		MaxTTL:      24 * time.Hour,
 		NegativeTTL: 5 * time.Minute,
+		GiveUp:      5 * time.Minute,
 		Family:      FamilyAny,
 	}
 }

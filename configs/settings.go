@@ -142,6 +142,7 @@ func resolverSettings() []setting {
 		at("resolver.min_ttl", restart, span(0, longestTTL), func(c *Config) *time.Duration { return &c.Resolver.MinTTL }),
 		at("resolver.max_ttl", restart, span(0, longestTTL), func(c *Config) *time.Duration { return &c.Resolver.MaxTTL }),
 		at("resolver.negative_ttl", restart, span(0, longestTTL), func(c *Config) *time.Duration { return &c.Resolver.NegativeTTL }),
+		at("resolver.give_up", live, span(0, longestTTL), func(c *Config) *time.Duration { return &c.Resolver.GiveUp }),
 		at("resolver.family", restart, oneOf(FamilyAny, FamilyIPv4, FamilyIPv6), func(c *Config) *string { return &c.Resolver.Family }),
 		at("resolver.allow_networks", restart, networks(), func(c *Config) *[]netip.Prefix { return &c.Resolver.AllowNetworks }),
 		at("resolver.allow_ports", restart, ports(), func(c *Config) *[]int { return &c.Resolver.AllowPorts }),

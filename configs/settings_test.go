@@ -169,6 +169,7 @@ func TestRanges(t *testing.T) {
 		{key: "resolver.min_ttl", in: []string{`"0s"`, `"168h"`}, out: []string{`"-1s"`, `"169h"`}, together: `resolver.max_ttl = "168h"`},
 		{key: "resolver.max_ttl", in: []string{`"1m"`, `"168h"`}, out: []string{`"59s"`, `"169h"`}},
 		{key: "resolver.negative_ttl", in: []string{`"0s"`, `"168h"`}, out: []string{`"-1s"`, `"169h"`}},
+		{key: "resolver.give_up", in: []string{`"0s"`, `"168h"`}, out: []string{`"-1s"`, `"169h"`}},
 		{key: "resolver.allow_ports", in: []string{`[]`, `[25, 0, 65535]`}, out: []string{`[65536]`, `[-1]`, `["25"]`, `25`}},
 		{key: "resolver.family", in: []string{`"any"`, `"ipv4"`, `"ipv6"`}, out: []string{`""`, `"ip4"`}},
 		{key: "resolver.allow_networks", in: []string{"[]", `["0.0.0.0/0", "::/0", "10.0.0.1/32"]`}, out: []string{`["10.0.0.1"]`, `["10.0.0.0/33"]`, `["::ffff:10.0.0.0/104"]`, `["fd00::1/8"]`}},

@@ -147,6 +147,9 @@ func (s *Slots) count(originID uint32, crawl uint16, n int) {
 	}
 	if h.group == 0 {
 		s.homeless += n
+		if h.failing {
+			s.failingDocs += n
+		}
 		return
 	}
 	s.groups.At(h.group).docs += uint32(n)

@@ -104,20 +104,21 @@ func (s *Slots) Fail(hostID uint32) {
 
 // Failed takes one document of a host that was given up, for the caller to End.
 // doc is 0 where there is none.
-func (s *Slots) Failed() (doc uint32) {
+func (s *Slots) Failed() (doc, host uint32) {
 	for len(s.failed) > 0 {
-		h := s.hosts.At(s.failed[len(s.failed)-1])
+		host = s.failed[len(s.failed)-1]
+		h := s.hosts.At(host)
 		if h.failed {
 			for o := h.origins; o != 0; o = s.origins.At(o).next {
 				if s.origins.At(o).queue != 0 {
-					return s.pop(o)
+					return s.pop(o), host
 				}
 			}
 		}
 		h.failed = false
 		s.failed = s.failed[:len(s.failed)-1]
 	}
-	return 0
+	return 0, 0
 }
 
 // Withdraw takes a queued document out, for the caller to End, looking from an origin's number on; next is where to

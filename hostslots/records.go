@@ -52,6 +52,7 @@ type host struct {
 	name    arena.Ref
 	nameLen uint8
 	failed  bool // its name has no address: its documents are to be ended
+	failing bool // its name fails to resolve for now
 	moving  bool // it is to leave its group as soon as no request to it is open
 	hash    uint32
 	group   uint32 // 0: not resolved

@@ -210,6 +210,7 @@ func (s *Slots) bind(now time.Duration, hostID uint32, key [16]byte) {
 	}
 	id := s.groupFor(key)
 	s.Leave(now, hostID)
+	s.SetFailing(hostID, false)
 	g := s.groups.At(id)
 	s.bring(g, h)
 	h.group, h.failed = id, false

@@ -409,7 +409,10 @@ func (p *script) asked(args []string) string {
 
 func (p *script) fail(args []string) string {
 	p.s.Fail(p.host(args[0]))
-	return p.back(func() (uint32, bool) { return p.s.Failed(), true })
+	return p.back(func() (uint32, bool) {
+		doc, _ := p.s.Failed()
+		return doc, true
+	})
 }
 
 // delayed SPIDER SINCE

@@ -56,6 +56,7 @@ type Slots struct {
 	spent    list
 	idle     list
 	barred   list
+	failing  list // hosts, by their links as members
 	empties  list
 	wanted   list // groups to be claimed
 
@@ -77,13 +78,14 @@ type Slots struct {
 
 	byTurn, byMember, byIdle, byBarred, byReject, bySlow, bySpent, byEmpty, byWanted, byAsk, byStatus, bySpider, byPark chain
 
-	hear       time.Duration // no silence counts before
-	arrivals   uint64
-	full       int
-	readmitted uint64 // groups that left rejects
-	idlers     int
-	homeless   int // documents of hosts that are not resolved
-	forgot     []uint32
+	hear        time.Duration // no silence counts before
+	arrivals    uint64
+	full        int
+	readmitted  uint64 // groups that left rejects
+	idlers      int
+	homeless    int // documents of hosts that are not resolved
+	failingDocs int // of them: of hosts whose names fail for now
+	forgot      []uint32
 }
 
 // New returns empty slots. Every group counts as asked at time 0.

@@ -13,6 +13,7 @@ type Counts struct {
 	Held              int // documents, all of them
 	Leftover          int // of them: outside a slot, those of unresolved hosts among them
 	Unresolved        int // of them: of hosts whose address is not known yet
+	Failing           int // of them: of hosts whose names fail to resolve for now
 	InFlight          int // of them: at spiders
 	Hosts, Groups     int // known
 }
@@ -22,7 +23,7 @@ func (s *Slots) Counts() Counts {
 	return Counts{
 		Slots: len(s.slots), Used: s.used, Full: s.full,
 		Cooling: s.cools.Len(), Waiting: s.left.Waiting(),
-		Held: s.docs.Len(), Leftover: s.left.Len() + s.homeless, Unresolved: s.homeless,
+		Held: s.docs.Len(), Leftover: s.left.Len() + s.homeless, Unresolved: s.homeless, Failing: s.failingDocs,
 		InFlight: s.txs.Len(), Hosts: s.hosts.Len(), Groups: s.groups.Len(),
 	}
 }
@@ -49,7 +50,7 @@ func (s *Slots) Room(now time.Duration) bool {
 
 // Rejects calls yield with the name of each host that should not get more
 // documents: all hosts known on full slots, and on addresses with too many
-// documents, and barred hosts with any. It costs O(names).
+// documents, barred hosts with any, and those whose names fail for now. It costs O(names).
 func (s *Slots) Rejects(yield func(name []byte)) {
 	for g := s.rejects.head; g != 0; g = s.groups.At(g).reject.next {
 		for h := s.groups.At(g).members.head; h != 0; h = s.hosts.At(h).member.next {
@@ -61,9 +62,14 @@ func (s *Slots) Rejects(yield func(name []byte)) {
 			yield(s.HostName(id))
 		}
 	}
+	for id := s.failing.head; id != 0; id = s.hosts.At(id).member.next {
+		if !s.byBarred.has(&s.barred, id) {
+			yield(s.HostName(id))
+		}
+	}
 }
 
-// Readmitted counts how often a barred host or the hosts of a group left the reject list.
+// Readmitted counts how often a barred or failing host, or the hosts of a group, left the reject list.
 func (s *Slots) Readmitted() uint64 { return s.readmitted }
 
 // rests reports whether nothing of a group may go out and nothing is under way that would change it: its hosts are blocked,

@@ -67,6 +67,7 @@ type Daemon struct {
 	work           sync.WaitGroup  // requests for robots.txt
 	dialing        dialers
 	indexErr       atomic.Pointer[string]
+	namesDown      atomic.Bool // no name server can be used, as was logged
 	candidateCalls calls
 	badLines       limiter
 	refusals       limiter
@@ -91,7 +92,8 @@ func New(cfg configs.Config, parts Parts) *Daemon {
 	}
 	d.engine = engine.New(cfg, engine.Options{
 		Cached:     parts.Resolver.Cached,
-		Down:       func(err error) bool { return errors.Is(err, resolver.ErrDown) },
+		ForNow:     func(err error) bool { return errors.Is(err, resolver.ErrServers) },
+		Down:       func(err error) bool { return errors.Is(err, resolver.ErrDown) || errors.Is(err, resolver.ErrClosed) },
 		Own:        parts.Resolver.IsOwn,
 		Generation: rand.Uint32(),
 		Exact:      parts.Store != nil,

@@ -49,7 +49,9 @@ func newRigOver(t testing.TB, l net.Listener, parts Parts, change func(*configs.
 	if change != nil {
 		change(&cfg)
 	}
-	res, err := resolver.New(resolver.Config{AllowNetworks: []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")}})
+	res, err := resolver.New(resolver.Config{
+		Servers: cfg.Resolver.Servers, MinTTL: cfg.Resolver.MinTTL, AllowNetworks: []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")},
+	})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -1,8 +1,10 @@
 package urlserver
 
 import (
+	"errors"
 	"net/netip"
 
+	"urlserver/resolver"
 	"urlserver/robots"
 	"urlserver/urlserver/engine"
 )
@@ -53,8 +55,24 @@ func (d *Daemon) flush() {
 
 func (d *Daemon) lookUp(name string) {
 	d.parts.Resolver.Resolve(name, func(addr netip.Addr, err error) {
+		d.noteNameServers(err)
 		d.post(func(e *engine.Engine) { e.Resolved(name, addr, err) })
 	})
+}
+
+// noteNameServers logs, once, that no name server can be used, or that one can again.
+func (d *Daemon) noteNameServers(err error) {
+	if errors.Is(err, resolver.ErrDown) == d.namesDown.Load() {
+		return
+	}
+	h := d.parts.Resolver.Health() // what needs no server is answered meanwhile, too
+	switch changed := d.namesDown.CompareAndSwap(!h.Down, h.Down); {
+	case !changed:
+	case h.Down:
+		d.log.Warn().Strs("servers", h.Servers).Str("cause", h.Why).Msg("no name server can be used; names wait until one can (resolver.servers)")
+	default:
+		d.log.Info().Msg("name servers can be used again")
+	}
 }
 
 // fetchRobots makes one request for a robots.txt; the engine bounds how many there

@@ -3,6 +3,8 @@ package urlserver
 import (
 	"context"
 	"errors"
+	"fmt"
+	"strings"
 	"time"
 
 	"urlserver/configs"
@@ -24,6 +26,7 @@ type Status struct {
 	CandidateCalls  CallStats
 	OutcomeCalls    CallStats
 	DNS             resolver.Stats
+	NameServers     resolver.Health
 }
 
 // Status asks the owner for figures; ErrStopped where it has gone.
@@ -39,7 +42,7 @@ func (d *Daemon) Status(ctx context.Context) (s Status, err error) {
 		s.Reserving, s.ReserverAway = true, r.away()
 	}
 	s.CandidateCalls, s.OutcomeCalls = d.candidateCalls.read(), d.outbox.calls.read()
-	s.DNS = d.parts.Resolver.Stats()
+	s.DNS, s.NameServers = d.parts.Resolver.Stats(), d.parts.Resolver.Health()
 	return s, err
 }
 
@@ -61,6 +64,10 @@ func (d *Daemon) Ready(ctx context.Context) (reasons []string) {
 func (s *Status) NotReady() (reasons []string) {
 	if s.IndexError != "" {
 		reasons = append(reasons, "doc index: "+s.IndexError)
+	}
+	if h := s.NameServers; h.Down {
+		reasons = append(reasons, fmt.Sprintf("no name server can be used since %s (%s): %s; names wait until one can",
+			h.Since.UTC().Format(time.RFC3339), strings.Join(h.Servers, ", "), h.Why))
 	}
 	if s.Stopping {
 		reasons = append(reasons, "the daemon is stopping")

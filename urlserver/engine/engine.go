@@ -16,7 +16,11 @@ type Options struct {
 	// Cached answers a look-up from memory, without waiting: ok is false where the
 	// name has to be looked up (Out.Lookups).
 	Cached func(host []byte) (addr netip.Addr, err error, ok bool)
-	// Down tells whether a look-up failed because no name server answers at all. Nil: none does so.
+	// ForNow tells whether a look-up failed in a way that says nothing of later, as by SERVFAIL or without answer: the
+	// name is looked up again. Other failures are for good. Nil: all are.
+	ForNow func(err error) bool
+	// Down tells whether a look-up failed because no name server can be used at all: it is so for now, and not held
+	// against the name. Nil: none does so.
 	Down func(err error) bool
 	// Own tells whether an address is one of this machine, which is not to be asked, by now. Nil: none is.
 	Own func(netip.Addr) bool
@@ -115,7 +119,7 @@ type Engine struct {
 	askAt      time.Duration // not before
 	backoff    time.Duration
 	lookups    map[string]struct{}
-	relooks    []relook // by time
+	names      names
 	claims     claims
 	ruling     ruling
 	recalled   map[uint32]struct{}      // documents that the index wants back
@@ -145,6 +149,7 @@ func New(cfg configs.Config, opt Options) *Engine {
 		crews:    make([]crew, 1),
 		trips:    map[uint32]*trip{},
 		lookups:  map[string]struct{}{},
+		names:    names{failing: map[uint32]*failing{}},
 		claims:   newClaims(),
 		recalled: map[uint32]struct{}{},
 

@@ -17,7 +17,8 @@ import (
 //	enlist NAME SPIDERID   a spider says so later
 //	index ...              the answer of the doc index, see script.index
 //	dns HOST IP|fail       what the resolver has in its memory from now on; "forget": nothing
-//	resolved HOST IP|fail  the answer to a look-up
+//	resolved HOST IP|fail|servfail|down
+//	                       the answer to a look-up; the last two are not remembered
 //	robots URL ...         the answer to a fetch, see script.robots
 //	pause, resume, choke, unchoke, stop, poke
 //	block HOST SPAN        for so long; 0s: not
@@ -63,7 +64,9 @@ func (p *script) outside(verb string, args []string) {
 		}
 	case "resolved":
 		a := lookedUp(args[1])
-		p.dns[args[0]] = a
+		if p.dns[args[0]] = a; a.err == errServfail || a.err == errDown {
+			delete(p.dns, args[0])
+		}
 		p.e.Resolved(args[0], a.addr, a.err)
 	case "robots":
 		p.robots(args[0], args[1:])

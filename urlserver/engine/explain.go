@@ -14,6 +14,7 @@ type Explanation struct {
 	Now       time.Duration // when this was true
 	Robots    robots.Entry  // of its origin that was asked first
 	CrawlWait bool          // its robots.txt is being fetched
+	Name      string        // in words: how its name fails to resolve, and until when that is borne; "": it does not
 	Target    string        // in words: the blocked host that its robots.txt redirects to; "": none
 	Lacks     string        // which of its documents wait for a spider of theirs, in words; "": none
 	Lease     string        // what its group's lease is for, which the daemon does not have; "": it has it, or there are none
@@ -39,6 +40,7 @@ func (e *Engine) Explain(name []byte) (x Explanation, known bool) {
 	if x.Unclaimed != 0 {
 		x.Lease = e.leaseHost(x.Unclaimed)
 	}
+	x.Name = e.nameFault(id)
 	x.Lacks = e.lacks(id)
 	x.Rule = e.ruling.set.Name(e.ruling.set.Match(name, x.Addr))
 	x.Unasked, x.Pace = e.unasked(&x, x.Limits.Barred), e.notBefore(&x)
@@ -55,6 +57,8 @@ func (e *Engine) why(x *Explanation) string {
 		return "blocked by the operator until " + e.at(x.Blocked)
 	case x.Limits.Barred:
 		return "blocked by " + x.Rule
+	case x.Name != "":
+		return x.Name
 	case x.Queued == 0 && x.InFlight > 0:
 		return fmt.Sprintf("all its documents are at spiders (%d)", x.InFlight)
 	case x.Queued == 0:
@@ -98,6 +102,27 @@ func (e *Engine) why(x *Explanation) string {
 	return "due now; goes out with the next sending"
 }
 
+// nameFault says how a host's name fails to resolve; "": it does not, as far as is known.
+func (e *Engine) nameFault(host uint32) string {
+	f := e.names.failing[host]
+	switch {
+	case f == nil:
+		return ""
+	case f.down && !e.names.down:
+		return fmt.Sprintf("its name was looked up when no name server could be used: %v; it is looked up again now", f.err)
+	case f.down:
+		return fmt.Sprintf("its name cannot be looked up, since no name server can be used since %s: %v; it is looked up again and again, and nothing ends for that", e.at(e.names.heard), f.err)
+	case f.over:
+		return fmt.Sprintf("its name has failed since %s, and was given up (resolver.give_up): %v; what comes of it ends as dns", e.at(f.first), f.err)
+	}
+	again := "it is being looked up again"
+	if !f.out {
+		again = "it is looked up again at " + e.at(f.next)
+	}
+	return fmt.Sprintf("its name fails to resolve since %s: %v; %s; if it still fails at %s its documents end as dns (resolver.give_up)",
+		e.at(f.first), f.err, again, e.at(e.now+e.left(f)))
+}
+
 // joinRule names what has a host go to another group.
 func (e *Engine) joinRule(host uint32) string {
 	n := e.ruling.set.Match(e.slots.HostName(host), e.slots.Addr(host))
@@ -113,6 +138,8 @@ func (e *Engine) unasked(x *Explanation, barred bool) string {
 	switch {
 	case barred:
 		return "the doc index is asked to leave it out: it is blocked by " + x.Rule
+	case x.Name != "":
+		return "the doc index is asked to leave it out: " + x.Name
 	case x.Rejected:
 		return fmt.Sprintf("the doc index is asked to leave out hosts on %s: as much of them is held as may be (Queue_Len, vhosts.reject_over)", x.group())
 	case e.stopping:

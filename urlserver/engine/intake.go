@@ -144,6 +144,9 @@ func (e *Engine) offer(d *prepared) {
 	if !e.slots.Settled(host) {
 		e.failIfKnown(host)
 	}
+	if e.isAway(host) {
+		e.fresh--
+	}
 }
 
 // pace sets when the index may be asked again: at once after something new, and
@@ -166,6 +169,9 @@ func (e *Engine) Poke() { e.backoff, e.askAt, e.poked = 0, e.now, e.asking }
 func (e *Engine) ask(due *waiter) {
 	if e.asking && !faulty(faultAsk) || e.intake != nil || e.ruling.next != 0 || e.stopping || e.choked || e.alone() || !e.hungry() {
 		return
+	}
+	if e.names.down || len(e.names.failing) >= maxFailing {
+		e.askAt = max(e.askAt, e.answered+e.cfg.DocIndex.Retry) // what comes may go back at once
 	}
 	if e.askAt > e.now && e.slots.Readmitted() != e.readmitted {
 		e.askAt = min(e.askAt, e.answered+e.cfg.DocIndex.Retry) // hosts may be had that were left out
@@ -192,6 +198,5 @@ func (e *Engine) Lend() { e.lent = e.now + docindex.HandlerLease }
 // still being resolved not enough either.
 func (e *Engine) hungry() bool {
 	c := e.slots.Counts()
-	return e.slots.Room(e.now) && c.Leftover < e.cfg.Leftover.Max &&
-		c.Unresolved < max(4*e.cfg.DocIndex.Batch, e.cfg.QueueCount)
+	return e.slots.Room(e.now) && c.Leftover < e.cfg.Leftover.Max && e.namesHaveRoom()
 }

@@ -2,7 +2,6 @@ package engine
 
 import (
 	"net/netip"
-	"time"
 
 	"urlserver/docindex"
 )
@@ -30,62 +29,54 @@ func (e *Engine) lookUp(name string) {
 	e.Out.Lookups = append(e.Out.Lookups, name)
 }
 
-// failIfKnown gives up at once on a host whose look-up has failed a moment ago.
+// failIfKnown deals at once with a host whose look-up has failed a moment ago.
 func (e *Engine) failIfKnown(host uint32) {
 	if e.claims.bindings.under(host) {
+		return
+	}
+	if f := e.names.failing[host]; f != nil {
+		e.awaits(host, f)
 		return
 	}
 	name := e.slots.HostName(host)
 	if _, under := e.lookups[string(name)]; under {
 		return
 	}
-	if _, err, ok := e.opt.Cached(name); ok && err != nil {
+	switch _, err, ok := e.opt.Cached(name); {
+	case ok && e.isForNow(err):
+		e.failsForNow(host, err)
+	case ok && err != nil:
 		e.giveUp(host, err)
-		return
-	}
-	e.resolve(host)
-}
-
-const relookAfter = 5 * time.Second // after a look-up that nobody answered
-
-// relook is a name to be looked up again.
-type relook struct {
-	name string
-	at   time.Duration
-}
-
-// lookAgain looks names up again that nobody answered.
-func (e *Engine) lookAgain(due *waiter) {
-	for len(e.relooks) > 0 {
-		r := e.relooks[0]
-		if r.at > e.now {
-			due.after(r.at - e.now)
-			return
-		}
-		e.relooks = e.relooks[1:]
-		delete(e.lookups, r.name)
-		if host := e.slots.Find([]byte(r.name)); host != 0 && e.slots.Resolving(host) {
-			e.lookUp(r.name)
-		}
+	default:
+		e.resolve(host)
 	}
 }
 
-// Resolved takes the answer to one of Out.Lookups. Documents wait where there was none because no server answers.
+// Resolved takes the answer to one of Out.Lookups.
 func (e *Engine) Resolved(name string, addr netip.Addr, err error) {
-	if err != nil && e.opt.Down != nil && e.opt.Down(err) {
-		e.relooks = append(e.relooks, relook{name, e.now + relookAfter})
-		return
-	}
 	delete(e.lookups, name)
+	e.heard(err)
 	host := e.slots.Find([]byte(name))
-	if host == 0 || !e.slots.Resolving(host) {
+	if host == 0 {
 		return
 	}
-	if err != nil {
+	if f := e.names.failing[host]; f != nil && f.out {
+		f.out = false
+		e.names.trying--
+	}
+	waits := e.slots.Resolving(host) && !e.claims.bindings.under(host)
+	if waits && e.isForNow(err) {
+		e.failsForNow(host, err)
+		return
+	}
+	e.found(host)
+	switch {
+	case !waits || !e.slots.Resolving(host): // nothing waits but for the name to be found
+	case err != nil:
 		e.giveUp(host, err)
-		return
+	default:
+		e.bind(host, addr)
 	}
-	e.bind(host, addr)
 }
 
 // giveUp ends what waits for a host without an address.
@@ -97,12 +88,16 @@ func (e *Engine) giveUp(host uint32, err error) {
 	}
 }
 
-// endFailed ends documents of hosts that were given up.
+// endFailed ends documents of hosts that were given up, and gives back those of hosts whose names fail for now.
 func (e *Engine) endFailed(budget *int) {
 	for ; *budget > 0; *budget-- {
-		doc := e.slots.Failed()
+		doc, host := e.slots.Failed()
 		if doc == 0 {
 			return
+		}
+		if f := e.names.failing[host]; f != nil && f.away {
+			e.returned(doc)
+			continue
 		}
 		e.end(doc, docindex.DNS, 0)
 	}

@@ -65,6 +65,7 @@ func (e *Engine) seat(host uint32, group string, addr netip.Addr) {
 		e.slots.Leave(e.now, host) // under the limits that it had
 	}
 	e.slots.Restrict(e.now, host, limits(e.ruleFor(host, addr)))
+	e.found(host)
 	if group == "" {
 		e.slots.Bind(e.now, host, addr)
 	} else {

@@ -119,7 +119,10 @@ func newScript(t *testing.T, words string) *script {
 		cfg: settings(t, strings.TrimSuffix(words, "exact")), dns: map[string]answer{}, spiders: map[string]uint32{},
 		names: map[uint32]string{}, stuck: map[string]bool{}, flying: map[string]bool{}, fetches: map[string][]uint32{},
 	}
-	p.e = New(p.cfg, Options{Cached: p.cached, Own: func(a netip.Addr) bool { return a == p.own }, Exact: strings.HasSuffix(words, "exact")})
+	p.e = New(p.cfg, Options{
+		Cached: p.cached, Own: func(a netip.Addr) bool { return a == p.own }, Exact: strings.HasSuffix(words, "exact"),
+		ForNow: func(err error) bool { return err == errServfail }, Down: func(err error) bool { return err == errDown },
+	})
 	p.step(t)
 	return p
 }
@@ -298,8 +301,13 @@ func (p *script) robots(url string, words []string) {
 }
 
 func lookedUp(text string) answer {
-	if text == "fail" {
-		return answer{err: errors.New("no such host")}
+	switch text {
+	case "fail":
+		return answer{err: errNoHost}
+	case "servfail":
+		return answer{err: errServfail}
+	case "down":
+		return answer{err: errDown}
 	}
 	return answer{addr: netip.MustParseAddr(text)}
 }

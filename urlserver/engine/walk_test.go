@@ -56,13 +56,14 @@ func newWalk(t *testing.T, seed uint64) *walk {
 	w.cfg.Robots.ErrorTTL, w.cfg.Robots.TTL = second, 10*second
 	w.cfg.DocIndex.Batch, w.cfg.DocIndex.Quarantine = 30, second
 	w.cfg.DocIndex.Retry, w.cfg.DocIndex.MaxRetry = 100*time.Millisecond, second
+	w.cfg.Resolver.GiveUp, w.cfg.Resolver.Concurrency = w.some(20*second), 1+w.rng.IntN(16)
 	w.cfg.Politeness.Patience = time.Duration(1+w.rng.IntN(8)) * second
 	w.cfg.TimeoutSpiderStatus = time.Duration(2+w.rng.IntN(10)) * second
 	w.cfg.Spider.MaxAttempts = 2 + w.rng.IntN(10)
 	w.cfg.VHosts.RejectOver = 4 + w.rng.IntN(30)
 	w.e = New(w.cfg, Options{
 		Cached: w.cached, Lease: walkLease, Counted: w.chance(70), Exact: w.chance(30),
-		Down: func(err error) bool { return err == errDown },
+		ForNow: func(err error) bool { return err == errServfail }, Down: func(err error) bool { return err == errDown },
 	})
 	return w
 }
@@ -173,7 +174,7 @@ func (w *walk) empty() {
 		}
 	})
 	for what, n := range map[string]int{
-		"documents": e.slots.Counts().Held, "look-ups": len(e.lookups), "look-ups for later": len(e.relooks),
+		"documents": e.slots.Counts().Held, "look-ups": len(e.lookups), "look-ups again": e.names.trying, "names that fail": len(e.names.failing),
 		"fetches of robots.txt": len(e.trips), "requests for them": e.places[0].quick + e.places[0].slow + e.places[1].quick + e.places[1].slow, "trips to other hosts": len(e.visits), "leases": e.claims.holds.len,
 		"renewals": e.claims.renewals.Len(), "releases": len(e.claims.releases), "hosts to be bound": len(e.claims.toBind) + under,
 		"hosts that move, or are waited for": moving, "told groups": e.claims.told.len, "tellers": len(e.claims.tellers), "changed groups": len(e.claims.changed),

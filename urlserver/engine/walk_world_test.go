@@ -13,8 +13,9 @@ import (
 )
 
 var (
-	errDown   = errors.New("no name server answers")
-	errNoHost = errors.New("no such host")
+	errDown     = errors.New("no name server answers")
+	errServfail = errors.New("it answered SERVFAIL")
+	errNoHost   = errors.New("no such host")
 )
 
 func (w *walk) cached(host []byte) (netip.Addr, error, bool) {
@@ -37,6 +38,9 @@ func (w *walk) lookUp(name string) {
 			a = answer{err: errNoHost}
 		case w.bad(5):
 			w.e.Resolved(name, netip.Addr{}, errDown)
+			return
+		case w.bad(20):
+			w.e.Resolved(name, netip.Addr{}, errServfail)
 			return
 		}
 		w.names[name], w.ends[name] = a, w.now+w.some(2*second)

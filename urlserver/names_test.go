@@ -1,0 +1,163 @@
+package urlserver
+
+import (
+	"fmt"
+	"net"
+	"net/netip"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/miekg/dns"
+
+	"urlserver/configs"
+	"urlserver/docindex"
+)
+
+// nameServer answers for names below good.test with an address, that there is no such name for those below none.test,
+// and SERVFAIL else.
+type nameServer struct {
+	addr string
+
+	mu    sync.Mutex // guards all below
+	moved netip.Addr // what names below good.test have instead of their own; invalid: they have their own
+	asked int
+}
+
+// serveNames listens at addr until the test ends.
+func serveNames(t *testing.T, addr string) *nameServer {
+	t.Helper()
+	conn, err := net.ListenPacket("udp", addr)
+	if err != nil {
+		t.Fatal(err)
+	}
+	n := &nameServer{addr: conn.LocalAddr().String()}
+	s := &dns.Server{PacketConn: conn, Handler: n}
+	ended := make(chan error, 1)
+	go func() { ended <- s.ActivateAndServe() }()
+	t.Cleanup(func() {
+		conn.Close()
+		<-ended
+	})
+	return n
+}
+
+func (n *nameServer) ServeDNS(w dns.ResponseWriter, q *dns.Msg) {
+	m := new(dns.Msg).SetReply(q)
+	m.RecursionAvailable = true
+	question := q.Question[0]
+	name := strings.ToLower(question.Name)
+	n.mu.Lock()
+	n.asked++
+	addr := n.moved
+	n.mu.Unlock()
+	switch {
+	case strings.HasSuffix(name, ".none.test."):
+		m.Rcode = dns.RcodeNameError
+	case !strings.HasSuffix(name, ".good.test."):
+		m.Rcode = dns.RcodeServerFailure
+	case question.Qtype == dns.TypeA:
+		if !addr.IsValid() {
+			no := 0
+			_, _ = fmt.Sscanf(name, "h%d.", &no)
+			addr = netip.AddrFrom4([4]byte{127, 1, 0, byte(1 + no)})
+		}
+		m.Answer = append(m.Answer, &dns.A{Hdr: dns.RR_Header{Name: question.Name, Rrtype: dns.TypeA, Class: dns.ClassINET, Ttl: 1}, A: addr.AsSlice()})
+	}
+	_ = w.WriteMsg(m)
+}
+
+func (r *rig) putHosts(zone string, from, to int) {
+	r.t.Helper()
+	var urls []string
+	for n := from; n < to; n++ {
+		urls = append(urls, fmt.Sprintf("http://h%d.%s/", n, zone))
+	}
+	r.put(urls...)
+}
+
+// until waits for something to become true.
+func until(t *testing.T, what string, is func() bool) {
+	t.Helper()
+	for end := time.Now().Add(patience); !is(); time.Sleep(20 * time.Millisecond) {
+		if time.Now().After(end) {
+			t.Fatalf("waited in vain for: %s", what)
+		}
+	}
+}
+
+func (r *rig) outcomes(kind docindex.Kind) int { return r.store.Stats().Outcomes[kind] }
+
+// TestBrokenZone puts a zone that answers SERVFAIL, with five times as many names as may wait, between hosts that are well.
+func TestBrokenZone(t *testing.T) {
+	names := serveNames(t, "127.0.0.1:0")
+	r := newRig(t, func(c *configs.Config) {
+		c.Resolver.Servers, c.Resolver.GiveUp = []string{names.addr}, 20*time.Second
+		c.DocIndex.Batch, c.QueueCount = 5, 16
+	})
+	s := r.spider()
+	r.putHosts("good.test", 0, 5)
+	r.putHosts("broken.test", 0, 100)
+	r.putHosts("none.test", 0, 3)
+	r.putHosts("good.test", 5, 15)
+	for range 15 {
+		f := s.next()
+		s.say("%s DONE 200", f[0])
+	}
+	if n := r.outcomes(docindex.DNS); n > 3 {
+		t.Errorf("%d documents have ended as dns; want only those of names that do not exist", n)
+	}
+	until(t, "explain tells of SERVFAIL, and until when that is borne", func() bool {
+		x, known, err := r.d.Explain(t.Context(), "h0.broken.test")
+		return err == nil && known && strings.Contains(x.Why, "SERVFAIL") && strings.Contains(x.Why, "resolver.give_up")
+	})
+	if reasons := r.d.Ready(t.Context()); len(reasons) > 0 {
+		t.Errorf("not ready: %q", reasons)
+	}
+	until(t, "all names of the broken zone given up", func() bool { return r.outcomes(docindex.DNS) == 103 })
+	if err := r.stop(); err != nil {
+		t.Errorf("Run: %v", err)
+	}
+}
+
+// TestStartBeforeDNS starts a daemon while nobody listens where its name server is to be.
+func TestStartBeforeDNS(t *testing.T) {
+	conn, err := net.ListenPacket("udp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	addr := conn.LocalAddr().String()
+	conn.Close()
+	r := newRig(t, func(c *configs.Config) {
+		c.Resolver.Servers, c.Resolver.GiveUp = []string{addr}, time.Second
+		c.DocIndex.Batch, c.QueueCount = 5, 16
+	})
+	s := r.spider()
+	r.putHosts("good.test", 0, 50)
+	until(t, "readyz names the server that cannot be used", func() bool {
+		return strings.Contains(strings.Join(r.d.Ready(t.Context()), "; "), "no name server can be used since ")
+	})
+	if text := strings.Join(r.d.Ready(t.Context()), "; "); !strings.Contains(text, addr) {
+		t.Errorf("readyz: %q does not tell %s", text, addr)
+	}
+	time.Sleep(3 * time.Second) // longer than resolver.give_up
+	if n := r.outcomes(docindex.DNS); n > 0 {
+		t.Errorf("%d documents have ended while there was no name server", n)
+	}
+	serveNames(t, addr)
+	for range 50 {
+		f := s.next()
+		s.say("%s DONE 200", f[0])
+	}
+	until(t, "all documents done", func() bool { return r.outcomes(docindex.Done) == 50 })
+	if reasons := r.d.Ready(t.Context()); len(reasons) > 0 {
+		t.Errorf("not ready: %q", reasons)
+	}
+	if n := r.outcomes(docindex.DNS); n > 0 {
+		t.Errorf("%d documents have ended as dns", n)
+	}
+	if err := r.stop(); err != nil {
+		t.Errorf("Run: %v", err)
+	}
+}
