@@ -23,7 +23,8 @@ type Call struct {
 	Host   string
 	Token  uint64        // DeleteHost, ExtendHost, ReleaseHost
 	Lease  time.Duration // TryReserve, ExtendHost
-	Time   time.Time     // earliest of AddHost, next of DeleteHost and ReleaseHost
+	Time   time.Time     // earliest of AddHost, next of DeleteHost and ReleaseHost; by the store's clock
+	After  time.Duration // if above 0, next of DeleteHost and ReleaseHost: so long after the store does the call, whatever Time says
 	Holder string        // TryReserve
 }
 

@@ -86,11 +86,33 @@ func notInAlias(r rune) bool {
 
 // AliasOf checks what SetAlias was given, and returns the hosts in normal form, sorted, none twice.
 func AliasOf(alias string, hosts []string) ([]string, error) {
+	list, err := JoinOf(alias, hosts)
+	slices.Sort(list)
+	return slices.Compact(list), err
+}
+
+// Joined checks the union of an alias' hosts, sorted, with hosts that join it, and returns it sorted, none twice.
+func Joined(alias string, has, join []string) ([]string, error) {
+	list := slices.Concat(has, join)
+	slices.Sort(list)
+	list = slices.Compact(list)
+	return list, fits(alias, list)
+}
+
+func fits(alias string, hosts []string) error {
+	if len(hosts) > MaxHosts {
+		return fmt.Errorf("%w alias %s: %d hosts, more than %d", ErrInvalid, alias, len(hosts), MaxHosts)
+	}
+	return nil
+}
+
+// JoinOf checks what JoinAlias was given, and returns the hosts in normal form, in order.
+func JoinOf(alias string, hosts []string) ([]string, error) {
 	if err := Alias(alias); err != nil {
 		return nil, err
 	}
-	if len(hosts) > MaxHosts {
-		return nil, fmt.Errorf("%w alias %s: %d hosts, more than %d", ErrInvalid, alias, len(hosts), MaxHosts)
+	if err := fits(alias, hosts); err != nil {
+		return nil, err
 	}
 	list := make([]string, 0, len(hosts))
 	for _, raw := range hosts {
@@ -103,8 +125,7 @@ func AliasOf(alias string, hosts []string) ([]string, error) {
 		}
 		list = append(list, host)
 	}
-	slices.Sort(list)
-	return slices.Compact(list), nil
+	return list, nil
 }
 
 // Lease checks a lease and returns it in ms. The error wraps ErrInvalid.
@@ -138,6 +159,17 @@ func Millis(t time.Time) int64 {
 	}
 	return min(t.Add(time.Millisecond-1).UnixMilli(), latest)
 }
+
+// Moment is the time that a call names, in ms by the store's clock, which says now; no earlier than now.
+func (c Call) Moment(now int64) int64 {
+	if c.After > 0 {
+		return min(now+c.AfterMillis(), latest)
+	}
+	return max(now, Millis(c.Time))
+}
+
+// AfterMillis is After in ms, rounded up.
+func (c Call) AfterMillis() int64 { return min(int64((c.After-1)/time.Millisecond)+1, latest) }
 
 // Time is the time of Millis; zero for 0.
 func Time(ms int64) time.Time {

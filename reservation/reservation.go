@@ -97,6 +97,9 @@ type Store interface {
 	// SetAlias has the alias stand for just these hosts, added or not; none dissolves it. A host that is in another
 	// alias moves.
 	SetAlias(ctx context.Context, alias string, hosts []string) error
+	// JoinAlias adds hosts, added or not, to an alias in one step: callers that add to it at once do not leave each other's
+	// hosts out. A host that is in another alias stays there. aliases are those that the hosts are in now, in order.
+	JoinAlias(ctx context.Context, alias string, hosts []string) (aliases []string, err error)
 	// GetAlias finds an alias by its name or by one of its hosts. Hosts are sorted.
 	GetAlias(ctx context.Context, name string) (alias string, hosts []string, err error)
 	// Bind answers the group in force of each host: its alias, else what it was bound to before while that is used, else

@@ -24,10 +24,10 @@ type Reserver struct {
 	Log    zerolog.Logger
 
 	now   func() time.Time   // nil: time.Now
-	ahead time.Duration      // of the store's clock, at most; known once something was reserved
 	told  string             // the name under which documents are held; "": none are
 	ended string             // the name before, not to be waited for until it counts no more; "": there is none
-	owed  []engine.Release   // that the store did not answer
+	owed  []release          // that the store did not answer
+	added added              // hosts that the store knows by this daemon
 	calls []reservation.Call // a buffer
 
 	refusal string // to change an alias, the last that was logged
@@ -114,23 +114,28 @@ func (d *Daemon) reserve(ctx context.Context) {
 func (r *Reserver) undo(c *engine.Claims) {
 	for _, t := range c.Tries {
 		if t.Verdict == engine.Granted {
-			r.owed = append(r.owed, engine.Release{Host: t.Host, Token: t.Token})
+			r.owe(engine.Release{Host: t.Host, Token: t.Token, Delete: true})
 		}
 	}
 }
 
-// surrender gives all leases back.
+// surrender gives all leases back, and has the store forget the hosts that it knows by this daemon.
 func (d *Daemon) surrender(ctx context.Context) {
 	r := d.parts.Reserver
 	select {
 	case c := <-d.claims:
-		r.owed = append(r.owed, c.Releases...)
+		r.owe(c.Releases...)
 	default:
 	}
+	r.surrender(ctx, d.engine.Surrender())
+}
+
+func (r *Reserver) surrender(ctx context.Context, releases []engine.Release) {
 	ctx, cancel := context.WithTimeout(ctx, r.Lease/4)
 	defer cancel()
-	r.release(ctx, d.engine.Surrender())
+	r.release(ctx, releases)
 	r.forget(ctx)
+	r.clean(ctx, r.clock())
 	if n := len(r.owed); n > 0 {
 		r.Log.Warn().Int("groups", n).Msg("reservation: they could not be given back; others get them when their leases end")
 	}
@@ -145,25 +150,44 @@ func (r *Reserver) do(ctx context.Context, c *engine.Claims) {
 	r.extend(ctx, c.Extends)
 	r.bind(ctx, c.Binds)
 	r.try(ctx, c.Tries)
+	r.clean(ctx, r.clock().Add(-addedLeases*r.Lease))
+}
+
+// release is a group to be given back, and the moment from which it may be asked again, by this process' monotonic clock.
+// The store is sent what is left until then, so that no two wall clocks are compared.
+type release struct {
+	engine.Release
+	next time.Time
+}
+
+// owe has groups be given back with the next release.
+func (r *Reserver) owe(releases ...engine.Release) {
+	now := r.clock()
+	for _, rel := range releases {
+		r.owed = append(r.owed, release{rel, now.Add(rel.Next)})
+	}
 }
 
 // release gives groups back, and those that could not be before.
 func (r *Reserver) release(ctx context.Context, releases []engine.Release) {
-	now := r.clock()
-	all := append(r.owed, releases...)
+	r.owe(releases...)
+	all, now := r.owed, r.clock()
 	r.owed = nil
 	calls := r.callsOf(len(all))
 	for i, rel := range all {
-		calls[i] = reservation.Call{
-			Verb: reservation.ReleaseHost, Host: rel.Host, Token: rel.Token, Time: now.Add(rel.Next + r.ahead),
-		}
+		calls[i] = reservation.Call{Verb: reservation.ReleaseHost, Host: rel.Host, Token: rel.Token, After: rel.next.Sub(now)}
 		if rel.Delete && !r.counts() { // else it is known only while documents are held
 			calls[i].Verb = reservation.DeleteHost
 		}
 	}
 	for i, a := range r.call(ctx, calls) {
-		if a.Err != nil && !answered(a.Err) && len(r.owed) < maxOwed {
-			r.owed = append(r.owed, all[i])
+		switch {
+		case a.Err != nil && !answered(a.Err):
+			if len(r.owed) < maxOwed {
+				r.owed = append(r.owed, all[i])
+			}
+		case calls[i].Verb == reservation.ReleaseHost || a.Err != nil:
+			r.leave(all[i].Host)
 		}
 	}
 }
@@ -256,8 +280,8 @@ func (r *Reserver) bind(ctx context.Context, binds []engine.Bind) {
 	}
 }
 
-// alias has hosts whose rule names a group be in the alias of that name, for all daemons. A host that is in another
-// alias stays there. One that cannot be got into its alias counts as not answered.
+// alias adds hosts whose rule names a group to the alias of that name, for all daemons. A host that is in another alias
+// stays there. One that cannot be got into its alias counts as not answered.
 func (r *Reserver) alias(ctx context.Context, binds []engine.Bind) {
 	lack := map[string][]*engine.Bind{}
 	for i := range binds {
@@ -266,10 +290,14 @@ func (r *Reserver) alias(ctx context.Context, binds []engine.Bind) {
 		}
 	}
 	for name, some := range lack {
-		err := r.join(ctx, name, some)
-		for _, b := range some {
-			if b.Group = name; err != nil {
-				b.Group = ""
+		hosts := make([]string, len(some))
+		for i, b := range some {
+			hosts[i] = b.Host
+		}
+		aliases, err := r.Store.JoinAlias(ctx, name, hosts)
+		for i, b := range some {
+			if b.Group = ""; err == nil {
+				b.Group = aliases[i]
 			}
 		}
 		if err != nil && !ending(ctx) && r.refusal != err.Error() {
@@ -279,43 +307,15 @@ func (r *Reserver) alias(ctx context.Context, binds []engine.Bind) {
 	}
 }
 
-// join adds hosts to an alias. Daemons that add to the same one at a time may leave each other's hosts out, so it looks
-// whether they are in.
-func (r *Reserver) join(ctx context.Context, name string, binds []*engine.Bind) error {
-	alias, hosts, err := r.Store.GetAlias(ctx, name)
-	if err != nil && !errors.Is(err, reservation.ErrUnknown) {
-		return err
-	}
-	if alias != name { // there is none yet; it may be the name of a host in another
-		hosts = nil
-	}
-	for _, b := range binds {
-		hosts = append(hosts, b.Host)
-	}
-	if err := r.Store.SetAlias(ctx, name, hosts); err != nil {
-		return err
-	}
-	_, now, err := r.Store.GetAlias(ctx, name)
-	if err != nil {
-		return err
-	}
-	for _, b := range binds {
-		if _, in := slices.BinarySearch(now, b.Host); !in {
-			return errLeftOut
-		}
-	}
-	return nil
-}
-
-var errLeftOut = errors.New("another daemon has changed the alias meanwhile")
-
 func (r *Reserver) extend(ctx context.Context, claims []engine.Claim) {
 	calls := r.callsOf(len(claims))
 	for i, c := range claims {
 		calls[i] = reservation.Call{Verb: reservation.ExtendHost, Host: c.Host, Token: c.Token, Lease: r.Lease}
 	}
 	for i, a := range r.call(ctx, calls) {
-		claims[i].Verdict = verdict(a.Err)
+		if claims[i].Verdict = verdict(a.Err); claims[i].Verdict == engine.Denied {
+			r.leave(claims[i].Host)
+		}
 	}
 }
 
@@ -347,6 +347,7 @@ func (r *Reserver) try(ctx context.Context, claims []engine.Claim) {
 	for i, a := range r.call(ctx, calls) {
 		if a.Err == nil && a.Added {
 			added = append(added, denied[i])
+			r.leave(denied[i].Host)
 		}
 	}
 	r.tryOnce(ctx, added)
@@ -358,15 +359,15 @@ func (r *Reserver) tryOnce(ctx context.Context, claims []*engine.Claim) (denied 
 	for i, c := range claims {
 		calls[i] = reservation.Call{Verb: reservation.TryReserve, Host: c.Host, Lease: r.Lease, Holder: r.Holder}
 	}
-	began := r.clock()
 	for i, a := range r.call(ctx, calls) {
 		c := claims[i]
 		c.Verdict = verdict(a.Err)
 		switch c.Verdict {
 		case engine.Granted:
 			c.Token = a.Reservation.Token
-			r.ahead = a.Reservation.LeaseEnd.Add(-r.Lease).Sub(began)
+			r.added.remove(c.Host)
 		case engine.Denied:
+			r.added.again(c.Host, r.clock())
 			if c.Unknown = errors.Is(a.Err, reservation.ErrUnknown); c.Unknown {
 				denied = append(denied, c)
 			}

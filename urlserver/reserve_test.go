@@ -32,6 +32,7 @@ type world struct {
 	open  map[string]int
 	sent  map[string]int // by DOC_ID
 	alias bool           // all hosts are one group
+	mixed bool           // the daemons' calls of the store interleave
 }
 
 // fallible is a store that can be away.
@@ -67,6 +68,7 @@ type node struct {
 	r       *Reserver
 	spider  uint32
 	claims  *engine.Claims
+	calls   *actor        // it does the claims, call by call; nil: they are done
 	answer  time.Duration // when the claims' answer comes
 	flights []flight
 	frozen  time.Duration // until
@@ -146,19 +148,52 @@ func (w *world) round(nd *node) {
 	}
 	nd.flights = rest
 	e.Lines(nd.spider, lines)
-	if nd.claims != nil && nd.answer <= w.now {
+	if nd.calls != nil {
+		if nd.calls.step <- true; !<-nd.calls.stop {
+			nd.calls, nd.answer = nil, w.now
+		}
+	}
+	if nd.claims != nil && nd.calls == nil && nd.answer <= w.now {
 		e.Claimed(nd.claims)
 		nd.claims = nil
 	}
 	e.Step(nil)
 	if c := e.Out.Claims; c != nil {
 		e.Out.Claims = nil
-		nd.r.do(w.t.Context(), c)
-		nd.claims, nd.answer = c, w.now+time.Duration(w.rnd.IntN(100))*time.Millisecond
+		nd.claims = c
+		w.claim(nd, c)
 	}
 	e.Out.Ask, e.Out.Dirty = nil, nil
 	e.Out.Outcomes.Reset()
 	w.send(nd, e.Output(nd.spider, nil))
+}
+
+// claim does what a node's engine wants of the store: at once, with an answer that takes a while, or call by call, one a
+// round.
+func (w *world) claim(nd *node, c *engine.Claims) {
+	if !w.mixed {
+		nd.r.do(w.t.Context(), c)
+		nd.answer = w.now + time.Duration(w.rnd.IntN(100))*time.Millisecond
+		return
+	}
+	nd.calls = act(func(a *actor) {
+		nd.r.Store = &stepped{w.store, a}
+		nd.r.do(w.t.Context(), c)
+	})
+	if !<-nd.calls.stop {
+		nd.calls = nil
+	}
+}
+
+// end has all daemons end, after which the store knows no host.
+func (w *world) end() {
+	for _, nd := range w.nodes {
+		nd.r.Store = w.store
+		nd.r.surrender(w.t.Context(), nd.e.Surrender())
+	}
+	if s, err := w.store.Stats(w.t.Context()); err != nil || s.Hosts != 0 {
+		w.t.Errorf("when all daemons have ended, the store has %+v, %v; want no hosts", s, err)
+	}
 }
 
 // send has the spider ask for what it was told, and checks each request.
@@ -191,10 +226,22 @@ func (w *world) send(nd *node, lines []byte) {
 // run lets a span pass.
 func (w *world) run(span time.Duration) {
 	for end := w.now + span; w.now < end; w.now += 10 * time.Millisecond {
-		for _, nd := range w.nodes {
-			w.round(nd)
+		for _, n := range w.order() {
+			w.round(w.nodes[n])
 		}
 	}
+}
+
+// order is whose turn it is: at random, and not everybody's each time, where calls interleave.
+func (w *world) order() (nodes []int) {
+	for n := range w.nodes {
+		nodes = append(nodes, n)
+	}
+	if w.mixed {
+		w.rnd.Shuffle(len(nodes), func(i, j int) { nodes[i], nodes[j] = nodes[j], nodes[i] })
+		nodes = nodes[:1+w.rnd.IntN(len(nodes))]
+	}
+	return nodes
 }
 
 func docsOf(from, n, hosts int) (ids, urls []string) {
@@ -226,6 +273,7 @@ func TestDaemonsShareTheirPoliteness(t *testing.T) {
 				t.Errorf("seed %d: %s keeps %d leases with nothing to send", seed, nd.r.Holder, held)
 			}
 		}
+		w.end()
 	}
 }
 

@@ -811,7 +811,7 @@ func (x *BindRequest) GetTtlMs() int64 {
 
 type BindResponse struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
-	Groups        []string               `protobuf:"bytes,1,rep,name=groups,proto3" json:"groups,omitempty"` // in order
+	Groups        []string               `protobuf:"bytes,1,rep,name=groups,proto3" json:"groups,omitempty"` // in order of the hosts; of JoinAlias: their aliases
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1091,7 +1091,7 @@ const file_api_reservation_reservation_proto_rawDesc = "" +
 	"\x05state\x18\x03 \x01(\tR\x05state\x12\x19\n" +
 	"\buntil_ms\x18\x04 \x01(\x03R\auntilMs\x12\x12\n" +
 	"\x04rule\x18\x05 \x01(\tR\x04rule\x12\x16\n" +
-	"\x06holder\x18\x06 \x01(\tR\x06holder2\xd1\x06\n" +
+	"\x06holder\x18\x06 \x01(\tR\x06holder2\x95\a\n" +
 	"\x0fHostReservation\x12L\n" +
 	"\aAddHost\x12\x1f.hostreservation.AddHostRequest\x1a .hostreservation.AddHostResponse\x12H\n" +
 	"\n" +
@@ -1106,7 +1106,8 @@ const file_api_reservation_reservation_proto_rawDesc = "" +
 	"\vReleaseHost\x12#.hostreservation.ReleaseHostRequest\x1a\x16.hostreservation.Empty\x12C\n" +
 	"\x04Bind\x12\x1c.hostreservation.BindRequest\x1a\x1d.hostreservation.BindResponse\x12?\n" +
 	"\x05Stats\x12\x16.hostreservation.Empty\x1a\x1e.hostreservation.StatsResponse\x12I\n" +
-	"\aExplain\x12\x1c.hostreservation.HostRequest\x1a .hostreservation.ExplainResponseB\x1bZ\x19urlserver/api/reservationb\x06proto3"
+	"\aExplain\x12\x1c.hostreservation.HostRequest\x1a .hostreservation.ExplainResponse\x12B\n" +
+	"\tJoinAlias\x12\x16.hostreservation.Alias\x1a\x1d.hostreservation.BindResponseB\x1bZ\x19urlserver/api/reservationb\x06proto3"
 
 var (
 	file_api_reservation_reservation_proto_rawDescOnce sync.Once
@@ -1155,19 +1156,21 @@ var file_api_reservation_reservation_proto_depIdxs = []int32{
 	14, // 10: hostreservation.HostReservation.Bind:input_type -> hostreservation.BindRequest
 	0,  // 11: hostreservation.HostReservation.Stats:input_type -> hostreservation.Empty
 	1,  // 12: hostreservation.HostReservation.Explain:input_type -> hostreservation.HostRequest
-	3,  // 13: hostreservation.HostReservation.AddHost:output_type -> hostreservation.AddHostResponse
-	0,  // 14: hostreservation.HostReservation.DeleteHost:output_type -> hostreservation.Empty
-	0,  // 15: hostreservation.HostReservation.SetAlias:output_type -> hostreservation.Empty
-	5,  // 16: hostreservation.HostReservation.GetAlias:output_type -> hostreservation.Alias
-	7,  // 17: hostreservation.HostReservation.ReserveNextHost:output_type -> hostreservation.ReserveNextHostResponse
-	9,  // 18: hostreservation.HostReservation.TryReserve:output_type -> hostreservation.Reservation
-	11, // 19: hostreservation.HostReservation.ExtendHost:output_type -> hostreservation.ExtendHostResponse
-	0,  // 20: hostreservation.HostReservation.ReleaseHost:output_type -> hostreservation.Empty
-	15, // 21: hostreservation.HostReservation.Bind:output_type -> hostreservation.BindResponse
-	16, // 22: hostreservation.HostReservation.Stats:output_type -> hostreservation.StatsResponse
-	17, // 23: hostreservation.HostReservation.Explain:output_type -> hostreservation.ExplainResponse
-	13, // [13:24] is the sub-list for method output_type
-	2,  // [2:13] is the sub-list for method input_type
+	5,  // 13: hostreservation.HostReservation.JoinAlias:input_type -> hostreservation.Alias
+	3,  // 14: hostreservation.HostReservation.AddHost:output_type -> hostreservation.AddHostResponse
+	0,  // 15: hostreservation.HostReservation.DeleteHost:output_type -> hostreservation.Empty
+	0,  // 16: hostreservation.HostReservation.SetAlias:output_type -> hostreservation.Empty
+	5,  // 17: hostreservation.HostReservation.GetAlias:output_type -> hostreservation.Alias
+	7,  // 18: hostreservation.HostReservation.ReserveNextHost:output_type -> hostreservation.ReserveNextHostResponse
+	9,  // 19: hostreservation.HostReservation.TryReserve:output_type -> hostreservation.Reservation
+	11, // 20: hostreservation.HostReservation.ExtendHost:output_type -> hostreservation.ExtendHostResponse
+	0,  // 21: hostreservation.HostReservation.ReleaseHost:output_type -> hostreservation.Empty
+	15, // 22: hostreservation.HostReservation.Bind:output_type -> hostreservation.BindResponse
+	16, // 23: hostreservation.HostReservation.Stats:output_type -> hostreservation.StatsResponse
+	17, // 24: hostreservation.HostReservation.Explain:output_type -> hostreservation.ExplainResponse
+	15, // 25: hostreservation.HostReservation.JoinAlias:output_type -> hostreservation.BindResponse
+	14, // [14:26] is the sub-list for method output_type
+	2,  // [2:14] is the sub-list for method input_type
 	2,  // [2:2] is the sub-list for extension type_name
 	2,  // [2:2] is the sub-list for extension extendee
 	0,  // [0:2] is the sub-list for field type_name

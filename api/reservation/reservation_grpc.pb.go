@@ -30,6 +30,7 @@ const (
 	HostReservation_Bind_FullMethodName            = "/hostreservation.HostReservation/Bind"
 	HostReservation_Stats_FullMethodName           = "/hostreservation.HostReservation/Stats"
 	HostReservation_Explain_FullMethodName         = "/hostreservation.HostReservation/Explain"
+	HostReservation_JoinAlias_FullMethodName       = "/hostreservation.HostReservation/JoinAlias"
 )
 
 // HostReservationClient is the client API for HostReservation service.
@@ -62,6 +63,9 @@ type HostReservationClient interface {
 	Stats(ctx context.Context, in *Empty, opts ...grpc.CallOption) (*StatsResponse, error)
 	// Explain says why a host is not served, until when, and by which rule.
 	Explain(ctx context.Context, in *HostRequest, opts ...grpc.CallOption) (*ExplainResponse, error)
+	// JoinAlias adds hosts to an alias in one step, so that none is lost where several callers add to it at once. A host
+	// that is in another alias stays there. It answers the alias of each host, in order.
+	JoinAlias(ctx context.Context, in *Alias, opts ...grpc.CallOption) (*BindResponse, error)
 }
 
 type hostReservationClient struct {
@@ -182,6 +186,16 @@ func (c *hostReservationClient) Explain(ctx context.Context, in *HostRequest, op
 	return out, nil
 }
 
+func (c *hostReservationClient) JoinAlias(ctx context.Context, in *Alias, opts ...grpc.CallOption) (*BindResponse, error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	out := new(BindResponse)
+	err := c.cc.Invoke(ctx, HostReservation_JoinAlias_FullMethodName, in, out, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
 // HostReservationServer is the server API for HostReservation service.
 // All implementations must embed UnimplementedHostReservationServer
 // for forward compatibility.
@@ -212,6 +226,9 @@ type HostReservationServer interface {
 	Stats(context.Context, *Empty) (*StatsResponse, error)
 	// Explain says why a host is not served, until when, and by which rule.
 	Explain(context.Context, *HostRequest) (*ExplainResponse, error)
+	// JoinAlias adds hosts to an alias in one step, so that none is lost where several callers add to it at once. A host
+	// that is in another alias stays there. It answers the alias of each host, in order.
+	JoinAlias(context.Context, *Alias) (*BindResponse, error)
 	mustEmbedUnimplementedHostReservationServer()
 }
 
@@ -254,6 +271,9 @@ func (UnimplementedHostReservationServer) Stats(context.Context, *Empty) (*Stats
 }
 func (UnimplementedHostReservationServer) Explain(context.Context, *HostRequest) (*ExplainResponse, error) {
 	return nil, status.Error(codes.Unimplemented, "method Explain not implemented")
+}
+func (UnimplementedHostReservationServer) JoinAlias(context.Context, *Alias) (*BindResponse, error) {
+	return nil, status.Error(codes.Unimplemented, "method JoinAlias not implemented")
 }
 func (UnimplementedHostReservationServer) mustEmbedUnimplementedHostReservationServer() {}
 func (UnimplementedHostReservationServer) testEmbeddedByValue()                         {}
@@ -474,6 +494,24 @@ func _HostReservation_Explain_Handler(srv interface{}, ctx context.Context, dec 
 	return interceptor(ctx, in, info, handler)
 }
 
+func _HostReservation_JoinAlias_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
+	in := new(Alias)
+	if err := dec(in); err != nil {
+		return nil, err
+	}
+	if interceptor == nil {
+		return srv.(HostReservationServer).JoinAlias(ctx, in)
+	}
+	info := &grpc.UnaryServerInfo{
+		Server:     srv,
+		FullMethod: HostReservation_JoinAlias_FullMethodName,
+	}
+	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
+		return srv.(HostReservationServer).JoinAlias(ctx, req.(*Alias))
+	}
+	return interceptor(ctx, in, info, handler)
+}
+
 // HostReservation_ServiceDesc is the grpc.ServiceDesc for HostReservation service.
 // It's only intended for direct use with grpc.RegisterService,
 // and not to be introspected or modified (even as a copy)
@@ -524,6 +562,10 @@ var HostReservation_ServiceDesc = grpc.ServiceDesc{
 		{
 			MethodName: "Explain",
 			Handler:    _HostReservation_Explain_Handler,
+		},
+		{
+			MethodName: "JoinAlias",
+			Handler:    _HostReservation_JoinAlias_Handler,
 		},
 	},
 	Streams:  []grpc.StreamDesc{},

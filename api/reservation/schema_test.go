@@ -25,7 +25,7 @@ func TestSchema(t *testing.T) {
 	if got, want := strings.Join(methods, " "), "AddHost(AddHostRequest)AddHostResponse DeleteHost(DeleteHostRequest)Empty SetAlias(Alias)Empty "+
 		"GetAlias(HostRequest)Alias ReserveNextHost(ReserveNextHostRequest)ReserveNextHostResponse TryReserve(TryReserveRequest)Reservation "+
 		"ExtendHost(ExtendHostRequest)ExtendHostResponse ReleaseHost(ReleaseHostRequest)Empty Bind(BindRequest)BindResponse "+
-		"Stats(Empty)StatsResponse Explain(HostRequest)ExplainResponse"; got != want {
+		"Stats(Empty)StatsResponse Explain(HostRequest)ExplainResponse JoinAlias(Alias)BindResponse"; got != want {
 		t.Errorf("methods\n%s\nwant\n%s", got, want)
 	}
 	want := map[string]string{

@@ -41,6 +41,49 @@ func (s *Store) SetAlias(ctx context.Context, alias string, hosts []string) erro
 	if err != nil {
 		return err
 	}
+	if err := s.clash(ctx, alias, hosts); err != nil {
+		return err
+	}
+	return s.changeAlias(ctx, alias, func() ([]string, bool, error) { return hosts, true, nil })
+}
+
+// JoinAlias is [reservation.Store.JoinAlias]. Hosts point to aliases only by changes, of which there is one at a time: what
+// was read since the last one was over holds if the next one is ours.
+func (s *Store) JoinAlias(ctx context.Context, alias string, hosts []string) (aliases []string, err error) {
+	hosts, err = reservation.JoinOf(alias, hosts)
+	if err != nil {
+		return nil, err
+	}
+	if err := s.clash(ctx, alias, hosts); err != nil {
+		return nil, err
+	}
+	err = s.changeAlias(ctx, alias, func() (all []string, changes bool, err error) {
+		var join []string
+		aliases = make([]string, len(hosts))
+		for i, host := range hosts {
+			h, err := s.read(ctx, hostKey(host))
+			if err != nil {
+				return nil, false, err
+			}
+			if aliases[i] = h.Alias; h.Alias == "" {
+				aliases[i], join = alias, append(join, host)
+			}
+		}
+		if len(join) == 0 {
+			return nil, false, nil
+		}
+		a, err := s.read(ctx, aliasKey(alias))
+		if err != nil {
+			return nil, false, err
+		}
+		all, err = reservation.Joined(alias, a.Hosts, join)
+		return all, true, err
+	})
+	return aliases, err
+}
+
+// clash checks that no host and no alias have one name.
+func (s *Store) clash(ctx context.Context, alias string, hosts []string) error {
 	clash, err := s.read(ctx, hostKey(alias))
 	if err != nil {
 		return err
@@ -56,6 +99,12 @@ func (s *Store) SetAlias(ctx context.Context, alias string, hosts []string) erro
 			return fmt.Errorf("%w host %s: an alias has this name", reservation.ErrInvalid, host)
 		}
 	}
+	return nil
+}
+
+// changeAlias changes the hosts of an alias to those that want says, which is asked while no change is under way, and
+// again where another one came first. It may say that nothing changes.
+func (s *Store) changeAlias(ctx context.Context, alias string, want func() (hosts []string, changes bool, err error)) error {
 	for range tries {
 		if err := s.help(ctx); err != nil {
 			return err
@@ -66,6 +115,10 @@ func (s *Store) SetAlias(ctx context.Context, alias string, hosts []string) erro
 		}
 		if c.Phase != over {
 			continue
+		}
+		hosts, changes, err := want()
+		if err != nil || !changes {
+			return err
 		}
 		if ok, err := s.setChange(ctx, raw, change{ID: c.ID + 1, Phase: freezing, Alias: alias, Hosts: hosts}); err != nil {
 			return err

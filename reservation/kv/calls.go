@@ -30,7 +30,7 @@ func (s *Store) do(ctx context.Context, c reservation.Call) (a reservation.Answe
 	if err != nil {
 		return reservation.Answer{Err: fmt.Errorf("reservations: the clock: %w", err)}
 	}
-	at := max(now, reservation.Millis(c.Time))
+	at := c.Moment(now)
 	switch c.Verb {
 	case reservation.AddHost:
 		a.Added, a.Err = s.add(ctx, c.Host, at, now)

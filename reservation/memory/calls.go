@@ -38,7 +38,7 @@ func (s *Store) doLocked(c reservation.Call, now int64) (a reservation.Answer) {
 	case reservation.ReleaseHost:
 		l, err := s.heldLocked(c.Host, c.Token, now)
 		if err == nil {
-			s.unlockLocked(l, max(now, reservation.Millis(c.Time)), now)
+			s.unlockLocked(l, c.Moment(now), now)
 		}
 		a.Err = err
 	}
@@ -49,7 +49,7 @@ func (s *Store) addLocked(c reservation.Call, now int64) (added bool, err error)
 	if r := s.records[c.Host]; r != nil && len(r.hosts) > 0 {
 		return false, fmt.Errorf("%w host %s: an alias has this name", reservation.ErrInvalid, c.Host)
 	}
-	h, due := s.recordLocked(c.Host), max(now, reservation.Millis(c.Time))
+	h, due := s.recordLocked(c.Host), c.Moment(now)
 	if h.added {
 		if due >= h.due {
 			return false, nil
@@ -65,7 +65,7 @@ func (s *Store) addLocked(c reservation.Call, now int64) (added bool, err error)
 }
 
 func (s *Store) deleteLocked(c reservation.Call, now int64) error {
-	h, next := s.records[c.Host], max(now, reservation.Millis(c.Time))
+	h, next := s.records[c.Host], c.Moment(now)
 	if h == nil || !h.added {
 		return unknown(c.Host)
 	}
@@ -77,7 +77,7 @@ func (s *Store) deleteLocked(c reservation.Call, now int64) error {
 			return err
 		}
 		s.unlockLocked(l, next, now)
-	case !c.Time.IsZero() && next > now:
+	case next > now:
 		s.raiseLocked(h, next, now)
 		s.raiseLocked(s.groupLocked(h, now), next, now)
 	}

@@ -18,6 +18,15 @@ func (s *Store) SetAlias(_ context.Context, alias string, hosts []string) error 
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	now := s.enterLocked()
+	if err := s.clashLocked(alias, hosts); err != nil || len(hosts) == 0 && s.records[alias] == nil {
+		return err
+	}
+	s.setLocked(s.recordLocked(alias), hosts, now)
+	return nil
+}
+
+// clashLocked checks that no host and no alias have one name.
+func (s *Store) clashLocked(alias string, hosts []string) error {
 	if r := s.records[alias]; r != nil && r.added {
 		return fmt.Errorf("%w alias %s: a host has this name", reservation.ErrInvalid, alias)
 	}
@@ -26,11 +35,43 @@ func (s *Store) SetAlias(_ context.Context, alias string, hosts []string) error 
 			return fmt.Errorf("%w host %s: an alias has this name", reservation.ErrInvalid, host)
 		}
 	}
-	if len(hosts) == 0 && s.records[alias] == nil {
-		return nil
-	}
-	s.setLocked(s.recordLocked(alias), hosts, now)
 	return nil
+}
+
+// JoinAlias is [reservation.Store.JoinAlias].
+func (s *Store) JoinAlias(_ context.Context, alias string, hosts []string) (aliases []string, err error) {
+	hosts, err = reservation.JoinOf(alias, hosts)
+	if err != nil {
+		return nil, err
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	now := s.enterLocked()
+	if err := s.clashLocked(alias, hosts); err != nil {
+		return nil, err
+	}
+	var join, has []string
+	for _, host := range hosts {
+		in := alias
+		if r := s.records[host]; r != nil && r.alias != nil {
+			in = r.alias.name
+		} else {
+			join = append(join, host)
+		}
+		aliases = append(aliases, in)
+	}
+	if len(join) == 0 {
+		return aliases, nil
+	}
+	if r := s.records[alias]; r != nil {
+		has = r.hosts
+	}
+	all, err := reservation.Joined(alias, has, join)
+	if err != nil {
+		return nil, err
+	}
+	s.setLocked(s.recordLocked(alias), all, now)
+	return aliases, nil
 }
 
 // setLocked gives an alias its hosts. What covers one of the former or the new set, or its group, covers all of them

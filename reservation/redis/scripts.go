@@ -14,10 +14,11 @@ type script struct{ text, sha string }
 
 // scripts are all operations.
 type scripts struct {
-	add, turn, try, extend, done, remove  script
-	bind, alias, getAlias, stats, explain script
-	worker, janitor                       script
-	arrive, hold                          script
+	add, turn, try, extend, done, remove script
+	bind, alias, join, getAlias          script
+	stats, explain                       script
+	worker, janitor                      script
+	arrive, hold                         script
 }
 
 // newScripts puts the operations together on a clock, which is clock.lua but in tests.
@@ -26,13 +27,15 @@ func newScripts(clock string) (s scripts) {
 	core := read("core")
 	for name, at := range map[string]*script{
 		"add": &s.add, "turn": &s.turn, "try": &s.try, "extend": &s.extend, "done": &s.done,
-		"delete": &s.remove, "bind": &s.bind, "alias": &s.alias, "getalias": &s.getAlias, "stats": &s.stats,
+		"delete": &s.remove, "bind": &s.bind, "alias": &s.alias, "join": &s.join, "getalias": &s.getAlias, "stats": &s.stats,
 		"explain": &s.explain, "worker": &s.worker, "janitor": &s.janitor, "arrive": &s.arrive, "hold": &s.hold,
 	} {
 		text := clock + core + read(name)
 		switch name {
 		case "turn":
 			text = clock + read(name+".quick") + core + read(name)
+		case "alias", "join":
+			text = clock + core + read("aliases") + read(name)
 		case "add", "try", "extend", "delete":
 			text += read("each")
 		}

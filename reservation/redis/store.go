@@ -3,6 +3,7 @@ package redis
 import (
 	"context"
 	"errors"
+	"fmt"
 	"strconv"
 	"time"
 
@@ -84,7 +85,7 @@ func (s *Store) appendArgs(to []string, c reservation.Call) []string {
 	case reservation.AddHost:
 		return append(to, c.Host, decimal(reservation.Millis(c.Time)), defaultCrawl, "1", "host")
 	case reservation.DeleteHost:
-		return append(to, c.Host, strconv.FormatUint(c.Token, 10), decimal(reservation.Millis(c.Time)), s.penalty)
+		return append(to, c.Host, strconv.FormatUint(c.Token, 10), next(c), s.penalty)
 	case reservation.TryReserve:
 		s.remember(lease, 0)
 		return append(to, c.Host, decimal(lease), c.Holder, s.penalty)
@@ -92,8 +93,16 @@ func (s *Store) appendArgs(to []string, c reservation.Call) []string {
 		s.remember(lease, 0)
 		return append(to, c.Host, strconv.FormatUint(c.Token, 10), decimal(lease))
 	default:
-		return append(to, c.Host, strconv.FormatUint(c.Token, 10), decimal(reservation.Millis(c.Time)))
+		return append(to, c.Host, strconv.FormatUint(c.Token, 10), next(c))
 	}
+}
+
+// next is the next time of a call as the scripts read it: in ms since 1970, or "+" and so many ms from now.
+func next(c reservation.Call) string {
+	if c.After > 0 {
+		return "+" + decimal(c.AfterMillis())
+	}
+	return decimal(reservation.Millis(c.Time))
 }
 
 func (s *Store) answer(c reservation.Call, a answer) (out reservation.Answer) {
@@ -123,6 +132,25 @@ func (s *Store) SetAlias(ctx context.Context, alias string, hosts []string) erro
 		return err
 	}
 	return s.one(ctx, &s.scripts.alias, append([]string{alias}, hosts...)...).failure("alias %s", alias)
+}
+
+// JoinAlias is [reservation.Store.JoinAlias].
+func (s *Store) JoinAlias(ctx context.Context, alias string, hosts []string) (aliases []string, err error) {
+	hosts, err = reservation.JoinOf(alias, hosts)
+	if err != nil {
+		return nil, err
+	}
+	a := s.one(ctx, &s.scripts.join, append([]string{strconv.Itoa(reservation.MaxHosts), alias}, hosts...)...)
+	if a.err == nil && a.code == codeInvalid && len(a.values) == 0 {
+		return nil, fmt.Errorf("%w alias %s: it would have more than %d hosts", reservation.ErrInvalid, alias, reservation.MaxHosts)
+	}
+	if err := a.failure("alias %s", alias); err != nil {
+		return nil, err
+	}
+	for i := range hosts {
+		aliases = append(aliases, a.text(i))
+	}
+	return aliases, nil
 }
 
 // GetAlias is [reservation.Store.GetAlias].

@@ -44,6 +44,7 @@ type Store struct {
 	reservation.Verbs
 	conn   *grpc.ClientConn
 	client pb.HostReservationClient
+	clock  clock
 }
 
 var _ reservation.Store = (*Store)(nil)
@@ -171,7 +172,12 @@ func (s *Store) do(ctx context.Context, c reservation.Call) (out reservation.Ans
 	if err != nil {
 		return reservation.Answer{Err: err}
 	}
-	at, lease := reservation.Millis(c.Time), c.Lease.Milliseconds()
+	began, lease := time.Now(), c.Lease.Milliseconds()
+	whole := time.Duration(lease) * time.Millisecond // as the service counts it
+	at := reservation.Millis(c.Time)
+	if c.After > 0 {
+		at = s.clock.in(c.After)
+	}
 	switch c.Verb {
 	case reservation.AddHost:
 		a, err := call(ctx, s.client.AddHost, &pb.AddHostRequest{Host: c.Host, EarliestMs: at})
@@ -182,10 +188,13 @@ func (s *Store) do(ctx context.Context, c reservation.Call) (out reservation.Ans
 		a, err := call(ctx, s.client.TryReserve, &pb.TryReserveRequest{Host: c.Host, LeaseMs: lease, Holder: c.Holder})
 		if out.Err = err; err == nil {
 			out.Reservation = taken(a)
+			s.clock.learn(began, out.Reservation.LeaseEnd.Add(-whole))
 		}
 	case reservation.ExtendHost:
 		a, err := call(ctx, s.client.ExtendHost, &pb.ExtendHostRequest{Host: c.Host, Token: c.Token, LeaseMs: lease})
-		out.LeaseEnd, out.Err = reservation.Time(a.GetLeaseEndMs()), err
+		if out.LeaseEnd, out.Err = reservation.Time(a.GetLeaseEndMs()), err; err == nil {
+			s.clock.learn(began, out.LeaseEnd.Add(-whole))
+		}
 	case reservation.ReleaseHost:
 		_, out.Err = call(ctx, s.client.ReleaseHost, &pb.ReleaseHostRequest{Host: c.Host, Token: c.Token, NextMs: at})
 	}
@@ -202,11 +211,15 @@ func (s *Store) ReserveNextHost(ctx context.Context, lease time.Duration, most i
 	if err != nil {
 		return nil, err
 	}
+	began := time.Now()
 	a, err := call(ctx, s.client.ReserveNextHost, &pb.ReserveNextHostRequest{
 		LeaseMs: ms, Max: uint32(min(max(most, 0), reservation.MaxReserve)), Holder: holder,
 	})
 	for _, r := range a.GetReservations() {
 		list = append(list, taken(r))
+	}
+	if len(list) > 0 {
+		s.clock.learn(began, list[0].LeaseEnd.Add(-time.Duration(ms)*time.Millisecond))
 	}
 	return list, err
 }
@@ -215,6 +228,12 @@ func (s *Store) ReserveNextHost(ctx context.Context, lease time.Duration, most i
 func (s *Store) SetAlias(ctx context.Context, alias string, hosts []string) error {
 	_, err := call(ctx, s.client.SetAlias, &pb.Alias{Alias: alias, Hosts: hosts})
 	return err
+}
+
+// JoinAlias is [reservation.Store.JoinAlias]. A service that does not know it answers UNIMPLEMENTED.
+func (s *Store) JoinAlias(ctx context.Context, alias string, hosts []string) ([]string, error) {
+	a, err := call(ctx, s.client.JoinAlias, &pb.Alias{Alias: alias, Hosts: hosts})
+	return a.GetGroups(), err
 }
 
 // GetAlias is [reservation.Store.GetAlias].

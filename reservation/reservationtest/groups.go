@@ -1,7 +1,9 @@
 package reservationtest
 
 import (
+	"fmt"
 	"slices"
+	"sync"
 	"time"
 
 	"urlserver/reservation"
@@ -103,6 +105,67 @@ func testAliasSplit(r *rig) {
 	r.try("a.test")
 	r.try("b.test")
 	r.refused("c.test")
+}
+
+func (r *rig) join(alias string, hosts []string, want ...string) {
+	r.Helper()
+	if got, err := r.JoinAlias(r.Context(), alias, hosts); err != nil || !slices.Equal(got, want) {
+		r.Errorf("JoinAlias(%s, %q) = %q, %v; want %q", alias, hosts, got, err, want)
+	}
+}
+
+// testJoin adds hosts to aliases: those in another one stay there, and what is busy keeps all of the alias back.
+func testJoin(r *rig) {
+	ctx := r.Context()
+	r.add("a.test", "b.test", "c.test", "taken.test", "name")
+	r.alias("other", "taken.test")
+	r.join("it", []string{"B.test", "taken.test", "b.test"}, "it", "other", "it")
+	r.join("it", []string{"b.test"}, "it")
+	r.join("other", nil)
+	b, taken := r.try("b.test"), r.try("taken.test")
+	if b.Group != "it" || taken.Group != "other" {
+		r.Errorf("groups %s and %s; want it and other", b.Group, taken.Group)
+	}
+	r.join("it", []string{"a.test", "later.test"}, "it", "it")
+	r.refused("a.test")
+	if _, hosts, err := r.GetAlias(ctx, "it"); err != nil || !slices.Equal(hosts, []string{"a.test", "b.test", "later.test"}) {
+		r.Errorf("GetAlias = %q, %v; want a, b and later", hosts, err)
+	}
+	r.release(b, time.Minute)
+	r.refused("a.test", "b.test")
+	c := r.try("c.test")
+	r.join("it", []string{"c.test"}, "it")
+	r.pass(time.Minute - time.Millisecond)
+	r.refused("a.test", "b.test")
+	r.release(c, time.Second)
+	r.pass(time.Second)
+	r.try("a.test")
+	r.refused("b.test", "c.test")
+	for alias, host := range map[string]string{"name": "a.test", "a.b": "a.test", "x": "it", "y": "not a host"} {
+		_, err := r.JoinAlias(ctx, alias, []string{host})
+		r.wants(err, reservation.ErrInvalid, "JoinAlias(%s, %s)", alias, host)
+	}
+}
+
+// testJoinAtOnce has many callers add a host each to one alias: all are in, and one of them is reserved at a time.
+func testJoinAtOnce(r *rig) {
+	const callers = 16
+	var names []string
+	for i := range callers {
+		names = append(names, fmt.Sprintf("h%02d.test", i))
+	}
+	r.add(names...)
+	var all sync.WaitGroup
+	for _, name := range names {
+		all.Go(func() { r.join("it", []string{name}, "it") })
+	}
+	all.Wait()
+	if _, hosts, err := r.GetAlias(r.Context(), "it"); err != nil || !slices.Equal(hosts, names) {
+		r.Errorf("GetAlias = %q, %v; want all %d", hosts, err, callers)
+	}
+	if got, err := r.ReserveNextHost(r.Context(), lease, callers, "me"); err != nil || len(got) != 1 {
+		r.Errorf("ReserveNextHost = %+v, %v; want one host of the alias", got, err)
+	}
 }
 
 func testBindings(r *rig) {

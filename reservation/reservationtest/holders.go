@@ -189,3 +189,34 @@ func testEarlier(r *rig) {
 	r.pass(time.Minute)
 	r.nextIs("a.test")
 }
+
+// testAfter gives hosts back for a while, which the store's clock counts, whatever the caller's says.
+func testAfter(r *rig) {
+	ctx := r.Context()
+	r.add("a.test", "b.test", "c.test", "d.test")
+	if _, err := r.Bind(ctx, []reservation.Binding{{Host: "b.test", Group: "10.0.0.1"}}, 24*time.Hour); err != nil {
+		r.Fatal(err)
+	}
+	a, b, c := r.try("a.test"), r.try("b.test"), r.try("c.test")
+	long := time.Now().Add(100 * 365 * 24 * time.Hour)
+	for i, answer := range r.Do(ctx, []reservation.Call{
+		{Verb: reservation.ReleaseHost, Host: a.Host, Token: a.Token, After: time.Minute, Time: long},
+		{Verb: reservation.ReleaseHost, Host: b.Host, Token: b.Token, After: time.Minute - time.Millisecond/2},
+		{Verb: reservation.DeleteHost, Host: c.Host, Token: c.Token, After: time.Minute},
+		{Verb: reservation.DeleteHost, Host: "d.test", After: time.Minute},
+	}) {
+		if answer.Err != nil {
+			r.Errorf("call %d: %v", i, answer.Err)
+		}
+	}
+	r.addAt("c.test", 0, true)
+	r.addAt("d.test", 0, true)
+	r.pass(time.Minute - time.Millisecond)
+	r.refused("a.test", "b.test", "c.test", "d.test")
+	if r.pass(time.Millisecond); r.Remote {
+		r.pass(time.Hour)
+	}
+	for _, host := range []string{"a.test", "b.test", "c.test", "d.test"} {
+		r.try(host)
+	}
+}

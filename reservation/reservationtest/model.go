@@ -208,3 +208,18 @@ func (m *model) setAlias(alias string, hosts []string) {
 		m.aliases[alias] = append(m.aliases[alias], host)
 	}
 }
+
+func (m *model) joinAlias(alias string, hosts []string) (aliases []string) {
+	var join []string
+	for _, host := range hosts {
+		in := m.host(host).alias
+		if in == "" {
+			in, join = alias, append(join, host)
+		}
+		aliases = append(aliases, in)
+	}
+	if len(join) > 0 {
+		m.setAlias(alias, slices.Concat(m.aliases[alias], join))
+	}
+	return aliases
+}

@@ -22,6 +22,7 @@ type Bench struct {
 	Advance func(d time.Duration) // but for this
 	Many    int                   // hosts, or calls one by one, that are a great many for it
 	Lazy    bool                  // a host that a call made ready may wait for the janitor, or for a lease to end
+	Remote  bool                  // moments go through a clock of the caller's, which runs: they may be later than was said
 	// Lose takes a host out of the queues but not out of the records, as a crash between two writes might; nil where
 	// there are no two writes.
 	Lose func(t *testing.T, host string)
@@ -38,6 +39,9 @@ func Run(t *testing.T, open func(t *testing.T) Bench) {
 		"aliases":                       testAliases,
 		"aliases change while busy":     testAliasWhileBusy,
 		"aliases split":                 testAliasSplit,
+		"hosts join an alias":           testJoin,
+		"hosts join it at once":         testJoinAtOnce,
+		"released for a time":           testAfter,
 		"bindings":                      testBindings,
 		"bindings while busy":           testBindWhileBusy,
 		"busy hosts are not in the way": testBusyInFront,

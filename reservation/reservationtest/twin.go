@@ -5,6 +5,7 @@ import (
 	"flag"
 	"fmt"
 	"math/rand/v2"
+	"slices"
 	"time"
 
 	"urlserver/reservation"
@@ -197,9 +198,22 @@ func (w *twin) changeAlias() {
 	for _, i := range w.rand.Perm(len(twinHosts))[:w.rand.IntN(4)] {
 		hosts = append(hosts, twinHosts[i])
 	}
+	if w.step%2 == 0 {
+		w.joinAlias(alias, hosts)
+		return
+	}
 	w.did = fmt.Sprintf("SetAlias(%s, %q)", alias, hosts)
 	w.same(w.SetAlias(w.Context(), alias, hosts), nil)
 	w.m.setAlias(alias, hosts)
+}
+
+func (w *twin) joinAlias(alias string, hosts []string) {
+	w.did = fmt.Sprintf("JoinAlias(%s, %q)", alias, hosts)
+	got, err := w.JoinAlias(w.Context(), alias, hosts)
+	w.same(err, nil)
+	if want := w.m.joinAlias(alias, hosts); !slices.Equal(got, want) {
+		w.Fatalf("step %d: %s = %q; want %q", w.step, w.did, got, want)
+	}
 }
 
 // compare has the store and the model say the same of every host.

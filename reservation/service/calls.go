@@ -58,6 +58,11 @@ func (s *Server) SetAlias(ctx context.Context, req *pb.Alias) (*pb.Empty, error)
 	return &pb.Empty{}, failure(s.cfg.Store.SetAlias(ctx, req.Alias, req.Hosts))
 }
 
+func (s *Server) JoinAlias(ctx context.Context, req *pb.Alias) (*pb.BindResponse, error) {
+	aliases, err := s.cfg.Store.JoinAlias(ctx, req.Alias, req.Hosts)
+	return &pb.BindResponse{Groups: aliases}, failure(err)
+}
+
 func (s *Server) GetAlias(ctx context.Context, req *pb.HostRequest) (*pb.Alias, error) {
 	alias, hosts, err := s.cfg.Store.GetAlias(ctx, req.Host)
 	return &pb.Alias{Alias: alias, Hosts: hosts}, failure(err)

@@ -76,7 +76,7 @@ func TestStore(t *testing.T) {
 			Store:   swept{Store: client(t, remote.Config{Addrs: []string{addr}}), behind: behind},
 			Now:     now,
 			Advance: func(d time.Duration) { clock.Add(d.Milliseconds()) },
-			Many:    5000,
+			Many:    5000, Remote: true,
 		}
 	})
 }

@@ -376,5 +376,8 @@ func (e *Engine) Surrender() []Release {
 	for group := range e.claims.holds.byGroup {
 		e.release(uint32(group))
 	}
+	for i := range e.claims.releases {
+		e.claims.releases[i].Delete = true // what is held stays with the doc index
+	}
 	return e.claims.releases
 }

@@ -1,57 +1,7 @@
 -- alias: prefix, alias, hosts ... -> OK, or INVALID and the name that clashes
--- What covers one of the former or the new set, or its group, covers all of them from now on, and the longest of
--- their times holds for all.
-local alias = ARGV[2]
-if call('HEXISTS', KNOWN, alias) == 1 then return { INVALID, alias } end
-for i = 3, #ARGV do
-  if call('SISMEMBER', ALIASES, ARGV[i]) == 1 then return { INVALID, ARGV[i] } end
-end
-local names, from, moved = { alias }, { alias }, {}
-local function also(list, name) list[#list + 1] = name end
-local function members(group)
-  for _, host in ipairs(call('ZRANGE', DUE .. group, 0, -1)) do also(moved, host) end
-end
-members(alias)
-for _, host in ipairs(call('SMEMBERS', ALIASED .. alias)) do
-  also(names, host)
-  also(from, host)
-end
-for i = 3, #ARGV do
-  local host = ARGV[i]
-  local group = group_of(host)
-  also(names, host)
-  also(from, host)
-  also(from, group)
-  members(host)
-  members(group)
-end
-local longest, ids = 0, {}
-for _, name in ipairs(from) do
-  longest = math.max(longest, next_of(name))
-  for _, id in ipairs(covering(name)) do ids[id] = true end
-end
-for _, host in ipairs(call('SMEMBERS', ALIASED .. alias)) do call('HDEL', ALIAS, host) end
-call('DEL', ALIASED .. alias)
-call('SREM', ALIASES, alias)
-for i = 3, #ARGV do
-  local host = ARGV[i]
-  local former = call('HGET', ALIAS, host)
-  if former then
-    call('SREM', ALIASED .. former, host)
-    if call('EXISTS', ALIASED .. former) == 0 then call('SREM', ALIASES, former) end
-  end
-  call('HSET', ALIAS, host, alias)
-  call('SADD', ALIASED .. alias, host)
-  call('SADD', ALIASES, alias)
-end
-for _, name in ipairs(names) do
-  raise(name, longest)
-  for id in pairs(ids) do cover(id, name) end
-end
-for _, host in ipairs(moved) do rehome(host) end
-for _, name in ipairs(names) do
-  rehome(name)
-  requeue(name)
-  settle(name)
-end
+local alias, hosts = ARGV[2], {}
+for i = 3, #ARGV do hosts[#hosts + 1] = ARGV[i] end
+local name = clash(alias, hosts)
+if name then return { INVALID, name } end
+set_alias(alias, hosts)
 return { OK }

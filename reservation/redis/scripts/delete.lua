@@ -1,6 +1,6 @@
 -- delete: host, token, next, penalty -> OK
 local function each(i)
-  local host, token, ms = ARGV[i], ARGV[i + 1], math.max(now, num(ARGV[i + 2]))
+  local host, token, ms = ARGV[i], ARGV[i + 1], moment(ARGV[i + 2], now)
   if call('HEXISTS', KNOWN, host) == 0 then return { UNKNOWN } end
   free(host, num(ARGV[i + 3]))
   local lock = call('HGET', LOCK, host) or (call('ZSCORE', BUSY, host) and not call('HGET', GROUP .. host, 'host') and host)

@@ -1,6 +1,6 @@
 -- What of a turn is no common case.
 for _, n in ipairs(rest) do
-  local host, ms = ARGV[3 * n], math.max(now, num(ARGV[3 * n + 2]))
+  local host, ms = ARGV[3 * n], moment(ARGV[3 * n + 2], now)
   local id, wrong = held(host, ARGV[3 * n + 1])
   if id then
     unlock(id, ms)

@@ -27,11 +27,11 @@ if wants > 3 then
   local shared, ends = any(hosts, COVERS, BY), call('ZMSCORE', BUSY, unpack(hosts))
   for n, host in ipairs(hosts) do
     local f = call('HMGET', GROUP .. host, 't', 'host', 'c', 'n')
-    local ms = math.max(now, tonumber(ARGV[3 * n + 2]))
+    local ms = moment(ARGV[3 * n + 2], now)
     answers[n + 1] = 0
     if f[1] == ARGV[3 * n + 1] and not f[2] and tonumber(f[3] or 0) > 0 and tonumber(f[4] or 0) <= ms
       and tonumber(ends[n] or 0) > now and not until_ms[host] and not (shared and any({ host }, COVERS, BY)) and call('ZCARD', DUE .. host) == 1 then
-      free[#free + 1], until_ms[host] = host, ms > now and ARGV[3 * n + 2] or now_text
+      free[#free + 1], until_ms[host] = host, ms > now and string.format('%d', ms) or now_text
     else
       rest[#rest + 1] = n -- released another time, perhaps
     end
