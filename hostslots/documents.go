@@ -166,7 +166,7 @@ func (s *Slots) recount(id uint32) {
 	}
 	docs, room := int(g.docs), 0
 	if g.slot != 0 {
-		room = s.cfg.Len
+		room = max(s.cfg.Len, int(g.sent))
 	}
 	s.left.Set(id, max(0, docs-room))
 	if full := g.slot != 0 && docs >= room; full != g.full {

@@ -113,7 +113,7 @@ func (s *Slots) View(n uint32, hosts int) (v SlotView, ok bool) {
 	g := s.groups.At(id)
 	v = SlotView{
 		Slot: n, Addr: s.Addr(g.members.head), Active: int(g.sent),
-		Queued: min(int(g.docs), s.cfg.Len) - int(g.sent), Held: int(g.docs),
+		Queued: max(0, min(int(g.docs), s.cfg.Len)-int(g.sent)), Held: int(g.docs),
 		Next: s.due(g), Gap: s.gap(g),
 	}
 	for h := g.members.head; h != 0 && len(v.Hosts) < hosts; h = s.hosts.At(h).member.next {
