@@ -227,6 +227,8 @@ func (m metrics) robots(s *urlserver.Status) {
 		m.counter("robots_fetches_total", help, s.Robots[state], "result", state)
 	}
 	m.gauge("robots_under_way", "robots.txt being fetched.", s.Trips)
+	m.gauge("robots_memory_bytes", "Memory that the rules of all robots.txt take.", s.RobotsBytes)
+	m.counter("robots_dropped_total", "robots.txt whose rules were dropped to make room for others (robots.memory).", s.RobotsDropped)
 }
 
 func (m metrics) stored(s *docindex.StoreStats) {

@@ -150,6 +150,7 @@ type Robots struct {
 	ErrorTTL      time.Duration // after an error, asked again no sooner
 	MaxCrawlDelay time.Duration
 	MaxSize       int // bytes read of one file
+	Memory        int // bytes that what was read of all files may take
 }
 
 // HTTP is the listener of dashboard, API, metrics and embedded index.

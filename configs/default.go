@@ -75,6 +75,7 @@ func defaultRobots() Robots {
 		ErrorTTL:      10 * time.Minute,
 		MaxCrawlDelay: time.Hour,
 		MaxSize:       512_000,
+		Memory:        256 << 20,
 	}
 }
 

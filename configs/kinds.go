@@ -72,6 +72,56 @@ func integer(least, most int) kind[int] {
 	}
 }
 
+// size is a number of bytes written as a string with a unit.
+func size(least, most int) kind[int] {
+	return kind[int]{
+		allowed: fmt.Sprintf("a size from %s to %s, as in \"64MiB\" or \"2GiB\"", sizeText(least), sizeText(most)),
+		read: func(v any) (int, error) {
+			s, err := as[string](v)
+			if err != nil {
+				return 0, err
+			}
+			return readSize(s)
+		},
+		fault: func(v int) string { return outside(v, least, most, sizeText) },
+		text:  func(v int) string { return tomlString(sizeText(v)) },
+	}
+}
+
+// sizeUnits are the units of sizes, the largest first.
+var sizeUnits = []struct {
+	name  string
+	bytes int
+}{{"TiB", 1 << 40}, {"GiB", 1 << 30}, {"MiB", 1 << 20}, {"KiB", 1 << 10}, {"B", 1}}
+
+func readSize(s string) (int, error) {
+	for _, unit := range sizeUnits {
+		digits, ok := strings.CutSuffix(s, unit.name)
+		if !ok {
+			continue
+		}
+		n, err := strconv.Atoi(strings.TrimSuffix(digits, " "))
+		if err != nil || strings.ContainsAny(digits, "+-") {
+			break
+		}
+		if n > math.MaxInt/unit.bytes {
+			return 0, fmt.Errorf("%s is too large", quoted(s))
+		}
+		return n * unit.bytes, nil
+	}
+	return 0, fmt.Errorf("%s is not a size", quoted(s))
+}
+
+// sizeText writes bytes in the largest unit of which they are a whole number.
+func sizeText(n int) string {
+	for _, unit := range sizeUnits {
+		if n >= unit.bytes && n%unit.bytes == 0 {
+			return strconv.Itoa(n/unit.bytes) + unit.name
+		}
+	}
+	return "0B"
+}
+
 func readInt(v any) (int, error) {
 	i, err := as[int64](v)
 	if err == nil && int64(int(i)) != i {

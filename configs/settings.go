@@ -159,6 +159,7 @@ func robotsSettings() []setting {
 		at("robots.error_ttl", live, span(time.Millisecond, day), func(c *Config) *time.Duration { return &c.Robots.ErrorTTL }),
 		at("robots.max_crawl_delay", live, span(0, 30*day), func(c *Config) *time.Duration { return &c.Robots.MaxCrawlDelay }),
 		at("robots.max_size", live, integer(leastRobotsSize, 64<<20), func(c *Config) *int { return &c.Robots.MaxSize }),
+		at("robots.memory", live, size(1<<20, 1<<40), func(c *Config) *int { return &c.Robots.Memory }),
 	}
 }
 

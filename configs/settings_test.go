@@ -179,6 +179,7 @@ func TestRanges(t *testing.T) {
 		{key: "robots.ttl", in: []string{`"1ms"`, `"24h"`}, out: []string{`"0s"`, `"25h"`}},
 		{key: "robots.error_ttl", in: []string{`"1ms"`, `"24h"`}, out: []string{`"0s"`, `"25h"`}},
 		{key: "robots.max_crawl_delay", in: []string{`"0s"`, `"720h"`}, out: []string{`"-1s"`, `"721h"`}},
+		{key: "robots.memory", in: []string{`"1MiB"`, `"1024KiB"`, `"1TiB"`, `"268435456B"`, `"64 MiB"`}, out: []string{`"1023KiB"`, `"1025GiB"`, `"2TiB"`, `"0B"`, `"9999999999999TiB"`, `"-1MiB"`, `"+5MiB"`, `"1.5GiB"`, `"1MB"`, `"MiB"`, `""`, "268435456"}},
 		{key: "robots.max_size", in: []string{"512000", "67108864"}, out: []string{"511999", "67108865"}},
 		{key: "trace.endpoint", in: []string{`""`, `"http://127.0.0.1:4318"`, `"https://a/otlp"`}, out: []string{`"127.0.0.1:4318"`, `"grpc://a"`, `"http://u:p@a"`, `"http://a/?x"`}},
 		{key: "trace.sample", in: []string{"0", "1", "0.001", "1e-9"}, out: []string{"-0.1", "1.001", "2"}},

@@ -97,6 +97,30 @@ func (s *Slots) Drop(id uint32) bool {
 	return true
 }
 
+// Queued calls yield with the URLs of documents that are queued at an origin, at most so many, until it
+// answers false: first with those that are next, each of its crew, and then with some that follow. A URL is good
+// during the call.
+func (s *Slots) Queued(originID uint32, most int, yield func(url []byte) bool) {
+	line := s.walk[:0]
+	defer func() { s.walk = line }()
+	for id := s.hosts.At(s.HostOf(originID)).origins; id != 0; id = s.origins.At(id).next {
+		if o := s.origins.At(id); (id == originID || o.base == originID) && o.queue != 0 {
+			line = append(line, o.queue)
+		}
+	}
+	for i := 0; i < len(line) && i < most; i++ {
+		d := s.docs.At(line[i])
+		if _, url, _ := s.textOf(d); !yield(url) {
+			return
+		}
+		for _, id := range [2]uint32{d.left, d.right} {
+			if id != 0 {
+				line = append(line, id)
+			}
+		}
+	}
+}
+
 // mend puts ranks right from a document upwards, which ends as soon as one stays; so it costs O(log documents).
 func (s *Slots) mend(id uint32) {
 	for id != 0 {

@@ -69,8 +69,9 @@ type Slots struct {
 	parked     map[uint32][]waiting // by blocked host: the daemon's own requests that wait
 
 	crews   []crew
-	aside   int    // lanes that are parked
-	laneKey []byte // a buffer
+	aside   int      // lanes that are parked
+	laneKey []byte   // a buffer
+	walk    []uint32 // of Queued, a buffer
 
 	crawls      []crawl // by number; 0 is none
 	crawlByName map[string]uint16

@@ -10,6 +10,7 @@ import (
 	"net"
 	"net/http"
 	"net/netip"
+	"syscall"
 	"time"
 )
 
@@ -21,13 +22,22 @@ type ClientConfig struct {
 }
 
 // Client fetches robots.txt. It is safe for concurrent use, keeps no connections and no cookies,
-// and uses no proxy.
+// and uses no proxy. Bodies longer than 16 KiB take some 32 MiB together, however many there are; one of
+// them is parsed at a time, and one of the others that are longer than 4 KiB.
 type Client struct {
 	userAgent string
 	timeout   time.Duration
 	maxSize   int
 	transport *http.Transport
+	long      chan struct{} // places for long bodies
+	parsing   [2]chan struct{}
 }
+
+const (
+	smallBody = 4 << 10  // takes no time to parse
+	shortBody = 16 << 10 // any number may be read at a time
+	longTotal = 32 << 20 // of long bodies, about
+)
 
 // NewClient returns a client. It holds nothing that needs closing.
 func NewClient(cfg ClientConfig) *Client {
@@ -40,6 +50,10 @@ func NewClient(cfg ClientConfig) *Client {
 		DialContext:            c.dial,
 		DisableKeepAlives:      true,
 		MaxResponseHeaderBytes: maxHeader,
+	}
+	c.long = make(chan struct{}, max(4, longTotal/c.maxSize))
+	for i := range c.parsing {
+		c.parsing[i] = make(chan struct{}, 1)
 	}
 	return c
 }
@@ -55,16 +69,56 @@ var errTooLong = errors.New("the server sends more than a robots.txt can need")
 // Host header and TLS server name are the URL's. A certificate that does not verify, an answer
 // that breaks off and any other failure is no answer: Status 0 and Err.
 func (c *Client) Get(ctx context.Context, url string, addr netip.Addr) Response {
-	ctx, cancel := context.WithTimeout(context.WithValue(ctx, addrKey{}, addr), c.timeout)
-	defer cancel()
-	resp, err := c.get(ctx, url)
-	if err != nil {
-		return Response{Err: fmt.Errorf("fetch %s from %s: %w", url, addr, err)}
+	resp, free := c.fetch(ctx, url, addr)
+	free()
+	return resp
+}
+
+// Read is Get, and reads what came as p.Read does. The time that this takes is not the request's.
+func (c *Client) Read(ctx context.Context, url string, addr netip.Addr, p Policy, targets [][]byte) Response {
+	resp, free := c.fetch(ctx, url, addr)
+	defer free()
+	if len(resp.Body) <= smallBody {
+		return p.Read(resp, targets...)
+	}
+	parsing, rest := c.parsing[0], 0
+	if len(resp.Body) > shortBody {
+		parsing, rest = c.parsing[1], 1
+	}
+	parsing <- struct{}{}
+	defer func() { <-parsing }()
+	began := time.Now()
+	resp = p.Read(resp, targets...)
+	if took := time.Since(began); took > time.Millisecond { // as much for others
+		time.Sleep(time.Duration(rest) * took)
 	}
 	return resp
 }
 
-func (c *Client) get(ctx context.Context, url string) (Response, error) {
+// fetch makes a request. free is to be called when the body is used no more.
+func (c *Client) fetch(ctx context.Context, url string, addr netip.Addr) (resp Response, free func()) {
+	ctx, cancel := context.WithTimeout(context.WithValue(ctx, addrKey{}, addr), c.timeout)
+	defer cancel()
+	free = func() {}
+	resp, err := c.get(ctx, url, &free)
+	if err != nil {
+		return Response{Err: fmt.Errorf("fetch %s from %s: %w", url, addr, noFault(err))}, free
+	}
+	return resp, free
+}
+
+// noFault makes an error an [ErrBusy] that says that this machine lacks something.
+func noFault(err error) error {
+	for _, lack := range []error{syscall.EMFILE, syscall.ENFILE, syscall.ENOBUFS, syscall.ENOMEM} {
+		if errors.Is(err, lack) {
+			return fmt.Errorf("%w: %w", ErrBusy, err)
+		}
+	}
+	return err
+}
+
+// get makes a request. Where a place for a long body was taken, free gives it back.
+func (c *Client) get(ctx context.Context, url string, free *func()) (Response, error) {
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
 	if err != nil {
 		return Response{}, err
@@ -77,11 +131,11 @@ func (c *Client) get(ctx context.Context, url string) (Response, error) {
 		return Response{}, err
 	}
 	defer resp.Body.Close()
-	return c.read(url, resp)
+	return c.read(ctx, url, resp, free)
 }
 
 // read takes from resp what counts; only a 2xx has a body that does.
-func (c *Client) read(url string, resp *http.Response) (Response, error) {
+func (c *Client) read(ctx context.Context, url string, resp *http.Response, free *func()) (Response, error) {
 	r := Response{Status: resp.StatusCode, RetryAfter: parseRetryAfter(resp.Header.Get("Retry-After"), time.Now())}
 	if isRedirect(r.Status) {
 		r.Location = resolveLocation(url, resp.Header.Get("Location"))
@@ -92,12 +146,29 @@ func (c *Client) read(url string, resp *http.Response) (Response, error) {
 	if coding := resp.Header.Get("Content-Encoding"); isCompressed(coding) {
 		return Response{}, fmt.Errorf("the body is compressed by %q, which was not asked for", coding)
 	}
-	body, err := io.ReadAll(io.LimitReader(resp.Body, int64(c.maxSize)+1))
+	body, err := c.readBody(ctx, resp.Body, free)
 	if err != nil {
 		return Response{}, fmt.Errorf("read the body: %w", err)
 	}
 	r.Body = c.cut(body)
 	return r, nil
+}
+
+func (c *Client) readBody(ctx context.Context, from io.Reader, free *func()) ([]byte, error) {
+	from = io.LimitReader(from, int64(c.maxSize)+1)
+	body, err := io.ReadAll(io.LimitReader(from, shortBody))
+	if err != nil || len(body) < shortBody {
+		return body, err
+	}
+	select {
+	case c.long <- struct{}{}:
+	case <-ctx.Done():
+		return nil, ErrBusy
+	}
+	*free = func() { <-c.long }
+	rest := bytes.NewBuffer(body)
+	_, err = rest.ReadFrom(from)
+	return rest.Bytes(), err
 }
 
 // cut drops what is beyond maxSize, and the line that it falls into: half a line may say more
@@ -161,6 +232,9 @@ type lateConn struct {
 // ErrLate is why there is no answer to a request that was not sent since the moment of [By] had passed. It says nothing
 // of the host.
 var ErrLate = errors.New("the request could not be sent in time")
+
+// ErrBusy is why there is no answer that this process had no room for. It says nothing of the host.
+var ErrBusy = errors.New("there is no room for the request or its answer")
 
 func (c lateConn) Write(p []byte) (int, error) {
 	if time.Now().After(c.by) {

@@ -13,7 +13,8 @@ type Response struct {
 	RetryAfter time.Duration // as asked for, at most an hour; 0: not asked for
 	Err        error         // why there is no answer
 
-	rules *Rules // Body, read ahead of Settle
+	rules    *Rules // Body, read ahead of Settle
+	verdicts []bool
 }
 
 // class is what a status means for robots.txt (RFC 9309, section 2.3.1).
@@ -49,14 +50,19 @@ type Policy struct {
 // maxRetryAfter bounds how long a server can put off the next try.
 const maxRetryAfter = time.Hour
 
-// Read parses the body of resp ahead of [Policy.Settle], for those who settle where time is dear.
-func (p Policy) Read(resp Response) Response {
+// Read parses the body of resp ahead of [Policy.Settle], and judges documents by it as
+// [Rules.AllowedAll] does, for those who settle where time is dear. What is read is not read again.
+func (p Policy) Read(resp Response, targets ...[]byte) Response {
 	if classOf(resp.Status) == answered && resp.rules == nil {
 		resp.rules = Parse(resp.Body, p.Agent)
+		resp.verdicts, _ = resp.rules.AllowedAll(targets)
 		resp.Body = nil
 	}
 	return resp
 }
+
+// Verdicts are those on the first targets of [Policy.Read]; there may be none.
+func (r Response) Verdicts() []bool { return r.verdicts }
 
 // Settle returns what is known after resp came at now, where e was known before. resp is the end
 // of all redirects. An error forbids everything until it is over, unless a file that was read
@@ -74,7 +80,7 @@ func (p Policy) Settle(e Entry, now time.Duration, resp Response) Entry {
 		return Entry{state: stateUnavailable, rules: AllowAll(), fetched: now, until: now + p.TTL}
 	}
 	again := now + max(p.ErrorTTL, min(resp.RetryAfter, maxRetryAfter))
-	if e.state == stateOK || e.state == stateStale {
+	if (e.state == stateOK || e.state == stateStale) && e.rules != nil {
 		e.state, e.until = stateStale, again
 		return e
 	}
@@ -112,10 +118,16 @@ func (e Entry) Unreachable() bool { return e.state == stateUnreachable }
 // Failed reports whether the last answer was an error.
 func (e Entry) Failed() bool { return e.state == stateUnreachable || e.state == stateStale }
 
+// WithoutRules returns e without what the file says, which is to be fetched again when it is needed.
+func (e Entry) WithoutRules() Entry {
+	e.rules = nil
+	return e
+}
+
 // FreshUntil returns when e stops being fresh; 0 where nothing is known.
 func (e Entry) FreshUntil() time.Duration { return e.until }
 
-// Rules returns what is in force, nil where nothing is known.
+// Rules returns what is in force, nil where nothing is known, or not any more.
 func (e Entry) Rules() *Rules { return e.rules }
 
 // CrawlDelay returns the pause between two requests that the file asks for, at most the policy's

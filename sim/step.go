@@ -63,6 +63,10 @@ func (r *run) flush() {
 	for _, f := range out.Fetches {
 		r.fetch(f)
 	}
+	if q := out.Question; q != nil {
+		out.Question = nil
+		r.engine.Judged(q.Rules.AllowedAll(q.Targets))
+	}
 	for _, id := range out.Dirty {
 		if c := r.conns[id]; c != nil {
 			c.flush()

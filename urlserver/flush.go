@@ -28,6 +28,10 @@ func (d *Daemon) flush() {
 	for _, f := range out.Fetches {
 		d.fetchRobots(f)
 	}
+	if out.Question != nil {
+		d.judge(out.Question)
+		out.Question = nil
+	}
 	if out.Ask != nil {
 		d.asks <- out.Ask // never blocks: the engine asks one thing at a time
 	}
@@ -75,6 +79,14 @@ func (d *Daemon) noteNameServers(err error) {
 	}
 }
 
+// judge answers the engine's question about a robots.txt; the engine asks one at a time.
+func (d *Daemon) judge(q *engine.Question) {
+	d.work.Go(func() {
+		allowed, work := q.Rules.AllowedAll(q.Targets)
+		d.post(func(e *engine.Engine) { e.Judged(allowed, work) })
+	})
+}
+
 // fetchRobots makes one request for a robots.txt; the engine bounds how many there
 // are at once, and the client how long each takes.
 func (d *Daemon) fetchRobots(f engine.Fetch) {
@@ -87,7 +99,7 @@ func (d *Daemon) fetchRobots(f engine.Fetch) {
 		if err := d.parts.Resolver.Check(f.Addr); err != nil { // it may be this machine's own by now
 			resp.Err = err
 		} else {
-			resp = policy.Read(client.Get(ctx, f.URL, f.Addr))
+			resp = client.Read(ctx, f.URL, f.Addr, *policy, f.Targets)
 		}
 		if resp.Status == 0 {
 			d.log.Debug().Str("url", f.URL).Stringer("addr", f.Addr).AnErr("cause", resp.Err).Msg("robots.txt: no answer")

@@ -44,6 +44,7 @@ type Options struct {
 type Out struct {
 	Lookups  []string          // host names; each answer goes to Resolved
 	Fetches  []Fetch           // of robots.txt; each answer goes to Fetched
+	Question *Question         // about robots.txt that takes time; the answer goes to Judged; nil: none
 	Ask      *Ask              // of the doc index; the answer goes to Answered; nil: nothing
 	Outcomes docindex.Outcomes // for the doc index
 	Returns  docindex.Outcomes // documents for the doc index to take back
@@ -60,6 +61,8 @@ type Fetch struct {
 	URL  string
 	Addr netip.Addr
 	By   time.Duration // no request leaves later, as the group's lease may have ended; 0: whenever
+
+	Targets [][]byte // paths and queries of documents that wait for it, to be judged as Policy.Read does
 }
 
 // Ask is one request for candidates.
@@ -96,6 +99,8 @@ type Engine struct {
 	tripID  uint32
 	retries dueheap.Heap // origins whose documents are held until robots.txt is tried again
 	places  [hostslots.Tries]places
+	shelf   shelf
+	judging judging
 
 	visits      map[uint32][]uint32 // trips that wait for a host other than their origin's, by it
 	shutTargets map[uint32]string   // by origin: the blocked host that its robots.txt redirects to
@@ -160,6 +165,8 @@ func New(cfg configs.Config, opt Options) *Engine {
 		crewByName:  map[string]uint32{},
 		journeys:    newJourneys(),
 		places:      newPlaces(),
+		shelf:       newShelf(),
+		judging:     judging{paid: map[uint32]time.Duration{}},
 		visits:      map[uint32][]uint32{},
 		shutTargets: map[uint32]string{},
 	}
@@ -191,7 +198,10 @@ func slotConfig(cfg configs.Config, opt Options) hostslots.Config {
 // Reconfigure puts the settings in force that a running daemon can change.
 func (e *Engine) Reconfigure(cfg configs.Config) {
 	if cfg.Robots.UserAgent != e.cfg.Robots.UserAgent { // what was read was read for another one
-		clear(e.origins)
+		e.forgetAll()
+		if e.judging.out != nil {
+			e.judging.out.void = true
+		}
 	}
 	e.apply(cfg)
 	e.slots.Reconfigure(e.now, slotConfig(cfg, e.opt))
@@ -261,6 +271,7 @@ func (e *Engine) Step(clock func() time.Duration) (wait time.Duration) {
 		e.send(&budget, &due, clock)
 		e.fetch(&due) // again: for what send has found without a robots.txt
 	}
+	e.question(&due)
 	e.giveBack(&budget)
 	e.ask(&due)
 	e.claim(&due)
@@ -300,12 +311,20 @@ func (w *waiter) wait() time.Duration {
 	return w.least
 }
 
+// forgetOrigin drops what is known of the robots.txt of an origin.
+func (e *Engine) forgetOrigin(id uint32) {
+	e.unshelve(id)
+	e.origins[id] = origin{}
+	delete(e.shelf.verdicts, id)
+	delete(e.judging.paid, id)
+}
+
 // forget drops what is known of the robots.txt of origins that the slots forgot.
 func (e *Engine) forget() {
 	e.forgotten = e.slots.Forgotten(e.forgotten[:0])
 	for _, o := range e.forgotten {
 		if int(o) < len(e.origins) {
-			e.origins[o] = origin{}
+			e.forgetOrigin(o)
 			e.retries.Remove(o)
 			delete(e.shutTargets, o)
 		}

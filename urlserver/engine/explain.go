@@ -15,6 +15,7 @@ type Explanation struct {
 	Robots    robots.Entry  // of its origin that was asked first
 	CrawlWait bool          // its robots.txt is being fetched
 	Name      string        // in words: how its name fails to resolve, and until when that is borne; "": it does not
+	Judged    string        // in words: that its documents wait for a verdict; "": they do not
 	Target    string        // in words: the blocked host that its robots.txt redirects to; "": none
 	Lacks     string        // which of its documents wait for a spider of theirs, in words; "": none
 	Lease     string        // what its group's lease is for, which the daemon does not have; "": it has it, or there are none
@@ -35,7 +36,7 @@ func (e *Engine) Explain(name []byte) (x Explanation, known bool) {
 	}
 	x = Explanation{HostView: e.slots.Host(id), Now: e.now}
 	e.slots.Origins(id, func(o uint32) { x.Robots = e.entry(o).Entry })
-	x.Target = e.shutTarget(id)
+	x.Target, x.Judged = e.shutTarget(id), e.judged(id)
 	x.CrawlWait = x.Queued > 0 && !x.Offers && !x.Parked
 	if x.Unclaimed != 0 {
 		x.Lease = e.leaseHost(x.Unclaimed)
@@ -80,6 +81,8 @@ func (e *Engine) why(x *Explanation) string {
 		return fmt.Sprintf("its group %s waits for an open request to %s, which is to join it by %s", x.group(), e.slots.HostName(x.Joiner), e.joinRule(x.Joiner))
 	case x.Lacks != "" && !x.Offers:
 		return x.Lacks + e.notBefore(x)
+	case x.CrawlWait && x.Judged != "":
+		return x.Judged
 	case x.CrawlWait && x.Robots.Unreachable() && x.Robots.FreshUntil() > e.now && x.Target != "":
 		return fmt.Sprintf("its robots.txt redirects to %s: that forbids everything until it is tried again at %s", x.Target, e.at(x.Robots.FreshUntil()))
 	case x.CrawlWait && x.Robots.Unreachable() && x.Robots.FreshUntil() > e.now:

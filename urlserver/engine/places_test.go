@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"urlserver/configs"
+	"urlserver/docindex"
 	"urlserver/protocol"
 	"urlserver/robots"
 )
@@ -23,7 +24,19 @@ type robotsWeb struct {
 	now     time.Duration
 	hanging []hanging
 	open    int                      // most requests open at once
+	file    []byte                   // what robots.txt of hosts in 10.8 say
+	ended   map[string]docindex.Kind // by DOC_ID
+	work    int                      // for questions
+	answers []question               // that are being worked at
+	fetches int
 	asked   map[string]time.Duration // by host: when its robots.txt was asked for last
+}
+
+// question is one that is answered at some time.
+type question struct {
+	at      time.Duration
+	allowed []bool
+	work    int
 }
 
 type hanging struct {
@@ -37,7 +50,7 @@ func newRobotsWeb(t *testing.T, change func(c *configs.Config)) *robotsWeb {
 	if change != nil {
 		change(&cfg)
 	}
-	w := &robotsWeb{T: t, asked: map[string]time.Duration{}, sent: map[string]int{}}
+	w := &robotsWeb{T: t, asked: map[string]time.Duration{}, sent: map[string]int{}, ended: map[string]docindex.Kind{}}
 	w.e = New(cfg, Options{Cached: func(host []byte) (netip.Addr, error, bool) {
 		addr, err := netip.ParseAddr(string(host))
 		return addr, nil, err == nil
@@ -53,7 +66,23 @@ func (w *robotsWeb) put(network string, n int) {
 		p.Batch.Add(fmt.Append(nil, network, "-", i), fmt.Appendf(nil, "http://%s.%d.%d/", network, i/250, i%250), 0)
 	}
 	p.Prepare()
-	w.e.Answered(p)
+	for w.e.Answered(p); w.e.intake != nil; {
+		w.run(w.now)
+	}
+}
+
+// putAll has the index give a document of each of n hosts for each path.
+func (w *robotsWeb) putAll(network string, n int, paths ...string) {
+	p := &Prepared{}
+	for j, path := range paths {
+		for i := range n {
+			p.Batch.Add(fmt.Append(nil, network, "-", i, "-", j), fmt.Appendf(nil, "http://%s.%d.%d%s", network, i/250, i%250, path), 0)
+		}
+	}
+	p.Prepare()
+	for w.e.Answered(p); w.e.intake != nil; {
+		w.run(w.now)
+	}
 }
 
 // run lets time pass until a moment, in steps of 10 ms.
@@ -64,11 +93,22 @@ func (w *robotsWeb) run(until time.Duration) {
 			w.e.Fetched(w.hanging[0].id, robots.Response{})
 			w.hanging = w.hanging[1:]
 		}
+		if len(w.answers) > 0 && w.answers[0].at <= w.now {
+			w.e.Judged(w.answers[0].allowed, w.answers[0].work)
+			w.answers = nil
+		}
 		for w.e.Step(nil) == 0 {
 		}
+		if kept := w.e.shelf.bytes; kept > w.e.cfg.Robots.Memory || kept < 0 {
+			w.Fatalf("at %v: rules take %d bytes", w.now, kept)
+		}
+		w.question()
 		for _, f := range w.e.Out.Fetches {
 			w.asked[f.Addr.String()] = w.now
-			if strings.HasPrefix(f.Addr.String(), "10.9.") {
+			w.fetches++
+			if strings.HasPrefix(f.Addr.String(), "10.8.") {
+				w.e.Fetched(f.ID, w.e.policy.Read(robots.Response{Status: 200, Body: w.file}, f.Targets...))
+			} else if strings.HasPrefix(f.Addr.String(), "10.9.") {
 				w.hanging = append(w.hanging, hanging{f.ID, w.now + w.e.cfg.Robots.Timeout})
 			} else {
 				w.e.Fetched(f.ID, robots.Response{Status: 404})
@@ -76,7 +116,20 @@ func (w *robotsWeb) run(until time.Duration) {
 		}
 		w.open = max(w.open, len(w.hanging))
 		w.answer()
+		for i := range w.e.Out.Outcomes.Len() {
+			o := w.e.Out.Outcomes.At(i)
+			w.ended[string(o.DocID)] = o.Kind
+		}
 		w.e.Out = Out{}
+	}
+}
+
+// question answers what the engine asks, after the time that it takes.
+func (w *robotsWeb) question() {
+	if q := w.e.Out.Question; q != nil {
+		allowed, work := q.Rules.AllowedAll(q.Targets)
+		w.answers = []question{{w.now + time.Duration(work), allowed, work}}
+		w.work += work
 	}
 }
 

@@ -53,15 +53,21 @@ func (e *Engine) deal(t hostslots.Turn) {
 		e.slots.Hold(e.now, t.Origin, true)
 		e.retries.Set(t.Origin, entry.FreshUntil())
 		return
-	case retried || !entry.judge(e.now):
+	case retried || !entry.usable(e.now):
 		e.slots.Hold(e.now, t.Origin, true)
 		e.startTrip(t.Origin)
 		return
 	}
-	if !faulty(faultRobots) && !faulty(faultUnasked) && !entry.Rules().Allowed(target(e.slots.Doc(t.Doc).URL)) {
-		e.slots.Refuse(e.now, t)
-		e.end(t.Doc, docindex.Robots, 0)
-		return
+	if !faulty(faultUnasked) {
+		refused, known := e.refused(t)
+		if !known {
+			return
+		}
+		if refused && !faulty(faultRobots) {
+			e.slots.Refuse(e.now, t)
+			e.end(t.Doc, docindex.Robots, 0)
+			return
+		}
 	}
 	e.sendTo(e.spiderFor(t), t)
 }

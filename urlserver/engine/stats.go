@@ -18,6 +18,7 @@ type Stats struct {
 	BadCandidates                uint64 // without as much as a DOC_ID
 	RobotsRequests               uint64
 	Robots                       map[string]uint64 // verdicts on origins, by state
+	RobotsDropped                uint64            // robots.txt that were dropped to make room for others
 	Rejected                     int               // hosts in the last reject list
 	Delay                        Histogram         // from due to sent
 	Claimed, ClaimsDenied        uint64            // leases got from the reservation, and not got
@@ -29,6 +30,8 @@ type Stats struct {
 	Paused   bool
 	Stopping bool
 	Trips    int // robots.txt fetches under way
+
+	RobotsBytes int // that the rules of all robots.txt take
 }
 
 // SpiderStats is what is known of one connection.
@@ -45,7 +48,7 @@ func (e *Engine) Stats() Stats {
 	s.Robots = maps.Clone(e.stats.Robots)
 	s.Slots = e.slots.Counts()
 	s.Paused, s.Stopping = e.paused, e.stopping
-	s.Trips = len(e.trips)
+	s.Trips, s.RobotsBytes = len(e.trips), e.shelf.bytes
 	s.Claims = e.claims.holds.len
 	for id, sp := range e.spiders {
 		if sp != nil && !sp.gone {

@@ -15,7 +15,8 @@ type trip struct {
 	route   robots.Trip
 	host    uint32 // of the next or current hop
 	started time.Duration
-	agent   string // that the rules are read for
+	agent   string   // that the rules are read for
+	urls    [][]byte // of documents that wait for it
 	try     hostslots.Try
 	quick   bool // its request is open and not slow
 }
@@ -23,6 +24,7 @@ type trip struct {
 // origin is what the engine knows of one.
 type origin struct {
 	robots.Entry
+	shelved
 	unused   bool // no document was judged by the entry yet
 	failures int  // trips in a row that found nobody
 }
@@ -32,15 +34,6 @@ func (e *Engine) entry(id uint32) *origin {
 		e.origins = append(e.origins, make([]origin, max(64, len(e.origins)/2))...)
 	}
 	return &e.origins[id]
-}
-
-// judge says whether the entry may be used for a document now. Each answer may
-// be used once, however old: where a group may be asked more seldom than its robots.txt
-// have to be fetched, nothing but robots.txt would be fetched otherwise.
-func (o *origin) judge(now time.Duration) bool {
-	usable := o.unused || o.Fresh(now) || faulty(faultOld) && o.Rules() != nil
-	o.unused = false
-	return usable
 }
 
 // startTrip starts to fetch the robots.txt of an origin, whose documents are held
@@ -84,7 +77,8 @@ func (e *Engine) fetchOf(try hostslots.Try, due *waiter) {
 		e.places[try].take(id, t, e.trips)
 		e.unvisit(id, t)
 		e.stats.RobotsRequests++
-		f := Fetch{ID: id, URL: t.route.URL(), Addr: addr}
+		t.urls = e.waiting(t.origin)
+		f := Fetch{ID: id, URL: t.route.URL(), Addr: addr, Targets: targets(t.urls)}
 		if e.opt.Lease > 0 {
 			f.By = e.slots.ClaimedUntil(t.host)
 		}
@@ -99,7 +93,7 @@ func (e *Engine) Fetched(id uint32, resp robots.Response) {
 	e.slots.Asked(e.now, t.host, hostslots.Feedback{
 		Took: e.now - t.started, Status: resp.Status, RetryAfter: resp.RetryAfter,
 	})
-	if errors.Is(resp.Err, robots.ErrLate) { // this process stood still, and the lease has ended
+	if errors.Is(resp.Err, robots.ErrLate) || errors.Is(resp.Err, robots.ErrBusy) { // this process stood still, or lacks room
 		e.slots.Ask(e.now, t.host, id, t.try)
 		e.visit(id, t)
 		return
@@ -135,14 +129,10 @@ func (e *Engine) finishTrip(id uint32, final robots.Response) {
 	t := e.trips[id]
 	delete(e.trips, id)
 	delete(e.shutTargets, t.origin)
+	e.settle(t.origin, final, t.urls)
 	entry := e.entry(t.origin)
-	failures := entry.failures
-	*entry = origin{Entry: e.policy.Settle(entry.Entry, e.now, final), unused: true}
 	if t.agent != e.cfg.Robots.UserAgent { // it has another one since
-		*entry = origin{}
-	}
-	if entry.Unreachable() {
-		entry.failures = failures + 1
+		e.forgetOrigin(t.origin)
 	}
 	e.stats.Robots[entry.State()]++
 	host := e.slots.HostOf(t.origin)

@@ -1,0 +1,207 @@
+package engine
+
+import (
+	"hash/maphash"
+	"time"
+
+	"urlserver/robots"
+)
+
+// The rules of all robots.txt together take at most robots.memory. When more come, those that were not
+// used for longest are dropped, and fetched again once a document needs them: a request to the host,
+// under its pace.
+//
+// Rules may be dropped before any document was judged by them, where the hosts at work need more than
+// the budget. So that each fetch brings documents on all the same, the ones that wait for it are judged as
+// soon as it is there, and the verdicts are remembered: Fetch.Targets are those documents.
+
+const (
+	maxTargets   = 16      // documents that a fetch is to judge
+	targetBytes  = 4 << 10 // of their targets together, where there are several
+	verdictsFrom = 4 << 10 // size of rules whose verdicts are remembered as they come
+	evictWork    = 1 << 20 // at most, for a verdict by smaller rules when they are dropped
+)
+
+// shelf is the rules that are kept, by origin.
+type shelf struct {
+	seed           maphash.Seed
+	bytes          int
+	oldest, newest uint32 // origins
+	verdicts       map[uint32][]verdict
+}
+
+// verdict is one on a document, which is known by a hash of its URL.
+type verdict struct {
+	url     uint64
+	allowed bool
+}
+
+// shelved is what the shelf knows of one origin.
+type shelved struct {
+	older, newer uint32
+	size         int // 0: it has no rules there
+}
+
+func newShelf() shelf {
+	return shelf{seed: maphash.MakeSeed(), verdicts: map[uint32][]verdict{}}
+}
+
+// forgetAll drops what is kept of all origins.
+func (e *Engine) forgetAll() {
+	clear(e.origins)
+	clear(e.shelf.verdicts)
+	e.shelf.bytes, e.shelf.oldest, e.shelf.newest = 0, 0, 0
+}
+
+// shelve keeps the rules that an origin has now, in the place of those it had.
+func (e *Engine) shelve(id uint32) {
+	e.unshelve(id)
+	size := e.entry(id).Rules().Size()
+	if size == 0 {
+		return
+	}
+	e.origins[id].size = size
+	e.shelf.bytes += size
+	e.push(id)
+	for e.shelf.bytes > e.cfg.Robots.Memory {
+		e.evict(e.shelf.oldest)
+	}
+}
+
+// push makes an origin's rules the last that are to be dropped.
+func (e *Engine) push(id uint32) {
+	o := &e.origins[id]
+	o.older, o.newer = e.shelf.newest, 0
+	if o.older != 0 {
+		e.origins[o.older].newer = id
+	} else {
+		e.shelf.oldest = id
+	}
+	e.shelf.newest = id
+}
+
+func (e *Engine) pull(id uint32) {
+	o := &e.origins[id]
+	if o.older != 0 {
+		e.origins[o.older].newer = o.newer
+	} else {
+		e.shelf.oldest = o.newer
+	}
+	if o.newer != 0 {
+		e.origins[o.newer].older = o.older
+	} else {
+		e.shelf.newest = o.older
+	}
+	o.older, o.newer = 0, 0
+}
+
+// unshelve takes an origin's rules off the shelf.
+func (e *Engine) unshelve(id uint32) {
+	if o := e.entry(id); o.size > 0 {
+		e.pull(id)
+		e.shelf.bytes -= o.size
+		o.size = 0
+	}
+}
+
+// evict drops an origin's rules. The document that is next is judged by them before, if none was.
+func (e *Engine) evict(id uint32) {
+	o := e.entry(id)
+	if o.unused && len(e.shelf.verdicts[id]) == 0 {
+		e.slots.Queued(id, 1, func(url []byte) bool {
+			if allowed, known := o.Rules().AllowedWithin(target(url), evictWork); known {
+				e.remember(id, url, allowed)
+			}
+			return true
+		})
+	}
+	e.unshelve(id)
+	o.Entry = o.WithoutRules()
+	e.stats.RobotsDropped++
+}
+
+func (e *Engine) hashOf(url []byte) uint64 { return maphash.Bytes(e.shelf.seed, url) }
+
+func (e *Engine) remember(id uint32, url []byte, allowed bool) {
+	e.shelf.verdicts[id] = append(e.shelf.verdicts[id], verdict{e.hashOf(url), allowed})
+}
+
+// rememberAll remembers the verdicts on the first of these documents, in the place of those before.
+func (e *Engine) rememberAll(id uint32, urls [][]byte, allowed []bool) {
+	delete(e.shelf.verdicts, id)
+	for i, ok := range allowed {
+		e.remember(id, urls[i], ok)
+	}
+}
+
+// recollect takes the verdict on a document, if one is remembered.
+func (e *Engine) recollect(id uint32, url []byte) (allowed, ok bool) {
+	list := e.shelf.verdicts[id]
+	if len(list) == 0 {
+		return false, false
+	}
+	hash := e.hashOf(url)
+	for i, v := range list {
+		if v.url != hash {
+			continue
+		}
+		list[i] = list[len(list)-1]
+		if e.shelf.verdicts[id] = list[:len(list)-1]; len(list) == 1 {
+			delete(e.shelf.verdicts, id)
+		}
+		return v.allowed, true
+	}
+	return false, false
+}
+
+// waiting copies the URLs of documents that wait at an origin, the next one first.
+func (e *Engine) waiting(id uint32) (urls [][]byte) {
+	var text []byte
+	var ends []int
+	e.slots.Queued(id, maxTargets, func(url []byte) bool {
+		if len(ends) > 0 && len(text)+len(url) > targetBytes {
+			return false
+		}
+		text = append(text, url...)
+		ends = append(ends, len(text))
+		return true
+	})
+	from := 0
+	for _, end := range ends {
+		urls, from = append(urls, text[from:end:end]), end
+	}
+	return urls
+}
+
+// targets are the paths and queries of URLs.
+func targets(urls [][]byte) [][]byte {
+	list := make([][]byte, len(urls))
+	for i, url := range urls {
+		list[i] = target(url)
+	}
+	return list
+}
+
+// settle puts what a robots.txt says in force for an origin. It was fetched for these documents.
+func (e *Engine) settle(id uint32, final robots.Response, urls [][]byte) {
+	final = e.policy.Read(final, targets(urls)...)
+	entry := e.entry(id)
+	failures := entry.failures
+	e.unshelve(id)
+	*entry = origin{Entry: e.policy.Settle(entry.Entry, e.now, final), unused: true}
+	if entry.Unreachable() {
+		entry.failures = failures + 1
+	}
+	delete(e.shelf.verdicts, id)
+	if entry.Rules().Size() >= verdictsFrom {
+		e.rememberAll(id, urls, final.Verdicts())
+	}
+	e.shelve(id)
+}
+
+// usable reports whether the entry may be used for a document now. Each answer may be used once,
+// however old: where a group may be asked more seldom than its robots.txt has to be fetched, nothing but
+// robots.txt would be fetched otherwise.
+func (o *origin) usable(now time.Duration) bool {
+	return o.unused || o.Fresh(now) || faulty(faultOld) && o.Rules() != nil
+}
