@@ -43,7 +43,9 @@ type recent struct {
 	answers float64       // their number
 	took    float64       // from line to DONE, ns, their sum
 	at      time.Duration // the last one
-	heard   time.Duration // the last one, or later, when the spider got a document while it had none
+	heard   time.Duration // the last one, or later, when the spider got a document while it owed none
+	owes    bool          // a document was sent after the one that was answered last
+	newest  time.Duration // when the last one was sent
 	first   time.Duration // when it got its first document
 }
 
@@ -56,7 +58,22 @@ func (r *recent) answered(now, took time.Duration) {
 	}
 	r.answers++
 	r.took += float64(took)
-	r.heard = now
+	r.heard, r.owes = now, r.newest > now-took
+}
+
+// sent notes that the spider got a document; idle: it had none.
+func (r *recent) sent(now time.Duration, idle bool) {
+	if idle || !r.owes {
+		r.heard = now
+	}
+	r.owes, r.newest = true, now
+}
+
+// working notes that the spider goes on with a document. One that has answered others is not silent, then.
+func (r *recent) working() {
+	if r.answers > 0 {
+		r.owes = false
+	}
 }
 
 // wait is how long a spider takes for a document.
@@ -65,7 +82,7 @@ func (e *Engine) wait(sp *spider) time.Duration {
 	if sp.recent.answers > 0 {
 		w = max(w, time.Duration(sp.recent.took/sp.recent.answers))
 	}
-	if sp.inFlight > 0 {
+	if sp.inFlight > 0 && sp.recent.owes {
 		w = max(w, e.now-sp.recent.heard)
 	}
 	return min(w, mostWait)

@@ -239,6 +239,31 @@ func TestSpiderThatHangsLosesItsSlots(t *testing.T) {
 	}
 }
 
+// TestLongFetchIsNoSilence has each of two quick spiders meet a document that it needs very long for, beside a slow spider,
+// before nothing is sent for a while: they count as quick after that, and get all but a few.
+func TestLongFetchIsNoSilence(t *testing.T) {
+	c := newCrawl(t)
+	slow := c.spider(10 * time.Second)
+	quick := []*pooled{c.spider(fastTakes), c.spider(fastTakes)}
+	c.run(time.Minute)
+	for _, sp := range quick {
+		for had := sp.lines; sp.lines == had; {
+			sp.takes = time.Hour
+			c.run(time.Millisecond)
+		}
+		sp.takes = fastTakes
+	}
+	c.run(poolGap)
+	c.e.Pause(true)
+	c.run(100 * time.Second)
+	c.e.Pause(false)
+	had := slow.lines
+	c.run(5 * poolGap)
+	if got := slow.lines - had; got > 2 {
+		t.Errorf("the slow spider got %d lines; want one or two, to try it again", got)
+	}
+}
+
 // TestSlowSpiderIsTriedAgain has a slow spider recover: it is noticed though the other one could do
 // everything.
 func TestSlowSpiderIsTriedAgain(t *testing.T) {

@@ -95,9 +95,7 @@ func (e *Engine) sendTo(id uint32, t hostslots.Turn) {
 		}
 	}
 	sp.out = protocol.AppendFetch(sp.out, protocol.Trans(trans), doc.ID, addr, doc.URL)
-	if sp.inFlight == 0 {
-		sp.recent.heard = e.now
-	}
+	sp.recent.sent(e.now, sp.inFlight == 0)
 	if sp.sent == 0 {
 		sp.recent.first = e.now
 	}

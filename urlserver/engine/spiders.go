@@ -112,6 +112,7 @@ func (e *Engine) line(id uint32, sp *spider, l *Line) bool {
 		e.stats.Stale++
 	case l.Verb == protocol.Working:
 		e.slots.Working(e.now, trans)
+		sp.recent.working()
 	default:
 		e.done(sp, trans, &l.Status)
 	}
