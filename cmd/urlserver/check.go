@@ -1,7 +1,9 @@
 package main
 
 import (
+	"errors"
 	"fmt"
+	"net"
 	"os"
 
 	"github.com/spf13/cobra"
@@ -14,13 +16,17 @@ func checkCommand() *cobra.Command {
 		Use:   "check FILE",
 		Short: "Check a settings file",
 		Long: "Reads a settings file as serve does and tells all mistakes in it, with line, key and what is allowed.\n" +
-			"Exit status 1 if there are any. Warns of tokens that are short, and of secrets in a file that others can read.",
+			"Looks for listeners on one port, and for files that are not there. Exit status 1 if anything is wrong.\n" +
+			"Warns of tokens that are short, and of secrets in a file that others can read.",
 		Example: "  urlserver check my.toml",
 		Args:    takes(cobra.ExactArgs(1)),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			cfg, err := configs.Load(args[0])
 			if err != nil {
 				return settingsError(err)
+			}
+			if err := errors.Join(sharedPorts(cfg), missingFiles(cfg)); err != nil {
+				return fmt.Errorf("%s would not start:\n%w", args[0], err)
 			}
 			fmt.Fprintf(cmd.OutOrStdout(), "%s: no mistakes\n", args[0])
 			for _, w := range warningsOf(args[0], cfg) {
@@ -29,6 +35,55 @@ func checkCommand() *cobra.Command {
 			return nil
 		},
 	}
+}
+
+// sharedPorts reports listeners that want the same port of the same address.
+func sharedPorts(cfg configs.Config) (err error) {
+	listeners := []struct{ name, at string }{
+		{"spider.listen", cfg.Spider.Listen}, {"http.listen", cfg.HTTP.Listen}, {"frontier.listen", cfg.Frontier.Listen},
+	}
+	for i, a := range listeners {
+		for _, b := range listeners[:i] {
+			if collide(a.at, b.at) {
+				err = errors.Join(err, fmt.Errorf("%s %q and %s %q want the same port; give each its own", b.name, b.at, a.name, a.at))
+			}
+		}
+	}
+	return err
+}
+
+// collide tells whether only one of two listeners can be there. Port 0 is any free one, and no host is all addresses.
+func collide(a, b string) bool {
+	hostA, portA, errA := net.SplitHostPort(a)
+	hostB, portB, errB := net.SplitHostPort(b)
+	if errA != nil || errB != nil || portA != portB || portA == "0" {
+		return false
+	}
+	all := func(host string) bool { return host == "" || host == "0.0.0.0" || host == "::" }
+	return hostA == hostB || all(hostA) || all(hostB)
+}
+
+// missingFiles reports files that the settings name and that cannot be read.
+func missingFiles(cfg configs.Config) (err error) {
+	files := [][2]string{
+		{"spider.tls_cert", cfg.Spider.TLSCert}, {"spider.tls_key", cfg.Spider.TLSKey}, {"spider.tls_ca", cfg.Spider.TLSCA},
+		{"docindex.tls_cert", cfg.DocIndex.TLSCert}, {"docindex.tls_key", cfg.DocIndex.TLSKey}, {"docindex.tls_ca", cfg.DocIndex.TLSCA},
+		{"frontier.tls_cert", cfg.Frontier.TLSCert}, {"frontier.tls_key", cfg.Frontier.TLSKey},
+		{"reservation.tls_cert", cfg.Reservation.TLSCert}, {"reservation.tls_key", cfg.Reservation.TLSKey}, {"reservation.tls_ca", cfg.Reservation.TLSCA},
+		{"monitor.tls_cert", cfg.Monitor.TLSCert}, {"monitor.tls_key", cfg.Monitor.TLSKey}, {"monitor.tls_ca", cfg.Monitor.TLSCA},
+	}
+	for _, name := range cfg.DocIndex.Seeds {
+		files = append(files, [2]string{"docindex.seeds", name})
+	}
+	for _, f := range files {
+		if f[1] == "" {
+			continue
+		}
+		if _, statErr := os.Stat(f[1]); statErr != nil {
+			err = errors.Join(err, fmt.Errorf("%s: %w", f[0], statErr))
+		}
+	}
+	return err
 }
 
 // shortToken is how many bytes a token has to have to be too long to be tried out: 16 of letters and digits are 95 bits.

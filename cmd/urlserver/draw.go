@@ -11,9 +11,16 @@ import (
 // draw is the screen: as many lines as there is room for.
 func (v *view) draw(width, height int, now time.Time) string {
 	lines := v.head()
-	foot := v.foot()
+	foot := v.foot(width)
 	room := max(0, height-len(lines)-len(foot)-1)
-	lines = append(lines, v.table(room, now)...)
+	if v.help {
+		lines = append(lines, keysHelp...)
+	} else {
+		lines = append(lines, v.table(room, width, now)...)
+	}
+	if len(lines) > height-len(foot) {
+		lines = lines[:max(0, height-len(foot))]
+	}
 	for len(lines) < height-len(foot) {
 		lines = append(lines, "")
 	}
@@ -31,8 +38,41 @@ func (v *view) draw(width, height int, now time.Time) string {
 	return out.String()
 }
 
+// keysHelp is what ? shows.
+var keysHelp = []string{
+	bold + "Keys" + plain,
+	"  up, down, k, j  move the cursor",
+	"  Enter           why nothing is sent to the host at the cursor now",
+	"  /               search for a host or group",
+	"  Esc             leave the search, or the explanation",
+	"  d g n a s       sort by documents held, gap, next send, at spiders, slot; again: the other way round",
+	"  space           hold the view, or go on",
+	"  P               pause sending, or resume it; asks first",
+	"  q               quit",
+	"",
+	"Any key goes back.",
+}
+
+// wrap cuts a text into lines of at most width characters, at spaces where there are any.
+func wrap(text string, width int) (lines []string) {
+	rest := []rune(text)
+	for width > 0 && len(rest) > width {
+		cut := width
+		for i := width; i > width/2; i-- {
+			if rest[i] == ' ' {
+				cut = i
+				break
+			}
+		}
+		lines = append(lines, string(rest[:cut]))
+		rest = []rune(strings.TrimLeft(string(rest[cut:]), " "))
+	}
+	return append(lines, string(rest))
+}
+
 // styles are what the terminal is told for bold, inverse and plain.
-var styles = map[string]string{bold: "\x1b[1m", inverse: "\x1b[7m", plain: "\x1b[0m"}
+var styles = map[string]string{bold: "\x1b[1m", inverse: "\x1b[7m", plain: "\x1b[0m",
+	red: "\x1b[31m", yellow: "\x1b[33m", green: "\x1b[32m", faint: "\x1b[2m"}
 
 // fit cuts a line to the width of the screen; styles do not count. Control characters, which are others', become question marks.
 func fit(text string, width int) string {
@@ -57,12 +97,12 @@ func (v *view) head() []string {
 	if s == nil {
 		return []string{"waiting for the daemon…", ""}
 	}
-	state := bold + "ready" + plain
+	state := green + "ready" + plain
 	switch {
 	case s.Paused:
-		state = inverse + " PAUSED " + plain
+		state = inverse + yellow + " PAUSED " + plain
 	case len(s.NotReady) > 0:
-		state = inverse + " NOT READY " + plain + " " + strings.Join(s.NotReady, "; ")
+		state = inverse + red + " NOT READY " + plain + " " + strings.Join(s.NotReady, "; ")
 	}
 	if v.held {
 		state += "  " + inverse + " view held: space goes on " + plain
@@ -73,31 +113,62 @@ func (v *view) head() []string {
 		fmt.Sprintf("URL server  up %v  %s", upTime(s), state),
 		fmt.Sprintf("sent/s %8s   in flight %8d   held     %9d   spiders  %6d", v.rates.sent(), s.InFlight, s.Held, len(s.Spiders)+s.MoreSpiders),
 		fmt.Sprintf("done/s %8s   again     %8d   leftover %9d   rejected %6d", v.rates.done(), s.Retried, s.Leftover, s.Reject),
-		fmt.Sprintf("slots  [%s%s] %d of %d, %d full   outcomes: %s", strings.Repeat("#", used), strings.Repeat(".", bar-used),
-			s.Slots.Used, s.Slots.Total, s.Slots.Full, s.outcomes()),
+		fmt.Sprintf("slots  [%s%s] %d of %d, %d full", strings.Repeat("#", used), strings.Repeat(".", bar-used),
+			s.Slots.Used, s.Slots.Total, s.Slots.Full),
+		"ended  " + s.outcomes(),
 	}
 	return append(append(lines, s.shared()...), "")
 }
 
-// table is the slots that there is room for, below their heading.
-func (v *view) table(room int, now time.Time) []string {
-	heading := inverse + fmt.Sprintf("%7s %-40s", orders[4].name+v.mark(4), "GROUP")
+// numbersWide is the width of a row without GROUP and HOSTS.
+const numbersWide = 7 + 1 + 3*7 + 2*8 + 2
+
+// table is the slots that there is room for, below their heading, and how many there are beside.
+func (v *view) table(room, width int, now time.Time) []string {
+	rows := v.rows()
+	group := len("GROUP")
+	for _, s := range rows {
+		group = max(group, len(s.Group))
+	}
+	group = max(len("GROUP"), min(group, width-numbersWide-len("HOSTS")))
+	heading := inverse + fmt.Sprintf("%7s %-*s", orders[4].name+v.mark(4), group, "GROUP")
 	for _, o := range []int{3, -1, 0, 1, 2} {
-		name := "QUEUED"
+		name, wide := "QUEUED", 7
 		if o >= 0 {
 			name = orders[o].name
 		}
-		heading += fmt.Sprintf("%9s", name+v.mark(o))
+		if o == 1 || o == 2 {
+			wide = 8
+		}
+		heading += fmt.Sprintf("%*s", wide, name+v.mark(o))
 	}
 	lines := []string{heading + "  HOSTS" + plain}
-	for i, s := range v.rows() {
-		if i == room {
-			break
-		}
-		lines = append(lines, fmt.Sprintf("%7d %-40s%9d%9d%9d%9s%9s  %s", s.Slot, s.Group, s.Active, s.Queued, s.Held,
-			time.Duration(s.Gap*float64(time.Second)).Round(time.Millisecond), until(s.NextSend, now), strings.Join(s.Hosts, " ")))
+	v.at = max(0, min(v.at, len(rows)-1))
+	room-- // for how many there are
+	from := max(0, min(v.at-room/2, len(rows)-room))
+	for i := from; i < len(rows) && i < from+room; i++ {
+		lines = append(lines, v.row(&rows[i], group, i == v.at, now))
+	}
+	if v.status != nil {
+		lines = append(lines, faint+fmt.Sprintf("%d of %d slots in use: the busiest and the slowest; / finds any host", len(rows), v.status.Slots.Used)+plain)
 	}
 	return lines
+}
+
+// row is one slot: green with documents at spiders, yellow where the group may not be asked yet.
+func (v *view) row(s *topSlot, group int, cursor bool, now time.Time) string {
+	next := until(s.NextSend, now)
+	colour := ""
+	switch {
+	case cursor:
+		colour = inverse
+	case s.Active > 0:
+		colour = green
+	case next != "now":
+		colour = yellow
+	}
+	return colour + fmt.Sprintf("%7d %-*.*s%7d%7d%7d%8s%8s  %s", s.Slot, group, group, s.Group, s.Active, s.Queued, s.Held,
+		time.Duration(s.Gap*float64(time.Second)).Round(time.Millisecond), next, strings.Join(s.Hosts, " ")) + plain
 }
 
 func (v *view) mark(o int) string {
@@ -141,9 +212,11 @@ func until(t *time.Time, now time.Time) string {
 }
 
 // foot is what a search found, and which keys there are.
-func (v *view) foot() (lines []string) {
+func (v *view) foot(width int) (lines []string) {
 	if v.found != "" {
-		lines = append(lines, bold+v.found+plain)
+		for _, line := range wrap(v.found, width) {
+			lines = append(lines, bold+line+plain)
+		}
 	}
 	if v.top != nil && v.top.BlockedAll > 0 {
 		text := fmt.Sprintf("%d blocked:", v.top.BlockedAll)
@@ -162,9 +235,9 @@ func (v *view) foot() (lines []string) {
 	case v.note != "":
 		return append(lines, v.note)
 	}
-	text := "sort: d g n a s   /: search"
+	text := "enter: why   /: search"
 	if v.search != "" {
 		text += " (" + v.search + ", esc: all)"
 	}
-	return append(lines, text+"   space: hold   P: pause sending   q: quit")
+	return append(lines, text+"   space: hold   P: pause   q: quit   ?: all keys")
 }

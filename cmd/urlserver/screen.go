@@ -30,6 +30,10 @@ const (
 	bold    = "\ufdd0"
 	inverse = "\ufdd1"
 	plain   = "\ufdd2"
+	red     = "\ufdd3"
+	yellow  = "\ufdd4"
+	green   = "\ufdd5"
+	faint   = "\ufdd6"
 )
 
 const askTimeout = 5 * time.Second // for a call that a key causes
@@ -111,10 +115,13 @@ type view struct {
 	order   order
 	reverse bool
 	held    bool   // the view stands still
+	at      int    // row of the cursor
+	help    bool   // the keys are shown instead of the table
 	search  string // part of a host or group
 	typing  bool   // the search is being typed
 	sure    bool   // pausing or resuming waits for a yes
-	found   string // why nothing is sent to the host that was searched for
+	asked   string // the host that found is about: searched for, or of the row at the cursor
+	found   string // why nothing is sent to it
 	note    string // what the last key brought
 }
 
@@ -134,10 +141,14 @@ func (v *view) take(ctx context.Context, n news) {
 
 // press takes what was typed, and answers whether that ends it.
 func (v *view) press(ctx context.Context, typed []byte) (quit bool) {
-	if typed[0] == 0x1b && len(typed) > 1 {
-		return false // an arrow or the like
-	}
-	for _, k := range typed {
+	for len(typed) > 0 {
+		if n := sequence(typed); n > 0 {
+			v.arrow(string(typed[1:n]))
+			typed = typed[n:]
+			continue
+		}
+		k := typed[0]
+		typed = typed[1:]
 		switch {
 		case k == 3: // Ctrl-C, which a raw terminal only tells
 			return true
@@ -145,8 +156,12 @@ func (v *view) press(ctx context.Context, typed []byte) (quit bool) {
 			v.edit(ctx, k)
 		case v.sure:
 			v.answer(ctx, k)
+		case v.help:
+			v.help = false
 		case k == 'q':
 			return true
+		case k == '\r' || k == '\n':
+			v.explainRow(ctx)
 		default:
 			v.key(k)
 		}
@@ -154,17 +169,62 @@ func (v *view) press(ctx context.Context, typed []byte) (quit bool) {
 	return false
 }
 
+// sequence returns the length of the control sequence (ECMA-48, CSI and SS3) that typed begins with: what arrows and the
+// like send. 0: it begins with none.
+func sequence(typed []byte) int {
+	if len(typed) < 3 || typed[0] != 0x1b || typed[1] != '[' && typed[1] != 'O' {
+		return 0
+	}
+	for i := 2; i < len(typed); i++ {
+		if typed[i] >= '@' && typed[i] <= '~' {
+			return i + 1
+		}
+	}
+	return len(typed)
+}
+
+// arrow takes what a key that is no character sends after ESC.
+func (v *view) arrow(sent string) {
+	switch sent {
+	case "[A", "OA":
+		v.at--
+	case "[B", "OB":
+		v.at++
+	}
+	v.at = max(0, min(v.at, len(v.rows())-1))
+}
+
+// explainRow searches for the first host of the row at the cursor, and asks why nothing is sent to it.
+func (v *view) explainRow(ctx context.Context) {
+	rows := v.rows()
+	if v.at >= len(rows) {
+		return
+	}
+	host := rows[v.at].Group
+	if len(rows[v.at].Hosts) > 0 {
+		host = rows[v.at].Hosts[0]
+	}
+	v.found = v.why(ctx, host)
+	v.asked = host
+}
+
 func (v *view) key(k byte) {
 	v.note = ""
 	switch k {
+	case 'k':
+		v.arrow("[A")
+	case 'j':
+		v.arrow("[B")
+	case '?':
+		v.help = true
 	case ' ':
 		v.held = !v.held
 	case '/':
-		v.typing, v.search, v.found = true, "", ""
+		v.typing, v.search, v.asked, v.found = true, "", "", ""
 	case 'P':
 		v.sure = v.status != nil
 	case 0x1b:
-		v.search, v.found = "", ""
+		v.search, v.asked, v.found = "", "", ""
 	default:
 		for o, by := range orders {
 			if by.key == k {
@@ -179,7 +239,7 @@ func (v *view) key(k byte) {
 func (v *view) edit(ctx context.Context, k byte) {
 	switch {
 	case k == '\r' || k == '\n':
-		v.typing = false
+		v.typing, v.asked = false, v.search
 		v.explain(ctx)
 	case k == 0x1b:
 		v.typing, v.search, v.found = false, "", ""
@@ -209,19 +269,22 @@ func (v *view) answer(ctx context.Context, k byte) {
 	v.note = done
 }
 
-// explain asks why nothing is sent to the host that was searched for, where it is known.
+// explain asks again about the host that was last asked about.
 func (v *view) explain(ctx context.Context) {
-	if v.search == "" || v.typing {
-		return
+	if v.asked != "" && !v.typing {
+		v.found = v.why(ctx, v.asked)
 	}
+}
+
+// why is why nothing is sent to a host; "": it is not known.
+func (v *view) why(ctx context.Context, host string) string {
 	ctx, cancel := context.WithTimeout(ctx, askTimeout)
 	defer cancel()
 	var x explanation
-	if _, err := v.client.call(ctx, http.MethodGet, "/api/hosts/"+url.PathEscape(v.search), "", nil, &x); err != nil {
-		v.found = ""
-		return
+	if _, err := v.client.call(ctx, http.MethodGet, "/api/hosts/"+url.PathEscape(host), "", nil, &x); err != nil {
+		return ""
 	}
-	v.found = fmt.Sprintf("%s: %s; %d queued, %d in flight", x.Host, x.Why, x.Queued, x.InFlight)
+	return fmt.Sprintf("%s: %s; %d queued, %d in flight", x.Host, x.Why, x.Queued, x.InFlight)
 }
 
 // order is what rows are sorted by.

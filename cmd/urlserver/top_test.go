@@ -185,7 +185,16 @@ func TestTopOnATerminal(t *testing.T) {
 		t.Errorf("what was not searched for is there:\n%s", screen)
 	}
 	p.press("\x1b")
-	p.shows("127.0.0.3", "/: search   space")
+	p.shows("127.0.0.3", "/: search   space", "3 of 3 slots in use")
+	p.press("d")
+	p.shows("HELDv")
+	p.press("\x1b[B")
+	p.press("\r")
+	p.shows("127.0.0.2: its group may not be asked yet")
+	p.press("\x1b")
+	p.press("?")
+	p.shows("up, down, k, j  move the cursor", "Any key goes back.")
+	p.press("x")
 	p.press(" ")
 	p.shows("view held")
 	p.press(" ")
@@ -248,6 +257,24 @@ func TestScreensFit(t *testing.T) {
 		if strings.ContainsAny(screen, "\x07\u009b") || strings.Contains(screen, "\x1b]") {
 			t.Errorf("%v: control characters get through", size)
 		}
+	}
+}
+
+// At 80 columns each column is there, and the hosts' beginnings.
+func TestScreenOf80Columns(t *testing.T) {
+	v := view{status: &liveStatus{}, top: &top{Busiest: []topSlot{
+		{Slot: 4095, Group: "192.0.2.100", Hosts: []string{"www.example.org"}, Held: 64, Queued: 63, Active: 1, Gap: 3600},
+	}}}
+	v.status.Slots.Used = 7
+	screen := strip(v.draw(80, 24, time.Now()))
+	for _, want := range []string{"   4095 192.0.2.100      1     63     64  1h0m0s     now  www.example.org", "1 of 7 slots in use", "GAP", "NEXT", "HOSTS", "?: all keys"} {
+		if !strings.Contains(screen, want) {
+			t.Errorf("no %q on\n%s", want, screen)
+		}
+	}
+	v.found = strings.Repeat("because ", 20)
+	if screen = strip(v.draw(80, 24, time.Now())); strings.Count(screen, "because") != 20 {
+		t.Errorf("the explanation is cut:\n%s", screen)
 	}
 }
 
