@@ -19,6 +19,7 @@ type status struct {
 	Unresolved      int               `json:"unresolved"` // of leftover: their host's address is not known yet
 	InFlight        int               `json:"in_flight"`
 	Spiders         []spider          `json:"spiders"`
+	Notes           []string          `json:"notes,omitempty"` // on spiders that do not work, for people
 	Sent            uint64            `json:"sent"`
 	Done            uint64            `json:"done"`
 	Retried         uint64            `json:"retried"`
@@ -47,6 +48,7 @@ type spider struct {
 	InFlight int    `json:"in_flight"`
 	Sent     uint64 `json:"sent"`
 	Done     uint64 `json:"done"`
+	Note     string `json:"note,omitempty"` // why it gets few documents, for people
 }
 
 type indexCounts struct {
@@ -95,6 +97,7 @@ func (s *Server) statusOf(now urlserver.Status) status {
 		Unresolved:      now.Slots.Unresolved,
 		InFlight:        now.Slots.InFlight,
 		Spiders:         spidersOf(now.Spiders),
+		Notes:           append([]string{}, now.Notes...),
 		Sent:            now.Sent,
 		Done:            now.Outcomes[docindex.Done],
 		Retried:         now.Retried,
@@ -134,7 +137,7 @@ func (s *Server) kafkaNow() *kafkaCounts {
 func spidersOf(all []engine.SpiderStats) []spider {
 	spiders := make([]spider, 0, len(all))
 	for _, one := range all {
-		spiders = append(spiders, spider{one.Addr, one.InFlight, one.Sent, one.Done})
+		spiders = append(spiders, spider{one.Addr, one.InFlight, one.Sent, one.Done, one.Note})
 	}
 	return spiders
 }

@@ -48,14 +48,15 @@ type Config struct {
 
 // Spider is how spiders connect, and what one may hold.
 type Spider struct {
-	Listen      string   // "host:port" that spiders dial; "": none
-	Dial        []string // more spiders to dial, "host:port" each
-	Token       Secret   // asked of spiders that dial in; "": none
-	MaxInFlight int      // documents at one spider
-	MaxAttempts int      // sends of a document before it ends as timeout
-	TLSCert     string   // file; "": no TLS on Listen
-	TLSKey      string   // file
-	TLSCA       string   // file; "": no client certificates asked for
+	Listen      string        // "host:port" that spiders dial; "": none
+	Dial        []string      // more spiders to dial, "host:port" each
+	Token       Secret        // asked of spiders that dial in; "": none
+	MaxInFlight int           // documents at one spider
+	MaxAttempts int           // attempts to fetch a document before it ends as timeout
+	MaxFetch    time.Duration // a fetch ends after that, whatever its spider says
+	TLSCert     string        // file; "": no TLS on Listen
+	TLSKey      string        // file
+	TLSCA       string        // file; "": no client certificates asked for
 }
 
 // Leftover bounds what found no place in a slot.

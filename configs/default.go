@@ -13,7 +13,7 @@ func Default() Config {
 		ReqHostConcurrent:   1,
 		ReqHostPerSec:       0.5,
 
-		Spider:      Spider{Listen: "127.0.0.1:4101", MaxInFlight: 10_000, MaxAttempts: 3},
+		Spider:      Spider{Listen: "127.0.0.1:4101", MaxInFlight: 10_000, MaxAttempts: 3, MaxFetch: time.Hour},
 		Leftover:    Leftover{Max: 1_000_000},
 		Politeness:  Politeness{MaxDelay: 5 * time.Minute, Patience: time.Minute},
 		VHosts:      VHosts{RejectOver: 256},

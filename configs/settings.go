@@ -93,6 +93,7 @@ func spiderSettings() []setting {
 		at("spider.token", restart, secret(), func(c *Config) *Secret { return &c.Spider.Token }),
 		at("spider.max_in_flight", live, integer(1, 10_000_000), func(c *Config) *int { return &c.Spider.MaxInFlight }),
 		at("spider.max_attempts", live, integer(1, 1000), func(c *Config) *int { return &c.Spider.MaxAttempts }),
+		at("spider.max_fetch", live, span(time.Millisecond, day), func(c *Config) *time.Duration { return &c.Spider.MaxFetch }),
 		at("spider.tls_cert", restart, optional(fileWords, pathFault), func(c *Config) *string { return &c.Spider.TLSCert }),
 		at("spider.tls_key", restart, optional(fileWords, pathFault), func(c *Config) *string { return &c.Spider.TLSKey }),
 		at("spider.tls_ca", restart, optional(fileWords, pathFault), func(c *Config) *string { return &c.Spider.TLSCA }),

@@ -139,6 +139,7 @@ func TestRanges(t *testing.T) {
 		{key: "spider.token", in: []string{`""`, `"!~"`, `"` + strings.Repeat("x", 1024) + `"`}, out: []string{`"a b"`, `"a\n"`, `"é"`, `"` + strings.Repeat("x", 1025) + `"`}},
 		{key: "spider.max_in_flight", in: []string{"1", "10000000"}, out: []string{"0", "10000001"}},
 		{key: "spider.max_attempts", in: []string{"1", "1000"}, out: []string{"0", "1001"}},
+		{key: "spider.max_fetch", in: []string{`"1ms"`, `"24h"`}, out: []string{`"0s"`, `"24h1s"`, "60"}},
 		{key: "spider.tls_cert", in: []string{`"c.pem"`}, out: []string{`"\u0000"`, `"` + strings.Repeat("x", 4097) + `"`}, together: `spider.tls_key = "k"`},
 		{key: "leftover.max", in: []string{"1", "1000000000"}, out: []string{"0", "1000000001"}},
 		{key: "politeness.delay_factor", in: []string{"0", "1000.0"}, out: []string{"-0.1", "1000.1"}},

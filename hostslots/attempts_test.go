@@ -23,7 +23,8 @@ func TestManyAttempts(t *testing.T) {
 			t.Fatalf("try %d: Next = document %s with %d attempts, %v; want 0", try, got.ID, got.Attempts, ok)
 		}
 		s.Send(0, turn, 1)
-		if doc, over := s.Lost(0, 1); doc != turn.Doc || over != (try == most) {
+		doc, _ := s.Lost(0, 1)
+		if over := s.Back(0, doc, 0, Whole); doc != turn.Doc || over != (try == most) {
 			t.Fatalf("try %d: Lost = %d, %v; want document %d and over only at %d", try, doc, over, turn.Doc, most)
 		}
 	}

@@ -120,12 +120,9 @@ func (w *claimsWalk) release() {
 func (w *claimsWalk) tick() {
 	w.now += time.Duration(w.rng.IntN(800)) * time.Millisecond
 	w.s.Tick(w.now)
-	for {
-		doc, _, over := w.s.Expired(w.now)
-		if doc == 0 {
-			return
-		}
-		if over {
+	for spider, _ := w.s.Overdue(w.now); spider != 0; spider, _ = w.s.Overdue(w.now) {
+		doc, _ := w.s.Lost(w.now, spider)
+		if w.s.Back(w.now, doc, 0, Blame(w.rng.IntN(3))) {
 			w.s.End(w.now, doc)
 		}
 	}

@@ -10,8 +10,9 @@ type Config struct {
 	Concurrent    int           // open requests a group
 	Widest        int           // open requests a group, where Limits allow more; less than Concurrent: as Concurrent
 	Gap           time.Duration // between two requests to a group; 0: none
-	StatusTimeout time.Duration // without a status a transaction is taken for lost
-	MaxAttempts   int           // sends of a document, at most 1023
+	StatusTimeout time.Duration // without a status a transaction is overdue
+	MaxFetch      time.Duration // a transaction is overdue after that, whatever its statuses; 0: never
+	MaxAttempts   int           // attempts that a document may have, at most 1023; Back says which sends are attempts
 	DelayFactor   float64       // times the last fetch's time; 0: off
 	MaxDelay      time.Duration // the most that DelayFactor asks for
 	Patience      time.Duration // a group that may not be asked for longer gives its slot up where others wait

@@ -20,7 +20,8 @@ const (
 type Doc struct {
 	ID, URL  []byte
 	Priority int32
-	Attempts int // sends so far
+	Attempts int  // sends so far that count
+	Resent   bool // it has come back from a spider
 }
 
 // Held reports whether the document with this ID is held.
@@ -38,6 +39,9 @@ func (s *Slots) Seat(doc uint32) (groupID uint32, since time.Duration, ok bool) 
 	}
 	return groupID, s.slots[s.groups.At(groupID).slot-1].since, true
 }
+
+// Crew is the crew that a document is for.
+func (s *Slots) Crew(doc uint32) uint32 { return s.origins.At(s.docs.At(doc).origin).crew }
 
 // AtSpiders calls yield with each document that is at a spider.
 func (s *Slots) AtSpiders(yield func(doc uint32)) {
@@ -71,7 +75,7 @@ func (s *Slots) OfferTo(now time.Duration, o, crew uint32, crawl, id, url []byte
 	n := s.docs.New()
 	no := s.crawlFor(crawl)
 	s.arrivals++
-	*s.docs.At(n) = document{text: s.addText(id, url, no), origin: o, priority: priority, order: s.arrivals << 16}
+	*s.docs.At(n) = document{text: s.addText(id, url, no), origin: o, priority: priority, order: s.arrivals << 17}
 	s.docByID.Add(hash, n)
 	s.count(o, no, 1)
 	s.push(n)
@@ -116,11 +120,11 @@ func (s *Slots) textOf(d *document) (id, url []byte, crawl uint16) {
 func (s *Slots) Doc(n uint32) Doc {
 	d := s.docs.At(n)
 	id, url, _ := s.textOf(d)
-	return Doc{ID: id, URL: url, Priority: d.priority, Attempts: d.attempts()}
+	return Doc{ID: id, URL: url, Priority: d.priority, Attempts: d.attempts(), Resent: d.order&resent != 0}
 }
 
 // End lets go of document n, which is neither queued nor at a spider: one that
-// Refuse, Done, Expired, Lost or Failed has just given out.
+// Refuse, Done, Lost or Failed has just given out.
 func (s *Slots) End(now time.Duration, n uint32) {
 	d := s.docs.At(n)
 	o := d.origin

@@ -27,50 +27,89 @@ func (s *Slots) Hold(now time.Duration, originID uint32, held bool) {
 // Hear has no silence count before the given moment.
 func (s *Slots) Hear(until time.Duration) { s.hear = max(s.hear, until) }
 
-// silent is when a transaction has been without a status for too long.
+// silent is when a transaction has been without a status for too long, aged when it has taken too long.
 func (s *Slots) silent(id uint32) time.Duration {
 	return max(s.txs.At(id).status+s.cfg.StatusTimeout, s.hear)
 }
 
-// Expired takes one document whose spider has been silent for too long. It is
-// queued again, before younger ones, or, after too many sends, over is true
-// and it is for the caller to End. doc is 0 where there is none.
-func (s *Slots) Expired(now time.Duration) (doc, spider uint32, over bool) {
-	id := s.statuses.head
-	if id == 0 || now < s.silent(id) {
-		return 0, 0, false
+func (s *Slots) aged(id uint32) time.Duration {
+	if s.cfg.MaxFetch == 0 {
+		return math.MaxInt64
 	}
-	spider = s.txs.At(id).spider
-	doc, over = s.retry(now, id)
-	return doc, spider, over
+	return max(s.txs.At(id).sent+s.cfg.MaxFetch, s.hear)
 }
 
-// Lost does the same for one document of a spider that has gone: the last that
-// it got, so that in the end the first one is in front again.
-func (s *Slots) Lost(now time.Duration, spider uint32) (doc uint32, over bool) {
-	if int(spider) >= len(s.spiders) || s.spiders[spider].tail == 0 {
-		return 0, false
+// Lateness says whether a transaction has taken too long, and how.
+type Lateness uint8
+
+const (
+	InTime  Lateness = iota
+	Silent           // without a status for Config.StatusTimeout
+	Endless          // it goes on for Config.MaxFetch
+)
+
+func (s *Slots) lateness(now time.Duration, id uint32) Lateness {
+	switch {
+	case now >= s.silent(id):
+		return Silent
+	case now >= s.aged(id):
+		return Endless
 	}
-	return s.retry(now, s.spiders[spider].tail)
+	return InTime
 }
 
-// Spared is Lost where the sending was no attempt: it went to nobody who would fetch it.
-func (s *Slots) Spared(now time.Duration, spider uint32) (doc uint32) {
+// Overdue is a spider with a transaction that has taken too long; 0: none has one. The caller is to end its connection and
+// to take all back that it has, by Lost.
+func (s *Slots) Overdue(now time.Duration) (spider uint32, how Lateness) {
+	for _, id := range [...]uint32{s.statuses.head, s.ages.head} {
+		if id == 0 {
+			continue
+		}
+		if how = s.lateness(now, id); how != InTime {
+			return s.txs.At(id).spider, how
+		}
+	}
+	return 0, InTime
+}
+
+// Lost ends one transaction of a spider that has gone: the last that it got, so that the first one is in front again in
+// the end. Its document is for the caller to Back or End; doc is 0 where there is none.
+func (s *Slots) Lost(now time.Duration, spider uint32) (doc uint32, how Lateness) {
 	if int(spider) >= len(s.spiders) || s.spiders[spider].tail == 0 {
-		return 0
+		return 0, InTime
 	}
 	id := s.spiders[spider].tail
-	s.docs.At(s.txs.At(id).doc).spare()
-	doc, _ = s.retry(now, id)
-	return doc
+	doc, how = s.txs.At(id).doc, s.lateness(now, id)
+	s.close(id)
+	return doc, how
 }
 
-func (s *Slots) retry(now time.Duration, id uint32) (doc uint32, over bool) {
-	doc = s.txs.At(id).doc
+// Blame is what the loss of a transaction counts for its document.
+type Blame uint8
+
+const (
+	None   Blame = iota // nothing: the send was no attempt
+	Shared              // an attempt, but not the last that it may have: others may have been the cause
+	Whole               // an attempt
+)
+
+// Back queues a document that Lost gave out again, before younger ones, for the spiders of a crew. Where it has had all
+// its attempts, it does not: over is true, and the document is for the caller to End.
+func (s *Slots) Back(now time.Duration, doc, crew uint32, blame Blame) (over bool) {
+	d := s.docs.At(doc)
+	d.order |= resent
+	switch most := s.cfg.MaxAttempts; {
+	case blame == None:
+		d.attempt(-1)
+	case blame == Shared && d.attempts() >= most:
+		d.attempt(most - 1 - d.attempts())
+	case blame == Whole:
+		over = d.attempts() >= most && !faulty(faultAttempts)
+	}
+	over = over || faulty(faultLose)
 	g := s.groupOf(doc)
-	s.close(id)
-	over = s.docs.At(doc).attempts() >= s.cfg.MaxAttempts && !faulty(faultAttempts) || faulty(faultLose)
 	if !over {
+		s.relane(doc, crew)
 		s.push(doc)
 		s.putFirst(doc)
 	}
@@ -78,7 +117,7 @@ func (s *Slots) retry(now time.Duration, id uint32) (doc uint32, over bool) {
 		s.groups.At(g).last = 0
 	}
 	s.place(now, g)
-	return doc, over
+	return over
 }
 
 // putFirst makes the host of a document the next one in its group.
@@ -174,6 +213,9 @@ func (s *Slots) Wait(now time.Duration) time.Duration {
 		if faulty(faultSilence) {
 			next += time.Second
 		}
+	}
+	if id := s.ages.head; id != 0 && s.cfg.MaxFetch > 0 {
+		next = sooner(next, s.aged(id)-now)
 	}
 	if _, from, ok := s.left.First(); ok && s.slow.head != 0 && from-now > s.cfg.Patience {
 		next = sooner(next, from-now-s.cfg.Patience)

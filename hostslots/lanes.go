@@ -32,6 +32,19 @@ func (s *Slots) laneFor(originID, crewNo uint32) uint32 {
 	return s.addOrigin(key, origin{hash: hash, host: o.host, held: o.held, base: originID, crew: crewNo})
 }
 
+// relane moves a document that is not queued to the lane of its origin for a crew.
+func (s *Slots) relane(doc, crewNo uint32) {
+	from := s.docs.At(doc).origin
+	to := s.laneFor(s.origins.At(from).origin(from), crewNo)
+	if to == from {
+		return
+	}
+	s.docs.At(doc).origin = to
+	s.origins.At(to).docs++
+	s.origins.At(from).docs--
+	s.dropLane(from)
+}
+
 // origin is that of a lane with the given number.
 func (o *origin) origin(id uint32) uint32 {
 	if o.base != 0 {
@@ -91,6 +104,28 @@ func (s *Slots) Unpark(now time.Duration, crewNo uint32) bool {
 	s.offersChanged(o, before)
 	s.placeHost(now, o.host)
 	return true
+}
+
+// FirstParked is the document that is first among those that were kept back longest for a crew; 0: there are none.
+func (s *Slots) FirstParked(crewNo uint32) (doc uint32) {
+	id := s.crew(crewNo).parked.head
+	if id == 0 {
+		return 0
+	}
+	return s.origins.At(id).queue
+}
+
+// Resume lets those documents go on that were kept back longest for a crew, of which there are some, and returns the turn
+// of the first. Where ok is false it may not be sent now; Next will return it when it may.
+func (s *Slots) Resume(now time.Duration, crewNo uint32) (t Turn, ok bool) {
+	lane := s.crew(crewNo).parked.head
+	s.Unpark(now, crewNo)
+	o := s.origins.At(lane)
+	group := s.hosts.At(o.host).group
+	if !o.offers() || s.hosts.At(o.host).shut() || !s.sends.Has(group) || s.sends.Due(group) > now {
+		return Turn{}, false
+	}
+	return s.turn(group, lane), true
 }
 
 func (s *Slots) unparkLane(o *origin, id uint32) {

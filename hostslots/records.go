@@ -16,18 +16,20 @@ type document struct {
 	left, right uint32 // in its origin's queue
 	parent      uint32 // there; 0: it is the first; away: it is not in it
 	priority    int32
-	order       uint64 // arrival<<16 | attempts<<6 | rank in the queue's heap
+	order       uint64 // arrival<<17 | resent | attempts<<6 | rank in the queue's heap
 }
 
 // away is the parent of a document that is not queued.
 const away = ^uint32(0)
 
-func (d *document) arrival() uint64 { return d.order >> 16 }
+func (d *document) arrival() uint64 { return d.order >> 17 }
 func (d *document) attempts() int   { return int(d.order >> 6 & maxAttempts) }
-func (d *document) attempt()        { d.order += 1 << 6 }
-func (d *document) spare()          { d.order -= 1 << 6 }            // takes an attempt back
+func (d *document) attempt(n int)   { d.order += uint64(n) << 6 }    // n more; a negative n, fewer
 func (d *document) rank() uint8     { return uint8(d.order & 0x3f) } // at most log2 of the documents
 func (d *document) setRank(r uint8) { d.order = d.order&^0x3f | uint64(r) }
+
+// resent is set in the order of a document that has come back from a spider.
+const resent = 1 << 16
 
 // origin is scheme, host and port: what one robots.txt speaks for. Or it is a lane of one, for a crew.
 type origin struct {
@@ -142,6 +144,7 @@ type transaction struct {
 	sent                      time.Duration
 	status                    time.Duration // last sign of life
 	byStatus                  link
+	byAge                     link
 	bySpider                  link
 }
 

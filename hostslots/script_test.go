@@ -93,6 +93,8 @@ func (p *script) set(settings []string) {
 			p.cfg.Gap = span(value)
 		case "timeout":
 			p.cfg.StatusTimeout = span(value)
+		case "max_fetch":
+			p.cfg.MaxFetch = span(value)
 		case "patience":
 			p.cfg.Patience = span(value)
 		case "max_delay":
@@ -308,7 +310,7 @@ func (p *script) working(args []string) string {
 	return ""
 }
 
-// back names documents that came back, those with too many sends as "over".
+// back names documents that came back, those with too many attempts as "over".
 func (p *script) back(take func() (doc uint32, over bool)) string {
 	var ids []string
 	for {
@@ -326,15 +328,26 @@ func (p *script) back(take func() (doc uint32, over bool)) string {
 	}
 }
 
+// expire: all that spiders have one of whose transactions is overdue
 func (p *script) expire([]string) string {
-	return p.back(func() (uint32, bool) {
-		doc, _, over := p.s.Expired(p.now)
-		return doc, over
-	})
+	var ids []string
+	for spider, _ := p.s.Overdue(p.now); spider != 0; spider, _ = p.s.Overdue(p.now) {
+		ids = append(ids, p.lose(spider, Whole, 0))
+	}
+	return strings.Join(ids, " ")
 }
 
+// lost SPIDER [none|shared|whole [CREW]]
 func (p *script) lost(args []string) string {
-	return p.back(func() (uint32, bool) { return p.s.Lost(p.now, uint32(number(args[0]))) })
+	blame := map[string]Blame{"none": None, "shared": Shared, "whole": Whole}[arg(args, 1, "whole")]
+	return p.lose(uint32(number(args[0])), blame, uint32(number(arg(args, 2, "0"))))
+}
+
+func (p *script) lose(spider uint32, blame Blame, crew uint32) string {
+	return p.back(func() (uint32, bool) {
+		doc, _ := p.s.Lost(p.now, spider)
+		return doc, doc != 0 && p.s.Back(p.now, doc, crew, blame)
+	})
 }
 
 // lookup SLOT.ACTIVE.GENERATION

@@ -27,19 +27,22 @@ func (s *Slots) Next(now time.Duration) (t Turn, wait time.Duration, ok bool) {
 		return Turn{}, due - now, false
 	}
 	g := s.groups.At(id)
-	hostID := g.turns.head
-	lane := s.best(s.hosts.At(hostID))
+	return s.turn(id, s.best(s.hosts.At(g.turns.head))), 0, true
+}
+
+// turn is that of the first document of a lane, whose group may be asked.
+func (s *Slots) turn(groupID, lane uint32) Turn {
 	o := s.origins.At(lane)
 	return Turn{
-		Group: id, Host: hostID, Origin: o.origin(lane), Doc: o.queue, Crew: o.crew,
-		Due: due, Spider: s.slots[g.slot-1].spider, lane: lane,
-	}, 0, true
+		Group: groupID, Host: o.host, Origin: o.origin(lane), Doc: o.queue, Crew: o.crew,
+		Due: s.sends.Due(groupID), Spider: s.slots[s.groups.At(groupID).slot-1].spider, lane: lane,
+	}
 }
 
 // Send marks the document of a turn as sent to a spider: a small number, not 0.
 func (s *Slots) Send(now time.Duration, t Turn, spider uint32) Trans {
 	s.pop(t.lane)
-	s.docs.At(t.Doc).attempt()
+	s.docs.At(t.Doc).attempt(1)
 	g := s.groups.At(t.Group)
 	if s.byTurn.has(&g.turns, t.Host) { // the others come first now
 		s.byTurn.remove(&g.turns, t.Host)
@@ -69,6 +72,7 @@ func (s *Slots) open(now time.Duration, doc, slotID, spider uint32) Trans {
 	*s.txs.At(id) = transaction{doc: doc, slot: slotID, active: active, spider: spider, sent: now, status: now}
 	c.tx = id
 	s.byStatus.pushBack(&s.statuses, id)
+	s.byAge.pushBack(&s.ages, id)
 	for int(spider) >= len(s.spiders) {
 		s.spiders = append(s.spiders, list{})
 	}
@@ -188,6 +192,7 @@ func (s *Slots) close(id uint32) {
 	s.groups.At(s.groupOf(tx.doc)).sent--
 	s.closed(s.origins.At(s.docs.At(tx.doc).origin).host)
 	s.byStatus.remove(&s.statuses, id)
+	s.byAge.remove(&s.ages, id)
 	s.bySpider.remove(&s.spiders[tx.spider], id)
 	sl := &s.slots[tx.slot]
 	c := &s.cells[sl.cells+tx.active]

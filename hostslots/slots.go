@@ -50,6 +50,7 @@ type Slots struct {
 	left   leftover.Queue
 
 	statuses list   // transactions by their last sign of life
+	ages     list   // transactions by when they began
 	spiders  []list // transactions by spider
 	rejects  list
 	slow     list
@@ -77,7 +78,7 @@ type Slots struct {
 	crawlByName map[string]uint16
 	freeCrawls  []uint16
 
-	byTurn, byMember, byIdle, byBarred, byReject, bySlow, bySpent, byEmpty, byWanted, byAsk, byStatus, bySpider, byPark chain
+	byTurn, byMember, byIdle, byBarred, byReject, bySlow, bySpent, byEmpty, byWanted, byAsk, byStatus, byAge, bySpider, byPark chain
 
 	hear        time.Duration // no silence counts before
 	arrivals    uint64
@@ -121,6 +122,7 @@ func New(cfg Config) *Slots {
 	s.byWanted = func(id uint32) *link { return &s.groups.At(id).want }
 	s.byAsk = func(id uint32) *link { return &s.asks.At(id).link }
 	s.byStatus = func(id uint32) *link { return &s.txs.At(id).byStatus }
+	s.byAge = func(id uint32) *link { return &s.txs.At(id).byAge }
 	s.byPark = func(id uint32) *link { return &s.origins.At(id).park }
 	s.bySpider = func(id uint32) *link { return &s.txs.At(id).bySpider }
 	for i := range s.slots {

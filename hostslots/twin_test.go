@@ -434,8 +434,13 @@ func (r *run) drop(trans Trans, d *twinDoc) {
 func (r *run) forget(d *twinDoc) {
 	delete(r.w.docs, d.id)
 	r.w.queue[d.host] = slices.DeleteFunc(r.w.queue[d.host], func(x *twinDoc) bool { return x == d })
-	if !slices.ContainsFunc(r.w.queue[d.host], func(x *twinDoc) bool { return x.lane() == d.lane() }) {
-		r.w.parked = slices.DeleteFunc(r.w.parked, func(l twinLane) bool { return l == d.lane() })
+	r.emptied(d.host, d.lane())
+}
+
+// emptied has a lane not be parked any more once it has no documents.
+func (r *run) emptied(host string, lane twinLane) {
+	if !slices.ContainsFunc(r.w.queue[host], func(x *twinDoc) bool { return x.lane() == lane }) {
+		r.w.parked = slices.DeleteFunc(r.w.parked, func(l twinLane) bool { return l == lane })
 	}
 }
 
@@ -451,55 +456,99 @@ func (r *run) unpark() {
 	}
 }
 
-// returned takes back what Slots says came back, and checks it was right.
-func (r *run) returned(n uint32, over bool, why func(*twinDoc) bool) {
-	id := string(r.s.Doc(n).ID)
-	d := r.w.docs[id]
-	if d == nil || !d.inFlight || !why(d) {
-		r.t.Fatalf("document %s came back: %+v", id, d)
+// resume lets the lane go on that has been parked longest for some crew, and checks whether it may be sent from.
+func (r *run) resume() {
+	crew := uint32(r.rng.IntN(3))
+	i := slices.IndexFunc(r.w.parked, func(l twinLane) bool { return l.crew == crew })
+	if i < 0 {
+		return
 	}
-	for trans, open := range r.w.open {
-		if open == d {
-			r.drop(trans, d)
-		}
+	lane := r.w.parked[i]
+	r.w.parked = slices.Delete(r.w.parked, i, i+1)
+	doc := r.s.FirstParked(crew)
+	turn, ok := r.s.Resume(r.now, crew)
+	_, name, _ := strings.Cut(lane.origin, "://")
+	h := r.w.hosts[name]
+	_, may := r.w.mayAsk(r.now, r.slotted)[h.group]
+	shut := h.blocked != 0 || h.limits.Barred || h.moving || h.held[lane.origin]
+	queued := slices.ContainsFunc(r.w.queue[name], func(d *twinDoc) bool { return d.lane() == lane && !d.inFlight })
+	if ok != (may && !shut && queued) || queued != (doc != 0) {
+		r.t.Fatalf("Resume(%d) of %v = %v; its group may be asked %v, shut %v, queued %v (first %d)", crew, lane, ok, may, shut, queued, doc)
 	}
-	if over != (d.attempts >= r.w.cfg.MaxAttempts) {
-		r.t.Fatalf("document %s after %d attempts: over = %v", id, d.attempts, over)
-	}
-	if over {
-		r.s.End(r.now, n)
-		r.forget(d)
-	}
-}
-
-func (r *run) expire() {
-	silent := func(d *twinDoc) bool { return r.now-d.status >= r.w.cfg.StatusTimeout }
-	for {
-		n, _, over := r.s.Expired(r.now)
-		if n == 0 {
-			break
-		}
-		r.returned(n, over, silent)
-	}
-	for trans, d := range r.w.open {
-		if silent(d) {
-			r.t.Fatalf("%v has been silent since %v and is still open", trans, d.status)
-		}
+	if ok && (turn.Doc != doc || turn.Crew != crew || string(r.s.OriginKey(turn.Origin)) != lane.origin) {
+		r.t.Fatalf("Resume(%d) of %v = %+v; want document %d", crew, lane, turn, doc)
 	}
 }
 
-func (r *run) lose() {
-	spider := uint32(1 + r.rng.IntN(3))
+// lose takes all back that a spider has, and checks it was right.
+func (r *run) lose(spider uint32) {
 	for {
-		n, over := r.s.Lost(r.now, spider)
+		n, how := r.s.Lost(r.now, spider)
 		if n == 0 {
 			break
 		}
-		r.returned(n, over, func(d *twinDoc) bool { return d.spider == spider })
+		overdue := how != InTime
+		id := string(r.s.Doc(n).ID)
+		d := r.w.docs[id]
+		if d == nil || !d.inFlight || d.spider != spider || overdue != r.overdue(d) {
+			r.t.Fatalf("document %s came back, overdue %v: %+v", id, overdue, d)
+		}
+		for trans, open := range r.w.open {
+			if open == d {
+				r.drop(trans, d)
+			}
+		}
+		r.back(n, d)
 	}
 	for trans, d := range r.w.open {
 		if d.spider == spider {
 			r.t.Fatalf("%v is still with spider %d, which is lost", trans, spider)
+		}
+	}
+}
+
+// back queues a document again, or ends it.
+func (r *run) back(n uint32, d *twinDoc) {
+	blame, crew, over := Blame(r.rng.IntN(3)), uint32(r.rng.IntN(3)), false
+	switch {
+	case blame == None:
+		d.attempts--
+	case blame == Shared:
+		d.attempts = min(d.attempts, r.w.cfg.MaxAttempts-1)
+	default:
+		over = d.attempts >= r.w.cfg.MaxAttempts
+	}
+	if got := r.s.Back(r.now, n, crew, blame); got != over {
+		r.t.Fatalf("document %s after %d attempts, blame %d: over = %v", d.id, d.attempts, blame, got)
+	}
+	if over {
+		r.s.End(r.now, n)
+		r.forget(d)
+		return
+	}
+	from := d.lane()
+	d.crew = crew
+	r.emptied(d.host, from)
+}
+
+func (r *run) overdue(d *twinDoc) bool {
+	return r.now-d.status >= r.w.cfg.StatusTimeout || r.now-d.sent >= r.w.cfg.MaxFetch
+}
+
+func (r *run) expire() {
+	for spider, _ := r.s.Overdue(r.now); spider != 0; spider, _ = r.s.Overdue(r.now) {
+		any := false
+		for _, d := range r.w.open {
+			any = any || d.spider == spider && r.overdue(d)
+		}
+		if !any {
+			r.t.Fatalf("spider %d has nothing that is overdue", spider)
+		}
+		r.lose(spider)
+	}
+	for trans, d := range r.w.open {
+		if r.overdue(d) {
+			r.t.Fatalf("%v, sent at %v, has been silent since %v and is still open", trans, d.sent, d.status)
 		}
 	}
 }
@@ -656,20 +705,20 @@ func TestSlotsAgainstTwin(t *testing.T) {
 		t.Run(fmt.Sprint(seed), func(t *testing.T) {
 			cfg := Config{
 				Count: 1 + int(seed%7), Len: 1 + int(seed%5)*2, Concurrent: 1 + int(seed%3), Gap: time.Second,
-				StatusTimeout: 9 * time.Second, MaxAttempts: 3, Patience: 4 * time.Second, RejectOver: 9,
+				StatusTimeout: 9 * time.Second, MaxFetch: 20 * time.Second, MaxAttempts: 3, Patience: 4 * time.Second, RejectOver: 9,
 				Remember: 1000, Generation: ^uint32(0) - 5, Counted: true,
 			}
 			cfg.Concurrent = min(cfg.Concurrent, cfg.Len)
 			cfg.Widest = cfg.Concurrent + int(seed%4)
 			r := &run{t: t, rng: rand.New(rand.NewPCG(seed, 9)), s: New(cfg), w: newTwin(cfg)}
-			events := []func(){r.offer, r.offer, r.offer, r.send, r.send, r.send, r.done, r.done, r.tick, r.working, r.steer, r.purge, r.unpark}
+			events := []func(){r.offer, r.offer, r.offer, r.send, r.send, r.send, r.done, r.done, r.tick, r.working, r.steer, r.purge, r.unpark, r.resume}
 			if seed%2 == 1 {
 				events = append(events, r.restrict, r.regroup)
 			}
 
 			for step := range 4000 {
 				if step%100 == 99 {
-					r.lose()
+					r.lose(uint32(1 + r.rng.IntN(3)))
 				}
 				events[r.rng.IntN(len(events))]()
 				r.check()

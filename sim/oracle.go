@@ -51,7 +51,9 @@ type document struct {
 	ended    time.Duration
 	arrival  uint32
 	priority int32
-	sends    uint8
+	sends    uint16 // since it was taken
+	spared   uint16 // of them: may not count as attempts, since they were lost with others, or without a word of the spider
+	culprit  bool   // the last one was lost alone, or through a silence of its own
 	held     bool
 	ever     bool // has ended before
 	answered bool
@@ -151,6 +153,9 @@ type silence struct {
 
 type spiderView struct {
 	inFlight int
+	spoke    bool
+	heard    time.Duration  // when it spoke last
+	lost     int            // in flight then
 	all      []*transaction // open ones, and some that are not
 	flying   []*transaction
 }

@@ -22,10 +22,22 @@ func (o *oracle) gone(spider uint32) {
 	o.written(spider) // what was on its way may have got through just now
 	for _, tx := range o.spiders[spider].all {
 		if !tx.finished {
-			o.finish(tx)
+			o.lose(tx, false)
 		}
 	}
 	delete(o.spiders, spider)
+}
+
+// lose ends a transaction whose spider has gone, or is to go since it was silent.
+func (o *oracle) lose(tx *transaction, silent bool) {
+	sp, d := o.spiders[tx.spider], tx.doc
+	sp.lost = max(sp.lost, sp.inFlight) // the first is the one whose silence ends the connection, if that does
+	alone := sp.lost == 1
+	if !alone || !sp.spoke && !silent {
+		d.spared++
+	}
+	d.culprit = alone || silent && sp.spoke && o.now-sp.heard < o.set.statusTimeout/2
+	o.finish(tx)
 }
 
 // finish ends a transaction.
@@ -56,7 +68,7 @@ func (o *oracle) expire() {
 		if late := o.now - s.at - o.set.statusTimeout; late > 0 && s.at >= s.tx.at {
 			o.wrong(RuleTimeout, "transaction %s is silent for %v more than the timeout, and the daemon slept", s.tx.id, late)
 		}
-		o.finish(s.tx)
+		o.lose(s.tx, true)
 	}
 }
 
@@ -64,15 +76,21 @@ func (o *oracle) expire() {
 func (o *oracle) status(spider uint32, text string) {
 	f := strings.Split(text, " ")
 	tx := o.open[f[0]]
+	if len(f) > 1 {
+		o.spiders[spider].heard = o.now
+	}
 	if tx == nil || tx.spider != spider || len(f) < 2 {
 		return
 	}
 	code, retry, ok := statusFields(f[2:])
+	sp := o.spiders[spider]
 	switch {
 	case f[1] == "WORKING" && len(f) == 2:
+		sp.spoke = true
 		tx.since = o.now
 		o.listen(tx)
 	case f[1] == "DONE" && ok:
+		sp.spoke = true
 		o.done(tx, code, retry)
 	}
 }
@@ -136,8 +154,8 @@ func (o *oracle) unfit(d *document, out docindex.Outcome) string {
 	if d.invalid != (out.Kind == docindex.Invalid) {
 		return "its URL is another"
 	}
-	if out.Attempts < int(d.sends) || out.Attempts > o.set.attempts {
-		return "sent " + strconv.Itoa(int(d.sends)) + " times, not " + strconv.Itoa(out.Attempts)
+	if out.Attempts < int(d.sends)-int(d.spared) || out.Attempts > min(o.set.attempts, int(d.sends)) {
+		return "sent " + strconv.Itoa(int(d.sends)) + " times, " + strconv.Itoa(int(d.spared)) + " of them perhaps in vain, and not " + strconv.Itoa(out.Attempts)
 	}
 	if d.answered != (out.Kind == docindex.Done) {
 		return "DONE came, or did not"
@@ -150,6 +168,9 @@ func (o *oracle) unfit(d *document, out docindex.Outcome) string {
 	case docindex.Timeout:
 		if out.Attempts != o.set.attempts {
 			return "attempts are left"
+		}
+		if !d.culprit {
+			return "others were at its spider, and may have been the cause"
 		}
 	case docindex.Robots:
 		if !o.set.robots || !d.origin.forbidden(string(out.URL)) {

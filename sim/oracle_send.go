@@ -127,8 +127,8 @@ func (o *oracle) mayGo(d *document, url string, since time.Duration) {
 	if d.sends == 0 {
 		o.inTurn(d, url, since)
 	}
-	if d.sends++; int(d.sends) > o.set.attempts {
-		o.wrong(RuleAttempts, "%s is sent for the %dth time", url, d.sends)
+	if d.sends++; int(d.sends)-int(d.spared) > o.set.attempts {
+		o.wrong(RuleAttempts, "%s is sent for the %dth time, %d of them perhaps in vain", url, d.sends, d.spared)
 	}
 	if d.sends > 1 {
 		o.figures.Retries++

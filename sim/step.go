@@ -57,6 +57,11 @@ func (r *run) spins(worked bool) {
 // flush hands out the daemon's work, as the real owner of an engine does.
 func (r *run) flush() {
 	out := &r.engine.Out
+	for _, id := range out.Drop { // first: what those had may go to others now
+		if c := r.conns[id]; c != nil {
+			c.end()
+		}
+	}
 	for i := range out.Outcomes.Len() {
 		r.outcome(out.Outcomes.At(i))
 	}
@@ -70,11 +75,6 @@ func (r *run) flush() {
 	for _, id := range out.Dirty {
 		if c := r.conns[id]; c != nil {
 			c.flush()
-		}
-	}
-	for _, id := range out.Drop {
-		if c := r.conns[id]; c != nil {
-			c.end()
 		}
 	}
 	for _, name := range out.Lookups {

@@ -60,17 +60,17 @@ func (d *Daemon) accept(ctx context.Context, l net.Listener) {
 		open.Add(1)
 		conns.Go(func() {
 			defer open.Add(-1)
-			if d.converse(ctx, conn, string(d.cfg.Load().Spider.Token), true) {
+			if d.converse(ctx, conn, string(d.cfg.Load().Spider.Token), "") {
 				refused.keep(conn)
 			}
 		})
 	}
 }
 
-// converse serves one connection, and cuts it when ctx ends. came: the spider has dialled in. One that is refused stays open.
-func (d *Daemon) converse(ctx context.Context, conn net.Conn, token string, came bool) (refused bool) {
+// converse serves one connection, and cuts it when ctx ends. dialled is as for serve. One that is refused stays open.
+func (d *Daemon) converse(ctx context.Context, conn net.Conn, token, dialled string) (refused bool) {
 	defer context.AfterFunc(ctx, func() { conn.Close() })()
-	if d.serve(conn, token, came) {
+	if d.serve(conn, token, dialled) {
 		return true
 	}
 	conn.Close()
@@ -92,7 +92,7 @@ func (d *Daemon) dial(ctx context.Context, addr string) {
 			continue
 		}
 		began := time.Now()
-		d.converse(ctx, conn, "", false)
+		d.converse(ctx, conn, "", addr)
 		if time.Since(began) > maxBackoff {
 			backoff = minBackoff
 		}

@@ -71,6 +71,8 @@ type Daemon struct {
 	candidateCalls calls
 	badLines       limiter
 	refusals       limiter
+	mutes          limiter
+	giveUps        limiter
 }
 
 // event is something for the owner to do.

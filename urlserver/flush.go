@@ -12,14 +12,14 @@ import (
 // flush hands the engine's work to those who do it. None of them makes it wait.
 func (d *Daemon) flush() {
 	out := &d.engine.Out
+	for _, id := range out.Drop { // first: what it had may go to others now
+		if s := d.sessions[id]; s != nil {
+			s.giveUp(d.engine.WhyDropped(id))
+		}
+	}
 	for _, id := range out.Dirty {
 		if s := d.sessions[id]; s != nil {
 			s.flush(d.engine)
-		}
-	}
-	for _, id := range out.Drop {
-		if s := d.sessions[id]; s != nil {
-			s.drop("too many bad lines in a row")
 		}
 	}
 	for _, name := range out.Lookups {

@@ -99,18 +99,19 @@ func TestRefetchAfterTimeout(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b, store := refetching(t, recrawl.Rule{Error: time.Hour}, "http://10.0.0.1/")
 		defer b.stopped()
-		s := b.spider()
 		cfg := configs.Default()
 		ended := time.Time{}
 		for turn, wait := range []time.Duration{0, time.Hour, 2 * time.Hour} {
 			for i := range cfg.Spider.MaxAttempts {
+				s := b.spider()
 				s.line()
 				if got := time.Since(ended); i == 0 && got < wait {
 					t.Errorf("turn %d begins %v after the last one ended; want %v at least", turn, got, wait)
 				}
+				s.closed()
 			}
-			ended = time.Now().Add(cfg.TimeoutSpiderStatus)
-			time.Sleep(cfg.TimeoutSpiderStatus + time.Second)
+			ended = time.Now()
+			time.Sleep(time.Second)
 			if n := store.Stats().Outcomes[docindex.Timeout]; n != turn+1 {
 				t.Fatalf("%d outcomes are timeout after turn %d", n, turn)
 			}

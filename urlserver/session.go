@@ -2,6 +2,7 @@ package urlserver
 
 import (
 	"bytes"
+	"cmp"
 	"crypto/sha256"
 	"crypto/subtle"
 	"crypto/tls"
@@ -36,9 +37,10 @@ type session struct {
 	quit chan struct{} // closed when the connection ends
 	stop sync.Once
 
-	came  bool // it has dialled in
-	fresh bool // the reader's: no line has come yet
-	mute  bool // the reader's: no line has come but AUTH
+	peer  string // what spiders that come one after the other are known by: the address that was dialled, or the IP that dialled in
+	came  bool   // it has dialled in
+	fresh bool   // the reader's: no line has come yet
+	mute  bool   // the reader's: no line has come but AUTH
 
 	stranger bool // what has come first is none of the protocol's; set before leave is posted
 
@@ -57,10 +59,13 @@ var (
 )
 
 // serve speaks with a spider until the connection ends. token is what its first line must
-// tell; "": nothing. came: it has dialled in. One that did so and is refused stays open.
-func (d *Daemon) serve(conn net.Conn, token string, came bool) (refused bool) {
+// tell; "": nothing. dialled is the address that it was dialled at; "": it has dialled in. One that did so and is refused
+// stays open.
+func (d *Daemon) serve(conn net.Conn, token, dialled string) (refused bool) {
+	came := dialled == ""
 	s := &session{
-		d: d, conn: conn, quit: make(chan struct{}), lines: make(chan output, 1), came: came, fresh: token == "", mute: true,
+		d: d, conn: conn, quit: make(chan struct{}), lines: make(chan output, 1), fresh: token == "", mute: true,
+		came: came, peer: cmp.Or(dialled, ipOf(conn.RemoteAddr())),
 		log: d.log.With().Stringer("spider", conn.RemoteAddr()).Logger(),
 	}
 	rest, err := s.authorize(token)
@@ -97,6 +102,14 @@ func (s *session) refuse(err error) {
 	if n, ok := s.d.refusals.allow(time.Now()); ok {
 		s.log.Warn().Err(err).Int("not_shown", n).Msg("spider refused")
 	}
+}
+
+// ipOf is the IP of an address, or the address where it has none.
+func ipOf(addr net.Addr) string {
+	if ip, _, err := net.SplitHostPort(addr.String()); err == nil {
+		return ip
+	}
+	return addr.String()
 }
 
 // isOver tells if a connection failed because its time was, or because the peer has ended it.
@@ -146,7 +159,7 @@ func checkToken(conn io.Reader, token string) (rest []byte, err error) {
 }
 
 func (s *session) join(e *engine.Engine) {
-	s.id = e.Connected(s.conn.RemoteAddr().String())
+	s.id = e.ConnectedFrom(s.conn.RemoteAddr().String(), s.peer)
 	s.d.sessions[s.id] = s
 	if s.came {
 		e.Await(s.id)
@@ -158,7 +171,25 @@ func (s *session) leave(e *engine.Engine) {
 	if s.stranger {
 		e.Disown(s.id)
 	}
-	e.Gone(s.id)
+	mute, pause := e.Gone(s.id)
+	if mute == 0 {
+		return
+	}
+	if n, ok := s.d.mutes.allow(time.Now()); ok {
+		s.log.Warn().Int("in_a_row", mute).Stringer("pause", pause).Int("not_shown", n).
+			Msg("spider went without a word on what it was sent; no attempt counts, and the next from " + s.peer + " gets its first documents later, and few")
+	}
+}
+
+// giveUp ends a connection that the engine wants no more.
+func (s *session) giveUp(why string) {
+	if n, ok := s.d.giveUps.allow(time.Now()); ok {
+		s.log.Warn().Str("cause", why).Int("not_shown", n).Msg("hanging up on a spider")
+	}
+	if secure, ok := s.conn.(*tls.Conn); ok { // whose Close would wait for one that does not read
+		secure.NetConn().Close()
+	}
+	s.drop(why)
 }
 
 // drop ends the connection; the rest follows from that.

@@ -204,8 +204,8 @@ func TestSpiderThatDoesNotRead(t *testing.T) {
 			trans, _ := s.line()
 			s.say("%s DONE", trans)
 		}
-		if waited := time.Since(began); waited != second+timeout {
-			t.Errorf("what the stuck spider had came after %v; want after %v", waited, second+timeout)
+		if waited := time.Since(began); waited != second+timeout+second { // its lines may have got through until its connection ended
+			t.Errorf("what the stuck spider had came after %v; want after %v", waited, second+timeout+second)
 		}
 		time.Sleep(time.Millisecond) // its writer, too, has given up at this very moment, or is about to
 		if _, err := io.ReadAll(stuck.conn); err != nil {
@@ -215,8 +215,8 @@ func TestSpiderThatDoesNotRead(t *testing.T) {
 		if taken, _ := b.index.outcomes(began); len(taken) != 20 {
 			t.Errorf("%d outcomes; want 20", len(taken))
 		}
-		if b.log.count("spider does not read") != 1 {
-			t.Error("it is not logged that the spider does not read")
+		if b.log.count("hanging up") == 0 {
+			t.Error("it is not logged that the connection is ended")
 		}
 	})
 }
@@ -236,16 +236,18 @@ func TestLinesAreNotLate(t *testing.T) {
 		at(20 * second)
 		b.index.offer("1 http://10.0.0.2/", "2 http://10.0.0.3/")
 		at(30 * second)
-		if _, id := s.line(); id != "0" {
+		trans, id := s.line()
+		if id != "0" {
 			t.Errorf("document %s; want 0", id)
 		}
+		s.say("%s WORKING", trans)
 		at(50*second - 1)
 		if st, _ := b.d.Status(t.Context()); len(st.Spiders) != 1 || st.Spiders[0].InFlight == 0 {
 			t.Errorf("%+v; want one spider with three documents", st.Spiders)
 		}
 		at(52 * second)
 		s.conn.SetReadDeadline(time.Now().Add(time.Minute))
-		if rest := s.closed(); rest != "" || b.log.count("spider does not read") != 1 {
+		if rest := s.closed(); rest != "" || b.log.count("hanging up") == 0 {
 			t.Errorf("%q reached the spider after its time", rest)
 		}
 	})

@@ -33,6 +33,7 @@ function setStatus(s) {
   tables.setStatus(s);
   shared.setStatus(s, growth);
   host.setEmbedded(s.index.embedded);
+  say($("f-notes"), (s.notes || []).join("; "));
   say($("h-spiders"), s.more_spiders ? `Spiders, and ${count(s.more_spiders)} more` : "Spiders");
 }
 

@@ -75,7 +75,7 @@ export function plainRow(texts, numbersFrom) {
 export function setStatus(s) {
   rows(body("t-spiders"), s.spiders, (sp) => sp.addr, () => {
     const row = plainRow(["", "", "", ""], 1);
-    row.fill = (sp) => row.set([sp.addr, count(sp.in_flight), count(sp.sent), count(sp.done)]);
+    row.fill = (sp) => row.set([sp.note ? `${sp.addr}: ${sp.note}` : sp.addr, count(sp.in_flight), count(sp.sent), count(sp.done)]);
     return row;
   }, "None is connected.");
   const list = Object.entries(s.outcomes);

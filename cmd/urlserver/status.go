@@ -26,7 +26,9 @@ type status struct {
 		Addr       string
 		InFlight   int `json:"in_flight"`
 		Sent, Done uint64
+		Note       string
 	} `json:"spiders"`
+	Notes    []string
 	Sent     uint64            `json:"sent"`
 	Retried  uint64            `json:"retried"`
 	Stale    uint64            `json:"stale"`
@@ -126,7 +128,14 @@ func (s *status) print(out io.Writer) error {
 	}
 	fmt.Fprintf(w, "spiders\t%d\n", len(s.Spiders))
 	for _, spider := range s.Spiders {
-		fmt.Fprintf(w, "\t%s: %d in flight, %d sent, %d done\n", spider.Addr, spider.InFlight, spider.Sent, spider.Done)
+		fmt.Fprintf(w, "\t%s: %d in flight, %d sent, %d done", spider.Addr, spider.InFlight, spider.Sent, spider.Done)
+		if spider.Note != "" {
+			fmt.Fprintf(w, "; %s", spider.Note)
+		}
+		fmt.Fprintln(w)
+	}
+	for _, note := range s.Notes {
+		fmt.Fprintf(w, "\t%s\n", note)
 	}
 	return w.Flush()
 }

@@ -14,6 +14,10 @@ type crew struct {
 	linked int          // spiders that have not gone
 	ready  dueheap.Heap // spiders that a document may go to, the one that costs least first
 	tries  dueheap.Heap // those of them that are idle, by when they are tried again if they are slow
+
+	reserved uint32        // spider that is kept for suspects; 0: none
+	lane     uint32        // of those
+	since    time.Duration // they wait for it
 }
 
 // maxCrews bounds the spiderids that are told apart. Documents of further ones count as without one.
@@ -27,13 +31,16 @@ func (e *Engine) Enlist(id uint32, spiderID string) {
 		no = uint32(len(e.crews)) // as many spiders as there may be can each have one
 		e.addCrew(no, spiderID)
 	}
-	sp.from = 0
+	if sp.gone {
+		return
+	}
 	e.noRoom(id, sp)
+	e.unreserve(sp.crew, id)
 	from := sp.crew
 	sp.crew = no
 	e.link(from, -1)
 	e.link(no, 1)
-	e.review(id, sp)
+	e.holdUntil(id, sp, sp.peer.until)
 }
 
 // hello is how long a spider that has dialled in has for saying whose documents it wants before it gets any.
@@ -42,25 +49,21 @@ const hello = 100 * time.Millisecond
 // Await has a spider that has just connected get nothing until it has said something, or has had time to.
 func (e *Engine) Await(id uint32) {
 	sp := e.spiders[id]
-	sp.from = e.now + hello
-	e.greeters = append(e.greeters, id)
-	e.review(id, sp)
+	e.holdUntil(id, sp, max(sp.from, e.now+hello))
 }
 
-// welcome ends the wait for what spiders say first.
+// welcome ends the wait for what spiders say first, and for what came of those before them.
 func (e *Engine) welcome(due *waiter) {
-	for len(e.greeters) > 0 {
-		id := e.greeters[0]
-		sp := e.spiders[id]
-		if sp != nil && sp.from > e.now {
-			due.after(sp.from - e.now)
+	for {
+		id, at, ok := e.greeters.Min()
+		if !ok {
 			return
 		}
-		e.greeters = e.greeters[1:]
-		if sp != nil && sp.from > 0 {
-			sp.from = 0
-			e.review(id, sp)
+		if at > e.now {
+			due.after(at - e.now)
+			return
 		}
+		e.holdUntil(id, e.spiders[id], 0)
 	}
 }
 
@@ -94,7 +97,7 @@ func (e *Engine) addCrew(no uint32, spiderID string) {
 // unusedCrew is one without spiders and documents, or 0.
 func (e *Engine) unusedCrew() uint32 {
 	for no := 1; no < len(e.crews); no++ {
-		if e.crews[no].linked == 0 && !e.slots.Serves(uint32(no)) {
+		if e.crews[no].linked == 0 && !e.slots.Serves(laneOf(uint32(no), false)) && !e.slots.Serves(laneOf(uint32(no), true)) {
 			return uint32(no)
 		}
 	}
@@ -118,7 +121,8 @@ func (e *Engine) unpark(budget *int) {
 	inStead := e.room(&e.crews[0])
 	for i := range e.crews {
 		no := uint32((e.crewTurn + i) % len(e.crews))
-		if !e.slots.Parked(no) {
+		lane := laneOf(no, false)
+		if !e.slots.Parked(lane) {
 			continue
 		}
 		room := &inStead
@@ -126,7 +130,7 @@ func (e *Engine) unpark(budget *int) {
 			own := e.room(c)
 			room = &own
 		}
-		for ; *room > 0 && *budget > 0 && e.slots.Unpark(e.now, no); *room-- {
+		for ; *room > 0 && *budget > 0 && e.slots.Unpark(e.now, lane); *room-- {
 			*budget--
 		}
 	}
@@ -135,7 +139,7 @@ func (e *Engine) unpark(budget *int) {
 // room is how many more documents the spiders of a crew may have.
 func (e *Engine) room(c *crew) (room int) {
 	c.ready.Each(func(id uint32, _ time.Duration) bool {
-		room += max(0, e.window(e.spiders[id])-e.spiders[id].inFlight)
+		room += max(0, e.allowance(e.spiders[id])-e.spiders[id].inFlight)
 		return true
 	})
 	return room
@@ -147,7 +151,7 @@ func (e *Engine) mayUnpark() bool {
 		return false
 	}
 	for no := range e.crews {
-		if e.slots.Parked(uint32(no)) && e.crewFor(uint32(no)).ready.Len() > 0 {
+		if e.slots.Parked(laneOf(uint32(no), false)) && e.crewFor(uint32(no)).ready.Len() > 0 {
 			return true
 		}
 	}
@@ -159,9 +163,12 @@ func (e *Engine) lacks(host uint32) (why string) {
 	if e.roomy == 0 {
 		return ""
 	}
-	e.slots.Crews(host, func(no uint32) {
+	e.slots.Crews(host, func(lane uint32) {
+		no := crewOf(lane)
 		switch name := e.crews[no].name; {
-		case why != "" || e.crewFor(no).ready.Len() > 0:
+		case why == "" && forSuspects(lane) && e.slots.Parked(lane):
+			why = "what was at a spider whose connection was lost goes out again beside few others: waits for a spider with so few in flight"
+		case why != "" || forSuspects(lane) || e.crewFor(no).ready.Len() > 0:
 		case no == 0:
 			why = "what names no spiderid waits for a spider that has not said SPIDER, and has room"
 		case e.crews[no].linked > 0:

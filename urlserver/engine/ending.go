@@ -33,6 +33,9 @@ func (e *Engine) end(doc uint32, kind docindex.Kind, status int) {
 func (e *Engine) let(doc uint32) {
 	delete(e.recalled, doc)
 	delete(e.doomed, doc)
+	e.parted(doc)
+	delete(e.suspects, doc)
+	delete(e.wereMute, doc)
 	e.slots.End(e.now, doc)
 }
 

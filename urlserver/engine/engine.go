@@ -105,13 +105,17 @@ type Engine struct {
 	visits      map[uint32][]uint32 // trips that wait for a host other than their origin's, by it
 	shutTargets map[uint32]string   // by origin: the blocked host that its robots.txt redirects to
 
-	spiders   []*spider // by number; nil: none
-	crews     []crew    // by number
-	greeters  []uint32  // that are to say something first, longest first
-	roomy     int       // spiders with room
-	leaving   []uint32  // spiders that have gone, with documents to put back
-	linked    int       // spiders that have not gone
-	withdrawn uint32    // while none is: how far documents have been given back
+	spiders   []*spider    // by number; nil: none
+	crews     []crew       // by number
+	greeters  dueheap.Heap // spiders that get nothing yet, by when they do
+	peers     map[string]*peer
+	suspects  map[uint32]suspect  // by document
+	wereMute  map[uint32]struct{} // documents that were alone at a spider that said nothing
+	reserved  int                 // spiders that crews have reserved for them
+	roomy     int                 // spiders with room
+	leaving   []uint32            // spiders that have gone, with documents to put back
+	linked    int                 // spiders that have not gone
+	withdrawn uint32              // while none is: how far documents have been given back
 
 	intake     *Prepared
 	taken      int           // of intake
@@ -163,6 +167,9 @@ func New(cfg configs.Config, opt Options) *Engine {
 		doomed:      map[uint32]docindex.Kind{},
 		awaited:     map[string]awaited{},
 		crewByName:  map[string]uint32{},
+		peers:       map[string]*peer{},
+		suspects:    map[uint32]suspect{},
+		wereMute:    map[uint32]struct{}{},
 		journeys:    newJourneys(),
 		places:      newPlaces(),
 		shelf:       newShelf(),
@@ -183,6 +190,7 @@ func slotConfig(cfg configs.Config, opt Options) hostslots.Config {
 		Widest:        widest(cfg.Rules),
 		Gap:           gap(cfg.ReqHostPerSec),
 		StatusTimeout: cfg.TimeoutSpiderStatus,
+		MaxFetch:      cfg.Spider.MaxFetch,
 		MaxAttempts:   cfg.Spider.MaxAttempts,
 		DelayFactor:   cfg.Politeness.DelayFactor,
 		MaxDelay:      cfg.Politeness.MaxDelay,

@@ -131,7 +131,7 @@ func (e *Engine) offer(d *prepared) {
 		e.resolve(host)
 	}
 	c := e.intake.Batch.At(int(d.at))
-	if !e.slots.OfferTo(e.now, origin, e.crewNo(c.Spider), c.Crawl, d.id, d.url.Text(), d.priority) {
+	if !e.slots.OfferTo(e.now, origin, laneOf(e.crewNo(c.Spider), false), c.Crawl, d.id, d.url.Text(), d.priority) {
 		e.duplicate(d.id, d.url.Text())
 		return
 	}

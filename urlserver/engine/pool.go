@@ -88,15 +88,12 @@ func (e *Engine) wait(sp *spider) time.Duration {
 	return min(w, mostWait)
 }
 
-// cost orders the spiders that a document may go to: the least first, silent ones last.
+// cost orders the spiders that a document may go to: the least first.
 func (e *Engine) cost(sp *spider) time.Duration {
-	if sp.silent {
-		return math.MaxInt64
-	}
 	return time.Duration(sp.inFlight+1) * e.wait(sp)
 }
 
-// window is how many documents a spider may have.
+// window is how many documents a spider may have, as far as its answers go.
 func (e *Engine) window(sp *spider) int {
 	most := e.cfg.Spider.MaxInFlight
 	mute := sp.done == 0 && sp.inFlight > 0 && e.now-sp.recent.first >= muteAfter
@@ -108,7 +105,7 @@ func (e *Engine) window(sp *spider) int {
 
 // mayHave reports whether a spider may get a document.
 func (e *Engine) mayHave(sp *spider) bool {
-	return !sp.gone && !sp.stranger && sp.from == 0 && len(sp.out) < maxOutput && (sp.inFlight < e.window(sp) || faulty(faultRoom))
+	return e.listens(sp) && (sp.inFlight < e.allowance(sp) || faulty(faultRoom))
 }
 
 // someMute reports whether a spider gets nothing only since it has not answered enough. It costs O(spiders).
@@ -121,7 +118,7 @@ func (e *Engine) someMute() bool {
 // review puts a spider where it belongs among those of its crew, after anything about it has changed.
 func (e *Engine) review(id uint32, sp *spider) {
 	c := &e.crews[sp.crew]
-	if !e.mayHave(sp) {
+	if !e.mayHave(sp) || e.isReserved(id, sp) {
 		e.noRoom(id, sp)
 		return
 	}
@@ -132,7 +129,7 @@ func (e *Engine) review(id uint32, sp *spider) {
 	if !has || c.linked > 1 {
 		c.ready.Set(id, e.cost(sp))
 	}
-	switch idle := sp.inFlight == 0 && c.linked > 1 && !sp.silent; {
+	switch idle := sp.inFlight == 0 && c.linked > 1; {
 	case !idle:
 		c.tries.Remove(id)
 	case !c.tries.Has(id):
@@ -176,7 +173,7 @@ func (e *Engine) tryLater(c *crew, id uint32, sp *spider) {
 
 // spiderFor chooses the spider that a document goes to, of a crew that has some with room.
 func (e *Engine) spiderFor(t hostslots.Turn) uint32 {
-	c := e.crewFor(t.Crew)
+	c := e.crewFor(crewOf(t.Crew))
 	if c.ready.Len() == 1 {
 		id, _, _ := c.ready.Min()
 		return id
@@ -192,7 +189,7 @@ func (e *Engine) spiderFor(t hostslots.Turn) uint32 {
 	if e.spiders[best].recent.answers == 0 {
 		limit = max(limit, muchSlower*unknownWait)
 	}
-	if last := t.Spider; c.ready.Has(last) && !e.spiders[last].silent && e.wait(e.spiders[last]) <= limit {
+	if last := t.Spider; c.ready.Has(last) && e.wait(e.spiders[last]) <= limit {
 		return last
 	}
 	return best
@@ -205,7 +202,7 @@ func (e *Engine) quickest(c *crew) uint32 {
 	for {
 		id, was, _ := c.ready.Min()
 		now := e.cost(e.spiders[id])
-		if now <= max(2*was, was+leastWait) || was == math.MaxInt64 {
+		if now <= max(2*was, was+leastWait) {
 			return id
 		}
 		c.ready.Set(id, now)

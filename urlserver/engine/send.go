@@ -12,6 +12,7 @@ import (
 // send sends what is due while spiders have room.
 func (e *Engine) send(budget *int, due *waiter, clock func() time.Duration) {
 	e.unpark(budget)
+	e.trySuspects(budget, due, false)
 	for ; *budget > 0 && e.roomy > 0; *budget-- {
 		if clock != nil && *budget%clockEvery == 0 {
 			e.now = max(e.now, clock())
@@ -20,29 +21,39 @@ func (e *Engine) send(budget *int, due *waiter, clock func() time.Duration) {
 		if !ok {
 			e.behind = 0
 			due.after(wait)
+			e.trySuspects(budget, due, true)
 			return
 		}
 		e.deal(t)
 	}
 }
 
-// deal decides about one document whose turn it is: robots.txt first, once there is a spider for it. An address that has become
-// this machine's own since it was looked up is refused, as the resolver refuses it.
+// deal decides about one document whose turn it is.
 func (e *Engine) deal(t hostslots.Turn) {
 	if len(e.recalled) > 0 && e.giveBackRecalled(t) {
 		return
 	}
+	if forSuspects(t.Crew) {
+		e.dealSuspect(t)
+		return
+	}
+	if e.crewFor(crewOf(t.Crew)).ready.Len() == 0 {
+		e.slots.Park(e.now, t)
+		return
+	}
+	e.dealTo(t, e.spiderFor(t))
+}
+
+// dealTo decides about one document whose turn it is and for which there is a spider: robots.txt first. An address that has
+// become this machine's own since it was looked up is refused, as the resolver refuses it.
+func (e *Engine) dealTo(t hostslots.Turn, id uint32) {
 	if e.opt.Own != nil && e.opt.Own(e.slots.Addr(t.Host)) {
 		e.slots.Refuse(e.now, t)
 		e.end(t.Doc, docindex.DNS, 0)
 		return
 	}
-	if e.crewFor(t.Crew).ready.Len() == 0 {
-		e.slots.Park(e.now, t)
-		return
-	}
 	if !e.cfg.Robots.Enabled {
-		e.sendTo(e.spiderFor(t), t)
+		e.sendTo(id, t)
 		return
 	}
 	entry := e.entry(t.Origin)
@@ -69,7 +80,7 @@ func (e *Engine) deal(t hostslots.Turn) {
 			return
 		}
 	}
-	e.sendTo(e.spiderFor(t), t)
+	e.sendTo(id, t)
 }
 
 // target is path and query of a URL in serialised form.
@@ -99,63 +110,14 @@ func (e *Engine) sendTo(id uint32, t hostslots.Turn) {
 	if sp.sent == 0 {
 		sp.recent.first = e.now
 	}
+	sp.queued++
 	sp.inFlight++
 	sp.sent++
+	e.joined(t.Doc, id)
 	e.stats.Sent++
-	if doc.Attempts > 1 {
+	if doc.Resent {
 		e.stats.Retried++
 	}
 	e.stats.Delay.Observe(e.now - t.Due)
 	e.review(id, sp)
-}
-
-// expire takes documents back from spiders that have been silent about them.
-func (e *Engine) expire(budget *int) {
-	for ; *budget > 0; *budget-- {
-		doc, id, over := e.slots.Expired(e.now)
-		if doc == 0 {
-			return
-		}
-		e.stats.Expired++
-		sp := e.spiders[id]
-		sp.inFlight--
-		sp.silent = true
-		e.review(id, sp)
-		e.comeBack(doc, "silent")
-		if over {
-			e.end(doc, docindex.Timeout, 0)
-			continue
-		}
-		e.isDoomed(doc)
-	}
-}
-
-// lost takes back one document of a spider that has gone.
-func (e *Engine) lost(id uint32) (doc uint32, over bool) {
-	if e.spiders[id].stranger {
-		return e.slots.Spared(e.now, id), false
-	}
-	return e.slots.Lost(e.now, id)
-}
-
-// putBack puts documents back that spiders had in flight when they went away.
-func (e *Engine) putBack(budget *int) {
-	for len(e.leaving) > 0 && *budget > 0 {
-		id := e.leaving[len(e.leaving)-1]
-		doc, over := e.lost(id)
-		if doc == 0 {
-			e.leaving = e.leaving[:len(e.leaving)-1]
-			e.spiders[id] = nil
-			continue
-		}
-		*budget--
-		e.stats.Lost++
-		e.spiders[id].inFlight--
-		e.comeBack(doc, "gone")
-		if over {
-			e.end(doc, docindex.Timeout, 0)
-			continue
-		}
-		e.isDoomed(doc)
-	}
 }

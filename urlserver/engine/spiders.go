@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"slices"
 	"time"
 
 	"urlserver/docindex"
@@ -12,14 +13,21 @@ import (
 type spider struct {
 	addr       string
 	out        []byte        // lines that are not with its connection yet
+	queued     int           // how many
 	stamped    time.Duration // when the first of them counts as sent
 	inFlight   int
 	sent, done uint64
 	badInRow   int
 	flying     time.Duration // since when lines are with the connection, not written; negative: none are
-	silent     bool          // a document of it timed out, and it has said nothing since
-	gone       bool
-	stranger   bool // no spider: what it has counts no attempt
+	peer       *peer
+	heard      time.Duration // when it said something last of what it was sent
+	spoke      bool          // it did
+	stranger   bool          // it is no spider: what it has counts no attempt
+	company    company       // what the suspects there allow
+	loss       loss          // where it is gone
+	gone       bool          // it gets nothing more; what it had goes back
+	closed     bool          // and its connection has ended
+	dropped    string        // why that is to end; "": it is not
 	crew       uint32
 	from       time.Duration // it gets nothing before; 0: it may
 	recent     recent
@@ -33,8 +41,11 @@ type Line struct {
 
 // Connected adds a spider, with its address for people to read, and returns its
 // number.
-func (e *Engine) Connected(addr string) (id uint32) {
-	sp := &spider{addr: addr, flying: -1}
+func (e *Engine) Connected(addr string) (id uint32) { return e.ConnectedFrom(addr, addr) }
+
+// ConnectedFrom is Connected, where spiders that come one after the other are known by another address: peer.
+func (e *Engine) ConnectedFrom(addr, peer string) (id uint32) {
+	sp := &spider{addr: addr, flying: -1, peer: e.peerAt(peer)}
 	for i := 1; i < len(e.spiders) && id == 0; i++ {
 		if e.spiders[i] == nil {
 			id = uint32(i)
@@ -48,23 +59,44 @@ func (e *Engine) Connected(addr string) (id uint32) {
 	e.linked++
 	e.link(0, 1)
 	e.withdrawn = 0
-	e.review(id, sp)
+	e.holdUntil(id, sp, sp.peer.until)
 	return id
 }
 
 // Gone says that a spider's connection has ended. What it had in flight goes
-// back to the front of its slots. Lines that were with the connection may have
-// got through until now.
-func (e *Engine) Gone(id uint32) {
+// back to the front of its slots. Where it said nothing of what it was sent, it answers how many in a row at its address
+// have not, and how long what comes next there waits for its first documents.
+func (e *Engine) Gone(id uint32) (mute int, pause time.Duration) {
 	sp := e.spiders[id]
-	if sp.flying >= 0 {
-		e.Written(id)
+	e.lose(id, sp, hostslots.InTime)
+	sp.closed = true
+	if !slices.Contains(e.leaving, id) { // all is back already
+		e.spiders[id] = nil
 	}
-	sp.gone, sp.out = true, nil
-	e.linked--
-	e.link(sp.crew, -1)
+	if sp.spoke || sp.stranger {
+		return 0, 0
+	}
+	return sp.peer.mute, max(0, sp.peer.until-e.now)
+}
+
+// drop has a spider's connection ended, for a reason in words.
+func (e *Engine) drop(id uint32, why string) {
+	e.spiders[id].dropped = why
+	e.Out.Drop = append(e.Out.Drop, id)
+}
+
+// WhyDropped says in words why a spider is in Out.Drop.
+func (e *Engine) WhyDropped(id uint32) string { return e.spiders[id].dropped }
+
+// holdUntil has a spider get nothing before the given moment; one that is past: it may.
+func (e *Engine) holdUntil(id uint32, sp *spider, until time.Duration) {
+	if sp.from = until; until > e.now {
+		e.greeters.Set(id, until)
+	} else {
+		sp.from = 0
+		e.greeters.Remove(id)
+	}
 	e.review(id, sp)
-	e.leaving = append(e.leaving, id)
 }
 
 // Disown says that a connection is no spider's: it gets nothing more, and what it has counts no attempt.
@@ -80,10 +112,13 @@ func (e *Engine) Disown(id uint32) {
 // transaction which never was, or is not this spider's; nil: none does.
 func (e *Engine) Lines(id uint32, lines []Line) (foreign *Line) {
 	sp := e.spiders[id]
-	sp.silent, sp.from = false, 0
+	if sp.from > sp.peer.until {
+		e.holdUntil(id, sp, sp.peer.until)
+	}
 	for i := range lines {
 		if e.line(id, sp, &lines[i]) {
 			sp.badInRow = 0
+			e.hears(sp)
 			continue
 		}
 		if foreign == nil && !lines[i].Bad {
@@ -91,7 +126,7 @@ func (e *Engine) Lines(id uint32, lines []Line) (foreign *Line) {
 		}
 		e.stats.BadLines++
 		if sp.badInRow++; sp.badInRow == maxBadInRow {
-			e.Out.Drop = append(e.Out.Drop, id)
+			e.drop(id, "too many bad lines in a row")
 		}
 	}
 	e.review(id, sp)
@@ -143,7 +178,7 @@ func (e *Engine) Output(id uint32, spare []byte) (lines []byte) {
 	if len(sp.out) == 0 {
 		return nil
 	}
-	lines, sp.out = sp.out, spare[:0]
+	lines, sp.out, sp.queued = sp.out, spare[:0], 0
 	sp.flying = sp.stamped
 	e.review(id, sp)
 	return lines
@@ -167,4 +202,9 @@ func (e *Engine) Written(id uint32) {
 		e.slots.Delayed(e.now, id, sp.flying)
 	}
 	sp.flying = -1
+}
+
+// listens reports whether lines may go to a spider now.
+func (e *Engine) listens(sp *spider) bool {
+	return !sp.gone && !sp.stranger && sp.from == 0 && len(sp.out) < maxOutput
 }

@@ -29,7 +29,8 @@ type Stats struct {
 	Spiders  []SpiderStats
 	Paused   bool
 	Stopping bool
-	Trips    int // robots.txt fetches under way
+	Trips    int      // robots.txt fetches under way
+	Notes    []string // what people should know of spiders that are not trusted, in words
 
 	RobotsBytes int // that the rules of all robots.txt take
 }
@@ -40,6 +41,7 @@ type SpiderStats struct {
 	Addr       string
 	InFlight   int
 	Sent, Done uint64
+	Note       string // in words: why it gets few documents; "": it does not
 }
 
 // Stats costs O(spiders).
@@ -52,9 +54,12 @@ func (e *Engine) Stats() Stats {
 	s.Claims = e.claims.holds.len
 	for id, sp := range e.spiders {
 		if sp != nil && !sp.gone {
-			s.Spiders = append(s.Spiders, SpiderStats{ID: uint32(id), Addr: sp.addr, InFlight: sp.inFlight, Sent: sp.sent, Done: sp.done})
+			s.Spiders = append(s.Spiders, SpiderStats{
+				ID: uint32(id), Addr: sp.addr, InFlight: sp.inFlight, Sent: sp.sent, Done: sp.done, Note: e.noteOf(uint32(id), sp),
+			})
 		}
 	}
+	s.Notes = e.notes()
 	return s
 }
 

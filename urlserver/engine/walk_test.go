@@ -149,8 +149,11 @@ func (w *walk) collect() {
 	if out.Claims != nil {
 		w.claims(out.Claims)
 	}
-	dirty := out.Dirty
+	dirty, drop := out.Dirty, out.Drop
 	*out = Out{}
+	for _, id := range drop {
+		w.after(w.some(second), func() { w.hangUp(id) })
+	}
 	for _, id := range dirty {
 		if w.spiders[id] && w.e.spiders[id].flying < 0 {
 			w.read(id)

@@ -95,13 +95,20 @@ func (w *walk) connect() {
 	id := w.e.Connected("spider")
 	w.spiders[id] = true
 	w.after(w.some(30*second), func() {
-		if w.calm {
-			return
+		if !w.calm {
+			w.hangUp(id)
 		}
-		delete(w.spiders, id)
-		w.e.Gone(id)
-		w.after(w.some(2*second), w.connect)
 	})
+}
+
+// hangUp ends the connection of a spider, which comes again.
+func (w *walk) hangUp(id uint32) {
+	if !w.spiders[id] {
+		return
+	}
+	delete(w.spiders, id)
+	w.e.Gone(id)
+	w.after(w.some(2*second), w.connect)
 }
 
 func (w *walk) read(id uint32) {

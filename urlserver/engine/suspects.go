@@ -1,0 +1,217 @@
+package engine
+
+import (
+	"math"
+
+	"urlserver/hostslots"
+)
+
+// A document that was in flight at a spider that died may be what killed it. It is tried again beside so few others that, with
+// the attempts that it has left, the last one finds it alone: of n documents that were in flight with k attempts left, beside
+// about n^((k-1)/k). So 501 documents of which one kills spiders cost three lost connections with three attempts: one with
+// all, one with 23, and one with that one.
+//
+// Suspects have lanes of their own in the slots. Where no spider has so few in flight when it is their turn, they are
+// parked there, and go out in the order in which they were parked, to at most half of the spiders of their crew. One
+// of those gets nothing else until the first of them fits. A spider that is distrusted gets them only while nothing else
+// is due: it is to prove itself first.
+
+// suspect is a document that was in flight at a spider that has gone, until it ends.
+type suspect struct {
+	company int    // documents that may be in flight where it is, itself among them
+	at      uint32 // the spider that it is at; 0: none
+}
+
+// company counts the suspects at a spider by how many documents may be in flight there.
+type company map[int]int
+
+// least is the fewest documents that a suspect allows; most: there is none.
+func (c company) least(most int) int {
+	for n := range c { // whatever the order
+		most = min(most, n)
+	}
+	return most
+}
+
+// Lanes of the slots: crew n has lane 2n, and lane 2n+1 for suspects.
+
+func laneOf(crew uint32, suspect bool) (lane uint32) {
+	if suspect {
+		return 2*crew + 1
+	}
+	return 2 * crew
+}
+
+func crewOf(lane uint32) uint32 { return lane / 2 }
+
+func forSuspects(lane uint32) bool { return lane%2 == 1 }
+
+// suspect notes that a document was one of so many at a spider that has gone, and may have been the cause.
+func (e *Engine) suspect(doc uint32, docs int) {
+	s, known := e.suspects[doc]
+	least := companyOf(docs, e.cfg.Spider.MaxAttempts-e.slots.Doc(doc).Attempts)
+	if !known || least < s.company {
+		s.company = least
+	}
+	e.suspects[doc] = s
+}
+
+// companyOf is how many of the documents that were in flight may be so when one of them is tried again that has some
+// attempts left.
+func companyOf(docs, left int) int {
+	if left <= 1 {
+		return 1
+	}
+	n := math.Ceil(math.Pow(float64(docs), float64(left-1)/float64(left)))
+	return max(1, min(int(n), (docs+1)/2))
+}
+
+// joined notes that a document is at a spider now.
+func (e *Engine) joined(doc, id uint32) {
+	s, ok := e.suspects[doc]
+	if !ok {
+		return
+	}
+	s.at = id
+	e.suspects[doc] = s
+	sp := e.spiders[id]
+	if sp.company == nil {
+		sp.company = company{}
+	}
+	sp.company[s.company]++
+}
+
+// parted notes that a document is at a spider no more.
+func (e *Engine) parted(doc uint32) {
+	s, ok := e.suspects[doc]
+	if !ok || s.at == 0 {
+		return
+	}
+	sp := e.spiders[s.at]
+	if sp.company[s.company]--; sp.company[s.company] == 0 {
+		delete(sp.company, s.company)
+	}
+	s.at = 0
+	e.suspects[doc] = s
+}
+
+// trySuspects sends suspects that are parked to spiders with few enough documents. last says that nothing else is due.
+func (e *Engine) trySuspects(budget *int, due *waiter, last bool) {
+	if len(e.suspects) == 0 && e.reserved == 0 {
+		return
+	}
+	cost := 1 + len(e.spiders)/64 // each look at all spiders counts, so that no step takes long
+	for no := range e.crews {
+		lane, c := laneOf(uint32(no), true), e.crewFor(uint32(no))
+		for *budget > 0 && e.slots.Parked(lane) {
+			*budget -= cost
+			doc := e.slots.FirstParked(lane)
+			id := uint32(0)
+			if doc != 0 {
+				if id = e.tester(c, lane, e.suspects[doc].company, last); id == 0 {
+					break
+				}
+			}
+			if t, ok := e.slots.Resume(e.now, lane); ok {
+				e.dealTo(t, id)
+			}
+		}
+		e.keepReserved(c, due)
+	}
+}
+
+// tester chooses a spider of a crew that may have a document among so few, or has one wait for it; 0: none may now.
+func (e *Engine) tester(c *crew, lane uint32, company int, last bool) uint32 {
+	var emptiest, free uint32
+	most := max(1, c.linked/2)
+	for i := range e.spiders {
+		id, sp := uint32(i), e.spiders[i]
+		if sp == nil || &e.crews[sp.crew] != c || !e.listens(sp) || sp.distrusted() && !last {
+			continue
+		}
+		if len(sp.company) == 0 {
+			if free == 0 || sp.inFlight < e.spiders[free].inFlight {
+				free = id
+			}
+			continue
+		}
+		most--
+		if e.fits(c, lane, id, company) {
+			return id
+		}
+		if emptiest == 0 || sp.inFlight < e.spiders[emptiest].inFlight {
+			emptiest = id
+		}
+	}
+	if most > 0 && free != 0 {
+		emptiest = free
+	}
+	switch {
+	case emptiest == 0:
+		return 0
+	case c.reserved != 0 && c.lane == lane && e.fits(c, lane, c.reserved, company):
+		return c.reserved
+	case c.reserved == 0 && e.fits(c, lane, emptiest, company):
+		return emptiest
+	case c.reserved == 0 && !e.spiders[emptiest].distrusted():
+		e.reserve(c, lane, emptiest)
+	}
+	return 0
+}
+
+// fits reports whether a spider may have one more document, of a lane, that is to be among so few.
+func (e *Engine) fits(c *crew, lane, id uint32, company int) bool {
+	sp := e.spiders[id]
+	return e.listens(sp) && sp.inFlight < min(company, e.allowance(sp)) && (c.reserved != id || c.lane == lane)
+}
+
+// reserve has a spider get nothing else until the first suspect of a lane fits there. It does for one status timeout at a time
+// and then goes on for as long, lest a fetch that takes hours stops a crawl.
+func (e *Engine) reserve(c *crew, lane, id uint32) {
+	c.reserved, c.lane, c.since = id, lane, e.now
+	e.reserved++
+	e.review(id, e.spiders[id])
+}
+
+// unreserve undoes that, where it is for this spider.
+func (e *Engine) unreserve(crew, id uint32) {
+	if c := &e.crews[crew]; c.reserved == id {
+		c.reserved = 0
+		e.reserved--
+	}
+}
+
+// keepReserved lets the spider go on that a crew has reserved, when nobody waits for it, or it has waited long enough.
+func (e *Engine) keepReserved(c *crew, due *waiter) {
+	id := c.reserved
+	if id == 0 {
+		return
+	}
+	if !e.slots.Parked(c.lane) {
+		c.reserved = 0
+		e.reserved--
+	} else {
+		span := e.cfg.TimeoutSpiderStatus
+		due.after(span - (e.now-c.since)%span)
+	}
+	e.review(id, e.spiders[id])
+}
+
+// isReserved reports whether a spider gets nothing now but the suspects that it is reserved for.
+func (e *Engine) isReserved(id uint32, sp *spider) bool {
+	c := &e.crews[sp.crew]
+	return c.reserved == id && (e.now-c.since)/e.cfg.TimeoutSpiderStatus%2 == 0
+}
+
+// dealSuspect decides about a suspect whose turn it is: it goes out where it fits and none waits before it.
+func (e *Engine) dealSuspect(t hostslots.Turn) {
+	id := uint32(0)
+	if !e.slots.Parked(t.Crew) {
+		id = e.tester(e.crewFor(crewOf(t.Crew)), t.Crew, e.suspects[t.Doc].company, false)
+	}
+	if id == 0 {
+		e.slots.Park(e.now, t)
+		return
+	}
+	e.dealTo(t, id)
+}
