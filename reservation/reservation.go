@@ -32,6 +32,9 @@ var (
 	ErrNotNow  = errors.New("not now: nothing is due, or the host may not be asked yet, or is with somebody")
 	ErrUnknown = errors.New("unknown: no such host was added, no such alias set")
 	ErrInvalid = errors.New("invalid")
+
+	// ErrFull is in errors of a store that has no room for what it was asked. Nothing of that was done; ask again later.
+	ErrFull = errors.New("full")
 )
 
 // Reservation is the right to work on Host, and on the group that it stands in, until LeaseEnd.

@@ -175,9 +175,13 @@ func join(ctx context.Context, c rueidis.Client, base string) (tag string, err e
 	return agree(ctx, c, base+":tag", rand.Text()[:8])
 }
 
-// agree gives a key a value unless it has one, and answers which it has.
+// agree gives a key a value unless it has one, and answers which it has. A full Redis that has one is read.
 func agree(ctx context.Context, c rueidis.Client, key, value string) (string, error) {
-	err := c.Do(ctx, c.B().Set().Key(key).Value(value).Nx().Build()).Error()
+	has, err := c.Do(ctx, c.B().Get().Key(key).Build()).ToString()
+	if !rueidis.IsRedisNil(err) {
+		return has, err
+	}
+	err = c.Do(ctx, c.B().Set().Key(key).Value(value).Nx().Build()).Error()
 	if err != nil && !rueidis.IsRedisNil(err) {
 		return "", err
 	}

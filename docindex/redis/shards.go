@@ -78,6 +78,9 @@ func (s *Store) run(ctx context.Context, ops []op) []answer {
 // told is an error of a command, for callers. One that Redis did not answer is a [docindex.ErrAway].
 func (s *Store) told(err error) error {
 	hidden := access.Hidden(err, s.cfg.Password)
+	if isFull(err) {
+		return fmt.Errorf("the doc index in Redis is %w: give it more memory (maxmemory), or drop what is not needed: %w", docindex.ErrFull, hidden)
+	}
 	if _, answered := rueidis.IsRedisErr(err); answered || errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) {
 		return fmt.Errorf("the doc index in Redis: %w", hidden)
 	}
@@ -157,6 +160,12 @@ func answerOf(result rueidis.RedisResult) (a answer) {
 }
 
 var errStrange = errors.New("a script answers something strange: is another version of it at work there?")
+
+// isFull reports whether Redis has no memory left. A script whose first write that needs memory is refused has changed nothing.
+func isFull(err error) bool {
+	failure, ok := rueidis.IsRedisErr(err)
+	return ok && strings.HasPrefix(failure.Error(), "OOM ")
+}
 
 func isNoScript(err error) bool {
 	failure, ok := rueidis.IsRedisErr(err)

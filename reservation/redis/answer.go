@@ -61,6 +61,8 @@ func (a answer) each(i, n int) answer {
 func (a answer) failure(about string, args ...any) error {
 	about = fmt.Sprintf(about, args...)
 	switch {
+	case isFull(a.err):
+		return fmt.Errorf("the Redis of reservations is %w, give it more memory (maxmemory): %s: %w", reservation.ErrFull, about, a.err)
 	case a.err != nil:
 		return fmt.Errorf("reservations in Redis: %s: %w", about, a.err)
 	case a.code == codeOK:

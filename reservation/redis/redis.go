@@ -13,6 +13,7 @@ import (
 	"fmt"
 	"net"
 	"strconv"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -196,6 +197,12 @@ func (s *Store) runUnknown(ctx context.Context, c rueidis.Client, ops []op, answ
 func isNoScript(err error) bool {
 	failure, ok := rueidis.IsRedisErr(err)
 	return ok && failure.IsNoScript()
+}
+
+// isFull reports whether Redis has no memory left. A script whose first write that needs memory is refused has changed nothing.
+func isFull(err error) bool {
+	failure, ok := rueidis.IsRedisErr(err)
+	return ok && strings.HasPrefix(failure.Error(), "OOM ")
 }
 
 // eval runs a script by its text, which Redis keeps.

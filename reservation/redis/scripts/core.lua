@@ -103,6 +103,7 @@ local function count_in(host, group)
     settle(was)
   end
   call('HINCRBY', GROUP .. group, 'c', n)
+  call('HSETNX', GROUP .. group, 'n', now) -- so that n is there from the beginning
   call('HSET', HOME, host, group)
   keep(GROUP .. group)
 end

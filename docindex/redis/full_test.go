@@ -1,0 +1,51 @@
+package redis
+
+import (
+	"errors"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+
+	"urlserver/docindex"
+	"urlserver/reservation/redis/redistest"
+)
+
+// TestFull: a Redis without memory refuses what needs some, says so, and goes on when it has memory again; a daemon that comes
+// meanwhile hears the same.
+func TestFull(t *testing.T) {
+	server := redistest.Start(t)
+	put := func(s *Store) error {
+		var p docindex.Puts
+		if err := p.Add(docindex.Put{URL: []byte("http://a.example/")}); err != nil {
+			t.Fatal(err)
+		}
+		_, err := s.Put(t.Context(), &p)
+		return err
+	}
+	s := newStore(Config{Addrs: []string{server.Addr()}}, nil)
+	defer s.Close()
+	if _, err := s.Count(t.Context(), nil); err != nil { // so that it is a store
+		t.Fatal(err)
+	}
+	server.CLI("CONFIG", "SET", "maxmemory", "1")
+	late := newStore(Config{Addrs: []string{server.Addr()}}, nil)
+	defer late.Close()
+	for name, s := range map[string]*Store{"early": s, "late": late} {
+		if err := put(s); !errors.Is(err, docindex.ErrFull) || errors.Is(err, docindex.ErrAway) {
+			t.Errorf("%s: Put into a full Redis: %v; want ErrFull", name, err)
+		}
+	}
+	w := httptest.NewRecorder()
+	docindex.Handler(s).ServeHTTP(w, httptest.NewRequest("POST", "/docindex/urls", strings.NewReader("http://a.example/\n")))
+	if w.Code != http.StatusInsufficientStorage {
+		t.Errorf("over HTTP: %d %s; want 507", w.Code, w.Body)
+	}
+	server.CLI("CONFIG", "SET", "maxmemory", "0")
+	if err := put(s); err != nil {
+		t.Errorf("with memory again: %v", err)
+	}
+	if n, err := s.Count(t.Context(), nil); err != nil || n.Scheduled != 1 {
+		t.Errorf("%+v, %v; want one document", n, err)
+	}
+}
