@@ -105,7 +105,10 @@ func (s *Store) clash(ctx context.Context, alias string, hosts []string) error {
 // changeAlias changes the hosts of an alias to those that want says, which is asked while no change is under way, and
 // again where another one came first. It may say that nothing changes.
 func (s *Store) changeAlias(ctx context.Context, alias string, want func() (hosts []string, changes bool, err error)) error {
-	for range tries {
+	for try := 0; ; try++ {
+		if err := s.pause(ctx, try); err != nil {
+			return err
+		}
 		if err := s.help(ctx); err != nil {
 			return err
 		}
@@ -126,7 +129,6 @@ func (s *Store) changeAlias(ctx context.Context, alias string, want func() (host
 			return s.help(ctx)
 		}
 	}
-	return errBusy
 }
 
 func (s *Store) change(ctx context.Context) (c change, raw []byte, err error) {
@@ -149,7 +151,10 @@ func (s *Store) setChange(ctx context.Context, was []byte, c change) (bool, erro
 // help carries the change that is under way to its end, whoever began it. Any number may help: each step is done to
 // a record once, and a late helper finds the record past it.
 func (s *Store) help(ctx context.Context) error {
-	for range tries {
+	for try := 0; ; {
+		if err := s.pause(ctx, try); err != nil {
+			return err
+		}
 		c, raw, err := s.change(ctx)
 		if err != nil || c.Phase == over {
 			return err
@@ -168,11 +173,14 @@ func (s *Store) help(ctx context.Context) error {
 		if c.Phase++; c.Phase > thawing {
 			c = change{ID: c.ID}
 		}
-		if _, err := s.setChange(ctx, raw, c); err != nil { // where another was faster, go on from there
+		ok, err := s.setChange(ctx, raw, c)
+		if err != nil {
 			return err
 		}
+		if !ok { // another was faster: go on from there
+			try++
+		}
 	}
-	return errBusy
 }
 
 // freezeAll freezes what a change concerns, and finds what its parts have in common.

@@ -131,7 +131,10 @@ func (s *Store) Bind(ctx context.Context, bindings []reservation.Binding, ttl ti
 
 // bind has the group covered by what covers the host, and then the host point to it.
 func (s *Store) bind(ctx context.Context, b reservation.Binding, now, until int64) (group string, err error) {
-	for range tries {
+	for try := 0; ; try++ {
+		if err := s.pause(ctx, try); err != nil {
+			return "", err
+		}
 		h, err := s.read(ctx, hostKey(b.Host))
 		if err != nil {
 			return "", err
@@ -174,7 +177,6 @@ func (s *Store) bind(ctx context.Context, b reservation.Binding, now, until int6
 			return g.name(), s.tell(ctx, lost)
 		}
 	}
-	return "", errBusy
 }
 
 // coverGroup has what covers h, settled, cover g, unless g is frozen.

@@ -14,6 +14,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"math/rand/v2"
 	"slices"
 	"strings"
 	"sync"
@@ -46,8 +47,12 @@ type Pair struct {
 	Value []byte
 }
 
-// tries bounds how often a call begins anew because others were faster.
-const tries = 1000
+// A call begins anew where others were faster, at most so often, after pauses that double: 4 s in all.
+const (
+	tries      = 20
+	firstPause = time.Millisecond
+	maxPause   = 250 * time.Millisecond
+)
 
 var errBusy = errors.New("reservations: others changed the same records again and again; try later")
 
@@ -68,18 +73,44 @@ type Store struct {
 	penalty  int64
 	writes   atomic.Uint64
 	repaired atomic.Uint64
+	sleep    func(ctx context.Context, d time.Duration) error
 
 	mu      sync.Mutex      // guards all below
 	claimed map[string]bool // rows that a caller of this process is at
+	swept   int64           // when Sweep was called last; 0: never
 }
 
 var _ reservation.Store = (*Store)(nil)
 
 // New returns a store.
 func New(cfg Config) *Store {
-	s := &Store{cfg: cfg, penalty: cfg.Penalty.Milliseconds(), claimed: map[string]bool{}}
+	s := &Store{cfg: cfg, penalty: cfg.Penalty.Milliseconds(), claimed: map[string]bool{}, sleep: sleep}
 	s.Verbs.Doer = s
 	return s
+}
+
+// pause waits before the try of that number, of which the first, 0, comes at once; an error ends the call. It waits for some
+// time between half of its longest and that, so that those who met do not meet again.
+func (s *Store) pause(ctx context.Context, try int) error {
+	switch {
+	case try == 0:
+		return nil
+	case try >= tries:
+		return errBusy
+	}
+	most := min(firstPause<<(try-1), maxPause)
+	return s.sleep(ctx, most/2+rand.N(most/2))
+}
+
+func sleep(ctx context.Context, d time.Duration) error {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
 }
 
 // record is what is known of a name.
@@ -189,7 +220,10 @@ func (s *Store) swap(ctx context.Context, key string, to any, swap func(raw []by
 
 // update changes a record, and the row that it names, until nobody is faster; f says if there is anything to change.
 func (s *Store) update(ctx context.Context, key string, f func(*record) bool) (*cell, error) {
-	for range tries {
+	for try := 0; ; try++ {
+		if err := s.pause(ctx, try); err != nil {
+			return nil, err
+		}
 		c, err := s.read(ctx, key)
 		if err != nil {
 			return nil, err
@@ -202,7 +236,6 @@ func (s *Store) update(ctx context.Context, key string, f func(*record) bool) (*
 			return c, err
 		}
 	}
-	return nil, errBusy
 }
 
 // queue puts a host's row where its record says, and takes away the one before.

@@ -2,6 +2,7 @@ package kv
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 	"hash/maphash"
 	"sync"
@@ -118,7 +119,53 @@ func (s *Store) explain(ctx context.Context, h *cell, now int64) (x reservation.
 	return x.Idle(now, p.h.Due, max(p.h.Next, p.g.Next)), nil
 }
 
-// Sweep is [reservation.Store.Sweep]: it looks at every record.
+// janitorKey has who swept last, and when.
+const janitorKey = "j"
+
+type janitor struct {
+	ID string `json:"id"`
+	At int64  `json:"at"`
+}
+
+// isJanitor tells if this process is to look at every record now, and takes that down. It is not where another one began to
+// do so less than three quarters of the time ago that this one last let pass between two calls of Sweep. So all processes
+// together sweep about once a period, however many there are, and one that dies is followed by another a period later.
+func (s *Store) isJanitor(ctx context.Context, now int64) (bool, error) {
+	s.mu.Lock()
+	period := now - s.swept
+	if s.swept == 0 {
+		period = 0
+	}
+	s.swept = now
+	s.mu.Unlock()
+	raw, err := s.cfg.KV.Get(ctx, janitorKey)
+	if err != nil {
+		return false, fmt.Errorf("reservations: get %s: %w", janitorKey, err)
+	}
+	var last janitor
+	if raw != nil {
+		if err := json.Unmarshal(raw, &last); err != nil {
+			return false, fmt.Errorf("reservations: %s is no janitor: %w", janitorKey, err)
+		}
+	}
+	if last.ID != s.cfg.ID && now-last.At < period*3/4 {
+		return false, nil
+	}
+	to, err := json.Marshal(janitor{s.cfg.ID, now})
+	if err != nil {
+		return false, err
+	}
+	if string(to) == string(raw) { // the clock stands still
+		return true, nil
+	}
+	ok, err := s.cfg.KV.CompareAndSwap(ctx, janitorKey, raw, to)
+	if err != nil {
+		return false, fmt.Errorf("reservations: swap %s: %w", janitorKey, err)
+	}
+	return ok, nil
+}
+
+// Sweep is [reservation.Store.Sweep]: it looks at every record, unless another process does.
 func (s *Store) Sweep(ctx context.Context) error {
 	if err := s.help(ctx); err != nil {
 		return err
@@ -126,6 +173,9 @@ func (s *Store) Sweep(ctx context.Context) error {
 	now, err := s.cfg.Now(ctx)
 	if err != nil {
 		return fmt.Errorf("reservations: the clock: %w", err)
+	}
+	if is, err := s.isJanitor(ctx, now); err != nil || !is {
+		return err
 	}
 	for _, letter := range []string{"a", "h"} {
 		if err := s.each(ctx, letter, func(c *cell) error { return s.sweep(ctx, c, now) }); err != nil {
@@ -168,7 +218,10 @@ func (s *Store) queued(ctx context.Context) (map[uint64]bool, error) {
 
 // sweep ends a lost lease, of c as it was read or as it is by then.
 func (s *Store) sweep(ctx context.Context, c *cell, now int64) (err error) {
-	for range tries {
+	for try := 0; ; try++ {
+		if err := s.pause(ctx, try); err != nil {
+			return err
+		}
 		row, busy, waits := c.Row, c.Busy, len(c.Waits)
 		lost, err := s.settle(ctx, c, now)
 		if err != nil || c.Busy == busy && len(c.Waits) == waits {
@@ -186,7 +239,6 @@ func (s *Store) sweep(ctx context.Context, c *cell, now int64) (err error) {
 			return err
 		}
 	}
-	return errBusy
 }
 
 // mend sees to the row of a host.

@@ -53,7 +53,10 @@ func (s *Store) look(ctx context.Context, host string, h *cell, now int64) (p pa
 
 // reserve reserves one host; h is its record where that has just been read.
 func (s *Store) reserve(ctx context.Context, c reservation.Call, h *cell, now int64) (r reservation.Reservation, err error) {
-	for range tries {
+	for try := 0; ; try++ {
+		if err := s.pause(ctx, try); err != nil {
+			return r, err
+		}
 		p, err := s.look(ctx, c.Host, h, now)
 		h = nil
 		if err != nil {
@@ -83,7 +86,6 @@ func (s *Store) reserve(ctx context.Context, c reservation.Call, h *cell, now in
 			return r, err
 		}
 	}
-	return r, errBusy
 }
 
 // take swaps the group's record to busy, then the host's own, and tells if nobody was faster at either.
@@ -165,7 +167,10 @@ func (c *cell) holds(host string, token uint64, now int64) bool {
 
 // release ends a reservation.
 func (s *Store) release(ctx context.Context, host string, token uint64, next, now int64) error {
-	for range tries {
+	for try := 0; ; try++ {
+		if err := s.pause(ctx, try); err != nil {
+			return err
+		}
 		g, err := s.held(ctx, host, token, now)
 		if err != nil {
 			return err
@@ -185,7 +190,6 @@ func (s *Store) release(ctx context.Context, host string, token uint64, next, no
 		}
 		return s.wake(ctx, g, host)
 	}
-	return errBusy
 }
 
 // wake has the host after this one in an alias be looked at when the alias is free. The others come after it, or when
@@ -206,7 +210,10 @@ func (s *Store) wake(ctx context.Context, g *cell, host string) error {
 }
 
 func (s *Store) extend(ctx context.Context, c reservation.Call, now int64) (end int64, err error) {
-	for range tries {
+	for try := 0; ; try++ {
+		if err := s.pause(ctx, try); err != nil {
+			return 0, err
+		}
 		g, err := s.held(ctx, c.Host, c.Token, now)
 		if err != nil {
 			return 0, err
@@ -226,7 +233,6 @@ func (s *Store) extend(ctx context.Context, c reservation.Call, now int64) (end 
 		})
 		return g.End, err
 	}
-	return 0, errBusy
 }
 
 // ReserveNextHost is [reservation.Store.ReserveNextHost].

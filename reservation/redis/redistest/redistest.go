@@ -3,6 +3,7 @@ package redistest
 
 import (
 	"bytes"
+	"cmp"
 	"fmt"
 	"net"
 	"os"
@@ -28,10 +29,13 @@ type Server struct {
 // Need skips the test, in sight, where there is no redis-server.
 func Need(t testing.TB) {
 	t.Helper()
-	if _, err := exec.LookPath("redis-server"); err != nil {
-		t.Skip("redis-server is not installed (Debian: redis-server): nothing that needs it is tested")
+	if _, err := exec.LookPath(program()); err != nil {
+		t.Skipf("%s is not installed (Debian: redis-server): nothing that needs it is tested", program())
 	}
 }
+
+// program is the server that is tested with: what REDIS_SERVER names, as one that is compatible, else redis-server.
+func program() string { return cmp.Or(os.Getenv("REDIS_SERVER"), "redis-server") }
 
 // Start runs a redis-server on a free port of loopback, until the test ends.
 func Start(t testing.TB, args ...string) *Server {
@@ -56,7 +60,7 @@ func (s *Server) Restart() bool {
 	s.t.Helper()
 	dir := filepath.Dir(s.log)
 	args := append([]string{"--bind", "127.0.0.1", "--port", fmt.Sprint(s.port), "--dir", dir, "--logfile", s.log, "--save", ""}, s.args...)
-	s.cmd = exec.Command("redis-server", args...)
+	s.cmd = exec.Command(program(), args...)
 	s.cmd.Dir = dir
 	if err := s.cmd.Start(); err != nil {
 		s.t.Fatal(err)

@@ -1,0 +1,139 @@
+package kv
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"urlserver/reservation"
+)
+
+// losing is a KV where somebody else is always faster.
+type losing struct {
+	*mem
+	swaps int
+}
+
+func (l *losing) CompareAndSwap(context.Context, string, []byte, []byte) (bool, error) {
+	l.swaps++
+	return false, nil
+}
+
+// TestRetriesPause: a call that others are always faster than tries some times, after growing pauses, and gives up; its
+// caller's end ends it.
+func TestRetriesPause(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		kv := &losing{mem: newMem()}
+		s := New(Config{KV: kv, ID: "test", Now: func(context.Context) (int64, error) { return walkStart, nil }})
+		for what, call := range map[string]func(ctx context.Context) error{
+			"AddHost":   func(ctx context.Context) error { _, err := s.AddHost(ctx, "a.test", time.Time{}); return err },
+			"JoinAlias": func(ctx context.Context) error { _, err := s.JoinAlias(ctx, "it", []string{"a.test"}); return err },
+			"Bind": func(ctx context.Context) error {
+				_, err := s.Bind(ctx, []reservation.Binding{{Host: "a.test", Group: "10.0.0.1"}}, time.Minute)
+				return err
+			},
+		} {
+			kv.swaps = 0
+			began := time.Now()
+			err := call(t.Context())
+			if took := time.Since(began); !errors.Is(err, errBusy) || kv.swaps != tries || took < time.Second || took > 5*time.Second {
+				t.Errorf("%s: %v after %d tries in %v; want errBusy after %d in some seconds", what, err, kv.swaps, took, tries)
+			}
+			ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
+			began = time.Now()
+			if err := call(ctx); !errors.Is(err, context.DeadlineExceeded) || time.Since(began) != 100*time.Millisecond {
+				t.Errorf("%s: %v after %v; want it to end with its time", what, err, time.Since(began))
+			}
+			cancel()
+		}
+	})
+}
+
+// counted is a KV that counts the keys that are read.
+type counted struct {
+	*mem
+	reads atomic.Int64
+}
+
+func (c *counted) Get(ctx context.Context, key string) ([]byte, error) {
+	c.reads.Add(1)
+	return c.mem.Get(ctx, key)
+}
+
+func (c *counted) Scan(ctx context.Context, from, before string, limit int) ([]Pair, error) {
+	list, err := c.mem.Scan(ctx, from, before, limit)
+	c.reads.Add(1 + int64(len(list)))
+	return list, err
+}
+
+// TestOneJanitor: however many services sweep, the records are read about once a period; when the one that does dies, another
+// one follows.
+func TestOneJanitor(t *testing.T) {
+	const hosts, periods, period = 500, 20, 30_000 // ms
+	reads := map[int]int64{}
+	for _, services := range []int{1, 8} {
+		now, kv := int64(walkStart), &counted{mem: newMem()}
+		var all []*Store
+		for n := range services {
+			all = append(all, New(Config{KV: kv, ID: fmt.Sprint("service", n), Now: func(context.Context) (int64, error) { return now, nil }}))
+		}
+		for n := range hosts {
+			if _, err := all[0].AddHost(t.Context(), fmt.Sprintf("h%d.test", n), time.Time{}); err != nil {
+				t.Fatal(err)
+			}
+		}
+		sweep := func(all []*Store) (read int64) {
+			before := kv.reads.Load()
+			for i := range periods {
+				for n, s := range all {
+					now = walkStart + int64(i*period+n*period/len(all))
+					if err := s.Sweep(t.Context()); err != nil {
+						t.Fatal(err)
+					}
+				}
+			}
+			return kv.reads.Load() - before
+		}
+		sweep(all[:1]) // only a service's first sweep is its own, whatever others do
+		reads[services] = sweep(all)
+	}
+	if one, many := reads[1], reads[8]; one < periods*hosts || many > 2*one {
+		t.Errorf("in %d periods one service reads %d keys, eight read %d; want about as many", periods, one, many)
+	}
+}
+
+// TestNextJanitor: what a crash took out of the queue is put back although the service that swept has died.
+func TestNextJanitor(t *testing.T) {
+	now, m := int64(walkStart), newMem()
+	config := func(id string) Config {
+		return Config{KV: m, ID: id, Now: func(context.Context) (int64, error) { return now, nil }}
+	}
+	dies, lives := New(config("dies")), New(config("lives"))
+	sweep := func(s *Store, at int64) {
+		now = walkStart + at
+		if err := s.Sweep(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+	}
+	sweep(lives, 0)
+	for at := int64(10_000); at < 100_000; at += 30_000 {
+		sweep(dies, at)
+		sweep(lives, at+10_000)
+	}
+	if _, err := lives.AddHost(t.Context(), "a.test", time.Time{}); err != nil {
+		t.Fatal(err)
+	}
+	rows, _ := m.Scan(t.Context(), "q", "r", 10)
+	if ok, err := m.CompareAndSwap(t.Context(), rows[0].Key, rows[0].Value, nil); !ok || err != nil {
+		t.Fatal(ok, err)
+	}
+	sweep(lives, 110_000+30_000)
+	sweep(lives, 110_000+60_000)
+	if got, err := lives.ReserveNextHost(t.Context(), time.Minute, 1, ""); err != nil || got[0].Host != "a.test" {
+		t.Errorf("ReserveNextHost = %+v, %v; want what the crash had taken out of the queue", got, err)
+	}
+}
