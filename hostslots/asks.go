@@ -113,6 +113,10 @@ func (s *Slots) NextAsk(now time.Duration, try Try) (name uint32, addr netip.Add
 			return 0, netip.Addr{}, due - now, false
 		}
 		g := s.groups.At(groupID)
+		if g.settings != s.settings {
+			s.place(now, groupID)
+			continue
+		}
 		id := g.asks[try].head
 		a := *s.asks.At(id)
 		s.byAsk.remove(&g.asks[try], id)

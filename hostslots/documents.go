@@ -43,11 +43,21 @@ func (s *Slots) Seat(doc uint32) (groupID uint32, since time.Duration, ok bool) 
 // Crew is the crew that a document is for.
 func (s *Slots) Crew(doc uint32) uint32 { return s.origins.At(s.docs.At(doc).origin).crew }
 
-// AtSpiders calls yield with each document that is at a spider.
-func (s *Slots) AtSpiders(yield func(doc uint32)) {
-	for id := s.statuses.head; id != 0; id = s.txs.At(id).byStatus.next {
-		yield(s.txs.At(id).doc)
+// AtSpiders calls yield with the documents that are at spiders and were sent by the given moment, looking at most transactions from
+// a number on, 0 at first. next is where to go on; 0: these were the last. What is sent and ends between calls leaves a document
+// out or not, but none comes twice: one that is sent again is sent after the moment of the first call.
+func (s *Slots) AtSpiders(from, most uint32, sent time.Duration, yield func(doc uint32)) (next uint32) {
+	end := uint32(s.txs.Cap())
+	until := min(max(from, 1)+most, end)
+	for id := max(from, 1); id < until; id++ {
+		if tx := s.txs.At(id); tx.doc != 0 && tx.sent <= sent {
+			yield(tx.doc)
+		}
 	}
+	if until >= end {
+		return 0
+	}
+	return until
 }
 
 func (s *Slots) findDoc(hash uint32, id []byte) uint32 {

@@ -190,15 +190,19 @@ func (s *Slots) Owed(now time.Duration, doc uint32) (pause, gap time.Duration) {
 func (s *Slots) Tick(now time.Duration) (wait time.Duration) {
 	s.unblock(now)
 	s.lapse(now)
+	s.renewSome(now)
 	s.fill(now)
 	s.Sweep(now)
 	return s.Wait(now)
 }
 
-// Wait is how long until a block, a claim or a transaction's patience ends, or a slow
+// Wait is how long until settings that have changed go on to be put in force, a block, a claim or a transaction's patience ends, or a slow
 // group has to make room; 0: none will without some other event.
 func (s *Slots) Wait(now time.Duration) time.Duration {
 	next := time.Duration(0)
+	if s.renewing != 0 {
+		next = 1
+	}
 	if _, due, ok := s.block.Min(); ok {
 		next = sooner(next, due-now)
 	}

@@ -1,6 +1,9 @@
 package hostslots
 
-import "time"
+import (
+	"math"
+	"time"
+)
 
 // Limits are what holds for one host in place of what Config says for all; the zero value changes nothing.
 type Limits struct {
@@ -97,15 +100,18 @@ func (s *Slots) part(groupID uint32, l Limits) {
 	s.obey(g, t)
 }
 
-// obey has a group keep the strictest limits of a tally.
+// obey has a group keep the strictest limits of a tally. What settings say for all hosts is left to ordinary and most, so that
+// new settings hold at once.
 func (s *Slots) obey(g *group, t tally) {
-	g.gap, g.most = 0, s.cfg.Widest
+	g.gap, g.most, g.usualGap, g.usualMost = 0, math.MaxInt, false, false
 	for l := range t { // whatever the order
-		most := s.cfg.Concurrent
+		g.gap = max(g.gap, l.Gap)
+		g.usualGap = g.usualGap || l.Gap == 0
 		if l.Concurrent > 0 {
-			most = l.Concurrent
+			g.most = min(g.most, l.Concurrent)
+		} else {
+			g.usualMost = true
 		}
-		g.gap, g.most = max(g.gap, l.gap(&s.cfg)), min(g.most, most)
 	}
 }
 
@@ -121,6 +127,9 @@ func (s *Slots) ordinary(g *group) time.Duration {
 	if g.most == 0 || faulty(faultLimits) {
 		return s.cfg.Gap
 	}
+	if g.usualGap {
+		return max(g.gap, s.cfg.Gap)
+	}
 	return g.gap
 }
 
@@ -128,6 +137,9 @@ func (s *Slots) ordinary(g *group) time.Duration {
 func (s *Slots) most(g *group) int {
 	if g.most == 0 || faulty(faultLimits) {
 		return s.cfg.Concurrent
+	}
+	if g.usualMost {
+		return min(g.most, s.cfg.Concurrent)
 	}
 	return min(g.most, s.cfg.Widest)
 }

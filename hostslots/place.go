@@ -17,6 +17,7 @@ func (s *Slots) place(now time.Duration, id uint32) {
 
 func (s *Slots) arrange(now time.Duration, id uint32) {
 	g := s.groups.At(id)
+	s.renew(id, g)
 	s.seat(now, id, g)
 	due := s.due(g)
 	free := (g.active() < s.most(g) || faulty(faultConcurrent)) && !g.waits()
@@ -89,6 +90,7 @@ func (s *Slots) useful(now time.Duration, id uint32, g *group) time.Duration {
 func (s *Slots) admit(now time.Duration, id uint32, g *group) {
 	n := s.emptySlot - 1
 	s.emptySlot = s.slots[n].next
+	s.renewSlot(&s.slots[n])
 	s.slots[n].group, s.slots[n].next, s.slots[n].sent, s.slots[n].since = id, 0, 0, now
 	g.slot = n + 1
 	s.used++

@@ -91,13 +91,16 @@ type group struct {
 	asked     uint32        // requests of the daemon's own that are open
 	size      uint32        // hosts
 	expects   uint32        // hosts on their way to it; nothing goes out to it while there are any
-	most      int           // requests that may be open; 0: no limits are on its hosts
+	most      int           // requests that limits let be open; 0: no limits are on its hosts
 	members   list          // hosts
 	turns     list          // hosts with a document to send; the first is next
 	asks      [Tries]list   // requests of the daemon's own that wait
 	last      time.Duration // the last request; 0, the daemon's start, counts as one
 	notBefore time.Duration // no request before, whatever the gap
-	gap       time.Duration // the ordinary one, where most is not 0
+	gap       time.Duration // the longest ordinary one that limits ask for, where most is not 0
+	usualGap  bool          // a host without a gap of its own is among those with limits: Config.Gap counts, too
+	usualMost bool          // a host without a limit on open requests is: Config.Concurrent counts, too
+	settings  uint32        // that it was arranged by; see Reconfigure
 	delay     time.Duration // longest of its hosts'
 	holders   uint32        // hosts that ask for that longest delay
 	backoff   time.Duration // gap while backing off; 0: not
@@ -129,6 +132,8 @@ type slot struct {
 	size   uint32        // places of its active range that were ever needed
 	free   uint32        // first free place of the active range, plus one
 	since  time.Duration // when its group got it
+
+	settings uint32 // that its free places were gathered by
 }
 
 // cell is one place of an active range.

@@ -20,6 +20,9 @@ type Turn struct {
 func (s *Slots) Next(now time.Duration) (t Turn, wait time.Duration, ok bool) {
 	s.lapse(now) // a claim may have ended since the last Tick
 	id, due, ok := s.sends.Min()
+	for ; ok && due <= now && s.groups.At(id).settings != s.settings; id, due, ok = s.sends.Min() {
+		s.place(now, id) // it may not be due by the settings that are in force now
+	}
 	if !ok {
 		return Turn{}, 0, false
 	}

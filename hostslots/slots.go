@@ -2,9 +2,7 @@ package hostslots
 
 import (
 	"hash/maphash"
-	"maps"
 	"net/netip"
-	"slices"
 	"time"
 
 	"urlserver/arena"
@@ -80,6 +78,9 @@ type Slots struct {
 
 	byTurn, byMember, byIdle, byBarred, byReject, bySlow, bySpent, byEmpty, byWanted, byAsk, byStatus, byAge, bySpider, byPark chain
 
+	settings uint32 // how often settings have changed
+	renewing uint32 // the group that is arranged by them next; 0: all are
+
 	hear        time.Duration // no silence counts before
 	arrivals    uint64
 	full        int
@@ -133,20 +134,53 @@ func New(cfg Config) *Slots {
 	return s
 }
 
-// Reconfigure puts new settings in force. Count, Generation and Claims stay.
+// renewStep is how many groups are looked at at a time after settings have changed: a fraction of a millisecond's worth.
+const renewStep = 256
+
+// Reconfigure puts new settings in force. Count, Generation and Claims stay. Gaps and limits follow from the settings whenever
+// they are asked for. What is kept by them (when a group is due, its slot's free places, whether its hosts are rejected) is
+// put right when its turn comes, before anything is sent, and for all groups bit by bit by Tick.
 func (s *Slots) Reconfigure(now time.Duration, cfg Config) {
 	cfg.Count, cfg.Generation, cfg.Claims, cfg.Counted = s.cfg.Count, s.cfg.Generation, s.cfg.Claims, s.cfg.Counted
 	cfg.Widest = max(cfg.Widest, cfg.Concurrent)
 	s.cfg = cfg
-	for id, t := range s.tallies {
-		s.obey(s.groups.At(id), t)
+	s.settings++
+	s.renewing = 1
+	s.renewSome(now)
+}
+
+// renewSome goes on with arranging all groups by the settings in force.
+func (s *Slots) renewSome(now time.Duration) {
+	if s.renewing == 0 {
+		return
 	}
-	for i := range s.slots {
-		s.gather(&s.slots[i])
+	end := min(s.renewing+renewStep, uint32(s.groups.Cap()))
+	for id := s.renewing; id < end; id++ {
+		if g := s.groups.At(id); g.settings != s.settings && s.groupByAddr[g.addr] == id {
+			s.place(now, id)
+		}
 	}
-	for _, id := range slices.Sorted(maps.Values(s.groupByAddr)) { // in a fixed order, so that runs repeat exactly
-		s.recount(id)
-		s.place(now, id)
+	if s.renewing = end; end == uint32(s.groups.Cap()) {
+		s.renewing = 0
+	}
+}
+
+// renew puts right what is kept of a group by the settings that were in force before.
+func (s *Slots) renew(id uint32, g *group) {
+	if g.settings == s.settings {
+		return
+	}
+	g.settings = s.settings
+	if g.slot != 0 {
+		s.renewSlot(&s.slots[g.slot-1])
+	}
+	s.recount(id)
+}
+
+func (s *Slots) renewSlot(sl *slot) {
+	if sl.settings != s.settings {
+		sl.settings = s.settings
+		s.gather(sl)
 	}
 }
 

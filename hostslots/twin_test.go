@@ -629,12 +629,14 @@ func (r *run) check() {
 	if c.Held != len(r.w.docs) || c.InFlight != len(r.w.open) {
 		r.t.Fatalf("Counts = %+v, want %d held, %d in flight", c, len(r.w.docs), len(r.w.open))
 	}
-	r.s.AtSpiders(func(doc uint32) {
-		if id := string(r.s.Doc(doc).ID); r.w.docs[id] == nil || !r.w.docs[id].inFlight {
-			r.t.Fatalf("document %s is not at a spider", id)
-		}
-		c.InFlight--
-	})
+	for next, more := uint32(0), true; more; more = next != 0 {
+		next = r.s.AtSpiders(next, 3, r.now, func(doc uint32) {
+			if id := string(r.s.Doc(doc).ID); r.w.docs[id] == nil || !r.w.docs[id].inFlight {
+				r.t.Fatalf("document %s is not at a spider", id)
+			}
+			c.InFlight--
+		})
+	}
 	for crew := range uint32(3) {
 		held := false
 		for _, d := range r.w.docs {

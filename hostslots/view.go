@@ -103,6 +103,12 @@ type SlotView struct {
 	Gap            time.Duration
 }
 
+// maxLook bounds how many hosts of a group are looked at for those with documents.
+const maxLook = 1024
+
+// InUse tells whether a group has slot n.
+func (s *Slots) InUse(n uint32) bool { return s.slots[n].group != 0 }
+
 // View returns slot n with at most the given number of host names; ok is false
 // where it is empty.
 func (s *Slots) View(n uint32, hosts int) (v SlotView, ok bool) {
@@ -116,10 +122,12 @@ func (s *Slots) View(n uint32, hosts int) (v SlotView, ok bool) {
 		Queued: max(0, min(int(g.docs), s.cfg.Len)-int(g.sent)), Held: int(g.docs),
 		Next: s.due(g), Gap: s.gap(g),
 	}
-	for h := g.members.head; h != 0 && len(v.Hosts) < hosts; h = s.hosts.At(h).member.next {
+	h := g.members.head
+	for n := 0; n < maxLook && h != 0 && len(v.Hosts) < hosts; n++ {
 		if s.hosts.At(h).busy() {
 			v.Hosts = append(v.Hosts, string(s.HostName(h)))
 		}
+		h = s.hosts.At(h).member.next
 	}
 	return v, true
 }

@@ -27,9 +27,20 @@ func (d *Daemon) Condemn(ctx context.Context, o *docindex.Outcomes) (ended int, 
 	}
 }
 
-// AtSpiders adds the documents that are at spiders now.
+// AtSpiders adds the documents that are at spiders now. The owner copies some at a time, and goes on with its work in between.
 func (d *Daemon) AtSpiders(ctx context.Context, o *docindex.Outcomes) error {
-	return d.ask(context.WithoutCancel(ctx), func(e *engine.Engine) { e.AtSpiders(o) })
+	var walk engine.Spiders
+	var part docindex.Outcomes
+	for more := true; more; {
+		var err error
+		if more, err = answerOf(ctx, d, func(e *engine.Engine) bool { return e.AtSpiders(&walk, &part) }); err != nil {
+			return err
+		}
+		for i := range part.Len() {
+			o.Add(part.At(i))
+		}
+	}
+	return nil
 }
 
 // Forget ends documents that the index has forgotten, as Condemn does, without an outcome.

@@ -79,9 +79,16 @@ func (s *Status) NotReady() (reasons []string) {
 }
 
 // Slots returns slots in use, from the offset-th on, with at most the given number of
-// hosts each.
+// hosts each. The owner looks at some at a time, and goes on with its work in between.
 func (d *Daemon) Slots(ctx context.Context, offset, limit, hosts int) ([]hostslots.SlotView, error) {
-	return answerOf(ctx, d, func(e *engine.Engine) []hostslots.SlotView { return e.SlotViews(offset, limit, hosts) })
+	w := engine.SlotViews{Offset: offset, Limit: limit, Hosts: hosts}
+	for more := true; more; {
+		var err error
+		if more, err = answerOf(ctx, d, func(e *engine.Engine) bool { return e.SlotViews(&w) }); err != nil {
+			return nil, err
+		}
+	}
+	return w.Found, nil
 }
 
 // glancesAtOnce is how many slots the owner looks at before it goes on with its work: some

@@ -1,6 +1,10 @@
 package engine
 
-import "urlserver/docindex"
+import (
+	"time"
+
+	"urlserver/docindex"
+)
 
 // Condemn ends documents of crawls that are over, each with its outcome's kind, and has tell called with how many were here, or
 // on their way here, and will not be sent: now, or once the answer of the index has come that they may be in. One at a spider
@@ -63,12 +67,26 @@ func (e *Engine) Forget(o *docindex.Outcomes) {
 // forgotten is the kind of what ends without an outcome.
 const forgotten = docindex.Kind(docindex.Kinds)
 
-// AtSpiders adds the documents that are at spiders.
-func (e *Engine) AtSpiders(o *docindex.Outcomes) {
-	e.slots.AtSpiders(func(doc uint32) {
+// atSpidersStep is how many transactions are looked at a call of AtSpiders: some hundred microseconds' worth.
+const atSpidersStep = 1024
+
+// Spiders is a walk over the documents that are at spiders. The zero value begins it.
+type Spiders struct {
+	next  uint32 // transaction
+	began time.Duration
+}
+
+// AtSpiders puts into o the next documents that were at spiders when the walk began, and are still there. more: there are others.
+func (e *Engine) AtSpiders(w *Spiders, o *docindex.Outcomes) (more bool) {
+	o.Reset()
+	if w.next == 0 {
+		w.began = e.now
+	}
+	w.next = e.slots.AtSpiders(w.next, atSpidersStep, w.began, func(doc uint32) {
 		d := e.slots.Doc(doc)
 		o.Add(docindex.Outcome{DocID: d.ID, URL: d.URL})
 	})
+	return w.next != 0
 }
 
 // isAwaited ends a candidate that was condemned before it came. One that was forgotten is given back: it may have been put

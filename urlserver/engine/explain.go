@@ -225,22 +225,37 @@ func (e *Engine) Block(name []byte, d time.Duration) {
 	e.turnAway(host)
 }
 
-// SlotViews returns slots in use with at most the given number of host names each, from the
-// offset-th on.
-func (e *Engine) SlotViews(offset, limit, hosts int) (views []hostslots.SlotView) {
-	for n := range e.cfg.QueueCount {
-		if len(views) == limit {
-			break
-		}
-		v, used := e.slots.View(uint32(n), hosts)
-		if !used {
+// What a call of SlotViews looks at: some hundred microseconds' worth.
+const (
+	slotsStep = 1 << 16 // slots
+	viewsStep = 64      // slots in use that are described
+)
+
+// SlotViews is a walk over slots in use.
+type SlotViews struct {
+	Offset int // slots in use to be left out before the first
+	Limit  int // that are wanted
+	Hosts  int // at most so many host names of each
+	Found  []hostslots.SlotView
+	next   uint32
+}
+
+// SlotViews goes on with a walk. more: it is not at its end. A slot that comes into use, or out of it, meanwhile may be in it or not.
+func (e *Engine) SlotViews(w *SlotViews) (more bool) {
+	end, views := min(w.next+slotsStep, uint32(e.cfg.QueueCount)), 0
+	for ; w.next < end && views < viewsStep && len(w.Found) < w.Limit; w.next++ {
+		if !e.slots.InUse(w.next) {
 			continue
 		}
-		if offset--; offset < 0 {
-			views = append(views, v)
+		if w.Offset > 0 {
+			w.Offset--
+			continue
 		}
+		v, _ := e.slots.View(w.next, w.Hosts)
+		w.Found = append(w.Found, v)
+		views++
 	}
-	return views
+	return w.next < uint32(e.cfg.QueueCount) && len(w.Found) < w.Limit
 }
 
 // SlotView returns one slot, with at most the given number of host names; used is false where

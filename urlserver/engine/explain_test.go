@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"fmt"
 	"net/netip"
 	"testing"
 	"time"
@@ -59,5 +60,36 @@ func TestExplainGivesTheFirstOriginsRobots(t *testing.T) {
 	x, ok := p.e.Explain([]byte("10.0.0.1"))
 	if !ok || x.Queued != 2 || x.Slot != 0 || x.Robots.State() != "unavailable" {
 		t.Errorf("Explain = %+v, %v; want two documents in slot 0, and no robots.txt", x, ok)
+	}
+}
+
+// TestSlotViewsBitByBit: a page of slots in use is the same however far apart they are, and no call looks at more than its share.
+func TestSlotViewsBitByBit(t *testing.T) {
+	const slots = 10 * slotsStep
+	p := newScript(t, fmt.Sprintf("Queue_Count=%d docindex.batch=1000000", slots))
+	const used = 3 * viewsStep
+	var docs []string
+	for n := range used {
+		docs = append(docs, fmt.Sprintf("%d=http://10.0.%d.%d/", n, n/200, n%200))
+	}
+	p.event(append([]string{"index"}, docs...))
+	p.step(t)
+	w, calls := SlotViews{Offset: 10, Limit: used, Hosts: 1}, 1
+	for ; p.e.SlotViews(&w); calls++ {
+		if len(w.Found) > calls*viewsStep || w.next > uint32(calls*slotsStep) {
+			t.Fatalf("after %d calls %d views of slots up to %d", calls, len(w.Found), w.next)
+		}
+	}
+	if len(w.Found) != used-10 || calls < slots/slotsStep {
+		t.Fatalf("%d slots after %d calls; want %d", len(w.Found), calls, used-10)
+	}
+	for n, v := range w.Found {
+		if v.Slot != uint32(n+10) {
+			t.Fatalf("slot %d comes at place %d", v.Slot, n)
+		}
+	}
+	w = SlotViews{Limit: 3, Hosts: 1}
+	if p.e.SlotViews(&w) || len(w.Found) != 3 {
+		t.Errorf("%d slots; want the 3 asked for at once", len(w.Found))
 	}
 }
