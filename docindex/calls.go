@@ -58,7 +58,8 @@ type Caller interface {
 	// transit, or another call is at them and no delay follows, it waits for 50 ms at most until that changes.
 	Serve(ctx context.Context, r Request, give func(*Handout) error) error
 
-	// Find tells what is kept of a URL in a queue, or ErrUnknown.
+	// Find tells what is kept of a URL in a queue, or ErrUnknown. Of those of several owners it is the first
+	// by [NewsRank].
 	Find(ctx context.Context, queue Scope, url []byte) (Document, error)
 
 	// List visits the documents of a queue or crawl, in the order of queues; within one in an order of the store's own,

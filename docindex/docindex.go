@@ -26,11 +26,12 @@ var ErrReserved = errors.New("it is for the index to give")
 // the store goes on by itself.
 var ErrFull = errors.New("full")
 
-// ErrAway is in errors of a store that runs elsewhere and does not answer now. Nothing is known to have been done; when it answers again,
-// calls succeed again.
+// ErrAway is in errors of a store that runs elsewhere and does not answer now. Nothing is known to have been
+// done; when it answers again, calls succeed again.
 var ErrAway = errors.New("does not answer")
 
-// ErrTooLong is in errors of [Puts.Add] and [Puts.AddExact] for a URL, or crawl, key and metadata together, with more bytes than are kept.
+// ErrTooLong is in errors of [Puts.Add] and [Puts.AddExact] for a URL, or crawl, key and metadata together,
+// with more bytes than are kept.
 var ErrTooLong = errors.New("longer than is kept")
 
 // ErrTooMany is returned by [Caller.Set] where too many settings wait for queues that are not there.
@@ -64,10 +65,11 @@ type Store interface {
 	// before. Of the outcomes only DocID and URL are looked at.
 	Return(ctx context.Context, o *Outcomes) error
 
-	// Put stores URLs in their order, and sets the Verdict of each. One that is not known is stored: scheduled at its
-	// due time, or completed where that is Never. A URL is known once per crawl and key, for ever: known ones
-	// stay as they are, unless the Put says that it brings news of a Known URL. An error means that those without a
-	// verdict were not stored; putting the same again does no harm.
+	// Put stores URLs in their order, and sets the Verdict of each. One that is not known is stored:
+	// scheduled at its due time, or completed where that is Never. A URL is known once per crawl, key and
+	// owner (see [OwnerOf]), for ever: known ones stay as they are, unless the Put says that it brings news
+	// of a Known URL. News without an owner is of the document that [NewsRank] says. An error means that
+	// those without a verdict were not stored; putting the same again does no harm.
 	Put(ctx context.Context, p *Puts) (PutResult, error)
 
 	// Document tells what is kept of a document, or ErrUnknown.

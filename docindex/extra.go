@@ -14,7 +14,7 @@ type extra struct{ id, metadata []byte }
 const extraHead = 1 + 2
 
 // The longest document fits one string of the arena.
-const _ = uint(arena.MaxLen - protocol.MaxURL - extraHead - protocol.MaxDocID - MaxExtra)
+const _ = uint(arena.MaxLen - protocol.MaxURL - extraHead - protocol.MaxDocID - MaxExtra - ownerRoom)
 
 func (x *extra) empty() bool {
 	return len(x.id)+len(x.metadata) == 0

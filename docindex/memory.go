@@ -126,12 +126,15 @@ func (m *Memory) putLocked(p *Put, host []byte, now int64) (Verdict, error) {
 	known, hash := uint32(0), uint32(0)
 	if queue != 0 {
 		hash = m.docs.hash(queue, p.URL)
-		known = m.docs.find(queue, p.URL, hash)
+		known = m.docs.find(queue, p, hash)
 	}
 	if len(p.DocID) > 0 {
 		if id := m.docs.findID(p.DocID); id != 0 && id != known {
 			return Refused, fmt.Errorf("doc_id %q: taken by %.200s", p.DocID, m.docs.url(m.docs.records.At(id)))
 		}
+	}
+	if known != 0 && p.Known {
+		m.ownLocked(known, p)
 	}
 	switch {
 	case m.droppedLocked(p, known, now):
@@ -157,7 +160,7 @@ func (m *Memory) enterLocked(queue uint32, p *Put, now int64) {
 		m.chains = append(m.chains, make([]chain, max(64, len(m.chains)/2))...)
 	}
 	if p.Due == Never {
-		p.Metadata = nil
+		p.Metadata = OwnerOf(p.Metadata)
 	}
 	id := m.docs.add(queue, p, m.docs.hash(queue, p.URL))
 	r, c := m.docs.records.At(id), &m.chains[queue]
@@ -168,14 +171,14 @@ func (m *Memory) enterLocked(queue uint32, p *Put, now int64) {
 		m.docs.records.At(c.last).sibling = id
 	}
 	c.last = id
-	m.bookLocked(id, p)
-	m.sayEndLocked(id, p)
 	if p.Due == Never {
 		r.setState(Completed)
 		m.doors.Count(queue, doors.Completed)
 		m.doors.Refresh(queue, now)
 		return
 	}
+	m.bookLocked(id, p)
+	m.sayEndLocked(id, p)
 	m.planLocked(r, p, now)
 	m.doors.Count(queue, doors.Scheduled)
 	m.lineUpLocked(id, r, now)
@@ -189,12 +192,17 @@ func CreatedAt(given, now int64) uint32 {
 	return uint32(max(0, min(given, math.MaxUint32)))
 }
 
+// ownLocked has news of a document name its owner, which stays.
+func (m *Memory) ownLocked(id uint32, p *Put) {
+	p.Metadata = WithOwner(p.Metadata, OwnerOf(m.docs.extra(m.docs.records.At(id)).metadata))
+}
+
 // renewLocked brings a known document up to date.
 func (m *Memory) renewLocked(id uint32, p *Put, now int64) {
 	m.completeLocked(id, now)
 	r := m.docs.records.At(id)
 	if p.Due == Never {
-		m.docs.setMetadata(r, nil)
+		m.docs.setMetadata(r, OwnerOf(m.docs.extra(r).metadata))
 		return
 	}
 	m.bookLocked(id, p) // before the URL, which p may share, moves

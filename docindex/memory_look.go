@@ -12,7 +12,7 @@ func (m *Memory) Find(_ context.Context, queue Scope, url []byte) (Document, err
 	defer m.mu.Unlock()
 	m.catchUpLocked(m.now())
 	if q := m.doors.Find(queue.Crawl, queue.Key); q != 0 {
-		if id := m.docs.find(q, url, m.docs.hash(q, url)); id != 0 {
+		if id := m.docs.likeliest(q, url, m.docs.hash(q, url)); id != 0 {
 			return m.documentLocked(id).clone(), nil
 		}
 	}

@@ -142,9 +142,9 @@ func (m *Memory) endLocked(id uint32, out *Outcome, now int64) {
 		m.outcomes[out.Kind]++
 	}
 	if out.Again > 0 && !m.crawls.purging(id) {
-		m.renewLocked(id, &Put{
-			URL: m.docs.url(r), Crawl: []byte(m.doors.Crawl(r.queue)), Due: out.Again, Priority: r.priority, Metadata: out.Metadata,
-		}, now)
+		p := Put{URL: m.docs.url(r), Crawl: []byte(m.doors.Crawl(r.queue)), Due: out.Again, Priority: r.priority, Metadata: out.Metadata}
+		m.ownLocked(id, &p)
+		m.renewLocked(id, &p, now)
 	}
 }
 

@@ -46,7 +46,7 @@ type shelf struct {
 	seed    maphash.Seed
 	bytes   arena.Arena
 	records slab.Slab[record]
-	byURL   finder.Finder // by queue and URL
+	byURL   finder.Finder // by queue and URL, whoever owns it
 	byID    finder.Finder // by DOC_ID, of the records that have one in their extra
 }
 
@@ -57,12 +57,37 @@ func (s *shelf) hash32(text []byte) uint32 { return uint32(maphash.Bytes(s.seed,
 
 func (s *shelf) hash(queue uint32, url []byte) uint32 { return s.hash32(url) ^ queue*0x9E3779B1 }
 
-// find returns the record of a URL in a queue, or 0.
-func (s *shelf) find(queue uint32, url []byte, hash uint32) uint32 {
+// find returns the record in a queue of the URL and owner of p, or 0. News without an owner finds the
+// likeliest of its URL.
+func (s *shelf) find(queue uint32, p *Put, hash uint32) uint32 {
+	owner := OwnerOf(p.Metadata)
+	if p.Known && owner == nil {
+		return s.likeliest(queue, p.URL, hash)
+	}
 	return s.byURL.Find(hash, func(id uint32) bool {
 		r := s.records.At(id)
-		return r.queue == queue && string(s.url(r)) == string(url)
+		return s.isOf(r, queue, p.URL) && string(OwnerOf(s.extra(r).metadata)) == string(owner)
 	})
+}
+
+// likeliest returns the record of a URL in a queue that comes first by [NewsRank], or 0.
+func (s *shelf) likeliest(queue uint32, url []byte, hash uint32) (best uint32) {
+	rank := noRank
+	s.byURL.Find(hash, func(id uint32) bool {
+		r := s.records.At(id)
+		if !s.isOf(r, queue, url) {
+			return false
+		}
+		if one := NewsRank(r.state(), r.flags&viaCall != 0, OwnerOf(s.extra(r).metadata) != nil); one < rank {
+			best, rank = id, one
+		}
+		return rank == 0
+	})
+	return best
+}
+
+func (s *shelf) isOf(r *record, queue uint32, url []byte) bool {
+	return r.queue == queue && string(s.url(r)) == string(url)
 }
 
 func (s *shelf) url(r *record) []byte { return s.bytes.Bytes(r.text, int(r.urlLen)) }

@@ -16,7 +16,8 @@ import (
 	"urlserver/frontier"
 )
 
-// TestAway asks a service whose store is a Redis that is not there: each answer is UNAVAILABLE, and no count is 0.
+// TestAway asks a service whose store is a Redis that is not there: each answer is UNAVAILABLE, and no count
+// is 0.
 func TestAway(t *testing.T) {
 	store := redis.New(redis.Config{Addrs: []string{"127.0.0.1:1"}, Lease: time.Minute, Janitor: time.Minute})
 	t.Cleanup(func() { store.Close() })

@@ -139,8 +139,8 @@ func (b *batch) reset() {
 
 func (b *batch) full() bool { return len(b.acks) >= maxBatch || b.bytes >= maxBatchBytes }
 
-// add adds an item. A malformed one is acknowledged as SKIPPED, as the Java service does. One that is too long would be
-// stored there, so it is acknowledged as FAIL: clients read SKIPPED as "known".
+// add adds an item. A malformed one is acknowledged as SKIPPED, as the Java service does. One that is too
+// long would be stored there, so it is acknowledged as FAIL: clients read SKIPPED as "known".
 func (b *batch) add(id string, it item) {
 	if id == "" {
 		id = it.info.GetUrl()

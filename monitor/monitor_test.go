@@ -8,6 +8,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/rs/zerolog"
+
 	"urlserver/docindex"
 	"urlserver/monitor"
 )
@@ -154,6 +156,76 @@ func TestCrawlRequest(t *testing.T) {
 	if wantID := (docindex.CrawlID{Spider: "wandering", App: "testapp", Crawl: "c1"}); id != wantID || expires != 1500000000 || !ok || r.ID != wantID {
 		t.Errorf("it belongs to %+v, expires %d, %v", id, expires, ok)
 	}
+}
+
+// A URL without a scheme is http, as in Scrapy Cluster.
+func TestCrawlWithoutScheme(t *testing.T) {
+	for text, want := range map[string]string{
+		"a.test":             "http://a.test/",
+		"a.test/x?u=http://": "http://a.test/x?u=http://",
+		"a.test:8080/x":      "http://a.test:8080/x",
+		"localhost:8080":     "http://localhost:8080/",
+		" \n a.test/":        "http://a.test/",
+		"1.2.3.4/x":          "http://1.2.3.4/x",
+		"[::1]:80/x":         "http://[::1]/x",
+		"m\u00fcller.test":   "http://xn--mller-kva.test/",
+		"HTTPS://a.test":     "https://a.test/",
+		"https:a.test":       "https://a.test/",
+		"ftp://a.test/":      "",
+		"mailto:a@b.test":    "",
+		"javascript:void(0)": "",
+		"/x":                 "",
+	} {
+		message, _ := json.Marshal(map[string]string{"url": text, "appid": "testapp", "crawlid": "c1"})
+		r, err := monitor.Parse(message)
+		got := ""
+		if err == nil {
+			put, _ := r.Put.At(0)
+			got = string(put.URL)
+		}
+		if got != want {
+			t.Errorf("%q is taken as %q, %v; want %q", text, got, err, want)
+		}
+	}
+}
+
+// A URL that applications and spiders ask for in crawls of one ID is pending for each of them, as in Scrapy
+// Cluster; stopping one crawl leaves the others theirs.
+func TestPendingForEach(t *testing.T) {
+	m := monitor.New(monitor.NewKeeper(docindex.NewMemory(), &fakeSlots{}, zerolog.Nop()), 10)
+	do := func(text string, parts ...string) {
+		t.Helper()
+		replies, _, err := m.Do(t.Context(), [][]byte{[]byte(text)})
+		if err != nil || len(replies) != 1 {
+			t.Fatalf("%s: %d replies, %v", text, len(replies), err)
+		}
+		for _, part := range parts {
+			if got := string(replies[0].Body); !strings.Contains(got, part) {
+				t.Errorf("%s: %s; want %s", text, got, part)
+			}
+		}
+	}
+	ask := func(app, spider, status string) {
+		t.Helper()
+		do(fmt.Sprintf(`{"url":"http://a.test/","appid":%q,"crawlid":"c","spiderid":%q}`, app, spider), `"status":"`+status+`"`)
+	}
+	pending := func(app, spider string, n int) {
+		t.Helper()
+		do(fmt.Sprintf(`{"action":"info","appid":%q,"uuid":"u","spiderid":%q,"crawlid":"c"}`, app, spider), fmt.Sprintf(`"total_pending":%d,`, n))
+	}
+	ask("one", "link", "new")
+	ask("two", "link", "new")
+	ask("one", "wandering", "new")
+	ask("one", "link", "known")
+	pending("one", "link", 1)
+	pending("two", "link", 1)
+	pending("one", "wandering", 1)
+	do(`{"action":"stop","appid":"one","uuid":"u","spiderid":"link","crawlid":"c"}`, `"total_purged":1,`)
+	pending("one", "link", 0)
+	pending("two", "link", 1)
+	pending("one", "wandering", 1)
+	ask("one", "link", "dropped")
+	ask("two", "link", "known")
 }
 
 func TestCrawlPresets(t *testing.T) {

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"strconv"
+	"strings"
 
 	"urlserver/docindex"
 )
@@ -95,7 +96,7 @@ func parseCrawl(all fields) (Request, error) {
 	}
 	r := Request{Verb: Crawl, ID: idOf(v)}
 	err = r.Put.Add(docindex.Put{
-		URL:      []byte(v["url"].text),
+		URL:      []byte(withScheme(v["url"].text)),
 		Priority: int32(v["priority"].number),
 		Crawl:    []byte(v["crawlid"].text),
 		Metadata: metadataOf(v),
@@ -104,6 +105,29 @@ func parseCrawl(all fields) (Request, error) {
 		return Request{}, fmt.Errorf("crawl: %w", err)
 	}
 	return r, nil
+}
+
+// withScheme is a URL with http:// before it where it has no scheme, as Scrapy Cluster does. A port behind a
+// host's name makes no scheme of that; a path without a host stays as it is.
+func withScheme(url string) string {
+	name, rest, found := strings.Cut(url, ":")
+	switch {
+	case strings.HasPrefix(url, "/"):
+		return url
+	case found && isScheme(name) && (rest == "" || rest[0] < '0' || rest[0] > '9'):
+		return url
+	}
+	return "http://" + strings.TrimLeft(url, " \t\r\n")
+}
+
+func isScheme(name string) bool {
+	for i, c := range []byte(name) {
+		letter := 'a' <= c|0x20 && c|0x20 <= 'z'
+		if !letter && (i == 0 || !strings.ContainsRune("0123456789+-.", rune(c))) {
+			return false
+		}
+	}
+	return name != ""
 }
 
 // metadataOf is what a spider, and the store, get to know of a crawl request.

@@ -44,7 +44,7 @@ var crawlShape = shape{
 	name:  "crawl",
 	about: "Crawl a URL.",
 	fields: []field{
-		{name: "url", kind: text, least: 1, most: 8000, required: true, about: "Absolute, http or https."},
+		{name: "url", kind: text, least: 1, most: 8000, required: true, about: "Absolute, http or https; without a scheme it is http."},
 		{name: "appid", kind: text, least: 3, most: maxName, required: true, about: "The application that asks."},
 		{name: "crawlid", kind: text, least: 1, most: maxName, required: true, about: "Which of the application's crawls this is."},
 		{name: "spiderid", kind: text, least: 1, most: maxName, preset: "link", about: "The sort of spider that fetches it."},

@@ -42,7 +42,7 @@ func (s *Store) lookAheadLocked(p *docindex.Puts, from, to int) (err error) {
 // nameLocked finds the queue for a URL on a host, and the URL's name in it.
 func (s *Store) nameLocked(p *docindex.Put, host []byte) (a ahead) {
 	if a.queue = s.doors.Find(p.Crawl, keyOf(p, host)); a.queue != 0 {
-		a.name = s.secret.name(s.queues[a.queue].no, p.URL)
+		a.name = s.secret.nameOf(s.queues[a.queue].no, docindex.OwnerOf(p.Metadata), p.URL)
 	}
 	return a
 }
@@ -55,13 +55,23 @@ func keyOf(p *docindex.Put, host []byte) []byte {
 	return host
 }
 
-// findLocked finds what is known of a URL that is to be stored now; nil: nothing. What came after the look ahead counts.
+// findLocked finds what is known of a URL that is to be stored now, and its name; nil: nothing. What came
+// after the look ahead counts.
 func (s *Store) findLocked(a *ahead, p *docindex.Put, host []byte) (*doc, error) {
 	if a.queue == 0 {
 		if *a = s.nameLocked(p, host); a.queue == 0 {
 			return nil, nil
 		}
 	}
+	d, err := s.lookedLocked(a)
+	if err != nil || !s.queues[a.queue].owners {
+		return d, err
+	}
+	return s.findOwnedLocked(&a.name, d, p)
+}
+
+// lookedLocked finds what is known under the name that a look ahead looked for.
+func (s *Store) lookedLocked(a *ahead) (*doc, error) {
 	if !a.looked {
 		return s.loadLocked(&a.name)
 	}

@@ -224,21 +224,21 @@ func (s *Store) refusedLocked(no uint32) bool {
 }
 
 // droppedLocked reports whether a URL is of a crawl that is refused. If it is known and its crawl wants it again, it ends.
-func (s *Store) droppedLocked(queue uint32, n *name, d *doc, p *docindex.Put, now int64) bool {
+func (s *Store) droppedLocked(queue uint32, n *name, d *doc, p *docindex.Put, now int64) (bool, error) {
 	if s.crawls.books.Refused() == 0 || d != nil && p.Known && p.Due == docindex.Never {
-		return false
+		return false, nil
 	}
 	id, _, ok := docindex.CrawlOf(p)
 	b := s.crawls.books.Find(id)
 	if !ok || b == nil || !b.Refused {
-		return false
+		return false, nil
 	}
 	b.Dropped++
 	s.crawls.dirtyBooks[b.No] = struct{}{}
 	if d != nil && p.Known && !d.completed {
-		s.completeLocked(queue, *n, d, bytes.Clone(p.URL), noKind, now)
+		return true, s.completeLocked(queue, *n, d, bytes.Clone(p.URL), noKind, now)
 	}
-	return true
+	return true, nil
 }
 
 // rejoinLocked makes a document, of which there is news, a member of the crawl that these name. It counts as completed

@@ -11,7 +11,8 @@ import (
 	"urlserver/docindex"
 )
 
-// Opening a database that has to be compacted does not wait for that: no compaction runs before begin, and one does then.
+// Opening a database that has to be compacted does not wait for that: no compaction runs before begin, and
+// one does then.
 func TestOpenBeforeCompactions(t *testing.T) {
 	path := t.TempDir()
 	openIt := func() (*pebble.DB, *compactions) {

@@ -60,8 +60,8 @@ func TestPurgedDocuments(t *testing.T) {
 		s = again(t, s, path)
 		n := 0
 		if err := s.List(t.Context(), docindex.Scope{Crawl: []byte("c")}, func(d *docindex.Document) bool {
-			if n++; d.State != docindex.Completed || len(d.URL) < len("http://a.test/0") || d.Due != docindex.Never || len(d.Metadata) > 0 {
-				t.Errorf("listed is %+v; want it completed, with its URL", d)
+			if n++; d.State != docindex.Completed || len(d.URL) < len("http://a.test/0") || d.Due != docindex.Never || string(d.Metadata) != `{"appid":["app"],"spiderid":["link"]}` {
+				t.Errorf("listed is %+v; want it completed, with its URL and owner", d)
 			}
 			return true
 		}); err != nil || n != 4 {
@@ -78,8 +78,8 @@ func TestPurgedDocuments(t *testing.T) {
 		t.Error(err)
 	}
 	want(t, "served", serve(t, s, docindex.Request{}), "http://a.test/1")
-	if n, err := s.Purge(t.Context(), docindex.Scope{Crawl: []byte("c"), Key: []byte("a.test")}, time.Now().Add(time.Hour)); n != 4 || err != nil {
-		t.Errorf("%d are forgotten, %v; want 4", n, err)
+	if n, err := s.Purge(t.Context(), docindex.Scope{Crawl: []byte("c"), Key: []byte("a.test")}, time.Now().Add(time.Hour)); n != 5 || err != nil {
+		t.Errorf("%d are forgotten, %v; want 4, and that of the other application", n, err)
 	}
 	again(t, s, path)
 }

@@ -92,6 +92,7 @@ type queue struct {
 	cursor   place  // what stands up to it was given out, but for what is in early
 	early    window
 	hasIDs   bool
+	owners   bool   // some of its documents may have owners
 	chapters uint32 // the first one of it
 
 	touched              bool // by the txn, which counts:
@@ -169,7 +170,8 @@ func (s *Store) fatal(err error) {
 	panic(err)
 }
 
-// Close ends the store, once what is under way is done. All that was stored is on disk then, in tables, so that the next Open is quick.
+// Close ends the store, once what is under way is done. All that was stored is on disk then, in tables, so
+// that the next Open is quick.
 func (s *Store) Close() error {
 	s.mu.Lock()
 	if s.closed {
@@ -190,8 +192,8 @@ func (s *Store) Close() error {
 
 const maxFlushForClose = 10 * time.Second
 
-// flushForClose brings into tables what is in logs, so that opening has none to read. Where that fails, or takes long, as on a full disk,
-// it is left to the next Open.
+// flushForClose brings into tables what is in logs, so that opening has none to read. Where that fails, or
+// takes long, as on a full disk, it is left to the next Open.
 func (s *Store) flushForClose() {
 	s.merging.end() // the flush would start a compaction, for which the database's Close waits
 	flushed, err := s.db.AsyncFlush()

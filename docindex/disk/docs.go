@@ -116,11 +116,14 @@ func (s *Store) planLocked(n *name, d *doc, p *docindex.Put, now int64) {
 	if due == docindex.Now {
 		due = now / 1000
 	}
-	d.completed, d.over, d.url = false, false, nil
+	d.completed, d.over, d.anyone, d.url, d.owner = false, false, false, nil, nil
 	d.at = newPlace(due, p.Priority, s.globals.seq)
 	t := &s.txn
 	t.key = planKey(t.key[:0], n.queue, &d.at)
 	body := plan{created: d.created, member: d.member, id: d.id, url: p.URL, metadata: p.Metadata}
+	if s.queues[s.byNo[n.queue]].owners {
+		body.tagged = s.secret.name(n.queue, p.URL) != *n
+	}
 	t.value = body.append(t.value[:0])
 	t.set()
 	s.writeLocked(n, d)
@@ -135,12 +138,20 @@ func (s *Store) unplanLocked(n *name, d *doc) {
 }
 
 // completeLocked completes a document of a queue, which is scheduled or in transit. It has that url.
-func (s *Store) completeLocked(queue uint32, n name, d *doc, url []byte, kind uint8, now int64) {
+func (s *Store) completeLocked(queue uint32, n name, d *doc, url []byte, kind uint8, now int64) error {
+	var owner []byte
+	if d.member == 0 { // or else that tells it
+		var err error
+		if owner, err = s.docOwnerLocked(&n, d); err != nil {
+			return err
+		}
+	}
 	s.endedLocked(queue, &n, d, now)
 	s.unplanLocked(&n, d)
 	s.purgedLocked(d.member, kind, 1)
-	d.completed, d.kind, d.url = true, kind, url
+	d.completed, d.kind, d.url, d.owner = true, kind, url, owner
 	s.writeLocked(&n, d)
+	return nil
 }
 
 // endedLocked counts a document that is scheduled or in transit as completed.
@@ -240,8 +251,11 @@ func (s *Store) documentLocked(n *name, d *doc) (docindex.Document, error) {
 	if len(d.id) == 0 {
 		out.DocID = s.secret.docID(nil, n)
 	}
-	if d.completed && !d.over {
-		return out, nil
+	if d.completed {
+		owner, err := s.docOwnerLocked(n, d)
+		if out.Metadata = owner; err != nil || !d.over {
+			return out, err
+		}
 	}
 	body, err := s.bodyLocked(n.queue, &d.at)
 	if out.URL = body.url; err != nil || d.over {

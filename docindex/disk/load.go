@@ -92,7 +92,7 @@ func (l *loading) open() {
 			q.Served[door] = min(q.Served[door], l.now) // the clock may have been set back
 		}
 		id := s.doors.Restore(q.crawl, q.key, q.Kept, l.now)
-		one := queue{no: no, hasIDs: q.hasIDs, dirtySince: l.since[no]}
+		one := queue{no: no, hasIDs: q.hasIDs, owners: !q.ownerless, dirtySince: l.since[no]}
 		if q.Scheduled == 0 {
 			one.due, one.cursor = doors.Never, lastPlace
 		}
@@ -172,7 +172,7 @@ func (l *loading) lease(grant uint64, until int64, b []byte) error {
 	if err != nil {
 		return err
 	}
-	t.name, t.created, t.id = s.secret.name(queueNo, body.url), body.created, string(body.id)
+	t.name, t.created, t.id = s.secret.nameOfPlan(queueNo, &body), body.created, string(body.id)
 	t.member = body.member
 	if s.doors.AnyHost(id) {
 		t.host = string(docindex.HostOf(body.url))

@@ -40,7 +40,7 @@ func (s *Store) Find(_ context.Context, queue docindex.Scope, url []byte) (docin
 	s.catchUpLocked(s.now())
 	if id := s.doors.Find(queue.Crawl, queue.Key); id != 0 {
 		n := s.secret.name(s.queues[id].no, url)
-		d, err := s.loadLocked(&n)
+		d, err := s.likeliestLocked(&n)
 		if err != nil {
 			return docindex.Document{}, s.failLocked(err)
 		}

@@ -93,11 +93,19 @@ func (s *Store) putLocked(a *ahead, p *docindex.Put, host []byte, now int64) (v 
 			return docindex.Refused, refusal, err
 		}
 	}
+	if d != nil && p.Known {
+		if err := s.ownLocked(&a.name, d, p); err != nil {
+			return 0, nil, err
+		}
+	}
+	if dropped, err := s.droppedLocked(a.queue, &a.name, d, p, now); err != nil || dropped {
+		return docindex.Dropped, nil, err
+	}
 	switch {
-	case s.droppedLocked(a.queue, &a.name, d, p, now):
-		return docindex.Dropped, nil, nil
 	case d != nil && p.Known:
-		s.renewLocked(a.queue, &a.name, d, p, now)
+		if err := s.renewLocked(a.queue, &a.name, d, p, now); err != nil {
+			return 0, nil, err
+		}
 		s.sayEndLocked(d, p)
 		return docindex.Changed, nil, nil
 	case d != nil:
@@ -143,7 +151,7 @@ func (s *Store) openLocked(a *ahead, p *docindex.Put, host []byte, now int64) {
 	s.globals.queueNo++
 	s.addQueue(a.queue, queue{no: s.globals.queueNo, due: doors.Never})
 	s.rewrite(a.queue)
-	a.name = s.secret.name(s.globals.queueNo, p.URL)
+	a.name = s.secret.nameOf(s.globals.queueNo, docindex.OwnerOf(p.Metadata), p.URL)
 }
 
 // addQueue enters a queue that the doors have just made.
@@ -158,12 +166,17 @@ func (s *Store) addQueue(id uint32, q queue) {
 // enterLocked makes a document of p, which is not known.
 func (s *Store) enterLocked(queue uint32, n *name, p *docindex.Put, now int64) {
 	d := doc{created: docindex.CreatedAt(p.Created, now), kind: noKind}
+	owner := docindex.OwnerOf(p.Metadata)
+	if q := &s.queues[queue]; owner != nil && !q.owners {
+		q.owners = true
+		s.rewrite(queue)
+	}
 	if _, given := s.secret.named(p.DocID); len(p.DocID) > 0 && !given {
 		s.giveIDLocked(queue, n, p.DocID)
 		d.id = p.DocID
 	}
 	if p.Due == docindex.Never {
-		d.completed, d.url = true, p.URL
+		d.completed, d.url, d.owner = true, p.URL, owner
 		s.writeLocked(n, &d)
 		s.count(queue, doors.Completed, 1)
 		s.doors.Refresh(queue, now)
@@ -189,12 +202,12 @@ func (s *Store) giveIDLocked(queue uint32, n *name, docID []byte) {
 }
 
 // renewLocked brings a known document up to date.
-func (s *Store) renewLocked(queue uint32, n *name, d *doc, p *docindex.Put, now int64) {
+func (s *Store) renewLocked(queue uint32, n *name, d *doc, p *docindex.Put, now int64) error {
 	if p.Due == docindex.Never {
-		if !d.completed {
-			s.completeLocked(queue, *n, d, p.URL, noKind, now)
+		if d.completed {
+			return nil
 		}
-		return
+		return s.completeLocked(queue, *n, d, p.URL, noKind, now)
 	}
 	if d.completed {
 		s.move(queue, doors.Completed, doors.Scheduled)
@@ -208,4 +221,5 @@ func (s *Store) renewLocked(queue uint32, n *name, d *doc, p *docindex.Put, now 
 	s.planLocked(n, d, p, now)
 	s.lineUpLocked(queue, &d.at, now)
 	s.doors.Refresh(queue, now) // its limit may no longer be reached
+	return nil
 }

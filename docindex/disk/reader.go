@@ -54,12 +54,14 @@ type queueRecord struct {
 	doors.Kept
 	crawl, key []byte
 	hasIDs     bool   // some of its documents have a DOC_ID that a client gave
+	ownerless  bool   // none of its documents has an owner; rows from before owners counted do not say so
 	asOf       uint64 // the last commit that it knows of
 }
 
 const (
-	flagAnyHost = 1
-	flagHasIDs  = 2
+	flagAnyHost   = 1
+	flagHasIDs    = 2
+	flagOwnerless = 4
 )
 
 func (q *queueRecord) append(dst []byte) []byte {
@@ -69,6 +71,9 @@ func (q *queueRecord) append(dst []byte) []byte {
 	}
 	if q.hasIDs {
 		flags |= flagHasIDs
+	}
+	if q.ownerless {
+		flags |= flagOwnerless
 	}
 	dst = appendText(appendText(binary.AppendUvarint(dst, flags), q.crawl), q.key)
 	for _, v := range []uint64{q.asOf, uint64(q.Scheduled), uint64(q.Completed), uint64(q.Limit)} {
@@ -84,6 +89,7 @@ func readQueue(b []byte) (q queueRecord, err error) {
 	r := reader{b: b}
 	flags := r.uint()
 	q.AnyHost, q.hasIDs = flags&flagAnyHost != 0, flags&flagHasIDs != 0
+	q.ownerless = flags&flagOwnerless != 0
 	q.crawl, q.key = r.text(), r.text()
 	q.asOf = r.uint()
 	q.Scheduled, q.Completed, q.Limit = uint32(r.uint()), uint32(r.uint()), uint32(r.uint())

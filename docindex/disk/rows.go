@@ -30,6 +30,7 @@ const (
 	hashLen  = 16
 	placeLen = 8 + 4 + 8
 	nameLen  = 4 + hashLen
+	urlLen   = 10 // bytes of a hash that are the URL's, whoever owns the document
 )
 
 var errRow = errors.New("a row is not as it was written")
@@ -54,10 +55,16 @@ func (p *place) before(q *place) bool {
 	return bytes.Compare(p[:], q[:]) < 0
 }
 
-// name is a document for ever: its queue's number, which is not used again, and the hash of its URL.
+// name is a document for ever: its queue's number, which is not used again, and the hash of its URL and
+// owner.
 type name struct {
 	queue uint32
 	hash  [hashLen]byte
+}
+
+// isOf reports whether two names are of the same URL.
+func (n *name) isOf(o *name) bool {
+	return n.queue == o.queue && bytes.Equal(n.hash[:urlLen], o.hash[:urlLen])
 }
 
 func (n *name) append(dst []byte) []byte {
@@ -104,6 +111,8 @@ type doc struct {
 	at        place  // scheduled, or over
 	id        []byte // its DOC_ID where a client gave it
 	url       []byte // completed, and not over
+	owner     []byte // completed, and of no crawl: see docindex.OwnerOf
+	anyone    bool   // completed before version 4, and of no crawl: if it had a spiderid, nobody knows it any more
 }
 
 const (
@@ -112,6 +121,9 @@ const (
 	flagCompleted = 1
 	flagID        = 2
 	flagMember    = 4
+	flagOwner     = 8
+	flagNoOwner   = 16 // completed, of no crawl, and without an owner; rows from before version 4 do not say so
+	ownerLen      = 2  // bytes that say how long it is
 	docHead       = 1 + 4
 	memberLen     = 4
 )
@@ -127,6 +139,13 @@ func (d *doc) append(dst []byte) []byte {
 	if d.member != 0 {
 		flags |= flagMember
 	}
+	owned := d.completed && d.member == 0 && len(d.owner) > 0
+	switch {
+	case owned:
+		flags |= flagOwner
+	case d.completed && d.member == 0 && !d.anyone:
+		flags |= flagNoOwner
+	}
 	dst = binary.BigEndian.AppendUint32(append(dst, flags), d.created)
 	if d.completed {
 		dst = append(dst, d.kind)
@@ -135,6 +154,9 @@ func (d *doc) append(dst []byte) []byte {
 	}
 	if d.member != 0 {
 		dst = binary.BigEndian.AppendUint32(dst, d.member)
+	}
+	if owned {
+		dst = append(binary.BigEndian.AppendUint16(dst, uint16(len(d.owner))), d.owner...)
 	}
 	if len(d.id) > 0 {
 		dst = append(append(dst, byte(len(d.id))), d.id...)
@@ -170,6 +192,14 @@ func readDoc(b []byte) (d doc, err error) {
 		}
 		d.member, b = binary.BigEndian.Uint32(b), b[memberLen:]
 	}
+	d.anyone = d.completed && d.member == 0 && flags&(flagOwner|flagNoOwner) == 0
+	if flags&flagOwner != 0 {
+		if len(b) < ownerLen || len(b) < ownerLen+int(binary.BigEndian.Uint16(b)) {
+			return d, errRow
+		}
+		end := ownerLen + int(binary.BigEndian.Uint16(b))
+		d.owner, b = b[ownerLen:end:end], b[end:]
+	}
 	if flags&flagID != 0 {
 		if len(b) == 0 || len(b) < 1+int(b[0]) {
 			return d, errRow
@@ -184,21 +214,26 @@ func readDoc(b []byte) (d doc, err error) {
 type plan struct {
 	created           uint32
 	member            uint32 // its chapter; 0: it is of no crawl
+	tagged            bool   // its name is as secret.tagged makes it
 	id, url, metadata []byte
 }
 
 const (
 	planHead   = 4 + 1 + 2
 	planMember = 1 << 15 // in the URL's length: it is of a crawl
+	planTagged = 1 << 14 // likewise: see plan.tagged
 )
 
-const _ = uint(planMember - 1 - protocol.MaxURL)
+const _ = uint(planTagged - 1 - protocol.MaxURL)
 
 func (p *plan) append(dst []byte) []byte {
 	dst = binary.BigEndian.AppendUint32(dst, p.created)
 	size := uint16(len(p.url))
 	if p.member != 0 {
 		size |= planMember
+	}
+	if p.tagged {
+		size |= planTagged
 	}
 	dst = binary.BigEndian.AppendUint16(append(dst, byte(len(p.id))), size)
 	if p.member != 0 {
@@ -222,6 +257,8 @@ func readPlan(b []byte) (p plan, err error) {
 		p.member, b = binary.BigEndian.Uint32(b), b[memberLen:]
 		url &^= planMember
 	}
+	p.tagged = url&planTagged != 0
+	url &^= planTagged
 	if len(b) < id+url {
 		return p, errRow
 	}

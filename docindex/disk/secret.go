@@ -5,6 +5,8 @@ import (
 	"crypto/rand"
 	"crypto/sha256"
 	"encoding/base64"
+
+	"urlserver/docindex"
 )
 
 // secret makes names of documents that nobody outside can foresee: URLs are chosen by strangers.
@@ -21,12 +23,41 @@ func newSecret() (s secret) {
 
 const maxHashed = 1024 // bytes that are hashed on the stack
 
+// name is the name of a document without an owner. Documents that were put before owners counted have it,
+// whoever owns them.
 func (s *secret) name(queue uint32, url []byte) (n name) {
 	var room [maxHashed]byte
 	sum := sha256.Sum256(append(append(room[:0], s.key[:]...), url...))
 	n.queue = queue
 	copy(n.hash[:], sum[:])
 	return n
+}
+
+// nameOf is the name of a document of an owner; nil is none. The hash begins as that of the URL's own name,
+// so that the documents of a URL stand side by side, and ends by the owner.
+func (s *secret) nameOf(queue uint32, owner, url []byte) name {
+	if len(owner) == 0 {
+		return s.name(queue, url)
+	}
+	return s.tagged(queue, owner, url)
+}
+
+// tagged is nameOf, but that the name of a document without an owner is another one, too.
+func (s *secret) tagged(queue uint32, owner, url []byte) name {
+	n := s.name(queue, url)
+	var room [maxHashed]byte
+	text := append(append(room[:0], s.key[:]...), owner...)
+	sum := sha256.Sum256(append(append(text, 0), n.hash[:]...))
+	copy(n.hash[urlLen:], sum[:])
+	return n
+}
+
+// nameOfPlan is the name of a scheduled document.
+func (s *secret) nameOfPlan(queue uint32, p *plan) name {
+	if p.tagged {
+		return s.tagged(queue, docindex.OwnerOf(p.metadata), p.url)
+	}
+	return s.name(queue, p.url)
 }
 
 // givenLen is what a DOC_ID of the store is long.

@@ -182,23 +182,25 @@ func (s *Store) endLocked(out *docindex.Outcome, now int64) error {
 		return nil
 	}
 	if out.Again == 0 || s.refusedLocked(d.member) {
-		s.completeLocked(queue, n, d, url, uint8(out.Kind), now)
-		return nil
+		return s.completeLocked(queue, n, d, url, uint8(out.Kind), now)
 	}
 	if transit != 0 && s.transits.At(transit).door != doors.Calls {
 		s.touch(queue).served[doors.Slots] = true
 	}
-	s.renewLocked(queue, &n, d, &docindex.Put{
-		URL: url, Crawl: []byte(s.doors.Crawl(queue)), Due: out.Again, Priority: d.at.priority(), Metadata: out.Metadata,
-	}, now)
-	return nil
+	p := docindex.Put{URL: url, Crawl: []byte(s.doors.Crawl(queue)), Due: out.Again, Priority: d.at.priority(), Metadata: out.Metadata}
+	if err := s.ownLocked(&n, d, &p); err != nil {
+		return err
+	}
+	return s.renewLocked(queue, &n, d, &p, now)
 }
 
 // ownURLLocked is a document's URL, and whether an outcome is of it. Where that names the very URL, the document's name tells,
 // and nothing is read.
 func (s *Store) ownURLLocked(out *docindex.Outcome, n *name, d *doc) (url []byte, own bool, err error) {
-	if len(out.URL) > 0 && s.secret.name(n.queue, out.URL) == *n {
-		return out.URL, true, nil
+	if len(out.URL) > 0 {
+		if asked := s.secret.name(n.queue, out.URL); asked.isOf(n) {
+			return out.URL, true, nil
+		}
 	}
 	url, err = s.urlLocked(n, d)
 	return url, err == nil && out.IsOf(url), err

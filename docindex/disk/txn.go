@@ -222,7 +222,7 @@ func (s *Store) writeQueueLocked(id uint32) {
 	q := &s.queues[id]
 	q.dirtySince = 0
 	r := queueRecord{
-		Kept: s.doors.Keep(id), crawl: []byte(s.doors.Crawl(id)), key: s.doors.Key(id), hasIDs: q.hasIDs, asOf: s.journal.no,
+		Kept: s.doors.Keep(id), crawl: []byte(s.doors.Crawl(id)), key: s.doors.Key(id), hasIDs: q.hasIDs, ownerless: !q.owners, asOf: s.journal.no,
 	}
 	s.txn.value = r.append(s.txn.value[:0])
 	s.txn.b.Set(numberKey(queueRow, q.no), s.txn.value, nil)

@@ -135,7 +135,7 @@ func (w *walker) row() bool {
 		}
 		switch {
 		case !w.s.refusedLocked(w.plan.member):
-			if w.name = w.s.secret.name(w.q.no, w.plan.url); w.s.transitOf(&w.name) == 0 {
+			if w.name = w.s.secret.nameOfPlan(w.q.no, &w.plan); w.s.transitOf(&w.name) == 0 {
 				return true
 			}
 		case w.skips == 0:

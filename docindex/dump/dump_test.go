@@ -106,6 +106,9 @@ func randomPut(rnd *rand.Rand, i int) docindex.Put {
 		for range rnd.IntN(4) {
 			m[text()] = [][]string{{}, {text()}, {text(), "", text()}}[rnd.IntN(3)]
 		}
+		if rnd.IntN(3) == 0 {
+			m["appid"], m["spiderid"] = []string{text(), "more"}, [][]string{nil, {}, {text()}}[rnd.IntN(3)]
+		}
 		if rnd.IntN(2) == 0 {
 			m["priority"] = []string{fmt.Sprint(rnd.IntN(5) - 2)}
 		}
@@ -177,7 +180,7 @@ func TestRoundTrip(t *testing.T) {
 		}
 		for name, w := range want {
 			if w.State == docindex.Completed {
-				w.Metadata, w.Priority = nil, 0
+				w.Metadata, w.Priority = docindex.OwnerOf(w.Metadata), 0
 			} else {
 				w.State = docindex.Scheduled
 			}
@@ -191,6 +194,45 @@ func TestRoundTrip(t *testing.T) {
 // plain is a document in a form where nothing and empty are the same.
 func plain(d docindex.Document) string {
 	return fmt.Sprintf("%q %q %d %q %q %q %d %v %v", d.URL, d.DocID, d.Priority, d.Crawl, d.Key, d.Metadata, d.Due, d.State, d.Created)
+}
+
+// TestOwners carries a URL of several owners, completed or not: each knows it afterwards, and nobody else.
+func TestOwners(t *testing.T) {
+	from, to := docindex.NewMemory(), docindex.NewMemory()
+	put := func(s docindex.Store, app string, due int64) docindex.PutResult {
+		t.Helper()
+		var p docindex.Puts
+		one := docindex.Put{URL: []byte("http://a.example/"), Due: due}
+		if app != "" {
+			one.Metadata = docindex.EncodeMetadata(map[string][]string{"appid": {app}, "other": {"x"}})
+		}
+		if err := p.Add(one); err != nil {
+			t.Fatal(err)
+		}
+		res, err := s.Put(t.Context(), &p)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return res
+	}
+	for app, due := range map[string]int64{"": docindex.Now, "a": docindex.Now, "b": docindex.Never, "c": docindex.Never} {
+		if res := put(from, app, due); res.New != 1 {
+			t.Fatalf("put for %q: %+v", app, res)
+		}
+	}
+	text := write(t, from)
+	if res := read(t, to, text); res.New != 4 {
+		t.Errorf("%+v of\n%s; want 4 new", res, text)
+	}
+	wantText(t, write(t, to), text)
+	for _, app := range []string{"", "a", "b", "c"} {
+		if res := put(to, app, docindex.Now); res.Known != 1 {
+			t.Errorf("put for %q: %+v; want it known", app, res)
+		}
+	}
+	if res := put(to, "d", docindex.Now); res.New != 1 {
+		t.Errorf("put for d: %+v; want it new", res)
+	}
 }
 
 // TestAgain reads a dump into the store that it comes from, and twice into another: nothing changes.

@@ -30,13 +30,20 @@ var settingWords = [...]string{
 }
 
 // appendDocument appends the line of a document. What is in transit is written as scheduled; what is completed has
-// neither metadata nor priority any more.
+// no metadata but its owner, and no priority any more.
 func appendDocument(dst []byte, d *docindex.Document) []byte {
 	dst = lines.AppendString(append(dst, `{"known":{"info":{"url":`...), d.URL)
 	dst = lines.AppendString(append(dst, `,"key":`...), d.Key)
-	if d.State != docindex.Completed {
-		dst = appendMetadata(dst, &d.Put)
+	m := docindex.DecodeMetadata(d.Metadata)
+	if d.State == docindex.Completed {
+		m = docindex.DecodeMetadata(docindex.OwnerOf(d.Metadata))
+	} else if docindex.PriorityOf(m) != d.Priority {
+		if m == nil {
+			m = map[string][]string{}
+		}
+		m[priorityKey] = []string{strconv.Itoa(int(d.Priority))}
 	}
+	dst = appendMetadata(dst, m)
 	dst = append(appendCrawl(append(dst, ','), d.Crawl), '}')
 	if d.State != docindex.Completed {
 		dst = appendNumber(append(dst, `,"refetchableFromDate":`...), uint64(max(d.Due, always)))
@@ -48,14 +55,7 @@ func appendDocument(dst []byte, d *docindex.Document) []byte {
 	return append(dst, "}\n"...)
 }
 
-func appendMetadata(dst []byte, p *docindex.Put) []byte {
-	m := docindex.DecodeMetadata(p.Metadata)
-	if docindex.PriorityOf(m) != p.Priority {
-		if m == nil {
-			m = map[string][]string{}
-		}
-		m[priorityKey] = []string{strconv.Itoa(int(p.Priority))}
-	}
+func appendMetadata(dst []byte, m map[string][]string) []byte {
 	if len(m) == 0 {
 		return dst
 	}

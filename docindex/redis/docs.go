@@ -14,12 +14,43 @@ import (
 	"urlserver/docindex"
 )
 
-// hashBytes names a URL in its queue. Should two have the same, the second is refused.
+// hashBytes names a document in its queue. Should two have the same, the second is refused.
 const hashBytes = 12
 
+// hashOf is the hash of a URL without an owner.
 func hashOf(url []byte) string {
 	sum := sha256.Sum256(url)
 	return string(sum[:hashBytes])
+}
+
+// hashFor is the hash of an owner's URL where the hash of the URL alone is not to be its.
+func hashFor(owner string, url []byte) string {
+	sum := sha256.New()
+	fmt.Fprintf(sum, "%s\x00%s", owner, url)
+	return string(sum.Sum(nil)[:hashBytes])
+}
+
+// ownerOf is the owner that metadata names, as scripts take it; "": it names none.
+func ownerOf(metadata []byte) string {
+	m := docindex.DecodeMetadata(docindex.OwnerOf(metadata))
+	if len(m) == 0 {
+		return ""
+	}
+	spider, app := m["spiderid"][0], ""
+	if list := m["appid"]; len(list) > 0 {
+		app = list[0]
+	}
+	return whoOf(spider, app)
+}
+
+// hashesOf are the hashes under which an owner's URL may be: the one that it gets, and the one that it has
+// otherwise. Before owners counted, all documents had the hash of their URL alone; where one of these has an
+// owner, a document without has the other hash.
+func hashesOf(owner string, url []byte) (hash, other string) {
+	if owner == "" {
+		return hashOf(url), hashFor("", url)
+	}
+	return hashFor(owner, url), hashOf(url)
 }
 
 // where says where a document is: its shard, its queue, by number or as "@" and its name, and its hash.
@@ -34,8 +65,8 @@ func (w where) known() bool { return w.queue != "" }
 // nameOf names a queue in its shard, as the scripts do.
 func nameOf(crawl, key string) string { return strconv.Itoa(len(crawl)) + ":" + crawl + key }
 
-func whereOf(crawl, key string, url []byte) where {
-	return where{shardOf(key), "@" + nameOf(crawl, key), hashOf(url)}
+func whereOf(crawl, key, hash string) where {
+	return where{shardOf(key), "@" + nameOf(crawl, key), hash}
 }
 
 // encode is w as shards keep it for a DOC_ID that was given with a document.
@@ -131,7 +162,7 @@ func (s *Store) get(ctx context.Context, places []where) ([]docindex.Document, e
 	return docs, err
 }
 
-const toldParts = 11 // of a document, as scripts tell of it
+const toldParts = 12 // of a document, as scripts tell of it
 
 func (s *Store) documentOf(shard int, m []rueidis.RedisMessage) docindex.Document {
 	d := docindex.Document{State: docindex.State(number(m[0]) - 1), Created: time.Unix(number(m[3]), 0).UTC(), Put: docindex.Put{
@@ -145,7 +176,10 @@ func (s *Store) documentOf(shard int, m []rueidis.RedisMessage) docindex.Documen
 		d.Metadata = nil
 	}
 	if d.State == docindex.Completed {
-		d.Due = docindex.Never
+		d.Due, d.Metadata = docindex.Never, docindex.OwnerOf(d.Metadata)
+		if crawl, ok := crawlOfName(text(m[11])); ok {
+			d.Metadata = docindex.OwnerOfCrawl(crawl)
+		}
 	}
 	return d
 }
@@ -165,9 +199,14 @@ func (s *Store) Document(ctx context.Context, docID []byte) (docindex.Document, 
 
 // Find is [docindex.Caller.Find].
 func (s *Store) Find(ctx context.Context, queue docindex.Scope, url []byte) (docindex.Document, error) {
-	docs, err := s.get(ctx, []where{whereOf(string(queue.Crawl), string(queue.Key), url)})
-	if err == nil && string(docs[0].URL) != string(url) {
-		return docindex.Document{}, fmt.Errorf("url %.200q with key %.100q: %w", url, queue.Key, docindex.ErrUnknown)
+	hash, other := hashesOf("", url)
+	w := whereOf(string(queue.Crawl), string(queue.Key), hash)
+	a, err := s.one(ctx, w.shard, findScript, w.queue, hash, other, string(url))
+	if err != nil {
+		return docindex.Document{}, err
 	}
-	return docs[0], err
+	if parts := list(a.value); len(parts) == toldParts && text(parts[4]) == string(url) {
+		return s.documentOf(w.shard, parts), nil
+	}
+	return docindex.Document{}, fmt.Errorf("url %.200q with key %.100q: %w", url, queue.Key, docindex.ErrUnknown)
 }

@@ -45,6 +45,8 @@ type putting struct {
 	from, to  int
 	res       *docindex.PutResult
 	ids       map[int]string // DOC_IDs that go in with their documents
+	places    map[int]where  // of these: what is kept for the DOC_ID
+	metadata  map[int][]byte // of news that names no owner, with that of its document
 	again     map[int]bool   // of these, those that were known to be there already, and that somebody may take away meanwhile
 	scheduled bool
 }
@@ -53,38 +55,84 @@ func (s *Store) putSome(ctx context.Context, b *putting) error {
 	if err := s.nameGiven(ctx, b); err != nil {
 		return err
 	}
+	var all []int
+	for i := b.from; i < b.to; i++ {
+		if b.p.Verdict(i) != docindex.Refused {
+			all = append(all, i)
+		}
+	}
+	for err := error(nil); len(all) > 0; {
+		if all, err = s.putThese(ctx, b, all); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// at is URL i as it is to be stored.
+func (b *putting) at(i int) (docindex.Put, []byte) {
+	put, host := b.p.At(i)
+	if m, ok := b.metadata[i]; ok {
+		put.Metadata = m
+	}
+	return put, host
+}
+
+// putThese stores some URLs, and returns those that are to be put again: b has their metadata with owners
+// then.
+func (s *Store) putThese(ctx context.Context, b *putting, these []int) (again []int, err error) {
 	var args [shards][]string
 	var at [shards][]int
-	first := s.places(placesOfOne * (b.to - b.from))
-	for i := b.from; i < b.to; i++ {
-		if b.p.Verdict(i) == docindex.Refused {
-			continue
+	first := s.places(placesOfOne * len(these))
+	for n, i := range these {
+		put, host := b.at(i)
+		key, owner := keyOf(&put, host), ownerOf(put.Metadata)
+		hash, other := hashesOf(owner, put.URL)
+		if put.Due == docindex.Never {
+			put.Metadata = docindex.OwnerOf(put.Metadata)
 		}
-		put, host := b.p.At(i)
-		key := keyOf(&put, host)
 		shard := shardOf(key)
 		at[shard] = append(at[shard], i)
 		args[shard] = append(args[shard],
-			decimal(first+int64(placesOfOne*(i-b.from))), string(put.Crawl), key, string(host), hashOf(put.URL), string(put.URL), b.ids[i],
+			decimal(first+int64(placesOfOne*n)), string(put.Crawl), key, string(host), hash, other, owner, string(put.URL), b.ids[i],
 			decimal(int64(put.Priority)), dueOf(put.Due), flag(put.Known), decimal(put.Created), string(put.Metadata))
 		args[shard] = append(args[shard], membershipOf(put.Metadata, put.URL)...)
 	}
 	answers, err := s.all(ctx, opsOf(putScript, args[:], func(shard int) []string { return []string{decimal(int64(len(at[shard])))} }))
-	var spare, again []named
+	var spare, renamed []named
 	for _, a := range answers {
 		for j, m := range list(a.value) {
 			i, code := at[a.shard][j], number(m)
+			if !m.IsInt64() {
+				b.own(i, text(m))
+				again = append(again, i)
+				continue
+			}
 			b.settle(i, code%otherID)
 			switch id := b.ids[i]; {
 			case id == "":
 			case code > otherID:
-				spare = append(spare, named{id, b.where(i)})
+				spare = append(spare, named{id, b.places[i]})
 			case b.again[i] && code == codeNew:
-				again = append(again, named{id, b.where(i)})
+				renamed = append(renamed, named{id, b.places[i]})
 			}
 		}
 	}
-	return errors.Join(err, s.rename(ctx, again), s.unname(ctx, spare))
+	return again, errors.Join(err, s.rename(ctx, renamed), s.unname(ctx, spare))
+}
+
+// own gives news the owner of its document, which the script says by the name of its crawl or by its
+// metadata.
+func (b *putting) own(i int, says string) {
+	owner := docindex.OwnerOf([]byte(says[1:]))
+	if crawl, ok := crawlOfName(says[1:]); ok && says[0] == 'c' {
+		owner = docindex.OwnerOfCrawl(crawl)
+	}
+	if b.metadata == nil {
+		b.metadata = map[int][]byte{}
+	}
+	put, _ := b.p.At(i)
+	b.metadata[i] = docindex.WithOwner(put.Metadata, owner)
 }
 
 // rename gives documents that are there their DOC_IDs again.
@@ -115,7 +163,8 @@ func dueOf(due int64) string {
 
 func (b *putting) where(i int) where {
 	put, host := b.p.At(i)
-	return whereOf(string(put.Crawl), keyOf(&put, host), put.URL)
+	hash, _ := hashesOf(ownerOf(put.Metadata), put.URL)
+	return whereOf(string(put.Crawl), keyOf(&put, host), hash)
 }
 
 // settle notes what became of URL i.
@@ -156,7 +205,7 @@ type named struct {
 
 // nameGiven gives documents the DOC_IDs they come with, where nobody has those, and refuses the others.
 func (s *Store) nameGiven(ctx context.Context, b *putting) error {
-	b.ids, b.again = map[int]string{}, map[int]bool{}
+	b.ids, b.again, b.places = map[int]string{}, map[int]bool{}, map[int]where{}
 	var ids []string
 	var at []int
 	for i := b.from; i < b.to; i++ {
@@ -186,9 +235,15 @@ func (s *Store) nameFree(ctx context.Context, b *putting, ids []string, at []int
 	for j, id := range ids {
 		i := at[j]
 		mine := b.where(i)
+		put, host := b.p.At(i)
+		taken, itsOwn := string(docs[j].DocID) == id, isOf(&docs[j], &put, host)
+		if taken && itsOwn {
+			mine = has[j]
+		}
+		b.places[i] = mine
 		_, own := s.parseOwn(id)
 		switch {
-		case string(docs[j].DocID) == id && !isAt(&docs[j], mine):
+		case taken && !itsOwn:
 			b.refuse(i, fmt.Errorf("doc_id %q: taken by %.200s", id, docs[j].URL))
 		case own && len(docs[j].URL) == 0:
 			b.refuse(i, fmt.Errorf("doc_id %q: %w", id, docindex.ErrReserved))
@@ -215,9 +270,11 @@ func (s *Store) nameFree(ctx context.Context, b *putting, ids []string, at []int
 	return err
 }
 
-// isAt says that a document is where a Put would have it.
-func isAt(d *docindex.Document, w where) bool {
-	return whereOf(string(d.Crawl), string(d.Key), d.URL) == w
+// isOf says that a Put is of a document.
+func isOf(d *docindex.Document, p *docindex.Put, host []byte) bool {
+	owner := docindex.OwnerOf(p.Metadata)
+	return string(d.Crawl) == string(p.Crawl) && string(d.Key) == keyOf(p, host) && string(d.URL) == string(p.URL) &&
+		(p.Known && owner == nil || string(docindex.OwnerOf(d.Metadata)) == string(owner))
 }
 
 // Notify is [docindex.Store.Notify]. What other daemons put is noticed within a few seconds.

@@ -158,9 +158,13 @@ func (s *Store) connected(ctx context.Context) (rueidis.Client, error) {
 	return nil, s.err
 }
 
-// version is of what the keys hold. A Redis of another one is refused: scripts that count differently would spoil the counts
-// for both. One without its key is of version 1.
-const version = "1"
+// version is of what the keys hold. A Redis of another one is refused: scripts that count differently would
+// spoil the counts for both. Version 1 is read as it is, and is of version 2 from then on: its documents are
+// named by their URLs, whoever owns them.
+const (
+	version    = "2"
+	oldVersion = "1"
+)
 
 // join makes a Redis a store, or finds what it is. tag is what its own DOC_IDs begin with, so that those of another are told
 // from them.
@@ -168,6 +172,12 @@ func join(ctx context.Context, c rueidis.Client, base string) (tag string, err e
 	is, err := agree(ctx, c, base+":version", version)
 	if err != nil {
 		return "", err
+	}
+	if is == oldVersion {
+		is, err = version, c.Do(ctx, c.B().Set().Key(base+":version").Value(version).Build()).Error()
+		if err != nil {
+			return "", err
+		}
 	}
 	if is != version {
 		return "", fmt.Errorf("it is of version %s, and this program reads version %s: run the program that wrote it, or choose another docindex.prefix", is, version)

@@ -27,6 +27,7 @@ var (
 	outcomeScript  = read("outcome")
 	returnScript   = read("return")
 	getScript      = read("get")
+	findScript     = read("find")
 	countScript    = read("count")
 	lookScript     = read("look")
 	beatScript     = read("beat")

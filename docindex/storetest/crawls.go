@@ -242,9 +242,9 @@ func expiryIsSaid(t *testing.T, s CrawlStore) {
 	put(t, s, says(800))
 	want("put again when it has ended", 800)
 	other := says(100)
-	other.Metadata = fmt.Appendf(nil, `{"appid":["other"],"expires":["%d"]}`, start+100)
+	other.Metadata = fmt.Appendf(nil, `{"appid":["other"],"expires":["%d"]}`, start+5000)
 	put(t, s, other)
-	want("put again by another application", 800)
+	want("put by another application", 800)
 	time.Sleep(799 * time.Second)
 	if ends, err := s.Overdue(t.Context(), time.Now(), 10); err != nil || len(ends) != 0 {
 		t.Errorf("overdue are %v, %v; want none", ends, err)
@@ -345,6 +345,7 @@ func deletedAtSlots(t *testing.T, s CrawlStore) {
 	}
 }
 
+// What there is news of stays its crawl's. News that names another application is of another document.
 func changesCrawl(t *testing.T, s CrawlStore) {
 	put(t, s, crawlPut("c", "http://a.test/1", 3))
 	news := crawlPut("c", "http://a.test/1", 8)
@@ -353,17 +354,28 @@ func changesCrawl(t *testing.T, s CrawlStore) {
 	if v := survey(t, s, "c", 9, nil); v.Crawls[0].Pending != pending(1, 8, 8) {
 		t.Errorf("pending is %+v; want the new priority", v.Crawls[0].Pending)
 	}
-	news.Metadata = []byte(`{"appid":["other"]}`)
-	add(t, s, news)
-	wantSurvey(t, survey(t, s, "", 9, nil), docindex.Survey{})
-	other := docindex.CrawlID{Spider: docindex.DefaultSpider, App: "other"}
-	if v, err := s.Survey(t.Context(), other, 9, nil); err != nil || v.Total != 1 {
-		t.Errorf("survey of the other is %+v, %v", v, err)
+	news.Metadata, news.Priority = []byte(`{"appid":["other"]}`), 5
+	if v := add(t, s, news); v[0] != docindex.New {
+		t.Errorf("news by another application is answered %v; want that it is new", v[0])
 	}
-	news.Metadata = nil
-	add(t, s, news)
-	if v, err := s.Survey(t.Context(), other, 9, nil); err != nil || v.Total != 0 {
-		t.Errorf("survey of the other is %+v, %v; want nothing", v, err)
+	other := docindex.CrawlID{Spider: docindex.DefaultSpider, App: "other"}
+	for when, ends := range []bool{false, true} {
+		if v, err := s.Survey(t.Context(), other, 9, nil); err != nil || v.Total != 1 {
+			t.Errorf("%d: survey of the other is %+v, %v", when, v, err)
+		}
+		if v := survey(t, s, "c", 9, nil); v.Crawls[0].Pending != pending(1, 8, 8) {
+			t.Errorf("%d: pending is %+v; want what it was", when, v.Crawls[0].Pending)
+		}
+		if ends {
+			break
+		}
+		again := crawlPut("c", "http://a.test/2", 1)
+		again.Metadata = []byte(`{"appid":["other"],"x":["y"]}`)
+		add(t, s, again)
+		news := docindex.Put{URL: again.URL, Crawl: again.Crawl, Known: true, Due: docindex.Never}
+		if v := add(t, s, news); v[0] != docindex.Changed {
+			t.Errorf("news without an application is answered %v; want it to be of the only document", v[0])
+		}
 	}
 }
 

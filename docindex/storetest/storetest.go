@@ -49,6 +49,7 @@ func Run(t *testing.T, open func(t *testing.T) docindex.Store) {
 	runTimed(t, open, dumpCases)
 	runTimed(t, open, recallCases)
 	runTimed(t, open, hostCases)
+	runTimed(t, open, ownerCases)
 }
 
 // put stores URLs and returns how many were new.

@@ -25,7 +25,71 @@ local function keep(q, hash, doc)
   recount(q, doc, partOf(q, doc))
 end
 
+-- Documents are named by their owners, too: who, as in crawls' names, or '' for none. A queue's field m is 0
+-- where none of its documents has one; queues from before owners counted lack it. Of the others, owners.kin
+-- lists the documents with owners by their URLs.
+local owners = {}
+function owners.kin(q) return base .. ':u:' .. q.id end
+function owners.kinOf(url) return string.sub(redis.sha1hex(url), 1, 16) end
+
+-- namesOwner answers whether metadata may name an owner.
+function owners.named(meta) return string.find(meta, '"spiderid"', 1, true) or string.find(meta, '"appid"', 1, true) end
+
+-- ownerOf tells a document's owner.
+function owners.of(q, doc)
+  if doc[CRAWL] then
+    local name = crawlName(crawlOf(doc[CRAWL]))
+    return string.sub(name, 1, #name - #(q.c == '' and 'DEFAULT' or q.c))
+  end
+  if not owners.named(doc[META]) then return '' end
+  local list = cjson.decode(doc[META]).spiderid -- one with an appid is of a crawl
+  local spider = list and list[1] or ''
+  return spider == '' and '' or #spider .. ':0:' .. spider
+end
+
+-- likeliest finds the document of a URL that news without an owner is of, as docindex.NewsRank says, and its
+-- hash. It may stand at one of two hashes where it has no owner, or is from before owners counted.
+function owners.likeliest(q, url, hash, other)
+  local first = document(q, hash)
+  if q.m == 0 then return first, hash end
+  local hashes = { hash, other }
+  local key = owners.kinOf(url)
+  for _, m in ipairs(call('ZRANGEBYLEX', owners.kin(q), '[' .. key, '(' .. key .. '\255')) do hashes[#hashes + 1] = string.sub(m, 17) end
+  local best, at, rank = nil, hash, 4
+  for i, one in ipairs(hashes) do
+    local doc = first
+    if i > 1 then doc = document(q, one) end
+    if doc and doc[URL] == url then
+      local is = doc[STATE] == COMPLETED and 3 or 2
+      if doc[STATE] == TRANSIT and doc[DOOR] == CALLS then is = 0 elseif owners.of(q, doc) == '' then is = 1 end
+      if is < rank then best, at, rank = doc, one, is end
+    end
+  end
+  return best or first, at
+end
+
+-- lookUp finds what is known of a URL of an owner, and the hash that it has, or is to have. hash is the one
+-- by its owner; other is the one of the URL alone, which all documents had before owners counted, or, without
+-- an owner, the one where that is somebody else's.
+function owners.lookUp(q, own, url, hash, other, news)
+  if own == '' and news then return owners.likeliest(q, url, hash, other) end
+  local doc = document(q, hash)
+  if q.m == 0 then return doc, hash end
+  if own == '' then
+    local mine = doc and (doc[URL] ~= url or owners.of(q, doc) == '')
+    if mine then return doc, hash end
+    local second = document(q, other)
+    if doc or second then return second, other end
+    return nil, hash
+  end
+  if doc then return doc, hash end
+  local old = document(q, other)
+  if old and old[URL] == url and owners.of(q, old) == own then return old, other end
+  return nil, hash
+end
+
 local function forget(q, hash, doc)
+  if q.m ~= 0 then call('ZREM', owners.kin(q), owners.kinOf(doc[URL]) .. hash) end
   call('HDEL', bodies(q), hash)
   recount(q, doc, nil)
 end
@@ -185,7 +249,7 @@ end
 local function renew(q, hash, doc, due, priority, meta, who, domain, expires)
   complete(q, hash, doc)
   if not due then
-    doc[META] = ''
+    if doc[CRAWL] or not owners.named(doc[META]) then doc[META] = '' end
     keep(q, hash, doc)
     return
   end
@@ -356,5 +420,6 @@ local function whereOf(q, hash) return string.match(base, '(%d+)}$') .. ' ' .. h
 local function told(q, hash, doc)
   return {
     doc[STATE], doc[DUE], doc[PRIORITY], doc[CREATED], doc[URL], doc[ID], doc[META], q.c, q.k, q.id, hash,
+    doc[CRAWL] and crawlName(crawlOf(doc[CRAWL])) or '',
   }
 end

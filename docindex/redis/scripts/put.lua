@@ -1,11 +1,15 @@
--- put stores URLs, in their order: place, crawl, key, host, hash, URL, DOC_ID, priority, due ('': never), known, created, metadata,
--- the spider and application of its crawl ('': it belongs to none), registered domain, when that crawl expires (0: it does not say) each. It
--- answers for each: 1 new, 2 same, 3 changed, 4 its hash is another URL's, 5 dropped; and 10 more where no document has that DOC_ID for it.
+-- put stores URLs, in their order: place, crawl, key, host, hash, the other hash that lookUp takes, owner,
+-- URL, DOC_ID, priority, due ('': never), known, created, metadata, the spider and application of its crawl
+-- ('': it belongs to none), registered domain, when that crawl expires (0: it does not say) each. It answers
+-- for each: 1 new, 2 same, 3 changed, 4 its hash is another URL's, 5 dropped; and 10 more where no document
+-- has that DOC_ID for it. Where there is news without an owner of a document that has one, it does nothing,
+-- and answers 'c' and the name of the document's crawl, or 'm' and its metadata: it is to be put again with
+-- that owner.
 local function make(crawl, key, name)
   local id = string.format('%d', call('HINCRBY', base .. ':g', 'queues', 1))
   local q = {
     id = id, k = key, c = crawl, h = string.gsub(key, '%.$', ''), n = { 0, 0, 0 }, o = { 0, 0, 0 }, v = { 0, 0 },
-    p = { 0, 0 }, w = { 0, 0 }, x = { 0, 0 }, j = { 0, 0 }, f = NEVER, b = 0, r = 0, l = 0, u = 0, y = '', e = 0, t = nextPlace(),
+    p = { 0, 0 }, w = { 0, 0 }, x = { 0, 0 }, j = { 0, 0 }, m = 0, f = NEVER, b = 0, r = 0, l = 0, u = 0, y = '', e = 0, t = nextPlace(),
   }
   queues[id], names[name] = q, id
   call('HSET', base .. ':names', name, id)
@@ -26,12 +30,17 @@ local function make(crawl, key, name)
   return q
 end
 
-local function enter(q, hash, url, id, priority, due, created, meta, who, domain, expires)
+local function enter(q, hash, own, url, id, priority, due, created, meta, who, domain, expires)
+  if own ~= '' then
+    call('ZADD', owners.kin(q), 0, owners.kinOf(url) .. hash)
+    q.m = 1
+    touch(q)
+  end
   if created == 0 then created = floor(now / 1000) end
   local doc = { COMPLETED, 0, priority, 0, max(0, min(created, 4294967295)), url, id, meta, 0, '' }
   join(q, doc, who, domain, expires)
   if not due then
-    doc[META] = ''
+    if doc[CRAWL] then doc[META] = '' end
     keep(q, hash, doc)
     count(q, COMPLETED, 1)
     refresh(q)
@@ -51,24 +60,28 @@ end
 
 local function putOne()
   place0 = num()
-  local crawl, key, host_, hash, url, id = arg(), arg(), arg(), arg(), arg(), arg()
+  local crawl, key, host_, hash, other, own, url, id = arg(), arg(), arg(), arg(), arg(), arg(), arg(), arg()
   local priority, due, known, created, meta = num(), num(), arg() == '1', num(), arg()
   local who, domain, expires = arg(), arg(), num()
   local name = nameOf(crawl, key)
   local q = find(name)
-  local doc = q and document(q, hash)
+  local doc
+  if q then doc, hash = owners.lookUp(q, own, url, hash, other, known) end
   if doc and doc[URL] ~= url then return 4 end
+  if doc and known and due and own == '' and owners.of(q, doc) ~= '' then
+    return doc[CRAWL] and 'c' .. crawlName(crawlOf(doc[CRAWL])) or 'm' .. doc[META]
+  end
   if who ~= '' and whyOf(fullName(who, crawl)) and not (doc and known and not due) then
     return drop(q, hash, doc, id, known, fullName(who, crawl))
   end
   if doc then
-    local other = doc[ID] ~= id and 10 or 0
+    local unnamed = doc[ID] ~= id and 10 or 0
     if not known then
       if due then sayEnd(q, doc, who, expires) end
-      return 2 + other
+      return 2 + unnamed
     end
     renew(q, hash, doc, due, priority, meta, who, domain, expires)
-    return 3 + other
+    return 3 + unnamed
   end
   q = q or make(crawl, key, name)
   if not q.a and host_ ~= key then
@@ -76,7 +89,7 @@ local function putOne()
     touch(q)
     refresh(q)
   end
-  enter(q, hash, url, id, priority, due, created, meta, who, domain, expires)
+  enter(q, hash, own, url, id, priority, due, created, meta, who, domain, expires)
   return 1
 end
 

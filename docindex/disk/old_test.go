@@ -1,0 +1,30 @@
+package disk_test
+
+import (
+	"os"
+	"testing"
+
+	"urlserver/docindex/disk"
+	"urlserver/docindex/storetest"
+)
+
+// TestOldVersion opens a store that version 3 wrote, and opens it again when it has been used.
+func TestOldVersion(t *testing.T) {
+	path := t.TempDir()
+	if err := os.CopyFS(path, os.DirFS("testdata/version3")); err != nil {
+		t.Fatal(err)
+	}
+	s := open(t, path, disk.Batch)
+	storetest.RunOld(t, s)
+	if err := s.Check(); err != nil {
+		t.Error(err)
+	}
+	had := s.Stats()
+	s = again(t, s, path)
+	if is := s.Stats(); is.Completed != had.Completed || is.Scheduled != had.Scheduled {
+		t.Errorf("opened again it has %+v; want %+v", is, had)
+	}
+	if err := s.Check(); err != nil {
+		t.Error(err)
+	}
+}

@@ -1,0 +1,90 @@
+package docindex
+
+import (
+	"bytes"
+	"cmp"
+)
+
+// What is known is known by (spiderid, appid, crawl) and its URL: a URL that one application has is not known
+// to another, nor to another spider. The crawl is the queue's. The other two are the document's owner, which
+// its metadata names.
+//
+// A store keeps each document under a name that is made of the queue, the owner and the URL, and keeps the
+// owner of a document that is completed, though nothing else of its metadata. What a document has instead of
+// its URL to be known by would take the URL's place in that name.
+
+// ownerRoom is how much longer an owner may be than the metadata that names it.
+const ownerRoom = len(`,"spiderid":["` + DefaultSpider + `"]`)
+
+// OwnerOf is the owner that metadata names, as [EncodeMetadata] wrote it: the metadata that has the first
+// values of appid and spiderid and nothing else. An appid without a spiderid has [DefaultSpider]. Nil: it
+// names neither.
+func OwnerOf(metadata []byte) []byte {
+	if !bytes.Contains(metadata, []byte(`"spiderid"`)) && !bytes.Contains(metadata, []byte(`"appid"`)) {
+		return nil
+	}
+	m := DecodeMetadata(metadata)
+	return ownerText(first(m["spiderid"]), first(m["appid"]))
+}
+
+// OwnerOfCrawl is the owner of a crawl's documents.
+func OwnerOfCrawl(id CrawlID) []byte { return ownerText(id.Spider, id.App) }
+
+// HasApp reports whether an owner names an appid.
+func HasApp(owner []byte) bool { return bytes.HasPrefix(owner, []byte(`{"appid":`)) }
+
+func ownerText(spider, app string) []byte {
+	m := map[string][]string{}
+	if app != "" {
+		m["appid"] = []string{app}
+		spider = cmp.Or(spider, DefaultSpider)
+	}
+	if spider != "" {
+		m["spiderid"] = []string{spider}
+	}
+	return EncodeMetadata(m)
+}
+
+// SameOwner reports whether two documents' metadata name the same owner.
+func SameOwner(a, b []byte) bool {
+	return bytes.Equal(a, b) || bytes.Equal(OwnerOf(a), OwnerOf(b))
+}
+
+// WithOwner is the metadata of a document that gets new metadata: its owner stays, whatever that says. Where
+// both together are longer than [MaxExtra], it is the owner alone.
+func WithOwner(metadata, owner []byte) []byte {
+	if bytes.Equal(OwnerOf(metadata), owner) {
+		return metadata
+	}
+	m := DecodeMetadata(metadata)
+	if m == nil {
+		return owner
+	}
+	delete(m, "appid")
+	delete(m, "spiderid")
+	for key, list := range DecodeMetadata(owner) {
+		m[key] = list
+	}
+	if all := EncodeMetadata(m); len(all) <= MaxExtra {
+		return all
+	}
+	return owner
+}
+
+// NewsRank orders the documents of a URL in a queue by how likely news of it that names no owner is of them,
+// the likeliest first: clients that fetched a URL need not say whose it was. So news is of the document that
+// a client of GetURLs has; else of the one without an owner; else of one that is not completed; else of a
+// completed one. Where there is none it is of a new document without an owner.
+func NewsRank(state State, atCalls, owned bool) int {
+	switch {
+	case atCalls && state == InTransit:
+		return 0
+	case !owned:
+		return 1
+	case state != Completed:
+		return 2
+	}
+	return 3
+}
+
+const noRank = 4 // behind all of NewsRank
