@@ -10,6 +10,7 @@ import (
 	"net"
 	"net/http"
 	"net/netip"
+	"runtime"
 	"syscall"
 	"time"
 )
@@ -22,8 +23,8 @@ type ClientConfig struct {
 }
 
 // Client fetches robots.txt. It is safe for concurrent use, keeps no connections and no cookies,
-// and uses no proxy. Bodies longer than 16 KiB take some 32 MiB together, however many there are; one of
-// them is parsed at a time, and one of the others that are longer than 4 KiB.
+// and uses no proxy. Bodies longer than 16 KiB take some 32 MiB together, however many there are; half of
+// the processors parse them at most, and as many those of the others that are longer than 4 KiB.
 type Client struct {
 	userAgent string
 	timeout   time.Duration
@@ -37,6 +38,7 @@ const (
 	smallBody = 4 << 10  // takes no time to parse
 	shortBody = 16 << 10 // any number may be read at a time
 	longTotal = 32 << 20 // of long bodies, about
+	longWaits = 3        // timeouts that one waits for a place
 )
 
 // NewClient returns a client. It holds nothing that needs closing.
@@ -53,7 +55,7 @@ func NewClient(cfg ClientConfig) *Client {
 	}
 	c.long = make(chan struct{}, max(4, longTotal/c.maxSize))
 	for i := range c.parsing {
-		c.parsing[i] = make(chan struct{}, 1)
+		c.parsing[i] = make(chan struct{}, max(1, runtime.GOMAXPROCS(0)/2))
 	}
 	return c
 }
@@ -81,30 +83,40 @@ func (c *Client) Read(ctx context.Context, url string, addr netip.Addr, p Policy
 	if len(resp.Body) <= smallBody {
 		return p.Read(resp, targets...)
 	}
-	parsing, rest := c.parsing[0], 0
+	parsing := c.parsing[0]
 	if len(resp.Body) > shortBody {
-		parsing, rest = c.parsing[1], 1
+		parsing = c.parsing[1]
 	}
 	parsing <- struct{}{}
 	defer func() { <-parsing }()
-	began := time.Now()
-	resp = p.Read(resp, targets...)
-	if took := time.Since(began); took > time.Millisecond { // as much for others
-		time.Sleep(time.Duration(rest) * took)
-	}
-	return resp
+	return p.Read(resp, targets...)
+}
+
+// request is one that is under way.
+type request struct {
+	ctx      context.Context
+	timer    *time.Timer // ends ctx
+	deadline time.Time
+	free     func() // gives the place for a long body back, if there is one
 }
 
 // fetch makes a request. free is to be called when the body is used no more.
 func (c *Client) fetch(ctx context.Context, url string, addr netip.Addr) (resp Response, free func()) {
-	ctx, cancel := context.WithTimeout(context.WithValue(ctx, addrKey{}, addr), c.timeout)
-	defer cancel()
-	free = func() {}
-	resp, err := c.get(ctx, url, &free)
-	if err != nil {
-		return Response{Err: fmt.Errorf("fetch %s from %s: %w", url, addr, noFault(err))}, free
+	ctx, cancel := context.WithCancelCause(context.WithValue(ctx, addrKey{}, addr))
+	defer cancel(nil)
+	r := &request{
+		ctx: ctx, timer: time.AfterFunc(c.timeout, func() { cancel(context.DeadlineExceeded) }),
+		deadline: time.Now().Add(c.timeout), free: func() {},
 	}
-	return resp, free
+	defer r.timer.Stop()
+	resp, err := c.get(r, url)
+	switch {
+	case err == nil:
+		return resp, r.free
+	case context.Cause(ctx) != nil && !errors.Is(err, ErrBusy):
+		err = fmt.Errorf("%w: %w", context.Cause(ctx), err)
+	}
+	return Response{Err: fmt.Errorf("fetch %s from %s: %w", url, addr, noFault(err))}, r.free
 }
 
 // noFault makes an error an [ErrBusy] that says that this machine lacks something.
@@ -117,9 +129,8 @@ func noFault(err error) error {
 	return err
 }
 
-// get makes a request. Where a place for a long body was taken, free gives it back.
-func (c *Client) get(ctx context.Context, url string, free *func()) (Response, error) {
-	req, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
+func (c *Client) get(r *request, url string) (Response, error) {
+	req, err := http.NewRequestWithContext(r.ctx, http.MethodGet, url, nil)
 	if err != nil {
 		return Response{}, err
 	}
@@ -131,11 +142,11 @@ func (c *Client) get(ctx context.Context, url string, free *func()) (Response, e
 		return Response{}, err
 	}
 	defer resp.Body.Close()
-	return c.read(ctx, url, resp, free)
+	return c.read(r, url, resp)
 }
 
 // read takes from resp what counts; only a 2xx has a body that does.
-func (c *Client) read(ctx context.Context, url string, resp *http.Response, free *func()) (Response, error) {
+func (c *Client) read(of *request, url string, resp *http.Response) (Response, error) {
 	r := Response{Status: resp.StatusCode, RetryAfter: parseRetryAfter(resp.Header.Get("Retry-After"), time.Now())}
 	if isRedirect(r.Status) {
 		r.Location = resolveLocation(url, resp.Header.Get("Location"))
@@ -146,7 +157,7 @@ func (c *Client) read(ctx context.Context, url string, resp *http.Response, free
 	if coding := resp.Header.Get("Content-Encoding"); isCompressed(coding) {
 		return Response{}, fmt.Errorf("the body is compressed by %q, which was not asked for", coding)
 	}
-	body, err := c.readBody(ctx, resp.Body, free)
+	body, err := c.readBody(of, resp.Body)
 	if err != nil {
 		return Response{}, fmt.Errorf("read the body: %w", err)
 	}
@@ -154,18 +165,27 @@ func (c *Client) read(ctx context.Context, url string, resp *http.Response, free
 	return r, nil
 }
 
-func (c *Client) readBody(ctx context.Context, from io.Reader, free *func()) ([]byte, error) {
+// readBody reads a body. The time that a long one waits for a place does not count for the timeout.
+func (c *Client) readBody(r *request, from io.Reader) ([]byte, error) {
 	from = io.LimitReader(from, int64(c.maxSize)+1)
 	body, err := io.ReadAll(io.LimitReader(from, shortBody))
 	if err != nil || len(body) < shortBody {
 		return body, err
 	}
-	select {
-	case c.long <- struct{}{}:
-	case <-ctx.Done():
-		return nil, ErrBusy
+	if r.timer.Stop() {
+		since := time.Now()
+		patience := time.NewTimer(longWaits * c.timeout)
+		defer patience.Stop()
+		select {
+		case c.long <- struct{}{}:
+			r.free = func() { <-c.long }
+		case <-patience.C:
+			return nil, ErrBusy
+		case <-r.ctx.Done():
+			return nil, context.Cause(r.ctx)
+		}
+		r.timer.Reset(time.Until(r.deadline) + time.Since(since))
 	}
-	*free = func() { <-c.long }
 	rest := bytes.NewBuffer(body)
 	_, err = rest.ReadFrom(from)
 	return rest.Bytes(), err
