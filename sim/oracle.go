@@ -155,7 +155,8 @@ type spiderView struct {
 	inFlight int
 	spoke    bool
 	heard    time.Duration  // when it spoke last
-	lost     int            // in flight then
+	lost     int            // in flight when its connection ended, or was to
+	silenced bool           // of something, for too long: the daemon is to end its connection
 	all      []*transaction // open ones, and some that are not
 	flying   []*transaction
 }

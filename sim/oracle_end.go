@@ -32,7 +32,8 @@ func (o *oracle) gone(spider uint32) {
 func (o *oracle) lose(tx *transaction, silent bool) {
 	sp, d := o.spiders[tx.spider], tx.doc
 	sp.lost = max(sp.lost, sp.inFlight) // the first is the one whose silence ends the connection, if that does
-	alone := sp.lost == 1
+	sp.silenced = sp.silenced || silent
+	alone := sp.lost == 1 && sp.silenced == silent
 	if !alone || !sp.spoke && !silent {
 		d.spared++
 	}

@@ -59,3 +59,24 @@ func TestRecalledOnItsWayIsGivenBackAtOnce(t *testing.T) {
 		t.Errorf("%d documents are given back, and %d held; want 1 and none", n, held)
 	}
 }
+
+// TestRecalledFromALostSpiderIsGivenBackAtOnce, though it has no turn: its host is blocked.
+func TestRecalledFromALostSpiderIsGivenBackAtOnce(t *testing.T) {
+	e := paced(1, func(*configs.Config) {})
+	id := e.Connected("spider")
+	if sent := stepAt(e, 10*second); sent != 1 {
+		t.Fatalf("sent %d documents; want 1", sent)
+	}
+	e.Block([]byte("a.example"), time.Hour)
+	var o docindex.Outcomes
+	o.Add(docindex.Outcome{DocID: []byte("0")})
+	e.Recalled(&o)
+	e.Gone(id)
+	stepAt(e, 11*second)
+	if n, held := e.Out.Returns.Len(), e.Stats().Slots.Held; n != 1 || held != 0 {
+		t.Errorf("%d documents are given back, and %d held; want 1 and none", n, held)
+	}
+	if n := len(e.recalled); n != 0 {
+		t.Errorf("%d documents are still wanted back; want none", n)
+	}
+}

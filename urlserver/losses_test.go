@@ -1,0 +1,148 @@
+package urlserver
+
+import (
+	"bufio"
+	"fmt"
+	"io"
+	"net"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"urlserver/configs"
+	"urlserver/docindex"
+)
+
+// onLoopback are URLs, each on an address of its own.
+func onLoopback(n int) (urls []string) {
+	for i := range n {
+		urls = append(urls, fmt.Sprintf("http://127.1.%d.%d/good", i/250, 1+i%250))
+	}
+	return urls
+}
+
+// works has spiders work one after the other, each until its connection ends: they answer all but what kills them.
+func (r *rig) works(deadly string, until func() bool) (lives int) {
+	for !until() {
+		conn, err := net.Dial("tcp", r.addr)
+		if err != nil {
+			r.t.Error(err)
+			return lives
+		}
+		lives++
+		over := time.AfterFunc(patience, func() { conn.Close() })
+		stop := make(chan struct{})
+		go func() {
+			for !until() {
+				select {
+				case <-stop:
+					return
+				case <-time.After(10 * time.Millisecond):
+				}
+			}
+			conn.Close()
+		}()
+		for in := bufio.NewScanner(conn); in.Scan(); {
+			f := strings.Fields(in.Text())
+			if deadly != "" && strings.Contains(in.Text(), deadly) {
+				break
+			}
+			time.AfterFunc(50*time.Millisecond, func() { fmt.Fprintf(conn, "%s DONE 200\n", f[0]) })
+		}
+		close(stop)
+		over.Stop()
+		conn.Close()
+	}
+	return lives
+}
+
+// outcomesOf counts outcomes.
+func (r *rig) outcomesOf(kind docindex.Kind) int { return r.store.Stats().Outcomes[kind] }
+
+// TestSpidersThatDieAtOnce, three in a row without a word: no document ends through that, and a fourth spider gets all done. It
+// waits a little for its first documents.
+func TestSpidersThatDieAtOnce(t *testing.T) {
+	r := newRig(t, func(cfg *configs.Config) { cfg.TimeoutSpiderStatus = 4 * time.Second }) // so that no pause is longer than half of that
+	r.put(onLoopback(200)...)
+	for range 3 {
+		s := r.spider()
+		s.next()
+		s.conn.Close()
+	}
+	r.await("the spiders are named", func() bool {
+		st, err := r.d.Status(t.Context())
+		return err == nil && len(st.Notes) == 1 && strings.Contains(st.Notes[0], "the last 3 connections of spiders at 127.0.0.1")
+	})
+	var done atomic.Bool
+	go r.works("", done.Load)
+	r.await("all are done", func() bool { return r.outcomesOf(docindex.Done) == 200 })
+	done.Store(true)
+	if n := r.outcomesOf(docindex.Timeout); n != 0 {
+		t.Errorf("%d documents ended as timeout; want none", n)
+	}
+	if st, err := r.d.Status(t.Context()); err != nil || len(st.Notes) != 0 {
+		t.Errorf("notes %q (%v) after a spider has spoken; want none", st.Notes, err)
+	}
+	if err := r.stop(); err != nil {
+		t.Error(err)
+	}
+}
+
+// TestDeadlyURL has 500 good documents beside one that kills its spider: that one ends as timeout, and nothing else.
+func TestDeadlyURL(t *testing.T) {
+	r := newRig(t, nil)
+	urls := onLoopback(501)
+	urls[250] = strings.Replace(urls[250], "good", "deadly", 1)
+	r.put(urls...)
+	lives := make(chan int, 1)
+	go func() {
+		lives <- r.works("deadly", func() bool { return r.outcomesOf(docindex.Done)+r.outcomesOf(docindex.Timeout) == len(urls) })
+	}()
+	began := time.Now()
+	r.await("all have ended", func() bool { return r.outcomesOf(docindex.Done)+r.outcomesOf(docindex.Timeout) == len(urls) })
+	if done, timeout := r.outcomesOf(docindex.Done), r.outcomesOf(docindex.Timeout); done != 500 || timeout != 1 {
+		t.Errorf("%d done, %d timeout; want 500 and 1", done, timeout)
+	}
+	t.Logf("after %v and %d spiders", time.Since(began), <-lives)
+	if err := r.stop(); err != nil {
+		t.Error(err)
+	}
+}
+
+// TestSpiderThatResumes stands still with 200 lines in its socket for longer than Timeout_Spider_Status. Its connection ends; another
+// spider gets all done; what it says when it wakes changes nothing.
+func TestSpiderThatResumes(t *testing.T) {
+	r := newRig(t, func(cfg *configs.Config) { cfg.TimeoutSpiderStatus = 2 * time.Second })
+	still := r.spider()
+	r.put(onLoopback(200)...)
+	r.await("all lines are with the spider", func() bool {
+		st, err := r.d.Status(t.Context())
+		return err == nil && st.Slots.InFlight == 200
+	})
+	r.await("its connection has ended", func() bool {
+		st, err := r.d.Status(t.Context())
+		return err == nil && len(st.Spiders) == 0
+	})
+	var over atomic.Bool
+	go r.works("", over.Load)
+	r.await("all are done", func() bool { return r.outcomesOf(docindex.Done) == 200 })
+	still.conn.SetDeadline(time.Now().Add(patience))
+	old, _ := io.ReadAll(still.in) // what the kernel had for it; then the end, by one error or another
+	if n := strings.Count(string(old), "\n"); n > 200 {
+		t.Errorf("%d lines came to the spider that stood still", n)
+	}
+	for line := range strings.Lines(string(old)) {
+		if _, err := fmt.Fprintf(still.conn, "%s DONE 500\n", strings.Fields(line)[0]); err != nil {
+			break
+		}
+	}
+	over.Store(true)
+	st := r.store.Stats()
+	if st.Outcomes[docindex.Done] != 200 || st.Outcomes[docindex.Timeout] != 0 {
+		t.Errorf("outcomes %v; want 200 done", st.Outcomes)
+	}
+	if err := r.stop(); err != nil {
+		t.Error(err)
+	}
+}
