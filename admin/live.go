@@ -126,7 +126,7 @@ func (s *Server) serveWarnings(w http.ResponseWriter, _ *http.Request) error {
 type shownSetting struct {
 	Name   string `json:"name"`
 	Value  string `json:"value"`  // as TOML, "***" for a token
-	Source string `json:"source"` // the settings file, or "default"
+	Source string `json:"source"` // the settings file, "environment" or "default"
 	Live   bool   `json:"live"`   // SIGHUP can change it
 }
 
@@ -134,7 +134,10 @@ func (s *Server) serveSettings(w http.ResponseWriter, _ *http.Request) error {
 	list := []shownSetting{}
 	for _, one := range s.daemon.Settings().Shown() {
 		source := s.file
-		if one.Default {
+		switch {
+		case one.Environ:
+			source = "environment"
+		case one.Default:
 			source = "default"
 		}
 		list = append(list, shownSetting{Name: one.Name, Value: one.Value, Source: source, Live: one.Live})

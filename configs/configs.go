@@ -44,6 +44,8 @@ type Config struct {
 	Monitor     Monitor
 	Trace       Trace
 	Log         Log
+
+	environ []string // names of settings that the environment has set
 }
 
 // Spider is how spiders connect, and what one may hold.

@@ -17,23 +17,36 @@ const maxFile = 1 << 20
 // Load reads a settings file. What it does not set is as in Default. The error
 // is an *Error with all mistakes in the file, or says why it cannot be read.
 func Load(path string) (Config, error) {
-	f, err := os.Open(path)
+	data, err := readFile(path)
 	if err != nil {
-		return Config{}, fmt.Errorf("settings: %w", err)
-	}
-	defer f.Close()
-	data, err := io.ReadAll(io.LimitReader(f, maxFile+1))
-	if err != nil {
-		return Config{}, fmt.Errorf("settings: %w", err)
+		return Config{}, err
 	}
 	return Parse(path, data)
 }
 
+// readFile reads a settings file, up to a byte more than one may have.
+func readFile(path string) ([]byte, error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return nil, fmt.Errorf("settings: %w", err)
+	}
+	defer f.Close()
+	data, err := io.ReadAll(io.LimitReader(f, maxFile+1))
+	if err != nil {
+		return nil, fmt.Errorf("settings: %w", err)
+	}
+	return data, nil
+}
+
 // Parse is Load of the text data, which errors call name.
 func Parse(name string, data []byte) (Config, error) {
+	return parse(name, data, nil)
+}
+
+func parse(name string, data []byte, environ []string) (Config, error) {
 	r := newReader(name)
 	if r.isText(data) {
-		r.read(string(data))
+		r.read(string(data), environ)
 	}
 	if err := errorOf(r.mistakes); err != nil {
 		return Config{}, err
@@ -109,7 +122,7 @@ func (r *reader) isText(data []byte) bool {
 	return true
 }
 
-func (r *reader) read(text string) {
+func (r *reader) read(text string, environ []string) {
 	entries, flaws, whole := scan(text)
 	for _, f := range flaws {
 		r.syntax(f.line, f.key, f.what)
@@ -124,6 +137,7 @@ func (r *reader) read(text string) {
 	if !r.broken {
 		r.wholly(text)
 	}
+	r.takeEnviron(environ)
 	r.checkValues()
 	if whole {
 		r.checkRules()
@@ -163,11 +177,19 @@ func (r *reader) wholly(text string) {
 func (r *reader) checkValues() {
 	for _, s := range settings() {
 		name := lower(s.name)
-		if line, ok := r.set[name]; ok {
-			if fault := s.fault(&r.config); fault != "" {
-				r.bad[name] = true
-				r.mistake(line, s.name, fault, s.allowed)
-			}
+		line, ok := r.set[name]
+		if !ok {
+			continue
+		}
+		fault := s.fault(&r.config)
+		switch {
+		case fault == "":
+		case r.config.FromEnviron(s.name):
+			r.bad[name] = true
+			r.mistakes = append(r.mistakes, Mistake{Key: envName(s.name), Problem: fault, Allowed: s.allowed})
+		default:
+			r.bad[name] = true
+			r.mistake(line, s.name, fault, s.allowed)
 		}
 	}
 }

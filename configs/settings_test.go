@@ -12,9 +12,12 @@ import (
 	"time"
 )
 
-// fields walks every field of a Config that is no struct itself.
+// fields walks every setting of a Config: each exported field that is no struct itself.
 func fields(v reflect.Value, path string, visit func(path string, field reflect.Value)) {
 	for i := range v.NumField() {
+		if !v.Type().Field(i).IsExported() {
+			continue
+		}
 		f, name := v.Field(i), strings.TrimPrefix(path+"."+v.Type().Field(i).Name, ".")
 		if f.Kind() == reflect.Struct {
 			fields(f, name, visit)

@@ -5,6 +5,7 @@ type Shown struct {
 	Name    string
 	Value   string // as TOML, "***" for a token
 	Default bool   // it is as it would be without a file
+	Environ bool   // a variable of the environment has set it
 	Live    bool   // a running daemon can take another value over
 }
 
@@ -12,7 +13,7 @@ type Shown struct {
 func (c Config) Shown() (all []Shown) {
 	usual := Default()
 	for _, s := range settings() {
-		all = append(all, Shown{Name: s.name, Value: s.shown(&c), Default: s.text(&c) == s.text(&usual), Live: s.live})
+		all = append(all, Shown{Name: s.name, Value: s.shown(&c), Default: s.text(&c) == s.text(&usual), Environ: c.FromEnviron(s.name), Live: s.live})
 	}
 	return all
 }

@@ -17,11 +17,12 @@ func checkCommand() *cobra.Command {
 		Short: "Check a settings file",
 		Long: "Reads a settings file as serve does and tells all mistakes in it, with line, key and what is allowed.\n" +
 			"Looks for listeners on one port, and for files that are not there. Exit status 1 if anything is wrong.\n" +
-			"Warns of tokens that are short, and of secrets in a file that others can read.",
+			"Names the settings that the environment sets (URLSERVER_HTTP_LISTEN is http.listen), and warns\n" +
+			"of tokens that are short, and of secrets in a file that others can read.",
 		Example: "  urlserver check my.toml",
 		Args:    takes(cobra.ExactArgs(1)),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			cfg, err := configs.Load(args[0])
+			cfg, err := configs.LoadEnv(args[0], os.Environ())
 			if err != nil {
 				return settingsError(err)
 			}
@@ -29,6 +30,11 @@ func checkCommand() *cobra.Command {
 				return fmt.Errorf("%s would not start:\n%w", args[0], err)
 			}
 			fmt.Fprintf(cmd.OutOrStdout(), "%s: no mistakes\n", args[0])
+			for _, one := range cfg.Shown() {
+				if one.Environ {
+					fmt.Fprintf(cmd.OutOrStdout(), "%s = %s, from the environment\n", one.Name, one.Value)
+				}
+			}
 			for _, w := range warningsOf(args[0], cfg) {
 				fmt.Fprintf(cmd.ErrOrStderr(), "%s: warning: %s\n", args[0], w)
 			}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
 	"sync"
 
 	"urlserver/admin"
@@ -86,7 +87,7 @@ func (s *server) reload(ctx context.Context) (admin.Reloaded, error) {
 }
 
 func (s *server) takeOver(ctx context.Context) (told admin.Reloaded, err error) {
-	cfg, err := configs.Load(s.file)
+	cfg, err := configs.LoadEnv(s.file, os.Environ())
 	if err != nil {
 		return told, admin.RefusedSettings{Err: fmt.Errorf("settings refused; nothing is changed: %w", err)}
 	}

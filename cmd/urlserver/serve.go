@@ -54,7 +54,7 @@ func serveCommand() *cobra.Command {
 
 // serve runs the daemon until ctx ends; each of hups has it read its settings again.
 func serve(ctx context.Context, file string, hups <-chan os.Signal, errs io.Writer) (err error) {
-	cfg, err := configs.Load(file)
+	cfg, err := configs.LoadEnv(file, os.Environ())
 	if err != nil {
 		return settingsError(err)
 	}

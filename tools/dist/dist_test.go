@@ -92,10 +92,22 @@ func TestMadeImage(t *testing.T) {
 		t.Skip("no -image: scripts/dist-test gives one")
 	}
 	root := readBack(t, *image)
-	for _, args := range [][]string{{program, "version"}, {program, "check", filepath.Join(root, settings)}, {sharing, "version"}} {
-		out, err := exec.CommandContext(t.Context(), filepath.Join(root, args[0]), args[1:]...).CombinedOutput()
-		if err != nil {
-			t.Errorf("%v: %v: %s", args, err, out)
+	tokens := []string{"URLSERVER_HTTP_TOKEN=0123456789abcdef", "URLSERVER_SPIDER_TOKEN=0123456789abcdef"}
+	for _, c := range []struct {
+		args    []string
+		environ []string
+		fails   bool
+	}{
+		{args: []string{program, "version"}},
+		{args: []string{program, "check", filepath.Join(root, settings)}, fails: true}, // others reach it, and it has no tokens
+		{args: []string{program, "check", filepath.Join(root, settings)}, environ: tokens},
+		{args: []string{sharing, "version"}},
+	} {
+		cmd := exec.CommandContext(t.Context(), filepath.Join(root, c.args[0]), c.args[1:]...)
+		cmd.Env = c.environ
+		out, err := cmd.CombinedOutput()
+		if (err != nil) != c.fails {
+			t.Errorf("%v: %v: %s", c.args, err, out)
 		}
 		t.Logf("%s", out)
 	}
