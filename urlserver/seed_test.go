@@ -6,9 +6,12 @@ import (
 	"net"
 	"net/netip"
 	"path/filepath"
+	"slices"
 	"strconv"
+	"strings"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	"github.com/miekg/dns"
 
@@ -50,6 +53,71 @@ func TestSpiderHostMoves(t *testing.T) {
 	if err := r.stop(); err != nil {
 		t.Error(err)
 	}
+}
+
+// TestSlowSpiderGetsNoBurst has a group of which several requests may be open, and a spider that reads
+// nothing for longer than some of its gaps, while its socket is full. The lines that it reads then are still
+// a gap apart. It answers all that it has in one write, the last one first.
+func TestSlowSpiderGetsNoBurst(t *testing.T) {
+	const fill, docs, open, gap = 100, 6, 3, time.Second
+	l := listen(t)
+	store := docindex.NewMemory()
+	r := newRigOver(t, narrow{l}, Parts{Index: store, Store: store}, func(cfg *configs.Config) {
+		cfg.ReqHostPerSec, cfg.ReqHostConcurrent, cfg.DocIndex.Batch = 1/gap.Seconds(), open, 10*fill
+	})
+	s := r.spider()
+	var urls []string
+	for i := range fill {
+		urls = append(urls, fmt.Sprintf("http://127.0.1.%d/%s", i+1, strings.Repeat("x", 7000)))
+	}
+	for i := range docs {
+		urls = append(urls, fmt.Sprintf("http://127.0.0.1/%d", i))
+	}
+	r.put(urls...)
+	r.await("the spider has its first lines", func() bool {
+		st, err := r.d.Status(t.Context())
+		return err == nil && st.Sent > fill
+	})
+	time.Sleep(5 * gap / 2) // it is a slow one
+	var waits []string
+	var last time.Time
+	seen := map[string]bool{}
+	for got := 0; got < fill+docs; got++ {
+		f := s.next()
+		if seen[f[3]] {
+			t.Fatalf("%.40s came twice", f[3])
+		}
+		seen[f[3]] = true
+		if f[2] != "127.0.0.1" {
+			s.say("%s DONE 200", f[0])
+			continue
+		}
+		// The first one waits in the socket, which the daemon does not see; the clock may be late by half.
+		if since := time.Since(last); since < gap/2 && got > fill+1 {
+			t.Errorf("%s came %v after the one before it; want about %v", f[3], since, gap)
+		}
+		last = time.Now()
+		if waits = append(waits, f[0]+" DONE 200"); len(waits) == open || got == fill+docs-1 {
+			slices.Reverse(waits)
+			s.say("%s", strings.Join(waits, "\n"))
+			waits = nil
+		}
+	}
+	r.await("all are done", func() bool { return store.Stats().Outcomes[docindex.Done] == fill+docs })
+	if err := r.stop(); err != nil {
+		t.Error(err)
+	}
+}
+
+// narrow is a listener whose connections take little that is not read yet.
+type narrow struct{ net.Listener }
+
+func (n narrow) Accept() (net.Conn, error) {
+	conn, err := n.Listener.Accept()
+	if err == nil {
+		err = conn.(*net.TCPConn).SetWriteBuffer(4096)
+	}
+	return conn, err
 }
 
 // useNames has the system's resolver ask a name server that knows the addresses that addrOf tells, with a

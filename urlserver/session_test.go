@@ -104,8 +104,9 @@ func TestSpiderThatTalksNonsense(t *testing.T) {
 	}
 }
 
-// TestStrangersAreCutAtOnce: a connection that begins with no line of the protocol ends, with or without a line end,
-// and whatever follows is not read. It is handed nothing after that, and what it had counts no attempt.
+// TestStrangersAreCutAtOnce: a connection that begins with no line of the protocol ends, with or without a
+// line end, and whatever follows is not read. It is handed nothing after that, and what it had counts no
+// attempt.
 func TestStrangersAreCutAtOnce(t *testing.T) {
 	for _, c := range []struct {
 		name, says string
@@ -221,8 +222,8 @@ func TestSpiderThatDoesNotRead(t *testing.T) {
 	})
 }
 
-// TestLinesAreNotLate has a spider that reads now and then: what waited for it
-// as long as a status may take, and so goes to others, does not reach it after that.
+// TestLinesAreNotLate has a spider that reads now and then: nothing more is sent while a line waits for it,
+// and what waited as long as a status may take, and so goes to others, does not reach it after that.
 func TestLinesAreNotLate(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := newBubble(t, func(cfg *configs.Config) {
@@ -235,17 +236,21 @@ func TestLinesAreNotLate(t *testing.T) {
 		b.index.offer("0 http://10.0.0.1/") // goes out at 1 s, and sticks
 		at(20 * second)
 		b.index.offer("1 http://10.0.0.2/", "2 http://10.0.0.3/")
+		at(30*second - 1)
+		if st, _ := b.d.Status(t.Context()); st.Sent != 1 {
+			t.Errorf("%d documents were sent while the first one's line waits; want 1", st.Sent)
+		}
 		at(30 * second)
 		trans, id := s.line()
 		if id != "0" {
 			t.Errorf("document %s; want 0", id)
 		}
 		s.say("%s WORKING", trans)
-		at(50*second - 1)
-		if st, _ := b.d.Status(t.Context()); len(st.Spiders) != 1 || st.Spiders[0].InFlight == 0 {
+		at(60*second - 1)
+		if st, _ := b.d.Status(t.Context()); len(st.Spiders) != 1 || st.Spiders[0].InFlight != 3 {
 			t.Errorf("%+v; want one spider with three documents", st.Spiders)
 		}
-		at(52 * second)
+		at(62 * second)
 		s.conn.SetReadDeadline(time.Now().Add(time.Minute))
 		if rest := s.closed(); rest != "" || b.log.count("hanging up") == 0 {
 			t.Errorf("%q reached the spider after its time", rest)
@@ -253,7 +258,8 @@ func TestLinesAreNotLate(t *testing.T) {
 	})
 }
 
-// TestGapCountsFromTheWireWhateverTheOwnerIsAt: what the owner hears of behind other work has not happened when that began.
+// TestGapCountsFromTheWireWhateverTheOwnerIsAt: what the owner hears of behind other work has not happened
+// when that began.
 func TestGapCountsFromTheWireWhateverTheOwnerIsAt(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := newBubble(t, nil)

@@ -95,6 +95,8 @@ func (e *Engine) why(x *Explanation) string {
 		return fmt.Sprintf("its group %s is not reserved: the reservation is asked again and again", x.group()) + e.notBefore(x)
 	case x.Next > e.now:
 		return "its group may not be asked yet" + e.notBefore(x)
+	case e.roomy == 0 && e.someStuck():
+		return "due now; a spider does not read its lines and gets no more until it does; no other one is connected that has room (spider.max_in_flight)"
 	case e.roomy == 0 && e.someMute():
 		return "due now; a spider has not answered yet and gets nothing more until it does; no other one is connected that has room (spider.max_in_flight)"
 	case e.roomy == 0:

@@ -23,7 +23,8 @@ import (
 // A spider that has not answered yet gets few documents, and more with each answer. One that is alone in its
 // crew gets all that it may have (there is no better use for them), unless it has been mute for long.
 //
-// One that is too slow to get anything is tried again from time to time with one document.
+// One whose socket takes no lines gets none. One that is too slow to get anything is tried again from time to
+// time with one document.
 
 const (
 	firstFew    = 8                      // documents at a spider that has not answered, beside others
@@ -35,6 +36,7 @@ const (
 	unknownWait = 250 * time.Millisecond // of a spider without an answer, where a slot might leave another one for it
 	recently    = 5 * time.Second        // an answer's weight falls by e in that time
 	tryFactor   = 8                      // times its wait: a slow spider is idle for so long before it is tried again
+	stuckAfter  = 10 * time.Millisecond  // that lines wait for a spider's socket: it gets no more until they have left
 	leastTry    = time.Second            // and at least for so long
 )
 
@@ -115,6 +117,11 @@ func (e *Engine) someMute() bool {
 	})
 }
 
+// someStuck reports whether a spider gets nothing since its socket takes no lines. It costs O(spiders).
+func (e *Engine) someStuck() bool {
+	return slices.ContainsFunc(e.spiders, func(sp *spider) bool { return sp != nil && !sp.gone && e.stuck(sp) })
+}
+
 // review puts a spider where it belongs among those of its crew, after anything about it has changed.
 func (e *Engine) review(id uint32, sp *spider) {
 	c := &e.crews[sp.crew]
@@ -171,17 +178,16 @@ func (e *Engine) tryLater(c *crew, id uint32, sp *spider) {
 	c.tries.Set(id, e.now+max(leastTry, tryFactor*e.wait(sp)))
 }
 
-// spiderFor chooses the spider that a document goes to, of a crew that has some with room.
+// spiderFor chooses the spider that a document goes to. 0: none has room.
 func (e *Engine) spiderFor(t hostslots.Turn) uint32 {
 	c := e.crewFor(crewOf(t.Crew))
-	if c.ready.Len() == 1 {
-		id, _, _ := c.ready.Min()
-		return id
-	}
 	best := e.quickest(c)
+	if c.ready.Len() <= 1 {
+		return best
+	}
 	limit := muchSlower * e.wait(e.spiders[best])
 	if id, at, ok := c.tries.Min(); ok && at <= e.now {
-		if e.wait(e.spiders[id]) > limit {
+		if e.wait(e.spiders[id]) > limit && !e.stuck(e.spiders[id]) {
 			return id
 		}
 		e.tryLater(c, id, e.spiders[id])
@@ -189,22 +195,37 @@ func (e *Engine) spiderFor(t hostslots.Turn) uint32 {
 	if e.spiders[best].recent.answers == 0 {
 		limit = max(limit, muchSlower*unknownWait)
 	}
-	if last := t.Spider; c.ready.Has(last) && e.wait(e.spiders[last]) <= limit {
+	if last := t.Spider; c.ready.Has(last) && !e.stuck(e.spiders[last]) && e.wait(e.spiders[last]) <= limit {
 		return last
 	}
 	return best
 }
 
-// quickest is the spider of a crew that costs least. Costs grow with silence, without an event: one that has
-// grown to more than twice what it was is put where it belongs now, so each spider moves O(log) times between
-// two events of it.
+// quickest is the spider of a crew that costs least; 0: none has room. Costs grow with silence, without an
+// event: one that has grown to more than twice what it was is put where it belongs now, so each spider moves
+// O(log) times between two events of it. One that is stuck is taken out, until Written.
 func (e *Engine) quickest(c *crew) uint32 {
 	for {
-		id, was, _ := c.ready.Min()
-		now := e.cost(e.spiders[id])
+		id, was, ok := c.ready.Min()
+		if !ok {
+			return 0
+		}
+		sp := e.spiders[id]
+		if e.stuck(sp) {
+			e.noRoom(id, sp)
+			continue
+		}
+		now := e.cost(sp)
 		if now <= max(2*was, was+leastWait) {
 			return id
 		}
 		c.ready.Set(id, now)
 	}
+}
+
+// stuck reports whether a spider's socket has not taken its lines for a while. It gets no more until it has:
+// lines that wait together reach it in one burst, however far apart they were decided on, and a group of
+// which several requests may be open has several among them.
+func (e *Engine) stuck(sp *spider) bool {
+	return sp.flying >= 0 && e.now-sp.flying > stuckAfter && !faulty(faultWire)
 }

@@ -37,11 +37,12 @@ func (e *Engine) deal(t hostslots.Turn) {
 		e.dealSuspect(t)
 		return
 	}
-	if e.crewFor(crewOf(t.Crew)).ready.Len() == 0 {
+	id := e.spiderFor(t)
+	if id == 0 {
 		e.slots.Park(e.now, t)
 		return
 	}
-	e.dealTo(t, e.spiderFor(t))
+	e.dealTo(t, id)
 }
 
 // dealTo decides about one document whose turn it is and for which there is a spider: robots.txt first. An address that has

@@ -202,9 +202,10 @@ func (e *Engine) Written(id uint32) {
 		e.slots.Delayed(e.now, id, sp.flying)
 	}
 	sp.flying = -1
+	e.review(id, sp)
 }
 
 // listens reports whether lines may go to a spider now.
 func (e *Engine) listens(sp *spider) bool {
-	return !sp.gone && !sp.stranger && sp.from == 0 && len(sp.out) < maxOutput
+	return !sp.gone && !sp.stranger && sp.from == 0 && len(sp.out) < maxOutput && !e.stuck(sp)
 }
