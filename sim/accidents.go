@@ -46,7 +46,7 @@ func (w *world) judge() {
 		}
 	}
 	for i := range w.docs {
-		if w.docs[i].kind == poison {
+		if k := w.docs[i].kind; k == poison || k == endless {
 			taint(w.docs[i].host)
 		}
 	}
@@ -95,16 +95,19 @@ func (w *world) troubled(i uint32) bool {
 	return !fine || s.zone != zoneFine || s.dead || s.flaky || s.overloaded || s.stay > 0 || w.barred(i)
 }
 
-const barredEach = 50 // hosts, of which a rule blocks one where there are detours
+const (
+	barredEach = 50 // hosts, of which a rule blocks one where there are detours
+	barredMost = 20 // hosts that a rule blocks
+)
 
 func (w *world) barred(i uint32) bool {
-	return w.sc.Trouble.Detours > 0 && i%barredEach == barredEach-1
+	return w.sc.Trouble.Detours > 0 && i%barredEach == barredEach-1 && i < barredMost*barredEach
 }
 
 // bars are rules that block some hosts.
 func (sc *Scenario) bars() []configs.HostRule {
 	rule := configs.HostRule{Block: true}
-	for i := uint32(barredEach - 1); i < uint32(sc.Hosts); i += barredEach {
+	for i := uint32(barredEach - 1); i < uint32(min(sc.Hosts, barredMost*barredEach)); i += barredEach {
 		rule.Hosts = append(rule.Hosts, hostName(i))
 	}
 	return []configs.HostRule{rule}
@@ -115,7 +118,7 @@ func (w *world) trap(rng *rand.Rand) uint32 {
 	for range 100 {
 		i := uint32(rng.IntN(len(w.hosts)))
 		if rng.IntN(2) == 0 {
-			i = i/barredEach*barredEach + barredEach - 1
+			i = i%barredMost*barredEach + barredEach - 1
 		}
 		if int(i) < len(w.hosts) && w.troubled(i) {
 			return i

@@ -58,6 +58,9 @@ func bites() []bite {
 		{name: "a host that moves with documents held", kind: "collide", set: func() { engine.Fault = engine.FaultAddress }, want: []Rule{RuleAddress}},
 		{name: "two requests to the index at once", kind: "healthy", set: func() { engine.Fault = engine.FaultAsk }, want: []Rule{RuleAsk}},
 		{name: "sleeps too long", kind: "healthy", set: func() { engine.Fault = engine.FaultSleep }, want: []Rule{RuleSleep}},
+		{name: "any spider gets documents", kind: "spiders", set: func() { engine.Fault = engine.FaultChoice }, want: []Rule{RuleChoice}},
+		{name: "robots.txt that hang keep their places", kind: "robots", set: func() { engine.Fault = engine.FaultPlaces }, want: []Rule{RuleServed}},
+		{name: "robots.txt asked for once", kind: "robots", set: func() { engine.Fault = engine.FaultOnce }, want: []Rule{RulePatience}},
 		{name: "never sleeps", kind: "healthy", set: func() { engine.Fault = engine.FaultSpin }, want: []Rule{RuleIdle}},
 	}
 }

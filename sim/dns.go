@@ -28,15 +28,19 @@ const (
 	shakyShare = 0.7 // of resolver.give_up: so long is a shaky zone broken
 	outageMost = 10 * time.Minute
 	noAnswer   = 6 * time.Second // until a look-up is given up
+	failedFor  = time.Second     // a failure is remembered
 )
+
+// isForNow and isDown are engine.Options.ForNow and Down.
+func isForNow(err error) bool { return err == errBroken || err == errSilent || err == errDown }
+func isDown(err error) bool   { return err == errDown }
 
 // names is the resolver: what it has in memory.
 type names struct {
-	known    []answer      // by host
-	down     time.Duration // no name server answers before
-	sick     time.Duration // most look-ups end with SERVFAIL before
-	failures int
-	useful   bool
+	known  []answer      // by host
+	down   time.Duration // no name server answers before
+	sick   time.Duration // most look-ups end with SERVFAIL before
+	useful bool          // one has answered as it should
 }
 
 // startDNS has name servers not answer from the start on, answer few at first, and have outages later.
@@ -104,17 +108,18 @@ func (r *run) lookUp(name string) {
 		a := answer{err: errNoAddress, until: r.now + r.sc.Config.Resolver.NegativeTTL}
 		addr, ok := r.world.addressAt(h, r.now)
 		if err := r.failure(h); err != nil {
-			a = answer{err: err, until: r.now}
-			if r.names.failures++; r.names.useful && r.names.failures >= 10 {
+			a = answer{err: err, until: r.now + failedFor}
+			if !r.names.useful {
 				a.err = errDown
 			}
-		} else if r.names.failures, r.names.useful = 0, true; ok && !(r.world.hosts[h].flaky && r.chance(r.sc.Trouble.Flaky*10)) {
+			if isDown(a.err) {
+				a.until = r.now
+			}
+		} else if r.names.useful = true; ok && !(r.world.hosts[h].flaky && r.chance(r.sc.Trouble.Flaky*10)) {
 			a = answer{addr: addr, until: r.now + r.between(0, r.sc.NameTTL)}
 		}
 		r.names.known[h] = a
-		if a.err != errDown {
-			r.oracle.resolved(name, a.addr, a.err)
-		}
+		r.oracle.resolved(name, a.addr, a.err)
 		r.engine.Resolved(name, a.addr, a.err)
 	})
 }

@@ -67,6 +67,13 @@ func (x *index) put(n uint32) {
 	x.queues[h] = append(x.queues[h], n)
 }
 
+// returned takes a document back that the daemon does not want now.
+func (x *index) returned(id string) {
+	if n, err := strconv.ParseUint(id, 10, 32); err == nil && int(n) < len(x.state) && x.state[n] == out {
+		x.put(uint32(n))
+	}
+}
+
 // asked takes the daemon's request and answers after a while.
 func (x *index) asked(a *engine.Ask) {
 	r := x.run

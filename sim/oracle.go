@@ -23,7 +23,8 @@ type oracle struct {
 	open      map[string]*transaction
 	used      map[string]uint64 // by TRANS_ID without its generation: the last one
 	spiders   map[uint32]*spiderView
-	silences  []silence // by time
+	silences  []silence      // by time
+	ages      []*transaction // by time
 	trips     map[uint32]*trip
 	ended     map[uint32]struct{} // trips
 	turned    map[uint32]*trip    // of them: those that were turned away
@@ -31,6 +32,9 @@ type oracle struct {
 	answered  int                 // documents with DONE and no outcome yet
 	held      int
 	arrivals  uint32
+	unseen    bool             // lines may be lost before the oracle sees them
+	suspected int              // documents held that were lost with a spider
+	lostAt    time.Duration    // when a connection was lost last
 	muteSince [3]time.Duration // by reason; negative: not
 	asking    bool
 	asks      int
@@ -51,9 +55,11 @@ type document struct {
 	ended    time.Duration
 	arrival  uint32
 	priority int32
-	sends    uint16 // since it was taken
-	spared   uint16 // of them: may not count as attempts, since they were lost with others, or without a word of the spider
-	culprit  bool   // the last one was lost alone, or through a silence of its own
+	sends    uint8 // that count as attempts
+	company  int   // documents that were lost together with it, and itself
+	lost     bool  // it was, with its spider
+	alone    bool  // the last time by itself
+	sent     bool
 	held     bool
 	ever     bool // has ended before
 	answered bool
@@ -64,6 +70,7 @@ type document struct {
 // origin is scheme, host and port.
 type origin struct {
 	host  *host
+	trip  uint32 // the last one
 	lanes []lane
 	robotsState
 }
@@ -81,30 +88,31 @@ type arrival struct {
 }
 
 type host struct {
-	name    string
-	origins []*origin
-	told    netip.Addr    // last answer about it; invalid: none, or a failure
-	failed  bool          // last answer about it
-	none    bool          // it was that there is no address
-	failing time.Duration // of the time in which name servers answer: since when each answer was a failure for now
-	addr    netip.Addr    // asked, while at is not nil
-	at      *group        // while documents are held or a request is open; nil: not seen yet
-	groups  []*group      // it was ever told to be in
-	to      *group        // that it is to join when no request to it is open; where the oracle is late: or is in; nil: none
-	held    int
-	trips   int // of its origins, under way
-	open    int
-	last    time.Duration // last request
-	floor   time.Duration // no request before
-	delay   time.Duration // Crawl-delay
-	delayAt time.Duration // since when
-	longest time.Duration // it ever was
-	blocked [2]time.Duration
-	stays   uint32          // counts how often it came to a group
-	slowIn  uint32          // of them: the last in which its Crawl-delay was noted
-	asked   []time.Duration // where the oracle is late: since when each request was really decided on
-	ended   []time.Duration // where the oracle is late: ends of requests
-	batch   time.Duration   // where the oracle is late: when the document of the last request was taken
+	name     string
+	origins  []*origin
+	told     netip.Addr    // last answer about it; invalid: none, or a failure
+	failed   bool          // last answer about it
+	none     bool          // it was that there is no address
+	failedAt time.Duration // when that was, or when it could be given up for that
+	failing  time.Duration // of the time in which name servers answer: since when each answer was a failure for now
+	addr     netip.Addr    // asked, while at is not nil
+	at       *group        // while documents are held or a request is open; nil: not seen yet
+	groups   []*group      // it was ever told to be in
+	to       *group        // that it is to join when no request to it is open; where the oracle is late: or is in; nil: none
+	held     int
+	trips    int // of its origins, under way
+	open     int
+	last     time.Duration // last request
+	floor    time.Duration // no request before
+	delay    time.Duration // Crawl-delay
+	delayAt  time.Duration // since when
+	longest  time.Duration // it ever was
+	blocked  [2]time.Duration
+	stays    uint32          // counts how often it came to a group
+	slowIn   uint32          // of them: the last in which its Crawl-delay was noted
+	asked    []time.Duration // where the oracle is late: since when each request was really decided on
+	ended    []time.Duration // where the oracle is late: ends of requests
+	batch    time.Duration   // where the oracle is late: when the document of the last request was taken
 }
 
 // stay is a host's membership of a group; it is over when the host has gone,
@@ -143,7 +151,9 @@ type transaction struct {
 	at       time.Duration // its line came out
 	since    time.Duration // no status since; may be earlier than at
 	flying   bool          // its line may not be on the wire
+	maybe    bool          // it may be silent for too long already
 	finished bool
+	suspect  bool // its document was lost before
 }
 
 type silence struct {
@@ -152,13 +162,13 @@ type silence struct {
 }
 
 type spiderView struct {
-	inFlight int
-	spoke    bool
-	heard    time.Duration  // when it spoke last
-	lost     int            // in flight when its connection ended, or was to
-	silenced bool           // of something, for too long: the daemon is to end its connection
-	all      []*transaction // open ones, and some that are not
-	flying   []*transaction
+	inFlight  int
+	heard     time.Duration // last status of what it has; negative: none
+	fetches   fetches
+	suspects  int            // documents there that were lost with a spider
+	condemned bool           // its connection has to end
+	all       []*transaction // open ones, and some that are not
+	flying    []*transaction
 }
 
 func newOracle(set limits, documents int) *oracle {
@@ -264,11 +274,21 @@ func (o *oracle) block(name string, until time.Duration) {
 // resolved hears what the daemon is told of a host's address.
 func (o *oracle) resolved(name string, addr netip.Addr, err error) {
 	h := o.host(name)
-	if err != nil && (!h.failed || h.none) {
+	if isDown(err) {
+		return // that says nothing of the name
+	}
+	forNow, before := err != nil && err != errNoAddress, o.hopeless(h)
+	if forNow && (!h.failed || h.none) {
 		h.failing = o.answers
 	}
-	h.told, h.failed, h.none = addr, err != nil, err == errNoAddress
-	if err != nil {
+	h.told, h.failed, h.none = addr, err != nil, err != nil && !forNow
+	switch {
+	case forNow: // it may be looked up again
+		if !before {
+			h.failedAt = o.now
+		}
+		return
+	case err != nil:
 		o.stranded(h)
 		return
 	}

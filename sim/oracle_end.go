@@ -14,31 +14,53 @@ func (o *oracle) connected(spider uint32) {
 	if o.spiders[spider] != nil {
 		o.wrong(RuleInFlight, "spider %d is two connections at once", spider)
 	}
-	o.spiders[spider] = &spiderView{}
+	o.spiders[spider] = &spiderView{heard: -1}
 }
 
 // gone hears that a spider's connection has ended.
 func (o *oracle) gone(spider uint32) {
-	o.written(spider) // what was on its way may have got through just now
-	for _, tx := range o.spiders[spider].all {
-		if !tx.finished {
-			o.lose(tx, false)
-		}
-	}
+	o.lose(spider, nil)
 	delete(o.spiders, spider)
 }
 
-// lose ends a transaction whose spider has gone, or is to go since it was silent.
-func (o *oracle) lose(tx *transaction, silent bool) {
-	sp, d := o.spiders[tx.spider], tx.doc
-	sp.lost = max(sp.lost, sp.inFlight) // the first is the one whose silence ends the connection, if that does
-	sp.silenced = sp.silenced || silent
-	alone := sp.lost == 1 && sp.silenced == silent
-	if !alone || !sp.spoke && !silent {
-		d.spared++
+// lose ends all transactions of a spider: its connection has ended, or has to end since one takes too long; nil: none does.
+func (o *oracle) lose(spider uint32, overdue *transaction) {
+	o.written(spider) // what was on its way may have got through just now
+	sp := o.spiders[spider]
+	docs, timeout := sp.inFlight, overdue != nil
+	for _, tx := range sp.all {
+		timeout = timeout || !tx.finished && tx.maybe
 	}
-	d.culprit = alone || silent && sp.spoke && o.now-sp.heard < o.set.statusTimeout/2
-	o.finish(tx)
+	for _, tx := range sp.all {
+		if !tx.finished {
+			late := tx.maybe || timeout && (tx.at+o.set.maxFetch <= o.now || tx.since+o.set.statusTimeout <= o.now)
+			o.blame(tx, sp, docs, timeout, late)
+			o.finish(tx)
+		}
+	}
+	o.lostAt = o.now
+	sp.condemned = sp.condemned || overdue != nil
+}
+
+// blame notes what the loss of a transaction, one of so many at its spider, says about its document.
+func (o *oracle) blame(tx *transaction, sp *spiderView, docs int, timeout, late bool) {
+	d := tx.doc
+	if !d.lost {
+		o.suspected++
+	}
+	d.lost = true
+	d.alone = docs == 1 || late && (sp.heard > tx.since || tx.at+o.set.maxFetch <= o.now)
+	switch {
+	case timeout && !late, !timeout && sp.heard < 0:
+		d.sends-- // no attempt
+	case d.alone: // it is the cause, or may be taken for it
+	default: // one of them may be the cause
+		if d.company > 0 && docs >= d.company {
+			o.wrong(RuleCompany, "%s was lost with %d others, and then with %d", d.origin.host.name, d.company-1, docs-1)
+		}
+		d.company = docs
+		d.sends = min(d.sends, uint8(o.set.attempts-1))
+	}
 }
 
 // finish ends a transaction.
@@ -46,30 +68,50 @@ func (o *oracle) finish(tx *transaction) {
 	tx.finished = true
 	tx.doc.tx = nil
 	delete(o.open, tx.id)
-	o.spiders[tx.spider].inFlight--
+	sp := o.spiders[tx.spider]
+	sp.inFlight--
+	if tx.suspect {
+		sp.suspects--
+	}
 	o.closed(tx.host, tx.group)
 }
 
 // listen starts a transaction's status timeout.
-func (o *oracle) listen(tx *transaction) {
-	o.silences = append(o.silences, silence{tx: tx, at: tx.since})
-	for i := len(o.silences) - 1; i > 0 && o.silences[i-1].at > tx.since; i-- {
+func (o *oracle) listen(tx *transaction, since time.Duration) {
+	o.silences = append(o.silences, silence{tx: tx, at: since})
+	for i := len(o.silences) - 1; i > 0 && o.silences[i-1].at > since; i-- {
 		o.silences[i], o.silences[i-1] = o.silences[i-1], o.silences[i]
 	}
 }
 
-// expire ends the transactions that have been silent for too long.
+// expire ends the transactions of spiders with one that has been silent, or has gone on, for too long.
 func (o *oracle) expire() {
 	for len(o.silences) > 0 && o.silences[0].at+o.set.statusTimeout <= o.now {
 		s := o.silences[0]
 		o.silences = o.silences[1:]
-		if s.tx.finished || s.tx.since != s.at {
+		if s.tx.finished || s.tx.since != s.at && !(s.tx.maybe && s.at == s.tx.at) {
 			continue
 		}
-		if late := o.now - s.at - o.set.statusTimeout; late > 0 && s.at >= s.tx.at {
+		if s.at < s.tx.at { // it is not known since when it is silent
+			s.tx.maybe = true
+			o.listen(s.tx, s.tx.at)
+			continue
+		}
+		if late := o.now - s.at - o.set.statusTimeout; late > 0 && !s.tx.maybe {
 			o.wrong(RuleTimeout, "transaction %s is silent for %v more than the timeout, and the daemon slept", s.tx.id, late)
 		}
-		o.lose(s.tx, true)
+		o.lose(s.tx.spider, s.tx)
+	}
+	for len(o.ages) > 0 && o.ages[0].at+o.set.maxFetch <= o.now {
+		tx := o.ages[0]
+		o.ages = o.ages[1:]
+		if tx.finished {
+			continue
+		}
+		if late := o.now - tx.at - o.set.maxFetch; late > 0 {
+			o.wrong(RuleTimeout, "transaction %s goes on for %v more than any may, and the daemon slept", tx.id, late)
+		}
+		o.lose(tx.spider, tx)
 	}
 }
 
@@ -77,21 +119,17 @@ func (o *oracle) expire() {
 func (o *oracle) status(spider uint32, text string) {
 	f := strings.Split(text, " ")
 	tx := o.open[f[0]]
-	if len(f) > 1 {
-		o.spiders[spider].heard = o.now
-	}
 	if tx == nil || tx.spider != spider || len(f) < 2 {
 		return
 	}
 	code, retry, ok := statusFields(f[2:])
-	sp := o.spiders[spider]
 	switch {
 	case f[1] == "WORKING" && len(f) == 2:
-		sp.spoke = true
-		tx.since = o.now
-		o.listen(tx)
+		o.spiders[spider].heard = o.now
+		tx.since, tx.maybe = o.now, false
+		o.listen(tx, o.now)
 	case f[1] == "DONE" && ok:
-		sp.spoke = true
+		o.spiders[spider].heard = o.now
 		o.done(tx, code, retry)
 	}
 }
@@ -115,6 +153,7 @@ func (o *oracle) done(tx *transaction, code int, retry time.Duration) {
 	if tx.flying && o.now-tx.at > lateAfter {
 		g.last, h.last = o.now, o.now
 	}
+	o.spiders[tx.spider].fetches.took(o.now - tx.at)
 	o.finished(h, g, o.now-tx.at, code, retry)
 	tx.doc.answered, tx.doc.code = true, int16(code)
 	o.answered++
@@ -129,6 +168,9 @@ func (o *oracle) outcome(out docindex.Outcome) {
 		o.wrong(RuleOutcome, "document %s ended at %v, not at %v", id, out.At, o.wall)
 	}
 	d := o.doc(id)
+	if d != nil && d.origin != nil {
+		o.abandoned(d.origin)
+	}
 	if d == nil || !d.held {
 		o.wrong(RuleOutcome, "%v for document %s, which is not held", out.Kind, id)
 		return
@@ -143,6 +185,9 @@ func (o *oracle) outcome(out docindex.Outcome) {
 	if d.answered {
 		o.answered--
 	}
+	if d.lost {
+		o.suspected--
+	}
 	d.held, d.answered, d.ever, d.ended = false, false, true, o.now
 	o.held--
 	if !d.invalid {
@@ -150,13 +195,40 @@ func (o *oracle) outcome(out docindex.Outcome) {
 	}
 }
 
+// hopeless says whether a host's name has failed for so long that it may be given up. Outages that are shorter than the pause
+// between two look-ups may have gone unnoticed.
+func (o *oracle) hopeless(h *host) bool {
+	return h.failed && o.answers-h.failing >= o.set.giveUp-unnoticed
+}
+
+// unnoticed is the longest pause between two look-ups of a name that fails.
+const unnoticed = 90 * time.Second
+
+// returned hears that the daemon gives a document back to the index, which it may do while the host's name fails.
+func (o *oracle) returned(id string) {
+	d := o.doc(id)
+	if d == nil || !d.held || d.tx != nil || d.answered {
+		o.wrong(RuleOutcome, "document %s is given back, which is not held, or at a spider", id)
+		return
+	}
+	if h := d.origin.host; h.at != nil {
+		o.wrong(RuleOutcome, "document %s is given back, whose host has an address", id)
+	}
+	if d.lost {
+		o.suspected--
+	}
+	d.held = false
+	o.held--
+	o.count(d.origin.host, -1)
+}
+
 // unfit says why a document cannot have ended so; "": it can.
 func (o *oracle) unfit(d *document, out docindex.Outcome) string {
 	if d.invalid != (out.Kind == docindex.Invalid) {
 		return "its URL is another"
 	}
-	if out.Attempts < int(d.sends)-int(d.spared) || out.Attempts > min(o.set.attempts, int(d.sends)) {
-		return "sent " + strconv.Itoa(int(d.sends)) + " times, " + strconv.Itoa(int(d.spared)) + " of them perhaps in vain, and not " + strconv.Itoa(out.Attempts)
+	if out.Attempts < int(d.sends) && !o.unseen || out.Attempts > o.set.attempts {
+		return "sent " + strconv.Itoa(int(d.sends)) + " times, not " + strconv.Itoa(out.Attempts)
 	}
 	if d.answered != (out.Kind == docindex.Done) {
 		return "DONE came, or did not"
@@ -170,21 +242,23 @@ func (o *oracle) unfit(d *document, out docindex.Outcome) string {
 		if out.Attempts != o.set.attempts {
 			return "attempts are left"
 		}
-		if !d.culprit {
-			return "others were at its spider, and may have been the cause"
+		if !d.alone {
+			o.wrong(RulePatience, "document %s ends as timeout, and was lost in the company of %d others", out.DocID, d.company-1)
 		}
 	case docindex.Robots:
-		if !o.set.robots || !d.origin.forbidden(string(out.URL)) {
+		s := &d.origin.robotsState
+		lost := s.state == stale && o.set.forgets // what was read had no room; it cannot be had again
+		if !o.set.robots || !lost && !d.origin.forbidden(string(out.URL)) {
 			return "robots.txt allows it"
 		}
-		if s := &d.origin.robotsState; s.state == silent && (s.misses < o.set.attempts || o.now-s.missing < time.Duration(o.set.attempts-1)*o.set.errorTTL) {
+		if (s.state == silent || lost) && (s.misses < o.set.attempts || o.now-s.missing < time.Duration(o.set.attempts-1)*o.set.errorTTL) {
 			o.wrong(RulePatience, "document %s ends as robots: its robots.txt was asked for %d times, since %v", out.DocID, s.misses, s.missing)
 		}
 	case docindex.DNS:
 		if !d.origin.host.failed || d.origin.host.at != nil {
 			return "its host has an address"
 		}
-		if h := d.origin.host; !h.none && o.answers-h.failing < o.set.giveUp {
+		if h := d.origin.host; !h.none && !o.hopeless(h) {
 			o.wrong(RulePatience, "document %s ends as dns: %s has failed for %v of the time in which others were answered; it has %v", out.DocID, h.name, o.answers-h.failing, o.set.giveUp)
 		}
 	case docindex.Stopped, docindex.Expired:
@@ -197,6 +271,11 @@ func (o *oracle) unfit(d *document, out docindex.Outcome) string {
 func (o *oracle) stepped() {
 	if o.answered != 0 {
 		o.wrong(RuleOutcome, "%d documents were done and have no outcome", o.answered)
+	}
+	for id, sp := range o.spiders {
+		if sp.condemned {
+			o.wrong(RuleHangUp, "spider %d is still connected, and a document was with it for too long", id)
+		}
 	}
 }
 

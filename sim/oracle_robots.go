@@ -65,7 +65,8 @@ func (o *oracle) fetch(id uint32, url string, addr netip.Addr) {
 			o.wrong(RuleRobots, "trip %d goes on to %s after its end", id, url)
 		}
 		t = &trip{origin: o.origin(url), url: url}
-		t.host = t.origin.host
+		o.abandoned(t.origin)
+		t.host, t.origin.trip = t.origin.host, id
 		o.trips[id] = t
 		t.origin.host.trips++
 		if want := url[:targetAt(url)] + "/robots.txt"; url != want {
@@ -95,6 +96,19 @@ func (o *oracle) fetched(id uint32, a robotsAnswer) {
 		o.settle(id, t, a)
 	}
 	o.closed(last, g)
+}
+
+// abandoned ends the last trip of an origin if it was to ask a host whose name has failed for long: the daemon has given
+// that up, as it goes on with the origin.
+func (o *oracle) abandoned(from *origin) {
+	t := o.trips[from.trip]
+	if t == nil || t.group != nil || !o.hopeless(t.host) {
+		return
+	}
+	now := o.now
+	o.now = t.host.failedAt
+	o.settle(from.trip, t, robotsAnswer{})
+	o.now = now
 }
 
 // stranded ends the trips that were to ask a host that has no address.
@@ -137,14 +151,15 @@ func (o *oracle) settle(id uint32, t *trip, a robotsAnswer) {
 		*s = robotsState{state: absent, until: o.now + o.set.robotsTTL}
 	default:
 		s.used = false
+		if s.misses == 0 {
+			s.missing = o.now
+		}
+		s.misses++
 		s.until = o.now + max(o.set.errorTTL, min(a.retry, retryMost))
 		if s.state == read || s.state == stale {
 			s.state = stale
 		} else {
-			if s.misses == 0 {
-				s.missing = o.now
-			}
-			*s = robotsState{state: silent, until: s.until, misses: s.misses + 1, missing: s.missing}
+			*s = robotsState{state: silent, until: s.until, misses: s.misses, missing: s.missing}
 		}
 	}
 	h := t.origin.host
@@ -176,6 +191,7 @@ func (o *oracle) mayFetch(from *origin, url string, since time.Duration) {
 	if !o.set.robots {
 		return
 	}
+	o.abandoned(from)
 	s := &from.robotsState
 	if s.state == notAsked || s.used && s.until <= since {
 		o.wrong(RuleRobots, "%s is sent, and robots.txt was not asked for, or too long ago", url)

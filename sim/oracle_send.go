@@ -61,7 +61,7 @@ func (q *origin) queue(d *document) {
 func (l *lane) first() *document {
 	for len(l.docs) > 0 {
 		a := l.docs[0]
-		if a.doc.held && a.doc.sends == 0 && a.doc.arrival == a.arrival {
+		if a.doc.held && !a.doc.sent && a.doc.arrival == a.arrival {
 			return a.doc
 		}
 		l.docs = l.docs[1:]
@@ -77,6 +77,7 @@ func (o *oracle) inTurn(d *document, url string, since time.Duration) {
 		first := l.first()
 		switch {
 		case first == nil || first == d || l.priority < d.priority:
+		case o.unseen && first.taken <= o.lostAt: // its line may have been lost before it got out
 		case l.priority == d.priority:
 			o.wrong(RuleOrder, "%s, taken at %v, is sent before an older one, taken at %v", url, d.taken, first.taken)
 		case first.taken < since:
@@ -124,14 +125,14 @@ func (o *oracle) mayGo(d *document, url string, since time.Duration) {
 	if d.tx != nil {
 		o.wrong(RuleTwice, "%s is sent while transaction %s has it", url, d.tx.id)
 	}
-	if d.sends == 0 {
+	if !d.sent {
 		o.inTurn(d, url, since)
-	}
-	if d.sends++; int(d.sends)-int(d.spared) > o.set.attempts {
-		o.wrong(RuleAttempts, "%s is sent for the %dth time, %d of them perhaps in vain", url, d.sends, d.spared)
-	}
-	if d.sends > 1 {
+	} else {
 		o.figures.Retries++
+	}
+	d.sent = true
+	if d.sends++; int(d.sends) > o.set.attempts {
+		o.wrong(RuleAttempts, "%s is sent for the %dth time", url, d.sends)
 	}
 }
 
@@ -140,6 +141,14 @@ func (o *oracle) begin(tx *transaction) {
 	o.open[tx.id] = tx
 	tx.doc.tx = tx
 	sp := o.spiders[tx.spider]
+	if sp.condemned {
+		o.wrong(RuleHangUp, "spider %d gets %s, and a document was with it for too long", tx.spider, tx.id)
+	}
+	o.chosen(tx.spider, tx.doc)
+	if tx.doc.lost {
+		tx.suspect = true
+		sp.suspects++
+	}
 	if sp.inFlight++; sp.inFlight > o.set.inFlight && o.late == nil {
 		o.wrong(RuleInFlight, "spider %d has %d documents; it may have %d", tx.spider, sp.inFlight, o.set.inFlight)
 	}
@@ -148,11 +157,15 @@ func (o *oracle) begin(tx *transaction) {
 	}
 	sp.all = append(sp.all, tx)
 	sp.flying = append(sp.flying, tx)
-	o.listen(tx)
+	o.listen(tx, tx.since)
+	o.ages = append(o.ages, tx)
 }
 
-// hasRoom says whether a spider may have more documents, as far as the oracle can tell.
-func (o *oracle) hasRoom(spider uint32) bool { return o.spiders[spider].inFlight < o.set.inFlight }
+// hasRoom says whether a spider may have more documents, and none there wants to be among few.
+func (o *oracle) hasRoom(spider uint32) bool {
+	sp := o.spiders[spider]
+	return sp.inFlight < o.set.inFlight && sp.suspects == 0
+}
 
 // name checks that a TRANS_ID is new: that its last part, the generation, grows.
 func (o *oracle) name(id string) {

@@ -20,10 +20,11 @@ func TestOracleOfSending(t *testing.T) {
 			s.send(1, line1)
 			s.at(70)
 			s.at(71)
-			s.send(1, "0.0.2 1 "+addrA+" http://a.test/1")
+			s.send(2, "0.0.2 1 "+addrA+" http://a.test/1")
 			s.at(131)
 			s.at(132)
-			s.send(1, "0.0.3 1 "+addrA+" http://a.test/1")
+			s.connected(3)
+			s.send(3, "0.0.3 1 "+addrA+" http://a.test/1")
 		}, want: RuleAttempts},
 		{name: "sent twice at once", do: func(s story) {
 			s.set.concurrent = 2

@@ -21,6 +21,7 @@ type service struct {
 // debt is what is owed to a document since it came due.
 type debt struct {
 	group *group // nil: nothing
+	due   bool
 	since time.Duration
 	clock time.Duration // of the service
 	work  time.Duration // of the group
@@ -61,8 +62,8 @@ func (o *oracle) due(n uint32) {
 	if o.service == nil {
 		return
 	}
-	if d := &o.service.debts[n]; d.group != nil {
-		d.since, d.clock, d.work = o.now, o.service.clock, d.group.work
+	if d := &o.service.debts[n]; d.group != nil && !d.due { // it may have been due before, and been given back
+		d.due, d.since, d.clock, d.work = true, o.now, o.service.clock, d.group.work
 	}
 }
 
@@ -79,8 +80,12 @@ func (o *oracle) servedBy(id string, d *document) {
 	if owed.group == nil {
 		return
 	}
+	most := o.patience()
+	if d.lost { // it may wait for others that were lost, each of which has a spider to itself
+		most += time.Duration(o.set.attempts) * o.set.maxFetch
+	}
 	waited, work := o.service.clock-owed.clock, owed.group.work-owed.work
-	if most := o.patience() + paces*work; waited > most {
+	if most += paces * work; waited > most {
 		o.wrong(RuleServed, "document %s of %s ends %v after it came due, %v of which it could have been served in; %v of requests to its group have left meanwhile; it may take %v",
 			id, d.origin.host.name, o.now-owed.since, waited, work, most)
 	}

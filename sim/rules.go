@@ -40,6 +40,9 @@ const (
 	RuleScanner     Rule = "lines from a spider"
 	RuleTimeout     Rule = "silence is noticed in time"
 	RuleSleep       Rule = "what is due is done at once"
+	RuleCompany     Rule = "what may kill spiders is tried again in smaller company"
+	RuleHangUp      Rule = "a spider that a document was with for too long is hung up on"
+	RuleChoice      Rule = "slow spiders get less, and those that have not answered little"
 	RuleServed      Rule = "a host without trouble is served soon, whatever others do"
 	RulePatience    Rule = "nothing ends that a patient crawler would have fetched"
 	RuleIdle        Rule = "no work without cause"
@@ -80,6 +83,7 @@ type limits struct {
 	rejectOver    int
 	askRetry      time.Duration
 	giveUp        time.Duration
+	maxFetch      time.Duration
 	statusTimeout time.Duration
 	quarantine    time.Duration // 0: none, the index is exact
 	delayFactor   float64
@@ -88,15 +92,18 @@ type limits struct {
 	robotsTTL     time.Duration
 	errorTTL      time.Duration
 	maxCrawlDelay time.Duration
+	forgets       bool // there is no room for what is read of all robots.txt
 	rules         []configs.HostRule
 }
+
+const fewRobots = 64 << 20 // bytes that may be too few for what is read of all robots.txt
 
 func limitsOf(c configs.Config, exact bool) limits {
 	l := limits{
 		gap: 1e9 / c.ReqHostPerSec, concurrent: c.ReqHostConcurrent, inFlight: c.Spider.MaxInFlight,
 		attempts: c.Spider.MaxAttempts, rejectOver: c.VHosts.RejectOver, statusTimeout: c.TimeoutSpiderStatus,
-		quarantine: c.DocIndex.Quarantine, askRetry: c.DocIndex.MaxRetry, giveUp: giveUp, delayFactor: c.Politeness.DelayFactor, maxDelay: c.Politeness.MaxDelay,
-		robots: c.Robots.Enabled, robotsTTL: c.Robots.TTL, errorTTL: c.Robots.ErrorTTL, maxCrawlDelay: c.Robots.MaxCrawlDelay,
+		quarantine: c.DocIndex.Quarantine, askRetry: c.DocIndex.MaxRetry, giveUp: c.Resolver.GiveUp, maxFetch: c.Spider.MaxFetch, delayFactor: c.Politeness.DelayFactor, maxDelay: c.Politeness.MaxDelay,
+		robots: c.Robots.Enabled, robotsTTL: c.Robots.TTL, errorTTL: c.Robots.ErrorTTL, maxCrawlDelay: c.Robots.MaxCrawlDelay, forgets: c.Robots.Memory < fewRobots,
 		rules: c.Rules,
 	}
 	if exact {

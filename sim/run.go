@@ -69,7 +69,8 @@ func newRun(sc Scenario) *run {
 		start:  time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC),
 		oracle: newOracle(limitsOf(sc.Config, sc.Exact), sc.Documents), conns: map[uint32]*conn{},
 	}
-	r.engine = engine.New(sc.Config, engine.Options{Cached: r.cached, Down: func(err error) bool { return err == errDown && r.names.useful }, Generation: uint32(sc.Seed), Exact: sc.Exact})
+	r.oracle.unseen = r.stalls
+	r.engine = engine.New(sc.Config, engine.Options{Cached: r.cached, ForNow: isForNow, Down: isDown, Generation: uint32(sc.Seed), Exact: sc.Exact})
 	r.names = names{known: make([]answer, sc.Hosts)}
 	r.index = newIndex(r)
 	r.outbox = &outbox{run: r}

@@ -72,6 +72,7 @@ type Trouble struct {
 	Pieces   float64       // of statuses: cut somewhere, the rest comes later
 	Stall    float64       // of writes to a spider: take long
 	Poison   int           // documents that kill their spider
+	Endless  int           // documents of which their spider says WORKING for ever
 	Mayflies float64       // of spiders: crash soon after each start, without a word
 	Sluggish float64       // of spiders: need long for each fetch
 	Mute     float64       // of spiders: never say a word
@@ -85,13 +86,11 @@ type Trouble struct {
 
 // Kinds are the scenarios that Small and Full know, in a fixed order.
 func Kinds() []string {
-	return []string{"day", "million", "crowd", "collide", "stall", "scarce", "storm", "operator", "rules", "stop", "healthy"}
+	return append([]string{"day", "million", "crowd", "collide", "stall", "scarce", "storm", "operator", "rules", "stop", "healthy"}, accidental()...)
 }
 
-// unfixed are scenarios of accidents that the daemon does not stand yet.
-func unfixed() []string {
-	return []string{"zones", "robots", "spiders", "accidents"}
-}
+// accidental are those of accidents, in which hosts without trouble are to be served soon.
+func accidental() []string { return []string{"zones", "robots", "spiders", "accidents"} }
 
 // mixed is a bit of every trouble.
 func mixed() Trouble {
@@ -191,15 +190,16 @@ func (sc *Scenario) shape(big, bigHosts int) error {
 		t.Broken, t.Shaky, t.SlowZones, t.NoDNS, t.Outages = 0.4, 0.1, 0.1, 4*time.Minute, 40*time.Minute
 		t.Moves, t.MoveEvery, sc.NameTTL = 0.1, 5*time.Minute, time.Minute
 	case "robots":
-		sc.Hosts = sc.Documents / 2
+		sc.Hosts = sc.Documents
 		sc.accidents()
 		sc.Uneven, c.Robots.Timeout = false, 2*time.Minute
 		t.Robots, t.CrawlDelay = 0.1, 10
 		t.Hanging, t.Huge, t.Costly, t.Detours = 0.7, 0.01, 0.01, 0.05
+		c.Robots.Memory = 1 << 20
 		c.Rules = sc.bars()
 	case "spiders":
 		sc.accidents()
-		t.Poison, t.Mayflies, t.Sluggish, t.Mute, t.Stand, t.Crash = 5, 0.2, 0.2, 0.2, 10*time.Minute, 30*time.Minute
+		t.Poison, t.Endless, t.Mayflies, t.Sluggish, t.Mute, t.Stand, t.Crash = 5, 0, 0.2, 0.2, 0.2, 10*time.Minute, 30*time.Minute
 	case "accidents":
 		sc.accidents()
 		t.Broken, t.Shaky, t.SlowZones, t.NoDNS, t.Outages = 0.1, 0.05, 0.05, 2*time.Minute, 40*time.Minute
@@ -207,7 +207,7 @@ func (sc *Scenario) shape(big, bigHosts int) error {
 		t.Robots, t.CrawlDelay = 0.1, 10
 		t.Hanging, t.Huge, t.Costly, t.Detours = 0.1, 0.01, 0.01, 0.05
 		c.Rules = sc.bars()
-		t.Poison, t.Mayflies, t.Sluggish, t.Mute, t.Stand, t.Crash = 3, 0.2, 0.2, 0.2, 20*time.Minute, 30*time.Minute
+		t.Poison, t.Endless, t.Mayflies, t.Sluggish, t.Mute, t.Stand, t.Crash = 3, 0, 0.2, 0.2, 0.2, 20*time.Minute, 30*time.Minute
 	case "healthy":
 		sc.Exact, *t = true, Trouble{Robots: 0.2, CrawlDelay: 20}
 	default:
@@ -224,7 +224,7 @@ func (sc *Scenario) accidents() {
 	sc.Spiders = max(sc.Spiders, 10)
 	c.QueueCount, c.DocIndex.Batch, c.Leftover.Max = sc.Hosts, 100, 1_000_000
 	c.Spider.MaxInFlight = max(c.Spider.MaxInFlight, 32)
-	c.TimeoutSpiderStatus = min(c.TimeoutSpiderStatus, time.Minute)
+	c.TimeoutSpiderStatus, c.Spider.MaxFetch = min(c.TimeoutSpiderStatus, time.Minute), 10*time.Minute
 }
 
 // million is one group of a million documents among many of ten.

@@ -27,6 +27,9 @@ func runScenario(t *testing.T, sc Scenario) Report {
 		t.Fatal(err)
 	}
 	s := &report.Stats
+	if report.Owed > 0 {
+		t.Logf("%s, seed %d: %d documents of hosts without trouble, served within %v beyond their pace", sc.Kind, sc.Seed, report.Owed, report.Longest.Round(time.Second))
+	}
 	t.Logf("%s, seed %d: %v simulated in %v: %d documents taken, %d lines (%d again), %d requests for robots.txt, outcomes %v, %d stale, %d bad lines, %d lost, %d expired; %d steps",
 		sc.Kind, sc.Seed, report.Virtual.Round(time.Second), time.Since(began).Round(time.Millisecond), report.Taken, report.Lines,
 		report.Retries, report.Fetches, report.Outcomes, s.Stale, s.BadLines, s.Lost, s.Expired, report.Steps)

@@ -145,6 +145,10 @@ func (s *spider) receive(line string, since time.Duration) {
 	if r.chance(r.sc.Trouble.Silent) || s.habit == mayfly || s.habit == mute {
 		return
 	}
+	if r.world.docs[n].kind == endless {
+		s.goOn(trans, life, r.now+2*r.sc.Config.Spider.MaxFetch)
+		return
+	}
 	status, retry, took := r.fetchPage(uint32(n))
 	if s.habit == sluggish {
 		took = r.between(10*time.Second, r.sc.Config.TimeoutSpiderStatus*3/4)
@@ -177,6 +181,20 @@ func (s *spider) keepAlive(trans string, life int, ends time.Duration) {
 	r.after(pause, func() {
 		s.speak(life, func() { s.say(trans + " WORKING\n") })
 		s.keepAlive(trans, life, ends)
+	})
+}
+
+// goOn says WORKING again and again, for longer than a fetch may take.
+func (s *spider) goOn(trans string, life int, until time.Duration) {
+	r := s.run
+	if r.now >= until {
+		return
+	}
+	r.after(r.sc.Config.TimeoutSpiderStatus/2, func() {
+		s.speak(life, func() {
+			s.say(trans + " WORKING\n")
+			s.goOn(trans, life, until)
+		})
 	})
 }
 

@@ -1,6 +1,8 @@
 package sim
 
 import (
+	"time"
+
 	"urlserver/docindex"
 	"urlserver/urlserver/engine"
 )
@@ -14,7 +16,7 @@ const (
 
 // work is what a step brought.
 type work struct {
-	Outcomes, Fetches, Writes, Lookups, Asks int
+	Outcomes, Returns, Fetches, Writes, Lookups, Asks int
 }
 
 // step has the daemon do what is due.
@@ -57,20 +59,25 @@ func (r *run) spins(worked bool) {
 // flush hands out the daemon's work, as the real owner of an engine does.
 func (r *run) flush() {
 	out := &r.engine.Out
-	for _, id := range out.Drop { // first: what those had may go to others now
+	for _, id := range out.Drop {
 		if c := r.conns[id]; c != nil {
+			c.flush()
 			c.end()
 		}
 	}
 	for i := range out.Outcomes.Len() {
 		r.outcome(out.Outcomes.At(i))
 	}
+	for i := range out.Returns.Len() {
+		r.oracle.returned(string(out.Returns.At(i).DocID))
+		r.index.returned(string(out.Returns.At(i).DocID))
+	}
 	for _, f := range out.Fetches {
 		r.fetch(f)
 	}
 	if q := out.Question; q != nil {
 		out.Question = nil
-		r.engine.Judged(q.Rules.AllowedAll(q.Targets))
+		r.after(r.between(time.Millisecond, 20*time.Millisecond), func() { r.engine.Judged(q.Rules.AllowedAll(q.Targets)) })
 	}
 	for _, id := range out.Dirty {
 		if c := r.conns[id]; c != nil {
@@ -85,9 +92,11 @@ func (r *run) flush() {
 		r.index.asked(out.Ask)
 	}
 	r.outbox.choke()
+	r.did.Returns += out.Returns.Len()
 	r.did.Fetches += len(out.Fetches)
 	r.did.Lookups += len(out.Lookups)
 	out.Outcomes.Reset()
+	out.Returns.Reset()
 	out.Fetches, out.Dirty, out.Drop, out.Lookups, out.Ask = out.Fetches[:0], out.Dirty[:0], out.Drop[:0], out.Lookups[:0], nil
 }
 

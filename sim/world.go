@@ -49,6 +49,7 @@ const (
 	private          // robots.txt disallows it, where there is one
 	encoded          // its URL is not in serialised form
 	poison           // kills its spider
+	endless          // is never fetched to its end
 	badURL
 	badID
 )
@@ -130,6 +131,8 @@ func (w *world) newPage(i int, rng *rand.Rand) page {
 	switch n := rng.IntN(20); {
 	case i < w.sc.Trouble.Poison:
 		p.kind = poison
+	case i < w.sc.Trouble.Poison+w.sc.Trouble.Endless:
+		p.kind = endless
 	case n < 2:
 		p.kind = private
 	case n < 3:

@@ -22,4 +22,7 @@ const (
 	faultAsk              // the index is asked while it is being asked
 	faultSleep            // the engine sleeps too long
 	faultSpin             // the engine never sleeps
+	faultChoice           // any spider gets documents, however slow
+	faultPlaces           // robots.txt that hang keep their places
+	faultOnce             // a robots.txt that cannot be had is asked for once
 )

@@ -27,4 +27,7 @@ const (
 	FaultAsk        = faultAsk
 	FaultSleep      = faultSleep
 	FaultSpin       = faultSpin
+	FaultChoice     = faultChoice
+	FaultPlaces     = faultPlaces
+	FaultOnce       = faultOnce
 )

@@ -43,7 +43,7 @@ func (p *places) free(now time.Duration, trips map[uint32]*trip) (wait time.Dura
 		t := trips[first.trip]
 		switch {
 		case t == nil || !t.quick || t.started != first.started: // it has ended
-		case p.slow == slowPlaces*p.most:
+		case p.slow == slowPlaces*p.most, faulty(faultPlaces):
 			return 0, false
 		case now-first.started < slowFetch:
 			return first.started + slowFetch - now, false

@@ -92,6 +92,9 @@ func (e *Engine) wait(sp *spider) time.Duration {
 
 // cost orders the spiders that a document may go to: the least first.
 func (e *Engine) cost(sp *spider) time.Duration {
+	if faulty(faultChoice) {
+		return 0
+	}
 	return time.Duration(sp.inFlight+1) * e.wait(sp)
 }
 
@@ -99,7 +102,7 @@ func (e *Engine) cost(sp *spider) time.Duration {
 func (e *Engine) window(sp *spider) int {
 	most := e.cfg.Spider.MaxInFlight
 	mute := sp.done == 0 && sp.inFlight > 0 && e.now-sp.recent.first >= muteAfter
-	if e.crews[sp.crew].linked <= 1 && !mute {
+	if e.crews[sp.crew].linked <= 1 && !mute || faulty(faultChoice) {
 		return most
 	}
 	return int(min(uint64(most), firstFew+fewPerDone*sp.done))

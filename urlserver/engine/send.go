@@ -58,7 +58,7 @@ func (e *Engine) dealTo(t hostslots.Turn, id uint32) {
 		return
 	}
 	entry := e.entry(t.Origin)
-	retried := entry.Unreachable() && entry.failures < e.cfg.Spider.MaxAttempts
+	retried := entry.Unreachable() && entry.failures < e.cfg.Spider.MaxAttempts && !faulty(faultOnce)
 	switch {
 	case faulty(faultUnasked):
 	case retried && entry.Fresh(e.now):
