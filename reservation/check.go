@@ -91,7 +91,8 @@ func AliasOf(alias string, hosts []string) ([]string, error) {
 	return slices.Compact(list), err
 }
 
-// Joined checks the union of an alias' hosts, sorted, with hosts that join it, and returns it sorted, none twice.
+// Joined checks the union of an alias' hosts, sorted, with hosts that join it, and returns it sorted, none
+// twice.
 func Joined(alias string, has, join []string) ([]string, error) {
 	list := slices.Concat(has, join)
 	slices.Sort(list)

@@ -33,7 +33,12 @@ var (
 	ErrUnknown = errors.New("unknown: no such host was added, no such alias set")
 	ErrInvalid = errors.New("invalid")
 
-	// ErrFull is in errors of a store that has no room for what it was asked. Nothing of that was done; ask again later.
+	// ErrBroken is in errors of calls for a host whose record somebody else has spoilt. No other host is
+	// concerned.
+	ErrBroken = errors.New("broken record")
+
+	// ErrFull is in errors of a store that has no room for what it was asked. Nothing of that was done; ask
+	// again later.
 	ErrFull = errors.New("full")
 )
 
@@ -100,8 +105,9 @@ type Store interface {
 	// SetAlias has the alias stand for just these hosts, added or not; none dissolves it. A host that is in another
 	// alias moves.
 	SetAlias(ctx context.Context, alias string, hosts []string) error
-	// JoinAlias adds hosts, added or not, to an alias in one step: callers that add to it at once do not leave each other's
-	// hosts out. A host that is in another alias stays there. aliases are those that the hosts are in now, in order.
+	// JoinAlias adds hosts, added or not, to an alias in one step: callers that add to it at once do not
+	// leave each other's hosts out. A host that is in another alias stays there. aliases are those that the
+	// hosts are in now, in order.
 	JoinAlias(ctx context.Context, alias string, hosts []string) (aliases []string, err error)
 	// GetAlias finds an alias by its name or by one of its hosts. Hosts are sorted.
 	GetAlias(ctx context.Context, name string) (alias string, hosts []string, err error)

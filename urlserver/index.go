@@ -9,8 +9,8 @@ import (
 	"urlserver/urlserver/engine"
 )
 
-// askIndex asks the doc index for candidates, one request at a time. It asks for none while documents wait to be
-// returned, so these are never more than were held when the index began to refuse them.
+// askIndex asks the doc index for candidates, one request at a time. It asks for none while documents wait to
+// be returned, so these are never more than were held when the index began to refuse them.
 func (d *Daemon) askIndex(ctx context.Context) {
 	p := &engine.Prepared{Ports: d.cfg.Load().Resolver.AllowPorts} // the engine asks again only when it is through with it
 	for {

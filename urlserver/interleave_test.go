@@ -21,8 +21,8 @@ import (
 	"urlserver/urlserver/engine"
 )
 
-// actor runs as a goroutine that stops before each of its calls, so that a scheduler decides whose call is next. Only one
-// actor runs at a time.
+// actor runs as a goroutine that stops before each of its calls, so that a scheduler decides whose call is
+// next. Only one actor runs at a time.
 type actor struct {
 	step chan bool // go on; false: die instead
 	stop chan bool // it waits before a call; false: it is through
@@ -127,8 +127,8 @@ func (r *tableKV) Scan(_ context.Context, from, before string, limit int) (list 
 	return list, nil
 }
 
-// meeting is daemons' reservation clients that share a store. Each has a host of its own, and a rule puts all of them into
-// one group. The oracle is told of what clients know, and when they begin calls.
+// meeting is daemons' reservation clients that share a store. Each has a host of its own, and a rule puts all
+// of them into one group. The oracle is told of what clients know, and when they begin calls.
 type meeting struct {
 	t       *testing.T
 	now     time.Time
@@ -202,8 +202,8 @@ func (m *meeting) fail(format string, args ...any) {
 	m.t.Errorf("%s, after %s", fmt.Sprintf(format, args...), strings.Join(m.trace, " "))
 }
 
-// run lets the actors do their calls, as choose says among n; ticks is how often time passes among them. Dies says whether an
-// actor dies instead of making its call.
+// run lets the actors do their calls, as choose says among n; ticks is how often time passes among them. Dies
+// says whether an actor dies instead of making its call.
 func (m *meeting) run(ticks int, choose func(n int) int, dies func() bool) {
 	alive := []*actor{}
 	for _, a := range m.actors {
@@ -231,8 +231,8 @@ func (m *meeting) run(ticks int, choose func(n int) int, dies func() bool) {
 	}
 }
 
-// over checks what is left when all clients are through: every one that was told so is in the group, and the group may not be
-// asked too soon.
+// over checks what is left when all clients are through: every one that was told so is in the group, and the
+// group may not be asked too soon.
 func (m *meeting) over(clients int) {
 	ctx := context.Background()
 	if err := m.store.Sweep(ctx); err != nil {
@@ -295,7 +295,8 @@ func overTable(m *meeting) func(a *actor) reservation.Store {
 	return func(a *actor) reservation.Store { return kv.New(config(a)) }
 }
 
-// TestClientsInterleave has two daemons' clients do their calls in every order that there is, with time passing anywhere.
+// TestClientsInterleave has two daemons' clients do their calls in every order that there is, with time
+// passing anywhere.
 func TestClientsInterleave(t *testing.T) {
 	const clients = 2
 	ticks := 1
@@ -331,8 +332,8 @@ func TestClientsInterleave(t *testing.T) {
 	}
 }
 
-// TestClientsInterleaveAtRandom has more clients, and time, than every order could be tried of; some clients die between two
-// calls. Over a KV, every access to it is a call.
+// TestClientsInterleaveAtRandom has more clients, and time, than every order could be tried of; some clients
+// die between two calls. Over a KV, every access to it is a call.
 func TestClientsInterleaveAtRandom(t *testing.T) {
 	for name, c := range map[string]struct {
 		open  func(*meeting) func(*actor) reservation.Store
@@ -355,8 +356,8 @@ func TestClientsInterleaveAtRandom(t *testing.T) {
 	}
 }
 
-// TestDaemonsInterleave has daemons, with their engines, whose calls of the store interleave at random: the world sees each
-// request.
+// TestDaemonsInterleave has daemons, with their engines, whose calls of the store interleave at random: the
+// world sees each request.
 func TestDaemonsInterleave(t *testing.T) {
 	const docs = 24
 	rule := configs.HostRule{Hosts: []string{"*.example"}, Group: "site"}

@@ -20,12 +20,14 @@ const (
 	spares        = 16        // empty buffers kept
 )
 
-// outbox delivers outcomes, or documents to be returned, to the doc index, in order, and keeps them until it has taken
-// them. A failed call is repeated, with pauses that double from docindex.retry up to docindex.max_retry.
+// outbox delivers outcomes, or documents to be returned, to the doc index, in order, and keeps them until it
+// has taken them. A failed call is repeated, with pauses that double from docindex.retry up to
+// docindex.max_retry.
 //
-// Where the index answers that it wants no outcomes (docindex.ErrUnwanted), the cause may be a proxy during a deploy. So
-// they are kept and offered again, with pauses that double up to an hour, and nothing is choked for them: past
-// docindex.outcomes_max new ones are dropped. When the pauses have reached an hour, only the oldest call's are kept.
+// Where the index answers that it wants no outcomes (docindex.ErrUnwanted), the cause may be a proxy during a
+// deploy. So they are kept and offered again, with pauses that double up to an hour, and nothing is choked
+// for them: past docindex.outcomes_max new ones are dropped. When the pauses have reached an hour, only the
+// oldest call's are kept.
 type outbox struct {
 	what  string // it delivers, for the log
 	send  func(context.Context, *docindex.Outcomes) error

@@ -105,7 +105,8 @@ func TestUnwantedOutcomesAreOfferedAgain(t *testing.T) {
 	})
 }
 
-// TestUnwantedForHours: an index that has said so for an hour is asked hourly, and all but one call's outcomes are dropped.
+// TestUnwantedForHours: an index that has said so for an hour is asked hourly, and all but one call's
+// outcomes are dropped.
 func TestUnwantedForHours(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const batches = 3

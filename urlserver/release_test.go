@@ -12,8 +12,8 @@ import (
 	"urlserver/urlserver/engine"
 )
 
-// TestReleaseIsForATime: however this daemon's wall clock stands to the store's, and whenever it is set, a group that is given
-// back may be asked again when its gap is over: no sooner, and no later.
+// TestReleaseIsForATime: however this daemon's wall clock stands to the store's, and whenever it is set, a
+// group that is given back may be asked again when its gap is over: no sooner, and no later.
 func TestReleaseIsForATime(t *testing.T) {
 	for _, c := range []struct{ ahead, jump time.Duration }{{0, 0}, {time.Hour, 0}, {-time.Hour, 0}, {0, time.Hour}, {0, -time.Hour}} {
 		t.Run(fmt.Sprintf("%v ahead, set %v on", c.ahead, c.jump), func(t *testing.T) {

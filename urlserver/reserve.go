@@ -30,7 +30,8 @@ type Reserver struct {
 	added added              // hosts that the store knows by this daemon
 	calls []reservation.Call // a buffer
 
-	refusal string // to change an alias, the last that was logged
+	refusal string  // to change an alias, the last that was logged
+	broken  limiter // of broken records that are logged
 
 	mu  sync.Mutex // guards all below
 	err string     // of the last call; "": it went well
@@ -153,8 +154,8 @@ func (r *Reserver) do(ctx context.Context, c *engine.Claims) {
 	r.clean(ctx, r.clock().Add(-addedLeases*r.Lease))
 }
 
-// release is a group to be given back, and the moment from which it may be asked again, by this process' monotonic clock.
-// The store is sent what is left until then, so that no two wall clocks are compared.
+// release is a group to be given back, and the moment from which it may be asked again, by this process'
+// monotonic clock. The store is sent what is left until then, so that no two wall clocks are compared.
 type release struct {
 	engine.Release
 	next time.Time
@@ -197,7 +198,7 @@ const maxOwed = 100_000 // groups that are given back later; the rest end with t
 // answered reports whether the store did answer, if only by a refusal.
 func answered(err error) bool {
 	return errors.Is(err, reservation.ErrStale) || errors.Is(err, reservation.ErrNotNow) ||
-		errors.Is(err, reservation.ErrUnknown) || errors.Is(err, reservation.ErrInvalid)
+		errors.Is(err, reservation.ErrUnknown) || errors.Is(err, reservation.ErrInvalid) || errors.Is(err, reservation.ErrBroken)
 }
 
 // callsOf returns calls to be filled in, good until it is called again.
@@ -211,6 +212,15 @@ func (r *Reserver) call(ctx context.Context, calls []reservation.Call) []reserva
 		return nil
 	}
 	answers := r.Store.Do(ctx, calls)
+	for i := range answers {
+		if err := answers[i].Err; errors.Is(err, reservation.ErrBroken) {
+			skipped, ok := r.broken.allow(r.clock())
+			if !ok {
+				continue
+			}
+			r.Log.Error().Err(err).Int("skipped", skipped).Str("host", calls[i].Host).Msg("reservation: nothing of this host is sent until its record is repaired")
+		}
+	}
 	for i := range answers {
 		if err := answers[i].Err; err == nil || !answered(err) {
 			r.note(ctx, err)
@@ -280,8 +290,8 @@ func (r *Reserver) bind(ctx context.Context, binds []engine.Bind) {
 	}
 }
 
-// alias adds hosts whose rule names a group to the alias of that name, for all daemons. A host that is in another alias
-// stays there. One that cannot be got into its alias counts as not answered.
+// alias adds hosts whose rule names a group to the alias of that name, for all daemons. A host that is in
+// another alias stays there. One that cannot be got into its alias counts as not answered.
 func (r *Reserver) alias(ctx context.Context, binds []engine.Bind) {
 	lack := map[string][]*engine.Bind{}
 	for i := range binds {

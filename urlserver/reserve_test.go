@@ -168,8 +168,8 @@ func (w *world) round(nd *node) {
 	w.send(nd, e.Output(nd.spider, nil))
 }
 
-// claim does what a node's engine wants of the store: at once, with an answer that takes a while, or call by call, one a
-// round.
+// claim does what a node's engine wants of the store: at once, with an answer that takes a while, or call by
+// call, one a round.
 func (w *world) claim(nd *node, c *engine.Claims) {
 	if !w.mixed {
 		nd.r.do(w.t.Context(), c)

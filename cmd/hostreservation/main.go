@@ -31,7 +31,7 @@ func stores() command.Stores {
 			if err != nil {
 				return nil, nil, err
 			}
-			r := redis.New(redis.Config{Addrs: o.Addrs, Prefix: o.Prefix, Password: password, TLS: secure, Penalty: o.Penalty})
+			r := redis.New(redis.Config{Addrs: o.Addrs, Prefix: o.Prefix, Password: password, TLS: secure, Penalty: o.Penalty, Log: o.Log})
 			return r, r.Close, nil
 		},
 	}

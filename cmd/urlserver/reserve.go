@@ -35,6 +35,7 @@ func (s *server) openReserver(cfg configs.Reservation, gap time.Duration) (err e
 	store := redis.New(redis.Config{
 		Addrs: cfg.Addrs, Prefix: cfg.Prefix, Password: string(cfg.Token), TLS: secure,
 		Penalty: max(cfg.Penalty, gap), // whoever lost its lease may have asked at the end of it
+		Log:     s.log,
 	})
 	s.reserver.Store, s.closeReservation = store, func() error { store.Close(); return nil }
 	s.janitor = cfg.Janitor

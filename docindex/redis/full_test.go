@@ -11,8 +11,8 @@ import (
 	"urlserver/reservation/redis/redistest"
 )
 
-// TestFull: a Redis without memory refuses what needs some, says so, and goes on when it has memory again; a daemon that comes
-// meanwhile hears the same.
+// TestFull: a Redis without memory refuses what needs some, says so, and goes on when it has memory again; a
+// daemon that comes meanwhile hears the same.
 func TestFull(t *testing.T) {
 	server := redistest.Start(t)
 	put := func(s *Store) error {

@@ -161,7 +161,8 @@ func answerOf(result rueidis.RedisResult) (a answer) {
 
 var errStrange = errors.New("a script answers something strange: is another version of it at work there?")
 
-// isFull reports whether Redis has no memory left. A script whose first write that needs memory is refused has changed nothing.
+// isFull reports whether Redis has no memory left. A script whose first write that needs memory is refused
+// has changed nothing.
 func isFull(err error) bool {
 	failure, ok := rueidis.IsRedisErr(err)
 	return ok && strings.HasPrefix(failure.Error(), "OOM ")

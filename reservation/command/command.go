@@ -14,6 +14,7 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/rs/zerolog"
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
@@ -44,6 +45,7 @@ type Opening struct {
 	Prefix  string       // before each key
 	TLS     access.Files // for a client
 	Penalty time.Duration
+	Log     zerolog.Logger
 }
 
 func (s Stores) listed() string {

@@ -116,6 +116,7 @@ func serve(ctx context.Context, set settings, log zerolog.Logger) error {
 	if err != nil {
 		return err
 	}
+	set.opening.Log = log
 	store, end, err := set.stores.Open(set.opening)
 	if err != nil {
 		return err

@@ -47,8 +47,8 @@ func (s *Store) SetAlias(ctx context.Context, alias string, hosts []string) erro
 	return s.changeAlias(ctx, alias, func() ([]string, bool, error) { return hosts, true, nil })
 }
 
-// JoinAlias is [reservation.Store.JoinAlias]. Hosts point to aliases only by changes, of which there is one at a time: what
-// was read since the last one was over holds if the next one is ours.
+// JoinAlias is [reservation.Store.JoinAlias]. Hosts point to aliases only by changes, of which there is one
+// at a time: what was read since the last one was over holds if the next one is ours.
 func (s *Store) JoinAlias(ctx context.Context, alias string, hosts []string) (aliases []string, err error) {
 	hosts, err = reservation.JoinOf(alias, hosts)
 	if err != nil {
@@ -102,8 +102,8 @@ func (s *Store) clash(ctx context.Context, alias string, hosts []string) error {
 	return nil
 }
 
-// changeAlias changes the hosts of an alias to those that want says, which is asked while no change is under way, and
-// again where another one came first. It may say that nothing changes.
+// changeAlias changes the hosts of an alias to those that want says, which is asked while no change is under
+// way, and again where another one came first. It may say that nothing changes.
 func (s *Store) changeAlias(ctx context.Context, alias string, want func() (hosts []string, changes bool, err error)) error {
 	for try := 0; ; try++ {
 		if err := s.pause(ctx, try); err != nil {

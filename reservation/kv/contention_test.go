@@ -23,8 +23,8 @@ func (l *losing) CompareAndSwap(context.Context, string, []byte, []byte) (bool, 
 	return false, nil
 }
 
-// TestRetriesPause: a call that others are always faster than tries some times, after growing pauses, and gives up; its
-// caller's end ends it.
+// TestRetriesPause: a call that others are always faster than tries some times, after growing pauses, and
+// gives up; its caller's end ends it.
 func TestRetriesPause(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		kv := &losing{mem: newMem()}
@@ -70,8 +70,8 @@ func (c *counted) Scan(ctx context.Context, from, before string, limit int) ([]P
 	return list, err
 }
 
-// TestOneJanitor: however many services sweep, the records are read about once a period; when the one that does dies, another
-// one follows.
+// TestOneJanitor: however many services sweep, the records are read about once a period; when the one that
+// does dies, another one follows.
 func TestOneJanitor(t *testing.T) {
 	const hosts, periods, period = 500, 20, 30_000 // ms
 	reads := map[int]int64{}

@@ -89,8 +89,8 @@ func New(cfg Config) *Store {
 	return s
 }
 
-// pause waits before the try of that number, of which the first, 0, comes at once; an error ends the call. It waits for some
-// time between half of its longest and that, so that those who met do not meet again.
+// pause waits before the try of that number, of which the first, 0, comes at once; an error ends the call. It
+// waits for some time between half of its longest and that, so that those who met do not meet again.
 func (s *Store) pause(ctx context.Context, try int) error {
 	switch {
 	case try == 0:

@@ -127,9 +127,10 @@ type janitor struct {
 	At int64  `json:"at"`
 }
 
-// isJanitor tells if this process is to look at every record now, and takes that down. It is not where another one began to
-// do so less than three quarters of the time ago that this one last let pass between two calls of Sweep. So all processes
-// together sweep about once a period, however many there are, and one that dies is followed by another a period later.
+// isJanitor tells if this process is to look at every record now, and takes that down. It is not where
+// another one began to do so less than three quarters of the time ago that this one last let pass between two
+// calls of Sweep. So all processes together sweep about once a period, however many there are, and one that
+// dies is followed by another a period later.
 func (s *Store) isJanitor(ctx context.Context, now int64) (bool, error) {
 	s.mu.Lock()
 	period := now - s.swept

@@ -16,6 +16,7 @@ const (
 	codeNotNow
 	codeUnknown
 	codeInvalid
+	codeBroken
 )
 
 // answer is what a script returned, after its code.
@@ -75,6 +76,8 @@ func (a answer) failure(about string, args ...any) error {
 		return fmt.Errorf("%w: %s", reservation.ErrNotNow, about)
 	case a.code == codeUnknown:
 		return fmt.Errorf("%w: %s", reservation.ErrUnknown, about)
+	case a.code == codeBroken:
+		return fmt.Errorf("%w: %s: in Redis the key %s is a %s; delete it, and what it is for is served again", reservation.ErrBroken, about, a.text(0), a.text(1))
 	case a.code == codeInvalid:
 		return fmt.Errorf("%w %s: a host and an alias have one name", reservation.ErrInvalid, about)
 	}

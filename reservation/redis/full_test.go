@@ -9,7 +9,8 @@ import (
 	"urlserver/reservation/redis/redistest"
 )
 
-// TestFull: a Redis without memory refuses what needs some, says so, changes nothing, and goes on when it has memory again.
+// TestFull: a Redis without memory refuses what needs some, says so, changes nothing, and goes on when it has
+// memory again.
 func TestFull(t *testing.T) {
 	server := redistest.Start(t)
 	s, ctx := realStore(t, time.Second, server.Addr()), t.Context()

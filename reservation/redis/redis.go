@@ -19,6 +19,7 @@ import (
 	"time"
 
 	"github.com/redis/rueidis"
+	"github.com/rs/zerolog"
 
 	"urlserver/access"
 	"urlserver/reservation"
@@ -48,6 +49,7 @@ type Config struct {
 	Password string
 	TLS      *tls.Config // nil: plain TCP
 	Penalty  time.Duration
+	Log      zerolog.Logger // of keys that others have spoilt; its zero value logs nothing
 }
 
 // Store is a reservation.Store in Redis. Use New, and Close when done.
@@ -199,10 +201,11 @@ func isNoScript(err error) bool {
 	return ok && failure.IsNoScript()
 }
 
-// isFull reports whether Redis has no memory left. A script whose first write that needs memory is refused has changed nothing.
+// isFull reports whether Redis has no memory left. A script whose first write that needs memory is refused
+// has changed nothing.
 func isFull(err error) bool {
 	failure, ok := rueidis.IsRedisErr(err)
-	return ok && strings.HasPrefix(failure.Error(), "OOM ")
+	return ok && strings.Contains(failure.Error(), "OOM command not allowed") // behind the place in the script, where that passed it on
 }
 
 // eval runs a script by its text, which Redis keeps.

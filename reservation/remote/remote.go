@@ -109,6 +109,8 @@ func failure(err error) error {
 		kind = reservation.ErrStale
 	case codes.InvalidArgument:
 		kind = reservation.ErrInvalid
+	case codes.DataLoss:
+		kind = reservation.ErrBroken
 	case codes.NotFound:
 		kind = notFound(st.Message())
 	default:

@@ -114,7 +114,8 @@ func (r *rig) join(alias string, hosts []string, want ...string) {
 	}
 }
 
-// testJoin adds hosts to aliases: those in another one stay there, and what is busy keeps all of the alias back.
+// testJoin adds hosts to aliases: those in another one stay there, and what is busy keeps all of the alias
+// back.
 func testJoin(r *rig) {
 	ctx := r.Context()
 	r.add("a.test", "b.test", "c.test", "taken.test", "name")
@@ -147,7 +148,8 @@ func testJoin(r *rig) {
 	}
 }
 
-// testJoinAtOnce has many callers add a host each to one alias: all are in, and one of them is reserved at a time.
+// testJoinAtOnce has many callers add a host each to one alias: all are in, and one of them is reserved at a
+// time.
 func testJoinAtOnce(r *rig) {
 	const callers = 16
 	var names []string

@@ -25,6 +25,8 @@ func failure(err error) error {
 		code = codes.NotFound
 	case errors.Is(err, reservation.ErrInvalid):
 		code = codes.InvalidArgument
+	case errors.Is(err, reservation.ErrBroken):
+		code = codes.DataLoss
 	case errors.Is(err, reservation.ErrFull):
 		code = codes.ResourceExhausted
 	case errors.Is(err, context.Canceled):

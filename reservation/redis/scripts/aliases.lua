@@ -1,5 +1,5 @@
--- set_alias gives an alias its hosts. What covers one of the former or the new set, or its group, covers all of them from now
--- on, and the longest of their times holds for all.
+-- set_alias gives an alias its hosts. What covers one of the former or the new set, or its group, covers all
+-- of them from now on, and the longest of their times holds for all.
 local function set_alias(alias, hosts)
   local names, from, moved = { alias }, { alias }, {}
   local function also(list, name) list[#list + 1] = name end

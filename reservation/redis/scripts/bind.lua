@@ -1,7 +1,6 @@
 -- bind: prefix, ttl, host, proposed group, host, proposed group ... -> OK, the group in force of each
 local ends, groups = now + num(ARGV[2]), { OK }
-for i = 3, #ARGV, 2 do
-  local host, proposed = ARGV[i], ARGV[i + 1]
+local function bind(host, proposed)
   if not call('GET', HOST .. host) then
     call('SET', HOST .. host, proposed)
     call('ZREM', BOUND, host)
@@ -19,6 +18,9 @@ for i = 3, #ARGV, 2 do
   end
   rehome(host)
   requeue(group)
-  groups[#groups + 1] = group
+  return group
+end
+for i = 3, #ARGV, 2 do -- who has a key of a wrong type is bound to nothing, and is not reserved either
+  groups[#groups + 1] = guarded(ARGV[i], bind, ARGV[i], ARGV[i + 1]) or ARGV[i + 1]
 end
 return groups

@@ -16,8 +16,9 @@
 --   chg_parts{chg}:<holder> hash host -> those of other crawls: msgpack, crawl -> documents
 --   chg_tellers{chg}        zset of the holders that tell of other crawls, scored alike; older daemons know neither of the two
 --   chg_crawls{chg}:<host>  hash crawl -> its part of the host's count; DEFAULT has what is in no other
+--   chg_broken{chg}         hash key of a wrong type -> the name that it is a key of, which is not served while it is there
 -- A busy group's hash has a field "host" where its host has another name.
-local OK, STALE, NOT_NOW, UNKNOWN, INVALID = 0, 1, 2, 3, 4
+local OK, STALE, NOT_NOW, UNKNOWN, INVALID, BROKEN = 0, 1, 2, 3, 4, 5
 local P = ARGV[1]
 local WAIT, READY, BUSY, TOKEN = KEYS[1], P .. 'chg_ready{chg}', P .. 'chg_busy{chg}', P .. 'chg_token{chg}'
 local EXEC, TOTAL, KNOWN, COUNT = P .. 'chg_exec{chg}', P .. 'chg_total{chg}', P .. 'chg_known{chg}', P .. 'chg_count{chg}'
@@ -26,10 +27,39 @@ local GROUP, DUE, COVERS, BY = P .. 'CHG{chg}:', P .. 'chg_due{chg}:', P .. 'chg
 local HOST, ALIASED, ALIASES = P .. 'chg_host{chg}:', P .. 'chg_aliased{chg}:', P .. 'chg_aliases{chg}'
 local HELD, HOLDERS = P .. 'chg_held{chg}:', P .. 'chg_holders{chg}'
 local PARTS, TELLERS, CRAWLS = P .. 'chg_parts{chg}:', P .. 'chg_tellers{chg}', P .. 'chg_crawls{chg}:'
+local BROKE = P .. 'chg_broken{chg}'
 local call = redis.call
 local now = clock()
 
 local function num(x) return tonumber(x or 0) or 0 end
+
+-- wrong_key is a key of a name that holds something else than we put there, and what it holds; or nil.
+local function wrong_key(name)
+  for _, key in ipairs({ { GROUP, 'hash' }, { DUE, 'zset' }, { COVERS, 'set' }, { BY, 'set' }, { HOST, 'string' }, { ALIASED, 'set' },
+    { CRAWLS, 'hash' }, { HELD, 'hash' }, { PARTS, 'hash' } }) do
+    local holds = call('TYPE', key[1] .. name).ok
+    if holds ~= 'none' and holds ~= key[2] then return key[1] .. name, holds end
+  end
+end
+
+-- guarded does something for a name. A key of a wrong type, of the name or of its group, makes that fail and
+-- nothing else: it is noted, and answered with what it holds. What f has done until then stays.
+local function guarded(name, f, ...)
+  local ok, answer = pcall(f, ...)
+  if ok then return answer end
+  local names = { name }
+  for _, hash in ipairs({ HOME, LOCK, ALIAS }) do names[#names + 1] = call('HGET', hash, name) or nil end
+  local bound = redis.pcall('GET', HOST .. name)
+  if type(bound) == 'string' then names[#names + 1] = bound end
+  for _, one in ipairs(names) do
+    local key, holds = wrong_key(one)
+    if key then
+      call('HSET', BROKE, key, one)
+      return nil, { BROKEN, key, holds }
+    end
+  end
+  error(answer)
+end
 
 local function next_of(name) return num(call('HGET', GROUP .. name, 'n')) end
 

@@ -51,7 +51,7 @@ while i <= #ARGV do
     crawls[crawl] = (crawls[crawl] or 0) + num(ARGV[i + 1])
     i = i + 2
   end
-  if call('SISMEMBER', ALIASES, host) == 0 then tell(host, n, crawls) end
+  if call('SISMEMBER', ALIASES, host) == 0 then guarded(host, tell, host, n, crawls) end
 end
 if apart then call('ZADD', TELLERS, ends, holder) end
 return { OK, 1 }

@@ -1,9 +1,10 @@
--- janitor: prefix, cursor, count, penalty -> OK, next cursor, repaired
--- Puts groups back that have something to do and stand in no queue.
+-- janitor: prefix, cursor, count, penalty -> OK, next cursor, repaired, keys of a wrong type ...
+-- Puts groups back that have something to do and stand in no queue. With the first cursor it forgets what is
+-- broken no more.
 local found = call('SCAN', ARGV[2], 'MATCH', GROUP:gsub('([%*%?%[%]\\])', '\\%1') .. '*', 'COUNT', ARGV[3])
 local ready
 local repaired = 0
-for _, key in ipairs(found[2]) do
+local function see(key)
   local id = key:sub(#GROUP + 1)
   local f = call('HMGET', key, 'c', 't')
   if num(f[1]) > 0 and not call('ZSCORE', WAIT, id) and not locked(id) then
@@ -26,5 +27,25 @@ for _, key in ipairs(found[2]) do
     end
   end
 end
+
+if ARGV[2] == '0' then
+  local broken = call('HGETALL', BROKE)
+  for i = 1, #broken, 2 do
+    if not wrong_key(broken[i + 1]) then
+      local id, c = broken[i + 1], 0
+      local hosts = call('ZRANGE', DUE .. id, 0, -1)
+      if not hosts[1] and call('HGET', HOME, id) == id then hosts[1] = id end
+      call('HDEL', BROKE, broken[i])
+      for _, host in ipairs(hosts) do c = c + num(call('HGET', COUNT, host)) end
+      if c > 0 then call('HSET', GROUP .. id, 'c', c) end
+      for _, host in ipairs(hosts) do guarded(host, rehome, host) end
+    end
+  end
+end
+for _, key in ipairs(found[2]) do guarded(key:sub(#GROUP + 1), see, key) end
 if repaired > 0 then call('INCRBY', P .. 'chg_repaired{chg}', repaired) end
-return { OK, found[1], repaired }
+local answer = { OK, found[1], repaired }
+if found[1] == '0' then
+  for _, key in ipairs(call('HKEYS', BROKE)) do answer[#answer + 1] = key end
+end
+return answer

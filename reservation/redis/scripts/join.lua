@@ -1,5 +1,5 @@
--- join: prefix, most hosts of an alias, alias, hosts ... -> OK, the alias of each, or INVALID and the name that clashes, or
--- INVALID where the alias would have too many
+-- join: prefix, most hosts of an alias, alias, hosts ... -> OK, the alias of each, or INVALID and the name
+-- that clashes, or INVALID where the alias would have too many
 -- Adds hosts to an alias; one that is in another stays there.
 local alias, hosts, answer, joins = ARGV[3], {}, { OK }, false
 for i = 4, #ARGV do hosts[#hosts + 1] = ARGV[i] end

@@ -5,7 +5,8 @@ local function in_force(key, have, lease, now)
   local spare = math.floor(lease / 8)
   if now + lease + spare > (tonumber(have or 0) or 0) then redis.call('SET', key, now + lease + 2 * spare) end
 end
--- moment is the time that a caller names, no sooner than now: in ms since 1970, or "+" and so many ms from now.
+-- moment is the time that a caller names, no sooner than now: in ms since 1970, or "+" and so many ms from
+-- now.
 local function moment(text, now)
   local ms = tonumber(text)
   if text:byte(1) == 43 then ms = ms + now end

@@ -4,7 +4,8 @@ local most = 10000
 local ready, seen = 0, 0
 local function look(ids)
   for _, id in ipairs(ids) do
-    ready = ready + call('ZCOUNT', DUE .. id, '-inf', now)
+    local n = redis.pcall('ZCOUNT', DUE .. id, '-inf', now)
+    ready = ready + (type(n) == 'number' and n or 0)
     seen = seen + 1
   end
 end

@@ -26,11 +26,11 @@ if wants > 3 then
   for n = 3, wants - 1, 3 do hosts[#hosts + 1] = ARGV[n] end
   local shared, ends = any(hosts, COVERS, BY), call('ZMSCORE', BUSY, unpack(hosts))
   for n, host in ipairs(hosts) do
-    local f = call('HMGET', GROUP .. host, 't', 'host', 'c', 'n')
+    local f = redis.pcall('HMGET', GROUP .. host, 't', 'host', 'c', 'n') -- nothing of it is there where it is no hash
     local ms = moment(ARGV[3 * n + 2], now)
     answers[n + 1] = 0
     if f[1] == ARGV[3 * n + 1] and not f[2] and tonumber(f[3] or 0) > 0 and tonumber(f[4] or 0) <= ms
-      and tonumber(ends[n] or 0) > now and not until_ms[host] and not (shared and any({ host }, COVERS, BY)) and call('ZCARD', DUE .. host) == 1 then
+      and tonumber(ends[n] or 0) > now and not until_ms[host] and not (shared and any({ host }, COVERS, BY)) and redis.pcall('ZCARD', DUE .. host) == 1 then
       free[#free + 1], until_ms[host] = host, ms > now and string.format('%d', ms) or now_text
     else
       rest[#rest + 1] = n -- released another time, perhaps
@@ -77,9 +77,9 @@ local HOST = P .. 'chg_host{chg}:'
 local function plain(ids)
   local list, seen, bound = {}, {}, any(ids, BY, HOST)
   for n, id in ipairs(ids) do
-    local f = call('HMGET', GROUP .. id, 'n', 't')
-    if f[2] or f[1] and tonumber(f[1]) > now or seen[id] or bound and any({ id }, BY, HOST)
-      or call('ZRANGEBYSCORE', DUE .. id, '-inf', now_text, 'LIMIT', '0', '1')[1] ~= id then
+    local f = redis.pcall('HMGET', GROUP .. id, 'n', 't')
+    if f.err or f[2] or f[1] and tonumber(f[1]) > now or seen[id] or bound and any({ id }, BY, HOST)
+      or redis.pcall('ZRANGEBYSCORE', DUE .. id, '-inf', now_text, 'LIMIT', '0', '1')[1] ~= id then
       break
     end
     list[n], seen[id] = id, true

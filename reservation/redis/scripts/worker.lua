@@ -5,24 +5,27 @@ local penalty, batch = num(ARGV[2]), num(ARGV[3])
 local more = 0
 local lost = call('ZRANGEBYSCORE', BUSY, '-inf', now, 'WITHSCORES', 'LIMIT', 0, batch)
 for i = 1, #lost, 2 do
-  local host = call('HGET', GROUP .. lost[i], 'host') or lost[i]
-  unlock(lost[i], num(lost[i + 1]) + penalty)
-  drop(host)
+  local _, broken = guarded(lost[i], function()
+    local host = call('HGET', GROUP .. lost[i], 'host') or lost[i]
+    unlock(lost[i], num(lost[i + 1]) + penalty)
+    drop(host)
+  end)
+  if broken then call('ZREM', BUSY, lost[i]) end -- so that it is met once
 end
 if #lost == 2 * batch then more = 1 end
 local ended = call('ZRANGEBYSCORE', BOUND, '-inf', now, 'LIMIT', 0, batch)
 for _, host in ipairs(ended) do
   call('ZREM', BOUND, host)
   call('DEL', HOST .. host)
-  rehome(host)
+  guarded(host, rehome, host)
 end
 if #ended == batch then more = 1 end
 local dead = call('ZRANGEBYSCORE', HOLDERS, '-inf', now, 'LIMIT', 0, 1)[1]
 if dead then
-  local left = call('HRANDFIELD', HELD .. dead, batch, 'WITHVALUES')
+  local left = guarded(dead, call, 'HRANDFIELD', HELD .. dead, batch, 'WITHVALUES') or {}
   for i = 1, #left, 2 do
     call('HDEL', HELD .. dead, left[i])
-    if call('HEXISTS', KNOWN, left[i]) == 1 then recount(left[i], { DEFAULT = 0 - num(left[i + 1]) }) end
+    if call('HEXISTS', KNOWN, left[i]) == 1 then guarded(left[i], recount, left[i], { DEFAULT = 0 - num(left[i + 1]) }) end
   end
   if #left < 2 * batch then call('ZREM', HOLDERS, dead) end
   more = 1
@@ -30,12 +33,12 @@ end
 dead = call('ZRANGEBYSCORE', TELLERS, '-inf', now, 'LIMIT', 0, 1)[1]
 if dead then
   local some = math.ceil(batch / 20) -- of a thousand crawls at most
-  local left = call('HRANDFIELD', PARTS .. dead, some, 'WITHVALUES')
+  local left = guarded(dead, call, 'HRANDFIELD', PARTS .. dead, some, 'WITHVALUES') or {}
   for i = 1, #left, 2 do
     local crawls = cmsgpack.unpack(left[i + 1])
     for crawl, n in pairs(crawls) do crawls[crawl] = 0 - n end
     call('HDEL', PARTS .. dead, left[i])
-    if call('HEXISTS', KNOWN, left[i]) == 1 then recount(left[i], crawls) end
+    if call('HEXISTS', KNOWN, left[i]) == 1 then guarded(left[i], recount, left[i], crawls) end
   end
   if #left < 2 * some then call('ZREM', TELLERS, dead) end
   more = 1
