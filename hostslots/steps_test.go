@@ -153,6 +153,53 @@ func TestAtSpidersMeanwhile(t *testing.T) {
 	}
 }
 
+// TestRejectsAreBounded: 50,000 hosts are known on a crowded address, 100 of them with documents, among 200 groups that are full.
+// What has documents is told, and so are all hosts of the full ones; the others as far as there is room, and none twice.
+func TestRejectsAreBounded(t *testing.T) {
+	const crowd, busy, full = 50_000, 100, 200
+	cfg := usualConfig(full + 1)
+	cfg.Len, cfg.RejectOver = 1, busy-1
+	s := New(cfg)
+	put := func(host string, addr netip.Addr, doc bool) {
+		o := s.Origin([]byte("http://"+host), []byte(host))
+		s.Bind(0, s.HostOf(o), addr)
+		if doc {
+			s.Offer(0, o, []byte(host), []byte("http://"+host+"/"), 0)
+		}
+	}
+	crowded := netip.MustParseAddr("192.0.2.1")
+	for n := range crowd {
+		put(fmt.Sprintf("c%d.test", n), crowded, n >= crowd-busy)
+	}
+	for n := range full {
+		addr := netip.AddrFrom4([4]byte{10, 0, byte(n >> 8), byte(n)})
+		put(fmt.Sprintf("full%d.test", n), addr, true)
+		put(fmt.Sprintf("beside%d.test", n), addr, false)
+	}
+	told := map[string]int{}
+	s.Rejects(func(name []byte) { told[string(name)]++ })
+	if len(told) != MaxRejects {
+		t.Errorf("%d names; want %d", len(told), MaxRejects)
+	}
+	for name, n := range told {
+		if n > 1 {
+			t.Errorf("%s is told %d times", name, n)
+		}
+	}
+	for n := range full {
+		for _, name := range []string{fmt.Sprintf("full%d.test", n), fmt.Sprintf("beside%d.test", n)} {
+			if told[name] != 1 {
+				t.Errorf("%s is not told", name)
+			}
+		}
+	}
+	for n := crowd - busy; n < crowd; n++ {
+		if name := fmt.Sprintf("c%d.test", n); told[name] != 1 {
+			t.Errorf("%s has a document and is not told", name)
+		}
+	}
+}
+
 // cpuTime is what this thread has had of the processor: on a machine that others use, too, it is what a call costs.
 func cpuTime() time.Duration {
 	var ts unix.Timespec

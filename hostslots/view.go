@@ -1,6 +1,7 @@
 package hostslots
 
 import (
+	"math"
 	"net/netip"
 	"time"
 )
@@ -48,24 +49,63 @@ func (s *Slots) Room(now time.Duration) bool {
 	return false
 }
 
-// Rejects calls yield with the name of each host that should not get more
-// documents: all hosts known on full slots, and on addresses with too many
-// documents, barred hosts with any, and those whose names fail for now. It costs O(names).
+const (
+	// MaxRejects is how many names Rejects tells at most: some 200 KB of a request to the index.
+	MaxRejects = 10_000
+
+	ordinaryHosts = 32 // of a group: where there are more, the others come last
+)
+
+// Rejects calls yield with the names of hosts that should not get more documents, each once: those on full slots, on addresses
+// with too many documents, and barred ones with any. Of more than MaxRejects the most useful come first: hosts with documents
+// that wait, of which the index evidently has more; then the other hosts of all these groups; last the rest of those on
+// crowded addresses. It costs O(MaxRejects).
 func (s *Slots) Rejects(yield func(name []byte)) {
-	for g := s.rejects.head; g != 0; g = s.groups.At(g).reject.next {
-		for h := s.groups.At(g).members.head; h != 0; h = s.hosts.At(h).member.next {
-			yield(s.HostName(h))
+	r := rejecting{s: s, yield: yield, names: MaxRejects, looks: 8 * MaxRejects}
+	for g := s.rejects.head; g != 0 && r.names > 0; g = s.groups.At(g).reject.next {
+		for h := s.groups.At(g).turns.head; h != 0 && r.names > 0; h = s.hosts.At(h).turn.next {
+			r.tell(h)
 		}
 	}
-	for id := s.barred.head; id != 0; id = s.hosts.At(id).bar.next {
+	for id := s.barred.head; id != 0 && r.names > 0; id = s.hosts.At(id).bar.next {
 		if g := s.hosts.At(id).group; g == 0 || !s.byReject.has(&s.rejects, g) {
-			yield(s.HostName(id))
+			r.tell(id)
 		}
 	}
-	for id := s.failing.head; id != 0; id = s.hosts.At(id).member.next {
-		if !s.byBarred.has(&s.barred, id) {
-			yield(s.HostName(id))
+	for g := s.rejects.head; g != 0 && r.goesOn(); g = s.groups.At(g).reject.next {
+		r.members(s.groups.At(g), 0, ordinaryHosts)
+	}
+	for g := s.rejects.head; g != 0 && r.goesOn(); g = s.groups.At(g).reject.next {
+		if s.groups.At(g).size > ordinaryHosts {
+			r.members(s.groups.At(g), ordinaryHosts, math.MaxInt)
 		}
+	}
+}
+
+// rejecting is what a call of Rejects may still do.
+type rejecting struct {
+	s     *Slots
+	yield func(name []byte)
+	names int // to tell
+	looks int // at hosts
+}
+
+func (r *rejecting) goesOn() bool { return r.names > 0 && r.looks > 0 }
+
+func (r *rejecting) tell(host uint32) {
+	r.names--
+	r.yield(r.s.HostName(host))
+}
+
+// members tells the hosts of a group that do not take turns, from a place among its hosts to another one.
+func (r *rejecting) members(g *group, from, to int) {
+	h := g.members.head
+	for n := 0; n < to && h != 0 && r.goesOn(); n++ {
+		r.looks--
+		if n >= from && !r.s.byTurn.has(&g.turns, h) {
+			r.tell(h)
+		}
+		h = r.s.hosts.At(h).member.next
 	}
 }
 
