@@ -68,6 +68,9 @@ func (l *logger) background(err error) {
 
 // openDB opens the database, and says what to do where it cannot be opened.
 func openDB(path string, o *pebble.Options) (*pebble.DB, error) {
+	if err := checkNewestLog(path); err != nil {
+		return nil, err
+	}
 	db, err := pebble.Open(path, o)
 	switch {
 	case err == nil:
