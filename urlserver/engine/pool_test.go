@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"urlserver/configs"
+	"urlserver/hostslots"
 	"urlserver/protocol"
 )
 
@@ -22,7 +23,8 @@ type crawl struct {
 	answers answers
 	spiders map[uint32]*pooled
 	docs    int
-	asked   *Ask // not answered yet
+	pool    string // spiderid of all spiders and documents; "": none
+	asked   *Ask   // not answered yet
 	due     time.Duration
 	last    map[netip.Addr]uint32 // by host: its last document's spider
 	moved   int                   // how often that was another one than before
@@ -76,6 +78,9 @@ func newCrawl(t *testing.T) *crawl {
 
 func (c *crawl) spider(takes time.Duration) *pooled {
 	sp := &pooled{id: c.e.Connected("spider"), takes: takes}
+	if c.pool != "" {
+		c.e.Enlist(sp.id, c.pool)
+	}
 	c.spiders[sp.id] = sp
 	return sp
 }
@@ -165,7 +170,7 @@ func (c *crawl) answer(ask *Ask) {
 		c.docs++
 		host := fmt.Sprintf("10.0.%d.%d", c.docs%poolHosts/250, c.docs%poolHosts%250+1)
 		if !rejected[host] {
-			p.Batch.Add(fmt.Append(nil, c.docs), fmt.Appendf(nil, "http://%s/%d", host, c.docs), 0)
+			p.Batch.AddFor(fmt.Append(nil, c.docs), fmt.Appendf(nil, "http://%s/%d", host, c.docs), 0, c.pool, "")
 		}
 	}
 	p.Prepare()
@@ -183,6 +188,7 @@ func TestSlowSpiderDragsNobodyDown(t *testing.T) {
 		name   string
 		takes  []time.Duration // of the spiders, as they connect
 		settle time.Duration   // before anything is measured
+		pool   string
 		want   float64
 	}{
 		{name: "alone", takes: []time.Duration{fastTakes}, want: near},
@@ -191,6 +197,7 @@ func TestSlowSpiderDragsNobodyDown(t *testing.T) {
 		{name: "mute", takes: []time.Duration{fastTakes, mute}, want: near},
 		{name: "mute first", takes: []time.Duration{mute, fastTakes}, want: near},
 		{name: "both", takes: []time.Duration{mute, slow, fastTakes}, want: near},
+		{name: "in a pool", takes: []time.Duration{mute, slow, fastTakes}, pool: "link", want: near},
 		{name: "slow for long", takes: []time.Duration{slow, fastTakes}, settle: time.Minute, want: near},
 		{name: "twenty slow ones", takes: append([]time.Duration{fastTakes}, repeated(slow, 20)...), settle: 20 * time.Second, want: near},
 		{name: "two fast ones", takes: []time.Duration{fastTakes, fastTakes}, want: near},
@@ -198,6 +205,7 @@ func TestSlowSpiderDragsNobodyDown(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			r := newCrawl(t)
+			r.pool = c.pool
 			for _, takes := range c.takes {
 				r.spider(takes)
 			}
@@ -345,5 +353,35 @@ func TestSlotStaysWithItsSpider(t *testing.T) {
 	c.run(10 * time.Second)
 	if c.moved > alone/100 {
 		t.Errorf("hosts changed their spider %d times in %d lines", c.moved, 10*alone)
+	}
+}
+
+// TestChoosingAllocatesNothing has as many spiders as there may be.
+func TestChoosingAllocatesNothing(t *testing.T) {
+	e := New(configs.Default(), Options{})
+	for range 4096 {
+		e.Connected("spider")
+	}
+	now := time.Duration(0)
+	one := func() {
+		now += time.Millisecond
+		e.now = now
+		id := e.spiderFor(hostslots.Turn{})
+		sp := e.spiders[id]
+		sp.inFlight++
+		sp.recent.sent(e.now, sp.inFlight == 1)
+		e.review(id, sp)
+		if now%(2*time.Millisecond) == 0 {
+			sp.recent.answered(e.now, time.Duration(id)*time.Millisecond)
+			sp.done++
+			sp.inFlight--
+			e.review(id, sp)
+		}
+	}
+	for range 10_000 {
+		one()
+	}
+	if n := testing.AllocsPerRun(10_000, one); n != 0 {
+		t.Errorf("%v allocations a document; want none", n)
 	}
 }
