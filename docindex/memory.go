@@ -133,6 +133,9 @@ func (m *Memory) putLocked(p *Put, host []byte, now int64) (Verdict, error) {
 			return Refused, fmt.Errorf("doc_id %q: taken by %.200s", p.DocID, m.docs.url(m.docs.records.At(id)))
 		}
 	}
+	if p.Known && m.doors.HasOrphans() {
+		m.doors.Reported(host, p.URL, now)
+	}
 	if known != 0 && p.Known {
 		m.ownLocked(known, p)
 	}

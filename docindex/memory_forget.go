@@ -60,12 +60,21 @@ func (m *Memory) freeSomeLocked(queue uint32, o *Outcomes) (more bool) {
 		c.first = r.sibling
 		if r.state() == InTransit {
 			m.recallLocked(id, o)
+			m.orphanLocked(id, now)
 			m.landLocked(id, Completed, now)
 		}
 		m.crawls.leave(id, m.docs.records.At(id).priority)
 		m.docs.drop(id)
 	}
 	return true
+}
+
+// orphanLocked keeps the host of a document that is to be forgotten while a client of GetURLs has it.
+func (m *Memory) orphanLocked(id uint32, now int64) {
+	r := m.docs.records.At(id)
+	if r.state() == InTransit && r.flags&viaCall != 0 && m.leases.Has(id) {
+		m.doors.Orphan(r.queue, m.hostLocked(r), m.docs.url(r), int64(m.leases.Due(id)), now)
+	}
 }
 
 // Purge is [Caller.Purge].
@@ -124,6 +133,7 @@ func (m *Memory) purgeSome(queue uint32, s Scope, kept uint32, before int64, o *
 			continue
 		}
 		m.recallLocked(id, o)
+		m.orphanLocked(id, now)
 		m.completeLocked(id, now)
 		m.unchainLocked(queue, kept, id)
 		m.doors.Uncount(queue, doors.Completed)

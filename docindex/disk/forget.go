@@ -2,6 +2,7 @@ package disk
 
 import (
 	"context"
+	"encoding/binary"
 	"slices"
 	"time"
 
@@ -166,8 +167,29 @@ func (s *Store) landAllLocked(dropped map[uint32]bool, o *docindex.Outcomes, now
 	for id := uint32(1); int(id) < s.transits.Cap(); id++ {
 		if t := s.transits.At(id); t.queue != 0 && dropped[t.queue] {
 			s.recallLocked(t, o)
+			s.orphanLocked(id, now)
 			s.landLocked(id, docindex.Completed, now)
 		}
+	}
+}
+
+// orphanLocked keeps the host of a document that is to be forgotten while a client of GetURLs has it. After a
+// restart nobody can report it any more: then the host is left alone until the lease has ended.
+func (s *Store) orphanLocked(id uint32, now int64) {
+	tr := s.transits.At(id)
+	if tr.door != doors.Calls || !s.leases.Has(id) {
+		return
+	}
+	host, until := []byte(tr.host), int64(s.leases.Due(id))
+	s.doors.Orphan(tr.queue, host, tr.name.hash[:urlLen], until, now)
+	if !s.doors.AnyHost(tr.queue) {
+		host = s.doors.Key(tr.queue)
+	}
+	if pause, gap := s.doors.PauseOf(host); len(host) > 0 && pause < until {
+		t := &s.txn
+		t.key = append(append(t.key[:0], pauseRow), host...)
+		t.value = binary.AppendVarint(binary.AppendVarint(t.value[:0], until), gap)
+		t.set()
 	}
 }
 
@@ -277,6 +299,7 @@ func (s *Store) purgeSome(queue uint32, scope docindex.Scope, from []byte, befor
 		if int64(d.created) < before {
 			if id := s.transitOf(n); id != 0 {
 				s.recallLocked(s.transits.At(id), o)
+				s.orphanLocked(id, now)
 			}
 			s.forgetLocked(queue, n, d, now)
 			purged++

@@ -93,6 +93,10 @@ func (s *Store) putLocked(a *ahead, p *docindex.Put, host []byte, now int64) (v 
 			return docindex.Refused, refusal, err
 		}
 	}
+	if p.Known && s.doors.HasOrphans() {
+		n := s.secret.name(0, p.URL)
+		s.doors.Reported(host, n.hash[:urlLen], now)
+	}
 	if d != nil && p.Known {
 		if err := s.ownLocked(&a.name, d, p); err != nil {
 			return 0, nil, err

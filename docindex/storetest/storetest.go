@@ -50,6 +50,7 @@ func Run(t *testing.T, open func(t *testing.T) docindex.Store) {
 	runTimed(t, open, recallCases)
 	runTimed(t, open, hostCases)
 	runTimed(t, open, ownerCases)
+	runTimed(t, open, orphanCases)
 }
 
 // put stores URLs and returns how many were new.

@@ -22,6 +22,7 @@ type host struct {
 	pause   int64       // calls do not ask it before, ms
 	before  int64       // slots do not, ms: those before a restart had learned it
 	called  int64       // calls were given a URL of it last, or others had the last of theirs
+	kept    int64       // nobody does before: clients have URLs of it that were forgotten; see Orphan
 	gap     int64       // that it wants between two requests, ms; 0: nothing is known
 	ruled   uint32      // as rules of that edition have it
 	edition uint32
@@ -36,12 +37,13 @@ type hosts struct {
 	linger  dueheap.Heap        // hosts to be released then; a Duration stands for ms since 1970
 	slotGap int64               // of the slots, between two requests to a host, ms
 	orders  map[uint32]order
-	rules   func(host []byte) HostRule // nil: there are none
-	edition uint32                     // of the rules
-	round   uint32                     // after 2^32 of them an old mark may make a host wait one round more
+	orphans map[uint32]map[uint64]struct{} // by host: URLs, hashed, that clients have and that were forgotten
+	rules   func(host []byte) HostRule     // nil: there are none
+	edition uint32                         // of the rules
+	round   uint32                         // after 2^32 of them an old mark may make a host wait one round more
 }
 
-// free is when a host that calls were given, or others had, may be asked again through a door.
+// free is when a host that calls were given, or have still, or others had, may be asked again through a door.
 func (h *hosts) free(one *host, door Door) int64 {
 	gap := one.gap
 	if door == Slots {
@@ -50,7 +52,7 @@ func (h *hosts) free(one *host, door Door) int64 {
 	if rule := h.ruled(one); rule != barred {
 		gap = max(gap, rule)
 	}
-	return after(one.called, gap)
+	return max(one.kept, after(one.called, gap))
 }
 
 // sweep releases hosts that were only waited for.
@@ -139,6 +141,7 @@ func (h *hosts) release(id uint32, now int64) {
 	}
 	h.linger.Remove(id)
 	delete(h.orders, id)
+	delete(h.orphans, id)
 	h.byName.Remove(h.hash(h.names.Bytes(one.name, int(one.nameLen))), id)
 	h.names.Free(one.name, int(one.nameLen))
 	h.list.Free(id)

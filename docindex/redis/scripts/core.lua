@@ -157,11 +157,13 @@ local function allowed(h, door)
   return max(h.b or 0, after(h.t, h.d or 0))
 end
 
+-- Clients have h.e URLs on a host that were forgotten: nothing on it goes out until their leases end, or they report them.
+
 -- whenHost is for slots and for those that borrow, which take from the same ring: that one of them is at a host is no time to wait
 -- for. elsewhere tells.
 local function whenHost(h, door)
   if door == CALLS then
-    if elsewhere(h, CALLS) then return NEVER end
+    if elsewhere(h, CALLS) or (h.e or 0) > 0 then return NEVER end
     return max(h.p, hostFree(h, CALLS), allowed(h, CALLS))
   end
   if h.o[CALLS] > 0 then return NEVER end

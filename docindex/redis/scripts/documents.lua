@@ -108,9 +108,10 @@ local function nextSeq()
   return seq
 end
 
--- tellForgotten leaves word for the daemon whose slots have had a document that is being forgotten. It is no script's first write: that
+-- forgotten.tell leaves word for the daemon whose slots have had a document that is being forgotten. It is no script's first write: that
 -- one Redis refuses when its memory is full, and it has to be possible to forget then.
-local function tellForgotten(q, hash, doc, who)
+local forgotten = {}
+function forgotten.tell(q, hash, doc, who)
   local key = base .. ':z:' .. who
   call('SADD', key, q.id .. ':' .. hash .. doc[ID] .. '\0' .. doc[URL])
   call('PEXPIRE', key, 2 * ownerLease) -- should it be no more
@@ -149,6 +150,8 @@ local function outHost(h, door)
   if h.o[door] == 1 or door == CALLS and (h.g > 0 or h.t) then refreshHost(h) end
 end
 
+local function claimOf(door, name, ref) return 'x' .. door .. name .. '\0' .. ref end
+
 -- toTail has a queue be the last of its host's: the others are put in line before it when the host may be asked again.
 local function toTail(h, id)
   for i, one in ipairs(h.q) do
@@ -183,6 +186,36 @@ local function depart(q, hash, doc, door, till)
     if h.t then toTail(h, q.id) end
     outHost(h, door)
   end
+end
+
+-- forgotten.keepHost keeps the host of a document that is being forgotten while a client has it: what the
+-- client holds is the URL on the host, until its lease ends (till; false: no client has it). A host of another
+-- shard is held so already. This is no script's first write, either.
+function forgotten.ref(h, url) return claimOf(CALLS, h.name, 'gone' .. redis.sha1hex(url)) end
+
+function forgotten.keepHost(q, doc, till)
+  if q.a or not till or tonumber(till) <= now then return end
+  local h = host(q.h)
+  local ref = forgotten.ref(h, doc[URL])
+  if call('ZSCORE', base .. ':l', ref) then return end
+  call('ZADD', base .. ':l', till, ref)
+  h.o[CALLS], h.e = h.o[CALLS] + 1, (h.e or 0) + 1
+  touchHost(h)
+  refreshHost(h)
+end
+
+-- release ends that: the client's lease has ended, or the client has reported the URL.
+function forgotten.release(h)
+  h.e = max(0, (h.e or 0) - 1)
+  if h.e == 0 then h.e = nil end
+  touchHost(h)
+  backHost(h, CALLS)
+  refreshHost(h)
+end
+
+function forgotten.reported(name, url)
+  local h = host((string.gsub(name, '%.$', '')))
+  if (h.e or 0) > 0 and call('ZREM', base .. ':l', forgotten.ref(h, url)) == 1 then forgotten.release(h) end
 end
 
 -- leaveHost counts a document in transit out of its host, which may be of another shard.
@@ -293,10 +326,12 @@ end
 
 -- What is held is "QUEUE:HASH" of a document; for one on a host of this shard whose queue is in another it is "xDOORHOST\0QUEUE:HASH".
 
-local function claimOf(door, name, ref) return 'x' .. door .. name .. '\0' .. ref end
-
 local function landRef(ref)
-  local door, name = string.match(ref, '^x([123])([^%z]*)%z')
+  local door, name, what = string.match(ref, '^x([123])([^%z]*)%z(.*)$')
+  if door and string.sub(what, 1, 4) == 'gone' then
+    forgotten.release(host(name))
+    return
+  end
   if door then
     backHost(host(name), tonumber(door))
     return

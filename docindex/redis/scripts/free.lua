@@ -7,9 +7,12 @@ local list, ids = page[2], {}
 for i = 1, #list, 2 do
   local doc = read(q, list[i + 1])
   if doc[STATE] == TRANSIT then
-    unhold(doc[OWNER], q.id .. ':' .. list[i])
-    if doc[OWNER] ~= '' then tellForgotten(q, list[i], doc, doc[OWNER]) end
-    leaveHost(q, list[i], doc[URL], doc[DOOR], doc[OWNER], doc[CLAIMED])
+    local ref = q.id .. ':' .. list[i]
+    local till = doc[DOOR] == CALLS and call('ZSCORE', base .. ':l', ref)
+    unhold(doc[OWNER], ref)
+    forgotten.keepHost(q, doc, till)
+    if doc[OWNER] ~= '' then forgotten.tell(q, list[i], doc, doc[OWNER]) end
+    if not (till and doc[CLAIMED]) then leaveHost(q, list[i], doc[URL], doc[DOOR], doc[OWNER], doc[CLAIMED]) end -- or else its claim ends with the lease
   end
   if doc[ID] ~= '' then ids[#ids + 1], ids[#ids + 2] = doc[ID], whereOf(q, list[i]) end
   forget(q, list[i], doc)

@@ -9,12 +9,14 @@ for i = 1, #list, 2 do
   local doc = document(q, hash)
   if doc and doc[CREATED] < before then
     local who = doc[STATE] == TRANSIT and doc[OWNER] or ''
+    local till = doc[STATE] == TRANSIT and doc[DOOR] == CALLS and call('ZSCORE', base .. ':l', q.id .. ':' .. hash)
     complete(q, hash, doc)
+    forgotten.keepHost(q, doc, till)
     if who == owner then
       local m = #out
       out[m + 1], out[m + 2], out[m + 3], out[m + 4] = q.id, hash, doc[ID], doc[URL]
     elseif who ~= '' then
-      tellForgotten(q, hash, doc, who)
+      forgotten.tell(q, hash, doc, who)
     end
     count(q, COMPLETED, -1)
     if doc[ID] ~= '' then ids[#ids + 1], ids[#ids + 2] = doc[ID], whereOf(q, hash) end

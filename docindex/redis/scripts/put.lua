@@ -64,6 +64,7 @@ local function putOne()
   local priority, due, known, created, meta = num(), num(), arg() == '1', num(), arg()
   local who, domain, expires = arg(), arg(), num()
   local name = nameOf(crawl, key)
+  if known and host_ ~= '' then forgotten.reported(host_, url) end
   local q = find(name)
   local doc
   if q then doc, hash = owners.lookUp(q, own, url, hash, other, known) end
