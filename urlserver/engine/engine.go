@@ -266,6 +266,7 @@ func (e *Engine) Step(clock func() time.Duration) (wait time.Duration) {
 	due := waiter{}
 	e.slots.Tick(e.now)
 	budget := stepBudget
+	e.shrink(&budget)
 	e.expire(&budget)
 	e.putBack(&budget)
 	e.obey()

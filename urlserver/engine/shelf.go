@@ -63,7 +63,11 @@ func (e *Engine) shelve(id uint32) {
 	e.origins[id].size = size
 	e.shelf.bytes += size
 	e.push(id)
-	for e.shelf.bytes > e.cfg.Robots.Memory {
+}
+
+// shrink drops rules until the others fit.
+func (e *Engine) shrink(budget *int) {
+	for ; *budget > 0 && e.shelf.bytes > e.cfg.Robots.Memory; *budget-- {
 		e.evict(e.shelf.oldest)
 	}
 }

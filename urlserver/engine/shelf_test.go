@@ -59,6 +59,23 @@ func TestRulesThatDoNotFitAreFetchedAgain(t *testing.T) {
 	}
 }
 
+// TestLessMemory: a reload that leaves less memory has what is beyond it dropped.
+func TestLessMemory(t *testing.T) {
+	w := newRobotsWeb(t, nil)
+	w.file = longFile(10_000)
+	w.putAll("10.8", 1000, "/", "/a")
+	w.run(10 * second)
+	before, cfg := w.e.shelf.bytes, w.e.cfg
+	if cfg.Robots.Memory = 1 << 20; before < 2*cfg.Robots.Memory {
+		t.Fatalf("rules take %d bytes", before)
+	}
+	w.e.Reconfigure(cfg)
+	w.run(w.now + 10*second) // which looks at the memory after each step
+	if w.e.stats.RobotsDropped == 0 {
+		t.Error("nothing was dropped")
+	}
+}
+
 // TestSmallRulesThatDoNotFit: so many hosts have a small file that not all of them fit, and each is
 // dropped before its host is due. The document that was next is judged in time.
 func TestSmallRulesThatDoNotFit(t *testing.T) {

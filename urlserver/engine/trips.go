@@ -113,7 +113,7 @@ func (e *Engine) hop(id uint32, t *trip, next robots.Trip) {
 		e.finishTrip(id, unanswered(err))
 		return
 	}
-	t.route, t.host = next, e.slots.Ensure(url.Host())
+	t.urls, t.route, t.host = nil, next, e.slots.Ensure(url.Host())
 	e.slots.Leave(e.now, t.host) // to be resolved anew, unless it is settled
 	e.slots.Ask(e.now, t.host, id, t.try)
 	e.visit(id, t)
