@@ -84,7 +84,7 @@ func (p Policy) Settle(e Entry, now time.Duration, resp Response) Entry {
 		e.state, e.until = stateStale, again
 		return e
 	}
-	return Entry{state: stateUnreachable, rules: DisallowAll(), fetched: now, until: again}
+	return Entry{state: stateUnreachable, rules: DisallowAll(), delay: e.delay, fetched: now, until: again}
 }
 
 // state is how an Entry came about.

@@ -105,3 +105,18 @@ func TestReadAheadOfSettling(t *testing.T) {
 		t.Error("the body of an error was read as a file")
 	}
 }
+
+// A file whose rules were dropped, and which cannot be had again, forbids everything;
+// its Crawl-delay binds the host's group as before.
+func TestDelayOutlivesRules(t *testing.T) {
+	policy := Policy{Agent: "x", TTL: time.Hour, ErrorTTL: time.Minute, MaxCrawlDelay: time.Hour}
+	e := policy.Settle(Entry{}, 0, Response{Status: 200, Body: []byte("User-agent: *\nCrawl-delay: 9\n")})
+	e = policy.Settle(e.WithoutRules(), time.Minute, Response{Status: 503})
+	if !e.Unreachable() || e.CrawlDelay() != 9*time.Second {
+		t.Errorf("after an error: unreachable %v, Crawl-delay %v; want true, 9s", e.Unreachable(), e.CrawlDelay())
+	}
+	e = policy.Settle(e, 2*time.Minute, Response{Status: 404})
+	if e.CrawlDelay() != 0 {
+		t.Errorf("after 404: Crawl-delay %v; want none", e.CrawlDelay())
+	}
+}
