@@ -77,7 +77,7 @@ func TestDashboardShares(t *testing.T) {
 	store.away.Store(true)
 	figures.Store(&kafka.Figures{Connected: true, Lag: 40, Requests: 1234, Replies: 5, GivenUp: 6, Errors: 17})
 	b.shows("#reservation-state", "does not answer")
-	b.shows("#kafka-state", "fail")
+	b.shows("#kafka-state", "Requests or replies fail")
 	row("kafka", "requests waiting", "40")
 	row("kafka", "failures, all tried again", "17")
 	figures.Store(&kafka.Figures{Lag: 40, Requests: 1234, Replies: 5, GivenUp: 6, Errors: 17})

@@ -30,7 +30,10 @@ func FromEnv() Socket {
 	return Socket{&net.UnixAddr{Name: name, Net: "unixgram"}} // package net knows "@" for abstract names
 }
 
-// Tell sends states.
+// tellTime is for one datagram: a manager that does not read must not hold up the daemon.
+const tellTime = 5 * time.Second
+
+// Tell sends states. It fails where the manager does not take them within 5 seconds.
 func (s Socket) Tell(state string) error {
 	if s.addr == nil {
 		return nil
@@ -40,6 +43,9 @@ func (s Socket) Tell(state string) error {
 		return fmt.Errorf("NOTIFY_SOCKET: %w", err)
 	}
 	defer conn.Close()
+	if err := conn.SetWriteDeadline(time.Now().Add(tellTime)); err != nil {
+		return fmt.Errorf("NOTIFY_SOCKET: %w", err)
+	}
 	if _, err = conn.Write([]byte(state)); err != nil {
 		return fmt.Errorf("NOTIFY_SOCKET: %w", err)
 	}

@@ -1,6 +1,7 @@
 package sdnotify
 
 import (
+	"errors"
 	"net"
 	"os"
 	"path/filepath"
@@ -27,6 +28,26 @@ func TestTell(t *testing.T) {
 			t.Errorf("%s was told %q, %v; want %q", name, got, err, Ready)
 		}
 	}
+}
+
+// TestTellTheDeaf: a manager that does not read its socket holds nobody up for ever.
+func TestTellTheDeaf(t *testing.T) {
+	name := filepath.Join(t.TempDir(), "notify")
+	l, err := net.ListenUnixgram("unixgram", &net.UnixAddr{Name: name, Net: "unixgram"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	t.Setenv("NOTIFY_SOCKET", name)
+	for n := range 100_000 {
+		if err := FromEnv().Tell(Watchdog); err != nil {
+			if !errors.Is(err, os.ErrDeadlineExceeded) {
+				t.Errorf("after %d datagrams: %v; want the deadline", n, err)
+			}
+			return
+		}
+	}
+	t.Skip("this system keeps 100,000 datagrams")
 }
 
 func TestTellNobody(t *testing.T) {
