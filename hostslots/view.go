@@ -57,8 +57,8 @@ const (
 )
 
 // Rejects calls yield with the names of hosts that should not get more documents, each once: those on full slots, on addresses
-// with too many documents, and barred ones with any. Of more than MaxRejects the most useful come first: hosts with documents
-// that wait, of which the index evidently has more; then the other hosts of all these groups; last the rest of those on
+// with too many documents, barred ones with any, and those whose names fail for now. Of more than MaxRejects the most useful
+// come first: hosts with documents that wait, of which the index evidently has more; then the other hosts of all these groups; last the rest of those on
 // crowded addresses. It costs O(MaxRejects).
 func (s *Slots) Rejects(yield func(name []byte)) {
 	r := rejecting{s: s, yield: yield, names: MaxRejects, looks: 8 * MaxRejects}
@@ -69,6 +69,11 @@ func (s *Slots) Rejects(yield func(name []byte)) {
 	}
 	for id := s.barred.head; id != 0 && r.names > 0; id = s.hosts.At(id).bar.next {
 		if g := s.hosts.At(id).group; g == 0 || !s.byReject.has(&s.rejects, g) {
+			r.tell(id)
+		}
+	}
+	for id := s.failing.head; id != 0 && r.names > 0; id = s.hosts.At(id).member.next {
+		if !s.byBarred.has(&s.barred, id) {
 			r.tell(id)
 		}
 	}
