@@ -52,9 +52,10 @@ bench: ## the numbers, in a table, each beside its target (about 7 minutes)
 fuzz: ## fuzz every target, FUZZTIME seconds in all
 	@sh scripts/fuzz $(FUZZTIME)
 
-sim: ## the simulation: a day of crawling a seed (SEEDS="1 2 3"), and the proof that its oracle bites
+sim: ## the simulation: a day of crawling a seed (SEEDS="1 2 3"), a million documents among accidents, and the proof that its oracle bites
 	@for seed in $(SEEDS); do go test ./sim -run 'TestDay$$' -v -count=1 -timeout 30m -args -seed $$seed || exit 1; done
 	go test ./sim -run 'TestMillion$$' -v -count=1 -timeout 30m -args -seed $(firstword $(SEEDS))
+	go test ./sim -run 'TestAccidents$$' -v -count=1 -timeout 30m -args -seed $(firstword $(SEEDS))
 	go test -tags faults ./sim -run OracleBites -count=1
 
 crash: ## kill a process that works on an index on disk, CRASHES times, and look whether all it acknowledged is there

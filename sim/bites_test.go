@@ -52,7 +52,7 @@ func bites() []bite {
 		{name: "outcomes not told", kind: "healthy", set: func() { engine.Fault = engine.FaultUntold }, want: []Rule{RuleOutcome, RuleHeld}},
 		{name: "the wrong outcome", kind: "healthy", set: func() { engine.Fault = engine.FaultKind }, want: []Rule{RuleOutcome}},
 		{name: "quarantine ignored", kind: "day", set: func() { engine.Fault = engine.FaultQuarantine }, want: []Rule{RuleLine, RuleOutcome}},
-		{name: "too many documents at a spider", kind: "day", set: func() { engine.Fault = engine.FaultRoom }, want: []Rule{RuleInFlight}},
+		{name: "too many documents at a spider", kind: "day", set: func() { engine.Fault = engine.FaultRoom }, want: []Rule{RuleInFlight, RuleCompany}},
 		{name: "statuses of others taken", kind: "storm", set: func() { engine.Fault = engine.FaultAlien }, want: []Rule{RuleOutcome}},
 		{name: "late lines not counted", kind: "stall", set: func() { engine.Fault = engine.FaultWire }, want: []Rule{RuleGapGroup, RuleCrawlDelay, RuleFair, RuleBackoff}},
 		{name: "a host that moves with documents held", kind: "collide", set: func() { engine.Fault = engine.FaultAddress }, want: []Rule{RuleAddress}},

@@ -8,6 +8,7 @@
 // A Witness has the same oracle judge a daemon that runs in real time.
 //
 //	go test ./sim -run 'TestDay|TestMillion' -v -args -seed 7  # full size, this seed
+//	go test ./sim -run TestAccidents -v -args -seed 7          # twenty days of accidents, seeds 7 to 26
 //	go test ./sim -run TestScenarios/collide -v -args -seed 7  # ten small ones from this seed on
 //	go test -tags faults ./sim -run OracleBites -v             # the oracle's complaints of rules broken on purpose
 package sim
