@@ -36,14 +36,14 @@ func CrawlOf(p *Put) (id CrawlID, expires int64, ok bool) {
 	return id, seconds(first(m["expires"])), id.App != ""
 }
 
-// EndOf is what a Put says of when its crawl expires, in seconds since 1970. What was put last holds, for a URL that is known, too:
+// EndOf is what a Put says of when its crawl expires, in seconds since 1970; 0: never. What was put last holds, for a URL that is known, too:
 // but nothing is said by what is fetched again, with the metadata that it had. ok is false where it says nothing.
 func EndOf(p *Put) (id CrawlID, expires int64, ok bool) {
-	if p.Due == Never || !bytes.Contains(p.Metadata, []byte(`"expires"`)) {
+	if p.Due == Never || !p.Endless && !bytes.Contains(p.Metadata, []byte(`"expires"`)) {
 		return CrawlID{}, 0, false
 	}
 	id, expires, ok = CrawlOf(p)
-	return id, expires, ok && expires > 0
+	return id, expires, ok && (expires > 0 || p.Endless)
 }
 
 // SpiderOf is the spiderid that metadata names, as [EncodeMetadata] wrote it; "": it names none.

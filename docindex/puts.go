@@ -28,6 +28,7 @@ type Put struct {
 	Metadata []byte // a JSON object, string to list of strings; empty: none
 	Due      int64  // seconds since 1970 from which on it may go out; Never: it is completed; 0 is before all others
 	Known    bool   // this is news of the URL, which holds whatever the store has of it
+	Endless  bool   // its crawl does not expire, whatever was said before, unless the metadata says when it does
 	Created  int64  // when it was put first, seconds since 1970; 0: now. Not looked at where the URL is known
 }
 
@@ -58,6 +59,7 @@ type item struct {
 	metaLen  uint16
 	idLen    uint8
 	known    bool
+	endless  bool
 	verdict  Verdict
 }
 
@@ -157,6 +159,7 @@ func (p *Puts) add(put Put, host []byte) {
 		keyLen:   uint16(len(put.Key)),
 		metaLen:  uint16(len(put.Metadata)),
 		known:    put.Known,
+		endless:  put.Endless,
 	}
 	p.buf = append(append(p.buf, put.URL...), put.DocID...)
 	p.buf = append(append(append(p.buf, put.Crawl...), put.Key...), put.Metadata...)
@@ -184,7 +187,7 @@ func (p *Puts) At(i int) (put Put, host []byte) {
 	put.Crawl = cut(int(it.crawlLen))
 	put.Key = cut(int(it.keyLen))
 	put.Metadata = cut(int(it.metaLen))
-	put.Due, put.Known, put.Created = it.due, it.known, it.created
+	put.Due, put.Known, put.Endless, put.Created = it.due, it.known, it.endless, it.created
 	from := it.at + int(it.hostAt)
 	return put, p.buf[from : from+int(it.hostLen) : from+int(it.hostLen)]
 }

@@ -96,7 +96,11 @@ func (s *Store) putThese(ctx context.Context, b *putting, these []int) (again []
 		args[shard] = append(args[shard],
 			decimal(first+int64(placesOfOne*n)), string(put.Crawl), key, string(host), hash, other, owner, string(put.URL), b.ids[i],
 			decimal(int64(put.Priority)), dueOf(put.Due), flag(put.Known), decimal(put.Created), string(put.Metadata))
-		args[shard] = append(args[shard], membershipOf(put.Metadata, put.URL)...)
+		member := membershipOf(put.Metadata, put.URL)
+		if put.Endless && put.Due != docindex.Never && member[2] == "0" {
+			member[2] = "-1"
+		}
+		args[shard] = append(args[shard], member...)
 	}
 	answers, err := s.all(ctx, opsOf(putScript, args[:], func(shard int) []string { return []string{decimal(int64(len(at[shard])))} }))
 	var spare, renamed []named

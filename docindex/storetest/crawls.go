@@ -245,7 +245,23 @@ func expiryIsSaid(t *testing.T, s CrawlStore) {
 	other.Metadata = fmt.Appendf(nil, `{"appid":["other"],"expires":["%d"]}`, start+5000)
 	put(t, s, other)
 	want("put by another application", 800)
-	time.Sleep(799 * time.Second)
+	endless := crawlPut("c", "http://c.test/1", 0)
+	endless.Endless = true
+	put(t, s, endless)
+	want("put with a crawl that is to go on for ever", -start)
+	put(t, s, says(600))
+	want("put again", 600)
+	endless = crawlPut("c", "http://a.test/1", 0)
+	endless.Endless = true
+	put(t, s, endless)
+	want("known, with a crawl that is to go on for ever", -start)
+	time.Sleep(600 * time.Second)
+	if ends, err := s.Overdue(t.Context(), time.Now(), 10); err != nil || len(ends) != 0 {
+		t.Errorf("overdue are %v, %v; want none of a crawl that goes on for ever", ends, err)
+	}
+	put(t, s, says(800))
+	want("put once more", 800)
+	time.Sleep(199 * time.Second)
 	if ends, err := s.Overdue(t.Context(), time.Now(), 10); err != nil || len(ends) != 0 {
 		t.Errorf("overdue are %v, %v; want none", ends, err)
 	}

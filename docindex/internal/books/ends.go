@@ -27,12 +27,16 @@ type CrawlCounts struct {
 	Dropped   uint64 // came after that
 }
 
-// ExpireAt sets when a crawl expires, in seconds since 1970, and answers whether that changed it; 0 leaves it as it is.
+// ExpireAt sets when a crawl expires, in seconds since 1970, and answers whether that changed it; 0: never.
 func (l *Books) ExpireAt(b *Book, at int64) bool {
-	if at == 0 || b.Refused || b.Expires == at {
+	if b.Refused || b.Expires == at {
 		return false
 	}
 	b.Expires = at
+	if at == 0 {
+		l.due.Remove(b.No)
+		return true
+	}
 	l.due.Set(b.No, time.Duration(at))
 	return true
 }

@@ -76,7 +76,7 @@ local function domainOf(q, doc)
   return domain
 end
 
--- join makes a document one of a crawl, until which time that is wanted (0: it does not say); who '': of none. An empty domain is the
+-- join makes a document one of a crawl, until which time that is wanted (0: it does not say; -1: for ever); who '': of none. An empty domain is the
 -- one it has, or else its queue's host. The document has to be kept after that.
 local function join(q, doc, who, domain, expires)
   if who == '' then
@@ -84,7 +84,7 @@ local function join(q, doc, who, domain, expires)
     return
   end
   local c = openCrawl(fullName(who, q.c))
-  if expires > 0 then c.till, c.said = expires, place0 end
+  if expires ~= 0 then c.till, c.said = max(expires, 0), place0 end
   if domain == '' then domain = doc[CRAWL] and domainOf(q, doc) or q.h end
   if #domain > 0 and string.sub(q.h, -#domain) == domain then domain = #domain end
   doc[CRAWL], doc[DOMAIN] = c.no, domain
@@ -94,7 +94,7 @@ end
 local function sayEnd(q, doc, who, expires)
   if expires == 0 or not doc[CRAWL] then return end
   local c = crawlOf(doc[CRAWL])
-  if crawlName(c) == fullName(who, q.c) then c.till, c.said, c.dirty = expires, place0, true end
+  if crawlName(c) == fullName(who, q.c) then c.till, c.said, c.dirty = max(expires, 0), place0, true end
 end
 
 local function placeOf(doc)
@@ -215,7 +215,7 @@ local function keepCrawl(c)
     call('ZADD', base .. ':ke', 0, name)
   elseif c.till and not why then
     call('HSET', key, 'till', c.till, 'said', c.said)
-    call('ZADD', base .. ':ke', c.till, name)
+    if c.till > 0 then call('ZADD', base .. ':ke', c.till, name) else call('ZREM', base .. ':ke', name) end
   end
   if was == 0 and c.opened then
     call('HSET', key, 'round', max(micros, tonumber(call('HGET', key, 'round') or 0) + 1))

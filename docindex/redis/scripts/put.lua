@@ -1,6 +1,6 @@
 -- put stores URLs, in their order: place, crawl, key, host, hash, the other hash that lookUp takes, owner,
 -- URL, DOC_ID, priority, due ('': never), known, created, metadata, the spider and application of its crawl
--- ('': it belongs to none), registered domain, when that crawl expires (0: it does not say) each. It answers
+-- ('': it belongs to none), registered domain, when that crawl expires (0: it does not say; -1: never) each. It answers
 -- for each: 1 new, 2 same, 3 changed, 4 its hash is another URL's, 5 dropped; and 10 more where no document
 -- has that DOC_ID for it. Where there is news without an owner of a document that has one, it does nothing,
 -- and answers 'c' and the name of the document's crawl, or 'm' and its metadata: it is to be put again with
