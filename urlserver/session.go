@@ -176,8 +176,8 @@ func (s *session) leave(e *engine.Engine) {
 		return
 	}
 	if n, ok := s.d.mutes.allow(time.Now()); ok {
-		s.log.Warn().Int("in_a_row", mute).Stringer("pause", pause).Int("not_shown", n).
-			Msg("spider went without a word on what it was sent; no attempt counts, and the next from " + s.peer + " gets its first documents later, and few")
+		s.log.Warn().Int("in_a_row", mute).Stringer("pause", pause.Round(time.Millisecond)).Int("not_shown", n).
+			Msg("spider went without a word on what it was sent: look at its log; the next from " + s.peer + " gets its first documents later, and few")
 	}
 }
 

@@ -29,7 +29,8 @@ type crashes struct {
 	ends    [docindex.Kinds]int
 	timed   []string // URLs that ended as timeout
 	docs    int
-	retries int // documents done after more than one attempt
+	done    map[string]bool // DOC_IDs of what has ended
+	retries int             // documents done after more than one attempt
 	lines   int
 	most    int // documents in flight at a time, at all spiders
 }
@@ -41,7 +42,7 @@ func newCrashes(t *testing.T, spiders int, change func(*configs.Config)) *crashe
 	if change != nil {
 		change(&cfg)
 	}
-	c := &crashes{t: t, fetch: second, conns: map[uint32]bool{}, deadly: func(url string) bool { return strings.Contains(url, "deadly") }}
+	c := &crashes{t: t, fetch: second, conns: map[uint32]bool{}, done: map[string]bool{}, deadly: func(url string) bool { return strings.Contains(url, "deadly") }}
 	c.e = New(cfg, Options{Cached: func(host []byte) (netip.Addr, error, bool) {
 		addr, err := netip.ParseAddr(string(host))
 		return addr, err, err == nil
@@ -166,6 +167,7 @@ func (c *crashes) collect() {
 	for i := range out.Outcomes.Len() {
 		o := out.Outcomes.At(i)
 		c.ends[o.Kind]++
+		c.done[string(o.DocID)] = true
 		if o.Kind == docindex.Done && o.Attempts > 1 {
 			c.retries++
 		}
@@ -312,5 +314,28 @@ func TestCompany(t *testing.T) {
 				n = next
 			}
 		}
+	}
+}
+
+// TestOthersGoOn: while one spider tries suspects, the other one takes what comes.
+func TestOthersGoOn(t *testing.T) {
+	c := newCrashes(t, 2, nil)
+	c.put(100, 0)
+	c.run(time.Minute)
+	c.put(400, 1)
+	for c.e.stats.Lost == 0 && c.now < 5*time.Minute {
+		c.run(second / 10)
+	}
+	first := c.docs
+	c.put(200, 0)
+	c.run(10 * second)
+	late := 0
+	for n := first; n < c.docs; n++ {
+		if !c.done[fmt.Sprint(n)] {
+			late++
+		}
+	}
+	if late > 0 || len(c.e.suspects) == 0 {
+		t.Errorf("%d of %d fresh documents wait, %d suspects are left; want none to wait for suspects", late, c.docs-first, len(c.e.suspects))
 	}
 }
