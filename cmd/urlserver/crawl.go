@@ -19,11 +19,12 @@ func crawlCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "crawl",
 		Short: "Submit, list, count and stop crawls",
-		Args:  takes(cobra.NoArgs),
+		Args:  knownCommand,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			return usagef("no command; try %s --help", cmd.CommandPath())
 		},
 	}
+	cmd.SuggestionsMinimumDistance = 2
 	cmd.AddCommand(
 		crawlVerb("submit", "Submit URLs to crawl", func(f fields) bool { return f.URL != nil }),
 		crawlVerb("info", "Count what is pending of applications or crawls", func(f fields) bool { return f.Action == "info" }),

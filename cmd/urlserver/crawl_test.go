@@ -105,7 +105,7 @@ func TestCrawlRefusals(t *testing.T) {
 	got.want(t, 1, "", "request 3 is no request to submit\nurlserver: 2 requests were refused")
 	command(t, "{", "crawl", "info", "--at", d.at, "-").want(t, 1, "", "request 1")
 	command(t, "", "crawl").want(t, 2, "", "no command")
-	command(t, "", "crawl", "stop").want(t, 2, "", "usage: urlserver crawl stop FILE")
+	command(t, "", "crawl", "stop").want(t, 2, "", "usage: urlserver crawl stop ID|FILE")
 	resp, err := http.Post(d.at+"/api/actions", "application/json", strings.NewReader(strings.Repeat("x", 10<<20)))
 	if err != nil {
 		t.Fatal(err)

@@ -65,6 +65,7 @@ func TestCrawlsByID(t *testing.T) {
 
 func TestUnknownCommand(t *testing.T) {
 	command(t, "", "stauts").want(t, 2, "", `unknown command "stauts"; did you mean status?`)
+	command(t, "", "crawl", "lst").want(t, 2, "", `unknown command "lst"; did you mean list?`)
 	command(t, "", "xyzzy").want(t, 2, "", `unknown command "xyzzy"; try urlserver --help`)
 	if got, want := command(t, "", "--version"), command(t, "", "version"); got.code != 0 || got.out != want.out {
 		t.Errorf("--version: %+v; want %q", got, want.out)
