@@ -63,6 +63,10 @@ func TestStoppedSpiderFetchesNothingOld(t *testing.T) {
 	if err := child.Process.Signal(syscall.SIGSTOP); err != nil {
 		t.Fatal(err)
 	}
+	var state syscall.WaitStatus // a busy machine may let it go on for a while after the signal
+	if _, err := syscall.Wait4(child.Process.Pid, &state, syscall.WUNTRACED, nil); err != nil || !state.Stopped() {
+		t.Fatalf("the spider does not stop: %v, %v", state, err)
+	}
 	for i := range old {
 		if _, err := io.WriteString(conn, fetchLine(i, addr, url(fmt.Sprintf("/old/%d", i)))); err != nil {
 			t.Fatal(err)
