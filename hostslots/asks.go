@@ -49,16 +49,6 @@ func (s *Slots) unpark(hostID uint32) {
 	delete(s.parked, hostID)
 }
 
-// Unask takes the waiting requests to a host that is not bound back, and
-// returns their names.
-func (s *Slots) Unask(hostID uint32) (names []uint32) {
-	h := s.hosts.At(hostID)
-	if h.group != 0 {
-		return nil
-	}
-	return s.retract(hostID, func(uint32) bool { return true })
-}
-
 // Retract takes the waiting requests to a host back whose names are chosen, and returns those names.
 func (s *Slots) Retract(now time.Duration, hostID uint32, chosen func(name uint32) bool) (names []uint32) {
 	id := s.hosts.At(hostID).group

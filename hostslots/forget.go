@@ -77,6 +77,7 @@ func (s *Slots) sweepGroup(now time.Duration, id uint32) {
 		s.byEmpty.pushBack(&s.empties, id)
 		return
 	}
+	s.swept = max(s.swept, g.last)
 	s.cools.Remove(id)
 	delete(s.groupByAddr, g.addr)
 	delete(s.names, g.addr)

@@ -48,7 +48,22 @@ func (s *Slots) bar(hostID uint32) {
 
 // shut reports whether nothing goes out to a host, whatever its group may.
 func (h *host) shut() bool {
-	return h.moving || h.blocked != 0 && !faulty(faultBlock) || h.limits.Barred && !faulty(faultLimits)
+	return h.moving || h.aside || h.blocked != 0 && !faulty(faultBlock) || h.limits.Barred && !faulty(faultLimits)
+}
+
+// SetAside has nothing go out to a host, which stays in its group with all that is held for it, or lets it go on.
+func (s *Slots) SetAside(now time.Duration, hostID uint32, aside bool) {
+	h := s.hosts.At(hostID)
+	if h.aside == aside {
+		return
+	}
+	h.aside = aside
+	if aside {
+		s.Pin(hostID)
+	} else {
+		s.Unpin(hostID)
+	}
+	s.shutChanged(now, hostID)
 }
 
 // shutChanged lets things go on, or not, after what shut says may have changed.

@@ -55,6 +55,7 @@ type host struct {
 	nameLen uint8
 	failed  bool // its name has no address: its documents are to be ended
 	failing bool // its name fails to resolve for now
+	aside   bool // by SetAside
 	moving  bool // it is to leave its group as soon as no request to it is open
 	hash    uint32
 	group   uint32 // 0: not resolved
@@ -95,6 +96,7 @@ type group struct {
 	members   list          // hosts
 	turns     list          // hosts with a document to send; the first is next
 	asks      [Tries]list   // requests of the daemon's own that wait
+	unknown   time.Duration // when it may have been asked last before it was forgotten
 	last      time.Duration // the last request; 0, the daemon's start, counts as one
 	notBefore time.Duration // no request before, whatever the gap
 	gap       time.Duration // the longest ordinary one that limits ask for, where most is not 0

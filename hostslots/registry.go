@@ -213,6 +213,9 @@ func (s *Slots) bind(now time.Duration, hostID uint32, key [16]byte) {
 	s.SetFailing(hostID, false)
 	g := s.groups.At(id)
 	s.bring(g, h)
+	if h.delay > 0 && g.last < g.unknown { // it may have been forgotten since, as that was long ago for others
+		g.putOff(g.unknown+h.delay, Moved)
+	}
 	h.group, h.failed = id, false
 	s.byMember.pushBack(&g.members, hostID)
 	s.byEmpty.set(&s.empties, id, false)
@@ -231,7 +234,7 @@ func (s *Slots) groupFor(key [16]byte) uint32 {
 	id, ok := s.groupByAddr[key]
 	if !ok {
 		id = s.groups.New()
-		s.groups.At(id).addr = key
+		s.groups.At(id).addr, s.groups.At(id).unknown = key, s.swept
 		s.groupByAddr[key] = id
 		s.byEmpty.pushBack(&s.empties, id)
 	}

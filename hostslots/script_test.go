@@ -400,7 +400,7 @@ func (p *script) retract(args []string) string {
 }
 
 func (p *script) unask(args []string) string {
-	return strings.Trim(fmt.Sprint(p.s.Unask(p.host(args[0]))), "[]")
+	return strings.Trim(fmt.Sprint(p.s.Retract(p.now, p.host(args[0]), func(uint32) bool { return true })), "[]")
 }
 
 // nextask [again]

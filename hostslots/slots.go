@@ -86,8 +86,9 @@ type Slots struct {
 	full        int
 	readmitted  uint64 // groups that left rejects
 	idlers      int
-	homeless    int // documents of hosts that are not resolved
-	failingDocs int // of them: of hosts whose names fail for now
+	swept       time.Duration // the last request to any group that was forgotten
+	homeless    int           // documents of hosts that are not resolved
+	failingDocs int           // of them: of hosts whose names fail for now
 	forgot      []uint32
 }
 

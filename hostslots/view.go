@@ -195,6 +195,7 @@ type HostView struct {
 	Gap        time.Duration // in force
 	Base       time.Duration // without any of the below
 	Limits     Limits        // on the host
+	Aside      bool          // nothing goes out to it for the moment, by SetAside
 	Moving     bool          // it is to change groups when no request to it is open
 	Joiner     uint32        // a host that is to join its group, which waits for open requests to that; 0: none
 	Rejected   bool          // its group is left out, since it has as much as it may
@@ -214,7 +215,7 @@ func (s *Slots) Host(id uint32) HostView {
 	v := HostView{
 		Slot: -1, Concurrent: s.cfg.Concurrent, Asks: int(h.asks), Offers: h.offers > 0,
 		HostDelay: h.delay, Blocked: h.blocked, Next: h.carry, Queued: int(h.docs), Base: s.cfg.Gap,
-		Limits: h.limits, Moving: h.moving,
+		Limits: h.limits, Moving: h.moving, Aside: h.aside,
 	}
 	for o := h.origins; o != 0 && !v.Parked; o = s.origins.At(o).next {
 		v.Parked = s.origins.At(o).parked

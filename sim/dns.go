@@ -120,6 +120,7 @@ func (r *run) lookUp(name string) {
 		}
 		r.names.known[h] = a
 		r.oracle.resolved(name, a.addr, a.err)
+		r.oracle.relocate()
 		r.engine.Resolved(name, a.addr, a.err)
 	})
 }

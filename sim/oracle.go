@@ -36,6 +36,7 @@ type oracle struct {
 	suspected int              // documents held that were lost with a spider
 	lostAt    time.Duration    // when a connection was lost last
 	muteSince [3]time.Duration // by reason; negative: not
+	movers    []*host          // that are to be asked elsewhere
 	asking    bool
 	asks      int
 	ruledAt   time.Duration // when settings changed last
@@ -96,6 +97,7 @@ type host struct {
 	failedAt time.Duration // when that was, or when it could be given up for that
 	failing  time.Duration // of the time in which name servers answer: since when each answer was a failure for now
 	addr     netip.Addr    // asked, while at is not nil
+	going    netip.Addr    // where it is to be asked when no request to it is open; invalid: where it is
 	at       *group        // while documents are held or a request is open; nil: not seen yet
 	groups   []*group      // it was ever told to be in
 	to       *group        // that it is to join when no request to it is open; where the oracle is late: or is in; nil: none
@@ -293,29 +295,47 @@ func (o *oracle) resolved(name string, addr netip.Addr, err error) {
 		return
 	}
 	h.knows(o.groupOf(h, addr))
+	if h.at != nil && o.late == nil {
+		h.going = addr
+		o.movers = append(o.movers, h)
+	}
 	o.turnAway(h)
 }
 
-// bind notes where a host is asked, and checks that it stays there while it
-// has something to do, and goes where it was told to otherwise.
+// bind notes where a host is asked, and checks that it goes where it was told to: while it has something to do,
+// when no request to it is open.
 func (o *oracle) bind(h *host, addr netip.Addr) *group {
+	if h.going.IsValid() {
+		o.rehome(h)
+	}
 	g := o.groupOf(h, addr)
 	switch {
 	case h.at == g && h.addr == addr:
 		return g
 	case h.at != nil:
 		o.wrong(RuleAddress, "%s is asked at %v, in group %s, and has open or held documents at %v, in group %s", h.name, addr, g.name, h.addr, h.at.name)
-	case h.told != addr:
+	case h.told != addr && !(h.none && h.held > 0): // until its documents have ended a redirect may lead to where it was
 		o.wrong(RuleAddress, "%s is asked at %v; its last address was %v", h.name, addr, h.told)
 	}
 	o.enter(h, g, addr)
 	return g
 }
 
+// relocate has hosts move that have another address. What was sent before the daemon knew of that does not count for where
+// they go, so those of which it hears during a step move when that is over, or with their first line after it.
+func (o *oracle) relocate() {
+	for _, h := range o.movers {
+		if h.going.IsValid() {
+			o.rehome(h)
+		}
+	}
+	o.movers = o.movers[:0]
+}
+
 // release lets a host move when nothing keeps it.
 func (o *oracle) release(h *host) {
 	if h.held == 0 && h.open == 0 && h.trips == 0 {
-		h.at = nil
+		h.at, h.going = nil, netip.Addr{}
 	}
 }
 

@@ -255,7 +255,7 @@ func (o *oracle) unfit(d *document, out docindex.Outcome) string {
 			o.wrong(RulePatience, "document %s ends as robots: its robots.txt was asked for %d times, since %v", out.DocID, s.misses, s.missing)
 		}
 	case docindex.DNS:
-		if !d.origin.host.failed || d.origin.host.at != nil {
+		if !d.origin.host.failed || d.origin.host.at != nil && !d.origin.host.none {
 			return "its host has an address"
 		}
 		if h := d.origin.host; !h.none && !o.hopeless(h) {
@@ -269,6 +269,7 @@ func (o *oracle) unfit(d *document, out docindex.Outcome) string {
 
 // stepped is called when the daemon has done what it had to do for now.
 func (o *oracle) stepped() {
+	o.relocate()
 	if o.answered != 0 {
 		o.wrong(RuleOutcome, "%d documents were done and have no outcome", o.answered)
 	}

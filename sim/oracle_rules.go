@@ -47,14 +47,19 @@ func (o *oracle) configure(set limits) {
 	}
 }
 
-// rehome moves a host with all that is held for it, and with its times.
+// rehome moves a host with all that is held for it, and with its times: to another group, or another address.
 func (o *oracle) rehome(h *host) {
 	h.join(nil)
 	if h.at == nil {
 		return
 	}
-	g := o.groupOf(h, h.addr)
-	if g == h.at {
+	addr := h.addr
+	if h.going.IsValid() {
+		addr = h.going
+	}
+	g := o.groupOf(h, addr)
+	if g == h.at && addr == h.addr {
+		h.going = netip.Addr{}
 		return
 	}
 	if h.open > 0 {
@@ -62,9 +67,13 @@ func (o *oracle) rehome(h *host) {
 		return
 	}
 	o.weigh(h.at, -h.held)
-	g.asked = g.asked || h.at.asked
-	g.last, g.floor = max(g.last, h.last), max(g.floor, h.floor)
-	o.enter(h, g, h.addr)
+	if !h.going.IsValid() { // else it was another machine that was asked
+		g.asked = g.asked || h.at.asked
+		g.last = max(g.last, h.last)
+	}
+	g.floor = max(g.floor, h.floor)
+	h.going = netip.Addr{}
+	o.enter(h, g, addr)
 }
 
 // join has a host be on its way to a group; nil: to none.

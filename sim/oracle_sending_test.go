@@ -56,7 +56,21 @@ func TestOracleOfLines(t *testing.T) {
 			s.status(1, "0.0.1 DONE 200")
 			s.name("a.test", addrB)
 			s.at(12)
-			s.send(1, "0.0.2 2 "+addrB+" http://a.test/2")
+			s.send(1, "1.0.1 2 "+addrB+" http://a.test/2")
+		}},
+		{name: "moved with a request open", do: func(s story) {
+			s.send(1, line1)
+			s.name("a.test", addrB)
+			s.at(12)
+			s.send(1, "1.0.1 2 "+addrB+" http://a.test/2")
+		}, want: RuleAddress},
+		{name: "moved, and asked where it was", do: func(s story) {
+			s.send(1, line1)
+			s.status(1, "0.0.1 DONE 200")
+			s.name("a.test", addrB)
+			s.relocate()
+			s.at(12)
+			s.send(1, "0.0.2 2 "+addrA+" http://a.test/2")
 		}, want: RuleAddress},
 		{name: "another URL", do: func(s story) {
 			s.send(1, "0.0.1 1 "+addrA+" http://a.test/other")

@@ -94,6 +94,7 @@ func New(cfg configs.Config, parts Parts) *Daemon {
 	}
 	d.engine = engine.New(cfg, engine.Options{
 		Cached:     parts.Resolver.Cached,
+		CachedFor:  parts.Resolver.CachedFor,
 		ForNow:     func(err error) bool { return errors.Is(err, resolver.ErrServers) },
 		Down:       func(err error) bool { return errors.Is(err, resolver.ErrDown) || errors.Is(err, resolver.ErrClosed) },
 		Own:        parts.Resolver.IsOwn,

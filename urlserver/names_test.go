@@ -161,3 +161,53 @@ func TestStartBeforeDNS(t *testing.T) {
 		t.Errorf("Run: %v", err)
 	}
 }
+
+// TestHostThatMoves has a host with documents all the time get another address: once the TTL of the old one has passed it is
+// asked at the new one, and at the old one no more.
+func TestHostThatMoves(t *testing.T) {
+	names := serveNames(t, "127.0.0.1:0")
+	r := newRig(t, func(c *configs.Config) {
+		c.Resolver.Servers, c.Resolver.MinTTL = []string{names.addr}, time.Second
+	})
+	s := r.spider()
+	const docs = 4000
+	var urls []string
+	for n := range docs {
+		urls = append(urls, fmt.Sprintf("http://h0.good.test/%d", n))
+	}
+	r.put(urls...)
+	after := netip.MustParseAddr("127.1.0.77")
+	moved, began := 0, time.Now()
+	for n := range docs {
+		f := s.next()
+		switch {
+		case f[2] == after.String():
+			moved++
+		case f[2] != "127.1.0.1" || moved > 0:
+			t.Fatalf("line %d is for %s, after %d for %v", n, f[2], moved, after)
+		}
+		if n == 10 {
+			names.mu.Lock()
+			names.moved = after
+			names.mu.Unlock()
+		}
+		if n > 10 && moved == 0 {
+			time.Sleep(time.Millisecond) // so that the TTL passes before all are done
+		}
+		s.say("%s DONE 200", f[0])
+		if moved == 10 {
+			break
+		}
+	}
+	if moved < 10 {
+		t.Errorf("%d lines for the new address; want 10", moved)
+	}
+	names.mu.Lock()
+	defer names.mu.Unlock()
+	if took := time.Since(began); names.asked > 2*int(took/time.Second+2) { // for A and AAAA
+		t.Errorf("%d DNS questions in %v; want two a TTL of one second", names.asked, took)
+	}
+	if err := r.stop(); err != nil {
+		t.Errorf("Run: %v", err)
+	}
+}

@@ -108,6 +108,7 @@ type bindings []binding
 type binding struct {
 	at    time.Duration // when it was asked for that is in force
 	under bool          // one is to be asked for, or the answer is to come
+	addr  netip.Addr    // that was proposed last; the group may be another one's
 }
 
 func (b bindings) under(host uint32) bool { return int(host) < len(b) && b[host].under }
@@ -169,6 +170,7 @@ func (e *Engine) bind(host uint32, addr netip.Addr) {
 		e.housed(host)
 		return
 	}
+	e.claims.bindings.of(host).addr = addr
 	if !e.stillBound(host, addr) {
 		e.slots.Leave(e.now, host)
 		e.propose(host, addr)
@@ -187,7 +189,7 @@ func (e *Engine) propose(host uint32, addr netip.Addr) {
 	if b.under {
 		return
 	}
-	*b = binding{under: true}
+	*b = binding{under: true, addr: addr}
 	e.slots.Pin(host)
 	e.claims.toBind = append(e.claims.toBind, proposal{host, addr})
 }
@@ -304,7 +306,7 @@ func (e *Engine) Claimed(c *Claims) {
 // bound puts a host where the reservation says.
 func (e *Engine) bound(b *Bind, began time.Duration) {
 	host := b.host
-	*e.claims.bindings.of(host) = binding{}
+	*e.claims.bindings.of(host) = binding{addr: b.Addr}
 	e.slots.Unpin(host)
 	if !e.slots.Resolving(host) {
 		return

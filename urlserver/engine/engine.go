@@ -16,6 +16,9 @@ type Options struct {
 	// Cached answers a look-up from memory, without waiting: ok is false where the
 	// name has to be looked up (Out.Lookups).
 	Cached func(host []byte) (addr netip.Addr, err error, ok bool)
+	// CachedFor tells how long Cached goes on to give the address that it has for a host; 0: it has none. Nil: Cached is
+	// asked each time.
+	CachedFor func(host []byte) time.Duration
 	// ForNow tells whether a look-up failed in a way that says nothing of later, as by SERVFAIL or without answer: the
 	// name is looked up again. Other failures are for good. Nil: all are.
 	ForNow func(err error) bool
@@ -129,6 +132,7 @@ type Engine struct {
 	backoff    time.Duration
 	lookups    map[string]struct{}
 	names      names
+	addresses  addresses
 	claims     claims
 	ruling     ruling
 	recalled   map[uint32]struct{}      // documents that the index wants back
@@ -152,15 +156,17 @@ type Engine struct {
 // New returns an engine for a daemon that has just started: time is 0.
 func New(cfg configs.Config, opt Options) *Engine {
 	e := &Engine{
-		opt:      opt,
-		slots:    hostslots.New(slotConfig(cfg, opt)),
-		spiders:  make([]*spider, 1),
-		crews:    make([]crew, 1),
-		trips:    map[uint32]*trip{},
-		lookups:  map[string]struct{}{},
-		names:    names{failing: map[uint32]*failing{}},
-		claims:   newClaims(),
-		recalled: map[uint32]struct{}{},
+		opt:     opt,
+		slots:   hostslots.New(slotConfig(cfg, opt)),
+		spiders: make([]*spider, 1),
+		crews:   make([]crew, 1),
+		trips:   map[uint32]*trip{},
+		lookups: map[string]struct{}{},
+		names:   names{failing: map[uint32]*failing{}},
+
+		addresses: addresses{moved: map[uint32]netip.Addr{}},
+		claims:    newClaims(),
+		recalled:  map[uint32]struct{}{},
 
 		recallLater: map[string]struct{}{},
 		quarantine:  newQuarantine(),
@@ -273,6 +279,7 @@ func (e *Engine) Step(clock func() time.Duration) (wait time.Duration) {
 	e.take()
 	e.endFailed(&budget) // what is taken may fail at once
 	e.lookAgain(&due)
+	e.endAsides(&due)
 	e.retry()
 	e.welcome(&due)
 	if !e.mute() && e.ruling.next == 0 {
@@ -280,6 +287,7 @@ func (e *Engine) Step(clock func() time.Duration) (wait time.Duration) {
 		e.send(&budget, &due, clock)
 		e.fetch(&due) // again: for what send has found without a robots.txt
 	}
+	e.endAsides(&due) // again: for hosts that send has set aside
 	e.question(&due)
 	e.giveBack(&budget)
 	e.ask(&due)

@@ -72,8 +72,10 @@ func (e *Engine) why(x *Explanation) string {
 		return "outcomes cannot be delivered to the doc index and docindex.outcomes_max is reached: sending waits"
 	case !x.Addr.IsValid():
 		return "its address is being looked up"
+	case x.Aside:
+		return "its address is looked up again, since what was known of it has ended"
 	case x.Moving:
-		return "goes to another group, since the rules have changed, when the requests to it that are open have ended"
+		return "goes to another group, since the rules or its address have changed, when the requests to it that are open have ended"
 	case x.Active >= x.Concurrent:
 		return fmt.Sprintf("%d of %d requests allowed to %s are open (%s); waits for one to end%s",
 			x.Active, x.Concurrent, x.group(), e.openRule(x), e.notBefore(x))

@@ -64,6 +64,9 @@ func (e *Engine) Resolved(name string, addr netip.Addr, err error) {
 		f.out = false
 		e.names.trying--
 	}
+	if e.relocated(host, addr, err) {
+		return
+	}
 	waits := e.slots.Resolving(host) && !e.claims.bindings.under(host)
 	if waits && e.isForNow(err) {
 		e.failsForNow(host, err)
@@ -82,8 +85,13 @@ func (e *Engine) Resolved(name string, addr netip.Addr, err error) {
 // giveUp ends what waits for a host without an address.
 func (e *Engine) giveUp(host uint32, err error) {
 	e.slots.Fail(host)
+	e.unask(host, err)
+}
+
+// unask ends the fetches of robots.txt that wait for a host without an address.
+func (e *Engine) unask(host uint32, err error) {
 	delete(e.visits, host)
-	for _, id := range e.slots.Unask(host) {
+	for _, id := range e.slots.Retract(e.now, host, func(uint32) bool { return true }) {
 		e.finishTrip(id, unanswered(err))
 	}
 }

@@ -41,22 +41,39 @@ func (e *Engine) obey() {
 }
 
 // heed puts a host that is bound under the rule for it as it is now, and into the group that follows from that.
-func (e *Engine) heed(host uint32) {
+func (e *Engine) heed(host uint32) { e.rehouse(host) }
+
+// rehouse is heed; away reports whether the host leaves, now or when no request to it is open. It goes to its new address,
+// where it has one.
+func (e *Engine) rehouse(host uint32) (away bool) {
+	to, moves := e.addresses.moved[host]
 	if _, bound := e.slots.GroupOf(host); !bound || faulty(faultHeed) {
-		return // it is when it will be bound
+		delete(e.addresses.moved, host)
+		return false // it is when it will be bound
 	}
 	addr := e.slots.Addr(host)
+	if moves {
+		addr = to
+	}
 	r := e.ruleFor(host, addr)
-	if e.isIn(host, r.Group, addr) {
+	if e.isIn(host, r.Group, addr) && addr == e.slots.Addr(host) {
+		delete(e.addresses.moved, host)
+		if e.opt.Lease > 0 {
+			e.claims.bindings.of(host).addr = addr
+		}
 		e.slots.Stay(e.now, host)
 		e.slots.Restrict(e.now, host, limits(r))
 		e.turnAway(host)
-		return
+		return false
 	}
 	bind := e.opt.Lease == 0 || e.slots.Settled(host) // the reservation is asked for what is needed
-	if e.slots.Move(e.now, host, hostslots.GroupKey(r.Group, addr.As16()), limits(r)) && bind {
-		e.bind(host, addr)
+	if e.slots.Move(e.now, host, hostslots.GroupKey(r.Group, addr.As16()), limits(r)) {
+		delete(e.addresses.moved, host)
+		if bind {
+			e.bind(host, addr)
+		}
 	}
+	return true
 }
 
 // seat puts a host under the rule for it and into a group: that with the given name, or the address's.
@@ -66,6 +83,8 @@ func (e *Engine) seat(host uint32, group string, addr netip.Addr) {
 	}
 	e.slots.Restrict(e.now, host, limits(e.ruleFor(host, addr)))
 	e.found(host)
+	a := e.addresses.of(host)
+	a.until, a.gone, a.fresh = 0, false, false
 	if group == "" {
 		e.slots.Bind(e.now, host, addr)
 	} else {

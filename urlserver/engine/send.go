@@ -45,9 +45,12 @@ func (e *Engine) deal(t hostslots.Turn) {
 	e.dealTo(t, id)
 }
 
-// dealTo decides about one document whose turn it is and for which there is a spider: robots.txt first. An address that has
-// become this machine's own since it was looked up is refused, as the resolver refuses it.
+// dealTo decides about one document whose turn it is and for which there is a spider: where its host is now and robots.txt
+// first. An address that has become this machine's own since it was looked up is refused, as the resolver refuses it.
 func (e *Engine) dealTo(t hostslots.Turn, id uint32) {
+	if !e.isWhere(t) {
+		return
+	}
 	if e.opt.Own != nil && e.opt.Own(e.slots.Addr(t.Host)) {
 		e.slots.Refuse(e.now, t)
 		e.end(t.Doc, docindex.DNS, 0)

@@ -1,0 +1,153 @@
+package engine
+
+import (
+	"net/netip"
+	"time"
+
+	"urlserver/docindex"
+	"urlserver/hostslots"
+)
+
+// A host with documents held is looked up again once what the resolver has in memory of it has ended, when a document of it
+// is about to be sent. The host is set aside until the answer comes, but not for long: what is slow to answer holds up no
+// host whose address is known. Where the address is another one the host moves as it does when rules change (hostslots.Move):
+// requests that are open end first, and the times of both groups bind. Where its name fails for now the host stays.
+const (
+	asideMost  = 2 * time.Second  // for which a host is set aside
+	staysAfter = 30 * time.Second // after its name failed for now a host is looked up again
+)
+
+// address is what is known of where a host is, which is bound.
+type address struct {
+	until time.Duration // it is so until then
+	aside time.Duration // the host is set aside, until then at the latest; 0: it is not
+	fresh bool          // a look-up has just said so: the next turn may use that, however short it holds
+	under bool          // a look-up again is out
+	gone  bool          // there is no such name any more
+}
+
+// addresses is how hosts, which are numbered densely, stand.
+type addresses struct {
+	byHost []address
+	asides []aside               // by time; some hosts have come back since
+	moved  map[uint32]netip.Addr // where hosts are to be asked that are on their way to another group
+}
+
+// aside is a host that was set aside.
+type aside struct {
+	host  uint32
+	until time.Duration
+}
+
+func (a *addresses) of(host uint32) *address {
+	for int(host) >= len(a.byHost) {
+		a.byHost = append(a.byHost, make([]address, max(64, len(a.byHost)/2))...)
+	}
+	return &a.byHost[host]
+}
+
+// isWhere reports whether the host of a turn is where it is known to be. If not, the turn is over: the host is looked up,
+// moves, or its document has ended.
+func (e *Engine) isWhere(t hostslots.Turn) bool {
+	a := e.addresses.of(t.Host)
+	if e.now >= a.until && !a.fresh && !e.isUnder(t.Host, a) && e.checkAddress(t.Host, a) {
+		return false
+	}
+	a.fresh = false
+	if a.gone {
+		e.slots.Refuse(e.now, t)
+		e.end(t.Doc, docindex.DNS, 0)
+	}
+	return !a.gone
+}
+
+// isUnder reports whether a host is being looked up again. What is noted may be of one that had its number before.
+func (e *Engine) isUnder(host uint32, a *address) bool {
+	if a.under {
+		_, a.under = e.lookups[string(e.slots.HostName(host))]
+	}
+	return a.under
+}
+
+// checkAddress asks the resolver where a host is; away reports whether it is set aside for that, or moves.
+func (e *Engine) checkAddress(host uint32, a *address) (away bool) {
+	name := e.slots.HostName(host)
+	if addr, err, ok := e.opt.Cached(name); ok {
+		return e.learnAddress(host, a, addr, err)
+	}
+	a.under, a.aside = true, e.now+asideMost
+	e.addresses.asides = append(e.addresses.asides, aside{host, a.aside})
+	e.slots.SetAside(e.now, host, true)
+	e.lookUp(string(name))
+	return true
+}
+
+// learnAddress takes what a look-up has said of a host that is bound; away reports whether the host moves.
+func (e *Engine) learnAddress(host uint32, a *address, addr netip.Addr, err error) (away bool) {
+	a.gone = false
+	switch {
+	case err == nil:
+		a.until = e.now
+		if e.opt.CachedFor != nil {
+			a.until += e.opt.CachedFor(e.slots.HostName(host))
+		}
+		return e.moveTo(host, addr)
+	case e.isForNow(err):
+		a.until = e.now + staysAfter
+	default:
+		a.gone, a.until = true, e.now+time.Second
+		e.unask(host, err)
+	}
+	return false
+}
+
+// moveTo has a host move to another address, which is proposed to the reservation where there is one.
+func (e *Engine) moveTo(host uint32, addr netip.Addr) (away bool) {
+	known := e.slots.Addr(host)
+	if e.opt.Lease > 0 { // it may have decided on another one
+		known = e.claims.bindings.of(host).addr
+	}
+	if addr == known {
+		return false
+	}
+	e.addresses.moved[host] = addr
+	return e.rehouse(host)
+}
+
+// relocated takes the answer to a look-up again; ok is false where none was out for the host.
+func (e *Engine) relocated(host uint32, addr netip.Addr, err error) (ok bool) {
+	a := e.addresses.of(host)
+	under := a.under
+	a.under = false
+	e.endAside(host, a)
+	if _, bound := e.slots.GroupOf(host); !under || !bound {
+		return false
+	}
+	e.learnAddress(host, a, addr, err)
+	a.fresh = true
+	return true
+}
+
+// endAside has a host go on that was set aside.
+func (e *Engine) endAside(host uint32, a *address) {
+	if a.aside > 0 {
+		a.aside = 0
+		e.slots.SetAside(e.now, host, false)
+	}
+}
+
+// endAsides has hosts go on whose look-ups take long.
+func (e *Engine) endAsides(due *waiter) {
+	all := &e.addresses.asides
+	for len(*all) > 0 {
+		first := (*all)[0]
+		if first.until > e.now {
+			due.after(first.until - e.now)
+			return
+		}
+		*all = (*all)[1:]
+		if a := e.addresses.of(first.host); a.aside == first.until {
+			e.endAside(first.host, a)
+		}
+	}
+}
