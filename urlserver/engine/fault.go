@@ -23,6 +23,6 @@ const (
 	faultSleep            // the engine sleeps too long
 	faultSpin             // the engine never sleeps
 	faultChoice           // any spider gets documents, however slow
-	faultPlaces           // robots.txt that hang keep their places
+	faultPlaces           // robots.txt that hang keep their places, and there are few
 	faultOnce             // a robots.txt that cannot be had is asked for once
 )
