@@ -60,6 +60,9 @@ func bites() []bite {
 		{name: "sleeps too long", kind: "healthy", set: func() { engine.Fault = engine.FaultSleep }, want: []Rule{RuleSleep}},
 		{name: "any spider gets documents", kind: "spiders", set: func() { engine.Fault = engine.FaultChoice }, want: []Rule{RuleChoice}},
 		{name: "robots.txt that hang keep their places", kind: "robots", set: func() { engine.Fault = engine.FaultPlaces }, want: []Rule{RuleServed}},
+		{name: "names given up at once", kind: "zones", set: func() { engine.Fault = engine.FaultGiveUp }, want: []Rule{RulePatience}},
+		{name: "what is lost with others taken for the cause", kind: "spiders", set: func() { engine.Fault = engine.FaultBlame }, want: []Rule{RulePatience, RuleCompany}},
+		{name: "a spider not hung up on", kind: "spiders", set: func() { engine.Fault = engine.FaultHangUp }, want: []Rule{RuleHangUp}},
 		{name: "robots.txt asked for once", kind: "robots", set: func() { engine.Fault = engine.FaultOnce }, want: []Rule{RulePatience}},
 		{name: "never sleeps", kind: "healthy", set: func() { engine.Fault = engine.FaultSpin }, want: []Rule{RuleIdle}},
 	}

@@ -25,4 +25,7 @@ const (
 	faultChoice           // any spider gets documents, however slow
 	faultPlaces           // robots.txt that hang keep their places, and there are few
 	faultOnce             // a robots.txt that cannot be had is asked for once
+	faultGiveUp           // a name that fails for now is given up at once
+	faultBlame            // what is lost with others is taken for the cause
+	faultHangUp           // a spider is not hung up on after a time-out
 )

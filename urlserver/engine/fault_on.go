@@ -30,4 +30,7 @@ const (
 	FaultChoice     = faultChoice
 	FaultPlaces     = faultPlaces
 	FaultOnce       = faultOnce
+	FaultGiveUp     = faultGiveUp
+	FaultBlame      = faultBlame
+	FaultHangUp     = faultHangUp
 )

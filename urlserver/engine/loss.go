@@ -205,7 +205,7 @@ func (e *Engine) putBack(budget *int) {
 func (e *Engine) takeBack(doc uint32, sp *spider, how hostslots.Lateness) {
 	e.parted(doc)
 	blame := e.blame(doc, sp, how)
-	if blame != hostslots.None {
+	if blame != hostslots.None && !faulty(faultBlame) {
 		e.suspect(doc, sp.loss.docs)
 	}
 	_, suspect := e.suspects[doc]
@@ -238,6 +238,8 @@ func (e *Engine) blame(doc uint32, sp *spider, how hostslots.Lateness) hostslots
 	case sp.loss.spares:
 		return hostslots.None
 	case sp.spoke && alone:
+		return hostslots.Whole
+	case sp.spoke && faulty(faultBlame):
 		return hostslots.Whole
 	case sp.spoke:
 		return hostslots.Shared

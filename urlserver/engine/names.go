@@ -96,7 +96,7 @@ func (e *Engine) failsForNow(host uint32, err error) {
 		f.first, f.since = e.now, e.counted()
 	}
 	f.err, f.last, f.down = err, e.now, e.isDown(err)
-	if !f.down && e.left(f) <= 0 {
+	if !f.down && (e.left(f) <= 0 || faulty(faultGiveUp)) {
 		e.abandon(host, f)
 		return
 	}

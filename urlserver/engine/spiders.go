@@ -82,7 +82,9 @@ func (e *Engine) Gone(id uint32) (mute int, pause time.Duration) {
 // drop has a spider's connection ended, for a reason in words.
 func (e *Engine) drop(id uint32, why string) {
 	e.spiders[id].dropped = why
-	e.Out.Drop = append(e.Out.Drop, id)
+	if !faulty(faultHangUp) {
+		e.Out.Drop = append(e.Out.Drop, id)
+	}
 }
 
 // WhyDropped says in words why a spider is in Out.Drop.
