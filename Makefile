@@ -47,22 +47,22 @@ generate: ## the code made of api/*/*.proto (needs protobuf-compiler)
 	@sh scripts/generate
 
 bench: ## the numbers, in a table, each beside its target (about 7 minutes)
-	go run ./bench
+	go run ./internal/bench
 
 fuzz: ## fuzz every target, FUZZTIME seconds in all
 	@sh scripts/fuzz $(FUZZTIME)
 
 sim: ## the simulation: a day of crawling a seed (SEEDS="1 2 3"), a million documents among accidents, and the proof that its oracle bites
-	@for seed in $(SEEDS); do go test ./sim -run 'TestDay$$' -v -count=1 -timeout 30m -args -seed $$seed || exit 1; done
-	go test ./sim -run 'TestMillion$$' -v -count=1 -timeout 30m -args -seed $(firstword $(SEEDS))
-	go test ./sim -run 'TestAccidents$$' -v -count=1 -timeout 30m -args -seed $(firstword $(SEEDS))
-	go test -tags faults ./sim -run OracleBites -count=1
+	@for seed in $(SEEDS); do go test ./internal/sim -run 'TestDay$$' -v -count=1 -timeout 30m -args -seed $$seed || exit 1; done
+	go test ./internal/sim -run 'TestMillion$$' -v -count=1 -timeout 30m -args -seed $(firstword $(SEEDS))
+	go test ./internal/sim -run 'TestAccidents$$' -v -count=1 -timeout 30m -args -seed $(firstword $(SEEDS))
+	go test -tags faults ./internal/sim -run OracleBites -count=1
 
 crash: ## kill a process that works on an index on disk, CRASHES times, and look whether all it acknowledged is there
 	CRASHES=$(CRASHES) go test ./docindex/disk -run 'TestCrash$$' -v -count=1 -timeout 30m
 
 chaos: ## daemons that share reservations die, freeze and lose them for TIME seconds, with each store (SEED=1 repeats one; wants redis and etcd)
-	go test ./chaos -v -count=1 -timeout 60m -args -all -time $(TIME)s -hosts $(HOSTS) $(if $(SEED),-seed $(SEED))
+	go test ./internal/chaos -v -count=1 -timeout 60m -args -all -time $(TIME)s -hosts $(HOSTS) $(if $(SEED),-seed $(SEED))
 
 crawl: ## crawl Debian's documentation packages, several thousand real pages (installs them)
 	@sh scripts/crawl $(DOCS)

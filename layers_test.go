@@ -12,28 +12,27 @@ import (
 	"testing"
 )
 
-// layers lists the packages from the ground up. One imports only what stands in
-// a line above its own.
-var layers = [][]string{
-	{"reservation/ports"},
-	{"about", "slab", "arena", "table", "dueheap", "weburl", "protocol", "journey", "certs", "certs/certstest", "sdnotify", "api/urlfrontier", "api/reservation", "access", "access/accesstest", "reservation/redis/redistest", "journey/otlp/otlptest"},
-	{"reservation", "configs"},
-	{"reservation/kv", "reservation/memory", "reservation/redis", "reservation/remote", "reservation/service", "reservation/reservationtest"},
-	{"reservation/command"},
-	{"leftover", "robots", "resolver", "journey/otlp", "docindex/internal/lines", "docindex/internal/finder"},
-	{"docindex/internal/doors", "docindex/internal/books"},
-	{"hostslots", "hostrules", "docindex"},
-	{"docindex/recrawl", "docindex/remote", "docindex/disk", "docindex/redis", "docindex/storetest", "urlserver/engine", "frontier", "monitor", "docindex/dump", "frontier/client"},
-	{"urlserver", "spider", "sim", "monitor/kafka", "admin/login"},
-	{"admin/watch"},
-	{"admin", "demo"},
-	{"bench", "cmd/urlserver", "cmd/spider", "cmd/hostreservation"},
+// layers lists the packages from the ground up, each with all below it that has no entry of its own. A package imports
+// only what is in its own layer or below.
+var layers = []struct {
+	name     string
+	packages []string
+}{
+	{"values", []string{"internal/container", "internal/weburl", "internal/trace", "internal/clihelp", "internal/systemd", "internal/certs", "internal/access", "protocol", "configs", "api"}},
+	{"parts", []string{"internal/resolver", "internal/robots", "hostrules", "hostslots", "leftover", "reservation"}},
+	{"index", []string{"docindex"}},
+	{"daemon", []string{"urlserver", "frontier", "crawlcontrol", "spider"}},
+	{"surfaces", []string{"urlserver/httpapi"}},
+	{"programs", []string{"cmd", "internal/demo", "internal/bench", "internal/sim", "internal/chaos"}},
 }
+
+// testkit is what tests alone import; so are the conformance suites.
+var testOnly = []string{"internal/testkit", "docindex/indextest", "reservation/reservationtest"}
 
 // pure packages decide: no goroutine, lock, clock, log or I/O. What they may import
 // of the standard library is listed.
 var (
-	pure        = []string{"slab", "arena", "table", "dueheap", "docindex/internal/finder", "docindex/internal/doors", "leftover", "hostslots", "hostrules", "journey", "urlserver/engine"}
+	pure        = []string{"internal/container/slab", "internal/container/arena", "internal/container/hashtable", "internal/container/timeheap", "internal/container/finder", "docindex/internal/queuesched", "leftover", "hostslots", "hostrules", "internal/trace", "urlserver/engine"}
 	pureImports = []string{
 		"bytes", "crypto/sha256", "encoding/binary", "errors", "fmt", "hash/maphash", "maps", "math", "math/bits", "net/netip", "slices", "time",
 	}
@@ -71,21 +70,46 @@ func packages(t *testing.T) (list []goPackage) {
 	}
 }
 
+// under tells whether a package is one of a list, or below it.
+func under(name string, list []string) (entry string, ok bool) {
+	for _, e := range list {
+		if (name == e || strings.HasPrefix(name, e+"/")) && len(e) > len(entry) {
+			entry, ok = e, true
+		}
+	}
+	return entry, ok
+}
+
+// layerOf returns the layer with a package's longest entry; -1: none.
 func layerOf(name string) int {
-	return slices.IndexFunc(layers, func(l []string) bool { return slices.Contains(l, name) })
+	layer, longest := -1, ""
+	for i, l := range layers {
+		if entry, ok := under(name, l.packages); ok && len(entry) > len(longest) {
+			layer, longest = i, entry
+		}
+	}
+	return layer
 }
 
 func TestImportsPointDown(t *testing.T) {
 	for _, p := range packages(t) {
+		if _, ok := under(p.name(), testOnly); ok {
+			continue
+		}
 		own := layerOf(p.name())
 		if own < 0 {
-			t.Errorf("%s stands in no layer", p.name())
+			t.Errorf("%s is in no layer", p.name())
 			continue
 		}
 		for _, dep := range p.Imports {
 			name, ours := strings.CutPrefix(dep, module)
-			if ours && layerOf(name) >= own {
-				t.Errorf("%s imports %s, which is not below it", p.name(), name)
+			if !ours {
+				continue
+			}
+			if _, ok := under(name, testOnly); ok {
+				t.Errorf("%s imports %s, which is for tests", p.name(), name)
+			} else if layerOf(name) > own {
+				t.Errorf("%s (%s) imports %s (%s), which is above it", p.name(), layers[own].name, name, layers[layerOf(name)].name)
 			}
 		}
 	}

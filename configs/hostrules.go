@@ -8,7 +8,7 @@ import (
 	"slices"
 	"strings"
 
-	"urlserver/weburl"
+	"urlserver/internal/weburl"
 )
 
 // HostRule is what holds for some hosts in place of the settings for all. It is for a host that one of Hosts or one of

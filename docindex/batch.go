@@ -4,7 +4,7 @@ import (
 	"bytes"
 	"time"
 
-	"urlserver/weburl"
+	"urlserver/internal/weburl"
 )
 
 // Candidate is a document that the index offers. Its slices alias the [Batch]:

@@ -4,7 +4,7 @@ import (
 	"context"
 	"time"
 
-	"urlserver/docindex/internal/doors"
+	"urlserver/docindex/internal/queuesched"
 )
 
 // Scope is a queue, or a crawl where Key is empty. An empty Crawl is DEFAULT.
@@ -20,8 +20,8 @@ type Request struct {
 }
 
 // Wish is a request as the doors have it.
-func (r *Request) Wish() doors.Wish {
-	return doors.Wish{Crawl: r.Crawl, Key: r.Key, AnyCrawl: r.AnyCrawl, PerQueue: r.PerQueue, MaxQueues: r.MaxQueues}
+func (r *Request) Wish() queuesched.Wish {
+	return queuesched.Wish{Crawl: r.Crawl, Key: r.Key, AnyCrawl: r.AnyCrawl, PerQueue: r.PerQueue, MaxQueues: r.MaxQueues}
 }
 
 // Setting is one thing to set: Which says what, Value how.

@@ -3,7 +3,7 @@ package docindex
 import (
 	"context"
 
-	"urlserver/docindex/internal/books"
+	"urlserver/docindex/internal/crawlstats"
 )
 
 // CrawlLister is the part of [Crawls] by which people look through them.
@@ -14,7 +14,7 @@ type CrawlLister interface {
 }
 
 // CrawlState is how a crawl stands; its Why is a [Kind].
-type CrawlState = books.CrawlState
+type CrawlState = crawlstats.CrawlState
 
 // ListCrawls is [CrawlLister.ListCrawls].
 func (m *Memory) ListCrawls(ctx context.Context, text string, max int) (some []CrawlState, all int, err error) {

@@ -7,7 +7,7 @@ import (
 	"errors"
 	"time"
 
-	"urlserver/docindex/internal/books"
+	"urlserver/docindex/internal/crawlstats"
 )
 
 // ErrTooManyRefused is returned by [Crawls.Refuse] where a million crawls are refused already.
@@ -16,7 +16,7 @@ var ErrTooManyRefused = errors.New("a million crawls are refused already; delete
 // CrawlID names a crawl: which spider fetches it (Spider), for which application (App), and which of that one's it is
 // (Crawl). A document belongs to the crawl that its crawl ID and the metadata appid and spiderid name; without an appid to
 // none.
-type CrawlID = books.CrawlID
+type CrawlID = crawlstats.CrawlID
 
 // DefaultSpider is the spider of documents that name an application and no spider.
 const DefaultSpider = "link"
@@ -130,20 +130,20 @@ type Crawls interface {
 // What a survey answers: Survey sums up; each CrawlPending is what is pending of a crawl, and DomainPending of a registered
 // domain or IP address of it. Pending counts documents, and has the lowest and the highest priority of them.
 type (
-	Survey        = books.Survey
-	CrawlPending  = books.CrawlPending
-	DomainPending = books.DomainPending
-	Pending       = books.Pending
+	Survey        = crawlstats.Survey
+	CrawlPending  = crawlstats.CrawlPending
+	DomainPending = crawlstats.DomainPending
+	Pending       = crawlstats.Pending
 )
 
 // MaxSurveyed is how many crawls a survey lists.
-const MaxSurveyed = books.MaxSurveyed
+const MaxSurveyed = crawlstats.MaxSurveyed
 
 // CrawlEnd is a crawl that is to be ended: because its time is over, or because it was stopped.
-type CrawlEnd = books.CrawlEnd
+type CrawlEnd = crawlstats.CrawlEnd
 
 // FinishedCrawl is a crawl that nothing is left of, and how many documents of it are done.
-type FinishedCrawl = books.FinishedCrawl
+type FinishedCrawl = crawlstats.FinishedCrawl
 
 // CrawlCounts count a crawl's documents by what has become of them.
-type CrawlCounts = books.CrawlCounts
+type CrawlCounts = crawlstats.CrawlCounts

@@ -3,7 +3,7 @@ package docindex
 import (
 	"encoding/binary"
 
-	"urlserver/arena"
+	"urlserver/internal/container/arena"
 	"urlserver/protocol"
 )
 

@@ -10,8 +10,8 @@ import (
 	"strings"
 	"time"
 
-	"urlserver/docindex/internal/lines"
-	"urlserver/weburl"
+	"urlserver/docindex/internal/ndjson"
+	"urlserver/internal/weburl"
 )
 
 const (
@@ -111,7 +111,7 @@ type candidatesRequest struct {
 }
 
 func parseCandidatesRequest(body io.Reader) (req candidatesRequest, err error) {
-	text, err := io.ReadAll(lines.Limit(body, maxBody))
+	text, err := io.ReadAll(ndjson.Limit(body, maxBody))
 	if err != nil {
 		return req, badf("body: %w", err)
 	}
@@ -150,7 +150,7 @@ func serveCandidates(store Store, w http.ResponseWriter, r *http.Request, body i
 	var text []byte
 	for i := range batch.Len() {
 		c := batch.At(i)
-		text = lines.AppendCandidate(text, c.DocID, c.URL, c.Priority, c.Spider)
+		text = ndjson.AppendCandidate(text, c.DocID, c.URL, c.Priority, c.Spider)
 	}
 	answerLines(w, r, text)
 	return nil
@@ -187,7 +187,7 @@ const maxOutcomeLine = 64 << 10
 // serveOutcomes takes all lines or none.
 func serveOutcomes(store Store, w http.ResponseWriter, r *http.Request, body io.Reader) error {
 	var out Outcomes
-	in := lines.NewReader(lines.Limit(body, maxBody), maxOutcomeLine)
+	in := ndjson.NewReader(ndjson.Limit(body, maxBody), maxOutcomeLine)
 	for {
 		line, err := in.Next()
 		if err == io.EOF {
@@ -208,7 +208,7 @@ func serveOutcomes(store Store, w http.ResponseWriter, r *http.Request, body io.
 }
 
 func addOutcome(out *Outcomes, line []byte) error {
-	o, err := lines.ParseOutcome(line)
+	o, err := ndjson.ParseOutcome(line)
 	if err != nil {
 		return err
 	}
@@ -226,7 +226,7 @@ func addOutcome(out *Outcomes, line []byte) error {
 	return nil
 }
 
-func changeOf(o lines.Outcome) Change {
+func changeOf(o ndjson.Outcome) Change {
 	switch {
 	case !o.Told:
 		return Untold

@@ -7,7 +7,7 @@ import (
 	"fmt"
 	"time"
 
-	"urlserver/docindex/internal/doors"
+	"urlserver/docindex/internal/queuesched"
 )
 
 // HostLook is what a store knows of a host, by the queues that have its name for a key: URLs on it in queues of other names
@@ -23,7 +23,7 @@ type HostLook struct {
 }
 
 // HostRule is what a rule says of a host.
-type HostRule = doors.HostRule
+type HostRule = queuesched.HostRule
 
 // OutAt counts URLs on a host in transit: at slots, given to calls, lent to other daemons.
 type OutAt struct{ Slots, Calls, Lent uint64 }
@@ -40,8 +40,8 @@ type Turn struct {
 const MaxLook = 1000
 
 // Look looks at a host whose queues are kept in doors; active is whether calls are served.
-func Look(d *doors.Doors, host []byte, active bool, now int64) (l HostLook) {
-	best := [2]soonest{{at: doors.Never}, {at: doors.Never}}
+func Look(d *queuesched.Doors, host []byte, active bool, now int64) (l HostLook) {
+	best := [2]soonest{{at: queuesched.Never}, {at: queuesched.Never}}
 	d.QueuesOf(host, func(id uint32) bool {
 		if l.Queues == MaxLook {
 			l.Partly = true
@@ -51,12 +51,12 @@ func Look(d *doors.Doors, host []byte, active bool, now int64) (l HostLook) {
 		l.Scheduled, l.InTransit, l.Completed = l.Scheduled+n.URLs[Scheduled], l.InTransit+n.URLs[InTransit], l.Completed+n.URLs[Completed]
 		l.Queues, l.Active = l.Queues+n.Queues, l.Active+n.Active
 		for door := range best {
-			best[door].meet(d, id, doors.Door(door), now)
+			best[door].meet(d, id, queuesched.Door(door), now)
 		}
 		return true
 	})
 	out := d.HostOut(host)
-	l.Out = OutAt{Slots: uint64(out[doors.Slots]), Calls: uint64(out[doors.Calls]), Lent: uint64(out[doors.Lent])}
+	l.Out = OutAt{Slots: uint64(out[queuesched.Slots]), Calls: uint64(out[queuesched.Calls]), Lent: uint64(out[queuesched.Lent])}
 	order := d.OrderOf(host)
 	if order.Blocked != nil && *order.Blocked > now {
 		l.Blocked = time.UnixMilli(*order.Blocked).UTC()
@@ -64,7 +64,7 @@ func Look(d *doors.Doors, host []byte, active bool, now int64) (l HostLook) {
 	if order.Delay != nil {
 		l.Delay = time.Duration(*order.Delay) * time.Millisecond
 	}
-	l.AtSlots, l.AtCalls = best[doors.Slots].turn(d, &l), best[doors.Calls].turn(d, &l)
+	l.AtSlots, l.AtCalls = best[queuesched.Slots].turn(d, &l), best[queuesched.Calls].turn(d, &l)
 	if !active {
 		l.AtCalls = Turn{Why: "clients are given nothing at all (SetActive)"}
 	}
@@ -75,11 +75,11 @@ func Look(d *doors.Doors, host []byte, active bool, now int64) (l HostLook) {
 type soonest struct {
 	id   uint32 // 0: there is none
 	at   int64
-	rule doors.Rule
+	rule queuesched.Rule
 }
 
 // meet prefers what is sooner, and among what waits for events that which is more than empty.
-func (f *soonest) meet(d *doors.Doors, id uint32, door doors.Door, now int64) {
+func (f *soonest) meet(d *queuesched.Doors, id uint32, door queuesched.Door, now int64) {
 	at, rule := d.Why(id, door, now)
 	if f.id == 0 || cmp.Or(cmp.Compare(at, f.at), cmp.Compare(f.rank(), rank(rule))) < 0 {
 		*f = soonest{id, at, rule}
@@ -89,82 +89,82 @@ func (f *soonest) meet(d *doors.Doors, id uint32, door doors.Door, now int64) {
 func (f *soonest) rank() int { return rank(f.rule) }
 
 // rank is low for what tells little.
-func rank(r doors.Rule) int {
-	if r == doors.NothingDue {
+func rank(r queuesched.Rule) int {
+	if r == queuesched.NothingDue {
 		return 0
 	}
 	return 1
 }
 
-func (f *soonest) turn(d *doors.Doors, l *HostLook) (t Turn) {
-	if f.id == 0 || f.rule == doors.Open {
+func (f *soonest) turn(d *queuesched.Doors, l *HostLook) (t Turn) {
+	if f.id == 0 || f.rule == queuesched.Open {
 		t.Open = f.id != 0
 		return t
 	}
-	if f.at != doors.Never {
+	if f.at != queuesched.Never {
 		t.Not = time.UnixMilli(f.at).UTC()
 	}
-	t.Ruled = f.rule == doors.HostBarred || f.rule == doors.HostPaced
+	t.Ruled = f.rule == queuesched.HostBarred || f.rule == queuesched.HostPaced
 	t.Why = f.words(d, l)
 	return t
 }
 
-func (f *soonest) words(d *doors.Doors, l *HostLook) string {
+func (f *soonest) words(d *queuesched.Doors, l *HostLook) string {
 	queue := ""
 	if crawl := d.Crawl(f.id); crawl != "" {
 		queue = fmt.Sprintf(" in crawl %.100q", crawl)
 	}
 	delay, own := d.Pace(f.id)
 	switch f.rule {
-	case doors.NothingDue:
+	case queuesched.NothingDue:
 		return "nothing of it is scheduled"
-	case doors.AtACall:
+	case queuesched.AtACall:
 		return "a client of the URL Frontier is being given some of it"
-	case doors.LimitReached:
+	case queuesched.LimitReached:
 		limit := uint32(0)
 		if p := d.SettingsOf(f.id).Limit; p != nil {
 			limit = *p
 		}
 		return fmt.Sprintf("the limit of its queue%s, %d completed URLs, is reached (SetCrawlLimit)", queue, limit)
-	case doors.HostBarred:
+	case queuesched.HostBarred:
 		return "blocked by a rule"
-	case doors.HostBlocked:
+	case queuesched.HostBlocked:
 		return "blocked by the operator"
-	case doors.QueueBlocked:
+	case queuesched.QueueBlocked:
 		return fmt.Sprintf("its queue%s is blocked (BlockQueueUntil)", queue)
-	case doors.OutAtCalls:
+	case queuesched.OutAtCalls:
 		return fmt.Sprintf("%d of its documents are with clients of the URL Frontier, until they report them or their leases end", l.Out.Calls)
-	case doors.OutAtSlots:
+	case queuesched.OutAtSlots:
 		return fmt.Sprintf("%d of its documents are at host slots, for line spiders", l.Out.Slots)
-	case doors.OutLent:
+	case queuesched.OutLent:
 		return fmt.Sprintf("%d of its documents are with daemons that took them over HTTP, until they report them or their leases end", l.Out.Lent)
-	case doors.HostDelayOut:
+	case queuesched.HostDelayOut:
 		return fmt.Sprintf("one at a time, by the operator's delay of %v", l.Delay)
-	case doors.HostDelayed:
+	case queuesched.HostDelayed:
 		return fmt.Sprintf("the operator's delay of %v", l.Delay)
-	case doors.HostPaused:
+	case queuesched.HostPaused:
 		return "the slots asked it lately: its pace, its robots.txt or its Retry-After says so"
-	case doors.HostPaced:
+	case queuesched.HostPaced:
 		return fmt.Sprintf("a rule, one giving in %v", ms(d.Wants(f.id)))
-	case doors.HostGap:
+	case queuesched.HostGap:
 		return fmt.Sprintf("it wants %v between two requests (Crawl-delay or backing off)", ms(d.Wants(f.id)))
-	case doors.SlotGap:
+	case queuesched.SlotGap:
 		return fmt.Sprintf("others asked it lately, and the slots keep %v between two requests (Req_Host_Per_Sec)", ms(d.SlotGap()))
-	case doors.QueueDelayOut:
+	case queuesched.QueueDelayOut:
 		return fmt.Sprintf("one at a time, by the delay of its queue%s, %v (SetDelay)", queue, ms(delay))
-	case doors.QueueDelayed:
+	case queuesched.QueueDelayed:
 		if !own {
 			return fmt.Sprintf("the delay of all queues, %v (SetDelay without a key, or the usual one)", ms(delay))
 		}
 		return fmt.Sprintf("the delay of its queue%s, %v (SetDelay)", queue, ms(delay))
-	case doors.PassedOver:
+	case queuesched.PassedOver:
 		return "nothing of its queue" + queue + " could be given a moment ago: all were on hosts that may not be asked yet"
 	}
 	return "the first of its documents is scheduled for then"
 }
 
 // SetOnHost sets something on a host whose queues are kept in doors.
-func SetOnHost(d *doors.Doors, s *Setting, to doors.Settings, now int64) error {
+func SetOnHost(d *queuesched.Doors, s *Setting, to queuesched.Settings, now int64) error {
 	if !d.SetHost(s.Key, to, now) {
 		return ErrTooMany
 	}

@@ -1,29 +1,29 @@
 package docindex
 
-import "urlserver/docindex/internal/books"
+import "urlserver/docindex/internal/crawlstats"
 
 // ledger keeps, beside the books of crawls, which documents these have. Documents that belong to no crawl cost nothing.
 type ledger struct {
-	*books.Books
-	members []member        // by document
-	domains []*books.Domain // by number
-	unused  []uint32        // numbers of domains that are no more
-	lists   []lists         // by number of the book
+	*crawlstats.Books
+	members []member             // by document
+	domains []*crawlstats.Domain // by number
+	unused  []uint32             // numbers of domains that are no more
+	lists   []lists              // by number of the book
 }
 
 // lists are a crawl's documents by place, linked, in the order in which they came there.
-type lists struct{ head, tail [books.Places]uint32 }
+type lists struct{ head, tail [crawlstats.Places]uint32 }
 
 // member is a document's place in a crawl.
 type member struct {
 	domain     uint32 // 0: it is in none
 	next, prev uint32 // in its list
-	place      books.Place
+	place      crawlstats.Place
 	purged     bool // it was stopped or has expired
 }
 
 func newLedger() ledger {
-	return ledger{Books: books.New(), domains: make([]*books.Domain, 1)}
+	return ledger{Books: crawlstats.New(), domains: make([]*crawlstats.Domain, 1)}
 }
 
 // enter makes a document, which is completed so far, a member of a crawl.
@@ -35,14 +35,14 @@ func (l *ledger) enter(doc uint32, id CrawlID, host string) {
 	for int(doc) >= len(l.members) {
 		l.members = append(l.members, make([]member, max(64, len(l.members)/4))...)
 	}
-	d := l.Enter(b, books.Registered(host), 1)
+	d := l.Enter(b, crawlstats.Registered(host), 1)
 	if d.No == 0 {
 		l.number(d)
 	}
 	l.members[doc] = member{domain: d.No}
 }
 
-func (l *ledger) number(d *books.Domain) {
+func (l *ledger) number(d *crawlstats.Domain) {
 	if n := len(l.unused); n > 0 {
 		d.No, l.unused = l.unused[n-1], l.unused[:n-1]
 		l.domains[d.No] = d
@@ -52,7 +52,7 @@ func (l *ledger) number(d *books.Domain) {
 }
 
 // domainOf is the domain of the crawl that a document is a member of; nil: none.
-func (l *ledger) domainOf(doc uint32) *books.Domain {
+func (l *ledger) domainOf(doc uint32) *crawlstats.Domain {
 	if int(doc) >= len(l.members) || l.members[doc].domain == 0 {
 		return nil
 	}
@@ -60,7 +60,7 @@ func (l *ledger) domainOf(doc uint32) *books.Domain {
 }
 
 // bookOf is the crawl that a document is a member of; nil: none.
-func (l *ledger) bookOf(doc uint32) *books.Book {
+func (l *ledger) bookOf(doc uint32) *crawlstats.Book {
 	if d := l.domainOf(doc); d != nil {
 		return d.Book
 	}
@@ -79,7 +79,7 @@ func (l *ledger) leave(doc uint32, priority int32) {
 	if d == nil {
 		return
 	}
-	l.move(doc, books.Ended, priority, 0)
+	l.move(doc, crawlstats.Ended, priority, 0)
 	b := d.Book
 	if l.members[doc].purged {
 		b.Purged--
@@ -101,35 +101,35 @@ func (l *ledger) markPurged(doc uint32) {
 }
 
 // move puts a member into a list, at its end. Its priority is the one it had when it was put into the one it is in.
-func (l *ledger) move(doc uint32, to books.Place, priority int32, now int64) {
+func (l *ledger) move(doc uint32, to crawlstats.Place, priority int32, now int64) {
 	d := l.domainOf(doc)
 	if d == nil || l.members[doc].place == to {
 		return
 	}
 	m := &l.members[doc]
 	was := m.place
-	if was != books.Ended {
+	if was != crawlstats.Ended {
 		l.unlink(d.Book, m)
 	} else if m.purged {
 		m.purged = false
 		d.Book.Purged--
 	}
 	m.place = to
-	if to != books.Ended {
+	if to != crawlstats.Ended {
 		l.link(d.Book, doc, m)
 	}
 	l.Move(d, priority, was, to, 1, now)
 }
 
 // first is the first document of a crawl in a place, or 0.
-func (l *ledger) first(b *books.Book, p books.Place) uint32 {
+func (l *ledger) first(b *crawlstats.Book, p crawlstats.Place) uint32 {
 	if int(b.No) >= len(l.lists) {
 		return 0
 	}
 	return l.lists[b.No].head[p]
 }
 
-func (l *ledger) link(b *books.Book, doc uint32, m *member) {
+func (l *ledger) link(b *crawlstats.Book, doc uint32, m *member) {
 	s := &l.lists[b.No]
 	m.next, m.prev = 0, s.tail[m.place]
 	if m.prev == 0 {
@@ -140,7 +140,7 @@ func (l *ledger) link(b *books.Book, doc uint32, m *member) {
 	s.tail[m.place] = doc
 }
 
-func (l *ledger) unlink(b *books.Book, m *member) {
+func (l *ledger) unlink(b *crawlstats.Book, m *member) {
 	s := &l.lists[b.No]
 	if m.prev == 0 {
 		s.head[m.place] = m.next

@@ -8,9 +8,9 @@ import (
 	"sync"
 	"time"
 
-	"urlserver/docindex/internal/doors"
-	"urlserver/docindex/internal/finder"
-	"urlserver/dueheap"
+	"urlserver/docindex/internal/queuesched"
+	"urlserver/internal/container/finder"
+	"urlserver/internal/container/timeheap"
 )
 
 // hold is how many documents are worked on before the lock is let go.
@@ -34,10 +34,10 @@ type Memory struct {
 
 	mu       sync.Mutex // guards all below; held for memory work only
 	docs     *shelf
-	doors    *doors.Doors
-	bell     Bell         // rings with the doors' news
-	chains   []chain      // by queue
-	leases   dueheap.Heap // documents in transit by the end of their lease; a Duration stands for ms since 1970
+	doors    *queuesched.Doors
+	bell     Bell          // rings with the doors' news
+	chains   []chain       // by queue
+	leases   timeheap.Heap // documents in transit by the end of their lease; a Duration stands for ms since 1970
 	seq      uint32
 	outcomes [Kinds]int
 	crawls   ledger
@@ -53,7 +53,7 @@ var _ Store = (*Memory)(nil)
 // NewMemory returns an empty store.
 func NewMemory() *Memory {
 	m := &Memory{start: time.Now(), docs: newShelf(), crawls: newLedger()}
-	m.doors = doors.New(m.bell.Ring)
+	m.doors = queuesched.New(m.bell.Ring)
 	return m
 }
 
@@ -176,14 +176,14 @@ func (m *Memory) enterLocked(queue uint32, p *Put, now int64) {
 	c.last = id
 	if p.Due == Never {
 		r.setState(Completed)
-		m.doors.Count(queue, doors.Completed)
+		m.doors.Count(queue, queuesched.Completed)
 		m.doors.Refresh(queue, now)
 		return
 	}
 	m.bookLocked(id, p)
 	m.sayEndLocked(id, p)
 	m.planLocked(r, p, now)
-	m.doors.Count(queue, doors.Scheduled)
+	m.doors.Count(queue, queuesched.Scheduled)
 	m.lineUpLocked(id, r, now)
 }
 

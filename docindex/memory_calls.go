@@ -4,7 +4,7 @@ import (
 	"context"
 	"fmt"
 
-	"urlserver/docindex/internal/doors"
+	"urlserver/docindex/internal/queuesched"
 )
 
 // portionBytes bounds a portion of a Serve, about.
@@ -13,7 +13,7 @@ const portionBytes = 256 << 10
 // serving is one Serve on its way.
 type serving struct {
 	r   Request
-	at  doors.Visits
+	at  queuesched.Visits
 	out Handout
 
 	gave     bool
@@ -106,12 +106,12 @@ func (m *Memory) fillLocked(v *serving, now int64) (full bool) {
 		if v.out.Len() >= hold || len(v.out.buf) >= portionBytes {
 			return true
 		}
-		id := m.pickLocked(queue, doors.Calls, now)
+		id := m.pickLocked(queue, queuesched.Calls, now)
 		if id == 0 {
 			return false
 		}
 		r := m.docs.records.At(id)
-		m.departLocked(id, doors.Calls, leaseEnd(now, v.r.Lease), now)
+		m.departLocked(id, queuesched.Calls, leaseEnd(now, v.r.Lease), now)
 		v.out.Add(m.docs.url(r), m.doors.Key(queue), m.doors.Crawl(queue), m.docs.extra(r).metadata)
 		v.at.Gave = true
 	}
@@ -144,10 +144,10 @@ func (m *Memory) set(s Setting) error {
 		if s.Value > 0 { // the second itself is blocked, too
 			until = dueMS(int64(min(s.Value, Never/1000-2)) + 1)
 		}
-		return m.setLocked(&s, doors.Settings{Blocked: &until}, now)
+		return m.setLocked(&s, queuesched.Settings{Blocked: &until}, now)
 	case SetLimit:
 		limit := uint32(min(s.Value, 1<<32-1))
-		return m.setLocked(&s, doors.Settings{Limit: &limit}, now)
+		return m.setLocked(&s, queuesched.Settings{Limit: &limit}, now)
 	case SetActive:
 		m.passive = s.Value == 0
 		return nil
@@ -158,14 +158,14 @@ func (m *Memory) set(s Setting) error {
 func (m *Memory) setDelayLocked(s Setting, now int64) error {
 	delay := dueMS(int64(min(s.Value, maxDelay)))
 	if len(s.Key) > 0 {
-		return m.setLocked(&s, doors.Settings{Delay: &delay}, now)
+		return m.setLocked(&s, queuesched.Settings{Delay: &delay}, now)
 	}
 	m.doors.SetDefaultDelay(delay)
 	m.refreshLocked()
 	return nil
 }
 
-func (m *Memory) setLocked(s *Setting, to doors.Settings, now int64) error {
+func (m *Memory) setLocked(s *Setting, to queuesched.Settings, now int64) error {
 	if s.Host {
 		return SetOnHost(m.doors, s, to, now)
 	}

@@ -4,7 +4,7 @@ import (
 	"context"
 	"time"
 
-	"urlserver/docindex/internal/books"
+	"urlserver/docindex/internal/crawlstats"
 )
 
 var _ Crawls = (*Memory)(nil)
@@ -45,14 +45,14 @@ func (m *Memory) trackLocked(id uint32, r *record) {
 	if len(m.crawls.members) == 0 {
 		return
 	}
-	to := books.Ended
+	to := crawlstats.Ended
 	switch {
 	case r.state() == Scheduled:
-		to = books.Lined
+		to = crawlstats.Lined
 	case r.state() == InTransit && r.flags&viaCall != 0:
-		to = books.AtClients
+		to = crawlstats.AtClients
 	case r.state() == InTransit:
-		to = books.AtSlots
+		to = crawlstats.AtSlots
 	}
 	m.crawls.move(id, to, r.priority, m.now())
 }
@@ -152,17 +152,17 @@ func (m *Memory) purgeLined(id CrawlID) (more bool) {
 		return false
 	}
 	now := m.now()
-	for n := 0; n < hold && b.Count[books.Lined] > 0; n++ {
-		m.purgeLocked(m.crawls.first(b, books.Lined), now)
+	for n := 0; n < hold && b.Count[crawlstats.Lined] > 0; n++ {
+		m.purgeLocked(m.crawls.first(b, crawlstats.Lined), now)
 	}
-	return b.Count[books.Lined] > 0
+	return b.Count[crawlstats.Lined] > 0
 }
 
 func (m *Memory) countAtSlots(id CrawlID) int {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if b := m.crawls.Find(id); b != nil {
-		return int(b.Count[books.AtSlots])
+		return int(b.Count[crawlstats.AtSlots])
 	}
 	return 0
 }
@@ -176,7 +176,7 @@ func (m *Memory) someAtSlots(id CrawlID, n int, out *Outcomes) {
 		return
 	}
 	for range n {
-		doc := m.crawls.first(b, books.AtSlots)
+		doc := m.crawls.first(b, crawlstats.AtSlots)
 		if doc == 0 {
 			return
 		}
@@ -231,7 +231,7 @@ func (m *Memory) Survey(ctx context.Context, id CrawlID, domains int, away *Outc
 		o := away.At(i)
 		doc := m.docs.findID(o.DocID)
 		d := m.crawls.domainOf(doc)
-		if d == nil || !v.Wants(d) || m.crawls.members[doc].place != books.AtSlots {
+		if d == nil || !v.Wants(d) || m.crawls.members[doc].place != crawlstats.AtSlots {
 			continue
 		}
 		if r := m.docs.records.At(doc); o.IsOf(m.docs.url(r)) {

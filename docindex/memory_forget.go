@@ -4,7 +4,7 @@ import (
 	"context"
 	"time"
 
-	"urlserver/docindex/internal/doors"
+	"urlserver/docindex/internal/queuesched"
 )
 
 // Delete is [Caller.Delete]. The queues are gone at once; their memory follows in portions.
@@ -136,7 +136,7 @@ func (m *Memory) purgeSome(queue uint32, s Scope, kept uint32, before int64, o *
 		m.orphanLocked(id, now)
 		m.completeLocked(id, now)
 		m.unchainLocked(queue, kept, id)
-		m.doors.Uncount(queue, doors.Completed)
+		m.doors.Uncount(queue, queuesched.Completed)
 		m.crawls.leave(id, m.docs.records.At(id).priority)
 		m.docs.drop(id)
 		m.doors.Refresh(queue, now)

@@ -5,12 +5,12 @@ import (
 	"context"
 	"slices"
 
-	"urlserver/docindex/internal/doors"
+	"urlserver/docindex/internal/queuesched"
 )
 
 // Settings is [Caller.Settings].
 func (m *Memory) Settings(ctx context.Context, visit func(*Setting) bool) error {
-	return VisitSettings(ctx, func(look func(d *doors.Doors, active bool, now int64)) {
+	return VisitSettings(ctx, func(look func(d *queuesched.Doors, active bool, now int64)) {
 		m.mu.Lock()
 		defer m.mu.Unlock()
 		look(m.doors, !m.passive, m.now())
@@ -22,9 +22,9 @@ const queuesAtOnce = 10_000 // queues that are looked at while a lock is held
 // VisitSettings is [Caller.Settings] of a store that keeps its queues in doors; locked calls back while nothing of it
 // changes. First come settings for all queues, then those of hosts and those of queues that have no URL yet, by name, and then the others
 // in the order of their first URLs.
-func VisitSettings(ctx context.Context, locked func(look func(d *doors.Doors, active bool, now int64)), visit func(*Setting) bool) error {
+func VisitSettings(ctx context.Context, locked func(look func(d *queuesched.Doors, active bool, now int64)), visit func(*Setting) bool) error {
 	var list []Setting
-	locked(func(d *doors.Doors, active bool, now int64) {
+	locked(func(d *queuesched.Doors, active bool, now int64) {
 		list = slices.Concat(generalSettings(d, active), hostSettings(d, now), presetSettings(d, now))
 	})
 	for next := uint32(1); ; {
@@ -39,12 +39,12 @@ func VisitSettings(ctx context.Context, locked func(look func(d *doors.Doors, ac
 		if err := ctx.Err(); err != nil {
 			return err
 		}
-		locked(func(d *doors.Doors, _ bool, now int64) { list, next = someSettings(d, list[:0], next, now) })
+		locked(func(d *queuesched.Doors, _ bool, now int64) { list, next = someSettings(d, list[:0], next, now) })
 	}
 }
 
 // generalSettings are those for all queues.
-func generalSettings(d *doors.Doors, active bool) (list []Setting) {
+func generalSettings(d *queuesched.Doors, active bool) (list []Setting) {
 	if !active {
 		list = append(list, Setting{Which: SetActive})
 	}
@@ -55,8 +55,8 @@ func generalSettings(d *doors.Doors, active bool) (list []Setting) {
 }
 
 // hostSettings are those of hosts.
-func hostSettings(d *doors.Doors, now int64) (list []Setting) {
-	d.Orders(func(host string, s doors.Settings) {
+func hostSettings(d *queuesched.Doors, now int64) (list []Setting) {
+	d.Orders(func(host string, s queuesched.Settings) {
 		list = addSettings(list, Setting{Scope: Scope{Key: []byte(host)}, Host: true}, s, now)
 	})
 	slices.SortFunc(list, func(a, b Setting) int { return cmp.Or(slices.Compare(a.Key, b.Key), cmp.Compare(a.Which, b.Which)) })
@@ -64,8 +64,8 @@ func hostSettings(d *doors.Doors, now int64) (list []Setting) {
 }
 
 // presetSettings are those of queues that have no URL yet.
-func presetSettings(d *doors.Doors, now int64) (list []Setting) {
-	d.Presets(func(crawlID, key string, s doors.Settings) {
+func presetSettings(d *queuesched.Doors, now int64) (list []Setting) {
+	d.Presets(func(crawlID, key string, s queuesched.Settings) {
 		list = addSettings(list, Setting{Scope: Scope{Crawl: []byte(crawlID), Key: []byte(key)}}, s, now)
 	})
 	slices.SortFunc(list, func(a, b Setting) int {
@@ -75,13 +75,13 @@ func presetSettings(d *doors.Doors, now int64) (list []Setting) {
 }
 
 // someSettings adds the settings of some queues from a number on, and returns where to go on, or 0.
-func someSettings(d *doors.Doors, list []Setting, from uint32, now int64) (_ []Setting, next uint32) {
+func someSettings(d *queuesched.Doors, list []Setting, from uint32, now int64) (_ []Setting, next uint32) {
 	end := min(from+queuesAtOnce, d.Bound())
 	for id := from; id < end; id++ {
 		if !d.Live(id) {
 			continue
 		}
-		if s := d.SettingsOf(id); s != (doors.Settings{}) {
+		if s := d.SettingsOf(id); s != (queuesched.Settings{}) {
 			list = addSettings(list, Setting{Scope: Scope{Crawl: []byte(d.Crawl(id)), Key: slices.Clone(d.Key(id))}}, s, now)
 		}
 	}
@@ -92,7 +92,7 @@ func someSettings(d *doors.Doors, list []Setting, from uint32, now int64) (_ []S
 }
 
 // addSettings adds what is set on one, as Set takes it. A block that has ended is none.
-func addSettings(list []Setting, one Setting, s doors.Settings, now int64) []Setting {
+func addSettings(list []Setting, one Setting, s queuesched.Settings, now int64) []Setting {
 	add := func(which Which, value uint64) {
 		one.Which, one.Value = which, value
 		list = append(list, one)

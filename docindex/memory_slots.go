@@ -5,7 +5,7 @@ import (
 	"fmt"
 	"time"
 
-	"urlserver/docindex/internal/doors"
+	"urlserver/docindex/internal/queuesched"
 )
 
 // Candidates is [Index.Candidates]. What it hands out stays in transit until its outcome.
@@ -43,9 +43,9 @@ func (m *Memory) handOutSome(limit int, reject []string, lease time.Duration, b 
 	defer m.mu.Unlock()
 	now := m.now()
 	more = m.catchUpLocked(now)
-	door := doors.Slots
+	door := queuesched.Slots
 	if lease > 0 {
-		door = doors.Lent
+		door = queuesched.Lent
 	}
 	m.purges = hold
 	m.doors.Reject(reject)
@@ -66,7 +66,7 @@ func (m *Memory) handOutSome(limit int, reject []string, lease time.Duration, b 
 	return got, more
 }
 
-func (m *Memory) toSlotsLocked(id uint32, door doors.Door, lease time.Duration, now int64, b *Batch) {
+func (m *Memory) toSlotsLocked(id uint32, door queuesched.Door, lease time.Duration, now int64, b *Batch) {
 	until := int64(0)
 	if lease > 0 {
 		until = leaseEnd(now, lease)

@@ -4,13 +4,13 @@ import (
 	"testing"
 
 	"urlserver/docindex"
-	"urlserver/docindex/storetest"
+	"urlserver/docindex/indextest"
 )
 
 func TestMemory(t *testing.T) {
-	storetest.Run(t, func(*testing.T) docindex.Store { return docindex.NewMemory() })
+	indextest.Run(t, func(*testing.T) docindex.Store { return docindex.NewMemory() })
 }
 
 func TestMemoryCrawls(t *testing.T) {
-	storetest.RunCrawls(t, func(*testing.T) storetest.CrawlStore { return docindex.NewMemory() })
+	indextest.RunCrawls(t, func(*testing.T) indextest.CrawlStore { return docindex.NewMemory() })
 }

@@ -3,8 +3,8 @@ package docindex
 import (
 	"time"
 
-	"urlserver/docindex/internal/doors"
-	"urlserver/weburl"
+	"urlserver/docindex/internal/queuesched"
+	"urlserver/internal/weburl"
 )
 
 // Documents change their state by these alone, so that counts, queues and leases go along.
@@ -12,7 +12,7 @@ import (
 // scheduleLocked schedules a document that is completed.
 func (m *Memory) scheduleLocked(id uint32, now int64) {
 	r := m.docs.records.At(id)
-	m.doors.Move(r.queue, doors.Completed, doors.Scheduled)
+	m.doors.Move(r.queue, queuesched.Completed, queuesched.Scheduled)
 	m.lineUpLocked(id, r, now)
 	m.doors.Refresh(r.queue, now) // its limit may no longer be reached
 }
@@ -30,24 +30,24 @@ func (m *Memory) lineUpLocked(id uint32, r *record, now int64) {
 
 // dueMS is a due time in ms.
 func dueMS(seconds int64) int64 {
-	if seconds > doors.Never/1000-1 {
-		return doors.Never - 1
+	if seconds > queuesched.Never/1000-1 {
+		return queuesched.Never - 1
 	}
 	return seconds * 1000
 }
 
 // departLocked sends out a scheduled document, through a door, until its lease ends; 0: until there is news of it.
 // The queue's due time is left to the caller.
-func (m *Memory) departLocked(id uint32, door doors.Door, until, now int64) {
+func (m *Memory) departLocked(id uint32, door queuesched.Door, until, now int64) {
 	r := m.docs.records.At(id)
 	m.docs.pull(&m.chains[r.queue], id)
-	m.doors.Move(r.queue, doors.Scheduled, doors.InTransit)
+	m.doors.Move(r.queue, queuesched.Scheduled, queuesched.InTransit)
 	r.setState(InTransit)
 	r.flags &^= viaCall | isLent
 	switch door {
-	case doors.Calls:
+	case queuesched.Calls:
 		r.flags |= viaCall
-	case doors.Lent:
+	case queuesched.Lent:
 		r.flags |= isLent
 	}
 	m.trackLocked(id, r)
@@ -65,7 +65,7 @@ func (m *Memory) landLocked(id uint32, to State, now int64) {
 		m.strayLocked(id)
 	}
 	m.leases.Remove(id)
-	m.doors.Move(r.queue, doors.InTransit, doors.State(to))
+	m.doors.Move(r.queue, queuesched.InTransit, queuesched.State(to))
 	r.setState(to)
 	if to == Scheduled {
 		m.lineUpLocked(id, r, now)
@@ -76,14 +76,14 @@ func (m *Memory) landLocked(id uint32, to State, now int64) {
 }
 
 // door is where a document in transit went out.
-func (r *record) door() doors.Door {
+func (r *record) door() queuesched.Door {
 	switch {
 	case r.flags&viaCall != 0:
-		return doors.Calls
+		return queuesched.Calls
 	case r.flags&isLent != 0:
-		return doors.Lent
+		return queuesched.Lent
 	}
-	return doors.Slots
+	return queuesched.Slots
 }
 
 // completeLocked completes a document, which may be so already.
@@ -94,7 +94,7 @@ func (m *Memory) completeLocked(id uint32, now int64) {
 		m.landLocked(id, Completed, now)
 	case Scheduled:
 		m.docs.pull(&m.chains[r.queue], id)
-		m.doors.Move(r.queue, doors.Scheduled, doors.Completed)
+		m.doors.Move(r.queue, queuesched.Scheduled, queuesched.Completed)
 		r.setState(Completed)
 		m.trackLocked(id, r)
 		m.setDueLocked(r.queue, now)
@@ -110,7 +110,7 @@ func (m *Memory) setDueLocked(queue uint32, now int64) {
 func (m *Memory) dueLocked(queue uint32) int64 {
 	root := m.chains[queue].root
 	if root == 0 {
-		return doors.Never
+		return queuesched.Never
 	}
 	return dueMS(m.docs.records.At(root).due)
 }
@@ -134,7 +134,7 @@ func HostOf(url []byte) []byte {
 
 // pickLocked finds the first document of a queue that is due and may go out at a door. Those of crawls that are being
 // purged end here, as many as m.purges allows.
-func (m *Memory) pickLocked(queue uint32, door doors.Door, now int64) uint32 {
+func (m *Memory) pickLocked(queue uint32, door queuesched.Door, now int64) uint32 {
 	for {
 		id := m.firstLocked(queue, door, now)
 		if id == 0 || !m.crawls.purging(id) {
@@ -150,7 +150,7 @@ func (m *Memory) pickLocked(queue uint32, door doors.Door, now int64) uint32 {
 
 // firstLocked is pickLocked without a look at crawls. Documents on hosts that are worked on elsewhere are passed over, up
 // to a bound.
-func (m *Memory) firstLocked(queue uint32, door doors.Door, now int64) uint32 {
+func (m *Memory) firstLocked(queue uint32, door queuesched.Door, now int64) uint32 {
 	c := &m.chains[queue]
 	if !m.doors.AnyHost(queue) {
 		if c.root == 0 || dueMS(m.docs.records.At(c.root).due) > now {

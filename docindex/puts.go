@@ -7,8 +7,8 @@ import (
 	"fmt"
 	"math"
 
+	"urlserver/internal/weburl"
 	"urlserver/protocol"
-	"urlserver/weburl"
 )
 
 // MaxExtra bounds crawl, key and metadata of a document together, in bytes, so that a

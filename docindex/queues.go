@@ -4,7 +4,7 @@ import (
 	"context"
 	"time"
 
-	"urlserver/docindex/internal/doors"
+	"urlserver/docindex/internal/queuesched"
 )
 
 // Stores share what follows: they keep their queues in the same doors.
@@ -95,8 +95,8 @@ func (b *Bell) Ring() {
 }
 
 // CountsOf are the counts of a queue or crawl; of all where s is nil.
-func CountsOf(d *doors.Doors, s *Scope) Counts {
-	n := doors.Counts{}
+func CountsOf(d *queuesched.Doors, s *Scope) Counts {
+	n := queuesched.Counts{}
 	switch {
 	case s == nil:
 		n = d.Total()

@@ -4,9 +4,9 @@ import (
 	"hash/maphash"
 	"strconv"
 
-	"urlserver/arena"
-	"urlserver/docindex/internal/finder"
-	"urlserver/slab"
+	"urlserver/internal/container/arena"
+	"urlserver/internal/container/finder"
+	"urlserver/internal/container/slab"
 )
 
 // record is a stored document: 56 bytes without pointers, next to its text. One without urlLen is free.

@@ -9,7 +9,7 @@ import (
 	"net/http"
 	"strings"
 
-	"urlserver/docindex/internal/lines"
+	"urlserver/docindex/internal/ndjson"
 )
 
 const (
@@ -59,13 +59,13 @@ func serveURLs(store Store, w http.ResponseWriter, r *http.Request, body io.Read
 
 func (u *upload) readAll(r *http.Request, body io.Reader) error {
 	parse := lineParser(r.Header.Get("Content-Type"))
-	in := lines.NewReader(body, maxPutLine)
+	in := ndjson.NewReader(body, maxPutLine)
 	for {
 		line, err := in.Next()
 		switch {
 		case err == io.EOF:
 			return u.flush(r)
-		case errors.Is(err, lines.ErrTooLong):
+		case errors.Is(err, ndjson.ErrTooLong):
 			u.invalid(in.Number(), fmt.Errorf("longer than %d bytes", maxPutLine))
 		case err != nil:
 			return errors.Join(u.flush(r), badf("body broke off after line %d: %w", in.Number(), err))
@@ -143,7 +143,7 @@ func lineParser(contentType string) func(line []byte) (Put, error) {
 func parsePlain(line []byte) (Put, error) { return Put{URL: line}, nil }
 
 func parseJSON(line []byte) (Put, error) {
-	d, err := lines.ParseDocument(line)
+	d, err := ndjson.ParseDocument(line)
 	if err == nil && len(d.URL) == 0 {
 		err = errors.New("no url")
 	}

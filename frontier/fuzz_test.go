@@ -13,7 +13,7 @@ import (
 
 	pb "urlserver/api/urlfrontier"
 	"urlserver/docindex"
-	"urlserver/docindex/storetest"
+	"urlserver/docindex/indextest"
 )
 
 // bytesCodec sends and takes messages as they are.
@@ -55,12 +55,12 @@ func FuzzCalls(f *testing.F) {
 		if err := send(t, r, call, message); status.Code(err) == codes.DeadlineExceeded || status.Code(err) == codes.Unavailable {
 			t.Fatalf("call %d with %q: %v", call, message, err)
 		}
-		for _, crawl := range storetest.CrawlsOf(t, r.store) {
+		for _, crawl := range indextest.CrawlsOf(t, r.store) {
 			walked, scope := uint64(0), docindex.Scope{Crawl: []byte(crawl)}
 			if err := r.store.List(t.Context(), scope, func(*docindex.Document) bool { walked++; return true }); err != nil {
 				t.Fatal(err)
 			}
-			if n := storetest.Count(t, r.store, &scope); walked != n.Scheduled+n.InTransit+n.Completed {
+			if n := indextest.Count(t, r.store, &scope); walked != n.Scheduled+n.InTransit+n.Completed {
 				t.Errorf("after call %d with %q: %d URLs, counts %+v", call, message, walked, n)
 			}
 		}

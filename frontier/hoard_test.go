@@ -11,11 +11,11 @@ import (
 	"google.golang.org/grpc/health/grpc_health_v1"
 	"google.golang.org/grpc/status"
 
-	"urlserver/access/accesstest"
 	pb "urlserver/api/urlfrontier"
 	"urlserver/configs"
 	"urlserver/docindex"
 	"urlserver/frontier"
+	"urlserver/internal/testkit/accesstest"
 )
 
 // TestHoarders: with the token, 64 unfinished messages of 4 MiB on one connection; without it, a watch of the service's health.

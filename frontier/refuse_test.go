@@ -15,7 +15,7 @@ import (
 
 	pb "urlserver/api/urlfrontier"
 	"urlserver/docindex"
-	"urlserver/docindex/storetest"
+	"urlserver/docindex/indextest"
 	"urlserver/frontier"
 )
 
@@ -58,7 +58,7 @@ func TestMaxMessage(t *testing.T) {
 	refused("PutDiscovered", proto.Size(batch), err)
 	_, err = r.GetURLStatus(soon(t), &pb.URLStatusRequest{Url: large})
 	refused("GetURLStatus", proto.Size(&pb.URLStatusRequest{Url: large}), err)
-	if n := storetest.Count(t, r.store, nil); n.Scheduled != 1 {
+	if n := indextest.Count(t, r.store, nil); n.Scheduled != 1 {
 		t.Errorf("the store has %+v; want the URL that came before", n)
 	}
 	if acks := r.put(discovered("http://a.test/" + strings.Repeat("y", most-100))); len(acks) != 1 {

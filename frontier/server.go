@@ -18,11 +18,11 @@ import (
 	"google.golang.org/grpc/health/grpc_health_v1"
 	"google.golang.org/grpc/reflection"
 
-	"urlserver/access"
 	pb "urlserver/api/urlfrontier"
-	"urlserver/certs"
 	"urlserver/configs"
 	"urlserver/docindex"
+	"urlserver/internal/access"
+	"urlserver/internal/certs"
 )
 
 const stopWait = 5 * time.Second // for calls under way

@@ -1,6 +1,6 @@
 package hostslots
 
-import "urlserver/arena"
+import "urlserver/internal/container/arena"
 
 // Documents may be of crawls. Where the caller takes that (Config.Counted), they are counted by crawl: of each host, which takes
 // its counts along when it moves, and of each group. What is of no crawl costs nothing of this.

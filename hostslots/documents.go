@@ -5,7 +5,7 @@ import (
 	"encoding/binary"
 	"time"
 
-	"urlserver/arena"
+	"urlserver/internal/container/arena"
 )
 
 // A document's text in the arena: length of the ID (1 byte), of the URL

@@ -4,7 +4,7 @@ import (
 	"math"
 	"time"
 
-	"urlserver/dueheap"
+	"urlserver/internal/container/timeheap"
 )
 
 // place puts a group where it belongs after anything about it has changed: into
@@ -36,7 +36,7 @@ func (s *Slots) arrange(now time.Duration, id uint32) {
 // enter makes id a member of a heap, or not: keyed by when it is due, or by when
 // it came in where it could have been asked before. Once its time has come it
 // keeps its place among those whose time has come.
-func enter(h *dueheap.Heap, id uint32, due, now time.Duration, in bool) {
+func enter(h *timeheap.Heap, id uint32, due, now time.Duration, in bool) {
 	switch {
 	case !in:
 		h.Remove(id)

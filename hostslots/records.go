@@ -4,7 +4,7 @@ import (
 	"net/netip"
 	"time"
 
-	"urlserver/arena"
+	"urlserver/internal/container/arena"
 )
 
 // Records hold no pointers and refer to each other by number; 0 is none.

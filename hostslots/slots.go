@@ -5,11 +5,11 @@ import (
 	"net/netip"
 	"time"
 
-	"urlserver/arena"
-	"urlserver/dueheap"
+	"urlserver/internal/container/arena"
+	"urlserver/internal/container/hashtable"
+	"urlserver/internal/container/slab"
+	"urlserver/internal/container/timeheap"
 	"urlserver/leftover"
-	"urlserver/slab"
-	"urlserver/table"
 )
 
 // Slots holds the documents and decides which may be sent. Use New.
@@ -26,9 +26,9 @@ type Slots struct {
 	asks    slab.Slab[ask]
 	shares  slab.Slab[share]
 
-	docByID     *table.Table
-	originByKey *table.Table
-	hostByName  *table.Table
+	docByID     *hashtable.Table
+	originByKey *hashtable.Table
+	hostByName  *hashtable.Table
 	groupByAddr map[[16]byte]uint32
 	names       map[[16]byte]string   // of groups that have one
 	addrs       map[uint32]netip.Addr // of the hosts in them
@@ -40,11 +40,11 @@ type Slots struct {
 	emptySlot uint32 // first of the empty slots, plus one
 	used      int
 
-	sends  dueheap.Heap        // groups that have a document to send and may be asked
-	asked  [Tries]dueheap.Heap // groups that the daemon itself wants to ask, and may
-	cools  dueheap.Heap        // groups without a slot that may not be asked yet
-	block  dueheap.Heap        // blocked hosts, by when they go on
-	claims dueheap.Heap        // groups that are claimed, by the claim's end, and that were refused, by when to try again
+	sends  timeheap.Heap        // groups that have a document to send and may be asked
+	asked  [Tries]timeheap.Heap // groups that the daemon itself wants to ask, and may
+	cools  timeheap.Heap        // groups without a slot that may not be asked yet
+	block  timeheap.Heap        // blocked hosts, by when they go on
+	claims timeheap.Heap        // groups that are claimed, by the claim's end, and that were refused, by when to try again
 	left   leftover.Queue
 
 	statuses list   // transactions by their last sign of life
@@ -60,7 +60,7 @@ type Slots struct {
 	wanted   list // groups to be claimed
 
 	idleClaims []uint32             // groups that did not need their claim at some time since Released; some twice
-	lingers    dueheap.Heap         // claimed groups without need, by the end of their gap
+	lingers    timeheap.Heap        // claimed groups without need, by the end of their gap
 	movable    []uint32             // hosts that can leave their groups now, and some that stay
 	ways       map[uint32]uint32    // by host that is to leave its group: the one it goes to
 	recounted  []uint32             // groups whose number of documents has changed since the last Recounted
@@ -110,9 +110,9 @@ func New(cfg Config) *Slots {
 		parked:      map[uint32][]waiting{},
 		ways:        map[uint32]uint32{},
 	}
-	s.docByID = table.New(func(id uint32) uint32 { return s.hash(s.Doc(id).ID) })
-	s.originByKey = table.New(func(id uint32) uint32 { return s.origins.At(id).hash })
-	s.hostByName = table.New(func(id uint32) uint32 { return s.hosts.At(id).hash })
+	s.docByID = hashtable.New(func(id uint32) uint32 { return s.hash(s.Doc(id).ID) })
+	s.originByKey = hashtable.New(func(id uint32) uint32 { return s.origins.At(id).hash })
+	s.hostByName = hashtable.New(func(id uint32) uint32 { return s.hosts.At(id).hash })
 	s.byTurn = func(id uint32) *link { return &s.hosts.At(id).turn }
 	s.byMember = func(id uint32) *link { return &s.hosts.At(id).member }
 	s.byIdle = func(id uint32) *link { return &s.hosts.At(id).idle }

@@ -10,7 +10,7 @@ package leftover
 import (
 	"time"
 
-	"urlserver/dueheap"
+	"urlserver/internal/container/timeheap"
 )
 
 // Queue is the leftover queue. The zero value is empty and ready. Not safe for
@@ -18,7 +18,7 @@ import (
 type Queue struct {
 	docs []uint32 // by group: its documents outside a slot
 	sum  int
-	line dueheap.Heap // groups without a slot, by when one is of use to them
+	line timeheap.Heap // groups without a slot, by when one is of use to them
 }
 
 // Len is the number of documents in leftover.

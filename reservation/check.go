@@ -7,7 +7,7 @@ import (
 	"strings"
 	"time"
 
-	"urlserver/weburl"
+	"urlserver/internal/weburl"
 )
 
 // Bounds of what callers ask for.

@@ -5,7 +5,7 @@ import (
 	"testing"
 	"time"
 
-	"urlserver/weburl"
+	"urlserver/internal/weburl"
 )
 
 // FuzzHost: what Host answers is a normal form, and the one that a URL with the host has.

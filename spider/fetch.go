@@ -14,7 +14,7 @@ import (
 	"strings"
 	"time"
 
-	"urlserver/weburl"
+	"urlserver/internal/weburl"
 )
 
 const (

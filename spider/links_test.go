@@ -9,8 +9,8 @@ import (
 	"strings"
 	"testing"
 
+	"urlserver/internal/weburl"
 	"urlserver/protocol"
-	"urlserver/weburl"
 )
 
 // htmlAnswer is a page of http://a.test/dir/page?q.

@@ -4,7 +4,7 @@ import (
 	"bytes"
 	"strings"
 
-	"urlserver/weburl"
+	"urlserver/internal/weburl"
 )
 
 // join returns the absolute URL that ref means on a page whose base is base, still to be parsed: where the WHATWG

@@ -7,7 +7,7 @@ import (
 
 	"github.com/nlnwa/whatwg-url/url"
 
-	"urlserver/weburl"
+	"urlserver/internal/weburl"
 )
 
 // joined is what ref means on a page of base, by join; "" if no link.

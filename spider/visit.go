@@ -7,8 +7,8 @@ import (
 	"strings"
 	"time"
 
+	"urlserver/internal/weburl"
 	"urlserver/protocol"
-	"urlserver/weburl"
 )
 
 // result is what the daemon is told of a document.

@@ -14,8 +14,8 @@ import (
 	"testing"
 	"time"
 
+	"urlserver/internal/weburl"
 	"urlserver/protocol"
-	"urlserver/weburl"
 )
 
 // pipes is a listener whose connections are pipes: what a web server in a synctest bubble listens on.

@@ -18,7 +18,7 @@ import (
 
 	"urlserver/configs"
 	"urlserver/docindex"
-	"urlserver/resolver"
+	"urlserver/internal/resolver"
 )
 
 // bubble is a daemon within synctest: its spiders come over net.Pipe, its index is a

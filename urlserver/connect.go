@@ -10,7 +10,7 @@ import (
 	"sync/atomic"
 	"time"
 
-	"urlserver/access"
+	"urlserver/internal/access"
 )
 
 const (

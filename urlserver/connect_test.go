@@ -12,7 +12,7 @@ import (
 
 	"urlserver/configs"
 	"urlserver/docindex"
-	"urlserver/docindex/remote"
+	"urlserver/docindex/httpclient"
 )
 
 // listen opens a spider's listening port.
@@ -184,7 +184,7 @@ func TestRemoteIndex(t *testing.T) {
 	}))
 	defer server.Close()
 	away <- struct{}{}
-	client, err := remote.New(remote.Config{URL: server.URL + "/docindex", Token: "secret"})
+	client, err := httpclient.New(httpclient.Config{URL: server.URL + "/docindex", Token: "secret"})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -18,9 +18,9 @@ import (
 	"urlserver/configs"
 	"urlserver/docindex"
 	"urlserver/hostrules"
-	"urlserver/journey/otlp"
-	"urlserver/resolver"
-	"urlserver/robots"
+	"urlserver/internal/resolver"
+	"urlserver/internal/robots"
+	"urlserver/internal/trace/otlp"
 	"urlserver/urlserver/engine"
 )
 

@@ -14,7 +14,7 @@ import (
 
 	"urlserver/configs"
 	"urlserver/docindex"
-	"urlserver/resolver"
+	"urlserver/internal/resolver"
 )
 
 // patience ends a test that waits for what does not come; it is no measure of anything.

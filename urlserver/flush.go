@@ -4,8 +4,8 @@ import (
 	"errors"
 	"net/netip"
 
-	"urlserver/resolver"
-	"urlserver/robots"
+	"urlserver/internal/resolver"
+	"urlserver/internal/robots"
 	"urlserver/urlserver/engine"
 )
 

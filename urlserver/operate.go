@@ -10,7 +10,7 @@ import (
 	"urlserver/configs"
 	"urlserver/docindex"
 	"urlserver/hostslots"
-	"urlserver/resolver"
+	"urlserver/internal/resolver"
 	"urlserver/urlserver/engine"
 )
 

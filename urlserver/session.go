@@ -16,8 +16,8 @@ import (
 
 	"github.com/rs/zerolog"
 
-	"urlserver/access"
 	"urlserver/configs"
+	"urlserver/internal/access"
 	"urlserver/protocol"
 	"urlserver/urlserver/engine"
 )

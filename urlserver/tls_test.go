@@ -8,9 +8,9 @@ import (
 	"testing/synctest"
 	"time"
 
-	"urlserver/certs"
-	"urlserver/certs/certstest"
 	"urlserver/docindex"
+	"urlserver/internal/certs"
+	"urlserver/internal/testkit/certstest"
 )
 
 func TestTLS(t *testing.T) {

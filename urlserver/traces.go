@@ -3,7 +3,7 @@ package urlserver
 import (
 	"slices"
 
-	"urlserver/journey"
+	"urlserver/internal/trace"
 	"urlserver/urlserver/engine"
 )
 
@@ -22,7 +22,7 @@ func (d *Daemon) tellEnds(ends []engine.JourneyEnd, delivered bool) {
 	for i := range ends {
 		j := ends[i].Journey
 		if delivered {
-			j.Add(journey.Step{Phase: journey.Delivery, From: ends[i].At, To: d.clock()})
+			j.Add(trace.Step{Phase: trace.Delivery, From: ends[i].At, To: d.clock()})
 		}
 		d.parts.Traces.Take(d.start, j)
 	}

@@ -5,14 +5,14 @@ import (
 	"strings"
 	"testing"
 
-	"urlserver/journey"
+	"urlserver/internal/trace"
 	"urlserver/urlserver/engine"
 )
 
 // ends are of sampled documents, each with the place of its outcome in its name, too.
 func ends(places ...int) (all []engine.JourneyEnd) {
 	for _, n := range places {
-		all = append(all, engine.JourneyEnd{Journey: journey.Journey{DocID: fmt.Sprint(n)}, Outcome: n})
+		all = append(all, engine.JourneyEnd{Journey: trace.Journey{DocID: fmt.Sprint(n)}, Outcome: n})
 	}
 	return all
 }

@@ -7,23 +7,23 @@ import (
 	"github.com/spf13/pflag"
 
 	"urlserver/reservation"
-	"urlserver/reservation/command"
+	"urlserver/reservation/cli"
 	"urlserver/reservation/memory"
 	"urlserver/reservation/redis"
 )
 
-func main() { os.Exit(command.Main(stores())) }
+func main() { os.Exit(cli.Main(stores())) }
 
-func stores() command.Stores {
+func stores() cli.Stores {
 	password := ""
-	return command.Stores{
+	return cli.Stores{
 		Names: []string{"memory", "redis"}, Local: "memory", Far: "Redis", Flag: "redis",
 		At: "Redis; several: of Redis Cluster", Addr: "127.0.0.1:6379",
 		Flags: func(f *pflag.FlagSet) {
 			f.StringVar(&password, "redis-password", os.Getenv("REDIS_PASSWORD"), "of Redis; or set REDIS_PASSWORD")
 			f.Lookup("redis-password").DefValue = "" // help shows none
 		},
-		Open: func(o command.Opening) (reservation.Store, func(), error) {
+		Open: func(o cli.Opening) (reservation.Store, func(), error) {
 			if o.Store == "memory" {
 				return memory.New(memory.Config{Penalty: o.Penalty}), func() {}, nil
 			}

@@ -16,11 +16,11 @@ import (
 	"testing"
 	"time"
 
+	"urlserver/internal/systemd"
+	"urlserver/internal/testkit/redistest"
 	"urlserver/reservation"
-	"urlserver/reservation/command"
-	"urlserver/reservation/redis/redistest"
-	"urlserver/reservation/remote"
-	"urlserver/sdnotify"
+	"urlserver/reservation/cli"
+	"urlserver/reservation/grpcclient"
 )
 
 // lines is a log that can be waited for.
@@ -73,7 +73,7 @@ func start(t *testing.T, args ...string) *lines {
 	ctx, cancel := context.WithCancel(context.Background())
 	log, ended := newLines(), make(chan error)
 	go func() {
-		ended <- command.Run(ctx, stores(), append([]string{"serve", "--listen", "127.0.0.1:0"}, args...), nil, io.Discard, log)
+		ended <- cli.Run(ctx, stores(), append([]string{"serve", "--listen", "127.0.0.1:0"}, args...), nil, io.Discard, log)
 	}()
 	t.Cleanup(func() {
 		cancel()
@@ -93,19 +93,19 @@ func TestServeAndSeeds(t *testing.T) {
 		t.Fatal(err)
 	}
 	var out, errs bytes.Buffer
-	if err := command.Run(t.Context(), stores(), []string{"seeds", "--at", at, "--token", "secret", file}, nil, &out, &errs); err != nil || out.String() != "2 hosts added, 1 known, 0 lines invalid\n" {
+	if err := cli.Run(t.Context(), stores(), []string{"seeds", "--at", at, "--token", "secret", file}, nil, &out, &errs); err != nil || out.String() != "2 hosts added, 1 known, 0 lines invalid\n" {
 		t.Errorf("seeds: %v, %q, %q", err, &out, &errs)
 	}
 	out.Reset()
-	err := command.Run(t.Context(), stores(), []string{"seeds", "--at", at, "--token", "secret", "-"}, strings.NewReader("ftp://c.test/\nhttp://c.test/\nnothing\n"), &out, &errs)
-	if command.ExitStatus(err) != 1 || out.String() != "1 hosts added, 0 known, 2 lines invalid\n" || !strings.Contains(errs.String(), "line 3") {
+	err := cli.Run(t.Context(), stores(), []string{"seeds", "--at", at, "--token", "secret", "-"}, strings.NewReader("ftp://c.test/\nhttp://c.test/\nnothing\n"), &out, &errs)
+	if cli.ExitStatus(err) != 1 || out.String() != "1 hosts added, 0 known, 2 lines invalid\n" || !strings.Contains(errs.String(), "line 3") {
 		t.Errorf("bad seeds: %v, %q, %q", err, &out, &errs)
 	}
-	if err := command.Run(t.Context(), stores(), []string{"seeds", "--at", at, file}, nil, &out, &errs); command.ExitStatus(err) != 1 {
+	if err := cli.Run(t.Context(), stores(), []string{"seeds", "--at", at, file}, nil, &out, &errs); cli.ExitStatus(err) != 1 {
 		t.Errorf("seeds without the token: %v", err)
 	}
 
-	store, err := remote.New(remote.Config{Addrs: []string{at}, Token: "secret"})
+	store, err := grpcclient.New(grpcclient.Config{Addrs: []string{at}, Token: "secret"})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -132,7 +132,7 @@ func TestServeAndSeeds(t *testing.T) {
 		{[]string{"list", "a.test"}, "both  a.test\nboth  d.test\n"},
 	} {
 		out.Reset()
-		err := command.Run(t.Context(), stores(), append(look.args, "--at", at, "--token", "secret"), nil, &out, &errs)
+		err := cli.Run(t.Context(), stores(), append(look.args, "--at", at, "--token", "secret"), nil, &out, &errs)
 		if err != nil || !strings.Contains(out.String(), look.want) {
 			t.Errorf("%q: %v, %q; want %q in it", look.args, err, &out, look.want)
 		}
@@ -171,10 +171,10 @@ func TestServeAndSeeds(t *testing.T) {
 // TestServeRedis: two services over one Redis give out a host once.
 func TestServeRedis(t *testing.T) {
 	addr := redistest.Start(t).Addr()
-	var stores []*remote.Store
+	var stores []*grpcclient.Store
 	for range 2 {
 		log := start(t, "--store", "redis", "--addrs", addr, "--prefix", "x:")
-		store, err := remote.New(remote.Config{Addrs: []string{log.address(t, "serving")}})
+		store, err := grpcclient.New(grpcclient.Config{Addrs: []string{log.address(t, "serving")}})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -203,7 +203,7 @@ func TestServeRedis(t *testing.T) {
 func TestRedisAway(t *testing.T) {
 	const away = "127.0.0.1:1"
 	log := start(t, "--store", "redis", "--addrs", away, "--janitor", "1h")
-	store, err := remote.New(remote.Config{Addrs: []string{log.address(t, "serving")}})
+	store, err := grpcclient.New(grpcclient.Config{Addrs: []string{log.address(t, "serving")}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -222,7 +222,7 @@ func TestAbout(t *testing.T) {
 		"__complete s":    {"serve\t", "seeds\t"},
 	} {
 		var out, errs bytes.Buffer
-		if err := command.Run(t.Context(), stores(), strings.Fields(args), nil, &out, &errs); err != nil {
+		if err := cli.Run(t.Context(), stores(), strings.Fields(args), nil, &out, &errs); err != nil {
 			t.Errorf("%s: %v", args, err)
 		}
 		for _, want := range wants {
@@ -247,8 +247,8 @@ func TestReady(t *testing.T) {
 		t.Fatal(err)
 	}
 	told := make([]byte, 100)
-	if n, err := l.Read(told); err != nil || string(told[:n]) != sdnotify.Ready {
-		t.Errorf("the service manager is told %q, %v; want %q", told[:n], err, sdnotify.Ready)
+	if n, err := l.Read(told); err != nil || string(told[:n]) != systemd.Ready {
+		t.Errorf("the service manager is told %q, %v; want %q", told[:n], err, systemd.Ready)
 	}
 }
 
@@ -274,8 +274,8 @@ func TestUsage(t *testing.T) {
 		ctx, cancel := context.WithCancel(t.Context())
 		cancel() // where serve would serve, it ends at once
 		var out, errs bytes.Buffer
-		if err := command.Run(ctx, stores(), strings.Fields(tc.args), nil, &out, &errs); command.ExitStatus(err) != tc.status {
-			t.Errorf("%q: %v, status %d; want %d", tc.args, err, command.ExitStatus(err), tc.status)
+		if err := cli.Run(ctx, stores(), strings.Fields(tc.args), nil, &out, &errs); cli.ExitStatus(err) != tc.status {
+			t.Errorf("%q: %v, status %d; want %d", tc.args, err, cli.ExitStatus(err), tc.status)
 		}
 	}
 }

@@ -11,7 +11,7 @@ import (
 	"os/signal"
 	"syscall"
 
-	"urlserver/about"
+	"urlserver/internal/clihelp"
 )
 
 func main() {
@@ -20,7 +20,7 @@ func main() {
 	err := run(ctx, os.Args[1:], os.Stdout, os.Stderr)
 	stop()
 	if err != nil {
-		fmt.Fprintln(os.Stderr, "spider:", about.Harmless(err.Error()))
+		fmt.Fprintln(os.Stderr, "spider:", clihelp.Harmless(err.Error()))
 	}
 	os.Exit(status(err))
 }

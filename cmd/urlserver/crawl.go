@@ -12,7 +12,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"urlserver/about"
+	"urlserver/internal/clihelp"
 )
 
 func crawlCommand() *cobra.Command {
@@ -128,5 +128,5 @@ func (s *sender) send(ctx context.Context, name string, raw json.RawMessage) err
 
 func (s *sender) refuse(name, why string) {
 	s.refused++
-	fmt.Fprintf(s.errs, "%s %s\n", name, about.Harmless(why))
+	fmt.Fprintf(s.errs, "%s %s\n", name, clihelp.Harmless(why))
 }

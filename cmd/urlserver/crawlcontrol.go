@@ -9,19 +9,19 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/rs/zerolog"
 
-	"urlserver/admin"
 	"urlserver/configs"
+	"urlserver/crawlcontrol"
+	"urlserver/crawlcontrol/kafka"
 	"urlserver/docindex"
-	"urlserver/monitor"
-	"urlserver/monitor/kafka"
 	"urlserver/urlserver"
+	"urlserver/urlserver/httpapi"
 )
 
 // crawlControl is crawl control, where the store keeps crawls. Use open.
 type crawlControl struct {
-	monitor *monitor.Monitor // nil: it does not
-	store   monitor.Store
-	keeper  *monitor.Keeper
+	monitor *crawlcontrol.Monitor // nil: it does not
+	store   crawlcontrol.Store
+	keeper  *crawlcontrol.Keeper
 	kafka   *kafka.Service // nil: monitor.brokers is empty
 	grace   time.Duration
 	log     zerolog.Logger
@@ -37,7 +37,7 @@ type notices struct {
 }
 
 type notice struct {
-	monitor.Reply
+	crawlcontrol.Reply
 	told func()
 }
 
@@ -61,22 +61,22 @@ func (n *notices) take() []notice {
 
 func (c *crawlControl) open(cfg configs.Monitor, store docindex.Store, daemon *urlserver.Daemon, log zerolog.Logger) (err error) {
 	c.grace, c.log, c.notices.more = cfg.CompletedAfter, log, make(chan struct{}, 1)
-	keeps, ok := store.(monitor.Store)
+	keeps, ok := store.(crawlcontrol.Store)
 	if !ok {
 		if len(cfg.Brokers) > 0 {
 			return errors.New("monitor.brokers: crawl control needs an embedded doc index that keeps crawls; docindex.kind says otherwise")
 		}
 		return nil
 	}
-	c.store, c.keeper = keeps, monitor.NewKeeper(keeps, daemon, log)
-	c.monitor = monitor.New(c.keeper, cfg.MaxDomains)
+	c.store, c.keeper = keeps, crawlcontrol.NewKeeper(keeps, daemon, log)
+	c.monitor = crawlcontrol.New(c.keeper, cfg.MaxDomains)
 	if len(cfg.Brokers) > 0 {
 		c.kafka, err = kafka.New(kafka.Config{Settings: cfg, Monitor: c.monitor, Log: log})
 	}
 	return err
 }
 
-func (c *crawlControl) actions() admin.Actions {
+func (c *crawlControl) actions() httpapi.Actions {
 	if c.monitor == nil {
 		return nil
 	}
@@ -98,7 +98,7 @@ func (c *crawlControl) lister() docindex.CrawlLister {
 
 func (c *crawlControl) collectors() (all []prometheus.Collector) {
 	if c.monitor != nil {
-		all = append(all, monitor.Metrics{Monitor: c.monitor, Store: c.store})
+		all = append(all, crawlcontrol.Metrics{Monitor: c.monitor, Store: c.store})
 	}
 	if c.kafka != nil {
 		all = append(all, c.kafka)
@@ -122,7 +122,7 @@ func (c *crawlControl) run(ctx context.Context) (err error) {
 }
 
 // notify tells of what has happened to a crawl by itself. It does not wait. Without Kafka, the log is where it is told.
-func (c *crawlControl) notify(one monitor.Reply, told func()) {
+func (c *crawlControl) notify(one crawlcontrol.Reply, told func()) {
 	c.log.Info().RawJSON("notice", one.Body).Msg("crawl control")
 	if c.kafka == nil {
 		told()
@@ -145,7 +145,7 @@ func (c *crawlControl) sendNotices(ctx context.Context) {
 }
 
 func (c *crawlControl) sendAll(ctx context.Context, all []notice) {
-	var replies []monitor.Reply
+	var replies []crawlcontrol.Reply
 	for _, one := range all {
 		replies = append(replies, one.Reply)
 	}

@@ -7,7 +7,7 @@ import (
 	"testing"
 
 	"urlserver/docindex/disk"
-	"urlserver/docindex/storetest"
+	"urlserver/docindex/indextest"
 )
 
 // TestServeDisk kills a daemon with an index on disk; what it had is there.
@@ -24,7 +24,7 @@ func TestServeDisk(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if n := storetest.Count(t, s, nil); n.Queues != 2 || n.Scheduled+n.InTransit+n.Completed != 3 {
+	if n := indextest.Count(t, s, nil); n.Queues != 2 || n.Scheduled+n.InTransit+n.Completed != 3 {
 		t.Errorf("after the kill the index has %+v; want 3 URLs in 2 queues", n)
 	}
 	if err := s.Close(); err != nil {

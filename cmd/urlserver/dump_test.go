@@ -15,8 +15,8 @@ import (
 	"github.com/klauspost/compress/zstd"
 
 	"urlserver/docindex"
-	"urlserver/docindex/dump"
-	"urlserver/docindex/storetest"
+	"urlserver/docindex/export"
+	"urlserver/docindex/indextest"
 )
 
 const dumped = `{"set":"delay","key":"a.example","crawlID":"DEFAULT","value":"5"}
@@ -147,7 +147,7 @@ func TestImportTruncated(t *testing.T) {
 	}
 	file := write(t, "x.zst", packed.String()[:packed.Len()-packed.Len()/4])
 	got := command(t, "", "import", "--at", x.URL, file)
-	stored := int(storetest.Count(t, x.store, nil).Completed)
+	stored := int(indextest.Count(t, x.store, nil).Completed)
 	got.want(t, 1, fmt.Sprintf(`{"new":%d,`, stored), fmt.Sprintf("read %s: unexpected EOF; its %d lines before were sent", file, stored))
 	if stored < n/4 || stored >= n {
 		t.Errorf("%d of %d URLs are stored; want most", stored, n)
@@ -158,7 +158,7 @@ func TestImportTruncated(t *testing.T) {
 // newIndexDump is an index that takes dumps.
 func newIndexDump(t *testing.T) *index {
 	x := &index{store: docindex.NewMemory()}
-	x.Server = httptest.NewServer(dump.Handler(x.store))
+	x.Server = httptest.NewServer(export.Handler(x.store))
 	t.Cleanup(x.Close)
 	return x
 }

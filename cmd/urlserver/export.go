@@ -35,14 +35,14 @@ func exportCommand() *cobra.Command {
 			if err := c.open(); err != nil {
 				return err
 			}
-			return export(cmd.Context(), &c, args[0], cmd.OutOrStdout(), cmd.ErrOrStderr())
+			return exportAll(cmd.Context(), &c, args[0], cmd.OutOrStdout(), cmd.ErrOrStderr())
 		},
 	}
 	c.flags(cmd)
 	return cmd
 }
 
-func export(ctx context.Context, c *client, file string, out, errs io.Writer) (err error) {
+func exportAll(ctx context.Context, c *client, file string, out, errs io.Writer) (err error) {
 	e := exporter{client: c, progress: newProgress(errs, "export", "written", -1)}
 	defer e.progress.end()
 	if file == "-" {

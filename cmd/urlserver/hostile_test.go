@@ -11,7 +11,7 @@ import (
 	"testing"
 	"time"
 
-	"urlserver/certs/certstest"
+	"urlserver/internal/testkit/certstest"
 )
 
 // With a thousand a door for 60s, the pace is judged, too.

@@ -18,9 +18,9 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 
+	"urlserver/reservation/grpcclient"
+	"urlserver/reservation/grpcserver"
 	reservations "urlserver/reservation/memory"
-	"urlserver/reservation/remote"
-	"urlserver/reservation/service"
 )
 
 const (
@@ -57,7 +57,7 @@ monitor.brokers = ["127.0.0.1:9"]`))
 // serviceMetrics are those of a host reservation service that was called.
 func serviceMetrics(t *testing.T) string {
 	t.Helper()
-	server := service.New(service.Config{Store: reservations.New(reservations.Config{})})
+	server := grpcserver.New(grpcserver.Config{Store: reservations.New(reservations.Config{})})
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
@@ -66,7 +66,7 @@ func serviceMetrics(t *testing.T) string {
 	served := make(chan error, 1)
 	go func() { served <- server.Serve(ctx, l) }()
 	defer func() { cancel(); <-served }()
-	client, err := remote.New(remote.Config{Addrs: []string{l.Addr().String()}})
+	client, err := grpcclient.New(grpcclient.Config{Addrs: []string{l.Addr().String()}})
 	if err != nil {
 		t.Fatal(err)
 	}

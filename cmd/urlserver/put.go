@@ -14,8 +14,8 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"urlserver/about"
-	"urlserver/docindex/dump"
+	"urlserver/docindex/export"
+	"urlserver/internal/clihelp"
 )
 
 const (
@@ -121,7 +121,7 @@ func (p *putter) file(ctx context.Context, name string, in io.Reader) error {
 // read sends all lines of r, which may be packed; file is its name, or nothing.
 func (p *putter) read(ctx context.Context, name, file string, r io.Reader) error {
 	p.in = &counter{r: r}
-	plain, err := dump.Unpack(p.in, file)
+	plain, err := export.Unpack(p.in, file)
 	if err != nil {
 		return fmt.Errorf("read %s: %w", name, err)
 	}
@@ -213,7 +213,7 @@ func (p *putter) tell(errors []string, invalid int) {
 		if n, err := strconv.Atoi(number); ok && err == nil {
 			text = fmt.Sprintf("line %d: %s", p.first+n-1, what)
 		}
-		fmt.Fprintf(p.errs, "%s: %s\n", p.name, about.Harmless(text))
+		fmt.Fprintf(p.errs, "%s: %s\n", p.name, clihelp.Harmless(text))
 	}
 	if more := invalid - len(errors); more > 0 {
 		fmt.Fprintf(p.errs, "%s: %d more invalid lines from line %d to %d\n", p.name, more, p.first, p.first+p.lines-1)

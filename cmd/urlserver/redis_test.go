@@ -7,7 +7,7 @@ import (
 	"testing"
 	"time"
 
-	"urlserver/reservation/redis/redistest"
+	"urlserver/internal/testkit/redistest"
 )
 
 // TestServeRedis kills one of two daemons with an index in Redis: the other one has all fetched.

@@ -7,10 +7,10 @@ import (
 	"os"
 	"sync"
 
-	"urlserver/admin"
-	"urlserver/certs"
 	"urlserver/configs"
-	"urlserver/sdnotify"
+	"urlserver/internal/certs"
+	"urlserver/internal/systemd"
+	"urlserver/urlserver/httpapi"
 )
 
 // afterRestart is why a setting that changed is not in force.
@@ -22,7 +22,7 @@ type reloadAsk struct {
 }
 
 type reloadAnswer struct {
-	told admin.Reloaded
+	told httpapi.Reloaded
 	err  error
 }
 
@@ -42,26 +42,26 @@ func (s *server) reloads(ctx context.Context) {
 }
 
 // askReload has reloads read the settings.
-func (s *server) askReload(ctx context.Context) (admin.Reloaded, error) {
+func (s *server) askReload(ctx context.Context) (httpapi.Reloaded, error) {
 	done := make(chan reloadAnswer, 1)
 	select {
 	case s.asks <- reloadAsk{done}:
 	case <-ctx.Done():
-		return admin.Reloaded{}, ctx.Err()
+		return httpapi.Reloaded{}, ctx.Err()
 	}
 	select {
 	case answer := <-done:
 		return answer.told, answer.err
 	case <-ctx.Done():
-		return admin.Reloaded{}, ctx.Err()
+		return httpapi.Reloaded{}, ctx.Err()
 	}
 }
 
 // reload applies what changed in the settings file, and reads the certificates again.
 // A bad file changes nothing.
-func (s *server) reload(ctx context.Context) (admin.Reloaded, error) {
-	s.tell(sdnotify.Reloading)
-	defer s.tell(sdnotify.Ready)
+func (s *server) reload(ctx context.Context) (httpapi.Reloaded, error) {
+	s.tell(systemd.Reloading)
+	defer s.tell(systemd.Ready)
 	told, err := s.takeOver(ctx)
 	if list, several := mistakesOf(err); several {
 		s.log.Error().Str("file", s.file).Strs("mistakes", list).Msg("settings refused; nothing is changed")
@@ -86,10 +86,10 @@ func (s *server) reload(ctx context.Context) (admin.Reloaded, error) {
 	return told, nil
 }
 
-func (s *server) takeOver(ctx context.Context) (told admin.Reloaded, err error) {
+func (s *server) takeOver(ctx context.Context) (told httpapi.Reloaded, err error) {
 	cfg, err := configs.LoadEnv(s.file, os.Environ())
 	if err != nil {
-		return told, admin.RefusedSettings{Err: fmt.Errorf("settings refused; nothing is changed: %w", err)}
+		return told, httpapi.RefusedSettings{Err: fmt.Errorf("settings refused; nothing is changed: %w", err)}
 	}
 	applied, restart, err := s.daemon.Reconfigure(ctx, cfg)
 	if err != nil {
@@ -98,7 +98,7 @@ func (s *server) takeOver(ctx context.Context) (told admin.Reloaded, err error) 
 	s.level.set(s.daemon.Settings().Log.Level)
 	told.Applied = applied
 	for _, name := range restart {
-		told.Refused = append(told.Refused, admin.RefusedSetting{Setting: name, Why: afterRestart})
+		told.Refused = append(told.Refused, httpapi.RefusedSetting{Setting: name, Why: afterRestart})
 	}
 	s.reloadCerts("spider", s.spiderCerts, &told)
 	if s.frontier != nil {
@@ -109,12 +109,12 @@ func (s *server) takeOver(ctx context.Context) (told admin.Reloaded, err error) 
 
 // reloadCerts reads the certificates of a listener again. They are told of as applied, whether they
 // have changed or not.
-func (s *server) reloadCerts(key string, files *certs.Server, told *admin.Reloaded) {
+func (s *server) reloadCerts(key string, files *certs.Server, told *httpapi.Reloaded) {
 	if files == nil {
 		return
 	}
 	if err := files.Reload(); err != nil {
-		told.Refused = append(told.Refused, admin.RefusedSetting{Setting: key + ".tls_cert", Why: "its files: " + err.Error()})
+		told.Refused = append(told.Refused, httpapi.RefusedSetting{Setting: key + ".tls_cert", Why: "its files: " + err.Error()})
 		return
 	}
 	told.Certificates = append(told.Certificates, key)

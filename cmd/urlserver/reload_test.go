@@ -10,7 +10,7 @@ import (
 	"testing"
 	"time"
 
-	"urlserver/certs/certstest"
+	"urlserver/internal/testkit/certstest"
 )
 
 // postReload has a daemon read its settings again.

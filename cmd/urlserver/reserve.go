@@ -6,10 +6,10 @@ import (
 	"os"
 	"time"
 
-	"urlserver/access"
 	"urlserver/configs"
+	"urlserver/internal/access"
+	"urlserver/reservation/grpcclient"
 	"urlserver/reservation/redis"
-	"urlserver/reservation/remote"
 	"urlserver/urlserver"
 )
 
@@ -25,7 +25,7 @@ func (s *server) openReserver(cfg configs.Reservation, gap time.Duration) (err e
 	}
 	s.reserver = &urlserver.Reserver{Lease: cfg.Lease, Holder: holder(), Log: s.log}
 	if cfg.Kind == configs.ReservationGRPC {
-		store, err := remote.New(remote.Config{Addrs: cfg.Addrs, Token: string(cfg.Token), TLS: secure})
+		store, err := grpcclient.New(grpcclient.Config{Addrs: cfg.Addrs, Token: string(cfg.Token), TLS: secure})
 		if err != nil {
 			return err
 		}

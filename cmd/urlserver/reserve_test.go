@@ -12,10 +12,10 @@ import (
 
 	"github.com/rs/zerolog"
 
+	"urlserver/internal/testkit/redistest"
 	"urlserver/reservation"
+	"urlserver/reservation/grpcserver"
 	reservations "urlserver/reservation/memory"
-	"urlserver/reservation/redis/redistest"
-	"urlserver/reservation/service"
 	"urlserver/urlserver"
 )
 
@@ -110,7 +110,7 @@ func TestExplainNamesTheHolder(t *testing.T) {
 	}
 	ctx, end := context.WithCancel(context.Background())
 	ended := make(chan error, 1)
-	go func() { ended <- service.New(service.Config{Store: store, Log: zerolog.Nop()}).Serve(ctx, l) }()
+	go func() { ended <- grpcserver.New(grpcserver.Config{Store: store, Log: zerolog.Nop()}).Serve(ctx, l) }()
 	t.Cleanup(func() {
 		end()
 		if err := <-ended; err != nil {

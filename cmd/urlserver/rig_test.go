@@ -17,7 +17,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"urlserver/reservation"
-	reserving "urlserver/reservation/command"
+	reserving "urlserver/reservation/cli"
 	reservations "urlserver/reservation/memory"
 )
 

@@ -10,8 +10,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"urlserver/configs"
-	"urlserver/robots"
-	"urlserver/weburl"
+	"urlserver/internal/robots"
+	"urlserver/internal/weburl"
 )
 
 // verdict is what robots prints.

@@ -9,8 +9,8 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"urlserver/about"
-	"urlserver/demo"
+	"urlserver/internal/clihelp"
+	"urlserver/internal/demo"
 )
 
 // The exit statuses.
@@ -33,13 +33,13 @@ func run(ctx context.Context, args []string, in io.Reader, out, errs io.Writer) 
 	root := rootCommand()
 	root.SetArgs(append([]string{}, args...)) // of nil it would take those of the process
 	root.SetIn(in)
-	root.SetOut(&about.Plain{W: out}) // what servers say must not steer a terminal
+	root.SetOut(&clihelp.Plain{W: out}) // what servers say must not steer a terminal
 	root.SetErr(errs)
 	err := root.ExecuteContext(ctx)
 	if err == nil {
 		return exitDone
 	}
-	fmt.Fprintln(errs, "urlserver:", about.Harmless(err.Error()))
+	fmt.Fprintln(errs, "urlserver:", clihelp.Harmless(err.Error()))
 	if _, wrong := errors.AsType[usageError](err); wrong {
 		return exitUsage
 	}
@@ -64,22 +64,22 @@ func rootCommand() *cobra.Command {
 	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
 		return usagef("%w; try %s --help", err, cmd.CommandPath())
 	})
-	about.VersionFlag(root)
+	clihelp.VersionFlag(root)
 	root.SuggestionsMinimumDistance = 2
 	root.CompletionOptions.DisableDefaultCmd = true // its output cannot be led elsewhere
 	root.AddCommand(
 		serveCommand(), checkCommand(), demo.Command(),
 		putCommand(), exportCommand(), importCommand(), statusCommand(), topCommand(), explainCommand(),
-		robotsCommand(), crawlCommand(), schemaCommand(), about.Version(takes), about.Completion(takes, "urlserver"),
-		about.Man(takes, []about.Note{{Name: "/etc/urlserver/urlserver.toml", Text: "The settings of the packaged service; each is explained there."}},
-			[]about.Note{{Name: atEnv, Text: "HTTP address of the daemon, for commands that ask one."}, {Name: tokenEnv, Text: "http.token of the daemon, for commands that ask one."}}),
+		robotsCommand(), crawlCommand(), schemaCommand(), clihelp.Version(takes), clihelp.Completion(takes, "urlserver"),
+		clihelp.Man(takes, []clihelp.Note{{Name: "/etc/urlserver/urlserver.toml", Text: "The settings of the packaged service; each is explained there."}},
+			[]clihelp.Note{{Name: atEnv, Text: "HTTP address of the daemon, for commands that ask one."}, {Name: tokenEnv, Text: "http.token of the daemon, for commands that ask one."}}),
 	)
 	root.AddCommand(operateCommands()...)
 	for _, cmd := range root.Commands() {
 		if name := cmd.Name(); name == "serve" || name == "check" {
 			cmd.ValidArgsFunction = settingsFiles
 		}
-		about.CompleteArgs(cmd)
+		clihelp.CompleteArgs(cmd)
 	}
 	return root
 }

@@ -3,7 +3,7 @@ package main
 import (
 	"github.com/spf13/cobra"
 
-	"urlserver/monitor"
+	"urlserver/crawlcontrol"
 )
 
 func schemaCommand() *cobra.Command {
@@ -13,7 +13,7 @@ func schemaCommand() *cobra.Command {
 		Example: "  urlserver schema",
 		Args:    takes(cobra.NoArgs),
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			_, err := cmd.OutOrStdout().Write(monitor.Schema())
+			_, err := cmd.OutOrStdout().Write(crawlcontrol.Schema())
 			return err
 		},
 	}

@@ -17,21 +17,21 @@ import (
 	"github.com/rs/zerolog"
 	"github.com/spf13/cobra"
 
-	"urlserver/about"
-	"urlserver/access"
-	"urlserver/admin"
-	"urlserver/certs"
 	"urlserver/configs"
 	"urlserver/docindex"
 	"urlserver/docindex/disk"
+	"urlserver/docindex/httpclient"
 	"urlserver/docindex/recrawl"
 	"urlserver/docindex/redis"
-	"urlserver/docindex/remote"
 	"urlserver/frontier"
-	"urlserver/journey/otlp"
-	"urlserver/resolver"
-	"urlserver/sdnotify"
+	"urlserver/internal/access"
+	"urlserver/internal/certs"
+	"urlserver/internal/clihelp"
+	"urlserver/internal/resolver"
+	"urlserver/internal/systemd"
+	"urlserver/internal/trace/otlp"
 	"urlserver/urlserver"
+	"urlserver/urlserver/httpapi"
 )
 
 func serveCommand() *cobra.Command {
@@ -59,10 +59,10 @@ func serve(ctx context.Context, file string, hups <-chan os.Signal, errs io.Writ
 		return settingsError(err)
 	}
 	urlserver.TuneGC(cfg.DocIndex.Kind == configs.KindDisk)
-	recent := admin.NewWarnings(cfg.Secrets()...)
+	recent := httpapi.NewWarnings(cfg.Secrets()...)
 	log, level := newLogger(errs, cfg.Log, cfg.Secrets(), recent)
 	s := server{
-		file: file, log: log, level: level, hups: hups, recent: recent, asks: make(chan reloadAsk), manager: sdnotify.FromEnv(),
+		file: file, log: log, level: level, hups: hups, recent: recent, asks: make(chan reloadAsk), manager: systemd.FromEnv(),
 	}
 	defer func() { err = errors.Join(err, s.close()) }()
 	if err := s.open(ctx, cfg); err != nil {
@@ -79,10 +79,10 @@ type server struct {
 	hups  <-chan os.Signal
 	asks  chan reloadAsk
 
-	manager     sdnotify.Socket
+	manager     systemd.Socket
 	spiderCerts *certs.Server // nil: spiders dial in without TLS
 
-	recent *admin.Warnings
+	recent *httpapi.Warnings
 
 	resolver         *resolver.Resolver
 	closeIndex       func() error        // nil: it is in memory, or elsewhere
@@ -90,7 +90,7 @@ type server struct {
 	janitor          time.Duration       // period in which the reservation is swept; 0: others do
 	closeReservation func() error
 	daemon           *urlserver.Daemon
-	admin            *admin.Server    // nil: http.listen is not set
+	admin            *httpapi.Server  // nil: http.listen is not set
 	frontier         *frontier.Server // nil: frontier.listen is not set
 	spiders          net.Listener     // nil: spider.listen is not set
 	http             net.Listener     // nil: http.listen is not set
@@ -126,7 +126,7 @@ func (s *server) open(ctx context.Context, cfg configs.Config) (err error) {
 		return err
 	}
 	if cfg.Trace.Endpoint != "" {
-		s.traces = otlp.New(otlp.Config{Endpoint: cfg.Trace.Endpoint, Version: about.Build().Main.Version, Log: s.log})
+		s.traces = otlp.New(otlp.Config{Endpoint: cfg.Trace.Endpoint, Version: clihelp.Build().Main.Version, Log: s.log})
 	}
 	s.daemon = urlserver.New(cfg, urlserver.Parts{
 		Index: index, Store: store, Resolver: s.resolver, Reserver: s.reserver, Traces: s.traces, Log: s.log,
@@ -139,7 +139,7 @@ func (s *server) open(ctx context.Context, cfg configs.Config) (err error) {
 			return err
 		}
 	}
-	s.admin = admin.New(admin.Config{
+	s.admin = httpapi.New(httpapi.Config{
 		Daemon: s.daemon, Store: store, Token: string(cfg.HTTP.Token), Listen: cfg.HTTP.Listen, Hosts: cfg.HTTP.Hosts, Log: s.log,
 		Actions: s.crawls.actions(), Crawls: s.crawls.lister(), Kafka: s.crawls.figures(), More: s.collectors(), File: s.file, Recent: s.recent, Reload: s.askReload,
 	})
@@ -195,7 +195,7 @@ func (s *server) openIndex(all configs.Config) (index docindex.Index, store doci
 	cfg := all.DocIndex
 	switch cfg.Kind {
 	case configs.KindHTTP:
-		client, err := remote.New(remote.Config{URL: cfg.URL, Token: string(cfg.Token)})
+		client, err := httpclient.New(httpclient.Config{URL: cfg.URL, Token: string(cfg.Token)})
 		return client, nil, err
 	case configs.KindDisk:
 		syncs := map[string]disk.Sync{configs.SyncBatch: disk.Batch, configs.SyncInterval: disk.Interval, configs.SyncNone: disk.None}
@@ -280,13 +280,13 @@ func (s *server) run(ctx context.Context) error {
 	if s.traces != nil {
 		helpers.Go(func() { s.traces.Run(rest) })
 	}
-	if period := sdnotify.Patience(); period > 0 {
+	if period := systemd.Patience(); period > 0 {
 		helpers.Go(func() { s.watchdog(rest, period, s.daemon.Answers) })
 	}
-	s.tell(sdnotify.Ready)
+	s.tell(systemd.Ready)
 	helpers.Go(func() {
 		<-ctx.Done()
-		s.tell(sdnotify.Stopping)
+		s.tell(systemd.Stopping)
 		s.log.Info().Msg("stopping: nothing more is sent; waiting for what is at spiders")
 	})
 	err := s.daemon.Run(ctx, s.spiders)

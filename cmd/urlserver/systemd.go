@@ -5,7 +5,7 @@ import (
 	"errors"
 	"time"
 
-	"urlserver/sdnotify"
+	"urlserver/internal/systemd"
 	"urlserver/urlserver"
 )
 
@@ -25,7 +25,7 @@ func (s *server) watchdog(ctx context.Context, period time.Duration, answers fun
 	for {
 		within, end := context.WithTimeout(ctx, half)
 		if err := answers(within); err == nil || errors.Is(err, urlserver.ErrStopped) {
-			s.tell(sdnotify.Watchdog)
+			s.tell(systemd.Watchdog)
 		}
 		end()
 		select {

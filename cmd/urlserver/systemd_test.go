@@ -12,7 +12,7 @@ import (
 
 	"github.com/rs/zerolog"
 
-	"urlserver/sdnotify"
+	"urlserver/internal/systemd"
 )
 
 // manager is a service manager. It reads its socket as long as the test lasts, since whoever tells it something waits where
@@ -99,7 +99,7 @@ func TestServiceManagerWithoutWatchdog(t *testing.T) {
 func TestWatchdogAsksTheOwner(t *testing.T) {
 	m, name := newManager(t)
 	t.Setenv("NOTIFY_SOCKET", name)
-	s := server{manager: sdnotify.FromEnv(), log: zerolog.Nop()}
+	s := server{manager: systemd.FromEnv(), log: zerolog.Nop()}
 	ctx, end := context.WithCancel(t.Context())
 	defer end()
 	asked := 0

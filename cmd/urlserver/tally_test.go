@@ -8,7 +8,7 @@ import (
 	"syscall"
 	"testing"
 
-	"urlserver/reservation/redis/redistest"
+	"urlserver/internal/testkit/redistest"
 )
 
 // tallied waits until Redis counts what is wanted, by crawl.

@@ -11,7 +11,7 @@ import (
 	"github.com/spf13/cobra"
 	"golang.org/x/term"
 
-	"urlserver/about"
+	"urlserver/internal/clihelp"
 )
 
 func topCommand() *cobra.Command {
@@ -51,7 +51,7 @@ func topCommand() *cobra.Command {
 
 // terminal tells whether people sit at both ends.
 func terminal(in io.Reader, out io.Writer) (*os.File, *os.File, bool) {
-	if p, ok := out.(*about.Plain); ok {
+	if p, ok := out.(*clihelp.Plain); ok {
 		out = p.W
 	}
 	i, ok1 := in.(*os.File)

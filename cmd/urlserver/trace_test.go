@@ -11,7 +11,7 @@ import (
 
 	otlp "go.opentelemetry.io/proto/otlp/trace/v1"
 
-	"urlserver/journey/otlp/otlptest"
+	"urlserver/internal/testkit/otlptest"
 )
 
 // obey is a spider that ends each document at once, with its status by the end of its URL.

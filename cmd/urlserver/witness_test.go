@@ -17,7 +17,7 @@ import (
 
 	"urlserver/configs"
 	"urlserver/docindex"
-	"urlserver/sim"
+	"urlserver/internal/sim"
 )
 
 // seenIndex is a doc index that a witness hears all of.

@@ -7,7 +7,7 @@ import (
 	"github.com/cockroachdb/pebble/v2"
 
 	"urlserver/docindex"
-	"urlserver/docindex/internal/doors"
+	"urlserver/docindex/internal/queuesched"
 )
 
 const (
@@ -18,7 +18,7 @@ const (
 // serving is one Serve on its way.
 type serving struct {
 	r      docindex.Request
-	at     doors.Visits
+	at     queuesched.Visits
 	out    docindex.Handout
 	bytes  int // in out
 	walker walker
@@ -157,17 +157,17 @@ func (s *Store) fillLocked(v *serving, now int64) (full bool) {
 		if v.out.Len() >= hold || v.bytes >= portionBytes {
 			return true
 		}
-		if !w.next(doors.Calls, now) {
+		if !w.next(queuesched.Calls, now) {
 			return false
 		}
 		v.out.Add(w.plan.url, s.doors.Key(queue), s.doors.Crawl(queue), w.plan.metadata)
 		v.bytes += len(w.plan.url) + len(w.plan.metadata)
 		v.grant = append(binary.BigEndian.AppendUint32(v.grant, w.q.no), w.at[:]...)
-		t := w.departure(doors.Calls)
+		t := w.departure(queuesched.Calls)
 		t.grant = s.journal.no + 1
 		s.departLocked(t, v.until, now)
 		w.took()
-		s.touch(queue).served[doors.Calls] = true
+		s.touch(queue).served[queuesched.Calls] = true
 		v.at.Gave = true
 	}
 	return false

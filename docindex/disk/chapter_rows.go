@@ -5,7 +5,7 @@ import (
 	"math"
 
 	"urlserver/docindex"
-	"urlserver/docindex/internal/books"
+	"urlserver/docindex/internal/crawlstats"
 )
 
 const (
@@ -13,7 +13,7 @@ const (
 	bookToldEnd = 2
 )
 
-func appendBook(dst []byte, b *books.Book) []byte {
+func appendBook(dst []byte, b *crawlstats.Book) []byte {
 	flags := uint64(0)
 	if b.Refused {
 		flags |= bookRefused
@@ -131,7 +131,7 @@ func (l *loading) chapter(key, value []byte) error {
 	}
 	high := int32(binary.BigEndian.Uint32(key[5:])) << rangeBits
 	c := l.s.crawls.chapters[no]
-	var some books.Levels
+	var some crawlstats.Levels
 	for r := (reader{b: value}); len(r.b) > 0 || r.bad; {
 		low, n := r.uint(), r.uint()
 		if r.bad || low >= 1<<rangeBits || n == 0 {

@@ -4,19 +4,19 @@ import (
 	"bytes"
 
 	"urlserver/docindex"
-	"urlserver/docindex/internal/books"
+	"urlserver/docindex/internal/crawlstats"
 )
 
 // chapter is what a crawl has of a registered domain in a queue. Documents name their chapter, so that the books of crawls
 // can be brought up to date without a look at others, also when a queue is deleted as a whole.
 type chapter struct {
-	domain        *books.Domain
-	queue         uint32       // number in doors
-	next, prev    uint32       // of the queue
-	open          books.Levels // documents that are not completed, by priority
-	docs          uint64       // all
-	away          books.Levels // of open, those in transit
-	ended, purged uint64       // completed; of these because the crawl was refused
+	domain        *crawlstats.Domain
+	queue         uint32            // number in doors
+	next, prev    uint32            // of the queue
+	open          crawlstats.Levels // documents that are not completed, by priority
+	docs          uint64            // all
+	away          crawlstats.Levels // of open, those in transit
+	ended, purged uint64            // completed; of these because the crawl was refused
 
 	// over says that the crawl is refused, and that what is scheduled of the chapter has ended by that, but for strays. The rows
 	// of these documents stay as they are: so a crawl ends at once, however many it has.
@@ -26,7 +26,7 @@ type chapter struct {
 
 // crawls is what a store keeps of crawls. Its rows are written with the documents' that change it.
 type crawls struct {
-	books    *books.Books
+	books    *crawlstats.Books
 	chapters []*chapter // by number, which is the same on disk
 	free     []uint32   // numbers of chapters that are no more
 	of       map[chapterKey]uint32
@@ -40,7 +40,7 @@ type crawls struct {
 
 type chapterKey struct {
 	queue  uint32
-	domain *books.Domain
+	domain *crawlstats.Domain
 }
 
 // levelKey is some priorities of a chapter, which share a row.
@@ -53,7 +53,7 @@ const rangeBits = 7 // priorities that share a row differ in so many bits at mos
 
 func newCrawls() crawls {
 	return crawls{
-		books: books.New(), chapters: make([]*chapter, 1), of: map[chapterKey]uint32{}, strayed: map[uint32]struct{}{},
+		books: crawlstats.New(), chapters: make([]*chapter, 1), of: map[chapterKey]uint32{}, strayed: map[uint32]struct{}{},
 		dirtyBooks: map[uint32]struct{}{}, dirtyChapters: map[uint32]struct{}{}, dirtyLevels: map[levelKey]struct{}{},
 	}
 }
@@ -74,7 +74,7 @@ func (s *Store) enterCrawlLocked(queue uint32, p *docindex.Put) uint32 {
 	if len(host) == 0 {
 		host = s.doors.Key(queue)
 	}
-	d := s.crawls.books.Enter(b, books.Registered(string(host)), 1)
+	d := s.crawls.books.Enter(b, crawlstats.Registered(string(host)), 1)
 	no := s.crawls.of[chapterKey{queue, d}]
 	if no == 0 {
 		no = s.newChapter(queue, d)
@@ -97,7 +97,7 @@ func (s *Store) sayEndLocked(d *doc, p *docindex.Put) {
 	}
 }
 
-func (s *Store) newChapter(queue uint32, d *books.Domain) uint32 {
+func (s *Store) newChapter(queue uint32, d *crawlstats.Domain) uint32 {
 	no := uint32(len(s.crawls.chapters))
 	if n := len(s.crawls.free); n > 0 {
 		no, s.crawls.free = s.crawls.free[n-1], s.crawls.free[:n-1]
@@ -119,13 +119,13 @@ func (s *Store) addChapter(no uint32, c *chapter) {
 }
 
 // shiftLocked counts a document that has changed its place.
-func (s *Store) shiftLocked(no uint32, priority int32, from, to books.Place, now int64) {
+func (s *Store) shiftLocked(no uint32, priority int32, from, to crawlstats.Place, now int64) {
 	if no != 0 && from != to {
 		s.shiftSomeLocked(no, priority, from, to, 1, now)
 	}
 }
 
-func (s *Store) shiftSomeLocked(no uint32, priority int32, from, to books.Place, n uint64, now int64) {
+func (s *Store) shiftSomeLocked(no uint32, priority int32, from, to crawlstats.Place, n uint64, now int64) {
 	c := s.crawls.chapters[no]
 	b := c.domain.Book
 	round := b.Round
@@ -139,10 +139,10 @@ func (s *Store) shiftSomeLocked(no uint32, priority int32, from, to books.Place,
 	if inTransit(to) {
 		c.away.Add(priority, n)
 	}
-	if from != books.Ended && to != books.Ended {
+	if from != crawlstats.Ended && to != crawlstats.Ended {
 		return // on disk that is the same
 	}
-	if to == books.Ended {
+	if to == crawlstats.Ended {
 		n = -n
 	}
 	c.open.Add(priority, n)
@@ -151,7 +151,7 @@ func (s *Store) shiftSomeLocked(no uint32, priority int32, from, to books.Place,
 	s.crawls.dirtyLevels[levelKey{no, priority >> rangeBits}] = struct{}{}
 }
 
-func inTransit(p books.Place) bool { return p == books.AtSlots || p == books.AtClients }
+func inTransit(p crawlstats.Place) bool { return p == crawlstats.AtSlots || p == crawlstats.AtClients }
 
 // purgedLocked counts one that ended because its crawl was refused; or no longer, where by is negative.
 func (s *Store) purgedLocked(no uint32, kind uint8, by uint64) {
@@ -208,7 +208,7 @@ func (s *Store) dropChaptersLocked(queue uint32, now int64) {
 	for no := s.queues[queue].chapters; no != 0; no = s.queues[queue].chapters {
 		c := s.crawls.chapters[no]
 		c.open.Each(func(priority int32, n uint64) {
-			s.crawls.books.Move(c.domain, priority, books.Lined, books.Ended, n, now)
+			s.crawls.books.Move(c.domain, priority, crawlstats.Lined, crawlstats.Ended, n, now)
 			s.crawls.dirtyLevels[levelKey{no, priority >> rangeBits}] = struct{}{}
 		})
 		s.crawls.dirtyChapters[no] = struct{}{}
@@ -246,7 +246,7 @@ func (s *Store) droppedLocked(queue uint32, n *name, d *doc, p *docindex.Put, no
 func (s *Store) rejoinLocked(queue uint32, d *doc, p *docindex.Put, now int64) {
 	was, kind := d.member, d.kind
 	if !d.completed {
-		s.shiftLocked(was, d.at.priority(), books.Lined, books.Ended, now)
+		s.shiftLocked(was, d.at.priority(), crawlstats.Lined, crawlstats.Ended, now)
 		kind = noKind
 	}
 	d.member = s.enterCrawlLocked(queue, p) // before it leaves, so that a crawl of one document stays

@@ -14,7 +14,7 @@ import (
 
 	"urlserver/docindex"
 	"urlserver/docindex/disk"
-	"urlserver/docindex/storetest"
+	"urlserver/docindex/indextest"
 )
 
 // CRASHES says how often TestCrash kills, at moments of its own; by itself it is a few times, after the same lines each run.
@@ -221,7 +221,7 @@ func (w *witness) check(t *testing.T, s *disk.Store) {
 			}
 		}
 		w.pending[client] = nil
-		got := storetest.Count(t, s, &docindex.Scope{Crawl: crawlOf(client)})
+		got := indextest.Count(t, s, &docindex.Scope{Crawl: crawlOf(client)})
 		if total := got.Scheduled + got.InTransit + got.Completed; int(total) != len(fates) {
 			t.Errorf("client %d: %d URLs are counted; it knows of %d", client, total, len(fates))
 		}
@@ -238,7 +238,7 @@ func (w *witness) check(t *testing.T, s *disk.Store) {
 func (w *witness) checkStopped(t *testing.T, s *disk.Store) {
 	t.Helper()
 	for _, id := range w.stopped {
-		if n := storetest.Count(t, s, &docindex.Scope{Crawl: []byte(id.Crawl)}); n.Scheduled+n.InTransit > 0 || n.Completed == 0 {
+		if n := indextest.Count(t, s, &docindex.Scope{Crawl: []byte(id.Crawl)}); n.Scheduled+n.InTransit > 0 || n.Completed == 0 {
 			t.Errorf("stopped crawl %v has %+v", id, n)
 		}
 		var p docindex.Puts

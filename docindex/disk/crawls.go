@@ -7,8 +7,8 @@ import (
 	"github.com/cockroachdb/pebble/v2"
 
 	"urlserver/docindex"
-	"urlserver/docindex/internal/books"
-	"urlserver/docindex/internal/doors"
+	"urlserver/docindex/internal/crawlstats"
+	"urlserver/docindex/internal/queuesched"
 )
 
 var _ docindex.Crawls = (*Store)(nil)
@@ -56,7 +56,7 @@ func (s *Store) atSlotsLocked(docID []byte) (*transit, error) {
 		return nil, nil
 	}
 	t := s.transits.At(id)
-	if t.door != doors.Slots || given != (t.id == "") {
+	if t.door != queuesched.Slots || given != (t.id == "") {
 		return nil, nil
 	}
 	return t, nil
@@ -67,7 +67,7 @@ func (s *Store) Refuse(ctx context.Context, id docindex.CrawlID, why docindex.Ki
 	if err := ctx.Err(); err != nil {
 		return err
 	}
-	b, no, err := s.changeBook(id, true, func(l *books.Books, b *books.Book) error {
+	b, no, err := s.changeBook(id, true, func(l *crawlstats.Books, b *crawlstats.Book) error {
 		switch {
 		case b.Refused:
 			return nil
@@ -88,7 +88,7 @@ func (s *Store) Told(ctx context.Context, id docindex.CrawlID, round uint64) err
 	if err := ctx.Err(); err != nil {
 		return err
 	}
-	b, no, err := s.changeBook(id, false, func(_ *books.Books, b *books.Book) error {
+	b, no, err := s.changeBook(id, false, func(_ *crawlstats.Books, b *crawlstats.Book) error {
 		b.WasTold(round)
 		return nil
 	})
@@ -99,7 +99,7 @@ func (s *Store) Told(ctx context.Context, id docindex.CrawlID, round uint64) err
 }
 
 // changeBook has a crawl's book changed, and made where that is wanted and there is none.
-func (s *Store) changeBook(id docindex.CrawlID, open bool, change func(*books.Books, *books.Book) error) (b *pebble.Batch, no uint64, err error) {
+func (s *Store) changeBook(id docindex.CrawlID, open bool, change func(*crawlstats.Books, *crawlstats.Book) error) (b *pebble.Batch, no uint64, err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	book := s.crawls.books.Find(id)

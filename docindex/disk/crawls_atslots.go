@@ -4,12 +4,12 @@ import (
 	"context"
 
 	"urlserver/docindex"
-	"urlserver/docindex/internal/books"
-	"urlserver/docindex/internal/doors"
+	"urlserver/docindex/internal/crawlstats"
+	"urlserver/docindex/internal/queuesched"
 )
 
 // tellAtSlots tells of the documents of a crawl that the slots have.
-func (s *Store) tellAtSlots(ctx context.Context, b *books.Book, tell func(*docindex.Outcomes) (int, error)) (err error) {
+func (s *Store) tellAtSlots(ctx context.Context, b *crawlstats.Book, tell func(*docindex.Outcomes) (int, error)) (err error) {
 	for next := uint32(1); next != 0; {
 		if err := ctx.Err(); err != nil {
 			return err
@@ -32,10 +32,10 @@ func (s *Store) tellAtSlots(ctx context.Context, b *books.Book, tell func(*docin
 
 // someAtSlots adds documents of a crawl that the slots have, from a number of transits on, and returns the one to go on
 // with, or 0. Of their rows nothing is read.
-func (s *Store) someAtSlots(b *books.Book, from uint32, out *docindex.Outcomes) (next uint32, err error) {
+func (s *Store) someAtSlots(b *crawlstats.Book, from uint32, out *docindex.Outcomes) (next uint32, err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if err := s.usableLocked(); err != nil || b.Count[books.AtSlots] == 0 {
+	if err := s.usableLocked(); err != nil || b.Count[crawlstats.AtSlots] == 0 {
 		return 0, err
 	}
 	for id := from; int(id) < s.transits.Cap(); id++ {
@@ -43,7 +43,7 @@ func (s *Store) someAtSlots(b *books.Book, from uint32, out *docindex.Outcomes) 
 			return id, nil
 		}
 		t := s.transits.At(id)
-		if t.member == 0 || t.door != doors.Slots || s.crawls.chapters[t.member].domain.Book != b {
+		if t.member == 0 || t.door != queuesched.Slots || s.crawls.chapters[t.member].domain.Book != b {
 			continue
 		}
 		docID := []byte(t.id)

@@ -8,7 +8,7 @@ import (
 
 	"urlserver/docindex"
 	"urlserver/docindex/disk"
-	"urlserver/docindex/storetest"
+	"urlserver/docindex/indextest"
 )
 
 // manyOf puts documents of a crawl, all on one host.
@@ -138,7 +138,7 @@ func TestComesBackAfterPurge(t *testing.T) {
 		}
 		wantCounts := func(completed, inTransit uint64) {
 			t.Helper()
-			if n := storetest.Count(t, s, nil); n.Completed != completed || n.InTransit != inTransit || n.Scheduled != 0 {
+			if n := indextest.Count(t, s, nil); n.Completed != completed || n.InTransit != inTransit || n.Scheduled != 0 {
 				t.Errorf("there are %+v; want %d completed, %d in transit", n, completed, inTransit)
 			}
 		}
@@ -170,7 +170,7 @@ func TestLeasedOverPurge(t *testing.T) {
 			t.Fatalf("the document is %v, %v; want it in transit", d.State, err)
 		}
 		s = again(t, s, path)
-		if n := storetest.Count(t, s, nil); n.InTransit != 1 || n.Completed != 2 {
+		if n := indextest.Count(t, s, nil); n.InTransit != 1 || n.Completed != 2 {
 			t.Errorf("there are %+v; want one in transit", n)
 		}
 		o.Add(docindex.Outcome{DocID: d.DocID, URL: d.URL, Kind: docindex.Stopped})
@@ -178,7 +178,7 @@ func TestLeasedOverPurge(t *testing.T) {
 			t.Fatal(err)
 		}
 		s = again(t, s, path)
-		if n := storetest.Count(t, s, nil); n.InTransit != 0 || n.Completed != 3 {
+		if n := indextest.Count(t, s, nil); n.InTransit != 0 || n.Completed != 3 {
 			t.Errorf("there are %+v; want all completed", n)
 		}
 		purge(t, s, "c", 3) // nobody was told

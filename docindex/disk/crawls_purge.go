@@ -7,8 +7,8 @@ import (
 	"github.com/cockroachdb/pebble/v2"
 
 	"urlserver/docindex"
-	"urlserver/docindex/internal/books"
-	"urlserver/docindex/internal/doors"
+	"urlserver/docindex/internal/crawlstats"
+	"urlserver/docindex/internal/queuesched"
 )
 
 const (
@@ -41,14 +41,14 @@ func (s *Store) PurgeCrawl(ctx context.Context, id docindex.CrawlID, tell func(*
 
 // endedAtSlots counts documents of a refused crawl whose outcomes come later. They are not on disk as such: after a restart they count by
 // these, or by what became of them without.
-func (s *Store) endedAtSlots(b *books.Book, n int) {
+func (s *Store) endedAtSlots(b *crawlstats.Book, n int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	b.Untold += n
 }
 
 // endChapters ends what is scheduled of a crawl.
-func (s *Store) endChapters(ctx context.Context, b *books.Book) error {
+func (s *Store) endChapters(ctx context.Context, b *crawlstats.Book) error {
 	last := uint64(0)
 	for next := uint32(1); next != 0; {
 		if err := ctx.Err(); err != nil {
@@ -65,7 +65,7 @@ func (s *Store) endChapters(ctx context.Context, b *books.Book) error {
 
 // endSomeChapters does some of that, from a chapter on, in a commit that is not waited for. It returns that one's number, and
 // the chapter to go on with, or 0.
-func (s *Store) endSomeChapters(b *books.Book, from uint32) (last uint64, next uint32, err error) {
+func (s *Store) endSomeChapters(b *crawlstats.Book, from uint32) (last uint64, next uint32, err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if err := s.beginLocked(); err != nil {
@@ -102,9 +102,9 @@ func (s *Store) endChapterLocked(no uint32, now int64) {
 	}
 	c.strays = nil
 	delete(s.crawls.strayed, no)
-	if s.doors.QueueTotal(c.queue).URLs[doors.Scheduled] == 0 { // nobody needs to go over its order
+	if s.doors.QueueTotal(c.queue).URLs[queuesched.Scheduled] == 0 { // nobody needs to go over its order
 		s.queues[c.queue].cursor, s.queues[c.queue].early = lastPlace, window{}
-		s.setDueLocked(c.queue, doors.Never, now)
+		s.setDueLocked(c.queue, queuesched.Never, now)
 	}
 	s.doors.Refresh(c.queue, now) // its limit may be reached
 }
@@ -113,8 +113,8 @@ func (s *Store) endChapterLocked(no uint32, now int64) {
 func (s *Store) endLinedLocked(no uint32, priority int32, n uint64, now int64) {
 	c := s.crawls.chapters[no]
 	b := c.domain.Book
-	s.shiftSomeLocked(no, priority, books.Lined, books.Ended, n, now)
-	s.moveSome(c.queue, doors.Scheduled, doors.Completed, uint32(n))
+	s.shiftSomeLocked(no, priority, crawlstats.Lined, crawlstats.Ended, n, now)
+	s.moveSome(c.queue, queuesched.Scheduled, queuesched.Completed, uint32(n))
 	s.purgedLocked(no, b.Why, n)
 	s.globals.outcomes[b.Why] += int(n)
 	b.Untold += int(n)
@@ -133,7 +133,7 @@ func (s *Store) overLocked(n *name, d *doc) bool {
 // now, so that its rows may stay. Those of calls may be leased again after a restart, by their rows.
 func (s *Store) endsWithChapterLocked(id uint32, why docindex.Kind) bool {
 	t := s.transits.At(id)
-	if t.member == 0 || t.door == doors.Calls {
+	if t.member == 0 || t.door == queuesched.Calls {
 		return false
 	}
 	c := s.crawls.chapters[t.member]

@@ -10,11 +10,11 @@ import (
 
 	"urlserver/docindex"
 	"urlserver/docindex/disk"
-	"urlserver/docindex/storetest"
+	"urlserver/docindex/indextest"
 )
 
 func TestCrawls(t *testing.T) {
-	storetest.RunCrawls(t, func(t *testing.T) storetest.CrawlStore {
+	indextest.RunCrawls(t, func(t *testing.T) indextest.CrawlStore {
 		s := open(t, t.TempDir(), disk.None)
 		t.Cleanup(func() {
 			if err := s.Check(); err != nil {
@@ -43,7 +43,7 @@ func (r *reopening) Survey(ctx context.Context, id docindex.CrawlID, domains int
 
 func TestCrawlsOpenedAgain(t *testing.T) {
 	path := t.TempDir()
-	storetest.RunCrawlsTwin(t, &reopening{Store: open(t, path, disk.None), t: t, path: path})
+	indextest.RunCrawlsTwin(t, &reopening{Store: open(t, path, disk.None), t: t, path: path})
 }
 
 func of(crawl, url string, expires int64) docindex.Put {
@@ -171,7 +171,7 @@ func TestStrays(t *testing.T) {
 		if err := s.Candidates(t.Context(), 10, nil, &b); err != nil || b.Len() != 0 {
 			t.Errorf("%d candidates, %v; want none", b.Len(), err)
 		}
-		if n := storetest.Count(t, s, nil); n.Scheduled+n.InTransit != 0 || n.Completed != 2 {
+		if n := indextest.Count(t, s, nil); n.Scheduled+n.InTransit != 0 || n.Completed != 2 {
 			t.Errorf("counts are %+v; want 2 completed", n)
 		}
 		purge(t, s, "c", 2)
@@ -264,7 +264,7 @@ func TestPurgeAmongOthers(t *testing.T) {
 		if err := s.Check(); err != nil {
 			t.Fatal(err)
 		}
-		n := storetest.Count(t, s, nil)
+		n := indextest.Count(t, s, nil)
 		if n.InTransit != 1 || int(n.Scheduled) != len(others) || int(n.Completed) != 99-len(others) {
 			t.Errorf("counts are %+v; want 1 in transit and %d scheduled", n, len(others))
 		}

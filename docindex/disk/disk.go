@@ -17,10 +17,10 @@ import (
 	"github.com/rs/zerolog"
 
 	"urlserver/docindex"
-	"urlserver/docindex/internal/doors"
-	"urlserver/docindex/internal/finder"
-	"urlserver/dueheap"
-	"urlserver/slab"
+	"urlserver/docindex/internal/queuesched"
+	"urlserver/internal/container/finder"
+	"urlserver/internal/container/slab"
+	"urlserver/internal/container/timeheap"
 )
 
 // Sync says when what was acknowledged is on disk.
@@ -64,13 +64,13 @@ type Store struct {
 	mu       sync.Mutex // guards all below; reads of the disk go on under it, waiting for a sync does not
 	failed   error      // nothing goes any more
 	closed   bool
-	doors    *doors.Doors
+	doors    *queuesched.Doors
 	bell     docindex.Bell     // rings with the doors' news
 	queues   []queue           // by the doors' numbers
 	byNo     map[uint32]uint32 // number in doors, by number on disk
 	transits slab.Slab[transit]
 	finder   finder.Finder  // of transits, by name
-	leases   dueheap.Heap   // transits by the end of their lease; a Duration stands for ms since 1970
+	leases   timeheap.Heap  // transits by the end of their lease; a Duration stands for ms since 1970
 	grants   map[uint64]int // transits left of each grant's row
 	globals  globals
 	journal  journal
@@ -132,8 +132,8 @@ func (s *Store) nowUp() int64 {
 
 // dueMS is a due time in ms.
 func dueMS(seconds int64) int64 {
-	if seconds > doors.Never/1000-1 {
-		return doors.Never - 1
+	if seconds > queuesched.Never/1000-1 {
+		return queuesched.Never - 1
 	}
 	return seconds * 1000
 }
@@ -240,9 +240,9 @@ func (s *Store) Stats() docindex.StoreStats {
 	s.catchUpLocked(s.now())
 	n := s.doors.Total()
 	return docindex.StoreStats{
-		Scheduled: int(n.URLs[doors.Scheduled]),
-		InTransit: int(n.URLs[doors.InTransit]),
-		Completed: int(n.URLs[doors.Completed]),
+		Scheduled: int(n.URLs[queuesched.Scheduled]),
+		InTransit: int(n.URLs[queuesched.InTransit]),
+		Completed: int(n.URLs[queuesched.Completed]),
 		Hosts:     int(n.Queues),
 		HostsDue:  int(n.Active),
 		Outcomes:  s.globals.outcomes,

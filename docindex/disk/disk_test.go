@@ -7,7 +7,7 @@ import (
 
 	"urlserver/docindex"
 	"urlserver/docindex/disk"
-	"urlserver/docindex/storetest"
+	"urlserver/docindex/indextest"
 )
 
 // open opens the store in a folder, until the test ends.
@@ -26,5 +26,5 @@ func open(t testing.TB, path string, sync disk.Sync) *disk.Store {
 }
 
 func TestStore(t *testing.T) {
-	storetest.Run(t, func(t *testing.T) docindex.Store { return open(t, t.TempDir(), disk.None) })
+	indextest.Run(t, func(t *testing.T) docindex.Store { return open(t, t.TempDir(), disk.None) })
 }

@@ -8,8 +8,8 @@ import (
 	"github.com/cockroachdb/pebble/v2"
 
 	"urlserver/docindex"
-	"urlserver/docindex/internal/books"
-	"urlserver/docindex/internal/doors"
+	"urlserver/docindex/internal/crawlstats"
+	"urlserver/docindex/internal/queuesched"
 )
 
 // loadLocked finds what is known of a document; nil: nothing. It may be changed, and stays.
@@ -127,7 +127,7 @@ func (s *Store) planLocked(n *name, d *doc, p *docindex.Put, now int64) {
 	t.value = body.append(t.value[:0])
 	t.set()
 	s.writeLocked(n, d)
-	s.shiftLocked(d.member, p.Priority, books.Ended, books.Lined, now)
+	s.shiftLocked(d.member, p.Priority, crawlstats.Ended, crawlstats.Lined, now)
 }
 
 // unplanLocked takes the body of a document that is scheduled out of the order. The row was set once, by planLocked.
@@ -160,8 +160,8 @@ func (s *Store) endedLocked(queue uint32, n *name, d *doc, now int64) {
 		s.landLocked(id, docindex.Completed, now)
 		return
 	}
-	s.move(queue, doors.Scheduled, doors.Completed)
-	s.shiftLocked(d.member, d.at.priority(), books.Lined, books.Ended, now)
+	s.move(queue, queuesched.Scheduled, queuesched.Completed)
+	s.shiftLocked(d.member, d.at.priority(), crawlstats.Lined, crawlstats.Ended, now)
 	s.doors.Refresh(queue, now) // its limit may be reached
 }
 

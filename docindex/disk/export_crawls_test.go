@@ -5,7 +5,7 @@ import (
 	"reflect"
 
 	"urlserver/docindex"
-	"urlserver/docindex/internal/books"
+	"urlserver/docindex/internal/crawlstats"
 )
 
 // tally is what documents say of a chapter.
@@ -48,7 +48,7 @@ func (s *Store) checkCrawlsLocked() error {
 	if err != nil {
 		return err
 	}
-	ended, purged := map[*books.Book]uint64{}, map[*books.Book]uint64{}
+	ended, purged := map[*crawlstats.Book]uint64{}, map[*crawlstats.Book]uint64{}
 	for no, c := range s.crawls.chapters {
 		if c == nil {
 			continue
@@ -66,8 +66,8 @@ func (s *Store) checkCrawlsLocked() error {
 		return fmt.Errorf("documents name %d chapters that are not there", len(all))
 	}
 	for b, n := range ended {
-		if b.Count[books.Ended] != n || b.Purged != purged[b] {
-			return fmt.Errorf("crawl %v: counted are %d completed and %d purged; its chapters have %d and %d", b.ID, b.Count[books.Ended], b.Purged, n, purged[b])
+		if b.Count[crawlstats.Ended] != n || b.Purged != purged[b] {
+			return fmt.Errorf("crawl %v: counted are %d completed and %d purged; its chapters have %d and %d", b.ID, b.Count[crawlstats.Ended], b.Purged, n, purged[b])
 		}
 	}
 	return nil

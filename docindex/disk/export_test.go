@@ -6,7 +6,7 @@ import (
 
 	"github.com/cockroachdb/pebble/v2"
 
-	"urlserver/docindex/internal/doors"
+	"urlserver/docindex/internal/queuesched"
 )
 
 // Check compares what is counted with what is there: each scheduled document, and each that has ended with its chapter, has one
@@ -63,7 +63,7 @@ func (s *Store) Check() error {
 	if err := s.checkCrawlsLocked(); err != nil {
 		return err
 	}
-	if n := s.doors.Total().URLs[doors.InTransit]; n != uint64(s.transits.Len()) {
+	if n := s.doors.Total().URLs[queuesched.InTransit]; n != uint64(s.transits.Len()) {
 		return fmt.Errorf("%d are counted as in transit; there are %d", n, s.transits.Len())
 	}
 	return nil

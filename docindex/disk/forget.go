@@ -9,7 +9,7 @@ import (
 	"github.com/cockroachdb/pebble/v2"
 
 	"urlserver/docindex"
-	"urlserver/docindex/internal/doors"
+	"urlserver/docindex/internal/queuesched"
 )
 
 // queuesADelete is how many queues a txn deletes.
@@ -111,8 +111,8 @@ func (s *Store) dropQueues(ids []uint32, scope docindex.Scope, o *docindex.Outco
 			were[q.no] = it
 		}
 		n := s.doors.QueueTotal(id)
-		deleted += int(n.URLs[doors.Scheduled] + n.URLs[doors.InTransit] + n.URLs[doors.Completed])
-		inTransit += uint32(n.URLs[doors.InTransit])
+		deleted += int(n.URLs[queuesched.Scheduled] + n.URLs[queuesched.InTransit] + n.URLs[queuesched.Completed])
+		inTransit += uint32(n.URLs[queuesched.InTransit])
 		s.doors.Drop(id)
 		dropped[id] = true
 		nos = append(nos, q.no)
@@ -177,7 +177,7 @@ func (s *Store) landAllLocked(dropped map[uint32]bool, o *docindex.Outcomes, now
 // restart nobody can report it any more: then the host is left alone until the lease has ended.
 func (s *Store) orphanLocked(id uint32, now int64) {
 	tr := s.transits.At(id)
-	if tr.door != doors.Calls || !s.leases.Has(id) {
+	if tr.door != queuesched.Calls || !s.leases.Has(id) {
 		return
 	}
 	host, until := []byte(tr.host), int64(s.leases.Due(id))
@@ -324,7 +324,7 @@ func (s *Store) forgetLocked(queue uint32, n *name, d *doc, now int64) {
 		s.unplanLocked(n, d)
 	}
 	s.leaveCrawlLocked(d.member, kind)
-	s.count(queue, doors.Completed, -1)
+	s.count(queue, queuesched.Completed, -1)
 	t := &s.txn
 	if len(d.id) > 0 {
 		t.b.Delete(append([]byte{idRow}, d.id...), nil)

@@ -24,7 +24,7 @@ import (
 	"urlserver/configs"
 	"urlserver/docindex"
 	"urlserver/docindex/disk"
-	"urlserver/docindex/storetest"
+	"urlserver/docindex/indextest"
 	"urlserver/frontier"
 )
 
@@ -71,7 +71,7 @@ func TestFullDisk(t *testing.T) {
 	if err := getOne(t, client); status.Code(err) != codes.ResourceExhausted || !strings.Contains(err.Error(), "make room") {
 		t.Errorf("GetURLs: %v; want ResourceExhausted, and what to do", err)
 	}
-	if n := storetest.Count(t, s, nil); n.Scheduled != uint64(stored) || n.InTransit != 0 {
+	if n := indextest.Count(t, s, nil); n.Scheduled != uint64(stored) || n.InTransit != 0 {
 		t.Errorf("counts are %+v; want %d scheduled", n, stored)
 	}
 	if err := os.Remove(filler); err != nil {
@@ -94,7 +94,7 @@ func TestFullDisk(t *testing.T) {
 		t.Error(err)
 	}
 	s = open(t, filepath.Join(path, "db"), disk.Batch)
-	if n := storetest.Count(t, s, nil); n.Scheduled+n.InTransit != uint64(stored+101) {
+	if n := indextest.Count(t, s, nil); n.Scheduled+n.InTransit != uint64(stored+101) {
 		t.Errorf("opened again, counts are %+v; want %d", n, stored+101)
 	}
 	if err := errors.Join(s.Check(), s.Close()); err != nil {

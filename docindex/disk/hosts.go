@@ -4,7 +4,7 @@ import (
 	"context"
 
 	"urlserver/docindex"
-	"urlserver/docindex/internal/doors"
+	"urlserver/docindex/internal/queuesched"
 )
 
 // LookAtHost is [docindex.Caller.LookAtHost].
@@ -45,13 +45,13 @@ func (s *Store) findDuesLocked(host []byte, now int64) error {
 }
 
 // setOnHostLocked sets something on a host, and has it kept.
-func (s *Store) setOnHostLocked(set *docindex.Setting, to doors.Settings, now int64) error {
+func (s *Store) setOnHostLocked(set *docindex.Setting, to queuesched.Settings, now int64) error {
 	if err := docindex.SetOnHost(s.doors, set, to, now); err != nil {
 		return err
 	}
 	t := &s.txn
 	t.key = append(append(t.key[:0], orderRow), set.Key...)
-	if all := s.doors.OrderOf(set.Key); all != (doors.Settings{}) {
+	if all := s.doors.OrderOf(set.Key); all != (queuesched.Settings{}) {
 		t.value = appendSettings(t.value[:0], all)
 		t.set()
 	} else {
@@ -67,7 +67,7 @@ func (l *loading) order(key, value []byte) error {
 		return errRow
 	}
 	l.s.doors.SetHost(key[1:], set, l.now)
-	if l.s.doors.OrderOf(key[1:]) == (doors.Settings{}) { // it was a block that has ended
+	if l.s.doors.OrderOf(key[1:]) == (queuesched.Settings{}) { // it was a block that has ended
 		l.stale = append(l.stale, append([]byte{}, key...))
 	}
 	return nil

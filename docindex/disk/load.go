@@ -11,7 +11,7 @@ import (
 	"github.com/cockroachdb/pebble/v2"
 
 	"urlserver/docindex"
-	"urlserver/docindex/internal/doors"
+	"urlserver/docindex/internal/queuesched"
 )
 
 // loading is a store on its way into memory.
@@ -87,14 +87,14 @@ func (l *loading) open() {
 	s := l.s
 	for _, no := range slices.Sorted(maps.Keys(l.queues)) {
 		q := l.queues[no]
-		q.Served[doors.Slots] = max(q.Served[doors.Slots], l.served)
+		q.Served[queuesched.Slots] = max(q.Served[queuesched.Slots], l.served)
 		for door := range q.Served {
 			q.Served[door] = min(q.Served[door], l.now) // the clock may have been set back
 		}
 		id := s.doors.Restore(q.crawl, q.key, q.Kept, l.now)
 		one := queue{no: no, hasIDs: q.hasIDs, owners: !q.ownerless, dirtySince: l.since[no]}
 		if q.Scheduled == 0 {
-			one.due, one.cursor = doors.Never, lastPlace
+			one.due, one.cursor = queuesched.Never, lastPlace
 		}
 		s.addQueue(id, one)
 		if since := l.since[no]; since != 0 {
@@ -162,7 +162,7 @@ func (l *loading) lease(grant uint64, until int64, b []byte) error {
 	if id == 0 {
 		return nil
 	}
-	t := transit{queue: id, door: doors.Calls, grant: grant}
+	t := transit{queue: id, door: queuesched.Calls, grant: grant}
 	copy(t.at[:], b[4:])
 	value, err := s.get(planKey(nil, queueNo, &t.at))
 	if err != nil || value == nil {

@@ -5,7 +5,7 @@ import (
 	"testing"
 
 	"urlserver/docindex/disk"
-	"urlserver/docindex/storetest"
+	"urlserver/docindex/indextest"
 )
 
 // TestOldVersion opens a store that version 3 wrote, and opens it again when it has been used.
@@ -15,7 +15,7 @@ func TestOldVersion(t *testing.T) {
 		t.Fatal(err)
 	}
 	s := open(t, path, disk.Batch)
-	storetest.RunOld(t, s)
+	indextest.RunOld(t, s)
 	if err := s.Check(); err != nil {
 		t.Error(err)
 	}

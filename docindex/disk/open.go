@@ -9,7 +9,7 @@ import (
 	"github.com/cockroachdb/pebble/v2"
 	"github.com/cockroachdb/pebble/v2/vfs"
 
-	"urlserver/docindex/internal/doors"
+	"urlserver/docindex/internal/queuesched"
 )
 
 // version is of the rows' layout. Rows of those before are read as they are; a store of another one is refused.
@@ -25,7 +25,7 @@ func Open(cfg Config) (*Store, error) {
 		journal: journal{most: maxJournal}, crawls: newCrawls(), byNo: map[uint32]uint32{}, grants: map[uint64]int{},
 		recent: newRecent(),
 	}
-	s.doors = doors.New(s.bell.Ring)
+	s.doors = queuesched.New(s.bell.Ring)
 	s.space = &space{FS: vfs.Default, path: cfg.Path, closing: s.closing}
 	s.merging = newCompactions()
 	if err := makePrivate(cfg.Path); err != nil {

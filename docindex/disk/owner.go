@@ -5,7 +5,7 @@ import (
 	"slices"
 
 	"urlserver/docindex"
-	"urlserver/docindex/internal/doors"
+	"urlserver/docindex/internal/queuesched"
 )
 
 // Documents have names by their owners, see [docindex.OwnerOf]. One that was put before version 4 has the
@@ -116,7 +116,7 @@ func (s *Store) stateLocked(n *name, d *doc) (state docindex.State, atCalls bool
 		return docindex.Completed, false
 	}
 	if id := s.transitOf(n); id != 0 {
-		return docindex.InTransit, s.transits.At(id).door == doors.Calls
+		return docindex.InTransit, s.transits.At(id).door == queuesched.Calls
 	}
 	return docindex.Scheduled, false
 }

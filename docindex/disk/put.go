@@ -7,7 +7,7 @@ import (
 	"github.com/cockroachdb/pebble/v2"
 
 	"urlserver/docindex"
-	"urlserver/docindex/internal/doors"
+	"urlserver/docindex/internal/queuesched"
 )
 
 // Put is [docindex.Store.Put].
@@ -153,7 +153,7 @@ func (s *Store) openLocked(a *ahead, p *docindex.Put, host []byte, now int64) {
 	}
 	a.queue = s.doors.Open(p.Crawl, key, host, now)
 	s.globals.queueNo++
-	s.addQueue(a.queue, queue{no: s.globals.queueNo, due: doors.Never})
+	s.addQueue(a.queue, queue{no: s.globals.queueNo, due: queuesched.Never})
 	s.rewrite(a.queue)
 	a.name = s.secret.nameOf(s.globals.queueNo, docindex.OwnerOf(p.Metadata), p.URL)
 }
@@ -182,14 +182,14 @@ func (s *Store) enterLocked(queue uint32, n *name, p *docindex.Put, now int64) {
 	if p.Due == docindex.Never {
 		d.completed, d.url, d.owner = true, p.URL, owner
 		s.writeLocked(n, &d)
-		s.count(queue, doors.Completed, 1)
+		s.count(queue, queuesched.Completed, 1)
 		s.doors.Refresh(queue, now)
 		return
 	}
 	d.member = s.enterCrawlLocked(queue, p)
 	s.sayEndLocked(&d, p)
 	s.planLocked(n, &d, p, now)
-	s.count(queue, doors.Scheduled, 1)
+	s.count(queue, queuesched.Scheduled, 1)
 	s.lineUpLocked(queue, &d.at, now)
 }
 
@@ -214,7 +214,7 @@ func (s *Store) renewLocked(queue uint32, n *name, d *doc, p *docindex.Put, now 
 		return s.completeLocked(queue, *n, d, p.URL, noKind, now)
 	}
 	if d.completed {
-		s.move(queue, doors.Completed, doors.Scheduled)
+		s.move(queue, queuesched.Completed, queuesched.Scheduled)
 	} else if id := s.transitOf(n); id != 0 {
 		s.landLocked(id, docindex.Scheduled, now)
 	}

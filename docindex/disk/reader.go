@@ -4,7 +4,7 @@ import (
 	"encoding/binary"
 
 	"urlserver/docindex"
-	"urlserver/docindex/internal/doors"
+	"urlserver/docindex/internal/queuesched"
 )
 
 // reader reads numbers and texts from a row; after a fault all are zero.
@@ -51,7 +51,7 @@ func appendText(dst, text []byte) []byte {
 
 // queueRecord is a queue's row.
 type queueRecord struct {
-	doors.Kept
+	queuesched.Kept
 	crawl, key []byte
 	hasIDs     bool   // some of its documents have a DOC_ID that a client gave
 	ownerless  bool   // none of its documents has an owner; rows from before owners counted do not say so
@@ -79,7 +79,7 @@ func (q *queueRecord) append(dst []byte) []byte {
 	for _, v := range []uint64{q.asOf, uint64(q.Scheduled), uint64(q.Completed), uint64(q.Limit)} {
 		dst = binary.AppendUvarint(dst, v)
 	}
-	for _, v := range []int64{q.Served[doors.Slots], q.Served[doors.Calls], q.Delay, q.Blocked} {
+	for _, v := range []int64{q.Served[queuesched.Slots], q.Served[queuesched.Calls], q.Delay, q.Blocked} {
 		dst = binary.AppendVarint(dst, v)
 	}
 	return dst
@@ -93,7 +93,7 @@ func readQueue(b []byte) (q queueRecord, err error) {
 	q.crawl, q.key = r.text(), r.text()
 	q.asOf = r.uint()
 	q.Scheduled, q.Completed, q.Limit = uint32(r.uint()), uint32(r.uint()), uint32(r.uint())
-	q.Served[doors.Slots], q.Served[doors.Calls], q.Delay, q.Blocked = r.int(), r.int(), r.int(), r.int()
+	q.Served[queuesched.Slots], q.Served[queuesched.Calls], q.Delay, q.Blocked = r.int(), r.int(), r.int(), r.int()
 	if r.bad || len(q.key) == 0 {
 		return q, errRow
 	}
@@ -167,7 +167,7 @@ func readPresetKey(b []byte) (crawl, key []byte, err error) {
 }
 
 // appendSettings writes what is set, each behind its number; readSettings reads it.
-func appendSettings(dst []byte, s doors.Settings) []byte {
+func appendSettings(dst []byte, s queuesched.Settings) []byte {
 	if s.Delay != nil {
 		dst = binary.AppendVarint(append(dst, byte(docindex.SetDelay)), *s.Delay)
 	}
@@ -180,7 +180,7 @@ func appendSettings(dst []byte, s doors.Settings) []byte {
 	return dst
 }
 
-func readSettings(b []byte) (s doors.Settings, err error) {
+func readSettings(b []byte) (s queuesched.Settings, err error) {
 	for r := (reader{b: b}); len(r.b) > 0 || r.bad; {
 		which := docindex.Which(r.uint())
 		value := r.int()

@@ -5,7 +5,7 @@ import (
 	"time"
 
 	"urlserver/docindex"
-	"urlserver/docindex/internal/doors"
+	"urlserver/docindex/internal/queuesched"
 )
 
 // Recall is [docindex.Store.Recall].
@@ -69,7 +69,7 @@ func (s *Store) recall(set docindex.Setting) {
 
 // recallLocked adds a document if the slots have it.
 func (s *Store) recallLocked(t *transit, o *docindex.Outcomes) {
-	if len(s.backs) == 0 && s.crawls.onDelete == nil || t.door == doors.Calls {
+	if len(s.backs) == 0 && s.crawls.onDelete == nil || t.door == queuesched.Calls {
 		return
 	}
 	id := []byte(t.id)

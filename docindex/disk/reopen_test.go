@@ -13,7 +13,7 @@ import (
 
 	"urlserver/docindex"
 	"urlserver/docindex/disk"
-	"urlserver/docindex/storetest"
+	"urlserver/docindex/indextest"
 )
 
 // again closes a store and opens it.
@@ -104,7 +104,7 @@ func reopenLeases(t *testing.T, path string) {
 	leased := time.Now()
 	putURLs(t, s, docindex.Put{URL: []byte("http://b.test/1"), Known: true, Due: docindex.Never})
 	s = again(t, s, path)
-	if n := storetest.Count(t, s, nil); n != (docindex.Counts{Scheduled: 2, InTransit: 2, Completed: 1, Queues: 3, Active: 2}) {
+	if n := indextest.Count(t, s, nil); n != (docindex.Counts{Scheduled: 2, InTransit: 2, Completed: 1, Queues: 3, Active: 2}) {
 		t.Errorf("counts are %+v", n)
 	}
 	want(t, "opened again", serve(t, s, one))
@@ -331,7 +331,7 @@ func reopenDeleted(t *testing.T, path string) {
 		t.Errorf("Purge = %d, %v; want 1", n, err)
 	}
 	s = again(t, s, path)
-	if n := storetest.Count(t, s, nil); n != (docindex.Counts{Queues: 1}) {
+	if n := indextest.Count(t, s, nil); n != (docindex.Counts{Queues: 1}) {
 		t.Errorf("counts are %+v; want one empty queue", n)
 	}
 	// What was forgotten is free, and new.
@@ -373,7 +373,7 @@ func TestDeleteCrawl(t *testing.T) {
 		t.Errorf("Delete = %d, %v; want 2142", n, err)
 	}
 	s = again(t, s, path)
-	if got := storetest.Count(t, s, nil); got.Queues != 358 || got.Scheduled != 358 {
+	if got := indextest.Count(t, s, nil); got.Queues != 358 || got.Scheduled != 358 {
 		t.Errorf("counts are %+v; want 358 URLs in as many queues", got)
 	}
 }

@@ -8,7 +8,7 @@ import (
 	"github.com/cockroachdb/pebble/v2"
 
 	"urlserver/docindex"
-	"urlserver/docindex/internal/doors"
+	"urlserver/docindex/internal/queuesched"
 )
 
 // Words of rows of the whole store.
@@ -55,16 +55,16 @@ func (s *Store) set(set docindex.Setting) (b *pebble.Batch, no uint64, err error
 		if len(set.Key) == 0 {
 			return s.setDefaultLocked(delay, now)
 		}
-		err = s.setLocked(&set, doors.Settings{Delay: &delay}, now)
+		err = s.setLocked(&set, queuesched.Settings{Delay: &delay}, now)
 	case docindex.SetBlock:
 		until := int64(0)
 		if set.Value > 0 { // the second itself is blocked, too
-			until = dueMS(int64(min(set.Value, doors.Never/1000-2)) + 1)
+			until = dueMS(int64(min(set.Value, queuesched.Never/1000-2)) + 1)
 		}
-		err = s.setLocked(&set, doors.Settings{Blocked: &until}, now)
+		err = s.setLocked(&set, queuesched.Settings{Blocked: &until}, now)
 	case docindex.SetLimit:
 		limit := uint32(min(set.Value, 1<<32-1))
-		err = s.setLocked(&set, doors.Settings{Limit: &limit}, now)
+		err = s.setLocked(&set, queuesched.Settings{Limit: &limit}, now)
 	case docindex.SetActive:
 		s.passive = set.Value == 0
 		if s.passive {
@@ -96,7 +96,7 @@ func (s *Store) setDefaultLocked(delay, now int64) (b *pebble.Batch, no uint64, 
 	return b, no, nil
 }
 
-func (s *Store) setLocked(set *docindex.Setting, to doors.Settings, now int64) error {
+func (s *Store) setLocked(set *docindex.Setting, to queuesched.Settings, now int64) error {
 	if set.Host {
 		return s.setOnHostLocked(set, to, now)
 	}
@@ -114,7 +114,7 @@ func (s *Store) setLocked(set *docindex.Setting, to doors.Settings, now int64) e
 
 // Settings is [docindex.Caller.Settings].
 func (s *Store) Settings(ctx context.Context, visit func(*docindex.Setting) bool) error {
-	return docindex.VisitSettings(ctx, func(look func(d *doors.Doors, active bool, now int64)) {
+	return docindex.VisitSettings(ctx, func(look func(d *queuesched.Doors, active bool, now int64)) {
 		s.mu.Lock()
 		defer s.mu.Unlock()
 		look(s.doors, !s.passive, s.now())

@@ -10,7 +10,7 @@ import (
 	"github.com/cockroachdb/pebble/v2"
 
 	"urlserver/docindex"
-	"urlserver/docindex/internal/doors"
+	"urlserver/docindex/internal/queuesched"
 )
 
 // Candidates is [docindex.Index.Candidates]. What it hands out stays in transit until its outcome, or a restart.
@@ -57,9 +57,9 @@ func (s *Store) handOutSome(limit int, reject []string, lease time.Duration, b *
 		return 0, false, err
 	}
 	more = s.catchUpLocked(now)
-	until, door := int64(0), doors.Slots
+	until, door := int64(0), queuesched.Slots
 	if lease > 0 {
-		until, door = leaseEnd(now, lease), doors.Lent
+		until, door = leaseEnd(now, lease), queuesched.Lent
 	}
 	var w walker
 	s.doors.Reject(reject)
@@ -77,7 +77,7 @@ func (s *Store) handOutSome(limit int, reject []string, lease time.Duration, b *
 }
 
 // toSlotsLocked gives the slots one document of a queue.
-func (s *Store) toSlotsLocked(w *walker, door doors.Door, until, now int64, b *docindex.Batch) bool {
+func (s *Store) toSlotsLocked(w *walker, door queuesched.Door, until, now int64, b *docindex.Batch) bool {
 	if !w.next(door, now) {
 		s.doors.Pass(w.id)
 		s.setDueLocked(w.id, w.due(), now)
@@ -184,8 +184,8 @@ func (s *Store) endLocked(out *docindex.Outcome, now int64) error {
 	if out.Again == 0 || s.refusedLocked(d.member) {
 		return s.completeLocked(queue, n, d, url, uint8(out.Kind), now)
 	}
-	if transit != 0 && s.transits.At(transit).door != doors.Calls {
-		s.touch(queue).served[doors.Slots] = true
+	if transit != 0 && s.transits.At(transit).door != queuesched.Calls {
+		s.touch(queue).served[queuesched.Slots] = true
 	}
 	p := docindex.Put{URL: url, Crawl: []byte(s.doors.Crawl(queue)), Due: out.Again, Priority: d.at.priority(), Metadata: out.Metadata}
 	if err := s.ownLocked(&n, d, &p); err != nil {
@@ -249,7 +249,7 @@ func (s *Store) returnSome(o *docindex.Outcomes, from, to int) error {
 			continue
 		}
 		id := s.transitOf(&n)
-		if id == 0 || s.transits.At(id).door == doors.Calls {
+		if id == 0 || s.transits.At(id).door == queuesched.Calls {
 			continue
 		}
 		_, own, err := s.ownURLLocked(&out, &n, d)

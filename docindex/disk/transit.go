@@ -5,8 +5,8 @@ import (
 	"time"
 
 	"urlserver/docindex"
-	"urlserver/docindex/internal/books"
-	"urlserver/docindex/internal/doors"
+	"urlserver/docindex/internal/crawlstats"
+	"urlserver/docindex/internal/queuesched"
 )
 
 // transit is a document that was handed out. Its plan row stays where it is.
@@ -16,18 +16,18 @@ type transit struct {
 	created uint32
 	member  uint32 // its chapter; 0: it is of no crawl
 	at      place
-	door    doors.Door
+	door    queuesched.Door
 	grant   uint64 // the row that keeps its lease; 0: none
 	id      string // its DOC_ID where a client gave it
 	host    string // that it is on, where the queue does not tell
 }
 
 // place is where a document in transit is, as crawls have it.
-func (t *transit) place() books.Place {
-	if t.door == doors.Slots {
-		return books.AtSlots
+func (t *transit) place() crawlstats.Place {
+	if t.door == queuesched.Slots {
+		return crawlstats.AtSlots
 	}
-	return books.AtClients
+	return crawlstats.AtClients
 }
 
 func (n *name) hash32() uint32 {
@@ -47,8 +47,8 @@ func (s *Store) departLocked(t transit, until, now int64) {
 	id := s.transits.New()
 	*s.transits.At(id) = t
 	s.finder.Add(t.name.hash32(), id)
-	s.doors.Move(t.queue, doors.Scheduled, doors.InTransit)
-	s.shiftLocked(t.member, t.at.priority(), books.Lined, t.place(), now)
+	s.doors.Move(t.queue, queuesched.Scheduled, queuesched.InTransit)
+	s.shiftLocked(t.member, t.at.priority(), crawlstats.Lined, t.place(), now)
 	if until > 0 {
 		s.leases.Set(id, time.Duration(until))
 	}
@@ -72,24 +72,24 @@ func (s *Store) landLocked(id uint32, to docindex.State, now int64) transit {
 		}
 	}
 	if to == docindex.Scheduled {
-		s.shiftLocked(t.member, t.at.priority(), t.place(), books.Lined, now)
+		s.shiftLocked(t.member, t.at.priority(), t.place(), crawlstats.Lined, now)
 		if t.member != 0 && s.crawls.chapters[t.member].over {
 			s.strayLocked(t.member, t.name)
 		}
 	} else {
-		s.shiftLocked(t.member, t.at.priority(), t.place(), books.Ended, now)
+		s.shiftLocked(t.member, t.at.priority(), t.place(), crawlstats.Ended, now)
 	}
 	if !s.doors.Live(t.queue) {
 		s.doors.Back(t.queue, []byte(t.host), t.door, now)
 		return t
 	}
 	if to == docindex.Scheduled {
-		s.doors.Move(t.queue, doors.InTransit, doors.Scheduled)
+		s.doors.Move(t.queue, queuesched.InTransit, queuesched.Scheduled)
 		s.lineUpLocked(t.queue, &t.at, now)
 	} else {
-		s.move(t.queue, doors.InTransit, doors.Completed)
-		if t.door != doors.Calls {
-			s.touch(t.queue).served[doors.Slots] = true
+		s.move(t.queue, queuesched.InTransit, queuesched.Completed)
+		if t.door != queuesched.Calls {
+			s.touch(t.queue).served[queuesched.Slots] = true
 		}
 	}
 	s.doors.Back(t.queue, []byte(t.host), t.door, now)

@@ -12,7 +12,7 @@ import (
 
 	"urlserver/docindex"
 	"urlserver/docindex/disk"
-	"urlserver/docindex/storetest"
+	"urlserver/docindex/indextest"
 )
 
 // TestTwin has the store and the one in memory do the same things that chance brings: they have to give out the same,
@@ -66,7 +66,7 @@ func (w *twins) run() {
 		default:
 			time.Sleep(time.Duration(w.rnd.IntN(8000)) * time.Millisecond)
 		}
-		if a, b := storetest.Count(w.t, w.memory, nil), storetest.Count(w.t, w.disk, nil); a != b {
+		if a, b := indextest.Count(w.t, w.memory, nil), indextest.Count(w.t, w.disk, nil); a != b {
 			w.t.Fatalf("step %d: counts are %+v; want %+v", step, b, a)
 		}
 		if w.t.Failed() {

@@ -6,7 +6,7 @@ import (
 
 	"github.com/cockroachdb/pebble/v2"
 
-	"urlserver/docindex/internal/doors"
+	"urlserver/docindex/internal/queuesched"
 )
 
 // txn is what one hold of the lock changes: it is applied as a whole or not at all. There is one at a time.
@@ -259,14 +259,14 @@ func (s *Store) isDirtyLocked(d dirtyQueue) bool {
 }
 
 // count counts a new document, or one that is gone.
-func (s *Store) count(id uint32, state doors.State, by int32) {
+func (s *Store) count(id uint32, state queuesched.State, by int32) {
 	if by > 0 {
 		s.doors.Count(id, state)
 	} else {
 		s.doors.Uncount(id, state)
 	}
 	q := s.touch(id)
-	if state == doors.Completed {
+	if state == queuesched.Completed {
 		q.completed += by
 	} else {
 		q.scheduled += by
@@ -274,13 +274,13 @@ func (s *Store) count(id uint32, state doors.State, by int32) {
 }
 
 // move counts a document's change between scheduled, or in transit, and completed.
-func (s *Store) move(id uint32, from, to doors.State) { s.moveSome(id, from, to, 1) }
+func (s *Store) move(id uint32, from, to queuesched.State) { s.moveSome(id, from, to, 1) }
 
-func (s *Store) moveSome(id uint32, from, to doors.State, n uint32) {
+func (s *Store) moveSome(id uint32, from, to queuesched.State, n uint32) {
 	s.doors.MoveSome(id, from, to, n)
 	q := s.touch(id)
 	by := int32(n)
-	if to != doors.Completed {
+	if to != queuesched.Completed {
 		by = -by
 	}
 	q.completed += by

@@ -4,7 +4,7 @@ import (
 	"github.com/cockroachdb/pebble/v2"
 
 	"urlserver/docindex"
-	"urlserver/docindex/internal/doors"
+	"urlserver/docindex/internal/queuesched"
 )
 
 // walker goes over what is scheduled in a queue in its order, but for what is in transit: first over what came
@@ -51,7 +51,7 @@ func (s *Store) walkLocked(w *walker, id uint32) error {
 	}
 	w.s, w.id, w.q = s, id, &s.queues[id]
 	w.host, w.done, w.held = s.doors.AnyHost(id), false, false
-	w.rest, w.left = doors.Never, maxPassed
+	w.rest, w.left = queuesched.Never, maxPassed
 	w.early = w.q.early.open
 	w.seek()
 	return nil
@@ -83,7 +83,7 @@ func (w *walker) seek() {
 }
 
 // next goes to the first document that is due and may go out at a door.
-func (w *walker) next(door doors.Door, now int64) bool {
+func (w *walker) next(door queuesched.Door, now int64) bool {
 	for w.row() {
 		due := dueMS(w.at.due())
 		if due > now {
@@ -196,7 +196,7 @@ func (w *walker) read() bool {
 }
 
 // departure is the transit of the document that w stands at.
-func (w *walker) departure(door doors.Door) transit {
+func (w *walker) departure(door queuesched.Door) transit {
 	t := transit{name: w.name, queue: w.id, created: w.plan.created, member: w.plan.member, at: w.at, door: door, id: string(w.plan.id)}
 	if w.host {
 		t.host = w.on

@@ -11,13 +11,13 @@ import (
 	"time"
 
 	"urlserver/docindex"
+	"urlserver/docindex/indextest"
 	"urlserver/docindex/recrawl"
-	"urlserver/docindex/storetest"
 )
 
 // A store by no rule is what it was.
 func TestStore(t *testing.T) {
-	storetest.Run(t, func(*testing.T) docindex.Store { return recrawl.New(docindex.NewMemory(), recrawl.Rule{}) })
+	indextest.Run(t, func(*testing.T) docindex.Store { return recrawl.New(docindex.NewMemory(), recrawl.Rule{}) })
 }
 
 func TestComesBack(t *testing.T) {

@@ -8,7 +8,7 @@ import (
 	"testing"
 
 	"urlserver/docindex"
-	"urlserver/docindex/storetest"
+	"urlserver/docindex/indextest"
 )
 
 // auditText recounts what crawls have from all documents of a shard, and tells where the counts that are kept say something else.
@@ -93,7 +93,7 @@ type audited struct {
 }
 
 // audit audits a store that is not in a bubble.
-func audit(t *testing.T, s storetest.CrawlStore) storetest.CrawlStore {
+func audit(t *testing.T, s indextest.CrawlStore) indextest.CrawlStore {
 	if plain, ok := s.(*Store); ok {
 		return &audited{Store: plain, t: t}
 	}

@@ -6,8 +6,8 @@ import (
 	"time"
 
 	"urlserver/docindex"
-	"urlserver/docindex/storetest"
-	"urlserver/reservation/redis/redistest"
+	"urlserver/docindex/indextest"
+	"urlserver/internal/testkit/redistest"
 )
 
 func TestCluster(t *testing.T) {
@@ -18,8 +18,8 @@ func TestCluster(t *testing.T) {
 	redistest.SetNodeTimeout(t, nodes, time.Minute) // so that a busy machine makes none fail over
 	f := newFerry()
 	defer close(f.jobs)
-	storetest.Run(t, func(t *testing.T) docindex.Store { return f.open(t, addrs...) })
-	storetest.RunCrawls(t, func(t *testing.T) storetest.CrawlStore { return audit(t, f.open(t, addrs...)) })
+	indextest.Run(t, func(t *testing.T) docindex.Store { return f.open(t, addrs...) })
+	indextest.RunCrawls(t, func(t *testing.T) indextest.CrawlStore { return audit(t, f.open(t, addrs...)) })
 	t.Run("fail-over", func(t *testing.T) { testFailOver(t, nodes, addrs) })
 }
 

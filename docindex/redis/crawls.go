@@ -7,7 +7,7 @@ import (
 	"strings"
 
 	"urlserver/docindex"
-	"urlserver/docindex/internal/books"
+	"urlserver/docindex/internal/crawlstats"
 )
 
 var _ docindex.Crawls = (*Store)(nil)
@@ -44,7 +44,7 @@ func membershipOf(metadata, url []byte) []string {
 	}
 	domain := ""
 	if host := docindex.HostOf(url); len(host) > 0 {
-		domain = books.Registered(string(host))
+		domain = crawlstats.Registered(string(host))
 	}
 	return []string{whoOf(id.Spider, id.App), domain, decimal(min(expires, maxSeconds))}
 }

@@ -5,7 +5,7 @@ import (
 	"testing"
 
 	"urlserver/docindex"
-	"urlserver/reservation/redis/redistest"
+	"urlserver/internal/testkit/redistest"
 )
 
 const (

@@ -6,7 +6,7 @@ import (
 	"strings"
 
 	"urlserver/docindex"
-	"urlserver/docindex/internal/books"
+	"urlserver/docindex/internal/crawlstats"
 )
 
 const (
@@ -27,7 +27,7 @@ func (s *Store) ListCrawls(ctx context.Context, search string, most int) (some [
 			some = append(some, r.state())
 		}
 		if len(some) > most+listPage || r == nil {
-			some = books.First(some, most)
+			some = crawlstats.First(some, most)
 		}
 		if r == nil {
 			return some, all, nil
@@ -66,7 +66,7 @@ func (s *Store) Survey(ctx context.Context, id docindex.CrawlID, domains int, aw
 	if id.Crawl == "" {
 		return s.surveyApp(ctx, id, domains, away)
 	}
-	v := surveying{id: id, books: books.New(), domains: map[domainOf]*pendingOf{}}
+	v := surveying{id: id, books: crawlstats.New(), domains: map[domainOf]*pendingOf{}}
 	if err := v.read(ctx, s); err != nil {
 		return docindex.Survey{}, err
 	}
@@ -80,7 +80,7 @@ func (s *Store) Survey(ctx context.Context, id docindex.CrawlID, domains int, aw
 // surveying makes books of what shards tell, so that all stores survey alike.
 type surveying struct {
 	id      docindex.CrawlID
-	books   *books.Books
+	books   *crawlstats.Books
 	domains map[domainOf]*pendingOf
 }
 
@@ -90,8 +90,8 @@ type domainOf struct {
 }
 
 type pendingOf struct {
-	domain *books.Domain
-	levels books.Levels
+	domain *crawlstats.Domain
+	levels crawlstats.Levels
 }
 
 // read reads the crawl that is asked for.

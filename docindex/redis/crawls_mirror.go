@@ -8,7 +8,7 @@ import (
 	"github.com/redis/rueidis"
 
 	"urlserver/docindex"
-	"urlserver/docindex/internal/books"
+	"urlserver/docindex/internal/crawlstats"
 )
 
 const (
@@ -21,7 +21,7 @@ const (
 type mirror struct {
 	turn   chan struct{} // holds one while nobody uses what follows
 	prefix string        // of the crawls' names
-	books  *books.Books
+	books  *crawlstats.Books
 	crawls map[string]*mirrored // by name
 	shards [shards]mirrorShard
 
@@ -37,7 +37,7 @@ type mirrorShard struct {
 
 // mirrored is a crawl.
 type mirrored struct {
-	book  *books.Book
+	book  *crawlstats.Book
 	parts [shards]mirrorPart
 }
 
@@ -75,7 +75,7 @@ func (s *Store) mirrorOf(prefix string) *mirror {
 		if len(s.mirrors) >= maxMirrors {
 			s.forgetMirrorLocked()
 		}
-		m = &mirror{turn: make(chan struct{}, 1), prefix: prefix, books: books.New(), crawls: map[string]*mirrored{}}
+		m = &mirror{turn: make(chan struct{}, 1), prefix: prefix, books: crawlstats.New(), crawls: map[string]*mirrored{}}
 		m.turn <- struct{}{}
 		s.mirrors[prefix] = m
 	}
@@ -266,10 +266,10 @@ func (m *mirror) set(c *mirrored, shard int, level string, n uint64) {
 	switch {
 	case n > was:
 		d := m.books.Enter(c.book, domain, n-was)
-		m.books.Move(d, priority, books.Ended, books.Lined, n-was, 0)
+		m.books.Move(d, priority, crawlstats.Ended, crawlstats.Lined, n-was, 0)
 	default:
 		d := m.books.Enter(c.book, domain, 0)
-		m.books.Move(d, priority, books.Lined, books.Ended, was-n, 0)
+		m.books.Move(d, priority, crawlstats.Lined, crawlstats.Ended, was-n, 0)
 		m.books.Leave(d, was-n)
 	}
 	switch {

@@ -6,7 +6,7 @@ import (
 	"time"
 
 	"urlserver/docindex"
-	"urlserver/reservation/redis/redistest"
+	"urlserver/internal/testkit/redistest"
 )
 
 // TestMirror has one daemon ask while another one works, across all that makes it read anew.

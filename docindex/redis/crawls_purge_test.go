@@ -8,7 +8,7 @@ import (
 	"github.com/redis/rueidis"
 
 	"urlserver/docindex"
-	"urlserver/docindex/storetest"
+	"urlserver/docindex/indextest"
 )
 
 // TestPurgeBetweenTakes has slots take another application's documents of the same queue between two portions of a purge.
@@ -35,7 +35,7 @@ func TestPurgeBetweenTakes(t *testing.T) {
 				}
 			})
 			purge(t, a, "c", 100)
-			if n := storetest.Count(t, a, nil); n.Scheduled != uint64(purgeLooks-taken) {
+			if n := indextest.Count(t, a, nil); n.Scheduled != uint64(purgeLooks-taken) {
 				t.Errorf("counts are %+v; want the other application's %d scheduled", n, purgeLooks-taken)
 			}
 			checkCounts(t, a)

@@ -10,15 +10,15 @@ import (
 	"time"
 
 	"urlserver/docindex"
-	"urlserver/docindex/storetest"
-	"urlserver/reservation/redis/redistest"
+	"urlserver/docindex/indextest"
+	"urlserver/internal/testkit/redistest"
 )
 
 func TestCrawls(t *testing.T) {
 	server := redistest.Start(t)
 	f := newFerry()
 	defer close(f.jobs)
-	storetest.RunCrawls(t, func(t *testing.T) storetest.CrawlStore { return audit(t, f.open(t, server.Addr())) })
+	indextest.RunCrawls(t, func(t *testing.T) indextest.CrawlStore { return audit(t, f.open(t, server.Addr())) })
 }
 
 func crawlID(crawl string) docindex.CrawlID {

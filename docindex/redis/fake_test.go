@@ -4,7 +4,7 @@ import (
 	"strings"
 	"testing"
 
-	"urlserver/reservation/redis/redistest"
+	"urlserver/internal/testkit/redistest"
 )
 
 // A call that is sent from one node to the other for ever fails, after it has followed for a while, as it must where

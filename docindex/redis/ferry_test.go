@@ -9,7 +9,7 @@ import (
 	"time"
 
 	"urlserver/docindex"
-	"urlserver/docindex/storetest"
+	"urlserver/docindex/indextest"
 )
 
 // ferry lets a test that runs in a synctest bubble use a real Redis: the store's methods run outside of the bubble, where
@@ -85,7 +85,7 @@ type wait struct {
 	inner chan struct{}
 }
 
-var _ storetest.CrawlStore = (*ferried)(nil)
+var _ indextest.CrawlStore = (*ferried)(nil)
 
 func (x *ferried) do(do func(inside func(func()))) {
 	x.now.Store(time.Now().UnixMicro())

@@ -7,7 +7,7 @@ import (
 	"github.com/redis/rueidis"
 
 	"urlserver/docindex"
-	"urlserver/docindex/storetest"
+	"urlserver/docindex/indextest"
 )
 
 func withID(id string) docindex.Put {
@@ -19,7 +19,7 @@ func wantEnded(t *testing.T, s *Store) {
 	t.Helper()
 	b := take(t, s)
 	end(t, s, b)
-	if n := storetest.Count(t, s, nil); b.Len() != 1 || n.Completed != 1 || n.InTransit != 0 {
+	if n := indextest.Count(t, s, nil); b.Len() != 1 || n.Completed != 1 || n.InTransit != 0 {
 		t.Errorf("after the outcomes of %d: %+v; want 1 completed", b.Len(), n)
 	}
 }

@@ -8,7 +8,7 @@ import (
 	"testing"
 
 	"urlserver/docindex"
-	"urlserver/reservation/redis/redistest"
+	"urlserver/internal/testkit/redistest"
 )
 
 // TestFull: a Redis without memory refuses what needs some, says so, and goes on when it has memory again; a

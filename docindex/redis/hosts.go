@@ -5,7 +5,7 @@ import (
 	"strconv"
 
 	"urlserver/docindex"
-	"urlserver/docindex/internal/doors"
+	"urlserver/docindex/internal/queuesched"
 )
 
 // ofHosts is what scripts call settings of hosts.
@@ -60,27 +60,27 @@ func (s *Store) LookAtHost(ctx context.Context, host []byte) (docindex.HostLook,
 }
 
 // mirror has a host and its queues stand in doors, as look tells of them.
-func (s *Store) mirror(told []string, name string, now int64) *doors.Doors {
-	d := doors.New(func() {})
+func (s *Store) mirror(told []string, name string, now int64) *queuesched.Doors {
+	d := queuesched.New(func() {})
 	d.SetSlotGap(s.gap.Load())
 	if told[0] != "" {
 		d.SetDefaultDelay(integer(told[0]))
 	}
 	for q := told[looksAtHost-1:]; len(q) >= looksAtQueues; q = q[looksAtQueues:] {
-		k := doors.Kept{
+		k := queuesched.Kept{
 			Scheduled: uint32(integer(q[2])), Completed: uint32(integer(q[4])), Served: [2]int64{integer(q[10]), integer(q[11])},
 			Delay: -1, Blocked: integer(q[6]), Limit: uint32(integer(q[9])), AnyHost: q[14] != "",
 		}
 		if q[8] != "" {
 			k.Delay = integer(q[8])
 		}
-		d.Mirror([]byte(q[0]), []byte(q[1]), k, doors.Afoot{
+		d.Mirror([]byte(q[0]), []byte(q[1]), k, queuesched.Afoot{
 			InTransit: uint32(integer(q[3])), Out: [2]uint32{uint32(integer(q[12])), uint32(integer(q[13]))},
 			Due: due(integer(q[5])), Rest: integer(q[7]), Serving: q[15] != "",
 		}, now)
 	}
 	h := told[2:]
-	d.MirrorHost([]byte(name), doors.HostAfoot{
+	d.MirrorHost([]byte(name), queuesched.HostAfoot{
 		Blocked: integer(h[0]), Delay: integer(h[1]), Asked: integer(h[2]), Pause: integer(h[3]), Called: integer(h[4]), Gap: integer(h[5]),
 		Out: [3]uint32{uint32(integer(h[6])), uint32(integer(h[7])), uint32(integer(h[8]))},
 	})
@@ -92,7 +92,7 @@ const never = 1 << 52
 
 func due(at int64) int64 {
 	if at >= never {
-		return doors.Never
+		return queuesched.Never
 	}
 	return at
 }

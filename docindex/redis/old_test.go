@@ -8,8 +8,8 @@ import (
 
 	"github.com/redis/rueidis"
 
-	"urlserver/docindex/storetest"
-	"urlserver/reservation/redis/redistest"
+	"urlserver/docindex/indextest"
+	"urlserver/internal/testkit/redistest"
 )
 
 // TestOldVersion goes on with what version 1 wrote: testdata has the commands that make it, their words in
@@ -42,7 +42,7 @@ func TestOldVersion(t *testing.T) {
 	s := patientStore(Config{Addrs: []string{server.Addr()}, Lease: testLease}, nil)
 	t.Cleanup(func() { s.Close() })
 	reach(t, s)
-	storetest.RunOld(t, s)
+	indextest.RunOld(t, s)
 	if is, err := c.Do(t.Context(), c.B().Get().Key("{u0}:version").Build()).ToString(); err != nil || is != version {
 		t.Errorf("it is of version %q, %v; want %s", is, err, version)
 	}

@@ -18,8 +18,8 @@ import (
 
 	"github.com/redis/rueidis"
 
-	"urlserver/access"
 	"urlserver/docindex"
+	"urlserver/internal/access"
 )
 
 const (

@@ -9,7 +9,7 @@ import (
 	"time"
 
 	"urlserver/docindex"
-	"urlserver/reservation/redis/redistest"
+	"urlserver/internal/testkit/redistest"
 )
 
 const (

@@ -9,14 +9,14 @@ import (
 	"github.com/redis/rueidis"
 
 	"urlserver/docindex"
-	"urlserver/docindex/storetest"
-	"urlserver/reservation/redis/redistest"
+	"urlserver/docindex/indextest"
+	"urlserver/internal/testkit/redistest"
 )
 
 const testLease = time.Minute
 
 // open makes an empty store on a Redis; in a synctest bubble it is one with the bubble's time.
-func (f *ferry) open(t *testing.T, addrs ...string) storetest.CrawlStore {
+func (f *ferry) open(t *testing.T, addrs ...string) indextest.CrawlStore {
 	t.Helper()
 	if time.Now().Year() > 2000 {
 		return openStore(t, nil, addrs...)
@@ -68,7 +68,7 @@ func TestSuite(t *testing.T) {
 	server := redistest.Start(t)
 	f := newFerry()
 	defer close(f.jobs)
-	storetest.Run(t, func(t *testing.T) docindex.Store { return f.open(t, server.Addr()) })
+	indextest.Run(t, func(t *testing.T) docindex.Store { return f.open(t, server.Addr()) })
 }
 
 func isReadOnly(err error) bool { return strings.HasPrefix(err.Error(), "READONLY") }

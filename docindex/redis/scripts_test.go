@@ -4,7 +4,7 @@ import (
 	"strings"
 	"testing"
 
-	"urlserver/reservation/redis/redistest"
+	"urlserver/internal/testkit/redistest"
 )
 
 // TestScriptsLoad has Redis compile all scripts: Lua bounds how many local names one may have, what they share included.

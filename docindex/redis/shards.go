@@ -12,8 +12,8 @@ import (
 
 	"github.com/redis/rueidis"
 
-	"urlserver/access"
 	"urlserver/docindex"
+	"urlserver/internal/access"
 )
 
 // shards is how many parts the store has. A queue is in one by its key, with all that it needs for most of what is done:

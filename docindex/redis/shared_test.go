@@ -11,9 +11,9 @@ import (
 	"time"
 
 	"urlserver/docindex"
-	"urlserver/docindex/dump"
-	"urlserver/docindex/storetest"
-	"urlserver/reservation/redis/redistest"
+	"urlserver/docindex/export"
+	"urlserver/docindex/indextest"
+	"urlserver/internal/testkit/redistest"
 )
 
 // daemons are stores of one Redis, with a time of their own.
@@ -133,7 +133,7 @@ func TestDaemonDies(t *testing.T) {
 	got := take(t, b)
 	want(t, "after the lease", urls(got), all...)
 	end(t, a, had) // it was frozen only: what it did counts
-	if n := storetest.Count(t, b, nil); n.Completed != 4 {
+	if n := indextest.Count(t, b, nil); n.Completed != 4 {
 		t.Errorf("after late outcomes %+v; want all completed", n)
 	}
 	putURLs(t, a, "", "http://c.test/3")
@@ -172,7 +172,7 @@ func TestAnswerLost(t *testing.T) {
 	a.heard = before
 	want(t, "taken once more", urls(take(t, a)), all...)
 	want(t, "of what was heard of", urls(take(t, a)))
-	if n := storetest.Count(t, a, nil); n.InTransit != 3 || n.Scheduled != 0 {
+	if n := indextest.Count(t, a, nil); n.InTransit != 3 || n.Scheduled != 0 {
 		t.Errorf("counts are %+v; want 3 in transit", n)
 	}
 }
@@ -300,19 +300,19 @@ func TestImport(t *testing.T) {
 		putURLs(t, s, "", "http://a.test/1", "http://b.test/1")
 	}
 	var own, far bytes.Buffer
-	if err := errors.Join(dump.Write(t.Context(), a, &own), dump.Write(t.Context(), other, &far)); err != nil {
+	if err := errors.Join(export.Write(t.Context(), a, &own), export.Write(t.Context(), other, &far)); err != nil {
 		t.Fatal(err)
 	}
 	if n, err := a.Delete(t.Context(), docindex.Scope{}); n != 2 || err != nil {
 		t.Fatalf("Delete = %d, %v; want 2", n, err)
 	}
-	if res, err := dump.Read(t.Context(), a, &own); err != nil || res.New != 2 || res.Renumbered != 2 {
+	if res, err := export.Read(t.Context(), a, &own); err != nil || res.New != 2 || res.Renumbered != 2 {
 		t.Errorf("of its own dump it takes %+v, %v; want 2 URLs with other DOC_IDs", res, err)
 	}
 	if n, err := a.Delete(t.Context(), docindex.Scope{}); n != 2 || err != nil {
 		t.Fatalf("Delete = %d, %v; want 2", n, err)
 	}
-	if res, err := dump.Read(t.Context(), a, &far); err != nil || res.New != 2 || res.Renumbered != 0 {
+	if res, err := export.Read(t.Context(), a, &far); err != nil || res.New != 2 || res.Renumbered != 0 {
 		t.Errorf("of another's dump it takes %+v, %v; want 2 URLs", res, err)
 	}
 	for _, id := range []string{"1", "2"} {

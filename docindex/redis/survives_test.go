@@ -7,7 +7,7 @@ import (
 	"testing"
 
 	"urlserver/docindex"
-	"urlserver/reservation/redis/redistest"
+	"urlserver/internal/testkit/redistest"
 )
 
 // TestAcknowledgedSurvives kills Redis time and again while it is written to: with appendfsync always nothing that was acknowledged is lost.

@@ -7,7 +7,7 @@ import (
 	"github.com/redis/rueidis"
 
 	"urlserver/docindex"
-	"urlserver/reservation/redis/redistest"
+	"urlserver/internal/testkit/redistest"
 )
 
 // A store of another version is refused and left as it is; one from before there were versions is taken for what it is.

@@ -11,8 +11,8 @@ import (
 	"github.com/redis/rueidis"
 
 	"urlserver/docindex"
-	"urlserver/docindex/storetest"
-	"urlserver/reservation/redis/redistest"
+	"urlserver/docindex/indextest"
+	"urlserver/internal/testkit/redistest"
 )
 
 // endings are slots that end what they are told to, and note it.
@@ -60,7 +60,7 @@ func TestStopReachesOthers(t *testing.T) {
 	b.heedOnce(t.Context())
 	d.wantOverdue("after all that", b)
 	want(t, "and nothing more", slots.all, "expired http://a.test/", "expired http://b.test/")
-	if n := storetest.Count(t, a, nil); n.InTransit != 1 || n.Scheduled != 0 || n.Completed != 3 {
+	if n := indextest.Count(t, a, nil); n.InTransit != 1 || n.Scheduled != 0 || n.Completed != 3 {
 		t.Errorf("counts are %+v; want 3 completed", n)
 	}
 	<-b.word
@@ -243,8 +243,8 @@ func TestDeleteReachesOthers(t *testing.T) {
 			want(t, "forgotten by the other's slots", forgotten, ids...)
 			b.heedOnce(t.Context())
 			want(t, "and no more", forgotten, ids...)
-			if again.Len() != 1 || storetest.Count(t, a, nil).Scheduled != 1 {
-				t.Errorf("what was put again with its DOC_ID, and taken for the old one: %d taken, counts %+v; want it scheduled", again.Len(), storetest.Count(t, a, nil))
+			if again.Len() != 1 || indextest.Count(t, a, nil).Scheduled != 1 {
+				t.Errorf("what was put again with its DOC_ID, and taken for the old one: %d taken, counts %+v; want it scheduled", again.Len(), indextest.Count(t, a, nil))
 			}
 			checkCounts(t, a)
 		})

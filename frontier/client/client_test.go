@@ -19,7 +19,7 @@ import (
 	pb "urlserver/api/urlfrontier"
 	"urlserver/configs"
 	"urlserver/docindex"
-	"urlserver/docindex/storetest"
+	"urlserver/docindex/indextest"
 	"urlserver/frontier"
 	"urlserver/frontier/client"
 )
@@ -112,7 +112,7 @@ func TestCrawl(t *testing.T) {
 	if err := done.Close(); err != nil {
 		t.Fatal(err)
 	}
-	if count := storetest.Count(t, store, nil); got != fresh || count.Completed != fresh {
+	if count := indextest.Count(t, store, nil); got != fresh || count.Completed != fresh {
 		t.Errorf("got %d, the store has %+v; want %d completed", got, count, fresh)
 	}
 }

@@ -6,7 +6,7 @@ import (
 	"sync"
 	"time"
 
-	"urlserver/dueheap"
+	"urlserver/internal/container/timeheap"
 	"urlserver/reservation"
 )
 
@@ -31,11 +31,11 @@ type Store struct {
 	freeIDs []uint32
 	locks   []*lock // id → lock
 	freed   []uint32
-	waiting dueheap.Heap // groups by time, in ms
-	ready   list         // groups that may be served, longest due first
-	leases  dueheap.Heap // locks by end
-	forget  dueheap.Heap // records that may be forgotten later
-	bound   dueheap.Heap // hosts that are bound, by a time no later than their bindings' ends
+	waiting timeheap.Heap // groups by time, in ms
+	ready   list          // groups that may be served, longest due first
+	leases  timeheap.Heap // locks by end
+	forget  timeheap.Heap // records that may be forgotten later
+	bound   timeheap.Heap // hosts that are bound, by a time no later than their bindings' ends
 	token   uint64
 	clock   int64 // the latest time seen: it does not go back
 	hosts   int

@@ -8,8 +8,8 @@ import (
 	"testing"
 	"time"
 
+	"urlserver/internal/testkit/redistest"
 	"urlserver/reservation"
-	"urlserver/reservation/redis/redistest"
 )
 
 // TestAway has Redis be away and come back: calls are answered with errors, and what was reserved is so still.

@@ -9,8 +9,8 @@ import (
 
 	"github.com/rs/zerolog"
 
+	"urlserver/internal/testkit/redistest"
 	"urlserver/reservation"
-	"urlserver/reservation/redis/redistest"
 	"urlserver/reservation/reservationtest"
 )
 

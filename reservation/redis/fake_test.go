@@ -6,8 +6,8 @@ import (
 	"testing"
 	"time"
 
+	"urlserver/internal/testkit/redistest"
 	"urlserver/reservation"
-	"urlserver/reservation/redis/redistest"
 )
 
 // A call that is sent from one node to the other for ever fails, after it has followed for a while, as it must where

@@ -5,8 +5,8 @@ import (
 	"testing"
 	"time"
 
+	"urlserver/internal/testkit/redistest"
 	"urlserver/reservation"
-	"urlserver/reservation/redis/redistest"
 )
 
 // TestFull: a Redis without memory refuses what needs some, says so, changes nothing, and goes on when it has

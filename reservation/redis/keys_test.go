@@ -6,8 +6,8 @@ import (
 	"testing"
 	"time"
 
+	"urlserver/internal/testkit/redistest"
 	"urlserver/reservation"
-	"urlserver/reservation/redis/redistest"
 )
 
 const lease = time.Minute

@@ -21,7 +21,7 @@ import (
 	"github.com/redis/rueidis"
 	"github.com/rs/zerolog"
 
-	"urlserver/access"
+	"urlserver/internal/access"
 	"urlserver/reservation"
 )
 

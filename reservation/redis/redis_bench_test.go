@@ -8,7 +8,7 @@ import (
 	"testing"
 	"time"
 
-	"urlserver/reservation/redis/redistest"
+	"urlserver/internal/testkit/redistest"
 )
 
 // BenchmarkReserveRelease has 16 callers reserve and release through one Redis, one host at a time, with few and with

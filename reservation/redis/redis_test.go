@@ -10,7 +10,7 @@ import (
 
 	"github.com/redis/rueidis"
 
-	"urlserver/reservation/redis/redistest"
+	"urlserver/internal/testkit/redistest"
 	"urlserver/reservation/reservationtest"
 )
 

@@ -7,8 +7,8 @@ import (
 	"testing"
 	"time"
 
+	"urlserver/internal/testkit/redistest"
 	"urlserver/reservation"
-	"urlserver/reservation/redis/redistest"
 )
 
 // TestNextIsShared: each caller of a round gets what it asked for, as far as there is some, groups of several hosts or not,

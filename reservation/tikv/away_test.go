@@ -5,7 +5,7 @@ import (
 	"testing"
 	"time"
 
-	"urlserver/access"
+	"urlserver/internal/access"
 	"urlserver/reservation"
 	"urlserver/reservation/tikv/tikvtest"
 )

@@ -19,7 +19,7 @@ import (
 	pd "github.com/tikv/pd/client"
 	"go.uber.org/zap"
 
-	"urlserver/access"
+	"urlserver/internal/access"
 	"urlserver/reservation/kv"
 	"urlserver/reservation/tikv/internal/lazy"
 )

@@ -5,7 +5,7 @@ import (
 	"testing"
 
 	"urlserver/configs"
-	"urlserver/robots"
+	"urlserver/internal/robots"
 )
 
 // TestRulesReadForAnotherAgentAreNotUsed changes the agent while a robots.txt is on its way.

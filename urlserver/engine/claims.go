@@ -4,7 +4,7 @@ import (
 	"net/netip"
 	"time"
 
-	"urlserver/dueheap"
+	"urlserver/internal/container/timeheap"
 )
 
 // Claims is work for the reservation that daemons share, to be done in the order of its fields. One is out at a time;
@@ -83,7 +83,7 @@ type claims struct {
 	out      bool // asked is
 	asked    Claims
 	holds    holds
-	renewals dueheap.Heap // of groups in holds: when to extend the lease
+	renewals timeheap.Heap // of groups in holds: when to extend the lease
 	releases []Release
 	idle     []uint32 // a buffer
 	bindings bindings

@@ -4,16 +4,16 @@ import (
 	"fmt"
 	"time"
 
-	"urlserver/dueheap"
+	"urlserver/internal/container/timeheap"
 )
 
 // crew is the spiders that have said the same spiderid and get only its documents; crew 0 is those that have said none.
 // Documents of a spiderid go to its crew and, while nobody is in that, to crew 0; those without one go to crew 0.
 type crew struct {
 	name   string
-	linked int          // spiders that have not gone
-	ready  dueheap.Heap // spiders that a document may go to, the one that costs least first
-	tries  dueheap.Heap // those of them that are idle, by when they are tried again if they are slow
+	linked int           // spiders that have not gone
+	ready  timeheap.Heap // spiders that a document may go to, the one that costs least first
+	tries  timeheap.Heap // those of them that are idle, by when they are tried again if they are slow
 
 	reserved uint32        // spider that is kept for suspects; 0: none
 	lane     uint32        // of those

@@ -6,9 +6,9 @@ import (
 
 	"urlserver/docindex"
 	"urlserver/hostslots"
+	"urlserver/internal/container/hashtable"
+	"urlserver/internal/container/slab"
 	"urlserver/protocol"
-	"urlserver/slab"
-	"urlserver/table"
 )
 
 // end gives a document its outcome and lets go of it. status may be protocol.NoStatus.
@@ -123,7 +123,7 @@ func (e *Engine) inQuarantine(id []byte) bool {
 type quarantine struct {
 	seed   maphash.Seed
 	ended  slab.Slab[ended]
-	byHash *table.Table
+	byHash *hashtable.Table
 	oldest uint32
 	newest uint32
 }
@@ -136,7 +136,7 @@ type ended struct {
 
 func newQuarantine() *quarantine {
 	q := &quarantine{seed: maphash.MakeSeed()}
-	q.byHash = table.New(func(n uint32) uint32 { return uint32(q.ended.At(n).hash) })
+	q.byHash = hashtable.New(func(n uint32) uint32 { return uint32(q.ended.At(n).hash) })
 	return q
 }
 

@@ -6,9 +6,9 @@ import (
 
 	"urlserver/configs"
 	"urlserver/docindex"
-	"urlserver/dueheap"
 	"urlserver/hostslots"
-	"urlserver/robots"
+	"urlserver/internal/container/timeheap"
+	"urlserver/internal/robots"
 )
 
 // Options is what an engine needs besides the settings.
@@ -100,7 +100,7 @@ type Engine struct {
 	origins []origin         // by number
 	trips   map[uint32]*trip // robots.txt fetches under way
 	tripID  uint32
-	retries dueheap.Heap // origins whose documents are held until robots.txt is tried again
+	retries timeheap.Heap // origins whose documents are held until robots.txt is tried again
 	places  [hostslots.Tries]places
 	shelf   shelf
 	judging judging
@@ -108,9 +108,9 @@ type Engine struct {
 	visits      map[uint32][]uint32 // trips that wait for a host other than their origin's, by it
 	shutTargets map[uint32]string   // by origin: the blocked host that its robots.txt redirects to
 
-	spiders   []*spider    // by number; nil: none
-	crews     []crew       // by number
-	greeters  dueheap.Heap // spiders that get nothing yet, by when they do
+	spiders   []*spider     // by number; nil: none
+	crews     []crew        // by number
+	greeters  timeheap.Heap // spiders that get nothing yet, by when they do
 	peers     map[string]*peer
 	suspects  map[uint32]suspect  // by document
 	wereMute  map[uint32]struct{} // documents that were alone at a spider that said nothing

@@ -5,7 +5,7 @@ import (
 	"time"
 
 	"urlserver/hostslots"
-	"urlserver/robots"
+	"urlserver/internal/robots"
 )
 
 // Explanation is what is known of a host and why nothing is sent to it now.

@@ -7,8 +7,8 @@ import (
 	"slices"
 
 	"urlserver/docindex"
+	"urlserver/internal/weburl"
 	"urlserver/protocol"
-	"urlserver/weburl"
 )
 
 // Prepared is an answer of the doc index, parsed: made by Prepare outside the

@@ -5,7 +5,7 @@ import (
 	"time"
 
 	"urlserver/configs"
-	"urlserver/journey"
+	"urlserver/internal/trace"
 )
 
 // maxJourneys bounds the sampled documents that are followed at once; those beyond are skipped.
@@ -13,14 +13,14 @@ const maxJourneys = 4096
 
 // JourneyEnd is the way of a sampled document that the engine holds no more.
 type JourneyEnd struct {
-	journey.Journey
+	trace.Journey
 	At      time.Duration // when
 	Outcome int           // its outcome's place in Out.Outcomes, plus one; 0: it has none
 }
 
 // journeys are the sampled documents that are held. Others cost a look at their DOC_ID, and nothing where none is sampled.
 type journeys struct {
-	share    journey.Share
+	share    trace.Share
 	byDoc    map[uint32]*traveller
 	homeless map[uint32][]uint32 // documents of hosts without a group, by host
 	asked    time.Duration       // when the doc index was asked last
@@ -28,9 +28,9 @@ type journeys struct {
 
 // traveller is a sampled document on its way.
 type traveller struct {
-	journey.Journey
+	trace.Journey
 	host   uint32
-	phase  journey.Phase // DNS, Spider, or else Slot, which is Leftover, too, until it ends
+	phase  trace.Phase // DNS, Spider, or else Slot, which is Leftover, too, until it ends
 	since  time.Duration
 	spider string // of Spider: its address
 }
@@ -42,7 +42,7 @@ func newJourneys() journeys {
 func (j *journeys) apply(cfg configs.Trace) {
 	j.share = 0
 	if cfg.Endpoint != "" {
-		j.share = journey.ShareOf(cfg.Sample)
+		j.share = trace.ShareOf(cfg.Sample)
 	}
 }
 
@@ -56,11 +56,11 @@ func (e *Engine) follow(id []byte, host uint32) {
 		return
 	}
 	doc := e.slots.Document(id)
-	t := &traveller{host: host, phase: journey.Slot, since: e.now}
+	t := &traveller{host: host, phase: trace.Slot, since: e.now}
 	t.DocID, t.Host = string(id), string(e.slots.HostName(host))
-	t.Add(journey.Step{Phase: journey.Index, From: e.journeys.asked, To: e.now})
+	t.Add(trace.Step{Phase: trace.Index, From: e.journeys.asked, To: e.now})
 	if !e.slots.Settled(host) {
-		t.phase = journey.DNS
+		t.phase = trace.DNS
 		e.journeys.homeless[host] = append(e.journeys.homeless[host], doc)
 	}
 	e.journeys.byDoc[doc] = t
@@ -75,14 +75,14 @@ func (e *Engine) housed(host uint32) {
 	delete(e.journeys.homeless, host)
 	for _, doc := range docs {
 		if t := e.journeys.byDoc[doc]; t != nil { // always; but no trace is worth the daemon
-			t.enter(journey.Slot, e.now, "")
+			t.enter(trace.Slot, e.now, "")
 		}
 	}
 }
 
 // enter ends the phase that a document is in, which is not Slot, and begins another.
-func (t *traveller) enter(p journey.Phase, now time.Duration, why string) {
-	t.Add(journey.Step{Phase: t.phase, From: t.since, To: now, Spider: t.spider, End: why})
+func (t *traveller) enter(p trace.Phase, now time.Duration, why string) {
+	t.Add(trace.Step{Phase: t.phase, From: t.since, To: now, Spider: t.spider, End: why})
 	t.phase, t.since, t.spider = p, now, ""
 }
 
@@ -95,10 +95,10 @@ func (e *Engine) unqueue(doc uint32, t *traveller, sent bool) {
 	}
 	since = max(since, t.since)
 	if since > t.since {
-		t.Add(journey.Step{Phase: journey.Leftover, From: t.since, To: since})
+		t.Add(trace.Step{Phase: trace.Leftover, From: t.since, To: since})
 	}
 	if sent || e.now > since {
-		t.Add(journey.Step{Phase: journey.Slot, From: since, To: e.now})
+		t.Add(trace.Step{Phase: trace.Slot, From: since, To: e.now})
 	}
 	t.since = e.now
 }
@@ -110,13 +110,13 @@ func (e *Engine) depart(doc uint32, sp *spider) {
 		return
 	}
 	e.unqueue(doc, t, true)
-	t.phase, t.spider = journey.Spider, sp.addr
+	t.phase, t.spider = trace.Spider, sp.addr
 }
 
 // comeBack says why a document is at its spider no more.
 func (e *Engine) comeBack(doc uint32, why string) {
 	if t := e.journeys.byDoc[doc]; t != nil {
-		t.enter(journey.Slot, e.now, why)
+		t.enter(trace.Slot, e.now, why)
 	}
 }
 
@@ -127,11 +127,11 @@ func (e *Engine) arrive(doc uint32, outcome string, status int, told bool) {
 		return
 	}
 	switch t.phase {
-	case journey.DNS:
+	case trace.DNS:
 		e.journeys.leaveHome(t.host, doc)
-		t.enter(journey.Delivery, e.now, "")
-	case journey.Spider:
-		t.enter(journey.Delivery, e.now, outcome)
+		t.enter(trace.Delivery, e.now, "")
+	case trace.Spider:
+		t.enter(trace.Delivery, e.now, outcome)
 	default:
 		e.unqueue(doc, t, false)
 	}

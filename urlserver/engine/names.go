@@ -3,7 +3,7 @@ package engine
 import (
 	"time"
 
-	"urlserver/dueheap"
+	"urlserver/internal/container/timeheap"
 )
 
 // A name that fails for now (Options.ForNow) is looked up again after pauses that grow, until it is found, or does not exist,
@@ -27,7 +27,7 @@ const (
 // names are the hosts whose look-up fails for now.
 type names struct {
 	failing map[uint32]*failing // each host is pinned
-	tries   dueheap.Heap        // hosts that no look-up is out for, by when to look up again, or to forget them
+	tries   timeheap.Heap       // hosts that no look-up is out for, by when to look up again, or to forget them
 	trying  int                 // look-ups again that are out
 	down    bool                // the last answer was that no name server can be used
 	heard   time.Duration       // when there was another one last

@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"urlserver/configs"
-	"urlserver/robots"
+	"urlserver/internal/robots"
 )
 
 const (

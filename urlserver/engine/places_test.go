@@ -10,8 +10,8 @@ import (
 
 	"urlserver/configs"
 	"urlserver/docindex"
+	"urlserver/internal/robots"
 	"urlserver/protocol"
-	"urlserver/robots"
 )
 
 // robotsWeb is an engine with hosts whose robots.txt hang for robots.timeout, or answer at once, and a

@@ -13,8 +13,8 @@ import (
 	"time"
 
 	"urlserver/configs"
+	"urlserver/internal/robots"
 	"urlserver/protocol"
-	"urlserver/robots"
 )
 
 // script plays a conversation with an engine: "> event", "< what it has others

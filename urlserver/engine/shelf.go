@@ -4,7 +4,7 @@ import (
 	"hash/maphash"
 	"time"
 
-	"urlserver/robots"
+	"urlserver/internal/robots"
 )
 
 // The rules of all robots.txt together take at most robots.memory. When more come, those that were not

@@ -6,7 +6,7 @@ import (
 	"time"
 
 	"urlserver/hostslots"
-	"urlserver/robots"
+	"urlserver/internal/robots"
 )
 
 // trip is the fetch of one origin's robots.txt, over its redirects.

@@ -4,9 +4,9 @@ import (
 	"fmt"
 	"time"
 
-	"urlserver/dueheap"
 	"urlserver/hostslots"
-	"urlserver/robots"
+	"urlserver/internal/container/timeheap"
+	"urlserver/internal/robots"
 )
 
 // A verdict that costs next to nothing is made when a document's turn comes. Others are asked for
@@ -32,7 +32,7 @@ type Question struct {
 
 // judging is the questions.
 type judging struct {
-	queue dueheap.Heap             // origins that wait for a verdict, by when their turn is
+	queue timeheap.Heap            // origins that wait for a verdict, by when their turn is
 	paid  map[uint32]time.Duration // by origin: no question before
 	out   *Question
 	free  time.Duration // no question before

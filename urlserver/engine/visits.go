@@ -6,7 +6,7 @@ import (
 	"slices"
 
 	"urlserver/hostslots"
-	"urlserver/robots"
+	"urlserver/internal/robots"
 )
 
 // A robots.txt may redirect to another host, which the operator has blocked, or blocks while the request waits

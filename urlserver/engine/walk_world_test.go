@@ -8,8 +8,8 @@ import (
 	"time"
 
 	"urlserver/configs"
+	"urlserver/internal/robots"
 	"urlserver/protocol"
-	"urlserver/robots"
 )
 
 var (

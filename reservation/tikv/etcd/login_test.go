@@ -5,7 +5,7 @@ import (
 	"testing"
 	"time"
 
-	"urlserver/certs/certstest"
+	"urlserver/internal/testkit/certstest"
 	"urlserver/reservation/tikv/etcd/etcdtest"
 )
 

@@ -11,7 +11,7 @@ import (
 	"strings"
 	"testing"
 
-	"urlserver/reservation/ports"
+	"urlserver/internal/testkit/ports"
 )
 
 // script starts and stops such servers; it stands beside the checkout.

@@ -7,16 +7,16 @@ import (
 	"github.com/spf13/pflag"
 
 	"urlserver/reservation"
-	"urlserver/reservation/command"
+	"urlserver/reservation/cli"
 	"urlserver/reservation/tikv"
 	"urlserver/reservation/tikv/etcd"
 )
 
-func main() { os.Exit(command.Main(stores())) }
+func main() { os.Exit(cli.Main(stores())) }
 
-func stores() command.Stores {
+func stores() cli.Stores {
 	user, password := "", ""
-	return command.Stores{
+	return cli.Stores{
 		Names: []string{"tikv", "etcd"}, Far: "TiKV or etcd", Flag: "store",
 		At: "TiKV's PD, or of etcd", Addr: "127.0.0.1:2379",
 		Flags: func(f *pflag.FlagSet) {
@@ -24,7 +24,7 @@ func stores() command.Stores {
 			f.StringVar(&password, "etcd-password", os.Getenv("ETCD_PASSWORD"), "of etcd; or set ETCD_PASSWORD")
 			f.Lookup("etcd-password").DefValue = "" // help shows none
 		},
-		Open: func(o command.Opening) (reservation.Store, func(), error) {
+		Open: func(o cli.Opening) (reservation.Store, func(), error) {
 			if o.Store == "tikv" {
 				s, err := tikv.New(tikv.Config{Addrs: o.Addrs, Prefix: o.Prefix, TLS: o.TLS, Penalty: o.Penalty})
 				if err != nil {

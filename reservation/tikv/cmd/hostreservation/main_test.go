@@ -11,8 +11,8 @@ import (
 	"time"
 
 	"urlserver/reservation"
-	"urlserver/reservation/command"
-	"urlserver/reservation/remote"
+	"urlserver/reservation/cli"
+	"urlserver/reservation/grpcclient"
 	"urlserver/reservation/tikv/etcd/etcdtest"
 	"urlserver/reservation/tikv/tikvtest"
 )
@@ -35,12 +35,12 @@ func (s *serving) Write(p []byte) (int, error) { // zerolog writes a line at onc
 }
 
 // start runs serve until the test ends, and returns a client of it.
-func start(t *testing.T, args ...string) *remote.Store {
+func start(t *testing.T, args ...string) *grpcclient.Store {
 	t.Helper()
 	ctx, cancel := context.WithCancel(context.Background())
 	log, ended := &serving{addr: make(chan string, 1)}, make(chan error, 1)
 	go func() {
-		ended <- command.Run(ctx, stores(), append([]string{"serve", "--listen", "127.0.0.1:0"}, args...), nil, io.Discard, log)
+		ended <- cli.Run(ctx, stores(), append([]string{"serve", "--listen", "127.0.0.1:0"}, args...), nil, io.Discard, log)
 	}()
 	t.Cleanup(func() {
 		cancel()
@@ -50,7 +50,7 @@ func start(t *testing.T, args ...string) *remote.Store {
 	})
 	select {
 	case addr := <-log.addr:
-		store, err := remote.New(remote.Config{Addrs: []string{addr}})
+		store, err := grpcclient.New(grpcclient.Config{Addrs: []string{addr}})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -115,8 +115,8 @@ func TestStoreAway(t *testing.T) {
 
 func TestUsage(t *testing.T) {
 	for _, args := range []string{"", "serve --store memory", "serve --store etcd --addrs=", "seeds"} {
-		err := command.Run(t.Context(), stores(), strings.Fields(args), nil, io.Discard, io.Discard)
-		if command.ExitStatus(err) != 2 {
+		err := cli.Run(t.Context(), stores(), strings.Fields(args), nil, io.Discard, io.Discard)
+		if cli.ExitStatus(err) != 2 {
 			t.Errorf("%q: %v; want a fault of usage", args, err)
 		}
 	}

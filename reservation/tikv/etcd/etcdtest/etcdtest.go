@@ -15,8 +15,8 @@ import (
 	clientv3 "go.etcd.io/etcd/client/v3"
 	"go.uber.org/zap"
 
-	"urlserver/certs/certstest"
-	"urlserver/reservation/ports"
+	"urlserver/internal/testkit/certstest"
+	"urlserver/internal/testkit/ports"
 )
 
 const (

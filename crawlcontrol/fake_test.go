@@ -1,0 +1,114 @@
+package crawlcontrol_test
+
+import (
+	"context"
+	"errors"
+	"strings"
+
+	"urlserver/docindex"
+)
+
+// fakeCrawls answers requests from what a test laid down.
+type fakeCrawls struct {
+	surveys  map[docindex.CrawlID]docindex.Survey
+	purged   uint64
+	stopped  []docindex.CrawlID
+	told     []docindex.CrawlID
+	urls     []string
+	runs     int // calls of Submit
+	domains  int // asked for last
+	failures int // calls that fail before one works
+	full     bool
+}
+
+var errStore = errors.New("store is away")
+
+func (f *fakeCrawls) fail() error {
+	if f.failures == 0 {
+		return nil
+	}
+	f.failures--
+	return errStore
+}
+
+func (f *fakeCrawls) Submit(_ context.Context, p *docindex.Puts) (res docindex.PutResult, err error) {
+	if err := f.fail(); err != nil {
+		return res, err
+	}
+	f.runs++
+	for i := range p.Len() {
+		put, _ := p.At(i)
+		url := string(put.URL)
+		switch {
+		case strings.Contains(url, "unstorable"):
+			p.Settle(i, docindex.Refused)
+			res.Refused = append(res.Refused, docindex.Refusal{Index: i, Err: errors.New("no room")})
+			continue
+		case strings.Contains(url, "stopped"):
+			p.Settle(i, docindex.Dropped)
+			continue
+		case strings.Contains(url, "known"):
+			p.Settle(i, docindex.Same)
+		default:
+			p.Settle(i, docindex.New)
+		}
+		f.urls = append(f.urls, url)
+	}
+	return res, nil
+}
+
+func (f *fakeCrawls) Survey(_ context.Context, id docindex.CrawlID, domains int) (docindex.Survey, error) {
+	f.domains = domains
+	if err := f.fail(); err != nil {
+		return docindex.Survey{}, err
+	}
+	if s, ok := f.surveys[id]; ok {
+		return s, nil
+	}
+	if id.Crawl == "" {
+		return docindex.Survey{}, nil
+	}
+	return docindex.Survey{Crawls: []docindex.CrawlPending{{Crawl: id.Crawl}}}, nil
+}
+
+func (f *fakeCrawls) Stop(_ context.Context, id docindex.CrawlID) (uint64, error) {
+	if err := f.fail(); err != nil {
+		return 0, err
+	}
+	if f.full {
+		return 0, docindex.ErrTooManyRefused
+	}
+	f.stopped = append(f.stopped, id)
+	return f.purged, nil
+}
+
+func (f *fakeCrawls) Told(_ context.Context, id docindex.CrawlID) { f.told = append(f.told, id) }
+
+// failAt is a fakeCrawls whose given call, counted from 0, fails.
+type failAt struct {
+	fakeCrawls
+	step int
+}
+
+func (f *failAt) next() {
+	f.failures = 0
+	if f.step == 0 {
+		f.failures = 1
+	}
+	f.step--
+}
+
+func (f *failAt) Submit(ctx context.Context, p *docindex.Puts) (docindex.PutResult, error) {
+	f.next()
+	return f.fakeCrawls.Submit(ctx, p)
+}
+
+func (f *failAt) Survey(ctx context.Context, id docindex.CrawlID, domains int) (docindex.Survey, error) {
+	f.next()
+	return f.fakeCrawls.Survey(ctx, id, domains)
+}
+
+func (f *failAt) Stop(ctx context.Context, id docindex.CrawlID) (uint64, error) {
+	f.next()
+	return f.fakeCrawls.Stop(ctx, id)
+}

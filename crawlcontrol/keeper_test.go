@@ -1,0 +1,196 @@
+package crawlcontrol_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/rs/zerolog"
+
+	"urlserver/crawlcontrol"
+	"urlserver/docindex"
+)
+
+// fakeSlots hold what they are given, and send nothing.
+type fakeSlots struct {
+	held    map[string]bool // by URL; true: at a spider
+	away    bool
+	forgot  int
+	batches []int
+}
+
+func (f *fakeSlots) Condemn(_ context.Context, o *docindex.Outcomes) (ended int, err error) {
+	if f.away {
+		return 0, errors.New("the daemon has stopped")
+	}
+	f.batches = append(f.batches, o.Len())
+	for i := range o.Len() {
+		if spider, held := f.held[string(o.At(i).URL)]; held && !spider {
+			delete(f.held, string(o.At(i).URL))
+			ended++
+		}
+	}
+	return ended, nil
+}
+
+func (f *fakeSlots) Forget(o *docindex.Outcomes) { f.forgot += o.Len() }
+
+func (f *fakeSlots) AtSpiders(_ context.Context, o *docindex.Outcomes) error {
+	if f.away {
+		return errors.New("the daemon has stopped")
+	}
+	for url, spider := range f.held {
+		if spider {
+			o.Add(docindex.Outcome{DocID: []byte("1"), URL: []byte(url)}) // the first document put
+		}
+	}
+	return nil
+}
+
+func TestKeeper(t *testing.T) {
+	store, slots := docindex.NewMemory(), &fakeSlots{held: map[string]bool{"http://a.test/": true, "http://b.test/": false}}
+	m := crawlcontrol.New(crawlcontrol.NewKeeper(store, slots, zerolog.Nop()), 10)
+	do := func(text string) (string, error) {
+		t.Helper()
+		replies, _, err := m.Do(t.Context(), [][]byte{[]byte(text)})
+		if err != nil {
+			return "", err
+		}
+		return string(replies[0].Body), nil
+	}
+	for _, host := range []string{"a", "b"} {
+		if got, err := do(string(crawl(host))); err != nil || !strings.Contains(got, `"status":"new"`) {
+			t.Fatalf("crawl: %s, %v", got, err)
+		}
+	}
+	var b docindex.Batch
+	if err := store.Candidates(t.Context(), 2, nil, &b); err != nil || b.Len() != 2 {
+		t.Fatalf("%d candidates, %v", b.Len(), err)
+	}
+	if got, err := do(string(crawl("c"))); err != nil || !strings.Contains(got, `"status":"new"`) {
+		t.Fatalf("crawl: %s, %v", got, err)
+	}
+	if got, err := do(infoText); err != nil || !strings.Contains(got, `"total_pending":2,`) {
+		t.Errorf("info is %s, %v; want what is scheduled and what is in a slot", got, err)
+	}
+	slots.away = true
+	if _, err := do(infoText); err == nil {
+		t.Error("info without the daemon: no error")
+	}
+	if _, err := do(stopText); err == nil {
+		t.Error("stop without the daemon: no error")
+	}
+	slots.away = false
+	if got, err := do(stopText); err != nil || !strings.Contains(got, `"total_purged":2,`) { // the first try purged the store
+		t.Errorf("stop is %s, %v; want what was in the store and the one in a slot", got, err)
+	}
+	if got, err := do(string(crawl("d"))); err != nil || !strings.Contains(got, `"status":"dropped"`) {
+		t.Errorf("crawl after stop: %s, %v", got, err)
+	}
+	if _, err := store.Delete(t.Context(), docindex.Scope{Crawl: []byte("c1")}); err != nil || slots.forgot != 2 {
+		t.Errorf("%d forgotten by the slots, %v; want 2", slots.forgot, err)
+	}
+}
+
+func TestWatch(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		store := docindex.NewMemory()
+		keeper := crawlcontrol.NewKeeper(store, &fakeSlots{}, zerolog.Nop())
+		m := crawlcontrol.New(keeper, 10)
+		begin := time.Now()
+		var mu sync.Mutex
+		var told []string
+		ctx, cancel := context.WithCancel(t.Context())
+		ended := make(chan struct{})
+		go func() {
+			defer close(ended)
+			keeper.Watch(ctx, 10*time.Second, func(r crawlcontrol.Reply, _ func()) {
+				mu.Lock()
+				defer mu.Unlock()
+				told = append(told, fmt.Sprintf("%v %s", time.Since(begin), r.Body[:strings.IndexByte(string(r.Body), ',')]))
+			})
+		}()
+		for i := range 3 {
+			text := fmt.Sprintf(`{"url":"http://a.test/%d","appid":"testapp","crawlid":"x%d","expires":%d}`, i, i, begin.Unix()+int64(20*i+5))
+			if _, _, err := m.Do(ctx, [][]byte{[]byte(text)}); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if _, _, err := m.Do(ctx, [][]byte{crawl("b")}); err != nil {
+			t.Fatal(err)
+		}
+		var b docindex.Batch
+		if err := store.Candidates(ctx, 10, nil, &b); err != nil {
+			t.Fatal(err)
+		}
+		var o docindex.Outcomes
+		for i := range b.Len() {
+			if c := b.At(i); string(c.URL) == "http://b.test/" {
+				o.Add(docindex.Outcome{DocID: c.DocID, URL: c.URL})
+			}
+		}
+		if err := store.Outcomes(ctx, &o); err != nil {
+			t.Fatal(err)
+		}
+		time.Sleep(time.Minute)
+		cancel()
+		<-ended
+		want := []string{`5s {"action":"expired"`, `10s {"action":"completed"`, `25s {"action":"expired"`, `45s {"action":"expired"`}
+		if !slices.Equal(told, want) {
+			t.Errorf("told is\n%q; want\n%q", told, want)
+		}
+	})
+}
+
+// A stop that failed, and that nobody asks for again, is gone on with; whoever asks later is told all that ended by it.
+func TestStopFails(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		store, slots := docindex.NewMemory(), &fakeSlots{held: map[string]bool{"http://b.test/": false}}
+		keeper := crawlcontrol.NewKeeper(store, slots, zerolog.Nop())
+		m := crawlcontrol.New(keeper, 10)
+		do := func(text string) (string, error) {
+			replies, _, err := m.Do(t.Context(), [][]byte{[]byte(text)})
+			if err != nil {
+				return "", err
+			}
+			replies[0].Acknowledged(t.Context())
+			return string(replies[0].Body), nil
+		}
+		for _, host := range []string{"b", "c", "d"} {
+			if _, err := do(string(crawl(host))); err != nil {
+				t.Fatal(err)
+			}
+		}
+		var b docindex.Batch
+		if err := store.Candidates(t.Context(), 1, nil, &b); err != nil || b.Len() != 1 || string(b.At(0).URL) != "http://b.test/" {
+			t.Fatalf("%d candidates, %v", b.Len(), err)
+		}
+		slots.away = true
+		if got, err := do(stopText); err == nil {
+			t.Errorf("stop without the daemon: %s", got)
+		}
+		slots.away = false
+		ctx, cancel := context.WithCancel(t.Context())
+		var watching sync.WaitGroup
+		watching.Go(func() {
+			keeper.Watch(ctx, time.Hour, func(r crawlcontrol.Reply, _ func()) { t.Errorf("told is %s", r.Body) })
+		})
+		time.Sleep(5 * time.Second)
+		cancel()
+		watching.Wait()
+		if !slices.Equal(slots.batches, []int{1}) {
+			t.Errorf("the slots were to end %d documents; want 1, once", slots.batches)
+		}
+		for _, want := range []string{`"total_purged":3,`, `"total_purged":0,`} {
+			if got, err := do(stopText); err != nil || !strings.Contains(got, want) {
+				t.Errorf("stop is %s, %v; want %s", got, err, want)
+			}
+		}
+	})
+}

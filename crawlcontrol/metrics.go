@@ -1,0 +1,73 @@
+package crawlcontrol
+
+import (
+	"strconv"
+	"unicode/utf8"
+
+	"github.com/prometheus/client_golang/prometheus"
+)
+
+// maxLabels bounds the crawls that metrics name; the others are counted together.
+const maxLabels = 64
+
+// other is the crawlid of those.
+const other = "(other)"
+
+var (
+	documentsDesc = prometheus.NewDesc("urlserver_crawl_documents",
+		"Documents of crawls by state: pending (at a line spider, too), in_transit (at clients of the URL Frontier), done, purged (their crawl was stopped), expired, dropped (came after either). Of at most 64 crawls, the rest together.",
+		[]string{"spiderid", "appid", "crawlid", "state"}, nil)
+	sentDesc = prometheus.NewDesc("urlserver_crawl_sent_total",
+		"How often documents of crawls went to clients of the URL Frontier, and to line spiders; to these it counts once they have ended. Of at most 64 crawls, the rest together.",
+		[]string{"spiderid", "appid", "crawlid"}, nil)
+	messagesDesc = prometheus.NewDesc("urlserver_monitor_messages_total", "Requests of crawl control by what they were.", []string{"what"}, nil)
+)
+
+// Metrics are those of a Monitor and the crawls of its store.
+type Metrics struct {
+	Monitor *Monitor
+	Store   Store
+}
+
+// Describe sends what there is.
+func (m Metrics) Describe(out chan<- *prometheus.Desc) {
+	out <- documentsDesc
+	out <- sentDesc
+	out <- messagesDesc
+}
+
+// label is a name as a label may have it: what is not UTF-8 stands there as in Go's source.
+func label(name string) string {
+	if utf8.ValidString(name) {
+		return name
+	}
+	return strconv.Quote(name)
+}
+
+// Collect sends the metrics.
+func (m Metrics) Collect(out chan<- prometheus.Metric) {
+	counts := m.Store.CrawlCounts(maxLabels)
+	counts[len(counts)-1].Crawl = other
+	for _, c := range counts {
+		c.Spider, c.App, c.Crawl = label(c.Spider), label(c.App), label(c.Crawl)
+		out <- prometheus.MustNewConstMetric(sentDesc, prometheus.CounterValue, float64(c.Sent), c.Spider, c.App, c.Crawl)
+		send := func(state string, n uint64) {
+			out <- prometheus.MustNewConstMetric(documentsDesc, prometheus.GaugeValue, float64(n), c.Spider, c.App, c.Crawl, state)
+		}
+		send("pending", c.Pending)
+		send("in_transit", c.InTransit)
+		send("done", c.Done)
+		send("purged", c.Purged-c.Expired)
+		send("expired", c.Expired)
+		send("dropped", c.Dropped)
+	}
+	f := m.Monitor.Figures()
+	send := func(what string, n uint64) {
+		out <- prometheus.MustNewConstMetric(messagesDesc, prometheus.CounterValue, float64(n), what)
+	}
+	send("crawl", f.Crawl)
+	send("info", f.Info)
+	send("stop", f.Stop)
+	send("refused", f.Refused)
+	send("dropped", f.Dropped)
+}

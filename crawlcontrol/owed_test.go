@@ -1,0 +1,115 @@
+package crawlcontrol_test
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/rs/zerolog"
+
+	"urlserver/crawlcontrol"
+	"urlserver/docindex"
+	"urlserver/docindex/disk"
+)
+
+// Whatever a process has not told anybody of, the next one tells.
+func TestNoticesSurvive(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		path := t.TempDir()
+		w := owing{t: t, path: path}
+		w.process(func(m *crawlcontrol.Monitor, store *disk.Store) {
+			for _, text := range []string{
+				fmt.Sprintf(`{"url":"http://a.test/","appid":"testapp","crawlid":"late","expires":%d}`, time.Now().Unix()+5),
+				`{"url":"http://b.test/","appid":"testapp","crawlid":"done"}`,
+			} {
+				if _, _, err := m.Do(t.Context(), [][]byte{[]byte(text)}); err != nil {
+					t.Fatal(err)
+				}
+			}
+			w.end(store, "http://b.test/")
+			time.Sleep(20 * time.Second)
+		})
+		both := []string{
+			`"action":"expired","total_expired":1,"spiderid":"link","appid":"testapp","crawlid":"late"`,
+			`"action":"completed","total_done":1,"spiderid":"link","appid":"testapp","crawlid":"done"`,
+		}
+		w.want("when it happens", both...)
+		w.process(func(*crawlcontrol.Monitor, *disk.Store) { time.Sleep(20 * time.Second) })
+		w.want("since nobody was told", both...)
+		w.tell = true
+		w.process(func(*crawlcontrol.Monitor, *disk.Store) { time.Sleep(20 * time.Second) })
+		w.want("since nobody was told", both...)
+		w.process(func(*crawlcontrol.Monitor, *disk.Store) { time.Sleep(20 * time.Second) })
+		w.want("once it was told")
+	})
+}
+
+// owing runs daemons one after the other on a store, and notes what they tell.
+type owing struct {
+	t    *testing.T
+	path string
+	tell bool // somebody is there to be told
+
+	mu      sync.Mutex
+	notices []string
+}
+
+func (w *owing) process(do func(*crawlcontrol.Monitor, *disk.Store)) {
+	store, err := disk.Open(disk.Config{Path: w.path, Log: zerolog.Nop()})
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	keeper := crawlcontrol.NewKeeper(store, &fakeSlots{}, zerolog.Nop())
+	ctx, cancel := context.WithCancel(w.t.Context())
+	var watching sync.WaitGroup
+	watching.Go(func() {
+		keeper.Watch(ctx, 10*time.Second, func(r crawlcontrol.Reply, told func()) {
+			w.mu.Lock()
+			defer w.mu.Unlock()
+			text, _, _ := strings.Cut(string(r.Body), `,"server_time"`)
+			w.notices = append(w.notices, text[1:])
+			if w.tell {
+				told()
+			}
+		})
+	})
+	do(crawlcontrol.New(keeper, 10), store)
+	cancel()
+	watching.Wait()
+	if err := store.Close(); err != nil {
+		w.t.Fatal(err)
+	}
+}
+
+func (w *owing) end(store docindex.Store, url string) {
+	w.t.Helper()
+	var b docindex.Batch
+	if err := store.Candidates(w.t.Context(), 10, []string{"a.test"}, &b); err != nil {
+		w.t.Fatal(err)
+	}
+	var o docindex.Outcomes
+	for i := range b.Len() {
+		if c := b.At(i); string(c.URL) == url {
+			o.Add(docindex.Outcome{DocID: c.DocID, URL: c.URL})
+		}
+	}
+	if err := store.Outcomes(w.t.Context(), &o); err != nil || o.Len() != 1 {
+		w.t.Fatalf("%d outcomes of %s, %v; want 1", o.Len(), url, err)
+	}
+}
+
+// want compares the notices since the last call.
+func (w *owing) want(when string, notices ...string) {
+	w.t.Helper()
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if !slices.Equal(w.notices, notices) {
+		w.t.Errorf("%s: told is\n%q; want\n%q", when, w.notices, notices)
+	}
+	w.notices = nil
+}

@@ -1,0 +1,118 @@
+package crawlcontrol_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/rs/zerolog"
+
+	"urlserver/crawlcontrol"
+	"urlserver/docindex"
+	"urlserver/docindex/redis"
+	"urlserver/internal/testkit/redistest"
+)
+
+// tellingSlots tell what they are to end, each once.
+type tellingSlots struct {
+	fakeSlots
+	condemned chan []string
+	ended     sync.Map // by URL
+}
+
+func (s *tellingSlots) Condemn(_ context.Context, o *docindex.Outcomes) (int, error) {
+	var all []string
+	for i := range o.Len() {
+		url := string(o.At(i).URL)
+		if _, was := s.ended.LoadOrStore(url, true); !was {
+			all = append(all, fmt.Sprintf("%v %s", o.At(i).Kind, url))
+		}
+	}
+	if len(all) > 0 {
+		s.condemned <- all
+	}
+	return len(all), nil
+}
+
+// Two daemons share an index in Redis: what one is asked to do with a crawl, the other does with what it has of it.
+func TestKeepersShareRedis(t *testing.T) {
+	cfg := redis.Config{Addrs: []string{redistest.Start(t).Addr()}, Lease: time.Hour, Janitor: 10 * time.Millisecond}
+	var stores [2]*redis.Store
+	var slots [2]*tellingSlots
+	var monitors [2]*crawlcontrol.Monitor
+	var keepers [2]*crawlcontrol.Keeper
+	for i := range stores {
+		stores[i], slots[i] = redis.New(cfg), &tellingSlots{condemned: make(chan []string, 10)}
+		t.Cleanup(func() { stores[i].Close() })
+		for {
+			_, err := stores[i].Document(t.Context(), []byte("1"))
+			if errors.Is(err, docindex.ErrUnknown) {
+				break
+			}
+			t.Log(err) // a busy machine may not connect in time at once
+		}
+		keepers[i] = crawlcontrol.NewKeeper(stores[i], slots[i], zerolog.Nop())
+		monitors[i] = crawlcontrol.New(keepers[i], 10)
+	}
+	do := func(i int, text string) crawlcontrol.Reply {
+		t.Helper()
+		replies, _, err := monitors[i].Do(t.Context(), [][]byte{[]byte(text)})
+		if err != nil || len(replies) != 1 {
+			t.Fatalf("%s: %d replies, %v", text, len(replies), err)
+		}
+		return replies[0]
+	}
+	want := func(i int, text, part string) {
+		t.Helper()
+		if got := do(i, text); !strings.Contains(string(got.Body), part) {
+			t.Errorf("%s: %s; want %s", text, got.Body, part)
+		}
+	}
+	for _, host := range []string{"a", "b"} {
+		want(0, string(crawl(host)), `"status":"new"`)
+	}
+	var b docindex.Batch
+	if err := stores[1].Candidates(t.Context(), 2, nil, &b); err != nil || b.Len() != 2 {
+		t.Fatalf("%d candidates, %v", b.Len(), err)
+	}
+	want(0, string(crawl("c")), `"status":"new"`)
+	want(0, infoText, `"total_pending":3,`)
+	want(0, stopText, `"total_purged":3,`)
+	want(1, stopText, `"total_purged":3,`) // as when the first daemon died before its reply was there
+	r := do(1, stopText)
+	r.Acknowledged(t.Context())
+	want(0, stopText, `"total_purged":0,`)
+	want(1, string(crawl("d")), `"status":"dropped"`)
+
+	late := fmt.Sprintf(`{"url":"http://e.test/","appid":"testapp","crawlid":"late","expires":%d}`, time.Now().Unix()-1)
+	want(0, late, `"status":"new"`)
+	notices := make(chan string, 10)
+	ctx, cancel := context.WithCancel(t.Context())
+	var watching sync.WaitGroup
+	defer watching.Wait()
+	defer cancel()
+	for _, k := range keepers {
+		watching.Go(func() {
+			k.Watch(ctx, time.Hour, func(r crawlcontrol.Reply, told func()) {
+				told()
+				text, _, _ := strings.Cut(string(r.Body), `,"server_time"`)
+				notices <- text[1:]
+			})
+		})
+	}
+	var condemned []string
+	for len(condemned) < 2 { // they are of two shards
+		condemned = append(condemned, <-slots[1].condemned...)
+	}
+	if slices.Sort(condemned); condemned[0] != "stopped http://a.test/" || condemned[1] != "stopped http://b.test/" {
+		t.Errorf("the other's slots are to end %q; want what they have of the stopped crawl", condemned)
+	}
+	if got, want := <-notices, `"action":"expired","total_expired":1,"spiderid":"link","appid":"testapp","crawlid":"late"`; got != want {
+		t.Errorf("notice is %s; want %s", got, want)
+	}
+}

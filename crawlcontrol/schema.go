@@ -1,0 +1,146 @@
+package crawlcontrol
+
+import (
+	"encoding/json"
+	"math"
+)
+
+// kind is what a field's value is.
+type kind uint8
+
+const (
+	text    kind = iota // a string of least to most characters
+	integer             // least to most
+	list                // of strings, at most most
+	object              // any
+)
+
+// field is one field of a request. Requests are read, and the JSON Schema is written, by this alone.
+type field struct {
+	name        string
+	kind        kind
+	least, most int64
+	required    bool
+	preset      any      // what it is where it is missing; nil: nothing
+	words       []string // the only ones allowed; nil: any
+	about       string
+}
+
+// shape is one sort of request.
+type shape struct {
+	name   string
+	about  string
+	fields []field
+}
+
+const (
+	maxName  = 40 // characters of appid, crawlid, spiderid and uuid
+	maxList  = 1000
+	lastYear = 253402300799 // the last second of the year 9999
+)
+
+// crawlShape is a request to crawl a URL.
+var crawlShape = shape{
+	name:  "crawl",
+	about: "Crawl a URL.",
+	fields: []field{
+		{name: "url", kind: text, least: 1, most: 8000, required: true, about: "Absolute, http or https; without a scheme it is http."},
+		{name: "appid", kind: text, least: 3, most: maxName, required: true, about: "The application that asks."},
+		{name: "crawlid", kind: text, least: 1, most: maxName, required: true, about: "Which of the application's crawls this is."},
+		{name: "spiderid", kind: text, least: 1, most: maxName, preset: "link", about: "The sort of spider that fetches it."},
+		{name: "priority", kind: integer, least: 1, most: 100, preset: 1, about: "Higher goes first in a host's queue."},
+		{name: "maxdepth", kind: integer, least: 0, most: 100, preset: 0, about: "How many links away the spider goes."},
+		{name: "expires", kind: integer, least: 0, most: lastYear, preset: 0, about: "Seconds since 1970 at which the whole crawl ends; 0: never."},
+		{name: "allowed_domains", kind: list, most: maxList, about: "For the spider."},
+		{name: "allow_regex", kind: list, most: maxList, about: "For the spider."},
+		{name: "deny_regex", kind: list, most: maxList, about: "For the spider."},
+		{name: "deny_extensions", kind: list, most: maxList, about: "For the spider."},
+		{name: "useragent", kind: text, most: 4000, about: "For the spider."},
+		{name: "cookie", kind: text, most: 4000, about: "For the spider."},
+		{name: "domain_max_pages", kind: integer, least: 0, most: math.MaxInt32, about: "For the spider."},
+		{name: "attrs", kind: object, about: "For the spider; anything."},
+	},
+}
+
+var actionWords = []string{wordInfo, wordStop}
+
+// infoShape is a request to count an application's crawls, or one of them.
+var infoShape = shape{
+	name:   wordInfo,
+	about:  "Count what is pending of an application, or of one of its crawls.",
+	fields: actionFields(wordInfo, false),
+}
+
+// stopShape is a request to end a crawl for good.
+var stopShape = shape{
+	name:   wordStop,
+	about:  "End a crawl for good.",
+	fields: actionFields(wordStop, true),
+}
+
+func actionFields(word string, crawlNeeded bool) []field {
+	return []field{
+		{name: "action", kind: text, least: 1, most: maxName, required: true, words: []string{word}},
+		{name: "appid", kind: text, least: 3, most: maxName, required: true, about: "The application that asks."},
+		{name: "uuid", kind: text, least: 1, most: maxName, required: true, about: "Comes back with the reply."},
+		{name: "spiderid", kind: text, least: 1, most: maxName, required: true, about: "The sort of spider."},
+		{name: "crawlid", kind: text, least: 1, most: maxName, required: crawlNeeded, about: "The crawl."},
+	}
+}
+
+// Schema is the JSON Schema of all requests.
+func Schema() []byte {
+	var shapes []map[string]any
+	for _, s := range []shape{crawlShape, infoShape, stopShape} {
+		shapes = append(shapes, s.schema())
+	}
+	out, _ := json.MarshalIndent(map[string]any{ // strings and numbers always can be
+		"$schema":     "https://json-schema.org/draft/2020-12/schema",
+		"title":       "Requests of crawl control",
+		"description": "One JSON object a message, UTF-8. Optional fields may be null, which is the same as leaving them out.",
+		"oneOf":       shapes,
+	}, "", "  ")
+	return append(out, '\n')
+}
+
+func (s *shape) schema() map[string]any {
+	fields, required := map[string]any{}, []string{}
+	for i := range s.fields {
+		f := &s.fields[i]
+		fields[f.name] = f.schema()
+		if f.required {
+			required = append(required, f.name)
+		}
+	}
+	return map[string]any{
+		"title": s.name, "description": s.about, "type": "object",
+		"properties": fields, "required": required, "additionalProperties": false,
+	}
+}
+
+var kindWords = [...]string{text: "string", integer: "integer", list: "array", object: "object"}
+
+func (f *field) schema() map[string]any {
+	m := map[string]any{"type": kindWords[f.kind]}
+	if !f.required {
+		m["type"] = []string{kindWords[f.kind], "null"}
+	}
+	if f.about != "" {
+		m["description"] = f.about
+	}
+	if f.preset != nil {
+		m["default"] = f.preset
+	}
+	switch f.kind {
+	case text:
+		m["minLength"], m["maxLength"] = f.least, f.most
+	case integer:
+		m["minimum"], m["maximum"] = f.least, f.most
+	case list:
+		m["items"], m["maxItems"] = map[string]any{"type": "string"}, f.most
+	}
+	if f.words != nil {
+		m["enum"] = f.words
+	}
+	return m
+}

@@ -1,0 +1,108 @@
+// Package export carries what a store holds to another, whatever kind either is: lines of JSON, as FORMAT.md has them.
+// A line of a URL is what URL Frontier clients write and read.
+package export
+
+import (
+	"maps"
+	"slices"
+	"strconv"
+
+	"urlserver/docindex"
+	"urlserver/docindex/internal/ndjson"
+)
+
+const (
+	// maxLine bounds a line: the longest URL and extra, every byte of them escaped.
+	maxLine = 128 << 10
+
+	// defaultCrawl is what lines call the crawl that has no name.
+	defaultCrawl = "DEFAULT"
+
+	// always is the date of what is due before all others, since the format's 0 is never.
+	always = 1
+
+	// priorityKey is the metadata for a priority that metadata's own "priority" does not say.
+	priorityKey = "urlserver.priority"
+)
+
+var settingWords = [...]string{
+	docindex.SetDelay: "delay", docindex.SetBlock: "block", docindex.SetLimit: "limit", docindex.SetActive: "active",
+}
+
+// appendDocument appends the line of a document. What is in transit is written as scheduled; what is completed has
+// no metadata but its owner, and no priority any more.
+func appendDocument(dst []byte, d *docindex.Document) []byte {
+	dst = ndjson.AppendString(append(dst, `{"known":{"info":{"url":`...), d.URL)
+	dst = ndjson.AppendString(append(dst, `,"key":`...), d.Key)
+	m := docindex.DecodeMetadata(d.Metadata)
+	if d.State == docindex.Completed {
+		m = docindex.DecodeMetadata(docindex.OwnerOf(d.Metadata))
+	} else if docindex.PriorityOf(m) != d.Priority {
+		if m == nil {
+			m = map[string][]string{}
+		}
+		m[priorityKey] = []string{strconv.Itoa(int(d.Priority))}
+	}
+	dst = appendMetadata(dst, m)
+	dst = append(appendCrawl(append(dst, ','), d.Crawl), '}')
+	if d.State != docindex.Completed {
+		dst = appendNumber(append(dst, `,"refetchableFromDate":`...), uint64(max(d.Due, always)))
+	}
+	dst = ndjson.AppendString(append(dst, `},"ID":`...), d.DocID)
+	if created := d.Created.Unix(); created > 0 {
+		dst = appendNumber(append(dst, `,"creationDate":`...), uint64(created))
+	}
+	return append(dst, "}\n"...)
+}
+
+func appendMetadata(dst []byte, m map[string][]string) []byte {
+	if len(m) == 0 {
+		return dst
+	}
+	dst = append(dst, `,"metadata":{`...)
+	for i, key := range slices.Sorted(maps.Keys(m)) {
+		if i > 0 {
+			dst = append(dst, ',')
+		}
+		dst = append(ndjson.AppendString(dst, []byte(key)), `:{"values":[`...)
+		for j, value := range m[key] {
+			if j > 0 {
+				dst = append(dst, ',')
+			}
+			dst = ndjson.AppendString(dst, []byte(value))
+		}
+		dst = append(dst, "]}"...)
+	}
+	return append(dst, '}')
+}
+
+// appendSetting appends the line of a setting. One for all queues has no key, and one for a host has that in place of a key.
+func appendSetting(dst []byte, s *docindex.Setting) []byte {
+	dst = ndjson.AppendString(append(dst, `{"set":`...), []byte(settingWords[s.Which]))
+	switch {
+	case s.Host:
+		dst = ndjson.AppendString(append(dst, `,"host":`...), s.Key)
+	case len(s.Key) > 0:
+		dst = ndjson.AppendString(append(dst, `,"key":`...), s.Key)
+		dst = appendCrawl(append(dst, ','), s.Crawl)
+	}
+	dst = appendNumber(append(dst, `,"value":`...), s.Value)
+	return append(dst, "}\n"...)
+}
+
+// appendEnd appends the last line, which says how many URLs came before it.
+func appendEnd(dst []byte, urls uint64) []byte {
+	return append(appendNumber(append(dst, `{"end":`...), urls), "}\n"...)
+}
+
+func appendCrawl(dst, crawl []byte) []byte {
+	if len(crawl) == 0 {
+		crawl = []byte(defaultCrawl)
+	}
+	return ndjson.AppendString(append(dst, `"crawlID":`...), crawl)
+}
+
+// appendNumber appends a number as a string, as protobuf has 64 bits in JSON.
+func appendNumber(dst []byte, n uint64) []byte {
+	return append(strconv.AppendUint(append(dst, '"'), n, 10), '"')
+}

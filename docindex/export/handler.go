@@ -1,0 +1,65 @@
+package export
+
+import (
+	"encoding/json"
+	"errors"
+	"net/http"
+
+	"urlserver/docindex"
+)
+
+// Handler serves /docindex/dump over store: GET is [Write], POST is [Read] of a body that may be packed. It does not ask
+// who is there, nor bound how long a body may take: the server around it does.
+func Handler(store docindex.Store) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		switch r.Method {
+		case http.MethodGet:
+			serveWrite(store, w, r)
+		case http.MethodPost:
+			serveRead(store, w, r)
+		default:
+			w.Header().Set("Allow", "GET, POST")
+			answer(w, http.StatusMethodNotAllowed, failure{Error: r.Method + " is not possible here; use GET or POST"})
+		}
+	})
+}
+
+// failure is the body of an answer that says no, and the last line of a dump that could not be finished.
+type failure struct {
+	Error string `json:"error"`
+}
+
+func serveWrite(store docindex.Store, w http.ResponseWriter, r *http.Request) {
+	w.Header().Set("Content-Type", "application/x-ndjson")
+	if err := Write(r.Context(), store, w); err != nil {
+		_ = json.NewEncoder(w).Encode(failure{err.Error()}) // who has gone reads nothing
+	}
+}
+
+func serveRead(store docindex.Store, w http.ResponseWriter, r *http.Request) {
+	body, err := Unpack(r.Body, "")
+	if err != nil {
+		answer(w, http.StatusBadRequest, failure{"body: " + err.Error()})
+		return
+	}
+	defer body.Close()
+	res, err := Read(r.Context(), store, body)
+	if err == nil {
+		answer(w, http.StatusOK, res)
+		return
+	}
+	status := http.StatusInternalServerError
+	if _, broken := errors.AsType[*BrokenError](err); broken {
+		status = http.StatusBadRequest
+	}
+	answer(w, status, struct {
+		failure
+		Result
+	}{failure{err.Error()}, res})
+}
+
+func answer(w http.ResponseWriter, status int, v any) {
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(status)
+	_ = json.NewEncoder(w).Encode(v) // who has gone needs no answer
+}

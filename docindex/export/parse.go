@@ -1,0 +1,166 @@
+package export
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"math"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+
+	"google.golang.org/protobuf/encoding/protojson"
+
+	pb "urlserver/api/urlfrontier"
+	"urlserver/docindex"
+	"urlserver/protocol"
+)
+
+// entry is a line that was read: a URL to be put, or something to be set, or neither: the end.
+type entry struct {
+	put     docindex.Put // its URL is empty where it is no line of a URL
+	setting *docindex.Setting
+}
+
+// parse reads a line. The error says what is wrong with it.
+func parse(line []byte) (entry, error) {
+	var in pb.URLItem
+	bad := protojson.Unmarshal(line, &in)
+	if bad == nil {
+		put, err := putOf(&in)
+		return entry{put: put}, err
+	}
+	if s, ours, err := parseSetting(line); ours || err != nil {
+		return entry{setting: s}, err
+	}
+	return entry{}, fmt.Errorf("neither a URLItem nor a setting: %.200s", plain(bad))
+}
+
+// putOf is what a URLItem asks for, as [docindex.Puts.AddExact] takes it.
+func putOf(in *pb.URLItem) (docindex.Put, error) {
+	var info *pb.URLInfo
+	put := docindex.Put{Created: int64(min(in.CreationDate, math.MaxInt64)), DocID: []byte(in.ID)}
+	if !protocol.ValidDocID(put.DocID) {
+		put.DocID = nil // the reply's ID of another kind of client
+	}
+	switch it := in.Item.(type) {
+	case *pb.URLItem_Discovered:
+		info, put.Due = it.Discovered.GetInfo(), docindex.Now
+	case *pb.URLItem_Known:
+		info, put.Due = it.Known.GetInfo(), dueOf(it.Known.GetRefetchableFromDate())
+	default:
+		return docindex.Put{}, errors.New("neither discovered nor known")
+	}
+	if info.GetUrl() == "" {
+		return docindex.Put{}, errors.New("no url")
+	}
+	put.URL, put.Key, put.Crawl = []byte(info.Url), []byte(info.Key), crawlOf(info.CrawlID)
+	return put, takeMetadata(&put, info.Metadata)
+}
+
+// dueOf is a date as stores have it.
+func dueOf(date uint64) int64 {
+	switch date {
+	case 0:
+		return docindex.Never
+	case always:
+		return 0
+	}
+	return int64(min(date, math.MaxInt64-1))
+}
+
+// crawlOf is a crawl as stores have it: DEFAULT is nothing.
+func crawlOf(id string) []byte {
+	if id == defaultCrawl {
+		return nil
+	}
+	return []byte(id)
+}
+
+// takeMetadata sets metadata and priority.
+func takeMetadata(put *docindex.Put, metadata map[string]*pb.StringList) error {
+	if len(metadata) == 0 {
+		return nil
+	}
+	m := make(map[string][]string, len(metadata))
+	for key, list := range metadata {
+		m[key] = list.GetValues()
+	}
+	own, ours := m[priorityKey]
+	delete(m, priorityKey)
+	put.Metadata, put.Priority = docindex.EncodeMetadata(m), docindex.PriorityOf(m)
+	if !ours {
+		return nil
+	}
+	n, err := strconv.ParseInt(strings.Join(own, ","), 10, 32)
+	if err != nil {
+		return fmt.Errorf("metadata %q is %.50q: it has to be an integer of 32 bits", priorityKey, own)
+	}
+	put.Priority = int32(n)
+	return nil
+}
+
+// settingLine is a line that is no URL's.
+type settingLine struct {
+	Set     *string
+	Key     string
+	Host    string
+	CrawlID string
+	Value   json.Number
+	End     *json.Number
+}
+
+// parseSetting reads a line of a setting, or the end, which is none. ours is false where the line is neither.
+func parseSetting(line []byte) (s *docindex.Setting, ours bool, err error) {
+	var in settingLine
+	loose := json.Unmarshal(line, &in)
+	if in.End != nil && loose == nil {
+		return nil, true, nil
+	}
+	if in.Set == nil {
+		return nil, false, nil
+	}
+	strict := json.NewDecoder(bytes.NewReader(line))
+	strict.DisallowUnknownFields()
+	if err := strict.Decode(&in); err != nil {
+		return nil, true, fmt.Errorf("setting: %w", err)
+	}
+	which := slices.Index(settingWords[:], *in.Set)
+	if which < 0 {
+		return nil, true, fmt.Errorf("set %.50q: there are %s", *in.Set, strings.Join(settingWords[:], ", "))
+	}
+	s = &docindex.Setting{Which: docindex.Which(which)}
+	s.Key, s.Crawl = []byte(in.Key), crawlOf(in.CrawlID)
+	if in.Host != "" {
+		if len(s.Key)+len(s.Crawl) > 0 {
+			return nil, true, errors.New("host stands beside key or crawlID: it is for all of them")
+		}
+		s.Key, s.Host = []byte(in.Host), true
+	}
+	if s.Value, err = strconv.ParseUint(in.Value.String(), 10, 64); err != nil {
+		return nil, true, fmt.Errorf("value %.50q: it has to be an integer of 64 bits, not negative", in.Value)
+	}
+	return s, true, checkScope(s)
+}
+
+func checkScope(s *docindex.Setting) error {
+	switch {
+	case len(s.Key)+len(s.Crawl) > docindex.MaxExtra:
+		return fmt.Errorf("key and crawlID have more than %d bytes", docindex.MaxExtra)
+	case s.Host && s.Which != docindex.SetDelay && s.Which != docindex.SetBlock:
+		return errors.New("host: only delay and block are for hosts")
+	case len(s.Key) == 0 && (s.Which == docindex.SetBlock || s.Which == docindex.SetLimit):
+		return errors.New("no key: it says which queue is meant")
+	}
+	return nil
+}
+
+// plain is protojson's error without what it says of places in the line, and without the spaces it varies.
+func plain(err error) string {
+	text := strings.TrimPrefix(strings.ReplaceAll(err.Error(), "\u00a0", " "), "proto: ")
+	return strings.TrimSpace(placeInLine.ReplaceAllString(text, ""))
+}
+
+var placeInLine = regexp.MustCompile(` ?\(line \d+:\d+\):?`)

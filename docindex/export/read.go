@@ -1,0 +1,163 @@
+package export
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+
+	"urlserver/docindex"
+	"urlserver/docindex/internal/ndjson"
+)
+
+const (
+	maxPuts   = 1000    // URLs stored at once
+	maxBytes  = 1 << 20 // of their lines, about
+	maxErrors = 10      // mistakes that a Result names
+)
+
+// Result says what became of the lines.
+type Result struct {
+	New        int      `json:"new"`
+	Known      int      `json:"known"`      // had before; they stay as they were
+	Renumbered int      `json:"renumbered"` // of the new ones: got another number for a DOC_ID, since theirs was taken
+	Settings   int      `json:"settings"`
+	Invalid    int      `json:"invalid"`
+	Errors     []string `json:"errors"` // the first invalid lines
+}
+
+// Read puts into store what lines say. Those that cannot be used are counted and named; the rest is taken. An error
+// is the body's or the store's; what came before it is stored, as the Result says.
+func Read(ctx context.Context, store docindex.Store, body io.Reader) (Result, error) {
+	r := reader{store: store, res: Result{Errors: []string{}}}
+	in := ndjson.NewReader(body, maxLine)
+	for {
+		line, err := in.Next()
+		switch {
+		case err == io.EOF:
+			return r.res, r.flush(ctx)
+		case errors.Is(err, ndjson.ErrTooLong):
+			r.invalid(in.Number(), fmt.Errorf("longer than %d bytes", maxLine))
+		case err != nil:
+			return r.res, errors.Join(r.flush(ctx), &BrokenError{Line: in.Number(), Err: err})
+		default:
+			r.add(ctx, in.Number(), line)
+		}
+		if r.puts.Len() == maxPuts || r.bytes > maxBytes {
+			if err := r.flush(ctx); err != nil {
+				return r.res, err
+			}
+		}
+	}
+}
+
+// BrokenError says that a body broke off.
+type BrokenError struct {
+	Line int // the last one that came
+	Err  error
+}
+
+func (e *BrokenError) Error() string {
+	return fmt.Sprintf("body broke off after line %d: %v", e.Line, e.Err)
+}
+
+// Unwrap is for package errors.
+func (e *BrokenError) Unwrap() error { return e.Err }
+
+// reader stores lines, a batch at a time.
+type reader struct {
+	store  docindex.Store
+	puts   docindex.Puts
+	number []int // the line of each of puts
+	bytes  int   // of these lines
+	res    Result
+}
+
+func (r *reader) add(ctx context.Context, number int, line []byte) {
+	line = bytes.TrimSpace(bytes.TrimPrefix(line, byteOrderMark))
+	if len(line) == 0 {
+		return
+	}
+	e, err := parse(line)
+	switch {
+	case err == nil && e.setting != nil:
+		if err = r.store.Set(ctx, *e.setting); err == nil {
+			r.res.Settings++
+		}
+	case err == nil && len(e.put.URL) > 0:
+		if err = r.puts.AddExact(e.put, docindex.HostOf(e.put.URL)); err == nil {
+			r.number = append(r.number, number)
+			r.bytes += len(line)
+		}
+	}
+	if err != nil {
+		r.invalid(number, err)
+	}
+}
+
+// byteOrderMark is what some editors put before the first line.
+var byteOrderMark = []byte("\ufeff")
+
+func (r *reader) invalid(number int, err error) {
+	r.res.Invalid++
+	if len(r.res.Errors) < maxErrors {
+		r.res.Errors = append(r.res.Errors, fmt.Sprintf("line %d: %v", number, err))
+	}
+}
+
+// flush stores what was collected. URLs whose DOC_ID is a number that another URL has by now get another.
+func (r *reader) flush(ctx context.Context) error {
+	res, err := r.store.Put(ctx, &r.puts)
+	r.res.New += res.New
+	r.res.Known += res.Known
+	if err == nil {
+		err = r.renumber(ctx, res.Refused)
+	}
+	r.puts.Reset()
+	r.number, r.bytes = r.number[:0], 0
+	if err != nil {
+		return fmt.Errorf("store: %w", err)
+	}
+	return nil
+}
+
+// renumber puts again, without their DOC_IDs, those of the refused that have numbers for them, as stores give them, or others
+// that only this store may give.
+func (r *reader) renumber(ctx context.Context, refused []docindex.Refusal) error {
+	var again docindex.Puts
+	var number []int
+	for _, one := range refused {
+		put, host := r.puts.At(one.Index)
+		if !isNumber(put.DocID) && !errors.Is(one.Err, docindex.ErrReserved) {
+			r.invalid(r.number[one.Index], one.Err)
+			continue
+		}
+		put.DocID = nil
+		if err := again.AddExact(put, host); err != nil {
+			r.invalid(r.number[one.Index], err)
+			continue
+		}
+		number = append(number, r.number[one.Index])
+	}
+	if again.Len() == 0 {
+		return nil
+	}
+	res, err := r.store.Put(ctx, &again)
+	r.res.New += res.New
+	r.res.Renumbered += res.New
+	r.res.Known += res.Known
+	for _, one := range res.Refused {
+		r.invalid(number[one.Index], one.Err)
+	}
+	return err
+}
+
+func isNumber(id []byte) bool {
+	for _, c := range id {
+		if c < '0' || c > '9' {
+			return false
+		}
+	}
+	return len(id) > 0
+}

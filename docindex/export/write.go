@@ -1,0 +1,62 @@
+package export
+
+import (
+	"bufio"
+	"context"
+	"fmt"
+	"io"
+	"slices"
+
+	"urlserver/docindex"
+)
+
+// Write writes all that store holds: settings, URLs by crawl and queue, and the end. What changes meanwhile is written
+// as it was before or after.
+func Write(ctx context.Context, store docindex.Store, to io.Writer) error {
+	w := writer{out: bufio.NewWriterSize(to, 64<<10)}
+	err := store.Settings(ctx, func(s *docindex.Setting) bool {
+		return w.write(appendSetting(w.line[:0], s))
+	})
+	var crawls []string
+	if err == nil {
+		crawls, err = store.Crawls(ctx)
+	}
+	slices.Sort(crawls)
+	for _, crawl := range crawls {
+		if err == nil && w.err == nil {
+			err = store.List(ctx, docindex.Scope{Crawl: []byte(crawl)}, func(d *docindex.Document) bool {
+				w.urls++
+				return w.write(appendDocument(w.line[:0], d))
+			})
+		}
+	}
+	if err != nil {
+		w.flush()
+		return fmt.Errorf("list the store: %w", err)
+	}
+	w.write(appendEnd(w.line[:0], w.urls))
+	w.flush()
+	return w.err
+}
+
+// writer keeps the first error of where it writes to.
+type writer struct {
+	out  *bufio.Writer
+	line []byte
+	urls uint64
+	err  error
+}
+
+func (w *writer) write(line []byte) (ok bool) {
+	w.line = line
+	if w.err == nil {
+		_, w.err = w.out.Write(line)
+	}
+	return w.err == nil
+}
+
+func (w *writer) flush() {
+	if w.err == nil {
+		w.err = w.out.Flush()
+	}
+}

@@ -1,0 +1,38 @@
+package httpclient
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+
+	"urlserver/docindex"
+	"urlserver/docindex/internal/ndjson"
+)
+
+// Outcomes reports to the index. The error is docindex.ErrUnwanted where it answers that it wants none; any other
+// means that it took none. There is no bound on how many go in one call: the caller chooses.
+func (c *Client) Outcomes(ctx context.Context, o *docindex.Outcomes) error {
+	if o.Len() == 0 {
+		return nil
+	}
+	var body []byte
+	for i := range o.Len() {
+		out := o.At(i)
+		body = ndjson.AppendOutcome(body, ndjson.Outcome{
+			DocID: out.DocID, URL: out.URL, Word: []byte(out.Kind.String()),
+			Status: out.Status, Attempts: out.Attempts, At: out.At,
+		})
+	}
+	resp, err := c.post(ctx, "outcomes", "application/x-ndjson", body)
+	if err != nil {
+		return fmt.Errorf("outcomes: %w", err)
+	}
+	defer drain(resp)
+	switch code := resp.StatusCode; {
+	case 200 <= code && code < 300:
+		return nil
+	case code == http.StatusNotFound, code == http.StatusMethodNotAllowed, code == http.StatusNotImplemented:
+		return fmt.Errorf("%w: %w", docindex.ErrUnwanted, statusError(resp))
+	}
+	return fmt.Errorf("outcomes: %w", statusError(resp))
+}

@@ -1,0 +1,27 @@
+package indextest
+
+import (
+	"testing"
+
+	"urlserver/docindex"
+)
+
+// Count is s.Count without its error, which fails the test.
+func Count(t testing.TB, s docindex.Caller, scope *docindex.Scope) docindex.Counts {
+	t.Helper()
+	n, err := s.Count(t.Context(), scope)
+	if err != nil {
+		t.Fatalf("Count: %v", err)
+	}
+	return n
+}
+
+// CrawlsOf is s.Crawls without its error, which fails the test.
+func CrawlsOf(t testing.TB, s docindex.Caller) []string {
+	t.Helper()
+	all, err := s.Crawls(t.Context())
+	if err != nil {
+		t.Fatalf("Crawls: %v", err)
+	}
+	return all
+}

@@ -1,0 +1,356 @@
+package indextest
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"testing"
+	"time"
+
+	"urlserver/docindex"
+)
+
+var hostCases = []testCase{
+	{"hosts: a block holds for all crawls and doors", hostBlock},
+	{"hosts: a delay at the slots, crawls in turn", hostDelayAtSlots},
+	{"hosts: a delay at calls", hostDelayAtCalls},
+	{"hosts: a delay between doors", hostDelayBetween},
+	{"hosts: a delay counts what was before it", hostDelayBefore},
+	{"hosts: recalled when something is set", hostRecall},
+	{"hosts: what cannot be set", hostNot},
+	{"hosts: why not now", hostWhy},
+	{"hosts: counts", hostCounts},
+	{"hosts: rules that bar", hostBarred},
+}
+
+// setHost sets something on a host.
+func setHost(t *testing.T, s docindex.Store, which docindex.Which, host string, value uint64) {
+	t.Helper()
+	err := s.Set(t.Context(), docindex.Setting{Which: which, Scope: docindex.Scope{Key: []byte(host)}, Host: true, Value: value})
+	if err != nil {
+		t.Fatalf("Set(%v, %s, %d): %v", which, host, value, err)
+	}
+}
+
+// in is the value of a block that ends so many seconds from now.
+func in(seconds int64) uint64 { return uint64(time.Now().Unix() + seconds - 1) }
+
+func crawled(crawl string, texts ...string) (puts []docindex.Put) {
+	for _, one := range urls(texts...) {
+		one.Crawl = []byte(crawl)
+		puts = append(puts, one)
+	}
+	return puts
+}
+
+func keyed(key string, texts ...string) (puts []docindex.Put) {
+	for _, one := range urls(texts...) {
+		one.Key = []byte(key)
+		puts = append(puts, one)
+	}
+	return puts
+}
+
+func hostBlock(t *testing.T, s docindex.Store) {
+	add(t, s, urls("http://a.test/1", "http://b.test/1")...)
+	setHost(t, s, docindex.SetBlock, "a.test", in(60))
+	add(t, s, crawled("later", "http://a.test./2")...)
+	add(t, s, keyed("mixed", "http://a.test/3", "http://b.test/3")...)
+	wantTexts(t, take(t, s, 10), "http://b.test/1", "http://b.test/3")
+	time.Sleep(59 * time.Second)
+	wantURLs(t, call(t, s, any))
+	wantTexts(t, take(t, s, 10))
+	time.Sleep(2 * time.Second) // one for the mixed queue, which was found to have nothing
+	got := call(t, s, any)
+	slices.Sort(got)
+	wantURLs(t, got, "http://a.test./2", "http://a.test/1", "http://a.test/3")
+	setHost(t, s, docindex.SetBlock, "c.test", in(3600))
+	add(t, s, urls("http://c.test/1")...)
+	wantTexts(t, take(t, s, 10))
+	setHost(t, s, docindex.SetBlock, "c.test", 0)
+	wantTexts(t, take(t, s, 10), "http://c.test/1")
+}
+
+func hostDelayAtSlots(t *testing.T, s docindex.Store) {
+	setHost(t, s, docindex.SetDelay, "a.test", 10)
+	for _, crawl := range []string{"x", "y", "z"} {
+		add(t, s, crawled(crawl, "http://a.test/"+crawl+"1", "http://a.test/"+crawl+"2")...)
+	}
+	seen := map[string]int{}
+	for range 6 {
+		b := take(t, s, 10)
+		if b.Len() != 1 {
+			t.Fatalf("%q go out at once; want one", texts(b))
+		}
+		seen[string(b.At(0).URL)[:len("http://a.test/x")]]++
+		time.Sleep(time.Minute)
+		wantTexts(t, take(t, s, 10)) // while one is out
+		end(t, s, b)
+		if len(seen) < 3 && seen[string(b.At(0).URL)[:len("http://a.test/x")]] > 1 {
+			t.Errorf("%s goes out again while other crawls wait", b.At(0).URL)
+		}
+		time.Sleep(10*time.Second - 2*time.Millisecond)
+		wantTexts(t, take(t, s, 10))
+		time.Sleep(2 * time.Millisecond)
+	}
+	wantStates(t, s, 0, 0, 6)
+}
+
+func hostDelayAtCalls(t *testing.T, s docindex.Store) {
+	setHost(t, s, docindex.SetDelay, "a.test", 10)
+	add(t, s, urls("http://a.test/1", "http://b.test/1")...)
+	add(t, s, crawled("c", "http://a.test/2")...)
+	add(t, s, keyed("mixed", "http://a.test/3")...)
+	one := docindex.Request{AnyCrawl: true, PerQueue: 1, Lease: time.Hour}
+	all := call(t, s, one)
+	if len(all) != 2 {
+		t.Errorf("%q are served; want one of each host", all)
+	}
+	for range 2 {
+		time.Sleep(10*time.Second - 2*time.Millisecond)
+		wantURLs(t, call(t, s, one))
+		time.Sleep(1002 * time.Millisecond) // the mixed queue is looked at again
+		some := call(t, s, one)
+		if len(some) != 1 {
+			t.Errorf("%q are served; want one", some)
+		}
+		all = append(all, some...)
+	}
+	slices.Sort(all)
+	wantURLs(t, all, "http://a.test/1", "http://a.test/2", "http://a.test/3", "http://b.test/1")
+}
+
+func hostDelayBetween(t *testing.T, s docindex.Store) {
+	setHost(t, s, docindex.SetDelay, "a.test", 10)
+	add(t, s, urls("http://a.test/1", "http://a.test/2", "http://a.test/3", "http://a.test/4")...)
+	one := docindex.Request{AnyCrawl: true, PerQueue: 1, Lease: time.Hour}
+	wantURLs(t, call(t, s, one), "http://a.test/1")
+	ended(t, s, "http://a.test/1")
+	time.Sleep(10*time.Second - 2*time.Millisecond)
+	wantTexts(t, take(t, s, 1))
+	time.Sleep(2 * time.Millisecond)
+	b := take(t, s, 10)
+	wantTexts(t, b, "http://a.test/2")
+	time.Sleep(time.Minute)
+	end(t, s, b)
+	time.Sleep(10*time.Second - 2*time.Millisecond)
+	wantURLs(t, call(t, s, one))
+	time.Sleep(2 * time.Millisecond)
+	wantURLs(t, call(t, s, one), "http://a.test/3")
+	ended(t, s, "http://a.test/3")
+	setHost(t, s, docindex.SetDelay, "a.test", 0)
+	time.Sleep(time.Second) // the usual delay of queues
+	wantTexts(t, take(t, s, 1), "http://a.test/4")
+}
+
+func hostDelayBefore(t *testing.T, s docindex.Store) {
+	add(t, s, urls("http://a.test/1", "http://a.test/2", "http://b.test/1")...)
+	b := take(t, s, 1)
+	end(t, s, b)
+	time.Sleep(3 * time.Second)
+	setHost(t, s, docindex.SetDelay, "a.test", 10)
+	setHost(t, s, docindex.SetDelay, "b.test", 10) // was never asked
+	wantTexts(t, take(t, s, 10), "http://b.test/1")
+	time.Sleep(7*time.Second - 2*time.Millisecond)
+	wantTexts(t, take(t, s, 10))
+	time.Sleep(2 * time.Millisecond)
+	wantTexts(t, take(t, s, 10), "http://a.test/2")
+}
+
+func hostRecall(t *testing.T, s docindex.Store) {
+	got := recalled(s)
+	add(t, s, urls("http://a.test/1", "http://b.test/1")...)
+	add(t, s, crawled("c", "http://a.test/2")...)
+	b := take(t, s, 10)
+	setHost(t, s, docindex.SetDelay, "a.test", 10)
+	wantURLs(t, got(b), "http://a.test/1", "http://a.test/2")
+	setHost(t, s, docindex.SetBlock, "b.test", in(60))
+	wantURLs(t, got(b), "http://b.test/1")
+}
+
+func hostNot(t *testing.T, s docindex.Store) {
+	for _, one := range []docindex.Setting{
+		{Which: docindex.SetLimit, Scope: docindex.Scope{Key: []byte("a.test")}, Host: true, Value: 1},
+		{Which: docindex.SetBlock, Host: true, Value: 1},
+		{Which: docindex.SetDelay, Host: true, Value: 1},
+	} {
+		if err := s.Set(t.Context(), one); !errors.Is(err, docindex.ErrNoHost) {
+			t.Errorf("Set(%+v): %v; want ErrNoHost", one, err)
+		}
+	}
+}
+
+// turnText is a turn in short: "open", or from when on, or "event", and why.
+func turnText(turn docindex.Turn) string {
+	switch {
+	case turn.Open:
+		return "open"
+	case turn.Not.IsZero():
+		return "event " + turn.Why
+	}
+	return fmt.Sprintf("+%v %s", time.Until(turn.Not).Round(time.Second), turn.Why)
+}
+
+const both = "at both"
+
+// hostWhy has one case for each rule.
+func hostWhy(t *testing.T, s docindex.Store) {
+	s.Pace(4 * time.Second)
+	one := func(key string) docindex.Request {
+		return docindex.Request{Scope: docindex.Scope{Key: []byte(key)}, AnyCrawl: true, PerQueue: 1, Lease: time.Minute}
+	}
+	for n, c := range []struct {
+		name         string
+		do           func(host string)
+		slots, calls string // calls both: as slots
+	}{
+		{"unknown", func(string) {}, "event ", both},
+		{"may go out", func(h string) { add(t, s, urls("http://"+h+"/1")...) }, "open", both},
+		{"completed", func(h string) {
+			add(t, s, urls("http://"+h+"/1")...)
+			ended(t, s, "http://"+h+"/1")
+		}, "event nothing of it is scheduled", both},
+		{"scheduled for later", func(h string) {
+			add(t, s, docindex.Put{URL: []byte("http://" + h + "/1"), Known: true, Due: time.Now().Unix() + 90})
+		}, "+1m30s the first of its documents is scheduled for then", both},
+		{"blocked by the operator", func(h string) {
+			add(t, s, urls("http://"+h+"/1")...)
+			setHost(t, s, docindex.SetBlock, h, in(60))
+		}, "+1m0s blocked by the operator", both},
+		{"blocked queue", func(h string) {
+			add(t, s, crawled("c", "http://"+h+"/1")...)
+			err := s.Set(t.Context(), docindex.Setting{Which: docindex.SetBlock, Scope: docindex.Scope{Crawl: []byte("c"), Key: []byte(h)}, Value: in(60)})
+			if err != nil {
+				t.Fatal(err)
+			}
+		}, `+1m0s its queue in crawl "c" is blocked (BlockQueueUntil)`, both},
+		{"limit", func(h string) {
+			add(t, s, urls("http://"+h+"/1", "http://"+h+"/2")...)
+			ended(t, s, "http://"+h+"/1")
+			set(t, s, docindex.SetLimit, h, 1)
+		}, "event the limit of its queue, 1 completed URLs, is reached (SetCrawlLimit)", both},
+		{"delay of the operator", func(h string) {
+			add(t, s, urls("http://"+h+"/1", "http://"+h+"/2")...)
+			setHost(t, s, docindex.SetDelay, h, 30)
+			call(t, s, one(h))
+			ended(t, s, "http://"+h+"/1")
+		}, "+30s the operator's delay of 30s", both},
+		{"delay of the operator, one out", func(h string) {
+			add(t, s, urls("http://"+h+"/1", "http://"+h+"/2")...)
+			setHost(t, s, docindex.SetDelay, h, 30)
+			takeOn(t, s, h)
+		}, "event one at a time, by the operator's delay of 30s", "event 1 of its documents are at host slots, for line spiders"},
+		{"delay of the queue", func(h string) {
+			add(t, s, urls("http://"+h+"/1", "http://"+h+"/2")...)
+			set(t, s, docindex.SetDelay, h, 30)
+			call(t, s, one(h))
+			ended(t, s, "http://"+h+"/1")
+		}, "+30s the delay of its queue, 30s (SetDelay)", both},
+		{"delay of the queue, one out", func(h string) {
+			add(t, s, urls("http://"+h+"/1", "http://"+h+"/2")...)
+			set(t, s, docindex.SetDelay, h, 30)
+			takeOn(t, s, h)
+		}, "event one at a time, by the delay of its queue, 30s (SetDelay)", "event 1 of its documents are at host slots, for line spiders"},
+		{"after calls", func(h string) {
+			add(t, s, urls("http://"+h+"/1", "http://"+h+"/2")...)
+			call(t, s, one(h))
+			ended(t, s, "http://"+h+"/1")
+		}, "+4s others asked it lately, and the slots keep 4s between two requests (Req_Host_Per_Sec)",
+			"+1s the delay of all queues, 1s (SetDelay without a key, or the usual one)"},
+		{"with a client", func(h string) {
+			add(t, s, urls("http://"+h+"/1", "http://"+h+"/2")...)
+			call(t, s, one(h))
+		}, "event 1 of its documents are with clients of the URL Frontier, until they report them or their leases end",
+			"+1s the delay of all queues, 1s (SetDelay without a key, or the usual one)"},
+		{"lent", func(h string) {
+			add(t, s, urls("http://"+h+"/1", "http://"+h+"/2")...)
+			var b docindex.Batch
+			if err := s.Lease(t.Context(), 1, nil, time.Minute, &b); err != nil || b.Len() != 1 {
+				t.Fatalf("lent %d, %v", b.Len(), err)
+			}
+		}, "event 1 of its documents are with daemons that took them over HTTP, until they report them or their leases end", both},
+		{"what the slots learned", func(h string) {
+			add(t, s, urls("http://"+h+"/1", "http://"+h+"/2")...)
+			b := takeOn(t, s, h)
+			var o docindex.Outcomes
+			o.Add(docindex.Outcome{DocID: b.At(0).DocID, Pause: 20 * time.Second, Gap: 20 * time.Second})
+			report(t, s, &o)
+		}, "open", "+20s the slots asked it lately: its pace, its robots.txt or its Retry-After says so"},
+	} {
+		host := fmt.Sprintf("h%d.test", n)
+		c.do(host)
+		l, err := s.LookAtHost(t.Context(), []byte(host))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if c.calls == both {
+			c.calls = c.slots
+		}
+		if got := turnText(l.AtSlots); got != c.slots {
+			t.Errorf("%s: slots: %q; want %q", c.name, got, c.slots)
+		}
+		if got := turnText(l.AtCalls); got != c.calls {
+			t.Errorf("%s: calls: %q; want %q", c.name, got, c.calls)
+		}
+		setHost(t, s, docindex.SetBlock, host, 1<<40) // out of the way of the others
+	}
+	set(t, s, docindex.SetActive, "", 0)
+	if l, err := s.LookAtHost(t.Context(), []byte("h1.test")); err != nil || turnText(l.AtCalls) != "event clients are given nothing at all (SetActive)" {
+		t.Errorf("passive: %+v, %v", l.AtCalls, err)
+	}
+}
+
+// takeOn has the slots take a document, which is the host's that is told.
+func takeOn(t *testing.T, s docindex.Store, host string) *docindex.Batch {
+	t.Helper()
+	b := take(t, s, 1)
+	wantTexts(t, b, "http://"+host+"/1")
+	return b
+}
+
+func hostBarred(t *testing.T, s docindex.Store) {
+	barred := func(name string) func([]byte) docindex.HostRule {
+		return func(host []byte) docindex.HostRule { return docindex.HostRule{Barred: string(host) == name} }
+	}
+	s.Obey(barred("a.test"))
+	add(t, s, urls("http://a.test/1", "http://a.test/2", "http://b.test/1")...)
+	add(t, s, keyed("mixed", "http://a.test/3", "http://b.test/2")...)
+	wantURLs(t, call(t, s, any), "http://b.test/1", "http://b.test/2")
+	wantURLs(t, call(t, s, byKeyOf("a.test")))
+	wantTexts(t, take(t, s, 1), "http://a.test/1") // slots have rules of their own
+	time.Sleep(2 * time.Second)
+	s.Obey(barred("b.test"))
+	add(t, s, urls("http://c.test/1")...)
+	wantURLs(t, call(t, s, any), "http://c.test/1") // a host that the slots are at is not for calls anyway
+	s.Obey(nil)
+	add(t, s, urls("http://b.test/4")...)
+	time.Sleep(2 * time.Second)
+	wantURLs(t, call(t, s, byKeyOf("b.test")), "http://b.test/4")
+}
+
+func byKeyOf(key string) docindex.Request {
+	r := any
+	r.Key = []byte(key)
+	return r
+}
+
+func hostCounts(t *testing.T, s docindex.Store) {
+	add(t, s, urls("http://a.test/1", "http://a.test/2", "http://b.test/1")...)
+	add(t, s, crawled("c", "http://a.test./3")...)
+	add(t, s, keyed("mixed", "http://a.test/4")...)
+	ended(t, s, "http://a.test/1")
+	setHost(t, s, docindex.SetDelay, "a.test", 7)
+	setHost(t, s, docindex.SetBlock, "a.test.", in(60))
+	l, err := s.LookAtHost(t.Context(), []byte("a.test"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := docindex.HostLook{
+		Counts:  docindex.Counts{Scheduled: 2, Completed: 1, Queues: 2, Active: 2},
+		Blocked: time.Now().Truncate(time.Second).Add(time.Minute).UTC(), Delay: 7 * time.Second,
+	}
+	l.AtSlots, l.AtCalls = docindex.Turn{}, docindex.Turn{}
+	if l != want {
+		t.Errorf("%+v; want %+v", l, want)
+	}
+}

@@ -1,0 +1,20 @@
+package crawlstats
+
+import (
+	"net/netip"
+	"strings"
+
+	"golang.org/x/net/publicsuffix"
+)
+
+// Registered is the registered domain of a host by the public suffix list; an IP address, or what has none, as it is.
+func Registered(host string) string {
+	host = strings.TrimSuffix(host, ".")
+	if _, err := netip.ParseAddr(host); err == nil {
+		return host
+	}
+	if domain, err := publicsuffix.EffectiveTLDPlusOne(host); err == nil {
+		return domain
+	}
+	return host
+}

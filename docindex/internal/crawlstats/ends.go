@@ -1,0 +1,133 @@
+package crawlstats
+
+import "time"
+
+// CrawlEnd is a crawl that is to be ended.
+type CrawlEnd struct {
+	CrawlID
+	Expired bool // its time is over; else it was stopped
+}
+
+// FinishedCrawl is a crawl that nothing is left of.
+type FinishedCrawl struct {
+	CrawlID
+	Done  uint64 // its documents that are completed, but for those stopped and expired
+	Round uint64 // for Told; never 0, and another one whenever it finishes again
+}
+
+// CrawlCounts count a crawl's documents.
+type CrawlCounts struct {
+	CrawlID
+	Pending   uint64 // at a spider that took it from the slots, too
+	InTransit uint64 // at clients
+	Done      uint64 // completed, but for those purged
+	Sent      uint64 // how often documents went to spiders that have told how they ended, and to clients
+	Purged    uint64 // stopped or expired
+	Expired   uint64 // of these
+	Dropped   uint64 // came after that
+}
+
+// ExpireAt sets when a crawl expires, in seconds since 1970, and answers whether that changed it; 0: never.
+func (l *Books) ExpireAt(b *Book, at int64) bool {
+	if b.Refused || b.Expires == at {
+		return false
+	}
+	b.Expires = at
+	if at == 0 {
+		l.due.Remove(b.No)
+		return true
+	}
+	l.due.Set(b.No, time.Duration(at))
+	return true
+}
+
+// Refuse says that nothing of a crawl is wanted any more, for a reason of the store's. It is due until it is Purged.
+func (l *Books) Refuse(b *Book, why uint8) {
+	b.Refused, b.Why = true, why
+	l.refused++
+	l.quiet.Remove(b.No)
+	l.due.Set(b.No, 0)
+}
+
+// Purged says that nothing of a refused crawl is scheduled any more, and returns how many documents ended because of the
+// refusal since somebody was told.
+func (l *Books) Purged(b *Book) int {
+	l.due.Remove(b.No)
+	b.Answer = b.Untold
+	return b.Untold
+}
+
+// WasTold says that somebody was told how a crawl ended, by being refused where round is 0, or else in that round.
+func (b *Book) WasTold(round uint64) {
+	if round > 0 {
+		b.Told = max(b.Told, round)
+		return
+	}
+	b.Untold, b.Answer, b.ToldEnd = b.Untold-b.Answer, 0, b.Refused
+}
+
+// Due lists crawls, at most so many, that are to be ended.
+func (l *Books) Due(now time.Time, most int, expired uint8) (all []CrawlEnd) {
+	var found []uint32
+	for len(found) < most {
+		no, at, ok := l.due.Min()
+		if !ok || int64(at) > now.Unix() {
+			break
+		}
+		l.due.Remove(no)
+		found = append(found, no)
+	}
+	for _, no := range found { // they stay until they are purged
+		b, at := l.numbered[no], int64(0)
+		if !b.Refused {
+			at = b.Expires
+		}
+		all = append(all, CrawlEnd{CrawlID: b.ID, Expired: !b.Refused || b.Why == expired})
+		l.due.Set(no, time.Duration(at))
+	}
+	return all
+}
+
+// Finished lists crawls, at most so many, that are not refused and of which nothing was open since a time, each once for
+// each time that this happened.
+func (l *Books) Finished(since time.Time, most int) (done []FinishedCrawl) {
+	for len(done) < most {
+		no, at, ok := l.quiet.Min()
+		if !ok || int64(at) > since.UnixMilli() {
+			break
+		}
+		l.quiet.Remove(no)
+		b := l.numbered[no]
+		done = append(done, FinishedCrawl{CrawlID: b.ID, Done: b.Done(), Round: b.Round})
+	}
+	return done
+}
+
+// Counts counts documents of crawls: of some, at most so many, and of all others together, without a name, which come last.
+// expired is why crawls are refused that have.
+func (l *Books) Counts(most int, expired uint8) (counts []CrawlCounts) {
+	other := l.sum
+	for _, b := range l.numbered[1:] {
+		if b == nil {
+			continue
+		}
+		c := CrawlCounts{
+			CrawlID: b.ID, Pending: b.Pending(), InTransit: b.Count[AtClients], Done: b.Done(), Sent: b.Sent, Purged: b.Purged, Dropped: b.Dropped,
+		}
+		if b.Refused && b.Why == expired {
+			c.Expired = b.Purged
+		}
+		if len(counts) < most {
+			counts = append(counts, c)
+			continue
+		}
+		other.Pending += c.Pending
+		other.InTransit += c.InTransit
+		other.Done += c.Done
+		other.Sent += c.Sent
+		other.Purged += c.Purged
+		other.Expired += c.Expired
+		other.Dropped += c.Dropped
+	}
+	return append(counts, other)
+}

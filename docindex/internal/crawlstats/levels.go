@@ -1,0 +1,105 @@
+package crawlstats
+
+import "slices"
+
+// Levels count by priority. The zero value is empty. Few stand in their order; of many, whoever chooses them, none costs
+// more than another.
+type Levels struct {
+	few  []level
+	many map[int32]uint64
+}
+
+type level struct {
+	priority int32
+	n        uint64
+}
+
+const maxFew = 16
+
+// Add adds to the count of a priority, or takes from it where n is negative, and forgets a count that is nothing.
+func (l *Levels) Add(priority int32, n uint64) {
+	if l.many != nil {
+		if sum := l.many[priority] + n; sum != 0 {
+			l.many[priority] = sum
+		} else {
+			delete(l.many, priority)
+		}
+		return
+	}
+	i, found := slices.BinarySearchFunc(l.few, priority, func(a level, p int32) int { return compare(a.priority, p) })
+	switch {
+	case !found && len(l.few) == maxFew:
+		l.many = make(map[int32]uint64, 2*maxFew)
+		for _, one := range l.few {
+			l.many[one.priority] = one.n
+		}
+		l.few = nil
+		l.many[priority] = n
+	case !found:
+		l.few = slices.Insert(l.few, i, level{priority, n})
+	case l.few[i].n+n == 0:
+		l.few = slices.Delete(l.few, i, i+1)
+	default:
+		l.few[i].n += n
+	}
+}
+
+// AddAll adds all counts of another.
+func (l *Levels) AddAll(other *Levels) {
+	if l.Len() == 0 && other.many == nil {
+		l.few, l.many = slices.Clone(other.few), nil
+		return
+	}
+	other.Each(l.Add)
+}
+
+func compare(a, b int32) int {
+	switch {
+	case a < b:
+		return -1
+	case a > b:
+		return 1
+	}
+	return 0
+}
+
+// Len is how many counts there are.
+func (l *Levels) Len() int { return len(l.few) + len(l.many) }
+
+// Of is the count of a priority.
+func (l *Levels) Of(priority int32) uint64 {
+	if l.many != nil {
+		return l.many[priority]
+	}
+	for _, one := range l.few {
+		if one.priority == priority {
+			return one.n
+		}
+	}
+	return 0
+}
+
+// Each calls yield with all counts, in no order.
+func (l *Levels) Each(yield func(priority int32, n uint64)) {
+	for _, one := range l.few {
+		yield(one.priority, one.n)
+	}
+	for p, n := range l.many {
+		yield(p, n)
+	}
+}
+
+// span is the lowest and the highest priority of which not all are away; 0 where there is none.
+func (l *Levels) span(away *absence) (low, high int32) {
+	first := true
+	l.Each(func(p int32, n uint64) {
+		if n == away.of(p) {
+			return
+		}
+		if first {
+			low, high, first = p, p, false
+		}
+		low, high = min(low, p), max(high, p)
+	})
+	return low, high
+}

@@ -1,0 +1,296 @@
+package crawlstats
+
+import (
+	"cmp"
+	"slices"
+)
+
+// Pending counts what is pending. Low and High are priorities; they mean something only where Total is not 0.
+type Pending struct {
+	Total     uint64
+	Low, High int32
+}
+
+// Survey is what is pending of crawls. Of one crawl it has just that, also where nothing is pending.
+type Survey struct {
+	Total   uint64         // documents pending
+	Domains int            // distinct ones, over all crawls
+	Count   int            // crawls with something pending
+	Crawls  []CrawlPending // of these, the largest; at most MaxSurveyed
+}
+
+// MaxSurveyed is how many crawls a survey lists.
+const MaxSurveyed = 5000
+
+// CrawlPending is what is pending of a crawl.
+type CrawlPending struct {
+	Crawl string
+	Pending
+	Expires  int64 // seconds since 1970; 0: never
+	Distinct int   // domains with something pending
+	Domains  []DomainPending
+}
+
+// DomainPending is what is pending of a registered domain, or of an IP address.
+type DomainPending struct {
+	Domain string
+	Pending
+}
+
+// Surveying is a survey on its way. Use Begin, then Away, then End.
+type Surveying struct {
+	l       *Books
+	crawl   string // all that is asked for; empty: all of app
+	book    *Book  // of crawl; nil: there is none
+	app     *app   // nil: there is none
+	no      uint64
+	domains int
+	atSlots uint64    // of what is asked for, and not told to be away so far
+	absent  []absence // of domains and of books, in the order in which they were met
+	all     Survey
+	ranks   []rank
+	last    rank // of the largest so far, once there are enough; what comes behind it is not listed
+}
+
+// rank is a domain among the largest of all crawls, which have their turns.
+type rank struct {
+	load
+	turn int
+}
+
+// mark leads to what a survey says of a book or domain.
+type mark struct {
+	survey uint64
+	at     int // in absent
+}
+
+// absence counts documents at spiders.
+type absence struct {
+	domain  *Domain // nil: of a book
+	total   uint64
+	first   level  // most have but one
+	rest    Levels // of other priorities
+	emptied int    // of a book: domains with nothing else
+}
+
+func (a *absence) of(priority int32) uint64 {
+	switch {
+	case a == nil:
+		return 0
+	case a.first.priority == priority:
+		return a.first.n
+	}
+	return a.rest.Of(priority)
+}
+
+const maxAbsent = 1 << 16 // of the memory that stays between surveys, entries
+
+// Begin begins a survey of a crawl, or, without a Crawl, of all crawls of an application at a spider. It will list at most
+// so many domains.
+func (l *Books) Begin(id CrawlID, domains int) *Surveying {
+	l.surveys++
+	v := &Surveying{
+		l: l, crawl: id.Crawl, book: l.byID[id], app: l.apps[appID{id.Spider, id.App}], no: l.surveys, domains: domains,
+		absent: l.absent[:0],
+	}
+	switch {
+	case id.Crawl != "" && v.book != nil:
+		v.atSlots = v.book.Count[AtSlots]
+	case id.Crawl == "" && v.app != nil:
+		v.atSlots = v.app.atSlots
+	}
+	return v
+}
+
+// MayMiss reports whether any of what is asked for may still be away: what is not at the slots is not at a spider.
+func (v *Surveying) MayMiss() bool { return v.atSlots > 0 }
+
+// Wants reports whether a domain is of what is asked for.
+func (v *Surveying) Wants(d *Domain) bool {
+	if v.crawl != "" {
+		return d.Book == v.book
+	}
+	return d.Book.app == v.app
+}
+
+// Away counts a document of what is asked for that is at a spider, and so not pending.
+func (v *Surveying) Away(d *Domain, priority int32) {
+	v.atSlots--
+	v.miss(&d.absent, d, priority)
+	v.miss(&d.Book.absent, nil, priority)
+	if v.pending(d) == 0 {
+		v.absent[d.Book.absent.at].emptied++
+	}
+}
+
+func (v *Surveying) miss(m *mark, d *Domain, priority int32) {
+	if m.survey != v.no {
+		*m = mark{v.no, len(v.absent)}
+		v.absent = append(v.absent, absence{domain: d, first: level{priority: priority}})
+	}
+	gone := &v.absent[m.at]
+	gone.total++
+	if gone.first.priority == priority {
+		gone.first.n++
+	} else {
+		gone.rest.Add(priority, 1)
+	}
+}
+
+// of is what is absent of a book or domain; nil: nothing.
+func (v *Surveying) of(m mark) *absence {
+	if m.survey != v.no {
+		return nil
+	}
+	return &v.absent[m.at]
+}
+
+// End returns the survey.
+func (v *Surveying) End() Survey {
+	if v.crawl != "" {
+		one := CrawlPending{Crawl: v.crawl}
+		if b := v.book; b != nil {
+			one = v.count(b)
+			v.rank(b, 0)
+		}
+		v.all = Survey{Crawls: []CrawlPending{one}, Total: one.Total, Domains: one.Distinct, Count: 1}
+	} else if v.app != nil {
+		v.countApp(v.app)
+	}
+	v.list()
+	if cap(v.absent) <= maxAbsent {
+		clear(v.absent)
+		v.l.absent = v.absent
+	}
+	return v.all
+}
+
+// pending is what is pending of a domain and not away.
+func (v *Surveying) pending(d *Domain) uint64 {
+	if gone := v.of(d.absent); gone != nil {
+		return d.pending() - gone.total
+	}
+	return d.pending()
+}
+
+// count counts a crawl, without its domains.
+func (v *Surveying) count(b *Book) CrawlPending {
+	c := CrawlPending{Crawl: b.ID.Crawl, Expires: b.Expires, Distinct: len(b.loads), Pending: Pending{Total: b.Pending()}}
+	gone := v.of(b.absent)
+	if gone != nil {
+		c.Total -= gone.total
+		c.Distinct -= gone.emptied
+	}
+	if c.Total > 0 {
+		c.Low, c.High = b.levels.span(gone)
+	}
+	return c
+}
+
+// countApp counts an application's crawls.
+func (v *Surveying) countApp(a *app) {
+	v.all.Domains = len(a.domains) - v.emptied(a)
+	type counted struct {
+		*Book
+		total uint64
+	}
+	all := make([]counted, 0, len(a.books))
+	for _, b := range a.books {
+		total := b.Pending()
+		if gone := v.of(b.absent); gone != nil {
+			total -= gone.total
+		}
+		if total > 0 {
+			all = append(all, counted{b, total})
+			v.all.Total += total
+		}
+	}
+	v.all.Count = len(all)
+	slices.SortFunc(all, func(x, y counted) int {
+		if n := cmp.Compare(y.total, x.total); n != 0 {
+			return n
+		}
+		return cmp.Compare(x.ID.Crawl, y.ID.Crawl)
+	})
+	all = all[:min(len(all), MaxSurveyed)]
+	v.all.Crawls = slices.Grow(v.all.Crawls, len(all))
+	for i, one := range all {
+		v.all.Crawls = append(v.all.Crawls, v.count(one.Book))
+		v.rank(one.Book, i)
+	}
+}
+
+// emptied is of how many domains everything that is pending is away, in all crawls of an application.
+func (v *Surveying) emptied(a *app) (n int) {
+	gone := map[string]uint64{}
+	for i := range v.absent {
+		if d := v.absent[i].domain; d != nil && d.pending() == v.absent[i].total {
+			gone[d.Name] += v.absent[i].total
+		}
+	}
+	for name, sum := range gone {
+		if sum == a.domains[name] {
+			n++
+		}
+	}
+	return n
+}
+
+// rank lines up the domains of a crawl, whose turn it is, that may be among the largest. Of most crawls there is none once
+// those of the largest are lined up.
+func (v *Surveying) rank(b *Book, turn int) {
+	full := v.last.Domain != nil
+	if full && (b.top < v.last.pending || b.top == v.last.pending && turn > v.last.turn) {
+		return
+	}
+	spared := v.of(b.absent) == nil
+	b.top = 0
+	for _, one := range b.loads {
+		b.top = max(b.top, one.pending)
+		if full && (one.pending < v.last.pending || one.pending == v.last.pending && turn > v.last.turn) {
+			continue // without a look at the domain, which lies elsewhere
+		}
+		if !spared {
+			one.pending = v.pending(one.Domain)
+		}
+		r := rank{one, turn}
+		if one.pending == 0 || full && larger(&r, &v.last) > 0 {
+			continue
+		}
+		if v.ranks = append(v.ranks, r); len(v.ranks) >= 2*v.domains {
+			v.cut()
+			full = true
+		}
+	}
+}
+
+// larger orders domains: the largest first; of equal ones that of the larger crawl.
+func larger(a, b *rank) int {
+	switch {
+	case a.pending != b.pending:
+		return cmp.Compare(b.pending, a.pending)
+	case a.turn != b.turn:
+		return cmp.Compare(a.turn, b.turn)
+	}
+	return cmp.Compare(a.Name, b.Name)
+}
+
+// cut keeps the largest.
+func (v *Surveying) cut() {
+	slices.SortFunc(v.ranks, func(a, b rank) int { return larger(&a, &b) })
+	if len(v.ranks) >= v.domains {
+		v.ranks = v.ranks[:v.domains]
+		v.last = v.ranks[v.domains-1]
+	}
+}
+
+// list adds the largest domains to their crawls.
+func (v *Surveying) list() {
+	v.cut()
+	for _, r := range v.ranks {
+		one := DomainPending{Domain: r.Name, Pending: Pending{Total: r.pending}}
+		one.Low, one.High = r.levels.span(v.of(r.absent))
+		c := &v.all.Crawls[r.turn]
+		c.Domains = append(c.Domains, one)
+	}
+}

@@ -1,0 +1,141 @@
+package ndjson
+
+import (
+	"cmp"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"math"
+	"strconv"
+)
+
+// Document is a line that offers or puts a document. Fields that are absent, null or
+// empty strings are empty.
+type Document struct {
+	DocID    []byte // of a number: its digits
+	URL      []byte
+	Priority int32 // saturated
+	Crawl    []byte
+	Key      []byte
+	SpiderID []byte
+	Metadata []byte // JSON of any kind, as it stood in the line
+}
+
+// ParseDocument reads a line. Other members than Document's are ignored. With an error
+// Document has the fields that could be read, so that a DocID can still be answered
+// for. Slices may alias line.
+func ParseDocument(line []byte) (Document, error) {
+	if d, ok := fastDocument(line); ok {
+		return d, nil
+	}
+	return slowDocument(line)
+}
+
+// fastDocument does what slowDocument does where the line is plain and right.
+func fastDocument(line []byte) (d Document, ok bool) {
+	f := open(line)
+	for key, v, more := f.next(true); more; key, v, more = f.next(false) {
+		switch string(key) {
+		case "doc_id":
+			d.DocID = v.text
+			continue
+		case "priority":
+			if d.Priority, ok = saturated(v.text); v.quoted || !ok {
+				return Document{}, false
+			}
+			continue
+		}
+		field := d.text(string(key))
+		if field == nil || !v.quoted {
+			return Document{}, false
+		}
+		*field = v.text
+	}
+	return d, !f.bad
+}
+
+// text returns the field for a member whose value is a string.
+func (d *Document) text(key string) *[]byte {
+	switch key {
+	case "url":
+		return &d.URL
+	case "crawl":
+		return &d.Crawl
+	case "key":
+		return &d.Key
+	case "spiderid":
+		return &d.SpiderID
+	}
+	return nil
+}
+
+func slowDocument(line []byte) (d Document, err error) {
+	var raw struct {
+		DocID    json.RawMessage `json:"doc_id"`
+		URL      json.RawMessage `json:"url"`
+		Priority json.RawMessage `json:"priority"`
+		Crawl    json.RawMessage `json:"crawl"`
+		Key      json.RawMessage `json:"key"`
+		SpiderID json.RawMessage `json:"spiderid"`
+		Metadata json.RawMessage `json:"metadata"`
+	}
+	if err := json.Unmarshal(line, &raw); err != nil {
+		return d, fmt.Errorf("not a JSON object: %w", err)
+	}
+	var errs [5]error
+	d.DocID, errs[0] = idOf(raw.DocID)
+	d.URL, errs[1] = textOf("url", raw.URL)
+	d.Priority, errs[2] = priorityOf(raw.Priority)
+	d.Crawl, errs[3] = textOf("crawl", raw.Crawl)
+	d.Key, errs[4] = textOf("key", raw.Key)
+	d.SpiderID, _ = textOf("spiderid", raw.SpiderID) // what is none says nothing
+	if !absent(raw.Metadata) {
+		d.Metadata = raw.Metadata
+	}
+	return d, cmp.Or(errs[:]...)
+}
+
+// absent says that a member was not there, or null.
+func absent(raw json.RawMessage) bool { return len(raw) == 0 || string(raw) == "null" }
+
+func idOf(raw json.RawMessage) ([]byte, error) {
+	if n := integer(raw); n > 0 && n == len(raw) {
+		return raw, nil
+	}
+	text, err := textOf("doc_id", raw)
+	if err != nil {
+		return nil, errors.New("doc_id is neither a string nor an integer")
+	}
+	return text, nil
+}
+
+func textOf(name string, raw json.RawMessage) ([]byte, error) {
+	if absent(raw) {
+		return nil, nil
+	}
+	var text string
+	if err := json.Unmarshal(raw, &text); err != nil {
+		return nil, fmt.Errorf("%s is not a string", name)
+	}
+	return []byte(text), nil
+}
+
+func priorityOf(raw json.RawMessage) (int32, error) {
+	if absent(raw) {
+		return 0, nil
+	}
+	if n := integer(raw); n == 0 || n != len(raw) {
+		return 0, errors.New("priority is not an integer")
+	}
+	p, _ := saturated(raw)
+	return p, nil
+}
+
+// saturated is the JSON integer in digits, or the nearest int32.
+func saturated(digits []byte) (int32, bool) {
+	n, err := strconv.ParseInt(string(digits), 10, 64)
+	if err != nil && !errors.Is(err, strconv.ErrRange) {
+		return 0, false
+	}
+	return int32(max(math.MinInt32, min(n, math.MaxInt32))), true
+}

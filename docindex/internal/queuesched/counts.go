@@ -1,0 +1,95 @@
+package queuesched
+
+// Count counts a new URL of a queue.
+func (d *Doors) Count(id uint32, s State) { d.change(id, s, 1) }
+
+// Uncount counts a URL out that is forgotten.
+func (d *Doors) Uncount(id uint32, s State) { d.change(id, s, -1) }
+
+// Move counts a URL's change of state.
+func (d *Doors) Move(id uint32, from, to State) { d.MoveSome(id, from, to, 1) }
+
+// MoveSome counts the same change of state of so many URLs.
+func (d *Doors) MoveSome(id uint32, from, to State, n uint32) {
+	if from == to {
+		return
+	}
+	d.change(id, to, int(n))
+	d.change(id, from, -int(n))
+}
+
+func (d *Doors) change(id uint32, s State, by int) {
+	q := d.queues.At(id)
+	if q.flags&gone != 0 {
+		return
+	}
+	c := &d.crawls[q.crawl].total
+	was := q.active()
+	q.count[s] += uint32(by)
+	c.URLs[s] += uint64(by)
+	d.total.URLs[s] += uint64(by)
+	if is := q.active(); is != was {
+		c.Active += step(is)
+		d.total.Active += step(is)
+	}
+}
+
+// step is one more, or one less.
+func step(up bool) uint64 {
+	if up {
+		return 1
+	}
+	return ^uint64(0)
+}
+
+func (q *queue) active() bool { return q.count[Scheduled]+q.count[InTransit] > 0 }
+
+// uncount takes a queue's URLs out of the sums.
+func (d *Doors) uncount(q *queue) {
+	c := &d.crawls[q.crawl].total
+	for s, n := range q.count {
+		c.URLs[s] -= uint64(n)
+		d.total.URLs[s] -= uint64(n)
+	}
+	if q.active() {
+		c.Active--
+		d.total.Active--
+	}
+}
+
+// Total counts everything.
+func (d *Doors) Total() Counts { return d.total }
+
+// CrawlTotal counts a crawl.
+func (d *Doors) CrawlTotal(crawlID []byte) Counts {
+	c, ok := d.crawlNo[string(crawlID)]
+	if !ok {
+		return Counts{}
+	}
+	return d.crawls[c].total
+}
+
+// QueueTotal counts a queue.
+func (d *Doors) QueueTotal(id uint32) (n Counts) {
+	q := d.queues.At(id)
+	for s := range q.count {
+		n.URLs[s] = uint64(q.count[s])
+	}
+	n.Queues = 1
+	if q.active() {
+		n.Active = 1
+	}
+	return n
+}
+
+// Idle reports whether a queue is blocked or has nothing scheduled or in transit.
+func (d *Doors) Idle(id uint32, now int64) bool {
+	q := d.queues.At(id)
+	return !q.active() || q.blocked > now
+}
+
+// AtSlots is how many of a queue's URLs the slots have.
+func (d *Doors) AtSlots(id uint32) uint32 { return d.queues.At(id).out[Slots] }
+
+// InTransit is how many of a queue's URLs are in transit.
+func (d *Doors) InTransit(id uint32) uint32 { return d.queues.At(id).count[InTransit] }

@@ -1,0 +1,150 @@
+package access_test
+
+import (
+	"context"
+	"io"
+	"net"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/connectivity"
+	"google.golang.org/grpc/credentials/insecure"
+	"google.golang.org/grpc/health"
+	"google.golang.org/grpc/health/grpc_health_v1"
+	"google.golang.org/grpc/metadata"
+	"google.golang.org/grpc/status"
+
+	"urlserver/internal/access"
+)
+
+// pipes is a listener without a network.
+type pipes struct {
+	conns  chan net.Conn
+	closed chan struct{}
+	once   sync.Once
+}
+
+func (p *pipes) Accept() (net.Conn, error) {
+	select {
+	case c := <-p.conns:
+		return c, nil
+	case <-p.closed:
+		return nil, net.ErrClosed
+	}
+}
+
+func (p *pipes) Close() error   { p.once.Do(func() { close(p.closed) }); return nil }
+func (p *pipes) Addr() net.Addr { return &net.TCPAddr{IP: net.IPv4(127, 0, 0, 1), Port: 80} }
+
+func (p *pipes) dial() net.Conn {
+	ours, theirs := net.Pipe()
+	p.conns <- theirs
+	return ours
+}
+
+// bounded runs do in virtual time, with a listener whose server has the bounds.
+func bounded(t *testing.T, do func(t *testing.T, l *pipes)) {
+	synctest.Test(t, func(t *testing.T) {
+		l := &pipes{conns: make(chan net.Conn), closed: make(chan struct{})}
+		server := grpc.NewServer(access.Service{MaxMessage: 4 << 20}.Options()...)
+		grpc_health_v1.RegisterHealthServer(server, health.NewServer())
+		ended := make(chan error, 1)
+		go func() { ended <- server.Serve(access.Door(l, false)) }()
+		do(t, l)
+		server.Stop()
+		if err := <-ended; err != nil {
+			t.Error(err)
+		}
+	})
+}
+
+// lasts is how long a connection stays open; what comes over it is not looked at.
+func lasts(conn net.Conn) time.Duration {
+	began := time.Now()
+	_, _ = io.Copy(io.Discard, conn) // however it ends
+	return time.Since(began)
+}
+
+func TestSilentConnectionsAreCut(t *testing.T) {
+	bounded(t, func(t *testing.T, l *pipes) {
+		if got := lasts(l.dial()); got != 10*time.Second {
+			t.Errorf("who says nothing stays for %v; want 10s", got)
+		}
+		conn := l.dial()
+		go io.WriteString(conn, "PRI * HTTP/2.0\r\n")
+		if got := lasts(conn); got != 10*time.Second {
+			t.Errorf("who ends in its greeting stays for %v; want 10s", got)
+		}
+		conn = l.dial()
+		go io.WriteString(conn, "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n\x00\x00\x00\x04\x00\x00\x00\x00\x00") // and empty settings
+		if got := lasts(conn); got != 80*time.Second {
+			t.Errorf("who answers no ping stays for %v; want 80s", got)
+		}
+	})
+}
+
+func TestIdleConnectionsEnd(t *testing.T) {
+	bounded(t, func(t *testing.T, l *pipes) {
+		conn := client(t, l)
+		defer conn.Close()
+		if _, err := grpc_health_v1.NewHealthClient(conn).Check(t.Context(), &grpc_health_v1.HealthCheckRequest{}); err != nil {
+			t.Fatal(err)
+		}
+		began := time.Now()
+		conn.WaitForStateChange(t.Context(), connectivity.Ready)
+		if got := time.Since(began); got < 10*time.Minute || got > 20*time.Minute {
+			t.Errorf("a client that calls no more stays for %v; want some 10m", got)
+		}
+	})
+}
+
+func client(t *testing.T, l *pipes) *grpc.ClientConn {
+	t.Helper()
+	conn, err := grpc.NewClient("passthrough:///test", grpc.WithTransportCredentials(insecure.NewCredentials()),
+		grpc.WithContextDialer(func(context.Context, string) (net.Conn, error) { return l.dial(), nil }))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return conn
+}
+
+func TestConnectionsAreBounded(t *testing.T) {
+	bounded(t, func(t *testing.T, l *pipes) {
+		var conns []net.Conn
+		for range access.MaxConns {
+			conns = append(conns, l.dial())
+		}
+		more := make(chan net.Conn)
+		go func() { more <- l.dial() }()
+		synctest.Wait()
+		select {
+		case <-more:
+			t.Error("one more connection is served")
+		default:
+		}
+		conns[0].Close()
+		conns = append(conns, <-more)
+		for _, c := range conns {
+			c.Close()
+		}
+	})
+}
+
+func TestHeadersAreBounded(t *testing.T) {
+	bounded(t, func(t *testing.T, l *pipes) {
+		conn := client(t, l)
+		defer conn.Close()
+		for n, want := range map[int]codes.Code{access.MaxHeader / 2: codes.OK, access.MaxHeader: codes.Internal} {
+			ctx := metadata.AppendToOutgoingContext(t.Context(), "long", strings.Repeat("x", n))
+			_, err := grpc_health_v1.NewHealthClient(conn).Check(ctx, &grpc_health_v1.HealthCheckRequest{})
+			if status.Code(err) != want {
+				t.Errorf("a header with %d bytes: %v; want %v", n, err, want)
+			}
+		}
+	})
+}

@@ -1,0 +1,45 @@
+package access_test
+
+import (
+	"io"
+	"net"
+	"testing"
+
+	"google.golang.org/grpc"
+
+	"urlserver/internal/access"
+	"urlserver/internal/testkit/accesstest"
+)
+
+// A connection that does nothing costs little: a thousand strangers take less than 64 MB.
+func TestConnectionsAreSmall(t *testing.T) {
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	server := grpc.NewServer(access.Service{MaxMessage: 4 << 20}.Options()...)
+	served := make(chan error, 1)
+	go func() { served <- server.Serve(access.Door(l, false)) }()
+	defer func() { server.Stop(); <-served }()
+	const conns, most = 500, 40 << 10
+	before := accesstest.InUse()
+	for range conns {
+		conn, err := net.Dial("tcp", l.Addr().String())
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer conn.Close()
+		if _, err := io.WriteString(conn, "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n\x00\x00\x00\x04\x00\x00\x00\x00\x00"); err != nil {
+			t.Fatal(err)
+		}
+		settings := make([]byte, 9) // the server has the connection, and has written
+		if _, err := io.ReadFull(conn, settings); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if each := (accesstest.InUse() - before) / conns; each > most {
+		t.Errorf("a connection takes %d bytes; want at most %d", each, most)
+	} else {
+		t.Logf("a connection takes %d bytes", each)
+	}
+}

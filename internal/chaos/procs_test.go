@@ -1,0 +1,142 @@
+package chaos
+
+import (
+	"bytes"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"syscall"
+	"testing"
+	"time"
+)
+
+// build makes the commands and returns their folder.
+func build(t *testing.T) string {
+	t.Helper()
+	dir := t.TempDir() + "/"
+	if out, err := exec.CommandContext(t.Context(), "go", "build", "-o", dir, "../../cmd/urlserver", "../../cmd/spider").CombinedOutput(); err != nil {
+		t.Fatalf("go build: %v\n%s", err, out)
+	}
+	return dir
+}
+
+// process is a command that runs, dies and runs again.
+type process struct {
+	t    *testing.T
+	name string
+	args func() []string // of the next run
+	log  string
+	cmd  *exec.Cmd
+	over chan struct{} // closed when cmd has ended
+}
+
+func (p *process) start() {
+	p.t.Helper()
+	args := p.args()
+	log, err := os.OpenFile(p.log, os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
+	if err != nil {
+		p.t.Fatal(err)
+	}
+	defer log.Close()
+	p.cmd = exec.Command(args[0], args[1:]...)
+	p.cmd.Stdout, p.cmd.Stderr = log, log
+	p.cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL} // should the test end badly
+	if err := p.cmd.Start(); err != nil {
+		p.t.Fatal(err)
+	}
+	over := make(chan struct{})
+	p.over = over
+	go func(cmd *exec.Cmd) { _ = cmd.Wait(); close(over) }(p.cmd)
+}
+
+// signal sends a signal; a process that has ended gets none.
+func (p *process) signal(s os.Signal) { _ = p.cmd.Process.Signal(s) }
+
+// runs tells if it has not ended.
+func (p *process) runs() bool {
+	select {
+	case <-p.over:
+		return false
+	default:
+		return true
+	}
+}
+
+func (p *process) kill() {
+	p.signal(syscall.SIGKILL)
+	<-p.over
+}
+
+// tail is the end of what it has logged.
+func (p *process) tail() string {
+	text, _ := os.ReadFile(p.log)
+	lines := bytes.Split(text, []byte("\n"))
+	return string(bytes.Join(lines[max(0, len(lines)-15):], []byte("\n")))
+}
+
+const settings = `
+Req_Host_Per_Sec = %g
+Timeout_Spider_Status = 60
+[spider]
+listen = %q
+max_attempts = 100
+[docindex]
+kind = "http"
+url = %q
+batch = 100
+retry = "100ms"
+max_retry = "1s"
+quarantine = "1s"
+[robots]
+error_ttl = "1s" # a daemon that is frozen takes its own silence for the server's
+[resolver]
+servers = [%q]
+allow_networks = ["127.0.0.0/8"]
+min_ttl = "1s"
+max_ttl = "1s"
+[http]
+listen = "127.0.0.1:0"
+[reservation]
+lease = %q
+penalty = %q
+janitor = %q
+%s
+`
+
+// daemon is one of the daemons. Documents are given to a run of it, not to the next one.
+type daemon struct {
+	process
+	runsSoFar int
+	frozen    bool
+}
+
+func (d *daemon) taker() string { return fmt.Sprintf("%s.%d", d.name, d.runsSoFar) }
+
+func (r *rig) newDaemon(n int) *daemon {
+	d := &daemon{process: process{t: r.t, name: fmt.Sprintf("daemon%d", n), log: filepath.Join(r.dir, fmt.Sprintf("daemon%d.log", n))}}
+	names := r.world.serveNames(r.t, n)
+	d.args = func() []string {
+		d.runsSoFar++
+		text := fmt.Sprintf(settings, float64(time.Second)/float64(r.gap), r.listens(n), "http://"+r.indexAddr+"/"+d.taker(),
+			names, r.lease, r.penalty, r.janitor, r.reservation(n))
+		file := filepath.Join(r.dir, fmt.Sprintf("daemon%d.toml", n))
+		if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
+			r.t.Fatal(err)
+		}
+		r.index.set(d.taker(), true, true)
+		return []string{r.bin + "urlserver", "serve", file}
+	}
+	return d
+}
+
+// listens is where a daemon waits for spiders, and dials where they dial.
+func (r *rig) listens(n int) string { return r.world.own(30+n) + ":4101" }
+func (r *rig) dials(n int) string   { return r.world.own(70+n) + ":4101" }
+
+func (r *rig) newSpider(daemon, n int) *process {
+	name := fmt.Sprintf("spider%d.%d", daemon, n)
+	return &process{t: r.t, name: name, log: filepath.Join(r.dir, name+".log"), args: func() []string {
+		return []string{r.bin + "spider", "serve", "--dial", r.dials(daemon), "--log-level", "warn"}
+	}}
+}

@@ -1,0 +1,52 @@
+package clihelp
+
+import (
+	"fmt"
+	"io"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+)
+
+// shells are those that completion knows.
+var shells = map[string]func(root *cobra.Command, w io.Writer) error{
+	"bash":       func(root *cobra.Command, w io.Writer) error { return root.GenBashCompletionV2(w, true) },
+	"fish":       func(root *cobra.Command, w io.Writer) error { return root.GenFishCompletion(w, true) },
+	"powershell": (*cobra.Command).GenPowerShellCompletionWithDesc,
+	"zsh":        (*cobra.Command).GenZshCompletion,
+}
+
+// Completion is a command that prints what has a shell complete the command called name, which it is added to.
+func Completion(takes Takes, name string) *cobra.Command {
+	names := slices.Sorted(maps.Keys(shells))
+	return &cobra.Command{
+		Use:   "completion SHELL",
+		Short: "Print what has a shell complete commands and flags",
+		Long: "SHELL is " + strings.Join(names, ", ") + ". For bash, in the shell that is to complete:\n" +
+			"  source <(" + name + " completion bash)",
+		ValidArgs: names,
+		Args: takes(func(cmd *cobra.Command, args []string) error {
+			if err := cobra.ExactArgs(1)(cmd, args); err != nil {
+				return err
+			}
+			if shells[args[0]] == nil {
+				return fmt.Errorf("no completion for %q; there is: %s", args[0], strings.Join(names, ", "))
+			}
+			return nil
+		}),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return shells[args[0]](cmd.Root(), cmd.OutOrStdout())
+		},
+	}
+}
+
+// CompleteArgs has shells complete what a command takes: files, or nothing. Commands that say themselves what they take are
+// left alone.
+func CompleteArgs(cmd *cobra.Command) {
+	says := cmd.ValidArgs != nil || cmd.ValidArgsFunction != nil
+	if !says && !strings.Contains(cmd.Use, "FILE") && !strings.Contains(cmd.Use, "DIR") {
+		cmd.ValidArgsFunction = cobra.NoFileCompletions
+	}
+}

@@ -1,0 +1,181 @@
+package demo
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"net/netip"
+	"runtime"
+	"sync"
+	"time"
+
+	"github.com/rs/zerolog"
+
+	"urlserver/configs"
+	"urlserver/docindex"
+	"urlserver/internal/resolver"
+	"urlserver/spider"
+	"urlserver/urlserver"
+)
+
+// Why a crawl ended.
+var (
+	errNothingLeft = errors.New("nothing is left")
+	errStuck       = errors.New("stuck: documents are left, and none has ended for too long")
+)
+
+// crawl is one crawl of a web, with all that takes part in it.
+type crawl struct {
+	web    *web
+	plan   plan
+	oracle *oracle
+	ledger *ledger
+	farm   *farm
+	names  *nameServer
+	index  net.Listener // of the doc index's HTTP
+	door   net.Listener // that the spider dials
+	spider *spider.Spider
+	perSec float64
+	log    zerolog.Logger
+	end    context.CancelCauseFunc
+	began  time.Time
+	took   time.Duration
+}
+
+// newCrawl opens the sockets; nothing runs yet. It takes over f, which run or close closes. ctx is what run is to be given.
+func newCrawl(ctx context.Context, f *farm, w *web, perSec float64, log zerolog.Logger) (context.Context, *crawl, error) {
+	c := &crawl{web: w, farm: f, perSec: perSec, log: log, plan: walk(w), oracle: newOracle(w, gapOf(perSec))}
+	ctx, c.end = context.WithCancelCause(ctx)
+	var err error
+	c.ledger, err = newLedger(ctx, w, func() { c.end(errNothingLeft) })
+	if err == nil {
+		c.names, err = listenNames(w)
+	}
+	if err == nil {
+		c.index, err = net.Listen("tcp", "127.0.0.1:0")
+	}
+	if err == nil {
+		c.door, err = net.Listen("tcp", "127.0.0.1:0")
+	}
+	if err != nil {
+		c.close()
+		return nil, nil, fmt.Errorf("demo: %w", err)
+	}
+	c.spider = c.newSpider()
+	return ctx, c, nil
+}
+
+// close gives the sockets of a crawl back that is not run.
+func (c *crawl) close() {
+	c.end(nil)
+	c.farm.close()
+	if c.names != nil {
+		c.names.packets.Close()
+		c.names.streams.Close()
+	}
+	for _, l := range []net.Listener{c.index, c.door} {
+		if l != nil {
+			l.Close()
+		}
+	}
+}
+
+func gapOf(perSec float64) time.Duration { return time.Duration(float64(time.Second) / perSec) }
+
+// run crawls until nothing is left, ctx ends or something fails, and returns after all has ended. whole tells if the crawl
+// came to its end.
+func (c *crawl) run(ctx context.Context) (whole bool, err error) {
+	defer c.end(nil)
+	c.began = time.Now()
+	others, stop := context.WithCancel(context.WithoutCancel(ctx))
+	var servers, crawlers team
+	servers.start(c.end, func() error { return c.farm.serve(others, c.web, c.oracle) })
+	servers.start(c.end, func() error { return c.names.serve(others) })
+	servers.start(c.end, func() error { return serveHTTP(others, c.index, docindex.Handler(c.ledger)) })
+	crawlers.start(c.end, func() error { return c.runDaemon(ctx) })
+	crawlers.start(c.end, func() error { return errors.Join(c.spider.Dial(ctx, c.door.Addr().String()), c.spider.Close()) })
+	<-ctx.Done()
+	c.took = time.Since(c.began)
+	err = crawlers.wait()
+	stop()
+	err = errors.Join(err, servers.wait())
+	cause := context.Cause(ctx)
+	if whole = errors.Is(cause, errNothingLeft); !whole && err == nil {
+		err = cause
+	}
+	return whole, err
+}
+
+// team is goroutines that end together.
+type team struct {
+	group sync.WaitGroup
+	mu    sync.Mutex // guards errs
+	errs  []error
+}
+
+// start runs work; where it errs, all are told by end.
+func (t *team) start(end context.CancelCauseFunc, work func() error) {
+	t.group.Go(func() {
+		if err := work(); err != nil {
+			end(err)
+			t.mu.Lock()
+			defer t.mu.Unlock()
+			t.errs = append(t.errs, err)
+		}
+	})
+}
+
+func (t *team) wait() error {
+	t.group.Wait()
+	return errors.Join(t.errs...)
+}
+
+// settings are those of the daemon: the defaults, but for the rate and for where things are.
+func (c *crawl) settings() configs.Config {
+	cfg := configs.Default()
+	cfg.ReqHostPerSec = c.perSec
+	cfg.Robots.UserAgent = agent
+	cfg.Robots.ErrorTTL = time.Second // a dead host is not worth more of a demo's time
+	cfg.Resolver.Servers = []string{c.names.addr()}
+	cfg.Resolver.AllowNetworks = nil
+	for _, addr := range c.web.addrs() { // no more: there may be other servers on this machine
+		cfg.Resolver.AllowNetworks = append(cfg.Resolver.AllowNetworks, netip.PrefixFrom(addr, addr.BitLen()))
+	}
+	return cfg
+}
+
+func (c *crawl) runDaemon(ctx context.Context) error {
+	cfg := c.settings()
+	res, err := resolver.New(resolver.Config{
+		Servers: cfg.Resolver.Servers, Timeout: cfg.Resolver.Timeout, Attempts: cfg.Resolver.Attempts,
+		Concurrency: cfg.Resolver.Concurrency, MinTTL: cfg.Resolver.MinTTL, MaxTTL: cfg.Resolver.MaxTTL,
+		NegativeTTL: cfg.Resolver.NegativeTTL, Family: cfg.Resolver.Family,
+		AllowNetworks: cfg.Resolver.AllowNetworks, HostsFile: "-",
+	})
+	if err != nil {
+		return fmt.Errorf("resolver: %w", err)
+	}
+	d := urlserver.New(cfg, urlserver.Parts{Index: c.ledger, Store: c.ledger, Resolver: res, Log: c.log})
+	err = d.Run(ctx, tap{Listener: c.door, sent: c.oracle.sent})
+	return errors.Join(err, res.Close())
+}
+
+func (c *crawl) newSpider() *spider.Spider {
+	return spider.New(spider.Config{
+		Index: "http://" + c.index.Addr().String(), UserAgent: agent, Log: c.log,
+		StatusTimeout: c.settings().TimeoutSpiderStatus,
+	})
+}
+
+// spare is how many threads a crawl gets beyond those that read pages.
+const spare = 6
+
+// spareThreads keeps threads free for those who wait on sockets: in a real crawl web servers, daemon and spider have machines of
+// their own, while here pages that are read would hold up requests on their way by tens of milliseconds. A spider made before
+// reads no more pages at a time than without. The result undoes it. It changes the whole process: only the command calls it.
+func spareThreads() (restore func()) {
+	n := runtime.GOMAXPROCS(0)
+	runtime.GOMAXPROCS(n + spare)
+	return func() { runtime.GOMAXPROCS(n) }
+}

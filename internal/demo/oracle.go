@@ -1,0 +1,173 @@
+package demo
+
+import (
+	"fmt"
+	"maps"
+	"net/netip"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"urlserver/internal/weburl"
+)
+
+// oracle judges a crawl by what the web servers see. It knows nothing of the daemon but when lines left it. Safe for
+// concurrent use.
+type oracle struct {
+	web *web
+	now func() time.Time
+
+	mu       sync.Mutex // guards all below; held for memory work only
+	paces    map[netip.Addr]*pace
+	left     map[string]time.Time // requests that left the daemon and have not arrived
+	requests map[string]int       // seen by web servers
+	impolite faults
+}
+
+func newOracle(w *web, gap time.Duration) *oracle {
+	o := &oracle{
+		web: w, now: time.Now,
+		paces: map[netip.Addr]*pace{}, left: map[string]time.Time{}, requests: map[string]int{},
+	}
+	for _, addr := range w.addrs() {
+		o.paces[addr] = &pace{gap: gap}
+	}
+	return o
+}
+
+// faults keeps the first of many.
+type faults struct {
+	first []string
+	count int
+}
+
+const shown = 10 // faults of a kind in a report
+
+func (f *faults) addf(format string, args ...any) {
+	if f.count++; len(f.first) < shown {
+		f.first = append(f.first, fmt.Sprintf(format, args...))
+	}
+}
+
+// sent notes that the daemon lets a URL go.
+func (o *oracle) sent(raw []byte) {
+	u, err := weburl.Parse(raw)
+	if err != nil {
+		return
+	}
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	o.left[request(u)] = o.now()
+}
+
+// arrive notes a request to h as it arrives at addr. end is to be called before the last byte of the answer goes out, so
+// that nobody can know of the end before.
+func (o *oracle) arrive(addr netip.Addr, h *host, target string) (end func(a answer)) {
+	key := origin(h.name, o.web.port) + target
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	o.requests[key]++
+	a := arrival{at: o.now()}
+	a.left, a.page = o.left[key]
+	if a.page {
+		delete(o.left, key)
+		a.delay = h.site.delay()
+	} else {
+		a.left = a.at
+	}
+	p := o.paces[addr]
+	if p == nil || addr != h.addr {
+		o.impolite.addf("%s asked at %v, its address is %v", key, addr, h.addr)
+		return func(answer) {}
+	}
+	if fault := p.arrive(a); fault != "" {
+		o.impolite.addf("%v: %s: %s", addr, key, fault)
+	}
+	return func(a answer) {
+		o.mu.Lock()
+		defer o.mu.Unlock()
+		p.end(a.status, time.Duration(a.retryAfter)*time.Second)
+	}
+}
+
+// verdict is how what the web servers saw differs from the plan.
+type verdict struct {
+	impolite faults // too early, too many at once, at the wrong address
+	missed   faults // reachable, and not fetched
+	repeated faults // fetched more than once
+	stray    faults // fetched without a link, or against robots.txt
+}
+
+// judge compares with a plan. whole is false for a crawl that was ended early: then nothing is missed.
+func (o *oracle) judge(p plan, whole bool) verdict {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	v := verdict{impolite: o.impolite}
+	all := map[string]int{} // the keys of both
+	maps.Copy(all, p.requests)
+	maps.Copy(all, o.requests)
+	for _, key := range slices.Sorted(maps.Keys(all)) {
+		switch want, seen := p.requests[key], o.requests[key]; {
+		case want == 0:
+			v.stray.addf("%s", key)
+		case seen > want:
+			v.repeated.addf("%s: %d times", key, seen)
+		case seen < want && whole:
+			v.missed.addf("%s", key)
+		}
+	}
+	return v
+}
+
+// row is what is told of an address.
+type row struct {
+	addr  netip.Addr
+	hosts int
+	pace
+}
+
+// rows are all addresses, in the order of the web.
+func (o *oracle) rows() (rows []row) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	for _, addr := range o.web.addrs() {
+		r := row{addr: addr, pace: *o.paces[addr]}
+		for _, h := range o.web.hosts {
+			if h.addr == addr {
+				r.hosts++
+			}
+		}
+		rows = append(rows, r)
+	}
+	return rows
+}
+
+// counts are the requests seen so far: for documents, and for robots.txt and what it redirects to.
+func (o *oracle) counts() (pages, others int) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	for _, p := range o.paces {
+		pages += p.pages
+	}
+	for _, n := range o.requests {
+		others += n
+	}
+	return pages, others - pages
+}
+
+// list is the faults, which are of one kind, in lines; "" if there are none.
+func (f faults) list(what string) string {
+	if f.count == 0 {
+		return ""
+	}
+	var b strings.Builder
+	fmt.Fprintf(&b, "%s (%d):\n", what, f.count)
+	for _, text := range f.first {
+		fmt.Fprintf(&b, "  %s\n", text)
+	}
+	if more := f.count - len(f.first); more > 0 {
+		fmt.Fprintf(&b, "  and %d more\n", more)
+	}
+	return b.String()
+}

@@ -1,0 +1,143 @@
+package sim
+
+import (
+	"fmt"
+	"strconv"
+	"time"
+
+	"urlserver/internal/robots"
+)
+
+// Habits of a host's robots.txt.
+const (
+	robotsNone  = iota // 404
+	robotsRules        // disallows /private/
+	robotsDelay        // and wants a Crawl-delay
+	robotsElsewhere
+	robotsNowhere // redirects to what is not HTTP
+	robotsBusy    // 429 or 503, then rules
+	robotsMute    // no answer, then rules
+	robotsMoody   // another one each time
+	robotsHabits  // number of those above; below are accidents
+	robotsHangs   // no answer
+	robotsHuge    // rules, as long as a robots.txt may be
+	robotsCostly  // rules that cost much for each URL
+	robotsDetour  // redirects to a host in trouble
+)
+
+var redirects = [...]int{301, 302, 303, 307, 308}
+
+// robotsFor is what a host answers at a moment.
+func (r *run) robotsFor(host uint32) robotsAnswer {
+	s := &r.world.hosts[host]
+	habit := s.robots
+	if habit == robotsMoody {
+		habit = uint8(r.rng.IntN(robotsMoody))
+	}
+	healed := r.now >= r.sc.Heal
+	switch {
+	case habit == robotsHangs && !healed:
+		return robotsAnswer{}
+	case habit == robotsHuge || habit == robotsCostly:
+		return robotsAnswer{status: 200, rules: true, habit: habit}
+	case habit == robotsElsewhere, habit == robotsDetour:
+		return robotsAnswer{status: redirects[r.rng.IntN(len(redirects))], location: "http://" + hostInURL(r.world.hosts[s.next].name) + "/robots.txt"}
+	case habit == robotsNowhere:
+		return robotsAnswer{status: 301}
+	case habit == robotsBusy && !healed && r.rng.IntN(2) == 0:
+		return robotsAnswer{status: 429 + 74*r.rng.IntN(2), retry: time.Duration(r.rng.IntN(3)*r.rng.IntN(900)) * time.Second}
+	case habit == robotsMute && !healed && r.rng.IntN(2) == 0:
+		return robotsAnswer{}
+	case habit == robotsDelay:
+		return robotsAnswer{status: 200, rules: true, delay: time.Duration(s.delay) * time.Second}
+	case habit == robotsNone:
+		return robotsAnswer{status: 404}
+	}
+	return robotsAnswer{status: 200, rules: true}
+}
+
+// serveRobots answers a request for robots.txt after a while.
+func (r *run) serveRobots(id uint32, url string) {
+	a := r.robotsFor(r.world.byName[hostOf(url[:targetAt(url)])])
+	wait := r.between(5*time.Millisecond, 500*time.Millisecond)
+	if a.status == 0 {
+		wait = r.sc.Config.Robots.Timeout
+	}
+	r.after(wait, func() {
+		r.oracle.fetched(id, a)
+		r.engine.Fetched(id, a.response())
+	})
+}
+
+func (a *robotsAnswer) response() robots.Response {
+	resp := robots.Response{Status: a.status, Location: a.location, RetryAfter: a.retry}
+	if a.rules {
+		resp.Body = []byte("User-agent: other\nDisallow: /\n\nUser-agent: *\nDisallow: /private/\n")
+	}
+	if a.habit != robotsNone {
+		resp.Body = append(resp.Body, longRobots(a.habit)...)
+	}
+	if a.delay > 0 {
+		resp.Body = fmt.Appendf(resp.Body, "Crawl-delay: %d\n", int(a.delay.Seconds()))
+	}
+	return resp
+}
+
+// longRobots are rules that say nothing about any URL, many or costly ones.
+func longRobots(habit uint8) []byte {
+	if habit == robotsHuge {
+		return hugeRobots
+	}
+	return costlyRobots
+}
+
+var (
+	hugeRobots   = manyRules("Disallow: /nothing/%d/is/here\n", 10_000)
+	costlyRobots = manyRules("Disallow: /*a*b*c*%d$\n", 2000)
+)
+
+func manyRules(format string, n int) (rules []byte) {
+	for i := range n {
+		rules = fmt.Appendf(rules, format, i)
+	}
+	return rules
+}
+
+// fetchPage is what a spider meets: the status, the Retry-After in seconds, and how long
+// it takes.
+func (r *run) fetchPage(doc uint32) (status, retry int, took time.Duration) {
+	s := &r.world.hosts[r.world.docs[doc].host]
+	took = r.between(20*time.Millisecond, 800*time.Millisecond)
+	if s.quick {
+		took = r.between(10*time.Millisecond, 200*time.Millisecond)
+	}
+	if r.chance(r.sc.Trouble.Slow) {
+		took = r.between(0, 2*r.sc.Config.TimeoutSpiderStatus)
+	}
+	busy := s.overloaded && r.sc.Trouble.Overload > 0 && int(r.now/(10*time.Minute))%3 == 0
+	switch n := r.rng.IntN(100); {
+	case busy && n < 60:
+		return 429 + 74*(n&1), []int{-1, 0, 5, 120, 5000}[n%5], took
+	case n < 3:
+		return 0, -1, took
+	case n < 5:
+		return 500, -1, took
+	case n < 10:
+		return 404, -1, took
+	case n < 15:
+		return -1, -1, took
+	}
+	return 200, -1, took
+}
+
+// doneLine is what a spider says at the end of a fetch.
+func doneLine(trans string, status, retry int) string {
+	line := trans + " DONE"
+	if status >= 0 {
+		line += " " + strconv.Itoa(status)
+	}
+	if status >= 0 && retry >= 0 {
+		line += " " + strconv.Itoa(retry)
+	}
+	return line + "\n"
+}

@@ -1,0 +1,56 @@
+package trace
+
+import (
+	"math"
+	"strconv"
+	"testing"
+)
+
+// The share of IDs as they are in use is the one asked for, give or take what chance may bring (5 sigma).
+func TestShare(t *testing.T) {
+	const ids = 200_000
+	for _, prefix := range []string{"", "doc-", "0000000000000000"} {
+		for _, part := range []float64{0, 0.001, 0.01, 0.5, 0.999, 1} {
+			share, n := ShareOf(part), 0
+			for i := range ids {
+				if share.Samples(strconv.AppendInt([]byte(prefix), int64(i), 10)) {
+					n++
+				}
+			}
+			want, off := part*ids, 5*math.Sqrt(ids*part*(1-part))
+			if math.Abs(float64(n)-want) > off {
+				t.Errorf("IDs %s0 and on: %d of %d are sampled; want %.0f, give or take %.0f", prefix, n, ids, want, off)
+			}
+		}
+	}
+}
+
+// What a smaller share samples a larger one samples, too.
+func TestSharesNest(t *testing.T) {
+	for i := range 10_000 {
+		id := strconv.AppendInt(nil, int64(i), 10)
+		if ShareOf(0.01).Samples(id) && !ShareOf(0.02).Samples(id) {
+			t.Errorf("%s is among 1 in 100 and not among 2", id)
+		}
+	}
+}
+
+func TestStepsAreBounded(t *testing.T) {
+	var j Journey
+	for range MaxSteps + 3 {
+		j.Add(Step{Phase: Slot})
+	}
+	j.Add(Step{Phase: Delivery})
+	if len(j.Steps) != MaxSteps+1 || j.Left != 3 || j.Steps[MaxSteps].Phase != Delivery {
+		t.Errorf("%d steps, %d left out; want %d, delivery the last, and 3", len(j.Steps), j.Left, MaxSteps+1)
+	}
+}
+
+func BenchmarkSamples(b *testing.B) {
+	id, share := []byte("1234567890"), ShareOf(0.001)
+	for b.Loop() {
+		if share.Samples(id) {
+			b.Fatal("this one is sampled")
+		}
+	}
+}

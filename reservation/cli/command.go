@@ -1,0 +1,131 @@
+// Package cli is the command line of a host reservation service, whatever its stores.
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/signal"
+	"runtime/debug"
+	"slices"
+	"strings"
+	"syscall"
+	"time"
+
+	"github.com/rs/zerolog"
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"urlserver/internal/access"
+	"urlserver/internal/clihelp"
+	"urlserver/reservation"
+)
+
+// gcPercent is how much garbage may gather, of what is in use: strangers who hold all connections are most of that.
+const gcPercent = 50
+
+// Stores are what a command can serve from.
+type Stores struct {
+	Names []string // values of --store; the first is the one without it
+	Local string   // the one of Names that needs no address and is gone with the command; "": none
+	Far   string   // what the others are called in help, as "Redis"
+	At    string   // what --addrs are the addresses of
+	Flag  string   // what the flags of TLS to them begin with, as "redis"
+	Addr  string   // default of --addrs
+	Flags func(*pflag.FlagSet)
+	Open  func(Opening) (store reservation.Store, end func(), err error)
+}
+
+// Opening says which store to open, and how to reach it.
+type Opening struct {
+	Store   string // of Names
+	Addrs   []string
+	Prefix  string       // before each key
+	TLS     access.Files // for a client
+	Penalty time.Duration
+	Log     zerolog.Logger
+}
+
+func (s Stores) listed() string {
+	return strings.Join(s.Names, " or ")
+}
+
+func (s Stores) has(name string) bool { return slices.Contains(s.Names, name) }
+
+// Main runs the command line of the process until it is done, or interrupted, and returns its exit status: 0 for done,
+// 1 for failed, 2 for wrong usage.
+func Main(stores Stores) int {
+	if os.Getenv("GOGC") == "" {
+		debug.SetGCPercent(gcPercent)
+	}
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	err := Run(ctx, stores, os.Args[1:], os.Stdin, os.Stdout, os.Stderr)
+	if err != nil {
+		fmt.Fprintln(os.Stderr, "hostreservation:", clihelp.Harmless(err.Error()))
+	}
+	return ExitStatus(err)
+}
+
+// ExitStatus is the status for what Run returned.
+func ExitStatus(err error) int {
+	switch {
+	case err == nil:
+		return 0
+	case errors.As(err, new(usageError)):
+		return 2
+	}
+	return 1
+}
+
+// usageError is a fault of the command line.
+type usageError struct{ error }
+
+func (e usageError) Unwrap() error { return e.error }
+
+func usagef(format string, args ...any) error { return usageError{fmt.Errorf(format, args...)} }
+
+// Run executes a command line until it is done or ctx ends.
+func Run(ctx context.Context, stores Stores, args []string, in io.Reader, out, errs io.Writer) error {
+	root := &cobra.Command{
+		Use:   "hostreservation",
+		Short: "Share who may work on which host among many crawlers",
+		Long: "The host reservation service tells crawlers in any language which host they may work on now, over gRPC\n" +
+			"(api/reservation/reservation.proto): one at a time, and never sooner than the host may be asked.\n\n" +
+			"Results go to standard output, everything else to standard error.\n" +
+			"Exit status: 0 done, 1 failed, 2 wrong usage.",
+		Args:          takes(cobra.NoArgs),
+		SilenceErrors: true,
+		SilenceUsage:  true,
+		RunE: func(*cobra.Command, []string) error {
+			return usageError{errors.New("no command; try hostreservation --help")}
+		},
+	}
+	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return usageError{err} })
+	clihelp.VersionFlag(root)
+	root.CompletionOptions.DisableDefaultCmd = true
+	root.AddCommand(serveCommand(stores), seedsCommand(), statsCommand(), explainCommand(), listCommand(), clihelp.Version(takes), clihelp.Completion(takes, "hostreservation"),
+		clihelp.Man(takes, []clihelp.Note{{Name: "/etc/urlserver/hostreservation.env", Text: "Flags and secrets of the packaged service."}},
+			[]clihelp.Note{{Name: tokenEnv, Text: "What callers are asked for, and what commands that call say."}}),
+	)
+	for _, cmd := range root.Commands() {
+		clihelp.CompleteArgs(cmd)
+	}
+	root.SetArgs(append([]string{}, args...)) // of nil it would take those of the process
+	root.SetIn(in)
+	root.SetOut(out)
+	root.SetErr(errs)
+	return root.ExecuteContext(ctx)
+}
+
+// takes makes the faults that check finds faults of usage.
+func takes(check cobra.PositionalArgs) cobra.PositionalArgs {
+	return func(cmd *cobra.Command, args []string) error {
+		if err := check(cmd, args); err != nil {
+			return usagef("%w; usage: %s", err, cmd.UseLine())
+		}
+		return nil
+	}
+}

@@ -1,0 +1,56 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"net/http"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/collectors"
+	"github.com/prometheus/client_golang/prometheus/promhttp"
+
+	"urlserver/internal/access"
+	"urlserver/reservation/grpcserver"
+)
+
+// serveMetrics answers over HTTP until ctx ends.
+func serveMetrics(ctx context.Context, l net.Listener, server *grpcserver.Server, token string) error {
+	registry := prometheus.NewRegistry()
+	registry.MustRegister(server, collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
+	mux := http.NewServeMux()
+	mux.HandleFunc("GET /healthz", func(w http.ResponseWriter, _ *http.Request) { fmt.Fprintln(w, "ok") })
+	mux.Handle("GET /metrics", promhttp.HandlerFor(registry, promhttp.HandlerOpts{}))
+	web := &http.Server{
+		Handler: guard(mux, token), MaxHeaderBytes: access.MaxHeader, ReadTimeout: 10 * time.Second, WriteTimeout: 30 * time.Second,
+		ConnContext: access.ConnContext,
+	}
+	stop := context.AfterFunc(ctx, func() { web.Close() })
+	defer stop()
+	if err := web.Serve(access.Door(l, token != "")); !errors.Is(err, http.ErrServerClosed) {
+		return fmt.Errorf("--metrics: %w", err)
+	}
+	return nil
+}
+
+// guard lets in who brings the token, "" everybody, and others to /healthz only, once a connection.
+func guard(next http.Handler, token string) http.Handler {
+	if token == "" {
+		return next
+	}
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if access.IsBearer(r.Header.Get("Authorization"), token) {
+			access.TrustCaller(r.Context())
+			next.ServeHTTP(w, r)
+			return
+		}
+		w.Header().Set("Connection", "close") // a stranger makes room for another
+		if r.URL.Path != "/healthz" {
+			http.Error(w, "this service wants Authorization: Bearer TOKEN (--token)", http.StatusUnauthorized)
+			return
+		}
+		next.ServeHTTP(w, r)
+	})
+}

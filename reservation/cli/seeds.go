@@ -1,0 +1,118 @@
+package cli
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"urlserver/internal/weburl"
+	"urlserver/reservation"
+	"urlserver/reservation/grpcclient"
+)
+
+const (
+	seedBatch   = 1000 // hosts put at once
+	seedsToTell = 10   // bad lines that are told one by one
+)
+
+func seedsCommand() *cobra.Command {
+	var c caller
+	cmd := &cobra.Command{
+		Use:   "seeds FILE",
+		Short: "Add the host of each URL in a file",
+		Long: "Reads URLs, one a line, and adds their hosts to a host reservation service. \"-\" is standard input. Empty lines\n" +
+			"and those that begin with # are passed over. Exit status 1 if a line is no URL; the others are added all the same.",
+		Example: "  hostreservation seeds urls.txt",
+		Args:    takes(cobra.ExactArgs(1)),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			in := io.NopCloser(cmd.InOrStdin())
+			if args[0] != "-" {
+				f, err := os.Open(args[0])
+				if err != nil {
+					return err
+				}
+				in = f
+			}
+			defer in.Close()
+			return c.call(cmd.Context(), func(ctx context.Context, s *grpcclient.Store) error {
+				return addSeeds(ctx, s, in, cmd.OutOrStdout(), cmd.ErrOrStderr())
+			})
+		},
+	}
+	c.flags(cmd.Flags(), 10*time.Minute)
+	return cmd
+}
+
+// seeds are what a file of URLs came to.
+type seeds struct {
+	store        reservation.Store
+	errs         io.Writer
+	batch        []reservation.Call
+	added, known int
+	invalid      int
+}
+
+func addSeeds(ctx context.Context, store reservation.Store, in io.Reader, out, errs io.Writer) error {
+	s := seeds{store: store, errs: errs}
+	lines := bufio.NewScanner(in)
+	lines.Buffer(nil, 4*weburl.MaxLen)
+	for number := 1; lines.Scan(); number++ {
+		line := bytes.TrimSpace(lines.Bytes())
+		if len(line) == 0 || line[0] == '#' {
+			continue
+		}
+		u, err := weburl.Parse(line)
+		if err != nil {
+			s.tell(fmt.Errorf("line %d: %w", number, err))
+			continue
+		}
+		s.batch = append(s.batch, reservation.Call{Verb: reservation.AddHost, Host: string(u.Host())})
+		if len(s.batch) == seedBatch {
+			if err := s.flush(ctx); err != nil {
+				return err
+			}
+		}
+	}
+	if err := errors.Join(lines.Err(), s.flush(ctx)); err != nil {
+		return err
+	}
+	fmt.Fprintf(out, "%d hosts added, %d known, %d lines invalid\n", s.added, s.known, s.invalid)
+	if s.invalid > 0 {
+		return fmt.Errorf("%d lines are no URLs with a usable host", s.invalid)
+	}
+	return nil
+}
+
+// tell counts a bad line, and says of the first what is wrong.
+func (s *seeds) tell(err error) {
+	if s.invalid++; s.invalid <= seedsToTell {
+		fmt.Fprintln(s.errs, "hostreservation:", err)
+	}
+}
+
+func (s *seeds) flush(ctx context.Context) error {
+	if len(s.batch) == 0 {
+		return nil
+	}
+	for i, a := range s.store.Do(ctx, s.batch) {
+		switch {
+		case errors.Is(a.Err, reservation.ErrInvalid):
+			s.tell(a.Err)
+		case a.Err != nil:
+			return fmt.Errorf("add host %s: %w; %d hosts were added before", s.batch[i].Host, a.Err, s.added)
+		case a.Added:
+			s.added++
+		default:
+			s.known++
+		}
+	}
+	s.batch = s.batch[:0]
+	return nil
+}

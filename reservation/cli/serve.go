@@ -1,0 +1,183 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"net/netip"
+	"os"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/rs/zerolog"
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"urlserver/internal/certs"
+	"urlserver/internal/systemd"
+	"urlserver/reservation"
+	"urlserver/reservation/grpcserver"
+)
+
+// tokenEnv names the variable of the token, so that it need not stand in a command line.
+const tokenEnv = "HOSTRESERVATION_TOKEN"
+
+// settings is what the flags of serve say.
+type settings struct {
+	stores          Stores
+	opening         Opening
+	listen, metrics string
+	janitor         time.Duration
+	token           string
+	files           certs.Files
+	looks           time.Duration // period in which files is looked at
+	insecure        bool
+}
+
+func serveCommand(stores Stores) *cobra.Command {
+	set := settings{stores: stores, files: certs.Files{Setting: "--tls-"}, looks: certs.Period}
+	cmd := &cobra.Command{
+		Use:   "serve --listen ADDR --store " + strings.Join(stores.Names, "|"),
+		Short: "Serve reservations over gRPC until interrupted",
+		Long:  "Serves the host reservation service (api/reservation/reservation.proto). Several may serve one " + stores.Far + ".",
+		Args:  takes(cobra.NoArgs),
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			log := zerolog.New(zerolog.SyncWriter(cmd.ErrOrStderr())).With().Timestamp().Logger()
+			return serve(cmd.Context(), set, log)
+		},
+	}
+	if stores.Local != "" {
+		cmd.Long += "\nThe store " + stores.Local + " is gone when the command ends; only one may serve it."
+	}
+	set.flags(cmd.Flags())
+	return cmd
+}
+
+func (set *settings) flags(f *pflag.FlagSet) {
+	far, flag := set.stores.Far, set.stores.Flag
+	f.StringVar(&set.listen, "listen", "127.0.0.1:7072", "`address` to serve on, host:port")
+	f.StringVar(&set.metrics, "metrics", "", "`address` for /metrics and /healthz over HTTP; none: nowhere")
+	f.StringVar(&set.opening.Store, "store", set.stores.Names[0], set.stores.listed())
+	f.StringSliceVar(&set.opening.Addrs, "addrs", []string{set.stores.Addr}, "`addresses` of "+set.stores.At)
+	f.StringVar(&set.opening.Prefix, "prefix", "", "before each key in "+far)
+	f.DurationVar(&set.opening.Penalty, "penalty", 10*time.Second, "a lost lease keeps its group from being asked so long")
+	f.DurationVar(&set.janitor, "janitor", 30*time.Second, "period of the janitor")
+	f.StringVar(&set.token, "token", os.Getenv(tokenEnv), "asked of callers; or set "+tokenEnv)
+	f.StringVar(&set.files.Cert, "tls-cert", "", "certificate `file` for TLS")
+	f.StringVar(&set.files.Private, "tls-key", "", "its key `file`")
+	f.StringVar(&set.files.CA, "tls-ca", "", "ask callers for a certificate of a CA in this `file`")
+	f.StringVar(&set.opening.TLS.Cert, flag+"-tls-cert", "", "client certificate `file` for "+far)
+	f.StringVar(&set.opening.TLS.Key, flag+"-tls-key", "", "its key `file`")
+	f.StringVar(&set.opening.TLS.CA, flag+"-tls-ca", "", "reach "+far+" over TLS, trusting the CAs in this `file`")
+	f.BoolVar(&set.insecure, "allow-insecure", false, "serve others than this machine without token and TLS")
+	set.stores.Flags(f)
+	f.Lookup("token").DefValue = "" // help shows none
+}
+
+// check finds faults of usage.
+func (s settings) check() error {
+	switch o := s.opening; {
+	case !s.stores.has(o.Store):
+		return usagef("--store %q: %s", o.Store, s.stores.listed())
+	case o.Store != s.stores.Local && len(o.Addrs) == 0:
+		return usagef("--store %s needs --addrs", o.Store)
+	case o.Penalty < 0 || o.Penalty > reservation.MaxLease:
+		return usagef("--penalty %v: from 0s to %v", o.Penalty, reservation.MaxLease)
+	case s.janitor < 10*time.Millisecond || s.janitor > time.Hour:
+		return usagef("--janitor %v: from 10ms to 1h", s.janitor)
+	}
+	guarded := s.insecure || s.token != ""
+	if !guarded && s.files.Cert == "" && !isLoopback(s.listen) {
+		return usagef("--listen %s is open to others without token or TLS: set --token or --tls-cert, listen on 127.0.0.1, or say --allow-insecure", s.listen)
+	}
+	if !guarded && s.metrics != "" && !isLoopback(s.metrics) {
+		return usagef("--metrics %s is open to others: set --token, listen on 127.0.0.1, or say --allow-insecure", s.metrics)
+	}
+	return nil
+}
+
+func isLoopback(listen string) bool {
+	host, _, err := net.SplitHostPort(listen)
+	if err != nil {
+		return false
+	}
+	addr, err := netip.ParseAddr(host)
+	return strings.EqualFold(host, "localhost") || err == nil && addr.Unmap().IsLoopback()
+}
+
+// serve runs the service until ctx ends or it can serve no more.
+func serve(ctx context.Context, set settings, log zerolog.Logger) error {
+	if err := set.check(); err != nil {
+		return err
+	}
+	certificates, err := set.certificates()
+	if err != nil {
+		return err
+	}
+	set.opening.Log = log
+	store, end, err := set.stores.Open(set.opening)
+	if err != nil {
+		return err
+	}
+	defer end()
+	cfg := grpcserver.Config{Store: store, Janitor: set.janitor, Token: set.token, Log: log}
+	if certificates != nil {
+		cfg.TLS = certificates.Config()
+	}
+	server := grpcserver.New(cfg)
+	l, err := net.Listen("tcp", set.listen)
+	if err != nil {
+		return fmt.Errorf("--listen: %w", err)
+	}
+	var watching sync.WaitGroup
+	defer watching.Wait()
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	if certificates != nil {
+		watching.Go(func() { certificates.Watch(ctx, set.looks, func(err error) { tellRead(log, err) }) })
+	}
+	metrics := make(chan error, 1)
+	if set.metrics == "" {
+		metrics <- nil
+	} else {
+		m, err := net.Listen("tcp", set.metrics)
+		if err != nil {
+			l.Close()
+			return fmt.Errorf("--metrics: %w", err)
+		}
+		log.Info().Stringer("address", m.Addr()).Msg("metrics")
+		go func() {
+			metrics <- serveMetrics(ctx, m, server, set.token)
+			cancel()
+		}()
+	}
+	log.Info().Stringer("address", l.Addr()).Str("store", set.opening.Store).Msg("serving")
+	if err := systemd.FromEnv().Tell(systemd.Ready); err != nil {
+		log.Warn().Err(err).Msg("the service manager cannot be told")
+	}
+	err = server.Serve(ctx, l)
+	cancel()
+	return errors.Join(err, <-metrics)
+}
+
+// certificates are the listener's; nil: it has no TLS.
+func (s settings) certificates() (*certs.Server, error) {
+	switch f := s.files; {
+	case f.Cert != "":
+		return certs.Load(f)
+	case f.Private != "" || f.CA != "":
+		return nil, errors.New("--tls-key and --tls-ca need --tls-cert")
+	}
+	return nil, nil
+}
+
+// tellRead tells what came of certificate files that have changed.
+func tellRead(log zerolog.Logger, err error) {
+	if err != nil {
+		log.Error().Err(err).Msg("certificate files have changed and cannot be used; the former go on")
+		return
+	}
+	log.Info().Msg("certificate files have changed, and were read again")
+}

@@ -1,0 +1,137 @@
+// Package grpcserver offers a reservation.Store over gRPC, to crawlers in any language.
+package grpcserver
+
+import (
+	"context"
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"net"
+	"time"
+
+	"github.com/rs/zerolog"
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/credentials"
+	"google.golang.org/grpc/health"
+	"google.golang.org/grpc/health/grpc_health_v1"
+	"google.golang.org/grpc/reflection"
+
+	pb "urlserver/api/reservation"
+	"urlserver/internal/access"
+	"urlserver/reservation"
+)
+
+const (
+	stopWait   = 5 * time.Second // for calls under way
+	readBuffer = 4 << 10         // of a connection: calls are small
+	maxMessage = 32 << 20        // bytes: an alias of reservation.MaxHosts long names
+	sweepTime  = time.Minute     // for one sweep
+)
+
+// Config is what a Server works with. Store is needed.
+type Config struct {
+	Store   reservation.Store
+	Janitor time.Duration // its period; 0: the store is swept elsewhere
+	Token   string        // asked of callers; "": none
+	TLS     *tls.Config   // nil: plain TCP
+	Log     zerolog.Logger
+}
+
+// Server is the host reservation service. Use New, then Serve. It is a prometheus.Collector, too.
+type Server struct {
+	pb.UnimplementedHostReservationServer
+	cfg     Config
+	grpc    *grpc.Server
+	health  *health.Server
+	figures figures
+}
+
+// New returns a service.
+func New(cfg Config) *Server {
+	s := &Server{cfg: cfg, health: health.NewServer(), figures: newFigures()}
+	asks := access.Service{Token: cfg.Token, Setting: "--token", MaxMessage: maxMessage}
+	if cfg.TLS != nil {
+		asks.TLS = credentials.NewTLS(cfg.TLS)
+	}
+	options := append(asks.Options(), grpc.ReadBufferSize(readBuffer), grpc.ChainUnaryInterceptor(s.figures.count))
+	s.grpc = grpc.NewServer(options...)
+	pb.RegisterHostReservationServer(s.grpc, s)
+	grpc_health_v1.RegisterHealthServer(s.grpc, s.health)
+	s.setServing(true)
+	reflection.Register(s.grpc)
+	return s
+}
+
+// setServing is what health checks are told, of the service and of the server as a whole.
+func (s *Server) setServing(serving bool) {
+	status := grpc_health_v1.HealthCheckResponse_NOT_SERVING
+	if serving {
+		status = grpc_health_v1.HealthCheckResponse_SERVING
+	}
+	s.health.SetServingStatus(pb.HostReservation_ServiceDesc.ServiceName, status)
+	s.health.SetServingStatus("", status)
+}
+
+// Serve answers calls on l until ctx ends, and returns when they have ended. It closes l. The error is nil unless l
+// failed before ctx ended.
+func (s *Server) Serve(ctx context.Context, l net.Listener) error {
+	sweeping, end := context.WithCancel(ctx)
+	swept := make(chan struct{})
+	go func() {
+		defer close(swept)
+		s.sweep(sweeping)
+	}()
+	defer func() {
+		end()
+		<-swept
+	}()
+	stopped := make(chan struct{})
+	unhook := context.AfterFunc(ctx, func() {
+		defer close(stopped)
+		s.stop()
+	})
+	err := s.grpc.Serve(access.Door(l, s.cfg.Token != ""))
+	if unhook() {
+		s.grpc.Stop()
+		return fmt.Errorf("host reservation service: %w", err)
+	}
+	<-stopped
+	if errors.Is(err, grpc.ErrServerStopped) {
+		return nil
+	}
+	return err
+}
+
+// sweep is the janitor. What it meets is what health checks are told.
+func (s *Server) sweep(ctx context.Context) {
+	if s.cfg.Janitor == 0 {
+		return
+	}
+	ticker := time.NewTicker(s.cfg.Janitor)
+	defer ticker.Stop()
+	for {
+		call, cancel := context.WithTimeout(ctx, sweepTime)
+		err := s.cfg.Store.Sweep(call)
+		cancel()
+		if ctx.Err() != nil {
+			return
+		}
+		if err != nil {
+			s.cfg.Log.Error().Err(err).Msg("the store could not be swept: nothing is reserved anew while it is away")
+		}
+		s.setServing(err == nil)
+		select {
+		case <-ctx.Done():
+			return
+		case <-ticker.C:
+		}
+	}
+}
+
+// stop ends gracefully, but not for long.
+func (s *Server) stop() {
+	s.health.Shutdown()
+	timer := time.AfterFunc(stopWait, s.grpc.Stop)
+	defer timer.Stop()
+	s.grpc.GracefulStop()
+}

@@ -1,0 +1,308 @@
+package httpapi
+
+import (
+	"bufio"
+	"context"
+	_ "embed" // for axe
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/chromedp/cdproto/cdp"
+	"github.com/chromedp/cdproto/emulation"
+	"github.com/chromedp/cdproto/log"
+	"github.com/chromedp/cdproto/network"
+	"github.com/chromedp/cdproto/runtime"
+	"github.com/chromedp/chromedp"
+)
+
+// patience is how long a browser on a machine that is busy may take for anything.
+const patience = 5 * time.Minute
+
+// shots is the folder that screenshots are written to.
+const shots = "screenshots"
+
+//go:embed testdata/axe.min.js
+var axe string
+
+// browser is a page in a real Chromium. What its console says that is an error, and what it
+// asks anybody else for, fails the test.
+type browser struct {
+	t    *testing.T
+	ctx  context.Context
+	base string
+
+	mu      sync.Mutex // guards all below
+	faults  []string
+	allowed string // in a fault that is meant to be
+	roams   bool   // it is on other sites' pages: nothing is a fault any more
+	beats   int    // statuses that the stream has brought
+}
+
+func newBrowser(t *testing.T, base string) *browser {
+	t.Helper()
+	path, err := exec.LookPath("chromium")
+	if err != nil {
+		t.Skip("chromium is not installed: the dashboard is not tried in a browser")
+	}
+	dir, err := os.MkdirTemp("", "dashboard")
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := chromedp.NewExecAllocator(context.Background(), chromedp.ExecPath(path), chromedp.UserDataDir(dir),
+		chromedp.Flag("headless", true), chromedp.Flag("no-sandbox", true), chromedp.Flag("disable-gpu", true), chromedp.Flag("disable-dev-shm-usage", true),
+		chromedp.Flag("disable-quic", true), chromedp.Flag("no-first-run", true), chromedp.Flag("disable-background-networking", true),
+		chromedp.Flag("disable-component-update", true), chromedp.Flag("disable-sync", true), chromedp.WSURLReadTimeout(patience))
+	ctx, _ = chromedp.NewContext(ctx) // ends with the one above
+	t.Cleanup(func() {
+		if err := chromedp.Cancel(ctx); err != nil {
+			t.Errorf("close chromium: %v", err)
+		}
+		cancel()
+		// Its last processes may write yet.
+		for end := time.Now().Add(patience); os.RemoveAll(dir) != nil && time.Now().Before(end); time.Sleep(10 * time.Millisecond) {
+		}
+	})
+	b := &browser{t: t, ctx: ctx, base: base}
+	if err := chromedp.Listen(ctx, b.hear); err != nil {
+		t.Fatalf("start chromium: %v", err)
+	}
+	call(b, network.Enable, network.EnableParams{})
+	call(b, log.Enable, cdp.Empty{})
+	t.Cleanup(func() {
+		b.mu.Lock()
+		defer b.mu.Unlock()
+		for _, f := range b.faults {
+			t.Error(f)
+		}
+	})
+	return b
+}
+
+func (b *browser) hear(event any) {
+	fault := ""
+	switch e := event.(type) {
+	case *runtime.EventExceptionThrown:
+		fault = "exception: " + e.ExceptionDetails.Text
+		if x := e.ExceptionDetails.Exception; x != nil {
+			fault += " " + x.Description
+		}
+	case *runtime.EventConsoleAPICalled:
+		if e.Type == runtime.ConsoleAPICalledTypeError || e.Type == runtime.ConsoleAPICalledTypeWarning {
+			fault = fmt.Sprintf("console %s: %s", e.Type, e.Args[0].Value)
+		}
+	case *log.EventEntryAdded:
+		if e.Entry.Level == log.EntryLevelError || e.Entry.Level == log.EntryLevelWarning {
+			fault = fmt.Sprintf("log %s: %s %s", e.Entry.Level, e.Entry.Text, e.Entry.URL)
+		}
+	case *network.EventRequestWillBeSent:
+		if !strings.HasPrefix(e.Request.URL, b.base) {
+			fault = "request to " + e.Request.URL
+		}
+	}
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if e, ok := event.(*network.EventEventSourceMessageReceived); ok && e.EventName == "status" {
+		b.beats++
+	}
+	if fault != "" && !b.roams && (b.allowed == "" || !strings.Contains(fault, b.allowed)) {
+		b.faults = append(b.faults, fault)
+	}
+}
+
+// told is how many statuses the stream has brought.
+func (b *browser) told() int {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.beats
+}
+
+// allow says which error is meant to be from now on.
+func (b *browser) allow(text string) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.allowed = text
+}
+
+// in has the browser do something, and waits for it.
+func in[T any](b *browser, action chromedp.Action[T]) T {
+	b.t.Helper()
+	ctx, cancel := context.WithTimeout(b.ctx, patience)
+	defer cancel()
+	v, err := chromedp.Run(ctx, action)
+	if err != nil {
+		b.t.Fatalf("browser: %v", err)
+	}
+	return v
+}
+
+// call makes a call of the DevTools protocol.
+func call[P, R any](b *browser, command cdp.Command[P, R], params P) R {
+	b.t.Helper()
+	return in(b, func(ctx context.Context, t *chromedp.Target) (R, error) { return cdp.Call(ctx, t, command, params) })
+}
+
+// elsewhere says that the browser goes to other sites' pages.
+func (b *browser) elsewhere() {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.roams = true
+}
+
+func (b *browser) open(path string) {
+	b.t.Helper()
+	in(b, chromedp.Navigate(b.base+path))
+}
+
+// js is the value of an expression; a promise is waited for.
+func js[T any](b *browser, format string, args ...any) T {
+	b.t.Helper()
+	return in(b, chromedp.Evaluate[T](fmt.Sprintf(format, args...), chromedp.EvalAwaitPromise))
+}
+
+// until waits for an expression to be true. On a page that is just left for another one it is not.
+func (b *browser) until(format string, args ...any) {
+	b.t.Helper()
+	ctx, cancel := context.WithTimeout(b.ctx, patience)
+	defer cancel()
+	for ; ; time.Sleep(20 * time.Millisecond) {
+		is, err := chromedp.Run(ctx, chromedp.Evaluate[bool](fmt.Sprintf("Boolean("+format+")", args...), chromedp.EvalAwaitPromise))
+		if is {
+			return
+		}
+		if err != nil && ctx.Err() == nil && !strings.Contains(err.Error(), "navigated") && !strings.Contains(err.Error(), "context") {
+			b.t.Fatalf("browser: %v", err)
+		}
+		if ctx.Err() != nil {
+			b.t.Fatalf("waited in vain for "+format+"; the page says:\n%s", append(args, js[string](b, "document.body.innerText"))...)
+		}
+	}
+}
+
+// shows waits for an element to have a text in it.
+func (b *browser) shows(selector, text string) {
+	b.t.Helper()
+	b.until("document.querySelector(%q)?.textContent.includes(%q)", selector, text)
+}
+
+// keepToasts has the page keep what it says for some seconds only.
+func (b *browser) keepToasts() {
+	b.t.Helper()
+	js[bool](b, `(() => {
+		const toast = document.getElementById("toast");
+		window.toasts = [];
+		new MutationObserver(() => window.toasts.push(toast.textContent)).observe(toast, {childList: true});
+		return true;
+	})()`)
+}
+
+// toasted waits until the page has said a text since keepToasts.
+func (b *browser) toasted(text string) {
+	b.t.Helper()
+	b.until("window.toasts.some((said) => said.includes(%q))", text)
+}
+
+// click clicks on an element once it can be seen and nothing lies over it. To look and to click is one thing for the
+// page: it may move whenever something new comes.
+func (b *browser) click(selector string) {
+	b.t.Helper()
+	b.until(`(() => {
+		const e = document.querySelector(%q);
+		if (!e?.checkVisibility()) return false;
+		e.scrollIntoView({block: "center", behavior: "instant"});
+		const r = e.getBoundingClientRect();
+		if (!e.contains(document.elementFromPoint(r.x + r.width / 2, r.y + r.height / 2))) return false;
+		setTimeout(() => e.click()); // where it leads to another page, after this is answered
+		return true;
+	})()`, selector)
+}
+
+// fill types into a field that is emptied first.
+func (b *browser) fill(selector, text string) {
+	b.t.Helper()
+	js[bool](b, "(document.querySelector(%q).value = '', true)", selector)
+	in(b, chromedp.SendKeys(chromedp.CSS(selector), text))
+}
+
+// screen sets what the page is looked at with.
+func (b *browser) screen(width, height int64, scale float64, phone, dark bool) {
+	b.t.Helper()
+	scheme := "light"
+	if dark {
+		scheme = "dark"
+	}
+	call(b, emulation.SetDeviceMetricsOverride, emulation.SetDeviceMetricsOverrideParams{
+		Width: width, Height: height, DeviceScaleFactor: scale, Mobile: phone,
+	})
+	call(b, emulation.SetTouchEmulationEnabled, emulation.SetTouchEmulationEnabledParams{Enabled: phone})
+	call(b, emulation.SetEmulatedMedia, emulation.SetEmulatedMediaParams{
+		Features: []*emulation.MediaFeature{{Name: "prefers-color-scheme", Value: scheme}},
+	})
+}
+
+// shoot keeps a picture of the whole page, on a screen that is as high as it.
+func (b *browser) shoot(name string, width int64, scale float64, phone bool) {
+	b.t.Helper()
+	height := js[int64](b, "(scrollTo(0, 0), document.documentElement.scrollHeight)")
+	call(b, emulation.SetDeviceMetricsOverride, emulation.SetDeviceMetricsOverrideParams{
+		Width: width, Height: height, DeviceScaleFactor: scale, Mobile: phone,
+	})
+	// Painted for this screen, twice.
+	js[bool](b, "new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(() => done(true))))")
+	picture := in(b, chromedp.CaptureScreenshot())
+	if len(picture) < 10_000 {
+		b.t.Errorf("the picture %s has %d bytes", name, len(picture))
+	}
+	file, err := filepath.Abs(filepath.Join(shots, name+".png"))
+	if err != nil {
+		b.t.Fatal(err)
+	}
+	if err := errors.Join(os.MkdirAll(shots, 0o755), os.WriteFile(file, picture, 0o644)); err != nil {
+		b.t.Fatal(err)
+	}
+	b.t.Logf("screenshot: %s", file)
+}
+
+// accessible has axe-core look at the page: nothing serious.
+func (b *browser) accessible(what string) {
+	b.t.Helper()
+	in(b, chromedp.Evaluate[chromedp.Void](axe))
+	text := js[string](b, `axe.run().then((r) => JSON.stringify(r.violations.filter((v) => v.impact === "serious" || v.impact === "critical")
+		.map((v) => ({id: v.id, impact: v.impact, nodes: v.nodes.slice(0, 5).map((n) => n.html + " " + n.failureSummary)}))))`)
+	var found []json.RawMessage
+	if err := json.Unmarshal([]byte(text), &found); err != nil {
+		b.t.Fatal(err)
+	}
+	for _, f := range found {
+		b.t.Errorf("%s: %s", what, f)
+	}
+}
+
+// crawl is a spider that ends each document with 200 as soon as it has it, but for the
+// last keep ones.
+func (r *rig) crawl(keep int) {
+	r.t.Helper()
+	conn, err := net.Dial("tcp", r.spiders)
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	r.t.Cleanup(func() { conn.Close() })
+	go func() {
+		var waiting []string
+		for in := bufio.NewScanner(conn); in.Scan(); {
+			trans, _, _ := strings.Cut(in.Text(), " ")
+			if waiting = append(waiting, trans); len(waiting) > keep {
+				fmt.Fprintf(conn, "%s DONE 200\n", waiting[0])
+				waiting = waiting[1:]
+			}
+		}
+	}()
+}

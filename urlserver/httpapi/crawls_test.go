@@ -1,0 +1,162 @@
+package httpapi
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/rs/zerolog"
+
+	"urlserver/crawlcontrol"
+	"urlserver/docindex"
+)
+
+// control gives a rig crawl control over its store.
+func (r *rig) control() {
+	r.server.actions = crawlcontrol.New(crawlcontrol.NewKeeper(r.store, r.daemon, zerolog.Nop()), 1000)
+	r.server.crawls = newCrawlLooks(r.store)
+}
+
+func (r *rig) submit(app, crawl string, urls ...string) {
+	r.t.Helper()
+	for _, u := range urls {
+		body := fmt.Sprintf(`{"url":%q,"appid":%q,"crawlid":%q}`, u, app, crawl)
+		if a := r.ask("POST", "/api/actions", body); a.StatusCode != http.StatusOK {
+			r.t.Fatalf("submit: %s %s", a.Status, a.body)
+		}
+	}
+}
+
+func TestCrawls(t *testing.T) {
+	r := newRig(t, setup{})
+	var list crawlList
+	if r.into(&list, "GET", "/api/crawls", ""); list.Note != noCrawls || list.Crawls == nil {
+		t.Errorf("without crawl control: %+v", list)
+	}
+	r.control()
+	list = crawlList{}
+	r.into(&list, "GET", "/api/crawls?text=nothing", "")
+	if list.All != 0 || list.Crawls == nil || len(list.Crawls) != 0 || list.Note != "" {
+		t.Errorf("no crawls: %+v", list)
+	}
+	if err := r.daemon.Pause(t.Context(), true); err != nil {
+		t.Fatal(err)
+	}
+	r.submit("app", "one", "http://127.0.0.1/1", "http://127.0.0.1/2")
+	r.submit("app", "two", "http://127.0.0.1/1")
+	r.into(&list, "GET", "/api/crawls", "")
+	if list.All != 2 || list.Crawls[0].CrawlID != "one" || list.Crawls[0].Scheduled+list.Crawls[0].AtSlots != 2 ||
+		list.Crawls[0].State != "running" || list.Crawls[1].CrawlID != "two" {
+		t.Errorf("crawls: %+v", list)
+	}
+	r.ask("POST", "/api/actions", `{"action":"stop","appid":"app","uuid":"u","spiderid":"link","crawlid":"two"}`)
+	r.into(&list, "GET", "/api/crawls?text=tw", "")
+	if list.All != 1 || list.Crawls[0].State != "stopped" {
+		t.Errorf("a stopped crawl: %+v", list)
+	}
+	r.ask("GET", "/api/crawls?text="+strings.Repeat("x", maxCrawlText+1), "").wantError(t, http.StatusBadRequest, "at most 256")
+	r.ask("GET", "/api/crawls?text=%zz", "").wantError(t, http.StatusBadRequest, "query")
+}
+
+// fakeLister has so many crawls with such names, and counts how often it is asked.
+type fakeLister struct {
+	crawls int
+	name   string
+	takes  time.Duration
+	asked  []string
+	err    error
+}
+
+func (f *fakeLister) ListCrawls(_ context.Context, text string, most int) (some []docindex.CrawlState, all int, err error) {
+	f.asked = append(f.asked, text)
+	time.Sleep(f.takes)
+	for i := range min(f.crawls, most) {
+		some = append(some, docindex.CrawlState{CrawlID: docindex.CrawlID{App: f.name, Crawl: fmt.Sprint(f.name, i)}})
+	}
+	return some, f.crawls, f.err
+}
+
+// However many look, a list is made once while it is fresh; one that is dear is fresh for longer.
+func TestCrawlLooks(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := &fakeLister{crawls: 9, takes: 100 * time.Millisecond}
+		looks := newCrawlLooks(f)
+		look := func(text string) {
+			t.Helper()
+			if list, err := looks.list(t.Context(), text); err != nil || len(list.Crawls) != 9 {
+				t.Fatalf("%d crawls, %v", len(list.Crawls), err)
+			}
+		}
+		look("")
+		time.Sleep(9 * time.Second)
+		look("")
+		look("a")
+		look("a")
+		if !slices.Equal(f.asked, []string{"", "a"}) {
+			t.Errorf("asked for %q; want each once", f.asked)
+		}
+		time.Sleep(2 * time.Second)
+		look("")
+		if len(f.asked) != 3 {
+			t.Errorf("asked for %q; want a new list after 100 times what it took", f.asked)
+		}
+		for i := range 3 * maxLooks {
+			look(fmt.Sprint(i))
+			if len(looks.looks) > maxLooks {
+				t.Fatalf("%d lists are kept", len(looks.looks))
+			}
+		}
+	})
+}
+
+// A list that cannot be made is tried once for all that look just then, and who waits for it may go.
+func TestCrawlLooksFail(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := &fakeLister{takes: 10 * time.Second, err: errors.New("away")}
+		looks := newCrawlLooks(f)
+		var viewers sync.WaitGroup
+		for range 5 {
+			viewers.Go(func() {
+				if _, err := looks.list(t.Context(), ""); !errors.Is(err, f.err) {
+					t.Errorf("the list: %v; want %v", err, f.err)
+				}
+			})
+		}
+		synctest.Wait()
+		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+		defer cancel()
+		if _, err := looks.list(ctx, ""); !errors.Is(err, context.DeadlineExceeded) {
+			t.Errorf("a viewer that goes: %v", err)
+		}
+		viewers.Wait()
+		if len(f.asked) != 1 {
+			t.Errorf("asked %d times; want once", len(f.asked))
+		}
+	})
+}
+
+// Many crawls with long names are as many as fit.
+func TestCrawlListIsBounded(t *testing.T) {
+	r := newRig(t, setup{})
+	for _, c := range []struct {
+		name        string
+		least, most int
+	}{{"app", crawlRows, crawlRows}, {strings.Repeat("<", 500), 1, 10}} {
+		r.server.crawls = newCrawlLooks(&fakeLister{crawls: 1_000_000, name: c.name})
+		var list crawlList
+		r.into(&list, "GET", "/api/crawls", "")
+		if n := len(list.Crawls); n < c.least || n > c.most || list.All != 1_000_000 {
+			t.Errorf("%d rows of %d; want %d to %d of a million", n, list.All, c.least, c.most)
+		}
+		if a := r.ask("GET", "/api/crawls", ""); len(a.body) > crawlBytes+100 {
+			t.Errorf("%d bytes; want at most %d", len(a.body), crawlBytes)
+		}
+	}
+}

@@ -1,0 +1,100 @@
+package httpapi
+
+import (
+	"net"
+	"net/http"
+	"net/netip"
+	"slices"
+	"strings"
+	"time"
+
+	"urlserver/internal/access"
+	"urlserver/urlserver/httpapi/login"
+)
+
+// handler is all that stands before the routes.
+func (s *Server) handler() http.Handler {
+	guarded := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if err := s.admit(r); err != nil {
+			if s.wantsLogin(r) {
+				http.Redirect(w, r, "/login", http.StatusSeeOther)
+				return
+			}
+			if s.gate != nil {
+				w.Header().Set("WWW-Authenticate", "Bearer")
+			}
+			refuse(w, err)
+			return
+		}
+		s.routes.ServeHTTP(w, r)
+	})
+	return s.unhurried(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		h := w.Header()
+		h.Set("X-Content-Type-Options", "nosniff")
+		h.Set("Cache-Control", "no-store")
+		h.Set("Referrer-Policy", "no-referrer")
+		h.Set("Cross-Origin-Resource-Policy", "same-origin")
+		h.Set("Content-Security-Policy", closedPolicy)
+		if s.gate != nil && !s.gate.Bearer(r) && !s.gate.Session(r, time.Now()) {
+			h.Set("Connection", "close") // a stranger makes room for another, and has one answer a connection
+		} else {
+			access.TrustCaller(r.Context())
+		}
+		if r.URL.Path == "/healthz" || strings.HasPrefix(r.URL.Path, assetsPath) {
+			s.routes.ServeHTTP(w, r)
+			return
+		}
+		guarded.ServeHTTP(w, r)
+	}))
+}
+
+// admit says why a request is not to be answered; nil: it is.
+func (s *Server) admit(r *http.Request) error {
+	if err := s.authorize(r); err != nil {
+		return err
+	}
+	if s.gate == nil && !s.named(r.Host) {
+		return refusal{http.StatusForbidden, "the Host header names neither localhost, nor an IP address, nor the host of http.listen, nor one of http.hosts: " +
+			"a page of another site may be behind this request; add the name to http.hosts, or set http.token to be reachable by any name"}
+	}
+	if s.cross.Check(r) != nil {
+		return refusal{http.StatusForbidden, "this request comes from a page of another site"}
+	}
+	return nil
+}
+
+// authorize asks for the token, or a session that began with it. The login page is for those
+// who have neither.
+func (s *Server) authorize(r *http.Request) error {
+	switch {
+	case s.gate == nil, r.URL.Path == loginPath, s.gate.Bearer(r):
+		return nil
+	case !s.gate.Session(r, time.Now()):
+		return refusal{http.StatusUnauthorized, "this needs Authorization: Bearer with the token of the settings (http.token)"}
+	case r.Method != http.MethodGet && r.Method != http.MethodHead && !login.OwnPage(r):
+		return refusal{http.StatusForbidden, "this request comes with a session, but not from a page of this server"}
+	}
+	return nil
+}
+
+// wantsLogin tells whether somebody with a browser asks for the dashboard.
+func (s *Server) wantsLogin(r *http.Request) bool {
+	return s.gate != nil && r.Method == http.MethodGet && r.URL.Path == "/" && s.authorize(r) != nil &&
+		strings.Contains(r.Header.Get("Accept"), "text/html")
+}
+
+// named tells whether a Host header is one that no DNS answer of an outsider can
+// bring about (DNS rebinding): an IP address, or a name that is the listener's own. Without the header, which HTTP/1.0 allows, no browser is asking.
+func (s *Server) named(host string) bool {
+	if name, _, err := net.SplitHostPort(host); err == nil {
+		host = name
+	}
+	host = strings.TrimSuffix(strings.TrimPrefix(host, "["), "]")
+	if _, err := netip.ParseAddr(host); err == nil {
+		return true
+	}
+	host = strings.TrimSuffix(host, ".")
+	return host == "" || strings.EqualFold(host, "localhost") || slices.ContainsFunc(s.hosts, func(own string) bool {
+		return strings.EqualFold(host, strings.TrimSuffix(own, "."))
+	})
+}

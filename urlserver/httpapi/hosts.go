@@ -1,0 +1,183 @@
+package httpapi
+
+import (
+	"cmp"
+	"net/http"
+	"net/netip"
+	"net/url"
+	"strconv"
+	"strings"
+	"time"
+
+	"urlserver/hostslots"
+	"urlserver/internal/weburl"
+	"urlserver/urlserver/engine"
+)
+
+const (
+	defaultSlots = 100
+	maxSlots     = 1000
+	slotHosts    = 20 // names told of a slot
+)
+
+// host is the answer of /api/hosts/{host}. Times are RFC 3339 or null.
+type host struct {
+	Host         string     `json:"host"`
+	Group        *string    `json:"group"` // its IP, or the name of its group; null: not looked up
+	Slot         *int       `json:"slot"`  // null: in none
+	Queued       int        `json:"queued"`
+	InFlight     int        `json:"in_flight"`
+	LastSend     *time.Time `json:"last_send"`
+	NextSend     *time.Time `json:"next_send"` // not before
+	Gap          float64    `json:"gap_s"`
+	BlockedUntil *time.Time `json:"blocked_until"`
+	Robots       robotsTxt  `json:"robots"`
+	Rule         *string    `json:"rule,omitempty"` // that of [[rules]] for it; absent: none is
+	Why          string     `json:"why"`
+}
+
+type robotsTxt struct {
+	State      string     `json:"state"` // as robots.Entry has it, or "disabled"
+	FetchedAt  *time.Time `json:"fetched_at"`
+	CrawlDelay float64    `json:"crawl_delay_s"`
+}
+
+func (s *Server) serveHost(w http.ResponseWriter, r *http.Request) error {
+	name, err := hostName(r.PathValue("host"))
+	if err != nil {
+		return err
+	}
+	x, ok, err := s.daemon.Explain(r.Context(), name)
+	if err != nil {
+		return err
+	}
+	if !ok {
+		return refusal{http.StatusNotFound, "host " + name + " is not known: nothing was offered for it, or it was forgotten since"}
+	}
+	answer(w, http.StatusOK, s.hostOf(name, x))
+	return nil
+}
+
+func (s *Server) hostOf(name string, x engine.Explanation) host {
+	h := host{
+		Host: name, Queued: x.Queued, InFlight: x.InFlight, Gap: seconds(x.Gap), Why: x.Why,
+		LastSend: s.moment(x.Last), NextSend: s.moment(x.Next), BlockedUntil: s.moment(x.Blocked),
+		Robots: s.robotsOf(x),
+	}
+	if x.Addr.IsValid() {
+		group := cmp.Or(x.Group, x.Addr.String())
+		h.Group = &group
+	}
+	if x.Rule != "" {
+		h.Rule = &x.Rule
+	}
+	if x.Slot >= 0 {
+		h.Slot = &x.Slot
+	}
+	return h
+}
+
+func (s *Server) robotsOf(x engine.Explanation) robotsTxt {
+	if !s.daemon.Settings().Robots.Enabled {
+		return robotsTxt{State: "disabled"}
+	}
+	t := robotsTxt{State: x.Robots.State(), CrawlDelay: seconds(x.Robots.CrawlDelay())}
+	if at, ok := x.Robots.FetchedAt(); ok {
+		date := s.date(at)
+		t.FetchedAt = &date
+	}
+	return t
+}
+
+// moment is a time of the daemon's clock by the wall's; 0 stands for none.
+func (s *Server) moment(t time.Duration) *time.Time {
+	if t == 0 {
+		return nil
+	}
+	date := s.date(t)
+	return &date
+}
+
+func (s *Server) date(t time.Duration) time.Time {
+	return s.daemon.Date(t).UTC().Round(time.Millisecond)
+}
+
+// hostName is text as weburl writes hosts. IPv6 may stand in brackets.
+func hostName(text string) (string, error) {
+	if addr, err := netip.ParseAddr(text); err == nil && addr.Is6() {
+		text = "[" + text + "]"
+	}
+	bracketed := strings.HasPrefix(text, "[") && strings.HasSuffix(text, "]")
+	u, err := weburl.Parse([]byte("http://" + text + "/"))
+	if err != nil || strings.ContainsFunc(text, isNoHost) || strings.Contains(text, ":") && !bracketed {
+		return "", badf("%.100q is no host: a name or an IP address is wanted, without port or path", text)
+	}
+	return string(u.Host()), nil
+}
+
+// isNoHost knows what would end a URL's host or be dropped from it.
+func isNoHost(c rune) bool {
+	return c <= ' ' || c == 0x7f || strings.ContainsRune(`/\?#@`, c)
+}
+
+// slotPage is the answer of /api/slots.
+type slotPage struct {
+	Offset int    `json:"offset"`
+	Limit  int    `json:"limit"`
+	Slots  []slot `json:"slots"`
+}
+
+// slot is one in use.
+type slot struct {
+	Slot     uint32     `json:"slot"`
+	Group    string     `json:"group"`
+	Hosts    []string   `json:"hosts"` // some of them
+	Queued   int        `json:"queued"`
+	Active   int        `json:"active"`
+	NextSend *time.Time `json:"next_send"` // not before
+	Gap      float64    `json:"gap_s"`
+}
+
+func (s *Server) serveSlots(w http.ResponseWriter, r *http.Request) error {
+	query, err := url.ParseQuery(r.URL.RawQuery)
+	if err != nil {
+		return badf("query: %v", err)
+	}
+	offset, err := number(query, "offset", 0, 0, 1<<31-1)
+	if err != nil {
+		return err
+	}
+	limit, err := number(query, "limit", defaultSlots, 1, maxSlots)
+	if err != nil {
+		return err
+	}
+	views, err := s.daemon.Slots(r.Context(), offset, limit, slotHosts)
+	if err != nil {
+		return err
+	}
+	answer(w, http.StatusOK, slotPage{Offset: offset, Limit: limit, Slots: s.slotsOf(views)})
+	return nil
+}
+
+func (s *Server) slotsOf(views []hostslots.SlotView) []slot {
+	slots := make([]slot, 0, len(views))
+	for _, v := range views {
+		slots = append(slots, slot{
+			Slot: v.Slot, Group: v.Addr.String(), Hosts: append([]string{}, v.Hosts...),
+			Queued: v.Queued, Active: v.Active, NextSend: s.moment(v.Next), Gap: seconds(v.Gap),
+		})
+	}
+	return slots
+}
+
+// number is a parameter from least to most; without it, usual.
+func number(query url.Values, name string, usual, least, most int) (int, error) {
+	if !query.Has(name) {
+		return usual, nil
+	}
+	n, err := strconv.Atoi(query.Get(name))
+	if err != nil || n < least || n > most {
+		return 0, badf("%s is %.40q; a whole number from %d to %d is wanted", name, query.Get(name), least, most)
+	}
+	return n, nil
+}

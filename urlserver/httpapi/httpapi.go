@@ -1,0 +1,166 @@
+// Package httpapi is the daemon's HTTP listener: the dashboard, the JSON API for
+// operators, metrics, health, and the doc index that is embedded in the daemon.
+package httpapi
+
+import (
+	"context"
+	"errors"
+	stdlog "log"
+	"net"
+	"net/http"
+	"sync"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/rs/zerolog"
+
+	"urlserver/crawlcontrol/kafka"
+	"urlserver/docindex"
+	"urlserver/internal/access"
+	"urlserver/urlserver"
+	"urlserver/urlserver/httpapi/livefeed"
+	"urlserver/urlserver/httpapi/login"
+)
+
+const (
+	readHeaderTimeout = 10 * time.Second
+	keepAlive         = 2 * time.Minute  // between two requests of a connection
+	ioTimeout         = 30 * time.Second // without a byte of a body read, or of an answer taken
+	stopWait          = 5 * time.Second  // for answers under way when Serve is to end
+)
+
+// Config is what a Server works with. Daemon is needed.
+type Config struct {
+	Daemon  *urlserver.Daemon
+	Store   docindex.Store // served below /docindex/; nil: the index is not embedded
+	Token   string         // asked of all but /healthz; "": none
+	Listen  string         // "host:port" as in the settings: its host is one that requests may name
+	Hosts   []string       // more such hosts
+	Log     zerolog.Logger
+	File    string                                  // the settings file, for people to read
+	Recent  *Warnings                               // that Log writes to, too; nil: none are shown
+	More    []prometheus.Collector                  // of other services; at /metrics, too
+	Reload  func(context.Context) (Reloaded, error) // reads the settings again; nil: there is no file
+	Actions Actions                                 // crawl control; nil: the store keeps no crawls
+	Crawls  docindex.CrawlLister                    // lists them; nil: the store does not
+	Kafka   func() kafka.Figures                    // of crawl control over it, from any goroutine; nil: it goes by HTTP only
+}
+
+// Server answers HTTP requests about a daemon. Use New, then Serve.
+type Server struct {
+	daemon  *urlserver.Daemon
+	store   docindex.Store
+	hosts   []string // that requests may name without a token: of Config.Listen, and Config.Hosts
+	log     zerolog.Logger
+	file    string
+	gate    *login.Gate // nil: no token is asked for
+	failed  failures    // to log in
+	runtime *prometheus.Registry
+	actions Actions
+	crawls  *crawlLooks // nil: the store lists none
+	kafka   func() kafka.Figures
+	cross   *http.CrossOriginProtection
+	watcher *livefeed.Watcher
+
+	warnings *Warnings
+	routes   *http.ServeMux
+	patient  time.Duration                           // ioTimeout
+	whole    chan struct{}                           // holds one for each request whose body is taken into memory
+	reload   func(context.Context) (Reloaded, error) // nil: there is no settings file
+}
+
+// New returns a server. Nothing is listened to yet.
+func New(cfg Config) *Server {
+	host, _, _ := net.SplitHostPort(cfg.Listen) // "" is no host to be named
+	s := &Server{
+		daemon:  cfg.Daemon,
+		store:   cfg.Store,
+		hosts:   append([]string{host}, cfg.Hosts...),
+		log:     cfg.Log,
+		runtime: runtimeMetrics(cfg.More),
+		file:    cfg.File,
+		actions: cfg.Actions,
+		cross:   http.NewCrossOriginProtection(),
+		kafka:   cfg.Kafka,
+		reload:  cfg.Reload,
+		patient: ioTimeout,
+		whole:   make(chan struct{}, maxWhole),
+	}
+	if s.warnings = cfg.Recent; s.warnings == nil {
+		s.warnings = NewWarnings()
+	}
+	if cfg.Crawls != nil {
+		s.crawls = newCrawlLooks(cfg.Crawls)
+	}
+	if cfg.Token != "" {
+		s.gate = login.New(cfg.Token)
+	}
+	s.watcher = s.newWatcher()
+	s.routes = s.table()
+	return s
+}
+
+// Serve answers requests on l until ctx ends, and returns when its connections
+// have ended. It closes l. The error is nil unless l failed before ctx ended.
+func (s *Server) Serve(ctx context.Context, l net.Listener) error {
+	requests, cut := context.WithCancel(context.WithoutCancel(ctx))
+	defer cut()
+	var conns sync.WaitGroup
+	defer conns.Wait()
+	watching, unwatch := context.WithCancel(ctx) // its viewers' requests end with it
+	conns.Go(func() { s.watcher.Run(watching) })
+	defer unwatch()
+	srv := &http.Server{
+		Handler:           s.handler(),
+		MaxHeaderBytes:    access.MaxHeader,
+		ReadHeaderTimeout: readHeaderTimeout,
+		IdleTimeout:       keepAlive,
+		ErrorLog:          stdlog.New(debugLog{s.log}, "", 0),
+		BaseContext:       func(net.Listener) context.Context { return requests },
+		ConnContext:       access.ConnContext,
+		ConnState:         countIn(&conns),
+	}
+	ended := make(chan struct{})
+	stop := context.AfterFunc(ctx, func() {
+		defer close(ended)
+		shutDown(srv)
+		cut()
+	})
+	err := srv.Serve(access.Door(l, s.gate != nil))
+	if !stop() {
+		<-ended
+	}
+	if errors.Is(err, http.ErrServerClosed) {
+		return nil
+	}
+	return errors.Join(err, srv.Close())
+}
+
+// shutDown lets answers under way end for a while, and then cuts them.
+func shutDown(srv *http.Server) {
+	grace, cancel := context.WithTimeout(context.Background(), stopWait)
+	defer cancel()
+	if srv.Shutdown(grace) != nil {
+		_ = srv.Close() // the listener is closed, and no connection is left whatever this says
+	}
+}
+
+// countIn counts connections: each is new once and closed once.
+func countIn(conns *sync.WaitGroup) func(net.Conn, http.ConnState) {
+	return func(_ net.Conn, state http.ConnState) {
+		switch state {
+		case http.StateNew:
+			conns.Add(1)
+		case http.StateClosed, http.StateHijacked:
+			conns.Done()
+		}
+	}
+}
+
+// debugLog takes what net/http has to say, which peers cause.
+type debugLog struct{ log zerolog.Logger }
+
+func (d debugLog) Write(text []byte) (int, error) {
+	d.log.Debug().Bytes("text", text).Msg("http")
+	return len(text), nil
+}

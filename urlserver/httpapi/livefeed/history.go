@@ -1,0 +1,148 @@
+package livefeed
+
+import (
+	"context"
+	"math"
+	"strconv"
+	"time"
+
+	"urlserver/docindex"
+	"urlserver/urlserver"
+	"urlserver/urlserver/engine"
+)
+
+const (
+	// Every is between two samples of the history.
+	Every = 10 * time.Second
+
+	samples = int(time.Hour/Every) + 1
+)
+
+// Sample is what happened in the time up to At.
+type Sample struct {
+	At       int64                   `json:"at"`   // seconds since 1970
+	Sent     Figure                  `json:"sent"` // a second
+	Outcomes [docindex.Kinds]Figure  `json:"outcomes"`
+	Delay    [len(quantiles)]*Figure `json:"delay"` // due to sent, seconds: median and 99th percentile; null: nothing was sent
+	Index    *Figure                 `json:"index"` // mean time of a request for candidates, seconds; null: there was none
+	DNS      *Figure                 `json:"dns"`   // mean time of a look-up, seconds; null: there was none
+	Held     int                     `json:"held"`  // at its end
+	Leftover int                     `json:"leftover"`
+	InFlight int                     `json:"in_flight"`
+}
+
+var quantiles = [...]float64{0.5, 0.99}
+
+// Figure is a number of which three digits are told.
+type Figure float64
+
+// MarshalJSON writes three digits.
+func (f Figure) MarshalJSON() ([]byte, error) {
+	if math.IsNaN(float64(f)) || math.IsInf(float64(f), 0) {
+		return []byte("null"), nil
+	}
+	return strconv.AppendFloat(nil, float64(f), 'g', 3, 64), nil
+}
+
+// history is the samples of an hour.
+type history struct {
+	last    urlserver.Status
+	at      time.Time // of last; zero: there is none
+	samples []Sample
+}
+
+// History returns the samples there are, the oldest first.
+func (w *Watcher) History(ctx context.Context) (all []Sample, err error) {
+	err = w.do(ctx, func(context.Context) { all = append([]Sample{}, w.history.samples...) })
+	return all, err
+}
+
+// sample adds to the history, and tells viewers.
+func (w *Watcher) sample(ctx context.Context) {
+	now, err := w.cfg.Source.Status(ctx)
+	if err != nil {
+		return // it stops; so will this
+	}
+	if !w.history.add(now, time.Now()) || len(w.viewers) == 0 {
+		return
+	}
+	var m message
+	m.add("sample", w.history.samples[len(w.history.samples)-1])
+	w.send(m.text)
+}
+
+// add answers whether there is a new sample: the first status has none before it.
+func (h *history) add(now urlserver.Status, at time.Time) bool {
+	last, began := h.last, h.at
+	h.last, h.at = now, at
+	if began.IsZero() || at.Sub(began) <= 0 {
+		return false
+	}
+	if len(h.samples) == samples {
+		h.samples = append(h.samples[:0], h.samples[1:]...)
+	}
+	h.samples = append(h.samples, between(&last, &now, at.Sub(began), at))
+	return true
+}
+
+func between(last, now *urlserver.Status, took time.Duration, at time.Time) Sample {
+	rate := func(from, to uint64) Figure { return Figure(float64(to-min(from, to)) / took.Seconds()) }
+	s := Sample{
+		At: at.Unix(), Sent: rate(last.Sent, now.Sent),
+		Held: now.Slots.Held, Leftover: now.Slots.Leftover, InFlight: now.Slots.InFlight,
+	}
+	for kind := range s.Outcomes {
+		s.Outcomes[kind] = rate(last.Outcomes[kind], now.Outcomes[kind])
+	}
+	delay := less(now.Delay, last.Delay)
+	for i, q := range quantiles {
+		s.Delay[i] = quantile(delay, q)
+	}
+	index := less(now.CandidateCalls.Seconds, last.CandidateCalls.Seconds)
+	s.Index = mean(index.Sum, count(index))
+	s.DNS = mean(now.DNS.Took-last.DNS.Took, now.DNS.Asked-last.DNS.Asked)
+	return s
+}
+
+func mean(sum time.Duration, n uint64) *Figure {
+	if n == 0 {
+		return nil
+	}
+	f := Figure(sum.Seconds() / float64(n))
+	return &f
+}
+
+// less is what came into a histogram since an earlier look at it.
+func less(now, last engine.Histogram) engine.Histogram {
+	for i := range now.Buckets {
+		now.Buckets[i] -= last.Buckets[i]
+	}
+	now.Sum -= last.Sum
+	return now
+}
+
+func count(h engine.Histogram) (n uint64) {
+	for _, b := range h.Buckets {
+		n += b
+	}
+	return n
+}
+
+// quantile is as near as the buckets allow, in seconds; nil: there is nothing.
+func quantile(h engine.Histogram, q float64) *Figure {
+	all := count(h)
+	if all == 0 {
+		return nil
+	}
+	rank, below, from := q*float64(all), 0.0, 0.0
+	for i, n := range h.Buckets {
+		to := engine.Bounds[min(i, len(engine.Bounds)-1)].Seconds()
+		if in := float64(n); n > 0 && below+in >= rank {
+			f := Figure(from + (to-from)*(rank-below)/in)
+			return &f
+		}
+		below, from = below+float64(n), to
+	}
+	f := Figure(from)
+	return &f
+}

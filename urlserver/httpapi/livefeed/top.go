@@ -1,0 +1,107 @@
+package livefeed
+
+import (
+	"cmp"
+	"context"
+	"slices"
+	"time"
+
+	"urlserver/hostslots"
+)
+
+const (
+	namedHosts   = 3  // of a slot
+	blockedHosts = 16 // of all
+)
+
+// Top is who has most to do, who may be asked most seldom, and who is blocked.
+type Top struct {
+	Busiest    []Slot    `json:"busiest"` // by documents held
+	Slowest    []Slot    `json:"slowest"` // by gap
+	Blocked    []Blocked `json:"blocked"` // some of them
+	BlockedAll int       `json:"blocked_all"`
+}
+
+// Slot is one in use.
+type Slot struct {
+	Slot     uint32     `json:"slot"`
+	Group    string     `json:"group"`
+	Hosts    []string   `json:"hosts"`  // some of them
+	Held     int        `json:"held"`   // by its group, beyond the slot's length, too
+	Queued   int        `json:"queued"` // in the slot, not at a spider
+	Active   int        `json:"active"`
+	NextSend *time.Time `json:"next_send"` // not before
+	Gap      float64    `json:"gap_s"`
+}
+
+// Blocked is a host that the operator has blocked.
+type Blocked struct {
+	Host  string    `json:"host"`
+	Until time.Time `json:"until"`
+}
+
+// Top returns the lists, none of whose slots was looked at longer ago than some seconds.
+func (w *Watcher) Top(ctx context.Context) (t Top, err error) {
+	asked := w.do(ctx, func(ctx context.Context) { t, err = w.top(ctx) })
+	return t, cmp.Or(asked, err)
+}
+
+func (w *Watcher) top(ctx context.Context) (t Top, err error) {
+	if err := w.lookAtAll(ctx); err != nil {
+		return t, err
+	}
+	var busy, slow []entry
+	for i := range w.stripes {
+		for _, e := range w.stripes[i].busy {
+			busy = keep(busy, e, busier)
+		}
+		for _, e := range w.stripes[i].slow {
+			slow = keep(slow, e, slower)
+		}
+	}
+	if t.Busiest, err = w.named(ctx, busy); err != nil {
+		return t, err
+	}
+	if t.Slowest, err = w.named(ctx, slow); err != nil {
+		return t, err
+	}
+	blocked, all, err := w.cfg.Source.Blocked(ctx, blockedHosts)
+	if err != nil {
+		return t, err
+	}
+	slices.SortFunc(blocked, func(a, b hostslots.BlockedHost) int { return cmp.Compare(a.Until, b.Until) })
+	t.Blocked, t.BlockedAll = []Blocked{}, all
+	for _, b := range blocked {
+		t.Blocked = append(t.Blocked, Blocked{Host: b.Name, Until: w.date(b.Until)})
+	}
+	return t, nil
+}
+
+// named asks who is in the slots of a list, and how they are by now.
+func (w *Watcher) named(ctx context.Context, list []entry) ([]Slot, error) {
+	numbers := make([]uint32, len(list))
+	for i, e := range list {
+		numbers[i] = e.slot
+	}
+	views, err := w.cfg.Source.SlotsNumbered(ctx, numbers, namedHosts)
+	if err != nil {
+		return nil, err
+	}
+	slots := make([]Slot, 0, len(views))
+	for _, v := range views {
+		s := Slot{
+			Slot: v.Slot, Group: v.Addr.String(), Hosts: append([]string{}, v.Hosts...), Held: v.Held,
+			Queued: v.Queued, Active: v.Active, Gap: float64(v.Gap.Milliseconds()) / 1e3,
+		}
+		if v.Next > 0 {
+			next := w.date(v.Next)
+			s.NextSend = &next
+		}
+		slots = append(slots, s)
+	}
+	return slots, nil
+}
+
+func (w *Watcher) date(t time.Duration) time.Time {
+	return w.cfg.Source.Date(t).UTC().Truncate(time.Millisecond)
+}

@@ -1,0 +1,248 @@
+package httpapi
+
+import (
+	"cmp"
+	"net"
+	"net/http"
+	"slices"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/collectors"
+	"github.com/prometheus/client_golang/prometheus/promhttp"
+
+	"urlserver/docindex"
+	"urlserver/hostslots"
+	"urlserver/internal/resolver"
+	"urlserver/urlserver"
+	"urlserver/urlserver/engine"
+)
+
+// maxSpiderLabels bounds the values of the label "spider"; the rest is "other".
+const maxSpiderLabels = 64
+
+// runtimeMetrics are those of the Go runtime and the process, and more.
+func runtimeMetrics(more []prometheus.Collector) *prometheus.Registry {
+	registry := prometheus.NewRegistry()
+	registry.MustRegister(more...)
+	registry.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
+	return registry
+}
+
+// serveMetrics asks the daemon once for each scrape, so that the figures belong together.
+func (s *Server) serveMetrics(w http.ResponseWriter, r *http.Request) error {
+	now, err := s.daemon.Status(r.Context())
+	if err != nil {
+		return err
+	}
+	figures := snapshot{status: now}
+	if s.store != nil {
+		stored := s.store.Stats()
+		figures.store = &stored
+	}
+	registry := prometheus.NewRegistry()
+	registry.MustRegister(figures)
+	promhttp.HandlerFor(prometheus.Gatherers{s.runtime, registry}, promhttp.HandlerOpts{}).ServeHTTP(w, r)
+	return nil
+}
+
+// snapshot gives the daemon's figures of one moment.
+type snapshot struct {
+	status urlserver.Status
+	store  *docindex.StoreStats // nil: no embedded index
+}
+
+// Describe sends nothing: each snapshot is gathered once, by a registry of its own.
+func (snapshot) Describe(chan<- *prometheus.Desc) {}
+
+// Collect sends all metrics.
+func (f snapshot) Collect(out chan<- prometheus.Metric) {
+	s := &f.status
+	m := metrics{out}
+	m.documents(s)
+	m.reservation(s)
+	m.slots(s.Slots)
+	m.spiders(s.Spiders)
+	m.index(s)
+	m.dns(&s.DNS)
+	m.robots(s)
+	if f.store != nil {
+		m.stored(f.store)
+	}
+}
+
+// metrics sends metrics, each with at most one label.
+type metrics struct{ out chan<- prometheus.Metric }
+
+func (m metrics) send(kind prometheus.ValueType, name, help string, v float64, label ...string) {
+	var names, values []string
+	if len(label) == 2 {
+		names, values = label[:1], label[1:]
+	}
+	m.out <- prometheus.MustNewConstMetric(prometheus.NewDesc("urlserver_"+name, help, names, nil), kind, v, values...)
+}
+
+func (m metrics) counter(name, help string, v uint64, label ...string) {
+	m.send(prometheus.CounterValue, name, help, float64(v), label...)
+}
+
+func (m metrics) gauge(name, help string, v int, label ...string) {
+	m.send(prometheus.GaugeValue, name, help, float64(v), label...)
+}
+
+func (m metrics) histogram(name, help string, h *engine.Histogram, label ...string) {
+	var names, values []string
+	if len(label) == 2 {
+		names, values = label[:1], label[1:]
+	}
+	count, buckets := uint64(0), map[float64]uint64{}
+	for i, n := range h.Buckets {
+		count += n
+		if i < len(engine.Bounds) {
+			buckets[engine.Bounds[i].Seconds()] = count
+		}
+	}
+	desc := prometheus.NewDesc("urlserver_"+name, help, names, nil)
+	m.out <- prometheus.MustNewConstHistogram(desc, count, h.Sum.Seconds(), buckets, values...)
+}
+
+func (m metrics) documents(s *urlserver.Status) {
+	m.gauge("uptime_seconds", "Time since the daemon's start.", int(s.Uptime/time.Second))
+	m.gauge("paused", "1 while the operator has paused sending.", oneIf(s.Paused))
+	m.counter("sent_total", "URLs sent to spiders.", s.Sent)
+	m.counter("retried_total", "URLs sent that had been sent before.", s.Retried)
+	m.counter("expired_total", "URLs sent for which no status came in time (Timeout_Spider_Status).", s.Expired)
+	m.counter("lost_total", "URLs that were at a spider when it went away.", s.Lost)
+	m.counter("stale_total", "Statuses that came for a transaction that had ended.", s.Stale)
+	m.counter("bad_lines_total", "Lines of spiders that were ignored.", s.BadLines)
+	for kind, n := range s.Outcomes {
+		m.counter("outcomes_total", "Documents ended, by outcome.", n, "outcome", docindex.Kind(kind).String())
+	}
+	m.gauge("outcomes_waiting", "Outcomes that the doc index has not taken yet.", s.OutcomesWaiting)
+	m.histogram("due_to_sent_seconds", "Time from when a URL might be sent to when it was.", &s.Delay)
+}
+
+// reservation adds what a reservation that is shared with other daemons has brought; all are 0 where there is none.
+func (m metrics) reservation(s *urlserver.Status) {
+	if s.Reserving {
+		m.gauge("reservation_up", "1 if the last call of the reservation was answered; only where there is one.", oneIf(!s.ReserverAway))
+	}
+	m.gauge("reservation_held", "Host groups leased from the reservation.", s.Claims)
+	m.counter("reservation_granted_total", "Leases got from the reservation.", s.Claimed)
+	m.counter("reservation_denied_total", "Leases not got: another daemon has the group, or its time has not come.", s.ClaimsDenied)
+	m.counter("reservation_lost_total", "Leases that could not be extended.", s.ClaimsLost)
+	m.counter("reservation_errors_total", "Requests for a lease that the reservation did not answer.", s.ClaimErrors)
+}
+
+func (m metrics) slots(c hostslots.Counts) {
+	const help = "Host slots, by state; used: with room for more."
+	m.gauge("slots", help, c.Slots-c.Used, "state", "empty")
+	m.gauge("slots", help, c.Used-c.Full, "state", "used")
+	m.gauge("slots", help, c.Full, "state", "full")
+	m.gauge("groups", "Host groups known.", c.Groups)
+	m.gauge("groups_cooling", "Host groups without a slot that may not be asked yet.", c.Cooling)
+	m.gauge("groups_waiting", "Host groups in line for a slot.", c.Waiting)
+	m.gauge("hosts", "Hosts known.", c.Hosts)
+	m.gauge("held", "Documents held, all of them.", c.Held)
+	m.gauge("leftover", "Documents held outside of slots.", c.Leftover)
+	m.gauge("unresolved", "Documents held whose host's address is not known yet.", c.Unresolved)
+	m.gauge("unresolved_failing", "Documents held whose host's name fails to resolve for now, and is looked up again.", c.Failing)
+}
+
+// spiders adds connections from one address up, as the ports of those that dial in
+// are ever new ones.
+func (m metrics) spiders(all []engine.SpiderStats) {
+	m.gauge("spiders", "Spiders connected.", len(all))
+	by := map[string]int{}
+	for _, s := range all {
+		by[address(s.Addr)] += s.InFlight
+	}
+	names := make([]string, 0, len(by))
+	for name := range by {
+		names = append(names, name)
+	}
+	slices.SortFunc(names, func(a, b string) int { return cmp.Or(cmp.Compare(by[b], by[a]), cmp.Compare(a, b)) })
+	const help = "Documents at spiders, by the spider's IP address."
+	other := 0
+	for i, name := range names {
+		if i >= maxSpiderLabels {
+			other += by[name]
+			continue
+		}
+		m.gauge("in_flight", help, by[name], "spider", name)
+	}
+	if len(names) == 0 || len(names) > maxSpiderLabels {
+		m.gauge("in_flight", help, other, "spider", "other")
+	}
+}
+
+func address(hostPort string) string {
+	host, _, err := net.SplitHostPort(hostPort)
+	if err != nil {
+		return hostPort
+	}
+	return host
+}
+
+func (m metrics) index(s *urlserver.Status) {
+	const help = "Time that requests to the doc index took."
+	const failed = "Requests to the doc index that failed."
+	m.histogram("index_request_seconds", help, &s.CandidateCalls.Seconds, "call", "candidates")
+	m.histogram("index_request_seconds", help, &s.OutcomeCalls.Seconds, "call", "outcomes")
+	m.counter("index_request_errors_total", failed, s.CandidateCalls.Failed, "call", "candidates")
+	m.counter("index_request_errors_total", failed, s.OutcomeCalls.Failed, "call", "outcomes")
+	m.counter("index_requests_total", "Requests for candidates made to the doc index.", s.IndexRequests)
+	m.counter("candidates_total", "Candidates that the doc index offered.", s.Candidates)
+	m.counter("duplicates_total", "Candidates that were held or had ended lately.", s.Duplicates)
+	m.counter("bad_candidates_total", "Candidates without a usable DOC_ID.", s.BadCandidates)
+	m.gauge("reject_hosts", "Hosts in the last reject list.", s.Rejected)
+}
+
+func (m metrics) dns(s *resolver.Stats) {
+	const queries = "Tries at DNS servers, by result."
+	m.counter("dns_queries_total", queries, s.Answers, "result", "answer")
+	m.counter("dns_queries_total", queries, s.Timeouts, "result", "timeout")
+	m.counter("dns_queries_total", queries, s.Failures, "result", "failure")
+	const lookups = "Host names looked up, by result."
+	m.counter("dns_lookups_total", lookups, s.Remembered, "result", "remembered")
+	m.counter("dns_lookups_total", lookups, s.Found-min(s.Found, s.Stale), "result", "found")
+	m.counter("dns_lookups_total", lookups, s.Stale, "result", "stale")
+	m.counter("dns_lookups_total", lookups, s.NoHost, "result", "no_host")
+	m.counter("dns_lookups_total", lookups, s.Refused, "result", "refused")
+	m.counter("dns_lookups_total", lookups, s.BadName, "result", "bad_name")
+	m.counter("dns_lookups_total", lookups, s.Failed, "result", "failed")
+	m.counter("dns_packets_sent_total", "DNS queries sent, repetitions and those over TCP among them.", s.Queries)
+	m.counter("dns_strays_total", "DNS answers to nothing that was asked.", s.Strays)
+	desc := prometheus.NewDesc("urlserver_dns_lookup_seconds", "Time until host names that servers were asked for were known or given up.", nil, nil)
+	m.out <- prometheus.MustNewConstSummary(desc, s.Asked, s.Took.Seconds(), nil)
+	m.gauge("dns_waiting", "Host names that are being looked up.", s.Waiting)
+	m.gauge("dns_entries", "Host names remembered.", s.Entries)
+}
+
+// robots gives every state from the start, so that rates are right.
+func (m metrics) robots(s *urlserver.Status) {
+	m.counter("robots_requests_total", "HTTP requests for robots.txt, each hop of a redirect counted.", s.RobotsRequests)
+	const help = "robots.txt fetched, by result: ok, unavailable (all is allowed), unreachable (nothing is), stale (unreachable, the last file in use)."
+	for _, state := range []string{"ok", "unavailable", "unreachable", "stale"} {
+		m.counter("robots_fetches_total", help, s.Robots[state], "result", state)
+	}
+	m.gauge("robots_under_way", "robots.txt being fetched.", s.Trips)
+	m.gauge("robots_memory_bytes", "Memory that the rules of all robots.txt take.", s.RobotsBytes)
+	m.counter("robots_dropped_total", "robots.txt whose rules were dropped to make room for others (robots.memory).", s.RobotsDropped)
+}
+
+func (m metrics) stored(s *docindex.StoreStats) {
+	const help = "Documents in the embedded doc index, by state."
+	m.gauge("stored_documents", help, s.Scheduled, "state", "scheduled")
+	m.gauge("stored_documents", help, s.InTransit, "state", "in_transit")
+	m.gauge("stored_documents", help, s.Completed, "state", "completed")
+	m.gauge("stored_hosts", "Hosts in the embedded doc index.", s.Hosts)
+	m.gauge("stored_bytes", "Memory or disk that the embedded doc index takes.", int(s.Bytes))
+}
+
+func oneIf(b bool) int {
+	if b {
+		return 1
+	}
+	return 0
+}

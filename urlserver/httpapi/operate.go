@@ -1,0 +1,92 @@
+package httpapi
+
+import (
+	"errors"
+	"net/http"
+	"time"
+
+	"urlserver/urlserver"
+)
+
+// pause answers how it is from now on.
+func (s *Server) pause(paused bool) serve {
+	return func(w http.ResponseWriter, r *http.Request) error {
+		if err := s.daemon.Pause(r.Context(), paused); err != nil {
+			return err
+		}
+		s.log.Info().Bool("paused", paused).Str("by", r.RemoteAddr).Msg("operator pauses or resumes sending")
+		answer(w, http.StatusOK, map[string]bool{"paused": paused})
+		return nil
+	}
+}
+
+// block is the body of /api/hosts/{host}/block.
+type block struct {
+	Until *time.Time `json:"until"`
+}
+
+// blocked is its answer.
+type blocked struct {
+	Host         string     `json:"host"`
+	BlockedUntil *time.Time `json:"blocked_until"`
+}
+
+func (s *Server) serveBlock(w http.ResponseWriter, r *http.Request) error {
+	name, err := hostName(r.PathValue("host"))
+	if err != nil {
+		return err
+	}
+	var b block
+	if err := readJSON(w, r, &b); err != nil {
+		return err
+	}
+	if b.Until == nil {
+		return badf(`body: "until" is wanted, as in {"until": "2030-01-02T03:04:05Z"}; a time in the past unblocks`)
+	}
+	if longest := time.Now().Add(urlserver.MaxBlock).UTC(); b.Until.After(longest) {
+		b.Until = &longest
+	}
+	if err := s.daemon.Block(r.Context(), name, *b.Until); err != nil {
+		return err
+	}
+	s.log.Info().Str("host", name).Time("until", *b.Until).Str("by", r.RemoteAddr).Msg("operator blocks or unblocks a host")
+	done := blocked{Host: name}
+	if b.Until.After(time.Now()) {
+		done.BlockedUntil = b.Until
+	}
+	answer(w, http.StatusOK, done)
+	return nil
+}
+
+// maxDelay is the longest delay that can be set on a host, in seconds.
+const maxDelay = 30 * 24 * 3600
+
+// delay is the body of /api/hosts/{host}/delay, and its answer.
+type delay struct {
+	Seconds *uint32 `json:"delay_s"`
+}
+
+// serveDelay sets the time between two givings of a host by the embedded index, at any door and of any crawl.
+func (s *Server) serveDelay(w http.ResponseWriter, r *http.Request) error {
+	name, err := hostName(r.PathValue("host"))
+	if err != nil {
+		return err
+	}
+	var d delay
+	if err := readJSON(w, r, &d); err != nil {
+		return err
+	}
+	if d.Seconds == nil || *d.Seconds > maxDelay {
+		return badf(`body: "delay_s" is wanted, whole seconds from 0 to %d, as in {"delay_s": 10}`, maxDelay)
+	}
+	err = s.daemon.Delay(r.Context(), name, *d.Seconds)
+	if errors.Is(err, urlserver.ErrNoStore) {
+		return refusal{http.StatusNotFound, err.Error() + ", which would keep the delay: docindex.kind says it is elsewhere; set it there"}
+	}
+	if err != nil {
+		return err
+	}
+	s.log.Info().Str("host", name).Uint32("seconds", *d.Seconds).Str("by", r.RemoteAddr).Msg("operator sets the delay of a host")
+	answer(w, http.StatusOK, d)
+	return nil
+}

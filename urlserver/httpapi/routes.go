@@ -1,0 +1,163 @@
+package httpapi
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"maps"
+	"net/http"
+	"slices"
+	"strings"
+
+	"urlserver/docindex"
+	"urlserver/docindex/export"
+)
+
+// maxBody bounds the bodies of the API.
+const maxBody = 4 << 10
+
+// serve answers a request, or says why it does not.
+type serve func(w http.ResponseWriter, r *http.Request) error
+
+// table is all there is to be asked.
+func (s *Server) table() *http.ServeMux {
+	mux := http.NewServeMux()
+	for pattern, m := range map[string]methods{
+		"/{$}":                    {http.MethodGet: s.serveDashboard},
+		loginPath:                 {http.MethodGet: s.serveLogin, http.MethodPost: s.login},
+		"/logout":                 {http.MethodPost: s.logout},
+		assetsPath + "{file}":     {http.MethodGet: serveAsset},
+		"/healthz":                {http.MethodGet: s.serveHealth},
+		"/readyz":                 {http.MethodGet: s.serveReady},
+		"/metrics":                {http.MethodGet: s.serveMetrics},
+		"/api/status":             {http.MethodGet: s.serveStatus},
+		"/api/slots":              {http.MethodGet: s.serveSlots},
+		"/api/slots/map":          {http.MethodGet: s.serveMap},
+		"/api/slots/{slot}":       {http.MethodGet: s.serveSlot},
+		"/api/top":                {http.MethodGet: s.serveTop},
+		"/api/live":               {http.MethodGet: s.serveLive},
+		"/api/history":            {http.MethodGet: s.serveHistory},
+		"/api/warnings":           {http.MethodGet: s.serveWarnings},
+		"/api/settings":           {http.MethodGet: s.serveSettings},
+		"/api/crawls":             {http.MethodGet: s.serveCrawls},
+		"/api/hosts/{host}":       {http.MethodGet: s.serveHost},
+		"/api/hosts/{host}/block": {http.MethodPost: s.serveBlock},
+		"/api/hosts/{host}/delay": {http.MethodPost: s.serveDelay},
+		"/api/pause":              {http.MethodPost: s.pause(true)},
+		"/api/actions":            {http.MethodPost: s.serveActions},
+		"/api/resume":             {http.MethodPost: s.pause(false)},
+		"/api/reload":             {http.MethodPost: s.serveReload},
+	} {
+		mux.Handle(pattern, m)
+	}
+	mux.Handle("/docindex/", s.docIndex())
+	mux.HandleFunc("/", func(w http.ResponseWriter, r *http.Request) {
+		refuse(w, refusal{http.StatusNotFound, "no such path"})
+	})
+	return mux
+}
+
+// docIndex serves the embedded index, where there is one.
+func (s *Server) docIndex() http.Handler {
+	if s.store == nil {
+		return http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+			refuse(w, refusal{http.StatusNotFound, "this daemon has no doc index of its own: docindex.kind says it is elsewhere; ask there"})
+		})
+	}
+	inner := docindex.Handler(s.store)
+	mux := http.NewServeMux()
+	candidates := s.wholeBody(inner)
+	mux.HandleFunc("/docindex/candidates", func(w http.ResponseWriter, r *http.Request) {
+		s.daemon.Lend()
+		candidates.ServeHTTP(w, r)
+	})
+	mux.Handle("/docindex/outcomes", s.wholeBody(inner))
+	mux.Handle("/docindex/dump", export.Handler(s.store))
+	mux.Handle("/", inner)
+	return mux
+}
+
+// methods serves one path, by method.
+type methods map[string]serve
+
+// ServeHTTP answers HEAD as GET without the body, which net/http drops.
+func (m methods) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	method := r.Method
+	if method == http.MethodHead {
+		method = http.MethodGet
+	}
+	do, ok := m[method]
+	if !ok {
+		w.Header().Set("Allow", m.allow())
+		refuse(w, refusal{http.StatusMethodNotAllowed, fmt.Sprintf("%.20s is not possible here; use %s", r.Method, m.allow())})
+		return
+	}
+	if err := do(w, r); err != nil {
+		refuse(w, err)
+	}
+}
+
+func (m methods) allow() string {
+	names := slices.Collect(maps.Keys(m))
+	if m[http.MethodGet] != nil {
+		names = append(names, http.MethodHead)
+	}
+	slices.Sort(names)
+	return strings.Join(names, ", ")
+}
+
+// refusal is an error with the status to answer.
+type refusal struct {
+	status int
+	text   string
+}
+
+func (r refusal) Error() string { return r.text }
+
+func badf(format string, args ...any) error {
+	return refusal{http.StatusBadRequest, fmt.Sprintf(format, args...)}
+}
+
+// refuse answers an error. What is no refusal comes from the daemon, which is busy
+// beyond the request's patience or has stopped.
+func refuse(w http.ResponseWriter, err error) {
+	status := http.StatusServiceUnavailable
+	if r, ok := errors.AsType[refusal](err); ok {
+		status = r.status
+	}
+	answer(w, status, map[string]string{"error": err.Error()})
+}
+
+// answer sends v as JSON.
+func answer(w http.ResponseWriter, status int, v any) {
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(status)
+	out := json.NewEncoder(w)
+	out.SetEscapeHTML(false)
+	_ = out.Encode(v) // who has gone needs no answer
+}
+
+// readJSON reads a small body of exactly one JSON object into v.
+func readJSON(w http.ResponseWriter, r *http.Request, v any) error {
+	text, err := io.ReadAll(http.MaxBytesReader(w, r.Body, maxBody))
+	if err != nil {
+		return badf("body: %v", err)
+	}
+	in := json.NewDecoder(strings.NewReader(string(text)))
+	in.DisallowUnknownFields()
+	err = in.Decode(v)
+	if kind, wrong := errors.AsType[*json.UnmarshalTypeError](err); wrong && kind.Field == "" {
+		return badf("body: a JSON %s; an object is wanted", kind.Value)
+	}
+	if errors.Is(err, io.EOF) {
+		return badf("body: it is empty; a JSON object is wanted")
+	}
+	if err != nil {
+		return badf("body: %v", err)
+	}
+	if _, err := in.Token(); !errors.Is(err, io.EOF) {
+		return badf("body: more behind the JSON object")
+	}
+	return nil
+}

@@ -1,0 +1,177 @@
+package httpapi
+
+import (
+	"net/http"
+	"time"
+
+	"urlserver/docindex"
+	"urlserver/urlserver"
+	"urlserver/urlserver/engine"
+)
+
+// status is the answer of /api/status. Counts are since the daemon's start.
+type status struct {
+	Uptime          float64           `json:"uptime_s"`
+	Paused          bool              `json:"paused"`
+	Slots           slotCounts        `json:"slots"`
+	Held            int               `json:"held"`
+	Leftover        int               `json:"leftover"`
+	Unresolved      int               `json:"unresolved"` // of leftover: their host's address is not known yet
+	InFlight        int               `json:"in_flight"`
+	Spiders         []spider          `json:"spiders"`
+	Notes           []string          `json:"notes,omitempty"` // on spiders that do not work, for people
+	Sent            uint64            `json:"sent"`
+	Done            uint64            `json:"done"`
+	Retried         uint64            `json:"retried"`
+	Expired         uint64            `json:"expired"` // sent, and then no status for too long
+	Lost            uint64            `json:"lost"`    // sent, and then the spider was gone
+	Stale           uint64            `json:"stale"`
+	BadLines        uint64            `json:"bad_lines"`
+	Outcomes        map[string]uint64 `json:"outcomes"`
+	OutcomesWaiting int               `json:"outcomes_waiting"`
+	Reject          int               `json:"reject"`
+	Index           indexCounts       `json:"index"`
+	Reservation     *leaseCounts      `json:"reservation,omitempty"` // none: hosts are shared with no other daemon
+	Kafka           *kafkaCounts      `json:"kafka,omitempty"`       // none: crawl control is not reached by Kafka
+}
+
+type slotCounts struct {
+	Total   int `json:"total"`
+	Used    int `json:"used"`
+	Full    int `json:"full"`    // of used
+	Cooling int `json:"cooling"` // groups without a slot that may not be asked yet
+	Waiting int `json:"waiting"` // groups in line for a slot
+}
+
+type spider struct {
+	Addr     string `json:"addr"`
+	InFlight int    `json:"in_flight"`
+	Sent     uint64 `json:"sent"`
+	Done     uint64 `json:"done"`
+	Note     string `json:"note,omitempty"` // why it gets few documents, for people
+}
+
+type indexCounts struct {
+	Requests      uint64 `json:"requests"`
+	Candidates    uint64 `json:"candidates"`
+	Duplicates    uint64 `json:"duplicates"`
+	BadCandidates uint64 `json:"bad_candidates"`
+	LastError     string `json:"last_error"` // "": the last request went well
+	Embedded      bool   `json:"embedded"`
+}
+
+type leaseCounts struct {
+	Away     bool   `json:"away"` // the last call was not answered; the warnings say why
+	Held     int    `json:"held"`
+	Granted  uint64 `json:"granted"`
+	Denied   uint64 `json:"denied"`   // another daemon has the group, or its time has not come
+	Lost     uint64 `json:"lost"`     // could not be extended
+	Failures uint64 `json:"failures"` // leases asked for without an answer
+}
+
+type kafkaCounts struct {
+	Connected bool   `json:"connected"` // a broker is
+	Lag       int64  `json:"lag"`       // records that are not dealt with yet, as far as it knows
+	Requests  uint64 `json:"requests"`  // done and answered
+	Replies   uint64 `json:"replies"`
+	GivenUp   uint64 `json:"given_up"` // replies that went to the firehose only
+	Failures  uint64 `json:"failures"` // all is tried again
+}
+
+func (s *Server) serveStatus(w http.ResponseWriter, r *http.Request) error {
+	now, err := s.daemon.Status(r.Context())
+	if err != nil {
+		return err
+	}
+	answer(w, http.StatusOK, s.statusOf(now))
+	return nil
+}
+
+func (s *Server) statusOf(now urlserver.Status) status {
+	return status{
+		Uptime:          seconds(now.Uptime),
+		Paused:          now.Paused,
+		Slots:           slotCounts{now.Slots.Slots, now.Slots.Used, now.Slots.Full, now.Slots.Cooling, now.Slots.Waiting},
+		Held:            now.Slots.Held,
+		Leftover:        now.Slots.Leftover,
+		Unresolved:      now.Slots.Unresolved,
+		InFlight:        now.Slots.InFlight,
+		Spiders:         spidersOf(now.Spiders),
+		Notes:           append([]string{}, now.Notes...),
+		Sent:            now.Sent,
+		Done:            now.Outcomes[docindex.Done],
+		Retried:         now.Retried,
+		Expired:         now.Expired,
+		Lost:            now.Lost,
+		Stale:           now.Stale,
+		BadLines:        now.BadLines,
+		Outcomes:        outcomesOf(now.Outcomes),
+		OutcomesWaiting: now.OutcomesWaiting,
+		Reject:          now.Rejected,
+		Index: indexCounts{
+			Requests: now.IndexRequests, Candidates: now.Candidates, Duplicates: now.Duplicates,
+			BadCandidates: now.BadCandidates, LastError: now.IndexError, Embedded: now.Embedded,
+		},
+		Reservation: leasesOf(&now),
+		Kafka:       s.kafkaNow(),
+	}
+}
+
+func leasesOf(s *urlserver.Status) *leaseCounts {
+	if !s.Reserving {
+		return nil
+	}
+	return &leaseCounts{
+		Away: s.ReserverAway, Held: s.Claims, Granted: s.Claimed, Denied: s.ClaimsDenied, Lost: s.ClaimsLost, Failures: s.ClaimErrors,
+	}
+}
+
+func (s *Server) kafkaNow() *kafkaCounts {
+	if s.kafka == nil {
+		return nil
+	}
+	f := s.kafka()
+	return &kafkaCounts{Connected: f.Connected, Lag: f.Lag, Requests: f.Requests, Replies: f.Replies, GivenUp: f.GivenUp, Failures: f.Errors}
+}
+
+func spidersOf(all []engine.SpiderStats) []spider {
+	spiders := make([]spider, 0, len(all))
+	for _, one := range all {
+		spiders = append(spiders, spider{one.Addr, one.InFlight, one.Sent, one.Done, one.Note})
+	}
+	return spiders
+}
+
+func outcomesOf(counts [docindex.Kinds]uint64) map[string]uint64 {
+	outcomes := make(map[string]uint64, len(counts))
+	for kind, n := range counts {
+		outcomes[docindex.Kind(kind).String()] = n
+	}
+	return outcomes
+}
+
+// seconds is d to the microsecond, with no more digits than that needs.
+func seconds(d time.Duration) float64 {
+	return float64(d.Round(time.Microsecond).Microseconds()) / 1e6
+}
+
+func (s *Server) serveHealth(w http.ResponseWriter, _ *http.Request) error {
+	answer(w, http.StatusOK, map[string]bool{"alive": true})
+	return nil
+}
+
+// readiness is the answer of /readyz.
+type readiness struct {
+	Ready   bool     `json:"ready"`
+	Reasons []string `json:"reasons"` // what is in the way
+}
+
+func (s *Server) serveReady(w http.ResponseWriter, r *http.Request) error {
+	reasons := s.daemon.Ready(r.Context())
+	if len(reasons) > 0 {
+		answer(w, http.StatusServiceUnavailable, readiness{Reasons: reasons})
+		return nil
+	}
+	answer(w, http.StatusOK, readiness{Ready: true, Reasons: []string{}})
+	return nil
+}

@@ -1,0 +1,102 @@
+package httpapi
+
+import (
+	"encoding/json"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/rs/zerolog"
+)
+
+const (
+	keptWarnings = 100 // the latest
+	maxField     = 300 // bytes of a warning's text, and of its fields
+)
+
+// Warnings keeps the latest log lines of level warn and above for people to see. It is a
+// writer for a zerolog.Logger: it gets each line as JSON. Safe for concurrent use. Use
+// NewWarnings.
+type Warnings struct {
+	secrets []string // what is never shown
+
+	mu   sync.Mutex // guards all below; held for memory work only
+	last uint64
+	all  []warning
+}
+
+// warning is one line of the log.
+type warning struct {
+	Number uint64    `json:"number"`
+	At     time.Time `json:"at"`
+	Level  string    `json:"level"`
+	Text   string    `json:"text"`
+	More   string    `json:"more"` // its other fields
+}
+
+// NewWarnings keeps none yet. Where one of secrets stands in a line, it is replaced.
+func NewWarnings(secrets ...string) *Warnings {
+	w := &Warnings{}
+	for _, s := range secrets {
+		if s != "" {
+			w.secrets = append(w.secrets, s, "***")
+		}
+	}
+	return w
+}
+
+// Write is for io.Writer; what has no level is not kept.
+func (w *Warnings) Write(line []byte) (int, error) { return len(line), nil }
+
+// WriteLevel is for zerolog.LevelWriter.
+func (w *Warnings) WriteLevel(level zerolog.Level, line []byte) (int, error) {
+	if level >= zerolog.WarnLevel && level < zerolog.NoLevel {
+		w.keep(level, line)
+	}
+	return len(line), nil
+}
+
+func (w *Warnings) keep(level zerolog.Level, line []byte) {
+	fields := map[string]any{}
+	if json.Unmarshal(line, &fields) != nil {
+		return
+	}
+	text, _ := fields[zerolog.MessageFieldName].(string)
+	var more []string
+	for _, name := range slices.Sorted(maps.Keys(fields)) {
+		switch name {
+		case zerolog.MessageFieldName, zerolog.LevelFieldName, zerolog.TimestampFieldName:
+		default:
+			more = append(more, fmt.Sprintf("%s: %v", name, fields[name]))
+		}
+	}
+	one := warning{At: time.Now().UTC().Truncate(time.Millisecond), Level: level.String(), Text: w.clean(text), More: w.clean(strings.Join(more, ", "))}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.last++
+	one.Number = w.last
+	if len(w.all) == keptWarnings {
+		w.all = append(w.all[:0], w.all[1:]...)
+	}
+	w.all = append(w.all, one)
+}
+
+func (w *Warnings) clean(text string) string {
+	text = strings.ToValidUTF8(strings.NewReplacer(w.secrets...).Replace(text), "\ufffd")
+	if len(text) > maxField {
+		text = strings.ToValidUTF8(text[:maxField], "") + "…"
+	}
+	return text
+}
+
+// after returns the latest warnings that came after the given one, at most so many, and the
+// number of the last.
+func (w *Warnings) after(number uint64, most int) (list []warning, last uint64) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	n := min(len(w.all), most, int(min(w.last-min(w.last, number), keptWarnings)))
+	return append([]warning{}, w.all[len(w.all)-n:]...), w.last
+}
