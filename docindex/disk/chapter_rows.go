@@ -182,7 +182,9 @@ func (l *loading) closeBooks() error {
 	for no := len(s.crawls.chapters) - 1; no > 0; no-- {
 		if s.crawls.chapters[no] == nil {
 			s.crawls.free = append(s.crawls.free, uint32(no))
+			continue
 		}
+		s.clearLaterLocked(uint32(no))
 	}
 	if err := s.endOver(l.now); err != nil {
 		return err

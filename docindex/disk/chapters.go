@@ -19,8 +19,9 @@ type chapter struct {
 	ended, purged uint64            // completed; of these because the crawl was refused
 
 	// over says that the crawl is refused, and that what is scheduled of the chapter has ended by that, but for strays. The rows
-	// of these documents stay as they are: so a crawl ends at once, however many it has.
+	// of these documents are as before until the chapter is cleared, see clearing: so a crawl ends at once, however many it has.
 	over   bool
+	scan   uint64            // the first scan that clears the chapter; 0: it does not wait for one
 	strays map[name]struct{} // scheduled documents that came back since from where they were in transit
 }
 
@@ -149,6 +150,7 @@ func (s *Store) shiftSomeLocked(no uint32, priority int32, from, to crawlstats.P
 	c.ended -= n
 	s.crawls.dirtyChapters[no] = struct{}{}
 	s.crawls.dirtyLevels[levelKey{no, priority >> rangeBits}] = struct{}{}
+	s.clearLaterLocked(no)
 }
 
 func inTransit(p crawlstats.Place) bool { return p == crawlstats.AtSlots || p == crawlstats.AtClients }

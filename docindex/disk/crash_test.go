@@ -80,9 +80,14 @@ type deed struct {
 type witness struct {
 	fates   []map[int64]fate
 	pending []*deed
-	stopped []docindex.CrawlID // whose purge was acknowledged
-	slow    map[int64]int      // servings of queues that are to be served once
+	stopped []stoppedCrawl // whose purge was acknowledged
+	slow    map[int64]int  // servings of queues that are to be served once
 	deeds   map[byte]int
+}
+
+type stoppedCrawl struct {
+	id    docindex.CrawlID
+	count int64 // of its documents
 }
 
 const crashClients = 4
@@ -145,7 +150,7 @@ func (w *witness) note(t *testing.T, line string) {
 	w.deeds[d.verb]++
 	apply(w.fates[client], d)
 	if d.verb == 'x' {
-		w.stopped = append(w.stopped, stopCrawl(client, d.args[0]))
+		w.stopped = append(w.stopped, stoppedCrawl{id: stopCrawl(client, d.args[0]), count: d.args[1]})
 	}
 	if d.verb == 's' {
 		served := map[int64]bool{}
@@ -237,9 +242,19 @@ func (w *witness) check(t *testing.T, s *disk.Store) {
 // checkStopped looks at crawls that were stopped and purged: nothing of them is left, and nothing more is taken.
 func (w *witness) checkStopped(t *testing.T, s *disk.Store) {
 	t.Helper()
-	for _, id := range w.stopped {
-		if n := indextest.Count(t, s, &docindex.Scope{Crawl: []byte(id.Crawl)}); n.Scheduled+n.InTransit > 0 || n.Completed == 0 {
-			t.Errorf("stopped crawl %v has %+v", id, n)
+	for _, stopped := range w.stopped {
+		id := stopped.id
+		if n := indextest.Count(t, s, &docindex.Scope{Crawl: []byte(id.Crawl)}); n.Scheduled+n.InTransit > 0 || n.Completed != uint64(stopped.count) {
+			t.Errorf("stopped crawl %v has %+v; want %d completed", id, n, stopped.count)
+		}
+		listed := int64(0)
+		if err := s.List(t.Context(), docindex.Scope{Crawl: []byte(id.Crawl)}, func(d *docindex.Document) bool {
+			if listed++; d.State != docindex.Completed || len(d.URL) == 0 {
+				t.Errorf("stopped crawl %v lists %+v", id, d)
+			}
+			return true
+		}); err != nil || listed != stopped.count {
+			t.Errorf("stopped crawl %v lists %d documents, %v; want %d", id, listed, err, stopped.count)
 		}
 		var p docindex.Puts
 		if err := p.Add(docindex.Put{URL: []byte("http://late.test/"), Crawl: []byte(id.Crawl), Metadata: crashApp}); err != nil {

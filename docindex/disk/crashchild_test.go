@@ -173,7 +173,8 @@ func (c *crashClient) stop() error {
 	c.stops++
 	id := stopCrawl(c.no, n)
 	var p docindex.Puts
-	for i := range 20 + c.rnd.IntN(100) {
+	count := 20 + c.rnd.IntN(100)
+	for i := range count {
 		put := docindex.Put{URL: fmt.Appendf(nil, "http://h%d.test/%d", i%3, i), Crawl: []byte(id.Crawl), Metadata: crashApp}
 		if err := p.AddExact(put, docindex.HostOf(put.URL)); err != nil {
 			return err
@@ -182,14 +183,14 @@ func (c *crashClient) stop() error {
 	if _, err := c.s.Put(context.Background(), &p); err != nil {
 		return err
 	}
-	c.say("I", "x", n)
+	c.say("I", "x", n, int64(count))
 	if err := c.s.Refuse(context.Background(), id, docindex.Stopped); err != nil {
 		return err
 	}
 	if _, err := c.s.PurgeCrawl(context.Background(), id, nil); err != nil {
 		return err
 	}
-	c.say("A", "x", n)
+	c.say("A", "x", n, int64(count))
 	return nil
 }
 

@@ -30,6 +30,10 @@ func refuse(t *testing.T, s *disk.Store, crawl string) {
 
 // What is scheduled of a crawl is purged without a write for each document.
 func TestPurgeWritesLittle(t *testing.T) {
+	synctest.Test(t, purgeWritesLittle) // so that nothing of what follows a purge is done
+}
+
+func purgeWritesLittle(t *testing.T) {
 	s := open(t, t.TempDir(), disk.Batch)
 	manyOf(t, s, "c", 5000)
 	refuse(t, s, "c")

@@ -25,7 +25,7 @@ func TestCrawls(t *testing.T) {
 	})
 }
 
-// reopening is a store that is closed and opened again now and then.
+// reopening is a store that is closed and opened again now and then, and clears what was purged a step at a time.
 type reopening struct {
 	*disk.Store
 	t       *testing.T
@@ -37,6 +37,9 @@ type reopening struct {
 func (r *reopening) Survey(ctx context.Context, id docindex.CrawlID, domains int, away *docindex.Outcomes) (docindex.Survey, error) {
 	if r.surveys++; r.surveys%50 == 0 {
 		r.Store = again(r.t, r.Store, r.path)
+	}
+	if r.surveys%3 == 0 {
+		clearSome(r.t, r.Store)
 	}
 	return r.Store.Survey(ctx, id, domains, away)
 }

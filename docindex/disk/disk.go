@@ -77,6 +77,7 @@ type Store struct {
 	txn      txn
 	recent   recent
 	crawls   crawls
+	clearing clearing
 	passive  bool  // calls are not served
 	slotMark int64 // when the row was written that says that slots were given something, ms
 	wakes    []func()

@@ -83,3 +83,16 @@ func (s *Store) EachPortion(id docindex.CrawlID, do func(portion func() error) e
 	}
 	return nil
 }
+
+// ClearSome does a step of what is done some time after a purge; more says that there is another one.
+func (s *Store) ClearSome() (more bool, err error) { return s.clearSome() }
+
+// Rows is how many bodies are on disk, how many documents' rows, and how many chapters' that are over.
+func (s *Store) Rows() (bodies, docs, over int, err error) {
+	for kind, n := range map[byte]*int{planRow: &bodies, docRow: &docs, overRow: &over} {
+		if err := s.each(kind, func(_, _ []byte) error { *n++; return nil }); err != nil {
+			return 0, 0, 0, err
+		}
+	}
+	return bodies, docs, over, nil
+}

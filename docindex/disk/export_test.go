@@ -3,6 +3,7 @@ package disk
 import (
 	"context"
 	"fmt"
+	"time"
 
 	"github.com/cockroachdb/pebble/v2"
 
@@ -70,7 +71,12 @@ func (s *Store) Check() error {
 }
 
 // Hurry has everything happen that usually takes many URLs.
-func (s *Store) Hurry() { s.journal.most, s.recent.most = 100, 64<<10 }
+func (s *Store) Hurry() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.journal.most, s.recent.most = 100, 64<<10
+	s.clearing.pause = time.Microsecond
+}
 
 // Flush has what is in memory written to a table, and tables compacted, some time.
 func (s *Store) Flush() error {

@@ -23,7 +23,7 @@ func Open(cfg Config) (*Store, error) {
 	s := &Store{
 		cfg: cfg, start: time.Now(), closing: make(chan struct{}),
 		journal: journal{most: maxJournal}, crawls: newCrawls(), byNo: map[uint32]uint32{}, grants: map[uint64]int{},
-		recent: newRecent(),
+		recent: newRecent(), clearing: newClearing(),
 	}
 	s.doors = queuesched.New(s.bell.Ring)
 	s.space = &space{FS: vfs.Default, path: cfg.Path, closing: s.closing}
@@ -41,6 +41,7 @@ func Open(cfg Config) (*Store, error) {
 		return nil, fmt.Errorf("docindex: %s: %w", cfg.Path, err)
 	}
 	s.merging.begin()
+	s.helpers.Go(s.clearNowAndThen)
 	if cfg.Sync == Interval {
 		s.helpers.Go(s.syncNowAndThen)
 	}

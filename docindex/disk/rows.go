@@ -14,7 +14,7 @@ const (
 	bookRow    = 'c' // number of a crawl: what is kept of it beside its documents
 	idRow      = 'd' // DOC_ID that a client gave: its name
 	chapterRow = 'e' // number of a chapter: what it is and how many documents of it are completed; with priorities: how many are not
-	overRow    = 'f' // number of a chapter: what is scheduled of it has ended; see chapter.over
+	overRow    = 'f' // number of a chapter: what is scheduled of it has ended; see chapter.over and clearing
 	pauseRow   = 'h' // host: ms until which calls leave it alone, after a restart the slots, too
 	journalRow = 'j' // number of a commit: what it changed of queues
 	grantRow   = 'l' // number of a grant: its end and the documents that it leases

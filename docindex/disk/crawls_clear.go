@@ -1,0 +1,192 @@
+package disk
+
+import (
+	"time"
+
+	"github.com/cockroachdb/pebble/v2"
+)
+
+// A purge ends chapters and writes nothing of their documents, so a stop of any size is quick. Later, clearNowAndThen
+// rewrites these documents as what they are: each gets the row of a completed document, and its body is deleted. It
+// begins with a chapter when none of its documents is scheduled or in transit any more, and goes over the order of
+// the chapter's queue, a few rows at a time. Then the chapter is not over any more: all that it has is completed by its own
+// row. Until then overRow is on disk, so after a restart the work begins again with the rows that are left. No step
+// changes what anybody sees.
+
+const (
+	clearHold  = 200                   // rows that a step looks at, which takes about 1 ms
+	clearPause = 20 * time.Millisecond // before each step
+	clearAgain = time.Second           // before it is tried again after an error, such as a full disk
+)
+
+// clearing is the work on chapters that are over. The Store's lock guards all but wake.
+type clearing struct {
+	wake     chan struct{}
+	pause    time.Duration
+	chapters []uint32          // numbers of those to be done, and of some that are gone or were reopened since
+	scans    uint64            // begun
+	scanned  map[uint32]uint64 // number of a queue on disk: the last of its scans that went to the end
+	queue    uint32            // number on disk of the queue whose scan is under way; 0: none is
+	next     []byte            // key that this goes on with
+}
+
+func newClearing() clearing {
+	return clearing{wake: make(chan struct{}, 1), pause: clearPause, scanned: map[uint32]uint64{}}
+}
+
+// clearLaterLocked has a chapter cleared if it is over and nothing of it is open any more.
+func (s *Store) clearLaterLocked(no uint32) {
+	c, l := s.crawls.chapters[no], &s.clearing
+	if !c.isPurged() {
+		return
+	}
+	if c.scan == 0 {
+		l.chapters = append(l.chapters, no)
+	}
+	c.scan = l.scans + 1
+	select {
+	case l.wake <- struct{}{}:
+	default:
+	}
+}
+
+// isPurged reports whether each body that a chapter has in the order is of a document that has ended with it.
+func (c *chapter) isPurged() bool { return c.over && c.docs == c.ended }
+
+// clearNowAndThen clears chapters until the store is closed.
+func (s *Store) clearNowAndThen() {
+	for {
+		select {
+		case <-s.closing:
+			return
+		case <-s.clearing.wake:
+		}
+		s.mu.Lock()
+		pause := s.clearing.pause
+		s.mu.Unlock()
+		for more, wait := true, pause; more; {
+			select {
+			case <-s.closing:
+				return
+			case <-time.After(wait):
+			}
+			var err error
+			if more, err = s.clearSome(); err != nil {
+				more, wait = true, clearAgain
+			} else {
+				wait = pause
+			}
+		}
+	}
+}
+
+// clearSome does a step. Nobody waits for its commit: what of it a crash undoes is done again.
+func (s *Store) clearSome() (more bool, err error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	l := &s.clearing
+	if len(l.chapters) == 0 {
+		return false, s.usableLocked()
+	}
+	if err := s.beginLocked(); err != nil {
+		return true, err
+	}
+	if err := s.clearLocked(); err != nil {
+		return true, s.abortLocked(err)
+	}
+	if len(l.chapters) == 0 {
+		l.chapters, l.scanned = nil, map[uint32]uint64{}
+	}
+	return len(l.chapters) > 0, s.commitLazilyLocked()
+}
+
+func (s *Store) clearLocked() (err error) {
+	it, err := s.db.NewIter(&pebble.IterOptions{LowerBound: []byte{planRow}, UpperBound: []byte{planRow + 1}})
+	if err != nil {
+		return err
+	}
+	defer func() {
+		if closing := it.Close(); err == nil {
+			err = closing
+		}
+	}()
+	l := &s.clearing
+	for left := clearHold; left > 0 && len(l.chapters) > 0; left-- {
+		if l.queue == 0 {
+			s.clearNextLocked()
+			continue
+		}
+		if left, err = s.scanSomeLocked(it, left); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// clearNextLocked ends the work on a chapter, or begins the scan of its queue.
+func (s *Store) clearNextLocked() {
+	l := &s.clearing
+	last := len(l.chapters) - 1
+	no := l.chapters[last]
+	c := s.crawls.chapters[no]
+	switch {
+	case c == nil || c.scan == 0: // gone
+	case !c.isPurged(): // it comes again
+		c.scan = 0
+	case l.scanned[s.queues[c.queue].no] < c.scan:
+		l.scans++
+		l.queue = s.queues[c.queue].no
+		l.next = append(l.next[:0], numberKey(planRow, l.queue)...)
+		return
+	default:
+		c.over, c.scan = false, 0
+		s.txn.b.Delete(numberKey(overRow, no), nil)
+	}
+	l.chapters = l.chapters[:last]
+}
+
+// scanSomeLocked goes on with the scan, over at most so many rows. It returns how many it may still look at.
+func (s *Store) scanSomeLocked(it *pebble.Iterator, left int) (int, error) {
+	l := &s.clearing
+	if s.byNo[l.queue] == 0 { // deleted since
+		l.queue = 0
+		return left, nil
+	}
+	limit := numberEnd(planRow, l.queue)
+	for at := it.SeekGEWithLimit(l.next, limit); at == pebble.IterValid; at = it.NextWithLimit(limit) {
+		if left--; left < 0 {
+			l.next = append(l.next[:0], it.Key()...)
+			return 0, nil
+		}
+		value, err := it.ValueAndErr()
+		if err != nil {
+			return 0, err
+		}
+		if err := s.clearRowLocked(it.Key(), value); err != nil {
+			return 0, err
+		}
+	}
+	l.scanned[l.queue], l.queue = l.scans, 0
+	return left, it.Error()
+}
+
+// clearRowLocked completes the document of a body if it has ended with its chapter.
+func (s *Store) clearRowLocked(key, value []byte) error {
+	p, err := readPlan(value)
+	if err != nil || p.member == 0 {
+		return err
+	}
+	if len(key) != 1+4+placeLen || int(p.member) >= len(s.crawls.chapters) || s.crawls.chapters[p.member] == nil {
+		return errRow
+	}
+	c := s.crawls.chapters[p.member]
+	if !c.isPurged() {
+		return nil
+	}
+	n := s.secret.nameOfPlan(s.clearing.queue, &p)
+	d := doc{completed: true, kind: c.domain.Book.Why, created: p.created, member: p.member, id: p.id, url: p.url}
+	copy(d.at[:], key[1+4:])
+	s.docRowLocked(&n, &d)
+	s.unplanLocked(&n, &d)
+	return nil
+}
