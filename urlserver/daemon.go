@@ -107,6 +107,7 @@ func New(cfg configs.Config, parts Parts) *Daemon {
 	d.outbox = newOutbox("outcomes", parts.Index.Outcomes, d.log)
 	d.outbox.choke, d.outbox.tell = d.choke, d.tellEnds
 	d.returns = newOutbox("returned documents", d.returnAll, d.log)
+	d.configureFetches(&cfg)
 	d.configure(cfg)
 	if parts.Store != nil {
 		parts.Store.Notify(d.poke)
@@ -117,16 +118,21 @@ func New(cfg configs.Config, parts Parts) *Daemon {
 
 func (d *Daemon) configure(cfg configs.Config) {
 	d.cfg.Store(&cfg)
-	d.robots.Store(robots.NewClient(robots.ClientConfig{
-		UserAgent: cfg.Robots.UserAgent, Timeout: cfg.Robots.Timeout, MaxSize: cfg.Robots.MaxSize,
-	}))
-	d.policy.Store(&robots.Policy{Agent: cfg.Robots.UserAgent})
 	d.outbox.configure(cfg.DocIndex)
 	d.returns.configure(cfg.DocIndex)
 	if d.parts.Store != nil {
 		d.parts.Store.Pace(time.Duration(float64(time.Second) / cfg.ReqHostPerSec))
 		d.parts.Store.Obey(rulesByName(cfg.Rules))
 	}
+}
+
+// configureFetches has robots.txt be fetched, and read, by new settings. The owner does it together with the engine: a
+// fetch that the engine wants for a new user agent is not to be made for the one before.
+func (d *Daemon) configureFetches(cfg *configs.Config) {
+	d.robots.Store(robots.NewClient(robots.ClientConfig{
+		UserAgent: cfg.Robots.UserAgent, Timeout: cfg.Robots.Timeout, MaxSize: cfg.Robots.MaxSize,
+	}))
+	d.policy.Store(&robots.Policy{Agent: cfg.Robots.UserAgent})
 }
 
 // rulesByName is what rules say to those who do not know hosts' addresses: the first for a name counts.

@@ -230,7 +230,10 @@ func (d *Daemon) Reconfigure(ctx context.Context, cfg configs.Config) (applied, 
 	old := *d.cfg.Load()
 	applied, refused = configs.Changes(old, cfg)
 	cfg = configs.Apply(old, cfg)
-	err = d.ask(ctx, func(e *engine.Engine) { e.Reconfigure(cfg) })
+	err = d.ask(ctx, func(e *engine.Engine) {
+		d.configureFetches(&cfg)
+		e.Reconfigure(cfg)
+	})
 	if err != nil {
 		return nil, nil, err
 	}
