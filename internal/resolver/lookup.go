@@ -104,10 +104,10 @@ func (r *Resolver) judge(s *server, h heard, err error, era uint64) {
 	}
 	switch {
 	case h != silence:
-	case dead(err):
-		r.servers.lose(s, r.now())
 	case errors.Is(err, errTimeout):
 		r.doubt(s, era)
+	case unreachable(err):
+		r.servers.lose(s, r.now())
 	}
 }
 

@@ -8,6 +8,7 @@ import (
 	"strconv"
 	"strings"
 	"sync/atomic"
+	"syscall"
 	"testing"
 	"time"
 
@@ -359,6 +360,33 @@ func TestClosedPort(t *testing.T) {
 	}
 	if h := r.Health(); !h.Down || !strings.Contains(h.Why, addr) {
 		t.Errorf("health is %+v; want that %s cannot be used", h, addr)
+	}
+}
+
+// TestNoWay has a server that answered be out of reach, as without a route to it: the names are not to blame.
+func TestNoWay(t *testing.T) {
+	s := serve(t, func(q *request) { q.answer(q.truth()) })
+	for _, c := range []struct {
+		err  error
+		down bool
+	}{
+		{&net.OpError{Op: "dial", Err: syscall.ENETUNREACH}, true},
+		{&net.OpError{Op: "read", Err: syscall.EHOSTUNREACH}, true},
+		{&net.OpError{Op: "write", Err: syscall.EPERM}, true}, // a firewall
+		{&net.OpError{Op: "dial", Err: syscall.EMFILE}, true},
+		{errStrays, false},
+		{errors.New("cannot be asked for"), false},
+	} {
+		r := start(t, patient(s))
+		wantAddr(t, r, "a.example", truth)
+		r.judge(r.servers.list[0], silence, c.err, r.era())
+		if h := r.Health(); h.Down != c.down {
+			t.Errorf("after %v a server that answered before counts as unusable: %v, want %v", c.err, h.Down, c.down)
+		}
+		wantAddr(t, r, "b.example", truth)
+		if h := r.Health(); h.Down {
+			t.Errorf("after %v health is %+v once it answers again", c.err, h)
+		}
 	}
 }
 

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
+	"net"
 	"syscall"
 	"time"
 
@@ -181,6 +182,13 @@ func readError(err error) error {
 
 // dead tells whether err means that nobody listens there.
 func dead(err error) bool { return errors.Is(err, syscall.ECONNREFUSED) }
+
+// unreachable tells whether err, which is not that time has passed, comes from the network: nobody listens, no way leads
+// there, or there is no socket to be had. Whatever is asked, it is not the name's fault.
+func unreachable(err error) bool {
+	_, ok := errors.AsType[*net.OpError](err)
+	return ok
+}
 
 // firstErr is the first of the two that is not nil.
 func firstErr(first, second error) error {
