@@ -57,7 +57,8 @@ type document struct {
 	arrival  uint32
 	priority int32
 	sends    uint8 // that count as attempts
-	company  int   // documents that were lost together with it, and itself
+	company  int   // young documents that were lost together with it, and itself
+	lasted   bool  // it was lost after its spider had worked at it for a status timeout
 	lost     bool  // it was, with its spider
 	alone    bool  // the last time by itself
 	sent     bool

@@ -27,14 +27,17 @@ func (o *oracle) gone(spider uint32) {
 func (o *oracle) lose(spider uint32, overdue *transaction) {
 	o.written(spider) // what was on its way may have got through just now
 	sp := o.spiders[spider]
-	docs, timeout := sp.inFlight, overdue != nil
+	docs, timeout, young := sp.inFlight, overdue != nil, 0
 	for _, tx := range sp.all {
 		timeout = timeout || !tx.finished && tx.maybe
+		if !tx.finished && !o.lasts(tx) {
+			young++
+		}
 	}
 	for _, tx := range sp.all {
 		if !tx.finished {
 			late := tx.maybe || timeout && (tx.at+o.set.maxFetch <= o.now || tx.since+o.set.statusTimeout <= o.now)
-			o.blame(tx, sp, docs, timeout, late)
+			o.blame(tx, sp, docs, young, timeout, late)
 			o.finish(tx)
 		}
 	}
@@ -42,8 +45,13 @@ func (o *oracle) lose(spider uint32, overdue *transaction) {
 	sp.condemned = sp.condemned || overdue != nil
 }
 
-// blame notes what the loss of a transaction, one of so many at its spider, says about its document.
-func (o *oracle) blame(tx *transaction, sp *spiderView, docs int, timeout, late bool) {
+// lasts tells whether a spider has worked at a transaction for so long that it is no company for others, nor wants any.
+func (o *oracle) lasts(tx *transaction) bool {
+	return tx.since > tx.at && tx.at+o.set.statusTimeout <= o.now
+}
+
+// blame notes what the loss of a transaction, one of so many at its spider, of which some were young, says about its document.
+func (o *oracle) blame(tx *transaction, sp *spiderView, docs, young int, timeout, late bool) {
 	d := tx.doc
 	if !d.lost {
 		o.suspected++
@@ -53,12 +61,21 @@ func (o *oracle) blame(tx *transaction, sp *spiderView, docs int, timeout, late 
 	switch {
 	case timeout && !late, !timeout && sp.heard < 0:
 		d.sends-- // no attempt
+	case tx.at+o.set.maxFetch <= o.now: // it lasts, and has killed nobody
+		d.company, d.lasted = 0, false
 	case d.alone: // it is the cause, or may be taken for it
 	default: // one of them may be the cause
-		if d.company > 0 && docs >= d.company {
-			o.wrong(RuleCompany, "%s was lost with %d others, and then with %d", d.origin.host.name, d.company-1, docs-1)
+		others := young
+		if !o.lasts(tx) {
+			others--
 		}
-		d.company = docs
+		switch {
+		case o.lasts(tx) && !d.lasted: // any company may have joined it, once
+			d.lasted = true
+		case d.company > 0 && others > 0 && others+1 >= d.company:
+			o.wrong(RuleCompany, "%s was lost with %d others, and then with %d", d.origin.host.name, d.company-1, others)
+		}
+		d.company = others + 1
 		d.sends = min(d.sends, uint8(o.set.attempts-1))
 	}
 }

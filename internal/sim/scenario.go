@@ -199,7 +199,7 @@ func (sc *Scenario) shape(big, bigHosts int) error {
 		c.Rules = sc.bars()
 	case "spiders":
 		sc.accidents()
-		t.Poison, t.Endless, t.Mayflies, t.Sluggish, t.Mute, t.Stand, t.Crash = 5, 0, 0.2, 0.2, 0.2, 10*time.Minute, 30*time.Minute
+		t.Poison, t.Endless, t.Mayflies, t.Sluggish, t.Mute, t.Stand, t.Crash = 5, 5, 0.2, 0.2, 0.2, 10*time.Minute, 30*time.Minute
 	case "accidents":
 		sc.accidents()
 		t.Broken, t.Shaky, t.SlowZones, t.NoDNS, t.Outages = 0.1, 0.05, 0.05, 2*time.Minute, 40*time.Minute
@@ -207,7 +207,7 @@ func (sc *Scenario) shape(big, bigHosts int) error {
 		t.Robots, t.CrawlDelay = 0.1, 10
 		t.Hanging, t.Huge, t.Costly, t.Detours = 0.1, 0.01, 0.01, 0.05
 		c.Rules = sc.bars()
-		t.Poison, t.Endless, t.Mayflies, t.Sluggish, t.Mute, t.Stand, t.Crash = 3, 0, 0.2, 0.2, 0.2, 20*time.Minute, 30*time.Minute
+		t.Poison, t.Endless, t.Mayflies, t.Sluggish, t.Mute, t.Stand, t.Crash = 3, 3, 0.2, 0.2, 0.2, 20*time.Minute, 30*time.Minute
 	case "healthy":
 		sc.Exact, *t = true, Trouble{Robots: 0.2, CrawlDelay: 20}
 	default:

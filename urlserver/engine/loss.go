@@ -39,9 +39,10 @@ const (
 
 // loss is how a connection ended.
 type loss struct {
-	docs   int  // in flight then, whose lines had left the daemon
-	unsent int  // of all, the youngest: whose lines had not
-	spares bool // it ended for what took too long, while the spider spoke of others
+	docs   int      // in flight then, whose lines had left the daemon
+	long   []uint32 // of docs: the spider had worked at them for a status timeout
+	unsent int      // of all, the youngest: whose lines had not
+	spares bool     // it ended for what took too long, while the spider spoke of others
 }
 
 // peerAt returns what is known of an address, and notes a connection.
@@ -140,7 +141,7 @@ func (e *Engine) lose(id uint32, sp *spider, how hostslots.Lateness) {
 	}
 	answers := sp.spoke && e.now-sp.heard < e.cfg.TimeoutSpiderStatus/2
 	sp.loss = loss{
-		docs: sp.inFlight - sp.queued, unsent: sp.queued,
+		docs: sp.inFlight - sp.queued, long: e.longFetches(id), unsent: sp.queued,
 		spares: how == hostslots.Endless || how == hostslots.Silent && answers,
 	}
 	sp.gone, sp.out, sp.queued = true, nil, 0
@@ -205,8 +206,11 @@ func (e *Engine) putBack(budget *int) {
 func (e *Engine) takeBack(doc uint32, sp *spider, how hostslots.Lateness) {
 	e.parted(doc)
 	blame := e.blame(doc, sp, how)
-	if blame != hostslots.None && !faulty(faultBlame) {
-		e.suspect(doc, sp.loss.docs)
+	switch {
+	case how == hostslots.Endless: // it lasts, and has killed nobody
+		delete(e.suspects, doc)
+	case blame != hostslots.None && !faulty(faultBlame):
+		e.suspect(doc, &sp.loss)
 	}
 	_, suspect := e.suspects[doc]
 	lane := laneOf(crewOf(e.slots.Crew(doc)), suspect)

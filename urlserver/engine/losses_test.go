@@ -23,8 +23,9 @@ type crashes struct {
 	fetch   time.Duration // a fetch takes so long
 	deadly  func(url string) bool
 	hangs   func(url string) bool
-	mayfly  time.Duration // connections end so long after they began, without a word; 0: they do not
-	silent  bool          // spiders never say anything
+	endless func(url string) bool // the spider says WORKING on it each 30 s, for ever
+	mayfly  time.Duration         // connections end so long after they began, without a word; 0: they do not
+	silent  bool                  // spiders never say anything
 	conns   map[uint32]bool
 	ends    [docindex.Kinds]int
 	timed   []string // URLs that ended as timeout
@@ -105,6 +106,8 @@ func (c *crashes) read(id uint32) {
 		done := Line{Status: protocol.Status{Trans: trans, Verb: protocol.Done, Code: 200, HasStatus: true}}
 		switch {
 		case c.silent || c.hangs != nil && c.hangs(string(f.URL)):
+		case c.endless != nil && c.endless(string(f.URL)):
+			c.works(id, sp, trans)
 		case c.deadly(string(f.URL)):
 			c.after(c.fetch/2, func() {
 				if c.e.spiders[id] == sp {
@@ -119,6 +122,16 @@ func (c *crashes) read(id uint32) {
 			})
 		}
 	}
+}
+
+// works says WORKING on a transaction as long as its connection is there.
+func (c *crashes) works(id uint32, sp *spider, trans protocol.Trans) {
+	c.after(30*second, func() {
+		if c.e.spiders[id] == sp && c.conns[id] {
+			c.e.Lines(id, []Line{{Status: protocol.Status{Trans: trans, Verb: protocol.Working}}})
+			c.works(id, sp, trans)
+		}
+	})
 }
 
 // run lets time pass until nothing is held, and at most so long; it returns how long that took.
@@ -337,5 +350,46 @@ func TestOthersGoOn(t *testing.T) {
 	}
 	if late > 0 || len(c.e.suspects) == 0 {
 		t.Errorf("%d of %d fresh documents wait, %d suspects are left; want none to wait for suspects", late, c.docs-first, len(c.e.suspects))
+	}
+}
+
+// TestEndlessSuspect: a suspect that its spider works at for an hour does not keep the other suspects waiting so long.
+func TestEndlessSuspect(t *testing.T) {
+	c := newCrashes(t, 1, nil)
+	c.deadly = func(string) bool { return false }
+	c.endless = func(url string) bool { return strings.Contains(url, "deadly") }
+	c.put(5, 0)
+	c.run(5 * second) // the spider has spoken
+	c.put(40, 1)
+	at := func() *spider { // the spider that has the endless document
+		for id, s := range c.e.suspects {
+			if s.at != 0 && strings.Contains(string(c.e.slots.Doc(id).URL), "deadly") {
+				return c.e.spiders[s.at]
+			}
+		}
+		return nil
+	}
+	c.run(second / 10)
+	c.hangUp(1, "spider 0")
+	for at() == nil && c.now < 10*time.Minute {
+		c.run(second / 10)
+	}
+	if at() == nil {
+		t.Fatal("the endless document is at no spider again")
+	}
+	for id, sp := range c.e.spiders {
+		if sp == at() {
+			c.hangUp(uint32(id), sp.addr)
+			break
+		}
+	}
+	for c.ends[docindex.Done] < 45 && c.now < 20*time.Minute {
+		c.run(10 * second)
+	}
+	if c.ends[docindex.Done] != 45 || c.ends[docindex.Timeout] != 0 {
+		t.Errorf("after %v: outcomes %v; want 45 done beside the endless one", c.now, c.ends)
+	}
+	if c.run(4 * time.Hour); c.ends[docindex.Timeout] != 1 || len(c.e.suspects) != 0 {
+		t.Errorf("after %v: outcomes %v, %d suspects; want the endless document to end as timeout", c.now, c.ends, len(c.e.suspects))
 	}
 }

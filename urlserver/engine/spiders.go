@@ -150,6 +150,9 @@ func (e *Engine) line(id uint32, sp *spider, l *Line) bool {
 	case l.Verb == protocol.Working:
 		e.slots.Working(e.now, trans)
 		sp.recent.working()
+		if len(sp.company) > 0 {
+			e.survived(trans)
+		}
 	default:
 		e.done(sp, trans, &l.Status)
 	}

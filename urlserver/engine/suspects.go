@@ -2,6 +2,7 @@ package engine
 
 import (
 	"math"
+	"slices"
 
 	"urlserver/hostslots"
 )
@@ -15,11 +16,16 @@ import (
 // parked there, and go out in the order in which they were parked, to at most half of the spiders of their crew. One
 // of those gets nothing else until the first of them fits. A spider that is distrusted gets them only while nothing else
 // is due: it is to prove itself first.
+//
+// A document that its spider has worked at for a status timeout does not count for the company of others, nor does it ask for
+// company of its own: what takes long and does not kill would keep suspects waiting for spider.max_fetch. For a suspect that
+// holds once. If it is lost again after that, it is alone the next time until its fetch has ended.
 
 // suspect is a document that was in flight at a spider that has gone, until it ends.
 type suspect struct {
 	company int    // documents that may be in flight where it is, itself among them
-	at      uint32 // the spider that it is at; 0: none
+	at      uint32 // the spider that it is at, and that gets few documents for it; 0: none
+	lived   bool   // a spider worked at it for a status timeout once, and others were let join it
 }
 
 // company counts the suspects at a spider by how many documents may be in flight there.
@@ -46,10 +52,11 @@ func crewOf(lane uint32) uint32 { return lane / 2 }
 
 func forSuspects(lane uint32) bool { return lane%2 == 1 }
 
-// suspect notes that a document was one of so many at a spider that has gone, and may have been the cause.
-func (e *Engine) suspect(doc uint32, docs int) {
+// suspect notes that a document was in flight at a spider that has gone, and may have been the cause.
+func (e *Engine) suspect(doc uint32, how *loss) {
 	s, known := e.suspects[doc]
-	least := companyOf(docs, e.cfg.Spider.MaxAttempts-e.slots.Doc(doc).Attempts)
+	s.lived = s.lived || slices.Contains(how.long, doc)
+	least := companyOf(max(1, how.docs-len(how.long)), e.cfg.Spider.MaxAttempts-e.slots.Doc(doc).Attempts)
 	if !known || least < s.company {
 		s.company = least
 	}
@@ -93,6 +100,18 @@ func (e *Engine) parted(doc uint32) {
 	}
 	s.at = 0
 	e.suspects[doc] = s
+}
+
+// survived lets others join a suspect at its spider, which has worked at it for a status timeout. It does so once.
+func (e *Engine) survived(trans hostslots.Trans) {
+	doc := e.slots.DocOf(trans)
+	s, ok := e.suspects[doc]
+	if !ok || s.at == 0 || s.lived || e.now-e.slots.Sent(trans) < e.cfg.TimeoutSpiderStatus {
+		return
+	}
+	s.lived = true
+	e.suspects[doc] = s
+	e.parted(doc)
 }
 
 // trySuspects sends suspects that are parked to spiders with few enough documents. last says that nothing else is due.
@@ -162,7 +181,22 @@ func (e *Engine) tester(c *crew, lane uint32, company int, last bool) uint32 {
 // fits reports whether a spider may have one more document, of a lane, that is to be among so few.
 func (e *Engine) fits(c *crew, lane, id uint32, company int) bool {
 	sp := e.spiders[id]
-	return e.listens(sp) && sp.inFlight < min(company, e.allowance(sp)) && (c.reserved != id || c.lane == lane)
+	return e.listens(sp) && sp.inFlight < e.allowance(sp) && sp.inFlight-len(e.longFetches(id)) < company && (c.reserved != id || c.lane == lane)
+}
+
+const mostLongFetches = 64 // that are looked at, so that no step takes long
+
+// longFetches returns the documents that a spider has worked at for a status timeout, but for suspects that want company.
+func (e *Engine) longFetches(id uint32) (docs []uint32) {
+	looked := 0
+	e.slots.WorkedAt(id, e.now-e.cfg.TimeoutSpiderStatus, func(doc uint32) bool {
+		if e.suspects[doc].at == 0 {
+			docs = append(docs, doc)
+		}
+		looked++
+		return looked < mostLongFetches
+	})
+	return docs
 }
 
 // reserve has a spider get nothing else until the first suspect of a lane fits there. It does for one status timeout at a time
