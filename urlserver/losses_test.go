@@ -22,8 +22,9 @@ func onLoopback(n int) (urls []string) {
 	return urls
 }
 
-// works has spiders work one after the other, each until its connection ends: they answer all but what kills them.
-func (r *rig) works(deadly string, until func() bool) (lives int) {
+// works has spiders work one after the other, each until its connection ends: they answer all but what kills them. Between
+// two of them none is connected until the daemon holds nothing, or for the given time.
+func (r *rig) works(deadly string, rest time.Duration, until func() bool) (lives int) {
 	for !until() {
 		conn, err := net.Dial("tcp", r.addr)
 		if err != nil {
@@ -53,6 +54,9 @@ func (r *rig) works(deadly string, until func() bool) (lives int) {
 		close(stop)
 		over.Stop()
 		conn.Close()
+		for end := time.Now().Add(rest); time.Now().Before(end) && r.store.Stats().InTransit > 0; {
+			time.Sleep(time.Millisecond)
+		}
 	}
 	return lives
 }
@@ -75,7 +79,7 @@ func TestSpidersThatDieAtOnce(t *testing.T) {
 		return err == nil && len(st.Notes) == 1 && strings.Contains(st.Notes[0], "the last 3 connections of spiders at 127.0.0.1")
 	})
 	var done atomic.Bool
-	go r.works("", done.Load)
+	go r.works("", 0, done.Load)
 	r.await("all are done", func() bool { return r.outcomesOf(docindex.Done) == 200 })
 	done.Store(true)
 	if n := r.outcomesOf(docindex.Timeout); n != 0 {
@@ -89,15 +93,22 @@ func TestSpidersThatDieAtOnce(t *testing.T) {
 	}
 }
 
-// TestDeadlyURL has 500 good documents beside one that kills its spider: that one ends as timeout, and nothing else.
+// TestDeadlyURL has 500 good documents beside one that kills its spider: that one ends as timeout, and nothing else. So it is where
+// an index that others use takes back what no spider is there for.
 func TestDeadlyURL(t *testing.T) {
-	r := newRig(t, nil)
+	for _, frontier := range []string{"", "127.0.0.1:0"} { // nobody listens there; the daemon is told only
+		t.Run("frontier"+frontier, func(t *testing.T) { testDeadlyURL(t, frontier) })
+	}
+}
+
+func testDeadlyURL(t *testing.T, frontier string) {
+	r := newRig(t, func(cfg *configs.Config) { cfg.Frontier.Listen = frontier })
 	urls := onLoopback(501)
 	urls[250] = strings.Replace(urls[250], "good", "deadly", 1)
 	r.put(urls...)
 	lives := make(chan int, 1)
 	go func() {
-		lives <- r.works("deadly", func() bool { return r.outcomesOf(docindex.Done)+r.outcomesOf(docindex.Timeout) == len(urls) })
+		lives <- r.works("deadly", 500*time.Millisecond, func() bool { return r.outcomesOf(docindex.Done)+r.outcomesOf(docindex.Timeout) == len(urls) })
 	}()
 	began := time.Now()
 	r.await("all have ended", func() bool { return r.outcomesOf(docindex.Done)+r.outcomesOf(docindex.Timeout) == len(urls) })
@@ -125,7 +136,7 @@ func TestSpiderThatResumes(t *testing.T) {
 		return err == nil && len(st.Spiders) == 0
 	})
 	var over atomic.Bool
-	go r.works("", over.Load)
+	go r.works("", 0, over.Load)
 	r.await("all are done", func() bool { return r.outcomesOf(docindex.Done) == 200 })
 	still.conn.SetDeadline(time.Now().Add(patience))
 	old, _ := io.ReadAll(still.in) // what the kernel had for it; then the end, by one error or another

@@ -79,12 +79,21 @@ func (e *Engine) returned(doc uint32) {
 	e.let(doc)
 }
 
-// giveBack returns what is queued to an index that others take from, while there is no spider to send it to.
-func (e *Engine) giveBack(budget *int) {
+// backSoon is how long a spider that died has for coming back.
+const backSoon = time.Minute
+
+// giveBack returns what is queued to an index that others take from, while there is no spider to send it to. Where a document
+// may be what killed the last spider all stays for backSoon: what was found out of it would be lost with it, and one that
+// kills spiders would come from the index again and again as if it were new, with as much company.
+func (e *Engine) giveBack(budget *int, due *waiter) {
 	if !e.alone() || len(e.leaving) > 0 || e.intake != nil {
 		return
 	}
 	if c := e.slots.Counts(); c.Held == c.InFlight {
+		return
+	}
+	if stay := e.lastLeft + backSoon - e.now; stay > 0 && len(e.suspects)+len(e.wereMute) > 0 {
+		due.after(stay)
 		return
 	}
 	for ; *budget > 0; *budget-- {

@@ -118,7 +118,8 @@ type Engine struct {
 	roomy     int                 // spiders with room
 	leaving   []uint32            // spiders that have gone, with documents to put back
 	linked    int                 // spiders that have not gone
-	withdrawn uint32              // while none is: how far documents have been given back
+	lastLeft  time.Duration       // when the last of them went
+	withdrawn uint32              // while none is linked: how far documents have been given back
 
 	intake     *Prepared
 	taken      int           // of intake
@@ -289,7 +290,7 @@ func (e *Engine) Step(clock func() time.Duration) (wait time.Duration) {
 	}
 	e.endAsides(&due) // again: for hosts that send has set aside
 	e.question(&due)
-	e.giveBack(&budget)
+	e.giveBack(&budget, &due)
 	e.ask(&due)
 	e.claim(&due)
 	e.forget()

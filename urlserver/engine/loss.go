@@ -146,7 +146,9 @@ func (e *Engine) lose(id uint32, sp *spider, how hostslots.Lateness) {
 	}
 	sp.gone, sp.out, sp.queued = true, nil, 0
 	sp.peer.linked--
-	e.linked--
+	if e.linked--; e.linked == 0 {
+		e.lastLeft = e.now
+	}
 	e.link(sp.crew, -1)
 	e.greeters.Remove(id)
 	e.unreserve(sp.crew, id)
