@@ -320,6 +320,7 @@ func reopenDeleted(t *testing.T, path string) {
 	s := open(t, path, disk.Batch)
 	putURLs(t, s, docindex.Put{URL: []byte("http://a.test/1"), DocID: []byte("one")})
 	putURLs(t, s, urls("http://a.test/2", "http://b.test/1", "http://c.test/1")...)
+	leased := time.Now()
 	serve(t, s, docindex.Request{})
 	for _, host := range []string{"a.test", "b.test"} {
 		if _, err := s.Delete(t.Context(), docindex.Scope{Key: []byte(host)}); err != nil {
@@ -337,6 +338,8 @@ func reopenDeleted(t *testing.T, path string) {
 	// What was forgotten is free, and new.
 	putURLs(t, s, docindex.Put{URL: []byte("http://b.test/1"), DocID: []byte("one")})
 	putURLs(t, s, urls("http://a.test/1")...)
+	want(t, "while the client has what was deleted", serve(t, s, docindex.Request{}))
+	time.Sleep(time.Until(leased.Add(time.Hour)))
 	want(t, "new", serve(t, s, docindex.Request{}), "http://a.test/1", "http://b.test/1")
 }
 
