@@ -69,9 +69,10 @@ func (c *client) crawl(ctx context.Context, id, app, spider string) (found crawl
 func crawlListCommand() *cobra.Command {
 	var c client
 	cmd := &cobra.Command{
-		Use:     "list [TEXT]",
-		Short:   "List crawls, those with most open documents first",
-		Long:    "Lists crawls, those with most open documents first, at most 50. With TEXT only those that have it in a name.",
+		Use:   "list [TEXT]",
+		Short: "List crawls, those with most open documents first",
+		Long: "Lists crawls, those with most open documents first, at most 50. With TEXT only those that have it in a name.\n" +
+			"The list may be some seconds old, and lack what a command just did.",
 		Example: "  urlserver crawl list\n  urlserver crawl list news",
 		Args:    takes(cobra.MaximumNArgs(1)),
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -116,8 +117,10 @@ func crawlShowCommand() *cobra.Command {
 	var c client
 	var app, spider string
 	cmd := &cobra.Command{
-		Use:     "show ID",
-		Short:   "Show one crawl and how many of its documents are where",
+		Use:   "show ID",
+		Short: "Show one crawl and how many of its documents are where",
+		Long: "Prints one crawl as JSON: its state, and how many of its documents are where. It may be some seconds old.\n" +
+			"Where several crawls have this ID, --app and --spider name one of them.",
 		Example: "  urlserver crawl show c1",
 		Args:    takes(cobra.ExactArgs(1)),
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -141,7 +144,8 @@ func crawlStopCommand() *cobra.Command {
 	cmd := crawlVerb("stop", "Stop crawls for good", func(f fields) bool { return f.Action == "stop" })
 	cmd.Use = "stop ID|FILE…|-"
 	cmd.Long = "Stops crawls for good: the index refuses what comes for them, and their waiting documents are purged. Documents at\n" +
-		"spiders go on. ID names a crawl. FILE, or - for standard input, has JSON requests, as urlserver schema prints."
+		"spiders go on. FILE, or - for standard input, has JSON requests, as urlserver schema prints.\n" +
+		"ID names a crawl; where there is a file of that name, it is taken for FILE."
 	cmd.Example = "  urlserver crawl stop c1\n  urlserver crawl stop c1 --app myapp"
 	sendFiles := cmd.RunE
 	var c client

@@ -38,8 +38,9 @@ func explainCommand() *cobra.Command {
 	var asJSON bool
 	cmd := &cobra.Command{
 		Use:   "explain HOST",
-		Short: "Tell why a host is not being sent now",
+		Short: "Tell why nothing is sent to a host now",
 		Long: "Tells why nothing is sent to HOST, a name or an IP address, right now: until when, and by which rule.\n" +
+			"Completed documents have ended, with any outcome; urlserver status counts the outcomes.\n" +
 			"Exit status 1 if the daemon does not know the host.",
 		Example: "  urlserver explain example.org",
 		Args:    takes(cobra.ExactArgs(1)),

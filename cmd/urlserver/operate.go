@@ -16,18 +16,19 @@ import (
 // operateCommands change what a running daemon does.
 func operateCommands() []*cobra.Command {
 	return []*cobra.Command{
-		pauseCommand("pause", "Stop sending URLs to spiders", "sending is paused"),
-		pauseCommand("resume", "Go on sending URLs to spiders", "sending goes on"),
+		pauseCommand("pause", "Stop sending URLs to spiders",
+			"Fetches that are open go on. A daemon that is started again is not paused.", "sending is paused"),
+		pauseCommand("resume", "Go on sending URLs to spiders", "Ends what urlserver pause began.", "sending goes on"),
 		blockCommand(), unblockCommand(), delayCommand(), reloadCommand(),
 	}
 }
 
-func pauseCommand(verb, short, done string) *cobra.Command {
+func pauseCommand(verb, short, more, done string) *cobra.Command {
 	var c client
 	cmd := &cobra.Command{
 		Use:     verb,
 		Short:   short,
-		Long:    short + ". Fetches that are open go on. A daemon that is started again is not paused.",
+		Long:    short + ". " + more,
 		Example: "  urlserver " + verb,
 		Args:    takes(cobra.NoArgs),
 		RunE: func(cmd *cobra.Command, _ []string) error {
@@ -117,7 +118,8 @@ func delayCommand() *cobra.Command {
 		Use:   "delay HOST DURATION",
 		Short: "Set the least time between two URLs of a host",
 		Long: "Sets the least time between two URLs of HOST that the embedded index gives out, to spiders and URL Frontier\n" +
-			"clients together, in all crawls. 0s takes it away. Other limits hold beside it.",
+			"clients together, in all crawls. DURATION is in whole seconds, as in 10s or 2m; 0s\n" +
+			"takes the delay away. Other limits hold beside it.",
 		Example: "  urlserver delay example.org 10s\n  urlserver delay example.org 0s",
 		Args:    takes(cobra.ExactArgs(2)),
 		RunE: func(cmd *cobra.Command, args []string) error {

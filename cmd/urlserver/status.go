@@ -76,8 +76,17 @@ func statusCommand() *cobra.Command {
 	var c client
 	var asJSON bool
 	cmd := &cobra.Command{
-		Use:     "status",
-		Short:   "Show how a running daemon is doing",
+		Use:   "status",
+		Short: "Show how a running daemon is doing",
+		Long: "Shows how a running daemon is doing. Counts are of the time since its start.\n" +
+			"  slots      all, those in use, those that are full; groups that may not be asked yet\n" +
+			"  held       documents that have not ended; those in no slot, those at spiders\n" +
+			"  sent       URLs sent, and those of them that had been sent before; statuses that came too late,\n" +
+			"             lines of spiders that were ignored\n" +
+			"  outcomes   how documents ended\n" +
+			"  doc index  requests to it, documents it offered, those that were held or had ended lately,\n" +
+			"             hosts that it is asked to leave out\n" +
+			"  spiders    how many are connected, and what each has in flight, was sent, and has done",
 		Example: "  urlserver status\n  urlserver status --json",
 		Args:    takes(cobra.NoArgs),
 		RunE: func(cmd *cobra.Command, _ []string) error {

@@ -23,7 +23,7 @@ func Completion(takes Takes, name string) *cobra.Command {
 	names := slices.Sorted(maps.Keys(shells))
 	return &cobra.Command{
 		Use:   "completion SHELL",
-		Short: "Print what has a shell complete commands and flags",
+		Short: "Print the script with which a shell completes commands and flags",
 		Long: "SHELL is " + strings.Join(names, ", ") + ". For bash, in the shell that is to complete:\n" +
 			"  source <(" + name + " completion bash)",
 		ValidArgs: names,
