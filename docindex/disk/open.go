@@ -51,7 +51,7 @@ func Open(cfg Config) (*Store, error) {
 // makePrivate makes a folder, or takes it from all but its owner: what it holds tells what somebody is interested in.
 func makePrivate(path string) error {
 	if err := os.MkdirAll(path, 0o700); err != nil {
-		return err
+		return fmt.Errorf("%s cannot be opened as an index: %w; choose another folder", path, err)
 	}
 	info, err := os.Stat(path)
 	if err != nil || info.Mode().Perm()&0o077 == 0 {
