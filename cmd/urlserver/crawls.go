@@ -93,12 +93,12 @@ func crawlListCommand() *cobra.Command {
 
 func (l *crawlList) print(out io.Writer) error {
 	if l.Note != "" {
-		fmt.Fprintln(out, printable(l.Note))
+		fmt.Fprintln(out, l.Note)
 	}
 	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
 	fmt.Fprintln(w, "CRAWL\tAPPLICATION\tSPIDER\tSTATE\tSCHEDULED\tGIVEN OUT\tDONE\tPURGED")
 	for _, r := range l.Crawls {
-		fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%d\t%d\t%d\t%d\n", printable(r.CrawlID), printable(r.AppID), printable(r.SpiderID), r.State,
+		fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%d\t%d\t%d\t%d\n", r.CrawlID, r.AppID, r.SpiderID, r.State,
 			r.Scheduled, r.AtSlots+r.AtClients, r.Done, r.Purged)
 	}
 	if more := l.All - len(l.Crawls); more > 0 {

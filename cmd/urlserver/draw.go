@@ -241,3 +241,13 @@ func (v *view) foot(width int) (lines []string) {
 	}
 	return append(lines, text+"   space: hold   P: pause   q: quit   ?: all keys")
 }
+
+// printable replaces control characters, which a terminal would obey.
+func printable(text string) string {
+	return strings.Map(func(r rune) rune {
+		if r < ' ' || r >= 0x7f && r < 0xa0 {
+			return '?'
+		}
+		return r
+	}, text)
+}

@@ -83,7 +83,7 @@ func blockCommand() *cobra.Command {
 			if until != "" || long != 0 {
 				text = "until " + end.Format(time.RFC3339)
 			}
-			_, err := fmt.Fprintf(cmd.OutOrStdout(), "%s is blocked %s\n", printable(args[0]), text)
+			_, err := fmt.Fprintf(cmd.OutOrStdout(), "%s is blocked %s\n", args[0], text)
 			return err
 		},
 	}
@@ -104,7 +104,7 @@ func unblockCommand() *cobra.Command {
 			if err := c.block(cmd.Context(), args[0], time.Unix(0, 0)); err != nil {
 				return err
 			}
-			_, err := fmt.Fprintf(cmd.OutOrStdout(), "%s is not blocked by the operator\n", printable(args[0]))
+			_, err := fmt.Fprintf(cmd.OutOrStdout(), "%s is unblocked\n", args[0])
 			return err
 		},
 	}
@@ -134,7 +134,11 @@ func delayCommand() *cobra.Command {
 			if err := c.post(cmd.Context(), hostPath(args[0], "delay"), body, &answer); err != nil {
 				return err
 			}
-			_, err = fmt.Fprintf(cmd.OutOrStdout(), "%s: at least %v between two URLs\n", printable(args[0]), time.Duration(answer.Delay)*time.Second)
+			text := "no delay"
+			if answer.Delay > 0 {
+				text = fmt.Sprintf("at least %v between two URLs", time.Duration(answer.Delay)*time.Second)
+			}
+			_, err = fmt.Fprintf(cmd.OutOrStdout(), "%s: %s\n", args[0], text)
 			return err
 		},
 	}
@@ -172,13 +176,13 @@ type reloaded struct {
 
 func (r *reloaded) print(out io.Writer) error {
 	for _, name := range r.Applied {
-		fmt.Fprintf(out, "applied: %s\n", printable(name))
+		fmt.Fprintf(out, "applied: %s\n", name)
 	}
 	for _, listener := range r.Certificates {
-		fmt.Fprintf(out, "certificates read again: %s\n", printable(listener))
+		fmt.Fprintf(out, "certificates read again: %s\n", listener)
 	}
 	for _, x := range r.Refused {
-		fmt.Fprintf(out, "refused: %s: %s\n", printable(x.Setting), printable(x.Why))
+		fmt.Fprintf(out, "refused: %s: %s\n", x.Setting, x.Why)
 	}
 	if len(r.Refused) > 0 {
 		return fmt.Errorf("%d changed settings are not in force", len(r.Refused))
@@ -213,13 +217,3 @@ func (c *client) block(ctx context.Context, host string, until time.Time) error 
 }
 
 func hostPath(host, verb string) string { return "/api/hosts/" + url.PathEscape(host) + "/" + verb }
-
-// printable replaces control characters, which a terminal would obey.
-func printable(text string) string {
-	return strings.Map(func(r rune) rune {
-		if r < ' ' || r >= 0x7f && r < 0xa0 {
-			return '?'
-		}
-		return r
-	}, text)
-}

@@ -21,7 +21,7 @@ func TestOperate(t *testing.T) {
 
 	command(t, "", "block", "host.test", "--until", "2090-01-02T03:04:05Z", "--at", at).want(t, 0, "host.test is blocked until 2090-01-02T03:04:05Z\n", "")
 	command(t, "", "explain", "host.test", "--at", at).want(t, 0, "2090-01-02T03:04:05Z", "")
-	command(t, "", "unblock", "host.test", "--at", at).want(t, 0, "host.test is not blocked by the operator\n", "")
+	command(t, "", "unblock", "host.test", "--at", at).want(t, 0, "host.test is unblocked\n", "")
 	command(t, "", "explain", "host.test", "--at", at).want(t, 0, "not blocked", "")
 	command(t, "", "block", "host.test", "--at", at).want(t, 0, "until it is unblocked", "")
 	command(t, "", "explain", "host.test", "--at", at).want(t, 0, "blocked by the operator until ", "")
@@ -32,6 +32,8 @@ func TestOperate(t *testing.T) {
 	}
 
 	command(t, "", "delay", "host.test", "90s", "--at", at).want(t, 0, "host.test: at least 1m30s between two URLs\n", "")
+	command(t, "", "delay", "host.test", "0s", "--at", at).want(t, 0, "host.test: no delay\n", "")
+	command(t, "", "put", "http://host.test/", "--at", at).want(t, 1, "", "echo http://host.test/ | urlserver put -")
 	command(t, "", "delay", "host.test", "1.5s", "--at", at).want(t, 2, "", "whole seconds")
 	command(t, "", "reload", "--at", at).want(t, 0, "nothing has changed\n", "")
 }

@@ -111,6 +111,9 @@ func (p *putter) file(ctx context.Context, name string, in io.Reader) error {
 		return p.read(ctx, "standard input", "", in)
 	}
 	f, err := os.Open(name)
+	if err != nil && strings.Contains(name, "://") {
+		return fmt.Errorf("%s is a URL, and put reads files of URLs: echo %s | urlserver put -", name, name)
+	}
 	if err != nil {
 		return err
 	}
