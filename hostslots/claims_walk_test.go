@@ -146,7 +146,7 @@ func (w *claimsWalk) move() {
 }
 
 func (w *claimsWalk) moveTo(id uint32) {
-	if _, in := w.s.GroupOf(id); in && w.s.Move(w.now, id, GroupKey("", w.addr().As16()), Limits{}) && w.rng.IntN(4) > 0 {
+	if _, in := w.s.GroupOf(id); in && w.s.Move(w.now, id, GroupKey("", w.addr().As16()), Limits{}, false) && w.rng.IntN(4) > 0 {
 		w.settle(id)
 	}
 }

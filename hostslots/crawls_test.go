@@ -38,7 +38,7 @@ func TestCrawlsOfUnresolvedHosts(t *testing.T) {
 	if got, want := crawlsOf(s, group), map[string]int{"one": 2, "two": 2}; !maps.Equal(got, want) {
 		t.Errorf("crawls of both = %v; want %v", got, want)
 	}
-	s.Move(0, a, GroupKey("name", addr.As16()), Limits{})
+	s.Move(0, a, GroupKey("name", addr.As16()), Limits{}, false)
 	if got, want := crawlsOf(s, group), map[string]int{"two": 1}; !maps.Equal(got, want) {
 		t.Errorf("crawls of the one left = %v; want %v", got, want)
 	}

@@ -41,11 +41,12 @@ func (s *Slots) GroupOf(hostID uint32) (key Key, ok bool) {
 // Move takes a host out of its group with all that is held for it, to be bound anew: to the group with the given key,
 // under the limits, where nobody else decides about that. Its times go along, and bind that group from now on. While
 // requests to it are open it cannot: it stays, and Movable names it when they have ended. Until then nothing goes out to
-// it, nor to the group that it is to join.
-func (s *Slots) Move(now time.Duration, hostID uint32, to Key, l Limits) (moved bool) {
+// it, nor to the group that it is to join. elsewhere says that it has another address: what is open is at another machine
+// then, and may take long, so the group that it is to join goes on.
+func (s *Slots) Move(now time.Duration, hostID uint32, to Key, l Limits, elsewhere bool) (moved bool) {
 	h := s.hosts.At(hostID)
 	if h.open > 0 {
-		s.setOut(now, hostID, to)
+		s.setOut(now, hostID, to, elsewhere)
 		return false
 	}
 	s.Stay(now, hostID)
@@ -61,9 +62,11 @@ func (s *Slots) Move(now time.Duration, hostID uint32, to Key, l Limits) (moved 
 }
 
 // setOut has a host be on its way to a group, which may be another one than before.
-func (s *Slots) setOut(now time.Duration, hostID uint32, to Key) {
-	id := s.groupFor(to)
-	h := s.hosts.At(hostID)
+func (s *Slots) setOut(now time.Duration, hostID uint32, to Key, elsewhere bool) {
+	h, id := s.hosts.At(hostID), uint32(0)
+	if !elsewhere {
+		id = s.groupFor(to)
+	}
 	switch {
 	case !h.moving:
 		h.moving = true
@@ -78,8 +81,11 @@ func (s *Slots) setOut(now time.Duration, hostID uint32, to Key) {
 	s.expect(now, id, 1)
 }
 
-// expect adds n, 1 or -1, to the hosts on their way to a group.
+// expect adds n, 1 or -1, to the hosts on their way to a group, which waits for them; 0: none does.
 func (s *Slots) expect(now time.Duration, groupID uint32, n int) {
+	if groupID == 0 {
+		return
+	}
 	s.groups.At(groupID).expects += uint32(n)
 	s.place(now, groupID)
 }

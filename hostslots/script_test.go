@@ -204,7 +204,7 @@ func (p *script) leave(args []string) string {
 // move HOST IP [GAP]: it is to join the group of an address, under a gap of its own, and does if it can
 func (p *script) move(args []string) string {
 	id, addr := p.host(args[0]), netip.MustParseAddr(args[1])
-	if !p.s.Move(p.now, id, GroupKey("", addr.As16()), Limits{Gap: span(arg(args, 2, "0"))}) {
+	if !p.s.Move(p.now, id, GroupKey("", addr.As16()), Limits{Gap: span(arg(args, 2, "0"))}, false) {
 		return "later"
 	}
 	if p.s.Resolving(id) {

@@ -62,7 +62,7 @@ type Slots struct {
 	idleClaims []uint32             // groups that did not need their claim at some time since Released; some twice
 	lingers    timeheap.Heap        // claimed groups without need, by the end of their gap
 	movable    []uint32             // hosts that can leave their groups now, and some that stay
-	ways       map[uint32]uint32    // by host that is to leave its group: the one it goes to
+	ways       map[uint32]uint32    // by host that is to leave its group: the one that waits for it; 0: none does
 	recounted  []uint32             // groups whose number of documents has changed since the last Recounted
 	failed     []uint32             // hosts whose documents are to be ended
 	parked     map[uint32][]waiting // by blocked host: the daemon's own requests that wait

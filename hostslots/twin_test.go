@@ -300,7 +300,7 @@ func (r *run) moveNow(id uint32, name string) {
 	key := GroupKey("", addr.As16())
 	_, known := r.s.groupByAddr[key]
 	open := r.isOpen(name)
-	if moved := r.s.Move(r.now, id, key, limits); moved == open {
+	if moved := r.s.Move(r.now, id, key, limits, false); moved == open {
 		r.t.Fatalf("Move(%s) = %v; a request is open: %v", name, moved, open)
 	}
 	if h.moving, h.to = open, to; open {

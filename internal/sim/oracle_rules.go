@@ -63,7 +63,9 @@ func (o *oracle) rehome(h *host) {
 		return
 	}
 	if h.open > 0 {
-		h.join(g)
+		if !h.going.IsValid() { // else what is open is at another machine
+			h.join(g)
+		}
 		return
 	}
 	o.weigh(h.at, -h.held)

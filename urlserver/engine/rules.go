@@ -67,7 +67,7 @@ func (e *Engine) rehouse(host uint32) (away bool) {
 		return false
 	}
 	bind := e.opt.Lease == 0 || e.slots.Settled(host) // the reservation is asked for what is needed
-	if e.slots.Move(e.now, host, hostslots.GroupKey(r.Group, addr.As16()), limits(r)) {
+	if e.slots.Move(e.now, host, hostslots.GroupKey(r.Group, addr.As16()), limits(r), moves) {
 		delete(e.addresses.moved, host)
 		if bind {
 			e.bind(host, addr)
