@@ -55,7 +55,7 @@ func bites() []bite {
 		{name: "too many documents at a spider", kind: "day", set: func() { engine.Fault = engine.FaultRoom }, want: []Rule{RuleInFlight, RuleCompany}},
 		{name: "statuses of others taken", kind: "storm", set: func() { engine.Fault = engine.FaultAlien }, want: []Rule{RuleOutcome}},
 		{name: "late lines not counted", kind: "stall", set: func() { engine.Fault = engine.FaultWire }, want: []Rule{RuleGapGroup, RuleCrawlDelay, RuleFair, RuleBackoff}},
-		{name: "a host that moves with documents held", kind: "collide", set: func() { engine.Fault = engine.FaultAddress }, want: []Rule{RuleAddress}},
+		{name: "a host that moves with documents held", kind: "zones", set: func() { engine.Fault = engine.FaultAddress }, want: []Rule{RuleAddress}},
 		{name: "two requests to the index at once", kind: "healthy", set: func() { engine.Fault = engine.FaultAsk }, want: []Rule{RuleAsk}},
 		{name: "sleeps too long", kind: "healthy", set: func() { engine.Fault = engine.FaultSleep }, want: []Rule{RuleSleep}},
 		{name: "any spider gets documents", kind: "spiders", set: func() { engine.Fault = engine.FaultChoice }, want: []Rule{RuleChoice}},
