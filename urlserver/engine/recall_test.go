@@ -7,6 +7,7 @@ import (
 
 	"urlserver/configs"
 	"urlserver/docindex"
+	"urlserver/internal/robots"
 )
 
 // TestRecalledDocumentsAreGivenBack recalls a document that is held, one at a spider, and one that is on its way from
@@ -103,5 +104,21 @@ func TestGivesBackAfterALoss(t *testing.T) {
 				t.Fatalf("spoke: %v: %v after the start %d of 4 are given back; want all at %v", c.spoke, now, n, c.at)
 			}
 		}
+	}
+}
+
+// TestBlockedWhileTheRequestIsOpen blocks a host that a robots.txt redirects to while that is fetched there, for which this
+// process has no room: who waits for it learns that it is blocked, as where the block came before.
+func TestBlockedWhileTheRequestIsOpen(t *testing.T) {
+	e := paced(1, func(c *configs.Config) { c.Robots.Enabled = true })
+	e.Connected("spider")
+	stepAt(e, 10*second)
+	e.Fetched(e.Out.Fetches[0].ID, robots.Response{Status: 302, Location: "http://other.test/robots.txt"})
+	e.Out.Fetches = nil
+	stepAt(e, 12*second)
+	e.Block([]byte("other.test"), time.Hour)
+	e.Fetched(e.Out.Fetches[0].ID, robots.Response{Err: robots.ErrBusy})
+	if n := len(e.trips); n != 0 {
+		t.Errorf("%d fetches of robots.txt wait for a blocked host; want none", n)
 	}
 }

@@ -96,6 +96,7 @@ func (e *Engine) Fetched(id uint32, resp robots.Response) {
 	if errors.Is(resp.Err, robots.ErrLate) || errors.Is(resp.Err, robots.ErrBusy) { // this process stood still, or lacks room
 		e.slots.Ask(e.now, t.host, id, t.try)
 		e.visit(id, t)
+		e.turnAway(t.host) // it may be blocked since the request went out
 		return
 	}
 	next, final, done := t.route.Answer(resp)
