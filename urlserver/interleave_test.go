@@ -28,13 +28,13 @@ type actor struct {
 	stop chan bool // it waits before a call; false: it is through
 }
 
-func act(do func(a *actor)) *actor {
-	a := &actor{step: make(chan bool), stop: make(chan bool)}
+func newActor() *actor { return &actor{step: make(chan bool), stop: make(chan bool)} }
+
+func (a *actor) start(do func()) {
 	go func() {
 		defer func() { a.stop <- false }()
-		do(a)
+		do()
 	}()
-	return a
 }
 
 // call waits for the scheduler.
@@ -155,10 +155,10 @@ func meet(t *testing.T, clients, turns int, open func(m *meeting) func(a *actor)
 	m := &meeting{t: t, now: time.Unix(1_700_000_000, 0)}
 	of := open(m)
 	for n := range clients {
-		m.actors = append(m.actors, act(func(a *actor) {
-			r := &Reserver{Store: of(a), Lease: meetLease, Holder: meetHost(n), Log: zerolog.Nop(), now: func() time.Time { return m.now }}
-			m.client(r, n, turns)
-		}))
+		a := newActor()
+		r := &Reserver{Store: of(a), Lease: meetLease, Holder: meetHost(n), Log: zerolog.Nop(), now: func() time.Time { return m.now }}
+		a.start(func() { m.client(r, n, turns) })
+		m.actors = append(m.actors, a)
 	}
 	return m
 }
@@ -284,7 +284,7 @@ func overTable(m *meeting) func(a *actor) reservation.Store {
 			KV: &tableKV{shared, a}, ID: fmt.Sprint(ids), Penalty: meetPenalty, Now: func(context.Context) (int64, error) { return m.now.UnixMilli(), nil },
 		}
 	}
-	free := &actor{step: make(chan bool), stop: make(chan bool)}
+	free := newActor()
 	go func() {
 		for range free.stop {
 			free.step <- true

@@ -176,10 +176,9 @@ func (w *world) claim(nd *node, c *engine.Claims) {
 		nd.answer = w.now + time.Duration(w.rnd.IntN(100))*time.Millisecond
 		return
 	}
-	nd.calls = act(func(a *actor) {
-		nd.r.Store = &stepped{w.store, a}
-		nd.r.do(w.t.Context(), c)
-	})
+	nd.calls = newActor()
+	nd.r.Store = &stepped{w.store, nd.calls}
+	nd.calls.start(func() { nd.r.do(w.t.Context(), c) })
 	if !<-nd.calls.stop {
 		nd.calls = nil
 	}
