@@ -125,19 +125,6 @@ func (s *Slots) Lookup(t Trans) (v Verdict, spider uint32) {
 // DocOf returns the document of a live transaction.
 func (s *Slots) DocOf(t Trans) (doc uint32) { return s.txs.At(s.cell(t).tx).doc }
 
-// WorkedAt calls yield with the documents at a spider that were sent at or before a moment, and that it has said WORKING of,
-// the first sent first, until it returns false.
-func (s *Slots) WorkedAt(spider uint32, until time.Duration, yield func(doc uint32) bool) {
-	if int(spider) >= len(s.spiders) {
-		return
-	}
-	for id := s.spiders[spider].head; id != 0 && s.txs.At(id).sent <= until; id = s.txs.At(id).bySpider.next {
-		if tx := s.txs.At(id); tx.status > tx.sent && !yield(tx.doc) {
-			return
-		}
-	}
-}
-
 // cell finds a transaction's place: two array look-ups. nil: there is none.
 func (s *Slots) cell(t Trans) *cell {
 	if int64(t.Slot) >= int64(len(s.slots)) || t.Active >= s.slots[t.Slot].size {

@@ -59,15 +59,16 @@ func (r *run) spins(worked bool) {
 // flush hands out the daemon's work, as the real owner of an engine does.
 func (r *run) flush() {
 	out := &r.engine.Out
+	// Outcomes of documents that were passed over come before the lines of those behind them, and timeouts after the end of
+	// the connections that they are for.
+	r.outcomes(out, func(k docindex.Kind) bool { return k != docindex.Timeout })
 	for _, id := range out.Drop {
 		if c := r.conns[id]; c != nil {
 			c.flush()
 			c.end()
 		}
 	}
-	for i := range out.Outcomes.Len() {
-		r.outcome(out.Outcomes.At(i))
-	}
+	r.outcomes(out, func(k docindex.Kind) bool { return k == docindex.Timeout })
 	for i := range out.Returns.Len() {
 		r.oracle.returned(string(out.Returns.At(i).DocID))
 		r.index.returned(string(out.Returns.At(i).DocID))
@@ -98,6 +99,14 @@ func (r *run) flush() {
 	out.Outcomes.Reset()
 	out.Returns.Reset()
 	out.Fetches, out.Dirty, out.Drop, out.Lookups, out.Ask = out.Fetches[:0], out.Dirty[:0], out.Drop[:0], out.Lookups[:0], nil
+}
+
+func (r *run) outcomes(out *engine.Out, of func(docindex.Kind) bool) {
+	for i := range out.Outcomes.Len() {
+		if o := out.Outcomes.At(i); of(o.Kind) {
+			r.outcome(o)
+		}
+	}
 }
 
 func (r *run) outcome(out docindex.Outcome) {

@@ -47,11 +47,12 @@ type Pair struct {
 	Value []byte
 }
 
-// A call begins anew where others were faster, at most so often, after pauses that double: 4 s in all.
+// A call begins anew where others were faster, at most so often, after pauses that double: 8 s in all.
+// The longest is several times what a call takes at a store that is loaded, so that sixteen who meet do not meet again.
 const (
 	tries      = 20
 	firstPause = time.Millisecond
-	maxPause   = 250 * time.Millisecond
+	maxPause   = time.Second
 )
 
 var errBusy = errors.New("reservations: others changed the same records again and again; try later")

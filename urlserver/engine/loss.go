@@ -39,10 +39,10 @@ const (
 
 // loss is how a connection ended.
 type loss struct {
-	docs   int      // in flight then, whose lines had left the daemon
-	long   []uint32 // of docs: the spider had worked at them for a status timeout
-	unsent int      // of all, the youngest: whose lines had not
-	spares bool     // it ended for what took too long, while the spider spoke of others
+	docs   int                 // in flight then, whose lines had left the daemon
+	long   map[uint32]struct{} // of docs: the spider had worked at them for a status timeout
+	unsent int                 // of all, the youngest: whose lines had not
+	spares bool                // it ended for what took too long, while the spider spoke of others
 }
 
 // peerAt returns what is known of an address, and notes a connection.
@@ -141,7 +141,7 @@ func (e *Engine) lose(id uint32, sp *spider, how hostslots.Lateness) {
 	}
 	answers := sp.spoke && e.now-sp.heard < e.cfg.TimeoutSpiderStatus/2
 	sp.loss = loss{
-		docs: sp.inFlight - sp.queued, long: e.longFetches(id), unsent: sp.queued,
+		docs: sp.inFlight - sp.queued, long: sp.long, unsent: sp.queued,
 		spares: how == hostslots.Endless || how == hostslots.Silent && answers,
 	}
 	sp.gone, sp.out, sp.queued = true, nil, 0

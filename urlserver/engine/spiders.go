@@ -20,14 +20,15 @@ type spider struct {
 	badInRow   int
 	flying     time.Duration // since when lines are with the connection, not written; negative: none are
 	peer       *peer
-	heard      time.Duration // when it said something last of what it was sent
-	spoke      bool          // it did
-	stranger   bool          // it is no spider: what it has counts no attempt
-	company    company       // what the suspects there allow
-	loss       loss          // where it is gone
-	gone       bool          // it gets nothing more; what it had goes back
-	closed     bool          // and its connection has ended
-	dropped    string        // why that is to end; "": it is not
+	heard      time.Duration       // when it said something last of what it was sent
+	spoke      bool                // it did
+	stranger   bool                // it is no spider: what it has counts no attempt
+	company    company             // what the suspects there allow
+	long       map[uint32]struct{} // documents that it said WORKING of when it had them for a status timeout
+	loss       loss                // where it is gone
+	gone       bool                // it gets nothing more; what it had goes back
+	closed     bool                // and its connection has ended
+	dropped    string              // why that is to end; "": it is not
 	crew       uint32
 	from       time.Duration // it gets nothing before; 0: it may
 	recent     recent
@@ -150,9 +151,7 @@ func (e *Engine) line(id uint32, sp *spider, l *Line) bool {
 	case l.Verb == protocol.Working:
 		e.slots.Working(e.now, trans)
 		sp.recent.working()
-		if len(sp.company) > 0 {
-			e.survived(trans)
-		}
+		e.worked(sp, trans)
 	default:
 		e.done(sp, trans, &l.Status)
 	}
@@ -166,6 +165,7 @@ func (e *Engine) done(sp *spider, trans hostslots.Trans, s *protocol.Status) {
 	retry := time.Duration(max(0, s.RetryAfter)) * time.Second
 	sp.recent.answered(e.now, e.now-e.slots.Sent(trans))
 	doc := e.slots.Done(e.now, trans, s.Code, retry)
+	delete(sp.long, doc)
 	sp.inFlight--
 	sp.done++
 	status := s.Code

@@ -2,7 +2,6 @@ package engine
 
 import (
 	"math"
-	"slices"
 
 	"urlserver/hostslots"
 )
@@ -55,7 +54,9 @@ func forSuspects(lane uint32) bool { return lane%2 == 1 }
 // suspect notes that a document was in flight at a spider that has gone, and may have been the cause.
 func (e *Engine) suspect(doc uint32, how *loss) {
 	s, known := e.suspects[doc]
-	s.lived = s.lived || slices.Contains(how.long, doc)
+	if _, long := how.long[doc]; long {
+		s.lived = true
+	}
 	least := companyOf(max(1, how.docs-len(how.long)), e.cfg.Spider.MaxAttempts-e.slots.Doc(doc).Attempts)
 	if !known || least < s.company {
 		s.company = least
@@ -102,16 +103,25 @@ func (e *Engine) parted(doc uint32) {
 	e.suspects[doc] = s
 }
 
-// survived lets others join a suspect at its spider, which has worked at it for a status timeout. It does so once.
-func (e *Engine) survived(trans hostslots.Trans) {
-	doc := e.slots.DocOf(trans)
-	s, ok := e.suspects[doc]
-	if !ok || s.at == 0 || s.lived || e.now-e.slots.Sent(trans) < e.cfg.TimeoutSpiderStatus {
+// worked notes that a spider said WORKING of a document that it has had for a status timeout. A suspect lets others join it
+// then, once.
+func (e *Engine) worked(sp *spider, trans hostslots.Trans) {
+	if e.now-e.slots.Sent(trans) < e.cfg.TimeoutSpiderStatus {
 		return
 	}
-	s.lived = true
-	e.suspects[doc] = s
-	e.parted(doc)
+	doc := e.slots.DocOf(trans)
+	if s, ok := e.suspects[doc]; ok && s.at != 0 {
+		if s.lived {
+			return
+		}
+		s.lived = true
+		e.suspects[doc] = s
+		e.parted(doc)
+	}
+	if sp.long == nil {
+		sp.long = map[uint32]struct{}{}
+	}
+	sp.long[doc] = struct{}{}
 }
 
 // trySuspects sends suspects that are parked to spiders with few enough documents. last says that nothing else is due.
@@ -181,22 +191,7 @@ func (e *Engine) tester(c *crew, lane uint32, company int, last bool) uint32 {
 // fits reports whether a spider may have one more document, of a lane, that is to be among so few.
 func (e *Engine) fits(c *crew, lane, id uint32, company int) bool {
 	sp := e.spiders[id]
-	return e.listens(sp) && sp.inFlight < e.allowance(sp) && sp.inFlight-len(e.longFetches(id)) < company && (c.reserved != id || c.lane == lane)
-}
-
-const mostLongFetches = 64 // that are looked at, so that no step takes long
-
-// longFetches returns the documents that a spider has worked at for a status timeout, but for suspects that want company.
-func (e *Engine) longFetches(id uint32) (docs []uint32) {
-	looked := 0
-	e.slots.WorkedAt(id, e.now-e.cfg.TimeoutSpiderStatus, func(doc uint32) bool {
-		if e.suspects[doc].at == 0 {
-			docs = append(docs, doc)
-		}
-		looked++
-		return looked < mostLongFetches
-	})
-	return docs
+	return e.listens(sp) && sp.inFlight < e.allowance(sp) && sp.inFlight-len(sp.long) < company && (c.reserved != id || c.lane == lane)
 }
 
 // reserve has a spider get nothing else until the first suspect of a lane fits there. It does for one status timeout at a time
