@@ -284,7 +284,10 @@ func (o *oracle) resolved(name string, addr netip.Addr, err error) {
 	if forNow && (!h.failed || h.none) {
 		h.failing = o.answers
 	}
-	h.told, h.failed, h.none = addr, err != nil, err != nil && !forNow
+	if !forNow || h.held == 0 || !h.told.IsValid() { // else what is held keeps the address that it was told of before
+		h.told = addr
+	}
+	h.failed, h.none = err != nil, err != nil && !forNow
 	switch {
 	case forNow: // it may be looked up again
 		if !before {
