@@ -92,16 +92,17 @@ type arrival struct {
 type host struct {
 	name     string
 	origins  []*origin
-	told     netip.Addr    // last answer about it; invalid: none, or a failure
-	failed   bool          // last answer about it
-	none     bool          // it was that there is no address
-	failedAt time.Duration // when that was, or when it could be given up for that
-	failing  time.Duration // of the time in which name servers answer: since when each answer was a failure for now
-	addr     netip.Addr    // asked, while at is not nil
-	going    netip.Addr    // where it is to be asked when no request to it is open; invalid: where it is
-	at       *group        // while documents are held or a request is open; nil: not seen yet
-	groups   []*group      // it was ever told to be in
-	to       *group        // that it is to join when no request to it is open; where the oracle is late: or is in; nil: none
+	told     netip.Addr       // last answer about it; invalid: none, or a failure
+	failed   bool             // last answer about it
+	none     bool             // it was that there is no address
+	failedAt time.Duration    // the first of the failures in a row
+	failing  time.Duration    // of the time in which name servers answer: since when each answer was a failure for now
+	givenUp  [2]time.Duration // the first and the last failure after which the daemon may have given the name up
+	addr     netip.Addr       // asked, while at is not nil
+	going    netip.Addr       // where it is to be asked when no request to it is open; invalid: where it is
+	at       *group           // while documents are held or a request is open; nil: not seen yet
+	groups   []*group         // it was ever told to be in
+	to       *group           // that it is to join when no request to it is open; where the oracle is late: or is in; nil: none
 	held     int
 	trips    int // of its origins, under way
 	open     int
@@ -280,9 +281,9 @@ func (o *oracle) resolved(name string, addr netip.Addr, err error) {
 	if isDown(err) {
 		return // that says nothing of the name
 	}
-	forNow, before := err != nil && err != errNoAddress, o.hopeless(h)
+	forNow := err != nil && err != errNoAddress
 	if forNow && (!h.failed || h.none) {
-		h.failing = o.answers
+		h.failing, h.failedAt = o.answers, o.now
 	}
 	if !forNow || h.held == 0 || !h.told.IsValid() { // else what is held keeps the address that it was told of before
 		h.told = addr
@@ -290,9 +291,7 @@ func (o *oracle) resolved(name string, addr netip.Addr, err error) {
 	h.failed, h.none = err != nil, err != nil && !forNow
 	switch {
 	case forNow: // it may be looked up again
-		if !before {
-			h.failedAt = o.now
-		}
+		o.mayGiveUp(h)
 		return
 	case err != nil:
 		o.stranded(h)
@@ -313,9 +312,15 @@ func (o *oracle) bind(h *host, addr netip.Addr) *group {
 		o.rehome(h)
 	}
 	g := o.groupOf(h, addr)
-	switch {
-	case h.at == g && h.addr == addr:
+	if h.at == g && h.addr == addr {
 		return g
+	}
+	if h.at != nil { // else nothing keeps it where it was
+		for _, from := range h.origins { // as it is asked elsewhere, no other fetch of its robots.txt is under way
+			o.abandoned(from)
+		}
+	}
+	switch {
 	case h.at != nil:
 		o.wrong(RuleAddress, "%s is asked at %v, in group %s, and has open or held documents at %v, in group %s", h.name, addr, g.name, h.addr, h.at.name)
 	case h.told != addr && !(h.none && h.held > 0): // until its documents have ended a redirect may lead to where it was

@@ -185,7 +185,7 @@ func (o *oracle) outcome(out docindex.Outcome) {
 		o.wrong(RuleOutcome, "document %s ended at %v, not at %v", id, out.At, o.wall)
 	}
 	d := o.doc(id)
-	if d != nil && d.origin != nil {
+	if d != nil && d.origin != nil && out.Kind == docindex.Robots {
 		o.abandoned(d.origin)
 	}
 	if d == nil || !d.held {
@@ -216,6 +216,17 @@ func (o *oracle) outcome(out docindex.Outcome) {
 // between two look-ups may have gone unnoticed.
 func (o *oracle) hopeless(h *host) bool {
 	return h.failed && o.answers-h.failing >= o.set.giveUp-unnoticed
+}
+
+// mayGiveUp notes a failure of a host's name, after which the daemon may have given the name up.
+func (o *oracle) mayGiveUp(h *host) {
+	if !o.hopeless(h) {
+		return
+	}
+	if h.givenUp[1] < h.failedAt {
+		h.givenUp[0] = o.now
+	}
+	h.givenUp[1] = o.now
 }
 
 // unnoticed is the longest pause between two look-ups of a name that fails.

@@ -1,8 +1,11 @@
 package sim
 
 import (
+	"net/netip"
 	"testing"
 	"time"
+
+	"urlserver/docindex"
 )
 
 // TestOracleOfLeave is about what the operator and robots.txt allow.
@@ -57,5 +60,77 @@ func TestOracleOfLeave(t *testing.T) {
 			s.at(14)
 			s.send(1, line1)
 		}},
+		{name: "robots.txt elsewhere, where the name is given up", do: func(s story) {
+			s.redirectedToLost(3800)
+			s.at(4100)
+			s.resolved("c.test", netip.Addr{}, errBroken)
+			s.sendAndEnd(line1)
+			s.at(4159)
+			s.send(1, line2)
+		}},
+		{name: "robots.txt elsewhere, where the name was given up, and for too long", do: func(s story) {
+			s.redirectedToLost(3800)
+			s.at(4100)
+			s.resolved("c.test", netip.Addr{}, errBroken)
+			s.sendAndEnd(line1)
+			s.at(4160)
+			s.send(1, line2)
+		}, want: RuleRobots},
+		{name: "robots.txt elsewhere, where the name was given up, and found since", do: func(s story) {
+			s.redirectedToLost(3800)
+			s.at(4100)
+			s.resolved("c.test", netip.Addr{}, errBroken)
+			s.at(4101)
+			s.name("c.test", addrB)
+			s.sendAndEnd(line1)
+		}},
+		{name: "robots.txt elsewhere, where the name is not given up", do: func(s story) {
+			s.set.robots = true
+			s.robots(1, "a.test", robotsAnswer{status: 200, rules: true})
+			s.at(20)
+			s.sendAndEnd(line1)
+			s.at(3800)
+			s.robots(2, "a.test", robotsAnswer{status: 301, location: "http://c.test/robots.txt"})
+			s.resolved("c.test", netip.Addr{}, errBroken)
+			s.at(4100)
+			s.resolved("c.test", netip.Addr{}, errBroken)
+			s.send(1, line2)
+		}, want: RuleRobots},
+		{name: "robots.txt elsewhere, while a document ends", do: func(s story) {
+			s.set.robots, s.set.concurrent = true, 2
+			s.robots(1, "a.test", robotsAnswer{status: 200, rules: true})
+			s.at(3609)
+			s.send(1, line1)
+			s.redirectedToLost(3800)
+			s.status(1, "0.0.1 DONE 200")
+			s.at(4100)
+			s.resolved("c.test", netip.Addr{}, errBroken)
+			s.ends("1", docindex.Done, 200, 1)
+			s.name("c.test", addrB)
+			s.at(4200)
+			s.fetch(2, "http://c.test/robots.txt", netip.MustParseAddr(addrB))
+			s.fetched(2, robotsAnswer{status: 404})
+		}},
 	})
+}
+
+// redirectedToLost has the robots.txt of a.test, which was read more than an hour ago, redirect to c.test, whose name has
+// failed for long.
+func (s story) redirectedToLost(seconds float64) {
+	s.set.robots, s.set.statusTimeout = true, time.Hour
+	if s.origin("http://a.test").state == notAsked {
+		s.robots(1, "a.test", robotsAnswer{status: 200, rules: true})
+	}
+	s.resolved("c.test", netip.Addr{}, errBroken)
+	s.answers += time.Hour
+	s.at(seconds)
+	s.resolved("c.test", netip.Addr{}, errBroken)
+	s.robots(2, "a.test", robotsAnswer{status: 301, location: "http://c.test/robots.txt"})
+}
+
+// sendAndEnd has document 1 sent, and done at once.
+func (s story) sendAndEnd(line string) {
+	s.send(1, line)
+	s.status(1, "0.0.1 DONE 200")
+	s.ends("1", docindex.Done, 200, 1)
 }

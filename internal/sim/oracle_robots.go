@@ -47,6 +47,9 @@ type trip struct {
 	group  *group // asked now; nil: nobody
 	sent   time.Duration
 	hops   int
+
+	redirected time.Duration // when it was, to url
+	hopeless   bool          // the name of host had failed for so long then that it may have been given up at once
 }
 
 // fetch hears of a request for robots.txt.
@@ -76,6 +79,7 @@ func (o *oracle) fetch(id uint32, url string, addr netip.Addr) {
 	if t.url != url || t.group != nil {
 		o.wrong(RuleRobots, "trip %d: request for %s, not for %s", id, url, t.url)
 	}
+	t.group = o.groupOf(t.host, addr) // it waits no longer
 	t.group, t.sent = o.bind(t.host, addr), o.now
 	o.request(t.host, t.group, o.now)
 }
@@ -91,6 +95,7 @@ func (o *oracle) fetched(id uint32, a robotsAnswer) {
 		t.hops++
 		t.url = a.location
 		t.host = o.host(hostOf(a.location[:targetAt(a.location)]))
+		t.redirected, t.hopeless = o.now, o.hopeless(t.host)
 		o.turnAway(t.host)
 	} else {
 		o.settle(id, t, a)
@@ -98,17 +103,23 @@ func (o *oracle) fetched(id uint32, a robotsAnswer) {
 	o.closed(last, g)
 }
 
-// abandoned ends the last trip of an origin if it was to ask a host whose name has failed for long: the daemon has given
-// that up, as it goes on with the origin.
+// abandoned ends the last trip of an origin if it waited for a host whose name may have been given up since. The caller has
+// seen that the daemon goes on with the origin. When exactly the daemon gave the name up is not known: the oracle takes the
+// moment that allows it more.
 func (o *oracle) abandoned(from *origin) {
 	t := o.trips[from.trip]
-	if t == nil || t.group != nil || !o.hopeless(t.host) {
+	if t == nil || t.group != nil {
 		return
 	}
-	now := o.now
-	o.now = t.host.failedAt
+	first, last := t.host.givenUp[0], t.host.givenUp[1]
+	if !t.hopeless && last <= t.redirected {
+		return
+	}
 	o.settle(from.trip, t, robotsAnswer{})
-	o.now = now
+	from.until = max(last, t.redirected) + o.set.errorTTL
+	if from.misses == 1 {
+		from.missing = max(first, t.redirected)
+	}
 }
 
 // stranded ends the trips that were to ask a host that has no address.
