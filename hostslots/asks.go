@@ -7,26 +7,26 @@ import (
 
 // Try says which queue a request of the daemon's own waits in. Each queue is for itself, so that the
 // requests of one do not hold up those of the other.
-type Try uint8
+type OwnQueue uint8
 
 const (
-	First Try = iota // the last request of this sort did not fail, or there was none
-	Again            // it failed
+	FirstTry OwnQueue = iota // the last request of this sort did not fail, or there was none
+	Retry                    // it failed
 
-	Tries = int(Again) + 1
+	OwnQueues = int(Retry) + 1
 )
 
 // waiting is a request that is in no group's line.
 type waiting struct {
 	name uint32
-	try  Try
+	try  OwnQueue
 }
 
 // Ask queues a request of the daemon's own to a host: one hop of a robots.txt
 // fetch. It goes out under the pace of the host's group, before the group's
 // documents and without needing a slot. name is the caller's, for NextAsk to
 // give back. While the host is not bound, or blocked or barred, the request waits.
-func (s *Slots) Ask(now time.Duration, hostID, name uint32, try Try) {
+func (s *Slots) queueOwnRequest(now time.Duration, hostID, name uint32, try OwnQueue) {
 	s.hosts.At(hostID).asks++
 	s.idleChanged(hostID)
 	s.parked[hostID] = append(s.parked[hostID], waiting{name, try})
@@ -50,7 +50,7 @@ func (s *Slots) unpark(hostID uint32) {
 }
 
 // Retract takes the waiting requests to a host back whose names are chosen, and returns those names.
-func (s *Slots) Retract(now time.Duration, hostID uint32, chosen func(name uint32) bool) (names []uint32) {
+func (s *Slots) retractOwnRequests(now time.Duration, hostID uint32, chosen func(name uint32) bool) (names []uint32) {
 	id := s.hosts.At(hostID).group
 	if id != 0 {
 		s.park(hostID)
@@ -80,19 +80,10 @@ func (s *Slots) retract(hostID uint32, chosen func(name uint32) bool) (names []u
 	return names
 }
 
-// Shut reports whether a host is blocked by the operator or barred by its limits.
-func (s *Slots) Shut(hostID uint32) bool {
-	h := s.hosts.At(hostID)
-	return h.blocked != 0 || h.limits.Barred
-}
-
-// BlockedUntil is when the operator's block of a host ends; 0: it is not blocked.
-func (s *Slots) BlockedUntil(hostID uint32) time.Duration { return s.hosts.At(hostID).blocked }
-
 // NextAsk starts the request of a queue whose group has been due longest, and returns its
 // name and where it goes. Where none is due, wait is how long until one is, and
 // 0 where none will be without some other event.
-func (s *Slots) NextAsk(now time.Duration, try Try) (name uint32, addr netip.Addr, wait time.Duration, ok bool) {
+func (s *Slots) NextOwnRequest(now time.Duration, try OwnQueue) (name uint32, addr netip.Addr, wait time.Duration, ok bool) {
 	s.lapse(now)
 	for {
 		groupID, due, any := s.asked[try].Min()
@@ -120,13 +111,13 @@ func (s *Slots) NextAsk(now time.Duration, try Try) (name uint32, addr netip.Add
 		s.hosts.At(a.host).open++
 		g.last = now
 		s.place(now, groupID)
-		return a.name, s.Addr(a.host), 0, true
+		return a.name, s.addr(a.host), 0, true
 	}
 }
 
 // Asked ends a request that NextAsk started to the host. The group's gap counts
 // from here.
-func (s *Slots) Asked(now time.Duration, hostID uint32, f Feedback) {
+func (s *Slots) ownRequestDone(now time.Duration, hostID uint32, f Feedback) {
 	h := s.hosts.At(hostID)
 	g := s.groups.At(h.group)
 	g.asked--

@@ -12,10 +12,10 @@ import (
 func TestManyAttempts(t *testing.T) {
 	const most = 1000
 	s := New(Config{Count: 1, Len: 8, Concurrent: 1, StatusTimeout: time.Second, MaxAttempts: most, RejectOver: 9})
-	o := s.Origin([]byte("http://a.test"), []byte("a.test"))
-	s.Bind(0, s.HostOf(o), netip.MustParseAddr("10.0.0.1"))
+	o := s.EnsureOrigin([]byte("http://a.test"), []byte("a.test"))
+	s.Host(s.HostOf(o)).Bind(0, netip.MustParseAddr("10.0.0.1"))
 	for id := range 7 { // so that the first one's rank counts
-		s.Offer(0, o, fmt.Appendf(nil, "%d", id), []byte("http://a.test/"), 0)
+		s.Offer(0, Candidate{Origin: o, ID: fmt.Appendf(nil, "%d", id), URL: []byte("http://a.test/"), Priority: 0})
 	}
 	for try := 1; try <= most; try++ {
 		turn, _, ok := s.Next(0)
@@ -24,7 +24,7 @@ func TestManyAttempts(t *testing.T) {
 		}
 		s.Send(0, turn, 1)
 		doc, _ := s.Lost(0, 1)
-		if over := s.Back(0, doc, 0, Whole); doc != turn.Doc || over != (try == most) {
+		if over := s.Requeue(0, doc, 0, Whole); doc != turn.Doc || over != (try == most) {
 			t.Fatalf("try %d: Lost = %d, %v; want document %d and over only at %d", try, doc, over, turn.Doc, most)
 		}
 	}
@@ -42,10 +42,10 @@ func TestDocumentsKeepOrder(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := New(Config{Count: 1, Len: docs, Concurrent: 1, MaxAttempts: 1, StatusTimeout: time.Hour, RejectOver: docs})
-			o := s.Origin([]byte("http://a.test"), []byte("a.test"))
-			s.Bind(0, s.HostOf(o), netip.MustParseAddr("10.0.0.1"))
+			o := s.EnsureOrigin([]byte("http://a.test"), []byte("a.test"))
+			s.Host(s.HostOf(o)).Bind(0, netip.MustParseAddr("10.0.0.1"))
 			for i := range docs {
-				s.Offer(0, o, fmt.Appendf(nil, "%06d", i), []byte("http://a.test/"), priority(i))
+				s.Offer(0, Candidate{Origin: o, ID: fmt.Appendf(nil, "%06d", i), URL: []byte("http://a.test/"), Priority: priority(i)})
 			}
 			last := Doc{ID: []byte(""), Priority: 1 << 30}
 			for i := range docs {
@@ -55,7 +55,7 @@ func TestDocumentsKeepOrder(t *testing.T) {
 					t.Fatalf("document %d is %s with priority %d, after %s with %d", i, d.ID, d.Priority, last.ID, last.Priority)
 				}
 				last = Doc{ID: []byte(string(d.ID)), Priority: d.Priority}
-				s.Refuse(0, turn)
+				s.DequeueSelected(0, turn)
 				s.End(0, turn.Doc)
 			}
 		})

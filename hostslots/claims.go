@@ -43,7 +43,7 @@ func (s *Slots) unclaim(id uint32, g *group) {
 }
 
 // Wanted takes the group that has been in line for a claim longest; Granted or Refused is to follow. 0: none is.
-func (s *Slots) Wanted() (groupID uint32) {
+func (s *Slots) NextWantedLease() (groupID uint32) {
 	id := s.wanted.head
 	if id != 0 {
 		s.byWanted.remove(&s.wanted, id)
@@ -54,7 +54,7 @@ func (s *Slots) Wanted() (groupID uint32) {
 
 // Granted says that a wanted group is claimed, or goes on to be so, until the given moment. A group whose claim has
 // lapsed stays without.
-func (s *Slots) Granted(now time.Duration, groupID uint32, until time.Duration) {
+func (s *Slots) leaseGranted(now time.Duration, groupID uint32, until time.Duration) {
 	g := s.groups.At(groupID)
 	if g.claim != claiming && g.claim != held {
 		return
@@ -66,7 +66,7 @@ func (s *Slots) Granted(now time.Duration, groupID uint32, until time.Duration) 
 
 // Refused says that a wanted group cannot be claimed now, or that a claim has turned out to be over. It gives its slot
 // up where others wait. It is wanted again after a wait that doubles, up to most, until it is granted.
-func (s *Slots) Refused(now time.Duration, groupID uint32, most time.Duration) {
+func (s *Slots) leaseDenied(now time.Duration, groupID uint32, most time.Duration) {
 	g := s.groups.At(groupID)
 	if g.claim != claiming && g.claim != held {
 		return
@@ -78,24 +78,10 @@ func (s *Slots) Refused(now time.Duration, groupID uint32, most time.Duration) {
 	s.place(now, groupID)
 }
 
-// Claimed reports whether a group is claimed now.
-func (s *Slots) Claimed(groupID uint32) bool { return s.groups.At(groupID).claim == held }
-
-// HostClaimed reports whether a host is in a group that is claimed now.
-func (s *Slots) HostClaimed(hostID uint32) bool {
-	id := s.hosts.At(hostID).group
-	return id != 0 && s.Claimed(id)
-}
-
-// ClaimedUntil is when the claim ends that the group of a host has.
-func (s *Slots) ClaimedUntil(hostID uint32) time.Duration {
-	return s.claims.Due(s.hosts.At(hostID).group)
-}
-
 // Released gives up the claims that are not needed any more, and appends their groups. One whose group may be asked again
 // within linger is kept until then, as long as it lasts: nobody else could use it sooner, and the group's next documents
 // may come.
-func (s *Slots) Released(now, linger time.Duration, to []uint32) []uint32 {
+func (s *Slots) ReleasedLeases(now, linger time.Duration, to []uint32) []uint32 {
 	for _, id := range s.idleClaims {
 		to = s.letGo(now, linger, id, to)
 	}
@@ -138,7 +124,7 @@ func (s *Slots) lapse(now time.Duration) {
 
 // Recounted appends the groups whose number of documents may have changed since the last call; a number may be another
 // group's by now.
-func (s *Slots) Recounted(to []uint32) []uint32 {
+func (s *Slots) ChangedGroups(to []uint32) []uint32 {
 	for _, id := range s.recounted {
 		s.groups.At(id).recounted = false
 	}
@@ -146,12 +132,3 @@ func (s *Slots) Recounted(to []uint32) []uint32 {
 	s.recounted = s.recounted[:0]
 	return to
 }
-
-// Documents is how many documents are held for a group.
-func (s *Slots) Documents(groupID uint32) int { return int(s.groups.At(groupID).docs) }
-
-// Unused reports whether nothing is held for a group any more.
-func (s *Slots) Unused(groupID uint32) bool { return s.groups.At(groupID).docs == 0 }
-
-// NextRequest is the moment from which a group may be asked again.
-func (s *Slots) NextRequest(groupID uint32) time.Duration { return s.due(s.groups.At(groupID)) }

@@ -18,7 +18,7 @@ type claimsWalk struct {
 	now      time.Duration
 	docs     int
 	names    map[uint32]string // of hosts, by requests of the daemon's own
-	open     []Trans
+	open     []TransID
 	asked    []uint32 // hosts, of requests of the daemon's own that are open
 	claiming []uint32
 }
@@ -27,27 +27,27 @@ func (w *claimsWalk) host() []byte { return fmt.Appendf(nil, "h%d.test", w.rng.I
 
 // settle puts a host somewhere that is not settled.
 func (w *claimsWalk) settle(id uint32) {
-	if !w.s.Settled(id) {
-		w.s.Leave(w.now, id)
-		w.s.Bind(w.now, id, w.addr())
+	if !w.s.Host(id).Settled() {
+		w.s.Host(id).Unbind(w.now)
+		w.s.Host(id).Bind(w.now, w.addr())
 	}
 }
 
 func (w *claimsWalk) offer() {
 	w.docs++
 	name := w.host()
-	o := w.s.Origin(append([]byte("http://"), name...), name)
+	o := w.s.EnsureOrigin(append([]byte("http://"), name...), name)
 	w.settle(w.s.HostOf(o))
-	w.s.Offer(w.now, o, fmt.Append(nil, w.docs), fmt.Appendf(nil, "http://%s/%d", name, w.docs), 0)
+	w.s.Offer(w.now, Candidate{Origin: o, ID: fmt.Append(nil, w.docs), URL: fmt.Appendf(nil, "http://%s/%d", name, w.docs), Priority: 0})
 }
 
 func (w *claimsWalk) ask() {
 	name := w.host()
-	id := w.s.Ensure(name)
+	id := w.s.EnsureHost(name)
 	w.docs++
 	w.names[uint32(w.docs)] = string(name)
-	w.s.Leave(w.now, id)
-	w.s.Ask(w.now, id, uint32(w.docs), Try(w.docs%Tries))
+	w.s.Host(id).Unbind(w.now)
+	w.s.Host(id).QueueOwnRequest(w.now, uint32(w.docs), OwnQueue(w.docs%OwnQueues))
 	w.settle(id)
 }
 
@@ -55,8 +55,8 @@ func (w *claimsWalk) send() {
 	if t, _, ok := w.s.Next(w.now); ok {
 		w.open = append(w.open, w.s.Send(w.now, t, 1))
 	}
-	if name, _, _, ok := w.s.NextAsk(w.now, Try(w.rng.IntN(Tries))); ok {
-		w.asked = append(w.asked, w.s.Find([]byte(w.names[name])))
+	if name, _, _, ok := w.s.NextOwnRequest(w.now, OwnQueue(w.rng.IntN(OwnQueues))); ok {
+		w.asked = append(w.asked, w.s.FindHost([]byte(w.names[name])))
 	}
 }
 
@@ -78,18 +78,18 @@ func (w *claimsWalk) done() {
 		}
 	}
 	if host, ok := pick(w, &w.asked); ok {
-		w.s.Asked(w.now, host, Feedback{})
+		w.s.Host(host).OwnRequestDone(w.now, Feedback{})
 	}
 }
 
 func (w *claimsWalk) drop() {
-	if n := w.s.Document(fmt.Append(nil, w.rng.IntN(w.docs+1))); n != 0 && w.s.Drop(n) {
+	if n := w.s.FindDoc(fmt.Append(nil, w.rng.IntN(w.docs+1))); n != 0 && w.s.Dequeue(n) {
 		w.s.End(w.now, n)
 	}
 }
 
 func (w *claimsWalk) claim() {
-	if id := w.s.Wanted(); id != 0 {
+	if id := w.s.NextWantedLease(); id != 0 {
 		w.claiming = append(w.claiming, id)
 	}
 }
@@ -99,7 +99,7 @@ func (w *claimsWalk) answer() {
 	id, ok := pick(w, &w.claiming)
 	if !ok {
 		for group := range w.groups() {
-			if w.s.Claimed(group) && (id == 0 || group < id) {
+			if w.s.Group(group).Leased() && (id == 0 || group < id) {
 				id = group
 			}
 		}
@@ -107,14 +107,14 @@ func (w *claimsWalk) answer() {
 	switch {
 	case id == 0:
 	case w.rng.IntN(2) == 0:
-		w.s.Refused(w.now, id, time.Second)
+		w.s.Group(id).LeaseDenied(w.now, time.Second)
 	default:
-		w.s.Granted(w.now, id, w.now+time.Duration(w.rng.IntN(4000))*time.Millisecond)
+		w.s.Group(id).LeaseGranted(w.now, w.now+time.Duration(w.rng.IntN(4000))*time.Millisecond)
 	}
 }
 
 func (w *claimsWalk) release() {
-	w.s.Released(w.now, time.Duration(w.rng.IntN(3))*time.Second, nil)
+	w.s.ReleasedLeases(w.now, time.Duration(w.rng.IntN(3))*time.Second, nil)
 }
 
 func (w *claimsWalk) tick() {
@@ -122,7 +122,7 @@ func (w *claimsWalk) tick() {
 	w.s.Tick(w.now)
 	for spider, _ := w.s.Overdue(w.now); spider != 0; spider, _ = w.s.Overdue(w.now) {
 		doc, _ := w.s.Lost(w.now, spider)
-		if w.s.Back(w.now, doc, 0, Blame(w.rng.IntN(3))) {
+		if w.s.Requeue(w.now, doc, 0, Blame(w.rng.IntN(3))) {
 			w.s.End(w.now, doc)
 		}
 	}
@@ -134,26 +134,26 @@ func (w *claimsWalk) addr() netip.Addr {
 
 // move takes hosts out of their groups; where they go to may be decided otherwise.
 func (w *claimsWalk) move() {
-	if id := w.s.Find(w.host()); id != 0 {
+	if id := w.s.FindHost(w.host()); id != 0 {
 		w.moveTo(id)
 	}
 	for id := w.s.Movable(w.now); id != 0; id = w.s.Movable(w.now) {
 		w.moveTo(id)
 	}
-	if id := w.s.Find(w.host()); id != 0 && w.rng.IntN(3) == 0 {
-		w.s.Stay(w.now, id)
+	if id := w.s.FindHost(w.host()); id != 0 && w.rng.IntN(3) == 0 {
+		w.s.Host(id).CancelMove(w.now)
 	}
 }
 
 func (w *claimsWalk) moveTo(id uint32) {
-	if _, in := w.s.GroupOf(id); in && w.s.Move(w.now, id, GroupKey("", w.addr().As16()), Limits{}, false) && w.rng.IntN(4) > 0 {
+	if _, in := w.s.Host(id).GroupID(); in && w.s.Host(id).Move(w.now, GroupIDOf("", w.addr().As16()), Limits{}, false) && w.rng.IntN(4) > 0 {
 		w.settle(id)
 	}
 }
 
 func (w *claimsWalk) bar() {
-	if id := w.s.Find(w.host()); id != 0 {
-		w.s.Restrict(w.now, id, Limits{Barred: w.rng.IntN(3) == 0})
+	if id := w.s.FindHost(w.host()); id != 0 {
+		w.s.Host(id).SetLimits(w.now, Limits{Blocked: w.rng.IntN(3) == 0})
 	}
 }
 
@@ -230,7 +230,7 @@ func (w *claimsWalk) ways() {
 		if got := s.groups.At(id).expects; got != expected[id] {
 			w.t.Fatalf("at %v: group %d expects %d hosts; want %d", w.now, id, got, expected[id])
 		}
-		if expected[id] > 0 && (s.sends.Has(id) || s.asked[First].Has(id) || s.asked[Again].Has(id)) {
+		if expected[id] > 0 && (s.sends.Has(id) || s.asked[FirstTry].Has(id) || s.asked[Retry].Has(id)) {
 			w.t.Fatalf("at %v: group %d is due while it expects hosts", w.now, id)
 		}
 		delete(expected, id)
@@ -245,7 +245,7 @@ func TestListsOfClaimedGroups(t *testing.T) {
 	for seed := range uint64(20) {
 		w := &claimsWalk{t: t, rng: rand.New(rand.NewPCG(seed, 3)), names: map[uint32]string{}, s: New(Config{
 			Count: 1 + int(seed%4), Len: 2, Concurrent: 1 + int(seed%2), Gap: time.Second, StatusTimeout: 9 * time.Second,
-			MaxAttempts: 3, Patience: 2 * time.Second, RejectOver: 4, Remember: 4, Claims: true, Counted: true,
+			MaxAttempts: 3, Patience: 2 * time.Second, RejectOver: 4, Remember: 4, Leases: true, CountDocs: true,
 		})}
 		events := []func(){w.offer, w.ask, w.send, w.send, w.done, w.done, w.drop, w.claim, w.claim, w.answer, w.answer, w.release, w.tick, w.move, w.bar}
 		for range 4000 {

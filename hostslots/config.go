@@ -8,7 +8,7 @@ type Config struct {
 	Count         int           // slots; fixed for the life of a Slots
 	Len           int           // documents a slot holds, those at a spider among them
 	Concurrent    int           // open requests a group
-	Widest        int           // open requests a group, where Limits allow more; less than Concurrent: as Concurrent
+	MaxConcurrent int           // open requests a group, where Limits allow more; less than Concurrent: as Concurrent
 	Gap           time.Duration // between two requests to a group; 0: none
 	StatusTimeout time.Duration // without a status a transaction is overdue
 	MaxFetch      time.Duration // a transaction is overdue after that, whatever its statuses; 0: never
@@ -18,8 +18,8 @@ type Config struct {
 	Patience      time.Duration // a group that may not be asked for longer gives its slot up where others wait
 	RejectOver    int           // documents on one group before its hosts are rejected
 	Remember      int           // hosts without documents to keep in memory once they have cooled down
-	Claims        bool          // groups may be asked only while they are claimed; fixed for the life of a Slots
-	Counted       bool          // the caller takes Recounted, Documents and Crawls; fixed, too
+	Leases        bool          // groups may be asked only while they are claimed; fixed for the life of a Slots
+	CountDocs     bool          // the caller takes Recounted, Documents and Crawls; fixed, too
 	Generation    uint32        // first generation of transactions; differs from one start of the daemon to the next
 }
 
@@ -31,13 +31,13 @@ const (
 )
 
 // Trans names a transaction: one sending of a document to a spider.
-type Trans struct{ Slot, Active, Generation uint32 }
+type TransID struct{ Slot, Active, Generation uint32 }
 
 // Verdict says what a transaction's name stands for.
-type Verdict uint8
+type TransState uint8
 
 const (
-	Never Verdict = iota // no transaction ever had this name
-	Stale                // it has ended: by a status, a timeout, or its spider's end
-	Live                 // it goes on
+	Unknown TransState = iota // no transaction ever had this name
+	Stale                     // it has ended: by a status, a timeout, or its spider's end
+	Live                      // it goes on
 )

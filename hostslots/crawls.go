@@ -41,7 +41,7 @@ type share struct {
 
 // crawlFor returns the number of a crawl, which is taken once a document of it is counted; 0: it is not told apart.
 func (s *Slots) crawlFor(name []byte) uint16 {
-	if len(name) == 0 || len(name) > maxCrawlName || !s.cfg.Counted {
+	if len(name) == 0 || len(name) > maxCrawlName || !s.cfg.CountDocs {
 		return 0
 	}
 	no, known := s.crawlByName[string(name)]
@@ -128,7 +128,7 @@ func (s *Slots) dropShare(id uint32) {
 }
 
 // Crawls calls yield with crawls that documents of a group are of, at most so many, each once, and how many those are.
-func (s *Slots) Crawls(groupID uint32, most int, yield func(name string, docs int)) {
+func (s *Slots) eachCrawl(groupID uint32, most int, yield func(name string, docs int)) {
 	for id := s.shareByKey[groupShare(groupID, 0)]; id != 0 && most > 0; most-- {
 		sh := s.shares.At(id)
 		yield(s.crawls[sh.key.crawl].name, int(sh.docs))

@@ -10,17 +10,17 @@ import (
 )
 
 func crawlSlots(counted bool) *Slots {
-	return New(Config{Count: 4, Len: 64, Concurrent: 1, StatusTimeout: time.Minute, MaxAttempts: 3, RejectOver: 100, Remember: 100, Counted: counted})
+	return New(Config{Count: 4, Len: 64, Concurrent: 1, StatusTimeout: time.Minute, MaxAttempts: 3, RejectOver: 100, Remember: 100, CountDocs: counted})
 }
 
 func offerOf(s *Slots, host, id, crawl string) {
-	o := s.Origin([]byte("http://"+host), []byte(host))
-	s.OfferTo(0, o, 0, []byte(crawl), []byte(id), []byte("http://"+host+"/"+id), 0)
+	o := s.EnsureOrigin([]byte("http://"+host), []byte(host))
+	s.Offer(0, Candidate{Origin: o, Pool: 0, Crawl: []byte(crawl), ID: []byte(id), URL: []byte("http://" + host + "/" + id), Priority: 0})
 }
 
 func crawlsOf(s *Slots, group uint32) map[string]int {
 	got := map[string]int{}
-	s.Crawls(group, 100, func(name string, docs int) { got[name] += docs })
+	s.Group(group).Crawls(100, func(name string, docs int) { got[name] += docs })
 	return got
 }
 
@@ -31,19 +31,19 @@ func TestCrawlsOfUnresolvedHosts(t *testing.T) {
 		offerOf(s, "a.test", fmt.Sprint(i), crawl)
 	}
 	offerOf(s, "b.test", "b", "two")
-	a, b, addr := s.Find([]byte("a.test")), s.Find([]byte("b.test")), netip.MustParseAddr("192.0.2.1")
-	s.Bind(0, a, addr)
-	s.Bind(0, b, addr)
+	a, b, addr := s.FindHost([]byte("a.test")), s.FindHost([]byte("b.test")), netip.MustParseAddr("192.0.2.1")
+	s.Host(a).Bind(0, addr)
+	s.Host(b).Bind(0, addr)
 	group := s.hosts.At(a).group
 	if got, want := crawlsOf(s, group), map[string]int{"one": 2, "two": 2}; !maps.Equal(got, want) {
 		t.Errorf("crawls of both = %v; want %v", got, want)
 	}
-	s.Move(0, a, GroupKey("name", addr.As16()), Limits{}, false)
+	s.Host(a).Move(0, GroupIDOf("name", addr.As16()), Limits{}, false)
 	if got, want := crawlsOf(s, group), map[string]int{"two": 1}; !maps.Equal(got, want) {
 		t.Errorf("crawls of the one left = %v; want %v", got, want)
 	}
 	s.End(0, s.dropped("0"))
-	s.BindNamed(0, a, "name", addr)
+	s.Host(a).BindNamed(0, "name", addr)
 	if got, want := crawlsOf(s, s.hosts.At(a).group), map[string]int{"one": 1, "two": 1}; !maps.Equal(got, want) {
 		t.Errorf("crawls of the one moved = %v; want %v", got, want)
 	}
@@ -51,9 +51,9 @@ func TestCrawlsOfUnresolvedHosts(t *testing.T) {
 
 // dropped takes a queued document out; 0: it is not held.
 func (s *Slots) dropped(id string) uint32 {
-	n := s.Document([]byte(id))
+	n := s.FindDoc([]byte(id))
 	if n != 0 {
-		s.Drop(n)
+		s.Dequeue(n)
 	}
 	return n
 }

@@ -20,19 +20,17 @@ const (
 type Doc struct {
 	ID, URL  []byte
 	Priority int32
-	Attempts int  // sends so far that count
-	Resent   bool // it has come back from a spider
+	Attempts int    // sends so far that count
+	Resent   bool   // it has come back from a spider
+	Pool     uint32 // the spider pool that it is for; 0: any spider
 }
 
-// Held reports whether the document with this ID is held.
-func (s *Slots) Held(id []byte) bool { return s.Document(id) != 0 }
-
 // Document is the number of the document with this ID; 0: none is held.
-func (s *Slots) Document(id []byte) uint32 { return s.findDoc(s.hash(id), id) }
+func (s *Slots) FindDoc(id []byte) uint32 { return s.findDoc(s.hash(id), id) }
 
 // Seat is the group of a document, 0 where its host has none, and when that got the slot that it has; ok is false where
 // it has none.
-func (s *Slots) Seat(doc uint32) (groupID uint32, since time.Duration, ok bool) {
+func (s *Slots) SlotOf(doc uint32) (groupID uint32, since time.Duration, ok bool) {
 	groupID = s.groupOf(doc)
 	if groupID == 0 || s.groups.At(groupID).slot == 0 {
 		return groupID, 0, false
@@ -40,13 +38,10 @@ func (s *Slots) Seat(doc uint32) (groupID uint32, since time.Duration, ok bool) 
 	return groupID, s.slots[s.groups.At(groupID).slot-1].since, true
 }
 
-// Crew is the crew that a document is for.
-func (s *Slots) Crew(doc uint32) uint32 { return s.origins.At(s.docs.At(doc).origin).crew }
-
 // AtSpiders calls yield with the documents that are at spiders and were sent by the given moment, looking at most transactions from
 // a number on, 0 at first. next is where to go on; 0: these were the last. What is sent and ends between calls leaves a document
 // out or not, but none comes twice: one that is sent again is sent after the moment of the first call.
-func (s *Slots) AtSpiders(from, most uint32, sent time.Duration, yield func(doc uint32)) (next uint32) {
+func (s *Slots) InFlight(from, most uint32, sent time.Duration, yield func(doc uint32)) (next uint32) {
 	end := uint32(s.txs.Cap())
 	until := min(max(from, 1)+most, end)
 	for id := max(from, 1); id < until; id++ {
@@ -67,25 +62,27 @@ func (s *Slots) findDoc(hash uint32, id []byte) uint32 {
 	})
 }
 
-// Offer takes a document of origin o, for any spider. It answers false, and takes nothing, where
-// a document with this ID is held. ID and URL are copied; together with the
-// header they must fit arena.MaxLen, and the ID 255 bytes.
-func (s *Slots) Offer(now time.Duration, o uint32, id, url []byte, priority int32) bool {
-	return s.OfferTo(now, o, 0, nil, id, url, priority)
+// Candidate is a document that is offered to the slots.
+type Candidate struct {
+	Origin   uint32 // from EnsureOrigin
+	Pool     uint32 // the spider pool that it is for, a small number of the caller's; 0: any spider
+	Crawl    []byte // the crawl that it is of; empty: none
+	ID, URL  []byte // copied; the ID has at most 255 bytes, both together at most arena.MaxLen less 5
+	Priority int32
 }
 
-// OfferTo is Offer for the spiders of a crew, a small number of the caller's, 0: any; the document is of the named crawl, empty: of
-// none.
-func (s *Slots) OfferTo(now time.Duration, o, crew uint32, crawl, id, url []byte, priority int32) bool {
-	hash := s.hash(id)
-	if s.findDoc(hash, id) != 0 && !faulty(faultHeld) {
+// Offer adds a document to the queue of its origin. It returns false, and does nothing, if a
+// document with this ID is held already.
+func (s *Slots) Offer(now time.Duration, c Candidate) bool {
+	hash := s.hash(c.ID)
+	if s.findDoc(hash, c.ID) != 0 && !faulty(faultHeld) {
 		return false
 	}
-	o = s.laneFor(o, crew)
+	o := s.laneFor(c.Origin, c.Pool)
 	n := s.docs.New()
-	no := s.crawlFor(crawl)
+	no := s.crawlFor(c.Crawl)
 	s.arrivals++
-	*s.docs.At(n) = document{text: s.addText(id, url, no), origin: o, priority: priority, order: s.arrivals << 17}
+	*s.docs.At(n) = document{text: s.addText(c.ID, c.URL, no), origin: o, priority: c.Priority, order: s.arrivals << 17}
 	s.docByID.Add(hash, n)
 	s.count(o, no, 1)
 	s.push(n)
@@ -130,7 +127,7 @@ func (s *Slots) textOf(d *document) (id, url []byte, crawl uint16) {
 func (s *Slots) Doc(n uint32) Doc {
 	d := s.docs.At(n)
 	id, url, _ := s.textOf(d)
-	return Doc{ID: id, URL: url, Priority: d.priority, Attempts: d.attempts(), Resent: d.order&resent != 0}
+	return Doc{ID: id, URL: url, Priority: d.priority, Attempts: d.attempts(), Resent: d.order&resent != 0, Pool: s.origins.At(d.origin).crew}
 }
 
 // End lets go of document n, which is neither queued nor at a spider: one that
@@ -156,7 +153,7 @@ func (s *Slots) count(originID uint32, crawl uint16, n int) {
 	h := s.hosts.At(o.host)
 	h.docs += uint32(n)
 	s.idleChanged(o.host)
-	if h.limits.Barred {
+	if h.limits.Blocked {
 		s.bar(o.host)
 	}
 	if h.group == 0 {
@@ -174,7 +171,7 @@ func (s *Slots) count(originID uint32, crawl uint16, n int) {
 // the leftover, and whether its hosts are rejected.
 func (s *Slots) recount(id uint32) {
 	g := s.groups.At(id)
-	if s.cfg.Counted && !g.recounted {
+	if s.cfg.CountDocs && !g.recounted {
 		g.recounted = true
 		s.recounted = append(s.recounted, id)
 	}

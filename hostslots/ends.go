@@ -7,13 +7,13 @@ import (
 
 // Refuse takes the document of a turn out of the queue, for the caller to End.
 // It costs the group nothing.
-func (s *Slots) Refuse(now time.Duration, t Turn) {
+func (s *Slots) DequeueSelected(now time.Duration, t Selection) {
 	s.pop(t.lane)
 	s.place(now, t.Group)
 }
 
 // Hold keeps the documents of an origin back, or lets them go on.
-func (s *Slots) Hold(now time.Duration, originID uint32, held bool) {
+func (s *Slots) SetRobotsPending(now time.Duration, originID uint32, held bool) {
 	for id := s.hosts.At(s.HostOf(originID)).origins; id != 0; id = s.origins.At(id).next {
 		if o := s.origins.At(id); id == originID || o.base == originID {
 			before := o.offers()
@@ -25,7 +25,7 @@ func (s *Slots) Hold(now time.Duration, originID uint32, held bool) {
 }
 
 // Hear has no silence count before the given moment.
-func (s *Slots) Hear(until time.Duration) { s.hear = max(s.hear, until) }
+func (s *Slots) IgnoreSilenceUntil(until time.Duration) { s.hear = max(s.hear, until) }
 
 // silent is when a transaction has been without a status for too long, aged when it has taken too long.
 func (s *Slots) silent(id uint32) time.Duration {
@@ -95,7 +95,7 @@ const (
 
 // Back queues a document that Lost gave out again, before younger ones, for the spiders of a crew. Where it has had all
 // its attempts, it does not: over is true, and the document is for the caller to End.
-func (s *Slots) Back(now time.Duration, doc, crew uint32, blame Blame) (over bool) {
+func (s *Slots) Requeue(now time.Duration, doc, crew uint32, blame Blame) (over bool) {
 	d := s.docs.At(doc)
 	d.order |= resent
 	switch most := s.cfg.MaxAttempts; {
@@ -132,7 +132,7 @@ func (s *Slots) putFirst(doc uint32) {
 
 // Fail gives up on a host that has no address: its documents come out through
 // Failed. A host that is bound is left alone.
-func (s *Slots) Fail(hostID uint32) {
+func (s *Slots) failHost(hostID uint32) {
 	h := s.hosts.At(hostID)
 	if h.group != 0 || h.failed || h.docs == 0 {
 		return
@@ -143,7 +143,7 @@ func (s *Slots) Fail(hostID uint32) {
 
 // Failed takes one document of a host that was given up, for the caller to End.
 // doc is 0 where there is none.
-func (s *Slots) Failed() (doc, host uint32) {
+func (s *Slots) NextFailed() (doc, host uint32) {
 	for len(s.failed) > 0 {
 		host = s.failed[len(s.failed)-1]
 		h := s.hosts.At(host)
@@ -162,7 +162,7 @@ func (s *Slots) Failed() (doc, host uint32) {
 
 // Withdraw takes a queued document out, for the caller to End, looking from an origin's number on; next is where to
 // go on. doc is 0 where there is none: next begins anew then.
-func (s *Slots) Withdraw(from uint32) (doc, next uint32) {
+func (s *Slots) DequeueAny(from uint32) (doc, next uint32) {
 	for o := max(from, 1); int(o) < s.origins.Cap(); o++ {
 		if s.origins.At(o).queue != 0 {
 			return s.pop(o), o
@@ -173,7 +173,7 @@ func (s *Slots) Withdraw(from uint32) (doc, next uint32) {
 
 // Owed is how long the group of a document has to be left alone from now on, and the gap that it wants between two
 // requests, where that is more than the ordinary one; 0: not at all, and none.
-func (s *Slots) Owed(now time.Duration, doc uint32) (pause, gap time.Duration) {
+func (s *Slots) RemainingWait(now time.Duration, doc uint32) (pause, gap time.Duration) {
 	id := s.groupOf(doc)
 	if id == 0 {
 		return 0, 0
@@ -192,7 +192,7 @@ func (s *Slots) Tick(now time.Duration) (wait time.Duration) {
 	s.lapse(now)
 	s.renewSome(now)
 	s.fill(now)
-	s.Sweep(now)
+	s.sweep(now)
 	return s.Wait(now)
 }
 

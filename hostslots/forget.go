@@ -7,7 +7,7 @@ const sweepSteps = 16 // records looked at a call, so that no call takes long
 // Sweep forgets hosts without documents beyond the number to remember, the
 // longest idle first, and groups without hosts, once nothing is owed to them. A bounded number a call; call it now
 // and then.
-func (s *Slots) Sweep(now time.Duration) {
+func (s *Slots) sweep(now time.Duration) {
 	for range sweepSteps {
 		if s.idlers <= s.cfg.Remember || s.idle.head == 0 {
 			break
@@ -48,7 +48,7 @@ func (s *Slots) sweepHost(now time.Duration, id uint32) {
 		s.byIdle.pushBack(&s.idle, id)
 		return
 	}
-	s.Leave(now, id)
+	s.unbind(now, id)
 	s.byIdle.remove(&s.idle, id)
 	s.idlers--
 	for o := h.origins; o != 0; {

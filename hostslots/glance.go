@@ -10,13 +10,13 @@ const (
 	Ready                // a document of it may go out now
 	Active               // documents of it are at a spider
 	Cooling              // none is, and its group may not be asked yet
-	Held                 // nothing of it may go: its hosts are blocked, or wait for robots.txt
+	Stalled              // nothing of it may go: its hosts are blocked, or wait for robots.txt
 
-	States = int(Held) + 1 // how many there are
+	States = int(Stalled) + 1 // how many there are
 )
 
 // Glance is a slot without anything that costs more than a look at its group.
-type Glance struct {
+type SlotSummary struct {
 	State State
 	Sent  uint32        // documents at spiders
 	Docs  uint32        // held by its group, those at spiders and beyond the slot's length among them
@@ -24,7 +24,7 @@ type Glance struct {
 }
 
 // Glances fills dst with the slots from the given one on, and returns how many there were.
-func (s *Slots) Glances(now time.Duration, from int, dst []Glance) int {
+func (s *Slots) Summaries(now time.Duration, from int, dst []SlotSummary) int {
 	n := max(0, min(len(dst), len(s.slots)-from))
 	for i := range dst[:n] {
 		dst[i] = s.glance(now, s.slots[from+i].group)
@@ -32,19 +32,19 @@ func (s *Slots) Glances(now time.Duration, from int, dst []Glance) int {
 	return n
 }
 
-func (s *Slots) glance(now time.Duration, id uint32) Glance {
+func (s *Slots) glance(now time.Duration, id uint32) SlotSummary {
 	if id == 0 {
-		return Glance{}
+		return SlotSummary{}
 	}
 	g := s.groups.At(id)
-	v := Glance{State: Ready, Sent: g.sent, Docs: g.docs, Gap: s.gap(g)}
+	v := SlotSummary{State: Ready, Sent: g.sent, Docs: g.docs, Gap: s.gap(g)}
 	switch {
 	case g.sent > 0:
 		v.State = Active
 	case s.due(g) > now, g.waits():
 		v.State = Cooling
 	case g.turns.head == 0:
-		v.State = Held
+		v.State = Stalled
 	}
 	return v
 }
@@ -53,7 +53,7 @@ func (s *Slots) glance(now time.Duration, id uint32) Glance {
 // many there are.
 func (s *Slots) Blocked(most int) (hosts []BlockedHost, all int) {
 	s.block.Each(func(id uint32, until time.Duration) bool {
-		hosts = append(hosts, BlockedHost{Name: string(s.HostName(id)), Until: until})
+		hosts = append(hosts, BlockedHost{Name: string(s.hostName(id)), Until: until})
 		return len(hosts) < most
 	})
 	return hosts, s.block.Len()

@@ -82,7 +82,7 @@ func (s *Slots) dropLane(id uint32) {
 }
 
 // Park keeps the documents of a turn's origin that are for its crew back, until Unpark.
-func (s *Slots) Park(now time.Duration, t Turn) {
+func (s *Slots) Suspend(now time.Duration, t Selection) {
 	o := s.origins.At(t.lane)
 	before := o.offers()
 	o.parked = true
@@ -93,7 +93,7 @@ func (s *Slots) Park(now time.Duration, t Turn) {
 }
 
 // Unpark lets those documents go on that were kept back longest for a crew. False: there are none.
-func (s *Slots) Unpark(now time.Duration, crewNo uint32) bool {
+func (s *Slots) resume(now time.Duration, crewNo uint32) bool {
 	id := s.crew(crewNo).parked.head
 	if id == 0 {
 		return false
@@ -107,7 +107,7 @@ func (s *Slots) Unpark(now time.Duration, crewNo uint32) bool {
 }
 
 // FirstParked is the document that is first among those that were kept back longest for a crew; 0: there are none.
-func (s *Slots) FirstParked(crewNo uint32) (doc uint32) {
+func (s *Slots) firstSuspended(crewNo uint32) (doc uint32) {
 	id := s.crew(crewNo).parked.head
 	if id == 0 {
 		return 0
@@ -117,13 +117,13 @@ func (s *Slots) FirstParked(crewNo uint32) (doc uint32) {
 
 // Resume lets those documents go on that were kept back longest for a crew, of which there are some, and returns the turn
 // of the first. Where ok is false it may not be sent now; Next will return it when it may.
-func (s *Slots) Resume(now time.Duration, crewNo uint32) (t Turn, ok bool) {
+func (s *Slots) resumeFirst(now time.Duration, crewNo uint32) (t Selection, ok bool) {
 	lane := s.crew(crewNo).parked.head
-	s.Unpark(now, crewNo)
+	s.resume(now, crewNo)
 	o := s.origins.At(lane)
 	group := s.hosts.At(o.host).group
 	if !o.offers() || s.hosts.At(o.host).shut() || !s.sends.Has(group) || s.sends.Due(group) > now {
-		return Turn{}, false
+		return Selection{}, false
 	}
 	return s.turn(group, lane), true
 }
@@ -136,17 +136,11 @@ func (s *Slots) unparkLane(o *origin, id uint32) {
 	}
 }
 
-// Parked reports whether documents are kept back for a crew.
-func (s *Slots) Parked(crewNo uint32) bool { return s.crew(crewNo).parked.head != 0 }
-
 // AnyParked reports whether documents are kept back for any crew.
-func (s *Slots) AnyParked() bool { return s.aside > 0 }
-
-// Serves reports whether documents for a crew, not 0, are held.
-func (s *Slots) Serves(crewNo uint32) bool { return s.crew(crewNo).lanes > 0 }
+func (s *Slots) AnySuspended() bool { return s.aside > 0 }
 
 // Crews calls yield with the crew of each queue of a host that has documents to be sent.
-func (s *Slots) Crews(hostID uint32, yield func(crewNo uint32)) {
+func (s *Slots) eachPool(hostID uint32, yield func(crewNo uint32)) {
 	for id := s.hosts.At(hostID).origins; id != 0; id = s.origins.At(id).next {
 		if o := s.origins.At(id); o.queue != 0 {
 			yield(o.crew)

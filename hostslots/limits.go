@@ -9,11 +9,11 @@ import (
 type Limits struct {
 	Gap        time.Duration // between two requests to its group; 0: Config.Gap
 	Concurrent int           // open requests to its group, at most Config.Widest; 0: Config.Concurrent
-	Barred     bool          // nothing goes to it
+	Blocked    bool          // nothing goes to it
 }
 
 // Restrict puts limits on a host, bound or not. Its group obeys the strictest of those on its hosts. What is open goes on.
-func (s *Slots) Restrict(now time.Duration, hostID uint32, l Limits) {
+func (s *Slots) setLimits(now time.Duration, hostID uint32, l Limits) {
 	h := s.hosts.At(hostID)
 	if h.limits == l {
 		return
@@ -39,7 +39,7 @@ func (s *Slots) bring(g *group, h *host) {
 // bar keeps the list of barred hosts with documents, which are rejected.
 func (s *Slots) bar(hostID uint32) {
 	h := s.hosts.At(hostID)
-	reject := h.limits.Barred && h.docs > 0
+	reject := h.limits.Blocked && h.docs > 0
 	if !reject && s.byBarred.has(&s.barred, hostID) {
 		s.readmitted++
 	}
@@ -48,20 +48,20 @@ func (s *Slots) bar(hostID uint32) {
 
 // shut reports whether nothing goes out to a host, whatever its group may.
 func (h *host) shut() bool {
-	return h.moving || h.aside || h.blocked != 0 && !faulty(faultBlock) || h.limits.Barred && !faulty(faultLimits)
+	return h.moving || h.aside || h.blocked != 0 && !faulty(faultBlock) || h.limits.Blocked && !faulty(faultLimits)
 }
 
 // SetAside has nothing go out to a host, which stays in its group with all that is held for it, or lets it go on.
-func (s *Slots) SetAside(now time.Duration, hostID uint32, aside bool) {
+func (s *Slots) setAddressPending(now time.Duration, hostID uint32, aside bool) {
 	h := s.hosts.At(hostID)
 	if h.aside == aside {
 		return
 	}
 	h.aside = aside
 	if aside {
-		s.Pin(hostID)
+		s.pin(hostID)
 	} else {
-		s.Unpin(hostID)
+		s.unpin(hostID)
 	}
 	s.shutChanged(now, hostID)
 }
@@ -156,5 +156,5 @@ func (s *Slots) most(g *group) int {
 	if g.usualMost {
 		return min(g.most, s.cfg.Concurrent)
 	}
-	return min(g.most, s.cfg.Widest)
+	return min(g.most, s.cfg.MaxConcurrent)
 }

@@ -19,23 +19,14 @@ func (s *Slots) Hosts(from, most uint32, yield func(hostID uint32)) (next uint32
 }
 
 // Key tells groups apart: that of an address, or of a name.
-type Key [16]byte
+type GroupID [16]byte
 
 // GroupKey is the key of the group that Bind puts a host into or, with a name, BindNamed.
-func GroupKey(name string, addr [16]byte) Key {
+func GroupIDOf(name string, addr [16]byte) GroupID {
 	if name == "" {
 		return addr
 	}
 	return namedKey(name)
-}
-
-// GroupOf is the key of the group that a host is in; ok is false where it is in none.
-func (s *Slots) GroupOf(hostID uint32) (key Key, ok bool) {
-	id := s.hosts.At(hostID).group
-	if id == 0 {
-		return Key{}, false
-	}
-	return s.groups.At(id).addr, true
 }
 
 // Move takes a host out of its group with all that is held for it, to be bound anew: to the group with the given key,
@@ -43,26 +34,26 @@ func (s *Slots) GroupOf(hostID uint32) (key Key, ok bool) {
 // requests to it are open it cannot: it stays, and Movable names it when they have ended. Until then nothing goes out to
 // it, nor to the group that it is to join. elsewhere says that it has another address: what is open is at another machine
 // then, and may take long, so the group that it is to join goes on.
-func (s *Slots) Move(now time.Duration, hostID uint32, to Key, l Limits, elsewhere bool) (moved bool) {
+func (s *Slots) moveHost(now time.Duration, hostID uint32, to GroupID, l Limits, elsewhere bool) (moved bool) {
 	h := s.hosts.At(hostID)
 	if h.open > 0 {
 		s.setOut(now, hostID, to, elsewhere)
 		return false
 	}
-	s.Stay(now, hostID)
+	s.cancelMove(now, hostID)
 	s.park(hostID)
 	s.groups.At(h.group).docs -= h.docs
 	s.moveShares(hostID, -1)
 	s.homeless += int(h.docs)
 	s.recount(h.group)
 	s.depart(now, hostID)
-	s.Restrict(now, hostID, l)
+	s.setLimits(now, hostID, l)
 	s.announce(now, hostID, to)
 	return true
 }
 
 // setOut has a host be on its way to a group, which may be another one than before.
-func (s *Slots) setOut(now time.Duration, hostID uint32, to Key, elsewhere bool) {
+func (s *Slots) setOut(now time.Duration, hostID uint32, to GroupID, elsewhere bool) {
 	h, id := s.hosts.At(hostID), uint32(0)
 	if !elsewhere {
 		id = s.groupFor(to)
@@ -70,7 +61,7 @@ func (s *Slots) setOut(now time.Duration, hostID uint32, to Key, elsewhere bool)
 	switch {
 	case !h.moving:
 		h.moving = true
-		s.Pin(hostID)
+		s.pin(hostID)
 		s.shutChanged(now, hostID)
 	case s.ways[hostID] == id:
 		return
@@ -92,7 +83,7 @@ func (s *Slots) expect(now time.Duration, groupID uint32, n int) {
 
 // announce has the group that a host goes to wait as if the last request to where it comes from had been one to that
 // group. A group that is not there is not made for a host that brings neither work nor a wait.
-func (s *Slots) announce(now time.Duration, hostID uint32, to Key) {
+func (s *Slots) announce(now time.Duration, hostID uint32, to GroupID) {
 	h := s.hosts.At(hostID)
 	if _, known := s.groupByAddr[to]; !known && !h.busy() && max(h.carry, h.left+h.limits.gap(&s.cfg)) <= now {
 		return
@@ -105,13 +96,13 @@ func (s *Slots) announce(now time.Duration, hostID uint32, to Key) {
 }
 
 // Stay has a host go on in its group that Move was to take out of it.
-func (s *Slots) Stay(now time.Duration, hostID uint32) {
+func (s *Slots) cancelMove(now time.Duration, hostID uint32) {
 	h := s.hosts.At(hostID)
 	if !h.moving {
 		return
 	}
 	h.moving = false
-	s.Unpin(hostID)
+	s.unpin(hostID)
 	s.shutChanged(now, hostID)
 	to := s.ways[hostID]
 	delete(s.ways, hostID)
@@ -124,7 +115,7 @@ func (s *Slots) Movable(now time.Duration) (hostID uint32) {
 		hostID = s.movable[n-1]
 		s.movable = s.movable[:n-1]
 		if s.hosts.At(hostID).moving { // it may stay since
-			s.Stay(now, hostID)
+			s.cancelMove(now, hostID)
 			return hostID
 		}
 	}

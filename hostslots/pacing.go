@@ -81,7 +81,7 @@ func (s *Slots) learn(now time.Duration, g *group, f Feedback) {
 
 // SetDelay says how long a host asks to be left alone between two requests
 // (robots.txt Crawl-delay); 0: it does not ask.
-func (s *Slots) SetDelay(now time.Duration, hostID uint32, delay time.Duration) {
+func (s *Slots) setCrawlDelay(now time.Duration, hostID uint32, delay time.Duration) {
 	h := s.hosts.At(hostID)
 	if h.delay == delay {
 		return
@@ -125,7 +125,7 @@ func (s *Slots) dropDelay(g *group, delay time.Duration) {
 
 // Block holds back everything to a host until the given moment; one that is
 // past lets it go on.
-func (s *Slots) Block(now time.Duration, hostID uint32, until time.Duration) {
+func (s *Slots) blockHost(now time.Duration, hostID uint32, until time.Duration) {
 	h := s.hosts.At(hostID)
 	if until > now {
 		h.blocked = until
@@ -145,6 +145,6 @@ func (s *Slots) unblock(now time.Duration) {
 		if !ok || due > now {
 			return
 		}
-		s.Block(now, id, 0)
+		s.blockHost(now, id, 0)
 	}
 }

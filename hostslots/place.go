@@ -21,7 +21,7 @@ func (s *Slots) arrange(now time.Duration, id uint32) {
 	s.seat(now, id, g)
 	due := s.due(g)
 	free := (g.active() < s.most(g) || faulty(faultConcurrent)) && !g.waits()
-	if s.cfg.Claims {
+	if s.cfg.Leases {
 		s.reclaim(id, g)
 		free = free && g.claim == held
 	}

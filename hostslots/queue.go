@@ -73,7 +73,7 @@ func (s *Slots) setFirst(o *origin, id uint32) {
 
 // Drop takes a document out of the queue, wherever it stands there, for the caller to End. It answers false, and does
 // nothing, where the document is not queued but at a spider.
-func (s *Slots) Drop(id uint32) bool {
+func (s *Slots) Dequeue(id uint32) bool {
 	d := s.docs.At(id)
 	switch d.parent {
 	case away:

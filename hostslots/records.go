@@ -84,38 +84,38 @@ type group struct {
 	full      bool  // has a slot, and no room in it
 	cause     Cause // of notBefore
 	claim     claim
-	refusals  uint8         // since it was claimed last
-	recounted bool          // it is in recounted
-	slot      uint32        // number plus one
-	docs      uint32        // held by its hosts
-	sent      uint32        // documents at spiders
-	asked     uint32        // requests of the daemon's own that are open
-	size      uint32        // hosts
-	expects   uint32        // hosts on their way to it; nothing goes out to it while there are any
-	most      int           // requests that limits let be open; 0: no limits are on its hosts
-	members   list          // hosts
-	turns     list          // hosts with a document to send; the first is next
-	asks      [Tries]list   // requests of the daemon's own that wait
-	unknown   time.Duration // when it may have been asked last before it was forgotten
-	last      time.Duration // the last request; 0, the daemon's start, counts as one
-	notBefore time.Duration // no request before, whatever the gap
-	gap       time.Duration // the longest ordinary one that limits ask for, where most is not 0
-	usualGap  bool          // a host without a gap of its own is among those with limits: Config.Gap counts, too
-	usualMost bool          // a host without a limit on open requests is: Config.Concurrent counts, too
-	settings  uint32        // that it was arranged by; see Reconfigure
-	delay     time.Duration // longest of its hosts'
-	holders   uint32        // hosts that ask for that longest delay
-	backoff   time.Duration // gap while backing off; 0: not
-	took      time.Duration // the last fetch's time
-	reject    link          // among groups whose hosts are rejected
-	slow      link          // among slotted groups that could give their slot up
-	spent     link          // among slotted groups that have had their turn
-	empty     link          // among groups without hosts
-	want      link          // among groups to be claimed
+	refusals  uint8           // since it was claimed last
+	recounted bool            // it is in recounted
+	slot      uint32          // number plus one
+	docs      uint32          // held by its hosts
+	sent      uint32          // documents at spiders
+	asked     uint32          // requests of the daemon's own that are open
+	size      uint32          // hosts
+	expects   uint32          // hosts on their way to it; nothing goes out to it while there are any
+	most      int             // requests that limits let be open; 0: no limits are on its hosts
+	members   list            // hosts
+	turns     list            // hosts with a document to send; the first is next
+	asks      [OwnQueues]list // requests of the daemon's own that wait
+	unknown   time.Duration   // when it may have been asked last before it was forgotten
+	last      time.Duration   // the last request; 0, the daemon's start, counts as one
+	notBefore time.Duration   // no request before, whatever the gap
+	gap       time.Duration   // the longest ordinary one that limits ask for, where most is not 0
+	usualGap  bool            // a host without a gap of its own is among those with limits: Config.Gap counts, too
+	usualMost bool            // a host without a limit on open requests is: Config.Concurrent counts, too
+	settings  uint32          // that it was arranged by; see Reconfigure
+	delay     time.Duration   // longest of its hosts'
+	holders   uint32          // hosts that ask for that longest delay
+	backoff   time.Duration   // gap while backing off; 0: not
+	took      time.Duration   // the last fetch's time
+	reject    link            // among groups whose hosts are rejected
+	slow      link            // among slotted groups that could give their slot up
+	spent     link            // among slotted groups that have had their turn
+	empty     link            // among groups without hosts
+	want      link            // among groups to be claimed
 }
 
 // asksAny reports whether a request of the daemon's own waits for a group.
-func (g *group) asksAny() bool { return g.asks[First].head != 0 || g.asks[Again].head != 0 }
+func (g *group) asksAny() bool { return g.asks[FirstTry].head != 0 || g.asks[Retry].head != 0 }
 
 func (g *group) active() int { return int(g.sent + g.asked) }
 

@@ -11,12 +11,12 @@ import (
 // host and port in one string, name its host. Both are copied; name is at most 255 bytes. The number
 // is good while the origin's host has documents or requests, and after that
 // until Forgotten tells it.
-func (s *Slots) Origin(key, name []byte) uint32 {
+func (s *Slots) EnsureOrigin(key, name []byte) uint32 {
 	hash := s.hash(key)
 	if id := s.findOrigin(hash, key); id != 0 {
 		return id
 	}
-	return s.addOrigin(key, origin{hash: hash, host: s.Ensure(name)})
+	return s.addOrigin(key, origin{hash: hash, host: s.EnsureHost(name)})
 }
 
 func (s *Slots) addOrigin(key []byte, o origin) uint32 {
@@ -45,7 +45,7 @@ func (s *Slots) OriginKey(id uint32) []byte {
 func (s *Slots) HostOf(originID uint32) uint32 { return s.origins.At(originID).host }
 
 // Origins calls yield with each origin of a host.
-func (s *Slots) Origins(hostID uint32, yield func(originID uint32)) {
+func (s *Slots) eachOrigin(hostID uint32, yield func(originID uint32)) {
 	for id := s.hosts.At(hostID).origins; id != 0; id = s.origins.At(id).next {
 		if s.origins.At(id).base == 0 {
 			yield(id)
@@ -54,19 +54,19 @@ func (s *Slots) Origins(hostID uint32, yield func(originID uint32)) {
 }
 
 // Find returns the number of a host, or 0 where it is not known.
-func (s *Slots) Find(name []byte) uint32 {
-	return s.hostByName.Find(s.hash(name), func(id uint32) bool { return bytes.Equal(s.HostName(id), name) })
+func (s *Slots) FindHost(name []byte) uint32 {
+	return s.hostByName.Find(s.hash(name), func(id uint32) bool { return bytes.Equal(s.hostName(id), name) })
 }
 
 // HostName returns the name of host id.
-func (s *Slots) HostName(id uint32) []byte {
+func (s *Slots) hostName(id uint32) []byte {
 	h := s.hosts.At(id)
 	return s.text.Bytes(h.name, int(h.nameLen))
 }
 
 // Ensure returns the number of a host, made on first sight.
-func (s *Slots) Ensure(name []byte) uint32 {
-	if id := s.Find(name); id != 0 {
+func (s *Slots) EnsureHost(name []byte) uint32 {
+	if id := s.FindHost(name); id != 0 {
 		return id
 	}
 	id := s.hosts.New()
@@ -95,34 +95,23 @@ func (s *Slots) idleChanged(id uint32) {
 }
 
 // Pin keeps a host known and in its group, until Unpin, as documents would.
-func (s *Slots) Pin(hostID uint32) {
+func (s *Slots) pin(hostID uint32) {
 	s.hosts.At(hostID).pins++
 	s.idleChanged(hostID)
 }
 
 // Unpin undoes one Pin.
-func (s *Slots) Unpin(hostID uint32) {
+func (s *Slots) unpin(hostID uint32) {
 	s.hosts.At(hostID).pins--
 	s.idleChanged(hostID)
 }
 
-// Settled reports whether a host keeps the group it is in: it has documents or
-// requests there. One that is not settled is to be resolved anew, and bound,
-// before its next document is offered.
-func (s *Slots) Settled(hostID uint32) bool {
-	h := s.hosts.At(hostID)
-	return h.group != 0 && h.busy()
-}
-
-// Resolving reports whether a host has documents or requests but no group.
-func (s *Slots) Resolving(hostID uint32) bool {
-	h := s.hosts.At(hostID)
-	return h.group == 0 && h.busy()
-}
+// settled reports whether a host has a group and cannot leave it: it has documents, requests or pins.
+func (h *host) settled() bool { return h.group != 0 && h.busy() }
 
 // Leave takes a host that is not settled out of its group, so that what is
 // offered for it waits until it is bound.
-func (s *Slots) Leave(now time.Duration, hostID uint32) {
+func (s *Slots) unbind(now time.Duration, hostID uint32) {
 	h := s.hosts.At(hostID)
 	if h.group == 0 || h.busy() {
 		return
@@ -149,8 +138,8 @@ func (s *Slots) depart(now time.Duration, hostID uint32) {
 
 // Bind puts a host into the group of addr. A settled host stays where it is;
 // one that moves takes its times along.
-func (s *Slots) Bind(now time.Duration, hostID uint32, addr netip.Addr) {
-	if s.Settled(hostID) {
+func (s *Slots) bindAddr(now time.Duration, hostID uint32, addr netip.Addr) {
+	if s.hosts.At(hostID).settled() {
 		return
 	}
 	delete(s.addrs, hostID)
@@ -158,8 +147,8 @@ func (s *Slots) Bind(now time.Duration, hostID uint32, addr netip.Addr) {
 }
 
 // BindNamed puts a host into a group that has a name, whatever addresses its hosts have. Otherwise it is like Bind.
-func (s *Slots) BindNamed(now time.Duration, hostID uint32, name string, addr netip.Addr) {
-	if s.Settled(hostID) {
+func (s *Slots) bindNamed(now time.Duration, hostID uint32, name string, addr netip.Addr) {
+	if s.hosts.At(hostID).settled() {
 		return
 	}
 	s.addrs[hostID] = addr
@@ -177,26 +166,8 @@ func namedKey(name string) (key [16]byte) {
 	return key
 }
 
-// GroupName is the address or name that a group goes by.
-func (s *Slots) GroupName(groupID uint32) string {
-	g := s.groups.At(groupID)
-	if name, ok := s.names[g.addr]; ok {
-		return name
-	}
-	return g.ip().String()
-}
-
-// Named reports whether a group has a name, rather than an address.
-func (s *Slots) Named(groupID uint32) bool {
-	_, named := s.names[s.groups.At(groupID).addr]
-	return named
-}
-
-// Member is one host of a group; 0: it has none.
-func (s *Slots) Member(groupID uint32) (hostID uint32) { return s.groups.At(groupID).members.head }
-
 // Addr is where requests to a host go that is bound.
-func (s *Slots) Addr(hostID uint32) netip.Addr {
+func (s *Slots) addr(hostID uint32) netip.Addr {
 	if addr, ok := s.addrs[hostID]; ok {
 		return addr
 	}
@@ -209,8 +180,8 @@ func (s *Slots) bind(now time.Duration, hostID uint32, key [16]byte) {
 		return
 	}
 	id := s.groupFor(key)
-	s.Leave(now, hostID)
-	s.SetFailing(hostID, false)
+	s.unbind(now, hostID)
+	s.setFailing(hostID, false)
 	g := s.groups.At(id)
 	s.bring(g, h)
 	if h.delay > 0 && g.last < g.unknown { // it may have been forgotten since, as that was long ago for others

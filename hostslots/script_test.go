@@ -21,8 +21,8 @@ type script struct {
 	s       *Slots
 	cfg     Config
 	now     time.Duration
-	open    map[string]Trans // by document
-	closed  map[string]Trans
+	open    map[string]TransID // by document
+	closed  map[string]TransID
 	origins map[string]uint32
 }
 
@@ -60,7 +60,7 @@ func play(t *testing.T, file string) {
 }
 
 func newScript(settings []string) *script {
-	p := &script{open: map[string]Trans{}, closed: map[string]Trans{}, origins: map[string]uint32{}, cfg: Config{
+	p := &script{open: map[string]TransID{}, closed: map[string]TransID{}, origins: map[string]uint32{}, cfg: Config{
 		Count: 1, Len: 8, Concurrent: 1, Gap: time.Second, StatusTimeout: time.Minute, MaxAttempts: 3,
 		Patience: time.Minute, RejectOver: 100, Remember: 100, MaxDelay: time.Minute,
 	}}
@@ -131,11 +131,11 @@ func arg(args []string, i int, usual string) string {
 
 func (p *script) origin(name string) uint32 {
 	host, _, _ := strings.Cut(name, ":")
-	p.origins[name] = p.s.Origin([]byte("http://"+name), []byte(host))
+	p.origins[name] = p.s.EnsureOrigin([]byte("http://"+name), []byte(host))
 	return p.origins[name]
 }
 
-func (p *script) host(name string) uint32 { return p.s.Ensure([]byte(name)) }
+func (p *script) host(name string) uint32 { return p.s.EnsureHost([]byte(name)) }
 
 // do carries out one command. It is one table, as long as there are commands.
 func (p *script) do(verb string, args []string) string {
@@ -192,23 +192,23 @@ func (p *script) until(args []string) string {
 }
 
 func (p *script) bind(args []string) string {
-	p.s.Bind(p.now, p.host(args[0]), netip.MustParseAddr(args[1]))
+	p.s.Host(p.host(args[0])).Bind(p.now, netip.MustParseAddr(args[1]))
 	return ""
 }
 
 func (p *script) leave(args []string) string {
-	p.s.Leave(p.now, p.host(args[0]))
+	p.s.Host(p.host(args[0])).Unbind(p.now)
 	return ""
 }
 
 // move HOST IP [GAP]: it is to join the group of an address, under a gap of its own, and does if it can
 func (p *script) move(args []string) string {
 	id, addr := p.host(args[0]), netip.MustParseAddr(args[1])
-	if !p.s.Move(p.now, id, GroupKey("", addr.As16()), Limits{Gap: span(arg(args, 2, "0"))}, false) {
+	if !p.s.Host(id).Move(p.now, GroupIDOf("", addr.As16()), Limits{Gap: span(arg(args, 2, "0"))}, false) {
 		return "later"
 	}
-	if p.s.Resolving(id) {
-		p.s.Bind(p.now, id, addr)
+	if p.s.Host(id).Resolving() {
+		p.s.Host(id).Bind(p.now, addr)
 	}
 	return ""
 }
@@ -218,30 +218,30 @@ func (p *script) movable([]string) string {
 	if id == 0 {
 		return "nobody"
 	}
-	return string(p.s.HostName(id))
+	return string(p.s.Host(id).Name())
 }
 
 func (p *script) stay(args []string) string {
-	p.s.Stay(p.now, p.host(args[0]))
+	p.s.Host(p.host(args[0])).CancelMove(p.now)
 	return ""
 }
 
 func (p *script) settled(args []string) string {
 	h := p.host(args[0])
-	return fmt.Sprintf("%v resolving=%v", p.s.Settled(h), p.s.Resolving(h))
+	return fmt.Sprintf("%v resolving=%v", p.s.Host(h).Settled(), p.s.Host(h).Resolving())
 }
 
 // offer HOST ID [PRIORITY]
 func (p *script) offer(args []string) string {
 	priority := number(arg(args, 2, "0"))
 	url := "http://" + args[0] + "/" + args[1]
-	if !p.s.Offer(p.now, p.origin(args[0]), []byte(args[1]), []byte(url), int32(priority)) {
+	if !p.s.Offer(p.now, Candidate{Origin: p.origin(args[0]), ID: []byte(args[1]), URL: []byte(url), Priority: int32(priority)}) {
 		return "held"
 	}
 	return ""
 }
 
-func (p *script) next() (t Turn, none string) {
+func (p *script) next() (t Selection, none string) {
 	t, wait, ok := p.s.Next(p.now)
 	if ok {
 		return t, ""
@@ -265,7 +265,7 @@ func (p *script) send(args []string) string {
 	trans := p.s.Send(p.now, t, uint32(number(arg(args, 0, "1"))))
 	id := string(p.s.Doc(t.Doc).ID)
 	p.open[id] = trans
-	return fmt.Sprintf("%s %v %d.%d.%d", id, p.s.Addr(t.Host), trans.Slot, trans.Active, trans.Generation)
+	return fmt.Sprintf("%s %v %d.%d.%d", id, p.s.Host(t.Host).Addr(), trans.Slot, trans.Active, trans.Generation)
 }
 
 // whoIsNext tells the document that is next and the spider that its slot is with.
@@ -283,7 +283,7 @@ func (p *script) refuse([]string) string {
 		return none
 	}
 	id := string(p.s.Doc(t.Doc).ID)
-	p.s.Refuse(p.now, t)
+	p.s.DequeueSelected(p.now, t)
 	p.s.End(p.now, t.Doc)
 	return id
 }
@@ -346,66 +346,66 @@ func (p *script) lost(args []string) string {
 func (p *script) lose(spider uint32, blame Blame, crew uint32) string {
 	return p.back(func() (uint32, bool) {
 		doc, _ := p.s.Lost(p.now, spider)
-		return doc, doc != 0 && p.s.Back(p.now, doc, crew, blame)
+		return doc, doc != 0 && p.s.Requeue(p.now, doc, crew, blame)
 	})
 }
 
 // lookup SLOT.ACTIVE.GENERATION
 func (p *script) lookup(args []string) string {
-	var t Trans
+	var t TransID
 	if _, err := fmt.Sscanf(args[0], "%d.%d.%d", &t.Slot, &t.Active, &t.Generation); err != nil {
 		panic(err)
 	}
-	v, spider := p.s.Lookup(t)
-	return []string{Never: "never", Stale: "stale", Live: fmt.Sprintf("live at %d", spider)}[v]
+	v, tx := p.s.Lookup(t)
+	return []string{Unknown: "never", Stale: "stale", Live: fmt.Sprintf("live at %d", tx.Spider)}[v]
 }
 
 func (p *script) delay(args []string) string {
-	p.s.SetDelay(p.now, p.host(args[0]), span(args[1]))
+	p.s.Host(p.host(args[0])).SetCrawlDelay(p.now, span(args[1]))
 	return ""
 }
 
 func (p *script) block(args []string) string {
-	p.s.Block(p.now, p.host(args[0]), span(args[1]))
+	p.s.Host(p.host(args[0])).Block(p.now, span(args[1]))
 	return ""
 }
 
 func (p *script) hold(args []string) string {
-	p.s.Hold(p.now, p.origin(args[0]), true)
+	p.s.SetRobotsPending(p.now, p.origin(args[0]), true)
 	return ""
 }
 
 func (p *script) release(args []string) string {
-	p.s.Hold(p.now, p.origin(args[0]), false)
+	p.s.SetRobotsPending(p.now, p.origin(args[0]), false)
 	return ""
 }
 
 // ask HOST NAME [again]
 func (p *script) ask(args []string) string {
-	p.s.Ask(p.now, p.host(args[0]), uint32(number(args[1])), try(args[2:]))
+	p.s.Host(p.host(args[0])).QueueOwnRequest(p.now, uint32(number(args[1])), try(args[2:]))
 	return ""
 }
 
-func try(args []string) Try {
+func try(args []string) OwnQueue {
 	if len(args) > 0 && args[0] == "again" {
-		return Again
+		return Retry
 	}
-	return First
+	return FirstTry
 }
 
 // retract HOST NAME
 func (p *script) retract(args []string) string {
 	want := uint32(number(args[1]))
-	return strings.Trim(fmt.Sprint(p.s.Retract(p.now, p.host(args[0]), func(name uint32) bool { return name == want })), "[]")
+	return strings.Trim(fmt.Sprint(p.s.Host(p.host(args[0])).RetractOwnRequests(p.now, func(name uint32) bool { return name == want })), "[]")
 }
 
 func (p *script) unask(args []string) string {
-	return strings.Trim(fmt.Sprint(p.s.Retract(p.now, p.host(args[0]), func(uint32) bool { return true })), "[]")
+	return strings.Trim(fmt.Sprint(p.s.Host(p.host(args[0])).RetractOwnRequests(p.now, func(uint32) bool { return true })), "[]")
 }
 
 // nextask [again]
 func (p *script) nextAsk(args []string) string {
-	name, addr, wait, ok := p.s.NextAsk(p.now, try(args))
+	name, addr, wait, ok := p.s.NextOwnRequest(p.now, try(args))
 	if !ok {
 		return waits(wait)
 	}
@@ -414,28 +414,29 @@ func (p *script) nextAsk(args []string) string {
 
 // asked HOST STATUS [RETRY_AFTER [TOOK]]
 func (p *script) asked(args []string) string {
-	p.s.Asked(p.now, p.host(args[0]), Feedback{
+	p.s.Host(p.host(args[0])).OwnRequestDone(p.now, Feedback{
 		Status: number(args[1]), RetryAfter: span(arg(args, 2, "0")), Took: span(arg(args, 3, "0")),
 	})
+
 	return ""
 }
 
 func (p *script) fail(args []string) string {
-	p.s.Fail(p.host(args[0]))
+	p.s.Host(p.host(args[0])).Fail()
 	return p.back(func() (uint32, bool) {
-		doc, _ := p.s.Failed()
+		doc, _ := p.s.NextFailed()
 		return doc, true
 	})
 }
 
 // delayed SPIDER SINCE
 func (p *script) delayed(args []string) string {
-	p.s.Delayed(p.now, uint32(number(args[0])), span(args[1]))
+	p.s.LinesWritten(p.now, uint32(number(args[0])), span(args[1]))
 	return ""
 }
 
 func (p *script) touch(args []string) string {
-	p.s.Touch(p.now, p.open[args[0]])
+	p.s.MarkRequested(p.now, p.open[args[0]])
 	return ""
 }
 
@@ -443,7 +444,7 @@ func (p *script) tick([]string) string { return waits(p.s.Tick(p.now)) }
 
 // sweep names the origins that were forgotten.
 func (p *script) sweep([]string) string {
-	p.s.Sweep(p.now)
+	p.s.sweep(p.now)
 	var names []string
 	gone := p.s.Forgotten(nil)
 	for _, name := range slices.Sorted(maps.Keys(p.origins)) {
@@ -469,7 +470,7 @@ func (p *script) rejects([]string) string {
 }
 
 func (p *script) slot(args []string) string {
-	v, ok := p.s.View(uint32(number(args[0])), 10)
+	v, ok := p.s.Slot(uint32(number(args[0])), 10)
 	if !ok {
 		return "empty"
 	}
@@ -485,8 +486,8 @@ func (p *script) configure(args []string) string {
 // glance: every slot with its state, documents at spiders and held, and gap
 func (p *script) glance([]string) string {
 	var all []string
-	dst := make([]Glance, p.cfg.Count+3)
-	for _, g := range dst[:p.s.Glances(p.now, 0, dst)] {
+	dst := make([]SlotSummary, p.cfg.Count+3)
+	for _, g := range dst[:p.s.Summaries(p.now, 0, dst)] {
 		word := [States]string{"empty", "ready", "active", "cooling", "held"}[g.State]
 		if g.State != Empty {
 			word += fmt.Sprintf(" %d/%d gap=%v", g.Sent, g.Docs, g.Gap)

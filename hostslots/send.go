@@ -5,9 +5,9 @@ import (
 )
 
 // Turn is a document that may be sent now.
-type Turn struct {
+type Selection struct {
 	Group, Host, Origin, Doc uint32
-	Crew                     uint32        // that the document is for
+	Pool                     uint32        // that the document is for
 	Due                      time.Duration // since when
 	Spider                   uint32        // that the slot's last document went to; 0: none
 	lane                     uint32
@@ -17,33 +17,33 @@ type Turn struct {
 // due, wait is how long until one is, and 0 where none will be without some
 // other event. The caller decides what happens to the document, by Send,
 // Refuse, Hold or Park, before it calls again.
-func (s *Slots) Next(now time.Duration) (t Turn, wait time.Duration, ok bool) {
+func (s *Slots) Next(now time.Duration) (t Selection, wait time.Duration, ok bool) {
 	s.lapse(now) // a claim may have ended since the last Tick
 	id, due, ok := s.sends.Min()
 	for ; ok && due <= now && s.groups.At(id).settings != s.settings; id, due, ok = s.sends.Min() {
 		s.place(now, id) // it may not be due by the settings that are in force now
 	}
 	if !ok {
-		return Turn{}, 0, false
+		return Selection{}, 0, false
 	}
 	if due > now {
-		return Turn{}, due - now, false
+		return Selection{}, due - now, false
 	}
 	g := s.groups.At(id)
 	return s.turn(id, s.best(s.hosts.At(g.turns.head))), 0, true
 }
 
 // turn is that of the first document of a lane, whose group may be asked.
-func (s *Slots) turn(groupID, lane uint32) Turn {
+func (s *Slots) turn(groupID, lane uint32) Selection {
 	o := s.origins.At(lane)
-	return Turn{
-		Group: groupID, Host: o.host, Origin: o.origin(lane), Doc: o.queue, Crew: o.crew,
+	return Selection{
+		Group: groupID, Host: o.host, Origin: o.origin(lane), Doc: o.queue, Pool: o.crew,
 		Due: s.sends.Due(groupID), Spider: s.slots[s.groups.At(groupID).slot-1].spider, lane: lane,
 	}
 }
 
 // Send marks the document of a turn as sent to a spider: a small number, not 0.
-func (s *Slots) Send(now time.Duration, t Turn, spider uint32) Trans {
+func (s *Slots) Send(now time.Duration, t Selection, spider uint32) TransID {
 	s.pop(t.lane)
 	s.docs.At(t.Doc).attempt(1)
 	g := s.groups.At(t.Group)
@@ -63,7 +63,7 @@ func (s *Slots) Send(now time.Duration, t Turn, spider uint32) Trans {
 }
 
 // open starts a transaction in a free place of the slot's active range.
-func (s *Slots) open(now time.Duration, doc, slotID, spider uint32) Trans {
+func (s *Slots) open(now time.Duration, doc, slotID, spider uint32) TransID {
 	sl := &s.slots[slotID]
 	if sl.free == 0 {
 		s.widen(sl)
@@ -80,14 +80,14 @@ func (s *Slots) open(now time.Duration, doc, slotID, spider uint32) Trans {
 		s.spiders = append(s.spiders, list{})
 	}
 	s.bySpider.pushBack(&s.spiders[spider], id)
-	return Trans{Slot: slotID, Active: active, Generation: c.generation}
+	return TransID{Slot: slotID, Active: active, Generation: c.generation}
 }
 
 // widen doubles a slot's active range, up to the places that may be needed. Its
 // cells move; generations go on.
 func (s *Slots) widen(sl *slot) {
 	from, size := sl.cells, sl.size
-	sl.cells, sl.size = uint32(len(s.cells)), min(max(1, 2*size), uint32(s.cfg.Widest))
+	sl.cells, sl.size = uint32(len(s.cells)), min(max(1, 2*size), uint32(s.cfg.MaxConcurrent))
 	s.cells = append(s.cells, s.cells[from:from+size]...)
 	for range sl.size - size {
 		s.cells = append(s.cells, cell{generation: s.cfg.Generation})
@@ -99,34 +99,37 @@ func (s *Slots) widen(sl *slot) {
 // the active range.
 func (s *Slots) gather(sl *slot) {
 	sl.free = 0
-	for i := min(sl.size, uint32(s.cfg.Widest)); i > 0; i-- {
+	for i := min(sl.size, uint32(s.cfg.MaxConcurrent)); i > 0; i-- {
 		if c := &s.cells[sl.cells+i-1]; c.tx == 0 {
 			c.next, sl.free = sl.free, i
 		}
 	}
 }
 
-// Lookup says what a transaction's name stands for, and for a live one the spider that
-// has it.
-func (s *Slots) Lookup(t Trans) (v Verdict, spider uint32) {
-	c := s.cell(t)
-	if c == nil {
-		return Never, 0
-	}
-	if c.tx != 0 && (c.generation == t.Generation || faulty(faultStale)) {
-		return Live, s.txs.At(c.tx).spider
-	}
-	if t.Generation-s.cfg.Generation < c.generation-s.cfg.Generation {
-		return Stale, 0
-	}
-	return Never, 0
+// Transaction is one sending of a document that has not ended.
+type Transaction struct {
+	Doc, Spider uint32
+	Sent        time.Duration
 }
 
-// DocOf returns the document of a live transaction.
-func (s *Slots) DocOf(t Trans) (doc uint32) { return s.txs.At(s.cell(t).tx).doc }
+// Lookup returns the state of a transaction's name, and of a live one the transaction.
+func (s *Slots) Lookup(t TransID) (TransState, Transaction) {
+	c := s.cell(t)
+	if c == nil {
+		return Unknown, Transaction{}
+	}
+	if c.tx != 0 && (c.generation == t.Generation || faulty(faultStale)) {
+		tx := s.txs.At(c.tx)
+		return Live, Transaction{Doc: tx.doc, Spider: tx.spider, Sent: tx.sent}
+	}
+	if t.Generation-s.cfg.Generation < c.generation-s.cfg.Generation {
+		return Stale, Transaction{}
+	}
+	return Unknown, Transaction{}
+}
 
 // cell finds a transaction's place: two array look-ups. nil: there is none.
-func (s *Slots) cell(t Trans) *cell {
+func (s *Slots) cell(t TransID) *cell {
 	if int64(t.Slot) >= int64(len(s.slots)) || t.Active >= s.slots[t.Slot].size {
 		return nil
 	}
@@ -134,7 +137,7 @@ func (s *Slots) cell(t Trans) *cell {
 }
 
 // Working restarts the status timeout of a live transaction.
-func (s *Slots) Working(now time.Duration, t Trans) {
+func (s *Slots) Working(now time.Duration, t TransID) {
 	id := s.cell(t).tx
 	s.txs.At(id).status = now
 	s.byStatus.remove(&s.statuses, id)
@@ -142,7 +145,7 @@ func (s *Slots) Working(now time.Duration, t Trans) {
 }
 
 // Done ends a live transaction and returns its document, for the caller to End.
-func (s *Slots) Done(now time.Duration, t Trans, status int, retryAfter time.Duration) (doc uint32) {
+func (s *Slots) Done(now time.Duration, t TransID, status int, retryAfter time.Duration) (doc uint32) {
 	id := s.cell(t).tx
 	tx := *s.txs.At(id)
 	g := s.groupOf(tx.doc)
@@ -156,7 +159,7 @@ func (s *Slots) Done(now time.Duration, t Trans, status int, retryAfter time.Dur
 // given moment left the daemon only now. Their groups' gaps count from as much
 // later as the first of them was: none from before now, and they do not fall into
 // step.
-func (s *Slots) Delayed(now time.Duration, spider uint32, from time.Duration) {
+func (s *Slots) LinesWritten(now time.Duration, spider uint32, from time.Duration) {
 	if int(spider) >= len(s.spiders) {
 		return
 	}
@@ -167,26 +170,20 @@ func (s *Slots) Delayed(now time.Duration, spider uint32, from time.Duration) {
 }
 
 // Touch counts now as the last request to the group of a live transaction.
-func (s *Slots) Touch(now time.Duration, t Trans) {
+func (s *Slots) MarkRequested(now time.Duration, t TransID) {
 	s.touch(now, s.groupOf(s.txs.At(s.cell(t).tx).doc), now)
 }
 
 // Loiter has a group's gap begin later than with its last request.
-func (s *Slots) Loiter(now time.Duration, groupID uint32, by time.Duration) {
+func (s *Slots) delayGap(now time.Duration, groupID uint32, by time.Duration) {
 	s.touch(now, groupID, now+by)
 }
-
-// Gap is a group's gap between two requests, as it stands.
-func (s *Slots) Gap(groupID uint32) time.Duration { return s.gap(s.groups.At(groupID)) }
 
 func (s *Slots) touch(now time.Duration, groupID uint32, last time.Duration) {
 	g := s.groups.At(groupID)
 	g.last = max(g.last, last)
 	s.place(now, groupID)
 }
-
-// Sent is when a live transaction began.
-func (s *Slots) Sent(t Trans) time.Duration { return s.txs.At(s.cell(t).tx).sent }
 
 func (s *Slots) groupOf(doc uint32) uint32 {
 	return s.hosts.At(s.origins.At(s.docs.At(doc).origin).host).group
@@ -207,7 +204,7 @@ func (s *Slots) close(id uint32) {
 		generation = s.cfg.Generation
 	}
 	*c = cell{generation: generation}
-	if tx.active < uint32(s.cfg.Widest) {
+	if tx.active < uint32(s.cfg.MaxConcurrent) {
 		c.next, sl.free = sl.free, tx.active+1
 	}
 	s.txs.Free(id)

@@ -40,11 +40,11 @@ type Slots struct {
 	emptySlot uint32 // first of the empty slots, plus one
 	used      int
 
-	sends  timeheap.Heap        // groups that have a document to send and may be asked
-	asked  [Tries]timeheap.Heap // groups that the daemon itself wants to ask, and may
-	cools  timeheap.Heap        // groups without a slot that may not be asked yet
-	block  timeheap.Heap        // blocked hosts, by when they go on
-	claims timeheap.Heap        // groups that are claimed, by the claim's end, and that were refused, by when to try again
+	sends  timeheap.Heap            // groups that have a document to send and may be asked
+	asked  [OwnQueues]timeheap.Heap // groups that the daemon itself wants to ask, and may
+	cools  timeheap.Heap            // groups without a slot that may not be asked yet
+	block  timeheap.Heap            // blocked hosts, by when they go on
+	claims timeheap.Heap            // groups that are claimed, by the claim's end, and that were refused, by when to try again
 	left   leftover.Queue
 
 	statuses list   // transactions by their last sign of life
@@ -94,7 +94,7 @@ type Slots struct {
 
 // New returns empty slots. Every group counts as asked at time 0.
 func New(cfg Config) *Slots {
-	cfg.Widest = max(cfg.Widest, cfg.Concurrent)
+	cfg.MaxConcurrent = max(cfg.MaxConcurrent, cfg.Concurrent)
 	s := &Slots{
 		cfg:         cfg,
 		seed:        maphash.MakeSeed(),
@@ -142,8 +142,8 @@ const renewStep = 256
 // they are asked for. What is kept by them (when a group is due, its slot's free places, whether its hosts are rejected) is
 // put right when its turn comes, before anything is sent, and for all groups bit by bit by Tick.
 func (s *Slots) Reconfigure(now time.Duration, cfg Config) {
-	cfg.Count, cfg.Generation, cfg.Claims, cfg.Counted = s.cfg.Count, s.cfg.Generation, s.cfg.Claims, s.cfg.Counted
-	cfg.Widest = max(cfg.Widest, cfg.Concurrent)
+	cfg.Count, cfg.Generation, cfg.Leases, cfg.CountDocs = s.cfg.Count, s.cfg.Generation, s.cfg.Leases, s.cfg.CountDocs
+	cfg.MaxConcurrent = max(cfg.MaxConcurrent, cfg.Concurrent)
 	s.cfg = cfg
 	s.settings++
 	s.renewing = 1

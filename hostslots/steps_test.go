@@ -18,11 +18,11 @@ func filled(cfg Config, groups int) *Slots {
 	for n := range groups {
 		name := fmt.Appendf(nil, "h%d.test", n)
 		url := fmt.Appendf(nil, "http://%s/", name)
-		o := s.Origin(url[:len(url)-1], name)
+		o := s.EnsureOrigin(url[:len(url)-1], name)
 		var addr [4]byte
 		binary.BigEndian.PutUint32(addr[:], uint32(n)+10<<24)
-		s.Bind(0, s.HostOf(o), netip.AddrFrom4(addr))
-		s.Offer(0, o, name, url, 0)
+		s.Host(s.HostOf(o)).Bind(0, netip.AddrFrom4(addr))
+		s.Offer(0, Candidate{Origin: o, ID: name, URL: url, Priority: 0})
 	}
 	return s
 }
@@ -92,14 +92,14 @@ func TestReconfigureLimits(t *testing.T) {
 	cfg := usualConfig(groups)
 	s := filled(cfg, groups)
 	last := uint32(groups)
-	o := s.hosts.At(s.Find(fmt.Appendf(nil, "h%d.test", groups-1))).origins
+	o := s.hosts.At(s.FindHost(fmt.Appendf(nil, "h%d.test", groups-1))).origins
 	cfg.Len, cfg.Concurrent, cfg.Gap = 1, 4, time.Nanosecond
 	s.Reconfigure(0, cfg)
 	if s.Counts().Full == groups {
 		t.Fatal("all groups were looked at at once")
 	}
 	for i := range 5 { // to a group that was not looked at
-		s.Offer(0, o, fmt.Appendf(nil, "more%d", i), []byte("http://x/"), 0)
+		s.Offer(0, Candidate{Origin: o, ID: fmt.Appendf(nil, "more%d", i), URL: []byte("http://x/"), Priority: 0})
 	}
 	settle(s, 0)
 	if c := s.Counts(); c.Full != groups || c.Leftover != 5 {
@@ -133,7 +133,7 @@ func TestAtSpidersMeanwhile(t *testing.T) {
 	told := map[uint32]int{}
 	now, next := time.Second, uint32(0)
 	for more := true; more; more = next != 0 {
-		next = s.AtSpiders(next, 10, time.Second, func(doc uint32) { told[doc]++ })
+		next = s.InFlight(next, 10, time.Second, func(doc uint32) { told[doc]++ })
 		now += 2 * time.Second
 		for range 3 { // the oldest come back, and are sent again
 			doc, _ := s.Lost(now, 1)
@@ -161,10 +161,10 @@ func TestRejectsAreBounded(t *testing.T) {
 	cfg.Len, cfg.RejectOver = 1, busy-1
 	s := New(cfg)
 	put := func(host string, addr netip.Addr, doc bool) {
-		o := s.Origin([]byte("http://"+host), []byte(host))
-		s.Bind(0, s.HostOf(o), addr)
+		o := s.EnsureOrigin([]byte("http://"+host), []byte(host))
+		s.Host(s.HostOf(o)).Bind(0, addr)
 		if doc {
-			s.Offer(0, o, []byte(host), []byte("http://"+host+"/"), 0)
+			s.Offer(0, Candidate{Origin: o, ID: []byte(host), URL: []byte("http://" + host + "/"), Priority: 0})
 		}
 	}
 	crowded := netip.MustParseAddr("192.0.2.1")
@@ -242,7 +242,7 @@ func BenchmarkStepsAtAMillionGroups(b *testing.B) {
 	}
 	report("Reconfigure")
 	for next, more := uint32(0), true; more; more = next != 0 {
-		timed(func() { next = s.AtSpiders(next, 1024, now, func(uint32) {}) })
+		timed(func() { next = s.InFlight(next, 1024, now, func(uint32) {}) })
 	}
 	report("AtSpiders")
 }

@@ -20,7 +20,7 @@ type twin struct {
 	queue  map[string][]*twinDoc // by host, in order of arrival
 	hosts  map[string]*twinHost
 	groups map[string]*twinGroup
-	open   map[Trans]*twinDoc
+	open   map[TransID]*twinDoc
 	parked []twinLane // longest first
 	seq    int
 }
@@ -64,7 +64,7 @@ type twinGroup struct {
 func newTwin(cfg Config) *twin {
 	return &twin{
 		cfg: cfg, docs: map[string]*twinDoc{}, queue: map[string][]*twinDoc{}, hosts: map[string]*twinHost{},
-		groups: map[string]*twinGroup{}, open: map[Trans]*twinDoc{},
+		groups: map[string]*twinGroup{}, open: map[TransID]*twinDoc{},
 	}
 }
 
@@ -125,7 +125,7 @@ func (w *twin) expects(group string) bool {
 // first is the document of a host that has to go next, nil if none may.
 func (w *twin) first(name string) *twinDoc {
 	h := w.hosts[name]
-	if h.blocked != 0 || h.limits.Barred || h.moving {
+	if h.blocked != 0 || h.limits.Blocked || h.moving {
 		return nil
 	}
 	var best *twinDoc
@@ -165,7 +165,7 @@ type run struct {
 	w      *twin
 	now    time.Duration
 	nextID int
-	ended  []Trans
+	ended  []TransID
 }
 
 func (r *run) hostName() string { return fmt.Sprintf("h%d.example", r.rng.IntN(40)) }
@@ -207,12 +207,12 @@ func (r *run) turns() {
 func (r *run) offer() {
 	name := r.hostName()
 	origin := fmt.Sprintf("%s://%s", []string{"http", "https"}[r.rng.IntN(2)], name)
-	o := r.s.Origin([]byte(origin), []byte(name))
+	o := r.s.EnsureOrigin([]byte(origin), []byte(name))
 	id := r.s.HostOf(o)
-	if !r.s.Settled(id) {
+	if !r.s.Host(id).Settled() {
 		addr := fmt.Sprintf("10.0.0.%d", 1+r.rng.IntN(12))
 		r.move(name, addr)
-		r.s.Bind(r.now, id, netip.MustParseAddr(addr))
+		r.s.Host(id).Bind(r.now, netip.MustParseAddr(addr))
 	}
 	doc := fmt.Sprintf("%d", r.nextID)
 	if r.rng.IntN(10) == 0 && r.nextID > 0 {
@@ -222,7 +222,7 @@ func (r *run) offer() {
 	priority := int32(r.rng.IntN(3))
 	crew := uint32(r.rng.IntN(3))
 	crawl := []string{"", "", "one", "two", strings.Repeat("x", maxCrawlName+1)}[r.nextID*r.nextID%23%5]
-	took := r.s.OfferTo(r.now, o, crew, []byte(crawl), []byte(doc), []byte(origin+"/"+doc), priority)
+	took := r.s.Offer(r.now, Candidate{Origin: o, Pool: crew, Crawl: []byte(crawl), ID: []byte(doc), URL: []byte(origin + "/" + doc), Priority: priority})
 	if held := r.w.docs[doc] != nil; took == held {
 		r.t.Fatalf("Offer(%s) = %v, held %v", doc, took, held)
 	}
@@ -259,32 +259,32 @@ func (r *run) bring(h *twinHost) {
 // restrict changes the limits of a host.
 func (r *run) restrict() {
 	name := r.hostName()
-	id, h := r.s.Find([]byte(name)), r.w.host(name)
+	id, h := r.s.FindHost([]byte(name)), r.w.host(name)
 	if id == 0 || h.group == "" {
 		return
 	}
 	h.limits = r.limits()
-	r.s.Restrict(r.now, id, h.limits)
+	r.s.Host(id).SetLimits(r.now, h.limits)
 	r.bring(h)
 }
 
 func (r *run) limits() Limits {
 	return Limits{
 		Gap:        []time.Duration{0, 0, 300 * time.Millisecond, 3 * time.Second}[r.rng.IntN(4)],
-		Concurrent: []int{0, 0, 1, r.w.cfg.Widest}[r.rng.IntN(4)],
-		Barred:     r.rng.IntN(6) == 0,
+		Concurrent: []int{0, 0, 1, r.w.cfg.MaxConcurrent}[r.rng.IntN(4)],
+		Blocked:    r.rng.IntN(6) == 0,
 	}
 }
 
 // regroup moves a host, with all that is held for it, or has one stay that was to move.
 func (r *run) regroup() {
 	name := r.hostName()
-	id, h := r.s.Find([]byte(name)), r.w.host(name)
+	id, h := r.s.FindHost([]byte(name)), r.w.host(name)
 	switch {
 	case id == 0 || h.group == "":
 	case h.moving && r.rng.IntN(3) == 0:
 		h.moving = false
-		r.s.Stay(r.now, id)
+		r.s.Host(id).CancelMove(r.now)
 	default:
 		r.moveNow(id, name)
 	}
@@ -297,10 +297,10 @@ func (r *run) isOpen(name string) bool {
 func (r *run) moveNow(id uint32, name string) {
 	to, limits, h := fmt.Sprintf("10.0.0.%d", 1+r.rng.IntN(12)), r.limits(), r.w.host(name)
 	addr := netip.MustParseAddr(to)
-	key := GroupKey("", addr.As16())
+	key := GroupIDOf("", addr.As16())
 	_, known := r.s.groupByAddr[key]
 	open := r.isOpen(name)
-	if moved := r.s.Move(r.now, id, key, limits, false); moved == open {
+	if moved := r.s.Host(id).Move(r.now, key, limits, false); moved == open {
 		r.t.Fatalf("Move(%s) = %v; a request is open: %v", name, moved, open)
 	}
 	if h.moving, h.to = open, to; open {
@@ -318,13 +318,13 @@ func (r *run) moveNow(id uint32, name string) {
 	}
 	h.group = to
 	r.bring(h)
-	r.s.Bind(r.now, id, addr)
+	r.s.Host(id).Bind(r.now, addr)
 }
 
 // settle moves the hosts that can leave their groups now.
 func (r *run) settle() {
 	for id := r.s.Movable(r.now); id != 0; id = r.s.Movable(r.now) {
-		name := string(r.s.HostName(id))
+		name := string(r.s.Host(id).Name())
 		if !r.w.host(name).moving {
 			r.t.Fatalf("%s can be moved, and nobody wanted that", name)
 		}
@@ -347,17 +347,17 @@ func (r *run) send() {
 	if !ok {
 		return
 	}
-	group, name := r.s.Addr(t.Host).String(), string(r.s.HostName(t.Host))
+	group, name := r.s.Host(t.Host).Addr().String(), string(r.s.Host(t.Host).Name())
 	if due, allowed := may[group]; !allowed || due > r.now || t.Due > r.now {
 		r.t.Fatalf("Next chose %s, due %v; of %v", group, t.Due, may)
 	}
 	want := r.w.first(name)
 	if got := r.s.Doc(t.Doc); want == nil || string(got.ID) != want.id || got.Attempts != want.attempts ||
-		t.Crew != want.crew || string(r.s.OriginKey(t.Origin)) != want.origin {
-		r.t.Fatalf("Next of %s = %s (attempts %d, for crew %d), want %+v", name, got.ID, got.Attempts, t.Crew, want)
+		t.Pool != want.crew || string(r.s.OriginKey(t.Origin)) != want.origin {
+		r.t.Fatalf("Next of %s = %s (attempts %d, for crew %d), want %+v", name, got.ID, got.Attempts, t.Pool, want)
 	}
 	if r.rng.IntN(4) == 0 {
-		r.s.Park(r.now, t)
+		r.s.Suspend(r.now, t)
 		r.w.parked = append(r.w.parked, want.lane())
 		return
 	}
@@ -375,15 +375,15 @@ func (r *run) send() {
 	g.sent++
 }
 
-func (r *run) anyOpen() (Trans, bool) {
-	keys := make([]Trans, 0, len(r.w.open))
+func (r *run) anyOpen() (TransID, bool) {
+	keys := make([]TransID, 0, len(r.w.open))
 	for k := range r.w.open {
 		keys = append(keys, k)
 	}
 	if len(keys) == 0 {
-		return Trans{}, false
+		return TransID{}, false
 	}
-	slices.SortFunc(keys, func(a, b Trans) int { return r.w.open[a].seq - r.w.open[b].seq })
+	slices.SortFunc(keys, func(a, b TransID) int { return r.w.open[a].seq - r.w.open[b].seq })
 	return keys[r.rng.IntN(len(keys))], true
 }
 
@@ -393,8 +393,8 @@ func (r *run) done() {
 		return
 	}
 	d := r.w.open[trans]
-	if v, spider := r.s.Lookup(trans); v != Live || spider != d.spider {
-		r.t.Fatalf("Lookup(%v) = %v at %d, want live at %d", trans, v, spider, d.spider)
+	if v, tx := r.s.Lookup(trans); v != Live || tx.Spider != d.spider {
+		r.t.Fatalf("Lookup(%v) = %v at %d, want live at %d", trans, v, tx.Spider, d.spider)
 	}
 	status := []int{200, 404, 429, 503, 0}[r.rng.IntN(5)]
 	retry := time.Duration(r.rng.IntN(2)) * 3 * time.Second
@@ -423,7 +423,7 @@ func (r *run) learn(d *twinDoc, status int, retry time.Duration) {
 }
 
 // drop closes a transaction in the twin.
-func (r *run) drop(trans Trans, d *twinDoc) {
+func (r *run) drop(trans TransID, d *twinDoc) {
 	delete(r.w.open, trans)
 	r.ended = append(r.ended, trans)
 	d.inFlight = false
@@ -448,7 +448,7 @@ func (r *run) emptied(host string, lane twinLane) {
 func (r *run) unpark() {
 	crew := uint32(r.rng.IntN(3))
 	i := slices.IndexFunc(r.w.parked, func(l twinLane) bool { return l.crew == crew })
-	if parked := r.s.Parked(crew); parked != (i >= 0) || r.s.Unpark(r.now, crew) != parked {
+	if parked := r.s.Pool(crew).Suspended(); parked != (i >= 0) || r.s.Pool(crew).Resume(r.now) != parked {
 		r.t.Fatalf("Parked(%d) = %v; the twin has %v", crew, parked, r.w.parked)
 	}
 	if i >= 0 {
@@ -465,17 +465,17 @@ func (r *run) resume() {
 	}
 	lane := r.w.parked[i]
 	r.w.parked = slices.Delete(r.w.parked, i, i+1)
-	doc := r.s.FirstParked(crew)
-	turn, ok := r.s.Resume(r.now, crew)
+	doc := r.s.Pool(crew).FirstSuspended()
+	turn, ok := r.s.Pool(crew).ResumeFirst(r.now)
 	_, name, _ := strings.Cut(lane.origin, "://")
 	h := r.w.hosts[name]
 	_, may := r.w.mayAsk(r.now, r.slotted)[h.group]
-	shut := h.blocked != 0 || h.limits.Barred || h.moving || h.held[lane.origin]
+	shut := h.blocked != 0 || h.limits.Blocked || h.moving || h.held[lane.origin]
 	queued := slices.ContainsFunc(r.w.queue[name], func(d *twinDoc) bool { return d.lane() == lane && !d.inFlight })
 	if ok != (may && !shut && queued) || queued != (doc != 0) {
 		r.t.Fatalf("Resume(%d) of %v = %v; its group may be asked %v, shut %v, queued %v (first %d)", crew, lane, ok, may, shut, queued, doc)
 	}
-	if ok && (turn.Doc != doc || turn.Crew != crew || string(r.s.OriginKey(turn.Origin)) != lane.origin) {
+	if ok && (turn.Doc != doc || turn.Pool != crew || string(r.s.OriginKey(turn.Origin)) != lane.origin) {
 		r.t.Fatalf("Resume(%d) of %v = %+v; want document %d", crew, lane, turn, doc)
 	}
 }
@@ -518,7 +518,7 @@ func (r *run) back(n uint32, d *twinDoc) {
 	default:
 		over = d.attempts >= r.w.cfg.MaxAttempts
 	}
-	if got := r.s.Back(r.now, n, crew, blame); got != over {
+	if got := r.s.Requeue(r.now, n, crew, blame); got != over {
 		r.t.Fatalf("document %s after %d attempts, blame %d: over = %v", d.id, d.attempts, blame, got)
 	}
 	if over {
@@ -572,14 +572,14 @@ func (r *run) purge() {
 		return
 	}
 	id := fmt.Sprintf("%d", r.rng.IntN(r.nextID))
-	n, d := r.s.Document([]byte(id)), r.w.docs[id]
+	n, d := r.s.FindDoc([]byte(id)), r.w.docs[id]
 	if (n != 0) != (d != nil) {
 		r.t.Fatalf("Document(%s) = %d; the twin has %v", id, n, d)
 	}
 	if d == nil {
 		return
 	}
-	if out := r.s.Drop(n); out == d.inFlight {
+	if out := r.s.Dequeue(n); out == d.inFlight {
 		r.t.Fatalf("Drop(%s) = %v; at a spider: %v", id, out, d.inFlight)
 	} else if out {
 		r.s.End(r.now, n)
@@ -589,7 +589,7 @@ func (r *run) purge() {
 
 func (r *run) steer() {
 	name := r.hostName()
-	id := r.s.Find([]byte(name))
+	id := r.s.FindHost([]byte(name))
 	if id == 0 {
 		return
 	}
@@ -597,19 +597,20 @@ func (r *run) steer() {
 	switch r.rng.IntN(4) {
 	case 0:
 		h.delay = time.Duration(r.rng.IntN(3)) * 2 * time.Second
-		r.s.SetDelay(r.now, id, h.delay)
+		r.s.Host(id).SetCrawlDelay(r.now, h.delay)
 	case 1:
 		until := r.now + time.Duration(r.rng.IntN(20)-5)*time.Second
-		r.s.Block(r.now, id, until)
+		r.s.Host(id).Block(r.now, until)
 		if h.blocked = until; until <= r.now {
 			h.blocked = 0
 		}
 	default:
-		r.s.Origins(id, func(o uint32) {
+		r.s.Host(id).Origins(func(o uint32) {
 			held := r.rng.IntN(3) == 0
-			r.s.Hold(r.now, o, held)
+			r.s.SetRobotsPending(r.now, o, held)
 			h.held[string(r.s.OriginKey(o))] = held
 		})
+
 	}
 }
 
@@ -630,7 +631,7 @@ func (r *run) check() {
 		r.t.Fatalf("Counts = %+v, want %d held, %d in flight", c, len(r.w.docs), len(r.w.open))
 	}
 	for next, more := uint32(0), true; more; more = next != 0 {
-		next = r.s.AtSpiders(next, 3, r.now, func(doc uint32) {
+		next = r.s.InFlight(next, 3, r.now, func(doc uint32) {
 			if id := string(r.s.Doc(doc).ID); r.w.docs[id] == nil || !r.w.docs[id].inFlight {
 				r.t.Fatalf("document %s is not at a spider", id)
 			}
@@ -642,7 +643,7 @@ func (r *run) check() {
 		for _, d := range r.w.docs {
 			held = held || d.crew == crew && crew > 0
 		}
-		if r.s.Serves(crew) != held {
+		if r.s.Pool(crew).HasDocs() != held {
 			r.t.Fatalf("Serves(%d) = %v, want %v", crew, !held, held)
 		}
 	}
@@ -686,13 +687,13 @@ func (r *run) checkCrawls() {
 		no := r.s.crawlByName[d.crawl]
 		names[d.crawl] = true
 		for _, crawl := range []uint16{no, 0} { // 0: the list of all
-			shares[hostShare(r.s.Find([]byte(d.host)), crawl)] = true
+			shares[hostShare(r.s.FindHost([]byte(d.host)), crawl)] = true
 			shares[groupShare(r.s.groupByAddr[netip.MustParseAddr(group).As16()], crawl)] = true
 		}
 	}
 	for addr, id := range r.s.groupByAddr {
 		got, name := map[string]int{}, netip.AddrFrom16(addr).Unmap().String()
-		r.s.Crawls(id, 10, func(crawl string, docs int) { got[crawl] += docs })
+		r.s.Group(id).Crawls(10, func(crawl string, docs int) { got[crawl] += docs })
 		if !maps.Equal(got, want[name]) {
 			r.t.Fatalf("documents of %s by crawl are %v, want %v", name, got, want[name])
 		}
@@ -708,10 +709,10 @@ func TestSlotsAgainstTwin(t *testing.T) {
 			cfg := Config{
 				Count: 1 + int(seed%7), Len: 1 + int(seed%5)*2, Concurrent: 1 + int(seed%3), Gap: time.Second,
 				StatusTimeout: 9 * time.Second, MaxFetch: 20 * time.Second, MaxAttempts: 3, Patience: 4 * time.Second, RejectOver: 9,
-				Remember: 1000, Generation: ^uint32(0) - 5, Counted: true,
+				Remember: 1000, Generation: ^uint32(0) - 5, CountDocs: true,
 			}
 			cfg.Concurrent = min(cfg.Concurrent, cfg.Len)
-			cfg.Widest = cfg.Concurrent + int(seed%4)
+			cfg.MaxConcurrent = cfg.Concurrent + int(seed%4)
 			r := &run{t: t, rng: rand.New(rand.NewPCG(seed, 9)), s: New(cfg), w: newTwin(cfg)}
 			events := []func(){r.offer, r.offer, r.offer, r.send, r.send, r.send, r.done, r.done, r.tick, r.working, r.steer, r.purge, r.unpark, r.resume}
 			if seed%2 == 1 {

@@ -31,7 +31,7 @@ func (s *Slots) Counts() Counts {
 
 // Room reports whether a group that came now could have a slot: one is empty, or held by a group that may not be asked
 // for long. So no group waits that could use it.
-func (s *Slots) Room(now time.Duration) bool {
+func (s *Slots) HasRoom(now time.Duration) bool {
 	if s.emptySlot != 0 {
 		return true
 	}
@@ -99,7 +99,7 @@ func (r *rejecting) goesOn() bool { return r.names > 0 && r.looks > 0 }
 
 func (r *rejecting) tell(host uint32) {
 	r.names--
-	r.yield(r.s.HostName(host))
+	r.yield(r.s.hostName(host))
 }
 
 // members tells the hosts of a group that do not take turns, from a place among its hosts to another one.
@@ -115,7 +115,7 @@ func (r *rejecting) members(g *group, from, to int) {
 }
 
 // Readmitted counts how often a barred or failing host, or the hosts of a group, left the reject list.
-func (s *Slots) Readmitted() uint64 { return s.readmitted }
+func (s *Slots) Unrejected() uint64 { return s.readmitted }
 
 // rests reports whether nothing of a group may go out and nothing is under way that would change it: its hosts are blocked,
 // or wait for their robots.txt to be tried again.
@@ -152,25 +152,25 @@ type SlotView struct {
 const maxLook = 1024
 
 // InUse tells whether a group has slot n.
-func (s *Slots) InUse(n uint32) bool { return s.slots[n].group != 0 }
+func (s *Slots) SlotUsed(n uint32) bool { return s.slots[n].group != 0 }
 
 // View returns slot n with at most the given number of host names; ok is false
 // where it is empty.
-func (s *Slots) View(n uint32, hosts int) (v SlotView, ok bool) {
+func (s *Slots) Slot(n uint32, hosts int) (v SlotView, ok bool) {
 	id := s.slots[n].group
 	if id == 0 {
 		return SlotView{}, false
 	}
 	g := s.groups.At(id)
 	v = SlotView{
-		Slot: n, Addr: s.Addr(g.members.head), Active: int(g.sent),
+		Slot: n, Addr: s.addr(g.members.head), Active: int(g.sent),
 		Queued: max(0, min(int(g.docs), s.cfg.Len)-int(g.sent)), Held: int(g.docs),
 		Next: s.due(g), Gap: s.gap(g),
 	}
 	h := g.members.head
 	for n := 0; n < maxLook && h != 0 && len(v.Hosts) < hosts; n++ {
 		if s.hosts.At(h).busy() {
-			v.Hosts = append(v.Hosts, string(s.HostName(h)))
+			v.Hosts = append(v.Hosts, string(s.hostName(h)))
 		}
 		h = s.hosts.At(h).member.next
 	}
@@ -179,60 +179,60 @@ func (s *Slots) View(n uint32, hosts int) (v SlotView, ok bool) {
 
 // HostView is what the slots know of a host and its group.
 type HostView struct {
-	Addr       netip.Addr    // of its group; invalid: not resolved
-	Slot       int           // of its group; -1: none
-	Queued     int           // its own documents that are not at a spider
-	InFlight   int           // its own documents at spiders
-	Active     int           // open requests to the group, of any host and the daemon's own
-	Concurrent int           // allowed of them
-	Asks       int           // the daemon's own requests to it, waiting or open
-	Offers     bool          // it has a document that may go out when its turn comes
-	Parked     bool          // it has documents that are kept back for want of a spider
-	Waits      bool          // its group waits for a slot
-	Others     int           // hosts of the group that take turns with it
-	Last       time.Duration // last request to the group; 0: none since the start
-	Next       time.Duration // none before
-	Gap        time.Duration // in force
-	Base       time.Duration // without any of the below
-	Limits     Limits        // on the host
-	Aside      bool          // nothing goes out to it for the moment, by SetAside
-	Moving     bool          // it is to change groups when no request to it is open
-	Joiner     uint32        // a host that is to join its group, which waits for open requests to that; 0: none
-	Rejected   bool          // its group is left out, since it has as much as it may
-	HostDelay  time.Duration // asked for by the host's robots.txt
-	GroupDelay time.Duration // the longest of the group's
-	Backoff    time.Duration // while backing off
-	NotBefore  time.Duration // whatever the gap
-	Cause      Cause         // of NotBefore
-	Blocked    time.Duration // until; 0: not
-	Group      string        // its name, where that is not an address
-	Unclaimed  uint32        // its group, where that may not be asked for want of a claim; 0: it may
+	Addr           netip.Addr    // of its group; invalid: not resolved
+	Slot           int           // of its group; -1: none
+	Queued         int           // its own documents that are not at a spider
+	InFlight       int           // its own documents at spiders
+	Active         int           // open requests to the group, of any host and the daemon's own
+	Concurrent     int           // allowed of them
+	OwnRequests    int           // the daemon's own requests to it, waiting or open
+	Offers         bool          // it has a document that may go out when its turn comes
+	Suspended      bool          // it has documents that are kept back for want of a spider
+	InSlotQueue    bool          // its group waits for a slot
+	Others         int           // hosts of the group that take turns with it
+	Last           time.Duration // last request to the group; 0: none since the start
+	Next           time.Duration // none before
+	Gap            time.Duration // in force
+	Base           time.Duration // without any of the below
+	Limits         Limits        // on the host
+	AddressPending bool          // nothing goes out to it for the moment, by SetAside
+	Moving         bool          // it is to change groups when no request to it is open
+	Incoming       uint32        // a host that is to join its group, which waits for open requests to that; 0: none
+	Rejected       bool          // its group is left out, since it has as much as it may
+	HostDelay      time.Duration // asked for by the host's robots.txt
+	GroupDelay     time.Duration // the longest of the group's
+	Backoff        time.Duration // while backing off
+	NotBefore      time.Duration // whatever the gap
+	Cause          Cause         // of NotBefore
+	Blocked        time.Duration // until; 0: not
+	Group          string        // its name, where that is not an address
+	Unleased       uint32        // its group, where that may not be asked for want of a claim; 0: it may
 }
 
 // Host returns what is known of a host by number.
-func (s *Slots) Host(id uint32) HostView {
+func (s *Slots) hostView(id uint32) HostView {
 	h := s.hosts.At(id)
 	v := HostView{
-		Slot: -1, Concurrent: s.cfg.Concurrent, Asks: int(h.asks), Offers: h.offers > 0,
+		Slot: -1, Concurrent: s.cfg.Concurrent, OwnRequests: int(h.asks), Offers: h.offers > 0,
 		HostDelay: h.delay, Blocked: h.blocked, Next: h.carry, Queued: int(h.docs), Base: s.cfg.Gap,
-		Limits: h.limits, Moving: h.moving, Aside: h.aside,
+		Limits: h.limits, Moving: h.moving, AddressPending: h.aside,
 	}
-	for o := h.origins; o != 0 && !v.Parked; o = s.origins.At(o).next {
-		v.Parked = s.origins.At(o).parked
+	for o := h.origins; o != 0 && !v.Suspended; o = s.origins.At(o).next {
+		v.Suspended = s.origins.At(o).parked
 	}
 	if h.group == 0 {
 		return v
 	}
 	g := s.groups.At(h.group)
-	v.Addr, v.Active, v.Waits = s.Addr(id), g.active(), s.left.Waits(h.group)
+	v.Addr, v.Active, v.InSlotQueue = s.addr(id), g.active(), s.left.Waits(h.group)
 	v.Slot = int(g.slot) - 1
 	v.Last, v.Next, v.Gap = g.last, s.due(g), s.gap(g)
 	v.Base, v.Concurrent = s.ordinary(g), s.most(g)
 	v.GroupDelay, v.Backoff, v.NotBefore, v.Cause = g.delay, g.backoff, g.notBefore, g.cause
 	v.Group = s.names[g.addr]
-	v.Rejected, v.Joiner = s.byReject.has(&s.rejects, h.group), s.joiner(h.group)
-	if s.cfg.Claims && g.claim != held {
-		v.Unclaimed = h.group
+	v.Rejected, v.Incoming = s.byReject.has(&s.rejects, h.group), s.joiner(h.group)
+	if s.cfg.Leases && g.claim != held {
+		v.Unleased = h.group
 	}
 	for o := g.turns.head; o != 0 && v.Others < 1000; o = s.hosts.At(o).turn.next {
 		v.Others++

@@ -97,7 +97,7 @@ const glancesAtOnce = 1024
 
 // Glances fills dst with the slots from the given one on. dst must not be used after an error:
 // the owner may still write to it.
-func (d *Daemon) Glances(ctx context.Context, from int, dst []hostslots.Glance) error {
+func (d *Daemon) Glances(ctx context.Context, from int, dst []hostslots.SlotSummary) error {
 	for len(dst) > 0 {
 		part := dst[:min(len(dst), glancesAtOnce)]
 		if err := d.ask(ctx, func(e *engine.Engine) { e.Glances(from, part) }); err != nil {

@@ -117,8 +117,8 @@ func newRound(n int, shuffled bool) *round {
 	origins := make([]uint32, n)
 	for i := range origins {
 		name := fmt.Sprintf("host-%07d.example", i)
-		origins[i] = r.slots.Origin([]byte("http://"+name), []byte(name))
-		r.slots.Bind(0, r.slots.HostOf(origins[i]), addrOf(i))
+		origins[i] = r.slots.EnsureOrigin([]byte("http://"+name), []byte(name))
+		r.slots.Host(r.slots.HostOf(origins[i])).Bind(0, addrOf(i))
 	}
 	if shuffled {
 		rand.New(rand.NewPCG(1, 2)).Shuffle(n, func(i, k int) { origins[i], origins[k] = origins[k], origins[i] })
@@ -132,7 +132,7 @@ func newRound(n int, shuffled bool) *round {
 func (r *round) offer(origin uint32) {
 	r.next++
 	r.id = appendPadded(r.id[:0], r.next, 10)
-	r.slots.Offer(r.now, origin, r.id, r.url, 0)
+	r.slots.Offer(r.now, hostslots.Candidate{Origin: origin, ID: r.id, URL: r.url, Priority: 0})
 }
 
 // run has n documents go out and come back.

@@ -10,7 +10,7 @@ import (
 
 // A host with documents held is looked up again once what the resolver has in memory of it has ended, when a document of it
 // is about to be sent. The host is set aside until the answer comes, but not for long: what is slow to answer holds up no
-// host whose address is known. Where the address is another one the host moves as it does when rules change (hostslots.Move):
+// host whose address is known. Where the address is another one the host moves as it does when rules change (hostslots.Host.Move):
 // requests that are open end first, and the times of both groups bind. Where its name fails for now the host stays.
 const (
 	asideMost  = 2 * time.Second  // for which a host is set aside
@@ -48,14 +48,14 @@ func (a *addresses) of(host uint32) *address {
 
 // isWhere reports whether the host of a turn is where it is known to be. If not, the turn is over: the host is looked up,
 // moves, or its document has ended.
-func (e *Engine) isWhere(t hostslots.Turn) bool {
+func (e *Engine) isWhere(t hostslots.Selection) bool {
 	a := e.addresses.of(t.Host)
 	if e.now >= a.until && !a.fresh && !e.isUnder(t.Host, a) && e.checkAddress(t.Host, a) {
 		return false
 	}
 	a.fresh = false
 	if a.gone {
-		e.slots.Refuse(e.now, t)
+		e.slots.DequeueSelected(e.now, t)
 		e.end(t.Doc, docindex.DNS, 0)
 	}
 	return !a.gone
@@ -64,20 +64,20 @@ func (e *Engine) isWhere(t hostslots.Turn) bool {
 // isUnder reports whether a host is being looked up again. What is noted may be of one that had its number before.
 func (e *Engine) isUnder(host uint32, a *address) bool {
 	if a.under {
-		_, a.under = e.lookups[string(e.slots.HostName(host))]
+		_, a.under = e.lookups[string(e.slots.Host(host).Name())]
 	}
 	return a.under
 }
 
 // checkAddress asks the resolver where a host is; away reports whether it is set aside for that, or moves.
 func (e *Engine) checkAddress(host uint32, a *address) (away bool) {
-	name := e.slots.HostName(host)
+	name := e.slots.Host(host).Name()
 	if addr, err, ok := e.opt.Cached(name); ok {
 		return e.learnAddress(host, a, addr, err)
 	}
 	a.under, a.aside = true, e.now+asideMost
 	e.addresses.asides = append(e.addresses.asides, aside{host, a.aside})
-	e.slots.SetAside(e.now, host, true)
+	e.slots.Host(host).SetAddressPending(e.now, true)
 	e.lookUp(string(name))
 	return true
 }
@@ -89,7 +89,7 @@ func (e *Engine) learnAddress(host uint32, a *address, addr netip.Addr, err erro
 	case err == nil:
 		a.until = e.now
 		if e.opt.CachedFor != nil {
-			a.until += e.opt.CachedFor(e.slots.HostName(host))
+			a.until += e.opt.CachedFor(e.slots.Host(host).Name())
 		}
 		return e.moveTo(host, addr)
 	case e.isForNow(err):
@@ -103,7 +103,7 @@ func (e *Engine) learnAddress(host uint32, a *address, addr netip.Addr, err erro
 
 // moveTo has a host move to another address, which is proposed to the reservation where there is one.
 func (e *Engine) moveTo(host uint32, addr netip.Addr) (away bool) {
-	known := e.slots.Addr(host)
+	known := e.slots.Host(host).Addr()
 	if e.opt.Lease > 0 { // it may have decided on another one
 		known = e.claims.bindings.of(host).addr
 	}
@@ -120,7 +120,7 @@ func (e *Engine) relocated(host uint32, addr netip.Addr, err error) (ok bool) {
 	under := a.under
 	a.under = false
 	e.endAside(host, a)
-	if _, bound := e.slots.GroupOf(host); !under || !bound {
+	if _, bound := e.slots.Host(host).GroupID(); !under || !bound {
 		return false
 	}
 	e.learnAddress(host, a, addr, err)
@@ -132,7 +132,7 @@ func (e *Engine) relocated(host uint32, addr netip.Addr, err error) (ok bool) {
 func (e *Engine) endAside(host uint32, a *address) {
 	if a.aside > 0 {
 		a.aside = 0
-		e.slots.SetAside(e.now, host, false)
+		e.slots.Host(host).SetAddressPending(e.now, false)
 	}
 }
 

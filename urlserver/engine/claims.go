@@ -172,7 +172,7 @@ func (e *Engine) bind(host uint32, addr netip.Addr) {
 	}
 	e.claims.bindings.of(host).addr = addr
 	if !e.stillBound(host, addr) {
-		e.slots.Leave(e.now, host)
+		e.slots.Host(host).Unbind(e.now)
 		e.propose(host, addr)
 	}
 }
@@ -181,7 +181,7 @@ func (e *Engine) bind(host uint32, addr netip.Addr) {
 // same, and the group is leased, so that what anybody does to the binding meanwhile has to wait for that.
 func (e *Engine) stillBound(host uint32, addr netip.Addr) bool {
 	b := e.claims.bindings.of(host)
-	return b.at > 0 && e.now-b.at < e.opt.Lease && e.slots.HostClaimed(host) && e.isIn(host, e.ruleFor(host, addr).Group, addr)
+	return b.at > 0 && e.now-b.at < e.opt.Lease && e.slots.Host(host).Leased() && e.isIn(host, e.ruleFor(host, addr).Group, addr)
 }
 
 func (e *Engine) propose(host uint32, addr netip.Addr) {
@@ -190,7 +190,7 @@ func (e *Engine) propose(host uint32, addr netip.Addr) {
 		return
 	}
 	*b = binding{under: true, addr: addr}
-	e.slots.Pin(host)
+	e.slots.Host(host).Pin()
 	e.claims.toBind = append(e.claims.toBind, proposal{host, addr})
 }
 
@@ -213,7 +213,7 @@ func (e *Engine) claim(due *waiter) {
 	e.gatherBinds(c)
 	e.gatherExtends(c, due)
 	for len(c.Tries) < claimBatch && !e.stopping {
-		id := e.slots.Wanted()
+		id := e.slots.NextWantedLease()
 		if id == 0 {
 			break
 		}
@@ -227,14 +227,14 @@ func (e *Engine) claim(due *waiter) {
 
 // leaseHost is what a group's lease is for.
 func (e *Engine) leaseHost(group uint32) string {
-	if e.slots.Named(group) {
-		return string(e.slots.HostName(e.slots.Member(group)))
+	if e.slots.Group(group).Named() {
+		return string(e.slots.Host(e.slots.Group(group).AnyHost()).Name())
 	}
-	return e.slots.GroupName(group)
+	return e.slots.Group(group).Name()
 }
 
 func (e *Engine) gatherReleases() {
-	e.claims.idle = e.slots.Released(e.now, e.opt.Lease/lingerShare, e.claims.idle[:0])
+	e.claims.idle = e.slots.ReleasedLeases(e.now, e.opt.Lease/lingerShare, e.claims.idle[:0])
 	for _, id := range e.claims.idle {
 		e.release(id)
 	}
@@ -248,8 +248,8 @@ func (e *Engine) release(group uint32) {
 	e.claims.holds.drop(group)
 	e.claims.renewals.Remove(group)
 	e.claims.releases = append(e.claims.releases, Release{
-		group: group, Host: h.host, Token: h.token, Delete: e.slots.Unused(group),
-		Next: max(0, e.slots.NextRequest(group)-e.now),
+		group: group, Host: h.host, Token: h.token, Delete: e.slots.Group(group).Docs() == 0,
+		Next: max(0, e.slots.Group(group).NextRequest()-e.now),
 	})
 }
 
@@ -258,7 +258,7 @@ func (e *Engine) gatherBinds(c *Claims) {
 	e.claims.toBind = e.claims.toBind[len(some):]
 	for _, p := range some {
 		c.Binds = append(c.Binds, Bind{
-			host: p.host, Host: string(e.slots.HostName(p.host)), Addr: p.addr, Alias: e.ruleFor(p.host, p.addr).Group,
+			host: p.host, Host: string(e.slots.Host(p.host).Name()), Addr: p.addr, Alias: e.ruleFor(p.host, p.addr).Group,
 		})
 	}
 	if len(e.claims.toBind) == 0 {
@@ -276,7 +276,7 @@ func (e *Engine) gatherExtends(c *Claims, due *waiter) {
 			due.after(at - e.now)
 			return
 		}
-		if !e.slots.Claimed(id) { // it has lapsed
+		if !e.slots.Group(id).Leased() { // it has lapsed
 			e.release(id)
 			continue
 		}
@@ -307,8 +307,8 @@ func (e *Engine) Claimed(c *Claims) {
 func (e *Engine) bound(b *Bind, began time.Duration) {
 	host := b.host
 	*e.claims.bindings.of(host) = binding{addr: b.Addr}
-	e.slots.Unpin(host)
-	if !e.slots.Resolving(host) {
+	e.slots.Host(host).Unpin()
+	if !e.slots.Host(host).Resolving() {
 		return
 	}
 	if b.Group == "" {
@@ -335,7 +335,7 @@ func (e *Engine) extended(c *Claim, began time.Duration) {
 	case Denied:
 		e.claims.holds.drop(c.group)
 		e.stats.ClaimsLost++
-		e.slots.Refused(e.now, c.group, e.opt.Lease)
+		e.slots.Group(c.group).LeaseDenied(e.now, e.opt.Lease)
 	case Unanswered: // the slots let go of it by themselves at its end
 		e.claims.notUntil = e.now + claimRetry
 		e.claims.renewals.Set(c.group, e.claims.notUntil)
@@ -359,13 +359,13 @@ func (e *Engine) tried(c *Claim, began time.Duration) {
 		e.claims.notUntil = e.now + claimRetry
 		e.stats.ClaimErrors++
 	}
-	e.slots.Refused(e.now, c.group, e.opt.Lease/2)
+	e.slots.Group(c.group).LeaseDenied(e.now, e.opt.Lease/2)
 }
 
 // granted notes a lease that began, at the earliest, when the reservation was asked.
 func (e *Engine) granted(c *Claim, began time.Duration) {
-	e.slots.Granted(e.now, c.group, began+e.opt.Lease-e.margin())
-	if !e.slots.Claimed(c.group) { // it is not needed any more, or has lapsed
+	e.slots.Group(c.group).LeaseGranted(e.now, began+e.opt.Lease-e.margin())
+	if !e.slots.Group(c.group).Leased() { // it is not needed any more, or has lapsed
 		e.release(c.group)
 		return
 	}

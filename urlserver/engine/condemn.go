@@ -13,12 +13,12 @@ func (e *Engine) Condemn(o *docindex.Outcomes, tell func(ended int)) {
 	t, coming := &tally{tell: tell}, false
 	for i := range o.Len() {
 		out := o.At(i)
-		doc := e.slots.Document(out.DocID)
+		doc := e.slots.FindDoc(out.DocID)
 		switch {
 		case doc == 0 && (e.asking || e.intake != nil):
 			e.awaited[string(out.DocID)], coming = awaited{out.Kind, t}, true
 		case doc == 0:
-		case e.slots.Drop(doc):
+		case e.slots.Dequeue(doc):
 			e.end(doc, out.Kind, 0)
 			t.ended++
 		default:
@@ -82,7 +82,7 @@ func (e *Engine) AtSpiders(w *Spiders, o *docindex.Outcomes) (more bool) {
 	if w.next == 0 {
 		w.began = e.now
 	}
-	w.next = e.slots.AtSpiders(w.next, atSpidersStep, w.began, func(doc uint32) {
+	w.next = e.slots.InFlight(w.next, atSpidersStep, w.began, func(doc uint32) {
 		d := e.slots.Doc(doc)
 		o.Add(docindex.Outcome{DocID: d.ID, URL: d.URL})
 	})
@@ -109,7 +109,7 @@ func (e *Engine) isAwaited(d *prepared) bool {
 
 // isDoomed ends a document that has come back from a spider and may not be sent again.
 func (e *Engine) isDoomed(doc uint32) {
-	if kind, ok := e.doomed[doc]; ok && e.slots.Drop(doc) {
+	if kind, ok := e.doomed[doc]; ok && e.slots.Dequeue(doc) {
 		e.end(doc, kind, 0)
 	}
 }

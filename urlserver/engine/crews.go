@@ -97,7 +97,7 @@ func (e *Engine) addCrew(no uint32, spiderID string) {
 // unusedCrew is one without spiders and documents, or 0.
 func (e *Engine) unusedCrew() uint32 {
 	for no := 1; no < len(e.crews); no++ {
-		if e.crews[no].linked == 0 && !e.slots.Serves(laneOf(uint32(no), false)) && !e.slots.Serves(laneOf(uint32(no), true)) {
+		if e.crews[no].linked == 0 && !e.slots.Pool(laneOf(uint32(no), false)).HasDocs() && !e.slots.Pool(laneOf(uint32(no), true)).HasDocs() {
 			return uint32(no)
 		}
 	}
@@ -114,7 +114,7 @@ func (e *Engine) crewFor(no uint32) *crew {
 
 // unpark lets documents go on that waited for a spider of their crew, as many as those have room for.
 func (e *Engine) unpark(budget *int) {
-	if !e.slots.AnyParked() {
+	if !e.slots.AnySuspended() {
 		return
 	}
 	e.crewTurn++ // so that none always comes first
@@ -122,7 +122,7 @@ func (e *Engine) unpark(budget *int) {
 	for i := range e.crews {
 		no := uint32((e.crewTurn + i) % len(e.crews))
 		lane := laneOf(no, false)
-		if !e.slots.Parked(lane) {
+		if !e.slots.Pool(lane).Suspended() {
 			continue
 		}
 		room := &inStead
@@ -130,7 +130,7 @@ func (e *Engine) unpark(budget *int) {
 			own := e.room(c)
 			room = &own
 		}
-		for ; *room > 0 && *budget > 0 && e.slots.Unpark(e.now, lane); *room-- {
+		for ; *room > 0 && *budget > 0 && e.slots.Pool(lane).Resume(e.now); *room-- {
 			*budget--
 		}
 	}
@@ -147,11 +147,11 @@ func (e *Engine) room(c *crew) (room int) {
 
 // mayUnpark reports whether unpark would let anything go on.
 func (e *Engine) mayUnpark() bool {
-	if !e.slots.AnyParked() {
+	if !e.slots.AnySuspended() {
 		return false
 	}
 	for no := range e.crews {
-		if e.slots.Parked(laneOf(uint32(no), false)) && e.crewFor(uint32(no)).ready.Len() > 0 {
+		if e.slots.Pool(laneOf(uint32(no), false)).Suspended() && e.crewFor(uint32(no)).ready.Len() > 0 {
 			return true
 		}
 	}
@@ -163,10 +163,10 @@ func (e *Engine) lacks(host uint32) (why string) {
 	if e.roomy == 0 {
 		return ""
 	}
-	e.slots.Crews(host, func(lane uint32) {
+	e.slots.Host(host).Pools(func(lane uint32) {
 		no := crewOf(lane)
 		switch name := e.crews[no].name; {
-		case why == "" && forSuspects(lane) && e.slots.Parked(lane):
+		case why == "" && forSuspects(lane) && e.slots.Pool(lane).Suspended():
 			why = "what was at a spider whose connection was lost goes out again beside few others: waits for a spider with so few in flight"
 		case why != "" || forSuspects(lane) || e.crewFor(no).ready.Len() > 0:
 		case no == 0:
@@ -177,5 +177,6 @@ func (e *Engine) lacks(host uint32) (why string) {
 			why = fmt.Sprintf("what is for spiderid %q waits: no spider is connected that has said SPIDER %s, or nothing", name, name)
 		}
 	})
+
 	return why
 }

@@ -18,7 +18,7 @@ func (e *Engine) end(doc uint32, kind docindex.Kind, status int) {
 		DocID: d.ID, URL: d.URL, Kind: kind, Status: max(status, 0), NoStatus: status == protocol.NoStatus, Attempts: d.Attempts,
 	}
 	if e.opt.Exact {
-		o.Pause, o.Gap = e.slots.Owed(e.now, doc)
+		o.Pause, o.Gap = e.slots.RemainingWait(e.now, doc)
 	}
 	if kind == forgotten {
 		e.arrive(doc, "forgotten", 0, false)
@@ -44,7 +44,7 @@ func (e *Engine) let(doc uint32) {
 func (e *Engine) Recalled(o *docindex.Outcomes) {
 	for i := range o.Len() {
 		id := o.At(i).DocID
-		if doc := e.slots.Document(id); doc != 0 {
+		if doc := e.slots.FindDoc(id); doc != 0 {
 			e.recall(doc)
 		} else if e.asking || e.intake != nil { // it may be on its way
 			e.recallLater[string(id)] = struct{}{}
@@ -54,7 +54,7 @@ func (e *Engine) Recalled(o *docindex.Outcomes) {
 
 // recall gives a document that is held back at once, or instead of sending it again.
 func (e *Engine) recall(doc uint32) {
-	if e.slots.Drop(doc) {
+	if e.slots.Dequeue(doc) {
 		e.returned(doc)
 		return
 	}
@@ -62,11 +62,11 @@ func (e *Engine) recall(doc uint32) {
 }
 
 // giveBackRecalled gives the document of a turn back, if that is wanted.
-func (e *Engine) giveBackRecalled(t hostslots.Turn) bool {
+func (e *Engine) giveBackRecalled(t hostslots.Selection) bool {
 	if _, ok := e.recalled[t.Doc]; !ok {
 		return false
 	}
-	e.slots.Refuse(e.now, t)
+	e.slots.DequeueSelected(e.now, t)
 	e.returned(t.Doc)
 	return true
 }
@@ -97,7 +97,7 @@ func (e *Engine) giveBack(budget *int, due *waiter) {
 		return
 	}
 	for ; *budget > 0; *budget-- {
-		doc, next := e.slots.Withdraw(e.withdrawn)
+		doc, next := e.slots.DequeueAny(e.withdrawn)
 		e.withdrawn = next
 		if doc == 0 {
 			return

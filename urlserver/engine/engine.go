@@ -101,7 +101,7 @@ type Engine struct {
 	trips   map[uint32]*trip // robots.txt fetches under way
 	tripID  uint32
 	retries timeheap.Heap // origins whose documents are held until robots.txt is tried again
-	places  [hostslots.Tries]places
+	places  [hostslots.OwnQueues]places
 	shelf   shelf
 	judging judging
 
@@ -194,7 +194,7 @@ func slotConfig(cfg configs.Config, opt Options) hostslots.Config {
 		Count:         cfg.QueueCount,
 		Len:           cfg.QueueLen,
 		Concurrent:    cfg.ReqHostConcurrent,
-		Widest:        widest(cfg.Rules),
+		MaxConcurrent: widest(cfg.Rules),
 		Gap:           gap(cfg.ReqHostPerSec),
 		StatusTimeout: cfg.TimeoutSpiderStatus,
 		MaxFetch:      cfg.Spider.MaxFetch,
@@ -205,8 +205,8 @@ func slotConfig(cfg configs.Config, opt Options) hostslots.Config {
 		RejectOver:    cfg.VHosts.RejectOver,
 		Remember:      remember,
 		Generation:    opt.Generation,
-		Claims:        opt.Lease > 0,
-		Counted:       opt.Counted,
+		Leases:        opt.Lease > 0,
+		CountDocs:     opt.Counted,
 	}
 }
 
@@ -241,7 +241,7 @@ func (e *Engine) apply(cfg configs.Config) {
 // and by the wall, which only dates outcomes. Call it before each event, or round of events.
 func (e *Engine) Advance(now time.Duration, wall time.Time) {
 	if e.wakeBy > 0 && now-e.wakeBy > stall { // what spiders said while the daemon, or its machine, stood still is heard first
-		e.slots.Hear(now + hearing)
+		e.slots.IgnoreSilenceUntil(now + hearing)
 	}
 	e.wakeBy = now // there is more to do at once
 	e.now = max(e.now, now)

@@ -27,24 +27,24 @@ type Explanation struct {
 
 // Explain tells about a host by name; known is false where the slots do not know it.
 func (e *Engine) Explain(name []byte) (x Explanation, known bool) {
-	id := e.slots.Find(name)
+	id := e.slots.FindHost(name)
 	if id == 0 {
 		x.Slot, x.Now = -1, e.now
 		x.Rule = e.ruling.set.Name(e.ruling.set.Match(name, x.Addr))
 		x.Unasked = e.unasked(&x, e.ruling.set.Rule(e.ruling.set.Match(name, x.Addr)).Block)
 		return x, false
 	}
-	x = Explanation{HostView: e.slots.Host(id), Now: e.now}
-	e.slots.Origins(id, func(o uint32) { x.Robots = e.entry(o).Entry })
+	x = Explanation{HostView: e.slots.Host(id).View(), Now: e.now}
+	e.slots.Host(id).Origins(func(o uint32) { x.Robots = e.entry(o).Entry })
 	x.Target, x.Judged = e.shutTarget(id), e.judged(id)
-	x.CrawlWait = x.Queued > 0 && !x.Offers && !x.Parked
-	if x.Unclaimed != 0 {
-		x.Lease = e.leaseHost(x.Unclaimed)
+	x.CrawlWait = x.Queued > 0 && !x.Offers && !x.Suspended
+	if x.Unleased != 0 {
+		x.Lease = e.leaseHost(x.Unleased)
 	}
 	x.Name = e.nameFault(id)
 	x.Lacks = e.lacks(id)
 	x.Rule = e.ruling.set.Name(e.ruling.set.Match(name, x.Addr))
-	x.Unasked, x.Pace = e.unasked(&x, x.Limits.Barred), e.notBefore(&x)
+	x.Unasked, x.Pace = e.unasked(&x, x.Limits.Blocked), e.notBefore(&x)
 	x.Why = e.why(&x)
 	if n := len(x.Lacks); len(x.Why) < n || x.Why[:n] != x.Lacks {
 		x.Why += "; " + x.Lacks
@@ -56,7 +56,7 @@ func (e *Engine) why(x *Explanation) string {
 	switch {
 	case x.Blocked != 0:
 		return "blocked by the operator until " + e.at(x.Blocked)
-	case x.Limits.Barred:
+	case x.Limits.Blocked:
 		return "blocked by " + x.Rule
 	case x.Name != "":
 		return x.Name
@@ -72,15 +72,15 @@ func (e *Engine) why(x *Explanation) string {
 		return "outcomes cannot be delivered to the doc index and docindex.outcomes_max is reached: sending waits"
 	case !x.Addr.IsValid():
 		return "its address is being looked up"
-	case x.Aside:
+	case x.AddressPending:
 		return "its address is looked up again, since what was known of it has ended"
 	case x.Moving:
 		return "goes to another group, since the rules or its address have changed, when the requests to it that are open have ended"
 	case x.Active >= x.Concurrent:
 		return fmt.Sprintf("%d of %d requests allowed to %s are open (%s); waits for one to end%s",
 			x.Active, x.Concurrent, x.group(), e.openRule(x), e.notBefore(x))
-	case x.Joiner != 0:
-		return fmt.Sprintf("its group %s waits for an open request to %s, which is to join it by %s", x.group(), e.slots.HostName(x.Joiner), e.joinRule(x.Joiner))
+	case x.Incoming != 0:
+		return fmt.Sprintf("its group %s waits for an open request to %s, which is to join it by %s", x.group(), e.slots.Host(x.Incoming).Name(), e.joinRule(x.Incoming))
 	case x.Lacks != "" && !x.Offers:
 		return x.Lacks + e.notBefore(x)
 	case x.CrawlWait && x.Judged != "":
@@ -91,9 +91,9 @@ func (e *Engine) why(x *Explanation) string {
 		return "its robots.txt could not be had, which forbids everything until it is tried again at " + e.at(x.Robots.FreshUntil())
 	case x.CrawlWait:
 		return "its robots.txt is fetched first" + e.notBefore(x)
-	case x.Waits:
+	case x.InSlotQueue:
 		return fmt.Sprintf("its group %s waits for a host slot; all %d are taken (Queue_Count)", x.group(), e.cfg.QueueCount) + e.notBefore(x)
-	case x.Unclaimed != 0:
+	case x.Unleased != 0:
 		return fmt.Sprintf("its group %s is not reserved: the reservation is asked again and again", x.group()) + e.notBefore(x)
 	case x.Next > e.now:
 		return "its group may not be asked yet" + e.notBefore(x)
@@ -132,7 +132,7 @@ func (e *Engine) nameFault(host uint32) string {
 
 // joinRule names what has a host go to another group.
 func (e *Engine) joinRule(host uint32) string {
-	n := e.ruling.set.Match(e.slots.HostName(host), e.slots.Addr(host))
+	n := e.ruling.set.Match(e.slots.Host(host).Name(), e.slots.Host(host).Addr())
 	if e.ruling.set.Rule(n).Group == "" {
 		return "its address"
 	}
@@ -224,8 +224,8 @@ func Dated(t time.Time) string {
 
 // Block holds back everything to a host for a while; 0 or less lets it go on.
 func (e *Engine) Block(name []byte, d time.Duration) {
-	host := e.slots.Ensure(name)
-	e.slots.Block(e.now, host, e.now+d)
+	host := e.slots.EnsureHost(name)
+	e.slots.Host(host).Block(e.now, e.now+d)
 	e.turnAway(host)
 }
 
@@ -248,14 +248,14 @@ type SlotViews struct {
 func (e *Engine) SlotViews(w *SlotViews) (more bool) {
 	end, views := min(w.next+slotsStep, uint32(e.cfg.QueueCount)), 0
 	for ; w.next < end && views < viewsStep && len(w.Found) < w.Limit; w.next++ {
-		if !e.slots.InUse(w.next) {
+		if !e.slots.SlotUsed(w.next) {
 			continue
 		}
 		if w.Offset > 0 {
 			w.Offset--
 			continue
 		}
-		v, _ := e.slots.View(w.next, w.Hosts)
+		v, _ := e.slots.Slot(w.next, w.Hosts)
 		w.Found = append(w.Found, v)
 		views++
 	}
@@ -268,12 +268,12 @@ func (e *Engine) SlotView(n uint32, hosts int) (v hostslots.SlotView, used bool)
 	if int(n) >= e.cfg.QueueCount {
 		return hostslots.SlotView{}, false
 	}
-	return e.slots.View(n, hosts)
+	return e.slots.Slot(n, hosts)
 }
 
 // Glances fills dst with the slots from the given one on, and returns how many there were.
-func (e *Engine) Glances(from int, dst []hostslots.Glance) int {
-	return e.slots.Glances(e.now, from, dst)
+func (e *Engine) Glances(from int, dst []hostslots.SlotSummary) int {
+	return e.slots.Summaries(e.now, from, dst)
 }
 
 // Blocked returns the hosts that the operator has blocked, at most so many, and the number of all.

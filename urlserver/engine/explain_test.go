@@ -34,7 +34,7 @@ func TestWhy(t *testing.T) {
 		{name: "moving", x: with(func(v *hostslots.HostView) { v.Addr, v.Queued, v.Next = netip.Addr{}, 0, 61*time.Second }),
 			want: "no document is held for it; the doc index has offered none that is new; not before 2026-01-01T00:00:01Z: the address it had before was asked a moment ago"},
 		{name: "blocked weighs most", x: with(func(v *hostslots.HostView) { v.Blocked, v.Active = 90*time.Second, 1 }), want: "blocked by the operator until 2026-01-01T00:00:30Z"},
-		{name: "open requests before waiting for a slot", x: with(func(v *hostslots.HostView) { v.Active, v.Waits = 1, true }),
+		{name: "open requests before waiting for a slot", x: with(func(v *hostslots.HostView) { v.Active, v.InSlotQueue = 1, true }),
 			want: "1 of 1 requests allowed to 10.0.0.1 are open (Req_Host_Concurrent); waits for one to end"},
 	} {
 		t.Run(c.name, func(t *testing.T) {

@@ -77,7 +77,7 @@ func (e *Engine) gatherHeld(c *Claims, due *waiter) {
 // tellChanged tells of some groups that have changed; the others are to follow at once.
 func (e *Engine) tellChanged(c *Claims) {
 	if len(e.claims.changed) == 0 {
-		e.claims.changed = e.slots.Recounted(e.claims.partly)
+		e.claims.changed = e.slots.ChangedGroups(e.claims.partly)
 		e.claims.partly = nil
 	}
 	for n := 0; n < claimBatch && len(e.claims.changed) > 0 && c.crawls <= crawlBatch-groupCrawls; n++ {
@@ -99,7 +99,7 @@ func (e *Engine) tellChanged(c *Claims) {
 
 // tell tells how many documents are held for a group.
 func (e *Engine) tell(c *Claims, group uint32) {
-	was, is, n := e.claims.told.of(group), "", e.slots.Documents(group)
+	was, is, n := e.claims.told.of(group), "", e.slots.Group(group).Docs()
 	if n > 0 {
 		is = e.leaseHost(group)
 		if was != is {
@@ -119,13 +119,14 @@ func (e *Engine) tell(c *Claims, group uint32) {
 // crawlsOf is how many of a group's documents are of which crawl, as far as c has room for that.
 func (e *Engine) crawlsOf(c *Claims, group uint32) (parts []CrawlPart) {
 	room := min(groupCrawls, crawlBatch-c.crawls)
-	e.slots.Crawls(group, room+1, func(crawl string, docs int) {
+	e.slots.Group(group).Crawls(room+1, func(crawl string, docs int) {
 		if len(parts) < room {
 			parts = append(parts, CrawlPart{crawl, docs})
 		} else if room < groupCrawls {
 			e.claims.partly = append(e.claims.partly, group)
 		}
 	})
+
 	c.crawls += len(parts)
 	return parts
 }

@@ -98,7 +98,7 @@ func TestCrawlsAreTold(t *testing.T) {
 	w.says(t, a, "5 [{one 2} {three 1} {two 1}")
 	w.says(t, b, "2 [{one 1}")
 	for _, id := range []string{"0", "1", "2", "3", "4", "5", "b"} { // none may be sent so soon
-		if doc := w.e.slots.Document([]byte(id)); w.e.slots.Drop(doc) {
+		if doc := w.e.slots.FindDoc([]byte(id)); w.e.slots.Dequeue(doc) {
 			w.e.slots.End(w.now, doc)
 		}
 	}

@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"urlserver/docindex"
+	"urlserver/hostslots"
 	"urlserver/internal/weburl"
 	"urlserver/protocol"
 )
@@ -72,7 +73,7 @@ func (e *Engine) Answered(p *Prepared) {
 	e.stats.BadCandidates += uint64(p.skipped)
 	e.stats.Candidates += uint64(len(p.docs) + len(p.invalid))
 	for _, c := range p.invalid {
-		if e.slots.Held(c.DocID) || e.inQuarantine(c.DocID) {
+		if e.slots.FindDoc(c.DocID) != 0 || e.inQuarantine(c.DocID) {
 			e.duplicate(c.DocID, c.URL)
 			continue
 		}
@@ -88,7 +89,7 @@ func (e *Engine) duplicate(id, url []byte) {
 	if !e.opt.Exact {
 		return
 	}
-	if doc := e.slots.Document(id); bytes.Equal(e.slots.Doc(doc).URL, url) {
+	if doc := e.slots.FindDoc(id); bytes.Equal(e.slots.Doc(doc).URL, url) {
 		delete(e.doomed, doc)
 		return
 	}
@@ -122,26 +123,29 @@ func (e *Engine) offer(d *prepared) {
 		e.fresh++
 		return
 	}
-	origin := e.slots.Origin(d.url.Origin(), d.url.Host())
+	origin := e.slots.EnsureOrigin(d.url.Origin(), d.url.Host())
 	host := e.slots.HostOf(origin)
 	if faulty(faultAddress) {
-		e.lookUp(string(e.slots.HostName(host)))
+		e.lookUp(string(e.slots.Host(host).Name()))
 	}
-	if !e.slots.Settled(host) && !e.slots.Resolving(host) {
+	if !e.slots.Host(host).Settled() && !e.slots.Host(host).Resolving() {
 		e.resolve(host)
 	}
 	c := e.intake.Batch.At(int(d.at))
-	if !e.slots.OfferTo(e.now, origin, laneOf(e.crewNo(c.Spider), false), c.Crawl, d.id, d.url.Text(), d.priority) {
+	if !e.slots.Offer(e.now, hostslots.Candidate{
+		Origin: origin, Pool: laneOf(e.crewNo(c.Spider), false), Crawl: c.Crawl,
+		ID: d.id, URL: d.url.Text(), Priority: d.priority,
+	}) {
 		e.duplicate(d.id, d.url.Text())
 		return
 	}
 	e.fresh++
 	e.follow(d.id, host)
 	if _, ok := e.recallLater[string(d.id)]; ok {
-		e.recall(e.slots.Document(d.id))
+		e.recall(e.slots.FindDoc(d.id))
 		return
 	}
-	if !e.slots.Settled(host) {
+	if !e.slots.Host(host).Settled() {
 		e.failIfKnown(host)
 	}
 	if e.isAway(host) {
@@ -173,7 +177,7 @@ func (e *Engine) ask(due *waiter) {
 	if e.names.down || len(e.names.failing) >= maxFailing {
 		e.askAt = max(e.askAt, e.answered+e.cfg.DocIndex.Retry) // what comes may go back at once
 	}
-	if e.askAt > e.now && e.slots.Readmitted() != e.readmitted {
+	if e.askAt > e.now && e.slots.Unrejected() != e.readmitted {
 		e.askAt = min(e.askAt, e.answered+e.cfg.DocIndex.Retry) // hosts may be had that were left out
 	}
 	if e.askAt > e.now {
@@ -182,7 +186,7 @@ func (e *Engine) ask(due *waiter) {
 	}
 	a := &Ask{Max: e.cfg.DocIndex.Batch}
 	e.slots.Rejects(func(name []byte) { a.Reject = append(a.Reject, string(name)) })
-	e.stats.Rejected, e.readmitted = len(a.Reject), e.slots.Readmitted()
+	e.stats.Rejected, e.readmitted = len(a.Reject), e.slots.Unrejected()
 	e.stats.IndexRequests++
 	e.asking, e.journeys.asked = true, e.now
 	e.Out.Ask = a
@@ -198,5 +202,5 @@ func (e *Engine) Lend() { e.lent = e.now + docindex.HandlerLease }
 // still being resolved not enough either.
 func (e *Engine) hungry() bool {
 	c := e.slots.Counts()
-	return e.slots.Room(e.now) && c.Leftover < e.cfg.Leftover.Max && e.namesHaveRoom()
+	return e.slots.HasRoom(e.now) && c.Leftover < e.cfg.Leftover.Max && e.namesHaveRoom()
 }

@@ -55,11 +55,11 @@ func (e *Engine) follow(id []byte, host uint32) {
 		e.Out.Skipped++
 		return
 	}
-	doc := e.slots.Document(id)
+	doc := e.slots.FindDoc(id)
 	t := &traveller{host: host, phase: trace.Slot, since: e.now}
-	t.DocID, t.Host = string(id), string(e.slots.HostName(host))
+	t.DocID, t.Host = string(id), string(e.slots.Host(host).Name())
 	t.Add(trace.Step{Phase: trace.Index, From: e.journeys.asked, To: e.now})
-	if !e.slots.Settled(host) {
+	if !e.slots.Host(host).Settled() {
 		t.phase = trace.DNS
 		e.journeys.homeless[host] = append(e.journeys.homeless[host], doc)
 	}
@@ -69,7 +69,7 @@ func (e *Engine) follow(id []byte, host uint32) {
 // housed says that a host has got a group.
 func (e *Engine) housed(host uint32) {
 	docs := e.journeys.homeless[host]
-	if docs == nil || !e.slots.Settled(host) {
+	if docs == nil || !e.slots.Host(host).Settled() {
 		return
 	}
 	delete(e.journeys.homeless, host)
@@ -89,7 +89,7 @@ func (t *traveller) enter(p trace.Phase, now time.Duration, why string) {
 // unqueue ends the wait in the queue: without a slot, and then, from when its group got the one that it has, with it.
 // sent documents have a step of the latter, however short.
 func (e *Engine) unqueue(doc uint32, t *traveller, sent bool) {
-	_, since, ok := e.slots.Seat(doc)
+	_, since, ok := e.slots.SlotOf(doc)
 	if !ok {
 		since = e.now
 	}
@@ -135,8 +135,8 @@ func (e *Engine) arrive(doc uint32, outcome string, status int, told bool) {
 	default:
 		e.unqueue(doc, t, false)
 	}
-	if group, _, _ := e.slots.Seat(doc); group != 0 {
-		t.Group = e.slots.GroupName(group)
+	if group, _, _ := e.slots.SlotOf(doc); group != 0 {
+		t.Group = e.slots.Group(group).Name()
 	}
 	t.Outcome, t.Status, t.Attempts = outcome, max(status, 0), e.slots.Doc(doc).Attempts
 	end := JourneyEnd{Journey: t.Journey, At: e.now}

@@ -215,12 +215,12 @@ func (e *Engine) takeBack(doc uint32, sp *spider, how hostslots.Lateness) {
 		e.suspect(doc, &sp.loss)
 	}
 	_, suspect := e.suspects[doc]
-	lane := laneOf(crewOf(e.slots.Crew(doc)), suspect)
-	if e.slots.Back(e.now, doc, lane, blame) {
+	lane := laneOf(crewOf(e.slots.Doc(doc).Pool), suspect)
+	if e.slots.Requeue(e.now, doc, lane, blame) {
 		e.end(doc, docindex.Timeout, 0)
 		return
 	}
-	if _, wanted := e.recalled[doc]; wanted && e.slots.Drop(doc) {
+	if _, wanted := e.recalled[doc]; wanted && e.slots.Dequeue(doc) {
 		e.returned(doc)
 		return
 	}

@@ -90,7 +90,7 @@ func (e *Engine) failsForNow(host uint32, err error) {
 	if f == nil {
 		f = &failing{down: true} // so that time counts from now
 		e.names.failing[host] = f
-		e.slots.Pin(host)
+		e.slots.Host(host).Pin()
 	}
 	if f.down || e.now-f.last > e.cfg.Resolver.GiveUp {
 		f.first, f.since = e.now, e.counted()
@@ -101,7 +101,7 @@ func (e *Engine) failsForNow(host uint32, err error) {
 		return
 	}
 	f.over = false
-	e.slots.SetFailing(host, true)
+	e.slots.Host(host).SetFailing(true)
 	f.pause = min(max(firstPause, 2*f.pause), mostPause)
 	if f.down {
 		f.pause = min(f.pause, downPause)
@@ -117,7 +117,7 @@ func (e *Engine) failsForNow(host uint32, err error) {
 // abandon ends what waits for a name that has failed for too long.
 func (e *Engine) abandon(host uint32, f *failing) {
 	f.over, f.away, f.pause = true, false, 0
-	e.slots.SetFailing(host, false)
+	e.slots.Host(host).SetFailing(false)
 	e.names.tries.Set(host, e.now+e.cfg.Resolver.GiveUp)
 	e.giveUp(host, f.err)
 }
@@ -129,8 +129,8 @@ func (e *Engine) found(host uint32) {
 	}
 	delete(e.names.failing, host)
 	e.names.tries.Remove(host)
-	e.slots.SetFailing(host, false)
-	e.slots.Unpin(host)
+	e.slots.Host(host).SetFailing(false)
+	e.slots.Host(host).Unpin()
 }
 
 // awaits deals with a document that has come for a host whose name fails.
@@ -147,11 +147,11 @@ func (e *Engine) awaits(host uint32, f *failing) {
 
 // unload gives the documents of a host whose name fails back to the index, where those of such hosts are too many.
 func (e *Engine) unload(host uint32, f *failing) {
-	if e.slots.HostDocs(host) == 0 || !f.away && (!e.opt.Exact || e.slots.Counts().Failing <= e.failingMost()) {
+	if e.slots.Host(host).Docs() == 0 || !f.away && (!e.opt.Exact || e.slots.Counts().Failing <= e.failingMost()) {
 		return
 	}
 	f.away = true
-	e.slots.Fail(host)
+	e.slots.Host(host).Fail()
 }
 
 // waitingMost is how many documents may wait for their hosts' names; failingMost, of hosts whose names fail.
@@ -193,7 +193,7 @@ func (e *Engine) lookAgain(due *waiter) {
 		}
 		f := n.failing[host]
 		switch {
-		case !f.away && !e.slots.Needed(host):
+		case !f.away && !e.slots.Host(host).Needed():
 			e.found(host)
 			continue
 		case n.trying >= most: // an answer is to come
@@ -205,6 +205,6 @@ func (e *Engine) lookAgain(due *waiter) {
 		n.tries.Remove(host)
 		f.out = true
 		n.trying++
-		e.lookUp(string(e.slots.HostName(host)))
+		e.lookUp(string(e.slots.Host(host).Name()))
 	}
 }

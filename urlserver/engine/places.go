@@ -31,8 +31,8 @@ type place struct {
 	started time.Duration
 }
 
-func newPlaces() [hostslots.Tries]places {
-	return [hostslots.Tries]places{hostslots.First: {most: firstOpen}, hostslots.Again: {most: againOpen}}
+func newPlaces() [hostslots.OwnQueues]places {
+	return [hostslots.OwnQueues]places{hostslots.FirstTry: {most: firstOpen}, hostslots.Retry: {most: againOpen}}
 }
 
 // free reports whether one more request may go out. wait is how long until one may because another is

@@ -182,8 +182,8 @@ func (e *Engine) tryLater(c *crew, id uint32, sp *spider) {
 }
 
 // spiderFor chooses the spider that a document goes to. 0: none has room.
-func (e *Engine) spiderFor(t hostslots.Turn) uint32 {
-	c := e.crewFor(crewOf(t.Crew))
+func (e *Engine) spiderFor(t hostslots.Selection) uint32 {
+	c := e.crewFor(crewOf(t.Pool))
 	best := e.quickest(c)
 	if c.ready.Len() <= 1 {
 		return best

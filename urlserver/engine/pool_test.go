@@ -366,7 +366,7 @@ func TestChoosingAllocatesNothing(t *testing.T) {
 	one := func() {
 		now += time.Millisecond
 		e.now = now
-		id := e.spiderFor(hostslots.Turn{})
+		id := e.spiderFor(hostslots.Selection{})
 		sp := e.spiders[id]
 		sp.inFlight++
 		sp.recent.sent(e.now, sp.inFlight == 1)

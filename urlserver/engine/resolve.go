@@ -9,13 +9,13 @@ import (
 // resolve finds the group of a host that is not settled: at once where the address is
 // known, else by a look-up. A failure that is known at once is left to failIfKnown.
 func (e *Engine) resolve(host uint32) {
-	name := e.slots.HostName(host)
+	name := e.slots.Host(host).Name()
 	addr, err, ok := e.opt.Cached(name)
 	if ok && err == nil {
 		e.bind(host, addr)
 		return
 	}
-	e.slots.Leave(e.now, host)
+	e.slots.Host(host).Unbind(e.now)
 	if !ok {
 		e.lookUp(string(name))
 	}
@@ -38,7 +38,7 @@ func (e *Engine) failIfKnown(host uint32) {
 		e.awaits(host, f)
 		return
 	}
-	name := e.slots.HostName(host)
+	name := e.slots.Host(host).Name()
 	if _, under := e.lookups[string(name)]; under {
 		return
 	}
@@ -56,7 +56,7 @@ func (e *Engine) failIfKnown(host uint32) {
 func (e *Engine) Resolved(name string, addr netip.Addr, err error) {
 	delete(e.lookups, name)
 	e.heard(err)
-	host := e.slots.Find([]byte(name))
+	host := e.slots.FindHost([]byte(name))
 	if host == 0 {
 		return
 	}
@@ -67,14 +67,14 @@ func (e *Engine) Resolved(name string, addr netip.Addr, err error) {
 	if e.relocated(host, addr, err) {
 		return
 	}
-	waits := e.slots.Resolving(host) && !e.claims.bindings.under(host)
+	waits := e.slots.Host(host).Resolving() && !e.claims.bindings.under(host)
 	if waits && e.isForNow(err) {
 		e.failsForNow(host, err)
 		return
 	}
 	e.found(host)
 	switch {
-	case !waits || !e.slots.Resolving(host): // nothing waits but for the name to be found
+	case !waits || !e.slots.Host(host).Resolving(): // nothing waits but for the name to be found
 	case err != nil:
 		e.giveUp(host, err)
 	default:
@@ -84,14 +84,14 @@ func (e *Engine) Resolved(name string, addr netip.Addr, err error) {
 
 // giveUp ends what waits for a host without an address.
 func (e *Engine) giveUp(host uint32, err error) {
-	e.slots.Fail(host)
+	e.slots.Host(host).Fail()
 	e.unask(host, err)
 }
 
 // unask ends the fetches of robots.txt that wait for a host without an address.
 func (e *Engine) unask(host uint32, err error) {
 	delete(e.visits, host)
-	for _, id := range e.slots.Retract(e.now, host, func(uint32) bool { return true }) {
+	for _, id := range e.slots.Host(host).RetractOwnRequests(e.now, func(uint32) bool { return true }) {
 		e.finishTrip(id, unanswered(err))
 	}
 }
@@ -99,7 +99,7 @@ func (e *Engine) unask(host uint32, err error) {
 // endFailed ends documents of hosts that were given up, and gives back those of hosts whose names fail for now.
 func (e *Engine) endFailed(budget *int) {
 	for ; *budget > 0; *budget-- {
-		doc, host := e.slots.Failed()
+		doc, host := e.slots.NextFailed()
 		if doc == 0 {
 			return
 		}

@@ -47,27 +47,27 @@ func (e *Engine) heed(host uint32) { e.rehouse(host) }
 // where it has one.
 func (e *Engine) rehouse(host uint32) (away bool) {
 	to, moves := e.addresses.moved[host]
-	if _, bound := e.slots.GroupOf(host); !bound || faulty(faultHeed) {
+	if _, bound := e.slots.Host(host).GroupID(); !bound || faulty(faultHeed) {
 		delete(e.addresses.moved, host)
 		return false // it is when it will be bound
 	}
-	addr := e.slots.Addr(host)
+	addr := e.slots.Host(host).Addr()
 	if moves {
 		addr = to
 	}
 	r := e.ruleFor(host, addr)
-	if e.isIn(host, r.Group, addr) && addr == e.slots.Addr(host) {
+	if e.isIn(host, r.Group, addr) && addr == e.slots.Host(host).Addr() {
 		delete(e.addresses.moved, host)
 		if e.opt.Lease > 0 {
 			e.claims.bindings.of(host).addr = addr
 		}
-		e.slots.Stay(e.now, host)
-		e.slots.Restrict(e.now, host, limits(r))
+		e.slots.Host(host).CancelMove(e.now)
+		e.slots.Host(host).SetLimits(e.now, limits(r))
 		e.turnAway(host)
 		return false
 	}
-	bind := e.opt.Lease == 0 || e.slots.Settled(host) // the reservation is asked for what is needed
-	if e.slots.Move(e.now, host, hostslots.GroupKey(r.Group, addr.As16()), limits(r), moves) {
+	bind := e.opt.Lease == 0 || e.slots.Host(host).Settled() // the reservation is asked for what is needed
+	if e.slots.Host(host).Move(e.now, hostslots.GroupIDOf(r.Group, addr.As16()), limits(r), moves) {
 		delete(e.addresses.moved, host)
 		if bind {
 			e.bind(host, addr)
@@ -79,27 +79,27 @@ func (e *Engine) rehouse(host uint32) (away bool) {
 // seat puts a host under the rule for it and into a group: that with the given name, or the address's.
 func (e *Engine) seat(host uint32, group string, addr netip.Addr) {
 	if !e.isIn(host, group, addr) {
-		e.slots.Leave(e.now, host) // under the limits that it had
+		e.slots.Host(host).Unbind(e.now) // under the limits that it had
 	}
-	e.slots.Restrict(e.now, host, limits(e.ruleFor(host, addr)))
+	e.slots.Host(host).SetLimits(e.now, limits(e.ruleFor(host, addr)))
 	e.found(host)
 	a := e.addresses.of(host)
 	a.until, a.gone, a.fresh = 0, false, false
 	if group == "" {
-		e.slots.Bind(e.now, host, addr)
+		e.slots.Host(host).Bind(e.now, addr)
 	} else {
-		e.slots.BindNamed(e.now, host, group, addr)
+		e.slots.Host(host).BindNamed(e.now, group, addr)
 	}
 	e.turnAway(host)
 }
 
 func (e *Engine) isIn(host uint32, group string, addr netip.Addr) bool {
-	key, bound := e.slots.GroupOf(host)
-	return bound && key == hostslots.GroupKey(group, addr.As16())
+	key, bound := e.slots.Host(host).GroupID()
+	return bound && key == hostslots.GroupIDOf(group, addr.As16())
 }
 
 func (e *Engine) ruleFor(host uint32, addr netip.Addr) configs.HostRule {
-	r := e.ruling.set.Rule(e.ruling.set.Match(e.slots.HostName(host), addr))
+	r := e.ruling.set.Rule(e.ruling.set.Match(e.slots.Host(host).Name(), addr))
 	if faulty(faultGroup) {
 		r.Group = ""
 	}
@@ -108,7 +108,7 @@ func (e *Engine) ruleFor(host uint32, addr netip.Addr) configs.HostRule {
 
 // limits are what a rule says to the slots.
 func limits(r configs.HostRule) hostslots.Limits {
-	l := hostslots.Limits{Concurrent: r.Concurrent, Barred: r.Block}
+	l := hostslots.Limits{Concurrent: r.Concurrent, Blocked: r.Block}
 	if r.PerSec > 0 {
 		l.Gap = gap(r.PerSec)
 	}

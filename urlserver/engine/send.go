@@ -29,17 +29,17 @@ func (e *Engine) send(budget *int, due *waiter, clock func() time.Duration) {
 }
 
 // deal decides about one document whose turn it is.
-func (e *Engine) deal(t hostslots.Turn) {
+func (e *Engine) deal(t hostslots.Selection) {
 	if len(e.recalled) > 0 && e.giveBackRecalled(t) {
 		return
 	}
-	if forSuspects(t.Crew) {
+	if forSuspects(t.Pool) {
 		e.dealSuspect(t)
 		return
 	}
 	id := e.spiderFor(t)
 	if id == 0 {
-		e.slots.Park(e.now, t)
+		e.slots.Suspend(e.now, t)
 		return
 	}
 	e.dealTo(t, id)
@@ -47,12 +47,12 @@ func (e *Engine) deal(t hostslots.Turn) {
 
 // dealTo decides about one document whose turn it is and for which there is a spider: where its host is now and robots.txt
 // first. An address that has become this machine's own since it was looked up is refused, as the resolver refuses it.
-func (e *Engine) dealTo(t hostslots.Turn, id uint32) {
+func (e *Engine) dealTo(t hostslots.Selection, id uint32) {
 	if !e.isWhere(t) {
 		return
 	}
-	if e.opt.Own != nil && e.opt.Own(e.slots.Addr(t.Host)) {
-		e.slots.Refuse(e.now, t)
+	if e.opt.Own != nil && e.opt.Own(e.slots.Host(t.Host).Addr()) {
+		e.slots.DequeueSelected(e.now, t)
 		e.end(t.Doc, docindex.DNS, 0)
 		return
 	}
@@ -65,11 +65,11 @@ func (e *Engine) dealTo(t hostslots.Turn, id uint32) {
 	switch {
 	case faulty(faultUnasked):
 	case retried && entry.Fresh(e.now):
-		e.slots.Hold(e.now, t.Origin, true)
+		e.slots.SetRobotsPending(e.now, t.Origin, true)
 		e.retries.Set(t.Origin, entry.FreshUntil())
 		return
 	case retried || !entry.usable(e.now):
-		e.slots.Hold(e.now, t.Origin, true)
+		e.slots.SetRobotsPending(e.now, t.Origin, true)
 		e.startTrip(t.Origin)
 		return
 	}
@@ -79,7 +79,7 @@ func (e *Engine) dealTo(t hostslots.Turn, id uint32) {
 			return
 		}
 		if refused && !faulty(faultRobots) {
-			e.slots.Refuse(e.now, t)
+			e.slots.DequeueSelected(e.now, t)
 			e.end(t.Doc, docindex.Robots, 0)
 			return
 		}
@@ -93,7 +93,7 @@ func target(url []byte) []byte {
 	return url[scheme+bytes.IndexByte(url[scheme:], '/'):]
 }
 
-func (e *Engine) sendTo(id uint32, t hostslots.Turn) {
+func (e *Engine) sendTo(id uint32, t hostslots.Selection) {
 	sp := e.spiders[id]
 	trans := e.slots.Send(e.now, t, id)
 	e.keepApart(t)
@@ -103,9 +103,9 @@ func (e *Engine) sendTo(id uint32, t hostslots.Turn) {
 		e.Out.Dirty = append(e.Out.Dirty, id)
 		sp.stamped = e.now
 	}
-	addr := e.slots.Addr(t.Host)
+	addr := e.slots.Host(t.Host).Addr()
 	if faulty(faultAddress) {
-		if now, err, ok := e.opt.Cached(e.slots.HostName(t.Host)); ok && err == nil {
+		if now, err, ok := e.opt.Cached(e.slots.Host(t.Host).Name()); ok && err == nil {
 			addr = now
 		}
 	}

@@ -141,29 +141,29 @@ func (e *Engine) line(id uint32, sp *spider, l *Line) bool {
 	if l.Bad {
 		return false
 	}
-	trans := hostslots.Trans(l.Trans)
-	verdict, holder := e.slots.Lookup(trans)
+	trans := hostslots.TransID(l.Trans)
+	state, tx := e.slots.Lookup(trans)
 	switch {
-	case verdict == hostslots.Never, verdict == hostslots.Live && holder != id && !faulty(faultAlien):
+	case state == hostslots.Unknown, state == hostslots.Live && tx.Spider != id && !faulty(faultAlien):
 		return false
-	case verdict == hostslots.Stale:
+	case state == hostslots.Stale:
 		e.stats.Stale++
 	case l.Verb == protocol.Working:
 		e.slots.Working(e.now, trans)
 		sp.recent.working()
-		e.worked(sp, trans)
+		e.worked(sp, tx)
 	default:
-		e.done(sp, trans, &l.Status)
+		e.done(sp, trans, tx.Sent, &l.Status)
 	}
 	return true
 }
 
-func (e *Engine) done(sp *spider, trans hostslots.Trans, s *protocol.Status) {
-	if sent := e.slots.Sent(trans); sp.flying >= 0 && sent >= sp.flying && e.now-sent > lateAfter {
-		e.slots.Touch(e.now, trans)
+func (e *Engine) done(sp *spider, trans hostslots.TransID, sent time.Duration, s *protocol.Status) {
+	if sp.flying >= 0 && sent >= sp.flying && e.now-sent > lateAfter {
+		e.slots.MarkRequested(e.now, trans)
 	}
 	retry := time.Duration(max(0, s.RetryAfter)) * time.Second
-	sp.recent.answered(e.now, e.now-e.slots.Sent(trans))
+	sp.recent.answered(e.now, e.now-sent)
 	doc := e.slots.Done(e.now, trans, s.Code, retry)
 	delete(sp.long, doc)
 	sp.inFlight--
@@ -204,7 +204,7 @@ func (e *Engine) WriteBy(id uint32) time.Duration {
 func (e *Engine) Written(id uint32) {
 	sp := e.spiders[id]
 	if e.now-sp.flying > lateAfter && !faulty(faultWire) {
-		e.slots.Delayed(e.now, id, sp.flying)
+		e.slots.LinesWritten(e.now, id, sp.flying)
 	}
 	sp.flying = -1
 	e.review(id, sp)

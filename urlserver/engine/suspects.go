@@ -105,11 +105,11 @@ func (e *Engine) parted(doc uint32) {
 
 // worked notes that a spider said WORKING of a document that it has had for a status timeout. A suspect lets others join it
 // then, once.
-func (e *Engine) worked(sp *spider, trans hostslots.Trans) {
-	if e.now-e.slots.Sent(trans) < e.cfg.TimeoutSpiderStatus {
+func (e *Engine) worked(sp *spider, tx hostslots.Transaction) {
+	if e.now-tx.Sent < e.cfg.TimeoutSpiderStatus {
 		return
 	}
-	doc := e.slots.DocOf(trans)
+	doc := tx.Doc
 	if s, ok := e.suspects[doc]; ok && s.at != 0 {
 		if s.lived {
 			return
@@ -132,16 +132,16 @@ func (e *Engine) trySuspects(budget *int, due *waiter, last bool) {
 	cost := 1 + len(e.spiders)/64 // each look at all spiders counts, so that no step takes long
 	for no := range e.crews {
 		lane, c := laneOf(uint32(no), true), e.crewFor(uint32(no))
-		for *budget > 0 && e.slots.Parked(lane) {
+		for *budget > 0 && e.slots.Pool(lane).Suspended() {
 			*budget -= cost
-			doc := e.slots.FirstParked(lane)
+			doc := e.slots.Pool(lane).FirstSuspended()
 			id := uint32(0)
 			if doc != 0 {
 				if id = e.tester(c, lane, e.suspects[doc].company, last); id == 0 {
 					break
 				}
 			}
-			if t, ok := e.slots.Resume(e.now, lane); ok {
+			if t, ok := e.slots.Pool(lane).ResumeFirst(e.now); ok {
 				e.dealTo(t, id)
 			}
 		}
@@ -216,7 +216,7 @@ func (e *Engine) keepReserved(c *crew, due *waiter) {
 	if id == 0 {
 		return
 	}
-	if !e.slots.Parked(c.lane) {
+	if !e.slots.Pool(c.lane).Suspended() {
 		c.reserved = 0
 		e.reserved--
 	} else {
@@ -233,13 +233,13 @@ func (e *Engine) isReserved(id uint32, sp *spider) bool {
 }
 
 // dealSuspect decides about a suspect whose turn it is: it goes out where it fits and none waits before it.
-func (e *Engine) dealSuspect(t hostslots.Turn) {
+func (e *Engine) dealSuspect(t hostslots.Selection) {
 	id := uint32(0)
-	if !e.slots.Parked(t.Crew) {
-		id = e.tester(e.crewFor(crewOf(t.Crew)), t.Crew, e.suspects[t.Doc].company, false)
+	if !e.slots.Pool(t.Pool).Suspended() {
+		id = e.tester(e.crewFor(crewOf(t.Pool)), t.Pool, e.suspects[t.Doc].company, false)
 	}
 	if id == 0 {
-		e.slots.Park(e.now, t)
+		e.slots.Suspend(e.now, t)
 		return
 	}
 	e.dealTo(t, id)

@@ -17,7 +17,7 @@ type trip struct {
 	started time.Duration
 	agent   string   // that the rules are read for
 	urls    [][]byte // of documents that wait for it
-	try     hostslots.Try
+	try     hostslots.OwnQueue
 	quick   bool // its request is open and not slow
 }
 
@@ -47,27 +47,27 @@ func (e *Engine) startTrip(origin uint32) {
 		agent:  e.cfg.Robots.UserAgent,
 	}
 	if e.entry(origin).Failed() {
-		t.try = hostslots.Again
+		t.try = hostslots.Retry
 	}
 	e.trips[e.tripID] = t
-	e.slots.Pin(t.host)
-	e.slots.Ask(e.now, t.host, e.tripID, t.try)
+	e.slots.Host(t.host).Pin()
+	e.slots.Host(t.host).QueueOwnRequest(e.now, e.tripID, t.try)
 }
 
 // fetch lets requests for robots.txt go out whose groups may be asked.
 func (e *Engine) fetch(due *waiter) {
 	for try := range e.places {
-		e.fetchOf(hostslots.Try(try), due)
+		e.fetchOf(hostslots.OwnQueue(try), due)
 	}
 }
 
-func (e *Engine) fetchOf(try hostslots.Try, due *waiter) {
+func (e *Engine) fetchOf(try hostslots.OwnQueue, due *waiter) {
 	for {
 		if wait, free := e.places[try].free(e.now, e.trips); !free {
 			due.after(wait)
 			return
 		}
-		id, addr, wait, ok := e.slots.NextAsk(e.now, try)
+		id, addr, wait, ok := e.slots.NextOwnRequest(e.now, try)
 		if !ok {
 			due.after(wait)
 			return
@@ -80,7 +80,7 @@ func (e *Engine) fetchOf(try hostslots.Try, due *waiter) {
 		t.urls = e.waiting(t.origin)
 		f := Fetch{ID: id, URL: t.route.URL(), Addr: addr, Targets: targets(t.urls)}
 		if e.opt.Lease > 0 {
-			f.By = e.slots.ClaimedUntil(t.host)
+			f.By = e.slots.Host(t.host).LeasedUntil()
 		}
 		e.Out.Fetches = append(e.Out.Fetches, f)
 	}
@@ -90,11 +90,12 @@ func (e *Engine) fetchOf(try hostslots.Try, due *waiter) {
 func (e *Engine) Fetched(id uint32, resp robots.Response) {
 	t := e.trips[id]
 	e.places[t.try].leave(t)
-	e.slots.Asked(e.now, t.host, hostslots.Feedback{
+	e.slots.Host(t.host).OwnRequestDone(e.now, hostslots.Feedback{
 		Took: e.now - t.started, Status: resp.Status, RetryAfter: resp.RetryAfter,
 	})
+
 	if errors.Is(resp.Err, robots.ErrLate) || errors.Is(resp.Err, robots.ErrBusy) { // this process stood still, or lacks room
-		e.slots.Ask(e.now, t.host, id, t.try)
+		e.slots.Host(t.host).QueueOwnRequest(e.now, id, t.try)
 		e.visit(id, t)
 		e.turnAway(t.host) // it may be blocked since the request went out
 		return
@@ -114,11 +115,11 @@ func (e *Engine) hop(id uint32, t *trip, next robots.Trip) {
 		e.finishTrip(id, unanswered(err))
 		return
 	}
-	t.urls, t.route, t.host = nil, next, e.slots.Ensure(url.Host())
-	e.slots.Leave(e.now, t.host) // to be resolved anew, unless it is settled
-	e.slots.Ask(e.now, t.host, id, t.try)
+	t.urls, t.route, t.host = nil, next, e.slots.EnsureHost(url.Host())
+	e.slots.Host(t.host).Unbind(e.now) // to be resolved anew, unless it is settled
+	e.slots.Host(t.host).QueueOwnRequest(e.now, id, t.try)
 	e.visit(id, t)
-	if !e.slots.Settled(t.host) {
+	if !e.slots.Host(t.host).Settled() {
 		e.failIfKnown(t.host)
 	}
 	e.turnAway(t.host)
@@ -138,10 +139,10 @@ func (e *Engine) finishTrip(id uint32, final robots.Response) {
 	e.stats.Robots[entry.State()]++
 	host := e.slots.HostOf(t.origin)
 	delay := time.Duration(0)
-	e.slots.Origins(host, func(o uint32) { delay = max(delay, e.entry(o).CrawlDelay()) })
-	e.slots.SetDelay(e.now, host, delay)
-	e.slots.Hold(e.now, t.origin, false)
-	e.slots.Unpin(host)
+	e.slots.Host(host).Origins(func(o uint32) { delay = max(delay, e.entry(o).CrawlDelay()) })
+	e.slots.Host(host).SetCrawlDelay(e.now, delay)
+	e.slots.SetRobotsPending(e.now, t.origin, false)
+	e.slots.Host(host).Unpin()
 }
 
 // retry lets documents go on whose robots.txt could not be had, once it is to be tried again. After
@@ -153,7 +154,7 @@ func (e *Engine) retry() {
 			return
 		}
 		e.retries.Remove(id)
-		e.slots.Hold(e.now, id, false)
+		e.slots.SetRobotsPending(e.now, id, false)
 	}
 }
 

@@ -40,14 +40,14 @@ type judging struct {
 
 // refused answers whether robots.txt forbids the document of a turn. known is false where that is not
 // known yet; the origin's documents are held until it is.
-func (e *Engine) refused(t hostslots.Turn) (refused, known bool) {
+func (e *Engine) refused(t hostslots.Selection) (refused, known bool) {
 	entry := e.entry(t.Origin)
 	url := e.slots.Doc(t.Doc).URL
 	allowed, known := e.recollect(t.Origin, url)
 	switch {
 	case known:
 	case entry.Rules() == nil: // they were dropped
-		e.slots.Hold(e.now, t.Origin, true)
+		e.slots.SetRobotsPending(e.now, t.Origin, true)
 		e.startTrip(t.Origin)
 		return false, false
 	default:
@@ -66,9 +66,9 @@ func (e *Engine) refused(t hostslots.Turn) (refused, known bool) {
 
 // enqueue has the origin of a turn wait for a verdict. Of several that may ask now the one with the least
 // work is first.
-func (e *Engine) enqueue(t hostslots.Turn, octets int) {
-	e.slots.Hold(e.now, t.Origin, true)
-	e.slots.Pin(t.Host)
+func (e *Engine) enqueue(t hostslots.Selection, octets int) {
+	e.slots.SetRobotsPending(e.now, t.Origin, true)
+	e.slots.Host(t.Host).Pin()
 	work := octetTime * time.Duration(e.entry(t.Origin).Rules().Len()*octets)
 	e.judging.queue.Set(t.Origin, max(e.now, e.judging.paid[t.Origin])+min(work, 100*time.Millisecond))
 	delete(e.judging.paid, t.Origin)
@@ -114,13 +114,13 @@ func (e *Engine) Judged(allowed []bool, work int) {
 
 // letGo lets documents go on that waited for a verdict.
 func (e *Engine) letGo(id uint32) {
-	e.slots.Hold(e.now, id, false)
-	e.slots.Unpin(e.slots.HostOf(id))
+	e.slots.SetRobotsPending(e.now, id, false)
+	e.slots.Host(e.slots.HostOf(id)).Unpin()
 }
 
 // judged says in words that an origin of a host waits for a verdict; "": none does.
 func (e *Engine) judged(host uint32) (why string) {
-	e.slots.Origins(host, func(o uint32) {
+	e.slots.Host(host).Origins(func(o uint32) {
 		if e.judging.queue.Has(o) || e.judging.out != nil && e.judging.out.origin == o {
 			n := 0
 			if rules := e.entry(o).Rules(); rules != nil {
@@ -129,5 +129,6 @@ func (e *Engine) judged(host uint32) (why string) {
 			why = fmt.Sprintf("it takes long to tell what its robots.txt allows, which has %d rules: the next documents wait for that, in turn with those of other hosts", n)
 		}
 	})
+
 	return why
 }

@@ -42,10 +42,10 @@ func (e *Engine) turnAway(host uint32) {
 		return
 	}
 	delete(e.visits, host)
-	name := string(e.slots.HostName(host))
-	wait := max(0, e.slots.BlockedUntil(host)-e.now)
-	for _, id := range e.slots.Retract(e.now, host, func(id uint32) bool {
-		return e.slots.HostOf(e.trips[id].origin) != host // what is its own waits with its documents
+	name := string(e.slots.Host(host).Name())
+	wait := max(0, e.slots.Host(host).BlockedUntil()-e.now)
+	for _, id := range e.slots.Host(host).RetractOwnRequests(e.now, func(id uint32) bool {
+		return e.slots.HostOf(e.trips[id].origin) != host
 	}) {
 		origin := e.trips[id].origin
 		e.finishTrip(id, robots.Response{RetryAfter: wait, Err: fmt.Errorf("robots.txt: redirects to %s, which is blocked", name)})
@@ -55,22 +55,22 @@ func (e *Engine) turnAway(host uint32) {
 
 // shut reports whether a host is blocked by the operator or a rule.
 func (e *Engine) shut(host uint32) bool {
-	if _, bound := e.slots.GroupOf(host); !bound { // the slots have the limits that it had when it was bound last
-		return e.slots.BlockedUntil(host) > e.now || e.ruleFor(host, netip.Addr{}).Block
+	if _, bound := e.slots.Host(host).GroupID(); !bound { // the slots have the limits that it had when it was bound last
+		return e.slots.Host(host).BlockedUntil() > e.now || e.ruleFor(host, netip.Addr{}).Block
 	}
-	return e.slots.Shut(host)
+	return e.slots.Host(host).Blocked()
 }
 
 // shutTarget says in words which blocked host the robots.txt of a host's origin redirects to; "": none.
 func (e *Engine) shutTarget(host uint32) (why string) {
-	e.slots.Origins(host, func(o uint32) {
+	e.slots.Host(host).Origins(func(o uint32) {
 		name, ok := e.shutTargets[o]
 		if !ok {
 			return
 		}
 		var view hostslots.HostView
-		if id := e.slots.Find([]byte(name)); id != 0 {
-			view = e.slots.Host(id)
+		if id := e.slots.FindHost([]byte(name)); id != 0 {
+			view = e.slots.Host(id).View()
 		}
 		rule := e.ruling.set.Match([]byte(name), view.Addr)
 		switch {
@@ -82,5 +82,6 @@ func (e *Engine) shutTarget(host uint32) (why string) {
 			why = name + ", which was blocked when it was to be asked"
 		}
 	})
+
 	return why
 }

@@ -172,7 +172,7 @@ func (w *walk) empty() {
 	}
 	moving := 0
 	e.slots.Hosts(1, uint32(e.slots.Counts().Hosts)+walkHosts, func(host uint32) {
-		if v := e.slots.Host(host); v.Moving || v.Joiner != 0 {
+		if v := e.slots.Host(host).View(); v.Moving || v.Incoming != 0 {
 			moving++
 		}
 	})

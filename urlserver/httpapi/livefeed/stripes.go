@@ -56,7 +56,7 @@ func newStripes(slots int) (all []stripe) {
 const fills = 3
 
 // cell is half a byte: 0 is an empty slot, else its state and how full it is.
-func cell(g hostslots.Glance, length int) byte {
+func cell(g hostslots.SlotSummary, length int) byte {
 	if g.State == hostslots.Empty {
 		return 0
 	}
@@ -66,7 +66,7 @@ func cell(g hostslots.Glance, length int) byte {
 
 // look looks at a stripe again.
 func (w *Watcher) look(ctx context.Context, p *stripe) error {
-	glances := make([]hostslots.Glance, p.size)
+	glances := make([]hostslots.SlotSummary, p.size)
 	if err := w.cfg.Source.Glances(ctx, p.from, glances); err != nil {
 		return err
 	}

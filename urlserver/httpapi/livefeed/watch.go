@@ -24,7 +24,7 @@ const (
 // Source is what is watched.
 type Source interface {
 	Status(ctx context.Context) (urlserver.Status, error)
-	Glances(ctx context.Context, from int, dst []hostslots.Glance) error
+	Glances(ctx context.Context, from int, dst []hostslots.SlotSummary) error
 	SlotsNumbered(ctx context.Context, numbers []uint32, hosts int) ([]hostslots.SlotView, error)
 	Blocked(ctx context.Context, most int) ([]hostslots.BlockedHost, int, error)
 	Date(t time.Duration) time.Time

@@ -24,7 +24,7 @@ import (
 // fake is a Source whose slots are what a test says.
 type fake struct {
 	mu      sync.Mutex // guards all but stop
-	slots   []hostslots.Glance
+	slots   []hostslots.SlotSummary
 	status  urlserver.Status
 	start   time.Time
 	looks   int // slots looked at
@@ -45,7 +45,7 @@ func (f *fake) Status(context.Context) (s urlserver.Status, err error) {
 	return s, nil
 }
 
-func (f *fake) Glances(_ context.Context, from int, dst []hostslots.Glance) error {
+func (f *fake) Glances(_ context.Context, from int, dst []hostslots.SlotSummary) error {
 	f.do(func() { f.looks += copy(dst, f.slots[from:]) })
 	return nil
 }
@@ -69,7 +69,7 @@ func (f *fake) Date(t time.Duration) time.Time { return f.start.Add(t) }
 func bubble(t *testing.T, slots int, test func(f *fake, w *Watcher)) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
-		f := &fake{slots: make([]hostslots.Glance, slots), start: time.Now()}
+		f := &fake{slots: make([]hostslots.SlotSummary, slots), start: time.Now()}
 		w := New(Config{
 			Source: f, Slots: slots, Length: func() int { return 8 },
 			Status: func(s urlserver.Status) any { return map[string]uint64{"sent": s.Sent} },
@@ -119,7 +119,7 @@ func (v *viewer) take(t *testing.T, text []byte) {
 }
 
 // packed is all slots as Map has them, made the plain way.
-func packed(slots []hostslots.Glance) []byte {
+func packed(slots []hostslots.SlotSummary) []byte {
 	out := make([]byte, (len(slots)+1)/2)
 	for i, g := range slots {
 		v := byte(0)
@@ -145,7 +145,7 @@ func TestViewersKeepUp(t *testing.T) {
 		change := func(n int) {
 			f.do(func() {
 				for range n {
-					f.slots[rng.IntN(slots)] = hostslots.Glance{State: hostslots.State(rng.IntN(hostslots.States)), Docs: rng.Uint32N(12), Gap: time.Second}
+					f.slots[rng.IntN(slots)] = hostslots.SlotSummary{State: hostslots.State(rng.IntN(hostslots.States)), Docs: rng.Uint32N(12), Gap: time.Second}
 				}
 			})
 		}
@@ -272,9 +272,9 @@ func TestTop(t *testing.T) {
 			f.blocked = []hostslots.BlockedHost{{Name: "b.example", Until: 2 * time.Hour}, {Name: "a.example", Until: time.Hour}}
 		})
 		for i := range slots {
-			g := hostslots.Glance{State: hostslots.Ready, Docs: rng.Uint32N(500), Gap: time.Duration(rng.IntN(300)) * time.Second}
+			g := hostslots.SlotSummary{State: hostslots.Ready, Docs: rng.Uint32N(500), Gap: time.Duration(rng.IntN(300)) * time.Second}
 			if rng.IntN(3) == 0 {
-				g = hostslots.Glance{}
+				g = hostslots.SlotSummary{}
 			} else {
 				all = append(all, entry{slot: uint32(i), docs: g.Docs, gap: g.Gap})
 			}

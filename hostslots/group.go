@@ -1,0 +1,61 @@
+package hostslots
+
+import "time"
+
+// Group is a handle of a known host group: all hosts that share an address, or a name that a rule
+// gives them.
+type Group struct {
+	s  *Slots
+	id uint32
+}
+
+// Group returns the handle of a group by its number.
+func (s *Slots) Group(id uint32) Group { return Group{s: s, id: id} }
+
+func (g Group) record() *group { return g.s.groups.At(g.id) }
+
+// Name returns the group's name or, if it has none, its address.
+func (g Group) Name() string {
+	r := g.record()
+	if name, ok := g.s.names[r.addr]; ok {
+		return name
+	}
+	return r.ip().String()
+}
+
+// Named reports whether the group has a name.
+func (g Group) Named() bool {
+	_, named := g.s.names[g.record().addr]
+	return named
+}
+
+// AnyHost returns the number of one host of the group; 0: it has none.
+func (g Group) AnyHost() (hostID uint32) { return g.record().members.head }
+
+// Docs returns the number of documents held for the group's hosts.
+func (g Group) Docs() int { return int(g.record().docs) }
+
+// Crawls calls yield with crawls and how many documents of the group belong to each: each crawl
+// once, at most so many of them.
+func (g Group) Crawls(most int, yield func(name string, docs int)) { g.s.eachCrawl(g.id, most, yield) }
+
+// Gap returns the least time between two requests to the group, as it is now.
+func (g Group) Gap() time.Duration { return g.s.gap(g.record()) }
+
+// NextRequest returns the moment from which a request may be sent to the group.
+func (g Group) NextRequest() time.Duration { return g.s.due(g.record()) }
+
+// DelayGap makes the group's gap begin by so much later than now.
+func (g Group) DelayGap(now, by time.Duration) { g.s.touch(now, g.id, now+by) }
+
+// Leased reports whether the daemon has the group's lease now.
+func (g Group) Leased() bool { return g.record().claim == held }
+
+// LeaseGranted sets the end of the lease of a group that NextWantedLease returned or that has a
+// lease. It does nothing if the lease has ended meanwhile.
+func (g Group) LeaseGranted(now, until time.Duration) { g.s.leaseGranted(now, g.id, until) }
+
+// LeaseDenied records that the group's lease was not granted, or was lost. The group gives up its
+// slot if others wait. NextWantedLease returns it again after a wait that doubles, up to most,
+// until a lease is granted.
+func (g Group) LeaseDenied(now, most time.Duration) { g.s.leaseDenied(now, g.id, most) }
