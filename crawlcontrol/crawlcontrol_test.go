@@ -12,6 +12,7 @@ import (
 
 	"urlserver/crawlcontrol"
 	"urlserver/docindex"
+	"urlserver/docindex/memory"
 )
 
 const (
@@ -192,7 +193,7 @@ func TestCrawlWithoutScheme(t *testing.T) {
 // A URL that applications and spiders ask for in crawls of one ID is pending for each of them, as in Scrapy
 // Cluster; stopping one crawl leaves the others theirs.
 func TestPendingForEach(t *testing.T) {
-	m := crawlcontrol.New(crawlcontrol.NewKeeper(docindex.NewMemory(), &fakeSlots{}, zerolog.Nop()), 10)
+	m := crawlcontrol.New(crawlcontrol.NewKeeper(memory.New(), &fakeSlots{}, zerolog.Nop()), 10)
 	do := func(text string, parts ...string) {
 		t.Helper()
 		replies, _, err := m.Do(t.Context(), [][]byte{[]byte(text)})

@@ -15,6 +15,7 @@ import (
 	"urlserver/crawlcontrol"
 	"urlserver/docindex"
 	"urlserver/docindex/disk"
+	"urlserver/docindex/memory"
 )
 
 const (
@@ -25,7 +26,7 @@ const (
 
 // onStores runs a benchmark over each store. Those on disk have each batch there before they acknowledge it.
 func onStores(b *testing.B, bench func(b *testing.B, open func() crawlcontrol.Store)) {
-	b.Run("memory", func(b *testing.B) { bench(b, func() crawlcontrol.Store { return docindex.NewMemory() }) })
+	b.Run("memory", func(b *testing.B) { bench(b, func() crawlcontrol.Store { return memory.New() }) })
 	b.Run("disk", func(b *testing.B) {
 		bench(b, func() crawlcontrol.Store {
 			s, err := disk.Open(disk.Config{Path: b.TempDir(), Log: zerolog.Nop()})

@@ -15,6 +15,7 @@ import (
 
 	"urlserver/crawlcontrol"
 	"urlserver/docindex"
+	"urlserver/docindex/memory"
 )
 
 // fakeSlots hold what they are given, and send nothing.
@@ -54,7 +55,7 @@ func (f *fakeSlots) AtSpiders(_ context.Context, o *docindex.Outcomes) error {
 }
 
 func TestKeeper(t *testing.T) {
-	store, slots := docindex.NewMemory(), &fakeSlots{held: map[string]bool{"http://a.test/": true, "http://b.test/": false}}
+	store, slots := memory.New(), &fakeSlots{held: map[string]bool{"http://a.test/": true, "http://b.test/": false}}
 	m := crawlcontrol.New(crawlcontrol.NewKeeper(store, slots, zerolog.Nop()), 10)
 	do := func(text string) (string, error) {
 		t.Helper()
@@ -100,7 +101,7 @@ func TestKeeper(t *testing.T) {
 
 func TestWatch(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		store := docindex.NewMemory()
+		store := memory.New()
 		keeper := crawlcontrol.NewKeeper(store, &fakeSlots{}, zerolog.Nop())
 		m := crawlcontrol.New(keeper, 10)
 		begin := time.Now()
@@ -151,7 +152,7 @@ func TestWatch(t *testing.T) {
 // A stop that failed, and that nobody asks for again, is gone on with; whoever asks later is told all that ended by it.
 func TestStopFails(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		store, slots := docindex.NewMemory(), &fakeSlots{held: map[string]bool{"http://b.test/": false}}
+		store, slots := memory.New(), &fakeSlots{held: map[string]bool{"http://b.test/": false}}
 		keeper := crawlcontrol.NewKeeper(store, slots, zerolog.Nop())
 		m := crawlcontrol.New(keeper, 10)
 		do := func(text string) (string, error) {

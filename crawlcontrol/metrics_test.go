@@ -10,11 +10,12 @@ import (
 
 	"urlserver/crawlcontrol"
 	"urlserver/docindex"
+	"urlserver/docindex/memory"
 )
 
 // Whatever a crawl is called, its counts can be read.
 func TestMetrics(t *testing.T) {
-	store := docindex.NewMemory()
+	store := memory.New()
 	var p docindex.Puts
 	for _, crawl := range []string{"c", "\xff", "\xfe", "\x00\n\"", "(other)"} {
 		put := docindex.Put{URL: []byte("http://a.test/"), Crawl: []byte(crawl), Metadata: []byte(`{"appid":["app"]}`)}

@@ -3,8 +3,6 @@ package docindex
 import (
 	"context"
 	"time"
-
-	"urlserver/docindex/internal/queuesched"
 )
 
 // Scope is a queue, or a crawl where Key is empty. An empty Crawl is DEFAULT.
@@ -17,11 +15,6 @@ type Request struct {
 	PerQueue  uint32        // URLs in transit that a queue has at most afterwards; 0: any number
 	MaxQueues uint32        // 0: any number
 	Lease     time.Duration // how long URLs are in transit without news of them
-}
-
-// Wish is a request as the doors have it.
-func (r *Request) Wish() queuesched.Wish {
-	return queuesched.Wish{Crawl: r.Crawl, Key: r.Key, AnyCrawl: r.AnyCrawl, PerQueue: r.PerQueue, MaxQueues: r.MaxQueues}
 }
 
 // Setting is one thing to set: Which says what, Value how.
@@ -117,6 +110,9 @@ func (h *Handout) Reset() { h.buf, h.parts = h.buf[:0], h.parts[:0] }
 
 // Len is how many URLs are in it.
 func (h *Handout) Len() int { return len(h.parts) }
+
+// Size is how many bytes the URLs take with all that belongs to them.
+func (h *Handout) Size() int { return len(h.buf) }
 
 // At returns URL i: URL, Key, Crawl and Metadata, which alias h. The key is always there.
 func (h *Handout) At(i int) (p Put) {

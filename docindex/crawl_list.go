@@ -15,12 +15,3 @@ type CrawlLister interface {
 
 // CrawlState is how a crawl stands; its Why is a [Kind].
 type CrawlState = crawlstats.CrawlState
-
-// ListCrawls is [CrawlLister.ListCrawls].
-func (m *Memory) ListCrawls(ctx context.Context, text string, max int) (some []CrawlState, all int, err error) {
-	return m.crawls.List(ctx, text, max, func(look func()) {
-		m.mu.Lock()
-		defer m.mu.Unlock()
-		look()
-	})
-}

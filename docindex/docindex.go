@@ -1,12 +1,12 @@
-// Package docindex says where candidates come from and where outcomes go.
+// Package docindex is the contract of doc indexes: where candidates come from and where outcomes go.
 //
-// [Index] is what the daemon needs of a doc index. [Store] is an index that
-// lives with the daemon and takes URLs as well; [Memory] is the one that keeps
-// everything in RAM. [Handler] serves any Store by the contract that CONTRACT.md
-// describes, and package remote is the client of that contract.
+// [Index] is what the daemon needs of a doc index. [Store] is an index that lives with the daemon and
+// takes URLs as well. Packages memory, disk and redis are stores. Package httpserver serves a Store by
+// the HTTP contract that CONTRACT.md describes, and package httpclient is a client of that contract.
 package docindex
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"time"
@@ -93,6 +93,9 @@ type Store interface {
 	Stats() StoreStats
 }
 
+// RemoteLease is the lease of what a store gives to other daemons over HTTP, by CONTRACT.md.
+const RemoteLease = 10 * time.Minute
+
 // PutResult says what became of the URLs of one Put.
 type PutResult struct {
 	New, Known int // Known: had before, whether there was news of them or not
@@ -148,6 +151,12 @@ type Document struct {
 	Put
 	State   State
 	Created time.Time // when it was put first, in whole seconds
+}
+
+// Clone returns a copy of d that shares no memory with it but the crawl.
+func (d Document) Clone() Document {
+	d.URL, d.Key, d.Metadata = bytes.Clone(d.URL), bytes.Clone(d.Key), bytes.Clone(d.Metadata)
+	return d
 }
 
 // Kind says how a document ended.

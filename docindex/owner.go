@@ -13,8 +13,8 @@ import (
 // owner of a document that is completed, though nothing else of its metadata. What a document has instead of
 // its URL to be known by would take the URL's place in that name.
 
-// ownerRoom is how much longer an owner may be than the metadata that names it.
-const ownerRoom = len(`,"spiderid":["` + DefaultSpider + `"]`)
+// OwnerRoom is how much longer an owner may be than the metadata that names it.
+const OwnerRoom = len(`,"spiderid":["` + DefaultSpider + `"]`)
 
 // OwnerOf is the owner that metadata names, as [EncodeMetadata] wrote it: the metadata that has the first
 // values of appid and spiderid and nothing else. An appid without a spiderid has [DefaultSpider]. Nil: it
@@ -87,4 +87,4 @@ func NewsRank(state State, atCalls, owned bool) int {
 	return 3
 }
 
-const noRank = 4 // behind all of NewsRank
+const NoRank = 4 // behind all of NewsRank

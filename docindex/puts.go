@@ -69,6 +69,9 @@ func (p *Puts) Reset() { p.buf, p.items = p.buf[:0], p.items[:0] }
 // Len is how many URLs were added.
 func (p *Puts) Len() int { return len(p.items) }
 
+// Size is how many bytes the URLs take with all that belongs to them.
+func (p *Puts) Size() int { return len(p.buf) }
+
 // Add checks put and appends a copy of it as it is to be stored: the URL normalised and
 // without fragment, metadata compact. The error says what is wrong with it; then nothing is added.
 func (p *Puts) Add(put Put) error {
@@ -217,4 +220,13 @@ func compactMetadata(raw []byte) ([]byte, error) {
 		return nil, nil
 	}
 	return json.Marshal(m)
+}
+
+// HostOf is the host that requests for a URL go to, or nothing where it has none.
+func HostOf(url []byte) []byte {
+	u, err := weburl.Parse(url)
+	if err != nil {
+		return nil
+	}
+	return u.Host()
 }

@@ -7,12 +7,13 @@ import (
 
 	pb "urlserver/api/urlfrontier"
 	"urlserver/docindex"
+	"urlserver/docindex/memory"
 	"urlserver/frontier"
 )
 
 // A crawl is the same thing at every door: crawl ID, and the metadata appid, spiderid, expires and priority.
 func TestCrawlControl(t *testing.T) {
-	store := docindex.NewMemory()
+	store := memory.New()
 	r := newRig(t, func(cfg *frontier.Config) { cfg.Store = store })
 	values := func(v string) *pb.StringList { return &pb.StringList{Values: []string{v}} }
 	item := func(url, priority string) *pb.URLItem {

@@ -13,7 +13,7 @@ import (
 
 	pb "urlserver/api/urlfrontier"
 	"urlserver/configs"
-	"urlserver/docindex"
+	"urlserver/docindex/memory"
 	"urlserver/frontier"
 	"urlserver/internal/testkit/accesstest"
 )
@@ -22,7 +22,7 @@ import (
 func TestHoarders(t *testing.T) {
 	settings := configs.Default().Frontier
 	settings.Token = "right"
-	server, err := frontier.New(frontier.Config{Settings: settings, Store: docindex.NewMemory(), Log: zerolog.Nop()})
+	server, err := frontier.New(frontier.Config{Settings: settings, Store: memory.New(), Log: zerolog.Nop()})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -12,6 +12,7 @@ import (
 
 	pb "urlserver/api/urlfrontier"
 	"urlserver/docindex"
+	"urlserver/docindex/memory"
 	"urlserver/frontier"
 	"urlserver/protocol"
 )
@@ -117,7 +118,7 @@ func (f *failing) Put(ctx context.Context, p *docindex.Puts) (docindex.PutResult
 }
 
 func TestFailure(t *testing.T) {
-	store := &failing{Store: docindex.NewMemory(), err: errors.New("disk full")}
+	store := &failing{Store: memory.New(), err: errors.New("disk full")}
 	r := newRig(t, func(c *frontier.Config) { c.Store = store })
 	if acks := r.put(discovered("http://a.test/"), discovered("http://b.test/")); acks["http://a.test/"] != pb.AckMessage_FAIL || acks["http://b.test/"] != pb.AckMessage_FAIL {
 		t.Errorf("acknowledged %v while the store fails; want FAIL for each", acks)
@@ -146,7 +147,7 @@ func (s *stuck) Put(ctx context.Context, p *docindex.Puts) (docindex.PutResult, 
 func TestBackPressure(t *testing.T) { synctest.Test(t, testBackPressure) }
 
 func testBackPressure(t *testing.T) {
-	store := &stuck{Store: docindex.NewMemory(), entered: make(chan struct{}), goOn: make(chan struct{})}
+	store := &stuck{Store: memory.New(), entered: make(chan struct{}), goOn: make(chan struct{})}
 	r := newRig(t, func(c *frontier.Config) { c.Store = store })
 	stream := must[interface {
 		Send(*pb.URLItem) error

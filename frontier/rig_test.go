@@ -16,6 +16,7 @@ import (
 	pb "urlserver/api/urlfrontier"
 	"urlserver/configs"
 	"urlserver/docindex"
+	"urlserver/docindex/memory"
 	"urlserver/frontier"
 )
 
@@ -31,7 +32,7 @@ type rig struct {
 
 func newRig(t *testing.T, change func(*frontier.Config)) *rig {
 	t.Helper()
-	cfg := frontier.Config{Settings: configs.Default().Frontier, Store: docindex.NewMemory(), Log: zerolog.Nop()}
+	cfg := frontier.Config{Settings: configs.Default().Frontier, Store: memory.New(), Log: zerolog.Nop()}
 	if change != nil {
 		change(&cfg)
 	}

@@ -26,7 +26,7 @@ import (
 
 	pb "urlserver/api/urlfrontier"
 	"urlserver/configs"
-	"urlserver/docindex"
+	"urlserver/docindex/memory"
 	"urlserver/frontier"
 )
 
@@ -78,7 +78,7 @@ func serveTLS(t *testing.T, c certificate) (addr string) {
 	t.Helper()
 	settings := configs.Default().Frontier
 	settings.TLSCert, settings.TLSKey = c.cert, c.key
-	server, err := frontier.New(frontier.Config{Settings: settings, Store: docindex.NewMemory(), Log: zerolog.Nop()})
+	server, err := frontier.New(frontier.Config{Settings: settings, Store: memory.New(), Log: zerolog.Nop()})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -149,7 +149,7 @@ func TestBadCertificate(t *testing.T) {
 	} {
 		settings := configs.Default().Frontier
 		settings.TLSCert, settings.TLSKey = c.cert, c.key
-		_, err := frontier.New(frontier.Config{Settings: settings, Store: docindex.NewMemory(), Log: zerolog.Nop()})
+		_, err := frontier.New(frontier.Config{Settings: settings, Store: memory.New(), Log: zerolog.Nop()})
 		if err == nil || !strings.Contains(err.Error(), c.want) || !strings.Contains(err.Error(), "frontier.tls_cert "+c.cert+", frontier.tls_key "+c.key) {
 			t.Errorf("%s: %v; want %s, and both settings", c.name, err, c.want)
 		}

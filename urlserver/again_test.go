@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"urlserver/docindex"
+	"urlserver/docindex/memory"
 )
 
 // TestPutAgainWhileOneIsOut has an index forget its documents and be given other ones while the first is at a spider. The
@@ -21,7 +22,7 @@ func TestPutAgainWhileOneIsOut(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				store := docindex.NewMemory()
+				store := memory.New()
 				put(t, store, "http://10.0.0.1/1", "http://10.0.0.1/2")
 				b := (&bubble{t: t}).start(nil, Parts{Index: store, Store: store})
 				defer b.stopped()

@@ -18,6 +18,7 @@ import (
 
 	"urlserver/configs"
 	"urlserver/docindex"
+	"urlserver/docindex/memory"
 	"urlserver/internal/resolver"
 )
 
@@ -28,7 +29,7 @@ type bubble struct {
 	t     *testing.T
 	d     *Daemon
 	index *fakeIndex
-	store *docindex.Memory // nil: index is used
+	store *memory.Store // nil: index is used
 	pipes *pipes
 	log   *logged
 	end   context.CancelFunc

@@ -13,6 +13,8 @@ import (
 	"urlserver/configs"
 	"urlserver/docindex"
 	"urlserver/docindex/httpclient"
+	"urlserver/docindex/httpserver"
+	"urlserver/docindex/memory"
 )
 
 // listen opens a spider's listening port.
@@ -169,8 +171,8 @@ func TestChangeWhileStopping(t *testing.T) {
 // TestRemoteIndex has one daemon's store be the index of another one, over HTTP:
 // with a token, and with the index away for a while.
 func TestRemoteIndex(t *testing.T) {
-	store := docindex.NewMemory()
-	handler, away := docindex.Handler(store), make(chan struct{}, 1)
+	store := memory.New()
+	handler, away := httpserver.Handler(store), make(chan struct{}, 1)
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.Header.Get("Authorization") != "Bearer secret" {
 			t.Errorf("%s without the token", r.URL)

@@ -14,6 +14,7 @@ import (
 
 	"urlserver/configs"
 	"urlserver/docindex"
+	"urlserver/docindex/memory"
 	"urlserver/internal/resolver"
 )
 
@@ -35,7 +36,7 @@ func newRig(t testing.TB, change func(*configs.Config)) *rig {
 	if err != nil {
 		t.Fatal(err)
 	}
-	store := docindex.NewMemory()
+	store := memory.New()
 	return newRigOver(t, l, Parts{Index: store, Store: store}, change)
 }
 

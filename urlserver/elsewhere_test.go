@@ -13,6 +13,7 @@ import (
 	"urlserver/configs"
 	"urlserver/docindex"
 	"urlserver/docindex/disk"
+	"urlserver/docindex/memory"
 )
 
 // TestExplainOfDocumentsElsewhere asks about hosts of which the daemon holds nothing.
@@ -142,7 +143,7 @@ func TestExplainOfWhatWaitsInTheIndex(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			memory := docindex.NewMemory()
+			memory := memory.New()
 			store := &lookedThrough{Store: memory, done: make(chan struct{})}
 			r := newRigOver(t, l, Parts{Index: memory, Store: store}, func(cfg *configs.Config) { cfg.Frontier.Listen = "127.0.0.1:0" })
 			defer r.stop()
@@ -250,7 +251,7 @@ func (s *slowToTell) Settings(ctx context.Context, visit func(*docindex.Setting)
 
 // TestBlocksOfBeforeAreNotNews has an operator let a host go on while the daemon, which has just started, reads that it is blocked.
 func TestBlocksOfBeforeAreNotNews(t *testing.T) {
-	memory := docindex.NewMemory()
+	memory := memory.New()
 	hour := uint64(time.Now().Add(time.Hour).Unix())
 	for _, host := range []string{"127.0.0.1", "127.0.0.2"} {
 		err := memory.Set(t.Context(), docindex.Setting{Which: docindex.SetBlock, Scope: docindex.Scope{Key: []byte(host)}, Host: true, Value: hour})

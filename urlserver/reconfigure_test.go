@@ -7,7 +7,7 @@ import (
 
 	"github.com/rs/zerolog"
 
-	"urlserver/docindex"
+	"urlserver/docindex/memory"
 	"urlserver/internal/resolver"
 )
 
@@ -19,7 +19,7 @@ func TestReconfigureFetches(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer res.Close()
-	store := docindex.NewMemory()
+	store := memory.New()
 	d := New(bubbleConfig(nil), Parts{Index: store, Store: store, Resolver: res, Log: zerolog.Nop()})
 	cfg := d.Settings()
 	cfg.Robots.UserAgent = "another"

@@ -8,13 +8,14 @@ import (
 
 	"urlserver/configs"
 	"urlserver/docindex"
+	"urlserver/docindex/memory"
 	"urlserver/docindex/recrawl"
 )
 
 // refetching starts a daemon whose documents come back, on the same hosts as others that are fetched once.
 func refetching(t *testing.T, rule recrawl.Rule, urls ...string) (*bubble, docindex.Store) {
 	t.Helper()
-	store := recrawl.New(docindex.NewMemory(), rule)
+	store := recrawl.New(memory.New(), rule)
 	put(t, store, urls...)
 	return (&bubble{t: t}).start(nil, Parts{Index: store, Store: store}), store
 }

@@ -10,6 +10,7 @@ import (
 
 	"urlserver/configs"
 	"urlserver/docindex"
+	"urlserver/docindex/memory"
 )
 
 // refusing is a store that takes nothing back while it is told to refuse.
@@ -35,7 +36,7 @@ func (r *refusing) Return(ctx context.Context, o *docindex.Outcomes) error {
 
 // leftBehind starts a daemon over a store that refuses what a spider leaves behind: three documents.
 func leftBehind(t *testing.T) (*bubble, *refusing) {
-	store := &refusing{Store: docindex.NewMemory()}
+	store := &refusing{Store: memory.New()}
 	put(t, store, "http://10.0.0.1/a", "http://10.0.0.1/b", "http://10.0.0.2/c")
 	b := (&bubble{t: t}).start(func(c *configs.Config) {
 		c.Frontier.Listen = "127.0.0.1:0" // nobody listens here; the daemon is told only

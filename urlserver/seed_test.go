@@ -18,6 +18,7 @@ import (
 	"urlserver/configs"
 	"urlserver/docindex"
 	"urlserver/docindex/disk"
+	"urlserver/docindex/memory"
 )
 
 // TestSpiderHostMoves has Spider_Host name a spider that moves to another address: each redial asks for it
@@ -61,7 +62,7 @@ func TestSpiderHostMoves(t *testing.T) {
 func TestSlowSpiderGetsNoBurst(t *testing.T) {
 	const fill, docs, open, gap = 100, 6, 3, time.Second
 	l := listen(t)
-	store := docindex.NewMemory()
+	store := memory.New()
 	r := newRigOver(t, narrow{l}, Parts{Index: store, Store: store}, func(cfg *configs.Config) {
 		cfg.ReqHostPerSec, cfg.ReqHostConcurrent, cfg.DocIndex.Batch = 1/gap.Seconds(), open, 10*fill
 	})

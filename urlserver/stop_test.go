@@ -10,6 +10,7 @@ import (
 	"github.com/rs/zerolog"
 
 	"urlserver/docindex"
+	memindex "urlserver/docindex/memory"
 	"urlserver/reservation"
 	"urlserver/reservation/memory"
 	"urlserver/urlserver/engine"
@@ -109,7 +110,7 @@ func TestStopComesBeforeWhatWaits(t *testing.T) {
 // so long that it is asked once a minute.
 func TestPutWakesAnIdleDaemon(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		store := docindex.NewMemory()
+		store := memindex.New()
 		b := (&bubble{t: t, store: store}).start(nil, Parts{Index: store, Store: store})
 		s := b.spider()
 		time.Sleep(time.Hour)

@@ -8,7 +8,7 @@ import (
 	"testing/synctest"
 	"time"
 
-	"urlserver/docindex"
+	"urlserver/docindex/memory"
 	"urlserver/internal/certs"
 	"urlserver/internal/testkit/certstest"
 )
@@ -36,7 +36,7 @@ func TestTLS(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			store := docindex.NewMemory()
+			store := memory.New()
 			r := newRigOver(t, l, Parts{Index: store, Store: store}, nil)
 			conn, err := net.Dial("tcp", r.addr)
 			if err != nil {

@@ -14,9 +14,9 @@ import (
 
 	"github.com/klauspost/compress/zstd"
 
-	"urlserver/docindex"
 	"urlserver/docindex/export"
 	"urlserver/docindex/indextest"
+	"urlserver/docindex/memory"
 )
 
 const dumped = `{"set":"delay","key":"a.example","crawlID":"DEFAULT","value":"5"}
@@ -157,7 +157,7 @@ func TestImportTruncated(t *testing.T) {
 
 // newIndexDump is an index that takes dumps.
 func newIndexDump(t *testing.T) *index {
-	x := &index{store: docindex.NewMemory()}
+	x := &index{store: memory.New()}
 	x.Server = httptest.NewServer(export.Handler(x.store))
 	t.Cleanup(x.Close)
 	return x

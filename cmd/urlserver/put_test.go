@@ -11,20 +11,21 @@ import (
 	"strings"
 	"testing"
 
-	"urlserver/docindex"
+	"urlserver/docindex/httpserver"
+	"urlserver/docindex/memory"
 )
 
 // index is an embedded index over HTTP that remembers what it was sent.
 type index struct {
 	*httptest.Server
-	store  *docindex.Memory
+	store  *memory.Store
 	bodies []string // of each request
 	types  []string
 }
 
 func newIndex(t *testing.T) *index {
 	t.Helper()
-	x := &index{store: docindex.NewMemory()}
+	x := &index{store: memory.New()}
 	x.Server = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		body, err := io.ReadAll(r.Body)
 		if err != nil {
@@ -33,7 +34,7 @@ func newIndex(t *testing.T) *index {
 		x.bodies = append(x.bodies, string(body)) // one request at a time
 		x.types = append(x.types, r.Header.Get("Content-Type"))
 		r.Body = io.NopCloser(strings.NewReader(string(body)))
-		docindex.Handler(x.store).ServeHTTP(w, r)
+		httpserver.Handler(x.store).ServeHTTP(w, r)
 	}))
 	t.Cleanup(x.Close)
 	return x

@@ -21,6 +21,7 @@ import (
 	"urlserver/docindex"
 	"urlserver/docindex/disk"
 	"urlserver/docindex/httpclient"
+	"urlserver/docindex/memory"
 	"urlserver/docindex/recrawl"
 	"urlserver/docindex/redis"
 	"urlserver/frontier"
@@ -209,7 +210,7 @@ func (s *server) openIndex(all configs.Config) (index docindex.Index, store doci
 			return nil, nil, err
 		}
 	default:
-		store = docindex.NewMemory()
+		store = memory.New()
 	}
 	s.base = store
 	store = refetching(store, cfg.RefetchAfter)

@@ -13,6 +13,8 @@ import (
 	"time"
 
 	"urlserver/docindex"
+	"urlserver/docindex/httpserver"
+	"urlserver/docindex/memory"
 )
 
 // A document's whole way: put, sent, done, told of, explained.
@@ -210,7 +212,7 @@ func TestServeRefuses(t *testing.T) {
 
 // The doc index may be elsewhere: here, in another daemon.
 func TestServeWithRemoteIndex(t *testing.T) {
-	store := docindex.NewMemory()
+	store := memory.New()
 	var puts docindex.Puts
 	if err := puts.Add(docindex.Put{URL: []byte("http://127.0.0.1/far")}); err != nil {
 		t.Fatal(err)
@@ -220,7 +222,7 @@ func TestServeWithRemoteIndex(t *testing.T) {
 	}
 	told := make(chan string, 1)
 	far := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		docindex.Handler(store).ServeHTTP(w, r)
+		httpserver.Handler(store).ServeHTTP(w, r)
 		if strings.HasSuffix(r.URL.Path, "/outcomes") {
 			told <- r.Header.Get("Authorization")
 		}

@@ -17,6 +17,8 @@ import (
 
 	"urlserver/configs"
 	"urlserver/docindex"
+	"urlserver/docindex/httpserver"
+	"urlserver/docindex/memory"
 	"urlserver/internal/sim"
 )
 
@@ -55,7 +57,7 @@ type seenCrawl struct {
 // told of the settings.
 func startSeen(t *testing.T, hosts, each int, changing string, told ...func(*configs.Config)) *seenCrawl {
 	t.Helper()
-	store := docindex.NewMemory()
+	store := memory.New()
 	var puts docindex.Puts
 	for i := range each {
 		for host := range hosts {
@@ -79,7 +81,7 @@ func startSeen(t *testing.T, hosts, each int, changing string, told ...func(*con
 	}
 	c.witness = sim.NewWitness(cfg, c.all+1)
 	index.witness = c.witness
-	server.Config.Handler = docindex.Handler(index)
+	server.Config.Handler = httpserver.Handler(index)
 	server.Start()
 	t.Cleanup(server.Close)
 	c.daemon = startDaemon(t, c.file)

@@ -13,6 +13,7 @@ import (
 	"urlserver/crawlcontrol"
 	"urlserver/docindex"
 	"urlserver/docindex/disk"
+	"urlserver/docindex/memory"
 )
 
 // idle are slots that hold nothing.
@@ -29,7 +30,7 @@ func BenchmarkCrawls(b *testing.B) {
 		"kfake": func(b testing.TB) *broker { return fakeBroker(b) }, "kafka": realBroker,
 	} {
 		b.Run(name+" to memory", func(b *testing.B) {
-			benchCrawls(b, broker(b), func() crawlcontrol.Store { return docindex.NewMemory() })
+			benchCrawls(b, broker(b), func() crawlcontrol.Store { return memory.New() })
 		})
 		b.Run(name+" to disk", func(b *testing.B) {
 			benchCrawls(b, broker(b), func() crawlcontrol.Store {

@@ -7,6 +7,7 @@ import (
 	"github.com/cockroachdb/pebble/v2"
 
 	"urlserver/docindex"
+	"urlserver/docindex/internal/embedded"
 	"urlserver/docindex/internal/queuesched"
 )
 
@@ -27,7 +28,7 @@ type serving struct {
 
 	gave     bool
 	soon     <-chan struct{} // where nothing could be given, and something may be when this is closed
-	patience docindex.Patience
+	patience embedded.Patience
 }
 
 // Serve is [docindex.Caller.Serve]. A portion is given once its leases are on disk.
@@ -80,7 +81,7 @@ func (s *Store) beginServing(v *serving) error {
 		s.mu.Unlock()
 		s.mu.Lock()
 	}
-	v.at = s.doors.Visit(v.r.Wish())
+	v.at = s.doors.Visit(embedded.Wish(&v.r))
 	return nil
 }
 

@@ -8,6 +8,7 @@ import (
 
 	"urlserver/docindex"
 	"urlserver/docindex/internal/crawlstats"
+	"urlserver/docindex/internal/embedded"
 	"urlserver/docindex/internal/queuesched"
 )
 
@@ -71,7 +72,7 @@ func (s *Store) Refuse(ctx context.Context, id docindex.CrawlID, why docindex.Ki
 		switch {
 		case b.Refused:
 			return nil
-		case l.Refused() >= docindex.MaxRefused:
+		case l.Refused() >= embedded.MaxRefused:
 			return docindex.ErrTooManyRefused
 		}
 		l.Refuse(b, uint8(why))

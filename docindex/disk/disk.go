@@ -17,6 +17,7 @@ import (
 	"github.com/rs/zerolog"
 
 	"urlserver/docindex"
+	"urlserver/docindex/internal/embedded"
 	"urlserver/docindex/internal/queuesched"
 	"urlserver/internal/container/finder"
 	"urlserver/internal/container/slab"
@@ -65,7 +66,7 @@ type Store struct {
 	failed   error      // nothing goes any more
 	closed   bool
 	doors    *queuesched.Doors
-	bell     docindex.Bell     // rings with the doors' news
+	bell     embedded.Bell     // rings with the doors' news
 	queues   []queue           // by the doors' numbers
 	byNo     map[uint32]uint32 // number in doors, by number on disk
 	transits slab.Slab[transit]

@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"urlserver/docindex"
+	"urlserver/docindex/internal/embedded"
 	"urlserver/docindex/internal/queuesched"
 )
 
@@ -20,7 +21,7 @@ func (s *Store) LookAtHost(ctx context.Context, host []byte) (docindex.HostLook,
 	if err := s.findDuesLocked(host, now); err != nil {
 		return docindex.HostLook{}, err
 	}
-	return docindex.Look(s.doors, host, !s.passive, now), ctx.Err()
+	return embedded.Look(s.doors, host, !s.passive, now), ctx.Err()
 }
 
 const maxDues = 100 // queues that are read for one look
@@ -46,7 +47,7 @@ func (s *Store) findDuesLocked(host []byte, now int64) error {
 
 // setOnHostLocked sets something on a host, and has it kept.
 func (s *Store) setOnHostLocked(set *docindex.Setting, to queuesched.Settings, now int64) error {
-	if err := docindex.SetOnHost(s.doors, set, to, now); err != nil {
+	if err := embedded.SetOnHost(s.doors, set, to, now); err != nil {
 		return err
 	}
 	t := &s.txn

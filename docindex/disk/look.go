@@ -8,6 +8,7 @@ import (
 	"github.com/cockroachdb/pebble/v2"
 
 	"urlserver/docindex"
+	"urlserver/docindex/internal/embedded"
 )
 
 // Document is [docindex.Store.Document].
@@ -83,7 +84,7 @@ func (s *Store) find(scope docindex.Scope) uint32 {
 
 // nextQueue is the first queue of a crawl with a larger number, or 0.
 func (s *Store) nextQueue(crawl []byte, after uint32) uint32 {
-	return docindex.NextQueue(after, func(from uint32) (id, next uint32) {
+	return embedded.NextQueue(after, func(from uint32) (id, next uint32) {
 		s.mu.Lock()
 		defer s.mu.Unlock()
 		return s.doors.First(crawl, from)
@@ -178,7 +179,7 @@ func (s *Store) scanLocked(queueNo uint32, from []byte, most int, do func(n *nam
 
 // Queues is [docindex.Caller.Queues].
 func (s *Store) Queues(ctx context.Context, crawl []byte, visit func(key []byte, idle bool) bool) error {
-	return docindex.VisitQueues(ctx, func(from uint32, add func(key []byte, idle bool)) uint32 {
+	return embedded.VisitQueues(ctx, func(from uint32, add func(key []byte, idle bool)) uint32 {
 		s.mu.Lock()
 		defer s.mu.Unlock()
 		return s.doors.Some(crawl, from, s.now(), add)
@@ -203,5 +204,5 @@ func (s *Store) Count(_ context.Context, scope *docindex.Scope) (docindex.Counts
 		return docindex.Counts{}, err
 	}
 	s.catchUpLocked(s.now())
-	return docindex.CountsOf(s.doors, scope), nil
+	return embedded.CountsOf(s.doors, scope), nil
 }

@@ -7,6 +7,7 @@ import (
 	"github.com/cockroachdb/pebble/v2"
 
 	"urlserver/docindex"
+	"urlserver/docindex/internal/embedded"
 	"urlserver/docindex/internal/queuesched"
 )
 
@@ -169,7 +170,7 @@ func (s *Store) addQueue(id uint32, q queue) {
 
 // enterLocked makes a document of p, which is not known.
 func (s *Store) enterLocked(queue uint32, n *name, p *docindex.Put, now int64) {
-	d := doc{created: docindex.CreatedAt(p.Created, now), kind: noKind}
+	d := doc{created: embedded.CreatedAt(p.Created, now), kind: noKind}
 	owner := docindex.OwnerOf(p.Metadata)
 	if q := &s.queues[queue]; owner != nil && !q.owners {
 		q.owners = true

@@ -8,6 +8,7 @@ import (
 	"github.com/cockroachdb/pebble/v2"
 
 	"urlserver/docindex"
+	"urlserver/docindex/internal/embedded"
 	"urlserver/docindex/internal/queuesched"
 )
 
@@ -114,7 +115,7 @@ func (s *Store) setLocked(set *docindex.Setting, to queuesched.Settings, now int
 
 // Settings is [docindex.Caller.Settings].
 func (s *Store) Settings(ctx context.Context, visit func(*docindex.Setting) bool) error {
-	return docindex.VisitSettings(ctx, func(look func(d *queuesched.Doors, active bool, now int64)) {
+	return embedded.VisitSettings(ctx, func(look func(d *queuesched.Doors, active bool, now int64)) {
 		s.mu.Lock()
 		defer s.mu.Unlock()
 		look(s.doors, !s.passive, s.now())

@@ -13,6 +13,7 @@ import (
 	"urlserver/docindex"
 	"urlserver/docindex/disk"
 	"urlserver/docindex/indextest"
+	"urlserver/docindex/memory"
 )
 
 // TestTwin has the store and the one in memory do the same things that chance brings: they have to give out the same,
@@ -25,7 +26,7 @@ func TestTwin(t *testing.T) {
 	for seed := range seeds {
 		t.Run(fmt.Sprint("seed ", seed), func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				w := twins{t: t, path: t.TempDir(), rnd: rand.New(rand.NewPCG(seed, 7)), memory: docindex.NewMemory()}
+				w := twins{t: t, path: t.TempDir(), rnd: rand.New(rand.NewPCG(seed, 7)), memory: memory.New()}
 				w.disk = open(t, w.path, disk.None)
 				w.disk.Hurry()
 				w.run()
@@ -38,7 +39,7 @@ type twins struct {
 	t      *testing.T
 	path   string
 	rnd    *rand.Rand
-	memory *docindex.Memory
+	memory *memory.Store
 	disk   *disk.Store
 	ids    [2]map[string]string // DOC_ID by URL, of each
 }

@@ -17,6 +17,7 @@ import (
 	"urlserver/docindex"
 	"urlserver/docindex/export"
 	"urlserver/docindex/indextest"
+	"urlserver/docindex/memory"
 )
 
 func line(url string) string { return fmt.Sprintf(`{"known":{"info":{"url":%q}}}`+"\n", url) }
@@ -48,7 +49,7 @@ func TestBadLines(t *testing.T) {
 		{"long key", `{"set":"limit","value":"1","key":"` + strings.Repeat("k", 8001) + `"}`, "more than 8000 bytes"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			s := docindex.NewMemory()
+			s := memory.New()
 			res, err := export.Read(t.Context(), s, strings.NewReader(line("http://b.test/1")+c.line+"\n"+line("http://b.test/2")))
 			if err != nil || res.New != 2 || res.Invalid != 1 || !strings.HasPrefix(res.Errors[0], "line 2: ") || !strings.Contains(res.Errors[0], c.want) {
 				t.Errorf("Read = %.500v, %v; want two URLs and line 2: … %s", res, err, c.want)
@@ -61,7 +62,7 @@ func TestBadLines(t *testing.T) {
 			}
 		})
 	}
-	res, err := export.Read(t.Context(), docindex.NewMemory(), strings.NewReader(strings.Repeat("x\n", 25)))
+	res, err := export.Read(t.Context(), memory.New(), strings.NewReader(strings.Repeat("x\n", 25)))
 	if err != nil || res.Invalid != 25 || len(res.Errors) != 10 {
 		t.Errorf("Read = %+v, %v; want 25 invalid lines, 10 of them named", res, err)
 	}
@@ -97,7 +98,7 @@ func TestTruncated(t *testing.T) {
 		whole := packed(t, n, open)
 		last := -1
 		for _, part := range []int{len(whole) / 3, len(whole) / 2, len(whole) - 1} {
-			s := docindex.NewMemory()
+			s := memory.New()
 			w := httptest.NewRecorder()
 			export.Handler(s).ServeHTTP(w, httptest.NewRequest("POST", "/docindex/dump", bytes.NewReader(whole[:part])))
 			var answer struct {
@@ -116,7 +117,7 @@ func TestTruncated(t *testing.T) {
 			}
 			last = stored
 		}
-		s := docindex.NewMemory()
+		s := memory.New()
 		w := httptest.NewRecorder()
 		export.Handler(s).ServeHTTP(w, httptest.NewRequest("POST", "/docindex/dump", bytes.NewReader(whole)))
 		if got := int(indextest.Count(t, s, nil).Completed); w.Code != 200 || got != n {
@@ -166,7 +167,7 @@ func (f failing) List(ctx context.Context, s docindex.Scope, visit func(*docinde
 }
 
 func TestStoreFails(t *testing.T) {
-	s := docindex.NewMemory()
+	s := memory.New()
 	read(t, s, line("http://a.test/1")+line("http://a.test/2"))
 	w := httptest.NewRecorder()
 	export.Handler(failing{s}).ServeHTTP(w, httptest.NewRequest("GET", "/docindex/dump", nil))
@@ -198,7 +199,7 @@ func FuzzRead(f *testing.F) {
 	f.Add([]byte(`{"known":{"info":{"url":"x","key":"k","metadata":{"urlserver.priority":{"values":["-3"]},"a":{}},"crawlID":"c"},"refetchableFromDate":9e3},"ID":"7","creationDate":"1"}`))
 	f.Add([]byte("{\"set\":\"active\",\"value\":0}\n{\"set\":\"delay\",\"value\":18446744073709551615}\n{\"end\":1}\n\xff"))
 	f.Fuzz(func(t *testing.T, text []byte) {
-		s, to := docindex.NewMemory(), docindex.NewMemory()
+		s, to := memory.New(), memory.New()
 		res, err := export.Read(t.Context(), s, bytes.NewReader(text))
 		if err != nil {
 			t.Fatal(err)

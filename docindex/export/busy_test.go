@@ -11,11 +11,12 @@ import (
 
 	"urlserver/docindex"
 	"urlserver/docindex/export"
+	"urlserver/docindex/memory"
 )
 
 // TestWhileBusy dumps a store that others put to, get from and set: all that was there before is in it, once.
 func TestWhileBusy(t *testing.T) {
-	s := docindex.NewMemory()
+	s := memory.New()
 	const n = 2500
 	var text strings.Builder
 	for i := range n {
@@ -39,7 +40,7 @@ func TestWhileBusy(t *testing.T) {
 		if got := strings.Count(out, "/before/"); got != n {
 			t.Errorf("%d of %d URLs are in the dump", got, n)
 		}
-		read(t, docindex.NewMemory(), out)
+		read(t, memory.New(), out)
 	}
 	stop()
 	busy.Wait()
@@ -77,7 +78,7 @@ func TestNoRoom(t *testing.T) {
 		t.Skipf("%v: what a full disk does is not tried", err)
 	}
 	defer f.Close()
-	s := docindex.NewMemory()
+	s := memory.New()
 	read(t, s, line("http://a.test/"))
 	if err := export.Write(t.Context(), s, f); err == nil || !strings.Contains(err.Error(), "no space left") {
 		t.Errorf("Write to a full disk: %v", err)

@@ -15,6 +15,7 @@ import (
 	"urlserver/docindex"
 	"urlserver/docindex/export"
 	"urlserver/docindex/indextest"
+	"urlserver/docindex/memory"
 )
 
 // write is the dump of a store.
@@ -166,7 +167,7 @@ func fill(t *testing.T, s docindex.Store, rnd *rand.Rand) {
 // TestRoundTrip carries a store with everything to an empty one: both hold the same, and so do their dumps.
 func TestRoundTrip(t *testing.T) {
 	for seed := range uint64(20) {
-		from, to := docindex.NewMemory(), docindex.NewMemory()
+		from, to := memory.New(), memory.New()
 		fill(t, from, rand.New(rand.NewPCG(seed, 1)))
 		if n := indextest.Count(t, from, nil); n.InTransit == 0 || n.Completed == 0 || n.Scheduled == 0 {
 			t.Fatalf("seed %d: the store has %+v; want URLs in each state", seed, n)
@@ -198,7 +199,7 @@ func plain(d docindex.Document) string {
 
 // TestOwners carries a URL of several owners, completed or not: each knows it afterwards, and nobody else.
 func TestOwners(t *testing.T) {
-	from, to := docindex.NewMemory(), docindex.NewMemory()
+	from, to := memory.New(), memory.New()
 	put := func(s docindex.Store, app string, due int64) docindex.PutResult {
 		t.Helper()
 		var p docindex.Puts
@@ -237,7 +238,7 @@ func TestOwners(t *testing.T) {
 
 // TestAgain reads a dump into the store that it comes from, and twice into another: nothing changes.
 func TestAgain(t *testing.T) {
-	from := docindex.NewMemory()
+	from := memory.New()
 	fill(t, from, rand.New(rand.NewPCG(1, 1)))
 	text := write(t, from)
 	if res := read(t, from, text); res.New != 0 || res.Known != len(documents(t, from)) {
@@ -257,14 +258,14 @@ func TestExamples(t *testing.T) {
 		t.Fatalf("FORMAT.md has %d blocks; want a URL, settings, the end", len(blocks))
 	}
 	want := string(blocks[1][1]) + string(blocks[0][1]) + string(blocks[2][1])
-	s := docindex.NewMemory()
+	s := memory.New()
 	read(t, s, want)
 	wantText(t, write(t, s), want)
 }
 
 // TestReference reads lines as the clients of the URL Frontier write them.
 func TestReference(t *testing.T) {
-	s := docindex.NewMemory()
+	s := memory.New()
 	began := time.Now().Unix()
 	res := read(t, s, "\ufeff"+`{"known":{"info":{"url":"http://a.test/1","key":"a.test","crawlID":"DEFAULT"},"refetchableFromDate":"1700000000"},"creationDate":"1600000000"}
 {"known":{"info":{"url":"http://a.test/2","key":"k","metadata":{"m":{"values":["v"]},"priority":{"values":["4"]}},"crawlID":"c"},"refetchable_from_date":1700000001},"creation_date":1600000001}
@@ -297,7 +298,7 @@ func TestReference(t *testing.T) {
 
 // TestRenumber reads URLs whose DOC_IDs others have by now.
 func TestRenumber(t *testing.T) {
-	from, to := docindex.NewMemory(), docindex.NewMemory()
+	from, to := memory.New(), memory.New()
 	read(t, from, `{"known":{"info":{"url":"http://a.test/1"},"refetchableFromDate":"1"}}
 {"known":{"info":{"url":"http://a.test/2"}}}
 {"known":{"info":{"url":"http://a.test/3"}},"ID":"mine"}`)

@@ -14,6 +14,8 @@ import (
 
 	"urlserver/docindex"
 	"urlserver/docindex/httpclient"
+	"urlserver/docindex/httpserver"
+	"urlserver/docindex/memory"
 )
 
 // serve starts a server on a loopback address and returns a client of it.
@@ -66,8 +68,8 @@ func show(b *docindex.Batch) (all []string) {
 
 // TestHandler has both ends of the contract speak to each other.
 func TestHandler(t *testing.T) {
-	s := docindex.NewMemory()
-	c := serve(t, docindex.Handler(s), httpclient.Config{URL: "/docindex/"})
+	s := memory.New()
+	c := serve(t, httpserver.Handler(s), httpclient.Config{URL: "/docindex/"})
 	put(t, s, "http://a.example/1", "http://b.example/1", "http://a.example/2")
 	var b docindex.Batch
 	if err := c.Candidates(t.Context(), 10, []string{"b.example"}, &b); err != nil {
@@ -97,7 +99,7 @@ func TestHandler(t *testing.T) {
 
 // TestHandlerMany needs more than one buffer and gzip.
 func TestHandlerMany(t *testing.T) {
-	s := docindex.NewMemory()
+	s := memory.New()
 	var urls []string
 	for i := range 3000 {
 		urls = append(urls, fmt.Sprintf("http://h%d.example/%d", i%100, i))
@@ -105,7 +107,7 @@ func TestHandlerMany(t *testing.T) {
 	put(t, s, urls...)
 	zipped := make(chan bool, 1)
 	c := serve(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		docindex.Handler(s).ServeHTTP(w, r)
+		httpserver.Handler(s).ServeHTTP(w, r)
 		zipped <- w.Header().Get("Content-Encoding") == "gzip"
 	}), httpclient.Config{URL: "/docindex"})
 	var b docindex.Batch

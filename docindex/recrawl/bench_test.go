@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"urlserver/docindex"
+	"urlserver/docindex/memory"
 	"urlserver/docindex/recrawl"
 )
 
@@ -23,7 +24,7 @@ func BenchmarkOutcomes(b *testing.B) {
 			b.ReportAllocs()
 			for b.Loop() {
 				b.StopTimer()
-				s := c.wrap(docindex.NewMemory())
+				s := c.wrap(memory.New())
 				var p docindex.Puts
 				var out docindex.Batch
 				var o docindex.Outcomes

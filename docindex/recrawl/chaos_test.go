@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"urlserver/docindex"
+	"urlserver/docindex/memory"
 	"urlserver/docindex/recrawl"
 )
 
@@ -36,7 +37,7 @@ func TestNothingIsLost(t *testing.T) {
 	for seed := range uint64(20) {
 		t.Run(fmt.Sprint("seed ", seed), func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				store := recrawl.New(docindex.NewMemory(), recrawl.Rule{OK: time.Minute, Error: 20 * time.Second})
+				store := recrawl.New(memory.New(), recrawl.Rule{OK: time.Minute, Error: 20 * time.Second})
 				c := &chaos{t: t, rnd: rand.New(rand.NewPCG(seed, 3)), store: store, old: seed%2 == 1}
 				c.run()
 			})

@@ -11,13 +11,15 @@ import (
 	"time"
 
 	"urlserver/docindex"
+	"urlserver/docindex/httpserver"
 	"urlserver/docindex/indextest"
+	"urlserver/docindex/memory"
 	"urlserver/docindex/recrawl"
 )
 
 // A store by no rule is what it was.
 func TestStore(t *testing.T) {
-	indextest.Run(t, func(*testing.T) docindex.Store { return recrawl.New(docindex.NewMemory(), recrawl.Rule{}) })
+	indextest.Run(t, func(*testing.T) docindex.Store { return recrawl.New(memory.New(), recrawl.Rule{}) })
 }
 
 func TestComesBack(t *testing.T) {
@@ -189,7 +191,7 @@ func TestOverHTTP(t *testing.T) {
 			r.take(true)
 			body := strings.NewReader(`{"doc_id": "x1", ` + c.members + `}`)
 			w := httptest.NewRecorder()
-			docindex.Handler(r).ServeHTTP(w, httptest.NewRequest("POST", "/docindex/outcomes", body))
+			httpserver.Handler(r).ServeHTTP(w, httptest.NewRequest("POST", "/docindex/outcomes", body))
 			if d := r.document(); w.Code != 204 || time.Until(time.Unix(d.Due, 0)) != c.wait {
 				t.Errorf("%s is answered %d; the document is due in %v; want %v", c.members, w.Code, time.Until(time.Unix(d.Due, 0)), c.wait)
 			}

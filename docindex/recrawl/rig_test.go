@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"urlserver/docindex"
+	"urlserver/docindex/memory"
 	"urlserver/docindex/recrawl"
 )
 
@@ -20,7 +21,7 @@ type rig struct {
 
 func bubble(t *testing.T, test func(*rig)) {
 	synctest.Test(t, func(t *testing.T) {
-		r := &rig{t: t, Store: recrawl.New(docindex.NewMemory(), rule), url: "http://a.test/x", id: "x1"}
+		r := &rig{t: t, Store: recrawl.New(memory.New(), rule), url: "http://a.test/x", id: "x1"}
 		r.put(docindex.Put{})
 		test(r)
 	})

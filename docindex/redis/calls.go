@@ -9,6 +9,7 @@ import (
 	"github.com/redis/rueidis"
 
 	"urlserver/docindex"
+	"urlserver/docindex/internal/embedded"
 )
 
 const (
@@ -28,7 +29,7 @@ type serving struct {
 
 // Serve is [docindex.Caller.Serve]. What it waits for it hears of at once where this daemon is told, else when it has waited.
 func (s *Store) Serve(ctx context.Context, r docindex.Request, give func(*docindex.Handout) error) error {
-	var p docindex.Patience
+	var p embedded.Patience
 	return s.serve(ctx, r, give, p.Wait)
 }
 

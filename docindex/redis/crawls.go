@@ -8,6 +8,7 @@ import (
 
 	"urlserver/docindex"
 	"urlserver/docindex/internal/crawlstats"
+	"urlserver/docindex/internal/embedded"
 )
 
 var _ docindex.Crawls = (*Store)(nil)
@@ -62,7 +63,7 @@ func (s *Store) Refuse(ctx context.Context, id docindex.CrawlID, why docindex.Ki
 
 func (s *Store) refuse(ctx context.Context, name string, why docindex.Kind) error {
 	home := homeOf(name)
-	a, err := s.one(ctx, home, refuseScript, name, decimal(int64(why)), decimal(docindex.MaxRefused))
+	a, err := s.one(ctx, home, refuseScript, name, decimal(int64(why)), decimal(embedded.MaxRefused))
 	if err != nil {
 		return err
 	}

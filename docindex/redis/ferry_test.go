@@ -10,6 +10,7 @@ import (
 
 	"urlserver/docindex"
 	"urlserver/docindex/indextest"
+	"urlserver/docindex/internal/embedded"
 )
 
 // ferry lets a test that runs in a synctest bubble use a real Redis: the store's methods run outside of the bubble, where
@@ -149,7 +150,7 @@ func (x *ferried) Obey(of func(host []byte) docindex.HostRule) { x.s.Obey(of) }
 
 // Serve waits inside, in the bubble's time.
 func (x *ferried) Serve(ctx context.Context, r docindex.Request, give func(*docindex.Handout) error) error {
-	var p docindex.Patience
+	var p embedded.Patience
 	err := x.try(ctx, func(outer context.Context, inside func(func())) error {
 		outer, cancel := context.WithCancel(outer)
 		defer cancel()
@@ -172,7 +173,7 @@ func (x *ferried) Serve(ctx context.Context, r docindex.Request, give func(*doci
 	return err
 }
 
-func (x *ferried) wait(ctx context.Context, p *docindex.Patience, soon <-chan struct{}) bool {
+func (x *ferried) wait(ctx context.Context, p *embedded.Patience, soon <-chan struct{}) bool {
 	w := &wait{soon, make(chan struct{})}
 	x.mu.Lock()
 	x.waits = append(x.waits, w)

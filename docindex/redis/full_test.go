@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"urlserver/docindex"
+	"urlserver/docindex/httpserver"
 	"urlserver/internal/testkit/redistest"
 )
 
@@ -37,7 +38,7 @@ func TestFull(t *testing.T) {
 		}
 	}
 	w := httptest.NewRecorder()
-	docindex.Handler(s).ServeHTTP(w, httptest.NewRequest("POST", "/docindex/urls", strings.NewReader("http://a.example/\n")))
+	httpserver.Handler(s).ServeHTTP(w, httptest.NewRequest("POST", "/docindex/urls", strings.NewReader("http://a.example/\n")))
 	if w.Code != http.StatusInsufficientStorage {
 		t.Errorf("over HTTP: %d %s; want 507", w.Code, w.Body)
 	}

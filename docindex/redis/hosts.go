@@ -5,6 +5,7 @@ import (
 	"strconv"
 
 	"urlserver/docindex"
+	"urlserver/docindex/internal/embedded"
 	"urlserver/docindex/internal/queuesched"
 )
 
@@ -35,7 +36,7 @@ const (
 func (s *Store) LookAtHost(ctx context.Context, host []byte) (docindex.HostLook, error) {
 	name := hostName(string(host))
 	for range maxCatch {
-		a, err := s.one(ctx, shardOf(name), lookScript, name, decimal(docindex.MaxLook+1))
+		a, err := s.one(ctx, shardOf(name), lookScript, name, decimal(embedded.MaxLook+1))
 		if err != nil {
 			return docindex.HostLook{}, err
 		}
@@ -54,7 +55,7 @@ func (s *Store) LookAtHost(ctx context.Context, host []byte) (docindex.HostLook,
 			return docindex.HostLook{}, errStrange
 		}
 		now := integer(told[0])
-		return docindex.Look(s.mirror(told[1:], name, now), []byte(name), told[2] == "", now), nil
+		return embedded.Look(s.mirror(told[1:], name, now), []byte(name), told[2] == "", now), nil
 	}
 	return docindex.HostLook{}, errStrange
 }

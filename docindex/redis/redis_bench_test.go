@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"urlserver/docindex"
+	"urlserver/docindex/memory"
 	"urlserver/internal/testkit/redistest"
 )
 
@@ -74,7 +75,7 @@ func BenchmarkStores(b *testing.B) {
 		{"call", benchCall},
 	} {
 		b.Run("redis/"+c.name, func(b *testing.B) { c.run(&meter{b: b, addr: addr}, openStore(b, nil, addr)) })
-		b.Run("memory/"+c.name, func(b *testing.B) { c.run(&meter{b: b}, docindex.NewMemory()) })
+		b.Run("memory/"+c.name, func(b *testing.B) { c.run(&meter{b: b}, memory.New()) })
 	}
 }
 

@@ -13,6 +13,7 @@ import (
 	"urlserver/docindex"
 	"urlserver/docindex/export"
 	"urlserver/docindex/indextest"
+	"urlserver/docindex/memory"
 	"urlserver/internal/testkit/redistest"
 )
 
@@ -295,7 +296,7 @@ func TestNobodyThere(t *testing.T) {
 func TestImport(t *testing.T) {
 	d := newDaemons(t)
 	a := d.start()
-	other := docindex.NewMemory()
+	other := memory.New()
 	for _, s := range []docindex.Store{a, other} {
 		putURLs(t, s, "", "http://a.test/1", "http://b.test/1")
 	}

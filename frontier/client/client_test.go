@@ -20,6 +20,7 @@ import (
 	"urlserver/configs"
 	"urlserver/docindex"
 	"urlserver/docindex/indextest"
+	"urlserver/docindex/memory"
 	"urlserver/frontier"
 	"urlserver/frontier/client"
 )
@@ -61,7 +62,7 @@ func soon(t *testing.T) context.Context {
 
 // TestCrawl puts many URLs, some twice and some bad, gets all, and reports them.
 func TestCrawl(t *testing.T) {
-	store := docindex.NewMemory()
+	store := memory.New()
 	c := start(t, store, "")
 	ctx := soon(t)
 	const n = 5000
@@ -118,7 +119,7 @@ func TestCrawl(t *testing.T) {
 }
 
 func TestGetEnds(t *testing.T) {
-	c := start(t, docindex.NewMemory(), "")
+	c := start(t, memory.New(), "")
 	p, err := c.Put(soon(t), func(*pb.URLItem, pb.AckMessage_Status) {})
 	if err != nil {
 		t.Fatal(err)
@@ -155,7 +156,7 @@ func TestGetEnds(t *testing.T) {
 
 func TestToken(t *testing.T) {
 	for token, want := range map[client.Token]codes.Code{"secret": codes.OK, "wrong": codes.Unauthenticated} {
-		c := start(t, docindex.NewMemory(), "secret", grpc.WithPerRPCCredentials(token))
+		c := start(t, memory.New(), "secret", grpc.WithPerRPCCredentials(token))
 		p, err := c.Put(soon(t), func(*pb.URLItem, pb.AckMessage_Status) {})
 		if err != nil {
 			t.Fatal(err)
@@ -168,7 +169,7 @@ func TestToken(t *testing.T) {
 
 // TestLarge sends what is larger than the service takes: the error says so, and what has no answer is told.
 func TestLarge(t *testing.T) {
-	c := start(t, docindex.NewMemory(), "")
+	c := start(t, memory.New(), "")
 	p, err := c.Put(soon(t), func(*pb.URLItem, pb.AckMessage_Status) {})
 	if err != nil {
 		t.Fatal(err)

@@ -6,13 +6,13 @@ import (
 	"log"
 
 	pb "urlserver/api/urlfrontier"
-	"urlserver/docindex"
+	"urlserver/docindex/memory"
 	"urlserver/frontier/client"
 )
 
 // A crawler puts what it found, gets what may be fetched now, and reports what it got.
 func Example() {
-	conn, end, err := serve(docindex.NewMemory(), "") // for a running daemon: grpc.NewClient("127.0.0.1:7071", …)
+	conn, end, err := serve(memory.New(), "") // for a running daemon: grpc.NewClient("127.0.0.1:7071", …)
 	if err != nil {
 		log.Fatal(err)
 	}

@@ -11,6 +11,7 @@ import (
 	"urlserver/crawlcontrol"
 	"urlserver/docindex"
 	"urlserver/docindex/disk"
+	"urlserver/docindex/memory"
 	"urlserver/docindex/redis"
 )
 
@@ -28,7 +29,7 @@ func (d *daemon) openStore(lost configs.Reservation, log zerolog.Logger) error {
 		}
 		d.crawls, d.closeStore = s, s.Close
 	default:
-		d.crawls = docindex.NewMemory()
+		d.crawls = memory.New()
 	}
 	d.store = d.crawls
 	return nil

@@ -13,7 +13,7 @@ import (
 	"github.com/rs/zerolog"
 
 	"urlserver/configs"
-	"urlserver/docindex"
+	"urlserver/docindex/httpserver"
 	"urlserver/internal/resolver"
 	"urlserver/spider"
 	"urlserver/urlserver"
@@ -92,7 +92,7 @@ func (c *crawl) run(ctx context.Context) (whole bool, err error) {
 	var servers, crawlers team
 	servers.start(c.end, func() error { return c.farm.serve(others, c.web, c.oracle) })
 	servers.start(c.end, func() error { return c.names.serve(others) })
-	servers.start(c.end, func() error { return serveHTTP(others, c.index, docindex.Handler(c.ledger)) })
+	servers.start(c.end, func() error { return serveHTTP(others, c.index, httpserver.Handler(c.ledger)) })
 	crawlers.start(c.end, func() error { return c.runDaemon(ctx) })
 	crawlers.start(c.end, func() error { return errors.Join(c.spider.Dial(ctx, c.door.Addr().String()), c.spider.Close()) })
 	<-ctx.Done()

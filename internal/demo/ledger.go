@@ -9,6 +9,7 @@ import (
 	"sync"
 
 	"urlserver/docindex"
+	"urlserver/docindex/memory"
 )
 
 // ledger is the doc index of the demo: a memory index that notes how each document ends, and that tells when nothing is
@@ -18,7 +19,7 @@ import (
 // until its outcome is here; and a spider ends a document only after the index has taken its links. So there is no link
 // on its way either.
 type ledger struct {
-	*docindex.Memory
+	*memory.Store
 	web    *web
 	finish func() // called when nothing is left
 
@@ -47,7 +48,7 @@ var _ docindex.Store = (*ledger)(nil)
 // newLedger returns a ledger with w's seeds. finish must not block.
 func newLedger(ctx context.Context, w *web, finish func()) (*ledger, error) {
 	l := &ledger{
-		Memory: docindex.NewMemory(), web: w, finish: finish,
+		Store: memory.New(), web: w, finish: finish,
 		ends: map[string]docindex.Kind{}, counts: map[ending]int{},
 	}
 	var seeds docindex.Puts
@@ -62,7 +63,7 @@ func newLedger(ctx context.Context, w *web, finish func()) (*ledger, error) {
 
 // Outcomes is [docindex.Index.Outcomes].
 func (l *ledger) Outcomes(ctx context.Context, o *docindex.Outcomes) error {
-	if err := l.Memory.Outcomes(ctx, o); err != nil {
+	if err := l.Store.Outcomes(ctx, o); err != nil {
 		return err
 	}
 	for i := range o.Len() {
@@ -100,7 +101,7 @@ func (l *ledger) Put(ctx context.Context, p *docindex.Puts) (docindex.PutResult,
 		inside.AddFrom(p, i)
 		places = append(places, i)
 	}
-	res, err := l.Memory.Put(ctx, &inside)
+	res, err := l.Store.Put(ctx, &inside)
 	for i, place := range places {
 		p.Settle(place, inside.Verdict(i))
 	}

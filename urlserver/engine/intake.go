@@ -196,7 +196,7 @@ func (e *Engine) ask(due *waiter) {
 func (e *Engine) alone() bool { return e.linked == 0 && (e.opt.Shared || e.now < e.lent) }
 
 // Lend says that another daemon takes documents from the index that lives with this one.
-func (e *Engine) Lend() { e.lent = e.now + docindex.HandlerLease }
+func (e *Engine) Lend() { e.lent = e.now + docindex.RemoteLease }
 
 // hungry reports whether there is room in the slots, no group in line for it, and what is
 // still being resolved not enough either.

@@ -16,7 +16,7 @@ import (
 	"github.com/rs/zerolog"
 
 	"urlserver/configs"
-	"urlserver/docindex"
+	"urlserver/docindex/memory"
 	"urlserver/internal/resolver"
 	"urlserver/urlserver"
 )
@@ -25,7 +25,7 @@ import (
 type rig struct {
 	t       *testing.T
 	daemon  *urlserver.Daemon
-	store   *docindex.Memory
+	store   *memory.Store
 	server  *Server
 	base    string // of HTTP
 	spiders string // where spiders dial
@@ -59,7 +59,7 @@ func newRig(t *testing.T, set setup) *rig {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { res.Close() })
-	r := &rig{t: t, store: docindex.NewMemory()}
+	r := &rig{t: t, store: memory.New()}
 	parts := urlserver.Parts{Index: r.store, Resolver: res, Log: zerolog.Nop()}
 	ours := Config{Token: set.token, Listen: set.listen, Hosts: set.hosts, Log: zerolog.Nop()}
 	if set.recent != nil {

@@ -10,8 +10,8 @@ import (
 	"slices"
 	"strings"
 
-	"urlserver/docindex"
 	"urlserver/docindex/export"
+	"urlserver/docindex/httpserver"
 )
 
 // maxBody bounds the bodies of the API.
@@ -65,7 +65,7 @@ func (s *Server) docIndex() http.Handler {
 			refuse(w, refusal{http.StatusNotFound, "this daemon has no doc index of its own: docindex.kind says it is elsewhere; ask there"})
 		})
 	}
-	inner := docindex.Handler(s.store)
+	inner := httpserver.Handler(s.store)
 	mux := http.NewServeMux()
 	candidates := s.wholeBody(inner)
 	mux.HandleFunc("/docindex/candidates", func(w http.ResponseWriter, r *http.Request) {

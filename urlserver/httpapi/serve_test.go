@@ -18,6 +18,7 @@ import (
 
 	"urlserver/configs"
 	"urlserver/docindex"
+	"urlserver/docindex/memory"
 	"urlserver/internal/access"
 	"urlserver/internal/resolver"
 	"urlserver/urlserver"
@@ -53,14 +54,14 @@ func (p *pipes) dial() net.Conn {
 // stage is a server over pipes in virtual time. Its daemon does not run: only the index is asked.
 type stage struct {
 	*pipes
-	store *docindex.Memory
+	store *memory.Store
 	end   context.CancelFunc
 	ended chan error
 }
 
 func newStage(t *testing.T) *stage {
 	t.Helper()
-	st := &stage{pipes: newPipes(), store: docindex.NewMemory(), ended: make(chan error, 1)}
+	st := &stage{pipes: newPipes(), store: memory.New(), ended: make(chan error, 1)}
 	ctx, cancel := context.WithCancel(context.Background())
 	st.end = cancel
 	s := New(Config{Daemon: idle(t, st.store), Store: st.store, Log: zerolog.Nop()})
@@ -262,7 +263,7 @@ func (broken) Accept() (net.Conn, error) { return nil, errBroken }
 var errBroken = errors.New("broken")
 
 func TestServeTellsOfABrokenListener(t *testing.T) {
-	store := docindex.NewMemory()
+	store := memory.New()
 	s := New(Config{Daemon: idle(t, store), Store: store, Log: zerolog.Nop()})
 	if err := s.Serve(t.Context(), broken{newPipes()}); !errors.Is(err, errBroken) {
 		t.Errorf("Serve: %v; want %v", err, errBroken)

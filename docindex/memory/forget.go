@@ -1,14 +1,16 @@
-package docindex
+package memory
 
 import (
 	"context"
 	"time"
 
 	"urlserver/docindex/internal/queuesched"
+
+	"urlserver/docindex"
 )
 
-// Delete is [Caller.Delete]. The queues are gone at once; their memory follows in portions.
-func (m *Memory) Delete(ctx context.Context, s Scope) (deleted int, err error) {
+// Delete is [docindex.Caller.Delete]. The queues are gone at once; their memory follows in portions.
+func (m *Store) Delete(ctx context.Context, s docindex.Scope) (deleted int, err error) {
 	if len(s.Key) > 0 {
 		m.mu.Lock()
 		id := m.doors.Find(s.Crawl, s.Key)
@@ -25,7 +27,7 @@ func (m *Memory) Delete(ctx context.Context, s Scope) (deleted int, err error) {
 }
 
 // deleteQueue forgets a queue of s.
-func (m *Memory) deleteQueue(id uint32, s Scope) int {
+func (m *Store) deleteQueue(id uint32, s docindex.Scope) int {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if !m.doors.In(id, s.Crawl, s.Key) {
@@ -35,7 +37,7 @@ func (m *Memory) deleteQueue(id uint32, s Scope) int {
 	m.doors.Drop(id)
 	m.tellAtSlotsLocked(id)
 	for more := true; more; {
-		var o Outcomes
+		var o docindex.Outcomes
 		more = m.freeSomeLocked(id, &o)
 		m.mu.Unlock()
 		m.giveBack(&o)
@@ -44,11 +46,11 @@ func (m *Memory) deleteQueue(id uint32, s Scope) int {
 	now := m.now()
 	m.chains[id] = chain{}
 	m.doors.Free(id, now)
-	return int(n.URLs[Scheduled] + n.URLs[InTransit] + n.URLs[Completed])
+	return int(n.URLs[docindex.Scheduled] + n.URLs[docindex.InTransit] + n.URLs[docindex.Completed])
 }
 
 // freeSomeLocked forgets documents of a dropped queue, and answers whether there are more.
-func (m *Memory) freeSomeLocked(queue uint32, o *Outcomes) (more bool) {
+func (m *Store) freeSomeLocked(queue uint32, o *docindex.Outcomes) (more bool) {
 	c := &m.chains[queue]
 	now := m.now()
 	for range hold {
@@ -58,10 +60,10 @@ func (m *Memory) freeSomeLocked(queue uint32, o *Outcomes) (more bool) {
 		}
 		r := m.docs.records.At(id)
 		c.first = r.sibling
-		if r.state() == InTransit {
+		if r.state() == docindex.InTransit {
 			m.recallLocked(id, o)
 			m.orphanLocked(id, now)
-			m.landLocked(id, Completed, now)
+			m.landLocked(id, docindex.Completed, now)
 		}
 		m.crawls.leave(id, m.docs.records.At(id).priority)
 		m.docs.drop(id)
@@ -70,15 +72,15 @@ func (m *Memory) freeSomeLocked(queue uint32, o *Outcomes) (more bool) {
 }
 
 // orphanLocked keeps the host of a document that is to be forgotten while a client of GetURLs has it.
-func (m *Memory) orphanLocked(id uint32, now int64) {
+func (m *Store) orphanLocked(id uint32, now int64) {
 	r := m.docs.records.At(id)
-	if r.state() == InTransit && r.flags&viaCall != 0 && m.leases.Has(id) {
+	if r.state() == docindex.InTransit && r.flags&viaCall != 0 && m.leases.Has(id) {
 		m.doors.Orphan(r.queue, m.hostLocked(r), m.docs.url(r), int64(m.leases.Due(id)), now)
 	}
 }
 
-// Purge is [Caller.Purge].
-func (m *Memory) Purge(ctx context.Context, s Scope, before time.Time) (purged int, err error) {
+// Purge is [docindex.Caller.Purge].
+func (m *Store) Purge(ctx context.Context, s docindex.Scope, before time.Time) (purged int, err error) {
 	if len(s.Key) > 0 {
 		m.mu.Lock()
 		id := m.doors.Find(s.Crawl, s.Key)
@@ -96,14 +98,14 @@ func (m *Memory) Purge(ctx context.Context, s Scope, before time.Time) (purged i
 }
 
 // purgeQueue forgets the documents of a queue of s by their age, in which they need not stand: dates can be given.
-func (m *Memory) purgeQueue(ctx context.Context, queue uint32, s Scope, before time.Time) (purged int, err error) {
+func (m *Store) purgeQueue(ctx context.Context, queue uint32, s docindex.Scope, before time.Time) (purged int, err error) {
 	kept := uint32(0)
 	for more := true; more; {
 		if err := ctx.Err(); err != nil {
 			return purged, err
 		}
 		var n int
-		var o Outcomes
+		var o docindex.Outcomes
 		n, kept, more = m.purgeSome(queue, s, kept, before.Unix(), &o)
 		m.giveBack(&o)
 		purged += n
@@ -113,7 +115,7 @@ func (m *Memory) purgeQueue(ctx context.Context, queue uint32, s Scope, before t
 
 // purgeSome looks at some documents of a queue behind kept, or from the first on where that is 0. last is the last of
 // them that stays.
-func (m *Memory) purgeSome(queue uint32, s Scope, kept uint32, before int64, o *Outcomes) (purged int, last uint32, more bool) {
+func (m *Store) purgeSome(queue uint32, s docindex.Scope, kept uint32, before int64, o *docindex.Outcomes) (purged int, last uint32, more bool) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if !m.doors.In(queue, s.Crawl, s.Key) {
@@ -146,7 +148,7 @@ func (m *Memory) purgeSome(queue uint32, s Scope, kept uint32, before int64, o *
 }
 
 // behindLocked is the document that came to a queue after kept, or the first where that is 0.
-func (m *Memory) behindLocked(queue, kept uint32) uint32 {
+func (m *Store) behindLocked(queue, kept uint32) uint32 {
 	if kept == 0 {
 		return m.chains[queue].first
 	}
@@ -154,7 +156,7 @@ func (m *Memory) behindLocked(queue, kept uint32) uint32 {
 }
 
 // unchainLocked takes a document, which came after kept, out of its queue's arrivals.
-func (m *Memory) unchainLocked(queue, kept, id uint32) {
+func (m *Store) unchainLocked(queue, kept, id uint32) {
 	c := &m.chains[queue]
 	c.forgotten++
 	next := m.docs.records.At(id).sibling

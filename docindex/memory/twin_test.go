@@ -1,4 +1,4 @@
-package docindex_test
+package memory_test
 
 import (
 	"fmt"
@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"urlserver/docindex"
+	"urlserver/docindex/memory"
 )
 
 // twin does what Memory promises in the plainest way.
@@ -115,7 +116,7 @@ func TestMemoryTwin(t *testing.T) {
 }
 
 func runTwins(t *testing.T, rnd *rand.Rand) {
-	m := docindex.NewMemory()
+	m := memory.New()
 	w := &twin{known: map[string]*twinDoc{}, queue: map[string][]*twinDoc{}}
 	start := time.Now()
 	hosts := 1 + rnd.IntN(20)
@@ -141,7 +142,7 @@ func runTwins(t *testing.T, rnd *rand.Rand) {
 	}
 }
 
-func putOne(t *testing.T, m *docindex.Memory, url string, priority int32) bool {
+func putOne(t *testing.T, m *memory.Store, url string, priority int32) bool {
 	var p docindex.Puts
 	if err := p.Add(docindex.Put{URL: []byte(url), Priority: priority}); err != nil {
 		t.Fatal(err)
@@ -154,7 +155,7 @@ func putOne(t *testing.T, m *docindex.Memory, url string, priority int32) bool {
 }
 
 // returnBoth gives back all that was handed out without a lease.
-func returnBoth(t *testing.T, m *docindex.Memory, w *twin) {
+func returnBoth(t *testing.T, m *memory.Store, w *twin) {
 	var o docindex.Outcomes
 	for _, d := range w.here {
 		if !d.done {
@@ -169,7 +170,7 @@ func returnBoth(t *testing.T, m *docindex.Memory, w *twin) {
 }
 
 // takeBoth compares what both hand out, and ends some of it.
-func takeBoth(t *testing.T, m *docindex.Memory, w *twin, rnd *rand.Rand, step, now, hosts int) {
+func takeBoth(t *testing.T, m *memory.Store, w *twin, rnd *rand.Rand, step, now, hosts int) {
 	var reject []string
 	for range rnd.IntN(4) {
 		reject = append(reject, fmt.Sprintf("h%d.test", rnd.IntN(hosts)))

@@ -1,6 +1,9 @@
-package docindex
+package memory
 
-import "urlserver/docindex/internal/crawlstats"
+import (
+	"urlserver/docindex"
+	"urlserver/docindex/internal/crawlstats"
+)
 
 // ledger keeps, beside the books of crawls, which documents these have. Documents that belong to no crawl cost nothing.
 type ledger struct {
@@ -27,7 +30,7 @@ func newLedger() ledger {
 }
 
 // enter makes a document, which is completed so far, a member of a crawl.
-func (l *ledger) enter(doc uint32, id CrawlID, host string) {
+func (l *ledger) enter(doc uint32, id docindex.CrawlID, host string) {
 	b := l.Open(id)
 	for int(b.No) >= len(l.lists) {
 		l.lists = append(l.lists, make([]lists, max(64, len(l.lists)/4))...)

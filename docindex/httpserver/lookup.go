@@ -1,9 +1,11 @@
-package docindex
+package httpserver
 
 import (
 	"encoding/json"
 	"errors"
 	"net/http"
+
+	"urlserver/docindex"
 )
 
 // lookedUp is what a spider gets to know of a document.
@@ -18,7 +20,7 @@ type lookedUp struct {
 }
 
 // serveLookup answers what is kept of a document.
-func serveLookup(store Store) http.Handler {
+func serveLookup(store docindex.Store) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.Method != http.MethodGet && r.Method != http.MethodHead {
 			w.Header().Set("Allow", "GET, HEAD")
@@ -27,7 +29,7 @@ func serveLookup(store Store) http.Handler {
 		}
 		d, err := store.Document(r.Context(), []byte(r.PathValue("doc_id")))
 		switch {
-		case errors.Is(err, ErrUnknown):
+		case errors.Is(err, docindex.ErrUnknown):
 			answerJSON(w, http.StatusNotFound, failure{Error: err.Error()})
 			return
 		case err != nil:

@@ -1,4 +1,4 @@
-package docindex
+package httpserver
 
 import (
 	"bytes"
@@ -10,11 +10,16 @@ import (
 	"strings"
 
 	"urlserver/docindex/internal/ndjson"
+
+	"urlserver/docindex"
 )
 
 const (
 	// maxPutLine bounds a line: the longest URL, DOC_ID and extra, every byte of them escaped.
 	maxPutLine = 128 << 10
+
+	// maxPuts is how many URLs are collected before they are stored.
+	maxPuts = 1000
 
 	// maxPending is how many bytes are collected before they are stored, about.
 	maxPending = 1 << 20
@@ -40,14 +45,14 @@ type brokenUpload struct {
 
 // upload puts lines as they come, a batch at a time.
 type upload struct {
-	store  Store
-	puts   Puts
+	store  docindex.Store
+	puts   docindex.Puts
 	number []int // the line of each of puts
 	answer uploadAnswer
 }
 
 // serveURLs puts as many URLs as there are. Lines that are not understood are counted and named; the rest is taken.
-func serveURLs(store Store, w http.ResponseWriter, r *http.Request, body io.Reader) error {
+func serveURLs(store docindex.Store, w http.ResponseWriter, r *http.Request, body io.Reader) error {
 	up := upload{store: store, answer: uploadAnswer{Errors: []string{}}}
 	if err := up.readAll(r, body); err != nil {
 		answerJSON(w, statusOf(err), brokenUpload{failure{err.Error()}, up.answer})
@@ -72,7 +77,7 @@ func (u *upload) readAll(r *http.Request, body io.Reader) error {
 		default:
 			u.add(in.Number(), bytes.TrimPrefix(line, byteOrderMark), parse)
 		}
-		if u.puts.Len() == hold || len(u.puts.buf) > maxPending {
+		if u.puts.Len() == maxPuts || u.puts.Size() > maxPending {
 			if err := u.flush(r); err != nil {
 				return err
 			}
@@ -83,7 +88,7 @@ func (u *upload) readAll(r *http.Request, body io.Reader) error {
 // byteOrderMark is what some editors put before the first line.
 var byteOrderMark = []byte("\ufeff")
 
-func (u *upload) add(number int, line []byte, parse func([]byte) (Put, error)) {
+func (u *upload) add(number int, line []byte, parse func([]byte) (docindex.Put, error)) {
 	if line = bytes.TrimSpace(line); len(line) == 0 {
 		return
 	}
@@ -124,7 +129,7 @@ func (u *upload) flush(r *http.Request) error {
 
 // lineParser chooses how to read lines: NDJSON and text/plain as they are named; with any other name, such as
 // curl gives unasked, a line that begins with a brace is JSON, since no URL does.
-func lineParser(contentType string) func(line []byte) (Put, error) {
+func lineParser(contentType string) func(line []byte) (docindex.Put, error) {
 	media, _, _ := mime.ParseMediaType(contentType)
 	switch {
 	case media == "text/plain":
@@ -132,7 +137,7 @@ func lineParser(contentType string) func(line []byte) (Put, error) {
 	case strings.HasSuffix(media, "json") || strings.HasSuffix(media, "jsonl"):
 		return parseJSON
 	}
-	return func(line []byte) (Put, error) {
+	return func(line []byte) (docindex.Put, error) {
 		if line[0] == '{' {
 			return parseJSON(line)
 		}
@@ -140,12 +145,12 @@ func lineParser(contentType string) func(line []byte) (Put, error) {
 	}
 }
 
-func parsePlain(line []byte) (Put, error) { return Put{URL: line}, nil }
+func parsePlain(line []byte) (docindex.Put, error) { return docindex.Put{URL: line}, nil }
 
-func parseJSON(line []byte) (Put, error) {
+func parseJSON(line []byte) (docindex.Put, error) {
 	d, err := ndjson.ParseDocument(line)
 	if err == nil && len(d.URL) == 0 {
 		err = errors.New("no url")
 	}
-	return Put{URL: d.URL, DocID: d.DocID, Priority: d.Priority, Crawl: d.Crawl, Key: d.Key, Metadata: d.Metadata}, err
+	return docindex.Put{URL: d.URL, DocID: d.DocID, Priority: d.Priority, Crawl: d.Crawl, Key: d.Key, Metadata: d.Metadata}, err
 }

@@ -1,4 +1,4 @@
-package docindex_test
+package httpserver_test
 
 import (
 	"bytes"
@@ -17,6 +17,8 @@ import (
 	"time"
 
 	"urlserver/docindex"
+	"urlserver/docindex/httpserver"
+	"urlserver/docindex/memory"
 )
 
 // call sends a request to the handler of s, without a network.
@@ -26,7 +28,7 @@ func call(s docindex.Store, method, path, body string, header ...string) *httpte
 		r.Header.Set(header[i], header[i+1])
 	}
 	w := httptest.NewRecorder()
-	docindex.Handler(s).ServeHTTP(w, r)
+	httpserver.Handler(s).ServeHTTP(w, r)
 	return w
 }
 
@@ -83,7 +85,7 @@ func TestHandlerRefuses(t *testing.T) {
 		{name: "broken outcome", method: "POST", path: "outcomes", body: "{\"doc_id\":\"1\",\"outcome\":\"done\"}\n\nx\n", status: 400, text: "line 3"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			wantError(t, call(docindex.NewMemory(), c.method, c.path, c.body, c.header...), c.status, c.text)
+			wantError(t, call(memory.New(), c.method, c.path, c.body, c.header...), c.status, c.text)
 		})
 	}
 }
@@ -120,7 +122,7 @@ func (u upload) want(t *testing.T, isNew, known int, errors ...string) {
 }
 
 func TestPutPlain(t *testing.T) {
-	s := docindex.NewMemory()
+	s := memory.New()
 	body := "\ufeffhttp://a.example/\r\n\r\n  http://b.example/x#y  \nHTTP://A.example\n#http://c.example/\nftp://c.example/\n" +
 		"http://a.example/" + strings.Repeat("x", 9000) + "\n" + strings.Repeat("y", 200_000) + "\nhttp://c.example/last"
 	putBody(t, s, body, "Content-Type", "text/plain; charset=utf-8").
@@ -129,7 +131,7 @@ func TestPutPlain(t *testing.T) {
 }
 
 func TestPutJSON(t *testing.T) {
-	s := docindex.NewMemory()
+	s := memory.New()
 	body := `{"url":"http://a.example/1","doc_id":"one","priority":2,"crawl":"c","key":"k","metadata":{"z":["1"],"a":[]}}
 {"url":"http://a.example/2","doc_id":12345678901234567890}
 {"url":"http://a.example/3","doc_id":"one"}
@@ -171,7 +173,7 @@ func TestPutType(t *testing.T) {
 		{contentType: "application/x-www-form-urlencoded", isNew: 2}, // what curl says unasked
 		{contentType: "", isNew: 2},
 	} {
-		if up := putBody(t, docindex.NewMemory(), body, "Content-Type", c.contentType); up.New != c.isNew {
+		if up := putBody(t, memory.New(), body, "Content-Type", c.contentType); up.New != c.isNew {
 			t.Errorf("Content-Type %q: %+v; want %d new", c.contentType, up, c.isNew)
 		}
 	}
@@ -185,7 +187,7 @@ func TestPutMany(t *testing.T) {
 			fmt.Fprintf(&body, "not a URL\n")
 		}
 	}
-	s := docindex.NewMemory()
+	s := memory.New()
 	up := putBody(t, s, body.String())
 	up.want(t, 5000, 0, slices.Repeat([]string{"not a URL"}, 50)...)
 	if n := s.Stats().Scheduled; n != 5000 {
@@ -204,7 +206,7 @@ func TestPutMany(t *testing.T) {
 }
 
 func TestServeCandidates(t *testing.T) {
-	s := docindex.NewMemory()
+	s := memory.New()
 	putBody(t, s, `{"url":"http://b.example/1","doc_id":"x\"y","priority":7}
 {"url":"http://a.example/1"}
 {"url":"http://[::1]/1"}
@@ -237,7 +239,7 @@ func TestServeGzip(t *testing.T) {
 		{accept: "br"},
 		{accept: ""},
 	} {
-		s := docindex.NewMemory()
+		s := memory.New()
 		var body strings.Builder
 		for i := range 100 {
 			fmt.Fprintf(&body, "http://a.example/%d\n", i)
@@ -263,7 +265,7 @@ func TestServeGzip(t *testing.T) {
 
 func TestServeOutcomes(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s := docindex.NewMemory()
+		s := memory.New()
 		putBody(t, s, "http://a.example/1\nhttp://a.example/2\nhttp://a.example/3")
 		call(s, "POST", "candidates", `{"max":3}`)
 		lines := `{"doc_id":"1","url":"http://a.example/1","outcome":"done","status":200,"attempts":1,"at":"2026-01-02T03:04:05Z"}` +
@@ -279,7 +281,7 @@ func TestServeOutcomes(t *testing.T) {
 		if n := s.Stats().Completed; n != 2 {
 			t.Errorf("%d are completed; want 2", n)
 		}
-		time.Sleep(docindex.HandlerLease + time.Second)
+		time.Sleep(docindex.RemoteLease + time.Second)
 		if w := call(s, "POST", "candidates", `{"max":3}`); !strings.Contains(w.Body.String(), "http://a.example/3") {
 			t.Errorf("answer after the lease is %q; want the third again", w.Body)
 		}
@@ -318,7 +320,7 @@ func FuzzURLs(f *testing.F) {
 	f.Add(`{"url":"http://a.example/","doc_id":"3","metadata":{"a":["b"]}}`+"\n"+`{"url":"http://b.example","doc_id":4}`, "application/json")
 	f.Add("http://u:p@[::ffff:1.2.3.4]:80/\nhttp://0x7f.1/\n{}", "")
 	f.Fuzz(func(t *testing.T, body, contentType string) {
-		s := docindex.NewMemory()
+		s := memory.New()
 		w := call(s, "POST", "urls", body, "Content-Type", contentType)
 		var up upload
 		if err := json.Unmarshal(w.Body.Bytes(), &up); err != nil || w.Code != 200 {

@@ -1,4 +1,4 @@
-package docindex
+package memory
 
 import (
 	"context"
@@ -6,15 +6,17 @@ import (
 	"time"
 
 	"urlserver/docindex/internal/queuesched"
+
+	"urlserver/docindex"
 )
 
-// Candidates is [Index.Candidates]. What it hands out stays in transit until its outcome.
-func (m *Memory) Candidates(ctx context.Context, max int, reject []string, b *Batch) error {
+// Candidates is [docindex.Index.Candidates]. What it hands out stays in transit until its outcome.
+func (m *Store) Candidates(ctx context.Context, max int, reject []string, b *docindex.Batch) error {
 	return m.handOut(ctx, max, reject, 0, b)
 }
 
-// Lease is [Store.Lease].
-func (m *Memory) Lease(ctx context.Context, max int, reject []string, lease time.Duration, b *Batch) error {
+// Lease is [docindex.Store.Lease].
+func (m *Store) Lease(ctx context.Context, max int, reject []string, lease time.Duration, b *docindex.Batch) error {
 	if lease <= 0 {
 		return fmt.Errorf("lease of %v: it has to be longer than nothing", lease)
 	}
@@ -23,7 +25,7 @@ func (m *Memory) Lease(ctx context.Context, max int, reject []string, lease time
 
 // handOut hands out with a lease, or for good where that is 0. Rejects are looked up once a hold, so a
 // hold is no shorter than their list.
-func (m *Memory) handOut(ctx context.Context, limit int, reject []string, lease time.Duration, b *Batch) error {
+func (m *Store) handOut(ctx context.Context, limit int, reject []string, lease time.Duration, b *docindex.Batch) error {
 	for limit > 0 {
 		if err := ctx.Err(); err != nil {
 			return err
@@ -38,7 +40,7 @@ func (m *Memory) handOut(ctx context.Context, limit int, reject []string, lease 
 	return nil
 }
 
-func (m *Memory) handOutSome(limit int, reject []string, lease time.Duration, b *Batch) (got int, more bool) {
+func (m *Store) handOutSome(limit int, reject []string, lease time.Duration, b *docindex.Batch) (got int, more bool) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	now := m.now()
@@ -66,7 +68,7 @@ func (m *Memory) handOutSome(limit int, reject []string, lease time.Duration, b 
 	return got, more
 }
 
-func (m *Memory) toSlotsLocked(id uint32, door queuesched.Door, lease time.Duration, now int64, b *Batch) {
+func (m *Store) toSlotsLocked(id uint32, door queuesched.Door, lease time.Duration, now int64, b *docindex.Batch) {
 	until := int64(0)
 	if lease > 0 {
 		until = leaseEnd(now, lease)
@@ -75,7 +77,7 @@ func (m *Memory) toSlotsLocked(id uint32, door queuesched.Door, lease time.Durat
 	m.departLocked(id, door, until, now)
 	m.doors.Gave(r.queue, m.dueLocked(r.queue), now)
 	var name [20]byte // a uint64 in decimal
-	b.AddFor(m.docs.docID(name[:0], id), m.docs.url(r), r.priority, SpiderOf(m.docs.extra(r).metadata), m.doors.Crawl(r.queue))
+	b.AddFor(m.docs.docID(name[:0], id), m.docs.url(r), r.priority, docindex.SpiderOf(m.docs.extra(r).metadata), m.doors.Crawl(r.queue))
 }
 
 // leaseEnd is when a lease that begins now has run out: whole ms, no sooner than it says.
@@ -83,19 +85,19 @@ func leaseEnd(now int64, lease time.Duration) int64 {
 	return now + int64((lease-1)/time.Millisecond) + 1
 }
 
-// Outcomes is [Index.Outcomes] as a [Store] has it. One that tells how a try ended changes nothing where the
+// Outcomes is [docindex.Index.Outcomes] as a [docindex.Store] has it. One that tells how a try ended changes nothing where the
 // document is scheduled for later: there was news of it since it was handed out.
-func (m *Memory) Outcomes(ctx context.Context, o *Outcomes) error {
+func (m *Store) Outcomes(ctx context.Context, o *docindex.Outcomes) error {
 	return m.each(ctx, o, m.endLocked)
 }
 
-// Return is [Store.Return].
-func (m *Memory) Return(ctx context.Context, o *Outcomes) error {
+// Return is [docindex.Store.Return].
+func (m *Store) Return(ctx context.Context, o *docindex.Outcomes) error {
 	return m.each(ctx, o, m.returnLocked)
 }
 
 // each calls back with the document of each outcome that has one.
-func (m *Memory) each(ctx context.Context, o *Outcomes, do func(id uint32, out *Outcome, now int64)) error {
+func (m *Store) each(ctx context.Context, o *docindex.Outcomes, do func(id uint32, out *docindex.Outcome, now int64)) error {
 	if err := ctx.Err(); err != nil {
 		return err
 	}
@@ -105,11 +107,11 @@ func (m *Memory) each(ctx context.Context, o *Outcomes, do func(id uint32, out *
 	return nil
 }
 
-func (m *Memory) eachOf(o *Outcomes, from, to int, do func(id uint32, out *Outcome, now int64)) {
+func (m *Store) eachOf(o *docindex.Outcomes, from, to int, do func(id uint32, out *docindex.Outcome, now int64)) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	now := m.now()
-	var out Outcome // one for all, since its address is taken
+	var out docindex.Outcome // one for all, since its address is taken
 	for i := from; i < to; i++ {
 		out = o.At(i)
 		id := m.docs.findID(out.DocID)
@@ -123,33 +125,33 @@ func (m *Memory) eachOf(o *Outcomes, from, to int, do func(id uint32, out *Outco
 	}
 }
 
-func (m *Memory) endLocked(id uint32, out *Outcome, now int64) {
+func (m *Store) endLocked(id uint32, out *docindex.Outcome, now int64) {
 	r := m.docs.records.At(id)
 	if out.Pause > 0 || out.Gap > 0 {
-		m.doors.Pause(HostOf(m.docs.url(r)), now+out.Pause.Milliseconds(), out.Gap.Milliseconds(), now)
+		m.doors.Pause(docindex.HostOf(m.docs.url(r)), now+out.Pause.Milliseconds(), out.Gap.Milliseconds(), now)
 	}
-	if r.state() == Completed || r.state() == Scheduled && dueMS(r.due) > now && out.Kind.OfTry() { // rescheduled since
+	if r.state() == docindex.Completed || r.state() == docindex.Scheduled && dueMS(r.due) > now && out.Kind.OfTry() { // rescheduled since
 		return
 	}
 	if b := m.crawls.bookOf(id); b != nil {
 		b.Sent += uint64(out.Attempts)
 	}
-	if out.Kind == Stopped || out.Kind == Expired {
+	if out.Kind == docindex.Stopped || out.Kind == docindex.Expired {
 		m.crawls.markPurged(id)
 	}
 	m.completeLocked(id, now)
-	if int(out.Kind) < Kinds {
+	if int(out.Kind) < docindex.Kinds {
 		m.outcomes[out.Kind]++
 	}
 	if out.Again > 0 && !m.crawls.purging(id) {
-		p := Put{URL: m.docs.url(r), Crawl: []byte(m.doors.Crawl(r.queue)), Due: out.Again, Priority: r.priority, Metadata: out.Metadata}
+		p := docindex.Put{URL: m.docs.url(r), Crawl: []byte(m.doors.Crawl(r.queue)), Due: out.Again, Priority: r.priority, Metadata: out.Metadata}
 		m.ownLocked(id, &p)
 		m.renewLocked(id, &p, now)
 	}
 }
 
-func (m *Memory) returnLocked(id uint32, _ *Outcome, now int64) {
-	if r := m.docs.records.At(id); r.state() == InTransit && r.flags&viaCall == 0 {
-		m.landLocked(id, Scheduled, now)
+func (m *Store) returnLocked(id uint32, _ *docindex.Outcome, now int64) {
+	if r := m.docs.records.At(id); r.state() == docindex.InTransit && r.flags&viaCall == 0 {
+		m.landLocked(id, docindex.Scheduled, now)
 	}
 }

@@ -1,10 +1,12 @@
-package docindex
+package memory
 
 import (
 	"encoding/binary"
 
 	"urlserver/internal/container/arena"
 	"urlserver/protocol"
+
+	"urlserver/docindex"
 )
 
 // extra is what few documents have.
@@ -14,7 +16,7 @@ type extra struct{ id, metadata []byte }
 const extraHead = 1 + 2
 
 // The longest document fits one string of the arena.
-const _ = uint(arena.MaxLen - protocol.MaxURL - extraHead - protocol.MaxDocID - MaxExtra - ownerRoom)
+const _ = uint(arena.MaxLen - protocol.MaxURL - extraHead - protocol.MaxDocID - docindex.MaxExtra - docindex.OwnerRoom)
 
 func (x *extra) empty() bool {
 	return len(x.id)+len(x.metadata) == 0

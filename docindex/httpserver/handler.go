@@ -1,4 +1,6 @@
-package docindex
+// Package httpserver serves a [docindex.Store] over HTTP, by the contract that docindex/CONTRACT.md
+// describes. Package httpclient is its client.
+package httpserver
 
 import (
 	"compress/gzip"
@@ -8,16 +10,14 @@ import (
 	"io"
 	"net/http"
 	"strings"
-	"time"
 
 	"urlserver/docindex/internal/ndjson"
 	"urlserver/internal/weburl"
+
+	"urlserver/docindex"
 )
 
 const (
-	// HandlerLease is how long what the handler hands out stays in transit without an outcome.
-	HandlerLease = 10 * time.Minute
-
 	// maxHandOut is the most candidates that one answer has, whatever was asked for.
 	maxHandOut = 10_000
 
@@ -28,7 +28,7 @@ const (
 
 // Handler serves the contract of CONTRACT.md over store: candidates, outcomes and urls below /docindex/. It does
 // not ask who is there, nor bound how long a body may take: the server around it does.
-func Handler(store Store) http.Handler {
+func Handler(store docindex.Store) http.Handler {
 	mux := http.NewServeMux()
 	mux.Handle("/docindex/candidates", post(store, serveCandidates))
 	mux.Handle("/docindex/outcomes", post(store, serveOutcomes))
@@ -51,7 +51,7 @@ type badRequest struct{ error }
 func badf(format string, args ...any) error { return badRequest{fmt.Errorf(format, args...)} }
 
 // post serves one path: body is what was sent, without gzip.
-func post(store Store, serve func(Store, http.ResponseWriter, *http.Request, io.Reader) error) http.Handler {
+func post(store docindex.Store, serve func(docindex.Store, http.ResponseWriter, *http.Request, io.Reader) error) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.Method != http.MethodPost {
 			w.Header().Set("Allow", http.MethodPost)
@@ -72,11 +72,11 @@ func statusOf(err error) int {
 	switch _, bad := errors.AsType[badRequest](err); {
 	case bad:
 		return http.StatusBadRequest
-	case errors.Is(err, ErrUnwanted):
+	case errors.Is(err, docindex.ErrUnwanted):
 		return http.StatusNotImplemented
-	case errors.Is(err, ErrFull):
+	case errors.Is(err, docindex.ErrFull):
 		return http.StatusInsufficientStorage
-	case errors.Is(err, ErrAway):
+	case errors.Is(err, docindex.ErrAway):
 		return http.StatusServiceUnavailable
 	}
 	return http.StatusInternalServerError
@@ -137,14 +137,14 @@ func hostName(name string) string {
 }
 
 // serveCandidates hands out with a lease, as the taker may die.
-func serveCandidates(store Store, w http.ResponseWriter, r *http.Request, body io.Reader) error {
+func serveCandidates(store docindex.Store, w http.ResponseWriter, r *http.Request, body io.Reader) error {
 	req, err := parseCandidatesRequest(body)
 	if err != nil {
 		return err
 	}
-	var batch Batch
+	var batch docindex.Batch
 	n := int(min(req.Max, maxHandOut))
-	if err := store.Lease(r.Context(), n, req.Reject, HandlerLease, &batch); err != nil && batch.Len() == 0 {
+	if err := store.Lease(r.Context(), n, req.Reject, docindex.RemoteLease, &batch); err != nil && batch.Len() == 0 {
 		return fmt.Errorf("candidates: %w", err)
 	}
 	var text []byte
@@ -185,8 +185,8 @@ func takesGzip(h http.Header) bool {
 const maxOutcomeLine = 64 << 10
 
 // serveOutcomes takes all lines or none.
-func serveOutcomes(store Store, w http.ResponseWriter, r *http.Request, body io.Reader) error {
-	var out Outcomes
+func serveOutcomes(store docindex.Store, w http.ResponseWriter, r *http.Request, body io.Reader) error {
+	var out docindex.Outcomes
 	in := ndjson.NewReader(ndjson.Limit(body, maxBody), maxOutcomeLine)
 	for {
 		line, err := in.Next()
@@ -207,31 +207,40 @@ func serveOutcomes(store Store, w http.ResponseWriter, r *http.Request, body io.
 	return nil
 }
 
-func addOutcome(out *Outcomes, line []byte) error {
+func addOutcome(out *docindex.Outcomes, line []byte) error {
 	o, err := ndjson.ParseOutcome(line)
 	if err != nil {
 		return err
 	}
-	kind, ok := ParseKind(o.Word)
+	kind, ok := docindex.ParseKind(o.Word)
 	switch {
 	case len(o.DocID) == 0:
 		return errors.New("no doc_id")
 	case !ok:
-		return fmt.Errorf("outcome %.40q: it has to be one of %s", o.Word, strings.Join(kindWords[:], ", "))
+		return fmt.Errorf("outcome %.40q: it has to be one of %s", o.Word, kinds())
 	}
-	out.Add(Outcome{
+	out.Add(docindex.Outcome{
 		DocID: o.DocID, URL: o.URL, Kind: kind, Status: o.Status, NoStatus: o.NoStatus, Change: changeOf(o),
 		Attempts: o.Attempts, At: o.At,
 	})
 	return nil
 }
 
-func changeOf(o ndjson.Outcome) Change {
+// kinds lists the words for outcomes.
+func kinds() string {
+	var words []string
+	for k := range docindex.Kinds {
+		words = append(words, docindex.Kind(k).String())
+	}
+	return strings.Join(words, ", ")
+}
+
+func changeOf(o ndjson.Outcome) docindex.Change {
 	switch {
 	case !o.Told:
-		return Untold
+		return docindex.Untold
 	case o.Changed:
-		return Modified
+		return docindex.Modified
 	}
-	return Unchanged
+	return docindex.Unchanged
 }

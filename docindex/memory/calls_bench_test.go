@@ -1,4 +1,4 @@
-package docindex_test
+package memory_test
 
 import (
 	"strconv"
@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"urlserver/docindex"
+	"urlserver/docindex/memory"
 )
 
 // BenchmarkMemoryServe has URLs given out by calls, 10 each of 100 queues, and reported as completed; ns/op is for
@@ -51,7 +52,7 @@ func BenchmarkMemoryCall(b *testing.B) {
 }
 
 func callOne(b *testing.B, queues int) {
-	m := docindex.NewMemory()
+	m := memory.New()
 	var p docindex.Puts
 	for i := range queues {
 		if err := p.AddExact(docindex.Put{URL: []byte("u"), Key: strconv.AppendInt(nil, int64(i), 10)}, nil); err != nil {

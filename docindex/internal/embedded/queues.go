@@ -1,13 +1,16 @@
-package docindex
+// Package embedded holds what the stores of this project have in common: each keeps its queues in a
+// scheduler of package queuesched.
+package embedded
 
 import (
 	"context"
+	"math"
 	"time"
 
 	"urlserver/docindex/internal/queuesched"
-)
 
-// Stores share what follows: they keep their queues in the same doors.
+	"urlserver/docindex"
+)
 
 // VisitQueues visits what some calls back with, which are keys of queues from a number on; it returns the number to
 // go on with, or 0.
@@ -95,7 +98,7 @@ func (b *Bell) Ring() {
 }
 
 // CountsOf are the counts of a queue or crawl; of all where s is nil.
-func CountsOf(d *queuesched.Doors, s *Scope) Counts {
+func CountsOf(d *queuesched.Doors, s *docindex.Scope) docindex.Counts {
 	n := queuesched.Counts{}
 	switch {
 	case s == nil:
@@ -107,8 +110,24 @@ func CountsOf(d *queuesched.Doors, s *Scope) Counts {
 			n = d.QueueTotal(id)
 		}
 	}
-	return Counts{
-		Scheduled: n.URLs[Scheduled], InTransit: n.URLs[InTransit], Completed: n.URLs[Completed],
+	return docindex.Counts{
+		Scheduled: n.URLs[docindex.Scheduled], InTransit: n.URLs[docindex.InTransit], Completed: n.URLs[docindex.Completed],
 		Queues: n.Queues, Active: n.Active,
 	}
 }
+
+// Wish is a request as the doors have it.
+func Wish(r *docindex.Request) queuesched.Wish {
+	return queuesched.Wish{Crawl: r.Crawl, Key: r.Key, AnyCrawl: r.AnyCrawl, PerQueue: r.PerQueue, MaxQueues: r.MaxQueues}
+}
+
+// CreatedAt is when a document was put first, as stores keep it: seconds since 1970; given is the Put's, now in ms.
+func CreatedAt(given, now int64) uint32 {
+	if given == 0 {
+		given = now / 1000
+	}
+	return uint32(max(0, min(given, math.MaxUint32)))
+}
+
+// MaxRefused is how many crawls a store refuses at most.
+const MaxRefused = 1_000_000

@@ -1,26 +1,29 @@
-package docindex
+package memory
 
 import (
 	"context"
 	"errors"
 	"fmt"
+
+	"urlserver/docindex"
+	"urlserver/docindex/internal/embedded"
 )
 
-// Find is [Caller.Find].
-func (m *Memory) Find(_ context.Context, queue Scope, url []byte) (Document, error) {
+// Find is [docindex.Caller.Find].
+func (m *Store) Find(_ context.Context, queue docindex.Scope, url []byte) (docindex.Document, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.catchUpLocked(m.now())
 	if q := m.doors.Find(queue.Crawl, queue.Key); q != 0 {
 		if id := m.docs.likeliest(q, url, m.docs.hash(q, url)); id != 0 {
-			return m.documentLocked(id).clone(), nil
+			return m.documentLocked(id).Clone(), nil
 		}
 	}
-	return Document{}, fmt.Errorf("url %.200q with key %.100q: %w", url, queue.Key, ErrUnknown)
+	return docindex.Document{}, fmt.Errorf("url %.200q with key %.100q: %w", url, queue.Key, docindex.ErrUnknown)
 }
 
-// List is [Caller.List]. Within a queue it goes by arrival.
-func (m *Memory) List(ctx context.Context, s Scope, visit func(*Document) bool) error {
+// List is [docindex.Caller.List]. Within a queue it goes by arrival.
+func (m *Store) List(ctx context.Context, s docindex.Scope, visit func(*docindex.Document) bool) error {
 	if len(s.Key) > 0 {
 		m.mu.Lock()
 		id := m.doors.Find(s.Crawl, s.Key)
@@ -39,8 +42,8 @@ func (m *Memory) List(ctx context.Context, s Scope, visit func(*Document) bool) 
 }
 
 // nextQueue is the first queue of a crawl with a larger number, or 0.
-func (m *Memory) nextQueue(crawl []byte, after uint32) uint32 {
-	return NextQueue(after, func(from uint32) (id, next uint32) {
+func (m *Store) nextQueue(crawl []byte, after uint32) uint32 {
+	return embedded.NextQueue(after, func(from uint32) (id, next uint32) {
 		m.mu.Lock()
 		defer m.mu.Unlock()
 		return m.doors.First(crawl, from)
@@ -54,8 +57,8 @@ type mark struct {
 }
 
 // listQueue visits the documents of a queue of s, a portion at a time.
-func (m *Memory) listQueue(ctx context.Context, queue uint32, s Scope, visit func(*Document) bool) (goOn bool, err error) {
-	var docs []Document
+func (m *Store) listQueue(ctx context.Context, queue uint32, s docindex.Scope, visit func(*docindex.Document) bool) (goOn bool, err error) {
+	var docs []docindex.Document
 	for at := (mark{}); ; {
 		if err := ctx.Err(); err != nil {
 			return false, err
@@ -77,7 +80,7 @@ func (m *Memory) listQueue(ctx context.Context, queue uint32, s Scope, visit fun
 var errForgotten = errors.New("URLs of a queue were forgotten while it was listed; list again")
 
 // documents returns some documents of a queue from a place on, and where to go on: no next there is the end.
-func (m *Memory) documents(queue uint32, s Scope, at mark, docs []Document) ([]Document, mark, error) {
+func (m *Store) documents(queue uint32, s docindex.Scope, at mark, docs []docindex.Document) ([]docindex.Document, mark, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if !m.doors.In(queue, s.Crawl, s.Key) {
@@ -91,36 +94,45 @@ func (m *Memory) documents(queue uint32, s Scope, at mark, docs []Document) ([]D
 		return docs, mark{}, errForgotten // where next stood nobody knows any more
 	}
 	for ; at.next != 0 && len(docs) < hold; at.next = m.docs.records.At(at.next).sibling {
-		docs = append(docs, m.documentLocked(at.next).clone())
+		docs = append(docs, m.documentLocked(at.next).Clone())
 	}
 	return docs, at, nil
 }
 
-func (m *Memory) isInLocked(id, queue uint32) bool {
+func (m *Store) isInLocked(id, queue uint32) bool {
 	r := m.docs.records.At(id)
 	return r.urlLen > 0 && r.queue == queue
 }
 
-// Queues is [Caller.Queues].
-func (m *Memory) Queues(ctx context.Context, crawl []byte, visit func(key []byte, idle bool) bool) error {
-	return VisitQueues(ctx, func(from uint32, add func(key []byte, idle bool)) uint32 {
+// Queues is [docindex.Caller.Queues].
+func (m *Store) Queues(ctx context.Context, crawl []byte, visit func(key []byte, idle bool) bool) error {
+	return embedded.VisitQueues(ctx, func(from uint32, add func(key []byte, idle bool)) uint32 {
 		m.mu.Lock()
 		defer m.mu.Unlock()
 		return m.doors.Some(crawl, from, m.now(), add)
 	}, visit)
 }
 
-// Crawls is [Caller.Crawls].
-func (m *Memory) Crawls(context.Context) ([]string, error) {
+// Crawls is [docindex.Caller.Crawls].
+func (m *Store) Crawls(context.Context) ([]string, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	return m.doors.Crawls(), nil
 }
 
-// Count is [Caller.Count].
-func (m *Memory) Count(_ context.Context, s *Scope) (Counts, error) {
+// Count is [docindex.Caller.Count].
+func (m *Store) Count(_ context.Context, s *docindex.Scope) (docindex.Counts, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.catchUpLocked(m.now())
-	return CountsOf(m.doors, s), nil
+	return embedded.CountsOf(m.doors, s), nil
+}
+
+// LookAtHost is [docindex.Caller.LookAtHost].
+func (m *Store) LookAtHost(ctx context.Context, host []byte) (docindex.HostLook, error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	now := m.now()
+	m.catchUpLocked(now)
+	return embedded.Look(m.doors, host, !m.passive, now), ctx.Err()
 }

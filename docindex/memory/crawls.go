@@ -1,20 +1,20 @@
-package docindex
+package memory
 
 import (
 	"context"
 	"time"
 
 	"urlserver/docindex/internal/crawlstats"
+	"urlserver/docindex/internal/embedded"
+
+	"urlserver/docindex"
 )
 
-var _ Crawls = (*Memory)(nil)
-
-// MaxRefused is how many crawls a store refuses at most.
-const MaxRefused = 1_000_000
+var _ docindex.Crawls = (*Store)(nil)
 
 // bookLocked makes a document, which is completed or not scheduled yet, a member of the crawl that it names.
-func (m *Memory) bookLocked(id uint32, p *Put) {
-	crawl, _, ok := CrawlOf(p)
+func (m *Store) bookLocked(id uint32, p *docindex.Put) {
+	crawl, _, ok := docindex.CrawlOf(p)
 	old := m.crawls.bookOf(id)
 	if old != nil {
 		if ok && old.ID == crawl {
@@ -25,7 +25,7 @@ func (m *Memory) bookLocked(id uint32, p *Put) {
 	if !ok {
 		return
 	}
-	host := HostOf(p.URL)
+	host := docindex.HostOf(p.URL)
 	if len(host) == 0 {
 		host = m.doors.Key(m.docs.records.At(id).queue)
 	}
@@ -33,36 +33,36 @@ func (m *Memory) bookLocked(id uint32, p *Put) {
 }
 
 // sayEndLocked notes when the crawl of a document expires, if that was put with it.
-func (m *Memory) sayEndLocked(id uint32, p *Put) {
-	crawl, expires, ok := EndOf(p)
+func (m *Store) sayEndLocked(id uint32, p *docindex.Put) {
+	crawl, expires, ok := docindex.EndOf(p)
 	if b := m.crawls.bookOf(id); ok && b != nil && b.ID == crawl {
 		m.crawls.ExpireAt(b, expires)
 	}
 }
 
 // trackLocked tells the ledger of a document's new state.
-func (m *Memory) trackLocked(id uint32, r *record) {
+func (m *Store) trackLocked(id uint32, r *record) {
 	if len(m.crawls.members) == 0 {
 		return
 	}
 	to := crawlstats.Ended
 	switch {
-	case r.state() == Scheduled:
+	case r.state() == docindex.Scheduled:
 		to = crawlstats.Lined
-	case r.state() == InTransit && r.flags&viaCall != 0:
+	case r.state() == docindex.InTransit && r.flags&viaCall != 0:
 		to = crawlstats.AtClients
-	case r.state() == InTransit:
+	case r.state() == docindex.InTransit:
 		to = crawlstats.AtSlots
 	}
 	m.crawls.move(id, to, r.priority, m.now())
 }
 
 // droppedLocked reports whether a URL is of a crawl that is refused. If it is known and its crawl wants it again, it ends.
-func (m *Memory) droppedLocked(p *Put, known uint32, now int64) bool {
-	if m.crawls.Refused() == 0 || known != 0 && p.Known && p.Due == Never {
+func (m *Store) droppedLocked(p *docindex.Put, known uint32, now int64) bool {
+	if m.crawls.Refused() == 0 || known != 0 && p.Known && p.Due == docindex.Never {
 		return false
 	}
-	id, _, ok := CrawlOf(p)
+	id, _, ok := docindex.CrawlOf(p)
 	b := m.crawls.Find(id)
 	if !ok || b == nil || !b.Refused {
 		return false
@@ -74,8 +74,8 @@ func (m *Memory) droppedLocked(p *Put, known uint32, now int64) bool {
 	return true
 }
 
-// Refuse is [Crawls.Refuse].
-func (m *Memory) Refuse(ctx context.Context, id CrawlID, why Kind) error {
+// Refuse is [docindex.Crawls.Refuse].
+func (m *Store) Refuse(ctx context.Context, id docindex.CrawlID, why docindex.Kind) error {
 	if err := ctx.Err(); err != nil {
 		return err
 	}
@@ -85,36 +85,36 @@ func (m *Memory) Refuse(ctx context.Context, id CrawlID, why Kind) error {
 	switch {
 	case b != nil && b.Refused:
 		return nil
-	case m.crawls.Refused() >= MaxRefused:
-		return ErrTooManyRefused
+	case m.crawls.Refused() >= embedded.MaxRefused:
+		return docindex.ErrTooManyRefused
 	}
 	m.crawls.Refuse(m.crawls.Open(id), uint8(why))
 	return nil
 }
 
 // purgeLocked ends a document of a refused crawl that is scheduled.
-func (m *Memory) purgeLocked(id uint32, now int64) {
+func (m *Store) purgeLocked(id uint32, now int64) {
 	m.strayLocked(id)
 	m.completeLocked(id, now)
 }
 
 // strayLocked counts a document that ends because its crawl is refused.
-func (m *Memory) strayLocked(id uint32) {
+func (m *Store) strayLocked(id uint32) {
 	b := m.crawls.bookOf(id)
 	b.Untold++
 	m.crawls.markPurged(id)
 	m.outcomes[b.Why]++
 }
 
-// PurgeCrawl is [Crawls.PurgeCrawl]. Documents end in portions, so that nobody waits for long.
-func (m *Memory) PurgeCrawl(ctx context.Context, id CrawlID, tell func(*Outcomes) (int, error)) (purged int, err error) {
+// PurgeCrawl is [docindex.Crawls.PurgeCrawl]. Documents end in portions, so that nobody waits for long.
+func (m *Store) PurgeCrawl(ctx context.Context, id docindex.CrawlID, tell func(*docindex.Outcomes) (int, error)) (purged int, err error) {
 	for more := true; more; {
 		if err := ctx.Err(); err != nil {
 			return 0, err
 		}
 		more = m.purgeLined(id)
 	}
-	var out Outcomes
+	var out docindex.Outcomes
 	for left := m.countAtSlots(id); left > 0; left -= hold {
 		if err := ctx.Err(); err != nil {
 			return 0, err
@@ -136,7 +136,7 @@ func (m *Memory) PurgeCrawl(ctx context.Context, id CrawlID, tell func(*Outcomes
 }
 
 // endedAtSlots counts documents of a refused crawl whose outcomes come later.
-func (m *Memory) endedAtSlots(id CrawlID, n int) {
+func (m *Store) endedAtSlots(id docindex.CrawlID, n int) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if b := m.crawls.Find(id); b != nil {
@@ -144,7 +144,7 @@ func (m *Memory) endedAtSlots(id CrawlID, n int) {
 	}
 }
 
-func (m *Memory) purgeLined(id CrawlID) (more bool) {
+func (m *Store) purgeLined(id docindex.CrawlID) (more bool) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	b := m.crawls.Find(id)
@@ -158,7 +158,7 @@ func (m *Memory) purgeLined(id CrawlID) (more bool) {
 	return b.Count[crawlstats.Lined] > 0
 }
 
-func (m *Memory) countAtSlots(id CrawlID) int {
+func (m *Store) countAtSlots(id docindex.CrawlID) int {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if b := m.crawls.Find(id); b != nil {
@@ -168,7 +168,7 @@ func (m *Memory) countAtSlots(id CrawlID) int {
 }
 
 // someAtSlots adds documents at the slots, each of which goes to the end of their list.
-func (m *Memory) someAtSlots(id CrawlID, n int, out *Outcomes) {
+func (m *Store) someAtSlots(id docindex.CrawlID, n int, out *docindex.Outcomes) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	b := m.crawls.Find(id)
@@ -184,26 +184,26 @@ func (m *Memory) someAtSlots(id CrawlID, n int, out *Outcomes) {
 		m.crawls.unlink(b, one)
 		m.crawls.link(b, doc, one)
 		var name [20]byte // a uint64 in decimal
-		out.Add(Outcome{DocID: m.docs.docID(name[:0], doc), URL: m.docs.url(m.docs.records.At(doc)), Kind: Kind(b.Why)})
+		out.Add(docindex.Outcome{DocID: m.docs.docID(name[:0], doc), URL: m.docs.url(m.docs.records.At(doc)), Kind: docindex.Kind(b.Why)})
 	}
 }
 
-// Overdue is [Crawls.Overdue].
-func (m *Memory) Overdue(_ context.Context, now time.Time, max int) ([]CrawlEnd, error) {
+// Overdue is [docindex.Crawls.Overdue].
+func (m *Store) Overdue(_ context.Context, now time.Time, max int) ([]docindex.CrawlEnd, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	return m.crawls.Due(now, max, uint8(Expired)), nil
+	return m.crawls.Due(now, max, uint8(docindex.Expired)), nil
 }
 
-// Finished is [Crawls.Finished].
-func (m *Memory) Finished(_ context.Context, since time.Time, max int) ([]FinishedCrawl, error) {
+// Finished is [docindex.Crawls.Finished].
+func (m *Store) Finished(_ context.Context, since time.Time, max int) ([]docindex.FinishedCrawl, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	return m.crawls.Finished(since, max), nil
 }
 
-// Told is [Crawls.Told].
-func (m *Memory) Told(_ context.Context, id CrawlID, round uint64) error {
+// Told is [docindex.Crawls.Told].
+func (m *Store) Told(_ context.Context, id docindex.CrawlID, round uint64) error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if b := m.crawls.Find(id); b != nil {
@@ -212,17 +212,17 @@ func (m *Memory) Told(_ context.Context, id CrawlID, round uint64) error {
 	return nil
 }
 
-// CrawlCounts is [Crawls.CrawlCounts].
-func (m *Memory) CrawlCounts(max int) []CrawlCounts {
+// CrawlCounts is [docindex.Crawls.CrawlCounts].
+func (m *Store) CrawlCounts(max int) []docindex.CrawlCounts {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	return m.crawls.Counts(max, uint8(Expired))
+	return m.crawls.Counts(max, uint8(docindex.Expired))
 }
 
-// Survey is [Crawls.Survey].
-func (m *Memory) Survey(ctx context.Context, id CrawlID, domains int, away *Outcomes) (Survey, error) {
+// Survey is [docindex.Crawls.Survey].
+func (m *Store) Survey(ctx context.Context, id docindex.CrawlID, domains int, away *docindex.Outcomes) (docindex.Survey, error) {
 	if err := ctx.Err(); err != nil {
-		return Survey{}, err
+		return docindex.Survey{}, err
 	}
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -241,8 +241,8 @@ func (m *Memory) Survey(ctx context.Context, id CrawlID, domains int, away *Outc
 	return v.End(), nil
 }
 
-// OnDelete is [Crawls.OnDelete].
-func (m *Memory) OnDelete(tell func(*Outcomes)) {
+// OnDelete is [docindex.Crawls.OnDelete].
+func (m *Store) OnDelete(tell func(*docindex.Outcomes)) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.onDelete = tell
@@ -250,11 +250,11 @@ func (m *Memory) OnDelete(tell func(*Outcomes)) {
 
 // tellAtSlotsLocked tells of the documents of a dropped queue that are at the slots; the lock is let go meanwhile. Nothing
 // comes into a dropped queue, nor goes out of it.
-func (m *Memory) tellAtSlotsLocked(queue uint32) {
+func (m *Store) tellAtSlotsLocked(queue uint32) {
 	if m.onDelete == nil {
 		return
 	}
-	var out Outcomes
+	var out docindex.Outcomes
 	tell := func() {
 		if out.Len() > 0 {
 			m.mu.Unlock()
@@ -266,9 +266,9 @@ func (m *Memory) tellAtSlotsLocked(queue uint32) {
 	seen := 0
 	for id := m.chains[queue].first; id != 0; seen++ {
 		r := m.docs.records.At(id)
-		if r.state() == InTransit && r.flags&viaCall == 0 {
+		if r.state() == docindex.InTransit && r.flags&viaCall == 0 {
 			var name [20]byte // a uint64 in decimal
-			out.Add(Outcome{DocID: m.docs.docID(name[:0], id), URL: m.docs.url(r)})
+			out.Add(docindex.Outcome{DocID: m.docs.docID(name[:0], id), URL: m.docs.url(r)})
 		}
 		id = r.sibling
 		if out.Len() == hold {
@@ -279,4 +279,13 @@ func (m *Memory) tellAtSlotsLocked(queue uint32) {
 		}
 	}
 	tell()
+}
+
+// ListCrawls is [docindex.CrawlLister.ListCrawls].
+func (m *Store) ListCrawls(ctx context.Context, text string, max int) (some []docindex.CrawlState, all int, err error) {
+	return m.crawls.List(ctx, text, max, func(look func()) {
+		m.mu.Lock()
+		defer m.mu.Unlock()
+		look()
+	})
 }

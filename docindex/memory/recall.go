@@ -1,27 +1,29 @@
-package docindex
+package memory
 
 import (
 	"context"
 	"time"
+
+	"urlserver/docindex"
 )
 
-// Recall is [Store.Recall].
-func (m *Memory) Recall(back func(*Outcomes)) {
+// Recall is [docindex.Store.Recall].
+func (m *Store) Recall(back func(*docindex.Outcomes)) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.backs = append(m.backs, back)
 }
 
-// Pace is [Store.Pace].
-func (m *Memory) Pace(gap time.Duration) {
+// Pace is [docindex.Store.Pace].
+func (m *Store) Pace(gap time.Duration) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.doors.SetSlotGap(gap.Milliseconds())
 	m.refreshLocked()
 }
 
-// Obey is [Store.Obey].
-func (m *Memory) Obey(of func(host []byte) HostRule) {
+// Obey is [docindex.Store.Obey].
+func (m *Store) Obey(of func(host []byte) docindex.HostRule) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.doors.SetRules(of)
@@ -29,7 +31,7 @@ func (m *Memory) Obey(of func(host []byte) HostRule) {
 }
 
 // refreshLocked looks again at all queues, and lets the lock go now and then.
-func (m *Memory) refreshLocked() {
+func (m *Store) refreshLocked() {
 	for next := m.doors.RefreshSome(0, m.now()); next != 0; next = m.doors.RefreshSome(next, m.now()) {
 		m.mu.Unlock()
 		m.mu.Lock()
@@ -37,7 +39,7 @@ func (m *Memory) refreshLocked() {
 }
 
 // recall has the slots give back what they have of a queue, of a host's queues, or of all where there is no key.
-func (m *Memory) recall(ctx context.Context, s Setting) error {
+func (m *Store) recall(ctx context.Context, s docindex.Setting) error {
 	if s.Host {
 		for _, id := range m.queuesOf(s.Key) {
 			m.recallQueue(id)
@@ -60,7 +62,7 @@ func (m *Memory) recall(ctx context.Context, s Setting) error {
 	return nil
 }
 
-func (m *Memory) queuesOf(host []byte) (all []uint32) {
+func (m *Store) queuesOf(host []byte) (all []uint32) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.doors.QueuesOf(host, func(id uint32) bool {
@@ -70,22 +72,22 @@ func (m *Memory) queuesOf(host []byte) (all []uint32) {
 	return all
 }
 
-func (m *Memory) bound() uint32 {
+func (m *Store) bound() uint32 {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	return m.doors.Bound()
 }
 
 // recallQueue looks at the documents of a queue of which the slots have any.
-func (m *Memory) recallQueue(queue uint32) {
+func (m *Store) recallQueue(queue uint32) {
 	for last, more := uint32(0), true; more; {
-		var o Outcomes
+		var o docindex.Outcomes
 		last, more = m.recallSome(queue, last, &o)
 		m.giveBack(&o)
 	}
 }
 
-func (m *Memory) recallSome(queue, last uint32, o *Outcomes) (_ uint32, more bool) {
+func (m *Store) recallSome(queue, last uint32, o *docindex.Outcomes) (_ uint32, more bool) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if len(m.backs) == 0 || !m.doors.Live(queue) || m.doors.AtSlots(queue) == 0 {
@@ -104,13 +106,13 @@ func (m *Memory) recallSome(queue, last uint32, o *Outcomes) (_ uint32, more boo
 }
 
 // recallLocked adds a document that the slots have.
-func (m *Memory) recallLocked(id uint32, o *Outcomes) {
-	if r := m.docs.records.At(id); len(m.backs) > 0 && r.state() == InTransit && r.flags&viaCall == 0 {
-		o.Add(Outcome{DocID: m.docs.docID(nil, id), URL: m.docs.url(r)})
+func (m *Store) recallLocked(id uint32, o *docindex.Outcomes) {
+	if r := m.docs.records.At(id); len(m.backs) > 0 && r.state() == docindex.InTransit && r.flags&viaCall == 0 {
+		o.Add(docindex.Outcome{DocID: m.docs.docID(nil, id), URL: m.docs.url(r)})
 	}
 }
 
-func (m *Memory) giveBack(o *Outcomes) {
+func (m *Store) giveBack(o *docindex.Outcomes) {
 	if o.Len() == 0 {
 		return
 	}

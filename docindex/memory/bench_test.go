@@ -1,4 +1,4 @@
-package docindex_test
+package memory_test
 
 import (
 	"fmt"
@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"urlserver/docindex"
+	"urlserver/docindex/memory"
 )
 
 // putBatch fills p with n URLs of 70 bytes from number first on, a hundred to a host.
@@ -31,8 +32,8 @@ func storeSizes() []int {
 	return []int{1_000_000}
 }
 
-func filled(b *testing.B, n int) *docindex.Memory {
-	m := docindex.NewMemory()
+func filled(b *testing.B, n int) *memory.Store {
+	m := memory.New()
 	var p docindex.Puts
 	for i := 0; i < n; i += 1000 {
 		putBatch(b, &p, i, 1000)
@@ -82,7 +83,7 @@ func BenchmarkMemoryTurn(b *testing.B) {
 	}
 }
 
-func turn(b *testing.B, m *docindex.Memory, batch *docindex.Batch, ended *docindex.Outcomes) {
+func turn(b *testing.B, m *memory.Store, batch *docindex.Batch, ended *docindex.Outcomes) {
 	batch.Reset()
 	ended.Reset()
 	if err := m.Candidates(b.Context(), 1000, nil, batch); err != nil || batch.Len() != 1000 {
@@ -98,7 +99,7 @@ func turn(b *testing.B, m *docindex.Memory, batch *docindex.Batch, ended *docind
 }
 
 // perURL is the resident memory of the process by URL in m.
-func perURL(b *testing.B, m *docindex.Memory) float64 {
+func perURL(b *testing.B, m *memory.Store) float64 {
 	runtime.GC()
 	status, err := os.ReadFile("/proc/self/status")
 	if err != nil {

@@ -1,4 +1,4 @@
-package docindex
+package memory
 
 import (
 	"bytes"
@@ -9,6 +9,8 @@ import (
 	"testing"
 	"time"
 	"unsafe"
+
+	"urlserver/docindex"
 )
 
 func TestSizes(t *testing.T) {
@@ -45,10 +47,10 @@ func TestNumber(t *testing.T) {
 }
 
 func TestOwnID(t *testing.T) {
-	m := NewMemory()
-	var p Puts
+	m := New()
+	var p docindex.Puts
 	for i, id := range []string{"2", "4294967300", "3", "", "4", ""} {
-		put := Put{URL: fmt.Appendf(nil, "http://a.test/%d", i), DocID: []byte(id)}
+		put := docindex.Put{URL: fmt.Appendf(nil, "http://a.test/%d", i), DocID: []byte(id)}
 		if err := p.Add(put); err != nil {
 			t.Fatal(err)
 		}
@@ -57,7 +59,7 @@ func TestOwnID(t *testing.T) {
 	if err != nil || res.New != 5 || len(res.Refused) != 1 || res.Refused[0].Index != 4 {
 		t.Fatalf("Put = %+v, %v; want that 4 is taken by the fourth document", res, err)
 	}
-	var b Batch
+	var b docindex.Batch
 	if err := m.Candidates(t.Context(), 10, nil, &b); err != nil {
 		t.Fatal(err)
 	}
@@ -73,10 +75,10 @@ func TestOwnID(t *testing.T) {
 }
 
 func TestOwnIDTaken(t *testing.T) {
-	m := NewMemory()
-	var p Puts
+	m := New()
+	var p docindex.Puts
 	for i, id := range []string{"3", "4294967299", ""} {
-		if err := p.Add(Put{URL: fmt.Appendf(nil, "http://a.test/%d", i), DocID: []byte(id)}); err != nil {
+		if err := p.Add(docindex.Put{URL: fmt.Appendf(nil, "http://a.test/%d", i), DocID: []byte(id)}); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -93,7 +95,7 @@ func TestOwnIDTaken(t *testing.T) {
 
 func TestExtra(t *testing.T) {
 	s := newShelf()
-	p := Put{URL: []byte("http://a.test/"), DocID: []byte("id"), Metadata: bytes.Repeat([]byte("m"), 3000)}
+	p := docindex.Put{URL: []byte("http://a.test/"), DocID: []byte("id"), Metadata: bytes.Repeat([]byte("m"), 3000)}
 	id := s.add(1, &p, 1)
 	r := s.records.At(id)
 	for _, metadata := range []string{string(p.Metadata), "{}", "", "more than before"} {

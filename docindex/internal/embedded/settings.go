@@ -1,29 +1,21 @@
-package docindex
+package embedded
 
 import (
 	"cmp"
 	"context"
 	"slices"
 
+	"urlserver/docindex"
 	"urlserver/docindex/internal/queuesched"
 )
 
-// Settings is [Caller.Settings].
-func (m *Memory) Settings(ctx context.Context, visit func(*Setting) bool) error {
-	return VisitSettings(ctx, func(look func(d *queuesched.Doors, active bool, now int64)) {
-		m.mu.Lock()
-		defer m.mu.Unlock()
-		look(m.doors, !m.passive, m.now())
-	}, visit)
-}
-
 const queuesAtOnce = 10_000 // queues that are looked at while a lock is held
 
-// VisitSettings is [Caller.Settings] of a store that keeps its queues in doors; locked calls back while nothing of it
+// VisitSettings is [docindex.Caller.Settings] of a store that keeps its queues in doors; locked calls back while nothing of it
 // changes. First come settings for all queues, then those of hosts and those of queues that have no URL yet, by name, and then the others
 // in the order of their first URLs.
-func VisitSettings(ctx context.Context, locked func(look func(d *queuesched.Doors, active bool, now int64)), visit func(*Setting) bool) error {
-	var list []Setting
+func VisitSettings(ctx context.Context, locked func(look func(d *queuesched.Doors, active bool, now int64)), visit func(*docindex.Setting) bool) error {
+	var list []docindex.Setting
 	locked(func(d *queuesched.Doors, active bool, now int64) {
 		list = slices.Concat(generalSettings(d, active), hostSettings(d, now), presetSettings(d, now))
 	})
@@ -44,45 +36,47 @@ func VisitSettings(ctx context.Context, locked func(look func(d *queuesched.Door
 }
 
 // generalSettings are those for all queues.
-func generalSettings(d *queuesched.Doors, active bool) (list []Setting) {
+func generalSettings(d *queuesched.Doors, active bool) (list []docindex.Setting) {
 	if !active {
-		list = append(list, Setting{Which: SetActive})
+		list = append(list, docindex.Setting{Which: docindex.SetActive})
 	}
 	if ms, chosen := d.DefaultDelay(); chosen {
-		list = append(list, Setting{Which: SetDelay, Value: uint64(ms / 1000)})
+		list = append(list, docindex.Setting{Which: docindex.SetDelay, Value: uint64(ms / 1000)})
 	}
 	return list
 }
 
 // hostSettings are those of hosts.
-func hostSettings(d *queuesched.Doors, now int64) (list []Setting) {
+func hostSettings(d *queuesched.Doors, now int64) (list []docindex.Setting) {
 	d.Orders(func(host string, s queuesched.Settings) {
-		list = addSettings(list, Setting{Scope: Scope{Key: []byte(host)}, Host: true}, s, now)
+		list = addSettings(list, docindex.Setting{Scope: docindex.Scope{Key: []byte(host)}, Host: true}, s, now)
 	})
-	slices.SortFunc(list, func(a, b Setting) int { return cmp.Or(slices.Compare(a.Key, b.Key), cmp.Compare(a.Which, b.Which)) })
+	slices.SortFunc(list, func(a, b docindex.Setting) int {
+		return cmp.Or(slices.Compare(a.Key, b.Key), cmp.Compare(a.Which, b.Which))
+	})
 	return list
 }
 
 // presetSettings are those of queues that have no URL yet.
-func presetSettings(d *queuesched.Doors, now int64) (list []Setting) {
+func presetSettings(d *queuesched.Doors, now int64) (list []docindex.Setting) {
 	d.Presets(func(crawlID, key string, s queuesched.Settings) {
-		list = addSettings(list, Setting{Scope: Scope{Crawl: []byte(crawlID), Key: []byte(key)}}, s, now)
+		list = addSettings(list, docindex.Setting{Scope: docindex.Scope{Crawl: []byte(crawlID), Key: []byte(key)}}, s, now)
 	})
-	slices.SortFunc(list, func(a, b Setting) int {
+	slices.SortFunc(list, func(a, b docindex.Setting) int {
 		return cmp.Or(slices.Compare(a.Crawl, b.Crawl), slices.Compare(a.Key, b.Key), cmp.Compare(a.Which, b.Which))
 	})
 	return list
 }
 
 // someSettings adds the settings of some queues from a number on, and returns where to go on, or 0.
-func someSettings(d *queuesched.Doors, list []Setting, from uint32, now int64) (_ []Setting, next uint32) {
+func someSettings(d *queuesched.Doors, list []docindex.Setting, from uint32, now int64) (_ []docindex.Setting, next uint32) {
 	end := min(from+queuesAtOnce, d.Bound())
 	for id := from; id < end; id++ {
 		if !d.Live(id) {
 			continue
 		}
 		if s := d.SettingsOf(id); s != (queuesched.Settings{}) {
-			list = addSettings(list, Setting{Scope: Scope{Crawl: []byte(d.Crawl(id)), Key: slices.Clone(d.Key(id))}}, s, now)
+			list = addSettings(list, docindex.Setting{Scope: docindex.Scope{Crawl: []byte(d.Crawl(id)), Key: slices.Clone(d.Key(id))}}, s, now)
 		}
 	}
 	if end >= d.Bound() {
@@ -92,19 +86,19 @@ func someSettings(d *queuesched.Doors, list []Setting, from uint32, now int64) (
 }
 
 // addSettings adds what is set on one, as Set takes it. A block that has ended is none.
-func addSettings(list []Setting, one Setting, s queuesched.Settings, now int64) []Setting {
-	add := func(which Which, value uint64) {
+func addSettings(list []docindex.Setting, one docindex.Setting, s queuesched.Settings, now int64) []docindex.Setting {
+	add := func(which docindex.Which, value uint64) {
 		one.Which, one.Value = which, value
 		list = append(list, one)
 	}
 	if s.Delay != nil {
-		add(SetDelay, uint64(*s.Delay/1000))
+		add(docindex.SetDelay, uint64(*s.Delay/1000))
 	}
 	if s.Blocked != nil && *s.Blocked > now {
-		add(SetBlock, uint64(*s.Blocked/1000-1))
+		add(docindex.SetBlock, uint64(*s.Blocked/1000-1))
 	}
 	if s.Limit != nil && *s.Limit > 0 {
-		add(SetLimit, uint64(*s.Limit))
+		add(docindex.SetLimit, uint64(*s.Limit))
 	}
 	return list
 }

@@ -1,16 +1,17 @@
-package docindex
+package memory
 
 import (
 	"time"
 
 	"urlserver/docindex/internal/queuesched"
-	"urlserver/internal/weburl"
+
+	"urlserver/docindex"
 )
 
 // Documents change their state by these alone, so that counts, queues and leases go along.
 
 // scheduleLocked schedules a document that is completed.
-func (m *Memory) scheduleLocked(id uint32, now int64) {
+func (m *Store) scheduleLocked(id uint32, now int64) {
 	r := m.docs.records.At(id)
 	m.doors.Move(r.queue, queuesched.Completed, queuesched.Scheduled)
 	m.lineUpLocked(id, r, now)
@@ -18,8 +19,8 @@ func (m *Memory) scheduleLocked(id uint32, now int64) {
 }
 
 // lineUpLocked puts a document, which is counted as scheduled already, into its queue.
-func (m *Memory) lineUpLocked(id uint32, r *record, now int64) {
-	r.setState(Scheduled)
+func (m *Store) lineUpLocked(id uint32, r *record, now int64) {
+	r.setState(docindex.Scheduled)
 	m.trackLocked(id, r)
 	c := &m.chains[r.queue]
 	m.docs.push(c, id)
@@ -38,11 +39,11 @@ func dueMS(seconds int64) int64 {
 
 // departLocked sends out a scheduled document, through a door, until its lease ends; 0: until there is news of it.
 // The queue's due time is left to the caller.
-func (m *Memory) departLocked(id uint32, door queuesched.Door, until, now int64) {
+func (m *Store) departLocked(id uint32, door queuesched.Door, until, now int64) {
 	r := m.docs.records.At(id)
 	m.docs.pull(&m.chains[r.queue], id)
 	m.doors.Move(r.queue, queuesched.Scheduled, queuesched.InTransit)
-	r.setState(InTransit)
+	r.setState(docindex.InTransit)
 	r.flags &^= viaCall | isLent
 	switch door {
 	case queuesched.Calls:
@@ -58,16 +59,16 @@ func (m *Memory) departLocked(id uint32, door queuesched.Door, until, now int64)
 }
 
 // landLocked ends a document's transit: it is Scheduled as before, or Completed.
-func (m *Memory) landLocked(id uint32, to State, now int64) {
+func (m *Store) landLocked(id uint32, to docindex.State, now int64) {
 	r := m.docs.records.At(id)
-	if to == Scheduled && m.crawls.purging(id) {
-		to = Completed // it would never go out again
+	if to == docindex.Scheduled && m.crawls.purging(id) {
+		to = docindex.Completed // it would never go out again
 		m.strayLocked(id)
 	}
 	m.leases.Remove(id)
 	m.doors.Move(r.queue, queuesched.InTransit, queuesched.State(to))
 	r.setState(to)
-	if to == Scheduled {
+	if to == docindex.Scheduled {
 		m.lineUpLocked(id, r, now)
 	} else {
 		m.trackLocked(id, r)
@@ -87,15 +88,15 @@ func (r *record) door() queuesched.Door {
 }
 
 // completeLocked completes a document, which may be so already.
-func (m *Memory) completeLocked(id uint32, now int64) {
+func (m *Store) completeLocked(id uint32, now int64) {
 	r := m.docs.records.At(id)
 	switch r.state() {
-	case InTransit:
-		m.landLocked(id, Completed, now)
-	case Scheduled:
+	case docindex.InTransit:
+		m.landLocked(id, docindex.Completed, now)
+	case docindex.Scheduled:
 		m.docs.pull(&m.chains[r.queue], id)
 		m.doors.Move(r.queue, queuesched.Scheduled, queuesched.Completed)
-		r.setState(Completed)
+		r.setState(docindex.Completed)
 		m.trackLocked(id, r)
 		m.setDueLocked(r.queue, now)
 		m.doors.Refresh(r.queue, now) // its limit may be reached
@@ -103,11 +104,11 @@ func (m *Memory) completeLocked(id uint32, now int64) {
 }
 
 // setDueLocked tells when a queue's first document is due.
-func (m *Memory) setDueLocked(queue uint32, now int64) {
+func (m *Store) setDueLocked(queue uint32, now int64) {
 	m.doors.SetDue(queue, m.dueLocked(queue), now)
 }
 
-func (m *Memory) dueLocked(queue uint32) int64 {
+func (m *Store) dueLocked(queue uint32) int64 {
 	root := m.chains[queue].root
 	if root == 0 {
 		return queuesched.Never
@@ -116,25 +117,16 @@ func (m *Memory) dueLocked(queue uint32) int64 {
 }
 
 // hostLocked is the host of a document, where its queue does not tell.
-func (m *Memory) hostLocked(r *record) []byte {
+func (m *Store) hostLocked(r *record) []byte {
 	if !m.doors.AnyHost(r.queue) {
 		return nil
 	}
-	return HostOf(m.docs.url(r))
-}
-
-// HostOf is the host that requests for a URL go to, or nothing where it has none.
-func HostOf(url []byte) []byte {
-	u, err := weburl.Parse(url)
-	if err != nil {
-		return nil
-	}
-	return u.Host()
+	return docindex.HostOf(m.docs.url(r))
 }
 
 // pickLocked finds the first document of a queue that is due and may go out at a door. Those of crawls that are being
 // purged end here, as many as m.purges allows.
-func (m *Memory) pickLocked(queue uint32, door queuesched.Door, now int64) uint32 {
+func (m *Store) pickLocked(queue uint32, door queuesched.Door, now int64) uint32 {
 	for {
 		id := m.firstLocked(queue, door, now)
 		if id == 0 || !m.crawls.purging(id) {
@@ -150,7 +142,7 @@ func (m *Memory) pickLocked(queue uint32, door queuesched.Door, now int64) uint3
 
 // firstLocked is pickLocked without a look at crawls. Documents on hosts that are worked on elsewhere are passed over, up
 // to a bound.
-func (m *Memory) firstLocked(queue uint32, door queuesched.Door, now int64) uint32 {
+func (m *Store) firstLocked(queue uint32, door queuesched.Door, now int64) uint32 {
 	c := &m.chains[queue]
 	if !m.doors.AnyHost(queue) {
 		if c.root == 0 || dueMS(m.docs.records.At(c.root).due) > now {

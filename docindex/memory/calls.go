@@ -1,10 +1,13 @@
-package docindex
+package memory
 
 import (
 	"context"
 	"fmt"
 
+	"urlserver/docindex/internal/embedded"
 	"urlserver/docindex/internal/queuesched"
+
+	"urlserver/docindex"
 )
 
 // portionBytes bounds a portion of a Serve, about.
@@ -12,17 +15,17 @@ const portionBytes = 256 << 10
 
 // serving is one Serve on its way.
 type serving struct {
-	r   Request
+	r   docindex.Request
 	at  queuesched.Visits
-	out Handout
+	out docindex.Handout
 
 	gave     bool
 	soon     <-chan struct{} // where nothing could be given, and something may be when this is closed
-	patience Patience
+	patience embedded.Patience
 }
 
-// Serve is [Caller.Serve].
-func (m *Memory) Serve(ctx context.Context, r Request, give func(*Handout) error) error {
+// Serve is [docindex.Caller.Serve].
+func (m *Store) Serve(ctx context.Context, r docindex.Request, give func(*docindex.Handout) error) error {
 	v := serving{r: r}
 	m.begin(&v)
 	defer m.finish(&v)
@@ -45,7 +48,7 @@ func (m *Memory) Serve(ctx context.Context, r Request, give func(*Handout) error
 }
 
 // lookAgain begins a call anew that found nothing, once that may have changed; false: it has found nothing.
-func (m *Memory) lookAgain(ctx context.Context, v *serving) bool {
+func (m *Store) lookAgain(ctx context.Context, v *serving) bool {
 	if !v.patience.Wait(ctx, v.soon) {
 		return false
 	}
@@ -53,7 +56,7 @@ func (m *Memory) lookAgain(ctx context.Context, v *serving) bool {
 	return true
 }
 
-func (m *Memory) begin(v *serving) {
+func (m *Store) begin(v *serving) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	now := m.now()
@@ -61,24 +64,24 @@ func (m *Memory) begin(v *serving) {
 		m.mu.Unlock()
 		m.mu.Lock()
 	}
-	v.at = m.doors.Visit(v.r.Wish())
+	v.at = m.doors.Visit(embedded.Wish(&v.r))
 }
 
 // finish gives back the queue that was being served.
-func (m *Memory) finish(v *serving) {
+func (m *Store) finish(v *serving) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.leaveLocked(v, m.now())
 }
 
-func (m *Memory) leaveLocked(v *serving, now int64) {
+func (m *Store) leaveLocked(v *serving, now int64) {
 	if v.at.Queue != 0 {
 		m.doors.Leave(&v.at, m.dueLocked(v.at.Queue), now, m.nowUp())
 	}
 }
 
 // serveSome fills a portion. more says that there is another one.
-func (m *Memory) serveSome(v *serving) (more bool) {
+func (m *Store) serveSome(v *serving) (more bool) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	v.soon = nil
@@ -100,10 +103,10 @@ func (m *Memory) serveSome(v *serving) (more bool) {
 }
 
 // fillLocked gives out what the queue may give; full says that the portion ended before.
-func (m *Memory) fillLocked(v *serving, now int64) (full bool) {
+func (m *Store) fillLocked(v *serving, now int64) (full bool) {
 	queue := v.at.Queue
 	for left := m.doors.LeftOf(&v.at); left > 0; left-- {
-		if v.out.Len() >= hold || len(v.out.buf) >= portionBytes {
+		if v.out.Len() >= hold || v.out.Size() >= portionBytes {
 			return true
 		}
 		id := m.pickLocked(queue, queuesched.Calls, now)
@@ -118,44 +121,44 @@ func (m *Memory) fillLocked(v *serving, now int64) (full bool) {
 	return false
 }
 
-// Set is [Caller.Set].
-func (m *Memory) Set(ctx context.Context, s Setting) error {
+// Set is [docindex.Caller.Set].
+func (m *Store) Set(ctx context.Context, s docindex.Setting) error {
 	if err := ctx.Err(); err != nil {
 		return err
 	}
 	if err := s.Check(); err != nil {
 		return err
 	}
-	if err := m.set(s); err != nil || s.Which == SetActive {
+	if err := m.set(s); err != nil || s.Which == docindex.SetActive {
 		return err
 	}
 	return m.recall(ctx, s)
 }
 
-func (m *Memory) set(s Setting) error {
+func (m *Store) set(s docindex.Setting) error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	now := m.now()
 	switch s.Which {
-	case SetDelay:
+	case docindex.SetDelay:
 		return m.setDelayLocked(s, now)
-	case SetBlock:
+	case docindex.SetBlock:
 		until := int64(0)
 		if s.Value > 0 { // the second itself is blocked, too
-			until = dueMS(int64(min(s.Value, Never/1000-2)) + 1)
+			until = dueMS(int64(min(s.Value, docindex.Never/1000-2)) + 1)
 		}
 		return m.setLocked(&s, queuesched.Settings{Blocked: &until}, now)
-	case SetLimit:
+	case docindex.SetLimit:
 		limit := uint32(min(s.Value, 1<<32-1))
 		return m.setLocked(&s, queuesched.Settings{Limit: &limit}, now)
-	case SetActive:
+	case docindex.SetActive:
 		m.passive = s.Value == 0
 		return nil
 	}
 	return fmt.Errorf("setting %d: there is none", s.Which)
 }
 
-func (m *Memory) setDelayLocked(s Setting, now int64) error {
+func (m *Store) setDelayLocked(s docindex.Setting, now int64) error {
 	delay := dueMS(int64(min(s.Value, maxDelay)))
 	if len(s.Key) > 0 {
 		return m.setLocked(&s, queuesched.Settings{Delay: &delay}, now)
@@ -165,12 +168,12 @@ func (m *Memory) setDelayLocked(s Setting, now int64) error {
 	return nil
 }
 
-func (m *Memory) setLocked(s *Setting, to queuesched.Settings, now int64) error {
+func (m *Store) setLocked(s *docindex.Setting, to queuesched.Settings, now int64) error {
 	if s.Host {
-		return SetOnHost(m.doors, s, to, now)
+		return embedded.SetOnHost(m.doors, s, to, now)
 	}
 	if !m.doors.Set(s.Crawl, s.Key, to, now) {
-		return ErrTooMany
+		return docindex.ErrTooMany
 	}
 	return nil
 }
@@ -178,8 +181,8 @@ func (m *Memory) setLocked(s *Setting, to queuesched.Settings, now int64) error 
 // maxDelay is the longest delay, in seconds: what the interface can say.
 const maxDelay = 1<<32 - 1
 
-// Active is [Caller.Active].
-func (m *Memory) Active() bool {
+// Active is [docindex.Caller.Active].
+func (m *Store) Active() bool {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	return !m.passive

@@ -1,4 +1,4 @@
-package docindex
+package memory
 
 // chain is the scheduled documents of a queue in the order in which they go out, and all its documents in the order
 // of arrival.

@@ -1,4 +1,4 @@
-package docindex
+package memory
 
 import (
 	"hash/maphash"
@@ -7,6 +7,8 @@ import (
 	"urlserver/internal/container/arena"
 	"urlserver/internal/container/finder"
 	"urlserver/internal/container/slab"
+
+	"urlserver/docindex"
 )
 
 // record is a stored document: 56 bytes without pointers, next to its text. One without urlLen is free.
@@ -37,9 +39,9 @@ const (
 	isLent    = 1 << 6 // in transit: it went out to another daemon's slots
 )
 
-func (r *record) state() State { return State(r.flags & stateMask) }
+func (r *record) state() docindex.State { return docindex.State(r.flags & stateMask) }
 
-func (r *record) setState(s State) { r.flags = r.flags&^stateMask | uint8(s) }
+func (r *record) setState(s docindex.State) { r.flags = r.flags&^stateMask | uint8(s) }
 
 // shelf keeps the documents: their bytes, their records, and the finders over them.
 type shelf struct {
@@ -59,26 +61,26 @@ func (s *shelf) hash(queue uint32, url []byte) uint32 { return s.hash32(url) ^ q
 
 // find returns the record in a queue of the URL and owner of p, or 0. News without an owner finds the
 // likeliest of its URL.
-func (s *shelf) find(queue uint32, p *Put, hash uint32) uint32 {
-	owner := OwnerOf(p.Metadata)
+func (s *shelf) find(queue uint32, p *docindex.Put, hash uint32) uint32 {
+	owner := docindex.OwnerOf(p.Metadata)
 	if p.Known && owner == nil {
 		return s.likeliest(queue, p.URL, hash)
 	}
 	return s.byURL.Find(hash, func(id uint32) bool {
 		r := s.records.At(id)
-		return s.isOf(r, queue, p.URL) && string(OwnerOf(s.extra(r).metadata)) == string(owner)
+		return s.isOf(r, queue, p.URL) && string(docindex.OwnerOf(s.extra(r).metadata)) == string(owner)
 	})
 }
 
-// likeliest returns the record of a URL in a queue that comes first by [NewsRank], or 0.
+// likeliest returns the record of a URL in a queue that comes first by [docindex.NewsRank], or 0.
 func (s *shelf) likeliest(queue uint32, url []byte, hash uint32) (best uint32) {
-	rank := noRank
+	rank := docindex.NoRank
 	s.byURL.Find(hash, func(id uint32) bool {
 		r := s.records.At(id)
 		if !s.isOf(r, queue, url) {
 			return false
 		}
-		if one := NewsRank(r.state(), r.flags&viaCall != 0, OwnerOf(s.extra(r).metadata) != nil); one < rank {
+		if one := docindex.NewsRank(r.state(), r.flags&viaCall != 0, docindex.OwnerOf(s.extra(r).metadata) != nil); one < rank {
 			best, rank = id, one
 		}
 		return rank == 0
@@ -148,7 +150,7 @@ const (
 )
 
 // add makes a record of p in a queue, which find does not know. Its DocID, if any, is not taken.
-func (s *shelf) add(queue uint32, p *Put, hash uint32) uint32 {
+func (s *shelf) add(queue uint32, p *docindex.Put, hash uint32) uint32 {
 	id := s.records.New()
 	r := s.records.At(id)
 	x := extra{id: s.ownID(p.DocID, id), metadata: p.Metadata}

@@ -1,0 +1,17 @@
+package memory_test
+
+import (
+	"testing"
+
+	"urlserver/docindex"
+	"urlserver/docindex/indextest"
+	"urlserver/docindex/memory"
+)
+
+func TestMemory(t *testing.T) {
+	indextest.Run(t, func(*testing.T) docindex.Store { return memory.New() })
+}
+
+func TestMemoryCrawls(t *testing.T) {
+	indextest.RunCrawls(t, func(*testing.T) indextest.CrawlStore { return memory.New() })
+}
