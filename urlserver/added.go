@@ -65,6 +65,13 @@ func (r *Reserver) leave(host string) {
 	}
 }
 
+// mayKnow notes that the store may know a host by a call of this daemon that was not answered.
+func (r *Reserver) mayKnow(host string) {
+	if _, is := r.added.since[host]; !is {
+		r.leave(host)
+	}
+}
+
 // cleanBatch is how many hosts the store is asked to forget at once.
 const cleanBatch = 1000
 

@@ -29,6 +29,7 @@ type Reserver struct {
 	owed  []release          // that the store did not answer
 	added added              // hosts that the store knows by this daemon
 	calls []reservation.Call // a buffer
+	ends  bool               // the daemon ends: a store that does not answer is no news
 
 	refusal string  // to change an alias, the last that was logged
 	broken  limiter // of broken records that are logged
@@ -97,17 +98,41 @@ func (d *Daemon) reserve(ctx context.Context) {
 	if r == nil {
 		return
 	}
+	var last *engine.Claims
+	taken := new(bool) // whether the engine has the answers to the last; read once the owner has gone
 	for {
 		select {
 		case c := <-d.claims:
-			r.do(ctx, c)
-			if !d.post(func(e *engine.Engine) { e.Claimed(c) }) {
-				r.undo(c)
-			}
+			late, cancel := outlast(ctx, answerWait)
+			r.do(late, c)
+			cancel()
+			is := new(bool)
+			last, taken = c, is
+			d.post(func(e *engine.Engine) {
+				e.Claimed(c)
+				*is = true
+			})
 		case <-d.done:
+			if last != nil && !*taken {
+				r.undo(last)
+			}
 			d.surrender(context.WithoutCancel(ctx))
 			return
 		}
+	}
+}
+
+// answerWait is how long a daemon that ends waits for answers under way. A call that is cancelled may have
+// had its effect, of which nobody would know.
+const answerWait = 2 * time.Second
+
+// outlast returns a context that is canceled a while after its parent.
+func outlast(parent context.Context, by time.Duration) (context.Context, context.CancelFunc) {
+	ctx, cancel := context.WithCancel(context.WithoutCancel(parent))
+	stop := context.AfterFunc(parent, func() { time.AfterFunc(by, cancel) })
+	return ctx, func() {
+		stop()
+		cancel()
 	}
 }
 
@@ -132,6 +157,7 @@ func (d *Daemon) surrender(ctx context.Context) {
 }
 
 func (r *Reserver) surrender(ctx context.Context, releases []engine.Release) {
+	r.ends = true
 	ctx, cancel := context.WithTimeout(ctx, r.Lease/4)
 	defer cancel()
 	r.release(ctx, releases)
@@ -235,7 +261,7 @@ func ending(ctx context.Context) bool { return errors.Is(ctx.Err(), context.Canc
 
 // note logs once that the store fails or answers again.
 func (r *Reserver) note(ctx context.Context, err error) {
-	if ending(ctx) {
+	if r.ends || ending(ctx) {
 		return
 	}
 	text := ""
@@ -355,7 +381,10 @@ func (r *Reserver) try(ctx context.Context, claims []engine.Claim) {
 	}
 	var added []*engine.Claim
 	for i, a := range r.call(ctx, calls) {
-		if a.Err == nil && a.Added {
+		switch {
+		case a.Err != nil && !answered(a.Err):
+			r.mayKnow(denied[i].Host)
+		case a.Err == nil && a.Added:
 			added = append(added, denied[i])
 			r.leave(denied[i].Host)
 		}
@@ -373,6 +402,8 @@ func (r *Reserver) tryOnce(ctx context.Context, claims []*engine.Claim) (denied 
 		c := claims[i]
 		c.Verdict = verdict(a.Err)
 		switch c.Verdict {
+		case engine.Unanswered:
+			r.mayKnow(c.Host)
 		case engine.Granted:
 			c.Token = a.Reservation.Token
 			r.added.remove(c.Host)
