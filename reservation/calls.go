@@ -5,10 +5,10 @@ import (
 	"time"
 )
 
-// Verb is what a Call asks for.
+// Verb names the method of Store that a Call stands for.
 type Verb uint8
 
-// The verbs: each is the method of Store of that name.
+// The verbs. Each is the method of Store with the same name.
 const (
 	AddHost Verb = iota + 1
 	DeleteHost
@@ -17,18 +17,22 @@ const (
 	ReleaseHost
 )
 
-// Call is one of several things asked for at once.
+// Call is one call of a batch. Which fields count depends on the verb.
 type Call struct {
-	Verb   Verb
-	Host   string
-	Token  uint64        // DeleteHost, ExtendHost, ReleaseHost
-	Lease  time.Duration // TryReserve, ExtendHost
-	Time   time.Time     // earliest of AddHost, next of DeleteHost and ReleaseHost; by the store's clock
-	After  time.Duration // if above 0, next of DeleteHost and ReleaseHost: so long after the store does the call, whatever Time says
-	Holder string        // TryReserve
+	Verb  Verb
+	Host  string
+	Token uint64        // DeleteHost, ExtendHost, ReleaseHost
+	Lease time.Duration // TryReserve, ExtendHost
+	// Time is the earliest argument of AddHost and the next argument of DeleteHost and ReleaseHost,
+	// by the store's clock.
+	Time time.Time
+	// After, if above 0, replaces Time in DeleteHost and ReleaseHost: that long after the store
+	// executes the call.
+	After  time.Duration
+	Holder string // TryReserve
 }
 
-// Answer is what came of a Call.
+// Answer is the result of one Call.
 type Answer struct {
 	Err         error
 	Added       bool        // AddHost
@@ -36,40 +40,42 @@ type Answer struct {
 	LeaseEnd    time.Time   // ExtendHost
 }
 
-// Doer does calls.
-type Doer interface {
+// Batcher executes many independent calls at once, such as a Store.
+type Batcher interface {
 	Do(ctx context.Context, calls []Call) []Answer
 }
 
-// Verbs gives a Doer the methods of Store that are calls.
-type Verbs struct{ Doer }
+// SingleCalls implements the methods of Store that have a Verb. Each method is a batch of one.
+type SingleCalls struct{ Batcher }
 
-func (v Verbs) one(ctx context.Context, c Call) Answer { return v.Doer.Do(ctx, []Call{c})[0] }
+func (v SingleCalls) one(ctx context.Context, c Call) Answer { return v.Batcher.Do(ctx, []Call{c})[0] }
 
-// AddHost is Store's.
-func (v Verbs) AddHost(ctx context.Context, host string, earliest time.Time) (bool, error) {
+// AddHost implements Store.
+func (v SingleCalls) AddHost(ctx context.Context, host string, earliest time.Time) (bool, error) {
 	a := v.one(ctx, Call{Verb: AddHost, Host: host, Time: earliest})
 	return a.Added, a.Err
 }
 
-// DeleteHost is Store's.
-func (v Verbs) DeleteHost(ctx context.Context, host string, token uint64, next time.Time) error {
+// DeleteHost implements Store.
+func (v SingleCalls) DeleteHost(ctx context.Context, host string, token uint64, next time.Time) error {
 	return v.one(ctx, Call{Verb: DeleteHost, Host: host, Token: token, Time: next}).Err
 }
 
-// TryReserve is Store's.
-func (v Verbs) TryReserve(ctx context.Context, host string, lease time.Duration, holder string) (Reservation, error) {
+// TryReserve implements Store.
+func (v SingleCalls) TryReserve(ctx context.Context, host string, lease time.Duration,
+	holder string) (Reservation, error) {
 	a := v.one(ctx, Call{Verb: TryReserve, Host: host, Lease: lease, Holder: holder})
 	return a.Reservation, a.Err
 }
 
-// ExtendHost is Store's.
-func (v Verbs) ExtendHost(ctx context.Context, host string, token uint64, lease time.Duration) (time.Time, error) {
+// ExtendHost implements Store.
+func (v SingleCalls) ExtendHost(ctx context.Context, host string, token uint64,
+	lease time.Duration) (time.Time, error) {
 	a := v.one(ctx, Call{Verb: ExtendHost, Host: host, Token: token, Lease: lease})
 	return a.LeaseEnd, a.Err
 }
 
-// ReleaseHost is Store's.
-func (v Verbs) ReleaseHost(ctx context.Context, host string, token uint64, next time.Time) error {
+// ReleaseHost implements Store.
+func (v SingleCalls) ReleaseHost(ctx context.Context, host string, token uint64, next time.Time) error {
 	return v.one(ctx, Call{Verb: ReleaseHost, Host: host, Token: token, Time: next}).Err
 }

@@ -1,6 +1,6 @@
 package reservation
 
-// The rules that Explain names.
+// The rules that an Explanation names.
 const (
 	RuleUnknown   = "this host was not added"
 	RuleBusy      = "it is reserved; the time is the end of the lease"
@@ -10,13 +10,14 @@ const (
 	RuleReady     = "it is due, and is served when its turn comes"
 )
 
-// As fills in an explanation; until is in ms.
+// As returns a copy of the explanation with these fields set. until is in ms since 1970.
 func (x Explanation) As(state State, until int64, rule, holder string) Explanation {
 	x.State, x.Until, x.Rule, x.Holder = state, Time(until), rule, holder
 	return x
 }
 
-// Idle explains a host that was added and whose group nobody has: due, and allowed at next (times in ms).
+// Idle explains a host that was added and whose group has no lease. The host is due at due, and its
+// group may be asked at next, all in ms since 1970.
 func (x Explanation) Idle(now, due, next int64) Explanation {
 	switch {
 	case next > now && next >= due:

@@ -5,28 +5,34 @@ import (
 	"time"
 )
 
-// Held is how many documents a crawler holds for a host.
-type Held struct {
+// Holding is the number of documents of a host that a crawler holds.
+type Holding struct {
 	Host      string
 	Documents int
-	Crawls    []CrawlPart // which of them are of other crawls than DEFAULT, each crawl once
+	Crawls    []CrawlPart // documents that are not of the crawl DEFAULT, each crawl once
 }
 
-// CrawlPart is how many of a host's documents are of a crawl.
+// CrawlPart is the number of a host's documents that belong to one crawl.
 type CrawlPart struct {
 	Crawl     string
 	Documents int
 }
 
-// MaxHeldCrawls is how many crawls of a host are told apart of what a crawler holds.
-const MaxHeldCrawls = 1000
+// MaxCrawlsPerHost limits the crawls that a store counts separately for a host and a holder.
+const MaxCrawlsPerHost = 1000
 
-// Counter is a Store that counts the documents that crawlers hold. It is safe for concurrent use.
+// Counter is a Store that also counts the documents that crawlers hold. It is safe for concurrent
+// use.
 type Counter interface {
-	// Hold tells what a crawler, named by holder, holds for some hosts; what it told of others before stays. A host that
-	// documents are held for is known, as after AddHost, and leaves when there are none and nobody has it reserved. All that
-	// the crawler has told is forgotten after ttl without another Hold; then, and under a new name, first has to be set.
-	// known is false, and nothing is counted, where it was not and there is nothing of this holder. What is of a crawl whose
-	// ID has more than 255 bytes or a control character, or of one beyond MaxHeldCrawls of a host, counts as of DEFAULT.
-	Hold(ctx context.Context, holder string, first bool, ttl time.Duration, held []Held) (known bool, err error)
+	// ReportHoldings reports how many documents of some hosts a crawler holds. holder names the
+	// crawler. What the crawler reported of other hosts stays. A host with documents is known, as
+	// after AddHost. It leaves when it has no documents and no lease.
+	//
+	// The store forgets a crawler's report after ttl without another call. After that, and for a
+	// new holder, first must be true. Otherwise the call counts nothing and known is false.
+	//
+	// Documents count as of the crawl DEFAULT if their crawl's ID is longer than 255 bytes or has a
+	// control character, or if the host has more than MaxCrawlsPerHost crawls.
+	ReportHoldings(ctx context.Context, holder string, first bool, ttl time.Duration,
+		held []Holding) (known bool, err error)
 }

@@ -19,9 +19,9 @@ func (r *Reserver) hold(ctx context.Context, c *engine.Claims) {
 	}
 	ctx, cancel := context.WithTimeout(ctx, r.Lease/8) // of its own: leases are to be extended however long counting takes
 	defer cancel()
-	held := make([]reservation.Held, len(c.Held))
+	held := make([]reservation.Holding, len(c.Held))
 	for i, h := range c.Held {
-		held[i] = reservation.Held{Host: h.Host, Documents: h.Documents}
+		held[i] = reservation.Holding{Host: h.Host, Documents: h.Documents}
 		for _, c := range h.Crawls {
 			held[i].Crawls = append(held[i].Crawls, reservation.CrawlPart{Crawl: c.Crawl, Documents: c.Documents})
 		}
@@ -30,7 +30,7 @@ func (r *Reserver) hold(ctx context.Context, c *engine.Claims) {
 	if first {
 		r.told = r.Holder + "#" + rand.Text()
 	}
-	known, err := counter.Hold(ctx, r.told, first, heldLeases*r.Lease, held)
+	known, err := counter.ReportHoldings(ctx, r.told, first, heldLeases*r.Lease, held)
 	r.note(ctx, err)
 	if err != nil || !known {
 		c.Forgotten = true
@@ -38,7 +38,7 @@ func (r *Reserver) hold(ctx context.Context, c *engine.Claims) {
 		return
 	}
 	if r.ended != "" {
-		if _, err := counter.Hold(ctx, r.ended, false, 0, nil); err == nil {
+		if _, err := counter.ReportHoldings(ctx, r.ended, false, 0, nil); err == nil {
 			r.ended = ""
 		}
 	}
@@ -49,7 +49,7 @@ func (r *Reserver) forget(ctx context.Context) {
 	counter, counts := r.Store.(reservation.Counter)
 	for _, name := range []string{r.ended, r.told} {
 		if counts && name != "" {
-			_, err := counter.Hold(ctx, name, false, 0, nil)
+			_, err := counter.ReportHoldings(ctx, name, false, 0, nil)
 			r.note(ctx, err)
 		}
 	}

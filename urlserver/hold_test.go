@@ -16,13 +16,13 @@ import (
 type ledger struct {
 	*fallible
 	now   func() time.Duration
-	held  map[string]map[string]reservation.Held // by holder and host
-	until map[string]time.Duration               // by holder
+	held  map[string]map[string]reservation.Holding // by holder and host
+	until map[string]time.Duration                  // by holder
 	calls int
 	dead  map[string]bool
 }
 
-func (l *ledger) Hold(ctx context.Context, holder string, first bool, ttl time.Duration, held []reservation.Held) (bool, error) {
+func (l *ledger) Hold(ctx context.Context, holder string, first bool, ttl time.Duration, held []reservation.Holding) (bool, error) {
 	if l.away {
 		return false, errAway
 	}
@@ -40,7 +40,7 @@ func (l *ledger) Hold(ctx context.Context, holder string, first bool, ttl time.D
 		return true, nil
 	}
 	if l.held[holder] == nil {
-		l.held[holder] = map[string]reservation.Held{}
+		l.held[holder] = map[string]reservation.Holding{}
 	}
 	l.until[holder] = l.now() + ttl
 	for _, h := range held {
@@ -92,7 +92,7 @@ func (l *ledger) ofCrawl(crawl string) (n int) {
 func TestHeldIsTold(t *testing.T) {
 	const hosts, docs = 12, 120
 	for seed := range uint64(3) {
-		l := &ledger{held: map[string]map[string]reservation.Held{}, until: map[string]time.Duration{}, dead: map[string]bool{}}
+		l := &ledger{held: map[string]map[string]reservation.Holding{}, until: map[string]time.Duration{}, dead: map[string]bool{}}
 		w := newWorldOf(t, seed, 3, l)
 		for n, nd := range w.nodes {
 			ids, urls := docsOf(n*docs, docs, hosts)
@@ -127,7 +127,7 @@ type cutOff struct {
 	cut     bool
 }
 
-func (c *cutOff) Hold(ctx context.Context, holder string, first bool, ttl time.Duration, held []reservation.Held) (bool, error) {
+func (c *cutOff) Hold(ctx context.Context, holder string, first bool, ttl time.Duration, held []reservation.Holding) (bool, error) {
 	if first && !c.cut {
 		c.cut = true
 		return false, context.Canceled

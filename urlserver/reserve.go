@@ -321,7 +321,7 @@ func (r *Reserver) bind(ctx context.Context, binds []engine.Bind) {
 func (r *Reserver) alias(ctx context.Context, binds []engine.Bind) {
 	lack := map[string][]*engine.Bind{}
 	for i := range binds {
-		if b := &binds[i]; b.Alias != "" && reservation.Alias(b.Group) != nil {
+		if b := &binds[i]; b.Alias != "" && reservation.CheckAliasName(b.Group) != nil {
 			lack[b.Alias] = append(lack[b.Alias], b)
 		}
 	}

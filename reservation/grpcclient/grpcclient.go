@@ -41,7 +41,7 @@ type Config struct {
 
 // Store is a client of host reservation services. Use New, and Close when done.
 type Store struct {
-	reservation.Verbs
+	reservation.SingleCalls
 	conn   *grpc.ClientConn
 	client pb.HostReservationClient
 	clock  clock
@@ -83,7 +83,7 @@ func New(cfg Config) (*Store, error) {
 		return nil, fmt.Errorf("host reservation services %q: %w", cfg.Addrs, err)
 	}
 	s := &Store{conn: conn, client: pb.NewHostReservationClient(conn)}
-	s.Verbs.Doer = s
+	s.SingleCalls.Batcher = s
 	return s, nil
 }
 
@@ -209,7 +209,7 @@ func taken(r *pb.Reservation) reservation.Reservation {
 
 // ReserveNextHost is [reservation.Store.ReserveNextHost].
 func (s *Store) ReserveNextHost(ctx context.Context, lease time.Duration, most int, holder string) (list []reservation.Reservation, err error) {
-	ms, err := reservation.Lease(lease)
+	ms, err := reservation.LeaseMillis(lease)
 	if err != nil {
 		return nil, err
 	}

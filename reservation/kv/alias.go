@@ -9,14 +9,14 @@ import (
 	"urlserver/reservation"
 )
 
-// changeKey has the change of an alias that is under way, or the last one.
+// changeKey is the key of the change of an alias that is in progress, or of the last one.
 const changeKey = "c"
 
-// The phases of a change; each is left when all records it names are through it.
+// The phases of a change. A phase ends when every record that it concerns has passed it.
 const (
-	over     = iota // nothing to do
-	freezing        // nobody reserves what it concerns, nor changes where it points
-	applying        // former and new hosts get their alias, and what covers one covers all
+	over     = iota // no change is in progress
+	freezing        // nobody can lease the concerned records, or change their alias or binding
+	applying        // former and new hosts get their alias; a lease that covers one covers all
 	thawing
 )
 
@@ -27,17 +27,17 @@ type change struct {
 	Phase int      `json:"phase"`
 	Alias string   `json:"alias"`
 	Hosts []string `json:"hosts"`
-	// What was found when all was frozen.
+	// The result of the phase freezing.
 	Names  []string `json:"names"`  // keys of the alias, its former hosts and its new ones
-	From   []string `json:"from"`   // those, and the groups of the new hosts
+	From   []string `json:"from"`   // the keys in Names, and the groups of the new hosts
 	Losing []string `json:"losing"` // other aliases that lose hosts
 	Next   int64    `json:"next"`
 	Refs   []ref    `json:"refs"`
 }
 
-// SetAlias is [reservation.Store.SetAlias].
+// SetAlias implements [reservation.Store.SetAlias].
 func (s *Store) SetAlias(ctx context.Context, alias string, hosts []string) error {
-	hosts, err := reservation.AliasOf(alias, hosts)
+	hosts, err := reservation.CheckAlias(alias, hosts)
 	if err != nil {
 		return err
 	}
@@ -47,10 +47,11 @@ func (s *Store) SetAlias(ctx context.Context, alias string, hosts []string) erro
 	return s.changeAlias(ctx, alias, func() ([]string, bool, error) { return hosts, true, nil })
 }
 
-// JoinAlias is [reservation.Store.JoinAlias]. Hosts point to aliases only by changes, of which there is one
-// at a time: what was read since the last one was over holds if the next one is ours.
+// JoinAlias implements [reservation.Store.JoinAlias]. Only changes set the alias of a host, and
+// there is one change at a time. So what was read after the last change is still true if the next
+// change is this one.
 func (s *Store) JoinAlias(ctx context.Context, alias string, hosts []string) (aliases []string, err error) {
-	hosts, err = reservation.JoinOf(alias, hosts)
+	hosts, err = reservation.CheckJoin(alias, hosts)
 	if err != nil {
 		return nil, err
 	}
@@ -76,13 +77,13 @@ func (s *Store) JoinAlias(ctx context.Context, alias string, hosts []string) (al
 		if err != nil {
 			return nil, false, err
 		}
-		all, err = reservation.Joined(alias, a.Hosts, join)
+		all, err = reservation.CheckUnion(alias, a.Hosts, join)
 		return all, true, err
 	})
 	return aliases, err
 }
 
-// clash checks that no host and no alias have one name.
+// clash returns an error if a host and an alias would have the same name.
 func (s *Store) clash(ctx context.Context, alias string, hosts []string) error {
 	clash, err := s.read(ctx, hostKey(alias))
 	if err != nil {
@@ -102,17 +103,18 @@ func (s *Store) clash(ctx context.Context, alias string, hosts []string) error {
 	return nil
 }
 
-// changeAlias changes the hosts of an alias to those that want says, which is asked while no change is under
-// way, and again where another one came first. It may say that nothing changes.
-func (s *Store) changeAlias(ctx context.Context, alias string, want func() (hosts []string, changes bool, err error)) error {
+// changeAlias sets the hosts of an alias to the result of want. It calls want while no change is in
+// progress, and again if another change came first. want may report that nothing changes.
+func (s *Store) changeAlias(ctx context.Context, alias string,
+	want func() (hosts []string, changes bool, err error)) error {
 	for try := 0; ; try++ {
 		if err := s.pause(ctx, try); err != nil {
 			return err
 		}
-		if err := s.help(ctx); err != nil {
+		if err := s.finishChange(ctx); err != nil {
 			return err
 		}
-		c, raw, err := s.change(ctx)
+		c, raw, err := s.readChange(ctx)
 		if err != nil {
 			return err
 		}
@@ -123,15 +125,16 @@ func (s *Store) changeAlias(ctx context.Context, alias string, want func() (host
 		if err != nil || !changes {
 			return err
 		}
-		if ok, err := s.setChange(ctx, raw, change{ID: c.ID + 1, Phase: freezing, Alias: alias, Hosts: hosts}); err != nil {
+		if ok, err := s.swapChange(ctx, raw, change{ID: c.ID + 1, Phase: freezing, Alias: alias,
+			Hosts: hosts}); err != nil {
 			return err
 		} else if ok {
-			return s.help(ctx)
+			return s.finishChange(ctx)
 		}
 	}
 }
 
-func (s *Store) change(ctx context.Context) (c change, raw []byte, err error) {
+func (s *Store) readChange(ctx context.Context) (c change, raw []byte, err error) {
 	raw, err = s.cfg.KV.Get(ctx, changeKey)
 	if err == nil && raw != nil {
 		err = json.Unmarshal(raw, &c)
@@ -142,20 +145,23 @@ func (s *Store) change(ctx context.Context) (c change, raw []byte, err error) {
 	return c, raw, nil
 }
 
-func (s *Store) setChange(ctx context.Context, was []byte, c change) (bool, error) {
+func (s *Store) swapChange(ctx context.Context, was []byte, c change) (bool, error) {
 	c.By = fmt.Sprintf("%s.%d", s.cfg.ID, s.writes.Add(1))
-	ok, _, err := s.swap(ctx, changeKey, c, func(raw []byte) (bool, error) { return s.cfg.KV.CompareAndSwap(ctx, changeKey, was, raw) })
+	ok, _, err := s.swap(ctx, changeKey, c, func(raw []byte) (bool, error) {
+		return s.cfg.KV.CompareAndSwap(ctx, changeKey, was, raw)
+	})
 	return ok, err
 }
 
-// help carries the change that is under way to its end, whoever began it. Any number may help: each step is done to
-// a record once, and a late helper finds the record past it.
-func (s *Store) help(ctx context.Context) error {
+// finishChange completes the change that is in progress, whichever process began it. Many processes
+// may do so at once: each step is done to a record once, and a late process finds that the record
+// has passed the step.
+func (s *Store) finishChange(ctx context.Context) error {
 	for try := 0; ; {
 		if err := s.pause(ctx, try); err != nil {
 			return err
 		}
-		c, raw, err := s.change(ctx)
+		c, raw, err := s.readChange(ctx)
 		if err != nil || c.Phase == over {
 			return err
 		}
@@ -173,24 +179,24 @@ func (s *Store) help(ctx context.Context) error {
 		if c.Phase++; c.Phase > thawing {
 			c = change{ID: c.ID}
 		}
-		ok, err := s.setChange(ctx, raw, c)
+		ok, err := s.swapChange(ctx, raw, c)
 		if err != nil {
 			return err
 		}
-		if !ok { // another was faster: go on from there
+		if !ok { // another process was faster; continue from its state
 			try++
 		}
 	}
 }
 
-// freezeAll freezes what a change concerns, and finds what its parts have in common.
+// freezeAll freezes the records that a change concerns, and collects their keys.
 func (s *Store) freezeAll(ctx context.Context, c change) (change, error) {
 	now, err := s.cfg.Now(ctx)
 	if err != nil {
 		return c, err
 	}
-	seen := map[string]*cell{}
-	freeze := func(key string) (*cell, error) {
+	seen := map[string]*versioned{}
+	freeze := func(key string) (*versioned, error) {
 		if seen[key] != nil {
 			return seen[key], nil
 		}
@@ -222,7 +228,7 @@ func (s *Store) freezeAll(ctx context.Context, c change) (change, error) {
 			continue
 		}
 		if h.Alias == "" && h.Bound != "" && h.BoundTo > now {
-			if _, err := freeze(hostKey(h.Bound)); err != nil { // so that it stays where it is
+			if _, err := freeze(hostKey(h.Bound)); err != nil { // so that its binding stays
 				return c, err
 			}
 		}
@@ -244,14 +250,14 @@ func (s *Store) freezeAll(ctx context.Context, c change) (change, error) {
 	return c, s.gather(ctx, &c, now)
 }
 
-// gather finds the longest time, and all live reservations, of what a change concerns.
+// gather collects the latest next-request time and all live leases of the frozen records.
 func (s *Store) gather(ctx context.Context, c *change, now int64) error {
 	for _, key := range c.From {
 		r, err := s.read(ctx, key)
 		if err != nil {
 			return err
 		}
-		if r.Busy != "" { // as it is: whoever settles it also ends the references
+		if r.Busy != "" { // without checking its end: whoever expires it also removes the references
 			addTo(&c.Refs, ref{key, r.Token})
 		}
 		for _, w := range r.Waits {
@@ -263,7 +269,7 @@ func (s *Store) gather(ctx context.Context, c *change, now int64) error {
 }
 
 func (s *Store) applyAll(ctx context.Context, c change) error {
-	for _, r := range c.Refs { // so that who ends it tells all
+	for _, r := range c.Refs { // so that whoever ends the lease updates all of them
 		if _, err := s.update(ctx, r.Key, func(g *record) (changed bool) {
 			if g.Busy == "" || g.Token != r.Token {
 				return false
@@ -291,13 +297,15 @@ func (s *Store) applyAll(ctx context.Context, c change) error {
 	return nil
 }
 
-// apply is what becomes of one record.
+// apply applies the change to one record.
 func (c change) apply(key string, r *record) {
 	switch {
 	case key == aliasKey(c.Alias):
 		r.Hosts = c.Hosts
 	case isAlias(key): // it loses hosts
-		r.Hosts = slices.DeleteFunc(slices.Clone(r.Hosts), func(h string) bool { return slices.Contains(c.Hosts, h) })
+		r.Hosts = slices.DeleteFunc(slices.Clone(r.Hosts), func(h string) bool {
+			return slices.Contains(c.Hosts, h)
+		})
 		return
 	case slices.Contains(c.Hosts, key[1:]):
 		r.Alias = c.Alias
@@ -325,7 +333,7 @@ func (s *Store) thawAll(ctx context.Context, c change) error {
 	return nil
 }
 
-// GetAlias is [reservation.Store.GetAlias].
+// GetAlias implements [reservation.Store.GetAlias].
 func (s *Store) GetAlias(ctx context.Context, name string) (alias string, hosts []string, err error) {
 	a, err := s.read(ctx, aliasKey(name))
 	if err != nil {

@@ -14,7 +14,7 @@ func unknown(host string) error { return fmt.Errorf("%w: host %s", reservation.E
 
 func asNotNow(err error, to *notNow) bool { return errors.As(err, to) }
 
-// Do is [reservation.Store.Do].
+// Do implements [reservation.Store.Do].
 func (s *Store) Do(ctx context.Context, calls []reservation.Call) []reservation.Answer {
 	answers := make([]reservation.Answer, len(calls))
 	s.together(len(calls), func(i int) { answers[i] = s.do(ctx, calls[i]) })
@@ -71,14 +71,14 @@ func (s *Store) add(ctx context.Context, host string, due, now int64) (added boo
 }
 
 func (s *Store) remove(ctx context.Context, c reservation.Call, next, now int64) error {
-	p, err := s.look(ctx, c.Host, nil, now)
+	p, err := s.readBoth(ctx, c.Host, nil, now)
 	if err != nil {
 		return err
 	}
 	if !p.h.Added {
 		return unknown(c.Host)
 	}
-	_, idle := s.held(ctx, c.Host, p.h.Token, now)
+	_, idle := s.leased(ctx, c.Host, p.h.Token, now)
 	if c.Token != 0 || idle == nil {
 		if err := s.release(ctx, c.Host, c.Token, next, now); err != nil {
 			return err
@@ -107,13 +107,14 @@ func (s *Store) remove(ctx context.Context, c reservation.Call, next, now int64)
 	return s.unqueue(ctx, row, c.Host)
 }
 
-// Bind is [reservation.Store.Bind].
-func (s *Store) Bind(ctx context.Context, bindings []reservation.Binding, ttl time.Duration) ([]string, error) {
+// Bind implements [reservation.Store.Bind].
+func (s *Store) Bind(ctx context.Context, bindings []reservation.Binding, ttl time.Duration) ([]string,
+	error) {
 	bindings, err := reservation.CheckedBindings(bindings)
 	if err != nil {
 		return nil, err
 	}
-	ms, err := reservation.TTL(ttl)
+	ms, err := reservation.TTLMillis(ttl)
 	if err != nil {
 		return nil, err
 	}
@@ -129,7 +130,8 @@ func (s *Store) Bind(ctx context.Context, bindings []reservation.Binding, ttl ti
 	return groups, nil
 }
 
-// bind has the group covered by what covers the host, and then the host point to it.
+// bind extends the leases that cover the host to its group, and then writes the binding into the
+// host's record.
 func (s *Store) bind(ctx context.Context, b reservation.Binding, now, until int64) (group string, err error) {
 	for try := 0; ; try++ {
 		if err := s.pause(ctx, try); err != nil {
@@ -140,7 +142,7 @@ func (s *Store) bind(ctx context.Context, b reservation.Binding, now, until int6
 			return "", err
 		}
 		if h.Frozen != 0 {
-			if err := s.help(ctx); err != nil {
+			if err := s.finishChange(ctx); err != nil {
 				return "", err
 			}
 			continue
@@ -153,7 +155,7 @@ func (s *Store) bind(ctx context.Context, b reservation.Binding, now, until int6
 		if err != nil {
 			return "", err
 		}
-		lost, err := s.settle(ctx, h, now)
+		lost, err := s.expire(ctx, h, now)
 		if err != nil {
 			return "", err
 		}
@@ -166,7 +168,7 @@ func (s *Store) bind(ctx context.Context, b reservation.Binding, now, until int6
 			return "", err
 		}
 		if !covered || again.key != g.key { // an alias changed meanwhile
-			if err := s.help(ctx); err != nil {
+			if err := s.finishChange(ctx); err != nil {
 				return "", err
 			}
 			continue
@@ -174,13 +176,14 @@ func (s *Store) bind(ctx context.Context, b reservation.Binding, now, until int6
 		if ok, err := s.write(ctx, h, h.Row); err != nil {
 			return "", err
 		} else if ok {
-			return g.name(), s.tell(ctx, lost)
+			return g.name(), s.propagate(ctx, lost)
 		}
 	}
 }
 
-// coverGroup has what covers h, settled, cover g, unless g is frozen.
-func (s *Store) coverGroup(ctx context.Context, h, g *cell) (bool, error) {
+// coverGroup makes each lease that covers h, after expire, cover g, too. It reports false if g is
+// frozen.
+func (s *Store) coverGroup(ctx context.Context, h, g *versioned) (bool, error) {
 	refs := slices.Clone(h.Waits)
 	if h.Busy != "" {
 		refs = append(refs, ref{h.key, h.Token})
@@ -192,15 +195,19 @@ func (s *Store) coverGroup(ctx context.Context, h, g *cell) (bool, error) {
 		if r.Key == g.key {
 			continue
 		}
-		held, err := s.update(ctx, r.Key, func(c *record) bool { return c.Token == r.Token && c.Busy != "" && addTo(&c.Covers, g.key) })
+		held, err := s.update(ctx, r.Key, func(c *record) bool {
+			return c.Token == r.Token && c.Busy != "" && addTo(&c.Covers, g.key)
+		})
 		if err != nil {
 			return false, err
 		}
 		if r.Key == h.key {
-			*h = cell{key: h.key, raw: held.raw, record: withBinding(held.record, h.record)}
+			*h = versioned{key: h.key, raw: held.raw, record: withBinding(held.record, h.record)}
 		}
 	}
-	after, err := s.update(ctx, g.key, func(c *record) bool { return c.Frozen == 0 && cover(c, g.key, refs, h.Next) })
+	after, err := s.update(ctx, g.key, func(c *record) bool {
+		return c.Frozen == 0 && cover(c, g.key, refs, h.Next)
+	})
 	return err == nil && after.Frozen == 0, err
 }
 
@@ -209,7 +216,8 @@ func withBinding(r, from record) record {
 	return r
 }
 
-// cover adds references to a record, but for its own reservation, and keeps it back until next.
+// cover adds references to a record, except a reference to itself, and raises the record's
+// next-request time.
 func cover(c *record, key string, refs []ref, next int64) (changed bool) {
 	for _, r := range refs {
 		if r.Key != key {

@@ -12,7 +12,7 @@ import (
 	"urlserver/reservation"
 )
 
-// losing is a KV where somebody else is always faster.
+// losing is a KV whose swaps fail because another process is always faster.
 type losing struct {
 	*mem
 	swaps int
@@ -23,15 +23,21 @@ func (l *losing) CompareAndSwap(context.Context, string, []byte, []byte) (bool, 
 	return false, nil
 }
 
-// TestRetriesPause: a call that others are always faster than tries some times, after growing pauses, and
-// gives up; its caller's end ends it.
+// TestRetriesPause: a call that always loses tries again several times, after growing pauses, and
+// gives up. It also ends with its context.
 func TestRetriesPause(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		kv := &losing{mem: newMem()}
 		s := New(Config{KV: kv, ID: "test", Now: func(context.Context) (int64, error) { return walkStart, nil }})
 		for what, call := range map[string]func(ctx context.Context) error{
-			"AddHost":   func(ctx context.Context) error { _, err := s.AddHost(ctx, "a.test", time.Time{}); return err },
-			"JoinAlias": func(ctx context.Context) error { _, err := s.JoinAlias(ctx, "it", []string{"a.test"}); return err },
+			"AddHost": func(ctx context.Context) error {
+				_, err := s.AddHost(ctx, "a.test", time.Time{})
+				return err
+			},
+			"JoinAlias": func(ctx context.Context) error {
+				_, err := s.JoinAlias(ctx, "it", []string{"a.test"})
+				return err
+			},
 			"Bind": func(ctx context.Context) error {
 				_, err := s.Bind(ctx, []reservation.Binding{{Host: "a.test", Group: "10.0.0.1"}}, time.Minute)
 				return err
@@ -40,12 +46,15 @@ func TestRetriesPause(t *testing.T) {
 			kv.swaps = 0
 			began := time.Now()
 			err := call(t.Context())
-			if took := time.Since(began); !errors.Is(err, errBusy) || kv.swaps != tries || took < time.Second || took > 10*time.Second {
-				t.Errorf("%s: %v after %d tries in %v; want errBusy after %d in some seconds", what, err, kv.swaps, took, tries)
+			if took := time.Since(began); !errors.Is(err, errBusy) || kv.swaps != tries ||
+				took < time.Second || took > 10*time.Second {
+				t.Errorf("%s: %v after %d tries in %v; want errBusy after %d in some seconds", what,
+					err, kv.swaps, took, tries)
 			}
 			ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
 			began = time.Now()
-			if err := call(ctx); !errors.Is(err, context.DeadlineExceeded) || time.Since(began) != 100*time.Millisecond {
+			if err := call(ctx); !errors.Is(err, context.DeadlineExceeded) ||
+				time.Since(began) != 100*time.Millisecond {
 				t.Errorf("%s: %v after %v; want it to end with its time", what, err, time.Since(began))
 			}
 			cancel()
@@ -70,8 +79,8 @@ func (c *counted) Scan(ctx context.Context, from, before string, limit int) ([]P
 	return list, err
 }
 
-// TestOneJanitor: however many services sweep, the records are read about once a period; when the one that
-// does dies, another one follows.
+// TestOneJanitor: however many services sweep, they read the records about once a period. If the
+// sweeping service dies, another one takes over.
 func TestOneJanitor(t *testing.T) {
 	const hosts, periods, period = 500, 20, 30_000 // ms
 	reads := map[int]int64{}
@@ -79,7 +88,10 @@ func TestOneJanitor(t *testing.T) {
 		now, kv := int64(walkStart), &counted{mem: newMem()}
 		var all []*Store
 		for n := range services {
-			all = append(all, New(Config{KV: kv, ID: fmt.Sprint("service", n), Now: func(context.Context) (int64, error) { return now, nil }}))
+			all = append(all, New(Config{KV: kv, ID: fmt.Sprint("service", n),
+				Now: func(context.Context) (int64, error) {
+					return now, nil
+				}}))
 		}
 		for n := range hosts {
 			if _, err := all[0].AddHost(t.Context(), fmt.Sprintf("h%d.test", n), time.Time{}); err != nil {
@@ -98,7 +110,7 @@ func TestOneJanitor(t *testing.T) {
 			}
 			return kv.reads.Load() - before
 		}
-		sweep(all[:1]) // only a service's first sweep is its own, whatever others do
+		sweep(all[:1]) // the first sweep of a service always reads all records
 		reads[services] = sweep(all)
 	}
 	if one, many := reads[1], reads[8]; one < periods*hosts || many > 2*one {
@@ -106,7 +118,8 @@ func TestOneJanitor(t *testing.T) {
 	}
 }
 
-// TestNextJanitor: what a crash took out of the queue is put back although the service that swept has died.
+// TestNextJanitor: a queue entry that a crash removed is restored although the service that swept
+// has died.
 func TestNextJanitor(t *testing.T) {
 	now, m := int64(walkStart), newMem()
 	config := func(id string) Config {
@@ -133,7 +146,8 @@ func TestNextJanitor(t *testing.T) {
 	}
 	sweep(lives, 110_000+30_000)
 	sweep(lives, 110_000+60_000)
-	if got, err := lives.ReserveNextHost(t.Context(), time.Minute, 1, ""); err != nil || got[0].Host != "a.test" {
+	if got, err := lives.ReserveNextHost(t.Context(), time.Minute, 1, ""); err != nil ||
+		got[0].Host != "a.test" {
 		t.Errorf("ReserveNextHost = %+v, %v; want what the crash had taken out of the queue", got, err)
 	}
 }

@@ -15,7 +15,7 @@ var all = flag.Bool("all", false, "walk the longest scenario, too")
 
 const lease = walkLease * time.Millisecond
 
-// tryThenRelease reserves a host, holds it for a call's time, and releases it.
+// tryThenRelease leases a host, keeps it for the time of one call, and releases it.
 func tryThenRelease(name, host string) actor {
 	return actor{name: name, do: func(w *walk, s *Store) {
 		r, err := s.TryReserve(context.Background(), host, lease, name)
@@ -23,7 +23,7 @@ func tryThenRelease(name, host string) actor {
 	}}
 }
 
-// nextThenRelease is the same with whichever host is next.
+// nextThenRelease does the same with the next host that is due.
 func nextThenRelease(name string) actor {
 	return actor{name: name, do: func(w *walk, s *Store) {
 		got, err := s.ReserveNextHost(context.Background(), lease, 1, name)
@@ -53,7 +53,7 @@ func (w *walk) reserved(name string, s *Store, r reservation.Reservation, err er
 	}
 }
 
-// lateRelease releases what was lost long ago.
+// lateRelease releases a lease that was lost long ago.
 func lateRelease(host string) actor {
 	return actor{name: "late", do: func(w *walk, s *Store) {
 		if err := s.ReleaseHost(context.Background(), host, 1, time.Time{}); !errors.Is(err, reservation.ErrStale) {
@@ -78,7 +78,7 @@ func changeAlias(alias string, hosts ...string) actor {
 	}}
 }
 
-// changeThenTry has b, of the former or the new set, be refused as long as somebody has a.
+// changeThenTry sets an alias and then tries to lease b, which must fail while somebody has a.
 func changeThenTry(alias string, hosts ...string) actor {
 	return actor{name: "alias", do: func(w *walk, s *Store) {
 		if err := s.SetAlias(context.Background(), alias, hosts); err != nil {
@@ -91,7 +91,7 @@ func changeThenTry(alias string, hosts ...string) actor {
 	}}
 }
 
-// added prepares hosts, and an alias for them.
+// added prepares hosts, and an alias for some of them.
 func added(alias string, inAlias []string, hosts ...string) func(*testing.T, *Store) {
 	return func(t *testing.T, s *Store) {
 		t.Helper()
@@ -108,7 +108,8 @@ func added(alias string, inAlias []string, hosts ...string) func(*testing.T, *St
 	}
 }
 
-// held prepares, and has a host reserved under token 1 by somebody who is gone; the lease ends as the walk begins.
+// held prepares, and leases a host under token 1 to a process that is gone. The lease ends as the
+// walk begins.
 func held(host string, prepare func(*testing.T, *Store)) func(*testing.T, *Store) {
 	return func(t *testing.T, s *Store) {
 		t.Helper()
@@ -120,7 +121,7 @@ func held(host string, prepare func(*testing.T, *Store)) func(*testing.T, *Store
 	}
 }
 
-// busy prepares, and has a host reserved under token 1 for releaser.
+// busy prepares, and leases a host under token 1 to releaser.
 func busy(host string, prepare func(*testing.T, *Store)) func(*testing.T, *Store) {
 	return func(t *testing.T, s *Store) {
 		t.Helper()
@@ -132,7 +133,7 @@ func busy(host string, prepare func(*testing.T, *Store)) func(*testing.T, *Store
 	}
 }
 
-// releaser holds what busy reserved, and releases it.
+// releaser has the lease that busy made, and releases it.
 func releaser(host string) actor {
 	return actor{name: "one", do: func(w *walk, s *Store) {
 		r := reservation.Reservation{Host: host, Token: 1, LeaseEnd: time.UnixMilli(walkStart - 1 + walkLease)}
@@ -141,22 +142,31 @@ func releaser(host string) actor {
 }
 
 var scenarios = []scenario{
-	{name: "two reservers, a late release, a sweep, one host", long: true, prepare: held("a", added("", nil, "a")), hosts: []string{"a"},
-		actors: []actor{tryThenRelease("one", "a"), nextThenRelease("two"), lateRelease("a"), sweeper()}, ticks: []int64{walkPenalty, walkLease + walkPenalty}},
-	{name: "two hosts of an alias", prepare: added("it", []string{"a", "b"}, "a", "b"), hosts: []string{"a", "b"},
-		actors: []actor{tryThenRelease("one", "a"), tryThenRelease("two", "b")}, ticks: []int64{walkLease + walkPenalty}},
-	{name: "an alias, a late release and a lost lease", prepare: held("a", added("it", []string{"a", "b"}, "a", "b")), hosts: []string{"a", "b"},
-		actors: []actor{tryThenRelease("two", "b"), lateRelease("a")}, ticks: []int64{walkPenalty, walkLease + walkPenalty}},
-	{name: "an alias is made around a busy host", prepare: busy("a", added("", nil, "a", "b")), hosts: []string{"a", "b"},
+	{name: "two reservers, a late release, a sweep, one host", long: true,
+		prepare: held("a", added("", nil, "a")), hosts: []string{"a"},
+		actors: []actor{tryThenRelease("one", "a"), nextThenRelease("two"), lateRelease("a"),
+			sweeper()}, ticks: []int64{walkPenalty, walkLease + walkPenalty}},
+	{name: "two hosts of an alias", prepare: added("it", []string{"a", "b"}, "a", "b"),
+		hosts:  []string{"a", "b"},
+		actors: []actor{tryThenRelease("one", "a"), tryThenRelease("two", "b")},
+		ticks:  []int64{walkLease + walkPenalty}},
+	{name: "an alias, a late release and a lost lease",
+		prepare: held("a", added("it", []string{"a", "b"}, "a", "b")), hosts: []string{"a", "b"},
+		actors: []actor{tryThenRelease("two", "b"), lateRelease("a")},
+		ticks:  []int64{walkPenalty, walkLease + walkPenalty}},
+	{name: "an alias is made around a busy host", prepare: busy("a", added("", nil, "a", "b")),
+		hosts:  []string{"a", "b"},
 		actors: []actor{releaser("a"), changeThenTry("it", "a", "b")}, crashes: "nobody", long: true},
-	{name: "an alias is dissolved around a busy host", prepare: busy("a", added("it", []string{"a", "b"}, "a", "b")), hosts: []string{"a", "b"},
+	{name: "an alias is dissolved around a busy host",
+		prepare: busy("a", added("it", []string{"a", "b"}, "a", "b")), hosts: []string{"a", "b"},
 		actors: []actor{releaser("a"), changeThenTry("it")}, crashes: "nobody", longest: true},
-	{name: "an alias is made meanwhile", long: true, prepare: added("", nil, "a", "b"), hosts: []string{"a", "b"},
+	{name: "an alias is made meanwhile", long: true, prepare: added("", nil, "a", "b"),
+		hosts:  []string{"a", "b"},
 		actors: []actor{tryThenRelease("one", "a"), changeAlias("it", "a", "b")}, crashes: "alias"},
 }
 
-// TestExhaustive walks every interleaving of each scenario, with a crash before any call: no state has two holders,
-// and none loses a host.
+// TestExhaustive walks every interleaving of each scenario, with a crash before any call. No state
+// has two holders of a host, and no end has lost a host.
 func TestExhaustive(t *testing.T) {
 	for _, sc := range scenarios {
 		t.Run(sc.name, func(t *testing.T) {
@@ -176,7 +186,7 @@ func TestExhaustive(t *testing.T) {
 	}
 }
 
-// TestWalkBites: over a store that swaps blindly the same walk finds what comes of it.
+// TestWalkBites: the same walk finds the fault of a store that swaps without comparing.
 func TestWalkBites(t *testing.T) {
 	blind := scenarios[1]
 	blind.blind = true

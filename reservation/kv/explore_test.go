@@ -15,9 +15,10 @@ import (
 	"urlserver/reservation"
 )
 
-// The walk below drives a few actors, each a short program over a Store, through every order of their calls of the
-// KV, with a crash of one of them before any such call, and with time passing at any of these moments. A state is what
-// the KV holds, what each actor has been answered so far, and the time; one that was met before is not walked again.
+// The walk below drives a few actors, each a short program over a Store, through every order of
+// their calls of the KV. One actor may crash before any such call, and time may pass at any of
+// these moments. A state is the content of the KV, the answers that each actor has had so far, and
+// the time. The walk visits a state once.
 
 const (
 	walkStart   = 1_700_000_000_000
@@ -30,29 +31,29 @@ var seed = maphash.MakeSeed()
 // actor is one of the programs of a scenario.
 type actor struct {
 	name string
-	do   func(w *walk, s *Store) // runs until it is done, or until w.gate has it crash
+	do   func(w *walk, s *Store) // runs until it is done, or until w.gate makes it crash
 }
 
-// scenario is what is walked.
+// scenario is the input of a walk.
 type scenario struct {
 	name    string
-	prepare func(t *testing.T, s *Store) // with no one else about, at the start
+	prepare func(t *testing.T, s *Store) // runs alone at the start
 	actors  []actor
-	ticks   []int64 // how far time may jump, one after the other
+	ticks   []int64 // how far time jumps, one jump after the other
 	hosts   []string
 	long    bool   // some seconds to a minute
 	longest bool   // minutes
-	crashes string // who may crash; "": anybody
-	blind   bool   // the KV swaps whatever the value was: the walk has to find what comes of it
+	crashes string // actors that may crash; "": any
+	blind   bool   // the KV swaps without comparing, and the walk has to find the fault
 }
 
-// grant is a reservation that somebody was given and has not given back.
+// grant is a lease that an actor has and has not released.
 type grant struct {
 	reservation.Reservation
 	by string
 }
 
-// walk is one run of a scenario by a schedule.
+// walk is one run of a scenario by one schedule.
 type walk struct {
 	t      *testing.T
 	mem    *mem
@@ -63,23 +64,23 @@ type walk struct {
 	faults []string
 }
 
-// gate is where an actor waits for its turn before each call of the KV.
+// gate is where an actor waits before each call of the KV.
 type gate struct {
 	w       *walk
-	turn    chan bool // true: go on; false: crash
-	waiting chan bool // true: it waits for a turn; false: it is done
-	seen    uint64    // hash of all it was answered
+	turn    chan bool // true: continue; false: crash
+	waiting chan bool // true: the actor waits for its turn; false: it is done
+	seen    uint64    // hash of all answers to the actor
 	done    bool
 }
 
 func (g *gate) pass() {
 	g.waiting <- true
 	if !<-g.turn {
-		runtime.Goexit() // a crash: nothing runs after it, not even what handles errors
+		runtime.Goexit() // a crash: nothing runs after it, not even error handling
 	}
 }
 
-// saw adds an answer to what the actor's further way depends on.
+// saw adds an answer to the state of the actor.
 func (g *gate) saw(what byte, key string, answer []byte) {
 	var h maphash.Hash
 	h.SetSeed(seed)
@@ -111,22 +112,24 @@ func (g *gate) Scan(ctx context.Context, from, before string, limit int) ([]Pair
 	return found, err
 }
 
-// given checks a new reservation against those in force.
+// given checks a new lease against the live ones.
 func (w *walk) given(by string, r reservation.Reservation) {
 	for _, g := range w.grants {
-		if g.LeaseEnd.UnixMilli() > w.now && r.LeaseEnd.UnixMilli() > w.now && (g.Host == r.Host || g.Group == r.Group) {
+		if g.LeaseEnd.UnixMilli() > w.now && r.LeaseEnd.UnixMilli() > w.now &&
+			(g.Host == r.Host || g.Group == r.Group) {
 			w.faults = append(w.faults, fmt.Sprintf("%s was given %+v while %s has %+v", by, r, g.by, g.Reservation))
 		}
 	}
 	w.grants = append(w.grants, grant{r, by})
 }
 
-// returned takes a reservation out of those in force: before it is released, since from then on it is not used.
+// returned removes a lease from the live ones. The actor calls it before the release, because it
+// does not use the lease after that.
 func (w *walk) returned(r reservation.Reservation) {
 	w.grants = slices.DeleteFunc(w.grants, func(g grant) bool { return g.Reservation == r })
 }
 
-// start sets the scene and has every actor stand before its first call.
+// start prepares the store, and lets every actor run to its first call.
 func (sc scenario) start(t *testing.T, image map[string]string, keys []string) *walk {
 	w := &walk{t: t, mem: newMem(), now: walkStart, ticks: sc.ticks}
 	for k, v := range image {
@@ -136,11 +139,12 @@ func (sc scenario) start(t *testing.T, image map[string]string, keys []string) *
 	for _, a := range sc.actors {
 		g := &gate{w: w, turn: make(chan bool), waiting: make(chan bool)}
 		w.gates = append(w.gates, g)
-		s := New(Config{KV: g, ID: a.name, Penalty: walkPenalty * time.Millisecond, Now: func(context.Context) (int64, error) {
-			g.saw('n', "", binary.LittleEndian.AppendUint64(nil, uint64(w.now)))
-			return w.now, nil
-		}})
-		s.sleep = func(context.Context, time.Duration) error { return nil } // the walk says who goes on
+		s := New(Config{KV: g, ID: a.name, Penalty: walkPenalty * time.Millisecond,
+			Now: func(context.Context) (int64, error) {
+				g.saw('n', "", binary.LittleEndian.AppendUint64(nil, uint64(w.now)))
+				return w.now, nil
+			}})
+		s.sleep = func(context.Context, time.Duration) error { return nil } // the walk decides the order
 		go func() {
 			defer func() { g.waiting <- false }()
 			a.do(w, s)
@@ -150,14 +154,16 @@ func (sc scenario) start(t *testing.T, image map[string]string, keys []string) *
 	return w
 }
 
-// step lets an actor make its next call (or, crash, end before it), and waits until it stands before another.
+// step lets an actor make its next call, or crash before it, and waits until it stands before
+// another call.
 func (w *walk) step(i int, crash bool) {
 	g := w.gates[i]
 	g.turn <- !crash
 	g.done = !<-g.waiting
 }
 
-// Of the moves in a state, 2i lets actor i go on, 2i+1 has it crash, and the last lets time jump.
+// moves returns the possible moves of a state: 2i lets actor i continue, 2i+1 makes it crash, and
+// the last one lets time jump.
 func (w *walk) moves(sc scenario, crashed bool) (moves []int) {
 	for i, g := range w.gates {
 		if g.done {
@@ -184,7 +190,7 @@ func (w *walk) move(m int) (crash bool) {
 	return m%2 == 1
 }
 
-// state is all that what comes next depends on.
+// state is a hash of everything that the future of the walk depends on.
 func (w *walk) state() [2]uint64 {
 	var h maphash.Hash
 	h.SetSeed(seed)
@@ -196,7 +202,7 @@ func (w *walk) state() [2]uint64 {
 	}
 	for _, g := range w.gates {
 		if g.done {
-			g.seen = 0 // what it saw changes nothing any more
+			g.seen = 0 // its past answers no longer matter
 		}
 		number(g.seen)
 	}
@@ -210,7 +216,7 @@ func (w *walk) state() [2]uint64 {
 	return [2]uint64{h.Sum64(), a}
 }
 
-// end has whoever still runs crash.
+// end makes the actors that still run crash.
 func (w *walk) end() {
 	for i, g := range w.gates {
 		for !g.done {
@@ -219,10 +225,14 @@ func (w *walk) end() {
 	}
 }
 
-// checkEnd has time pass and the janitor work, and then every host must be free to take, in turn: nothing is lost.
+// checkEnd lets time pass and the janitor run. Then every host must be free to lease, in turn:
+// nothing is lost.
 func (w *walk) checkEnd(sc scenario) {
 	w.now += walkLease + walkPenalty + 100_000
-	s := New(Config{KV: w.mem, ID: "end", Penalty: walkPenalty * time.Millisecond, Now: func(context.Context) (int64, error) { return w.now, nil }})
+	s := New(Config{KV: w.mem, ID: "end", Penalty: walkPenalty * time.Millisecond,
+		Now: func(context.Context) (int64, error) {
+			return w.now, nil
+		}})
 	ctx := context.Background()
 	if err := s.Sweep(ctx); err != nil {
 		w.faults = append(w.faults, fmt.Sprintf("the last sweep: %v", err))
@@ -252,10 +262,14 @@ func (w *walk) checkEnd(sc scenario) {
 	}
 }
 
-// explore walks all schedules of a scenario, and returns how many states and how many ends it met, and the first fault.
+// explore walks all schedules of a scenario. It returns how many states and ends it met, and the
+// first fault.
 func (sc scenario) explore(t *testing.T) (states, ends int, fault string) {
 	base := newMem()
-	prepared := New(Config{KV: base, ID: "prepare", Penalty: walkPenalty * time.Millisecond, Now: func(context.Context) (int64, error) { return walkStart - 1, nil }})
+	prepared := New(Config{KV: base, ID: "prepare", Penalty: walkPenalty * time.Millisecond,
+		Now: func(context.Context) (int64, error) {
+			return walkStart - 1, nil
+		}})
 	sc.prepare(t, prepared)
 	seen := map[[2]uint64]bool{}
 	stack := [][]int{nil}
@@ -267,7 +281,7 @@ func (sc scenario) explore(t *testing.T) (states, ends int, fault string) {
 		for _, m := range path {
 			crashed = w.move(m) || crashed
 		}
-		for { // go on along the first move, and leave the others for later
+		for { // follow the first move, and leave the others for later
 			if state := w.state(); seen[state] {
 				break
 			} else {

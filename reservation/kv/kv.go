@@ -1,12 +1,14 @@
-// Package kv keeps reservations in any store that can get a value, swap one atomically and list keys in order: TiKV's
-// raw API in atomic mode, etcd. A record per name is the truth (host: "h" NAME, alias: "a" NAME), queue rows
-// ("q" TIME HOST) are hints.
+// Package kv is a reservation store on any key-value store that can get a value, swap a value
+// atomically and list keys in order, such as TiKV's raw API in atomic mode, or etcd. There is one
+// record for each name, "h" NAME for a host and "a" NAME for an alias. The records are the truth.
+// The queue rows, "q" TIME HOST, are hints.
 //
-// The record of a host's group is the only lock. A reservation covers other names by references in their records; a
-// reference counts only while the record it points to is still busy under the same token, so nothing has to be undone
-// for it. A change of an alias concerns many records: it is written down first ("c"), freezes them all, and is
-// carried on by the janitor and by the next change if who began it is gone. A crash between any two calls leaves nothing that others do not finish, or
-// that does not end with its lease.
+// The record of a host's group is the only lock. A lease covers other names by references in their
+// records. A reference counts only while the record that it names is busy under the same token, so
+// a reference never has to be undone. A change of an alias concerns many records. It is written
+// first, under "c", and then freezes these records. If the process that began it dies, the janitor
+// or the next change completes it. After a crash between any two calls, other processes complete
+// what is left, or it ends with its lease.
 package kv
 
 import (
@@ -24,20 +26,21 @@ import (
 	"urlserver/reservation"
 )
 
-// A KV is the store underneath. Its calls may be repeated.
+// KV is the store underneath. Its calls may be repeated.
 type KV interface {
 	// Get returns a key's value, nil if it has none.
 	Get(ctx context.Context, key string) ([]byte, error)
-	// CompareAndSwap replaces a value if it is was (nil: none), and tells if it did. After an error it may have happened.
-	// To is nil only for queue rows; those may go whatever their value is.
+	// CompareAndSwap replaces a value if it equals was (nil: the key does not exist), and reports
+	// whether it did. After an error the swap may have happened. to is nil only for queue rows;
+	// these may be deleted whatever their value is.
 	CompareAndSwap(ctx context.Context, key string, was, to []byte) (bool, error)
-	// Scan returns keys of [from, before) in order, at most limit, with their values.
+	// Scan returns the keys in [from, before) in order, at most limit, with their values.
 	Scan(ctx context.Context, from, before string, limit int) ([]Pair, error)
 }
 
-// Mover is a KV that can swap a value, and if it does put a queue row and take one away (which may not be there), in one
-// step. With others it takes three, the record first.
-type Mover interface {
+// TxnKV is a KV that can swap a value, put a queue row and delete another one in one transaction.
+// The row to delete may not exist. With any other KV this takes three calls, the record first.
+type TxnKV interface {
 	SwapAndMove(ctx context.Context, key string, was, to []byte, before, row string) (bool, error)
 }
 
@@ -47,8 +50,9 @@ type Pair struct {
 	Value []byte
 }
 
-// A call begins anew where others were faster, at most so often, after pauses that double: 8 s in all.
-// The longest is several times what a call takes at a store that is loaded, so that sixteen who meet do not meet again.
+// A call that loses a swap starts again, at most that many times, after pauses that double, 8 s in
+// all. The longest pause is several times as long as a call at a loaded store, so that sixteen
+// callers that collide do not collide again.
 const (
 	tries      = 20
 	firstPause = time.Millisecond
@@ -57,41 +61,43 @@ const (
 
 var errBusy = errors.New("reservations: others changed the same records again and again; try later")
 
-// Config is what a Store works with.
+// Config is the configuration of a Store.
 type Config struct {
 	KV       KV
-	ID       string // of this process, unlike any other's, past ones included
+	ID       string // unique to this process for all time
 	Penalty  time.Duration
-	Parallel int // how many of the things asked for at once are done at a time; 0: one
-	// Now is the time in ms, of one clock for all processes; it may stand, but never go back.
+	Parallel int // how many calls of one batch run at a time; 0: one
+	// Now returns the time in ms, of one clock for all processes. It may stand still, but never
+	// goes back.
 	Now func(ctx context.Context) (int64, error)
 }
 
-// Store is a reservation.Store over a KV. Use New.
+// Store is a reservation.Store on a KV. Create it with New.
 type Store struct {
-	reservation.Verbs
+	reservation.SingleCalls
 	cfg      Config
 	penalty  int64
 	writes   atomic.Uint64
 	repaired atomic.Uint64
 	sleep    func(ctx context.Context, d time.Duration) error
 
-	mu      sync.Mutex      // guards all below
-	claimed map[string]bool // rows that a caller of this process is at
-	swept   int64           // when Sweep was called last; 0: never
+	mu        sync.Mutex      // guards all below
+	rowsInUse map[string]bool // rows that a call of this process is working on
+	swept     int64           // when Sweep was called last; 0: never
 }
 
 var _ reservation.Store = (*Store)(nil)
 
 // New returns a store.
 func New(cfg Config) *Store {
-	s := &Store{cfg: cfg, penalty: cfg.Penalty.Milliseconds(), claimed: map[string]bool{}, sleep: sleep}
-	s.Verbs.Doer = s
+	s := &Store{cfg: cfg, penalty: cfg.Penalty.Milliseconds(), rowsInUse: map[string]bool{}, sleep: sleep}
+	s.SingleCalls.Batcher = s
 	return s
 }
 
-// pause waits before the try of that number, of which the first, 0, comes at once; an error ends the call. It
-// waits for some time between half of its longest and that, so that those who met do not meet again.
+// pause waits before the attempt with this number. Attempt 0 starts at once, and after the last one
+// pause returns an error. The pause is random between half of its maximum and its maximum, so that
+// callers that collided do not collide again.
 func (s *Store) pause(ctx context.Context, try int) error {
 	switch {
 	case try == 0:
@@ -114,44 +120,45 @@ func sleep(ctx context.Context, d time.Duration) error {
 	}
 }
 
-// record is what is known of a name.
+// record is all that the store knows of a name.
 type record struct {
-	By   string `json:"by"`             // who wrote it, and when: no two values are the same
-	Next int64  `json:"next,omitempty"` // nobody gets it before
+	// the process that wrote it and the number of the write, so no two values are equal
+	By   string `json:"by"`
+	Next int64  `json:"next,omitempty"` // nobody can lease it before, ms
 
 	// As a host.
 	Added   bool   `json:"added,omitempty"`
 	Due     int64  `json:"due,omitempty"`
-	Row     int64  `json:"row,omitempty"` // the time of its queue row; rows of other times are void
+	Row     int64  `json:"row,omitempty"` // the time of its queue row; rows with another time are void
 	Alias   string `json:"alias,omitempty"`
 	Bound   string `json:"bound,omitempty"`
 	BoundTo int64  `json:"bound_to,omitempty"`
 
 	// As a group.
-	Token  uint64   `json:"token,omitempty"` // the last one given for this name
-	Busy   string   `json:"busy,omitempty"`  // the host that is reserved, under Token
+	Token  uint64   `json:"token,omitempty"` // the last token of this name
+	Busy   string   `json:"busy,omitempty"`  // the host that is leased under Token; "": none
 	Holder string   `json:"holder,omitempty"`
 	End    int64    `json:"end,omitempty"`
-	Covers []string `json:"covers,omitempty"` // keys with references to this reservation
-	Was    string   `json:"was,omitempty"`    // the host that was reserved under Token, once that is over
-	Then   int64    `json:"then,omitempty"`   // and the time before which nobody gets what it covered
-	Waits  []ref    `json:"waits,omitempty"`  // reservations of other groups that cover this name
-	Hosts  []string `json:"hosts,omitempty"`  // of the alias, sorted
+	Covers []string `json:"covers,omitempty"` // keys of records with references to this lease
+	Was    string   `json:"was,omitempty"`    // the host that was leased under Token, after the lease has ended
+	Then   int64    `json:"then,omitempty"`   // nobody can lease what that lease covered before, ms
+	Waits  []ref    `json:"waits,omitempty"`  // leases of other groups that cover this name
+	Hosts  []string `json:"hosts,omitempty"`  // hosts of the alias, sorted
 
-	// Of a change of an alias.
-	Frozen  uint64 `json:"frozen,omitempty"` // the change that it is part of
+	// For a change of an alias.
+	Frozen  uint64 `json:"frozen,omitempty"` // the change that it is part of; 0: none
 	Applied bool   `json:"applied,omitempty"`
-	Change  uint64 `json:"change,omitempty"` // the last one that is over
+	Change  uint64 `json:"change,omitempty"` // the last change that it was part of
 }
 
-// ref names a reservation: the record that is busy, and under which token.
+// ref names a lease: the record that is busy, and the token.
 type ref struct {
 	Key   string `json:"key"`
 	Token uint64 `json:"token"`
 }
 
-// cell is a record as it was read.
-type cell struct {
+// versioned is a record with the value that was read, for a compare and swap.
+type versioned struct {
 	key string
 	raw []byte
 	record
@@ -159,11 +166,11 @@ type cell struct {
 
 func hostKey(host string) string   { return "h" + host }
 func aliasKey(alias string) string { return "a" + alias }
-func (c *cell) name() string       { return c.key[1:] }
+func (c *versioned) name() string  { return c.key[1:] }
 
 func rowKey(at int64, host string) string { return fmt.Sprintf("q%015d%s", at, host) }
 
-func (s *Store) read(ctx context.Context, key string) (*cell, error) {
+func (s *Store) read(ctx context.Context, key string) (*versioned, error) {
 	raw, err := s.cfg.KV.Get(ctx, key)
 	if err != nil {
 		return nil, fmt.Errorf("reservations: get %s: %w", key, err)
@@ -171,8 +178,8 @@ func (s *Store) read(ctx context.Context, key string) (*cell, error) {
 	return parse(key, raw)
 }
 
-func parse(key string, raw []byte) (*cell, error) {
-	c := &cell{key: key, raw: raw}
+func parse(key string, raw []byte) (*versioned, error) {
+	c := &versioned{key: key, raw: raw}
 	if raw != nil {
 		if err := json.Unmarshal(raw, &c.record); err != nil {
 			return nil, fmt.Errorf("reservations: %s is no record: %w", key, err)
@@ -181,12 +188,13 @@ func parse(key string, raw []byte) (*cell, error) {
 	return c, nil
 }
 
-// write puts a record in place of what was read, and tells if nobody was faster. Then it has the host's row follow, which
-// stood at the time before; the record is written, too, where ok comes with an error.
-func (s *Store) write(ctx context.Context, c *cell, before int64) (ok bool, err error) {
+// write swaps the record for what was read, and reports whether nobody was faster. If the time of
+// the host's queue row changed from before, it moves the row. If ok comes with an error, the record
+// was written and the row was not.
+func (s *Store) write(ctx context.Context, c *versioned, before int64) (ok bool, err error) {
 	c.By = fmt.Sprintf("%s.%d", s.cfg.ID, s.writes.Add(1))
 	moves := c.Added && c.Row != before
-	mover, can := s.cfg.KV.(Mover)
+	mover, can := s.cfg.KV.(TxnKV)
 	ok, raw, err := s.swap(ctx, c.key, c.record, func(raw []byte) (bool, error) {
 		if !moves || !can {
 			return s.cfg.KV.CompareAndSwap(ctx, c.key, c.raw, raw)
@@ -203,9 +211,10 @@ func (s *Store) write(ctx context.Context, c *cell, before int64) (ok bool, err 
 	return true, s.queue(ctx, c, before)
 }
 
-// swap puts a value into the store, and tells if nobody was faster. What ended in an error may have happened: a value is
-// known by who wrote it.
-func (s *Store) swap(ctx context.Context, key string, to any, swap func(raw []byte) (bool, error)) (ok bool, raw []byte, err error) {
+// swap writes a value, and reports whether nobody was faster. After an error it reads the value
+// again to find out: the field By tells who wrote it.
+func (s *Store) swap(ctx context.Context, key string, to any,
+	swap func(raw []byte) (bool, error)) (ok bool, raw []byte, err error) {
 	if raw, err = json.Marshal(to); err != nil {
 		return false, nil, err
 	}
@@ -219,8 +228,9 @@ func (s *Store) swap(ctx context.Context, key string, to any, swap func(raw []by
 	return string(now) == string(raw), raw, nil
 }
 
-// update changes a record, and the row that it names, until nobody is faster; f says if there is anything to change.
-func (s *Store) update(ctx context.Context, key string, f func(*record) bool) (*cell, error) {
+// update changes a record, and moves its queue row, until no other process is faster. f reports
+// whether anything changes.
+func (s *Store) update(ctx context.Context, key string, f func(*record) bool) (*versioned, error) {
 	for try := 0; ; try++ {
 		if err := s.pause(ctx, try); err != nil {
 			return nil, err
@@ -239,8 +249,8 @@ func (s *Store) update(ctx context.Context, key string, f func(*record) bool) (*
 	}
 }
 
-// queue puts a host's row where its record says, and takes away the one before.
-func (s *Store) queue(ctx context.Context, c *cell, before int64) error {
+// queue puts a host's queue row at the time in its record, and deletes the row at before.
+func (s *Store) queue(ctx context.Context, c *versioned, before int64) error {
 	if _, err := s.cfg.KV.CompareAndSwap(ctx, rowKey(c.Row, c.name()), nil, []byte{'.'}); err != nil {
 		return fmt.Errorf("reservations: queue %s: %w", c.name(), err)
 	}
@@ -257,16 +267,17 @@ func (s *Store) unqueue(ctx context.Context, at int64, host string) error {
 	return nil
 }
 
-// requeue has a host be looked at, at a time. Who was faster has seen to it.
-func (s *Store) requeue(ctx context.Context, c *cell, at int64) error {
+// requeue moves the host's queue row to another time. If another process is faster, that process
+// does it.
+func (s *Store) requeue(ctx context.Context, c *versioned, at int64) error {
 	before := c.Row
 	c.Row = at
 	_, err := s.write(ctx, c, before)
 	return err
 }
 
-// group reads the record of the group that h stands in; it may be h.
-func (s *Store) group(ctx context.Context, h *cell, now int64) (*cell, error) {
+// group reads the record of h's current group, which may be h.
+func (s *Store) group(ctx context.Context, h *versioned, now int64) (*versioned, error) {
 	if h.Alias != "" {
 		return s.read(ctx, aliasKey(h.Alias))
 	}
@@ -280,17 +291,17 @@ func (s *Store) group(ctx context.Context, h *cell, now int64) (*cell, error) {
 	return s.read(ctx, aliasKey(g.Alias))
 }
 
-// ended is a reservation that is over, of which those that it covered are to know.
+// ended is a lease that has ended, with the names that it covered.
 type ended struct {
 	over   ref
-	host   string // that it was for
+	host   string // the leased host
 	covers []string
-	next   int64 // nobody gets what it covered before
+	next   int64 // nobody can lease what it covered before, ms
 }
 
-// settle takes out of a record, as read, what is over by now: a lost lease, which it returns for tell, and references to
-// reservations that have ended.
-func (s *Store) settle(ctx context.Context, c *cell, now int64) (lost ended, err error) {
+// expire removes from a record, as read, what has ended by now: a lost lease, which it returns for
+// propagate, and references to leases that have ended.
+func (s *Store) expire(ctx context.Context, c *versioned, now int64) (lost ended, err error) {
 	if c.Busy != "" && c.End <= now {
 		lost = s.end(c, c.End+s.penalty)
 	}
@@ -304,17 +315,18 @@ func (s *Store) settle(ctx context.Context, c *cell, now int64) (lost ended, err
 		case g.Busy != "" && g.Token == w.Token && g.End > now:
 			waits = append(waits, w)
 		default:
-			c.told(c.key, host, next)
+			c.raiseNext(c.key, host, next)
 		}
 	}
 	c.Waits = waits
 	return lost, nil
 }
 
-// after is the host of a reservation that is over, and when what it covered may be had again.
-func (c *cell) after(token uint64, penalty int64) (host string, next int64) {
+// after returns the host of a lease that has ended, and when the names that it covered may be
+// leased again.
+func (c *versioned) after(token uint64, penalty int64) (host string, next int64) {
 	switch {
-	case c.Token != token: // others came after it
+	case c.Token != token: // later leases have followed
 		return "", c.Next
 	case c.Busy != "":
 		return c.Busy, c.End + penalty
@@ -322,25 +334,26 @@ func (c *cell) after(token uint64, penalty int64) (host string, next int64) {
 	return c.Was, c.Then
 }
 
-// told has the record of a key know that a reservation of host, which covered it, is over.
-func (r *record) told(key, host string, next int64) {
+// raiseNext updates a record that a lease of host covered, after that lease has ended. key is the
+// record's.
+func (r *record) raiseNext(key, host string, next int64) {
 	r.Next = max(r.Next, next)
 	if key == hostKey(host) {
 		r.Due = next
 	}
 }
 
-// end ends the reservation of a record as read; nobody gets the name before next.
-func (s *Store) end(c *cell, next int64) ended {
+// end ends the lease of a record, as read. Nobody can lease the name before next.
+func (s *Store) end(c *versioned, next int64) ended {
 	over := ended{over: ref{c.key, c.Token}, host: c.Busy, covers: c.Covers, next: next}
 	c.Was, c.Then = c.Busy, next
-	c.told(c.key, c.Busy, next)
+	c.raiseNext(c.key, c.Busy, next)
 	c.Busy, c.Holder, c.Covers = "", "", nil
 	return over
 }
 
-// tell has those that a reservation covered know that it ended.
-func (s *Store) tell(ctx context.Context, e ended) error {
+// propagate updates the records that a lease covered after the lease has ended.
+func (s *Store) propagate(ctx context.Context, e ended) error {
 	for _, key := range e.covers {
 		if _, err := s.update(ctx, key, func(r *record) bool {
 			kept := slices.DeleteFunc(slices.Clone(r.Waits), func(w ref) bool { return w == e.over })
@@ -348,7 +361,7 @@ func (s *Store) tell(ctx context.Context, e ended) error {
 				return false
 			}
 			r.Waits = kept
-			r.told(key, e.host, e.next)
+			r.raiseNext(key, e.host, e.next)
 			if r.Added {
 				r.Row = max(r.Due, r.Next)
 			}
@@ -360,8 +373,9 @@ func (s *Store) tell(ctx context.Context, e ended) error {
 	return nil
 }
 
-// free tells if nobody has a settled record, else until when somebody does, and who.
-func (s *Store) free(ctx context.Context, c *cell) (until int64, holder string, err error) {
+// busyUntil returns until when a record, after expire, is leased or covered, and by whom. It
+// returns zero if it is free.
+func (s *Store) busyUntil(ctx context.Context, c *versioned) (until int64, holder string, err error) {
 	if c.Busy != "" {
 		until, holder = c.End, c.Holder
 	}

@@ -12,8 +12,8 @@ import (
 
 const page = 1000 // keys of one scan
 
-// each visits all records that begin with a letter, several at a time, as they are read.
-func (s *Store) each(ctx context.Context, letter string, visit func(c *cell) error) error {
+// each calls visit for all records whose keys begin with a letter, several at a time.
+func (s *Store) each(ctx context.Context, letter string, visit func(c *versioned) error) error {
 	before := string(letter[0] + 1)
 	for from := letter; ; {
 		found, err := s.cfg.KV.Scan(ctx, from, before, page)
@@ -38,7 +38,7 @@ func (s *Store) each(ctx context.Context, letter string, visit func(c *cell) err
 	}
 }
 
-// Stats is [reservation.Store.Stats]. It looks at every host.
+// Stats implements [reservation.Store.Stats]. It reads every host.
 func (s *Store) Stats(ctx context.Context) (out reservation.Stats, err error) {
 	now, err := s.cfg.Now(ctx)
 	if err != nil {
@@ -46,7 +46,7 @@ func (s *Store) Stats(ctx context.Context) (out reservation.Stats, err error) {
 	}
 	var mu sync.Mutex // guards out
 	out.Repaired = s.repaired.Load()
-	err = s.each(ctx, "h", func(h *cell) error {
+	err = s.each(ctx, "h", func(h *versioned) error {
 		x, err := s.explain(ctx, h, now)
 		mu.Lock()
 		defer mu.Unlock()
@@ -64,7 +64,7 @@ func (s *Store) Stats(ctx context.Context) (out reservation.Stats, err error) {
 		return reservation.Stats{}, err
 	}
 	out.Hosts = out.Busy + out.Ready + out.Waiting
-	return out, s.each(ctx, "a", func(a *cell) error {
+	return out, s.each(ctx, "a", func(a *versioned) error {
 		mu.Lock()
 		defer mu.Unlock()
 		if len(a.Hosts) > 0 {
@@ -74,7 +74,7 @@ func (s *Store) Stats(ctx context.Context) (out reservation.Stats, err error) {
 	})
 }
 
-// Explain is [reservation.Store.Explain].
+// Explain implements [reservation.Store.Explain].
 func (s *Store) Explain(ctx context.Context, host string) (x reservation.Explanation, err error) {
 	if host, err = reservation.Host(host); err != nil {
 		return x, err
@@ -90,19 +90,20 @@ func (s *Store) Explain(ctx context.Context, host string) (x reservation.Explana
 	return s.explain(ctx, h, now)
 }
 
-func (s *Store) explain(ctx context.Context, h *cell, now int64) (x reservation.Explanation, err error) {
+func (s *Store) explain(ctx context.Context, h *versioned, now int64) (x reservation.Explanation, err error) {
 	host := h.name()
-	p, err := s.look(ctx, host, h, now)
+	p, err := s.readBoth(ctx, host, h, now)
 	if err != nil {
 		return x, err
 	}
-	x = reservation.Explanation{Host: host, Group: p.g.name(), State: reservation.Unknown, Rule: reservation.RuleUnknown}
+	x = reservation.Explanation{Host: host, Group: p.g.name(), State: reservation.Unknown,
+		Rule: reservation.RuleUnknown}
 	if !p.h.Added {
 		return x, nil
 	}
 	until, holder := int64(0), ""
-	for _, c := range []*cell{p.h, p.g} {
-		end, who, err := s.free(ctx, c)
+	for _, c := range []*versioned{p.h, p.g} {
+		end, who, err := s.busyUntil(ctx, c)
 		if err != nil {
 			return x, err
 		}
@@ -110,7 +111,7 @@ func (s *Store) explain(ctx context.Context, h *cell, now int64) (x reservation.
 			until, holder = end, who
 		}
 	}
-	if held, err := s.held(ctx, host, p.h.Token, now); err == nil {
+	if held, err := s.leased(ctx, host, p.h.Token, now); err == nil {
 		return x.As(reservation.Busy, held.End, reservation.RuleBusy, held.Holder), nil
 	}
 	if until > 0 {
@@ -119,7 +120,7 @@ func (s *Store) explain(ctx context.Context, h *cell, now int64) (x reservation.
 	return x.Idle(now, p.h.Due, max(p.h.Next, p.g.Next)), nil
 }
 
-// janitorKey has who swept last, and when.
+// janitorKey is the key of the last sweep: which process, and when.
 const janitorKey = "j"
 
 type janitor struct {
@@ -127,10 +128,10 @@ type janitor struct {
 	At int64  `json:"at"`
 }
 
-// isJanitor tells if this process is to look at every record now, and takes that down. It is not where
-// another one began to do so less than three quarters of the time ago that this one last let pass between two
-// calls of Sweep. So all processes together sweep about once a period, however many there are, and one that
-// dies is followed by another a period later.
+// isJanitor reports whether this process sweeps now, and records that. It does not sweep if another
+// process began a sweep less than three quarters of a period ago. The period is the time between
+// this process's last two calls of Sweep. So all processes together sweep about once a period, and
+// if one dies another follows a period later.
 func (s *Store) isJanitor(ctx context.Context, now int64) (bool, error) {
 	s.mu.Lock()
 	period := now - s.swept
@@ -166,9 +167,9 @@ func (s *Store) isJanitor(ctx context.Context, now int64) (bool, error) {
 	return ok, nil
 }
 
-// Sweep is [reservation.Store.Sweep]: it looks at every record, unless another process does.
+// Sweep implements [reservation.Store.Sweep]. It reads every record unless another process does.
 func (s *Store) Sweep(ctx context.Context) error {
-	if err := s.help(ctx); err != nil {
+	if err := s.finishChange(ctx); err != nil {
 		return err
 	}
 	now, err := s.cfg.Now(ctx)
@@ -179,7 +180,7 @@ func (s *Store) Sweep(ctx context.Context) error {
 		return err
 	}
 	for _, letter := range []string{"a", "h"} {
-		if err := s.each(ctx, letter, func(c *cell) error { return s.sweep(ctx, c, now) }); err != nil {
+		if err := s.each(ctx, letter, func(c *versioned) error { return s.sweep(ctx, c, now) }); err != nil {
 			return err
 		}
 	}
@@ -187,11 +188,11 @@ func (s *Store) Sweep(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	return s.each(ctx, "h", func(h *cell) error {
+	return s.each(ctx, "h", func(h *versioned) error {
 		if !h.Added || queued[hashOf(rowKey(h.Row, h.name()))] && !early(h, now) {
 			return nil
 		}
-		return s.mend(ctx, h.key, now) // as it is by now
+		return s.mend(ctx, h.key, now) // reads the record again
 	})
 }
 
@@ -199,7 +200,7 @@ var hashSeed = maphash.MakeSeed()
 
 func hashOf(row string) uint64 { return maphash.String(hashSeed, row) }
 
-// queued has the hashes of all rows; two with one hash are too rare to matter.
+// queued returns the hashes of all queue rows. Two rows with one hash are too rare to matter.
 func (s *Store) queued(ctx context.Context) (map[uint64]bool, error) {
 	rows := map[uint64]bool{}
 	for from := "q"; ; {
@@ -217,14 +218,14 @@ func (s *Store) queued(ctx context.Context) (map[uint64]bool, error) {
 	}
 }
 
-// sweep ends a lost lease, of c as it was read or as it is by then.
-func (s *Store) sweep(ctx context.Context, c *cell, now int64) (err error) {
+// sweep ends a lost lease of c. It reads the record again if another process was faster.
+func (s *Store) sweep(ctx context.Context, c *versioned, now int64) (err error) {
 	for try := 0; ; try++ {
 		if err := s.pause(ctx, try); err != nil {
 			return err
 		}
 		row, busy, waits := c.Row, c.Busy, len(c.Waits)
-		lost, err := s.settle(ctx, c, now)
+		lost, err := s.expire(ctx, c, now)
 		if err != nil || c.Busy == busy && len(c.Waits) == waits {
 			return err
 		}
@@ -234,7 +235,7 @@ func (s *Store) sweep(ctx context.Context, c *cell, now int64) (err error) {
 		if ok, err := s.write(ctx, c, row); err != nil {
 			return err
 		} else if ok {
-			return s.tell(ctx, lost)
+			return s.propagate(ctx, lost)
 		}
 		if c, err = s.read(ctx, c.key); err != nil {
 			return err
@@ -242,7 +243,7 @@ func (s *Store) sweep(ctx context.Context, c *cell, now int64) (err error) {
 	}
 }
 
-// mend sees to the row of a host.
+// mend restores the queue row of a host if it is missing or too late.
 func (s *Store) mend(ctx context.Context, key string, now int64) error {
 	h, err := s.read(ctx, key)
 	if err != nil || !h.Added {
@@ -252,7 +253,7 @@ func (s *Store) mend(ctx context.Context, key string, now int64) error {
 		return s.requeue(ctx, h, max(h.Due, h.Next, now))
 	}
 	row := rowKey(h.Row, h.name())
-	if found, err := s.cfg.KV.Get(ctx, row); err != nil || found != nil { // reading takes no write to disk
+	if found, err := s.cfg.KV.Get(ctx, row); err != nil || found != nil { // a read needs no write to disk
 		return err
 	}
 	put, err := s.cfg.KV.CompareAndSwap(ctx, row, nil, []byte{'.'})
@@ -262,7 +263,7 @@ func (s *Store) mend(ctx context.Context, key string, now int64) error {
 	return err
 }
 
-// early tells if a host should be looked at before its row says.
-func early(h *cell, now int64) bool {
+// early reports whether a host can be served before the time of its row.
+func early(h *versioned, now int64) bool {
 	return h.Row > max(h.Due, h.Next, now) && h.Busy == "" && len(h.Waits) == 0
 }

@@ -18,7 +18,7 @@ type mem struct {
 	mu     sync.Mutex // guards all below
 	values map[string]string
 	keys   []string // sorted
-	blind  bool     // swap whatever was
+	blind  bool     // whether swaps do not compare
 }
 
 func newMem() *mem { return &mem{values: map[string]string{}} }
@@ -75,7 +75,10 @@ func testStore(t *testing.T, parallel, many int, of func(*mem) KV) {
 		var clock atomic.Int64
 		clock.Store(1_700_000_000_000)
 		m := newMem()
-		s := New(Config{KV: of(m), ID: "test", Penalty: reservationtest.Penalty, Parallel: parallel, Now: func(context.Context) (int64, error) { return clock.Load(), nil }})
+		s := New(Config{KV: of(m), ID: "test", Penalty: reservationtest.Penalty, Parallel: parallel,
+			Now: func(context.Context) (int64, error) {
+				return clock.Load(), nil
+			}})
 		return reservationtest.Bench{
 			Store: s, Many: many, Lazy: true,
 			Now:     func() time.Time { return time.UnixMilli(clock.Load()) },
@@ -93,7 +96,7 @@ func testStore(t *testing.T, parallel, many int, of func(*mem) KV) {
 	})
 }
 
-// lossy does what is asked and then says that it failed, as a network may.
+// lossy executes a call and then returns an error, as after a lost answer.
 type lossy struct {
 	*mem
 	lose func(key string) bool
@@ -107,7 +110,8 @@ func (l lossy) CompareAndSwap(ctx context.Context, key string, was, to []byte) (
 	return ok, err
 }
 
-// TestLostAnswers: a swap whose answer was lost is known for one's own when it is read again, and no other's is.
+// TestLostAnswers: after a swap whose answer was lost, the store recognizes its own value, and no
+// other's.
 func TestLostAnswers(t *testing.T) {
 	ctx, lost := t.Context(), 0
 	kv := lossy{mem: newMem(), lose: func(key string) bool {
@@ -143,13 +147,14 @@ func TestLostAnswers(t *testing.T) {
 	}
 }
 
-// TestParallel: the same with many calls of the KV at once.
+// TestParallel runs the suite with many calls of the KV at once.
 func TestParallel(t *testing.T) { testStore(t, 16, 2000, func(m *mem) KV { return m }) }
 
-// moving is a mem that is a Mover.
+// moving is a mem that is a TxnKV.
 type moving struct{ *mem }
 
-func (m moving) SwapAndMove(ctx context.Context, key string, was, to []byte, before, row string) (bool, error) {
+func (m moving) SwapAndMove(ctx context.Context, key string, was, to []byte, before,
+	row string) (bool, error) {
 	ok, err := m.CompareAndSwap(ctx, key, was, to)
 	if ok {
 		m.CompareAndSwap(ctx, row, nil, []byte{'.'})
@@ -158,10 +163,10 @@ func (m moving) SwapAndMove(ctx context.Context, key string, was, to []byte, bef
 	return ok, err
 }
 
-// TestMover: the same with rows that move along with their records.
+// TestMover runs the suite with rows that move in the same transaction as their records.
 func TestMover(t *testing.T) { testStore(t, 0, 2000, func(m *mem) KV { return moving{m} }) }
 
-// counting counts calls of a KV.
+// counting counts the calls of a KV.
 type counting struct {
 	moving
 	calls int
@@ -177,7 +182,8 @@ func (c *counting) CompareAndSwap(ctx context.Context, key string, was, to []byt
 	return c.moving.CompareAndSwap(ctx, key, was, to)
 }
 
-func (c *counting) SwapAndMove(ctx context.Context, key string, was, to []byte, before, row string) (bool, error) {
+func (c *counting) SwapAndMove(ctx context.Context, key string, was, to []byte, before,
+	row string) (bool, error) {
 	c.calls++
 	return c.moving.SwapAndMove(ctx, key, was, to, before, row)
 }
@@ -187,7 +193,7 @@ func (c *counting) Scan(ctx context.Context, from, before string, limit int) ([]
 	return c.moving.Scan(ctx, from, before, limit)
 }
 
-// TestCalls: round trips are what reservations cost.
+// TestCalls: the cost of a lease is its number of round trips.
 func TestCalls(t *testing.T) {
 	c := &counting{moving: moving{newMem()}}
 	s := New(Config{KV: c, ID: "test", Now: func(context.Context) (int64, error) { return walkStart, nil }})

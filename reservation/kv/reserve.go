@@ -10,10 +10,10 @@ import (
 	"urlserver/reservation"
 )
 
-// thawTime is when a host whose alias is being changed is worth another look, in ms.
+// thawTime is after how many ms a host whose alias is being changed is tried again.
 const thawTime = 100
 
-// notNow is why a host is not served, and until when.
+// notNow is an ErrNotNow with the time until which the host cannot be leased.
 type notNow struct {
 	host  string
 	until int64
@@ -22,16 +22,18 @@ type notNow struct {
 func (e notNow) Error() string { return fmt.Sprintf("%v: host %s", reservation.ErrNotNow, e.host) }
 func (e notNow) Unwrap() error { return reservation.ErrNotNow }
 
-// pair is a host and the group that it stands in, read and settled; they are one cell where the host is the group.
-type pair struct {
-	h, g   *cell
-	row    int64 // of h, as read
-	frozen bool  // an alias of one of them is being changed
+// hostAndGroup is a host and its group, read and after expire. h and g are the same pointer if the
+// host is its own group.
+type hostAndGroup struct {
+	h, g   *versioned
+	row    int64 // the time of h's queue row as read
+	frozen bool  // whether an alias of one of them is being changed
 	lost   []ended
 }
 
-// look reads a host, but for h where it has just been read, with its group.
-func (s *Store) look(ctx context.Context, host string, h *cell, now int64) (p pair, err error) {
+// readBoth reads a host and its group. If h is not nil, it is the host's record, just read.
+func (s *Store) readBoth(ctx context.Context, host string, h *versioned, now int64) (p hostAndGroup,
+	err error) {
 	if p.h = h; h == nil {
 		if p.h, err = s.read(ctx, hostKey(host)); err != nil {
 			return p, err
@@ -42,22 +44,23 @@ func (s *Store) look(ctx context.Context, host string, h *cell, now int64) (p pa
 		return p, err
 	}
 	p.frozen = p.h.Frozen != 0 || p.g.Frozen != 0
-	lost, err := s.settle(ctx, p.h, now)
+	lost, err := s.expire(ctx, p.h, now)
 	if p.lost = append(p.lost, lost); err != nil || p.g == p.h {
 		return p, err
 	}
-	lost, err = s.settle(ctx, p.g, now)
+	lost, err = s.expire(ctx, p.g, now)
 	p.lost = append(p.lost, lost)
 	return p, err
 }
 
-// reserve reserves one host; h is its record where that has just been read.
-func (s *Store) reserve(ctx context.Context, c reservation.Call, h *cell, now int64) (r reservation.Reservation, err error) {
+// reserve leases one host. If h is not nil, it is the host's record, just read.
+func (s *Store) reserve(ctx context.Context, c reservation.Call, h *versioned,
+	now int64) (r reservation.Reservation, err error) {
 	for try := 0; ; try++ {
 		if err := s.pause(ctx, try); err != nil {
 			return r, err
 		}
-		p, err := s.look(ctx, c.Host, h, now)
+		p, err := s.readBoth(ctx, c.Host, h, now)
 		h = nil
 		if err != nil {
 			return r, err
@@ -69,8 +72,8 @@ func (s *Store) reserve(ctx context.Context, c reservation.Call, h *cell, now in
 			return r, notNow{c.Host, now + thawTime}
 		}
 		until := max(p.h.Due, p.h.Next, p.g.Next)
-		for _, cell := range []*cell{p.h, p.g} {
-			end, _, err := s.free(ctx, cell)
+		for _, cell := range []*versioned{p.h, p.g} {
+			end, _, err := s.busyUntil(ctx, cell)
 			if err != nil {
 				return r, err
 			}
@@ -80,7 +83,8 @@ func (s *Store) reserve(ctx context.Context, c reservation.Call, h *cell, now in
 			return r, notNow{c.Host, until}
 		}
 		r = reservation.Reservation{
-			Host: c.Host, Group: p.g.name(), Token: max(p.h.Token, p.g.Token) + 1, LeaseEnd: time.UnixMilli(now + c.Lease.Milliseconds()),
+			Host: c.Host, Group: p.g.name(), Token: max(p.h.Token, p.g.Token) + 1,
+			LeaseEnd: time.UnixMilli(now + c.Lease.Milliseconds()),
 		}
 		if ok, err := s.take(ctx, p, r, c.Holder, now); ok || err != nil {
 			return r, err
@@ -88,8 +92,10 @@ func (s *Store) reserve(ctx context.Context, c reservation.Call, h *cell, now in
 	}
 }
 
-// take swaps the group's record to busy, then the host's own, and tells if nobody was faster at either.
-func (s *Store) take(ctx context.Context, p pair, r reservation.Reservation, holder string, now int64) (bool, error) {
+// take makes the group's record busy, then updates the host's, and reports whether nobody was
+// faster at either.
+func (s *Store) take(ctx context.Context, p hostAndGroup, r reservation.Reservation, holder string,
+	now int64) (bool, error) {
 	end := r.LeaseEnd.UnixMilli()
 	g, h := p.g, p.h
 	g.Token, g.Busy, g.Holder, g.End, g.Covers = r.Token, r.Host, holder, end, nil
@@ -109,7 +115,7 @@ func (s *Store) take(ctx context.Context, p pair, r reservation.Reservation, hol
 		if g == h {
 			return false, err
 		}
-		_, undo := s.update(ctx, g.key, func(g *record) bool { // nobody was told of it
+		_, undo := s.update(ctx, g.key, func(g *record) bool { // the caller never got it
 			is := g.Busy == r.Host && g.Token == r.Token
 			if is {
 				g.Busy, g.Holder, g.Covers, g.Was, g.Then = "", "", nil, "", 0
@@ -122,7 +128,7 @@ func (s *Store) take(ctx context.Context, p pair, r reservation.Reservation, hol
 		return true, err
 	}
 	for _, lost := range p.lost {
-		if err := s.tell(ctx, lost); err != nil {
+		if err := s.propagate(ctx, lost); err != nil {
 			return true, err
 		}
 	}
@@ -138,8 +144,8 @@ func firstOf(errs ...error) error {
 	return nil
 }
 
-// held reads the record that is busy for a host under a token.
-func (s *Store) held(ctx context.Context, host string, token uint64, now int64) (*cell, error) {
+// leased reads the record that is busy for a host under a token.
+func (s *Store) leased(ctx context.Context, host string, token uint64, now int64) (*versioned, error) {
 	h, err := s.read(ctx, hostKey(host))
 	if err != nil {
 		return nil, err
@@ -147,31 +153,31 @@ func (s *Store) held(ctx context.Context, host string, token uint64, now int64) 
 	if !h.Added {
 		return nil, unknown(host)
 	}
-	if h.holds(host, token, now) {
+	if h.isLeased(host, token, now) {
 		return h, nil
 	}
 	for _, w := range h.Waits {
 		if w.Token != token || h.Token != token {
 			continue
 		}
-		if c, err := s.read(ctx, w.Key); err != nil || c.holds(host, token, now) {
+		if c, err := s.read(ctx, w.Key); err != nil || c.isLeased(host, token, now) {
 			return c, err
 		}
 	}
 	return nil, fmt.Errorf("%w: host %s, token %d", reservation.ErrStale, host, token)
 }
 
-func (c *cell) holds(host string, token uint64, now int64) bool {
+func (c *versioned) isLeased(host string, token uint64, now int64) bool {
 	return c.Busy == host && c.Token == token && c.End > now
 }
 
-// release ends a reservation.
+// release ends a lease.
 func (s *Store) release(ctx context.Context, host string, token uint64, next, now int64) error {
 	for try := 0; ; try++ {
 		if err := s.pause(ctx, try); err != nil {
 			return err
 		}
-		g, err := s.held(ctx, host, token, now)
+		g, err := s.leased(ctx, host, token, now)
 		if err != nil {
 			return err
 		}
@@ -185,16 +191,16 @@ func (s *Store) release(ctx context.Context, host string, token uint64, next, no
 		} else if !ok {
 			continue
 		}
-		if err := s.tell(ctx, over); err != nil {
+		if err := s.propagate(ctx, over); err != nil {
 			return err
 		}
 		return s.wake(ctx, g, host)
 	}
 }
 
-// wake has the host after this one in an alias be looked at when the alias is free. The others come after it, or when
-// the lease that they waited for would have ended.
-func (s *Store) wake(ctx context.Context, g *cell, host string) error {
+// wake moves the queue row of the next host of an alias to the time at which the alias is free. The
+// other hosts follow after that one, or when the lease that they waited for would have ended.
+func (s *Store) wake(ctx context.Context, g *versioned, host string) error {
 	if !isAlias(g.key) || len(g.Hosts) < 2 {
 		return nil
 	}
@@ -214,7 +220,7 @@ func (s *Store) extend(ctx context.Context, c reservation.Call, now int64) (end 
 		if err := s.pause(ctx, try); err != nil {
 			return 0, err
 		}
-		g, err := s.held(ctx, c.Host, c.Token, now)
+		g, err := s.leased(ctx, c.Host, c.Token, now)
 		if err != nil {
 			return 0, err
 		}
@@ -235,12 +241,13 @@ func (s *Store) extend(ctx context.Context, c reservation.Call, now int64) (end 
 	}
 }
 
-// ReserveNextHost is [reservation.Store.ReserveNextHost].
-func (s *Store) ReserveNextHost(ctx context.Context, lease time.Duration, most int, holder string) (list []reservation.Reservation, err error) {
-	if _, err := reservation.Lease(lease); err != nil {
+// ReserveNextHost implements [reservation.Store.ReserveNextHost].
+func (s *Store) ReserveNextHost(ctx context.Context, lease time.Duration, most int,
+	holder string) (list []reservation.Reservation, err error) {
+	if _, err := reservation.LeaseMillis(lease); err != nil {
 		return nil, err
 	}
-	if err := reservation.Holder(holder); err != nil {
+	if err := reservation.CheckHolder(holder); err != nil {
 		return nil, err
 	}
 	now, err := s.cfg.Now(ctx)
@@ -257,22 +264,23 @@ func (s *Store) ReserveNextHost(ctx context.Context, lease time.Duration, most i
 	}
 	switch {
 	case len(list) > 0:
-		return list, nil // whatever went wrong with the others: these are taken
+		return list, nil // despite the error of another host, these are leased
 	case err != nil:
 		return nil, err
 	}
 	return nil, reservation.ErrNotNow
 }
 
-// nextRows does what so many due rows ask for, and tells if there were any.
-func (s *Store) nextRows(ctx context.Context, most int, now int64, c reservation.Call) (list []reservation.Reservation, found bool, err error) {
-	rows, err := s.claim(ctx, most, now)
+// nextRows serves up to so many due rows, and reports whether there were any.
+func (s *Store) nextRows(ctx context.Context, most int, now int64,
+	c reservation.Call) (list []reservation.Reservation, found bool, err error) {
+	rows, err := s.takeRows(ctx, most, now)
 	if err != nil || len(rows) == 0 {
 		return nil, false, err
 	}
-	defer s.disclaim(rows)
+	defer s.freeRows(rows)
 	got, errs := make([]*reservation.Reservation, len(rows)), make([]error, len(rows))
-	s.together(len(rows), func(i int) { got[i], errs[i] = s.row(ctx, rows[i], now, c) })
+	s.together(len(rows), func(i int) { got[i], errs[i] = s.serveRow(ctx, rows[i], now, c) })
 	for _, r := range got {
 		if r != nil {
 			list = append(list, *r)
@@ -281,56 +289,60 @@ func (s *Store) nextRows(ctx context.Context, most int, now int64, c reservation
 	return list, true, firstOf(errs...)
 }
 
-// claim finds the first due rows that nobody else in this process is at, nor was when they were scanned: all would meet
-// at the first one, or find it gone.
-func (s *Store) claim(ctx context.Context, most int, now int64) (rows []string, err error) {
+// takeRows finds the first due rows and marks them as in use. It passes over rows that another call
+// of this process uses, or used when they were scanned, because all calls would meet at the first
+// row, or find it gone.
+func (s *Store) takeRows(ctx context.Context, most int, now int64) (rows []string, err error) {
 	for from := "q"; len(rows) < most; {
-		others := s.claims()
+		others := s.copyRowsInUse()
 		found, err := s.cfg.KV.Scan(ctx, from, rowKey(now+1, ""), min(most+2*len(others), page))
 		if err != nil {
-			s.disclaim(rows)
+			s.freeRows(rows)
 			return nil, fmt.Errorf("reservations: scan the queue: %w", err)
 		}
 		if len(found) == 0 {
 			break
 		}
-		rows = s.claimNew(rows, found, others, most)
+		rows = s.markRows(rows, found, others, most)
 		from = found[len(found)-1].Key + "\x00"
 	}
 	return rows, nil
 }
 
-func (s *Store) claims() map[string]bool {
+func (s *Store) copyRowsInUse() map[string]bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return maps.Clone(s.claimed)
+	return maps.Clone(s.rowsInUse)
 }
 
-func (s *Store) claimNew(rows []string, found []Pair, others map[string]bool, most int) []string {
+func (s *Store) markRows(rows []string, found []Pair, others map[string]bool, most int) []string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for _, row := range found {
-		if len(rows) < most && !others[row.Key] && !s.claimed[row.Key] {
-			s.claimed[row.Key] = true
+		if len(rows) < most && !others[row.Key] && !s.rowsInUse[row.Key] {
+			s.rowsInUse[row.Key] = true
 			rows = append(rows, row.Key)
 		}
 	}
 	return rows
 }
 
-func (s *Store) disclaim(rows []string) {
+func (s *Store) freeRows(rows []string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for _, row := range rows {
-		delete(s.claimed, row)
+		delete(s.rowsInUse, row)
 	}
 }
 
-// row does what a due row asks for: its host is reserved, or the row goes, or comes back when it is worth a look.
-func (s *Store) row(ctx context.Context, row string, now int64, c reservation.Call) (*reservation.Reservation, error) {
+// serveRow leases the host of a due row. Otherwise it deletes the row, or moves it to the time at
+// which the host may be leased.
+func (s *Store) serveRow(ctx context.Context, row string, now int64,
+	c reservation.Call) (*reservation.Reservation, error) {
 	var at int64
 	if _, err := fmt.Sscanf(row, "q%015d%s", &at, &c.Host); err != nil {
-		return nil, fmt.Errorf("reservations: %q is no row of the queue: %w; is the prefix another's, too?", row, err)
+		return nil, fmt.Errorf("reservations: %q is no row of the queue: %w; is the prefix another's, too?",
+			row, err)
 	}
 	h, err := s.read(ctx, hostKey(c.Host))
 	if err != nil {
@@ -344,13 +356,13 @@ func (s *Store) row(ctx context.Context, row string, now int64, c reservation.Ca
 	case err == nil:
 		return &r, nil
 	case asNotNow(err, &wait):
-		return nil, s.later(ctx, c.Host, at, wait.until)
+		return nil, s.moveRow(ctx, c.Host, at, wait.until)
 	}
 	return nil, err
 }
 
-// later moves a row to a later time.
-func (s *Store) later(ctx context.Context, host string, from, to int64) error {
+// moveRow moves a row to a later time.
+func (s *Store) moveRow(ctx context.Context, host string, from, to int64) error {
 	h, err := s.update(ctx, hostKey(host), func(h *record) bool {
 		is := h.Row == from && h.Added
 		if is {

@@ -2,7 +2,8 @@ package kv
 
 import "sync"
 
-// together does count things, as many at a time as may be, and waits for all of them.
+// together calls do for each number below count, Config.Parallel at a time, and waits for all of
+// them.
 func (s *Store) together(count int, do func(i int)) {
 	if s.cfg.Parallel < 2 || count < 2 {
 		for i := range count {

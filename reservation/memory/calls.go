@@ -8,7 +8,7 @@ import (
 	"urlserver/reservation"
 )
 
-// Do is [reservation.Store.Do].
+// Do implements [reservation.Store.Do].
 func (s *Store) Do(_ context.Context, calls []reservation.Call) []reservation.Answer {
 	answers := make([]reservation.Answer, len(calls))
 	s.mu.Lock()
@@ -36,7 +36,7 @@ func (s *Store) doLocked(c reservation.Call, now int64) (a reservation.Answer) {
 	case reservation.ExtendHost:
 		a.LeaseEnd, a.Err = s.extendLocked(c, now)
 	case reservation.ReleaseHost:
-		l, err := s.heldLocked(c.Host, c.Token, now)
+		l, err := s.leasedLocked(c.Host, c.Token, now)
 		if err == nil {
 			s.unlockLocked(l, c.Moment(now), now)
 		}
@@ -60,7 +60,7 @@ func (s *Store) addLocked(c reservation.Call, now int64) (added bool, err error)
 		s.forget.Remove(h.id)
 		s.hosts++
 	}
-	s.homeLocked(h, now)
+	s.rejoinLocked(h, now)
 	return added, nil
 }
 
@@ -69,34 +69,34 @@ func (s *Store) deleteLocked(c reservation.Call, now int64) error {
 	if h == nil || !h.added {
 		return unknown(c.Host)
 	}
-	s.freeLocked(h, now)
+	s.expireAllLocked(h, now)
 	switch {
 	case h.lock != nil || c.Token != 0:
-		l, err := s.heldLocked(c.Host, c.Token, now)
+		l, err := s.leasedLocked(c.Host, c.Token, now)
 		if err != nil {
 			return err
 		}
 		s.unlockLocked(l, next, now)
 	case next > now:
-		s.raiseLocked(h, next, now)
-		s.raiseLocked(s.groupLocked(h, now), next, now)
+		s.deferLocked(h, next, now)
+		s.deferLocked(s.groupLocked(h, now), next, now)
 	}
 	h.added = false
 	s.hosts--
-	s.homeLocked(h, now)
+	s.rejoinLocked(h, now)
 	s.dropLocked(h, now)
 	return nil
 }
 
 func (s *Store) extendLocked(c reservation.Call, now int64) (time.Time, error) {
-	l, err := s.heldLocked(c.Host, c.Token, now)
+	l, err := s.leasedLocked(c.Host, c.Token, now)
 	if err != nil {
 		return time.Time{}, err
 	}
 	l.end = now + c.Lease.Milliseconds()
 	s.leases.Set(l.id, time.Duration(l.end))
 	if h := l.host; h.bound != nil && h.bound == l.group {
-		h.boundTo = max(h.boundTo, l.end)
+		h.boundUntil = max(h.boundUntil, l.end)
 	}
 	return time.UnixMilli(l.end), nil
 }

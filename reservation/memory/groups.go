@@ -9,9 +9,9 @@ import (
 	"urlserver/reservation"
 )
 
-// SetAlias is [reservation.Store.SetAlias].
+// SetAlias implements [reservation.Store.SetAlias].
 func (s *Store) SetAlias(_ context.Context, alias string, hosts []string) error {
-	hosts, err := reservation.AliasOf(alias, hosts)
+	hosts, err := reservation.CheckAlias(alias, hosts)
 	if err != nil {
 		return err
 	}
@@ -25,7 +25,7 @@ func (s *Store) SetAlias(_ context.Context, alias string, hosts []string) error 
 	return nil
 }
 
-// clashLocked checks that no host and no alias have one name.
+// clashLocked returns an error if a host and an alias would have the same name.
 func (s *Store) clashLocked(alias string, hosts []string) error {
 	if r := s.records[alias]; r != nil && r.added {
 		return fmt.Errorf("%w alias %s: a host has this name", reservation.ErrInvalid, alias)
@@ -38,9 +38,9 @@ func (s *Store) clashLocked(alias string, hosts []string) error {
 	return nil
 }
 
-// JoinAlias is [reservation.Store.JoinAlias].
+// JoinAlias implements [reservation.Store.JoinAlias].
 func (s *Store) JoinAlias(_ context.Context, alias string, hosts []string) (aliases []string, err error) {
-	hosts, err = reservation.JoinOf(alias, hosts)
+	hosts, err = reservation.CheckJoin(alias, hosts)
 	if err != nil {
 		return nil, err
 	}
@@ -66,7 +66,7 @@ func (s *Store) JoinAlias(_ context.Context, alias string, hosts []string) (alia
 	if r := s.records[alias]; r != nil {
 		has = r.hosts
 	}
-	all, err := reservation.Joined(alias, has, join)
+	all, err := reservation.CheckUnion(alias, has, join)
 	if err != nil {
 		return nil, err
 	}
@@ -74,8 +74,8 @@ func (s *Store) JoinAlias(_ context.Context, alias string, hosts []string) (alia
 	return aliases, nil
 }
 
-// setLocked gives an alias its hosts. What covers one of the former or the new set, or its group, covers all of them
-// from now on, and the longest of their times holds for all.
+// setLocked sets the hosts of an alias. Each lease that covers a host of the former or the new set,
+// or its group, now covers all of them. The latest next-request time of these applies to all.
 func (s *Store) setLocked(a *record, hosts []string, now int64) {
 	concerned := []*record{a}
 	for _, name := range a.hosts {
@@ -101,7 +101,7 @@ func (s *Store) setLocked(a *record, hosts []string, now int64) {
 		locks = append(locks, r.locks...)
 	}
 	for _, r := range rehome { // before their keys change
-		s.awayLocked(r, now)
+		s.leaveLocked(r, now)
 	}
 	s.assignLocked(a, hosts)
 	for _, r := range concerned {
@@ -112,14 +112,14 @@ func (s *Store) setLocked(a *record, hosts []string, now int64) {
 		s.queueLocked(r, now)
 	}
 	for _, r := range rehome {
-		s.homeLocked(r, now)
+		s.rejoinLocked(r, now)
 	}
 	for _, r := range rehome {
 		s.dropLocked(r, now)
 	}
 }
 
-// assignLocked changes who points to the alias.
+// assignLocked updates the alias pointers of the former and the new hosts.
 func (s *Store) assignLocked(a *record, hosts []string) {
 	if len(a.hosts) > 0 {
 		s.aliases--
@@ -142,7 +142,7 @@ func (s *Store) assignLocked(a *record, hosts []string) {
 	}
 }
 
-// GetAlias is [reservation.Store.GetAlias].
+// GetAlias implements [reservation.Store.GetAlias].
 func (s *Store) GetAlias(_ context.Context, name string) (alias string, hosts []string, err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -162,13 +162,13 @@ func (s *Store) GetAlias(_ context.Context, name string) (alias string, hosts []
 	return a.name, slices.Clone(a.hosts), nil
 }
 
-// Bind is [reservation.Store.Bind].
+// Bind implements [reservation.Store.Bind].
 func (s *Store) Bind(_ context.Context, bindings []reservation.Binding, ttl time.Duration) ([]string, error) {
 	bindings, err := reservation.CheckedBindings(bindings)
 	if err != nil {
 		return nil, err
 	}
-	ms, err := reservation.TTL(ttl)
+	ms, err := reservation.TTLMillis(ttl)
 	if err != nil {
 		return nil, err
 	}
@@ -184,19 +184,19 @@ func (s *Store) Bind(_ context.Context, bindings []reservation.Binding, ttl time
 
 func (s *Store) bindLocked(b reservation.Binding, now, until int64) (group string) {
 	h := s.recordLocked(b.Host)
-	if h.bound == nil || h.boundTo <= now {
+	if h.bound == nil || h.boundUntil <= now {
 		s.bindToLocked(h, s.recordLocked(b.Group), now)
 		s.bound.Set(h.id, time.Duration(until))
 	}
-	h.boundTo = max(h.boundTo, until)
+	h.boundUntil = max(h.boundUntil, until)
 	g := s.groupLocked(h, now)
 	if g != h {
-		s.raiseLocked(g, h.next, now)
+		s.deferLocked(g, h.next, now)
 		for _, l := range slices.Clone(h.locks) {
 			s.coverLocked(l, g, now)
 		}
 	}
-	s.homeLocked(h, now)
+	s.rejoinLocked(h, now)
 	s.queueLocked(g, now)
 	s.dropLocked(h, now)
 	return g.name

@@ -6,7 +6,7 @@ import (
 	"urlserver/reservation"
 )
 
-// Stats is [reservation.Store.Stats].
+// Stats implements [reservation.Store.Stats].
 func (s *Store) Stats(ctx context.Context) (reservation.Stats, error) {
 	if err := s.Sweep(ctx); err != nil {
 		return reservation.Stats{}, err
@@ -15,7 +15,7 @@ func (s *Store) Stats(ctx context.Context) (reservation.Stats, error) {
 	defer s.mu.Unlock()
 	now := s.enterLocked()
 	ready := 0
-	for g := s.ready.head; g != nil; g = g.after {
+	for g := s.ready.head; g != nil; g = g.nextReady {
 		ready += g.members.due(now, 0)
 	}
 	busy := s.leases.Len()
@@ -25,7 +25,7 @@ func (s *Store) Stats(ctx context.Context) (reservation.Stats, error) {
 	}, nil
 }
 
-// due counts the members from place i of the heap down that are due.
+// due counts the members that are due in the subtree of the heap whose root is at i.
 func (m members) due(now int64, i int) int {
 	if i >= len(m) || m[i].key() > now {
 		return 0
@@ -33,7 +33,7 @@ func (m members) due(now int64, i int) int {
 	return 1 + m.due(now, 2*i+1) + m.due(now, 2*i+2)
 }
 
-// Explain is [reservation.Store.Explain].
+// Explain implements [reservation.Store.Explain].
 func (s *Store) Explain(_ context.Context, host string) (reservation.Explanation, error) {
 	host, err := reservation.Host(host)
 	if err != nil {
@@ -42,14 +42,15 @@ func (s *Store) Explain(_ context.Context, host string) (reservation.Explanation
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	now := s.enterLocked()
-	x := reservation.Explanation{Host: host, Group: host, State: reservation.Unknown, Rule: reservation.RuleUnknown}
+	x := reservation.Explanation{Host: host, Group: host, State: reservation.Unknown,
+		Rule: reservation.RuleUnknown}
 	h := s.records[host]
 	if h == nil {
 		return x, nil
 	}
-	s.freeLocked(h, now)
+	s.expireAllLocked(h, now)
 	g := s.groupLocked(h, now)
-	s.freeLocked(g, now)
+	s.expireAllLocked(g, now)
 	if x.Group = g.name; !h.added {
 		return x, nil
 	}

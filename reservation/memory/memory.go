@@ -1,4 +1,5 @@
-// Package memory keeps reservations in RAM, for the crawlers of one process or of one host reservation service.
+// Package memory is a reservation store in RAM, for the crawlers of one process or of one host
+// reservation service.
 package memory
 
 import (
@@ -10,18 +11,18 @@ import (
 	"urlserver/reservation"
 )
 
-// batch bounds the housekeeping that one call does for others, so that none waits long.
+// batch limits the housekeeping of one call, so that no caller waits long.
 const batch = 64
 
-// Config is what a Store works with.
+// Config is the configuration of a Store.
 type Config struct {
-	Penalty time.Duration    // a lost lease keeps its group from being asked so long
+	Penalty time.Duration    // how long a group is left alone after a lost lease
 	Now     func() time.Time // nil: time.Now
 }
 
-// Store is a reservation.Store in RAM. Use New.
+// Store is a reservation.Store in RAM. Create it with New.
 type Store struct {
-	reservation.Verbs
+	reservation.SingleCalls
 	penalty int64
 	now     func() time.Time
 
@@ -31,13 +32,13 @@ type Store struct {
 	freeIDs []uint32
 	locks   []*lock // id → lock
 	freed   []uint32
-	waiting timeheap.Heap // groups by time, in ms
-	ready   list          // groups that may be served, longest due first
-	leases  timeheap.Heap // locks by end
-	forget  timeheap.Heap // records that may be forgotten later
-	bound   timeheap.Heap // hosts that are bound, by a time no later than their bindings' ends
+	waiting timeheap.Heap // groups by the time at which they are ready, in ms
+	ready   list          // groups that can be leased, longest due first
+	leases  timeheap.Heap // live leases by end
+	forget  timeheap.Heap // records to drop later
+	bound   timeheap.Heap // bound hosts, by a time that is not after the end of their binding
 	token   uint64
-	clock   int64 // the latest time seen: it does not go back
+	clock   int64 // the latest time seen; it never goes back
 	hosts   int
 	aliases int
 }
@@ -50,64 +51,51 @@ func New(cfg Config) *Store {
 	if s.now == nil {
 		s.now = time.Now
 	}
-	s.Verbs.Doer = s
+	s.SingleCalls.Batcher = s
 	return s
 }
 
-// enterLocked reads the clock and does a bounded part of what time has brought.
+// enterLocked reads the clock and does a limited amount of housekeeping. Each call of the store
+// begins with it.
 func (s *Store) enterLocked() (now int64) {
 	s.clock = max(s.clock, s.now().UnixMilli())
 	s.housekeepLocked(s.clock, batch)
 	return s.clock
 }
 
-// housekeepLocked ends lost leases, moves what is due, and forgets, at most so many of each.
+// housekeepLocked ends leases and bindings whose time has passed, queues groups that are ready, and
+// drops records. It does at most so many of each, and reports whether more are left.
 func (s *Store) housekeepLocked(now int64, most int) (more bool) {
-	for i := 0; ; i++ {
-		id, end, ok := s.leases.Min()
-		if !ok || int64(end) > now {
-			break
-		}
-		if i == most {
-			return true
-		}
-		s.lostLocked(s.locks[id], now)
-	}
-	for i := 0; ; i++ {
-		id, end, ok := s.bound.Min()
-		if !ok || int64(end) > now {
-			break
-		}
-		if i == most {
-			return true
-		}
-		s.unbindLocked(s.byID[id], now)
-	}
-	for i := 0; ; i++ {
-		id, due, ok := s.waiting.Min()
-		if !ok || int64(due) > now {
-			break
-		}
-		if i == most {
-			return true
-		}
+	expired := func(id uint32) { s.expireLocked(s.locks[id], now) }
+	unbind := func(id uint32) { s.unbindLocked(s.byID[id], now) }
+	queue := func(id uint32) {
 		s.waiting.Remove(id)
 		s.ready.push(s.byID[id])
 	}
+	drop := func(id uint32) {
+		s.forget.Remove(id)
+		s.dropLocked(s.byID[id], now)
+	}
+	return popDue(&s.leases, now, most, expired) || popDue(&s.bound, now, most, unbind) ||
+		popDue(&s.waiting, now, most, queue) || popDue(&s.forget, now, most, drop)
+}
+
+// popDue calls do with each element of a heap that is due, at most so many times. do removes the
+// element from the heap or moves it. popDue reports whether more elements are due.
+func popDue(heap *timeheap.Heap, now int64, most int, do func(id uint32)) (more bool) {
 	for i := 0; ; i++ {
-		id, due, ok := s.forget.Min()
+		id, due, ok := heap.Min()
 		if !ok || int64(due) > now {
 			return false
 		}
 		if i == most {
 			return true
 		}
-		s.forget.Remove(id)
-		s.dropLocked(s.byID[id], now)
+		do(id)
 	}
 }
 
-// recordLocked returns the record of a name, a new one if need be.
+// recordLocked returns the record of a name. It creates the record if there is none.
 func (s *Store) recordLocked(name string) *record {
 	if r := s.records[name]; r != nil {
 		return r
@@ -124,10 +112,11 @@ func (s *Store) recordLocked(name string) *record {
 	return r
 }
 
-// dropLocked forgets a record if nothing is lost with it, or sees to it later.
+// dropLocked drops a record that has no information left. Otherwise it schedules another attempt,
+// if only time is missing.
 func (s *Store) dropLocked(r *record, now int64) {
 	if s.byID[r.id] != r {
-		return // it was dropped with what it was bound to: itself
+		return // dropped together with its own binding: it was bound to itself
 	}
 	if r.forgettable(now) {
 		s.forget.Remove(r.id)
@@ -137,16 +126,17 @@ func (s *Store) dropLocked(r *record, now int64) {
 		s.bindToLocked(r, nil, now)
 		return
 	}
-	if later := max(r.next, r.boundTo); !r.added && later > now {
+	if later := max(r.next, r.boundUntil); !r.added && later > now {
 		s.forget.Set(r.id, time.Duration(later))
 	}
 }
 
-// bindToLocked binds h to another group, or to none; homeLocked has to follow.
+// bindToLocked binds h to another group, or to none if group is nil. The caller then calls
+// rejoinLocked.
 func (s *Store) bindToLocked(h, group *record, now int64) {
-	s.awayLocked(h, now)
+	s.leaveLocked(h, now)
 	was := h.bound
-	if h.bound, h.boundTo = group, 0; group != nil {
+	if h.bound, h.boundUntil = group, 0; group != nil {
 		group.bounds++
 	} else {
 		s.bound.Remove(h.id)
@@ -157,23 +147,23 @@ func (s *Store) bindToLocked(h, group *record, now int64) {
 	}
 }
 
-// unbindLocked ends a binding if its time has come, or looks again when it has.
+// unbindLocked ends a binding that has expired. Otherwise it schedules the next check.
 func (s *Store) unbindLocked(h *record, now int64) {
-	if h.boundTo > now {
-		s.bound.Set(h.id, time.Duration(h.boundTo))
+	if h.boundUntil > now {
+		s.bound.Set(h.id, time.Duration(h.boundUntil))
 		return
 	}
 	s.bindToLocked(h, nil, now)
-	s.homeLocked(h, now)
+	s.rejoinLocked(h, now)
 	s.dropLocked(h, now)
 }
 
-// groupLocked is the group that h stands in now.
+// groupLocked returns the current group of h.
 func (s *Store) groupLocked(h *record, now int64) *record {
 	if h.alias != nil {
 		return h.alias
 	}
-	if h.bound != nil && h.boundTo > now {
+	if h.bound != nil && h.boundUntil > now {
 		if h.bound.alias != nil {
 			return h.bound.alias
 		}
@@ -182,29 +172,29 @@ func (s *Store) groupLocked(h *record, now int64) *record {
 	return h
 }
 
-// awayLocked has h be no member of any group.
-func (s *Store) awayLocked(h *record, now int64) {
+// leaveLocked removes h from the members of its group.
+func (s *Store) leaveLocked(h *record, now int64) {
 	if was := h.group; was != nil {
 		h.leave()
 		s.queueLocked(was, now)
 	}
 }
 
-// raiseLocked has nobody get r before next.
-func (s *Store) raiseLocked(r *record, next, now int64) {
+// deferLocked makes r unavailable until next.
+func (s *Store) deferLocked(r *record, next, now int64) {
 	r.next = max(r.next, next)
-	s.homeLocked(r, now)
+	s.rejoinLocked(r, now)
 	s.queueLocked(r, now)
 }
 
-// homeLocked makes an added host that is free a member of the group it stands in now.
-func (s *Store) homeLocked(h *record, now int64) {
+// rejoinLocked makes an added host without lease a member of its current group.
+func (s *Store) rejoinLocked(h *record, now int64) {
 	var group *record
 	if h.added && len(h.locks) == 0 {
 		group = s.groupLocked(h, now)
 	}
 	if h.group != group {
-		s.awayLocked(h, now)
+		s.leaveLocked(h, now)
 	} else if group != nil {
 		h.leave()
 	}
@@ -214,7 +204,7 @@ func (s *Store) homeLocked(h *record, now int64) {
 	}
 }
 
-// queueLocked puts a group where its time wants it.
+// queueLocked puts a group into the list of ready groups or into the heap of waiting ones.
 func (s *Store) queueLocked(g *record, now int64) {
 	t := g.time()
 	if t <= now {
@@ -226,7 +216,7 @@ func (s *Store) queueLocked(g *record, now int64) {
 	}
 	s.unqueueLocked(g)
 	if len(g.members) > 0 && len(g.locks) == 0 {
-		s.waiting.Set(g.id, time.Duration(t)) // ms, whatever Duration says
+		s.waiting.Set(g.id, time.Duration(t)) // ms, although the type is Duration
 	}
 }
 
@@ -237,18 +227,19 @@ func (s *Store) unqueueLocked(g *record) {
 	}
 }
 
-func unknown(host string) error { return refusal{reservation.ErrUnknown, host} }
+func unknown(host string) error { return hostError{reservation.ErrUnknown, host} }
 
-// refusal is an error that concerns a host. It is put into words only where it is read: refusing is as common as reserving.
-type refusal struct {
+// hostError is an error about one host. It builds its text only on demand, because refused calls
+// are as frequent as leases.
+type hostError struct {
 	kind error
 	host string
 }
 
-func (r refusal) Error() string { return r.kind.Error() + ": host " + r.host }
-func (r refusal) Unwrap() error { return r.kind }
+func (r hostError) Error() string { return r.kind.Error() + ": host " + r.host }
+func (r hostError) Unwrap() error { return r.kind }
 
-// Sweep is [reservation.Store.Sweep].
+// Sweep implements [reservation.Store.Sweep].
 func (s *Store) Sweep(context.Context) error {
 	for more := true; more; {
 		s.mu.Lock()

@@ -9,7 +9,7 @@ import (
 	"urlserver/reservation"
 )
 
-// BenchmarkReserveRelease reserves and releases the next host, while so many groups wait.
+// BenchmarkReserveRelease leases and releases the next host while that many groups wait.
 func BenchmarkReserveRelease(b *testing.B) {
 	for _, groups := range []int{1000, 1_000_000} {
 		b.Run(fmt.Sprint(groups), func(b *testing.B) {
@@ -37,7 +37,8 @@ func BenchmarkReserveRelease(b *testing.B) {
 	}
 }
 
-// BenchmarkTurnover has every released group wait, so that it goes through the heap of a million.
+// BenchmarkTurnover releases every group with a later time, so that each goes through the heap of a
+// million groups.
 func BenchmarkTurnover(b *testing.B) {
 	const groups = 1_000_000
 	var now int64 = 1_700_000_000_000
@@ -56,7 +57,8 @@ func BenchmarkTurnover(b *testing.B) {
 		}
 		calls = calls[:0]
 		for _, one := range got {
-			calls = append(calls, reservation.Call{Verb: reservation.ReleaseHost, Host: one.Host, Token: one.Token, Time: time.UnixMilli(now + groups/10)})
+			calls = append(calls, reservation.Call{Verb: reservation.ReleaseHost, Host: one.Host,
+				Token: one.Token, Time: time.UnixMilli(now + groups/10)})
 		}
 		s.Do(ctx, calls)
 		now++

@@ -5,49 +5,50 @@ import (
 	"math"
 )
 
-// record is all that is known of a name: as a host, as a group, or both, where a host is its own group.
+// record is all that the store knows of a name: as a host, as a group, or both if a host is its own
+// group.
 type record struct {
 	name  string
-	id    uint32   // its number in the heaps
-	next  int64    // nobody gets it before
-	locks []*lock  // the reservations that cover it; nobody gets it while there is one
-	first [1]*lock // locks, as long as there is one at most
+	id    uint32   // its index in byID and in the heaps
+	next  int64    // nobody can lease it before, ms
+	locks []*lock  // the live leases that cover it; while there is one nobody else can lease it
+	first [1]*lock // storage of locks for the usual single lease
 
 	// As a host.
-	added   bool
-	due     int64   // when there is something to do
-	lock    *lock   // the reservation that it is busy under
-	alias   *record // or nil
-	bound   *record // or nil
-	boundTo int64   // when the binding ends
-	group   *record // whose member it is, nil while it is none
-	place   int     // among those members
+	added      bool
+	due        int64   // when the host is due, ms
+	lock       *lock   // its lease, or nil
+	alias      *record // or nil
+	bound      *record // or nil
+	boundUntil int64   // when the binding ends, ms
+	group      *record // the group that it is a member of; nil: none
+	place      int     // index in the members of group
 
 	// As a group.
-	members     members    // the hosts that may be served when the group may
-	only        [1]*record // members, as long as there is one at most
-	hosts       []string   // of the alias
-	bounds      int        // hosts bound to it, also those whose binding has ended
-	ready       bool       // it stands in the list of the ready
-	after, fore *record
+	members              members    // hosts without lease that the group may serve
+	only                 [1]*record // storage of members for the usual single host
+	hosts                []string   // hosts of the alias
+	bounds               int        // number of hosts bound to it, also by bindings that have expired
+	ready                bool       // whether it is in the list of ready groups
+	nextReady, prevReady *record
 }
 
-// lock is a live reservation.
+// lock is a live lease.
 type lock struct {
 	token  uint64
-	id     uint32 // its number in the heap of leases
+	id     uint32 // its index in locks and in the heap of leases
 	holder string
 	host   *record
-	group  *record // that the host was reserved in
+	group  *record // the group of the host when it was leased
 	end    int64
 	covers []*record
-	few    [2]*record // covers, as long as they are so few
+	few    [2]*record // storage of covers for the usual one or two
 }
 
-// key is when a host may be served as far as it goes itself.
+// key returns when a host may be served, without regard to its group.
 func (r *record) key() int64 { return max(r.due, r.next) }
 
-// time is when a group may be served; never, without members.
+// time returns when a group may be served: never, if it has no members or a live lease.
 func (r *record) time() int64 {
 	if len(r.members) == 0 || len(r.locks) > 0 {
 		return math.MaxInt64
@@ -55,10 +56,10 @@ func (r *record) time() int64 {
 	return max(r.next, r.members[0].key())
 }
 
-// forgettable tells if nothing would be lost with the record at time now.
+// forgettable reports whether the record has no information left at time now.
 func (r *record) forgettable(now int64) bool {
 	return !r.added && r.next <= now && len(r.locks) == 0 && r.alias == nil && len(r.hosts) == 0 &&
-		(r.bound == nil || r.boundTo <= now) && r.bounds == 0 && len(r.members) == 0
+		(r.bound == nil || r.boundUntil <= now) && r.bounds == 0 && len(r.members) == 0
 }
 
 func (r *record) covered(l *lock) bool {
@@ -70,7 +71,7 @@ func (r *record) covered(l *lock) bool {
 	return false
 }
 
-// members is a heap of hosts, by key and then by number.
+// members is a heap of hosts, by key and then by name.
 type members []*record
 
 func (m members) Len() int { return len(m) }
@@ -108,40 +109,40 @@ func (h *record) join(g *record) {
 	heap.Push(&g.members, h)
 }
 
-// leave ends that.
+// leave removes h from the members of its group.
 func (h *record) leave() {
 	heap.Remove(&h.group.members, h.place)
 	h.group = nil
 }
 
-// list is first in, first out; anyone in it can be taken out.
+// list is a doubly linked queue of groups. Any element can be removed.
 type list struct {
 	head, tail *record
 	len        int
 }
 
 func (l *list) push(r *record) {
-	r.ready, r.fore, r.after = true, l.tail, nil
+	r.ready, r.prevReady, r.nextReady = true, l.tail, nil
 	if l.tail == nil {
 		l.head = r
 	} else {
-		l.tail.after = r
+		l.tail.nextReady = r
 	}
 	l.tail = r
 	l.len++
 }
 
 func (l *list) remove(r *record) {
-	if r.fore == nil {
-		l.head = r.after
+	if r.prevReady == nil {
+		l.head = r.nextReady
 	} else {
-		r.fore.after = r.after
+		r.prevReady.nextReady = r.nextReady
 	}
-	if r.after == nil {
-		l.tail = r.fore
+	if r.nextReady == nil {
+		l.tail = r.prevReady
 	} else {
-		r.after.fore = r.fore
+		r.nextReady.prevReady = r.prevReady
 	}
-	r.ready, r.fore, r.after = false, nil, nil
+	r.ready, r.prevReady, r.nextReady = false, nil, nil
 	l.len--
 }

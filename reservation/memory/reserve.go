@@ -8,7 +8,7 @@ import (
 	"urlserver/reservation"
 )
 
-// lockLocked reserves h, a member of g, for who asks.
+// lockLocked leases h, a member of g, to holder.
 func (s *Store) lockLocked(h, g *record, now, lease int64, holder string) reservation.Reservation {
 	s.token++
 	l := &lock{token: s.token, holder: holder, host: h, group: g, end: now + lease}
@@ -26,12 +26,12 @@ func (s *Store) lockLocked(h, g *record, now, lease int64, holder string) reserv
 	s.coverLocked(l, g, now)
 	s.leases.Set(l.id, time.Duration(l.end))
 	if h.bound != nil && h.bound == g {
-		h.boundTo = max(h.boundTo, l.end)
+		h.boundUntil = max(h.boundUntil, l.end)
 	}
 	return reservation.Reservation{Host: h.name, Group: g.name, Token: l.token, LeaseEnd: time.UnixMilli(l.end)}
 }
 
-// coverLocked has nobody get r while l lives.
+// coverLocked makes r unavailable while l lives.
 func (s *Store) coverLocked(l *lock, r *record, now int64) {
 	if r.covered(l) {
 		return
@@ -42,12 +42,12 @@ func (s *Store) coverLocked(l *lock, r *record, now int64) {
 	r.locks = append(r.locks, l)
 	l.covers = append(l.covers, r)
 	if r.group != nil {
-		s.homeLocked(r, now)
+		s.rejoinLocked(r, now)
 	}
 	s.unqueueLocked(r)
 }
 
-// unlockLocked ends a reservation; nobody gets what it covered before next.
+// unlockLocked ends a lease. Nobody can lease what it covered before next.
 func (s *Store) unlockLocked(l *lock, next, now int64) {
 	s.leases.Remove(l.id)
 	s.locks[l.id] = nil
@@ -65,7 +65,7 @@ func (s *Store) unlockLocked(l *lock, next, now int64) {
 	}
 	for _, r := range l.covers {
 		if r.added {
-			s.homeLocked(r, now)
+			s.rejoinLocked(r, now)
 		}
 		s.queueLocked(r, now)
 		if !r.added {
@@ -74,14 +74,15 @@ func (s *Store) unlockLocked(l *lock, next, now int64) {
 	}
 }
 
-// lostLocked ends a reservation whose lease has ended. The host is due as soon as it is allowed.
-func (s *Store) lostLocked(l *lock, now int64) { s.unlockLocked(l, l.end+s.penalty, now) }
+// expireLocked ends a lost lease. The host is due as soon as the penalty has passed.
+func (s *Store) expireLocked(l *lock, now int64) { s.unlockLocked(l, l.end+s.penalty, now) }
 
-// ReserveNextHost is [reservation.Store.ReserveNextHost].
-func (s *Store) ReserveNextHost(_ context.Context, lease time.Duration, most int, holder string) ([]reservation.Reservation, error) {
-	ms, err := reservation.Lease(lease)
+// ReserveNextHost implements [reservation.Store.ReserveNextHost].
+func (s *Store) ReserveNextHost(_ context.Context, lease time.Duration, most int,
+	holder string) ([]reservation.Reservation, error) {
+	ms, err := reservation.LeaseMillis(lease)
 	if err == nil {
-		err = reservation.Holder(holder)
+		err = reservation.CheckHolder(holder)
 	}
 	if err != nil {
 		return nil, err
@@ -95,7 +96,7 @@ func (s *Store) ReserveNextHost(_ context.Context, lease time.Duration, most int
 		g := s.ready.head
 		h := g.members[0]
 		if home := s.groupLocked(h, now); home != g { // its binding has ended
-			s.homeLocked(h, now)
+			s.rejoinLocked(h, now)
 			continue
 		}
 		list = append(list, s.lockLocked(h, g, now, ms, holder))
@@ -113,24 +114,24 @@ func (s *Store) tryLocked(c reservation.Call, now int64) (a reservation.Answer) 
 		return a
 	}
 	g := s.groupLocked(h, now)
-	s.freeLocked(h, now)
-	s.freeLocked(g, now)
+	s.expireAllLocked(h, now)
+	s.expireAllLocked(g, now)
 	if h.group != g {
-		s.homeLocked(h, now)
+		s.rejoinLocked(h, now)
 	}
 	if len(h.locks) > 0 || len(g.locks) > 0 || max(h.key(), g.next) > now {
-		a.Err = refusal{reservation.ErrNotNow, c.Host}
+		a.Err = hostError{reservation.ErrNotNow, c.Host}
 		return a
 	}
 	a.Reservation = s.lockLocked(h, g, now, c.Lease.Milliseconds(), c.Holder)
 	return a
 }
 
-// freeLocked ends what covers r and whose lease has ended.
-func (s *Store) freeLocked(r *record, now int64) {
+// expireAllLocked ends the leases that cover r and whose time has passed.
+func (s *Store) expireAllLocked(r *record, now int64) {
 	for i := 0; i < len(r.locks); {
 		if l := r.locks[i]; l.end <= now {
-			s.lostLocked(l, now)
+			s.expireLocked(l, now)
 			i = 0
 			continue
 		}
@@ -138,8 +139,8 @@ func (s *Store) freeLocked(r *record, now int64) {
 	}
 }
 
-// heldLocked returns the live reservation of a host that token names.
-func (s *Store) heldLocked(host string, token uint64, now int64) (*lock, error) {
+// leasedLocked returns the live lease of a host with this token.
+func (s *Store) leasedLocked(host string, token uint64, now int64) (*lock, error) {
 	h := s.records[host]
 	if h == nil || !h.added {
 		return nil, unknown(host)

@@ -56,18 +56,18 @@ func nothingLeft(t *testing.T, b reservationtest.Bench) {
 }
 
 // of is documents of a host: so many in all, and of crawls.
-func of(host string, n int, crawls ...any) reservation.Held {
-	h := reservation.Held{Host: host, Documents: n}
+func of(host string, n int, crawls ...any) reservation.Holding {
+	h := reservation.Holding{Host: host, Documents: n}
 	for i := 0; i < len(crawls); i += 2 {
 		h.Crawls = append(h.Crawls, reservation.CrawlPart{Crawl: crawls[i].(string), Documents: crawls[i+1].(int)})
 	}
 	return h
 }
 
-func teller(t *testing.T, s *Store) func(holder string, first bool, held ...reservation.Held) {
-	return func(holder string, first bool, held ...reservation.Held) {
+func teller(t *testing.T, s *Store) func(holder string, first bool, held ...reservation.Holding) {
+	return func(holder string, first bool, held ...reservation.Holding) {
 		t.Helper()
-		if known, err := s.Hold(t.Context(), holder, first, time.Minute, held); err != nil || !known {
+		if known, err := s.ReportHoldings(t.Context(), holder, first, time.Minute, held); err != nil || !known {
 			t.Errorf("Hold(%s) = %v, %v; want true", holder, known, err)
 		}
 	}
@@ -101,21 +101,21 @@ func TestCrawlsThatCannotBeToldApart(t *testing.T) {
 	tell, odd := teller(t, s), strings.Repeat("x", maxCrawl+1)
 	tell("a", true, of("x.test", 15, "", 1, "DEFAULT", 2, odd, 3, "a\nb", 4, odd[1:], 5))
 	byCrawl(t, s, "odd ones", map[string]int64{odd[1:]: 5, "DEFAULT": 10})
-	many := of("x.test", reservation.MaxHeldCrawls+7)
+	many := of("x.test", reservation.MaxCrawlsPerHost+7)
 	for i := range many.Documents {
 		many.Crawls = append(many.Crawls, reservation.CrawlPart{Crawl: fmt.Sprint("c", i), Documents: 1})
 	}
 	tell("a", false, many, of("y.test", 1))
-	if n, err := do(t, s, []string{"HLEN"}, s.cfg.Prefix+"chg_exec{chg}").AsInt64(); err != nil || n != reservation.MaxHeldCrawls+1 {
-		t.Errorf("%d crawls are told apart, %v; want %d, and DEFAULT", n, err, reservation.MaxHeldCrawls)
+	if n, err := do(t, s, []string{"HLEN"}, s.cfg.Prefix+"chg_exec{chg}").AsInt64(); err != nil || n != reservation.MaxCrawlsPerHost+1 {
+		t.Errorf("%d crawls are told apart, %v; want %d, and DEFAULT", n, err, reservation.MaxCrawlsPerHost)
 	}
 	if n, _ := do(t, s, []string{"HGET"}, s.cfg.Prefix+"chg_exec{chg}", "DEFAULT").AsInt64(); n != 8 {
 		t.Errorf("DEFAULT has %d; want the 7 of further crawls, and 1", n)
 	}
 	tell("a", false, of("x.test", 0), of("y.test", 0))
 	nothingLeft(t, b)
-	for _, bad := range []reservation.Held{of("x.test", 1, "one", 2), of("x.test", 1, "one", 0), of("x.test", -1), of("x.test", 2e9)} {
-		if _, err := s.Hold(t.Context(), "a", false, time.Minute, []reservation.Held{bad}); err == nil {
+	for _, bad := range []reservation.Holding{of("x.test", 1, "one", 2), of("x.test", 1, "one", 0), of("x.test", -1), of("x.test", 2e9)} {
+		if _, err := s.ReportHoldings(t.Context(), "a", false, time.Minute, []reservation.Holding{bad}); err == nil {
 			t.Errorf("Hold(%+v) is taken", bad)
 		}
 	}
@@ -126,7 +126,7 @@ func TestHoldersOfCrawlsDie(t *testing.T) {
 	b := bench(t, 0, redistest.Start(t).Addr())
 	s := b.Store.(*Store)
 	tell := teller(t, s)
-	var many []reservation.Held
+	var many []reservation.Holding
 	for i := range 100 { // more than the worker deals with at a time
 		many = append(many, of(fmt.Sprintf("h%d.test", i), 3, "one", 1, "two", 1))
 	}
@@ -140,7 +140,7 @@ func TestHoldersOfCrawlsDie(t *testing.T) {
 		t.Fatal(err)
 	}
 	byCrawl(t, s, "one has died", map[string]int64{"one": 2, "DEFAULT": 1})
-	if _, err := s.Hold(t.Context(), "b", false, 0, nil); err != nil {
+	if _, err := s.ReportHoldings(t.Context(), "b", false, 0, nil); err != nil {
 		t.Fatal(err)
 	}
 	if err := s.Sweep(t.Context()); err != nil {
@@ -242,8 +242,8 @@ func TestOlderDaemonsBeside(t *testing.T) {
 // tallyTwin knows what of each crawl is counted by what was told and added.
 type tallyTwin struct {
 	rng   *rand.Rand
-	told  map[string]map[string]reservation.Held // by holder and host
-	added map[string]map[string]int              // by host and crawl
+	told  map[string]map[string]reservation.Holding // by holder and host
+	added map[string]map[string]int                 // by host and crawl
 	names int
 }
 
@@ -256,7 +256,7 @@ func (w *tallyTwin) holder() (name string) {
 	return slices.Sorted(maps.Keys(w.told))[w.rng.IntN(len(w.told))]
 }
 
-func (w *tallyTwin) some() (h reservation.Held) {
+func (w *tallyTwin) some() (h reservation.Holding) {
 	h.Host = fmt.Sprintf("h%d.test", w.rng.IntN(4))
 	for _, crawl := range twinCrawls {
 		if n := w.rng.IntN(4); n > 0 && w.rng.IntN(2) == 0 {
@@ -296,10 +296,10 @@ func (w *tallyTwin) step(t *testing.T, s *Store) {
 	case what == 0 || name == "": // a new holder
 		w.names++
 		name = fmt.Sprint("holder", w.names)
-		w.told[name] = map[string]reservation.Held{}
+		w.told[name] = map[string]reservation.Holding{}
 		teller(t, s)(name, true)
 	case what == 1: // one dies
-		if _, err := s.Hold(t.Context(), name, false, 0, nil); err != nil {
+		if _, err := s.ReportHoldings(t.Context(), name, false, 0, nil); err != nil {
 			t.Fatal(err)
 		}
 		if err := s.Work(t.Context()); err != nil {
@@ -332,7 +332,7 @@ func TestCountsAgainstTheirTwin(t *testing.T) {
 	server := redistest.Start(t)
 	for seed := range uint64(3) {
 		s := bench(t, 0, server.Addr()).Store.(*Store)
-		w := tallyTwin{rng: rand.New(rand.NewPCG(seed, 7)), told: map[string]map[string]reservation.Held{}, added: map[string]map[string]int{}}
+		w := tallyTwin{rng: rand.New(rand.NewPCG(seed, 7)), told: map[string]map[string]reservation.Holding{}, added: map[string]map[string]int{}}
 		for step := range 300 {
 			w.step(t, s)
 			byCrawl(t, s, fmt.Sprintf("seed %d, step %d", seed, step), w.counts())

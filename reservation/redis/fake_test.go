@@ -16,7 +16,7 @@ func TestMovedForEver(t *testing.T) {
 	fake := redistest.StartFake(t)
 	s := New(Config{Addrs: fake.Addrs[:1]})
 	defer s.Close()
-	held := make([]reservation.Held, 2*holdBatch)
+	held := make([]reservation.Holding, 2*holdBatch)
 	for i := range held {
 		held[i].Host = fmt.Sprintf("h%d.example", i)
 	}
@@ -28,7 +28,7 @@ func TestMovedForEver(t *testing.T) {
 	}{
 		{name: "the first one", scripts: 1, do: func() error { _, err := s.Stats(t.Context()); return err }},
 		{name: "one script", met: true, scripts: 1, do: func() error { _, err := s.TryReserve(t.Context(), "a.example", time.Second, "us"); return err }},
-		{name: "two scripts", met: true, scripts: 2, do: func() error { _, err := s.Hold(t.Context(), "us", true, time.Second, held); return err }},
+		{name: "two scripts", met: true, scripts: 2, do: func() error { _, err := s.ReportHoldings(t.Context(), "us", true, time.Second, held); return err }},
 	} {
 		fake.Scripts.Store(0)
 		s.met.Store(call.met)

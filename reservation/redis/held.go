@@ -11,9 +11,9 @@ import (
 
 var _ reservation.Counter = (*Store)(nil)
 
-// Hold is [reservation.Counter.Hold].
-func (s *Store) Hold(ctx context.Context, holder string, first bool, ttl time.Duration, held []reservation.Held) (known bool, err error) {
-	if err := reservation.Holder(holder); err != nil || holder == "" || ttl < 0 {
+// ReportHoldings is [reservation.Counter.ReportHoldings].
+func (s *Store) ReportHoldings(ctx context.Context, holder string, first bool, ttl time.Duration, held []reservation.Holding) (known bool, err error) {
+	if err := reservation.CheckHolder(holder); err != nil || holder == "" || ttl < 0 {
 		return false, fmt.Errorf("%w holder %.100q, or ttl %v", reservation.ErrInvalid, holder, ttl)
 	}
 	begin := "0"
@@ -42,14 +42,14 @@ func (s *Store) Hold(ctx context.Context, holder string, first bool, ttl time.Du
 }
 
 // appendHeld appends what is told of a host: how much of DEFAULT, and of each other crawl.
-func appendHeld(args []string, h reservation.Held) ([]string, error) {
+func appendHeld(args []string, h reservation.Holding) ([]string, error) {
 	host, err := reservation.Host(h.Host)
 	if err != nil {
 		return nil, err
 	}
 	rest, place := h.Documents, len(args)+1
 	args = append(args, host, "")
-	for _, c := range h.Crawls[:min(len(h.Crawls), reservation.MaxHeldCrawls)] {
+	for _, c := range h.Crawls[:min(len(h.Crawls), reservation.MaxCrawlsPerHost)] {
 		if c.Documents < 1 || c.Documents > rest {
 			return nil, fmt.Errorf("%w count %d of crawl %.100q, of %d documents held", reservation.ErrInvalid, c.Documents, c.Crawl, h.Documents)
 		}

@@ -27,9 +27,9 @@ func counts(t *testing.T, s *Store, want ...int64) {
 	}
 }
 
-func held(n ...int) (list []reservation.Held) {
+func held(n ...int) (list []reservation.Holding) {
 	for i, n := range n {
-		list = append(list, reservation.Held{Host: fmt.Sprintf("h%d.test", i), Documents: n})
+		list = append(list, reservation.Holding{Host: fmt.Sprintf("h%d.test", i), Documents: n})
 	}
 	return list
 }
@@ -41,7 +41,7 @@ func heldBench(t *testing.T) (b reservationtest.Bench, s *Store, tell func(holde
 	s = b.Store.(*Store)
 	tell = func(holder string, first, known bool, n ...int) {
 		t.Helper()
-		if got, err := s.Hold(t.Context(), holder, first, time.Minute, held(n...)); err != nil || got != known {
+		if got, err := s.ReportHoldings(t.Context(), holder, first, time.Minute, held(n...)); err != nil || got != known {
 			t.Errorf("Hold(%s) = %v, %v; want %v", holder, got, err, known)
 		}
 	}

@@ -54,7 +54,7 @@ type Config struct {
 
 // Store is a reservation.Store in Redis. Use New, and Close when done.
 type Store struct {
-	reservation.Verbs
+	reservation.SingleCalls
 	cfg     Config
 	scripts scripts
 	keys    []string // KEYS of every script
@@ -86,7 +86,7 @@ func newStore(cfg Config, clock string) *Store {
 		penalty: strconv.FormatInt(cfg.Penalty.Milliseconds(), 10),
 		dial:    dialTimeout, wait: writeTimeout,
 	}
-	s.Verbs.Doer = s
+	s.SingleCalls.Batcher = s
 	for verb := range s.singles {
 		s.singles[verb].ask = func(calls []reservation.Call) []reservation.Answer { return s.do(context.Background(), calls) }
 	}

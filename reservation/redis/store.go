@@ -127,7 +127,7 @@ func (s *Store) answer(c reservation.Call, a answer) (out reservation.Answer) {
 
 // SetAlias is [reservation.Store.SetAlias].
 func (s *Store) SetAlias(ctx context.Context, alias string, hosts []string) error {
-	hosts, err := reservation.AliasOf(alias, hosts)
+	hosts, err := reservation.CheckAlias(alias, hosts)
 	if err != nil {
 		return err
 	}
@@ -136,7 +136,7 @@ func (s *Store) SetAlias(ctx context.Context, alias string, hosts []string) erro
 
 // JoinAlias is [reservation.Store.JoinAlias].
 func (s *Store) JoinAlias(ctx context.Context, alias string, hosts []string) (aliases []string, err error) {
-	hosts, err = reservation.JoinOf(alias, hosts)
+	hosts, err = reservation.CheckJoin(alias, hosts)
 	if err != nil {
 		return nil, err
 	}
@@ -157,7 +157,7 @@ func (s *Store) JoinAlias(ctx context.Context, alias string, hosts []string) (al
 func (s *Store) GetAlias(ctx context.Context, name string) (alias string, hosts []string, err error) {
 	host, hostErr := reservation.Host(name)
 	if hostErr != nil {
-		if reservation.Alias(name) != nil {
+		if reservation.CheckAliasName(name) != nil {
 			return "", nil, hostErr
 		}
 		host = name
@@ -178,7 +178,7 @@ func (s *Store) Bind(ctx context.Context, bindings []reservation.Binding, ttl ti
 	if err != nil {
 		return nil, err
 	}
-	ms, err := reservation.TTL(ttl)
+	ms, err := reservation.TTLMillis(ttl)
 	if err != nil {
 		return nil, err
 	}

@@ -24,9 +24,9 @@ type granted struct {
 
 // ReserveNextHost is [reservation.Store.ReserveNextHost].
 func (s *Store) ReserveNextHost(ctx context.Context, lease time.Duration, most int, holder string) (list []reservation.Reservation, err error) {
-	ms, err := reservation.Lease(lease)
+	ms, err := reservation.LeaseMillis(lease)
 	if err == nil {
-		err = reservation.Holder(holder)
+		err = reservation.CheckHolder(holder)
 	}
 	if err != nil {
 		return nil, err

@@ -19,7 +19,7 @@ type keys struct {
 
 var (
 	_ kv.KV    = (*keys)(nil)
-	_ kv.Mover = (*keys)(nil)
+	_ kv.TxnKV = (*keys)(nil)
 )
 
 func newKeys(cfg Config) *keys {
