@@ -50,10 +50,10 @@ const (
 
 func (s *Slots) lateness(now time.Duration, id uint32) Lateness {
 	switch {
+	case now >= s.aged(id): // first: a transaction that is silent may have company to blame
+		return Endless
 	case now >= s.silent(id):
 		return Silent
-	case now >= s.aged(id):
-		return Endless
 	}
 	return InTime
 }

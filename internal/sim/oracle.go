@@ -168,6 +168,7 @@ type silence struct {
 type spiderView struct {
 	inFlight  int
 	heard     time.Duration // last status of what it has; negative: none
+	stale     time.Duration // last one of what it had, or never had; negative: none
 	fetches   fetches
 	suspects  int            // documents there that were lost with a spider
 	condemned bool           // its connection has to end

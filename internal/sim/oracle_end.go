@@ -14,7 +14,7 @@ func (o *oracle) connected(spider uint32) {
 	if o.spiders[spider] != nil {
 		o.wrong(RuleInFlight, "spider %d is two connections at once", spider)
 	}
-	o.spiders[spider] = &spiderView{heard: -1}
+	o.spiders[spider] = &spiderView{heard: -1, stale: -1}
 }
 
 // gone hears that a spider's connection has ended.
@@ -37,7 +37,8 @@ func (o *oracle) lose(spider uint32, overdue *transaction) {
 	for _, tx := range sp.all {
 		if !tx.finished {
 			late := tx.maybe || timeout && (tx.at+o.set.maxFetch <= o.now || tx.since+o.set.statusTimeout <= o.now)
-			o.blame(tx, sp, docs, young, timeout, late)
+			aged := tx.at+o.set.maxFetch <= o.now || overdue != nil && overdue.at+o.set.maxFetch <= o.now
+			o.blame(tx, sp, docs, young, timeout, late, aged)
 			o.finish(tx)
 		}
 	}
@@ -51,19 +52,27 @@ func (o *oracle) lasts(tx *transaction) bool {
 }
 
 // blame notes what the loss of a transaction, one of so many at its spider, of which some were young, says about its document.
-func (o *oracle) blame(tx *transaction, sp *spiderView, docs, young int, timeout, late bool) {
+// late says that it took too long; aged, that it or the one for which the connection ends went on for as long as any may.
+//
+// Where a spider stood still, any document there may be the cause. It did not if it has said something in the second half of
+// the status timeout: in the first half it owes no status of the documents that are silent. The daemon may count a status of a
+// transaction that had ended, or not.
+func (o *oracle) blame(tx *transaction, sp *spiderView, docs, young int, timeout, late, aged bool) {
 	d := tx.doc
 	if !d.lost {
 		o.suspected++
 	}
 	d.lost = true
-	d.alone = docs == 1 || late && (sp.heard > tx.since || tx.at+o.set.maxFetch <= o.now)
+	cause := docs == 1 || late && (sp.heard > o.now-o.set.statusTimeout/2 || tx.at+o.set.maxFetch <= o.now)
+	d.alone = cause || late && (sp.stale > o.now-o.set.statusTimeout/2 || aged)
 	switch {
 	case timeout && !late, !timeout && sp.heard < 0:
 		d.sends-- // no attempt
 	case tx.at+o.set.maxFetch <= o.now: // it lasts, and has killed nobody
 		d.company, d.lasted = 0, false
-	case d.alone: // it is the cause, or may be taken for it
+	case cause:
+	case d.alone: // it may be taken for the cause
+		d.sends = min(d.sends, uint8(o.set.attempts-1))
 	default: // one of them may be the cause
 		others := young
 		if !o.lasts(tx) {
@@ -136,6 +145,9 @@ func (o *oracle) expire() {
 func (o *oracle) status(spider uint32, text string) {
 	f := strings.Split(text, " ")
 	tx := o.open[f[0]]
+	if tx == nil {
+		o.spiders[spider].stale = o.now // if it was one
+	}
 	if tx == nil || tx.spider != spider || len(f) < 2 {
 		return
 	}

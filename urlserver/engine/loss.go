@@ -237,9 +237,9 @@ func (e *Engine) blame(doc uint32, sp *spider, how hostslots.Lateness) hostslots
 	switch {
 	case sp.stranger:
 		return hostslots.None
-	case how != hostslots.InTime && (alone || sp.loss.spares):
+	case how == hostslots.Endless, how == hostslots.Silent && (alone || sp.loss.spares):
 		return hostslots.Whole
-	case how != hostslots.InTime:
+	case how == hostslots.Silent:
 		return hostslots.Shared
 	case sp.loss.spares:
 		return hostslots.None

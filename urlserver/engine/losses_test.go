@@ -124,10 +124,10 @@ func (c *crashes) read(id uint32) {
 	}
 }
 
-// works says WORKING on a transaction as long as its connection is there.
+// works says WORKING on a transaction as long as its connection is there, and the spiders are not silent.
 func (c *crashes) works(id uint32, sp *spider, trans protocol.Trans) {
 	c.after(30*second, func() {
-		if c.e.spiders[id] == sp && c.conns[id] {
+		if c.e.spiders[id] == sp && c.conns[id] && !c.silent {
 			c.e.Lines(id, []Line{{Status: protocol.Status{Trans: trans, Verb: protocol.Working}}})
 			c.works(id, sp, trans)
 		}
@@ -391,5 +391,29 @@ func TestEndlessSuspect(t *testing.T) {
 	}
 	if c.run(4 * time.Hour); c.ends[docindex.Timeout] != 1 || len(c.e.suspects) != 0 {
 		t.Errorf("after %v: outcomes %v, %d suspects; want the endless document to end as timeout", c.now, c.ends, len(c.e.suspects))
+	}
+}
+
+// TestEndlessAndSilent: a document that reaches spider.max_fetch and the status timeout at the same moment counts as endless,
+// though its spider stood still with another document.
+func TestEndlessAndSilent(t *testing.T) {
+	c := newCrashes(t, 1, func(cfg *configs.Config) {
+		cfg.TimeoutSpiderStatus, cfg.Spider.MaxFetch, cfg.Spider.MaxAttempts = time.Minute, 10*time.Minute, 1
+	})
+	c.endless = func(url string) bool { return strings.Contains(url, "deadly") }
+	c.put(1, 0)
+	c.run(time.Minute)
+	c.put(0, 1)
+	c.after(9*time.Minute+second, func() { c.silent = true }) // it said WORKING for the last time a second ago
+	c.after(9*time.Minute+50*second, func() { c.put(1, 0) })
+	c.after(10*time.Minute+second/2, func() {
+		if s := &c.e.stats; s.Expired != 1 || s.Lost != 1 {
+			t.Errorf("%d documents expired and %d are lost; want one each", s.Expired, s.Lost)
+		}
+		c.silent = false
+	})
+	c.run(12 * time.Minute)
+	if c.ends[docindex.Timeout] != 1 || c.ends[docindex.Done] != 2 || c.lines != 4 {
+		t.Errorf("outcomes %v after %d lines; want 1 timeout and 2 done after 4", c.ends, c.lines)
 	}
 }
