@@ -23,10 +23,19 @@ func Version(takes Takes) *cobra.Command {
 	}
 }
 
-// VersionFlag has the command print the same for --version.
+// VersionFlag gives root, which has a RunE, the flag --version: it prints what the command version prints. cobra's own
+// flag would need its version template. Who uses a template makes the linker keep each exported method of each type,
+// which is a third of the binary.
 func VersionFlag(root *cobra.Command) {
-	root.Version = versionOf(root.Name(), Build())
-	root.SetVersionTemplate("{{.Version}}\n")
+	show := root.Flags().BoolP("version", "v", false, "version for "+root.Name())
+	run := root.RunE
+	root.RunE = func(cmd *cobra.Command, args []string) error {
+		if !*show {
+			return run(cmd, args)
+		}
+		_, err := fmt.Fprintln(cmd.OutOrStdout(), versionOf(root.Name(), Build()))
+		return err
+	}
 }
 
 // Build is what is known of this binary.
