@@ -34,7 +34,7 @@ var testOnly = []string{"internal/testkit", "docindex/indextest", "reservation/r
 var (
 	pure        = []string{"internal/container/slab", "internal/container/arena", "internal/container/hashtable", "internal/container/timeheap", "internal/container/finder", "docindex/internal/queuesched", "leftover", "hostslots", "hostrules", "internal/trace", "urlserver/engine"}
 	pureImports = []string{
-		"bytes", "crypto/sha256", "encoding/binary", "errors", "fmt", "hash/maphash", "maps", "math", "math/bits", "net/netip", "slices", "time",
+		"bytes", "cmp", "crypto/sha256", "encoding/binary", "errors", "fmt", "hash/maphash", "maps", "math", "math/bits", "net/netip", "slices", "time",
 	}
 	clockCalls = []string{"time.Now(", "time.Since(", "time.Until(", "time.After", "time.NewTimer", "time.Sleep(", "go func", "chan "}
 )

@@ -133,6 +133,31 @@ func (d *Daemon) Blocked(ctx context.Context, most int) ([]hostslots.BlockedHost
 	return b.hosts, b.all, err
 }
 
+// Hosts makes the list of a walk. The owner looks at some hosts at a time, and goes on with its work in between. walk must not
+// be used after an error: the owner may still write to it.
+func (d *Daemon) Hosts(ctx context.Context, walk *engine.HostWalk) error {
+	for more := true; more; {
+		var err error
+		if more, err = answerOf(ctx, d, func(e *engine.Engine) bool { return e.WalkHosts(walk) }); err != nil {
+			return err
+		}
+	}
+	return d.ask(ctx, func(e *engine.Engine) { e.FinishHosts(walk) })
+}
+
+// RuleBlocked returns hosts with documents that a rule blocks, at most so many. more: there are others.
+func (d *Daemon) RuleBlocked(ctx context.Context, most int) (names []string, more bool, err error) {
+	type blocked struct {
+		names []string
+		more  bool
+	}
+	b, err := answerOf(ctx, d, func(e *engine.Engine) (b blocked) {
+		b.names, b.more = e.RuleBlocked(most)
+		return b
+	})
+	return b.names, b.more, err
+}
+
 // Date turns a moment of the daemon's monotonic clock into one of the wall's.
 func (d *Daemon) Date(t time.Duration) time.Time { return time.Now().Add(t - d.clock()) }
 

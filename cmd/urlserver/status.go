@@ -34,10 +34,13 @@ type status struct {
 	Stale    uint64            `json:"stale"`
 	BadLines uint64            `json:"bad_lines"`
 	Outcomes map[string]uint64 `json:"outcomes"`
+	Statuses map[string]uint64 `json:"statuses"`
 	Reject   int               `json:"reject"`
 	Index    struct {
 		Requests, Candidates, Duplicates uint64
-		LastError                        string `json:"last_error"`
+		LastError                        string  `json:"last_error"`
+		Scheduled, Completed             *uint64 // nil: the index is not embedded
+		InTransit                        uint64  `json:"in_transit"`
 	} `json:"index"`
 	Reservation *leases  `json:"reservation"` // nil: hosts are shared with no other daemon
 	Kafka       *brokers `json:"kafka"`       // nil: crawl control is not reached by Kafka
@@ -84,8 +87,9 @@ func statusCommand() *cobra.Command {
 			"  sent       URLs sent, and those of them that had been sent before; statuses that came too late,\n" +
 			"             lines of spiders that were ignored\n" +
 			"  outcomes   how documents ended\n" +
+			"  statuses   the HTTP statuses of those that are done, by their first digit; none: no answer\n" +
 			"  doc index  requests to it, documents it offered, those that were held or had ended lately,\n" +
-			"             hosts that it is asked to leave out\n" +
+			"             hosts that it is asked to leave out; all documents of an embedded index, by state\n" +
 			"  spiders    how many are connected, and what each has in flight, was sent, and has done",
 		Example: "  urlserver status\n  urlserver status --json",
 		Args:    takes(cobra.NoArgs),
@@ -122,8 +126,14 @@ func (s *status) print(out io.Writer) error {
 	fmt.Fprintf(w, "held\t%d, %d in leftover, %d in flight\n", s.Held, s.Leftover, s.InFlight)
 	fmt.Fprintf(w, "sent\t%d, %d again; %d stale statuses, %d bad lines\n", s.Sent, s.Retried, s.Stale, s.BadLines)
 	fmt.Fprintf(w, "outcomes\t%s\n", s.outcomes())
+	if list := s.statuses(); list != "" {
+		fmt.Fprintf(w, "statuses\t%s\n", list)
+	}
 	fmt.Fprintf(w, "doc index\t%d requests, %d candidates, %d duplicates, %d hosts rejected\n",
 		s.Index.Requests, s.Index.Candidates, s.Index.Duplicates, s.Reject)
+	if s.Index.Scheduled != nil && s.Index.Completed != nil {
+		fmt.Fprintf(w, "\t%d scheduled, %d in transit, %d completed\n", *s.Index.Scheduled, s.Index.InTransit, *s.Index.Completed)
+	}
 	if s.Index.LastError != "" {
 		fmt.Fprintf(w, "\t%s\n", s.Index.LastError)
 	}
@@ -158,6 +168,17 @@ func (s *status) shared() (parts []string) {
 		parts = append(parts, fmt.Sprintf("Kafka %s, waiting %d", k.state(), k.Lag))
 	}
 	return parts
+}
+
+// statuses counts the documents that are done, by class; "": there are none, or the daemon is older than such counts.
+func (s *status) statuses() string {
+	var parts []string
+	for _, class := range []string{"2xx", "3xx", "4xx", "5xx", "none"} {
+		if n := s.Statuses[class]; n > 0 {
+			parts = append(parts, fmt.Sprintf("%d %s", n, class))
+		}
+	}
+	return strings.Join(parts, ", ")
 }
 
 func (s *status) outcomes() string {

@@ -23,6 +23,7 @@ func (e *Engine) end(doc uint32, kind docindex.Kind, status int) {
 	if kind == forgotten {
 		e.arrive(doc, "forgotten", 0, false)
 	} else {
+		e.countFor(e.slots.HostOfDoc(doc), &o)
 		e.outcome(o)
 		e.arrive(doc, kind.String(), status, true)
 	}
@@ -109,6 +110,7 @@ func (e *Engine) giveBack(budget *int, due *waiter) {
 func (e *Engine) outcome(o docindex.Outcome) {
 	o.At = e.wall
 	e.stats.Outcomes[o.Kind]++
+	e.stats.Classes[docindex.ClassOf(o.Kind, o.Status)]++
 	switch told := e.stats.Outcomes[o.Kind]; {
 	case faulty(faultUntold) && told%50 == 0:
 		return

@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"hash/maphash"
 	"net/netip"
 	"time"
 
@@ -145,6 +146,7 @@ type Engine struct {
 
 	recallLater map[string]struct{} // DOC_IDs of those that may come with the answer of the index
 	quarantine  *quarantine
+	hosts       hostTable // what came back, by host
 	journeys    journeys
 
 	wakeBy                   time.Duration // when it wanted to step again at the latest; 0: not by itself
@@ -171,6 +173,7 @@ func New(cfg configs.Config, opt Options) *Engine {
 
 		recallLater: map[string]struct{}{},
 		quarantine:  newQuarantine(),
+		hosts:       hostTable{seed: maphash.MakeSeed()},
 		doomed:      map[uint32]docindex.Kind{},
 		awaited:     map[string]awaited{},
 		crewByName:  map[string]uint32{},

@@ -22,6 +22,7 @@ type Explanation struct {
 	Rule      string        // of [[rules]], for people; "": none is for it
 	Unasked   string        // in words: what keeps the doc index from being asked for documents of it; "": nothing
 	Pace      string        // in words: until when its group may not be asked, and by which rule; "": it may be
+	Fetched   Fetched       // what came back of its documents
 	Why       string        // in words: the reason, until when, by which rule
 }
 
@@ -35,6 +36,8 @@ func (e *Engine) Explain(name []byte) (x Explanation, known bool) {
 		return x, false
 	}
 	x = Explanation{HostView: e.slots.Host(id).View(), Now: e.now}
+	figures := e.hosts.look(id, name)
+	x.Fetched = figures.view()
 	e.slots.Host(id).Origins(func(o uint32) { x.Robots = e.entry(o).Entry })
 	x.Target, x.Judged = e.shutTarget(id), e.judged(id)
 	x.CrawlWait = x.Queued > 0 && !x.Offers && !x.Suspended

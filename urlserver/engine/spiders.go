@@ -165,6 +165,7 @@ func (e *Engine) done(sp *spider, trans hostslots.TransID, sent time.Duration, s
 	retry := time.Duration(max(0, s.RetryAfter)) * time.Second
 	sp.recent.answered(e.now, e.now-sent)
 	doc := e.slots.Done(e.now, trans, s.Code, retry)
+	e.fetched(e.slots.HostOfDoc(doc), e.now-sent)
 	delete(sp.long, doc)
 	sp.inFlight--
 	sp.done++

@@ -13,6 +13,7 @@ type Stats struct {
 	Sent, Retried, Expired, Lost uint64 // documents sent; of them: not for the first time; taken for lost: silent, spider gone
 	Stale, BadLines              uint64 // lines of spiders
 	Outcomes                     [docindex.Kinds]uint64
+	Classes                      [docindex.Classes]uint64 // the same documents, by what came back
 	IndexRequests                uint64
 	Candidates, Duplicates       uint64 // offered; of them: held or just ended
 	BadCandidates                uint64 // without as much as a DOC_ID

@@ -14,12 +14,6 @@ const (
 	crawlRows    = 50     // in a list
 	crawlBytes   = 10_000 // of its JSON: a page asks each five seconds, and has 2 KB a second for it
 	maxCrawlText = 256    // bytes of a name that is looked for
-	maxLooks     = 16     // lists kept
-
-	// A list is shown again for so long at least, and for so many times what it took to make: however many look at it, it
-	// takes a hundredth of a core.
-	looksFresh   = 2 * time.Second
-	looksCheaply = 100
 )
 
 // crawlRow is a crawl for people.
@@ -60,7 +54,7 @@ func (s *Server) serveCrawls(w http.ResponseWriter, r *http.Request) error {
 	if len(text) > maxCrawlText {
 		return badf("text has %d bytes; at most %d are looked for", len(text), maxCrawlText)
 	}
-	list, err := s.crawls.list(r.Context(), text)
+	list, err := s.crawls.get(r.Context(), text)
 	if err != nil {
 		return err
 	}
@@ -68,65 +62,12 @@ func (s *Server) serveCrawls(w http.ResponseWriter, r *http.Request) error {
 	return nil
 }
 
-// crawlLooks lists crawls for all who look. Safe for concurrent use.
-type crawlLooks struct {
-	lister docindex.CrawlLister
-
-	turn  chan struct{} // holds one while somebody is at what is below; while a list is made, too, so that it is made once
-	looks map[string]crawlLook
-}
-
-func newCrawlLooks(lister docindex.CrawlLister) *crawlLooks {
-	return &crawlLooks{lister: lister, turn: make(chan struct{}, 1), looks: map[string]crawlLook{}}
-}
-
-type crawlLook struct {
-	list  crawlList
-	err   error
-	until time.Time // it is fresh
-}
-
-// list is the list for a text, as it was a moment ago.
-func (c *crawlLooks) list(ctx context.Context, text string) (crawlList, error) {
-	select {
-	case c.turn <- struct{}{}:
-	case <-ctx.Done():
-		return crawlList{}, ctx.Err()
-	}
-	defer func() { <-c.turn }()
-	began := time.Now()
-	if look, ok := c.looks[text]; ok && began.Before(look.until) {
-		return look.list, look.err
-	}
-	some, all, err := c.lister.ListCrawls(ctx, text, crawlRows)
-	if ctx.Err() != nil {
-		return crawlList{}, ctx.Err()
-	}
-	look := crawlLook{list: crawlList{Crawls: crawlRowsOf(some), All: all}, err: err}
-	now := time.Now()
-	fresh := looksFresh
-	if err == nil {
-		fresh = max(fresh, looksCheaply*now.Sub(began))
-	}
-	look.until = now.Add(fresh)
-	c.makeRoom(now)
-	c.looks[text] = look
-	return look.list, look.err
-}
-
-// makeRoom forgets what is not fresh, and one list where all are.
-func (c *crawlLooks) makeRoom(now time.Time) {
-	for text, look := range c.looks {
-		if now.After(look.until) {
-			delete(c.looks, text)
-		}
-	}
-	for text := range c.looks {
-		if len(c.looks) < maxLooks {
-			return
-		}
-		delete(c.looks, text)
-	}
+// newCrawlLists lists crawls for all who look, by a text that their names have.
+func newCrawlLists(lister docindex.CrawlLister) *kept[string, crawlList] {
+	return newKept(func(ctx context.Context, text string) (crawlList, error) {
+		some, all, err := lister.ListCrawls(ctx, text, crawlRows)
+		return crawlList{Crawls: crawlRowsOf(some), All: all}, err
+	})
 }
 
 // crawlRowsOf are as many rows as there is room for.

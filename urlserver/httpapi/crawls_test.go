@@ -21,7 +21,7 @@ import (
 // control gives a rig crawl control over its store.
 func (r *rig) control() {
 	r.server.actions = crawlcontrol.New(crawlcontrol.NewKeeper(r.store, r.daemon, zerolog.Nop()), 1000)
-	r.server.crawls = newCrawlLooks(r.store)
+	r.server.crawls = newCrawlLists(r.store)
 }
 
 func (r *rig) submit(app, crawl string, urls ...string) {
@@ -87,10 +87,10 @@ func (f *fakeLister) ListCrawls(_ context.Context, text string, most int) (some 
 func TestCrawlLooks(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := &fakeLister{crawls: 9, takes: 100 * time.Millisecond}
-		looks := newCrawlLooks(f)
+		looks := newCrawlLists(f)
 		look := func(text string) {
 			t.Helper()
-			if list, err := looks.list(t.Context(), text); err != nil || len(list.Crawls) != 9 {
+			if list, err := looks.get(t.Context(), text); err != nil || len(list.Crawls) != 9 {
 				t.Fatalf("%d crawls, %v", len(list.Crawls), err)
 			}
 		}
@@ -107,10 +107,10 @@ func TestCrawlLooks(t *testing.T) {
 		if len(f.asked) != 3 {
 			t.Errorf("asked for %q; want a new list after 100 times what it took", f.asked)
 		}
-		for i := range 3 * maxLooks {
+		for i := range 3 * maxKept {
 			look(fmt.Sprint(i))
-			if len(looks.looks) > maxLooks {
-				t.Fatalf("%d lists are kept", len(looks.looks))
+			if len(looks.answers) > maxKept {
+				t.Fatalf("%d lists are kept", len(looks.answers))
 			}
 		}
 	})
@@ -120,11 +120,11 @@ func TestCrawlLooks(t *testing.T) {
 func TestCrawlLooksFail(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := &fakeLister{takes: 10 * time.Second, err: errors.New("away")}
-		looks := newCrawlLooks(f)
+		looks := newCrawlLists(f)
 		var viewers sync.WaitGroup
 		for range 5 {
 			viewers.Go(func() {
-				if _, err := looks.list(t.Context(), ""); !errors.Is(err, f.err) {
+				if _, err := looks.get(t.Context(), ""); !errors.Is(err, f.err) {
 					t.Errorf("the list: %v; want %v", err, f.err)
 				}
 			})
@@ -132,7 +132,7 @@ func TestCrawlLooksFail(t *testing.T) {
 		synctest.Wait()
 		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 		defer cancel()
-		if _, err := looks.list(ctx, ""); !errors.Is(err, context.DeadlineExceeded) {
+		if _, err := looks.get(ctx, ""); !errors.Is(err, context.DeadlineExceeded) {
 			t.Errorf("a viewer that goes: %v", err)
 		}
 		viewers.Wait()
@@ -149,7 +149,7 @@ func TestCrawlListIsBounded(t *testing.T) {
 		name        string
 		least, most int
 	}{{"app", crawlRows, crawlRows}, {strings.Repeat("<", 500), 1, 10}} {
-		r.server.crawls = newCrawlLooks(&fakeLister{crawls: 1_000_000, name: c.name})
+		r.server.crawls = newCrawlLists(&fakeLister{crawls: 1_000_000, name: c.name})
 		var list crawlList
 		r.into(&list, "GET", "/api/crawls", "")
 		if n := len(list.Crawls); n < c.least || n > c.most || list.All != 1_000_000 {

@@ -31,6 +31,9 @@ type host struct {
 	NextSend     *time.Time `json:"next_send"` // not before
 	Gap          float64    `json:"gap_s"`
 	BlockedUntil *time.Time `json:"blocked_until"`
+	BlockedBy    *string    `json:"blocked_by"` // "operator" or "rule"; null: it is not blocked
+	Fetched      fetched    `json:"fetched"`
+	lastFetch               // once more, beside the counts
 	Robots       robotsTxt  `json:"robots"`
 	Rule         *string    `json:"rule,omitempty"` // that of [[rules]] for it; absent: none is
 	Why          string     `json:"why"`
@@ -62,8 +65,9 @@ func (s *Server) hostOf(name string, x engine.Explanation) host {
 	h := host{
 		Host: name, Queued: x.Queued, InFlight: x.InFlight, Gap: seconds(x.Gap), Why: x.Why,
 		LastSend: s.moment(x.Last), NextSend: s.moment(x.Next), BlockedUntil: s.moment(x.Blocked),
-		Robots: s.robotsOf(x),
+		BlockedBy: blockedBy(x.Blocked, x.Limits.Blocked), Fetched: s.fetchedOf(&x.Fetched), Robots: s.robotsOf(x),
 	}
+	h.lastFetch = h.Fetched.lastFetch
 	if x.Addr.IsValid() {
 		group := cmp.Or(x.Group, x.Addr.String())
 		h.Group = &group

@@ -48,19 +48,21 @@ type Config struct {
 
 // Server answers HTTP requests about a daemon. Use New, then Serve.
 type Server struct {
-	daemon  *urlserver.Daemon
-	store   docindex.Store
-	hosts   []string // that requests may name without a token: of Config.Listen, and Config.Hosts
-	log     zerolog.Logger
-	file    string
-	gate    *login.Gate // nil: no token is asked for
-	failed  failures    // to log in
-	runtime *prometheus.Registry
-	actions Actions
-	crawls  *crawlLooks // nil: the store lists none
-	kafka   func() kafka.Figures
-	cross   *http.CrossOriginProtection
-	watcher *livefeed.Watcher
+	daemon    *urlserver.Daemon
+	store     docindex.Store
+	hosts     []string // that requests may name without a token: of Config.Listen, and Config.Hosts
+	log       zerolog.Logger
+	file      string
+	gate      *login.Gate // nil: no token is asked for
+	failed    failures    // to log in
+	runtime   *prometheus.Registry
+	actions   Actions
+	crawls    *kept[string, crawlList] // by a part of names; nil: the store lists none
+	hostLists *kept[hostQuery, hostList]
+	totals    totals
+	kafka     func() kafka.Figures
+	cross     *http.CrossOriginProtection
+	watcher   *livefeed.Watcher
 
 	warnings *Warnings
 	routes   *http.ServeMux
@@ -90,11 +92,13 @@ func New(cfg Config) *Server {
 		s.warnings = NewWarnings()
 	}
 	if cfg.Crawls != nil {
-		s.crawls = newCrawlLooks(cfg.Crawls)
+		s.crawls = newCrawlLists(cfg.Crawls)
 	}
 	if cfg.Token != "" {
 		s.gate = login.New(cfg.Token)
 	}
+	s.totals.store = cfg.Store
+	s.hostLists = newKept(s.listHosts)
 	s.watcher = s.newWatcher()
 	s.routes = s.table()
 	return s

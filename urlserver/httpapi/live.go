@@ -20,7 +20,7 @@ type live struct {
 }
 
 func (s *Server) liveOf(now urlserver.Status) any {
-	l := live{status: s.statusOf(now), Ready: append([]string{}, now.NotReady()...)}
+	l := live{status: s.statusOf(now, s.totals.recent()), Ready: append([]string{}, now.NotReady()...)}
 	if n := len(l.Spiders); n > liveSpiders {
 		l.Spiders, l.MoreSpiders = l.Spiders[:liveSpiders], n-liveSpiders
 	}

@@ -115,11 +115,19 @@ func (m metrics) documents(s *urlserver.Status) {
 	m.counter("lost_total", "URLs that were at a spider when it went away.", s.Lost)
 	m.counter("stale_total", "Statuses that came for a transaction that had ended.", s.Stale)
 	m.counter("bad_lines_total", "Lines of spiders that were ignored.", s.BadLines)
-	for kind, n := range s.Outcomes {
-		m.counter("outcomes_total", "Documents ended, by outcome.", n, "outcome", docindex.Kind(kind).String())
-	}
+	m.outcomes(&s.Classes)
 	m.gauge("outcomes_waiting", "Outcomes that the doc index has not taken yet.", s.OutcomesWaiting)
 	m.histogram("due_to_sent_seconds", "Time from when a URL might be sent to when it was.", &s.Delay)
+}
+
+// outcomes gives every class from the start, so that rates are right.
+func (m metrics) outcomes(counts *[docindex.Classes]uint64) {
+	const help = "Documents ended, by outcome, and by class: for done the HTTP status's, none where there was no answer; for others the outcome's word."
+	desc := prometheus.NewDesc("urlserver_outcomes_total", help, []string{"outcome", "class"}, nil)
+	for i, n := range counts {
+		class := docindex.Class(i)
+		m.out <- prometheus.MustNewConstMetric(desc, prometheus.CounterValue, float64(n), class.Outcome(), class.String())
+	}
 }
 
 // reservation adds what a reservation that is shared with other daemons has brought; all are 0 where there is none.

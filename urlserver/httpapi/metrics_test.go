@@ -21,6 +21,7 @@ func figures() snapshot {
 	s := urlserver.Status{}
 	s.Robots = map[string]uint64{"ok": 3}
 	s.Spiders = []engine.SpiderStats{{Addr: "127.0.0.1:5", InFlight: 2}, {Addr: "127.0.0.1:6", InFlight: 1}, {Addr: "[::1]:7"}}
+	s.Classes[docindex.Class2xx], s.Classes[docindex.ClassRobots] = 3, 1
 	s.Sent, s.Outcomes[docindex.Done], s.DNS.Found, s.DNS.Stale = 9, 4, 7, 2
 	s.Slots.Slots, s.Slots.Used, s.Slots.Full = 10, 6, 1
 	s.Delay.Observe(300 * time.Microsecond)
@@ -60,6 +61,20 @@ func TestMetricsValues(t *testing.T) {
 # HELP urlserver_sent_total URLs sent to spiders.
 # TYPE urlserver_sent_total counter
 urlserver_sent_total 9
+`, `
+# TYPE urlserver_outcomes_total counter
+urlserver_outcomes_total{class="2xx",outcome="done"} 3
+urlserver_outcomes_total{class="3xx",outcome="done"} 0
+urlserver_outcomes_total{class="4xx",outcome="done"} 0
+urlserver_outcomes_total{class="5xx",outcome="done"} 0
+urlserver_outcomes_total{class="dns",outcome="dns"} 0
+urlserver_outcomes_total{class="expired",outcome="expired"} 0
+urlserver_outcomes_total{class="invalid",outcome="invalid"} 0
+urlserver_outcomes_total{class="none",outcome="done"} 0
+urlserver_outcomes_total{class="out_of_scope",outcome="out_of_scope"} 0
+urlserver_outcomes_total{class="robots",outcome="robots"} 1
+urlserver_outcomes_total{class="stopped",outcome="stopped"} 0
+urlserver_outcomes_total{class="timeout",outcome="timeout"} 0
 `, `
 # TYPE urlserver_slots gauge
 urlserver_slots{state="empty"} 4
@@ -133,7 +148,7 @@ func TestMetricsOverHTTP(t *testing.T) {
 	}
 	for _, want := range []string{
 		"urlserver_sent_total 1\n", "urlserver_retried_total 0\n", "urlserver_stale_total 0\n", "urlserver_bad_lines_total 0\n",
-		`urlserver_outcomes_total{outcome="done"} 0`, `urlserver_slots{state="used"} 1`, "urlserver_leftover 0\n", "urlserver_held 1\n",
+		`urlserver_outcomes_total{class="2xx",outcome="done"} 0`, `urlserver_slots{state="used"} 1`, "urlserver_leftover 0\n", "urlserver_held 1\n",
 		`urlserver_in_flight{spider="127.0.0.1"} 1`, "urlserver_due_to_sent_seconds_count 1\n", "urlserver_index_requests_total ",
 		`urlserver_index_request_seconds_count{call="candidates"} `, `urlserver_dns_queries_total{result="answer"} 0`,
 		`urlserver_dns_lookups_total{result="found"} 1`, `urlserver_robots_fetches_total{result="ok"} 0`,

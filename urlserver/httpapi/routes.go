@@ -41,6 +41,7 @@ func (s *Server) table() *http.ServeMux {
 		"/api/warnings":           {http.MethodGet: s.serveWarnings},
 		"/api/settings":           {http.MethodGet: s.serveSettings},
 		"/api/crawls":             {http.MethodGet: s.serveCrawls},
+		"/api/hosts":              {http.MethodGet: s.serveHosts},
 		"/api/hosts/{host}":       {http.MethodGet: s.serveHost},
 		"/api/hosts/{host}/block": {http.MethodPost: s.serveBlock},
 		"/api/hosts/{host}/delay": {http.MethodPost: s.serveDelay},

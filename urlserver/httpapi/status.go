@@ -28,6 +28,7 @@ type status struct {
 	Stale           uint64            `json:"stale"`
 	BadLines        uint64            `json:"bad_lines"`
 	Outcomes        map[string]uint64 `json:"outcomes"`
+	Statuses        map[string]uint64 `json:"statuses"` // the same documents, by docindex.Class
 	OutcomesWaiting int               `json:"outcomes_waiting"`
 	Reject          int               `json:"reject"`
 	Index           indexCounts       `json:"index"`
@@ -58,6 +59,14 @@ type indexCounts struct {
 	BadCandidates uint64 `json:"bad_candidates"`
 	LastError     string `json:"last_error"` // "": the last request went well
 	Embedded      bool   `json:"embedded"`
+	*IndexTotals         // nil: the index is not embedded
+}
+
+// IndexTotals counts the documents of the embedded index, by state.
+type IndexTotals struct {
+	Scheduled int `json:"scheduled"`
+	InTransit int `json:"in_transit"`
+	Completed int `json:"completed"`
 }
 
 type leaseCounts struct {
@@ -83,11 +92,12 @@ func (s *Server) serveStatus(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	answer(w, http.StatusOK, s.statusOf(now))
+	answer(w, http.StatusOK, s.statusOf(now, s.totals.fresh()))
 	return nil
 }
 
-func (s *Server) statusOf(now urlserver.Status) status {
+// statusOf joins what the daemon and the embedded index say; totals is nil where there is none.
+func (s *Server) statusOf(now urlserver.Status, totals *IndexTotals) status {
 	return status{
 		Uptime:          seconds(now.Uptime),
 		Paused:          now.Paused,
@@ -106,11 +116,13 @@ func (s *Server) statusOf(now urlserver.Status) status {
 		Stale:           now.Stale,
 		BadLines:        now.BadLines,
 		Outcomes:        outcomesOf(now.Outcomes),
+		Statuses:        statusesOf(now.Classes),
 		OutcomesWaiting: now.OutcomesWaiting,
 		Reject:          now.Rejected,
 		Index: indexCounts{
 			Requests: now.IndexRequests, Candidates: now.Candidates, Duplicates: now.Duplicates,
 			BadCandidates: now.BadCandidates, LastError: now.IndexError, Embedded: now.Embedded,
+			IndexTotals: totals,
 		},
 		Reservation: leasesOf(&now),
 		Kafka:       s.kafkaNow(),
@@ -148,6 +160,14 @@ func outcomesOf(counts [docindex.Kinds]uint64) map[string]uint64 {
 		outcomes[docindex.Kind(kind).String()] = n
 	}
 	return outcomes
+}
+
+func statusesOf(counts [docindex.Classes]uint64) map[string]uint64 {
+	statuses := make(map[string]uint64, len(counts))
+	for class, n := range counts {
+		statuses[docindex.Class(class).String()] = n
+	}
+	return statuses
 }
 
 // seconds is d to the microsecond, with no more digits than that needs.

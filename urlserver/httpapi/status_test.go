@@ -64,6 +64,9 @@ func TestStatusKeys(t *testing.T) {
 		"spiders[].addr", "spiders[].in_flight", "spiders[].sent", "spiders[].done",
 		"sent", "done", "retried", "stale", "bad_lines",
 		"outcomes.done", "outcomes.timeout", "outcomes.robots", "outcomes.dns", "outcomes.invalid", "outcomes.stopped", "outcomes.expired",
+		"statuses.2xx", "statuses.3xx", "statuses.4xx", "statuses.5xx", "statuses.none", "statuses.robots", "statuses.dns", "statuses.timeout",
+		"statuses.invalid", "statuses.out_of_scope", "statuses.stopped", "statuses.expired",
+		"index.scheduled", "index.in_transit", "index.completed",
 		"reject", "index.requests", "index.candidates", "index.duplicates", "index.last_error")
 }
 
@@ -104,16 +107,19 @@ func TestStatusOf(t *testing.T) {
 		Spiders: []engine.SpiderStats{{ID: 1, Addr: "127.0.0.1:1", InFlight: 21, Sent: 22, Done: 23}},
 	}
 	in.Outcomes[docindex.Done], in.Outcomes[docindex.DNS] = 24, 25
+	in.Classes[docindex.Class2xx], in.Classes[docindex.ClassNone], in.Classes[docindex.ClassDNS] = 23, 1, 25
 	server := New(Config{Daemon: newRig(t, setup{}).daemon, Log: zerolog.Nop()})
-	text, err := json.Marshal(server.statusOf(in))
+	text, err := json.Marshal(server.statusOf(in, &IndexTotals{26, 27, 28}))
 	if err != nil {
 		t.Fatal(err)
 	}
 	const want = `{"uptime_s":1.234567,"paused":true,"slots":{"total":20,"used":19,"full":18,"cooling":17,"waiting":16},` +
 		`"held":15,"leftover":14,"unresolved":13,"in_flight":21,"spiders":[{"addr":"127.0.0.1:1","in_flight":21,"sent":22,"done":23}],` +
 		`"sent":10,"done":24,"retried":1,"expired":2,"lost":3,"stale":4,"bad_lines":6,` +
-		`"outcomes":{"dns":25,"done":24,"expired":0,"invalid":0,"robots":0,"stopped":0,"timeout":0},"outcomes_waiting":5,"reject":12,` +
-		`"index":{"requests":7,"candidates":8,"duplicates":9,"bad_candidates":11,"last_error":"no route","embedded":true}}`
+		`"outcomes":{"dns":25,"done":24,"expired":0,"invalid":0,"robots":0,"stopped":0,"timeout":0},` +
+		`"statuses":{"2xx":23,"3xx":0,"4xx":0,"5xx":0,"dns":25,"expired":0,"invalid":0,"none":1,"out_of_scope":0,"robots":0,"stopped":0,"timeout":0},` +
+		`"outcomes_waiting":5,"reject":12,` +
+		`"index":{"requests":7,"candidates":8,"duplicates":9,"bad_candidates":11,"last_error":"no route","embedded":true,"scheduled":26,"in_transit":27,"completed":28}}`
 	if string(text) != want {
 		t.Errorf("status is\n%s; want\n%s", text, want)
 	}
@@ -124,7 +130,7 @@ func TestStatusOf(t *testing.T) {
 	server.kafka = func() kafka.Figures {
 		return kafka.Figures{Connected: true, Lag: 31, Requests: 32, Replies: 33, GivenUp: 34, Errors: 35}
 	}
-	if text, err = json.Marshal(server.statusOf(in)); err != nil {
+	if text, err = json.Marshal(server.statusOf(in, &IndexTotals{26, 27, 28})); err != nil {
 		t.Fatal(err)
 	}
 	const more = `,"reservation":{"away":true,"held":26,"granted":27,"denied":28,"lost":29,"failures":30},` +

@@ -1,0 +1,133 @@
+package engine
+
+import (
+	"fmt"
+	"hash/maphash"
+	"time"
+
+	"urlserver/docindex"
+)
+
+// hostClasses is how many classes say something of a host: 2xx to timeout.
+const hostClasses = int(docindex.ClassTimeout) + 1
+
+// Fetched is what came back of one host's documents since the daemon has known it.
+type Fetched struct {
+	Classes    [hostClasses]uint32 // documents by docindex.Class; no count exceeds the largest uint32
+	LastStatus int                 // of the last fetch with a status; 0: there was none, or it got no answer
+	HasStatus  bool                // a fetch ended and told its status
+	LastError  string              // in words: how the last document ended that failed; "": none has
+	ErrorAt    time.Duration       // when; of the engine's clock
+	Mean       time.Duration       // from sending to DONE
+	HasMean    bool                // a fetch has ended
+}
+
+// Done returns how many fetches ended with DONE, well or not.
+func (f *Fetched) Done() (n uint64) {
+	for _, count := range f.Classes[:docindex.ClassNone+1] {
+		n += uint64(count)
+	}
+	return n
+}
+
+// hostFigures is what came back of one host. It has 64 bytes and no pointers.
+type hostFigures struct {
+	name    uint64        // hash of the host's name: the slots give numbers of forgotten hosts to others
+	took    time.Duration // of all fetches that ended with DONE
+	errorAt time.Duration
+	classes [hostClasses]uint32
+	status  int16 // of the last fetch that told one
+	told    bool  // there was one
+	failed  bool  // errClass and errStatus say how a document failed
+	class   docindex.Class
+	errCode int16
+}
+
+const figuresChunk = 1 << 12
+
+// hostTable has the figures of all hosts by the slots' number, in chunks that never move.
+type hostTable struct {
+	seed   maphash.Seed
+	chunks [][]hostFigures
+}
+
+// at returns the figures of a host, which begin at zero where the number was another host's before. It makes room for them.
+func (t *hostTable) at(id uint32, name []byte) *hostFigures {
+	for int(id/figuresChunk) >= len(t.chunks) {
+		t.chunks = append(t.chunks, nil)
+	}
+	chunk := &t.chunks[id/figuresChunk]
+	if *chunk == nil {
+		*chunk = make([]hostFigures, figuresChunk)
+	}
+	f := &(*chunk)[id%figuresChunk]
+	if hash := maphash.Bytes(t.seed, name); f.name != hash {
+		*f = hostFigures{name: hash}
+	}
+	return f
+}
+
+// look returns the figures of a host; zero ones where nothing came back of it.
+func (t *hostTable) look(id uint32, name []byte) (f hostFigures) {
+	if n := int(id / figuresChunk); n < len(t.chunks) && t.chunks[n] != nil {
+		f = t.chunks[n][id%figuresChunk]
+	}
+	if f.name != 0 && f.name != maphash.Bytes(t.seed, name) {
+		return hostFigures{}
+	}
+	return f
+}
+
+// fetched counts how long a fetch of a host took.
+func (e *Engine) fetched(host uint32, took time.Duration) {
+	e.hosts.at(host, e.slots.Host(host).Name()).took += max(0, took)
+}
+
+// countFor counts the outcome of a host's document.
+func (e *Engine) countFor(host uint32, o *docindex.Outcome) {
+	class := docindex.ClassOf(o.Kind, o.Status)
+	if int(class) >= hostClasses {
+		return // that says nothing of the host
+	}
+	f := e.hosts.at(host, e.slots.Host(host).Name())
+	if f.classes[class]+1 != 0 {
+		f.classes[class]++
+	}
+	if class <= docindex.ClassNone && !o.NoStatus {
+		f.status, f.told = int16(o.Status), true
+	}
+	switch class {
+	case docindex.ClassNone:
+		if o.NoStatus {
+			return
+		}
+	case docindex.Class4xx, docindex.Class5xx, docindex.ClassDNS, docindex.ClassTimeout:
+	default:
+		return
+	}
+	f.failed, f.class, f.errCode, f.errorAt = true, class, int16(o.Status), e.now
+}
+
+// view returns the figures in the form for others.
+func (f *hostFigures) view() Fetched {
+	v := Fetched{Classes: f.classes, LastStatus: int(f.status), HasStatus: f.told, ErrorAt: f.errorAt}
+	if n := v.Done(); n > 0 {
+		v.Mean, v.HasMean = f.took/time.Duration(n), true
+	}
+	if f.failed {
+		v.LastError = errorWords(f.class, int(f.errCode))
+	}
+	return v
+}
+
+func errorWords(class docindex.Class, status int) string {
+	switch {
+	case class == docindex.ClassDNS:
+		return "its name has no address that may be asked"
+	case class == docindex.ClassTimeout:
+		return "every attempt ended without a status"
+	case status == 0:
+		return "no answer"
+	}
+	return fmt.Sprintf("status %d", status)
+}

@@ -1,0 +1,135 @@
+package httpapi
+
+import (
+	"cmp"
+	"context"
+	"net/http"
+	"net/url"
+	"slices"
+	"strings"
+	"time"
+
+	"urlserver/docindex"
+	"urlserver/urlserver/engine"
+)
+
+const (
+	defaultHosts = 25
+	maxHosts     = 100
+	maxHostText  = 255 // bytes of a part of a name that is looked for
+)
+
+// hostRow is a host in a list.
+type hostRow struct {
+	Host         string     `json:"host"`
+	Held         int        `json:"held"` // documents that the daemon holds
+	InFlight     int        `json:"in_flight"`
+	Waiting      uint64     `json:"waiting"` // documents that have not ended and are not at a spider, here or in the embedded index
+	Done         uint64     `json:"done"`    // fetched, well or not, since the daemon has known the host
+	Fetched      fetched    `json:"fetched"`
+	NextSend     *time.Time `json:"next_send"` // not before
+	BlockedUntil *time.Time `json:"blocked_until"`
+	BlockedBy    *string    `json:"blocked_by"` // "operator" or "rule"; null: it is not blocked
+	Rule         string     `json:"rule,omitempty"`
+}
+
+// hostList is the answer of /api/hosts.
+type hostList struct {
+	Hosts   []hostRow `json:"hosts"`
+	Matched int       `json:"matched"` // hosts that belong in the list, those not shown among them
+	All     int       `json:"all"`     // hosts that the daemon knows
+}
+
+// hostSorts are the orders of a list, by the parameter sort. The largest is first, but of names.
+var hostSorts = map[string]engine.HostOrder{
+	"waiting": engine.ByHeld, "done": engine.ByDone, "fetch": engine.ByFetchTime, "next": engine.ByNext, "error": engine.ByErrorTime, "host": engine.ByHostName,
+	"2xx": engine.HostOrder(docindex.Class2xx), "3xx": engine.HostOrder(docindex.Class3xx), "4xx": engine.HostOrder(docindex.Class4xx),
+	"5xx": engine.HostOrder(docindex.Class5xx), "none": engine.HostOrder(docindex.ClassNone), "robots": engine.HostOrder(docindex.ClassRobots),
+	"dns": engine.HostOrder(docindex.ClassDNS), "timeout": engine.HostOrder(docindex.ClassTimeout),
+}
+
+// hostQuery is what a list is asked for.
+type hostQuery struct {
+	text, sort, only string
+	reverse          bool
+	limit            int
+}
+
+// serveHosts lists hosts that the daemon knows, sorted, at most maxHosts of them.
+func (s *Server) serveHosts(w http.ResponseWriter, r *http.Request) error {
+	q, err := parseHostQuery(r.URL.RawQuery)
+	if err != nil {
+		return err
+	}
+	list, err := s.hostLists.get(r.Context(), q)
+	if err != nil {
+		return err
+	}
+	answer(w, http.StatusOK, list)
+	return nil
+}
+
+func parseHostQuery(raw string) (q hostQuery, err error) {
+	query, err := url.ParseQuery(raw)
+	if err != nil {
+		return q, badf("query: %v", err)
+	}
+	q = hostQuery{text: strings.ToLower(query.Get("text")), sort: cmp.Or(query.Get("sort"), "waiting"), only: query.Get("only")}
+	if len(q.text) > maxHostText {
+		return q, badf("text has %d bytes; at most %d are looked for", len(q.text), maxHostText)
+	}
+	if _, ok := hostSorts[q.sort]; !ok {
+		return q, badf("sort is %.40q; one of waiting, done, 2xx, 3xx, 4xx, 5xx, none, robots, dns, timeout, fetch, error, next, host is wanted", q.sort)
+	}
+	if !slices.Contains([]string{"", "failed", "blocked"}, q.only) {
+		return q, badf("only is %.40q; failed or blocked is wanted", q.only)
+	}
+	switch order := query.Get("order"); order {
+	case "", "first":
+	case "last":
+		q.reverse = true
+	default:
+		return q, badf("order is %.40q; first or last is wanted", order)
+	}
+	q.limit, err = number(query, "limit", defaultHosts, 1, maxHosts)
+	return q, err
+}
+
+// listHosts makes a list.
+func (s *Server) listHosts(ctx context.Context, q hostQuery) (hostList, error) {
+	walk := engine.HostWalk{
+		Text: []byte(q.text), Failed: q.only == "failed", Blocked: q.only == "blocked", Order: hostSorts[q.sort], Reverse: q.reverse, Limit: q.limit,
+	}
+	if err := s.daemon.Hosts(ctx, &walk); err != nil {
+		return hostList{}, err
+	}
+	list := hostList{Hosts: make([]hostRow, 0, len(walk.Rows)), Matched: walk.Matched, All: walk.All}
+	for i := range walk.Rows {
+		list.Hosts = append(list.Hosts, s.hostRowOf(ctx, &walk.Rows[i]))
+	}
+	if q.sort == "waiting" { // the daemon holds a part only of what waits
+		slices.SortStableFunc(list.Hosts, func(a, b hostRow) int {
+			if q.reverse {
+				a, b = b, a
+			}
+			return cmp.Compare(b.Waiting, a.Waiting)
+		})
+	}
+	return list, nil
+}
+
+func (s *Server) hostRowOf(ctx context.Context, r *engine.HostRow) hostRow {
+	row := hostRow{
+		Host: r.Name, Held: r.Held, InFlight: r.InFlight, Waiting: uint64(max(0, r.Held-r.InFlight)), Done: r.Fetched.Done(),
+		Fetched: s.fetchedOf(&r.Fetched), NextSend: s.moment(r.Next), BlockedUntil: s.moment(r.BlockedUntil),
+		BlockedBy: blockedBy(r.BlockedUntil, r.RuleBlocked), Rule: r.Rule,
+	}
+	if s.store == nil {
+		return row
+	}
+	if look, err := s.store.LookAtHost(ctx, []byte(r.Name)); err == nil {
+		open := look.Scheduled + look.InTransit
+		row.Waiting = max(row.Waiting, open-min(open, uint64(r.InFlight)))
+	}
+	return row
+}
