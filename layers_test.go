@@ -32,7 +32,7 @@ var testOnly = []string{"internal/testkit", "docindex/indextest", "reservation/r
 // pure packages decide: no goroutine, lock, clock, log or I/O. What they may import
 // of the standard library is listed.
 var (
-	pure        = []string{"internal/container/slab", "internal/container/arena", "internal/container/hashtable", "internal/container/timeheap", "internal/container/finder", "docindex/internal/queuesched", "leftover", "hostslots", "hostrules", "internal/trace", "urlserver/engine"}
+	pure        = []string{"internal/container/slab", "internal/container/arena", "internal/container/hashindex", "internal/container/timeheap", "internal/container/hashindex", "docindex/internal/queuesched", "leftover", "hostslots", "hostrules", "internal/trace", "urlserver/engine"}
 	pureImports = []string{
 		"bytes", "cmp", "crypto/sha256", "encoding/binary", "errors", "fmt", "hash/maphash", "maps", "math", "math/bits", "net/netip", "slices", "time",
 	}

@@ -6,7 +6,7 @@ import (
 	"time"
 
 	"urlserver/internal/container/arena"
-	"urlserver/internal/container/hashtable"
+	"urlserver/internal/container/hashindex"
 	"urlserver/internal/container/slab"
 	"urlserver/internal/container/timeheap"
 	"urlserver/leftover"
@@ -26,9 +26,9 @@ type Slots struct {
 	asks    slab.Slab[ask]
 	shares  slab.Slab[share]
 
-	docByID     *hashtable.Table
-	originByKey *hashtable.Table
-	hostByName  *hashtable.Table
+	docByID     hashindex.Index
+	originByKey hashindex.Index
+	hostByName  hashindex.Index
 	groupByAddr map[[16]byte]uint32
 	names       map[[16]byte]string   // of groups that have one
 	addrs       map[uint32]netip.Addr // of the hosts in them
@@ -110,9 +110,6 @@ func New(cfg Config) *Slots {
 		parked:      map[uint32][]waiting{},
 		ways:        map[uint32]uint32{},
 	}
-	s.docByID = hashtable.New(func(id uint32) uint32 { return s.hash(s.Doc(id).ID) })
-	s.originByKey = hashtable.New(func(id uint32) uint32 { return s.origins.At(id).hash })
-	s.hostByName = hashtable.New(func(id uint32) uint32 { return s.hosts.At(id).hash })
 	s.byTurn = func(id uint32) *link { return &s.hosts.At(id).turn }
 	s.byMember = func(id uint32) *link { return &s.hosts.At(id).member }
 	s.byIdle = func(id uint32) *link { return &s.hosts.At(id).idle }

@@ -19,7 +19,7 @@ import (
 	"urlserver/docindex"
 	"urlserver/docindex/internal/embedded"
 	"urlserver/docindex/internal/queuesched"
-	"urlserver/internal/container/finder"
+	"urlserver/internal/container/hashindex"
 	"urlserver/internal/container/slab"
 	"urlserver/internal/container/timeheap"
 )
@@ -70,9 +70,9 @@ type Store struct {
 	queues   []queue           // by the doors' numbers
 	byNo     map[uint32]uint32 // number in doors, by number on disk
 	transits slab.Slab[transit]
-	finder   finder.Finder  // of transits, by name
-	leases   timeheap.Heap  // transits by the end of their lease; a Duration stands for ms since 1970
-	grants   map[uint64]int // transits left of each grant's row
+	finder   hashindex.Index // of transits, by name
+	leases   timeheap.Heap   // transits by the end of their lease; a Duration stands for ms since 1970
+	grants   map[uint64]int  // transits left of each grant's row
 	globals  globals
 	journal  journal
 	txn      txn

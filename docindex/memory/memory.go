@@ -9,7 +9,7 @@ import (
 
 	"urlserver/docindex/internal/embedded"
 	"urlserver/docindex/internal/queuesched"
-	"urlserver/internal/container/finder"
+	"urlserver/internal/container/hashindex"
 	"urlserver/internal/container/timeheap"
 
 	"urlserver/docindex"
@@ -278,7 +278,7 @@ func (m *Store) Stats() docindex.StoreStats {
 		Hosts:     int(n.Queues),
 		HostsDue:  int(n.Active),
 		Outcomes:  m.outcomes,
-		Bytes: int64(m.docs.bytes.Size()) + int64(m.docs.records.Len())*(recordBytes+finder.EntryBytes) +
+		Bytes: int64(m.docs.bytes.Size()) + int64(m.docs.records.Len())*(recordBytes+hashindex.EntryBytes) +
 			int64(len(m.chains))*chainBytes + m.doors.Bytes(),
 	}
 }

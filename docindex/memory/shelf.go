@@ -5,7 +5,7 @@ import (
 	"strconv"
 
 	"urlserver/internal/container/arena"
-	"urlserver/internal/container/finder"
+	"urlserver/internal/container/hashindex"
 	"urlserver/internal/container/slab"
 
 	"urlserver/docindex"
@@ -43,18 +43,18 @@ func (r *record) state() docindex.State { return docindex.State(r.flags & stateM
 
 func (r *record) setState(s docindex.State) { r.flags = r.flags&^stateMask | uint8(s) }
 
-// shelf keeps the documents: their bytes, their records, and the finders over them.
+// shelf keeps the documents: their bytes, their records, and the hash indexes over them.
 type shelf struct {
 	seed    maphash.Seed
 	bytes   arena.Arena
 	records slab.Slab[record]
-	byURL   finder.Finder // by queue and URL, whoever owns it
-	byID    finder.Finder // by DOC_ID, of the records that have one in their extra
+	byURL   hashindex.Index // by queue and URL, whoever owns it
+	byID    hashindex.Index // by DOC_ID, of the records that have one in their extra
 }
 
 func newShelf() *shelf { return &shelf{seed: maphash.MakeSeed()} }
 
-// hash32 is the part of a hash that finders take.
+// hash32 is the part of a hash that a hash index takes.
 func (s *shelf) hash32(text []byte) uint32 { return uint32(maphash.Bytes(s.seed, text) >> 32) }
 
 func (s *shelf) hash(queue uint32, url []byte) uint32 { return s.hash32(url) ^ queue*0x9E3779B1 }

@@ -6,7 +6,7 @@ import (
 
 	"urlserver/docindex"
 	"urlserver/hostslots"
-	"urlserver/internal/container/hashtable"
+	"urlserver/internal/container/hashindex"
 	"urlserver/internal/container/slab"
 	"urlserver/protocol"
 )
@@ -134,7 +134,7 @@ func (e *Engine) inQuarantine(id []byte) bool {
 type quarantine struct {
 	seed   maphash.Seed
 	ended  slab.Slab[ended]
-	byHash *hashtable.Table
+	byHash hashindex.Index
 	oldest uint32
 	newest uint32
 }
@@ -146,9 +146,7 @@ type ended struct {
 }
 
 func newQuarantine() *quarantine {
-	q := &quarantine{seed: maphash.MakeSeed()}
-	q.byHash = hashtable.New(func(n uint32) uint32 { return uint32(q.ended.At(n).hash) })
-	return q
+	return &quarantine{seed: maphash.MakeSeed()}
 }
 
 func (q *quarantine) find(hash uint64) uint32 {

@@ -6,7 +6,7 @@ import (
 	"time"
 
 	"urlserver/internal/container/arena"
-	"urlserver/internal/container/finder"
+	"urlserver/internal/container/hashindex"
 	"urlserver/internal/container/slab"
 	"urlserver/internal/container/timeheap"
 )
@@ -32,7 +32,7 @@ type hosts struct {
 	seed    maphash.Seed
 	list    slab.Slab[host]
 	names   arena.Arena
-	byName  finder.Finder
+	byName  hashindex.Index
 	reject  map[string]struct{} // names left out in this round that are not known
 	linger  timeheap.Heap       // hosts to be released then; a Duration stands for ms since 1970
 	slotGap int64               // of the slots, between two requests to a host, ms

@@ -13,7 +13,7 @@ import (
 	"math"
 
 	"urlserver/internal/container/arena"
-	"urlserver/internal/container/finder"
+	"urlserver/internal/container/hashindex"
 	"urlserver/internal/container/slab"
 	"urlserver/internal/container/timeheap"
 )
@@ -92,7 +92,7 @@ type Doors struct {
 	seed    maphash.Seed
 	queues  slab.Slab[queue]
 	names   arena.Arena
-	byKey   finder.Finder
+	byKey   hashindex.Index
 	crawls  []crawl // by number
 	crawlNo map[string]uint32
 	unused  []uint32 // numbers of crawls that are no more
@@ -283,7 +283,7 @@ func (d *Doors) AnyHost(id uint32) bool { return d.queues.At(id).flags&anyHost !
 // Bytes is the memory taken, without free lists.
 func (d *Doors) Bytes() int64 {
 	return int64(d.names.Size()+d.hosts.names.Size()) +
-		int64(d.queues.Len())*(queueBytes+finder.EntryBytes) + int64(d.hosts.list.Len())*(hostBytes+finder.EntryBytes)
+		int64(d.queues.Len())*(queueBytes+hashindex.EntryBytes) + int64(d.hosts.list.Len())*(hostBytes+hashindex.EntryBytes)
 }
 
 // Of a record, in bytes, with its places in the heaps.
