@@ -18,7 +18,7 @@ var layers = []struct {
 	name     string
 	packages []string
 }{
-	{"values", []string{"internal/container", "internal/weburl", "internal/trace", "internal/clihelp", "internal/systemd", "internal/certs", "internal/access", "protocol", "configs", "api"}},
+	{"values", []string{"internal/container", "internal/weburl", "internal/trace", "internal/clihelp", "internal/systemd", "internal/netguard", "protocol", "configs", "api"}},
 	{"parts", []string{"internal/resolver", "internal/robots", "hostrules", "hostslots", "leftover", "reservation"}},
 	{"index", []string{"docindex"}},
 	{"daemon", []string{"urlserver", "frontier", "crawlcontrol", "spider"}},

@@ -15,7 +15,7 @@ import (
 	"urlserver/configs"
 	"urlserver/docindex/memory"
 	"urlserver/frontier"
-	"urlserver/internal/testkit/accesstest"
+	"urlserver/internal/testkit/netguardtest"
 )
 
 // TestHoarders: with the token, 64 unfinished messages of 4 MiB on one connection; without it, a watch of the service's health.
@@ -37,11 +37,11 @@ func TestHoarders(t *testing.T) {
 			t.Error(err)
 		}
 	})
-	before := accesstest.InUse()
-	h := accesstest.Hoard(t, l.Addr().String(), pb.URLFrontier_PutURLs_FullMethodName, "right", 64, settings.MaxMessage)
+	before := netguardtest.InUse()
+	h := netguardtest.Hoard(t, l.Addr().String(), pb.URLFrontier_PutURLs_FullMethodName, "right", 64, settings.MaxMessage)
 	defer h.Close()
 	if sent, _, cut := h.Result(); !cut {
-		t.Errorf("a connection with %d bytes of unfinished messages, which take %d, goes on; want it cut", sent, accesstest.InUse()-before)
+		t.Errorf("a connection with %d bytes of unfinished messages, which take %d, goes on; want it cut", sent, netguardtest.InUse()-before)
 	}
 	conn, err := grpc.NewClient(l.Addr().String(), grpc.WithTransportCredentials(insecure.NewCredentials()))
 	if err != nil {

@@ -21,8 +21,7 @@ import (
 	pb "urlserver/api/urlfrontier"
 	"urlserver/configs"
 	"urlserver/docindex"
-	"urlserver/internal/access"
-	"urlserver/internal/certs"
+	"urlserver/internal/netguard"
 )
 
 const stopWait = 5 * time.Second // for calls under way
@@ -45,7 +44,7 @@ type Server struct {
 	guarded  bool   // clients are asked for a token
 	stopping atomic.Bool
 	figures  figures
-	certs    *certs.Server // nil: no TLS
+	certs    *netguard.ServerTLS // nil: no TLS
 	grpc     *grpc.Server
 	health   *health.Server
 }
@@ -53,10 +52,10 @@ type Server struct {
 // New returns a service with its settings; it reads the certificate that they name.
 func New(cfg Config) (*Server, error) {
 	s := &Server{store: cfg.Store, log: cfg.Log, setLevel: cfg.SetLevel, node: cfg.Settings.Listen, guarded: cfg.Settings.Token != "", health: health.NewServer()}
-	asks := access.Service{Token: string(cfg.Settings.Token), Setting: "frontier.token", MaxMessage: cfg.Settings.MaxMessage}
+	asks := netguard.GRPCServer{Token: string(cfg.Settings.Token), Setting: "frontier.token", MaxMessage: cfg.Settings.MaxMessage}
 	if cfg.Settings.TLSCert != "" {
 		var err error
-		s.certs, err = certs.Load(certs.Files{Setting: "frontier.tls_", Cert: cfg.Settings.TLSCert, Private: cfg.Settings.TLSKey})
+		s.certs, err = netguard.LoadServerTLS(netguard.ServerFiles{Setting: "frontier.tls_", Cert: cfg.Settings.TLSCert, Private: cfg.Settings.TLSKey})
 		if err != nil {
 			return nil, err
 		}
@@ -72,7 +71,7 @@ func New(cfg Config) (*Server, error) {
 }
 
 // Certificates are the service's; nil: it has no TLS.
-func (s *Server) Certificates() *certs.Server { return s.certs }
+func (s *Server) Certificates() *netguard.ServerTLS { return s.certs }
 
 // Serve answers calls on l until ctx ends, and returns when they have ended: what is put then is answered with
 // FAIL, and who asks gets nothing. It closes l. The error is nil unless l failed before ctx ended.
@@ -83,7 +82,7 @@ func (s *Server) Serve(ctx context.Context, l net.Listener) error {
 		defer close(stopped)
 		s.stop()
 	})
-	err := s.grpc.Serve(access.Door(l, s.guarded))
+	err := s.grpc.Serve(netguard.LimitListener(l, s.guarded))
 	if unhook() {
 		s.grpc.Stop()
 		return fmt.Errorf("frontier.listen: %w", err)

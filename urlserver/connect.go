@@ -10,7 +10,7 @@ import (
 	"sync/atomic"
 	"time"
 
-	"urlserver/internal/access"
+	"urlserver/internal/netguard"
 )
 
 const (
@@ -26,7 +26,7 @@ func Listen(addr string, conf *tls.Config) (net.Listener, error) {
 	if err != nil {
 		return nil, fmt.Errorf("spider.listen: %w", err)
 	}
-	l = access.Wary(l)
+	l = netguard.ThrottleUnauthenticated(l)
 	if conf == nil {
 		return l, nil
 	}
@@ -38,10 +38,10 @@ func Listen(addr string, conf *tls.Config) (net.Listener, error) {
 func (d *Daemon) accept(ctx context.Context, l net.Listener) {
 	defer context.AfterFunc(ctx, func() { l.Close() })()
 	var open atomic.Int64
-	var refused lobby
+	var refused netguard.Tarpit
 	var conns sync.WaitGroup
 	defer conns.Wait()
-	defer refused.close()
+	defer refused.Close()
 	for {
 		conn, err := l.Accept()
 		if errors.Is(err, net.ErrClosed) {
@@ -52,7 +52,7 @@ func (d *Daemon) accept(ctx context.Context, l net.Listener) {
 			sleep(ctx, minBackoff)
 			continue
 		}
-		if open.Load()+int64(refused.size()) >= maxSpiders && !refused.makeRoom() {
+		if open.Load()+int64(refused.Len()) >= maxSpiders && !refused.MakeRoom() {
 			d.log.Warn().Stringer("spider", conn.RemoteAddr()).Int("limit", maxSpiders).Msg("too many spiders; connection refused")
 			conn.Close()
 			continue
@@ -61,7 +61,7 @@ func (d *Daemon) accept(ctx context.Context, l net.Listener) {
 		conns.Go(func() {
 			defer open.Add(-1)
 			if d.converse(ctx, conn, string(d.cfg.Load().Spider.Token), "") {
-				refused.keep(conn)
+				refused.Add(conn)
 			}
 		})
 	}

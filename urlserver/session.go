@@ -17,7 +17,7 @@ import (
 	"github.com/rs/zerolog"
 
 	"urlserver/configs"
-	"urlserver/internal/access"
+	"urlserver/internal/netguard"
 	"urlserver/protocol"
 	"urlserver/urlserver/engine"
 )
@@ -77,7 +77,7 @@ func (d *Daemon) serve(conn net.Conn, token, dialled string) (refused bool) {
 		s.drop("refused")
 		return false
 	}
-	access.Trust(conn.RemoteAddr())
+	netguard.MarkAuthenticated(conn.RemoteAddr())
 	if !d.post(func(e *engine.Engine) { s.join(e) }) {
 		s.drop("stopping")
 		return false

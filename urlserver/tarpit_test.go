@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"urlserver/configs"
+	"urlserver/internal/netguard"
 )
 
 func newGuardedBubble(t *testing.T) *bubble {
@@ -16,7 +17,7 @@ func newGuardedBubble(t *testing.T) *bubble {
 func (b *bubble) spend() {
 	b.t.Helper()
 	began := time.Now()
-	for range refusedFree {
+	for range netguard.TarpitFree {
 		if rest := b.spider("AUTH wrong").closed(); rest != "" || time.Since(began) != 0 {
 			b.t.Errorf("one of few ended after %v, and was told %q; want at once, and nothing", time.Since(began), rest)
 		}
@@ -31,8 +32,8 @@ func TestRefusedConnectionsStay(t *testing.T) {
 		for range 3 {
 			b.spend()
 			began := time.Now()
-			if rest := b.spider("AUTH wrong").closed(); rest != "" || time.Since(began) != refusalLasts {
-				t.Errorf("one of many ended after %v, and was told %q; want %v and nothing", time.Since(began), rest, refusalLasts)
+			if rest := b.spider("AUTH wrong").closed(); rest != "" || time.Since(began) != netguard.TarpitTime {
+				t.Errorf("one of many ended after %v, and was told %q; want %v and nothing", time.Since(began), rest, netguard.TarpitTime)
 			}
 		}
 	})

@@ -9,7 +9,7 @@ import (
 	"time"
 
 	"urlserver/docindex/memory"
-	"urlserver/internal/certs"
+	"urlserver/internal/netguard"
 	"urlserver/internal/testkit/certstest"
 )
 
@@ -28,7 +28,7 @@ func TestTLS(t *testing.T) {
 		{name: "one that is not known", ca: client.Cert, dial: own.Trusted(stranger), refused: true},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			server, err := certs.Load(certs.Files{Setting: "spider.tls_", Cert: own.Cert, Private: own.Key, CA: c.ca})
+			server, err := netguard.LoadServerTLS(netguard.ServerFiles{Setting: "spider.tls_", Cert: own.Cert, Private: own.Key, CA: c.ca})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -71,7 +71,7 @@ func TestTLS(t *testing.T) {
 // no spider, gets no document, and has ten seconds.
 func TestTLSHandshakeComesFirst(t *testing.T) {
 	own := certstest.New(t)
-	files, err := certs.Load(certs.Files{Setting: "spider.tls_", Cert: own.Cert, Private: own.Key})
+	files, err := netguard.LoadServerTLS(netguard.ServerFiles{Setting: "spider.tls_", Cert: own.Cert, Private: own.Key})
 	if err != nil {
 		t.Fatal(err)
 	}

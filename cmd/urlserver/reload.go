@@ -8,7 +8,7 @@ import (
 	"sync"
 
 	"urlserver/configs"
-	"urlserver/internal/certs"
+	"urlserver/internal/netguard"
 	"urlserver/internal/systemd"
 	"urlserver/urlserver/httpapi"
 )
@@ -109,7 +109,7 @@ func (s *server) takeOver(ctx context.Context) (told httpapi.Reloaded, err error
 
 // reloadCerts reads the certificates of a listener again. They are told of as applied, whether they
 // have changed or not.
-func (s *server) reloadCerts(key string, files *certs.Server, told *httpapi.Reloaded) {
+func (s *server) reloadCerts(key string, files *netguard.ServerTLS, told *httpapi.Reloaded) {
 	if files == nil {
 		return
 	}
@@ -122,9 +122,9 @@ func (s *server) reloadCerts(key string, files *certs.Server, told *httpapi.Relo
 
 // watchCerts has the certificates of the listeners read again when their files change, until ctx ends.
 func (s *server) watchCerts(ctx context.Context, helpers *sync.WaitGroup) {
-	watch := func(key string, files *certs.Server) {
+	watch := func(key string, files *netguard.ServerTLS) {
 		if files != nil {
-			helpers.Go(func() { files.Watch(ctx, certs.Period, func(err error) { s.certsRead(key, err) }) })
+			helpers.Go(func() { files.Watch(ctx, netguard.ReloadPeriod, func(err error) { s.certsRead(key, err) }) })
 		}
 	}
 	watch("spider", s.spiderCerts)

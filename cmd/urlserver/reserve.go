@@ -7,7 +7,7 @@ import (
 	"time"
 
 	"urlserver/configs"
-	"urlserver/internal/access"
+	"urlserver/internal/netguard"
 	"urlserver/reservation/grpcclient"
 	"urlserver/reservation/redis"
 	"urlserver/urlserver"
@@ -19,7 +19,7 @@ func (s *server) openReserver(cfg configs.Reservation, gap time.Duration) (err e
 	if cfg.Kind == configs.ReservationNone {
 		return nil
 	}
-	secure, err := access.Files{Cert: cfg.TLSCert, Key: cfg.TLSKey, CA: cfg.TLSCA}.Client()
+	secure, err := netguard.ClientFiles{Cert: cfg.TLSCert, Key: cfg.TLSKey, CA: cfg.TLSCA}.Client()
 	if err != nil {
 		return fmt.Errorf("reservation: %w", err)
 	}

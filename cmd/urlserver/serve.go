@@ -25,9 +25,8 @@ import (
 	"urlserver/docindex/recrawl"
 	"urlserver/docindex/redis"
 	"urlserver/frontier"
-	"urlserver/internal/access"
-	"urlserver/internal/certs"
 	"urlserver/internal/clihelp"
+	"urlserver/internal/netguard"
 	"urlserver/internal/resolver"
 	"urlserver/internal/systemd"
 	"urlserver/internal/trace/otlp"
@@ -81,7 +80,7 @@ type server struct {
 	asks  chan reloadAsk
 
 	manager     systemd.Socket
-	spiderCerts *certs.Server // nil: spiders dial in without TLS
+	spiderCerts *netguard.ServerTLS // nil: spiders dial in without TLS
 
 	recent *httpapi.Warnings
 
@@ -150,7 +149,7 @@ func (s *server) open(ctx context.Context, cfg configs.Config) (err error) {
 func (s *server) openSpiders(cfg configs.Spider) (err error) {
 	var conf *tls.Config
 	if cfg.TLSCert != "" {
-		s.spiderCerts, err = certs.Load(certs.Files{Setting: "spider.tls_", Cert: cfg.TLSCert, Private: cfg.TLSKey, CA: cfg.TLSCA})
+		s.spiderCerts, err = netguard.LoadServerTLS(netguard.ServerFiles{Setting: "spider.tls_", Cert: cfg.TLSCert, Private: cfg.TLSKey, CA: cfg.TLSCA})
 		if err != nil {
 			return err
 		}
@@ -219,7 +218,7 @@ func (s *server) openIndex(all configs.Config) (index docindex.Index, store doci
 
 // openShared returns the index in Redis. What a daemon has of it is lost to it as its reservations are.
 func (s *server) openShared(cfg configs.DocIndex, lost configs.Reservation) (docindex.Store, error) {
-	secure, err := access.Files{Cert: cfg.TLSCert, Key: cfg.TLSKey, CA: cfg.TLSCA}.Client()
+	secure, err := netguard.ClientFiles{Cert: cfg.TLSCert, Key: cfg.TLSKey, CA: cfg.TLSCA}.Client()
 	if err != nil {
 		return nil, fmt.Errorf("docindex: %w", err)
 	}

@@ -13,7 +13,7 @@ import (
 	"github.com/redis/rueidis"
 
 	"urlserver/docindex"
-	"urlserver/internal/access"
+	"urlserver/internal/netguard"
 )
 
 // shards is how many parts the store has. A queue is in one by its key, with all that it needs for most of what is done:
@@ -77,7 +77,7 @@ func (s *Store) run(ctx context.Context, ops []op) []answer {
 
 // told is an error of a command, for callers. One that Redis did not answer is a [docindex.ErrAway].
 func (s *Store) told(err error) error {
-	hidden := access.Hidden(err, s.cfg.Password)
+	hidden := netguard.Redact(err, s.cfg.Password)
 	if isFull(err) {
 		return fmt.Errorf("the doc index in Redis is %w: give it more memory (maxmemory), or drop what is not needed: %w", docindex.ErrFull, hidden)
 	}

@@ -1,4 +1,4 @@
-package access
+package netguard
 
 import (
 	"crypto/tls"
@@ -7,19 +7,19 @@ import (
 	"os"
 )
 
-// Files names PEM files; "" is none.
-type Files struct{ Cert, Key, CA string }
+// ClientFiles names the PEM files of a client's TLS; "" is none.
+type ClientFiles struct{ Cert, Key, CA string }
 
-// Client is the TLS of a caller that trusts the CA, and shows the certificate if there is one. It is nil if no file is
-// named.
-func (f Files) Client() (*tls.Config, error) {
-	if f == (Files{}) {
+// Client returns the TLS settings of a client that trusts the CA and presents the certificate, if there
+// is one. It returns nil if no file is named.
+func (f ClientFiles) Client() (*tls.Config, error) {
+	if f == (ClientFiles{}) {
 		return nil, nil
 	}
 	return f.load()
 }
 
-func (f Files) load() (*tls.Config, error) {
+func (f ClientFiles) load() (*tls.Config, error) {
 	cfg := &tls.Config{MinVersion: tls.VersionTLS12}
 	if f.Cert != "" || f.Key != "" {
 		pair, err := tls.LoadX509KeyPair(f.Cert, f.Key)

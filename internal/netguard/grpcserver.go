@@ -1,4 +1,4 @@
-package access
+package netguard
 
 import (
 	"net"
@@ -11,29 +11,29 @@ import (
 )
 
 const (
-	MaxConns  = 1024     // of a listener at once
-	MaxHeader = 16 << 10 // bytes of a call's header, or a request's
+	MaxConns  = 1024     // open connections of a listener
+	MaxHeader = 16 << 10 // bytes of the header of a gRPC call or an HTTP request
 
-	maxStreams   = 100              // of a connection at once; a client's further calls wait in the client
-	window       = 64 << 10         // bytes of a stream's finished messages that may wait for its handler
-	connWindow   = 4 << 20          // bytes of a connection that may be under way
-	checkTime    = 10 * time.Second // for a health check of a connection that has shown no token
-	readBuffer   = 16 << 10         // of a connection
-	greetTimeout = 10 * time.Second // for the TLS handshake and what HTTP/2 begins with
-	maxIdle      = 10 * time.Minute // a connection without calls; clients connect anew when they need to
+	maxStreams       = 100              // open streams of a connection; the client queues further calls
+	window           = 64 << 10         // bytes of a stream's finished messages that may wait for its handler
+	connWindow       = 4 << 20          // flow-control window of a connection in bytes
+	checkTimeout     = 10 * time.Second // of a health check on an unauthenticated connection
+	readBuffer       = 16 << 10         // bytes a connection
+	handshakeTimeout = 10 * time.Second // for the TLS handshake and the HTTP/2 preface
+	maxIdle          = 10 * time.Minute // of a connection without calls; clients reconnect when they need to
 )
 
-// Service is what a gRPC server asks of its clients, and what it lets them take.
-type Service struct {
-	Token      string // asked of each call but health checks (not watches); "": none is asked
-	Setting    string // what the operator calls the token
-	MaxMessage int    // bytes of a message
+// GRPCServer describes what a gRPC server requires of its clients and how much it grants them.
+type GRPCServer struct {
+	Token      string // required of each call except health checks; "" requires none
+	Setting    string // the name of the token's setting, for error messages
+	MaxMessage int    // bytes
 	TLS        credentials.TransportCredentials
 }
 
-// Options keep small what each client, and all together, can take of a gRPC server: see meter for memory, and Door for the
-// number of connections.
-func (s Service) Options() []grpc.ServerOption {
+// Options returns the server options that require the token and bound the memory and the streams of
+// each client and of all together. LimitListener bounds the number of connections.
+func (s GRPCServer) Options() []grpc.ServerOption {
 	m := newMeter(s.MaxMessage, s.Token != "")
 	return []grpc.ServerOption{
 		grpc.Creds(m.credentials(s.TLS)),
@@ -41,20 +41,25 @@ func (s Service) Options() []grpc.ServerOption {
 		grpc.MaxRecvMsgSize(s.MaxMessage),
 		grpc.MaxConcurrentStreams(maxStreams),
 		grpc.MaxHeaderListSize(MaxHeader),
-		grpc.ConnectionTimeout(greetTimeout),
+		grpc.ConnectionTimeout(handshakeTimeout),
 		grpc.ReadBufferSize(readBuffer),
 		grpc.InitialWindowSize(window),
 		grpc.InitialConnWindowSize(connWindow),
-		grpc.KeepaliveEnforcementPolicy(keepalive.EnforcementPolicy{MinTime: 10 * time.Second, PermitWithoutStream: true}),
-		grpc.KeepaliveParams(keepalive.ServerParameters{Time: time.Minute, Timeout: 20 * time.Second, MaxConnectionIdle: maxIdle}),
+		grpc.KeepaliveEnforcementPolicy(keepalive.EnforcementPolicy{
+			MinTime: 10 * time.Second, PermitWithoutStream: true,
+		}),
+		grpc.KeepaliveParams(keepalive.ServerParameters{
+			Time: time.Minute, Timeout: 20 * time.Second, MaxConnectionIdle: maxIdle,
+		}),
 	}
 }
 
-// Door is l with MaxConns connections at once; more wait to be accepted. Where the service asks for a token, it is Wary, too.
-func Door(l net.Listener, token bool) net.Listener {
+// LimitListener returns a listener that accepts at most MaxConns connections at a time; more wait to
+// be accepted. If the service requires a token, it also throttles unauthenticated connections.
+func LimitListener(l net.Listener, token bool) net.Listener {
 	l = netutil.LimitListener(l, MaxConns)
 	if token {
-		l = Wary(l)
+		l = ThrottleUnauthenticated(l)
 	}
 	return l
 }

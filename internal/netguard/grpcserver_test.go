@@ -1,4 +1,4 @@
-package access_test
+package netguard_test
 
 import (
 	"context"
@@ -19,7 +19,7 @@ import (
 	"google.golang.org/grpc/metadata"
 	"google.golang.org/grpc/status"
 
-	"urlserver/internal/access"
+	"urlserver/internal/netguard"
 )
 
 // pipes is a listener without a network.
@@ -51,10 +51,10 @@ func (p *pipes) dial() net.Conn {
 func bounded(t *testing.T, do func(t *testing.T, l *pipes)) {
 	synctest.Test(t, func(t *testing.T) {
 		l := &pipes{conns: make(chan net.Conn), closed: make(chan struct{})}
-		server := grpc.NewServer(access.Service{MaxMessage: 4 << 20}.Options()...)
+		server := grpc.NewServer(netguard.GRPCServer{MaxMessage: 4 << 20}.Options()...)
 		grpc_health_v1.RegisterHealthServer(server, health.NewServer())
 		ended := make(chan error, 1)
-		go func() { ended <- server.Serve(access.Door(l, false)) }()
+		go func() { ended <- server.Serve(netguard.LimitListener(l, false)) }()
 		do(t, l)
 		server.Stop()
 		if err := <-ended; err != nil {
@@ -116,7 +116,7 @@ func client(t *testing.T, l *pipes) *grpc.ClientConn {
 func TestConnectionsAreBounded(t *testing.T) {
 	bounded(t, func(t *testing.T, l *pipes) {
 		var conns []net.Conn
-		for range access.MaxConns {
+		for range netguard.MaxConns {
 			conns = append(conns, l.dial())
 		}
 		more := make(chan net.Conn)
@@ -139,7 +139,7 @@ func TestHeadersAreBounded(t *testing.T) {
 	bounded(t, func(t *testing.T, l *pipes) {
 		conn := client(t, l)
 		defer conn.Close()
-		for n, want := range map[int]codes.Code{access.MaxHeader / 2: codes.OK, access.MaxHeader: codes.Internal} {
+		for n, want := range map[int]codes.Code{netguard.MaxHeader / 2: codes.OK, netguard.MaxHeader: codes.Internal} {
 			ctx := metadata.AppendToOutgoingContext(t.Context(), "long", strings.Repeat("x", n))
 			_, err := grpc_health_v1.NewHealthClient(conn).Check(ctx, &grpc_health_v1.HealthCheckRequest{})
 			if status.Code(err) != want {

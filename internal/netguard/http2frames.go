@@ -1,8 +1,9 @@
-package access
+package netguard
 
 import "encoding/binary"
 
-const preface = "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n" // what a client's side of HTTP/2 begins with
+// preface is what a client sends before its first HTTP/2 frame (RFC 9113 section 3.4).
+const preface = "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"
 
 // Frames and flags of HTTP/2 (RFC 9113 section 6).
 const (
@@ -14,20 +15,21 @@ const (
 	flagPadded = 0x8
 )
 
-// frames follows one side of an HTTP/2 connection.
+// frames parses the frames that one side of an HTTP/2 connection sends, in pieces of any length.
 type frames struct {
-	skip   int // bytes before the first frame that are yet to come
+	skip   int // bytes still to come before the first frame
 	header [9]byte
-	n      int // bytes of the header that have come
+	n      int // bytes of the header received
 	kind   byte
 	flags  byte
 	stream uint32
 	size   int // bytes of the frame's payload
-	left   int // bytes of the payload that are yet to come, padding left out
-	pad    int // bytes of padding that are yet to come; -1: the byte that says how many
+	left   int // bytes of the payload still to come, without padding
+	pad    int // bytes of padding still to come; -1: the length byte is next
 }
 
-// follow calls do at each frame's header, where the second argument is nil, and with each part of its payload without padding.
+// follow parses p. It calls do after each frame's header, with nil, and with each part of the payload
+// without padding.
 func (f *frames) follow(p []byte, do func(*frames, []byte)) {
 	n := min(f.skip, len(p))
 	f.skip -= n
@@ -59,7 +61,7 @@ func (f *frames) follow(p []byte, do func(*frames, []byte)) {
 	}
 }
 
-// head takes the bytes of a frame's header, and returns how many.
+// head reads bytes of a frame's header and returns how many it has read.
 func (f *frames) head(p []byte) int {
 	n := copy(f.header[f.n:], p)
 	f.n += n

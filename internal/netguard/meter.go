@@ -1,4 +1,4 @@
-package access
+package netguard
 
 import (
 	"context"
@@ -14,42 +14,49 @@ import (
 )
 
 const (
-	maxOpen        = 4096      // streams of all connections together
-	strangerOpen   = 4         // streams of a connection that has shown no token yet
-	strangerUnread = 256 << 10 // bytes of unfinished messages of such a connection: what it sends before it knows it is refused
-	connUnread     = 4 << 20   // bytes of unfinished messages of a connection, beside one message of the largest size
-	allUnread      = 64 << 20  // of all connections together, or twice the largest message where that is more
-	frameCost      = 128       // bytes of memory that a DATA frame takes beside its own
+	maxOpen             = 4096 // open streams of all connections together
+	unauthenticatedOpen = 4    // health checks under way on an unauthenticated connection
+
+	// Limits of unfinished messages in bytes. An unauthenticated client may send some before the
+	// refusal of its call arrives. A connection may have connUnread and one message of the largest size;
+	// all together may have allUnread, or twice the limit of one connection if that is more.
+	unauthenticatedUnread = 256 << 10
+	connUnread            = 4 << 20
+	allUnread             = 64 << 20
+
+	frameCost = 128 // bytes of memory that a DATA frame takes in addition to its payload
 )
 
 var (
 	errConnUnread = errors.New("the connection has too many bytes of unfinished messages")
-	errConnCut    = errors.New("the connection was cut: all connections together have too many bytes of unfinished messages, and it has most")
+	errConnCut    = errors.New("the connection was cut: all connections together have too many bytes" +
+		" of unfinished messages, and it has most")
 )
 
-// meter bounds the memory that gRPC clients can take with messages that they begin and do not finish. gRPC bounds the size
-// of one message, but extends the flow-control window of each stream to the size that its message announces, whatever the
-// other streams of the connection have. The meter therefore follows the HTTP/2 frames of each connection, above TLS, and
-// counts the bytes of unfinished messages. A connection that has more than connUnread and one message of the largest size is
-// cut. When all together have more than allows, the connection with most is cut. Finished messages that wait for a handler
-// are bounded by the window of a stream and by maxOpen.
+// meter bounds the memory that unfinished messages of gRPC clients take. gRPC bounds the size of one
+// message, but it extends the flow-control window of each stream to the size that its message
+// announces, regardless of the connection's other streams. The meter therefore parses the HTTP/2
+// frames of each connection, above TLS, and counts the bytes of unfinished messages. It cuts a
+// connection that exceeds its own limit. When all together exceed their limit, it cuts the connection
+// with the most bytes. The stream window and maxOpen bound the finished messages that wait for a
+// handler.
 type meter struct {
-	conn, all int64 // limits in bytes
-	guarded   bool  // who has shown no token has strangerUnread
-	held      atomic.Int64
+	conn, all int64        // limits in bytes
+	guarded   bool         // an unauthenticated connection has the limit unauthenticatedUnread
+	unread    atomic.Int64 // bytes of unfinished messages
 	open      atomic.Int64 // streams
 	mu        sync.Mutex
-	conns     map[*metered]struct{}
+	conns     map[*meteredConn]struct{}
 }
 
 func newMeter(maxMessage int, guarded bool) *meter {
 	return &meter{
 		conn: int64(maxMessage) + connUnread, all: max(allUnread, 2*(int64(maxMessage)+connUnread)),
-		guarded: guarded, conns: map[*metered]struct{}{},
+		guarded: guarded, conns: map[*meteredConn]struct{}{},
 	}
 }
 
-// meteredTLS are the server's credentials, with a meter on what comes out of them.
+// meteredTLS is the server's credentials. It meters the connections that they accept.
 type meteredTLS struct {
 	credentials.TransportCredentials
 	meter *meter
@@ -76,8 +83,8 @@ func (c meteredTLS) Clone() credentials.TransportCredentials {
 	return meteredTLS{c.TransportCredentials.Clone(), c.meter}
 }
 
-func (m *meter) follow(conn net.Conn) *metered {
-	c := &metered{Conn: conn, meter: m, streams: map[uint32]*stream{}}
+func (m *meter) follow(conn net.Conn) *meteredConn {
+	c := &meteredConn{Conn: conn, meter: m, streams: map[uint32]*stream{}}
 	c.in.skip = len(preface)
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -85,17 +92,18 @@ func (m *meter) follow(conn net.Conn) *metered {
 	return c
 }
 
-// cutLargest cuts the connection with most bytes of unfinished messages, first of those that have shown no token.
+// cutLargest cuts the connection with the most bytes of unfinished messages: an unauthenticated one,
+// if one has any.
 func (m *meter) cutLargest() {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	var most *metered
+	var most *meteredConn
 	for c := range m.conns {
-		if most == nil || c.isBefore(most) {
+		if most == nil || c.cutBefore(most) {
 			most = c
 		}
 	}
-	if most != nil && m.held.Load() > m.all {
+	if most != nil && m.unread.Load() > m.all {
 		delete(m.conns, most)
 		most.cut.Store(true)
 		most.release()
@@ -103,48 +111,51 @@ func (m *meter) cutLargest() {
 	}
 }
 
-func (c *metered) isBefore(d *metered) bool {
-	if strange, other := c.limit() < c.meter.conn && c.held.Load() > 0, d.limit() < d.meter.conn && d.held.Load() > 0; strange != other {
-		return strange
+func (c *meteredConn) cutBefore(d *meteredConn) bool {
+	if first, second := c.cutFirst(), d.cutFirst(); first != second {
+		return first
 	}
-	return c.held.Load() > d.held.Load()
+	return c.unread.Load() > d.unread.Load()
 }
 
-// metered is a connection whose frames are followed. One goroutine reads, one writes.
-type metered struct {
+// cutFirst reports whether the connection is unauthenticated and has an unfinished message.
+func (c *meteredConn) cutFirst() bool { return c.limit() < c.meter.conn && c.unread.Load() > 0 }
+
+// meteredConn is a connection whose frames the meter parses. One goroutine reads, one writes.
+type meteredConn struct {
 	net.Conn
 	meter  *meter
-	in     frames // the reader's
-	out    frames // the writer's
-	last   uint32 // the reader's: the newest stream
-	held   atomic.Int64
+	in     frames       // used by the reader
+	out    frames       // used by the writer
+	last   uint32       // the newest stream; used by the reader
+	unread atomic.Int64 // bytes of unfinished messages
 	cut    atomic.Bool
-	checks atomic.Int32 // health checks under way without the token
+	checks atomic.Int32 // unauthenticated health checks under way
 
-	mu      sync.Mutex
+	mu      sync.Mutex // guards the fields below
 	ended   bool
-	streams map[uint32]*stream // those that are open
+	streams map[uint32]*stream // open ones
 }
 
-// stream is the message that a stream of a client is in.
+// stream is the state of a client's stream: its current message.
 type stream struct {
-	prefix [5]byte // compressed or not, and the message's length
-	begun  int     // bytes of the prefix that have come
-	needs  int64   // bytes of the message that are yet to come
-	held   int64   // what the unfinished message is charged
+	prefix    [5]byte // the compression flag and the message's length
+	prefixLen int     // bytes of the prefix received
+	rest      int64   // bytes of the message still to come
+	unread    int64   // bytes that the unfinished message counts for
 }
 
-// meteredAddr is an address by which the guard finds the connection.
+// meteredAddr is the address by which the guard finds the connection.
 type meteredAddr struct {
 	net.Addr
-	of *metered
+	of *meteredConn
 }
 
 // RemoteAddr is [net.Conn].
-func (c *metered) RemoteAddr() net.Addr { return meteredAddr{c.Conn.RemoteAddr(), c} }
+func (c *meteredConn) RemoteAddr() net.Addr { return meteredAddr{c.Conn.RemoteAddr(), c} }
 
-// meteredOf is the connection that a call came by; nil: it is not metered.
-func meteredOf(ctx context.Context) *metered {
+// meteredOf returns the connection of a call, or nil if it is not metered.
+func meteredOf(ctx context.Context) *meteredConn {
 	p, ok := peer.FromContext(ctx)
 	if !ok {
 		return nil
@@ -153,44 +164,44 @@ func meteredOf(ctx context.Context) *metered {
 	return a.of
 }
 
-// Read is [net.Conn]. It fails when the connection has too much of unfinished messages.
-func (c *metered) Read(p []byte) (int, error) {
+// Read is [net.Conn]. It fails if the connection has too many bytes of unfinished messages.
+func (c *meteredConn) Read(p []byte) (int, error) {
 	n, err := c.Conn.Read(p)
 	c.in.follow(p[:n], c.received)
 	switch limit := c.limit(); {
 	case c.cut.Load():
 		return 0, errConnCut
-	case c.held.Load() > limit:
+	case c.unread.Load() > limit:
 		return 0, errConnUnread
 	}
-	if c.meter.held.Load() > c.meter.all {
+	if c.meter.unread.Load() > c.meter.all {
 		c.meter.cutLargest()
 	}
 	return n, err
 }
 
-func (c *metered) limit() int64 {
-	if c.meter.guarded && !c.trusted() {
-		return strangerUnread
+func (c *meteredConn) limit() int64 {
+	if c.meter.guarded && !c.authenticated() {
+		return unauthenticatedUnread
 	}
 	return c.meter.conn
 }
 
-// trusted tells whether the connection has shown the token.
-func (c *metered) trusted() bool {
-	s, ok := c.Conn.RemoteAddr().(strangersAddr)
-	return !ok || s.of.known.Load()
+// authenticated reports whether a call of the connection has carried the token.
+func (c *meteredConn) authenticated() bool {
+	a, ok := c.Conn.RemoteAddr().(throttledAddr)
+	return !ok || a.of.authenticated.Load()
 }
 
 // Write is [net.Conn].
-func (c *metered) Write(p []byte) (int, error) {
+func (c *meteredConn) Write(p []byte) (int, error) {
 	n, err := c.Conn.Write(p)
 	c.out.follow(p[:n], c.sent)
 	return n, err
 }
 
 // Close is [net.Conn].
-func (c *metered) Close() error {
+func (c *meteredConn) Close() error {
 	c.release()
 	c.meter.mu.Lock()
 	delete(c.meter.conns, c)
@@ -198,42 +209,43 @@ func (c *metered) Close() error {
 	return c.Conn.Close()
 }
 
-// release ends all streams, and any to come.
-func (c *metered) release() {
+// release ends all streams and rejects new ones.
+func (c *meteredConn) release() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.ended = true
 	for id := range c.streams {
-		c.end(id)
+		c.endLocked(id)
 	}
 }
 
-// end is called with the lock held.
-func (c *metered) end(id uint32) {
+// endLocked ends a stream, if it is open.
+func (c *meteredConn) endLocked(id uint32) {
 	if s := c.streams[id]; s != nil {
-		c.charge(s, -s.held)
+		c.charge(s, -s.unread)
 		delete(c.streams, id)
 		c.meter.open.Add(-1)
 	}
 }
 
-func (c *metered) charge(s *stream, bytes int64) {
-	s.held += bytes
-	c.held.Add(bytes)
-	c.meter.held.Add(bytes)
+func (c *meteredConn) charge(s *stream, bytes int64) {
+	s.unread += bytes
+	c.unread.Add(bytes)
+	c.meter.unread.Add(bytes)
 }
 
-// sent follows a frame of the server: what ends a stream ends what it holds.
-func (c *metered) sent(f *frames, part []byte) {
-	if part == nil && (f.kind == frameReset || (f.kind == frameHeaders || f.kind == frameData) && f.flags&flagEnd != 0) {
+// sent sees the frames of the server. One that ends a stream ends its unfinished message.
+func (c *meteredConn) sent(f *frames, part []byte) {
+	ends := f.kind == frameReset || (f.kind == frameHeaders || f.kind == frameData) && f.flags&flagEnd != 0
+	if part == nil && ends {
 		c.mu.Lock()
 		defer c.mu.Unlock()
-		c.end(f.stream)
+		c.endLocked(f.stream)
 	}
 }
 
-// received follows a frame of the client, at its header (part is nil) and with each part of its payload.
-func (c *metered) received(f *frames, part []byte) {
+// received sees the frames of the client: each header, with part nil, and each part of a payload.
+func (c *meteredConn) received(f *frames, part []byte) {
 	if f.kind != frameData && f.kind != frameHeaders && f.kind != frameReset {
 		return
 	}
@@ -247,7 +259,7 @@ func (c *metered) received(f *frames, part []byte) {
 		c.streams[f.stream] = &stream{}
 		c.meter.open.Add(1)
 	case f.kind == frameReset && part == nil:
-		c.end(f.stream)
+		c.endLocked(f.stream)
 	case f.kind == frameData && s != nil && part == nil && f.left > 0:
 		c.charge(s, frameCost+int64(f.left))
 	case f.kind == frameData && s != nil && part != nil:
@@ -255,28 +267,28 @@ func (c *metered) received(f *frames, part []byte) {
 	}
 }
 
-// take follows the messages of a stream. At the end of a frame that ends with a message nothing is held; where the frame ends
-// within one, what is held is all since the frame that this message began in.
-func (c *metered) take(s *stream, f *frames, part []byte) {
+// take parses the messages of a stream. A message counts from the beginning of the frame in which it
+// begins. At the end of a frame that ends with a message the stream counts for nothing.
+func (c *meteredConn) take(s *stream, f *frames, part []byte) {
 	for len(part) > 0 {
-		if s.begun < len(s.prefix) {
-			n := copy(s.prefix[s.begun:], part)
-			s.begun += n
+		if s.prefixLen < len(s.prefix) {
+			n := copy(s.prefix[s.prefixLen:], part)
+			s.prefixLen += n
 			part = part[n:]
-			if s.begun < len(s.prefix) {
+			if s.prefixLen < len(s.prefix) {
 				break
 			}
-			s.needs = int64(binary.BigEndian.Uint32(s.prefix[1:]))
+			s.rest = int64(binary.BigEndian.Uint32(s.prefix[1:]))
 		}
-		n := min(s.needs, int64(len(part)))
-		s.needs -= n
+		n := min(s.rest, int64(len(part)))
+		s.rest -= n
 		part = part[n:]
-		if s.needs == 0 {
-			s.begun = 0
-			c.charge(s, min(s.held, frameCost+int64(f.size))-s.held)
+		if s.rest == 0 {
+			s.prefixLen = 0
+			c.charge(s, min(s.unread, frameCost+int64(f.size))-s.unread)
 		}
 	}
-	if f.left == 0 && s.begun == 0 {
-		c.charge(s, -s.held)
+	if f.left == 0 && s.prefixLen == 0 {
+		c.charge(s, -s.unread)
 	}
 }

@@ -1,4 +1,4 @@
-package access_test
+package netguard_test
 
 import (
 	"context"
@@ -13,8 +13,8 @@ import (
 	"google.golang.org/grpc/health/grpc_health_v1"
 	"google.golang.org/grpc/status"
 
-	"urlserver/internal/access"
-	"urlserver/internal/testkit/accesstest"
+	"urlserver/internal/netguard"
+	"urlserver/internal/testkit/netguardtest"
 )
 
 const (
@@ -29,11 +29,11 @@ func guarded(t *testing.T) (addr string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	options := access.Service{Token: "right", Setting: "a.token", MaxMessage: 4 * mega}.Options()
+	options := netguard.GRPCServer{Token: "right", Setting: "a.token", MaxMessage: 4 * mega}.Options()
 	server := grpc.NewServer(append(options, grpc.UnknownServiceHandler(echo))...)
 	grpc_health_v1.RegisterHealthServer(server, health.NewServer())
 	served := make(chan error, 1)
-	go func() { served <- server.Serve(access.Door(l, true)) }()
+	go func() { served <- server.Serve(netguard.LimitListener(l, true)) }()
 	t.Cleanup(func() {
 		server.Stop()
 		if err := <-served; err != nil {
@@ -47,19 +47,19 @@ func guarded(t *testing.T) (addr string) {
 // that stay below the bound of one share the bound of all.
 func TestUnfinishedMessagesAreBounded(t *testing.T) {
 	addr := guarded(t)
-	before := accesstest.InUse()
-	one := accesstest.Hoard(t, addr, "/a.Service/Call", "right", 64, 4*mega)
+	before := netguardtest.InUse()
+	one := netguardtest.Hoard(t, addr, "/a.Service/Call", "right", 64, 4*mega)
 	sent, _, cut := one.Result()
-	if took := accesstest.InUse() - before; took > 16*mega || !cut {
+	if took := netguardtest.InUse() - before; took > 16*mega || !cut {
 		t.Errorf("one connection sent %d bytes, was cut: %t, and took %d bytes; want it cut, and 16 MiB at most", sent, cut, took)
 	}
 	one.Close()
 	cuts := 0
-	var all []*accesstest.Hoarder
+	var all []*netguardtest.Hoarder
 	for range 20 {
-		all = append(all, accesstest.Hoard(t, addr, "/a.Service/Call", "right", 7, mega))
+		all = append(all, netguardtest.Hoard(t, addr, "/a.Service/Call", "right", 7, mega))
 	}
-	if took := accesstest.InUse() - before; took > 100*mega {
+	if took := netguardtest.InUse() - before; took > 100*mega {
 		t.Errorf("twenty connections took %d bytes; want 100 MiB at most", took)
 	}
 	for _, h := range all {
@@ -99,22 +99,22 @@ func TestStrangersHoldLittle(t *testing.T) {
 			t.Fatalf("Check without the token: %v", err)
 		}
 	}
-	h := accesstest.Hoard(t, addr, checkMethod, "", 6, 100)
+	h := netguardtest.Hoard(t, addr, checkMethod, "", 6, 100)
 	if _, ended, _ := h.Result(); ended != 2 {
 		t.Errorf("%d of 6 unfinished checks of a stranger were ended at once; want 2", ended)
 	}
 	h.Close()
-	before := accesstest.InUse()
-	h = accesstest.Hoard(t, addr, checkMethod, "", 1, mega)
+	before := netguardtest.InUse()
+	h = netguardtest.Hoard(t, addr, checkMethod, "", 1, mega)
 	if _, _, cut := h.Result(); !cut {
-		t.Errorf("a stranger with a message of a megabyte, which takes %d bytes, was not cut", accesstest.InUse()-before)
+		t.Errorf("a stranger with a message of a megabyte, which takes %d bytes, was not cut", netguardtest.InUse()-before)
 	}
 	h.Close()
 }
 
 func dial(t *testing.T, addr, token string) *grpc.ClientConn {
 	t.Helper()
-	conn, err := grpc.NewClient(addr, grpc.WithTransportCredentials(insecure.NewCredentials()), grpc.WithPerRPCCredentials(access.Bearer(token)))
+	conn, err := grpc.NewClient(addr, grpc.WithTransportCredentials(insecure.NewCredentials()), grpc.WithPerRPCCredentials(netguard.Bearer(token)))
 	if err != nil {
 		t.Fatal(err)
 	}

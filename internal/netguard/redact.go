@@ -1,13 +1,14 @@
-package access
+package netguard
 
 import (
 	"strconv"
 	"strings"
 )
 
-// Hidden is err with stars in its text wherever that repeats the secret, plain or quoted, as the words of a peer may that
-// was told it. errors.Is and errors.As find in it what they find in err; nil stays nil.
-func Hidden(err error, secret string) error {
+// Redact returns err with "***" in its text in place of the secret, plain or quoted: the error message
+// of a peer that received the secret may repeat it. errors.Is and errors.As see err. Redact returns
+// nil for nil.
+func Redact(err error, secret string) error {
 	if err == nil || secret == "" {
 		return err
 	}
@@ -16,13 +17,13 @@ func Hidden(err error, secret string) error {
 	if text == err.Error() {
 		return err
 	}
-	return &hidden{err, text}
+	return &redacted{err, text}
 }
 
-type hidden struct {
+type redacted struct {
 	err  error
 	text string
 }
 
-func (h *hidden) Error() string { return h.text }
-func (h *hidden) Unwrap() error { return h.err }
+func (r *redacted) Error() string { return r.text }
+func (r *redacted) Unwrap() error { return r.err }

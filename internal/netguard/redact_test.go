@@ -1,4 +1,4 @@
-package access_test
+package netguard_test
 
 import (
 	"errors"
@@ -6,7 +6,7 @@ import (
 	"io"
 	"testing"
 
-	"urlserver/internal/access"
+	"urlserver/internal/netguard"
 )
 
 func TestHidden(t *testing.T) {
@@ -18,13 +18,13 @@ func TestHidden(t *testing.T) {
 		{name: "to be quoted, as it is", secret: `a"b\c`, text: `who is a"b\c?`, want: `who is ***?: EOF`},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			err := access.Hidden(fmt.Errorf("%s: %w", c.text, io.EOF), c.secret)
+			err := netguard.Redact(fmt.Errorf("%s: %w", c.text, io.EOF), c.secret)
 			if err.Error() != c.want || !errors.Is(err, io.EOF) {
 				t.Errorf("%v, io.EOF: %t; want %s, true", err, errors.Is(err, io.EOF), c.want)
 			}
 		})
 	}
-	if err := access.Hidden(nil, "s3cret"); err != nil {
+	if err := netguard.Redact(nil, "s3cret"); err != nil {
 		t.Errorf("no error is %v", err)
 	}
 }

@@ -1,4 +1,4 @@
-package certs
+package netguard
 
 import (
 	"context"
@@ -7,17 +7,17 @@ import (
 	"time"
 )
 
-// Period is for Watch: what has changed is in force after two of these at most.
-const Period = 10 * time.Second
+// ReloadPeriod is the period for ServerTLS.Watch in production: changed files are in use after at most two.
+const ReloadPeriod = 10 * time.Second
 
-// sum stands for what the files hold.
+// sum is a digest of the contents of all files.
 type sum [sha256.Size]byte
 
-// Watch looks at the files each period until ctx ends, and has them read again once they have changed and stayed as
-// they are for a period: so a certificate and its key that are replaced one after the other are read together. told
-// hears what came of it, as Reload answers. It looks at what files hold, not at their dates, so that links and shared
-// file systems do.
-func (s *Server) Watch(ctx context.Context, period time.Duration, told func(error)) {
+// Watch reads the files each period until ctx ends. It calls Reload after they have changed and then
+// stayed the same for a period, so that a certificate and its key that are replaced one after the other
+// are loaded together. reloaded receives the result of each Reload. Watch compares contents rather than
+// dates, which also works with symbolic links and on shared file systems.
+func (s *ServerTLS) Watch(ctx context.Context, period time.Duration, reloaded func(error)) {
 	ticker := time.NewTicker(period)
 	defer ticker.Stop()
 	before := s.files.sum()
@@ -29,13 +29,13 @@ func (s *Server) Watch(ctx context.Context, period time.Duration, told func(erro
 		}
 		now := s.files.sum()
 		if now == before && now != *s.tried.Load() {
-			told(s.Reload())
+			reloaded(s.Reload())
 		}
 		before = now
 	}
 }
 
-func (f Files) sum() (all sum) {
+func (f ServerFiles) sum() (all sum) {
 	h := sha256.New()
 	for _, name := range []string{f.Cert, f.Private, f.CA} {
 		var one sum

@@ -1,4 +1,4 @@
-package certs_test
+package netguard_test
 
 import (
 	"context"
@@ -8,7 +8,7 @@ import (
 	"testing/synctest"
 	"time"
 
-	"urlserver/internal/certs"
+	"urlserver/internal/netguard"
 	"urlserver/internal/testkit/certstest"
 )
 
@@ -27,7 +27,7 @@ type watched struct {
 func watch(t *testing.T, do func(w *watched)) {
 	w := &watched{t: t, own: certstest.New(t)}
 	synctest.Test(t, func(t *testing.T) {
-		s, err := certs.Load(certs.Files{Setting: "spider.tls_", Cert: w.own.Cert, Private: w.own.Key})
+		s, err := netguard.LoadServerTLS(netguard.ServerFiles{Setting: "spider.tls_", Cert: w.own.Cert, Private: w.own.Key})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -106,7 +106,7 @@ func replace(t *testing.T, file string, data []byte) {
 func TestWatchAfterReload(t *testing.T) {
 	own, other := certstest.New(t), certstest.New(t)
 	synctest.Test(t, func(t *testing.T) {
-		s, err := certs.Load(certs.Files{Setting: "spider.tls_", Cert: own.Cert, Private: own.Key})
+		s, err := netguard.LoadServerTLS(netguard.ServerFiles{Setting: "spider.tls_", Cert: own.Cert, Private: own.Key})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -1,6 +1,4 @@
-// Package certs gives a listener its TLS settings from files that may be replaced while it
-// listens.
-package certs
+package netguard
 
 import (
 	"crypto/tls"
@@ -11,58 +9,59 @@ import (
 	"sync/atomic"
 )
 
-// Files name what a listener needs, in PEM form.
-type Files struct {
-	Setting string // what the settings' names begin with, for errors: "spider.tls_" of spider.tls_cert and so on
+// ServerFiles names the PEM files of a listener's TLS.
+type ServerFiles struct {
+	Setting string // prefix of the settings' names, for errors: "spider.tls_" of spider.tls_cert
 
 	Cert, Private string
-	CA            string // clients need a certificate of one of these; "": they need none
+	CA            string // the authorities that clients' certificates must be signed by; "": clients need none
 }
 
-// Server is the TLS of a listener. Safe for concurrent use.
-type Server struct {
-	files Files
-	read  atomic.Pointer[tls.Config]
-	tried atomic.Pointer[sum] // what the files held when they were read last, well or not
+// ServerTLS is the TLS of a listener, from files that may be replaced while it listens. It is safe for
+// concurrent use.
+type ServerTLS struct {
+	files  ServerFiles
+	loaded atomic.Pointer[tls.Config]
+	tried  atomic.Pointer[sum] // of the files when Reload read them last, also if that failed
 }
 
-// Load reads the files.
-func Load(files Files) (*Server, error) {
-	s := &Server{files: files}
+// LoadServerTLS reads the files.
+func LoadServerTLS(files ServerFiles) (*ServerTLS, error) {
+	s := &ServerTLS{files: files}
 	return s, s.Reload()
 }
 
-// Reload reads the files again; handshakes from then on go by what they hold now, and
-// sessions from before are not resumed. After an error nothing has changed.
-func (s *Server) Reload() error {
-	held := s.files.sum()
-	s.tried.Store(&held)
-	conf, err := read(s.files)
+// Reload reads the files again. Later handshakes use the new contents and resume no older session.
+// After an error the former contents stay in use.
+func (s *ServerTLS) Reload() error {
+	now := s.files.sum()
+	s.tried.Store(&now)
+	conf, err := s.files.load()
 	if err != nil {
 		return err
 	}
-	s.read.Store(conf)
+	s.loaded.Store(conf)
 	return nil
 }
 
-// Config is for a listener: it always asks for what was read last.
-func (s *Server) Config() *tls.Config {
+// Config returns the listener's settings. Each handshake uses the contents that were loaded last.
+func (s *ServerTLS) Config() *tls.Config {
 	return &tls.Config{
 		MinVersion:         tls.VersionTLS12,
-		GetConfigForClient: func(*tls.ClientHelloInfo) (*tls.Config, error) { return s.read.Load(), nil },
+		GetConfigForClient: func(*tls.ClientHelloInfo) (*tls.Config, error) { return s.loaded.Load(), nil },
 	}
 }
 
-func read(files Files) (*tls.Config, error) {
-	cert, err := tls.LoadX509KeyPair(files.Cert, files.Private)
+func (f ServerFiles) load() (*tls.Config, error) {
+	cert, err := tls.LoadX509KeyPair(f.Cert, f.Private)
 	if err != nil {
-		return nil, fmt.Errorf("%scert %s, %[1]skey %[3]s: %w", files.Setting, files.Cert, files.Private, err)
+		return nil, fmt.Errorf("%scert %s, %[1]skey %[3]s: %w", f.Setting, f.Cert, f.Private, err)
 	}
 	conf := &tls.Config{Certificates: []tls.Certificate{cert}, MinVersion: tls.VersionTLS12}
-	if files.CA == "" {
+	if f.CA == "" {
 		return conf, nil
 	}
-	pem, err := os.ReadFile(files.CA)
+	pem, err := os.ReadFile(f.CA)
 	if err == nil {
 		conf.ClientCAs, conf.ClientAuth = x509.NewCertPool(), tls.RequireAndVerifyClientCert
 		if !conf.ClientCAs.AppendCertsFromPEM(pem) {
@@ -70,7 +69,7 @@ func read(files Files) (*tls.Config, error) {
 		}
 	}
 	if err != nil {
-		return nil, fmt.Errorf("%sca %s: %w", files.Setting, files.CA, err)
+		return nil, fmt.Errorf("%sca %s: %w", f.Setting, f.CA, err)
 	}
 	return conf, nil
 }

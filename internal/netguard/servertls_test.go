@@ -1,4 +1,4 @@
-package certs_test
+package netguard_test
 
 import (
 	"crypto/tls"
@@ -10,13 +10,13 @@ import (
 	"testing"
 	"time"
 
-	"urlserver/internal/certs"
+	"urlserver/internal/netguard"
 	"urlserver/internal/testkit/certstest"
 )
 
 // greet has a client of the given settings connect, and tells whether the server lets it say
 // a word. Both sides' errors end up in err.
-func greet(t *testing.T, s *certs.Server, client *tls.Config) error {
+func greet(t *testing.T, s *netguard.ServerTLS, client *tls.Config) error {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -48,7 +48,7 @@ func greet(t *testing.T, s *certs.Server, client *tls.Config) error {
 
 func TestReload(t *testing.T) {
 	first, second := certstest.New(t), certstest.New(t)
-	s, err := certs.Load(certs.Files{Setting: "spider.tls_", Cert: first.Cert, Private: first.Key})
+	s, err := netguard.LoadServerTLS(netguard.ServerFiles{Setting: "spider.tls_", Cert: first.Cert, Private: first.Key})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -83,7 +83,7 @@ func TestReload(t *testing.T) {
 
 func TestReloadOfAuthorities(t *testing.T) {
 	server, one, other := certstest.New(t), certstest.New(t), certstest.New(t)
-	s, err := certs.Load(certs.Files{Setting: "spider.tls_", Cert: server.Cert, Private: server.Key, CA: one.Cert})
+	s, err := netguard.LoadServerTLS(netguard.ServerFiles{Setting: "spider.tls_", Cert: server.Cert, Private: server.Key, CA: one.Cert})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -117,13 +117,13 @@ func TestLoadErrors(t *testing.T) {
 	}
 	for _, x := range []struct {
 		name, want string
-		files      certs.Files
+		files      netguard.ServerFiles
 	}{
-		{name: "certificate", want: "a.tls_cert " + c.Key, files: certs.Files{Setting: "a.tls_", Cert: c.Key, Private: c.Cert}},
-		{name: "no CA", want: "a.tls_ca", files: certs.Files{Setting: "a.tls_", Cert: c.Cert, Private: c.Key, CA: empty + "x"}},
-		{name: "empty CA", want: "holds no certificate", files: certs.Files{Setting: "a.tls_", Cert: c.Cert, Private: c.Key, CA: empty}},
+		{name: "certificate", want: "a.tls_cert " + c.Key, files: netguard.ServerFiles{Setting: "a.tls_", Cert: c.Key, Private: c.Cert}},
+		{name: "no CA", want: "a.tls_ca", files: netguard.ServerFiles{Setting: "a.tls_", Cert: c.Cert, Private: c.Key, CA: empty + "x"}},
+		{name: "empty CA", want: "holds no certificate", files: netguard.ServerFiles{Setting: "a.tls_", Cert: c.Cert, Private: c.Key, CA: empty}},
 	} {
-		if _, err := certs.Load(x.files); err == nil || !strings.Contains(err.Error(), x.want) {
+		if _, err := netguard.LoadServerTLS(x.files); err == nil || !strings.Contains(err.Error(), x.want) {
 			t.Errorf("%s: %v; want an error with %q", x.name, err, x.want)
 		}
 	}

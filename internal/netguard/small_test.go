@@ -1,4 +1,4 @@
-package access_test
+package netguard_test
 
 import (
 	"io"
@@ -7,8 +7,8 @@ import (
 
 	"google.golang.org/grpc"
 
-	"urlserver/internal/access"
-	"urlserver/internal/testkit/accesstest"
+	"urlserver/internal/netguard"
+	"urlserver/internal/testkit/netguardtest"
 )
 
 // A connection that does nothing costs little: a thousand strangers take less than 64 MB.
@@ -17,12 +17,12 @@ func TestConnectionsAreSmall(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	server := grpc.NewServer(access.Service{MaxMessage: 4 << 20}.Options()...)
+	server := grpc.NewServer(netguard.GRPCServer{MaxMessage: 4 << 20}.Options()...)
 	served := make(chan error, 1)
-	go func() { served <- server.Serve(access.Door(l, false)) }()
+	go func() { served <- server.Serve(netguard.LimitListener(l, false)) }()
 	defer func() { server.Stop(); <-served }()
 	const conns, most = 500, 40 << 10
-	before := accesstest.InUse()
+	before := netguardtest.InUse()
 	for range conns {
 		conn, err := net.Dial("tcp", l.Addr().String())
 		if err != nil {
@@ -37,7 +37,7 @@ func TestConnectionsAreSmall(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if each := (accesstest.InUse() - before) / conns; each > most {
+	if each := (netguardtest.InUse() - before) / conns; each > most {
 		t.Errorf("a connection takes %d bytes; want at most %d", each, most)
 	} else {
 		t.Logf("a connection takes %d bytes", each)

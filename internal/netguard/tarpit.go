@@ -1,4 +1,4 @@
-package urlserver
+package netguard
 
 import (
 	"crypto/tls"
@@ -9,90 +9,92 @@ import (
 )
 
 const (
-	refusalLasts = 30 * time.Second // for which one of many who are refused waits for the end of its connection
-	refusedFree  = 16               // so many in that time are cut at once
+	TarpitTime = 30 * time.Second // for which a Tarpit keeps a refused connection open
+	TarpitFree = 16               // refused connections that a Tarpit closes at once in each TarpitTime
 )
 
-// lobby ends connections that were refused. A few are cut at once; of a flood the others stay open for a while, unread: a spider
-// that tries again as soon as it is cut, as one with a wrong token may, costs a handshake in that time and no more. They take
-// the place of nobody. Safe for concurrent use; the zero value is ready.
-type lobby struct {
-	mu     sync.Mutex // guards all below
-	closed bool
-	kept   []*refused             // oldest first
-	cut    [refusedFree]time.Time // when connections were cut at once
-	oldest int                    // of cut
+// Tarpit closes refused connections late. It closes a few at once. During a flood it keeps the others
+// open and unread for TarpitTime: a client that reconnects as soon as it is refused, as one with a
+// wrong token may, then costs one handshake in that time. The zero value is ready to use. A Tarpit is
+// safe for concurrent use.
+type Tarpit struct {
+	mu       sync.Mutex // guards all below
+	closed   bool
+	refused  []*refusedConn        // oldest first
+	freed    [TarpitFree]time.Time // ring: when connections were closed at once
+	nextFree int                   // the oldest of freed
 }
 
-type refused struct {
+type refusedConn struct {
 	conn  net.Conn
 	timer *time.Timer
 }
 
-// keep closes conn now, in refusalLasts, or when room is made. What TLS holds of one that stays is let go.
-func (l *lobby) keep(conn net.Conn) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if l.closed || l.isFewLocked(time.Now()) {
+// Add closes conn at once, in TarpitTime, or when MakeRoom chooses it. It keeps only the TCP
+// connection of one with TLS, which frees the memory of TLS.
+func (t *Tarpit) Add(conn net.Conn) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.closed || t.takeFreeLocked(time.Now()) {
 		conn.Close()
 		return
 	}
 	if secure, ok := conn.(*tls.Conn); ok {
 		conn = secure.NetConn()
 	}
-	r := &refused{conn: conn}
-	r.timer = time.AfterFunc(refusalLasts, func() { l.end(r) })
-	l.kept = append(l.kept, r)
+	r := &refusedConn{conn: conn}
+	r.timer = time.AfterFunc(TarpitTime, func() { t.end(r) })
+	t.refused = append(t.refused, r)
 }
 
-// isFewLocked reports whether so few were cut at once lately that another may be, and counts it.
-func (l *lobby) isFewLocked(now time.Time) bool {
-	if now.Sub(l.cut[l.oldest]) < refusalLasts {
+// takeFreeLocked reports whether another connection may be closed at once, and counts it.
+func (t *Tarpit) takeFreeLocked(now time.Time) bool {
+	if now.Sub(t.freed[t.nextFree]) < TarpitTime {
 		return false
 	}
-	l.cut[l.oldest] = now
-	l.oldest = (l.oldest + 1) % refusedFree
+	t.freed[t.nextFree] = now
+	t.nextFree = (t.nextFree + 1) % TarpitFree
 	return true
 }
 
-func (l *lobby) end(r *refused) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if i := slices.Index(l.kept, r); i >= 0 {
-		l.endLocked(i)
+func (t *Tarpit) end(r *refusedConn) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if i := slices.Index(t.refused, r); i >= 0 {
+		t.endLocked(i)
 	}
 }
 
-func (l *lobby) endLocked(i int) {
-	l.kept[i].timer.Stop()
-	l.kept[i].conn.Close()
-	l.kept = slices.Delete(l.kept, i, i+1)
+func (t *Tarpit) endLocked(i int) {
+	t.refused[i].timer.Stop()
+	t.refused[i].conn.Close()
+	t.refused = slices.Delete(t.refused, i, i+1)
 }
 
-// size is how many connections are kept.
-func (l *lobby) size() int {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return len(l.kept)
+// Len is the number of connections that it keeps open.
+func (t *Tarpit) Len() int {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return len(t.refused)
 }
 
-// makeRoom closes the connection that has been kept longest; false: none is.
-func (l *lobby) makeRoom() bool {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if len(l.kept) == 0 {
+// MakeRoom closes the oldest connection and reports whether there was one.
+func (t *Tarpit) MakeRoom() bool {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if len(t.refused) == 0 {
 		return false
 	}
-	l.endLocked(0)
+	t.endLocked(0)
 	return true
 }
 
-// close closes all, and those that come later.
-func (l *lobby) close() {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	l.closed = true
-	for len(l.kept) > 0 {
-		l.endLocked(len(l.kept) - 1)
+// Close closes all connections. Connections added later are closed at once.
+func (t *Tarpit) Close() {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.closed = true
+	for len(t.refused) > 0 {
+		t.endLocked(len(t.refused) - 1)
 	}
 }

@@ -1,4 +1,4 @@
-package access
+package netguard
 
 import (
 	"context"
@@ -11,103 +11,108 @@ import (
 )
 
 const (
-	freeReads = 12                     // a TLS handshake and what stands before the first proof take half of them
-	readEvery = 500 * time.Millisecond // beyond those, and at the same moments for all, which saves wake-ups
-	maxRead   = 16 << 10               // bytes at once
+	freeReads = 12                     // not delayed; a TLS handshake and the authentication take half of them
+	readEvery = 500 * time.Millisecond // for later reads, at the same moments for all, which saves wake-ups
+	maxRead   = 16 << 10               // bytes a read
 )
 
-// Wary is l whose connections are read little and late until Trust is told of them: what a peer sends that has not proved
-// itself waits in the kernel, so that neither a byte now and then nor a flood has the process work. Who goes straight
-// to its proof meets none of this.
-func Wary(l net.Listener) net.Listener { return &wary{l, time.Now()} }
+// ThrottleUnauthenticated returns a listener whose connections have a limited rate of reads until
+// MarkAuthenticated is called for them. What an unauthenticated peer sends waits in the kernel, so
+// that neither single bytes nor a flood make the process work. A peer that authenticates at once is
+// not delayed.
+func ThrottleUnauthenticated(l net.Listener) net.Listener { return &throttlingListener{l, time.Now()} }
 
-type wary struct {
+type throttlingListener struct {
 	net.Listener
 	began time.Time
 }
 
 // Accept is [net.Listener].
-func (w *wary) Accept() (net.Conn, error) {
-	conn, err := w.Listener.Accept()
+func (l *throttlingListener) Accept() (net.Conn, error) {
+	conn, err := l.Listener.Accept()
 	if err != nil {
 		return nil, err
 	}
-	return &stranger{Conn: conn, at: w, free: make(chan struct{})}, nil
+	return &throttledConn{Conn: conn, listener: l, released: make(chan struct{})}, nil
 }
 
-// Trust has the connection whose RemoteAddr this is be read as it comes, from now on. Other addresses mean nothing
-// to it. Safe for concurrent use.
-func Trust(remote net.Addr) {
+// MarkAuthenticated ends the throttling of the connection with this RemoteAddr. It ignores the addresses of
+// other connections. It is safe for concurrent use.
+func MarkAuthenticated(remote net.Addr) {
 	if a, ok := remote.(meteredAddr); ok {
 		remote = a.Addr
 	}
-	if a, ok := remote.(strangersAddr); ok {
-		a.of.trust()
+	if a, ok := remote.(throttledAddr); ok {
+		a.of.markAuthenticated()
 	}
 }
 
-// TrustCaller is Trust for the connection that a gRPC call came by, or a request of an HTTP server with ConnContext.
-func TrustCaller(ctx context.Context) {
+// MarkCallerAuthenticated is MarkAuthenticated for the connection of a gRPC call, or of a request to an
+// HTTP server with ConnContext.
+func MarkCallerAuthenticated(ctx context.Context) {
 	if p, ok := peer.FromContext(ctx); ok {
-		Trust(p.Addr)
+		MarkAuthenticated(p.Addr)
 	}
 }
 
-// ConnContext is for [http.Server].
+// ConnContext is for the field of this name of [http.Server]; see MarkCallerAuthenticated.
 func ConnContext(ctx context.Context, conn net.Conn) context.Context {
 	return peer.NewContext(ctx, &peer.Peer{Addr: conn.RemoteAddr()})
 }
 
-// stranger is a connection that is read by one goroutine at a time.
-type stranger struct {
+// throttledConn is a connection whose reads are throttled until it is authenticated. One goroutine at
+// a time may read.
+type throttledConn struct {
 	net.Conn
-	at    *wary
-	known atomic.Bool
-	once  sync.Once
-	free  chan struct{} // closed when it is known, or closed
-	spent time.Duration // the reader's: when all its free reads will be there again, since the listener began
+	listener      *throttlingListener
+	authenticated atomic.Bool
+	once          sync.Once
+	released      chan struct{} // closed when the connection is authenticated or closed
+	// refilled is when all free reads will be available again, since the listener's beginning. Only the
+	// reader uses it.
+	refilled time.Duration
 }
 
-// strangersAddr is an address by which Trust finds the connection.
-type strangersAddr struct {
+// throttledAddr is the address by which MarkAuthenticated finds the connection.
+type throttledAddr struct {
 	net.Addr
-	of *stranger
+	of *throttledConn
 }
 
 // RemoteAddr is [net.Conn].
-func (s *stranger) RemoteAddr() net.Addr { return strangersAddr{s.Conn.RemoteAddr(), s} }
+func (c *throttledConn) RemoteAddr() net.Addr { return throttledAddr{c.Conn.RemoteAddr(), c} }
 
-func (s *stranger) trust() {
-	s.known.Store(true)
-	s.release()
+func (c *throttledConn) markAuthenticated() {
+	c.authenticated.Store(true)
+	c.release()
 }
 
-func (s *stranger) release() { s.once.Do(func() { close(s.free) }) }
+func (c *throttledConn) release() { c.once.Do(func() { close(c.released) }) }
 
 // Close is [net.Conn].
-func (s *stranger) Close() error {
-	s.release()
-	return s.Conn.Close()
+func (c *throttledConn) Close() error {
+	c.release()
+	return c.Conn.Close()
 }
 
-// Read is [net.Conn]. It may be late for its deadline by readEvery.
-func (s *stranger) Read(p []byte) (int, error) {
-	if s.known.Load() {
-		return s.Conn.Read(p)
+// Read is [net.Conn]. It may return up to readEvery after its deadline.
+func (c *throttledConn) Read(p []byte) (int, error) {
+	if c.authenticated.Load() {
+		return c.Conn.Read(p)
 	}
-	if wait := s.ration(time.Since(s.at.began)); wait > 0 {
+	if wait := c.countRead(time.Since(c.listener.began)); wait > 0 {
 		timer := time.NewTimer(wait)
 		select {
 		case <-timer.C:
-		case <-s.free:
+		case <-c.released:
 			timer.Stop()
 		}
 	}
-	return s.Conn.Read(p[:min(len(p), maxRead)])
+	return c.Conn.Read(p[:min(len(p), maxRead)])
 }
 
-// ration counts a read, and returns how long it has to wait.
-func (s *stranger) ration(now time.Duration) time.Duration {
-	s.spent = max(s.spent, now.Truncate(readEvery)) + readEvery
-	return s.spent - freeReads*readEvery - now
+// countRead counts a read and returns how long it has to wait.
+func (c *throttledConn) countRead(now time.Duration) time.Duration {
+	c.refilled = max(c.refilled, now.Truncate(readEvery)) + readEvery
+	return c.refilled - freeReads*readEvery - now
 }

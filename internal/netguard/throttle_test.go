@@ -1,4 +1,4 @@
-package access_test
+package netguard_test
 
 import (
 	"context"
@@ -17,7 +17,7 @@ import (
 	"google.golang.org/grpc/status"
 	"google.golang.org/protobuf/types/known/wrapperspb"
 
-	"urlserver/internal/access"
+	"urlserver/internal/netguard"
 )
 
 const (
@@ -54,7 +54,7 @@ func newPipes() *pipes { return &pipes{conns: make(chan net.Conn), closed: make(
 func TestStrangersAreReadLittleAndLate(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p := newPipes()
-		l := access.Wary(p)
+		l := netguard.ThrottleUnauthenticated(p)
 		accepted := make(chan net.Conn, 1)
 		go func() { conn, _ := l.Accept(); accepted <- conn }()
 		peer := p.dial()
@@ -80,7 +80,7 @@ func TestStrangersAreReadLittleAndLate(t *testing.T) {
 		take(maxRead, at+readEvery)
 		go func() {
 			time.Sleep(readEvery / 2)
-			access.Trust(conn.RemoteAddr())
+			netguard.MarkAuthenticated(conn.RemoteAddr())
 		}()
 		at += readEvery * 3 / 2
 		take(maxRead, at) // was waiting, and is let go
@@ -96,7 +96,7 @@ func TestStrangersAreReadLittleAndLate(t *testing.T) {
 func TestStrangersEndAtOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p := newPipes()
-		l := access.Wary(p)
+		l := netguard.ThrottleUnauthenticated(p)
 		go func() {
 			conn := p.dial()
 			io.Copy(conn, strings.NewReader(strings.Repeat("x", 1<<20)))
@@ -124,10 +124,10 @@ func TestCallsOfStrangersCostLittle(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p := newPipes()
 		l := &read{Listener: p}
-		options := access.Service{Token: "right", Setting: "a.token", MaxMessage: 64 << 20}.Options()
+		options := netguard.GRPCServer{Token: "right", Setting: "a.token", MaxMessage: 64 << 20}.Options()
 		server := grpc.NewServer(append(options, grpc.UnknownServiceHandler(echo))...)
 		ended := make(chan error, 1)
-		go func() { ended <- server.Serve(access.Door(l, true)) }()
+		go func() { ended <- server.Serve(netguard.LimitListener(l, true)) }()
 		wrong, right := caller(t, p, "wrong"), caller(t, p, "right")
 		const lasts = 20 * time.Second
 		began := time.Now()
@@ -166,7 +166,7 @@ func echo(_ any, stream grpc.ServerStream) error {
 func caller(t *testing.T, p *pipes, token string) *grpc.ClientConn {
 	t.Helper()
 	conn, err := grpc.NewClient("passthrough:///test", grpc.WithTransportCredentials(insecure.NewCredentials()),
-		grpc.WithPerRPCCredentials(access.Bearer(token)),
+		grpc.WithPerRPCCredentials(netguard.Bearer(token)),
 		grpc.WithContextDialer(func(context.Context, string) (net.Conn, error) { return p.dial(), nil }))
 	if err != nil {
 		t.Fatal(err)
@@ -185,15 +185,15 @@ func TestRequestsOfStrangersCostLittle(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p := newPipes()
 		l := &read{Listener: p}
-		server := &http.Server{ConnContext: access.ConnContext, ReadHeaderTimeout: 10 * time.Second}
+		server := &http.Server{ConnContext: netguard.ConnContext, ReadHeaderTimeout: 10 * time.Second}
 		server.Handler = http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
-			if access.IsBearer(r.Header.Get("Authorization"), "right") {
-				access.TrustCaller(r.Context())
+			if netguard.IsBearer(r.Header.Get("Authorization"), "right") {
+				netguard.MarkCallerAuthenticated(r.Context())
 			}
 			io.Copy(io.Discard, r.Body)
 		})
 		ended := make(chan error, 1)
-		go func() { ended <- server.Serve(access.Door(l, true)) }()
+		go func() { ended <- server.Serve(netguard.LimitListener(l, true)) }()
 		slow := p.dial()
 		go func() {
 			for range 1000 {

@@ -1,5 +1,6 @@
-// Package access guards services: bearer tokens over gRPC, bounds for those who call, and callers' TLS from files.
-package access
+// Package netguard protects listeners and gRPC servers: bearer tokens, limits for each client and
+// for all together, throttling of unauthenticated connections, and TLS from files.
+package netguard
 
 import (
 	"context"
@@ -13,19 +14,23 @@ import (
 	"google.golang.org/grpc/tap"
 )
 
-// guard lets in who brings the token. A health check needs none. A health watch does, as its streams last.
+// guard admits calls that carry the token. A health check needs no token. A health watch does,
+// because its stream stays open.
 type guard struct {
-	open   bool // no token is asked
+	open   bool // no token is required
 	token  [sha256.Size]byte
-	needed string // what to tell the others
+	needed string // the error message for the other calls
 	meter  *meter
 }
 
 func newGuard(token, setting string, m *meter) guard {
-	return guard{token == "", sha256.Sum256([]byte(token)), "this service wants metadata \"authorization: Bearer TOKEN\" (" + setting + ")", m}
+	return guard{
+		open: token == "", token: sha256.Sum256([]byte(token)), meter: m,
+		needed: "this service wants metadata \"authorization: Bearer TOKEN\" (" + setting + ")",
+	}
 }
 
-// IsBearer tells if a header's value brings the token.
+// IsBearer reports whether the value of an Authorization header carries the token.
 func IsBearer(value, token string) bool {
 	return guard{token: sha256.Sum256([]byte(token))}.opens(value)
 }
@@ -36,17 +41,19 @@ func (g guard) opens(value string) bool {
 	return strings.EqualFold(scheme, "Bearer") && subtle.ConstantTimeCompare(sum[:], g.token[:]) == 1
 }
 
-// check is a tap.ServerInHandle: it looks before anything but the call's header is read, so that strangers take no memory.
+// check is a tap.ServerInHandle. gRPC calls it when only the call's header has been read, so that an
+// unauthenticated call takes no memory.
 func (g guard) check(ctx context.Context, call *tap.Info) (context.Context, error) {
 	if g.meter.open.Load() > maxOpen {
-		return nil, status.Errorf(codes.ResourceExhausted, "%d calls are under way at this service; try again later", maxOpen)
+		return nil, status.Errorf(codes.ResourceExhausted,
+			"%d calls are under way at this service; try again later", maxOpen)
 	}
 	if g.open {
 		return ctx, nil
 	}
 	for _, value := range call.Header.Get("authorization") {
 		if g.opens(value) {
-			TrustCaller(ctx)
+			MarkCallerAuthenticated(ctx)
 			return ctx, nil
 		}
 	}
@@ -57,11 +64,12 @@ func (g guard) check(ctx context.Context, call *tap.Info) (context.Context, erro
 	if c == nil {
 		return ctx, nil
 	}
-	if c.checks.Add(1) > strangerOpen {
+	if c.checks.Add(1) > unauthenticatedOpen {
 		c.checks.Add(-1)
-		return nil, status.Errorf(codes.ResourceExhausted, "without a token, a connection has at most %d calls at once", strangerOpen)
+		return nil, status.Errorf(codes.ResourceExhausted,
+			"without a token, a connection has at most %d calls at once", unauthenticatedOpen)
 	}
-	ctx, cancel := context.WithTimeout(ctx, checkTime)
+	ctx, cancel := context.WithTimeout(ctx, checkTimeout)
 	context.AfterFunc(ctx, func() {
 		c.checks.Add(-1)
 		cancel()
@@ -69,7 +77,7 @@ func (g guard) check(ctx context.Context, call *tap.Info) (context.Context, erro
 	return ctx, nil
 }
 
-// Bearer are a gRPC client's credentials: the token goes along with each call, also in the clear.
+// Bearer is a token as a gRPC client's credentials. The client sends it with each call, also without TLS.
 type Bearer string
 
 // GetRequestMetadata is [credentials.PerRPCCredentials].

@@ -18,8 +18,8 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
-	"urlserver/internal/access"
 	"urlserver/internal/clihelp"
+	"urlserver/internal/netguard"
 	"urlserver/reservation"
 )
 
@@ -42,8 +42,8 @@ type Stores struct {
 type Opening struct {
 	Store   string // of Names
 	Addrs   []string
-	Prefix  string       // before each key
-	TLS     access.Files // for a client
+	Prefix  string               // before each key
+	TLS     netguard.ClientFiles // for a client
 	Penalty time.Duration
 	Log     zerolog.Logger
 }

@@ -12,14 +12,14 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
-	"urlserver/internal/access"
+	"urlserver/internal/netguard"
 	"urlserver/reservation/grpcclient"
 )
 
 // caller reaches a running service.
 type caller struct {
 	cfg   grpcclient.Config
-	files access.Files
+	files netguard.ClientFiles
 	wait  time.Duration
 }
 

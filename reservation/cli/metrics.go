@@ -12,7 +12,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus/collectors"
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 
-	"urlserver/internal/access"
+	"urlserver/internal/netguard"
 	"urlserver/reservation/grpcserver"
 )
 
@@ -24,12 +24,12 @@ func serveMetrics(ctx context.Context, l net.Listener, server *grpcserver.Server
 	mux.HandleFunc("GET /healthz", func(w http.ResponseWriter, _ *http.Request) { fmt.Fprintln(w, "ok") })
 	mux.Handle("GET /metrics", promhttp.HandlerFor(registry, promhttp.HandlerOpts{}))
 	web := &http.Server{
-		Handler: guard(mux, token), MaxHeaderBytes: access.MaxHeader, ReadTimeout: 10 * time.Second, WriteTimeout: 30 * time.Second,
-		ConnContext: access.ConnContext,
+		Handler: guard(mux, token), MaxHeaderBytes: netguard.MaxHeader, ReadTimeout: 10 * time.Second, WriteTimeout: 30 * time.Second,
+		ConnContext: netguard.ConnContext,
 	}
 	stop := context.AfterFunc(ctx, func() { web.Close() })
 	defer stop()
-	if err := web.Serve(access.Door(l, token != "")); !errors.Is(err, http.ErrServerClosed) {
+	if err := web.Serve(netguard.LimitListener(l, token != "")); !errors.Is(err, http.ErrServerClosed) {
 		return fmt.Errorf("--metrics: %w", err)
 	}
 	return nil
@@ -41,8 +41,8 @@ func guard(next http.Handler, token string) http.Handler {
 		return next
 	}
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if access.IsBearer(r.Header.Get("Authorization"), token) {
-			access.TrustCaller(r.Context())
+		if netguard.IsBearer(r.Header.Get("Authorization"), token) {
+			netguard.MarkCallerAuthenticated(r.Context())
 			next.ServeHTTP(w, r)
 			return
 		}

@@ -15,7 +15,7 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
-	"urlserver/internal/certs"
+	"urlserver/internal/netguard"
 	"urlserver/internal/systemd"
 	"urlserver/reservation"
 	"urlserver/reservation/grpcserver"
@@ -31,13 +31,13 @@ type settings struct {
 	listen, metrics string
 	janitor         time.Duration
 	token           string
-	files           certs.Files
+	files           netguard.ServerFiles
 	looks           time.Duration // period in which files is looked at
 	insecure        bool
 }
 
 func serveCommand(stores Stores) *cobra.Command {
-	set := settings{stores: stores, files: certs.Files{Setting: "--tls-"}, looks: certs.Period}
+	set := settings{stores: stores, files: netguard.ServerFiles{Setting: "--tls-"}, looks: netguard.ReloadPeriod}
 	cmd := &cobra.Command{
 		Use:   "serve --listen ADDR --store " + strings.Join(stores.Names, "|"),
 		Short: "Serve reservations over gRPC until interrupted",
@@ -163,10 +163,10 @@ func serve(ctx context.Context, set settings, log zerolog.Logger) error {
 }
 
 // certificates are the listener's; nil: it has no TLS.
-func (s settings) certificates() (*certs.Server, error) {
+func (s settings) certificates() (*netguard.ServerTLS, error) {
 	switch f := s.files; {
 	case f.Cert != "":
-		return certs.Load(f)
+		return netguard.LoadServerTLS(f)
 	case f.Private != "" || f.CA != "":
 		return nil, errors.New("--tls-key and --tls-ca need --tls-cert")
 	}

@@ -16,8 +16,7 @@ import (
 	"google.golang.org/grpc/credentials/insecure"
 	"google.golang.org/grpc/health/grpc_health_v1"
 
-	"urlserver/internal/access"
-	"urlserver/internal/certs"
+	"urlserver/internal/netguard"
 	"urlserver/internal/testkit/certstest"
 	"urlserver/reservation"
 	"urlserver/reservation/memory"
@@ -88,7 +87,7 @@ func TestSilence(t *testing.T) {
 		t.Run(door.name, func(t *testing.T) {
 			t.Parallel()
 			began := time.Now()
-			for range access.MaxConns {
+			for range netguard.MaxConns {
 				conn, err := net.Dial("tcp", door.addr)
 				if err != nil {
 					t.Fatal(err)
@@ -136,7 +135,7 @@ func TestLongHeader(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	req.Header.Set("Long", strings.Repeat("x", access.MaxHeader+4096)) // net/http lets that much more pass
+	req.Header.Set("Long", strings.Repeat("x", netguard.MaxHeader+4096)) // net/http lets that much more pass
 	resp, err := (&http.Transport{DisableKeepAlives: true}).RoundTrip(req)
 	if err != nil {
 		t.Fatal(err)
@@ -150,7 +149,7 @@ func TestLongHeader(t *testing.T) {
 // TestCertificatesChange: a certificate that replaces another is shown to those who connect then; a broken one changes nothing.
 func TestCertificatesChange(t *testing.T) {
 	first, second := certstest.New(t), certstest.New(t)
-	log := start(t, settings{looks: 10 * time.Millisecond, files: certs.Files{Setting: "--tls-", Cert: first.Cert, Private: first.Key}})
+	log := start(t, settings{looks: 10 * time.Millisecond, files: netguard.ServerFiles{Setting: "--tls-", Cert: first.Cert, Private: first.Key}})
 	addr := log.until(t, "serving")
 	shown := func(c certstest.Certificate) error { return callTLS(t, addr, c) }
 	if err := shown(first); err != nil {
@@ -190,13 +189,13 @@ func callTLS(t *testing.T, addr string, c certstest.Certificate) error {
 func TestCertificateFaults(t *testing.T) {
 	own := certstest.New(t)
 	for _, c := range []struct {
-		files certs.Files
+		files netguard.ServerFiles
 		want  string
 	}{
-		{files: certs.Files{Private: own.Key}, want: "need --tls-cert"},
-		{files: certs.Files{CA: own.Cert}, want: "need --tls-cert"},
-		{files: certs.Files{Cert: own.Cert, CA: own.Cert}, want: "--tls-cert " + own.Cert + ", --tls-key :"},
-		{files: certs.Files{Cert: own.Cert, Private: own.Key, CA: own.Key}, want: "--tls-ca " + own.Key},
+		{files: netguard.ServerFiles{Private: own.Key}, want: "need --tls-cert"},
+		{files: netguard.ServerFiles{CA: own.Cert}, want: "need --tls-cert"},
+		{files: netguard.ServerFiles{Cert: own.Cert, CA: own.Cert}, want: "--tls-cert " + own.Cert + ", --tls-key :"},
+		{files: netguard.ServerFiles{Cert: own.Cert, Private: own.Key, CA: own.Key}, want: "--tls-ca " + own.Key},
 	} {
 		c.files.Setting = "--tls-"
 		if _, err := (settings{files: c.files}).certificates(); err == nil || !strings.Contains(err.Error(), c.want) {

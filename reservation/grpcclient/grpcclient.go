@@ -22,7 +22,7 @@ import (
 	"google.golang.org/grpc/status"
 
 	pb "urlserver/api/reservation"
-	"urlserver/internal/access"
+	"urlserver/internal/netguard"
 	"urlserver/reservation"
 )
 
@@ -76,7 +76,7 @@ func New(cfg Config) (*Store, error) {
 		options = append(options, grpc.WithTransportCredentials(credentials.NewTLS(cfg.TLS)))
 	}
 	if cfg.Token != "" {
-		options = append(options, grpc.WithPerRPCCredentials(access.Bearer(cfg.Token)), grpc.WithUnaryInterceptor(discreet(cfg.Token)))
+		options = append(options, grpc.WithPerRPCCredentials(netguard.Bearer(cfg.Token)), grpc.WithUnaryInterceptor(discreet(cfg.Token)))
 	}
 	conn, err := grpc.NewClient("services:///", options...)
 	if err != nil {
@@ -93,7 +93,7 @@ func (s *Store) Close() error { return s.conn.Close() }
 // discreet has no service's words repeat the token.
 func discreet(token string) grpc.UnaryClientInterceptor {
 	return func(ctx context.Context, method string, req, reply any, conn *grpc.ClientConn, invoke grpc.UnaryInvoker, opts ...grpc.CallOption) error {
-		return access.Hidden(invoke(ctx, method, req, reply, conn, opts...), token)
+		return netguard.Redact(invoke(ctx, method, req, reply, conn, opts...), token)
 	}
 }
 

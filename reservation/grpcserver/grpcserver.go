@@ -17,7 +17,7 @@ import (
 	"google.golang.org/grpc/reflection"
 
 	pb "urlserver/api/reservation"
-	"urlserver/internal/access"
+	"urlserver/internal/netguard"
 	"urlserver/reservation"
 )
 
@@ -49,7 +49,7 @@ type Server struct {
 // New returns a service.
 func New(cfg Config) *Server {
 	s := &Server{cfg: cfg, health: health.NewServer(), figures: newFigures()}
-	asks := access.Service{Token: cfg.Token, Setting: "--token", MaxMessage: maxMessage}
+	asks := netguard.GRPCServer{Token: cfg.Token, Setting: "--token", MaxMessage: maxMessage}
 	if cfg.TLS != nil {
 		asks.TLS = credentials.NewTLS(cfg.TLS)
 	}
@@ -90,7 +90,7 @@ func (s *Server) Serve(ctx context.Context, l net.Listener) error {
 		defer close(stopped)
 		s.stop()
 	})
-	err := s.grpc.Serve(access.Door(l, s.cfg.Token != ""))
+	err := s.grpc.Serve(netguard.LimitListener(l, s.cfg.Token != ""))
 	if unhook() {
 		s.grpc.Stop()
 		return fmt.Errorf("host reservation service: %w", err)

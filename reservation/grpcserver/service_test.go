@@ -17,8 +17,7 @@ import (
 	"google.golang.org/grpc/status"
 
 	pb "urlserver/api/reservation"
-	"urlserver/internal/access"
-	"urlserver/internal/certs"
+	"urlserver/internal/netguard"
 	"urlserver/internal/testkit/certstest"
 	"urlserver/reservation"
 	"urlserver/reservation/grpcclient"
@@ -139,19 +138,19 @@ func TestToken(t *testing.T) {
 // TestTLS: the service shows a certificate, and wants one where it has a CA for them.
 func TestTLS(t *testing.T) {
 	own := certstest.New(t) // its own authority
-	server, err := certs.Load(certs.Files{Cert: own.Cert, Private: own.Key, CA: own.Cert})
+	server, err := netguard.LoadServerTLS(netguard.ServerFiles{Cert: own.Cert, Private: own.Key, CA: own.Cert})
 	if err != nil {
 		t.Fatal(err)
 	}
 	_, addr := serve(t, grpcserver.Config{Store: memory.New(memory.Config{}), TLS: server.Config()})
 	for _, tc := range []struct {
 		name  string
-		files access.Files
+		files netguard.ClientFiles
 		works bool
 	}{
 		{name: "plain TCP"},
-		{name: "no client certificate", files: access.Files{CA: own.Cert}},
-		{name: "all", files: access.Files{Cert: own.Cert, Key: own.Key, CA: own.Cert}, works: true},
+		{name: "no client certificate", files: netguard.ClientFiles{CA: own.Cert}},
+		{name: "all", files: netguard.ClientFiles{Cert: own.Cert, Key: own.Key, CA: own.Cert}, works: true},
 	} {
 		cfg, err := tc.files.Client()
 		if err != nil {
@@ -162,7 +161,7 @@ func TestTLS(t *testing.T) {
 			t.Errorf("%s: AddHost: %v", tc.name, err)
 		}
 	}
-	for _, bad := range []access.Files{{Key: own.Key}, {Cert: own.Cert}, {Cert: own.Cert, Key: own.Key, CA: own.Key}, {Cert: "none", Key: "none"}} {
+	for _, bad := range []netguard.ClientFiles{{Key: own.Key}, {Cert: own.Cert}, {Cert: own.Cert, Key: own.Key, CA: own.Key}, {Cert: "none", Key: "none"}} {
 		if _, err := bad.Client(); err == nil {
 			t.Errorf("%+v: no error", bad)
 		}
@@ -193,7 +192,7 @@ func TestHealth(t *testing.T) {
 		}
 		defer conn.Close()
 		health, asked := grpc_health_v1.NewHealthClient(conn), &grpc_health_v1.HealthCheckRequest{Service: "hostreservation.HostReservation"}
-		watch, err := health.Watch(t.Context(), asked, grpc.PerRPCCredentials(access.Bearer("secret")))
+		watch, err := health.Watch(t.Context(), asked, grpc.PerRPCCredentials(netguard.Bearer("secret")))
 		if err != nil {
 			t.Fatal(err)
 		}

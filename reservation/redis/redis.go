@@ -21,7 +21,7 @@ import (
 	"github.com/redis/rueidis"
 	"github.com/rs/zerolog"
 
-	"urlserver/internal/access"
+	"urlserver/internal/netguard"
 	"urlserver/reservation"
 )
 
@@ -127,7 +127,7 @@ func (s *Store) connected() (rueidis.Client, error) {
 		ClusterOption:    rueidis.ClusterOption{MaxMovedRedirections: maxMoves},
 	})
 	if err != nil {
-		s.failed, s.err = time.Now(), fmt.Errorf("reservations in Redis at %q: %w; is it running, and the password right?", s.cfg.Addrs, access.Hidden(err, s.cfg.Password))
+		s.failed, s.err = time.Now(), fmt.Errorf("reservations in Redis at %q: %w; is it running, and the password right?", s.cfg.Addrs, netguard.Redact(err, s.cfg.Password))
 		return nil, s.err
 	}
 	s.client = client
@@ -173,7 +173,7 @@ func (s *Store) run(ctx context.Context, ops []op) (answers []answer) {
 	}
 	s.runUnknown(ctx, c, ops, answers)
 	for i := range answers {
-		answers[i].err = access.Hidden(answers[i].err, s.cfg.Password)
+		answers[i].err = netguard.Redact(answers[i].err, s.cfg.Password)
 	}
 	return answers
 }
@@ -223,7 +223,7 @@ func (s *Store) arrive(ctx context.Context, c rueidis.Client) error {
 	if a.err == nil {
 		s.met.Store(true)
 	}
-	return access.Hidden(a.err, s.cfg.Password)
+	return netguard.Redact(a.err, s.cfg.Password)
 }
 
 func (s *Store) one(ctx context.Context, script *script, args ...string) answer {

@@ -5,7 +5,7 @@ import (
 	"testing"
 	"time"
 
-	"urlserver/internal/access"
+	"urlserver/internal/netguard"
 	"urlserver/reservation"
 	"urlserver/reservation/tikv/tikvtest"
 )
@@ -51,7 +51,7 @@ func TestAway(t *testing.T) {
 }
 
 func TestBadConfig(t *testing.T) {
-	for name, files := range map[string]access.Files{
+	for name, files := range map[string]netguard.ClientFiles{
 		"a certificate without a CA": {Cert: "cert.pem", Key: "key.pem"},
 		"no such file":               {CA: "/none/such"},
 	} {

@@ -19,7 +19,7 @@ import (
 	pd "github.com/tikv/pd/client"
 	"go.uber.org/zap"
 
-	"urlserver/internal/access"
+	"urlserver/internal/netguard"
 	"urlserver/reservation/kv"
 	"urlserver/reservation/tikv/internal/lazy"
 )
@@ -34,7 +34,7 @@ const (
 type Config struct {
 	Addrs   []string // "host:port" of PD
 	Prefix  string   // before each key; nothing else may use keys that begin with it but in atomic mode
-	TLS     access.Files
+	TLS     netguard.ClientFiles
 	Penalty time.Duration
 }
 
@@ -46,7 +46,7 @@ type Store struct {
 
 // New returns a store. It connects when it is first used, and again whenever a connection ends; an error is a fault of cfg.
 func New(cfg Config) (*Store, error) {
-	if cfg.TLS != (access.Files{}) && cfg.TLS.CA == "" {
+	if cfg.TLS != (netguard.ClientFiles{}) && cfg.TLS.CA == "" {
 		return nil, errors.New("TiKV over TLS: its CA is needed")
 	}
 	if _, err := cfg.TLS.Client(); err != nil { // the client reads the files itself, later

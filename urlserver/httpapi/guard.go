@@ -8,7 +8,7 @@ import (
 	"strings"
 	"time"
 
-	"urlserver/internal/access"
+	"urlserver/internal/netguard"
 	"urlserver/urlserver/httpapi/login"
 )
 
@@ -38,7 +38,7 @@ func (s *Server) handler() http.Handler {
 		if s.gate != nil && !s.gate.Bearer(r) && !s.gate.Session(r, time.Now()) {
 			h.Set("Connection", "close") // a stranger makes room for another, and has one answer a connection
 		} else {
-			access.TrustCaller(r.Context())
+			netguard.MarkCallerAuthenticated(r.Context())
 		}
 		if r.URL.Path == "/healthz" || strings.HasPrefix(r.URL.Path, assetsPath) {
 			s.routes.ServeHTTP(w, r)

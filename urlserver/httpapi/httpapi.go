@@ -16,7 +16,7 @@ import (
 
 	"urlserver/crawlcontrol/kafka"
 	"urlserver/docindex"
-	"urlserver/internal/access"
+	"urlserver/internal/netguard"
 	"urlserver/urlserver"
 	"urlserver/urlserver/httpapi/livefeed"
 	"urlserver/urlserver/httpapi/login"
@@ -116,12 +116,12 @@ func (s *Server) Serve(ctx context.Context, l net.Listener) error {
 	defer unwatch()
 	srv := &http.Server{
 		Handler:           s.handler(),
-		MaxHeaderBytes:    access.MaxHeader,
+		MaxHeaderBytes:    netguard.MaxHeader,
 		ReadHeaderTimeout: readHeaderTimeout,
 		IdleTimeout:       keepAlive,
 		ErrorLog:          stdlog.New(debugLog{s.log}, "", 0),
 		BaseContext:       func(net.Listener) context.Context { return requests },
-		ConnContext:       access.ConnContext,
+		ConnContext:       netguard.ConnContext,
 		ConnState:         countIn(&conns),
 	}
 	ended := make(chan struct{})
@@ -130,7 +130,7 @@ func (s *Server) Serve(ctx context.Context, l net.Listener) error {
 		shutDown(srv)
 		cut()
 	})
-	err := srv.Serve(access.Door(l, s.gate != nil))
+	err := srv.Serve(netguard.LimitListener(l, s.gate != nil))
 	if !stop() {
 		<-ended
 	}

@@ -19,7 +19,7 @@ import (
 	"urlserver/configs"
 	"urlserver/docindex"
 	"urlserver/docindex/memory"
-	"urlserver/internal/access"
+	"urlserver/internal/netguard"
 	"urlserver/internal/resolver"
 	"urlserver/urlserver"
 )
@@ -274,7 +274,7 @@ func TestConnectionsAreBounded(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		st := newStage(t)
 		var conns []net.Conn
-		for range access.MaxConns {
+		for range netguard.MaxConns {
 			conns = append(conns, st.dial())
 		}
 		more := make(chan net.Conn)
@@ -299,7 +299,7 @@ func TestHeaderIsBounded(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		st := newStage(t)
 		conn := st.dial()
-		go io.WriteString(conn, "GET /healthz HTTP/1.1\r\nHost: localhost\r\nX-Long: "+strings.Repeat("x", 2*access.MaxHeader)) // cut off in between
+		go io.WriteString(conn, "GET /healthz HTTP/1.1\r\nHost: localhost\r\nX-Long: "+strings.Repeat("x", 2*netguard.MaxHeader)) // cut off in between
 		resp, err := http.ReadResponse(bufio.NewReader(conn), nil)
 		if err != nil || resp.StatusCode != http.StatusRequestHeaderFieldsTooLarge {
 			t.Errorf("a long header: %v, %v", resp, err)

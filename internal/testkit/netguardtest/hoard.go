@@ -1,5 +1,5 @@
-// Package accesstest has a gRPC client that takes what memory it can.
-package accesstest
+// Package netguardtest has a gRPC client that takes what memory it can.
+package netguardtest
 
 import (
 	"bytes"
