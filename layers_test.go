@@ -12,31 +12,46 @@ import (
 	"testing"
 )
 
-// layers lists the packages from the ground up, each with all below it that has no entry of its own. A package imports
-// only what is in its own layer or below.
+// layers lists the packages from the ground up. An entry includes the packages below its folder that
+// have no entry of their own. A package imports only packages of its own layer and of lower ones.
 var layers = []struct {
-	name     string
-	packages []string
+	name, holds string
+	packages    []string
 }{
-	{"values", []string{"internal/container", "internal/weburl", "internal/trace", "internal/clihelp", "internal/systemd", "internal/netguard", "protocol", "configs", "api"}},
-	{"parts", []string{"internal/resolver", "internal/robots", "hostrules", "hostslots", "leftover", "reservation"}},
-	{"index", []string{"docindex"}},
-	{"daemon", []string{"urlserver", "frontier", "crawlcontrol", "spider"}},
-	{"surfaces", []string{"urlserver/httpapi"}},
-	{"programs", []string{"cmd", "internal/demo", "internal/bench", "internal/sim", "internal/chaos"}},
+	{"values", "types, formats, settings and small tools that know nothing of crawling", []string{
+		"api", "configs", "protocol", "internal/clihelp", "internal/container", "internal/netguard",
+		"internal/systemd", "internal/trace", "internal/weburl",
+	}},
+	{"parts", "one job each: resolve names, read robots.txt, pace hosts, queue the rest, share hosts", []string{
+		"hostslots", "internal/resolver", "internal/robots", "leftover", "reservation",
+	}},
+	{"index", "the doc index: its contract, the embedded stores, and the index over HTTP", []string{"docindex"}},
+	{"daemon", "what runs: the engine and its daemon, the services beside it, the reference spider", []string{
+		"crawlcontrol", "frontier", "spider", "urlserver",
+	}},
+	{"surfaces", "what people look at: the HTTP API and the dashboard", []string{"urlserver/httpapi"}},
+	{"programs", "the commands, and programs that test the daemon as a whole", []string{
+		"cmd", "internal/bench", "internal/chaos", "internal/demo", "internal/sim",
+	}},
 }
 
-// testkit is what tests alone import; so are the conformance suites.
+// testOnly packages are imported by tests only: helpers and conformance suites.
 var testOnly = []string{"internal/testkit", "docindex/indextest", "reservation/reservationtest"}
 
-// pure packages decide: no goroutine, lock, clock, log or I/O. What they may import
-// of the standard library is listed.
+// pure packages take decisions: no goroutine, lock, clock, log or I/O. pureImports lists the packages
+// of the standard library that they may import.
 var (
-	pure        = []string{"internal/container/slab", "internal/container/arena", "internal/container/hashindex", "internal/container/timeheap", "internal/container/hashindex", "docindex/internal/queuesched", "leftover", "hostslots", "hostrules", "internal/trace", "urlserver/engine"}
-	pureImports = []string{
-		"bytes", "cmp", "crypto/sha256", "encoding/binary", "errors", "fmt", "hash/maphash", "maps", "math", "math/bits", "net/netip", "slices", "time",
+	pure = []string{
+		"docindex/internal/queuesched", "hostslots", "internal/container/arena", "internal/container/hashindex",
+		"internal/container/slab", "internal/container/timeheap", "internal/trace", "leftover", "urlserver/engine",
 	}
-	clockCalls = []string{"time.Now(", "time.Since(", "time.Until(", "time.After", "time.NewTimer", "time.Sleep(", "go func", "chan "}
+	pureImports = []string{
+		"bytes", "cmp", "crypto/sha256", "encoding/binary", "errors", "fmt", "hash/maphash", "maps", "math", "math/bits",
+		"net/netip", "slices", "time",
+	}
+	clockCalls = []string{
+		"time.Now(", "time.Since(", "time.Until(", "time.After", "time.NewTimer", "time.Sleep(", "go func", "chan ",
+	}
 )
 
 const module = "urlserver/"
@@ -70,7 +85,7 @@ func packages(t *testing.T) (list []goPackage) {
 	}
 }
 
-// under tells whether a package is one of a list, or below it.
+// under returns the longest entry of a list that is the package or a folder above it.
 func under(name string, list []string) (entry string, ok bool) {
 	for _, e := range list {
 		if (name == e || strings.HasPrefix(name, e+"/")) && len(e) > len(entry) {
@@ -80,7 +95,7 @@ func under(name string, list []string) (entry string, ok bool) {
 	return entry, ok
 }
 
-// layerOf returns the layer with a package's longest entry; -1: none.
+// layerOf returns the number of a package's layer, or -1.
 func layerOf(name string) int {
 	layer, longest := -1, ""
 	for i, l := range layers {
@@ -109,7 +124,8 @@ func TestImportsPointDown(t *testing.T) {
 			if _, ok := under(name, testOnly); ok {
 				t.Errorf("%s imports %s, which is for tests", p.name(), name)
 			} else if layerOf(name) > own {
-				t.Errorf("%s (%s) imports %s (%s), which is above it", p.name(), layers[own].name, name, layers[layerOf(name)].name)
+				above := layers[layerOf(name)]
+				t.Errorf("%s (%s) imports %s, which is above it (%s: %s)", p.name(), layers[own].name, name, above.name, above.holds)
 			}
 		}
 	}
@@ -122,7 +138,7 @@ func TestPurePackagesOnlyDecide(t *testing.T) {
 		}
 		for _, dep := range p.Imports {
 			if !strings.HasPrefix(dep, module) && !slices.Contains(pureImports, dep) {
-				t.Errorf("%s decides, it does not speak: drop %s", p.name(), dep)
+				t.Errorf("%s is pure and must not import %s", p.name(), dep)
 			}
 		}
 		for _, file := range p.GoFiles {

@@ -17,7 +17,6 @@ import (
 
 	"urlserver/configs"
 	"urlserver/docindex"
-	"urlserver/hostrules"
 	"urlserver/internal/resolver"
 	"urlserver/internal/robots"
 	"urlserver/internal/trace/otlp"
@@ -140,7 +139,7 @@ func rulesByName(rules []configs.HostRule) func(host []byte) docindex.HostRule {
 	if len(rules) == 0 {
 		return nil
 	}
-	set := hostrules.New(rules)
+	set := configs.NewRuleSet(rules)
 	return func(host []byte) docindex.HostRule {
 		r := set.Rule(set.Match(host, netip.Addr{}))
 		told := docindex.HostRule{Barred: r.Block}

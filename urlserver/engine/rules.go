@@ -8,7 +8,6 @@ import (
 	"time"
 
 	"urlserver/configs"
-	"urlserver/hostrules"
 	"urlserver/hostslots"
 )
 
@@ -18,7 +17,7 @@ const ruleStep = 4096
 // ruling is the operator's rules for hosts, and how far they are in force. Nothing is asked until they are so for all
 // hosts.
 type ruling struct {
-	set  *hostrules.Set
+	set  *configs.RuleSet
 	next uint32 // the host to be looked at next; 0: all have been
 }
 
@@ -27,7 +26,7 @@ func (e *Engine) setRules(rules []configs.HostRule) {
 	if e.ruling.set != nil && slices.EqualFunc(rules, e.cfg.Rules, configs.HostRule.Equal) {
 		return
 	}
-	e.ruling = ruling{set: hostrules.New(rules), next: 1}
+	e.ruling = ruling{set: configs.NewRuleSet(rules), next: 1}
 }
 
 // obey goes on with putting rules that have changed in force for the hosts that are known.

@@ -1,4 +1,4 @@
-package hostrules
+package configs
 
 import (
 	"fmt"
@@ -6,8 +6,6 @@ import (
 	"net/netip"
 	"strings"
 	"testing"
-
-	"urlserver/configs"
 )
 
 func nets(texts ...string) (all []netip.Prefix) {
@@ -17,8 +15,8 @@ func nets(texts ...string) (all []netip.Prefix) {
 	return all
 }
 
-func TestMatch(t *testing.T) {
-	s := New([]configs.HostRule{
+func TestRuleSetMatch(t *testing.T) {
+	s := NewRuleSet([]HostRule{
 		{Hosts: []string{"a.example.org"}, Block: true},
 		{Hosts: []string{"*.example.org", "xn--bcher-kva.example"}, PerSec: 1},
 		{Hosts: []string{"example.org", "a.example.org", "2001:db8::7"}, PerSec: 2},
@@ -55,13 +53,13 @@ func TestMatch(t *testing.T) {
 			t.Errorf("Match(%s, %s) = %d; want %d", tc.host, tc.addr, got, tc.want)
 		}
 	}
-	if got := (&Set{}).Match([]byte("a.test"), netip.MustParseAddr("10.0.0.1")); got != None {
+	if got := (&RuleSet{}).Match([]byte("a.test"), netip.MustParseAddr("10.0.0.1")); got != NoRule {
 		t.Errorf("without rules: %d", got)
 	}
 }
 
-func TestName(t *testing.T) {
-	s := New([]configs.HostRule{
+func TestRuleSetName(t *testing.T) {
+	s := NewRuleSet([]HostRule{
 		{Hosts: []string{"*.a.test"}}, {Networks: nets("10.0.0.0/8")}, {Hosts: []string{"b.test"}, Networks: nets("10.0.0.0/8")},
 	})
 	for n, want := range []string{"", "[[rules]] 1 (*.a.test)", "[[rules]] 2 (10.0.0.0/8)", "[[rules]] 3 (b.test, …)"} {
@@ -71,8 +69,8 @@ func TestName(t *testing.T) {
 	}
 }
 
-// naive looks at each rule in turn.
-func naive(rules []configs.HostRule, host string, addr netip.Addr) int {
+// firstMatch looks at each rule in turn.
+func firstMatch(rules []HostRule, host string, addr netip.Addr) int {
 	host = strings.TrimSuffix(host, ".")
 	for i, r := range rules {
 		for _, p := range r.Hosts {
@@ -86,12 +84,12 @@ func naive(rules []configs.HostRule, host string, addr netip.Addr) int {
 			}
 		}
 	}
-	return None
+	return NoRule
 }
 
-func randomRules(rng *rand.Rand, some func() string, address func() netip.Addr) (rules []configs.HostRule) {
+func randomRules(rng *rand.Rand, some func() string, address func() netip.Addr) (rules []HostRule) {
 	for range rng.IntN(12) {
-		r := configs.HostRule{}
+		r := HostRule{}
 		for range rng.IntN(3) {
 			r.Hosts = append(r.Hosts, []string{"", "*."}[rng.IntN(2)]+some())
 		}
@@ -111,8 +109,8 @@ func randomRules(rng *rand.Rand, some func() string, address func() netip.Addr) 
 	return rules
 }
 
-// The tables answer as looking at each rule in turn does.
-func FuzzMatch(f *testing.F) {
+// A RuleSet finds the rule that looking at each rule in turn finds.
+func FuzzRuleSetMatch(f *testing.F) {
 	for seed := range uint64(300) {
 		f.Add(seed)
 	}
@@ -132,10 +130,10 @@ func FuzzMatch(f *testing.F) {
 			return netip.AddrFrom16([16]byte{0: 0x20, 1: 1, 15: byte(rng.IntN(256))})
 		}
 		rules := randomRules(rng, name, address)
-		s := New(rules)
+		s := NewRuleSet(rules)
 		for range 50 {
 			host, addr := name()+[]string{"", "."}[rng.IntN(2)], address()
-			if got, want := s.Match([]byte(host), addr), naive(rules, host, addr); got != want {
+			if got, want := s.Match([]byte(host), addr), firstMatch(rules, host, addr); got != want {
 				t.Fatalf("Match(%s, %v) = %d; want %d of %+v", host, addr, got, want, rules)
 			}
 		}
@@ -143,16 +141,16 @@ func FuzzMatch(f *testing.F) {
 }
 
 // Ten thousand rules cost a look-up no more than ten do.
-func BenchmarkMatch(b *testing.B) {
+func BenchmarkRuleSetMatch(b *testing.B) {
 	for _, n := range []int{10, 10_000} {
 		b.Run(fmt.Sprint(n), func(b *testing.B) {
-			var rules []configs.HostRule
+			var rules []HostRule
 			for i := range n {
-				rules = append(rules, configs.HostRule{
+				rules = append(rules, HostRule{
 					Hosts: []string{fmt.Sprintf("*.h%d.example", i)}, Networks: nets(fmt.Sprintf("10.%d.%d.0/24", i/256, i%256)),
 				})
 			}
-			s, host, addr := New(rules), []byte("www.no.such.example"), netip.MustParseAddr("192.0.2.1")
+			s, host, addr := NewRuleSet(rules), []byte("www.no.such.example"), netip.MustParseAddr("192.0.2.1")
 			b.ReportAllocs()
 			for b.Loop() {
 				s.Match(host, addr)
