@@ -102,11 +102,11 @@ func TestHostsAreRejectedAsLongAsTheirGroupIsRefused(t *testing.T) {
 	}
 	s.Group(id).LeaseDenied(0, time.Minute) // it could not be extended
 	s.Host(host).OwnRequestDone(0, Feedback{})
-	s.Tick(firstRefusal - 1)
+	s.Tick(firstDenial - 1)
 	if got := rejects(s); !slices.Equal(got, []string{"a.test"}) {
 		t.Errorf("rejected are %v; want the host of the group that was refused", got)
 	}
-	s.Tick(firstRefusal)
+	s.Tick(firstDenial)
 	if got := rejects(s); len(got) > 0 {
 		t.Errorf("rejected are %v; want none, as the refusal is over", got)
 	}
@@ -130,11 +130,11 @@ func TestRefusedGroupIsNotAskedForTooEarly(t *testing.T) {
 		t.Fatal("nothing may be sent")
 	}
 	s.End(0, s.Done(0, s.Send(0, turn, 1), 200, 0)) // it is free again
-	s.Tick(firstRefusal - 1)
+	s.Tick(firstDenial - 1)
 	if id := s.NextWantedLease(); id != 0 {
 		t.Errorf("group %d is to be claimed before its refusal is over", id)
 	}
-	s.Tick(firstRefusal)
+	s.Tick(firstDenial)
 	if id := s.NextWantedLease(); id == 0 {
 		t.Error("nothing is to be claimed when the refusal is over")
 	}

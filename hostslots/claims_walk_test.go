@@ -159,17 +159,17 @@ func (w *claimsWalk) bar() {
 
 func (w *claimsWalk) groups() map[uint32]bool {
 	known := map[uint32]bool{}
-	for _, id := range w.s.groupByAddr {
+	for _, id := range w.s.groupByID {
 		known[id] = true
 	}
 	return known
 }
 
 // list checks that a list has those groups that it is for, each once, and that it leads from one to the next.
-func (w *claimsWalk) list(name string, l list, c chain, in func(g *group) bool) {
+func (w *claimsWalk) list(name string, l *recordList[group], in func(g *group) bool) {
 	known, listed, before := w.groups(), map[uint32]bool{}, uint32(0)
-	for id := l.head; id != 0; id = c(id).next {
-		if !known[id] || listed[id] || c(id).prev != before {
+	for id := l.head; id != 0; id = l.next(id) {
+		if !known[id] || listed[id] || l.links.at(id).prev != before {
 			w.t.Fatalf("at %v: %s has group %d after %d, known %v, twice %v", w.now, name, id, before, known[id], listed[id])
 		}
 		listed[id], before = true, id
@@ -186,34 +186,34 @@ func (w *claimsWalk) list(name string, l list, c chain, in func(g *group) bool) 
 
 func (w *claimsWalk) check() {
 	s := w.s
-	w.list("rejects", s.rejects, s.byReject, func(g *group) bool {
-		return g.full || int(g.docs) > s.cfg.RejectOver || g.claim == refused
+	w.list("rejects", &s.rejects.groups, func(g *group) bool {
+		return g.full || int(g.docs) > s.cfg.RejectOver || g.lease.state == denied
 	})
-	w.list("wanted", s.wanted, s.byWanted, func(g *group) bool { return g.claim == wanted })
-	w.list("spent", s.spent, s.bySpent, s.isSpent)
-	w.list("empties", s.empties, s.byEmpty, func(g *group) bool { return g.members.head == 0 })
+	w.list("wanted", &s.leases.wanted, func(g *group) bool { return g.lease.state == wanted })
+	w.list("spent", &s.dispatch.quotaUsed, s.hasUsedQuota)
+	w.list("empties", &s.sweeper.empty, func(g *group) bool { return g.members.head == 0 })
 	w.ways()
 	due := 0
 	for id := range w.groups() {
 		g := s.groups.At(id)
-		if in := g.claim == held || g.claim == refused; in != s.claims.Has(id) {
-			w.t.Fatalf("at %v: group %d, whose claim is %d, is due to lapse: %v", w.now, id, g.claim, !in)
+		if in := g.lease.state == leased || g.lease.state == denied; in != s.leases.ends.Has(id) {
+			w.t.Fatalf("at %v: group %d, whose claim is %d, is due to lapse: %v", w.now, id, g.lease.state, !in)
 		} else if in {
 			due++
 		}
-		if s.lingers.Has(id) && g.claim == unclaimed {
+		if s.leases.deferredReleases.Has(id) && g.lease.state == unleased {
 			w.t.Fatalf("at %v: group %d lingers without a claim", w.now, id)
 		}
 	}
-	if s.claims.Len() != due {
-		w.t.Fatalf("at %v: %d claims are due to lapse; want %d", w.now, s.claims.Len(), due)
+	if s.leases.ends.Len() != due {
+		w.t.Fatalf("at %v: %d claims are due to lapse; want %d", w.now, s.leases.ends.Len(), due)
 	}
 }
 
 // ways checks that each group expects the hosts that are on their way to it, and is due for nothing meanwhile.
 func (w *claimsWalk) ways() {
 	s, expected, moving := w.s, map[uint32]uint32{}, 0
-	for host, to := range s.ways {
+	for host, to := range s.moves.pending {
 		if expected[to]++; !s.hosts.At(host).moving {
 			w.t.Fatalf("at %v: host %d is on its way to %d, and is not moving", w.now, host, to)
 		}
@@ -223,14 +223,14 @@ func (w *claimsWalk) ways() {
 			moving++
 		}
 	})
-	if moving != len(s.ways) {
-		w.t.Fatalf("at %v: %d hosts move, and %d are on their way", w.now, moving, len(s.ways))
+	if moving != len(s.moves.pending) {
+		w.t.Fatalf("at %v: %d hosts move, and %d are on their way", w.now, moving, len(s.moves.pending))
 	}
 	for id := range w.groups() {
-		if got := s.groups.At(id).expects; got != expected[id] {
+		if got := s.groups.At(id).incoming; got != expected[id] {
 			w.t.Fatalf("at %v: group %d expects %d hosts; want %d", w.now, id, got, expected[id])
 		}
-		if expected[id] > 0 && (s.sends.Has(id) || s.asked[FirstTry].Has(id) || s.asked[Retry].Has(id)) {
+		if expected[id] > 0 && (s.dispatch.ready.Has(id) || s.dispatch.ownReady[FirstTry].Has(id) || s.dispatch.ownReady[Retry].Has(id)) {
 			w.t.Fatalf("at %v: group %d is due while it expects hosts", w.now, id)
 		}
 		delete(expected, id)

@@ -2,42 +2,83 @@ package hostslots
 
 import "time"
 
-// Config is what the slots are told of the settings. All fields are needed
-// unless said otherwise.
+// Config is the settings of the slots. All fields are needed unless a comment says otherwise.
+// Reconfigure cannot change those that are marked fixed.
 type Config struct {
-	Count         int           // slots; fixed for the life of a Slots
-	Len           int           // documents a slot holds, those at a spider among them
-	Concurrent    int           // open requests a group
-	MaxConcurrent int           // open requests a group, where Limits allow more; less than Concurrent: as Concurrent
+	Count         int           // host slots; fixed
+	Len           int           // documents of a slot, those at a spider included
+	Concurrent    int           // open requests to a group
+	MaxConcurrent int           // open requests to a group whose Limits allow more; at least Concurrent
 	Gap           time.Duration // between two requests to a group; 0: none
-	StatusTimeout time.Duration // without a status a transaction is overdue
-	MaxFetch      time.Duration // a transaction is overdue after that, whatever its statuses; 0: never
-	MaxAttempts   int           // attempts that a document may have, at most 1023; Back says which sends are attempts
-	DelayFactor   float64       // times the last fetch's time; 0: off
-	MaxDelay      time.Duration // the most that DelayFactor asks for
-	Patience      time.Duration // a group that may not be asked for longer gives its slot up where others wait
-	RejectOver    int           // documents on one group before its hosts are rejected
-	Remember      int           // hosts without documents to keep in memory once they have cooled down
-	Leases        bool          // groups may be asked only while they are claimed; fixed for the life of a Slots
-	CountDocs     bool          // the caller takes Recounted, Documents and Crawls; fixed, too
-	Generation    uint32        // first generation of transactions; differs from one start of the daemon to the next
+	StatusTimeout time.Duration // a transaction without a status for so long is overdue
+	MaxFetch      time.Duration // a transaction that is so old is overdue, whatever its statuses; 0: never
+	MaxAttempts   int           // attempts that a document may have, at most 1023; see Blame
+	DelayFactor   float64       // the gap is at least this times the last fetch's time; 0: off
+	MaxDelay      time.Duration // the longest gap that DelayFactor leads to
+	Patience      time.Duration // a group that cannot send for longer gives up its slot if others wait
+	RejectOver    int           // documents of a group from which on its hosts are rejected
+	Remember      int           // hosts without documents that stay known
+	Leases        bool          // a request needs the lease of its group; fixed
+	CountDocs     bool          // count documents by crawl, for ChangedGroups and Crawls; fixed
+	Generation    uint32        // first generation of transactions; differs with each start; fixed
 }
 
 const (
-	maxAttempts   = 1<<10 - 1      // what a document can count
-	maxBackoff    = 64             // times the ordinary gap: what doubling leads to
-	maxRetryAfter = time.Hour      // the most that a Retry-After asks for
-	backoffMemory = 24 * time.Hour // how long a quiet group's backing off is remembered
+	maxAttempts   = 1<<10 - 1      // the most attempts that a document can count
+	maxBackoff    = 64             // times the ordinary gap: the longest that doubling leads to
+	maxRetryAfter = time.Hour      // the longest Retry-After that is obeyed
+	backoffMemory = 24 * time.Hour // how long the backoff of a quiet group is remembered
 )
 
-// Trans names a transaction: one sending of a document to a spider.
-type TransID struct{ Slot, Active, Generation uint32 }
+// settings is the configuration in force.
+type settings struct {
+	Config
+	revision uint32 // how often it has changed
+	next     uint32 // the group that the last change is applied to next; 0: it is applied to all
+}
 
-// Verdict says what a transaction's name stands for.
-type TransState uint8
+// groupsAStep is the number of groups that a change of settings is applied to at a time: a
+// fraction of a millisecond's work.
+const groupsAStep = 256
 
-const (
-	Unknown TransState = iota // no transaction ever had this name
-	Stale                     // it has ended: by a status, a timeout, or its spider's end
-	Live                      // it goes on
-)
+// Reconfigure puts new settings in force. Gaps and limits are computed from the settings each time
+// they are needed. State that was computed by the old settings (when a group is due, the free
+// cells of its slot, whether its hosts are rejected) is updated for a group before anything is
+// sent to it, and for all groups step by step by Tick.
+func (s *Slots) Reconfigure(now time.Duration, cfg Config) {
+	cfg.Count, cfg.Generation = s.cfg.Count, s.cfg.Generation
+	cfg.Leases, cfg.CountDocs = s.cfg.Leases, s.cfg.CountDocs
+	cfg.MaxConcurrent = max(cfg.MaxConcurrent, cfg.Concurrent)
+	s.cfg.Config = cfg
+	s.cfg.revision++
+	s.cfg.next = 1
+	s.applySettings(now)
+}
+
+// applySettings applies changed settings to the next groups.
+func (s *Slots) applySettings(now time.Duration) {
+	if s.cfg.next == 0 {
+		return
+	}
+	end := min(s.cfg.next+groupsAStep, uint32(s.groups.Cap()))
+	for id := s.cfg.next; id < end; id++ {
+		if g := s.groups.At(id); g.revision != s.cfg.revision && s.groupByID[g.id] == id {
+			s.reschedule(now, id)
+		}
+	}
+	if s.cfg.next = end; end == uint32(s.groups.Cap()) {
+		s.cfg.next = 0
+	}
+}
+
+// applySettingsTo updates the state of a group that was computed by earlier settings.
+func (s *Slots) applySettingsTo(id uint32, g *group) {
+	if g.revision == s.cfg.revision {
+		return
+	}
+	g.revision = s.cfg.revision
+	if g.slot != 0 {
+		s.table.applySettings(g.slot - 1)
+	}
+	s.docsChanged(id)
+}

@@ -1,17 +1,24 @@
 package hostslots
 
-import "urlserver/internal/container/arena"
+import "urlserver/internal/container/slab"
 
-// Documents may be of crawls. Where the caller takes that (Config.Counted), they are counted by crawl: of each host, which takes
-// its counts along when it moves, and of each group. What is of no crawl costs nothing of this.
+// crawlCounts is how many documents of which crawl each host and each group has, if
+// Config.CountDocs asks for that. A host takes its counts along when it changes groups. Documents
+// of no crawl cost nothing here.
+type crawlCounts struct {
+	enabled bool
+	crawls  []crawl // by number; 0 is none
+	byName  map[string]uint16
+	free    []uint16 // numbers
+	counts  slab.Slab[crawlCount]
+	byKey   map[countKey]uint32 // with crawl 0: the first count of a host or group
+	changed []uint32            // groups whose number of documents has changed since ChangedGroups
+}
 
 const (
-	maxCrawls    = 1<<16 - 1 // told apart at a time; documents of further ones count as of none, as long as they are held
-	maxCrawlName = 255       // bytes; so do those of longer names
-	ofCrawl      = 1 << 15   // in the length of a document's URL: the crawl's number follows
+	maxCrawls    = 1<<16 - 1 // with a number at a time; documents of further ones count as of none
+	maxCrawlName = 255       // bytes; documents of crawls with longer names count as of none
 )
-
-const _ = uint(ofCrawl - 1 - arena.MaxLen)
 
 // crawl has its number while documents of it are held.
 type crawl struct {
@@ -19,119 +26,135 @@ type crawl struct {
 	docs int
 }
 
-// shareKey names how many documents of a crawl a host, or a group, has.
-type shareKey struct {
+// countKey names the count of a crawl's documents of a host or group.
+type countKey struct {
 	owner   uint32
 	crawl   uint16
 	ofGroup bool
 }
 
-func hostShare(hostID uint32, crawl uint16) shareKey { return shareKey{owner: hostID, crawl: crawl} }
+func hostCount(hostID uint32, crawl uint16) countKey { return countKey{owner: hostID, crawl: crawl} }
 
-func groupShare(groupID uint32, crawl uint16) shareKey {
-	return shareKey{owner: groupID, crawl: crawl, ofGroup: true}
+func groupCount(groupID uint32, crawl uint16) countKey {
+	return countKey{owner: groupID, crawl: crawl, ofGroup: true}
 }
 
-// share is there while it has documents.
-type share struct {
-	key  shareKey
+// first is the key of the owner's first count.
+func (k countKey) first() countKey { return countKey{owner: k.owner, ofGroup: k.ofGroup} }
+
+// crawlCount exists while it is not 0.
+type crawlCount struct {
+	key  countKey
 	docs uint32
-	link link // among its owner's
+	link link // in the counts of its owner
 }
 
-// crawlFor returns the number of a crawl, which is taken once a document of it is counted; 0: it is not told apart.
-func (s *Slots) crawlFor(name []byte) uint16 {
-	if len(name) == 0 || len(name) > maxCrawlName || !s.cfg.CountDocs {
+func (c *crawlCounts) init(enabled bool) {
+	c.enabled = enabled
+	c.crawls = make([]crawl, 1)
+	c.byName = map[string]uint16{}
+	c.byKey = map[countKey]uint32{}
+}
+
+// number returns the number of a crawl, of which a document is added next; 0: its documents are
+// not counted.
+func (c *crawlCounts) number(name []byte) uint16 {
+	if len(name) == 0 || len(name) > maxCrawlName || !c.enabled {
 		return 0
 	}
-	no, known := s.crawlByName[string(name)]
-	switch n := len(s.freeCrawls); {
+	no, known := c.byName[string(name)]
+	switch n := len(c.free); {
 	case known:
 		return no
 	case n > 0:
-		no, s.freeCrawls = s.freeCrawls[n-1], s.freeCrawls[:n-1]
-	case len(s.crawls) > maxCrawls:
+		no, c.free = c.free[n-1], c.free[:n-1]
+	case len(c.crawls) > maxCrawls:
 		return 0
 	default:
-		no = uint16(len(s.crawls))
-		s.crawls = append(s.crawls, crawl{})
+		no = uint16(len(c.crawls))
+		c.crawls = append(c.crawls, crawl{})
 	}
-	s.crawls[no].name = string(name)
-	s.crawlByName[s.crawls[no].name] = no
+	c.crawls[no].name = string(name)
+	c.byName[c.crawls[no].name] = no
 	return no
 }
 
-// countCrawl adds n, 1 or -1, to a crawl's documents of a host.
-func (s *Slots) countCrawl(hostID uint32, no uint16, n int) {
+// add adds n, 1 or -1, to the count of a crawl's documents of a host, and of its group if it has
+// one.
+func (c *crawlCounts) add(hostID, groupID uint32, no uint16, n int) {
 	if no == 0 {
 		return
 	}
-	s.addShare(hostShare(hostID, no), n)
-	if group := s.hosts.At(hostID).group; group != 0 {
-		s.addShare(groupShare(group, no), n)
+	c.addTo(hostCount(hostID, no), n)
+	if groupID != 0 {
+		c.addTo(groupCount(groupID, no), n)
 	}
-	c := &s.crawls[no]
-	if c.docs += n; c.docs == 0 {
-		delete(s.crawlByName, c.name)
-		c.name = ""
-		s.freeCrawls = append(s.freeCrawls, no)
-	}
-}
-
-// moveShares adds a host's documents of crawls to those of its group, or, where sign is -1, takes them off.
-func (s *Slots) moveShares(hostID uint32, sign int) {
-	for id := s.shareByKey[hostShare(hostID, 0)]; id != 0; {
-		sh := s.shares.At(id)
-		s.addShare(groupShare(s.hosts.At(hostID).group, sh.key.crawl), sign*int(sh.docs))
-		id = sh.link.next
+	of := &c.crawls[no]
+	if of.docs += n; of.docs == 0 {
+		delete(c.byName, of.name)
+		of.name = ""
+		c.free = append(c.free, no)
 	}
 }
 
-func (s *Slots) addShare(key shareKey, n int) {
-	id := s.shareByKey[key]
+// join adds the counts of a host to those of a group.
+func (c *crawlCounts) join(hostID, groupID uint32) { c.move(hostID, groupID, 1) }
+
+// leave subtracts the counts of a host from those of its group.
+func (c *crawlCounts) leave(hostID, groupID uint32) { c.move(hostID, groupID, -1) }
+
+func (c *crawlCounts) move(hostID, groupID uint32, sign int) {
+	for id := c.byKey[hostCount(hostID, 0)]; id != 0; {
+		of := c.counts.At(id)
+		c.addTo(groupCount(groupID, of.key.crawl), sign*int(of.docs))
+		id = of.link.next
+	}
+}
+
+func (c *crawlCounts) addTo(key countKey, n int) {
+	id := c.byKey[key]
 	if id == 0 {
-		id = s.newShare(key)
+		id = c.newCount(key)
 	}
-	sh := s.shares.At(id)
-	if sh.docs += uint32(n); sh.docs == 0 {
-		s.dropShare(id)
+	of := c.counts.At(id)
+	if of.docs += uint32(n); of.docs == 0 {
+		c.dropCount(id)
 	}
 }
 
-func (s *Slots) newShare(key shareKey) uint32 {
-	id, all := s.shares.New(), shareKey{owner: key.owner, ofGroup: key.ofGroup}
-	first := s.shareByKey[all]
-	*s.shares.At(id) = share{key: key, link: link{next: first}}
+func (c *crawlCounts) newCount(key countKey) uint32 {
+	id, first := c.counts.New(), c.byKey[key.first()]
+	*c.counts.At(id) = crawlCount{key: key, link: link{next: first}}
 	if first != 0 {
-		s.shares.At(first).link.prev = id
+		c.counts.At(first).link.prev = id
 	}
-	s.shareByKey[all], s.shareByKey[key] = id, id
+	c.byKey[key.first()], c.byKey[key] = id, id
 	return id
 }
 
-func (s *Slots) dropShare(id uint32) {
-	sh := *s.shares.At(id)
-	all := shareKey{owner: sh.key.owner, ofGroup: sh.key.ofGroup}
+func (c *crawlCounts) dropCount(id uint32) {
+	of := *c.counts.At(id)
 	switch {
-	case sh.link.prev != 0:
-		s.shares.At(sh.link.prev).link.next = sh.link.next
-	case sh.link.next != 0:
-		s.shareByKey[all] = sh.link.next
+	case of.link.prev != 0:
+		c.counts.At(of.link.prev).link.next = of.link.next
+	case of.link.next != 0:
+		c.byKey[of.key.first()] = of.link.next
 	default:
-		delete(s.shareByKey, all)
+		delete(c.byKey, of.key.first())
 	}
-	if sh.link.next != 0 {
-		s.shares.At(sh.link.next).link.prev = sh.link.prev
+	if of.link.next != 0 {
+		c.counts.At(of.link.next).link.prev = of.link.prev
 	}
-	delete(s.shareByKey, sh.key)
-	s.shares.Free(id)
+	delete(c.byKey, of.key)
+	c.counts.Free(id)
 }
 
-// Crawls calls yield with crawls that documents of a group are of, at most so many, each once, and how many those are.
-func (s *Slots) eachCrawl(groupID uint32, most int, yield func(name string, docs int)) {
-	for id := s.shareByKey[groupShare(groupID, 0)]; id != 0 && most > 0; most-- {
-		sh := s.shares.At(id)
-		yield(s.crawls[sh.key.crawl].name, int(sh.docs))
-		id = sh.link.next
+// each calls yield with the crawls of a group's documents and how many those are, at most so many
+// crawls.
+func (c *crawlCounts) each(groupID uint32, most int, yield func(name string, docs int)) {
+	for id := c.byKey[groupCount(groupID, 0)]; id != 0 && most > 0; most-- {
+		of := c.counts.At(id)
+		yield(c.crawls[of.key.crawl].name, int(of.docs))
+		id = of.link.next
 	}
 }

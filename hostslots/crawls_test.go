@@ -64,15 +64,15 @@ func TestCrawlsTakeNumbersWhileTheyLast(t *testing.T) {
 	for i := range maxCrawls + 2 {
 		offerOf(s, "a.test", fmt.Sprint(i), fmt.Sprint("crawl", i))
 	}
-	if len(s.crawlByName) != maxCrawls || s.shares.Len() != maxCrawls {
-		t.Errorf("%d crawls are told apart, in %d shares; want %d", len(s.crawlByName), s.shares.Len(), maxCrawls)
+	if len(s.crawls.byName) != maxCrawls || s.crawls.counts.Len() != maxCrawls {
+		t.Errorf("%d crawls are told apart, in %d shares; want %d", len(s.crawls.byName), s.crawls.counts.Len(), maxCrawls)
 	}
 	s.End(0, s.dropped(fmt.Sprint(maxCrawls))) // of none, since it was one too many
 	s.End(0, s.dropped("7"))
 	offerOf(s, "a.test", "x", "another")
 	offerOf(s, "a.test", "y", "one more")
-	if no := s.crawlByName["another"]; no != 8 || s.crawlByName["one more"] != 0 || len(s.crawls) != maxCrawls+1 {
-		t.Errorf("the next two have numbers %d and %d of %d; want 8, which has become free, and none", no, s.crawlByName["one more"], len(s.crawls))
+	if no := s.crawls.byName["another"]; no != 8 || s.crawls.byName["one more"] != 0 || len(s.crawls.crawls) != maxCrawls+1 {
+		t.Errorf("the next two have numbers %d and %d of %d; want 8, which has become free, and none", no, s.crawls.byName["one more"], len(s.crawls.crawls))
 	}
 	s.End(0, s.dropped("x"))
 	for i := range maxCrawls + 2 {
@@ -81,8 +81,8 @@ func TestCrawlsTakeNumbersWhileTheyLast(t *testing.T) {
 		}
 	}
 	s.End(0, s.dropped("y"))
-	if len(s.crawlByName) != 0 || s.shares.Len() != 0 || len(s.shareByKey) != 0 || len(s.freeCrawls) != maxCrawls {
-		t.Errorf("in the end %d crawls have %d shares; want none", len(s.crawlByName), s.shares.Len())
+	if len(s.crawls.byName) != 0 || s.crawls.counts.Len() != 0 || len(s.crawls.byKey) != 0 || len(s.crawls.free) != maxCrawls {
+		t.Errorf("in the end %d crawls have %d shares; want none", len(s.crawls.byName), s.crawls.counts.Len())
 	}
 }
 
@@ -94,8 +94,8 @@ func TestCrawlsCostNothing(t *testing.T) {
 		offerOf(uncounted, "a.test", fmt.Sprint(i), "one")
 	}
 	for name, s := range map[string]*Slots{"no crawl": plain, "not counted": uncounted} {
-		if s.shares.Cap() > 1 || len(s.shareByKey)+len(s.crawlByName) > 0 || s.text.Live() != plain.text.Live() {
-			t.Errorf("%s: %d shares of %d crawls, %d bytes of text; want %d bytes and nothing else", name, s.shares.Len(), len(s.crawlByName), s.text.Live(), plain.text.Live())
+		if s.crawls.counts.Cap() > 1 || len(s.crawls.byKey)+len(s.crawls.byName) > 0 || s.text.Live() != plain.text.Live() {
+			t.Errorf("%s: %d shares of %d crawls, %d bytes of text; want %d bytes and nothing else", name, s.crawls.counts.Len(), len(s.crawls.byName), s.text.Live(), plain.text.Live())
 		}
 	}
 	if size := unsafe.Sizeof(document{}); size != 32 {

@@ -1,74 +1,23 @@
 package hostslots
 
-import (
-	"bytes"
-	"encoding/binary"
-	"time"
-
-	"urlserver/internal/container/arena"
-)
-
-// A document's text in the arena: length of the ID (1 byte), of the URL
-// (2 bytes), with ofCrawl the number of its crawl (2 bytes), ID, URL.
-const (
-	textHeader = 3
-	crawlLen   = 2
-)
-
-// Doc is a held document as the caller sees it; ID and URL alias memory that is
-// good until the document ends.
-type Doc struct {
-	ID, URL  []byte
-	Priority int32
-	Attempts int    // sends so far that count
-	Resent   bool   // it has come back from a spider
-	Pool     uint32 // the spider pool that it is for; 0: any spider
-}
-
-// Document is the number of the document with this ID; 0: none is held.
-func (s *Slots) FindDoc(id []byte) uint32 { return s.findDoc(s.hash(id), id) }
-
-// Seat is the group of a document, 0 where its host has none, and when that got the slot that it has; ok is false where
-// it has none.
-func (s *Slots) SlotOf(doc uint32) (groupID uint32, since time.Duration, ok bool) {
-	groupID = s.groupOf(doc)
-	if groupID == 0 || s.groups.At(groupID).slot == 0 {
-		return groupID, 0, false
-	}
-	return groupID, s.slots[s.groups.At(groupID).slot-1].since, true
-}
-
-// AtSpiders calls yield with the documents that are at spiders and were sent by the given moment, looking at most transactions from
-// a number on, 0 at first. next is where to go on; 0: these were the last. What is sent and ends between calls leaves a document
-// out or not, but none comes twice: one that is sent again is sent after the moment of the first call.
-func (s *Slots) InFlight(from, most uint32, sent time.Duration, yield func(doc uint32)) (next uint32) {
-	end := uint32(s.txs.Cap())
-	until := min(max(from, 1)+most, end)
-	for id := max(from, 1); id < until; id++ {
-		if tx := s.txs.At(id); tx.doc != 0 && tx.sent <= sent {
-			yield(tx.doc)
-		}
-	}
-	if until >= end {
-		return 0
-	}
-	return until
-}
-
-func (s *Slots) findDoc(hash uint32, id []byte) uint32 {
-	return s.docByID.Find(hash, func(n uint32) bool {
-		got, _, _ := s.textOf(s.docs.At(n))
-		return bytes.Equal(got, id)
-	})
-}
+import "time"
 
 // Candidate is a document that is offered to the slots.
 type Candidate struct {
 	Origin   uint32 // from EnsureOrigin
-	Pool     uint32 // the spider pool that it is for, a small number of the caller's; 0: any spider
-	Crawl    []byte // the crawl that it is of; empty: none
-	ID, URL  []byte // copied; the ID has at most 255 bytes, both together at most arena.MaxLen less 5
+	Pool     uint32 // the spider pool that it is for; 0: any spider
+	Crawl    []byte // the crawl that it belongs to; empty: none
+	ID, URL  []byte // copied; the ID has at most 255 bytes, both together arena.MaxLen less 5
+	Priority int32  // documents of an origin with a greater one go first
+}
+
+// Doc is a held document. ID and URL must not be changed, and are good until the document ends.
+type Doc struct {
+	ID, URL  []byte
 	Priority int32
+	Attempts int    // sendings so far that count
+	Resent   bool   // it has come back from a spider
+	Pool     uint32 // the spider pool that it is for; 0: any spider
 }
 
 // Offer adds a document to the queue of its origin. It returns false, and does nothing, if a
@@ -78,119 +27,208 @@ func (s *Slots) Offer(now time.Duration, c Candidate) bool {
 	if s.findDoc(hash, c.ID) != 0 && !faulty(faultHeld) {
 		return false
 	}
-	o := s.laneFor(c.Origin, c.Pool)
+	queue := s.ensureQueue(c.Origin, c.Pool)
 	n := s.docs.New()
-	no := s.crawlFor(c.Crawl)
-	s.arrivals++
-	*s.docs.At(n) = document{text: s.addText(c.ID, c.URL, no), origin: o, priority: c.Priority, order: s.arrivals << 17}
+	crawl := s.crawls.number(c.Crawl)
+	*s.docs.At(n) = document{
+		text: s.addText(c.ID, c.URL, crawl), origin: queue, priority: c.Priority,
+		order: s.dispatch.queues.nextArrival() << 17,
+	}
 	s.docByID.Add(hash, n)
-	s.count(o, no, 1)
-	s.push(n)
-	s.placeOrigin(now, o)
+	s.addDocs(queue, crawl, 1)
+	s.enqueue(n)
+	s.rescheduleHost(now, s.origins.At(queue).host)
 	return true
 }
 
-func textLen(id, url []byte, crawl uint16) int {
-	n := textHeader + len(id) + len(url)
-	if crawl != 0 {
-		n += crawlLen
-	}
-	return n
-}
+// FindDoc returns the number of the document with this ID; 0: none is held.
+func (s *Slots) FindDoc(id []byte) uint32 { return s.findDoc(s.hash(id), id) }
 
-func (s *Slots) addText(id, url []byte, crawl uint16) arena.Ref {
-	ref, b := s.text.New(textLen(id, url, crawl))
-	size, head := uint16(len(url)), textHeader
-	if crawl != 0 {
-		binary.LittleEndian.PutUint16(b[head:], crawl)
-		size, head = size|ofCrawl, head+crawlLen
-	}
-	b[0] = byte(len(id))
-	binary.LittleEndian.PutUint16(b[1:], size)
-	copy(b[head:], id)
-	copy(b[head+len(id):], url)
-	return ref
-}
-
-func (s *Slots) textOf(d *document) (id, url []byte, crawl uint16) {
-	head := s.text.Bytes(d.text, textHeader)
-	idLen, size, from := int(head[0]), binary.LittleEndian.Uint16(head[1:]), textHeader
-	if size&ofCrawl != 0 {
-		crawl = binary.LittleEndian.Uint16(s.text.Bytes(d.text, from+crawlLen)[from:])
-		size, from = size&^ofCrawl, from+crawlLen
-	}
-	b := s.text.Bytes(d.text, from+idLen+int(size))[from:]
-	return b[:idLen], b[idLen:], crawl
-}
-
-// Doc returns document n.
+// Doc returns a held document by its number.
 func (s *Slots) Doc(n uint32) Doc {
 	d := s.docs.At(n)
 	id, url, _ := s.textOf(d)
-	return Doc{ID: id, URL: url, Priority: d.priority, Attempts: d.attempts(), Resent: d.order&resent != 0, Pool: s.origins.At(d.origin).crew}
+	return Doc{
+		ID: id, URL: url, Priority: d.priority, Attempts: d.attempts(), Resent: d.order&resent != 0,
+		Pool: s.origins.At(d.origin).pool,
+	}
 }
 
-// End lets go of document n, which is neither queued nor at a spider: one that
-// Refuse, Done, Lost or Failed has just given out.
+// End forgets a document that is neither queued nor at a spider: one that Dequeue,
+// DequeueSelected, DequeueAny, NextFailed, Done or Lost took out, or that Requeue did not take.
 func (s *Slots) End(now time.Duration, n uint32) {
-	d := s.docs.At(n)
-	o := d.origin
-	host := s.HostOf(o)
-	id, url, crawl := s.textOf(d)
-	s.docByID.Remove(s.hash(id), n)
-	s.text.Free(d.text, textLen(id, url, crawl))
-	s.docs.Free(n)
-	s.count(o, crawl, -1)
-	s.dropLane(o)
-	s.placeHost(now, host)
+	queue := s.docs.At(n).origin
+	hostID := s.HostOf(queue)
+	s.addDocs(queue, s.removeDoc(n), -1)
+	s.dropEmptyQueue(queue)
+	s.rescheduleHost(now, hostID)
 }
 
-// count adds n, 1 or -1, to the documents of an origin, its host and its group, and to those of a crawl.
-func (s *Slots) count(originID uint32, crawl uint16, n int) {
-	o := s.origins.At(originID)
+// addDocs adds n, 1 or -1, to the counts of documents of an origin or pool queue, its host, its
+// group and a crawl.
+func (s *Slots) addDocs(queue uint32, crawl uint16, n int) {
+	o := s.origins.At(queue)
 	o.docs += uint32(n)
-	s.countCrawl(o.host, crawl, n)
 	h := s.hosts.At(o.host)
+	s.crawls.add(o.host, h.group, crawl, n)
 	h.docs += uint32(n)
-	s.idleChanged(o.host)
+	s.sweeper.update(o.host, h)
 	if h.limits.Blocked {
-		s.bar(o.host)
+		s.updateRuleBlocked(o.host)
 	}
 	if h.group == 0 {
-		s.homeless += n
-		if h.failing {
-			s.failingDocs += n
-		}
+		s.unresolved.add(h, n)
 		return
 	}
 	s.groups.At(h.group).docs += uint32(n)
-	s.recount(h.group)
+	s.docsChanged(h.group)
 }
 
-// recount keeps what follows from a group's number of documents: its share of
-// the leftover, and whether its hosts are rejected.
-func (s *Slots) recount(id uint32) {
+// docsChanged updates what follows from the number of documents of a group: how many of them are
+// leftover, whether its slot is full, and whether its hosts are rejected.
+func (s *Slots) docsChanged(id uint32) {
 	g := s.groups.At(id)
-	if s.cfg.CountDocs && !g.recounted {
-		g.recounted = true
-		s.recounted = append(s.recounted, id)
+	if s.cfg.CountDocs && !g.changed {
+		g.changed = true
+		s.crawls.changed = append(s.crawls.changed, id)
 	}
 	docs, room := int(g.docs), 0
 	if g.slot != 0 {
 		room = max(s.cfg.Len, int(g.sent))
 	}
-	s.left.Set(id, max(0, docs-room))
+	s.dispatch.slotQueue.Set(id, max(0, docs-room))
 	if full := g.slot != 0 && docs >= room; full != g.full {
 		g.full = full
-		if full {
-			s.full++
-		} else {
-			s.full--
+		s.table.countFull(full)
+	}
+	reject := g.full || docs > s.cfg.RejectOver || g.lease.state == denied
+	s.rejects.set(id, reject && !faulty(faultReject))
+}
+
+// ChangedGroups appends the groups whose number of documents may have changed since the last
+// call. A number may have been given to another group meanwhile.
+func (s *Slots) ChangedGroups(to []uint32) []uint32 {
+	for _, id := range s.crawls.changed {
+		s.groups.At(id).changed = false
+	}
+	to = append(to, s.crawls.changed...)
+	s.crawls.changed = s.crawls.changed[:0]
+	return to
+}
+
+// enqueue puts a document into the queue of its origin.
+func (s *Slots) enqueue(doc uint32) {
+	o := s.origins.At(s.docs.At(doc).origin)
+	offered := o.offers()
+	s.dispatch.queues.push(&o.queue, doc)
+	s.offersChanged(o, offered)
+}
+
+// dequeueFirst takes the first document out of a queue.
+func (s *Slots) dequeueFirst(queue uint32) (doc uint32) {
+	o := s.origins.At(queue)
+	offered := o.offers()
+	doc = s.dispatch.queues.pop(&o.queue)
+	s.offersChanged(o, offered)
+	return doc
+}
+
+// Dequeue takes a document out of its queue, for the caller to End. It returns false, and does
+// nothing, if the document is not queued.
+func (s *Slots) Dequeue(doc uint32) bool {
+	d := s.docs.At(doc)
+	switch d.parent {
+	case notQueued:
+		return false
+	case 0:
+		s.dequeueFirst(d.origin)
+	default:
+		s.dispatch.queues.remove(doc)
+	}
+	return true
+}
+
+// DequeueAny takes some queued document out of its queue, for the caller to End. It looks at
+// origins beginning with the number from; next is where to go on. If there is no document from
+// there on, both are 0.
+func (s *Slots) DequeueAny(from uint32) (doc, next uint32) {
+	for id := max(from, 1); int(id) < s.origins.Cap(); id++ {
+		if s.origins.At(id).queue != 0 {
+			return s.dequeueFirst(id), id
 		}
 	}
-	reject := (g.full || docs > s.cfg.RejectOver || g.claim == refused) && !faulty(faultReject)
-	if !reject && s.byReject.has(&s.rejects, id) {
-		s.readmitted++
+	return 0, 0
+}
+
+// Queued calls yield with URLs of documents that are queued at an origin until it returns false,
+// at most so many: first those that are next, one for each spider pool, then some that follow. A
+// URL is good during the call.
+func (s *Slots) Queued(originID uint32, most int, yield func(url []byte) bool) {
+	walk := s.dispatch.queues.walk[:0]
+	defer func() { s.dispatch.queues.walk = walk }()
+	for id := s.hosts.At(s.HostOf(originID)).origins; id != 0; id = s.origins.At(id).next {
+		if o := s.origins.At(id); (id == originID || o.of == originID) && o.queue != 0 {
+			walk = append(walk, o.queue)
+		}
 	}
-	s.byReject.set(&s.rejects, id, reject)
+	for i := 0; i < len(walk) && i < most; i++ {
+		d := s.docs.At(walk[i])
+		if _, url, _ := s.textOf(d); !yield(url) {
+			return
+		}
+		for _, id := range [2]uint32{d.left, d.right} {
+			if id != 0 {
+				walk = append(walk, id)
+			}
+		}
+	}
+}
+
+// offersChanged updates a host after the result of origin.offers, which was before, may have
+// changed for one of its origins or pool queues.
+func (s *Slots) offersChanged(o *origin, before bool) {
+	if o.offers() == before {
+		return
+	}
+	h := s.hosts.At(o.host)
+	if before {
+		h.offers--
+	} else {
+		h.offers++
+	}
+	s.updateRotation(o.host)
+}
+
+// updateRotation puts a host into the rotation of its group while it has a document that may be
+// sent.
+func (s *Slots) updateRotation(hostID uint32) {
+	h := s.hosts.At(hostID)
+	if h.group == 0 {
+		return
+	}
+	s.dispatch.rotation.set(&s.groups.At(h.group).rotation, hostID, h.offers > 0 && !h.closed())
+}
+
+// SlotOf returns the group of a document, 0 if its host has none, and the moment at which that
+// group got its slot; ok is false if it has no slot.
+func (s *Slots) SlotOf(doc uint32) (groupID uint32, since time.Duration, ok bool) {
+	groupID = s.groupOfDoc(doc)
+	if groupID == 0 || s.groups.At(groupID).slot == 0 {
+		return groupID, 0, false
+	}
+	return groupID, s.table.slots[s.groups.At(groupID).slot-1].since, true
+}
+
+// RemainingWait returns how long no request may be sent to the group of a document, and the
+// group's gap if it is longer than Config.Gap; both are 0 otherwise.
+func (s *Slots) RemainingWait(now time.Duration, doc uint32) (wait, gap time.Duration) {
+	id := s.groupOfDoc(doc)
+	if id == 0 {
+		return 0, 0
+	}
+	g := s.groups.At(id)
+	if gap = s.pacer.gap(&g.pace); gap <= s.cfg.Gap {
+		gap = 0
+	}
+	return max(0, s.pacer.due(&g.pace)-now), gap
 }

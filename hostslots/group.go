@@ -17,7 +17,7 @@ func (g Group) record() *group { return g.s.groups.At(g.id) }
 // Name returns the group's name or, if it has none, its address.
 func (g Group) Name() string {
 	r := g.record()
-	if name, ok := g.s.names[r.addr]; ok {
+	if name, ok := g.s.named.names[r.id]; ok {
 		return name
 	}
 	return r.ip().String()
@@ -25,7 +25,7 @@ func (g Group) Name() string {
 
 // Named reports whether the group has a name.
 func (g Group) Named() bool {
-	_, named := g.s.names[g.record().addr]
+	_, named := g.s.named.names[g.record().id]
 	return named
 }
 
@@ -37,25 +37,36 @@ func (g Group) Docs() int { return int(g.record().docs) }
 
 // Crawls calls yield with crawls and how many documents of the group belong to each: each crawl
 // once, at most so many of them.
-func (g Group) Crawls(most int, yield func(name string, docs int)) { g.s.eachCrawl(g.id, most, yield) }
+func (g Group) Crawls(most int, yield func(name string, docs int)) {
+	g.s.crawls.each(g.id, most, yield)
+}
 
 // Gap returns the least time between two requests to the group, as it is now.
-func (g Group) Gap() time.Duration { return g.s.gap(g.record()) }
+func (g Group) Gap() time.Duration { return g.s.pacer.gap(&g.record().pace) }
 
 // NextRequest returns the moment from which a request may be sent to the group.
-func (g Group) NextRequest() time.Duration { return g.s.due(g.record()) }
+func (g Group) NextRequest() time.Duration { return g.s.pacer.due(&g.record().pace) }
 
 // DelayGap makes the group's gap begin by so much later than now.
-func (g Group) DelayGap(now, by time.Duration) { g.s.touch(now, g.id, now+by) }
+func (g Group) DelayGap(now, by time.Duration) { g.s.requested(now, g.id, now+by) }
 
 // Leased reports whether the daemon has the group's lease now.
-func (g Group) Leased() bool { return g.record().claim == held }
+func (g Group) Leased() bool { return g.record().lease.state == leased }
 
 // LeaseGranted sets the end of the lease of a group that NextWantedLease returned or that has a
 // lease. It does nothing if the lease has ended meanwhile.
-func (g Group) LeaseGranted(now, until time.Duration) { g.s.leaseGranted(now, g.id, until) }
+func (g Group) LeaseGranted(now, until time.Duration) {
+	if g.s.leases.grant(g.id, g.record(), until) {
+		g.s.reschedule(now, g.id)
+	}
+}
 
 // LeaseDenied records that the group's lease was not granted, or was lost. The group gives up its
 // slot if others wait. NextWantedLease returns it again after a wait that doubles, up to most,
 // until a lease is granted.
-func (g Group) LeaseDenied(now, most time.Duration) { g.s.leaseDenied(now, g.id, most) }
+func (g Group) LeaseDenied(now, most time.Duration) {
+	if g.s.leases.deny(now, g.id, g.record(), most) {
+		g.s.docsChanged(g.id)
+		g.s.reschedule(now, g.id)
+	}
+}

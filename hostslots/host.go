@@ -24,7 +24,7 @@ func (h Host) Name() []byte { return h.s.hostName(h.id) }
 func (h Host) Docs() int { return int(h.record().docs) }
 
 // Needed reports whether the host has documents or requests of the daemon's own.
-func (h Host) Needed() bool { return h.record().docs > 0 || h.record().asks > 0 }
+func (h Host) Needed() bool { return h.record().docs > 0 || h.record().own > 0 }
 
 // Pin keeps the host known and in its group until Unpin, as documents would. Pins are counted.
 func (h Host) Pin() { h.s.pin(h.id) }
@@ -33,10 +33,22 @@ func (h Host) Pin() { h.s.pin(h.id) }
 func (h Host) Unpin() { h.s.unpin(h.id) }
 
 // Origins calls yield with each origin of the host.
-func (h Host) Origins(yield func(originID uint32)) { h.s.eachOrigin(h.id, yield) }
+func (h Host) Origins(yield func(originID uint32)) {
+	for id := h.record().origins; id != 0; id = h.s.origins.At(id).next {
+		if h.s.origins.At(id).of == 0 {
+			yield(id)
+		}
+	}
+}
 
 // Pools calls yield with the spider pool of each queue of the host that has documents to send.
-func (h Host) Pools(yield func(pool uint32)) { h.s.eachPool(h.id, yield) }
+func (h Host) Pools(yield func(pool uint32)) {
+	for id := h.record().origins; id != 0; id = h.s.origins.At(id).next {
+		if o := h.s.origins.At(id); o.queue != 0 {
+			yield(o.pool)
+		}
+	}
+}
 
 // Settled reports whether the host keeps the group that it is in: it has documents, requests or
 // pins. A host that is not settled is resolved and bound again before its next document is offered.
@@ -54,7 +66,7 @@ func (h Host) GroupID() (id GroupID, ok bool) {
 	if group == 0 {
 		return GroupID{}, false
 	}
-	return h.s.groups.At(group).addr, true
+	return h.s.groups.At(group).id, true
 }
 
 // Bind puts the host into the group of an address. A settled host stays where it is. A host that
@@ -123,7 +135,7 @@ func (h Host) Leased() bool {
 }
 
 // LeasedUntil returns the end of the lease of the host's group, which must have one.
-func (h Host) LeasedUntil() time.Duration { return h.s.claims.Due(h.record().group) }
+func (h Host) LeasedUntil() time.Duration { return h.s.leases.ends.Due(h.record().group) }
 
 // QueueOwnRequest queues a request of the daemon's own to the host: one hop of a robots.txt fetch.
 // It is sent at the pace of the host's group, before the group's documents, and needs no slot.

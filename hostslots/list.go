@@ -1,60 +1,92 @@
 package hostslots
 
-// link is a record's place in a doubly linked list.
+import "urlserver/internal/container/slab"
+
+// link is the place of a record in a linked list, by the numbers of its neighbours.
 type link struct{ prev, next uint32 }
 
-// list is a chain of records.
+// list is the first and the last record of a linked list; 0: the list is empty.
 type list struct{ head, tail uint32 }
 
-// chain finds the link of a record; each kind of list has one.
-type chain func(id uint32) *link
+// links joins the records of a slab into doubly linked lists by one of their fields. A record can
+// be in one list of the same links at a time. No method allocates.
+type links[T any] struct {
+	records *slab.Slab[T]
+	field   func(*T) *link
+}
 
-func (c chain) has(l *list, id uint32) bool { return l.head == id || c(id).prev != 0 }
+func (k *links[T]) at(id uint32) *link { return k.field(k.records.At(id)) }
 
-func (c chain) pushBack(l *list, id uint32) {
-	*c(id) = link{prev: l.tail}
+// next returns the record after id; 0: id is the last.
+func (k *links[T]) next(id uint32) uint32 { return k.at(id).next }
+
+func (k *links[T]) has(l *list, id uint32) bool { return l.head == id || k.at(id).prev != 0 }
+
+func (k *links[T]) pushBack(l *list, id uint32) {
+	*k.at(id) = link{prev: l.tail}
 	if l.tail == 0 {
 		l.head = id
 	} else {
-		c(l.tail).next = id
+		k.at(l.tail).next = id
 	}
 	l.tail = id
 }
 
-func (c chain) pushFront(l *list, id uint32) {
-	*c(id) = link{next: l.head}
+func (k *links[T]) pushFront(l *list, id uint32) {
+	*k.at(id) = link{next: l.head}
 	if l.head == 0 {
 		l.tail = id
 	} else {
-		c(l.head).prev = id
+		k.at(l.head).prev = id
 	}
 	l.head = id
 }
 
-// remove takes out id, which is in l.
-func (c chain) remove(l *list, id uint32) {
-	k := *c(id)
-	if k.prev == 0 {
-		l.head = k.next
+// remove takes id, which must be in the list, out of it.
+func (k *links[T]) remove(l *list, id uint32) {
+	at := k.at(id)
+	was := *at
+	*at = link{}
+	if was.prev == 0 {
+		l.head = was.next
 	} else {
-		c(k.prev).next = k.next
+		k.at(was.prev).next = was.next
 	}
-	if k.next == 0 {
-		l.tail = k.prev
+	if was.next == 0 {
+		l.tail = was.prev
 	} else {
-		c(k.next).prev = k.prev
+		k.at(was.next).prev = was.prev
 	}
-	*c(id) = link{}
 }
 
-// set makes id a member of l, at its end, or not.
-func (c chain) set(l *list, id uint32, in bool) {
-	if in == c.has(l, id) {
-		return
+// set appends id to the list or removes it, so that it is in the list if in is true.
+func (k *links[T]) set(l *list, id uint32, in bool) {
+	switch {
+	case in == k.has(l, id):
+	case in:
+		k.pushBack(l, id)
+	default:
+		k.remove(l, id)
 	}
-	if in {
-		c.pushBack(l, id)
-		return
-	}
-	c.remove(l, id)
+}
+
+// recordList is a list with links of its own.
+type recordList[T any] struct {
+	list
+	links links[T]
+}
+
+func newRecordList[T any](records *slab.Slab[T], field func(*T) *link) recordList[T] {
+	return recordList[T]{links: links[T]{records, field}}
+}
+
+func (l *recordList[T]) has(id uint32) bool     { return l.links.has(&l.list, id) }
+func (l *recordList[T]) next(id uint32) uint32  { return l.links.next(id) }
+func (l *recordList[T]) pushBack(id uint32)     { l.links.pushBack(&l.list, id) }
+func (l *recordList[T]) remove(id uint32)       { l.links.remove(&l.list, id) }
+func (l *recordList[T]) set(id uint32, in bool) { l.links.set(&l.list, id, in) }
+
+func (l *recordList[T]) moveToBack(id uint32) {
+	l.remove(id)
+	l.pushBack(id)
 }

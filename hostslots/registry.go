@@ -2,212 +2,193 @@ package hostslots
 
 import (
 	"bytes"
-	"crypto/sha256"
+	"encoding/binary"
+	"hash/maphash"
 	"net/netip"
-	"time"
+
+	"urlserver/internal/container/arena"
+	"urlserver/internal/container/hashindex"
+	"urlserver/internal/container/slab"
 )
 
-// Origin returns the number of an origin, made on first sight: key is scheme,
-// host and port in one string, name its host. Both are copied; name is at most 255 bytes. The number
-// is good while the origin's host has documents or requests, and after that
-// until Forgotten tells it.
-func (s *Slots) EnsureOrigin(key, name []byte) uint32 {
-	hash := s.hash(key)
-	if id := s.findOrigin(hash, key); id != 0 {
-		return id
-	}
-	return s.addOrigin(key, origin{hash: hash, host: s.EnsureHost(name)})
+// registry holds the records of documents, origins, hosts and groups, their texts, and the indexes
+// to find them by.
+type registry struct {
+	seed        maphash.Seed
+	text        arena.Arena
+	docs        slab.Slab[document]
+	origins     slab.Slab[origin]
+	hosts       slab.Slab[host]
+	groups      slab.Slab[group]
+	docByID     hashindex.Index
+	originByKey hashindex.Index
+	hostByName  hashindex.Index
+	groupByID   map[GroupID]uint32
+	members     links[host] // of groups
+	named       named
 }
 
-func (s *Slots) addOrigin(key []byte, o origin) uint32 {
-	h := s.hosts.At(o.host)
-	id := s.origins.New()
-	ref, b := s.text.New(len(key))
+// named is what is known of groups that have a name.
+type named struct {
+	names map[GroupID]string
+	addrs map[uint32]netip.Addr // of their hosts
+}
+
+func (r *registry) init() {
+	r.seed = maphash.MakeSeed()
+	r.groupByID = map[GroupID]uint32{}
+	r.members = links[host]{&r.hosts, func(h *host) *link { return &h.member }}
+	r.named = named{names: map[GroupID]string{}, addrs: map[uint32]netip.Addr{}}
+}
+
+func (r *registry) hash(b []byte) uint32 { return uint32(maphash.Bytes(r.seed, b)) }
+
+// A document's text in the arena: the length of the ID (1 byte) and of the URL (2 bytes), with
+// ofCrawl in the latter the number of its crawl (2 bytes), then ID and URL.
+const (
+	textHeader = 3
+	crawlLen   = 2
+	ofCrawl    = 1 << 15
+)
+
+const _ = uint(ofCrawl - 1 - arena.MaxLen)
+
+func textLen(id, url []byte, crawl uint16) int {
+	n := textHeader + len(id) + len(url)
+	if crawl != 0 {
+		n += crawlLen
+	}
+	return n
+}
+
+func (r *registry) addText(id, url []byte, crawl uint16) arena.Ref {
+	ref, b := r.text.New(textLen(id, url, crawl))
+	size, head := uint16(len(url)), textHeader
+	if crawl != 0 {
+		binary.LittleEndian.PutUint16(b[head:], crawl)
+		size, head = size|ofCrawl, head+crawlLen
+	}
+	b[0] = byte(len(id))
+	binary.LittleEndian.PutUint16(b[1:], size)
+	copy(b[head:], id)
+	copy(b[head+len(id):], url)
+	return ref
+}
+
+func (r *registry) textOf(d *document) (id, url []byte, crawl uint16) {
+	head := r.text.Bytes(d.text, textHeader)
+	idLen, size, from := int(head[0]), binary.LittleEndian.Uint16(head[1:]), textHeader
+	if size&ofCrawl != 0 {
+		crawl = binary.LittleEndian.Uint16(r.text.Bytes(d.text, from+crawlLen)[from:])
+		size, from = size&^ofCrawl, from+crawlLen
+	}
+	b := r.text.Bytes(d.text, from+idLen+int(size))[from:]
+	return b[:idLen], b[idLen:], crawl
+}
+
+func (r *registry) findDoc(hash uint32, id []byte) uint32 {
+	return r.docByID.Find(hash, func(n uint32) bool {
+		got, _, _ := r.textOf(r.docs.At(n))
+		return bytes.Equal(got, id)
+	})
+}
+
+// removeDoc forgets a document. It returns the number of its crawl.
+func (r *registry) removeDoc(n uint32) (crawl uint16) {
+	d := r.docs.At(n)
+	id, url, crawl := r.textOf(d)
+	r.docByID.Remove(r.hash(id), n)
+	r.text.Free(d.text, textLen(id, url, crawl))
+	r.docs.Free(n)
+	return crawl
+}
+
+func (r *registry) findOrigin(hash uint32, key []byte) uint32 {
+	return r.originByKey.Find(hash, func(id uint32) bool { return bytes.Equal(r.originKey(id), key) })
+}
+
+func (r *registry) originKey(id uint32) []byte {
+	o := r.origins.At(id)
+	return r.text.Bytes(o.text, int(o.textLen))
+}
+
+// addOrigin adds a record whose hash and host are set.
+func (r *registry) addOrigin(key []byte, o origin) uint32 {
+	h := r.hosts.At(o.host)
+	id := r.origins.New()
+	ref, b := r.text.New(len(key))
 	copy(b, key)
 	o.text, o.textLen, o.next = ref, uint16(len(key)), h.origins
-	*s.origins.At(id) = o
+	*r.origins.At(id) = o
 	h.origins = id
-	s.originByKey.Add(o.hash, id)
+	r.originByKey.Add(o.hash, id)
 	return id
 }
 
-func (s *Slots) findOrigin(hash uint32, key []byte) uint32 {
-	return s.originByKey.Find(hash, func(id uint32) bool { return bytes.Equal(s.OriginKey(id), key) })
+// removeOrigin forgets a record that is not linked to its host any more. It returns the one that
+// was linked behind it.
+func (r *registry) removeOrigin(id uint32) (next uint32) {
+	o := r.origins.At(id)
+	next = o.next
+	r.originByKey.Remove(o.hash, id)
+	r.text.Free(o.text, int(o.textLen))
+	r.origins.Free(id)
+	return next
 }
 
-// OriginKey returns the key that origin id was made with.
-func (s *Slots) OriginKey(id uint32) []byte {
-	o := s.origins.At(id)
-	return s.text.Bytes(o.text, int(o.textLen))
-}
-
-// HostOf returns the host of an origin.
-func (s *Slots) HostOf(originID uint32) uint32 { return s.origins.At(originID).host }
-
-// Origins calls yield with each origin of a host.
-func (s *Slots) eachOrigin(hostID uint32, yield func(originID uint32)) {
-	for id := s.hosts.At(hostID).origins; id != 0; id = s.origins.At(id).next {
-		if s.origins.At(id).base == 0 {
-			yield(id)
-		}
+// unlinkOrigin takes a record out of the list of its host.
+func (r *registry) unlinkOrigin(id uint32) {
+	o := r.origins.At(id)
+	at := &r.hosts.At(o.host).origins
+	for *at != id {
+		at = &r.origins.At(*at).next
 	}
+	*at = o.next
 }
 
-// Find returns the number of a host, or 0 where it is not known.
-func (s *Slots) FindHost(name []byte) uint32 {
-	return s.hostByName.Find(s.hash(name), func(id uint32) bool { return bytes.Equal(s.hostName(id), name) })
+func (r *registry) findHost(hash uint32, name []byte) uint32 {
+	return r.hostByName.Find(hash, func(id uint32) bool { return bytes.Equal(r.hostName(id), name) })
 }
 
-// HostName returns the name of host id.
-func (s *Slots) hostName(id uint32) []byte {
-	h := s.hosts.At(id)
-	return s.text.Bytes(h.name, int(h.nameLen))
+func (r *registry) hostName(id uint32) []byte {
+	h := r.hosts.At(id)
+	return r.text.Bytes(h.name, int(h.nameLen))
 }
 
-// Ensure returns the number of a host, made on first sight.
-func (s *Slots) EnsureHost(name []byte) uint32 {
-	if id := s.FindHost(name); id != 0 {
-		return id
-	}
-	id := s.hosts.New()
-	ref, b := s.text.New(len(name))
+func (r *registry) addHost(hash uint32, name []byte) uint32 {
+	id := r.hosts.New()
+	ref, b := r.text.New(len(name))
 	copy(b, name)
-	hash := s.hash(name)
-	*s.hosts.At(id) = host{name: ref, nameLen: uint8(len(name)), hash: hash}
-	s.hostByName.Add(hash, id)
-	s.byIdle.pushBack(&s.idle, id)
-	s.idlers++
+	*r.hosts.At(id) = host{name: ref, nameLen: uint8(len(name)), hash: hash}
+	r.hostByName.Add(hash, id)
 	return id
 }
 
-// idleChanged keeps the list of hosts that have nothing to do.
-func (s *Slots) idleChanged(id uint32) {
-	idle := !s.hosts.At(id).busy()
-	if idle == s.byIdle.has(&s.idle, id) {
-		return
-	}
-	s.byIdle.set(&s.idle, id, idle)
-	if idle {
-		s.idlers++
-	} else {
-		s.idlers--
-	}
+// removeHost forgets a host without origins and without a group.
+func (r *registry) removeHost(id uint32) {
+	h := r.hosts.At(id)
+	r.hostByName.Remove(h.hash, id)
+	r.text.Free(h.name, int(h.nameLen))
+	delete(r.named.addrs, id)
+	r.hosts.Free(id)
 }
 
-// Pin keeps a host known and in its group, until Unpin, as documents would.
-func (s *Slots) pin(hostID uint32) {
-	s.hosts.At(hostID).pins++
-	s.idleChanged(hostID)
+// removeGroup forgets a group without hosts.
+func (r *registry) removeGroup(id uint32) {
+	g := r.groups.At(id)
+	delete(r.groupByID, g.id)
+	delete(r.named.names, g.id)
+	r.groups.Free(id)
 }
 
-// Unpin undoes one Pin.
-func (s *Slots) unpin(hostID uint32) {
-	s.hosts.At(hostID).pins--
-	s.idleChanged(hostID)
-}
-
-// settled reports whether a host has a group and cannot leave it: it has documents, requests or pins.
-func (h *host) settled() bool { return h.group != 0 && h.busy() }
-
-// Leave takes a host that is not settled out of its group, so that what is
-// offered for it waits until it is bound.
-func (s *Slots) unbind(now time.Duration, hostID uint32) {
-	h := s.hosts.At(hostID)
-	if h.group == 0 || h.busy() {
-		return
-	}
-	s.depart(now, hostID)
-}
-
-// depart takes a host out of its group. What the group owed before, the host does.
-func (s *Slots) depart(now time.Duration, hostID uint32) {
-	h := s.hosts.At(hostID)
-	id := h.group
-	g := s.groups.At(id)
-	if !faulty(faultCarry) {
-		h.carry, h.left = max(h.carry, s.due(g)), max(h.left, g.last)
-	}
-	s.byTurn.set(&g.turns, hostID, false)
-	s.byMember.remove(&g.members, hostID)
-	s.dropDelay(g, h.delay)
-	s.part(id, h.limits)
-	h.group = 0
-	s.place(now, id)
-	s.byEmpty.set(&s.empties, id, g.members.head == 0)
-}
-
-// Bind puts a host into the group of addr. A settled host stays where it is;
-// one that moves takes its times along.
-func (s *Slots) bindAddr(now time.Duration, hostID uint32, addr netip.Addr) {
-	if s.hosts.At(hostID).settled() {
-		return
-	}
-	delete(s.addrs, hostID)
-	s.bind(now, hostID, addr.As16())
-}
-
-// BindNamed puts a host into a group that has a name, whatever addresses its hosts have. Otherwise it is like Bind.
-func (s *Slots) bindNamed(now time.Duration, hostID uint32, name string, addr netip.Addr) {
-	if s.hosts.At(hostID).settled() {
-		return
-	}
-	s.addrs[hostID] = addr
-	key := namedKey(name)
-	s.names[key] = name
-	s.bind(now, hostID, key)
-}
-
-// namedKey is the key of a group with a name, which is no address that can be asked: multicast, and an unknown kind of
-// that.
-func namedKey(name string) (key [16]byte) {
-	sum := sha256.Sum256([]byte(name))
-	copy(key[:], sum[:])
-	key[0] = 0xff
-	return key
-}
-
-// Addr is where requests to a host go that is bound.
-func (s *Slots) addr(hostID uint32) netip.Addr {
-	if addr, ok := s.addrs[hostID]; ok {
+func (r *registry) addr(hostID uint32) netip.Addr {
+	if addr, ok := r.named.addrs[hostID]; ok {
 		return addr
 	}
-	return s.groups.At(s.hosts.At(hostID).group).ip()
+	return r.groups.At(r.hosts.At(hostID).group).ip()
 }
 
-func (s *Slots) bind(now time.Duration, hostID uint32, key [16]byte) {
-	h := s.hosts.At(hostID)
-	if h.group != 0 && s.groups.At(h.group).addr == key {
-		return
-	}
-	id := s.groupFor(key)
-	s.unbind(now, hostID)
-	s.setFailing(hostID, false)
-	g := s.groups.At(id)
-	s.bring(g, h)
-	if h.delay > 0 && g.last < g.unknown { // it may have been forgotten since, as that was long ago for others
-		g.putOff(g.unknown+h.delay, Moved)
-	}
-	h.group, h.failed = id, false
-	s.byMember.pushBack(&g.members, hostID)
-	s.byEmpty.set(&s.empties, id, false)
-	s.addDelay(g, h.delay)
-	s.join(id, h.limits)
-	g.docs += h.docs
-	s.moveShares(hostID, 1)
-	s.homeless -= int(h.docs)
-	s.review(hostID)
-	s.unpark(hostID)
-	s.recount(id)
-	s.place(now, id)
-}
+func (r *registry) hostOfDoc(doc uint32) uint32 { return r.origins.At(r.docs.At(doc).origin).host }
 
-func (s *Slots) groupFor(key [16]byte) uint32 {
-	id, ok := s.groupByAddr[key]
-	if !ok {
-		id = s.groups.New()
-		s.groups.At(id).addr, s.groups.At(id).unknown = key, s.swept
-		s.groupByAddr[key] = id
-		s.byEmpty.pushBack(&s.empties, id)
-	}
-	return id
-}
+// groupOfDoc returns the group of a document's host; 0: it has none.
+func (r *registry) groupOfDoc(doc uint32) uint32 { return r.hosts.At(r.hostOfDoc(doc)).group }

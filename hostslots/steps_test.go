@@ -46,7 +46,7 @@ func sendable(s *Slots, now time.Duration) (n int) {
 
 // settle ticks until what has changed is in force everywhere, and counts the calls.
 func settle(s *Slots, now time.Duration) (ticks int) {
-	for ; s.renewing != 0; ticks++ {
+	for ; s.cfg.next != 0; ticks++ {
 		if s.Wait(now) > 1 {
 			panic("there is more to do, and nobody is told")
 		}
@@ -56,16 +56,16 @@ func settle(s *Slots, now time.Duration) (ticks int) {
 }
 
 // TestReconfigureBitByBit: slower settings hold for all groups at once, also for those that were due; quicker ones after as many
-// ticks as it takes; none looks at more than renewStep groups.
+// ticks as it takes; none looks at more than groupsAStep groups.
 func TestReconfigureBitByBit(t *testing.T) {
-	const groups = 10 * renewStep
+	const groups = 10 * groupsAStep
 	cfg := usualConfig(groups)
 	s := filled(cfg, groups)
 	now := 2 * time.Second // all are due
 	cfg.Gap = 10 * time.Second
 	s.Reconfigure(now, cfg)
-	if s.renewing != renewStep+1 {
-		t.Errorf("Reconfigure looked at groups up to %d; want %d", s.renewing, renewStep+1)
+	if s.cfg.next != groupsAStep+1 {
+		t.Errorf("Reconfigure looked at groups up to %d; want %d", s.cfg.next, groupsAStep+1)
 	}
 	if n := sendable(s, now); n != 0 {
 		t.Errorf("%d documents were sent %v after the start, with a gap of %v", n, now, cfg.Gap)
@@ -78,8 +78,8 @@ func TestReconfigureBitByBit(t *testing.T) {
 	s.Reconfigure(now, cfg)
 	cfg.Gap = 2 * time.Second // the former change was not in force everywhere
 	s.Reconfigure(now, cfg)
-	if ticks := settle(s, now); ticks != groups/renewStep-1 {
-		t.Errorf("the change was in force after %d ticks; want %d", ticks, groups/renewStep-1)
+	if ticks := settle(s, now); ticks != groups/groupsAStep-1 {
+		t.Errorf("the change was in force after %d ticks; want %d", ticks, groups/groupsAStep-1)
 	}
 	if n := sendable(s, now); n != groups {
 		t.Errorf("%d documents may be sent; want %d", n, groups)
@@ -88,7 +88,7 @@ func TestReconfigureBitByBit(t *testing.T) {
 
 // TestReconfigureLimits: room in slots, open requests and rejected hosts follow, and documents that come and go meanwhile do no harm.
 func TestReconfigureLimits(t *testing.T) {
-	const groups = 3 * renewStep
+	const groups = 3 * groupsAStep
 	cfg := usualConfig(groups)
 	s := filled(cfg, groups)
 	last := uint32(groups)
@@ -236,7 +236,7 @@ func BenchmarkStepsAtAMillionGroups(b *testing.B) {
 	for range b.N {
 		cfg.Gap, cfg.Len = cfg.Gap+time.Second, cfg.Len%7+1
 		timed(func() { s.Reconfigure(now, cfg) })
-		for s.renewing != 0 {
+		for s.cfg.next != 0 {
 			timed(func() { s.Tick(now) })
 		}
 	}

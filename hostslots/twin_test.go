@@ -175,7 +175,7 @@ func (r *run) slotted(group string) bool {
 }
 
 func (r *run) slotOf(group string) uint32 {
-	id, ok := r.s.groupByAddr[netip.MustParseAddr(group).As16()]
+	id, ok := r.s.groupByID[netip.MustParseAddr(group).As16()]
 	if !ok {
 		return 0
 	}
@@ -188,7 +188,7 @@ func (r *run) turns() {
 	for name, g := range r.w.groups {
 		slot, since := r.slotOf(name), time.Duration(0)
 		if slot != 0 {
-			since = r.s.slots[slot-1].since // it may have lost its slot, and got the same one again
+			since = r.s.table.slots[slot-1].since // it may have lost its slot, and got the same one again
 		}
 		if slot != g.slot || since != g.since {
 			g.slot, g.since, g.sent = slot, since, 0
@@ -298,7 +298,7 @@ func (r *run) moveNow(id uint32, name string) {
 	to, limits, h := fmt.Sprintf("10.0.0.%d", 1+r.rng.IntN(12)), r.limits(), r.w.host(name)
 	addr := netip.MustParseAddr(to)
 	key := GroupIDOf("", addr.As16())
-	_, known := r.s.groupByAddr[key]
+	_, known := r.s.groupByID[key]
 	open := r.isOpen(name)
 	if moved := r.s.Host(id).Move(r.now, key, limits, false); moved == open {
 		r.t.Fatalf("Move(%s) = %v; a request is open: %v", name, moved, open)
@@ -673,7 +673,7 @@ func (r *run) check() {
 
 // checkCrawls sees what is counted of each crawl, and that nothing is left of those that are no more.
 func (r *run) checkCrawls() {
-	shares, names := map[shareKey]bool{}, map[string]bool{}
+	shares, names := map[countKey]bool{}, map[string]bool{}
 	want := map[string]map[string]int{} // by group and crawl
 	for _, d := range r.w.docs {
 		if d.crawl == "" || len(d.crawl) > maxCrawlName {
@@ -684,22 +684,22 @@ func (r *run) checkCrawls() {
 			want[group] = map[string]int{}
 		}
 		want[group][d.crawl]++
-		no := r.s.crawlByName[d.crawl]
+		no := r.s.crawls.byName[d.crawl]
 		names[d.crawl] = true
 		for _, crawl := range []uint16{no, 0} { // 0: the list of all
-			shares[hostShare(r.s.FindHost([]byte(d.host)), crawl)] = true
-			shares[groupShare(r.s.groupByAddr[netip.MustParseAddr(group).As16()], crawl)] = true
+			shares[hostCount(r.s.FindHost([]byte(d.host)), crawl)] = true
+			shares[groupCount(r.s.groupByID[netip.MustParseAddr(group).As16()], crawl)] = true
 		}
 	}
-	for addr, id := range r.s.groupByAddr {
+	for addr, id := range r.s.groupByID {
 		got, name := map[string]int{}, netip.AddrFrom16(addr).Unmap().String()
 		r.s.Group(id).Crawls(10, func(crawl string, docs int) { got[crawl] += docs })
 		if !maps.Equal(got, want[name]) {
 			r.t.Fatalf("documents of %s by crawl are %v, want %v", name, got, want[name])
 		}
 	}
-	if len(r.s.shareByKey) != len(shares) || len(r.s.crawlByName) != len(names) {
-		r.t.Fatalf("there are %d shares of %d crawls, want %d of %d", len(r.s.shareByKey), len(r.s.crawlByName), len(shares), len(names))
+	if len(r.s.crawls.byKey) != len(shares) || len(r.s.crawls.byName) != len(names) {
+		r.t.Fatalf("there are %d shares of %d crawls, want %d of %d", len(r.s.crawls.byKey), len(r.s.crawls.byName), len(shares), len(names))
 	}
 }
 

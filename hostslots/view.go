@@ -1,140 +1,80 @@
 package hostslots
 
 import (
-	"math"
 	"net/netip"
 	"time"
 )
 
-// Counts is what the slots hold, by kind.
+// Counts is what the slots hold.
 type Counts struct {
 	Slots, Used, Full int
-	Cooling           int // groups without a slot that may not be asked yet
-	Waiting           int // groups in line for a slot
+	Cooling           int // groups without a slot whose gap has not passed
+	Waiting           int // groups that wait for a slot
 	Held              int // documents, all of them
-	Leftover          int // of them: outside a slot, those of unresolved hosts among them
-	Unresolved        int // of them: of hosts whose address is not known yet
-	Failing           int // of them: of hosts whose names fail to resolve for now
-	InFlight          int // of them: at spiders
+	Leftover          int // of these: in no slot, those of unresolved hosts included
+	Unresolved        int // of these: of hosts without a known address
+	Failing           int // of these: of hosts whose names fail to resolve for now
+	InFlight          int // documents at spiders
 	Hosts, Groups     int // known
 }
 
-// Counts costs O(1).
+// Counts returns what the slots hold. It costs O(1).
 func (s *Slots) Counts() Counts {
 	return Counts{
-		Slots: len(s.slots), Used: s.used, Full: s.full,
-		Cooling: s.cools.Len(), Waiting: s.left.Waiting(),
-		Held: s.docs.Len(), Leftover: s.left.Len() + s.homeless, Unresolved: s.homeless, Failing: s.failingDocs,
-		InFlight: s.txs.Len(), Hosts: s.hosts.Len(), Groups: s.groups.Len(),
+		Slots: len(s.table.slots), Used: s.table.used, Full: s.table.full,
+		Cooling: s.pacer.cooldowns.Len(), Waiting: s.dispatch.slotQueue.Waiting(),
+		Held: s.docs.Len(), Leftover: s.dispatch.slotQueue.Len() + s.unresolved.docs,
+		Unresolved: s.unresolved.docs, Failing: s.unresolved.failingDocs,
+		InFlight: s.table.transactions.Len(), Hosts: s.hosts.Len(), Groups: s.groups.Len(),
 	}
 }
 
-// Room reports whether a group that came now could have a slot: one is empty, or held by a group that may not be asked
-// for long. So no group waits that could use it.
-func (s *Slots) HasRoom(now time.Duration) bool {
-	if s.emptySlot != 0 {
-		return true
-	}
-	id := s.slow.head
-	for range sweepSteps {
-		if id == 0 {
-			return false
-		}
-		g := s.groups.At(id)
-		if s.isSlow(now, g) && (s.due(g)-now > s.cfg.Patience || s.rests(g)) {
-			return true
-		}
-		id = g.slow.next
-	}
-	return false
-}
+// State is the state of a slot.
+type State uint8
 
 const (
-	// MaxRejects is how many names Rejects tells at most: some 200 KB of a request to the index.
-	MaxRejects = 10_000
+	Empty   State = iota // no group has it
+	Ready                // a document may be sent now
+	Active               // documents are at a spider
+	Cooling              // none is, and a request may not be sent yet
+	Stalled              // no document may be sent: hosts are blocked, or wait for robots.txt
 
-	ordinaryHosts = 32 // of a group: where there are more, the others come last
+	States = int(Stalled) + 1
 )
 
-// Rejects calls yield with the names of hosts that should not get more documents, each once: those on full slots, on addresses
-// with too many documents, barred ones with any, and those whose names fail for now. Of more than MaxRejects the most useful
-// come first: hosts with documents that wait, of which the index evidently has more; then the other hosts of all these groups; last the rest of those on
-// crowded addresses. It costs O(MaxRejects).
-func (s *Slots) Rejects(yield func(name []byte)) {
-	r := rejecting{s: s, yield: yield, names: MaxRejects, looks: 8 * MaxRejects}
-	for g := s.rejects.head; g != 0 && r.names > 0; g = s.groups.At(g).reject.next {
-		for h := s.groups.At(g).turns.head; h != 0 && r.names > 0; h = s.hosts.At(h).turn.next {
-			r.tell(h)
-		}
-	}
-	for id := s.barred.head; id != 0 && r.names > 0; id = s.hosts.At(id).bar.next {
-		if g := s.hosts.At(id).group; g == 0 || !s.byReject.has(&s.rejects, g) {
-			r.tell(id)
-		}
-	}
-	for id := s.failing.head; id != 0 && r.names > 0; id = s.hosts.At(id).member.next {
-		if !s.byBarred.has(&s.barred, id) {
-			r.tell(id)
-		}
-	}
-	for g := s.rejects.head; g != 0 && r.goesOn(); g = s.groups.At(g).reject.next {
-		r.members(s.groups.At(g), 0, ordinaryHosts)
-	}
-	for g := s.rejects.head; g != 0 && r.goesOn(); g = s.groups.At(g).reject.next {
-		if s.groups.At(g).size > ordinaryHosts {
-			r.members(s.groups.At(g), ordinaryHosts, math.MaxInt)
-		}
-	}
+// SlotSummary is the state of a slot, as far as it costs no more than a look at its group.
+type SlotSummary struct {
+	State State
+	Sent  uint32        // documents at spiders
+	Docs  uint32        // held for its group, those at spiders and leftover included
+	Gap   time.Duration // in force
 }
 
-// rejecting is what a call of Rejects may still do.
-type rejecting struct {
-	s     *Slots
-	yield func(name []byte)
-	names int // to tell
-	looks int // at hosts
+// Summaries fills dst with the summaries of slots, beginning with number from. It returns how many
+// there were.
+func (s *Slots) Summaries(now time.Duration, from int, dst []SlotSummary) int {
+	n := max(0, min(len(dst), len(s.table.slots)-from))
+	for i := range dst[:n] {
+		dst[i] = s.summary(now, s.table.slots[from+i].group)
+	}
+	return n
 }
 
-func (r *rejecting) goesOn() bool { return r.names > 0 && r.looks > 0 }
-
-func (r *rejecting) tell(host uint32) {
-	r.names--
-	r.yield(r.s.hostName(host))
-}
-
-// members tells the hosts of a group that do not take turns, from a place among its hosts to another one.
-func (r *rejecting) members(g *group, from, to int) {
-	h := g.members.head
-	for n := 0; n < to && h != 0 && r.goesOn(); n++ {
-		r.looks--
-		if n >= from && !r.s.byTurn.has(&g.turns, h) {
-			r.tell(h)
-		}
-		h = r.s.hosts.At(h).member.next
+func (s *Slots) summary(now time.Duration, groupID uint32) SlotSummary {
+	if groupID == 0 {
+		return SlotSummary{}
 	}
-}
-
-// Readmitted counts how often a barred or failing host, or the hosts of a group, left the reject list.
-func (s *Slots) Unrejected() uint64 { return s.readmitted }
-
-// rests reports whether nothing of a group may go out and nothing is under way that would change it: its hosts are blocked,
-// or wait for their robots.txt to be tried again.
-func (s *Slots) rests(g *group) bool {
-	if g.turns.head != 0 || g.asksAny() || g.active() > 0 {
-		return false
+	g := s.groups.At(groupID)
+	v := SlotSummary{State: Ready, Sent: g.sent, Docs: g.docs, Gap: s.pacer.gap(&g.pace)}
+	switch {
+	case g.sent > 0:
+		v.State = Active
+	case s.pacer.due(&g.pace) > now, g.awaitsHosts():
+		v.State = Cooling
+	case g.rotation.head == 0:
+		v.State = Stalled
 	}
-	id := g.members.head
-	for range sweepSteps {
-		if id == 0 {
-			return true
-		}
-		h := s.hosts.At(id)
-		if h.pins > 0 {
-			return false
-		}
-		id = h.member.next
-	}
-	return true
+	return v
 }
 
 // SlotView is a slot in use.
@@ -142,22 +82,24 @@ type SlotView struct {
 	Slot           uint32
 	Addr           netip.Addr
 	Hosts          []string
-	Queued, Active int
-	Held           int           // by its group, beyond the slot's length, too
-	Next           time.Duration // not before
-	Gap            time.Duration
+	Queued, Active int           // documents in the slot: not at a spider, and at one
+	Held           int           // documents of its group, leftover included
+	Next           time.Duration // no request before
+	Gap            time.Duration // in force
 }
 
-// maxLook bounds how many hosts of a group are looked at for those with documents.
-const maxLook = 1024
+// Bounds of how many hosts of a group are looked at: by Slot, and for HostView.Others.
+const (
+	maxViewed = 1024
+	maxOthers = 1000
+)
 
-// InUse tells whether a group has slot n.
-func (s *Slots) SlotUsed(n uint32) bool { return s.slots[n].group != 0 }
+// SlotUsed reports whether a group has slot n.
+func (s *Slots) SlotUsed(n uint32) bool { return s.table.slots[n].group != 0 }
 
-// View returns slot n with at most the given number of host names; ok is false
-// where it is empty.
+// Slot returns slot n with at most the given number of names of hosts; ok is false if it is empty.
 func (s *Slots) Slot(n uint32, hosts int) (v SlotView, ok bool) {
-	id := s.slots[n].group
+	id := s.table.slots[n].group
 	if id == 0 {
 		return SlotView{}, false
 	}
@@ -165,76 +107,128 @@ func (s *Slots) Slot(n uint32, hosts int) (v SlotView, ok bool) {
 	v = SlotView{
 		Slot: n, Addr: s.addr(g.members.head), Active: int(g.sent),
 		Queued: max(0, min(int(g.docs), s.cfg.Len)-int(g.sent)), Held: int(g.docs),
-		Next: s.due(g), Gap: s.gap(g),
+		Next: s.pacer.due(&g.pace), Gap: s.pacer.gap(&g.pace),
 	}
 	h := g.members.head
-	for n := 0; n < maxLook && h != 0 && len(v.Hosts) < hosts; n++ {
+	for n := 0; n < maxViewed && h != 0 && len(v.Hosts) < hosts; n++ {
 		if s.hosts.At(h).busy() {
 			v.Hosts = append(v.Hosts, string(s.hostName(h)))
 		}
-		h = s.hosts.At(h).member.next
+		h = s.members.next(h)
 	}
 	return v, true
 }
 
-// HostView is what the slots know of a host and its group.
+// BlockedHost is a host that the operator has blocked.
+type BlockedHost struct {
+	Name  string
+	Until time.Duration
+}
+
+// Blocked returns the hosts that the operator has blocked, at most so many; all is their number.
+func (s *Slots) Blocked(most int) (hosts []BlockedHost, all int) {
+	s.pacer.blocks.Each(func(id uint32, until time.Duration) bool {
+		hosts = append(hosts, BlockedHost{Name: string(s.hostName(id)), Until: until})
+		return len(hosts) < most
+	})
+	return hosts, s.pacer.blocks.Len()
+}
+
+// RuleBlocked returns hosts with documents that their limits block, at most so many; more reports
+// whether there are others.
+func (s *Slots) RuleBlocked(most int) (names []string, more bool) {
+	for id := s.rejects.ruleBlocked.head; id != 0; id = s.rejects.ruleBlocked.next(id) {
+		if len(names) == most {
+			return names, true
+		}
+		names = append(names, string(s.hostName(id)))
+	}
+	return names, false
+}
+
+// HostSummary is the state of a host, as far as it costs no more than a look at its group.
+type HostSummary struct {
+	Name         []byte        // good until the host is forgotten
+	Held         int           // its documents, those at spiders included
+	Next         time.Duration // no request before
+	BlockedUntil time.Duration // by the operator; 0: not
+	RuleBlocked  bool          // by its limits
+}
+
+// Summary returns what a list of hosts shows of the host.
+func (h Host) Summary() HostSummary {
+	r := h.record()
+	v := HostSummary{
+		Name: h.Name(), Held: int(r.docs), Next: r.carried.notBefore, BlockedUntil: r.blocked,
+		RuleBlocked: r.limits.Blocked,
+	}
+	if r.group != 0 {
+		v.Next = max(v.Next, h.s.pacer.due(&h.s.groups.At(r.group).pace))
+	}
+	return v
+}
+
+// HostView is what is known of a host and its group.
 type HostView struct {
-	Addr           netip.Addr    // of its group; invalid: not resolved
+	Addr           netip.Addr    // that requests go to; invalid: not resolved
 	Slot           int           // of its group; -1: none
 	Queued         int           // its own documents that are not at a spider
 	InFlight       int           // its own documents at spiders
-	Active         int           // open requests to the group, of any host and the daemon's own
-	Concurrent     int           // allowed of them
-	OwnRequests    int           // the daemon's own requests to it, waiting or open
-	Offers         bool          // it has a document that may go out when its turn comes
-	Suspended      bool          // it has documents that are kept back for want of a spider
+	Active         int           // open requests to the group, own requests included
+	Concurrent     int           // how many may be open
+	OwnRequests    int           // own requests to the host, waiting or open
+	Offers         bool          // it has a document that may be sent when it is next in its group
+	Suspended      bool          // documents wait for a spider of their pool
 	InSlotQueue    bool          // its group waits for a slot
-	Others         int           // hosts of the group that take turns with it
+	Others         int           // hosts in the group's rotation, at most maxOthers
 	Last           time.Duration // last request to the group; 0: none since the start
-	Next           time.Duration // none before
+	Next           time.Duration // no request before
 	Gap            time.Duration // in force
-	Base           time.Duration // without any of the below
-	Limits         Limits        // on the host
-	AddressPending bool          // nothing goes out to it for the moment, by SetAside
-	Moving         bool          // it is to change groups when no request to it is open
-	Incoming       uint32        // a host that is to join its group, which waits for open requests to that; 0: none
-	Rejected       bool          // its group is left out, since it has as much as it may
-	HostDelay      time.Duration // asked for by the host's robots.txt
-	GroupDelay     time.Duration // the longest of the group's
-	Backoff        time.Duration // while backing off
-	NotBefore      time.Duration // whatever the gap
+	Base           time.Duration // the gap by settings and limits alone
+	Limits         Limits        // of the host
+	AddressPending bool          // its address is looked up again
+	Moving         bool          // it leaves its group when no request to it is open
+	Incoming       uint32        // a host that is to join its group, which waits for that; 0: none
+	Rejected       bool          // the hosts of its group are rejected
+	HostDelay      time.Duration // its Crawl-delay
+	GroupDelay     time.Duration // the longest Crawl-delay of the group
+	Backoff        time.Duration // the gap while the group backs off; 0: it does not
+	NotBefore      time.Duration // no request before, whatever the gap
 	Cause          Cause         // of NotBefore
-	Blocked        time.Duration // until; 0: not
-	Group          string        // its name, where that is not an address
-	Unleased       uint32        // its group, where that may not be asked for want of a claim; 0: it may
+	Blocked        time.Duration // by the operator, until; 0: not
+	Group          string        // the group's name; empty: it has none
+	Unleased       uint32        // the group, if it needs a lease to send and has none; 0 otherwise
 }
 
-// Host returns what is known of a host by number.
 func (s *Slots) hostView(id uint32) HostView {
 	h := s.hosts.At(id)
 	v := HostView{
-		Slot: -1, Concurrent: s.cfg.Concurrent, OwnRequests: int(h.asks), Offers: h.offers > 0,
-		HostDelay: h.delay, Blocked: h.blocked, Next: h.carry, Queued: int(h.docs), Base: s.cfg.Gap,
-		Limits: h.limits, Moving: h.moving, AddressPending: h.aside,
+		Slot: -1, Concurrent: s.cfg.Concurrent, OwnRequests: int(h.own), Offers: h.offers > 0,
+		HostDelay: h.crawlDelay, Blocked: h.blocked, Next: h.carried.notBefore, Queued: int(h.docs),
+		Base: s.cfg.Gap, Limits: h.limits, Moving: h.moving, AddressPending: h.addressPending,
 	}
 	for o := h.origins; o != 0 && !v.Suspended; o = s.origins.At(o).next {
-		v.Suspended = s.origins.At(o).parked
+		v.Suspended = s.origins.At(o).suspended
 	}
 	if h.group == 0 {
 		return v
 	}
 	g := s.groups.At(h.group)
-	v.Addr, v.Active, v.InSlotQueue = s.addr(id), g.active(), s.left.Waits(h.group)
+	v.Addr, v.Active, v.InSlotQueue = s.addr(id), g.open(), s.dispatch.slotQueue.Waits(h.group)
 	v.Slot = int(g.slot) - 1
-	v.Last, v.Next, v.Gap = g.last, s.due(g), s.gap(g)
-	v.Base, v.Concurrent = s.ordinary(g), s.most(g)
-	v.GroupDelay, v.Backoff, v.NotBefore, v.Cause = g.delay, g.backoff, g.notBefore, g.cause
-	v.Group = s.names[g.addr]
-	v.Rejected, v.Incoming = s.byReject.has(&s.rejects, h.group), s.joiner(h.group)
-	if s.cfg.Leases && g.claim != held {
+	v.Last, v.Next, v.Gap = g.pace.last, s.pacer.due(&g.pace), s.pacer.gap(&g.pace)
+	v.Base, v.Concurrent = s.pacer.ordinaryGap(&g.pace), s.pacer.maxOpen(&g.pace)
+	v.GroupDelay, v.Backoff = g.pace.crawlDelay, g.pace.backoff
+	v.NotBefore, v.Cause = g.pace.notBefore, g.pace.cause
+	v.Group = s.named.names[g.id]
+	v.Rejected = s.rejects.groups.has(h.group)
+	if g.incoming > 0 {
+		v.Incoming = s.moves.incoming(h.group)
+	}
+	if s.cfg.Leases && g.lease.state != leased {
 		v.Unleased = h.group
 	}
-	for o := g.turns.head; o != 0 && v.Others < 1000; o = s.hosts.At(o).turn.next {
+	for o := g.rotation.head; o != 0 && v.Others < maxOthers; o = s.dispatch.rotation.next(o) {
 		v.Others++
 	}
 	v.InFlight = s.inFlight(id, g)
@@ -242,14 +236,14 @@ func (s *Slots) hostView(id uint32) HostView {
 	return v
 }
 
-// inFlight counts a host's documents in its slot's active range.
+// inFlight counts the documents of a host in the active range of its group's slot.
 func (s *Slots) inFlight(hostID uint32, g *group) (n int) {
 	if g.slot == 0 {
 		return 0
 	}
-	sl := s.slots[g.slot-1]
-	for _, c := range s.cells[sl.cells : sl.cells+sl.size] {
-		if c.tx != 0 && s.origins.At(s.docs.At(s.txs.At(c.tx).doc).origin).host == hostID {
+	sl := s.table.slots[g.slot-1]
+	for _, c := range s.table.cells[sl.cells : sl.cells+sl.size] {
+		if c.transaction != 0 && s.hostOfDoc(s.table.transactions.At(c.transaction).doc) == hostID {
 			n++
 		}
 	}

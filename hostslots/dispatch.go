@@ -1,0 +1,269 @@
+package hostslots
+
+import (
+	"math"
+	"time"
+
+	"urlserver/internal/container/slab"
+	"urlserver/internal/container/timeheap"
+	"urlserver/leftover"
+)
+
+// dispatch is what is next: documents and hosts of a group, groups that may be sent to, own
+// requests, and groups that wait for a slot.
+type dispatch struct {
+	queues    docHeaps
+	rotation  links[host]              // hosts of a group with a document that may be sent
+	ready     timeheap.Heap            // groups with a document that may be sent, by when they are due
+	ownReady  [OwnQueues]timeheap.Heap // groups with own requests, likewise
+	requests  slab.Slab[ownRequest]
+	own       links[ownRequest]       // own requests that wait in their group
+	closed    map[uint32][]ownWaiting // by host: own requests that are in no group's queue
+	slotQueue leftover.Queue          // groups that wait for a slot, by when one is of use to them
+	notReady  recordList[group]       // groups with a slot that they cannot use for Config.Patience
+	quotaUsed recordList[group]       // groups with a slot that they have sent Config.Len documents from
+}
+
+func (d *dispatch) init(r *registry) {
+	d.queues.docs = &r.docs
+	d.rotation = links[host]{&r.hosts, func(h *host) *link { return &h.rotation }}
+	d.own = links[ownRequest]{&d.requests, func(o *ownRequest) *link { return &o.link }}
+	d.closed = map[uint32][]ownWaiting{}
+	d.notReady = newRecordList(&r.groups, func(g *group) *link { return &g.notReady })
+	d.quotaUsed = newRecordList(&r.groups, func(g *group) *link { return &g.quotaUsed })
+}
+
+// Selection is a document that may be sent now.
+type Selection struct {
+	Group, Host, Origin, Doc uint32
+	Pool                     uint32        // the spider pool that the document is for; 0: any spider
+	Due                      time.Duration // since when
+	Spider                   uint32        // that the slot's last document went to; 0: none
+	queue                    uint32
+}
+
+// Next returns a document of the group that has been due longest. If ok is false, wait is how long
+// until one is due; 0: none is without some other event. The caller decides what happens to the
+// document before it calls Next again: by Send, DequeueSelected, SetRobotsPending or Suspend.
+func (s *Slots) Next(now time.Duration) (sel Selection, wait time.Duration, ok bool) {
+	s.expireLeases(now) // one may have ended since the last Tick
+	ready := &s.dispatch.ready
+	id, due, ok := ready.Min()
+	for ; ok && due <= now && s.groups.At(id).revision != s.cfg.revision; id, due, ok = ready.Min() {
+		s.reschedule(now, id) // it may not be due by the settings that are in force now
+	}
+	if !ok {
+		return Selection{}, 0, false
+	}
+	if due > now {
+		return Selection{}, due - now, false
+	}
+	h := s.hosts.At(s.groups.At(id).rotation.head)
+	return s.selection(id, s.nextQueue(h)), 0, true
+}
+
+// nextQueue returns the origin or pool queue of a host whose first document goes next.
+func (s *Slots) nextQueue(h *host) (best uint32) {
+	for id := h.origins; id != 0; id = s.origins.At(id).next {
+		o := s.origins.At(id)
+		if o.offers() && (best == 0 || s.dispatch.queues.firstIsBefore(o.queue, s.origins.At(best).queue)) {
+			best = id
+		}
+	}
+	return best
+}
+
+// selection selects the first document of an origin or pool queue of a group in the ready heap.
+func (s *Slots) selection(groupID, queue uint32) Selection {
+	o := s.origins.At(queue)
+	return Selection{
+		Group: groupID, Host: o.host, Origin: o.origin(queue), Doc: o.queue, Pool: o.pool,
+		Due: s.dispatch.ready.Due(groupID), Spider: s.table.slots[s.groups.At(groupID).slot-1].spider,
+		queue: queue,
+	}
+}
+
+// Send marks the selected document as sent to a spider. Spiders have small numbers of the
+// caller's, other than 0.
+func (s *Slots) Send(now time.Duration, sel Selection, spider uint32) TransID {
+	s.dequeueFirst(sel.queue)
+	s.docs.At(sel.Doc).addAttempts(1)
+	g := s.groups.At(sel.Group)
+	if s.dispatch.rotation.has(&g.rotation, sel.Host) { // the group's other hosts are next
+		s.dispatch.rotation.remove(&g.rotation, sel.Host)
+		s.dispatch.rotation.pushBack(&g.rotation, sel.Host)
+	}
+	g.sent++
+	s.hosts.At(sel.Host).open++
+	g.pace.last = now
+	id := s.table.open(now, sel.Doc, g.slot-1, spider)
+	s.reschedule(now, sel.Group)
+	return id
+}
+
+// DequeueSelected takes the selected document out of its queue, for the caller to End. That does
+// not count as a request.
+func (s *Slots) DequeueSelected(now time.Duration, sel Selection) {
+	s.dequeueFirst(sel.queue)
+	s.reschedule(now, sel.Group)
+}
+
+// updateSlot gives a group with documents an empty slot or a place in the slot queue, and takes
+// both from a group without documents.
+func (s *Slots) updateSlot(now time.Duration, id uint32, g *group) {
+	switch {
+	case g.docs == 0 && g.slot != 0:
+		s.releaseSlot(now, id, g)
+	case g.docs == 0:
+		s.dispatch.slotQueue.Leave(id)
+	case g.slot == 0 && s.table.firstEmpty != 0:
+		s.assignSlot(now, id, g)
+	case g.slot == 0:
+		s.dispatch.slotQueue.Wait(id, s.slotUsefulFrom(now, id, g))
+	}
+}
+
+// slotUsefulFrom returns the moment from which a group without a slot could use one. If that has
+// come, it is the moment at which it came, so that the slot queue stays in order.
+func (s *Slots) slotUsefulFrom(now time.Duration, id uint32, g *group) time.Duration {
+	if g.rotation.head == 0 || g.awaitsHosts() {
+		return math.MaxInt64
+	}
+	due := s.pacer.due(&g.pace)
+	if g.lease.state == denied {
+		due = max(due, s.leases.ends.Due(id))
+	}
+	queue := &s.dispatch.slotQueue
+	if due <= now && queue.Waits(id) && queue.From(id) <= now {
+		return queue.From(id)
+	}
+	return max(due, now)
+}
+
+// assignSlot gives an empty slot to a group.
+func (s *Slots) assignSlot(now time.Duration, id uint32, g *group) {
+	g.slot = s.table.assign(now, id) + 1
+	s.dispatch.slotQueue.Leave(id)
+	s.pacer.cooldowns.Remove(id)
+	s.docsChanged(id)
+}
+
+// releaseSlot empties the slot of a group, which keeps its pace.
+func (s *Slots) releaseSlot(now time.Duration, id uint32, g *group) {
+	s.table.release(g.slot - 1)
+	g.slot = 0
+	if faulty(faultForget) {
+		g.pace.last, g.pace.notBefore = 0, 0
+	}
+	if due := s.pacer.due(&g.pace); due > now {
+		s.pacer.cooldowns.Set(id, due)
+	}
+	s.docsChanged(id)
+}
+
+// assignSlots gives slots to the groups that wait for one: empty slots, and those of groups that
+// can be preempted.
+func (s *Slots) assignSlots(now time.Duration) {
+	for {
+		id, from, ok := s.dispatch.slotQueue.First()
+		if !ok {
+			return
+		}
+		g := s.groups.At(id)
+		if s.table.firstEmpty == 0 && (g.lease.state == denied || !s.preemptFor(now, from)) {
+			return
+		}
+		s.assignSlot(now, id, g)
+		s.updateGroup(now, id)
+	}
+}
+
+// isNotReady reports whether a group cannot use its slot for longer than Config.Patience. None of
+// its documents is at a spider then.
+func (s *Slots) isNotReady(now time.Duration, g *group) bool {
+	return g.slot != 0 && g.sent == 0 &&
+		(g.rotation.head == 0 || g.lease.state == denied || s.pacer.due(&g.pace)-now > s.cfg.Patience)
+}
+
+// hasUsedQuota reports whether a group has sent Config.Len documents from its slot and none is at
+// a spider. Other groups that wait are next then, so that a group that gets more and more
+// documents does not keep its slot for ever.
+func (s *Slots) hasUsedQuota(g *group) bool {
+	return g.slot != 0 && g.sent == 0 && s.table.slots[g.slot-1].sent >= uint32(s.cfg.Len)
+}
+
+// preemptFor empties a slot for a group that could use it from the given moment: that of a group
+// that cannot use it or, if the moment has come, of one that has used its quota.
+func (s *Slots) preemptFor(now, from time.Duration) bool {
+	if from == math.MaxInt64 || from-now > s.cfg.Patience {
+		return false
+	}
+	for notReady := &s.dispatch.notReady; notReady.head != 0; {
+		id := notReady.head
+		notReady.remove(id)
+		if s.isNotReady(now, s.groups.At(id)) {
+			s.preempt(now, id)
+			return true
+		}
+	}
+	if from > now || s.dispatch.quotaUsed.head == 0 {
+		return false
+	}
+	s.preempt(now, s.dispatch.quotaUsed.head)
+	return true
+}
+
+// preempt empties the slot of a group, which waits for one again.
+func (s *Slots) preempt(now time.Duration, id uint32) {
+	g := s.groups.At(id)
+	s.dispatch.notReady.set(id, false)
+	s.dispatch.quotaUsed.set(id, false)
+	s.dispatch.ready.Remove(id)
+	s.releaseSlot(now, id, g)
+	if g.lease.state == leased { // another daemon may have the group meanwhile
+		s.leases.update(id, g)
+	}
+	s.dispatch.slotQueue.Wait(id, s.slotUsefulFrom(now, id, g))
+}
+
+// maxLooks bounds how many groups or hosts HasRoom looks at, so that no call takes long.
+const maxLooks = 16
+
+// HasRoom reports whether a new group could have a slot: one is empty, or a group cannot use its
+// slot for longer than Config.Patience. Then no group waits that could use one.
+func (s *Slots) HasRoom(now time.Duration) bool {
+	if s.table.firstEmpty != 0 {
+		return true
+	}
+	id := s.dispatch.notReady.head
+	for range maxLooks {
+		if id == 0 {
+			return false
+		}
+		g := s.groups.At(id)
+		if s.isNotReady(now, g) && (s.pacer.due(&g.pace)-now > s.cfg.Patience || s.isAtRest(g)) {
+			return true
+		}
+		id = s.dispatch.notReady.next(id)
+	}
+	return false
+}
+
+// isAtRest reports whether nothing of a group may be sent and nothing is under way that would
+// change that: its hosts are blocked, or wait for their robots.txt to be tried again.
+func (s *Slots) isAtRest(g *group) bool {
+	if g.rotation.head != 0 || g.hasOwn() || g.open() > 0 {
+		return false
+	}
+	id := g.members.head
+	for range maxLooks {
+		if id == 0 {
+			return true
+		}
+		if s.hosts.At(id).pins > 0 {
+			return false
+		}
+		id = s.members.next(id)
+	}
+	return true
+}

@@ -1,0 +1,145 @@
+package hostslots
+
+import (
+	"time"
+
+	"urlserver/internal/container/slab"
+	"urlserver/internal/container/timeheap"
+)
+
+// leases is what is known of the daemon's leases of host groups. With Config.Leases a request is
+// sent only while its group is leased: without a lease a group is in no ready heap.
+type leases struct {
+	ends             timeheap.Heap     // groups that are leased, and those that were denied, by the end of that
+	wanted           recordList[group] // groups that want a lease, longest first
+	idle             []uint32          // groups that did not need their lease at some time since ReleasedLeases; some twice
+	deferredReleases timeheap.Heap     // leased groups that do not need it, by the end of their gap
+}
+
+// lease is the state of one group's lease.
+type lease struct {
+	state   leaseState
+	denials uint8 // since the last lease
+	want    link  // in leases.wanted
+}
+
+type leaseState uint8
+
+const (
+	unleased leaseState = iota
+	wanted              // in leases.wanted
+	asked               // returned by NextWantedLease
+	leased              // until leases.ends
+	denied              // not asked for again until leases.ends
+)
+
+// firstDenial is how long a lease that was denied once is not asked for again.
+const firstDenial = time.Second / 2
+
+func (l *leases) init(groups *slab.Slab[group]) {
+	l.wanted = newRecordList(groups, func(g *group) *link { return &g.lease.want })
+}
+
+// needsLease reports whether a group has something to send, or an open request.
+func (g *group) needsLease() bool {
+	return g.slot != 0 && g.rotation.head != 0 || g.hasOwn() || g.open() > 0
+}
+
+// update asks for a lease or gives it up, as the group needs it. A denial lasts its time.
+func (l *leases) update(id uint32, g *group) {
+	switch needs := g.needsLease(); {
+	case needs && g.lease.state == unleased:
+		g.lease.state = wanted
+		l.wanted.pushBack(id)
+	case needs:
+	case g.lease.state == wanted:
+		g.lease.state = unleased
+		l.wanted.remove(id)
+	case g.lease.state == leased: // it may need it again before ReleasedLeases looks
+		l.idle = append(l.idle, id)
+	}
+}
+
+// end ends a lease or a denial.
+func (l *leases) end(id uint32, g *group) {
+	g.lease.state = unleased
+	l.ends.Remove(id)
+	l.deferredReleases.Remove(id)
+}
+
+// grant sets the end of a lease. It returns false, and does nothing, if the group has neither
+// asked for it nor has it.
+func (l *leases) grant(id uint32, g *group, until time.Duration) bool {
+	if g.lease.state != asked && g.lease.state != leased {
+		return false
+	}
+	g.lease.state, g.lease.denials = leased, 0
+	l.ends.Set(id, until)
+	return true
+}
+
+// deny is grant's counterpart.
+func (l *leases) deny(now time.Duration, id uint32, g *group, most time.Duration) bool {
+	if g.lease.state != asked && g.lease.state != leased {
+		return false
+	}
+	g.lease.state = denied
+	l.ends.Set(id, now+min(most, firstDenial<<g.lease.denials))
+	g.lease.denials = min(g.lease.denials+1, 10)
+	return true
+}
+
+// NextWantedLease returns the group that has wanted a lease longest; 0: none does. The caller asks
+// the reservation for it, and calls Group.LeaseGranted or Group.LeaseDenied.
+func (s *Slots) NextWantedLease() (groupID uint32) {
+	id := s.leases.wanted.head
+	if id != 0 {
+		s.leases.wanted.remove(id)
+		s.groups.At(id).lease.state = asked
+	}
+	return id
+}
+
+// ReleasedLeases gives up the leases that are not needed, and appends their groups. If the gap of
+// a group ends within linger, and before the lease does, the lease is kept until then: no other
+// daemon could use the group sooner, and more documents may come.
+func (s *Slots) ReleasedLeases(now, linger time.Duration, to []uint32) []uint32 {
+	for _, id := range s.leases.idle {
+		to = s.releaseLease(now, linger, id, to)
+	}
+	s.leases.idle = s.leases.idle[:0]
+	for {
+		id, until, ok := s.leases.deferredReleases.Min()
+		if !ok || until > now {
+			return to
+		}
+		s.leases.deferredReleases.Remove(id)
+		to = s.releaseLease(now, 0, id, to)
+	}
+}
+
+func (s *Slots) releaseLease(now, linger time.Duration, id uint32, to []uint32) []uint32 {
+	g := s.groups.At(id)
+	if g.lease.state != leased || g.needsLease() {
+		return to
+	}
+	if due := s.pacer.due(&g.pace); due > now && due-now <= linger && due < s.leases.ends.Due(id) {
+		s.leases.deferredReleases.Set(id, due)
+		return to
+	}
+	s.leases.end(id, g)
+	return append(to, id)
+}
+
+// expireLeases ends the leases and denials whose time is over.
+func (s *Slots) expireLeases(now time.Duration) {
+	for {
+		id, until, ok := s.leases.ends.Min()
+		if !ok || until > now {
+			return
+		}
+		s.leases.end(id, s.groups.At(id))
+		s.docsChanged(id)
+		s.reschedule(now, id)
+	}
+}

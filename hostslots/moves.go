@@ -1,0 +1,121 @@
+package hostslots
+
+import "time"
+
+// moves is the hosts that Host.Move could not take out of their groups, because requests to them
+// are open.
+type moves struct {
+	pending map[uint32]uint32 // by host: the group that waits for it; 0: none does
+	movable []uint32          // hosts without open requests; some are not to move any more
+}
+
+func (m *moves) init() { m.pending = map[uint32]uint32{} }
+
+// incoming returns the host with the lowest number that a group waits for; 0: it waits for none.
+func (m *moves) incoming(groupID uint32) (hostID uint32) {
+	for host, to := range m.pending { // in any order
+		if to == groupID && (hostID == 0 || host < hostID) {
+			hostID = host
+		}
+	}
+	return hostID
+}
+
+// moveHost is Host.Move.
+func (s *Slots) moveHost(now time.Duration, hostID uint32, to GroupID, l Limits, elsewhere bool) (moved bool) {
+	h := s.hosts.At(hostID)
+	if h.open > 0 {
+		s.beginMove(now, hostID, to, elsewhere)
+		return false
+	}
+	s.cancelMove(now, hostID)
+	s.suspendOwnRequests(hostID)
+	s.groups.At(h.group).docs -= h.docs
+	s.crawls.leave(hostID, h.group)
+	s.unresolved.docs += int(h.docs)
+	s.docsChanged(h.group)
+	s.leaveGroup(now, hostID)
+	s.setLimits(now, hostID, l)
+	s.inheritAhead(now, hostID, to)
+	return true
+}
+
+// beginMove closes a host until it can leave its group. The host may be on its way to another
+// group already.
+func (s *Slots) beginMove(now time.Duration, hostID uint32, to GroupID, elsewhere bool) {
+	h, id := s.hosts.At(hostID), uint32(0)
+	if !elsewhere {
+		id = s.ensureGroup(to)
+	}
+	switch {
+	case !h.moving:
+		h.moving = true
+		s.pin(hostID)
+		s.closedChanged(now, hostID)
+	case s.moves.pending[hostID] == id:
+		return
+	default:
+		s.addIncoming(now, s.moves.pending[hostID], -1)
+	}
+	s.moves.pending[hostID] = id
+	s.addIncoming(now, id, 1)
+}
+
+// addIncoming adds n, 1 or -1, to the number of hosts that a group waits for; group 0 is none.
+func (s *Slots) addIncoming(now time.Duration, groupID uint32, n int) {
+	if groupID == 0 {
+		return
+	}
+	s.groups.At(groupID).incoming += uint32(n)
+	s.reschedule(now, groupID)
+}
+
+// inheritAhead makes the group that a host is to join wait as if the host's last request had been
+// one to it. It does not add a group for a host without work that need not wait.
+func (s *Slots) inheritAhead(now time.Duration, hostID uint32, to GroupID) {
+	h := s.hosts.At(hostID)
+	if _, known := s.groupByID[to]; !known && !h.busy() && s.pacer.until(&h.carried, h.limits) <= now {
+		return
+	}
+	id := s.ensureGroup(to)
+	g := s.groups.At(id)
+	g.pace.requested(h.carried.lastRequest)
+	s.pacer.inherit(&g.pace, &h.carried, h.limits)
+	s.reschedule(now, id)
+}
+
+// cancelMove is Host.CancelMove.
+func (s *Slots) cancelMove(now time.Duration, hostID uint32) {
+	h := s.hosts.At(hostID)
+	if !h.moving {
+		return
+	}
+	h.moving = false
+	s.unpin(hostID)
+	s.closedChanged(now, hostID)
+	to := s.moves.pending[hostID]
+	delete(s.moves.pending, hostID)
+	s.addIncoming(now, to, -1)
+}
+
+// Movable returns a host that Host.Move returned false for and whose requests have ended; 0: there
+// is none. The host goes on in its group; the caller calls Move again.
+func (s *Slots) Movable(now time.Duration) (hostID uint32) {
+	for n := len(s.moves.movable); n > 0; n = len(s.moves.movable) {
+		hostID = s.moves.movable[n-1]
+		s.moves.movable = s.moves.movable[:n-1]
+		if s.hosts.At(hostID).moving { // the move may have been cancelled since
+			s.cancelMove(now, hostID)
+			return hostID
+		}
+	}
+	return 0
+}
+
+// requestClosed notes the end of a request to a host.
+func (s *Slots) requestClosed(hostID uint32) {
+	h := s.hosts.At(hostID)
+	if h.open--; h.open == 0 && h.moving {
+		s.moves.movable = append(s.moves.movable, hostID)
+	}
+}

@@ -1,0 +1,154 @@
+package hostslots
+
+import (
+	"net/netip"
+	"time"
+)
+
+// OwnQueue is the queue that a request of the daemon's own, for robots.txt, waits in. The requests
+// of one queue do not hold up those of the other.
+type OwnQueue uint8
+
+const (
+	FirstTry OwnQueue = iota // the last request of this sort did not fail, or there was none
+	Retry                    // it failed
+
+	OwnQueues = int(Retry) + 1
+)
+
+// ownWaiting is an own request without its host.
+type ownWaiting struct {
+	name  uint32
+	queue OwnQueue
+}
+
+// ownRequest is an own request that waits in a queue of its group.
+type ownRequest struct {
+	host uint32
+	ownWaiting
+	link link
+}
+
+// queueOwnRequest is Host.QueueOwnRequest.
+func (s *Slots) queueOwnRequest(now time.Duration, hostID, name uint32, queue OwnQueue) {
+	h := s.hosts.At(hostID)
+	h.own++
+	s.sweeper.update(hostID, h)
+	s.dispatch.closed[hostID] = append(s.dispatch.closed[hostID], ownWaiting{name, queue})
+	s.resumeOwnRequests(hostID)
+	s.rescheduleHost(now, hostID)
+}
+
+// resumeOwnRequests puts the waiting requests of a host into the queues of its group, unless the
+// host is closed.
+func (s *Slots) resumeOwnRequests(hostID uint32) {
+	h := s.hosts.At(hostID)
+	if h.own == 0 || h.group == 0 || h.closed() {
+		return
+	}
+	g := s.groups.At(h.group)
+	for _, w := range s.dispatch.closed[hostID] {
+		id := s.dispatch.requests.New()
+		*s.dispatch.requests.At(id) = ownRequest{host: hostID, ownWaiting: w}
+		s.dispatch.own.pushBack(&g.own[w.queue], id)
+	}
+	delete(s.dispatch.closed, hostID)
+}
+
+// suspendOwnRequests takes the waiting requests of a host out of the queues of its group.
+func (s *Slots) suspendOwnRequests(hostID uint32) {
+	g := s.groups.At(s.hosts.At(hostID).group)
+	for queue := range g.own {
+		for id := g.own[queue].head; id != 0; {
+			next := s.dispatch.own.next(id)
+			if s.dispatch.requests.At(id).host == hostID {
+				s.dispatch.takeOwn(&g.own[queue], id, true)
+			}
+			id = next
+		}
+	}
+}
+
+// takeOwn takes a request out of its queue. With suspend it waits outside of the group's queues.
+func (d *dispatch) takeOwn(queue *list, id uint32, suspend bool) ownRequest {
+	o := *d.requests.At(id)
+	d.own.remove(queue, id)
+	d.requests.Free(id)
+	if suspend {
+		d.closed[o.host] = append(d.closed[o.host], o.ownWaiting)
+	}
+	return o
+}
+
+// retractOwnRequests is Host.RetractOwnRequests.
+func (s *Slots) retractOwnRequests(now time.Duration, hostID uint32, chosen func(name uint32) bool) (names []uint32) {
+	h := s.hosts.At(hostID)
+	if h.group != 0 {
+		s.suspendOwnRequests(hostID)
+	}
+	stay := s.dispatch.closed[hostID][:0]
+	for _, w := range s.dispatch.closed[hostID] {
+		if chosen(w.name) {
+			names = append(names, w.name)
+		} else {
+			stay = append(stay, w)
+		}
+	}
+	if s.dispatch.closed[hostID] = stay; len(stay) == 0 {
+		delete(s.dispatch.closed, hostID)
+	}
+	h.own -= uint32(len(names))
+	s.sweeper.update(hostID, h)
+	if h.group != 0 {
+		s.resumeOwnRequests(hostID)
+		s.reschedule(now, h.group)
+	}
+	return names
+}
+
+// NextOwnRequest starts a request of the group that has been due longest, and returns its name and
+// the address that it goes to. If ok is false, wait is how long until one is due; 0: none is
+// without some other event.
+func (s *Slots) NextOwnRequest(now time.Duration, queue OwnQueue) (name uint32, addr netip.Addr, wait time.Duration, ok bool) {
+	s.expireLeases(now)
+	for {
+		groupID, due, any := s.dispatch.ownReady[queue].Min()
+		if !any {
+			return 0, netip.Addr{}, 0, false
+		}
+		if due > now {
+			return 0, netip.Addr{}, due - now, false
+		}
+		g := s.groups.At(groupID)
+		if g.revision != s.cfg.revision {
+			s.reschedule(now, groupID)
+			continue
+		}
+		id := g.own[queue].head
+		h := s.hosts.At(s.dispatch.requests.At(id).host)
+		closed := h.closed()
+		o := s.dispatch.takeOwn(&g.own[queue], id, closed)
+		if closed {
+			s.reschedule(now, groupID)
+			continue
+		}
+		g.ownOpen++
+		h.open++
+		g.pace.last = now
+		s.reschedule(now, groupID)
+		return o.name, s.addr(o.host), 0, true
+	}
+}
+
+// ownRequestDone is Host.OwnRequestDone.
+func (s *Slots) ownRequestDone(now time.Duration, hostID uint32, f Feedback) {
+	h := s.hosts.At(hostID)
+	g := s.groups.At(h.group)
+	g.ownOpen--
+	s.requestClosed(hostID)
+	g.pace.last = now // the request may have been sent some time after NextOwnRequest
+	s.pacer.learn(now, &g.pace, f)
+	h.own--
+	s.sweeper.update(hostID, h)
+	s.reschedule(now, h.group)
+}

@@ -1,0 +1,144 @@
+package hostslots
+
+import (
+	"encoding/binary"
+	"time"
+
+	"urlserver/internal/container/slab"
+)
+
+// pools is what is known of spider pools. The documents of an origin that are for one pool have a
+// pool queue of their own, so that they hold up no others while no spider of their pool is free. A
+// pool queue exists while it has documents. Documents for any spider, pool 0, are in the queue of
+// the origin itself.
+type pools struct {
+	pools       []pool
+	suspended   int // queues
+	suspensions links[origin]
+	key         []byte // a buffer
+}
+
+type pool struct {
+	queues    int  // pool queues
+	suspended list // queues, longest first
+}
+
+func (p *pools) init(origins *slab.Slab[origin]) {
+	p.suspensions = links[origin]{origins, func(o *origin) *link { return &o.suspension }}
+}
+
+func (p *pools) at(no uint32) *pool {
+	for int(no) >= len(p.pools) {
+		p.pools = append(p.pools, pool{})
+	}
+	return &p.pools[no]
+}
+
+// suspend adds a queue to the suspended ones of its pool.
+func (p *pools) suspend(o *origin, queue uint32) {
+	o.suspended = true
+	p.suspensions.pushBack(&p.at(o.pool).suspended, queue)
+	p.suspended++
+}
+
+// resume undoes suspend, if the queue is suspended.
+func (p *pools) resume(o *origin, queue uint32) {
+	if o.suspended {
+		o.suspended = false
+		p.suspensions.remove(&p.pools[o.pool].suspended, queue)
+		p.suspended--
+	}
+}
+
+// queueKey returns the key of a pool queue, which is good until the next call.
+func (p *pools) queueKey(originKey []byte, no uint32) []byte {
+	p.key = append(append(p.key[:0], originKey...), 0)
+	p.key = binary.LittleEndian.AppendUint32(p.key, no)
+	return p.key
+}
+
+// ensureQueue returns the pool queue of an origin, which it adds if there is none. For pool 0 that
+// is the origin itself.
+func (s *Slots) ensureQueue(originID, poolNo uint32) uint32 {
+	if poolNo == 0 {
+		return originID
+	}
+	key := s.pools.queueKey(s.originKey(originID), poolNo)
+	hash := s.hash(key)
+	if id := s.findOrigin(hash, key); id != 0 {
+		return id
+	}
+	s.pools.at(poolNo).queues++
+	o := s.origins.At(originID)
+	return s.addOrigin(key, origin{
+		hash: hash, host: o.host, robotsPending: o.robotsPending, of: originID, pool: poolNo,
+	})
+}
+
+// changePool moves a document that is not queued to another queue of its origin.
+func (s *Slots) changePool(doc, poolNo uint32) {
+	from := s.docs.At(doc).origin
+	to := s.ensureQueue(s.origins.At(from).origin(from), poolNo)
+	if to == from {
+		return
+	}
+	s.docs.At(doc).origin = to
+	s.origins.At(to).docs++
+	s.origins.At(from).docs--
+	s.dropEmptyQueue(from)
+}
+
+// dropEmptyQueue forgets a pool queue without documents. If it is the queue of an origin itself,
+// that is only suspended no longer.
+func (s *Slots) dropEmptyQueue(id uint32) {
+	o := s.origins.At(id)
+	if o.docs > 0 {
+		return
+	}
+	s.pools.resume(o, id)
+	if o.of != 0 {
+		s.pools.pools[o.pool].queues--
+		s.unlinkOrigin(id)
+		s.removeOrigin(id)
+	}
+}
+
+// Suspend holds back the queue of the selected document until Pool.Resume or Pool.ResumeFirst: no
+// spider of its pool is free.
+func (s *Slots) Suspend(now time.Duration, sel Selection) {
+	o := s.origins.At(sel.queue)
+	before := o.offers()
+	s.pools.suspend(o, sel.queue)
+	s.offersChanged(o, before)
+	s.reschedule(now, sel.Group)
+}
+
+// AnySuspended reports whether queues of any pool are suspended.
+func (s *Slots) AnySuspended() bool { return s.pools.suspended > 0 }
+
+// resume is Pool.Resume.
+func (s *Slots) resume(now time.Duration, poolNo uint32) bool {
+	queue := s.pools.at(poolNo).suspended.head
+	if queue == 0 {
+		return false
+	}
+	o := s.origins.At(queue)
+	before := o.offers()
+	s.pools.resume(o, queue)
+	s.offersChanged(o, before)
+	s.rescheduleHost(now, o.host)
+	return true
+}
+
+// resumeFirst is Pool.ResumeFirst.
+func (s *Slots) resumeFirst(now time.Duration, poolNo uint32) (sel Selection, ok bool) {
+	queue := s.pools.at(poolNo).suspended.head
+	s.resume(now, poolNo)
+	o := s.origins.At(queue)
+	h := s.hosts.At(o.host)
+	ready := &s.dispatch.ready
+	if !o.offers() || h.closed() || !ready.Has(h.group) || ready.Due(h.group) > now {
+		return Selection{}, false
+	}
+	return s.selection(h.group, queue), true
+}

@@ -1,0 +1,150 @@
+package hostslots
+
+import "time"
+
+// Lookup returns what the name of a transaction stands for, and if it is live the transaction.
+func (s *Slots) Lookup(name TransID) (TransState, Transaction) { return s.table.lookup(name) }
+
+// Working restarts the status timeout of a live transaction.
+func (s *Slots) Working(now time.Duration, name TransID) { s.table.working(now, s.table.live(name)) }
+
+// Done ends a live transaction. It returns its document, for the caller to End. The status of the
+// fetch and the Retry-After that the host asked for are 0 if they are not known.
+func (s *Slots) Done(now time.Duration, name TransID, status int, retryAfter time.Duration) (doc uint32) {
+	id := s.table.live(name)
+	tx := *s.table.transactions.At(id)
+	group := s.groupOfDoc(tx.doc)
+	s.closeTransaction(id)
+	s.pacer.learn(now, &s.groups.At(group).pace, Feedback{Took: now - tx.sent, Status: status, RetryAfter: retryAfter})
+	s.reschedule(now, group)
+	return tx.doc
+}
+
+// closeTransaction ends a transaction. The caller reschedules its group.
+func (s *Slots) closeTransaction(id uint32) {
+	hostID := s.hostOfDoc(s.table.transactions.At(id).doc)
+	s.groups.At(s.hosts.At(hostID).group).sent--
+	s.requestClosed(hostID)
+	s.table.close(id)
+}
+
+// LinesWritten says that the lines of the documents that were sent to a spider since from have
+// only been written to its connection now. The gap of the first document's group begins now, and
+// those of the others as much later as their documents were sent, so that the groups do not fall
+// into step.
+func (s *Slots) LinesWritten(now time.Duration, spider uint32, from time.Duration) {
+	for id := s.table.newest(spider); id != 0; id = s.table.older(id) {
+		tx := s.table.transactions.At(id)
+		if tx.sent < from {
+			return
+		}
+		s.requested(now, s.groupOfDoc(tx.doc), now+tx.sent-from)
+	}
+}
+
+// MarkRequested counts now as the last request to the group of a live transaction.
+func (s *Slots) MarkRequested(now time.Duration, name TransID) {
+	s.requested(now, s.groupOfDoc(s.table.transactions.At(s.table.live(name)).doc), now)
+}
+
+// requested counts a request to a group at the given moment.
+func (s *Slots) requested(now time.Duration, groupID uint32, at time.Duration) {
+	s.groups.At(groupID).pace.requested(at)
+	s.reschedule(now, groupID)
+}
+
+// IgnoreSilenceUntil prevents that a transaction is overdue before the given moment. It is for a
+// daemon that could not read for some time what spiders sent.
+func (s *Slots) IgnoreSilenceUntil(until time.Duration) {
+	s.table.ignoreSilence = max(s.table.ignoreSilence, until)
+}
+
+// Overdue returns a spider with an overdue transaction; 0: none has one. The caller ends the
+// spider's connection and takes back all its documents by Lost.
+func (s *Slots) Overdue(now time.Duration) (spider uint32, how Lateness) {
+	for _, id := range [...]uint32{s.table.byStatus.head, s.table.byAge.head} {
+		if id == 0 {
+			continue
+		}
+		if how = s.table.lateness(now, id); how != InTime {
+			return s.table.transactions.At(id).spider, how
+		}
+	}
+	return 0, InTime
+}
+
+// Lost ends the last transaction of a spider that has gone, so that by repeated calls the first
+// document is in front of its queue again in the end. The document is for the caller to Requeue
+// or End; it is 0 if the spider has no transaction.
+func (s *Slots) Lost(now time.Duration, spider uint32) (doc uint32, how Lateness) {
+	id := s.table.newest(spider)
+	if id == 0 {
+		return 0, InTime
+	}
+	doc, how = s.table.transactions.At(id).doc, s.table.lateness(now, id)
+	s.closeTransaction(id)
+	return doc, how
+}
+
+// Blame is how the loss of a transaction counts for its document.
+type Blame uint8
+
+const (
+	None   Blame = iota // the sending does not count as an attempt
+	Shared              // it counts, but not as the last attempt: others may have been the cause
+	Whole               // it counts
+)
+
+// Requeue queues a document that Lost returned, before younger ones, for a spider pool. If the
+// document has had Config.MaxAttempts it returns true instead, and the caller must End it.
+func (s *Slots) Requeue(now time.Duration, doc, pool uint32, blame Blame) (over bool) {
+	d := s.docs.At(doc)
+	d.order |= resent
+	switch most := s.cfg.MaxAttempts; {
+	case blame == None:
+		d.addAttempts(-1)
+	case blame == Shared && d.attempts() >= most:
+		d.addAttempts(most - 1 - d.attempts())
+	case blame == Whole:
+		over = d.attempts() >= most && !faulty(faultAttempts)
+	}
+	over = over || faulty(faultLose)
+	group := s.groupOfDoc(doc)
+	if !over {
+		s.changePool(doc, pool)
+		s.enqueue(doc)
+		s.moveHostToFront(s.hostOfDoc(doc))
+	}
+	if faulty(faultRetry) {
+		s.groups.At(group).pace.last = 0
+	}
+	s.reschedule(now, group)
+	return over
+}
+
+// moveHostToFront makes a host the next one in the rotation of its group.
+func (s *Slots) moveHostToFront(id uint32) {
+	rotation := &s.groups.At(s.hosts.At(id).group).rotation
+	if s.dispatch.rotation.has(rotation, id) {
+		s.dispatch.rotation.remove(rotation, id)
+		s.dispatch.rotation.pushFront(rotation, id)
+	}
+}
+
+// InFlight calls yield with the documents in flight that were sent at the given moment or before.
+// It looks at most transactions, beginning with from; next is where to go on, 0 after the last. A
+// document that is sent or ends between two calls may be left out. None comes twice, since a
+// document that is sent again is sent after the given moment.
+func (s *Slots) InFlight(from, most uint32, sent time.Duration, yield func(doc uint32)) (next uint32) {
+	end := uint32(s.table.transactions.Cap())
+	until := min(max(from, 1)+most, end)
+	for id := max(from, 1); id < until; id++ {
+		if tx := s.table.transactions.At(id); tx.doc != 0 && tx.sent <= sent {
+			yield(tx.doc)
+		}
+	}
+	if until >= end {
+		return 0
+	}
+	return until
+}

@@ -1,0 +1,69 @@
+package hostslots
+
+import "urlserver/internal/container/slab"
+
+// unresolved is the hosts without a group that have documents, and those documents.
+type unresolved struct {
+	docs        int
+	failingDocs int              // of hosts whose names fail to resolve for now
+	failing     recordList[host] // these hosts
+	failed      []uint32         // hosts whose documents NextFailed returns
+}
+
+func (u *unresolved) init(hosts *slab.Slab[host]) {
+	u.failing = newRecordList(hosts, func(h *host) *link { return &h.member })
+}
+
+// add adds n to the number of documents of a host without a group.
+func (u *unresolved) add(h *host, n int) {
+	u.docs += n
+	if h.failing {
+		u.failingDocs += n
+	}
+}
+
+// setFailing is Host.SetFailing.
+func (s *Slots) setFailing(hostID uint32, failing bool) {
+	h := s.hosts.At(hostID)
+	if h.group != 0 || h.failing == failing {
+		return
+	}
+	h.failing = failing
+	s.unresolved.failing.set(hostID, failing)
+	if failing {
+		s.unresolved.failingDocs += int(h.docs)
+		return
+	}
+	s.unresolved.failingDocs -= int(h.docs)
+	s.rejects.unrejected++
+}
+
+// failHost is Host.Fail.
+func (s *Slots) failHost(hostID uint32) {
+	h := s.hosts.At(hostID)
+	if h.group != 0 || h.failed || h.docs == 0 {
+		return
+	}
+	h.failed = true
+	s.unresolved.failed = append(s.unresolved.failed, hostID)
+}
+
+// NextFailed takes a document of a host that Host.Fail gave up out of its queue, for the caller to
+// End; doc is 0 if there is none.
+func (s *Slots) NextFailed() (doc, hostID uint32) {
+	u := &s.unresolved
+	for len(u.failed) > 0 {
+		hostID = u.failed[len(u.failed)-1]
+		h := s.hosts.At(hostID)
+		if h.failed { // it may have been bound since
+			for id := h.origins; id != 0; id = s.origins.At(id).next {
+				if s.origins.At(id).queue != 0 {
+					return s.dequeueFirst(id), hostID
+				}
+			}
+		}
+		h.failed = false
+		u.failed = u.failed[:len(u.failed)-1]
+	}
+	return 0, 0
+}
