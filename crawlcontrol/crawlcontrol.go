@@ -16,7 +16,7 @@ import (
 // Crawls is what requests are done with. An error means that the same may be asked again.
 type Crawls interface {
 	Submit(ctx context.Context, p *docindex.Puts) (docindex.PutResult, error)
-	Survey(ctx context.Context, id docindex.CrawlID, domains int) (docindex.Survey, error)
+	Survey(ctx context.Context, id docindex.CrawlID, domains int) (docindex.PendingReport, error)
 	// Stop answers how many documents ended because of the stop, of which nobody was Told.
 	Stop(ctx context.Context, id docindex.CrawlID) (purged uint64, err error)
 	// Told says that whoever asked for a stop has what Stop answered last.
@@ -159,7 +159,7 @@ func (m *Monitor) answer(ctx context.Context, r *Request, bad error, stopped map
 
 func (m *Monitor) stop(ctx context.Context, r *Request, stopped map[docindex.CrawlID]uint64) (Reply, error) {
 	purged, err := m.crawls.Stop(ctx, r.ID)
-	if errors.Is(err, docindex.ErrTooManyRefused) {
+	if errors.Is(err, docindex.ErrTooManyStopped) {
 		m.figures.refused.Add(1)
 		return refusal(&Refusal{UUID: r.UUID, App: r.ID.App, cause: err}, 0), nil
 	}

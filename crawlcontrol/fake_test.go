@@ -10,7 +10,7 @@ import (
 
 // fakeCrawls answers requests from what a test laid down.
 type fakeCrawls struct {
-	surveys  map[docindex.CrawlID]docindex.Survey
+	surveys  map[docindex.CrawlID]docindex.PendingReport
 	purged   uint64
 	stopped  []docindex.CrawlID
 	told     []docindex.CrawlID
@@ -41,34 +41,34 @@ func (f *fakeCrawls) Submit(_ context.Context, p *docindex.Puts) (res docindex.P
 		url := string(put.URL)
 		switch {
 		case strings.Contains(url, "unstorable"):
-			p.Settle(i, docindex.Refused)
+			p.SetVerdict(i, docindex.Refused)
 			res.Refused = append(res.Refused, docindex.Refusal{Index: i, Err: errors.New("no room")})
 			continue
 		case strings.Contains(url, "stopped"):
-			p.Settle(i, docindex.Dropped)
+			p.SetVerdict(i, docindex.Dropped)
 			continue
 		case strings.Contains(url, "known"):
-			p.Settle(i, docindex.Same)
+			p.SetVerdict(i, docindex.Same)
 		default:
-			p.Settle(i, docindex.New)
+			p.SetVerdict(i, docindex.New)
 		}
 		f.urls = append(f.urls, url)
 	}
 	return res, nil
 }
 
-func (f *fakeCrawls) Survey(_ context.Context, id docindex.CrawlID, domains int) (docindex.Survey, error) {
+func (f *fakeCrawls) Survey(_ context.Context, id docindex.CrawlID, domains int) (docindex.PendingReport, error) {
 	f.domains = domains
 	if err := f.fail(); err != nil {
-		return docindex.Survey{}, err
+		return docindex.PendingReport{}, err
 	}
 	if s, ok := f.surveys[id]; ok {
 		return s, nil
 	}
 	if id.Crawl == "" {
-		return docindex.Survey{}, nil
+		return docindex.PendingReport{}, nil
 	}
-	return docindex.Survey{Crawls: []docindex.CrawlPending{{Crawl: id.Crawl}}}, nil
+	return docindex.PendingReport{Crawls: []docindex.CrawlPending{{Crawl: id.Crawl}}}, nil
 }
 
 func (f *fakeCrawls) Stop(_ context.Context, id docindex.CrawlID) (uint64, error) {
@@ -76,7 +76,7 @@ func (f *fakeCrawls) Stop(_ context.Context, id docindex.CrawlID) (uint64, error
 		return 0, err
 	}
 	if f.full {
-		return 0, docindex.ErrTooManyRefused
+		return 0, docindex.ErrTooManyStopped
 	}
 	f.stopped = append(f.stopped, id)
 	return f.purged, nil
@@ -103,7 +103,7 @@ func (f *failAt) Submit(ctx context.Context, p *docindex.Puts) (docindex.PutResu
 	return f.fakeCrawls.Submit(ctx, p)
 }
 
-func (f *failAt) Survey(ctx context.Context, id docindex.CrawlID, domains int) (docindex.Survey, error) {
+func (f *failAt) Survey(ctx context.Context, id docindex.CrawlID, domains int) (docindex.PendingReport, error) {
 	f.next()
 	return f.fakeCrawls.Survey(ctx, id, domains)
 }

@@ -30,7 +30,7 @@ func laid() *fakeCrawls {
 	id := func(crawl string) docindex.CrawlID {
 		return docindex.CrawlID{Spider: "link", App: "testapp", Crawl: crawl}
 	}
-	return &fakeCrawls{purged: 524, surveys: map[docindex.CrawlID]docindex.Survey{
+	return &fakeCrawls{purged: 524, surveys: map[docindex.CrawlID]docindex.PendingReport{
 		id(""):        {Total: 12, Domains: 4, Count: 2, Crawls: []docindex.CrawlPending{many, one}},
 		id("2aaabbb"): {Total: 1, Domains: 1, Count: 1, Crawls: []docindex.CrawlPending{one}},
 		id("1aaabbb"): {Total: 11, Domains: 3, Count: 1, Crawls: []docindex.CrawlPending{many}},
@@ -129,7 +129,7 @@ func TestNotices(t *testing.T) {
 // The samples of the founding text: what they have, our replies have with the same type.
 func TestFoundingSamples(t *testing.T) {
 	crawls := laid()
-	crawls.surveys[docindex.CrawlID{Spider: "link", App: "myapp", Crawl: "abc123"}] = docindex.Survey{
+	crawls.surveys[docindex.CrawlID{Spider: "link", App: "myapp", Crawl: "abc123"}] = docindex.PendingReport{
 		Crawls: []docindex.CrawlPending{{Crawl: "abc123", Pending: docindex.Pending{Total: 28, Low: 39, High: 39}}},
 	}
 	m := crawlcontrol.New(crawls, 10)
@@ -186,7 +186,7 @@ func wantFields(t *testing.T, at string, got, want map[string]any) {
 func TestInfoNames(t *testing.T) {
 	names := []string{`"`, `\`, "a\tb\x00", "\x7f", "münchen.test", "\u2028", "\xff\xfe", "<&>", "", "a b", `\u0041`}
 	crawls := laid()
-	var survey docindex.Survey
+	var survey docindex.PendingReport
 	for i, name := range names {
 		one := docindex.CrawlPending{Crawl: name, Distinct: 1, Domains: []docindex.DomainPending{{Domain: name}}}
 		one.Total, one.Domains[0].Total = uint64(i), uint64(i)

@@ -10,7 +10,7 @@ import (
 
 // appInfo is the reply to an info about an application. It may list thousands of crawls and domains, and is written without
 // encoding/json, whose maps and reflection cost more than the survey itself (BenchmarkInfo).
-func appInfo(r *Request, s *docindex.Survey, now int64) []byte {
+func appInfo(r *Request, s *docindex.PendingReport, now int64) []byte {
 	room := 512
 	for i := range s.Crawls {
 		room += 192 + roomOfDomain*len(s.Crawls[i].Domains)

@@ -12,9 +12,9 @@ import (
 	"urlserver/docindex"
 )
 
-// Store is a store that keeps crawls.
+// Store is what crawl control uses of the doc index.
 type Store interface {
-	docindex.Store
+	docindex.Putter
 	docindex.Crawls
 }
 
@@ -61,17 +61,17 @@ func (k *Keeper) Submit(ctx context.Context, p *docindex.Puts) (docindex.PutResu
 }
 
 // Survey is [Crawls.Survey].
-func (k *Keeper) Survey(ctx context.Context, id docindex.CrawlID, domains int) (docindex.Survey, error) {
+func (k *Keeper) Survey(ctx context.Context, id docindex.CrawlID, domains int) (docindex.PendingReport, error) {
 	away, ok := k.aways.Get().(*docindex.Outcomes)
 	if !ok {
 		away = &docindex.Outcomes{}
 	}
 	away.Reset()
 	if err := k.slots.AtSpiders(ctx, away); err != nil {
-		return docindex.Survey{}, err
+		return docindex.PendingReport{}, err
 	}
 	defer k.aways.Put(away)
-	return k.store.Survey(ctx, id, domains, away)
+	return k.store.ReportPending(ctx, id, domains, away)
 }
 
 // Stop is [Crawls.Stop].
@@ -87,7 +87,7 @@ func (k *Keeper) Told(ctx context.Context, id docindex.CrawlID) { k.told(ctx, id
 func (k *Keeper) end(ctx context.Context, id docindex.CrawlID, why docindex.Kind) (purged uint64, err error) {
 	k.note(id, 1)
 	defer k.note(id, -1)
-	if err := k.store.Refuse(ctx, id, why); err != nil {
+	if err := k.store.StopCrawl(ctx, id, why); err != nil {
 		return 0, err
 	}
 	n, err := k.store.PurgeCrawl(ctx, id, func(o *docindex.Outcomes) (int, error) { return k.slots.Condemn(ctx, o) })
@@ -138,7 +138,7 @@ func (k *Keeper) Watch(ctx context.Context, grace time.Duration, notify func(not
 
 // endOverdue ends crawls that are overdue, but for those that somebody is at.
 func (k *Keeper) endOverdue(ctx context.Context, now time.Time, notify func(Reply, func())) error {
-	overdue, err := k.store.Overdue(ctx, now, watchMost)
+	overdue, err := k.store.CrawlsToEnd(ctx, now, watchMost)
 	if err != nil {
 		return fmt.Errorf("overdue crawls: %w", err)
 	}
@@ -162,18 +162,18 @@ func (k *Keeper) endOverdue(ctx context.Context, now time.Time, notify func(Repl
 }
 
 func (k *Keeper) tellFinished(ctx context.Context, now time.Time, grace time.Duration, notify func(Reply, func())) error {
-	done, err := k.store.Finished(ctx, now.Add(-grace), watchMost)
+	done, err := k.store.FinishedCrawls(ctx, now.Add(-grace), watchMost)
 	if err != nil {
 		return fmt.Errorf("finished crawls: %w", err)
 	}
 	for _, c := range done {
-		notify(CompletedNotice(c.CrawlID, c.Done, now), func() { k.told(ctx, c.CrawlID, c.Round) })
+		notify(CompletedNotice(c.CrawlID, c.Done, now), func() { k.told(ctx, c.CrawlID, c.Epoch) })
 	}
 	return nil
 }
 
 func (k *Keeper) told(ctx context.Context, id docindex.CrawlID, round uint64) {
-	if err := k.store.Told(context.WithoutCancel(ctx), id, round); err != nil {
+	if err := k.store.AckCrawlEnd(context.WithoutCancel(ctx), id, round); err != nil {
 		k.log.Warn().Err(err).Str("crawlid", id.Crawl).Msg("crawl control: what was told of a crawl's end may be told again")
 	}
 }

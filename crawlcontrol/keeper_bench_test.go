@@ -25,10 +25,10 @@ const (
 )
 
 // onStores runs a benchmark over each store. Those on disk have each batch there before they acknowledge it.
-func onStores(b *testing.B, bench func(b *testing.B, open func() crawlcontrol.Store)) {
-	b.Run("memory", func(b *testing.B) { bench(b, func() crawlcontrol.Store { return memory.New() }) })
+func onStores(b *testing.B, bench func(b *testing.B, open func() docindex.Store)) {
+	b.Run("memory", func(b *testing.B) { bench(b, func() docindex.Store { return memory.New() }) })
 	b.Run("disk", func(b *testing.B) {
-		bench(b, func() crawlcontrol.Store {
+		bench(b, func() docindex.Store {
 			s, err := disk.Open(disk.Config{Path: b.TempDir(), Log: zerolog.Nop()})
 			if err != nil {
 				b.Fatal(err)
@@ -80,7 +80,7 @@ func fill(b *testing.B, store docindex.Store, crawls int) {
 // 100,000 domains; 10,000 more are at spiders.
 func BenchmarkInfo(b *testing.B) { onStores(b, benchInfo) }
 
-func benchInfo(b *testing.B, open func() crawlcontrol.Store) {
+func benchInfo(b *testing.B, open func() docindex.Store) {
 	store := open()
 	fill(b, store, benchCrawls)
 	slots := &benchSlots{}
@@ -128,7 +128,7 @@ func centile(all []time.Duration) float64 {
 // BenchmarkStop stops a crawl of a million documents while others ask the store, and tells how long these waited.
 func BenchmarkStop(b *testing.B) { onStores(b, benchStop) }
 
-func benchStop(b *testing.B, open func() crawlcontrol.Store) {
+func benchStop(b *testing.B, open func() docindex.Store) {
 	var waits []time.Duration
 	var used time.Duration
 	for b.Loop() {

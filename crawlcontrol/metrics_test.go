@@ -27,7 +27,7 @@ func TestMetrics(t *testing.T) {
 		t.Fatal(err)
 	}
 	id := docindex.CrawlID{Spider: "link", App: "app", Crawl: "c"}
-	if err := store.Refuse(t.Context(), id, docindex.Expired); err != nil {
+	if err := store.StopCrawl(t.Context(), id, docindex.Expired); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := store.PurgeCrawl(t.Context(), id, nil); err != nil {

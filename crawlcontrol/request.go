@@ -100,7 +100,7 @@ func parseCrawl(all fields) (Request, error) {
 		Priority: int32(v["priority"].number),
 		Crawl:    []byte(v["crawlid"].text),
 		Metadata: metadataOf(v),
-		Endless:  true, // what is put last holds, and it says that the crawl ends never where it does not say when
+		NoExpiry: true, // what is put last holds, and it says that the crawl ends never where it does not say when
 	})
 	if err != nil {
 		return Request{}, fmt.Errorf("crawl: %w", err)

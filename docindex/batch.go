@@ -124,9 +124,9 @@ type Outcome struct {
 type Change uint8
 
 const (
-	Untold    Change = iota // nobody said
-	Modified                // it has changed
-	Unchanged               // it has not
+	ChangeUnknown Change = iota // nobody said
+	Modified                    // it has changed
+	Unchanged                   // it has not
 )
 
 // IsOf reports whether the outcome is of a document with its DOC_ID and the given URL: it names that one, or none. The

@@ -5,24 +5,31 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"strings"
 	"time"
-
-	"urlserver/docindex/internal/crawlstats"
 )
 
-// ErrTooManyRefused is returned by [Crawls.Refuse] where a million crawls are refused already.
-var ErrTooManyRefused = errors.New("a million crawls are refused already; delete what is old")
+// ErrTooManyStopped is returned by [Crawls.StopCrawl] when a million crawls are stopped already.
+var ErrTooManyStopped = errors.New("a million crawls are refused already; delete what is old")
 
-// CrawlID names a crawl: which spider fetches it (Spider), for which application (App), and which of that one's it is
-// (Crawl). A document belongs to the crawl that its crawl ID and the metadata appid and spiderid name; without an appid to
-// none.
-type CrawlID = crawlstats.CrawlID
+// CrawlID names a crawl. A document belongs to the crawl that its crawl ID and the metadata appid and
+// spiderid name; a document without an appid belongs to none.
+type CrawlID struct {
+	Spider string // fetches it
+	App    string // the application that wants it
+	Crawl  string // the application's name for it
+}
+
+// Has reports whether text is part of one of the names.
+func (id CrawlID) Has(text string) bool {
+	return strings.Contains(id.App, text) || strings.Contains(id.Crawl, text) || strings.Contains(id.Spider, text)
+}
 
 // DefaultSpider is the spider of documents that name an application and no spider.
 const DefaultSpider = "link"
 
-// CrawlOf is the crawl that a document belongs to, and when that expires by it, in seconds since 1970; 0: it does
-// not say. ok is false where it belongs to none.
+// CrawlOf returns the crawl of a document, and when the crawl expires according to the document, in
+// seconds since 1970; 0: the document does not say. ok is false if the document belongs to no crawl.
 func CrawlOf(p *Put) (id CrawlID, expires int64, ok bool) {
 	if !bytes.Contains(p.Metadata, []byte(`"appid"`)) {
 		return CrawlID{}, 0, false
@@ -36,17 +43,18 @@ func CrawlOf(p *Put) (id CrawlID, expires int64, ok bool) {
 	return id, seconds(first(m["expires"])), id.App != ""
 }
 
-// EndOf is what a Put says of when its crawl expires, in seconds since 1970; 0: never. What was put last holds, for a URL that is known, too:
-// but nothing is said by what is fetched again, with the metadata that it had. ok is false where it says nothing.
-func EndOf(p *Put) (id CrawlID, expires int64, ok bool) {
-	if p.Due == Never || !p.Endless && !bytes.Contains(p.Metadata, []byte(`"expires"`)) {
+// ExpiryOf returns when a Put says that its crawl expires, in seconds since 1970; 0: never. The last Put
+// counts, also one of a known URL. ok is false if the Put does not say, as when a URL comes back with the
+// metadata that it had.
+func ExpiryOf(p *Put) (id CrawlID, expires int64, ok bool) {
+	if p.Due == Never || !p.NoExpiry && !bytes.Contains(p.Metadata, []byte(`"expires"`)) {
 		return CrawlID{}, 0, false
 	}
 	id, expires, ok = CrawlOf(p)
-	return id, expires, ok && (expires > 0 || p.Endless)
+	return id, expires, ok && (expires > 0 || p.NoExpiry)
 }
 
-// SpiderOf is the spiderid that metadata names, as [EncodeMetadata] wrote it; "": it names none.
+// SpiderOf returns the spiderid in metadata that [EncodeMetadata] wrote; "": there is none.
 func SpiderOf(metadata []byte) string {
 	if !bytes.Contains(metadata, []byte(`"spiderid"`)) && !bytes.Contains(metadata, []byte(`"appid"`)) {
 		return ""
@@ -65,7 +73,7 @@ func first(list []string) string {
 	return list[0]
 }
 
-// seconds reads a count of seconds; what is none is 0.
+// seconds parses a number of seconds; 0 if text is not one.
 func seconds(text string) int64 {
 	n, ok := number64(text)
 	if !ok || n >= Never {
@@ -87,63 +95,130 @@ func number64(text string) (n uint64, ok bool) {
 	return n, true
 }
 
-// Crawls is what a Store does that keeps crawls. What is pending of one is scheduled, or out at the slots and not
-// yet at a spider, which the store does not know: those that are have to be told.
+// Crawls counts, stops and expires crawls.
+//
+// A document is pending while it is scheduled, or with the slots and not yet at a spider. The store does
+// not know which of the slots' documents are at spiders, so the caller has to say.
 type Crawls interface {
 	CrawlLister
 
-	// Survey counts what is pending of a crawl, or, without a Crawl, of all crawls of an application at a spider. At
-	// most so many domains are listed in all, the largest. away are documents at spiders: they are not pending. It
-	// costs nothing for each document but for these.
-	Survey(ctx context.Context, id CrawlID, domains int, away *Outcomes) (Survey, error)
+	// ReportPending counts the pending documents of a crawl, or, if id.Crawl is empty, of all crawls of
+	// an application at a spider. It lists at most so many domains in all, the largest. inFlight are
+	// documents at spiders, which are not pending. The cost does not depend on the number of
+	// documents, except inFlight.
+	ReportPending(ctx context.Context, id CrawlID, domains int, inFlight *Outcomes) (PendingReport, error)
 
-	// Refuse has what is put for a crawl from now on dropped: its verdict is Dropped. Nothing of it is handed out any more.
-	Refuse(ctx context.Context, id CrawlID, why Kind) error
+	// StopCrawl makes the store drop what is put for a crawl from now on, with the verdict Dropped.
+	// Nothing of the crawl is handed out any more. why is the outcome of its documents.
+	StopCrawl(ctx context.Context, id CrawlID, why Kind) error
 
-	// PurgeCrawl ends what is scheduled of a refused crawl, with the outcome it was refused for, and tells in
-	// batches, to atSlots, what is out at the slots, by DocID and Kind; a batch is good until that returns, and it answers how many
-	// the slots have ended. Purged counts all that ended because of the refusal, and of which nobody was Told; also by earlier
-	// calls that failed. After a restart nobody counts as told.
+	// PurgeCrawl ends the scheduled documents of a stopped crawl with the outcome that StopCrawl named.
+	// It calls atSlots with batches of the documents that the slots have, by DocID and Kind; atSlots
+	// returns how many of them the slots have ended. A batch is valid until atSlots returns.
+	//
+	// purged counts all documents that ended because of the stop and that were not acknowledged by
+	// AckCrawlEnd, including those of earlier calls that failed. A restart forgets acknowledgements.
 	PurgeCrawl(ctx context.Context, id CrawlID, atSlots func(*Outcomes) (ended int, err error)) (purged int, err error)
 
-	// Overdue lists crawls, at most so many, that are to be refused and purged: those that have expired, and those refused, until
-	// they are purged; and after a restart those of whose expiry nobody was Told.
-	Overdue(ctx context.Context, now time.Time, max int) ([]CrawlEnd, error)
+	// CrawlsToEnd lists up to max crawls that are to be stopped and purged: expired ones, and stopped
+	// ones until they are purged. After a restart it also lists expired crawls whose end was not
+	// acknowledged.
+	CrawlsToEnd(ctx context.Context, now time.Time, max int) ([]CrawlEnd, error)
 
-	// Finished lists crawls, at most so many, of which nothing was scheduled or in transit since a time; each once, and
-	// again if it got more work in between, or after a restart if nobody was Told. Refused ones are not among them.
-	Finished(ctx context.Context, since time.Time, max int) ([]FinishedCrawl, error)
+	// FinishedCrawls lists up to max crawls of which nothing was scheduled or in transit since a time.
+	// It lists each once, again if the crawl got more work in between, and again after a restart if
+	// the end was not acknowledged. It does not list stopped crawls.
+	FinishedCrawls(ctx context.Context, since time.Time, max int) ([]FinishedCrawl, error)
 
-	// Told says that somebody was told how a crawl has ended: by being refused where round is 0, with what PurgeCrawl answered last,
-	// or else by having finished in that round. So a store that is durable does not list that again.
-	Told(ctx context.Context, id CrawlID, round uint64) error
+	// AckCrawlEnd acknowledges that the end of a crawl was reported: of a stopped crawl if epoch is 0,
+	// with the count that PurgeCrawl last returned; else of a crawl that finished in that epoch. A
+	// durable store does not list that end again.
+	AckCrawlEnd(ctx context.Context, id CrawlID, epoch uint64) error
 
-	// OnDelete has tell called, by Delete, with documents that are out at the slots and are to be forgotten. Their DOC_IDs
-	// are not given again before it returns.
-	OnDelete(tell func(*Outcomes))
+	// OnDelete registers forget, which Delete calls with the documents it removes that are with the
+	// slots. Their DOC_IDs are not given to other documents before forget returns.
+	OnDelete(forget func(*Outcomes))
 
-	// CrawlCounts counts documents of crawls: of some crawls, at most so many, and of all others together, without a name,
-	// which come last. Sent counts since the store was opened, or, where several share one, made.
+	// CrawlCounts returns the counts of up to max crawls, and last, without a name, those of all other
+	// crawls together. Sent counts since the store was opened, or, if daemons share it, made.
 	CrawlCounts(max int) []CrawlCounts
 }
 
-// What a survey answers: Survey sums up; each CrawlPending is what is pending of a crawl, and DomainPending of a registered
-// domain or IP address of it. Pending counts documents, and has the lowest and the highest priority of them.
-type (
-	Survey        = crawlstats.Survey
-	CrawlPending  = crawlstats.CrawlPending
-	DomainPending = crawlstats.DomainPending
-	Pending       = crawlstats.Pending
-)
+// CrawlLister lists crawls for operators.
+type CrawlLister interface {
+	// ListCrawls lists up to max crawls, those with most open documents first, and counts all. With a
+	// text it considers only crawls with text in their names. It looks at every crawl, in portions.
+	ListCrawls(ctx context.Context, text string, max int) (some []CrawlState, all int, err error)
+}
 
-// MaxSurveyed is how many crawls a survey lists.
-const MaxSurveyed = crawlstats.MaxSurveyed
+// CrawlState is the state of a crawl.
+type CrawlState struct {
+	CrawlID
+	Scheduled uint64
+	AtSlots   uint64 // handed out to the slots; some of them are at spiders
+	AtClients uint64 // handed out to URL Frontier clients
+	Done      uint64 // completed, but for those purged
+	Purged    uint64
+	Dropped   uint64 // put after the crawl was stopped
+	Expires   int64  // seconds since 1970; 0: never
+	Stopped   bool
+	Why       Kind // of Stopped
+}
 
-// CrawlEnd is a crawl that is to be ended: because its time is over, or because it was stopped.
-type CrawlEnd = crawlstats.CrawlEnd
+// Pending counts pending documents and has their lowest and highest priority.
+type Pending struct {
+	Total     uint64
+	Low, High int32
+}
 
-// FinishedCrawl is a crawl that nothing is left of, and how many documents of it are done.
-type FinishedCrawl = crawlstats.FinishedCrawl
+// PendingReport counts the pending documents of crawls. A report on one crawl has exactly that crawl, also
+// if nothing of it is pending.
+type PendingReport struct {
+	Total   uint64         // documents
+	Domains int            // different ones, over all crawls
+	Count   int            // crawls with something pending
+	Crawls  []CrawlPending // of these the largest, at most MaxReportedCrawls
+}
 
-// CrawlCounts count a crawl's documents by what has become of them.
-type CrawlCounts = crawlstats.CrawlCounts
+// MaxReportedCrawls is how many crawls a PendingReport lists.
+const MaxReportedCrawls = 5000
+
+// CrawlPending counts the pending documents of a crawl.
+type CrawlPending struct {
+	Crawl string
+	Pending
+	Expires  int64 // seconds since 1970; 0: never
+	Distinct int   // domains with something pending
+	Domains  []DomainPending
+}
+
+// DomainPending counts the pending documents of a crawl on a registered domain or IP address.
+type DomainPending struct {
+	Domain string
+	Pending
+}
+
+// CrawlEnd is a crawl that is to be ended.
+type CrawlEnd struct {
+	CrawlID
+	Expired bool // its time is over; else it was stopped
+}
+
+// FinishedCrawl is a crawl of which nothing is scheduled or in transit.
+type FinishedCrawl struct {
+	CrawlID
+	Done  uint64 // completed documents, but for those stopped and expired
+	Epoch uint64 // for AckCrawlEnd; never 0, and another one each time that the crawl finishes again
+}
+
+// CrawlCounts counts a crawl's documents by what became of them.
+type CrawlCounts struct {
+	CrawlID
+	Pending   uint64 // scheduled or with the slots, also those at spiders
+	InTransit uint64 // with URL Frontier clients
+	Done      uint64 // completed, but for those purged
+	Sent      uint64 // attempts of spiders that are reported, and hand-outs to clients
+	Purged    uint64 // stopped or expired
+	Expired   uint64 // of these
+	Dropped   uint64 // put after that
+}

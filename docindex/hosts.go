@@ -3,43 +3,46 @@ package docindex
 import (
 	"errors"
 	"time"
-
-	"urlserver/docindex/internal/queuesched"
 )
 
-// HostLook is what a store knows of a host, by the queues that have its name for a key: URLs on it in queues of other names
-// are told of only while they are out.
-type HostLook struct {
+// HostStatus is what a store knows of a host, by the queues that have the host's name as key. URLs on the
+// host in queues with other keys count only in Transit.
+type HostStatus struct {
 	Counts
-	Out     OutAt
-	Blocked time.Time     // by an order, until then; zero: it is not
-	Delay   time.Duration // by an order; 0: there is none
-	AtSlots Turn          // of the queue that may be served first at the slots
-	AtCalls Turn          // of that which may be served first by calls
-	Partly  bool          // it has more queues than were looked at
+	Transit    TransitCounts
+	Blocked    time.Time     // by the operator, until then; zero: not blocked
+	Delay      time.Duration // set by the operator; 0: none
+	AtSlots    Availability  // of the queue that the slots may be served first
+	AtFrontier Availability  // of the queue that URL Frontier clients may be served first
+	Truncated  bool          // the host has more queues than were looked at
 }
 
-// HostRule is what a rule says of a host.
-type HostRule = queuesched.HostRule
-
-// OutAt counts URLs on a host in transit: at slots, given to calls, lent to other daemons.
-type OutAt struct{ Slots, Calls, Lent uint64 }
-
-// Turn is when something may be given out.
-type Turn struct {
-	Open  bool      // now
-	Not   time.Time // before; zero: not before something else happens, or it is open
-	Why   string    // in words, by which rule; "": it is open
-	Ruled bool      // by a rule that Obey was told of; Why has it as "a rule"
+// HostRule is what the daemon's rules say of a host. The slots apply the rules themselves; in the store the
+// rules hold for URL Frontier clients, and for the slots after these.
+type HostRule struct {
+	Gap    int64 // between two requests, ms; 0: no rule sets it
+	Barred bool  // URL Frontier clients are given nothing of it
 }
 
-// Check tells whether there is such a setting for a host; it has nothing against others.
+// TransitCounts counts URLs on a host in transit by taker: the daemon's slots, URL Frontier clients, other
+// daemons over HTTP.
+type TransitCounts struct{ Slots, Frontier, Remote uint64 }
+
+// Availability says when something may be handed out.
+type Availability struct {
+	Open      bool      // now
+	NotBefore time.Time // zero: Open, or an event has to come first
+	Why       string    // the reason in words; "": Open
+	ByRule    bool      // the reason is a host rule; Why then says "a rule"
+}
+
+// Check returns ErrNoHost if there is no such setting for a host. It accepts all other settings.
 func (s *Setting) Check() error {
-	if s.Host && (len(s.Key) == 0 || s.Which != SetDelay && s.Which != SetBlock) {
+	if s.Host && (len(s.Key) == 0 || s.Kind != SetDelay && s.Kind != SetBlock) {
 		return ErrNoHost
 	}
 	return nil
 }
 
-// ErrNoHost is returned by [Caller.Set] where what is to be set on a host cannot be.
+// ErrNoHost is returned by [Frontier.Set] for a setting that a host cannot have.
 var ErrNoHost = errors.New("a delay or a block can be set on a host that is named, nothing else")

@@ -71,11 +71,11 @@ func WithOwner(metadata, owner []byte) []byte {
 	return owner
 }
 
-// NewsRank orders the documents of a URL in a queue by how likely news of it that names no owner is of them,
+// UpdateRank orders the documents of a URL in a queue by how likely news of it that names no owner is of them,
 // the likeliest first: clients that fetched a URL need not say whose it was. So news is of the document that
 // a client of GetURLs has; else of the one without an owner; else of one that is not completed; else of a
 // completed one. Where there is none it is of a new document without an owner.
-func NewsRank(state State, atCalls, owned bool) int {
+func UpdateRank(state State, atCalls, owned bool) int {
 	switch {
 	case atCalls && state == InTransit:
 		return 0

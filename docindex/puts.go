@@ -27,8 +27,8 @@ type Put struct {
 	Key      []byte // of its queue; empty: the same as its host
 	Metadata []byte // a JSON object, string to list of strings; empty: none
 	Due      int64  // seconds since 1970 from which on it may go out; Never: it is completed; 0 is before all others
-	Known    bool   // this is news of the URL, which holds whatever the store has of it
-	Endless  bool   // its crawl does not expire, whatever was said before, unless the metadata says when it does
+	Update   bool   // this is news of the URL, which holds whatever the store has of it
+	NoExpiry bool   // its crawl does not expire, whatever was said before, unless the metadata says when it does
 	Created  int64  // when it was put first, seconds since 1970; 0: now. Not looked at where the URL is known
 }
 
@@ -125,8 +125,8 @@ func (p *Puts) AddFrom(from *Puts, i int) { p.add(from.At(i)) }
 // Verdict says what became of URL i, once the Put has returned.
 func (p *Puts) Verdict(i int) Verdict { return p.items[i].verdict }
 
-// Settle sets the verdict on URL i; stores do.
-func (p *Puts) Settle(i int, v Verdict) { p.items[i].verdict = v }
+// SetVerdict sets the verdict on URL i; stores do.
+func (p *Puts) SetVerdict(i int, v Verdict) { p.items[i].verdict = v }
 
 // settle gives the parts that can be said in several ways their one form.
 func (put *Put) settle(host []byte) (err error) {
@@ -161,8 +161,8 @@ func (p *Puts) add(put Put, host []byte) {
 		crawlLen: uint16(len(put.Crawl)),
 		keyLen:   uint16(len(put.Key)),
 		metaLen:  uint16(len(put.Metadata)),
-		known:    put.Known,
-		endless:  put.Endless,
+		known:    put.Update,
+		endless:  put.NoExpiry,
 	}
 	p.buf = append(append(p.buf, put.URL...), put.DocID...)
 	p.buf = append(append(append(p.buf, put.Crawl...), put.Key...), put.Metadata...)
@@ -190,7 +190,7 @@ func (p *Puts) At(i int) (put Put, host []byte) {
 	put.Crawl = cut(int(it.crawlLen))
 	put.Key = cut(int(it.keyLen))
 	put.Metadata = cut(int(it.metaLen))
-	put.Due, put.Known, put.Endless, put.Created = it.due, it.known, it.endless, it.created
+	put.Due, put.Update, put.NoExpiry, put.Created = it.due, it.known, it.endless, it.created
 	from := it.at + int(it.hostAt)
 	return put, p.buf[from : from+int(it.hostLen) : from+int(it.hostLen)]
 }

@@ -24,7 +24,7 @@ func TestCrawlControl(t *testing.T) {
 	id := docindex.CrawlID{Spider: "wandering", App: "testapp", Crawl: "c1"}
 	pending := func() docindex.CrawlPending {
 		t.Helper()
-		v, err := store.Survey(t.Context(), id, 10, nil)
+		v, err := store.ReportPending(t.Context(), id, 10, nil)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -34,7 +34,7 @@ func TestCrawlControl(t *testing.T) {
 	if c := pending(); c.Pending != (docindex.Pending{Total: 2, Low: 5, High: 8}) || c.Distinct != 1 {
 		t.Errorf("pending is %+v", c)
 	}
-	overdue := must[[]docindex.CrawlEnd](t)(store.Overdue(t.Context(), time.Now(), 10))
+	overdue := must[[]docindex.CrawlEnd](t)(store.CrawlsToEnd(t.Context(), time.Now(), 10))
 	if len(overdue) != 1 || overdue[0] != (docindex.CrawlEnd{CrawlID: id, Expired: true}) {
 		t.Errorf("overdue are %v", overdue)
 	}
@@ -48,7 +48,7 @@ func TestCrawlControl(t *testing.T) {
 	if counts := store.CrawlCounts(10); deleted.Value != 2 || len(counts) != 1 {
 		t.Errorf("%d deleted; counts are %+v", deleted.Value, counts)
 	}
-	if err := store.Refuse(t.Context(), id, docindex.Stopped); err != nil {
+	if err := store.StopCrawl(t.Context(), id, docindex.Stopped); err != nil {
 		t.Fatal(err)
 	}
 	for url, status := range r.put(item("http://c.test/", "5")) {

@@ -33,7 +33,7 @@ func (s *Server) GetURLs(in *pb.GetParams, stream grpc.ServerStreamingServer[pb.
 		r.Crawl = []byte(crawlID(crawl.CrawlID))
 	}
 	var out pb.URLInfo
-	err := s.store.Serve(stream.Context(), r, func(h *docindex.Handout) error {
+	err := s.store.Serve(stream.Context(), r, func(h *docindex.Served) error {
 		s.figures.got.Add(int64(h.Len()))
 		for i := range h.Len() {
 			p := h.At(i)
@@ -67,7 +67,7 @@ func asStatus(err error) error {
 		return status.Error(codes.NotFound, err.Error())
 	case errors.Is(err, docindex.ErrTooMany), errors.Is(err, docindex.ErrFull):
 		return status.Error(codes.ResourceExhausted, err.Error())
-	case errors.Is(err, docindex.ErrAway):
+	case errors.Is(err, docindex.ErrUnavailable):
 		return status.Error(codes.Unavailable, err.Error())
 	case errors.Is(err, context.Canceled), errors.Is(err, context.DeadlineExceeded):
 		return status.FromContextError(err).Err()

@@ -129,7 +129,7 @@ func (it *item) addTo(p *docindex.Puts) error {
 	}
 	put := docindex.Put{
 		URL: view(info.Url), Key: queue.Key, Crawl: queue.Crawl,
-		Due: it.due, Known: it.known,
+		Due: it.due, Update: it.known,
 	}
 	if len(info.Metadata) > 0 {
 		m := lists(info.Metadata)

@@ -87,11 +87,11 @@ func (s *Server) GetStats(ctx context.Context, in *pb.QueueWithinCrawlParams) (*
 	}, nil
 }
 
-func (s *Server) set(ctx context.Context, which docindex.Which, scope docindex.Scope, value uint64) (*pb.Empty, error) {
+func (s *Server) set(ctx context.Context, which docindex.SettingKind, scope docindex.Scope, value uint64) (*pb.Empty, error) {
 	if err := settable(scope); err != nil {
 		return nil, status.Error(codes.InvalidArgument, err.Error())
 	}
-	err := s.store.Set(ctx, docindex.Setting{Which: which, Scope: scope, Value: value})
+	err := s.store.Set(ctx, docindex.Setting{Kind: which, Scope: scope, Value: value})
 	return &pb.Empty{}, asStatus(err)
 }
 

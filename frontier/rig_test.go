@@ -49,7 +49,7 @@ func newRig(t *testing.T, change func(*frontier.Config)) *rig {
 	if err != nil {
 		t.Fatal(err)
 	}
-	r := &rig{t: t, store: cfg.Store, server: server, conn: conn, URLFrontierClient: pb.NewURLFrontierClient(conn)}
+	r := &rig{t: t, store: cfg.Store.(docindex.Store), server: server, conn: conn, URLFrontierClient: pb.NewURLFrontierClient(conn)}
 	stopped := false
 	r.stop = func() {
 		if stopped {

@@ -26,10 +26,16 @@ import (
 
 const stopWait = 5 * time.Second // for calls under way
 
+// Store is what the service uses of a doc index.
+type Store interface {
+	docindex.Frontier
+	Put(ctx context.Context, p *docindex.Puts) (docindex.PutResult, error)
+}
+
 // Config is what a Server works with. Store is needed.
 type Config struct {
 	Settings configs.Frontier
-	Store    docindex.Store
+	Store    Store
 	Log      zerolog.Logger
 	SetLevel func(level string) // changes the level of the log, by the words of log.level; nil: it stays
 }
@@ -37,7 +43,7 @@ type Config struct {
 // Server is the service. Use New, then Serve. It is a prometheus.Collector, too.
 type Server struct {
 	pb.UnimplementedURLFrontierServer
-	store    docindex.Store
+	store    Store
 	log      zerolog.Logger
 	setLevel func(string)
 	node     string // its address, as ListNodes has it

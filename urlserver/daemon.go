@@ -31,12 +31,20 @@ const (
 
 // Parts is what a daemon works with. All but Store, Reserver and Traces are needed.
 type Parts struct {
-	Index    docindex.Index
-	Store    docindex.Store // the index, where it is embedded; nil: it is remote
-	Reserver *Reserver      // the reservation that daemons share; nil: none
+	Index    docindex.Source
+	Store    Store     // the index, if it is embedded; nil: it is remote
+	Reserver *Reserver // the reservation that daemons share; nil: none
 	Resolver *resolver.Resolver
 	Traces   *otlp.Exporter // told of sampled documents; nil: nobody is
 	Log      zerolog.Logger
+}
+
+// Store is what the daemon uses of an embedded index beside the Source.
+type Store interface {
+	docindex.Returner
+	docindex.Hooks
+	docindex.Inspector
+	Set(ctx context.Context, s docindex.Setting) error
 }
 
 // Daemon is a running URL server. Use New, then Run. Its other methods may be called
@@ -109,8 +117,8 @@ func New(cfg configs.Config, parts Parts) *Daemon {
 	d.configureFetches(&cfg)
 	d.configure(cfg)
 	if parts.Store != nil {
-		parts.Store.Notify(d.poke)
-		parts.Store.Recall(d.recall)
+		parts.Store.OnWake(d.poke)
+		parts.Store.OnRecall(d.recall)
 	}
 	return d
 }
@@ -120,8 +128,8 @@ func (d *Daemon) configure(cfg configs.Config) {
 	d.outbox.configure(cfg.DocIndex)
 	d.returns.configure(cfg.DocIndex)
 	if d.parts.Store != nil {
-		d.parts.Store.Pace(time.Duration(float64(time.Second) / cfg.ReqHostPerSec))
-		d.parts.Store.Obey(rulesByName(cfg.Rules))
+		d.parts.Store.SetSlotGap(time.Duration(float64(time.Second) / cfg.ReqHostPerSec))
+		d.parts.Store.SetHostRules(rulesByName(cfg.Rules))
 	}
 }
 

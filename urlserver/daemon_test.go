@@ -57,7 +57,8 @@ func newRigOver(t testing.TB, l net.Listener, parts Parts, change func(*configs.
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { res.Close() })
-	r := &rig{t: t, store: parts.Store}
+	store, _ := parts.Store.(docindex.Store)
+	r := &rig{t: t, store: store}
 	parts.Resolver, parts.Log = res, zerolog.New(zerolog.NewTestWriter(t))
 	r.d = New(cfg, parts)
 	r.addr = l.Addr().String()

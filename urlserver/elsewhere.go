@@ -34,13 +34,13 @@ func (d *Daemon) Explain(ctx context.Context, host string) (x engine.Explanation
 
 // explainStored adds what the embedded index knows of a host; known is whether that is anything.
 func (d *Daemon) explainStored(ctx context.Context, host string, x *engine.Explanation) (known bool) {
-	l, err := d.parts.Store.LookAtHost(ctx, []byte(host))
+	l, err := d.parts.Store.HostStatus(ctx, []byte(host))
 	if err != nil {
 		x.Why = join(x.Why, "the doc index does not answer: "+err.Error())
 		return true
 	}
 	if d.outbox.pending()+d.returns.pending() > 0 {
-		l.Out.Slots = 0 // some of that has ended or was returned here, and the index is to hear of it
+		l.Transit.Slots = 0 // some of that has ended or was returned here, and the index is to hear of it
 	}
 	if x.Blocked == 0 && !l.Blocked.IsZero() {
 		x.Blocked = d.moment(l.Blocked)
@@ -51,11 +51,11 @@ func (d *Daemon) explainStored(ctx context.Context, host string, x *engine.Expla
 		}
 		return true
 	}
-	x.Next = max(x.Next, d.moment(l.AtSlots.Not))
+	x.Next = max(x.Next, d.moment(l.AtSlots.NotBefore))
 	saysBlock := strings.HasPrefix(x.Why, "blocked") // by the operator or a rule
 	waits := d.waits(&l, x)
 	if saysBlock && !l.Blocked.IsZero() {
-		if l.AtSlots.Not.Equal(l.Blocked) {
+		if l.AtSlots.NotBefore.Equal(l.Blocked) {
 			waits = ""
 		}
 		l.Blocked = time.Time{} // that is said already
@@ -73,13 +73,13 @@ func (d *Daemon) explainStored(ctx context.Context, host string, x *engine.Expla
 }
 
 // stored says in words what an index has of a host that this daemon holds nothing of; "": nothing.
-func stored(l *docindex.HostLook, waits string) string {
+func stored(l *docindex.HostStatus, waits string) string {
 	n, some := l.Scheduled, ""
-	if l.Partly {
+	if l.Truncated {
 		some = "at least "
 	}
-	if out := l.Out.Slots + l.Out.Calls + l.Out.Lent; out > 0 {
-		text := fmt.Sprintf("%d of its documents are out, but not here: %s; until they are back or their leases end nothing of it is sent from here", out, outText(&l.Out))
+	if out := l.Transit.Slots + l.Transit.Frontier + l.Transit.Remote; out > 0 {
+		text := fmt.Sprintf("%d of its documents are out, but not here: %s; until they are back or their leases end nothing of it is sent from here", out, outText(&l.Transit))
 		if n > 0 {
 			text = join(text, fmt.Sprintf("%s%d more wait in the doc index", some, n))
 		}
@@ -98,14 +98,14 @@ func stored(l *docindex.HostLook, waits string) string {
 	return ""
 }
 
-func outText(out *docindex.OutAt) string {
+func outText(out *docindex.TransitCounts) string {
 	var parts []string
 	for _, p := range []struct {
 		n   uint64
 		who string
 	}{
-		{out.Calls, "clients of the URL Frontier"},
-		{out.Lent, "daemons that took them as candidates over HTTP"},
+		{out.Frontier, "clients of the URL Frontier"},
+		{out.Remote, "daemons that took them as candidates over HTTP"},
 		{out.Slots, "the slots of another daemon on this index, or on their way between it and those of this one"},
 	} {
 		if p.n > 0 {
@@ -116,7 +116,7 @@ func outText(out *docindex.OutAt) string {
 }
 
 // waits says why nothing of a host comes from the index now: to the slots, and to clients where there may be any.
-func (d *Daemon) waits(l *docindex.HostLook, x *engine.Explanation) string {
+func (d *Daemon) waits(l *docindex.HostStatus, x *engine.Explanation) string {
 	slots := turn(&l.AtSlots, x)
 	if slots == "" {
 		slots = x.Unasked
@@ -127,25 +127,25 @@ func (d *Daemon) waits(l *docindex.HostLook, x *engine.Explanation) string {
 	if slots == "" {
 		slots = "due now; it comes with the next request to the doc index"
 	}
-	if d.Settings().Frontier.Listen == "" || turn(&l.AtCalls, x) == turn(&l.AtSlots, x) && turn(&l.AtCalls, x) != "" {
+	if d.Settings().Frontier.Listen == "" || turn(&l.AtFrontier, x) == turn(&l.AtSlots, x) && turn(&l.AtFrontier, x) != "" {
 		return slots
 	}
-	if calls := turn(&l.AtCalls, x); calls != "" {
+	if calls := turn(&l.AtFrontier, x); calls != "" {
 		return slots + "; to clients of the URL Frontier: " + calls
 	}
 	return slots + "; clients of the URL Frontier may have it now"
 }
 
 // turn says from when on something is given out, and by which rule not before; "": it is now.
-func turn(t *docindex.Turn, x *engine.Explanation) string {
+func turn(t *docindex.Availability, x *engine.Explanation) string {
 	why := t.Why
-	if t.Ruled && x.Rule != "" {
+	if t.ByRule && x.Rule != "" {
 		why = strings.Replace(why, "a rule", x.Rule, 1)
 	}
-	if t.Open || t.Not.IsZero() {
+	if t.Open || t.NotBefore.IsZero() {
 		return why
 	}
-	return "not before " + engine.Dated(t.Not) + ": " + why
+	return "not before " + engine.Dated(t.NotBefore) + ": " + why
 }
 
 func join(a, b string) string {

@@ -57,10 +57,10 @@ func (r *rig) says(t *testing.T, host string, want ...string) {
 }
 
 // set sets something on a queue, or a host, of the embedded index.
-func (r *rig) set(which docindex.Which, crawl, key string, onHost bool, value uint64) {
+func (r *rig) set(which docindex.SettingKind, crawl, key string, onHost bool, value uint64) {
 	r.t.Helper()
 	err := r.store.Set(r.t.Context(), docindex.Setting{
-		Which: which, Scope: docindex.Scope{Crawl: []byte(crawl), Key: []byte(key)}, Host: onHost, Value: value,
+		Kind: which, Scope: docindex.Scope{Crawl: []byte(crawl), Key: []byte(key)}, Host: onHost, Value: value,
 	})
 	if err != nil {
 		r.t.Fatal(err)
@@ -107,7 +107,7 @@ func TestExplainOfWhatWaitsInTheIndex(t *testing.T) {
 		}, []string{"wait in the doc index; not before 20", ": the operator's delay of 1h0m0s"}},
 		{"scheduled for later", func(r *rig) {
 			r.ended("http://a.test/1")
-			r.putOne(docindex.Put{URL: []byte("http://a.test/2"), Known: true, Due: until.Unix()})
+			r.putOne(docindex.Put{URL: []byte("http://a.test/2"), Update: true, Due: until.Unix()})
 		}, []string{"wait in the doc index; not before " + date + ": the first of its documents is scheduled for then"}},
 		{"with clients", func(r *rig) { r.clientTakes("http://a.test/1") },
 			[]string{"1 of its documents are out, but not here: 1 with clients of the URL Frontier"}},
@@ -181,7 +181,7 @@ func (r *rig) putOne(p docindex.Put) {
 
 func (r *rig) ended(url string) {
 	r.t.Helper()
-	r.putOne(docindex.Put{URL: []byte(url), Known: true, Due: docindex.Never})
+	r.putOne(docindex.Put{URL: []byte(url), Update: true, Due: docindex.Never})
 }
 
 // clientTakes has a client of the URL Frontier take a URL.
@@ -194,7 +194,7 @@ func (r *rig) clientTakes(want string) {
 
 func (r *rig) served() (urls []string) {
 	r.t.Helper()
-	err := r.store.Serve(r.t.Context(), docindex.Request{AnyCrawl: true, PerQueue: 1, Lease: time.Hour}, func(h *docindex.Handout) error {
+	err := r.store.Serve(r.t.Context(), docindex.Request{AnyCrawl: true, PerQueue: 1, Lease: time.Hour}, func(h *docindex.Served) error {
 		for i := range h.Len() {
 			urls = append(urls, string(h.At(i).URL))
 		}
@@ -241,7 +241,7 @@ type slowToTell struct {
 
 func (s *slowToTell) Settings(ctx context.Context, visit func(*docindex.Setting) bool) error {
 	return s.lookedThrough.Settings(ctx, func(one *docindex.Setting) bool {
-		if one.Host && one.Which == docindex.SetBlock {
+		if one.Host && one.Kind == docindex.SetBlock {
 			s.read <- struct{}{}
 			<-s.goOn
 		}
@@ -254,7 +254,7 @@ func TestBlocksOfBeforeAreNotNews(t *testing.T) {
 	memory := memory.New()
 	hour := uint64(time.Now().Add(time.Hour).Unix())
 	for _, host := range []string{"127.0.0.1", "127.0.0.2"} {
-		err := memory.Set(t.Context(), docindex.Setting{Which: docindex.SetBlock, Scope: docindex.Scope{Key: []byte(host)}, Host: true, Value: hour})
+		err := memory.Set(t.Context(), docindex.Setting{Kind: docindex.SetBlock, Scope: docindex.Scope{Key: []byte(host)}, Host: true, Value: hour})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -215,12 +215,12 @@ func (d *Daemon) Delay(ctx context.Context, host string, seconds uint32) error {
 var ErrNoStore = errors.New("this daemon has no doc index of its own")
 
 // setOnHost sets something on a host in the embedded index, if there is one, which is asked for more at once.
-func (d *Daemon) setOnHost(ctx context.Context, host string, which docindex.Which, value uint64) error {
+func (d *Daemon) setOnHost(ctx context.Context, host string, which docindex.SettingKind, value uint64) error {
 	if d.parts.Store == nil {
 		return nil
 	}
 	defer d.poke()
-	return d.parts.Store.Set(ctx, docindex.Setting{Which: which, Scope: docindex.Scope{Key: []byte(host)}, Host: true, Value: value})
+	return d.parts.Store.Set(ctx, docindex.Setting{Kind: which, Scope: docindex.Scope{Key: []byte(host)}, Host: true, Value: value})
 }
 
 // restoreBlocks has the slots know of blocks that an embedded index kept, but where the operator has said something else
@@ -231,7 +231,7 @@ func (d *Daemon) restoreBlocks(ctx context.Context) {
 		return
 	}
 	err := d.parts.Store.Settings(ctx, func(s *docindex.Setting) bool {
-		if s.Host && s.Which == docindex.SetBlock {
+		if s.Host && s.Kind == docindex.SetBlock {
 			host, until := string(s.Key), time.Unix(int64(s.Value)+1, 0)
 			d.post(func(e *engine.Engine) {
 				if _, known := d.operated[host]; !known {

@@ -59,16 +59,15 @@ func (n *notices) take() []notice {
 	return all
 }
 
-func (c *crawlControl) open(cfg configs.Monitor, store docindex.Store, daemon *urlserver.Daemon, log zerolog.Logger) (err error) {
+func (c *crawlControl) open(cfg configs.Monitor, store crawlcontrol.Store, daemon *urlserver.Daemon, log zerolog.Logger) (err error) {
 	c.grace, c.log, c.notices.more = cfg.CompletedAfter, log, make(chan struct{}, 1)
-	keeps, ok := store.(crawlcontrol.Store)
-	if !ok {
+	if store == nil {
 		if len(cfg.Brokers) > 0 {
 			return errors.New("monitor.brokers: crawl control needs an embedded doc index that keeps crawls; docindex.kind says otherwise")
 		}
 		return nil
 	}
-	c.store, c.keeper = keeps, crawlcontrol.NewKeeper(keeps, daemon, log)
+	c.store, c.keeper = store, crawlcontrol.NewKeeper(store, daemon, log)
 	c.monitor = crawlcontrol.New(c.keeper, cfg.MaxDomains)
 	if len(cfg.Brokers) > 0 {
 		c.kafka, err = kafka.New(kafka.Config{Settings: cfg, Monitor: c.monitor, Log: log})
@@ -92,8 +91,10 @@ func (c *crawlControl) figures() func() kafka.Figures {
 }
 
 func (c *crawlControl) lister() docindex.CrawlLister {
-	lister, _ := c.store.(docindex.CrawlLister)
-	return lister
+	if c.store == nil {
+		return nil
+	}
+	return c.store
 }
 
 func (c *crawlControl) collectors() (all []prometheus.Collector) {

@@ -20,7 +20,7 @@ const (
 
 // plantAll puts the URLs of files into store. A file that cannot be read is an
 // error; a line that is no URL is logged and skipped.
-func (s *server) plantAll(ctx context.Context, store docindex.Store, files []string) error {
+func (s *server) plantAll(ctx context.Context, store docindex.Putter, files []string) error {
 	for _, file := range files {
 		p := planter{store: store, file: file}
 		if err := p.plant(ctx); err != nil {
@@ -36,7 +36,7 @@ func (s *server) plantAll(ctx context.Context, store docindex.Store, files []str
 
 // planter puts one file of URLs, one a line.
 type planter struct {
-	store docindex.Store
+	store docindex.Putter
 	file  string
 	puts  docindex.Puts
 

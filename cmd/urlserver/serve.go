@@ -159,7 +159,7 @@ func (s *server) openSpiders(cfg configs.Spider) (err error) {
 	return err
 }
 
-func (s *server) openFrontier(cfg configs.Frontier, store docindex.Store) (err error) {
+func (s *server) openFrontier(cfg configs.Frontier, store frontier.Store) (err error) {
 	s.frontier, err = frontier.New(frontier.Config{Settings: cfg, Store: store, Log: s.log, SetLevel: s.level.set})
 	if err != nil {
 		return err
@@ -191,7 +191,7 @@ func resolverConfig(c configs.Resolver) resolver.Config {
 }
 
 // openIndex returns the index; store is nil where it is elsewhere.
-func (s *server) openIndex(all configs.Config) (index docindex.Index, store docindex.Store, err error) {
+func (s *server) openIndex(all configs.Config) (index docindex.Source, store docindex.Store, err error) {
 	cfg := all.DocIndex
 	switch cfg.Kind {
 	case configs.KindHTTP:

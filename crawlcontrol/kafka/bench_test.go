@@ -30,10 +30,10 @@ func BenchmarkCrawls(b *testing.B) {
 		"kfake": func(b testing.TB) *broker { return fakeBroker(b) }, "kafka": realBroker,
 	} {
 		b.Run(name+" to memory", func(b *testing.B) {
-			benchCrawls(b, broker(b), func() crawlcontrol.Store { return memory.New() })
+			benchCrawls(b, broker(b), func() docindex.Store { return memory.New() })
 		})
 		b.Run(name+" to disk", func(b *testing.B) {
-			benchCrawls(b, broker(b), func() crawlcontrol.Store {
+			benchCrawls(b, broker(b), func() docindex.Store {
 				s, err := disk.Open(disk.Config{Path: b.TempDir(), Log: zerolog.Nop()})
 				if err != nil {
 					b.Fatal(err)
@@ -45,7 +45,7 @@ func BenchmarkCrawls(b *testing.B) {
 	}
 }
 
-func benchCrawls(b *testing.B, k *broker, open func() crawlcontrol.Store) {
+func benchCrawls(b *testing.B, k *broker, open func() docindex.Store) {
 	const n = 100_000
 	for b.Loop() {
 		b.StopTimer()

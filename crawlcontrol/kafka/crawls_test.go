@@ -58,22 +58,22 @@ func (c *crawls) Submit(_ context.Context, p *docindex.Puts) (docindex.PutResult
 	for i := range p.Len() {
 		put, _ := p.At(i)
 		c.urls[string(put.URL)]++
-		p.Settle(i, docindex.New)
+		p.SetVerdict(i, docindex.New)
 	}
 	return docindex.PutResult{New: p.Len()}, nil
 }
 
-func (c *crawls) Survey(_ context.Context, id docindex.CrawlID, _ int) (docindex.Survey, error) {
+func (c *crawls) Survey(_ context.Context, id docindex.CrawlID, _ int) (docindex.PendingReport, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if err := c.failLocked(); err != nil {
-		return docindex.Survey{}, err
+		return docindex.PendingReport{}, err
 	}
 	one := docindex.CrawlPending{Crawl: id.Crawl, Pending: docindex.Pending{Total: uint64(c.pending), Low: 1, High: 9}, Distinct: c.domains}
 	for i := range c.domains {
 		one.Domains = append(one.Domains, docindex.DomainPending{Domain: fmt.Sprintf("%0100d.example", i)})
 	}
-	return docindex.Survey{Total: one.Total, Crawls: []docindex.CrawlPending{one}}, nil
+	return docindex.PendingReport{Total: one.Total, Crawls: []docindex.CrawlPending{one}}, nil
 }
 
 func (c *crawls) Stop(ctx context.Context, id docindex.CrawlID) (uint64, error) {

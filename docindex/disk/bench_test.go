@@ -54,7 +54,7 @@ func putAll(tb testing.TB, s *disk.Store, p *docindex.Puts) {
 // BenchmarkServeAndEnd gives out URLs and completes them, ten of a queue at a time.
 func BenchmarkServeAndEnd(b *testing.B) {
 	s := open(b, b.TempDir(), disk.Batch)
-	if err := s.Set(b.Context(), docindex.Setting{Which: docindex.SetDelay}); err != nil {
+	if err := s.Set(b.Context(), docindex.Setting{Kind: docindex.SetDelay}); err != nil {
 		b.Fatal(err)
 	}
 	var p docindex.Puts
@@ -72,10 +72,10 @@ func BenchmarkServeAndEnd(b *testing.B) {
 	b.ResetTimer()
 	for done := 0; done < b.N; done += p.Len() {
 		p.Reset()
-		err := s.Serve(b.Context(), r, func(h *docindex.Handout) error {
+		err := s.Serve(b.Context(), r, func(h *docindex.Served) error {
 			for i := range h.Len() {
 				got := h.At(i)
-				if err := p.AddExact(docindex.Put{URL: got.URL, Key: got.Key, Known: true, Due: docindex.Never}, got.Key); err != nil {
+				if err := p.AddExact(docindex.Put{URL: got.URL, Key: got.Key, Update: true, Due: docindex.Never}, got.Key); err != nil {
 					return err
 				}
 			}
@@ -121,7 +121,7 @@ func BenchmarkOpen(b *testing.B) {
 				b.StartTimer()
 				s = open(b, path, disk.None)
 				r := docindex.Request{AnyCrawl: true, PerQueue: 1, MaxQueues: 1, Lease: time.Second}
-				if err := s.Serve(b.Context(), r, func(*docindex.Handout) error { return nil }); err != nil {
+				if err := s.Serve(b.Context(), r, func(*docindex.Served) error { return nil }); err != nil {
 					b.Fatal(err)
 				}
 				used += cpu(b) - before

@@ -20,7 +20,7 @@ const (
 type serving struct {
 	r      docindex.Request
 	at     queuesched.Visits
-	out    docindex.Handout
+	out    docindex.Served
 	bytes  int // in out
 	walker walker
 	until  int64  // the leases of this portion
@@ -31,8 +31,8 @@ type serving struct {
 	patience embedded.Patience
 }
 
-// Serve is [docindex.Caller.Serve]. A portion is given once its leases are on disk.
-func (s *Store) Serve(ctx context.Context, r docindex.Request, give func(*docindex.Handout) error) error {
+// Serve is [docindex.Frontier.Serve]. A portion is given once its leases are on disk.
+func (s *Store) Serve(ctx context.Context, r docindex.Request, give func(*docindex.Served) error) error {
 	v := serving{r: r}
 	if err := s.beginServing(&v); err != nil {
 		return err

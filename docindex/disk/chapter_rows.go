@@ -113,7 +113,7 @@ func (l *loading) book(key, value []byte) error {
 	}
 	b := l.s.crawls.books.Restore(no, id)
 	b.Refused, b.ToldEnd = flags&bookRefused != 0, flags&bookToldEnd != 0
-	b.Why, b.Expires, b.Dropped, b.Round, b.Told = uint8(why), int64(expires), dropped, round, told
+	b.Why, b.Expires, b.Dropped, b.Round, b.Told = docindex.Kind(why), int64(expires), dropped, round, told
 	return nil
 }
 
@@ -189,7 +189,7 @@ func (l *loading) closeBooks() error {
 	if err := s.endOver(l.now); err != nil {
 		return err
 	}
-	s.crawls.books.Restored(l.now, uint8(docindex.Expired))
+	s.crawls.books.Restored(l.now)
 	s.crawls.clean()
 	return nil
 }

@@ -89,7 +89,7 @@ func (s *Store) enterCrawlLocked(queue uint32, p *docindex.Put) uint32 {
 
 // sayEndLocked notes when the crawl of a document expires, if that was put with it.
 func (s *Store) sayEndLocked(d *doc, p *docindex.Put) {
-	id, expires, ok := docindex.EndOf(p)
+	id, expires, ok := docindex.ExpiryOf(p)
 	if !ok || d.member == 0 {
 		return
 	}
@@ -227,7 +227,7 @@ func (s *Store) refusedLocked(no uint32) bool {
 
 // droppedLocked reports whether a URL is of a crawl that is refused. If it is known and its crawl wants it again, it ends.
 func (s *Store) droppedLocked(queue uint32, n *name, d *doc, p *docindex.Put, now int64) (bool, error) {
-	if s.crawls.books.Refused() == 0 || d != nil && p.Known && p.Due == docindex.Never {
+	if s.crawls.books.Refused() == 0 || d != nil && p.Update && p.Due == docindex.Never {
 		return false, nil
 	}
 	id, _, ok := docindex.CrawlOf(p)
@@ -237,7 +237,7 @@ func (s *Store) droppedLocked(queue uint32, n *name, d *doc, p *docindex.Put, no
 	}
 	b.Dropped++
 	s.crawls.dirtyBooks[b.No] = struct{}{}
-	if d != nil && p.Known && !d.completed {
+	if d != nil && p.Update && !d.completed {
 		return true, s.completeLocked(queue, *n, d, bytes.Clone(p.URL), noKind, now)
 	}
 	return true, nil

@@ -76,7 +76,7 @@ func (c *crashClient) say(kind, verb string, args ...int64) {
 func (c *crashClient) work() error {
 	for h := int64(0); h < crashHosts; h++ {
 		_, host := crashURL(c.no, h)
-		set := docindex.Setting{Which: docindex.SetDelay, Scope: docindex.Scope{Crawl: crawlOf(c.no), Key: host}}
+		set := docindex.Setting{Kind: docindex.SetDelay, Scope: docindex.Scope{Crawl: crawlOf(c.no), Key: host}}
 		if isSlow(h) {
 			set.Value = 3600
 		}
@@ -112,7 +112,7 @@ func (c *crashClient) store(known bool, due int64, ns ...int64) error {
 	var p docindex.Puts
 	for _, n := range ns {
 		url, host := crashURL(c.no, n)
-		put := docindex.Put{URL: url, Crawl: crawlOf(c.no), Known: known, Due: due, Priority: int32(n % 300), Metadata: crashApp}
+		put := docindex.Put{URL: url, Crawl: crawlOf(c.no), Update: known, Due: due, Priority: int32(n % 300), Metadata: crashApp}
 		if err := p.AddExact(put, host); err != nil {
 			return err
 		}
@@ -184,7 +184,7 @@ func (c *crashClient) stop() error {
 		return err
 	}
 	c.say("I", "x", n, int64(count))
-	if err := c.s.Refuse(context.Background(), id, docindex.Stopped); err != nil {
+	if err := c.s.StopCrawl(context.Background(), id, docindex.Stopped); err != nil {
 		return err
 	}
 	if _, err := c.s.PurgeCrawl(context.Background(), id, nil); err != nil {
@@ -199,7 +199,7 @@ func (c *crashClient) serve() error {
 	r := docindex.Request{Scope: docindex.Scope{Crawl: crawlOf(c.no)}, PerQueue: 50, MaxQueues: 1 + uint32(c.rnd.IntN(6)), Lease: time.Hour}
 	c.say("I", "s", 1)
 	got := []int64{1}
-	err := c.s.Serve(context.Background(), r, func(h *docindex.Handout) error {
+	err := c.s.Serve(context.Background(), r, func(h *docindex.Served) error {
 		for i := range h.Len() {
 			url := string(h.At(i).URL)
 			n, err := strconv.ParseInt(url[strings.LastIndexByte(url, '/')+1:], 10, 64)

@@ -14,15 +14,15 @@ import (
 
 var _ docindex.Crawls = (*Store)(nil)
 
-// Survey is [docindex.Crawls.Survey].
-func (s *Store) Survey(ctx context.Context, id docindex.CrawlID, domains int, away *docindex.Outcomes) (docindex.Survey, error) {
+// ReportPending is [docindex.Crawls.ReportPending].
+func (s *Store) ReportPending(ctx context.Context, id docindex.CrawlID, domains int, away *docindex.Outcomes) (docindex.PendingReport, error) {
 	if err := ctx.Err(); err != nil {
-		return docindex.Survey{}, err
+		return docindex.PendingReport{}, err
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if err := s.usableLocked(); err != nil {
-		return docindex.Survey{}, err
+		return docindex.PendingReport{}, err
 	}
 	s.catchUpLocked(s.now())
 	v := s.crawls.books.Begin(id, domains)
@@ -30,7 +30,7 @@ func (s *Store) Survey(ctx context.Context, id docindex.CrawlID, domains int, aw
 		o := away.At(i)
 		t, err := s.atSlotsLocked(o.DocID)
 		if err != nil {
-			return docindex.Survey{}, s.failLocked(err)
+			return docindex.PendingReport{}, s.failLocked(err)
 		}
 		if t == nil || t.member == 0 {
 			continue
@@ -63,8 +63,8 @@ func (s *Store) atSlotsLocked(docID []byte) (*transit, error) {
 	return t, nil
 }
 
-// Refuse is [docindex.Crawls.Refuse].
-func (s *Store) Refuse(ctx context.Context, id docindex.CrawlID, why docindex.Kind) error {
+// StopCrawl is [docindex.Crawls.StopCrawl].
+func (s *Store) StopCrawl(ctx context.Context, id docindex.CrawlID, why docindex.Kind) error {
 	if err := ctx.Err(); err != nil {
 		return err
 	}
@@ -73,9 +73,9 @@ func (s *Store) Refuse(ctx context.Context, id docindex.CrawlID, why docindex.Ki
 		case b.Refused:
 			return nil
 		case l.Refused() >= embedded.MaxRefused:
-			return docindex.ErrTooManyRefused
+			return docindex.ErrTooManyStopped
 		}
-		l.Refuse(b, uint8(why))
+		l.Refuse(b, why)
 		return nil
 	})
 	if err != nil {
@@ -84,8 +84,8 @@ func (s *Store) Refuse(ctx context.Context, id docindex.CrawlID, why docindex.Ki
 	return s.settle(b, no)
 }
 
-// Told is [docindex.Crawls.Told].
-func (s *Store) Told(ctx context.Context, id docindex.CrawlID, round uint64) error {
+// AckCrawlEnd is [docindex.Crawls.AckCrawlEnd].
+func (s *Store) AckCrawlEnd(ctx context.Context, id docindex.CrawlID, round uint64) error {
 	if err := ctx.Err(); err != nil {
 		return err
 	}
@@ -124,8 +124,8 @@ func (s *Store) changeBook(id docindex.CrawlID, open bool, change func(*crawlsta
 	return b, s.journal.no, err
 }
 
-// Overdue is [docindex.Crawls.Overdue].
-func (s *Store) Overdue(ctx context.Context, now time.Time, max int) ([]docindex.CrawlEnd, error) {
+// CrawlsToEnd is [docindex.Crawls.CrawlsToEnd].
+func (s *Store) CrawlsToEnd(ctx context.Context, now time.Time, max int) ([]docindex.CrawlEnd, error) {
 	if err := s.sweep(); err != nil {
 		return nil, err
 	}
@@ -134,11 +134,11 @@ func (s *Store) Overdue(ctx context.Context, now time.Time, max int) ([]docindex
 	if err := s.usableLocked(); err != nil {
 		return nil, err
 	}
-	return s.crawls.books.Due(now, max, uint8(docindex.Expired)), ctx.Err()
+	return s.crawls.books.Due(now, max), ctx.Err()
 }
 
-// Finished is [docindex.Crawls.Finished].
-func (s *Store) Finished(ctx context.Context, since time.Time, max int) ([]docindex.FinishedCrawl, error) {
+// FinishedCrawls is [docindex.Crawls.FinishedCrawls].
+func (s *Store) FinishedCrawls(ctx context.Context, since time.Time, max int) ([]docindex.FinishedCrawl, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if err := s.usableLocked(); err != nil {
@@ -158,7 +158,7 @@ func (s *Store) OnDelete(tell func(*docindex.Outcomes)) {
 func (s *Store) CrawlCounts(max int) []docindex.CrawlCounts {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return s.crawls.books.Counts(max, uint8(docindex.Expired))
+	return s.crawls.books.Counts(max)
 }
 
 // ListCrawls is [docindex.CrawlLister.ListCrawls].

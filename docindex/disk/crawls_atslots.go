@@ -50,7 +50,7 @@ func (s *Store) someAtSlots(b *crawlstats.Book, from uint32, out *docindex.Outco
 		if len(docID) == 0 {
 			docID = s.secret.docID(nil, &t.name)
 		}
-		out.Add(docindex.Outcome{DocID: docID, Kind: docindex.Kind(b.Why)})
+		out.Add(docindex.Outcome{DocID: docID, Kind: b.Why})
 	}
 	return 0, nil
 }

@@ -47,7 +47,7 @@ func fillCrawl(b *testing.B, s *disk.Store, round, docs, queues int) (crawl stri
 			putAll(b, s, &p)
 		}
 	}
-	if err := s.Refuse(b.Context(), id(crawl), docindex.Stopped); err != nil {
+	if err := s.StopCrawl(b.Context(), id(crawl), docindex.Stopped); err != nil {
 		b.Fatal(err)
 	}
 	return crawl

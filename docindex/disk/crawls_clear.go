@@ -184,7 +184,7 @@ func (s *Store) clearRowLocked(key, value []byte) error {
 		return nil
 	}
 	n := s.secret.nameOfPlan(s.clearing.queue, &p)
-	d := doc{completed: true, kind: c.domain.Book.Why, created: p.created, member: p.member, id: p.id, url: p.url}
+	d := doc{completed: true, kind: uint8(c.domain.Book.Why), created: p.created, member: p.member, id: p.id, url: p.url}
 	copy(d.at[:], key[1+4:])
 	s.docRowLocked(&n, &d)
 	s.unplanLocked(&n, &d)

@@ -153,7 +153,7 @@ func TestClearingIsUnseen(t *testing.T) {
 					s = again(t, s, path)
 				case 1: // another application wants one that was purged, and a client forgets one
 					p := puts[rnd.IntN(len(puts))]
-					p.Known, p.DocID, p.Metadata = true, nil, []byte(`{"appid":["other"]}`)
+					p.Update, p.DocID, p.Metadata = true, nil, []byte(`{"appid":["other"]}`)
 					putURLs(t, s, p)
 					scope := docindex.Scope{Crawl: []byte("c"), Key: []byte("h1.test")}
 					if _, err := s.Delete(t.Context(), scope); err != nil {
@@ -246,7 +246,7 @@ func TestClearPurgedMeanwhile(t *testing.T) {
 			clearSome(t, s)
 		}
 		wantRows(t, s, 1500, 2000, 1)
-		if err := s.Refuse(t.Context(), other, docindex.Stopped); err != nil {
+		if err := s.StopCrawl(t.Context(), other, docindex.Stopped); err != nil {
 			t.Fatal(err)
 		}
 		if n, err := s.PurgeCrawl(t.Context(), other, nil); n != 1000 || err != nil {

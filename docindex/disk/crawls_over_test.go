@@ -23,7 +23,7 @@ func manyOf(t *testing.T, s *disk.Store, crawl string, n int) {
 
 func refuse(t *testing.T, s *disk.Store, crawl string) {
 	t.Helper()
-	if err := s.Refuse(t.Context(), id(crawl), docindex.Stopped); err != nil {
+	if err := s.StopCrawl(t.Context(), id(crawl), docindex.Stopped); err != nil {
 		t.Fatal(err)
 	}
 }
@@ -76,7 +76,7 @@ func TestPurgedDocuments(t *testing.T) {
 		}
 	}
 	other := of("c", "http://a.test/1", 0)
-	other.Metadata, other.Known = []byte(`{"appid":["other"]}`), true
+	other.Metadata, other.Update = []byte(`{"appid":["other"]}`), true
 	putURLs(t, s, other)
 	if err := s.Check(); err != nil {
 		t.Error(err)

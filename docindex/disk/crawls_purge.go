@@ -115,7 +115,7 @@ func (s *Store) endLinedLocked(no uint32, priority int32, n uint64, now int64) {
 	b := c.domain.Book
 	s.shiftSomeLocked(no, priority, crawlstats.Lined, crawlstats.Ended, n, now)
 	s.moveSome(c.queue, queuesched.Scheduled, queuesched.Completed, uint32(n))
-	s.purgedLocked(no, b.Why, n)
+	s.purgedLocked(no, uint8(b.Why), n)
 	s.globals.outcomes[b.Why] += int(n)
 	b.Untold += int(n)
 }
@@ -137,7 +137,7 @@ func (s *Store) endsWithChapterLocked(id uint32, why docindex.Kind) bool {
 		return false
 	}
 	c := s.crawls.chapters[t.member]
-	return c.over && c.domain.Book.Why == uint8(why)
+	return c.over && c.domain.Book.Why == why
 }
 
 // strayLocked notes a document that is scheduled again in a chapter that is over.

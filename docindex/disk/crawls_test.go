@@ -14,7 +14,7 @@ import (
 )
 
 func TestCrawls(t *testing.T) {
-	indextest.RunCrawls(t, func(t *testing.T) indextest.CrawlStore {
+	indextest.RunCrawls(t, func(t *testing.T) docindex.Store {
 		s := open(t, t.TempDir(), disk.None)
 		t.Cleanup(func() {
 			if err := s.Check(); err != nil {
@@ -33,15 +33,15 @@ type reopening struct {
 	surveys int
 }
 
-// Survey is called after each step.
-func (r *reopening) Survey(ctx context.Context, id docindex.CrawlID, domains int, away *docindex.Outcomes) (docindex.Survey, error) {
+// ReportPending is called after each step.
+func (r *reopening) ReportPending(ctx context.Context, id docindex.CrawlID, domains int, away *docindex.Outcomes) (docindex.PendingReport, error) {
 	if r.surveys++; r.surveys%50 == 0 {
 		r.Store = again(r.t, r.Store, r.path)
 	}
 	if r.surveys%3 == 0 {
 		clearSome(r.t, r.Store)
 	}
-	return r.Store.Survey(ctx, id, domains, away)
+	return r.Store.ReportPending(ctx, id, domains, away)
 }
 
 func TestCrawlsOpenedAgain(t *testing.T) {
@@ -61,7 +61,7 @@ func id(crawl string) docindex.CrawlID {
 
 func wantOverdue(t *testing.T, s *disk.Store, want ...docindex.CrawlEnd) {
 	t.Helper()
-	got, err := s.Overdue(t.Context(), time.Now(), 10)
+	got, err := s.CrawlsToEnd(t.Context(), time.Now(), 10)
 	if err != nil || fmt.Sprint(got) != fmt.Sprint(want) {
 		t.Errorf("overdue are %v, %v; want %v", got, err, want)
 	}
@@ -69,7 +69,7 @@ func wantOverdue(t *testing.T, s *disk.Store, want ...docindex.CrawlEnd) {
 
 func wantFinished(t *testing.T, s *disk.Store, want ...docindex.FinishedCrawl) {
 	t.Helper()
-	got, err := s.Finished(t.Context(), time.Now(), 10)
+	got, err := s.FinishedCrawls(t.Context(), time.Now(), 10)
 	if err != nil || fmt.Sprint(got) != fmt.Sprint(want) {
 		t.Errorf("finished are %v, %v; want %v", got, err, want)
 	}
@@ -84,7 +84,7 @@ func purge(t *testing.T, s *disk.Store, crawl string, want int) {
 
 func told(t *testing.T, s *disk.Store, crawl string, round uint64) {
 	t.Helper()
-	if err := s.Told(t.Context(), id(crawl), round); err != nil {
+	if err := s.AckCrawlEnd(t.Context(), id(crawl), round); err != nil {
 		t.Fatal(err)
 	}
 }
@@ -102,7 +102,7 @@ func TestCrawlsEndOnceOpenedAgain(t *testing.T) {
 		expired := docindex.CrawlEnd{CrawlID: id("soon"), Expired: true}
 		wantOverdue(t, s, expired)
 		for crawl, why := range map[string]docindex.Kind{"soon": docindex.Expired, "stopped": docindex.Stopped} {
-			if err := s.Refuse(t.Context(), id(crawl), why); err != nil {
+			if err := s.StopCrawl(t.Context(), id(crawl), why); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -139,23 +139,23 @@ func TestCrawlsFinishOpenedAgain(t *testing.T) {
 			put := of("c", url, 0)
 			putURLs(t, s, put)
 			wantFinished(t, s)
-			put.Known, put.Due = true, docindex.Never
+			put.Update, put.Due = true, docindex.Never
 			putURLs(t, s, put)
 		}
-		first := docindex.FinishedCrawl{CrawlID: id("c"), Done: 1, Round: 1}
+		first := docindex.FinishedCrawl{CrawlID: id("c"), Done: 1, Epoch: 1}
 		end("http://a.test/1")
 		s = again(t, s, path)
 		wantFinished(t, s, first)
 		wantFinished(t, s) // once
 		s = again(t, s, path)
 		wantFinished(t, s, first) // nobody was told
-		told(t, s, "c", first.Round)
+		told(t, s, "c", first.Epoch)
 		s = again(t, s, path)
 		wantFinished(t, s)
 		end("http://a.test/2")
-		told(t, s, "c", first.Round) // late
+		told(t, s, "c", first.Epoch) // late
 		s = again(t, s, path)
-		wantFinished(t, s, docindex.FinishedCrawl{CrawlID: id("c"), Done: 2, Round: 2})
+		wantFinished(t, s, docindex.FinishedCrawl{CrawlID: id("c"), Done: 2, Epoch: 2})
 	})
 }
 
@@ -165,7 +165,7 @@ func TestStrays(t *testing.T) {
 		s := open(t, t.TempDir(), disk.None)
 		putURLs(t, s, of("c", "http://a.test/1", 0), of("c", "http://b.test/1", 0))
 		want(t, "served", serve(t, s, docindex.Request{Lease: time.Minute}), "http://a.test/1", "http://b.test/1")
-		if err := s.Refuse(t.Context(), id("c"), docindex.Stopped); err != nil {
+		if err := s.StopCrawl(t.Context(), id("c"), docindex.Stopped); err != nil {
 			t.Fatal(err)
 		}
 		purge(t, s, "c", 0)
@@ -194,7 +194,7 @@ func TestManyPriorities(t *testing.T) {
 		putURLs(t, s, p)
 	}
 	for range 2 {
-		v, err := s.Survey(t.Context(), id("c"), 10, nil)
+		v, err := s.ReportPending(t.Context(), id("c"), 10, nil)
 		if err != nil || v.Crawls[0].Pending != (docindex.Pending{Total: 1000, Low: -500 * 1_000_003, High: 499 * 1_000_003}) {
 			t.Errorf("survey is %+v, %v", v, err)
 		}
@@ -212,7 +212,7 @@ func TestStrangeNames(t *testing.T) {
 		putURLs(t, s, p)
 	}
 	s = again(t, s, path)
-	if v, err := s.Survey(t.Context(), id("c\x00"), 10, nil); err != nil || v.Total != 5 || v.Domains != 5 {
+	if v, err := s.ReportPending(t.Context(), id("c\x00"), 10, nil); err != nil || v.Total != 5 || v.Domains != 5 {
 		t.Errorf("survey is %+v, %v; want 5 documents of 5 domains", v, err)
 	}
 }
@@ -234,7 +234,7 @@ func TestRefuseWithoutStore(t *testing.T) {
 	if err := s.Close(); err != nil {
 		t.Fatal(err)
 	}
-	if err := s.Refuse(t.Context(), id("c"), docindex.Stopped); !errors.Is(err, disk.ErrClosed) {
+	if err := s.StopCrawl(t.Context(), id("c"), docindex.Stopped); !errors.Is(err, disk.ErrClosed) {
 		t.Errorf("Refuse: %v; want %v", err, disk.ErrClosed)
 	}
 	if _, err := s.PurgeCrawl(t.Context(), id("c"), nil); err != nil {
@@ -255,11 +255,11 @@ func TestPurgeAmongOthers(t *testing.T) {
 		}
 		putURLs(t, s, p)
 	}
-	if err := s.Set(t.Context(), docindex.Setting{Which: docindex.SetDelay}); err != nil {
+	if err := s.Set(t.Context(), docindex.Setting{Kind: docindex.SetDelay}); err != nil {
 		t.Fatal(err)
 	}
 	want(t, "served", serve(t, s, docindex.Request{AnyCrawl: true, PerQueue: 1, Lease: time.Hour}), "http://a.test/0")
-	if err := s.Refuse(t.Context(), id("c"), docindex.Stopped); err != nil {
+	if err := s.StopCrawl(t.Context(), id("c"), docindex.Stopped); err != nil {
 		t.Fatal(err)
 	}
 	purge(t, s, "c", 99-len(others))

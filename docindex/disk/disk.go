@@ -219,8 +219,8 @@ func (s *Store) helper() error {
 	return nil
 }
 
-// Notify is [docindex.Store.Notify].
-func (s *Store) Notify(wake func()) {
+// OnWake is [docindex.Hooks.OnWake].
+func (s *Store) OnWake(wake func()) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.wakes = append(s.wakes, wake)
@@ -235,7 +235,7 @@ func (s *Store) wake() {
 	}
 }
 
-// Stats is [docindex.Store.Stats]. Bytes are those on disk.
+// Stats is [docindex.Inspector.Stats]. Bytes are those on disk.
 func (s *Store) Stats() docindex.StoreStats {
 	s.mu.Lock()
 	defer s.mu.Unlock()

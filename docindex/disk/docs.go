@@ -86,7 +86,7 @@ func (s *Store) knownLocked(n *name, row []byte) (*doc, error) {
 // readLocked reads a document's row, which it aliases. The document may be in transit.
 func (s *Store) readLocked(n *name, row []byte) (d doc, err error) {
 	if d, err = readDoc(row); err == nil && s.overLocked(n, &d) {
-		d.completed, d.over, d.kind = true, true, s.crawls.chapters[d.member].domain.Book.Why
+		d.completed, d.over, d.kind = true, true, uint8(s.crawls.chapters[d.member].domain.Book.Why)
 	}
 	return d, err
 }

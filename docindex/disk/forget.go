@@ -15,7 +15,7 @@ import (
 // queuesADelete is how many queues a txn deletes.
 const queuesADelete = 1000
 
-// Delete is [docindex.Caller.Delete]. Queues are gone at once; the disk follows when it is compacted.
+// Delete is [docindex.Frontier.Delete]. Queues are gone at once; the disk follows when it is compacted.
 func (s *Store) Delete(ctx context.Context, scope docindex.Scope) (deleted int, err error) {
 	if len(scope.Key) > 0 {
 		if id := s.find(scope); id != 0 {
@@ -244,7 +244,7 @@ func (s *Store) dropSomeIDs(queueNo uint32, ids [][]byte) error {
 	return s.settle(b, no)
 }
 
-// Purge is [docindex.Caller.Purge].
+// Purge is [docindex.Frontier.Purge].
 func (s *Store) Purge(ctx context.Context, scope docindex.Scope, before time.Time) (purged int, err error) {
 	if len(scope.Key) > 0 {
 		return s.purgeQueue(ctx, s.find(scope), scope, before.Unix())

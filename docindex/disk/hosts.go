@@ -8,18 +8,18 @@ import (
 	"urlserver/docindex/internal/queuesched"
 )
 
-// LookAtHost is [docindex.Caller.LookAtHost].
-func (s *Store) LookAtHost(ctx context.Context, host []byte) (docindex.HostLook, error) {
+// HostStatus is [docindex.Inspector.HostStatus].
+func (s *Store) HostStatus(ctx context.Context, host []byte) (docindex.HostStatus, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if err := s.usableLocked(); err != nil {
-		return docindex.HostLook{}, err
+		return docindex.HostStatus{}, err
 	}
 	defer s.txn.clear()
 	now := s.now()
 	s.catchUpLocked(now)
 	if err := s.findDuesLocked(host, now); err != nil {
-		return docindex.HostLook{}, err
+		return docindex.HostStatus{}, err
 	}
 	return embedded.Look(s.doors, host, !s.passive, now), ctx.Err()
 }

@@ -11,7 +11,7 @@ import (
 	"urlserver/docindex/internal/embedded"
 )
 
-// Document is [docindex.Store.Document].
+// Document is [docindex.Putter.Document].
 func (s *Store) Document(_ context.Context, docID []byte) (docindex.Document, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -30,7 +30,7 @@ func (s *Store) Document(_ context.Context, docID []byte) (docindex.Document, er
 	return s.toldLocked(&n, d)
 }
 
-// Find is [docindex.Caller.Find].
+// Find is [docindex.Frontier.Find].
 func (s *Store) Find(_ context.Context, queue docindex.Scope, url []byte) (docindex.Document, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -60,7 +60,7 @@ func (s *Store) toldLocked(n *name, d *doc) (docindex.Document, error) {
 	return out, nil
 }
 
-// List is [docindex.Caller.List]. Within a queue it goes by a hash, which stays the same.
+// List is [docindex.Frontier.List]. Within a queue it goes by a hash, which stays the same.
 func (s *Store) List(ctx context.Context, scope docindex.Scope, visit func(*docindex.Document) bool) error {
 	if len(scope.Key) > 0 {
 		_, err := s.listQueue(ctx, s.find(scope), scope, visit)
@@ -177,7 +177,7 @@ func (s *Store) scanLocked(queueNo uint32, from []byte, most int, do func(n *nam
 	return nil, nil
 }
 
-// Queues is [docindex.Caller.Queues].
+// Queues is [docindex.Frontier.Queues].
 func (s *Store) Queues(ctx context.Context, crawl []byte, visit func(key []byte, idle bool) bool) error {
 	return embedded.VisitQueues(ctx, func(from uint32, add func(key []byte, idle bool)) uint32 {
 		s.mu.Lock()
@@ -186,7 +186,7 @@ func (s *Store) Queues(ctx context.Context, crawl []byte, visit func(key []byte,
 	}, visit)
 }
 
-// Crawls is [docindex.Caller.Crawls].
+// Crawls is [docindex.Frontier.Crawls].
 func (s *Store) Crawls(context.Context) ([]string, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -196,7 +196,7 @@ func (s *Store) Crawls(context.Context) ([]string, error) {
 	return s.doors.Crawls(), nil
 }
 
-// Count is [docindex.Caller.Count].
+// Count is [docindex.Frontier.Count].
 func (s *Store) Count(_ context.Context, scope *docindex.Scope) (docindex.Counts, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -43,7 +43,7 @@ func (s *Store) ownLocked(n *name, d *doc, p *docindex.Put) error {
 func (s *Store) findOwnedLocked(n *name, d *doc, p *docindex.Put) (*doc, error) {
 	owner := docindex.OwnerOf(p.Metadata)
 	switch {
-	case owner == nil && p.Known:
+	case owner == nil && p.Update:
 		return s.likeliestLocked(n)
 	case owner == nil:
 		return s.findOwnerlessLocked(n, d, p.URL)
@@ -79,7 +79,7 @@ func (s *Store) findOwnerlessLocked(n *name, d *doc, url []byte) (*doc, error) {
 	return known, err
 }
 
-// likeliestLocked finds the document that news without an owner is of, by [docindex.NewsRank]; nil: there is
+// likeliestLocked finds the document that news without an owner is of, by [docindex.UpdateRank]; nil: there is
 // none. n is the name of the URL without an owner, and is changed to the one that the document has.
 func (s *Store) likeliestLocked(n *name) (best *doc, err error) {
 	if !s.queues[s.byNo[n.queue]].owners {
@@ -103,7 +103,7 @@ func (s *Store) likeliestLocked(n *name) (best *doc, err error) {
 			return nil, err
 		}
 		state, atCalls := s.stateLocked(&one, d)
-		if r := docindex.NewsRank(state, atCalls, owner != nil); rank < 0 || r < rank {
+		if r := docindex.UpdateRank(state, atCalls, owner != nil); rank < 0 || r < rank {
 			best, rank, *n = d, r, one
 		}
 	}

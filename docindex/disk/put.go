@@ -11,7 +11,7 @@ import (
 	"urlserver/docindex/internal/queuesched"
 )
 
-// Put is [docindex.Store.Put].
+// Put is [docindex.Putter.Put].
 func (s *Store) Put(ctx context.Context, p *docindex.Puts) (res docindex.PutResult, err error) {
 	scheduled := false
 	for i := 0; i < p.Len() && err == nil; i += hold {
@@ -39,7 +39,7 @@ func (s *Store) putSome(p *docindex.Puts, from, to int, res *docindex.PutResult)
 		return false, err
 	}
 	for i, verdict := range verdicts {
-		p.Settle(from+i, verdict)
+		p.SetVerdict(from+i, verdict)
 		switch verdict {
 		case docindex.New:
 			res.New++
@@ -94,11 +94,11 @@ func (s *Store) putLocked(a *ahead, p *docindex.Put, host []byte, now int64) (v 
 			return docindex.Refused, refusal, err
 		}
 	}
-	if p.Known && s.doors.HasOrphans() {
+	if p.Update && s.doors.HasOrphans() {
 		n := s.secret.name(0, p.URL)
 		s.doors.Reported(host, n.hash[:urlLen], now)
 	}
-	if d != nil && p.Known {
+	if d != nil && p.Update {
 		if err := s.ownLocked(&a.name, d, p); err != nil {
 			return 0, nil, err
 		}
@@ -107,7 +107,7 @@ func (s *Store) putLocked(a *ahead, p *docindex.Put, host []byte, now int64) (v 
 		return docindex.Dropped, nil, err
 	}
 	switch {
-	case d != nil && p.Known:
+	case d != nil && p.Update:
 		if err := s.renewLocked(a.queue, &a.name, d, p, now); err != nil {
 			return 0, nil, err
 		}

@@ -182,7 +182,7 @@ func appendSettings(dst []byte, s queuesched.Settings) []byte {
 
 func readSettings(b []byte) (s queuesched.Settings, err error) {
 	for r := (reader{b: b}); len(r.b) > 0 || r.bad; {
-		which := docindex.Which(r.uint())
+		which := docindex.SettingKind(r.uint())
 		value := r.int()
 		limit := uint32(value)
 		switch {

@@ -8,23 +8,23 @@ import (
 	"urlserver/docindex/internal/queuesched"
 )
 
-// Recall is [docindex.Store.Recall].
-func (s *Store) Recall(back func(*docindex.Outcomes)) {
+// OnRecall is [docindex.Hooks.OnRecall].
+func (s *Store) OnRecall(back func(*docindex.Outcomes)) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.backs = append(s.backs, back)
 }
 
-// Pace is [docindex.Store.Pace].
-func (s *Store) Pace(gap time.Duration) {
+// SetSlotGap is [docindex.Hooks.SetSlotGap].
+func (s *Store) SetSlotGap(gap time.Duration) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.doors.SetSlotGap(gap.Milliseconds())
 	s.refreshLocked()
 }
 
-// Obey is [docindex.Store.Obey].
-func (s *Store) Obey(of func(host []byte) docindex.HostRule) {
+// SetHostRules is [docindex.Hooks.SetHostRules].
+func (s *Store) SetHostRules(of func(host []byte) docindex.HostRule) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.doors.SetRules(of)

@@ -55,7 +55,7 @@ func serve(t *testing.T, s docindex.Store, r docindex.Request) (all []string) {
 	if r.Lease == 0 {
 		r.Lease = time.Hour
 	}
-	err := s.Serve(t.Context(), r, func(h *docindex.Handout) error {
+	err := s.Serve(t.Context(), r, func(h *docindex.Served) error {
 		for i := range h.Len() {
 			all = append(all, string(h.At(i).URL))
 		}
@@ -75,9 +75,9 @@ func want(t *testing.T, what string, got []string, want ...string) {
 	}
 }
 
-func set(t *testing.T, s *disk.Store, which docindex.Which, key string, value uint64) {
+func set(t *testing.T, s *disk.Store, which docindex.SettingKind, key string, value uint64) {
 	t.Helper()
-	if err := s.Set(t.Context(), docindex.Setting{Which: which, Scope: docindex.Scope{Key: []byte(key)}, Value: value}); err != nil {
+	if err := s.Set(t.Context(), docindex.Setting{Kind: which, Scope: docindex.Scope{Key: []byte(key)}, Value: value}); err != nil {
 		t.Fatal(err)
 	}
 }
@@ -102,7 +102,7 @@ func reopenLeases(t *testing.T, path string) {
 	one := docindex.Request{PerQueue: 1, Lease: time.Minute}
 	want(t, "first", serve(t, s, one), "http://a.test/1", "http://b.test/1", "http://c.test/1")
 	leased := time.Now()
-	putURLs(t, s, docindex.Put{URL: []byte("http://b.test/1"), Known: true, Due: docindex.Never})
+	putURLs(t, s, docindex.Put{URL: []byte("http://b.test/1"), Update: true, Due: docindex.Never})
 	s = again(t, s, path)
 	if n := indextest.Count(t, s, nil); n != (docindex.Counts{Scheduled: 2, InTransit: 2, Completed: 1, Queues: 3, Active: 2}) {
 		t.Errorf("counts are %+v", n)
@@ -135,9 +135,9 @@ func reopenServed(t *testing.T, path string) {
 
 // reopenOrders is about what an operator has set on hosts.
 func reopenOrders(t *testing.T, path string) {
-	setHost := func(s *disk.Store, which docindex.Which, host string, value int64) {
+	setHost := func(s *disk.Store, which docindex.SettingKind, host string, value int64) {
 		t.Helper()
-		err := s.Set(t.Context(), docindex.Setting{Which: which, Scope: docindex.Scope{Key: []byte(host)}, Host: true, Value: uint64(value)})
+		err := s.Set(t.Context(), docindex.Setting{Kind: which, Scope: docindex.Scope{Key: []byte(host)}, Host: true, Value: uint64(value)})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -162,8 +162,8 @@ func reopenOrders(t *testing.T, path string) {
 	if all := serve(t, s, docindex.Request{}); len(all) != 1 {
 		t.Errorf("after the delay %q; want one of the slow host", all)
 	}
-	l, err := s.LookAtHost(t.Context(), []byte("slow.test"))
-	if err != nil || !l.AtCalls.Not.Equal(time.Now().Add(50*time.Second)) || l.AtCalls.Why != "the operator's delay of 50s" {
+	l, err := s.HostStatus(t.Context(), []byte("slow.test"))
+	if err != nil || !l.AtFrontier.NotBefore.Equal(time.Now().Add(50*time.Second)) || l.AtFrontier.Why != "the operator's delay of 50s" {
 		t.Errorf("of the slow host: %+v, %v", l, err)
 	}
 	time.Sleep(51 * time.Second)
@@ -171,10 +171,10 @@ func reopenOrders(t *testing.T, path string) {
 	if got := serve(t, s, docindex.Request{}); !slices.Contains(got, "http://blocked.test/1") || !slices.Contains(got, "http://blocked.test/2") {
 		t.Errorf("after the block %q; want both of the blocked host", got)
 	}
-	putURLs(t, s, docindex.Put{URL: []byte("http://late.test/1"), Known: true, Due: time.Now().Unix() + 1000})
+	putURLs(t, s, docindex.Put{URL: []byte("http://late.test/1"), Update: true, Due: time.Now().Unix() + 1000})
 	due := time.Unix(time.Now().Unix()+1000, 0)
 	s = again(t, s, path)
-	if l, err := s.LookAtHost(t.Context(), []byte("late.test")); err != nil || !l.AtSlots.Not.Equal(due) {
+	if l, err := s.HostStatus(t.Context(), []byte("late.test")); err != nil || !l.AtSlots.NotBefore.Equal(due) {
 		t.Errorf("what is due later, of which nobody asked before: %+v, %v", l, err)
 	}
 }
@@ -182,7 +182,7 @@ func reopenOrders(t *testing.T, path string) {
 func reopenSettings(t *testing.T, path string) {
 	s := open(t, path, disk.Batch)
 	putURLs(t, s, urls("http://blocked.test/1", "http://limited.test/1", "http://limited.test/2", "http://slow.test/1", "http://slow.test/2")...)
-	putURLs(t, s, docindex.Put{URL: []byte("http://limited.test/1"), Known: true, Due: docindex.Never})
+	putURLs(t, s, docindex.Put{URL: []byte("http://limited.test/1"), Update: true, Due: docindex.Never})
 	set(t, s, docindex.SetBlock, "blocked.test", uint64(time.Now().Unix()+100))
 	set(t, s, docindex.SetLimit, "limited.test", 1)
 	set(t, s, docindex.SetDelay, "", 50)
@@ -214,7 +214,7 @@ func reopenPresets(t *testing.T, path string) {
 	putURLs(t, s, urls("http://a.test/1", "http://a.test/2", "http://b.test/1", "http://b.test/2")...)
 	s = again(t, s, path)
 	want(t, "first", serve(t, s, docindex.Request{PerQueue: 1}), "http://a.test/1", "http://b.test/1")
-	putURLs(t, s, docindex.Put{URL: []byte("http://b.test/1"), Known: true, Due: docindex.Never})
+	putURLs(t, s, docindex.Put{URL: []byte("http://b.test/1"), Update: true, Due: docindex.Never})
 	time.Sleep(6 * time.Second)
 	want(t, "later", serve(t, s, docindex.Request{PerQueue: 2}))
 	time.Sleep(time.Second)
@@ -276,8 +276,8 @@ func reopenPauses(t *testing.T, path string) {
 	}
 	s = again(t, s, path)
 	want(t, "slots after a restart", candidates(t, s), "http://b.test/1")
-	look, err := s.LookAtHost(t.Context(), []byte("a.test"))
-	if turn := look.AtSlots; err != nil || turn.Open || !turn.Not.Equal(time.Now().Add(time.Hour)) || turn.Why == "" {
+	look, err := s.HostStatus(t.Context(), []byte("a.test"))
+	if turn := look.AtSlots; err != nil || turn.Open || !turn.NotBefore.Equal(time.Now().Add(time.Hour)) || turn.Why == "" {
 		t.Errorf("the host's turn at the slots is %+v, %v; want it to be in an hour", turn, err)
 	}
 	time.Sleep(time.Hour - time.Millisecond)

@@ -25,7 +25,7 @@ func metaKey(word string) []byte { return append([]byte{metaRow}, word...) }
 // maxDelay is the longest delay, in seconds: what the interface can say.
 const maxDelay = 1<<32 - 1
 
-// Set is [docindex.Caller.Set].
+// Set is [docindex.Frontier.Set].
 func (s *Store) Set(ctx context.Context, set docindex.Setting) error {
 	if err := ctx.Err(); err != nil {
 		return err
@@ -37,7 +37,7 @@ func (s *Store) Set(ctx context.Context, set docindex.Setting) error {
 	if err != nil {
 		return err
 	}
-	if set.Which != docindex.SetActive {
+	if set.Kind != docindex.SetActive {
 		s.recall(set)
 	}
 	return s.settle(b, no)
@@ -50,7 +50,7 @@ func (s *Store) set(set docindex.Setting) (b *pebble.Batch, no uint64, err error
 		return nil, 0, err
 	}
 	now := s.now()
-	switch set.Which {
+	switch set.Kind {
 	case docindex.SetDelay:
 		delay := dueMS(int64(min(set.Value, maxDelay)))
 		if len(set.Key) == 0 {
@@ -74,7 +74,7 @@ func (s *Store) set(set docindex.Setting) (b *pebble.Batch, no uint64, err error
 			s.txn.b.Delete(metaKey(metaPassive), nil)
 		}
 	default:
-		err = fmt.Errorf("setting %d: there is none", set.Which)
+		err = fmt.Errorf("setting %d: there is none", set.Kind)
 	}
 	if err != nil {
 		s.txn.b.Close()
@@ -113,7 +113,7 @@ func (s *Store) setLocked(set *docindex.Setting, to queuesched.Settings, now int
 	return nil
 }
 
-// Settings is [docindex.Caller.Settings].
+// Settings is [docindex.Inspector.Settings].
 func (s *Store) Settings(ctx context.Context, visit func(*docindex.Setting) bool) error {
 	return embedded.VisitSettings(ctx, func(look func(d *queuesched.Doors, active bool, now int64)) {
 		s.mu.Lock()
@@ -122,7 +122,7 @@ func (s *Store) Settings(ctx context.Context, visit func(*docindex.Setting) bool
 	}, visit)
 }
 
-// Active is [docindex.Caller.Active].
+// Active is [docindex.Frontier.Active].
 func (s *Store) Active() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -13,12 +13,12 @@ import (
 	"urlserver/docindex/internal/queuesched"
 )
 
-// Candidates is [docindex.Index.Candidates]. What it hands out stays in transit until its outcome, or a restart.
+// Candidates is [docindex.Source.Candidates]. What it hands out stays in transit until its outcome, or a restart.
 func (s *Store) Candidates(ctx context.Context, max int, reject []string, b *docindex.Batch) error {
 	return s.handOut(ctx, max, reject, 0, b)
 }
 
-// Lease is [docindex.Store.Lease]. It is not kept over a restart, either: what is at a taker then comes twice.
+// Lease is [docindex.Leaser.Lease]. It is not kept over a restart, either: what is at a taker then comes twice.
 func (s *Store) Lease(ctx context.Context, max int, reject []string, lease time.Duration, b *docindex.Batch) error {
 	if lease <= 0 {
 		return fmt.Errorf("lease of %v: it has to be longer than nothing", lease)
@@ -118,7 +118,7 @@ func (s *Store) markSlotsLocked(now int64) error {
 	return nil
 }
 
-// Outcomes is [docindex.Index.Outcomes]: each completes its document, whatever the kind. One for a
+// Outcomes is [docindex.Source.Outcomes]: each completes its document, whatever the kind. One for a
 // document that is unknown or completed changes nothing.
 func (s *Store) Outcomes(ctx context.Context, o *docindex.Outcomes) error {
 	if err := ctx.Err(); err != nil {
@@ -166,7 +166,7 @@ func (s *Store) endLocked(out *docindex.Outcome, now int64) error {
 		s.pauseLocked(docindex.HostOf(url), now+out.Pause.Milliseconds(), out.Gap.Milliseconds(), now)
 	}
 	transit := s.transitOf(&n)
-	if d.completed || transit == 0 && dueMS(d.at.due()) > now && out.Kind.OfTry() { // rescheduled since
+	if d.completed || transit == 0 && dueMS(d.at.due()) > now && out.Kind.OfAttempt() { // rescheduled since
 		return nil
 	}
 	if int(out.Kind) < docindex.Kinds {
@@ -218,7 +218,7 @@ func (s *Store) pauseLocked(host []byte, until, gap, now int64) {
 	t.set()
 }
 
-// Return is [docindex.Store.Return].
+// Return is [docindex.Returner.Return].
 func (s *Store) Return(ctx context.Context, o *docindex.Outcomes) error {
 	if err := ctx.Err(); err != nil {
 		return err

@@ -46,7 +46,7 @@ type twins struct {
 
 func (w *twins) run() {
 	w.ids = [2]map[string]string{{}, {}}
-	set := docindex.Setting{Which: docindex.SetDelay, Value: uint64(w.rnd.IntN(3))}
+	set := docindex.Setting{Kind: docindex.SetDelay, Value: uint64(w.rnd.IntN(3))}
 	for _, s := range w.both() {
 		if err := s.Set(w.t.Context(), set); err != nil {
 			w.t.Fatal(err)
@@ -89,12 +89,12 @@ func (w *twins) url() []byte {
 func (w *twins) put() {
 	var p [2]docindex.Puts
 	for range 1 + w.rnd.IntN(40) {
-		put := docindex.Put{URL: w.url(), Priority: w.rnd.Int32N(3), Known: w.rnd.IntN(3) == 0, Due: docindex.Now}
+		put := docindex.Put{URL: w.url(), Priority: w.rnd.Int32N(3), Update: w.rnd.IntN(3) == 0, Due: docindex.Now}
 		switch w.rnd.IntN(4) {
 		case 0:
 			put.Due = time.Now().Unix() + w.rnd.Int64N(40) - 20
 		case 1:
-			if put.Known {
+			if put.Update {
 				put.Due = docindex.Never
 			}
 		}
@@ -128,7 +128,7 @@ func (w *twins) serve(step int) {
 	for i, s := range w.both() { // at once, as one that finds nothing may wait a moment
 		got[i] = map[string][]string{}
 		calls.Go(func() {
-			if err := s.Serve(w.t.Context(), r, func(h *docindex.Handout) error {
+			if err := s.Serve(w.t.Context(), r, func(h *docindex.Served) error {
 				for k := range h.Len() {
 					p := h.At(k)
 					got[i][string(p.Key)] = append(got[i][string(p.Key)], string(p.URL))

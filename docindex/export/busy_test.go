@@ -53,10 +53,10 @@ func disturb(ctx context.Context, s docindex.Store, worker, i int) error {
 		return fmt.Errorf("read: %+v, %w", res, err)
 	}
 	var done docindex.Puts
-	err := s.Serve(ctx, docindex.Request{AnyCrawl: true, MaxQueues: 3, PerQueue: uint32(1 + i%4), Lease: time.Minute}, func(h *docindex.Handout) error {
+	err := s.Serve(ctx, docindex.Request{AnyCrawl: true, MaxQueues: 3, PerQueue: uint32(1 + i%4), Lease: time.Minute}, func(h *docindex.Served) error {
 		for j := range h.Len() {
 			p := h.At(j)
-			p.Known, p.Due = true, docindex.Never
+			p.Update, p.Due = true, docindex.Never
 			if err := done.AddExact(p, docindex.HostOf(p.URL)); err != nil {
 				return err
 			}

@@ -135,18 +135,18 @@ func fill(t *testing.T, s docindex.Store, rnd *rand.Rand) {
 	}
 	for i := range 20 {
 		queue := docindex.Scope{Key: fmt.Appendf(nil, "h%d.test", rnd.IntN(25)), Crawl: []byte(texts[rnd.IntN(7)])}
-		one := docindex.Setting{Which: docindex.Which(i % 3), Scope: queue, Value: uint64(time.Now().Unix()) + uint64(100_000+rnd.IntN(1000))}
-		if i < 6 && one.Which != docindex.SetLimit {
+		one := docindex.Setting{Kind: docindex.SettingKind(i % 3), Scope: queue, Value: uint64(time.Now().Unix()) + uint64(100_000+rnd.IntN(1000))}
+		if i < 6 && one.Kind != docindex.SetLimit {
 			one.Host, one.Crawl = true, nil
 		}
 		if err := s.Set(t.Context(), one); err != nil {
 			t.Fatal(err)
 		}
 	}
-	for _, one := range []docindex.Setting{{Which: docindex.SetDelay, Value: 3}, {Which: docindex.SetActive}} {
+	for _, one := range []docindex.Setting{{Kind: docindex.SetDelay, Value: 3}, {Kind: docindex.SetActive}} {
 		var b docindex.Batch
 		var o docindex.Outcomes
-		if err := s.Serve(t.Context(), docindex.Request{AnyCrawl: true, MaxQueues: 3, Lease: time.Hour}, func(*docindex.Handout) error { return nil }); err != nil {
+		if err := s.Serve(t.Context(), docindex.Request{AnyCrawl: true, MaxQueues: 3, Lease: time.Hour}, func(*docindex.Served) error { return nil }); err != nil {
 			t.Fatal(err)
 		}
 		if err := s.Candidates(t.Context(), 20, nil, &b); err != nil {

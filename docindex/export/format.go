@@ -78,7 +78,7 @@ func appendMetadata(dst []byte, m map[string][]string) []byte {
 
 // appendSetting appends the line of a setting. One for all queues has no key, and one for a host has that in place of a key.
 func appendSetting(dst []byte, s *docindex.Setting) []byte {
-	dst = ndjson.AppendString(append(dst, `{"set":`...), []byte(settingWords[s.Which]))
+	dst = ndjson.AppendString(append(dst, `{"set":`...), []byte(settingWords[s.Kind]))
 	switch {
 	case s.Host:
 		dst = ndjson.AppendString(append(dst, `,"host":`...), s.Key)

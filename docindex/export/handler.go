@@ -1,6 +1,7 @@
 package export
 
 import (
+	"context"
 	"encoding/json"
 	"errors"
 	"net/http"
@@ -8,9 +9,28 @@ import (
 	"urlserver/docindex"
 )
 
+// Source is what [Write] uses of a doc index.
+type Source interface {
+	Settings(ctx context.Context, visit func(*docindex.Setting) bool) error
+	Crawls(ctx context.Context) ([]string, error)
+	List(ctx context.Context, s docindex.Scope, visit func(*docindex.Document) bool) error
+}
+
+// Target is what [Read] uses of a doc index.
+type Target interface {
+	Set(ctx context.Context, s docindex.Setting) error
+	Put(ctx context.Context, p *docindex.Puts) (docindex.PutResult, error)
+}
+
+// Store is both.
+type Store interface {
+	Source
+	Target
+}
+
 // Handler serves /docindex/dump over store: GET is [Write], POST is [Read] of a body that may be packed. It does not ask
 // who is there, nor bound how long a body may take: the server around it does.
-func Handler(store docindex.Store) http.Handler {
+func Handler(store Store) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		switch r.Method {
 		case http.MethodGet:
@@ -29,14 +49,14 @@ type failure struct {
 	Error string `json:"error"`
 }
 
-func serveWrite(store docindex.Store, w http.ResponseWriter, r *http.Request) {
+func serveWrite(store Store, w http.ResponseWriter, r *http.Request) {
 	w.Header().Set("Content-Type", "application/x-ndjson")
 	if err := Write(r.Context(), store, w); err != nil {
 		_ = json.NewEncoder(w).Encode(failure{err.Error()}) // who has gone reads nothing
 	}
 }
 
-func serveRead(store docindex.Store, w http.ResponseWriter, r *http.Request) {
+func serveRead(store Store, w http.ResponseWriter, r *http.Request) {
 	body, err := Unpack(r.Body, "")
 	if err != nil {
 		answer(w, http.StatusBadRequest, failure{"body: " + err.Error()})

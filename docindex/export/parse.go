@@ -131,7 +131,7 @@ func parseSetting(line []byte) (s *docindex.Setting, ours bool, err error) {
 	if which < 0 {
 		return nil, true, fmt.Errorf("set %.50q: there are %s", *in.Set, strings.Join(settingWords[:], ", "))
 	}
-	s = &docindex.Setting{Which: docindex.Which(which)}
+	s = &docindex.Setting{Kind: docindex.SettingKind(which)}
 	s.Key, s.Crawl = []byte(in.Key), crawlOf(in.CrawlID)
 	if in.Host != "" {
 		if len(s.Key)+len(s.Crawl) > 0 {
@@ -149,9 +149,9 @@ func checkScope(s *docindex.Setting) error {
 	switch {
 	case len(s.Key)+len(s.Crawl) > docindex.MaxExtra:
 		return fmt.Errorf("key and crawlID have more than %d bytes", docindex.MaxExtra)
-	case s.Host && s.Which != docindex.SetDelay && s.Which != docindex.SetBlock:
+	case s.Host && s.Kind != docindex.SetDelay && s.Kind != docindex.SetBlock:
 		return errors.New("host: only delay and block are for hosts")
-	case len(s.Key) == 0 && (s.Which == docindex.SetBlock || s.Which == docindex.SetLimit):
+	case len(s.Key) == 0 && (s.Kind == docindex.SetBlock || s.Kind == docindex.SetLimit):
 		return errors.New("no key: it says which queue is meant")
 	}
 	return nil

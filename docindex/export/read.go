@@ -29,7 +29,7 @@ type Result struct {
 
 // Read puts into store what lines say. Those that cannot be used are counted and named; the rest is taken. An error
 // is the body's or the store's; what came before it is stored, as the Result says.
-func Read(ctx context.Context, store docindex.Store, body io.Reader) (Result, error) {
+func Read(ctx context.Context, store Target, body io.Reader) (Result, error) {
 	r := reader{store: store, res: Result{Errors: []string{}}}
 	in := ndjson.NewReader(body, maxLine)
 	for {
@@ -67,7 +67,7 @@ func (e *BrokenError) Unwrap() error { return e.Err }
 
 // reader stores lines, a batch at a time.
 type reader struct {
-	store  docindex.Store
+	store  Target
 	puts   docindex.Puts
 	number []int // the line of each of puts
 	bytes  int   // of these lines

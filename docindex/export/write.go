@@ -12,7 +12,7 @@ import (
 
 // Write writes all that store holds: settings, URLs by crawl and queue, and the end. What changes meanwhile is written
 // as it was before or after.
-func Write(ctx context.Context, store docindex.Store, to io.Writer) error {
+func Write(ctx context.Context, store Source, to io.Writer) error {
 	w := writer{out: bufio.NewWriterSize(to, 64<<10)}
 	err := store.Settings(ctx, func(s *docindex.Setting) bool {
 		return w.write(appendSetting(w.line[:0], s))

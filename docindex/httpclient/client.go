@@ -29,7 +29,7 @@ type Config struct {
 	Timeout time.Duration // of a whole call; 0: a minute. Connecting may take 10 s of it, the first byte half
 }
 
-// Client is a docindex.Index at the other end of an HTTP connection. It keeps idle connections and takes a proxy
+// Client is a docindex.Source at the other end of an HTTP connection. It keeps idle connections and takes a proxy
 // from the environment, as net/http does. It follows no redirect, since that would carry the
 // token elsewhere. Safe for concurrent use.
 type Client struct {
@@ -38,7 +38,7 @@ type Client struct {
 	http  *http.Client
 }
 
-var _ docindex.Index = (*Client)(nil)
+var _ docindex.Source = (*Client)(nil)
 
 // New returns a client. Nothing is sent yet.
 func New(cfg Config) (*Client, error) {

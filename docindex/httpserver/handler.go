@@ -4,6 +4,7 @@ package httpserver
 
 import (
 	"compress/gzip"
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -26,9 +27,16 @@ const (
 	maxBody = 64 << 20
 )
 
+// Store is what the handler uses of a doc index.
+type Store interface {
+	docindex.Leaser
+	docindex.Putter
+	Outcomes(ctx context.Context, o *docindex.Outcomes) error
+}
+
 // Handler serves the contract of CONTRACT.md over store: candidates, outcomes and urls below /docindex/. It does
 // not ask who is there, nor bound how long a body may take: the server around it does.
-func Handler(store docindex.Store) http.Handler {
+func Handler(store Store) http.Handler {
 	mux := http.NewServeMux()
 	mux.Handle("/docindex/candidates", post(store, serveCandidates))
 	mux.Handle("/docindex/outcomes", post(store, serveOutcomes))
@@ -51,7 +59,7 @@ type badRequest struct{ error }
 func badf(format string, args ...any) error { return badRequest{fmt.Errorf(format, args...)} }
 
 // post serves one path: body is what was sent, without gzip.
-func post(store docindex.Store, serve func(docindex.Store, http.ResponseWriter, *http.Request, io.Reader) error) http.Handler {
+func post(store Store, serve func(Store, http.ResponseWriter, *http.Request, io.Reader) error) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.Method != http.MethodPost {
 			w.Header().Set("Allow", http.MethodPost)
@@ -76,7 +84,7 @@ func statusOf(err error) int {
 		return http.StatusNotImplemented
 	case errors.Is(err, docindex.ErrFull):
 		return http.StatusInsufficientStorage
-	case errors.Is(err, docindex.ErrAway):
+	case errors.Is(err, docindex.ErrUnavailable):
 		return http.StatusServiceUnavailable
 	}
 	return http.StatusInternalServerError
@@ -137,7 +145,7 @@ func hostName(name string) string {
 }
 
 // serveCandidates hands out with a lease, as the taker may die.
-func serveCandidates(store docindex.Store, w http.ResponseWriter, r *http.Request, body io.Reader) error {
+func serveCandidates(store Store, w http.ResponseWriter, r *http.Request, body io.Reader) error {
 	req, err := parseCandidatesRequest(body)
 	if err != nil {
 		return err
@@ -185,7 +193,7 @@ func takesGzip(h http.Header) bool {
 const maxOutcomeLine = 64 << 10
 
 // serveOutcomes takes all lines or none.
-func serveOutcomes(store docindex.Store, w http.ResponseWriter, r *http.Request, body io.Reader) error {
+func serveOutcomes(store Store, w http.ResponseWriter, r *http.Request, body io.Reader) error {
 	var out docindex.Outcomes
 	in := ndjson.NewReader(ndjson.Limit(body, maxBody), maxOutcomeLine)
 	for {
@@ -238,7 +246,7 @@ func kinds() string {
 func changeOf(o ndjson.Outcome) docindex.Change {
 	switch {
 	case !o.Told:
-		return docindex.Untold
+		return docindex.ChangeUnknown
 	case o.Changed:
 		return docindex.Modified
 	}

@@ -20,7 +20,7 @@ type lookedUp struct {
 }
 
 // serveLookup answers what is kept of a document.
-func serveLookup(store docindex.Store) http.Handler {
+func serveLookup(store Store) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.Method != http.MethodGet && r.Method != http.MethodHead {
 			w.Header().Set("Allow", "GET, HEAD")

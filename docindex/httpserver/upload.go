@@ -45,14 +45,14 @@ type brokenUpload struct {
 
 // upload puts lines as they come, a batch at a time.
 type upload struct {
-	store  docindex.Store
+	store  Store
 	puts   docindex.Puts
 	number []int // the line of each of puts
 	answer uploadAnswer
 }
 
 // serveURLs puts as many URLs as there are. Lines that are not understood are counted and named; the rest is taken.
-func serveURLs(store docindex.Store, w http.ResponseWriter, r *http.Request, body io.Reader) error {
+func serveURLs(store Store, w http.ResponseWriter, r *http.Request, body io.Reader) error {
 	up := upload{store: store, answer: uploadAnswer{Errors: []string{}}}
 	if err := up.readAll(r, body); err != nil {
 		answerJSON(w, statusOf(err), brokenUpload{failure{err.Error()}, up.answer})

@@ -58,7 +58,7 @@ func add(t *testing.T, s docindex.Store, puts ...docindex.Put) (verdicts []docin
 func ended(t *testing.T, s docindex.Store, texts ...string) {
 	t.Helper()
 	for _, u := range urls(texts...) {
-		u.Known, u.Due = true, docindex.Never
+		u.Update, u.Due = true, docindex.Never
 		add(t, s, u)
 	}
 }
@@ -72,7 +72,7 @@ var ofA = docindex.Request{Scope: docindex.Scope{Key: []byte("a.test")}, AnyCraw
 // call serves a request and returns the URLs.
 func call(t *testing.T, s docindex.Store, r docindex.Request) (all []string) {
 	t.Helper()
-	err := s.Serve(t.Context(), r, func(h *docindex.Handout) error {
+	err := s.Serve(t.Context(), r, func(h *docindex.Served) error {
 		for i := range h.Len() {
 			all = append(all, string(h.At(i).URL))
 		}
@@ -92,9 +92,9 @@ func wantURLs(t *testing.T, got []string, want ...string) {
 }
 
 // set sets something on the queue of a host in the default crawl.
-func set(t *testing.T, s docindex.Store, which docindex.Which, key string, value uint64) {
+func set(t *testing.T, s docindex.Store, which docindex.SettingKind, key string, value uint64) {
 	t.Helper()
-	err := s.Set(t.Context(), docindex.Setting{Which: which, Scope: docindex.Scope{Key: []byte(key)}, Value: value})
+	err := s.Set(t.Context(), docindex.Setting{Kind: which, Scope: docindex.Scope{Key: []byte(key)}, Value: value})
 	if err != nil {
 		t.Fatalf("Set(%v, %s, %d): %v", which, key, value, err)
 	}
@@ -271,7 +271,7 @@ func callLimit(t *testing.T, s docindex.Store) {
 	wantURLs(t, call(t, s, one), "http://a.test/2")
 	ended(t, s, "http://a.test/2")
 	set(t, s, docindex.SetLimit, "a.test", 2)
-	again := docindex.Put{URL: []byte("http://a.test/1"), Known: true} // no longer completed
+	again := docindex.Put{URL: []byte("http://a.test/1"), Update: true} // no longer completed
 	add(t, s, again)
 	time.Sleep(time.Minute)
 	wantURLs(t, call(t, s, one), "http://a.test/3")
@@ -323,7 +323,7 @@ func callPortions(t *testing.T, s docindex.Store) {
 	var during []string
 	portions := 0
 	var got []string
-	err := s.Serve(t.Context(), any, func(h *docindex.Handout) error {
+	err := s.Serve(t.Context(), any, func(h *docindex.Served) error {
 		portions++
 		for i := range h.Len() {
 			got = append(got, string(h.At(i).URL))
@@ -343,7 +343,7 @@ func callPortions(t *testing.T, s docindex.Store) {
 func callBroken(t *testing.T, s docindex.Store) {
 	add(t, s, urls("http://a.test/1", "http://a.test/2")...)
 	gone := errors.New("gone")
-	if err := s.Serve(t.Context(), any, func(*docindex.Handout) error { return gone }); !errors.Is(err, gone) {
+	if err := s.Serve(t.Context(), any, func(*docindex.Served) error { return gone }); !errors.Is(err, gone) {
 		t.Errorf("Serve = %v; want the client's error", err)
 	}
 	wantStates(t, s, 0, 2, 0)
@@ -355,7 +355,7 @@ func callBroken(t *testing.T, s docindex.Store) {
 func news(t *testing.T, s docindex.Store) {
 	now := time.Now().Unix()
 	u := func(meta string, due int64, known bool) docindex.Put {
-		return docindex.Put{URL: []byte("http://a.test/"), Metadata: []byte(meta), Due: due, Known: known}
+		return docindex.Put{URL: []byte("http://a.test/"), Metadata: []byte(meta), Due: due, Update: known}
 	}
 	for i, step := range []struct {
 		name string

@@ -7,7 +7,7 @@ import (
 )
 
 // Count is s.Count without its error, which fails the test.
-func Count(t testing.TB, s docindex.Caller, scope *docindex.Scope) docindex.Counts {
+func Count(t testing.TB, s docindex.Frontier, scope *docindex.Scope) docindex.Counts {
 	t.Helper()
 	n, err := s.Count(t.Context(), scope)
 	if err != nil {
@@ -17,7 +17,7 @@ func Count(t testing.TB, s docindex.Caller, scope *docindex.Scope) docindex.Coun
 }
 
 // CrawlsOf is s.Crawls without its error, which fails the test.
-func CrawlsOf(t testing.TB, s docindex.Caller) []string {
+func CrawlsOf(t testing.TB, s docindex.Frontier) []string {
 	t.Helper()
 	all, err := s.Crawls(t.Context())
 	if err != nil {

@@ -7,7 +7,7 @@ import (
 	"urlserver/docindex"
 )
 
-func crawlList(t *testing.T, s CrawlStore) {
+func crawlList(t *testing.T, s docindex.Store) {
 	list := func(text string, most int) ([]docindex.CrawlState, int) {
 		t.Helper()
 		some, all, err := s.ListCrawls(t.Context(), text, most)
@@ -45,7 +45,7 @@ func crawlList(t *testing.T, s CrawlStore) {
 		t.Errorf("behind it are %+v; want ended, one at a client and one done, and other0000", some[1:])
 	}
 	some, all = list("stop", 3)
-	want = docindex.CrawlState{CrawlID: crawlID("stopped"), Purged: 1, Dropped: 1, Refused: true, Why: uint8(docindex.Stopped)}
+	want = docindex.CrawlState{CrawlID: crawlID("stopped"), Purged: 1, Dropped: 1, Stopped: true, Why: docindex.Stopped}
 	if all != 1 || len(some) != 1 || some[0] != want {
 		t.Errorf("stopped are %d, %+v; want %+v", all, some, want)
 	}

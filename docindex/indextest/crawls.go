@@ -10,17 +10,11 @@ import (
 	"urlserver/docindex"
 )
 
-// CrawlStore is a store that keeps crawls.
-type CrawlStore interface {
-	docindex.Store
-	docindex.Crawls
-}
-
 // RunCrawls runs the suite for stores that keep crawls. open returns a new, empty store that lives until the test ends.
-func RunCrawls(t *testing.T, open func(t *testing.T) CrawlStore) {
+func RunCrawls(t *testing.T, open func(t *testing.T) docindex.Store) {
 	for _, c := range []struct {
 		name string
-		test func(*testing.T, CrawlStore)
+		test func(*testing.T, docindex.Store)
 	}{
 		{"nothing is known", surveyEmpty},
 		{"pending by domain and priority", surveyCounts},
@@ -63,16 +57,16 @@ func crawlID(crawl string) docindex.CrawlID {
 	return docindex.CrawlID{Spider: "link", App: "app", Crawl: crawl}
 }
 
-func survey(t *testing.T, s CrawlStore, crawl string, domains int, away *docindex.Outcomes) docindex.Survey {
+func survey(t *testing.T, s docindex.Store, crawl string, domains int, away *docindex.Outcomes) docindex.PendingReport {
 	t.Helper()
-	v, err := s.Survey(t.Context(), crawlID(crawl), domains, away)
+	v, err := s.ReportPending(t.Context(), crawlID(crawl), domains, away)
 	if err != nil {
 		t.Fatalf("Survey: %v", err)
 	}
 	return v
 }
 
-func wantSurvey(t *testing.T, got, want docindex.Survey) {
+func wantSurvey(t *testing.T, got, want docindex.PendingReport) {
 	t.Helper()
 	if !reflect.DeepEqual(got, want) {
 		t.Errorf("survey is\n%+v; want\n%+v", got, want)
@@ -83,15 +77,15 @@ func pending(total uint64, low, high int32) docindex.Pending {
 	return docindex.Pending{Total: total, Low: low, High: high}
 }
 
-func surveyEmpty(t *testing.T, s CrawlStore) {
-	wantSurvey(t, survey(t, s, "", 10, nil), docindex.Survey{})
-	none := docindex.Survey{Count: 1, Crawls: []docindex.CrawlPending{{Crawl: "c"}}}
+func surveyEmpty(t *testing.T, s docindex.Store) {
+	wantSurvey(t, survey(t, s, "", 10, nil), docindex.PendingReport{})
+	none := docindex.PendingReport{Count: 1, Crawls: []docindex.CrawlPending{{Crawl: "c"}}}
 	wantSurvey(t, survey(t, s, "c", 10, nil), none)
 	put(t, s, docindex.Put{URL: []byte("http://a.test/"), Crawl: []byte("c")}) // of no application
 	wantSurvey(t, survey(t, s, "c", 10, nil), none)
 }
 
-func surveyCounts(t *testing.T, s CrawlStore) {
+func surveyCounts(t *testing.T, s docindex.Store) {
 	put(t, s,
 		crawlPut("c1", "http://www.example.co.uk/1", 5), crawlPut("c1", "http://sub.example.co.uk/2", 7), crawlPut("c1", "https://example.co.uk/3", 6),
 		crawlPut("c1", "http://10.0.0.1/", 1), crawlPut("c1", "http://[2001:db8::1]/", 2),
@@ -103,13 +97,13 @@ func surveyCounts(t *testing.T, s CrawlStore) {
 	two := docindex.CrawlPending{Crawl: "c2", Pending: pending(2, 9, 9), Distinct: 2, Domains: []docindex.DomainPending{
 		{Domain: "example.co.uk", Pending: pending(1, 9, 9)}, {Domain: "localhost", Pending: pending(1, 9, 9)},
 	}}
-	wantSurvey(t, survey(t, s, "c1", 10, nil), docindex.Survey{Total: 5, Domains: 3, Count: 1, Crawls: []docindex.CrawlPending{one}})
-	wantSurvey(t, survey(t, s, "", 10, nil), docindex.Survey{Total: 7, Domains: 4, Count: 2, Crawls: []docindex.CrawlPending{one, two}})
+	wantSurvey(t, survey(t, s, "c1", 10, nil), docindex.PendingReport{Total: 5, Domains: 3, Count: 1, Crawls: []docindex.CrawlPending{one}})
+	wantSurvey(t, survey(t, s, "", 10, nil), docindex.PendingReport{Total: 7, Domains: 4, Count: 2, Crawls: []docindex.CrawlPending{one, two}})
 	end(t, s, take(t, s, 100))
-	wantSurvey(t, survey(t, s, "", 10, nil), docindex.Survey{})
+	wantSurvey(t, survey(t, s, "", 10, nil), docindex.PendingReport{})
 }
 
-func surveyLargest(t *testing.T, s CrawlStore) {
+func surveyLargest(t *testing.T, s docindex.Store) {
 	for i := range 30 {
 		for j := range i + 1 {
 			put(t, s, crawlPut("c", fmt.Sprintf("http://d%02d.test/%d", i, j), 0))
@@ -122,7 +116,7 @@ func surveyLargest(t *testing.T, s CrawlStore) {
 	}
 }
 
-func surveyAway(t *testing.T, s CrawlStore) {
+func surveyAway(t *testing.T, s docindex.Store) {
 	put(t, s, crawlPut("c", "http://a.test/1", 1), crawlPut("c", "http://a.test/2", 9), crawlPut("c", "http://b.test/1", 5))
 	b := take(t, s, 3)
 	if v := survey(t, s, "c", 9, nil); v.Total != 3 {
@@ -134,7 +128,7 @@ func surveyAway(t *testing.T, s CrawlStore) {
 			away.Add(docindex.Outcome{DocID: b.At(i).DocID, URL: b.At(i).URL})
 		}
 	}
-	wantSurvey(t, survey(t, s, "c", 9, &away), docindex.Survey{Total: 1, Domains: 1, Count: 1, Crawls: []docindex.CrawlPending{
+	wantSurvey(t, survey(t, s, "c", 9, &away), docindex.PendingReport{Total: 1, Domains: 1, Count: 1, Crawls: []docindex.CrawlPending{
 		{Crawl: "c", Pending: pending(1, 1, 1), Distinct: 1, Domains: []docindex.DomainPending{{Domain: "a.test", Pending: pending(1, 1, 1)}}},
 	}})
 	if v := survey(t, s, "", 9, &away); v.Total != 1 || v.Domains != 1 {
@@ -152,7 +146,7 @@ func surveyAway(t *testing.T, s CrawlStore) {
 	}
 }
 
-func expiry(t *testing.T, s CrawlStore) {
+func expiry(t *testing.T, s docindex.Store) {
 	start := time.Now()
 	with := func(crawl string, in time.Duration) {
 		p := crawlPut(crawl, "http://a.test/", 0)
@@ -161,7 +155,7 @@ func expiry(t *testing.T, s CrawlStore) {
 	}
 	overdue := func() (ids []docindex.CrawlID) {
 		t.Helper()
-		ends, err := s.Overdue(t.Context(), time.Now(), 10)
+		ends, err := s.CrawlsToEnd(t.Context(), time.Now(), 10)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -187,7 +181,7 @@ func expiry(t *testing.T, s CrawlStore) {
 		if got := overdue(); len(got) != 1 || got[0] != crawlID("soon") {
 			t.Errorf("overdue are %v; want soon", got)
 		}
-		if err := s.Refuse(t.Context(), crawlID("soon"), docindex.Expired); err != nil {
+		if err := s.StopCrawl(t.Context(), crawlID("soon"), docindex.Expired); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -207,7 +201,7 @@ func expiry(t *testing.T, s CrawlStore) {
 }
 
 // What is put says when its crawl expires, known or not; what is fetched again, or has ended, does not.
-func expiryIsSaid(t *testing.T, s CrawlStore) {
+func expiryIsSaid(t *testing.T, s docindex.Store) {
 	start := time.Now().Unix()
 	says := func(in int64) docindex.Put {
 		p := crawlPut("c", "http://a.test/1", 0)
@@ -232,11 +226,11 @@ func expiryIsSaid(t *testing.T, s CrawlStore) {
 	report(t, s, &o)
 	want("fetched again", 500)
 	news := says(700)
-	news.Known = true
+	news.Update = true
 	put(t, s, news)
 	want("news", 700)
 	news = says(900)
-	news.Known, news.Due = true, docindex.Never
+	news.Update, news.Due = true, docindex.Never
 	put(t, s, news)
 	want("its end", 700)
 	put(t, s, says(800))
@@ -246,43 +240,43 @@ func expiryIsSaid(t *testing.T, s CrawlStore) {
 	put(t, s, other)
 	want("put by another application", 800)
 	endless := crawlPut("c", "http://c.test/1", 0)
-	endless.Endless = true
+	endless.NoExpiry = true
 	put(t, s, endless)
 	want("put with a crawl that is to go on for ever", -start)
 	put(t, s, says(600))
 	want("put again", 600)
 	endless = crawlPut("c", "http://a.test/1", 0)
-	endless.Endless = true
+	endless.NoExpiry = true
 	put(t, s, endless)
 	want("known, with a crawl that is to go on for ever", -start)
 	time.Sleep(600 * time.Second)
-	if ends, err := s.Overdue(t.Context(), time.Now(), 10); err != nil || len(ends) != 0 {
+	if ends, err := s.CrawlsToEnd(t.Context(), time.Now(), 10); err != nil || len(ends) != 0 {
 		t.Errorf("overdue are %v, %v; want none of a crawl that goes on for ever", ends, err)
 	}
 	put(t, s, says(800))
 	want("put once more", 800)
 	time.Sleep(199 * time.Second)
-	if ends, err := s.Overdue(t.Context(), time.Now(), 10); err != nil || len(ends) != 0 {
+	if ends, err := s.CrawlsToEnd(t.Context(), time.Now(), 10); err != nil || len(ends) != 0 {
 		t.Errorf("overdue are %v, %v; want none", ends, err)
 	}
 	time.Sleep(time.Second)
-	if ends, err := s.Overdue(t.Context(), time.Now(), 10); err != nil || len(ends) != 1 || ends[0].CrawlID != crawlID("c") {
+	if ends, err := s.CrawlsToEnd(t.Context(), time.Now(), 10); err != nil || len(ends) != 1 || ends[0].CrawlID != crawlID("c") {
 		t.Errorf("overdue are %v, %v; want it", ends, err)
 	}
 }
 
-func finished(t *testing.T, s CrawlStore) {
+func finished(t *testing.T, s docindex.Store) {
 	const grace = 10 * time.Second
 	rounds := map[uint64]bool{0: true}
 	want := func(ids ...docindex.FinishedCrawl) {
 		t.Helper()
-		got, err := s.Finished(t.Context(), time.Now().Add(-grace), 10)
+		got, err := s.FinishedCrawls(t.Context(), time.Now().Add(-grace), 10)
 		for i := range got {
-			if rounds[got[i].Round] {
-				t.Errorf("round %d of %v is not a new one", got[i].Round, got[i].CrawlID)
+			if rounds[got[i].Epoch] {
+				t.Errorf("round %d of %v is not a new one", got[i].Epoch, got[i].CrawlID)
 			}
-			rounds[got[i].Round] = true
-			got[i].Round = 0
+			rounds[got[i].Epoch] = true
+			got[i].Epoch = 0
 		}
 		if err != nil || len(got) != len(ids) || len(ids) > 0 && !reflect.DeepEqual(got, ids) {
 			t.Errorf("finished are %v, %v; want %v", got, err, ids)
@@ -311,13 +305,13 @@ func finished(t *testing.T, s CrawlStore) {
 	want(docindex.FinishedCrawl{CrawlID: crawlID("c"), Done: 4})
 }
 
-func deletedCrawl(t *testing.T, s CrawlStore) {
+func deletedCrawl(t *testing.T, s docindex.Store) {
 	put(t, s, crawlPut("c", "http://a.test/1", 0), crawlPut("c", "http://a.test/2", 0), crawlPut("c", "http://b.test/", 0))
 	b := take(t, s, 1)
 	if n, err := s.Delete(t.Context(), docindex.Scope{Crawl: []byte("c")}); n != 3 || err != nil {
 		t.Errorf("Delete = %d, %v; want 3", n, err)
 	}
-	wantSurvey(t, survey(t, s, "", 9, nil), docindex.Survey{})
+	wantSurvey(t, survey(t, s, "", 9, nil), docindex.PendingReport{})
 	end(t, s, b)
 	put(t, s, crawlPut("c", "http://a.test/1", 0))
 	if v := survey(t, s, "c", 9, nil); v.Total != 1 {
@@ -332,7 +326,7 @@ func deletedCrawl(t *testing.T, s CrawlStore) {
 	}
 }
 
-func deletedAtSlots(t *testing.T, s CrawlStore) {
+func deletedAtSlots(t *testing.T, s docindex.Store) {
 	for i := range 1200 {
 		put(t, s, docindex.Put{URL: fmt.Appendf(nil, "http://a.test/%d", i), Crawl: []byte("c")})
 	}
@@ -362,10 +356,10 @@ func deletedAtSlots(t *testing.T, s CrawlStore) {
 }
 
 // What there is news of stays its crawl's. News that names another application is of another document.
-func changesCrawl(t *testing.T, s CrawlStore) {
+func changesCrawl(t *testing.T, s docindex.Store) {
 	put(t, s, crawlPut("c", "http://a.test/1", 3))
 	news := crawlPut("c", "http://a.test/1", 8)
-	news.Known = true
+	news.Update = true
 	add(t, s, news)
 	if v := survey(t, s, "c", 9, nil); v.Crawls[0].Pending != pending(1, 8, 8) {
 		t.Errorf("pending is %+v; want the new priority", v.Crawls[0].Pending)
@@ -376,7 +370,7 @@ func changesCrawl(t *testing.T, s CrawlStore) {
 	}
 	other := docindex.CrawlID{Spider: docindex.DefaultSpider, App: "other"}
 	for when, ends := range []bool{false, true} {
-		if v, err := s.Survey(t.Context(), other, 9, nil); err != nil || v.Total != 1 {
+		if v, err := s.ReportPending(t.Context(), other, 9, nil); err != nil || v.Total != 1 {
 			t.Errorf("%d: survey of the other is %+v, %v", when, v, err)
 		}
 		if v := survey(t, s, "c", 9, nil); v.Crawls[0].Pending != pending(1, 8, 8) {
@@ -388,14 +382,14 @@ func changesCrawl(t *testing.T, s CrawlStore) {
 		again := crawlPut("c", "http://a.test/2", 1)
 		again.Metadata = []byte(`{"appid":["other"],"x":["y"]}`)
 		add(t, s, again)
-		news := docindex.Put{URL: again.URL, Crawl: again.Crawl, Known: true, Due: docindex.Never}
+		news := docindex.Put{URL: again.URL, Crawl: again.Crawl, Update: true, Due: docindex.Never}
 		if v := add(t, s, news); v[0] != docindex.Changed {
 			t.Errorf("news without an application is answered %v; want it to be of the only document", v[0])
 		}
 	}
 }
 
-func crawlCounts(t *testing.T, s CrawlStore) {
+func crawlCounts(t *testing.T, s docindex.Store) {
 	put(t, s, crawlPut("c", "http://a.test/1", 0), crawlPut("c", "http://b.test/1", 0), crawlPut("d", "http://a.test/1", 0), crawlPut("e", "http://a.test/1", 0))
 	put(t, s, crawlPut("late", "http://b.test/9", -9))
 	b := take(t, s, 1)
@@ -406,7 +400,7 @@ func crawlCounts(t *testing.T, s CrawlStore) {
 	}
 	stopCrawl(t, s, "d", nil)
 	put(t, s, crawlPut("d", "http://x.test/", 0))
-	if err := s.Refuse(t.Context(), crawlID("late"), docindex.Expired); err != nil {
+	if err := s.StopCrawl(t.Context(), crawlID("late"), docindex.Expired); err != nil {
 		t.Fatal(err)
 	}
 	if n, err := s.PurgeCrawl(t.Context(), crawlID("late"), nil); n != 1 || err != nil {
@@ -437,13 +431,13 @@ func crawlCounts(t *testing.T, s CrawlStore) {
 }
 
 // What is fetched again because its outcome says so belongs to the crawl that the outcome's metadata and its crawl ID name.
-func fetchedAgain(t *testing.T, s CrawlStore) {
+func fetchedAgain(t *testing.T, s docindex.Store) {
 	put(t, s, crawlPut("c", "http://www.a.test/1", 3))
 	b := take(t, s, 1)
 	var o docindex.Outcomes
 	o.Add(docindex.Outcome{DocID: b.At(0).DocID, URL: b.At(0).URL, Kind: docindex.Done, Again: time.Now().Unix() + 60, Metadata: crawlPut("c", "", 0).Metadata})
 	report(t, s, &o)
-	wantSurvey(t, survey(t, s, "c", 9, nil), docindex.Survey{Total: 1, Domains: 1, Count: 1, Crawls: []docindex.CrawlPending{
+	wantSurvey(t, survey(t, s, "c", 9, nil), docindex.PendingReport{Total: 1, Domains: 1, Count: 1, Crawls: []docindex.CrawlPending{
 		{Crawl: "c", Pending: pending(1, 3, 3), Distinct: 1, Domains: []docindex.DomainPending{{Domain: "a.test", Pending: pending(1, 3, 3)}}},
 	}})
 	time.Sleep(time.Hour)
@@ -455,7 +449,7 @@ func fetchedAgain(t *testing.T, s CrawlStore) {
 	wantStates(t, s, 0, 0, 1) // nothing of a stopped crawl is
 }
 
-func deletedQueue(t *testing.T, s CrawlStore) {
+func deletedQueue(t *testing.T, s docindex.Store) {
 	other := crawlPut("c", "http://www.a.test/2", 9)
 	other.Metadata = []byte(`{"appid":["other"]}`)
 	elsewhere := crawlPut("c", "http://b.test/1", 4)
@@ -477,7 +471,7 @@ func deletedQueue(t *testing.T, s CrawlStore) {
 	if sum.Pending+sum.InTransit != 2 || sum.Done != 0 {
 		t.Errorf("counts are %+v; want 2 documents left, and none done", sum)
 	}
-	if v, err := s.Survey(t.Context(), docindex.CrawlID{Spider: docindex.DefaultSpider, App: "other", Crawl: "c"}, 9, nil); err != nil || v.Total != 0 {
+	if v, err := s.ReportPending(t.Context(), docindex.CrawlID{Spider: docindex.DefaultSpider, App: "other", Crawl: "c"}, 9, nil); err != nil || v.Total != 0 {
 		t.Errorf("survey of the other is %+v, %v; want nothing", v, err)
 	}
 }

@@ -12,9 +12,9 @@ import (
 )
 
 // stopCrawl refuses and purges; what is at the slots is left to told, all of which has ended then.
-func stopCrawl(t *testing.T, s CrawlStore, crawl string, told func(*docindex.Outcomes)) int {
+func stopCrawl(t *testing.T, s docindex.Store, crawl string, told func(*docindex.Outcomes)) int {
 	t.Helper()
-	if err := s.Refuse(t.Context(), crawlID(crawl), docindex.Stopped); err != nil {
+	if err := s.StopCrawl(t.Context(), crawlID(crawl), docindex.Stopped); err != nil {
 		t.Fatalf("Refuse: %v", err)
 	}
 	n, err := s.PurgeCrawl(t.Context(), crawlID(crawl), func(o *docindex.Outcomes) (int, error) {
@@ -27,13 +27,13 @@ func stopCrawl(t *testing.T, s CrawlStore, crawl string, told func(*docindex.Out
 	if err != nil {
 		t.Fatalf("PurgeCrawl: %v", err)
 	}
-	if err := s.Told(t.Context(), crawlID(crawl), 0); err != nil {
+	if err := s.AckCrawlEnd(t.Context(), crawlID(crawl), 0); err != nil {
 		t.Fatalf("Told: %v", err)
 	}
 	return n
 }
 
-func refuse(t *testing.T, s CrawlStore) {
+func refuse(t *testing.T, s docindex.Store) {
 	put(t, s, crawlPut("c", "http://a.test/1", 1), crawlPut("d", "http://a.test/1", 1), docindex.Put{URL: []byte("http://b.test/"), Crawl: []byte("c")})
 	if n := stopCrawl(t, s, "c", nil); n != 1 {
 		t.Errorf("%d purged; want 1", n)
@@ -61,7 +61,7 @@ func refuse(t *testing.T, s CrawlStore) {
 	}
 }
 
-func purgeMany(t *testing.T, s CrawlStore) {
+func purgeMany(t *testing.T, s docindex.Store) {
 	for i := range 50 {
 		var puts []docindex.Put
 		for j := range 100 {
@@ -73,10 +73,10 @@ func purgeMany(t *testing.T, s CrawlStore) {
 		t.Errorf("%d purged; want 5000", n)
 	}
 	wantStates(t, s, 0, 0, 5000)
-	wantSurvey(t, survey(t, s, "", 9, nil), docindex.Survey{})
+	wantSurvey(t, survey(t, s, "", 9, nil), docindex.PendingReport{})
 }
 
-func purgeAtSlots(t *testing.T, s CrawlStore) {
+func purgeAtSlots(t *testing.T, s docindex.Store) {
 	for i := range 2500 {
 		put(t, s, crawlPut("c", fmt.Sprintf("http://h%d.test/", i), 0))
 	}
@@ -104,7 +104,7 @@ func purgeAtSlots(t *testing.T, s CrawlStore) {
 	}
 	wantStates(t, s, 0, 1, 2501)
 	failure := errors.New("no")
-	if err := s.Refuse(t.Context(), crawlID("d"), docindex.Expired); err != nil {
+	if err := s.StopCrawl(t.Context(), crawlID("d"), docindex.Expired); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := s.PurgeCrawl(t.Context(), crawlID("d"), func(*docindex.Outcomes) (int, error) { return 0, failure }); !errors.Is(err, failure) {
@@ -118,10 +118,10 @@ func purgeAtSlots(t *testing.T, s CrawlStore) {
 }
 
 // Between the refusal and the purge nothing goes out, and all is counted.
-func refusedStays(t *testing.T, s CrawlStore) {
+func refusedStays(t *testing.T, s docindex.Store) {
 	put(t, s, crawlPut("c", "http://a.test/1", 0), crawlPut("c", "http://a.test/2", 0), crawlPut("c", "http://b.test/", 0), crawlPut("d", "http://a.test/3", 0))
 	out := take(t, s, 1)
-	if err := s.Refuse(t.Context(), crawlID("c"), docindex.Stopped); err != nil {
+	if err := s.StopCrawl(t.Context(), crawlID("c"), docindex.Stopped); err != nil {
 		t.Fatal(err)
 	}
 	wantTexts(t, take(t, s, 10), "http://a.test/3")
@@ -142,10 +142,10 @@ func refusedStays(t *testing.T, s CrawlStore) {
 }
 
 // What a failed purge has ended is told by the next one.
-func purgeFails(t *testing.T, s CrawlStore) {
+func purgeFails(t *testing.T, s docindex.Store) {
 	put(t, s, crawlPut("c", "http://a.test/1", 0), crawlPut("c", "http://b.test/2", 0))
 	take(t, s, 1)
-	if err := s.Refuse(t.Context(), crawlID("c"), docindex.Stopped); err != nil {
+	if err := s.StopCrawl(t.Context(), crawlID("c"), docindex.Stopped); err != nil {
 		t.Fatal(err)
 	}
 	failure := errors.New("no")
@@ -154,7 +154,7 @@ func purgeFails(t *testing.T, s CrawlStore) {
 	}
 	overdue := func(want ...docindex.CrawlEnd) {
 		t.Helper()
-		if got, err := s.Overdue(t.Context(), time.Now(), 10); err != nil || !slices.Equal(got, want) {
+		if got, err := s.CrawlsToEnd(t.Context(), time.Now(), 10); err != nil || !slices.Equal(got, want) {
 			t.Errorf("overdue are %v, %v; want %v", got, err, want)
 		}
 	}
@@ -166,10 +166,10 @@ func purgeFails(t *testing.T, s CrawlStore) {
 }
 
 // What a purge has answered counts as told only once that is said, and what has ended since does not.
-func purgeUntold(t *testing.T, s CrawlStore) {
+func purgeUntold(t *testing.T, s docindex.Store) {
 	put(t, s, crawlPut("c", "http://a.test/1", 0), crawlPut("c", "http://b.test/2", 0))
 	b := take(t, s, 1)
-	if err := s.Refuse(t.Context(), crawlID("c"), docindex.Stopped); err != nil {
+	if err := s.StopCrawl(t.Context(), crawlID("c"), docindex.Stopped); err != nil {
 		t.Fatal(err)
 	}
 	purge := func(want int) {
@@ -181,7 +181,7 @@ func purgeUntold(t *testing.T, s CrawlStore) {
 	}
 	told := func() {
 		t.Helper()
-		if err := s.Told(t.Context(), crawlID("c"), 0); err != nil {
+		if err := s.AckCrawlEnd(t.Context(), crawlID("c"), 0); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -199,12 +199,12 @@ func purgeUntold(t *testing.T, s CrawlStore) {
 	purge(0)
 }
 
-func refusedNews(t *testing.T, s CrawlStore) {
+func refusedNews(t *testing.T, s docindex.Store) {
 	put(t, s, crawlPut("c", "http://a.test/", 0))
 	call(t, s, any)
 	stopCrawl(t, s, "c", nil)
 	again := crawlPut("c", "http://a.test/", 0)
-	again.Known, again.Due = true, 0
+	again.Update, again.Due = true, 0
 	if v := add(t, s, again); v[0] != docindex.Dropped {
 		t.Errorf("verdict on news is %v; want dropped", v[0])
 	}

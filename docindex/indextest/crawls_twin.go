@@ -18,7 +18,7 @@ var crawlsSeed = flag.Uint64("crawls-seed", 1, "of the random things done to cra
 
 // RunCrawlsTwin does random things to a store and recounts, after each, all documents that it lists. The store may forget
 // between two calls what is in transit, as one does that is opened again.
-func RunCrawlsTwin(t *testing.T, s CrawlStore) {
+func RunCrawlsTwin(t *testing.T, s docindex.Store) {
 	t.Logf("seed %d", *crawlsSeed)
 	w := &walker{t: t, s: s, rng: rand.New(rand.NewPCG(*crawlsSeed, 1)), atSlots: map[string]docindex.Outcome{}}
 	steps := []func(){w.put, w.put, w.put, w.news, w.take, w.end, w.giveBack, w.call, w.stop, w.forget}
@@ -34,7 +34,7 @@ func RunCrawlsTwin(t *testing.T, s CrawlStore) {
 
 type walker struct {
 	t       *testing.T
-	s       CrawlStore
+	s       docindex.Store
 	rng     *rand.Rand
 	atSlots map[string]docindex.Outcome // by DOC_ID
 	stops   int
@@ -52,7 +52,7 @@ func (w *walker) put() { put(w.t, w.s, w.some(), w.some()) }
 
 func (w *walker) news() {
 	p := w.some()
-	p.Known = true
+	p.Update = true
 	if w.rng.IntN(3) == 0 {
 		p.Due = docindex.Never
 	}
@@ -101,7 +101,7 @@ func (w *walker) giveBack() {
 func (w *walker) call() {
 	r := docindex.Request{AnyCrawl: true, MaxQueues: 1, PerQueue: 1, Lease: time.Hour}
 	var served []docindex.Put
-	if err := w.s.Serve(w.t.Context(), r, func(h *docindex.Handout) error {
+	if err := w.s.Serve(w.t.Context(), r, func(h *docindex.Served) error {
 		for i := range h.Len() {
 			got := h.At(i)
 			served = append(served, docindex.Put{URL: slices.Clone(got.URL), Key: slices.Clone(got.Key), Crawl: []byte(got.Crawl)})
@@ -150,7 +150,7 @@ func (w *walker) forget() {
 }
 
 // recount surveys by looking at every document.
-func (w *walker) recount() docindex.Survey {
+func (w *walker) recount() docindex.PendingReport {
 	crawls := map[string]map[string][]int32{} // priorities of what is pending, by crawl and domain
 	distinct := map[string]bool{}
 	for _, crawl := range CrawlsOf(w.t, w.s) {
@@ -171,7 +171,7 @@ func (w *walker) recount() docindex.Survey {
 			w.t.Fatal(err)
 		}
 	}
-	v := docindex.Survey{Domains: len(distinct), Count: len(crawls)}
+	v := docindex.PendingReport{Domains: len(distinct), Count: len(crawls)}
 	for crawl, domains := range crawls {
 		c := docindex.CrawlPending{Crawl: crawl, Distinct: len(domains)}
 		var all []int32

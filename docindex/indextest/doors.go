@@ -36,7 +36,7 @@ func doorHost(t *testing.T, s docindex.Store) {
 // doorLent has another daemon take documents: of hosts that nobody works on here, which wait then until it is through and
 // a gap has passed.
 func doorLent(t *testing.T, s docindex.Store) {
-	s.Pace(5 * time.Second)
+	s.SetSlotGap(5 * time.Second)
 	add(t, s, urls("http://a.test/1", "http://a.test/2", "http://b.test/1", "http://b.test/2", "http://b.test/3")...)
 	here := take(t, s, 1)
 	wantTexts(t, here, "http://a.test/1")

@@ -26,7 +26,7 @@ func createdGiven(t *testing.T, s docindex.Store) {
 	}
 	add(t, s, at("old", now-1000), at("now", 0), at("later", now+1000), at("least", 1))
 	news := at("old", now-5)
-	news.DocID, news.Known = nil, true
+	news.DocID, news.Update = nil, true
 	add(t, s, news) // known: its date stays
 	for id, want := range map[string]int64{"old": now - 1000, "now": now, "later": now + 1000, "least": 1} {
 		d, err := s.Document(t.Context(), []byte(id))
@@ -110,7 +110,7 @@ func listWhileForgotten(t *testing.T, s docindex.Store) {
 func settingsOf(t *testing.T, s docindex.Store) (all []string) {
 	t.Helper()
 	err := s.Settings(t.Context(), func(one *docindex.Setting) bool {
-		all = append(all, fmt.Sprintf("%d %s/%s%s %d", one.Which, one.Crawl, one.Key, map[bool]string{true: "!"}[one.Host], one.Value))
+		all = append(all, fmt.Sprintf("%d %s/%s%s %d", one.Kind, one.Crawl, one.Key, map[bool]string{true: "!"}[one.Host], one.Value))
 		return true
 	})
 	if err != nil {
@@ -124,22 +124,22 @@ func settings(t *testing.T, s docindex.Store) {
 	until := uint64(time.Now().Unix() + 60)
 	add(t, s, urls("http://a.test/", "http://b.test/")...)
 	for _, one := range []docindex.Setting{
-		{Which: docindex.SetDelay, Scope: docindex.Scope{Key: []byte("a.test")}, Value: 0},
-		{Which: docindex.SetBlock, Scope: docindex.Scope{Key: []byte("a.test")}, Value: until},
-		{Which: docindex.SetLimit, Scope: docindex.Scope{Key: []byte("a.test")}, Value: 1<<32 - 1},
-		{Which: docindex.SetDelay, Scope: docindex.Scope{Crawl: []byte("c"), Key: []byte("none")}, Value: 1<<32 - 1},
-		{Which: docindex.SetBlock, Scope: docindex.Scope{Key: []byte("b.test")}, Value: until - 10},
-		{Which: docindex.SetLimit, Scope: docindex.Scope{Key: []byte("b.test")}, Value: 5},
-		{Which: docindex.SetLimit, Scope: docindex.Scope{Key: []byte("b.test")}, Value: 0},
-		{Which: docindex.SetDelay, Value: 7},
-		{Which: docindex.SetDelay, Scope: docindex.Scope{Key: []byte("a.test.")}, Host: true, Value: 9},
-		{Which: docindex.SetBlock, Scope: docindex.Scope{Key: []byte("a.test")}, Host: true, Value: until},
-		{Which: docindex.SetBlock, Scope: docindex.Scope{Key: []byte("b.test")}, Host: true, Value: until - 10},
-		{Which: docindex.SetBlock, Scope: docindex.Scope{Key: []byte("c.test")}, Host: true, Value: until},
-		{Which: docindex.SetBlock, Scope: docindex.Scope{Key: []byte("c.test")}, Host: true, Value: 0},
-		{Which: docindex.SetDelay, Scope: docindex.Scope{Key: []byte("b.test")}, Host: true, Value: 3},
-		{Which: docindex.SetDelay, Scope: docindex.Scope{Key: []byte("b.test")}, Host: true, Value: 0},
-		{Which: docindex.SetActive, Value: 0},
+		{Kind: docindex.SetDelay, Scope: docindex.Scope{Key: []byte("a.test")}, Value: 0},
+		{Kind: docindex.SetBlock, Scope: docindex.Scope{Key: []byte("a.test")}, Value: until},
+		{Kind: docindex.SetLimit, Scope: docindex.Scope{Key: []byte("a.test")}, Value: 1<<32 - 1},
+		{Kind: docindex.SetDelay, Scope: docindex.Scope{Crawl: []byte("c"), Key: []byte("none")}, Value: 1<<32 - 1},
+		{Kind: docindex.SetBlock, Scope: docindex.Scope{Key: []byte("b.test")}, Value: until - 10},
+		{Kind: docindex.SetLimit, Scope: docindex.Scope{Key: []byte("b.test")}, Value: 5},
+		{Kind: docindex.SetLimit, Scope: docindex.Scope{Key: []byte("b.test")}, Value: 0},
+		{Kind: docindex.SetDelay, Value: 7},
+		{Kind: docindex.SetDelay, Scope: docindex.Scope{Key: []byte("a.test.")}, Host: true, Value: 9},
+		{Kind: docindex.SetBlock, Scope: docindex.Scope{Key: []byte("a.test")}, Host: true, Value: until},
+		{Kind: docindex.SetBlock, Scope: docindex.Scope{Key: []byte("b.test")}, Host: true, Value: until - 10},
+		{Kind: docindex.SetBlock, Scope: docindex.Scope{Key: []byte("c.test")}, Host: true, Value: until},
+		{Kind: docindex.SetBlock, Scope: docindex.Scope{Key: []byte("c.test")}, Host: true, Value: 0},
+		{Kind: docindex.SetDelay, Scope: docindex.Scope{Key: []byte("b.test")}, Host: true, Value: 3},
+		{Kind: docindex.SetDelay, Scope: docindex.Scope{Key: []byte("b.test")}, Host: true, Value: 0},
+		{Kind: docindex.SetActive, Value: 0},
 	} {
 		if err := s.Set(t.Context(), one); err != nil {
 			t.Fatal(err)

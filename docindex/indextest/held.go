@@ -36,7 +36,7 @@ func timed(t *testing.T, s docindex.Store, r docindex.Request) (all []string, to
 func endedIn(t *testing.T, s docindex.Store, d time.Duration, text string) {
 	t.Helper()
 	var p docindex.Puts
-	if err := p.AddExact(docindex.Put{URL: []byte(text), Known: true, Due: docindex.Never}, docindex.HostOf([]byte(text))); err != nil {
+	if err := p.AddExact(docindex.Put{URL: []byte(text), Update: true, Due: docindex.Never}, docindex.HostOf([]byte(text))); err != nil {
 		t.Fatal(err)
 	}
 	ctx := t.Context()
@@ -123,7 +123,7 @@ func during(t *testing.T, s docindex.Store) (first, second []string) {
 	}
 	ended := make(chan []string, 1)
 	portions := 0
-	err := s.Serve(t.Context(), docindex.Request{PerQueue: 1200, Lease: time.Minute}, func(h *docindex.Handout) error {
+	err := s.Serve(t.Context(), docindex.Request{PerQueue: 1200, Lease: time.Minute}, func(h *docindex.Served) error {
 		for i := range h.Len() {
 			first = append(first, string(h.At(i).URL))
 		}
@@ -161,7 +161,7 @@ func heldBroken(t *testing.T, s docindex.Store) {
 	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Millisecond)
 	defer cancel()
 	began := time.Now()
-	err := s.Serve(ctx, oneEach, func(*docindex.Handout) error { return errors.New("there is nothing to give") })
+	err := s.Serve(ctx, oneEach, func(*docindex.Served) error { return errors.New("there is nothing to give") })
 	if took := time.Since(began); !errors.Is(err, context.DeadlineExceeded) || took != 5*time.Millisecond {
 		t.Errorf("Serve = %v after %v; want the client's deadline", err, took)
 	}

@@ -24,9 +24,9 @@ var hostCases = []testCase{
 }
 
 // setHost sets something on a host.
-func setHost(t *testing.T, s docindex.Store, which docindex.Which, host string, value uint64) {
+func setHost(t *testing.T, s docindex.Store, which docindex.SettingKind, host string, value uint64) {
 	t.Helper()
-	err := s.Set(t.Context(), docindex.Setting{Which: which, Scope: docindex.Scope{Key: []byte(host)}, Host: true, Value: value})
+	err := s.Set(t.Context(), docindex.Setting{Kind: which, Scope: docindex.Scope{Key: []byte(host)}, Host: true, Value: value})
 	if err != nil {
 		t.Fatalf("Set(%v, %s, %d): %v", which, host, value, err)
 	}
@@ -170,9 +170,9 @@ func hostRecall(t *testing.T, s docindex.Store) {
 
 func hostNot(t *testing.T, s docindex.Store) {
 	for _, one := range []docindex.Setting{
-		{Which: docindex.SetLimit, Scope: docindex.Scope{Key: []byte("a.test")}, Host: true, Value: 1},
-		{Which: docindex.SetBlock, Host: true, Value: 1},
-		{Which: docindex.SetDelay, Host: true, Value: 1},
+		{Kind: docindex.SetLimit, Scope: docindex.Scope{Key: []byte("a.test")}, Host: true, Value: 1},
+		{Kind: docindex.SetBlock, Host: true, Value: 1},
+		{Kind: docindex.SetDelay, Host: true, Value: 1},
 	} {
 		if err := s.Set(t.Context(), one); !errors.Is(err, docindex.ErrNoHost) {
 			t.Errorf("Set(%+v): %v; want ErrNoHost", one, err)
@@ -181,21 +181,21 @@ func hostNot(t *testing.T, s docindex.Store) {
 }
 
 // turnText is a turn in short: "open", or from when on, or "event", and why.
-func turnText(turn docindex.Turn) string {
+func turnText(turn docindex.Availability) string {
 	switch {
 	case turn.Open:
 		return "open"
-	case turn.Not.IsZero():
+	case turn.NotBefore.IsZero():
 		return "event " + turn.Why
 	}
-	return fmt.Sprintf("+%v %s", time.Until(turn.Not).Round(time.Second), turn.Why)
+	return fmt.Sprintf("+%v %s", time.Until(turn.NotBefore).Round(time.Second), turn.Why)
 }
 
 const both = "at both"
 
 // hostWhy has one case for each rule.
 func hostWhy(t *testing.T, s docindex.Store) {
-	s.Pace(4 * time.Second)
+	s.SetSlotGap(4 * time.Second)
 	one := func(key string) docindex.Request {
 		return docindex.Request{Scope: docindex.Scope{Key: []byte(key)}, AnyCrawl: true, PerQueue: 1, Lease: time.Minute}
 	}
@@ -211,7 +211,7 @@ func hostWhy(t *testing.T, s docindex.Store) {
 			ended(t, s, "http://"+h+"/1")
 		}, "event nothing of it is scheduled", both},
 		{"scheduled for later", func(h string) {
-			add(t, s, docindex.Put{URL: []byte("http://" + h + "/1"), Known: true, Due: time.Now().Unix() + 90})
+			add(t, s, docindex.Put{URL: []byte("http://" + h + "/1"), Update: true, Due: time.Now().Unix() + 90})
 		}, "+1m30s the first of its documents is scheduled for then", both},
 		{"blocked by the operator", func(h string) {
 			add(t, s, urls("http://"+h+"/1")...)
@@ -219,7 +219,7 @@ func hostWhy(t *testing.T, s docindex.Store) {
 		}, "+1m0s blocked by the operator", both},
 		{"blocked queue", func(h string) {
 			add(t, s, crawled("c", "http://"+h+"/1")...)
-			err := s.Set(t.Context(), docindex.Setting{Which: docindex.SetBlock, Scope: docindex.Scope{Crawl: []byte("c"), Key: []byte(h)}, Value: in(60)})
+			err := s.Set(t.Context(), docindex.Setting{Kind: docindex.SetBlock, Scope: docindex.Scope{Crawl: []byte("c"), Key: []byte(h)}, Value: in(60)})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -279,7 +279,7 @@ func hostWhy(t *testing.T, s docindex.Store) {
 	} {
 		host := fmt.Sprintf("h%d.test", n)
 		c.do(host)
-		l, err := s.LookAtHost(t.Context(), []byte(host))
+		l, err := s.HostStatus(t.Context(), []byte(host))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -289,14 +289,14 @@ func hostWhy(t *testing.T, s docindex.Store) {
 		if got := turnText(l.AtSlots); got != c.slots {
 			t.Errorf("%s: slots: %q; want %q", c.name, got, c.slots)
 		}
-		if got := turnText(l.AtCalls); got != c.calls {
+		if got := turnText(l.AtFrontier); got != c.calls {
 			t.Errorf("%s: calls: %q; want %q", c.name, got, c.calls)
 		}
 		setHost(t, s, docindex.SetBlock, host, 1<<40) // out of the way of the others
 	}
 	set(t, s, docindex.SetActive, "", 0)
-	if l, err := s.LookAtHost(t.Context(), []byte("h1.test")); err != nil || turnText(l.AtCalls) != "event clients are given nothing at all (SetActive)" {
-		t.Errorf("passive: %+v, %v", l.AtCalls, err)
+	if l, err := s.HostStatus(t.Context(), []byte("h1.test")); err != nil || turnText(l.AtFrontier) != "event clients are given nothing at all (SetActive)" {
+		t.Errorf("passive: %+v, %v", l.AtFrontier, err)
 	}
 }
 
@@ -312,17 +312,17 @@ func hostBarred(t *testing.T, s docindex.Store) {
 	barred := func(name string) func([]byte) docindex.HostRule {
 		return func(host []byte) docindex.HostRule { return docindex.HostRule{Barred: string(host) == name} }
 	}
-	s.Obey(barred("a.test"))
+	s.SetHostRules(barred("a.test"))
 	add(t, s, urls("http://a.test/1", "http://a.test/2", "http://b.test/1")...)
 	add(t, s, keyed("mixed", "http://a.test/3", "http://b.test/2")...)
 	wantURLs(t, call(t, s, any), "http://b.test/1", "http://b.test/2")
 	wantURLs(t, call(t, s, byKeyOf("a.test")))
 	wantTexts(t, take(t, s, 1), "http://a.test/1") // slots have rules of their own
 	time.Sleep(2 * time.Second)
-	s.Obey(barred("b.test"))
+	s.SetHostRules(barred("b.test"))
 	add(t, s, urls("http://c.test/1")...)
 	wantURLs(t, call(t, s, any), "http://c.test/1") // a host that the slots are at is not for calls anyway
-	s.Obey(nil)
+	s.SetHostRules(nil)
 	add(t, s, urls("http://b.test/4")...)
 	time.Sleep(2 * time.Second)
 	wantURLs(t, call(t, s, byKeyOf("b.test")), "http://b.test/4")
@@ -341,15 +341,15 @@ func hostCounts(t *testing.T, s docindex.Store) {
 	ended(t, s, "http://a.test/1")
 	setHost(t, s, docindex.SetDelay, "a.test", 7)
 	setHost(t, s, docindex.SetBlock, "a.test.", in(60))
-	l, err := s.LookAtHost(t.Context(), []byte("a.test"))
+	l, err := s.HostStatus(t.Context(), []byte("a.test"))
 	if err != nil {
 		t.Fatal(err)
 	}
-	want := docindex.HostLook{
+	want := docindex.HostStatus{
 		Counts:  docindex.Counts{Scheduled: 2, Completed: 1, Queues: 2, Active: 2},
 		Blocked: time.Now().Truncate(time.Second).Add(time.Minute).UTC(), Delay: 7 * time.Second,
 	}
-	l.AtSlots, l.AtCalls = docindex.Turn{}, docindex.Turn{}
+	l.AtSlots, l.AtFrontier = docindex.Availability{}, docindex.Availability{}
 	if l != want {
 		t.Errorf("%+v; want %+v", l, want)
 	}

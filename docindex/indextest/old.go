@@ -13,7 +13,7 @@ import (
 // spider of spiderid s1; of each another one, -done, which is completed; id-done's DOC_ID is given2.
 // http://a.example/stopped and stopped-done are of A's crawl s, which was stopped. Of crawl l a client has
 // leased http://b.example/app-leased, of A, and plain-leased. The store knows what it knew, by owners.
-func RunOld(t *testing.T, s CrawlStore) {
+func RunOld(t *testing.T, s docindex.Store) {
 	const app, spider = `{"appid":["A"],"depth":["2"]}`, `{"spiderid":["s1"]}`
 	of := func(url, metadata string) docindex.Put {
 		return docindex.Put{URL: []byte("http://a.example/" + url), Crawl: []byte("c"), Metadata: []byte(metadata)}
@@ -58,13 +58,13 @@ func RunOld(t *testing.T, s CrawlStore) {
 }
 
 // leased ends what a client has leased: what it says names no owner.
-func leased(t *testing.T, s CrawlStore) {
+func leased(t *testing.T, s docindex.Store) {
 	for _, url := range []string{"http://b.example/app-leased", "http://b.example/plain-leased"} {
 		d, err := s.Find(t.Context(), docindex.Scope{Crawl: []byte("l"), Key: []byte("b.example")}, []byte(url))
 		if err != nil || d.State != docindex.InTransit {
 			t.Errorf("%s is %v, %v; want it in transit", url, d.State, err)
 		}
-		news := docindex.Put{URL: []byte(url), Crawl: []byte("l"), Known: true, Due: docindex.Never}
+		news := docindex.Put{URL: []byte(url), Crawl: []byte("l"), Update: true, Due: docindex.Never}
 		if v := add(t, s, news); v[0] != docindex.Changed {
 			t.Errorf("news of %s is answered %v; want that it is known", url, v[0])
 		}
@@ -73,7 +73,7 @@ func leased(t *testing.T, s CrawlStore) {
 }
 
 // endAll has all that is scheduled handed out and ended.
-func endAll(t *testing.T, s CrawlStore) {
+func endAll(t *testing.T, s docindex.Store) {
 	var urls []string
 	for {
 		b := take(t, s, 100)

@@ -130,8 +130,8 @@ func earlyOutcome(t *testing.T, s docindex.Store) {
 
 func notify(t *testing.T, s docindex.Store) {
 	woken := make(chan string, 4)
-	s.Notify(func() { woken <- "first" })
-	s.Notify(func() { woken <- "second" })
+	s.OnWake(func() { woken <- "first" })
+	s.OnWake(func() { woken <- "second" })
 	put(t, s, urls("http://a.example/")...)
 	if a, b := <-woken, <-woken; a == b {
 		t.Errorf("woken twice by %s; want both", a)

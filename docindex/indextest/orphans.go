@@ -40,7 +40,7 @@ func orphaned(t *testing.T, s docindex.Store, forget func(*testing.T, docindex.S
 	wantURLs(t, call(t, s, request))
 	wantTexts(t, take(t, s, 9))
 	if reports {
-		add(t, s, docindex.Put{URL: []byte("http://a.test/1"), Known: true, Due: docindex.Never})
+		add(t, s, docindex.Put{URL: []byte("http://a.test/1"), Update: true, Due: docindex.Never})
 	} else {
 		time.Sleep(29 * time.Second)
 		wantURLs(t, call(t, s, request))

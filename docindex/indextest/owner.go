@@ -98,7 +98,7 @@ func ownersCompletedAtOnce(t *testing.T, s docindex.Store) {
 	wantStates(t, s, 0, 0, len(owned))
 	for i, one := range owned[1:] {
 		p := ownedBy(one)
-		p.Known = true
+		p.Update = true
 		if v := add(t, s, p); v[0] != docindex.Changed {
 			t.Errorf("news for %s is answered %v; want that it is known", one, v[0])
 		}
@@ -115,7 +115,7 @@ func ownersNews(t *testing.T, s docindex.Store) {
 	wantURLs(t, served, "http://a.test/")
 	wantStates(t, s, 1, 1, 0)
 	news := ownedBy("")
-	news.Known, news.Due = true, docindex.Never
+	news.Update, news.Due = true, docindex.Never
 	for i, want := range []struct{ scheduled, completed int }{{1, 1}, {0, 2}, {0, 2}} {
 		if v := add(t, s, news); v[0] != docindex.Changed {
 			t.Errorf("%d: news is answered %v; want that the URL is known", i, v[0])
@@ -135,7 +135,7 @@ func ownersKept(t *testing.T, s docindex.Store) {
 		p.URL = fmt.Appendf(nil, "http://a.test/%d", i)
 		add(t, s, p)
 		news := p
-		news.Known, news.Due, news.Metadata = true, time.Now().Unix()+5, []byte(`{"z":["1"]}`)
+		news.Update, news.Due, news.Metadata = true, time.Now().Unix()+5, []byte(`{"z":["1"]}`)
 		if v := add(t, s, news); v[0] != docindex.Changed {
 			t.Errorf("news of %s is answered %v; want that it is known", one, v[0])
 		}
@@ -166,7 +166,7 @@ func ownersForgotten(t *testing.T, s docindex.Store) {
 			t.Error("it is found when it was forgotten")
 		}
 		news := ownedBy("")
-		news.Known, news.Due = true, docindex.Never
+		news.Update, news.Due = true, docindex.Never
 		if v := add(t, s, news); v[0] != docindex.New {
 			t.Errorf("news of what was forgotten is answered %v; want that it is new", v[0])
 		}

@@ -22,7 +22,7 @@ var recallCases = []testCase{
 // a batch.
 func recalled(s docindex.Store) func(b *docindex.Batch) []string {
 	var ids []string
-	s.Recall(func(o *docindex.Outcomes) {
+	s.OnRecall(func(o *docindex.Outcomes) {
 		for i := range o.Len() {
 			ids = append(ids, string(o.At(i).DocID))
 		}
@@ -85,7 +85,7 @@ func recallForgotten(t *testing.T, s docindex.Store) {
 }
 
 func gapAfterCalls(t *testing.T, s docindex.Store) {
-	s.Pace(4 * time.Second)
+	s.SetSlotGap(4 * time.Second)
 	add(t, s, urls("http://a.test/1", "http://a.test/2")...)
 	wantURLs(t, call(t, s, docindex.Request{AnyCrawl: true, PerQueue: 1, Lease: time.Minute}), "http://a.test/1")
 	ended(t, s, "http://a.test/1")
@@ -131,7 +131,7 @@ func rescheduled(t *testing.T, s docindex.Store) {
 	add(t, s, urls("http://a.test/1")...)
 	b := take(t, s, 1)
 	at := time.Now().Add(100 * time.Second)
-	add(t, s, docindex.Put{URL: []byte("http://a.test/1"), Known: true, Due: at.Unix()})
+	add(t, s, docindex.Put{URL: []byte("http://a.test/1"), Update: true, Due: at.Unix()})
 	end(t, s, b)
 	wantStates(t, s, 1, 0, 0)
 	time.Sleep(101 * time.Second)

@@ -17,15 +17,15 @@ const portionBytes = 256 << 10
 type serving struct {
 	r   docindex.Request
 	at  queuesched.Visits
-	out docindex.Handout
+	out docindex.Served
 
 	gave     bool
 	soon     <-chan struct{} // where nothing could be given, and something may be when this is closed
 	patience embedded.Patience
 }
 
-// Serve is [docindex.Caller.Serve].
-func (m *Store) Serve(ctx context.Context, r docindex.Request, give func(*docindex.Handout) error) error {
+// Serve is [docindex.Frontier.Serve].
+func (m *Store) Serve(ctx context.Context, r docindex.Request, give func(*docindex.Served) error) error {
 	v := serving{r: r}
 	m.begin(&v)
 	defer m.finish(&v)
@@ -121,7 +121,7 @@ func (m *Store) fillLocked(v *serving, now int64) (full bool) {
 	return false
 }
 
-// Set is [docindex.Caller.Set].
+// Set is [docindex.Frontier.Set].
 func (m *Store) Set(ctx context.Context, s docindex.Setting) error {
 	if err := ctx.Err(); err != nil {
 		return err
@@ -129,7 +129,7 @@ func (m *Store) Set(ctx context.Context, s docindex.Setting) error {
 	if err := s.Check(); err != nil {
 		return err
 	}
-	if err := m.set(s); err != nil || s.Which == docindex.SetActive {
+	if err := m.set(s); err != nil || s.Kind == docindex.SetActive {
 		return err
 	}
 	return m.recall(ctx, s)
@@ -139,7 +139,7 @@ func (m *Store) set(s docindex.Setting) error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	now := m.now()
-	switch s.Which {
+	switch s.Kind {
 	case docindex.SetDelay:
 		return m.setDelayLocked(s, now)
 	case docindex.SetBlock:
@@ -155,7 +155,7 @@ func (m *Store) set(s docindex.Setting) error {
 		m.passive = s.Value == 0
 		return nil
 	}
-	return fmt.Errorf("setting %d: there is none", s.Which)
+	return fmt.Errorf("setting %d: there is none", s.Kind)
 }
 
 func (m *Store) setDelayLocked(s docindex.Setting, now int64) error {
@@ -181,7 +181,7 @@ func (m *Store) setLocked(s *docindex.Setting, to queuesched.Settings, now int64
 // maxDelay is the longest delay, in seconds: what the interface can say.
 const maxDelay = 1<<32 - 1
 
-// Active is [docindex.Caller.Active].
+// Active is [docindex.Frontier.Active].
 func (m *Store) Active() bool {
 	m.mu.Lock()
 	defer m.mu.Unlock()

@@ -13,7 +13,7 @@ import (
 // one URL.
 func BenchmarkMemoryServe(b *testing.B) {
 	m := filled(b, 1_000_000)
-	if err := m.Set(b.Context(), docindex.Setting{Which: docindex.SetDelay}); err != nil {
+	if err := m.Set(b.Context(), docindex.Setting{Kind: docindex.SetDelay}); err != nil {
 		b.Fatal(err)
 	}
 	r := docindex.Request{AnyCrawl: true, PerQueue: 10, MaxQueues: 100, Lease: time.Hour}
@@ -21,7 +21,7 @@ func BenchmarkMemoryServe(b *testing.B) {
 	for left := 0; b.Loop(); left-- {
 		for left <= 0 {
 			p.Reset()
-			if err := m.Serve(b.Context(), r, func(h *docindex.Handout) error { return report(h, &p) }); err != nil || p.Len() == 0 {
+			if err := m.Serve(b.Context(), r, func(h *docindex.Served) error { return report(h, &p) }); err != nil || p.Len() == 0 {
 				b.Fatalf("%d URLs, %v", p.Len(), err)
 			}
 			left = p.Len()
@@ -32,10 +32,10 @@ func BenchmarkMemoryServe(b *testing.B) {
 	}
 }
 
-func report(h *docindex.Handout, p *docindex.Puts) error {
+func report(h *docindex.Served, p *docindex.Puts) error {
 	for i := range h.Len() {
 		put := h.At(i)
-		put.Known, put.Due = true, docindex.Never
+		put.Update, put.Due = true, docindex.Never
 		if err := p.AddExact(put, docindex.HostOf(put.URL)); err != nil {
 			return err
 		}
@@ -62,14 +62,14 @@ func callOne(b *testing.B, queues int) {
 	if _, err := m.Put(b.Context(), &p); err != nil {
 		b.Fatal(err)
 	}
-	if err := m.Set(b.Context(), docindex.Setting{Which: docindex.SetDelay}); err != nil {
+	if err := m.Set(b.Context(), docindex.Setting{Kind: docindex.SetDelay}); err != nil {
 		b.Fatal(err)
 	}
-	report := func(most int) func(h *docindex.Handout) error {
-		return func(h *docindex.Handout) error {
+	report := func(most int) func(h *docindex.Served) error {
+		return func(h *docindex.Served) error {
 			for i := 0; i < h.Len() && p.Len() < most; i++ {
 				put := h.At(i)
-				put.Known = true
+				put.Update = true
 				if err := p.AddExact(put, nil); err != nil {
 					return err
 				}

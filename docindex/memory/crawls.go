@@ -34,7 +34,7 @@ func (m *Store) bookLocked(id uint32, p *docindex.Put) {
 
 // sayEndLocked notes when the crawl of a document expires, if that was put with it.
 func (m *Store) sayEndLocked(id uint32, p *docindex.Put) {
-	crawl, expires, ok := docindex.EndOf(p)
+	crawl, expires, ok := docindex.ExpiryOf(p)
 	if b := m.crawls.bookOf(id); ok && b != nil && b.ID == crawl {
 		m.crawls.ExpireAt(b, expires)
 	}
@@ -59,7 +59,7 @@ func (m *Store) trackLocked(id uint32, r *record) {
 
 // droppedLocked reports whether a URL is of a crawl that is refused. If it is known and its crawl wants it again, it ends.
 func (m *Store) droppedLocked(p *docindex.Put, known uint32, now int64) bool {
-	if m.crawls.Refused() == 0 || known != 0 && p.Known && p.Due == docindex.Never {
+	if m.crawls.Refused() == 0 || known != 0 && p.Update && p.Due == docindex.Never {
 		return false
 	}
 	id, _, ok := docindex.CrawlOf(p)
@@ -68,14 +68,14 @@ func (m *Store) droppedLocked(p *docindex.Put, known uint32, now int64) bool {
 		return false
 	}
 	b.Dropped++
-	if known != 0 && p.Known {
+	if known != 0 && p.Update {
 		m.completeLocked(known, now)
 	}
 	return true
 }
 
-// Refuse is [docindex.Crawls.Refuse].
-func (m *Store) Refuse(ctx context.Context, id docindex.CrawlID, why docindex.Kind) error {
+// StopCrawl is [docindex.Crawls.StopCrawl].
+func (m *Store) StopCrawl(ctx context.Context, id docindex.CrawlID, why docindex.Kind) error {
 	if err := ctx.Err(); err != nil {
 		return err
 	}
@@ -86,9 +86,9 @@ func (m *Store) Refuse(ctx context.Context, id docindex.CrawlID, why docindex.Ki
 	case b != nil && b.Refused:
 		return nil
 	case m.crawls.Refused() >= embedded.MaxRefused:
-		return docindex.ErrTooManyRefused
+		return docindex.ErrTooManyStopped
 	}
-	m.crawls.Refuse(m.crawls.Open(id), uint8(why))
+	m.crawls.Refuse(m.crawls.Open(id), why)
 	return nil
 }
 
@@ -184,26 +184,26 @@ func (m *Store) someAtSlots(id docindex.CrawlID, n int, out *docindex.Outcomes) 
 		m.crawls.unlink(b, one)
 		m.crawls.link(b, doc, one)
 		var name [20]byte // a uint64 in decimal
-		out.Add(docindex.Outcome{DocID: m.docs.docID(name[:0], doc), URL: m.docs.url(m.docs.records.At(doc)), Kind: docindex.Kind(b.Why)})
+		out.Add(docindex.Outcome{DocID: m.docs.docID(name[:0], doc), URL: m.docs.url(m.docs.records.At(doc)), Kind: b.Why})
 	}
 }
 
-// Overdue is [docindex.Crawls.Overdue].
-func (m *Store) Overdue(_ context.Context, now time.Time, max int) ([]docindex.CrawlEnd, error) {
+// CrawlsToEnd is [docindex.Crawls.CrawlsToEnd].
+func (m *Store) CrawlsToEnd(_ context.Context, now time.Time, max int) ([]docindex.CrawlEnd, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	return m.crawls.Due(now, max, uint8(docindex.Expired)), nil
+	return m.crawls.Due(now, max), nil
 }
 
-// Finished is [docindex.Crawls.Finished].
-func (m *Store) Finished(_ context.Context, since time.Time, max int) ([]docindex.FinishedCrawl, error) {
+// FinishedCrawls is [docindex.Crawls.FinishedCrawls].
+func (m *Store) FinishedCrawls(_ context.Context, since time.Time, max int) ([]docindex.FinishedCrawl, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	return m.crawls.Finished(since, max), nil
 }
 
-// Told is [docindex.Crawls.Told].
-func (m *Store) Told(_ context.Context, id docindex.CrawlID, round uint64) error {
+// AckCrawlEnd is [docindex.Crawls.AckCrawlEnd].
+func (m *Store) AckCrawlEnd(_ context.Context, id docindex.CrawlID, round uint64) error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if b := m.crawls.Find(id); b != nil {
@@ -216,13 +216,13 @@ func (m *Store) Told(_ context.Context, id docindex.CrawlID, round uint64) error
 func (m *Store) CrawlCounts(max int) []docindex.CrawlCounts {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	return m.crawls.Counts(max, uint8(docindex.Expired))
+	return m.crawls.Counts(max)
 }
 
-// Survey is [docindex.Crawls.Survey].
-func (m *Store) Survey(ctx context.Context, id docindex.CrawlID, domains int, away *docindex.Outcomes) (docindex.Survey, error) {
+// ReportPending is [docindex.Crawls.ReportPending].
+func (m *Store) ReportPending(ctx context.Context, id docindex.CrawlID, domains int, away *docindex.Outcomes) (docindex.PendingReport, error) {
 	if err := ctx.Err(); err != nil {
-		return docindex.Survey{}, err
+		return docindex.PendingReport{}, err
 	}
 	m.mu.Lock()
 	defer m.mu.Unlock()

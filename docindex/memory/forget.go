@@ -9,7 +9,7 @@ import (
 	"urlserver/docindex"
 )
 
-// Delete is [docindex.Caller.Delete]. The queues are gone at once; their memory follows in portions.
+// Delete is [docindex.Frontier.Delete]. The queues are gone at once; their memory follows in portions.
 func (m *Store) Delete(ctx context.Context, s docindex.Scope) (deleted int, err error) {
 	if len(s.Key) > 0 {
 		m.mu.Lock()
@@ -79,7 +79,7 @@ func (m *Store) orphanLocked(id uint32, now int64) {
 	}
 }
 
-// Purge is [docindex.Caller.Purge].
+// Purge is [docindex.Frontier.Purge].
 func (m *Store) Purge(ctx context.Context, s docindex.Scope, before time.Time) (purged int, err error) {
 	if len(s.Key) > 0 {
 		m.mu.Lock()

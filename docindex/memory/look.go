@@ -9,7 +9,7 @@ import (
 	"urlserver/docindex/internal/embedded"
 )
 
-// Find is [docindex.Caller.Find].
+// Find is [docindex.Frontier.Find].
 func (m *Store) Find(_ context.Context, queue docindex.Scope, url []byte) (docindex.Document, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -22,7 +22,7 @@ func (m *Store) Find(_ context.Context, queue docindex.Scope, url []byte) (docin
 	return docindex.Document{}, fmt.Errorf("url %.200q with key %.100q: %w", url, queue.Key, docindex.ErrUnknown)
 }
 
-// List is [docindex.Caller.List]. Within a queue it goes by arrival.
+// List is [docindex.Frontier.List]. Within a queue it goes by arrival.
 func (m *Store) List(ctx context.Context, s docindex.Scope, visit func(*docindex.Document) bool) error {
 	if len(s.Key) > 0 {
 		m.mu.Lock()
@@ -104,7 +104,7 @@ func (m *Store) isInLocked(id, queue uint32) bool {
 	return r.urlLen > 0 && r.queue == queue
 }
 
-// Queues is [docindex.Caller.Queues].
+// Queues is [docindex.Frontier.Queues].
 func (m *Store) Queues(ctx context.Context, crawl []byte, visit func(key []byte, idle bool) bool) error {
 	return embedded.VisitQueues(ctx, func(from uint32, add func(key []byte, idle bool)) uint32 {
 		m.mu.Lock()
@@ -113,14 +113,14 @@ func (m *Store) Queues(ctx context.Context, crawl []byte, visit func(key []byte,
 	}, visit)
 }
 
-// Crawls is [docindex.Caller.Crawls].
+// Crawls is [docindex.Frontier.Crawls].
 func (m *Store) Crawls(context.Context) ([]string, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	return m.doors.Crawls(), nil
 }
 
-// Count is [docindex.Caller.Count].
+// Count is [docindex.Frontier.Count].
 func (m *Store) Count(_ context.Context, s *docindex.Scope) (docindex.Counts, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -128,8 +128,8 @@ func (m *Store) Count(_ context.Context, s *docindex.Scope) (docindex.Counts, er
 	return embedded.CountsOf(m.doors, s), nil
 }
 
-// LookAtHost is [docindex.Caller.LookAtHost].
-func (m *Store) LookAtHost(ctx context.Context, host []byte) (docindex.HostLook, error) {
+// HostStatus is [docindex.Inspector.HostStatus].
+func (m *Store) HostStatus(ctx context.Context, host []byte) (docindex.HostStatus, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	now := m.now()

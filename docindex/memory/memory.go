@@ -81,7 +81,7 @@ func (m *Store) catchUpLocked(now int64) (more bool) {
 	return true
 }
 
-// Put is [docindex.Store.Put].
+// Put is [docindex.Putter.Put].
 func (m *Store) Put(ctx context.Context, p *docindex.Puts) (res docindex.PutResult, err error) {
 	scheduled := false
 	for i := 0; i < p.Len() && err == nil; i += hold {
@@ -102,7 +102,7 @@ func (m *Store) putSome(p *docindex.Puts, from, to int, res *docindex.PutResult)
 	for i := from; i < to; i++ {
 		put, host := p.At(i)
 		verdict, err := m.putLocked(&put, host, now)
-		p.Settle(i, verdict)
+		p.SetVerdict(i, verdict)
 		switch verdict {
 		case docindex.Refused:
 			res.Refused = append(res.Refused, docindex.Refusal{Index: i, Err: err})
@@ -135,16 +135,16 @@ func (m *Store) putLocked(p *docindex.Put, host []byte, now int64) (docindex.Ver
 			return docindex.Refused, fmt.Errorf("doc_id %q: taken by %.200s", p.DocID, m.docs.url(m.docs.records.At(id)))
 		}
 	}
-	if p.Known && m.doors.HasOrphans() {
+	if p.Update && m.doors.HasOrphans() {
 		m.doors.Reported(host, p.URL, now)
 	}
-	if known != 0 && p.Known {
+	if known != 0 && p.Update {
 		m.ownLocked(known, p)
 	}
 	switch {
 	case m.droppedLocked(p, known, now):
 		return docindex.Dropped, nil
-	case known != 0 && p.Known:
+	case known != 0 && p.Update:
 		m.renewLocked(known, p, now)
 		m.sayEndLocked(known, p)
 		return docindex.Changed, nil
@@ -226,14 +226,14 @@ func (m *Store) wake() {
 	}
 }
 
-// Notify is [docindex.Store.Notify].
-func (m *Store) Notify(wake func()) {
+// OnWake is [docindex.Hooks.OnWake].
+func (m *Store) OnWake(wake func()) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.wakes = append(m.wakes, wake)
 }
 
-// Document is [docindex.Store.Document].
+// Document is [docindex.Putter.Document].
 func (m *Store) Document(_ context.Context, docID []byte) (docindex.Document, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -265,7 +265,7 @@ func (m *Store) documentLocked(id uint32) docindex.Document {
 // recordBytes is what a record takes.
 const recordBytes = 56
 
-// Stats is [docindex.Store.Stats]. Bytes leaves out free lists and slice headers.
+// Stats is [docindex.Inspector.Stats]. Bytes leaves out free lists and slice headers.
 func (m *Store) Stats() docindex.StoreStats {
 	m.mu.Lock()
 	defer m.mu.Unlock()

@@ -13,5 +13,5 @@ func TestMemory(t *testing.T) {
 }
 
 func TestMemoryCrawls(t *testing.T) {
-	indextest.RunCrawls(t, func(*testing.T) indextest.CrawlStore { return memory.New() })
+	indextest.RunCrawls(t, func(*testing.T) docindex.Store { return memory.New() })
 }

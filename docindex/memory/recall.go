@@ -7,23 +7,23 @@ import (
 	"urlserver/docindex"
 )
 
-// Recall is [docindex.Store.Recall].
-func (m *Store) Recall(back func(*docindex.Outcomes)) {
+// OnRecall is [docindex.Hooks.OnRecall].
+func (m *Store) OnRecall(back func(*docindex.Outcomes)) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.backs = append(m.backs, back)
 }
 
-// Pace is [docindex.Store.Pace].
-func (m *Store) Pace(gap time.Duration) {
+// SetSlotGap is [docindex.Hooks.SetSlotGap].
+func (m *Store) SetSlotGap(gap time.Duration) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.doors.SetSlotGap(gap.Milliseconds())
 	m.refreshLocked()
 }
 
-// Obey is [docindex.Store.Obey].
-func (m *Store) Obey(of func(host []byte) docindex.HostRule) {
+// SetHostRules is [docindex.Hooks.SetHostRules].
+func (m *Store) SetHostRules(of func(host []byte) docindex.HostRule) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.doors.SetRules(of)

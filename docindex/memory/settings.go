@@ -9,7 +9,7 @@ import (
 	"urlserver/docindex"
 )
 
-// Settings is [docindex.Caller.Settings].
+// Settings is [docindex.Inspector.Settings].
 func (m *Store) Settings(ctx context.Context, visit func(*docindex.Setting) bool) error {
 	return embedded.VisitSettings(ctx, func(look func(d *queuesched.Doors, active bool, now int64)) {
 		m.mu.Lock()

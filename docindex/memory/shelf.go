@@ -63,7 +63,7 @@ func (s *shelf) hash(queue uint32, url []byte) uint32 { return s.hash32(url) ^ q
 // likeliest of its URL.
 func (s *shelf) find(queue uint32, p *docindex.Put, hash uint32) uint32 {
 	owner := docindex.OwnerOf(p.Metadata)
-	if p.Known && owner == nil {
+	if p.Update && owner == nil {
 		return s.likeliest(queue, p.URL, hash)
 	}
 	return s.byURL.Find(hash, func(id uint32) bool {
@@ -72,7 +72,7 @@ func (s *shelf) find(queue uint32, p *docindex.Put, hash uint32) uint32 {
 	})
 }
 
-// likeliest returns the record of a URL in a queue that comes first by [docindex.NewsRank], or 0.
+// likeliest returns the record of a URL in a queue that comes first by [docindex.UpdateRank], or 0.
 func (s *shelf) likeliest(queue uint32, url []byte, hash uint32) (best uint32) {
 	rank := docindex.NoRank
 	s.byURL.Find(hash, func(id uint32) bool {
@@ -80,7 +80,7 @@ func (s *shelf) likeliest(queue uint32, url []byte, hash uint32) (best uint32) {
 		if !s.isOf(r, queue, url) {
 			return false
 		}
-		if one := docindex.NewsRank(r.state(), r.flags&viaCall != 0, docindex.OwnerOf(s.extra(r).metadata) != nil); one < rank {
+		if one := docindex.UpdateRank(r.state(), r.flags&viaCall != 0, docindex.OwnerOf(s.extra(r).metadata) != nil); one < rank {
 			best, rank = id, one
 		}
 		return rank == 0

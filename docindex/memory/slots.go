@@ -10,12 +10,12 @@ import (
 	"urlserver/docindex"
 )
 
-// Candidates is [docindex.Index.Candidates]. What it hands out stays in transit until its outcome.
+// Candidates is [docindex.Source.Candidates]. What it hands out stays in transit until its outcome.
 func (m *Store) Candidates(ctx context.Context, max int, reject []string, b *docindex.Batch) error {
 	return m.handOut(ctx, max, reject, 0, b)
 }
 
-// Lease is [docindex.Store.Lease].
+// Lease is [docindex.Leaser.Lease].
 func (m *Store) Lease(ctx context.Context, max int, reject []string, lease time.Duration, b *docindex.Batch) error {
 	if lease <= 0 {
 		return fmt.Errorf("lease of %v: it has to be longer than nothing", lease)
@@ -85,13 +85,13 @@ func leaseEnd(now int64, lease time.Duration) int64 {
 	return now + int64((lease-1)/time.Millisecond) + 1
 }
 
-// Outcomes is [docindex.Index.Outcomes] as a [docindex.Store] has it. One that tells how a try ended changes nothing where the
+// Outcomes is [docindex.Source.Outcomes] as a [docindex.Store] has it. One that tells how a try ended changes nothing where the
 // document is scheduled for later: there was news of it since it was handed out.
 func (m *Store) Outcomes(ctx context.Context, o *docindex.Outcomes) error {
 	return m.each(ctx, o, m.endLocked)
 }
 
-// Return is [docindex.Store.Return].
+// Return is [docindex.Returner.Return].
 func (m *Store) Return(ctx context.Context, o *docindex.Outcomes) error {
 	return m.each(ctx, o, m.returnLocked)
 }
@@ -130,7 +130,7 @@ func (m *Store) endLocked(id uint32, out *docindex.Outcome, now int64) {
 	if out.Pause > 0 || out.Gap > 0 {
 		m.doors.Pause(docindex.HostOf(m.docs.url(r)), now+out.Pause.Milliseconds(), out.Gap.Milliseconds(), now)
 	}
-	if r.state() == docindex.Completed || r.state() == docindex.Scheduled && dueMS(r.due) > now && out.Kind.OfTry() { // rescheduled since
+	if r.state() == docindex.Completed || r.state() == docindex.Scheduled && dueMS(r.due) > now && out.Kind.OfAttempt() { // rescheduled since
 		return
 	}
 	if b := m.crawls.bookOf(id); b != nil {

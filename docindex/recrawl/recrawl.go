@@ -22,7 +22,7 @@ type Store struct {
 // New returns a store that does by rule what outcomes ask for. All else goes to store as it is.
 func New(store docindex.Store, rule Rule) *Store { return &Store{Store: store, rule: rule} }
 
-// Outcomes is [docindex.Index.Outcomes]. What was told before is passed over: an outcome whose time is that of the last one
+// Outcomes is [docindex.Source.Outcomes]. What was told before is passed over: an outcome whose time is that of the last one
 // of its document, or whose document waits for its time to come back. So one that is told twice neither doubles a
 // wait twice nor completes anything.
 func (s *Store) Outcomes(ctx context.Context, o *docindex.Outcomes) error {

@@ -159,14 +159,14 @@ func TestClients(t *testing.T) {
 		r.report(r.done(200))
 		time.Sleep(8 * time.Hour)
 		var metadata string
-		err := r.Serve(t.Context(), docindex.Request{Lease: time.Minute}, func(h *docindex.Handout) error {
+		err := r.Serve(t.Context(), docindex.Request{Lease: time.Minute}, func(h *docindex.Served) error {
 			metadata = string(h.At(0).Metadata)
 			return nil
 		})
 		if want := fmt.Sprintf(`{"refetch":["28800","0","%d"]}`, time.Now().Add(-8*time.Hour).UnixMilli()); err != nil || metadata != want {
 			t.Errorf("a client gets %s, %v; want %s", metadata, err, want)
 		}
-		r.put(docindex.Put{Known: true, Due: time.Now().Unix() + 60})
+		r.put(docindex.Put{Update: true, Due: time.Now().Unix() + 60})
 		r.waits(time.Minute, docindex.Done, 1)
 		if d := r.document(); len(d.Metadata) > 0 {
 			t.Errorf("the client's metadata is %s; want none", d.Metadata)

@@ -50,7 +50,7 @@ func (r Rule) next(s schedule, o *docindex.Outcome) (after schedule, wait time.D
 
 // interval is the one after a success, from the one before. Where nobody tells of changes it is as it is set.
 func (r Rule) interval(last time.Duration, c docindex.Change) time.Duration {
-	if last == 0 || c == docindex.Untold || r.OK == 0 {
+	if last == 0 || c == docindex.ChangeUnknown || r.OK == 0 {
 		last = r.OK
 	}
 	switch c {
@@ -106,7 +106,7 @@ func classOf(o *docindex.Outcome) class {
 
 // changeOf is what an outcome tells of changes: 304 is HTTP's word for none.
 func changeOf(o *docindex.Outcome) docindex.Change {
-	if o.Change == docindex.Untold && o.Status == 304 {
+	if o.Change == docindex.ChangeUnknown && o.Status == 304 {
 		return docindex.Unchanged
 	}
 	return o.Change

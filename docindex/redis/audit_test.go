@@ -8,7 +8,6 @@ import (
 	"testing"
 
 	"urlserver/docindex"
-	"urlserver/docindex/indextest"
 )
 
 // auditText recounts what crawls have from all documents of a shard, and tells where the counts that are kept say something else.
@@ -93,32 +92,32 @@ type audited struct {
 }
 
 // audit audits a store that is not in a bubble.
-func audit(t *testing.T, s indextest.CrawlStore) indextest.CrawlStore {
+func audit(t *testing.T, s docindex.Store) docindex.Store {
 	if plain, ok := s.(*Store); ok {
 		return &audited{Store: plain, t: t}
 	}
 	return s
 }
 
-// Survey is called after each step of a random test.
-func (a *audited) Survey(ctx context.Context, id docindex.CrawlID, domains int, away *docindex.Outcomes) (docindex.Survey, error) {
+// ReportPending is called after each step of a random test.
+func (a *audited) ReportPending(ctx context.Context, id docindex.CrawlID, domains int, away *docindex.Outcomes) (docindex.PendingReport, error) {
 	if a.surveys++; a.surveys%25 == 0 {
 		checkCounts(a.t, a.Store)
 		checkMirror(a.t, a.Store)
 	}
-	return a.Store.Survey(ctx, id, domains, away)
+	return a.Store.ReportPending(ctx, id, domains, away)
 }
 
 // checkMirror compares what a daemon knows of an application with what it reads anew.
 func checkMirror(t *testing.T, s *Store) {
 	t.Helper()
 	app := crawlID("")
-	is, err := s.Survey(t.Context(), app, 1000, nil)
+	is, err := s.ReportPending(t.Context(), app, 1000, nil)
 	s.mu.Lock()
 	mirrors := s.mirrors
 	s.mirrors = map[string]*mirror{}
 	s.mu.Unlock()
-	want, err2 := s.Survey(t.Context(), app, 1000, nil)
+	want, err2 := s.ReportPending(t.Context(), app, 1000, nil)
 	s.mu.Lock()
 	s.mirrors = mirrors
 	s.mu.Unlock()

@@ -13,14 +13,14 @@ import (
 func TestBoundOfMixedQueue(t *testing.T) {
 	d := newDaemons(t)
 	a, b := d.start(), d.start()
-	if err := a.Set(t.Context(), docindex.Setting{Which: docindex.SetDelay}); err != nil {
+	if err := a.Set(t.Context(), docindex.Setting{Kind: docindex.SetDelay}); err != nil {
 		t.Fatal(err)
 	}
 	all := []string{"http://a.test/1", "http://b.test/2", "http://c.test/3", "http://d.test/4", "http://e.test/5"}
 	putURLs(t, a, "mixed", all...)
 	serve := func(s *Store) (got []string) {
 		r := docindex.Request{AnyCrawl: true, PerQueue: 3, Lease: testLease}
-		err := s.Serve(t.Context(), r, func(h *docindex.Handout) error {
+		err := s.Serve(t.Context(), r, func(h *docindex.Served) error {
 			for i := range h.Len() {
 				got = append(got, string(h.At(i).URL))
 			}

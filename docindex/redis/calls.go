@@ -24,17 +24,17 @@ type serving struct {
 	passed [shards][]string // queues that it has had
 	served uint32
 	lease  string
-	out    docindex.Handout
+	out    docindex.Served
 }
 
-// Serve is [docindex.Caller.Serve]. What it waits for it hears of at once where this daemon is told, else when it has waited.
-func (s *Store) Serve(ctx context.Context, r docindex.Request, give func(*docindex.Handout) error) error {
+// Serve is [docindex.Frontier.Serve]. What it waits for it hears of at once where this daemon is told, else when it has waited.
+func (s *Store) Serve(ctx context.Context, r docindex.Request, give func(*docindex.Served) error) error {
 	var p embedded.Patience
 	return s.serve(ctx, r, give, p.Wait)
 }
 
 // serve is Serve with a patience: wait waits until soon is closed or ctx ends, or says false.
-func (s *Store) serve(ctx context.Context, r docindex.Request, give func(*docindex.Handout) error, wait func(ctx context.Context, soon <-chan struct{}) bool) error {
+func (s *Store) serve(ctx context.Context, r docindex.Request, give func(*docindex.Served) error, wait func(ctx context.Context, soon <-chan struct{}) bool) error {
 	v := serving{r: r, token: rand.Text(), lease: leaseMS(r.Lease)}
 	if r.PerQueue == 0 {
 		v.r.PerQueue = math.MaxUint32
@@ -108,7 +108,7 @@ func (s *Store) ready(ctx context.Context, v *serving) (list []entry, held bool,
 }
 
 // servePortion gives out a portion of the first queues, and returns those that are left.
-func (s *Store) servePortion(ctx context.Context, v *serving, queues []entry, give func(*docindex.Handout) error) ([]entry, error) {
+func (s *Store) servePortion(ctx context.Context, v *serving, queues []entry, give func(*docindex.Served) error) ([]entry, error) {
 	if err := ctx.Err(); err != nil {
 		return queues, err
 	}
@@ -185,7 +185,7 @@ func (s *Store) serveSome(ctx context.Context, v *serving, queues []entry, most 
 }
 
 // serveMixed serves a queue whose URLs may be on different hosts.
-func (s *Store) serveMixed(ctx context.Context, v *serving, q entry, give func(*docindex.Handout) error) error {
+func (s *Store) serveMixed(ctx context.Context, v *serving, q entry, give func(*docindex.Served) error) error {
 	v.passed[q.shard] = append(v.passed[q.shard], q.queue)
 	can, err := s.stay(ctx, v, q, true, false)
 	if err != nil || can == 0 {

@@ -50,8 +50,8 @@ func membershipOf(metadata, url []byte) []string {
 	return []string{whoOf(id.Spider, id.App), domain, decimal(min(expires, maxSeconds))}
 }
 
-// Refuse is [docindex.Crawls.Refuse].
-func (s *Store) Refuse(ctx context.Context, id docindex.CrawlID, why docindex.Kind) error {
+// StopCrawl is [docindex.Crawls.StopCrawl].
+func (s *Store) StopCrawl(ctx context.Context, id docindex.CrawlID, why docindex.Kind) error {
 	name := nameOfCrawl(id)
 	s.setPurging(name, true) // which is to follow
 	if err := s.refuse(ctx, name, why); err != nil {
@@ -72,7 +72,7 @@ func (s *Store) refuse(ctx context.Context, name string, why docindex.Kind) erro
 	case len(parts) != 1:
 		return errStrange
 	case number(parts[0]) < 0:
-		return docindex.ErrTooManyRefused
+		return docindex.ErrTooManyStopped
 	}
 	var ops []op
 	for shard := range shards {
@@ -90,8 +90,8 @@ const (
 	endFinished = "f"
 )
 
-// Told is [docindex.Crawls.Told].
-func (s *Store) Told(ctx context.Context, id docindex.CrawlID, round uint64) error {
+// AckCrawlEnd is [docindex.Crawls.AckCrawlEnd].
+func (s *Store) AckCrawlEnd(ctx context.Context, id docindex.CrawlID, round uint64) error {
 	name, what := nameOfCrawl(id), endFinished
 	if round == 0 {
 		what = endRefused

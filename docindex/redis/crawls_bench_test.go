@@ -56,7 +56,7 @@ func BenchmarkCrawls(b *testing.B) {
 			m := meter{b: b, addr: addr}
 			m.begin()
 			for b.Loop() {
-				v, err := s.Survey(b.Context(), docindex.CrawlID{Spider: "link", App: "app", Crawl: crawl}, 1000, nil)
+				v, err := s.ReportPending(b.Context(), docindex.CrawlID{Spider: "link", App: "app", Crawl: crawl}, 1000, nil)
 				if err != nil || v.Total == 0 {
 					b.Fatalf("%+v, %v", v, err)
 				}
@@ -70,7 +70,7 @@ func BenchmarkCrawls(b *testing.B) {
 		m.begin()
 		for i := range benchCrawls {
 			id := docindex.CrawlID{Spider: "link", App: "app", Crawl: fmt.Sprintf("c%d", i)}
-			if err := s.Refuse(b.Context(), id, docindex.Stopped); err != nil {
+			if err := s.StopCrawl(b.Context(), id, docindex.Stopped); err != nil {
 				b.Fatal(err)
 			}
 			n, err := s.PurgeCrawl(b.Context(), id, func(*docindex.Outcomes) (int, error) { return 0, nil })

@@ -50,8 +50,8 @@ func scoreOf(text string) float64 {
 	return n
 }
 
-// Overdue is [docindex.Crawls.Overdue]. Each crawl is one living daemon's to end.
-func (s *Store) Overdue(ctx context.Context, now time.Time, most int) (due []docindex.CrawlEnd, err error) {
+// CrawlsToEnd is [docindex.Crawls.CrawlsToEnd]. Each crawl is one living daemon's to end.
+func (s *Store) CrawlsToEnd(ctx context.Context, now time.Time, most int) (due []docindex.CrawlEnd, err error) {
 	all, names, err := s.candidates(ctx, byExpiry, decimal(now.Unix()), most)
 	if err != nil {
 		return nil, err
@@ -136,11 +136,11 @@ func (s *Store) see(ctx context.Context, what string, rows []*row) (mine []*row,
 	return slices.DeleteFunc(slices.Clone(rows), func(r *row) bool { return !has[r] }), err
 }
 
-// Finished is [docindex.Crawls.Finished]. Each crawl is one living daemon's to tell of.
+// FinishedCrawls is [docindex.Crawls.FinishedCrawls]. Each crawl is one living daemon's to tell of.
 //
 // The last shard that gets quiet has the crawl in its index, whatever becomes of it in those of others: so those of which another one has
 // something open can be taken out of them.
-func (s *Store) Finished(ctx context.Context, since time.Time, most int) (done []docindex.FinishedCrawl, err error) {
+func (s *Store) FinishedCrawls(ctx context.Context, since time.Time, most int) (done []docindex.FinishedCrawl, err error) {
 	_, names, err := s.candidates(ctx, byQuiet, decimal(since.UnixMilli()), most)
 	if err != nil {
 		return nil, err
@@ -165,7 +165,7 @@ func (s *Store) Finished(ctx context.Context, since time.Time, most int) (done [
 	}
 	for _, r := range mine {
 		if s.list(r) {
-			done = append(done, docindex.FinishedCrawl{CrawlID: r.CrawlID, Done: r.done(), Round: r.round()})
+			done = append(done, docindex.FinishedCrawl{CrawlID: r.CrawlID, Done: r.done(), Epoch: r.round()})
 		}
 	}
 	if err := s.settleQuiet(ctx, append(settled, ended...)); err != nil && len(done) == 0 {

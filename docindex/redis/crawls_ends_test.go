@@ -24,7 +24,7 @@ func TestFinishedAnswerLost(t *testing.T) {
 			})
 			var listed []string
 			for range 3 {
-				done, _ := a.Finished(t.Context(), time.UnixMicro(d.now.Load()), 10)
+				done, _ := a.FinishedCrawls(t.Context(), time.UnixMicro(d.now.Load()), 10)
 				for _, one := range done {
 					listed = append(listed, one.Crawl)
 				}

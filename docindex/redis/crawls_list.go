@@ -61,18 +61,18 @@ func (s *Store) CrawlCounts(most int) (some []docindex.CrawlCounts) {
 	return append(some, other.tally())
 }
 
-// Survey is [docindex.Crawls.Survey]. away is what this daemon's spiders have; what those of others have counts as pending.
-func (s *Store) Survey(ctx context.Context, id docindex.CrawlID, domains int, away *docindex.Outcomes) (docindex.Survey, error) {
+// ReportPending is [docindex.Crawls.ReportPending]. away is what this daemon's spiders have; what those of others have counts as pending.
+func (s *Store) ReportPending(ctx context.Context, id docindex.CrawlID, domains int, away *docindex.Outcomes) (docindex.PendingReport, error) {
 	if id.Crawl == "" {
 		return s.surveyApp(ctx, id, domains, away)
 	}
 	v := surveying{id: id, books: crawlstats.New(), domains: map[domainOf]*pendingOf{}}
 	if err := v.read(ctx, s); err != nil {
-		return docindex.Survey{}, err
+		return docindex.PendingReport{}, err
 	}
 	missing, err := s.away(ctx, id, away)
 	if err != nil {
-		return docindex.Survey{}, err
+		return docindex.PendingReport{}, err
 	}
 	return v.end(domains, missing), nil
 }
@@ -132,7 +132,7 @@ type absent struct {
 }
 
 // end surveys. Shards do not tell all at the same moment: nothing is away that was not pending when that was told.
-func (v *surveying) end(domains int, away []absent) docindex.Survey {
+func (v *surveying) end(domains int, away []absent) docindex.PendingReport {
 	survey := v.books.Begin(v.id, domains)
 	for _, a := range away {
 		if p := v.domains[a.domainOf]; p != nil && p.levels.Of(a.priority) > 0 {

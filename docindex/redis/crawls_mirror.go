@@ -49,7 +49,7 @@ type mirrorPart struct {
 }
 
 // surveyApp surveys all crawls of an application at a spider.
-func (s *Store) surveyApp(ctx context.Context, id docindex.CrawlID, domains int, away *docindex.Outcomes) (v docindex.Survey, err error) {
+func (s *Store) surveyApp(ctx context.Context, id docindex.CrawlID, domains int, away *docindex.Outcomes) (v docindex.PendingReport, err error) {
 	m := s.mirrorOf(nameOfCrawl(id))
 	select {
 	case <-m.turn:
@@ -291,7 +291,7 @@ func levelOf(level string) (priority int32, domain string) {
 }
 
 // survey surveys. Nothing is away that was not pending when that was told.
-func (m *mirror) survey(id docindex.CrawlID, domains int, away []absent) docindex.Survey {
+func (m *mirror) survey(id docindex.CrawlID, domains int, away []absent) docindex.PendingReport {
 	v := m.books.Begin(id, domains)
 	counted := map[absent]uint64{}
 	for _, a := range away {

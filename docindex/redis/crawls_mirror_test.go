@@ -15,7 +15,7 @@ func TestMirror(t *testing.T) {
 	a, b := d.start(), d.start()
 	pending := func(what string, want uint64) {
 		t.Helper()
-		v, err := a.Survey(t.Context(), crawlID(""), 10, nil)
+		v, err := a.ReportPending(t.Context(), crawlID(""), 10, nil)
 		if err != nil || v.Total != want {
 			t.Errorf("%s: %d pending, %v; want %d", what, v.Total, err, want)
 		}
@@ -88,17 +88,17 @@ func TestMirrorOfAnother(t *testing.T) {
 	t.Cleanup(func() { s.Close() })
 	reach(t, s)
 	putOf(t, s, of("c", "http://a.test/", 0))
-	if v, err := s.Survey(t.Context(), crawlID(""), 10, nil); err != nil || v.Total != 1 {
+	if v, err := s.ReportPending(t.Context(), crawlID(""), 10, nil); err != nil || v.Total != 1 {
 		t.Fatalf("%+v, %v; want 1 pending", v, err)
 	}
 	server.Kill()
 	if !server.Restart() {
 		t.Fatal("redis-server does not come back")
 	}
-	var v docindex.Survey
+	var v docindex.PendingReport
 	eventually(t, "an answer", func() (ok bool) {
 		var err error
-		v, err = s.Survey(t.Context(), crawlID(""), 10, nil)
+		v, err = s.ReportPending(t.Context(), crawlID(""), 10, nil)
 		return err == nil
 	})
 	if v.Total != 0 {

@@ -179,7 +179,7 @@ var errRefusalLost = errors.New("the doc index in Redis has lost a crawl's refus
 func (s *Store) refuseAgain(ctx context.Context, r *row) error {
 	for i := range r.parts {
 		if !r.parts[i].refused {
-			return s.Refuse(ctx, r.CrawlID, r.kind())
+			return s.StopCrawl(ctx, r.CrawlID, r.kind())
 		}
 	}
 	return nil

@@ -82,7 +82,7 @@ func (r *row) round() (sum uint64) {
 func (r *row) state() docindex.CrawlState {
 	return docindex.CrawlState{
 		CrawlID: r.CrawlID, Scheduled: r.sum[countLined], AtSlots: r.sum[countAtSlots], AtClients: r.sum[countAtCalls], Done: r.done(),
-		Purged: r.sum[countPurged], Dropped: r.sum[countDropped], Expires: r.till, Refused: r.why != "", Why: uint8(r.kind()),
+		Purged: r.sum[countPurged], Dropped: r.sum[countDropped], Expires: r.till, Stopped: r.why != "", Why: r.kind(),
 	}
 }
 

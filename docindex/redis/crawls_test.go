@@ -18,7 +18,7 @@ func TestCrawls(t *testing.T) {
 	server := redistest.Start(t)
 	f := newFerry()
 	defer close(f.jobs)
-	indextest.RunCrawls(t, func(t *testing.T) indextest.CrawlStore { return audit(t, f.open(t, server.Addr())) })
+	indextest.RunCrawls(t, func(t *testing.T) docindex.Store { return audit(t, f.open(t, server.Addr())) })
 }
 
 func crawlID(crawl string) docindex.CrawlID {
@@ -53,7 +53,7 @@ func (d *daemons) unix() int64 { return d.now.Load() / 1e6 }
 
 func (d *daemons) overdue(s *Store) []docindex.CrawlEnd {
 	d.t.Helper()
-	got, err := s.Overdue(d.t.Context(), time.UnixMicro(d.now.Load()), 10)
+	got, err := s.CrawlsToEnd(d.t.Context(), time.UnixMicro(d.now.Load()), 10)
 	if err != nil {
 		d.t.Fatal(err)
 	}
@@ -70,12 +70,12 @@ func (d *daemons) wantOverdue(what string, s *Store, want ...docindex.CrawlEnd) 
 // finished are the crawls that nothing was open of for a second, and their rounds.
 func (d *daemons) finished(s *Store) (names []string, rounds []uint64) {
 	d.t.Helper()
-	got, err := s.Finished(d.t.Context(), time.UnixMicro(d.now.Load()).Add(-time.Second), 10)
+	got, err := s.FinishedCrawls(d.t.Context(), time.UnixMicro(d.now.Load()).Add(-time.Second), 10)
 	if err != nil {
 		d.t.Fatal(err)
 	}
 	for _, one := range got {
-		names, rounds = append(names, fmt.Sprintf("%s %d", one.Crawl, one.Done)), append(rounds, one.Round)
+		names, rounds = append(names, fmt.Sprintf("%s %d", one.Crawl, one.Done)), append(rounds, one.Epoch)
 	}
 	return names, rounds
 }
@@ -88,14 +88,14 @@ func (d *daemons) wantFinished(what string, s *Store, names ...string) {
 
 func told(t *testing.T, s *Store, crawl string, round uint64) {
 	t.Helper()
-	if err := s.Told(t.Context(), crawlID(crawl), round); err != nil {
+	if err := s.AckCrawlEnd(t.Context(), crawlID(crawl), round); err != nil {
 		t.Fatal(err)
 	}
 }
 
 func refuse(t *testing.T, s *Store, crawl string, why docindex.Kind) {
 	t.Helper()
-	if err := s.Refuse(t.Context(), crawlID(crawl), why); err != nil {
+	if err := s.StopCrawl(t.Context(), crawlID(crawl), why); err != nil {
 		t.Fatal(err)
 	}
 }
@@ -195,7 +195,7 @@ func TestExpirySaidLast(t *testing.T) {
 		d.pass(10 * time.Second)
 		d.wantOverdue("too soon", a)
 	}
-	if v, err := a.Survey(t.Context(), crawlID("c"), 9, nil); err != nil || v.Crawls[0].Expires != d.unix()+10 {
+	if v, err := a.ReportPending(t.Context(), crawlID("c"), 9, nil); err != nil || v.Crawls[0].Expires != d.unix()+10 {
 		t.Errorf("survey is %+v, %v; want that it expires in 10 s", v, err)
 	}
 	if _, err := a.Delete(t.Context(), docindex.Scope{Crawl: []byte("c"), Key: []byte("d.test")}); err != nil {
@@ -272,7 +272,7 @@ func work(t *testing.T, s *Store, rng *rand.Rand, steps int) {
 		var p docindex.Puts
 		for range 5 {
 			one := of(crawl, fmt.Sprintf("http://h%d.test/%d", rng.IntN(9), rng.IntN(30)), 0)
-			one.Priority, one.Known = int32(rng.IntN(3)), rng.IntN(3) == 0
+			one.Priority, one.Update = int32(rng.IntN(3)), rng.IntN(3) == 0
 			fail(p.Add(one))
 		}
 		_, err := s.Put(t.Context(), &p)
@@ -288,14 +288,14 @@ func work(t *testing.T, s *Store, rng *rand.Rand, steps int) {
 		fail(s.Return(t.Context(), &back))
 		switch rng.IntN(30) {
 		case 0:
-			fail(s.Refuse(t.Context(), crawlID(crawl), docindex.Stopped))
+			fail(s.StopCrawl(t.Context(), crawlID(crawl), docindex.Stopped))
 			_, err := s.PurgeCrawl(t.Context(), crawlID(crawl), func(*docindex.Outcomes) (int, error) { return 0, nil })
 			fail(err)
 		case 1:
 			_, err := s.Delete(t.Context(), docindex.Scope{Crawl: []byte(crawl)})
 			fail(err)
 		}
-		_, err = s.Survey(t.Context(), docindex.CrawlID{Spider: docindex.DefaultSpider, App: "app"}, 100, &back)
+		_, err = s.ReportPending(t.Context(), docindex.CrawlID{Spider: docindex.DefaultSpider, App: "app"}, 100, &back)
 		fail(err)
 	}
 }

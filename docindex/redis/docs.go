@@ -184,7 +184,7 @@ func (s *Store) documentOf(shard int, m []rueidis.RedisMessage) docindex.Documen
 	return d
 }
 
-// Document is [docindex.Store.Document].
+// Document is [docindex.Putter.Document].
 func (s *Store) Document(ctx context.Context, docID []byte) (docindex.Document, error) {
 	places, err := s.find(ctx, []string{string(docID)})
 	if err != nil {
@@ -197,7 +197,7 @@ func (s *Store) Document(ctx context.Context, docID []byte) (docindex.Document, 
 	return docs[0], err
 }
 
-// Find is [docindex.Caller.Find].
+// Find is [docindex.Frontier.Find].
 func (s *Store) Find(ctx context.Context, queue docindex.Scope, url []byte) (docindex.Document, error) {
 	hash, other := hashesOf("", url)
 	w := whereOf(string(queue.Crawl), string(queue.Key), hash)

@@ -9,7 +9,6 @@ import (
 	"time"
 
 	"urlserver/docindex"
-	"urlserver/docindex/indextest"
 	"urlserver/docindex/internal/embedded"
 )
 
@@ -86,7 +85,7 @@ type wait struct {
 	inner chan struct{}
 }
 
-var _ indextest.CrawlStore = (*ferried)(nil)
+var _ docindex.Store = (*ferried)(nil)
 
 func (x *ferried) do(do func(inside func(func()))) {
 	x.now.Store(time.Now().UnixMicro())
@@ -141,20 +140,20 @@ func (x *ferried) Find(ctx context.Context, q docindex.Scope, url []byte) (d doc
 	return d, err
 }
 
-func (x *ferried) LookAtHost(ctx context.Context, host []byte) (l docindex.HostLook, err error) {
-	err = x.try(ctx, func(ctx context.Context, _ func(func())) (err error) { l, err = x.s.LookAtHost(ctx, host); return err })
+func (x *ferried) HostStatus(ctx context.Context, host []byte) (l docindex.HostStatus, err error) {
+	err = x.try(ctx, func(ctx context.Context, _ func(func())) (err error) { l, err = x.s.HostStatus(ctx, host); return err })
 	return l, err
 }
 
-func (x *ferried) Obey(of func(host []byte) docindex.HostRule) { x.s.Obey(of) }
+func (x *ferried) SetHostRules(of func(host []byte) docindex.HostRule) { x.s.SetHostRules(of) }
 
 // Serve waits inside, in the bubble's time.
-func (x *ferried) Serve(ctx context.Context, r docindex.Request, give func(*docindex.Handout) error) error {
+func (x *ferried) Serve(ctx context.Context, r docindex.Request, give func(*docindex.Served) error) error {
 	var p embedded.Patience
 	err := x.try(ctx, func(outer context.Context, inside func(func())) error {
 		outer, cancel := context.WithCancel(outer)
 		defer cancel()
-		giveInside := func(h *docindex.Handout) (err error) {
+		giveInside := func(h *docindex.Served) (err error) {
 			inside(func() { err = give(h) })
 			return err
 		}
@@ -264,16 +263,16 @@ func (x *ferried) Set(ctx context.Context, set docindex.Setting) error {
 	return x.try(ctx, func(ctx context.Context, _ func(func())) error { return x.s.Set(ctx, set) })
 }
 
-func (x *ferried) Survey(ctx context.Context, id docindex.CrawlID, domains int, away *docindex.Outcomes) (v docindex.Survey, err error) {
+func (x *ferried) ReportPending(ctx context.Context, id docindex.CrawlID, domains int, away *docindex.Outcomes) (v docindex.PendingReport, err error) {
 	err = x.try(ctx, func(ctx context.Context, _ func(func())) (err error) {
-		v, err = x.s.Survey(ctx, id, domains, away)
+		v, err = x.s.ReportPending(ctx, id, domains, away)
 		return err
 	})
 	return v, err
 }
 
-func (x *ferried) Refuse(ctx context.Context, id docindex.CrawlID, why docindex.Kind) error {
-	return x.try(ctx, func(ctx context.Context, _ func(func())) error { return x.s.Refuse(ctx, id, why) })
+func (x *ferried) StopCrawl(ctx context.Context, id docindex.CrawlID, why docindex.Kind) error {
+	return x.try(ctx, func(ctx context.Context, _ func(func())) error { return x.s.StopCrawl(ctx, id, why) })
 }
 
 func (x *ferried) PurgeCrawl(ctx context.Context, id docindex.CrawlID, tell func(*docindex.Outcomes) (int, error)) (n int, err error) {
@@ -287,24 +286,24 @@ func (x *ferried) PurgeCrawl(ctx context.Context, id docindex.CrawlID, tell func
 	return n, err
 }
 
-func (x *ferried) Overdue(ctx context.Context, now time.Time, most int) (due []docindex.CrawlEnd, err error) {
+func (x *ferried) CrawlsToEnd(ctx context.Context, now time.Time, most int) (due []docindex.CrawlEnd, err error) {
 	err = x.try(ctx, func(ctx context.Context, _ func(func())) (err error) {
-		due, err = x.s.Overdue(ctx, now, most)
+		due, err = x.s.CrawlsToEnd(ctx, now, most)
 		return err
 	})
 	return due, err
 }
 
-func (x *ferried) Finished(ctx context.Context, since time.Time, most int) (done []docindex.FinishedCrawl, err error) {
+func (x *ferried) FinishedCrawls(ctx context.Context, since time.Time, most int) (done []docindex.FinishedCrawl, err error) {
 	err = x.try(ctx, func(ctx context.Context, _ func(func())) (err error) {
-		done, err = x.s.Finished(ctx, since, most)
+		done, err = x.s.FinishedCrawls(ctx, since, most)
 		return err
 	})
 	return done, err
 }
 
-func (x *ferried) Told(ctx context.Context, id docindex.CrawlID, round uint64) error {
-	return x.try(ctx, func(ctx context.Context, _ func(func())) error { return x.s.Told(ctx, id, round) })
+func (x *ferried) AckCrawlEnd(ctx context.Context, id docindex.CrawlID, round uint64) error {
+	return x.try(ctx, func(ctx context.Context, _ func(func())) error { return x.s.AckCrawlEnd(ctx, id, round) })
 }
 
 func (x *ferried) CrawlCounts(most int) (all []docindex.CrawlCounts) {
@@ -325,7 +324,7 @@ func (x *ferried) OnDelete(tell func(*docindex.Outcomes)) {
 	x.s.OnDelete(func(o *docindex.Outcomes) { x.inside(func() { tell(o) }) })
 }
 
-// Notify and Recall: what the store calls then is called outside, and has to do with memory only.
-func (x *ferried) Notify(wake func())                   { x.s.Notify(wake) }
-func (x *ferried) Recall(back func(*docindex.Outcomes)) { x.s.Recall(back) }
-func (x *ferried) Pace(gap time.Duration)               { x.s.Pace(gap) }
+// OnWake and OnRecall: what the store calls then is called outside, and has to do with memory only.
+func (x *ferried) OnWake(wake func())                     { x.s.OnWake(wake) }
+func (x *ferried) OnRecall(back func(*docindex.Outcomes)) { x.s.OnRecall(back) }
+func (x *ferried) SetSlotGap(gap time.Duration)           { x.s.SetSlotGap(gap) }

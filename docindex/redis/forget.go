@@ -7,7 +7,7 @@ import (
 	"urlserver/docindex"
 )
 
-// Delete is [docindex.Caller.Delete]. The queues are gone at once; their memory follows in portions.
+// Delete is [docindex.Frontier.Delete]. The queues are gone at once; their memory follows in portions.
 func (s *Store) Delete(ctx context.Context, scope docindex.Scope) (deleted int, err error) {
 	err = s.eachQueueOf(ctx, scope, func(q queueInfo) (bool, error) {
 		n, err := s.deleteQueue(ctx, q)
@@ -53,7 +53,7 @@ func (s *Store) free(ctx context.Context, shard int, queue string) error {
 	}
 }
 
-// Purge is [docindex.Caller.Purge].
+// Purge is [docindex.Frontier.Purge].
 func (s *Store) Purge(ctx context.Context, scope docindex.Scope, before time.Time) (purged int, err error) {
 	err = s.eachQueueOf(ctx, scope, func(q queueInfo) (bool, error) {
 		n, err := s.purgeQueue(ctx, q, before)

@@ -33,7 +33,7 @@ func TestFull(t *testing.T) {
 	late := newStore(Config{Addrs: []string{server.Addr()}}, nil)
 	defer late.Close()
 	for name, s := range map[string]*Store{"early": s, "late": late} {
-		if err := put(s); !errors.Is(err, docindex.ErrFull) || errors.Is(err, docindex.ErrAway) {
+		if err := put(s); !errors.Is(err, docindex.ErrFull) || errors.Is(err, docindex.ErrUnavailable) {
 			t.Errorf("%s: Put into a full Redis: %v; want ErrFull", name, err)
 		}
 	}

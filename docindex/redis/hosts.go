@@ -31,18 +31,18 @@ const (
 	looksAtQueues = 16
 )
 
-// LookAtHost is [docindex.Caller.LookAtHost]. What it is told is looked at by the rules of the other stores, which those of the
+// HostStatus is [docindex.Inspector.HostStatus]. What it is told is looked at by the rules of the other stores, which those of the
 // scripts are, too.
-func (s *Store) LookAtHost(ctx context.Context, host []byte) (docindex.HostLook, error) {
+func (s *Store) HostStatus(ctx context.Context, host []byte) (docindex.HostStatus, error) {
 	name := hostName(string(host))
 	for range maxCatch {
 		a, err := s.one(ctx, shardOf(name), lookScript, name, decimal(embedded.MaxLook+1))
 		if err != nil {
-			return docindex.HostLook{}, err
+			return docindex.HostStatus{}, err
 		}
 		parts := list(a.value)
 		if len(parts) != 2 {
-			return docindex.HostLook{}, errStrange
+			return docindex.HostStatus{}, errStrange
 		}
 		if number(parts[0]) == 1 {
 			continue
@@ -52,12 +52,12 @@ func (s *Store) LookAtHost(ctx context.Context, host []byte) (docindex.HostLook,
 			told = append(told, text(m))
 		}
 		if len(told) < looksAtHost {
-			return docindex.HostLook{}, errStrange
+			return docindex.HostStatus{}, errStrange
 		}
 		now := integer(told[0])
 		return embedded.Look(s.mirror(told[1:], name, now), []byte(name), told[2] == "", now), nil
 	}
-	return docindex.HostLook{}, errStrange
+	return docindex.HostStatus{}, errStrange
 }
 
 // mirror has a host and its queues stand in doors, as look tells of them.

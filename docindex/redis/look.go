@@ -85,12 +85,12 @@ func (s *Store) fillPages(ctx context.Context, crawl string, pages *[shards][]qu
 	}
 }
 
-// Queues is [docindex.Caller.Queues].
+// Queues is [docindex.Frontier.Queues].
 func (s *Store) Queues(ctx context.Context, crawl []byte, visit func(key []byte, idle bool) bool) error {
 	return s.eachQueue(ctx, string(crawl), func(q queueInfo) (bool, error) { return visit([]byte(q.key), q.idle), nil })
 }
 
-// List is [docindex.Caller.List]. Within a queue it goes by the order in which Redis keeps it.
+// List is [docindex.Frontier.List]. Within a queue it goes by the order in which Redis keeps it.
 func (s *Store) List(ctx context.Context, scope docindex.Scope, visit func(*docindex.Document) bool) error {
 	var some []queueInfo
 	goOn := true
@@ -178,7 +178,7 @@ func (s *Store) listOne(ctx context.Context, q queueInfo, page answer, visit fun
 	}
 }
 
-// Crawls is [docindex.Caller.Crawls].
+// Crawls is [docindex.Frontier.Crawls].
 func (s *Store) Crawls(ctx context.Context) (all []string, err error) {
 	c, err := s.connected(ctx)
 	if err != nil {
@@ -244,7 +244,7 @@ func sum(answers []answer) counted {
 	return n
 }
 
-// Count is [docindex.Caller.Count].
+// Count is [docindex.Frontier.Count].
 func (s *Store) Count(ctx context.Context, scope *docindex.Scope) (docindex.Counts, error) {
 	n, err := s.count(ctx, scope)
 	if err != nil {
@@ -253,7 +253,7 @@ func (s *Store) Count(ctx context.Context, scope *docindex.Scope) (docindex.Coun
 	return docindex.Counts{Scheduled: n["1"], InTransit: n["2"], Completed: n["3"], Queues: n["q"], Active: n["a"]}, nil
 }
 
-// Stats is [docindex.Store.Stats]: of all daemons together. Bytes is the memory that Redis takes. Where it does not answer,
+// Stats is [docindex.Inspector.Stats]: of all daemons together. Bytes is the memory that Redis takes. Where it does not answer,
 // it is what was counted last.
 func (s *Store) Stats() docindex.StoreStats {
 	ctx, cancel := asked()

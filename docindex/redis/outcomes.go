@@ -9,7 +9,7 @@ import (
 
 const outcomeBatch = 1000 // of one go
 
-// Outcomes is [docindex.Index.Outcomes] as a Store has it. One that tells how a try ended changes nothing where the
+// Outcomes is [docindex.Source.Outcomes] as a Store has it. One that tells how a try ended changes nothing where the
 // document is scheduled for later: there was news of it since it was handed out.
 func (s *Store) Outcomes(ctx context.Context, o *docindex.Outcomes) error {
 	return s.each(ctx, o, outcomeScript, func(out *docindex.Outcome) []string {
@@ -18,14 +18,14 @@ func (s *Store) Outcomes(ctx context.Context, o *docindex.Outcomes) error {
 			again = dueOf(min(out.Again, maxSeconds))
 		}
 		args := []string{
-			decimal(int64(min(int(out.Kind), docindex.Kinds))), flag(out.Kind.OfTry()),
+			decimal(int64(min(int(out.Kind), docindex.Kinds))), flag(out.Kind.OfAttempt()),
 			decimal(out.Pause.Milliseconds()), decimal(out.Gap.Milliseconds()), decimal(int64(out.Attempts)), again, string(out.Metadata),
 		}
 		return append(args, membershipOf(out.Metadata, out.URL)[:2]...) // when its crawl expires is not for an outcome to say
 	})
 }
 
-// Return is [docindex.Store.Return].
+// Return is [docindex.Returner.Return].
 func (s *Store) Return(ctx context.Context, o *docindex.Outcomes) error {
 	return s.each(ctx, o, returnScript, func(*docindex.Outcome) []string { return nil })
 }

@@ -23,7 +23,7 @@ const (
 	otherID = 10 // beside these: the document has another DOC_ID
 )
 
-// Put is [docindex.Store.Put].
+// Put is [docindex.Putter.Put].
 func (s *Store) Put(ctx context.Context, p *docindex.Puts) (res docindex.PutResult, err error) {
 	scheduled := false
 	for from := 0; from < p.Len() && err == nil; from += putBatch {
@@ -95,9 +95,9 @@ func (s *Store) putThese(ctx context.Context, b *putting, these []int) (again []
 		at[shard] = append(at[shard], i)
 		args[shard] = append(args[shard],
 			decimal(first+int64(placesOfOne*n)), string(put.Crawl), key, string(host), hash, other, owner, string(put.URL), b.ids[i],
-			decimal(int64(put.Priority)), dueOf(put.Due), flag(put.Known), decimal(put.Created), string(put.Metadata))
+			decimal(int64(put.Priority)), dueOf(put.Due), flag(put.Update), decimal(put.Created), string(put.Metadata))
 		member := membershipOf(put.Metadata, put.URL)
-		if put.Endless && put.Due != docindex.Never && member[2] == "0" {
+		if put.NoExpiry && put.Due != docindex.Never && member[2] == "0" {
 			member[2] = "-1"
 		}
 		args[shard] = append(args[shard], member...)
@@ -176,18 +176,18 @@ func (b *putting) settle(i int, code int64) {
 	put, _ := b.p.At(i)
 	switch code {
 	case codeNew:
-		b.p.Settle(i, docindex.New)
+		b.p.SetVerdict(i, docindex.New)
 		b.res.New++
 		b.scheduled = b.scheduled || put.Due != docindex.Never
 	case codeChanged:
-		b.p.Settle(i, docindex.Changed)
+		b.p.SetVerdict(i, docindex.Changed)
 		b.res.Known++
 		b.scheduled = b.scheduled || put.Due != docindex.Never
 	case codeSame:
-		b.p.Settle(i, docindex.Same)
+		b.p.SetVerdict(i, docindex.Same)
 		b.res.Known++
 	case codeDropped:
-		b.p.Settle(i, docindex.Dropped)
+		b.p.SetVerdict(i, docindex.Dropped)
 		b.res.Dropped++
 	case codeClash:
 		b.refuse(i, errClash)
@@ -197,7 +197,7 @@ func (b *putting) settle(i int, code int64) {
 var errClash = errors.New("another URL of its queue has the same hash; put it with another key")
 
 func (b *putting) refuse(i int, err error) {
-	b.p.Settle(i, docindex.Refused)
+	b.p.SetVerdict(i, docindex.Refused)
 	b.res.Refused = append(b.res.Refused, docindex.Refusal{Index: i, Err: err})
 }
 
@@ -213,7 +213,7 @@ func (s *Store) nameGiven(ctx context.Context, b *putting) error {
 	var ids []string
 	var at []int
 	for i := b.from; i < b.to; i++ {
-		b.p.Settle(i, docindex.Unsettled)
+		b.p.SetVerdict(i, docindex.Unsettled)
 		if put, _ := b.p.At(i); len(put.DocID) > 0 {
 			ids, at = append(ids, string(put.DocID)), append(at, i)
 		}
@@ -278,11 +278,11 @@ func (s *Store) nameFree(ctx context.Context, b *putting, ids []string, at []int
 func isOf(d *docindex.Document, p *docindex.Put, host []byte) bool {
 	owner := docindex.OwnerOf(p.Metadata)
 	return string(d.Crawl) == string(p.Crawl) && string(d.Key) == keyOf(p, host) && string(d.URL) == string(p.URL) &&
-		(p.Known && owner == nil || string(docindex.OwnerOf(d.Metadata)) == string(owner))
+		(p.Update && owner == nil || string(docindex.OwnerOf(d.Metadata)) == string(owner))
 }
 
-// Notify is [docindex.Store.Notify]. What other daemons put is noticed within a few seconds.
-func (s *Store) Notify(wake func()) {
+// OnWake is [docindex.Hooks.OnWake]. What other daemons put is noticed within a few seconds.
+func (s *Store) OnWake(wake func()) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.wakes = append(s.wakes, wake)

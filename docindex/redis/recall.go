@@ -10,18 +10,18 @@ import (
 	"urlserver/docindex"
 )
 
-// Recall is [docindex.Store.Recall]. It is told of what this daemon's own slots have, and of what was set through this daemon.
-func (s *Store) Recall(back func(*docindex.Outcomes)) {
+// OnRecall is [docindex.Hooks.OnRecall]. It is told of what this daemon's own slots have, and of what was set through this daemon.
+func (s *Store) OnRecall(back func(*docindex.Outcomes)) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.backs = append(s.backs, back)
 }
 
-// Pace is [docindex.Store.Pace].
-func (s *Store) Pace(gap time.Duration) { s.gap.Store(gap.Milliseconds()) }
+// SetSlotGap is [docindex.Hooks.SetSlotGap].
+func (s *Store) SetSlotGap(gap time.Duration) { s.gap.Store(gap.Milliseconds()) }
 
-// Obey is [docindex.Store.Obey]. Of the rules only that hosts are barred holds here.
-func (s *Store) Obey(of func(host []byte) docindex.HostRule) { s.rules.Store(&of) }
+// SetHostRules is [docindex.Hooks.SetHostRules]. Of the rules only that hosts are barred holds here.
+func (s *Store) SetHostRules(of func(host []byte) docindex.HostRule) { s.rules.Store(&of) }
 
 // barred reports whether calls are given nothing of a host.
 func (s *Store) barred(host string) bool {

@@ -154,7 +154,7 @@ func (s *Store) connected(ctx context.Context) (rueidis.Client, error) {
 		}
 		client.Close()
 	}
-	s.failed, s.err = time.Now(), fmt.Errorf("the doc index in Redis at %q %w: %w; is it running, and the password right?", s.cfg.Addrs, docindex.ErrAway, netguard.Redact(err, s.cfg.Password))
+	s.failed, s.err = time.Now(), fmt.Errorf("the doc index in Redis at %q %w: %w; is it running, and the password right?", s.cfg.Addrs, docindex.ErrUnavailable, netguard.Redact(err, s.cfg.Password))
 	return nil, s.err
 }
 

@@ -123,7 +123,7 @@ func benchCall(m *meter, s docindex.Store) {
 	r := docindex.Request{AnyCrawl: true, PerQueue: 10, MaxQueues: 100, Lease: time.Hour}
 	m.begin()
 	for m.b.Loop() {
-		err := s.Serve(m.b.Context(), r, func(h *docindex.Handout) error { m.urls += h.Len(); return nil })
+		err := s.Serve(m.b.Context(), r, func(h *docindex.Served) error { m.urls += h.Len(); return nil })
 		if err != nil {
 			m.b.Fatal(err)
 		}

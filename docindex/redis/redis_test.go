@@ -16,7 +16,7 @@ import (
 const testLease = time.Minute
 
 // open makes an empty store on a Redis; in a synctest bubble it is one with the bubble's time.
-func (f *ferry) open(t *testing.T, addrs ...string) indextest.CrawlStore {
+func (f *ferry) open(t *testing.T, addrs ...string) docindex.Store {
 	t.Helper()
 	if time.Now().Year() > 2000 {
 		return openStore(t, nil, addrs...)

@@ -16,7 +16,7 @@ const (
 	maxBlocked = 1 << 51   // ms since 1970
 )
 
-// Set is [docindex.Caller.Set].
+// Set is [docindex.Frontier.Set].
 func (s *Store) Set(ctx context.Context, set docindex.Setting) error {
 	if err := ctx.Err(); err != nil {
 		return err
@@ -24,7 +24,7 @@ func (s *Store) Set(ctx context.Context, set docindex.Setting) error {
 	if err := set.Check(); err != nil {
 		return err
 	}
-	switch set.Which {
+	switch set.Kind {
 	case docindex.SetActive:
 		_, err := s.everywhere(ctx, setScript, "active", flag(set.Value != 0))
 		return err
@@ -39,7 +39,7 @@ func (s *Store) Set(ctx context.Context, set docindex.Setting) error {
 	case docindex.SetLimit:
 		return s.setQueue(ctx, set, "l", int64(min(set.Value, 1<<32-1)))
 	}
-	return fmt.Errorf("setting %d: there is none", set.Which)
+	return fmt.Errorf("setting %d: there is none", set.Kind)
 }
 
 func (s *Store) setDelay(ctx context.Context, set docindex.Setting) error {
@@ -88,7 +88,7 @@ func (s *Store) setQueue(ctx context.Context, set docindex.Setting, field string
 	return s.recall(ctx, set)
 }
 
-// Active is [docindex.Caller.Active]; true where Redis does not answer.
+// Active is [docindex.Frontier.Active]; true where Redis does not answer.
 func (s *Store) Active() bool {
 	ctx, cancel := asked()
 	defer cancel()
@@ -105,7 +105,7 @@ func (s *Store) general(ctx context.Context) (delay string, passive bool, err er
 	return "", false, err
 }
 
-// Settings is [docindex.Caller.Settings].
+// Settings is [docindex.Inspector.Settings].
 func (s *Store) Settings(ctx context.Context, visit func(*docindex.Setting) bool) error {
 	delay, passive, err := s.general(ctx)
 	if err != nil {
@@ -113,7 +113,7 @@ func (s *Store) Settings(ctx context.Context, visit func(*docindex.Setting) bool
 	}
 	var all []docindex.Setting
 	if passive {
-		all = append(all, docindex.Setting{Which: docindex.SetActive})
+		all = append(all, docindex.Setting{Kind: docindex.SetActive})
 	}
 	all = addSetting(all, docindex.Setting{}, docindex.SetDelay, delay, 1000)
 	for i := range all {
@@ -164,15 +164,15 @@ func (s *Store) settingsOf(ctx context.Context, shard int, what string, visit fu
 }
 
 func compareSettings(a, b docindex.Setting) int {
-	return cmp.Or(slices.Compare(a.Crawl, b.Crawl), slices.Compare(a.Key, b.Key), cmp.Compare(a.Which, b.Which))
+	return cmp.Or(slices.Compare(a.Crawl, b.Crawl), slices.Compare(a.Key, b.Key), cmp.Compare(a.Kind, b.Kind))
 }
 
 // addSetting adds what is set on one; value is in parts of the setting's unit, "" is not set.
-func addSetting(all []docindex.Setting, one docindex.Setting, which docindex.Which, value string, parts uint64) []docindex.Setting {
+func addSetting(all []docindex.Setting, one docindex.Setting, which docindex.SettingKind, value string, parts uint64) []docindex.Setting {
 	if value == "" {
 		return all
 	}
 	n, _ := strconv.ParseUint(value, 10, 64)
-	one.Which, one.Value = which, n/parts
+	one.Kind, one.Value = which, n/parts
 	return append(all, one)
 }

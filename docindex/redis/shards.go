@@ -75,7 +75,7 @@ func (s *Store) run(ctx context.Context, ops []op) []answer {
 	return answers
 }
 
-// told is an error of a command, for callers. One that Redis did not answer is a [docindex.ErrAway].
+// told is an error of a command, for callers. One that Redis did not answer is a [docindex.ErrUnavailable].
 func (s *Store) told(err error) error {
 	hidden := netguard.Redact(err, s.cfg.Password)
 	if isFull(err) {
@@ -84,7 +84,7 @@ func (s *Store) told(err error) error {
 	if _, answered := rueidis.IsRedisErr(err); answered || errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) {
 		return fmt.Errorf("the doc index in Redis: %w", hidden)
 	}
-	return fmt.Errorf("the doc index in Redis %w: %w", docindex.ErrAway, hidden)
+	return fmt.Errorf("the doc index in Redis %w: %w", docindex.ErrUnavailable, hidden)
 }
 
 // all runs scripts and tells their hosts in other shards what they left over. The first error is its own.

@@ -97,7 +97,7 @@ func tryEnd(t *testing.T, s *Store, b *docindex.Batch) error {
 
 func call(t *testing.T, s *Store) (all []string) {
 	t.Helper()
-	err := s.Serve(t.Context(), docindex.Request{AnyCrawl: true, Lease: testLease}, func(h *docindex.Handout) error {
+	err := s.Serve(t.Context(), docindex.Request{AnyCrawl: true, Lease: testLease}, func(h *docindex.Served) error {
 		for i := range h.Len() {
 			all = append(all, string(h.At(i).URL))
 		}
@@ -201,10 +201,10 @@ func TestAway(t *testing.T) {
 	put(t, s, 10)
 	had := take(t, s)
 	server.Kill()
-	if n, err := s.Count(t.Context(), nil); !errors.Is(err, docindex.ErrAway) {
+	if n, err := s.Count(t.Context(), nil); !errors.Is(err, docindex.ErrUnavailable) {
 		t.Errorf("when Redis has gone %+v is counted, %v; want that it does not answer", n, err)
 	}
-	if all, err := s.Crawls(t.Context()); !errors.Is(err, docindex.ErrAway) {
+	if all, err := s.Crawls(t.Context()); !errors.Is(err, docindex.ErrUnavailable) {
 		t.Errorf("when Redis has gone the crawls are %q, %v; want that it does not answer", all, err)
 	}
 	var p docindex.Puts
@@ -236,7 +236,7 @@ func TestSomeoneElse(t *testing.T) {
 	d := newDaemons(t)
 	a, b := d.start(), d.start()
 	woken := 0
-	b.Notify(func() { woken++ })
+	b.OnWake(func() { woken++ })
 	b.sweep(t.Context())
 	put(t, a, 1)
 	before := woken
@@ -278,10 +278,10 @@ func TestNobodyThere(t *testing.T) {
 	if err := s.Candidates(t.Context(), 1, nil, &b); err == nil {
 		t.Error("candidates without Redis are no error")
 	}
-	if n, err := s.Count(t.Context(), nil); !errors.Is(err, docindex.ErrAway) {
+	if n, err := s.Count(t.Context(), nil); !errors.Is(err, docindex.ErrUnavailable) {
 		t.Errorf("without Redis %+v is counted, %v; want that it does not answer", n, err)
 	}
-	if all, err := s.Crawls(t.Context()); !errors.Is(err, docindex.ErrAway) {
+	if all, err := s.Crawls(t.Context()); !errors.Is(err, docindex.ErrUnavailable) {
 		t.Errorf("without Redis the crawls are %q, %v; want that it does not answer", all, err)
 	}
 	if st := s.Stats(); st != (docindex.StoreStats{}) || !s.Active() {

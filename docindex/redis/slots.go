@@ -18,13 +18,13 @@ const (
 	maxCatch  = 10000 // times that a call catches up with what has become due
 )
 
-// Candidates is [docindex.Index.Candidates]. What it hands out is this daemon's until its outcome, and due again a lease after
+// Candidates is [docindex.Source.Candidates]. What it hands out is this daemon's until its outcome, and due again a lease after
 // this daemon was last heard of.
 func (s *Store) Candidates(ctx context.Context, max int, reject []string, b *docindex.Batch) error {
 	return s.handOut(ctx, max, &taking{reject: rejected(reject), out: b})
 }
 
-// Lease is [docindex.Store.Lease].
+// Lease is [docindex.Leaser.Lease].
 func (s *Store) Lease(ctx context.Context, max int, reject []string, lease time.Duration, b *docindex.Batch) error {
 	if lease <= 0 {
 		return fmt.Errorf("lease of %v: it has to be longer than nothing", lease)

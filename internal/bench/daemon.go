@@ -38,7 +38,7 @@ type daemon struct {
 
 	resolver *resolver.Resolver
 	store    docindex.Store
-	crawls   crawlcontrol.Store // store, where it keeps crawls
+	crawls   docindex.Store // store, where crawl control is measured
 	daemon   *urlserver.Daemon
 	keeper   *crawlcontrol.Keeper
 

@@ -61,7 +61,7 @@ func newLedger(ctx context.Context, w *web, finish func()) (*ledger, error) {
 	return l, err
 }
 
-// Outcomes is [docindex.Index.Outcomes].
+// Outcomes is [docindex.Source.Outcomes].
 func (l *ledger) Outcomes(ctx context.Context, o *docindex.Outcomes) error {
 	if err := l.Store.Outcomes(ctx, o); err != nil {
 		return err
@@ -88,14 +88,14 @@ func (l *ledger) note(o docindex.Outcome) {
 
 var errOutside = errors.New("an address that is not of the demo; it crawls nothing else")
 
-// Put is [docindex.Store.Put]; it refuses addresses of other machines.
+// Put is [docindex.Putter.Put]; it refuses addresses of other machines.
 func (l *ledger) Put(ctx context.Context, p *docindex.Puts) (docindex.PutResult, error) {
 	var inside docindex.Puts
 	var places, refused []int // in p: of what is inside, and the others
 	for i := range p.Len() {
 		if _, host := p.At(i); outside(host, l.web) {
 			refused = append(refused, i)
-			p.Settle(i, docindex.Refused)
+			p.SetVerdict(i, docindex.Refused)
 			continue
 		}
 		inside.AddFrom(p, i)
@@ -103,7 +103,7 @@ func (l *ledger) Put(ctx context.Context, p *docindex.Puts) (docindex.PutResult,
 	}
 	res, err := l.Store.Put(ctx, &inside)
 	for i, place := range places {
-		p.Settle(place, inside.Verdict(i))
+		p.SetVerdict(place, inside.Verdict(i))
 	}
 	for i := range res.Refused {
 		res.Refused[i].Index = places[res.Refused[i].Index]

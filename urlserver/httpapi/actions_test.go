@@ -58,8 +58,8 @@ type leaving struct {
 	leave func()
 }
 
-func (l leaving) Refuse(ctx context.Context, id docindex.CrawlID, why docindex.Kind) error {
-	err := l.Store.Refuse(ctx, id, why)
+func (l leaving) StopCrawl(ctx context.Context, id docindex.CrawlID, why docindex.Kind) error {
+	err := l.Store.StopCrawl(ctx, id, why)
 	l.leave()
 	return err
 }

@@ -90,8 +90,8 @@ func crawlRowOf(c *docindex.CrawlState) crawlRow {
 		Scheduled: c.Scheduled, AtSlots: c.AtSlots, Clients: c.AtClients, Done: c.Done, Purged: c.Purged, Dropped: c.Dropped,
 	}
 	switch {
-	case c.Refused:
-		row.State = docindex.Kind(c.Why).String()
+	case c.Stopped:
+		row.State = c.Why.String()
 	case c.Scheduled+c.AtSlots+c.AtClients == 0:
 		row.State = "ended"
 	}

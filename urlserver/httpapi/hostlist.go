@@ -127,7 +127,7 @@ func (s *Server) hostRowOf(ctx context.Context, r *engine.HostRow) hostRow {
 	if s.store == nil {
 		return row
 	}
-	if look, err := s.store.LookAtHost(ctx, []byte(r.Name)); err == nil {
+	if look, err := s.store.HostStatus(ctx, []byte(r.Name)); err == nil {
 		open := look.Scheduled + look.InTransit
 		row.Waiting = max(row.Waiting, open-min(open, uint64(r.InFlight)))
 	}

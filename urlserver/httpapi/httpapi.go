@@ -16,6 +16,8 @@ import (
 
 	"urlserver/crawlcontrol/kafka"
 	"urlserver/docindex"
+	"urlserver/docindex/export"
+	"urlserver/docindex/httpserver"
 	"urlserver/internal/netguard"
 	"urlserver/urlserver"
 	"urlserver/urlserver/httpapi/livefeed"
@@ -29,13 +31,20 @@ const (
 	stopWait          = 5 * time.Second  // for answers under way when Serve is to end
 )
 
+// Store is what the server uses of an embedded index.
+type Store interface {
+	httpserver.Store
+	export.Store
+	docindex.Inspector
+}
+
 // Config is what a Server works with. Daemon is needed.
 type Config struct {
 	Daemon  *urlserver.Daemon
-	Store   docindex.Store // served below /docindex/; nil: the index is not embedded
-	Token   string         // asked of all but /healthz; "": none
-	Listen  string         // "host:port" as in the settings: its host is one that requests may name
-	Hosts   []string       // more such hosts
+	Store   Store    // served below /docindex/; nil: the index is not embedded
+	Token   string   // asked of all but /healthz; "": none
+	Listen  string   // "host:port" as in the settings: its host is one that requests may name
+	Hosts   []string // more such hosts
 	Log     zerolog.Logger
 	File    string                                  // the settings file, for people to read
 	Recent  *Warnings                               // that Log writes to, too; nil: none are shown
@@ -49,7 +58,7 @@ type Config struct {
 // Server answers HTTP requests about a daemon. Use New, then Serve.
 type Server struct {
 	daemon    *urlserver.Daemon
-	store     docindex.Store
+	store     Store
 	hosts     []string // that requests may name without a token: of Config.Listen, and Config.Hosts
 	log       zerolog.Logger
 	file      string

@@ -3,13 +3,11 @@ package httpapi
 import (
 	"sync"
 	"sync/atomic"
-
-	"urlserver/docindex"
 )
 
 // totals counts the documents of the embedded index. Safe for concurrent use.
 type totals struct {
-	store docindex.Store // nil: there is none
+	store Store // nil: there is none
 	last  atomic.Pointer[IndexTotals]
 	asked sync.Mutex // held while the store is asked in the background
 }

@@ -9,10 +9,9 @@ import (
 	"time"
 
 	"urlserver/internal/container/timeheap"
-)
 
-// CrawlID names a crawl; docindex says more.
-type CrawlID struct{ Spider, App, Crawl string }
+	"urlserver/docindex"
+)
 
 type appID struct{ spider, app string }
 
@@ -31,21 +30,21 @@ func (p Place) pending() bool { return p == Lined || p == AtSlots }
 
 // Books are those of all crawls. Use New.
 type Books struct {
-	byID     map[CrawlID]*Book
+	byID     map[docindex.CrawlID]*Book
 	numbered []*Book  // by number
 	freed    []uint32 // numbers of books that are no more
 	apps     map[appID]*app
-	due      timeheap.Heap // books by the time when they are to be ended; a Duration stands for seconds since 1970
-	quiet    timeheap.Heap // books by the time since when nothing was open, in ms
-	surveys  uint64        // numbers surveys
-	absent   []absence     // what the last one has used
-	refused  int           // books
-	sum      CrawlCounts   // of all that are no more; Pending and InTransit are not kept
+	due      timeheap.Heap        // books by the time when they are to be ended; a Duration stands for seconds since 1970
+	quiet    timeheap.Heap        // books by the time since when nothing was open, in ms
+	surveys  uint64               // numbers surveys
+	absent   []absence            // what the last one has used
+	refused  int                  // books
+	sum      docindex.CrawlCounts // of all that are no more; Pending and InTransit are not kept
 }
 
 // Book is what is kept of a crawl.
 type Book struct {
-	ID      CrawlID
+	ID      docindex.CrawlID
 	No      uint32 // from 1 on; given again after Release
 	Count   [Places]uint64
 	Purged  uint64 // of those that are Ended: because the crawl was refused
@@ -55,10 +54,10 @@ type Book struct {
 	Answer  int    // of these, what was answered last to who asked
 	Expires int64  // seconds since 1970; 0: never
 	Refused bool
-	Why     uint8  // it was refused for; the store's kind
-	Round   uint64 // counts the times that it got work when it had none
-	Told    uint64 // the last round of whose end somebody was told
-	ToldEnd bool   // somebody was told that it was refused, and how much ended because of that
+	Why     docindex.Kind // of the refusal
+	Round   uint64        // counts the times that it got work when it had none
+	Told    uint64        // the last round of whose end somebody was told
+	ToldEnd bool          // somebody was told that it was refused, and how much ended because of that
 
 	app     *app
 	domains map[string]*Domain
@@ -94,7 +93,7 @@ type app struct {
 
 // New returns empty books.
 func New() *Books {
-	return &Books{numbered: make([]*Book, 1), byID: map[CrawlID]*Book{}, apps: map[appID]*app{}}
+	return &Books{numbered: make([]*Book, 1), byID: map[docindex.CrawlID]*Book{}, apps: map[appID]*app{}}
 }
 
 // Len is how many books there are.
@@ -104,7 +103,7 @@ func (l *Books) Len() int { return len(l.byID) }
 func (l *Books) Refused() int { return l.refused }
 
 // Find returns the book of a crawl, or nil.
-func (l *Books) Find(id CrawlID) *Book { return l.byID[id] }
+func (l *Books) Find(id docindex.CrawlID) *Book { return l.byID[id] }
 
 // At returns the book of a number; nil: there is none.
 func (l *Books) At(no uint32) *Book {
@@ -115,7 +114,7 @@ func (l *Books) At(no uint32) *Book {
 }
 
 // Open returns the book of a crawl, and makes it where there is none.
-func (l *Books) Open(id CrawlID) *Book {
+func (l *Books) Open(id docindex.CrawlID) *Book {
 	if b := l.byID[id]; b != nil {
 		return b
 	}
@@ -129,7 +128,7 @@ func (l *Books) Open(id CrawlID) *Book {
 }
 
 // Restore makes a book with a number that no other has. When all are made, Restored has to follow.
-func (l *Books) Restore(no uint32, id CrawlID) *Book {
+func (l *Books) Restore(no uint32, id docindex.CrawlID) *Book {
 	for int(no) >= len(l.numbered) {
 		l.numbered = append(l.numbered, make([]*Book, max(64, len(l.numbered)/2))...)
 	}
@@ -138,7 +137,7 @@ func (l *Books) Restore(no uint32, id CrawlID) *Book {
 
 // Restored makes what follows from the books: those that expire or are refused, and have something left to end or to tell,
 // are due; those of whose end nobody was told are quiet from now on, in ms.
-func (l *Books) Restored(now int64, expired uint8) {
+func (l *Books) Restored(now int64) {
 	for no := 1; no < len(l.numbered); no++ {
 		b := l.numbered[no]
 		switch {
@@ -148,7 +147,7 @@ func (l *Books) Restored(now int64, expired uint8) {
 		case b.Refused:
 			l.refused++
 			b.Untold = int(b.Purged)
-			if b.Count[Lined] > 0 || b.Why == expired && !b.ToldEnd {
+			if b.Count[Lined] > 0 || b.Why == docindex.Expired && !b.ToldEnd {
 				l.due.Set(b.No, 0)
 			}
 		default:
@@ -163,14 +162,14 @@ func (l *Books) Restored(now int64, expired uint8) {
 	}
 }
 
-func (l *Books) add(no uint32, id CrawlID) *Book {
+func (l *Books) add(no uint32, id docindex.CrawlID) *Book {
 	key := appID{strings.Clone(id.Spider), strings.Clone(id.App)}
 	a := l.apps[key]
 	if a == nil {
 		a = &app{books: map[string]*Book{}, domains: map[string]uint64{}}
 		l.apps[key] = a
 	}
-	b := &Book{ID: CrawlID{key.spider, key.app, strings.Clone(id.Crawl)}, No: no, app: a, domains: map[string]*Domain{}}
+	b := &Book{ID: docindex.CrawlID{Spider: key.spider, App: key.app, Crawl: strings.Clone(id.Crawl)}, No: no, app: a, domains: map[string]*Domain{}}
 	l.numbered[no] = b
 	l.byID[b.ID], a.books[b.ID.Crawl] = b, b
 	return b

@@ -1,31 +1,10 @@
 package crawlstats
 
-import "time"
+import (
+	"time"
 
-// CrawlEnd is a crawl that is to be ended.
-type CrawlEnd struct {
-	CrawlID
-	Expired bool // its time is over; else it was stopped
-}
-
-// FinishedCrawl is a crawl that nothing is left of.
-type FinishedCrawl struct {
-	CrawlID
-	Done  uint64 // its documents that are completed, but for those stopped and expired
-	Round uint64 // for Told; never 0, and another one whenever it finishes again
-}
-
-// CrawlCounts count a crawl's documents.
-type CrawlCounts struct {
-	CrawlID
-	Pending   uint64 // at a spider that took it from the slots, too
-	InTransit uint64 // at clients
-	Done      uint64 // completed, but for those purged
-	Sent      uint64 // how often documents went to spiders that have told how they ended, and to clients
-	Purged    uint64 // stopped or expired
-	Expired   uint64 // of these
-	Dropped   uint64 // came after that
-}
+	"urlserver/docindex"
+)
 
 // ExpireAt sets when a crawl expires, in seconds since 1970, and answers whether that changed it; 0: never.
 func (l *Books) ExpireAt(b *Book, at int64) bool {
@@ -42,7 +21,7 @@ func (l *Books) ExpireAt(b *Book, at int64) bool {
 }
 
 // Refuse says that nothing of a crawl is wanted any more, for a reason of the store's. It is due until it is Purged.
-func (l *Books) Refuse(b *Book, why uint8) {
+func (l *Books) Refuse(b *Book, why docindex.Kind) {
 	b.Refused, b.Why = true, why
 	l.refused++
 	l.quiet.Remove(b.No)
@@ -67,7 +46,7 @@ func (b *Book) WasTold(round uint64) {
 }
 
 // Due lists crawls, at most so many, that are to be ended.
-func (l *Books) Due(now time.Time, most int, expired uint8) (all []CrawlEnd) {
+func (l *Books) Due(now time.Time, most int) (all []docindex.CrawlEnd) {
 	var found []uint32
 	for len(found) < most {
 		no, at, ok := l.due.Min()
@@ -82,7 +61,7 @@ func (l *Books) Due(now time.Time, most int, expired uint8) (all []CrawlEnd) {
 		if !b.Refused {
 			at = b.Expires
 		}
-		all = append(all, CrawlEnd{CrawlID: b.ID, Expired: !b.Refused || b.Why == expired})
+		all = append(all, docindex.CrawlEnd{CrawlID: b.ID, Expired: !b.Refused || b.Why == docindex.Expired})
 		l.due.Set(no, time.Duration(at))
 	}
 	return all
@@ -90,7 +69,7 @@ func (l *Books) Due(now time.Time, most int, expired uint8) (all []CrawlEnd) {
 
 // Finished lists crawls, at most so many, that are not refused and of which nothing was open since a time, each once for
 // each time that this happened.
-func (l *Books) Finished(since time.Time, most int) (done []FinishedCrawl) {
+func (l *Books) Finished(since time.Time, most int) (done []docindex.FinishedCrawl) {
 	for len(done) < most {
 		no, at, ok := l.quiet.Min()
 		if !ok || int64(at) > since.UnixMilli() {
@@ -98,23 +77,23 @@ func (l *Books) Finished(since time.Time, most int) (done []FinishedCrawl) {
 		}
 		l.quiet.Remove(no)
 		b := l.numbered[no]
-		done = append(done, FinishedCrawl{CrawlID: b.ID, Done: b.Done(), Round: b.Round})
+		done = append(done, docindex.FinishedCrawl{CrawlID: b.ID, Done: b.Done(), Epoch: b.Round})
 	}
 	return done
 }
 
 // Counts counts documents of crawls: of some, at most so many, and of all others together, without a name, which come last.
 // expired is why crawls are refused that have.
-func (l *Books) Counts(most int, expired uint8) (counts []CrawlCounts) {
+func (l *Books) Counts(most int) (counts []docindex.CrawlCounts) {
 	other := l.sum
 	for _, b := range l.numbered[1:] {
 		if b == nil {
 			continue
 		}
-		c := CrawlCounts{
+		c := docindex.CrawlCounts{
 			CrawlID: b.ID, Pending: b.Pending(), InTransit: b.Count[AtClients], Done: b.Done(), Sent: b.Sent, Purged: b.Purged, Dropped: b.Dropped,
 		}
-		if b.Refused && b.Why == expired {
+		if b.Refused && b.Why == docindex.Expired {
 			c.Expired = b.Purged
 		}
 		if len(counts) < most {

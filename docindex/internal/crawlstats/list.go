@@ -4,29 +4,16 @@ import (
 	"cmp"
 	"context"
 	"slices"
-	"strings"
+
+	"urlserver/docindex"
 )
 
-// CrawlState is how a crawl stands. What it was refused for, it was purged for.
-type CrawlState struct {
-	CrawlID
-	Scheduled uint64
-	AtSlots   uint64 // handed out to the slots; some of them are at spiders
-	AtClients uint64 // handed out by calls
-	Done      uint64 // completed, but for those purged
-	Purged    uint64
-	Dropped   uint64 // came after the crawl was refused
-	Expires   int64  // seconds since 1970; 0: never
-	Refused   bool
-	Why       uint8 // of Refused: the store's kind
-}
-
 // open counts what has not ended.
-func (c *CrawlState) open() uint64 { return c.Scheduled + c.AtSlots + c.AtClients }
+func open(c *docindex.CrawlState) uint64 { return c.Scheduled + c.AtSlots + c.AtClients }
 
-// before orders crawls for people.
-func (c *CrawlState) before(d *CrawlState) int {
-	return cmp.Or(cmp.Compare(d.open(), c.open()), cmp.Compare(c.App, d.App), cmp.Compare(c.Crawl, d.Crawl), cmp.Compare(c.Spider, d.Spider))
+// compareStates orders crawls for people.
+func compareStates(c, d *docindex.CrawlState) int {
+	return cmp.Or(cmp.Compare(open(d), open(c)), cmp.Compare(c.App, d.App), cmp.Compare(c.Crawl, d.Crawl), cmp.Compare(c.Spider, d.Spider))
 }
 
 // portion is how many books are looked at by one call of locked.
@@ -34,7 +21,7 @@ const portion = 1000
 
 // List lists crawls that have a text in a name, at most so many, those with most open documents first, and counts all of
 // them. locked calls its argument while nobody else uses the books, which are looked through in portions.
-func (l *Books) List(ctx context.Context, text string, max int, locked func(func())) (some []CrawlState, all int, err error) {
+func (l *Books) List(ctx context.Context, text string, max int, locked func(func())) (some []docindex.CrawlState, all int, err error) {
 	for from, more := 1, true; more; from += portion {
 		if err := ctx.Err(); err != nil {
 			return nil, 0, err
@@ -50,13 +37,13 @@ func (l *Books) List(ctx context.Context, text string, max int, locked func(func
 }
 
 // First sorts crawls for people and returns the first, at most so many.
-func First(some []CrawlState, max int) []CrawlState {
-	slices.SortFunc(some, func(a, b CrawlState) int { return a.before(&b) })
+func First(some []docindex.CrawlState, max int) []docindex.CrawlState {
+	slices.SortFunc(some, func(a, b docindex.CrawlState) int { return compareStates(&a, &b) })
 	return some[:min(len(some), max)]
 }
 
 // states adds the crawls of one portion.
-func (l *Books) states(to []CrawlState, from int, text string) (list []CrawlState, more bool) {
+func (l *Books) states(to []docindex.CrawlState, from int, text string) (list []docindex.CrawlState, more bool) {
 	end := min(from+portion, len(l.numbered))
 	for _, b := range l.numbered[min(from, end):end] {
 		if b != nil && b.ID.Has(text) {
@@ -66,14 +53,9 @@ func (l *Books) states(to []CrawlState, from int, text string) (list []CrawlStat
 	return to, end < len(l.numbered)
 }
 
-func (b *Book) state() CrawlState {
-	return CrawlState{
+func (b *Book) state() docindex.CrawlState {
+	return docindex.CrawlState{
 		CrawlID: b.ID, Scheduled: b.Count[Lined], AtSlots: b.Count[AtSlots], AtClients: b.Count[AtClients],
-		Done: b.Done(), Purged: b.Purged, Dropped: b.Dropped, Expires: b.Expires, Refused: b.Refused, Why: b.Why,
+		Done: b.Done(), Purged: b.Purged, Dropped: b.Dropped, Expires: b.Expires, Stopped: b.Refused, Why: b.Why,
 	}
-}
-
-// Has reports whether a name of the crawl has the text in it.
-func (id CrawlID) Has(text string) bool {
-	return strings.Contains(id.App, text) || strings.Contains(id.Crawl, text) || strings.Contains(id.Spider, text)
 }

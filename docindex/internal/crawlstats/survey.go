@@ -3,39 +3,9 @@ package crawlstats
 import (
 	"cmp"
 	"slices"
+
+	"urlserver/docindex"
 )
-
-// Pending counts what is pending. Low and High are priorities; they mean something only where Total is not 0.
-type Pending struct {
-	Total     uint64
-	Low, High int32
-}
-
-// Survey is what is pending of crawls. Of one crawl it has just that, also where nothing is pending.
-type Survey struct {
-	Total   uint64         // documents pending
-	Domains int            // distinct ones, over all crawls
-	Count   int            // crawls with something pending
-	Crawls  []CrawlPending // of these, the largest; at most MaxSurveyed
-}
-
-// MaxSurveyed is how many crawls a survey lists.
-const MaxSurveyed = 5000
-
-// CrawlPending is what is pending of a crawl.
-type CrawlPending struct {
-	Crawl string
-	Pending
-	Expires  int64 // seconds since 1970; 0: never
-	Distinct int   // domains with something pending
-	Domains  []DomainPending
-}
-
-// DomainPending is what is pending of a registered domain, or of an IP address.
-type DomainPending struct {
-	Domain string
-	Pending
-}
 
 // Surveying is a survey on its way. Use Begin, then Away, then End.
 type Surveying struct {
@@ -47,7 +17,7 @@ type Surveying struct {
 	domains int
 	atSlots uint64    // of what is asked for, and not told to be away so far
 	absent  []absence // of domains and of books, in the order in which they were met
-	all     Survey
+	all     docindex.PendingReport
 	ranks   []rank
 	last    rank // of the largest so far, once there are enough; what comes behind it is not listed
 }
@@ -87,7 +57,7 @@ const maxAbsent = 1 << 16 // of the memory that stays between surveys, entries
 
 // Begin begins a survey of a crawl, or, without a Crawl, of all crawls of an application at a spider. It will list at most
 // so many domains.
-func (l *Books) Begin(id CrawlID, domains int) *Surveying {
+func (l *Books) Begin(id docindex.CrawlID, domains int) *Surveying {
 	l.surveys++
 	v := &Surveying{
 		l: l, crawl: id.Crawl, book: l.byID[id], app: l.apps[appID{id.Spider, id.App}], no: l.surveys, domains: domains,
@@ -146,14 +116,14 @@ func (v *Surveying) of(m mark) *absence {
 }
 
 // End returns the survey.
-func (v *Surveying) End() Survey {
+func (v *Surveying) End() docindex.PendingReport {
 	if v.crawl != "" {
-		one := CrawlPending{Crawl: v.crawl}
+		one := docindex.CrawlPending{Crawl: v.crawl}
 		if b := v.book; b != nil {
 			one = v.count(b)
 			v.rank(b, 0)
 		}
-		v.all = Survey{Crawls: []CrawlPending{one}, Total: one.Total, Domains: one.Distinct, Count: 1}
+		v.all = docindex.PendingReport{Crawls: []docindex.CrawlPending{one}, Total: one.Total, Domains: one.Distinct, Count: 1}
 	} else if v.app != nil {
 		v.countApp(v.app)
 	}
@@ -174,8 +144,8 @@ func (v *Surveying) pending(d *Domain) uint64 {
 }
 
 // count counts a crawl, without its domains.
-func (v *Surveying) count(b *Book) CrawlPending {
-	c := CrawlPending{Crawl: b.ID.Crawl, Expires: b.Expires, Distinct: len(b.loads), Pending: Pending{Total: b.Pending()}}
+func (v *Surveying) count(b *Book) docindex.CrawlPending {
+	c := docindex.CrawlPending{Crawl: b.ID.Crawl, Expires: b.Expires, Distinct: len(b.loads), Pending: docindex.Pending{Total: b.Pending()}}
 	gone := v.of(b.absent)
 	if gone != nil {
 		c.Total -= gone.total
@@ -212,7 +182,7 @@ func (v *Surveying) countApp(a *app) {
 		}
 		return cmp.Compare(x.ID.Crawl, y.ID.Crawl)
 	})
-	all = all[:min(len(all), MaxSurveyed)]
+	all = all[:min(len(all), docindex.MaxReportedCrawls)]
 	v.all.Crawls = slices.Grow(v.all.Crawls, len(all))
 	for i, one := range all {
 		v.all.Crawls = append(v.all.Crawls, v.count(one.Book))
@@ -288,7 +258,7 @@ func (v *Surveying) cut() {
 func (v *Surveying) list() {
 	v.cut()
 	for _, r := range v.ranks {
-		one := DomainPending{Domain: r.Name, Pending: Pending{Total: r.pending}}
+		one := docindex.DomainPending{Domain: r.Name, Pending: docindex.Pending{Total: r.pending}}
 		one.Low, one.High = r.levels.span(v.of(r.absent))
 		c := &v.all.Crawls[r.turn]
 		c.Domains = append(c.Domains, one)

@@ -4,13 +4,15 @@ import (
 	"fmt"
 	"syscall"
 	"testing"
+
+	"urlserver/docindex"
 )
 
 // fillBooks makes 1000 crawls of an application with 100 domains each and documents everywhere, as many as each says.
 func fillBooks(each func(crawl, domain int) int) (l *Books, all []*Domain) {
 	l = New()
 	for crawl := range 1000 {
-		b := l.Open(CrawlID{"link", "app", fmt.Sprint("c", crawl)})
+		b := l.Open(docindex.CrawlID{Spider: "link", App: "app", Crawl: fmt.Sprint("c", crawl)})
 		for domain := range 100 {
 			for i := range each(crawl, domain) {
 				d := l.Enter(b, fmt.Sprintf("d%d-%d.example", crawl, domain), 1)
@@ -31,7 +33,7 @@ func BenchmarkSurvey(b *testing.B) {
 		"uneven": func(crawl, domain int) int { return 1 + 500/(1+crawl%7+domain) },
 	} {
 		l, _ := fillBooks(each)
-		for _, id := range []CrawlID{{"link", "app", ""}, {"link", "app", "c7"}} {
+		for _, id := range []docindex.CrawlID{{Spider: "link", App: "app"}, {Spider: "link", App: "app", Crawl: "c7"}} {
 			b.Run(name+" "+id.Crawl, func(b *testing.B) {
 				b.ReportAllocs()
 				before := cpu(b)

@@ -7,6 +7,8 @@ import (
 	"reflect"
 	"slices"
 	"testing"
+
+	"urlserver/docindex"
 )
 
 // paper is a document as the naive twin has it.
@@ -26,7 +28,7 @@ func TestSurvey(t *testing.T) {
 		for step := range 2000 {
 			switch {
 			case len(all) == 0 || rnd.IntN(3) == 0:
-				b := l.Open(CrawlID{"link", fmt.Sprint("app", rnd.IntN(2)), fmt.Sprint("c", rnd.IntN(8))})
+				b := l.Open(docindex.CrawlID{Spider: "link", App: fmt.Sprint("app", rnd.IntN(2)), Crawl: fmt.Sprint("c", rnd.IntN(8))})
 				d := l.Enter(b, fmt.Sprint("d", rnd.IntN(30)), 1)
 				all = append(all, &paper{domain: d, priority: rnd.Int32N(30)})
 			case rnd.IntN(5) == 0:
@@ -44,8 +46,8 @@ func TestSurvey(t *testing.T) {
 				p.place = to
 			}
 			if step%20 == 0 {
-				compareSurvey(t, l, all, rnd, CrawlID{"link", "app0", ""})
-				compareSurvey(t, l, all, rnd, CrawlID{"link", "app1", fmt.Sprint("c", rnd.IntN(8))})
+				compareSurvey(t, l, all, rnd, docindex.CrawlID{Spider: "link", App: "app0", Crawl: ""})
+				compareSurvey(t, l, all, rnd, docindex.CrawlID{Spider: "link", App: "app1", Crawl: fmt.Sprint("c", rnd.IntN(8))})
 			}
 			if t.Failed() {
 				t.Fatalf("seed %d, step %d", seed, step)
@@ -54,7 +56,7 @@ func TestSurvey(t *testing.T) {
 	}
 }
 
-func compareSurvey(t *testing.T, l *Books, all []*paper, rnd *rand.Rand, id CrawlID) {
+func compareSurvey(t *testing.T, l *Books, all []*paper, rnd *rand.Rand, id docindex.CrawlID) {
 	t.Helper()
 	most := 1 + rnd.IntN(60)
 	v := l.Begin(id, most)
@@ -70,11 +72,11 @@ func compareSurvey(t *testing.T, l *Books, all []*paper, rnd *rand.Rand, id Craw
 }
 
 // naiveSurvey counts all documents.
-func naiveSurvey(all []*paper, id CrawlID, most int) (s Survey) {
-	crawls, names := map[string]*CrawlPending{}, map[string]bool{}
-	domains := map[*Domain]*DomainPending{}
+func naiveSurvey(all []*paper, id docindex.CrawlID, most int) (s docindex.PendingReport) {
+	crawls, names := map[string]*docindex.CrawlPending{}, map[string]bool{}
+	domains := map[*Domain]*docindex.DomainPending{}
 	if id.Crawl != "" {
-		crawls[id.Crawl] = &CrawlPending{Crawl: id.Crawl}
+		crawls[id.Crawl] = &docindex.CrawlPending{Crawl: id.Crawl}
 	}
 	for _, p := range all {
 		b := p.domain.Book
@@ -85,24 +87,24 @@ func naiveSurvey(all []*paper, id CrawlID, most int) (s Survey) {
 		names[p.domain.Name] = true
 		c := crawls[b.ID.Crawl]
 		if c == nil {
-			c = &CrawlPending{Crawl: b.ID.Crawl}
+			c = &docindex.CrawlPending{Crawl: b.ID.Crawl}
 			crawls[b.ID.Crawl] = c
 		}
-		c.count(p.priority)
+		count(&c.Pending, p.priority)
 		d := domains[p.domain]
 		if d == nil {
-			d = &DomainPending{Domain: p.domain.Name}
+			d = &docindex.DomainPending{Domain: p.domain.Name}
 			domains[p.domain] = d
 			c.Distinct++
 		}
-		d.count(p.priority)
+		count(&d.Pending, p.priority)
 	}
 	s.Domains, s.Count = len(names), len(crawls)
-	var order []*CrawlPending
+	var order []*docindex.CrawlPending
 	for _, c := range crawls {
 		order = append(order, c)
 	}
-	slices.SortFunc(order, func(a, b *CrawlPending) int {
+	slices.SortFunc(order, func(a, b *docindex.CrawlPending) int {
 		return cmp.Or(cmp.Compare(b.Total, a.Total), cmp.Compare(a.Crawl, b.Crawl))
 	})
 	naiveDomains(order, domains, most)
@@ -113,14 +115,14 @@ func naiveSurvey(all []*paper, id CrawlID, most int) (s Survey) {
 }
 
 // naiveDomains adds the largest domains to their crawls, which stand in their order.
-func naiveDomains(crawls []*CrawlPending, domains map[*Domain]*DomainPending, most int) {
+func naiveDomains(crawls []*docindex.CrawlPending, domains map[*Domain]*docindex.DomainPending, most int) {
 	type entry struct {
 		turn int
-		*DomainPending
+		*docindex.DomainPending
 	}
 	var all []entry
 	for d, pending := range domains {
-		turn := slices.IndexFunc(crawls, func(c *CrawlPending) bool { return c.Crawl == d.Book.ID.Crawl })
+		turn := slices.IndexFunc(crawls, func(c *docindex.CrawlPending) bool { return c.Crawl == d.Book.ID.Crawl })
 		all = append(all, entry{turn, pending})
 	}
 	slices.SortFunc(all, func(a, b entry) int {
@@ -131,7 +133,7 @@ func naiveDomains(crawls []*CrawlPending, domains map[*Domain]*DomainPending, mo
 	}
 }
 
-func (p *Pending) count(priority int32) {
+func count(p *docindex.Pending, priority int32) {
 	if p.Total == 0 {
 		p.Low, p.High = priority, priority
 	}

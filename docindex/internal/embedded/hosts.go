@@ -13,11 +13,11 @@ import (
 const MaxLook = 1000
 
 // Look looks at a host whose queues are kept in doors; active is whether calls are served.
-func Look(d *queuesched.Doors, host []byte, active bool, now int64) (l docindex.HostLook) {
+func Look(d *queuesched.Doors, host []byte, active bool, now int64) (l docindex.HostStatus) {
 	best := [2]soonest{{at: queuesched.Never}, {at: queuesched.Never}}
 	d.QueuesOf(host, func(id uint32) bool {
 		if l.Queues == MaxLook {
-			l.Partly = true
+			l.Truncated = true
 			return false
 		}
 		n := d.QueueTotal(id)
@@ -29,7 +29,7 @@ func Look(d *queuesched.Doors, host []byte, active bool, now int64) (l docindex.
 		return true
 	})
 	out := d.HostOut(host)
-	l.Out = docindex.OutAt{Slots: uint64(out[queuesched.Slots]), Calls: uint64(out[queuesched.Calls]), Lent: uint64(out[queuesched.Lent])}
+	l.Transit = docindex.TransitCounts{Slots: uint64(out[queuesched.Slots]), Frontier: uint64(out[queuesched.Calls]), Remote: uint64(out[queuesched.Lent])}
 	order := d.OrderOf(host)
 	if order.Blocked != nil && *order.Blocked > now {
 		l.Blocked = time.UnixMilli(*order.Blocked).UTC()
@@ -37,9 +37,9 @@ func Look(d *queuesched.Doors, host []byte, active bool, now int64) (l docindex.
 	if order.Delay != nil {
 		l.Delay = time.Duration(*order.Delay) * time.Millisecond
 	}
-	l.AtSlots, l.AtCalls = best[queuesched.Slots].turn(d, &l), best[queuesched.Calls].turn(d, &l)
+	l.AtSlots, l.AtFrontier = best[queuesched.Slots].turn(d, &l), best[queuesched.Calls].turn(d, &l)
 	if !active {
-		l.AtCalls = docindex.Turn{Why: "clients are given nothing at all (SetActive)"}
+		l.AtFrontier = docindex.Availability{Why: "clients are given nothing at all (SetActive)"}
 	}
 	return l
 }
@@ -69,20 +69,20 @@ func rank(r queuesched.Rule) int {
 	return 1
 }
 
-func (f *soonest) turn(d *queuesched.Doors, l *docindex.HostLook) (t docindex.Turn) {
+func (f *soonest) turn(d *queuesched.Doors, l *docindex.HostStatus) (t docindex.Availability) {
 	if f.id == 0 || f.rule == queuesched.Open {
 		t.Open = f.id != 0
 		return t
 	}
 	if f.at != queuesched.Never {
-		t.Not = time.UnixMilli(f.at).UTC()
+		t.NotBefore = time.UnixMilli(f.at).UTC()
 	}
-	t.Ruled = f.rule == queuesched.HostBarred || f.rule == queuesched.HostPaced
+	t.ByRule = f.rule == queuesched.HostBarred || f.rule == queuesched.HostPaced
 	t.Why = f.words(d, l)
 	return t
 }
 
-func (f *soonest) words(d *queuesched.Doors, l *docindex.HostLook) string {
+func (f *soonest) words(d *queuesched.Doors, l *docindex.HostStatus) string {
 	queue := ""
 	if crawl := d.Crawl(f.id); crawl != "" {
 		queue = fmt.Sprintf(" in crawl %.100q", crawl)
@@ -106,11 +106,11 @@ func (f *soonest) words(d *queuesched.Doors, l *docindex.HostLook) string {
 	case queuesched.QueueBlocked:
 		return fmt.Sprintf("its queue%s is blocked (BlockQueueUntil)", queue)
 	case queuesched.OutAtCalls:
-		return fmt.Sprintf("%d of its documents are with clients of the URL Frontier, until they report them or their leases end", l.Out.Calls)
+		return fmt.Sprintf("%d of its documents are with clients of the URL Frontier, until they report them or their leases end", l.Transit.Frontier)
 	case queuesched.OutAtSlots:
-		return fmt.Sprintf("%d of its documents are at host slots, for line spiders", l.Out.Slots)
+		return fmt.Sprintf("%d of its documents are at host slots, for line spiders", l.Transit.Slots)
 	case queuesched.OutLent:
-		return fmt.Sprintf("%d of its documents are with daemons that took them over HTTP, until they report them or their leases end", l.Out.Lent)
+		return fmt.Sprintf("%d of its documents are with daemons that took them over HTTP, until they report them or their leases end", l.Transit.Remote)
 	case queuesched.HostDelayOut:
 		return fmt.Sprintf("one at a time, by the operator's delay of %v", l.Delay)
 	case queuesched.HostDelayed:

@@ -11,7 +11,7 @@ import (
 
 const queuesAtOnce = 10_000 // queues that are looked at while a lock is held
 
-// VisitSettings is [docindex.Caller.Settings] of a store that keeps its queues in doors; locked calls back while nothing of it
+// VisitSettings is [docindex.Inspector.Settings] of a store that keeps its queues in doors; locked calls back while nothing of it
 // changes. First come settings for all queues, then those of hosts and those of queues that have no URL yet, by name, and then the others
 // in the order of their first URLs.
 func VisitSettings(ctx context.Context, locked func(look func(d *queuesched.Doors, active bool, now int64)), visit func(*docindex.Setting) bool) error {
@@ -38,10 +38,10 @@ func VisitSettings(ctx context.Context, locked func(look func(d *queuesched.Door
 // generalSettings are those for all queues.
 func generalSettings(d *queuesched.Doors, active bool) (list []docindex.Setting) {
 	if !active {
-		list = append(list, docindex.Setting{Which: docindex.SetActive})
+		list = append(list, docindex.Setting{Kind: docindex.SetActive})
 	}
 	if ms, chosen := d.DefaultDelay(); chosen {
-		list = append(list, docindex.Setting{Which: docindex.SetDelay, Value: uint64(ms / 1000)})
+		list = append(list, docindex.Setting{Kind: docindex.SetDelay, Value: uint64(ms / 1000)})
 	}
 	return list
 }
@@ -52,7 +52,7 @@ func hostSettings(d *queuesched.Doors, now int64) (list []docindex.Setting) {
 		list = addSettings(list, docindex.Setting{Scope: docindex.Scope{Key: []byte(host)}, Host: true}, s, now)
 	})
 	slices.SortFunc(list, func(a, b docindex.Setting) int {
-		return cmp.Or(slices.Compare(a.Key, b.Key), cmp.Compare(a.Which, b.Which))
+		return cmp.Or(slices.Compare(a.Key, b.Key), cmp.Compare(a.Kind, b.Kind))
 	})
 	return list
 }
@@ -63,7 +63,7 @@ func presetSettings(d *queuesched.Doors, now int64) (list []docindex.Setting) {
 		list = addSettings(list, docindex.Setting{Scope: docindex.Scope{Crawl: []byte(crawlID), Key: []byte(key)}}, s, now)
 	})
 	slices.SortFunc(list, func(a, b docindex.Setting) int {
-		return cmp.Or(slices.Compare(a.Crawl, b.Crawl), slices.Compare(a.Key, b.Key), cmp.Compare(a.Which, b.Which))
+		return cmp.Or(slices.Compare(a.Crawl, b.Crawl), slices.Compare(a.Key, b.Key), cmp.Compare(a.Kind, b.Kind))
 	})
 	return list
 }
@@ -87,8 +87,8 @@ func someSettings(d *queuesched.Doors, list []docindex.Setting, from uint32, now
 
 // addSettings adds what is set on one, as Set takes it. A block that has ended is none.
 func addSettings(list []docindex.Setting, one docindex.Setting, s queuesched.Settings, now int64) []docindex.Setting {
-	add := func(which docindex.Which, value uint64) {
-		one.Which, one.Value = which, value
+	add := func(which docindex.SettingKind, value uint64) {
+		one.Kind, one.Value = which, value
 		list = append(list, one)
 	}
 	if s.Delay != nil {

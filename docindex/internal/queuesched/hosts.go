@@ -5,6 +5,7 @@ import (
 	"hash/maphash"
 	"time"
 
+	"urlserver/docindex"
 	"urlserver/internal/container/arena"
 	"urlserver/internal/container/hashindex"
 	"urlserver/internal/container/slab"
@@ -37,10 +38,10 @@ type hosts struct {
 	linger  timeheap.Heap       // hosts to be released then; a Duration stands for ms since 1970
 	slotGap int64               // of the slots, between two requests to a host, ms
 	orders  map[uint32]order
-	orphans map[uint32]map[uint64]struct{} // by host: URLs, hashed, that clients have and that were forgotten
-	rules   func(host []byte) HostRule     // nil: there are none
-	edition uint32                         // of the rules
-	round   uint32                         // after 2^32 of them an old mark may make a host wait one round more
+	orphans map[uint32]map[uint64]struct{}      // by host: URLs, hashed, that clients have and that were forgotten
+	rules   func(host []byte) docindex.HostRule // nil: there are none
+	edition uint32                              // of the rules
+	round   uint32                              // after 2^32 of them an old mark may make a host wait one round more
 }
 
 // free is when a host that calls were given, or have still, or others had, may be asked again through a door.

@@ -1,16 +1,13 @@
 package queuesched
 
-import "math"
+import (
+	"math"
 
-// HostRule is what the settings of a daemon say of a host by its name. The slots keep their own rules; here they hold for calls, and
-// for slots after calls.
-type HostRule struct {
-	Gap    int64 // between two requests, ms; 0: none is named
-	Barred bool  // calls are given nothing of it
-}
+	"urlserver/docindex"
+)
 
 // SetRules has rules hold from now on; nil: there are none. RefreshSome then puts them in force.
-func (d *Doors) SetRules(of func(host []byte) HostRule) {
+func (d *Doors) SetRules(of func(host []byte) docindex.HostRule) {
 	d.hosts.rules = of
 	d.hosts.edition++
 }
@@ -29,7 +26,7 @@ func (h *hosts) ruled(one *host) int64 {
 	return int64(one.ruled)
 }
 
-func inShort(r HostRule) uint32 {
+func inShort(r docindex.HostRule) uint32 {
 	if r.Barred {
 		return barred
 	}

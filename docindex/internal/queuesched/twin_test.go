@@ -5,6 +5,7 @@ import (
 	"math/rand/v2"
 	"testing"
 
+	"urlserver/docindex"
 	"urlserver/docindex/internal/queuesched"
 )
 
@@ -19,7 +20,7 @@ type twin struct {
 	gaps    map[string]int64  // that hosts want, as the slots have learned
 	called  map[string]int64  // when calls were given something of a host
 	orders  map[string]*order // that hosts are under
-	rules   map[string]queuesched.HostRule
+	rules   map[string]docindex.HostRule
 	slotGap int64
 	delay   int64 // default
 	chosen  bool
@@ -332,11 +333,11 @@ func (r *rig) order() {
 
 // rule changes the rules of hosts.
 func (r *rig) rule() {
-	r.rules = map[string]queuesched.HostRule{}
+	r.rules = map[string]docindex.HostRule{}
 	for range 2 * r.rnd.IntN(3) {
-		r.rules[r.host()] = queuesched.HostRule{Barred: r.rnd.IntN(2) == 0, Gap: int64(r.rnd.IntN(3)) * 900}
+		r.rules[r.host()] = docindex.HostRule{Barred: r.rnd.IntN(2) == 0, Gap: int64(r.rnd.IntN(3)) * 900}
 	}
-	of := func(host []byte) queuesched.HostRule { return r.rules[string(host)] }
+	of := func(host []byte) docindex.HostRule { return r.rules[string(host)] }
 	if len(r.rules) == 0 {
 		of = nil
 	}

@@ -47,7 +47,7 @@ function owners.of(q, doc)
   return spider == '' and '' or #spider .. ':0:' .. spider
 end
 
--- likeliest finds the document of a URL that news without an owner is of, as docindex.NewsRank says, and its
+-- likeliest finds the document of a URL that news without an owner is of, as docindex.UpdateRank says, and its
 -- hash. It may stand at one of two hashes where it has no owner, or is from before owners counted.
 function owners.likeliest(q, url, hash, other)
   local first = document(q, hash)
