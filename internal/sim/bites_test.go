@@ -64,6 +64,11 @@ func bites() []bite {
 		{name: "what is lost with others taken for the cause", kind: "spiders", set: func() { engine.Fault = engine.FaultBlame }, want: []Rule{RulePatience, RuleCompany}},
 		{name: "a spider not hung up on", kind: "spiders", set: func() { engine.Fault = engine.FaultHangUp }, want: []Rule{RuleHangUp}},
 		{name: "robots.txt asked for once", kind: "robots", set: func() { engine.Fault = engine.FaultOnce }, want: []Rule{RulePatience}},
+		{name: "names that fail count against intake", kind: "zones", set: func() { engine.Fault = engine.FaultIntake }, want: []Rule{RuleServed}},
+		{name: "addresses out of date", kind: "zones", set: func() { engine.Fault = engine.FaultStay }, want: []Rule{RuleAddress}},
+		{name: "rules of robots.txt not dropped", kind: "robots", set: func() { engine.Fault = engine.FaultMemory }, want: []Rule{RuleMemory}},
+		{name: "costly verdicts made by the engine", kind: "robots", set: func() { engine.Fault = engine.FaultVerdict }, want: []Rule{RuleCostly}},
+		{name: "costly verdicts not charged", kind: "accidents", set: func() { engine.Fault = engine.FaultCharge }, want: []Rule{RuleCostly}},
 		{name: "never sleeps", kind: "healthy", set: func() { engine.Fault = engine.FaultSpin }, want: []Rule{RuleIdle}},
 	}
 }

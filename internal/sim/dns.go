@@ -2,6 +2,7 @@ package sim
 
 import (
 	"errors"
+	"math"
 	"net/netip"
 	"time"
 )
@@ -80,6 +81,7 @@ type answer struct {
 func (r *run) cached(host []byte) (netip.Addr, error, bool) {
 	if addr, err := netip.ParseAddr(string(host)); err == nil {
 		r.oracle.resolved(string(host), addr, nil)
+		r.oracle.holds(string(host), math.MaxInt64, nil)
 		return addr, nil, true
 	}
 	a := &r.names.known[r.world.byName[string(host)]]
@@ -87,11 +89,13 @@ func (r *run) cached(host []byte) (netip.Addr, error, bool) {
 		return netip.Addr{}, nil, false
 	}
 	r.oracle.resolved(string(host), a.addr, a.err)
+	r.oracle.holds(string(host), a.until, a.err)
 	return a.addr, a.err, true
 }
 
 // lookUp answers after a while.
 func (r *run) lookUp(name string) {
+	r.oracle.looksUp(name)
 	wait := r.between(0, 100*time.Millisecond)
 	if r.rng.IntN(20) == 0 {
 		wait = r.between(time.Second, 8*time.Second)
@@ -120,6 +124,8 @@ func (r *run) lookUp(name string) {
 		}
 		r.names.known[h] = a
 		r.oracle.resolved(name, a.addr, a.err)
+		r.oracle.lookedUp(name)
+		r.oracle.holds(name, a.until, a.err)
 		r.oracle.relocate()
 		r.engine.Resolved(name, a.addr, a.err)
 	})

@@ -39,6 +39,8 @@ type oracle struct {
 	movers    []*host          // that are to be asked elsewhere
 	asking    bool
 	asks      int
+	judging   bool          // a question about robots.txt has no answer yet
+	judgesAt  time.Duration // no question about robots.txt before
 	ruledAt   time.Duration // when settings changed last
 	slowest   time.Duration // the longest gap that settings ever asked for
 	answers   time.Duration // for so long some name server has answered, as most do
@@ -65,6 +67,7 @@ type document struct {
 	held     bool
 	ever     bool // has ended before
 	answered bool
+	judged   bool // a verdict on it was made aside, and not used yet
 	invalid  bool
 	code     int16
 }
@@ -74,6 +77,7 @@ type origin struct {
 	host  *host
 	trip  uint32 // the last one
 	lanes []lane
+	paid  time.Duration // no question about its documents before
 	robotsState
 }
 
@@ -93,6 +97,9 @@ type host struct {
 	name     string
 	origins  []*origin
 	told     netip.Addr       // last answer about it; invalid: none, or a failure
+	until    time.Duration    // the daemon may take the last answer for true until then; 0: not known
+	lookups  int              // of its name, that are under way
+	fresh    bool             // a look-up has ended, and no line was sent since
 	failed   bool             // last answer about it
 	none     bool             // it was that there is no address
 	failedAt time.Duration    // the first of the failures in a row
@@ -304,6 +311,35 @@ func (o *oracle) resolved(name string, addr netip.Addr, err error) {
 		o.movers = append(o.movers, h)
 	}
 	o.turnAway(h)
+}
+
+// looksUp hears that the daemon looks a host's name up; lookedUp, that it has the answer.
+func (o *oracle) looksUp(name string) { o.host(name).lookups++ }
+
+func (o *oracle) lookedUp(name string) {
+	h := o.host(name)
+	h.lookups--
+	h.fresh = true
+}
+
+// staysMost is how long the daemon may keep to a host's address after the name has failed for now.
+const staysMost = 30 * time.Second
+
+// holds hears until when the last answer about a host holds. After a failure the host may stay where it is for a while.
+func (o *oracle) holds(name string, until time.Duration, err error) {
+	if err != nil {
+		until = o.now + staysMost
+	}
+	o.host(name).until = until
+}
+
+// isCurrent checks that the address of a host whose document is sent was looked up again once its TTL had passed. A look-up
+// that is under way does not hold the document up for long, and its answer may be used once, however short it holds.
+func (o *oracle) isCurrent(h *host, since time.Duration) {
+	if h.until > 0 && h.until <= since && h.lookups == 0 && !h.fresh {
+		o.wrong(RuleAddress, "%s is asked at %v; its TTL ended at %v, and it was not looked up since", h.name, h.addr, h.until)
+	}
+	h.fresh = false
 }
 
 // bind notes where a host is asked, and checks that it goes where it was told to: while it has something to do,

@@ -287,6 +287,7 @@ func (o *oracle) unfit(d *document, out docindex.Outcome) string {
 		}
 	case docindex.Robots:
 		s := &d.origin.robotsState
+		o.wasJudged(d, string(out.URL))
 		lost := s.state == stale && o.set.forgets // what was read had no room; it cannot be had again
 		if !o.set.robots || !lost && !d.origin.forbidden(string(out.URL)) {
 			return "robots.txt allows it"

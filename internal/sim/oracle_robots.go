@@ -21,6 +21,7 @@ type robotsState struct {
 	state   robotsKind
 	until   time.Duration
 	rules   bool
+	costly  bool // a verdict by it takes long
 	delay   time.Duration
 	used    bool          // a document was sent since
 	misses  int           // in a row: fetches that nobody answered
@@ -157,7 +158,7 @@ func (o *oracle) settle(id uint32, t *trip, a robotsAnswer) {
 	s := &t.origin.robotsState
 	switch {
 	case a.status >= 200 && a.status < 300:
-		*s = robotsState{state: read, rules: a.rules, delay: min(a.delay, o.set.maxCrawlDelay), until: o.now + o.set.robotsTTL}
+		*s = robotsState{state: read, rules: a.rules, costly: a.habit == robotsCostly, delay: min(a.delay, o.set.maxCrawlDelay), until: o.now + o.set.robotsTTL}
 	case a.status >= 300 && a.status < 500 && a.status != 429:
 		*s = robotsState{state: absent, until: o.now + o.set.robotsTTL}
 	default:

@@ -115,7 +115,9 @@ func (o *oracle) heard(spider uint32, d *document, addr netip.Addr, url string, 
 	}
 	h := d.origin.host
 	g := o.bind(h, addr)
+	o.isCurrent(h, since)
 	o.mayFetch(d.origin, url, since)
+	o.wasJudged(d, url)
 	o.mayGo(d, url, since)
 	o.request(h, g, since)
 	return g

@@ -46,6 +46,8 @@ const (
 	RuleServed      Rule = "a host without trouble is served soon, whatever others do"
 	RulePatience    Rule = "nothing ends that a patient crawler would have fetched"
 	RuleIdle        Rule = "no work without cause"
+	RuleMemory      Rule = "the rules of all robots.txt keep within robots.memory"
+	RuleCostly      Rule = "costly verdicts are made aside, and a host has a small part of them"
 )
 
 // Complaint is what the oracle found wrong first.
@@ -92,6 +94,7 @@ type limits struct {
 	robotsTTL     time.Duration
 	errorTTL      time.Duration
 	maxCrawlDelay time.Duration
+	robotsMemory  int  // bytes
 	forgets       bool // there is no room for what is read of all robots.txt
 	rules         []configs.HostRule
 }
@@ -103,7 +106,7 @@ func limitsOf(c configs.Config, exact bool) limits {
 		gap: 1e9 / c.ReqHostPerSec, concurrent: c.ReqHostConcurrent, inFlight: c.Spider.MaxInFlight,
 		attempts: c.Spider.MaxAttempts, rejectOver: c.VHosts.RejectOver, statusTimeout: c.TimeoutSpiderStatus,
 		quarantine: c.DocIndex.Quarantine, askRetry: c.DocIndex.MaxRetry, giveUp: c.Resolver.GiveUp, maxFetch: c.Spider.MaxFetch, delayFactor: c.Politeness.DelayFactor, maxDelay: c.Politeness.MaxDelay,
-		robots: c.Robots.Enabled, robotsTTL: c.Robots.TTL, errorTTL: c.Robots.ErrorTTL, maxCrawlDelay: c.Robots.MaxCrawlDelay, forgets: c.Robots.Memory < fewRobots,
+		robots: c.Robots.Enabled, robotsTTL: c.Robots.TTL, errorTTL: c.Robots.ErrorTTL, maxCrawlDelay: c.Robots.MaxCrawlDelay, robotsMemory: c.Robots.Memory, forgets: c.Robots.Memory < fewRobots,
 		rules: c.Rules,
 	}
 	if exact {

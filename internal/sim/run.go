@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"urlserver/docindex"
+	"urlserver/internal/robots"
 	"urlserver/urlserver/engine"
 )
 
@@ -33,6 +34,7 @@ type run struct {
 	wake   time.Duration // when the engine wants to step; negative: not before an event
 	agenda agenda
 	engine *engine.Engine
+	policy robots.Policy // of the client that fetches robots.txt
 	oracle *oracle
 	world  *world
 	trace  trace
@@ -71,6 +73,8 @@ func newRun(sc Scenario) *run {
 	}
 	r.oracle.unseen = r.stalls
 	r.engine = engine.New(sc.Config, engine.Options{Cached: r.cached, ForNow: isForNow, Down: isDown, Generation: uint32(sc.Seed), Exact: sc.Exact})
+	c := &sc.Config.Robots
+	r.policy = robots.Policy{Agent: c.UserAgent, TTL: c.TTL, ErrorTTL: c.ErrorTTL, MaxCrawlDelay: c.MaxCrawlDelay}
 	r.names = names{known: make([]answer, sc.Hosts)}
 	r.index = newIndex(r)
 	r.outbox = &outbox{run: r}

@@ -205,7 +205,7 @@ func (sc *Scenario) shape(big, bigHosts int) error {
 		t.Broken, t.Shaky, t.SlowZones, t.NoDNS, t.Outages = 0.1, 0.05, 0.05, 2*time.Minute, 40*time.Minute
 		t.Moves, t.MoveEvery, sc.NameTTL = 0.05, 5*time.Minute, time.Minute
 		t.Robots, t.CrawlDelay = 0.1, 10
-		t.Hanging, t.Huge, t.Costly, t.Detours = 0.1, 0.01, 0.01, 0.05
+		t.Hanging, t.Huge, t.Costly, t.Detours = 0.1, 0.01, 0.02, 0.05
 		c.Rules = sc.bars()
 		t.Poison, t.Endless, t.Mayflies, t.Sluggish, t.Mute, t.Stand, t.Crash = 3, 3, 0.2, 0.2, 0.2, 20*time.Minute, 30*time.Minute
 	case "healthy":

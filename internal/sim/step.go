@@ -40,8 +40,10 @@ func (r *run) step() {
 	}
 	r.oracle.stepped()
 	if r.trace.steps%countEvery == 0 || r.oracle.held < fewHeld {
-		c := r.engine.Stats().Slots
+		s := r.engine.Stats()
+		c := s.Slots
 		r.oracle.counts(c.Held, c.InFlight, !r.stalls)
+		r.oracle.remembers(s.RobotsBytes)
 	}
 }
 
@@ -78,7 +80,7 @@ func (r *run) flush() {
 	}
 	if q := out.Question; q != nil {
 		out.Question = nil
-		r.after(r.between(time.Millisecond, 20*time.Millisecond), func() { r.engine.Judged(q.Rules.AllowedAll(q.Targets)) })
+		r.judge(q)
 	}
 	for _, id := range out.Dirty {
 		if c := r.conns[id]; c != nil {
@@ -116,8 +118,19 @@ func (r *run) outcome(out docindex.Outcome) {
 	r.outbox.put(string(out.DocID))
 }
 
+// judge answers a question about robots.txt after a while.
+func (r *run) judge(q *engine.Question) {
+	r.oracle.asksVerdicts(q.Targets)
+	allowed, work := q.Rules.AllowedAll(q.Targets)
+	wait := time.Duration(work)*octet + r.between(time.Millisecond, 20*time.Millisecond)
+	r.after(wait, func() {
+		r.oracle.getsVerdicts(q.Targets[:len(allowed)], work)
+		r.engine.Judged(allowed, work)
+	})
+}
+
 func (r *run) fetch(f engine.Fetch) {
 	r.trace.text(r.now, f.URL)
 	r.oracle.fetch(f.ID, f.URL, f.Addr)
-	r.serveRobots(f.ID, f.URL)
+	r.serveRobots(f)
 }

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"urlserver/internal/robots"
+	"urlserver/urlserver/engine"
 )
 
 // Habits of a host's robots.txt.
@@ -21,7 +22,7 @@ const (
 	robotsHabits  // number of those above; below are accidents
 	robotsHangs   // no answer
 	robotsHuge    // rules, as long as a robots.txt may be
-	robotsCostly  // rules that cost much for each URL
+	robotsCostly  // rules that cost much for each URL, some of which are long
 	robotsDetour  // redirects to a host in trouble
 )
 
@@ -56,16 +57,18 @@ func (r *run) robotsFor(host uint32) robotsAnswer {
 	return robotsAnswer{status: 200, rules: true}
 }
 
-// serveRobots answers a request for robots.txt after a while.
-func (r *run) serveRobots(id uint32, url string) {
-	a := r.robotsFor(r.world.byName[hostOf(url[:targetAt(url)])])
+// serveRobots answers a request for robots.txt after a while. The client that fetches it also makes the first verdicts.
+func (r *run) serveRobots(f engine.Fetch) {
+	a := r.robotsFor(r.world.byName[hostOf(f.URL[:targetAt(f.URL)])])
 	wait := r.between(5*time.Millisecond, 500*time.Millisecond)
 	if a.status == 0 {
 		wait = r.sc.Config.Robots.Timeout
 	}
 	r.after(wait, func() {
-		r.oracle.fetched(id, a)
-		r.engine.Fetched(id, a.response())
+		resp := r.policy.Read(a.response(), f.Targets...)
+		r.oracle.fetched(f.ID, a)
+		r.oracle.judges(f.Targets[:len(resp.Verdicts())])
+		r.engine.Fetched(f.ID, resp)
 	})
 }
 
@@ -93,8 +96,20 @@ func longRobots(habit uint8) []byte {
 
 var (
 	hugeRobots   = manyRules("Disallow: /nothing/%d/is/here\n", 10_000)
-	costlyRobots = manyRules("Disallow: /*a*b*c*%d$\n", 2000)
+	costlyRobots = costlyRules(6000)
 )
+
+// costlyRules are patterns of which no part is long enough to tell that a URL does not match.
+func costlyRules(n int) (rules []byte) {
+	for i := range n {
+		rules = append(rules, "Disallow: /"...)
+		for _, digit := range strconv.Itoa(i) {
+			rules = append(rules, '*', byte(digit))
+		}
+		rules = append(rules, "*~*~$\n"...)
+	}
+	return rules
+}
 
 func manyRules(format string, n int) (rules []byte) {
 	for i := range n {

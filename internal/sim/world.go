@@ -164,6 +164,10 @@ func (w *world) placeOf(i int, rng *rand.Rand) (host uint32, due uint16) {
 	return host, uint16(host * 7919 % releases)
 }
 
+const longEach = 3 // documents of hosts whose rules cost much, of which one has a long URL
+
+var longPath = strings.Repeat("long/", 150)
+
 // docID is what the index calls document n.
 func (w *world) docID(n uint32) string {
 	id := strconv.FormatUint(uint64(n), 10)
@@ -189,6 +193,9 @@ func (w *world) url(n uint32) (raw, text string) {
 		return []string{"ftp://" + name + "/", "http://", base + "/" + strings.Repeat("x", 9000), "http://a b/"}[n%4], ""
 	default:
 		text = base + "/p/" + path
+		if w.hosts[p.host].robots == robotsCostly && n%longEach == 0 {
+			text = base + "/p/" + longPath + path
+		}
 	}
 	return text, text
 }

@@ -50,7 +50,7 @@ func (a *addresses) of(host uint32) *address {
 // moves, or its document has ended.
 func (e *Engine) isWhere(t hostslots.Selection) bool {
 	a := e.addresses.of(t.Host)
-	if e.now >= a.until && !a.fresh && !e.isUnder(t.Host, a) && e.checkAddress(t.Host, a) {
+	if e.now >= a.until && !a.fresh && !faulty(faultStay) && !e.isUnder(t.Host, a) && e.checkAddress(t.Host, a) {
 		return false
 	}
 	a.fresh = false

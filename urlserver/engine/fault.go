@@ -28,4 +28,9 @@ const (
 	faultGiveUp           // a name that fails for now is given up at once
 	faultBlame            // what is lost with others is taken for the cause
 	faultHangUp           // a spider is not hung up on after a time-out
+	faultIntake           // documents of names that fail count against the intake of others
+	faultStay             // a host is not looked up again while it has documents
+	faultMemory           // rules of robots.txt are not dropped
+	faultVerdict          // the engine makes costly verdicts itself
+	faultCharge           // costly verdicts are not charged
 )

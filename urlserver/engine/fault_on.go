@@ -33,4 +33,9 @@ const (
 	FaultGiveUp     = faultGiveUp
 	FaultBlame      = faultBlame
 	FaultHangUp     = faultHangUp
+	FaultIntake     = faultIntake
+	FaultStay       = faultStay
+	FaultMemory     = faultMemory
+	FaultVerdict    = faultVerdict
+	FaultCharge     = faultCharge
 )

@@ -147,7 +147,7 @@ func (e *Engine) awaits(host uint32, f *failing) {
 
 // unload gives the documents of a host whose name fails back to the index, where those of such hosts are too many.
 func (e *Engine) unload(host uint32, f *failing) {
-	if e.slots.Host(host).Docs() == 0 || !f.away && (!e.opt.Exact || e.slots.Counts().Failing <= e.failingMost()) {
+	if e.slots.Host(host).Docs() == 0 || faulty(faultIntake) || !f.away && (!e.opt.Exact || e.slots.Counts().Failing <= e.failingMost()) {
 		return
 	}
 	f.away = true
@@ -169,7 +169,7 @@ func (e *Engine) isAway(host uint32) bool {
 func (e *Engine) namesHaveRoom() bool {
 	c := e.slots.Counts()
 	failing := min(c.Failing, e.failingMost())
-	if e.names.down && !e.opt.Exact {
+	if e.names.down && !e.opt.Exact || faulty(faultIntake) {
 		failing = c.Failing
 	}
 	return c.Unresolved-c.Failing+failing < e.waitingMost() && len(e.names.failing) < maxFailing

@@ -67,7 +67,7 @@ func (e *Engine) shelve(id uint32) {
 
 // shrink drops rules until the others fit.
 func (e *Engine) shrink(budget *int) {
-	for ; *budget > 0 && e.shelf.bytes > e.cfg.Robots.Memory; *budget-- {
+	for ; *budget > 0 && e.shelf.bytes > e.cfg.Robots.Memory && !faulty(faultMemory); *budget-- {
 		e.evict(e.shelf.oldest)
 	}
 }

@@ -2,6 +2,7 @@ package engine
 
 import (
 	"fmt"
+	"math"
 	"time"
 
 	"urlserver/hostslots"
@@ -55,7 +56,11 @@ func (e *Engine) refused(t hostslots.Selection) (refused, known bool) {
 			e.pull(t.Origin)
 			e.push(t.Origin)
 		}
-		if allowed, known = entry.Rules().AllowedWithin(target(url), cheapWork); !known {
+		work := cheapWork
+		if faulty(faultVerdict) {
+			work = math.MaxInt
+		}
+		if allowed, known = entry.Rules().AllowedWithin(target(url), work); !known {
 			e.enqueue(t, len(url))
 			return false, false
 		}
@@ -104,7 +109,9 @@ func (e *Engine) Judged(allowed []bool, work int) {
 	e.judging.out = nil
 	took := octetTime * time.Duration(work)
 	e.judging.free = e.now + took // as much for others
-	e.judging.paid[q.origin] = e.now + chargeTimes*took
+	if !faulty(faultCharge) {
+		e.judging.paid[q.origin] = e.now + chargeTimes*took
+	}
 	if !q.void {
 		e.rememberAll(q.origin, q.urls, allowed)
 		e.entry(q.origin).unused = true
