@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/rs/zerolog"
@@ -33,7 +34,8 @@ type Keeper struct {
 	store Store
 	slots Slots
 	log   zerolog.Logger
-	aways sync.Pool // of *docindex.Outcomes, for the memory that they have
+	aways sync.Pool     // of *docindex.Outcomes, for the memory that they have
+	done  atomic.Uint64 // see Changes
 
 	mu     sync.Mutex               // guards ending
 	ending map[docindex.CrawlID]int // how many are at ending a crawl now
@@ -57,8 +59,13 @@ func NewKeeper(store Store, slots Slots, log zerolog.Logger) *Keeper {
 
 // Submit is [Crawls.Submit].
 func (k *Keeper) Submit(ctx context.Context, p *docindex.Puts) (docindex.PutResult, error) {
+	defer k.done.Add(1)
 	return k.store.Put(ctx, p)
 }
+
+// Changes counts the submits, stops and expiries so far. Whoever caches what the store says of crawls
+// asks the store again when the number has changed.
+func (k *Keeper) Changes() uint64 { return k.done.Load() }
 
 // Survey is [Crawls.Survey].
 func (k *Keeper) Survey(ctx context.Context, id docindex.CrawlID, domains int) (docindex.PendingReport, error) {
@@ -87,6 +94,7 @@ func (k *Keeper) Told(ctx context.Context, id docindex.CrawlID) { k.told(ctx, id
 func (k *Keeper) end(ctx context.Context, id docindex.CrawlID, why docindex.Kind) (purged uint64, err error) {
 	k.note(id, 1)
 	defer k.note(id, -1)
+	defer k.done.Add(1)
 	if err := k.store.StopCrawl(ctx, id, why); err != nil {
 		return 0, err
 	}

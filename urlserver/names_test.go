@@ -145,6 +145,10 @@ func TestStartBeforeDNS(t *testing.T) {
 	if n := r.outcomes(docindex.DNS); n > 0 {
 		t.Errorf("%d documents have ended while there was no name server", n)
 	}
+	x, known, err := r.d.Explain(t.Context(), "h0.good.test")
+	if err != nil || !known || strings.Count(x.Why, "no name server can be used") != 1 {
+		t.Errorf("explain: known %t, %q, %v; want the reason once", known, x.Why, err)
+	}
 	serveNames(t, addr)
 	for range 50 {
 		f := s.next()

@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"net"
 	"os"
+	"regexp"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -113,10 +115,40 @@ func warningsOf(file string, cfg configs.Config) (all []string) {
 	return all
 }
 
-// settingsError puts several mistakes below each other.
+// maxAlike is how many mistakes of one kind are listed.
+const maxAlike = 10
+
+// settingsError lists the mistakes of a settings file below each other, at most maxAlike of a kind.
+// Mistakes are of one kind if they differ only in their line, their key and what they quote.
 func settingsError(err error) error {
-	if _, several := mistakesOf(err); several {
-		return fmt.Errorf("settings refused:\n%w", err)
+	e, ok := errors.AsType[*configs.Error](err)
+	if !ok {
+		return err
 	}
-	return err
+	alike := map[string]int{}
+	var text strings.Builder
+	for _, m := range e.Mistakes {
+		kind := kindOf(m)
+		if alike[kind]++; alike[kind] <= maxAlike {
+			text.WriteString("\n" + m.String())
+		}
+	}
+	if more := leftOut(alike); more > 0 {
+		fmt.Fprintf(&text, "\n%d more mistakes of these kinds", more)
+	}
+	if e.More {
+		text.WriteString("\nand others behind these")
+	}
+	return fmt.Errorf("settings refused:%s", text.String())
+}
+
+var quoted = regexp.MustCompile(`"[^"]*"|; did you mean .*`)
+
+func kindOf(m configs.Mistake) string { return quoted.ReplaceAllString(m.Problem, "") }
+
+func leftOut(alike map[string]int) (n int) {
+	for _, count := range alike {
+		n += max(count-maxAlike, 0)
+	}
+	return n
 }

@@ -1,6 +1,24 @@
 package main
 
-import "testing"
+import (
+	"fmt"
+	"strings"
+	"testing"
+)
+
+// check lists at most ten mistakes of a kind, and counts the others.
+func TestCheckIsShort(t *testing.T) {
+	var text strings.Builder
+	for n := range 30 {
+		fmt.Fprintf(&text, "key%d = 1\n", n)
+	}
+	text.WriteString("[http]\nlisten = 1\n")
+	got := command(t, "", "check", write(t, "my.toml", text.String()))
+	got.want(t, 1, "", "\n20 more mistakes of these kinds\n")
+	if n := strings.Count(got.errs, "no such key"); n != maxAlike || !strings.Contains(got.errs, "http.listen") {
+		t.Errorf("%d unknown keys are listed; want %d, and http.listen:\n%s", n, maxAlike, got.errs)
+	}
+}
 
 // check finds what would keep the daemon from starting, though each setting by itself is allowed.
 func TestCheckLooksAround(t *testing.T) {

@@ -7,8 +7,10 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"net/http"
 	"os"
+	"slices"
 
 	"github.com/spf13/cobra"
 
@@ -46,7 +48,8 @@ func crawlVerb(verb, short string, is func(fields) bool) *cobra.Command {
 		Short: short,
 		Long: short + ": sends the JSON requests of files, or of standard input for -, to a running daemon, one after\n" +
 			"the other, and prints the replies, one a line. What requests look like, urlserver schema tells.\n" +
-			"Refusals are told on standard error and do not keep the rest from being sent; the exit status is 1 then.",
+			"Refused requests, and crawls whose URLs are dropped because they were stopped or have expired, are reported\n" +
+			"on standard error. The other requests are sent all the same. The exit status is 1 then.",
 		Example: "  urlserver crawl " + verb + " requests.ndjson",
 		Args:    takes(cobra.MinimumNArgs(1)),
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -54,6 +57,9 @@ func crawlVerb(verb, short string, is func(fields) bool) *cobra.Command {
 				return err
 			}
 			s := sender{client: &c, verb: verb, is: is, out: cmd.OutOrStdout(), errs: cmd.ErrOrStderr()}
+			if verb == "submit" {
+				s.hint = "; urlserver put takes plain URLs"
+			}
 			return s.sendAll(cmd.Context(), args, cmd.InOrStdin())
 		},
 	}
@@ -65,10 +71,12 @@ func crawlVerb(verb, short string, is func(fields) bool) *cobra.Command {
 type sender struct {
 	client  *client
 	verb    string
+	hint    string // for input that is not JSON
 	is      func(fields) bool
 	out     io.Writer
 	errs    io.Writer
 	refused int
+	dropped map[string]int // URLs that the index dropped, by crawl
 }
 
 func (s *sender) sendAll(ctx context.Context, files []string, in io.Reader) error {
@@ -77,8 +85,23 @@ func (s *sender) sendAll(ctx context.Context, files []string, in io.Reader) erro
 			return fmt.Errorf("%s: %w", name, err)
 		}
 	}
-	if s.refused > 0 {
+	return s.failure()
+}
+
+// failure warns of crawls whose URLs were dropped. It returns an error if the daemon did not do all
+// requests.
+func (s *sender) failure() error {
+	dropped := 0
+	for _, crawl := range slices.Sorted(maps.Keys(s.dropped)) {
+		dropped += s.dropped[crawl]
+		fmt.Fprintf(s.errs, "crawl %s was stopped or has expired: %d of its URLs were dropped\n",
+			clihelp.Harmless(crawl), s.dropped[crawl])
+	}
+	switch {
+	case s.refused > 0:
 		return fmt.Errorf("%d requests were refused", s.refused)
+	case dropped > 0:
+		return fmt.Errorf("%d URLs were dropped", dropped)
 	}
 	return nil
 }
@@ -97,6 +120,9 @@ func (s *sender) file(ctx context.Context, name string, in io.Reader) error {
 		var raw json.RawMessage
 		if err := requests.Decode(&raw); errors.Is(err, io.EOF) {
 			return nil
+		} else if _, syntax := errors.AsType[*json.SyntaxError](err); syntax {
+			return fmt.Errorf("request %d is not JSON: %w; urlserver schema prints what requests look like%s",
+				n, err, s.hint)
 		} else if err != nil {
 			return fmt.Errorf("request %d: %w", n, err)
 		}
@@ -122,8 +148,19 @@ func (s *sender) send(ctx context.Context, name string, raw json.RawMessage) err
 	if err != nil {
 		return err
 	}
+	var answer struct{ Status, CrawlID string }
+	if json.Unmarshal(reply, &answer) == nil && answer.Status == "dropped" {
+		s.drop(answer.CrawlID)
+	}
 	_, err = fmt.Fprintf(s.out, "%s\n", bytes.TrimSpace(reply))
 	return err
+}
+
+func (s *sender) drop(crawl string) {
+	if s.dropped == nil {
+		s.dropped = map[string]int{}
+	}
+	s.dropped[crawl]++
 }
 
 func (s *sender) refuse(name, why string) {

@@ -59,7 +59,8 @@ func TestCrawl(t *testing.T) {
 	command(t, info, "crawl", "info", "--at", d.at, "-").want(t, 0, `"total_pending":20,"total_domains":1,"low_priority":7,"high_priority":7,`, "")
 	command(t, fmt.Sprintf(testStop, "c1"), "crawl", "stop", "--at", d.at, "-").want(t, 0, `{"action":"stop","total_purged":20,"uuid":"u2"`, "")
 	command(t, info, "crawl", "info", "--at", d.at, "-").want(t, 0, `"total_pending":0,"total_domains":0,"domains":{}`, "")
-	command(t, all[0]+all[1], "crawl", "submit", "--at", d.at, "-").want(t, 0, `"status":"dropped"`, "")
+	command(t, all[0]+all[1], "crawl", "submit", "--at", d.at, "-").want(t, 1, `"status":"dropped"`,
+		"crawl c1 was stopped or has expired: 2 of its URLs were dropped\nurlserver: 2 URLs were dropped")
 	if _, text := d.get("/metrics"); !strings.Contains(text, `urlserver_crawl_documents{appid="testapp",crawlid="c1",spiderid="link",state="purged"} 20`) ||
 		!strings.Contains(text, `urlserver_crawl_documents{appid="testapp",crawlid="c1",spiderid="link",state="dropped"} 2`) ||
 		!strings.Contains(text, `urlserver_monitor_messages_total{what="stop"} 1`) {
@@ -104,6 +105,8 @@ func TestCrawlRefusals(t *testing.T) {
 	got.want(t, 1, `"status":"new"`, "request 1 crawl: priority: 101 is out of range")
 	got.want(t, 1, "", "request 3 is no request to submit\nurlserver: 2 requests were refused")
 	command(t, "{", "crawl", "info", "--at", d.at, "-").want(t, 1, "", "request 1")
+	command(t, "http://127.0.0.1/", "crawl", "submit", "--at", d.at, "-").want(t, 1, "",
+		"request 1 is not JSON: invalid character 'h' looking for beginning of value; urlserver schema prints what requests look like; urlserver put takes plain URLs")
 	command(t, "", "crawl").want(t, 2, "", "no command")
 	command(t, "", "crawl", "stop").want(t, 2, "", "usage: urlserver crawl stop ID|FILE")
 	resp, err := http.Post(d.at+"/api/actions", "application/json", strings.NewReader(strings.Repeat("x", 10<<20)))

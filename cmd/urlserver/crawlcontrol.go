@@ -90,6 +90,14 @@ func (c *crawlControl) figures() func() kafka.Figures {
 	return c.kafka.Figures
 }
 
+// changes returns [crawlcontrol.Keeper.Changes]; nil: the store keeps no crawls.
+func (c *crawlControl) changes() func() uint64 {
+	if c.keeper == nil {
+		return nil
+	}
+	return c.keeper.Changes
+}
+
 func (c *crawlControl) lister() docindex.CrawlLister {
 	if c.store == nil {
 		return nil

@@ -72,7 +72,7 @@ func crawlListCommand() *cobra.Command {
 		Use:   "list [TEXT]",
 		Short: "List crawls, those with most open documents first",
 		Long: "Lists crawls, those with most open documents first, at most 50. With TEXT only those that have it in a name.\n" +
-			"The list may be some seconds old, and lack what a command just did.",
+			"The counts may be some seconds old.",
 		Example: "  urlserver crawl list\n  urlserver crawl list news",
 		Args:    takes(cobra.MaximumNArgs(1)),
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -116,17 +116,21 @@ func which(cmd *cobra.Command, app, spider *string) {
 func crawlShowCommand() *cobra.Command {
 	var c client
 	var app, spider string
+	var asJSON bool
 	cmd := &cobra.Command{
 		Use:   "show ID",
 		Short: "Show one crawl and how many of its documents are where",
-		Long: "Prints one crawl as JSON: its state, and how many of its documents are where. It may be some seconds old.\n" +
-			"Where several crawls have this ID, --app and --spider name one of them.",
-		Example: "  urlserver crawl show c1",
+		Long: "Prints one crawl: its state, and how many of its documents are where. Where several crawls have this ID,\n" +
+			"--app and --spider name one of them.",
+		Example: "  urlserver crawl show c1\n  urlserver crawl show c1 --json",
 		Args:    takes(cobra.ExactArgs(1)),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			row, err := c.crawl(cmd.Context(), args[0], app, spider)
 			if err != nil {
 				return err
+			}
+			if !asJSON {
+				return row.print(cmd.OutOrStdout())
 			}
 			out := json.NewEncoder(cmd.OutOrStdout())
 			out.SetIndent("", "  ")
@@ -135,7 +139,28 @@ func crawlShowCommand() *cobra.Command {
 	}
 	c.flags(cmd)
 	which(cmd, &app, &spider)
+	cmd.Flags().BoolVar(&asJSON, "json", false, "print JSON")
 	return cmd
+}
+
+// print prints the crawl as a table with a line for each figure.
+func (r *crawlRow) print(out io.Writer) error {
+	expires := "never"
+	if r.Expires != nil {
+		expires = r.Expires.Format(time.RFC3339)
+	}
+	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
+	for _, line := range []struct {
+		name  string
+		value any
+	}{
+		{"crawl", r.CrawlID}, {"application", r.AppID}, {"spider", r.SpiderID}, {"state", r.State},
+		{"expires", expires}, {"scheduled", r.Scheduled}, {"in slots", r.AtSlots},
+		{"at clients", r.AtClients}, {"done", r.Done}, {"purged", r.Purged}, {"dropped", r.Dropped},
+	} {
+		fmt.Fprintf(w, "%s\t%v\n", line.name, line.value)
+	}
+	return w.Flush()
 }
 
 // crawlStopCommand takes requests, as submit and info do, or the ID of a crawl.

@@ -58,9 +58,11 @@ func TestCrawlsByID(t *testing.T) {
 		t.Fatalf("submit: %+v", got)
 	}
 	command(t, "", "crawl", "list", "c1", "--at", d.at).want(t, 0, "c1     testapp      link    running", "")
-	command(t, "", "crawl", "show", "c1", "--at", d.at).want(t, 0, `"state": "running"`, "")
+	command(t, "", "crawl", "show", "c1", "--json", "--at", d.at).want(t, 0, `"state": "running"`, "")
+	command(t, "", "crawl", "show", "c1", "--at", d.at).want(t, 0, "state        running\nexpires      never\n", "")
 	command(t, "", "crawl", "show", "c3", "--at", d.at).want(t, 1, "", `no crawl "c3"`)
 	command(t, "", "crawl", "stop", "c1", "--at", d.at).want(t, 0, `"action":"stop","total_purged":3`, "")
+	command(t, "", "crawl", "show", "c1", "--at", d.at).want(t, 0, "state        stopped\n", "")
 	command(t, "", "crawl", "stop", "c2", "--at", d.at).want(t, 1, "", `2 crawls are called "c2"; say which with --app and --spider`)
 	command(t, "", "crawl", "stop", "c2", "--app", "otherapp", "--at", d.at).want(t, 0, `"total_purged":1,`, "")
 }

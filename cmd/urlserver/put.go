@@ -130,7 +130,12 @@ func (p *putter) read(ctx context.Context, name, file string, r io.Reader) error
 	}
 	defer plain.Close()
 	in := bufio.NewReaderSize(plain, maxPutLine)
-	p.name, p.media, p.first = name, mediaType(filepath.Ext(file), in), 1
+	p.name, p.first = name, 1
+	var hint string
+	if p.media, hint = mediaType(filepath.Ext(file), in); hint != "" {
+		p.progress.clear()
+		fmt.Fprintf(p.errs, "%s: %s\n", name, hint)
+	}
 	for {
 		line, _, err := nextLine(in)
 		if err == nil || err == io.EOF && len(line) > 0 {
@@ -173,14 +178,24 @@ func (c *counter) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// mediaType tells NDJSON by the name's ending, or else by the first byte.
-func mediaType(ext string, in *bufio.Reader) string {
+// mediaType recognizes NDJSON by the name's ending, or else by the first byte. hint warns of input that
+// looks like something else.
+func mediaType(ext string, in *bufio.Reader) (media, hint string) {
 	start, _ := in.Peek(4096) // what cannot be read fails later
 	start = bytes.TrimSpace(bytes.TrimPrefix(bytes.TrimSpace(start), []byte(byteOrderMark)))
-	if ext = strings.ToLower(ext); ext == ".ndjson" || ext == ".jsonl" || len(start) > 0 && start[0] == '{' {
-		return "application/x-ndjson"
+	object, array := bytes.HasPrefix(start, []byte("{")), bytes.HasPrefix(start, []byte("["))
+	ext = strings.ToLower(ext)
+	byName := ext == ".ndjson" || ext == ".jsonl"
+	switch {
+	case array:
+		hint = "this looks like a JSON array; put takes one URL a line, or one JSON object a line"
+	case byName && !object && len(start) > 0:
+		hint = "the name says NDJSON, and the first line is no JSON object; give a file of plain URLs another ending"
 	}
-	return "text/plain; charset=utf-8"
+	if byName || object {
+		return "application/x-ndjson", hint
+	}
+	return "text/plain; charset=utf-8", hint
 }
 
 // send puts the batch and begins the next one.

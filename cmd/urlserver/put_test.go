@@ -86,6 +86,23 @@ func TestPutBytesAreBounded(t *testing.T) {
 	}
 }
 
+// put says what is wrong with a file that is neither URLs nor NDJSON.
+func TestPutHints(t *testing.T) {
+	x := newIndex(t)
+	for _, c := range []struct{ file, text, want string }{
+		{"x.txt", "http://a.example/\n", ""},
+		{"x.ndjson", `{"url":"http://a.example/"}`, ""},
+		{"x.ndjson", "http://a.example/\n", "no JSON object; give a file of plain URLs another ending\n"},
+		{"x.json", `[{"url":"http://a.example/"}]`, "put takes one URL a line, or one JSON object a line\n"},
+	} {
+		got := command(t, "", "put", "--at", x.URL, write(t, c.file, c.text))
+		got.want(t, 0, "", c.want)
+		if hinted := strings.Contains(got.errs, "JSON object"); hinted != (c.want != "") {
+			t.Errorf("%s with %s: errors %q", c.file, c.text, got.errs)
+		}
+	}
+}
+
 func TestPutTellsNDJSON(t *testing.T) {
 	const plain, lines = "http://a.example/\n", `{"url": "http://b.example/", "priority": 3}` + "\n"
 	for _, c := range []struct {

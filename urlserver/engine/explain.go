@@ -119,9 +119,9 @@ func (e *Engine) nameFault(host uint32) string {
 	case f == nil:
 		return ""
 	case f.down && !e.names.down:
-		return fmt.Sprintf("its name was looked up when no name server could be used: %v; it is looked up again now", f.err)
+		return fmt.Sprintf("its name failed to resolve: %v; it is looked up again now", f.err)
 	case f.down:
-		return fmt.Sprintf("its name cannot be looked up, since no name server can be used since %s: %v; it is looked up again and again, and nothing ends for that", e.at(e.names.heard), f.err)
+		return fmt.Sprintf("its name fails to resolve since %s: %v; it is looked up again and again, and nothing ends for that", e.at(e.names.heard), f.err)
 	case f.over:
 		return fmt.Sprintf("its name has failed since %s, and was given up (resolver.give_up): %v; what comes of it ends as dns", e.at(f.first), f.err)
 	}

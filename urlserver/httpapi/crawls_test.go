@@ -20,8 +20,39 @@ import (
 
 // control gives a rig crawl control over its store.
 func (r *rig) control() {
-	r.server.actions = crawlcontrol.New(crawlcontrol.NewKeeper(r.store, r.daemon, zerolog.Nop()), 1000)
+	keeper := crawlcontrol.NewKeeper(r.store, r.daemon, zerolog.Nop())
+	r.server.actions = crawlcontrol.New(keeper, 1000)
 	r.server.crawls = newCrawlLists(r.store)
+	r.server.crawls.changes = keeper.Changes
+}
+
+// A cheap list from before a change is not shown again; an expensive one is, however many changes come.
+func TestCrawlListsChange(t *testing.T) {
+	for _, c := range []struct {
+		name  string
+		takes time.Duration
+		want  int
+	}{
+		{name: "cheap", takes: keptCheap, want: 2},
+		{name: "expensive", takes: keptCheap + 1, want: 1},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				f, changes := &fakeLister{takes: c.takes}, uint64(0)
+				lists := newCrawlLists(f)
+				lists.changes = func() uint64 { return changes }
+				for range 3 {
+					if _, err := lists.get(t.Context(), ""); err != nil {
+						t.Fatal(err)
+					}
+					changes = 1
+				}
+				if len(f.asked) != c.want {
+					t.Errorf("the store was asked %d times; want %d", len(f.asked), c.want)
+				}
+			})
+		})
+	}
 }
 
 func (r *rig) submit(app, crawl string, urls ...string) {

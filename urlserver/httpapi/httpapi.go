@@ -52,7 +52,10 @@ type Config struct {
 	Reload  func(context.Context) (Reloaded, error) // reads the settings again; nil: there is no file
 	Actions Actions                                 // crawl control; nil: the store keeps no crawls
 	Crawls  docindex.CrawlLister                    // lists them; nil: the store does not
-	Kafka   func() kafka.Figures                    // of crawl control over it, from any goroutine; nil: it goes by HTTP only
+	// CrawlChanges counts submitted, stopped and expired crawls, so a list from before a change is not shown again.
+	// nil: nothing counts them.
+	CrawlChanges func() uint64
+	Kafka        func() kafka.Figures // of crawl control over it, from any goroutine; nil: it goes by HTTP only
 }
 
 // Server answers HTTP requests about a daemon. Use New, then Serve.
@@ -102,6 +105,7 @@ func New(cfg Config) *Server {
 	}
 	if cfg.Crawls != nil {
 		s.crawls = newCrawlLists(cfg.Crawls)
+		s.crawls.changes = cfg.CrawlChanges
 	}
 	if cfg.Token != "" {
 		s.gate = login.New(cfg.Token)

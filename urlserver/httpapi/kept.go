@@ -8,10 +8,12 @@ import (
 const (
 	maxKept = 16 // answers kept
 
-	// An answer is given again for so long at least, and for so many times what it took to make: however many ask, it takes
-	// a hundredth of a core.
+	// An answer is given again for so long at least, and for so many times what it took to make: however
+	// many ask, it takes a hundredth of a core. After a change an answer is made again at once if it is
+	// cheap.
 	keptFresh   = 2 * time.Second
 	keptCheaply = 100
+	keptCheap   = keptFresh / keptCheaply
 )
 
 // kept makes answers that take some work, each for all who ask at about the same time. Safe for concurrent use.
@@ -20,12 +22,16 @@ type kept[Q comparable, A any] struct {
 
 	lock    chan struct{} // holds one while somebody uses answers, also while an answer is made, so that it is made once
 	answers map[Q]keptAnswer[A]
+
+	changes func() uint64 // counts changes of what the answers are about; nil: nothing does
 }
 
 type keptAnswer[A any] struct {
 	answer A
 	err    error
 	until  time.Time // it is fresh
+	cheap  bool      // it took at most keptCheap
+	of     uint64    // changes when it was made
 }
 
 func newKept[Q comparable, A any](produce func(context.Context, Q) (A, error)) *kept[Q, A] {
@@ -41,7 +47,11 @@ func (k *kept[Q, A]) get(ctx context.Context, q Q) (a A, err error) {
 	}
 	defer func() { <-k.lock }()
 	began := time.Now()
-	if last, ok := k.answers[q]; ok && began.Before(last.until) {
+	changes := uint64(0)
+	if k.changes != nil {
+		changes = k.changes()
+	}
+	if last, ok := k.answers[q]; ok && began.Before(last.until) && (last.of == changes || !last.cheap) {
 		return last.answer, last.err
 	}
 	a, err = k.produce(ctx, q)
@@ -54,7 +64,8 @@ func (k *kept[Q, A]) get(ctx context.Context, q Q) (a A, err error) {
 		fresh = max(fresh, keptCheaply*now.Sub(began))
 	}
 	k.makeRoom(now)
-	k.answers[q] = keptAnswer[A]{a, err, now.Add(fresh)}
+	cheap := err == nil && now.Sub(began) <= keptCheap
+	k.answers[q] = keptAnswer[A]{a, err, now.Add(fresh), cheap, changes}
 	return a, err
 }
 
