@@ -43,7 +43,8 @@ var testOnly = []string{"internal/testkit", "docindex/indextest", "reservation/r
 var (
 	pure = []string{
 		"docindex/internal/queuesched", "hostslots", "internal/container/arena", "internal/container/hashindex",
-		"internal/container/slab", "internal/container/timeheap", "internal/trace", "leftover", "urlserver/engine",
+		"internal/container/dense", "internal/container/slab", "internal/container/timeheap", "internal/trace",
+		"leftover", "urlserver/engine",
 	}
 	pureImports = []string{
 		"bytes", "cmp", "crypto/sha256", "encoding/binary", "errors", "fmt", "hash/maphash", "maps", "math", "math/bits",

@@ -18,6 +18,7 @@ type dispatch struct {
 	ownReady  [OwnQueues]timeheap.Heap // groups with own requests, likewise
 	requests  slab.Slab[ownRequest]
 	own       links[ownRequest]       // own requests that wait in their group
+	hostOwn   links[ownRequest]       // the same, by their hosts
 	closed    map[uint32][]ownWaiting // by host: own requests that are in no group's queue
 	slotQueue leftover.Queue          // groups that wait for a slot, by when one is of use to them
 	notReady  recordList[group]       // groups with a slot that they cannot use for Config.Patience
@@ -28,6 +29,7 @@ func (d *dispatch) init(r *registry) {
 	d.queues.docs = &r.docs
 	d.rotation = links[host]{&r.hosts, func(h *host) *link { return &h.rotation }}
 	d.own = links[ownRequest]{&d.requests, func(o *ownRequest) *link { return &o.link }}
+	d.hostOwn = links[ownRequest]{&d.requests, func(o *ownRequest) *link { return &o.byHost }}
 	d.closed = map[uint32][]ownWaiting{}
 	d.notReady = newRecordList(&r.groups, func(g *group) *link { return &g.notReady })
 	d.quotaUsed = newRecordList(&r.groups, func(g *group) *link { return &g.quotaUsed })

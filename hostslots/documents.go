@@ -148,16 +148,20 @@ func (s *Slots) Dequeue(doc uint32) bool {
 	return true
 }
 
-// DequeueAny takes some queued document out of its queue, for the caller to End. It looks at
-// origins beginning with the number from; next is where to go on. If there is no document from
-// there on, both are 0.
-func (s *Slots) DequeueAny(from uint32) (doc, next uint32) {
-	for id := max(from, 1); int(id) < s.origins.Cap(); id++ {
+// DequeueAny takes some queued document out of its queue, for the caller to End. It looks at most
+// origins beginning with the number from; next is the number to go on with. If doc is 0 it found
+// none there; if next is 0, too, it has reached the last origin.
+func (s *Slots) DequeueAny(from, most uint32) (doc, next uint32) {
+	from, end := max(from, 1), uint32(s.origins.Cap())
+	for id := from; id < min(from+most, end); id++ {
 		if s.origins.At(id).queue != 0 {
 			return s.dequeueFirst(id), id
 		}
 	}
-	return 0, 0
+	if from+most >= end {
+		return 0, 0
+	}
+	return 0, from + most
 }
 
 // Queued calls yield with URLs of documents that are queued at an origin until it returns false,

@@ -100,6 +100,9 @@ func (h Host) CancelMove(now time.Duration) { h.s.cancelMove(now, h.id) }
 // of its hosts. Requests that are open go on.
 func (h Host) SetLimits(now time.Duration, l Limits) { h.s.setLimits(now, h.id, l) }
 
+// Limits returns the limits that SetLimits put on the host.
+func (h Host) Limits() Limits { return h.record().limits }
+
 // SetCrawlDelay sets the Crawl-delay of the host's robots.txt; 0: none. A group obeys the longest
 // one of its hosts.
 func (h Host) SetCrawlDelay(now, delay time.Duration) { h.s.setCrawlDelay(now, h.id, delay) }

@@ -26,7 +26,8 @@ type ownWaiting struct {
 type ownRequest struct {
 	host uint32
 	ownWaiting
-	link link
+	link   link // in its group's queue
+	byHost link // in its host's waiting requests
 }
 
 // queueOwnRequest is Host.QueueOwnRequest.
@@ -51,28 +52,26 @@ func (s *Slots) resumeOwnRequests(hostID uint32) {
 		id := s.dispatch.requests.New()
 		*s.dispatch.requests.At(id) = ownRequest{host: hostID, ownWaiting: w}
 		s.dispatch.own.pushBack(&g.own[w.queue], id)
+		s.dispatch.hostOwn.pushBack(&h.waiting, id)
 	}
 	delete(s.dispatch.closed, hostID)
 }
 
 // suspendOwnRequests takes the waiting requests of a host out of the queues of its group.
 func (s *Slots) suspendOwnRequests(hostID uint32) {
-	g := s.groups.At(s.hosts.At(hostID).group)
-	for queue := range g.own {
-		for id := g.own[queue].head; id != 0; {
-			next := s.dispatch.own.next(id)
-			if s.dispatch.requests.At(id).host == hostID {
-				s.dispatch.takeOwn(&g.own[queue], id, true)
-			}
-			id = next
-		}
+	h := s.hosts.At(hostID)
+	for id := h.waiting.head; id != 0; id = h.waiting.head {
+		s.takeOwn(id, true)
 	}
 }
 
 // takeOwn takes a request out of its queue. With suspend it waits outside of the group's queues.
-func (d *dispatch) takeOwn(queue *list, id uint32, suspend bool) ownRequest {
+func (s *Slots) takeOwn(id uint32, suspend bool) ownRequest {
+	d := &s.dispatch
 	o := *d.requests.At(id)
-	d.own.remove(queue, id)
+	h := s.hosts.At(o.host)
+	d.own.remove(&s.groups.At(h.group).own[o.queue], id)
+	d.hostOwn.remove(&h.waiting, id)
 	d.requests.Free(id)
 	if suspend {
 		d.closed[o.host] = append(d.closed[o.host], o.ownWaiting)
@@ -110,14 +109,40 @@ func (s *Slots) retractOwnRequests(now time.Duration, hostID uint32, chosen func
 // the address that it goes to. If ok is false, wait is how long until one is due; 0: none is
 // without some other event.
 func (s *Slots) NextOwnRequest(now time.Duration, queue OwnQueue) (name uint32, addr netip.Addr, wait time.Duration, ok bool) {
+	groupID, wait := s.nextOwn(now, queue)
+	if groupID == 0 {
+		return 0, netip.Addr{}, wait, false
+	}
+	g := s.groups.At(groupID)
+	o := s.takeOwn(g.own[queue].head, false)
+	g.ownOpen++
+	s.hosts.At(o.host).open++
+	g.pace.last = now
+	s.reschedule(now, groupID)
+	return o.name, s.addr(o.host), 0, true
+}
+
+// NextOwnRequestHost returns the host of the request that NextOwnRequest would start; 0: none is
+// due.
+func (s *Slots) NextOwnRequestHost(now time.Duration, queue OwnQueue) (hostID uint32) {
+	groupID, _ := s.nextOwn(now, queue)
+	if groupID == 0 {
+		return 0
+	}
+	return s.dispatch.requests.At(s.groups.At(groupID).own[queue].head).host
+}
+
+// nextOwn returns the group whose first request in a queue is next. If none is due it returns 0,
+// and how long until one is.
+func (s *Slots) nextOwn(now time.Duration, queue OwnQueue) (groupID uint32, wait time.Duration) {
 	s.expireLeases(now)
 	for {
 		groupID, due, any := s.dispatch.ownReady[queue].Min()
 		if !any {
-			return 0, netip.Addr{}, 0, false
+			return 0, 0
 		}
 		if due > now {
-			return 0, netip.Addr{}, due - now, false
+			return 0, due - now
 		}
 		g := s.groups.At(groupID)
 		if g.revision != s.cfg.revision {
@@ -125,18 +150,11 @@ func (s *Slots) NextOwnRequest(now time.Duration, queue OwnQueue) (name uint32, 
 			continue
 		}
 		id := g.own[queue].head
-		h := s.hosts.At(s.dispatch.requests.At(id).host)
-		closed := h.closed()
-		o := s.dispatch.takeOwn(&g.own[queue], id, closed)
-		if closed {
-			s.reschedule(now, groupID)
-			continue
+		if !s.hosts.At(s.dispatch.requests.At(id).host).closed() {
+			return groupID, 0
 		}
-		g.ownOpen++
-		h.open++
-		g.pace.last = now
+		s.takeOwn(id, true)
 		s.reschedule(now, groupID)
-		return o.name, s.addr(o.host), 0, true
 	}
 }
 

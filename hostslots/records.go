@@ -75,6 +75,7 @@ type host struct {
 	docs           uint32 // held, those at a spider included
 	open           uint32 // requests: documents at a spider, and own requests
 	own            uint32 // own requests, queued or open
+	waiting        list   // own requests that wait in its group
 	pins           uint32
 	offers         uint32 // origins and pool queues with a document that may be sent
 	rotation       link   // in its group's rotation

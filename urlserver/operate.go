@@ -249,13 +249,16 @@ func (d *Daemon) restoreBlocks(ctx context.Context) {
 // Settings are those in force.
 func (d *Daemon) Settings() configs.Config { return *d.cfg.Load() }
 
-// Reconfigure puts those settings in force that a running daemon can change,
-// and names the changed ones: applied, and needing a restart.
+// Reconfigure puts those settings in force that a running daemon can change, and names the changed ones: applied, and
+// needing a restart. Once it has begun it ends even if ctx does, so that no part of the daemon keeps the old settings.
 func (d *Daemon) Reconfigure(ctx context.Context, cfg configs.Config) (applied, refused []string, err error) {
+	if err := ctx.Err(); err != nil {
+		return nil, nil, err
+	}
 	old := *d.cfg.Load()
 	applied, refused = configs.Changes(old, cfg)
 	cfg = configs.Apply(old, cfg)
-	err = d.ask(ctx, func(e *engine.Engine) {
+	err = d.ask(context.WithoutCancel(ctx), func(e *engine.Engine) {
 		d.configureFetches(&cfg)
 		e.Reconfigure(cfg)
 	})

@@ -11,9 +11,9 @@ import (
 	"urlserver/internal/resolver"
 )
 
-// TestReconfigureFetches changes the user agent. From the engine's next step on robots.txt is fetched for the new one: what
-// it wants at once is read for nobody else. Who asked has given up meanwhile, so that nothing but the event does that.
-func TestReconfigureFetches(t *testing.T) {
+// TestReconfigureOfACallerThatGivesUp changes the user agent; the caller's context ends before the owner takes the event. The
+// new settings hold everywhere all the same, for robots.txt from the engine's next step on.
+func TestReconfigureOfACallerThatGivesUp(t *testing.T) {
 	res, err := resolver.New(resolver.Config{})
 	if err != nil {
 		t.Fatal(err)
@@ -32,11 +32,17 @@ func TestReconfigureFetches(t *testing.T) {
 	}()
 	change := <-d.events
 	cancel()
-	if err := <-asked; !errors.Is(err, context.Canceled) {
-		t.Fatalf("Reconfigure: %v; want %v", err, context.Canceled)
-	}
 	change(d.tell())
 	if got := d.policy.Load().Agent; got != "another" || d.robots.Load() == client {
 		t.Errorf("the engine has the user agent %q, and robots.txt is read for %q", "another", got)
+	}
+	if err := <-asked; err != nil {
+		t.Errorf("Reconfigure: %v", err)
+	}
+	if got := d.Settings().Robots.UserAgent; got != "another" {
+		t.Errorf("the daemon's settings have the user agent %q; the engine has %q", got, "another")
+	}
+	if _, _, err := d.Reconfigure(ctx, cfg); !errors.Is(err, context.Canceled) {
+		t.Errorf("Reconfigure by a caller that gave up before: %v; want %v", err, context.Canceled)
 	}
 }

@@ -6,6 +6,7 @@ import (
 
 	"urlserver/docindex"
 	"urlserver/hostslots"
+	"urlserver/internal/container/dense"
 )
 
 // A host with documents held is looked up again once what the resolver has in memory of it has ended, when a document of it
@@ -28,7 +29,7 @@ type address struct {
 
 // addresses is how hosts, which are numbered densely, stand.
 type addresses struct {
-	byHost []address
+	byHost dense.Array[address]
 	asides []aside               // by time; some hosts have come back since
 	moved  map[uint32]netip.Addr // where hosts are to be asked that are on their way to another group
 }
@@ -39,12 +40,7 @@ type aside struct {
 	until time.Duration
 }
 
-func (a *addresses) of(host uint32) *address {
-	for int(host) >= len(a.byHost) {
-		a.byHost = append(a.byHost, make([]address, max(64, len(a.byHost)/2))...)
-	}
-	return &a.byHost[host]
-}
+func (a *addresses) of(host uint32) *address { return a.byHost.At(host) }
 
 // isWhere reports whether the host of a turn is where it is known to be. If not, the turn is over: the host is looked up,
 // moves, or its document has ended.
@@ -105,7 +101,7 @@ func (e *Engine) learnAddress(host uint32, a *address, addr netip.Addr, err erro
 func (e *Engine) moveTo(host uint32, addr netip.Addr) (away bool) {
 	known := e.slots.Host(host).Addr()
 	if e.opt.Lease > 0 { // it may have decided on another one
-		known = e.claims.bindings.of(host).addr
+		known = e.claims.bindings.At(host).addr
 	}
 	if addr == known {
 		return false

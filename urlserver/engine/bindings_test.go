@@ -83,7 +83,7 @@ func TestHostThatComesBackSoonIsNotBoundAgain(t *testing.T) {
 	}{
 		{name: "at once", before: func(*binder) {}, binds: 1, tries: 1},
 		{name: "with another address", before: func(b *binder) { b.addr = b.addr.Next() }, binds: 2, tries: 2},
-		{name: "a lease later", before: func(b *binder) { b.e.claims.bindings.of(1).at -= lease }, binds: 2, tries: 1},
+		{name: "a lease later", before: func(b *binder) { b.e.claims.bindings.At(1).at -= lease }, binds: 2, tries: 1},
 		{name: "when its gap has passed", before: func(b *binder) {
 			b.e.Advance(b.e.now+second, time.Time{})
 			b.e.Step(nil)

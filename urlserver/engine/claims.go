@@ -4,6 +4,7 @@ import (
 	"net/netip"
 	"time"
 
+	"urlserver/internal/container/dense"
 	"urlserver/internal/container/timeheap"
 )
 
@@ -85,8 +86,8 @@ type claims struct {
 	holds    holds
 	renewals timeheap.Heap // of groups in holds: when to extend the lease
 	releases []Release
-	idle     []uint32 // a buffer
-	bindings bindings
+	idle     []uint32             // a buffer
+	bindings dense.Array[binding] // by host
 	toBind   []proposal
 	told     told
 	tellers  map[string]uint32 // the group that told it last; groups come and go
@@ -102,27 +103,18 @@ type proposal struct {
 	addr netip.Addr
 }
 
-// bindings are how hosts, which are numbered densely, stand.
-type bindings []binding
-
 type binding struct {
 	at    time.Duration // when it was asked for that is in force
 	under bool          // one is to be asked for, or the answer is to come
 	addr  netip.Addr    // that was proposed last; the group may be another one's
 }
 
-func (b bindings) under(host uint32) bool { return int(host) < len(b) && b[host].under }
-
-func (b *bindings) of(host uint32) *binding {
-	for int(host) >= len(*b) {
-		*b = append(*b, make([]binding, max(64, len(*b)/2))...)
-	}
-	return &(*b)[host]
-}
+// underBind reports whether the reservation is, or is to be, asked for the group of a host.
+func (e *Engine) underBind(host uint32) bool { return e.claims.bindings.Get(host).under }
 
 // holds are the leases that the engine has.
 type holds struct {
-	byGroup []hold // groups are numbered densely
+	byGroup dense.Array[hold]
 	len     int
 }
 
@@ -132,26 +124,21 @@ type hold struct {
 }
 
 func (h *holds) of(group uint32) (hold, bool) {
-	if int(group) >= len(h.byGroup) {
-		return hold{}, false
-	}
-	found := h.byGroup[group]
+	found := h.byGroup.Get(group)
 	return found, found.host != ""
 }
 
 func (h *holds) add(group uint32, lease hold) {
-	for int(group) >= len(h.byGroup) {
-		h.byGroup = append(h.byGroup, make([]hold, max(64, len(h.byGroup)/2))...)
-	}
-	if h.byGroup[group].host == "" {
+	at := h.byGroup.At(group)
+	if at.host == "" {
 		h.len++
 	}
-	h.byGroup[group] = lease
+	*at = lease
 }
 
 // drop forgets a lease that there is.
 func (h *holds) drop(group uint32) {
-	h.byGroup[group] = hold{}
+	*h.byGroup.At(group) = hold{}
 	h.len--
 }
 
@@ -170,7 +157,7 @@ func (e *Engine) bind(host uint32, addr netip.Addr) {
 		e.housed(host)
 		return
 	}
-	e.claims.bindings.of(host).addr = addr
+	e.claims.bindings.At(host).addr = addr
 	if !e.stillBound(host, addr) {
 		e.slots.Host(host).Unbind(e.now)
 		e.propose(host, addr)
@@ -180,12 +167,12 @@ func (e *Engine) bind(host uint32, addr netip.Addr) {
 // stillBound reports whether a host goes on in the group that it was bound to less than a lease ago: its address is the
 // same, and the group is leased, so that what anybody does to the binding meanwhile has to wait for that.
 func (e *Engine) stillBound(host uint32, addr netip.Addr) bool {
-	b := e.claims.bindings.of(host)
+	b := e.claims.bindings.At(host)
 	return b.at > 0 && e.now-b.at < e.opt.Lease && e.slots.Host(host).Leased() && e.isIn(host, e.ruleFor(host, addr).Group, addr)
 }
 
 func (e *Engine) propose(host uint32, addr netip.Addr) {
-	b := e.claims.bindings.of(host)
+	b := e.claims.bindings.At(host)
 	if b.under {
 		return
 	}
@@ -306,7 +293,7 @@ func (e *Engine) Claimed(c *Claims) {
 // bound puts a host where the reservation says.
 func (e *Engine) bound(b *Bind, began time.Duration) {
 	host := b.host
-	*e.claims.bindings.of(host) = binding{addr: b.Addr}
+	*e.claims.bindings.At(host) = binding{addr: b.Addr}
 	e.slots.Host(host).Unpin()
 	if !e.slots.Host(host).Resolving() {
 		return
@@ -321,7 +308,7 @@ func (e *Engine) bound(b *Bind, began time.Duration) {
 	} else {
 		e.seat(host, b.Group, b.Addr)
 	}
-	e.claims.bindings.of(host).at = began
+	e.claims.bindings.At(host).at = began
 	e.housed(host)
 }
 
@@ -375,8 +362,8 @@ func (e *Engine) granted(c *Claim, began time.Duration) {
 // Surrender gives all leases back, once the engine does nothing more.
 func (e *Engine) Surrender() []Release {
 	e.gatherReleases()
-	for group := range e.claims.holds.byGroup {
-		e.release(uint32(group))
+	for group := range e.claims.holds.byGroup.Cap() {
+		e.release(group)
 	}
 	for i := range e.claims.releases {
 		e.claims.releases[i].Delete = true // what is held stays with the doc index

@@ -80,8 +80,10 @@ func (e *Engine) returned(doc uint32) {
 	e.let(doc)
 }
 
-// backSoon is how long a spider that died has for coming back.
-const backSoon = time.Minute
+const (
+	backSoon    = time.Minute // that a spider that died has for coming back
+	dequeueLook = 64          // origins that are looked at for a document to be given back
+)
 
 // giveBack returns what is queued to an index that others take from, while there is no spider to send it to. Where a document
 // may be what killed the last spider all stays for backSoon: what was found out of it would be lost with it, and one that
@@ -98,12 +100,13 @@ func (e *Engine) giveBack(budget *int, due *waiter) {
 		return
 	}
 	for ; *budget > 0; *budget-- {
-		doc, next := e.slots.DequeueAny(e.withdrawn)
+		doc, next := e.slots.DequeueAny(e.withdrawn, dequeueLook)
 		e.withdrawn = next
-		if doc == 0 {
+		if doc != 0 {
+			e.returned(doc)
+		} else if next == 0 {
 			return
 		}
-		e.returned(doc)
 	}
 }
 

@@ -8,6 +8,7 @@ import (
 	"urlserver/configs"
 	"urlserver/docindex"
 	"urlserver/hostslots"
+	"urlserver/internal/container/dense"
 	"urlserver/internal/container/timeheap"
 	"urlserver/internal/robots"
 )
@@ -98,7 +99,8 @@ type Engine struct {
 	now    time.Duration
 	wall   time.Time
 
-	origins []origin         // by number
+	origins dense.Array[origin]
+	agent   uint32           // grows with each change of robots.user_agent
 	trips   map[uint32]*trip // robots.txt fetches under way
 	tripID  uint32
 	retries timeheap.Heap // origins whose documents are held until robots.txt is tried again
@@ -216,7 +218,7 @@ func slotConfig(cfg configs.Config, opt Options) hostslots.Config {
 // Reconfigure puts the settings in force that a running daemon can change.
 func (e *Engine) Reconfigure(cfg configs.Config) {
 	if cfg.Robots.UserAgent != e.cfg.Robots.UserAgent { // what was read was read for another one
-		e.forgetAll()
+		e.agent++
 		if e.judging.out != nil {
 			e.judging.out.void = true
 		}
@@ -286,10 +288,10 @@ func (e *Engine) Step(clock func() time.Duration) (wait time.Duration) {
 	e.endAsides(&due)
 	e.retry()
 	e.welcome(&due)
-	if !e.mute() && e.ruling.next == 0 {
-		e.fetch(&due)
+	if !e.mute() {
+		e.fetch(&budget, &due)
 		e.send(&budget, &due, clock)
-		e.fetch(&due) // again: for what send has found without a robots.txt
+		e.fetch(&budget, &due) // again: for what send has found without a robots.txt
 	}
 	e.endAsides(&due) // again: for hosts that send has set aside
 	e.question(&due)
@@ -335,7 +337,7 @@ func (w *waiter) wait() time.Duration {
 // forgetOrigin drops what is known of the robots.txt of an origin.
 func (e *Engine) forgetOrigin(id uint32) {
 	e.unshelve(id)
-	e.origins[id] = origin{}
+	*e.origins.At(id) = origin{agent: e.agent}
 	delete(e.shelf.verdicts, id)
 	delete(e.judging.paid, id)
 }
@@ -344,10 +346,8 @@ func (e *Engine) forgetOrigin(id uint32) {
 func (e *Engine) forget() {
 	e.forgotten = e.slots.Forgotten(e.forgotten[:0])
 	for _, o := range e.forgotten {
-		if int(o) < len(e.origins) {
-			e.forgetOrigin(o)
-			e.retries.Remove(o)
-			delete(e.shutTargets, o)
-		}
+		e.forgetOrigin(o)
+		e.retries.Remove(o)
+		delete(e.shutTargets, o)
 	}
 }

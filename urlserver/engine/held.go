@@ -1,6 +1,10 @@
 package engine
 
-import "slices"
+import (
+	"slices"
+
+	"urlserver/internal/container/dense"
+)
 
 const (
 	groupCrawls = 1000             // that are told apart of a group
@@ -22,30 +26,25 @@ type CrawlPart struct {
 
 // told is for what documents were told to be held.
 type told struct {
-	byGroup []string // "": for nothing
+	byGroup dense.Array[string] // "": for nothing
 	len     int
 }
 
 func (t *told) of(group uint32) string {
-	if int(group) >= len(t.byGroup) {
-		return ""
-	}
-	return t.byGroup[group]
+	return t.byGroup.Get(group)
 }
 
 func (t *told) set(group uint32, host string) {
-	for int(group) >= len(t.byGroup) {
-		t.byGroup = append(t.byGroup, make([]string, max(64, len(t.byGroup)/2))...)
-	}
-	if t.byGroup[group] == "" {
+	at := t.byGroup.At(group)
+	if *at == "" {
 		t.len++
 	}
-	t.byGroup[group] = host
+	*at = host
 }
 
 func (t *told) drop(group uint32) {
 	if t.of(group) != "" {
-		t.byGroup[group] = ""
+		*t.byGroup.At(group) = ""
 		t.len--
 	}
 }
@@ -87,12 +86,9 @@ func (e *Engine) tellChanged(c *Claims) {
 	if len(e.claims.changed) == 0 {
 		e.claims.changed, e.claims.tellAt = nil, e.now+e.opt.Lease/tellsALease
 	}
-	for id, host := range e.claims.told.byGroup {
-		if len(c.Held) > 0 {
-			break
-		}
-		if host != "" { // one, so that all go on to count
-			e.tell(c, uint32(id))
+	for id := uint32(0); id < e.claims.told.byGroup.Cap() && len(c.Held) == 0; id++ {
+		if e.claims.told.of(id) != "" { // one, so that all go on to count
+			e.tell(c, id)
 		}
 	}
 }
@@ -141,9 +137,9 @@ func (e *Engine) untell(group uint32) {
 
 // tellAgain has all be told anew, once each, however often that was wanted.
 func (e *Engine) tellAgain() {
-	for id, host := range e.claims.told.byGroup {
-		if host != "" {
-			e.claims.changed = append(e.claims.changed, uint32(id))
+	for id := range e.claims.told.byGroup.Cap() {
+		if e.claims.told.of(id) != "" {
+			e.claims.changed = append(e.claims.changed, id)
 		}
 	}
 	slices.Sort(e.claims.changed)

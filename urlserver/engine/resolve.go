@@ -31,7 +31,7 @@ func (e *Engine) lookUp(name string) {
 
 // failIfKnown deals at once with a host whose look-up has failed a moment ago.
 func (e *Engine) failIfKnown(host uint32) {
-	if e.claims.bindings.under(host) {
+	if e.underBind(host) {
 		return
 	}
 	if f := e.names.failing[host]; f != nil {
@@ -67,7 +67,7 @@ func (e *Engine) Resolved(name string, addr netip.Addr, err error) {
 	if e.relocated(host, addr, err) {
 		return
 	}
-	waits := e.slots.Host(host).Resolving() && !e.claims.bindings.under(host)
+	waits := e.slots.Host(host).Resolving() && !e.underBind(host)
 	if waits && e.isForNow(err) {
 		e.failsForNow(host, err)
 		return

@@ -11,14 +11,14 @@ import (
 	"urlserver/hostslots"
 )
 
-// ruleStep is how many hosts are put under changed rules a step: about a millisecond's worth.
+// ruleStep is how many hosts a step puts under changed rules: about a millisecond's worth.
 const ruleStep = 4096
 
-// ruling is the operator's rules for hosts, and how far they are in force. Nothing is asked until they are so for all
-// hosts.
+// ruling is the operator's rules for hosts, and how far they are in force: for the hosts below next, and for each other
+// host from its next turn on. The doc index is asked for nothing until they are in force for all hosts.
 type ruling struct {
 	set  *configs.RuleSet
-	next uint32 // the host to be looked at next; 0: all have been
+	next uint32 // the host that the next step begins with; 0: the rules are in force for all hosts
 }
 
 // setRules puts rules in force, from now on.
@@ -29,21 +29,28 @@ func (e *Engine) setRules(rules []configs.HostRule) {
 	e.ruling = ruling{set: configs.NewRuleSet(rules), next: 1}
 }
 
-// obey goes on with putting rules that have changed in force for the hosts that are known.
+// obey puts changed rules in force for some of the known hosts.
 func (e *Engine) obey() {
 	for host := e.slots.Movable(e.now); host != 0; host = e.slots.Movable(e.now) {
-		e.heed(host)
+		e.rehouse(host)
 	}
 	if e.ruling.next != 0 {
-		e.ruling.next = e.slots.Hosts(e.ruling.next, ruleStep, e.heed)
+		e.ruling.next = e.slots.Hosts(e.ruling.next, ruleStep, func(host uint32) { e.rehouse(host) })
 	}
 }
 
-// heed puts a host that is bound under the rule for it as it is now, and into the group that follows from that.
-func (e *Engine) heed(host uint32) { e.rehouse(host) }
+// isRuled puts the rule in force for a host that is about to be asked, where no step has done so since the rules changed.
+// It answers false if that changed anything: the host may have to wait now.
+func (e *Engine) isRuled(host uint32) bool {
+	if e.ruling.next == 0 || host < e.ruling.next {
+		return true
+	}
+	before := e.slots.Host(host).Limits()
+	return !e.rehouse(host) && e.slots.Host(host).Limits() == before
+}
 
-// rehouse is heed; away reports whether the host leaves, now or when no request to it is open. It goes to its new address,
-// where it has one.
+// rehouse puts a bound host under the rule for it, and into the group that follows from the rule and from its address,
+// the new one if it has changed. away: the host leaves its group, now or when no request to it is open.
 func (e *Engine) rehouse(host uint32) (away bool) {
 	to, moves := e.addresses.moved[host]
 	if _, bound := e.slots.Host(host).GroupID(); !bound || faulty(faultHeed) {
@@ -58,7 +65,7 @@ func (e *Engine) rehouse(host uint32) (away bool) {
 	if e.isIn(host, r.Group, addr) && addr == e.slots.Host(host).Addr() {
 		delete(e.addresses.moved, host)
 		if e.opt.Lease > 0 {
-			e.claims.bindings.of(host).addr = addr
+			e.claims.bindings.At(host).addr = addr
 		}
 		e.slots.Host(host).CancelMove(e.now)
 		e.slots.Host(host).SetLimits(e.now, limits(r))

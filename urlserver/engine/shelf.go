@@ -46,13 +46,6 @@ func newShelf() shelf {
 	return shelf{seed: maphash.MakeSeed(), verdicts: map[uint32][]verdict{}}
 }
 
-// forgetAll drops what is kept of all origins.
-func (e *Engine) forgetAll() {
-	clear(e.origins)
-	clear(e.shelf.verdicts)
-	e.shelf.bytes, e.shelf.oldest, e.shelf.newest = 0, 0, 0
-}
-
 // shelve keeps the rules that an origin has now, in the place of those it had.
 func (e *Engine) shelve(id uint32) {
 	e.unshelve(id)
@@ -60,7 +53,7 @@ func (e *Engine) shelve(id uint32) {
 	if size == 0 {
 		return
 	}
-	e.origins[id].size = size
+	e.origins.At(id).size = size
 	e.shelf.bytes += size
 	e.push(id)
 }
@@ -74,10 +67,10 @@ func (e *Engine) shrink(budget *int) {
 
 // push makes an origin's rules the last that are to be dropped.
 func (e *Engine) push(id uint32) {
-	o := &e.origins[id]
+	o := e.origins.At(id)
 	o.older, o.newer = e.shelf.newest, 0
 	if o.older != 0 {
-		e.origins[o.older].newer = id
+		e.origins.At(o.older).newer = id
 	} else {
 		e.shelf.oldest = id
 	}
@@ -85,14 +78,14 @@ func (e *Engine) push(id uint32) {
 }
 
 func (e *Engine) pull(id uint32) {
-	o := &e.origins[id]
+	o := e.origins.At(id)
 	if o.older != 0 {
-		e.origins[o.older].newer = o.newer
+		e.origins.At(o.older).newer = o.newer
 	} else {
 		e.shelf.oldest = o.newer
 	}
 	if o.newer != 0 {
-		e.origins[o.newer].older = o.older
+		e.origins.At(o.newer).older = o.older
 	} else {
 		e.shelf.newest = o.older
 	}
@@ -101,7 +94,7 @@ func (e *Engine) pull(id uint32) {
 
 // unshelve takes an origin's rules off the shelf.
 func (e *Engine) unshelve(id uint32) {
-	if o := e.entry(id); o.size > 0 {
+	if o := e.origins.At(id); o.size > 0 {
 		e.pull(id)
 		e.shelf.bytes -= o.size
 		o.size = 0
@@ -111,6 +104,9 @@ func (e *Engine) unshelve(id uint32) {
 // evict drops an origin's rules. The document that is next is judged by them before, if none was.
 func (e *Engine) evict(id uint32) {
 	o := e.entry(id)
+	if o.size == 0 { // it was for another user agent, and is dropped by now
+		return
+	}
 	if o.unused && len(e.shelf.verdicts[id]) == 0 {
 		e.slots.Queued(id, 1, func(url []byte) bool {
 			if allowed, known := o.Rules().AllowedWithin(target(url), evictWork); known {
@@ -192,7 +188,7 @@ func (e *Engine) settle(id uint32, final robots.Response, urls [][]byte) {
 	entry := e.entry(id)
 	failures := entry.failures
 	e.unshelve(id)
-	*entry = origin{Entry: e.policy.Settle(entry.Entry, e.now, final), unused: true}
+	*entry = origin{Entry: e.policy.Settle(entry.Entry, e.now, final), unused: true, agent: e.agent}
 	if entry.Unreachable() {
 		entry.failures = failures + 1
 	}

@@ -25,15 +25,18 @@ type trip struct {
 type origin struct {
 	robots.Entry
 	shelved
-	unused   bool // no document was judged by the entry yet
-	failures int  // trips in a row that found nobody
+	unused   bool   // no document was judged by the entry yet
+	failures int    // trips in a row that found nobody
+	agent    uint32 // the Engine.agent that it is for; of another one nothing counts
 }
 
+// entry returns what is known of an origin, for the user agent in force.
 func (e *Engine) entry(id uint32) *origin {
-	for int(id) >= len(e.origins) {
-		e.origins = append(e.origins, make([]origin, max(64, len(e.origins)/2))...)
+	o := e.origins.At(id)
+	if o.agent != e.agent {
+		e.forgetOrigin(id)
 	}
-	return &e.origins[id]
+	return o
 }
 
 // startTrip starts to fetch the robots.txt of an origin, whose documents are held
@@ -55,17 +58,22 @@ func (e *Engine) startTrip(origin uint32) {
 }
 
 // fetch lets requests for robots.txt go out whose groups may be asked.
-func (e *Engine) fetch(due *waiter) {
+func (e *Engine) fetch(budget *int, due *waiter) {
 	for try := range e.places {
-		e.fetchOf(hostslots.OwnQueue(try), due)
+		e.fetchOf(hostslots.OwnQueue(try), budget, due)
 	}
 }
 
-func (e *Engine) fetchOf(try hostslots.OwnQueue, due *waiter) {
+func (e *Engine) fetchOf(try hostslots.OwnQueue, budget *int, due *waiter) {
 	for {
 		if wait, free := e.places[try].free(e.now, e.trips); !free {
 			due.after(wait)
 			return
+		}
+		for host := e.slots.NextOwnRequestHost(e.now, try); host != 0 && !e.isRuled(host); host = e.slots.NextOwnRequestHost(e.now, try) {
+			if *budget--; *budget <= 0 {
+				return
+			}
 		}
 		id, addr, wait, ok := e.slots.NextOwnRequest(e.now, try)
 		if !ok {

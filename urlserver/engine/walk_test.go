@@ -165,8 +165,8 @@ func (w *walk) collect() {
 func (w *walk) empty() {
 	e := w.e
 	under := 0
-	for _, b := range e.claims.bindings {
-		if b.under {
+	for host := range e.claims.bindings.Cap() {
+		if e.underBind(host) {
 			under++
 		}
 	}
