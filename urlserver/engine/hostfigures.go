@@ -80,7 +80,9 @@ func (t *hostTable) look(id uint32, name []byte) (f hostFigures) {
 
 // fetched counts how long a fetch of a host took.
 func (e *Engine) fetched(host uint32, took time.Duration) {
-	e.hosts.at(host, e.slots.Host(host).Name()).took += max(0, took)
+	took = max(0, took)
+	e.stats.FetchTook += took
+	e.hosts.at(host, e.slots.Host(host).Name()).took += took
 }
 
 // countFor counts the outcome of a host's document.

@@ -14,6 +14,7 @@ type Stats struct {
 	Stale, BadLines              uint64 // lines of spiders
 	Outcomes                     [docindex.Kinds]uint64
 	Classes                      [docindex.Classes]uint64 // the same documents, by what came back
+	FetchTook                    time.Duration            // of all fetches that ended with DONE, from sending on
 	IndexRequests                uint64
 	Candidates, Duplicates       uint64 // offered; of them: held or just ended
 	BadCandidates                uint64 // without as much as a DOC_ID

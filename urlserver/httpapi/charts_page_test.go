@@ -33,22 +33,33 @@ type apiSample struct {
 	At         float64
 	Sent       float64
 	Outcomes   []float64
+	Statuses   []float64
 	Delay      []*float64
 	Index, DNS *float64
+	Fetch      *float64
 }
 
 // charted is what the charts are to hold of a history: for each the times, and then the values of its lines, a gap where
 // samples are missing.
 func (h history) charted() map[string][][]*float64 {
 	lines := map[string][]func(s apiSample) *float64{
-		"plot-rates": {
-			func(s apiSample) *float64 { return &s.Sent },
-			func(s apiSample) *float64 { return &s.Outcomes[0] }, func(s apiSample) *float64 { return &s.Outcomes[1] },
-			func(s apiSample) *float64 { return &s.Outcomes[2] }, func(s apiSample) *float64 { return &s.Outcomes[3] },
-			func(s apiSample) *float64 { rest := s.Outcomes[4] + s.Outcomes[5] + s.Outcomes[6]; return &rest },
+		"plot-rates": {func(s apiSample) *float64 { return &s.Sent }, func(s apiSample) *float64 { return &s.Outcomes[0] }},
+		"plot-latency": {
+			func(s apiSample) *float64 { return s.Fetch }, func(s apiSample) *float64 { return s.Index },
+			func(s apiSample) *float64 { return s.DNS }, func(s apiSample) *float64 { return s.Delay[1] },
 		},
-		"plot-delay":   {func(s apiSample) *float64 { return s.Delay[0] }, func(s apiSample) *float64 { return s.Delay[1] }},
-		"plot-latency": {func(s apiSample) *float64 { return s.Index }, func(s apiSample) *float64 { return s.DNS }},
+	}
+	for upTo := range 6 { // stacked, and the highest line first
+		lines["plot-statuses"] = append([]func(s apiSample) *float64{func(s apiSample) *float64 {
+			sum, others := 0.0, 0.0
+			for _, n := range s.Statuses[5:] {
+				others += n
+			}
+			for _, n := range append(s.Statuses[:5:5], others)[:upTo+1] {
+				sum += n
+			}
+			return &sum
+		}}, lines["plot-statuses"]...)
 	}
 	all := map[string][][]*float64{}
 	for id, values := range lines {
@@ -130,8 +141,8 @@ func TestDashboardCharts(t *testing.T) {
 	if len(after.Samples) <= len(before.Samples) {
 		t.Errorf("%d samples, and %d before", len(after.Samples), len(before.Samples))
 	}
-	b.until("document.getElementById('v-rates-0').textContent !== '–'")
-	for _, id := range []string{"rates", "delay", "latency"} {
+	b.until("document.getElementById('v-statuses-0').textContent !== '–'")
+	for _, id := range []string{"statuses", "rates", "latency"} {
 		if !js[bool](b, `(() => { const c = document.querySelector("#plot-%s canvas");
 			return c.getContext("2d").getImageData(0, 0, c.width, c.height).data.some((v) => v > 0); })()`, id) {
 			t.Errorf("chart %s is blank", id)

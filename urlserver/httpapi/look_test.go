@@ -24,13 +24,13 @@ func TestDashboardIsAccessible(t *testing.T) {
 	for _, c := range []struct {
 		width       int64
 		phone, dark bool
-	}{{width: 1280}, {width: 1280, dark: true}, {width: 360, phone: true}} {
+	}{{width: 1280}, {width: 1280, dark: true}, {width: 390, phone: true}} {
 		b.screen(c.width, 900, 1, c.phone, c.dark)
 		b.open("/")
-		b.until("document.querySelectorAll('#t-busiest tbody tr').length > 1")
+		b.until("document.querySelectorAll('#t-hosts tbody tr').length > 1")
 		b.fill("#name", "127.0.1.20"+kb.Enter)
 		b.shows("#explained", "Req_Host_Per_Sec")
-		b.click("#settings summary")
+		js[bool](b, "(document.querySelectorAll('main details').forEach((d) => { d.open = true; }), true)")
 		b.see("#crawls")
 		b.click("#t-crawls .link")
 		b.shows("#crawl-info", "127.0.4.1")
@@ -57,6 +57,9 @@ func TestDashboardIsAccessible(t *testing.T) {
 	}
 }
 
+// phoneScreens is how many screens of a phone the page takes at most.
+const phoneScreens = 3
+
 func TestDashboardPictures(t *testing.T) {
 	r := newCrawl(t, setup{})
 	r.control()
@@ -70,13 +73,17 @@ func TestDashboardPictures(t *testing.T) {
 	}{
 		{name: "desktop", width: 1440, height: 900, scale: 1},
 		{name: "desktop-dark", width: 1440, height: 900, scale: 1, dark: true},
-		{name: "phone", width: 360, height: 740, scale: 2, phone: true},
-		{name: "phone-dark", width: 360, height: 740, scale: 2, phone: true, dark: true},
+		{name: "phone", width: 390, height: 844, scale: 2, phone: true},
+		{name: "phone-dark", width: 390, height: 844, scale: 2, phone: true, dark: true},
 	} {
 		b.screen(c.width, c.height, c.scale, c.phone, c.dark)
 		b.open("/")
 		b.shows("#state", "Ready")
-		b.until("document.querySelectorAll('#t-busiest tbody tr').length > 1 && document.querySelectorAll('.plot canvas').length === 3")
+		b.until("document.querySelectorAll('#t-hosts tbody tr').length > 1 && document.querySelectorAll('.plot canvas').length === 3 && document.getElementById('p-text').textContent.length > 1")
+		if high := js[int](b, "document.documentElement.scrollHeight"); c.phone && high > phoneScreens*int(c.height) {
+			t.Errorf("%s: the page is %d pixels high; want at most %d screens of %d", c.name, high, phoneScreens, c.height)
+		}
+		b.shoot(c.name+"-first", c.width, c.scale, c.phone)
 		b.fill("#name", "127.0.1.20"+kb.Enter)
 		b.shows("#explained", "Req_Host_Per_Sec")
 		if over := js[int](b, "document.documentElement.scrollWidth - document.documentElement.clientWidth"); over > 0 {

@@ -20,15 +20,17 @@ const (
 
 // Sample is what happened in the time up to At.
 type Sample struct {
-	At       int64                   `json:"at"`   // seconds since 1970
-	Sent     Figure                  `json:"sent"` // a second
-	Outcomes [docindex.Kinds]Figure  `json:"outcomes"`
-	Delay    [len(quantiles)]*Figure `json:"delay"` // due to sent, seconds: median and 99th percentile; null: nothing was sent
-	Index    *Figure                 `json:"index"` // mean time of a request for candidates, seconds; null: there was none
-	DNS      *Figure                 `json:"dns"`   // mean time of a look-up, seconds; null: there was none
-	Held     int                     `json:"held"`  // at its end
-	Leftover int                     `json:"leftover"`
-	InFlight int                     `json:"in_flight"`
+	At       int64                    `json:"at"`   // seconds since 1970
+	Sent     Figure                   `json:"sent"` // a second
+	Outcomes [docindex.Kinds]Figure   `json:"outcomes"`
+	Delay    [len(quantiles)]*Figure  `json:"delay"` // due to sent, seconds: median and 99th percentile; null: nothing was sent
+	Index    *Figure                  `json:"index"` // mean time of a request for candidates, seconds; null: there was none
+	DNS      *Figure                  `json:"dns"`   // mean time of a look-up, seconds; null: there was none
+	Held     int                      `json:"held"`  // at its end
+	Leftover int                      `json:"leftover"`
+	InFlight int                      `json:"in_flight"`
+	Statuses [docindex.Classes]Figure `json:"statuses"` // documents a second, by docindex.Class
+	Fetch    *Figure                  `json:"fetch"`    // mean time from sending to DONE, seconds; null: nothing was fetched
 }
 
 var quantiles = [...]float64{0.5, 0.99}
@@ -94,6 +96,10 @@ func between(last, now *urlserver.Status, took time.Duration, at time.Time) Samp
 	for kind := range s.Outcomes {
 		s.Outcomes[kind] = rate(last.Outcomes[kind], now.Outcomes[kind])
 	}
+	for class := range s.Statuses {
+		s.Statuses[class] = rate(last.Classes[class], now.Classes[class])
+	}
+	s.Fetch = mean(now.FetchTook-last.FetchTook, now.Outcomes[docindex.Done]-last.Outcomes[docindex.Done])
 	delay := less(now.Delay, last.Delay)
 	for i, q := range quantiles {
 		s.Delay[i] = quantile(delay, q)

@@ -16,10 +16,12 @@ const (
 
 // Top is who has most to do, who may be asked most seldom, and who is blocked.
 type Top struct {
-	Busiest    []Slot    `json:"busiest"` // by documents held
-	Slowest    []Slot    `json:"slowest"` // by gap
-	Blocked    []Blocked `json:"blocked"` // some of them
-	BlockedAll int       `json:"blocked_all"`
+	Busiest    []Slot    `json:"busiest"`         // by documents held
+	Slowest    []Slot    `json:"slowest"`         // by gap
+	Blocked    []Blocked `json:"blocked"`         // some of them
+	BlockedAll int       `json:"blocked_all"`     // by the operator, those not listed among them
+	ByRule     []Blocked `json:"blocked_by_rule"` // some of those that documents are held for
+	MoreByRule bool      `json:"more_by_rule"`    // there are others
 }
 
 // Slot is one in use.
@@ -34,10 +36,11 @@ type Slot struct {
 	Gap      float64    `json:"gap_s"`
 }
 
-// Blocked is a host that the operator has blocked.
+// Blocked is a host that the operator or a rule has blocked.
 type Blocked struct {
-	Host  string    `json:"host"`
-	Until time.Time `json:"until"`
+	Host  string     `json:"host"`
+	Until *time.Time `json:"until"` // null: as long as the rule stands
+	By    string     `json:"by"`    // "operator" or "rule"
 }
 
 // Top returns the lists, none of whose slots was looked at longer ago than some seconds.
@@ -72,7 +75,16 @@ func (w *Watcher) top(ctx context.Context) (t Top, err error) {
 	slices.SortFunc(blocked, func(a, b hostslots.BlockedHost) int { return cmp.Compare(a.Until, b.Until) })
 	t.Blocked, t.BlockedAll = []Blocked{}, all
 	for _, b := range blocked {
-		t.Blocked = append(t.Blocked, Blocked{Host: b.Name, Until: w.date(b.Until)})
+		until := w.date(b.Until)
+		t.Blocked = append(t.Blocked, Blocked{Host: b.Name, Until: &until, By: "operator"})
+	}
+	names, more, err := w.cfg.Source.RuleBlocked(ctx, blockedHosts)
+	if err != nil {
+		return t, err
+	}
+	t.ByRule, t.MoreByRule = []Blocked{}, more
+	for _, name := range names {
+		t.ByRule = append(t.ByRule, Blocked{Host: name, By: "rule"})
 	}
 	return t, nil
 }

@@ -27,6 +27,7 @@ type Source interface {
 	Glances(ctx context.Context, from int, dst []hostslots.SlotSummary) error
 	SlotsNumbered(ctx context.Context, numbers []uint32, hosts int) ([]hostslots.SlotView, error)
 	Blocked(ctx context.Context, most int) ([]hostslots.BlockedHost, int, error)
+	RuleBlocked(ctx context.Context, most int) (names []string, more bool, err error)
 	Date(t time.Duration) time.Time
 }
 
@@ -237,8 +238,9 @@ func (m *message) add(name string, v any) (ok bool) {
 
 // addTop adds the first of each list, as many as there is room for.
 func (m *message) addTop(t Top) {
-	for !m.add("top", t) && len(t.Busiest)+len(t.Slowest)+len(t.Blocked) > 0 {
-		t.Busiest, t.Slowest, t.Blocked = half(t.Busiest), half(t.Slowest), half(t.Blocked)
+	for !m.add("top", t) && len(t.Busiest)+len(t.Slowest)+len(t.Blocked)+len(t.ByRule) > 0 {
+		t.MoreByRule = t.MoreByRule || len(t.ByRule) > 0
+		t.Busiest, t.Slowest, t.Blocked, t.ByRule = half(t.Busiest), half(t.Slowest), half(t.Blocked), half(t.ByRule)
 	}
 }
 

@@ -63,6 +63,10 @@ func (f *fake) Blocked(_ context.Context, most int) ([]hostslots.BlockedHost, in
 	return f.blocked[:min(most, len(f.blocked))], len(f.blocked), nil
 }
 
+func (f *fake) RuleBlocked(context.Context, int) ([]string, bool, error) {
+	return []string{"r.example"}, true, nil
+}
+
 func (f *fake) Date(t time.Duration) time.Time { return f.start.Add(t) }
 
 // bubble runs a Watcher over a fake in virtual time.
@@ -299,9 +303,12 @@ func TestTop(t *testing.T) {
 		}
 		check("busiest", top.Busiest, busier)
 		check("slowest", top.Slowest, slower)
-		want := []Blocked{{"a.example", f.start.Add(time.Hour).UTC().Truncate(time.Millisecond)}, {"b.example", f.start.Add(2 * time.Hour).UTC().Truncate(time.Millisecond)}}
-		if !slices.Equal(top.Blocked, want) || top.BlockedAll != 2 {
-			t.Errorf("blocked: %v of %d; want %v", top.Blocked, top.BlockedAll, want)
+		want := fmt.Sprintf(`[{"host":"a.example","until":%q,"by":"operator"},{"host":"b.example","until":%q,"by":"operator"}][{"host":"r.example","until":null,"by":"rule"}]`,
+			f.start.Add(time.Hour).UTC().Format(time.RFC3339Nano), f.start.Add(2*time.Hour).UTC().Format(time.RFC3339Nano))
+		operator, err := json.Marshal(top.Blocked)
+		ruled, err2 := json.Marshal(top.ByRule)
+		if err := errors.Join(err, err2); err != nil || string(operator)+string(ruled) != want || top.BlockedAll != 2 || !top.MoreByRule {
+			t.Errorf("blocked: %s%s of %d, %v; want %s", operator, ruled, top.BlockedAll, err, want)
 		}
 	})
 }
@@ -327,6 +334,7 @@ func TestHistory(t *testing.T) {
 				f.status.Delay.Observe(time.Millisecond)
 			}
 			f.status.DNS.Asked, f.status.DNS.Took = 4, 2*time.Second
+			f.status.Classes[docindex.Class2xx], f.status.Classes[docindex.Class5xx], f.status.FetchTook = 200, 100, 30*time.Second
 		})
 		time.Sleep(2 * Every)
 		all, err := w.History(context.Background())
@@ -338,8 +346,8 @@ func TestHistory(t *testing.T) {
 			t.Fatal(err)
 		}
 		begin := f.start.Unix()
-		want := fmt.Sprintf(`[{"at":%d,"sent":50,"outcomes":[30,0,0,0,0,0,0],"delay":[0.00075,0.000995],"index":null,"dns":0.5,"held":0,"leftover":0,"in_flight":0},`+
-			`{"at":%d,"sent":0,"outcomes":[0,0,0,0,0,0,0],"delay":[null,null],"index":null,"dns":null,"held":0,"leftover":0,"in_flight":0}]`, begin+10, begin+20)
+		want := fmt.Sprintf(`[{"at":%d,"sent":50,"outcomes":[30,0,0,0,0,0,0],"delay":[0.00075,0.000995],"index":null,"dns":0.5,"held":0,"leftover":0,"in_flight":0,"statuses":[20,0,0,10,0,0,0,0,0,0,0,0],"fetch":0.1},`+
+			`{"at":%d,"sent":0,"outcomes":[0,0,0,0,0,0,0],"delay":[null,null],"index":null,"dns":null,"held":0,"leftover":0,"in_flight":0,"statuses":[0,0,0,0,0,0,0,0,0,0,0,0],"fetch":null}]`, begin+10, begin+20)
 		if string(text) != want {
 			t.Errorf("history\n%s; want\n%s", text, want)
 		}
@@ -380,7 +388,7 @@ func TestMessagesFit(t *testing.T) {
 		return slices.Repeat([]string{strings.Repeat("w", 1000)}, most), after + 20
 	}}}
 	name := strings.Repeat("n", 253)
-	long := Top{Busiest: make([]Slot, 16), Slowest: make([]Slot, 16), Blocked: make([]Blocked, 16)}
+	long := Top{Busiest: make([]Slot, 16), Slowest: make([]Slot, 16), Blocked: make([]Blocked, 16), ByRule: make([]Blocked, 16)}
 	for i := range long.Busiest {
 		long.Busiest[i].Hosts, long.Slowest[i].Hosts, long.Blocked[i].Host = []string{name, name, name}, []string{name, name, name}, name
 	}

@@ -1,26 +1,31 @@
 // The charts of the last hour. Lines differ in their dashes, too, for those who see no colours.
 
-import { $, make, say, short, span, color, onLook } from "./ui.js";
+import { $, make, say, num, span, color, onLook } from "./ui.js";
 
 const hour = 3600;
 
-// Each chart: where, how to write a value, and its lines: name, colour, dashes, value of a sample.
+const rest = (s) => s.statuses.slice(5).reduce((a, b) => a + b, 0);
+
+// Each chart: where, how to write a value, and its lines: name, colour, dashes, value of a sample. The lines of one that is
+// stacked stand on each other, the first at the bottom.
 const charts = [
-  { id: "rates", write: short, lines: [
+  { id: "statuses", write: num, stacked: true, lines: [
+    ["2xx", "c2", [], (s) => s.statuses[0]],
+    ["3xx", "c3", [], (s) => s.statuses[1]],
+    ["4xx", "c4", [], (s) => s.statuses[2]],
+    ["5xx", "c5", [], (s) => s.statuses[3]],
+    ["none", "c0", [], (s) => s.statuses[4]],
+    ["not fetched", "c9", [], rest],
+  ] },
+  { id: "rates", write: num, lines: [
     ["sent", "s1", [], (s) => s.sent],
     ["done", "s2", [6, 3], (s) => s.outcomes[0]],
-    ["timeout", "s3", [2, 2], (s) => s.outcomes[1]],
-    ["robots", "s4", [8, 2, 2, 2], (s) => s.outcomes[2]],
-    ["dns", "s5", [4, 4], (s) => s.outcomes[3]],
-    ["others", "s6", [1, 3], (s) => s.outcomes.slice(4).reduce((a, b) => a + b, 0)],
-  ] },
-  { id: "delay", write: span, lines: [
-    ["median", "s1", [], (s) => s.delay[0]],
-    ["99th percentile", "s3", [6, 3], (s) => s.delay[1]],
   ] },
   { id: "latency", write: span, lines: [
-    ["doc index", "s1", [], (s) => s.index],
-    ["DNS", "s4", [6, 3], (s) => s.dns],
+    ["fetch", "s1", [], (s) => s.fetch],
+    ["doc index", "s2", [6, 3], (s) => s.index],
+    ["DNS", "s4", [2, 2], (s) => s.dns],
+    ["due to sent, 99 %", "s5", [8, 2, 2, 2], (s) => s.delay[1]],
   ] },
 ];
 
@@ -35,31 +40,40 @@ const svg = (tag, attributes) => {
 function key(c) {
   return c.lines.map(([name, ink, dash], i) => {
     const s = svg("svg", { width: 22, height: 8, "aria-hidden": "true" });
-    s.append(svg("line", { x1: 0, x2: 22, y1: 4, y2: 4, stroke: color(ink), "stroke-width": 2, "stroke-dasharray": dash.join(" ") }));
+    if (c.stacked) s.append(svg("rect", { width: 22, height: 8, fill: color(ink) }));
+    else s.append(svg("line", { x1: 0, x2: 22, y1: 4, y2: 4, stroke: color(ink), "stroke-width": 2, "stroke-dasharray": dash.join(" ") }));
     return make("li", {}, s, `${name} `, make("span", { id: `v-${c.id}-${i}` }, "–"));
   });
 }
 
-// data is the samples as uPlot wants them, with a gap where some are missing.
-function data(c) {
-  const x = [], ys = c.lines.map(() => []);
+// read takes the samples into a chart: c.shown has the sample of each point, null where some are missing. It returns the
+// data as uPlot wants them; those of a stacked chart are sums, the highest first, so that lower ones are painted over it.
+function read(c) {
+  c.shown = [];
+  const x = [];
   let last = 0;
   for (const s of samples) {
     if (last && s.at - last > 2.5 * every) {
       x.push(last + every);
-      ys.forEach((y) => y.push(null));
+      c.shown.push(null);
     }
     last = s.at;
     x.push(s.at);
-    c.lines.forEach(([, , , value], i) => ys[i].push(value(s)));
+    c.shown.push(s);
   }
-  return [x, ...ys];
+  let below = x.map(() => 0);
+  const ys = c.lines.map(([, , , value]) => {
+    const y = c.shown.map((s, i) => (s === null ? null : c.stacked ? below[i] + value(s) : value(s)));
+    below = y;
+    return y;
+  });
+  return [x, ...(c.stacked ? ys.reverse() : ys)];
 }
 
 function values(c, index) {
+  const s = index === null || index === undefined ? samples[samples.length - 1] : c.shown[index];
   c.lines.forEach(([, , , value], i) => {
-    const s = index === null || index === undefined ? samples[samples.length - 1] : null;
-    const v = s ? value(s) : c.data?.[i + 1][index];
+    const v = s ? value(s) : null;
     say($(`v-${c.id}-${i}`), v === null || v === undefined ? "–" : c.write(v));
   });
 }
@@ -85,7 +99,10 @@ function options(c) {
       { ...axis, size: 24, values: (_, all) => all.map((t) => new Date(t * 1e3).toLocaleTimeString("en-GB", { hour: "2-digit", minute: "2-digit" })) },
       { ...axis, size: 52, space: 28, values: (_, all) => all.map((v) => c.write(v)) },
     ],
-    series: [{}, ...c.lines.map(([label, stroke, dash]) => ({ label, stroke: color(stroke), dash, width: 1.5, points: { show: () => samples.length < 20, size: 4 }, spanGaps: false }))],
+    series: [{}, ...(c.stacked ? c.lines.toReversed() : c.lines).map(([label, stroke, dash]) => ({
+      label, stroke: color(stroke), dash, width: c.stacked ? 1 : 1.5, fill: c.stacked ? color(stroke) : undefined,
+      points: { show: () => !c.stacked && samples.length < 20, size: 4 }, spanGaps: false,
+    }))],
     hooks: { setCursor: [(u) => values(c, u.cursor.idx)] },
   };
 }
@@ -94,16 +111,14 @@ function build() {
   for (const c of charts) {
     c.plot?.destroy();
     $("legend-" + c.id).replaceChildren(...key(c));
-    c.data = data(c);
-    c.plot = new uPlot(options(c), c.data, $("plot-" + c.id));
+    c.plot = new uPlot(options(c), read(c), $("plot-" + c.id));
     values(c);
   }
 }
 
 function update() {
   for (const c of charts) {
-    c.data = data(c);
-    c.plot.setData(c.data);
+    c.plot.setData(read(c));
     values(c, c.plot.cursor.left >= 0 ? c.plot.cursor.idx : null);
   }
 }

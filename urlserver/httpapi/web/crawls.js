@@ -1,6 +1,6 @@
 // Crawls: which there are, what is pending of one, and its end.
 
-import { $, make, say, count, moment, call, toast, rows } from "./ui.js";
+import { $, make, say, num, moment, call, toast, rows } from "./ui.js";
 
 const shownDomains = 50;
 
@@ -24,7 +24,7 @@ export async function refresh() {
     list = { crawls: [], all: 0, note: err.message };
   }
   if (turn !== asking) return; // another list was asked for meanwhile
-  const some = list.crawls.length < list.all ? `${count(list.all)}, the ${list.crawls.length} with most to do` : count(list.all);
+  const some = list.crawls.length < list.all ? `${num(list.all)}, the ${list.crawls.length} with most to do` : num(list.all);
   say($("n-crawls"), list.note ? "" : some);
   say($("crawls-note"), list.note || "");
   rows($("t-crawls").tBodies[0], list.crawls, keyOf, row, list.note ? "None is shown." : text() ? "None has this in its name." : "None.");
@@ -37,7 +37,7 @@ function row(c) {
   const tr = make("tr", {}, make("td", {}, about), make("td", {}, c.appid), make("td", {}, c.spiderid), state, ...numbers, expires, make("td", {}, halt));
   tr.fill = (now) => {
     say(state, now.state);
-    [now.scheduled, now.at_slots, now.at_clients, now.done, now.purged, now.dropped].forEach((n, i) => say(numbers[i], count(n)));
+    [now.scheduled, now.at_slots, now.at_clients, now.done, now.purged, now.dropped].forEach((n, i) => say(numbers[i], num(n)));
     say(expires, now.expires ? moment(now.expires) : "never");
     halt.hidden = now.state === "stopped" || now.state === "expired";
   };
@@ -51,7 +51,7 @@ async function tell(c) {
   try {
     const i = await action("info", c);
     const span = i.total_pending ? `, priorities ${i.low_priority} to ${i.high_priority}` : "";
-    parts = [make("h3", {}, "Crawl " + nameOf(c)), make("p", {}, `${count(i.total_pending)} pending, without what is at spiders now; ${count(i.total_domains)} domains${span}.`)];
+    parts = [make("h3", {}, "Crawl " + nameOf(c)), make("p", {}, `${num(i.total_pending)} pending, without what is at spiders now; ${num(i.total_domains)} domains${span}.`)];
     const list = Object.entries(i.domains).sort((a, b) => b[1].total - a[1].total || (a[0] < b[0] ? -1 : 1));
     if (list.length) parts.push(domains(list.slice(0, shownDomains)));
     if (i.total_domains > shownDomains) parts.push(make("p", { className: "dim" }, `The ${shownDomains} with most of it; all: urlserver crawl info.`));
@@ -64,7 +64,7 @@ async function tell(c) {
 function domains(list) {
   const head = ["domain", "pending", "lowest priority", "highest"].map((t, i) => make("th", { scope: "col", className: i ? "n" : "" }, t));
   const body = list.map(([name, d]) => make("tr", {}, make("td", {}, name),
-    ...[d.total, d.low_priority, d.high_priority].map((n) => make("td", { className: "n" }, count(n)))));
+    ...[d.total, d.low_priority, d.high_priority].map((n) => make("td", { className: "n" }, num(n)))));
   const table = make("table", {}, make("thead", {}, make("tr", {}, ...head)), make("tbody", {}, ...body));
   return make("div", { className: "scroll tall", tabIndex: 0, role: "region", ariaLabel: "Domains of the crawl" }, table);
 }
@@ -81,7 +81,7 @@ function ask(c) {
 async function stop(c) {
   try {
     const a = await action("stop", c);
-    toast(`Crawl ${nameOf(c)} is stopped, ${count(a.total_purged)} documents of it have ended.`);
+    toast(`Crawl ${nameOf(c)} is stopped, ${num(a.total_purged)} documents of it have ended.`);
   } catch (err) {
     toast(err.message);
   }

@@ -1,6 +1,6 @@
 // One host: why nothing is sent to it now, and what an operator can do about it.
 
-import { $, make, say, count, span, moment, call, toast } from "./ui.js";
+import { $, make, say, num, span, moment, localised, call, toast } from "./ui.js";
 
 let shown = ""; // the host that is explained
 let asking = 0;
@@ -14,7 +14,8 @@ export async function explain(host, scroll = true) {
   if (!shown) return;
   $("name").value = shown;
   await refresh();
-  if (scroll && !matchMedia("(prefers-reduced-motion: reduce)").matches) $("host").scrollIntoView({ block: "nearest", behavior: "smooth" });
+  $("host").hidden = false;
+  if (scroll) $("host").scrollIntoView({ block: "nearest", behavior: matchMedia("(prefers-reduced-motion: reduce)").matches ? "instant" : "smooth" });
 }
 
 // refresh shows the host as it is now, where one is shown.
@@ -24,12 +25,13 @@ export async function refresh() {
   let parts;
   try {
     const x = await call(path(host));
-    parts = [make("p", { className: "why" }, x.why), facts(x)];
+    parts = [make("p", { className: "why" }, localised(x.why)), facts(x)];
   } catch (err) {
     parts = [make("p", { className: err.status === 404 ? "why" : "bad" }, err.message)];
   }
   if (turn !== asking) return; // another one was asked for meanwhile
   $("act").hidden = false;
+  say($("h-host"), "Host " + host);
   if ($("explained").textContent !== parts.map((p) => p.textContent).join("")) $("explained").replaceChildren(...parts);
 }
 
@@ -37,12 +39,26 @@ function facts(x) {
   const robots = x.robots.state + (x.robots.fetched_at ? ", fetched " + moment(x.robots.fetched_at) : "") +
     (x.robots.crawl_delay_s ? ", Crawl-delay " + span(x.robots.crawl_delay_s) : "");
   const list = [
-    ["group", x.group || "not looked up"], ["slot", x.slot === null ? "none" : String(x.slot)],
-    ["documents", `${count(x.queued)} queued, ${count(x.in_flight)} in flight`],
+    ["group", x.group || "not looked up"], ["slot", x.slot === null ? "none" : num(x.slot)],
+    ["documents", `${num(x.queued)} queued, ${num(x.in_flight)} in flight`],
+    ["came back", cameBack(x.fetched)],
+    ["mean fetch", span(x.fetched.mean_fetch_s)],
+    ["last failure", x.fetched.last_error ? `${x.fetched.last_error}, ${moment(x.fetched.last_error_at)}` : "none"],
     ["last send", moment(x.last_send)], ["next send", new Date(x.next_send) > Date.now() ? "not before " + moment(x.next_send) : "any time"],
-    ["gap", span(x.gap_s)], ["robots.txt", robots], ["blocked", x.blocked_until ? "until " + moment(x.blocked_until) : "no"],
+    ["gap", span(x.gap_s)], ["robots.txt", robots], ["blocked", blocked(x)],
   ];
   return make("dl", {}, ...list.flatMap(([k, v]) => [make("dt", {}, k), make("dd", {}, v)]));
+}
+
+// blocked says who blocks a host; who does so by a rule is in the reason.
+function blocked(x) {
+  if (x.blocked_by === "rule") return `by ${x.rule || "a rule"}, until the settings change`;
+  return x.blocked_until ? "by the operator, until " + moment(x.blocked_until) : "no";
+}
+
+function cameBack(f) {
+  const some = ["2xx", "3xx", "4xx", "5xx", "none", "robots", "dns", "timeout"].filter((c) => f[c] > 0);
+  return some.length ? some.map((c) => `${num(f[c])} ${c}`).join(", ") : "nothing yet";
 }
 
 async function change(what, done) {
@@ -62,7 +78,13 @@ export function unblock(host) {
 export function start() {
   $("find").addEventListener("submit", (e) => {
     e.preventDefault();
-    explain($("name").value, false);
+    explain($("name").value);
+  });
+  $("close-host").addEventListener("click", () => {
+    shown = "";
+    $("host").hidden = true;
+    $("name").value = "";
+    $("name").focus();
   });
   $("block").addEventListener("click", () => {
     const date = new Date(Date.now() + Number($("block-for").value) * 1e3).toISOString();
@@ -83,7 +105,7 @@ async function put(e) {
   if (!text.trim()) return toast("There is no URL to put.");
   try {
     const a = await call("/docindex/urls", "POST", text, "text/plain");
-    const parts = [make("p", {}, `${count(a.new)} new, ${count(a.known)} known, ${count(a.invalid)} invalid`)];
+    const parts = [make("p", {}, `${num(a.new)} new, ${num(a.known)} known, ${num(a.invalid)} invalid`)];
     if (a.errors.length) parts.push(make("ul", { className: "bad" }, ...a.errors.map((t) => make("li", {}, t))));
     else $("urls").value = "";
     $("put-answer").replaceChildren(...parts);

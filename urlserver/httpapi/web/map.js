@@ -1,7 +1,7 @@
 // The map of all host slots: a cell each, painted pixel by pixel so that a hundred thousand
 // take a few milliseconds. States differ in lightness and, where there is room, in shape.
 
-import { $, make, say, count, color, onLook } from "./ui.js";
+import { $, make, say, num, color, onLook } from "./ui.js";
 
 export const states = ["empty", "ready", "active", "cooling", "held"];
 const words = {
@@ -117,7 +117,7 @@ function refresh() {
 function legend() {
   const n = new Array(states.length).fill(0);
   for (let i = 0; i < slots; i++) n[cells[i] === 0 ? 0 : 1 + Math.floor((cells[i] - 1) / fills)]++;
-  states.forEach((s, i) => say($("n-" + s), `${words[s]} ${count(n[i])}`));
+  states.forEach((s, i) => say($("n-" + s), `${words[s]} ${num(n[i])}`));
 }
 
 function makeLegend() {

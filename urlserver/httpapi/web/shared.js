@@ -1,7 +1,7 @@
 // What a daemon shares: hosts with other daemons, by a reservation, and crawl control, over Kafka. Each panel is there only where
 // it is in use.
 
-import { $, say, count, short, rows } from "./ui.js";
+import { $, say, num, rows } from "./ui.js";
 import { plainRow } from "./tables.js";
 
 // Each panel: its part of the status, and its rows: name, value; those of counters have a rate as well.
@@ -34,10 +34,10 @@ function show(p, part, growth) {
   const [text, look] = p.health(part, (field) => growth(field) > 0);
   say($(p.id + "-state"), text);
   $(p.id + "-state").className = "health " + look;
-  const list = [[p.now[0], count(p.now[1](part)), ""]];
+  const list = [[p.now[0], num(p.now[1](part)), ""]];
   for (const [name, field] of p.counters) {
     const n = growth(field);
-    list.push([name, count(field(part)), n === null ? "–" : short(n)]);
+    list.push([name, num(field(part)), n === null ? "–" : num(n)]);
   }
   rows($("t-" + p.id).tBodies[0], list, (r) => r[0], () => {
     const row = plainRow(["", "", ""], 1);

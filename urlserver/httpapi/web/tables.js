@@ -1,66 +1,37 @@
-// The lists: busiest and slowest slots, blocked hosts, spiders, outcomes, warnings, settings.
+// The lists: blocked hosts, spiders, outcomes, warnings, settings; and the totals of the index.
 
-import { $, make, say, count, span, moment, until, rows } from "./ui.js";
+import { $, make, say, num, span, moment, rows } from "./ui.js";
 
 const body = (id) => $(id).tBodies[0];
 
-let queueLen = 64;
-export function setQueueLen(n) { queueLen = n; }
-
-const mostCells = 64; // of a slot that are told apart
-
-// cells is a slot as a row of cells: at a spider, queued, free. The style sheet paints it, which costs less than a canvas each.
-function cells() {
-  const active = make("i", { className: "active" }), queued = make("i", { className: "queued" });
-  const bar = make("div", { className: "bar" }, active, queued);
-  bar.setAttribute("aria-hidden", "true"); // the figures stand beside it
-  bar.fill = (slot) => {
-    bar.style.setProperty("--cells", Math.min(queueLen, mostCells));
-    active.style.width = 100 * slot.active / queueLen + "%";
-    queued.style.width = 100 * slot.queued / queueLen + "%";
-  };
-  return bar;
-}
-
-function number(value) { return make("td", { className: "n" }, value); }
-
-// hosts is a slot's group and some of its hosts, each to be looked at.
-function hosts(slot, explain) {
-  const td = make("td", {}, slot.group);
-  for (const name of slot.hosts) {
-    if (name !== slot.group) td.append(" ", make("button", { type: "button", className: "link", onclick: () => explain(name) }, name));
-  }
-  if (slot.hosts.includes(slot.group)) td.replaceChildren(make("button", { type: "button", className: "link", onclick: () => explain(slot.group) }, slot.group), ...[...td.childNodes].slice(1));
-  return td;
-}
-
-function slotRow(slot, explain, wide) {
-  const n = Array.from({ length: wide ? 5 : 3 }, () => number(""));
-  const bar = wide ? cells() : null;
-  const row = make("tr", {}, number(String(slot.slot)), hosts(slot, explain), wide ? make("td", { className: "cells" }, bar) : null, ...n);
-  row.fill = (s) => {
-    const list = [count(s.held), span(s.gap_s), until(s.next_send)];
-    (wide ? [count(s.active), count(s.queued), ...list] : list).forEach((text, i) => say(n[i], text));
-    bar?.fill(s);
-  };
-  return row;
-}
-
-const slotKey = (s) => `${s.slot} ${s.group} ${s.hosts.join(" ")}`;
-
-// setTop takes /api/top.
+// setTop takes /api/top: of it, who is blocked.
 export function setTop(top, explain, unblock) {
-  rows(body("t-busiest"), top.busiest, slotKey, (s) => slotRow(s, explain, true), "No slot is in use.");
-  rows(body("t-slowest"), top.slowest.slice(0, 10), slotKey, (s) => slotRow(s, explain, false), "No slot is in use.");
-  say($("n-blocked"), top.blocked_all > top.blocked.length ? `${count(top.blocked_all)}, the first ${top.blocked.length}` : "");
-  rows(body("t-blocked"), top.blocked, (b) => b.host, (b) => {
+  const hidden = top.blocked_all > top.blocked.length || top.more_by_rule;
+  const shown = top.blocked.length + top.blocked_by_rule.length;
+  say($("n-blocked"), !hidden ? shown ? num(shown) : "none" : top.more_by_rule ? `the first ${num(shown)}` : `${num(shown)} of ${num(top.blocked_all + top.blocked_by_rule.length)}`);
+  rows(body("t-blocked"), [...top.blocked, ...top.blocked_by_rule], (b) => b.by + " " + b.host, (b) => {
     const when = make("td");
     const row = make("tr", {},
-      make("td", {}, make("button", { type: "button", className: "link", onclick: () => explain(b.host) }, b.host)), when,
-      make("td", {}, make("button", { type: "button", className: "link", onclick: () => unblock(b.host), ariaLabel: "Unblock " + b.host }, "Unblock")));
-    row.fill = (now) => say(when, moment(now.until));
+      make("td", {}, make("button", { type: "button", className: "link", onclick: () => explain(b.host) }, b.host)),
+      make("td", {}, b.by === "rule" ? "a rule of the settings" : "the operator"), when,
+      make("td", {}, b.by === "rule" ? "change the settings" : make("button", { type: "button", className: "link", onclick: () => unblock(b.host), ariaLabel: "Unblock " + b.host }, "Unblock")));
+    row.fill = (now) => say(when, now.until ? moment(now.until) : "the settings change");
     return row;
   }, "None.");
+}
+
+// setTotals shows how many documents of the index are in which state, and how long the rest takes at a rate of ends, null
+// where that is not known. Nothing is shown where the index is elsewhere.
+export function setTotals(index, rate) {
+  $("progress").hidden = !index.embedded;
+  if (index.scheduled === undefined) return;
+  const all = index.scheduled + index.in_transit + index.completed;
+  for (const [id, n] of [["completed", index.completed], ["transit", index.in_transit], ["scheduled", index.scheduled]]) {
+    $("p-" + id).style.width = all ? 100 * n / all + "%" : "0";
+  }
+  const open = index.scheduled + index.in_transit;
+  const left = open && rate > 0 ? `; about ${span(open / rate)} at this rate` : "";
+  say($("p-text"), all ? `${num(all)} URLs: ${num(index.completed)} completed, ${num(index.in_transit)} in transit, ${num(index.scheduled)} scheduled${left}` : "No URL has been put yet.");
 }
 
 // plainRow is a row of texts; from numbersFrom on they are numbers.
@@ -71,18 +42,23 @@ export function plainRow(texts, numbersFrom) {
   return row;
 }
 
+// classes are how documents end, and what that means.
+const classes = [["2xx", "2xx: fetched"], ["3xx", "3xx: redirect"], ["4xx", "4xx: not there, or not allowed"], ["5xx", "5xx: the host failed"],
+  ["none", "none: no answer"], ["timeout", "timeout: no status in time"], ["dns", "dns: no address"], ["robots", "robots: forbidden by robots.txt"],
+  ["invalid", "invalid URL"], ["out_of_scope", "out of scope"], ["stopped", "crawl stopped"], ["expired", "crawl expired"]];
+
 // setStatus takes what the status has of lists.
 export function setStatus(s) {
   rows(body("t-spiders"), s.spiders, (sp) => sp.addr, () => {
     const row = plainRow(["", "", "", ""], 1);
-    row.fill = (sp) => row.set([sp.note ? `${sp.addr}: ${sp.note}` : sp.addr, count(sp.in_flight), count(sp.sent), count(sp.done)]);
+    row.fill = (sp) => row.set([sp.note ? `${sp.addr}: ${sp.note}` : sp.addr, num(sp.in_flight), num(sp.sent), num(sp.done)]);
     return row;
   }, "None is connected.");
-  const list = Object.entries(s.outcomes);
-  list.push(["not delivered yet", s.outcomes_waiting]);
+  const all = Object.values(s.statuses).reduce((a, b) => a + b, 0);
+  const list = [...classes.map(([c, text]) => [text, s.statuses[c]]), ["not delivered to the index yet", s.outcomes_waiting]];
   rows(body("t-outcomes"), list, (o) => o[0], () => {
-    const row = plainRow(["", ""], 1);
-    row.fill = (o) => row.set([o[0], count(o[1])]);
+    const row = plainRow(["", "", ""], 1);
+    row.fill = (o) => row.set([o[0], num(o[1]), all && o[0].startsWith("not") === false ? num(100 * o[1] / all) + " %" : ""]);
     return row;
   }, "None.");
 }
@@ -100,6 +76,8 @@ export function addWarnings(list) {
   }
   while (ol.children.length > 100) ol.lastChild.remove();
   if (!ol.children.length) ol.append(make("li", { className: "none dim" }, "None since the start."));
+  const n = ol.querySelectorAll("li:not(.none)").length;
+  say($("n-warnings"), n === 100 ? "the last 100" : n ? num(n) : "none");
 }
 
 // newWarnings forgets them: their numbers begin anew with the daemon.
@@ -111,6 +89,19 @@ export function setSettings(list) {
   const rowsOf = list.map((s) => make("tr", {}, make("td", {}, s.name), make("td", { className: "value" }, s.value),
     make("td", {}, s.source), make("td", {}, s.live ? "running (SIGHUP)" : "at a restart")));
   body("t-settings").replaceChildren(...rowsOf);
-  const length = list.find((s) => s.name === "Queue_Len");
-  if (length) setQueueLen(Number(length.value));
+  siftSettings();
+}
+
+// siftSettings hides the settings that are not asked for.
+function siftSettings() {
+  const text = $("setting").value.trim().toLowerCase(), own = $("set-only").checked;
+  for (const r of body("t-settings").rows) {
+    r.hidden = !r.cells[0].textContent.toLowerCase().includes(text) || own && r.cells[2].textContent === "default";
+  }
+}
+
+export function start() {
+  $("setting").addEventListener("input", siftSettings);
+  $("set-only").addEventListener("change", siftSettings);
+  $("pick-settings").addEventListener("submit", (e) => e.preventDefault());
 }

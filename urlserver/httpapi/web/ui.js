@@ -13,16 +13,16 @@ export function say(e, text) {
   if (e.textContent !== text) e.textContent = text;
 }
 
-const whole = new Intl.NumberFormat("en");
-export const count = (n) => whole.format(n);
+const whole = new Intl.NumberFormat("en", { maximumFractionDigits: 0 });
+const tenth = new Intl.NumberFormat("en", { maximumFractionDigits: 1 });
 
-// short is a number in at most four digits.
-export function short(n) {
-  if (n < 9.95) return String(Math.round(n * 10) / 10);
-  if (n < 9999.5) return String(Math.round(n));
-  for (const [unit, size] of [["k", 1e3], ["M", 1e6], ["G", 1e9], ["T", 1e12]]) {
+// num is the one way in which numbers are written: 2.5, 2,322, 999,999, 1.25 M.
+export function num(n) {
+  if (n < 9.95) return tenth.format(n);
+  if (n < 999999.5) return whole.format(n);
+  for (const [unit, size] of [["M", 1e6], ["G", 1e9], ["T", 1e12]]) {
     const v = n / size;
-    if (v < 999.5 || unit === "T") return (v < 9.95 ? v.toFixed(1) : Math.round(v)) + unit;
+    if (v < 999.5 || unit === "T") return (v < 9.995 ? v.toFixed(2) : v < 99.95 ? v.toFixed(1) : whole.format(v)) + " " + unit;
   }
 }
 
@@ -30,22 +30,24 @@ export function short(n) {
 export function span(s) {
   if (s === null || s === undefined) return "–";
   if (s === 0) return "0 s";
-  if (s < 1e-3) return short(s * 1e6) + " µs";
-  if (s < 1) return short(s * 1e3) + " ms";
-  if (s < 120) return short(s) + " s";
+  if (s < 1e-3) return num(s * 1e6) + " µs";
+  if (s < 1) return num(s * 1e3) + " ms";
+  if (s < 120) return num(s) + " s";
   if (s < 7200) return Math.round(s / 60) + " min";
   if (s < 172800) return Math.round(s / 3600) + " h";
   return Math.round(s / 86400) + " d";
 }
 
-// moment is a date of the API in the browser's own time, without the day where it is today.
+// moment is a date of the API in the browser's own time: 2026-11-23 04:56:57.
 export function moment(text) {
   if (!text) return "–";
-  const t = new Date(text);
-  const clock = t.toLocaleTimeString("en-GB");
-  if (t.toDateString() === new Date().toDateString()) return clock;
-  const pad = (n) => String(n).padStart(2, "0");
-  return `${t.getFullYear()}-${pad(t.getMonth() + 1)}-${pad(t.getDate())} ${clock}`;
+  const t = new Date(text), pad = (n) => String(n).padStart(2, "0");
+  return `${t.getFullYear()}-${pad(t.getMonth() + 1)}-${pad(t.getDate())} ${pad(t.getHours())}:${pad(t.getMinutes())}:${pad(t.getSeconds())}`;
+}
+
+// localised writes the dates in a text of the daemon as moment does.
+export function localised(text) {
+  return text.replace(/\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?Z/g, moment);
 }
 
 // until is how long it is to a date; "now" where it is past.
