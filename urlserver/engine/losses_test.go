@@ -21,6 +21,7 @@ type crashes struct {
 	now     time.Duration
 	todo    []todo
 	fetch   time.Duration // a fetch takes so long
+	slow    string        // a spider of this address takes 20 s
 	deadly  func(url string) bool
 	hangs   func(url string) bool
 	endless func(url string) bool // the spider says WORKING on it each 30 s, for ever
@@ -115,7 +116,11 @@ func (c *crashes) read(id uint32) {
 				}
 			})
 		default:
-			c.after(c.fetch, func() {
+			fetch := c.fetch
+			if sp.addr == c.slow {
+				fetch = 20 * second
+			}
+			c.after(fetch, func() {
 				if c.e.spiders[id] == sp && c.conns[id] {
 					c.e.Lines(id, []Line{done})
 				}
@@ -415,5 +420,32 @@ func TestEndlessAndSilent(t *testing.T) {
 	c.run(12 * time.Minute)
 	if c.ends[docindex.Timeout] != 1 || c.ends[docindex.Done] != 2 || c.lines != 4 {
 		t.Errorf("outcomes %v after %d lines; want 1 timeout and 2 done after 4", c.ends, c.lines)
+	}
+}
+
+// TestSlowTester: documents that were lost with a spider are tried again at quick spiders, beside one that is slow.
+func TestSlowTester(t *testing.T) {
+	c := newCrashes(t, 4, func(cfg *configs.Config) { cfg.Spider.MaxAttempts = 1 })
+	c.slow, c.fetch = "spider 0", second/2
+	for range 60 {
+		c.put(20, 0)
+		c.run(second)
+	}
+	c.put(100, 0)
+	c.run(second / 10)
+	for id, sp := range c.e.spiders {
+		if sp != nil && sp.addr == "spider 1" {
+			c.hangUp(uint32(id), sp.addr)
+			break
+		}
+	}
+	c.run(second / 10)
+	lost, began := int(c.e.stats.Lost), c.now
+	for len(c.e.suspects) > 0 && c.now < began+time.Hour {
+		c.put(20, 0)
+		c.run(second)
+	}
+	if took := c.now - began; lost < 10 || took > time.Duration(lost)*5*second {
+		t.Errorf("%d documents that were lost are tried again within %v; want more than 10, in less than 5 s each", lost, took)
 	}
 }

@@ -2,6 +2,7 @@ package engine
 
 import (
 	"math"
+	"time"
 
 	"urlserver/hostslots"
 )
@@ -12,9 +13,9 @@ import (
 // all, one with 23, and one with that one.
 //
 // Suspects have lanes of their own in the slots. Where no spider has so few in flight when it is their turn, they are
-// parked there, and go out in the order in which they were parked, to at most half of the spiders of their crew. One
-// of those gets nothing else until the first of them fits. A spider that is distrusted gets them only while nothing else
-// is due: it is to prove itself first.
+// parked there, and go out in the order in which they were parked, to at most half of the spiders of their crew. A spider that
+// is idle takes one at once. Otherwise the quickest one gets nothing else until the first of them fits: a slow one would keep
+// them all waiting. A spider that is distrusted gets them only while nothing else is due: it is to prove itself first.
 //
 // A document that its spider has worked at for a status timeout does not count for the company of others, nor does it ask for
 // company of its own: what takes long and does not kill would keep suspects waiting for spider.max_fetch. For a suspect that
@@ -151,7 +152,7 @@ func (e *Engine) trySuspects(budget *int, due *waiter, last bool) {
 
 // tester chooses a spider of a crew that may have a document among so few, or has one wait for it; 0: none may now.
 func (e *Engine) tester(c *crew, lane uint32, company int, last bool) uint32 {
-	var emptiest, free uint32
+	var best, free uint32
 	most := max(1, c.linked/2)
 	for i := range e.spiders {
 		id, sp := uint32(i), e.spiders[i]
@@ -159,7 +160,7 @@ func (e *Engine) tester(c *crew, lane uint32, company int, last bool) uint32 {
 			continue
 		}
 		if len(sp.company) == 0 {
-			if free == 0 || sp.inFlight < e.spiders[free].inFlight {
+			if free == 0 || e.triesSooner(c, lane, id, free, company) {
 				free = id
 			}
 			continue
@@ -168,24 +169,43 @@ func (e *Engine) tester(c *crew, lane uint32, company int, last bool) uint32 {
 		if e.fits(c, lane, id, company) {
 			return id
 		}
-		if emptiest == 0 || sp.inFlight < e.spiders[emptiest].inFlight {
-			emptiest = id
+		if best == 0 || e.triesSooner(c, lane, id, best, company) {
+			best = id
 		}
 	}
 	if most > 0 && free != 0 {
-		emptiest = free
+		best = free
 	}
 	switch {
-	case emptiest == 0:
+	case best == 0:
 		return 0
 	case c.reserved != 0 && c.lane == lane && e.fits(c, lane, c.reserved, company):
 		return c.reserved
-	case c.reserved == 0 && e.fits(c, lane, emptiest, company):
-		return emptiest
-	case c.reserved == 0 && !e.spiders[emptiest].distrusted():
-		e.reserve(c, lane, emptiest)
+	case e.fits(c, lane, best, company):
+		return best
+	case c.reserved == 0 && !e.spiders[best].distrusted():
+		e.reserve(c, lane, best)
 	}
 	return 0
+}
+
+// triesSooner reports whether spider a is likely to be through with a suspect before spider b: one that has room for it now
+// before one that has to wait, then the quicker one. A spider that has never answered is the slowest.
+func (e *Engine) triesSooner(c *crew, lane, a, b uint32, company int) bool {
+	if fits := e.fits(c, lane, a, company); fits != e.fits(c, lane, b, company) {
+		return fits
+	}
+	wait := func(sp *spider) time.Duration {
+		if sp.recent.answers == 0 {
+			return mostWait
+		}
+		return e.wait(sp)
+	}
+	spA, spB := e.spiders[a], e.spiders[b]
+	if waitA, waitB := wait(spA), wait(spB); waitA != waitB {
+		return waitA < waitB
+	}
+	return spA.inFlight < spB.inFlight
 }
 
 // fits reports whether a spider may have one more document, of a lane, that is to be among so few.
