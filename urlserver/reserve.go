@@ -14,8 +14,6 @@ import (
 	"urlserver/urlserver/engine"
 )
 
-const bindTTL = time.Hour // how long a host stays in its group without being bound again
-
 // Reserver gets leases on groups from the reservation that daemons share.
 type Reserver struct {
 	Store  reservation.Store
@@ -298,13 +296,13 @@ func (r *Reserver) bind(ctx context.Context, binds []engine.Bind) {
 	ctx, cancel := context.WithTimeout(ctx, r.Lease/8)
 	defer cancel()
 	for most := firstBinds; len(binds) > 0; most *= 2 {
-		some := binds[:min(most, len(binds))]
+		some := binds[:sameTTL(binds[:min(most, len(binds))])]
 		binds = binds[len(some):]
 		proposals := make([]reservation.Binding, len(some))
 		for i, b := range some {
 			proposals[i] = reservation.Binding{Host: b.Host, Group: b.Addr.String()}
 		}
-		groups, err := r.Store.Bind(ctx, proposals, bindTTL)
+		groups, err := r.Store.Bind(ctx, proposals, ttlOf(&some[0]))
 		r.note(ctx, err)
 		if err != nil {
 			return
@@ -314,6 +312,22 @@ func (r *Reserver) bind(ctx context.Context, binds []engine.Bind) {
 		}
 		r.alias(ctx, some)
 	}
+}
+
+// ttlOf is for how long a host is bound. Where the question is only which group is in force, that is as short as may be.
+func ttlOf(b *engine.Bind) time.Duration {
+	if b.Ask {
+		return reservation.MinLease
+	}
+	return min(b.TTL, reservation.MaxTTL)
+}
+
+// sameTTL is how many of the first binds have the same TTL.
+func sameTTL(binds []engine.Bind) (n int) {
+	for n < len(binds) && ttlOf(&binds[n]) == ttlOf(&binds[0]) {
+		n++
+	}
+	return n
 }
 
 // alias adds hosts whose rule names a group to the alias of that name, for all daemons. A host that is in

@@ -97,11 +97,15 @@ func (e *Engine) learnAddress(host uint32, a *address, addr netip.Addr, err erro
 	return false
 }
 
-// moveTo has a host move to another address, which is proposed to the reservation where there is one.
+// moveTo moves a host to another address. If daemons share a reservation the address is noted, and the host moves when its
+// binding has ended (isBound); only a host in a group with a name moves at once, within the group.
 func (e *Engine) moveTo(host uint32, addr netip.Addr) (away bool) {
 	known := e.slots.Host(host).Addr()
-	if e.opt.Lease > 0 { // it may have decided on another one
-		known = e.claims.bindings.At(host).addr
+	if b := e.binding(host); e.opt.Lease > 0 && b.group.IsValid() {
+		b.addr = addr
+		return false
+	} else if e.opt.Lease > 0 {
+		known = b.addr
 	}
 	if addr == known {
 		return false

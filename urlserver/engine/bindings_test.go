@@ -82,7 +82,12 @@ func TestHostThatComesBackSoonIsNotBoundAgain(t *testing.T) {
 		binds, tries int
 	}{
 		{name: "at once", before: func(*binder) {}, binds: 1, tries: 1},
-		{name: "with another address", before: func(b *binder) { b.addr = b.addr.Next() }, binds: 2, tries: 2},
+		{name: "with another address, while the binding holds", before: func(b *binder) { b.addr = b.addr.Next() }, binds: 1, tries: 1},
+		{name: "with another address, later", before: func(b *binder) {
+			b.addr = b.addr.Next()
+			b.e.Advance(b.e.now+bindLeases*lease, time.Time{})
+			b.e.Step(nil)
+		}, binds: 3, tries: 2},
 		{name: "a lease later", before: func(b *binder) { b.e.claims.bindings.At(1).at -= lease }, binds: 2, tries: 1},
 		{name: "when its gap has passed", before: func(b *binder) {
 			b.e.Advance(b.e.now+second, time.Time{})

@@ -51,6 +51,8 @@ type Bind struct {
 	Host  string
 	Addr  netip.Addr
 	Alias string // by a rule; "": none
+	TTL   time.Duration
+	Ask   bool   // which group is in force: the binding is to be extended as little as may be, instead of by TTL
 	Group string // the answer: the group in force; "": there is none
 }
 
@@ -81,36 +83,22 @@ const (
 
 // claims is what the engine knows of its leases.
 type claims struct {
-	out      bool // asked is
-	asked    Claims
-	holds    holds
-	renewals timeheap.Heap // of groups in holds: when to extend the lease
-	releases []Release
-	idle     []uint32             // a buffer
-	bindings dense.Array[binding] // by host
-	toBind   []proposal
-	told     told
-	tellers  map[string]uint32 // the group that told it last; groups come and go
-	tellAt   time.Duration     // what has changed
-	changed  []uint32          // groups, for the next time
-	partly   []uint32          // groups of which not all crawls were told, for when what has changed is next
-	notUntil time.Duration     // nothing is asked before: the reservation is away
+	out       bool // asked is
+	asked     Claims
+	holds     holds
+	renewals  timeheap.Heap // of groups in holds: when to extend the lease
+	releases  []Release
+	idle      []uint32             // a buffer
+	bindings  dense.Array[binding] // by host
+	toBind    []proposal
+	questions timeheap.Heap // hosts, by when to ask whether their bindings have ended
+	told      told
+	tellers   map[string]uint32 // the group that told it last; groups come and go
+	tellAt    time.Duration     // what has changed
+	changed   []uint32          // groups, for the next time
+	partly    []uint32          // groups of which not all crawls were told, for when what has changed is next
+	notUntil  time.Duration     // nothing is asked before: the reservation is away
 }
-
-// proposal is an address that a host, which is pinned until the answer, is to be bound to.
-type proposal struct {
-	host uint32
-	addr netip.Addr
-}
-
-type binding struct {
-	at    time.Duration // when it was asked for that is in force
-	under bool          // one is to be asked for, or the answer is to come
-	addr  netip.Addr    // that was proposed last; the group may be another one's
-}
-
-// underBind reports whether the reservation is, or is to be, asked for the group of a host.
-func (e *Engine) underBind(host uint32) bool { return e.claims.bindings.Get(host).under }
 
 // holds are the leases that the engine has.
 type holds struct {
@@ -150,37 +138,6 @@ func newClaims() claims {
 // their way.
 func (e *Engine) margin() time.Duration { return e.opt.Lease / 10 }
 
-// bind puts a host into the group of its address, or of the rule for it, or asks the reservation for the group first.
-func (e *Engine) bind(host uint32, addr netip.Addr) {
-	if e.opt.Lease == 0 {
-		e.seat(host, e.ruleFor(host, addr).Group, addr)
-		e.housed(host)
-		return
-	}
-	e.claims.bindings.At(host).addr = addr
-	if !e.stillBound(host, addr) {
-		e.slots.Host(host).Unbind(e.now)
-		e.propose(host, addr)
-	}
-}
-
-// stillBound reports whether a host goes on in the group that it was bound to less than a lease ago: its address is the
-// same, and the group is leased, so that what anybody does to the binding meanwhile has to wait for that.
-func (e *Engine) stillBound(host uint32, addr netip.Addr) bool {
-	b := e.claims.bindings.At(host)
-	return b.at > 0 && e.now-b.at < e.opt.Lease && e.slots.Host(host).Leased() && e.isIn(host, e.ruleFor(host, addr).Group, addr)
-}
-
-func (e *Engine) propose(host uint32, addr netip.Addr) {
-	b := e.claims.bindings.At(host)
-	if b.under {
-		return
-	}
-	*b = binding{under: true, addr: addr}
-	e.slots.Host(host).Pin()
-	e.claims.toBind = append(e.claims.toBind, proposal{host, addr})
-}
-
 // claim asks the reservation for what the slots want, and gives back what they need no more.
 func (e *Engine) claim(due *waiter) {
 	if e.opt.Lease == 0 {
@@ -197,7 +154,7 @@ func (e *Engine) claim(due *waiter) {
 	c := &e.claims.asked
 	c.reset(e.now)
 	c.Releases, e.claims.releases = e.claims.releases, c.Releases
-	e.gatherBinds(c)
+	e.gatherBinds(c, due)
 	e.gatherExtends(c, due)
 	for len(c.Tries) < claimBatch && !e.stopping {
 		id := e.slots.NextWantedLease()
@@ -240,19 +197,6 @@ func (e *Engine) release(group uint32) {
 	})
 }
 
-func (e *Engine) gatherBinds(c *Claims) {
-	some := e.claims.toBind[:min(claimBatch, len(e.claims.toBind))]
-	e.claims.toBind = e.claims.toBind[len(some):]
-	for _, p := range some {
-		c.Binds = append(c.Binds, Bind{
-			host: p.host, Host: string(e.slots.Host(p.host).Name()), Addr: p.addr, Alias: e.ruleFor(p.host, p.addr).Group,
-		})
-	}
-	if len(e.claims.toBind) == 0 {
-		e.claims.toBind = nil
-	}
-}
-
 func (e *Engine) gatherExtends(c *Claims, due *waiter) {
 	for len(c.Extends) < claimBatch {
 		id, at, ok := e.claims.renewals.Min()
@@ -288,28 +232,6 @@ func (e *Engine) Claimed(c *Claims) {
 	for i := range c.Tries {
 		e.tried(&c.Tries[i], c.began)
 	}
-}
-
-// bound puts a host where the reservation says.
-func (e *Engine) bound(b *Bind, began time.Duration) {
-	host := b.host
-	*e.claims.bindings.At(host) = binding{addr: b.Addr}
-	e.slots.Host(host).Unpin()
-	if !e.slots.Host(host).Resolving() {
-		return
-	}
-	if b.Group == "" {
-		e.failIfKnown(host) // its address may be another one by now
-		e.claims.notUntil = e.now + claimRetry
-		return
-	}
-	if addr, err := netip.ParseAddr(b.Group); err == nil {
-		e.seat(host, "", addr)
-	} else {
-		e.seat(host, b.Group, b.Addr)
-	}
-	e.claims.bindings.At(host).at = began
-	e.housed(host)
 }
 
 func (e *Engine) extended(c *Claim, began time.Duration) {

@@ -2,6 +2,7 @@ package engine
 
 import (
 	"fmt"
+	"net/netip"
 	"time"
 
 	"urlserver/hostslots"
@@ -19,6 +20,7 @@ type Explanation struct {
 	Target    string        // in words: the blocked host that its robots.txt redirects to; "": none
 	Lacks     string        // which of its documents wait for a spider of theirs, in words; "": none
 	Lease     string        // what its group's lease is for, which the daemon does not have; "": it has it, or there are none
+	Bound     netip.Addr    // where the reservation has it while it waits to go on at another address; invalid: it does not
 	Rule      string        // of [[rules]], for people; "": none is for it
 	Unasked   string        // in words: what keeps the doc index from being asked for documents of it; "": nothing
 	Pace      string        // in words: until when its group may not be asked, and by which rule; "": it may be
@@ -43,6 +45,9 @@ func (e *Engine) Explain(name []byte) (x Explanation, known bool) {
 	x.CrawlWait = x.Queued > 0 && !x.Offers && !x.Suspended
 	if x.Unleased != 0 {
 		x.Lease = e.leaseHost(x.Unleased)
+	}
+	if b := e.binding(id); b.since > 0 {
+		x.Bound = b.group
 	}
 	x.Name = e.nameFault(id)
 	x.Lacks = e.lacks(id)
@@ -73,6 +78,9 @@ func (e *Engine) why(x *Explanation) string {
 		return "sending is paused by the operator (POST /api/resume goes on)"
 	case e.choked:
 		return "outcomes cannot be delivered to the doc index and docindex.outcomes_max is reached: sending waits"
+	case x.Bound.IsValid():
+		return fmt.Sprintf("its address has changed: the reservation has it at %v, where another daemon may ask it; "+
+			"it goes on at its new address when that has ended", x.Bound)
 	case !x.Addr.IsValid():
 		return "its address is being looked up"
 	case x.AddressPending:

@@ -64,8 +64,8 @@ func (e *Engine) rehouse(host uint32) (away bool) {
 	r := e.ruleFor(host, addr)
 	if e.isIn(host, r.Group, addr) && addr == e.slots.Host(host).Addr() {
 		delete(e.addresses.moved, host)
-		if e.opt.Lease > 0 {
-			e.claims.bindings.At(host).addr = addr
+		if e.opt.Lease > 0 && moves {
+			e.binding(host).addr = addr
 		}
 		e.slots.Host(host).CancelMove(e.now)
 		e.slots.Host(host).SetLimits(e.now, limits(r))

@@ -48,7 +48,7 @@ func (e *Engine) deal(t hostslots.Selection) {
 // dealTo decides about one document whose turn it is and for which there is a spider: where its host is now and robots.txt
 // first. An address that has become this machine's own since it was looked up is refused, as the resolver refuses it.
 func (e *Engine) dealTo(t hostslots.Selection, id uint32) {
-	if !e.isRuled(t.Host) || !e.isWhere(t) {
+	if !e.isRuled(t.Host) || !e.isWhere(t) || !e.isBound(t.Host) {
 		return
 	}
 	if e.opt.Own != nil && e.opt.Own(e.slots.Host(t.Host).Addr()) {

@@ -70,7 +70,7 @@ func (e *Engine) fetchOf(try hostslots.OwnQueue, budget *int, due *waiter) {
 			due.after(wait)
 			return
 		}
-		for host := e.slots.NextOwnRequestHost(e.now, try); host != 0 && !e.isRuled(host); host = e.slots.NextOwnRequestHost(e.now, try) {
+		for host := e.slots.NextOwnRequestHost(e.now, try); host != 0 && !(e.isRuled(host) && e.isBound(host)); host = e.slots.NextOwnRequestHost(e.now, try) {
 			if *budget--; *budget <= 0 {
 				return
 			}

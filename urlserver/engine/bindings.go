@@ -1,0 +1,198 @@
+package engine
+
+import (
+	"net/netip"
+	"time"
+
+	"urlserver/hostslots"
+)
+
+// With a shared reservation all daemons ask a host under the group that the reservation has bound it to. An answer holds for
+// bindLeases leases from the moment at which it was asked for, and a daemon sends to a host only while its answer holds.
+//
+// While a daemon's own look-up gives the bound address, the daemon extends the binding when half of that time is over. While
+// its look-up gives another address, it does not extend it: it stops sending to the host in time for open requests to end,
+// and then asks again and again which group is in force, in a way that extends nothing (Bind.Ask). When all daemons find the
+// new address the binding ends, and the host goes to its new group in all of them. If the binding is still in force after
+// as long as any answer holds, another daemon goes on finding the bound address there, and this one accepts that: it extends
+// the binding once, and begins again.
+const (
+	bindLeases = 10 // leases for which an answer holds
+	asksALease = 6  // questions whether a binding is still in force
+)
+
+// proposal is an address that a host, which is pinned until the answer, is to be bound to.
+type proposal struct {
+	host uint32
+	addr netip.Addr
+}
+
+// binding is what the engine knows of the group of a host.
+type binding struct {
+	name  uint64        // hash of the host's name, as numbers are used again
+	at    time.Duration // when the answer in force was asked for
+	since time.Duration // of the first question whether the binding has ended; 0: none is asked
+	under bool          // the reservation is to be asked, or its answer is to come
+	addr  netip.Addr    // that the daemon's own look-up gave last
+	group netip.Addr    // that the host is bound to; invalid: it is bound to an alias, or to nothing
+}
+
+// moved reports whether the daemon's own look-up gives another address than the bound one.
+func (b *binding) moved() bool { return b.group.IsValid() && b.group != b.addr }
+
+// binding returns what is known of a host's group.
+func (e *Engine) binding(host uint32) *binding {
+	b := e.claims.bindings.At(host)
+	if name := e.hashOf(e.slots.Host(host).Name()); b.name != name {
+		*b = binding{name: name}
+	}
+	return b
+}
+
+// underBind reports whether the reservation is, or is to be, asked for the group of a host.
+func (e *Engine) underBind(host uint32) bool { return e.claims.bindings.Get(host).under }
+
+func (e *Engine) bindTTL() time.Duration { return bindLeases * e.opt.Lease }
+
+// usable reports whether a host may be asked under the answer in force: it leaves a quarter of its time to open requests.
+func (e *Engine) usable(b *binding) bool { return b.at > 0 && e.now < b.at+e.bindTTL()*3/4 }
+
+// bind puts a host into the group of its address, or of the rule for it, or asks the reservation for the group first.
+func (e *Engine) bind(host uint32, addr netip.Addr) {
+	group := e.ruleFor(host, addr).Group
+	if e.opt.Lease == 0 {
+		e.seat(host, group, addr)
+		e.housed(host)
+		return
+	}
+	b := e.binding(host)
+	b.addr = addr
+	if e.stillBound(host, b) {
+		return
+	}
+	e.slots.Host(host).Unbind(e.now)
+	if group == "" && b.moved() && !b.under && e.usable(b) {
+		e.seat(host, "", b.group)
+		e.housed(host)
+		return
+	}
+	e.propose(host, b)
+}
+
+// stillBound reports whether a host goes on in the group that it was bound to less than a lease ago: its address is the
+// same, and the group is leased, so that what anybody does to the binding meanwhile has to wait for that.
+func (e *Engine) stillBound(host uint32, b *binding) bool {
+	return b.at > 0 && e.now-b.at < e.opt.Lease && e.slots.Host(host).Leased() && e.isIn(host, e.ruleFor(host, b.addr).Group, b.addr)
+}
+
+// propose asks the reservation for the group of a host, with the next Claims.
+func (e *Engine) propose(host uint32, b *binding) {
+	if b.under {
+		return
+	}
+	b.under = true
+	e.slots.Host(host).Pin()
+	e.claims.toBind = append(e.claims.toBind, proposal{host, b.addr})
+}
+
+// isBound reports whether a host that is about to be asked may be, under the group that it is bound to. It extends a binding
+// that is to be extended. If the answer is false the host leaves its group, and waits for the reservation's answer.
+func (e *Engine) isBound(host uint32) bool {
+	h := e.slots.Host(host)
+	if e.opt.Lease == 0 {
+		return true
+	}
+	b := e.binding(host)
+	if !b.moved() && e.now >= b.at+e.bindTTL()/2 {
+		e.propose(host, b)
+	}
+	if e.usable(b) {
+		return true
+	}
+	r := e.ruleFor(host, b.addr)
+	if b.moved() {
+		e.addresses.moved[host] = b.addr
+		return !e.rehouse(host)
+	}
+	if h.Move(e.now, hostslots.GroupIDOf(r.Group, b.addr.As16()), limits(r), true) {
+		e.propose(host, b)
+	}
+	return false
+}
+
+// gatherBinds puts proposals into c, and questions whose time has come.
+func (e *Engine) gatherBinds(c *Claims, due *waiter) {
+	for {
+		host, at, ok := e.claims.questions.Min()
+		if !ok {
+			break
+		}
+		if at > e.now {
+			due.after(at - e.now)
+			break
+		}
+		e.claims.questions.Remove(host)
+		e.claims.toBind = append(e.claims.toBind, proposal{host, e.binding(host).addr})
+	}
+	some := e.claims.toBind[:min(claimBatch, len(e.claims.toBind))]
+	e.claims.toBind = e.claims.toBind[len(some):]
+	for _, p := range some {
+		b := e.binding(p.host)
+		ask := b.moved() && !e.usable(b)
+		if ask && b.since == 0 {
+			b.since = e.now
+		}
+		c.Binds = append(c.Binds, Bind{
+			host: p.host, Host: string(e.slots.Host(p.host).Name()), Addr: p.addr, Alias: e.ruleFor(p.host, p.addr).Group,
+			Ask: ask && e.now <= b.since+e.bindTTL()+e.margin(), TTL: e.bindTTL(),
+		})
+	}
+	if len(e.claims.toBind) == 0 {
+		e.claims.toBind = nil
+	}
+}
+
+// bound takes the reservation's answer for a host.
+func (e *Engine) bound(answer *Bind, began time.Duration) {
+	host, h := answer.host, e.slots.Host(answer.host)
+	b := e.binding(host)
+	addr, err := netip.ParseAddr(answer.Group) // invalid where the answer is an alias
+	switch {
+	case answer.Group == "" || !answer.Ask:
+	case !h.Needed():
+		b.under = false
+		h.Unpin()
+		return
+	case err == nil && addr == b.group:
+		e.claims.questions.Set(host, e.now+e.opt.Lease/asksALease)
+		return
+	default: // the binding has ended
+		b.group = netip.Addr{}
+		e.claims.toBind = append(e.claims.toBind, proposal{host, b.addr})
+		return
+	}
+	b.under = false
+	h.Unpin()
+	if answer.Group == "" {
+		if h.Resolving() {
+			e.failIfKnown(host) // its address may be another one by now
+		}
+		e.claims.notUntil = e.now + claimRetry
+		return
+	}
+	if !h.Resolving() {
+		if id, in := h.GroupID(); in && err == nil && id != hostslots.GroupIDOf("", addr.As16()) {
+			b.at = 0 // it was bound to another group meanwhile: it leaves at its next turn
+			return
+		}
+		b.at, b.since = max(began, 1), 0
+		return
+	}
+	if err == nil {
+		e.seat(host, "", addr)
+	} else {
+		e.seat(host, answer.Group, b.addr)
+	}
+	b.at, b.since, b.group = max(began, 1), 0, addr
+	e.housed(host)
+}

@@ -1,0 +1,174 @@
+package engine
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"net/netip"
+	"testing"
+	"time"
+
+	"urlserver/configs"
+	"urlserver/protocol"
+	"urlserver/reservation"
+	"urlserver/reservation/memory"
+)
+
+// sharing is an engine whose reservation is a store that others use, too, and whose look-ups give an address of its own.
+type sharing struct {
+	*testing.T
+	e      *Engine
+	store  reservation.Store
+	spider uint32
+	addr   netip.Addr
+	docs   int
+	from   int
+}
+
+func newSharing(t *testing.T, store reservation.Store, addr netip.Addr, from int) *sharing {
+	s := &sharing{T: t, store: store, addr: addr, from: from}
+	cfg := configs.Default()
+	cfg.ReqHostPerSec, cfg.Robots.Enabled = 1, false
+	s.e = New(cfg, Options{Lease: lease, Cached: func([]byte) (netip.Addr, error, bool) { return s.addr, nil, true },
+		CachedFor: func([]byte) time.Duration { return second }})
+	s.e.Advance(second, start)
+	s.spider = s.e.Connected("spider")
+	return s
+}
+
+// reserve does what the engine asks of the store.
+func (s *sharing) reserve() {
+	c := s.e.Out.Claims
+	if c == nil {
+		return
+	}
+	s.e.Out.Claims = nil
+	ctx := context.Background()
+	for _, r := range c.Releases {
+		_ = s.store.ReleaseHost(ctx, r.Host, r.Token, time.Time{})
+	}
+	for i := range c.Binds {
+		b, ttl := &c.Binds[i], c.Binds[i].TTL
+		if b.Ask {
+			ttl = reservation.MinLease
+		}
+		groups, err := s.store.Bind(ctx, []reservation.Binding{{Host: b.Host, Group: b.Addr.String()}}, ttl)
+		if err != nil {
+			s.Fatal(err)
+		}
+		b.Group = groups[0]
+	}
+	for i := range c.Extends {
+		if _, err := s.store.ExtendHost(ctx, c.Extends[i].Host, c.Extends[i].Token, lease); err == nil {
+			c.Extends[i].Verdict = Granted
+		} else {
+			c.Extends[i].Verdict = Denied
+		}
+	}
+	for i := range c.Tries {
+		_, _ = s.store.AddHost(ctx, c.Tries[i].Host, time.Time{})
+		r, err := s.store.TryReserve(ctx, c.Tries[i].Host, lease, fmt.Sprint(s.from))
+		if c.Tries[i].Verdict = Denied; err == nil {
+			c.Tries[i].Verdict, c.Tries[i].Token = Granted, r.Token
+		}
+	}
+	s.e.Claimed(c)
+}
+
+// step does what is due, and returns where lines went. They end at once. With gives there is a document at hand.
+func (s *sharing) step(now time.Duration, gives bool) (addrs []netip.Addr) {
+	s.e.Advance(now, start.Add(now))
+	if gives && s.e.slots.Counts().Held == 0 && s.e.intake == nil {
+		s.docs++
+		p := &Prepared{}
+		p.Batch.Add(fmt.Append(nil, s.from, "-", s.docs), fmt.Appendf(nil, "http://moves.test/%d", s.docs), 0)
+		p.Prepare()
+		s.e.Answered(p)
+	}
+	for range 5 {
+		s.e.Step(nil)
+		s.reserve()
+	}
+	out := bytes.Clone(s.e.Output(s.spider, nil))
+	if out == nil {
+		return nil
+	}
+	s.e.Written(s.spider)
+	for line := range bytes.Lines(out) {
+		f, err := protocol.ParseFetch(bytes.TrimSpace(line))
+		if err != nil {
+			s.Fatal(err)
+		}
+		addrs = append(addrs, f.Addr)
+		trans, _ := protocol.ParseTrans(f.Trans)
+		s.e.Lines(s.spider, []Line{{Status: protocol.Status{Trans: trans, Verb: protocol.Done, Code: 200, HasStatus: true}}})
+	}
+	return addrs
+}
+
+// TestHostMovesForAllDaemons has several daemons with documents of one host, in turns of half a minute, so that there are some
+// all the time; a single daemon has them all the time. The host's address changes, for each of them
+// somewhat later. All go on at the new one within the TTL of the binding, and none asks the old one after the first that
+// has asked the new one.
+func TestHostMovesForAllDaemons(t *testing.T) {
+	was, is := netip.MustParseAddr("192.0.2.1"), netip.MustParseAddr("192.0.2.2")
+	for _, daemons := range []int{1, 2, 5} {
+		t.Run(fmt.Sprint(daemons), func(t *testing.T) {
+			now := second
+			store := memory.New(memory.Config{Now: func() time.Time { return start.Add(now) }})
+			var all []*sharing
+			for n := range daemons {
+				all = append(all, newSharing(t, store, was, n))
+			}
+			at, first, lines := map[netip.Addr]int{}, time.Duration(0), map[int]int{}
+			change := 3 * bindLeases * lease
+			for ; now < change+4*bindLeases*lease; now += second / 4 {
+				for n, s := range all {
+					if now == change+time.Duration(n)*second*5 {
+						s.addr = is
+					}
+					for _, addr := range s.step(now, int(now/(30*second))%daemons == n) {
+						at[addr]++
+						if addr == is {
+							lines[n]++
+							if first == 0 {
+								first = now
+							}
+						} else if first > 0 {
+							t.Fatalf("daemon %d asks the old address at %v; the new one was asked at %v", n, now, first)
+						}
+					}
+				}
+			}
+			last := change + time.Duration(daemons-1)*5*second
+			if first == 0 || first > last+bindLeases*lease+lease {
+				t.Errorf("the new address is asked from %v on; the address changed at %v, for the last daemon at %v", first, change, last)
+			}
+			if at[was] < 100 || len(lines) != daemons {
+				t.Errorf("lines: %v to the addresses, %v to the new one by daemon; want all daemons to work", at, lines)
+			}
+		})
+	}
+}
+
+// TestDaemonsThatFindOtherAddresses: one daemon finds another address than the others for good. Both work, at the address that
+// is bound.
+func TestDaemonsThatFindOtherAddresses(t *testing.T) {
+	a, b := netip.MustParseAddr("192.0.2.1"), netip.MustParseAddr("192.0.2.2")
+	now := second
+	store := memory.New(memory.Config{Now: func() time.Time { return start.Add(now) }})
+	all := []*sharing{newSharing(t, store, a, 0), newSharing(t, store, b, 1)}
+	lines := map[int]int{}
+	for ; now < 20*bindLeases*lease; now += second / 4 {
+		for n, s := range all {
+			for _, addr := range s.step(now, int(now/(30*second))%len(all) == n) {
+				if lines[n]++; addr != a {
+					t.Fatalf("at %v daemon %d asks %v; the host is bound to %v", now, n, addr, a)
+				}
+			}
+		}
+	}
+	if lines[0] < 100 || lines[1] < 100 {
+		t.Errorf("lines by daemon: %v; want some hundreds each", lines)
+	}
+}
