@@ -25,26 +25,26 @@ func (s *Store) ReportPending(ctx context.Context, id docindex.CrawlID, domains 
 		return docindex.PendingReport{}, err
 	}
 	s.catchUpLocked(s.now())
-	v := s.crawls.books.Begin(id, domains)
-	for i := 0; away != nil && i < away.Len() && v.MayMiss(); i++ {
+	v := s.crawls.stats.BeginReport(id, domains)
+	for i := 0; away != nil && i < away.Len() && v.MayHaveInFlight(); i++ {
 		o := away.At(i)
-		t, err := s.atSlotsLocked(o.DocID)
+		t, err := s.inSlotsLocked(o.DocID)
 		if err != nil {
 			return docindex.PendingReport{}, s.failLocked(err)
 		}
 		if t == nil || t.member == 0 {
 			continue
 		}
-		if d := s.crawls.chapters[t.member].domain; v.Wants(d) {
-			v.Away(d, t.at.priority())
+		if d := s.crawls.partitions[t.member].domain; v.Wants(d) {
+			v.InFlight(d, t.at.priority())
 		}
 	}
 	return v.End(), nil
 }
 
-// atSlotsLocked finds a document that the slots have; nil: they do not have it.
-func (s *Store) atSlotsLocked(docID []byte) (*transit, error) {
-	n, given := s.secret.named(docID)
+// inSlotsLocked finds a document that the slots have; nil: they do not have it.
+func (s *Store) inSlotsLocked(docID []byte) (*transit, error) {
+	n, given := s.namer.named(docID)
 	if !given {
 		var ok bool
 		var err error
@@ -57,7 +57,7 @@ func (s *Store) atSlotsLocked(docID []byte) (*transit, error) {
 		return nil, nil
 	}
 	t := s.transits.At(id)
-	if t.door != queuesched.Slots || given != (t.id == "") {
+	if t.consumer != queuesched.SlotConsumer || given != (t.id == "") {
 		return nil, nil
 	}
 	return t, nil
@@ -68,20 +68,20 @@ func (s *Store) StopCrawl(ctx context.Context, id docindex.CrawlID, why docindex
 	if err := ctx.Err(); err != nil {
 		return err
 	}
-	b, no, err := s.changeBook(id, true, func(l *crawlstats.Books, b *crawlstats.Book) error {
+	b, no, err := s.changeCrawl(id, true, func(l *crawlstats.Stats, b *crawlstats.CrawlStats) error {
 		switch {
-		case b.Refused:
+		case b.Stopped:
 			return nil
-		case l.Refused() >= embedded.MaxRefused:
+		case l.Stopped() >= embedded.MaxStopped:
 			return docindex.ErrTooManyStopped
 		}
-		l.Refuse(b, why)
+		l.Stop(b, why)
 		return nil
 	})
 	if err != nil {
 		return err
 	}
-	return s.settle(b, no)
+	return s.waitSync(b, no)
 }
 
 // AckCrawlEnd is [docindex.Crawls.AckCrawlEnd].
@@ -89,21 +89,21 @@ func (s *Store) AckCrawlEnd(ctx context.Context, id docindex.CrawlID, round uint
 	if err := ctx.Err(); err != nil {
 		return err
 	}
-	b, no, err := s.changeBook(id, false, func(_ *crawlstats.Books, b *crawlstats.Book) error {
-		b.WasTold(round)
+	b, no, err := s.changeCrawl(id, false, func(_ *crawlstats.Stats, b *crawlstats.CrawlStats) error {
+		b.AckEnd(round)
 		return nil
 	})
 	if err != nil {
 		return err
 	}
-	return s.settle(b, no)
+	return s.waitSync(b, no)
 }
 
-// changeBook has a crawl's book changed, and made where that is wanted and there is none.
-func (s *Store) changeBook(id docindex.CrawlID, open bool, change func(*crawlstats.Books, *crawlstats.Book) error) (b *pebble.Batch, no uint64, err error) {
+// changeCrawl has a crawl's book changed, and made where that is wanted and there is none.
+func (s *Store) changeCrawl(id docindex.CrawlID, open bool, change func(*crawlstats.Stats, *crawlstats.CrawlStats) error) (b *pebble.Batch, no uint64, err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	book := s.crawls.books.Find(id)
+	book := s.crawls.stats.Find(id)
 	if book == nil && !open {
 		return nil, s.journal.no, s.usableLocked()
 	}
@@ -111,22 +111,22 @@ func (s *Store) changeBook(id docindex.CrawlID, open bool, change func(*crawlsta
 		return nil, 0, err
 	}
 	if book == nil {
-		book = s.crawls.books.Open(id)
+		book = s.crawls.stats.Open(id)
 	}
-	if err := change(s.crawls.books, book); err != nil {
-		s.crawls.books.Release(book)
+	if err := change(s.crawls.stats, book); err != nil {
+		s.crawls.stats.Release(book)
 		s.txn.b.Close()
 		s.txn.clear()
 		return nil, 0, err
 	}
-	s.crawls.dirtyBooks[book.No] = struct{}{}
+	s.crawls.dirtyCrawls[book.No] = struct{}{}
 	b, err = s.commitLocked()
 	return b, s.journal.no, err
 }
 
 // CrawlsToEnd is [docindex.Crawls.CrawlsToEnd].
 func (s *Store) CrawlsToEnd(ctx context.Context, now time.Time, max int) ([]docindex.CrawlEnd, error) {
-	if err := s.sweep(); err != nil {
+	if err := s.purgeReturned(); err != nil {
 		return nil, err
 	}
 	s.mu.Lock()
@@ -134,7 +134,7 @@ func (s *Store) CrawlsToEnd(ctx context.Context, now time.Time, max int) ([]doci
 	if err := s.usableLocked(); err != nil {
 		return nil, err
 	}
-	return s.crawls.books.Due(now, max), ctx.Err()
+	return s.crawls.stats.ToEnd(now, max), ctx.Err()
 }
 
 // FinishedCrawls is [docindex.Crawls.FinishedCrawls].
@@ -144,7 +144,7 @@ func (s *Store) FinishedCrawls(ctx context.Context, since time.Time, max int) ([
 	if err := s.usableLocked(); err != nil {
 		return nil, err
 	}
-	return s.crawls.books.Finished(since, max), ctx.Err()
+	return s.crawls.stats.Finished(since, max), ctx.Err()
 }
 
 // OnDelete is [docindex.Crawls.OnDelete].
@@ -158,12 +158,12 @@ func (s *Store) OnDelete(tell func(*docindex.Outcomes)) {
 func (s *Store) CrawlCounts(max int) []docindex.CrawlCounts {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return s.crawls.books.Counts(max)
+	return s.crawls.stats.Counts(max)
 }
 
 // ListCrawls is [docindex.CrawlLister.ListCrawls].
 func (s *Store) ListCrawls(ctx context.Context, text string, max int) (some []docindex.CrawlState, all int, err error) {
-	return s.crawls.books.List(ctx, text, max, func(look func()) {
+	return s.crawls.stats.List(ctx, text, max, func(look func()) {
 		s.mu.Lock()
 		defer s.mu.Unlock()
 		look()

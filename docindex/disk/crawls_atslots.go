@@ -8,21 +8,21 @@ import (
 	"urlserver/docindex/internal/queuesched"
 )
 
-// tellAtSlots tells of the documents of a crawl that the slots have.
-func (s *Store) tellAtSlots(ctx context.Context, b *crawlstats.Book, tell func(*docindex.Outcomes) (int, error)) (err error) {
+// forgetInSlots tells of the documents of a crawl that the slots have.
+func (s *Store) forgetInSlots(ctx context.Context, b *crawlstats.CrawlStats, tell func(*docindex.Outcomes) (int, error)) (err error) {
 	for next := uint32(1); next != 0; {
 		if err := ctx.Err(); err != nil {
 			return err
 		}
 		var out docindex.Outcomes
-		if next, err = s.someAtSlots(b, next, &out); err != nil {
+		if next, err = s.someInSlots(b, next, &out); err != nil {
 			return err
 		}
 		if out.Len() == 0 {
 			continue
 		}
 		ended, err := tell(&out)
-		s.endedAtSlots(b, ended)
+		s.addPurged(b, ended)
 		if err != nil {
 			return err
 		}
@@ -30,12 +30,12 @@ func (s *Store) tellAtSlots(ctx context.Context, b *crawlstats.Book, tell func(*
 	return nil
 }
 
-// someAtSlots adds documents of a crawl that the slots have, from a number of transits on, and returns the one to go on
+// someInSlots adds documents of a crawl that the slots have, from a number of transits on, and returns the one to go on
 // with, or 0. Of their rows nothing is read.
-func (s *Store) someAtSlots(b *crawlstats.Book, from uint32, out *docindex.Outcomes) (next uint32, err error) {
+func (s *Store) someInSlots(b *crawlstats.CrawlStats, from uint32, out *docindex.Outcomes) (next uint32, err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if err := s.usableLocked(); err != nil || b.Count[crawlstats.AtSlots] == 0 {
+	if err := s.usableLocked(); err != nil || b.Count[crawlstats.InSlots] == 0 {
 		return 0, err
 	}
 	for id := from; int(id) < s.transits.Cap(); id++ {
@@ -43,12 +43,12 @@ func (s *Store) someAtSlots(b *crawlstats.Book, from uint32, out *docindex.Outco
 			return id, nil
 		}
 		t := s.transits.At(id)
-		if t.member == 0 || t.door != queuesched.Slots || s.crawls.chapters[t.member].domain.Book != b {
+		if t.member == 0 || t.consumer != queuesched.SlotConsumer || s.crawls.partitions[t.member].domain.Crawl != b {
 			continue
 		}
 		docID := []byte(t.id)
 		if len(docID) == 0 {
-			docID = s.secret.docID(nil, &t.name)
+			docID = s.namer.docID(nil, &t.name)
 		}
 		out.Add(docindex.Outcome{DocID: docID, Kind: b.Why})
 	}

@@ -10,7 +10,7 @@ import (
 // rewrites these documents as what they are: each gets the row of a completed document, and its body is deleted. It
 // begins with a chapter when none of its documents is scheduled or in transit any more, and goes over the order of
 // the chapter's queue, a few rows at a time. Then the chapter is not over any more: all that it has is completed by its own
-// row. Until then overRow is on disk, so after a restart the work begins again with the rows that are left. No step
+// row. Until then purgedRow is on disk, so after a restart the work begins again with the rows that are left. No step
 // changes what anybody sees.
 
 const (
@@ -36,7 +36,7 @@ func newClearing() clearing {
 
 // clearLaterLocked has a chapter cleared if it is over and nothing of it is open any more.
 func (s *Store) clearLaterLocked(no uint32) {
-	c, l := s.crawls.chapters[no], &s.clearing
+	c, l := s.crawls.partitions[no], &s.clearing
 	if !c.isPurged() {
 		return
 	}
@@ -51,7 +51,7 @@ func (s *Store) clearLaterLocked(no uint32) {
 }
 
 // isPurged reports whether each body that a chapter has in the order is of a document that has ended with it.
-func (c *chapter) isPurged() bool { return c.over && c.docs == c.ended }
+func (c *partition) isPurged() bool { return c.purged && c.docs == c.ended }
 
 // clearNowAndThen clears chapters until the store is closed.
 func (s *Store) clearNowAndThen() {
@@ -128,7 +128,7 @@ func (s *Store) clearNextLocked() {
 	l := &s.clearing
 	last := len(l.chapters) - 1
 	no := l.chapters[last]
-	c := s.crawls.chapters[no]
+	c := s.crawls.partitions[no]
 	switch {
 	case c == nil || c.scan == 0: // gone
 	case !c.isPurged(): // it comes again
@@ -139,8 +139,8 @@ func (s *Store) clearNextLocked() {
 		l.next = append(l.next[:0], numberKey(planRow, l.queue)...)
 		return
 	default:
-		c.over, c.scan = false, 0
-		s.txn.b.Delete(numberKey(overRow, no), nil)
+		c.purged, c.scan = false, 0
+		s.txn.b.Delete(numberKey(purgedRow, no), nil)
 	}
 	l.chapters = l.chapters[:last]
 }
@@ -176,15 +176,15 @@ func (s *Store) clearRowLocked(key, value []byte) error {
 	if err != nil || p.member == 0 {
 		return err
 	}
-	if len(key) != 1+4+placeLen || int(p.member) >= len(s.crawls.chapters) || s.crawls.chapters[p.member] == nil {
+	if len(key) != 1+4+placeLen || int(p.member) >= len(s.crawls.partitions) || s.crawls.partitions[p.member] == nil {
 		return errRow
 	}
-	c := s.crawls.chapters[p.member]
+	c := s.crawls.partitions[p.member]
 	if !c.isPurged() {
 		return nil
 	}
-	n := s.secret.nameOfPlan(s.clearing.queue, &p)
-	d := doc{completed: true, kind: uint8(c.domain.Book.Why), created: p.created, member: p.member, id: p.id, url: p.url}
+	n := s.namer.nameOfPlan(s.clearing.queue, &p)
+	d := doc{completed: true, kind: uint8(c.domain.Crawl.Why), created: p.created, member: p.member, id: p.id, url: p.url}
 	copy(d.at[:], key[1+4:])
 	s.docRowLocked(&n, &d)
 	s.unplanLocked(&n, &d)

@@ -44,8 +44,8 @@ type Config struct {
 	Fatal func(error)
 }
 
-// hold is how many documents are worked on before the lock is let go.
-const hold = 1000
+// lockBatch is how many documents are worked on before the lock is let go.
+const lockBatch = 1000
 
 // Store is the store. Use Open, then Close. Safe for concurrent use.
 //
@@ -57,47 +57,47 @@ type Store struct {
 	space   *space
 	merging *compactions
 	start   time.Time
-	secret  secret
+	namer   docNamer
 	closing chan struct{}
 	helpers sync.WaitGroup // who is at the database, for Close
 	synced  atomic.Uint64  // the last commit that is known to be on disk
 
-	mu       sync.Mutex // guards all below; reads of the disk go on under it, waiting for a sync does not
-	failed   error      // nothing goes any more
-	closed   bool
-	doors    *queuesched.Doors
-	bell     embedded.Bell     // rings with the doors' news
-	queues   []queue           // by the doors' numbers
-	byNo     map[uint32]uint32 // number in doors, by number on disk
-	transits slab.Slab[transit]
-	finder   hashindex.Index // of transits, by name
-	leases   timeheap.Heap   // transits by the end of their lease; a Duration stands for ms since 1970
-	grants   map[uint64]int  // transits left of each grant's row
-	globals  globals
-	journal  journal
-	txn      txn
-	recent   recent
-	crawls   crawls
-	clearing clearing
-	passive  bool  // calls are not served
-	slotMark int64 // when the row was written that says that slots were given something, ms
-	wakes    []func()
-	backs    []func(*docindex.Outcomes)
+	mu           sync.Mutex // guards all below; reads of the disk go on under it, waiting for a sync does not
+	failed       error      // nothing goes any more
+	closed       bool
+	sched        *queuesched.Scheduler
+	notifier     embedded.Notifier // rings with the doors' news
+	queues       []queue           // by the doors' numbers
+	byNo         map[uint32]uint32 // number in doors, by number on disk
+	transits     slab.Slab[transit]
+	finder       hashindex.Index // of transits, by name
+	leases       timeheap.Heap   // transits by the end of their lease; a Duration stands for ms since 1970
+	leaseBatches map[uint64]int  // transits left of each grant's row
+	globals      globals
+	journal      journal
+	txn          txn
+	memtables    memtableFilter
+	crawls       crawls
+	clearing     clearing
+	inactive     bool  // calls are not served
+	slotMark     int64 // when the row was written that says that slots were given something, ms
+	wakes        []func()
+	recalls      []func(*docindex.Outcomes)
 }
 
 var _ docindex.Store = (*Store)(nil)
 
 // queue is what the doors do not know of one.
 type queue struct {
-	no       uint32 // on disk
-	due      int64  // what the doors were told, ms
-	cursor   place  // what stands up to it was given out, but for what is in early
-	early    window
-	hasIDs   bool
-	owners   bool   // some of its documents may have owners
-	chapters uint32 // the first one of it
+	no         uint32 // on disk
+	due        int64  // what the doors were told, ms
+	cursor     place  // what stands up to it was given out, but for what is in early
+	backfill   window
+	hasIDs     bool
+	owners     bool   // some of its documents may have owners
+	partitions uint32 // the first one of it
 
-	touched              bool // by the txn, which counts:
+	dirty                bool // by the txn, which counts:
 	scheduled, completed int32
 	served               [2]bool
 	dirtySince           uint64 // the first commit that its row does not know of; 0: it knows of all
@@ -240,7 +240,7 @@ func (s *Store) Stats() docindex.StoreStats {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.catchUpLocked(s.now())
-	n := s.doors.Total()
+	n := s.sched.Total()
 	return docindex.StoreStats{
 		Scheduled: int(n.URLs[queuesched.Scheduled]),
 		InTransit: int(n.URLs[queuesched.InTransit]),

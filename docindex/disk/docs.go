@@ -41,7 +41,7 @@ func (s *Store) recalledLocked(n *name) (d *doc, ok bool) {
 
 // rowLocked reads a document's row as it was before the txn; nil: there is none.
 func (s *Store) rowLocked(n *name) ([]byte, error) {
-	it, err := s.readsLocked(!s.recent.has(n))
+	it, err := s.readsLocked(!s.memtables.has(n))
 	if err != nil {
 		return nil, err
 	}
@@ -65,7 +65,7 @@ func (s *Store) readsLocked(tables bool) (*pebble.Iterator, error) {
 		return *it, nil
 	}
 	if s.txn.reads == nil && s.txn.tables == nil {
-		s.recent.forget()
+		s.memtables.dropFlushed()
 	}
 	var err error
 	*it, err = s.db.NewIter(&pebble.IterOptions{
@@ -85,8 +85,8 @@ func (s *Store) knownLocked(n *name, row []byte) (*doc, error) {
 
 // readLocked reads a document's row, which it aliases. The document may be in transit.
 func (s *Store) readLocked(n *name, row []byte) (d doc, err error) {
-	if d, err = readDoc(row); err == nil && s.overLocked(n, &d) {
-		d.completed, d.over, d.kind = true, true, uint8(s.crawls.chapters[d.member].domain.Book.Why)
+	if d, err = readDoc(row); err == nil && s.wasPurgedLocked(n, &d) {
+		d.completed, d.purged, d.kind = true, true, uint8(s.crawls.partitions[d.member].domain.Crawl.Why)
 	}
 	return d, err
 }
@@ -106,28 +106,28 @@ func (s *Store) docRowLocked(n *name, d *doc) {
 	t.key = n.docKey(t.key[:0])
 	t.value = d.append(t.value[:0])
 	t.set()
-	s.recent.add(n)
+	s.memtables.add(n)
 }
 
-// planLocked puts a document, which is not scheduled, into its queue's order.
-func (s *Store) planLocked(n *name, d *doc, p *docindex.Put, now int64) {
+// scheduleRowLocked puts a document, which is not scheduled, into its queue's order.
+func (s *Store) scheduleRowLocked(n *name, d *doc, p *docindex.Put, now int64) {
 	s.globals.seq++
 	due := p.Due
 	if due == docindex.Now {
 		due = now / 1000
 	}
-	d.completed, d.over, d.anyone, d.url, d.owner = false, false, false, nil, nil
+	d.completed, d.purged, d.anyone, d.url, d.owner = false, false, false, nil, nil
 	d.at = newPlace(due, p.Priority, s.globals.seq)
 	t := &s.txn
 	t.key = planKey(t.key[:0], n.queue, &d.at)
 	body := plan{created: d.created, member: d.member, id: d.id, url: p.URL, metadata: p.Metadata}
 	if s.queues[s.byNo[n.queue]].owners {
-		body.tagged = s.secret.name(n.queue, p.URL) != *n
+		body.tagged = s.namer.name(n.queue, p.URL) != *n
 	}
 	t.value = body.append(t.value[:0])
 	t.set()
 	s.writeLocked(n, d)
-	s.shiftLocked(d.member, p.Priority, crawlstats.Ended, crawlstats.Lined, now)
+	s.shiftLocked(d.member, p.Priority, crawlstats.Completed, crawlstats.Scheduled, now)
 }
 
 // unplanLocked takes the body of a document that is scheduled out of the order. The row was set once, by planLocked.
@@ -157,17 +157,17 @@ func (s *Store) completeLocked(queue uint32, n name, d *doc, url []byte, kind ui
 // endedLocked counts a document that is scheduled or in transit as completed.
 func (s *Store) endedLocked(queue uint32, n *name, d *doc, now int64) {
 	if id := s.transitOf(n); id != 0 {
-		s.landLocked(id, docindex.Completed, now)
+		s.finishLocked(id, docindex.Completed, now)
 		return
 	}
 	s.move(queue, queuesched.Scheduled, queuesched.Completed)
-	s.shiftLocked(d.member, d.at.priority(), crawlstats.Lined, crawlstats.Ended, now)
-	s.doors.Refresh(queue, now) // its limit may be reached
+	s.shiftLocked(d.member, d.at.priority(), crawlstats.Scheduled, crawlstats.Completed, now)
+	s.sched.Refresh(queue, now) // its limit may be reached
 }
 
 // urlLocked reads a document's URL.
 func (s *Store) urlLocked(n *name, d *doc) ([]byte, error) {
-	if d.completed && !d.over {
+	if d.completed && !d.purged {
 		return d.url, nil
 	}
 	p, err := s.bodyLocked(n.queue, &d.at)
@@ -203,7 +203,7 @@ func (s *Store) get(key []byte) ([]byte, error) {
 
 // findIDLocked finds a document by its DOC_ID; nil: there is none.
 func (s *Store) findIDLocked(docID []byte) (n name, d *doc, err error) {
-	n, given := s.secret.named(docID)
+	n, given := s.namer.named(docID)
 	if !given {
 		var ok bool
 		if n, ok, err = s.ownerLocked(docID); err != nil || !ok {
@@ -245,20 +245,20 @@ func (s *Store) ownerLocked(docID []byte) (n name, ok bool, err error) {
 func (s *Store) documentLocked(n *name, d *doc) (docindex.Document, error) {
 	queue := s.byNo[n.queue]
 	out := docindex.Document{State: docindex.Completed, Created: time.Unix(int64(d.created), 0).UTC(), Put: docindex.Put{
-		DocID: bytes.Clone(d.id), Crawl: []byte(s.doors.Crawl(queue)), Key: bytes.Clone(s.doors.Key(queue)),
+		DocID: bytes.Clone(d.id), Crawl: []byte(s.sched.Crawl(queue)), Key: bytes.Clone(s.sched.Key(queue)),
 		URL: d.url, Due: docindex.Never,
 	}}
 	if len(d.id) == 0 {
-		out.DocID = s.secret.docID(nil, n)
+		out.DocID = s.namer.docID(nil, n)
 	}
 	if d.completed {
 		owner, err := s.docOwnerLocked(n, d)
-		if out.Metadata = owner; err != nil || !d.over {
+		if out.Metadata = owner; err != nil || !d.purged {
 			return out, err
 		}
 	}
 	body, err := s.bodyLocked(n.queue, &d.at)
-	if out.URL = body.url; err != nil || d.over {
+	if out.URL = body.url; err != nil || d.purged {
 		return out, err
 	}
 	out.State = docindex.Scheduled

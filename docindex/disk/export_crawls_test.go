@@ -40,7 +40,7 @@ func (s *Store) checkCrawlsLocked() error {
 		default:
 			t.ended++
 		}
-		if c := s.crawls.chapters[d.member]; c == nil || s.queues[c.queue].no != readNo(key) {
+		if c := s.crawls.partitions[d.member]; c == nil || s.queues[c.queue].no != readNo(key) {
 			return fmt.Errorf("it names chapter %d, which is not its queue's", d.member)
 		}
 		return nil
@@ -48,26 +48,26 @@ func (s *Store) checkCrawlsLocked() error {
 	if err != nil {
 		return err
 	}
-	ended, purged := map[*crawlstats.Book]uint64{}, map[*crawlstats.Book]uint64{}
-	for no, c := range s.crawls.chapters {
+	ended, purged := map[*crawlstats.CrawlStats]uint64{}, map[*crawlstats.CrawlStats]uint64{}
+	for no, c := range s.crawls.partitions {
 		if c == nil {
 			continue
 		}
-		got := &tally{open: map[int32]uint64{}, ended: c.ended, purged: c.purged}
+		got := &tally{open: map[int32]uint64{}, ended: c.ended, purged: c.purgedDocs}
 		c.open.Each(func(p int32, n uint64) { got.open[p] = n })
 		if want := all[uint32(no)]; want == nil || !reflect.DeepEqual(got, want) {
-			return fmt.Errorf("chapter %d (%v, %s): counted is %+v; there is %+v", no, c.domain.Book.ID, c.domain.Name, got, want)
+			return fmt.Errorf("chapter %d (%v, %s): counted is %+v; there is %+v", no, c.domain.Crawl.ID, c.domain.Name, got, want)
 		}
 		delete(all, uint32(no))
-		ended[c.domain.Book] += c.ended
-		purged[c.domain.Book] += c.purged
+		ended[c.domain.Crawl] += c.ended
+		purged[c.domain.Crawl] += c.purgedDocs
 	}
 	if len(all) > 0 {
 		return fmt.Errorf("documents name %d chapters that are not there", len(all))
 	}
 	for b, n := range ended {
-		if b.Count[crawlstats.Ended] != n || b.Purged != purged[b] {
-			return fmt.Errorf("crawl %v: counted are %d completed and %d purged; its chapters have %d and %d", b.ID, b.Count[crawlstats.Ended], b.Purged, n, purged[b])
+		if b.Count[crawlstats.Completed] != n || b.Purged != purged[b] {
+			return fmt.Errorf("crawl %v: counted are %d completed and %d purged; its chapters have %d and %d", b.ID, b.Count[crawlstats.Completed], b.Purged, n, purged[b])
 		}
 	}
 	return nil
@@ -75,9 +75,9 @@ func (s *Store) checkCrawlsLocked() error {
 
 // EachPortion purges a crawl that is refused; do has to do each portion, which holds the lock all the time.
 func (s *Store) EachPortion(id docindex.CrawlID, do func(portion func() error) error) error {
-	b := s.crawls.books.Find(id)
+	b := s.crawls.stats.Find(id)
 	for next := uint32(1); next != 0; {
-		if err := do(func() (err error) { _, next, err = s.endSomeChapters(b, next); return err }); err != nil {
+		if err := do(func() (err error) { _, next, err = s.purgeSomePartitions(b, next); return err }); err != nil {
 			return err
 		}
 	}
@@ -89,7 +89,7 @@ func (s *Store) ClearSome() (more bool, err error) { return s.clearSome() }
 
 // Rows is how many bodies are on disk, how many documents' rows, and how many chapters' that are over.
 func (s *Store) Rows() (bodies, docs, over int, err error) {
-	for kind, n := range map[byte]*int{planRow: &bodies, docRow: &docs, overRow: &over} {
+	for kind, n := range map[byte]*int{planRow: &bodies, docRow: &docs, purgedRow: &over} {
 		if err := s.each(kind, func(_, _ []byte) error { *n++; return nil }); err != nil {
 			return 0, 0, 0, err
 		}

@@ -30,11 +30,11 @@ func (s *Store) Check() error {
 			return err
 		}
 		d, err := s.readLocked(&n, value)
-		if err != nil || d.completed && !d.over {
+		if err != nil || d.completed && !d.purged {
 			completed[readNo(key)]++
 			return err
 		}
-		if d.over {
+		if d.purged {
 			over[readNo(key)]++
 		} else {
 			scheduled[readNo(key)]++
@@ -55,16 +55,16 @@ func (s *Store) Check() error {
 		}
 	}
 	for no, id := range s.byNo {
-		k := s.doors.Keep(id)
+		k := s.sched.Persist(id)
 		if k.Scheduled != scheduled[no] || k.Completed != completed[no]+over[no] || plans[no] != scheduled[no]+over[no] {
 			return fmt.Errorf("queue %d (%s): counted are %d scheduled and %d completed; there are %d and %d in %d places, and %d",
-				no, s.doors.Key(id), k.Scheduled, k.Completed, scheduled[no], over[no], plans[no], completed[no])
+				no, s.sched.Key(id), k.Scheduled, k.Completed, scheduled[no], over[no], plans[no], completed[no])
 		}
 	}
 	if err := s.checkCrawlsLocked(); err != nil {
 		return err
 	}
-	if n := s.doors.Total().URLs[queuesched.InTransit]; n != uint64(s.transits.Len()) {
+	if n := s.sched.Total().URLs[queuesched.InTransit]; n != uint64(s.transits.Len()) {
 		return fmt.Errorf("%d are counted as in transit; there are %d", n, s.transits.Len())
 	}
 	return nil
@@ -74,7 +74,7 @@ func (s *Store) Check() error {
 func (s *Store) Hurry() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.journal.most, s.recent.most = 100, 64<<10
+	s.journal.most, s.memtables.most = 100, 64<<10
 	s.clearing.pause = time.Microsecond
 }
 
@@ -104,7 +104,7 @@ func (s *Store) PutRow(key, value string) error {
 }
 
 // SettleNext waits for the commit after the last one to be on disk, as a purge does that has just done a portion.
-func (s *Store) SettleNext() error { return s.settle(nil, s.journal.no+1) }
+func (s *Store) SettleNext() error { return s.waitSync(nil, s.journal.no+1) }
 
 // Logged is how many bytes were written to the log since the store was opened.
 func (s *Store) Logged() uint64 { return s.db.Metrics().WAL.BytesIn }

@@ -50,7 +50,7 @@ func (s *Store) queuesOf(crawl []byte, after uint32) (ids []uint32) {
 
 func (s *Store) deleteQueues(ids []uint32, scope docindex.Scope) (deleted int, err error) {
 	var o docindex.Outcomes
-	defer func() { s.giveBack(&o) }()
+	defer func() { s.callRecalls(&o) }()
 	b, no, deleted, were, err := s.dropQueues(ids, scope, &o)
 	defer func() {
 		for _, it := range were {
@@ -60,8 +60,8 @@ func (s *Store) deleteQueues(ids []uint32, scope docindex.Scope) (deleted int, e
 	if err != nil {
 		return 0, err
 	}
-	s.tellDeleted(&o)
-	if err := s.settle(b, no); err != nil {
+	s.callForget(&o)
+	if err := s.waitSync(b, no); err != nil {
 		return 0, err
 	}
 	for no, it := range were {
@@ -72,8 +72,8 @@ func (s *Store) deleteQueues(ids []uint32, scope docindex.Scope) (deleted int, e
 	return deleted, nil
 }
 
-// tellDeleted tells of documents at the slots that are forgotten.
-func (s *Store) tellDeleted(o *docindex.Outcomes) {
+// callForget tells of documents at the slots that are forgotten.
+func (s *Store) callForget(o *docindex.Outcomes) {
 	s.mu.Lock()
 	tell := s.crawls.onDelete
 	s.mu.Unlock()
@@ -96,7 +96,7 @@ func (s *Store) dropQueues(ids []uint32, scope docindex.Scope, o *docindex.Outco
 	inTransit := uint32(0)
 	var nos []uint32
 	for _, id := range ids {
-		if !s.doors.In(id, scope.Crawl, scope.Key) {
+		if !s.sched.IsIn(id, scope.Crawl, scope.Key) {
 			continue
 		}
 		q := &s.queues[id]
@@ -110,10 +110,10 @@ func (s *Store) dropQueues(ids []uint32, scope docindex.Scope, o *docindex.Outco
 			}
 			were[q.no] = it
 		}
-		n := s.doors.QueueTotal(id)
+		n := s.sched.QueueTotal(id)
 		deleted += int(n.URLs[queuesched.Scheduled] + n.URLs[queuesched.InTransit] + n.URLs[queuesched.Completed])
 		inTransit += uint32(n.URLs[queuesched.InTransit])
-		s.doors.Drop(id)
+		s.sched.Drop(id)
 		dropped[id] = true
 		nos = append(nos, q.no)
 		s.txn.b.Delete(numberKey(queueRow, q.no), nil)
@@ -121,12 +121,12 @@ func (s *Store) dropQueues(ids []uint32, scope docindex.Scope, o *docindex.Outco
 	}
 	s.dropRowsLocked(nos)
 	if inTransit > 0 {
-		s.landAllLocked(dropped, o, now)
+		s.finishAllLocked(dropped, o, now)
 	}
 	for id := range dropped {
-		s.dropChaptersLocked(id, now)
+		s.dropPartitionsLocked(id, now)
 		s.queues[id] = queue{}
-		s.doors.Free(id, now)
+		s.sched.Free(id, now)
 	}
 	b, err = s.commitLocked()
 	return b, s.journal.no, deleted, were, err
@@ -162,13 +162,13 @@ func (s *Store) emptyLocked(from, to uint32) bool {
 	return true
 }
 
-// landAllLocked ends what is in transit of dropped queues.
-func (s *Store) landAllLocked(dropped map[uint32]bool, o *docindex.Outcomes, now int64) {
+// finishAllLocked ends what is in transit of dropped queues.
+func (s *Store) finishAllLocked(dropped map[uint32]bool, o *docindex.Outcomes, now int64) {
 	for id := uint32(1); int(id) < s.transits.Cap(); id++ {
 		if t := s.transits.At(id); t.queue != 0 && dropped[t.queue] {
 			s.recallLocked(t, o)
 			s.orphanLocked(id, now)
-			s.landLocked(id, docindex.Completed, now)
+			s.finishLocked(id, docindex.Completed, now)
 		}
 	}
 }
@@ -177,15 +177,15 @@ func (s *Store) landAllLocked(dropped map[uint32]bool, o *docindex.Outcomes, now
 // restart nobody can report it any more: then the host is left alone until the lease has ended.
 func (s *Store) orphanLocked(id uint32, now int64) {
 	tr := s.transits.At(id)
-	if tr.door != queuesched.Calls || !s.leases.Has(id) {
+	if tr.consumer != queuesched.FrontierConsumer || !s.leases.Has(id) {
 		return
 	}
 	host, until := []byte(tr.host), int64(s.leases.Due(id))
-	s.doors.Orphan(tr.queue, host, tr.name.hash[:urlLen], until, now)
-	if !s.doors.AnyHost(tr.queue) {
-		host = s.doors.Key(tr.queue)
+	s.sched.Orphan(tr.queue, host, tr.name.hash[:urlLen], until, now)
+	if !s.sched.AnyHost(tr.queue) {
+		host = s.sched.Key(tr.queue)
 	}
-	if pause, gap := s.doors.PauseOf(host); len(host) > 0 && pause < until {
+	if pause, gap := s.sched.HostPause(host); len(host) > 0 && pause < until {
 		t := &s.txn
 		t.key = append(append(t.key[:0], pauseRow), host...)
 		t.value = binary.AppendVarint(binary.AppendVarint(t.value[:0], until), gap)
@@ -199,7 +199,7 @@ func (s *Store) dropIDs(queueNo uint32, it *pebble.Iterator) error {
 	more := it.First()
 	for more {
 		var ids [][]byte
-		for ; more && len(ids) < hold; more = it.Next() {
+		for ; more && len(ids) < lockBatch; more = it.Next() {
 			value, err := it.ValueAndErr()
 			if err != nil {
 				return err
@@ -241,7 +241,7 @@ func (s *Store) dropSomeIDs(queueNo uint32, ids [][]byte) error {
 	no := s.journal.no
 	s.mu.Unlock()
 	defer s.mu.Lock()
-	return s.settle(b, no)
+	return s.waitSync(b, no)
 }
 
 // Purge is [docindex.Frontier.Purge].
@@ -269,11 +269,11 @@ func (s *Store) purgeQueue(ctx context.Context, queue uint32, scope docindex.Sco
 		var no uint64
 		var o docindex.Outcomes
 		b, no, from, n, err = s.purgeSome(queue, scope, from, before, &o)
-		s.giveBack(&o)
+		s.callRecalls(&o)
 		if err != nil {
 			return purged, err
 		}
-		if err := s.settle(b, no); err != nil {
+		if err := s.waitSync(b, no); err != nil {
 			return purged, err
 		}
 		purged += n
@@ -295,7 +295,7 @@ func (s *Store) purgeSome(queue uint32, scope docindex.Scope, from []byte, befor
 		return nil, 0, nil, 0, err
 	}
 	now := s.now()
-	next, err = s.scanLocked(s.queues[queue].no, from, hold, func(n *name, d *doc) error {
+	next, err = s.scanLocked(s.queues[queue].no, from, lockBatch, func(n *name, d *doc) error {
 		if int64(d.created) < before {
 			if id := s.transitOf(n); id != 0 {
 				s.recallLocked(s.transits.At(id), o)
@@ -320,7 +320,7 @@ func (s *Store) forgetLocked(queue uint32, n *name, d *doc, now int64) {
 		s.endedLocked(queue, n, d, now)
 		kind = noKind
 	}
-	if !d.completed || d.over {
+	if !d.completed || d.purged {
 		s.unplanLocked(n, d)
 	}
 	s.leaveCrawlLocked(d.member, kind)
@@ -332,6 +332,6 @@ func (s *Store) forgetLocked(queue uint32, n *name, d *doc, now int64) {
 	t.docs[*n] = doc{created: gone}
 	t.key = n.docKey(t.key[:0])
 	t.b.Delete(t.key, nil)
-	s.recent.add(n)
-	s.doors.Refresh(queue, now)
+	s.memtables.add(n)
+	s.sched.Refresh(queue, now)
 }

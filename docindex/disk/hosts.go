@@ -21,7 +21,7 @@ func (s *Store) HostStatus(ctx context.Context, host []byte) (docindex.HostStatu
 	if err := s.findDuesLocked(host, now); err != nil {
 		return docindex.HostStatus{}, err
 	}
-	return embedded.Look(s.doors, host, !s.passive, now), ctx.Err()
+	return embedded.HostStatus(s.sched, host, !s.inactive, now), ctx.Err()
 }
 
 const maxDues = 100 // queues that are read for one look
@@ -29,15 +29,15 @@ const maxDues = 100 // queues that are read for one look
 // findDuesLocked reads when queues of a host are due that nobody has looked at since the store was opened.
 func (s *Store) findDuesLocked(host []byte, now int64) error {
 	var unread []uint32
-	s.doors.QueuesOf(host, func(id uint32) bool {
+	s.sched.QueuesOf(host, func(id uint32) bool {
 		if s.queues[id].due == 0 {
 			unread = append(unread, id)
 		}
 		return len(unread) < maxDues
 	})
-	var w walker
+	var w queueIterator
 	for _, id := range unread {
-		if err := s.walkLocked(&w, id); err != nil {
+		if err := s.iterateLocked(&w, id); err != nil {
 			return err
 		}
 		s.setDueLocked(id, w.due(), now)
@@ -47,12 +47,12 @@ func (s *Store) findDuesLocked(host []byte, now int64) error {
 
 // setOnHostLocked sets something on a host, and has it kept.
 func (s *Store) setOnHostLocked(set *docindex.Setting, to queuesched.Settings, now int64) error {
-	if err := embedded.SetOnHost(s.doors, set, to, now); err != nil {
+	if err := embedded.SetHostOverride(s.sched, set, to, now); err != nil {
 		return err
 	}
 	t := &s.txn
-	t.key = append(append(t.key[:0], orderRow), set.Key...)
-	if all := s.doors.OrderOf(set.Key); all != (queuesched.Settings{}) {
+	t.key = append(append(t.key[:0], hostOverrideRow), set.Key...)
+	if all := s.sched.HostOverride(set.Key); all != (queuesched.Settings{}) {
 		t.value = appendSettings(t.value[:0], all)
 		t.set()
 	} else {
@@ -61,14 +61,14 @@ func (s *Store) setOnHostLocked(set *docindex.Setting, to queuesched.Settings, n
 	return nil
 }
 
-// order puts in force what was set on a host.
-func (l *loading) order(key, value []byte) error {
+// hostOverride puts in force what was set on a host.
+func (l *loading) hostOverride(key, value []byte) error {
 	set, err := readSettings(value)
 	if err != nil || len(key) == 1 {
 		return errRow
 	}
-	l.s.doors.SetHost(key[1:], set, l.now)
-	if l.s.doors.OrderOf(key[1:]) == (queuesched.Settings{}) { // it was a block that has ended
+	l.s.sched.SetHostOverride(key[1:], set, l.now)
+	if l.s.sched.HostOverride(key[1:]) == (queuesched.Settings{}) { // it was a block that has ended
 		l.stale = append(l.stale, append([]byte{}, key...))
 	}
 	return nil

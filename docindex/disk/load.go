@@ -75,9 +75,9 @@ func (l *loading) apply(c change, no uint64, at int64) {
 	}
 	q.Scheduled += uint32(c.scheduled)
 	q.Completed += uint32(c.completed)
-	for door, is := range c.served {
+	for consumer, is := range c.served {
 		if is {
-			q.Served[door] = at
+			q.Served[consumer] = at
 		}
 	}
 }
@@ -87,11 +87,11 @@ func (l *loading) open() {
 	s := l.s
 	for _, no := range slices.Sorted(maps.Keys(l.queues)) {
 		q := l.queues[no]
-		q.Served[queuesched.Slots] = max(q.Served[queuesched.Slots], l.served)
-		for door := range q.Served {
-			q.Served[door] = min(q.Served[door], l.now) // the clock may have been set back
+		q.Served[queuesched.SlotConsumer] = max(q.Served[queuesched.SlotConsumer], l.served)
+		for consumer := range q.Served {
+			q.Served[consumer] = min(q.Served[consumer], l.now) // the clock may have been set back
 		}
-		id := s.doors.Restore(q.crawl, q.key, q.Kept, l.now)
+		id := s.sched.Restore(q.crawl, q.key, q.Persisted, l.now)
 		one := queue{no: no, hasIDs: q.hasIDs, owners: !q.ownerless, dirtySince: l.since[no]}
 		if q.Scheduled == 0 {
 			one.due, one.cursor = queuesched.Never, lastPlace
@@ -117,7 +117,7 @@ func (l *loading) preset(key, value []byte) error {
 	if err != nil {
 		return err
 	}
-	l.s.doors.Set(crawl, queue, set, l.now)
+	l.s.sched.Set(crawl, queue, set, l.now)
 	return nil
 }
 
@@ -131,12 +131,12 @@ func (l *loading) pause(key, value []byte) error {
 		l.stale = append(l.stale, append([]byte{}, key...))
 		return nil
 	}
-	l.s.doors.Remember(key[1:], until, gap, l.now)
+	l.s.sched.RestorePause(key[1:], until, gap, l.now)
 	return nil
 }
 
-// grant leases again what is still to be leased.
-func (l *loading) grant(key, value []byte) error {
+// leaseBatch leases again what is still to be leased.
+func (l *loading) leaseBatch(key, value []byte) error {
 	r := reader{b: value}
 	until := r.int()
 	if r.bad || len(key) != 1+8 || len(r.b)%grantedLen != 0 {
@@ -148,7 +148,7 @@ func (l *loading) grant(key, value []byte) error {
 			return err
 		}
 	}
-	if l.s.grants[no] == 0 {
+	if l.s.leaseBatches[no] == 0 {
 		l.stale = append(l.stale, append([]byte{}, key...))
 	}
 	return nil
@@ -162,7 +162,7 @@ func (l *loading) lease(grant uint64, until int64, b []byte) error {
 	if id == 0 {
 		return nil
 	}
-	t := transit{queue: id, door: queuesched.Calls, grant: grant}
+	t := transit{queue: id, consumer: queuesched.FrontierConsumer, leaseBatch: grant}
 	copy(t.at[:], b[4:])
 	value, err := s.get(planKey(nil, queueNo, &t.at))
 	if err != nil || value == nil {
@@ -172,25 +172,25 @@ func (l *loading) lease(grant uint64, until int64, b []byte) error {
 	if err != nil {
 		return err
 	}
-	t.name, t.created, t.id = s.secret.nameOfPlan(queueNo, &body), body.created, string(body.id)
+	t.name, t.created, t.id = s.namer.nameOfPlan(queueNo, &body), body.created, string(body.id)
 	t.member = body.member
-	if s.doors.AnyHost(id) {
+	if s.sched.AnyHost(id) {
 		t.host = string(docindex.HostOf(body.url))
 	}
 	if old := s.transitOf(&t.name); old != 0 {
-		s.landLocked(old, docindex.Scheduled, l.now) // leased again since
+		s.finishLocked(old, docindex.Scheduled, l.now) // leased again since
 	}
-	s.departLocked(t, until, l.now)
+	s.dispatchLocked(t, until, l.now)
 	return nil
 }
 
 func (l *loading) finish() error {
 	s := l.s
-	s.txn.ended = nil // their rows are stale
+	s.txn.endedBatches = nil // their rows are stale
 	if s.journal.first == 0 {
 		s.journal.first = s.journal.no + 1
 	}
-	if err := l.closeBooks(); err != nil {
+	if err := l.closeCrawls(); err != nil {
 		return err
 	}
 	b := s.db.NewBatch()

@@ -27,7 +27,7 @@ func (s *Store) Document(_ context.Context, docID []byte) (docindex.Document, er
 	if err != nil {
 		return docindex.Document{}, s.failLocked(err)
 	}
-	return s.toldLocked(&n, d)
+	return s.toDocumentLocked(&n, d)
 }
 
 // Find is [docindex.Frontier.Find].
@@ -39,20 +39,20 @@ func (s *Store) Find(_ context.Context, queue docindex.Scope, url []byte) (docin
 	}
 	defer s.txn.clear()
 	s.catchUpLocked(s.now())
-	if id := s.doors.Find(queue.Crawl, queue.Key); id != 0 {
-		n := s.secret.name(s.queues[id].no, url)
+	if id := s.sched.Find(queue.Crawl, queue.Key); id != 0 {
+		n := s.namer.name(s.queues[id].no, url)
 		d, err := s.likeliestLocked(&n)
 		if err != nil {
 			return docindex.Document{}, s.failLocked(err)
 		}
 		if d != nil {
-			return s.toldLocked(&n, d)
+			return s.toDocumentLocked(&n, d)
 		}
 	}
 	return docindex.Document{}, fmt.Errorf("url %.200q with key %.100q: %w", url, queue.Key, docindex.ErrUnknown)
 }
 
-func (s *Store) toldLocked(n *name, d *doc) (docindex.Document, error) {
+func (s *Store) toDocumentLocked(n *name, d *doc) (docindex.Document, error) {
 	out, err := s.documentLocked(n, d)
 	if err != nil {
 		return out, s.failLocked(err)
@@ -79,7 +79,7 @@ func (s *Store) List(ctx context.Context, scope docindex.Scope, visit func(*doci
 func (s *Store) find(scope docindex.Scope) uint32 {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return s.doors.Find(scope.Crawl, scope.Key)
+	return s.sched.Find(scope.Crawl, scope.Key)
 }
 
 // nextQueue is the first queue of a crawl with a larger number, or 0.
@@ -87,7 +87,7 @@ func (s *Store) nextQueue(crawl []byte, after uint32) uint32 {
 	return embedded.NextQueue(after, func(from uint32) (id, next uint32) {
 		s.mu.Lock()
 		defer s.mu.Unlock()
-		return s.doors.First(crawl, from)
+		return s.sched.FirstQueue(crawl, from)
 	})
 }
 
@@ -116,7 +116,7 @@ const listPortion = 200
 
 // isAtLocked reports whether a queue still is of a scope, and the one that a key, where there is one, is of.
 func (s *Store) isAtLocked(queue uint32, scope docindex.Scope, from []byte) bool {
-	return s.doors.In(queue, scope.Crawl, scope.Key) &&
+	return s.sched.IsIn(queue, scope.Crawl, scope.Key) &&
 		(from == nil || bytes.HasPrefix(from, numberKey(docRow, s.queues[queue].no)))
 }
 
@@ -182,7 +182,7 @@ func (s *Store) Queues(ctx context.Context, crawl []byte, visit func(key []byte,
 	return embedded.VisitQueues(ctx, func(from uint32, add func(key []byte, idle bool)) uint32 {
 		s.mu.Lock()
 		defer s.mu.Unlock()
-		return s.doors.Some(crawl, from, s.now(), add)
+		return s.sched.SomeQueues(crawl, from, s.now(), add)
 	}, visit)
 }
 
@@ -193,7 +193,7 @@ func (s *Store) Crawls(context.Context) ([]string, error) {
 	if err := s.usableLocked(); err != nil {
 		return nil, err
 	}
-	return s.doors.Crawls(), nil
+	return s.sched.Crawls(), nil
 }
 
 // Count is [docindex.Frontier.Count].
@@ -204,5 +204,5 @@ func (s *Store) Count(_ context.Context, scope *docindex.Scope) (docindex.Counts
 		return docindex.Counts{}, err
 	}
 	s.catchUpLocked(s.now())
-	return embedded.CountsOf(s.doors, scope), nil
+	return embedded.CountsOf(s.sched, scope), nil
 }

@@ -22,10 +22,10 @@ const (
 func Open(cfg Config) (*Store, error) {
 	s := &Store{
 		cfg: cfg, start: time.Now(), closing: make(chan struct{}),
-		journal: journal{most: maxJournal}, crawls: newCrawls(), byNo: map[uint32]uint32{}, grants: map[uint64]int{},
-		recent: newRecent(), clearing: newClearing(),
+		journal: journal{most: maxJournal}, crawls: newCrawls(), byNo: map[uint32]uint32{}, leaseBatches: map[uint64]int{},
+		memtables: newMemtableFilter(), clearing: newClearing(),
 	}
-	s.doors = queuesched.New(s.bell.Ring)
+	s.sched = queuesched.New(s.notifier.Broadcast)
 	s.space = &space{FS: vfs.Default, path: cfg.Path, closing: s.closing}
 	s.merging = newCompactions()
 	if err := makePrivate(cfg.Path); err != nil {
@@ -101,8 +101,8 @@ func (s *Store) load() error {
 		kind byte
 		do   func(key, value []byte) error
 	}{
-		{queueRow, l.queue}, {journalRow, l.journal}, {presetRow, l.preset}, {pauseRow, l.pause}, {bookRow, l.book}, {chapterRow, l.chapter}, {overRow, l.over}, {grantRow, l.grant},
-		{orderRow, l.order}, // behind leases, which are no news of hosts
+		{queueRow, l.queue}, {journalRow, l.journal}, {presetRow, l.preset}, {pauseRow, l.pause}, {crawlRow, l.crawl}, {partitionRow, l.partition}, {purgedRow, l.purgedPartition}, {leaseBatchRow, l.leaseBatch},
+		{hostOverrideRow, l.hostOverride}, // behind leases, which are no news of hosts
 	} {
 		if step.kind == presetRow {
 			l.open()
@@ -151,8 +151,8 @@ func (s *Store) loadVersion() error {
 	if v < oldVersion || v > version || r.bad {
 		return fmt.Errorf("it is of version %d, and this program reads version %d: run the program that wrote it, or choose another folder", v, version)
 	}
-	copy(s.secret.key[:], r.bytes(uint64(len(s.secret.key))))
-	copy(s.secret.mark[:], r.bytes(uint64(len(s.secret.mark))))
+	copy(s.namer.key[:], r.bytes(uint64(len(s.namer.key))))
+	copy(s.namer.mark[:], r.bytes(uint64(len(s.namer.mark))))
 	if r.bad {
 		return damaged(errRow)
 	}
@@ -174,13 +174,13 @@ func (s *Store) newStore() error {
 	if used {
 		return fmt.Errorf("it is a database of something else; choose another folder")
 	}
-	s.secret = newSecret()
+	s.namer = newDocNamer()
 	return s.writeVersion()
 }
 
 func (s *Store) writeVersion() error {
 	value := binary.AppendUvarint(nil, version)
-	value = append(append(value, s.secret.key[:]...), s.secret.mark[:]...)
+	value = append(append(value, s.namer.key[:]...), s.namer.mark[:]...)
 	return s.db.Set(metaKey(metaVersion), value, pebble.Sync)
 }
 
@@ -201,9 +201,9 @@ func (s *Store) loadMeta(now int64) (served int64, err error) {
 				served = now
 			}
 		case metaDelay:
-			s.doors.SetDefaultDelay(r.int())
+			s.sched.SetDefaultDelay(r.int())
 		case metaPassive:
-			s.passive = true
+			s.inactive = true
 		}
 		if r.bad {
 			return 0, damaged(errRow)

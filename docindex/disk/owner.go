@@ -18,7 +18,7 @@ import (
 func (s *Store) docOwnerLocked(n *name, d *doc) ([]byte, error) {
 	switch {
 	case d.member != 0:
-		return docindex.OwnerOfCrawl(s.crawls.chapters[d.member].domain.Book.ID), nil
+		return docindex.OwnerOfCrawl(s.crawls.partitions[d.member].domain.Crawl.ID), nil
 	case d.completed:
 		return d.owner, nil
 	case !s.queues[s.byNo[n.queue]].owners:
@@ -28,8 +28,8 @@ func (s *Store) docOwnerLocked(n *name, d *doc) ([]byte, error) {
 	return docindex.OwnerOf(body.metadata), err
 }
 
-// ownLocked has news of a document name its owner, which stays.
-func (s *Store) ownLocked(n *name, d *doc, p *docindex.Put) error {
+// keepOwnerLocked has news of a document name its owner, which stays.
+func (s *Store) keepOwnerLocked(n *name, d *doc, p *docindex.Put) error {
 	if p.Due == docindex.Never {
 		return nil // nothing else is kept of it
 	}
@@ -50,7 +50,7 @@ func (s *Store) findOwnedLocked(n *name, d *doc, p *docindex.Put) (*doc, error) 
 	case d != nil:
 		return d, nil
 	}
-	plain := s.secret.name(n.queue, p.URL)
+	plain := s.namer.name(n.queue, p.URL)
 	d, err := s.loadLocked(&plain)
 	if err != nil || d == nil {
 		return nil, err
@@ -71,7 +71,7 @@ func (s *Store) findOwnerlessLocked(n *name, d *doc, url []byte) (*doc, error) {
 			return d, err
 		}
 	}
-	other := s.secret.tagged(n.queue, nil, url)
+	other := s.namer.tagged(n.queue, nil, url)
 	known, err := s.loadLocked(&other)
 	if d != nil || known != nil {
 		*n = other
@@ -116,7 +116,7 @@ func (s *Store) stateLocked(n *name, d *doc) (state docindex.State, atCalls bool
 		return docindex.Completed, false
 	}
 	if id := s.transitOf(n); id != 0 {
-		return docindex.InTransit, s.transits.At(id).door == queuesched.Calls
+		return docindex.InTransit, s.transits.At(id).consumer == queuesched.FrontierConsumer
 	}
 	return docindex.Scheduled, false
 }

@@ -14,12 +14,12 @@ import (
 // Put is [docindex.Putter.Put].
 func (s *Store) Put(ctx context.Context, p *docindex.Puts) (res docindex.PutResult, err error) {
 	scheduled := false
-	for i := 0; i < p.Len() && err == nil; i += hold {
+	for i := 0; i < p.Len() && err == nil; i += lockBatch {
 		if err = ctx.Err(); err != nil {
 			break
 		}
 		var some bool
-		some, err = s.putSome(p, i, min(i+hold, p.Len()), &res)
+		some, err = s.putSome(p, i, min(i+lockBatch, p.Len()), &res)
 		scheduled = scheduled || some
 	}
 	if scheduled {
@@ -33,7 +33,7 @@ func (s *Store) putSome(p *docindex.Puts, from, to int, res *docindex.PutResult)
 	verdicts := make([]docindex.Verdict, 0, to-from)
 	b, no, refused, err := s.putLocking(p, from, to, &verdicts)
 	if err == nil {
-		err = s.settle(b, no)
+		err = s.waitSync(b, no)
 	}
 	if err != nil {
 		return false, err
@@ -65,13 +65,13 @@ func (s *Store) putLocking(p *docindex.Puts, from, to int, verdicts *[]docindex.
 	if err := s.beginLocked(); err != nil {
 		return nil, 0, nil, err
 	}
-	if err := s.lookAheadLocked(p, from, to); err != nil {
+	if err := s.prefetchLocked(p, from, to); err != nil {
 		return nil, 0, nil, s.abortLocked(err)
 	}
 	now := s.now()
 	for i := from; i < to; i++ {
 		put, host := p.At(i)
-		verdict, refusal, err := s.putLocked(&s.txn.ahead[i-from], &put, host, now)
+		verdict, refusal, err := s.putLocked(&s.txn.prefetched[i-from], &put, host, now)
 		if err != nil {
 			return nil, 0, nil, s.abortLocked(err)
 		}
@@ -84,7 +84,7 @@ func (s *Store) putLocking(p *docindex.Puts, from, to int, verdicts *[]docindex.
 	return b, s.journal.no, refused, err
 }
 
-func (s *Store) putLocked(a *ahead, p *docindex.Put, host []byte, now int64) (v docindex.Verdict, refusal, err error) {
+func (s *Store) putLocked(a *prefetched, p *docindex.Put, host []byte, now int64) (v docindex.Verdict, refusal, err error) {
 	d, err := s.findLocked(a, p, host)
 	if err != nil {
 		return 0, nil, err
@@ -94,12 +94,12 @@ func (s *Store) putLocked(a *ahead, p *docindex.Put, host []byte, now int64) (v 
 			return docindex.Refused, refusal, err
 		}
 	}
-	if p.Update && s.doors.HasOrphans() {
-		n := s.secret.name(0, p.URL)
-		s.doors.Reported(host, n.hash[:urlLen], now)
+	if p.Update && s.sched.HasOrphans() {
+		n := s.namer.name(0, p.URL)
+		s.sched.Reported(host, n.hash[:urlLen], now)
 	}
 	if d != nil && p.Update {
-		if err := s.ownLocked(&a.name, d, p); err != nil {
+		if err := s.keepOwnerLocked(&a.name, d, p); err != nil {
 			return 0, nil, err
 		}
 	}
@@ -108,17 +108,17 @@ func (s *Store) putLocked(a *ahead, p *docindex.Put, host []byte, now int64) (v 
 	}
 	switch {
 	case d != nil && p.Update:
-		if err := s.renewLocked(a.queue, &a.name, d, p, now); err != nil {
+		if err := s.updateLocked(a.queue, &a.name, d, p, now); err != nil {
 			return 0, nil, err
 		}
-		s.sayEndLocked(d, p)
+		s.setExpiryLocked(d, p)
 		return docindex.Changed, nil, nil
 	case d != nil:
-		s.sayEndLocked(d, p)
+		s.setExpiryLocked(d, p)
 		return docindex.Same, nil, nil
 	}
 	s.openLocked(a, p, host, now)
-	s.enterLocked(a.queue, &a.name, p, now)
+	s.insertLocked(a.queue, &a.name, p, now)
 	return docindex.New, nil, nil
 }
 
@@ -132,7 +132,7 @@ func (s *Store) takenLocked(docID []byte, n *name, known *doc) (refusal, err err
 		url, err := s.urlLocked(&owner, d)
 		return fmt.Errorf("doc_id %q: taken by %.200s", docID, url), err
 	}
-	named, given := s.secret.named(docID)
+	named, given := s.namer.named(docID)
 	if given && known == nil && named != *n {
 		return fmt.Errorf("doc_id %q: the index gives those itself", docID), nil
 	}
@@ -140,23 +140,23 @@ func (s *Store) takenLocked(docID []byte, n *name, known *doc) (refusal, err err
 }
 
 // openLocked makes the queue for a URL on a host, where there is none.
-func (s *Store) openLocked(a *ahead, p *docindex.Put, host []byte, now int64) {
+func (s *Store) openLocked(a *prefetched, p *docindex.Put, host []byte, now int64) {
 	key := keyOf(p, host)
 	if a.queue != 0 {
-		was := s.doors.AnyHost(a.queue)
-		if s.doors.Open(p.Crawl, key, host, now); s.doors.AnyHost(a.queue) != was {
-			s.rewrite(a.queue)
+		was := s.sched.AnyHost(a.queue)
+		if s.sched.Open(p.Crawl, key, host, now); s.sched.AnyHost(a.queue) != was {
+			s.rewriteRow(a.queue)
 		}
 		return
 	}
-	if _, ok := s.doors.Preset(p.Crawl, key); ok {
+	if _, ok := s.sched.Preset(p.Crawl, key); ok {
 		s.txn.b.Delete(presetKey(p.Crawl, key), nil)
 	}
-	a.queue = s.doors.Open(p.Crawl, key, host, now)
+	a.queue = s.sched.Open(p.Crawl, key, host, now)
 	s.globals.queueNo++
 	s.addQueue(a.queue, queue{no: s.globals.queueNo, due: queuesched.Never})
-	s.rewrite(a.queue)
-	a.name = s.secret.nameOf(s.globals.queueNo, docindex.OwnerOf(p.Metadata), p.URL)
+	s.rewriteRow(a.queue)
+	a.name = s.namer.nameOf(s.globals.queueNo, docindex.OwnerOf(p.Metadata), p.URL)
 }
 
 // addQueue enters a queue that the doors have just made.
@@ -168,15 +168,15 @@ func (s *Store) addQueue(id uint32, q queue) {
 	s.byNo[q.no] = id
 }
 
-// enterLocked makes a document of p, which is not known.
-func (s *Store) enterLocked(queue uint32, n *name, p *docindex.Put, now int64) {
+// insertLocked makes a document of p, which is not known.
+func (s *Store) insertLocked(queue uint32, n *name, p *docindex.Put, now int64) {
 	d := doc{created: embedded.CreatedAt(p.Created, now), kind: noKind}
 	owner := docindex.OwnerOf(p.Metadata)
 	if q := &s.queues[queue]; owner != nil && !q.owners {
 		q.owners = true
-		s.rewrite(queue)
+		s.rewriteRow(queue)
 	}
-	if _, given := s.secret.named(p.DocID); len(p.DocID) > 0 && !given {
+	if _, given := s.namer.named(p.DocID); len(p.DocID) > 0 && !given {
 		s.giveIDLocked(queue, n, p.DocID)
 		d.id = p.DocID
 	}
@@ -184,14 +184,14 @@ func (s *Store) enterLocked(queue uint32, n *name, p *docindex.Put, now int64) {
 		d.completed, d.url, d.owner = true, p.URL, owner
 		s.writeLocked(n, &d)
 		s.count(queue, queuesched.Completed, 1)
-		s.doors.Refresh(queue, now)
+		s.sched.Refresh(queue, now)
 		return
 	}
 	d.member = s.enterCrawlLocked(queue, p)
-	s.sayEndLocked(&d, p)
-	s.planLocked(n, &d, p, now)
+	s.setExpiryLocked(&d, p)
+	s.scheduleRowLocked(n, &d, p, now)
 	s.count(queue, queuesched.Scheduled, 1)
-	s.lineUpLocked(queue, &d.at, now)
+	s.enqueueLocked(queue, &d.at, now)
 }
 
 func (s *Store) giveIDLocked(queue uint32, n *name, docID []byte) {
@@ -202,12 +202,12 @@ func (s *Store) giveIDLocked(queue uint32, n *name, docID []byte) {
 	t.set()
 	if q := &s.queues[queue]; !q.hasIDs {
 		q.hasIDs = true
-		s.rewrite(queue)
+		s.rewriteRow(queue)
 	}
 }
 
-// renewLocked brings a known document up to date.
-func (s *Store) renewLocked(queue uint32, n *name, d *doc, p *docindex.Put, now int64) error {
+// updateLocked brings a known document up to date.
+func (s *Store) updateLocked(queue uint32, n *name, d *doc, p *docindex.Put, now int64) error {
 	if p.Due == docindex.Never {
 		if d.completed {
 			return nil
@@ -217,14 +217,14 @@ func (s *Store) renewLocked(queue uint32, n *name, d *doc, p *docindex.Put, now 
 	if d.completed {
 		s.move(queue, queuesched.Completed, queuesched.Scheduled)
 	} else if id := s.transitOf(n); id != 0 {
-		s.landLocked(id, docindex.Scheduled, now)
+		s.finishLocked(id, docindex.Scheduled, now)
 	}
-	if !d.completed || d.over {
+	if !d.completed || d.purged {
 		s.unplanLocked(n, d)
 	}
 	s.rejoinLocked(queue, d, p, now)
-	s.planLocked(n, d, p, now)
-	s.lineUpLocked(queue, &d.at, now)
-	s.doors.Refresh(queue, now) // its limit may no longer be reached
+	s.scheduleRowLocked(n, d, p, now)
+	s.enqueueLocked(queue, &d.at, now)
+	s.sched.Refresh(queue, now) // its limit may no longer be reached
 	return nil
 }

@@ -51,7 +51,7 @@ func appendText(dst, text []byte) []byte {
 
 // queueRecord is a queue's row.
 type queueRecord struct {
-	queuesched.Kept
+	queuesched.Persisted
 	crawl, key []byte
 	hasIDs     bool   // some of its documents have a DOC_ID that a client gave
 	ownerless  bool   // none of its documents has an owner; rows from before owners counted do not say so
@@ -79,7 +79,7 @@ func (q *queueRecord) append(dst []byte) []byte {
 	for _, v := range []uint64{q.asOf, uint64(q.Scheduled), uint64(q.Completed), uint64(q.Limit)} {
 		dst = binary.AppendUvarint(dst, v)
 	}
-	for _, v := range []int64{q.Served[queuesched.Slots], q.Served[queuesched.Calls], q.Delay, q.Blocked} {
+	for _, v := range []int64{q.Served[queuesched.SlotConsumer], q.Served[queuesched.FrontierConsumer], q.Delay, q.Blocked} {
 		dst = binary.AppendVarint(dst, v)
 	}
 	return dst
@@ -93,7 +93,7 @@ func readQueue(b []byte) (q queueRecord, err error) {
 	q.crawl, q.key = r.text(), r.text()
 	q.asOf = r.uint()
 	q.Scheduled, q.Completed, q.Limit = uint32(r.uint()), uint32(r.uint()), uint32(r.uint())
-	q.Served[queuesched.Slots], q.Served[queuesched.Calls], q.Delay, q.Blocked = r.int(), r.int(), r.int(), r.int()
+	q.Served[queuesched.SlotConsumer], q.Served[queuesched.FrontierConsumer], q.Delay, q.Blocked = r.int(), r.int(), r.int(), r.int()
 	if r.bad || len(q.key) == 0 {
 		return q, errRow
 	}
@@ -127,14 +127,14 @@ func (r *reader) globals() (g globals) {
 type change struct {
 	queue                uint32
 	scheduled, completed int64   // by so many
-	served               [2]bool // now, at a door
+	served               [2]bool // now, at a consumer
 }
 
 func (c *change) append(dst []byte) []byte {
 	flags := uint64(0)
-	for door, is := range c.served {
+	for consumer, is := range c.served {
 		if is {
-			flags |= 1 << door
+			flags |= 1 << consumer
 		}
 	}
 	dst = binary.AppendUvarint(dst, uint64(c.queue)<<2|flags)

@@ -12,14 +12,14 @@ import (
 func (s *Store) OnRecall(back func(*docindex.Outcomes)) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.backs = append(s.backs, back)
+	s.recalls = append(s.recalls, back)
 }
 
 // SetSlotGap is [docindex.Hooks.SetSlotGap].
 func (s *Store) SetSlotGap(gap time.Duration) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.doors.SetSlotGap(gap.Milliseconds())
+	s.sched.SetSlotGap(gap.Milliseconds())
 	s.refreshLocked()
 }
 
@@ -27,13 +27,13 @@ func (s *Store) SetSlotGap(gap time.Duration) {
 func (s *Store) SetHostRules(of func(host []byte) docindex.HostRule) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.doors.SetRules(of)
+	s.sched.SetRules(of)
 	s.refreshLocked()
 }
 
 // refreshLocked looks again at all queues, and lets the lock go now and then.
 func (s *Store) refreshLocked() {
-	for next := s.doors.RefreshSome(0, s.now()); next != 0; next = s.doors.RefreshSome(next, s.now()) {
+	for next := s.sched.RefreshSome(0, s.now()); next != 0; next = s.sched.RefreshSome(next, s.now()) {
 		s.mu.Unlock()
 		s.mu.Lock()
 	}
@@ -45,18 +45,18 @@ func (s *Store) recall(set docindex.Setting) {
 	of := map[uint32]bool{}
 	switch {
 	case set.Host:
-		s.doors.QueuesOf(set.Key, func(id uint32) bool {
-			of[id] = s.doors.AtSlots(id) > 0
+		s.sched.QueuesOf(set.Key, func(id uint32) bool {
+			of[id] = s.sched.AtSlots(id) > 0
 			return true
 		})
 	case len(set.Key) > 0:
-		if id := s.doors.Find(set.Crawl, set.Key); id != 0 {
-			of[id] = s.doors.AtSlots(id) > 0
+		if id := s.sched.Find(set.Crawl, set.Key); id != 0 {
+			of[id] = s.sched.AtSlots(id) > 0
 		}
 	}
 	maps.DeleteFunc(of, func(_ uint32, has bool) bool { return !has })
 	var o docindex.Outcomes
-	if len(s.backs) > 0 && (len(set.Key) == 0 || len(of) > 0) {
+	if len(s.recalls) > 0 && (len(set.Key) == 0 || len(of) > 0) {
 		for id := uint32(1); int(id) < s.transits.Cap(); id++ {
 			if t := s.transits.At(id); t.queue != 0 && (len(set.Key) == 0 || of[t.queue]) {
 				s.recallLocked(t, &o)
@@ -64,28 +64,28 @@ func (s *Store) recall(set docindex.Setting) {
 		}
 	}
 	s.mu.Unlock()
-	s.giveBack(&o)
+	s.callRecalls(&o)
 }
 
 // recallLocked adds a document if the slots have it.
 func (s *Store) recallLocked(t *transit, o *docindex.Outcomes) {
-	if len(s.backs) == 0 && s.crawls.onDelete == nil || t.door == queuesched.Calls {
+	if len(s.recalls) == 0 && s.crawls.onDelete == nil || t.consumer == queuesched.FrontierConsumer {
 		return
 	}
 	id := []byte(t.id)
 	if len(id) == 0 {
-		id = s.secret.docID(nil, &t.name)
+		id = s.namer.docID(nil, &t.name)
 	}
 	o.Add(docindex.Outcome{DocID: id})
 }
 
-// giveBack must not be called with the lock held.
-func (s *Store) giveBack(o *docindex.Outcomes) {
+// callRecalls must not be called with the lock held.
+func (s *Store) callRecalls(o *docindex.Outcomes) {
 	if o.Len() == 0 {
 		return
 	}
 	s.mu.Lock()
-	backs := s.backs
+	backs := s.recalls
 	s.mu.Unlock()
 	for _, back := range backs {
 		back(o)

@@ -11,19 +11,19 @@ import (
 
 // A row's key begins with a letter for its kind. Numbers in keys are big-endian, so that rows stand in their order.
 const (
-	bookRow    = 'c' // number of a crawl: what is kept of it beside its documents
-	idRow      = 'd' // DOC_ID that a client gave: its name
-	chapterRow = 'e' // number of a chapter: what it is and how many documents of it are completed; with priorities: how many are not
-	overRow    = 'f' // number of a chapter: what is scheduled of it has ended; see chapter.over and clearing
-	pauseRow   = 'h' // host: ms until which calls leave it alone, after a restart the slots, too
-	journalRow = 'j' // number of a commit: what it changed of queues
-	grantRow   = 'l' // number of a grant: its end and the documents that it leases
-	metaRow    = 'm' // word: something of the whole store
-	orderRow   = 'o' // host: what is set on it
-	presetRow  = 'p' // crawl and key of a queue that is not there yet: its settings
-	queueRow   = 'q' // number of a queue: all but its documents
-	planRow    = 's' // number of a queue, place: the body of a scheduled document
-	docRow     = 'u' // number of a queue, hash: what is known of a document
+	crawlRow        = 'c' // number of a crawl: what is kept of it beside its documents
+	idRow           = 'd' // DOC_ID that a client gave: its name
+	partitionRow    = 'e' // number of a chapter: what it is and how many documents of it are completed; with priorities: how many are not
+	purgedRow       = 'f' // number of a chapter: what is scheduled of it has ended; see chapter.purgedDocs and clearing
+	pauseRow        = 'h' // host: ms until which calls leave it alone, after a restart the slots, too
+	journalRow      = 'j' // number of a commit: what it changed of queues
+	leaseBatchRow   = 'l' // number of a grant: its end and the documents that it leases
+	metaRow         = 'm' // word: something of the whole store
+	hostOverrideRow = 'o' // host: what is set on it
+	presetRow       = 'p' // crawl and key of a queue that is not there yet: its settings
+	queueRow        = 'q' // number of a queue: all but its documents
+	planRow         = 's' // number of a queue, place: the body of a scheduled document
+	docRow          = 'u' // number of a queue, hash: what is known of a document
 )
 
 const (
@@ -104,7 +104,7 @@ func countKey(kind byte, n uint64) []byte { return binary.BigEndian.AppendUint64
 // doc is what is known of a document beside its body.
 type doc struct {
 	completed bool
-	over      bool  // completed by its chapter's end: its row says that it is scheduled, and its body is in the order
+	purged    bool  // completed by its chapter's end: its row says that it is scheduled, and its body is in the order
 	kind      uint8 // completed: its outcome, or noKind
 	created   uint32
 	member    uint32 // its chapter; 0: it is of no crawl

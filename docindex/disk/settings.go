@@ -40,7 +40,7 @@ func (s *Store) Set(ctx context.Context, set docindex.Setting) error {
 	if set.Kind != docindex.SetActive {
 		s.recall(set)
 	}
-	return s.settle(b, no)
+	return s.waitSync(b, no)
 }
 
 func (s *Store) set(set docindex.Setting) (b *pebble.Batch, no uint64, err error) {
@@ -67,8 +67,8 @@ func (s *Store) set(set docindex.Setting) (b *pebble.Batch, no uint64, err error
 		limit := uint32(min(set.Value, 1<<32-1))
 		err = s.setLocked(&set, queuesched.Settings{Limit: &limit}, now)
 	case docindex.SetActive:
-		s.passive = set.Value == 0
-		if s.passive {
+		s.inactive = set.Value == 0
+		if s.inactive {
 			s.txn.b.Set(metaKey(metaPassive), nil, nil)
 		} else {
 			s.txn.b.Delete(metaKey(metaPassive), nil)
@@ -92,7 +92,7 @@ func (s *Store) setDefaultLocked(delay, now int64) (b *pebble.Batch, no uint64, 
 		return nil, 0, err
 	}
 	no = s.journal.no
-	s.doors.SetDefaultDelay(delay)
+	s.sched.SetDefaultDelay(delay)
 	s.refreshLocked()
 	return b, no, nil
 }
@@ -101,24 +101,24 @@ func (s *Store) setLocked(set *docindex.Setting, to queuesched.Settings, now int
 	if set.Host {
 		return s.setOnHostLocked(set, to, now)
 	}
-	if !s.doors.Set(set.Crawl, set.Key, to, now) {
+	if !s.sched.Set(set.Crawl, set.Key, to, now) {
 		return docindex.ErrTooMany
 	}
-	if id := s.doors.Find(set.Crawl, set.Key); id != 0 {
-		s.rewrite(id)
+	if id := s.sched.Find(set.Crawl, set.Key); id != 0 {
+		s.rewriteRow(id)
 		return nil
 	}
-	all, _ := s.doors.Preset(set.Crawl, set.Key)
+	all, _ := s.sched.Preset(set.Crawl, set.Key)
 	s.txn.b.Set(presetKey(set.Crawl, set.Key), appendSettings(nil, all), nil)
 	return nil
 }
 
 // Settings is [docindex.Inspector.Settings].
 func (s *Store) Settings(ctx context.Context, visit func(*docindex.Setting) bool) error {
-	return embedded.VisitSettings(ctx, func(look func(d *queuesched.Doors, active bool, now int64)) {
+	return embedded.VisitSettings(ctx, func(look func(d *queuesched.Scheduler, active bool, now int64)) {
 		s.mu.Lock()
 		defer s.mu.Unlock()
-		look(s.doors, !s.passive, s.now())
+		look(s.sched, !s.inactive, s.now())
 	}, visit)
 }
 
@@ -126,5 +126,5 @@ func (s *Store) Settings(ctx context.Context, visit func(*docindex.Setting) bool
 func (s *Store) Active() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return !s.passive
+	return !s.inactive
 }

@@ -33,7 +33,7 @@ func (s *Store) handOut(ctx context.Context, limit int, reject []string, lease t
 		if err := ctx.Err(); err != nil {
 			return err
 		}
-		ask := min(limit, max(hold, len(reject)))
+		ask := min(limit, max(lockBatch, len(reject)))
 		got, more, err := s.handOutSome(ask, reject, lease, b)
 		limit -= got
 		if err != nil {
@@ -43,7 +43,7 @@ func (s *Store) handOut(ctx context.Context, limit int, reject []string, lease t
 			break
 		}
 	}
-	return s.sweep()
+	return s.purgeReturned()
 }
 
 func (s *Store) handOutSome(limit int, reject []string, lease time.Duration, b *docindex.Batch) (got int, more bool, err error) {
@@ -57,43 +57,43 @@ func (s *Store) handOutSome(limit int, reject []string, lease time.Duration, b *
 		return 0, false, err
 	}
 	more = s.catchUpLocked(now)
-	until, door := int64(0), queuesched.Slots
+	until, consumer := int64(0), queuesched.SlotConsumer
 	if lease > 0 {
-		until, door = leaseEnd(now, lease), queuesched.Lent
+		until, consumer = leaseEnd(now, lease), queuesched.RemoteConsumer
 	}
-	var w walker
-	s.doors.Reject(reject)
+	var w queueIterator
+	s.sched.BeginRound(reject)
 	for got < limit && err == nil {
-		queue := s.doors.NextForSlots(door)
+		queue := s.sched.NextForSlots(consumer)
 		if queue == 0 {
 			break
 		}
-		if err = s.walkLocked(&w, queue); err == nil && s.toSlotsLocked(&w, door, until, now, b) {
+		if err = s.iterateLocked(&w, queue); err == nil && s.toSlotsLocked(&w, consumer, until, now, b) {
 			got++
 		}
 	}
-	s.doors.Done(now)
+	s.sched.EndRound(now)
 	return got, more || w.more, errors.Join(err, w.close(), s.failed)
 }
 
 // toSlotsLocked gives the slots one document of a queue.
-func (s *Store) toSlotsLocked(w *walker, door queuesched.Door, until, now int64, b *docindex.Batch) bool {
-	if !w.next(door, now) {
-		s.doors.Pass(w.id)
+func (s *Store) toSlotsLocked(w *queueIterator, consumer queuesched.Consumer, until, now int64, b *docindex.Batch) bool {
+	if !w.next(consumer, now) {
+		s.sched.Skip(w.id)
 		s.setDueLocked(w.id, w.due(), now)
 		return false
 	}
 	var room [givenLen]byte
 	id := w.plan.id
 	if len(id) == 0 {
-		id = s.secret.docID(room[:0], &w.name)
+		id = s.namer.docID(room[:0], &w.name)
 	}
-	b.AddFor(id, w.plan.url, w.at.priority(), docindex.SpiderOf(w.plan.metadata), s.doors.Crawl(w.id))
-	s.departLocked(w.departure(door), until, now)
+	b.AddFor(id, w.plan.url, w.at.priority(), docindex.SpiderOf(w.plan.metadata), s.sched.Crawl(w.id))
+	s.dispatchLocked(w.departure(consumer), until, now)
 	w.took()
 	due := w.due()
 	w.q.due = due
-	s.doors.Gave(w.id, due, now)
+	s.sched.EndTurn(w.id, due, now)
 	return true
 }
 
@@ -124,10 +124,10 @@ func (s *Store) Outcomes(ctx context.Context, o *docindex.Outcomes) error {
 	if err := ctx.Err(); err != nil {
 		return err
 	}
-	for i := 0; i < o.Len(); i += hold {
-		b, no, err := s.endSome(o, i, min(i+hold, o.Len()))
+	for i := 0; i < o.Len(); i += lockBatch {
+		b, no, err := s.endSome(o, i, min(i+lockBatch, o.Len()))
 		if err == nil {
-			err = s.settle(b, no)
+			err = s.waitSync(b, no)
 		}
 		if err != nil {
 			return err
@@ -173,32 +173,32 @@ func (s *Store) endLocked(out *docindex.Outcome, now int64) error {
 		s.globals.outcomes[out.Kind]++
 	}
 	if d.member != 0 {
-		s.crawls.chapters[d.member].domain.Book.Sent += uint64(out.Attempts)
+		s.crawls.partitions[d.member].domain.Crawl.Sent += uint64(out.Attempts)
 	}
 	queue := s.byNo[n.queue]
-	if transit != 0 && s.endsWithChapterLocked(transit, out.Kind) {
+	if transit != 0 && s.endsWithPartitionLocked(transit, out.Kind) {
 		s.endedLocked(queue, &n, d, now)
 		s.purgedLocked(d.member, uint8(out.Kind), 1)
 		return nil
 	}
-	if out.Again == 0 || s.refusedLocked(d.member) {
+	if out.Again == 0 || s.stoppedLocked(d.member) {
 		return s.completeLocked(queue, n, d, url, uint8(out.Kind), now)
 	}
-	if transit != 0 && s.transits.At(transit).door != queuesched.Calls {
-		s.touch(queue).served[queuesched.Slots] = true
+	if transit != 0 && s.transits.At(transit).consumer != queuesched.FrontierConsumer {
+		s.markDirty(queue).served[queuesched.SlotConsumer] = true
 	}
-	p := docindex.Put{URL: url, Crawl: []byte(s.doors.Crawl(queue)), Due: out.Again, Priority: d.at.priority(), Metadata: out.Metadata}
-	if err := s.ownLocked(&n, d, &p); err != nil {
+	p := docindex.Put{URL: url, Crawl: []byte(s.sched.Crawl(queue)), Due: out.Again, Priority: d.at.priority(), Metadata: out.Metadata}
+	if err := s.keepOwnerLocked(&n, d, &p); err != nil {
 		return err
 	}
-	return s.renewLocked(queue, &n, d, &p, now)
+	return s.updateLocked(queue, &n, d, &p, now)
 }
 
 // ownURLLocked is a document's URL, and whether an outcome is of it. Where that names the very URL, the document's name tells,
 // and nothing is read.
 func (s *Store) ownURLLocked(out *docindex.Outcome, n *name, d *doc) (url []byte, own bool, err error) {
 	if len(out.URL) > 0 {
-		if asked := s.secret.name(n.queue, out.URL); asked.isOf(n) {
+		if asked := s.namer.name(n.queue, out.URL); asked.isOf(n) {
 			return out.URL, true, nil
 		}
 	}
@@ -211,7 +211,7 @@ func (s *Store) pauseLocked(host []byte, until, gap, now int64) {
 	if len(host) == 0 {
 		return
 	}
-	s.doors.Pause(host, until, gap, now)
+	s.sched.PauseHost(host, until, gap, now)
 	t := &s.txn
 	t.key = append(append(t.key[:0], pauseRow), host...)
 	t.value = binary.AppendVarint(binary.AppendVarint(t.value[:0], until), gap)
@@ -223,12 +223,12 @@ func (s *Store) Return(ctx context.Context, o *docindex.Outcomes) error {
 	if err := ctx.Err(); err != nil {
 		return err
 	}
-	for i := 0; i < o.Len(); i += hold {
-		if err := s.returnSome(o, i, min(i+hold, o.Len())); err != nil {
+	for i := 0; i < o.Len(); i += lockBatch {
+		if err := s.returnSome(o, i, min(i+lockBatch, o.Len())); err != nil {
 			return err
 		}
 	}
-	return s.sweep()
+	return s.purgeReturned()
 }
 
 func (s *Store) returnSome(o *docindex.Outcomes, from, to int) error {
@@ -249,7 +249,7 @@ func (s *Store) returnSome(o *docindex.Outcomes, from, to int) error {
 			continue
 		}
 		id := s.transitOf(&n)
-		if id == 0 || s.transits.At(id).door == queuesched.Calls {
+		if id == 0 || s.transits.At(id).consumer == queuesched.FrontierConsumer {
 			continue
 		}
 		_, own, err := s.ownURLLocked(&out, &n, d)
@@ -257,7 +257,7 @@ func (s *Store) returnSome(o *docindex.Outcomes, from, to int) error {
 			return s.failLocked(err)
 		}
 		if own {
-			s.landLocked(id, docindex.Scheduled, now)
+			s.finishLocked(id, docindex.Scheduled, now)
 		}
 	}
 	return nil

@@ -11,23 +11,23 @@ import (
 
 // transit is a document that was handed out. Its plan row stays where it is.
 type transit struct {
-	name    name
-	queue   uint32 // number in doors
-	created uint32
-	member  uint32 // its chapter; 0: it is of no crawl
-	at      place
-	door    queuesched.Door
-	grant   uint64 // the row that keeps its lease; 0: none
-	id      string // its DOC_ID where a client gave it
-	host    string // that it is on, where the queue does not tell
+	name       name
+	queue      uint32 // number in doors
+	created    uint32
+	member     uint32 // its chapter; 0: it is of no crawl
+	at         place
+	consumer   queuesched.Consumer
+	leaseBatch uint64 // the row that keeps its lease; 0: none
+	id         string // its DOC_ID where a client gave it
+	host       string // that it is on, where the queue does not tell
 }
 
 // place is where a document in transit is, as crawls have it.
-func (t *transit) place() crawlstats.Place {
-	if t.door == queuesched.Slots {
-		return crawlstats.AtSlots
+func (t *transit) place() crawlstats.State {
+	if t.consumer == queuesched.SlotConsumer {
+		return crawlstats.InSlots
 	}
-	return crawlstats.AtClients
+	return crawlstats.InClients
 }
 
 func (n *name) hash32() uint32 {
@@ -42,65 +42,65 @@ func (s *Store) transitOf(n *name) uint32 {
 	return s.finder.Find(n.hash32(), func(id uint32) bool { return s.transits.At(id).name == *n })
 }
 
-// departLocked sends out a scheduled document until its lease ends; 0: until there is news of it.
-func (s *Store) departLocked(t transit, until, now int64) {
+// dispatchLocked sends out a scheduled document until its lease ends; 0: until there is news of it.
+func (s *Store) dispatchLocked(t transit, until, now int64) {
 	id := s.transits.New()
 	*s.transits.At(id) = t
 	s.finder.Add(t.name.hash32(), id)
-	s.doors.Move(t.queue, queuesched.Scheduled, queuesched.InTransit)
-	s.shiftLocked(t.member, t.at.priority(), crawlstats.Lined, t.place(), now)
+	s.sched.Move(t.queue, queuesched.Scheduled, queuesched.InTransit)
+	s.shiftLocked(t.member, t.at.priority(), crawlstats.Scheduled, t.place(), now)
 	if until > 0 {
 		s.leases.Set(id, time.Duration(until))
 	}
-	if t.grant != 0 {
-		s.grants[t.grant]++
+	if t.leaseBatch != 0 {
+		s.leaseBatches[t.leaseBatch]++
 	}
-	s.doors.Out(t.queue, []byte(t.host), t.door, now)
+	s.sched.CountOut(t.queue, []byte(t.host), t.consumer, now)
 }
 
-// landLocked ends a document's transit. It is scheduled as before, in its place; or completed, which the caller
+// finishLocked ends a document's transit. It is scheduled as before, in its place; or completed, which the caller
 // writes. It returns what the transit was.
-func (s *Store) landLocked(id uint32, to docindex.State, now int64) transit {
+func (s *Store) finishLocked(id uint32, to docindex.State, now int64) transit {
 	t := *s.transits.At(id)
 	s.leases.Remove(id)
 	s.finder.Remove(t.name.hash32(), id)
 	s.transits.Free(id)
-	if t.grant != 0 {
-		if s.grants[t.grant]--; s.grants[t.grant] == 0 {
-			delete(s.grants, t.grant)
-			s.txn.ended = append(s.txn.ended, t.grant)
+	if t.leaseBatch != 0 {
+		if s.leaseBatches[t.leaseBatch]--; s.leaseBatches[t.leaseBatch] == 0 {
+			delete(s.leaseBatches, t.leaseBatch)
+			s.txn.endedBatches = append(s.txn.endedBatches, t.leaseBatch)
 		}
 	}
 	if to == docindex.Scheduled {
-		s.shiftLocked(t.member, t.at.priority(), t.place(), crawlstats.Lined, now)
-		if t.member != 0 && s.crawls.chapters[t.member].over {
-			s.strayLocked(t.member, t.name)
+		s.shiftLocked(t.member, t.at.priority(), t.place(), crawlstats.Scheduled, now)
+		if t.member != 0 && s.crawls.partitions[t.member].purged {
+			s.noteReturnedLocked(t.member, t.name)
 		}
 	} else {
-		s.shiftLocked(t.member, t.at.priority(), t.place(), crawlstats.Ended, now)
+		s.shiftLocked(t.member, t.at.priority(), t.place(), crawlstats.Completed, now)
 	}
-	if !s.doors.Live(t.queue) {
-		s.doors.Back(t.queue, []byte(t.host), t.door, now)
+	if !s.sched.Exists(t.queue) {
+		s.sched.CountBack(t.queue, []byte(t.host), t.consumer, now)
 		return t
 	}
 	if to == docindex.Scheduled {
-		s.doors.Move(t.queue, queuesched.InTransit, queuesched.Scheduled)
-		s.lineUpLocked(t.queue, &t.at, now)
+		s.sched.Move(t.queue, queuesched.InTransit, queuesched.Scheduled)
+		s.enqueueLocked(t.queue, &t.at, now)
 	} else {
 		s.move(t.queue, queuesched.InTransit, queuesched.Completed)
-		if t.door != queuesched.Calls {
-			s.touch(t.queue).served[queuesched.Slots] = true
+		if t.consumer != queuesched.FrontierConsumer {
+			s.markDirty(t.queue).served[queuesched.SlotConsumer] = true
 		}
 	}
-	s.doors.Back(t.queue, []byte(t.host), t.door, now)
+	s.sched.CountBack(t.queue, []byte(t.host), t.consumer, now)
 	return t
 }
 
-// lineUpLocked has a place of a queue looked at when it is due.
-func (s *Store) lineUpLocked(queue uint32, p *place, now int64) {
+// enqueueLocked has a place of a queue looked at when it is due.
+func (s *Store) enqueueLocked(queue uint32, p *place, now int64) {
 	q := &s.queues[queue]
 	if !q.cursor.before(p) {
-		q.early.add(p)
+		q.backfill.add(p)
 	}
 	if due := dueMS(p.due()); due < q.due {
 		s.setDueLocked(queue, due, now)
@@ -109,17 +109,17 @@ func (s *Store) lineUpLocked(queue uint32, p *place, now int64) {
 
 func (s *Store) setDueLocked(queue uint32, due, now int64) {
 	s.queues[queue].due = due
-	s.doors.SetDue(queue, due, now)
+	s.sched.SetDue(queue, due, now)
 }
 
 // catchUpLocked makes true what has become due. more says that it left some of it.
 func (s *Store) catchUpLocked(now int64) (more bool) {
-	for range hold {
+	for range lockBatch {
 		id, end, ok := s.leases.Min()
 		if !ok || int64(end) > now {
-			return s.doors.Advance(now)
+			return s.sched.Advance(now)
 		}
-		s.landLocked(id, docindex.Scheduled, now)
+		s.finishLocked(id, docindex.Scheduled, now)
 	}
 	return true
 }

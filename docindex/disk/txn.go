@@ -11,19 +11,19 @@ import (
 
 // txn is what one hold of the lock changes: it is applied as a whole or not at all. There is one at a time.
 type txn struct {
-	b       *pebble.Batch
-	docs    map[name]doc     // as they are after it
-	ids     map[string]name  // DOC_IDs that clients gave in it
-	touched []uint32         // queues that it changes
-	whole   []uint32         // queues whose rows are written
-	ended   []uint64         // grants of which nothing is left; their rows go with the next commit
-	reads   *pebble.Iterator // of documents' rows
-	tables  *pebble.Iterator // the same, but for what is in memtables
-	ahead   []ahead          // of the URLs that it stores
-	order   []uint32         // of those in ahead, by name
-	rows    []row            // of its batch
-	key     []byte
-	value   []byte
+	b            *pebble.Batch
+	docs         map[name]doc     // as they are after it
+	ids          map[string]name  // DOC_IDs that clients gave in it
+	dirty        []uint32         // queues that it changes
+	rewritten    []uint32         // queues whose rows are written
+	endedBatches []uint64         // grants of which nothing is left; their rows go with the next commit
+	reads        *pebble.Iterator // of documents' rows
+	tables       *pebble.Iterator // the same, but for what is in memtables
+	prefetched   []prefetched     // of the URLs that it stores
+	order        []uint32         // of those in ahead, by name
+	rows         []row            // of its batch
+	key          []byte
+	value        []byte
 }
 
 // beginLocked begins a txn; an error leaves all as it was.
@@ -45,20 +45,20 @@ func (s *Store) beginLocked() error {
 // set writes a row made of the txn's buffers.
 func (t *txn) set() { t.b.Set(t.key, t.value, nil) } // on a Batch by itself it cannot fail
 
-// touch has a queue's change journalled.
-func (s *Store) touch(id uint32) *queue {
+// markDirty has a queue's change journalled.
+func (s *Store) markDirty(id uint32) *queue {
 	q := &s.queues[id]
-	if !q.touched {
-		q.touched = true
-		s.txn.touched = append(s.txn.touched, id)
+	if !q.dirty {
+		q.dirty = true
+		s.txn.dirty = append(s.txn.dirty, id)
 	}
 	return q
 }
 
-// rewrite has a queue's row written as it is after the txn.
-func (s *Store) rewrite(id uint32) {
-	if !slices.Contains(s.txn.whole, id) {
-		s.txn.whole = append(s.txn.whole, id)
+// rewriteRow has a queue's row written as it is after the txn.
+func (s *Store) rewriteRow(id uint32) {
+	if !slices.Contains(s.txn.rewritten, id) {
+		s.txn.rewritten = append(s.txn.rewritten, id)
 	}
 }
 
@@ -75,25 +75,25 @@ func (s *Store) commitLazilyLocked() error {
 func (s *Store) applyLocked(sync bool) (*pebble.Batch, error) {
 	t := &s.txn
 	defer t.clear()
-	for _, no := range t.ended {
-		t.b.Delete(countKey(grantRow, no), nil)
+	for _, no := range t.endedBatches {
+		t.b.Delete(countKey(leaseBatchRow, no), nil)
 	}
-	t.ended = t.ended[:0]
-	s.writeBooksLocked()
-	if t.b.Empty() && len(t.touched)+len(t.whole) == 0 {
+	t.endedBatches = t.endedBatches[:0]
+	s.writeCrawlsLocked()
+	if t.b.Empty() && len(t.dirty)+len(t.rewritten) == 0 {
 		return nil, t.b.Close()
 	}
 	s.journal.no++
 	s.journalLocked()
-	for _, id := range t.whole {
+	for _, id := range t.rewritten {
 		s.writeQueueLocked(id)
 	}
 	s.checkpointLocked()
-	b := t.sorted(s.db, t.b)
+	b := t.sortBatch(s.db, t.b)
 	bytes, rows := b.Len(), int(b.Count())
 	s.space.wrote(bytes)
-	b, err := s.handLocked(b, sync)
-	if err == nil && s.recent.wrote(bytes, rows) {
+	b, err := s.writeBatchLocked(b, sync)
+	if err == nil && s.memtables.count(bytes, rows) {
 		err = s.flushLocked()
 	}
 	if err != nil {
@@ -102,8 +102,8 @@ func (s *Store) applyLocked(sync bool) (*pebble.Batch, error) {
 	return b, nil
 }
 
-// handLocked hands a batch to the database, and returns it where it is to be synced.
-func (s *Store) handLocked(b *pebble.Batch, sync bool) (*pebble.Batch, error) {
+// writeBatchLocked hands a batch to the database, and returns it where it is to be synced.
+func (s *Store) writeBatchLocked(b *pebble.Batch, sync bool) (*pebble.Batch, error) {
 	if sync {
 		return b, s.db.ApplyNoSyncWait(b, pebble.Sync)
 	}
@@ -117,7 +117,7 @@ func (s *Store) handLocked(b *pebble.Batch, sync bool) (*pebble.Batch, error) {
 func (s *Store) flushLocked() error {
 	flushed, err := s.db.AsyncFlush()
 	if err == nil {
-		s.recent.next(flushed)
+		s.memtables.next(flushed)
 	}
 	return err
 }
@@ -133,9 +133,9 @@ func (t *txn) clear() {
 	}
 	clear(t.docs)
 	clear(t.ids)
-	clear(t.ahead)
-	t.ahead, t.order = t.ahead[:0], t.order[:0]
-	t.touched, t.whole = t.touched[:0], t.whole[:0]
+	clear(t.prefetched)
+	t.prefetched, t.order = t.prefetched[:0], t.order[:0]
+	t.dirty, t.rewritten = t.dirty[:0], t.rewritten[:0]
 	if cap(t.value) > maxKept {
 		t.value = nil
 	}
@@ -143,8 +143,8 @@ func (t *txn) clear() {
 
 const maxKept = 1 << 20 // bytes of a buffer that stay between txns
 
-// settle waits until a commit is on disk; number is what the journal's was.
-func (s *Store) settle(b *pebble.Batch, number uint64) error {
+// waitSync waits until a commit is on disk; number is what the journal's was.
+func (s *Store) waitSync(b *pebble.Batch, number uint64) error {
 	if s.cfg.Sync != Batch {
 		return nil
 	}
@@ -199,9 +199,9 @@ func (s *Store) journalLocked() {
 	t, j := &s.txn, &s.journal
 	v := binary.AppendVarint(t.value[:0], s.now())
 	v = s.globals.append(v)
-	for _, id := range t.touched {
+	for _, id := range t.dirty {
 		q := &s.queues[id]
-		q.touched = false
+		q.dirty = false
 		c := change{queue: q.no, scheduled: int64(q.scheduled), completed: int64(q.completed), served: q.served}
 		q.scheduled, q.completed, q.served = 0, 0, [2]bool{}
 		v = c.append(v)
@@ -212,7 +212,7 @@ func (s *Store) journalLocked() {
 	}
 	t.value = v
 	t.b.Set(countKey(journalRow, j.no), v, nil)
-	size := 1 + len(t.touched)
+	size := 1 + len(t.dirty)
 	j.sizes = append(j.sizes, uint32(size))
 	j.total += size
 }
@@ -222,7 +222,7 @@ func (s *Store) writeQueueLocked(id uint32) {
 	q := &s.queues[id]
 	q.dirtySince = 0
 	r := queueRecord{
-		Kept: s.doors.Keep(id), crawl: []byte(s.doors.Crawl(id)), key: s.doors.Key(id), hasIDs: q.hasIDs, ownerless: !q.owners, asOf: s.journal.no,
+		Persisted: s.sched.Persist(id), crawl: []byte(s.sched.Crawl(id)), key: s.sched.Key(id), hasIDs: q.hasIDs, ownerless: !q.owners, asOf: s.journal.no,
 	}
 	s.txn.value = r.append(s.txn.value[:0])
 	s.txn.b.Set(numberKey(queueRow, q.no), s.txn.value, nil)
@@ -255,17 +255,17 @@ func (s *Store) checkpointLocked() {
 }
 
 func (s *Store) isDirtyLocked(d dirtyQueue) bool {
-	return s.doors.Live(d.id) && s.queues[d.id].dirtySince == d.since
+	return s.sched.Exists(d.id) && s.queues[d.id].dirtySince == d.since
 }
 
 // count counts a new document, or one that is gone.
 func (s *Store) count(id uint32, state queuesched.State, by int32) {
 	if by > 0 {
-		s.doors.Count(id, state)
+		s.sched.Count(id, state)
 	} else {
-		s.doors.Uncount(id, state)
+		s.sched.Uncount(id, state)
 	}
-	q := s.touch(id)
+	q := s.markDirty(id)
 	if state == queuesched.Completed {
 		q.completed += by
 	} else {
@@ -277,8 +277,8 @@ func (s *Store) count(id uint32, state queuesched.State, by int32) {
 func (s *Store) move(id uint32, from, to queuesched.State) { s.moveSome(id, from, to, 1) }
 
 func (s *Store) moveSome(id uint32, from, to queuesched.State, n uint32) {
-	s.doors.MoveSome(id, from, to, n)
-	q := s.touch(id)
+	s.sched.MoveSome(id, from, to, n)
+	q := s.markDirty(id)
 	by := int32(n)
 	if to != queuesched.Completed {
 		by = -by

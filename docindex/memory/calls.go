@@ -13,20 +13,20 @@ import (
 // portionBytes bounds a portion of a Serve, about.
 const portionBytes = 256 << 10
 
-// serving is one Serve on its way.
-type serving struct {
-	r   docindex.Request
-	at  queuesched.Visits
-	out docindex.Served
+// serveCall is one Serve on its way.
+type serveCall struct {
+	r      docindex.Request
+	cursor queuesched.Cursor
+	out    docindex.Served
 
-	gave     bool
-	soon     <-chan struct{} // where nothing could be given, and something may be when this is closed
-	patience embedded.Patience
+	gave bool
+	soon <-chan struct{} // where nothing could be given, and something may be when this is closed
+	wait embedded.WaitBudget
 }
 
 // Serve is [docindex.Frontier.Serve].
 func (m *Store) Serve(ctx context.Context, r docindex.Request, give func(*docindex.Served) error) error {
-	v := serving{r: r}
+	v := serveCall{r: r}
 	m.begin(&v)
 	defer m.finish(&v)
 	for more := true; more; {
@@ -36,7 +36,7 @@ func (m *Store) Serve(ctx context.Context, r docindex.Request, give func(*docind
 		v.out.Reset()
 		more = m.serveSome(&v)
 		if v.out.Len() == 0 {
-			more = more || m.lookAgain(ctx, &v)
+			more = more || m.retry(ctx, &v)
 			continue
 		}
 		v.gave = true
@@ -47,16 +47,16 @@ func (m *Store) Serve(ctx context.Context, r docindex.Request, give func(*docind
 	return nil
 }
 
-// lookAgain begins a call anew that found nothing, once that may have changed; false: it has found nothing.
-func (m *Store) lookAgain(ctx context.Context, v *serving) bool {
-	if !v.patience.Wait(ctx, v.soon) {
+// retry begins a call anew that found nothing, once that may have changed; false: it has found nothing.
+func (m *Store) retry(ctx context.Context, v *serveCall) bool {
+	if !v.wait.Wait(ctx, v.soon) {
 		return false
 	}
 	m.begin(v)
 	return true
 }
 
-func (m *Store) begin(v *serving) {
+func (m *Store) begin(v *serveCall) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	now := m.now()
@@ -64,59 +64,59 @@ func (m *Store) begin(v *serving) {
 		m.mu.Unlock()
 		m.mu.Lock()
 	}
-	v.at = m.doors.Visit(embedded.Wish(&v.r))
+	v.cursor = m.sched.Begin(embedded.Query(&v.r))
 }
 
 // finish gives back the queue that was being served.
-func (m *Store) finish(v *serving) {
+func (m *Store) finish(v *serveCall) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.leaveLocked(v, m.now())
 }
 
-func (m *Store) leaveLocked(v *serving, now int64) {
-	if v.at.Queue != 0 {
-		m.doors.Leave(&v.at, m.dueLocked(v.at.Queue), now, m.nowUp())
+func (m *Store) leaveLocked(v *serveCall, now int64) {
+	if v.cursor.Queue != 0 {
+		m.sched.Release(&v.cursor, m.dueLocked(v.cursor.Queue), now, m.nowUp())
 	}
 }
 
 // serveSome fills a portion. more says that there is another one.
-func (m *Store) serveSome(v *serving) (more bool) {
+func (m *Store) serveSome(v *serveCall) (more bool) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	v.soon = nil
-	if m.passive {
+	if m.inactive {
 		return false
 	}
 	now := m.now()
-	m.purges = hold
-	for m.doors.Go(&v.at) {
+	m.purges = lockBatch
+	for m.sched.Next(&v.cursor) {
 		if m.fillLocked(v, now) {
 			return true
 		}
 		m.leaveLocked(v, now)
 	}
-	if !v.gave && v.out.Len() == 0 && m.doors.Held(&v.at) {
-		v.soon = m.bell.Next()
+	if !v.gave && v.out.Len() == 0 && m.sched.MayRetry(&v.cursor) {
+		v.soon = m.notifier.Next()
 	}
 	return false
 }
 
 // fillLocked gives out what the queue may give; full says that the portion ended before.
-func (m *Store) fillLocked(v *serving, now int64) (full bool) {
-	queue := v.at.Queue
-	for left := m.doors.LeftOf(&v.at); left > 0; left-- {
-		if v.out.Len() >= hold || v.out.Size() >= portionBytes {
+func (m *Store) fillLocked(v *serveCall, now int64) (full bool) {
+	queue := v.cursor.Queue
+	for left := m.sched.Left(&v.cursor); left > 0; left-- {
+		if v.out.Len() >= lockBatch || v.out.Size() >= portionBytes {
 			return true
 		}
-		id := m.pickLocked(queue, queuesched.Calls, now)
+		id := m.pickLocked(queue, queuesched.FrontierConsumer, now)
 		if id == 0 {
 			return false
 		}
 		r := m.docs.records.At(id)
-		m.departLocked(id, queuesched.Calls, leaseEnd(now, v.r.Lease), now)
-		v.out.Add(m.docs.url(r), m.doors.Key(queue), m.doors.Crawl(queue), m.docs.extra(r).metadata)
-		v.at.Gave = true
+		m.dispatchLocked(id, queuesched.FrontierConsumer, leaseEnd(now, v.r.Lease), now)
+		v.out.Add(m.docs.url(r), m.sched.Key(queue), m.sched.Crawl(queue), m.docs.extra(r).metadata)
+		v.cursor.Gave = true
 	}
 	return false
 }
@@ -152,7 +152,7 @@ func (m *Store) set(s docindex.Setting) error {
 		limit := uint32(min(s.Value, 1<<32-1))
 		return m.setLocked(&s, queuesched.Settings{Limit: &limit}, now)
 	case docindex.SetActive:
-		m.passive = s.Value == 0
+		m.inactive = s.Value == 0
 		return nil
 	}
 	return fmt.Errorf("setting %d: there is none", s.Kind)
@@ -163,16 +163,16 @@ func (m *Store) setDelayLocked(s docindex.Setting, now int64) error {
 	if len(s.Key) > 0 {
 		return m.setLocked(&s, queuesched.Settings{Delay: &delay}, now)
 	}
-	m.doors.SetDefaultDelay(delay)
+	m.sched.SetDefaultDelay(delay)
 	m.refreshLocked()
 	return nil
 }
 
 func (m *Store) setLocked(s *docindex.Setting, to queuesched.Settings, now int64) error {
 	if s.Host {
-		return embedded.SetOnHost(m.doors, s, to, now)
+		return embedded.SetHostOverride(m.sched, s, to, now)
 	}
-	if !m.doors.Set(s.Crawl, s.Key, to, now) {
+	if !m.sched.Set(s.Crawl, s.Key, to, now) {
 		return docindex.ErrTooMany
 	}
 	return nil
@@ -185,5 +185,5 @@ const maxDelay = 1<<32 - 1
 func (m *Store) Active() bool {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	return !m.passive
+	return !m.inactive
 }

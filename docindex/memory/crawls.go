@@ -12,10 +12,10 @@ import (
 
 var _ docindex.Crawls = (*Store)(nil)
 
-// bookLocked makes a document, which is completed or not scheduled yet, a member of the crawl that it names.
-func (m *Store) bookLocked(id uint32, p *docindex.Put) {
+// joinCrawlLocked makes a document, which is completed or not scheduled yet, a member of the crawl that it names.
+func (m *Store) joinCrawlLocked(id uint32, p *docindex.Put) {
 	crawl, _, ok := docindex.CrawlOf(p)
-	old := m.crawls.bookOf(id)
+	old := m.crawls.crawlOf(id)
 	if old != nil {
 		if ok && old.ID == crawl {
 			return
@@ -27,44 +27,44 @@ func (m *Store) bookLocked(id uint32, p *docindex.Put) {
 	}
 	host := docindex.HostOf(p.URL)
 	if len(host) == 0 {
-		host = m.doors.Key(m.docs.records.At(id).queue)
+		host = m.sched.Key(m.docs.records.At(id).queue)
 	}
-	m.crawls.enter(id, crawl, string(host))
+	m.crawls.join(id, crawl, string(host))
 }
 
-// sayEndLocked notes when the crawl of a document expires, if that was put with it.
-func (m *Store) sayEndLocked(id uint32, p *docindex.Put) {
+// setExpiryLocked notes when the crawl of a document expires, if that was put with it.
+func (m *Store) setExpiryLocked(id uint32, p *docindex.Put) {
 	crawl, expires, ok := docindex.ExpiryOf(p)
-	if b := m.crawls.bookOf(id); ok && b != nil && b.ID == crawl {
+	if b := m.crawls.crawlOf(id); ok && b != nil && b.ID == crawl {
 		m.crawls.ExpireAt(b, expires)
 	}
 }
 
-// trackLocked tells the ledger of a document's new state.
-func (m *Store) trackLocked(id uint32, r *record) {
+// trackCrawlLocked tells the ledger of a document's new state.
+func (m *Store) trackCrawlLocked(id uint32, r *record) {
 	if len(m.crawls.members) == 0 {
 		return
 	}
-	to := crawlstats.Ended
+	to := crawlstats.Completed
 	switch {
 	case r.state() == docindex.Scheduled:
-		to = crawlstats.Lined
-	case r.state() == docindex.InTransit && r.flags&viaCall != 0:
-		to = crawlstats.AtClients
+		to = crawlstats.Scheduled
+	case r.state() == docindex.InTransit && r.flags&viaFrontier != 0:
+		to = crawlstats.InClients
 	case r.state() == docindex.InTransit:
-		to = crawlstats.AtSlots
+		to = crawlstats.InSlots
 	}
 	m.crawls.move(id, to, r.priority, m.now())
 }
 
 // droppedLocked reports whether a URL is of a crawl that is refused. If it is known and its crawl wants it again, it ends.
 func (m *Store) droppedLocked(p *docindex.Put, known uint32, now int64) bool {
-	if m.crawls.Refused() == 0 || known != 0 && p.Update && p.Due == docindex.Never {
+	if m.crawls.Stopped() == 0 || known != 0 && p.Update && p.Due == docindex.Never {
 		return false
 	}
 	id, _, ok := docindex.CrawlOf(p)
 	b := m.crawls.Find(id)
-	if !ok || b == nil || !b.Refused {
+	if !ok || b == nil || !b.Stopped {
 		return false
 	}
 	b.Dropped++
@@ -83,25 +83,25 @@ func (m *Store) StopCrawl(ctx context.Context, id docindex.CrawlID, why docindex
 	defer m.mu.Unlock()
 	b := m.crawls.Find(id)
 	switch {
-	case b != nil && b.Refused:
+	case b != nil && b.Stopped:
 		return nil
-	case m.crawls.Refused() >= embedded.MaxRefused:
+	case m.crawls.Stopped() >= embedded.MaxStopped:
 		return docindex.ErrTooManyStopped
 	}
-	m.crawls.Refuse(m.crawls.Open(id), why)
+	m.crawls.Stop(m.crawls.Open(id), why)
 	return nil
 }
 
 // purgeLocked ends a document of a refused crawl that is scheduled.
 func (m *Store) purgeLocked(id uint32, now int64) {
-	m.strayLocked(id)
+	m.countPurgedLocked(id)
 	m.completeLocked(id, now)
 }
 
-// strayLocked counts a document that ends because its crawl is refused.
-func (m *Store) strayLocked(id uint32) {
-	b := m.crawls.bookOf(id)
-	b.Untold++
+// countPurgedLocked counts a document that ends because its crawl is refused.
+func (m *Store) countPurgedLocked(id uint32) {
+	b := m.crawls.crawlOf(id)
+	b.Unreported++
 	m.crawls.markPurged(id)
 	m.outcomes[b.Why]++
 }
@@ -112,63 +112,63 @@ func (m *Store) PurgeCrawl(ctx context.Context, id docindex.CrawlID, tell func(*
 		if err := ctx.Err(); err != nil {
 			return 0, err
 		}
-		more = m.purgeLined(id)
+		more = m.purgeScheduled(id)
 	}
 	var out docindex.Outcomes
-	for left := m.countAtSlots(id); left > 0; left -= hold {
+	for left := m.countInSlots(id); left > 0; left -= lockBatch {
 		if err := ctx.Err(); err != nil {
 			return 0, err
 		}
 		out.Reset()
-		m.someAtSlots(id, min(left, hold), &out)
+		m.someInSlots(id, min(left, lockBatch), &out)
 		ended, err := tell(&out)
-		m.endedAtSlots(id, ended)
+		m.addPurged(id, ended)
 		if err != nil {
 			return 0, err
 		}
 	}
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	if b := m.crawls.Find(id); b != nil && b.Refused {
-		return m.crawls.Purged(b), nil
+	if b := m.crawls.Find(id); b != nil && b.Stopped {
+		return m.crawls.ReportPurged(b), nil
 	}
 	return 0, nil
 }
 
-// endedAtSlots counts documents of a refused crawl whose outcomes come later.
-func (m *Store) endedAtSlots(id docindex.CrawlID, n int) {
+// addPurged counts documents of a refused crawl whose outcomes come later.
+func (m *Store) addPurged(id docindex.CrawlID, n int) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if b := m.crawls.Find(id); b != nil {
-		b.Untold += n
+		b.Unreported += n
 	}
 }
 
-func (m *Store) purgeLined(id docindex.CrawlID) (more bool) {
+func (m *Store) purgeScheduled(id docindex.CrawlID) (more bool) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	b := m.crawls.Find(id)
-	if b == nil || !b.Refused {
+	if b == nil || !b.Stopped {
 		return false
 	}
 	now := m.now()
-	for n := 0; n < hold && b.Count[crawlstats.Lined] > 0; n++ {
-		m.purgeLocked(m.crawls.first(b, crawlstats.Lined), now)
+	for n := 0; n < lockBatch && b.Count[crawlstats.Scheduled] > 0; n++ {
+		m.purgeLocked(m.crawls.first(b, crawlstats.Scheduled), now)
 	}
-	return b.Count[crawlstats.Lined] > 0
+	return b.Count[crawlstats.Scheduled] > 0
 }
 
-func (m *Store) countAtSlots(id docindex.CrawlID) int {
+func (m *Store) countInSlots(id docindex.CrawlID) int {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if b := m.crawls.Find(id); b != nil {
-		return int(b.Count[crawlstats.AtSlots])
+		return int(b.Count[crawlstats.InSlots])
 	}
 	return 0
 }
 
-// someAtSlots adds documents at the slots, each of which goes to the end of their list.
-func (m *Store) someAtSlots(id docindex.CrawlID, n int, out *docindex.Outcomes) {
+// someInSlots adds documents at the slots, each of which goes to the end of their list.
+func (m *Store) someInSlots(id docindex.CrawlID, n int, out *docindex.Outcomes) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	b := m.crawls.Find(id)
@@ -176,7 +176,7 @@ func (m *Store) someAtSlots(id docindex.CrawlID, n int, out *docindex.Outcomes) 
 		return
 	}
 	for range n {
-		doc := m.crawls.first(b, crawlstats.AtSlots)
+		doc := m.crawls.first(b, crawlstats.InSlots)
 		if doc == 0 {
 			return
 		}
@@ -192,7 +192,7 @@ func (m *Store) someAtSlots(id docindex.CrawlID, n int, out *docindex.Outcomes) 
 func (m *Store) CrawlsToEnd(_ context.Context, now time.Time, max int) ([]docindex.CrawlEnd, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	return m.crawls.Due(now, max), nil
+	return m.crawls.ToEnd(now, max), nil
 }
 
 // FinishedCrawls is [docindex.Crawls.FinishedCrawls].
@@ -207,7 +207,7 @@ func (m *Store) AckCrawlEnd(_ context.Context, id docindex.CrawlID, round uint64
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if b := m.crawls.Find(id); b != nil {
-		b.WasTold(round)
+		b.AckEnd(round)
 	}
 	return nil
 }
@@ -226,16 +226,16 @@ func (m *Store) ReportPending(ctx context.Context, id docindex.CrawlID, domains 
 	}
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	v := m.crawls.Begin(id, domains)
-	for i := 0; away != nil && i < away.Len() && v.MayMiss(); i++ {
+	v := m.crawls.BeginReport(id, domains)
+	for i := 0; away != nil && i < away.Len() && v.MayHaveInFlight(); i++ {
 		o := away.At(i)
 		doc := m.docs.findID(o.DocID)
 		d := m.crawls.domainOf(doc)
-		if d == nil || !v.Wants(d) || m.crawls.members[doc].place != crawlstats.AtSlots {
+		if d == nil || !v.Wants(d) || m.crawls.members[doc].place != crawlstats.InSlots {
 			continue
 		}
 		if r := m.docs.records.At(doc); o.IsOf(m.docs.url(r)) {
-			v.Away(d, r.priority)
+			v.InFlight(d, r.priority)
 		}
 	}
 	return v.End(), nil
@@ -248,9 +248,9 @@ func (m *Store) OnDelete(tell func(*docindex.Outcomes)) {
 	m.onDelete = tell
 }
 
-// tellAtSlotsLocked tells of the documents of a dropped queue that are at the slots; the lock is let go meanwhile. Nothing
+// forgetInSlotsLocked tells of the documents of a dropped queue that are at the slots; the lock is let go meanwhile. Nothing
 // comes into a dropped queue, nor goes out of it.
-func (m *Store) tellAtSlotsLocked(queue uint32) {
+func (m *Store) forgetInSlotsLocked(queue uint32) {
 	if m.onDelete == nil {
 		return
 	}
@@ -264,16 +264,16 @@ func (m *Store) tellAtSlotsLocked(queue uint32) {
 		out.Reset()
 	}
 	seen := 0
-	for id := m.chains[queue].first; id != 0; seen++ {
+	for id := m.orders[queue].first; id != 0; seen++ {
 		r := m.docs.records.At(id)
-		if r.state() == docindex.InTransit && r.flags&viaCall == 0 {
+		if r.state() == docindex.InTransit && r.flags&viaFrontier == 0 {
 			var name [20]byte // a uint64 in decimal
 			out.Add(docindex.Outcome{DocID: m.docs.docID(name[:0], id), URL: m.docs.url(r)})
 		}
 		id = r.sibling
-		if out.Len() == hold {
+		if out.Len() == lockBatch {
 			tell()
-		} else if seen%hold == hold-1 {
+		} else if seen%lockBatch == lockBatch-1 {
 			m.mu.Unlock()
 			m.mu.Lock()
 		}

@@ -34,7 +34,7 @@ func (x *extra) encode(dst []byte) {
 }
 
 // extra reads what stands behind r's URL.
-func (s *shelf) extra(r *record) (x extra) {
+func (s *documentTable) extra(r *record) (x extra) {
 	if r.flags&hasExtra == 0 {
 		return x
 	}
@@ -47,7 +47,7 @@ func (s *shelf) extra(r *record) (x extra) {
 }
 
 // size is what a record's text takes.
-func (s *shelf) size(r *record) int {
+func (s *documentTable) size(r *record) int {
 	n := int(r.urlLen)
 	if r.flags&hasExtra != 0 {
 		x := s.extra(r)
@@ -57,7 +57,7 @@ func (s *shelf) size(r *record) int {
 }
 
 // setMetadata replaces a record's metadata.
-func (s *shelf) setMetadata(r *record, metadata []byte) {
+func (s *documentTable) setMetadata(r *record, metadata []byte) {
 	x := s.extra(r)
 	if string(x.metadata) == string(metadata) {
 		return

@@ -13,7 +13,7 @@ import (
 func (m *Store) Delete(ctx context.Context, s docindex.Scope) (deleted int, err error) {
 	if len(s.Key) > 0 {
 		m.mu.Lock()
-		id := m.doors.Find(s.Crawl, s.Key)
+		id := m.sched.Find(s.Crawl, s.Key)
 		m.mu.Unlock()
 		return m.deleteQueue(id, s), nil
 	}
@@ -30,30 +30,30 @@ func (m *Store) Delete(ctx context.Context, s docindex.Scope) (deleted int, err 
 func (m *Store) deleteQueue(id uint32, s docindex.Scope) int {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	if !m.doors.In(id, s.Crawl, s.Key) {
+	if !m.sched.IsIn(id, s.Crawl, s.Key) {
 		return 0
 	}
-	n := m.doors.QueueTotal(id)
-	m.doors.Drop(id)
-	m.tellAtSlotsLocked(id)
+	n := m.sched.QueueTotal(id)
+	m.sched.Drop(id)
+	m.forgetInSlotsLocked(id)
 	for more := true; more; {
 		var o docindex.Outcomes
 		more = m.freeSomeLocked(id, &o)
 		m.mu.Unlock()
-		m.giveBack(&o)
+		m.callRecalls(&o)
 		m.mu.Lock()
 	}
 	now := m.now()
-	m.chains[id] = chain{}
-	m.doors.Free(id, now)
+	m.orders[id] = queueOrder{}
+	m.sched.Free(id, now)
 	return int(n.URLs[docindex.Scheduled] + n.URLs[docindex.InTransit] + n.URLs[docindex.Completed])
 }
 
 // freeSomeLocked forgets documents of a dropped queue, and answers whether there are more.
 func (m *Store) freeSomeLocked(queue uint32, o *docindex.Outcomes) (more bool) {
-	c := &m.chains[queue]
+	c := &m.orders[queue]
 	now := m.now()
-	for range hold {
+	for range lockBatch {
 		id := c.first
 		if id == 0 {
 			return false
@@ -63,7 +63,7 @@ func (m *Store) freeSomeLocked(queue uint32, o *docindex.Outcomes) (more bool) {
 		if r.state() == docindex.InTransit {
 			m.recallLocked(id, o)
 			m.orphanLocked(id, now)
-			m.landLocked(id, docindex.Completed, now)
+			m.finishLocked(id, docindex.Completed, now)
 		}
 		m.crawls.leave(id, m.docs.records.At(id).priority)
 		m.docs.drop(id)
@@ -74,8 +74,8 @@ func (m *Store) freeSomeLocked(queue uint32, o *docindex.Outcomes) (more bool) {
 // orphanLocked keeps the host of a document that is to be forgotten while a client of GetURLs has it.
 func (m *Store) orphanLocked(id uint32, now int64) {
 	r := m.docs.records.At(id)
-	if r.state() == docindex.InTransit && r.flags&viaCall != 0 && m.leases.Has(id) {
-		m.doors.Orphan(r.queue, m.hostLocked(r), m.docs.url(r), int64(m.leases.Due(id)), now)
+	if r.state() == docindex.InTransit && r.flags&viaFrontier != 0 && m.leases.Has(id) {
+		m.sched.Orphan(r.queue, m.hostLocked(r), m.docs.url(r), int64(m.leases.Due(id)), now)
 	}
 }
 
@@ -83,7 +83,7 @@ func (m *Store) orphanLocked(id uint32, now int64) {
 func (m *Store) Purge(ctx context.Context, s docindex.Scope, before time.Time) (purged int, err error) {
 	if len(s.Key) > 0 {
 		m.mu.Lock()
-		id := m.doors.Find(s.Crawl, s.Key)
+		id := m.sched.Find(s.Crawl, s.Key)
 		m.mu.Unlock()
 		return m.purgeQueue(ctx, id, s, before)
 	}
@@ -107,7 +107,7 @@ func (m *Store) purgeQueue(ctx context.Context, queue uint32, s docindex.Scope, 
 		var n int
 		var o docindex.Outcomes
 		n, kept, more = m.purgeSome(queue, s, kept, before.Unix(), &o)
-		m.giveBack(&o)
+		m.callRecalls(&o)
 		purged += n
 	}
 	return purged, nil
@@ -118,15 +118,15 @@ func (m *Store) purgeQueue(ctx context.Context, queue uint32, s docindex.Scope, 
 func (m *Store) purgeSome(queue uint32, s docindex.Scope, kept uint32, before int64, o *docindex.Outcomes) (purged int, last uint32, more bool) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	if !m.doors.In(queue, s.Crawl, s.Key) {
+	if !m.sched.IsIn(queue, s.Crawl, s.Key) {
 		return 0, 0, false
 	}
-	if kept != 0 && !m.isInLocked(kept, queue) {
+	if kept != 0 && !m.belongsLocked(kept, queue) {
 		kept = 0 // somebody else is at it, too: once more from the beginning
 	}
 	now := m.now()
-	for range hold {
-		id := m.behindLocked(queue, kept)
+	for range lockBatch {
+		id := m.afterLocked(queue, kept)
 		if id == 0 {
 			return purged, 0, false
 		}
@@ -138,27 +138,27 @@ func (m *Store) purgeSome(queue uint32, s docindex.Scope, kept uint32, before in
 		m.orphanLocked(id, now)
 		m.completeLocked(id, now)
 		m.unchainLocked(queue, kept, id)
-		m.doors.Uncount(queue, queuesched.Completed)
+		m.sched.Uncount(queue, queuesched.Completed)
 		m.crawls.leave(id, m.docs.records.At(id).priority)
 		m.docs.drop(id)
-		m.doors.Refresh(queue, now)
+		m.sched.Refresh(queue, now)
 		purged++
 	}
 	return purged, kept, true
 }
 
-// behindLocked is the document that came to a queue after kept, or the first where that is 0.
-func (m *Store) behindLocked(queue, kept uint32) uint32 {
+// afterLocked is the document that came to a queue after kept, or the first where that is 0.
+func (m *Store) afterLocked(queue, kept uint32) uint32 {
 	if kept == 0 {
-		return m.chains[queue].first
+		return m.orders[queue].first
 	}
 	return m.docs.records.At(kept).sibling
 }
 
 // unchainLocked takes a document, which came after kept, out of its queue's arrivals.
 func (m *Store) unchainLocked(queue, kept, id uint32) {
-	c := &m.chains[queue]
-	c.forgotten++
+	c := &m.orders[queue]
+	c.removed++
 	next := m.docs.records.At(id).sibling
 	if kept == 0 {
 		c.first = next

@@ -14,7 +14,7 @@ func (m *Store) Find(_ context.Context, queue docindex.Scope, url []byte) (docin
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.catchUpLocked(m.now())
-	if q := m.doors.Find(queue.Crawl, queue.Key); q != 0 {
+	if q := m.sched.Find(queue.Crawl, queue.Key); q != 0 {
 		if id := m.docs.likeliest(q, url, m.docs.hash(q, url)); id != 0 {
 			return m.documentLocked(id).Clone(), nil
 		}
@@ -26,7 +26,7 @@ func (m *Store) Find(_ context.Context, queue docindex.Scope, url []byte) (docin
 func (m *Store) List(ctx context.Context, s docindex.Scope, visit func(*docindex.Document) bool) error {
 	if len(s.Key) > 0 {
 		m.mu.Lock()
-		id := m.doors.Find(s.Crawl, s.Key)
+		id := m.sched.Find(s.Crawl, s.Key)
 		m.mu.Unlock()
 		_, err := m.listQueue(ctx, id, s, visit)
 		return err
@@ -46,12 +46,12 @@ func (m *Store) nextQueue(crawl []byte, after uint32) uint32 {
 	return embedded.NextQueue(after, func(from uint32) (id, next uint32) {
 		m.mu.Lock()
 		defer m.mu.Unlock()
-		return m.doors.First(crawl, from)
+		return m.sched.FirstQueue(crawl, from)
 	})
 }
 
-// mark is where in a queue a list goes on.
-type mark struct {
+// position is where in a queue a list goes on.
+type position struct {
 	next      uint32 // document; 0: the first
 	forgotten uint32 // of the queue, when next was found
 }
@@ -59,7 +59,7 @@ type mark struct {
 // listQueue visits the documents of a queue of s, a portion at a time.
 func (m *Store) listQueue(ctx context.Context, queue uint32, s docindex.Scope, visit func(*docindex.Document) bool) (goOn bool, err error) {
 	var docs []docindex.Document
-	for at := (mark{}); ; {
+	for at := (position{}); ; {
 		if err := ctx.Err(); err != nil {
 			return false, err
 		}
@@ -80,26 +80,26 @@ func (m *Store) listQueue(ctx context.Context, queue uint32, s docindex.Scope, v
 var errForgotten = errors.New("URLs of a queue were forgotten while it was listed; list again")
 
 // documents returns some documents of a queue from a place on, and where to go on: no next there is the end.
-func (m *Store) documents(queue uint32, s docindex.Scope, at mark, docs []docindex.Document) ([]docindex.Document, mark, error) {
+func (m *Store) documents(queue uint32, s docindex.Scope, at position, docs []docindex.Document) ([]docindex.Document, position, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	if !m.doors.In(queue, s.Crawl, s.Key) {
-		return docs, mark{}, nil
+	if !m.sched.IsIn(queue, s.Crawl, s.Key) {
+		return docs, position{}, nil
 	}
-	c := &m.chains[queue]
+	c := &m.orders[queue]
 	switch {
 	case at.next == 0:
-		at = mark{c.first, c.forgotten}
-	case at.forgotten != c.forgotten || !m.isInLocked(at.next, queue):
-		return docs, mark{}, errForgotten // where next stood nobody knows any more
+		at = position{c.first, c.removed}
+	case at.forgotten != c.removed || !m.belongsLocked(at.next, queue):
+		return docs, position{}, errForgotten // where next stood nobody knows any more
 	}
-	for ; at.next != 0 && len(docs) < hold; at.next = m.docs.records.At(at.next).sibling {
+	for ; at.next != 0 && len(docs) < lockBatch; at.next = m.docs.records.At(at.next).sibling {
 		docs = append(docs, m.documentLocked(at.next).Clone())
 	}
 	return docs, at, nil
 }
 
-func (m *Store) isInLocked(id, queue uint32) bool {
+func (m *Store) belongsLocked(id, queue uint32) bool {
 	r := m.docs.records.At(id)
 	return r.urlLen > 0 && r.queue == queue
 }
@@ -109,7 +109,7 @@ func (m *Store) Queues(ctx context.Context, crawl []byte, visit func(key []byte,
 	return embedded.VisitQueues(ctx, func(from uint32, add func(key []byte, idle bool)) uint32 {
 		m.mu.Lock()
 		defer m.mu.Unlock()
-		return m.doors.Some(crawl, from, m.now(), add)
+		return m.sched.SomeQueues(crawl, from, m.now(), add)
 	}, visit)
 }
 
@@ -117,7 +117,7 @@ func (m *Store) Queues(ctx context.Context, crawl []byte, visit func(key []byte,
 func (m *Store) Crawls(context.Context) ([]string, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	return m.doors.Crawls(), nil
+	return m.sched.Crawls(), nil
 }
 
 // Count is [docindex.Frontier.Count].
@@ -125,7 +125,7 @@ func (m *Store) Count(_ context.Context, s *docindex.Scope) (docindex.Counts, er
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.catchUpLocked(m.now())
-	return embedded.CountsOf(m.doors, s), nil
+	return embedded.CountsOf(m.sched, s), nil
 }
 
 // HostStatus is [docindex.Inspector.HostStatus].
@@ -134,5 +134,5 @@ func (m *Store) HostStatus(ctx context.Context, host []byte) (docindex.HostStatu
 	defer m.mu.Unlock()
 	now := m.now()
 	m.catchUpLocked(now)
-	return embedded.Look(m.doors, host, !m.passive, now), ctx.Err()
+	return embedded.HostStatus(m.sched, host, !m.inactive, now), ctx.Err()
 }

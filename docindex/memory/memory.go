@@ -15,8 +15,8 @@ import (
 	"urlserver/docindex"
 )
 
-// hold is how many documents are worked on before the lock is let go.
-const hold = 1000
+// lockBatch is how many documents are worked on before the lock is let go.
+const lockBatch = 1000
 
 var errFull = fmt.Errorf("the memory index is %w: it takes 32 GiB of URLs", docindex.ErrFull)
 
@@ -28,34 +28,34 @@ var errFull = fmt.Errorf("the memory index is %w: it takes 32 GiB of URLs", doci
 // gets a number above 2^32.
 //
 // An outcome is of a document only if it names its URL too, or none: so what was handed out before a restart
-// completes nothing else. A host of which something is out at one door is not given out at the other.
+// completes nothing else. A host of which something is out at one consumer is not given out at the other.
 //
 // Safe for concurrent use.
 type Store struct {
 	start time.Time
 
 	mu       sync.Mutex // guards all below; held for memory work only
-	docs     *shelf
-	doors    *queuesched.Doors
-	bell     embedded.Bell // rings with the doors' news
-	chains   []chain       // by queue
-	leases   timeheap.Heap // documents in transit by the end of their lease; a Duration stands for ms since 1970
+	docs     *documentTable
+	sched    *queuesched.Scheduler
+	notifier embedded.Notifier // rings with the doors' news
+	orders   []queueOrder      // by queue
+	leases   timeheap.Heap     // documents in transit by the end of their lease; a Duration stands for ms since 1970
 	seq      uint32
 	outcomes [docindex.Kinds]int
-	crawls   ledger
+	crawls   crawlMembers
 	purges   int                      // that picking may still do before the lock is let go
 	onDelete func(*docindex.Outcomes) // nil: nobody wants to know
-	passive  bool                     // calls are not served
+	inactive bool                     // calls are not served
 	wakes    []func()
-	backs    []func(*docindex.Outcomes)
+	recalls  []func(*docindex.Outcomes)
 }
 
 var _ docindex.Store = (*Store)(nil)
 
 // New returns an empty store.
 func New() *Store {
-	m := &Store{start: time.Now(), docs: newShelf(), crawls: newLedger()}
-	m.doors = queuesched.New(m.bell.Ring)
+	m := &Store{start: time.Now(), docs: newDocumentTable(), crawls: newCrawlMembers()}
+	m.sched = queuesched.New(m.notifier.Broadcast)
 	return m
 }
 
@@ -71,12 +71,12 @@ func (m *Store) nowUp() int64 {
 
 // catchUpLocked makes true what has become due. more says that it left some of it.
 func (m *Store) catchUpLocked(now int64) (more bool) {
-	for range hold {
+	for range lockBatch {
 		id, end, ok := m.leases.Min()
 		if !ok || int64(end) > now {
-			return m.doors.Advance(now)
+			return m.sched.Advance(now)
 		}
-		m.landLocked(id, docindex.Scheduled, now)
+		m.finishLocked(id, docindex.Scheduled, now)
 	}
 	return true
 }
@@ -84,9 +84,9 @@ func (m *Store) catchUpLocked(now int64) (more bool) {
 // Put is [docindex.Putter.Put].
 func (m *Store) Put(ctx context.Context, p *docindex.Puts) (res docindex.PutResult, err error) {
 	scheduled := false
-	for i := 0; i < p.Len() && err == nil; i += hold {
+	for i := 0; i < p.Len() && err == nil; i += lockBatch {
 		if err = ctx.Err(); err == nil {
-			scheduled = m.putSome(p, i, min(i+hold, p.Len()), &res) || scheduled
+			scheduled = m.putSome(p, i, min(i+lockBatch, p.Len()), &res) || scheduled
 		}
 	}
 	if scheduled {
@@ -124,7 +124,7 @@ func (m *Store) putLocked(p *docindex.Put, host []byte, now int64) (docindex.Ver
 	if len(key) == 0 {
 		key = host
 	}
-	queue := m.doors.Find(p.Crawl, key)
+	queue := m.sched.Find(p.Crawl, key)
 	known, hash := uint32(0), uint32(0)
 	if queue != 0 {
 		hash = m.docs.hash(queue, p.URL)
@@ -135,40 +135,40 @@ func (m *Store) putLocked(p *docindex.Put, host []byte, now int64) (docindex.Ver
 			return docindex.Refused, fmt.Errorf("doc_id %q: taken by %.200s", p.DocID, m.docs.url(m.docs.records.At(id)))
 		}
 	}
-	if p.Update && m.doors.HasOrphans() {
-		m.doors.Reported(host, p.URL, now)
+	if p.Update && m.sched.HasOrphans() {
+		m.sched.Reported(host, p.URL, now)
 	}
 	if known != 0 && p.Update {
-		m.ownLocked(known, p)
+		m.keepOwnerLocked(known, p)
 	}
 	switch {
 	case m.droppedLocked(p, known, now):
 		return docindex.Dropped, nil
 	case known != 0 && p.Update:
-		m.renewLocked(known, p, now)
-		m.sayEndLocked(known, p)
+		m.updateLocked(known, p, now)
+		m.setExpiryLocked(known, p)
 		return docindex.Changed, nil
 	case known != 0:
-		m.sayEndLocked(known, p)
+		m.setExpiryLocked(known, p)
 		return docindex.Same, nil
 	case m.docs.full():
 		return docindex.Refused, errFull
 	}
-	queue = m.doors.Open(p.Crawl, key, host, now)
-	m.enterLocked(queue, p, now)
+	queue = m.sched.Open(p.Crawl, key, host, now)
+	m.insertLocked(queue, p, now)
 	return docindex.New, nil
 }
 
-// enterLocked makes a document of p, which is not known.
-func (m *Store) enterLocked(queue uint32, p *docindex.Put, now int64) {
-	for int(queue) >= len(m.chains) {
-		m.chains = append(m.chains, make([]chain, max(64, len(m.chains)/2))...)
+// insertLocked makes a document of p, which is not known.
+func (m *Store) insertLocked(queue uint32, p *docindex.Put, now int64) {
+	for int(queue) >= len(m.orders) {
+		m.orders = append(m.orders, make([]queueOrder, max(64, len(m.orders)/2))...)
 	}
 	if p.Due == docindex.Never {
 		p.Metadata = docindex.OwnerOf(p.Metadata)
 	}
 	id := m.docs.add(queue, p, m.docs.hash(queue, p.URL))
-	r, c := m.docs.records.At(id), &m.chains[queue]
+	r, c := m.docs.records.At(id), &m.orders[queue]
 	r.created = embedded.CreatedAt(p.Created, now)
 	if c.last == 0 {
 		c.first = id
@@ -178,38 +178,38 @@ func (m *Store) enterLocked(queue uint32, p *docindex.Put, now int64) {
 	c.last = id
 	if p.Due == docindex.Never {
 		r.setState(docindex.Completed)
-		m.doors.Count(queue, queuesched.Completed)
-		m.doors.Refresh(queue, now)
+		m.sched.Count(queue, queuesched.Completed)
+		m.sched.Refresh(queue, now)
 		return
 	}
-	m.bookLocked(id, p)
-	m.sayEndLocked(id, p)
-	m.planLocked(r, p, now)
-	m.doors.Count(queue, queuesched.Scheduled)
-	m.lineUpLocked(id, r, now)
+	m.joinCrawlLocked(id, p)
+	m.setExpiryLocked(id, p)
+	m.setOrderLocked(r, p, now)
+	m.sched.Count(queue, queuesched.Scheduled)
+	m.enqueueLocked(id, r, now)
 }
 
-// ownLocked has news of a document name its owner, which stays.
-func (m *Store) ownLocked(id uint32, p *docindex.Put) {
+// keepOwnerLocked has news of a document name its owner, which stays.
+func (m *Store) keepOwnerLocked(id uint32, p *docindex.Put) {
 	p.Metadata = docindex.WithOwner(p.Metadata, docindex.OwnerOf(m.docs.extra(m.docs.records.At(id)).metadata))
 }
 
-// renewLocked brings a known document up to date.
-func (m *Store) renewLocked(id uint32, p *docindex.Put, now int64) {
+// updateLocked brings a known document up to date.
+func (m *Store) updateLocked(id uint32, p *docindex.Put, now int64) {
 	m.completeLocked(id, now)
 	r := m.docs.records.At(id)
 	if p.Due == docindex.Never {
 		m.docs.setMetadata(r, docindex.OwnerOf(m.docs.extra(r).metadata))
 		return
 	}
-	m.bookLocked(id, p) // before the URL, which p may share, moves
+	m.joinCrawlLocked(id, p) // before the URL, which p may share, moves
 	m.docs.setMetadata(r, p.Metadata)
-	m.planLocked(r, p, now)
+	m.setOrderLocked(r, p, now)
 	m.scheduleLocked(id, now)
 }
 
-// planLocked gives a document, which is in no run, its place in the order.
-func (m *Store) planLocked(r *record, p *docindex.Put, now int64) {
+// setOrderLocked gives a document, which is in no run, its place in the order.
+func (m *Store) setOrderLocked(r *record, p *docindex.Put, now int64) {
 	m.seq++
 	r.due, r.priority, r.seq = p.Due, p.Priority, m.seq
 	if p.Due == docindex.Now {
@@ -238,7 +238,7 @@ func (m *Store) Document(_ context.Context, docID []byte) (docindex.Document, er
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	id := m.docs.findID(docID)
-	if id == 0 || !m.doors.Live(m.docs.records.At(id).queue) {
+	if id == 0 || !m.sched.Exists(m.docs.records.At(id).queue) {
 		return docindex.Document{}, fmt.Errorf("doc_id %.100q: %w", docID, docindex.ErrUnknown)
 	}
 	return m.documentLocked(id).Clone(), nil
@@ -251,8 +251,8 @@ func (m *Store) documentLocked(id uint32) docindex.Document {
 		URL:      m.docs.url(r),
 		DocID:    m.docs.docID(nil, id),
 		Priority: r.priority,
-		Crawl:    []byte(m.doors.Crawl(r.queue)),
-		Key:      m.doors.Key(r.queue),
+		Crawl:    []byte(m.sched.Crawl(r.queue)),
+		Key:      m.sched.Key(r.queue),
 		Metadata: m.docs.extra(r).metadata,
 		Due:      r.due,
 	}}
@@ -270,7 +270,7 @@ func (m *Store) Stats() docindex.StoreStats {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.catchUpLocked(m.now())
-	n := m.doors.Total()
+	n := m.sched.Total()
 	return docindex.StoreStats{
 		Scheduled: int(n.URLs[docindex.Scheduled]),
 		InTransit: int(n.URLs[docindex.InTransit]),
@@ -279,8 +279,8 @@ func (m *Store) Stats() docindex.StoreStats {
 		HostsDue:  int(n.Active),
 		Outcomes:  m.outcomes,
 		Bytes: int64(m.docs.bytes.Size()) + int64(m.docs.records.Len())*(recordBytes+hashindex.EntryBytes) +
-			int64(len(m.chains))*chainBytes + m.doors.Bytes(),
+			int64(len(m.orders))*queueOrderBytes + m.sched.Bytes(),
 	}
 }
 
-const chainBytes = 20
+const queueOrderBytes = 20

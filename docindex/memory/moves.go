@@ -13,19 +13,19 @@ import (
 // scheduleLocked schedules a document that is completed.
 func (m *Store) scheduleLocked(id uint32, now int64) {
 	r := m.docs.records.At(id)
-	m.doors.Move(r.queue, queuesched.Completed, queuesched.Scheduled)
-	m.lineUpLocked(id, r, now)
-	m.doors.Refresh(r.queue, now) // its limit may no longer be reached
+	m.sched.Move(r.queue, queuesched.Completed, queuesched.Scheduled)
+	m.enqueueLocked(id, r, now)
+	m.sched.Refresh(r.queue, now) // its limit may no longer be reached
 }
 
-// lineUpLocked puts a document, which is counted as scheduled already, into its queue.
-func (m *Store) lineUpLocked(id uint32, r *record, now int64) {
+// enqueueLocked puts a document, which is counted as scheduled already, into its queue.
+func (m *Store) enqueueLocked(id uint32, r *record, now int64) {
 	r.setState(docindex.Scheduled)
-	m.trackLocked(id, r)
-	c := &m.chains[r.queue]
+	m.trackCrawlLocked(id, r)
+	c := &m.orders[r.queue]
 	m.docs.push(c, id)
 	if c.root == id {
-		m.doors.SetDue(r.queue, dueMS(r.due), now)
+		m.sched.SetDue(r.queue, dueMS(r.due), now)
 	}
 }
 
@@ -37,54 +37,54 @@ func dueMS(seconds int64) int64 {
 	return seconds * 1000
 }
 
-// departLocked sends out a scheduled document, through a door, until its lease ends; 0: until there is news of it.
+// dispatchLocked sends out a scheduled document, through a consumer, until its lease ends; 0: until there is news of it.
 // The queue's due time is left to the caller.
-func (m *Store) departLocked(id uint32, door queuesched.Door, until, now int64) {
+func (m *Store) dispatchLocked(id uint32, consumer queuesched.Consumer, until, now int64) {
 	r := m.docs.records.At(id)
-	m.docs.pull(&m.chains[r.queue], id)
-	m.doors.Move(r.queue, queuesched.Scheduled, queuesched.InTransit)
+	m.docs.pull(&m.orders[r.queue], id)
+	m.sched.Move(r.queue, queuesched.Scheduled, queuesched.InTransit)
 	r.setState(docindex.InTransit)
-	r.flags &^= viaCall | isLent
-	switch door {
-	case queuesched.Calls:
-		r.flags |= viaCall
-	case queuesched.Lent:
-		r.flags |= isLent
+	r.flags &^= viaFrontier | viaRemote
+	switch consumer {
+	case queuesched.FrontierConsumer:
+		r.flags |= viaFrontier
+	case queuesched.RemoteConsumer:
+		r.flags |= viaRemote
 	}
-	m.trackLocked(id, r)
+	m.trackCrawlLocked(id, r)
 	if until > 0 {
 		m.leases.Set(id, time.Duration(until))
 	}
-	m.doors.Out(r.queue, m.hostLocked(r), door, now)
+	m.sched.CountOut(r.queue, m.hostLocked(r), consumer, now)
 }
 
-// landLocked ends a document's transit: it is Scheduled as before, or Completed.
-func (m *Store) landLocked(id uint32, to docindex.State, now int64) {
+// finishLocked ends a document's transit: it is Scheduled as before, or Completed.
+func (m *Store) finishLocked(id uint32, to docindex.State, now int64) {
 	r := m.docs.records.At(id)
-	if to == docindex.Scheduled && m.crawls.purging(id) {
+	if to == docindex.Scheduled && m.crawls.isStopped(id) {
 		to = docindex.Completed // it would never go out again
-		m.strayLocked(id)
+		m.countPurgedLocked(id)
 	}
 	m.leases.Remove(id)
-	m.doors.Move(r.queue, queuesched.InTransit, queuesched.State(to))
+	m.sched.Move(r.queue, queuesched.InTransit, queuesched.State(to))
 	r.setState(to)
 	if to == docindex.Scheduled {
-		m.lineUpLocked(id, r, now)
+		m.enqueueLocked(id, r, now)
 	} else {
-		m.trackLocked(id, r)
+		m.trackCrawlLocked(id, r)
 	}
-	m.doors.Back(r.queue, m.hostLocked(r), r.door(), now)
+	m.sched.CountBack(r.queue, m.hostLocked(r), r.consumer(), now)
 }
 
-// door is where a document in transit went out.
-func (r *record) door() queuesched.Door {
+// consumer is where a document in transit went out.
+func (r *record) consumer() queuesched.Consumer {
 	switch {
-	case r.flags&viaCall != 0:
-		return queuesched.Calls
-	case r.flags&isLent != 0:
-		return queuesched.Lent
+	case r.flags&viaFrontier != 0:
+		return queuesched.FrontierConsumer
+	case r.flags&viaRemote != 0:
+		return queuesched.RemoteConsumer
 	}
-	return queuesched.Slots
+	return queuesched.SlotConsumer
 }
 
 // completeLocked completes a document, which may be so already.
@@ -92,24 +92,24 @@ func (m *Store) completeLocked(id uint32, now int64) {
 	r := m.docs.records.At(id)
 	switch r.state() {
 	case docindex.InTransit:
-		m.landLocked(id, docindex.Completed, now)
+		m.finishLocked(id, docindex.Completed, now)
 	case docindex.Scheduled:
-		m.docs.pull(&m.chains[r.queue], id)
-		m.doors.Move(r.queue, queuesched.Scheduled, queuesched.Completed)
+		m.docs.pull(&m.orders[r.queue], id)
+		m.sched.Move(r.queue, queuesched.Scheduled, queuesched.Completed)
 		r.setState(docindex.Completed)
-		m.trackLocked(id, r)
+		m.trackCrawlLocked(id, r)
 		m.setDueLocked(r.queue, now)
-		m.doors.Refresh(r.queue, now) // its limit may be reached
+		m.sched.Refresh(r.queue, now) // its limit may be reached
 	}
 }
 
 // setDueLocked tells when a queue's first document is due.
 func (m *Store) setDueLocked(queue uint32, now int64) {
-	m.doors.SetDue(queue, m.dueLocked(queue), now)
+	m.sched.SetDue(queue, m.dueLocked(queue), now)
 }
 
 func (m *Store) dueLocked(queue uint32) int64 {
-	root := m.chains[queue].root
+	root := m.orders[queue].root
 	if root == 0 {
 		return queuesched.Never
 	}
@@ -118,18 +118,18 @@ func (m *Store) dueLocked(queue uint32) int64 {
 
 // hostLocked is the host of a document, where its queue does not tell.
 func (m *Store) hostLocked(r *record) []byte {
-	if !m.doors.AnyHost(r.queue) {
+	if !m.sched.AnyHost(r.queue) {
 		return nil
 	}
 	return docindex.HostOf(m.docs.url(r))
 }
 
-// pickLocked finds the first document of a queue that is due and may go out at a door. Those of crawls that are being
+// pickLocked finds the first document of a queue that is due and may go out at a consumer. Those of crawls that are being
 // purged end here, as many as m.purges allows.
-func (m *Store) pickLocked(queue uint32, door queuesched.Door, now int64) uint32 {
+func (m *Store) pickLocked(queue uint32, consumer queuesched.Consumer, now int64) uint32 {
 	for {
-		id := m.firstLocked(queue, door, now)
-		if id == 0 || !m.crawls.purging(id) {
+		id := m.firstLocked(queue, consumer, now)
+		if id == 0 || !m.crawls.isStopped(id) {
 			return id
 		}
 		if m.purges == 0 {
@@ -142,19 +142,19 @@ func (m *Store) pickLocked(queue uint32, door queuesched.Door, now int64) uint32
 
 // firstLocked is pickLocked without a look at crawls. Documents on hosts that are worked on elsewhere are passed over, up
 // to a bound.
-func (m *Store) firstLocked(queue uint32, door queuesched.Door, now int64) uint32 {
-	c := &m.chains[queue]
-	if !m.doors.AnyHost(queue) {
+func (m *Store) firstLocked(queue uint32, consumer queuesched.Consumer, now int64) uint32 {
+	c := &m.orders[queue]
+	if !m.sched.AnyHost(queue) {
 		if c.root == 0 || dueMS(m.docs.records.At(c.root).due) > now {
 			return 0
 		}
 		return c.root
 	}
-	var passed [maxPassed]uint32
+	var passed [maxSkipped]uint32
 	n, found := 0, uint32(0)
-	for c.root != 0 && n < maxPassed && dueMS(m.docs.records.At(c.root).due) <= now {
+	for c.root != 0 && n < maxSkipped && dueMS(m.docs.records.At(c.root).due) <= now {
 		id := c.root
-		if m.doors.HostFree(m.hostLocked(m.docs.records.At(id)), door, now) {
+		if m.sched.HostAvailable(m.hostLocked(m.docs.records.At(id)), consumer, now) {
 			found = id
 			break
 		}
@@ -168,5 +168,5 @@ func (m *Store) firstLocked(queue uint32, door queuesched.Door, now int64) uint3
 	return found
 }
 
-// maxPassed is how many documents are passed over in a queue of many hosts before that is left alone.
-const maxPassed = 64
+// maxSkipped is how many documents are passed over in a queue of many hosts before that is left alone.
+const maxSkipped = 64

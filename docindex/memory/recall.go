@@ -11,14 +11,14 @@ import (
 func (m *Store) OnRecall(back func(*docindex.Outcomes)) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	m.backs = append(m.backs, back)
+	m.recalls = append(m.recalls, back)
 }
 
 // SetSlotGap is [docindex.Hooks.SetSlotGap].
 func (m *Store) SetSlotGap(gap time.Duration) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	m.doors.SetSlotGap(gap.Milliseconds())
+	m.sched.SetSlotGap(gap.Milliseconds())
 	m.refreshLocked()
 }
 
@@ -26,13 +26,13 @@ func (m *Store) SetSlotGap(gap time.Duration) {
 func (m *Store) SetHostRules(of func(host []byte) docindex.HostRule) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	m.doors.SetRules(of)
+	m.sched.SetRules(of)
 	m.refreshLocked()
 }
 
 // refreshLocked looks again at all queues, and lets the lock go now and then.
 func (m *Store) refreshLocked() {
-	for next := m.doors.RefreshSome(0, m.now()); next != 0; next = m.doors.RefreshSome(next, m.now()) {
+	for next := m.sched.RefreshSome(0, m.now()); next != 0; next = m.sched.RefreshSome(next, m.now()) {
 		m.mu.Unlock()
 		m.mu.Lock()
 	}
@@ -48,7 +48,7 @@ func (m *Store) recall(ctx context.Context, s docindex.Setting) error {
 	}
 	if len(s.Key) > 0 {
 		m.mu.Lock()
-		id := m.doors.Find(s.Crawl, s.Key)
+		id := m.sched.Find(s.Crawl, s.Key)
 		m.mu.Unlock()
 		m.recallQueue(id)
 		return nil
@@ -65,7 +65,7 @@ func (m *Store) recall(ctx context.Context, s docindex.Setting) error {
 func (m *Store) queuesOf(host []byte) (all []uint32) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	m.doors.QueuesOf(host, func(id uint32) bool {
+	m.sched.QueuesOf(host, func(id uint32) bool {
 		all = append(all, id)
 		return true
 	})
@@ -75,7 +75,7 @@ func (m *Store) queuesOf(host []byte) (all []uint32) {
 func (m *Store) bound() uint32 {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	return m.doors.Bound()
+	return m.sched.Bound()
 }
 
 // recallQueue looks at the documents of a queue of which the slots have any.
@@ -83,21 +83,21 @@ func (m *Store) recallQueue(queue uint32) {
 	for last, more := uint32(0), true; more; {
 		var o docindex.Outcomes
 		last, more = m.recallSome(queue, last, &o)
-		m.giveBack(&o)
+		m.callRecalls(&o)
 	}
 }
 
 func (m *Store) recallSome(queue, last uint32, o *docindex.Outcomes) (_ uint32, more bool) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	if len(m.backs) == 0 || !m.doors.Live(queue) || m.doors.AtSlots(queue) == 0 {
+	if len(m.recalls) == 0 || !m.sched.Exists(queue) || m.sched.AtSlots(queue) == 0 {
 		return 0, false
 	}
-	if last != 0 && !m.isInLocked(last, queue) {
+	if last != 0 && !m.belongsLocked(last, queue) {
 		last = 0 // forgotten meanwhile: once more from the beginning
 	}
-	for range hold {
-		if last = m.behindLocked(queue, last); last == 0 {
+	for range lockBatch {
+		if last = m.afterLocked(queue, last); last == 0 {
 			return 0, false
 		}
 		m.recallLocked(last, o)
@@ -107,17 +107,17 @@ func (m *Store) recallSome(queue, last uint32, o *docindex.Outcomes) (_ uint32, 
 
 // recallLocked adds a document that the slots have.
 func (m *Store) recallLocked(id uint32, o *docindex.Outcomes) {
-	if r := m.docs.records.At(id); len(m.backs) > 0 && r.state() == docindex.InTransit && r.flags&viaCall == 0 {
+	if r := m.docs.records.At(id); len(m.recalls) > 0 && r.state() == docindex.InTransit && r.flags&viaFrontier == 0 {
 		o.Add(docindex.Outcome{DocID: m.docs.docID(nil, id), URL: m.docs.url(r)})
 	}
 }
 
-func (m *Store) giveBack(o *docindex.Outcomes) {
+func (m *Store) callRecalls(o *docindex.Outcomes) {
 	if o.Len() == 0 {
 		return
 	}
 	m.mu.Lock()
-	backs := m.backs
+	backs := m.recalls
 	m.mu.Unlock()
 	for _, back := range backs {
 		back(o)

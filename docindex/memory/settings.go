@@ -11,9 +11,9 @@ import (
 
 // Settings is [docindex.Inspector.Settings].
 func (m *Store) Settings(ctx context.Context, visit func(*docindex.Setting) bool) error {
-	return embedded.VisitSettings(ctx, func(look func(d *queuesched.Doors, active bool, now int64)) {
+	return embedded.VisitSettings(ctx, func(look func(d *queuesched.Scheduler, active bool, now int64)) {
 		m.mu.Lock()
 		defer m.mu.Unlock()
-		look(m.doors, !m.passive, m.now())
+		look(m.sched, !m.inactive, m.now())
 	}, visit)
 }

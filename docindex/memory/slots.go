@@ -30,7 +30,7 @@ func (m *Store) handOut(ctx context.Context, limit int, reject []string, lease t
 		if err := ctx.Err(); err != nil {
 			return err
 		}
-		ask := min(limit, max(hold, len(reject)))
+		ask := min(limit, max(lockBatch, len(reject)))
 		got, more := m.handOutSome(ask, reject, lease, b)
 		limit -= got
 		if got < ask && !more {
@@ -45,39 +45,39 @@ func (m *Store) handOutSome(limit int, reject []string, lease time.Duration, b *
 	defer m.mu.Unlock()
 	now := m.now()
 	more = m.catchUpLocked(now)
-	door := queuesched.Slots
+	consumer := queuesched.SlotConsumer
 	if lease > 0 {
-		door = queuesched.Lent
+		consumer = queuesched.RemoteConsumer
 	}
-	m.purges = hold
-	m.doors.Reject(reject)
+	m.purges = lockBatch
+	m.sched.BeginRound(reject)
 	for got < limit {
-		queue := m.doors.NextForSlots(door)
+		queue := m.sched.NextForSlots(consumer)
 		if queue == 0 {
 			break
 		}
-		id := m.pickLocked(queue, door, now)
+		id := m.pickLocked(queue, consumer, now)
 		if id == 0 {
-			m.doors.Pass(queue)
+			m.sched.Skip(queue)
 			continue
 		}
-		m.toSlotsLocked(id, door, lease, now, b)
+		m.toSlotsLocked(id, consumer, lease, now, b)
 		got++
 	}
-	m.doors.Done(now)
+	m.sched.EndRound(now)
 	return got, more
 }
 
-func (m *Store) toSlotsLocked(id uint32, door queuesched.Door, lease time.Duration, now int64, b *docindex.Batch) {
+func (m *Store) toSlotsLocked(id uint32, consumer queuesched.Consumer, lease time.Duration, now int64, b *docindex.Batch) {
 	until := int64(0)
 	if lease > 0 {
 		until = leaseEnd(now, lease)
 	}
 	r := m.docs.records.At(id)
-	m.departLocked(id, door, until, now)
-	m.doors.Gave(r.queue, m.dueLocked(r.queue), now)
+	m.dispatchLocked(id, consumer, until, now)
+	m.sched.EndTurn(r.queue, m.dueLocked(r.queue), now)
 	var name [20]byte // a uint64 in decimal
-	b.AddFor(m.docs.docID(name[:0], id), m.docs.url(r), r.priority, docindex.SpiderOf(m.docs.extra(r).metadata), m.doors.Crawl(r.queue))
+	b.AddFor(m.docs.docID(name[:0], id), m.docs.url(r), r.priority, docindex.SpiderOf(m.docs.extra(r).metadata), m.sched.Crawl(r.queue))
 }
 
 // leaseEnd is when a lease that begins now has run out: whole ms, no sooner than it says.
@@ -101,8 +101,8 @@ func (m *Store) each(ctx context.Context, o *docindex.Outcomes, do func(id uint3
 	if err := ctx.Err(); err != nil {
 		return err
 	}
-	for i := 0; i < o.Len(); i += hold {
-		m.eachOf(o, i, min(i+hold, o.Len()), do)
+	for i := 0; i < o.Len(); i += lockBatch {
+		m.eachOf(o, i, min(i+lockBatch, o.Len()), do)
 	}
 	return nil
 }
@@ -119,7 +119,7 @@ func (m *Store) eachOf(o *docindex.Outcomes, from, to int, do func(id uint32, ou
 			continue
 		}
 		r := m.docs.records.At(id)
-		if m.doors.Live(r.queue) && out.IsOf(m.docs.url(r)) {
+		if m.sched.Exists(r.queue) && out.IsOf(m.docs.url(r)) {
 			do(id, &out, now)
 		}
 	}
@@ -128,12 +128,12 @@ func (m *Store) eachOf(o *docindex.Outcomes, from, to int, do func(id uint32, ou
 func (m *Store) endLocked(id uint32, out *docindex.Outcome, now int64) {
 	r := m.docs.records.At(id)
 	if out.Pause > 0 || out.Gap > 0 {
-		m.doors.Pause(docindex.HostOf(m.docs.url(r)), now+out.Pause.Milliseconds(), out.Gap.Milliseconds(), now)
+		m.sched.PauseHost(docindex.HostOf(m.docs.url(r)), now+out.Pause.Milliseconds(), out.Gap.Milliseconds(), now)
 	}
 	if r.state() == docindex.Completed || r.state() == docindex.Scheduled && dueMS(r.due) > now && out.Kind.OfAttempt() { // rescheduled since
 		return
 	}
-	if b := m.crawls.bookOf(id); b != nil {
+	if b := m.crawls.crawlOf(id); b != nil {
 		b.Sent += uint64(out.Attempts)
 	}
 	if out.Kind == docindex.Stopped || out.Kind == docindex.Expired {
@@ -143,15 +143,15 @@ func (m *Store) endLocked(id uint32, out *docindex.Outcome, now int64) {
 	if int(out.Kind) < docindex.Kinds {
 		m.outcomes[out.Kind]++
 	}
-	if out.Again > 0 && !m.crawls.purging(id) {
-		p := docindex.Put{URL: m.docs.url(r), Crawl: []byte(m.doors.Crawl(r.queue)), Due: out.Again, Priority: r.priority, Metadata: out.Metadata}
-		m.ownLocked(id, &p)
-		m.renewLocked(id, &p, now)
+	if out.Again > 0 && !m.crawls.isStopped(id) {
+		p := docindex.Put{URL: m.docs.url(r), Crawl: []byte(m.sched.Crawl(r.queue)), Due: out.Again, Priority: r.priority, Metadata: out.Metadata}
+		m.keepOwnerLocked(id, &p)
+		m.updateLocked(id, &p, now)
 	}
 }
 
 func (m *Store) returnLocked(id uint32, _ *docindex.Outcome, now int64) {
-	if r := m.docs.records.At(id); r.state() == docindex.InTransit && r.flags&viaCall == 0 {
-		m.landLocked(id, docindex.Scheduled, now)
+	if r := m.docs.records.At(id); r.state() == docindex.InTransit && r.flags&viaFrontier == 0 {
+		m.finishLocked(id, docindex.Scheduled, now)
 	}
 }

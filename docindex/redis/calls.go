@@ -29,7 +29,7 @@ type serving struct {
 
 // Serve is [docindex.Frontier.Serve]. What it waits for it hears of at once where this daemon is told, else when it has waited.
 func (s *Store) Serve(ctx context.Context, r docindex.Request, give func(*docindex.Served) error) error {
-	var p embedded.Patience
+	var p embedded.WaitBudget
 	return s.serve(ctx, r, give, p.Wait)
 }
 

@@ -63,7 +63,7 @@ func (s *Store) StopCrawl(ctx context.Context, id docindex.CrawlID, why docindex
 
 func (s *Store) refuse(ctx context.Context, name string, why docindex.Kind) error {
 	home := homeOf(name)
-	a, err := s.one(ctx, home, refuseScript, name, decimal(int64(why)), decimal(embedded.MaxRefused))
+	a, err := s.one(ctx, home, refuseScript, name, decimal(int64(why)), decimal(embedded.MaxStopped))
 	if err != nil {
 		return err
 	}

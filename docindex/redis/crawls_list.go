@@ -80,7 +80,7 @@ func (s *Store) ReportPending(ctx context.Context, id docindex.CrawlID, domains 
 // surveying makes books of what shards tell, so that all stores survey alike.
 type surveying struct {
 	id      docindex.CrawlID
-	books   *crawlstats.Books
+	books   *crawlstats.Stats
 	domains map[domainOf]*pendingOf
 }
 
@@ -91,7 +91,7 @@ type domainOf struct {
 
 type pendingOf struct {
 	domain *crawlstats.Domain
-	levels crawlstats.Levels
+	levels crawlstats.PriorityCounts
 }
 
 // read reads the crawl that is asked for.
@@ -133,11 +133,11 @@ type absent struct {
 
 // end surveys. Shards do not tell all at the same moment: nothing is away that was not pending when that was told.
 func (v *surveying) end(domains int, away []absent) docindex.PendingReport {
-	survey := v.books.Begin(v.id, domains)
+	survey := v.books.BeginReport(v.id, domains)
 	for _, a := range away {
 		if p := v.domains[a.domainOf]; p != nil && p.levels.Of(a.priority) > 0 {
 			p.levels.Add(a.priority, ^uint64(0))
-			survey.Away(p.domain, a.priority)
+			survey.InFlight(p.domain, a.priority)
 		}
 	}
 	return survey.End()

@@ -21,7 +21,7 @@ const (
 type mirror struct {
 	turn   chan struct{} // holds one while nobody uses what follows
 	prefix string        // of the crawls' names
-	books  *crawlstats.Books
+	books  *crawlstats.Stats
 	crawls map[string]*mirrored // by name
 	shards [shards]mirrorShard
 
@@ -37,7 +37,7 @@ type mirrorShard struct {
 
 // mirrored is a crawl.
 type mirrored struct {
-	book  *crawlstats.Book
+	book  *crawlstats.CrawlStats
 	parts [shards]mirrorPart
 }
 
@@ -266,10 +266,10 @@ func (m *mirror) set(c *mirrored, shard int, level string, n uint64) {
 	switch {
 	case n > was:
 		d := m.books.Enter(c.book, domain, n-was)
-		m.books.Move(d, priority, crawlstats.Ended, crawlstats.Lined, n-was, 0)
+		m.books.Move(d, priority, crawlstats.Completed, crawlstats.Scheduled, n-was, 0)
 	default:
 		d := m.books.Enter(c.book, domain, 0)
-		m.books.Move(d, priority, crawlstats.Lined, crawlstats.Ended, was-n, 0)
+		m.books.Move(d, priority, crawlstats.Scheduled, crawlstats.Completed, was-n, 0)
 		m.books.Leave(d, was-n)
 	}
 	switch {
@@ -292,7 +292,7 @@ func levelOf(level string) (priority int32, domain string) {
 
 // survey surveys. Nothing is away that was not pending when that was told.
 func (m *mirror) survey(id docindex.CrawlID, domains int, away []absent) docindex.PendingReport {
-	v := m.books.Begin(id, domains)
+	v := m.books.BeginReport(id, domains)
 	counted := map[absent]uint64{}
 	for _, a := range away {
 		c := m.crawls[a.crawl]
@@ -305,7 +305,7 @@ func (m *mirror) survey(id docindex.CrawlID, domains int, away []absent) docinde
 		}
 		if counted[a] < pending {
 			counted[a]++
-			v.Away(m.books.Enter(c.book, a.domain, 0), a.priority)
+			v.InFlight(m.books.Enter(c.book, a.domain, 0), a.priority)
 		}
 	}
 	return v.End()

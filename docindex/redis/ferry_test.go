@@ -149,7 +149,7 @@ func (x *ferried) SetHostRules(of func(host []byte) docindex.HostRule) { x.s.Set
 
 // Serve waits inside, in the bubble's time.
 func (x *ferried) Serve(ctx context.Context, r docindex.Request, give func(*docindex.Served) error) error {
-	var p embedded.Patience
+	var p embedded.WaitBudget
 	err := x.try(ctx, func(outer context.Context, inside func(func())) error {
 		outer, cancel := context.WithCancel(outer)
 		defer cancel()
@@ -172,7 +172,7 @@ func (x *ferried) Serve(ctx context.Context, r docindex.Request, give func(*doci
 	return err
 }
 
-func (x *ferried) wait(ctx context.Context, p *embedded.Patience, soon <-chan struct{}) bool {
+func (x *ferried) wait(ctx context.Context, p *embedded.WaitBudget, soon <-chan struct{}) bool {
 	w := &wait{soon, make(chan struct{})}
 	x.mu.Lock()
 	x.waits = append(x.waits, w)

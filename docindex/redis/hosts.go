@@ -36,7 +36,7 @@ const (
 func (s *Store) HostStatus(ctx context.Context, host []byte) (docindex.HostStatus, error) {
 	name := hostName(string(host))
 	for range maxCatch {
-		a, err := s.one(ctx, shardOf(name), lookScript, name, decimal(embedded.MaxLook+1))
+		a, err := s.one(ctx, shardOf(name), lookScript, name, decimal(embedded.MaxHostQueues+1))
 		if err != nil {
 			return docindex.HostStatus{}, err
 		}
@@ -55,34 +55,34 @@ func (s *Store) HostStatus(ctx context.Context, host []byte) (docindex.HostStatu
 			return docindex.HostStatus{}, errStrange
 		}
 		now := integer(told[0])
-		return embedded.Look(s.mirror(told[1:], name, now), []byte(name), told[2] == "", now), nil
+		return embedded.HostStatus(s.mirror(told[1:], name, now), []byte(name), told[2] == "", now), nil
 	}
 	return docindex.HostStatus{}, errStrange
 }
 
 // mirror has a host and its queues stand in doors, as look tells of them.
-func (s *Store) mirror(told []string, name string, now int64) *queuesched.Doors {
+func (s *Store) mirror(told []string, name string, now int64) *queuesched.Scheduler {
 	d := queuesched.New(func() {})
 	d.SetSlotGap(s.gap.Load())
 	if told[0] != "" {
 		d.SetDefaultDelay(integer(told[0]))
 	}
 	for q := told[looksAtHost-1:]; len(q) >= looksAtQueues; q = q[looksAtQueues:] {
-		k := queuesched.Kept{
+		k := queuesched.Persisted{
 			Scheduled: uint32(integer(q[2])), Completed: uint32(integer(q[4])), Served: [2]int64{integer(q[10]), integer(q[11])},
 			Delay: -1, Blocked: integer(q[6]), Limit: uint32(integer(q[9])), AnyHost: q[14] != "",
 		}
 		if q[8] != "" {
 			k.Delay = integer(q[8])
 		}
-		d.Mirror([]byte(q[0]), []byte(q[1]), k, queuesched.Afoot{
+		d.RestoreInFlight([]byte(q[0]), []byte(q[1]), k, queuesched.InFlight{
 			InTransit: uint32(integer(q[3])), Out: [2]uint32{uint32(integer(q[12])), uint32(integer(q[13]))},
-			Due: due(integer(q[5])), Rest: integer(q[7]), Serving: q[15] != "",
+			Due: due(integer(q[5])), SkipUntil: integer(q[7]), Serving: q[15] != "",
 		}, now)
 	}
 	h := told[2:]
-	d.MirrorHost([]byte(name), queuesched.HostAfoot{
-		Blocked: integer(h[0]), Delay: integer(h[1]), Asked: integer(h[2]), Pause: integer(h[3]), Called: integer(h[4]), Gap: integer(h[5]),
+	d.RestoreHostInFlight([]byte(name), queuesched.HostInFlight{
+		Blocked: integer(h[0]), Delay: integer(h[1]), Asked: integer(h[2]), Pause: integer(h[3]), FrontierLast: integer(h[4]), Gap: integer(h[5]),
 		Out: [3]uint32{uint32(integer(h[6])), uint32(integer(h[7])), uint32(integer(h[8]))},
 	})
 	return d

@@ -15,67 +15,67 @@ import (
 
 type appID struct{ spider, app string }
 
-// Place is where a document of a crawl is.
-type Place uint8
+// State is where a document of a crawl is.
+type State uint8
 
 const (
-	Ended     Place = iota // completed
-	Lined                  // scheduled
-	AtSlots                // in transit, taken by the slots
-	AtClients              // in transit, taken by a call
-	Places
+	Completed State = iota // completed
+	Scheduled              // scheduled
+	InSlots                // in transit, taken by the slots
+	InClients              // in transit, taken by a call
+	States
 )
 
-func (p Place) pending() bool { return p == Lined || p == AtSlots }
+func (p State) pending() bool { return p == Scheduled || p == InSlots }
 
-// Books are those of all crawls. Use New.
-type Books struct {
-	byID     map[docindex.CrawlID]*Book
-	numbered []*Book  // by number
-	freed    []uint32 // numbers of books that are no more
-	apps     map[appID]*app
-	due      timeheap.Heap        // books by the time when they are to be ended; a Duration stands for seconds since 1970
-	quiet    timeheap.Heap        // books by the time since when nothing was open, in ms
-	surveys  uint64               // numbers surveys
-	absent   []absence            // what the last one has used
-	refused  int                  // books
-	sum      docindex.CrawlCounts // of all that are no more; Pending and InTransit are not kept
+// Stats are those of all crawls. Use New.
+type Stats struct {
+	byID      map[docindex.CrawlID]*CrawlStats
+	numbered  []*CrawlStats // by number
+	freed     []uint32      // numbers of books that are no more
+	apps      map[appID]*app
+	due       timeheap.Heap        // books by the time when they are to be ended; a Duration stands for seconds since 1970
+	idleSince timeheap.Heap        // books by the time since when nothing was open, in ms
+	reports   uint64               // numbers surveys
+	inFlight  []inFlightCount      // what the last one has used
+	stopped   int                  // books
+	sum       docindex.CrawlCounts // of all that are no more; Pending and InTransit are not kept
 }
 
-// Book is what is kept of a crawl.
-type Book struct {
-	ID      docindex.CrawlID
-	No      uint32 // from 1 on; given again after Release
-	Count   [Places]uint64
-	Purged  uint64 // of those that are Ended: because the crawl was refused
-	Dropped uint64 // came after that
-	Sent    uint64 // times that documents went to clients, and to spiders that have told how they ended; since the start
-	Untold  int    // ended because it was refused, and nobody was told yet
-	Answer  int    // of these, what was answered last to who asked
-	Expires int64  // seconds since 1970; 0: never
-	Refused bool
-	Why     docindex.Kind // of the refusal
-	Round   uint64        // counts the times that it got work when it had none
-	Told    uint64        // the last round of whose end somebody was told
-	ToldEnd bool          // somebody was told that it was refused, and how much ended because of that
+// CrawlStats is what is kept of a crawl.
+type CrawlStats struct {
+	ID            docindex.CrawlID
+	No            uint32 // from 1 on; given again after Release
+	Count         [States]uint64
+	Purged        uint64 // of those that are Ended: because the crawl was refused
+	Dropped       uint64 // came after that
+	Sent          uint64 // times that documents went to clients, and to spiders that have told how they ended; since the start
+	Unreported    int    // ended because it was refused, and nobody was told yet
+	Reported      int    // of these, what was answered last to who asked
+	Expires       int64  // seconds since 1970; 0: never
+	Stopped       bool
+	Why           docindex.Kind // of the refusal
+	Epoch         uint64        // counts the times that it got work when it had none
+	ReportedEpoch uint64        // the last round of whose end somebody was told
+	EndReported   bool          // somebody was told that it was refused, and how much ended because of that
 
-	app     *app
-	domains map[string]*Domain
-	levels  Levels // pending documents
-	loads   []load // of its domains that have something pending, in no order
-	top     uint64 // none of loads is more; refreshed by surveys
-	absent  mark
+	app      *app
+	domains  map[string]*Domain
+	levels   PriorityCounts // pending documents
+	loads    []load         // of its domains that have something pending, in no order
+	top      uint64         // none of loads is more; refreshed by surveys
+	inFlight reportMark
 }
 
 // Domain is what is kept of a crawl's registered domain.
 type Domain struct {
-	Name   string
-	Book   *Book
-	No     uint32 // free for the store's use
-	docs   uint64 // members
-	place  int    // in its book's loads, plus one; 0: nothing is pending
-	levels Levels // pending documents
-	absent mark
+	Name     string
+	Crawl    *CrawlStats
+	No       uint32         // free for the store's use
+	docs     uint64         // members
+	place    int            // in its book's loads, plus one; 0: nothing is pending
+	levels   PriorityCounts // pending documents
+	inFlight reportMark
 }
 
 // load is what is pending of a domain; it is never 0. Loads stand side by side, for surveys to look at all of a book's.
@@ -86,27 +86,27 @@ type load struct {
 
 // app is what is kept of an application at a spider.
 type app struct {
-	books   map[string]*Book  // by crawl ID
-	domains map[string]uint64 // pending documents of all crawls
-	atSlots uint64            // documents of all crawls
+	crawls  map[string]*CrawlStats // by crawl ID
+	domains map[string]uint64      // pending documents of all crawls
+	atSlots uint64                 // documents of all crawls
 }
 
 // New returns empty books.
-func New() *Books {
-	return &Books{numbered: make([]*Book, 1), byID: map[docindex.CrawlID]*Book{}, apps: map[appID]*app{}}
+func New() *Stats {
+	return &Stats{numbered: make([]*CrawlStats, 1), byID: map[docindex.CrawlID]*CrawlStats{}, apps: map[appID]*app{}}
 }
 
 // Len is how many books there are.
-func (l *Books) Len() int { return len(l.byID) }
+func (l *Stats) Len() int { return len(l.byID) }
 
-// Refused is how many crawls are refused.
-func (l *Books) Refused() int { return l.refused }
+// Stopped is how many crawls are refused.
+func (l *Stats) Stopped() int { return l.stopped }
 
 // Find returns the book of a crawl, or nil.
-func (l *Books) Find(id docindex.CrawlID) *Book { return l.byID[id] }
+func (l *Stats) Find(id docindex.CrawlID) *CrawlStats { return l.byID[id] }
 
 // At returns the book of a number; nil: there is none.
-func (l *Books) At(no uint32) *Book {
+func (l *Stats) At(no uint32) *CrawlStats {
 	if int(no) >= len(l.numbered) {
 		return nil
 	}
@@ -114,7 +114,7 @@ func (l *Books) At(no uint32) *Book {
 }
 
 // Open returns the book of a crawl, and makes it where there is none.
-func (l *Books) Open(id docindex.CrawlID) *Book {
+func (l *Stats) Open(id docindex.CrawlID) *CrawlStats {
 	if b := l.byID[id]; b != nil {
 		return b
 	}
@@ -128,65 +128,65 @@ func (l *Books) Open(id docindex.CrawlID) *Book {
 }
 
 // Restore makes a book with a number that no other has. When all are made, Restored has to follow.
-func (l *Books) Restore(no uint32, id docindex.CrawlID) *Book {
+func (l *Stats) Restore(no uint32, id docindex.CrawlID) *CrawlStats {
 	for int(no) >= len(l.numbered) {
-		l.numbered = append(l.numbered, make([]*Book, max(64, len(l.numbered)/2))...)
+		l.numbered = append(l.numbered, make([]*CrawlStats, max(64, len(l.numbered)/2))...)
 	}
 	return l.add(no, id)
 }
 
 // Restored makes what follows from the books: those that expire or are refused, and have something left to end or to tell,
 // are due; those of whose end nobody was told are quiet from now on, in ms.
-func (l *Books) Restored(now int64) {
+func (l *Stats) Restored(now int64) {
 	for no := 1; no < len(l.numbered); no++ {
 		b := l.numbered[no]
 		switch {
 		case b == nil:
 			l.freed = append(l.freed, uint32(no))
 			continue
-		case b.Refused:
-			l.refused++
-			b.Untold = int(b.Purged)
-			if b.Count[Lined] > 0 || b.Why == docindex.Expired && !b.ToldEnd {
+		case b.Stopped:
+			l.stopped++
+			b.Unreported = int(b.Purged)
+			if b.Count[Scheduled] > 0 || b.Why == docindex.Expired && !b.EndReported {
 				l.due.Set(b.No, 0)
 			}
 		default:
 			if b.Expires > 0 {
 				l.due.Set(b.No, time.Duration(b.Expires))
 			}
-			if b.Open() == 0 && b.Told < b.Round {
-				l.quiet.Set(b.No, time.Duration(now))
+			if b.Open() == 0 && b.ReportedEpoch < b.Epoch {
+				l.idleSince.Set(b.No, time.Duration(now))
 			}
 		}
 		b.Sent = 0 // what clients have went to them before
 	}
 }
 
-func (l *Books) add(no uint32, id docindex.CrawlID) *Book {
+func (l *Stats) add(no uint32, id docindex.CrawlID) *CrawlStats {
 	key := appID{strings.Clone(id.Spider), strings.Clone(id.App)}
 	a := l.apps[key]
 	if a == nil {
-		a = &app{books: map[string]*Book{}, domains: map[string]uint64{}}
+		a = &app{crawls: map[string]*CrawlStats{}, domains: map[string]uint64{}}
 		l.apps[key] = a
 	}
-	b := &Book{ID: docindex.CrawlID{Spider: key.spider, App: key.app, Crawl: strings.Clone(id.Crawl)}, No: no, app: a, domains: map[string]*Domain{}}
+	b := &CrawlStats{ID: docindex.CrawlID{Spider: key.spider, App: key.app, Crawl: strings.Clone(id.Crawl)}, No: no, app: a, domains: map[string]*Domain{}}
 	l.numbered[no] = b
-	l.byID[b.ID], a.books[b.ID.Crawl] = b, b
+	l.byID[b.ID], a.crawls[b.ID.Crawl] = b, b
 	return b
 }
 
 // Release forgets a book that says nothing any more, and answers whether it did.
-func (l *Books) Release(b *Book) bool {
-	if b.Refused || b.size() > 0 {
+func (l *Stats) Release(b *CrawlStats) bool {
+	if b.Stopped || b.size() > 0 {
 		return false
 	}
 	l.due.Remove(b.No)
-	l.quiet.Remove(b.No)
+	l.idleSince.Remove(b.No)
 	l.sum.Dropped += b.Dropped
 	l.sum.Sent += b.Sent
 	delete(l.byID, b.ID)
-	delete(b.app.books, b.ID.Crawl)
-	if len(b.app.books) == 0 {
+	delete(b.app.crawls, b.ID.Crawl)
+	if len(b.app.crawls) == 0 {
 		delete(l.apps, appID{b.ID.Spider, b.ID.App})
 	}
 	l.numbered[b.No] = nil
@@ -195,37 +195,37 @@ func (l *Books) Release(b *Book) bool {
 }
 
 // Pending is how many documents are scheduled, or at the slots.
-func (b *Book) Pending() uint64 { return b.Count[Lined] + b.Count[AtSlots] }
+func (b *CrawlStats) Pending() uint64 { return b.Count[Scheduled] + b.Count[InSlots] }
 
 // Open is how many documents are not completed.
-func (b *Book) Open() uint64 { return b.Pending() + b.Count[AtClients] }
+func (b *CrawlStats) Open() uint64 { return b.Pending() + b.Count[InClients] }
 
 // Done is how many documents are completed, but for those purged.
-func (b *Book) Done() uint64 { return b.Count[Ended] - b.Purged }
+func (b *CrawlStats) Done() uint64 { return b.Count[Completed] - b.Purged }
 
-func (b *Book) size() uint64 { return b.Open() + b.Count[Ended] }
+func (b *CrawlStats) size() uint64 { return b.Open() + b.Count[Completed] }
 
 // Has reports whether a crawl has documents of a domain.
-func (b *Book) Has(domain string) bool { return b.domains[domain] != nil }
+func (b *CrawlStats) Has(domain string) bool { return b.domains[domain] != nil }
 
 // Enter counts so many documents, which are Ended so far, as members of a crawl's domain.
-func (l *Books) Enter(b *Book, domain string, n uint64) *Domain {
+func (l *Stats) Enter(b *CrawlStats, domain string, n uint64) *Domain {
 	d := b.domains[domain]
 	if d == nil {
-		d = &Domain{Name: strings.Clone(domain), Book: b}
+		d = &Domain{Name: strings.Clone(domain), Crawl: b}
 		b.domains[d.Name] = d
 	}
 	d.docs += n
-	b.Count[Ended] += n
+	b.Count[Completed] += n
 	return d
 }
 
 // Fill counts documents as members of a crawl's domain that are Lined since before the books were made, and how many.
-func (l *Books) Fill(d *Domain, lined *Levels) (n uint64) {
-	b := d.Book
+func (l *Stats) Fill(d *Domain, lined *PriorityCounts) (n uint64) {
+	b := d.Crawl
 	lined.Each(func(_ int32, some uint64) { n += some })
 	d.docs += n
-	b.Count[Lined] += n
+	b.Count[Scheduled] += n
 	d.change(n)
 	d.levels.AddAll(lined)
 	b.levels.AddAll(lined)
@@ -235,30 +235,30 @@ func (l *Books) Fill(d *Domain, lined *Levels) (n uint64) {
 
 // Leave ends the membership of so many documents that are Ended. gone says that the domain is none any more; the book may
 // be to be released.
-func (l *Books) Leave(d *Domain, n uint64) (gone bool) {
-	d.Book.Count[Ended] -= n
+func (l *Stats) Leave(d *Domain, n uint64) (gone bool) {
+	d.Crawl.Count[Completed] -= n
 	if d.docs -= n; d.docs > 0 {
 		return false
 	}
-	delete(d.Book.domains, d.Name)
+	delete(d.Crawl.domains, d.Name)
 	return true
 }
 
 // Move counts so many documents of a priority that have changed their place. now is in ms.
-func (l *Books) Move(d *Domain, priority int32, from, to Place, n uint64, now int64) {
+func (l *Stats) Move(d *Domain, priority int32, from, to State, n uint64, now int64) {
 	if from == to || n == 0 {
 		return
 	}
-	b := d.Book
+	b := d.Crawl
 	was := b.Open()
 	b.Count[from] -= n
 	b.Count[to] += n
-	if from == AtSlots {
+	if from == InSlots {
 		b.app.atSlots -= n
-	} else if to == AtSlots {
+	} else if to == InSlots {
 		b.app.atSlots += n
 	}
-	if to == AtClients {
+	if to == InClients {
 		b.Sent += n
 	}
 	switch {
@@ -269,15 +269,15 @@ func (l *Books) Move(d *Domain, priority int32, from, to Place, n uint64, now in
 	}
 	switch is := b.Open(); {
 	case was == 0 && is > 0:
-		b.Round++
-		l.quiet.Remove(b.No)
-	case was > 0 && is == 0 && !b.Refused:
-		l.quiet.Set(b.No, time.Duration(now))
+		b.Epoch++
+		l.idleSince.Remove(b.No)
+	case was > 0 && is == 0 && !b.Stopped:
+		l.idleSince.Set(b.No, time.Duration(now))
 	}
 }
 
 // countPending counts so many documents more that are pending; fewer, where n is negative.
-func (b *Book) countPending(d *Domain, priority int32, n uint64) {
+func (b *CrawlStats) countPending(d *Domain, priority int32, n uint64) {
 	d.change(n)
 	d.levels.Add(priority, n)
 	b.levels.Add(priority, n)
@@ -290,7 +290,7 @@ func (b *Book) countPending(d *Domain, priority int32, n uint64) {
 
 // change counts what is pending of a domain.
 func (d *Domain) change(by uint64) {
-	b := d.Book
+	b := d.Crawl
 	if d.place == 0 {
 		b.loads = append(b.loads, load{Domain: d})
 		d.place = len(b.loads)
@@ -312,5 +312,5 @@ func (d *Domain) pending() uint64 {
 	if d.place == 0 {
 		return 0
 	}
-	return d.Book.loads[d.place-1].pending
+	return d.Crawl.loads[d.place-1].pending
 }

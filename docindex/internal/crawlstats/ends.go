@@ -7,8 +7,8 @@ import (
 )
 
 // ExpireAt sets when a crawl expires, in seconds since 1970, and answers whether that changed it; 0: never.
-func (l *Books) ExpireAt(b *Book, at int64) bool {
-	if b.Refused || b.Expires == at {
+func (l *Stats) ExpireAt(b *CrawlStats, at int64) bool {
+	if b.Stopped || b.Expires == at {
 		return false
 	}
 	b.Expires = at
@@ -20,33 +20,33 @@ func (l *Books) ExpireAt(b *Book, at int64) bool {
 	return true
 }
 
-// Refuse says that nothing of a crawl is wanted any more, for a reason of the store's. It is due until it is Purged.
-func (l *Books) Refuse(b *Book, why docindex.Kind) {
-	b.Refused, b.Why = true, why
-	l.refused++
-	l.quiet.Remove(b.No)
+// Stop says that nothing of a crawl is wanted any more, for a reason of the store's. It is due until it is Purged.
+func (l *Stats) Stop(b *CrawlStats, why docindex.Kind) {
+	b.Stopped, b.Why = true, why
+	l.stopped++
+	l.idleSince.Remove(b.No)
 	l.due.Set(b.No, 0)
 }
 
-// Purged says that nothing of a refused crawl is scheduled any more, and returns how many documents ended because of the
+// ReportPurged says that nothing of a refused crawl is scheduled any more, and returns how many documents ended because of the
 // refusal since somebody was told.
-func (l *Books) Purged(b *Book) int {
+func (l *Stats) ReportPurged(b *CrawlStats) int {
 	l.due.Remove(b.No)
-	b.Answer = b.Untold
-	return b.Untold
+	b.Reported = b.Unreported
+	return b.Unreported
 }
 
-// WasTold says that somebody was told how a crawl ended, by being refused where round is 0, or else in that round.
-func (b *Book) WasTold(round uint64) {
+// AckEnd says that somebody was told how a crawl ended, by being refused where round is 0, or else in that round.
+func (b *CrawlStats) AckEnd(round uint64) {
 	if round > 0 {
-		b.Told = max(b.Told, round)
+		b.ReportedEpoch = max(b.ReportedEpoch, round)
 		return
 	}
-	b.Untold, b.Answer, b.ToldEnd = b.Untold-b.Answer, 0, b.Refused
+	b.Unreported, b.Reported, b.EndReported = b.Unreported-b.Reported, 0, b.Stopped
 }
 
-// Due lists crawls, at most so many, that are to be ended.
-func (l *Books) Due(now time.Time, most int) (all []docindex.CrawlEnd) {
+// ToEnd lists crawls, at most so many, that are to be ended.
+func (l *Stats) ToEnd(now time.Time, most int) (all []docindex.CrawlEnd) {
 	var found []uint32
 	for len(found) < most {
 		no, at, ok := l.due.Min()
@@ -58,10 +58,10 @@ func (l *Books) Due(now time.Time, most int) (all []docindex.CrawlEnd) {
 	}
 	for _, no := range found { // they stay until they are purged
 		b, at := l.numbered[no], int64(0)
-		if !b.Refused {
+		if !b.Stopped {
 			at = b.Expires
 		}
-		all = append(all, docindex.CrawlEnd{CrawlID: b.ID, Expired: !b.Refused || b.Why == docindex.Expired})
+		all = append(all, docindex.CrawlEnd{CrawlID: b.ID, Expired: !b.Stopped || b.Why == docindex.Expired})
 		l.due.Set(no, time.Duration(at))
 	}
 	return all
@@ -69,31 +69,31 @@ func (l *Books) Due(now time.Time, most int) (all []docindex.CrawlEnd) {
 
 // Finished lists crawls, at most so many, that are not refused and of which nothing was open since a time, each once for
 // each time that this happened.
-func (l *Books) Finished(since time.Time, most int) (done []docindex.FinishedCrawl) {
+func (l *Stats) Finished(since time.Time, most int) (done []docindex.FinishedCrawl) {
 	for len(done) < most {
-		no, at, ok := l.quiet.Min()
+		no, at, ok := l.idleSince.Min()
 		if !ok || int64(at) > since.UnixMilli() {
 			break
 		}
-		l.quiet.Remove(no)
+		l.idleSince.Remove(no)
 		b := l.numbered[no]
-		done = append(done, docindex.FinishedCrawl{CrawlID: b.ID, Done: b.Done(), Epoch: b.Round})
+		done = append(done, docindex.FinishedCrawl{CrawlID: b.ID, Done: b.Done(), Epoch: b.Epoch})
 	}
 	return done
 }
 
 // Counts counts documents of crawls: of some, at most so many, and of all others together, without a name, which come last.
 // expired is why crawls are refused that have.
-func (l *Books) Counts(most int) (counts []docindex.CrawlCounts) {
+func (l *Stats) Counts(most int) (counts []docindex.CrawlCounts) {
 	other := l.sum
 	for _, b := range l.numbered[1:] {
 		if b == nil {
 			continue
 		}
 		c := docindex.CrawlCounts{
-			CrawlID: b.ID, Pending: b.Pending(), InTransit: b.Count[AtClients], Done: b.Done(), Sent: b.Sent, Purged: b.Purged, Dropped: b.Dropped,
+			CrawlID: b.ID, Pending: b.Pending(), InTransit: b.Count[InClients], Done: b.Done(), Sent: b.Sent, Purged: b.Purged, Dropped: b.Dropped,
 		}
-		if b.Refused && b.Why == docindex.Expired {
+		if b.Stopped && b.Why == docindex.Expired {
 			c.Expired = b.Purged
 		}
 		if len(counts) < most {

@@ -2,9 +2,9 @@ package crawlstats
 
 import "slices"
 
-// Levels count by priority. The zero value is empty. Few stand in their order; of many, whoever chooses them, none costs
+// PriorityCounts count by priority. The zero value is empty. Few stand in their order; of many, whoever chooses them, none costs
 // more than another.
-type Levels struct {
+type PriorityCounts struct {
 	few  []level
 	many map[int32]uint64
 }
@@ -17,7 +17,7 @@ type level struct {
 const maxFew = 16
 
 // Add adds to the count of a priority, or takes from it where n is negative, and forgets a count that is nothing.
-func (l *Levels) Add(priority int32, n uint64) {
+func (l *PriorityCounts) Add(priority int32, n uint64) {
 	if l.many != nil {
 		if sum := l.many[priority] + n; sum != 0 {
 			l.many[priority] = sum
@@ -45,7 +45,7 @@ func (l *Levels) Add(priority int32, n uint64) {
 }
 
 // AddAll adds all counts of another.
-func (l *Levels) AddAll(other *Levels) {
+func (l *PriorityCounts) AddAll(other *PriorityCounts) {
 	if l.Len() == 0 && other.many == nil {
 		l.few, l.many = slices.Clone(other.few), nil
 		return
@@ -64,10 +64,10 @@ func compare(a, b int32) int {
 }
 
 // Len is how many counts there are.
-func (l *Levels) Len() int { return len(l.few) + len(l.many) }
+func (l *PriorityCounts) Len() int { return len(l.few) + len(l.many) }
 
 // Of is the count of a priority.
-func (l *Levels) Of(priority int32) uint64 {
+func (l *PriorityCounts) Of(priority int32) uint64 {
 	if l.many != nil {
 		return l.many[priority]
 	}
@@ -80,7 +80,7 @@ func (l *Levels) Of(priority int32) uint64 {
 }
 
 // Each calls yield with all counts, in no order.
-func (l *Levels) Each(yield func(priority int32, n uint64)) {
+func (l *PriorityCounts) Each(yield func(priority int32, n uint64)) {
 	for _, one := range l.few {
 		yield(one.priority, one.n)
 	}
@@ -90,7 +90,7 @@ func (l *Levels) Each(yield func(priority int32, n uint64)) {
 }
 
 // span is the lowest and the highest priority of which not all are away; 0 where there is none.
-func (l *Levels) span(away *absence) (low, high int32) {
+func (l *PriorityCounts) span(away *inFlightCount) (low, high int32) {
 	first := true
 	l.Each(func(p int32, n uint64) {
 		if n == away.of(p) {

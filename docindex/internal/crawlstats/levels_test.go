@@ -9,13 +9,13 @@ import (
 func TestLevels(t *testing.T) {
 	rnd := rand.New(rand.NewPCG(1, 1))
 	for round := range 50 {
-		var l Levels
+		var l PriorityCounts
 		twin := map[int32]uint64{}
 		for range 500 {
 			p := rnd.Int32N(1+int32(round)) - 20
 			switch {
 			case rnd.IntN(30) == 0:
-				var sum Levels
+				var sum PriorityCounts
 				sum.AddAll(&l)
 				l = sum
 			case twin[p] > 0 && rnd.IntN(3) > 0:
@@ -32,7 +32,7 @@ func TestLevels(t *testing.T) {
 	}
 }
 
-func compareLevels(t *testing.T, l *Levels, twin map[int32]uint64) {
+func compareLevels(t *testing.T, l *PriorityCounts, twin map[int32]uint64) {
 	t.Helper()
 	seen := 0
 	l.Each(func(p int32, n uint64) {

@@ -21,7 +21,7 @@ const portion = 1000
 
 // List lists crawls that have a text in a name, at most so many, those with most open documents first, and counts all of
 // them. locked calls its argument while nobody else uses the books, which are looked through in portions.
-func (l *Books) List(ctx context.Context, text string, max int, locked func(func())) (some []docindex.CrawlState, all int, err error) {
+func (l *Stats) List(ctx context.Context, text string, max int, locked func(func())) (some []docindex.CrawlState, all int, err error) {
 	for from, more := 1, true; more; from += portion {
 		if err := ctx.Err(); err != nil {
 			return nil, 0, err
@@ -43,7 +43,7 @@ func First(some []docindex.CrawlState, max int) []docindex.CrawlState {
 }
 
 // states adds the crawls of one portion.
-func (l *Books) states(to []docindex.CrawlState, from int, text string) (list []docindex.CrawlState, more bool) {
+func (l *Stats) states(to []docindex.CrawlState, from int, text string) (list []docindex.CrawlState, more bool) {
 	end := min(from+portion, len(l.numbered))
 	for _, b := range l.numbered[min(from, end):end] {
 		if b != nil && b.ID.Has(text) {
@@ -53,9 +53,9 @@ func (l *Books) states(to []docindex.CrawlState, from int, text string) (list []
 	return to, end < len(l.numbered)
 }
 
-func (b *Book) state() docindex.CrawlState {
+func (b *CrawlStats) state() docindex.CrawlState {
 	return docindex.CrawlState{
-		CrawlID: b.ID, Scheduled: b.Count[Lined], AtSlots: b.Count[AtSlots], AtClients: b.Count[AtClients],
-		Done: b.Done(), Purged: b.Purged, Dropped: b.Dropped, Expires: b.Expires, Stopped: b.Refused, Why: b.Why,
+		CrawlID: b.ID, Scheduled: b.Count[Scheduled], AtSlots: b.Count[InSlots], AtClients: b.Count[InClients],
+		Done: b.Done(), Purged: b.Purged, Dropped: b.Dropped, Expires: b.Expires, Stopped: b.Stopped, Why: b.Why,
 	}
 }

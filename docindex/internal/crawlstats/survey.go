@@ -7,19 +7,19 @@ import (
 	"urlserver/docindex"
 )
 
-// Surveying is a survey on its way. Use Begin, then Away, then End.
-type Surveying struct {
-	l       *Books
-	crawl   string // all that is asked for; empty: all of app
-	book    *Book  // of crawl; nil: there is none
-	app     *app   // nil: there is none
-	no      uint64
-	domains int
-	atSlots uint64    // of what is asked for, and not told to be away so far
-	absent  []absence // of domains and of books, in the order in which they were met
-	all     docindex.PendingReport
-	ranks   []rank
-	last    rank // of the largest so far, once there are enough; what comes behind it is not listed
+// Report is a survey on its way. Use Begin, then Away, then End.
+type Report struct {
+	l        *Stats
+	crawl    string      // all that is asked for; empty: all of app
+	stats    *CrawlStats // of crawl; nil: there is none
+	app      *app        // nil: there is none
+	id       uint64
+	domains  int
+	atSlots  uint64          // of what is asked for, and not told to be away so far
+	inFlight []inFlightCount // of domains and of books, in the order in which they were met
+	all      docindex.PendingReport
+	ranks    []rank
+	last     rank // of the largest so far, once there are enough; what comes behind it is not listed
 }
 
 // rank is a domain among the largest of all crawls, which have their turns.
@@ -28,22 +28,22 @@ type rank struct {
 	turn int
 }
 
-// mark leads to what a survey says of a book or domain.
-type mark struct {
-	survey uint64
+// reportMark leads to what a survey says of a book or domain.
+type reportMark struct {
+	report uint64
 	at     int // in absent
 }
 
-// absence counts documents at spiders.
-type absence struct {
-	domain  *Domain // nil: of a book
-	total   uint64
-	first   level  // most have but one
-	rest    Levels // of other priorities
-	emptied int    // of a book: domains with nothing else
+// inFlightCount counts documents at spiders.
+type inFlightCount struct {
+	domain   *Domain // nil: of a book
+	total    uint64
+	first    level          // most have but one
+	rest     PriorityCounts // of other priorities
+	noneLeft int            // of a book: domains with nothing else
 }
 
-func (a *absence) of(priority int32) uint64 {
+func (a *inFlightCount) of(priority int32) uint64 {
 	switch {
 	case a == nil:
 		return 0
@@ -53,52 +53,52 @@ func (a *absence) of(priority int32) uint64 {
 	return a.rest.Of(priority)
 }
 
-const maxAbsent = 1 << 16 // of the memory that stays between surveys, entries
+const maxInFlight = 1 << 16 // of the memory that stays between surveys, entries
 
-// Begin begins a survey of a crawl, or, without a Crawl, of all crawls of an application at a spider. It will list at most
+// BeginReport begins a survey of a crawl, or, without a Crawl, of all crawls of an application at a spider. It will list at most
 // so many domains.
-func (l *Books) Begin(id docindex.CrawlID, domains int) *Surveying {
-	l.surveys++
-	v := &Surveying{
-		l: l, crawl: id.Crawl, book: l.byID[id], app: l.apps[appID{id.Spider, id.App}], no: l.surveys, domains: domains,
-		absent: l.absent[:0],
+func (l *Stats) BeginReport(id docindex.CrawlID, domains int) *Report {
+	l.reports++
+	v := &Report{
+		l: l, crawl: id.Crawl, stats: l.byID[id], app: l.apps[appID{id.Spider, id.App}], id: l.reports, domains: domains,
+		inFlight: l.inFlight[:0],
 	}
 	switch {
-	case id.Crawl != "" && v.book != nil:
-		v.atSlots = v.book.Count[AtSlots]
+	case id.Crawl != "" && v.stats != nil:
+		v.atSlots = v.stats.Count[InSlots]
 	case id.Crawl == "" && v.app != nil:
 		v.atSlots = v.app.atSlots
 	}
 	return v
 }
 
-// MayMiss reports whether any of what is asked for may still be away: what is not at the slots is not at a spider.
-func (v *Surveying) MayMiss() bool { return v.atSlots > 0 }
+// MayHaveInFlight reports whether any of what is asked for may still be away: what is not at the slots is not at a spider.
+func (v *Report) MayHaveInFlight() bool { return v.atSlots > 0 }
 
 // Wants reports whether a domain is of what is asked for.
-func (v *Surveying) Wants(d *Domain) bool {
+func (v *Report) Wants(d *Domain) bool {
 	if v.crawl != "" {
-		return d.Book == v.book
+		return d.Crawl == v.stats
 	}
-	return d.Book.app == v.app
+	return d.Crawl.app == v.app
 }
 
-// Away counts a document of what is asked for that is at a spider, and so not pending.
-func (v *Surveying) Away(d *Domain, priority int32) {
+// InFlight counts a document of what is asked for that is at a spider, and so not pending.
+func (v *Report) InFlight(d *Domain, priority int32) {
 	v.atSlots--
-	v.miss(&d.absent, d, priority)
-	v.miss(&d.Book.absent, nil, priority)
+	v.addInFlight(&d.inFlight, d, priority)
+	v.addInFlight(&d.Crawl.inFlight, nil, priority)
 	if v.pending(d) == 0 {
-		v.absent[d.Book.absent.at].emptied++
+		v.inFlight[d.Crawl.inFlight.at].noneLeft++
 	}
 }
 
-func (v *Surveying) miss(m *mark, d *Domain, priority int32) {
-	if m.survey != v.no {
-		*m = mark{v.no, len(v.absent)}
-		v.absent = append(v.absent, absence{domain: d, first: level{priority: priority}})
+func (v *Report) addInFlight(m *reportMark, d *Domain, priority int32) {
+	if m.report != v.id {
+		*m = reportMark{v.id, len(v.inFlight)}
+		v.inFlight = append(v.inFlight, inFlightCount{domain: d, first: level{priority: priority}})
 	}
-	gone := &v.absent[m.at]
+	gone := &v.inFlight[m.at]
 	gone.total++
 	if gone.first.priority == priority {
 		gone.first.n++
@@ -108,18 +108,18 @@ func (v *Surveying) miss(m *mark, d *Domain, priority int32) {
 }
 
 // of is what is absent of a book or domain; nil: nothing.
-func (v *Surveying) of(m mark) *absence {
-	if m.survey != v.no {
+func (v *Report) of(m reportMark) *inFlightCount {
+	if m.report != v.id {
 		return nil
 	}
-	return &v.absent[m.at]
+	return &v.inFlight[m.at]
 }
 
 // End returns the survey.
-func (v *Surveying) End() docindex.PendingReport {
+func (v *Report) End() docindex.PendingReport {
 	if v.crawl != "" {
 		one := docindex.CrawlPending{Crawl: v.crawl}
-		if b := v.book; b != nil {
+		if b := v.stats; b != nil {
 			one = v.count(b)
 			v.rank(b, 0)
 		}
@@ -128,28 +128,28 @@ func (v *Surveying) End() docindex.PendingReport {
 		v.countApp(v.app)
 	}
 	v.list()
-	if cap(v.absent) <= maxAbsent {
-		clear(v.absent)
-		v.l.absent = v.absent
+	if cap(v.inFlight) <= maxInFlight {
+		clear(v.inFlight)
+		v.l.inFlight = v.inFlight
 	}
 	return v.all
 }
 
 // pending is what is pending of a domain and not away.
-func (v *Surveying) pending(d *Domain) uint64 {
-	if gone := v.of(d.absent); gone != nil {
+func (v *Report) pending(d *Domain) uint64 {
+	if gone := v.of(d.inFlight); gone != nil {
 		return d.pending() - gone.total
 	}
 	return d.pending()
 }
 
 // count counts a crawl, without its domains.
-func (v *Surveying) count(b *Book) docindex.CrawlPending {
+func (v *Report) count(b *CrawlStats) docindex.CrawlPending {
 	c := docindex.CrawlPending{Crawl: b.ID.Crawl, Expires: b.Expires, Distinct: len(b.loads), Pending: docindex.Pending{Total: b.Pending()}}
-	gone := v.of(b.absent)
+	gone := v.of(b.inFlight)
 	if gone != nil {
 		c.Total -= gone.total
-		c.Distinct -= gone.emptied
+		c.Distinct -= gone.noneLeft
 	}
 	if c.Total > 0 {
 		c.Low, c.High = b.levels.span(gone)
@@ -158,16 +158,16 @@ func (v *Surveying) count(b *Book) docindex.CrawlPending {
 }
 
 // countApp counts an application's crawls.
-func (v *Surveying) countApp(a *app) {
+func (v *Report) countApp(a *app) {
 	v.all.Domains = len(a.domains) - v.emptied(a)
 	type counted struct {
-		*Book
+		*CrawlStats
 		total uint64
 	}
-	all := make([]counted, 0, len(a.books))
-	for _, b := range a.books {
+	all := make([]counted, 0, len(a.crawls))
+	for _, b := range a.crawls {
 		total := b.Pending()
-		if gone := v.of(b.absent); gone != nil {
+		if gone := v.of(b.inFlight); gone != nil {
 			total -= gone.total
 		}
 		if total > 0 {
@@ -185,17 +185,17 @@ func (v *Surveying) countApp(a *app) {
 	all = all[:min(len(all), docindex.MaxReportedCrawls)]
 	v.all.Crawls = slices.Grow(v.all.Crawls, len(all))
 	for i, one := range all {
-		v.all.Crawls = append(v.all.Crawls, v.count(one.Book))
-		v.rank(one.Book, i)
+		v.all.Crawls = append(v.all.Crawls, v.count(one.CrawlStats))
+		v.rank(one.CrawlStats, i)
 	}
 }
 
 // emptied is of how many domains everything that is pending is away, in all crawls of an application.
-func (v *Surveying) emptied(a *app) (n int) {
+func (v *Report) emptied(a *app) (n int) {
 	gone := map[string]uint64{}
-	for i := range v.absent {
-		if d := v.absent[i].domain; d != nil && d.pending() == v.absent[i].total {
-			gone[d.Name] += v.absent[i].total
+	for i := range v.inFlight {
+		if d := v.inFlight[i].domain; d != nil && d.pending() == v.inFlight[i].total {
+			gone[d.Name] += v.inFlight[i].total
 		}
 	}
 	for name, sum := range gone {
@@ -208,12 +208,12 @@ func (v *Surveying) emptied(a *app) (n int) {
 
 // rank lines up the domains of a crawl, whose turn it is, that may be among the largest. Of most crawls there is none once
 // those of the largest are lined up.
-func (v *Surveying) rank(b *Book, turn int) {
+func (v *Report) rank(b *CrawlStats, turn int) {
 	full := v.last.Domain != nil
 	if full && (b.top < v.last.pending || b.top == v.last.pending && turn > v.last.turn) {
 		return
 	}
-	spared := v.of(b.absent) == nil
+	spared := v.of(b.inFlight) == nil
 	b.top = 0
 	for _, one := range b.loads {
 		b.top = max(b.top, one.pending)
@@ -246,7 +246,7 @@ func larger(a, b *rank) int {
 }
 
 // cut keeps the largest.
-func (v *Surveying) cut() {
+func (v *Report) cut() {
 	slices.SortFunc(v.ranks, func(a, b rank) int { return larger(&a, &b) })
 	if len(v.ranks) >= v.domains {
 		v.ranks = v.ranks[:v.domains]
@@ -255,11 +255,11 @@ func (v *Surveying) cut() {
 }
 
 // list adds the largest domains to their crawls.
-func (v *Surveying) list() {
+func (v *Report) list() {
 	v.cut()
 	for _, r := range v.ranks {
 		one := docindex.DomainPending{Domain: r.Name, Pending: docindex.Pending{Total: r.pending}}
-		one.Low, one.High = r.levels.span(v.of(r.absent))
+		one.Low, one.High = r.levels.span(v.of(r.inFlight))
 		c := &v.all.Crawls[r.turn]
 		c.Domains = append(c.Domains, one)
 	}

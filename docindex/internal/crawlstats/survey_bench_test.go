@@ -9,14 +9,14 @@ import (
 )
 
 // fillBooks makes 1000 crawls of an application with 100 domains each and documents everywhere, as many as each says.
-func fillBooks(each func(crawl, domain int) int) (l *Books, all []*Domain) {
+func fillBooks(each func(crawl, domain int) int) (l *Stats, all []*Domain) {
 	l = New()
 	for crawl := range 1000 {
 		b := l.Open(docindex.CrawlID{Spider: "link", App: "app", Crawl: fmt.Sprint("c", crawl)})
 		for domain := range 100 {
 			for i := range each(crawl, domain) {
 				d := l.Enter(b, fmt.Sprintf("d%d-%d.example", crawl, domain), 1)
-				l.Move(d, int32(1+i%7), Ended, Lined, 1, 0)
+				l.Move(d, int32(1+i%7), Completed, Scheduled, 1, 0)
 				if i == 0 {
 					all = append(all, d)
 				}
@@ -38,7 +38,7 @@ func BenchmarkSurvey(b *testing.B) {
 				b.ReportAllocs()
 				before := cpu(b)
 				for b.Loop() {
-					v := l.Begin(id, 1000)
+					v := l.BeginReport(id, 1000)
 					if got := v.End(); got.Total == 0 {
 						b.Fatal(got)
 					}
@@ -57,9 +57,9 @@ func BenchmarkMove(b *testing.B) {
 	for b.Loop() {
 		d := all[n*7919%len(all)]
 		n++
-		l.Move(d, 1, Lined, AtSlots, 1, 0)
-		l.Move(d, 1, AtSlots, Ended, 1, 0)
-		l.Move(d, 1, Ended, Lined, 1, 0)
+		l.Move(d, 1, Scheduled, InSlots, 1, 0)
+		l.Move(d, 1, InSlots, Completed, 1, 0)
+		l.Move(d, 1, Completed, Scheduled, 1, 0)
 	}
 	b.ReportMetric((cpu(b)-before)/float64(b.N), "cpu-ns/op")
 }

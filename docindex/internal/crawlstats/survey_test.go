@@ -15,7 +15,7 @@ import (
 type paper struct {
 	domain   *Domain
 	priority int32
-	place    Place
+	place    State
 	away     bool
 }
 
@@ -34,14 +34,14 @@ func TestSurvey(t *testing.T) {
 			case rnd.IntN(5) == 0:
 				i := rnd.IntN(len(all))
 				p := all[i]
-				l.Move(p.domain, p.priority, p.place, Ended, 1, 0)
+				l.Move(p.domain, p.priority, p.place, Completed, 1, 0)
 				if l.Leave(p.domain, 1) {
-					l.Release(p.domain.Book)
+					l.Release(p.domain.Crawl)
 				}
 				all = slices.Delete(all, i, i+1)
 			default:
 				p := all[min(rnd.IntN(len(all)), rnd.IntN(len(all)))] // the first ones move most
-				to := Place(rnd.IntN(int(Places)))
+				to := State(rnd.IntN(int(States)))
 				l.Move(p.domain, p.priority, p.place, to, 1, 0)
 				p.place = to
 			}
@@ -56,14 +56,14 @@ func TestSurvey(t *testing.T) {
 	}
 }
 
-func compareSurvey(t *testing.T, l *Books, all []*paper, rnd *rand.Rand, id docindex.CrawlID) {
+func compareSurvey(t *testing.T, l *Stats, all []*paper, rnd *rand.Rand, id docindex.CrawlID) {
 	t.Helper()
 	most := 1 + rnd.IntN(60)
-	v := l.Begin(id, most)
+	v := l.BeginReport(id, most)
 	for _, p := range all {
-		p.away = p.place == AtSlots && rnd.IntN(2) == 0
-		if p.away && v.MayMiss() && v.Wants(p.domain) {
-			v.Away(p.domain, p.priority)
+		p.away = p.place == InSlots && rnd.IntN(2) == 0
+		if p.away && v.MayHaveInFlight() && v.Wants(p.domain) {
+			v.InFlight(p.domain, p.priority)
 		}
 	}
 	if got, want := v.End(), naiveSurvey(all, id, most); !reflect.DeepEqual(got, want) {
@@ -79,7 +79,7 @@ func naiveSurvey(all []*paper, id docindex.CrawlID, most int) (s docindex.Pendin
 		crawls[id.Crawl] = &docindex.CrawlPending{Crawl: id.Crawl}
 	}
 	for _, p := range all {
-		b := p.domain.Book
+		b := p.domain.Crawl
 		if b.ID.App != id.App || id.Crawl != "" && b.ID.Crawl != id.Crawl || !p.place.pending() || p.away {
 			continue
 		}
@@ -122,7 +122,7 @@ func naiveDomains(crawls []*docindex.CrawlPending, domains map[*Domain]*docindex
 	}
 	var all []entry
 	for d, pending := range domains {
-		turn := slices.IndexFunc(crawls, func(c *docindex.CrawlPending) bool { return c.Crawl == d.Book.ID.Crawl })
+		turn := slices.IndexFunc(crawls, func(c *docindex.CrawlPending) bool { return c.Crawl == d.Crawl.ID.Crawl })
 		all = append(all, entry{turn, pending})
 	}
 	slices.SortFunc(all, func(a, b entry) int {

@@ -52,21 +52,21 @@ func NextQueue(after uint32, first func(from uint32) (id, next uint32)) (id uint
 	return id
 }
 
-// Patience is that of a Serve which finds nothing only because others hold what it could have. Clients ask again at
+// WaitBudget is that of a Serve which finds nothing only because others hold what it could have. Clients ask again at
 // once when they have reported what they got, and their reports are stored a moment later: an empty answer would have
 // them wait for much longer than that. The zero value is ready.
-type Patience struct{ end <-chan time.Time }
+type WaitBudget struct{ end <-chan time.Time }
 
-const patience = 50 * time.Millisecond
+const waitBudget = 50 * time.Millisecond
 
 // Wait waits until soon is closed or ctx ends; false says that it has been too long, or that there is nothing to wait
 // for since soon is nil.
-func (p *Patience) Wait(ctx context.Context, soon <-chan struct{}) bool {
+func (p *WaitBudget) Wait(ctx context.Context, soon <-chan struct{}) bool {
 	if soon == nil {
 		return false
 	}
 	if p.end == nil {
-		p.end = time.After(patience)
+		p.end = time.After(waitBudget)
 	}
 	select {
 	case <-soon:
@@ -78,19 +78,19 @@ func (p *Patience) Wait(ctx context.Context, soon <-chan struct{}) bool {
 	}
 }
 
-// Bell tells all who wait of news. Its user guards it with a lock. The zero value is ready.
-type Bell struct{ rung chan struct{} }
+// Notifier tells all who wait of news. Its user guards it with a lock. The zero value is ready.
+type Notifier struct{ rung chan struct{} }
 
 // Next is closed when the bell rings next.
-func (b *Bell) Next() <-chan struct{} {
+func (b *Notifier) Next() <-chan struct{} {
 	if b.rung == nil {
 		b.rung = make(chan struct{})
 	}
 	return b.rung
 }
 
-// Ring tells those who wait.
-func (b *Bell) Ring() {
+// Broadcast tells those who wait.
+func (b *Notifier) Broadcast() {
 	if b.rung != nil {
 		close(b.rung)
 		b.rung = nil
@@ -98,7 +98,7 @@ func (b *Bell) Ring() {
 }
 
 // CountsOf are the counts of a queue or crawl; of all where s is nil.
-func CountsOf(d *queuesched.Doors, s *docindex.Scope) docindex.Counts {
+func CountsOf(d *queuesched.Scheduler, s *docindex.Scope) docindex.Counts {
 	n := queuesched.Counts{}
 	switch {
 	case s == nil:
@@ -116,9 +116,9 @@ func CountsOf(d *queuesched.Doors, s *docindex.Scope) docindex.Counts {
 	}
 }
 
-// Wish is a request as the doors have it.
-func Wish(r *docindex.Request) queuesched.Wish {
-	return queuesched.Wish{Crawl: r.Crawl, Key: r.Key, AnyCrawl: r.AnyCrawl, PerQueue: r.PerQueue, MaxQueues: r.MaxQueues}
+// Query is a request as the doors have it.
+func Query(r *docindex.Request) queuesched.Query {
+	return queuesched.Query{Crawl: r.Crawl, Key: r.Key, AnyCrawl: r.AnyCrawl, PerQueue: r.PerQueue, MaxQueues: r.MaxQueues}
 }
 
 // CreatedAt is when a document was put first, as stores keep it: seconds since 1970; given is the Put's, now in ms.
@@ -129,5 +129,5 @@ func CreatedAt(given, now int64) uint32 {
 	return uint32(max(0, min(given, math.MaxUint32)))
 }
 
-// MaxRefused is how many crawls a store refuses at most.
-const MaxRefused = 1_000_000
+// MaxStopped is how many crawls a store refuses at most.
+const MaxStopped = 1_000_000

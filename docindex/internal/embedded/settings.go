@@ -14,9 +14,9 @@ const queuesAtOnce = 10_000 // queues that are looked at while a lock is held
 // VisitSettings is [docindex.Inspector.Settings] of a store that keeps its queues in doors; locked calls back while nothing of it
 // changes. First come settings for all queues, then those of hosts and those of queues that have no URL yet, by name, and then the others
 // in the order of their first URLs.
-func VisitSettings(ctx context.Context, locked func(look func(d *queuesched.Doors, active bool, now int64)), visit func(*docindex.Setting) bool) error {
+func VisitSettings(ctx context.Context, locked func(look func(d *queuesched.Scheduler, active bool, now int64)), visit func(*docindex.Setting) bool) error {
 	var list []docindex.Setting
-	locked(func(d *queuesched.Doors, active bool, now int64) {
+	locked(func(d *queuesched.Scheduler, active bool, now int64) {
 		list = slices.Concat(generalSettings(d, active), hostSettings(d, now), presetSettings(d, now))
 	})
 	for next := uint32(1); ; {
@@ -31,12 +31,12 @@ func VisitSettings(ctx context.Context, locked func(look func(d *queuesched.Door
 		if err := ctx.Err(); err != nil {
 			return err
 		}
-		locked(func(d *queuesched.Doors, _ bool, now int64) { list, next = someSettings(d, list[:0], next, now) })
+		locked(func(d *queuesched.Scheduler, _ bool, now int64) { list, next = someSettings(d, list[:0], next, now) })
 	}
 }
 
 // generalSettings are those for all queues.
-func generalSettings(d *queuesched.Doors, active bool) (list []docindex.Setting) {
+func generalSettings(d *queuesched.Scheduler, active bool) (list []docindex.Setting) {
 	if !active {
 		list = append(list, docindex.Setting{Kind: docindex.SetActive})
 	}
@@ -47,8 +47,8 @@ func generalSettings(d *queuesched.Doors, active bool) (list []docindex.Setting)
 }
 
 // hostSettings are those of hosts.
-func hostSettings(d *queuesched.Doors, now int64) (list []docindex.Setting) {
-	d.Orders(func(host string, s queuesched.Settings) {
+func hostSettings(d *queuesched.Scheduler, now int64) (list []docindex.Setting) {
+	d.HostOverrides(func(host string, s queuesched.Settings) {
 		list = addSettings(list, docindex.Setting{Scope: docindex.Scope{Key: []byte(host)}, Host: true}, s, now)
 	})
 	slices.SortFunc(list, func(a, b docindex.Setting) int {
@@ -58,7 +58,7 @@ func hostSettings(d *queuesched.Doors, now int64) (list []docindex.Setting) {
 }
 
 // presetSettings are those of queues that have no URL yet.
-func presetSettings(d *queuesched.Doors, now int64) (list []docindex.Setting) {
+func presetSettings(d *queuesched.Scheduler, now int64) (list []docindex.Setting) {
 	d.Presets(func(crawlID, key string, s queuesched.Settings) {
 		list = addSettings(list, docindex.Setting{Scope: docindex.Scope{Crawl: []byte(crawlID), Key: []byte(key)}}, s, now)
 	})
@@ -69,10 +69,10 @@ func presetSettings(d *queuesched.Doors, now int64) (list []docindex.Setting) {
 }
 
 // someSettings adds the settings of some queues from a number on, and returns where to go on, or 0.
-func someSettings(d *queuesched.Doors, list []docindex.Setting, from uint32, now int64) (_ []docindex.Setting, next uint32) {
+func someSettings(d *queuesched.Scheduler, list []docindex.Setting, from uint32, now int64) (_ []docindex.Setting, next uint32) {
 	end := min(from+queuesAtOnce, d.Bound())
 	for id := from; id < end; id++ {
-		if !d.Live(id) {
+		if !d.Exists(id) {
 			continue
 		}
 		if s := d.SettingsOf(id); s != (queuesched.Settings{}) {

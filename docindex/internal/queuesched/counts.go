@@ -1,16 +1,16 @@
 package queuesched
 
 // Count counts a new URL of a queue.
-func (d *Doors) Count(id uint32, s State) { d.change(id, s, 1) }
+func (d *Scheduler) Count(id uint32, s State) { d.change(id, s, 1) }
 
-// Uncount counts a URL out that is forgotten.
-func (d *Doors) Uncount(id uint32, s State) { d.change(id, s, -1) }
+// Uncount counts a URL that was removed from a queue.
+func (d *Scheduler) Uncount(id uint32, s State) { d.change(id, s, -1) }
 
-// Move counts a URL's change of state.
-func (d *Doors) Move(id uint32, from, to State) { d.MoveSome(id, from, to, 1) }
+// Move counts a URL that changed its state.
+func (d *Scheduler) Move(id uint32, from, to State) { d.MoveSome(id, from, to, 1) }
 
-// MoveSome counts the same change of state of so many URLs.
-func (d *Doors) MoveSome(id uint32, from, to State, n uint32) {
+// MoveSome counts n URLs that changed their state.
+func (d *Scheduler) MoveSome(id uint32, from, to State, n uint32) {
 	if from == to {
 		return
 	}
@@ -18,7 +18,7 @@ func (d *Doors) MoveSome(id uint32, from, to State, n uint32) {
 	d.change(id, from, -int(n))
 }
 
-func (d *Doors) change(id uint32, s State, by int) {
+func (d *Scheduler) change(id uint32, s State, by int) {
 	q := d.queues.At(id)
 	if q.flags&gone != 0 {
 		return
@@ -34,7 +34,7 @@ func (d *Doors) change(id uint32, s State, by int) {
 	}
 }
 
-// step is one more, or one less.
+// step returns the number that adds or subtracts one.
 func step(up bool) uint64 {
 	if up {
 		return 1
@@ -44,8 +44,8 @@ func step(up bool) uint64 {
 
 func (q *queue) active() bool { return q.count[Scheduled]+q.count[InTransit] > 0 }
 
-// uncount takes a queue's URLs out of the sums.
-func (d *Doors) uncount(q *queue) {
+// uncount subtracts a queue's URLs from the sums.
+func (d *Scheduler) uncount(q *queue) {
 	c := &d.crawls[q.crawl].total
 	for s, n := range q.count {
 		c.URLs[s] -= uint64(n)
@@ -57,11 +57,11 @@ func (d *Doors) uncount(q *queue) {
 	}
 }
 
-// Total counts everything.
-func (d *Doors) Total() Counts { return d.total }
+// Total returns the counts of all queues.
+func (d *Scheduler) Total() Counts { return d.total }
 
-// CrawlTotal counts a crawl.
-func (d *Doors) CrawlTotal(crawlID []byte) Counts {
+// CrawlTotal returns the counts of a crawl.
+func (d *Scheduler) CrawlTotal(crawlID []byte) Counts {
 	c, ok := d.crawlNo[string(crawlID)]
 	if !ok {
 		return Counts{}
@@ -69,8 +69,8 @@ func (d *Doors) CrawlTotal(crawlID []byte) Counts {
 	return d.crawls[c].total
 }
 
-// QueueTotal counts a queue.
-func (d *Doors) QueueTotal(id uint32) (n Counts) {
+// QueueTotal returns the counts of a queue.
+func (d *Scheduler) QueueTotal(id uint32) (n Counts) {
 	q := d.queues.At(id)
 	for s := range q.count {
 		n.URLs[s] = uint64(q.count[s])
@@ -83,13 +83,13 @@ func (d *Doors) QueueTotal(id uint32) (n Counts) {
 }
 
 // Idle reports whether a queue is blocked or has nothing scheduled or in transit.
-func (d *Doors) Idle(id uint32, now int64) bool {
+func (d *Scheduler) Idle(id uint32, now int64) bool {
 	q := d.queues.At(id)
 	return !q.active() || q.blocked > now
 }
 
-// AtSlots is how many of a queue's URLs the slots have.
-func (d *Doors) AtSlots(id uint32) uint32 { return d.queues.At(id).out[Slots] }
+// AtSlots returns how many of a queue's URLs the slots have.
+func (d *Scheduler) AtSlots(id uint32) uint32 { return d.queues.At(id).out[SlotConsumer] }
 
-// InTransit is how many of a queue's URLs are in transit.
-func (d *Doors) InTransit(id uint32) uint32 { return d.queues.At(id).count[InTransit] }
+// InTransit returns how many of a queue's URLs are in transit.
+func (d *Scheduler) InTransit(id uint32) uint32 { return d.queues.At(id).count[InTransit] }

@@ -8,7 +8,7 @@ import (
 
 // waiting is a call that looks again whenever it is told of news, and found nothing so far.
 type waiting struct {
-	d    *queuesched.Doors
+	d    *queuesched.Scheduler
 	max  uint32
 	key  uint32 // the queue that it wants alone; 0: any
 	rung int
@@ -16,10 +16,10 @@ type waiting struct {
 }
 
 func (w *waiting) look() {
-	c := w.d.Begin(nil, true, w.max)
+	c := w.d.BeginCall(nil, true, w.max)
 	if w.key == 0 {
-		w.got = w.d.Next(&c)
-	} else if w.d.Serve(&c, w.key) {
+		w.got = w.d.NextForCall(&c)
+	} else if w.d.ServeQueue(&c, w.key) {
 		w.got = w.key
 	}
 }
@@ -33,7 +33,7 @@ func (w *waiting) lookAfter(rung *int) {
 }
 
 // served is a queue without delay of which a call, which goes on, has taken so many URLs; it has more.
-func served(t *testing.T, rung *int, took int) (d *queuesched.Doors, id uint32, goesOn queuesched.Call) {
+func served(t *testing.T, rung *int, took int) (d *queuesched.Scheduler, id uint32, goesOn queuesched.Call) {
 	t.Helper()
 	d = queuesched.New(func() { *rung++ })
 	d.SetDefaultDelay(0)
@@ -42,22 +42,22 @@ func served(t *testing.T, rung *int, took int) (d *queuesched.Doors, id uint32, 
 		d.Count(id, queuesched.Scheduled)
 	}
 	d.SetDue(id, 0, 1000)
-	goesOn = d.Begin(nil, true, 10)
-	if got := d.Next(&goesOn); got != id {
+	goesOn = d.BeginCall(nil, true, 10)
+	if got := d.NextForCall(&goesOn); got != id {
 		t.Fatalf("Next = %d; want %d", got, id)
 	}
 	for range took {
 		d.Move(id, queuesched.Scheduled, queuesched.InTransit)
-		d.Out(id, nil, queuesched.Calls, 1000)
+		d.CountOut(id, nil, queuesched.FrontierConsumer, 1000)
 	}
-	d.End(&goesOn, id, true, 1000)
+	d.EndServing(&goesOn, id, true, 1000)
 	return d, id, goesOn
 }
 
-func complete(d *queuesched.Doors, id uint32, urls int) {
+func complete(d *queuesched.Scheduler, id uint32, urls int) {
 	for range urls {
 		d.Move(id, queuesched.InTransit, queuesched.Completed)
-		d.Back(id, nil, queuesched.Calls, 1000)
+		d.CountBack(id, nil, queuesched.FrontierConsumer, 1000)
 	}
 }
 
@@ -68,7 +68,7 @@ func TestWaitingBesideACallThatHasHadTheQueue(t *testing.T) {
 	if w.look(); w.got != 0 {
 		t.Fatal("a call of at most 3 is served a queue that has 7 in transit")
 	}
-	if got := d.Next(&goesOn); got != 0 {
+	if got := d.NextForCall(&goesOn); got != 0 {
 		t.Fatalf("the call that has had the queue is served %d; want none", got)
 	}
 	w.lookAfter(&rung)

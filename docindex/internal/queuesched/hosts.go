@@ -12,93 +12,94 @@ import (
 	"urlserver/internal/container/timeheap"
 )
 
-// host is what queues on the same host share: a host is worked on through one door at a time.
+// host is what the queues on a host share. Only one consumer at a time has URLs of a host.
 type host struct {
-	name    arena.Ref
-	nameLen uint16
-	ordered bool        // an order is in force on it
-	queues  uint32      // those that have it for a key, linked by hostNext
-	out     [all]uint32 // URLs in transit, by door
-	mark    uint32      // the round that left it out last
-	pause   int64       // calls do not ask it before, ms
-	before  int64       // slots do not, ms: those before a restart had learned it
-	called  int64       // calls were given a URL of it last, or others had the last of theirs
-	kept    int64       // nobody does before: clients have URLs of it that were forgotten; see Orphan
-	gap     int64       // that it wants between two requests, ms; 0: nothing is known
-	ruled   uint32      // as rules of that edition have it
-	edition uint32
+	name          arena.Ref
+	nameLen       uint16
+	overridden    bool              // it has an override
+	queues        uint32            // the queues with it as key, linked by hostNext
+	out           [consumers]uint32 // URLs in transit, by consumer
+	rejectRound   uint32            // the last round that rejected it
+	pausedUntil   int64             // clients are given nothing of it before, ms
+	restoredUntil int64             // the slots are given nothing of it before, ms; from before a restart
+	frontierLast  int64             // when clients were last given a URL of it, or other daemons returned their last one
+	orphanedUntil int64             // nobody is given anything of it before; see Orphan
+	gap           int64             // that it wants between two requests, ms; 0: not known
+	ruleGap       uint32            // by the rules of ruleEdition
+	ruleEdition   uint32
 }
 
 type hosts struct {
-	seed    maphash.Seed
-	list    slab.Slab[host]
-	names   arena.Arena
-	byName  hashindex.Index
-	reject  map[string]struct{} // names left out in this round that are not known
-	linger  timeheap.Heap       // hosts to be released then; a Duration stands for ms since 1970
-	slotGap int64               // of the slots, between two requests to a host, ms
-	orders  map[uint32]order
-	orphans map[uint32]map[uint64]struct{}      // by host: URLs, hashed, that clients have and that were forgotten
-	rules   func(host []byte) docindex.HostRule // nil: there are none
-	edition uint32                              // of the rules
-	round   uint32                              // after 2^32 of them an old mark may make a host wait one round more
+	seed        maphash.Seed
+	list        slab.Slab[host]
+	names       arena.Arena
+	byName      hashindex.Index
+	reject      map[string]struct{} // rejected names that are no host here
+	releaseAt   timeheap.Heap       // hosts to release then; a Duration is ms since 1970
+	slotGap     int64               // between two requests of the slots to a host, ms
+	overrides   map[uint32]hostOverride
+	orphans     map[uint32]map[uint64]struct{}      // by host: hashes of removed URLs that clients have
+	rules       func(host []byte) docindex.HostRule // nil: there are none
+	ruleEdition uint32                              // changes with the rules
+	round       uint32                              // when it wraps, a host may wait one round more
 }
 
-// free is when a host that calls were given, or have still, or others had, may be asked again through a door.
-func (h *hosts) free(one *host, door Door) int64 {
+// gapNotBefore returns when a host may be requested again after a client or another daemon had URLs
+// of it.
+func (h *hosts) gapNotBefore(one *host, consumer Consumer) int64 {
 	gap := one.gap
-	if door == Slots {
+	if consumer == SlotConsumer {
 		gap = max(gap, h.slotGap)
 	}
-	if rule := h.ruled(one); rule != barred {
+	if rule := h.gapByRule(one); rule != barred {
 		gap = max(gap, rule)
 	}
-	return max(one.kept, after(one.called, gap))
+	return max(one.orphanedUntil, after(one.frontierLast, gap))
 }
 
-// sweep releases hosts that were only waited for.
-func (h *hosts) sweep(now int64) {
+// releaseDue releases the hosts whose waiting time is over.
+func (h *hosts) releaseDue(now int64) {
 	for range maxAdvance {
-		id, at, ok := h.linger.Min()
+		id, at, ok := h.releaseAt.Min()
 		if !ok || int64(at) > now {
 			return
 		}
-		h.linger.Remove(id)
+		h.releaseAt.Remove(id)
 		h.release(id, now)
 	}
 }
 
 var dot = []byte(".")
 
-// bare is a name without the dot that may end it. A key that is but a dot is its own name.
-func bare(name []byte) []byte {
+// trimDot returns a host name without its final dot. The name "." stays.
+func trimDot(name []byte) []byte {
 	if len(name) == len(dot) {
 		return name
 	}
 	return bytes.TrimSuffix(name, dot)
 }
 
-func (h *hosts) init(seed maphash.Seed) { h.seed, h.orders = seed, map[uint32]order{} }
+func (h *hosts) init(seed maphash.Seed) { h.seed, h.overrides = seed, map[uint32]hostOverride{} }
 
 func (h *hosts) at(id uint32) *host { return h.list.At(id) }
 
 func (h *hosts) hash(name []byte) uint32 { return uint32(maphash.Bytes(h.seed, name) >> 32) }
 
-// find returns the host of that name, or 0. The dot that ends a name that is complete makes no other host of it.
+// find returns the host with a name, or 0. A final dot makes no difference.
 func (h *hosts) find(name []byte) uint32 {
-	name = bare(name)
+	name = trimDot(name)
 	return h.byName.Find(h.hash(name), func(id uint32) bool {
 		one := h.list.At(id)
 		return string(h.names.Bytes(one.name, int(one.nameLen))) == string(name)
 	})
 }
 
-// open is find, and makes the host where there is none.
+// open is find, and adds the host if there is none.
 func (h *hosts) open(name []byte) uint32 {
 	if id := h.find(name); id != 0 {
 		return id
 	}
-	name = bare(name)
+	name = trimDot(name)
 	id := h.list.New()
 	ref, room := h.names.New(len(name))
 	copy(room, name)
@@ -107,8 +108,8 @@ func (h *hosts) open(name []byte) uint32 {
 	return id
 }
 
-// unlink takes a queue out of its host's list.
-func (h *hosts) unlink(id, queue uint32, d *Doors, now int64) {
+// unlink removes a queue from its host's list.
+func (h *hosts) unlink(id, queue uint32, d *Scheduler, now int64) {
 	one := h.list.At(id)
 	next := d.queues.At(queue).hostNext
 	if one.queues == queue {
@@ -126,143 +127,145 @@ func (h *hosts) unlink(id, queue uint32, d *Doors, now int64) {
 	}
 }
 
-// release forgets a host of which nothing is known any more that matters, now or when it does no more.
+// release removes a host once nothing about it matters any more: at once, or when its last waiting
+// time is over.
 func (h *hosts) release(id uint32, now int64) {
 	one := h.list.At(id)
-	if one.queues != 0 || one.out != [all]uint32{} {
+	if one.queues != 0 || one.out != [consumers]uint32{} {
 		return
 	}
-	o := h.orders[id]
+	o := h.overrides[id]
 	if o.delay > 0 {
 		return
 	}
-	if until := max(one.pause, o.blocked, h.free(one, Slots), h.free(one, Calls)); until > now {
-		h.linger.Set(id, time.Duration(until))
+	if until := max(one.pausedUntil, o.blocked, h.gapNotBefore(one, SlotConsumer), h.gapNotBefore(one, FrontierConsumer)); until > now {
+		h.releaseAt.Set(id, time.Duration(until))
 		return
 	}
-	h.linger.Remove(id)
-	delete(h.orders, id)
+	h.releaseAt.Remove(id)
+	delete(h.overrides, id)
 	delete(h.orphans, id)
 	h.byName.Remove(h.hash(h.names.Bytes(one.name, int(one.nameLen))), id)
 	h.names.Free(one.name, int(one.nameLen))
 	h.list.Free(id)
 }
 
-// Reject begins a round that leaves out the hosts with these names.
-func (d *Doors) Reject(names []string) {
+// BeginRound begins a round of NextForSlots that leaves out the hosts with these names.
+func (d *Scheduler) BeginRound(names []string) {
 	d.hosts.round++
 	d.hosts.reject = nil
 	for _, name := range names {
 		if id := d.hosts.find([]byte(name)); id != 0 {
-			d.hosts.at(id).mark = d.hosts.round
+			d.hosts.at(id).rejectRound = d.hosts.round
 			continue
 		}
 		if d.hosts.reject == nil {
 			d.hosts.reject = map[string]struct{}{}
 		}
-		d.hosts.reject[string(bare([]byte(name)))] = struct{}{}
+		d.hosts.reject[string(trimDot([]byte(name)))] = struct{}{}
 	}
 }
 
-func (d *Doors) rejected(id uint32) bool { return d.hosts.at(id).mark == d.hosts.round }
+func (d *Scheduler) rejected(id uint32) bool { return d.hosts.at(id).rejectRound == d.hosts.round }
 
-// Pause tells what the slots have learned of a host: calls do not ask it before a time, and then only after a gap, ms,
-// each time; 0 is no gap of its own.
-func (d *Doors) Pause(name []byte, until, gap, now int64) {
+// PauseHost records what the slots have learned of a host: URL Frontier clients are given nothing
+// of it before until, and then with a gap in ms between two URLs. 0 is no gap of its own.
+func (d *Scheduler) PauseHost(name []byte, until, gap, now int64) {
 	if len(name) == 0 {
 		return
 	}
 	id := d.hosts.open(name)
 	h := d.hosts.at(id)
-	h.pause, h.gap = max(h.pause, until), gap
+	h.pausedUntil, h.gap = max(h.pausedUntil, until), gap
 	d.refreshHost(id, now)
 	d.hosts.release(id, now)
 }
 
-// Remember is Pause for what slots learned before a restart. Those of now know nothing of it: they are held to it, too.
-func (d *Doors) Remember(name []byte, until, gap, now int64) {
+// RestorePause is PauseHost for what the slots learned before a restart. The pause then holds for
+// the slots, too, since they have forgotten it.
+func (d *Scheduler) RestorePause(name []byte, until, gap, now int64) {
 	if len(name) == 0 {
 		return
 	}
 	h := d.hosts.at(d.hosts.open(name))
-	h.before = max(h.before, until)
-	d.Pause(name, until, gap, now)
+	h.restoredUntil = max(h.restoredUntil, until)
+	d.PauseHost(name, until, gap, now)
 }
 
-// HostFree reports whether a URL on the named host may be given out at a door, as far as its host goes. It is asked
-// for URLs of queues that are not named after one host.
-func (d *Doors) HostFree(name []byte, door Door, now int64) bool {
+// HostAvailable reports whether the rules about a host allow to hand out a URL on it now. The store
+// asks this for URLs of queues whose key is not the host.
+func (d *Scheduler) HostAvailable(name []byte, consumer Consumer, now int64) bool {
 	id := d.hosts.find(name)
-	if d.bars(id, name, door) {
+	if d.barredByRule(id, name, consumer) {
 		return false
 	}
 	if id != 0 {
-		return d.hostFree(id, door, now)
+		return d.hostAvailable(id, consumer, now)
 	}
-	_, rejected := d.hosts.reject[string(bare(name))]
-	return door == Calls || !rejected
+	_, rejected := d.hosts.reject[string(trimDot(name))]
+	return consumer == FrontierConsumer || !rejected
 }
 
-func (d *Doors) hostFree(id uint32, door Door, now int64) bool {
+func (d *Scheduler) hostAvailable(id uint32, consumer Consumer, now int64) bool {
 	h := d.hosts.at(id)
-	if d.hosts.allowed(id, door) > now {
+	if d.hosts.overrideNotBefore(id, consumer) > now {
 		return false
 	}
-	if door == Calls {
-		return !h.outElsewhere(Calls) && h.pause <= now && d.hosts.free(h, Calls) <= now
+	if consumer == FrontierConsumer {
+		return !h.outElsewhere(FrontierConsumer) && h.pausedUntil <= now && d.hosts.gapNotBefore(h, FrontierConsumer) <= now
 	}
-	return !h.outElsewhere(door) && !d.rejected(id) && h.before <= now && d.hosts.free(h, Slots) <= now
+	return !h.outElsewhere(consumer) && !d.rejected(id) && h.restoredUntil <= now && d.hosts.gapNotBefore(h, SlotConsumer) <= now
 }
 
-// outElsewhere reports whether URLs of a host are in transit through another door.
-func (h *host) outElsewhere(door Door) bool {
+// outElsewhere reports whether another consumer has URLs of a host in transit.
+func (h *host) outElsewhere(consumer Consumer) bool {
 	for other, n := range h.out {
-		if n > 0 && Door(other) != door {
+		if n > 0 && Consumer(other) != consumer {
 			return true
 		}
 	}
 	return false
 }
 
-// Out counts a URL that has gone out at a door, on the named host, which is looked at only where the queue's key
-// does not tell, and may be empty.
-func (d *Doors) Out(id uint32, name []byte, door Door, now int64) {
+// CountOut counts a URL that was handed out. name is its host; it is used only if the queue's key
+// is not the host, and may be empty.
+func (d *Scheduler) CountOut(id uint32, name []byte, consumer Consumer, now int64) {
 	q := d.queues.At(id)
-	q.out[door.side()]++
+	q.out[consumer.queueSide()]++
 	if no := d.hostOf(q, name); no != 0 {
 		h := d.hosts.at(no)
-		d.hosts.linger.Remove(no)
-		if door == Calls {
-			h.called = now
+		d.hosts.releaseAt.Remove(no)
+		if consumer == FrontierConsumer {
+			h.frontierLast = now
 		}
-		if h.ordered {
-			d.hosts.noteAsked(no, now)
+		if h.overridden {
+			d.hosts.noteRequest(no, now)
 			if q.host == no {
-				d.toTail(id)
+				d.moveToTail(id)
 			}
 		}
-		if h.out[door]++; h.out[door] == 1 || door == Calls && (h.gap > 0 || h.ordered || d.hosts.rules != nil) {
+		if h.out[consumer]++; h.out[consumer] == 1 || consumer == FrontierConsumer && (h.gap > 0 || h.overridden || d.hosts.rules != nil) {
 			d.refreshHost(no, now)
 		}
 	}
 }
 
-// Back counts a URL that went out at a door and is no longer in transit.
-func (d *Doors) Back(id uint32, name []byte, door Door, now int64) {
+// CountBack counts a URL that was handed out to a consumer and is no longer in transit.
+func (d *Scheduler) CountBack(id uint32, name []byte, consumer Consumer, now int64) {
 	q := d.queues.At(id)
-	q.out[door.side()]--
-	if door != Calls {
-		q.served[Slots] = now
+	q.out[consumer.queueSide()]--
+	if consumer != FrontierConsumer {
+		q.served[SlotConsumer] = now
 	}
-	d.unpark(id)
+	d.uncapQueue(id)
 	if no := d.hostOf(q, name); no != 0 {
 		h := d.hosts.at(no)
-		if door != Calls {
-			d.hosts.noteAsked(no, now)
+		if consumer != FrontierConsumer {
+			d.hosts.noteRequest(no, now)
 		}
-		if h.out[door]--; h.out[door] == 0 {
-			if door == Lent {
-				h.called = now // they may have asked it just now
+		if h.out[consumer]--; h.out[consumer] == 0 {
+			if consumer == RemoteConsumer {
+				h.frontierLast = now // they may have requested it just now
 			}
 			d.refreshHost(no, now)
 			d.hosts.release(no, now)
@@ -271,8 +274,8 @@ func (d *Doors) Back(id uint32, name []byte, door Door, now int64) {
 	d.Refresh(id, now)
 }
 
-// hostOf is the host of a URL in a queue; 0: it has none.
-func (d *Doors) hostOf(q *queue, name []byte) uint32 {
+// hostOf returns the host of a URL in a queue, or 0 if it has none.
+func (d *Scheduler) hostOf(q *queue, name []byte) uint32 {
 	switch {
 	case q.flags&anyHost == 0:
 		return q.host
@@ -282,8 +285,8 @@ func (d *Doors) hostOf(q *queue, name []byte) uint32 {
 	return d.hosts.open(name)
 }
 
-// refreshHost looks again at all queues of a host.
-func (d *Doors) refreshHost(id uint32, now int64) {
+// refreshHost refreshes all queues of a host.
+func (d *Scheduler) refreshHost(id uint32, now int64) {
 	for q := d.hosts.at(id).queues; q != 0; q = d.queues.At(q).hostNext {
 		d.Refresh(q, now)
 	}

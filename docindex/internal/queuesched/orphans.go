@@ -2,18 +2,18 @@ package queuesched
 
 import "hash/maphash"
 
-// Orphan keeps the host of a URL that a client of GetURLs has and that is being forgotten: nothing on the
-// host is given out at any door before the client's lease has ended, or before the client has Reported the
-// URL. id and name are as for [Doors.Out], which is still to be followed by its Back. url is anything that
-// names the URL.
-func (d *Doors) Orphan(id uint32, name, url []byte, until, now int64) {
+// Orphan blocks the host of a URL that is being removed while a URL Frontier client has it: no
+// consumer is given anything of the host before the client's lease ends or the client reports the
+// URL. id and name are as for [Scheduler.CountOut]; CountBack still has to follow. url identifies
+// the URL.
+func (d *Scheduler) Orphan(id uint32, name, url []byte, until, now int64) {
 	no := d.hostOf(d.queues.At(id), name)
 	if no == 0 || until <= now {
 		return
 	}
 	h := d.hosts.at(no)
 	urls := d.hosts.orphans[no]
-	if urls == nil || h.kept <= now {
+	if urls == nil || h.orphanedUntil <= now {
 		urls = map[uint64]struct{}{}
 		if d.hosts.orphans == nil {
 			d.hosts.orphans = map[uint32]map[uint64]struct{}{}
@@ -21,15 +21,15 @@ func (d *Doors) Orphan(id uint32, name, url []byte, until, now int64) {
 		d.hosts.orphans[no] = urls
 	}
 	urls[d.hosts.orphanHash(url)] = struct{}{}
-	h.kept = max(h.kept, until)
+	h.orphanedUntil = max(h.orphanedUntil, until)
 	d.refreshHost(no, now)
 }
 
-// HasOrphans reports whether any URL may be waited for that Reported would be told of.
-func (d *Doors) HasOrphans() bool { return len(d.hosts.orphans) > 0 }
+// HasOrphans reports whether any orphan is left.
+func (d *Scheduler) HasOrphans() bool { return len(d.hosts.orphans) > 0 }
 
-// Reported says that a client has reported a URL, named as for Orphan, on the named host.
-func (d *Doors) Reported(name, url []byte, now int64) {
+// Reported records that a client has reported an orphan. name and url are as for Orphan.
+func (d *Scheduler) Reported(name, url []byte, now int64) {
 	no := d.hosts.find(name)
 	urls := d.hosts.orphans[no]
 	if no == 0 || urls == nil {
@@ -39,16 +39,16 @@ func (d *Doors) Reported(name, url []byte, now int64) {
 		return
 	}
 	delete(d.hosts.orphans, no)
-	d.hosts.at(no).kept = 0
+	d.hosts.at(no).orphanedUntil = 0
 	d.refreshHost(no, now)
 	d.hosts.release(no, now)
 }
 
-// PauseOf is what Pause has said of a host.
-func (d *Doors) PauseOf(name []byte) (until, gap int64) {
+// HostPause returns what PauseHost recorded of a host.
+func (d *Scheduler) HostPause(name []byte) (until, gap int64) {
 	if no := d.hosts.find(name); no != 0 {
 		h := d.hosts.at(no)
-		return h.pause, h.gap
+		return h.pausedUntil, h.gap
 	}
 	return 0, 0
 }

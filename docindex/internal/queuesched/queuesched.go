@@ -1,11 +1,13 @@
-// Package queuesched decides which queue of a store may be served now, at each of its doors: the host slots, calls of the URL
-// Frontier's GetURLs, and other daemons, whose slots take by the same turns and rules as the host slots. It knows of each queue when its first URL is due, how many URLs it has in
-// which state, and what was set on it; the URLs themselves are the store's.
+// Package queuesched decides which queue of a store may be served now, to each of its three
+// consumers: the daemon's host slots, URL Frontier clients, and the slots of other daemons. It
+// knows when the first URL of each queue is due, how many URLs the queue has in which state, and
+// its settings. The URLs themselves are the store's.
 //
-// A queue that may be served stands in a ring; one that may not yet waits in a heap by the time when it may, and
-// one that waits for an event stands nowhere. So to find the next queue costs O(1), however many there are.
+// A queue that may be served is in a ring. A queue that may be served later is in a heap by that
+// time. A queue that waits for an event is in neither. So it costs O(1) to find the next queue,
+// however many there are.
 //
-// Times are milliseconds since 1970. Doors are not safe for concurrent use.
+// Times are milliseconds since 1970. A Scheduler is not safe for concurrent use.
 package queuesched
 
 import (
@@ -18,28 +20,28 @@ import (
 	"urlserver/internal/container/timeheap"
 )
 
-// Door is where URLs go out.
-type Door uint8
+// Consumer is who is given URLs.
+type Consumer uint8
 
 const (
-	Slots Door = iota // the daemon's host slots, for line spiders
-	Calls             // GetURLs
-	Lent              // the slots of other daemons; queues count it with Slots, hosts by itself
-	all
+	SlotConsumer     Consumer = iota // the daemon's host slots, for line spiders
+	FrontierConsumer                 // GetURLs
+	RemoteConsumer                   // the slots of other daemons; queues count them as SlotConsumer, hosts do not
+	consumers
 )
 
-// side is the door that a queue counts what goes out at another with.
-func (d Door) side() Door {
-	if d == Lent {
-		return Slots
+// queueSide returns the consumer under which a queue counts what c is given.
+func (d Consumer) queueSide() Consumer {
+	if d == RemoteConsumer {
+		return SlotConsumer
 	}
 	return d
 }
 
-// Never is a time that does not come.
+// Never is later than any time.
 const Never = math.MaxInt64
 
-// State of a URL, as docindex has them.
+// State of a URL, as in docindex.
 type State uint8
 
 const (
@@ -49,92 +51,92 @@ const (
 	states
 )
 
-// DefaultDelay is between two servings of a queue by calls where nothing was set, in ms.
+// DefaultDelay is the delay in ms between two servings of a queue to clients if none was set.
 const DefaultDelay = 1000
 
-// queue is a crawl's URLs with one key.
+// queue is the URLs of a crawl that have one key.
 type queue struct {
-	key      arena.Ref
-	crawl    uint32
-	host     uint32 // that all its URLs are on; 0: they may be on any
-	hostNext uint32 // the next queue of the same host
-	keyLen   uint16
-	flags    uint8
-	limit    uint32         // of completed URLs; 0: none
-	stamp    uint32         // the call that served it last
-	count    [states]uint32 // URLs
-	out      [2]uint32      // URLs in transit, by door
-	due      int64          // when the first scheduled URL is due
-	served   [2]int64       // last time, by door
-	blocked  int64          // until then
-	rest     int64          // passed over until then, since nothing of it could be given
-	delay    int64          // of its own, ms; negative: none
-	link     [2]link
+	key       arena.Ref
+	crawl     uint32
+	host      uint32 // named by the key
+	hostNext  uint32 // the next queue of the same host
+	keyLen    uint16
+	flags     uint8
+	limit     uint32         // of completed URLs; 0: none
+	callID    uint32         // the last call that served it
+	count     [states]uint32 // URLs by state
+	out       [2]uint32      // URLs in transit, by consumer
+	due       int64          // when the first scheduled URL is due
+	served    [2]int64       // last time, by consumer
+	blocked   int64          // until then
+	skipUntil int64          // skipped until then, because nothing of it could be handed out
+	delay     int64          // the queue's own, ms; negative: none
+	link      [2]link
 }
 
 const (
-	serving = 1 << iota // a call is at it
-	again               // that call leaves it free to be served again at once
-	anyHost             // its key is not the host of all its URLs
-	gone                // deleted; its URLs are being forgotten
+	serving    = 1 << iota // a call serves it
+	reservable             // the call leaves it free to be served again at once
+	anyHost                // its key is not the host of all its URLs
+	gone                   // dropped; its URLs are being removed
 )
 
-// link is a queue's place in a ring of one door.
+// link is a queue's place in one of the rings of a consumer.
 type link struct {
 	before, after uint32
-	level         uint32 // 0: in no ring; ready: in the ring of those that may be served; else parked under this cap
+	level         uint32 // 0: in no ring; ready: in the ready ring; else set aside until it has fewer URLs in transit
 }
 
 const ready = math.MaxUint32
 
-// Doors is the whole. Use New.
-type Doors struct {
+// Scheduler has all queues and hosts. Use New.
+type Scheduler struct {
 	seed    maphash.Seed
 	queues  slab.Slab[queue]
 	names   arena.Arena
 	byKey   hashindex.Index
 	crawls  []crawl // by number
 	crawlNo map[string]uint32
-	unused  []uint32 // numbers of crawls that are no more
+	unused  []uint32 // unused numbers of crawls
 	hosts   hosts
-	preset  map[name]Settings // of queues that are not there yet
+	preset  map[name]Settings // of queues that do not exist yet
 
-	wait   [2]timeheap.Heap // queues by the time when they may be served; a Duration stands for ms since 1970
-	slots  lane             // of all crawls
-	busy   []uint32         // crawls with something in their lane
-	turn   int              // in busy
-	calls  uint32           // numbers calls
-	passed []uint32
-	again  int // queues with that flag
-	news   func()
+	wait         [2]timeheap.Heap // queues by the time when they may be served; a Duration is ms since 1970
+	slotRings    readyRings       // of all crawls
+	activeCrawls []uint32         // crawls with a queue in their rings
+	crawlTurn    int              // in activeCrawls
+	calls        uint32           // the number of the last call
+	skipped      []uint32
+	reservable   int // queues with that flag
+	onReady      func()
 
 	total  Counts
-	delay  int64 // between servings of a queue that has none of its own
-	chosen bool  // delay was set by somebody
+	delay  int64 // of queues that have none of their own
+	chosen bool  // somebody set delay
 }
 
 type name struct{ crawl, key string }
 
-// crawl is the queues of one crawl ID.
+// crawl is the queues of a crawl ID.
 type crawl struct {
-	name   string
-	total  Counts
-	lane   lane
-	inBusy int    // place in busy plus one; 0: not there
-	life   uint32 // of its number, which another crawl had before
+	name     string
+	total    Counts
+	ready    readyRings
+	activeAt int    // index in activeCrawls plus one; 0: not there
+	life     uint32 // counts the crawls that had its number
 }
 
-// Counts are of a queue, a crawl, or all.
+// Counts are of a queue, of a crawl, or of all queues.
 type Counts struct {
 	URLs   [states]uint64
 	Queues uint64
 	Active uint64 // queues with URLs scheduled or in transit
 }
 
-// New returns empty doors, which call news whenever calls may be served a queue that they might not before.
-func New(news func()) *Doors {
-	d := &Doors{
-		news:    news,
+// New returns an empty scheduler. It calls onReady whenever a queue becomes available to clients.
+func New(news func()) *Scheduler {
+	d := &Scheduler{
+		onReady: news,
 		seed:    maphash.MakeSeed(),
 		crawlNo: map[string]uint32{},
 		preset:  map[name]Settings{},
@@ -144,12 +146,12 @@ func New(news func()) *Doors {
 	return d
 }
 
-func (d *Doors) hash(crawl uint32, key []byte) uint32 {
+func (d *Scheduler) hash(crawl uint32, key []byte) uint32 {
 	return uint32(maphash.Bytes(d.seed, key)>>32) ^ crawl*0x9E3779B1
 }
 
 // Find returns the number of a queue, or 0.
-func (d *Doors) Find(crawl, key []byte) uint32 {
+func (d *Scheduler) Find(crawl, key []byte) uint32 {
 	c, ok := d.crawlNo[string(crawl)]
 	if !ok {
 		return 0
@@ -157,15 +159,16 @@ func (d *Doors) Find(crawl, key []byte) uint32 {
 	return d.find(c, key)
 }
 
-func (d *Doors) find(crawl uint32, key []byte) uint32 {
+func (d *Scheduler) find(crawl uint32, key []byte) uint32 {
 	return d.byKey.Find(d.hash(crawl, key), func(id uint32) bool {
 		q := d.queues.At(id)
 		return q.crawl == crawl && string(d.names.Bytes(q.key, int(q.keyLen))) == string(key)
 	})
 }
 
-// Open returns the number of a queue for a URL on host, and makes the queue where there is none. key is not empty.
-func (d *Doors) Open(crawl, key, host []byte, now int64) uint32 {
+// Open returns the number of the queue for a URL on host, and adds the queue if there is none. key
+// is not empty.
+func (d *Scheduler) Open(crawl, key, host []byte, now int64) uint32 {
 	c, ok := d.crawlNo[string(crawl)]
 	if !ok {
 		c = d.newCrawl(string(crawl))
@@ -181,7 +184,7 @@ func (d *Doors) Open(crawl, key, host []byte, now int64) uint32 {
 	return id
 }
 
-func (d *Doors) newCrawl(crawlID string) uint32 {
+func (d *Scheduler) newCrawl(crawlID string) uint32 {
 	c := uint32(len(d.crawls))
 	if n := len(d.unused); n > 0 {
 		c = d.unused[n-1]
@@ -194,7 +197,7 @@ func (d *Doors) newCrawl(crawlID string) uint32 {
 	return c
 }
 
-func (d *Doors) newQueue(c uint32, key []byte, now int64) uint32 {
+func (d *Scheduler) newQueue(c uint32, key []byte, now int64) uint32 {
 	id := d.queues.New()
 	q := d.queues.At(id)
 	ref, room := d.names.New(len(key))
@@ -214,15 +217,15 @@ func (d *Doors) newQueue(c uint32, key []byte, now int64) uint32 {
 	return id
 }
 
-// Drop forgets a queue. Its URLs are no longer counted; the store forgets them with Free at the end.
-func (d *Doors) Drop(id uint32) {
+// Drop removes a queue. Its URLs are no longer counted. The store removes them and then calls Free.
+func (d *Scheduler) Drop(id uint32) {
 	q := d.queues.At(id)
-	d.leave(id, Slots)
-	d.leave(id, Calls)
-	d.wait[Slots].Remove(id)
-	d.wait[Calls].Remove(id)
+	d.leave(id, SlotConsumer)
+	d.leave(id, FrontierConsumer)
+	d.wait[SlotConsumer].Remove(id)
+	d.wait[FrontierConsumer].Remove(id)
 	d.byKey.Remove(d.hash(q.crawl, d.names.Bytes(q.key, int(q.keyLen))), id)
-	d.release(q)
+	d.stopServing(q)
 	q.flags |= gone
 	q.due = Never
 	d.uncount(q)
@@ -234,16 +237,16 @@ func (d *Doors) Drop(id uint32) {
 	d.total.Queues--
 }
 
-// Free ends a dropped queue, which has no URLs any more.
-func (d *Doors) Free(id uint32, now int64) {
+// Free releases a dropped queue, which has no URLs any more.
+func (d *Scheduler) Free(id uint32, now int64) {
 	q := d.queues.At(id)
 	d.hosts.unlink(q.host, id, d, now)
 	d.names.Free(q.key, int(q.keyLen))
 	d.queues.Free(id)
 }
 
-// Live reports whether a queue is there: made, and not dropped.
-func (d *Doors) Live(id uint32) bool {
+// Exists reports whether a queue was added and not dropped.
+func (d *Scheduler) Exists(id uint32) bool {
 	if id == 0 || int(id) >= d.queues.Cap() {
 		return false
 	}
@@ -251,26 +254,26 @@ func (d *Doors) Live(id uint32) bool {
 	return q.keyLen > 0 && q.flags&gone == 0
 }
 
-// In reports whether a number is a queue's of a crawl, and with that key where one is given. Numbers are given again: who had
-// one while others could change the doors asks before it is used.
-func (d *Doors) In(id uint32, crawlID, key []byte) bool {
-	return d.Live(id) && d.Crawl(id) == string(crawlID) && (len(key) == 0 || string(d.Key(id)) == string(key))
+// IsIn reports whether a number is that of a queue of a crawl, with the key if one is given.
+// Numbers are reused, so ask again after the lock was released.
+func (d *Scheduler) IsIn(id uint32, crawlID, key []byte) bool {
+	return d.Exists(id) && d.Crawl(id) == string(crawlID) && (len(key) == 0 || string(d.Key(id)) == string(key))
 }
 
-// Bound is one more than the largest number of a queue.
-func (d *Doors) Bound() uint32 { return uint32(d.queues.Cap()) }
+// Bound returns one more than the largest number of a queue.
+func (d *Scheduler) Bound() uint32 { return uint32(d.queues.Cap()) }
 
-// Key is the key of a queue; it aliases memory that stays until Free.
-func (d *Doors) Key(id uint32) []byte {
+// Key returns the key of a queue. It aliases memory that is valid until Free.
+func (d *Scheduler) Key(id uint32) []byte {
 	q := d.queues.At(id)
 	return d.names.Bytes(q.key, int(q.keyLen))
 }
 
-// Crawl is the crawl ID of a queue.
-func (d *Doors) Crawl(id uint32) string { return d.crawls[d.queues.At(id).crawl].name }
+// Crawl returns the crawl ID of a queue.
+func (d *Scheduler) Crawl(id uint32) string { return d.crawls[d.queues.At(id).crawl].name }
 
-// Crawls are the IDs of all crawls that have a queue, in no order.
-func (d *Doors) Crawls() (all []string) {
+// Crawls returns the IDs of all crawls that have a queue, in no order.
+func (d *Scheduler) Crawls() (all []string) {
 	for c := range d.crawlNo {
 		all = append(all, c)
 	}
@@ -278,10 +281,10 @@ func (d *Doors) Crawls() (all []string) {
 }
 
 // AnyHost reports whether a queue's URLs may be on different hosts.
-func (d *Doors) AnyHost(id uint32) bool { return d.queues.At(id).flags&anyHost != 0 }
+func (d *Scheduler) AnyHost(id uint32) bool { return d.queues.At(id).flags&anyHost != 0 }
 
-// Bytes is the memory taken, without free lists.
-func (d *Doors) Bytes() int64 {
+// Bytes returns the memory in use, without free lists.
+func (d *Scheduler) Bytes() int64 {
 	return int64(d.names.Size()+d.hosts.names.Size()) +
 		int64(d.queues.Len())*(queueBytes+hashindex.EntryBytes) + int64(d.hosts.list.Len())*(hostBytes+hashindex.EntryBytes)
 }

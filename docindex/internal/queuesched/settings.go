@@ -1,17 +1,19 @@
 package queuesched
 
-// Settings are what can be set on a queue; nil leaves things as they are. Delays and times in ms.
+// Settings are the settings of a queue; nil fields leave things as they are. Delays and times are
+// in ms.
 type Settings struct {
 	Delay   *int64
 	Blocked *int64 // until then; 0: not
 	Limit   *uint32
 }
 
-// maxPreset bounds what is remembered for queues that are not there.
+// maxPreset bounds the settings of queues that do not exist.
 const maxPreset = 1_000_000
 
-// Set sets something on a queue, now or when it has its first URL; false: too much is remembered already.
-func (d *Doors) Set(crawlID, key []byte, s Settings, now int64) bool {
+// Set changes settings of a queue, now or when it has its first URL; false: too many settings wait
+// already.
+func (d *Scheduler) Set(crawlID, key []byte, s Settings, now int64) bool {
 	if id := d.Find(crawlID, key); id != 0 {
 		d.set(id, s, now)
 		return true
@@ -38,7 +40,7 @@ func (s Settings) with(t Settings) Settings {
 	return s
 }
 
-func (d *Doors) set(id uint32, s Settings, now int64) {
+func (d *Scheduler) set(id uint32, s Settings, now int64) {
 	q := d.queues.At(id)
 	if s.Delay != nil {
 		q.delay = *s.Delay
@@ -52,8 +54,8 @@ func (d *Doors) set(id uint32, s Settings, now int64) {
 	d.Refresh(id, now)
 }
 
-// SettingsOf tells what is set on a queue; nil is what is not.
-func (d *Doors) SettingsOf(id uint32) (s Settings) {
+// SettingsOf returns the settings of a queue; nil fields are not set.
+func (d *Scheduler) SettingsOf(id uint32) (s Settings) {
 	q := d.queues.At(id)
 	if q.delay >= 0 {
 		s.Delay = &q.delay
@@ -67,30 +69,32 @@ func (d *Doors) SettingsOf(id uint32) (s Settings) {
 	return s
 }
 
-// Presets visits what is set on queues that are not there yet, in no order.
-func (d *Doors) Presets(visit func(crawlID, key string, s Settings)) {
+// Presets visits the settings of queues that do not exist yet, in no order.
+func (d *Scheduler) Presets(visit func(crawlID, key string, s Settings)) {
 	for n, s := range d.preset {
 		visit(n.crawl, n.key, s)
 	}
 }
 
-// DefaultDelay is the delay of queues that have none of their own; chosen says that it was set.
-func (d *Doors) DefaultDelay() (ms int64, chosen bool) { return d.delay, d.chosen }
+// DefaultDelay returns the delay of queues that have none of their own; chosen: somebody set it.
+func (d *Scheduler) DefaultDelay() (ms int64, chosen bool) { return d.delay, d.chosen }
 
-// SetDefaultDelay sets the delay of queues that have none of their own. RefreshSome then puts it in force.
-func (d *Doors) SetDefaultDelay(ms int64) { d.delay, d.chosen = ms, true }
+// SetDefaultDelay sets the delay of queues that have none of their own. It takes effect with
+// RefreshSome.
+func (d *Scheduler) SetDefaultDelay(ms int64) { d.delay, d.chosen = ms, true }
 
-// SetSlotGap tells the gap that the slots keep between two requests to a host, ms. They keep it after calls, too.
-// RefreshSome then puts it in force.
-func (d *Doors) SetSlotGap(ms int64) { d.hosts.slotGap = ms }
+// SetSlotGap sets the gap in ms that the slots keep between two requests to a host, also after a
+// client had URLs of it. It takes effect with RefreshSome.
+func (d *Scheduler) SetSlotGap(ms int64) { d.hosts.slotGap = ms }
 
-// RefreshSome looks again at some queues, from a number on, and returns the number to go on with, or 0.
-func (d *Doors) RefreshSome(from uint32, now int64) uint32 {
+// RefreshSome refreshes some queues from a number on, and returns the number to continue with, or
+// 0.
+func (d *Scheduler) RefreshSome(from uint32, now int64) uint32 {
 	for id := max(from, 1); id < uint32(d.queues.Cap()); id++ {
 		if id-from >= maxAdvance {
 			return id
 		}
-		if d.Live(id) {
+		if d.Exists(id) {
 			d.Refresh(id, now)
 		}
 	}

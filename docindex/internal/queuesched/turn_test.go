@@ -12,20 +12,20 @@ func TestCrawlGoneDuringACall(t *testing.T) {
 	d := queuesched.New(func() {})
 	d.SetDefaultDelay(0)
 	old := d.Open([]byte("old"), []byte("a.test"), []byte("a.test"), 1000)
-	c := d.Begin([]byte("old"), false, 1)
+	c := d.BeginCall([]byte("old"), false, 1)
 	d.Drop(old)
 	d.Free(old, 1000)
 	id := d.Open([]byte("new"), []byte("b.test"), []byte("b.test"), 1000)
 	d.Count(id, queuesched.Scheduled)
 	d.SetDue(id, 0, 1000)
-	if got := d.Next(&c); got != 0 {
+	if got := d.NextForCall(&c); got != 0 {
 		t.Errorf("a call for a crawl that is gone is served a queue of %q", d.Crawl(got))
 	}
-	other := d.Begin(nil, true, 1)
-	if d.Next(&other) != id {
+	other := d.BeginCall(nil, true, 1)
+	if d.NextForCall(&other) != id {
 		t.Fatal("the queue is not served")
 	}
-	if d.HeldAny(&c) {
+	if d.MayRetryAny(&c) {
 		t.Error("a call for a crawl that is gone waits for a queue of another")
 	}
 }
@@ -42,14 +42,14 @@ func TestFirstLooksAtSome(t *testing.T) {
 	looks, id := 0, uint32(0)
 	for from := uint32(1); id == 0 && from != 0; looks++ {
 		was := from
-		if id, from = d.First([]byte("c"), from); id == 0 && (from <= was || from > was+others/2) {
+		if id, from = d.FirstQueue([]byte("c"), from); id == 0 && (from <= was || from > was+others/2) {
 			t.Fatalf("from %d on it looks up to %d", was, from)
 		}
 	}
 	if id != want || looks < 3 {
 		t.Errorf("First finds %d with %d looks; want %d with some", id, looks, want)
 	}
-	if id, next := d.First([]byte("c"), want+1); id != 0 || next != 0 {
+	if id, next := d.FirstQueue([]byte("c"), want+1); id != 0 || next != 0 {
 		t.Errorf("First behind all is %d, %d; want 0, 0", id, next)
 	}
 }
@@ -59,20 +59,20 @@ func TestQueueGoneDuringACall(t *testing.T) {
 	d := queuesched.New(func() {})
 	d.SetDefaultDelay(0)
 	old := d.Open(nil, []byte("a.test"), []byte("a.test"), 1000)
-	v := d.Visit(queuesched.Wish{Key: []byte("a.test")})
+	v := d.Begin(queuesched.Query{Key: []byte("a.test")})
 	d.Drop(old)
 	d.Free(old, 1000)
 	id := d.Open(nil, []byte("b.test"), []byte("b.test"), 1000)
 	d.Count(id, queuesched.Scheduled)
 	d.SetDue(id, 0, 1000)
-	if d.Go(&v) {
+	if d.Next(&v) {
 		t.Errorf("a call for a.test is served %s", d.Key(v.Queue))
 	}
-	other := d.Begin(nil, true, 1)
-	if d.Next(&other) != id {
+	other := d.BeginCall(nil, true, 1)
+	if d.NextForCall(&other) != id {
 		t.Fatal("the queue is not served")
 	}
-	if d.Held(&v) {
+	if d.MayRetry(&v) {
 		t.Error("a call for a.test waits for b.test")
 	}
 }

@@ -12,7 +12,7 @@ func (r *rig) begin() {
 		seen: map[*queue]bool{}, owed: map[*queue]bool{},
 	}
 	for i, d := range r.real {
-		c.real[i] = d.Begin([]byte(c.crawl), c.all, uint32(c.most))
+		c.real[i] = d.BeginCall([]byte(c.crawl), c.all, uint32(c.most))
 	}
 	for _, q := range r.queues {
 		c.owed[q] = r.open(c, q)
@@ -39,14 +39,14 @@ func (r *rig) goOn() {
 	var id uint32
 	if named := r.anyQueue(); named != nil && r.rnd.IntN(10) == 0 {
 		want := r.open(&call{all: true, most: c.most}, named)
-		if got := both(r, func(i int, d *queuesched.Doors) bool { return d.Serve(&c.real[i], named.id) }); got != want {
+		if got := both(r, func(i int, d *queuesched.Scheduler) bool { return d.ServeQueue(&c.real[i], named.id) }); got != want {
 			r.t.Fatalf("step %d: Serve(%+v) = %v; want %v", r.step, named, got, want)
 		} else if !got {
 			r.refused(c, named)
 			return
 		}
 		id = named.id
-	} else if id = both(r, func(i int, d *queuesched.Doors) uint32 { return d.Next(&c.real[i]) }); id == 0 {
+	} else if id = both(r, func(i int, d *queuesched.Scheduler) uint32 { return d.NextForCall(&c.real[i]) }); id == 0 {
 		for q, owed := range c.owed {
 			if owed && !c.seen[q] {
 				r.t.Fatalf("step %d: Next has no queue for a call of at most %d; %+v could be served all the time", r.step, c.most, q)
@@ -81,34 +81,34 @@ func (r *rig) anyQueue() *queue {
 func (r *rig) serve(c *call) {
 	q := c.at
 	c.at = nil
-	if !both(r, func(i int, d *queuesched.Doors) bool { return d.Serves(&c.real[i], q.id) }) {
+	if !both(r, func(i int, d *queuesched.Scheduler) bool { return d.IsServing(&c.real[i], q.id) }) {
 		if q.serving == c {
 			r.t.Fatalf("step %d: the call is no longer at %+v", r.step, q)
 		}
 		return // deleted meanwhile
 	}
-	left := both(r, func(i int, d *queuesched.Doors) uint32 { return d.Left(&c.real[i], q.id) })
+	left := both(r, func(i int, d *queuesched.Scheduler) uint32 { return d.LeftInCall(&c.real[i], q.id) })
 	if want := c.most - r.inTransit(q); c.most > 0 && int(left) != want || left == 0 {
 		r.t.Fatalf("step %d: %d URLs are left to a call of at most %d; want %d", r.step, left, c.most, want)
 	}
 	gave := false
 	for range min(left, uint32(1+r.rnd.IntN(3))) {
-		u := r.pick(q, queuesched.Calls, nil)
+		u := r.pick(q, queuesched.FrontierConsumer, nil)
 		if u == nil {
 			break
 		}
-		r.depart(u, queuesched.Calls)
+		r.depart(u, queuesched.FrontierConsumer)
 		gave = true
 	}
 	due := r.due(q)
 	q.serving = nil
 	if gave {
-		q.served[queuesched.Calls] = r.now
+		q.served[queuesched.FrontierConsumer] = r.now
 	} else if due <= r.now {
-		q.rest = r.now + queuesched.DefaultDelay
+		q.skipUntil = r.now + queuesched.DefaultDelay
 	}
-	r.do(func(d *queuesched.Doors) { d.SetDue(q.id, due, r.now) })
+	r.do(func(d *queuesched.Scheduler) { d.SetDue(q.id, due, r.now) })
 	for i, d := range r.real {
-		d.End(&c.real[i], q.id, gave, r.now)
+		d.EndServing(&c.real[i], q.id, gave, r.now)
 	}
 }

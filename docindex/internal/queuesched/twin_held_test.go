@@ -15,7 +15,7 @@ type wait struct {
 
 // held tells whether a queue is kept from a call by others, for a moment.
 func (w *twin) held(c *call, q *queue) bool {
-	full := w.ready(q, queuesched.Calls) && c.most > 0 && w.inTransit(q) >= c.most
+	full := w.ready(q, queuesched.FrontierConsumer) && c.most > 0 && w.inTransit(q) >= c.most
 	return (c.all || c.crawl == q.crawl) && (full || q.serving != nil && q.again)
 }
 
@@ -24,12 +24,12 @@ func (r *rig) found(c *call) {
 	held := false
 	for _, q := range r.queues {
 		one := r.held(&call{all: true, most: c.most}, q)
-		if got := both(r, func(i int, d *queuesched.Doors) bool { return d.HeldOne(&c.real[i], q.id) }); got != one {
+		if got := both(r, func(i int, d *queuesched.Scheduler) bool { return d.MayRetryQueue(&c.real[i], q.id) }); got != one {
 			r.t.Fatalf("step %d: HeldOne(%+v) for a call of at most %d is %v", r.step, q, c.most, got)
 		}
 		held = held || r.held(c, q)
 	}
-	got := both(r, func(i int, d *queuesched.Doors) bool { return d.HeldAny(&c.real[i]) })
+	got := both(r, func(i int, d *queuesched.Scheduler) bool { return d.MayRetryAny(&c.real[i]) })
 	if got && !held || held && !got && len(c.seen) == 0 {
 		r.t.Fatalf("step %d: HeldAny for a call of at most %d is %v; want %v", r.step, c.most, got, held)
 	}
@@ -61,7 +61,7 @@ func (r *rig) checkWaits() {
 		if w.key != nil && r.queues[w.key.id] != w.key {
 			return true // deleted
 		}
-		told := both(r, func(i int, _ *queuesched.Doors) bool { return r.rung[i] > w.since[i] })
+		told := both(r, func(i int, _ *queuesched.Scheduler) bool { return r.rung[i] > w.since[i] })
 		open, held := false, false
 		for _, q := range r.queues {
 			if w.key == nil || w.key == q {
@@ -84,18 +84,18 @@ func (r *rig) lookAgain(w *wait) {
 		clear(c.owed)
 	}
 	w.since = r.rung
-	if id := both(r, func(_ int, d *queuesched.Doors) uint32 { return look(d, w) }); id != 0 {
+	if id := both(r, func(_ int, d *queuesched.Scheduler) uint32 { return look(d, w) }); id != 0 {
 		r.t.Fatalf("step %d: a call of at most %d is served %d, which may not be", r.step, w.most, id)
 	}
 }
 
 // look is the queue that a call finds which begins now; 0: none.
-func look(d *queuesched.Doors, w *wait) uint32 {
-	c := d.Begin([]byte(w.crawl), w.all, uint32(w.most))
+func look(d *queuesched.Scheduler, w *wait) uint32 {
+	c := d.BeginCall([]byte(w.crawl), w.all, uint32(w.most))
 	switch {
 	case w.key == nil:
-		return d.Next(&c)
-	case d.Serve(&c, w.key.id):
+		return d.NextForCall(&c)
+	case d.ServeQueue(&c, w.key.id):
 		return w.key.id
 	}
 	return 0

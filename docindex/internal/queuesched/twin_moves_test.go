@@ -7,16 +7,16 @@ import (
 	"urlserver/docindex/internal/queuesched"
 )
 
-// pick is a URL of a queue that is due and may go out at a door, and checks that the real ones say the same of its host.
-func (r *rig) pick(q *queue, door queuesched.Door, rejected []string) *url {
+// pick is a URL of a queue that is due and may go out at a consumer, and checks that the real ones say the same of its host.
+func (r *rig) pick(q *queue, consumer queuesched.Consumer, rejected []string) *url {
 	for _, u := range r.urls {
 		if u.queue != q || u.state != queuesched.Scheduled || u.due > r.now {
 			continue
 		}
-		free := r.free(u.host, door) && (door == queuesched.Calls || !slices.Contains(rejected, u.host))
+		free := r.free(u.host, consumer) && (consumer == queuesched.FrontierConsumer || !slices.Contains(rejected, u.host))
 		if q.mixed {
-			if got := both(r, func(_ int, d *queuesched.Doors) bool { return d.HostFree([]byte(u.host), door, r.now) }); got != free {
-				r.t.Fatalf("step %d: HostFree(%s, %d) = %v; want %v", r.step, u.host, door, got, free)
+			if got := both(r, func(_ int, d *queuesched.Scheduler) bool { return d.HostAvailable([]byte(u.host), consumer, r.now) }); got != free {
+				r.t.Fatalf("step %d: HostFree(%s, %d) = %v; want %v", r.step, u.host, consumer, got, free)
 			}
 		}
 		if free || !q.mixed {
@@ -26,15 +26,15 @@ func (r *rig) pick(q *queue, door queuesched.Door, rejected []string) *url {
 	return nil
 }
 
-func (r *rig) depart(u *url, door queuesched.Door) {
-	u.state, u.door = queuesched.InTransit, door
-	if door == queuesched.Calls {
+func (r *rig) depart(u *url, consumer queuesched.Consumer) {
+	u.state, u.consumer = queuesched.InTransit, consumer
+	if consumer == queuesched.FrontierConsumer {
 		r.called[u.host] = r.now
 	}
 	r.asked(u.host)
-	r.do(func(d *queuesched.Doors) {
+	r.do(func(d *queuesched.Scheduler) {
 		d.Move(u.queue.id, queuesched.Scheduled, queuesched.InTransit)
-		d.Out(u.queue.id, []byte(u.host), door, r.now)
+		d.CountOut(u.queue.id, []byte(u.host), consumer, r.now)
 	})
 }
 
@@ -46,18 +46,18 @@ func (r *rig) asked(host string) {
 
 // slots is a round of the host slots, of this daemon or another.
 func (r *rig) slots() {
-	door := []queuesched.Door{queuesched.Slots, queuesched.Lent}[r.rnd.IntN(2)]
+	consumer := []queuesched.Consumer{queuesched.SlotConsumer, queuesched.RemoteConsumer}[r.rnd.IntN(2)]
 	var rejected []string
 	for range r.rnd.IntN(3) {
 		rejected = append(rejected, r.host())
 	}
-	r.do(func(d *queuesched.Doors) { d.Reject(rejected) })
+	r.do(func(d *queuesched.Scheduler) { d.BeginRound(rejected) })
 	passed := map[*queue]bool{}
 	may := func(q *queue) bool {
-		return r.ready(q, door) && (q.mixed || !slices.Contains(rejected, q.key))
+		return r.ready(q, consumer) && (q.mixed || !slices.Contains(rejected, q.key))
 	}
 	for most := 1 + r.rnd.IntN(6); most > 0; most-- {
-		id := both(r, func(_ int, d *queuesched.Doors) uint32 { return d.NextForSlots(door) })
+		id := both(r, func(_ int, d *queuesched.Scheduler) uint32 { return d.NextForSlots(consumer) })
 		if id == 0 {
 			for _, q := range r.queues {
 				if may(q) && !passed[q] {
@@ -70,19 +70,19 @@ func (r *rig) slots() {
 		if q == nil || !may(q) {
 			r.t.Fatalf("step %d: the queue for the slots is %+v, which may not be served", r.step, q)
 		}
-		u := r.pick(q, door, rejected)
+		u := r.pick(q, consumer, rejected)
 		if u != nil && passed[q] {
 			r.t.Fatalf("step %d: %+v was passed over, and has something to give", r.step, q)
 		}
 		if u == nil { // it may come again where what others gave changed something, but in vain
 			passed[q] = true
-			r.do(func(d *queuesched.Doors) { d.Pass(id) })
+			r.do(func(d *queuesched.Scheduler) { d.Skip(id) })
 			continue
 		}
-		r.depart(u, door)
-		r.do(func(d *queuesched.Doors) { d.Gave(id, r.due(q), r.now) })
+		r.depart(u, consumer)
+		r.do(func(d *queuesched.Scheduler) { d.EndTurn(id, r.due(q), r.now) })
 	}
-	r.do(func(d *queuesched.Doors) { d.Done(r.now) })
+	r.do(func(d *queuesched.Scheduler) { d.EndRound(r.now) })
 }
 
 // news brings news of a URL: an outcome, a lease that ran out, a rescheduling, or that it is forgotten.
@@ -104,7 +104,7 @@ func (r *rig) news() {
 			return
 		}
 		r.urls = slices.Delete(r.urls, i, i+1)
-		r.do(func(d *queuesched.Doors) {
+		r.do(func(d *queuesched.Scheduler) {
 			d.Uncount(u.queue.id, queuesched.Completed)
 			d.Refresh(u.queue.id, r.now)
 		})
@@ -114,7 +114,7 @@ func (r *rig) news() {
 func (r *rig) move(u *url, to queuesched.State) {
 	from := u.state
 	u.state = to
-	r.do(func(d *queuesched.Doors) {
+	r.do(func(d *queuesched.Scheduler) {
 		d.Move(u.queue.id, from, to)
 		d.SetDue(u.queue.id, r.due(u.queue), r.now)
 		d.Refresh(u.queue.id, r.now)
@@ -123,22 +123,22 @@ func (r *rig) move(u *url, to queuesched.State) {
 
 func (r *rig) land(u *url, to queuesched.State) {
 	u.state = to
-	if u.door != queuesched.Calls {
-		u.queue.served[queuesched.Slots] = r.now
+	if u.consumer != queuesched.FrontierConsumer {
+		u.queue.served[queuesched.SlotConsumer] = r.now
 		r.asked(u.host)
 	}
-	if u.door == queuesched.Lent && !r.hostOut(u.host, queuesched.Lent) {
+	if u.consumer == queuesched.RemoteConsumer && !r.hostOut(u.host, queuesched.RemoteConsumer) {
 		r.called[u.host] = r.now
 	}
 	for _, c := range r.calls {
 		delete(c.owed, u.queue) // it may get another place in the turn
 	}
-	r.do(func(d *queuesched.Doors) {
+	r.do(func(d *queuesched.Scheduler) {
 		d.Move(u.queue.id, queuesched.InTransit, to)
 		if to == queuesched.Scheduled {
 			d.SetDue(u.queue.id, r.due(u.queue), r.now)
 		}
-		d.Back(u.queue.id, []byte(u.host), u.door, r.now)
+		d.CountBack(u.queue.id, []byte(u.host), u.consumer, r.now)
 	})
 }
 
@@ -149,7 +149,7 @@ func (r *rig) drop() {
 		return
 	}
 	q.serving = nil
-	r.do(func(d *queuesched.Doors) { d.Drop(q.id) })
+	r.do(func(d *queuesched.Scheduler) { d.Drop(q.id) })
 	for _, u := range r.urls {
 		if u.queue == q && u.state == queuesched.InTransit {
 			r.land(u, queuesched.Completed)
@@ -160,7 +160,7 @@ func (r *rig) drop() {
 	for _, c := range r.calls {
 		delete(c.owed, q)
 	}
-	r.do(func(d *queuesched.Doors) { d.Free(q.id, r.now) })
+	r.do(func(d *queuesched.Scheduler) { d.Free(q.id, r.now) })
 }
 
 // check compares all that can be asked without changing anything.
@@ -188,39 +188,39 @@ func (r *rig) check() {
 		}
 		total.Queues++
 		total.Active += want.Active
-		if got := both(r, func(_ int, d *queuesched.Doors) queuesched.Counts { return d.QueueTotal(id) }); got != want {
+		if got := both(r, func(_ int, d *queuesched.Scheduler) queuesched.Counts { return d.QueueTotal(id) }); got != want {
 			r.t.Fatalf("step %d: %+v has %+v; want %+v", r.step, q, got, want)
 		}
 		idle := want.Active == 0 || q.blocked > r.now
 		r.checkWhy(q)
-		if got := both(r, func(_ int, d *queuesched.Doors) bool { return d.Idle(id, r.now) }); got != idle {
+		if got := both(r, func(_ int, d *queuesched.Scheduler) bool { return d.Idle(id, r.now) }); got != idle {
 			r.t.Fatalf("step %d: %+v is idle: %v; want %v", r.step, q, got, idle)
 		}
-		got := both(r, func(_ int, d *queuesched.Doors) string { return settingsText(d.SettingsOf(id)) })
+		got := both(r, func(_ int, d *queuesched.Scheduler) string { return settingsText(d.SettingsOf(id)) })
 		if text := settingsText(queuesched.Settings{Delay: ifSet(q.delay, q.delay >= 0), Blocked: ifSet(q.blocked, q.blocked > 0), Limit: ifSet(q.limit, q.limit > 0)}); got != text {
 			r.t.Fatalf("step %d: settings of %+v are %s; want %s", r.step, q, got, text)
 		}
 	}
 	total.Queues += hosts // keepHosts'
-	if got := both(r, func(_ int, d *queuesched.Doors) queuesched.Counts { return d.Total() }); got != total {
+	if got := both(r, func(_ int, d *queuesched.Scheduler) queuesched.Counts { return d.Total() }); got != total {
 		r.t.Fatalf("step %d: in all %+v; want %+v", r.step, got, total)
 	}
 }
 
 // checkWhy sees that what is told of a queue is how it is.
 func (r *rig) checkWhy(q *queue) {
-	for _, door := range []queuesched.Door{queuesched.Slots, queuesched.Calls} {
+	for _, consumer := range []queuesched.Consumer{queuesched.SlotConsumer, queuesched.FrontierConsumer} {
 		type told struct {
 			at   int64
-			rule queuesched.Rule
+			rule queuesched.Reason
 		}
-		got := both(r, func(_ int, d *queuesched.Doors) (w told) {
-			w.at, w.rule = d.Why(q.id, door, r.now)
+		got := both(r, func(_ int, d *queuesched.Scheduler) (w told) {
+			w.at, w.rule = d.NotBefore(q.id, consumer, r.now)
 			return w
 		})
-		open := r.ready(q, door) && (!q.mixed || r.free(q.key, door)) && (door != queuesched.Slots || !r.hostOut(q.key, queuesched.Lent))
+		open := r.ready(q, consumer) && (!q.mixed || r.free(q.key, consumer)) && (consumer != queuesched.SlotConsumer || !r.hostOut(q.key, queuesched.RemoteConsumer))
 		if (got.rule == queuesched.Open) != open || open != (got.at <= r.now) {
-			r.t.Fatalf("step %d: at door %d %+v waits until %d by rule %d, now is %d; open is %v", r.step, door, q, got.at, got.rule, r.now, open)
+			r.t.Fatalf("step %d: at consumer %d %+v waits until %d by rule %d, now is %d; open is %v", r.step, consumer, q, got.at, got.rule, r.now, open)
 		}
 	}
 }

@@ -14,12 +14,12 @@ type twin struct {
 	now     int64
 	urls    []*url
 	queues  map[uint32]*queue
-	presets map[string]*queue // what is set on queues that are not there
-	pauses  map[string]int64  // by host
-	before  map[string]int64  // what slots are held to of them
-	gaps    map[string]int64  // that hosts want, as the slots have learned
-	called  map[string]int64  // when calls were given something of a host
-	orders  map[string]*order // that hosts are under
+	presets map[string]*queue        // what is set on queues that are not there
+	pauses  map[string]int64         // by host
+	before  map[string]int64         // what slots are held to of them
+	gaps    map[string]int64         // that hosts want, as the slots have learned
+	called  map[string]int64         // when calls were given something of a host
+	orders  map[string]*hostOverride // that hosts are under
 	rules   map[string]docindex.HostRule
 	slotGap int64
 	delay   int64 // default
@@ -27,11 +27,11 @@ type twin struct {
 }
 
 type url struct {
-	queue *queue
-	host  string
-	due   int64
-	state queuesched.State
-	door  queuesched.Door
+	queue    *queue
+	host     string
+	due      int64
+	state    queuesched.State
+	consumer queuesched.Consumer
 }
 
 type queue struct {
@@ -43,15 +43,15 @@ type queue struct {
 	delay      int64 // -1: none of its own
 	blocked    int64
 	limit      uint32
-	rest       int64
+	skipUntil  int64
 	served     [2]int64
 }
 
-// order is what is set on a host, and when something of it was given out, or came back from slots.
-type order struct{ blocked, delay, asked int64 }
+// hostOverride is what is set on a host, and when something of it was given out, or came back from slots.
+type hostOverride struct{ blocked, delay, asked int64 }
 
 // allowed tells whether a host's order lets it be asked.
-func (w *twin) allowed(host string, door queuesched.Door) bool {
+func (w *twin) allowed(host string, consumer queuesched.Consumer) bool {
 	o := w.orders[host]
 	switch {
 	case o == nil:
@@ -61,8 +61,8 @@ func (w *twin) allowed(host string, door queuesched.Door) bool {
 	case o.delay == 0:
 		return true
 	}
-	out := w.hostOut(host, queuesched.Slots) || w.hostOut(host, queuesched.Lent)
-	return (door == queuesched.Calls || !out) && (o.asked == 0 || o.asked+o.delay <= w.now)
+	out := w.hostOut(host, queuesched.SlotConsumer) || w.hostOut(host, queuesched.RemoteConsumer)
+	return (consumer == queuesched.FrontierConsumer || !out) && (o.asked == 0 || o.asked+o.delay <= w.now)
 }
 
 func newQueue(crawl, key string) *queue { return &queue{crawl: crawl, key: key, delay: -1} }
@@ -87,18 +87,20 @@ func (w *twin) count(is func(u *url) bool) (n int) {
 	return n
 }
 
-func (w *twin) out(q *queue, door queuesched.Door) int {
-	return w.count(func(u *url) bool { return u.queue == q && u.state == queuesched.InTransit && u.door == door })
+func (w *twin) out(q *queue, consumer queuesched.Consumer) int {
+	return w.count(func(u *url) bool { return u.queue == q && u.state == queuesched.InTransit && u.consumer == consumer })
 }
 
-func (w *twin) hostOut(host string, door queuesched.Door) bool {
-	return w.count(func(u *url) bool { return u.host == host && u.state == queuesched.InTransit && u.door == door }) > 0
+func (w *twin) hostOut(host string, consumer queuesched.Consumer) bool {
+	return w.count(func(u *url) bool { return u.host == host && u.state == queuesched.InTransit && u.consumer == consumer }) > 0
 }
 
 // atSlots is how many URLs of a queue slots have, of this daemon or others.
-func (w *twin) atSlots(q *queue) int { return w.out(q, queuesched.Slots) + w.out(q, queuesched.Lent) }
+func (w *twin) atSlots(q *queue) int {
+	return w.out(q, queuesched.SlotConsumer) + w.out(q, queuesched.RemoteConsumer)
+}
 
-func (w *twin) inTransit(q *queue) int { return w.atSlots(q) + w.out(q, queuesched.Calls) }
+func (w *twin) inTransit(q *queue) int { return w.atSlots(q) + w.out(q, queuesched.FrontierConsumer) }
 
 // due is when the first scheduled URL of a queue is due.
 func (w *twin) due(q *queue) int64 {
@@ -119,64 +121,66 @@ func (w *twin) pace(q *queue) int64 {
 	return w.delay
 }
 
-// ready tells whether a queue may be served at a door, whatever a call's maximum.
-func (w *twin) ready(q *queue, door queuesched.Door) bool {
+// ready tells whether a queue may be served at a consumer, whatever a call's maximum.
+func (w *twin) ready(q *queue, consumer queuesched.Consumer) bool {
 	completed := w.count(func(u *url) bool { return u.queue == q && u.state == queuesched.Completed })
-	if door != queuesched.Calls {
+	if consumer != queuesched.FrontierConsumer {
 		completed += w.inTransit(q)
 	}
-	if q.serving != nil || w.due(q) > w.now || q.blocked > w.now || q.rest > w.now || q.limit > 0 && completed >= int(q.limit) {
+	if q.serving != nil || w.due(q) > w.now || q.blocked > w.now || q.skipUntil > w.now || q.limit > 0 && completed >= int(q.limit) {
 		return false
 	}
 	delay, own := w.pace(q), q.delay >= 0 || w.chosen
-	since := func(door queuesched.Door) bool { return q.served[door] == 0 || q.served[door]+delay <= w.now }
-	if door == queuesched.Calls {
-		return since(queuesched.Calls) && since(queuesched.Slots) && (q.mixed || w.free(q.key, queuesched.Calls))
+	since := func(consumer queuesched.Consumer) bool {
+		return q.served[consumer] == 0 || q.served[consumer]+delay <= w.now
 	}
-	if own && delay > 0 && (w.atSlots(q) > 0 || !since(queuesched.Slots)) {
+	if consumer == queuesched.FrontierConsumer {
+		return since(queuesched.FrontierConsumer) && since(queuesched.SlotConsumer) && (q.mixed || w.free(q.key, queuesched.FrontierConsumer))
+	}
+	if own && delay > 0 && (w.atSlots(q) > 0 || !since(queuesched.SlotConsumer)) {
 		return false
 	}
-	return since(queuesched.Calls) && (q.mixed || w.free(q.key, door))
+	return since(queuesched.FrontierConsumer) && (q.mixed || w.free(q.key, consumer))
 }
 
-// free tells whether a host may be asked at a door.
-func (w *twin) free(host string, door queuesched.Door) bool {
-	if !w.allowed(host, door) {
+// free tells whether a host may be asked at a consumer.
+func (w *twin) free(host string, consumer queuesched.Consumer) bool {
+	if !w.allowed(host, consumer) {
 		return false
 	}
 	gap := w.gaps[host]
 	if rule := w.rules[host]; !rule.Barred {
 		gap = max(gap, rule.Gap)
 	}
-	if door == queuesched.Calls && w.rules[host].Barred {
+	if consumer == queuesched.FrontierConsumer && w.rules[host].Barred {
 		return false
 	}
-	if door != queuesched.Calls {
+	if consumer != queuesched.FrontierConsumer {
 		gap = max(gap, w.slotGap)
 	}
 	if at := w.called[host]; at > 0 && at+gap > w.now {
 		return false
 	}
-	for _, other := range []queuesched.Door{queuesched.Slots, queuesched.Calls, queuesched.Lent} {
-		if other != door && w.hostOut(host, other) {
+	for _, other := range []queuesched.Consumer{queuesched.SlotConsumer, queuesched.FrontierConsumer, queuesched.RemoteConsumer} {
+		if other != consumer && w.hostOut(host, other) {
 			return false
 		}
 	}
-	if door == queuesched.Calls {
+	if consumer == queuesched.FrontierConsumer {
 		return w.pauses[host] <= w.now
 	}
 	return w.before[host] <= w.now
 }
 
 func (w *twin) open(c *call, q *queue) bool {
-	return (c.all || c.crawl == q.crawl) && w.ready(q, queuesched.Calls) && (c.most == 0 || w.inTransit(q) < c.most)
+	return (c.all || c.crawl == q.crawl) && w.ready(q, queuesched.FrontierConsumer) && (c.most == 0 || w.inTransit(q) < c.most)
 }
 
 // rig drives two real ones and the twin side by side. The real ones have to agree to the letter.
 type rig struct {
 	t    *testing.T
 	rnd  *rand.Rand
-	real [2]*queuesched.Doors
+	real [2]*queuesched.Scheduler
 	rung [2]int
 	twin
 	calls []*call
@@ -185,7 +189,7 @@ type rig struct {
 }
 
 // both asks both real ones.
-func both[T comparable](r *rig, ask func(i int, d *queuesched.Doors) T) T {
+func both[T comparable](r *rig, ask func(i int, d *queuesched.Scheduler) T) T {
 	r.t.Helper()
 	a, b := ask(0, r.real[0]), ask(1, r.real[1])
 	if a != b {
@@ -194,7 +198,7 @@ func both[T comparable](r *rig, ask func(i int, d *queuesched.Doors) T) T {
 	return a
 }
 
-func (r *rig) do(act func(d *queuesched.Doors)) {
+func (r *rig) do(act func(d *queuesched.Scheduler)) {
 	act(r.real[0])
 	act(r.real[1])
 }
@@ -212,7 +216,7 @@ func TestTwin(t *testing.T) {
 			}
 			r.twin = twin{
 				now: 1_000_000, queues: map[uint32]*queue{}, presets: map[string]*queue{}, pauses: map[string]int64{}, before: map[string]int64{}, delay: queuesched.DefaultDelay,
-				gaps: map[string]int64{}, called: map[string]int64{}, orders: map[string]*order{},
+				gaps: map[string]int64{}, called: map[string]int64{}, orders: map[string]*hostOverride{},
 			}
 			r.keepHosts()
 			for r.step = range steps {
@@ -245,10 +249,10 @@ func (r *rig) act() {
 		r.gaps[host] = int64(r.rnd.IntN(3)) * 700
 		if r.rnd.IntN(4) == 0 {
 			r.before[host] = max(r.before[host], until)
-			r.do(func(d *queuesched.Doors) { d.Remember([]byte(host), until, r.gaps[host], r.now) })
+			r.do(func(d *queuesched.Scheduler) { d.RestorePause([]byte(host), until, r.gaps[host], r.now) })
 			break
 		}
-		r.do(func(d *queuesched.Doors) { d.Pause([]byte(host), until, r.gaps[host], r.now) })
+		r.do(func(d *queuesched.Scheduler) { d.PauseHost([]byte(host), until, r.gaps[host], r.now) })
 	default:
 		r.drop()
 	}
@@ -258,7 +262,7 @@ func (r *rig) act() {
 func (r *rig) keepHosts() {
 	for n := range hosts {
 		host := fmt.Appendf(nil, "h%d", n)
-		r.do(func(d *queuesched.Doors) { d.Open([]byte("keep"), host, host, r.now) })
+		r.do(func(d *queuesched.Scheduler) { d.Open([]byte("keep"), host, host, r.now) })
 	}
 }
 
@@ -270,7 +274,7 @@ func (r *rig) crawl() string { return []string{"", "c", "d"}[r.rnd.IntN(3)] }
 
 func (r *rig) pass(ms int64) {
 	r.now += ms
-	r.do(func(d *queuesched.Doors) {
+	r.do(func(d *queuesched.Scheduler) {
 		for d.Advance(r.now) {
 		}
 	})
@@ -282,7 +286,7 @@ func (r *rig) put() {
 	if r.rnd.IntN(4) == 0 {
 		key = []string{r.host(), "mixed"}[r.rnd.IntN(2)]
 	}
-	id := both(r, func(_ int, d *queuesched.Doors) uint32 {
+	id := both(r, func(_ int, d *queuesched.Scheduler) uint32 {
 		return d.Open([]byte(crawl), []byte(key), []byte(host), r.now)
 	})
 	q := r.queues[id]
@@ -298,7 +302,7 @@ func (r *rig) put() {
 	}
 	q.mixed = q.mixed || key != host
 	r.urls = append(r.urls, &url{queue: q, host: host, due: r.now + []int64{-5000, 0, 0, 500, 4000}[r.rnd.IntN(5)]})
-	r.do(func(d *queuesched.Doors) {
+	r.do(func(d *queuesched.Scheduler) {
 		d.Count(id, queuesched.Scheduled)
 		d.SetDue(id, r.due(q), r.now)
 	})
@@ -309,7 +313,7 @@ func (r *rig) order() {
 	host := r.host()
 	o := r.orders[host]
 	if o == nil {
-		o = &order{}
+		o = &hostOverride{}
 		for _, q := range r.queues {
 			if q.key == host {
 				o.asked = max(o.asked, q.served[0], q.served[1])
@@ -328,7 +332,7 @@ func (r *rig) order() {
 	if o.blocked <= r.now && o.delay == 0 {
 		delete(r.orders, host)
 	}
-	r.do(func(d *queuesched.Doors) { d.SetHost([]byte(host), s, r.now) })
+	r.do(func(d *queuesched.Scheduler) { d.SetHostOverride([]byte(host), s, r.now) })
 }
 
 // rule changes the rules of hosts.
@@ -341,7 +345,7 @@ func (r *rig) rule() {
 	if len(r.rules) == 0 {
 		of = nil
 	}
-	r.do(func(d *queuesched.Doors) {
+	r.do(func(d *queuesched.Scheduler) {
 		d.SetRules(of)
 		for next := d.RefreshSome(0, r.now); next != 0; next = d.RefreshSome(next, r.now) {
 		}
@@ -359,9 +363,9 @@ func (r *rig) set() {
 	}
 	if r.rnd.IntN(8) == 0 {
 		r.slotGap = int64(r.rnd.IntN(3)) * 600
-		r.do(func(d *queuesched.Doors) { d.SetSlotGap(r.slotGap) })
+		r.do(func(d *queuesched.Scheduler) { d.SetSlotGap(r.slotGap) })
 		r.delay, r.chosen = int64(r.rnd.IntN(4))*500, true
-		r.do(func(d *queuesched.Doors) {
+		r.do(func(d *queuesched.Scheduler) {
 			d.SetDefaultDelay(r.delay)
 			for next := d.RefreshSome(0, r.now); next != 0; next = d.RefreshSome(next, r.now) {
 			}
@@ -392,7 +396,7 @@ func (r *rig) set() {
 		s.Limit = &q.limit
 	}
 	copied := queuesched.Settings{Delay: clone(s.Delay), Blocked: clone(s.Blocked), Limit: clone(s.Limit)}
-	r.do(func(d *queuesched.Doors) { d.Set([]byte(crawl), []byte(key), copied, r.now) })
+	r.do(func(d *queuesched.Scheduler) { d.Set([]byte(crawl), []byte(key), copied, r.now) })
 }
 
 func clone[T any](p *T) *T {

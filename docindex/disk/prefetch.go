@@ -8,29 +8,29 @@ import (
 	"urlserver/docindex"
 )
 
-// ahead is what a look ahead found of a URL that is to be stored.
-type ahead struct {
+// prefetched is what a look ahead found of a URL that is to be stored.
+type prefetched struct {
 	queue  uint32 // number in doors; 0: there was none
 	name   name   // where there is a queue
 	row    []byte // of the document; nil: there is none
 	looked bool   // for the row
 }
 
-// lookAheadLocked reads the rows of URLs that are to be stored by their order on disk, before any of them is. To look each up in
+// prefetchLocked reads the rows of URLs that are to be stored by their order on disk, before any of them is. To look each up in
 // its turn costs several times as much where hosts come at random: neighbours are in the same tables and blocks.
-func (s *Store) lookAheadLocked(p *docindex.Puts, from, to int) (err error) {
+func (s *Store) prefetchLocked(p *docindex.Puts, from, to int) (err error) {
 	t := &s.txn
 	for i := from; i < to; i++ {
 		put, host := p.At(i)
 		a := s.nameLocked(&put, host)
 		if a.queue != 0 && s.transitOf(&a.name) == 0 {
-			t.order = append(t.order, uint32(len(t.ahead)))
+			t.order = append(t.order, uint32(len(t.prefetched)))
 		}
-		t.ahead = append(t.ahead, a)
+		t.prefetched = append(t.prefetched, a)
 	}
-	slices.SortFunc(t.order, func(i, j uint32) int { return t.ahead[i].name.compare(&t.ahead[j].name) })
+	slices.SortFunc(t.order, func(i, j uint32) int { return t.prefetched[i].name.compare(&t.prefetched[j].name) })
 	for _, i := range t.order {
-		a := &t.ahead[i]
+		a := &t.prefetched[i]
 		a.looked = true
 		if a.row, err = s.rowLocked(&a.name); err != nil {
 			return err
@@ -40,9 +40,9 @@ func (s *Store) lookAheadLocked(p *docindex.Puts, from, to int) (err error) {
 }
 
 // nameLocked finds the queue for a URL on a host, and the URL's name in it.
-func (s *Store) nameLocked(p *docindex.Put, host []byte) (a ahead) {
-	if a.queue = s.doors.Find(p.Crawl, keyOf(p, host)); a.queue != 0 {
-		a.name = s.secret.nameOf(s.queues[a.queue].no, docindex.OwnerOf(p.Metadata), p.URL)
+func (s *Store) nameLocked(p *docindex.Put, host []byte) (a prefetched) {
+	if a.queue = s.sched.Find(p.Crawl, keyOf(p, host)); a.queue != 0 {
+		a.name = s.namer.nameOf(s.queues[a.queue].no, docindex.OwnerOf(p.Metadata), p.URL)
 	}
 	return a
 }
@@ -57,7 +57,7 @@ func keyOf(p *docindex.Put, host []byte) []byte {
 
 // findLocked finds what is known of a URL that is to be stored now, and its name; nil: nothing. What came
 // after the look ahead counts.
-func (s *Store) findLocked(a *ahead, p *docindex.Put, host []byte) (*doc, error) {
+func (s *Store) findLocked(a *prefetched, p *docindex.Put, host []byte) (*doc, error) {
 	if a.queue == 0 {
 		if *a = s.nameLocked(p, host); a.queue == 0 {
 			return nil, nil
@@ -71,7 +71,7 @@ func (s *Store) findLocked(a *ahead, p *docindex.Put, host []byte) (*doc, error)
 }
 
 // lookedLocked finds what is known under the name that a look ahead looked for.
-func (s *Store) lookedLocked(a *ahead) (*doc, error) {
+func (s *Store) lookedLocked(a *prefetched) (*doc, error) {
 	if !a.looked {
 		return s.loadLocked(&a.name)
 	}

@@ -5,9 +5,9 @@ import (
 	"urlserver/docindex/internal/crawlstats"
 )
 
-// ledger keeps, beside the books of crawls, which documents these have. Documents that belong to no crawl cost nothing.
-type ledger struct {
-	*crawlstats.Books
+// crawlMembers keeps, beside the books of crawls, which documents these have. Documents that belong to no crawl cost nothing.
+type crawlMembers struct {
+	*crawlstats.Stats
 	members []member             // by document
 	domains []*crawlstats.Domain // by number
 	unused  []uint32             // numbers of domains that are no more
@@ -15,22 +15,22 @@ type ledger struct {
 }
 
 // lists are a crawl's documents by place, linked, in the order in which they came there.
-type lists struct{ head, tail [crawlstats.Places]uint32 }
+type lists struct{ head, tail [crawlstats.States]uint32 }
 
 // member is a document's place in a crawl.
 type member struct {
 	domain     uint32 // 0: it is in none
 	next, prev uint32 // in its list
-	place      crawlstats.Place
+	place      crawlstats.State
 	purged     bool // it was stopped or has expired
 }
 
-func newLedger() ledger {
-	return ledger{Books: crawlstats.New(), domains: make([]*crawlstats.Domain, 1)}
+func newCrawlMembers() crawlMembers {
+	return crawlMembers{Stats: crawlstats.New(), domains: make([]*crawlstats.Domain, 1)}
 }
 
-// enter makes a document, which is completed so far, a member of a crawl.
-func (l *ledger) enter(doc uint32, id docindex.CrawlID, host string) {
+// join makes a document, which is completed so far, a member of a crawl.
+func (l *crawlMembers) join(doc uint32, id docindex.CrawlID, host string) {
 	b := l.Open(id)
 	for int(b.No) >= len(l.lists) {
 		l.lists = append(l.lists, make([]lists, max(64, len(l.lists)/4))...)
@@ -45,7 +45,7 @@ func (l *ledger) enter(doc uint32, id docindex.CrawlID, host string) {
 	l.members[doc] = member{domain: d.No}
 }
 
-func (l *ledger) number(d *crawlstats.Domain) {
+func (l *crawlMembers) number(d *crawlstats.Domain) {
 	if n := len(l.unused); n > 0 {
 		d.No, l.unused = l.unused[n-1], l.unused[:n-1]
 		l.domains[d.No] = d
@@ -55,35 +55,35 @@ func (l *ledger) number(d *crawlstats.Domain) {
 }
 
 // domainOf is the domain of the crawl that a document is a member of; nil: none.
-func (l *ledger) domainOf(doc uint32) *crawlstats.Domain {
+func (l *crawlMembers) domainOf(doc uint32) *crawlstats.Domain {
 	if int(doc) >= len(l.members) || l.members[doc].domain == 0 {
 		return nil
 	}
 	return l.domains[l.members[doc].domain]
 }
 
-// bookOf is the crawl that a document is a member of; nil: none.
-func (l *ledger) bookOf(doc uint32) *crawlstats.Book {
+// crawlOf is the crawl that a document is a member of; nil: none.
+func (l *crawlMembers) crawlOf(doc uint32) *crawlstats.CrawlStats {
 	if d := l.domainOf(doc); d != nil {
-		return d.Book
+		return d.Crawl
 	}
 	return nil
 }
 
-// purging reports whether a document's crawl is refused, so that it is not to go out.
-func (l *ledger) purging(doc uint32) bool {
-	b := l.bookOf(doc)
-	return b != nil && b.Refused
+// isStopped reports whether a document's crawl is refused, so that it is not to go out.
+func (l *crawlMembers) isStopped(doc uint32) bool {
+	b := l.crawlOf(doc)
+	return b != nil && b.Stopped
 }
 
 // leave ends a document's membership.
-func (l *ledger) leave(doc uint32, priority int32) {
+func (l *crawlMembers) leave(doc uint32, priority int32) {
 	d := l.domainOf(doc)
 	if d == nil {
 		return
 	}
-	l.move(doc, crawlstats.Ended, priority, 0)
-	b := d.Book
+	l.move(doc, crawlstats.Completed, priority, 0)
+	b := d.Crawl
 	if l.members[doc].purged {
 		b.Purged--
 	}
@@ -96,43 +96,43 @@ func (l *ledger) leave(doc uint32, priority int32) {
 }
 
 // markPurged says that a member that ends does so because its crawl was refused.
-func (l *ledger) markPurged(doc uint32) {
-	if b := l.bookOf(doc); b != nil && !l.members[doc].purged {
+func (l *crawlMembers) markPurged(doc uint32) {
+	if b := l.crawlOf(doc); b != nil && !l.members[doc].purged {
 		l.members[doc].purged = true
 		b.Purged++
 	}
 }
 
 // move puts a member into a list, at its end. Its priority is the one it had when it was put into the one it is in.
-func (l *ledger) move(doc uint32, to crawlstats.Place, priority int32, now int64) {
+func (l *crawlMembers) move(doc uint32, to crawlstats.State, priority int32, now int64) {
 	d := l.domainOf(doc)
 	if d == nil || l.members[doc].place == to {
 		return
 	}
 	m := &l.members[doc]
 	was := m.place
-	if was != crawlstats.Ended {
-		l.unlink(d.Book, m)
+	if was != crawlstats.Completed {
+		l.unlink(d.Crawl, m)
 	} else if m.purged {
 		m.purged = false
-		d.Book.Purged--
+		d.Crawl.Purged--
 	}
 	m.place = to
-	if to != crawlstats.Ended {
-		l.link(d.Book, doc, m)
+	if to != crawlstats.Completed {
+		l.link(d.Crawl, doc, m)
 	}
 	l.Move(d, priority, was, to, 1, now)
 }
 
 // first is the first document of a crawl in a place, or 0.
-func (l *ledger) first(b *crawlstats.Book, p crawlstats.Place) uint32 {
+func (l *crawlMembers) first(b *crawlstats.CrawlStats, p crawlstats.State) uint32 {
 	if int(b.No) >= len(l.lists) {
 		return 0
 	}
 	return l.lists[b.No].head[p]
 }
 
-func (l *ledger) link(b *crawlstats.Book, doc uint32, m *member) {
+func (l *crawlMembers) link(b *crawlstats.CrawlStats, doc uint32, m *member) {
 	s := &l.lists[b.No]
 	m.next, m.prev = 0, s.tail[m.place]
 	if m.prev == 0 {
@@ -143,7 +143,7 @@ func (l *ledger) link(b *crawlstats.Book, doc uint32, m *member) {
 	s.tail[m.place] = doc
 }
 
-func (l *ledger) unlink(b *crawlstats.Book, m *member) {
+func (l *crawlMembers) unlink(b *crawlstats.CrawlStats, m *member) {
 	s := &l.lists[b.No]
 	if m.prev == 0 {
 		s.head[m.place] = m.next

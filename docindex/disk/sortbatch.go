@@ -19,9 +19,9 @@ type row struct {
 	key, value []byte
 }
 
-// sorted returns a batch that does what b does, and has its rows in the order of their keys, so that each finds its place
+// sortBatch returns a batch that does what b does, and has its rows in the order of their keys, so that each finds its place
 // in the memtable beside the one before. Rows of one key keep their order. Where ranges are deleted b stays as it is.
-func (t *txn) sorted(db *pebble.DB, b *pebble.Batch) *pebble.Batch {
+func (t *txn) sortBatch(db *pebble.DB, b *pebble.Batch) *pebble.Batch {
 	if b.Count() < sortFrom || !t.readRows(b) {
 		return b
 	}

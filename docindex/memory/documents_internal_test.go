@@ -17,8 +17,8 @@ func TestSizes(t *testing.T) {
 	if n := unsafe.Sizeof(record{}); n != recordBytes {
 		t.Errorf("a record has %d bytes; recordBytes says %d", n, recordBytes)
 	}
-	if n := unsafe.Sizeof(chain{}); n != chainBytes {
-		t.Errorf("a chain has %d bytes; chainBytes says %d", n, chainBytes)
+	if n := unsafe.Sizeof(queueOrder{}); n != queueOrderBytes {
+		t.Errorf("a chain has %d bytes; chainBytes says %d", n, queueOrderBytes)
 	}
 }
 
@@ -94,7 +94,7 @@ func TestOwnIDTaken(t *testing.T) {
 }
 
 func TestExtra(t *testing.T) {
-	s := newShelf()
+	s := newDocumentTable()
 	p := docindex.Put{URL: []byte("http://a.test/"), DocID: []byte("id"), Metadata: bytes.Repeat([]byte("m"), 3000)}
 	id := s.add(1, &p, 1)
 	r := s.records.At(id)
@@ -131,8 +131,8 @@ func TestLeaseEnd(t *testing.T) {
 func TestOrderTwin(t *testing.T) {
 	rnd := rand.New(rand.NewPCG(7, 8))
 	for round := range 50 {
-		s := newShelf()
-		var c chain
+		s := newDocumentTable()
+		var c queueOrder
 		var twin []uint32
 		spread := 1 + rnd.IntN(100)
 		for step := range 500 {

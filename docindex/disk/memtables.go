@@ -2,12 +2,12 @@ package disk
 
 import "encoding/binary"
 
-// recent tells which documents' rows may be in Pebble's memtables. For all others the tables on disk say all, and that is
+// memtableFilter tells which documents' rows may be in Pebble's memtables. For all others the tables on disk say all, and that is
 // where a URL that is new is looked for: their own filters keep it cheap, while each memtable costs a search through it.
 //
 // It has names by generations, that is by what one flush puts into tables. Flushes are asked for by the store, a little before
 // Pebble would begin one, so that it is known what they bring and when they are done. The zero value is not ready: use newRecent.
-type recent struct {
+type memtableFilter struct {
 	most int // bytes that a generation takes of a memtable
 	size int // those of the last one, about
 	list []generation
@@ -19,18 +19,20 @@ type generation struct {
 	flushed <-chan struct{} // is closed when it is in tables; nil: it is the last one, which grows
 }
 
-// newRecent knows nothing of what was written before: that is not in tables before the first flush is done.
-func newRecent() recent { return recent{most: memTable * 15 / 16, list: []generation{{}}} }
+// newMemtableFilter knows nothing of what was written before: that is not in tables before the first flush is done.
+func newMemtableFilter() memtableFilter {
+	return memtableFilter{most: memTable * 15 / 16, list: []generation{{}}}
+}
 
 // add notes that a document's row is written, or deleted.
-func (r *recent) add(n *name) {
+func (r *memtableFilter) add(n *name) {
 	if f := r.list[len(r.list)-1].names; f != nil {
 		f.add(n)
 	}
 }
 
 // has reports whether a document may have been added since what is in tables now.
-func (r *recent) has(n *name) bool {
+func (r *memtableFilter) has(n *name) bool {
 	for i := range r.list {
 		if f := r.list[i].names; f == nil || f.has(n) {
 			return true
@@ -39,8 +41,8 @@ func (r *recent) has(n *name) bool {
 	return false
 }
 
-// forget forgets what is in tables. Who looks into these has to open them afterwards.
-func (r *recent) forget() {
+// dropFlushed forgets what is in tables. Who looks into these has to open them afterwards.
+func (r *memtableFilter) dropFlushed() {
 	for {
 		select {
 		case <-r.list[0].flushed: // never of the last one
@@ -54,14 +56,14 @@ func (r *recent) forget() {
 // entryCost is what a row takes of a memtable beside what it takes of a batch.
 const entryCost = 40
 
-// wrote counts a commit, and reports whether it is time for a flush.
-func (r *recent) wrote(bytes, rows int) bool {
+// count counts a commit, and reports whether it is time for a flush.
+func (r *memtableFilter) count(bytes, rows int) bool {
 	r.size += bytes + rows*entryCost
 	return r.size >= r.most
 }
 
 // next begins a generation: all before it is in tables when flushed is closed.
-func (r *recent) next(flushed <-chan struct{}) {
+func (r *memtableFilter) next(flushed <-chan struct{}) {
 	r.list[len(r.list)-1].flushed = flushed
 	r.list = append(r.list, generation{names: new(filter)})
 	r.size = 0

@@ -1,20 +1,20 @@
 package memory
 
-// chain is the scheduled documents of a queue in the order in which they go out, and all its documents in the order
+// queueOrder is the scheduled documents of a queue in the order in which they go out, and all its documents in the order
 // of arrival.
 //
 // The order is a heap of runs. A run is a list of records that came in the order in which they go out, as they do
 // while due times and priorities do not fall; so most queues are one plain list. The heap is a leftist tree of the
 // runs' first records, linked through them: whatever comes, a step costs O(log runs), from any place.
-type chain struct {
+type queueOrder struct {
 	root        uint32 // the record to go next; 0: none
 	tail        uint32 // the end of the run that can still grow; 0: none
 	first, last uint32 // documents
-	forgotten   uint32 // counts documents that came and are no more
+	removed     uint32 // counts documents that came and are no more
 }
 
 // push schedules record id, which is in no run.
-func (s *shelf) push(c *chain, id uint32) {
+func (s *documentTable) push(c *queueOrder, id uint32) {
 	r := s.records.At(id)
 	r.next, r.prev, r.left, r.right, r.rank = 0, 0, 0, 0, 1
 	if c.tail != 0 && !s.goesBefore(id, c.tail) {
@@ -28,7 +28,7 @@ func (s *shelf) push(c *chain, id uint32) {
 	c.tail = id
 }
 
-func (s *shelf) setRoot(c *chain, id uint32) {
+func (s *documentTable) setRoot(c *queueOrder, id uint32) {
 	c.root = id
 	if id != 0 {
 		s.records.At(id).prev = 0
@@ -36,7 +36,7 @@ func (s *shelf) setRoot(c *chain, id uint32) {
 }
 
 // pull takes record id out of its place.
-func (s *shelf) pull(c *chain, id uint32) {
+func (s *documentTable) pull(c *queueOrder, id uint32) {
 	r := s.records.At(id)
 	if c.tail == id {
 		c.tail = 0
@@ -56,7 +56,7 @@ func (s *shelf) pull(c *chain, id uint32) {
 }
 
 // head makes a run of the rest of one.
-func (s *shelf) head(id uint32) uint32 {
+func (s *documentTable) head(id uint32) uint32 {
 	if id != 0 {
 		r := s.records.At(id)
 		r.flags |= isFirst
@@ -66,7 +66,7 @@ func (s *shelf) head(id uint32) uint32 {
 }
 
 // replace puts the heap by where the first of a run was.
-func (s *shelf) replace(c *chain, id, by uint32) {
+func (s *documentTable) replace(c *queueOrder, id, by uint32) {
 	parent := s.records.At(id).prev
 	if parent == 0 {
 		s.setRoot(c, by)
@@ -85,7 +85,7 @@ func (s *shelf) replace(c *chain, id, by uint32) {
 }
 
 // mend puts ranks right from a record upwards, which ends as soon as one stays; so it costs O(log runs).
-func (s *shelf) mend(id uint32) {
+func (s *documentTable) mend(id uint32) {
 	for id != 0 {
 		r := s.records.At(id)
 		if s.rank(r.left) < s.rank(r.right) {
@@ -102,7 +102,7 @@ func (s *shelf) mend(id uint32) {
 
 // merge makes one heap of two, either of which may be a run by itself. It goes down right sides only, which are at
 // most 32 long. The prev of what it returns is not set.
-func (s *shelf) merge(a, b uint32) uint32 {
+func (s *documentTable) merge(a, b uint32) uint32 {
 	if a == 0 || b == 0 {
 		return a + b
 	}
@@ -119,7 +119,7 @@ func (s *shelf) merge(a, b uint32) uint32 {
 	return a
 }
 
-func (s *shelf) rank(id uint32) uint8 {
+func (s *documentTable) rank(id uint32) uint8 {
 	if id == 0 {
 		return 0
 	}
@@ -127,7 +127,7 @@ func (s *shelf) rank(id uint32) uint8 {
 }
 
 // goesBefore orders records: the earlier due first, then the higher priority, then the one that came first.
-func (s *shelf) goesBefore(a, b uint32) bool {
+func (s *documentTable) goesBefore(a, b uint32) bool {
 	x, y := s.records.At(a), s.records.At(b)
 	switch {
 	case x.due != y.due:

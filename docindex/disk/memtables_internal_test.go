@@ -13,7 +13,7 @@ import (
 func TestFilter(t *testing.T) {
 	const n = 40_000
 	var f filter
-	secret := newSecret()
+	secret := newDocNamer()
 	at := func(i int) *name {
 		n := secret.name(uint32(i%100), fmt.Appendf(nil, "http://a.test/%d", i/3))
 		return &n
@@ -53,8 +53,8 @@ func TestRecent(t *testing.T) {
 		}
 	}
 	has := func(path string) bool {
-		n := s.secret.name(1, []byte("http://a.test/"+path))
-		return s.recent.has(&n)
+		n := s.namer.name(1, []byte("http://a.test/"+path))
+		return s.memtables.has(&n)
 	}
 	want := func(when string, what map[string]bool) {
 		t.Helper()
@@ -66,13 +66,13 @@ func TestRecent(t *testing.T) {
 	}
 	put("old", docindex.New)
 	want("before the first flush", map[string]bool{"old": true, "none": true})
-	s.recent.most = 1
+	s.memtables.most = 1
 	put("first", docindex.New)
-	s.recent.most = memTable
-	flushed := s.recent.list[0].flushed // the next put may find that it is, and forget it
+	s.memtables.most = memTable
+	flushed := s.memtables.list[0].flushed // the next put may find that it is, and forget it
 	put("second", docindex.New)
 	<-flushed
-	s.recent.forget()
+	s.memtables.dropFlushed()
 	want("after a flush", map[string]bool{"old": false, "first": false, "second": true, "none": false})
 	put("old", docindex.Same)
 	put("second", docindex.Same)
@@ -81,9 +81,9 @@ func TestRecent(t *testing.T) {
 	}
 	want("after a purge", map[string]bool{"old": true, "first": true})
 	put("old", docindex.New)
-	s.recent.most = 1
+	s.memtables.most = 1
 	put("last", docindex.New)
-	<-s.recent.list[0].flushed
+	<-s.memtables.list[0].flushed
 	put("first", docindex.New)
 	put("old", docindex.Same)
 	put("last", docindex.Same)
@@ -103,15 +103,15 @@ func TestRecentWithinTxn(t *testing.T) {
 		if err := s.flushLocked(); err != nil {
 			t.Fatal(err)
 		}
-		<-s.recent.list[len(s.recent.list)-2].flushed
+		<-s.memtables.list[len(s.memtables.list)-2].flushed
 	}
 	name := func(path string) *name {
-		n := s.secret.name(1, []byte("http://a.test/"+path))
+		n := s.namer.name(1, []byte("http://a.test/"+path))
 		return &n
 	}
 	s.mu.Lock()
 	flush() // from here on it is known what is in memtables
-	s.recent.forget()
+	s.memtables.dropFlushed()
 	s.mu.Unlock()
 	var p docindex.Puts
 	if err := p.Add(docindex.Put{URL: []byte("http://a.test/known")}); err != nil {
@@ -131,7 +131,7 @@ func TestRecentWithinTxn(t *testing.T) {
 	}
 	look("none", false) // in tables
 	flush()
-	s.recent.add(name("late"))
+	s.memtables.add(name("late"))
 	look("late", false) // in memtables, too
 	look("known", true)
 }

@@ -1,26 +1,26 @@
 package queuesched
 
-// Kept is what a store that outlives its process keeps of a queue, beside its name.
-type Kept struct {
+// Persisted is what a durable store keeps of a queue, beside its name.
+type Persisted struct {
 	Scheduled, Completed uint32   // URLs; those in transit count as scheduled
-	Served               [2]int64 // last time, by door; 0: never
-	Delay                int64    // of its own, ms; negative: none
+	Served               [2]int64 // last time, by consumer; 0: never
+	Delay                int64    // the queue's own, ms; negative: none
 	Blocked              int64    // until then
 	Limit                uint32   // of completed URLs; 0: none
 	AnyHost              bool     // its URLs may be on different hosts
 }
 
-// Keep tells what is to be kept of a queue.
-func (d *Doors) Keep(id uint32) Kept {
+// Persist returns what is to be kept of a queue.
+func (d *Scheduler) Persist(id uint32) Persisted {
 	q := d.queues.At(id)
-	return Kept{
+	return Persisted{
 		Scheduled: q.count[Scheduled] + q.count[InTransit], Completed: q.count[Completed],
 		Served: q.served, Delay: q.delay, Blocked: q.blocked, Limit: q.limit, AnyHost: q.flags&anyHost != 0,
 	}
 }
 
-// Restore makes a queue of which nothing is in transit. What it has scheduled, if anything, may be due.
-func (d *Doors) Restore(crawl, key []byte, k Kept, now int64) uint32 {
+// Restore adds a queue of which nothing is in transit. Its scheduled URLs count as due.
+func (d *Scheduler) Restore(crawl, key []byte, k Persisted, now int64) uint32 {
 	host := key
 	if k.AnyHost {
 		host = nil
@@ -41,14 +41,14 @@ func (d *Doors) Restore(crawl, key []byte, k Kept, now int64) uint32 {
 	}
 	if q.flags&anyHost == 0 {
 		h := d.hosts.at(q.host)
-		h.called = max(h.called, k.Served[Calls])
+		h.frontierLast = max(h.frontierLast, k.Served[FrontierConsumer])
 	}
 	d.Refresh(id, now)
 	return id
 }
 
-// Preset tells what was set on a queue that is not there yet; false: nothing.
-func (d *Doors) Preset(crawl, key []byte) (Settings, bool) {
+// Preset returns the settings of a queue that does not exist yet; false: it has none.
+func (d *Scheduler) Preset(crawl, key []byte) (Settings, bool) {
 	s, ok := d.preset[name{string(crawl), string(key)}]
 	return s, ok
 }

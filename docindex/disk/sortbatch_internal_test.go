@@ -32,7 +32,7 @@ func TestSorted(t *testing.T) {
 					c.DeleteRange(from, to, nil)
 				}
 				count := c.Count()
-				s := x.sorted(other, c)
+				s := x.sortBatch(other, c)
 				if s.Count() != count {
 					t.Fatalf("step %d: %d rows are %d when they are sorted", step, count, s.Count())
 				}

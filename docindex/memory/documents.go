@@ -31,20 +31,20 @@ type record struct {
 
 // Flags of a record; the low two bits are its State.
 const (
-	stateMask = 1<<2 - 1
-	hasExtra  = 1 << 2
-	hasID     = 1 << 3 // its DOC_ID stands in the extra; otherwise it is the record's number
-	viaCall   = 1 << 4 // in transit: it went out by a call, not to slots
-	isFirst   = 1 << 5 // of a run
-	isLent    = 1 << 6 // in transit: it went out to another daemon's slots
+	stateMask   = 1<<2 - 1
+	hasExtra    = 1 << 2
+	hasID       = 1 << 3 // its DOC_ID stands in the extra; otherwise it is the record's number
+	viaFrontier = 1 << 4 // in transit: it went out by a call, not to slots
+	isFirst     = 1 << 5 // of a run
+	viaRemote   = 1 << 6 // in transit: it went out to another daemon's slots
 )
 
 func (r *record) state() docindex.State { return docindex.State(r.flags & stateMask) }
 
 func (r *record) setState(s docindex.State) { r.flags = r.flags&^stateMask | uint8(s) }
 
-// shelf keeps the documents: their bytes, their records, and the hash indexes over them.
-type shelf struct {
+// documentTable keeps the documents: their bytes, their records, and the hash indexes over them.
+type documentTable struct {
 	seed    maphash.Seed
 	bytes   arena.Arena
 	records slab.Slab[record]
@@ -52,16 +52,18 @@ type shelf struct {
 	byID    hashindex.Index // by DOC_ID, of the records that have one in their extra
 }
 
-func newShelf() *shelf { return &shelf{seed: maphash.MakeSeed()} }
+func newDocumentTable() *documentTable { return &documentTable{seed: maphash.MakeSeed()} }
 
 // hash32 is the part of a hash that a hash index takes.
-func (s *shelf) hash32(text []byte) uint32 { return uint32(maphash.Bytes(s.seed, text) >> 32) }
+func (s *documentTable) hash32(text []byte) uint32 { return uint32(maphash.Bytes(s.seed, text) >> 32) }
 
-func (s *shelf) hash(queue uint32, url []byte) uint32 { return s.hash32(url) ^ queue*0x9E3779B1 }
+func (s *documentTable) hash(queue uint32, url []byte) uint32 {
+	return s.hash32(url) ^ queue*0x9E3779B1
+}
 
 // find returns the record in a queue of the URL and owner of p, or 0. News without an owner finds the
 // likeliest of its URL.
-func (s *shelf) find(queue uint32, p *docindex.Put, hash uint32) uint32 {
+func (s *documentTable) find(queue uint32, p *docindex.Put, hash uint32) uint32 {
 	owner := docindex.OwnerOf(p.Metadata)
 	if p.Update && owner == nil {
 		return s.likeliest(queue, p.URL, hash)
@@ -73,14 +75,14 @@ func (s *shelf) find(queue uint32, p *docindex.Put, hash uint32) uint32 {
 }
 
 // likeliest returns the record of a URL in a queue that comes first by [docindex.UpdateRank], or 0.
-func (s *shelf) likeliest(queue uint32, url []byte, hash uint32) (best uint32) {
+func (s *documentTable) likeliest(queue uint32, url []byte, hash uint32) (best uint32) {
 	rank := docindex.NoRank
 	s.byURL.Find(hash, func(id uint32) bool {
 		r := s.records.At(id)
 		if !s.isOf(r, queue, url) {
 			return false
 		}
-		if one := docindex.UpdateRank(r.state(), r.flags&viaCall != 0, docindex.OwnerOf(s.extra(r).metadata) != nil); one < rank {
+		if one := docindex.UpdateRank(r.state(), r.flags&viaFrontier != 0, docindex.OwnerOf(s.extra(r).metadata) != nil); one < rank {
 			best, rank = id, one
 		}
 		return rank == 0
@@ -88,14 +90,14 @@ func (s *shelf) likeliest(queue uint32, url []byte, hash uint32) (best uint32) {
 	return best
 }
 
-func (s *shelf) isOf(r *record, queue uint32, url []byte) bool {
+func (s *documentTable) isOf(r *record, queue uint32, url []byte) bool {
 	return r.queue == queue && string(s.url(r)) == string(url)
 }
 
-func (s *shelf) url(r *record) []byte { return s.bytes.Bytes(r.text, int(r.urlLen)) }
+func (s *documentTable) url(r *record) []byte { return s.bytes.Bytes(r.text, int(r.urlLen)) }
 
 // findID returns the record with the given DOC_ID, or 0.
-func (s *shelf) findID(docID []byte) uint32 {
+func (s *documentTable) findID(docID []byte) uint32 {
 	if n, ok := number(docID); ok && s.hasNumber(n) {
 		return n
 	}
@@ -108,7 +110,7 @@ func (s *shelf) findID(docID []byte) uint32 {
 }
 
 // hasNumber reports whether there is a record n that has its number for a DOC_ID.
-func (s *shelf) hasNumber(n uint32) bool {
+func (s *documentTable) hasNumber(n uint32) bool {
 	if int(n) >= s.records.Cap() {
 		return false
 	}
@@ -132,7 +134,7 @@ func number(docID []byte) (n uint32, ok bool) {
 }
 
 // docID appends the DOC_ID of record id.
-func (s *shelf) docID(dst []byte, id uint32) []byte {
+func (s *documentTable) docID(dst []byte, id uint32) []byte {
 	if r := s.records.At(id); r.flags&hasID != 0 {
 		return append(dst, s.extra(r).id...)
 	}
@@ -140,7 +142,7 @@ func (s *shelf) docID(dst []byte, id uint32) []byte {
 }
 
 // full says that the arena or the numbers may not do for another document.
-func (s *shelf) full() bool {
+func (s *documentTable) full() bool {
 	return int64(s.bytes.Size()) >= maxBytes || s.records.Cap() >= maxRecords
 }
 
@@ -150,7 +152,7 @@ const (
 )
 
 // add makes a record of p in a queue, which find does not know. Its DocID, if any, is not taken.
-func (s *shelf) add(queue uint32, p *docindex.Put, hash uint32) uint32 {
+func (s *documentTable) add(queue uint32, p *docindex.Put, hash uint32) uint32 {
 	id := s.records.New()
 	r := s.records.At(id)
 	x := extra{id: s.ownID(p.DocID, id), metadata: p.Metadata}
@@ -175,7 +177,7 @@ func (s *shelf) add(queue uint32, p *docindex.Put, hash uint32) uint32 {
 }
 
 // drop forgets a record, which is in no list.
-func (s *shelf) drop(id uint32) {
+func (s *documentTable) drop(id uint32) {
 	r := s.records.At(id)
 	s.byURL.Remove(s.hash(r.queue, s.url(r)), id)
 	if r.flags&hasID != 0 {
@@ -188,7 +190,7 @@ func (s *shelf) drop(id uint32) {
 // ownID is the DOC_ID that has to be kept with record id, given as asked for or as nothing. It is nothing where
 // the record's number does. Where the number was taken by a given DOC_ID, the next one that is that number
 // modulo 2^32 and free stands in.
-func (s *shelf) ownID(asked []byte, id uint32) []byte {
+func (s *documentTable) ownID(asked []byte, id uint32) []byte {
 	if m, ok := number(asked); ok && m == id {
 		return nil
 	}
@@ -208,7 +210,7 @@ func (s *shelf) ownID(asked []byte, id uint32) []byte {
 }
 
 // taken says that a DOC_ID was given with a document.
-func (s *shelf) taken(docID []byte) bool {
+func (s *documentTable) taken(docID []byte) bool {
 	return s.byID.Find(s.hash32(docID), func(id uint32) bool {
 		return string(s.extra(s.records.At(id)).id) == string(docID)
 	}) != 0

@@ -1,0 +1,205 @@
+package disk
+
+import (
+	"github.com/cockroachdb/pebble/v2"
+
+	"urlserver/docindex"
+	"urlserver/docindex/internal/queuesched"
+)
+
+// queueIterator goes over what is scheduled in a queue in its order, but for what is in transit: first over what came
+// before the queue's cursor, then from there on. What it goes over moves the cursor, so nothing is gone over again
+// without need. It is good while the lock is held.
+type queueIterator struct {
+	s            *Store
+	it           *pebble.Iterator
+	id           uint32
+	q            *queue
+	host         bool // each document's host is asked for
+	inBackfill   bool // in the queue's window
+	done         bool
+	skipped      bool  // something was passed over, so the cursor stays before it
+	skippedDue   int64 // when the first of what was passed over is due, ms
+	left         int   // how many may be passed over
+	purgesLeft   int   // how many of refused crawls may be
+	purgedBehind int   // of them the cursor is behind
+	more         bool  // it would be worth while to go on with the next hold of the lock
+	key          []byte
+	limit        []byte
+
+	at   place // where it stands; next sets these
+	name name
+	plan plan
+	on   string // its host
+}
+
+// maxSkipped is how many documents are passed over in a queue of many hosts before that is left alone.
+const maxSkipped = 64
+
+// maxSkips is how many documents of refused crawls are gone over while the lock is held, which takes some ms. It is not
+// gone over them again.
+const maxSkips = 5000
+
+// iterateLocked makes w ready to go over a queue.
+func (s *Store) iterateLocked(w *queueIterator, id uint32) error {
+	if w.it == nil {
+		it, err := s.db.NewIter(&pebble.IterOptions{LowerBound: []byte{planRow}, UpperBound: []byte{planRow + 1}})
+		if err != nil {
+			return s.failLocked(err)
+		}
+		w.it, w.purgesLeft = it, maxSkips
+	}
+	w.s, w.id, w.q = s, id, &s.queues[id]
+	w.host, w.done, w.skipped = s.sched.AnyHost(id), false, false
+	w.skippedDue, w.left = queuesched.Never, maxSkipped
+	w.inBackfill = w.q.backfill.open
+	w.seek()
+	return nil
+}
+
+// close ends w, and tells what failed.
+func (w *queueIterator) close() error {
+	if w.it == nil {
+		return nil
+	}
+	err := w.it.Close()
+	w.it = nil
+	if err != nil {
+		return w.s.failLocked(err)
+	}
+	return nil
+}
+
+// seek goes to the beginning of the window, or behind the cursor.
+func (w *queueIterator) seek() {
+	if w.inBackfill {
+		w.key = planKey(w.key[:0], w.q.no, &w.q.backfill.from)
+		w.limit = append(planKey(w.limit[:0], w.q.no, &w.q.backfill.to), 0)
+	} else {
+		w.key = append(planKey(w.key[:0], w.q.no, &w.q.cursor), 0)
+		w.limit = append(w.limit[:0], numberEnd(planRow, w.q.no)...)
+	}
+	w.it.SeekGEWithLimit(w.key, w.limit)
+}
+
+// next goes to the first document that is due and may go out at a consumer.
+func (w *queueIterator) next(consumer queuesched.Consumer, now int64) bool {
+	for w.row() {
+		due := dueMS(w.at.due())
+		if due > now {
+			w.skippedDue = min(w.skippedDue, due)
+			w.done = true
+			return false
+		}
+		if !w.host {
+			return true
+		}
+		w.on = string(docindex.HostOf(w.plan.url))
+		if w.s.sched.HostAvailable([]byte(w.on), consumer, now) {
+			return true
+		}
+		w.skippedDue = min(w.skippedDue, due)
+		w.skipped = true
+		if w.left--; w.left == 0 {
+			w.done = true
+			return false
+		}
+		w.it.NextWithLimit(w.limit)
+	}
+	return false
+}
+
+// took says that the document w stands at is in transit now.
+func (w *queueIterator) took() {
+	w.mark()
+	w.it.NextWithLimit(w.limit)
+}
+
+// due is when the first document of the queue that is not in transit is due.
+func (w *queueIterator) due() int64 {
+	if !w.done && w.row() {
+		w.skippedDue = min(w.skippedDue, dueMS(w.at.due()))
+	}
+	return w.skippedDue
+}
+
+// row goes to the next document that is not in transit, which may be where w stands.
+func (w *queueIterator) row() bool {
+	for !w.done {
+		if !w.it.Valid() {
+			w.turn()
+			continue
+		}
+		if !w.read() {
+			return false
+		}
+		switch {
+		case !w.s.stoppedLocked(w.plan.member):
+			if w.name = w.s.namer.nameOfPlan(w.q.no, &w.plan); w.s.transitOf(&w.name) == 0 {
+				return true
+			}
+		case w.purgesLeft == 0:
+			w.skippedDue, w.done = min(w.skippedDue, dueMS(w.at.due())), true
+			w.more = w.purgedBehind >= maxSkips/2 // or else the next hold is no further than this one
+			return false
+		default:
+			if w.purgesLeft--; !w.skipped {
+				w.purgedBehind++
+			}
+		}
+		w.took()
+	}
+	return false
+}
+
+// turn goes on behind the cursor once the window is done.
+func (w *queueIterator) turn() {
+	if !w.inBackfill {
+		w.done = true
+		return
+	}
+	if !w.skipped {
+		w.q.backfill = window{}
+	}
+	w.inBackfill, w.skipped = false, false
+	w.seek()
+}
+
+// mark moves the cursor over where w stands.
+func (w *queueIterator) mark() {
+	switch {
+	case w.skipped:
+	case !w.inBackfill:
+		w.q.cursor = w.at
+	default:
+		w.q.backfill.from = w.at
+	}
+}
+
+// read decodes the row that w stands at.
+func (w *queueIterator) read() bool {
+	key := w.it.Key()
+	value, err := w.it.ValueAndErr()
+	if err == nil && len(key) != 1+4+placeLen {
+		err = errRow
+	}
+	if err == nil {
+		copy(w.at[:], key[1+4:])
+		w.plan, err = readPlan(value)
+	}
+	if err != nil {
+		w.s.failLocked(err)
+		w.done = true
+		return false
+	}
+	return true
+}
+
+// departure is the transit of the document that w stands at.
+func (w *queueIterator) departure(consumer queuesched.Consumer) transit {
+	t := transit{name: w.name, queue: w.id, created: w.plan.created, member: w.plan.member, at: w.at, consumer: consumer, id: string(w.plan.id)}
+	if w.host {
+		t.host = w.on
+	}
+	return t
+}

@@ -1,0 +1,212 @@
+package disk
+
+import (
+	"encoding/binary"
+	"math"
+
+	"urlserver/docindex"
+	"urlserver/docindex/internal/crawlstats"
+)
+
+const (
+	bookRefused = 1
+	bookToldEnd = 2
+)
+
+func appendBook(dst []byte, b *crawlstats.CrawlStats) []byte {
+	flags := uint64(0)
+	if b.Stopped {
+		flags |= bookRefused
+	}
+	if b.EndReported {
+		flags |= bookToldEnd
+	}
+	for _, v := range []uint64{flags, uint64(b.Why), uint64(b.Expires), b.Dropped, b.Epoch, b.ReportedEpoch} {
+		dst = binary.AppendUvarint(dst, v)
+	}
+	for _, text := range []string{b.ID.Spider, b.ID.App, b.ID.Crawl} {
+		dst = appendText(dst, []byte(text))
+	}
+	return dst
+}
+
+// writeCrawlsLocked writes the rows of what the txn has changed.
+func (s *Store) writeCrawlsLocked() {
+	t, c := &s.txn, &s.crawls
+	for no := range c.dirtyCrawls {
+		t.key = binary.BigEndian.AppendUint32(append(t.key[:0], crawlRow), no)
+		if b := c.stats.At(no); b != nil {
+			t.value = appendBook(t.value[:0], b)
+			t.set()
+		} else {
+			t.b.Delete(t.key, nil)
+		}
+	}
+	for no := range c.dirtyPartitions {
+		t.key = binary.BigEndian.AppendUint32(append(t.key[:0], partitionRow), no)
+		if one := c.partitions[no]; one != nil {
+			t.value = s.appendPartition(t.value[:0], one)
+			t.set()
+		} else {
+			t.b.Delete(t.key, nil)
+		}
+	}
+	for k := range c.dirtyPriorities {
+		t.key = binary.BigEndian.AppendUint32(append(t.key[:0], partitionRow), k.partition)
+		t.key = binary.BigEndian.AppendUint32(t.key, uint32(k.range_))
+		if t.value = appendLevels(t.value[:0], c.partitions[k.partition], k.range_); len(t.value) > 0 {
+			t.set()
+		} else {
+			t.b.Delete(t.key, nil)
+		}
+	}
+	c.clean()
+}
+
+// clean forgets what the txn changed, once that is written.
+func (c *crawls) clean() {
+	clear(c.dirtyCrawls)
+	clear(c.dirtyPartitions)
+	clear(c.dirtyPriorities)
+}
+
+func (s *Store) appendPartition(dst []byte, c *partition) []byte {
+	for _, v := range []uint64{uint64(c.domain.Crawl.No), uint64(s.queues[c.queue].no), c.ended, c.purgedDocs} {
+		dst = binary.AppendUvarint(dst, v)
+	}
+	return append(dst, c.domain.Name...)
+}
+
+// appendLevels writes the counts of some priorities, each behind its last bits; nothing where all are 0.
+func appendLevels(dst []byte, c *partition, range_ int32) []byte {
+	if c == nil {
+		return dst
+	}
+	const most = 1 << rangeBits
+	add := func(priority int32, n uint64) {
+		if n > 0 && priority>>rangeBits == range_ {
+			dst = binary.AppendUvarint(binary.AppendUvarint(dst, uint64(priority&(most-1))), n)
+		}
+	}
+	if c.open.Len() <= most {
+		c.open.Each(add)
+		return dst
+	}
+	for i := int32(0); i < most; i++ {
+		add(range_<<rangeBits|i, c.open.Of(range_<<rangeBits|i))
+	}
+	return dst
+}
+
+// crawl reads a crawl's row.
+func (l *loading) crawl(key, value []byte) error {
+	r := reader{b: value}
+	flags, why, expires := r.uint(), r.uint(), r.uint()
+	dropped, round, told := r.uint(), r.uint(), r.uint()
+	id := docindex.CrawlID{Spider: string(r.text()), App: string(r.text()), Crawl: string(r.text())}
+	if len(key) != 1+4 || r.bad || why >= uint64(docindex.Kinds) || expires > math.MaxInt64 {
+		return errRow
+	}
+	no := binary.BigEndian.Uint32(key[1:])
+	if no == 0 || l.s.crawls.stats.Find(id) != nil {
+		return errRow
+	}
+	b := l.s.crawls.stats.Restore(no, id)
+	b.Stopped, b.EndReported = flags&bookRefused != 0, flags&bookToldEnd != 0
+	b.Why, b.Expires, b.Dropped, b.Epoch, b.ReportedEpoch = docindex.Kind(why), int64(expires), dropped, round, told
+	return nil
+}
+
+// partition reads a row of a chapter: that of all of it comes first, then those of its levels.
+func (l *loading) partition(key, value []byte) error {
+	if len(key) != 1+4 && len(key) != 1+4+4 {
+		return errRow
+	}
+	no := binary.BigEndian.Uint32(key[1:])
+	if len(key) == 1+4 {
+		return l.partitionHead(no, value)
+	}
+	if l.chapterNo != no {
+		return errRow
+	}
+	high := int32(binary.BigEndian.Uint32(key[5:])) << rangeBits
+	c := l.s.crawls.partitions[no]
+	var some crawlstats.PriorityCounts
+	for r := (reader{b: value}); len(r.b) > 0 || r.bad; {
+		low, n := r.uint(), r.uint()
+		if r.bad || low >= 1<<rangeBits || n == 0 {
+			return errRow
+		}
+		some.Add(high|int32(low), n)
+	}
+	c.open.AddAll(&some)
+	n := l.s.crawls.stats.Fill(c.domain, &some)
+	c.docs += n
+	return nil
+}
+
+func (l *loading) partitionHead(no uint32, value []byte) error {
+	s, r := l.s, reader{b: value}
+	book, queueNo, ended, purged := r.uint(), r.uint(), r.uint(), r.uint()
+	b := s.crawls.stats.At(uint32(min(book, math.MaxUint32)))
+	queue := s.byNo[uint32(min(queueNo, math.MaxUint32))]
+	if r.bad || b == nil || queue == 0 || purged > ended || no == 0 {
+		return errRow
+	}
+	for int(no) >= len(s.crawls.partitions) {
+		s.crawls.partitions = append(s.crawls.partitions, make([]*partition, max(64, len(s.crawls.partitions)/2))...)
+	}
+	d := s.crawls.stats.Enter(b, string(r.b), ended)
+	b.Purged += purged
+	s.addPartition(no, &partition{domain: d, queue: queue, docs: ended, ended: ended, purgedDocs: purged})
+	l.chapterNo = no
+	return nil
+}
+
+// purgedPartition reads the row of a chapter that is over.
+func (l *loading) purgedPartition(key, _ []byte) error {
+	if len(key) != 1+4 {
+		return errRow
+	}
+	no := binary.BigEndian.Uint32(key[1:])
+	if int(no) >= len(l.s.crawls.partitions) || l.s.crawls.partitions[no] == nil || !l.s.crawls.partitions[no].domain.Crawl.Stopped {
+		return errRow
+	}
+	l.s.crawls.partitions[no].purged = true
+	return nil
+}
+
+// closeCrawls is for when all rows are read.
+func (l *loading) closeCrawls() error {
+	s := l.s
+	for no := len(s.crawls.partitions) - 1; no > 0; no-- {
+		if s.crawls.partitions[no] == nil {
+			s.crawls.free = append(s.crawls.free, uint32(no))
+			continue
+		}
+		s.clearLaterLocked(uint32(no))
+	}
+	if err := s.purgeInSlots(l.now); err != nil {
+		return err
+	}
+	s.crawls.stats.Restored(l.now)
+	s.crawls.clean()
+	return nil
+}
+
+// purgeInSlots ends what the slots had of chapters that are over when the process ended. Where the disk has no room for that, the next
+// purge does.
+func (s *Store) purgeInSlots(now int64) error {
+	if s.space.check() != nil {
+		return nil
+	}
+	if err := s.beginLocked(); err != nil {
+		return err
+	}
+	for no, c := range s.crawls.partitions {
+		if c != nil && c.purged && c.docs > c.ended {
+			s.purgePartitionLocked(uint32(no), now)
+		}
+	}
+	return s.commitLazilyLocked()
+}

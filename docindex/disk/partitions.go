@@ -1,0 +1,256 @@
+package disk
+
+import (
+	"bytes"
+
+	"urlserver/docindex"
+	"urlserver/docindex/internal/crawlstats"
+)
+
+// partition is what a crawl has of a registered domain in a queue. Documents name their chapter, so that the books of crawls
+// can be brought up to date without a look at others, also when a queue is deleted as a whole.
+type partition struct {
+	domain            *crawlstats.Domain
+	queue             uint32                    // number in doors
+	next, prev        uint32                    // of the queue
+	open              crawlstats.PriorityCounts // documents that are not completed, by priority
+	docs              uint64                    // all
+	inFlight          crawlstats.PriorityCounts // of open, those in transit
+	ended, purgedDocs uint64                    // completed; of these because the crawl was refused
+
+	// purged says that the crawl is refused, and that what is scheduled of the chapter has ended by that, but for strays. The rows
+	// of these documents are as before until the chapter is cleared, see clearing: so a crawl ends at once, however many it has.
+	purged             bool
+	scan               uint64            // the first scan that clears the chapter; 0: it does not wait for one
+	returnedAfterPurge map[name]struct{} // scheduled documents that came back since from where they were in transit
+}
+
+// crawls is what a store keeps of crawls. Its rows are written with the documents' that change it.
+type crawls struct {
+	stats        *crawlstats.Stats
+	partitions   []*partition // by number, which is the same on disk
+	free         []uint32     // numbers of chapters that are no more
+	of           map[partitionKey]uint32
+	withReturned map[uint32]struct{} // chapters with strays
+	onDelete     func(*docindex.Outcomes)
+
+	dirtyCrawls     map[uint32]struct{} // changed by the txn, as are these
+	dirtyPartitions map[uint32]struct{}
+	dirtyPriorities map[priorityKey]struct{}
+}
+
+type partitionKey struct {
+	queue  uint32
+	domain *crawlstats.Domain
+}
+
+// priorityKey is some priorities of a chapter, which share a row.
+type priorityKey struct {
+	partition uint32
+	range_    int32
+}
+
+const rangeBits = 7 // priorities that share a row differ in so many bits at most
+
+func newCrawls() crawls {
+	return crawls{
+		stats: crawlstats.New(), partitions: make([]*partition, 1), of: map[partitionKey]uint32{}, withReturned: map[uint32]struct{}{},
+		dirtyCrawls: map[uint32]struct{}{}, dirtyPartitions: map[uint32]struct{}{}, dirtyPriorities: map[priorityKey]struct{}{},
+	}
+}
+
+// enterCrawlLocked makes a document, which counts as completed so far, a member of the crawl that p names. It returns the
+// number of its chapter; 0: p names none.
+func (s *Store) enterCrawlLocked(queue uint32, p *docindex.Put) uint32 {
+	id, _, ok := docindex.CrawlOf(p)
+	if !ok {
+		return 0
+	}
+	b := s.crawls.stats.Find(id)
+	if b == nil {
+		b = s.crawls.stats.Open(id)
+		s.crawls.dirtyCrawls[b.No] = struct{}{}
+	}
+	host := docindex.HostOf(p.URL)
+	if len(host) == 0 {
+		host = s.sched.Key(queue)
+	}
+	d := s.crawls.stats.Enter(b, crawlstats.Registered(string(host)), 1)
+	no := s.crawls.of[partitionKey{queue, d}]
+	if no == 0 {
+		no = s.newPartition(queue, d)
+	}
+	c := s.crawls.partitions[no]
+	c.docs++
+	c.ended++
+	s.crawls.dirtyPartitions[no] = struct{}{}
+	return no
+}
+
+// setExpiryLocked notes when the crawl of a document expires, if that was put with it.
+func (s *Store) setExpiryLocked(d *doc, p *docindex.Put) {
+	id, expires, ok := docindex.ExpiryOf(p)
+	if !ok || d.member == 0 {
+		return
+	}
+	if b := s.crawls.partitions[d.member].domain.Crawl; b.ID == id && s.crawls.stats.ExpireAt(b, expires) {
+		s.crawls.dirtyCrawls[b.No] = struct{}{}
+	}
+}
+
+func (s *Store) newPartition(queue uint32, d *crawlstats.Domain) uint32 {
+	no := uint32(len(s.crawls.partitions))
+	if n := len(s.crawls.free); n > 0 {
+		no, s.crawls.free = s.crawls.free[n-1], s.crawls.free[:n-1]
+	} else {
+		s.crawls.partitions = append(s.crawls.partitions, nil)
+	}
+	s.addPartition(no, &partition{domain: d, queue: queue})
+	return no
+}
+
+func (s *Store) addPartition(no uint32, c *partition) {
+	s.crawls.partitions[no] = c
+	s.crawls.of[partitionKey{c.queue, c.domain}] = no
+	q := &s.queues[c.queue]
+	if c.next = q.partitions; c.next != 0 {
+		s.crawls.partitions[c.next].prev = no
+	}
+	q.partitions = no
+}
+
+// shiftLocked counts a document that has changed its place.
+func (s *Store) shiftLocked(no uint32, priority int32, from, to crawlstats.State, now int64) {
+	if no != 0 && from != to {
+		s.shiftSomeLocked(no, priority, from, to, 1, now)
+	}
+}
+
+func (s *Store) shiftSomeLocked(no uint32, priority int32, from, to crawlstats.State, n uint64, now int64) {
+	c := s.crawls.partitions[no]
+	b := c.domain.Crawl
+	round := b.Epoch
+	s.crawls.stats.Move(c.domain, priority, from, to, n, now)
+	if b.Epoch != round {
+		s.crawls.dirtyCrawls[b.No] = struct{}{}
+	}
+	if inTransit(from) {
+		c.inFlight.Add(priority, -n)
+	}
+	if inTransit(to) {
+		c.inFlight.Add(priority, n)
+	}
+	if from != crawlstats.Completed && to != crawlstats.Completed {
+		return // on disk that is the same
+	}
+	if to == crawlstats.Completed {
+		n = -n
+	}
+	c.open.Add(priority, n)
+	c.ended -= n
+	s.crawls.dirtyPartitions[no] = struct{}{}
+	s.crawls.dirtyPriorities[priorityKey{no, priority >> rangeBits}] = struct{}{}
+	s.clearLaterLocked(no)
+}
+
+func inTransit(p crawlstats.State) bool { return p == crawlstats.InSlots || p == crawlstats.InClients }
+
+// purgedLocked counts one that ended because its crawl was refused; or no longer, where by is negative.
+func (s *Store) purgedLocked(no uint32, kind uint8, by uint64) {
+	if no == 0 || kind != uint8(docindex.Stopped) && kind != uint8(docindex.Expired) {
+		return
+	}
+	c := s.crawls.partitions[no]
+	c.purgedDocs += by
+	c.domain.Crawl.Purged += by
+	s.crawls.dirtyPartitions[no] = struct{}{}
+}
+
+// leaveCrawlLocked ends the membership of a document that counts as completed; kind is how it is.
+func (s *Store) leaveCrawlLocked(no uint32, kind uint8) {
+	if no == 0 {
+		return
+	}
+	s.purgedLocked(no, kind, ^uint64(0))
+	c := s.crawls.partitions[no]
+	c.docs--
+	c.ended--
+	s.crawls.dirtyPartitions[no] = struct{}{}
+	s.crawls.stats.Leave(c.domain, 1)
+	if c.docs == 0 {
+		s.closePartition(no)
+	}
+}
+
+// closePartition forgets a chapter without documents, and its crawl where that says nothing any more.
+func (s *Store) closePartition(no uint32) {
+	c := s.crawls.partitions[no]
+	if c.prev == 0 {
+		s.queues[c.queue].partitions = c.next
+	} else {
+		s.crawls.partitions[c.prev].next = c.next
+	}
+	if c.next != 0 {
+		s.crawls.partitions[c.next].prev = c.prev
+	}
+	delete(s.crawls.of, partitionKey{c.queue, c.domain})
+	if c.purged {
+		s.txn.b.Delete(numberKey(purgedRow, no), nil)
+		delete(s.crawls.withReturned, no)
+	}
+	s.crawls.partitions[no] = nil
+	s.crawls.free = append(s.crawls.free, no)
+	if b := c.domain.Crawl; s.crawls.stats.Release(b) {
+		s.crawls.dirtyCrawls[b.No] = struct{}{}
+	}
+}
+
+// dropPartitionsLocked forgets what crawls have in a queue that is gone, of which nothing is in transit any more.
+func (s *Store) dropPartitionsLocked(queue uint32, now int64) {
+	for no := s.queues[queue].partitions; no != 0; no = s.queues[queue].partitions {
+		c := s.crawls.partitions[no]
+		c.open.Each(func(priority int32, n uint64) {
+			s.crawls.stats.Move(c.domain, priority, crawlstats.Scheduled, crawlstats.Completed, n, now)
+			s.crawls.dirtyPriorities[priorityKey{no, priority >> rangeBits}] = struct{}{}
+		})
+		s.crawls.dirtyPartitions[no] = struct{}{}
+		c.domain.Crawl.Purged -= c.purgedDocs
+		s.crawls.stats.Leave(c.domain, c.docs)
+		s.closePartition(no)
+	}
+}
+
+// stoppedLocked reports whether nothing of a chapter's crawl is wanted any more.
+func (s *Store) stoppedLocked(no uint32) bool {
+	return no != 0 && s.crawls.stats.Stopped() > 0 && s.crawls.partitions[no].domain.Crawl.Stopped
+}
+
+// droppedLocked reports whether a URL is of a crawl that is refused. If it is known and its crawl wants it again, it ends.
+func (s *Store) droppedLocked(queue uint32, n *name, d *doc, p *docindex.Put, now int64) (bool, error) {
+	if s.crawls.stats.Stopped() == 0 || d != nil && p.Update && p.Due == docindex.Never {
+		return false, nil
+	}
+	id, _, ok := docindex.CrawlOf(p)
+	b := s.crawls.stats.Find(id)
+	if !ok || b == nil || !b.Stopped {
+		return false, nil
+	}
+	b.Dropped++
+	s.crawls.dirtyCrawls[b.No] = struct{}{}
+	if d != nil && p.Update && !d.completed {
+		return true, s.completeLocked(queue, *n, d, bytes.Clone(p.URL), noKind, now)
+	}
+	return true, nil
+}
+
+// rejoinLocked makes a document, of which there is news, a member of the crawl that these name. It counts as completed
+// until it is scheduled.
+func (s *Store) rejoinLocked(queue uint32, d *doc, p *docindex.Put, now int64) {
+	was, kind := d.member, d.kind
+	if !d.completed {
+		s.shiftLocked(was, d.at.priority(), crawlstats.Scheduled, crawlstats.Completed, now)
+		kind = noKind
+	}
+	d.member = s.enterCrawlLocked(queue, p) // before it leaves, so that a crawl of one document stays
+	s.leaveCrawlLocked(was, kind)
+}

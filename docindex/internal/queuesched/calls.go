@@ -1,0 +1,197 @@
+package queuesched
+
+// Call is one GetURLs call of a client. BeginCall makes it.
+type Call struct {
+	no    uint32
+	crawl uint32
+	life  uint32 // of crawl's number
+	one   bool   // only queues of crawl
+	none  bool   // there is no such crawl
+	max   uint32
+}
+
+// BeginCall begins a call on the queues of a crawl, or of all crawls, that have fewer than max URLs
+// in transit; 0 means any number.
+func (d *Scheduler) BeginCall(crawlID []byte, all bool, max uint32) Call {
+	d.calls++
+	if d.calls == 0 {
+		d.calls = 1
+	}
+	c, ok := d.crawlNo[string(crawlID)]
+	if max == 0 || max == ready {
+		max = ready
+	}
+	call := Call{no: d.calls, crawl: c, one: !all, none: !all && !ok, max: max}
+	if ok {
+		call.life = d.crawls[c].life
+	}
+	return call
+}
+
+// crawlGone reports whether the crawl of a call does not exist, or no longer does.
+func (d *Scheduler) crawlGone(c *Call) bool {
+	return c.none || c.one && d.crawls[c.crawl].life != c.life
+}
+
+// NextForCall takes the next queue out of its ring, for the call to serve; EndServing puts it back.
+// A queue comes twice in a call only if others served it meanwhile. 0: there is none.
+func (d *Scheduler) NextForCall(c *Call) uint32 {
+	if d.crawlGone(c) {
+		return 0
+	}
+	if c.one {
+		return d.nextOf(c, c.crawl)
+	}
+	for tries := len(d.activeCrawls); tries > 0 && len(d.activeCrawls) > 0; tries-- {
+		d.crawlTurn = (d.crawlTurn + 1) % len(d.activeCrawls)
+		if id := d.nextOf(c, d.activeCrawls[d.crawlTurn]); id != 0 {
+			return id
+		}
+	}
+	return 0
+}
+
+func (d *Scheduler) nextOf(c *Call, crawl uint32) uint32 {
+	l := &d.crawls[crawl].ready
+	for l.next != 0 {
+		id := l.next
+		q := d.queues.At(id)
+		if q.callID == c.no {
+			break // once round
+		}
+		if q.count[InTransit] < c.max {
+			return d.begin(id, c)
+		}
+		d.capQueue(id, c.max)
+	}
+	return d.nextCapped(c, l)
+}
+
+// nextCapped looks for a queue in the rings that calls with lower limits have set aside, the lowest
+// limit first, so that the order is deterministic. Each pass takes one queue out of its ring there.
+func (d *Scheduler) nextCapped(c *Call, l *readyRings) uint32 {
+	for {
+		level := l.lowest(c.max)
+		if level == c.max {
+			return 0
+		}
+		id := l.capped[level]
+		switch q := d.queues.At(id); {
+		case q.count[InTransit] >= c.max:
+			d.capQueue(id, c.max)
+		case q.callID == c.no:
+			d.capQueue(id, ready) // the call has had it; it waits for the next call
+			d.onReady()           // waiting calls look again and set it aside under their limit
+		default:
+			return d.begin(id, c)
+		}
+	}
+}
+
+// lowest returns the lowest limit below a bound that has a ring; the bound if there is none.
+func (l *readyRings) lowest(below uint32) uint32 {
+	for level := range l.capped {
+		below = min(below, level)
+	}
+	return below
+}
+
+// capQueue sets a queue aside until it has fewer URLs in transit than level, or, if level is ready,
+// puts it at the end of the ready ring.
+func (d *Scheduler) capQueue(id, level uint32) {
+	d.unlink(id, FrontierConsumer)
+	d.insert(id, FrontierConsumer, level)
+}
+
+// ServeQueue takes a queue by number for a call, if it may be served now.
+func (d *Scheduler) ServeQueue(c *Call, id uint32) bool {
+	q := d.queues.At(id)
+	if q.link[FrontierConsumer].level == 0 {
+		return false
+	}
+	if q.count[InTransit] >= c.max {
+		if q.link[FrontierConsumer].level == ready || q.link[FrontierConsumer].level < c.max { // other calls may wait for it under a higher limit
+			d.capQueue(id, c.max)
+		}
+		return false
+	}
+	d.begin(id, c)
+	return true
+}
+
+// IsServing reports whether a call still serves a queue, which may have been dropped meanwhile.
+func (d *Scheduler) IsServing(c *Call, id uint32) bool {
+	q := d.queues.At(id)
+	return d.Exists(id) && q.flags&serving != 0 && q.callID == c.no
+}
+
+func (d *Scheduler) begin(id uint32, c *Call) uint32 {
+	q := d.queues.At(id)
+	q.callID = c.no
+	d.startServing(q)
+	d.leave(id, FrontierConsumer)
+	d.leave(id, SlotConsumer)
+	return id
+}
+
+// LeftInCall returns how many URLs a call may still take from the queue that it serves.
+func (d *Scheduler) LeftInCall(c *Call, id uint32) uint32 {
+	return c.max - min(c.max, d.queues.At(id).count[InTransit])
+}
+
+// EndServing ends the serving of a queue. A queue that gave nothing although a URL is due is
+// skipped for a while.
+func (d *Scheduler) EndServing(c *Call, id uint32, gave bool, now int64) {
+	q := d.queues.At(id)
+	d.stopServing(q)
+	switch {
+	case gave:
+		q.served[FrontierConsumer] = now
+	case q.due <= now:
+		q.skipUntil = now + DefaultDelay
+	}
+	d.Refresh(id, now)
+}
+
+// NextForSlots returns the next queue for SlotConsumer or RemoteConsumer. The queue stays in its
+// ring until EndTurn or Skip. Queues on rejected hosts, and on hosts of which the other one has
+// URLs, are skipped; they keep their turn when EndRound is called.
+func (d *Scheduler) NextForSlots(consumer Consumer) uint32 {
+	for d.slotRings.next != 0 {
+		id := d.slotRings.next
+		q := d.queues.At(id)
+		if q.flags&anyHost != 0 || !d.rejected(q.host) && !d.hosts.at(q.host).outElsewhere(consumer) {
+			return id
+		}
+		d.Skip(id)
+	}
+	return 0
+}
+
+// Skip leaves a queue out of this round.
+func (d *Scheduler) Skip(id uint32) {
+	d.leave(id, SlotConsumer)
+	d.skipped = append(d.skipped, id)
+}
+
+// EndTurn records that a queue gave a URL to the slots. The next queue is the next to serve.
+func (d *Scheduler) EndTurn(id uint32, due, now int64) {
+	q := d.queues.At(id)
+	q.due = due
+	if q.link[SlotConsumer].level != 0 && d.slotRings.next == id {
+		d.slotRings.next = q.link[SlotConsumer].after
+	}
+	d.Refresh(id, now)
+}
+
+// EndRound ends a round of NextForSlots and puts the skipped queues back.
+func (d *Scheduler) EndRound(now int64) {
+	for i := len(d.skipped) - 1; i >= 0; i-- {
+		id := d.skipped[i]
+		d.place(id, SlotConsumer, now)
+		if d.queues.At(id).link[SlotConsumer].level != 0 {
+			d.slotRings.next = id
+		}
+	}
+	d.skipped = d.skipped[:0]
+}
