@@ -2,6 +2,7 @@ package engine
 
 import (
 	"hash/maphash"
+	"slices"
 	"time"
 
 	"urlserver/internal/robots"
@@ -18,8 +19,7 @@ import (
 const (
 	maxTargets   = 16      // documents that a fetch is to judge
 	targetBytes  = 4 << 10 // of their targets together, where there are several
-	verdictsFrom = 4 << 10 // size of rules whose verdicts are remembered as they come
-	evictWork    = 1 << 20 // at most, for a verdict by smaller rules when they are dropped
+	verdictsFrom = 4 << 10 // size of rules whose verdicts are remembered as they come, and of those that cost much
 )
 
 // shelf is the rules that are kept, by origin.
@@ -109,7 +109,7 @@ func (e *Engine) evict(id uint32) {
 	}
 	if o.unused && len(e.shelf.verdicts[id]) == 0 {
 		e.slots.Queued(id, 1, func(url []byte) bool {
-			if allowed, known := o.Rules().AllowedWithin(target(url), evictWork); known {
+			if allowed, known := o.Rules().AllowedWithin(target(url), cheapWork); known {
 				e.remember(id, url, allowed)
 			}
 			return true
@@ -182,6 +182,11 @@ func targets(urls [][]byte) [][]byte {
 	return list
 }
 
+// isDear reports whether a verdict by these rules on one of these URLs may cost more than next to nothing.
+func isDear(rules *robots.Rules, urls [][]byte) bool {
+	return slices.ContainsFunc(urls, func(url []byte) bool { return rules.Len()*len(url) > cheapWork })
+}
+
 // settle puts what a robots.txt says in force for an origin. It was fetched for these documents.
 func (e *Engine) settle(id uint32, final robots.Response, urls [][]byte) {
 	final = e.policy.Read(final, targets(urls)...)
@@ -193,7 +198,7 @@ func (e *Engine) settle(id uint32, final robots.Response, urls [][]byte) {
 		entry.failures = failures + 1
 	}
 	delete(e.shelf.verdicts, id)
-	if entry.Rules().Size() >= verdictsFrom {
+	if entry.Rules().Size() >= verdictsFrom || isDear(entry.Rules(), urls) {
 		e.rememberAll(id, urls, final.Verdicts())
 	}
 	e.shelve(id)

@@ -96,6 +96,30 @@ func TestSmallRulesThatDoNotFit(t *testing.T) {
 	}
 }
 
+// TestSmallDearRulesThatDoNotFit: rules that are dropped at once are few and cost much. The engine makes no verdict that takes
+// long when it drops them, and each fetch brings documents on all the same.
+func TestSmallDearRulesThatDoNotFit(t *testing.T) {
+	const hosts = 100
+	w := newRobotsWeb(t, func(c *configs.Config) { c.Robots.Memory = 1000 })
+	w.file = []byte("User-agent: *\nDisallow: /*no\n")
+	for i := range 100 {
+		w.file = fmt.Appendf(w.file, "Disallow: /*%d*%d*~\n", i/10, i%10)
+	}
+	long := "/" + strings.Repeat("0123456789", 200)
+	w.putAll("10.8", hosts, long, long+"/no", long+"/a")
+	w.run(120 * second)
+	for i := range hosts {
+		for j, want := range []docindex.Kind{docindex.Done, docindex.Robots, docindex.Done} {
+			if got, ok := w.ended[fmt.Sprintf("10.8-%d-%d", i, j)]; !ok || got != want {
+				t.Fatalf("document %d of host %d: %v, ended %t; want %v", j, i, got, ok, want)
+			}
+		}
+	}
+	if w.e.stats.RobotsDropped == 0 || w.fetches > 2*hosts {
+		t.Errorf("%d requests for robots.txt, %d dropped", w.fetches, w.e.stats.RobotsDropped)
+	}
+}
+
 // dearFile has so many rules with wildcards, all to be compared with dearPath, that a verdict takes a
 // millisecond and more. It forbids /no.
 func dearFile() []byte {
