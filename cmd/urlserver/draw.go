@@ -117,6 +117,12 @@ func (v *view) head() []string {
 			s.Slots.Used, s.Slots.Total, s.Slots.Full),
 		"ended  " + s.outcomes(),
 	}
+	if statuses := s.statuses(); statuses != "" {
+		lines = append(lines, "status "+statuses)
+	}
+	if totals := s.totals(); totals != "" {
+		lines = append(lines, "index  "+totals)
+	}
 	return append(append(lines, s.shared()...), "")
 }
 

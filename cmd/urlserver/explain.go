@@ -3,11 +3,14 @@ package main
 import (
 	"cmp"
 	"context"
+	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"net/http"
 	"net/url"
 	"strconv"
+	"strings"
 	"text/tabwriter"
 
 	"github.com/spf13/cobra"
@@ -24,6 +27,8 @@ type explanation struct {
 	NextSend     string  `json:"next_send"`
 	Gap          float64 `json:"gap_s"`
 	BlockedUntil string  `json:"blocked_until"`
+	BlockedBy    string  `json:"blocked_by"`
+	Fetched      hostFetches
 	Robots       struct {
 		State      string
 		FetchedAt  string  `json:"fetched_at"`
@@ -31,6 +36,59 @@ type explanation struct {
 	}
 	Rule string
 	Why  string
+}
+
+// hostFetches is what came back of a host.
+type hostFetches struct {
+	counts    map[string]uint64
+	LastError string
+	ErrorAt   string
+	Mean      *float64
+}
+
+// UnmarshalJSON takes the members that are numbers for counts by class, but for those with names of their own.
+func (f *hostFetches) UnmarshalJSON(text []byte) error {
+	var rest struct {
+		LastError string   `json:"last_error"`
+		ErrorAt   string   `json:"last_error_at"`
+		Mean      *float64 `json:"mean_fetch_s"`
+	}
+	var all map[string]any
+	if err := errors.Join(json.Unmarshal(text, &rest), json.Unmarshal(text, &all)); err != nil {
+		return err
+	}
+	f.LastError, f.ErrorAt, f.Mean, f.counts = rest.LastError, rest.ErrorAt, rest.Mean, map[string]uint64{}
+	for _, class := range hostClasses {
+		if n, ok := all[class].(float64); ok {
+			f.counts[class] = uint64(n)
+		}
+	}
+	return nil
+}
+
+func (f *hostFetches) String() string {
+	text := cmp.Or(countsOf(f.counts, hostClasses), "nothing yet")
+	if f.Mean != nil {
+		text += fmt.Sprintf("; a fetch took %.3g s", *f.Mean)
+	}
+	if f.LastError != "" {
+		text += "; last failure: " + f.LastError + " at " + f.ErrorAt
+	}
+	return text
+}
+
+// hostClasses are the classes of outcomes that say something of a host.
+var hostClasses = []string{"2xx", "3xx", "4xx", "5xx", "none", "robots", "dns", "timeout"}
+
+// countsOf lists the counts of some classes that are not 0.
+func countsOf(counts map[string]uint64, classes []string) string {
+	var parts []string
+	for _, class := range classes {
+		if n := counts[class]; n > 0 {
+			parts = append(parts, fmt.Sprintf("%d %s", n, class))
+		}
+	}
+	return strings.Join(parts, ", ")
 }
 
 func explainCommand() *cobra.Command {
@@ -86,7 +144,12 @@ func (x *explanation) print(out io.Writer) error {
 	fmt.Fprintf(w, "next send\t%s\n", cmp.Or(x.NextSend, "any time"))
 	fmt.Fprintf(w, "gap\t%g s\n", x.Gap)
 	fmt.Fprintf(w, "rule\t%s\n", cmp.Or(x.Rule, "none"))
-	fmt.Fprintf(w, "blocked until\t%s\n", cmp.Or(x.BlockedUntil, "not blocked"))
+	blocked := cmp.Or(x.BlockedUntil, "not blocked")
+	if x.BlockedBy == "rule" {
+		blocked = "the settings change"
+	}
+	fmt.Fprintf(w, "came back\t%s\n", x.Fetched.String())
+	fmt.Fprintf(w, "blocked until\t%s\n", blocked)
 	fmt.Fprintf(w, "robots.txt\t%s, fetched %s, Crawl-delay %g s\n",
 		x.Robots.State, cmp.Or(x.Robots.FetchedAt, "never"), x.Robots.CrawlDelay)
 	return w.Flush()

@@ -284,7 +284,7 @@ func (v *view) why(ctx context.Context, host string) string {
 	if _, err := v.client.call(ctx, http.MethodGet, "/api/hosts/"+url.PathEscape(host), "", nil, &x); err != nil {
 		return ""
 	}
-	return fmt.Sprintf("%s: %s; %d queued, %d in flight", x.Host, x.Why, x.Queued, x.InFlight)
+	return fmt.Sprintf("%s: %s; %d queued, %d in flight; came back: %s", x.Host, x.Why, x.Queued, x.InFlight, x.Fetched.String())
 }
 
 // order is what rows are sorted by.

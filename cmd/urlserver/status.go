@@ -131,8 +131,8 @@ func (s *status) print(out io.Writer) error {
 	}
 	fmt.Fprintf(w, "doc index\t%d requests, %d candidates, %d duplicates, %d hosts rejected\n",
 		s.Index.Requests, s.Index.Candidates, s.Index.Duplicates, s.Reject)
-	if s.Index.Scheduled != nil && s.Index.Completed != nil {
-		fmt.Fprintf(w, "\t%d scheduled, %d in transit, %d completed\n", *s.Index.Scheduled, s.Index.InTransit, *s.Index.Completed)
+	if totals := s.totals(); totals != "" {
+		fmt.Fprintf(w, "\t%s\n", totals)
 	}
 	if s.Index.LastError != "" {
 		fmt.Fprintf(w, "\t%s\n", s.Index.LastError)
@@ -171,14 +171,14 @@ func (s *status) shared() (parts []string) {
 }
 
 // statuses counts the documents that are done, by class; "": there are none, or the daemon is older than such counts.
-func (s *status) statuses() string {
-	var parts []string
-	for _, class := range []string{"2xx", "3xx", "4xx", "5xx", "none"} {
-		if n := s.Statuses[class]; n > 0 {
-			parts = append(parts, fmt.Sprintf("%d %s", n, class))
-		}
+func (s *status) statuses() string { return countsOf(s.Statuses, hostClasses[:5]) }
+
+// totals counts the documents of an embedded index; "": it is elsewhere.
+func (s *status) totals() string {
+	if s.Index.Scheduled == nil || s.Index.Completed == nil {
+		return ""
 	}
-	return strings.Join(parts, ", ")
+	return fmt.Sprintf("%d scheduled, %d in transit, %d completed", *s.Index.Scheduled, s.Index.InTransit, *s.Index.Completed)
 }
 
 func (s *status) outcomes() string {

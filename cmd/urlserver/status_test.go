@@ -56,6 +56,39 @@ func TestStatusShowsWhatIsShared(t *testing.T) {
 	}
 }
 
+// What came back of documents, and what the index has, is shown where the daemon tells it.
+func TestStatusShowsWhatCameBack(t *testing.T) {
+	const old = `{"spiders":[],"outcomes":{"done":5},"index":{"requests":1}}`
+	shown := command(t, "", "status", "--at", statusServer(t, old))
+	shown.want(t, 0, "outcomes   5 done\n", "")
+	if strings.Contains(shown.out, "\nstatuses") || strings.Contains(shown.out, "scheduled") {
+		t.Errorf("of an older daemon: %s", shown.out)
+	}
+	const now = `{"spiders":[],"outcomes":{"done":5,"dns":1},"statuses":{"2xx":3,"3xx":0,"4xx":1,"5xx":0,"none":1,"dns":1},` +
+		`"index":{"requests":1,"embedded":true,"scheduled":7,"in_transit":8,"completed":6}}`
+	shown = command(t, "", "status", "--at", statusServer(t, now))
+	shown.want(t, 0, "\nstatuses   3 2xx, 1 4xx, 1 none\n", "")
+	shown.want(t, 0, "           7 scheduled, 8 in transit, 6 completed\n", "")
+}
+
+func TestExplainShowsWhatCameBack(t *testing.T) {
+	for _, c := range []struct{ fetched, want string }{
+		{fetched: `{"2xx":0,"last_status":null,"last_error":"","last_error_at":null,"mean_fetch_s":null}`, want: "came back      nothing yet\n"},
+		{fetched: `{"2xx":3,"4xx":1,"dns":0,"last_status":404,"last_error":"status 404","last_error_at":"2026-01-01T00:00:00Z","mean_fetch_s":0.25}`,
+			want: "came back      3 2xx, 1 4xx; a fetch took 0.25 s; last failure: status 404 at 2026-01-01T00:00:00Z\n"},
+	} {
+		mux := http.NewServeMux()
+		mux.HandleFunc("GET /api/hosts/a.test", func(w http.ResponseWriter, _ *http.Request) {
+			fmt.Fprintf(w, `{"host":"a.test","why":"because","blocked_by":"rule","fetched":%s}`, c.fetched)
+		})
+		s := httptest.NewServer(mux)
+		t.Cleanup(s.Close)
+		shown := command(t, "", "explain", "a.test", "--at", s.URL)
+		shown.want(t, 0, c.want, "")
+		shown.want(t, 0, "blocked until  the settings change\n", "")
+	}
+}
+
 func TestTopScreenShowsWhatIsShared(t *testing.T) {
 	n, err := parseNews("status", fmt.Appendf(nil, sharing, true, true))
 	if err != nil {
