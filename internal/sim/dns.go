@@ -44,7 +44,7 @@ type names struct {
 	useful bool          // one has answered as it should
 }
 
-// startDNS has name servers not answer from the start on, answer few at first, and have outages later.
+// startDNS plans the troubles of all name servers: none answers at the start, few answer after that, and there are outages.
 func (r *run) startDNS() {
 	t := &r.sc.Trouble
 	r.names.down, r.names.sick = t.NoDNS, t.NoDNS+t.NoDNS/8

@@ -2,10 +2,10 @@
 // time and a seed, against a world made of events: a doc index, name servers, web servers, spiders and an operator,
 // each with its troubles. A day of crawling takes less than a minute.
 //
-// An oracle that knows nothing of the code under test watches from outside: the lines sent to spiders, the requests
-// for robots.txt, the statuses delivered, the outcomes. It states the rules of the slots in its own words and
-// complains of the first breach. A run is a function of its Scenario: the seed that a failure names repeats it.
-// A Witness has the same oracle judge a daemon that runs in real time.
+// An oracle that shares no code with the engine checks what goes in and out: lines to spiders, requests for robots.txt,
+// statuses, look-ups, outcomes. It states the rules in its own words and reports the first one that is broken. A run depends
+// on its Scenario alone, so the seed that a failure names repeats it. A Witness applies the same oracle to a daemon that
+// runs in real time.
 //
 //	go test ./internal/sim -run 'TestDay|TestMillion' -v -args -seed 7  # full size, this seed
 //	go test ./internal/sim -run TestAccidents -v -args -seed 7          # twenty days of accidents, seeds 7 to 26

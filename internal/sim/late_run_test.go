@@ -18,7 +18,7 @@ import (
 // time on a slow machine: everything is under way for a while, and the engine's clock is read before what is heard.
 type lateRun struct {
 	rng    *rand.Rand
-	agenda agenda
+	events eventQueue
 	now    time.Duration
 	slow   time.Duration // the longest that anything takes
 	engine *engine.Engine
@@ -93,7 +93,7 @@ func (r *lateRun) change(c configs.Config, limits bool) configs.Config {
 	return c
 }
 
-func (r *lateRun) after(wait time.Duration, do func()) { r.agenda.add(r.now+wait, do) }
+func (r *lateRun) after(wait time.Duration, do func()) { r.events.add(r.now+wait, do) }
 
 // some is how long something takes: mostly little.
 func (r *lateRun) some() time.Duration {
@@ -114,14 +114,14 @@ func (r *lateRun) fetching() time.Duration {
 // work goes on until all documents have ended or something is wrong.
 func (r *lateRun) work() error {
 	for steps := 0; r.oracle.complaint == nil && (r.oracle.figures.Taken < lateHosts*lateEach || r.oracle.held > 0); {
-		at, ok := r.agenda.next()
+		at, ok := r.events.next()
 		if steps++; !ok || at > time.Hour || steps > 1_000_000 {
 			r.oracle.wrong(RuleProgress, "%d documents held", r.oracle.held)
 			break
 		}
 		r.now = at
 		r.oracle.tell(at, time.Time{})
-		r.agenda.take()()
+		r.events.take()()
 	}
 	if r.oracle.complaint == nil {
 		return nil
@@ -174,7 +174,7 @@ func (r *lateRun) wake() {
 		case len(r.inbox) > 0 || wait == 0:
 			r.wake()
 		case wait > 0:
-			r.agenda.add(max(r.now, clock+wait), r.wake)
+			r.events.add(max(r.now, clock+wait), r.wake)
 		}
 	})
 }
@@ -224,7 +224,7 @@ func (r *lateRun) write(c *lateConn) {
 	c.dirty, c.writing = false, true
 	for line := range strings.Lines(string(r.engine.Output(c.id, nil))) {
 		c.down = max(c.down, r.now+r.some())
-		r.agenda.add(c.down, func() { r.read(c, strings.TrimSuffix(line, "\n")) })
+		r.events.add(c.down, func() { r.read(c, strings.TrimSuffix(line, "\n")) })
 	}
 	r.after(r.some(), func() {
 		r.post(func() {
@@ -243,7 +243,7 @@ func (r *lateRun) read(c *lateConn, line string) {
 		text := line[:strings.IndexByte(line, ' ')] + " DONE 200"
 		r.oracle.status(c.id, text)
 		c.up = max(c.up, r.now+r.some())
-		r.agenda.add(c.up, func() {
+		r.events.add(c.up, func() {
 			status, err := protocol.ParseStatus([]byte(text))
 			r.post(func() { r.engine.Lines(c.id, []engine.Line{{Status: status, Bad: err != nil}}) })
 		})

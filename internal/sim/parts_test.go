@@ -13,7 +13,7 @@ import (
 
 func TestAgendaKeepsOrder(t *testing.T) {
 	rng := rand.New(rand.NewPCG(seed(), 0))
-	var a agenda
+	var a eventQueue
 	var got, want []int
 	var times []time.Duration
 	for i := range 2000 {

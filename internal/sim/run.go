@@ -32,7 +32,7 @@ type run struct {
 	start  time.Time     // by the wall
 	drift  time.Duration // of the wall's clock
 	wake   time.Duration // when the engine wants to step; negative: not before an event
-	agenda agenda
+	events eventQueue
 	engine *engine.Engine
 	policy robots.Policy // of the client that fetches robots.txt
 	oracle *oracle
@@ -64,7 +64,7 @@ func Run(sc Scenario) (Report, error) {
 	return report, nil
 }
 
-// newRun plans a scenario.
+// newRun builds the world of a scenario and adds its first events.
 func newRun(sc Scenario) *run {
 	r := &run{
 		sc: &sc, rng: rand.New(rand.NewPCG(sc.Seed, 3)), world: newWorld(&sc), stalls: sc.Trouble.Stall > 0,
@@ -89,10 +89,10 @@ func newRun(sc Scenario) *run {
 	return r
 }
 
-// work lets things happen in their order until all is over or a rule is broken.
+// work runs events in order until the run is over or the oracle complains.
 func (r *run) work() {
 	for r.oracle.complaint == nil && !r.over() {
-		at, ok := r.agenda.next()
+		at, ok := r.events.next()
 		if r.wake >= 0 && (!ok || r.wake < at) {
 			at, ok = r.wake, true
 		}
@@ -110,10 +110,10 @@ func (r *run) work() {
 	}
 }
 
-// happen lets happen what is planned for now. Sometimes the daemon steps in between.
+// happen runs the events that are due. Sometimes the engine steps between two of them.
 func (r *run) happen() {
-	for at, ok := r.agenda.next(); ok && at <= r.now; at, ok = r.agenda.next() {
-		r.agenda.take()()
+	for at, ok := r.events.next(); ok && at <= r.now; at, ok = r.events.next() {
+		r.events.take()()
 		r.event = true
 		if r.rng.IntN(4) == 0 {
 			r.step()
@@ -121,8 +121,7 @@ func (r *run) happen() {
 	}
 }
 
-// probe has the daemon step before it asked to, and before the next event:
-// there is nothing to do for it.
+// probe steps the engine earlier than it asked for, and before the next event. It must find no work.
 func (r *run) probe(before time.Duration) {
 	r.advance(r.now + 1 + time.Duration(r.rng.Int64N(int64(before-r.now-1))))
 	r.step()
@@ -158,7 +157,7 @@ func (r *run) heal() {
 	}
 }
 
-// advance tells everybody what time it is.
+// advance sets the clocks of the engine and the oracle.
 func (r *run) advance(to time.Duration) {
 	if r.oracle.service != nil {
 		r.oracle.pass(to-r.now, r.servable())
@@ -170,12 +169,11 @@ func (r *run) advance(to time.Duration) {
 	r.oracle.tell(to, wall)
 }
 
-// plan has something happen at a moment, after within a while.
-func (r *run) plan(at time.Duration, do func())    { r.agenda.add(max(at, r.now), do) }
-func (r *run) after(wait time.Duration, do func()) { r.agenda.add(r.now+wait, do) }
+// plan adds an event at a moment; after adds one after a pause.
+func (r *run) plan(at time.Duration, do func())    { r.events.add(max(at, r.now), do) }
+func (r *run) after(wait time.Duration, do func()) { r.events.add(r.now+wait, do) }
 
-// every has something happen again and again, at random moments, while its mean
-// pause is not 0.
+// every repeats an event at random moments until its mean pause is 0.
 func (r *run) every(mean func() time.Duration, do func()) {
 	m := mean()
 	if m == 0 {
