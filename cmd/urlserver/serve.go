@@ -223,7 +223,7 @@ func (s *server) openShared(cfg configs.DocIndex, lost configs.Reservation) (doc
 		return nil, fmt.Errorf("docindex: %w", err)
 	}
 	store := redis.New(redis.Config{
-		Addrs: cfg.Addrs, Prefix: cfg.Prefix, Password: string(cfg.Token), TLS: secure, Lease: lost.Lease, Janitor: lost.Janitor,
+		Addrs: cfg.Addrs, Prefix: cfg.Prefix, Password: string(cfg.Token), TLS: secure, Lease: lost.Lease, Janitor: lost.Janitor, Log: s.log,
 	})
 	s.closeIndex = store.Close
 	return store, nil

@@ -27,14 +27,14 @@ func (s *Store) beat(ctx context.Context) {
 func (s *Store) sweep(ctx context.Context) {
 	more, changed := true, false
 	for n := 0; more && n < maxCatch && ctx.Err() == nil; n++ {
-		answers, err := s.everywhere(ctx, beatScript, "")
+		answers, err := s.unbroken(ctx, everyShard(beatScript, ""))
 		if err != nil {
 			return
 		}
 		more = catching(answers)
 		for _, a := range answers {
 			parts := list(a.value)
-			if len(parts) != 4 {
+			if len(parts) != 5 {
 				continue
 			}
 			if number(parts[3]) > 0 {
@@ -45,6 +45,9 @@ func (s *Store) sweep(ctx context.Context) {
 			}
 			for _, queue := range list(parts[2]) {
 				s.free(ctx, a.shard, text(queue))
+			}
+			for _, key := range texts(parts[4]) {
+				_ = s.mend(ctx, a.shard, key) // or else after the next beat
 			}
 		}
 	}

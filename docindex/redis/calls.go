@@ -165,7 +165,7 @@ func (s *Store) serveSome(ctx context.Context, v *serving, queues []entry, most 
 			v.passed[q.shard] = append(v.passed[q.shard], q.queue)
 		}
 	}
-	answers, err := s.all(ctx, opsOf(serveScript, args[:], func(int) []string {
+	answers, err := s.unbroken(ctx, opsOf(serveScript, args[:], func(int) []string {
 		return []string{v.lease, decimal(int64(v.r.PerQueue)), v.token}
 	}))
 	given := make([][]rueidis.RedisMessage, len(most))

@@ -120,7 +120,7 @@ func (s *Store) find(ctx context.Context, ids []string) ([]where, error) {
 			asked[j], at[j] = append(asked[j], id), append(at[j], i)
 		}
 	}
-	answers, err := s.all(ctx, opsOf(whereScript, asked[:], nil))
+	answers, err := s.unbroken(ctx, opsOf(whereScript, asked[:], nil))
 	for _, a := range answers {
 		for i, m := range list(a.value) {
 			all[at[a.shard][i]] = decode(text(m))

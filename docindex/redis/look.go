@@ -189,8 +189,12 @@ func (s *Store) Crawls(ctx context.Context) (all []string, err error) {
 		commands = append(commands, c.B().Smembers().Key(base+":crawls").Build())
 	}
 	known := map[string]bool{}
-	for _, r := range c.DoMulti(ctx, commands...) {
+	for i, r := range c.DoMulti(ctx, commands...) {
 		names, err := r.AsStrSlice()
+		if isWrongType(err) {
+			s.warnBroken(s.bases[i] + ":crawls")
+			continue
+		}
 		if err != nil {
 			return nil, s.told(err)
 		}

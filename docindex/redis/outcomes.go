@@ -77,7 +77,7 @@ func (s *Store) endSome(ctx context.Context, todo []ending, script *script, more
 		args[e.at.shard] = append(append(args[e.at.shard], decimal(first+int64(placesOfOne*i)), e.at.queue, e.at.hash, e.url), more(&e.out)...)
 		at[e.at.shard] = append(at[e.at.shard], i)
 	}
-	answers, err := s.all(ctx, opsOf(script, args[:], nil))
+	answers, err := s.unbroken(ctx, opsOf(script, args[:], nil))
 	for _, a := range answers {
 		for j, m := range list(a.value) {
 			e := todo[at[a.shard][j]]

@@ -20,6 +20,7 @@ const (
 	codeChanged
 	codeClash
 	codeDropped
+	codeBroken
 	otherID = 10 // beside these: the document has another DOC_ID
 )
 
@@ -191,6 +192,8 @@ func (b *putting) settle(i int, code int64) {
 		b.res.Dropped++
 	case codeClash:
 		b.refuse(i, errClash)
+	case codeBroken:
+		b.refuse(i, fmt.Errorf("its queue cannot be written: %w, which the daemon's log names", errBroken))
 	}
 }
 

@@ -17,6 +17,7 @@ import (
 	"time"
 
 	"github.com/redis/rueidis"
+	"github.com/rs/zerolog"
 
 	"urlserver/docindex"
 	"urlserver/internal/netguard"
@@ -36,9 +37,10 @@ type Config struct {
 	Addrs    []string // "host:port"; several, or one that is in one: Redis Cluster
 	Prefix   string   // before each key; no braces
 	Password string
-	TLS      *tls.Config   // nil: plain TCP
-	Lease    time.Duration // what a daemon has that is not heard of for so long is due again
-	Janitor  time.Duration // how often that is looked at; Lease/3 at most
+	TLS      *tls.Config    // nil: plain TCP
+	Lease    time.Duration  // what a daemon has that is not heard of for so long is due again
+	Janitor  time.Duration  // how often that is looked at; Lease/3 at most
+	Log      zerolog.Logger // of keys that others have written; its zero value logs nothing
 }
 
 // Store is a docindex.Store in Redis, for one daemon among any number. Use New, and Close when done. Safe for concurrent use.
@@ -70,10 +72,11 @@ type Store struct {
 	backs    []func(*docindex.Outcomes)
 	last     docindex.StoreStats // what was counted when Redis answered last
 	onDelete func(*docindex.Outcomes)
-	listed   map[string]uint64  // crawls that have finished in that round and of which nobody was told yet, by name
-	mirrors  map[string]*mirror // by what the names of their crawls begin with
-	owed     [shards][]string   // what hosts of each are still to be told
-	purging  map[string]bool    // by name, crawls that this daemon was asked to stop
+	listed   map[string]uint64    // crawls that have finished in that round and of which nobody was told yet, by name
+	mirrors  map[string]*mirror   // by what the names of their crawls begin with
+	owed     [shards][]string     // what hosts of each are still to be told
+	purging  map[string]bool      // by name, crawls that this daemon was asked to stop
+	warned   map[string]time.Time // when the log named a key of a wrong type last
 
 	// condemn has the slots end documents; nil: there are no slots.
 	condemn func(context.Context, *docindex.Outcomes) (ended int, err error)
@@ -99,7 +102,7 @@ func New(cfg Config) *Store {
 func newStore(cfg Config, clock func() int64) *Store {
 	s := &Store{
 		cfg: cfg, owner: rand.Text(), slots: make(chan struct{}, 1), clock: clock, end: func() {}, dial: dialTimeout, wait: writeTimeout,
-		listed: map[string]uint64{}, purging: map[string]bool{}, mirrors: map[string]*mirror{}, word: make(chan struct{}, 1),
+		listed: map[string]uint64{}, purging: map[string]bool{}, mirrors: map[string]*mirror{}, warned: map[string]time.Time{}, word: make(chan struct{}, 1),
 	}
 	for i := range s.bases {
 		s.bases[i] = fmt.Sprintf("%s{u%d}", cfg.Prefix, i)
@@ -188,6 +191,9 @@ func join(ctx context.Context, c rueidis.Client, base string) (tag string, err e
 // agree gives a key a value unless it has one, and answers which it has. A full Redis that has one is read.
 func agree(ctx context.Context, c rueidis.Client, key, value string) (string, error) {
 	has, err := c.Do(ctx, c.B().Get().Key(key).Build()).ToString()
+	if isWrongType(err) {
+		return "", broken(key)
+	}
 	if !rueidis.IsRedisNil(err) {
 		return has, err
 	}

@@ -59,6 +59,7 @@ var (
 	seeScript      = read("see")
 	awayScript     = read("away")
 	wordScript     = read("word")
+	mendScript     = read("mend")
 )
 
 func read(name string) *script {

@@ -41,6 +41,7 @@ type answer struct {
 	value rueidis.RedisMessage
 	loose []rueidis.RedisMessage // what is to be told to hosts in other shards
 	freed bool                   // a queue may be served by calls that might not before
+	wrong []string               // keys of a wrong type, which it met
 	err   error
 }
 
@@ -65,6 +66,9 @@ func (s *Store) run(ctx context.Context, ops []op) []answer {
 			answers[i] = answerOf(c.Do(ctx, c.B().Eval().Script(o.script.text).Numkeys(1).Key(s.bases[o.shard]).Arg(header...).Arg(o.args...).Build()))
 		}
 		answers[i].shard = ops[i].shard
+		for j := 0; j < len(answers[i].wrong); j += 2 { // each with its type
+			s.warnBroken(answers[i].wrong[j])
+		}
 		if err := answers[i].err; err != nil {
 			answers[i].err = s.told(err)
 		}
@@ -77,6 +81,10 @@ func (s *Store) run(ctx context.Context, ops []op) []answer {
 
 // told is an error of a command, for callers. One that Redis did not answer is a [docindex.ErrUnavailable].
 func (s *Store) told(err error) error {
+	if key, is := brokenKey(err); is {
+		s.warnBroken(key)
+		return broken(key)
+	}
 	hidden := netguard.Redact(err, s.cfg.Password)
 	if isFull(err) {
 		return fmt.Errorf("the doc index in Redis is %w: give it more memory (maxmemory), or drop what is not needed: %w", docindex.ErrFull, hidden)
@@ -106,11 +114,15 @@ func (s *Store) one(ctx context.Context, shard int, script *script, args ...stri
 
 // everywhere runs a script on all shards.
 func (s *Store) everywhere(ctx context.Context, script *script, args ...string) ([]answer, error) {
+	return s.all(ctx, everyShard(script, args...))
+}
+
+func everyShard(script *script, args ...string) []op {
 	ops := make([]op, shards)
 	for i := range ops {
 		ops[i] = op{i, script, args}
 	}
-	return s.all(ctx, ops)
+	return ops
 }
 
 // header is what each script is told first.
@@ -151,10 +163,10 @@ func answerOf(result rueidis.RedisResult) (a answer) {
 	if err != nil {
 		return answer{err: err}
 	}
-	if len(values) != 3 {
+	if len(values) != 4 {
 		return answer{err: errStrange}
 	}
-	a.value, a.freed = values[0], number(values[2]) == 1
+	a.value, a.freed, a.wrong = values[0], number(values[2]) == 1, texts(values[3])
 	a.loose, a.err = values[1].ToArray()
 	return a
 }
@@ -165,7 +177,7 @@ var errStrange = errors.New("a script answers something strange: is another vers
 // has changed nothing.
 func isFull(err error) bool {
 	failure, ok := rueidis.IsRedisErr(err)
-	return ok && strings.HasPrefix(failure.Error(), "OOM ")
+	return ok && strings.Contains(failure.Error(), "OOM command not allowed")
 }
 
 func isNoScript(err error) bool {

@@ -123,7 +123,7 @@ func (s *Store) look(ctx context.Context, ask func(shard int) op, parts int) (li
 		ops[i] = ask(i)
 	}
 	for range maxCatch {
-		answers, err := s.all(ctx, ops)
+		answers, err := s.unbroken(ctx, ops)
 		if err != nil {
 			return nil, false, err
 		}
@@ -223,7 +223,7 @@ func (s *Store) takePlain(ctx context.Context, queues []entry, each int, t *taki
 	}
 	s.number++
 	ops := opsOf(takeScript, args[:], func(int) []string { return []string{decimal(int64(s.number)), t.lease} })
-	answers, err := s.all(ctx, ops)
+	answers, err := s.unbroken(ctx, ops)
 	for _, a := range answers {
 		if a.err != nil {
 			continue

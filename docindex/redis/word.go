@@ -39,7 +39,7 @@ func (s *Store) heed(ctx context.Context) {
 }
 
 func (s *Store) heedOnce(ctx context.Context) {
-	answers, err := s.everywhere(ctx, wordScript)
+	answers, err := s.unbroken(ctx, everyShard(wordScript))
 	if err != nil {
 		return
 	}

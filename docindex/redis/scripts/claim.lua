@@ -6,7 +6,7 @@ local out = {}
 while at < #ARGV do
   local name, ref = arg(), arg()
   local h = host(name)
-  local free = not elsewhere(h, door) and whenHost(h, door) <= now
+  local free = broken.holdable(till) and not elsewhere(h, door) and whenHost(h, door) <= now
   if free then
     hold(door, till, claimOf(door, name, ref))
     outHost(h, door)

@@ -14,7 +14,7 @@ local function behind(q)
   call('ZADD', order(q), due, last)
   rank = call('ZRANK', order(q), last)
   call('ZREM', order(q), last)
-  return rank
+  return rank or 0
 end
 
 -- condemnSome answers whether a queue is through.
@@ -25,7 +25,8 @@ local function condemnSome(q)
   for i = 1, #list, 2 do
     local hash = hashOf(list[i])
     local doc = document(q, hash)
-    if doc[CRAWL] == no then condemn(q, hash, doc, why) else last, due = list[i], list[i + 1] end
+    if not doc then broken.lost(q) end
+    if doc and doc[CRAWL] == no then condemn(q, hash, doc, why) else last, due = list[i], list[i + 1] end
   end
   renewDue(q)
   refresh(q)

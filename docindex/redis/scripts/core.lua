@@ -1,7 +1,7 @@
 -- What all scripts share. KEYS[1] is the shard: the start of all its keys, which are in one slot. ARGV: now in microseconds
 -- ('': Redis' clock), owner, its lease, the gap of the slots, the first free place in rings; from the sixth on the script's.
 local base, owner, ownerLease, slotGap = KEYS[1], ARGV[2], tonumber(ARGV[3]), tonumber(ARGV[4])
-local call, floor, max, min = redis.call, math.floor, math.max, math.min
+local floor, max, min = math.floor, math.max, math.min
 
 local NEVER = 2 ^ 52 -- ms
 local SCHEDULED, TRANSIT, COMPLETED = 1, 2, 3
@@ -11,6 +11,59 @@ local STATE, DUE, PRIORITY, SEQ, CREATED, URL, ID, META, DOOR, OWNER, TAKEN, CLA
 local CRAWL, DOMAIN, CONDEMNED = 13, 14, 15 -- of documents of crawls only
 local SOME = 500 -- of a sort that one script catches up with
 local STAY = 60000 -- ms that a queue is one call's between two portions
+
+-- A key of a wrong type, which somebody else wrote, reads as empty, and what is written to it is left out: so it
+-- costs only what it stands for. Each such key is noted in broken.list with the type that it should have, done
+-- tells of it, and beat has what can be derived put back once the key is gone.
+local broken = { found = {}, list = {}, queues = {}, hosts = {} }
+
+function broken.note(key, wanted)
+  if broken.found[key] then return end
+  local n = #broken.list
+  broken.found[key], broken.list[n + 1], broken.list[n + 2] = true, key, wanted
+  redis.pcall('HSET', base .. ':broken', key, wanted)
+end
+
+-- stop returns what a script answers that can do nothing without a key.
+function broken.stop(key) return redis.error_reply('BROKEN ' .. key) end
+
+-- answer is what a command answers that failed: as if its key were not there. Other errors end the script.
+function broken.answer(failure, command, key)
+  local why = failure.err
+  if not string.find(why, 'WRONGTYPE', 1, true) and not string.find(why, 'not an integer', 1, true) then error(failure) end
+  broken.note(key, ({ G = 'string', H = 'hash', S = 'set', Z = 'zset' })[string.sub(command, 1, 1)])
+  if string.sub(command, 2) == 'SCAN' then return { '0', {} } end
+  local empty = broken.empty[command]
+  if empty == nil then return 0 end
+  return empty
+end
+broken.empty = {
+  GET = false, HGET = false, ZSCORE = false, ZRANK = false, HGETALL = {}, HKEYS = {}, HMGET = {}, SMEMBERS = {}, SPOP = {},
+  SRANDMEMBER = {}, ZRANGE = {}, ZRANGEBYSCORE = {}, ZRANGEBYLEX = {},
+}
+
+local function call(...)
+  local answer = redis.pcall(...)
+  if type(answer) == 'table' and answer.err then return broken.answer(answer, ...) end
+  return answer
+end
+
+-- is answers whether a key has a wrong type.
+function broken.is(key, wanted)
+  local has = redis.call('TYPE', key).ok
+  if has == 'none' or has == wanted then return false end
+  broken.note(key, wanted)
+  return true
+end
+
+-- unpack reads a value; nil: it is none, or none of ours.
+function broken.unpack(key, text)
+  if not text then return nil end
+  local ok, value = pcall(cmsgpack.unpack, text)
+  if ok and type(value) == 'table' then return value end
+  broken.note(key, 'msgpack')
+  return nil
+end
 
 local at = 5
 local function arg()
@@ -36,6 +89,7 @@ local function nextPlace()
 end
 
 local general = call('HMGET', base .. ':g', 'delay', 'passive', 'watched', 'changes')
+if broken.found[base .. ':g'] then return broken.stop(base .. ':g') end
 local chosen = tonumber(general[1])
 local usual = chosen or 1000
 
@@ -55,8 +109,8 @@ local freed = false -- whether a queue may be served by calls that might not bef
 local function queue(id)
   local q = queues[id]
   if q == nil then
-    local text = call('GET', base .. ':q:' .. id)
-    q = text and cmsgpack.unpack(text) or false
+    local key = base .. ':q:' .. id
+    q = broken.unpack(key, call('GET', key)) or false
     if q then q.id = id end
     queues[id] = q
   end
@@ -68,9 +122,10 @@ local function touch(q) dirtyQueues[q.id] = q end
 local function host(name)
   local h = hosts[name]
   if not h then
-    local text = call('GET', base .. ':h:' .. name)
-    h = text and cmsgpack.unpack(text) or { q = {}, o = { 0, 0, 0 }, p = 0, c = 0, g = 0 }
+    local key = base .. ':h:' .. name
+    h = broken.unpack(key, call('GET', key)) or { q = {}, o = { 0, 0, 0 }, p = 0, c = 0, g = 0 }
     h.name = name
+    broken.hosts[name] = broken.found[key]
     hosts[name] = h
   end
   return h
@@ -162,6 +217,7 @@ end
 -- whenHost is for slots and for those that borrow, which take from the same ring: that one of them is at a host is no time to wait
 -- for. elsewhere tells.
 local function whenHost(h, door)
+  if broken.hosts[h.name] then return NEVER end
   if door == CALLS then
     if elsewhere(h, CALLS) or (h.e or 0) > 0 then return NEVER end
     return max(h.p, hostFree(h, CALLS), allowed(h, CALLS))

@@ -23,8 +23,9 @@ local function crawlOf(no)
   return c
 end
 
+-- crawlName is '' where the crawl's key has gone or is somebody else's.
 local function crawlName(c)
-  c.name = c.name or call('HGET', crawlKey(c.no), 'name')
+  c.name = c.name or call('HGET', crawlKey(c.no), 'name') or ''
   return c.name
 end
 
@@ -51,10 +52,9 @@ local function openCrawl(name)
   return c
 end
 
-local function refusing()
-  if anyRefused == nil then anyRefused = call('EXISTS', base .. ':x') == 1 end
-  return anyRefused
-end
+anyRefused = call('HLEN', base .. ':x') > 0
+if broken.found[base .. ':x'] then return broken.stop(base .. ':x') end
+local function refusing() return anyRefused end
 
 -- whyOf tells the kind of outcome that a crawl was refused with; nil: it is not.
 local function whyOf(name)
@@ -198,6 +198,7 @@ end
 -- other shards have to hear of that first.
 local function keepCrawl(c)
   local key, name = crawlKey(c.no), crawlName(c)
+  if name == '' then return end
   local n, change = call('HMGET', key, LINED, ATSLOTS, ATCALLS, ENDED), c.by
   local was = tonumber(n[1] or 0) + tonumber(n[2] or 0) + tonumber(n[3] or 0)
   local is = was + (change[LINED] or 0) + (change[ATSLOTS] or 0) + (change[ATCALLS] or 0)
@@ -235,47 +236,48 @@ end
 -- Ends of crawls that are somebody's to tell of: 'x' and the name of one that is refused or has expired, 'f' and that of one that has
 -- finished. Round is '0' for the former.
 
-local function endKey(what, name) return base .. ':f:' .. what .. name end
+local crawlEnds = {}
+function crawlEnds.key(what, name) return base .. ':f:' .. what .. name end
 
 -- whose tells whose an end is, of which round; '': it has been told of.
-local function whose(what, name) return string.match(call('GET', endKey(what, name)) or '', '^(%d+) (.*)$') end
+function crawlEnds.whose(what, name) return string.match(call('GET', crawlEnds.key(what, name)) or '', '^(%d+) (.*)$') end
 
-local function isAlive(who) return tonumber(call('ZSCORE', base .. ':a', who) or 0) > now end
+function crawlEnds.isAlive(who) return tonumber(call('ZSCORE', base .. ':a', who) or 0) > now end
 
-local function othersEnd(what, name)
-  local _, who = whose(what, name)
-  return who and who ~= owner and isAlive(who)
+function crawlEnds.others(what, name)
+  local _, who = crawlEnds.whose(what, name)
+  return who and who ~= owner and crawlEnds.isAlive(who)
 end
 
 -- see answers whether the end is the owner's to tell of: nobody has it, or who had it is no more.
-local function see(what, name, round)
-  local has, who = whose(what, name)
+function crawlEnds.see(what, name, round)
+  local has, who = crawlEnds.whose(what, name)
   if has == round then
     if who == owner then return true end
-    if who == '' or isAlive(who) then return false end
+    if who == '' or crawlEnds.isAlive(who) then return false end
   end
   call('ZADD', base .. ':a', now + ownerLease, owner) -- when it is no more, that is noticed
-  call('SET', endKey(what, name), round .. ' ' .. owner)
+  call('SET', crawlEnds.key(what, name), round .. ' ' .. owner)
   call('SADD', base .. ':v:' .. owner, what .. name)
   return true
 end
 
 -- seen says that an end has been told of. For a while nobody else is to, who may have looked before.
-local function seen(what, name, round)
-  local has, who = whose(what, name)
+function crawlEnds.seen(what, name, round)
+  local has, who = crawlEnds.whose(what, name)
   if has ~= round then return end
-  call('SET', endKey(what, name), round .. ' ', 'PX', 3600000)
+  call('SET', crawlEnds.key(what, name), round .. ' ', 'PX', 3600000)
   call('SREM', base .. ':v:' .. who, what .. name)
 end
 
 -- unsee has others tell of ends that somebody has not told of, and answers whether there are more.
-local function unsee(who)
+function crawlEnds.unsee(who)
   local all = call('SPOP', base .. ':v:' .. who, SOME)
   for _, end_ in ipairs(all) do
     local what, name = string.sub(end_, 1, 1), string.sub(end_, 2)
-    local _, has = whose(what, name)
+    local _, has = crawlEnds.whose(what, name)
     if has == who then
-      call('DEL', endKey(what, name))
+      call('DEL', crawlEnds.key(what, name))
       if what == 'x' then call('ZADD', base .. ':ke', 0, name) else call('ZADD', base .. ':kf', now, name) end
     end
   end

@@ -8,8 +8,28 @@ local function member(doc, hash)
 end
 local function hashOf(m) return string.sub(m, 13) end
 
+-- lost notes that a document is not where its queue says, or cannot be read: somebody wrote there.
+function broken.lost(q) broken.note(bodies(q), 'hash') end
+
+-- of answers whether a queue's documents cannot be read or kept.
+function broken.of(q)
+  local is = broken.queues[q.id]
+  if is == nil then
+    is = broken.is(bodies(q), 'hash')
+    is = broken.is(order(q), 'zset') or is
+    is = broken.is(base .. ':u:' .. q.id, 'zset') or is
+    if not q.a then is = host(q.h) and broken.hosts[q.h] or is end
+    broken.queues[q.id] = is
+  end
+  return is
+end
+
 local function read(q, text)
-  local doc = cmsgpack.unpack(text)
+  local doc = broken.unpack(bodies(q), text)
+  if not doc then
+    broken.lost(q)
+    return nil
+  end
   counted[doc] = partOf(q, doc)
   return doc
 end
@@ -127,6 +147,14 @@ local function lineUp(q, hash, doc)
     q.f = due
     refresh(q)
   end
+end
+
+-- holdable answers whether documents can be noted as out: those that nobody could find again stay.
+function broken.holdable(till)
+  if broken.held == nil then
+    if till then broken.held = not broken.is(base .. ':l', 'zset') else broken.held = not broken.is(base .. ':o:' .. owner, 'set') end
+  end
+  return broken.held
 end
 
 local function hold(door, till, ref)
@@ -299,6 +327,11 @@ local ends = SOME -- documents of refused crawls that a script still ends in pas
 -- wanted answers whether a scheduled document may go out. One of a refused crawl ends here.
 local function wanted(q, hash)
   local doc = document(q, hash)
+  if not doc then
+    broken.lost(q)
+    return false
+  end
+  if doc[CRAWL] and crawlName(crawlOf(doc[CRAWL])) == '' then return false end -- nobody knows whether it is refused
   local why = refused(doc)
   if not why then return true end
   if ends > 0 then
@@ -353,7 +386,7 @@ do
     for _, who in ipairs(call('ZRANGEBYSCORE', base .. ':a', '-inf', '(' .. string.format('%.0f', now), 'LIMIT', 0, 1)) do
       local held = call('SPOP', base .. ':o:' .. who, SOME)
       for _, ref in ipairs(held) do landRef(ref) end
-      if #held == SOME or unsee(who) then return true end
+      if #held == SOME or crawlEnds.unsee(who) then return true end
       call('ZREM', base .. ':a', who)
       call('DEL', base .. ':t:' .. who, base .. ':j:' .. who, base .. ':z:' .. who)
       return true
@@ -403,6 +436,7 @@ end
 
 local function keepHost(h)
   local key, o = base .. ':h:' .. h.name, h.o
+  if broken.hosts[h.name] then return end
   local name = h.name
   h.name = nil
   local text = cmsgpack.pack(h)
@@ -422,7 +456,7 @@ local function keepCounts(crawl, d)
       call('HINCRBY', base .. ':n:' .. crawl, field, by)
     end
   end
-  if (d.q or 0) < 0 and tonumber(call('HGET', base .. ':n:' .. crawl, 'q') or 0) <= 0 then
+  if (d.q or 0) < 0 and call('ZCARD', base .. ':c:' .. crawl) == 0 then
     call('DEL', base .. ':n:' .. crawl)
     call('SREM', base .. ':crawls', crawl)
   end
@@ -440,7 +474,7 @@ local function done(answer)
   for crawl, d in pairs(deltas) do keepCounts(crawl, d) end
   keepCrawls()
   if seq then call('HSET', base .. ':g', 'seq', seq) end
-  return { answer, loose, freed and 1 or 0 }
+  return { answer, loose, freed and 1 or 0, broken.list }
 end
 
 -- named resolves "QUEUE" or "@NAME", as documents are named by.

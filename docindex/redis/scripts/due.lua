@@ -2,7 +2,7 @@
 local q, most, out = queue(arg()), num(), {}
 for _, hash in ipairs(q and dueOf(q, most) or {}) do
   local doc = document(q, hash)
-  out[#out + 1], out[#out + 2] = hash, doc[URL]
+  if doc then out[#out + 1], out[#out + 2] = hash, doc[URL] else broken.lost(q) end
 end
 if q then refresh(q) end
 return done(out)

@@ -6,7 +6,7 @@ local page = call('HSCAN', bodies(q), cursor, 'COUNT', 1000)
 local list, ids = page[2], {}
 for i = 1, #list, 2 do
   local doc = read(q, list[i + 1])
-  if doc[STATE] == TRANSIT then
+  if doc and doc[STATE] == TRANSIT then
     local ref = q.id .. ':' .. list[i]
     local till = doc[DOOR] == CALLS and call('ZSCORE', base .. ':l', ref)
     unhold(doc[OWNER], ref)
@@ -14,8 +14,8 @@ for i = 1, #list, 2 do
     if doc[OWNER] ~= '' then forgotten.tell(q, list[i], doc, doc[OWNER]) end
     if not (till and doc[CLAIMED]) then leaveHost(q, list[i], doc[URL], doc[DOOR], doc[OWNER], doc[CLAIMED]) end -- or else its claim ends with the lease
   end
-  if doc[ID] ~= '' then ids[#ids + 1], ids[#ids + 2] = doc[ID], whereOf(q, list[i]) end
-  forget(q, list[i], doc)
+  if doc and doc[ID] ~= '' then ids[#ids + 1], ids[#ids + 2] = doc[ID], whereOf(q, list[i]) end
+  if doc then forget(q, list[i], doc) end
 end
 if page[1] == '0' then
   call('UNLINK', bodies(q), order(q), owners.kin(q), base .. ':q:' .. q.id)

@@ -4,8 +4,8 @@
 local function settle(heard)
   local text = call('GET', base .. ':t:' .. owner)
   if not text then return end
-  local last = cmsgpack.unpack(text)
-  if last[1] <= heard then return end
+  local last = broken.unpack(base .. ':t:' .. owner, text)
+  if not last or last[1] <= heard then return end
   for _, ref in ipairs(last[2]) do -- the answer was lost: nobody has them
     if call('SISMEMBER', base .. ':o:' .. owner, ref) == 1 then landRef(ref) end
   end

@@ -8,6 +8,7 @@ local door, q, token = num(), queue(arg()), arg()
 local out, taken = {}, {}
 
 local function may()
+  if not broken.holdable(till) then return false end
   if q.y ~= '' and q.y == token and q.u > now then return true end
   return when(q, door) <= now
 end

@@ -1,7 +1,8 @@
 -- put stores URLs, in their order: place, crawl, key, host, hash, the other hash that lookUp takes, owner,
 -- URL, DOC_ID, priority, due ('': never), known, created, metadata, the spider and application of its crawl
 -- ('': it belongs to none), registered domain, when that crawl expires (0: it does not say; -1: never) each. It answers
--- for each: 1 new, 2 same, 3 changed, 4 its hash is another URL's, 5 dropped; and 10 more where no document
+-- for each: 1 new, 2 same, 3 changed, 4 its hash is another URL's, 5 dropped, 6 a key that it needs is of a wrong
+-- type; and 10 more where no document
 -- has that DOC_ID for it. Where there is news without an owner of a document that has one, it does nothing,
 -- and answers 'c' and the name of the document's crawl, or 'm' and its metadata: it is to be put again with
 -- that owner.
@@ -22,7 +23,7 @@ local function make(crawl, key, name)
   local preset = call('HGET', base .. ':preset', name)
   if preset then
     call('HDEL', base .. ':preset', name)
-    local s = cmsgpack.unpack(preset)
+    local s = broken.unpack(base .. ':preset', preset) or {}
     q.d, q.b, q.l = s.d, s.b or 0, s.l or 0
     call('SADD', base .. ':set', id)
   end
@@ -58,6 +59,18 @@ local function drop(q, hash, doc, id, known, name)
   return 5 + (doc and doc[ID] == id and 0 or 10)
 end
 
+-- unusable answers whether a URL cannot be kept: its queue's keys, or those for new queues, are somebody else's.
+local closed = broken.is(base .. ':names', 'hash')
+closed = broken.is(base .. ':preset', 'hash') or closed
+local crawlless = broken.is(base .. ':k', 'hash')
+local function unusable(q, key, name, who)
+  if closed or who ~= '' and crawlless then return true end
+  if q then return broken.of(q) end
+  if names[name] and broken.found[base .. ':q:' .. names[name]] then return true end
+  local host_ = string.gsub(key, '%.$', '')
+  return host(host_) and broken.hosts[host_]
+end
+
 local function putOne()
   place0 = num()
   local crawl, key, host_, hash, other, own, url, id = arg(), arg(), arg(), arg(), arg(), arg(), arg(), arg()
@@ -66,6 +79,7 @@ local function putOne()
   local name = nameOf(crawl, key)
   if known and host_ ~= '' then forgotten.reported(host_, url) end
   local q = find(name)
+  if unusable(q, key, name, who) then return 6 end
   local doc
   if q then doc, hash = owners.lookUp(q, own, url, hash, other, known) end
   if doc and doc[URL] ~= url then return 4 end

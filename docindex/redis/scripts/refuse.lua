@@ -10,7 +10,7 @@ call('ZREM', base .. ':kf', name)
 call('ZREM', base .. ':ke', name)
 if limit then
   call('ZADD', base .. ':ke', 0, name) -- until it is purged
-  see('x', name, '0')
+  crawlEnds.see('x', name, '0')
   openCrawl(name) -- so that it is listed
 end
 local no, others = numberOf(name), false

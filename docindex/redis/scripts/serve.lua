@@ -6,6 +6,10 @@ local function giveFrom(q, most)
   local out = {}
   for _, hash in ipairs(dueOf(q, min(most, limit - q.n[TRANSIT]))) do
     local doc, n = document(q, hash), #out
+    if not doc then
+      broken.lost(q)
+      break
+    end
     depart(q, hash, doc, CALLS, now + lease)
     out[n + 1], out[n + 2] = doc[URL], doc[META]
   end
@@ -20,7 +24,7 @@ while at < #ARGV do
   local out = {}
   local mine = q and q.y == token and q.u > now
   if q and not q.a and (mine or when(q, CALLS) <= now) then
-    if q.n[TRANSIT] < limit then out = giveFrom(q, most) end
+    if q.n[TRANSIT] < limit and broken.holdable(now) then out = giveFrom(q, most) end
     release(q)
     if #out > 0 then q.v[CALLS] = up elseif not mine and q.f <= now then q.r = now + 1000 end
     if stays and #out == 2 * most then begin(q, token) end

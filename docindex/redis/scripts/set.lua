@@ -38,7 +38,7 @@ else
   else
     local was = call('HGET', base .. ':preset', name)
     if not was and call('HLEN', base .. ':preset') >= 65536 then return done({ 0 }) end
-    local s = was and cmsgpack.unpack(was) or {}
+    local s = broken.unpack(base .. ':preset', was) or {}
     s[field] = value
     call('HSET', base .. ':preset', name, cmsgpack.pack(s))
   end

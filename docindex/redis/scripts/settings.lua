@@ -27,7 +27,8 @@ elseif what == 'preset' then
   page = call('HSCAN', base .. ':preset', cursor, 'COUNT', 1000)
   for i = 1, #page[2], 2 do
     local size, rest = string.match(page[2][i], '^(%d+):(.*)$')
-    one(string.sub(rest, 1, tonumber(size)), string.sub(rest, tonumber(size) + 1), cmsgpack.unpack(page[2][i + 1]))
+    local s = broken.unpack(base .. ':preset', page[2][i + 1])
+    if s then one(string.sub(rest, 1, tonumber(size)), string.sub(rest, tonumber(size) + 1), s) end
   end
 else
   page = call('SSCAN', base .. ':set', cursor, 'COUNT', 1000)

@@ -10,6 +10,10 @@ local function takeFrom(q, most)
   for _, hash in ipairs(dueOf(q, most)) do
     if when(q, SLOTS) > now then break end
     local doc, n = document(q, hash), #out
+    if not doc then
+      broken.lost(q)
+      break
+    end
     depart(q, hash, doc, door, till)
     taken[#taken + 1] = q.id .. ':' .. hash
     out[n + 1], out[n + 2], out[n + 3], out[n + 4], out[n + 5] = hash, doc[ID], doc[URL], doc[PRIORITY], doc[META]
@@ -25,7 +29,7 @@ local answer = {}
 while at < #ARGV do
   place0 = num()
   local q, most = queue(arg()), num()
-  local may = q and not q.a and when(q, SLOTS) <= now and not elsewhere(host(q.h), door)
+  local may = q and not q.a and broken.holdable(till) and when(q, SLOTS) <= now and not elsewhere(host(q.h), door)
   if q and not may then refresh(q) end
   answer[#answer + 1] = may and takeFrom(q, most) or {}
 end

@@ -1,6 +1,6 @@
 -- told says that somebody was told of a crawl's end: 'x' or 'f', name, round, whether this is the shard of the name.
 local what, name, round = arg(), arg(), arg()
-if arg() == '1' then seen(what, name, round) end
+if arg() == '1' then crawlEnds.seen(what, name, round) end
 local no = what == 'x' and numberOf(name)
 if no then
   keepSums(crawlKey(no), { [UNTOLD] = -tonumber(call('HGET', crawlKey(no), ANSWER) or 0) })
