@@ -8,10 +8,10 @@ type Config struct {
 	Count         int           // host slots; fixed
 	Len           int           // documents of a slot, those at a spider included
 	Concurrent    int           // open requests to a group
-	MaxConcurrent int           // open requests to a group whose Limits allow more; at least Concurrent
+	MaxConcurrent int           // open requests to a group whose Limits allow more
 	Gap           time.Duration // between two requests to a group; 0: none
 	StatusTimeout time.Duration // a transaction without a status for so long is overdue
-	MaxFetch      time.Duration // a transaction that is so old is overdue, whatever its statuses; 0: never
+	MaxFetch      time.Duration // a transaction that is so old is overdue; 0: none is
 	MaxAttempts   int           // attempts that a document may have, at most 1023; see Blame
 	DelayFactor   float64       // the gap is at least this times the last fetch's time; 0: off
 	MaxDelay      time.Duration // the longest gap that DelayFactor leads to

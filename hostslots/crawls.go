@@ -33,7 +33,9 @@ type countKey struct {
 	ofGroup bool
 }
 
-func hostCount(hostID uint32, crawl uint16) countKey { return countKey{owner: hostID, crawl: crawl} }
+func hostCount(hostID uint32, crawl uint16) countKey {
+	return countKey{owner: hostID, crawl: crawl}
+}
 
 func groupCount(groupID uint32, crawl uint16) countKey {
 	return countKey{owner: groupID, crawl: crawl, ofGroup: true}

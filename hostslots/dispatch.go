@@ -22,7 +22,7 @@ type dispatch struct {
 	closed    map[uint32][]ownWaiting // by host: own requests that are in no group's queue
 	slotQueue leftover.Queue          // groups that wait for a slot, by when one is of use to them
 	notReady  recordList[group]       // groups with a slot that they cannot use for Config.Patience
-	quotaUsed recordList[group]       // groups with a slot that they have sent Config.Len documents from
+	quotaUsed recordList[group]       // groups that have sent Config.Len documents from their slot
 }
 
 func (d *dispatch) init(r *registry) {
@@ -51,8 +51,9 @@ func (s *Slots) Next(now time.Duration) (sel Selection, wait time.Duration, ok b
 	s.expireLeases(now) // one may have ended since the last Tick
 	ready := &s.dispatch.ready
 	id, due, ok := ready.Min()
-	for ; ok && due <= now && s.groups.At(id).revision != s.cfg.revision; id, due, ok = ready.Min() {
+	for ok && due <= now && s.groups.At(id).revision != s.cfg.revision {
 		s.reschedule(now, id) // it may not be due by the settings that are in force now
+		id, due, ok = ready.Min()
 	}
 	if !ok {
 		return Selection{}, 0, false

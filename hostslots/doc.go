@@ -1,20 +1,62 @@
-// Package hostslots decides which document may be sent now: host slots, their
-// active ranges, pacing and timeouts.
+// Package hostslots decides which document may be sent to a spider now. It holds every document
+// that the daemon has taken from the doc index and not ended, and keeps the politeness of all
+// requests: the pace of host groups, their open requests, and the timeouts of transactions.
 //
-// It holds every document that the daemon has taken and not yet ended. Documents
-// queue by origin, origins belong to a host, hosts take turns within their
-// host group (the hosts that share an IP), and a group works while it holds a
-// slot. The documents of a slotted group beyond the slot's length, and those of
-// groups without a slot, are the leftover (package leftover keeps count of
-// them and the line for slots); they do not move when a place frees.
+// # The way of a document
 //
-// That a group is never asked too often or too much at once is a matter of
-// structure: a group stands in the heap of due groups only while it may be
-// asked, keyed by the moment from which it may, and every request, the daemon's
-// own for robots.txt too, takes it out of there.
+//   - Slots.Offer puts the document into the queue of its origin, ordered by priority and arrival.
+//     If it is for one spider pool it goes into the origin's queue for that pool.
+//   - Host.Bind puts the host into a host group: all hosts with one IP address or, by
+//     Host.BindNamed, with one group name. Without a group the document is unresolved.
+//   - A group with documents gets a host slot or waits in the slot queue. The documents of a slot
+//     beyond Config.Len, and those of groups without a slot, are leftover. They do not move when
+//     there is room for them: a group has its queues whether it has a slot or not.
+//   - The hosts of a group with a document that may be sent are its rotation. The group is in the
+//     ready heap while it has a slot, a rotation, fewer open requests than allowed and, with
+//     Config.Leases, a lease. Its key there is the moment from which a request may be sent to it.
+//   - Slots.Next selects the first document of the first host in rotation of the group that has
+//     been due longest. The caller sends it (Slots.Send), lets it wait for its robots.txt
+//     (Slots.SetRobotsPending) or for a spider (Slots.Suspend), or takes it out
+//     (Slots.DequeueSelected).
+//   - A sent document is in flight: a transaction in a cell of the slot's active range. Slots.Done
+//     ends it. If its spider is gone, or Slots.Overdue finds that it takes too long, Slots.Lost
+//     ends it and Slots.Requeue queues the document again.
+//   - Slots.End forgets the document.
 //
-// Pure: no goroutine, lock, clock, log or I/O. Time is an argument: a duration
-// since the daemon's start on a monotonic clock, which never goes back. Not safe
-// for concurrent use. After the structures have grown to their working size no
-// call allocates.
+// The daemon's own requests, for robots.txt, wait in queues of their group and are sent before its
+// documents. They need no slot, but count for the group's pace and open requests like documents.
+//
+// # Components
+//
+// Slots is a façade over components. A component changes its own fields and its own part of a
+// record. What concerns several is a method of Slots, which ends with Slots.reschedule: that alone
+// moves a group into and out of the ready heaps and its slot.
+//
+//	registry    records of documents, origins, hosts and groups; their texts and indexes
+//	slotTable   slots, cells of active ranges, transactions and their timeouts
+//	pacer       the pace of each group: gap, backoff, Retry-After, Crawl-delay, limits of hosts
+//	dispatch    queues of documents, rotations, ready heaps, own requests, the slot queue
+//	leases      which groups want, have or were denied a lease
+//	pools       spider pools and their suspended queues
+//	crawlCounts documents by crawl, of each host and group
+//	moves       hosts that leave their group when no request to them is open
+//	unresolved  hosts without a group
+//	rejectList  hosts that the doc index is asked to leave out
+//	sweeper     hosts and groups that may be forgotten
+//
+// # Invariants
+//
+//   - A group is in a ready heap only while a request to it may be sent at the heap's key. Each
+//     request sets the group's last request and so moves the key. So a group cannot be requested
+//     too early, or too often at a time, by any order of calls.
+//   - The pace belongs to the group, not to its slot: it stays when the slot changes hands, and a
+//     host carries it along from group to group. A group that must still wait is not forgotten.
+//   - Time 0, the start of the daemon, counts as a request to each group.
+//   - No name of a transaction is used twice before its cell has had 2^32 transactions.
+//   - No call looks at all documents, hosts or groups; what may take long is done in steps by
+//     Slots.Tick. After the structures have grown to their working size no call allocates, except
+//     those that return new slices or strings.
+//
+// The package is pure: it has no goroutine, lock, clock, log or I/O. Times are durations since the
+// start of the daemon on a monotonic clock, which never goes back.
 package hostslots

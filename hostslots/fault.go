@@ -1,30 +1,30 @@
 package hostslots
 
-// fault names a rule that a build with the tag "faults" can break.
+// fault is a rule that a build with the tag "faults" can break, for mutation tests.
 type fault uint8
 
 const (
 	faultNone       fault = iota
 	faultGap              // the gap between two requests is halved
-	faultConcurrent       // a group is asked while its requests are open
-	faultForget           // a group's times are lost with its slot
-	faultCarry            // a host that moves leaves its times behind
-	faultLose             // what was at a spider that went away is lost
+	faultConcurrent       // a group gets more open requests than allowed
+	faultForget           // a group loses its pace with its slot
+	faultCarry            // a host that changes groups does not carry its times along
+	faultLose             // documents in flight are lost with their spider
 	faultStale            // a status for an ended transaction ends the next one
-	faultRetry            // a document that timed out goes out at once, off the group's pace
-	faultDelay            // Crawl-delay is not kept
+	faultRetry            // a document that comes back is sent at once
+	faultDelay            // Crawl-delay is not obeyed
 	faultBackoff          // 429 and 503 do not slow a group down
-	faultRetryAfter       // Retry-After is not kept
-	faultFair             // the last fetch's time does not slow a group down
-	faultStart            // groups do not count as asked at the start
+	faultRetryAfter       // Retry-After is not obeyed
+	faultFair             // DelayFactor is ignored
+	faultStart            // the start does not count as a request
 	faultOrder            // younger documents go first
-	faultPriority         // priority does not count
-	faultAttempts         // a document is sent as often as it takes
-	faultHeld             // a document that is held is taken again
-	faultGeneration       // names of transactions come again
-	faultBlock            // blocked hosts are asked
-	faultSilence          // silence is noticed late
-	faultLimits           // limits on hosts are not kept
+	faultPriority         // priority is ignored
+	faultAttempts         // attempts are not limited
+	faultHeld             // a held document is accepted again
+	faultGeneration       // names of transactions are used again
+	faultBlock            // requests are sent to blocked hosts
+	faultSilence          // silent transactions are noticed late
+	faultLimits           // limits of hosts are not obeyed
 	faultReject           // hosts of full groups are not rejected
-	faultJoin             // a group is asked while requests to hosts that are to join it are open
+	faultJoin             // a group does not wait for hosts that are to join it
 )

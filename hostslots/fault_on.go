@@ -2,7 +2,7 @@
 
 package hostslots
 
-// Fault is the rule that every Slots of this build breaks; set it before New.
+// Fault is the rule that each Slots of this build breaks. Set it before New.
 var Fault fault
 
 func faulty(f fault) bool { return Fault == f }

@@ -57,20 +57,6 @@ func (s *Slots) Hosts(from, most uint32, yield func(hostID uint32)) (next uint32
 	return until
 }
 
-// SetRobotsPending holds back the documents of an origin while its robots.txt is not known, or
-// lets them go on.
-func (s *Slots) SetRobotsPending(now time.Duration, originID uint32, pending bool) {
-	hostID := s.HostOf(originID)
-	for id := s.hosts.At(hostID).origins; id != 0; id = s.origins.At(id).next {
-		if o := s.origins.At(id); id == originID || o.of == originID {
-			before := o.offers()
-			o.robotsPending = pending
-			s.offersChanged(o, before)
-		}
-	}
-	s.rescheduleHost(now, hostID)
-}
-
 // GroupID identifies a host group: an IP address, or the hash of a group's name.
 type GroupID [16]byte
 
@@ -105,24 +91,26 @@ func (s *Slots) ensureGroup(id GroupID) uint32 {
 	return n
 }
 
-// bindAddr is Host.Bind.
-func (s *Slots) bindAddr(now time.Duration, hostID uint32, addr netip.Addr) {
-	if s.hosts.At(hostID).settled() {
+// Bind puts the host into the group of an address. A settled host stays where it is. A host that
+// changes groups takes its earliest next-request time along.
+func (h Host) Bind(now time.Duration, addr netip.Addr) {
+	if h.Settled() {
 		return
 	}
-	delete(s.named.addrs, hostID)
-	s.bind(now, hostID, addr.As16())
+	delete(h.s.named.addrs, h.id)
+	h.s.bind(now, h.id, addr.As16())
 }
 
-// bindNamed is Host.BindNamed.
-func (s *Slots) bindNamed(now time.Duration, hostID uint32, name string, addr netip.Addr) {
-	if s.hosts.At(hostID).settled() {
+// BindNamed puts the host into the group with a name, whatever addresses the group's hosts have.
+// Otherwise it is like Bind.
+func (h Host) BindNamed(now time.Duration, name string, addr netip.Addr) {
+	if h.Settled() {
 		return
 	}
-	s.named.addrs[hostID] = addr
+	h.s.named.addrs[h.id] = addr
 	id := nameID(name)
-	s.named.names[id] = name
-	s.bind(now, hostID, id)
+	h.s.named.names[id] = name
+	h.s.bind(now, h.id, id)
 }
 
 // bind puts a host that is not settled into a group.
@@ -132,8 +120,8 @@ func (s *Slots) bind(now time.Duration, hostID uint32, groupID GroupID) {
 		return
 	}
 	id := s.ensureGroup(groupID)
-	s.unbind(now, hostID)
-	s.setFailing(hostID, false)
+	s.Host(hostID).Unbind(now)
+	s.Host(hostID).SetFailing(false)
 	g := s.groups.At(id)
 	s.pacer.inherit(&g.pace, &h.carried, h.limits)
 	s.pacer.inheritForgotten(&g.pace, h.crawlDelay)
@@ -152,10 +140,11 @@ func (s *Slots) bind(now time.Duration, hostID uint32, groupID GroupID) {
 	s.reschedule(now, id)
 }
 
-// unbind is Host.Unbind.
-func (s *Slots) unbind(now time.Duration, hostID uint32) {
-	if h := s.hosts.At(hostID); h.group != 0 && !h.busy() {
-		s.leaveGroup(now, hostID)
+// Unbind takes a host that is not settled out of its group. Documents that are offered for it
+// later wait until it is bound again.
+func (h Host) Unbind(now time.Duration) {
+	if r := h.record(); r.group != 0 && !r.busy() {
+		h.s.leaveGroup(now, h.id)
 	}
 }
 
@@ -175,107 +164,4 @@ func (s *Slots) leaveGroup(now time.Duration, hostID uint32) {
 	h.group = 0
 	s.reschedule(now, id)
 	s.sweeper.empty.set(id, g.members.head == 0)
-}
-
-// removeCrawlDelay is called when a host with this Crawl-delay leaves the group or has another one
-// now. The group's hosts are looked through only if it was the last with the longest delay.
-func (s *Slots) removeCrawlDelay(g *group, delay time.Duration) {
-	if !s.pacer.removeCrawlDelay(&g.pace, delay) {
-		return
-	}
-	for id := g.members.head; id != 0; id = s.members.next(id) {
-		s.pacer.addCrawlDelay(&g.pace, s.hosts.At(id).crawlDelay)
-	}
-}
-
-// setCrawlDelay is Host.SetCrawlDelay.
-func (s *Slots) setCrawlDelay(now time.Duration, hostID uint32, delay time.Duration) {
-	h := s.hosts.At(hostID)
-	if h.crawlDelay == delay {
-		return
-	}
-	old := h.crawlDelay
-	h.crawlDelay = delay
-	if h.group == 0 {
-		return
-	}
-	g := s.groups.At(h.group)
-	s.pacer.addCrawlDelay(&g.pace, delay)
-	s.removeCrawlDelay(g, old)
-	s.reschedule(now, h.group)
-}
-
-// setLimits is Host.SetLimits.
-func (s *Slots) setLimits(now time.Duration, hostID uint32, l Limits) {
-	h := s.hosts.At(hostID)
-	if h.limits == l {
-		return
-	}
-	old := h.limits
-	if h.limits = l; h.group != 0 {
-		g := s.groups.At(h.group)
-		s.pacer.addLimits(&g.pace, h.group, g.size+1, l)
-		s.pacer.removeLimits(&g.pace, h.group, old)
-		s.pacer.inherit(&g.pace, &h.carried, l)
-	}
-	s.updateRuleBlocked(hostID)
-	s.closedChanged(now, hostID)
-}
-
-// blockHost is Host.Block.
-func (s *Slots) blockHost(now time.Duration, hostID uint32, until time.Duration) {
-	if until > now {
-		s.hosts.At(hostID).blocked = until
-		s.pacer.blocks.Set(hostID, until)
-	} else {
-		s.hosts.At(hostID).blocked = 0
-		s.pacer.blocks.Remove(hostID)
-	}
-	s.closedChanged(now, hostID)
-}
-
-// endBlocks ends the blocks whose time is over.
-func (s *Slots) endBlocks(now time.Duration) {
-	for {
-		id, until, ok := s.pacer.blocks.Min()
-		if !ok || until > now {
-			return
-		}
-		s.blockHost(now, id, 0)
-	}
-}
-
-// setAddressPending is Host.SetAddressPending.
-func (s *Slots) setAddressPending(now time.Duration, hostID uint32, pending bool) {
-	h := s.hosts.At(hostID)
-	if h.addressPending == pending {
-		return
-	}
-	h.addressPending = pending
-	if pending {
-		s.pin(hostID)
-	} else {
-		s.unpin(hostID)
-	}
-	s.closedChanged(now, hostID)
-}
-
-// closedChanged brings the state of a host's group up to date after the result of host.closed may
-// have changed.
-func (s *Slots) closedChanged(now time.Duration, hostID uint32) {
-	s.updateRotation(hostID)
-	s.resumeOwnRequests(hostID)
-	s.rescheduleHost(now, hostID)
-}
-
-func (s *Slots) pin(hostID uint32) {
-	h := s.hosts.At(hostID)
-	h.pins++
-	s.sweeper.update(hostID, h)
-}
-
-func (s *Slots) unpin(hostID uint32) {
-	h := s.hosts.At(hostID)
-	h.pins--
-	s.sweeper.update(hostID, h)
 }

@@ -10,9 +10,9 @@ import (
 // leases is what is known of the daemon's leases of host groups. With Config.Leases a request is
 // sent only while its group is leased: without a lease a group is in no ready heap.
 type leases struct {
-	ends             timeheap.Heap     // groups that are leased, and those that were denied, by the end of that
+	ends             timeheap.Heap     // leased and denied groups, by the end of that
 	wanted           recordList[group] // groups that want a lease, longest first
-	idle             []uint32          // groups that did not need their lease at some time since ReleasedLeases; some twice
+	idle             []uint32          // groups that may not need their lease; some twice
 	deferredReleases timeheap.Heap     // leased groups that do not need it, by the end of their gap
 }
 

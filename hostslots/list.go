@@ -20,7 +20,9 @@ func (k *links[T]) at(id uint32) *link { return k.field(k.records.At(id)) }
 // next returns the record after id; 0: id is the last.
 func (k *links[T]) next(id uint32) uint32 { return k.at(id).next }
 
-func (k *links[T]) has(l *list, id uint32) bool { return l.head == id || k.at(id).prev != 0 }
+func (k *links[T]) has(l *list, id uint32) bool {
+	return l.head != 0 && (l.head == id || k.at(id).prev != 0) // most lists are empty most of the time
+}
 
 func (k *links[T]) pushBack(l *list, id uint32) {
 	*k.at(id) = link{prev: l.tail}

@@ -21,22 +21,27 @@ func (m *moves) incoming(groupID uint32) (hostID uint32) {
 	return hostID
 }
 
-// moveHost is Host.Move.
-func (s *Slots) moveHost(now time.Duration, hostID uint32, to GroupID, l Limits, elsewhere bool) (moved bool) {
-	h := s.hosts.At(hostID)
-	if h.open > 0 {
-		s.beginMove(now, hostID, to, elsewhere)
+// Move takes the host with all its documents out of its group, and returns true; the caller binds
+// it again. The group with the ID to inherits the host's times and is put under the limits. If
+// requests to the host are open it cannot leave: Move returns false, and Movable returns the host
+// when they have ended. Until then nothing is sent to the host, nor to the group that it is to
+// join. With elsewhere that group is not held up: the host has another address now, so the open
+// requests are at another machine, and may take long.
+func (h Host) Move(now time.Duration, to GroupID, l Limits, elsewhere bool) (moved bool) {
+	s, r := h.s, h.record()
+	if r.open > 0 {
+		s.beginMove(now, h.id, to, elsewhere)
 		return false
 	}
-	s.cancelMove(now, hostID)
-	s.suspendOwnRequests(hostID)
-	s.groups.At(h.group).docs -= h.docs
-	s.crawls.leave(hostID, h.group)
-	s.unresolved.docs += int(h.docs)
-	s.docsChanged(h.group)
-	s.leaveGroup(now, hostID)
-	s.setLimits(now, hostID, l)
-	s.inheritAhead(now, hostID, to)
+	h.CancelMove(now)
+	s.suspendOwnRequests(h.id)
+	s.groups.At(r.group).docs -= r.docs
+	s.crawls.leave(h.id, r.group)
+	s.unresolved.docs += int(r.docs)
+	s.docsChanged(r.group)
+	s.leaveGroup(now, h.id)
+	h.SetLimits(now, l)
+	s.inheritAhead(now, h.id, to)
 	return true
 }
 
@@ -50,7 +55,7 @@ func (s *Slots) beginMove(now time.Duration, hostID uint32, to GroupID, elsewher
 	switch {
 	case !h.moving:
 		h.moving = true
-		s.pin(hostID)
+		s.Host(hostID).Pin()
 		s.closedChanged(now, hostID)
 	case s.moves.pending[hostID] == id:
 		return
@@ -84,17 +89,17 @@ func (s *Slots) inheritAhead(now time.Duration, hostID uint32, to GroupID) {
 	s.reschedule(now, id)
 }
 
-// cancelMove is Host.CancelMove.
-func (s *Slots) cancelMove(now time.Duration, hostID uint32) {
-	h := s.hosts.At(hostID)
-	if !h.moving {
+// CancelMove lets the host go on in the group that Move was to take it out of.
+func (h Host) CancelMove(now time.Duration) {
+	s, r := h.s, h.record()
+	if !r.moving {
 		return
 	}
-	h.moving = false
-	s.unpin(hostID)
-	s.closedChanged(now, hostID)
-	to := s.moves.pending[hostID]
-	delete(s.moves.pending, hostID)
+	r.moving = false
+	h.Unpin()
+	s.closedChanged(now, h.id)
+	to := s.moves.pending[h.id]
+	delete(s.moves.pending, h.id)
 	s.addIncoming(now, to, -1)
 }
 
@@ -105,7 +110,7 @@ func (s *Slots) Movable(now time.Duration) (hostID uint32) {
 		hostID = s.moves.movable[n-1]
 		s.moves.movable = s.moves.movable[:n-1]
 		if s.hosts.At(hostID).moving { // the move may have been cancelled since
-			s.cancelMove(now, hostID)
+			s.Host(hostID).CancelMove(now)
 			return hostID
 		}
 	}

@@ -30,14 +30,17 @@ type ownRequest struct {
 	byHost link // in its host's waiting requests
 }
 
-// queueOwnRequest is Host.QueueOwnRequest.
-func (s *Slots) queueOwnRequest(now time.Duration, hostID, name uint32, queue OwnQueue) {
-	h := s.hosts.At(hostID)
-	h.own++
-	s.sweeper.update(hostID, h)
-	s.dispatch.closed[hostID] = append(s.dispatch.closed[hostID], ownWaiting{name, queue})
-	s.resumeOwnRequests(hostID)
-	s.rescheduleHost(now, hostID)
+// QueueOwnRequest queues a request of the daemon's own to the host: one hop of a robots.txt fetch.
+// It is sent at the pace of the host's group, before the group's documents, and needs no slot.
+// NextOwnRequest returns its name, which is the caller's. While the host has no group or is
+// blocked the request waits.
+func (h Host) QueueOwnRequest(now time.Duration, name uint32, queue OwnQueue) {
+	s, r := h.s, h.record()
+	r.own++
+	s.sweeper.update(h.id, r)
+	s.dispatch.closed[h.id] = append(s.dispatch.closed[h.id], ownWaiting{name, queue})
+	s.resumeOwnRequests(h.id)
+	s.rescheduleHost(now, h.id)
 }
 
 // resumeOwnRequests puts the waiting requests of a host into the queues of its group, unless the
@@ -79,28 +82,30 @@ func (s *Slots) takeOwn(id uint32, suspend bool) ownRequest {
 	return o
 }
 
-// retractOwnRequests is Host.RetractOwnRequests.
-func (s *Slots) retractOwnRequests(now time.Duration, hostID uint32, chosen func(name uint32) bool) (names []uint32) {
-	h := s.hosts.At(hostID)
-	if h.group != 0 {
-		s.suspendOwnRequests(hostID)
+// RetractOwnRequests removes the queued requests whose names are chosen, and returns those names.
+func (h Host) RetractOwnRequests(
+	now time.Duration, chosen func(name uint32) bool,
+) (names []uint32) {
+	s, r := h.s, h.record()
+	if r.group != 0 {
+		s.suspendOwnRequests(h.id)
 	}
-	stay := s.dispatch.closed[hostID][:0]
-	for _, w := range s.dispatch.closed[hostID] {
+	stay := s.dispatch.closed[h.id][:0]
+	for _, w := range s.dispatch.closed[h.id] {
 		if chosen(w.name) {
 			names = append(names, w.name)
 		} else {
 			stay = append(stay, w)
 		}
 	}
-	if s.dispatch.closed[hostID] = stay; len(stay) == 0 {
-		delete(s.dispatch.closed, hostID)
+	if s.dispatch.closed[h.id] = stay; len(stay) == 0 {
+		delete(s.dispatch.closed, h.id)
 	}
-	h.own -= uint32(len(names))
-	s.sweeper.update(hostID, h)
-	if h.group != 0 {
-		s.resumeOwnRequests(hostID)
-		s.reschedule(now, h.group)
+	r.own -= uint32(len(names))
+	s.sweeper.update(h.id, r)
+	if r.group != 0 {
+		s.resumeOwnRequests(h.id)
+		s.reschedule(now, r.group)
 	}
 	return names
 }
@@ -108,7 +113,9 @@ func (s *Slots) retractOwnRequests(now time.Duration, hostID uint32, chosen func
 // NextOwnRequest starts a request of the group that has been due longest, and returns its name and
 // the address that it goes to. If ok is false, wait is how long until one is due; 0: none is
 // without some other event.
-func (s *Slots) NextOwnRequest(now time.Duration, queue OwnQueue) (name uint32, addr netip.Addr, wait time.Duration, ok bool) {
+func (s *Slots) NextOwnRequest(now time.Duration, queue OwnQueue) (
+	name uint32, addr netip.Addr, wait time.Duration, ok bool,
+) {
 	groupID, wait := s.nextOwn(now, queue)
 	if groupID == 0 {
 		return 0, netip.Addr{}, wait, false
@@ -158,15 +165,15 @@ func (s *Slots) nextOwn(now time.Duration, queue OwnQueue) (groupID uint32, wait
 	}
 }
 
-// ownRequestDone is Host.OwnRequestDone.
-func (s *Slots) ownRequestDone(now time.Duration, hostID uint32, f Feedback) {
-	h := s.hosts.At(hostID)
-	g := s.groups.At(h.group)
+// OwnRequestDone ends a request that NextOwnRequest started. The group's gap counts from now.
+func (h Host) OwnRequestDone(now time.Duration, f Feedback) {
+	s, r := h.s, h.record()
+	g := s.groups.At(r.group)
 	g.ownOpen--
-	s.requestClosed(hostID)
+	s.requestClosed(h.id)
 	g.pace.last = now // the request may have been sent some time after NextOwnRequest
 	s.pacer.learn(now, &g.pace, f)
-	h.own--
-	s.sweeper.update(hostID, h)
-	s.reschedule(now, h.group)
+	r.own--
+	s.sweeper.update(h.id, r)
+	s.reschedule(now, r.group)
 }

@@ -209,7 +209,7 @@ func (p *pacer) inheritForgotten(g *pace, delay time.Duration) {
 // Limits are settings for one host in place of those in Config. The zero value changes nothing.
 type Limits struct {
 	Gap        time.Duration // between two requests to its group; 0: Config.Gap
-	Concurrent int           // open requests to its group, at most Config.MaxConcurrent; 0: Config.Concurrent
+	Concurrent int           // open requests to its group; 0: Config.Concurrent
 	Blocked    bool          // nothing is sent to it
 }
 

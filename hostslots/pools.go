@@ -116,29 +116,55 @@ func (s *Slots) Suspend(now time.Duration, sel Selection) {
 // AnySuspended reports whether queues of any pool are suspended.
 func (s *Slots) AnySuspended() bool { return s.pools.suspended > 0 }
 
-// resume is Pool.Resume.
-func (s *Slots) resume(now time.Duration, poolNo uint32) bool {
-	queue := s.pools.at(poolNo).suspended.head
+// Pool is a handle of a spider pool. The caller numbers pools: small numbers, 0 is any spider.
+type Pool struct {
+	s  *Slots
+	no uint32
+}
+
+// Pool returns the handle of a spider pool by its number.
+func (s *Slots) Pool(no uint32) Pool { return Pool{s: s, no: no} }
+
+func (p Pool) record() *pool { return p.s.pools.at(p.no) }
+
+// HasDocs reports whether documents for the pool are held.
+func (p Pool) HasDocs() bool { return p.record().queues > 0 }
+
+// Suspended reports whether queues of the pool are suspended.
+func (p Pool) Suspended() bool { return p.record().suspended.head != 0 }
+
+// FirstSuspended returns the first document of the queue that was suspended first; 0: none is.
+func (p Pool) FirstSuspended() (doc uint32) {
+	if queue := p.record().suspended.head; queue != 0 {
+		return p.s.origins.At(queue).queue
+	}
+	return 0
+}
+
+// Resume lets the queue go on that was suspended first. It returns false if none is suspended.
+func (p Pool) Resume(now time.Duration) bool {
+	queue := p.record().suspended.head
 	if queue == 0 {
 		return false
 	}
-	o := s.origins.At(queue)
+	o := p.s.origins.At(queue)
 	before := o.offers()
-	s.pools.resume(o, queue)
-	s.offersChanged(o, before)
-	s.rescheduleHost(now, o.host)
+	p.s.pools.resume(o, queue)
+	p.s.offersChanged(o, before)
+	p.s.rescheduleHost(now, o.host)
 	return true
 }
 
-// resumeFirst is Pool.ResumeFirst.
-func (s *Slots) resumeFirst(now time.Duration, poolNo uint32) (sel Selection, ok bool) {
-	queue := s.pools.at(poolNo).suspended.head
-	s.resume(now, poolNo)
-	o := s.origins.At(queue)
-	h := s.hosts.At(o.host)
-	ready := &s.dispatch.ready
+// ResumeFirst lets the queue go on that was suspended first; there must be one. It returns the
+// first document of the queue if that may be sent now; otherwise Next returns it in time.
+func (p Pool) ResumeFirst(now time.Duration) (sel Selection, ok bool) {
+	queue := p.record().suspended.head
+	p.Resume(now)
+	o := p.s.origins.At(queue)
+	h := p.s.hosts.At(o.host)
+	ready := &p.s.dispatch.ready
 	if !o.offers() || h.closed() || !ready.Has(h.group) || ready.Due(h.group) > now {
 		return Selection{}, false
 	}
-	return s.selection(h.group, queue), true
+	return p.s.selection(h.group, queue), true
 }

@@ -68,14 +68,14 @@ type host struct {
 	failed         bool // NextFailed returns its documents
 	failing        bool // its name fails to resolve for now
 	addressPending bool // its address is looked up again
-	moving         bool // it leaves its group when no request to it is open
+	moving         bool // it leaves its group when no request is open
 	hash           uint32
 	group          uint32 // 0: not resolved
 	origins        uint32 // first of its origins and pool queues
 	docs           uint32 // held, those at a spider included
 	open           uint32 // requests: documents at a spider, and own requests
 	own            uint32 // own requests, queued or open
-	waiting        list   // own requests that wait in its group
+	waiting        list   // own requests that wait in its group's queues
 	pins           uint32
 	offers         uint32 // origins and pool queues with a document that may be sent
 	rotation       link   // in its group's rotation
@@ -118,7 +118,7 @@ type group struct {
 	lease     lease
 	rejected  link // in the groups whose hosts are rejected
 	notReady  link // in the groups with a slot that they cannot use soon
-	quotaUsed link // in the groups with a slot that they have sent Config.Len documents from
+	quotaUsed link // in the groups that have sent Config.Len documents from their slot
 	empty     link // in the groups without hosts
 }
 

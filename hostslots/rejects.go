@@ -5,7 +5,7 @@ import "math"
 // rejectList is the hosts that the doc index is asked to leave out of its next answer, except
 // those whose names fail.
 type rejectList struct {
-	groups      recordList[group] // full groups, those over Config.RejectOver, and those denied a lease
+	groups      recordList[group] // full, over Config.RejectOver, or denied a lease
 	ruleBlocked recordList[host]  // hosts with documents that their limits block
 	unrejected  uint64            // how often a group or host left the list
 }

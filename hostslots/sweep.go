@@ -73,11 +73,12 @@ func (s *Slots) Forgotten(to []uint32) []uint32 {
 // sweepHost forgets an idle host, unless that would shorten a wait.
 func (s *Slots) sweepHost(now time.Duration, id uint32) {
 	h := s.hosts.At(id)
-	if h.carried.notBefore > now || h.blocked != 0 || h.group != 0 && s.isOwed(now, s.groups.At(h.group)) {
+	owed := h.carried.notBefore > now || h.blocked != 0
+	if owed || h.group != 0 && s.isOwed(now, s.groups.At(h.group)) {
 		s.sweeper.idle.moveToBack(id)
 		return
 	}
-	s.unbind(now, id)
+	s.Host(id).Unbind(now)
 	s.sweeper.idle.remove(id)
 	s.sweeper.idleHosts--
 	for o := h.origins; o != 0; {

@@ -87,7 +87,8 @@ func (t *slotTable) init(cfg *settings) {
 	t.cells = make([]cell, 0, cfg.Count)
 	t.byStatus = newRecordList(&t.transactions, func(tx *transaction) *link { return &tx.byStatus })
 	t.byAge = newRecordList(&t.transactions, func(tx *transaction) *link { return &tx.byAge })
-	t.spiderLinks = links[transaction]{&t.transactions, func(tx *transaction) *link { return &tx.bySpider }}
+	t.spiderLinks.records = &t.transactions
+	t.spiderLinks.field = func(tx *transaction) *link { return &tx.bySpider }
 	for i := range t.slots {
 		t.slots[i].next = uint32(i) + 2
 	}
@@ -135,7 +136,9 @@ func (t *slotTable) open(now time.Duration, doc, n, spider uint32) TransID {
 	sl.spider = spider
 	sl.sent++
 	id := t.transactions.New()
-	*t.transactions.At(id) = transaction{doc: doc, slot: n, active: active, spider: spider, sent: now, status: now}
+	*t.transactions.At(id) = transaction{
+		doc: doc, slot: n, active: active, spider: spider, sent: now, status: now,
+	}
 	c.transaction = id
 	t.byStatus.pushBack(id)
 	t.byAge.pushBack(id)

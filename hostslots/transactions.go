@@ -6,16 +6,21 @@ import "time"
 func (s *Slots) Lookup(name TransID) (TransState, Transaction) { return s.table.lookup(name) }
 
 // Working restarts the status timeout of a live transaction.
-func (s *Slots) Working(now time.Duration, name TransID) { s.table.working(now, s.table.live(name)) }
+func (s *Slots) Working(now time.Duration, name TransID) {
+	s.table.working(now, s.table.live(name))
+}
 
 // Done ends a live transaction. It returns its document, for the caller to End. The status of the
 // fetch and the Retry-After that the host asked for are 0 if they are not known.
-func (s *Slots) Done(now time.Duration, name TransID, status int, retryAfter time.Duration) (doc uint32) {
+func (s *Slots) Done(
+	now time.Duration, name TransID, status int, retryAfter time.Duration,
+) (doc uint32) {
 	id := s.table.live(name)
 	tx := *s.table.transactions.At(id)
 	group := s.groupOfDoc(tx.doc)
 	s.closeTransaction(id)
-	s.pacer.learn(now, &s.groups.At(group).pace, Feedback{Took: now - tx.sent, Status: status, RetryAfter: retryAfter})
+	f := Feedback{Took: now - tx.sent, Status: status, RetryAfter: retryAfter}
+	s.pacer.learn(now, &s.groups.At(group).pace, f)
 	s.reschedule(now, group)
 	return tx.doc
 }
@@ -135,7 +140,9 @@ func (s *Slots) moveHostToFront(id uint32) {
 // It looks at most transactions, beginning with from; next is where to go on, 0 after the last. A
 // document that is sent or ends between two calls may be left out. None comes twice, since a
 // document that is sent again is sent after the given moment.
-func (s *Slots) InFlight(from, most uint32, sent time.Duration, yield func(doc uint32)) (next uint32) {
+func (s *Slots) InFlight(
+	from, most uint32, sent time.Duration, yield func(doc uint32),
+) (next uint32) {
 	end := uint32(s.table.transactions.Cap())
 	until := min(max(from, 1)+most, end)
 	for id := max(from, 1); id < until; id++ {

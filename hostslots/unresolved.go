@@ -22,30 +22,32 @@ func (u *unresolved) add(h *host, n int) {
 	}
 }
 
-// setFailing is Host.SetFailing.
-func (s *Slots) setFailing(hostID uint32, failing bool) {
-	h := s.hosts.At(hostID)
-	if h.group != 0 || h.failing == failing {
+// SetFailing sets whether the name of the host, which is not bound, fails to resolve for now. A
+// failing host is in Rejects, and its documents are in Counts.Failing. Bind resets it.
+func (h Host) SetFailing(failing bool) {
+	s, r := h.s, h.record()
+	if r.group != 0 || r.failing == failing {
 		return
 	}
-	h.failing = failing
-	s.unresolved.failing.set(hostID, failing)
+	r.failing = failing
+	s.unresolved.failing.set(h.id, failing)
 	if failing {
-		s.unresolved.failingDocs += int(h.docs)
+		s.unresolved.failingDocs += int(r.docs)
 		return
 	}
-	s.unresolved.failingDocs -= int(h.docs)
+	s.unresolved.failingDocs -= int(r.docs)
 	s.rejects.unrejected++
 }
 
-// failHost is Host.Fail.
-func (s *Slots) failHost(hostID uint32) {
-	h := s.hosts.At(hostID)
-	if h.group != 0 || h.failed || h.docs == 0 {
+// Fail gives up a host without an address: NextFailed returns its documents. It does nothing if
+// the host is bound.
+func (h Host) Fail() {
+	r := h.record()
+	if r.group != 0 || r.failed || r.docs == 0 {
 		return
 	}
-	h.failed = true
-	s.unresolved.failed = append(s.unresolved.failed, hostID)
+	r.failed = true
+	h.s.unresolved.failed = append(h.s.unresolved.failed, h.id)
 }
 
 // NextFailed takes a document of a host that Host.Fail gave up out of its queue, for the caller to

@@ -200,38 +200,39 @@ type HostView struct {
 	Unleased       uint32        // the group, if it needs a lease to send and has none; 0 otherwise
 }
 
-func (s *Slots) hostView(id uint32) HostView {
-	h := s.hosts.At(id)
+// View returns what is known of the host and its group.
+func (h Host) View() HostView {
+	s, r := h.s, h.record()
 	v := HostView{
-		Slot: -1, Concurrent: s.cfg.Concurrent, OwnRequests: int(h.own), Offers: h.offers > 0,
-		HostDelay: h.crawlDelay, Blocked: h.blocked, Next: h.carried.notBefore, Queued: int(h.docs),
-		Base: s.cfg.Gap, Limits: h.limits, Moving: h.moving, AddressPending: h.addressPending,
+		Slot: -1, Concurrent: s.cfg.Concurrent, OwnRequests: int(r.own), Offers: r.offers > 0,
+		HostDelay: r.crawlDelay, Blocked: r.blocked, Next: r.carried.notBefore, Queued: int(r.docs),
+		Base: s.cfg.Gap, Limits: r.limits, Moving: r.moving, AddressPending: r.addressPending,
 	}
-	for o := h.origins; o != 0 && !v.Suspended; o = s.origins.At(o).next {
+	for o := r.origins; o != 0 && !v.Suspended; o = s.origins.At(o).next {
 		v.Suspended = s.origins.At(o).suspended
 	}
-	if h.group == 0 {
+	if r.group == 0 {
 		return v
 	}
-	g := s.groups.At(h.group)
-	v.Addr, v.Active, v.InSlotQueue = s.addr(id), g.open(), s.dispatch.slotQueue.Waits(h.group)
+	g := s.groups.At(r.group)
+	v.Addr, v.Active, v.InSlotQueue = h.Addr(), g.open(), s.dispatch.slotQueue.Waits(r.group)
 	v.Slot = int(g.slot) - 1
 	v.Last, v.Next, v.Gap = g.pace.last, s.pacer.due(&g.pace), s.pacer.gap(&g.pace)
 	v.Base, v.Concurrent = s.pacer.ordinaryGap(&g.pace), s.pacer.maxOpen(&g.pace)
 	v.GroupDelay, v.Backoff = g.pace.crawlDelay, g.pace.backoff
 	v.NotBefore, v.Cause = g.pace.notBefore, g.pace.cause
 	v.Group = s.named.names[g.id]
-	v.Rejected = s.rejects.groups.has(h.group)
+	v.Rejected = s.rejects.groups.has(r.group)
 	if g.incoming > 0 {
-		v.Incoming = s.moves.incoming(h.group)
+		v.Incoming = s.moves.incoming(r.group)
 	}
 	if s.cfg.Leases && g.lease.state != leased {
-		v.Unleased = h.group
+		v.Unleased = r.group
 	}
 	for o := g.rotation.head; o != 0 && v.Others < maxOthers; o = s.dispatch.rotation.next(o) {
 		v.Others++
 	}
-	v.InFlight = s.inFlight(id, g)
+	v.InFlight = s.inFlight(h.id, g)
 	v.Queued -= v.InFlight
 	return v
 }
