@@ -32,8 +32,7 @@ type TransitCounts struct{ Slots, Frontier, Remote uint64 }
 type Availability struct {
 	Open      bool      // now
 	NotBefore time.Time // zero: Open, or an event has to come first
-	Why       string    // the reason in words; "": Open
-	ByRule    bool      // the reason is a host rule; Why then says "a rule"
+	Wait      Wait      // the reason; NoWait if Open
 }
 
 // Check returns ErrNoHost if there is no such setting for a host. It accepts all other settings.

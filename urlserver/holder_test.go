@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"urlserver/configs"
+	"urlserver/urlserver/explain"
 )
 
 // why is what a node answers to those who ask about a host.
@@ -16,7 +17,7 @@ func (w *world) why(nd *node, host string) string {
 		w.t.Fatalf("%s does not know %s", nd.r.Holder, host)
 	}
 	nd.r.explain(w.t.Context(), &x)
-	return x.Why
+	return explain.Text(x.Reasons)
 }
 
 // TestExplainNamesTheHolder asks a daemon about a host that another one has: by its name, which two daemons may resolve

@@ -3,7 +3,6 @@ package urlserver
 import (
 	"context"
 	"errors"
-	"fmt"
 	"slices"
 	"sync"
 	"time"
@@ -12,6 +11,7 @@ import (
 
 	"urlserver/reservation"
 	"urlserver/urlserver/engine"
+	"urlserver/urlserver/explain"
 )
 
 // Reserver gets leases on groups from the reservation that daemons share.
@@ -52,33 +52,35 @@ func (r *Reserver) counts() bool {
 	return counts
 }
 
-// explain adds who has a host that this daemon does not have, or that nobody tells which group it stands in.
+// explain adds who has the lease of a host's group if this daemon lacks it, or that the reservation does
+// not tell the host's group.
 func (r *Reserver) explain(ctx context.Context, x *engine.Explanation) {
 	switch {
 	case r == nil:
 	case x.Lease != "":
-		x.Why += r.whoHas(ctx, x.Lease)
+		x.Reasons = append(x.Reasons, r.leaseReason(ctx, x.Lease))
 	case x.Queued > 0 && !x.Addr.IsValid():
 		if text := r.failure(); text != "" {
-			x.Why += "; the reservation, which knows its group, does not answer: " + text
+			x.Reasons = append(x.Reasons, explain.Reason{Kind: explain.GroupUnknown, By: text})
 		}
 	}
 }
 
-// whoHas says what the reservation knows of what a lease is for.
-func (r *Reserver) whoHas(ctx context.Context, host string) string {
+// leaseReason returns what the reservation knows of the lease of a host's group.
+func (r *Reserver) leaseReason(ctx context.Context, host string) explain.Reason {
 	ctx, cancel := context.WithTimeout(ctx, explainTimeout)
 	defer cancel()
 	x, err := r.Store.Explain(ctx, host)
+	until := []any{x.Until.UTC().Format(time.RFC3339)}
 	switch {
 	case err != nil:
-		return "; the reservation does not answer: " + err.Error()
+		return explain.Reason{Kind: explain.LeaseSilent, By: err.Error()}
 	case x.Holder != "":
-		return fmt.Sprintf("; %s has it until %s", x.Holder, x.Until.UTC().Format(time.RFC3339))
+		return explain.Reason{Kind: explain.LeaseHeld, By: x.Holder, Args: until}
 	case x.State == reservation.Waiting:
-		return fmt.Sprintf("; the reservation: not before %s, %s", x.Until.UTC().Format(time.RFC3339), x.Rule)
+		return explain.Reason{Kind: explain.LeaseWaits, By: x.Rule, Args: until}
 	}
-	return fmt.Sprintf("; the reservation says: %s", x.State)
+	return explain.Reason{Kind: explain.LeaseState, Args: []any{x.State}}
 }
 
 const explainTimeout = 2 * time.Second

@@ -14,6 +14,7 @@ import (
 	"urlserver/docindex"
 	"urlserver/docindex/disk"
 	"urlserver/docindex/indextest"
+	"urlserver/urlserver/explain"
 )
 
 // again closes a store and opens it.
@@ -163,7 +164,7 @@ func reopenOrders(t *testing.T, path string) {
 		t.Errorf("after the delay %q; want one of the slow host", all)
 	}
 	l, err := s.HostStatus(t.Context(), []byte("slow.test"))
-	if err != nil || !l.AtFrontier.NotBefore.Equal(time.Now().Add(50*time.Second)) || l.AtFrontier.Why != "the operator's delay of 50s" {
+	if err != nil || !l.AtFrontier.NotBefore.Equal(time.Now().Add(50*time.Second)) || explain.Wait(&l.AtFrontier.Wait, "") != "the operator's delay of 50s" {
 		t.Errorf("of the slow host: %+v, %v", l, err)
 	}
 	time.Sleep(51 * time.Second)
@@ -277,7 +278,7 @@ func reopenPauses(t *testing.T, path string) {
 	s = again(t, s, path)
 	want(t, "slots after a restart", candidates(t, s), "http://b.test/1")
 	look, err := s.HostStatus(t.Context(), []byte("a.test"))
-	if turn := look.AtSlots; err != nil || turn.Open || !turn.NotBefore.Equal(time.Now().Add(time.Hour)) || turn.Why == "" {
+	if turn := look.AtSlots; err != nil || turn.Open || !turn.NotBefore.Equal(time.Now().Add(time.Hour)) || turn.Wait == (docindex.Wait{}) {
 		t.Errorf("the host's turn at the slots is %+v, %v; want it to be in an hour", turn, err)
 	}
 	time.Sleep(time.Hour - time.Millisecond)

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"urlserver/docindex"
+	"urlserver/urlserver/explain"
 )
 
 var hostCases = []testCase{
@@ -186,9 +187,9 @@ func turnText(turn docindex.Availability) string {
 	case turn.Open:
 		return "open"
 	case turn.NotBefore.IsZero():
-		return "event " + turn.Why
+		return "event " + explain.Wait(&turn.Wait, "")
 	}
-	return fmt.Sprintf("+%v %s", time.Until(turn.NotBefore).Round(time.Second), turn.Why)
+	return fmt.Sprintf("+%v %s", time.Until(turn.NotBefore).Round(time.Second), explain.Wait(&turn.Wait, ""))
 }
 
 const both = "at both"

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"urlserver/internal/container/timeheap"
+	"urlserver/urlserver/explain"
 )
 
 // crew is the spiders that have said the same spiderid and get only its documents; crew 0 is those that have said none.
@@ -158,23 +159,23 @@ func (e *Engine) mayUnpark() bool {
 	return false
 }
 
-// lacks says in words which documents of a host wait for a spider of theirs while others have room; "": none do.
-func (e *Engine) lacks(host uint32) (why string) {
+// lacks returns which documents of a host wait for a spider of their pool while other spiders have room.
+func (e *Engine) lacks(host uint32) (why explain.Reason) {
 	if e.roomy == 0 {
-		return ""
+		return explain.Reason{}
 	}
 	e.slots.Host(host).Pools(func(lane uint32) {
 		no := crewOf(lane)
 		switch name := e.crews[no].name; {
-		case why == "" && forSuspects(lane) && e.slots.Pool(lane).Suspended():
-			why = "what was at a spider whose connection was lost goes out again beside few others: waits for a spider with so few in flight"
-		case why != "" || forSuspects(lane) || e.crewFor(no).ready.Len() > 0:
+		case why.Kind == explain.None && forSuspects(lane) && e.slots.Pool(lane).Suspended():
+			why = because(explain.SuspectsWait)
+		case why.Kind != explain.None || forSuspects(lane) || e.crewFor(no).ready.Len() > 0:
 		case no == 0:
-			why = "what names no spiderid waits for a spider that has not said SPIDER, and has room"
+			why = because(explain.UnnamedWait)
 		case e.crews[no].linked > 0:
-			why = fmt.Sprintf("what is for spiderid %q waits until a spider that has said SPIDER %s has room", name, name)
+			why = because(explain.PoolFull, fmt.Sprintf("%q", name), name)
 		default:
-			why = fmt.Sprintf("what is for spiderid %q waits: no spider is connected that has said SPIDER %s, or nothing", name, name)
+			why = because(explain.PoolEmpty, fmt.Sprintf("%q", name), name)
 		}
 	})
 

@@ -7,25 +7,32 @@ import (
 
 	"urlserver/hostslots"
 	"urlserver/internal/robots"
+	"urlserver/urlserver/explain"
 )
 
 // Explanation is what is known of a host and why nothing is sent to it now.
 type Explanation struct {
 	hostslots.HostView
-	Now       time.Duration // when this was true
-	Robots    robots.Entry  // of its origin that was asked first
-	CrawlWait bool          // its robots.txt is being fetched
-	Name      string        // in words: how its name fails to resolve, and until when that is borne; "": it does not
-	Judged    string        // in words: that its documents wait for a verdict; "": they do not
-	Target    string        // in words: the blocked host that its robots.txt redirects to; "": none
-	Lacks     string        // which of its documents wait for a spider of theirs, in words; "": none
-	Lease     string        // what its group's lease is for, which the daemon does not have; "": it has it, or there are none
-	Bound     netip.Addr    // where the reservation has it while it waits to go on at another address; invalid: it does not
-	Rule      string        // of [[rules]], for people; "": none is for it
-	Unasked   string        // in words: what keeps the doc index from being asked for documents of it; "": nothing
-	Pace      string        // in words: until when its group may not be asked, and by which rule; "": it may be
-	Fetched   Fetched       // what came back of its documents
-	Why       string        // in words: the reason, until when, by which rule
+	Now       time.Duration    // when this was true
+	Robots    robots.Entry     // of its origin that was asked first
+	CrawlWait bool             // its robots.txt is being fetched
+	Name      explain.Reason   // how its name fails to resolve, and until when that is borne
+	Judged    explain.Reason   // its documents wait for a verdict of robots.txt
+	Target    explain.Reason   // the blocked host that its robots.txt redirects to
+	Lacks     explain.Reason   // which of its documents wait for a spider of their pool
+	Lease     string           // the lease host of its group if the daemon wants and lacks the lease; ""
+	Bound     netip.Addr       // where the reservation has it while it waits to move to another address; or invalid
+	Rule      string           // the name of the rule for it, of [[rules]]; ""
+	Unasked   explain.Reason   // why the doc index is not asked for documents of it
+	Pace      explain.Reason   // until when its group may not be requested, and by which rule
+	Fetched   Fetched          // what came back of its documents
+	Reasons   []explain.Reason // why nothing is sent to it now; the first is the main one
+	Why       string           // the text of Reasons
+}
+
+// Is reports whether the main reason is of this kind.
+func (x *Explanation) Is(kind explain.Kind) bool {
+	return len(x.Reasons) > 0 && x.Reasons[0].Kind == kind
 }
 
 // Explain tells about a host by name; known is false where the slots do not know it.
@@ -53,129 +60,174 @@ func (e *Engine) Explain(name []byte) (x Explanation, known bool) {
 	x.Lacks = e.lacks(id)
 	x.Rule = e.ruling.set.Name(e.ruling.set.Match(name, x.Addr))
 	x.Unasked, x.Pace = e.unasked(&x, x.Limits.Blocked), e.notBefore(&x)
-	x.Why = e.why(&x)
-	if n := len(x.Lacks); len(x.Why) < n || x.Why[:n] != x.Lacks {
-		x.Why += "; " + x.Lacks
+	x.Reasons = e.reasons(&x)
+	if x.Lacks.Kind != explain.None && !x.Is(x.Lacks.Kind) {
+		x.Reasons = append(x.Reasons, x.Lacks)
 	}
+	x.Why = explain.Text(x.Reasons)
 	return x, true
 }
 
-func (e *Engine) why(x *Explanation) string {
+// reasons returns why nothing is sent to the host, and until when its group waits if that is a part of it.
+func (e *Engine) reasons(x *Explanation) []explain.Reason {
+	r := e.blockedOrIdle(x)
+	if r.Kind == explain.None {
+		r = e.groupWaits(x)
+	}
+	if r.Kind == explain.None {
+		r = e.spidersWait(x)
+	}
+	switch {
+	case r.Kind == explain.NothingHeld, r.Kind == explain.AllOpen, r.Kind == explain.RobotsPending,
+		r.Kind == explain.NoSlot, r.Kind == explain.NotLeased, r.Kind == explain.GapNotOver,
+		r.Kind != explain.None && r.Kind == x.Lacks.Kind:
+		return []explain.Reason{r, e.notBefore(x)}
+	}
+	return []explain.Reason{r}
+}
+
+// blockedOrIdle returns what keeps the host, or the daemon as a whole, from sending.
+func (e *Engine) blockedOrIdle(x *Explanation) explain.Reason {
 	switch {
 	case x.Blocked != 0:
-		return "blocked by the operator until " + e.at(x.Blocked)
+		return explain.Reason{Kind: explain.BlockedByOperator, Until: e.date(x.Blocked)}
 	case x.Limits.Blocked:
-		return "blocked by " + x.Rule
-	case x.Name != "":
+		return explain.Reason{Kind: explain.BlockedByRule, By: x.Rule}
+	case x.Name.Kind != explain.None:
 		return x.Name
 	case x.Queued == 0 && x.InFlight > 0:
-		return fmt.Sprintf("all its documents are at spiders (%d)", x.InFlight)
+		return because(explain.AllAtSpiders, x.InFlight)
 	case x.Queued == 0:
-		return "no document is held for it; the doc index has offered none that is new" + e.notBefore(x)
+		return because(explain.NothingHeld)
 	case e.stopping:
-		return "the daemon is stopping"
+		return because(explain.Stopping)
 	case e.paused:
-		return "sending is paused by the operator (POST /api/resume goes on)"
+		return because(explain.Paused)
 	case e.choked:
-		return "outcomes cannot be delivered to the doc index and docindex.outcomes_max is reached: sending waits"
+		return because(explain.OutcomesFull)
 	case x.Bound.IsValid():
-		return fmt.Sprintf("its address has changed: the reservation has it at %v, where another daemon may ask it; "+
-			"it goes on at its new address when that has ended", x.Bound)
+		return because(explain.AddressBound, x.Bound)
 	case !x.Addr.IsValid():
-		return "its address is being looked up"
+		return because(explain.AddressUnknown)
 	case x.AddressPending:
-		return "its address is looked up again, since what was known of it has ended"
+		return because(explain.AddressEnded)
 	case x.Moving:
-		return "goes to another group, since the rules or its address have changed, when the requests to it that are open have ended"
-	case x.Active >= x.Concurrent:
-		return fmt.Sprintf("%d of %d requests allowed to %s are open (%s); waits for one to end%s",
-			x.Active, x.Concurrent, x.group(), e.openRule(x), e.notBefore(x))
-	case x.Incoming != 0:
-		return fmt.Sprintf("its group %s waits for an open request to %s, which is to join it by %s", x.group(), e.slots.Host(x.Incoming).Name(), e.joinRule(x.Incoming))
-	case x.Lacks != "" && !x.Offers:
-		return x.Lacks + e.notBefore(x)
-	case x.CrawlWait && x.Judged != "":
-		return x.Judged
-	case x.CrawlWait && x.Robots.Unreachable() && x.Robots.FreshUntil() > e.now && x.Target != "":
-		return fmt.Sprintf("its robots.txt redirects to %s: that forbids everything until it is tried again at %s", x.Target, e.at(x.Robots.FreshUntil()))
-	case x.CrawlWait && x.Robots.Unreachable() && x.Robots.FreshUntil() > e.now:
-		return "its robots.txt could not be had, which forbids everything until it is tried again at " + e.at(x.Robots.FreshUntil())
-	case x.CrawlWait:
-		return "its robots.txt is fetched first" + e.notBefore(x)
-	case x.InSlotQueue:
-		return fmt.Sprintf("its group %s waits for a host slot; all %d are taken (Queue_Count)", x.group(), e.cfg.QueueCount) + e.notBefore(x)
-	case x.Unleased != 0:
-		return fmt.Sprintf("its group %s is not reserved: the reservation is asked again and again", x.group()) + e.notBefore(x)
-	case x.Next > e.now:
-		return "its group may not be asked yet" + e.notBefore(x)
-	case e.roomy == 0 && e.someStuck():
-		return "due now; a spider does not read its lines and gets no more until it does; no other one is connected that has room (spider.max_in_flight)"
-	case e.roomy == 0 && e.someMute():
-		return "due now; a spider has not answered yet and gets nothing more until it does; no other one is connected that has room (spider.max_in_flight)"
-	case e.roomy == 0:
-		return "due now; no spider is connected that has room (spider.max_in_flight)"
-	case x.Others > 1:
-		return fmt.Sprintf("due now; takes turns with %d other hosts on %s", x.Others-1, x.group())
+		return because(explain.Regrouping)
 	}
-	return "due now; goes out with the next sending"
+	return explain.Reason{}
 }
 
-// nameFault says how a host's name fails to resolve; "": it does not, as far as is known.
-func (e *Engine) nameFault(host uint32) string {
-	f := e.names.failing[host]
+// groupWaits returns what the host's group, its robots.txt or its documents wait for.
+func (e *Engine) groupWaits(x *Explanation) explain.Reason {
+	unreachable := x.Robots.Unreachable() && x.Robots.FreshUntil() > e.now
 	switch {
-	case f == nil:
-		return ""
-	case f.down && !e.names.down:
-		return fmt.Sprintf("its name failed to resolve: %v; it is looked up again now", f.err)
-	case f.down:
-		return fmt.Sprintf("its name fails to resolve since %s: %v; it is looked up again and again, and nothing ends for that", e.at(e.names.heard), f.err)
-	case f.over:
-		return fmt.Sprintf("its name has failed since %s, and was given up (resolver.give_up): %v; what comes of it ends as dns", e.at(f.first), f.err)
+	case x.Active >= x.Concurrent:
+		r := because(explain.AllOpen, x.Active, x.Concurrent, x.group())
+		r.By = e.openRule(x)
+		return r
+	case x.Incoming != 0:
+		r := because(explain.JoinPending, x.group(), string(e.slots.Host(x.Incoming).Name()))
+		r.By = e.joinRule(x.Incoming)
+		return r
+	case x.Lacks.Kind != explain.None && !x.Offers:
+		return x.Lacks
+	case x.CrawlWait && x.Judged.Kind != explain.None:
+		return x.Judged
+	case x.CrawlWait && unreachable && x.Target.Kind != explain.None:
+		return explain.Reason{
+			Kind: explain.RobotsTargetBlocked, By: x.Target.String(), Until: e.date(x.Robots.FreshUntil()),
+		}
+	case x.CrawlWait && unreachable:
+		return explain.Reason{Kind: explain.RobotsUnreachable, Until: e.date(x.Robots.FreshUntil())}
+	case x.CrawlWait:
+		return because(explain.RobotsPending)
+	case x.InSlotQueue:
+		return because(explain.NoSlot, x.group(), e.cfg.QueueCount)
+	case x.Unleased != 0:
+		return because(explain.NotLeased, x.group())
+	case x.Next > e.now:
+		return because(explain.GapNotOver)
 	}
-	again := "it is being looked up again"
-	if !f.out {
-		again = "it is looked up again at " + e.at(f.next)
-	}
-	return fmt.Sprintf("its name fails to resolve since %s: %v; %s; if it still fails at %s its documents end as dns (resolver.give_up)",
-		e.at(f.first), f.err, again, e.at(e.now+e.left(f)))
+	return explain.Reason{}
 }
 
-// joinRule names what has a host go to another group.
+// spidersWait returns what a host that is due waits for.
+func (e *Engine) spidersWait(x *Explanation) explain.Reason {
+	switch {
+	case e.roomy == 0 && e.someStuck():
+		return because(explain.SpiderStuck)
+	case e.roomy == 0 && e.someMute():
+		return because(explain.SpiderMute)
+	case e.roomy == 0:
+		return because(explain.NoRoom)
+	case x.Others > 1:
+		return because(explain.TakesTurns, x.Others-1, x.group())
+	}
+	return because(explain.DueNow)
+}
+
+func because(kind explain.Kind, args ...any) explain.Reason {
+	return explain.Reason{Kind: kind, Args: args}
+}
+
+// nameFault returns how a host's name fails to resolve, as far as is known.
+func (e *Engine) nameFault(host uint32) explain.Reason {
+	f := e.names.failing[host]
+	if f == nil {
+		return explain.Reason{}
+	}
+	r := explain.Reason{By: fmt.Sprint(f.err), Args: []any{e.date(f.first)}}
+	switch {
+	case f.down && !e.names.down:
+		r.Kind = explain.NameUnasked
+	case f.down:
+		r.Kind, r.Args[0] = explain.NameServersDown, e.date(e.names.heard)
+	case f.over:
+		r.Kind = explain.NameGivenUp
+	case f.out:
+		r.Kind, r.Until = explain.NameFailsAsking, e.date(e.now+e.left(f))
+	default:
+		r.Kind, r.Until = explain.NameFails, e.date(e.now+e.left(f))
+		r.Args = append(r.Args, e.date(f.next))
+	}
+	return r
+}
+
+// joinRule names the rule by which a host joins another group.
 func (e *Engine) joinRule(host uint32) string {
 	n := e.ruling.set.Match(e.slots.Host(host).Name(), e.slots.Host(host).Addr())
 	if e.ruling.set.Rule(n).Group == "" {
-		return "its address"
+		return explain.ItsAddress
 	}
 	return e.ruling.set.Name(n)
 }
 
-// unasked says why the doc index is not asked for documents of a host at the next moment.
-func (e *Engine) unasked(x *Explanation, barred bool) string {
+// unasked returns why the doc index is not asked for documents of a host at the next moment.
+func (e *Engine) unasked(x *Explanation, barred bool) explain.Reason {
 	c := e.slots.Counts()
 	switch {
 	case barred:
-		return "the doc index is asked to leave it out: it is blocked by " + x.Rule
-	case x.Name != "":
-		return "the doc index is asked to leave it out: " + x.Name
+		return explain.Reason{Kind: explain.LeftOutBlocked, By: x.Rule}
+	case x.Name.Kind != explain.None:
+		return explain.Reason{Kind: explain.LeftOutName, By: x.Name.String()}
 	case x.Rejected:
-		return fmt.Sprintf("the doc index is asked to leave out hosts on %s: as much of them is held as may be (Queue_Len, vhosts.reject_over)", x.group())
+		return because(explain.LeftOutFull, x.group())
 	case e.stopping:
-		return "the daemon is stopping"
+		return because(explain.Stopping)
 	case e.choked:
-		return "outcomes cannot be delivered to the doc index and docindex.outcomes_max is reached: nothing is asked for"
+		return because(explain.UnaskedOutcomesFull)
 	case e.alone():
-		return "no spider is connected, so host slots take nothing from those who have other ways to fetch it"
+		return because(explain.UnaskedNoSpider)
 	case c.Leftover >= e.cfg.Leftover.Max:
-		return fmt.Sprintf("as many documents wait for slots as may (leftover.max, %d)", e.cfg.Leftover.Max)
+		return because(explain.UnaskedLeftoverFull, e.cfg.Leftover.Max)
 	case !e.hungry():
-		return fmt.Sprintf("all %d host slots are taken (Queue_Count), or enough documents wait for them or for DNS; those are first", e.cfg.QueueCount)
+		return because(explain.UnaskedSlotsFull, e.cfg.QueueCount)
 	case e.asking, e.intake != nil:
-		return "the doc index is being asked right now"
+		return because(explain.UnaskedAsking)
 	case e.askAt > e.now:
-		return fmt.Sprintf("the doc index had nothing new, and is asked again at %s (docindex.retry, docindex.max_retry)", e.at(e.askAt))
+		return explain.Reason{Kind: explain.UnaskedBackoff, Until: e.date(e.askAt)}
 	}
-	return ""
+	return explain.Reason{}
 }
 
 // group is what the host's group goes by.
@@ -186,52 +238,51 @@ func (x *Explanation) group() string {
 	return x.Addr.String()
 }
 
-// notBefore says from when on the group may be asked, and by which rule.
-func (e *Engine) notBefore(x *Explanation) string {
+// notBefore returns from when on the group may be requested, and by which rule; none if it may be now.
+func (e *Engine) notBefore(x *Explanation) explain.Reason {
 	if x.Next <= e.now {
-		return ""
+		return explain.Reason{}
 	}
-	return fmt.Sprintf("; not before %s: %s", e.at(x.Next), e.rule(x))
+	return explain.Reason{Kind: explain.NotBefore, Until: e.date(x.Next), By: e.paceReason(x).String()}
 }
 
-// rule names what sets the moment of the next request.
-func (e *Engine) rule(x *Explanation) string {
+// paceReason returns what sets the moment of the next request.
+func (e *Engine) paceReason(x *Explanation) explain.Reason {
 	switch {
 	case !x.Addr.IsValid():
-		return "the address it had before was asked a moment ago"
+		return because(explain.PaceFormerAddress)
 	case x.NotBefore >= x.Next:
 		return e.cause(x)
 	case x.Backoff > 0 && x.Gap == x.Backoff:
-		return fmt.Sprintf("backing off after status 429 or 503, gap %v", x.Gap)
+		return because(explain.PaceBackoff, x.Gap)
 	case x.Gap > x.Base && x.Gap == x.HostDelay:
-		return fmt.Sprintf("Crawl-delay of its robots.txt, %v", x.Gap)
+		return because(explain.PaceCrawlDelay, x.Gap)
 	case x.Gap > x.Base:
-		return fmt.Sprintf("Crawl-delay of another host on %s, %v", x.group(), x.Gap)
-	case x.Last == 0:
-		return fmt.Sprintf("%s, one request in %v; every host counts as asked when the daemon started", e.paceRule(x), x.Gap)
+		return because(explain.PaceCrawlDelayOther, x.Gap, x.group())
 	}
-	return fmt.Sprintf("%s, one request in %v", e.paceRule(x), x.Gap)
+	r := because(explain.PaceGap, x.Gap)
+	r.By = e.paceRule(x)
+	if x.Last == 0 {
+		r.Kind = explain.PaceGapSinceStart
+	}
+	return r
 }
 
-func (e *Engine) cause(x *Explanation) string {
+func (e *Engine) cause(x *Explanation) explain.Reason {
 	switch x.Cause {
 	case hostslots.RetryAfter:
-		return "Retry-After, which came with status 429 or 503"
+		return because(explain.PaceRetryAfter)
 	case hostslots.LastFetch:
-		return fmt.Sprintf("politeness.delay_factor, %v times as long as the last fetch took", e.cfg.Politeness.DelayFactor)
+		return because(explain.PaceLastFetch, e.cfg.Politeness.DelayFactor)
 	}
 	if x.Group != "" {
-		return fmt.Sprintf("a host of %s had another group before, which was asked a moment ago", x.Group)
+		return because(explain.PaceFormerGroup, x.Group)
 	}
-	return fmt.Sprintf("a host on %v had another address before, which was asked a moment ago", x.Addr)
+	return because(explain.PaceFormerAddressOf, x.Addr)
 }
 
-func (e *Engine) at(t time.Duration) string { return Dated(e.wall.Add(t - e.now)) }
-
-// Dated names the first second at which what waits until t may go on.
-func Dated(t time.Time) string {
-	return t.Add(time.Second - 1).UTC().Format(time.RFC3339)
-}
+// date converts a moment of the engine's clock.
+func (e *Engine) date(t time.Duration) time.Time { return e.wall.Add(t - e.now) }
 
 // Block holds back everything to a host for a while; 0 or less lets it go on.
 func (e *Engine) Block(name []byte, d time.Duration) {

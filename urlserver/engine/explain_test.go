@@ -8,6 +8,7 @@ import (
 
 	"urlserver/configs"
 	"urlserver/hostslots"
+	"urlserver/urlserver/explain"
 )
 
 // TestWhy has the reasons that hold for the length of a step only, and what
@@ -43,7 +44,7 @@ func TestWhy(t *testing.T) {
 			e := New(cfg, Options{})
 			e.Advance(time.Minute, start)
 			e.roomy = 1
-			if got := e.why(&c.x); got != c.want {
+			if got := explain.Text(e.reasons(&c.x)); got != c.want {
 				t.Errorf("got:  %s\nwant: %s", got, c.want)
 			}
 		})

@@ -8,6 +8,7 @@ import (
 
 	"urlserver/docindex"
 	"urlserver/hostslots"
+	"urlserver/urlserver/explain"
 )
 
 // What the end of a spider's connection counts for the documents that were in flight there:
@@ -92,7 +93,7 @@ func (e *Engine) notes() (notes []string) {
 			notes = append(notes, fmt.Sprintf(
 				"the last %d connections of spiders at %s ended before they said a word on what they were sent: "+
 					"the next one gets its first documents at %s, and %d at most until it answers; look at the spider's log",
-				p.mute, addr, e.at(max(p.until, e.now)), few(p.mute)))
+				p.mute, addr, explain.Dated(e.date(max(p.until, e.now))), few(p.mute)))
 		}
 	}
 	return notes

@@ -1,7 +1,6 @@
 package engine
 
 import (
-	"fmt"
 	"math"
 	"net/netip"
 	"slices"
@@ -9,6 +8,7 @@ import (
 
 	"urlserver/configs"
 	"urlserver/hostslots"
+	"urlserver/urlserver/explain"
 )
 
 // ruleStep is how many hosts a step puts under changed rules: about a millisecond's worth.
@@ -151,5 +151,5 @@ func (x *Explanation) ruleOr(own, usual bool, setting string) string {
 	case usual:
 		return setting
 	}
-	return fmt.Sprintf("a rule for another host on %s", x.group())
+	return explain.OtherRule(x.group())
 }

@@ -1,13 +1,13 @@
 package engine
 
 import (
-	"fmt"
 	"math"
 	"time"
 
 	"urlserver/hostslots"
 	"urlserver/internal/container/timeheap"
 	"urlserver/internal/robots"
+	"urlserver/urlserver/explain"
 )
 
 // A verdict that costs next to nothing is made when a document's turn comes. Others are asked for
@@ -126,14 +126,14 @@ func (e *Engine) letGo(id uint32) {
 }
 
 // judged says in words that an origin of a host waits for a verdict; "": none does.
-func (e *Engine) judged(host uint32) (why string) {
+func (e *Engine) judged(host uint32) (why explain.Reason) {
 	e.slots.Host(host).Origins(func(o uint32) {
 		if e.judging.queue.Has(o) || e.judging.out != nil && e.judging.out.origin == o {
 			n := 0
 			if rules := e.entry(o).Rules(); rules != nil {
 				n = rules.Len()
 			}
-			why = fmt.Sprintf("it takes long to tell what its robots.txt allows, which has %d rules: the next documents wait for that, in turn with those of other hosts", n)
+			why = because(explain.VerdictPending, n)
 		}
 	})
 

@@ -7,6 +7,7 @@ import (
 
 	"urlserver/hostslots"
 	"urlserver/internal/robots"
+	"urlserver/urlserver/explain"
 )
 
 // A robots.txt may redirect to another host, which the operator has blocked, or blocks while the request waits
@@ -62,7 +63,7 @@ func (e *Engine) shut(host uint32) bool {
 }
 
 // shutTarget says in words which blocked host the robots.txt of a host's origin redirects to; "": none.
-func (e *Engine) shutTarget(host uint32) (why string) {
+func (e *Engine) shutTarget(host uint32) (why explain.Reason) {
 	e.slots.Host(host).Origins(func(o uint32) {
 		name, ok := e.shutTargets[o]
 		if !ok {
@@ -75,11 +76,15 @@ func (e *Engine) shutTarget(host uint32) (why string) {
 		rule := e.ruling.set.Match([]byte(name), view.Addr)
 		switch {
 		case view.Blocked != 0:
-			why = fmt.Sprintf("%s, which is blocked by the operator until %s", name, e.at(view.Blocked))
+			why = explain.Reason{
+				Kind: explain.TargetBlockedByOperator, Until: e.date(view.Blocked), Args: []any{name},
+			}
 		case e.ruling.set.Rule(rule).Block:
-			why = fmt.Sprintf("%s, which is blocked by %s", name, e.ruling.set.Name(rule))
+			why = explain.Reason{
+				Kind: explain.TargetBlockedByRule, By: e.ruling.set.Name(rule), Args: []any{name},
+			}
 		default:
-			why = name + ", which was blocked when it was to be asked"
+			why = because(explain.TargetWasBlocked, name)
 		}
 	})
 

@@ -2,7 +2,6 @@ package embedded
 
 import (
 	"cmp"
-	"fmt"
 	"time"
 
 	"urlserver/docindex"
@@ -39,7 +38,7 @@ func HostStatus(d *queuesched.Scheduler, host []byte, active bool, now int64) (l
 	}
 	l.AtSlots, l.AtFrontier = best[queuesched.SlotConsumer].availability(d, &l), best[queuesched.FrontierConsumer].availability(d, &l)
 	if !active {
-		l.AtFrontier = docindex.Availability{Why: "clients are given nothing at all (SetActive)"}
+		l.AtFrontier = docindex.Availability{Wait: docindex.Wait{Rule: docindex.WaitInactive}}
 	}
 	return l
 }
@@ -77,63 +76,68 @@ func (f *earliest) availability(d *queuesched.Scheduler, l *docindex.HostStatus)
 	if f.at != queuesched.Never {
 		t.NotBefore = time.UnixMilli(f.at).UTC()
 	}
-	t.ByRule = f.reason == queuesched.HostBarred || f.reason == queuesched.HostPaced
-	t.Why = f.words(d, l)
+	t.Wait = f.wait(d, l)
 	return t
 }
 
-func (f *earliest) words(d *queuesched.Scheduler, l *docindex.HostStatus) string {
-	queue := ""
-	if crawl := d.Crawl(f.id); crawl != "" {
-		queue = fmt.Sprintf(" in crawl %.100q", crawl)
-	}
+// waitRules translates the reasons of the scheduler to those of the contract.
+var waitRules = [...]docindex.WaitRule{
+	queuesched.NothingDue:    docindex.WaitNothingScheduled,
+	queuesched.BeingServed:   docindex.WaitBeingServed,
+	queuesched.LimitReached:  docindex.WaitLimit,
+	queuesched.HostBarred:    docindex.WaitRuleBlocks,
+	queuesched.HostBlocked:   docindex.WaitHostBlocked,
+	queuesched.QueueBlocked:  docindex.WaitQueueBlocked,
+	queuesched.OutAtFrontier: docindex.WaitAtFrontier,
+	queuesched.OutAtSlots:    docindex.WaitAtSlots,
+	queuesched.OutRemote:     docindex.WaitRemote,
+	queuesched.HostDelayOut:  docindex.WaitHostDelayInSlots,
+	queuesched.HostDelayed:   docindex.WaitHostDelay,
+	queuesched.HostPaused:    docindex.WaitHostPaused,
+	queuesched.HostPaced:     docindex.WaitRuleGap,
+	queuesched.HostGapKept:   docindex.WaitHostGap,
+	queuesched.SlotGap:       docindex.WaitSlotGap,
+	queuesched.QueueDelayOut: docindex.WaitQueueDelayInSlots,
+	queuesched.QueueDelayed:  docindex.WaitQueueDelay,
+	queuesched.PassedOver:    docindex.WaitPassedOver,
+	queuesched.NotYetDue:     docindex.WaitScheduled,
+}
+
+// wait fills in the values that belong to the reason.
+func (f *earliest) wait(d *queuesched.Scheduler, l *docindex.HostStatus) docindex.Wait {
+	w := docindex.Wait{Rule: waitRules[f.reason]}
 	delay, own := d.QueueDelay(f.id)
 	switch f.reason {
-	case queuesched.NothingDue:
-		return "nothing of it is scheduled"
-	case queuesched.BeingServed:
-		return "a client of the URL Frontier is being given some of it"
 	case queuesched.LimitReached:
-		limit := uint32(0)
+		w.Crawl = d.Crawl(f.id)
 		if p := d.SettingsOf(f.id).Limit; p != nil {
-			limit = *p
+			w.Count = uint64(*p)
 		}
-		return fmt.Sprintf("the limit of its queue%s, %d completed URLs, is reached (SetCrawlLimit)", queue, limit)
-	case queuesched.HostBarred:
-		return "blocked by a rule"
-	case queuesched.HostBlocked:
-		return "blocked by the operator"
-	case queuesched.QueueBlocked:
-		return fmt.Sprintf("its queue%s is blocked (BlockQueueUntil)", queue)
+	case queuesched.QueueBlocked, queuesched.PassedOver:
+		w.Crawl = d.Crawl(f.id)
 	case queuesched.OutAtFrontier:
-		return fmt.Sprintf("%d of its documents are with clients of the URL Frontier, until they report them or their leases end", l.Transit.Frontier)
+		w.Count = l.Transit.Frontier
 	case queuesched.OutAtSlots:
-		return fmt.Sprintf("%d of its documents are at host slots, for line spiders", l.Transit.Slots)
+		w.Count = l.Transit.Slots
 	case queuesched.OutRemote:
-		return fmt.Sprintf("%d of its documents are with daemons that took them over HTTP, until they report them or their leases end", l.Transit.Remote)
-	case queuesched.HostDelayOut:
-		return fmt.Sprintf("one at a time, by the operator's delay of %v", l.Delay)
-	case queuesched.HostDelayed:
-		return fmt.Sprintf("the operator's delay of %v", l.Delay)
-	case queuesched.HostPaused:
-		return "the slots asked it lately: its pace, its robots.txt or its Retry-After says so"
-	case queuesched.HostPaced:
-		return fmt.Sprintf("a rule, one giving in %v", ms(d.HostGap(f.id)))
-	case queuesched.HostGapKept:
-		return fmt.Sprintf("it wants %v between two requests (Crawl-delay or backing off)", ms(d.HostGap(f.id)))
+		w.Count = l.Transit.Remote
+	case queuesched.HostDelayOut, queuesched.HostDelayed:
+		w.Gap = l.Delay
+	case queuesched.HostPaced, queuesched.HostGapKept:
+		w.Gap = ms(d.HostGap(f.id))
 	case queuesched.SlotGap:
-		return fmt.Sprintf("others asked it lately, and the slots keep %v between two requests (Req_Host_Per_Sec)", ms(d.SlotGap()))
+		w.Gap = ms(d.SlotGap())
 	case queuesched.QueueDelayOut:
-		return fmt.Sprintf("one at a time, by the delay of its queue%s, %v (SetDelay)", queue, ms(delay))
+		w.Crawl, w.Gap = d.Crawl(f.id), ms(delay)
 	case queuesched.QueueDelayed:
-		if !own {
-			return fmt.Sprintf("the delay of all queues, %v (SetDelay without a key, or the usual one)", ms(delay))
+		w.Gap = ms(delay)
+		if own {
+			w.Crawl = d.Crawl(f.id)
+		} else {
+			w.Rule = docindex.WaitAllDelayed
 		}
-		return fmt.Sprintf("the delay of its queue%s, %v (SetDelay)", queue, ms(delay))
-	case queuesched.PassedOver:
-		return "nothing of its queue" + queue + " could be given a moment ago: all were on hosts that may not be asked yet"
 	}
-	return "the first of its documents is scheduled for then"
+	return w
 }
 
 // SetHostOverride sets something on a host whose queues are kept in doors.

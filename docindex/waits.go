@@ -1,0 +1,41 @@
+package docindex
+
+import "time"
+
+// Wait is why a queue may not be served now: a rule, and those of the values below that belong to it. It is
+// comparable. Package urlserver/explain phrases it.
+type Wait struct {
+	Rule  WaitRule
+	Crawl string        // of the queue
+	Count uint64        // URLs that are in transit, or the limit that is reached
+	Gap   time.Duration // the delay, or the gap between two requests
+}
+
+// WaitRule says by which rule a queue may not be served.
+type WaitRule uint8
+
+// The rules.
+const (
+	NoWait                WaitRule = iota // it may be served
+	WaitNothingScheduled                  // no URL of the queue is scheduled
+	WaitBeingServed                       // a URL Frontier client is being served from the queue
+	WaitLimit                             // Count URLs are completed, the queue's limit
+	WaitRuleBlocks                        // a rule of the settings blocks the host
+	WaitHostBlocked                       // the operator blocks the host
+	WaitQueueBlocked                      // the queue is blocked
+	WaitAtFrontier                        // Count URLs of the host are with URL Frontier clients
+	WaitAtSlots                           // Count URLs of the host are in slots
+	WaitRemote                            // Count URLs of the host are with daemons over HTTP
+	WaitHostDelayInSlots                  // as WaitHostDelay, and slots have a URL of the host
+	WaitHostDelay                         // the operator's delay of the host is Gap
+	WaitHostPaused                        // the slots know when the host may be requested again
+	WaitRuleGap                           // a rule of the settings sets Gap for the host
+	WaitHostGap                           // the host wants Gap
+	WaitSlotGap                           // the slots keep Gap
+	WaitQueueDelayInSlots                 // as WaitQueueDelay, and slots have a URL of the queue
+	WaitQueueDelay                        // the queue's delay is Gap
+	WaitAllDelayed                        // the delay of all queues is Gap
+	WaitPassedOver                        // no URL of the queue could be handed out a moment ago
+	WaitScheduled                         // the queue's first URL is scheduled for later
+	WaitInactive                          // URL Frontier clients are given nothing (SetActive)
+)

@@ -1,0 +1,64 @@
+package explain
+
+import (
+	"testing"
+	"time"
+
+	"urlserver/docindex"
+)
+
+func TestEveryKindHasWords(t *testing.T) {
+	for kind := None + 1; kind < kinds; kind++ {
+		if words[kind] == "" {
+			t.Errorf("kind %d has no words", kind)
+		}
+	}
+	for rule := docindex.NoWait + 1; rule <= docindex.WaitInactive; rule++ {
+		if Wait(&docindex.Wait{Rule: rule}, "") == "" {
+			t.Errorf("rule %d of the doc index has no words", rule)
+		}
+	}
+}
+
+// TestText fills in values, also those that look like placeholders.
+func TestText(t *testing.T) {
+	at := time.Date(2026, 1, 2, 3, 4, 5, 1, time.UTC)
+	got := Text([]Reason{
+		{Kind: NameFails, By: "lookup {until} {0}", Until: at.Add(time.Hour), Args: []any{at, at.Add(time.Minute)}},
+		{},
+		{Kind: TakesTurns, Args: []any{2, "10.0.0.1"}},
+	})
+	want := "its name fails to resolve since 2026-01-02T03:04:06Z: lookup {until} {0}; " +
+		"it is looked up again at 2026-01-02T03:05:06Z; " +
+		"if it still fails at 2026-01-02T04:04:06Z its documents end as dns (resolver.give_up); " +
+		"due now; takes turns with 2 other hosts on 10.0.0.1"
+	if got != want {
+		t.Errorf("got:  %s\nwant: %s", got, want)
+	}
+}
+
+func TestAvailable(t *testing.T) {
+	at := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
+	for _, c := range []struct {
+		name string
+		a    docindex.Availability
+		rule string
+		want string
+	}{
+		{"open", docindex.Availability{Open: true}, "", ""},
+		{"no queue", docindex.Availability{}, "", ""},
+		{"event", docindex.Availability{Wait: docindex.Wait{Rule: docindex.WaitAtSlots, Count: 3}}, "",
+			"3 of its documents are at host slots, for line spiders"},
+		{"a moment", docindex.Availability{NotBefore: at, Wait: docindex.Wait{Rule: docindex.WaitHostDelay, Gap: time.Minute}}, "",
+			"not before 2026-01-02T03:04:05Z: the operator's delay of 1m0s"},
+		{"a rule that is not known", docindex.Availability{Wait: docindex.Wait{Rule: docindex.WaitRuleBlocks}}, "", "blocked by a rule"},
+		{"a rule", docindex.Availability{Wait: docindex.Wait{Rule: docindex.WaitRuleBlocks}}, "[[rules]] 1 (*)",
+			"blocked by [[rules]] 1 (*)"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			if got := Available(&c.a, c.rule).String(); got != c.want {
+				t.Errorf("%q; want %q", got, c.want)
+			}
+		})
+	}
+}

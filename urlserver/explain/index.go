@@ -1,0 +1,124 @@
+package explain
+
+import (
+	"fmt"
+	"strings"
+
+	"urlserver/docindex"
+)
+
+// Available is the reason why the doc index does not give out documents of a host now. rule names the rule
+// of the settings that applies to the host, or is "". The reason is none if it gives out documents.
+func Available(t *docindex.Availability, rule string) Reason {
+	text := Wait(&t.Wait, rule)
+	switch {
+	case text == "":
+		return Reason{}
+	case t.Open || t.NotBefore.IsZero():
+		return Reason{Kind: InIndex, By: text}
+	}
+	return Reason{Kind: NotBefore, Until: t.NotBefore, By: text}
+}
+
+// SameAvailability reports whether Available has the same text for both.
+func SameAvailability(a, b *docindex.Availability) bool {
+	return a.Open == b.Open && a.Wait == b.Wait && Dated(a.NotBefore) == Dated(b.NotBefore)
+}
+
+// Wait phrases a rule of the doc index. rule is as for Available.
+func Wait(w *docindex.Wait, rule string) string {
+	if rule == "" {
+		rule = "a rule"
+	}
+	queue := ""
+	if w.Crawl != "" {
+		queue = fmt.Sprintf(" in crawl %.100q", w.Crawl)
+	}
+	switch w.Rule {
+	case docindex.WaitLimit:
+		return fmt.Sprintf("the limit of its queue%s, %d completed URLs, is reached (SetCrawlLimit)", queue, w.Count)
+	case docindex.WaitRuleBlocks:
+		return "blocked by " + rule
+	case docindex.WaitQueueBlocked:
+		return fmt.Sprintf("its queue%s is blocked (BlockQueueUntil)", queue)
+	case docindex.WaitRuleGap:
+		return fmt.Sprintf("%s, one giving in %v", rule, w.Gap)
+	case docindex.WaitQueueDelayInSlots:
+		return fmt.Sprintf("one at a time, by the delay of its queue%s, %v (SetDelay)", queue, w.Gap)
+	case docindex.WaitQueueDelay:
+		return fmt.Sprintf("the delay of its queue%s, %v (SetDelay)", queue, w.Gap)
+	case docindex.WaitPassedOver:
+		return fmt.Sprintf("nothing of its queue%s could be given a moment ago: all were on hosts that may not be asked yet", queue)
+	}
+	replace := strings.NewReplacer("{count}", fmt.Sprint(w.Count), "{gap}", w.Gap.String())
+	return replace.Replace(waitWords[w.Rule])
+}
+
+// waitWords are the texts of rules that need neither a queue nor a rule of the settings.
+var waitWords = map[docindex.WaitRule]string{
+	docindex.WaitNothingScheduled: "nothing of it is scheduled",
+	docindex.WaitBeingServed:      "a client of the URL Frontier is being given some of it",
+	docindex.WaitHostBlocked:      "blocked by the operator",
+	docindex.WaitAtFrontier: "{count} of its documents are with clients of the URL Frontier, " +
+		"until they report them or their leases end",
+	docindex.WaitAtSlots: "{count} of its documents are at host slots, for line spiders",
+	docindex.WaitRemote: "{count} of its documents are with daemons that took them over HTTP, " +
+		"until they report them or their leases end",
+	docindex.WaitHostDelayInSlots: "one at a time, by the operator's delay of {gap}",
+	docindex.WaitHostDelay:        "the operator's delay of {gap}",
+	docindex.WaitHostPaused:       "the slots asked it lately: its pace, its robots.txt or its Retry-After says so",
+	docindex.WaitHostGap:          "it wants {gap} between two requests (Crawl-delay or backing off)",
+	docindex.WaitSlotGap: "others asked it lately, and the slots keep {gap} between two requests " +
+		"(Req_Host_Per_Sec)",
+	docindex.WaitAllDelayed: "the delay of all queues, {gap} (SetDelay without a key, or the usual one)",
+	docindex.WaitScheduled:  "the first of its documents is scheduled for then",
+	docindex.WaitInactive:   "clients are given nothing at all (SetActive)",
+}
+
+// Stored is what the doc index knows of a host of which the daemon holds nothing. waits is why nothing
+// of it comes from the index now. It is nil if the index knows nothing.
+func Stored(l *docindex.HostStatus, waits []Reason) []Reason {
+	waiting := fmt.Sprint(l.Scheduled)
+	if l.Truncated {
+		waiting = "at least " + waiting
+	}
+	if out := l.Transit.Slots + l.Transit.Frontier + l.Transit.Remote; out > 0 {
+		reasons := []Reason{{Kind: OutElsewhere, By: outText(&l.Transit), Args: []any{out}}}
+		if l.Scheduled > 0 {
+			reasons = append(reasons, Reason{Kind: MoreWait, Args: []any{waiting}})
+		}
+		return append(reasons, waits...)
+	}
+	switch {
+	case l.Scheduled > 0:
+		return append([]Reason{{Kind: OnlyInIndex, Args: []any{waiting}}}, waits...)
+	case l.Completed > 0:
+		completed := fmt.Sprint(l.Completed)
+		if l.Truncated {
+			completed = "at least " + completed
+		}
+		return []Reason{{Kind: AllCompleted, Args: []any{completed}}}
+	case !l.Blocked.IsZero():
+		return []Reason{{Kind: BlockedAndUnknown, Until: l.Blocked}}
+	case l.Delay > 0:
+		return []Reason{{Kind: DelayedAndUnknown, Args: []any{l.Delay}}}
+	}
+	return nil
+}
+
+func outText(out *docindex.TransitCounts) string {
+	var parts []string
+	for _, p := range []struct {
+		n   uint64
+		who string
+	}{
+		{out.Frontier, "clients of the URL Frontier"},
+		{out.Remote, "daemons that took them as candidates over HTTP"},
+		{out.Slots, "the slots of another daemon on this index, or on their way between it and those of this one"},
+	} {
+		if p.n > 0 {
+			parts = append(parts, fmt.Sprintf("%d with %s", p.n, p.who))
+		}
+	}
+	return strings.Join(parts, ", ")
+}

@@ -1,0 +1,229 @@
+package explain
+
+// Kind tells reasons apart.
+type Kind uint8
+
+const (
+	None Kind = iota
+
+	// The host or the daemon as a whole is kept from sending.
+
+	BlockedByOperator
+	BlockedByRule
+	Stopping
+	Paused
+	OutcomesFull
+
+	// There is nothing to send.
+
+	AllAtSpiders
+	NothingHeld
+
+	// Its name or its address is not known. Args[0] of all but NameUnasked: since when the name fails.
+
+	NameUnasked // its look-up failed while no name server could be used
+	NameServersDown
+	NameGivenUp
+	NameFails       // Args[1]: the next look-up
+	NameFailsAsking // a look-up is under way
+	AddressUnknown
+	AddressEnded // its TTL has passed
+	AddressBound // Args[0]: the address of its binding
+
+	// Its group is not ready. Args[0] is the group, unless said otherwise.
+
+	Regrouping
+	AllOpen     // Args: open requests, limit, group
+	JoinPending // Args[1]: the host with the open request
+	NoSlot      // Args[1]: the number of slots
+	NotLeased
+	GapNotOver
+
+	// Its robots.txt is not ready.
+
+	VerdictPending // Args[0]: the number of its rules
+	RobotsTargetBlocked
+	RobotsUnreachable
+	RobotsPending
+
+	// By of RobotsTargetBlocked. Args[0] is the host that robots.txt redirects to.
+
+	TargetBlockedByOperator
+	TargetBlockedByRule
+	TargetWasBlocked
+
+	// It is due, and spiders have no room.
+
+	SpiderStuck
+	SpiderMute
+	NoRoom
+	TakesTurns // Args: the number of other hosts, the group
+	DueNow
+
+	// Some of its documents are for certain spiders. Args: the quoted name of the pool, the name.
+
+	SuspectsWait
+	UnnamedWait
+	PoolFull
+	PoolEmpty
+
+	// NotBefore tells when its group may be asked. Its By is one of the next. Args[0] is the gap, or
+	// the group of PaceFormerGroup and PaceFormerAddressOf.
+
+	NotBefore
+	PaceFormerAddress
+	PaceRetryAfter
+	PaceLastFetch // Args[0]: politeness.delay_factor
+	PaceFormerGroup
+	PaceFormerAddressOf
+	PaceBackoff
+	PaceCrawlDelay
+	PaceCrawlDelayOther // Args[1]: the group
+	PaceGap
+	PaceGapSinceStart
+
+	// The doc index is not asked for documents of it.
+
+	LeftOutBlocked
+	LeftOutName // By: how its name fails
+	LeftOutFull // Args[0]: the group
+	UnaskedOutcomesFull
+	UnaskedNoSpider
+	UnaskedLeftoverFull // Args[0]: leftover.max
+	UnaskedSlotsFull    // Args[0]: the number of slots
+	UnaskedAsking
+	UnaskedBackoff
+
+	// What the doc index knows of it. Args[0] is a number of documents.
+
+	IndexSilent // By: the error
+	IndexBlocked
+	OutElsewhere // By: where
+	MoreWait
+	OnlyInIndex
+	AllCompleted
+	BlockedAndUnknown
+	DelayedAndUnknown // Args[0]: the operator's delay
+	InIndex           // By: a rule of the doc index
+	IndexFailed       // By: the error
+	ComesNext
+	ClientsWait // By: a rule of the doc index
+	ClientsMayHaveIt
+
+	// What the reservation knows of its group.
+
+	LeaseHeld    // By: the holder; Args[0]: until when
+	LeaseWaits   // By: the rule; Args[0]: until when
+	LeaseState   // Args[0]: the state
+	LeaseSilent  // By: the error
+	GroupUnknown // By: the error
+
+	kinds
+)
+
+// words are the texts of reasons: {until}, {by} and {N} stand for the Until, the By and Args[N].
+var words = [kinds]string{
+	BlockedByOperator: "blocked by the operator until {until}",
+	BlockedByRule:     "blocked by {by}",
+	Stopping:          "the daemon is stopping",
+	Paused:            "sending is paused by the operator (POST /api/resume goes on)",
+	OutcomesFull: "outcomes cannot be delivered to the doc index and docindex.outcomes_max is reached: " +
+		"sending waits",
+
+	AllAtSpiders: "all its documents are at spiders ({0})",
+	NothingHeld:  "no document is held for it; the doc index has offered none that is new",
+
+	NameUnasked: "its name failed to resolve: {by}; it is looked up again now",
+	NameServersDown: "its name fails to resolve since {0}: {by}; " +
+		"it is looked up again and again, and nothing ends for that",
+	NameGivenUp: "its name has failed since {0}, and was given up (resolver.give_up): {by}; " +
+		"what comes of it ends as dns",
+	NameFails: "its name fails to resolve since {0}: {by}; it is looked up again at {1}; " +
+		"if it still fails at {until} its documents end as dns (resolver.give_up)",
+	NameFailsAsking: "its name fails to resolve since {0}: {by}; it is being looked up again; " +
+		"if it still fails at {until} its documents end as dns (resolver.give_up)",
+	AddressUnknown: "its address is being looked up",
+	AddressEnded:   "its address is looked up again, since what was known of it has ended",
+	AddressBound: "its address has changed: the reservation has it at {0}, where another daemon may ask it; " +
+		"it goes on at its new address when that has ended",
+
+	Regrouping: "goes to another group, since the rules or its address have changed, " +
+		"when the requests to it that are open have ended",
+	AllOpen:     "{0} of {1} requests allowed to {2} are open ({by}); waits for one to end",
+	JoinPending: "its group {0} waits for an open request to {1}, which is to join it by {by}",
+	NoSlot:      "its group {0} waits for a host slot; all {1} are taken (Queue_Count)",
+	NotLeased:   "its group {0} is not reserved: the reservation is asked again and again",
+	GapNotOver:  "its group may not be asked yet",
+
+	VerdictPending: "it takes long to tell what its robots.txt allows, which has {0} rules: " +
+		"the next documents wait for that, in turn with those of other hosts",
+	RobotsTargetBlocked: "its robots.txt redirects to {by}: " +
+		"that forbids everything until it is tried again at {until}",
+	RobotsUnreachable: "its robots.txt could not be had, " +
+		"which forbids everything until it is tried again at {until}",
+	RobotsPending:           "its robots.txt is fetched first",
+	TargetBlockedByOperator: "{0}, which is blocked by the operator until {until}",
+	TargetBlockedByRule:     "{0}, which is blocked by {by}",
+	TargetWasBlocked:        "{0}, which was blocked when it was to be asked",
+
+	SpiderStuck: "due now; a spider does not read its lines and gets no more until it does; " +
+		"no other one is connected that has room (spider.max_in_flight)",
+	SpiderMute: "due now; a spider has not answered yet and gets nothing more until it does; " +
+		"no other one is connected that has room (spider.max_in_flight)",
+	NoRoom:     "due now; no spider is connected that has room (spider.max_in_flight)",
+	TakesTurns: "due now; takes turns with {0} other hosts on {1}",
+	DueNow:     "due now; goes out with the next sending",
+
+	SuspectsWait: "what was at a spider whose connection was lost goes out again beside few others: " +
+		"waits for a spider with so few in flight",
+	UnnamedWait: "what names no spiderid waits for a spider that has not said SPIDER, and has room",
+	PoolFull:    "what is for spiderid {0} waits until a spider that has said SPIDER {1} has room",
+	PoolEmpty:   "what is for spiderid {0} waits: no spider is connected that has said SPIDER {1}, or nothing",
+
+	NotBefore:           "not before {until}: {by}",
+	PaceFormerAddress:   "the address it had before was asked a moment ago",
+	PaceRetryAfter:      "Retry-After, which came with status 429 or 503",
+	PaceLastFetch:       "politeness.delay_factor, {0} times as long as the last fetch took",
+	PaceFormerGroup:     "a host of {0} had another group before, which was asked a moment ago",
+	PaceFormerAddressOf: "a host on {0} had another address before, which was asked a moment ago",
+	PaceBackoff:         "backing off after status 429 or 503, gap {0}",
+	PaceCrawlDelay:      "Crawl-delay of its robots.txt, {0}",
+	PaceCrawlDelayOther: "Crawl-delay of another host on {1}, {0}",
+	PaceGap:             "{by}, one request in {0}",
+	PaceGapSinceStart: "{by}, one request in {0}; " +
+		"every host counts as asked when the daemon started",
+
+	LeftOutBlocked: "the doc index is asked to leave it out: it is blocked by {by}",
+	LeftOutName:    "the doc index is asked to leave it out: {by}",
+	LeftOutFull: "the doc index is asked to leave out hosts on {0}: " +
+		"as much of them is held as may be (Queue_Len, vhosts.reject_over)",
+	UnaskedOutcomesFull: "outcomes cannot be delivered to the doc index and docindex.outcomes_max is reached: " +
+		"nothing is asked for",
+	UnaskedNoSpider:     "no spider is connected, so host slots take nothing from those who have other ways to fetch it",
+	UnaskedLeftoverFull: "as many documents wait for slots as may (leftover.max, {0})",
+	UnaskedSlotsFull: "all {0} host slots are taken (Queue_Count), or enough documents wait for them or for DNS; " +
+		"those are first",
+	UnaskedAsking:  "the doc index is being asked right now",
+	UnaskedBackoff: "the doc index had nothing new, and is asked again at {until} (docindex.retry, docindex.max_retry)",
+
+	IndexSilent:  "the doc index does not answer: {by}",
+	IndexBlocked: "what waits in the doc index is blocked by the operator until {until}",
+	OutElsewhere: "{0} of its documents are out, but not here: {by}; " +
+		"until they are back or their leases end nothing of it is sent from here",
+	MoreWait:          "{0} more wait in the doc index",
+	OnlyInIndex:       "nothing of it is held here; {0} of its documents wait in the doc index",
+	AllCompleted:      "nothing is to be fetched: all its documents in the doc index are completed ({0})",
+	BlockedAndUnknown: "blocked by the operator until {until}; no document of it is known",
+	DelayedAndUnknown: "no document of it is known; the operator's delay of {0} will hold for what comes",
+	InIndex:           "{by}",
+	IndexFailed:       "the doc index failed: {by}",
+	ComesNext:         "due now; it comes with the next request to the doc index",
+	ClientsWait:       "to clients of the URL Frontier: {by}",
+	ClientsMayHaveIt:  "clients of the URL Frontier may have it now",
+
+	LeaseHeld:    "{by} has it until {0}",
+	LeaseWaits:   "the reservation: not before {0}, {by}",
+	LeaseState:   "the reservation says: {0}",
+	LeaseSilent:  "the reservation does not answer: {by}",
+	GroupUnknown: "the reservation, which knows its group, does not answer: {by}",
+}
