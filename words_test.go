@@ -66,8 +66,6 @@ var retiredPhrases = map[string]string{"keep apart": "desync"}
 // patience stays in configs and hostslots: it is the name of a setting.
 var stillThere = map[string][]string{
 	"configs":                      {"patience"},
-	"crawlcontrol":                 {"condemn", "figure", "told"},
-	"crawlcontrol/kafka":           {"doer", "figure"},
 	"docindex/internal/crawlstats": {"book", "told", "untold"},
 	"docindex/internal/embedded":   {"bell", "patience", "wish"},
 	"docindex/internal/ndjson":     {"told"},
@@ -77,7 +75,7 @@ var stillThere = map[string][]string{
 	"internal/sim":                 {"patience"},
 	"internal/systemd":             {"patience"},
 	"internal/trace":               {"journey"},
-	"urlserver":                    {"condemn", "glance", "lend"},
+	"urlserver":                    {"glance", "lend"},
 	"urlserver/engine": {
 		"choke", "claim", "condemn", "enlist", "glance", "heed", "journey", "lend", "poke", "trip", "untold",
 	},

@@ -1,6 +1,6 @@
-// Package crawlcontrol is crawl control: requests to crawl, to count what is pending, and to stop, as JSON messages that are
-// answered with JSON; and notices of crawls that have expired or are completed. It knows nothing of how messages
-// come and go: package crawlcontrol/kafka and the HTTP API do.
+// Package crawlcontrol handles requests to crawl a URL, to count what is pending, and to stop a
+// crawl. Requests and replies are JSON messages. It also makes notices of crawls that have expired
+// or are completed. Package crawlcontrol/kafka and the HTTP API transport the messages.
 package crawlcontrol
 
 import (
@@ -13,48 +13,51 @@ import (
 	"urlserver/docindex"
 )
 
-// Crawls is what requests are done with. An error means that the same may be asked again.
+// Crawls executes requests. After an error the caller may repeat the call.
 type Crawls interface {
 	Submit(ctx context.Context, p *docindex.Puts) (docindex.PutResult, error)
 	Survey(ctx context.Context, id docindex.CrawlID, domains int) (docindex.PendingReport, error)
-	// Stop answers how many documents ended because of the stop, of which nobody was Told.
+	// Stop stops a crawl. purged counts the documents that ended because of it since the last
+	// AcknowledgeStop.
 	Stop(ctx context.Context, id docindex.CrawlID) (purged uint64, err error)
-	// Told says that whoever asked for a stop has what Stop answered last.
-	Told(ctx context.Context, id docindex.CrawlID)
+	// AcknowledgeStop tells that the last reply of Stop has reached its client.
+	AcknowledgeStop(ctx context.Context, id docindex.CrawlID)
 }
 
-// Monitor does requests. Its methods may be called from several goroutines.
-type Monitor struct {
-	crawls  Crawls
-	domains int // that a reply lists
-	now     func() time.Time
-	figures figures
+// Handler handles requests. Its methods may be called from several goroutines.
+type Handler struct {
+	crawls   Crawls
+	domains  int // the most that a reply lists
+	now      func() time.Time
+	counters counters
 }
 
-type figures struct{ crawl, info, stop, refused, dropped atomic.Uint64 }
+type counters struct{ crawl, info, stop, refused, dropped atomic.Uint64 }
 
-// Figures count messages since the start, by what they were.
-type Figures struct {
+// Counts are the messages since the start, by kind.
+type Counts struct {
 	Crawl, Info, Stop, Refused uint64
-	Dropped                    uint64 // of Crawl: for crawls that were stopped or have expired
+	Dropped                    uint64 // requests in Crawl whose crawl was stopped or has expired
 }
 
-// New returns a Monitor whose replies list at most so many domains.
-func New(crawls Crawls, domains int) *Monitor {
-	return &Monitor{crawls: crawls, domains: domains, now: time.Now}
+// New returns a Handler whose replies list at most so many domains.
+func New(crawls Crawls, domains int) *Handler {
+	return &Handler{crawls: crawls, domains: domains, now: time.Now}
 }
 
-// Figures tells what it has done.
-func (m *Monitor) Figures() Figures {
-	f := &m.figures
-	return Figures{f.crawl.Load(), f.info.Load(), f.stop.Load(), f.refused.Load(), f.dropped.Load()}
+// Counts returns the numbers of messages so far.
+func (m *Handler) Counts() Counts {
+	f := &m.counters
+	return Counts{f.crawl.Load(), f.info.Load(), f.stop.Load(), f.refused.Load(), f.dropped.Load()}
 }
 
-// Do does messages in their order; crawls that stand side by side are stored together. With an error, only the
-// first done of them are done and have their replies: try the rest again. Once a reply has got there it is to be Acknowledged.
-func (m *Monitor) Do(ctx context.Context, messages [][]byte) (replies []Reply, done int, err error) {
+// Do handles messages in order. It stores adjacent crawl requests together. After an error, only
+// the first done messages are handled and have their replies; the caller tries the rest again. When
+// a reply has reached its client, the caller calls [Reply.Acknowledged].
+func (m *Handler) Do(ctx context.Context, messages [][]byte) (replies []Reply, done int, err error) {
 	var run crawlRun
-	stopped := map[docindex.CrawlID]uint64{} // by these messages, and what was answered: nobody is told of it yet
+	// purged counts in the replies to these messages, which are not acknowledged yet
+	stopped := map[docindex.CrawlID]uint64{}
 	for i, text := range messages {
 		r, bad := Parse(text)
 		if bad == nil && r.Verb == Crawl {
@@ -85,10 +88,10 @@ func (m *Monitor) Do(ctx context.Context, messages [][]byte) (replies []Reply, d
 	return replies, len(messages), nil
 }
 
-// maxRun is how many crawls are stored at once.
+// maxRun is how many crawl requests are stored at once.
 const maxRun = 1000
 
-// crawlRun is crawl requests side by side.
+// crawlRun is a run of adjacent crawl requests.
 type crawlRun struct {
 	puts docindex.Puts
 	ids  []docindex.CrawlID
@@ -99,8 +102,9 @@ func (c *crawlRun) add(r *Request) {
 	c.ids = append(c.ids, r.ID)
 }
 
-// submit stores a run of crawls, of which the first was message from, and empties it.
-func (m *Monitor) submit(ctx context.Context, run *crawlRun, from int, replies []Reply) ([]Reply, error) {
+// submit stores a run of crawl requests and empties it. from is the index of the run's first
+// message.
+func (m *Handler) submit(ctx context.Context, run *crawlRun, from int, replies []Reply) ([]Reply, error) {
 	if len(run.ids) == 0 {
 		return replies, nil
 	}
@@ -115,19 +119,19 @@ func (m *Monitor) submit(ctx context.Context, run *crawlRun, from int, replies [
 			continue
 		}
 		if verdict == docindex.Dropped {
-			m.figures.dropped.Add(1)
+			m.counters.dropped.Add(1)
 		}
 		body := encode(taken{
 			Action: "crawl", Status: statusWords[verdict],
 			SpiderID: id.Spider, AppID: id.App, CrawlID: id.Crawl, ServerTime: now,
 		})
-		replies = append(replies, Reply{Of: from + i, App: id.App, Body: body, Quiet: true})
+		replies = append(replies, Reply{Of: from + i, App: id.App, Body: body, NoReply: true})
 	}
 	for _, r := range res.Refused {
-		m.figures.refused.Add(1)
+		m.counters.refused.Add(1)
 		replies = append(replies, refusal(&Refusal{App: run.ids[r.Index].App, cause: r.Err}, from+r.Index))
 	}
-	m.figures.crawl.Add(uint64(len(run.ids) - len(res.Refused)))
+	m.counters.crawl.Add(uint64(len(run.ids) - len(res.Refused)))
 	*run = crawlRun{}
 	return replies, nil
 }
@@ -136,10 +140,11 @@ var statusWords = map[docindex.Verdict]string{
 	docindex.New: "new", docindex.Same: "known", docindex.Changed: "known", docindex.Dropped: "dropped",
 }
 
-// answer does one message that is no crawl.
-func (m *Monitor) answer(ctx context.Context, r *Request, bad error, stopped map[docindex.CrawlID]uint64) (Reply, error) {
+// answer handles a message that is not a crawl request.
+func (m *Handler) answer(ctx context.Context, r *Request, bad error,
+	stopped map[docindex.CrawlID]uint64) (Reply, error) {
 	if why, ok := errors.AsType[*Refusal](bad); ok {
-		m.figures.refused.Add(1)
+		m.counters.refused.Add(1)
 		return refusal(why, 0), nil
 	}
 	if r.Verb == Stop {
@@ -149,7 +154,7 @@ func (m *Monitor) answer(ctx context.Context, r *Request, bad error, stopped map
 	if err != nil {
 		return Reply{}, fmt.Errorf("info about %+v: %w", r.ID, err)
 	}
-	m.figures.info.Add(1)
+	m.counters.info.Add(1)
 	now := m.now().Unix()
 	if r.ID.Crawl == "" {
 		return Reply{App: r.ID.App, Body: appInfo(r, &s, now)}, nil
@@ -157,19 +162,19 @@ func (m *Monitor) answer(ctx context.Context, r *Request, bad error, stopped map
 	return Reply{App: r.ID.App, Body: crawlInfo(r, &s.Crawls[0], now)}, nil
 }
 
-func (m *Monitor) stop(ctx context.Context, r *Request, stopped map[docindex.CrawlID]uint64) (Reply, error) {
+func (m *Handler) stop(ctx context.Context, r *Request, stopped map[docindex.CrawlID]uint64) (Reply, error) {
 	purged, err := m.crawls.Stop(ctx, r.ID)
 	if errors.Is(err, docindex.ErrTooManyStopped) {
-		m.figures.refused.Add(1)
+		m.counters.refused.Add(1)
 		return refusal(&Refusal{UUID: r.UUID, App: r.ID.App, cause: err}, 0), nil
 	}
 	if err != nil {
 		return Reply{}, fmt.Errorf("stop %+v: %w", r.ID, err)
 	}
-	m.figures.stop.Add(1)
+	m.counters.stop.Add(1)
 	purged -= min(purged, stopped[r.ID])
 	stopped[r.ID] += purged
-	told := func(ctx context.Context) { m.crawls.Told(ctx, r.ID) }
+	told := func(ctx context.Context) { m.crawls.AcknowledgeStop(ctx, r.ID) }
 	return Reply{App: r.ID.App, told: told, Body: encode(ended{
 		Action: wordStop, TotalPurged: &purged, UUID: r.UUID,
 		SpiderID: r.ID.Spider, AppID: r.ID.App, CrawlID: r.ID.Crawl, ServerTime: m.now().Unix(),
@@ -177,10 +182,11 @@ func (m *Monitor) stop(ctx context.Context, r *Request, stopped map[docindex.Cra
 }
 
 func refusal(r *Refusal, of int) Reply {
-	return Reply{Of: of, App: r.App, Refused: true, Body: encode(refused{Error: r.Error(), UUID: r.UUID, AppID: r.App})}
+	return Reply{Of: of, App: r.App, Refused: true,
+		Body: encode(refused{Error: r.Error(), UUID: r.UUID, AppID: r.App})}
 }
 
-// ExpiredNotice is the notice of a crawl that has expired.
+// ExpiredNotice returns the notice of a crawl that has expired.
 func ExpiredNotice(id docindex.CrawlID, expired uint64, now time.Time) Reply {
 	return Reply{Of: -1, App: id.App, Body: encode(ended{
 		Action: "expired", TotalExpired: &expired,
@@ -188,7 +194,7 @@ func ExpiredNotice(id docindex.CrawlID, expired uint64, now time.Time) Reply {
 	})}
 }
 
-// CompletedNotice is the notice of a crawl of which nothing is left.
+// CompletedNotice returns the notice of a crawl that has no open documents left.
 func CompletedNotice(id docindex.CrawlID, done uint64, now time.Time) Reply {
 	return Reply{Of: -1, App: id.App, Body: encode(ended{
 		Action: "completed", TotalDone: &done,

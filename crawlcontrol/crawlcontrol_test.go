@@ -48,12 +48,14 @@ func TestDoInOrder(t *testing.T) {
 	f := &fakeCrawls{}
 	m := crawlcontrol.New(f, 10)
 	replies, done, err := m.Do(t.Context(), [][]byte{
-		crawl("a"), crawl("known"), crawl("unstorable"), []byte(stopText), crawl("b"), crawl("stopped"), []byte("?"), crawl("d"), []byte(infoText),
+		crawl("a"), crawl("known"), crawl("unstorable"), []byte(stopText), crawl("b"), crawl("stopped"),
+		[]byte("?"), crawl("d"), []byte(infoText),
 	})
 	if err != nil || done != 9 {
 		t.Fatalf("Do: %d done, %v", done, err)
 	}
-	want := []string{"0 new", "1 known", "2 refused", "3 stop", "4 new", "5 dropped", "6 refused", "7 new", "8 info"}
+	want := []string{"0 new", "1 known", "2 refused", "3 stop", "4 new", "5 dropped", "6 refused", "7 new",
+		"8 info"}
 	if got := kinds(replies); !slices.Equal(got, want) {
 		t.Errorf("replies are\n%v; want\n%v", got, want)
 	}
@@ -61,18 +63,20 @@ func TestDoInOrder(t *testing.T) {
 		t.Errorf("stored in %d runs; want 3", f.runs)
 	}
 	for _, r := range replies {
-		if r.Quiet != strings.Contains(string(r.Body), `"status"`) || r.Of != 6 && r.App != "testapp" {
+		if r.NoReply != strings.Contains(string(r.Body), `"status"`) || r.Of != 6 && r.App != "testapp" {
 			t.Errorf("reply %+v %s", r, r.Body)
 		}
 	}
-	if got, want := m.Figures(), (crawlcontrol.Figures{Crawl: 5, Info: 1, Stop: 1, Refused: 2, Dropped: 1}); got != want {
-		t.Errorf("figures are %+v; want %+v", got, want)
+	if got, want := m.Counts(), (crawlcontrol.Counts{Crawl: 5, Info: 1, Stop: 1, Refused: 2,
+		Dropped: 1}); got != want {
+		t.Errorf("counters are %+v; want %+v", got, want)
 	}
 }
 
 // Wherever the store fails, what was done has its reply and the rest can be tried again: once each in the end.
 func TestDoGoesOnAfterAnError(t *testing.T) {
-	messages := [][]byte{crawl("a"), crawl("b"), []byte(infoText), []byte("?"), crawl("c"), []byte(stopText), crawl("d"), []byte(infoText), crawl("e")}
+	messages := [][]byte{crawl("a"), crawl("b"), []byte(infoText), []byte("?"), crawl("c"),
+		[]byte(stopText), crawl("d"), []byte(infoText), crawl("e")}
 	f := &fakeCrawls{}
 	m := crawlcontrol.New(f, 10)
 	var all []string
@@ -150,11 +154,13 @@ func TestCrawlRequest(t *testing.T) {
 	put, host := r.Put.At(0)
 	want := `{"allow_regex":[],"allowed_domains":["a.test","b.test"],"appid":["testapp"],"attrs":["{\"k\":[1,{\"x\":null}]}"],` +
 		`"domain_max_pages":["5"],"expires":["1500000000"],"maxdepth":["3"],"spiderid":["wandering"],"useragent":["é"]}`
-	if string(put.URL) != "http://a.test/x" || string(host) != "a.test" || string(put.Crawl) != "c1" || put.Priority != 100 || string(put.Metadata) != want {
+	if string(put.URL) != "http://a.test/x" || string(host) != "a.test" || string(put.Crawl) != "c1" ||
+		put.Priority != 100 || string(put.Metadata) != want {
 		t.Errorf("put is %s %s %d\n%s; want\n%s", put.URL, put.Crawl, put.Priority, put.Metadata, want)
 	}
 	id, expires, ok := docindex.CrawlOf(&put)
-	if wantID := (docindex.CrawlID{Spider: "wandering", App: "testapp", Crawl: "c1"}); id != wantID || expires != 1500000000 || !ok || r.ID != wantID {
+	if wantID := (docindex.CrawlID{Spider: "wandering", App: "testapp", Crawl: "c1"}); id != wantID ||
+		expires != 1500000000 || !ok || r.ID != wantID {
 		t.Errorf("it belongs to %+v, expires %d, %v", id, expires, ok)
 	}
 }
@@ -193,7 +199,7 @@ func TestCrawlWithoutScheme(t *testing.T) {
 // A URL that applications and spiders ask for in crawls of one ID is pending for each of them, as in Scrapy
 // Cluster; stopping one crawl leaves the others theirs.
 func TestPendingForEach(t *testing.T) {
-	m := crawlcontrol.New(crawlcontrol.NewKeeper(memory.New(), &fakeSlots{}, zerolog.Nop()), 10)
+	m := crawlcontrol.New(crawlcontrol.NewController(memory.New(), &fakeSlots{}, zerolog.Nop()), 10)
 	do := func(text string, parts ...string) {
 		t.Helper()
 		replies, _, err := m.Do(t.Context(), [][]byte{[]byte(text)})
@@ -208,11 +214,13 @@ func TestPendingForEach(t *testing.T) {
 	}
 	ask := func(app, spider, status string) {
 		t.Helper()
-		do(fmt.Sprintf(`{"url":"http://a.test/","appid":%q,"crawlid":"c","spiderid":%q}`, app, spider), `"status":"`+status+`"`)
+		do(fmt.Sprintf(`{"url":"http://a.test/","appid":%q,"crawlid":"c","spiderid":%q}`, app, spider),
+			`"status":"`+status+`"`)
 	}
 	pending := func(app, spider string, n int) {
 		t.Helper()
-		do(fmt.Sprintf(`{"action":"info","appid":%q,"uuid":"u","spiderid":%q,"crawlid":"c"}`, app, spider), fmt.Sprintf(`"total_pending":%d,`, n))
+		do(fmt.Sprintf(`{"action":"info","appid":%q,"uuid":"u","spiderid":%q,"crawlid":"c"}`, app, spider),
+			fmt.Sprintf(`"total_pending":%d,`, n))
 	}
 	ask("one", "link", "new")
 	ask("two", "link", "new")

@@ -57,7 +57,8 @@ func (f *fakeCrawls) Submit(_ context.Context, p *docindex.Puts) (res docindex.P
 	return res, nil
 }
 
-func (f *fakeCrawls) Survey(_ context.Context, id docindex.CrawlID, domains int) (docindex.PendingReport, error) {
+func (f *fakeCrawls) Survey(_ context.Context, id docindex.CrawlID,
+	domains int) (docindex.PendingReport, error) {
 	f.domains = domains
 	if err := f.fail(); err != nil {
 		return docindex.PendingReport{}, err
@@ -82,7 +83,9 @@ func (f *fakeCrawls) Stop(_ context.Context, id docindex.CrawlID) (uint64, error
 	return f.purged, nil
 }
 
-func (f *fakeCrawls) Told(_ context.Context, id docindex.CrawlID) { f.told = append(f.told, id) }
+func (f *fakeCrawls) AcknowledgeStop(_ context.Context, id docindex.CrawlID) {
+	f.told = append(f.told, id)
+}
 
 // failAt is a fakeCrawls whose given call, counted from 0, fails.
 type failAt struct {
@@ -103,7 +106,8 @@ func (f *failAt) Submit(ctx context.Context, p *docindex.Puts) (docindex.PutResu
 	return f.fakeCrawls.Submit(ctx, p)
 }
 
-func (f *failAt) Survey(ctx context.Context, id docindex.CrawlID, domains int) (docindex.PendingReport, error) {
+func (f *failAt) Survey(ctx context.Context, id docindex.CrawlID,
+	domains int) (docindex.PendingReport, error) {
 	f.next()
 	return f.fakeCrawls.Survey(ctx, id, domains)
 }

@@ -60,20 +60,23 @@ func TestGolden(t *testing.T) {
 		}, {
 			name:    "info by crawlid",
 			message: `{"action":"info", "appid":"testapp", "uuid":"someuuid", "crawlid":"2aaabbb", "spiderid":"link"}`,
-			want: `{"server_time":` + bubbleTime + `,"uuid":"someuuid","appid":"testapp","spiderid":"link","crawlid":"2aaabbb",` +
+			want: `{"server_time":` + bubbleTime +
+				`,"uuid":"someuuid","appid":"testapp","spiderid":"link","crawlid":"2aaabbb",` +
 				`"total_pending":1,"total_domains":1,"low_priority":29,"high_priority":29,"expires":"1429216389",` +
 				`"domains":{"istresearch.com":{"total":1,"low_priority":29,"high_priority":29}}}`,
 		}, {
 			name:    "info by crawlid, more domains than are listed",
 			message: `{"action":"info","appid":"testapp","uuid":"someuuid","crawlid":"1aaabbb","spiderid":"link"}`,
-			want: `{"server_time":` + bubbleTime + `,"uuid":"someuuid","appid":"testapp","spiderid":"link","crawlid":"1aaabbb",` +
+			want: `{"server_time":` + bubbleTime +
+				`,"uuid":"someuuid","appid":"testapp","spiderid":"link","crawlid":"1aaabbb",` +
 				`"total_pending":11,"total_domains":3,"low_priority":29,"high_priority":39,` +
 				`"domains":{"10.0.0.1":{"total":3,"low_priority":39,"high_priority":39},` +
 				`"example.co.uk":{"total":7,"low_priority":29,"high_priority":31}},"domains_truncated":true}`,
 		}, {
 			name:    "info by crawlid that nobody knows",
 			message: `{"action":"info","appid":"testapp","uuid":"u","crawlid":"none","spiderid":"link"}`,
-			want: `{"server_time":` + bubbleTime + `,"uuid":"u","appid":"testapp","spiderid":"link","crawlid":"none",` +
+			want: `{"server_time":` + bubbleTime +
+				`,"uuid":"u","appid":"testapp","spiderid":"link","crawlid":"none",` +
 				`"total_pending":0,"total_domains":0,"domains":{}}`,
 		}, {
 			name:    "stop",
@@ -116,9 +119,12 @@ func TestNotices(t *testing.T) {
 		got  crawlcontrol.Reply
 		want string
 	}{
-		{"expired", crawlcontrol.ExpiredNotice(id, 75, at), `{"action":"expired","total_expired":75,"spiderid":"link","appid":"testapp","crawlid":"abcdef-1","server_time":1429216294}`},
-		{"expired, empty", crawlcontrol.ExpiredNotice(id, 0, at), `{"action":"expired","total_expired":0,"spiderid":"link","appid":"testapp","crawlid":"abcdef-1","server_time":1429216294}`},
-		{"completed", crawlcontrol.CompletedNotice(id, 7, at), `{"action":"completed","total_done":7,"spiderid":"link","appid":"testapp","crawlid":"abcdef-1","server_time":1429216294}`},
+		{"expired", crawlcontrol.ExpiredNotice(id, 75, at),
+			`{"action":"expired","total_expired":75,"spiderid":"link","appid":"testapp","crawlid":"abcdef-1","server_time":1429216294}`},
+		{"expired, empty", crawlcontrol.ExpiredNotice(id, 0, at),
+			`{"action":"expired","total_expired":0,"spiderid":"link","appid":"testapp","crawlid":"abcdef-1","server_time":1429216294}`},
+		{"completed", crawlcontrol.CompletedNotice(id, 7, at),
+			`{"action":"completed","total_done":7,"spiderid":"link","appid":"testapp","crawlid":"abcdef-1","server_time":1429216294}`},
 	} {
 		if string(c.got.Body) != c.want || c.got.App != "testapp" || c.got.Of != -1 {
 			t.Errorf("%s: %+v %s; want %s", c.name, c.got, c.got.Body, c.want)
@@ -133,7 +139,8 @@ func TestFoundingSamples(t *testing.T) {
 		Crawls: []docindex.CrawlPending{{Crawl: "abc123", Pending: docindex.Pending{Total: 28, Low: 39, High: 39}}},
 	}
 	m := crawlcontrol.New(crawls, 10)
-	notice := crawlcontrol.ExpiredNotice(docindex.CrawlID{Spider: "link", App: "testapp", Crawl: "abcdef-1"}, 75, time.Now())
+	notice := crawlcontrol.ExpiredNotice(docindex.CrawlID{Spider: "link", App: "testapp",
+		Crawl: "abcdef-1"}, 75, time.Now())
 	for _, c := range []struct{ name, message, sample string }{
 		{
 			"info by appid", `{"action":"info", "appid":"testapp", "uuid":"someuuid", "spiderid":"link"}`,
@@ -184,7 +191,8 @@ func wantFields(t *testing.T, at string, got, want map[string]any) {
 
 // Whatever crawls and domains are called, an info is JSON that says their names as encoding/json would.
 func TestInfoNames(t *testing.T) {
-	names := []string{`"`, `\`, "a\tb\x00", "\x7f", "münchen.test", "\u2028", "\xff\xfe", "<&>", "", "a b", `\u0041`}
+	names := []string{`"`, `\`, "a\tb\x00", "\x7f", "münchen.test", "\u2028", "\xff\xfe", "<&>", "", "a b",
+		`\u0041`}
 	crawls := laid()
 	var survey docindex.PendingReport
 	for i, name := range names {
@@ -194,7 +202,8 @@ func TestInfoNames(t *testing.T) {
 		survey.Count++
 	}
 	crawls.surveys[docindex.CrawlID{Spider: "link", App: "testapp"}] = survey
-	replies, _, err := crawlcontrol.New(crawls, 10).Do(t.Context(), [][]byte{[]byte(`{"action":"info","appid":"testapp","uuid":"é\"","spiderid":"link"}`)})
+	replies, _, err := crawlcontrol.New(crawls, 10).Do(t.Context(),
+		[][]byte{[]byte(`{"action":"info","appid":"testapp","uuid":"é\"","spiderid":"link"}`)})
 	if err != nil || len(replies) != 1 {
 		t.Fatalf("Do: %d replies, %v", len(replies), err)
 	}

@@ -8,15 +8,17 @@ import (
 	"urlserver/docindex"
 )
 
-// appInfo is the reply to an info about an application. It may list thousands of crawls and domains, and is written without
-// encoding/json, whose maps and reflection cost more than the survey itself (BenchmarkInfo).
+// appInfo returns the reply to an info request for an application. The reply may list thousands of
+// crawls and domains. It is built without encoding/json, whose maps and reflection take longer than
+// the count itself (BenchmarkInfo).
 func appInfo(r *Request, s *docindex.PendingReport, now int64) []byte {
 	room := 512
 	for i := range s.Crawls {
 		room += 192 + roomOfDomain*len(s.Crawls[i].Domains)
 	}
 	t := about(r, now, room)
-	t = t.number("total_pending", s.Total).number("total_domains", uint64(s.Domains)).number("total_crawlids", uint64(s.Count))
+	t = t.number("total_pending", s.Total).number("total_domains",
+		uint64(s.Domains)).number("total_crawlids", uint64(s.Count))
 	t = t.open("crawlids")
 	for _, c := range byKey(s.Crawls, func(c *docindex.CrawlPending) string { return c.Crawl }) {
 		t = t.open(c.Crawl).number("total", c.Total).span(&c.Pending).expires(c.Expires)
@@ -29,7 +31,7 @@ func appInfo(r *Request, s *docindex.PendingReport, now int64) []byte {
 	return t.end()
 }
 
-// crawlInfo is the reply to an info about a crawl.
+// crawlInfo returns the reply to an info request for a crawl.
 func crawlInfo(r *Request, c *docindex.CrawlPending, now int64) []byte {
 	t := about(r, now, 512+roomOfDomain*len(c.Domains)).text("crawlid", r.ID.Crawl)
 	t = t.number("total_pending", c.Total).number("total_domains", uint64(c.Distinct))
@@ -39,14 +41,16 @@ func crawlInfo(r *Request, c *docindex.CrawlPending, now int64) []byte {
 	return t.expires(c.Expires).domains(c).end()
 }
 
-const roomOfDomain = 96 // about as much as one takes in a reply, bytes
+const roomOfDomain = 96 // bytes of a domain in a reply, about
 
-// about is how each info begins, with room for so many bytes.
-func about(r *Request, now int64, room int) written {
-	return append(make(written, 0, room), '{').integer("server_time", now).text("uuid", r.UUID).text("appid", r.ID.App).text("spiderid", r.ID.Spider)
+// about returns the start of an info reply, with capacity for so many bytes.
+func about(r *Request, now int64, room int) jsonBuf {
+	return append(make(jsonBuf, 0, room), '{').integer("server_time", now).text("uuid",
+		r.UUID).text("appid", r.ID.App).text("spiderid", r.ID.Spider)
 }
 
-// byKey are a list's items in the order of their keys; the list stays as it is.
+// byKey returns pointers to the list's items in the order of their keys. The list itself does not
+// change.
 func byKey[T any](list []T, key func(*T) string) []*T {
 	out := make([]*T, len(list))
 	for i := range list {
@@ -56,40 +60,40 @@ func byKey[T any](list []T, key func(*T) string) []*T {
 	return out
 }
 
-// written is JSON on its way, of which an object is open. Its methods append a field each.
-type written []byte
+// jsonBuf is JSON text with an open object. Its methods append a field each.
+type jsonBuf []byte
 
-func (w written) key(name string) written {
+func (w jsonBuf) key(name string) jsonBuf {
 	if w[len(w)-1] != '{' {
 		w = append(w, ',')
 	}
 	return append(appendText(w, name), ':')
 }
 
-func (w written) open(name string) written { return append(w.key(name), '{') }
+func (w jsonBuf) open(name string) jsonBuf { return append(w.key(name), '{') }
 
-func (w written) end() written { return append(w, '}') }
+func (w jsonBuf) end() jsonBuf { return append(w, '}') }
 
-func (w written) text(name, value string) written { return appendText(w.key(name), value) }
+func (w jsonBuf) text(name, value string) jsonBuf { return appendText(w.key(name), value) }
 
-func (w written) number(name string, n uint64) written { return strconv.AppendUint(w.key(name), n, 10) }
+func (w jsonBuf) number(name string, n uint64) jsonBuf { return strconv.AppendUint(w.key(name), n, 10) }
 
-func (w written) integer(name string, n int64) written { return strconv.AppendInt(w.key(name), n, 10) }
+func (w jsonBuf) integer(name string, n int64) jsonBuf { return strconv.AppendInt(w.key(name), n, 10) }
 
-func (w written) truth(name string) written { return append(w.key(name), "true"...) }
+func (w jsonBuf) truth(name string) jsonBuf { return append(w.key(name), "true"...) }
 
-func (w written) span(p *docindex.Pending) written {
+func (w jsonBuf) span(p *docindex.Pending) jsonBuf {
 	return w.integer("low_priority", int64(p.Low)).integer("high_priority", int64(p.High))
 }
 
-func (w written) expires(at int64) written {
+func (w jsonBuf) expires(at int64) jsonBuf {
 	if at == 0 {
 		return w
 	}
 	return w.text("expires", strconv.FormatInt(at, 10))
 }
 
-func (w written) domains(c *docindex.CrawlPending) written {
+func (w jsonBuf) domains(c *docindex.CrawlPending) jsonBuf {
 	w = w.open("domains")
 	for _, d := range byKey(c.Domains, func(d *docindex.DomainPending) string { return d.Domain }) {
 		w = w.open(d.Domain).number("total", d.Total).span(&d.Pending).end()

@@ -7,10 +7,10 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 )
 
-// maxLabels bounds the crawls that metrics name; the others are counted together.
+// maxLabels limits the crawls that the metrics name. The others are counted together.
 const maxLabels = 64
 
-// other is the crawlid of those.
+// other is the crawlid label of the crawls that are counted together.
 const other = "(other)"
 
 var (
@@ -20,23 +20,24 @@ var (
 	sentDesc = prometheus.NewDesc("urlserver_crawl_sent_total",
 		"How often documents of crawls went to clients of the URL Frontier, and to line spiders; to these it counts once they have ended. Of at most 64 crawls, the rest together.",
 		[]string{"spiderid", "appid", "crawlid"}, nil)
-	messagesDesc = prometheus.NewDesc("urlserver_monitor_messages_total", "Requests of crawl control by what they were.", []string{"what"}, nil)
+	messagesDesc = prometheus.NewDesc("urlserver_monitor_messages_total",
+		"Requests of crawl control by what they were.", []string{"what"}, nil)
 )
 
-// Metrics are those of a Monitor and the crawls of its store.
+// Metrics collects the metrics of a Handler and of the crawls in its store.
 type Metrics struct {
-	Monitor *Monitor
+	Handler *Handler
 	Store   Store
 }
 
-// Describe sends what there is.
+// Describe implements prometheus.Collector.
 func (m Metrics) Describe(out chan<- *prometheus.Desc) {
 	out <- documentsDesc
 	out <- sentDesc
 	out <- messagesDesc
 }
 
-// label is a name as a label may have it: what is not UTF-8 stands there as in Go's source.
+// label makes a name fit for a label: a name that is not UTF-8 is quoted as in Go.
 func label(name string) string {
 	if utf8.ValidString(name) {
 		return name
@@ -44,15 +45,17 @@ func label(name string) string {
 	return strconv.Quote(name)
 }
 
-// Collect sends the metrics.
+// Collect implements prometheus.Collector.
 func (m Metrics) Collect(out chan<- prometheus.Metric) {
 	counts := m.Store.CrawlCounts(maxLabels)
 	counts[len(counts)-1].Crawl = other
 	for _, c := range counts {
 		c.Spider, c.App, c.Crawl = label(c.Spider), label(c.App), label(c.Crawl)
-		out <- prometheus.MustNewConstMetric(sentDesc, prometheus.CounterValue, float64(c.Sent), c.Spider, c.App, c.Crawl)
+		out <- prometheus.MustNewConstMetric(sentDesc, prometheus.CounterValue, float64(c.Sent), c.Spider,
+			c.App, c.Crawl)
 		send := func(state string, n uint64) {
-			out <- prometheus.MustNewConstMetric(documentsDesc, prometheus.GaugeValue, float64(n), c.Spider, c.App, c.Crawl, state)
+			out <- prometheus.MustNewConstMetric(documentsDesc, prometheus.GaugeValue, float64(n), c.Spider,
+				c.App, c.Crawl, state)
 		}
 		send("pending", c.Pending)
 		send("in_transit", c.InTransit)
@@ -61,7 +64,7 @@ func (m Metrics) Collect(out chan<- prometheus.Metric) {
 		send("expired", c.Expired)
 		send("dropped", c.Dropped)
 	}
-	f := m.Monitor.Figures()
+	f := m.Handler.Counts()
 	send := func(what string, n uint64) {
 		out <- prometheus.MustNewConstMetric(messagesDesc, prometheus.CounterValue, float64(n), what)
 	}

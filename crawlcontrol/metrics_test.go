@@ -18,7 +18,8 @@ func TestMetrics(t *testing.T) {
 	store := memory.New()
 	var p docindex.Puts
 	for _, crawl := range []string{"c", "\xff", "\xfe", "\x00\n\"", "(other)"} {
-		put := docindex.Put{URL: []byte("http://a.test/"), Crawl: []byte(crawl), Metadata: []byte(`{"appid":["app"]}`)}
+		put := docindex.Put{URL: []byte("http://a.test/"), Crawl: []byte(crawl),
+			Metadata: []byte(`{"appid":["app"]}`)}
 		if err := p.Add(put); err != nil {
 			t.Fatal(err)
 		}
@@ -34,7 +35,7 @@ func TestMetrics(t *testing.T) {
 		t.Fatal(err)
 	}
 	all := prometheus.NewPedanticRegistry()
-	all.MustRegister(crawlcontrol.Metrics{Monitor: crawlcontrol.New(&fakeCrawls{}, 10), Store: store})
+	all.MustRegister(crawlcontrol.Metrics{Handler: crawlcontrol.New(&fakeCrawls{}, 10), Store: store})
 	w := httptest.NewRecorder()
 	promhttp.HandlerFor(all, promhttp.HandlerOpts{}).ServeHTTP(w, httptest.NewRequest("GET", "/metrics", nil))
 	text := w.Body.String()

@@ -22,9 +22,10 @@ func TestNoticesSurvive(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		path := t.TempDir()
 		w := owing{t: t, path: path}
-		w.process(func(m *crawlcontrol.Monitor, store *disk.Store) {
+		w.process(func(m *crawlcontrol.Handler, store *disk.Store) {
 			for _, text := range []string{
-				fmt.Sprintf(`{"url":"http://a.test/","appid":"testapp","crawlid":"late","expires":%d}`, time.Now().Unix()+5),
+				fmt.Sprintf(`{"url":"http://a.test/","appid":"testapp","crawlid":"late","expires":%d}`,
+					time.Now().Unix()+5),
 				`{"url":"http://b.test/","appid":"testapp","crawlid":"done"}`,
 			} {
 				if _, _, err := m.Do(t.Context(), [][]byte{[]byte(text)}); err != nil {
@@ -39,12 +40,12 @@ func TestNoticesSurvive(t *testing.T) {
 			`"action":"completed","total_done":1,"spiderid":"link","appid":"testapp","crawlid":"done"`,
 		}
 		w.want("when it happens", both...)
-		w.process(func(*crawlcontrol.Monitor, *disk.Store) { time.Sleep(20 * time.Second) })
+		w.process(func(*crawlcontrol.Handler, *disk.Store) { time.Sleep(20 * time.Second) })
 		w.want("since nobody was told", both...)
 		w.tell = true
-		w.process(func(*crawlcontrol.Monitor, *disk.Store) { time.Sleep(20 * time.Second) })
+		w.process(func(*crawlcontrol.Handler, *disk.Store) { time.Sleep(20 * time.Second) })
 		w.want("since nobody was told", both...)
-		w.process(func(*crawlcontrol.Monitor, *disk.Store) { time.Sleep(20 * time.Second) })
+		w.process(func(*crawlcontrol.Handler, *disk.Store) { time.Sleep(20 * time.Second) })
 		w.want("once it was told")
 	})
 }
@@ -59,16 +60,16 @@ type owing struct {
 	notices []string
 }
 
-func (w *owing) process(do func(*crawlcontrol.Monitor, *disk.Store)) {
+func (w *owing) process(do func(*crawlcontrol.Handler, *disk.Store)) {
 	store, err := disk.Open(disk.Config{Path: w.path, Log: zerolog.Nop()})
 	if err != nil {
 		w.t.Fatal(err)
 	}
-	keeper := crawlcontrol.NewKeeper(store, &fakeSlots{}, zerolog.Nop())
+	keeper := crawlcontrol.NewController(store, &fakeSlots{}, zerolog.Nop())
 	ctx, cancel := context.WithCancel(w.t.Context())
 	var watching sync.WaitGroup
 	watching.Go(func() {
-		keeper.Watch(ctx, 10*time.Second, func(r crawlcontrol.Reply, told func()) {
+		keeper.Run(ctx, 10*time.Second, func(r crawlcontrol.Reply, told func()) {
 			w.mu.Lock()
 			defer w.mu.Unlock()
 			text, _, _ := strings.Cut(string(r.Body), `,"server_time"`)

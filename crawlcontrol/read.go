@@ -10,21 +10,21 @@ import (
 	"unicode/utf8"
 )
 
-// MaxMessage bounds a request, in bytes: the longest URL and the longest metadata that a document takes, every byte
-// of them escaped.
+// MaxMessage is the most bytes of a request: the longest URL and the longest metadata of a
+// document, with every byte escaped.
 const MaxMessage = 128 << 10
 
-// fields are a JSON object's, as they stood there.
+// fields are the raw values of a JSON object.
 type fields map[string]json.RawMessage
 
-// readFields reads a message that is one JSON object and nothing else. Nothing is kept of one that is not.
+// readFields reads a message that must be one JSON object and nothing else.
 func readFields(message []byte) (fields, error) {
 	switch {
 	case len(message) > MaxMessage:
 		return nil, fmt.Errorf("message of %d bytes: at most %d are read", len(message), MaxMessage)
 	case !utf8.Valid(message):
 		return nil, errors.New("message is not UTF-8")
-	case !json.Valid(message): // the whole of it, so that nothing follows the object
+	case !json.Valid(message): // checks the whole message, so nothing follows the object
 		return nil, errors.New("message is not a JSON object, or something follows it")
 	}
 	in := json.NewDecoder(bytes.NewReader(message))
@@ -41,7 +41,7 @@ func readFields(message []byte) (fields, error) {
 		if err := in.Decode(&raw); err != nil {
 			return nil, fmt.Errorf("message: %w", err)
 		}
-		key := name.(string) // of an object, what is not a value is one
+		key := name.(string) // a token of an object that is not a value is a key
 		if _, twice := all[key]; twice {
 			return nil, fmt.Errorf("message has %.40q twice", key)
 		}
@@ -50,8 +50,8 @@ func readFields(message []byte) (fields, error) {
 	return all, nil
 }
 
-// peek is a field's text where it is good, or nothing.
-func (all fields) peek(s *shape, name string) string {
+// peek returns a field's text if it is valid, else "".
+func (all fields) peek(s *requestSchema, name string) string {
 	for i := range s.fields {
 		if f := &s.fields[i]; f.name == name && all[name] != nil {
 			if v, err := f.read(all[name]); err == nil {
@@ -62,7 +62,7 @@ func (all fields) peek(s *shape, name string) string {
 	return ""
 }
 
-// value is what a field holds; which part, its kind tells.
+// value is the value of a field. The field's kind says which member counts.
 type value struct {
 	text   string // of an object: its compact JSON
 	number int64
@@ -70,11 +70,11 @@ type value struct {
 	given  bool
 }
 
-// values are a request's by name. One that is missing is its preset, or the zero value.
+// values are a request's values by name. A missing field has its preset or the zero value.
 type values map[string]value
 
-// read takes the fields for a request of this shape, strictly.
-func (s *shape) read(all fields) (values, error) {
+// read checks the fields against the schema and returns their values.
+func (s *requestSchema) read(all fields) (values, error) {
 	out := values{}
 	for i := range s.fields {
 		f := &s.fields[i]
@@ -100,7 +100,7 @@ func (s *shape) read(all fields) (values, error) {
 	return out, nil
 }
 
-func (s *shape) names() string {
+func (s *requestSchema) names() string {
 	var names []string
 	for _, f := range s.fields {
 		names = append(names, f.name)

@@ -25,7 +25,7 @@ type tellingSlots struct {
 	ended     sync.Map // by URL
 }
 
-func (s *tellingSlots) Condemn(_ context.Context, o *docindex.Outcomes) (int, error) {
+func (s *tellingSlots) Cancel(_ context.Context, o *docindex.Outcomes) (int, error) {
 	var all []string
 	for i := range o.Len() {
 		url := string(o.At(i).URL)
@@ -41,11 +41,12 @@ func (s *tellingSlots) Condemn(_ context.Context, o *docindex.Outcomes) (int, er
 
 // Two daemons share an index in Redis: what one is asked to do with a crawl, the other does with what it has of it.
 func TestKeepersShareRedis(t *testing.T) {
-	cfg := redis.Config{Addrs: []string{redistest.Start(t).Addr()}, Lease: time.Hour, Janitor: 10 * time.Millisecond}
+	cfg := redis.Config{Addrs: []string{redistest.Start(t).Addr()}, Lease: time.Hour,
+		Janitor: 10 * time.Millisecond}
 	var stores [2]*redis.Store
 	var slots [2]*tellingSlots
-	var monitors [2]*crawlcontrol.Monitor
-	var keepers [2]*crawlcontrol.Keeper
+	var monitors [2]*crawlcontrol.Handler
+	var keepers [2]*crawlcontrol.Controller
 	for i := range stores {
 		stores[i], slots[i] = redis.New(cfg), &tellingSlots{condemned: make(chan []string, 10)}
 		t.Cleanup(func() { stores[i].Close() })
@@ -56,7 +57,7 @@ func TestKeepersShareRedis(t *testing.T) {
 			}
 			t.Log(err) // a busy machine may not connect in time at once
 		}
-		keepers[i] = crawlcontrol.NewKeeper(stores[i], slots[i], zerolog.Nop())
+		keepers[i] = crawlcontrol.NewController(stores[i], slots[i], zerolog.Nop())
 		monitors[i] = crawlcontrol.New(keepers[i], 10)
 	}
 	do := func(i int, text string) crawlcontrol.Reply {
@@ -89,7 +90,8 @@ func TestKeepersShareRedis(t *testing.T) {
 	want(0, stopText, `"total_purged":0,`)
 	want(1, string(crawl("d")), `"status":"dropped"`)
 
-	late := fmt.Sprintf(`{"url":"http://e.test/","appid":"testapp","crawlid":"late","expires":%d}`, time.Now().Unix()-1)
+	late := fmt.Sprintf(`{"url":"http://e.test/","appid":"testapp","crawlid":"late","expires":%d}`,
+		time.Now().Unix()-1)
 	want(0, late, `"status":"new"`)
 	notices := make(chan string, 10)
 	ctx, cancel := context.WithCancel(t.Context())
@@ -98,7 +100,7 @@ func TestKeepersShareRedis(t *testing.T) {
 	defer cancel()
 	for _, k := range keepers {
 		watching.Go(func() {
-			k.Watch(ctx, time.Hour, func(r crawlcontrol.Reply, told func()) {
+			k.Run(ctx, time.Hour, func(r crawlcontrol.Reply, told func()) {
 				told()
 				text, _, _ := strings.Cut(string(r.Body), `,"server_time"`)
 				notices <- text[1:]
@@ -109,7 +111,8 @@ func TestKeepersShareRedis(t *testing.T) {
 	for len(condemned) < 2 { // they are of two shards
 		condemned = append(condemned, <-slots[1].condemned...)
 	}
-	if slices.Sort(condemned); condemned[0] != "stopped http://a.test/" || condemned[1] != "stopped http://b.test/" {
+	if slices.Sort(condemned); condemned[0] != "stopped http://a.test/" ||
+		condemned[1] != "stopped http://b.test/" {
 		t.Errorf("the other's slots are to end %q; want what they have of the stopped crawl", condemned)
 	}
 	if got, want := <-notices, `"action":"expired","total_expired":1,"spiderid":"link","appid":"testapp","crawlid":"late"`; got != want {

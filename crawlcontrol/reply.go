@@ -6,26 +6,26 @@ import (
 	"encoding/json"
 )
 
-// Reply is what comes of a message, or of a crawl's end.
+// Reply is the reply to a message, or the notice of a crawl's end.
 type Reply struct {
-	Of      int    // the message's place in the batch; of notices -1
-	App     string // the application it is for; empty where that is not known
+	Of      int    // index of the message in the batch; -1 for notices
+	App     string // the application that it is for; "" if unknown
 	Body    []byte // JSON
-	Refused bool   // the message was no good request
-	Quiet   bool   // who sent the message does not wait for it: a crawl that was taken
+	Refused bool   // the message was not a valid request
+	NoReply bool   // the client does not wait for it: a crawl request was accepted
 
-	told func(context.Context) // nil: nothing depends on who knows of it
+	told func(context.Context) // tells that the reply has been delivered; nil: nobody needs to know
 }
 
-// Acknowledged says that the reply has got to whoever asked, and will not be made again. Until then, who asks for the same
-// stop again is answered as much.
+// Acknowledged tells that the reply has reached its client. Before that, another stop of the same
+// crawl is answered with the same count.
 func (r *Reply) Acknowledged(ctx context.Context) {
 	if r.told != nil {
 		r.told(ctx)
 	}
 }
 
-// ended is the reply to stop, and the notices of what has ended by itself.
+// ended is the reply to stop, and the notices of crawls that have expired or are completed.
 type ended struct {
 	Action       string  `json:"action"`
 	TotalPurged  *uint64 `json:"total_purged,omitempty"`
@@ -38,7 +38,7 @@ type ended struct {
 	ServerTime   int64   `json:"server_time"`
 }
 
-// taken is the answer to a crawl, where one is wanted.
+// taken is the reply to a crawl request.
 type taken struct {
 	Action     string `json:"action"`
 	Status     string `json:"status"` // new, known or dropped
@@ -54,20 +54,20 @@ type refused struct {
 	AppID string `json:"appid,omitempty"`
 }
 
-// encode writes a reply as it goes out.
+// encode returns a reply as JSON without a line end.
 func encode(v any) []byte {
 	var b bytes.Buffer
 	out := json.NewEncoder(&b)
 	out.SetEscapeHTML(false)
-	_ = out.Encode(v) // strings and numbers always can be
+	_ = out.Encode(v) // strings and numbers always can be encoded
 	return bytes.TrimSuffix(b.Bytes(), []byte("\n"))
 }
 
-// Instead is an error in the place of a reply that cannot be sent.
-func (r Reply) Instead(why error) Reply {
+// AsError returns an error reply in place of a reply that cannot be sent.
+func (r Reply) AsError(why error) Reply {
 	var was struct {
 		UUID string `json:"uuid"`
 	}
-	_ = json.Unmarshal(r.Body, &was) // it is our own
+	_ = json.Unmarshal(r.Body, &was) // our own JSON
 	return refusal(&Refusal{UUID: was.UUID, App: r.App, cause: why}, r.Of)
 }

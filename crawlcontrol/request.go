@@ -9,12 +9,12 @@ import (
 	"urlserver/docindex"
 )
 
-// Verb says what a request asks for.
+// Verb is the kind of a request.
 type Verb uint8
 
 const (
 	Crawl Verb = iota
-	Info       // of a crawl; of an application where ID has no Crawl
+	Info       // of a crawl, or of an application if ID has no Crawl
 	Stop
 )
 
@@ -28,12 +28,12 @@ type Request struct {
 	Verb Verb
 	ID   docindex.CrawlID
 	UUID string        // of info and stop
-	Put  docindex.Puts // of crawl: the URL to be stored
+	Put  docindex.Puts // of crawl: the URL to store
 }
 
-// Refusal is the error of a message that is no good request.
+// Refusal is the error of a message that is not a valid request.
 type Refusal struct {
-	UUID, App string // where they could be read
+	UUID, App string // if they could be read
 	cause     error
 }
 
@@ -41,7 +41,7 @@ func (r *Refusal) Error() string { return r.cause.Error() }
 
 func (r *Refusal) Unwrap() error { return r.cause }
 
-// Parse reads a message. The error is a *[Refusal].
+// Parse reads a message. An error is a *[Refusal].
 func Parse(message []byte) (Request, error) {
 	all, err := readFields(message)
 	if err != nil {
@@ -49,12 +49,13 @@ func Parse(message []byte) (Request, error) {
 	}
 	r, err := parse(all)
 	if err != nil {
-		return Request{}, &Refusal{UUID: all.peek(&infoShape, "uuid"), App: all.peek(&infoShape, "appid"), cause: err}
+		return Request{}, &Refusal{UUID: all.peek(&infoSchema, "uuid"), App: all.peek(&infoSchema, "appid"),
+			cause: err}
 	}
 	return r, nil
 }
 
-// parse tells by the fields which request it is.
+// parse finds the kind of the request by its fields.
 func parse(all fields) (Request, error) {
 	switch {
 	case all["action"] != nil:
@@ -67,30 +68,31 @@ func parse(all fields) (Request, error) {
 
 func parseAction(all fields) (Request, error) {
 	word := all.peek(&anyAction, "action")
-	shape, verb := &infoShape, Info
+	requestSchema, verb := &infoSchema, Info
 	switch word {
 	case wordInfo:
 	case wordStop:
-		shape, verb = &stopShape, Stop
+		requestSchema, verb = &stopSchema, Stop
 	default:
 		return Request{}, fmt.Errorf("action: %.40s is not one; there are %q", all["action"], actionWords)
 	}
-	v, err := shape.read(all)
+	v, err := requestSchema.read(all)
 	if err != nil {
 		return Request{}, err
 	}
 	return Request{Verb: verb, ID: idOf(v), UUID: v["uuid"].text}, nil
 }
 
-// anyAction reads the word of an action, whichever it is.
-var anyAction = shape{fields: []field{{name: "action", kind: text, least: 1, most: maxName, words: actionWords}}}
+// anyAction reads the action of a request, whichever it is.
+var anyAction = requestSchema{fields: []field{{name: "action", kind: text, least: 1, most: maxName,
+	words: actionWords}}}
 
 func idOf(v values) docindex.CrawlID {
 	return docindex.CrawlID{Spider: v["spiderid"].text, App: v["appid"].text, Crawl: v["crawlid"].text}
 }
 
 func parseCrawl(all fields) (Request, error) {
-	v, err := crawlShape.read(all)
+	v, err := crawlSchema.read(all)
 	if err != nil {
 		return Request{}, err
 	}
@@ -100,7 +102,7 @@ func parseCrawl(all fields) (Request, error) {
 		Priority: int32(v["priority"].number),
 		Crawl:    []byte(v["crawlid"].text),
 		Metadata: metadataOf(v),
-		NoExpiry: true, // what is put last holds, and it says that the crawl ends never where it does not say when
+		NoExpiry: true, // the last put counts: without an expiry the crawl never ends
 	})
 	if err != nil {
 		return Request{}, fmt.Errorf("crawl: %w", err)
@@ -108,8 +110,8 @@ func parseCrawl(all fields) (Request, error) {
 	return r, nil
 }
 
-// withScheme is a URL with http:// before it where it has no scheme, as Scrapy Cluster does. A port behind a
-// host's name makes no scheme of that; a path without a host stays as it is.
+// withScheme puts http:// before a URL without scheme, as Scrapy Cluster does. In "host:80/" the
+// part before the colon is no scheme. A path without a host stays as it is.
 func withScheme(url string) string {
 	name, rest, found := strings.Cut(url, ":")
 	switch {
@@ -131,11 +133,11 @@ func isScheme(name string) bool {
 	return name != ""
 }
 
-// metadataOf is what a spider, and the store, get to know of a crawl request.
+// metadataOf returns the metadata of a crawl request's document.
 func metadataOf(v values) []byte {
 	m := map[string][]string{"spiderid": {v["spiderid"].text}}
-	for i := range crawlShape.fields {
-		f := &crawlShape.fields[i]
+	for i := range crawlSchema.fields {
+		f := &crawlSchema.fields[i]
 		one := v[f.name]
 		if f.name == "url" || f.name == "crawlid" || f.name == "priority" || !one.given {
 			continue

@@ -5,29 +5,29 @@ import (
 	"math"
 )
 
-// kind is what a field's value is.
+// kind is the type of a field's value.
 type kind uint8
 
 const (
 	text    kind = iota // a string of least to most characters
-	integer             // least to most
+	integer             // from least to most
 	list                // of strings, at most most
-	object              // any
+	object              // of any content
 )
 
-// field is one field of a request. Requests are read, and the JSON Schema is written, by this alone.
+// field is one field of a request. Both the reader and the JSON Schema use this definition only.
 type field struct {
 	name        string
 	kind        kind
 	least, most int64
 	required    bool
-	preset      any      // what it is where it is missing; nil: nothing
-	words       []string // the only ones allowed; nil: any
+	preset      any      // value of a missing field; nil: none
+	words       []string // the allowed values; nil: any
 	about       string
 }
 
-// shape is one sort of request.
-type shape struct {
+// requestSchema is the schema of one kind of request.
+type requestSchema struct {
 	name   string
 	about  string
 	fields []field
@@ -39,18 +39,24 @@ const (
 	lastYear = 253402300799 // the last second of the year 9999
 )
 
-// crawlShape is a request to crawl a URL.
-var crawlShape = shape{
+// crawlSchema is the schema of a request to crawl a URL.
+var crawlSchema = requestSchema{
 	name:  "crawl",
 	about: "Crawl a URL.",
 	fields: []field{
-		{name: "url", kind: text, least: 1, most: 8000, required: true, about: "Absolute, http or https; without a scheme it is http."},
+		{name: "url", kind: text, least: 1, most: 8000, required: true,
+			about: "Absolute, http or https; without a scheme it is http."},
 		{name: "appid", kind: text, least: 3, most: maxName, required: true, about: "The application that asks."},
-		{name: "crawlid", kind: text, least: 1, most: maxName, required: true, about: "Which of the application's crawls this is."},
-		{name: "spiderid", kind: text, least: 1, most: maxName, preset: "link", about: "The sort of spider that fetches it."},
-		{name: "priority", kind: integer, least: 1, most: 100, preset: 1, about: "Higher goes first in a host's queue."},
-		{name: "maxdepth", kind: integer, least: 0, most: 100, preset: 0, about: "How many links away the spider goes."},
-		{name: "expires", kind: integer, least: 0, most: lastYear, preset: 0, about: "Seconds since 1970 at which the whole crawl ends; 0: never."},
+		{name: "crawlid", kind: text, least: 1, most: maxName, required: true,
+			about: "Which of the application's crawls this is."},
+		{name: "spiderid", kind: text, least: 1, most: maxName, preset: "link",
+			about: "The sort of spider that fetches it."},
+		{name: "priority", kind: integer, least: 1, most: 100, preset: 1,
+			about: "Higher goes first in a host's queue."},
+		{name: "maxdepth", kind: integer, least: 0, most: 100, preset: 0,
+			about: "How many links away the spider goes."},
+		{name: "expires", kind: integer, least: 0, most: lastYear, preset: 0,
+			about: "Seconds since 1970 at which the whole crawl ends; 0: never."},
 		{name: "allowed_domains", kind: list, most: maxList, about: "For the spider."},
 		{name: "allow_regex", kind: list, most: maxList, about: "For the spider."},
 		{name: "deny_regex", kind: list, most: maxList, about: "For the spider."},
@@ -64,15 +70,15 @@ var crawlShape = shape{
 
 var actionWords = []string{wordInfo, wordStop}
 
-// infoShape is a request to count an application's crawls, or one of them.
-var infoShape = shape{
+// infoSchema is the schema of a request to count the pending documents of an application or a crawl.
+var infoSchema = requestSchema{
 	name:   wordInfo,
 	about:  "Count what is pending of an application, or of one of its crawls.",
 	fields: actionFields(wordInfo, false),
 }
 
-// stopShape is a request to end a crawl for good.
-var stopShape = shape{
+// stopSchema is the schema of a request to stop a crawl for good.
+var stopSchema = requestSchema{
 	name:   wordStop,
 	about:  "End a crawl for good.",
 	fields: actionFields(wordStop, true),
@@ -88,13 +94,13 @@ func actionFields(word string, crawlNeeded bool) []field {
 	}
 }
 
-// Schema is the JSON Schema of all requests.
+// Schema returns the JSON Schema of all requests.
 func Schema() []byte {
 	var shapes []map[string]any
-	for _, s := range []shape{crawlShape, infoShape, stopShape} {
+	for _, s := range []requestSchema{crawlSchema, infoSchema, stopSchema} {
 		shapes = append(shapes, s.schema())
 	}
-	out, _ := json.MarshalIndent(map[string]any{ // strings and numbers always can be
+	out, _ := json.MarshalIndent(map[string]any{ // strings and numbers always can be encoded
 		"$schema":     "https://json-schema.org/draft/2020-12/schema",
 		"title":       "Requests of crawl control",
 		"description": "One JSON object a message, UTF-8. Optional fields may be null, which is the same as leaving them out.",
@@ -103,7 +109,7 @@ func Schema() []byte {
 	return append(out, '\n')
 }
 
-func (s *shape) schema() map[string]any {
+func (s *requestSchema) schema() map[string]any {
 	fields, required := map[string]any{}, []string{}
 	for i := range s.fields {
 		f := &s.fields[i]

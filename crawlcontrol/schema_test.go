@@ -39,12 +39,15 @@ func (s *schema) allows(v any) bool {
 		return is("null")
 	case string:
 		n := utf8.RuneCountInString(v)
-		return is("string") && (s.MaxLength == 0 || n >= s.MinLength && n <= s.MaxLength) && (s.Enum == nil || slices.Contains(s.Enum, v))
+		return is("string") && (s.MaxLength == 0 || n >= s.MinLength && n <= s.MaxLength) &&
+			(s.Enum == nil || slices.Contains(s.Enum, v))
 	case json.Number:
 		n, err := v.Int64()
 		return is("integer") && err == nil && n >= s.Minimum && n <= s.Maximum
 	case []any:
-		return is("array") && len(v) <= s.MaxItems && !slices.ContainsFunc(v, func(e any) bool { return !s.Items.allows(e) })
+		return is("array") && len(v) <= s.MaxItems && !slices.ContainsFunc(v, func(e any) bool {
+			return !s.Items.allows(e)
+		})
 	case map[string]any:
 		return is("object") && s.allowsObject(v)
 	}

@@ -7,9 +7,9 @@ import (
 	"urlserver/urlserver/engine"
 )
 
-// Condemn ends documents of crawls that are over, wherever they are held, each with its outcome's kind, and answers how
+// Cancel ends documents of crawls that are over, wherever they are held, each with its outcome's kind, and answers how
 // many will not be sent. Those at spiders go on, and are not sent again. It waits for an answer of the index that some may be in.
-func (d *Daemon) Condemn(ctx context.Context, o *docindex.Outcomes) (ended int, err error) {
+func (d *Daemon) Cancel(ctx context.Context, o *docindex.Outcomes) (ended int, err error) {
 	answer := make(chan int, 1)
 	err = d.ask(context.WithoutCancel(ctx), func(e *engine.Engine) { // o is ours until the owner is through
 		e.Condemn(o, func(n int) { answer <- n })

@@ -19,9 +19,9 @@ import (
 
 // crawlControl is crawl control, where the store keeps crawls. Use open.
 type crawlControl struct {
-	monitor *crawlcontrol.Monitor // nil: it does not
+	monitor *crawlcontrol.Handler // nil: it does not
 	store   crawlcontrol.Store
-	keeper  *crawlcontrol.Keeper
+	keeper  *crawlcontrol.Controller
 	kafka   *kafka.Service // nil: monitor.brokers is empty
 	grace   time.Duration
 	log     zerolog.Logger
@@ -67,10 +67,10 @@ func (c *crawlControl) open(cfg configs.Monitor, store crawlcontrol.Store, daemo
 		}
 		return nil
 	}
-	c.store, c.keeper = store, crawlcontrol.NewKeeper(store, daemon, log)
+	c.store, c.keeper = store, crawlcontrol.NewController(store, daemon, log)
 	c.monitor = crawlcontrol.New(c.keeper, cfg.MaxDomains)
 	if len(cfg.Brokers) > 0 {
-		c.kafka, err = kafka.New(kafka.Config{Settings: cfg, Monitor: c.monitor, Log: log})
+		c.kafka, err = kafka.New(kafka.Config{Settings: cfg, Handler: c.monitor, Log: log})
 	}
 	return err
 }
@@ -83,14 +83,14 @@ func (c *crawlControl) actions() httpapi.Actions {
 }
 
 // figures tells how crawl control fares with Kafka; nil: it goes without.
-func (c *crawlControl) figures() func() kafka.Figures {
+func (c *crawlControl) figures() func() kafka.Counts {
 	if c.kafka == nil {
 		return nil
 	}
-	return c.kafka.Figures
+	return c.kafka.Counts
 }
 
-// changes returns [crawlcontrol.Keeper.Changes]; nil: the store keeps no crawls.
+// changes returns [crawlcontrol.Controller.Changes]; nil: the store keeps no crawls.
 func (c *crawlControl) changes() func() uint64 {
 	if c.keeper == nil {
 		return nil
@@ -107,7 +107,7 @@ func (c *crawlControl) lister() docindex.CrawlLister {
 
 func (c *crawlControl) collectors() (all []prometheus.Collector) {
 	if c.monitor != nil {
-		all = append(all, crawlcontrol.Metrics{Monitor: c.monitor, Store: c.store})
+		all = append(all, crawlcontrol.Metrics{Handler: c.monitor, Store: c.store})
 	}
 	if c.kafka != nil {
 		all = append(all, c.kafka)
@@ -125,7 +125,7 @@ func (c *crawlControl) run(ctx context.Context) (err error) {
 		helpers.Go(func() { err = c.kafka.Run(ctx) })
 		helpers.Go(func() { c.sendNotices(ctx) })
 	}
-	c.keeper.Watch(ctx, c.grace, c.notify)
+	c.keeper.Run(ctx, c.grace, c.notify)
 	helpers.Wait()
 	return err
 }

@@ -19,9 +19,9 @@ import (
 // idle are slots that hold nothing.
 type idle struct{}
 
-func (idle) Condemn(context.Context, *docindex.Outcomes) (int, error) { return 0, nil }
-func (idle) Forget(*docindex.Outcomes)                                {}
-func (idle) AtSpiders(context.Context, *docindex.Outcomes) error      { return nil }
+func (idle) Cancel(context.Context, *docindex.Outcomes) (int, error) { return 0, nil }
+func (idle) Forget(*docindex.Outcomes)                               {}
+func (idle) AtSpiders(context.Context, *docindex.Outcomes) error     { return nil }
 
 // BenchmarkCrawls has 100,000 crawl requests read from a broker, put into a store, and committed. The processor time is that
 // of this process: with kfake the broker's, too.
@@ -63,7 +63,7 @@ func benchCrawls(b *testing.B, k *broker, open func() docindex.Store) {
 		before := cpu(b)
 		b.StartTimer()
 		began := time.Now()
-		s := start(b, cfg, crawlcontrol.New(crawlcontrol.NewKeeper(store, idle{}, zerolog.Nop()), 1000))
+		s := start(b, cfg, crawlcontrol.New(crawlcontrol.NewController(store, idle{}, zerolog.Nop()), 1000))
 		eventually(b, "all are stored", func() bool { return store.Stats().Scheduled == n })
 		took, used := time.Since(began), cpu(b)-before
 		b.StopTimer()

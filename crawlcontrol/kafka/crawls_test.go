@@ -28,7 +28,8 @@ type crawls struct {
 }
 
 func newCrawls() *crawls {
-	return &crawls{urls: map[string]int{}, stopped: map[string]int{}, told: map[string]int{}, tried: make(chan struct{}, 1)}
+	return &crawls{urls: map[string]int{}, stopped: map[string]int{}, told: map[string]int{},
+		tried: make(chan struct{}, 1)}
 }
 
 func (c *crawls) set(away bool) {
@@ -69,7 +70,8 @@ func (c *crawls) Survey(_ context.Context, id docindex.CrawlID, _ int) (docindex
 	if err := c.failLocked(); err != nil {
 		return docindex.PendingReport{}, err
 	}
-	one := docindex.CrawlPending{Crawl: id.Crawl, Pending: docindex.Pending{Total: uint64(c.pending), Low: 1, High: 9}, Distinct: c.domains}
+	one := docindex.CrawlPending{Crawl: id.Crawl,
+		Pending: docindex.Pending{Total: uint64(c.pending), Low: 1, High: 9}, Distinct: c.domains}
 	for i := range c.domains {
 		one.Domains = append(one.Domains, docindex.DomainPending{Domain: fmt.Sprintf("%0100d.example", i)})
 	}
@@ -94,7 +96,7 @@ func (c *crawls) Stop(ctx context.Context, id docindex.CrawlID) (uint64, error) 
 	return 5, nil
 }
 
-func (c *crawls) Told(_ context.Context, id docindex.CrawlID) {
+func (c *crawls) AcknowledgeStop(_ context.Context, id docindex.CrawlID) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.told[id.Crawl]++
@@ -117,11 +119,12 @@ func info(uuid string) string {
 }
 
 func stop(uuid, crawl string) string {
-	return fmt.Sprintf(`{"action":"stop","appid":"testapp","uuid":%q,"spiderid":"link","crawlid":%q}`, uuid, crawl)
+	return fmt.Sprintf(`{"action":"stop","appid":"testapp","uuid":%q,"spiderid":"link","crawlid":%q}`, uuid,
+		crawl)
 }
 
 func crawl(url string) string {
 	return fmt.Sprintf(`{"url":%q,"appid":"testapp","crawlid":"c1"}`, url)
 }
 
-func doer(c *crawls) kafka.Doer { return crawlcontrol.New(c, 1000) }
+func doer(c *crawls) kafka.Handler { return crawlcontrol.New(c, 1000) }

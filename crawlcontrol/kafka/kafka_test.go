@@ -41,15 +41,17 @@ func TestRequestsAndReplies(t *testing.T) {
 		if !strings.Contains(got[0], `"total_pending":28,"total_domains":0,"low_priority":1,"high_priority":9`) {
 			t.Errorf("reply is %s", got[0])
 		}
-		feed(t, b, in, "poison", "\xff\xfe{", strings.Repeat("[", 500_000), `{"action":"stop","appid":"testapp","uuid":"bad"}`,
-			`{"action":"info","appid":"café","uuid":"strange","spiderid":"link"}`, stop("last", "c1"))
+		feed(t, b, in, "poison", "\xff\xfe{", strings.Repeat("[", 500_000),
+			`{"action":"stop","appid":"testapp","uuid":"bad"}`,
+			`{"action":"info","appid":"café","uuid":"notInTopic","spiderid":"link"}`, stop("last", "c1"))
 		feed(t, b, cfg.Inbound[1], info("other topic")) // made by the service
 		got = append(got, own.next(3)...)
 		all := read(t, b, cfg.Prefix+".outbound_firehose").next(8)
-		if n := uuids(got); len(got) != 4 || n["before"] != 1 || n["bad"] != 1 || n["last"] != 1 || n["other topic"] != 1 {
+		if n := uuids(got); len(got) != 4 || n["before"] != 1 || n["bad"] != 1 || n["last"] != 1 ||
+			n["other topic"] != 1 {
 			t.Errorf("the application's topic has %q", got)
 		}
-		if n := uuids(all); len(all) != 8 || len(n) != 5 || n["strange"] != 1 {
+		if n := uuids(all); len(all) != 8 || len(n) != 5 || n["notInTopic"] != 1 {
 			t.Errorf("the firehose has %.3000q", all)
 		}
 		errors := slices.DeleteFunc(all, func(text string) bool { return !strings.HasPrefix(text, `{"error":`) })
@@ -61,7 +63,8 @@ func TestRequestsAndReplies(t *testing.T) {
 		})
 		eventually(t, "the stop counts as told", func() bool { return c.toldOf("c1") == 1 })
 		s.stop()
-		if c.seen("http://a.test/1") != 1 || committed(t, b, cfg.Group, in) != 8 || committed(t, b, cfg.Group, cfg.Inbound[1]) != 1 {
+		if c.seen("http://a.test/1") != 1 || committed(t, b, cfg.Group, in) != 8 ||
+			committed(t, b, cfg.Group, cfg.Inbound[1]) != 1 {
 			t.Errorf("stored %d times, %d and %d committed; want 1, 8 and 1", c.seen("http://a.test/1"),
 				committed(t, b, cfg.Group, in), committed(t, b, cfg.Group, cfg.Inbound[1]))
 		}
@@ -106,9 +109,14 @@ func TestStoreAway(t *testing.T) {
 			t.Errorf("%d offsets are committed while the store is away", n)
 		}
 		c.set(false)
-		read(t, b, cfg.Prefix+".outbound_firehose").until("answer", func(all []string) bool { return uuids(all)["one"] > 0 })
+		read(t, b, cfg.Prefix+".outbound_firehose").until("answer", func(all []string) bool {
+			return uuids(all)["one"] > 0
+		})
 		eventually(t, "all are stored and committed", func() bool {
-			return committed(t, b, cfg.Group, cfg.Inbound[0]) == 3001 && !slices.ContainsFunc(urls, func(u string) bool { return c.seen(u) == 0 })
+			return committed(t, b, cfg.Group, cfg.Inbound[0]) == 3001 &&
+				!slices.ContainsFunc(urls, func(u string) bool {
+					return c.seen(u) == 0
+				})
 		})
 	})
 }
@@ -159,16 +167,16 @@ func TestFigures(t *testing.T) {
 		feed(t, b, cfg.Inbound[0], info("a"), stop("b", "c1"), info("c"))
 		s := start(t, cfg, doer(c))
 		eventually(t, "the stop is under way", func() bool { return c.begun.Load() == 1 })
-		if f := s.Figures(); f.Lag != 3 || f.Requests != 0 {
+		if f := s.Counts(); f.Lag != 3 || f.Requests != 0 {
 			t.Errorf("while the first of three is under way: %+v", f)
 		}
 		close(c.blocking)
-		eventually(t, "all is done", func() bool { return s.Figures().Lag == 0 })
-		if f := s.Figures(); f.Requests != 3 || f.Replies < 3 || f.GivenUp != 0 {
+		eventually(t, "all is done", func() bool { return s.Counts().Lag == 0 })
+		if f := s.Counts(); f.Requests != 3 || f.Replies < 3 || f.GivenUp != 0 {
 			t.Errorf("after three requests: %+v", f)
 		}
 		feed(t, b, cfg.Inbound[0], info("d"))
-		eventually(t, "another one is done", func() bool { f := s.Figures(); return f.Requests == 4 && f.Lag == 0 })
+		eventually(t, "another one is done", func() bool { f := s.Counts(); return f.Requests == 4 && f.Lag == 0 })
 	})
 }
 
@@ -176,13 +184,13 @@ func TestFigures(t *testing.T) {
 func TestConnected(t *testing.T) {
 	b := fakeBroker(t)
 	s := start(t, settings(t, b), doer(newCrawls()))
-	eventually(t, "it is connected", func() bool { return s.Figures().Connected })
+	eventually(t, "it is connected", func() bool { return s.Counts().Connected })
 	b.fake.Close()
-	eventually(t, "it is not connected", func() bool { return !s.Figures().Connected })
+	eventually(t, "it is not connected", func() bool { return !s.Counts().Connected })
 	b.restart(t)
-	eventually(t, "it is connected again", func() bool { return s.Figures().Connected })
+	eventually(t, "it is connected again", func() bool { return s.Counts().Connected })
 	s.stop()
-	eventually(t, "it has hung up", func() bool { return !s.Figures().Connected })
+	eventually(t, "it has hung up", func() bool { return !s.Counts().Connected })
 }
 
 // The broker goes away and comes back while requests come in: each is answered at least once.
@@ -274,7 +282,8 @@ func TestReplyTooLong(t *testing.T) {
 		start(t, cfg, doer(c))
 		feed(t, b, cfg.Inbound[0], info("big"), stop("next", "c1"))
 		got := read(t, b, cfg.Prefix+".outbound_testapp").next(2)
-		if !strings.HasPrefix(got[0], `{"error":"the reply has`) || !strings.Contains(got[0], `"uuid":"big"`) || uuids(got)["next"] != 1 {
+		if !strings.HasPrefix(got[0], `{"error":"the reply has`) ||
+			!strings.Contains(got[0], `"uuid":"big"`) || uuids(got)["next"] != 1 {
 			t.Errorf("replies are %.500q", got)
 		}
 	})

@@ -9,7 +9,8 @@ import (
 	"github.com/twmb/franz-go/pkg/kgo"
 )
 
-// lag is how many records of the partitions that a member reads it has not dealt with, as of what brokers said last.
+// lag counts the records of this member's partitions that it has not handled, by the last word of
+// the brokers.
 type lag struct {
 	mu    sync.Mutex // guards parts; held for memory work only
 	parts map[part]span
@@ -20,10 +21,10 @@ type part struct {
 	partition int32
 }
 
-// span is of offsets: done is the next to be dealt with, end the next to be written.
+// span is two offsets: done is the next record to handle, end the next one to be written.
 type span struct{ done, end int64 }
 
-// polled notes what a broker said with records.
+// polled stores what a broker said along with its records.
 func (l *lag) polled(p kgo.FetchTopicPartition) {
 	if len(p.Records) == 0 {
 		return
@@ -33,8 +34,8 @@ func (l *lag) polled(p kgo.FetchTopicPartition) {
 	l.parts[part{p.Topic, p.Partition}] = span{p.Records[0].Offset, p.HighWatermark}
 }
 
-// dealt notes that records are dealt with, in their order.
-func (l *lag) dealt(records []*kgo.Record) {
+// handled stores that records are handled. They come in order.
+func (l *lag) handled(records []*kgo.Record) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	for _, r := range records {
@@ -46,7 +47,7 @@ func (l *lag) dealt(records []*kgo.Record) {
 	}
 }
 
-// gone forgets partitions that others read from now on.
+// gone forgets partitions that other members read from now on.
 func (l *lag) gone(_ context.Context, _ *kgo.Client, lost map[string][]int32) {
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -7,7 +7,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kgo"
 )
 
-// logger passes on what the client has to say.
+// logger logs the messages of the Kafka client.
 type logger struct{ log zerolog.Logger }
 
 func (l logger) Level() kgo.LogLevel {

@@ -9,16 +9,16 @@ import (
 	"github.com/twmb/franz-go/pkg/kgo"
 )
 
-// figures count since the start.
-type figures struct {
+// counters count since the start.
+type counters struct {
 	requests, skipped, replies, givenUp                   atomic.Uint64
 	fetchErrors, storeErrors, produceErrors, commitErrors atomic.Uint64
 
 	connections connections
 }
 
-// connections counts those to brokers that are open, of all clients that it is a hook of. A connection that could not be
-// made ready is counted when its end was told already.
+// connections counts the open connections to brokers of all clients that it is a hook of. A
+// connection that fails during its set-up counts although its end was reported before.
 type connections struct{ open atomic.Int64 }
 
 var (
@@ -26,27 +26,32 @@ var (
 	_ kgo.HookBrokerDisconnect = (*connections)(nil)
 )
 
-// OnBrokerConnect is for kgo.
+// OnBrokerConnect implements kgo.HookBrokerConnect.
 func (c *connections) OnBrokerConnect(_ kgo.BrokerMetadata, _ time.Duration, conn net.Conn, _ error) {
 	if conn != nil {
 		c.open.Add(1)
 	}
 }
 
-// OnBrokerDisconnect is for kgo.
+// OnBrokerDisconnect implements kgo.HookBrokerDisconnect.
 func (c *connections) OnBrokerDisconnect(kgo.BrokerMetadata, net.Conn) { c.open.Add(-1) }
 
 // any reports whether a broker is connected.
 func (c *connections) any() bool { return c.open.Load() > 0 }
 
 var (
-	recordsDesc = prometheus.NewDesc("urlserver_monitor_kafka_records_total", "Records read from and written to Kafka by crawl control.", []string{"what"}, nil)
-	lagDesc     = prometheus.NewDesc("urlserver_monitor_kafka_lag", "Records in the partitions that this daemon reads that are not dealt with yet, as far as it knows.", nil, nil)
-	connDesc    = prometheus.NewDesc("urlserver_monitor_kafka_connected", "1 while a broker of Kafka is connected.", nil, nil)
-	errorsDesc  = prometheus.NewDesc("urlserver_monitor_kafka_errors_total", "What failed between crawl control, Kafka and the store, and was tried again.", []string{"what"}, nil)
+	recordsDesc = prometheus.NewDesc("urlserver_monitor_kafka_records_total",
+		"Records read from and written to Kafka by crawl control.", []string{"what"}, nil)
+	lagDesc = prometheus.NewDesc("urlserver_monitor_kafka_lag",
+		"Records in the partitions that this daemon reads that are not dealt with yet, as far as it knows.",
+		nil, nil)
+	connDesc = prometheus.NewDesc("urlserver_monitor_kafka_connected",
+		"1 while a broker of Kafka is connected.", nil, nil)
+	errorsDesc = prometheus.NewDesc("urlserver_monitor_kafka_errors_total",
+		"What failed between crawl control, Kafka and the store, and was tried again.", []string{"what"}, nil)
 )
 
-// Describe sends what there is.
+// Describe implements prometheus.Collector.
 func (s *Service) Describe(out chan<- *prometheus.Desc) {
 	out <- recordsDesc
 	out <- errorsDesc
@@ -54,9 +59,9 @@ func (s *Service) Describe(out chan<- *prometheus.Desc) {
 	out <- connDesc
 }
 
-// Collect sends the metrics.
+// Collect implements prometheus.Collector.
 func (s *Service) Collect(out chan<- prometheus.Metric) {
-	f := &s.figures
+	f := &s.counters
 	send := func(desc *prometheus.Desc, n *atomic.Uint64, what string) {
 		out <- prometheus.MustNewConstMetric(desc, prometheus.CounterValue, float64(n.Load()), what)
 	}
@@ -76,20 +81,20 @@ func (s *Service) Collect(out chan<- prometheus.Metric) {
 	out <- prometheus.MustNewConstMetric(connDesc, prometheus.GaugeValue, connected)
 }
 
-// Figures are what a Service has done since it began, and how far it is behind.
-type Figures struct {
-	Connected bool   // a broker is
-	Requests  uint64 // done and answered
+// Counts are the numbers of a Service since its start, and its lag.
+type Counts struct {
+	Connected bool   // whether a broker is connected
+	Requests  uint64 // handled and answered
 	Replies   uint64 // acknowledged, on the firehose and on applications' own topics
 	GivenUp   uint64 // replies that went to the firehose only
-	Errors    uint64 // of Kafka and of the store; all is tried again
-	Lag       int64  // records that are not dealt with yet, as far as it knows
+	Errors    uint64 // of Kafka and of the store; all are retried
+	Lag       int64  // records that are not handled yet, as far as known
 }
 
-// Figures may be called from any goroutine.
-func (s *Service) Figures() Figures {
-	f := &s.figures
-	return Figures{
+// Counts returns the current numbers. It may be called from any goroutine.
+func (s *Service) Counts() Counts {
+	f := &s.counters
+	return Counts{
 		Requests: f.requests.Load(), Replies: f.replies.Load(), GivenUp: f.givenUp.Load(),
 		Errors: f.fetchErrors.Load() + f.storeErrors.Load() + f.produceErrors.Load() + f.commitErrors.Load(),
 		Lag:    s.lag.sum(), Connected: f.connections.any(),

@@ -15,14 +15,14 @@ import (
 	"urlserver/configs"
 )
 
-// options are those of every client of the brokers.
+// options returns the options of every client of the brokers.
 func (s *Service) options() ([]kgo.Opt, error) {
 	opts := []kgo.Opt{
 		kgo.SeedBrokers(s.cfg.Brokers...),
 		kgo.ClientID("urlserver"),
 		kgo.DisableClientMetrics(),
 		kgo.WithLogger(logger{s.log}),
-		kgo.WithHooks(&s.figures.connections),
+		kgo.WithHooks(&s.counters.connections),
 	}
 	if s.cfg.SASL() {
 		opts = append(opts, kgo.SASL(mechanism(&s.cfg)))

@@ -31,10 +31,12 @@ func TestKafkaPython(t *testing.T) {
 	c.pending = 28
 	start(t, cfg, doer(c))
 	var errs bytes.Buffer
-	cmd := exec.CommandContext(t.Context(), "python3", "-c", pythonClient, b.addr, cfg.Inbound[0], cfg.Prefix+".outbound_testapp", info("python"))
+	cmd := exec.CommandContext(t.Context(), "python3", "-c", pythonClient, b.addr, cfg.Inbound[0],
+		cfg.Prefix+".outbound_testapp", info("python"))
 	cmd.Stderr = &errs
 	out, err := cmd.Output()
-	if err != nil || !strings.Contains(string(out), `"uuid":"python"`) || !strings.Contains(string(out), `"total_pending":28`) {
+	if err != nil || !strings.Contains(string(out), `"uuid":"python"`) ||
+		!strings.Contains(string(out), `"total_pending":28`) {
 		t.Errorf("kafka-python got %q: %v\n%s", out, err, &errs)
 	}
 }

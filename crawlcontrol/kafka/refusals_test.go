@@ -189,7 +189,9 @@ func TestBrokerComesLater(t *testing.T) {
 	feed(t, b, cfg.Inbound[0], info("one"))
 	b.fake.Close()
 	s := start(t, cfg, doer(newCrawls()))
-	eventually(t, "it says that it cannot reach the broker", func() bool { return strings.Contains(s.log.String(), "Kafka") })
+	eventually(t, "it says that it cannot reach the broker", func() bool {
+		return strings.Contains(s.log.String(), "Kafka")
+	})
 	b.restart(t)
 	if got := uuids(read(t, b, cfg.Prefix+".outbound_firehose").next(1)); got["one"] != 1 {
 		t.Errorf("the firehose has %v", got)

@@ -50,7 +50,8 @@ func fakeBroker(t testing.TB, opts ...kfake.Opt) *broker {
 		var c *kfake.Cluster
 		eventually(t, "the broker starts", func() (ok bool) { // somebody may have the port for a moment
 			var err error
-			c, err = kfake.NewCluster(append(opts, kfake.NumBrokers(1), kfake.Ports(port), kfake.DataDir(dir), kfake.DefaultNumPartitions(2))...)
+			c, err = kfake.NewCluster(append(opts, kfake.NumBrokers(1), kfake.Ports(port),
+				kfake.DataDir(dir), kfake.DefaultNumPartitions(2))...)
 			if err != nil {
 				t.Log(err)
 			}
@@ -164,7 +165,8 @@ func TestMain(m *testing.M) {
 // settings are those of a test of its own topics and group.
 func settings(t testing.TB, b *broker) configs.Monitor {
 	t.Helper()
-	prefix := strings.NewReplacer("/", "-", " ", "-").Replace(t.Name()) + strconv.FormatInt(time.Now().UnixNano(), 36)
+	prefix := strings.NewReplacer("/", "-", " ",
+		"-").Replace(t.Name()) + strconv.FormatInt(time.Now().UnixNano(), 36)
 	cfg := configs.Default().Monitor
 	cfg.Brokers, cfg.Prefix, cfg.Group = []string{b.addr}, prefix, prefix
 	cfg.Inbound = []string{prefix + ".inbound_actions", prefix + ".incoming"}
@@ -196,10 +198,11 @@ func (r *record) String() string {
 	return r.text.String()
 }
 
-func start(t testing.TB, cfg configs.Monitor, doer kafka.Doer) *running {
+func start(t testing.TB, cfg configs.Monitor, doer kafka.Handler) *running {
 	t.Helper()
 	r := &running{log: &record{}}
-	s, err := kafka.New(kafka.Config{Settings: cfg, Monitor: doer, Log: zerolog.New(r.log).Level(zerolog.InfoLevel)})
+	s, err := kafka.New(kafka.Config{Settings: cfg, Handler: doer,
+		Log: zerolog.New(r.log).Level(zerolog.InfoLevel)})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -274,7 +277,8 @@ type reader struct {
 }
 
 func read(t testing.TB, b *broker, topic string) *reader {
-	return &reader{t, client(t, b, kgo.ConsumeTopics(topic), kgo.MetadataMinAge(50*time.Millisecond), kgo.MetadataMaxAge(200*time.Millisecond)), topic}
+	return &reader{t, client(t, b, kgo.ConsumeTopics(topic), kgo.MetadataMinAge(50*time.Millisecond),
+		kgo.MetadataMaxAge(200*time.Millisecond)), topic}
 }
 
 // until reads on until enough is there.

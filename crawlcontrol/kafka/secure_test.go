@@ -48,7 +48,8 @@ func certificate(t *testing.T) (pair tls.Certificate, certFile, keyFile string) 
 		t.Fatal(err)
 	}
 	certFile, keyFile = filepath.Join(t.TempDir(), "cert.pem"), filepath.Join(t.TempDir(), "key.pem")
-	for file, block := range map[string]*pem.Block{certFile: {Type: "CERTIFICATE", Bytes: der}, keyFile: {Type: "EC PRIVATE KEY", Bytes: keyDER}} {
+	for file, block := range map[string]*pem.Block{certFile: {Type: "CERTIFICATE", Bytes: der},
+		keyFile: {Type: "EC PRIVATE KEY", Bytes: keyDER}} {
 		if err := os.WriteFile(file, pem.EncodeToMemory(block), 0o600); err != nil {
 			t.Fatal(err)
 		}
@@ -64,7 +65,8 @@ func TestSecurity(t *testing.T) {
 	pair, certFile, keyFile := certificate(t)
 	pool := x509.NewCertPool()
 	pool.AddCert(pair.Leaf)
-	serverTLS := &tls.Config{Certificates: []tls.Certificate{pair}, ClientAuth: tls.RequireAndVerifyClientCert, ClientCAs: pool}
+	serverTLS := &tls.Config{Certificates: []tls.Certificate{pair},
+		ClientAuth: tls.RequireAndVerifyClientCert, ClientCAs: pool}
 	clientTLS := &tls.Config{Certificates: []tls.Certificate{pair}, RootCAs: pool}
 	for _, c := range []struct{ protocol, mechanism string }{
 		{protocol: configs.ProtocolTLS},
@@ -81,7 +83,8 @@ func TestSecurity(t *testing.T) {
 				cfg.TLSCA, cfg.TLSCert, cfg.TLSKey = certFile, certFile, keyFile
 			}
 			if cfg.SASL() {
-				opts = append(opts, kfake.EnableSASL(), kfake.Superuser(c.mechanism, "user", "right"), kfake.Superuser("PLAIN", "test", "test"))
+				opts = append(opts, kfake.EnableSASL(), kfake.Superuser(c.mechanism, "user", "right"),
+					kfake.Superuser("PLAIN", "test", "test"))
 				with = append(with, kgo.SASL(plain.Auth{User: "test", Pass: "test"}.AsMechanism()))
 				cfg.SASLUsername, cfg.SASLPassword = "user", "right"
 			}
@@ -93,17 +96,21 @@ func TestSecurity(t *testing.T) {
 			if !s.Notify(t.Context(), crawlcontrol.CompletedNotice(docindex.CrawlID{App: "testapp"}, 1, time.Now())) {
 				t.Fatal("Notify: not acknowledged")
 			}
-			reader := &reader{t, client(t, b, append(with, kgo.ConsumeTopics(all.Prefix+".outbound_firehose"))...), all.Prefix + ".outbound_firehose"}
+			reader := &reader{t, client(t, b,
+				append(with, kgo.ConsumeTopics(all.Prefix+".outbound_firehose"))...),
+				all.Prefix + ".outbound_firehose"}
 			reader.next(1)
 			s.stop()
 			if c.mechanism == configs.MechanismPlain {
 				all.SASLPassword = "wrong"
 				wrong := start(t, all, doer(newCrawls()))
-				eventually(t, "the log says that it does not get on", func() bool { return strings.Contains(wrong.log.String(), `"level":"warn"`) })
+				eventually(t, "the log says that it does not get on", func() bool {
+					return strings.Contains(wrong.log.String(), `"level":"warn"`)
+				})
 				if strings.Contains(wrong.log.String(), `"wrong"`) {
 					t.Errorf("the log has the password:\n%s", wrong.log)
 				}
-				if wrong.Figures().Connected {
+				if wrong.Counts().Connected {
 					t.Error("with a wrong password it is said to be connected")
 				}
 				wrong.stop()
@@ -126,7 +133,8 @@ func TestNewRefuses(t *testing.T) {
 	} {
 		cfg := base
 		c.change(&cfg)
-		if _, err := kafka.New(kafka.Config{Settings: cfg, Log: zerolog.Nop()}); err == nil || !strings.Contains(err.Error(), c.want) {
+		if _, err := kafka.New(kafka.Config{Settings: cfg, Log: zerolog.Nop()}); err == nil ||
+			!strings.Contains(err.Error(), c.want) {
 			t.Errorf("%s: %v; want %q", c.name, err, c.want)
 		}
 	}

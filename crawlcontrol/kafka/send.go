@@ -13,17 +13,17 @@ import (
 	"urlserver/crawlcontrol"
 )
 
-// Notify sends notices, and answers whether all were acknowledged before ctx ended.
+// Notify sends notices, and reports whether all were acknowledged before ctx ended.
 func (s *Service) Notify(ctx context.Context, notices ...crawlcontrol.Reply) bool {
 	return s.send(ctx, notices)
 }
 
-// send sends replies, each to its application's topic first and then to the firehose, and waits until all are
-// acknowledged; false: ctx ended before.
+// send sends replies, each to its application's topic first and then to the firehose. It waits
+// until all are acknowledged, and reports false if ctx ended before.
 func (s *Service) send(ctx context.Context, replies []crawlcontrol.Reply) bool {
 	var own, all []message
 	for _, r := range replies {
-		if r.Quiet {
+		if r.NoReply {
 			continue
 		}
 		if len(r.Body) > maxRecord {
@@ -38,26 +38,26 @@ func (s *Service) send(ctx context.Context, replies []crawlcontrol.Reply) bool {
 	return s.produce(ctx, all, true)
 }
 
-// message is a reply on its way to a topic.
+// message is a reply to one topic.
 type message struct {
 	topic string
 	reply crawlcontrol.Reply
 }
 
 func tooLong(r crawlcontrol.Reply) crawlcontrol.Reply {
-	return r.Instead(fmt.Errorf("the reply has %d bytes, more than a Kafka record may have; lower monitor.max_domains", len(r.Body)))
+	return r.AsError(fmt.Errorf("the reply has %d bytes, more than a Kafka record may have; lower monitor.max_domains", len(r.Body)))
 }
 
-// maxRecord is the longest reply that a produce batch of maxReply takes, with something to spare for its header.
+// maxRecord is the longest reply that fits into a produce batch of maxReply with its header.
 const maxRecord = maxReply - 1<<10
 
-// produce sends messages and waits until they are acknowledged. Those that a broker refuses for good are given up where they
-// need not get there: on an application's own topic. What is too long for a broker goes again each by itself, and if it still
-// is, as an error.
+// produce sends messages and waits until they are acknowledged. If a broker refuses a message for
+// good, and it is not needed because it goes to an application's own topic, produce gives it up. A
+// message that is too long for a broker is sent again by itself, and then as an error.
 func (s *Service) produce(ctx context.Context, messages []message, needed bool) bool {
 	retry := backoff{}
 	together := max(1, len(messages))
-	made := map[string]int{} // topics, anew
+	made := map[string]int{} // topics that were created again, by round
 	for round := 0; len(messages) > 0; round++ {
 		var again []message
 		missing, long := false, false
@@ -65,7 +65,7 @@ func (s *Service) produce(ctx context.Context, messages []message, needed bool) 
 			for m, err := range s.produceOnce(ctx, some) {
 				switch {
 				case err == nil:
-					s.figures.replies.Add(1)
+					s.counters.replies.Add(1)
 				case ctx.Err() != nil:
 					return false
 				case isTooLong(err) && together > 1:
@@ -78,7 +78,7 @@ func (s *Service) produce(ctx context.Context, messages []message, needed bool) 
 				case !needed && final(err):
 					s.giveUp(m.topic, err)
 				default:
-					s.figures.produceErrors.Add(1)
+					s.counters.produceErrors.Add(1)
 					s.log.Warn().Err(err).Str("topic", m.topic).Msg("Kafka: a reply cannot be sent; trying again")
 					missing = missing || isUnknown(err)
 					again = append(again, m)
@@ -89,7 +89,7 @@ func (s *Service) produce(ctx context.Context, messages []message, needed bool) 
 			together = 1
 		}
 		if messages = again; missing {
-			_ = s.topics.create(ctx, messages[0].topic) // if it cannot be made, the next try tells again
+			_ = s.topics.create(ctx, messages[0].topic) // if this fails, the next attempt reports it
 		}
 		if len(messages) > 0 {
 			retry.wait(ctx)
@@ -98,7 +98,7 @@ func (s *Service) produce(ctx context.Context, messages []message, needed bool) 
 	return ctx.Err() == nil
 }
 
-// produceOnce sends messages in one go and tells how each has fared.
+// produceOnce sends messages once and yields the result of each.
 func (s *Service) produceOnce(ctx context.Context, some []message) iter.Seq2[message, error] {
 	records, of := make([]*kgo.Record, len(some)), make(map[*kgo.Record]message, len(some))
 	for i, m := range some {
@@ -114,18 +114,18 @@ func (s *Service) produceOnce(ctx context.Context, some []message) iter.Seq2[mes
 	}
 }
 
-// isUnknown says that there is no such topic, or none any more by the ID that it had.
+// isUnknown reports whether the topic does not exist, or no longer under its former ID.
 func isUnknown(err error) bool {
 	return errors.Is(err, kerr.UnknownTopicOrPartition) || errors.Is(err, kerr.UnknownTopicID)
 }
 
-// makeAgain makes an application's topic anew that somebody has deleted, and answers whether another try is worth while. made
-// says in which round that was done: once is enough.
+// makeAgain creates an application's topic again after somebody has deleted it, and reports whether
+// another attempt makes sense. made has the round in which that was done, because once is enough.
 func (s *Service) makeAgain(ctx context.Context, topic string, round int, made map[string]int) bool {
 	if at, tried := made[topic]; tried {
 		return at == round
 	}
-	s.client.PurgeTopicsFromProducing(topic) // what is known of the one that is gone
+	s.client.PurgeTopicsFromProducing(topic) // drops what the client knows of the deleted topic
 	made[topic] = -1
 	if s.topics.create(ctx, topic) == nil {
 		made[topic] = round
@@ -137,7 +137,7 @@ func isTooLong(err error) bool {
 	return errors.Is(err, kerr.MessageTooLarge) || errors.Is(err, kerr.RecordListTooLarge)
 }
 
-// final reports whether trying again would not help.
+// final reports whether another attempt would fail, too.
 func final(err error) bool {
 	for _, one := range []error{
 		kerr.MessageTooLarge, kerr.RecordListTooLarge, kerr.InvalidTopicException, kerr.TopicAuthorizationFailed,
@@ -151,7 +151,7 @@ func final(err error) bool {
 }
 
 func (s *Service) giveUp(topic string, err error) {
-	s.figures.givenUp.Add(1)
+	s.counters.givenUp.Add(1)
 	s.topics.forget(topic)
 	s.log.Warn().Err(err).Str("topic", topic).Msg("Kafka: a reply goes to the firehose only")
 }

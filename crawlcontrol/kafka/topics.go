@@ -12,28 +12,31 @@ import (
 	"github.com/twmb/franz-go/pkg/kerr"
 )
 
-// firehose is the topic that all replies go to.
+// firehose returns the topic of all replies.
 func (s *Service) firehose() string { return s.cfg.Prefix + ".outbound_firehose" }
 
-// maxTopic is the longest name of a topic.
+// maxTopic is the most characters that a topic's name may have.
 const maxTopic = 249
 
-// topicOf is an application's own topic, or nothing where it has none: its name cannot be part of one.
+// topicOf returns an application's own topic, or "" if its name cannot be part of a topic's.
 func (s *Service) topicOf(app string) string {
 	name := s.cfg.Prefix + ".outbound_" + app
-	if !s.cfg.AppIDTopics || app == "" || app == "firehose" || len(name) > maxTopic || strings.ContainsFunc(app, strange) {
+	if !s.cfg.AppIDTopics || app == "" || app == "firehose" || len(name) > maxTopic ||
+		strings.ContainsFunc(app, notInTopic) {
 		return ""
 	}
 	return name
 }
 
-// strange reports whether no topic's name has a character.
-func strange(c rune) bool {
-	return (c < 'a' || c > 'z') && (c < 'A' || c > 'Z') && (c < '0' || c > '9') && c != '.' && c != '_' && c != '-'
+// notInTopic reports whether the names of topics cannot have the character.
+func notInTopic(c rune) bool {
+	return (c < 'a' || c > 'z') && (c < 'A' || c > 'Z') && (c < '0' || c > '9') && c != '.' && c != '_' &&
+		c != '-'
 }
 
-// makeTopics makes the topics that requests come from, and the firehose, where they are missing. It tries until brokers
-// have answered or ctx ends; where they do not allow it, somebody else has to.
+// makeTopics creates the request topics and the firehose if they are missing. It tries until
+// brokers have answered or ctx ends. If the brokers do not allow it, an operator has to create
+// them.
 func (s *Service) makeTopics(ctx context.Context) {
 	for _, topic := range append([]string{s.firehose()}, s.cfg.Inbound...) {
 		retry := backoff{}
@@ -51,20 +54,20 @@ func (s *Service) makeTopics(ctx context.Context) {
 	}
 }
 
-// topics makes topics, and remembers for a while how that went.
+// topics creates topics, and caches the results for a while.
 type topics struct {
 	admin *kadm.Client
 
 	mu    sync.Mutex // guards all below; held for memory work only
-	known map[string]belief
+	known map[string]topicState
 }
 
-type belief struct {
+type topicState struct {
 	there bool
 	until time.Time
 }
 
-// ensure makes a topic where it is missing. false: it is not there.
+// ensure creates a topic if it is missing. It reports whether the topic exists.
 func (t *topics) ensure(ctx context.Context, log zerolog.Logger, topic string) bool {
 	t.mu.Lock()
 	b, ok := t.known[topic]
@@ -77,7 +80,8 @@ func (t *topics) ensure(ctx context.Context, log zerolog.Logger, topic string) b
 		err := t.create(ctx, topic)
 		if err == nil || refuses(err) {
 			if err != nil {
-				log.Warn().Err(err).Str("topic", topic).Msg("Kafka: topic cannot be made; its replies go to the firehose only")
+				log.Warn().Err(err).Str("topic",
+					topic).Msg("Kafka: topic cannot be made; its replies go to the firehose only")
 			}
 			t.remember(topic, err == nil)
 			return err == nil
@@ -96,7 +100,7 @@ func (t *topics) remember(topic string, there bool) {
 	if len(t.known) >= maxKnown {
 		clear(t.known)
 	}
-	t.known[topic] = belief{there: there, until: time.Now().Add(knownLife)}
+	t.known[topic] = topicState{there: there, until: time.Now().Add(knownLife)}
 }
 
 func (t *topics) forget(topic string) {
@@ -105,7 +109,8 @@ func (t *topics) forget(topic string) {
 	delete(t.known, topic)
 }
 
-// create makes a topic as the brokers' defaults have it. That it is there is no error, also where it may not be made.
+// create creates a topic with the brokers' defaults. It is no error if the topic exists, even if
+// this service may not create any.
 func (t *topics) create(ctx context.Context, topic string) error {
 	within, cancel := context.WithTimeout(ctx, callTimeout)
 	defer cancel()
@@ -125,8 +130,10 @@ func (t *topics) create(ctx context.Context, topic string) error {
 // refuses reports whether an error is a broker's decision.
 func refuses(err error) bool {
 	for _, one := range []error{
-		kerr.TopicAuthorizationFailed, kerr.ClusterAuthorizationFailed, kerr.PolicyViolation, kerr.InvalidTopicException,
-		kerr.InvalidReplicationFactor, kerr.InvalidPartitions, kerr.UnsupportedVersion, kerr.InvalidRequest, kerr.InvalidConfig,
+		kerr.TopicAuthorizationFailed, kerr.ClusterAuthorizationFailed, kerr.PolicyViolation,
+		kerr.InvalidTopicException,
+		kerr.InvalidReplicationFactor, kerr.InvalidPartitions, kerr.UnsupportedVersion, kerr.InvalidRequest,
+		kerr.InvalidConfig,
 	} {
 		if errors.Is(err, one) {
 			return true

@@ -24,7 +24,8 @@ func TestAbortedRequests(t *testing.T) {
 			if err := producer.BeginTransaction(); err != nil {
 				t.Fatal(err)
 			}
-			if err := producer.ProduceSync(ctx, &kgo.Record{Topic: cfg.Inbound[0], Value: []byte(one.message)}).FirstErr(); err != nil {
+			if err := producer.ProduceSync(ctx,
+				&kgo.Record{Topic: cfg.Inbound[0], Value: []byte(one.message)}).FirstErr(); err != nil {
 				t.Fatal(err)
 			}
 			if err := producer.EndTransaction(ctx, one.end); err != nil {

@@ -62,14 +62,14 @@ func (b *broker) close() error {
 
 // countdown does requests until so many are done.
 type countdown struct {
-	*crawlcontrol.Monitor
+	*crawlcontrol.Handler
 	left int
 	over chan struct{}
 }
 
 // Do is called by one goroutine.
 func (c *countdown) Do(ctx context.Context, messages [][]byte) (replies []crawlcontrol.Reply, done int, err error) {
-	replies, done, err = c.Monitor.Do(ctx, messages)
+	replies, done, err = c.Handler.Do(ctx, messages)
 	if c.left -= done; c.left <= 0 && done > 0 && c.left+done > 0 {
 		close(c.over)
 	}
@@ -80,8 +80,8 @@ func (c *countdown) Do(ctx context.Context, messages [][]byte) (replies []crawlc
 func (d *daemon) takeRequests(ctx context.Context, addr string) (a asked, err error) {
 	cfg := configs.Default().Monitor
 	cfg.Brokers, cfg.Inbound = []string{addr}, []string{requestTopic}
-	c := &countdown{Monitor: crawlcontrol.New(d.keeper, cfg.MaxDomains), left: d.CrawlURLs, over: make(chan struct{})}
-	s, err := kafka.New(kafka.Config{Settings: cfg, Monitor: c, Log: zerolog.New(os.Stderr).Level(zerolog.WarnLevel)})
+	c := &countdown{Handler: crawlcontrol.New(d.keeper, cfg.MaxDomains), left: d.CrawlURLs, over: make(chan struct{})}
+	s, err := kafka.New(kafka.Config{Settings: cfg, Handler: c, Log: zerolog.New(os.Stderr).Level(zerolog.WarnLevel)})
 	if err != nil {
 		return a, err
 	}

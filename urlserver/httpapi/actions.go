@@ -13,7 +13,7 @@ type Actions interface {
 	Do(ctx context.Context, messages [][]byte) (replies []crawlcontrol.Reply, done int, err error)
 }
 
-var _ Actions = (*crawlcontrol.Monitor)(nil)
+var _ Actions = (*crawlcontrol.Handler)(nil)
 
 // serveActions does one request of crawl control, the same JSON as over Kafka, and answers with the same reply.
 func (s *Server) serveActions(w http.ResponseWriter, r *http.Request) error {

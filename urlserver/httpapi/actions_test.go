@@ -28,7 +28,7 @@ func TestActions(t *testing.T) {
 	if got := r.ask("POST", "/api/actions", info); got.StatusCode != http.StatusNotFound || !strings.Contains(got.body, "keeps no crawls") {
 		t.Errorf("without crawl control: %s %s", got.Status, got.body)
 	}
-	keeper := crawlcontrol.NewKeeper(memory.New(), r.daemon, zerolog.Nop())
+	keeper := crawlcontrol.NewController(memory.New(), r.daemon, zerolog.Nop())
 	r.server.actions = crawlcontrol.New(keeper, 10)
 	for _, c := range []struct {
 		name, method, body string
@@ -68,7 +68,7 @@ func (l leaving) StopCrawl(ctx context.Context, id docindex.CrawlID, why docinde
 func TestStopWithoutClient(t *testing.T) {
 	r := newRig(t, setup{})
 	ctx, leave := context.WithCancel(t.Context())
-	r.server.actions = crawlcontrol.New(crawlcontrol.NewKeeper(leaving{memory.New(), leave}, r.daemon, zerolog.Nop()), 10)
+	r.server.actions = crawlcontrol.New(crawlcontrol.NewController(leaving{memory.New(), leave}, r.daemon, zerolog.Nop()), 10)
 	r.ask("POST", "/api/actions", `{"url":"http://a.test/","appid":"testapp","crawlid":"c"}`)
 	stop := `{"action":"stop","appid":"testapp","uuid":"u","spiderid":"link","crawlid":"c"}`
 	err := r.server.serveActions(httptest.NewRecorder(), httptest.NewRequestWithContext(ctx, "POST", "/api/actions", strings.NewReader(stop)))

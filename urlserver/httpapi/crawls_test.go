@@ -20,7 +20,7 @@ import (
 
 // control gives a rig crawl control over its store.
 func (r *rig) control() {
-	keeper := crawlcontrol.NewKeeper(r.store, r.daemon, zerolog.Nop())
+	keeper := crawlcontrol.NewController(r.store, r.daemon, zerolog.Nop())
 	r.server.actions = crawlcontrol.New(keeper, 1000)
 	r.server.crawls = newCrawlLists(r.store)
 	r.server.crawls.changes = keeper.Changes

@@ -55,7 +55,7 @@ type Config struct {
 	// CrawlChanges counts submitted, stopped and expired crawls, so a list from before a change is not shown again.
 	// nil: nothing counts them.
 	CrawlChanges func() uint64
-	Kafka        func() kafka.Figures // of crawl control over it, from any goroutine; nil: it goes by HTTP only
+	Kafka        func() kafka.Counts // of crawl control over it, from any goroutine; nil: it goes by HTTP only
 }
 
 // Server answers HTTP requests about a daemon. Use New, then Serve.
@@ -72,7 +72,7 @@ type Server struct {
 	crawls    *kept[string, crawlList] // by a part of names; nil: the store lists none
 	hostLists *kept[hostQuery, hostList]
 	totals    totals
-	kafka     func() kafka.Figures
+	kafka     func() kafka.Counts
 	cross     *http.CrossOriginProtection
 	watcher   *livefeed.Watcher
 

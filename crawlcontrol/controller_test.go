@@ -26,7 +26,7 @@ type fakeSlots struct {
 	batches []int
 }
 
-func (f *fakeSlots) Condemn(_ context.Context, o *docindex.Outcomes) (ended int, err error) {
+func (f *fakeSlots) Cancel(_ context.Context, o *docindex.Outcomes) (ended int, err error) {
 	if f.away {
 		return 0, errors.New("the daemon has stopped")
 	}
@@ -55,8 +55,9 @@ func (f *fakeSlots) AtSpiders(_ context.Context, o *docindex.Outcomes) error {
 }
 
 func TestKeeper(t *testing.T) {
-	store, slots := memory.New(), &fakeSlots{held: map[string]bool{"http://a.test/": true, "http://b.test/": false}}
-	m := crawlcontrol.New(crawlcontrol.NewKeeper(store, slots, zerolog.Nop()), 10)
+	store, slots := memory.New(), &fakeSlots{held: map[string]bool{"http://a.test/": true,
+		"http://b.test/": false}}
+	m := crawlcontrol.New(crawlcontrol.NewController(store, slots, zerolog.Nop()), 10)
 	do := func(text string) (string, error) {
 		t.Helper()
 		replies, _, err := m.Do(t.Context(), [][]byte{[]byte(text)})
@@ -88,13 +89,15 @@ func TestKeeper(t *testing.T) {
 		t.Error("stop without the daemon: no error")
 	}
 	slots.away = false
-	if got, err := do(stopText); err != nil || !strings.Contains(got, `"total_purged":2,`) { // the first try purged the store
+	// the first try purged the store
+	if got, err := do(stopText); err != nil || !strings.Contains(got, `"total_purged":2,`) {
 		t.Errorf("stop is %s, %v; want what was in the store and the one in a slot", got, err)
 	}
 	if got, err := do(string(crawl("d"))); err != nil || !strings.Contains(got, `"status":"dropped"`) {
 		t.Errorf("crawl after stop: %s, %v", got, err)
 	}
-	if _, err := store.Delete(t.Context(), docindex.Scope{Crawl: []byte("c1")}); err != nil || slots.forgot != 2 {
+	if _, err := store.Delete(t.Context(), docindex.Scope{Crawl: []byte("c1")}); err != nil ||
+		slots.forgot != 2 {
 		t.Errorf("%d forgotten by the slots, %v; want 2", slots.forgot, err)
 	}
 }
@@ -102,7 +105,7 @@ func TestKeeper(t *testing.T) {
 func TestWatch(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		store := memory.New()
-		keeper := crawlcontrol.NewKeeper(store, &fakeSlots{}, zerolog.Nop())
+		keeper := crawlcontrol.NewController(store, &fakeSlots{}, zerolog.Nop())
 		m := crawlcontrol.New(keeper, 10)
 		begin := time.Now()
 		var mu sync.Mutex
@@ -111,14 +114,16 @@ func TestWatch(t *testing.T) {
 		ended := make(chan struct{})
 		go func() {
 			defer close(ended)
-			keeper.Watch(ctx, 10*time.Second, func(r crawlcontrol.Reply, _ func()) {
+			keeper.Run(ctx, 10*time.Second, func(r crawlcontrol.Reply, _ func()) {
 				mu.Lock()
 				defer mu.Unlock()
-				told = append(told, fmt.Sprintf("%v %s", time.Since(begin), r.Body[:strings.IndexByte(string(r.Body), ',')]))
+				told = append(told, fmt.Sprintf("%v %s", time.Since(begin),
+					r.Body[:strings.IndexByte(string(r.Body), ',')]))
 			})
 		}()
 		for i := range 3 {
-			text := fmt.Sprintf(`{"url":"http://a.test/%d","appid":"testapp","crawlid":"x%d","expires":%d}`, i, i, begin.Unix()+int64(20*i+5))
+			text := fmt.Sprintf(`{"url":"http://a.test/%d","appid":"testapp","crawlid":"x%d","expires":%d}`,
+				i, i, begin.Unix()+int64(20*i+5))
 			if _, _, err := m.Do(ctx, [][]byte{[]byte(text)}); err != nil {
 				t.Fatal(err)
 			}
@@ -142,7 +147,8 @@ func TestWatch(t *testing.T) {
 		time.Sleep(time.Minute)
 		cancel()
 		<-ended
-		want := []string{`5s {"action":"expired"`, `10s {"action":"completed"`, `25s {"action":"expired"`, `45s {"action":"expired"`}
+		want := []string{`5s {"action":"expired"`, `10s {"action":"completed"`, `25s {"action":"expired"`,
+			`45s {"action":"expired"`}
 		if !slices.Equal(told, want) {
 			t.Errorf("told is\n%q; want\n%q", told, want)
 		}
@@ -153,7 +159,7 @@ func TestWatch(t *testing.T) {
 func TestStopFails(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		store, slots := memory.New(), &fakeSlots{held: map[string]bool{"http://b.test/": false}}
-		keeper := crawlcontrol.NewKeeper(store, slots, zerolog.Nop())
+		keeper := crawlcontrol.NewController(store, slots, zerolog.Nop())
 		m := crawlcontrol.New(keeper, 10)
 		do := func(text string) (string, error) {
 			replies, _, err := m.Do(t.Context(), [][]byte{[]byte(text)})
@@ -169,7 +175,8 @@ func TestStopFails(t *testing.T) {
 			}
 		}
 		var b docindex.Batch
-		if err := store.Candidates(t.Context(), 1, nil, &b); err != nil || b.Len() != 1 || string(b.At(0).URL) != "http://b.test/" {
+		if err := store.Candidates(t.Context(), 1, nil, &b); err != nil || b.Len() != 1 ||
+			string(b.At(0).URL) != "http://b.test/" {
 			t.Fatalf("%d candidates, %v", b.Len(), err)
 		}
 		slots.away = true
@@ -180,7 +187,7 @@ func TestStopFails(t *testing.T) {
 		ctx, cancel := context.WithCancel(t.Context())
 		var watching sync.WaitGroup
 		watching.Go(func() {
-			keeper.Watch(ctx, time.Hour, func(r crawlcontrol.Reply, _ func()) { t.Errorf("told is %s", r.Body) })
+			keeper.Run(ctx, time.Hour, func(r crawlcontrol.Reply, _ func()) { t.Errorf("told is %s", r.Body) })
 		})
 		time.Sleep(5 * time.Second)
 		cancel()

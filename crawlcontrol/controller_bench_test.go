@@ -61,7 +61,8 @@ func fill(b *testing.B, store docindex.Store, crawls int) {
 		crawl := i % crawls
 		host := i / crawls % benchHosts
 		err := p.Add(docindex.Put{
-			URL: fmt.Appendf(nil, "http://www.d%d-%d.example/%d", crawl, host, i), Crawl: fmt.Appendf(nil, "c%d", crawl), Priority: int32(i % 7),
+			URL:   fmt.Appendf(nil, "http://www.d%d-%d.example/%d", crawl, host, i),
+			Crawl: fmt.Appendf(nil, "c%d", crawl), Priority: int32(i % 7),
 			Metadata: []byte(`{"appid":["testapp"],"spiderid":["link"]}`),
 		})
 		if err != nil {
@@ -91,7 +92,7 @@ func benchInfo(b *testing.B, open func() docindex.Store) {
 	for i := range batch.Len() {
 		slots.away.Add(docindex.Outcome{DocID: batch.At(i).DocID, URL: batch.At(i).URL})
 	}
-	m := crawlcontrol.New(crawlcontrol.NewKeeper(store, slots, zerolog.Nop()), 1000)
+	m := crawlcontrol.New(crawlcontrol.NewController(store, slots, zerolog.Nop()), 1000)
 	var app, one []time.Duration
 	before := cpu(b)
 	for n := 0; b.Loop(); n++ {
@@ -136,7 +137,7 @@ func benchStop(b *testing.B, open func() docindex.Store) {
 		store := open()
 		fill(b, store, 1)
 		runtime.GC()
-		m := crawlcontrol.New(crawlcontrol.NewKeeper(store, &benchSlots{}, zerolog.Nop()), 1000)
+		m := crawlcontrol.New(crawlcontrol.NewController(store, &benchSlots{}, zerolog.Nop()), 1000)
 		ctx, cancel := context.WithCancel(b.Context())
 		var asking sync.WaitGroup
 		asking.Go(func() {
@@ -170,7 +171,7 @@ func benchStop(b *testing.B, open func() docindex.Store) {
 // benchSlots are slots of which what is at spiders is laid down.
 type benchSlots struct{ away docindex.Outcomes }
 
-func (s *benchSlots) Condemn(_ context.Context, o *docindex.Outcomes) (int, error) {
+func (s *benchSlots) Cancel(_ context.Context, o *docindex.Outcomes) (int, error) {
 	return o.Len(), nil
 }
 
