@@ -10,12 +10,17 @@ import (
 )
 
 func crawlSlots(counted bool) *Slots {
-	return New(Config{Count: 4, Len: 64, Concurrent: 1, StatusTimeout: time.Minute, MaxAttempts: 3, RejectOver: 100, Remember: 100, CountDocs: counted})
+	return New(Config{
+		Count: 4, Len: 64, Concurrent: 1, StatusTimeout: time.Minute, MaxAttempts: 3,
+		RejectOver: 100, Remember: 100, CountDocs: counted,
+	})
 }
 
 func offerOf(s *Slots, host, id, crawl string) {
 	o := s.EnsureOrigin([]byte("http://"+host), []byte(host))
-	s.Offer(0, Candidate{Origin: o, Pool: 0, Crawl: []byte(crawl), ID: []byte(id), URL: []byte("http://" + host + "/" + id), Priority: 0})
+	s.Offer(0, Candidate{
+		Origin: o, Crawl: []byte(crawl), ID: []byte(id), URL: []byte("http://" + host + "/" + id),
+	})
 }
 
 func crawlsOf(s *Slots, group uint32) map[string]int {
@@ -24,7 +29,7 @@ func crawlsOf(s *Slots, group uint32) map[string]int {
 	return got
 }
 
-// TestCrawlsOfUnresolvedHosts are counted once their host has a group, and again when it has another one.
+// TestCrawlsOfUnresolvedHosts: they are counted for a group once the host joins it.
 func TestCrawlsOfUnresolvedHosts(t *testing.T) {
 	s := crawlSlots(true)
 	for i, crawl := range []string{"one", "one", "two", ""} {
@@ -49,7 +54,7 @@ func TestCrawlsOfUnresolvedHosts(t *testing.T) {
 	}
 }
 
-// dropped takes a queued document out; 0: it is not held.
+// dropped takes a document out of its queue; 0: it is not held.
 func (s *Slots) dropped(id string) uint32 {
 	n := s.FindDoc([]byte(id))
 	if n != 0 {
@@ -58,21 +63,25 @@ func (s *Slots) dropped(id string) uint32 {
 	return n
 }
 
-// TestCrawlsTakeNumbersWhileTheyLast: as many as there are numbers are told apart, and each number is used again.
+// TestCrawlsTakeNumbersWhileTheyLast: as many crawls as there are numbers are counted, and a free
+// number is used again.
 func TestCrawlsTakeNumbersWhileTheyLast(t *testing.T) {
 	s := crawlSlots(true)
 	for i := range maxCrawls + 2 {
 		offerOf(s, "a.test", fmt.Sprint(i), fmt.Sprint("crawl", i))
 	}
 	if len(s.crawls.byName) != maxCrawls || s.crawls.counts.Len() != maxCrawls {
-		t.Errorf("%d crawls are told apart, in %d shares; want %d", len(s.crawls.byName), s.crawls.counts.Len(), maxCrawls)
+		t.Errorf("%d crawls are told apart, in %d counts; want %d",
+			len(s.crawls.byName), s.crawls.counts.Len(), maxCrawls)
 	}
 	s.End(0, s.dropped(fmt.Sprint(maxCrawls))) // of none, since it was one too many
 	s.End(0, s.dropped("7"))
 	offerOf(s, "a.test", "x", "another")
 	offerOf(s, "a.test", "y", "one more")
-	if no := s.crawls.byName["another"]; no != 8 || s.crawls.byName["one more"] != 0 || len(s.crawls.crawls) != maxCrawls+1 {
-		t.Errorf("the next two have numbers %d and %d of %d; want 8, which has become free, and none", no, s.crawls.byName["one more"], len(s.crawls.crawls))
+	no, numbers := s.crawls.byName["another"], len(s.crawls.crawls)
+	if no != 8 || s.crawls.byName["one more"] != 0 || numbers != maxCrawls+1 {
+		t.Errorf("the next two have numbers %d and %d of %d; want 8, which has become free, and none",
+			no, s.crawls.byName["one more"], len(s.crawls.crawls))
 	}
 	s.End(0, s.dropped("x"))
 	for i := range maxCrawls + 2 {
@@ -81,12 +90,14 @@ func TestCrawlsTakeNumbersWhileTheyLast(t *testing.T) {
 		}
 	}
 	s.End(0, s.dropped("y"))
-	if len(s.crawls.byName) != 0 || s.crawls.counts.Len() != 0 || len(s.crawls.byKey) != 0 || len(s.crawls.free) != maxCrawls {
-		t.Errorf("in the end %d crawls have %d shares; want none", len(s.crawls.byName), s.crawls.counts.Len())
+	if len(s.crawls.byName) != 0 || s.crawls.counts.Len() != 0 || len(s.crawls.byKey) != 0 ||
+		len(s.crawls.free) != maxCrawls {
+		t.Errorf("in the end %d crawls have %d counts; want none",
+			len(s.crawls.byName), s.crawls.counts.Len())
 	}
 }
 
-// TestCrawlsCostNothing where documents are of none, or nobody wants them counted.
+// TestCrawlsCostNothing if documents are of no crawl, or are not to be counted.
 func TestCrawlsCostNothing(t *testing.T) {
 	plain, uncounted := crawlSlots(true), crawlSlots(false)
 	for i := range 100 {
@@ -94,8 +105,10 @@ func TestCrawlsCostNothing(t *testing.T) {
 		offerOf(uncounted, "a.test", fmt.Sprint(i), "one")
 	}
 	for name, s := range map[string]*Slots{"no crawl": plain, "not counted": uncounted} {
-		if s.crawls.counts.Cap() > 1 || len(s.crawls.byKey)+len(s.crawls.byName) > 0 || s.text.Live() != plain.text.Live() {
-			t.Errorf("%s: %d shares of %d crawls, %d bytes of text; want %d bytes and nothing else", name, s.crawls.counts.Len(), len(s.crawls.byName), s.text.Live(), plain.text.Live())
+		if s.crawls.counts.Cap() > 1 || len(s.crawls.byKey)+len(s.crawls.byName) > 0 ||
+			s.text.Live() != plain.text.Live() {
+			t.Errorf("%s: %d counts of %d crawls, %d bytes of text; want %d bytes and nothing else",
+				name, s.crawls.counts.Len(), len(s.crawls.byName), s.text.Live(), plain.text.Live())
 		}
 	}
 	if size := unsafe.Sizeof(document{}); size != 32 {

@@ -69,7 +69,10 @@ func (s *Slots) Next(now time.Duration) (sel Selection, wait time.Duration, ok b
 func (s *Slots) nextQueue(h *host) (best uint32) {
 	for id := h.origins; id != 0; id = s.origins.At(id).next {
 		o := s.origins.At(id)
-		if o.offers() && (best == 0 || s.dispatch.queues.firstIsBefore(o.queue, s.origins.At(best).queue)) {
+		if !o.offers() {
+			continue
+		}
+		if best == 0 || s.dispatch.queues.firstIsBefore(o.queue, s.origins.At(best).queue) {
 			best = id
 		}
 	}

@@ -30,7 +30,7 @@ const resent = 1 << 16
 func (d *document) arrival() uint64   { return d.order >> 17 }
 func (d *document) attempts() int     { return int(d.order >> 6 & maxAttempts) }
 func (d *document) addAttempts(n int) { d.order += uint64(n) << 6 }
-func (d *document) rank() uint8       { return uint8(d.order & 0x3f) } // at most log2 of the documents
+func (d *document) rank() uint8       { return uint8(d.order & 0x3f) }
 func (d *document) setRank(r uint8)   { d.order = d.order&^0x3f | uint64(r) }
 
 // origin is scheme, host and port, which share one robots.txt, with the queue of their documents

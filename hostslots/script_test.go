@@ -13,10 +13,9 @@ import (
 	"time"
 )
 
-// script plays a conversation with Slots: one command a line, "=>" and what it
-// must answer. Without "=>" it must answer nothing. "+ 5s" lets time pass,
-// "at 5s" until then. Names of hosts, origins ("host:port") and documents are
-// the script's.
+// script plays a script of commands for Slots: one a line, with "=>" and what it must return;
+// without "=>" it must return nothing. "+ 5s" lets so much time pass, "at 5s" sets the time. Hosts, origins
+// ("host:port") and documents have names of the script's.
 type script struct {
 	s       *Slots
 	cfg     Config
@@ -121,7 +120,7 @@ func span(s string) time.Duration {
 	return d
 }
 
-// arg is argument i, or a default where there are fewer.
+// arg returns argument i, or a default if there are fewer.
 func arg(args []string, i int, usual string) string {
 	if i < len(args) {
 		return args[i]
@@ -137,7 +136,7 @@ func (p *script) origin(name string) uint32 {
 
 func (p *script) host(name string) uint32 { return p.s.EnsureHost([]byte(name)) }
 
-// do carries out one command. It is one table, as long as there are commands.
+// do executes one command.
 func (p *script) do(verb string, args []string) string {
 	commands := map[string]func(args []string) string{
 		"+":         p.pass,
@@ -201,7 +200,7 @@ func (p *script) leave(args []string) string {
 	return ""
 }
 
-// move HOST IP [GAP]: it is to join the group of an address, under a gap of its own, and does if it can
+// move HOST IP [GAP]: moves a host to the group of an address, with a gap of its own
 func (p *script) move(args []string) string {
 	id, addr := p.host(args[0]), netip.MustParseAddr(args[1])
 	if !p.s.Host(id).Move(p.now, GroupIDOf("", addr.As16()), Limits{Gap: span(arg(args, 2, "0"))}, false) {
@@ -235,7 +234,8 @@ func (p *script) settled(args []string) string {
 func (p *script) offer(args []string) string {
 	priority := number(arg(args, 2, "0"))
 	url := "http://" + args[0] + "/" + args[1]
-	if !p.s.Offer(p.now, Candidate{Origin: p.origin(args[0]), ID: []byte(args[1]), URL: []byte(url), Priority: int32(priority)}) {
+	c := Candidate{Origin: p.origin(args[0]), ID: []byte(args[1]), URL: []byte(url), Priority: int32(priority)}
+	if !p.s.Offer(p.now, c) {
 		return "held"
 	}
 	return ""
@@ -256,7 +256,7 @@ func waits(wait time.Duration) string {
 	return fmt.Sprintf("wait %v", wait)
 }
 
-// send [SPIDER]: the document that is next to its address and TRANS_ID
+// send [SPIDER]: sends the next document; returns it with its address and TRANS_ID
 func (p *script) send(args []string) string {
 	t, none := p.next()
 	if none != "" {
@@ -268,7 +268,7 @@ func (p *script) send(args []string) string {
 	return fmt.Sprintf("%s %v %d.%d.%d", id, p.s.Host(t.Host).Addr(), trans.Slot, trans.Active, trans.Generation)
 }
 
-// whoIsNext tells the document that is next and the spider that its slot is with.
+// whoIsNext returns the next document and the spider of its slot.
 func (p *script) whoIsNext([]string) string {
 	t, none := p.next()
 	if none != "" {
@@ -310,7 +310,7 @@ func (p *script) working(args []string) string {
 	return ""
 }
 
-// back names documents that came back, those with too many attempts as "over".
+// back returns the names of documents that came back, those with too many attempts as "over".
 func (p *script) back(take func() (doc uint32, over bool)) string {
 	var ids []string
 	for {
@@ -328,7 +328,7 @@ func (p *script) back(take func() (doc uint32, over bool)) string {
 	}
 }
 
-// expire: all that spiders have one of whose transactions is overdue
+// expire: takes back all documents of the spiders with an overdue transaction
 func (p *script) expire([]string) string {
 	var ids []string
 	for spider, _ := p.s.Overdue(p.now); spider != 0; spider, _ = p.s.Overdue(p.now) {
@@ -337,16 +337,16 @@ func (p *script) expire([]string) string {
 	return strings.Join(ids, " ")
 }
 
-// lost SPIDER [none|shared|whole [CREW]]
+// lost SPIDER [none|shared|whole [POOL]]
 func (p *script) lost(args []string) string {
 	blame := map[string]Blame{"none": None, "shared": Shared, "whole": Whole}[arg(args, 1, "whole")]
 	return p.lose(uint32(number(args[0])), blame, uint32(number(arg(args, 2, "0"))))
 }
 
-func (p *script) lose(spider uint32, blame Blame, crew uint32) string {
+func (p *script) lose(spider uint32, blame Blame, pool uint32) string {
 	return p.back(func() (uint32, bool) {
 		doc, _ := p.s.Lost(p.now, spider)
-		return doc, doc != 0 && p.s.Requeue(p.now, doc, crew, blame)
+		return doc, doc != 0 && p.s.Requeue(p.now, doc, pool, blame)
 	})
 }
 
@@ -396,11 +396,15 @@ func try(args []string) OwnQueue {
 // retract HOST NAME
 func (p *script) retract(args []string) string {
 	want := uint32(number(args[1]))
-	return strings.Trim(fmt.Sprint(p.s.Host(p.host(args[0])).RetractOwnRequests(p.now, func(name uint32) bool { return name == want })), "[]")
+	return p.retracted(args[0], func(name uint32) bool { return name == want })
 }
 
 func (p *script) unask(args []string) string {
-	return strings.Trim(fmt.Sprint(p.s.Host(p.host(args[0])).RetractOwnRequests(p.now, func(uint32) bool { return true })), "[]")
+	return p.retracted(args[0], func(uint32) bool { return true })
+}
+
+func (p *script) retracted(host string, chosen func(name uint32) bool) string {
+	return strings.Trim(fmt.Sprint(p.s.Host(p.host(host)).RetractOwnRequests(p.now, chosen)), "[]")
 }
 
 // nextask [again]
@@ -442,7 +446,7 @@ func (p *script) touch(args []string) string {
 
 func (p *script) tick([]string) string { return waits(p.s.Tick(p.now)) }
 
-// sweep names the origins that were forgotten.
+// sweep returns the names of the origins that were forgotten.
 func (p *script) sweep([]string) string {
 	p.s.sweep(p.now)
 	var names []string
@@ -483,7 +487,7 @@ func (p *script) configure(args []string) string {
 	return ""
 }
 
-// glance: every slot with its state, documents at spiders and held, and gap
+// glance: each slot with its state, documents at spiders and held, and gap
 func (p *script) glance([]string) string {
 	var all []string
 	dst := make([]SlotSummary, p.cfg.Count+3)

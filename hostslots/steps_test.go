@@ -12,7 +12,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// filled are slots with so many groups, each with one host that has a document.
+// filled returns slots with so many groups, each with one host that has a document.
 func filled(cfg Config, groups int) *Slots {
 	s := New(cfg)
 	for n := range groups {
@@ -32,7 +32,7 @@ func usualConfig(count int) Config {
 		MaxDelay: time.Minute, Patience: time.Minute, RejectOver: 1000, Remember: 1 << 20}
 }
 
-// sendable counts the documents that may be sent now, and sends them.
+// sendable sends the documents that may be sent now, and counts them.
 func sendable(s *Slots, now time.Duration) (n int) {
 	for {
 		t, _, ok := s.Next(now)
@@ -44,7 +44,7 @@ func sendable(s *Slots, now time.Duration) (n int) {
 	}
 }
 
-// settle ticks until what has changed is in force everywhere, and counts the calls.
+// settle calls Tick until changed settings are in force for all groups, and counts the calls.
 func settle(s *Slots, now time.Duration) (ticks int) {
 	for ; s.cfg.next != 0; ticks++ {
 		if s.Wait(now) > 1 {
@@ -55,8 +55,8 @@ func settle(s *Slots, now time.Duration) (ticks int) {
 	return ticks
 }
 
-// TestReconfigureBitByBit: slower settings hold for all groups at once, also for those that were due; quicker ones after as many
-// ticks as it takes; none looks at more than groupsAStep groups.
+// TestReconfigureBitByBit: slower settings are in force for all groups at once, also for those that
+// were due; quicker ones after some ticks, each of which looks at groupsAStep groups at most.
 func TestReconfigureBitByBit(t *testing.T) {
 	const groups = 10 * groupsAStep
 	cfg := usualConfig(groups)
@@ -86,7 +86,8 @@ func TestReconfigureBitByBit(t *testing.T) {
 	}
 }
 
-// TestReconfigureLimits: room in slots, open requests and rejected hosts follow, and documents that come and go meanwhile do no harm.
+// TestReconfigureLimits: room in slots, open requests and rejected hosts follow new settings, also
+// when documents come and go meanwhile.
 func TestReconfigureLimits(t *testing.T) {
 	const groups = 3 * groupsAStep
 	cfg := usualConfig(groups)
@@ -99,7 +100,9 @@ func TestReconfigureLimits(t *testing.T) {
 		t.Fatal("all groups were looked at at once")
 	}
 	for i := range 5 { // to a group that was not looked at
-		s.Offer(0, Candidate{Origin: o, ID: fmt.Appendf(nil, "more%d", i), URL: []byte("http://x/"), Priority: 0})
+		s.Offer(0, Candidate{
+			Origin: o, ID: fmt.Appendf(nil, "more%d", i), URL: []byte("http://x/"), Priority: 0,
+		})
 	}
 	settle(s, 0)
 	if c := s.Counts(); c.Full != groups || c.Leftover != 5 {
@@ -121,9 +124,9 @@ func TestReconfigureLimits(t *testing.T) {
 	}
 }
 
-// TestAtSpidersMeanwhile: documents that end, and others that are sent, between the parts of a walk. What is there all the time is
-// told, and nothing twice.
-func TestAtSpidersMeanwhile(t *testing.T) {
+// TestInFlightMeanwhile: documents end and others are sent between the parts of a walk. Those in
+// flight all the time are yielded, and none twice.
+func TestInFlightMeanwhile(t *testing.T) {
 	const groups = 100
 	cfg := usualConfig(groups)
 	s := filled(cfg, groups)
@@ -153,8 +156,9 @@ func TestAtSpidersMeanwhile(t *testing.T) {
 	}
 }
 
-// TestRejectsAreBounded: 50,000 hosts are known on a crowded address, 100 of them with documents, among 200 groups that are full.
-// What has documents is told, and so are all hosts of the full ones; the others as far as there is room, and none twice.
+// TestRejectsAreBounded: an address has 50,000 known hosts, 100 of them with documents, beside 200
+// full groups. Rejects yields the hosts with documents, all hosts of the full groups, and others as
+// far as there is room; none twice.
 func TestRejectsAreBounded(t *testing.T) {
 	const crowd, busy, full = 50_000, 100, 200
 	cfg := usualConfig(full + 1)
@@ -164,7 +168,9 @@ func TestRejectsAreBounded(t *testing.T) {
 		o := s.EnsureOrigin([]byte("http://"+host), []byte(host))
 		s.Host(s.HostOf(o)).Bind(0, addr)
 		if doc {
-			s.Offer(0, Candidate{Origin: o, ID: []byte(host), URL: []byte("http://" + host + "/"), Priority: 0})
+			s.Offer(0, Candidate{
+				Origin: o, ID: []byte(host), URL: []byte("http://" + host + "/"), Priority: 0,
+			})
 		}
 	}
 	crowded := netip.MustParseAddr("192.0.2.1")
@@ -200,7 +206,8 @@ func TestRejectsAreBounded(t *testing.T) {
 	}
 }
 
-// cpuTime is what this thread has had of the processor: on a machine that others use, too, it is what a call costs.
+// cpuTime returns the processor time of this thread, which does not depend on the load of the
+// machine.
 func cpuTime() time.Duration {
 	var ts unix.Timespec
 	if err := unix.ClockGettime(unix.CLOCK_THREAD_CPUTIME_ID, &ts); err != nil {
@@ -209,7 +216,7 @@ func cpuTime() time.Duration {
 	return time.Duration(ts.Nano())
 }
 
-// BenchmarkStepsAtAMillionGroups tells the longest time that a call takes, and what 99 of 100 take at most.
+// BenchmarkStepsAtAMillionGroups reports the longest time of a call and the 99th percentile.
 func BenchmarkStepsAtAMillionGroups(b *testing.B) {
 	const groups = 1 << 20
 	runtime.LockOSThread()

@@ -11,30 +11,30 @@ import (
 	"time"
 )
 
-// twin is the naive version of Slots: it keeps lists, looks at everything each
-// time, and knows only the rules, not the structures. It models what may be
-// sent; which of several groups that are due goes first is left to Slots.
+// twin is a naive model of Slots. It keeps lists, looks at everything each time, and knows the
+// rules but not the structures. It models what may be sent; which of several groups that are due is
+// next, Slots decides.
 type twin struct {
-	cfg    Config
-	docs   map[string]*twinDoc
-	queue  map[string][]*twinDoc // by host, in order of arrival
-	hosts  map[string]*twinHost
-	groups map[string]*twinGroup
-	open   map[TransID]*twinDoc
-	parked []twinLane // longest first
-	seq    int
+	cfg       Config
+	docs      map[string]*twinDoc
+	queue     map[string][]*twinDoc // by host, in order of arrival
+	hosts     map[string]*twinHost
+	groups    map[string]*twinGroup
+	open      map[TransID]*twinDoc
+	suspended []twinPoolQueue // longest first
+	seq       int
 }
 
-// twinLane is the documents of an origin for a crew.
-type twinLane struct {
+// twinPoolQueue is the documents of an origin for a spider pool.
+type twinPoolQueue struct {
 	origin string
-	crew   uint32
+	pool   uint32
 }
 
 type twinDoc struct {
 	id, host, origin string
 	priority         int32
-	crew             uint32
+	pool             uint32
 	crawl            string
 	seq, attempts    int
 	sent, status     time.Duration
@@ -43,14 +43,14 @@ type twinDoc struct {
 }
 
 type twinHost struct {
-	group   string
-	blocked time.Duration
-	delay   time.Duration
-	held    map[string]bool // origins
-	limits  Limits
-	left    time.Duration // last request to groups that it was in
-	moving  bool
-	to      string // the group that it goes to, while it is moving
+	group       string
+	blocked     time.Duration
+	delay       time.Duration
+	held        map[string]bool // origins
+	limits      Limits
+	lastRequest time.Duration // last request to groups that it was in
+	moving      bool
+	to          string // the group that it goes to, while it is moving
 }
 
 type twinGroup struct {
@@ -75,7 +75,7 @@ func (w *twin) host(name string) *twinHost {
 	return w.hosts[name]
 }
 
-// base is the longest of the group's hosts' delays and gaps.
+// base returns the longest Crawl-delay or gap of the group's hosts.
 func (w *twin) base(group string) (gap time.Duration) {
 	for _, h := range w.hosts {
 		if h.group == group {
@@ -92,7 +92,7 @@ func (w *twin) gap(h *twinHost) time.Duration {
 	return w.cfg.Gap
 }
 
-// most is the fewest open requests that a host of the group allows.
+// most returns the least number of open requests that a host of the group allows.
 func (w *twin) most(group string) int {
 	most := 1000
 	for _, h := range w.hosts {
@@ -112,8 +112,8 @@ func (w *twin) due(group string) time.Duration {
 	return max(g.last+max(w.base(group), g.backoff), g.notBefore)
 }
 
-// expects reports whether a host with open requests is to join the group.
-func (w *twin) expects(group string) bool {
+// awaitsHosts reports whether a host with open requests is to join the group.
+func (w *twin) awaitsHosts(group string) bool {
 	for _, h := range w.hosts {
 		if h.moving && h.to == group {
 			return true
@@ -122,7 +122,7 @@ func (w *twin) expects(group string) bool {
 	return false
 }
 
-// first is the document of a host that has to go next, nil if none may.
+// first returns the document of a host that must go next; nil: none may.
 func (w *twin) first(name string) *twinDoc {
 	h := w.hosts[name]
 	if h.blocked != 0 || h.limits.Blocked || h.moving {
@@ -130,7 +130,7 @@ func (w *twin) first(name string) *twinDoc {
 	}
 	var best *twinDoc
 	for _, d := range w.queue[name] {
-		if d.inFlight || h.held[d.origin] || slices.Contains(w.parked, d.lane()) {
+		if d.inFlight || h.held[d.origin] || slices.Contains(w.suspended, d.poolQueue()) {
 			continue
 		}
 		if best == nil || d.priority > best.priority || d.priority == best.priority && d.seq < best.seq {
@@ -140,24 +140,23 @@ func (w *twin) first(name string) *twinDoc {
 	return best
 }
 
-func (d *twinDoc) lane() twinLane { return twinLane{d.origin, d.crew} }
+func (d *twinDoc) poolQueue() twinPoolQueue { return twinPoolQueue{d.origin, d.pool} }
 
-// mayAsk lists the groups that a document may be sent to now, of those that the
-// slots hold.
+// mayAsk returns the groups with a slot that a document may be sent to now.
 func (w *twin) mayAsk(now time.Duration, slotted func(string) bool) map[string]time.Duration {
 	may := map[string]time.Duration{}
 	for name, h := range w.hosts {
 		if h.group == "" || !slotted(h.group) || w.first(name) == nil {
 			continue
 		}
-		if due := w.due(h.group); due <= now && w.groups[h.group].active < w.most(h.group) && !w.expects(h.group) {
+		if due := w.due(h.group); due <= now && w.groups[h.group].active < w.most(h.group) && !w.awaitsHosts(h.group) {
 			may[h.group] = due
 		}
 	}
 	return may
 }
 
-// run drives Slots and twin with the same random events.
+// run drives Slots and twin by the same random events.
 type run struct {
 	t      *testing.T
 	rng    *rand.Rand
@@ -182,9 +181,10 @@ func (r *run) slotOf(group string) uint32 {
 	return r.s.groups.At(id).slot
 }
 
-// turns sees that no group that has sent a slotful keeps its slot while another could use it.
-func (r *run) turns() {
-	spent := ""
+// checkQuotas checks that no group that has used its quota keeps its slot while another could use
+// it.
+func (r *run) checkQuotas() {
+	used := ""
 	for name, g := range r.w.groups {
 		slot, since := r.slotOf(name), time.Duration(0)
 		if slot != 0 {
@@ -194,12 +194,14 @@ func (r *run) turns() {
 			g.slot, g.since, g.sent = slot, since, 0
 		}
 		if g.slot != 0 && g.active == 0 && g.sent >= r.w.cfg.Len {
-			spent = name
+			used = name
 		}
 	}
 	for name, h := range r.w.hosts {
-		if spent != "" && h.group != "" && !r.slotted(h.group) && r.w.first(name) != nil && r.w.due(h.group) <= r.now && !r.w.expects(h.group) {
-			r.t.Fatalf("%s has a slot for %d documents; %s of %s waits", spent, r.w.groups[spent].sent, name, h.group)
+		if used != "" && h.group != "" && !r.slotted(h.group) && r.w.first(name) != nil &&
+			r.w.due(h.group) <= r.now && !r.w.awaitsHosts(h.group) {
+			r.t.Fatalf("%s has a slot for %d documents; %s of %s waits",
+				used, r.w.groups[used].sent, name, h.group)
 		}
 	}
 }
@@ -220,21 +222,23 @@ func (r *run) offer() {
 	}
 	r.nextID++
 	priority := int32(r.rng.IntN(3))
-	crew := uint32(r.rng.IntN(3))
+	pool := uint32(r.rng.IntN(3))
 	crawl := []string{"", "", "one", "two", strings.Repeat("x", maxCrawlName+1)}[r.nextID*r.nextID%23%5]
-	took := r.s.Offer(r.now, Candidate{Origin: o, Pool: crew, Crawl: []byte(crawl), ID: []byte(doc), URL: []byte(origin + "/" + doc), Priority: priority})
+	took := r.s.Offer(r.now, Candidate{
+		Origin: o, Pool: pool, Crawl: []byte(crawl), ID: []byte(doc), URL: []byte(origin + "/" + doc), Priority: priority,
+	})
 	if held := r.w.docs[doc] != nil; took == held {
 		r.t.Fatalf("Offer(%s) = %v, held %v", doc, took, held)
 	}
 	if took {
 		r.w.seq++
-		d := &twinDoc{id: doc, host: name, origin: origin, priority: priority, crew: crew, crawl: crawl, seq: r.w.seq}
+		d := &twinDoc{id: doc, host: name, origin: origin, priority: priority, pool: pool, crawl: crawl, seq: r.w.seq}
 		r.w.docs[doc] = d
 		r.w.queue[name] = append(r.w.queue[name], d)
 	}
 }
 
-// move binds a host that is not settled in the twin; its times go along.
+// move binds a host that is not settled in the twin. The host carries its times along.
 func (r *run) move(name, addr string) {
 	h := r.w.host(name)
 	if r.w.groups[addr] == nil {
@@ -242,22 +246,22 @@ func (r *run) move(name, addr string) {
 	}
 	if h.group != "" && h.group != addr {
 		r.w.groups[addr].notBefore = max(r.w.groups[addr].notBefore, r.w.due(h.group))
-		h.left = max(h.left, r.w.groups[h.group].last)
+		h.lastRequest = max(h.lastRequest, r.w.groups[h.group].last)
 	}
 	h.group = addr
-	r.bring(h)
+	r.inherit(h)
 }
 
-// bring has the group of a host keep what those before owe.
-func (r *run) bring(h *twinHost) {
-	if h.left > 0 {
+// inherit makes the group of a host wait for as long as the host must.
+func (r *run) inherit(h *twinHost) {
+	if h.lastRequest > 0 {
 		g := r.w.groups[h.group]
-		g.notBefore = max(g.notBefore, h.left+r.w.gap(h))
+		g.notBefore = max(g.notBefore, h.lastRequest+r.w.gap(h))
 	}
 }
 
-// restrict changes the limits of a host.
-func (r *run) restrict() {
+// setLimits changes the limits of a host.
+func (r *run) setLimits() {
 	name := r.hostName()
 	id, h := r.s.FindHost([]byte(name)), r.w.host(name)
 	if id == 0 || h.group == "" {
@@ -265,7 +269,7 @@ func (r *run) restrict() {
 	}
 	h.limits = r.limits()
 	r.s.Host(id).SetLimits(r.now, h.limits)
-	r.bring(h)
+	r.inherit(h)
 }
 
 func (r *run) limits() Limits {
@@ -276,7 +280,7 @@ func (r *run) limits() Limits {
 	}
 }
 
-// regroup moves a host, with all that is held for it, or has one stay that was to move.
+// regroup moves a host with its documents, or cancels a move.
 func (r *run) regroup() {
 	name := r.hostName()
 	id, h := r.s.FindHost([]byte(name)), r.w.host(name)
@@ -307,17 +311,17 @@ func (r *run) moveNow(id uint32, name string) {
 		return
 	}
 	due := r.w.due(h.group)
-	h.left, h.limits = max(h.left, r.w.groups[h.group].last), limits
+	h.lastRequest, h.limits = max(h.lastRequest, r.w.groups[h.group].last), limits
 	if r.w.groups[to] == nil {
 		r.w.groups[to] = &twinGroup{}
 	}
 	g := r.w.groups[to]
 	g.notBefore = max(g.notBefore, due)
-	if known || len(r.w.queue[name]) > 0 || max(due, h.left+r.w.gap(h)) > r.now {
-		g.last = max(g.last, h.left)
+	if known || len(r.w.queue[name]) > 0 || max(due, h.lastRequest+r.w.gap(h)) > r.now {
+		g.last = max(g.last, h.lastRequest)
 	}
 	h.group = to
-	r.bring(h)
+	r.inherit(h)
 	r.s.Host(id).Bind(r.now, addr)
 }
 
@@ -353,12 +357,13 @@ func (r *run) send() {
 	}
 	want := r.w.first(name)
 	if got := r.s.Doc(t.Doc); want == nil || string(got.ID) != want.id || got.Attempts != want.attempts ||
-		t.Pool != want.crew || string(r.s.OriginKey(t.Origin)) != want.origin {
-		r.t.Fatalf("Next of %s = %s (attempts %d, for crew %d), want %+v", name, got.ID, got.Attempts, t.Pool, want)
+		t.Pool != want.pool || string(r.s.OriginKey(t.Origin)) != want.origin {
+		r.t.Fatalf("Next of %s = %s (attempts %d, for pool %d), want %+v",
+			name, got.ID, got.Attempts, t.Pool, want)
 	}
 	if r.rng.IntN(4) == 0 {
 		r.s.Suspend(r.now, t)
-		r.w.parked = append(r.w.parked, want.lane())
+		r.w.suspended = append(r.w.suspended, want.poolQueue())
 		return
 	}
 	spider := uint32(1 + r.rng.IntN(3))
@@ -422,7 +427,7 @@ func (r *run) learn(d *twinDoc, status int, retry time.Duration) {
 	}
 }
 
-// drop closes a transaction in the twin.
+// drop ends a transaction in the twin.
 func (r *run) drop(trans TransID, d *twinDoc) {
 	delete(r.w.open, trans)
 	r.ended = append(r.ended, trans)
@@ -430,57 +435,58 @@ func (r *run) drop(trans TransID, d *twinDoc) {
 	r.w.groups[r.w.hosts[d.host].group].active--
 }
 
-// forget ends a document; with the last of its lane, that is not parked any more.
+// forget ends a document. A queue without documents is not suspended.
 func (r *run) forget(d *twinDoc) {
 	delete(r.w.docs, d.id)
 	r.w.queue[d.host] = slices.DeleteFunc(r.w.queue[d.host], func(x *twinDoc) bool { return x == d })
-	r.emptied(d.host, d.lane())
+	r.emptied(d.host, d.poolQueue())
 }
 
-// emptied has a lane not be parked any more once it has no documents.
-func (r *run) emptied(host string, lane twinLane) {
-	if !slices.ContainsFunc(r.w.queue[host], func(x *twinDoc) bool { return x.lane() == lane }) {
-		r.w.parked = slices.DeleteFunc(r.w.parked, func(l twinLane) bool { return l == lane })
+// emptied resumes a queue that has no documents left.
+func (r *run) emptied(host string, queue twinPoolQueue) {
+	if !slices.ContainsFunc(r.w.queue[host], func(x *twinDoc) bool { return x.poolQueue() == queue }) {
+		r.w.suspended = slices.DeleteFunc(r.w.suspended, func(l twinPoolQueue) bool { return l == queue })
 	}
 }
 
-// unpark lets the lane go on that has been parked longest for some crew.
-func (r *run) unpark() {
-	crew := uint32(r.rng.IntN(3))
-	i := slices.IndexFunc(r.w.parked, func(l twinLane) bool { return l.crew == crew })
-	if parked := r.s.Pool(crew).Suspended(); parked != (i >= 0) || r.s.Pool(crew).Resume(r.now) != parked {
-		r.t.Fatalf("Parked(%d) = %v; the twin has %v", crew, parked, r.w.parked)
+// resume resumes the queue of some pool that was suspended first.
+func (r *run) resume() {
+	pool := uint32(r.rng.IntN(3))
+	i := slices.IndexFunc(r.w.suspended, func(l twinPoolQueue) bool { return l.pool == pool })
+	if suspended := r.s.Pool(pool).Suspended(); suspended != (i >= 0) || r.s.Pool(pool).Resume(r.now) != suspended {
+		r.t.Fatalf("Suspended() of pool %d = %v; the twin has %v", pool, suspended, r.w.suspended)
 	}
 	if i >= 0 {
-		r.w.parked = slices.Delete(r.w.parked, i, i+1)
+		r.w.suspended = slices.Delete(r.w.suspended, i, i+1)
 	}
 }
 
-// resume lets the lane go on that has been parked longest for some crew, and checks whether it may be sent from.
-func (r *run) resume() {
-	crew := uint32(r.rng.IntN(3))
-	i := slices.IndexFunc(r.w.parked, func(l twinLane) bool { return l.crew == crew })
+// resumeFirst does so, too, and checks whether its first document may be sent.
+func (r *run) resumeFirst() {
+	pool := uint32(r.rng.IntN(3))
+	i := slices.IndexFunc(r.w.suspended, func(l twinPoolQueue) bool { return l.pool == pool })
 	if i < 0 {
 		return
 	}
-	lane := r.w.parked[i]
-	r.w.parked = slices.Delete(r.w.parked, i, i+1)
-	doc := r.s.Pool(crew).FirstSuspended()
-	turn, ok := r.s.Pool(crew).ResumeFirst(r.now)
-	_, name, _ := strings.Cut(lane.origin, "://")
+	queue := r.w.suspended[i]
+	r.w.suspended = slices.Delete(r.w.suspended, i, i+1)
+	doc := r.s.Pool(pool).FirstSuspended()
+	turn, ok := r.s.Pool(pool).ResumeFirst(r.now)
+	_, name, _ := strings.Cut(queue.origin, "://")
 	h := r.w.hosts[name]
 	_, may := r.w.mayAsk(r.now, r.slotted)[h.group]
-	shut := h.blocked != 0 || h.limits.Blocked || h.moving || h.held[lane.origin]
-	queued := slices.ContainsFunc(r.w.queue[name], func(d *twinDoc) bool { return d.lane() == lane && !d.inFlight })
-	if ok != (may && !shut && queued) || queued != (doc != 0) {
-		r.t.Fatalf("Resume(%d) of %v = %v; its group may be asked %v, shut %v, queued %v (first %d)", crew, lane, ok, may, shut, queued, doc)
+	closed := h.blocked != 0 || h.limits.Blocked || h.moving || h.held[queue.origin]
+	queued := slices.ContainsFunc(r.w.queue[name], func(d *twinDoc) bool { return d.poolQueue() == queue && !d.inFlight })
+	if ok != (may && !closed && queued) || queued != (doc != 0) {
+		r.t.Fatalf("ResumeFirst of pool %d, of %v = %v; its group may be asked %v, closed %v, queued %v (first %d)",
+			pool, queue, ok, may, closed, queued, doc)
 	}
-	if ok && (turn.Doc != doc || turn.Pool != crew || string(r.s.OriginKey(turn.Origin)) != lane.origin) {
-		r.t.Fatalf("Resume(%d) of %v = %+v; want document %d", crew, lane, turn, doc)
+	if ok && (turn.Doc != doc || turn.Pool != pool || string(r.s.OriginKey(turn.Origin)) != queue.origin) {
+		r.t.Fatalf("ResumeFirst of pool %d, of %v = %+v; want document %d", pool, queue, turn, doc)
 	}
 }
 
-// lose takes all back that a spider has, and checks it was right.
+// lose takes back all documents of a spider, and checks that they were its.
 func (r *run) lose(spider uint32) {
 	for {
 		n, how := r.s.Lost(r.now, spider)
@@ -498,7 +504,7 @@ func (r *run) lose(spider uint32) {
 				r.drop(trans, d)
 			}
 		}
-		r.back(n, d)
+		r.requeue(n, d)
 	}
 	for trans, d := range r.w.open {
 		if d.spider == spider {
@@ -507,9 +513,9 @@ func (r *run) lose(spider uint32) {
 	}
 }
 
-// back queues a document again, or ends it.
-func (r *run) back(n uint32, d *twinDoc) {
-	blame, crew, over := Blame(r.rng.IntN(3)), uint32(r.rng.IntN(3)), false
+// requeue queues a document again, or ends it.
+func (r *run) requeue(n uint32, d *twinDoc) {
+	blame, pool, over := Blame(r.rng.IntN(3)), uint32(r.rng.IntN(3)), false
 	switch {
 	case blame == None:
 		d.attempts--
@@ -518,7 +524,7 @@ func (r *run) back(n uint32, d *twinDoc) {
 	default:
 		over = d.attempts >= r.w.cfg.MaxAttempts
 	}
-	if got := r.s.Requeue(r.now, n, crew, blame); got != over {
+	if got := r.s.Requeue(r.now, n, pool, blame); got != over {
 		r.t.Fatalf("document %s after %d attempts, blame %d: over = %v", d.id, d.attempts, blame, got)
 	}
 	if over {
@@ -526,8 +532,8 @@ func (r *run) back(n uint32, d *twinDoc) {
 		r.forget(d)
 		return
 	}
-	from := d.lane()
-	d.crew = crew
+	from := d.poolQueue()
+	d.pool = pool
 	r.emptied(d.host, from)
 }
 
@@ -566,7 +572,7 @@ func (r *run) working() {
 	}
 }
 
-// purge takes a document out, wherever it stands.
+// purge takes some document out of its queue.
 func (r *run) purge() {
 	if r.nextID == 0 {
 		return
@@ -574,13 +580,13 @@ func (r *run) purge() {
 	id := fmt.Sprintf("%d", r.rng.IntN(r.nextID))
 	n, d := r.s.FindDoc([]byte(id)), r.w.docs[id]
 	if (n != 0) != (d != nil) {
-		r.t.Fatalf("Document(%s) = %d; the twin has %v", id, n, d)
+		r.t.Fatalf("FindDoc(%s) = %d; the twin has %v", id, n, d)
 	}
 	if d == nil {
 		return
 	}
 	if out := r.s.Dequeue(n); out == d.inFlight {
-		r.t.Fatalf("Drop(%s) = %v; at a spider: %v", id, out, d.inFlight)
+		r.t.Fatalf("Dequeue(%s) = %v; at a spider: %v", id, out, d.inFlight)
 	} else if out {
 		r.s.End(r.now, n)
 		r.forget(d)
@@ -638,19 +644,19 @@ func (r *run) check() {
 			c.InFlight--
 		})
 	}
-	for crew := range uint32(3) {
+	for pool := range uint32(3) {
 		held := false
 		for _, d := range r.w.docs {
-			held = held || d.crew == crew && crew > 0
+			held = held || d.pool == pool && pool > 0
 		}
-		if r.s.Pool(crew).HasDocs() != held {
-			r.t.Fatalf("Serves(%d) = %v, want %v", crew, !held, held)
+		if r.s.Pool(pool).HasDocs() != held {
+			r.t.Fatalf("HasDocs() of pool %d = %v, want %v", pool, !held, held)
 		}
 	}
 	if c.InFlight != 0 {
 		r.t.Fatalf("%d documents at spiders are not told", c.InFlight)
 	}
-	r.turns()
+	r.checkQuotas()
 	byGroup, used, full, left := map[string]int{}, 0, 0, 0
 	for _, d := range r.w.docs {
 		byGroup[r.w.hosts[d.host].group]++
@@ -667,13 +673,14 @@ func (r *run) check() {
 		left += max(0, n-room)
 	}
 	if c.Used != used || c.Full != full || c.Leftover != left || used < min(len(byGroup), c.Slots) {
-		r.t.Fatalf("Counts = %+v, want %d used, %d full, %d left over, of %d groups", c, used, full, left, len(byGroup))
+		r.t.Fatalf("Counts = %+v, want %d used, %d full, %d left over, of %d groups",
+			c, used, full, left, len(byGroup))
 	}
 }
 
-// checkCrawls sees what is counted of each crawl, and that nothing is left of those that are no more.
+// checkCrawls compares the counts of crawls, and checks that none is left of crawls that ended.
 func (r *run) checkCrawls() {
-	shares, names := map[countKey]bool{}, map[string]bool{}
+	counts, names := map[countKey]bool{}, map[string]bool{}
 	want := map[string]map[string]int{} // by group and crawl
 	for _, d := range r.w.docs {
 		if d.crawl == "" || len(d.crawl) > maxCrawlName {
@@ -687,8 +694,8 @@ func (r *run) checkCrawls() {
 		no := r.s.crawls.byName[d.crawl]
 		names[d.crawl] = true
 		for _, crawl := range []uint16{no, 0} { // 0: the list of all
-			shares[hostCount(r.s.FindHost([]byte(d.host)), crawl)] = true
-			shares[groupCount(r.s.groupByID[netip.MustParseAddr(group).As16()], crawl)] = true
+			counts[hostCount(r.s.FindHost([]byte(d.host)), crawl)] = true
+			counts[groupCount(r.s.groupByID[netip.MustParseAddr(group).As16()], crawl)] = true
 		}
 	}
 	for addr, id := range r.s.groupByID {
@@ -698,8 +705,9 @@ func (r *run) checkCrawls() {
 			r.t.Fatalf("documents of %s by crawl are %v, want %v", name, got, want[name])
 		}
 	}
-	if len(r.s.crawls.byKey) != len(shares) || len(r.s.crawls.byName) != len(names) {
-		r.t.Fatalf("there are %d shares of %d crawls, want %d of %d", len(r.s.crawls.byKey), len(r.s.crawls.byName), len(shares), len(names))
+	if len(r.s.crawls.byKey) != len(counts) || len(r.s.crawls.byName) != len(names) {
+		r.t.Fatalf("there are %d counts of %d crawls, want %d of %d",
+			len(r.s.crawls.byKey), len(r.s.crawls.byName), len(counts), len(names))
 	}
 }
 
@@ -708,15 +716,16 @@ func TestSlotsAgainstTwin(t *testing.T) {
 		t.Run(fmt.Sprint(seed), func(t *testing.T) {
 			cfg := Config{
 				Count: 1 + int(seed%7), Len: 1 + int(seed%5)*2, Concurrent: 1 + int(seed%3), Gap: time.Second,
-				StatusTimeout: 9 * time.Second, MaxFetch: 20 * time.Second, MaxAttempts: 3, Patience: 4 * time.Second, RejectOver: 9,
-				Remember: 1000, Generation: ^uint32(0) - 5, CountDocs: true,
+				StatusTimeout: 9 * time.Second, MaxFetch: 20 * time.Second, MaxAttempts: 3,
+				Patience: 4 * time.Second, RejectOver: 9, Remember: 1000, Generation: ^uint32(0) - 5, CountDocs: true,
 			}
 			cfg.Concurrent = min(cfg.Concurrent, cfg.Len)
 			cfg.MaxConcurrent = cfg.Concurrent + int(seed%4)
 			r := &run{t: t, rng: rand.New(rand.NewPCG(seed, 9)), s: New(cfg), w: newTwin(cfg)}
-			events := []func(){r.offer, r.offer, r.offer, r.send, r.send, r.send, r.done, r.done, r.tick, r.working, r.steer, r.purge, r.unpark, r.resume}
+			events := []func(){r.offer, r.offer, r.offer, r.send, r.send, r.send, r.done, r.done,
+				r.tick, r.working, r.steer, r.purge, r.resume, r.resumeFirst}
 			if seed%2 == 1 {
-				events = append(events, r.restrict, r.regroup)
+				events = append(events, r.setLimits, r.regroup)
 			}
 
 			for step := range 4000 {

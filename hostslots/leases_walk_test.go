@@ -9,39 +9,41 @@ import (
 	"time"
 )
 
-// claimsWalk drives slots that need claims with random events, and looks after each whether the lists of groups are what
-// they are to be.
-type claimsWalk struct {
-	t        *testing.T
-	rng      *rand.Rand
-	s        *Slots
-	now      time.Duration
-	docs     int
-	names    map[uint32]string // of hosts, by requests of the daemon's own
-	open     []TransID
-	asked    []uint32 // hosts, of requests of the daemon's own that are open
-	claiming []uint32
+// leasesWalk drives slots that need leases by random events. After each it checks the lists of
+// groups.
+type leasesWalk struct {
+	t      *testing.T
+	rng    *rand.Rand
+	s      *Slots
+	now    time.Duration
+	docs   int
+	names  map[uint32]string // of hosts, by own requests
+	open   []TransID
+	asked  []uint32 // hosts of open own requests
+	asking []uint32
 }
 
-func (w *claimsWalk) host() []byte { return fmt.Appendf(nil, "h%d.test", w.rng.IntN(12)) }
+func (w *leasesWalk) host() []byte { return fmt.Appendf(nil, "h%d.test", w.rng.IntN(12)) }
 
-// settle puts a host somewhere that is not settled.
-func (w *claimsWalk) settle(id uint32) {
+// settle binds a host that is not settled.
+func (w *leasesWalk) settle(id uint32) {
 	if !w.s.Host(id).Settled() {
 		w.s.Host(id).Unbind(w.now)
 		w.s.Host(id).Bind(w.now, w.addr())
 	}
 }
 
-func (w *claimsWalk) offer() {
+func (w *leasesWalk) offer() {
 	w.docs++
 	name := w.host()
 	o := w.s.EnsureOrigin(append([]byte("http://"), name...), name)
 	w.settle(w.s.HostOf(o))
-	w.s.Offer(w.now, Candidate{Origin: o, ID: fmt.Append(nil, w.docs), URL: fmt.Appendf(nil, "http://%s/%d", name, w.docs), Priority: 0})
+	w.s.Offer(w.now, Candidate{
+		Origin: o, ID: fmt.Append(nil, w.docs), URL: fmt.Appendf(nil, "http://%s/%d", name, w.docs),
+	})
 }
 
-func (w *claimsWalk) ask() {
+func (w *leasesWalk) ask() {
 	name := w.host()
 	id := w.s.EnsureHost(name)
 	w.docs++
@@ -51,7 +53,7 @@ func (w *claimsWalk) ask() {
 	w.settle(id)
 }
 
-func (w *claimsWalk) send() {
+func (w *leasesWalk) send() {
 	if t, _, ok := w.s.Next(w.now); ok {
 		w.open = append(w.open, w.s.Send(w.now, t, 1))
 	}
@@ -60,8 +62,8 @@ func (w *claimsWalk) send() {
 	}
 }
 
-// pick takes one out.
-func pick[T any](w *claimsWalk, from *[]T) (one T, ok bool) {
+// pick takes one element out of a slice.
+func pick[T any](w *leasesWalk, from *[]T) (one T, ok bool) {
 	if len(*from) == 0 {
 		return one, false
 	}
@@ -71,7 +73,7 @@ func pick[T any](w *claimsWalk, from *[]T) (one T, ok bool) {
 	return one, true
 }
 
-func (w *claimsWalk) done() {
+func (w *leasesWalk) done() {
 	if trans, ok := pick(w, &w.open); ok {
 		if v, _ := w.s.Lookup(trans); v == Live {
 			w.s.End(w.now, w.s.Done(w.now, trans, 200, 0))
@@ -82,21 +84,21 @@ func (w *claimsWalk) done() {
 	}
 }
 
-func (w *claimsWalk) drop() {
+func (w *leasesWalk) drop() {
 	if n := w.s.FindDoc(fmt.Append(nil, w.rng.IntN(w.docs+1))); n != 0 && w.s.Dequeue(n) {
 		w.s.End(w.now, n)
 	}
 }
 
-func (w *claimsWalk) claim() {
+func (w *leasesWalk) wantLease() {
 	if id := w.s.NextWantedLease(); id != 0 {
-		w.claiming = append(w.claiming, id)
+		w.asking = append(w.asking, id)
 	}
 }
 
-// answer ends a try to claim a group, or to extend a claim.
-func (w *claimsWalk) answer() {
-	id, ok := pick(w, &w.claiming)
+// answer grants or denies a lease that was asked for, or an extension.
+func (w *leasesWalk) answer() {
+	id, ok := pick(w, &w.asking)
 	if !ok {
 		for group := range w.groups() {
 			if w.s.Group(group).Leased() && (id == 0 || group < id) {
@@ -113,11 +115,11 @@ func (w *claimsWalk) answer() {
 	}
 }
 
-func (w *claimsWalk) release() {
+func (w *leasesWalk) release() {
 	w.s.ReleasedLeases(w.now, time.Duration(w.rng.IntN(3))*time.Second, nil)
 }
 
-func (w *claimsWalk) tick() {
+func (w *leasesWalk) tick() {
 	w.now += time.Duration(w.rng.IntN(800)) * time.Millisecond
 	w.s.Tick(w.now)
 	for spider, _ := w.s.Overdue(w.now); spider != 0; spider, _ = w.s.Overdue(w.now) {
@@ -128,12 +130,12 @@ func (w *claimsWalk) tick() {
 	}
 }
 
-func (w *claimsWalk) addr() netip.Addr {
+func (w *leasesWalk) addr() netip.Addr {
 	return netip.AddrFrom4([4]byte{10, 0, 0, byte(w.rng.IntN(8))})
 }
 
-// move takes hosts out of their groups; where they go to may be decided otherwise.
-func (w *claimsWalk) move() {
+// move takes hosts out of their groups. Some join another group than the one that was announced.
+func (w *leasesWalk) move() {
 	if id := w.s.FindHost(w.host()); id != 0 {
 		w.moveTo(id)
 	}
@@ -145,19 +147,21 @@ func (w *claimsWalk) move() {
 	}
 }
 
-func (w *claimsWalk) moveTo(id uint32) {
-	if _, in := w.s.Host(id).GroupID(); in && w.s.Host(id).Move(w.now, GroupIDOf("", w.addr().As16()), Limits{}, false) && w.rng.IntN(4) > 0 {
+func (w *leasesWalk) moveTo(id uint32) {
+	h := w.s.Host(id)
+	_, in := h.GroupID()
+	if in && h.Move(w.now, GroupIDOf("", w.addr().As16()), Limits{}, false) && w.rng.IntN(4) > 0 {
 		w.settle(id)
 	}
 }
 
-func (w *claimsWalk) bar() {
+func (w *leasesWalk) block() {
 	if id := w.s.FindHost(w.host()); id != 0 {
 		w.s.Host(id).SetLimits(w.now, Limits{Blocked: w.rng.IntN(3) == 0})
 	}
 }
 
-func (w *claimsWalk) groups() map[uint32]bool {
+func (w *leasesWalk) groups() map[uint32]bool {
 	known := map[uint32]bool{}
 	for _, id := range w.s.groupByID {
 		known[id] = true
@@ -165,12 +169,14 @@ func (w *claimsWalk) groups() map[uint32]bool {
 	return known
 }
 
-// list checks that a list has those groups that it is for, each once, and that it leads from one to the next.
-func (w *claimsWalk) list(name string, l *recordList[group], in func(g *group) bool) {
+// list checks that a list has the groups for which in returns true, each once, and that its links
+// agree.
+func (w *leasesWalk) list(name string, l *recordList[group], in func(g *group) bool) {
 	known, listed, before := w.groups(), map[uint32]bool{}, uint32(0)
 	for id := l.head; id != 0; id = l.next(id) {
 		if !known[id] || listed[id] || l.links.at(id).prev != before {
-			w.t.Fatalf("at %v: %s has group %d after %d, known %v, twice %v", w.now, name, id, before, known[id], listed[id])
+			w.t.Fatalf("at %v: %s has group %d after %d, known %v, twice %v",
+				w.now, name, id, before, known[id], listed[id])
 		}
 		listed[id], before = true, id
 	}
@@ -179,39 +185,42 @@ func (w *claimsWalk) list(name string, l *recordList[group], in func(g *group) b
 	}
 	for id := range known {
 		if g := w.s.groups.At(id); in(g) != listed[id] {
-			w.t.Fatalf("at %v: %s has group %d: %v; want %v (%+v)", w.now, name, id, listed[id], !listed[id], g)
+			w.t.Fatalf("at %v: %s has group %d: %v; want %v (%+v)",
+				w.now, name, id, listed[id], !listed[id], g)
 		}
 	}
 }
 
-func (w *claimsWalk) check() {
+func (w *leasesWalk) check() {
 	s := w.s
 	w.list("rejects", &s.rejects.groups, func(g *group) bool {
 		return g.full || int(g.docs) > s.cfg.RejectOver || g.lease.state == denied
 	})
 	w.list("wanted", &s.leases.wanted, func(g *group) bool { return g.lease.state == wanted })
-	w.list("spent", &s.dispatch.quotaUsed, s.hasUsedQuota)
-	w.list("empties", &s.sweeper.empty, func(g *group) bool { return g.members.head == 0 })
-	w.ways()
+	w.list("quotaUsed", &s.dispatch.quotaUsed, s.hasUsedQuota)
+	w.list("empty", &s.sweeper.empty, func(g *group) bool { return g.members.head == 0 })
+	w.moves()
 	due := 0
 	for id := range w.groups() {
 		g := s.groups.At(id)
 		if in := g.lease.state == leased || g.lease.state == denied; in != s.leases.ends.Has(id) {
-			w.t.Fatalf("at %v: group %d, whose claim is %d, is due to lapse: %v", w.now, id, g.lease.state, !in)
+			w.t.Fatalf("at %v: group %d, whose lease state is %d, is due to end: %v",
+				w.now, id, g.lease.state, !in)
 		} else if in {
 			due++
 		}
 		if s.leases.deferredReleases.Has(id) && g.lease.state == unleased {
-			w.t.Fatalf("at %v: group %d lingers without a claim", w.now, id)
+			w.t.Fatalf("at %v: the release of group %d, without a lease, is deferred", w.now, id)
 		}
 	}
 	if s.leases.ends.Len() != due {
-		w.t.Fatalf("at %v: %d claims are due to lapse; want %d", w.now, s.leases.ends.Len(), due)
+		w.t.Fatalf("at %v: %d leases are due to end; want %d", w.now, s.leases.ends.Len(), due)
 	}
 }
 
-// ways checks that each group expects the hosts that are on their way to it, and is due for nothing meanwhile.
-func (w *claimsWalk) ways() {
+// moves checks that each group waits for the hosts that are to join it, and is in no ready heap
+// meanwhile.
+func (w *leasesWalk) moves() {
 	s, expected, moving := w.s, map[uint32]uint32{}, 0
 	for host, to := range s.moves.pending {
 		if expected[to]++; !s.hosts.At(host).moving {
@@ -230,7 +239,8 @@ func (w *claimsWalk) ways() {
 		if got := s.groups.At(id).incoming; got != expected[id] {
 			w.t.Fatalf("at %v: group %d expects %d hosts; want %d", w.now, id, got, expected[id])
 		}
-		if expected[id] > 0 && (s.dispatch.ready.Has(id) || s.dispatch.ownReady[FirstTry].Has(id) || s.dispatch.ownReady[Retry].Has(id)) {
+		d := &s.dispatch
+		if expected[id] > 0 && (d.ready.Has(id) || d.ownReady[FirstTry].Has(id) || d.ownReady[Retry].Has(id)) {
 			w.t.Fatalf("at %v: group %d is due while it expects hosts", w.now, id)
 		}
 		delete(expected, id)
@@ -240,14 +250,15 @@ func (w *claimsWalk) ways() {
 	}
 }
 
-// TestListsOfClaimedGroups: a group that is forgotten while it stands in a list makes a ring of that later.
-func TestListsOfClaimedGroups(t *testing.T) {
+// TestListsOfLeasedGroups: a group that is forgotten while it is in a list would make it a ring.
+func TestListsOfLeasedGroups(t *testing.T) {
 	for seed := range uint64(20) {
-		w := &claimsWalk{t: t, rng: rand.New(rand.NewPCG(seed, 3)), names: map[uint32]string{}, s: New(Config{
+		w := &leasesWalk{t: t, rng: rand.New(rand.NewPCG(seed, 3)), names: map[uint32]string{}, s: New(Config{
 			Count: 1 + int(seed%4), Len: 2, Concurrent: 1 + int(seed%2), Gap: time.Second, StatusTimeout: 9 * time.Second,
 			MaxAttempts: 3, Patience: 2 * time.Second, RejectOver: 4, Remember: 4, Leases: true, CountDocs: true,
 		})}
-		events := []func(){w.offer, w.ask, w.send, w.send, w.done, w.done, w.drop, w.claim, w.claim, w.answer, w.answer, w.release, w.tick, w.move, w.bar}
+		events := []func(){w.offer, w.ask, w.send, w.send, w.done, w.done, w.drop,
+			w.wantLease, w.wantLease, w.answer, w.answer, w.release, w.tick, w.move, w.block}
 		for range 4000 {
 			events[w.rng.IntN(len(events))]()
 			w.check()

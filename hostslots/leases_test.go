@@ -7,37 +7,42 @@ import (
 	"time"
 )
 
-// TestNothingGoesOutOnAClaimThatEndedSinceTheTick: the caller's clock may jump between two sends.
-func TestNothingGoesOutOnAClaimThatEndedSinceTheTick(t *testing.T) {
-	s := New(Config{Count: 1, Len: 8, Concurrent: 2, MaxAttempts: 1, StatusTimeout: time.Hour, RejectOver: 9, Leases: true})
+// TestNothingIsSentWhenTheLeaseEndedSinceTheTick: the caller's clock may jump between two sends.
+func TestNothingIsSentWhenTheLeaseEndedSinceTheTick(t *testing.T) {
+	s := New(Config{
+		Count: 1, Len: 8, Concurrent: 2, MaxAttempts: 1, StatusTimeout: time.Hour, RejectOver: 9, Leases: true,
+	})
 	o := s.EnsureOrigin([]byte("http://a.test"), []byte("a.test"))
 	s.Host(s.HostOf(o)).Bind(0, netip.MustParseAddr("10.0.0.1"))
 	s.Offer(0, Candidate{Origin: o, ID: []byte("1"), URL: []byte("http://a.test/"), Priority: 0})
 	s.Host(s.HostOf(o)).QueueOwnRequest(0, 1, FirstTry)
 	id := s.NextWantedLease()
 	if id == 0 {
-		t.Fatal("a group with something to send wants no claim")
+		t.Fatal("a group with something to send wants no lease")
 	}
 	const end = 10 * time.Second
 	s.Group(id).LeaseGranted(0, end)
 	s.Tick(end - 1)
 	if until := s.Host(s.HostOf(o)).LeasedUntil(); until != end {
-		t.Errorf("ClaimedUntil = %v; want %v", until, end)
+		t.Errorf("LeasedUntil = %v; want %v", until, end)
 	}
 	if _, _, _, ok := s.NextOwnRequest(end, FirstTry); ok {
-		t.Error("NextAsk lets a request go when the claim has ended")
+		t.Error("NextOwnRequest lets a request go when the lease has ended")
 	}
 	if _, _, ok := s.Next(end); ok {
-		t.Error("Next lets a document go when the claim has ended")
+		t.Error("Next lets a document go when the lease has ended")
 	}
 	if id := s.NextWantedLease(); id == 0 {
-		t.Error("the group wants no claim again")
+		t.Error("the group wants no lease again")
 	}
 }
 
-// TestClaimIsKeptThroughAPause: while its documents wait for robots.txt a group needs no claim for a moment.
-func TestClaimIsKeptThroughAPause(t *testing.T) {
-	s := New(Config{Count: 1, Len: 8, Concurrent: 1, MaxAttempts: 1, StatusTimeout: time.Hour, RejectOver: 9, Leases: true})
+// TestLeaseIsKeptThroughAPause: a group whose documents wait for robots.txt needs no lease for a
+// moment.
+func TestLeaseIsKeptThroughAPause(t *testing.T) {
+	s := New(Config{
+		Count: 1, Len: 8, Concurrent: 1, MaxAttempts: 1, StatusTimeout: time.Hour, RejectOver: 9, Leases: true,
+	})
 	o := s.EnsureOrigin([]byte("http://a.test"), []byte("a.test"))
 	s.Host(s.HostOf(o)).Bind(0, netip.MustParseAddr("10.0.0.1"))
 	s.Offer(0, Candidate{Origin: o, ID: []byte("1"), URL: []byte("http://a.test/"), Priority: 0})
@@ -46,7 +51,7 @@ func TestClaimIsKeptThroughAPause(t *testing.T) {
 	s.SetRobotsPending(0, o, true)
 	s.SetRobotsPending(0, o, false)
 	if got := s.ReleasedLeases(0, 0, nil); len(got) != 0 || !s.Group(id).Leased() || s.NextWantedLease() != 0 {
-		t.Errorf("Released = %v; want the claim kept", got)
+		t.Errorf("Released = %v; want the lease kept", got)
 	}
 	s.SetRobotsPending(0, o, true)
 	s.SetRobotsPending(0, o, true)
@@ -55,8 +60,9 @@ func TestClaimIsKeptThroughAPause(t *testing.T) {
 	}
 }
 
-// A group whose turn is over gives its claim back with its slot, so that others may have it while it waits.
-func TestSpentGroupIsReleased(t *testing.T) {
+// TestPreemptedGroupIsReleased: a group that has used its quota loses its lease with its slot, so
+// that another daemon may have the group while it waits.
+func TestPreemptedGroupIsReleased(t *testing.T) {
 	s := New(Config{
 		Count: 1, Len: 1, Concurrent: 1, Gap: time.Second, StatusTimeout: time.Minute, MaxAttempts: 3,
 		Patience: time.Minute, RejectOver: 100, Remember: 100, Leases: true,
@@ -66,13 +72,15 @@ func TestSpentGroupIsReleased(t *testing.T) {
 		o := s.EnsureOrigin([]byte("http://"+name), []byte(name))
 		s.Host(s.HostOf(o)).Bind(0, netip.AddrFrom4([4]byte{10, 0, 0, name[0]}))
 		for _, id := range []string{"1", "2"} {
-			s.Offer(0, Candidate{Origin: o, ID: []byte(name + id), URL: []byte("http://" + name + "/" + id), Priority: 0})
+			s.Offer(0, Candidate{
+				Origin: o, ID: []byte(name + id), URL: []byte("http://" + name + "/" + id), Priority: 0,
+			})
 		}
 		groups = append(groups, s.hosts.At(s.HostOf(o)).group)
 	}
 	a, now := s.NextWantedLease(), time.Second
 	if a != groups[0] || s.NextWantedLease() != 0 {
-		t.Fatalf("group %d is to be claimed; want %d alone, which has the slot", a, groups[0])
+		t.Fatalf("group %d wants a lease; want %d alone, which has the slot", a, groups[0])
 	}
 	s.Group(a).LeaseGranted(now, time.Minute)
 	turn, _, ok := s.Next(now)
@@ -85,13 +93,15 @@ func TestSpentGroupIsReleased(t *testing.T) {
 		t.Errorf("released are %v; want %v", got, groups[:1])
 	}
 	if b := s.NextWantedLease(); b != groups[1] {
-		t.Errorf("group %d is to be claimed then; want %d", b, groups[1])
+		t.Errorf("group %d wants a lease then; want %d", b, groups[1])
 	}
 }
 
-// TestHostsAreRejectedAsLongAsTheirGroupIsRefused and no longer, whether it needs a claim or not.
-func TestHostsAreRejectedAsLongAsTheirGroupIsRefused(t *testing.T) {
-	s := New(Config{Count: 1, Len: 8, Concurrent: 1, MaxAttempts: 1, StatusTimeout: time.Hour, RejectOver: 9, Leases: true})
+// TestHostsAreRejectedAsLongAsTheirGroupIsDenied, whether it needs a lease or not, and no longer.
+func TestHostsAreRejectedAsLongAsTheirGroupIsDenied(t *testing.T) {
+	s := New(Config{
+		Count: 1, Len: 8, Concurrent: 1, MaxAttempts: 1, StatusTimeout: time.Hour, RejectOver: 9, Leases: true,
+	})
 	host := s.EnsureHost([]byte("a.test"))
 	s.Host(host).QueueOwnRequest(0, 1, FirstTry)
 	s.Host(host).Bind(0, netip.MustParseAddr("10.0.0.1"))
@@ -104,17 +114,19 @@ func TestHostsAreRejectedAsLongAsTheirGroupIsRefused(t *testing.T) {
 	s.Host(host).OwnRequestDone(0, Feedback{})
 	s.Tick(firstDenial - 1)
 	if got := rejects(s); !slices.Equal(got, []string{"a.test"}) {
-		t.Errorf("rejected are %v; want the host of the group that was refused", got)
+		t.Errorf("rejected are %v; want the host of the group that was denied", got)
 	}
 	s.Tick(firstDenial)
 	if got := rejects(s); len(got) > 0 {
-		t.Errorf("rejected are %v; want none, as the refusal is over", got)
+		t.Errorf("rejected are %v; want none, as the denial is over", got)
 	}
 }
 
-// TestRefusedGroupIsNotAskedForTooEarly: another document for it changes nothing.
-func TestRefusedGroupIsNotAskedForTooEarly(t *testing.T) {
-	s := New(Config{Count: 1, Len: 8, Concurrent: 1, MaxAttempts: 1, StatusTimeout: time.Hour, RejectOver: 9, Leases: true})
+// TestDeniedLeaseIsNotWantedTooEarly: another document for the group changes nothing.
+func TestDeniedLeaseIsNotWantedTooEarly(t *testing.T) {
+	s := New(Config{
+		Count: 1, Len: 8, Concurrent: 1, MaxAttempts: 1, StatusTimeout: time.Hour, RejectOver: 9, Leases: true,
+	})
 	var origins []uint32
 	for i, name := range []string{"a.test", "b.test"} {
 		o := s.EnsureOrigin([]byte("http://"+name), []byte(name))
@@ -124,7 +136,9 @@ func TestRefusedGroupIsNotAskedForTooEarly(t *testing.T) {
 	}
 	s.Group(s.NextWantedLease()).LeaseDenied(0, time.Minute)
 	s.Group(s.NextWantedLease()).LeaseGranted(0, time.Hour) // the slot is the other one's now
-	s.Offer(0, Candidate{Origin: origins[0], ID: []byte("1"), URL: []byte("http://a.test/1"), Priority: 0})
+	s.Offer(0, Candidate{
+		Origin: origins[0], ID: []byte("1"), URL: []byte("http://a.test/1"), Priority: 0,
+	})
 	turn, _, ok := s.Next(0)
 	if !ok {
 		t.Fatal("nothing may be sent")
@@ -132,11 +146,11 @@ func TestRefusedGroupIsNotAskedForTooEarly(t *testing.T) {
 	s.End(0, s.Done(0, s.Send(0, turn, 1), 200, 0)) // it is free again
 	s.Tick(firstDenial - 1)
 	if id := s.NextWantedLease(); id != 0 {
-		t.Errorf("group %d is to be claimed before its refusal is over", id)
+		t.Errorf("group %d wants a lease before its denial is over", id)
 	}
 	s.Tick(firstDenial)
 	if id := s.NextWantedLease(); id == 0 {
-		t.Error("nothing is to be claimed when the refusal is over")
+		t.Error("no group wants a lease when the denial is over")
 	}
 }
 
@@ -145,13 +159,14 @@ func rejects(s *Slots) (names []string) {
 	return names
 }
 
-// TestClaimLingersUntilTheGapHasPassed: nobody else could use it sooner, and documents may come back.
-func TestClaimLingersUntilTheGapHasPassed(t *testing.T) {
+// TestReleaseIsDeferredUntilTheGapHasPassed: no other daemon could use the group sooner, and more
+// documents may come.
+func TestReleaseIsDeferredUntilTheGapHasPassed(t *testing.T) {
 	const gap, linger = 2 * time.Second, 5 * time.Second
 	for _, tc := range []struct {
 		name   string
 		linger time.Duration
-		lease  time.Duration // until when the group is claimed
+		lease  time.Duration // the end of the lease
 		sent   bool
 		want   time.Duration // when it is released
 	}{
@@ -162,7 +177,9 @@ func TestClaimLingersUntilTheGapHasPassed(t *testing.T) {
 		{name: "it may be asked now", linger: linger, lease: time.Minute, want: gap},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
-			s := New(Config{Count: 1, Len: 8, Concurrent: 1, Gap: gap, MaxAttempts: 1, StatusTimeout: time.Hour, RejectOver: 9, Leases: true})
+			s := New(Config{
+				Count: 1, Len: 8, Concurrent: 1, Gap: gap, MaxAttempts: 1, StatusTimeout: time.Hour, RejectOver: 9, Leases: true,
+			})
 			o := s.EnsureOrigin([]byte("http://a.test"), []byte("a.test"))
 			s.Host(s.HostOf(o)).Bind(0, netip.MustParseAddr("10.0.0.1"))
 			s.Offer(0, Candidate{Origin: o, ID: []byte("1"), URL: []byte("http://a.test/"), Priority: 0})
@@ -181,16 +198,19 @@ func TestClaimLingersUntilTheGapHasPassed(t *testing.T) {
 			early := s.ReleasedLeases(2*gap-1, 0, s.ReleasedLeases(gap, tc.linger, nil))
 			late := s.ReleasedLeases(2*gap, 0, nil)
 			if kept := len(early) == 0; kept != (tc.want > gap) || len(early)+len(late) != 1 || s.Group(id).Leased() {
-				t.Errorf("released are %v and, when the gap has passed, %v; want one at %v", early, late, tc.want)
+				t.Errorf("released are %v and, when the gap has passed, %v; want one at %v",
+					early, late, tc.want)
 			}
 		})
 	}
 }
 
-// TestLingeringClaimIsUsedAgain: documents that come while it lingers go out on it.
-func TestLingeringClaimIsUsedAgain(t *testing.T) {
+// TestDeferredLeaseIsUsedAgain: documents that come before the release are sent under the lease.
+func TestDeferredLeaseIsUsedAgain(t *testing.T) {
 	const gap = 2 * time.Second
-	s := New(Config{Count: 1, Len: 8, Concurrent: 1, Gap: gap, MaxAttempts: 1, StatusTimeout: time.Hour, RejectOver: 9, Leases: true})
+	s := New(Config{
+		Count: 1, Len: 8, Concurrent: 1, Gap: gap, MaxAttempts: 1, StatusTimeout: time.Hour, RejectOver: 9, Leases: true,
+	})
 	o := s.EnsureOrigin([]byte("http://a.test"), []byte("a.test"))
 	s.Host(s.HostOf(o)).Bind(0, netip.MustParseAddr("10.0.0.1"))
 	s.Offer(0, Candidate{Origin: o, ID: []byte("1"), URL: []byte("http://a.test/1"), Priority: 0})
@@ -206,9 +226,11 @@ func TestLingeringClaimIsUsedAgain(t *testing.T) {
 		if got := s.ReleasedLeases(now, time.Minute, nil); len(got) > 0 || s.Wait(now) != gap {
 			t.Fatalf("released are %v, and the next wait is %v; want none, and the gap", got, s.Wait(now))
 		}
-		s.Offer(now+1, Candidate{Origin: o, ID: []byte{'2' + n}, URL: []byte("http://a.test/2"), Priority: 0})
+		s.Offer(now+1, Candidate{
+			Origin: o, ID: []byte{'2' + n}, URL: []byte("http://a.test/2"), Priority: 0,
+		})
 		if now += gap; len(s.ReleasedLeases(now, 0, nil)) > 0 || s.NextWantedLease() != 0 {
-			t.Fatal("the group does not go on with its claim")
+			t.Fatal("the group does not go on under its lease")
 		}
 	}
 }
