@@ -71,10 +71,7 @@ var stillThere = map[string][]string{
 	"docindex/internal/ndjson":     {"told"},
 	"docindex/internal/queuesched": {"afoot", "door", "lent", "wish"},
 	"hostslots":                    {"patience"},
-	"internal/robots":              {"trip"},
 	"internal/sim":                 {"patience"},
-	"internal/systemd":             {"patience"},
-	"internal/trace":               {"journey"},
 	"urlserver":                    {"glance", "lend"},
 	"urlserver/engine": {
 		"choke", "claim", "condemn", "enlist", "glance", "heed", "journey", "lend", "poke", "trip", "untold",

@@ -20,9 +20,9 @@ func (d *Daemon) endWithout(ends []engine.JourneyEnd) (others []engine.JourneyEn
 // tellEnds tells of sampled documents; delivered: the doc index has taken their outcomes just now.
 func (d *Daemon) tellEnds(ends []engine.JourneyEnd, delivered bool) {
 	for i := range ends {
-		j := ends[i].Journey
+		j := ends[i].Trace
 		if delivered {
-			j.Add(trace.Step{Phase: trace.Delivery, From: ends[i].At, To: d.clock()})
+			j.Add(trace.Span{Phase: trace.Delivery, From: ends[i].At, To: d.clock()})
 		}
 		d.parts.Traces.Take(d.start, j)
 	}

@@ -12,7 +12,7 @@ import (
 // ends are of sampled documents, each with the place of its outcome in its name, too.
 func ends(places ...int) (all []engine.JourneyEnd) {
 	for _, n := range places {
-		all = append(all, engine.JourneyEnd{Journey: trace.Journey{DocID: fmt.Sprint(n)}, Outcome: n})
+		all = append(all, engine.JourneyEnd{Trace: trace.Trace{DocID: fmt.Sprint(n)}, Outcome: n})
 	}
 	return all
 }

@@ -280,7 +280,7 @@ func (s *server) run(ctx context.Context) error {
 	if s.traces != nil {
 		helpers.Go(func() { s.traces.Run(rest) })
 	}
-	if period := systemd.Patience(); period > 0 {
+	if period := systemd.WatchdogInterval(); period > 0 {
 		helpers.Go(func() { s.watchdog(rest, period, s.daemon.Answers) })
 	}
 	s.tell(systemd.Ready)

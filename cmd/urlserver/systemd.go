@@ -11,7 +11,7 @@ import (
 
 // tell tells the service manager, where there is one.
 func (s *server) tell(state string) {
-	if err := s.manager.Tell(state); err != nil {
+	if err := s.manager.Notify(state); err != nil {
 		s.log.Warn().Err(err).Str("state", state).Msg("the service manager cannot be told")
 	}
 }

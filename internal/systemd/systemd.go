@@ -1,5 +1,5 @@
-// Package systemd tells the service manager how a daemon is doing, by systemd's protocol
-// sd_notify(3): one datagram each to the socket that the environment names.
+// Package systemd reports the state of a daemon to the service manager, by the protocol sd_notify(3):
+// each state is a datagram to the socket that the environment names.
 package systemd
 
 import (
@@ -10,31 +10,32 @@ import (
 	"time"
 )
 
-// What a daemon may tell.
+// States.
 const (
-	Ready     = "READY=1"     // started, or done with reloading
+	Ready     = "READY=1"     // the start, or a reload, is complete
 	Reloading = "RELOADING=1" // until Ready
 	Stopping  = "STOPPING=1"
-	Watchdog  = "WATCHDOG=1" // alive
+	Watchdog  = "WATCHDOG=1" // the daemon is alive
 )
 
-// Socket is where to tell it. The zero value tells nobody.
+// Socket is the service manager's socket. The zero value is none.
 type Socket struct{ addr *net.UnixAddr }
 
-// FromEnv is the socket that NOTIFY_SOCKET names; without it, nobody is told.
+// FromEnv returns the socket that NOTIFY_SOCKET names, or none.
 func FromEnv() Socket {
 	name := os.Getenv("NOTIFY_SOCKET")
 	if name == "" {
 		return Socket{}
 	}
-	return Socket{&net.UnixAddr{Name: name, Net: "unixgram"}} // package net knows "@" for abstract names
+	return Socket{&net.UnixAddr{Name: name, Net: "unixgram"}} // package net handles "@" of abstract names
 }
 
-// tellTime is for one datagram: a manager that does not read must not hold up the daemon.
-const tellTime = 5 * time.Second
+// notifyTimeout keeps a manager that does not read from blocking the daemon.
+const notifyTimeout = 5 * time.Second
 
-// Tell sends states. It fails where the manager does not take them within 5 seconds.
-func (s Socket) Tell(state string) error {
+// Notify sends a state. It fails if the manager does not receive it within 5 seconds. Without a socket it
+// does nothing.
+func (s Socket) Notify(state string) error {
 	if s.addr == nil {
 		return nil
 	}
@@ -43,7 +44,7 @@ func (s Socket) Tell(state string) error {
 		return fmt.Errorf("NOTIFY_SOCKET: %w", err)
 	}
 	defer conn.Close()
-	if err := conn.SetWriteDeadline(time.Now().Add(tellTime)); err != nil {
+	if err := conn.SetWriteDeadline(time.Now().Add(notifyTimeout)); err != nil {
 		return fmt.Errorf("NOTIFY_SOCKET: %w", err)
 	}
 	if _, err = conn.Write([]byte(state)); err != nil {
@@ -52,13 +53,13 @@ func (s Socket) Tell(state string) error {
 	return nil
 }
 
-// Patience is how long the manager waits between two of Watchdog before it takes this
-// process for hung; 0: it does not wait for them.
-func Patience() time.Duration {
+// WatchdogInterval returns the time within which the manager expects the next Watchdog before it
+// considers the process hung, from WATCHDOG_USEC; 0 if it expects none.
+func WatchdogInterval() time.Duration {
 	if pid := os.Getenv("WATCHDOG_PID"); pid != "" && pid != strconv.Itoa(os.Getpid()) {
-		return 0 // meant for another
+		return 0 // another process is meant
 	}
-	const most = 1 << 50 // keeps the product far from overflow
+	const most = 1 << 50 // a longer one could overflow
 	us, err := strconv.ParseInt(os.Getenv("WATCHDOG_USEC"), 10, 64)
 	if err != nil || us <= 0 || us > most {
 		return 0

@@ -1,6 +1,6 @@
-// Package trace is a sampled document's way through the daemon: what it waited for, who had it, and how it ended.
+// Package trace holds the way of a sampled document through the daemon: its phases and its outcome.
 //
-// Pure: no goroutine, lock, clock or I/O; time is an argument.
+// It is pure: no goroutine, lock, clock or I/O. Callers pass the time.
 package trace
 
 import (
@@ -8,65 +8,65 @@ import (
 	"time"
 )
 
-// Phase is what a document waits for, or where it is.
+// Phase is where a document is, or what it waits for.
 type Phase uint8
 
 const (
-	Index    Phase = iota // the doc index is asked, and what it has answered is taken
-	DNS                   // the address of its host is looked up; none where it was known
-	Leftover              // its host group has no slot
-	Slot                  // its host group has one, and others, the pace or robots.txt come first
+	Index    Phase = iota // from the request to the doc index until the engine takes the answer
+	DNS                   // look-up of the host's address; absent if the address was known
+	Leftover              // the host group has no slot
+	Slot                  // the host group has a slot; others, the gap or robots.txt come first
 	Spider                // at a spider
-	Delivery              // its outcome is not with the doc index yet
+	Delivery              // the doc index has not acknowledged the outcome yet
 )
 
 var words = [...]string{"index", "dns", "leftover", "slot", "spider", "delivery"}
 
 func (p Phase) String() string { return words[p] }
 
-// Step is one phase. Times are since the daemon's start, on a monotonic clock.
-type Step struct {
+// Span is one phase. Times count from the daemon's start, on a monotonic clock.
+type Span struct {
 	Phase    Phase
 	From, To time.Duration
-	Spider   string // of Spider: its address
-	End      string // of Spider: why it is there no more
+	Spider   string // in phase Spider: its address
+	End      string // in phase Spider: why the phase ended
 }
 
-// Journey is a document's way. Its steps, of which there is one at least, follow each other without a gap.
-type Journey struct {
+// Trace is the way of one document. It has at least one span. Each span begins when the one before it ends.
+type Trace struct {
 	DocID, Host string
-	Group       string // address or name of its host group; "": it never had one
-	Steps       []Step
-	Left        int    // steps beyond MaxSteps, left out
-	Outcome     string // or what else took it from the daemon
-	Status      int    // HTTP status that the spider told; 0: none
-	Attempts    int    // sends
+	Group       string // address or name of the host group; "" if there was none
+	Spans       []Span
+	Dropped     int    // spans beyond MaxSpans
+	Outcome     string // or how else the document left the daemon
+	Status      int    // HTTP status that the spider reported; 0: none
+	Attempts    int    // transactions
 }
 
-// MaxSteps bounds the steps of a Journey but for the last one.
-const MaxSteps = 64
+// MaxSpans bounds the spans of a Trace. The last one, Delivery, is in addition.
+const MaxSpans = 64
 
-// Add adds a step; the last one, Delivery, always finds room.
-func (j *Journey) Add(s Step) {
-	if len(j.Steps) >= MaxSteps && s.Phase != Delivery {
-		j.Left++
+// Add appends a span, or counts it as dropped.
+func (t *Trace) Add(s Span) {
+	if len(t.Spans) >= MaxSpans && s.Phase != Delivery {
+		t.Dropped++
 		return
 	}
-	j.Steps = append(j.Steps, s)
+	t.Spans = append(t.Spans, s)
 }
 
-// Share is how many documents are sampled, of 1<<53. The zero value samples none.
-type Share uint64
+// Ratio is how many of 1<<53 documents are sampled. The zero value samples none.
+type Ratio uint64
 
 const whole = 1 << 53
 
-// ShareOf returns the Share for a part of all documents, from 0 to 1.
-func ShareOf(part float64) Share { return Share(part * whole) }
+// RatioOf returns the Ratio for a part of all documents, from 0 to 1.
+func RatioOf(part float64) Ratio { return Ratio(part * whole) }
 
-// Samples reports whether the document with this ID is one. All daemons sample the same ones.
-func (s Share) Samples(id []byte) bool { return s > 0 && Share(hash(id)>>11) < s }
+// Samples reports whether the document with this ID is sampled. All daemons sample the same documents.
+func (r Ratio) Samples(id []byte) bool { return r > 0 && Ratio(hash(id)>>11) < r }
 
-// hash takes eight bytes at a time, and mixes them as MurmurHash3 does in the end.
+// hash mixes eight bytes at a time with the finalizer of MurmurHash3 (A. Appleby).
 func hash(id []byte) uint64 {
 	h := uint64(len(id))
 	for ; len(id) >= 8; id = id[8:] {

@@ -154,7 +154,7 @@ func serve(ctx context.Context, set settings, log zerolog.Logger) error {
 		}()
 	}
 	log.Info().Stringer("address", l.Addr()).Str("store", set.opening.Store).Msg("serving")
-	if err := systemd.FromEnv().Tell(systemd.Ready); err != nil {
+	if err := systemd.FromEnv().Notify(systemd.Ready); err != nil {
 		log.Warn().Err(err).Msg("the service manager cannot be told")
 	}
 	err = server.Serve(ctx, l)

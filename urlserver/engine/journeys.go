@@ -13,14 +13,14 @@ const maxJourneys = 4096
 
 // JourneyEnd is the way of a sampled document that the engine holds no more.
 type JourneyEnd struct {
-	trace.Journey
+	trace.Trace
 	At      time.Duration // when
 	Outcome int           // its outcome's place in Out.Outcomes, plus one; 0: it has none
 }
 
 // journeys are the sampled documents that are held. Others cost a look at their DOC_ID, and nothing where none is sampled.
 type journeys struct {
-	share    trace.Share
+	share    trace.Ratio
 	byDoc    map[uint32]*traveller
 	homeless map[uint32][]uint32 // documents of hosts without a group, by host
 	asked    time.Duration       // when the doc index was asked last
@@ -28,7 +28,7 @@ type journeys struct {
 
 // traveller is a sampled document on its way.
 type traveller struct {
-	trace.Journey
+	trace.Trace
 	host   uint32
 	phase  trace.Phase // DNS, Spider, or else Slot, which is Leftover, too, until it ends
 	since  time.Duration
@@ -42,7 +42,7 @@ func newJourneys() journeys {
 func (j *journeys) apply(cfg configs.Trace) {
 	j.share = 0
 	if cfg.Endpoint != "" {
-		j.share = trace.ShareOf(cfg.Sample)
+		j.share = trace.RatioOf(cfg.Sample)
 	}
 }
 
@@ -58,7 +58,7 @@ func (e *Engine) follow(id []byte, host uint32) {
 	doc := e.slots.FindDoc(id)
 	t := &traveller{host: host, phase: trace.Slot, since: e.now}
 	t.DocID, t.Host = string(id), string(e.slots.Host(host).Name())
-	t.Add(trace.Step{Phase: trace.Index, From: e.journeys.asked, To: e.now})
+	t.Add(trace.Span{Phase: trace.Index, From: e.journeys.asked, To: e.now})
 	if !e.slots.Host(host).Settled() {
 		t.phase = trace.DNS
 		e.journeys.homeless[host] = append(e.journeys.homeless[host], doc)
@@ -82,7 +82,7 @@ func (e *Engine) housed(host uint32) {
 
 // enter ends the phase that a document is in, which is not Slot, and begins another.
 func (t *traveller) enter(p trace.Phase, now time.Duration, why string) {
-	t.Add(trace.Step{Phase: t.phase, From: t.since, To: now, Spider: t.spider, End: why})
+	t.Add(trace.Span{Phase: t.phase, From: t.since, To: now, Spider: t.spider, End: why})
 	t.phase, t.since, t.spider = p, now, ""
 }
 
@@ -95,10 +95,10 @@ func (e *Engine) unqueue(doc uint32, t *traveller, sent bool) {
 	}
 	since = max(since, t.since)
 	if since > t.since {
-		t.Add(trace.Step{Phase: trace.Leftover, From: t.since, To: since})
+		t.Add(trace.Span{Phase: trace.Leftover, From: t.since, To: since})
 	}
 	if sent || e.now > since {
-		t.Add(trace.Step{Phase: trace.Slot, From: since, To: e.now})
+		t.Add(trace.Span{Phase: trace.Slot, From: since, To: e.now})
 	}
 	t.since = e.now
 }
@@ -139,7 +139,7 @@ func (e *Engine) arrive(doc uint32, outcome string, status int, told bool) {
 		t.Group = e.slots.Group(group).Name()
 	}
 	t.Outcome, t.Status, t.Attempts = outcome, max(status, 0), e.slots.Doc(doc).Attempts
-	end := JourneyEnd{Journey: t.Journey, At: e.now}
+	end := JourneyEnd{Trace: t.Trace, At: e.now}
 	if told {
 		end.Outcome = e.Out.Outcomes.Len()
 	}

@@ -13,13 +13,13 @@ import (
 func (p *script) journeys() {
 	for i := range p.e.Out.Journeys {
 		j := &p.e.Out.Journeys[i]
-		text := fmt.Sprintf("journey %s host=%s group=%s %s status=%d attempts=%d outcome=%d:", j.DocID, j.Host, j.Group, j.Journey.Outcome, j.Status, j.Attempts, j.Outcome)
-		for n, s := range j.Steps {
+		text := fmt.Sprintf("journey %s host=%s group=%s %s status=%d attempts=%d outcome=%d:", j.DocID, j.Host, j.Group, j.Trace.Outcome, j.Status, j.Attempts, j.Outcome)
+		for n, s := range j.Spans {
 			text += fmt.Sprintf(" %v %v-%v", s.Phase, s.From, s.To)
 			if s.Spider != "" {
 				text += fmt.Sprintf(" %s %s", s.Spider, s.End)
 			}
-			if n > 0 && s.From != j.Steps[n-1].To {
+			if n > 0 && s.From != j.Spans[n-1].To {
 				text += " GAP"
 			}
 		}

@@ -12,7 +12,7 @@ import (
 // trip is the fetch of one origin's robots.txt, over its redirects.
 type trip struct {
 	origin  uint32
-	route   robots.Trip
+	route   robots.Fetch
 	host    uint32 // of the next or current hop
 	started time.Duration
 	agent   string   // that the rules are read for
@@ -46,7 +46,7 @@ func (e *Engine) startTrip(origin uint32) {
 	t := &trip{
 		origin: origin,
 		host:   e.slots.HostOf(origin),
-		route:  robots.NewTrip(string(e.slots.OriginKey(origin))),
+		route:  robots.NewFetch(string(e.slots.OriginKey(origin))),
 		agent:  e.cfg.Robots.UserAgent,
 	}
 	if e.entry(origin).Failed() {
@@ -117,7 +117,7 @@ func (e *Engine) Fetched(id uint32, resp robots.Response) {
 }
 
 // hop goes on to where a redirect leads, under the pace of the host there.
-func (e *Engine) hop(id uint32, t *trip, next robots.Trip) {
+func (e *Engine) hop(id uint32, t *trip, next robots.Fetch) {
 	url, err := parse([]byte(next.URL()), e.cfg.Resolver.AllowPorts)
 	if err != nil {
 		e.finishTrip(id, unanswered(err))

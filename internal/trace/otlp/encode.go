@@ -30,7 +30,7 @@ func encode(batch []timed, version string) ([]byte, error) {
 // spansOf is a document's span, and behind it those of its steps, which lie within it.
 func spansOf(t *timed) []*otlp.Span {
 	traceID := binary.LittleEndian.AppendUint64(newID(), rand.Uint64())
-	first, last := &t.Steps[0], &t.Steps[len(t.Steps)-1]
+	first, last := &t.Spans[0], &t.Spans[len(t.Spans)-1]
 	root := &otlp.Span{
 		TraceId: traceID, SpanId: newID(), Name: "document", Kind: otlp.Span_SPAN_KIND_INTERNAL,
 		StartTimeUnixNano: unix(t, first.From), EndTimeUnixNano: unix(t, last.To),
@@ -38,8 +38,8 @@ func spansOf(t *timed) []*otlp.Span {
 	}
 	spans := []*otlp.Span{root}
 	attempt := int64(0)
-	for i := range t.Steps {
-		s := &t.Steps[i]
+	for i := range t.Spans {
+		s := &t.Spans[i]
 		span := &otlp.Span{
 			TraceId: traceID, SpanId: newID(), ParentSpanId: root.SpanId, Name: s.Phase.String(), Kind: otlp.Span_SPAN_KIND_INTERNAL,
 			StartTimeUnixNano: unix(t, s.From), EndTimeUnixNano: unix(t, s.To),
@@ -63,8 +63,8 @@ func outcome(t *timed) []*common.KeyValue {
 	if t.Status > 0 {
 		all = append(all, number("http.response.status_code", int64(t.Status)))
 	}
-	if t.Left > 0 {
-		all = append(all, number("urlserver.steps_left_out", int64(t.Left)))
+	if t.Dropped > 0 {
+		all = append(all, number("urlserver.steps_left_out", int64(t.Dropped)))
 	}
 	return all
 }

@@ -47,7 +47,7 @@ type Exporter struct {
 // timed is a journey that began to be timed at a date.
 type timed struct {
 	start time.Time
-	trace.Journey
+	trace.Trace
 }
 
 type figures struct{ sent, dropped, failed atomic.Uint64 }
@@ -67,7 +67,7 @@ func New(cfg Config) *Exporter {
 }
 
 // Take takes a journey whose times count from start, or drops it where too many wait.
-func (e *Exporter) Take(start time.Time, j trace.Journey) {
+func (e *Exporter) Take(start time.Time, j trace.Trace) {
 	if e == nil {
 		return
 	}

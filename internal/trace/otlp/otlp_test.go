@@ -20,11 +20,11 @@ import (
 var began = time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
 
 // sample is a document that was sent twice.
-func sample(id string) trace.Journey {
+func sample(id string) trace.Trace {
 	const second = time.Second
-	return trace.Journey{
+	return trace.Trace{
 		DocID: id, Host: "a.test", Group: "10.0.0.1", Outcome: "done", Status: 200, Attempts: 2,
-		Steps: []trace.Step{
+		Spans: []trace.Span{
 			{Phase: trace.Index, From: 1 * second, To: 2 * second},
 			{Phase: trace.DNS, From: 2 * second, To: 3 * second},
 			{Phase: trace.Leftover, From: 3 * second, To: 4 * second},
@@ -111,12 +111,12 @@ func TestTrace(t *testing.T) {
 			t.Errorf("%s is %v; want %v", key, got, want)
 		}
 	}
-	if len(spans) != 1+len(j.Steps) {
-		t.Fatalf("%d spans; want one and %d steps", len(spans), len(j.Steps))
+	if len(spans) != 1+len(j.Spans) {
+		t.Fatalf("%d spans; want one and %d steps", len(spans), len(j.Spans))
 	}
 	ids := map[string]bool{string(root.SpanId): true}
 	for i, s := range spans[1:] {
-		step := j.Steps[i]
+		step := j.Spans[i]
 		if s.Name != step.Phase.String() || s.StartTimeUnixNano != uint64(began.Add(step.From).UnixNano()) || s.EndTimeUnixNano != uint64(began.Add(step.To).UnixNano()) {
 			t.Errorf("span %d is %v; want %+v", i, s, step)
 		}

@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-func TestTrip(t *testing.T) {
+func TestFetch(t *testing.T) {
 	redirect := func(to string) Response { return Response{Status: 301, Location: to} }
 	for _, tc := range []struct {
 		name    string
@@ -37,21 +37,21 @@ func TestTrip(t *testing.T) {
 		{name: "other 3xx", answers: []Response{{Status: 300, Location: "http://a.test/1"}}, urls: []string{"http://a.test/robots.txt"}, final: 300},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
-			trip := NewTrip("http://a.test")
+			fetch := NewFetch("http://a.test")
 			for i, resp := range tc.answers {
-				if got := trip.URL(); got != tc.urls[i] {
+				if got := fetch.URL(); got != tc.urls[i] {
 					t.Errorf("request %d is for %s, want %s", i, got, tc.urls[i])
 				}
-				next, final, done := trip.Answer(resp)
+				next, final, done := fetch.Answer(resp)
 				if want := i == len(tc.answers)-1; done != want {
 					t.Fatalf("answer %d: done = %t, want %t", i, done, want)
 				}
 				if done && final.Status != tc.final {
 					t.Errorf("ends with %d, want %d", final.Status, tc.final)
 				}
-				trip = next
+				fetch = next
 			}
-			if got := trip.Origin(); got != "http://a.test" {
+			if got := fetch.Origin(); got != "http://a.test" {
 				t.Errorf("the rules are for %s", got)
 			}
 		})
@@ -61,7 +61,7 @@ func TestTrip(t *testing.T) {
 func TestEveryRedirectStatus(t *testing.T) {
 	followed := ""
 	for status := range 1000 {
-		if _, _, done := NewTrip("http://a.test").Answer(Response{Status: status, Location: "http://b.test/"}); !done {
+		if _, _, done := NewFetch("http://a.test").Answer(Response{Status: status, Location: "http://b.test/"}); !done {
 			followed += fmt.Sprint(status, " ")
 		}
 	}

@@ -18,7 +18,7 @@ func TestTell(t *testing.T) {
 		}
 		defer l.Close()
 		t.Setenv("NOTIFY_SOCKET", name)
-		if err := FromEnv().Tell(Ready); err != nil {
+		if err := FromEnv().Notify(Ready); err != nil {
 			t.Fatal(err)
 		}
 		buf := make([]byte, 100)
@@ -40,7 +40,7 @@ func TestTellTheDeaf(t *testing.T) {
 	defer l.Close()
 	t.Setenv("NOTIFY_SOCKET", name)
 	for n := range 100_000 {
-		if err := FromEnv().Tell(Watchdog); err != nil {
+		if err := FromEnv().Notify(Watchdog); err != nil {
 			if !errors.Is(err, os.ErrDeadlineExceeded) {
 				t.Errorf("after %d datagrams: %v; want the deadline", n, err)
 			}
@@ -52,16 +52,16 @@ func TestTellTheDeaf(t *testing.T) {
 
 func TestTellNobody(t *testing.T) {
 	t.Setenv("NOTIFY_SOCKET", "")
-	if err := FromEnv().Tell(Ready); err != nil {
+	if err := FromEnv().Notify(Ready); err != nil {
 		t.Errorf("without a socket: %v", err)
 	}
 	t.Setenv("NOTIFY_SOCKET", filepath.Join(t.TempDir(), "gone"))
-	if err := FromEnv().Tell(Ready); err == nil {
+	if err := FromEnv().Notify(Ready); err == nil {
 		t.Error("a socket that is not there: no error")
 	}
 }
 
-func TestPatience(t *testing.T) {
+func TestWatchdogInterval(t *testing.T) {
 	own := strconv.Itoa(os.Getpid())
 	for _, c := range []struct {
 		usec, pid string
@@ -78,7 +78,7 @@ func TestPatience(t *testing.T) {
 	} {
 		t.Setenv("WATCHDOG_USEC", c.usec)
 		t.Setenv("WATCHDOG_PID", c.pid)
-		if got := Patience(); got != c.want {
+		if got := WatchdogInterval(); got != c.want {
 			t.Errorf("WATCHDOG_USEC=%q WATCHDOG_PID=%q: %v; want %v", c.usec, c.pid, got, c.want)
 		}
 	}

@@ -11,7 +11,7 @@ func TestShare(t *testing.T) {
 	const ids = 200_000
 	for _, prefix := range []string{"", "doc-", "0000000000000000"} {
 		for _, part := range []float64{0, 0.001, 0.01, 0.5, 0.999, 1} {
-			share, n := ShareOf(part), 0
+			share, n := RatioOf(part), 0
 			for i := range ids {
 				if share.Samples(strconv.AppendInt([]byte(prefix), int64(i), 10)) {
 					n++
@@ -29,25 +29,25 @@ func TestShare(t *testing.T) {
 func TestSharesNest(t *testing.T) {
 	for i := range 10_000 {
 		id := strconv.AppendInt(nil, int64(i), 10)
-		if ShareOf(0.01).Samples(id) && !ShareOf(0.02).Samples(id) {
+		if RatioOf(0.01).Samples(id) && !RatioOf(0.02).Samples(id) {
 			t.Errorf("%s is among 1 in 100 and not among 2", id)
 		}
 	}
 }
 
 func TestStepsAreBounded(t *testing.T) {
-	var j Journey
-	for range MaxSteps + 3 {
-		j.Add(Step{Phase: Slot})
+	var j Trace
+	for range MaxSpans + 3 {
+		j.Add(Span{Phase: Slot})
 	}
-	j.Add(Step{Phase: Delivery})
-	if len(j.Steps) != MaxSteps+1 || j.Left != 3 || j.Steps[MaxSteps].Phase != Delivery {
-		t.Errorf("%d steps, %d left out; want %d, delivery the last, and 3", len(j.Steps), j.Left, MaxSteps+1)
+	j.Add(Span{Phase: Delivery})
+	if len(j.Spans) != MaxSpans+1 || j.Dropped != 3 || j.Spans[MaxSpans].Phase != Delivery {
+		t.Errorf("%d steps, %d left out; want %d, delivery the last, and 3", len(j.Spans), j.Dropped, MaxSpans+1)
 	}
 }
 
 func BenchmarkSamples(b *testing.B) {
-	id, share := []byte("1234567890"), ShareOf(0.001)
+	id, share := []byte("1234567890"), RatioOf(0.001)
 	for b.Loop() {
 		if share.Samples(id) {
 			b.Fatal("this one is sampled")
