@@ -1,7 +1,9 @@
 package crawlcontrol
 
 import (
+	"context"
 	"strconv"
+	"time"
 	"unicode/utf8"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -9,6 +11,9 @@ import (
 
 // maxLabels limits the crawls that the metrics name. The others are counted together.
 const maxLabels = 64
+
+// countTime is how long a scrape waits for the store.
+const countTime = 10 * time.Second
 
 // other is the crawlid label of the crawls that are counted together.
 const other = "(other)"
@@ -47,8 +52,12 @@ func label(name string) string {
 
 // Collect implements prometheus.Collector.
 func (m Metrics) Collect(out chan<- prometheus.Metric) {
-	counts := m.Store.CrawlCounts(maxLabels)
-	counts[len(counts)-1].Crawl = other
+	ctx, cancel := context.WithTimeout(context.Background(), countTime)
+	defer cancel()
+	counts, err := m.Store.CrawlCounts(ctx, maxLabels)
+	if err == nil { // a store that does not answer has no figures
+		counts[len(counts)-1].Crawl = other
+	}
 	for _, c := range counts {
 		c.Spider, c.App, c.Crawl = label(c.Spider), label(c.App), label(c.Crawl)
 		out <- prometheus.MustNewConstMetric(sentDesc, prometheus.CounterValue, float64(c.Sent), c.Spider,

@@ -141,7 +141,7 @@ type Crawls interface {
 
 	// CrawlCounts returns the counts of up to max crawls, and last, without a name, those of all other
 	// crawls together. Sent counts since the store was opened, or, if daemons share it, made.
-	CrawlCounts(max int) []CrawlCounts
+	CrawlCounts(ctx context.Context, max int) ([]CrawlCounts, error)
 }
 
 // CrawlLister lists crawls for operators.

@@ -90,7 +90,7 @@ type Frontier interface {
 	Set(ctx context.Context, s Setting) error
 
 	// Active reports whether clients are served.
-	Active() bool
+	Active(ctx context.Context) (bool, error)
 }
 
 // Served holds the URLs that go out to a client, in one growing buffer. The zero value is ready. It is

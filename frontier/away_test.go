@@ -31,6 +31,7 @@ func TestAway(t *testing.T) {
 		"CountURLs by a filter": func() error { _, err := r.CountURLs(ctx, &pb.CountUrlParams{Filter: &filter}); return err },
 		"ListCrawls":            func() error { _, err := r.ListCrawls(ctx, &pb.Local{}); return err },
 		"ListQueues":            func() error { _, err := r.ListQueues(ctx, &pb.Pagination{}); return err },
+		"GetActive":             func() error { _, err := r.GetActive(ctx, &pb.Local{}); return err },
 		"GetURLStatus":          func() error { _, err := r.GetURLStatus(ctx, &pb.URLStatusRequest{Url: "http://a.test/"}); return err },
 		"DeleteCrawl":           func() error { _, err := r.DeleteCrawl(ctx, &pb.DeleteCrawlMessage{}); return err },
 		"GetURLs": func() error {

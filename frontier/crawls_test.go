@@ -7,6 +7,7 @@ import (
 
 	pb "urlserver/api/urlfrontier"
 	"urlserver/docindex"
+	"urlserver/docindex/indextest"
 	"urlserver/docindex/memory"
 	"urlserver/frontier"
 )
@@ -45,7 +46,7 @@ func TestCrawlControl(t *testing.T) {
 		t.Errorf("%d pending; a client has all", c.Total)
 	}
 	deleted := must[*pb.Long](t)(r.DeleteCrawl(t.Context(), &pb.DeleteCrawlMessage{Value: "c1"}))
-	if counts := store.CrawlCounts(10); deleted.Value != 2 || len(counts) != 1 {
+	if counts := indextest.CrawlCounts(t, store, 10); deleted.Value != 2 || len(counts) != 1 {
 		t.Errorf("%d deleted; counts are %+v", deleted.Value, counts)
 	}
 	if err := store.StopCrawl(t.Context(), id, docindex.Stopped); err != nil {

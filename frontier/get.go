@@ -22,8 +22,11 @@ func (s *Server) GetURLs(in *pb.GetParams, stream grpc.ServerStreamingServer[pb.
 	began := time.Now()
 	defer func() { s.figures.getTime.Add(int64(time.Since(began))) }()
 	crawl, one := in.Item.(*pb.GetParams_CrawlID)
-	if s.stopping.Load() || !s.store.Active() {
+	if s.stopping.Load() {
 		return nil
+	}
+	if active, err := s.store.Active(stream.Context()); err != nil || !active {
+		return asStatus(err)
 	}
 	r := docindex.Request{
 		AnyCrawl: !one, PerQueue: in.MaxUrlsPerQueue, MaxQueues: in.MaxQueues, Lease: lease(in.DelayRequestable),

@@ -143,8 +143,9 @@ func (s *Server) SetActive(ctx context.Context, in *pb.Active) (*pb.Empty, error
 }
 
 // GetActive tells whether GetURLs serves.
-func (s *Server) GetActive(context.Context, *pb.Local) (*pb.Boolean, error) {
-	return &pb.Boolean{State: s.store.Active()}, nil
+func (s *Server) GetActive(ctx context.Context, _ *pb.Local) (*pb.Boolean, error) {
+	active, err := s.store.Active(ctx)
+	return &pb.Boolean{State: active}, asStatus(err)
 }
 
 // SetLogLevel changes the level of the whole daemon's log; names of packages that clients know are taken and change

@@ -155,10 +155,10 @@ func (s *Store) OnDelete(tell func(*docindex.Outcomes)) {
 }
 
 // CrawlCounts is [docindex.Crawls.CrawlCounts].
-func (s *Store) CrawlCounts(max int) []docindex.CrawlCounts {
+func (s *Store) CrawlCounts(_ context.Context, max int) ([]docindex.CrawlCounts, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return s.crawls.stats.Counts(max)
+	return s.crawls.stats.Counts(max), nil
 }
 
 // ListCrawls is [docindex.CrawlLister.ListCrawls].

@@ -42,7 +42,7 @@ func TestPurgedBodiesLeave(t *testing.T) {
 		wantRows(t, s, 101, 3102, 0)
 		s = again(t, s, path)
 		wantRows(t, s, 101, 3102, 0)
-		if c := s.CrawlCounts(3); c[0].Crawl != "c" || c[0].Purged != 3001 || c[0].Done != 0 {
+		if c := indextest.CrawlCounts(t, s, 3); c[0].Crawl != "c" || c[0].Purged != 3001 || c[0].Done != 0 {
 			t.Errorf("counts are %+v; want 3001 purged", c)
 		}
 		var p docindex.Puts
@@ -186,7 +186,7 @@ func look(t *testing.T, s *disk.Store) map[string]string {
 	}); err != nil {
 		t.Fatal(err)
 	}
-	for _, c := range s.CrawlCounts(10) {
+	for _, c := range indextest.CrawlCounts(t, s, 10) {
 		all[c.Spider+c.App+c.Crawl] = fmt.Sprintf("%+v", c)
 	}
 	return all

@@ -153,7 +153,7 @@ func TestComesBackAfterPurge(t *testing.T) {
 		s = again(t, s, path)
 		wantCounts(10, 0)
 		wantOverdue(t, s)
-		if c := s.CrawlCounts(1); c[0].Purged != 9 || c[0].Done != 1 {
+		if c := indextest.CrawlCounts(t, s, 1); c[0].Purged != 9 || c[0].Done != 1 {
 			t.Errorf("counts are %+v; want 9 purged, 1 done", c)
 		}
 	})

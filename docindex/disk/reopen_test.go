@@ -189,12 +189,12 @@ func reopenSettings(t *testing.T, path string) {
 	set(t, s, docindex.SetDelay, "", 50)
 	set(t, s, docindex.SetActive, "", 0)
 	s = again(t, s, path)
-	if s.Active() {
+	if indextest.Active(t, s) {
 		t.Error("it is active; want passive")
 	}
 	set(t, s, docindex.SetActive, "", 1)
 	s = again(t, s, path)
-	if !s.Active() {
+	if !indextest.Active(t, s) {
 		t.Error("it is passive; want active")
 	}
 	want(t, "first", serve(t, s, docindex.Request{PerQueue: 1}), "http://slow.test/1")

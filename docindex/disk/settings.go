@@ -123,8 +123,8 @@ func (s *Store) Settings(ctx context.Context, visit func(*docindex.Setting) bool
 }
 
 // Active is [docindex.Frontier.Active].
-func (s *Store) Active() bool {
+func (s *Store) Active(context.Context) (bool, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return !s.inactive
+	return !s.inactive, nil
 }

@@ -176,8 +176,8 @@ func TestRoundTrip(t *testing.T) {
 		res := read(t, to, text)
 		wantText(t, write(t, to), text)
 		want, got := documents(t, from), documents(t, to)
-		if len(got) != len(want) || res.New != len(want) || to.Active() {
-			t.Errorf("seed %d: %d URLs, %+v, active %v; want %d, not active", seed, len(got), res, to.Active(), len(want))
+		if len(got) != len(want) || res.New != len(want) || indextest.Active(t, to) {
+			t.Errorf("seed %d: %d URLs, %+v, active %v; want %d, not active", seed, len(got), res, indextest.Active(t, to), len(want))
 		}
 		for name, w := range want {
 			if w.State == docindex.Completed {

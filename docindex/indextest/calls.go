@@ -300,12 +300,12 @@ func callPreset(t *testing.T, s docindex.Store) {
 
 func callPassive(t *testing.T, s docindex.Store) {
 	add(t, s, urls("http://a.test/1")...)
-	if !s.Active() {
+	if !Active(t, s) {
 		t.Error("a new store is not active")
 	}
 	set(t, s, docindex.SetActive, "", 0)
 	wantURLs(t, call(t, s, any))
-	if s.Active() {
+	if Active(t, s) {
 		t.Error("active after it was set passive")
 	}
 	set(t, s, docindex.SetActive, "", 1)

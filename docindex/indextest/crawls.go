@@ -407,7 +407,7 @@ func crawlCounts(t *testing.T, s docindex.Store) {
 		t.Fatalf("%d purged, %v; want 1", n, err)
 	}
 	var sum docindex.CrawlCounts
-	counts := s.CrawlCounts(2)
+	counts := CrawlCounts(t, s, 2)
 	for _, c := range counts {
 		sum.Pending += c.Pending
 		sum.Done += c.Done
@@ -422,7 +422,7 @@ func crawlCounts(t *testing.T, s docindex.Store) {
 	}
 	call(t, s, any)
 	served := uint64(0)
-	for _, c := range s.CrawlCounts(9) {
+	for _, c := range CrawlCounts(t, s, 9) {
 		served += c.Sent
 	}
 	if served != 5 {
@@ -463,7 +463,7 @@ func deletedQueue(t *testing.T, s docindex.Store) {
 		t.Errorf("Delete = %d, %v; want 3", n, err)
 	}
 	var sum docindex.CrawlCounts
-	for _, c := range s.CrawlCounts(10) {
+	for _, c := range CrawlCounts(t, s, 10) {
 		sum.Pending += c.Pending
 		sum.InTransit += c.InTransit
 		sum.Done += c.Done

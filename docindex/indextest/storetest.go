@@ -312,3 +312,23 @@ func cancelled(t *testing.T, s docindex.Store) {
 	}
 	wantStates(t, s, 1, 0, 0)
 }
+
+// Active reports whether clients are served.
+func Active(t testing.TB, s docindex.Frontier) bool {
+	t.Helper()
+	is, err := s.Active(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	return is
+}
+
+// CrawlCounts counts crawls.
+func CrawlCounts(t testing.TB, s docindex.Crawls, max int) []docindex.CrawlCounts {
+	t.Helper()
+	counts, err := s.CrawlCounts(t.Context(), max)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return counts
+}

@@ -182,8 +182,8 @@ func (m *Store) setLocked(s *docindex.Setting, to queuesched.Settings, now int64
 const maxDelay = 1<<32 - 1
 
 // Active is [docindex.Frontier.Active].
-func (m *Store) Active() bool {
+func (m *Store) Active(context.Context) (bool, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	return !m.inactive
+	return !m.inactive, nil
 }

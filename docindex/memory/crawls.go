@@ -213,10 +213,10 @@ func (m *Store) AckCrawlEnd(_ context.Context, id docindex.CrawlID, round uint64
 }
 
 // CrawlCounts is [docindex.Crawls.CrawlCounts].
-func (m *Store) CrawlCounts(max int) []docindex.CrawlCounts {
+func (m *Store) CrawlCounts(_ context.Context, max int) ([]docindex.CrawlCounts, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	return m.crawls.Counts(max)
+	return m.crawls.Counts(max), nil
 }
 
 // ReportPending is [docindex.Crawls.ReportPending].

@@ -35,16 +35,14 @@ func (s *Store) ListCrawls(ctx context.Context, search string, most int) (some [
 	}
 }
 
-// CrawlCounts is [docindex.Crawls.CrawlCounts]. Where Redis does not answer, nothing is counted.
-func (s *Store) CrawlCounts(most int) (some []docindex.CrawlCounts) {
-	ctx, cancel := asked()
-	defer cancel()
+// CrawlCounts is [docindex.Crawls.CrawlCounts].
+func (s *Store) CrawlCounts(ctx context.Context, most int) (some []docindex.CrawlCounts, err error) {
 	pages := crawlPages{s: s, most: max(most, 1)}
 	var listed row
 	for len(some) < most {
 		r, err := pages.next(ctx)
 		if err != nil {
-			return []docindex.CrawlCounts{{}}
+			return nil, err
 		}
 		if r == nil {
 			break
@@ -58,7 +56,7 @@ func (s *Store) CrawlCounts(most int) (some []docindex.CrawlCounts) {
 	for i, n := range pages.all {
 		other.sum[i] = n - min(n, listed.sum[i])
 	}
-	return append(some, other.tally())
+	return append(some, other.tally()), nil
 }
 
 // ReportPending is [docindex.Crawls.ReportPending]. away is what this daemon's spiders have; what those of others have counts as pending.

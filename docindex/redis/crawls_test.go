@@ -238,7 +238,7 @@ func TestCrawlsAtOnce(t *testing.T) {
 	for _, s := range all {
 		checkMirror(t, s)
 	}
-	counts := all[0].CrawlCounts(2)
+	counts := indextest.CrawlCounts(t, all[0], 2)
 	if len(counts) != 3 {
 		t.Errorf("%d counts; want 2 crawls and the others", len(counts))
 	}

@@ -240,9 +240,12 @@ func (x *ferried) Stats() (st docindex.StoreStats) {
 	return st
 }
 
-func (x *ferried) Active() (is bool) {
-	x.do(func(func(func())) { is = x.s.Active() })
-	return is
+func (x *ferried) Active(ctx context.Context) (is bool, err error) {
+	err = x.try(ctx, func(ctx context.Context, _ func(func())) (err error) {
+		is, err = x.s.Active(ctx)
+		return err
+	})
+	return is, err
 }
 
 func (x *ferried) Delete(ctx context.Context, s docindex.Scope) (n int, err error) {
@@ -306,9 +309,12 @@ func (x *ferried) AckCrawlEnd(ctx context.Context, id docindex.CrawlID, round ui
 	return x.try(ctx, func(ctx context.Context, _ func(func())) error { return x.s.AckCrawlEnd(ctx, id, round) })
 }
 
-func (x *ferried) CrawlCounts(most int) (all []docindex.CrawlCounts) {
-	x.do(func(func(func())) { all = x.s.CrawlCounts(most) })
-	return all
+func (x *ferried) CrawlCounts(ctx context.Context, most int) (all []docindex.CrawlCounts, err error) {
+	err = x.try(ctx, func(ctx context.Context, _ func(func())) (err error) {
+		all, err = x.s.CrawlCounts(ctx, most)
+		return err
+	})
+	return all, err
 }
 
 func (x *ferried) ListCrawls(ctx context.Context, text string, most int) (some []docindex.CrawlState, all int, err error) {

@@ -88,12 +88,10 @@ func (s *Store) setQueue(ctx context.Context, set docindex.Setting, field string
 	return s.recall(ctx, set)
 }
 
-// Active is [docindex.Frontier.Active]; true where Redis does not answer.
-func (s *Store) Active() bool {
-	ctx, cancel := asked()
-	defer cancel()
+// Active is [docindex.Frontier.Active].
+func (s *Store) Active(ctx context.Context) (bool, error) {
 	_, passive, err := s.general(ctx)
-	return err != nil || !passive
+	return err == nil && !passive, err
 }
 
 // general is what is set for all queues: the delay in ms, where there is one, and whether no calls are served.

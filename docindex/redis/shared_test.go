@@ -284,8 +284,14 @@ func TestNobodyThere(t *testing.T) {
 	if all, err := s.Crawls(t.Context()); !errors.Is(err, docindex.ErrUnavailable) {
 		t.Errorf("without Redis the crawls are %q, %v; want that it does not answer", all, err)
 	}
-	if st := s.Stats(); st != (docindex.StoreStats{}) || !s.Active() {
+	if st := s.Stats(); st != (docindex.StoreStats{}) {
 		t.Errorf("without Redis %+v is counted; want nothing", st)
+	}
+	if is, err := s.Active(t.Context()); is || !errors.Is(err, docindex.ErrUnavailable) {
+		t.Errorf("without Redis calls are served: %v, %v; want that it does not answer", is, err)
+	}
+	if all, err := s.CrawlCounts(t.Context(), 9); !errors.Is(err, docindex.ErrUnavailable) {
+		t.Errorf("without Redis the counts of crawls are %+v, %v; want that it does not answer", all, err)
 	}
 	if _, err := s.Document(context.Background(), []byte("x")); err == nil || errors.Is(err, docindex.ErrUnknown) {
 		t.Errorf("a document without Redis is %v; want another error than that it is unknown", err)

@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"time"
 
@@ -86,8 +87,9 @@ func (d *daemon) control(ctx context.Context, action, crawl string, times int) (
 	}
 	after, err := readUsage()
 	a.Spread, a.CPU = spreadOf(took), after.CPU-before.CPU
-	for _, c := range d.crawls.CrawlCounts(0) {
+	counts, countErr := d.crawls.CrawlCounts(ctx, 0)
+	for _, c := range counts {
 		a.Purged += c.Purged
 	}
-	return a, err
+	return a, errors.Join(err, countErr)
 }

@@ -36,6 +36,9 @@ type Store interface {
 	httpserver.Store
 	export.Store
 	docindex.Inspector
+
+	// Count is that of [docindex.Frontier].
+	Count(ctx context.Context, s *docindex.Scope) (docindex.Counts, error)
 }
 
 // Config is what a Server works with. Daemon is needed.

@@ -37,8 +37,10 @@ func (s *Server) serveMetrics(w http.ResponseWriter, r *http.Request) error {
 	}
 	figures := snapshot{status: now}
 	if s.store != nil {
-		stored := s.store.Stats()
-		figures.store = &stored
+		if _, err := s.store.Count(r.Context(), nil); err == nil { // else Stats says what it knew last
+			stored := s.store.Stats()
+			figures.store = &stored
+		}
 	}
 	registry := prometheus.NewRegistry()
 	registry.MustRegister(figures)
