@@ -16,105 +16,53 @@ const (
 	visitsPortion = 1000      // queues that a portion looks at
 )
 
-// serveCall is one Serve on its way.
-type serveCall struct {
-	r          docindex.Request
-	cursor     queuesched.Cursor
-	out        docindex.Served
-	bytes      int // in out
+// serving is one Serve.
+type serving struct {
+	embedded.Serving
+	bytes      int // in Out
 	iter       queueIterator
 	until      int64  // the leases of this portion
 	leaseBatch []byte // this portion's row
-
-	gave bool
-	soon <-chan struct{} // where nothing could be given, and something may be when this is closed
-	wait embedded.WaitBudget
 }
 
 // Serve is [docindex.Frontier.Serve]. A portion is given once its leases are on disk.
 func (s *Store) Serve(ctx context.Context, r docindex.Request, give func(*docindex.Served) error) error {
-	v := serveCall{r: r}
-	if err := s.beginServing(&v); err != nil {
+	v := serving{Serving: embedded.Serving{Request: r}}
+	if err := s.base.BeginServing(&v.Serving); err != nil {
 		return err
 	}
 	defer s.endServing(&v)
-	for more := true; more; {
-		if err := ctx.Err(); err != nil {
-			return err
-		}
-		var b *pebble.Batch
-		var no uint64
-		var err error
-		v.out.Reset()
+	return s.base.Serve(ctx, &v.Serving, func() (bool, error) {
 		v.bytes = 0
-		if b, no, more, err = s.serveSome(&v); err != nil {
-			return err
+		b, no, more, err := s.serveSome(&v)
+		if err == nil && v.Out.Len() > 0 {
+			err = s.waitSync(b, no)
 		}
-		if v.out.Len() == 0 {
-			if !more {
-				more, err = s.retry(ctx, &v)
-			}
-			if err != nil {
-				return err
-			}
-			continue
-		}
-		v.gave = true
-		if err := s.waitSync(b, no); err != nil {
-			return err
-		}
-		if err := give(&v.out); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-func (s *Store) beginServing(v *serveCall) error {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if err := s.usableLocked(); err != nil {
-		return err
-	}
-	now := s.now()
-	for s.catchUpLocked(now) { // for the whole call; what it costs is owed once
-		s.mu.Unlock()
-		s.mu.Lock()
-	}
-	v.cursor = s.sched.Begin(embedded.Query(&v.r))
-	return nil
-}
-
-// retry begins a call anew that found nothing, once that may have changed; false: it has found nothing.
-func (s *Store) retry(ctx context.Context, v *serveCall) (bool, error) {
-	if !v.wait.Wait(ctx, v.soon) {
-		return false, nil
-	}
-	return true, s.beginServing(v)
+		return more, err
+	}, give)
 }
 
 // endServing gives back the queue that was being served.
-func (s *Store) endServing(v *serveCall) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if id := v.cursor.Queue; id != 0 {
-		s.sched.Release(&v.cursor, s.queues[id].due, s.now(), s.nowUp())
+func (s *Store) endServing(v *serving) {
+	s.base.Mu.Lock()
+	defer s.base.Mu.Unlock()
+	if id := v.Cursor.Queue; id != 0 {
+		s.base.Sched.Release(&v.Cursor, s.queues[id].due, s.base.Now(), s.base.NowUp())
 	}
 }
 
 // serveSome fills a portion and commits its leases. more says that there is another one.
-func (s *Store) serveSome(v *serveCall) (b *pebble.Batch, no uint64, more bool, err error) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	v.soon = nil
-	if s.inactive {
+func (s *Store) serveSome(v *serving) (b *pebble.Batch, no uint64, more bool, err error) {
+	s.base.Mu.Lock()
+	defer s.base.Mu.Unlock()
+	if s.base.Inactive {
 		return nil, 0, false, nil
 	}
 	if err := s.beginLocked(); err != nil {
 		return nil, 0, false, err
 	}
-	now := s.now()
-	v.until = leaseEnd(now, v.r.Lease)
+	now := s.base.Now()
+	v.until = embedded.LeaseEnd(now, v.Request.Lease)
 	v.leaseBatch = binary.AppendVarint(v.leaseBatch[:0], v.until)
 	more = s.portionLocked(v, now)
 	if err := v.iter.close(); err != nil {
@@ -123,22 +71,20 @@ func (s *Store) serveSome(v *serveCall) (b *pebble.Batch, no uint64, more bool, 
 	if s.failed != nil {
 		return nil, 0, false, s.abortLocked(s.failed)
 	}
-	if !more && !v.gave && v.out.Len() == 0 && s.sched.MayRetry(&v.cursor) {
-		v.soon = s.notifier.Next()
-	}
-	if v.out.Len() > 0 {
+	s.base.PortionDoneLocked(&v.Serving, more)
+	if v.Out.Len() > 0 {
 		s.txn.b.Set(countKey(leaseBatchRow, s.journal.no+1), v.leaseBatch, nil)
 	}
 	b, err = s.commitLocked()
 	return b, s.journal.no, more, err
 }
 
-func (s *Store) portionLocked(v *serveCall, now int64) (more bool) {
+func (s *Store) portionLocked(v *serving, now int64) (more bool) {
 	for range visitsPortion {
-		if !s.sched.Next(&v.cursor) {
+		if !s.base.Sched.Next(&v.Cursor) {
 			return false
 		}
-		if err := s.iterateLocked(&v.iter, v.cursor.Queue); err != nil {
+		if err := s.iterateLocked(&v.iter, v.Cursor.Queue); err != nil {
 			return false
 		}
 		if s.fillLocked(v, now) {
@@ -146,22 +92,22 @@ func (s *Store) portionLocked(v *serveCall, now int64) (more bool) {
 		}
 		due := v.iter.due()
 		v.iter.q.due = due
-		s.sched.Release(&v.cursor, due, now, s.nowUp())
+		s.base.Sched.Release(&v.Cursor, due, now, s.base.NowUp())
 	}
 	return true
 }
 
 // fillLocked gives out what the queue may give; full says that the portion ended before.
-func (s *Store) fillLocked(v *serveCall, now int64) (full bool) {
-	w, queue := &v.iter, v.cursor.Queue
-	for left := s.sched.Left(&v.cursor); left > 0; left-- {
-		if v.out.Len() >= lockBatch || v.bytes >= portionBytes {
+func (s *Store) fillLocked(v *serving, now int64) (full bool) {
+	w, queue := &v.iter, v.Cursor.Queue
+	for left := s.base.Sched.Left(&v.Cursor); left > 0; left-- {
+		if v.Out.Len() >= embedded.LockBatch || v.bytes >= portionBytes {
 			return true
 		}
 		if !w.next(queuesched.FrontierConsumer, now) {
 			return false
 		}
-		v.out.Add(w.plan.url, s.sched.Key(queue), s.sched.Crawl(queue), w.plan.metadata)
+		v.Out.Add(w.plan.url, s.base.Sched.Key(queue), s.base.Sched.Crawl(queue), w.plan.metadata)
 		v.bytes += len(w.plan.url) + len(w.plan.metadata)
 		v.leaseBatch = append(binary.BigEndian.AppendUint32(v.leaseBatch, w.q.no), w.at[:]...)
 		t := w.departure(queuesched.FrontierConsumer)
@@ -169,7 +115,7 @@ func (s *Store) fillLocked(v *serveCall, now int64) (full bool) {
 		s.dispatchLocked(t, v.until, now)
 		w.took()
 		s.markDirty(queue).served[queuesched.FrontierConsumer] = true
-		v.cursor.Gave = true
+		v.Cursor.Gave = true
 	}
 	return false
 }

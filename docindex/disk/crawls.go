@@ -19,12 +19,12 @@ func (s *Store) ReportPending(ctx context.Context, id docindex.CrawlID, domains 
 	if err := ctx.Err(); err != nil {
 		return docindex.PendingReport{}, err
 	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
+	s.base.Mu.Lock()
+	defer s.base.Mu.Unlock()
 	if err := s.usableLocked(); err != nil {
 		return docindex.PendingReport{}, err
 	}
-	s.catchUpLocked(s.now())
+	s.base.CatchUpLocked(s.base.Now())
 	v := s.crawls.stats.BeginReport(id, domains)
 	for i := 0; away != nil && i < away.Len() && v.MayHaveInFlight(); i++ {
 		o := away.At(i)
@@ -101,8 +101,8 @@ func (s *Store) AckCrawlEnd(ctx context.Context, id docindex.CrawlID, round uint
 
 // changeCrawl has a crawl's book changed, and made where that is wanted and there is none.
 func (s *Store) changeCrawl(id docindex.CrawlID, open bool, change func(*crawlstats.Stats, *crawlstats.CrawlStats) error) (b *pebble.Batch, no uint64, err error) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
+	s.base.Mu.Lock()
+	defer s.base.Mu.Unlock()
 	book := s.crawls.stats.Find(id)
 	if book == nil && !open {
 		return nil, s.journal.no, s.usableLocked()
@@ -129,43 +129,10 @@ func (s *Store) CrawlsToEnd(ctx context.Context, now time.Time, max int) ([]doci
 	if err := s.purgeReturned(); err != nil {
 		return nil, err
 	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
+	s.base.Mu.Lock()
+	defer s.base.Mu.Unlock()
 	if err := s.usableLocked(); err != nil {
 		return nil, err
 	}
 	return s.crawls.stats.ToEnd(now, max), ctx.Err()
-}
-
-// FinishedCrawls is [docindex.Crawls.FinishedCrawls].
-func (s *Store) FinishedCrawls(ctx context.Context, since time.Time, max int) ([]docindex.FinishedCrawl, error) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if err := s.usableLocked(); err != nil {
-		return nil, err
-	}
-	return s.crawls.stats.Finished(since, max), ctx.Err()
-}
-
-// OnDelete is [docindex.Crawls.OnDelete].
-func (s *Store) OnDelete(tell func(*docindex.Outcomes)) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.crawls.onDelete = tell
-}
-
-// CrawlCounts is [docindex.Crawls.CrawlCounts].
-func (s *Store) CrawlCounts(_ context.Context, max int) ([]docindex.CrawlCounts, error) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.crawls.stats.Counts(max), nil
-}
-
-// ListCrawls is [docindex.CrawlLister.ListCrawls].
-func (s *Store) ListCrawls(ctx context.Context, text string, max int) (some []docindex.CrawlState, all int, err error) {
-	return s.crawls.stats.List(ctx, text, max, func(look func()) {
-		s.mu.Lock()
-		defer s.mu.Unlock()
-		look()
-	})
 }

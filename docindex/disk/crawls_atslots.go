@@ -33,8 +33,8 @@ func (s *Store) forgetInSlots(ctx context.Context, b *crawlstats.CrawlStats, tel
 // someInSlots adds documents of a crawl that the slots have, from a number of transits on, and returns the one to go on
 // with, or 0. Of their rows nothing is read.
 func (s *Store) someInSlots(b *crawlstats.CrawlStats, from uint32, out *docindex.Outcomes) (next uint32, err error) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
+	s.base.Mu.Lock()
+	defer s.base.Mu.Unlock()
 	if err := s.usableLocked(); err != nil || b.Count[crawlstats.InSlots] == 0 {
 		return 0, err
 	}

@@ -61,9 +61,9 @@ func (s *Store) clearNowAndThen() {
 			return
 		case <-s.clearing.wake:
 		}
-		s.mu.Lock()
+		s.base.Mu.Lock()
 		pause := s.clearing.pause
-		s.mu.Unlock()
+		s.base.Mu.Unlock()
 		for more, wait := true, pause; more; {
 			select {
 			case <-s.closing:
@@ -82,8 +82,8 @@ func (s *Store) clearNowAndThen() {
 
 // clearSome does a step. Nobody waits for its commit: what of it a crash undoes is done again.
 func (s *Store) clearSome() (more bool, err error) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
+	s.base.Mu.Lock()
+	defer s.base.Mu.Unlock()
 	l := &s.clearing
 	if len(l.chapters) == 0 {
 		return false, s.usableLocked()

@@ -8,20 +8,21 @@ import (
 
 	"urlserver/docindex"
 	"urlserver/docindex/internal/crawlstats"
+	"urlserver/docindex/internal/embedded"
 	"urlserver/docindex/internal/queuesched"
 )
 
 const (
-	purgeHold = 200            // chapters that a portion of a purge ends, which takes about 1 ms
-	lookHold  = 10 * lockBatch // chapters or transits that it looks at
-	tellHold  = 500            // documents that it tells of
+	purgeHold = 200                     // chapters that a portion of a purge ends, which takes about 1 ms
+	lookHold  = 10 * embedded.LockBatch // chapters or transits that it looks at
+	tellHold  = 500                     // documents that it tells of
 )
 
 // PurgeCrawl is [docindex.Crawls.PurgeCrawl]. It is on disk once it returns, its portions now and then before.
 func (s *Store) PurgeCrawl(ctx context.Context, id docindex.CrawlID, tell func(*docindex.Outcomes) (int, error)) (purged int, err error) {
-	s.mu.Lock()
+	s.base.Mu.Lock()
 	b := s.crawls.stats.Find(id)
-	s.mu.Unlock()
+	s.base.Mu.Unlock()
 	if b == nil || !b.Stopped { // which it stays
 		return 0, ctx.Err()
 	}
@@ -34,16 +35,16 @@ func (s *Store) PurgeCrawl(ctx context.Context, id docindex.CrawlID, tell func(*
 	if err := s.purgeReturned(); err != nil {
 		return 0, err
 	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
+	s.base.Mu.Lock()
+	defer s.base.Mu.Unlock()
 	return s.crawls.stats.ReportPurged(b), s.usableLocked()
 }
 
 // addPurged counts documents of a refused crawl whose outcomes come later. They are not on disk as such: after a restart they count by
 // these, or by what became of them without.
 func (s *Store) addPurged(b *crawlstats.CrawlStats, n int) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
+	s.base.Mu.Lock()
+	defer s.base.Mu.Unlock()
 	b.Unreported += n
 }
 
@@ -66,12 +67,12 @@ func (s *Store) purgePartitions(ctx context.Context, b *crawlstats.CrawlStats) e
 // purgeSomePartitions does some of that, from a chapter on, in a commit that is not waited for. It returns that one's number, and
 // the chapter to go on with, or 0.
 func (s *Store) purgeSomePartitions(b *crawlstats.CrawlStats, from uint32) (last uint64, next uint32, err error) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
+	s.base.Mu.Lock()
+	defer s.base.Mu.Unlock()
 	if err := s.beginLocked(); err != nil {
 		return 0, 0, err
 	}
-	now, left := s.now(), purgeHold
+	now, left := s.base.Now(), purgeHold
 	for no := from; int(no) < len(s.crawls.partitions); no++ {
 		if left == 0 || no == from+lookHold {
 			next = no
@@ -102,11 +103,11 @@ func (s *Store) purgePartitionLocked(no uint32, now int64) {
 	}
 	c.returnedAfterPurge = nil
 	delete(s.crawls.withReturned, no)
-	if s.sched.QueueTotal(c.queue).URLs[queuesched.Scheduled] == 0 { // nobody needs to go over its order
+	if s.base.Sched.QueueTotal(c.queue).URLs[queuesched.Scheduled] == 0 { // nobody needs to go over its order
 		s.queues[c.queue].cursor, s.queues[c.queue].backfill = lastPlace, window{}
 		s.setDueLocked(c.queue, queuesched.Never, now)
 	}
-	s.sched.Refresh(c.queue, now) // its limit may be reached
+	s.base.Sched.Refresh(c.queue, now) // its limit may be reached
 }
 
 // purgeScheduledLocked ends so many documents of a priority that are scheduled in a chapter that is over.
@@ -164,15 +165,15 @@ func (s *Store) purgeReturned() error {
 }
 
 func (s *Store) purgeSomeReturned() (b *pebble.Batch, last uint64, more bool, err error) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
+	s.base.Mu.Lock()
+	defer s.base.Mu.Unlock()
 	if len(s.crawls.withReturned) == 0 {
 		return nil, 0, false, nil
 	}
 	if err := s.beginLocked(); err != nil {
 		return nil, 0, false, err
 	}
-	now, left := s.now(), purgeHold
+	now, left := s.base.Now(), purgeHold
 	for no := range s.crawls.withReturned {
 		if left--; left < 0 {
 			break

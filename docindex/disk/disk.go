@@ -18,10 +18,8 @@ import (
 
 	"urlserver/docindex"
 	"urlserver/docindex/internal/embedded"
-	"urlserver/docindex/internal/queuesched"
 	"urlserver/internal/container/hashindex"
 	"urlserver/internal/container/slab"
-	"urlserver/internal/container/timeheap"
 )
 
 // Sync says when what was acknowledged is on disk.
@@ -44,45 +42,54 @@ type Config struct {
 	Fatal func(error)
 }
 
-// lockBatch is how many documents are worked on before the lock is let go.
-const lockBatch = 1000
-
 // Store is the store. Use Open, then Close. Safe for concurrent use.
 //
 // The DOC_ID it gives is the document's name with a mark of the store. Where a client gives one of that form, it is
 // refused, unless it is the document's own.
 type Store struct {
+	embedded.Contract
+	base embedded.Base // its lock guards all from failed on; reads of the disk go on under it, waiting for a sync does not
+
 	cfg     Config
 	db      *pebble.DB
 	space   *space
 	merging *compactions
-	start   time.Time
 	namer   docNamer
 	closing chan struct{}
 	helpers sync.WaitGroup // who is at the database, for Close
 	synced  atomic.Uint64  // the last commit that is known to be on disk
 
-	mu           sync.Mutex // guards all below; reads of the disk go on under it, waiting for a sync does not
-	failed       error      // nothing goes any more
+	failed       error // nothing goes any more
 	closed       bool
-	sched        *queuesched.Scheduler
-	notifier     embedded.Notifier // rings with the doors' news
-	queues       []queue           // by the doors' numbers
-	byNo         map[uint32]uint32 // number in doors, by number on disk
+	queues       []queue           // by the scheduler's numbers
+	byNo         map[uint32]uint32 // number in the scheduler, by number on disk
 	transits     slab.Slab[transit]
 	finder       hashindex.Index // of transits, by name
-	leases       timeheap.Heap   // transits by the end of their lease; a Duration stands for ms since 1970
-	leaseBatches map[uint64]int  // transits left of each grant's row
+	leaseBatches map[uint64]int  // transits left of each lease batch's row
 	globals      globals
 	journal      journal
 	txn          txn
 	memtables    memtableFilter
 	crawls       crawls
 	clearing     clearing
-	inactive     bool  // calls are not served
 	slotMark     int64 // when the row was written that says that slots were given something, ms
-	wakes        []func()
-	recalls      []func(*docindex.Outcomes)
+}
+
+// body is a Store as [embedded.Body].
+type body Store
+
+func (s *body) UsableLocked() error { return (*Store)(s).usableLocked() }
+
+func (s *body) LeaseEndedLocked(id uint32, now int64) {
+	(*Store)(s).finishLocked(id, docindex.Scheduled, now)
+}
+
+// TotalsLocked returns the bytes on disk.
+func (s *body) TotalsLocked() (outcomes [docindex.Kinds]int, bytes int64) {
+	if !s.closed {
+		bytes = int64(s.db.Metrics().DiskSpaceUsage())
+	}
+	return s.globals.outcomes, bytes
 }
 
 var _ docindex.Store = (*Store)(nil)
@@ -122,24 +129,6 @@ func (w *window) add(p *place) {
 	}
 }
 
-// now is in ms since 1970, by the monotonic clock since the start.
-func (s *Store) now() int64 {
-	return s.start.UnixMilli() + time.Since(s.start).Milliseconds()
-}
-
-// nowUp is now, rounded up.
-func (s *Store) nowUp() int64 {
-	return s.start.UnixMilli() + int64((time.Since(s.start)+time.Millisecond-1)/time.Millisecond)
-}
-
-// dueMS is a due time in ms.
-func dueMS(seconds int64) int64 {
-	if seconds > queuesched.Never/1000-1 {
-		return queuesched.Never - 1
-	}
-	return seconds * 1000
-}
-
 // ErrClosed is returned after Close.
 var ErrClosed = errors.New("the index on disk is closed")
 
@@ -175,13 +164,13 @@ func (s *Store) fatal(err error) {
 // Close ends the store, once what is under way is done. All that was stored is on disk then, in tables, so
 // that the next Open is quick.
 func (s *Store) Close() error {
-	s.mu.Lock()
+	s.base.Mu.Lock()
 	if s.closed {
-		s.mu.Unlock()
+		s.base.Mu.Unlock()
 		return nil
 	}
 	s.closed = true
-	s.mu.Unlock()
+	s.base.Mu.Unlock()
 	close(s.closing)
 	s.helpers.Wait()
 	var err error
@@ -210,51 +199,11 @@ func (s *Store) flushForClose() {
 
 // helper has Close wait until the caller is done with the database, which it says to helpers.
 func (s *Store) helper() error {
-	s.mu.Lock()
-	defer s.mu.Unlock()
+	s.base.Mu.Lock()
+	defer s.base.Mu.Unlock()
 	if s.closed {
 		return ErrClosed
 	}
 	s.helpers.Add(1)
 	return nil
-}
-
-// OnWake is [docindex.Hooks.OnWake].
-func (s *Store) OnWake(wake func()) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.wakes = append(s.wakes, wake)
-}
-
-func (s *Store) wake() {
-	s.mu.Lock()
-	wakes := s.wakes
-	s.mu.Unlock()
-	for _, wake := range wakes {
-		wake()
-	}
-}
-
-// Stats is [docindex.Inspector.Stats]. Bytes are those on disk.
-func (s *Store) Stats() docindex.StoreStats {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.catchUpLocked(s.now())
-	n := s.sched.Total()
-	return docindex.StoreStats{
-		Scheduled: int(n.URLs[queuesched.Scheduled]),
-		InTransit: int(n.URLs[queuesched.InTransit]),
-		Completed: int(n.URLs[queuesched.Completed]),
-		Hosts:     int(n.Queues),
-		HostsDue:  int(n.Active),
-		Outcomes:  s.globals.outcomes,
-		Bytes:     s.bytesLocked(),
-	}
-}
-
-func (s *Store) bytesLocked() int64 {
-	if s.closed {
-		return 0
-	}
-	return int64(s.db.Metrics().DiskSpaceUsage())
 }

@@ -162,7 +162,7 @@ func (s *Store) endedLocked(queue uint32, n *name, d *doc, now int64) {
 	}
 	s.move(queue, queuesched.Scheduled, queuesched.Completed)
 	s.shiftLocked(d.member, d.at.priority(), crawlstats.Scheduled, crawlstats.Completed, now)
-	s.sched.Refresh(queue, now) // its limit may be reached
+	s.base.Sched.Refresh(queue, now) // its limit may be reached
 }
 
 // urlLocked reads a document's URL.
@@ -245,7 +245,7 @@ func (s *Store) ownerLocked(docID []byte) (n name, ok bool, err error) {
 func (s *Store) documentLocked(n *name, d *doc) (docindex.Document, error) {
 	queue := s.byNo[n.queue]
 	out := docindex.Document{State: docindex.Completed, Created: time.Unix(int64(d.created), 0).UTC(), Put: docindex.Put{
-		DocID: bytes.Clone(d.id), Crawl: []byte(s.sched.Crawl(queue)), Key: bytes.Clone(s.sched.Key(queue)),
+		DocID: bytes.Clone(d.id), Crawl: []byte(s.base.Sched.Crawl(queue)), Key: bytes.Clone(s.base.Sched.Key(queue)),
 		URL: d.url, Due: docindex.Never,
 	}}
 	if len(d.id) == 0 {

@@ -13,8 +13,8 @@ import (
 // Check compares what is counted with what is there: each scheduled document, and each that has ended with its chapter, has one
 // place in its queue, and nothing else has.
 func (s *Store) Check() error {
-	s.mu.Lock()
-	defer s.mu.Unlock()
+	s.base.Mu.Lock()
+	defer s.base.Mu.Unlock()
 	plans := map[uint32]uint32{}
 	if err := s.each(planRow, func(key, value []byte) error {
 		_, err := readPlan(value)
@@ -55,16 +55,16 @@ func (s *Store) Check() error {
 		}
 	}
 	for no, id := range s.byNo {
-		k := s.sched.Persist(id)
+		k := s.base.Sched.Persist(id)
 		if k.Scheduled != scheduled[no] || k.Completed != completed[no]+over[no] || plans[no] != scheduled[no]+over[no] {
 			return fmt.Errorf("queue %d (%s): counted are %d scheduled and %d completed; there are %d and %d in %d places, and %d",
-				no, s.sched.Key(id), k.Scheduled, k.Completed, scheduled[no], over[no], plans[no], completed[no])
+				no, s.base.Sched.Key(id), k.Scheduled, k.Completed, scheduled[no], over[no], plans[no], completed[no])
 		}
 	}
 	if err := s.checkCrawlsLocked(); err != nil {
 		return err
 	}
-	if n := s.sched.Total().URLs[queuesched.InTransit]; n != uint64(s.transits.Len()) {
+	if n := s.base.Sched.Total().URLs[queuesched.InTransit]; n != uint64(s.transits.Len()) {
 		return fmt.Errorf("%d are counted as in transit; there are %d", n, s.transits.Len())
 	}
 	return nil
@@ -72,8 +72,8 @@ func (s *Store) Check() error {
 
 // Hurry has everything happen that usually takes many URLs.
 func (s *Store) Hurry() {
-	s.mu.Lock()
-	defer s.mu.Unlock()
+	s.base.Mu.Lock()
+	defer s.base.Mu.Unlock()
 	s.journal.most, s.memtables.most = 100, 64<<10
 	s.clearing.pause = time.Microsecond
 }

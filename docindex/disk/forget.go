@@ -9,6 +9,7 @@ import (
 	"github.com/cockroachdb/pebble/v2"
 
 	"urlserver/docindex"
+	"urlserver/docindex/internal/embedded"
 	"urlserver/docindex/internal/queuesched"
 )
 
@@ -18,7 +19,7 @@ const queuesADelete = 1000
 // Delete is [docindex.Frontier.Delete]. Queues are gone at once; the disk follows when it is compacted.
 func (s *Store) Delete(ctx context.Context, scope docindex.Scope) (deleted int, err error) {
 	if len(scope.Key) > 0 {
-		if id := s.find(scope); id != 0 {
+		if id := s.base.Find(scope); id != 0 {
 			return s.deleteQueues([]uint32{id}, scope)
 		}
 		return 0, nil
@@ -42,7 +43,7 @@ func (s *Store) Delete(ctx context.Context, scope docindex.Scope) (deleted int, 
 
 // queuesOf are some queues of a crawl with larger numbers, or none.
 func (s *Store) queuesOf(crawl []byte, after uint32) (ids []uint32) {
-	for id := s.nextQueue(crawl, after); id != 0 && len(ids) < queuesADelete; id = s.nextQueue(crawl, id) {
+	for id := s.base.NextQueue(crawl, after); id != 0 && len(ids) < queuesADelete; id = s.base.NextQueue(crawl, id) {
 		ids = append(ids, id)
 	}
 	return ids
@@ -50,7 +51,7 @@ func (s *Store) queuesOf(crawl []byte, after uint32) (ids []uint32) {
 
 func (s *Store) deleteQueues(ids []uint32, scope docindex.Scope) (deleted int, err error) {
 	var o docindex.Outcomes
-	defer func() { s.callRecalls(&o) }()
+	defer func() { s.base.Recall(&o) }()
 	b, no, deleted, were, err := s.dropQueues(ids, scope, &o)
 	defer func() {
 		for _, it := range were {
@@ -74,9 +75,9 @@ func (s *Store) deleteQueues(ids []uint32, scope docindex.Scope) (deleted int, e
 
 // callForget tells of documents at the slots that are forgotten.
 func (s *Store) callForget(o *docindex.Outcomes) {
-	s.mu.Lock()
-	tell := s.crawls.onDelete
-	s.mu.Unlock()
+	s.base.Mu.Lock()
+	tell := s.base.Forget
+	s.base.Mu.Unlock()
 	if tell != nil && o.Len() > 0 {
 		tell(o)
 	}
@@ -86,17 +87,17 @@ func (s *Store) callForget(o *docindex.Outcomes) {
 func (s *Store) dropQueues(ids []uint32, scope docindex.Scope, o *docindex.Outcomes) (
 	b *pebble.Batch, no uint64, deleted int, were map[uint32]*pebble.Iterator, err error,
 ) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
+	s.base.Mu.Lock()
+	defer s.base.Mu.Unlock()
 	if err := s.beginLocked(); err != nil {
 		return nil, 0, 0, nil, err
 	}
-	now := s.now()
+	now := s.base.Now()
 	dropped := map[uint32]bool{}
 	inTransit := uint32(0)
 	var nos []uint32
 	for _, id := range ids {
-		if !s.sched.IsIn(id, scope.Crawl, scope.Key) {
+		if !s.base.Sched.IsIn(id, scope.Crawl, scope.Key) {
 			continue
 		}
 		q := &s.queues[id]
@@ -110,10 +111,10 @@ func (s *Store) dropQueues(ids []uint32, scope docindex.Scope, o *docindex.Outco
 			}
 			were[q.no] = it
 		}
-		n := s.sched.QueueTotal(id)
+		n := s.base.Sched.QueueTotal(id)
 		deleted += int(n.URLs[queuesched.Scheduled] + n.URLs[queuesched.InTransit] + n.URLs[queuesched.Completed])
 		inTransit += uint32(n.URLs[queuesched.InTransit])
-		s.sched.Drop(id)
+		s.base.Sched.Drop(id)
 		dropped[id] = true
 		nos = append(nos, q.no)
 		s.txn.b.Delete(numberKey(queueRow, q.no), nil)
@@ -126,7 +127,7 @@ func (s *Store) dropQueues(ids []uint32, scope docindex.Scope, o *docindex.Outco
 	for id := range dropped {
 		s.dropPartitionsLocked(id, now)
 		s.queues[id] = queue{}
-		s.sched.Free(id, now)
+		s.base.Sched.Free(id, now)
 	}
 	b, err = s.commitLocked()
 	return b, s.journal.no, deleted, were, err
@@ -177,15 +178,15 @@ func (s *Store) finishAllLocked(dropped map[uint32]bool, o *docindex.Outcomes, n
 // restart nobody can report it any more: then the host is left alone until the lease has ended.
 func (s *Store) orphanLocked(id uint32, now int64) {
 	tr := s.transits.At(id)
-	if tr.consumer != queuesched.FrontierConsumer || !s.leases.Has(id) {
+	if tr.consumer != queuesched.FrontierConsumer || !s.base.Leases.Has(id) {
 		return
 	}
-	host, until := []byte(tr.host), int64(s.leases.Due(id))
-	s.sched.Orphan(tr.queue, host, tr.name.hash[:urlLen], until, now)
-	if !s.sched.AnyHost(tr.queue) {
-		host = s.sched.Key(tr.queue)
+	host, until := []byte(tr.host), int64(s.base.Leases.Due(id))
+	s.base.Sched.Orphan(tr.queue, host, tr.name.hash[:urlLen], until, now)
+	if !s.base.Sched.AnyHost(tr.queue) {
+		host = s.base.Sched.Key(tr.queue)
 	}
-	if pause, gap := s.sched.HostPause(host); len(host) > 0 && pause < until {
+	if pause, gap := s.base.Sched.HostPause(host); len(host) > 0 && pause < until {
 		t := &s.txn
 		t.key = append(append(t.key[:0], pauseRow), host...)
 		t.value = binary.AppendVarint(binary.AppendVarint(t.value[:0], until), gap)
@@ -199,7 +200,7 @@ func (s *Store) dropIDs(queueNo uint32, it *pebble.Iterator) error {
 	more := it.First()
 	for more {
 		var ids [][]byte
-		for ; more && len(ids) < lockBatch; more = it.Next() {
+		for ; more && len(ids) < embedded.LockBatch; more = it.Next() {
 			value, err := it.ValueAndErr()
 			if err != nil {
 				return err
@@ -220,8 +221,8 @@ func (s *Store) dropIDs(queueNo uint32, it *pebble.Iterator) error {
 }
 
 func (s *Store) dropSomeIDs(queueNo uint32, ids [][]byte) error {
-	s.mu.Lock()
-	defer s.mu.Unlock()
+	s.base.Mu.Lock()
+	defer s.base.Mu.Unlock()
 	if err := s.beginLocked(); err != nil {
 		return err
 	}
@@ -239,24 +240,14 @@ func (s *Store) dropSomeIDs(queueNo uint32, ids [][]byte) error {
 		return err
 	}
 	no := s.journal.no
-	s.mu.Unlock()
-	defer s.mu.Lock()
+	s.base.Mu.Unlock()
+	defer s.base.Mu.Lock()
 	return s.waitSync(b, no)
 }
 
 // Purge is [docindex.Frontier.Purge].
 func (s *Store) Purge(ctx context.Context, scope docindex.Scope, before time.Time) (purged int, err error) {
-	if len(scope.Key) > 0 {
-		return s.purgeQueue(ctx, s.find(scope), scope, before.Unix())
-	}
-	for id := s.nextQueue(scope.Crawl, 0); id != 0; id = s.nextQueue(scope.Crawl, id) {
-		n, err := s.purgeQueue(ctx, id, scope, before.Unix())
-		purged += n
-		if err != nil {
-			return purged, err
-		}
-	}
-	return purged, nil
+	return s.base.EachQueue(ctx, scope, func(id uint32) (int, error) { return s.purgeQueue(ctx, id, scope, before.Unix()) })
 }
 
 func (s *Store) purgeQueue(ctx context.Context, queue uint32, scope docindex.Scope, before int64) (purged int, err error) {
@@ -269,7 +260,7 @@ func (s *Store) purgeQueue(ctx context.Context, queue uint32, scope docindex.Sco
 		var no uint64
 		var o docindex.Outcomes
 		b, no, from, n, err = s.purgeSome(queue, scope, from, before, &o)
-		s.callRecalls(&o)
+		s.base.Recall(&o)
 		if err != nil {
 			return purged, err
 		}
@@ -286,16 +277,16 @@ func (s *Store) purgeQueue(ctx context.Context, queue uint32, scope docindex.Sco
 func (s *Store) purgeSome(queue uint32, scope docindex.Scope, from []byte, before int64, o *docindex.Outcomes) (
 	b *pebble.Batch, no uint64, next []byte, purged int, err error,
 ) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
+	s.base.Mu.Lock()
+	defer s.base.Mu.Unlock()
 	if !s.isAtLocked(queue, scope, from) {
 		return nil, s.journal.no, nil, 0, s.usableLocked()
 	}
 	if err := s.beginLocked(); err != nil {
 		return nil, 0, nil, 0, err
 	}
-	now := s.now()
-	next, err = s.scanLocked(s.queues[queue].no, from, lockBatch, func(n *name, d *doc) error {
+	now := s.base.Now()
+	next, err = s.scanLocked(s.queues[queue].no, from, embedded.LockBatch, func(n *name, d *doc) error {
 		if int64(d.created) < before {
 			if id := s.transitOf(n); id != 0 {
 				s.recallLocked(s.transits.At(id), o)
@@ -333,5 +324,5 @@ func (s *Store) forgetLocked(queue uint32, n *name, d *doc, now int64) {
 	t.key = n.docKey(t.key[:0])
 	t.b.Delete(t.key, nil)
 	s.memtables.add(n)
-	s.sched.Refresh(queue, now)
+	s.base.Sched.Refresh(queue, now)
 }

@@ -10,18 +10,18 @@ import (
 
 // HostStatus is [docindex.Inspector.HostStatus].
 func (s *Store) HostStatus(ctx context.Context, host []byte) (docindex.HostStatus, error) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
+	s.base.Mu.Lock()
+	defer s.base.Mu.Unlock()
 	if err := s.usableLocked(); err != nil {
 		return docindex.HostStatus{}, err
 	}
 	defer s.txn.clear()
-	now := s.now()
-	s.catchUpLocked(now)
+	now := s.base.Now()
+	s.base.CatchUpLocked(now)
 	if err := s.findDuesLocked(host, now); err != nil {
 		return docindex.HostStatus{}, err
 	}
-	return embedded.HostStatus(s.sched, host, !s.inactive, now), ctx.Err()
+	return embedded.HostStatus(s.base.Sched, host, !s.base.Inactive, now), ctx.Err()
 }
 
 const maxDues = 100 // queues that are read for one look
@@ -29,7 +29,7 @@ const maxDues = 100 // queues that are read for one look
 // findDuesLocked reads when queues of a host are due that nobody has looked at since the store was opened.
 func (s *Store) findDuesLocked(host []byte, now int64) error {
 	var unread []uint32
-	s.sched.QueuesOf(host, func(id uint32) bool {
+	s.base.Sched.QueuesOf(host, func(id uint32) bool {
 		if s.queues[id].due == 0 {
 			unread = append(unread, id)
 		}
@@ -47,12 +47,12 @@ func (s *Store) findDuesLocked(host []byte, now int64) error {
 
 // setOnHostLocked sets something on a host, and has it kept.
 func (s *Store) setOnHostLocked(set *docindex.Setting, to queuesched.Settings, now int64) error {
-	if err := embedded.SetHostOverride(s.sched, set, to, now); err != nil {
+	if err := embedded.SetHostOverride(s.base.Sched, set, to, now); err != nil {
 		return err
 	}
 	t := &s.txn
 	t.key = append(append(t.key[:0], hostOverrideRow), set.Key...)
-	if all := s.sched.HostOverride(set.Key); all != (queuesched.Settings{}) {
+	if all := s.base.Sched.HostOverride(set.Key); all != (queuesched.Settings{}) {
 		t.value = appendSettings(t.value[:0], all)
 		t.set()
 	} else {
@@ -67,8 +67,8 @@ func (l *loading) hostOverride(key, value []byte) error {
 	if err != nil || len(key) == 1 {
 		return errRow
 	}
-	l.s.sched.SetHostOverride(key[1:], set, l.now)
-	if l.s.sched.HostOverride(key[1:]) == (queuesched.Settings{}) { // it was a block that has ended
+	l.s.base.Sched.SetHostOverride(key[1:], set, l.now)
+	if l.s.base.Sched.HostOverride(key[1:]) == (queuesched.Settings{}) { // it was a block that has ended
 		l.stale = append(l.stale, append([]byte{}, key...))
 	}
 	return nil

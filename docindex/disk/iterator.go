@@ -4,6 +4,7 @@ import (
 	"github.com/cockroachdb/pebble/v2"
 
 	"urlserver/docindex"
+	"urlserver/docindex/internal/embedded"
 	"urlserver/docindex/internal/queuesched"
 )
 
@@ -50,7 +51,7 @@ func (s *Store) iterateLocked(w *queueIterator, id uint32) error {
 		w.it, w.purgesLeft = it, maxSkips
 	}
 	w.s, w.id, w.q = s, id, &s.queues[id]
-	w.host, w.done, w.skipped = s.sched.AnyHost(id), false, false
+	w.host, w.done, w.skipped = s.base.Sched.AnyHost(id), false, false
 	w.skippedDue, w.left = queuesched.Never, maxSkipped
 	w.inBackfill = w.q.backfill.open
 	w.seek()
@@ -85,7 +86,7 @@ func (w *queueIterator) seek() {
 // next goes to the first document that is due and may go out at a consumer.
 func (w *queueIterator) next(consumer queuesched.Consumer, now int64) bool {
 	for w.row() {
-		due := dueMS(w.at.due())
+		due := embedded.DueMS(w.at.due())
 		if due > now {
 			w.skippedDue = min(w.skippedDue, due)
 			w.done = true
@@ -95,7 +96,7 @@ func (w *queueIterator) next(consumer queuesched.Consumer, now int64) bool {
 			return true
 		}
 		w.on = string(docindex.HostOf(w.plan.url))
-		if w.s.sched.HostAvailable([]byte(w.on), consumer, now) {
+		if w.s.base.Sched.HostAvailable([]byte(w.on), consumer, now) {
 			return true
 		}
 		w.skippedDue = min(w.skippedDue, due)
@@ -118,7 +119,7 @@ func (w *queueIterator) took() {
 // due is when the first document of the queue that is not in transit is due.
 func (w *queueIterator) due() int64 {
 	if !w.done && w.row() {
-		w.skippedDue = min(w.skippedDue, dueMS(w.at.due()))
+		w.skippedDue = min(w.skippedDue, embedded.DueMS(w.at.due()))
 	}
 	return w.skippedDue
 }
@@ -139,7 +140,7 @@ func (w *queueIterator) row() bool {
 				return true
 			}
 		case w.purgesLeft == 0:
-			w.skippedDue, w.done = min(w.skippedDue, dueMS(w.at.due())), true
+			w.skippedDue, w.done = min(w.skippedDue, embedded.DueMS(w.at.due())), true
 			w.more = w.purgedBehind >= maxSkips/2 // or else the next hold is no further than this one
 			return false
 		default:

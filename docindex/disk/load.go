@@ -91,7 +91,7 @@ func (l *loading) open() {
 		for consumer := range q.Served {
 			q.Served[consumer] = min(q.Served[consumer], l.now) // the clock may have been set back
 		}
-		id := s.sched.Restore(q.crawl, q.key, q.Persisted, l.now)
+		id := s.base.Sched.Restore(q.crawl, q.key, q.Persisted, l.now)
 		one := queue{no: no, hasIDs: q.hasIDs, owners: !q.ownerless, dirtySince: l.since[no]}
 		if q.Scheduled == 0 {
 			one.due, one.cursor = queuesched.Never, lastPlace
@@ -117,7 +117,7 @@ func (l *loading) preset(key, value []byte) error {
 	if err != nil {
 		return err
 	}
-	l.s.sched.Set(crawl, queue, set, l.now)
+	l.s.base.Sched.Set(crawl, queue, set, l.now)
 	return nil
 }
 
@@ -131,7 +131,7 @@ func (l *loading) pause(key, value []byte) error {
 		l.stale = append(l.stale, append([]byte{}, key...))
 		return nil
 	}
-	l.s.sched.RestorePause(key[1:], until, gap, l.now)
+	l.s.base.Sched.RestorePause(key[1:], until, gap, l.now)
 	return nil
 }
 
@@ -174,7 +174,7 @@ func (l *loading) lease(grant uint64, until int64, b []byte) error {
 	}
 	t.name, t.created, t.id = s.namer.nameOfPlan(queueNo, &body), body.created, string(body.id)
 	t.member = body.member
-	if s.sched.AnyHost(id) {
+	if s.base.Sched.AnyHost(id) {
 		t.host = string(docindex.HostOf(body.url))
 	}
 	if old := s.transitOf(&t.name); old != 0 {

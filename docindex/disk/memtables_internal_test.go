@@ -3,6 +3,7 @@ package disk
 import (
 	"fmt"
 	"testing"
+	"time"
 
 	"github.com/rs/zerolog"
 
@@ -76,7 +77,7 @@ func TestRecent(t *testing.T) {
 	want("after a flush", map[string]bool{"old": false, "first": false, "second": true, "none": false})
 	put("old", docindex.Same)
 	put("second", docindex.Same)
-	if n, err := s.Purge(t.Context(), docindex.Scope{Key: []byte("a.test")}, s.start.AddDate(1, 0, 0)); n != 3 || err != nil {
+	if n, err := s.Purge(t.Context(), docindex.Scope{Key: []byte("a.test")}, time.Now().AddDate(1, 0, 0)); n != 3 || err != nil {
 		t.Fatalf("Purge = %d, %v; want 3", n, err)
 	}
 	want("after a purge", map[string]bool{"old": true, "first": true})
@@ -109,10 +110,10 @@ func TestRecentWithinTxn(t *testing.T) {
 		n := s.namer.name(1, []byte("http://a.test/"+path))
 		return &n
 	}
-	s.mu.Lock()
+	s.base.Mu.Lock()
 	flush() // from here on it is known what is in memtables
 	s.memtables.dropFlushed()
-	s.mu.Unlock()
+	s.base.Mu.Unlock()
 	var p docindex.Puts
 	if err := p.Add(docindex.Put{URL: []byte("http://a.test/known")}); err != nil {
 		t.Fatal(err)
@@ -120,8 +121,8 @@ func TestRecentWithinTxn(t *testing.T) {
 	if _, err := s.Put(t.Context(), &p); err != nil {
 		t.Fatal(err)
 	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
+	s.base.Mu.Lock()
+	defer s.base.Mu.Unlock()
 	defer s.txn.clear()
 	look := func(path string, want bool) {
 		t.Helper()

@@ -8,8 +8,6 @@ import (
 
 	"github.com/cockroachdb/pebble/v2"
 	"github.com/cockroachdb/pebble/v2/vfs"
-
-	"urlserver/docindex/internal/queuesched"
 )
 
 // version is of the rows' layout. Rows of those before are read as they are; a store of another one is refused.
@@ -21,11 +19,12 @@ const (
 // Open opens the store in a folder, or makes it there. It costs time by queues and by what is leased, not by URLs.
 func Open(cfg Config) (*Store, error) {
 	s := &Store{
-		cfg: cfg, start: time.Now(), closing: make(chan struct{}),
+		cfg: cfg, closing: make(chan struct{}),
 		journal: journal{most: maxJournal}, crawls: newCrawls(), byNo: map[uint32]uint32{}, leaseBatches: map[uint64]int{},
 		memtables: newMemtableFilter(), clearing: newClearing(),
 	}
-	s.sched = queuesched.New(s.notifier.Broadcast)
+	s.base.Init((*body)(s), s.crawls.stats)
+	s.Contract = s.base.Contract()
 	s.space = &space{FS: vfs.Default, path: cfg.Path, closing: s.closing}
 	s.merging = newCompactions()
 	if err := makePrivate(cfg.Path); err != nil {
@@ -73,9 +72,9 @@ func (s *Store) syncNowAndThen() {
 			return
 		case <-tick.C:
 		}
-		s.mu.Lock()
+		s.base.Mu.Lock()
 		no := s.journal.no
-		s.mu.Unlock()
+		s.base.Mu.Unlock()
 		if s.synced.Load() == no {
 			continue
 		}
@@ -88,7 +87,7 @@ func (s *Store) syncNowAndThen() {
 
 // load reads all that is kept in memory.
 func (s *Store) load() error {
-	now := s.now()
+	now := s.base.Now()
 	if err := s.loadVersion(); err != nil {
 		return err
 	}
@@ -201,9 +200,9 @@ func (s *Store) loadMeta(now int64) (served int64, err error) {
 				served = now
 			}
 		case metaDelay:
-			s.sched.SetDefaultDelay(r.int())
+			s.base.Sched.SetDefaultDelay(r.int())
 		case metaPassive:
-			s.inactive = true
+			s.base.Inactive = true
 		}
 		if r.bad {
 			return 0, damaged(errRow)

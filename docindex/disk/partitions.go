@@ -32,7 +32,6 @@ type crawls struct {
 	free         []uint32     // numbers of chapters that are no more
 	of           map[partitionKey]uint32
 	withReturned map[uint32]struct{} // chapters with strays
-	onDelete     func(*docindex.Outcomes)
 
 	dirtyCrawls     map[uint32]struct{} // changed by the txn, as are these
 	dirtyPartitions map[uint32]struct{}
@@ -73,7 +72,7 @@ func (s *Store) enterCrawlLocked(queue uint32, p *docindex.Put) uint32 {
 	}
 	host := docindex.HostOf(p.URL)
 	if len(host) == 0 {
-		host = s.sched.Key(queue)
+		host = s.base.Sched.Key(queue)
 	}
 	d := s.crawls.stats.Enter(b, crawlstats.Registered(string(host)), 1)
 	no := s.crawls.of[partitionKey{queue, d}]

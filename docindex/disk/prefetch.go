@@ -41,7 +41,7 @@ func (s *Store) prefetchLocked(p *docindex.Puts, from, to int) (err error) {
 
 // nameLocked finds the queue for a URL on a host, and the URL's name in it.
 func (s *Store) nameLocked(p *docindex.Put, host []byte) (a prefetched) {
-	if a.queue = s.sched.Find(p.Crawl, keyOf(p, host)); a.queue != 0 {
+	if a.queue = s.base.Sched.Find(p.Crawl, keyOf(p, host)); a.queue != 0 {
 		a.name = s.namer.nameOf(s.queues[a.queue].no, docindex.OwnerOf(p.Metadata), p.URL)
 	}
 	return a

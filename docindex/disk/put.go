@@ -14,16 +14,16 @@ import (
 // Put is [docindex.Putter.Put].
 func (s *Store) Put(ctx context.Context, p *docindex.Puts) (res docindex.PutResult, err error) {
 	scheduled := false
-	for i := 0; i < p.Len() && err == nil; i += lockBatch {
+	for i := 0; i < p.Len() && err == nil; i += embedded.LockBatch {
 		if err = ctx.Err(); err != nil {
 			break
 		}
 		var some bool
-		some, err = s.putSome(p, i, min(i+lockBatch, p.Len()), &res)
+		some, err = s.putSome(p, i, min(i+embedded.LockBatch, p.Len()), &res)
 		scheduled = scheduled || some
 	}
 	if scheduled {
-		s.wake()
+		s.base.Wake()
 	}
 	return res, err
 }
@@ -60,15 +60,15 @@ func (s *Store) putSome(p *docindex.Puts, from, to int, res *docindex.PutResult)
 func (s *Store) putLocking(p *docindex.Puts, from, to int, verdicts *[]docindex.Verdict) (
 	b *pebble.Batch, no uint64, refused []docindex.Refusal, err error,
 ) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
+	s.base.Mu.Lock()
+	defer s.base.Mu.Unlock()
 	if err := s.beginLocked(); err != nil {
 		return nil, 0, nil, err
 	}
 	if err := s.prefetchLocked(p, from, to); err != nil {
 		return nil, 0, nil, s.abortLocked(err)
 	}
-	now := s.now()
+	now := s.base.Now()
 	for i := from; i < to; i++ {
 		put, host := p.At(i)
 		verdict, refusal, err := s.putLocked(&s.txn.prefetched[i-from], &put, host, now)
@@ -94,9 +94,9 @@ func (s *Store) putLocked(a *prefetched, p *docindex.Put, host []byte, now int64
 			return docindex.Refused, refusal, err
 		}
 	}
-	if p.Update && s.sched.HasOrphans() {
+	if p.Update && s.base.Sched.HasOrphans() {
 		n := s.namer.name(0, p.URL)
-		s.sched.Reported(host, n.hash[:urlLen], now)
+		s.base.Sched.Reported(host, n.hash[:urlLen], now)
 	}
 	if d != nil && p.Update {
 		if err := s.keepOwnerLocked(&a.name, d, p); err != nil {
@@ -143,16 +143,16 @@ func (s *Store) takenLocked(docID []byte, n *name, known *doc) (refusal, err err
 func (s *Store) openLocked(a *prefetched, p *docindex.Put, host []byte, now int64) {
 	key := keyOf(p, host)
 	if a.queue != 0 {
-		was := s.sched.AnyHost(a.queue)
-		if s.sched.Open(p.Crawl, key, host, now); s.sched.AnyHost(a.queue) != was {
+		was := s.base.Sched.AnyHost(a.queue)
+		if s.base.Sched.Open(p.Crawl, key, host, now); s.base.Sched.AnyHost(a.queue) != was {
 			s.rewriteRow(a.queue)
 		}
 		return
 	}
-	if _, ok := s.sched.Preset(p.Crawl, key); ok {
+	if _, ok := s.base.Sched.Preset(p.Crawl, key); ok {
 		s.txn.b.Delete(presetKey(p.Crawl, key), nil)
 	}
-	a.queue = s.sched.Open(p.Crawl, key, host, now)
+	a.queue = s.base.Sched.Open(p.Crawl, key, host, now)
 	s.globals.queueNo++
 	s.addQueue(a.queue, queue{no: s.globals.queueNo, due: queuesched.Never})
 	s.rewriteRow(a.queue)
@@ -184,7 +184,7 @@ func (s *Store) insertLocked(queue uint32, n *name, p *docindex.Put, now int64) 
 		d.completed, d.url, d.owner = true, p.URL, owner
 		s.writeLocked(n, &d)
 		s.count(queue, queuesched.Completed, 1)
-		s.sched.Refresh(queue, now)
+		s.base.Sched.Refresh(queue, now)
 		return
 	}
 	d.member = s.enterCrawlLocked(queue, p)
@@ -225,6 +225,6 @@ func (s *Store) updateLocked(queue uint32, n *name, d *doc, p *docindex.Put, now
 	s.rejoinLocked(queue, d, p, now)
 	s.scheduleRowLocked(n, d, p, now)
 	s.enqueueLocked(queue, &d.at, now)
-	s.sched.Refresh(queue, now) // its limit may no longer be reached
+	s.base.Sched.Refresh(queue, now) // its limit may no longer be reached
 	return nil
 }

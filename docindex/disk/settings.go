@@ -3,7 +3,6 @@ package disk
 import (
 	"context"
 	"encoding/binary"
-	"fmt"
 
 	"github.com/cockroachdb/pebble/v2"
 
@@ -21,9 +20,6 @@ const (
 )
 
 func metaKey(word string) []byte { return append([]byte{metaRow}, word...) }
-
-// maxDelay is the longest delay, in seconds: what the interface can say.
-const maxDelay = 1<<32 - 1
 
 // Set is [docindex.Frontier.Set].
 func (s *Store) Set(ctx context.Context, set docindex.Setting) error {
@@ -44,37 +40,21 @@ func (s *Store) Set(ctx context.Context, set docindex.Setting) error {
 }
 
 func (s *Store) set(set docindex.Setting) (b *pebble.Batch, no uint64, err error) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
+	s.base.Mu.Lock()
+	defer s.base.Mu.Unlock()
 	if err := s.beginLocked(); err != nil {
 		return nil, 0, err
 	}
-	now := s.now()
-	switch set.Kind {
-	case docindex.SetDelay:
-		delay := dueMS(int64(min(set.Value, maxDelay)))
-		if len(set.Key) == 0 {
-			return s.setDefaultLocked(delay, now)
+	if set.Kind == docindex.SetActive {
+		s.setActiveLocked(set.Value != 0)
+	} else {
+		var to queuesched.Settings
+		if to, err = embedded.SettingsOf(&set); err == nil && set.Kind == docindex.SetDelay && len(set.Key) == 0 {
+			return s.setDefaultLocked(*to.Delay)
 		}
-		err = s.setLocked(&set, queuesched.Settings{Delay: &delay}, now)
-	case docindex.SetBlock:
-		until := int64(0)
-		if set.Value > 0 { // the second itself is blocked, too
-			until = dueMS(int64(min(set.Value, queuesched.Never/1000-2)) + 1)
+		if err == nil {
+			err = s.setLocked(&set, to, s.base.Now())
 		}
-		err = s.setLocked(&set, queuesched.Settings{Blocked: &until}, now)
-	case docindex.SetLimit:
-		limit := uint32(min(set.Value, 1<<32-1))
-		err = s.setLocked(&set, queuesched.Settings{Limit: &limit}, now)
-	case docindex.SetActive:
-		s.inactive = set.Value == 0
-		if s.inactive {
-			s.txn.b.Set(metaKey(metaPassive), nil, nil)
-		} else {
-			s.txn.b.Delete(metaKey(metaPassive), nil)
-		}
-	default:
-		err = fmt.Errorf("setting %d: there is none", set.Kind)
 	}
 	if err != nil {
 		s.txn.b.Close()
@@ -85,15 +65,24 @@ func (s *Store) set(set docindex.Setting) (b *pebble.Batch, no uint64, err error
 	return b, s.journal.no, err
 }
 
+func (s *Store) setActiveLocked(active bool) {
+	s.base.Inactive = !active
+	if active {
+		s.txn.b.Delete(metaKey(metaPassive), nil)
+	} else {
+		s.txn.b.Set(metaKey(metaPassive), nil, nil)
+	}
+}
+
 // setDefaultLocked lets go of the lock now and then, after the setting is committed.
-func (s *Store) setDefaultLocked(delay, now int64) (b *pebble.Batch, no uint64, err error) {
+func (s *Store) setDefaultLocked(delay int64) (b *pebble.Batch, no uint64, err error) {
 	s.txn.b.Set(metaKey(metaDelay), binary.AppendVarint(nil, delay), nil)
 	if b, err = s.commitLocked(); err != nil {
 		return nil, 0, err
 	}
 	no = s.journal.no
-	s.sched.SetDefaultDelay(delay)
-	s.refreshLocked()
+	s.base.Sched.SetDefaultDelay(delay)
+	s.base.RefreshLocked()
 	return b, no, nil
 }
 
@@ -101,30 +90,14 @@ func (s *Store) setLocked(set *docindex.Setting, to queuesched.Settings, now int
 	if set.Host {
 		return s.setOnHostLocked(set, to, now)
 	}
-	if !s.sched.Set(set.Crawl, set.Key, to, now) {
+	if !s.base.Sched.Set(set.Crawl, set.Key, to, now) {
 		return docindex.ErrTooMany
 	}
-	if id := s.sched.Find(set.Crawl, set.Key); id != 0 {
+	if id := s.base.Sched.Find(set.Crawl, set.Key); id != 0 {
 		s.rewriteRow(id)
 		return nil
 	}
-	all, _ := s.sched.Preset(set.Crawl, set.Key)
+	all, _ := s.base.Sched.Preset(set.Crawl, set.Key)
 	s.txn.b.Set(presetKey(set.Crawl, set.Key), appendSettings(nil, all), nil)
 	return nil
-}
-
-// Settings is [docindex.Inspector.Settings].
-func (s *Store) Settings(ctx context.Context, visit func(*docindex.Setting) bool) error {
-	return embedded.VisitSettings(ctx, func(look func(d *queuesched.Scheduler, active bool, now int64)) {
-		s.mu.Lock()
-		defer s.mu.Unlock()
-		look(s.sched, !s.inactive, s.now())
-	}, visit)
-}
-
-// Active is [docindex.Frontier.Active].
-func (s *Store) Active(context.Context) (bool, error) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return !s.inactive, nil
 }

@@ -4,12 +4,12 @@ import (
 	"context"
 	"encoding/binary"
 	"errors"
-	"fmt"
 	"time"
 
 	"github.com/cockroachdb/pebble/v2"
 
 	"urlserver/docindex"
+	"urlserver/docindex/internal/embedded"
 	"urlserver/docindex/internal/queuesched"
 )
 
@@ -18,53 +18,44 @@ func (s *Store) Candidates(ctx context.Context, max int, reject []string, b *doc
 	return s.handOut(ctx, max, reject, 0, b)
 }
 
-// Lease is [docindex.Leaser.Lease]. It is not kept over a restart, either: what is at a taker then comes twice.
+// Lease is [docindex.Leaser.Lease]. A restart ends all leases: documents that a taker still has are handed out twice.
 func (s *Store) Lease(ctx context.Context, max int, reject []string, lease time.Duration, b *docindex.Batch) error {
-	if lease <= 0 {
-		return fmt.Errorf("lease of %v: it has to be longer than nothing", lease)
+	if err := embedded.CheckLease(lease); err != nil {
+		return err
 	}
 	return s.handOut(ctx, max, reject, lease, b)
 }
 
-// handOut hands out with a lease, or for good where that is 0. Rejects are looked up once a hold, so a
-// hold is no shorter than their list.
+// handOut hands out with a lease, or without one if it is 0.
 func (s *Store) handOut(ctx context.Context, limit int, reject []string, lease time.Duration, b *docindex.Batch) error {
-	for limit > 0 {
-		if err := ctx.Err(); err != nil {
-			return err
-		}
-		ask := min(limit, max(lockBatch, len(reject)))
-		got, more, err := s.handOutSome(ask, reject, lease, b)
-		limit -= got
-		if err != nil {
-			return err
-		}
-		if got < ask && !more {
-			break
-		}
+	err := embedded.HandOut(ctx, limit, len(reject), func(ask int) (got int, more bool, err error) {
+		return s.handOutSome(ask, reject, lease, b)
+	})
+	if err != nil {
+		return err
 	}
 	return s.purgeReturned()
 }
 
 func (s *Store) handOutSome(limit int, reject []string, lease time.Duration, b *docindex.Batch) (got int, more bool, err error) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
+	s.base.Mu.Lock()
+	defer s.base.Mu.Unlock()
 	if err := s.usableLocked(); err != nil {
 		return 0, false, err
 	}
-	now := s.now()
+	now := s.base.Now()
 	if err := s.markSlotsLocked(now); err != nil {
 		return 0, false, err
 	}
-	more = s.catchUpLocked(now)
+	more = s.base.CatchUpLocked(now)
 	until, consumer := int64(0), queuesched.SlotConsumer
 	if lease > 0 {
-		until, consumer = leaseEnd(now, lease), queuesched.RemoteConsumer
+		until, consumer = embedded.LeaseEnd(now, lease), queuesched.RemoteConsumer
 	}
 	var w queueIterator
-	s.sched.BeginRound(reject)
+	s.base.Sched.BeginRound(reject)
 	for got < limit && err == nil {
-		queue := s.sched.NextForSlots(consumer)
+		queue := s.base.Sched.NextForSlots(consumer)
 		if queue == 0 {
 			break
 		}
@@ -72,14 +63,14 @@ func (s *Store) handOutSome(limit int, reject []string, lease time.Duration, b *
 			got++
 		}
 	}
-	s.sched.EndRound(now)
+	s.base.Sched.EndRound(now)
 	return got, more || w.more, errors.Join(err, w.close(), s.failed)
 }
 
 // toSlotsLocked gives the slots one document of a queue.
 func (s *Store) toSlotsLocked(w *queueIterator, consumer queuesched.Consumer, until, now int64, b *docindex.Batch) bool {
 	if !w.next(consumer, now) {
-		s.sched.Skip(w.id)
+		s.base.Sched.Skip(w.id)
 		s.setDueLocked(w.id, w.due(), now)
 		return false
 	}
@@ -88,12 +79,12 @@ func (s *Store) toSlotsLocked(w *queueIterator, consumer queuesched.Consumer, un
 	if len(id) == 0 {
 		id = s.namer.docID(room[:0], &w.name)
 	}
-	b.AddFor(id, w.plan.url, w.at.priority(), docindex.SpiderOf(w.plan.metadata), s.sched.Crawl(w.id))
+	b.AddFor(id, w.plan.url, w.at.priority(), docindex.SpiderOf(w.plan.metadata), s.base.Sched.Crawl(w.id))
 	s.dispatchLocked(w.departure(consumer), until, now)
 	w.took()
 	due := w.due()
 	w.q.due = due
-	s.sched.EndTurn(w.id, due, now)
+	s.base.Sched.EndTurn(w.id, due, now)
 	return true
 }
 
@@ -121,28 +112,22 @@ func (s *Store) markSlotsLocked(now int64) error {
 // Outcomes is [docindex.Source.Outcomes]: each completes its document, whatever the kind. One for a
 // document that is unknown or completed changes nothing.
 func (s *Store) Outcomes(ctx context.Context, o *docindex.Outcomes) error {
-	if err := ctx.Err(); err != nil {
-		return err
-	}
-	for i := 0; i < o.Len(); i += lockBatch {
-		b, no, err := s.endSome(o, i, min(i+lockBatch, o.Len()))
-		if err == nil {
-			err = s.waitSync(b, no)
-		}
+	return embedded.InBatches(ctx, o.Len(), func(from, to int) error {
+		b, no, err := s.endSome(o, from, to)
 		if err != nil {
 			return err
 		}
-	}
-	return nil
+		return s.waitSync(b, no)
+	})
 }
 
 func (s *Store) endSome(o *docindex.Outcomes, from, to int) (b *pebble.Batch, no uint64, err error) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
+	s.base.Mu.Lock()
+	defer s.base.Mu.Unlock()
 	if err := s.beginLocked(); err != nil {
 		return nil, 0, err
 	}
-	now := s.now()
+	now := s.base.Now()
 	for i := from; i < to; i++ {
 		out := o.At(i)
 		if err := s.endLocked(&out, now); err != nil {
@@ -166,7 +151,7 @@ func (s *Store) endLocked(out *docindex.Outcome, now int64) error {
 		s.pauseLocked(docindex.HostOf(url), now+out.Pause.Milliseconds(), out.Gap.Milliseconds(), now)
 	}
 	transit := s.transitOf(&n)
-	if d.completed || transit == 0 && dueMS(d.at.due()) > now && out.Kind.OfAttempt() { // rescheduled since
+	if d.completed || transit == 0 && embedded.DueMS(d.at.due()) > now && out.Kind.OfAttempt() { // rescheduled since
 		return nil
 	}
 	if int(out.Kind) < docindex.Kinds {
@@ -187,7 +172,7 @@ func (s *Store) endLocked(out *docindex.Outcome, now int64) error {
 	if transit != 0 && s.transits.At(transit).consumer != queuesched.FrontierConsumer {
 		s.markDirty(queue).served[queuesched.SlotConsumer] = true
 	}
-	p := docindex.Put{URL: url, Crawl: []byte(s.sched.Crawl(queue)), Due: out.Again, Priority: d.at.priority(), Metadata: out.Metadata}
+	p := docindex.Put{URL: url, Crawl: []byte(s.base.Sched.Crawl(queue)), Due: out.Again, Priority: d.at.priority(), Metadata: out.Metadata}
 	if err := s.keepOwnerLocked(&n, d, &p); err != nil {
 		return err
 	}
@@ -211,7 +196,7 @@ func (s *Store) pauseLocked(host []byte, until, gap, now int64) {
 	if len(host) == 0 {
 		return
 	}
-	s.sched.PauseHost(host, until, gap, now)
+	s.base.Sched.PauseHost(host, until, gap, now)
 	t := &s.txn
 	t.key = append(append(t.key[:0], pauseRow), host...)
 	t.value = binary.AppendVarint(binary.AppendVarint(t.value[:0], until), gap)
@@ -220,25 +205,21 @@ func (s *Store) pauseLocked(host []byte, until, gap, now int64) {
 
 // Return is [docindex.Returner.Return].
 func (s *Store) Return(ctx context.Context, o *docindex.Outcomes) error {
-	if err := ctx.Err(); err != nil {
+	err := embedded.InBatches(ctx, o.Len(), func(from, to int) error { return s.returnSome(o, from, to) })
+	if err != nil {
 		return err
-	}
-	for i := 0; i < o.Len(); i += lockBatch {
-		if err := s.returnSome(o, i, min(i+lockBatch, o.Len())); err != nil {
-			return err
-		}
 	}
 	return s.purgeReturned()
 }
 
 func (s *Store) returnSome(o *docindex.Outcomes, from, to int) error {
-	s.mu.Lock()
-	defer s.mu.Unlock()
+	s.base.Mu.Lock()
+	defer s.base.Mu.Unlock()
 	if err := s.usableLocked(); err != nil {
 		return err
 	}
 	defer s.txn.clear()
-	now := s.now()
+	now := s.base.Now()
 	for i := from; i < to; i++ {
 		out := o.At(i)
 		n, d, err := s.findIDLocked(out.DocID)

@@ -6,6 +6,7 @@ import (
 
 	"urlserver/docindex"
 	"urlserver/docindex/internal/crawlstats"
+	"urlserver/docindex/internal/embedded"
 	"urlserver/docindex/internal/queuesched"
 )
 
@@ -47,22 +48,22 @@ func (s *Store) dispatchLocked(t transit, until, now int64) {
 	id := s.transits.New()
 	*s.transits.At(id) = t
 	s.finder.Add(t.name.hash32(), id)
-	s.sched.Move(t.queue, queuesched.Scheduled, queuesched.InTransit)
+	s.base.Sched.Move(t.queue, queuesched.Scheduled, queuesched.InTransit)
 	s.shiftLocked(t.member, t.at.priority(), crawlstats.Scheduled, t.place(), now)
 	if until > 0 {
-		s.leases.Set(id, time.Duration(until))
+		s.base.Leases.Set(id, time.Duration(until))
 	}
 	if t.leaseBatch != 0 {
 		s.leaseBatches[t.leaseBatch]++
 	}
-	s.sched.CountOut(t.queue, []byte(t.host), t.consumer, now)
+	s.base.Sched.CountOut(t.queue, []byte(t.host), t.consumer, now)
 }
 
 // finishLocked ends a document's transit. It is scheduled as before, in its place; or completed, which the caller
 // writes. It returns what the transit was.
 func (s *Store) finishLocked(id uint32, to docindex.State, now int64) transit {
 	t := *s.transits.At(id)
-	s.leases.Remove(id)
+	s.base.Leases.Remove(id)
 	s.finder.Remove(t.name.hash32(), id)
 	s.transits.Free(id)
 	if t.leaseBatch != 0 {
@@ -79,12 +80,12 @@ func (s *Store) finishLocked(id uint32, to docindex.State, now int64) transit {
 	} else {
 		s.shiftLocked(t.member, t.at.priority(), t.place(), crawlstats.Completed, now)
 	}
-	if !s.sched.Exists(t.queue) {
-		s.sched.CountBack(t.queue, []byte(t.host), t.consumer, now)
+	if !s.base.Sched.Exists(t.queue) {
+		s.base.Sched.CountBack(t.queue, []byte(t.host), t.consumer, now)
 		return t
 	}
 	if to == docindex.Scheduled {
-		s.sched.Move(t.queue, queuesched.InTransit, queuesched.Scheduled)
+		s.base.Sched.Move(t.queue, queuesched.InTransit, queuesched.Scheduled)
 		s.enqueueLocked(t.queue, &t.at, now)
 	} else {
 		s.move(t.queue, queuesched.InTransit, queuesched.Completed)
@@ -92,7 +93,7 @@ func (s *Store) finishLocked(id uint32, to docindex.State, now int64) transit {
 			s.markDirty(t.queue).served[queuesched.SlotConsumer] = true
 		}
 	}
-	s.sched.CountBack(t.queue, []byte(t.host), t.consumer, now)
+	s.base.Sched.CountBack(t.queue, []byte(t.host), t.consumer, now)
 	return t
 }
 
@@ -102,29 +103,12 @@ func (s *Store) enqueueLocked(queue uint32, p *place, now int64) {
 	if !q.cursor.before(p) {
 		q.backfill.add(p)
 	}
-	if due := dueMS(p.due()); due < q.due {
+	if due := embedded.DueMS(p.due()); due < q.due {
 		s.setDueLocked(queue, due, now)
 	}
 }
 
 func (s *Store) setDueLocked(queue uint32, due, now int64) {
 	s.queues[queue].due = due
-	s.sched.SetDue(queue, due, now)
-}
-
-// catchUpLocked makes true what has become due. more says that it left some of it.
-func (s *Store) catchUpLocked(now int64) (more bool) {
-	for range lockBatch {
-		id, end, ok := s.leases.Min()
-		if !ok || int64(end) > now {
-			return s.sched.Advance(now)
-		}
-		s.finishLocked(id, docindex.Scheduled, now)
-	}
-	return true
-}
-
-// leaseEnd is when a lease that begins now has run out: whole ms, no sooner than it says.
-func leaseEnd(now int64, lease time.Duration) int64 {
-	return now + int64((lease-1)/time.Millisecond) + 1
+	s.base.Sched.SetDue(queue, due, now)
 }

@@ -197,7 +197,7 @@ const (
 // journalLocked writes the commit's journal row.
 func (s *Store) journalLocked() {
 	t, j := &s.txn, &s.journal
-	v := binary.AppendVarint(t.value[:0], s.now())
+	v := binary.AppendVarint(t.value[:0], s.base.Now())
 	v = s.globals.append(v)
 	for _, id := range t.dirty {
 		q := &s.queues[id]
@@ -222,7 +222,7 @@ func (s *Store) writeQueueLocked(id uint32) {
 	q := &s.queues[id]
 	q.dirtySince = 0
 	r := queueRecord{
-		Persisted: s.sched.Persist(id), crawl: []byte(s.sched.Crawl(id)), key: s.sched.Key(id), hasIDs: q.hasIDs, ownerless: !q.owners, asOf: s.journal.no,
+		Persisted: s.base.Sched.Persist(id), crawl: []byte(s.base.Sched.Crawl(id)), key: s.base.Sched.Key(id), hasIDs: q.hasIDs, ownerless: !q.owners, asOf: s.journal.no,
 	}
 	s.txn.value = r.append(s.txn.value[:0])
 	s.txn.b.Set(numberKey(queueRow, q.no), s.txn.value, nil)
@@ -255,15 +255,15 @@ func (s *Store) checkpointLocked() {
 }
 
 func (s *Store) isDirtyLocked(d dirtyQueue) bool {
-	return s.sched.Exists(d.id) && s.queues[d.id].dirtySince == d.since
+	return s.base.Sched.Exists(d.id) && s.queues[d.id].dirtySince == d.since
 }
 
 // count counts a new document, or one that is gone.
 func (s *Store) count(id uint32, state queuesched.State, by int32) {
 	if by > 0 {
-		s.sched.Count(id, state)
+		s.base.Sched.Count(id, state)
 	} else {
-		s.sched.Uncount(id, state)
+		s.base.Sched.Uncount(id, state)
 	}
 	q := s.markDirty(id)
 	if state == queuesched.Completed {
@@ -277,7 +277,7 @@ func (s *Store) count(id uint32, state queuesched.State, by int32) {
 func (s *Store) move(id uint32, from, to queuesched.State) { s.moveSome(id, from, to, 1) }
 
 func (s *Store) moveSome(id uint32, from, to queuesched.State, n uint32) {
-	s.sched.MoveSome(id, from, to, n)
+	s.base.Sched.MoveSome(id, from, to, n)
 	q := s.markDirty(id)
 	by := int32(n)
 	if to != queuesched.Completed {

@@ -27,7 +27,7 @@ func (m *Store) joinCrawlLocked(id uint32, p *docindex.Put) {
 	}
 	host := docindex.HostOf(p.URL)
 	if len(host) == 0 {
-		host = m.sched.Key(m.docs.records.At(id).queue)
+		host = m.base.Sched.Key(m.docs.records.At(id).queue)
 	}
 	m.crawls.join(id, crawl, string(host))
 }
@@ -54,7 +54,7 @@ func (m *Store) trackCrawlLocked(id uint32, r *record) {
 	case r.state() == docindex.InTransit:
 		to = crawlstats.InSlots
 	}
-	m.crawls.move(id, to, r.priority, m.now())
+	m.crawls.move(id, to, r.priority, m.base.Now())
 }
 
 // droppedLocked reports whether a URL is of a crawl that is refused. If it is known and its crawl wants it again, it ends.
@@ -79,8 +79,8 @@ func (m *Store) StopCrawl(ctx context.Context, id docindex.CrawlID, why docindex
 	if err := ctx.Err(); err != nil {
 		return err
 	}
-	m.mu.Lock()
-	defer m.mu.Unlock()
+	m.base.Mu.Lock()
+	defer m.base.Mu.Unlock()
 	b := m.crawls.Find(id)
 	switch {
 	case b != nil && b.Stopped:
@@ -115,20 +115,20 @@ func (m *Store) PurgeCrawl(ctx context.Context, id docindex.CrawlID, tell func(*
 		more = m.purgeScheduled(id)
 	}
 	var out docindex.Outcomes
-	for left := m.countInSlots(id); left > 0; left -= lockBatch {
+	for left := m.countInSlots(id); left > 0; left -= embedded.LockBatch {
 		if err := ctx.Err(); err != nil {
 			return 0, err
 		}
 		out.Reset()
-		m.someInSlots(id, min(left, lockBatch), &out)
+		m.someInSlots(id, min(left, embedded.LockBatch), &out)
 		ended, err := tell(&out)
 		m.addPurged(id, ended)
 		if err != nil {
 			return 0, err
 		}
 	}
-	m.mu.Lock()
-	defer m.mu.Unlock()
+	m.base.Mu.Lock()
+	defer m.base.Mu.Unlock()
 	if b := m.crawls.Find(id); b != nil && b.Stopped {
 		return m.crawls.ReportPurged(b), nil
 	}
@@ -137,30 +137,30 @@ func (m *Store) PurgeCrawl(ctx context.Context, id docindex.CrawlID, tell func(*
 
 // addPurged counts documents of a refused crawl whose outcomes come later.
 func (m *Store) addPurged(id docindex.CrawlID, n int) {
-	m.mu.Lock()
-	defer m.mu.Unlock()
+	m.base.Mu.Lock()
+	defer m.base.Mu.Unlock()
 	if b := m.crawls.Find(id); b != nil {
 		b.Unreported += n
 	}
 }
 
 func (m *Store) purgeScheduled(id docindex.CrawlID) (more bool) {
-	m.mu.Lock()
-	defer m.mu.Unlock()
+	m.base.Mu.Lock()
+	defer m.base.Mu.Unlock()
 	b := m.crawls.Find(id)
 	if b == nil || !b.Stopped {
 		return false
 	}
-	now := m.now()
-	for n := 0; n < lockBatch && b.Count[crawlstats.Scheduled] > 0; n++ {
+	now := m.base.Now()
+	for n := 0; n < embedded.LockBatch && b.Count[crawlstats.Scheduled] > 0; n++ {
 		m.purgeLocked(m.crawls.first(b, crawlstats.Scheduled), now)
 	}
 	return b.Count[crawlstats.Scheduled] > 0
 }
 
 func (m *Store) countInSlots(id docindex.CrawlID) int {
-	m.mu.Lock()
-	defer m.mu.Unlock()
+	m.base.Mu.Lock()
+	defer m.base.Mu.Unlock()
 	if b := m.crawls.Find(id); b != nil {
 		return int(b.Count[crawlstats.InSlots])
 	}
@@ -169,8 +169,8 @@ func (m *Store) countInSlots(id docindex.CrawlID) int {
 
 // someInSlots adds documents at the slots, each of which goes to the end of their list.
 func (m *Store) someInSlots(id docindex.CrawlID, n int, out *docindex.Outcomes) {
-	m.mu.Lock()
-	defer m.mu.Unlock()
+	m.base.Mu.Lock()
+	defer m.base.Mu.Unlock()
 	b := m.crawls.Find(id)
 	if b == nil {
 		return
@@ -190,33 +190,19 @@ func (m *Store) someInSlots(id docindex.CrawlID, n int, out *docindex.Outcomes) 
 
 // CrawlsToEnd is [docindex.Crawls.CrawlsToEnd].
 func (m *Store) CrawlsToEnd(_ context.Context, now time.Time, max int) ([]docindex.CrawlEnd, error) {
-	m.mu.Lock()
-	defer m.mu.Unlock()
+	m.base.Mu.Lock()
+	defer m.base.Mu.Unlock()
 	return m.crawls.ToEnd(now, max), nil
-}
-
-// FinishedCrawls is [docindex.Crawls.FinishedCrawls].
-func (m *Store) FinishedCrawls(_ context.Context, since time.Time, max int) ([]docindex.FinishedCrawl, error) {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	return m.crawls.Finished(since, max), nil
 }
 
 // AckCrawlEnd is [docindex.Crawls.AckCrawlEnd].
 func (m *Store) AckCrawlEnd(_ context.Context, id docindex.CrawlID, round uint64) error {
-	m.mu.Lock()
-	defer m.mu.Unlock()
+	m.base.Mu.Lock()
+	defer m.base.Mu.Unlock()
 	if b := m.crawls.Find(id); b != nil {
 		b.AckEnd(round)
 	}
 	return nil
-}
-
-// CrawlCounts is [docindex.Crawls.CrawlCounts].
-func (m *Store) CrawlCounts(_ context.Context, max int) ([]docindex.CrawlCounts, error) {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	return m.crawls.Counts(max), nil
 }
 
 // ReportPending is [docindex.Crawls.ReportPending].
@@ -224,8 +210,8 @@ func (m *Store) ReportPending(ctx context.Context, id docindex.CrawlID, domains 
 	if err := ctx.Err(); err != nil {
 		return docindex.PendingReport{}, err
 	}
-	m.mu.Lock()
-	defer m.mu.Unlock()
+	m.base.Mu.Lock()
+	defer m.base.Mu.Unlock()
 	v := m.crawls.BeginReport(id, domains)
 	for i := 0; away != nil && i < away.Len() && v.MayHaveInFlight(); i++ {
 		o := away.At(i)
@@ -241,25 +227,18 @@ func (m *Store) ReportPending(ctx context.Context, id docindex.CrawlID, domains 
 	return v.End(), nil
 }
 
-// OnDelete is [docindex.Crawls.OnDelete].
-func (m *Store) OnDelete(tell func(*docindex.Outcomes)) {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	m.onDelete = tell
-}
-
 // forgetInSlotsLocked tells of the documents of a dropped queue that are at the slots; the lock is let go meanwhile. Nothing
 // comes into a dropped queue, nor goes out of it.
 func (m *Store) forgetInSlotsLocked(queue uint32) {
-	if m.onDelete == nil {
+	if m.base.Forget == nil {
 		return
 	}
 	var out docindex.Outcomes
 	tell := func() {
 		if out.Len() > 0 {
-			m.mu.Unlock()
-			m.onDelete(&out)
-			m.mu.Lock()
+			m.base.Mu.Unlock()
+			m.base.Forget(&out)
+			m.base.Mu.Lock()
 		}
 		out.Reset()
 	}
@@ -271,21 +250,12 @@ func (m *Store) forgetInSlotsLocked(queue uint32) {
 			out.Add(docindex.Outcome{DocID: m.docs.docID(name[:0], id), URL: m.docs.url(r)})
 		}
 		id = r.sibling
-		if out.Len() == lockBatch {
+		if out.Len() == embedded.LockBatch {
 			tell()
-		} else if seen%lockBatch == lockBatch-1 {
-			m.mu.Unlock()
-			m.mu.Lock()
+		} else if seen%embedded.LockBatch == embedded.LockBatch-1 {
+			m.base.Mu.Unlock()
+			m.base.Mu.Lock()
 		}
 	}
 	tell()
-}
-
-// ListCrawls is [docindex.CrawlLister.ListCrawls].
-func (m *Store) ListCrawls(ctx context.Context, text string, max int) (some []docindex.CrawlState, all int, err error) {
-	return m.crawls.List(ctx, text, max, func(look func()) {
-		m.mu.Lock()
-		defer m.mu.Unlock()
-		look()
-	})
 }

@@ -11,6 +11,7 @@ import (
 	"unsafe"
 
 	"urlserver/docindex"
+	"urlserver/docindex/internal/embedded"
 )
 
 func TestSizes(t *testing.T) {
@@ -121,8 +122,8 @@ func TestLeaseEnd(t *testing.T) {
 		{name: "rounded up", lease: time.Second + 1, want: 6001},
 		{name: "endless", lease: math.MaxInt64, want: 5000 + math.MaxInt64/1_000_000 + 1},
 	} {
-		if got := leaseEnd(5000, c.lease); got != c.want {
-			t.Errorf("%s: leaseEnd(5000, %v) = %d; want %d", c.name, c.lease, got, c.want)
+		if got := embedded.LeaseEnd(5000, c.lease); got != c.want {
+			t.Errorf("%s: embedded.LeaseEnd(5000, %v) = %d; want %d", c.name, c.lease, got, c.want)
 		}
 	}
 }

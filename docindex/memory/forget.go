@@ -4,6 +4,7 @@ import (
 	"context"
 	"time"
 
+	"urlserver/docindex/internal/embedded"
 	"urlserver/docindex/internal/queuesched"
 
 	"urlserver/docindex"
@@ -11,49 +12,37 @@ import (
 
 // Delete is [docindex.Frontier.Delete]. The queues are gone at once; their memory follows in portions.
 func (m *Store) Delete(ctx context.Context, s docindex.Scope) (deleted int, err error) {
-	if len(s.Key) > 0 {
-		m.mu.Lock()
-		id := m.sched.Find(s.Crawl, s.Key)
-		m.mu.Unlock()
-		return m.deleteQueue(id, s), nil
-	}
-	for id := m.nextQueue(s.Crawl, 0); id != 0; id = m.nextQueue(s.Crawl, id) {
-		if err := ctx.Err(); err != nil {
-			return deleted, err
-		}
-		deleted += m.deleteQueue(id, s)
-	}
-	return deleted, nil
+	return m.base.EachQueue(ctx, s, func(id uint32) (int, error) { return m.deleteQueue(id, s), nil })
 }
 
 // deleteQueue forgets a queue of s.
 func (m *Store) deleteQueue(id uint32, s docindex.Scope) int {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	if !m.sched.IsIn(id, s.Crawl, s.Key) {
+	m.base.Mu.Lock()
+	defer m.base.Mu.Unlock()
+	if !m.base.Sched.IsIn(id, s.Crawl, s.Key) {
 		return 0
 	}
-	n := m.sched.QueueTotal(id)
-	m.sched.Drop(id)
+	n := m.base.Sched.QueueTotal(id)
+	m.base.Sched.Drop(id)
 	m.forgetInSlotsLocked(id)
 	for more := true; more; {
 		var o docindex.Outcomes
 		more = m.freeSomeLocked(id, &o)
-		m.mu.Unlock()
-		m.callRecalls(&o)
-		m.mu.Lock()
+		m.base.Mu.Unlock()
+		m.base.Recall(&o)
+		m.base.Mu.Lock()
 	}
-	now := m.now()
+	now := m.base.Now()
 	m.orders[id] = queueOrder{}
-	m.sched.Free(id, now)
+	m.base.Sched.Free(id, now)
 	return int(n.URLs[docindex.Scheduled] + n.URLs[docindex.InTransit] + n.URLs[docindex.Completed])
 }
 
 // freeSomeLocked forgets documents of a dropped queue, and answers whether there are more.
 func (m *Store) freeSomeLocked(queue uint32, o *docindex.Outcomes) (more bool) {
 	c := &m.orders[queue]
-	now := m.now()
-	for range lockBatch {
+	now := m.base.Now()
+	for range embedded.LockBatch {
 		id := c.first
 		if id == 0 {
 			return false
@@ -74,27 +63,14 @@ func (m *Store) freeSomeLocked(queue uint32, o *docindex.Outcomes) (more bool) {
 // orphanLocked keeps the host of a document that is to be forgotten while a client of GetURLs has it.
 func (m *Store) orphanLocked(id uint32, now int64) {
 	r := m.docs.records.At(id)
-	if r.state() == docindex.InTransit && r.flags&viaFrontier != 0 && m.leases.Has(id) {
-		m.sched.Orphan(r.queue, m.hostLocked(r), m.docs.url(r), int64(m.leases.Due(id)), now)
+	if r.state() == docindex.InTransit && r.flags&viaFrontier != 0 && m.base.Leases.Has(id) {
+		m.base.Sched.Orphan(r.queue, m.hostLocked(r), m.docs.url(r), int64(m.base.Leases.Due(id)), now)
 	}
 }
 
 // Purge is [docindex.Frontier.Purge].
 func (m *Store) Purge(ctx context.Context, s docindex.Scope, before time.Time) (purged int, err error) {
-	if len(s.Key) > 0 {
-		m.mu.Lock()
-		id := m.sched.Find(s.Crawl, s.Key)
-		m.mu.Unlock()
-		return m.purgeQueue(ctx, id, s, before)
-	}
-	for id := m.nextQueue(s.Crawl, 0); id != 0; id = m.nextQueue(s.Crawl, id) {
-		n, err := m.purgeQueue(ctx, id, s, before)
-		purged += n
-		if err != nil {
-			return purged, err
-		}
-	}
-	return purged, nil
+	return m.base.EachQueue(ctx, s, func(id uint32) (int, error) { return m.purgeQueue(ctx, id, s, before) })
 }
 
 // purgeQueue forgets the documents of a queue of s by their age, in which they need not stand: dates can be given.
@@ -107,7 +83,7 @@ func (m *Store) purgeQueue(ctx context.Context, queue uint32, s docindex.Scope, 
 		var n int
 		var o docindex.Outcomes
 		n, kept, more = m.purgeSome(queue, s, kept, before.Unix(), &o)
-		m.callRecalls(&o)
+		m.base.Recall(&o)
 		purged += n
 	}
 	return purged, nil
@@ -116,16 +92,16 @@ func (m *Store) purgeQueue(ctx context.Context, queue uint32, s docindex.Scope, 
 // purgeSome looks at some documents of a queue behind kept, or from the first on where that is 0. last is the last of
 // them that stays.
 func (m *Store) purgeSome(queue uint32, s docindex.Scope, kept uint32, before int64, o *docindex.Outcomes) (purged int, last uint32, more bool) {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	if !m.sched.IsIn(queue, s.Crawl, s.Key) {
+	m.base.Mu.Lock()
+	defer m.base.Mu.Unlock()
+	if !m.base.Sched.IsIn(queue, s.Crawl, s.Key) {
 		return 0, 0, false
 	}
 	if kept != 0 && !m.belongsLocked(kept, queue) {
 		kept = 0 // somebody else is at it, too: once more from the beginning
 	}
-	now := m.now()
-	for range lockBatch {
+	now := m.base.Now()
+	for range embedded.LockBatch {
 		id := m.afterLocked(queue, kept)
 		if id == 0 {
 			return purged, 0, false
@@ -138,10 +114,10 @@ func (m *Store) purgeSome(queue uint32, s docindex.Scope, kept uint32, before in
 		m.orphanLocked(id, now)
 		m.completeLocked(id, now)
 		m.unchainLocked(queue, kept, id)
-		m.sched.Uncount(queue, queuesched.Completed)
+		m.base.Sched.Uncount(queue, queuesched.Completed)
 		m.crawls.leave(id, m.docs.records.At(id).priority)
 		m.docs.drop(id)
-		m.sched.Refresh(queue, now)
+		m.base.Sched.Refresh(queue, now)
 		purged++
 	}
 	return purged, kept, true

@@ -4,19 +4,14 @@ package memory
 import (
 	"context"
 	"fmt"
-	"sync"
 	"time"
 
 	"urlserver/docindex/internal/embedded"
 	"urlserver/docindex/internal/queuesched"
 	"urlserver/internal/container/hashindex"
-	"urlserver/internal/container/timeheap"
 
 	"urlserver/docindex"
 )
-
-// lockBatch is how many documents are worked on before the lock is let go.
-const lockBatch = 1000
 
 var errFull = fmt.Errorf("the memory index is %w: it takes 32 GiB of URLs", docindex.ErrFull)
 
@@ -32,73 +27,61 @@ var errFull = fmt.Errorf("the memory index is %w: it takes 32 GiB of URLs", doci
 //
 // Safe for concurrent use.
 type Store struct {
-	start time.Time
+	embedded.Contract
+	base embedded.Base // its lock guards all below
 
-	mu       sync.Mutex // guards all below; held for memory work only
 	docs     *documentTable
-	sched    *queuesched.Scheduler
-	notifier embedded.Notifier // rings with the doors' news
-	orders   []queueOrder      // by queue
-	leases   timeheap.Heap     // documents in transit by the end of their lease; a Duration stands for ms since 1970
+	orders   []queueOrder // by queue
 	seq      uint32
 	outcomes [docindex.Kinds]int
 	crawls   crawlMembers
-	purges   int                      // that picking may still do before the lock is let go
-	onDelete func(*docindex.Outcomes) // nil: nobody wants to know
-	inactive bool                     // calls are not served
-	wakes    []func()
-	recalls  []func(*docindex.Outcomes)
+	purges   int // that picking may still do before the lock is released
 }
 
 var _ docindex.Store = (*Store)(nil)
 
 // New returns an empty store.
 func New() *Store {
-	m := &Store{start: time.Now(), docs: newDocumentTable(), crawls: newCrawlMembers()}
-	m.sched = queuesched.New(m.notifier.Broadcast)
+	m := &Store{docs: newDocumentTable(), crawls: newCrawlMembers()}
+	m.base.Init((*body)(m), m.crawls.Stats)
+	m.Contract = m.base.Contract()
 	return m
 }
 
-// now is in ms since 1970, by the monotonic clock since the start.
-func (m *Store) now() int64 {
-	return m.start.UnixMilli() + time.Since(m.start).Milliseconds()
+// body is a Store as [embedded.Body].
+type body Store
+
+func (*body) UsableLocked() error { return nil }
+
+func (m *body) LeaseEndedLocked(id uint32, now int64) {
+	(*Store)(m).finishLocked(id, docindex.Scheduled, now)
 }
 
-// nowUp is now, but never before it: a delay that is counted from then on is not short by a part of a millisecond.
-func (m *Store) nowUp() int64 {
-	return m.start.UnixMilli() + int64((time.Since(m.start)+time.Millisecond-1)/time.Millisecond)
-}
-
-// catchUpLocked makes true what has become due. more says that it left some of it.
-func (m *Store) catchUpLocked(now int64) (more bool) {
-	for range lockBatch {
-		id, end, ok := m.leases.Min()
-		if !ok || int64(end) > now {
-			return m.sched.Advance(now)
-		}
-		m.finishLocked(id, docindex.Scheduled, now)
-	}
-	return true
+// TotalsLocked leaves out free lists and slice headers.
+func (m *body) TotalsLocked() (outcomes [docindex.Kinds]int, bytes int64) {
+	bytes = int64(m.docs.bytes.Size()) + int64(m.docs.records.Len())*(recordBytes+hashindex.EntryBytes) +
+		int64(len(m.orders))*queueOrderBytes + m.base.Sched.Bytes()
+	return m.outcomes, bytes
 }
 
 // Put is [docindex.Putter.Put].
 func (m *Store) Put(ctx context.Context, p *docindex.Puts) (res docindex.PutResult, err error) {
 	scheduled := false
-	for i := 0; i < p.Len() && err == nil; i += lockBatch {
+	for i := 0; i < p.Len() && err == nil; i += embedded.LockBatch {
 		if err = ctx.Err(); err == nil {
-			scheduled = m.putSome(p, i, min(i+lockBatch, p.Len()), &res) || scheduled
+			scheduled = m.putSome(p, i, min(i+embedded.LockBatch, p.Len()), &res) || scheduled
 		}
 	}
 	if scheduled {
-		m.wake()
+		m.base.Wake()
 	}
 	return res, err
 }
 
 func (m *Store) putSome(p *docindex.Puts, from, to int, res *docindex.PutResult) (scheduled bool) {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	now := m.now()
+	m.base.Mu.Lock()
+	defer m.base.Mu.Unlock()
+	now := m.base.Now()
 	for i := from; i < to; i++ {
 		put, host := p.At(i)
 		verdict, err := m.putLocked(&put, host, now)
@@ -124,7 +107,7 @@ func (m *Store) putLocked(p *docindex.Put, host []byte, now int64) (docindex.Ver
 	if len(key) == 0 {
 		key = host
 	}
-	queue := m.sched.Find(p.Crawl, key)
+	queue := m.base.Sched.Find(p.Crawl, key)
 	known, hash := uint32(0), uint32(0)
 	if queue != 0 {
 		hash = m.docs.hash(queue, p.URL)
@@ -135,8 +118,8 @@ func (m *Store) putLocked(p *docindex.Put, host []byte, now int64) (docindex.Ver
 			return docindex.Refused, fmt.Errorf("doc_id %q: taken by %.200s", p.DocID, m.docs.url(m.docs.records.At(id)))
 		}
 	}
-	if p.Update && m.sched.HasOrphans() {
-		m.sched.Reported(host, p.URL, now)
+	if p.Update && m.base.Sched.HasOrphans() {
+		m.base.Sched.Reported(host, p.URL, now)
 	}
 	if known != 0 && p.Update {
 		m.keepOwnerLocked(known, p)
@@ -154,7 +137,7 @@ func (m *Store) putLocked(p *docindex.Put, host []byte, now int64) (docindex.Ver
 	case m.docs.full():
 		return docindex.Refused, errFull
 	}
-	queue = m.sched.Open(p.Crawl, key, host, now)
+	queue = m.base.Sched.Open(p.Crawl, key, host, now)
 	m.insertLocked(queue, p, now)
 	return docindex.New, nil
 }
@@ -178,14 +161,14 @@ func (m *Store) insertLocked(queue uint32, p *docindex.Put, now int64) {
 	c.last = id
 	if p.Due == docindex.Never {
 		r.setState(docindex.Completed)
-		m.sched.Count(queue, queuesched.Completed)
-		m.sched.Refresh(queue, now)
+		m.base.Sched.Count(queue, queuesched.Completed)
+		m.base.Sched.Refresh(queue, now)
 		return
 	}
 	m.joinCrawlLocked(id, p)
 	m.setExpiryLocked(id, p)
 	m.setOrderLocked(r, p, now)
-	m.sched.Count(queue, queuesched.Scheduled)
+	m.base.Sched.Count(queue, queuesched.Scheduled)
 	m.enqueueLocked(id, r, now)
 }
 
@@ -217,28 +200,12 @@ func (m *Store) setOrderLocked(r *record, p *docindex.Put, now int64) {
 	}
 }
 
-func (m *Store) wake() {
-	m.mu.Lock()
-	wakes := m.wakes
-	m.mu.Unlock()
-	for _, wake := range wakes {
-		wake()
-	}
-}
-
-// OnWake is [docindex.Hooks.OnWake].
-func (m *Store) OnWake(wake func()) {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	m.wakes = append(m.wakes, wake)
-}
-
 // Document is [docindex.Putter.Document].
 func (m *Store) Document(_ context.Context, docID []byte) (docindex.Document, error) {
-	m.mu.Lock()
-	defer m.mu.Unlock()
+	m.base.Mu.Lock()
+	defer m.base.Mu.Unlock()
 	id := m.docs.findID(docID)
-	if id == 0 || !m.sched.Exists(m.docs.records.At(id).queue) {
+	if id == 0 || !m.base.Sched.Exists(m.docs.records.At(id).queue) {
 		return docindex.Document{}, fmt.Errorf("doc_id %.100q: %w", docID, docindex.ErrUnknown)
 	}
 	return m.documentLocked(id).Clone(), nil
@@ -251,8 +218,8 @@ func (m *Store) documentLocked(id uint32) docindex.Document {
 		URL:      m.docs.url(r),
 		DocID:    m.docs.docID(nil, id),
 		Priority: r.priority,
-		Crawl:    []byte(m.sched.Crawl(r.queue)),
-		Key:      m.sched.Key(r.queue),
+		Crawl:    []byte(m.base.Sched.Crawl(r.queue)),
+		Key:      m.base.Sched.Key(r.queue),
 		Metadata: m.docs.extra(r).metadata,
 		Due:      r.due,
 	}}
@@ -264,23 +231,5 @@ func (m *Store) documentLocked(id uint32) docindex.Document {
 
 // recordBytes is what a record takes.
 const recordBytes = 56
-
-// Stats is [docindex.Inspector.Stats]. Bytes leaves out free lists and slice headers.
-func (m *Store) Stats() docindex.StoreStats {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	m.catchUpLocked(m.now())
-	n := m.sched.Total()
-	return docindex.StoreStats{
-		Scheduled: int(n.URLs[docindex.Scheduled]),
-		InTransit: int(n.URLs[docindex.InTransit]),
-		Completed: int(n.URLs[docindex.Completed]),
-		Hosts:     int(n.Queues),
-		HostsDue:  int(n.Active),
-		Outcomes:  m.outcomes,
-		Bytes: int64(m.docs.bytes.Size()) + int64(m.docs.records.Len())*(recordBytes+hashindex.EntryBytes) +
-			int64(len(m.orders))*queueOrderBytes + m.sched.Bytes(),
-	}
-}
 
 const queueOrderBytes = 20

@@ -3,6 +3,7 @@ package memory
 import (
 	"time"
 
+	"urlserver/docindex/internal/embedded"
 	"urlserver/docindex/internal/queuesched"
 
 	"urlserver/docindex"
@@ -13,9 +14,9 @@ import (
 // scheduleLocked schedules a document that is completed.
 func (m *Store) scheduleLocked(id uint32, now int64) {
 	r := m.docs.records.At(id)
-	m.sched.Move(r.queue, queuesched.Completed, queuesched.Scheduled)
+	m.base.Sched.Move(r.queue, queuesched.Completed, queuesched.Scheduled)
 	m.enqueueLocked(id, r, now)
-	m.sched.Refresh(r.queue, now) // its limit may no longer be reached
+	m.base.Sched.Refresh(r.queue, now) // its limit may no longer be reached
 }
 
 // enqueueLocked puts a document, which is counted as scheduled already, into its queue.
@@ -25,16 +26,8 @@ func (m *Store) enqueueLocked(id uint32, r *record, now int64) {
 	c := &m.orders[r.queue]
 	m.docs.push(c, id)
 	if c.root == id {
-		m.sched.SetDue(r.queue, dueMS(r.due), now)
+		m.base.Sched.SetDue(r.queue, embedded.DueMS(r.due), now)
 	}
-}
-
-// dueMS is a due time in ms.
-func dueMS(seconds int64) int64 {
-	if seconds > queuesched.Never/1000-1 {
-		return queuesched.Never - 1
-	}
-	return seconds * 1000
 }
 
 // dispatchLocked sends out a scheduled document, through a consumer, until its lease ends; 0: until there is news of it.
@@ -42,7 +35,7 @@ func dueMS(seconds int64) int64 {
 func (m *Store) dispatchLocked(id uint32, consumer queuesched.Consumer, until, now int64) {
 	r := m.docs.records.At(id)
 	m.docs.pull(&m.orders[r.queue], id)
-	m.sched.Move(r.queue, queuesched.Scheduled, queuesched.InTransit)
+	m.base.Sched.Move(r.queue, queuesched.Scheduled, queuesched.InTransit)
 	r.setState(docindex.InTransit)
 	r.flags &^= viaFrontier | viaRemote
 	switch consumer {
@@ -53,9 +46,9 @@ func (m *Store) dispatchLocked(id uint32, consumer queuesched.Consumer, until, n
 	}
 	m.trackCrawlLocked(id, r)
 	if until > 0 {
-		m.leases.Set(id, time.Duration(until))
+		m.base.Leases.Set(id, time.Duration(until))
 	}
-	m.sched.CountOut(r.queue, m.hostLocked(r), consumer, now)
+	m.base.Sched.CountOut(r.queue, m.hostLocked(r), consumer, now)
 }
 
 // finishLocked ends a document's transit: it is Scheduled as before, or Completed.
@@ -65,15 +58,15 @@ func (m *Store) finishLocked(id uint32, to docindex.State, now int64) {
 		to = docindex.Completed // it would never go out again
 		m.countPurgedLocked(id)
 	}
-	m.leases.Remove(id)
-	m.sched.Move(r.queue, queuesched.InTransit, queuesched.State(to))
+	m.base.Leases.Remove(id)
+	m.base.Sched.Move(r.queue, queuesched.InTransit, queuesched.State(to))
 	r.setState(to)
 	if to == docindex.Scheduled {
 		m.enqueueLocked(id, r, now)
 	} else {
 		m.trackCrawlLocked(id, r)
 	}
-	m.sched.CountBack(r.queue, m.hostLocked(r), r.consumer(), now)
+	m.base.Sched.CountBack(r.queue, m.hostLocked(r), r.consumer(), now)
 }
 
 // consumer is where a document in transit went out.
@@ -95,17 +88,17 @@ func (m *Store) completeLocked(id uint32, now int64) {
 		m.finishLocked(id, docindex.Completed, now)
 	case docindex.Scheduled:
 		m.docs.pull(&m.orders[r.queue], id)
-		m.sched.Move(r.queue, queuesched.Scheduled, queuesched.Completed)
+		m.base.Sched.Move(r.queue, queuesched.Scheduled, queuesched.Completed)
 		r.setState(docindex.Completed)
 		m.trackCrawlLocked(id, r)
 		m.setDueLocked(r.queue, now)
-		m.sched.Refresh(r.queue, now) // its limit may be reached
+		m.base.Sched.Refresh(r.queue, now) // its limit may be reached
 	}
 }
 
 // setDueLocked tells when a queue's first document is due.
 func (m *Store) setDueLocked(queue uint32, now int64) {
-	m.sched.SetDue(queue, m.dueLocked(queue), now)
+	m.base.Sched.SetDue(queue, m.dueLocked(queue), now)
 }
 
 func (m *Store) dueLocked(queue uint32) int64 {
@@ -113,12 +106,12 @@ func (m *Store) dueLocked(queue uint32) int64 {
 	if root == 0 {
 		return queuesched.Never
 	}
-	return dueMS(m.docs.records.At(root).due)
+	return embedded.DueMS(m.docs.records.At(root).due)
 }
 
 // hostLocked is the host of a document, where its queue does not tell.
 func (m *Store) hostLocked(r *record) []byte {
-	if !m.sched.AnyHost(r.queue) {
+	if !m.base.Sched.AnyHost(r.queue) {
 		return nil
 	}
 	return docindex.HostOf(m.docs.url(r))
@@ -144,17 +137,17 @@ func (m *Store) pickLocked(queue uint32, consumer queuesched.Consumer, now int64
 // to a bound.
 func (m *Store) firstLocked(queue uint32, consumer queuesched.Consumer, now int64) uint32 {
 	c := &m.orders[queue]
-	if !m.sched.AnyHost(queue) {
-		if c.root == 0 || dueMS(m.docs.records.At(c.root).due) > now {
+	if !m.base.Sched.AnyHost(queue) {
+		if c.root == 0 || embedded.DueMS(m.docs.records.At(c.root).due) > now {
 			return 0
 		}
 		return c.root
 	}
 	var passed [maxSkipped]uint32
 	n, found := 0, uint32(0)
-	for c.root != 0 && n < maxSkipped && dueMS(m.docs.records.At(c.root).due) <= now {
+	for c.root != 0 && n < maxSkipped && embedded.DueMS(m.docs.records.At(c.root).due) <= now {
 		id := c.root
-		if m.sched.HostAvailable(m.hostLocked(m.docs.records.At(id)), consumer, now) {
+		if m.base.Sched.HostAvailable(m.hostLocked(m.docs.records.At(id)), consumer, now) {
 			found = id
 			break
 		}

@@ -2,41 +2,10 @@ package memory
 
 import (
 	"context"
-	"time"
 
 	"urlserver/docindex"
+	"urlserver/docindex/internal/embedded"
 )
-
-// OnRecall is [docindex.Hooks.OnRecall].
-func (m *Store) OnRecall(back func(*docindex.Outcomes)) {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	m.recalls = append(m.recalls, back)
-}
-
-// SetSlotGap is [docindex.Hooks.SetSlotGap].
-func (m *Store) SetSlotGap(gap time.Duration) {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	m.sched.SetSlotGap(gap.Milliseconds())
-	m.refreshLocked()
-}
-
-// SetHostRules is [docindex.Hooks.SetHostRules].
-func (m *Store) SetHostRules(of func(host []byte) docindex.HostRule) {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	m.sched.SetRules(of)
-	m.refreshLocked()
-}
-
-// refreshLocked looks again at all queues, and lets the lock go now and then.
-func (m *Store) refreshLocked() {
-	for next := m.sched.RefreshSome(0, m.now()); next != 0; next = m.sched.RefreshSome(next, m.now()) {
-		m.mu.Unlock()
-		m.mu.Lock()
-	}
-}
 
 // recall has the slots give back what they have of a queue, of a host's queues, or of all where there is no key.
 func (m *Store) recall(ctx context.Context, s docindex.Setting) error {
@@ -47,9 +16,9 @@ func (m *Store) recall(ctx context.Context, s docindex.Setting) error {
 		return ctx.Err()
 	}
 	if len(s.Key) > 0 {
-		m.mu.Lock()
-		id := m.sched.Find(s.Crawl, s.Key)
-		m.mu.Unlock()
+		m.base.Mu.Lock()
+		id := m.base.Sched.Find(s.Crawl, s.Key)
+		m.base.Mu.Unlock()
 		m.recallQueue(id)
 		return nil
 	}
@@ -63,9 +32,9 @@ func (m *Store) recall(ctx context.Context, s docindex.Setting) error {
 }
 
 func (m *Store) queuesOf(host []byte) (all []uint32) {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	m.sched.QueuesOf(host, func(id uint32) bool {
+	m.base.Mu.Lock()
+	defer m.base.Mu.Unlock()
+	m.base.Sched.QueuesOf(host, func(id uint32) bool {
 		all = append(all, id)
 		return true
 	})
@@ -73,9 +42,9 @@ func (m *Store) queuesOf(host []byte) (all []uint32) {
 }
 
 func (m *Store) bound() uint32 {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	return m.sched.Bound()
+	m.base.Mu.Lock()
+	defer m.base.Mu.Unlock()
+	return m.base.Sched.Bound()
 }
 
 // recallQueue looks at the documents of a queue of which the slots have any.
@@ -83,20 +52,20 @@ func (m *Store) recallQueue(queue uint32) {
 	for last, more := uint32(0), true; more; {
 		var o docindex.Outcomes
 		last, more = m.recallSome(queue, last, &o)
-		m.callRecalls(&o)
+		m.base.Recall(&o)
 	}
 }
 
 func (m *Store) recallSome(queue, last uint32, o *docindex.Outcomes) (_ uint32, more bool) {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	if len(m.recalls) == 0 || !m.sched.Exists(queue) || m.sched.AtSlots(queue) == 0 {
+	m.base.Mu.Lock()
+	defer m.base.Mu.Unlock()
+	if len(m.base.Recalls) == 0 || !m.base.Sched.Exists(queue) || m.base.Sched.AtSlots(queue) == 0 {
 		return 0, false
 	}
 	if last != 0 && !m.belongsLocked(last, queue) {
 		last = 0 // forgotten meanwhile: once more from the beginning
 	}
-	for range lockBatch {
+	for range embedded.LockBatch {
 		if last = m.afterLocked(queue, last); last == 0 {
 			return 0, false
 		}
@@ -107,19 +76,7 @@ func (m *Store) recallSome(queue, last uint32, o *docindex.Outcomes) (_ uint32, 
 
 // recallLocked adds a document that the slots have.
 func (m *Store) recallLocked(id uint32, o *docindex.Outcomes) {
-	if r := m.docs.records.At(id); len(m.recalls) > 0 && r.state() == docindex.InTransit && r.flags&viaFrontier == 0 {
+	if r := m.docs.records.At(id); len(m.base.Recalls) > 0 && r.state() == docindex.InTransit && r.flags&viaFrontier == 0 {
 		o.Add(docindex.Outcome{DocID: m.docs.docID(nil, id), URL: m.docs.url(r)})
-	}
-}
-
-func (m *Store) callRecalls(o *docindex.Outcomes) {
-	if o.Len() == 0 {
-		return
-	}
-	m.mu.Lock()
-	backs := m.recalls
-	m.mu.Unlock()
-	for _, back := range backs {
-		back(o)
 	}
 }

@@ -43,15 +43,6 @@ func VisitQueues(
 	return nil
 }
 
-// NextQueue is the queue with the next larger number that first finds, or 0. first looks at some queues from a number on; where it
-// finds none of them, it returns the number to go on with, or 0.
-func NextQueue(after uint32, first func(from uint32) (id, next uint32)) (id uint32) {
-	for from := after + 1; id == 0 && from != 0; {
-		id, from = first(from)
-	}
-	return id
-}
-
 // WaitBudget is that of a Serve which finds nothing only because others hold what it could have. Clients ask again at
 // once when they have reported what they got, and their reports are stored a moment later: an empty answer would have
 // them wait for much longer than that. The zero value is ready.

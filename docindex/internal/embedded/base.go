@@ -1,0 +1,140 @@
+package embedded
+
+import (
+	"sync"
+	"time"
+
+	"urlserver/docindex"
+	"urlserver/docindex/internal/crawlstats"
+	"urlserver/docindex/internal/queuesched"
+	"urlserver/internal/container/timeheap"
+)
+
+// LockBatch is how many documents a store works on before it releases the lock.
+const LockBatch = 1000
+
+// Base is the part of a store that does not depend on where documents are kept. A store has one as a
+// field, and embeds its [Contract].
+type Base struct {
+	Mu       sync.Mutex // guards the store; never held while functions that others registered are called
+	Sched    *queuesched.Scheduler
+	Crawls   *crawlstats.Stats
+	Leases   timeheap.Heap // documents in transit by the end of their lease; a Duration is ms since 1970
+	Inactive bool          // clients are not served
+	Recalls  []func(*docindex.Outcomes)
+	Forget   func(*docindex.Outcomes) // called by Delete; nil: nobody registered
+	Body     Body
+
+	start    time.Time
+	notifier Notifier // Broadcast when a queue becomes available to clients
+	wakes    []func()
+}
+
+// Body is what a Base calls in its store. All of it is called with the lock held.
+type Body interface {
+	// UsableLocked returns why the store cannot be used, or nil.
+	UsableLocked() error
+	// LeaseEndedLocked schedules a document again whose lease has ended.
+	LeaseEndedLocked(id uint32, now int64)
+	// TotalsLocked returns the outcomes by kind, and the memory or disk in use.
+	TotalsLocked() (outcomes [docindex.Kinds]int, bytes int64)
+}
+
+// Init makes b ready for a store.
+func (b *Base) Init(body Body, crawls *crawlstats.Stats) {
+	b.start, b.Body, b.Crawls = time.Now(), body, crawls
+	b.Sched = queuesched.New(b.notifier.Broadcast)
+}
+
+// Now returns ms since 1970 by the monotonic clock since the start.
+func (b *Base) Now() int64 {
+	return b.start.UnixMilli() + time.Since(b.start).Milliseconds()
+}
+
+// NowUp is Now rounded up. A delay that counts from NowUp is not short by a fraction of a millisecond.
+func (b *Base) NowUp() int64 {
+	return b.start.UnixMilli() + int64((time.Since(b.start)+time.Millisecond-1)/time.Millisecond)
+}
+
+// CatchUpLocked ends the leases that are over and makes available the queues that are due. It does some
+// of that; more: some is left.
+func (b *Base) CatchUpLocked(now int64) (more bool) {
+	for range LockBatch {
+		id, end, ok := b.Leases.Min()
+		if !ok || int64(end) > now {
+			return b.Sched.Advance(now)
+		}
+		b.Body.LeaseEndedLocked(id, now)
+	}
+	return true
+}
+
+// RefreshLocked refreshes all queues. It releases the lock now and then.
+func (b *Base) RefreshLocked() {
+	for next := b.Sched.RefreshSome(0, b.Now()); next != 0; next = b.Sched.RefreshSome(next, b.Now()) {
+		b.YieldLocked()
+	}
+}
+
+// YieldLocked releases the lock for a moment.
+func (b *Base) YieldLocked() {
+	b.Mu.Unlock()
+	b.Mu.Lock()
+}
+
+// Wake calls the functions that OnWake registered.
+func (b *Base) Wake() {
+	b.Mu.Lock()
+	wakes := b.wakes
+	b.Mu.Unlock()
+	for _, wake := range wakes {
+		wake()
+	}
+}
+
+// Recall calls the functions that OnRecall registered, unless there are no documents.
+func (b *Base) Recall(o *docindex.Outcomes) {
+	if o.Len() == 0 {
+		return
+	}
+	b.Mu.Lock()
+	recalls := b.Recalls
+	b.Mu.Unlock()
+	for _, recall := range recalls {
+		recall(o)
+	}
+}
+
+// Find returns the number of a queue, or 0.
+func (b *Base) Find(s docindex.Scope) uint32 {
+	b.Mu.Lock()
+	defer b.Mu.Unlock()
+	return b.Sched.Find(s.Crawl, s.Key)
+}
+
+// NextQueue returns the first queue of a crawl with a larger number, or 0.
+func (b *Base) NextQueue(crawl []byte, after uint32) (id uint32) {
+	for from := after + 1; id == 0 && from != 0; {
+		id, from = b.firstQueue(crawl, from)
+	}
+	return id
+}
+
+func (b *Base) firstQueue(crawl []byte, from uint32) (id, next uint32) {
+	b.Mu.Lock()
+	defer b.Mu.Unlock()
+	return b.Sched.FirstQueue(crawl, from)
+}
+
+// DueMS converts a due time from seconds to ms.
+func DueMS(seconds int64) int64 {
+	if seconds > queuesched.Never/1000-1 {
+		return queuesched.Never - 1
+	}
+	return seconds * 1000
+}
+
+// LeaseEnd returns when a lease that begins now is over, in whole ms and never too early.
+func LeaseEnd(now int64, lease time.Duration) int64 {
+	return now + int64((lease-1)/time.Millisecond) + 1
+}
