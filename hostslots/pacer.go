@@ -121,9 +121,9 @@ func (p *pacer) maxOpen(g *pace) int {
 		return p.cfg.Concurrent
 	}
 	if l.usualConcurrent {
-		return min(l.concurrent, p.cfg.Concurrent)
+		return min(int(l.concurrent), p.cfg.Concurrent)
 	}
-	return min(l.concurrent, p.cfg.MaxConcurrent)
+	return min(int(l.concurrent), p.cfg.MaxConcurrent)
 }
 
 // Feedback is what the end of a request says about a host.
@@ -224,7 +224,7 @@ func (p *pacer) limitedGap(l Limits) time.Duration {
 // are taken when they are needed, so that new settings hold at once.
 type strictest struct {
 	gap             time.Duration // longest of the hosts with Limits.Gap
-	concurrent      int           // least of those with Limits.Concurrent; 0: no host has limits
+	concurrent      int32         // least of those with Limits.Concurrent; 0: no host has limits
 	usualGap        bool          // a host has no Limits.Gap: Config.Gap counts, too
 	usualConcurrent bool          // a host has no Limits.Concurrent: Config.Concurrent counts, too
 }
@@ -233,12 +233,12 @@ type strictest struct {
 type limitCounts map[Limits]uint32
 
 func (counts limitCounts) strictest() strictest {
-	s := strictest{concurrent: math.MaxInt}
+	s := strictest{concurrent: math.MaxInt32}
 	for l := range counts { // in any order
 		s.gap = max(s.gap, l.Gap)
 		s.usualGap = s.usualGap || l.Gap == 0
 		if l.Concurrent > 0 {
-			s.concurrent = min(s.concurrent, l.Concurrent)
+			s.concurrent = min(s.concurrent, int32(min(l.Concurrent, math.MaxInt32)))
 		} else {
 			s.usualConcurrent = true
 		}

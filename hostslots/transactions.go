@@ -33,10 +33,10 @@ func (s *Slots) closeTransaction(id uint32) {
 	s.table.close(id)
 }
 
-// LinesWritten says that the lines of the documents that were sent to a spider since from have
-// only been written to its connection now. The gap of the first document's group begins now, and
-// those of the others as much later as their documents were sent, so that the groups do not fall
-// into step.
+// LinesWritten reports that the lines of the documents that were sent to a spider at or after from
+// reached its connection only now. It counts now as the last request to the group of the first of
+// them, and for the others as much later as they were sent after it. So no gap begins before now,
+// and the groups do not fall into step.
 func (s *Slots) LinesWritten(now time.Duration, spider uint32, from time.Duration) {
 	for id := s.table.newest(spider); id != 0; id = s.table.older(id) {
 		tx := s.table.transactions.At(id)
@@ -58,7 +58,7 @@ func (s *Slots) requested(now time.Duration, groupID uint32, at time.Duration) {
 	s.reschedule(now, groupID)
 }
 
-// IgnoreSilenceUntil prevents that a transaction is overdue before the given moment. It is for a
+// IgnoreSilenceUntil keeps transactions from being overdue before the given moment. It is for a
 // daemon that could not read for some time what spiders sent.
 func (s *Slots) IgnoreSilenceUntil(until time.Duration) {
 	s.table.ignoreSilence = max(s.table.ignoreSilence, until)
