@@ -10,14 +10,19 @@ DOCS = postgresql-doc-15 sqlite3-doc apache2-doc python-django-doc
 # One way to build for all targets: without C the index on disk takes a third less memory. The race detector wants C.
 export CGO_ENABLED = 0
 
-.PHONY: help run test test-quick check tikv generate bench fuzz sim crash chaos crawl corpus examples siege dist dist-test
+.PHONY: help run play test test-quick check tikv generate bench fuzz sim crash chaos crawl corpus examples siege dist dist-test
 
 help: ## list the targets
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 10
 
+# The same as "urlserver demo", without what a demo does not need compiled.
 run: ## crawl a made web through the daemon, on loopback, and show how it went
-	@echo "Building; the first time this takes two to three minutes." >&2
-	go run ./cmd/urlserver demo
+	@echo "Building; the first time this takes a minute or two." >&2
+	@go run ./internal/demo/demo
+
+play: ## the same again and again, until Ctrl-C, so that you can look at the dashboard
+	@echo "Building; the first time this takes a minute or two." >&2
+	@go run ./internal/demo/demo --play
 
 # go test prints nothing for minutes while it compiles; testreport names the tests that were skipped, and fails as go test does.
 REPORT = go run -C tools ./testreport

@@ -29,6 +29,16 @@ var (
 		"Requests of crawl control by what they were.", []string{"what"}, nil)
 )
 
+// KafkaCounts are the numbers of crawl control over Kafka since its start, and its lag.
+type KafkaCounts struct {
+	Connected bool   // whether a broker is connected
+	Requests  uint64 // handled and answered
+	Replies   uint64 // acknowledged, on the firehose and on applications' own topics
+	GivenUp   uint64 // replies that went to the firehose only
+	Errors    uint64 // of Kafka and of the store; all are retried
+	Lag       int64  // records that are not handled yet, as far as known
+}
+
 // Metrics collects the metrics of a Handler and of the crawls in its store.
 type Metrics struct {
 	Handler *Handler

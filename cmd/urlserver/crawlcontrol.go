@@ -83,7 +83,7 @@ func (c *crawlControl) actions() httpapi.Actions {
 }
 
 // figures tells how crawl control fares with Kafka; nil: it goes without.
-func (c *crawlControl) figures() func() kafka.Counts {
+func (c *crawlControl) figures() func() crawlcontrol.KafkaCounts {
 	if c.kafka == nil {
 		return nil
 	}

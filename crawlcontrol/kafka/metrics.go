@@ -7,6 +7,8 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/twmb/franz-go/pkg/kgo"
+
+	"urlserver/crawlcontrol"
 )
 
 // counters count since the start.
@@ -81,20 +83,10 @@ func (s *Service) Collect(out chan<- prometheus.Metric) {
 	out <- prometheus.MustNewConstMetric(connDesc, prometheus.GaugeValue, connected)
 }
 
-// Counts are the numbers of a Service since its start, and its lag.
-type Counts struct {
-	Connected bool   // whether a broker is connected
-	Requests  uint64 // handled and answered
-	Replies   uint64 // acknowledged, on the firehose and on applications' own topics
-	GivenUp   uint64 // replies that went to the firehose only
-	Errors    uint64 // of Kafka and of the store; all are retried
-	Lag       int64  // records that are not handled yet, as far as known
-}
-
 // Counts returns the current numbers. It may be called from any goroutine.
-func (s *Service) Counts() Counts {
+func (s *Service) Counts() crawlcontrol.KafkaCounts {
 	f := &s.counters
-	return Counts{
+	return crawlcontrol.KafkaCounts{
 		Requests: f.requests.Load(), Replies: f.replies.Load(), GivenUp: f.givenUp.Load(),
 		Errors: f.fetchErrors.Load() + f.storeErrors.Load() + f.produceErrors.Load() + f.commitErrors.Load(),
 		Lag:    s.lag.sum(), Connected: f.connections.any(),

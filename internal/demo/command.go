@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"net"
 	"os"
 	"os/signal"
 	"syscall"
@@ -34,6 +35,9 @@ postgresql-doc-15.test. Its pages are what can be reached from "/" by links; a
 folder without index.html is a list of what is in it. Symbolic links are followed,
 also out of the folder. A robots.txt in the folder holds.
 
+While the crawl goes on, the daemon's dashboard is at the address that the demo
+prints. With --play the demo crawls again and again until it is interrupted.
+
 Progress goes to standard error, results to standard output. The exit status is 1
 if politeness was broken, if a page that links lead to was missed or fetched more
 than once, if anything else was fetched, or if the crawl was interrupted.`
@@ -42,6 +46,7 @@ than once, if anything else was fetched, or if the crawl was interrupted.`
 // been written then.
 func Command() *cobra.Command {
 	var perSec float64
+	var play bool
 	cmd := &cobra.Command{
 		Use:   "demo [DIR…]",
 		Short: "Crawl a web on this machine, and show how politely",
@@ -52,15 +57,50 @@ func Command() *cobra.Command {
 			if !cmd.Flags().Changed("per-sec") && len(dirs) > 0 {
 				perSec = folderPerSec
 			}
-			return crawlAll(ctx, dirs, perSec, cmd.OutOrStdout(), cmd.ErrOrStderr())
+			again := crawlOnce
+			if play {
+				again = crawlAgain
+			}
+			return again(ctx, dirs, perSec, cmd.OutOrStdout(), cmd.ErrOrStderr())
 		},
 	}
 	cmd.Flags().Float64Var(&perSec, "per-sec", madePerSec, fmt.Sprintf("requests a second to an address (Req_Host_Per_Sec); %d with DIRs", folderPerSec))
+	cmd.Flags().BoolVar(&play, "play", false, "crawl again and again until interrupted, with the dashboard at one address")
 	return cmd
 }
 
-// crawlAll crawls the folders, or a made web where there are none.
-func crawlAll(ctx context.Context, dirs []string, perSec float64, out, progress io.Writer) error {
+const next = `
+Next: "make play" crawls again and again, so that you can look at the dashboard.
+docs/start/first-crawl.md starts a daemon and a spider of your own in two terminals.
+`
+
+// crawlOnce crawls, and says what to try next.
+func crawlOnce(ctx context.Context, dirs []string, perSec float64, out, progress io.Writer) error {
+	err := crawlAll(ctx, dirs, perSec, "127.0.0.1:0", out, progress)
+	if err == nil {
+		_, err = io.WriteString(progress, next)
+	}
+	return err
+}
+
+// crawlAgain crawls until ctx ends or a crawl fails. All crawls have one address for the dashboard.
+func crawlAgain(ctx context.Context, dirs []string, perSec float64, out, progress io.Writer) error {
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		return err
+	}
+	page := l.Addr().String()
+	for err = l.Close(); err == nil; {
+		err = crawlAll(ctx, dirs, perSec, page, out, progress)
+	}
+	if ctx.Err() != nil {
+		return nil
+	}
+	return err
+}
+
+// crawlAll crawls the folders, or a made web where there are none. The dashboard listens on page.
+func crawlAll(ctx context.Context, dirs []string, perSec float64, page string, out, progress io.Writer) error {
 	if !(perSec > 0 && perSec <= mostPerSec) {
 		return fmt.Errorf("--per-sec %v: has to be above 0 and at most %d", perSec, mostPerSec)
 	}
@@ -68,11 +108,13 @@ func crawlAll(ctx context.Context, dirs []string, perSec float64, out, progress 
 	if len(dirs) > 0 {
 		size, build = len(dirs), func(port uint16) (*web, error) { return folderWeb(dirs, port) }
 	}
-	return demonstrate(ctx, size, build, perSec, out, progress)
+	return demonstrate(ctx, size, build, perSec, page, out, progress)
 }
 
 // demonstrate crawls the web that build makes for a port, which n addresses serve, and reports.
-func demonstrate(ctx context.Context, n int, build func(port uint16) (*web, error), perSec float64, out, progress io.Writer) error {
+func demonstrate(
+	ctx context.Context, n int, build func(port uint16) (*web, error), perSec float64, page string, out, progress io.Writer,
+) error {
 	f, err := listenFarm(n)
 	if err != nil {
 		return err
@@ -88,8 +130,13 @@ func demonstrate(ctx context.Context, n int, build func(port uint16) (*web, erro
 	if err != nil {
 		return err
 	}
+	if c.page, err = net.Listen("tcp", page); err != nil {
+		c.close()
+		return fmt.Errorf("demo: dashboard: %w", err)
+	}
 	fmt.Fprintf(s, "%s: %d pages to fetch, %d documents in all, from %d hosts at up to %g requests a second an address\n",
 		w.title, c.plan.pages, len(c.plan.ends), len(w.hosts), perSec)
+	fmt.Fprintf(s, "dashboard while the crawl goes on: http://%v/\n", c.page.Addr())
 	defer spareThreads()()
 	var watching team
 	watching.start(c.end, func() error { c.watch(ctx, s); return nil })

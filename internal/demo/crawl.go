@@ -17,6 +17,7 @@ import (
 	"urlserver/internal/resolver"
 	"urlserver/spider"
 	"urlserver/urlserver"
+	"urlserver/urlserver/httpapi"
 )
 
 // Why a crawl ended.
@@ -35,6 +36,7 @@ type crawl struct {
 	names  *nameServer
 	index  net.Listener // of the doc index's HTTP
 	door   net.Listener // that the spider dials
+	page   net.Listener // of the dashboard; nil: there is none
 	spider *spider.Spider
 	perSec float64
 	log    zerolog.Logger
@@ -74,7 +76,7 @@ func (c *crawl) close() {
 		c.names.packets.Close()
 		c.names.streams.Close()
 	}
-	for _, l := range []net.Listener{c.index, c.door} {
+	for _, l := range []net.Listener{c.index, c.door, c.page} {
 		if l != nil {
 			l.Close()
 		}
@@ -157,8 +159,13 @@ func (c *crawl) runDaemon(ctx context.Context) error {
 		return fmt.Errorf("resolver: %w", err)
 	}
 	d := urlserver.New(cfg, urlserver.Parts{Index: c.ledger, Store: c.ledger, Resolver: res, Log: c.log})
+	var pages team
+	if c.page != nil {
+		s := httpapi.New(httpapi.Config{Daemon: d, Listen: c.page.Addr().String(), Log: c.log})
+		pages.start(c.end, func() error { return s.Serve(ctx, c.page) })
+	}
 	err = d.Run(ctx, tap{Listener: c.door, sent: c.oracle.sent})
-	return errors.Join(err, res.Close())
+	return errors.Join(err, pages.wait(), res.Close())
 }
 
 func (c *crawl) newSpider() *spider.Spider {

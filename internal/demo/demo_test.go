@@ -4,7 +4,9 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"fmt"
 	"io"
+	"net/http"
 	"regexp"
 	"strings"
 	"sync/atomic"
@@ -25,9 +27,10 @@ const testPerSec = 200
 func smallWeb(port uint16) (*web, error) { return madeWeb(smallSize, port), nil }
 
 func TestMadeWeb(t *testing.T) {
-	var out, progress bytes.Buffer
-	if err := demonstrate(t.Context(), madeAddrs, smallWeb, testPerSec, &out, &progress); err != nil {
-		t.Fatalf("%v\n%s%s", err, &out, &progress)
+	var out bytes.Buffer
+	progress := visitor{page: make(chan string, 1)}
+	if err := demonstrate(t.Context(), madeAddrs, smallWeb, testPerSec, "127.0.0.1:0", &out, &progress); err != nil {
+		t.Fatalf("%v\n%s%s", err, &out, &progress.Buffer)
 	}
 	for _, want := range []string{
 		"20 hosts on 6 addresses", "done 200", "done 301", "done 404", "done 429", "done 503", "robots", "dns",
@@ -38,9 +41,34 @@ func TestMadeWeb(t *testing.T) {
 		}
 	}
 	checkTable(t, out.String(), 6)
-	if !strings.Contains(progress.String(), "pages to fetch") {
-		t.Errorf("progress: %q", &progress)
+	if text := <-progress.page; !strings.Contains(text, "<title>") {
+		t.Errorf("the dashboard is %q", text)
 	}
+	if !strings.Contains(progress.String(), "pages to fetch") {
+		t.Errorf("progress: %q", &progress.Buffer)
+	}
+}
+
+// visitor is the progress of a crawl; it asks for the dashboard as soon as its address is there.
+type visitor struct {
+	bytes.Buffer
+	page chan string // gets what the dashboard's first page is
+}
+
+func (v *visitor) Write(p []byte) (int, error) {
+	if _, at, ok := strings.Cut(string(p), "dashboard while the crawl goes on: "); ok {
+		go func() {
+			resp, err := http.Get(strings.TrimSpace(at))
+			if err != nil {
+				v.page <- err.Error()
+				return
+			}
+			defer resp.Body.Close()
+			text, err := io.ReadAll(resp.Body)
+			v.page <- fmt.Sprint(string(text), err)
+		}()
+	}
+	return v.Buffer.Write(p)
 }
 
 // checkTable looks at the table at the end of a report.
@@ -48,11 +76,11 @@ func checkTable(t *testing.T, report string, rows int) {
 	t.Helper()
 	lines := strings.Split(strings.TrimRight(report, "\n"), "\n")
 	table := lines[len(lines)-rows-1:]
-	heading := regexp.MustCompile(`^address +hosts +pages +smallest gap seen +gap allowed +from the daemon +most open$`)
+	heading := regexp.MustCompile(`^address +hosts +pages +gap allowed +from the daemon +seen +most open$`)
 	if !heading.MatchString(table[0]) {
 		t.Errorf("heading %q", table[0])
 	}
-	row := regexp.MustCompile(`^127\.77\.0\.\d+ +\d+ +\d+ +(\d+\.\d{4}s|-) +\d+\.\d{4}s +(\d+\.\d{4}s|-) +[01]$`)
+	row := regexp.MustCompile(`^127\.77\.0\.\d+ +\d+ +\d+ +\d+\.\d{4}s +(\d+\.\d{4}s|-) +(\d+\.\d{4}s|-) +[01]$`)
 	for _, line := range table[1:] {
 		if !row.MatchString(line) {
 			t.Errorf("row %q", line)
@@ -71,7 +99,7 @@ func TestFolders(t *testing.T) {
 	})
 	second := tree(t, map[string]string{"x/y/z.html": "", "x/link": "->y", "x/up": "->.."})
 	var out bytes.Buffer
-	err := crawlAll(t.Context(), []string{first, second}, testPerSec, &out, io.Discard)
+	err := crawlAll(t.Context(), []string{first, second}, testPerSec, "127.0.0.1:0", &out, io.Discard)
 	if err != nil {
 		t.Fatalf("%v\n%s", err, &out)
 	}
@@ -142,7 +170,7 @@ func TestInterrupted(t *testing.T) {
 		w.names["docs.test"].site = cutting{site: w.names["docs.test"].site, asked: new(atomic.Int64), cut: cancel}
 		return w, err
 	}
-	err := demonstrate(ctx, madeAddrs, build, testPerSec, &out, io.Discard)
+	err := demonstrate(ctx, madeAddrs, build, testPerSec, "127.0.0.1:0", &out, io.Discard)
 	if err == nil || err.Error() != "demo: interrupted" {
 		t.Errorf("error %v, want interrupted", err)
 	}
@@ -210,11 +238,12 @@ func TestScreen(t *testing.T) {
 	var out bytes.Buffer
 	s := &screen{out: &out, terminal: true}
 	io.WriteString(s, "first\n")
-	s.show("1 of 2")
+	s.show("1 of 2\n\nrow")
 	io.WriteString(s, "log\n")
 	s.show("2 of 2")
 	s.show("")
-	const want = "first\n" + clearLine + "1 of 2" + clearLine + "log\n1 of 2" + clearLine + "2 of 2" + clearLine
+	const up = "\x1b[2A" // the two lines above the last
+	const want = "first\n" + clearDown + "1 of 2\n\nrow" + up + clearDown + "log\n1 of 2\n\nrow" + up + clearDown + "2 of 2" + clearDown
 	if out.String() != want {
 		t.Errorf("screen %q, want %q", &out, want)
 	}

@@ -5,24 +5,26 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"strings"
 	"sync"
 	"time"
 )
 
 const (
-	redraw    = 200 * time.Millisecond // of the line on a terminal
+	redraw    = 200 * time.Millisecond // on a terminal
 	lineEvery = 3 * time.Second        // elsewhere
-	clearLine = "\r\x1b[K"
+	clearDown = "\r\x1b[J"             // from the start of the line to the end of the screen
+	liveRows  = 12                     // of the table on a terminal
 )
 
-// screen is standard error while a crawl runs: on a terminal its last line is drawn anew, and what is written meanwhile
-// goes above it. Safe for concurrent use.
+// screen is standard error while a crawl runs. On a terminal its last lines show the state and are redrawn in place; what
+// is written meanwhile scrolls above them. It is safe for concurrent use.
 type screen struct {
 	out      io.Writer
 	terminal bool
 
-	mu   sync.Mutex // guards line, and writing to out
-	line string     // on a terminal, what its last line says
+	mu    sync.Mutex // guards state, and writing to out
+	state string     // on a terminal, what its last lines show
 }
 
 func newScreen(out io.Writer) *screen { return &screen{out: out, terminal: isTerminal(out)} }
@@ -40,21 +42,30 @@ func isTerminal(w io.Writer) bool {
 func (s *screen) Write(p []byte) (int, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.line == "" {
+	if s.state == "" {
 		return s.out.Write(p)
 	}
-	if _, err := fmt.Fprintf(s.out, "%s%s%s", clearLine, p, s.line); err != nil {
+	if _, err := fmt.Fprintf(s.out, "%s%s%s", s.clear(), p, s.state); err != nil {
 		return 0, err
 	}
 	return len(p), nil
 }
 
-// show makes text the last line; "" removes it. What cannot be shown is not missed.
-func (s *screen) show(text string) {
+// show replaces the state; "" removes it. A failed write is ignored, as the state is only for people who look on.
+func (s *screen) show(state string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.line = text
-	fmt.Fprintf(s.out, "%s%s", clearLine, text)
+	clear := s.clear()
+	s.state = state
+	fmt.Fprintf(s.out, "%s%s", clear, state)
+}
+
+// clear returns what moves the cursor to the first line of the state and removes the state.
+func (s *screen) clear() string {
+	if up := strings.Count(s.state, "\n"); up > 0 {
+		return fmt.Sprintf("\x1b[%dA%s", up, clearDown)
+	}
+	return clearDown
 }
 
 // watch shows how far a crawl is until ctx ends, and ends one that gets no further.
@@ -88,13 +99,20 @@ func (c *crawl) patience() time.Duration {
 	return time.Minute + 2*maxBackoff*max(gapOf(c.perSec), c.web.longestDelay())
 }
 
+// tell shows the progress: a line, and on a terminal the table below it.
 func (c *crawl) tell(s *screen) {
 	pages, _ := c.oracle.counts()
 	text := fmt.Sprintf("%d of %d documents ended, %d of %d pages asked for, %v",
 		c.ledger.ended(), len(c.plan.ends), pages, c.plan.pages, time.Since(c.began).Round(time.Second))
-	if s.terminal {
-		s.show(text)
+	if !s.terminal {
+		fmt.Fprintln(s, text)
 		return
 	}
-	fmt.Fprintln(s, text)
+	var b strings.Builder
+	rows := c.oracle.rows()
+	table(&b, rows[:min(len(rows), liveRows)])
+	if more := len(rows) - liveRows; more > 0 {
+		fmt.Fprintf(&b, "and %d more\n", more)
+	}
+	s.show(text + "\n\n" + strings.TrimRight(b.String(), "\n"))
 }

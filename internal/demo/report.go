@@ -51,7 +51,8 @@ func (c *crawl) report(out io.Writer, r result) error {
 		b.WriteString(f)
 	}
 	fmt.Fprintf(&b, "%v\n\n", r)
-	c.table(&b)
+	fmt.Fprintf(&b, legend, tolerance)
+	table(&b, c.oracle.rows())
 	_, err := io.WriteString(out, b.String())
 	return err
 }
@@ -81,24 +82,24 @@ func (c *crawl) summary(b *strings.Builder) {
 	b.WriteString("\n")
 }
 
-// legend says what the table shows.
-const legend = `Gaps are those between two requests as the web server sees them: the smallest beside
-the one allowed at that moment (rate, Crawl-delay, backing off). Beside it, the same
-gap counted from when the first of the two left the daemon, for a request that is late
-on its way makes the next one look early. At most %v less than allowed pass.
+// legend explains the table.
+const legend = `Gaps are those between two requests to an address. "gap allowed" is the least at that
+moment: by rate, Crawl-delay or backing off. "from the daemon" is the smallest gap, counted
+from when the first of the two left the daemon; "seen" is the same gap at the web server,
+where a request that was late on its way makes the next one look early. A gap passes if it
+is at most %v less than allowed.
 `
 
-// table has a row for each address.
-func (c *crawl) table(b *strings.Builder) {
-	fmt.Fprintf(b, legend, tolerance)
+// table writes a row for each address.
+func table(b *strings.Builder, rows []row) {
 	t := tabwriter.NewWriter(b, 0, 0, 2, ' ', 0)
-	fmt.Fprintln(t, "address\thosts\tpages\tsmallest gap seen\tgap allowed\tfrom the daemon\tmost open")
-	for _, r := range c.oracle.rows() {
+	fmt.Fprintln(t, "address\thosts\tpages\tgap allowed\tfrom the daemon\tseen\tmost open")
+	for _, r := range rows {
 		seen, left, allowed := "-", "-", r.allowed()
 		if r.tight.allowed > 0 {
 			seen, left, allowed = seconds(r.tight.seen), seconds(r.tight.left), r.tight.allowed
 		}
-		fmt.Fprintf(t, "%v\t%d\t%d\t%s\t%s\t%s\t%d\n", r.addr, r.hosts, r.pages, seen, seconds(allowed), left, r.most)
+		fmt.Fprintf(t, "%v\t%d\t%d\t%s\t%s\t%s\t%d\n", r.addr, r.hosts, r.pages, seconds(allowed), left, seen, r.most)
 	}
 	t.Flush()
 }

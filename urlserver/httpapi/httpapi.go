@@ -14,7 +14,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/rs/zerolog"
 
-	"urlserver/crawlcontrol/kafka"
+	"urlserver/crawlcontrol"
 	"urlserver/docindex"
 	"urlserver/docindex/export"
 	"urlserver/docindex/httpserver"
@@ -58,7 +58,7 @@ type Config struct {
 	// CrawlChanges counts submitted, stopped and expired crawls, so a list from before a change is not shown again.
 	// nil: nothing counts them.
 	CrawlChanges func() uint64
-	Kafka        func() kafka.Counts // of crawl control over it, from any goroutine; nil: it goes by HTTP only
+	Kafka        func() crawlcontrol.KafkaCounts // of crawl control over it, from any goroutine; nil: it goes by HTTP only
 }
 
 // Server answers HTTP requests about a daemon. Use New, then Serve.
@@ -75,7 +75,7 @@ type Server struct {
 	crawls    *kept[string, crawlList] // by a part of names; nil: the store lists none
 	hostLists *kept[hostQuery, hostList]
 	totals    totals
-	kafka     func() kafka.Counts
+	kafka     func() crawlcontrol.KafkaCounts
 	cross     *http.CrossOriginProtection
 	watcher   *livefeed.Watcher
 

@@ -10,7 +10,7 @@ import (
 
 	"github.com/rs/zerolog"
 
-	"urlserver/crawlcontrol/kafka"
+	"urlserver/crawlcontrol"
 	"urlserver/reservation"
 	"urlserver/reservation/memory"
 	"urlserver/urlserver"
@@ -48,9 +48,9 @@ func TestDashboardShares(t *testing.T) {
 	r := newCrawl(t, setup{parts: func(p *urlserver.Parts) {
 		p.Reserver = &urlserver.Reserver{Store: store, Lease: 2 * time.Second, Holder: "us", Log: zerolog.Nop()}
 	}})
-	var figures atomic.Pointer[kafka.Counts]
-	figures.Store(&kafka.Counts{Connected: true, Lag: 4, Requests: 1234, Replies: 5, GivenUp: 6, Errors: 7})
-	r.server.kafka = func() kafka.Counts { return *figures.Load() }
+	var figures atomic.Pointer[crawlcontrol.KafkaCounts]
+	figures.Store(&crawlcontrol.KafkaCounts{Connected: true, Lag: 4, Requests: 1234, Replies: 5, GivenUp: 6, Errors: 7})
+	r.server.kafka = func() crawlcontrol.KafkaCounts { return *figures.Load() }
 	b := newBrowser(t, r.base)
 	b.open("/")
 	b.shows("#reservation-state", "It answers")
@@ -75,14 +75,14 @@ func TestDashboardShares(t *testing.T) {
 	b.accessible("what is shared")
 
 	store.away.Store(true)
-	figures.Store(&kafka.Counts{Connected: true, Lag: 40, Requests: 1234, Replies: 5, GivenUp: 6, Errors: 17})
+	figures.Store(&crawlcontrol.KafkaCounts{Connected: true, Lag: 40, Requests: 1234, Replies: 5, GivenUp: 6, Errors: 17})
 	b.shows("#reservation-state", "does not answer")
 	b.shows("#kafka-state", "Requests or replies fail")
 	row("kafka", "requests waiting", "40")
 	row("kafka", "failures, all tried again", "17")
-	figures.Store(&kafka.Counts{Lag: 40, Requests: 1234, Replies: 5, GivenUp: 6, Errors: 17})
+	figures.Store(&crawlcontrol.KafkaCounts{Lag: 40, Requests: 1234, Replies: 5, GivenUp: 6, Errors: 17})
 	b.shows("#kafka-state", "No broker is connected")
-	figures.Store(&kafka.Counts{Connected: true, Lag: 40, Requests: 1234, Replies: 5, GivenUp: 6, Errors: 17})
+	figures.Store(&crawlcontrol.KafkaCounts{Connected: true, Lag: 40, Requests: 1234, Replies: 5, GivenUp: 6, Errors: 17})
 	if s := r.status(); !s.Reservation.Away {
 		t.Errorf("reservation: %+v", s.Reservation)
 	}

@@ -10,7 +10,7 @@ import (
 
 	"github.com/rs/zerolog"
 
-	"urlserver/crawlcontrol/kafka"
+	"urlserver/crawlcontrol"
 	"urlserver/docindex"
 	"urlserver/hostslots"
 	"urlserver/urlserver"
@@ -127,8 +127,8 @@ func TestStatusOf(t *testing.T) {
 	// Where hosts are shared and crawl control goes by Kafka, that shows, too.
 	in.Reserving, in.ReserverAway = true, true
 	in.Claims, in.Claimed, in.ClaimsDenied, in.ClaimsLost, in.ClaimErrors = 26, 27, 28, 29, 30
-	server.kafka = func() kafka.Counts {
-		return kafka.Counts{Connected: true, Lag: 31, Requests: 32, Replies: 33, GivenUp: 34, Errors: 35}
+	server.kafka = func() crawlcontrol.KafkaCounts {
+		return crawlcontrol.KafkaCounts{Connected: true, Lag: 31, Requests: 32, Replies: 33, GivenUp: 34, Errors: 35}
 	}
 	if text, err = json.Marshal(server.statusOf(in, &IndexTotals{26, 27, 28})); err != nil {
 		t.Fatal(err)
