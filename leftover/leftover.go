@@ -1,10 +1,9 @@
-// Package leftover is the daemon's growable queue: the documents whose slot is
-// full, or for whose host group no slot is free. It is indexed by host group. A
-// document does not move when a place frees: its group keeps one queue, and what
-// of it lies beyond the slot is leftover. So this package holds the count of each
-// group's overflow, and the line of groups that wait for a slot.
+// Package leftover is the daemon's growable queue. It counts the leftover documents of each host
+// group, those that are in no slot because the slot is full or the group has none, and keeps the
+// groups that wait for a slot in order. The documents themselves stay in the queues of their
+// group; they do not move when there is room for them in a slot.
 //
-// Pure: no goroutine, lock, clock or I/O; time is an argument.
+// The package is pure: it has no goroutine, lock, clock or I/O. Times are arguments.
 package leftover
 
 import (
@@ -13,18 +12,18 @@ import (
 	"urlserver/internal/container/timeheap"
 )
 
-// Queue is the leftover queue. The zero value is empty and ready. Not safe for
-// concurrent use.
+// Queue is the leftover queue. The zero value is empty and ready to use. A Queue is not safe for
+// concurrent use. Groups have small numbers, other than 0.
 type Queue struct {
-	docs []uint32 // by group: its documents outside a slot
-	sum  int
-	line timeheap.Heap // groups without a slot, by when one is of use to them
+	docs    []uint32      // leftover documents by group
+	sum     int           // of docs
+	waiting timeheap.Heap // groups that wait for a slot, by when one is of use to them
 }
 
-// Len is the number of documents in leftover.
+// Len returns the number of leftover documents.
 func (q *Queue) Len() int { return q.sum }
 
-// Set records that group has n documents in leftover.
+// Set sets the number of leftover documents of a group.
 func (q *Queue) Set(group uint32, n int) {
 	for int(group) >= len(q.docs) {
 		if n == 0 {
@@ -36,7 +35,7 @@ func (q *Queue) Set(group uint32, n int) {
 	q.docs[group] = uint32(n)
 }
 
-// Docs is the number of documents that group has in leftover.
+// Docs returns the number of leftover documents of a group.
 func (q *Queue) Docs(group uint32) int {
 	if int(group) >= len(q.docs) {
 		return 0
@@ -44,23 +43,22 @@ func (q *Queue) Docs(group uint32) int {
 	return int(q.docs[group])
 }
 
-// Wait puts group in line for a slot, or moves it there; from is when it could
-// first make use of one. Of groups with equal times the one put earlier is
-// first.
-func (q *Queue) Wait(group uint32, from time.Duration) { q.line.Set(group, from) }
+// Wait adds a group to those that wait for a slot, or changes its time: the moment from which it
+// could use one. Of groups with equal times the one that got its time first is first.
+func (q *Queue) Wait(group uint32, from time.Duration) { q.waiting.Set(group, from) }
 
-// Leave takes group out of the line, if it stands there.
-func (q *Queue) Leave(group uint32) { q.line.Remove(group) }
+// Leave removes a group from those that wait, if it is one of them.
+func (q *Queue) Leave(group uint32) { q.waiting.Remove(group) }
 
-// Waits reports whether group stands in line.
-func (q *Queue) Waits(group uint32) bool { return q.line.Has(group) }
+// Waits reports whether a group waits for a slot.
+func (q *Queue) Waits(group uint32) bool { return q.waiting.Has(group) }
 
-// From returns the time that group, which stands in line, was put there with.
-func (q *Queue) From(group uint32) time.Duration { return q.line.Due(group) }
+// From returns the time of a group that waits.
+func (q *Queue) From(group uint32) time.Duration { return q.waiting.Due(group) }
 
-// Waiting is the number of groups in line.
-func (q *Queue) Waiting() int { return q.line.Len() }
+// Waiting returns the number of groups that wait.
+func (q *Queue) Waiting() int { return q.waiting.Len() }
 
-// First returns the group at the head of the line and when it could first make
-// use of a slot; ok is false when none waits.
-func (q *Queue) First() (group uint32, from time.Duration, ok bool) { return q.line.Min() }
+// First returns the group that waits with the earliest time, and that time; ok is false if none
+// waits.
+func (q *Queue) First() (group uint32, from time.Duration, ok bool) { return q.waiting.Min() }
