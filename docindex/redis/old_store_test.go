@@ -1,0 +1,113 @@
+package redis
+
+import (
+	"compress/gzip"
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"urlserver/docindex"
+	"urlserver/internal/testkit/redistest"
+)
+
+// oldStore is a store that commit 8c887e0 wrote, at a time: 120 documents of four crawls on 12 hosts, some
+// completed, some at the slots of a daemon that is no more, some leased to clients, with a snapshot of Redis.
+// The queue of h7.example is blocked, that of crawl c1 with h8.example has a delay, and that of c2 with h9.example
+// a limit. Crawl stopped was stopped.
+type oldStore struct {
+	Micros    int64
+	Documents map[string]struct {
+		ID, Crawl string
+		State     docindex.State
+		Due       int64
+		Priority  int32
+	}
+	RDB []byte
+}
+
+// TestStoreOf8c887e0: all documents of that store are as they were, what was out is due again when its time has
+// passed, and each that is due is handed out once.
+func TestStoreOf8c887e0(t *testing.T) {
+	var old oldStore
+	file, err := os.Open("testdata/8c887e0.json.gz")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer file.Close()
+	text, err := gzip.NewReader(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := json.NewDecoder(text).Decode(&old); err != nil {
+		t.Fatal(err)
+	}
+	dir := t.TempDir()
+	if err := os.WriteFile(filepath.Join(dir, "dump.rdb"), old.RDB, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	d := &daemons{t: t, addr: redistest.Start(t, "--dir", dir).Addr()}
+	d.now.Store(old.Micros)
+	s, ctx := d.start(), t.Context()
+
+	if len(old.Documents) != 120 {
+		t.Fatalf("%d documents; want 120", len(old.Documents))
+	}
+	wanted := map[string]bool{} // what is to be handed out
+	blocked, limited := 0, 0
+	for url, is := range old.Documents {
+		doc, err := s.Document(ctx, []byte(is.ID))
+		if err != nil || string(doc.URL) != url || doc.State != is.State || doc.Due != is.Due || doc.Priority != is.Priority || string(doc.Crawl) != is.Crawl {
+			t.Errorf("%s is %+v, %v; want %+v", url, doc, err, is)
+		}
+		host := string(docindex.HostOf([]byte(url)))
+		switch due := is.State != docindex.Completed && is.Due < old.Micros/1_000_000; {
+		case due && is.Crawl == "" && host == "h7.example":
+			blocked++
+		case due && is.Crawl == "c2" && host == "h9.example":
+			limited++
+		case due:
+			wanted[url] = true
+		}
+	}
+	if blocked == 0 || len(wanted) < 30 {
+		t.Errorf("%d documents are blocked, %d of a limited queue, %d to be handed out", blocked, limited, len(wanted))
+	}
+	before, err := s.Count(ctx, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	d.pass(2 * time.Hour) // all leases are over
+	got := map[string]int{}
+	for range 200 {
+		b := take(t, s)
+		for _, url := range urls(b) {
+			got[url]++
+		}
+		end(t, s, b)
+		d.pass(time.Minute)
+	}
+	for url := range wanted {
+		if got[url] != 1 {
+			t.Errorf("%s was handed out %d times; want once", url, got[url])
+		}
+		delete(got, url)
+	}
+	for url, n := range got {
+		if is := old.Documents[url]; n != 1 || is.Crawl != "c2" || string(docindex.HostOf([]byte(url))) != "h9.example" {
+			t.Errorf("%s was handed out %d times; want it to stay: %+v", url, n, is)
+		}
+	}
+	after, err := s.Count(ctx, nil)
+	if all := before.Scheduled + before.InTransit + before.Completed; err != nil || all != 120 || after.InTransit != 0 || after.Scheduled+after.Completed != all {
+		t.Errorf("counts were %+v, and are %+v, %v; want 120 in all and none in transit", before, after, err)
+	}
+	if err := s.Set(ctx, docindex.Setting{Kind: docindex.SetBlock, Scope: docindex.Scope{Key: []byte("h7.example")}}); err != nil {
+		t.Fatal(err)
+	}
+	if b := take(t, s); b.Len() != blocked {
+		t.Errorf("%d are handed out when the queue is not blocked any more; want %d", b.Len(), blocked)
+	}
+	checkCounts(t, s)
+}
