@@ -51,6 +51,7 @@ func (s *Store) sweep(ctx context.Context) {
 			}
 		}
 	}
+	s.rejoin(ctx)
 	s.tellOwed(ctx)
 	s.forgetMirrors(time.Now())
 	if changed {

@@ -188,6 +188,22 @@ func join(ctx context.Context, c rueidis.Client, base string) (tag string, err e
 	return agree(ctx, c, base+":tag", rand.Text()[:8])
 }
 
+// rejoin makes a Redis that was emptied (FLUSHALL) the store that it was: with its version, so that a program of
+// another one does not take it for new, and with the tag in the DOC_IDs that this daemon gives.
+func (s *Store) rejoin(ctx context.Context) {
+	c, err := s.connected(ctx)
+	if err != nil {
+		return
+	}
+	s.mu.Lock()
+	tag := s.tag
+	s.mu.Unlock()
+	for key, value := range map[string]string{":version": version, ":tag": tag} {
+		// The next beat tries again what fails.
+		_ = c.Do(ctx, c.B().Set().Key(s.bases[0]+key).Value(value).Nx().Build()).Error()
+	}
+}
+
 // agree gives a key a value unless it has one, and answers which it has. A full Redis that has one is read.
 func agree(ctx context.Context, c rueidis.Client, key, value string) (string, error) {
 	has, err := c.Do(ctx, c.B().Get().Key(key).Build()).ToString()

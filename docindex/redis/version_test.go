@@ -7,8 +7,34 @@ import (
 	"github.com/redis/rueidis"
 
 	"urlserver/docindex"
+	"urlserver/docindex/indextest"
 	"urlserver/internal/testkit/redistest"
 )
+
+// TestEmptied: a Redis that is emptied under a daemon stays the store that it was, so that DOC_IDs mean the same to
+// all daemons.
+func TestEmptied(t *testing.T) {
+	d := newDaemons(t)
+	a := d.start()
+	c := reach(t, a)
+	if err := c.Do(t.Context(), c.B().Flushall().Build()).Error(); err != nil {
+		t.Fatal(err)
+	}
+	a.sweep(t.Context())
+	b := d.start()
+	put(t, a, 1)
+	got := take(t, b)
+	if got.Len() != 1 {
+		t.Fatalf("%d documents; want the one that was put", got.Len())
+	}
+	end(t, a, got)
+	if n := indextest.Count(t, a, nil); n.Completed != 1 {
+		t.Errorf("after an outcome by the DOC_ID of another daemon %+v; want it completed", n)
+	}
+	if is, err := c.Do(t.Context(), c.B().Get().Key("{u0}:version").Build()).ToString(); err != nil || is != version {
+		t.Errorf("the version is %q, %v; want %q", is, err, version)
+	}
+}
 
 // A store of another version is refused and left as it is; one from before there were versions is taken for what it is.
 func TestVersion(t *testing.T) {
