@@ -47,7 +47,7 @@ func (g Group) Gap() time.Duration { return g.s.pacer.gap(&g.record().pace) }
 // NextRequest returns the moment from which a request may be sent to the group.
 func (g Group) NextRequest() time.Duration { return g.s.pacer.due(&g.record().pace) }
 
-// DelayGap makes the group's gap begin by so much later than now.
+// DelayGap makes the group's gap begin at now+by, if that is later than its last request.
 func (g Group) DelayGap(now, by time.Duration) { g.s.requested(now, g.id, now+by) }
 
 // Leased reports whether the daemon has the group's lease now.

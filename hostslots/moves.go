@@ -22,10 +22,10 @@ func (m *moves) incoming(groupID uint32) (hostID uint32) {
 }
 
 // Move takes the host with all its documents out of its group, and returns true; the caller binds
-// it again. The group with the ID to inherits the host's times and is put under the limits. If
+// it again. The host is put under the limits, and the group with the ID to inherits its times. If
 // requests to the host are open it cannot leave: Move returns false, and Movable returns the host
 // when they have ended. Until then nothing is sent to the host, nor to the group that it is to
-// join. With elsewhere that group is not held up: the host has another address now, so the open
+// join. With elsewhere that group does not wait: the host has another address now, so the open
 // requests are at another machine, and may take long.
 func (h Host) Move(now time.Duration, to GroupID, l Limits, elsewhere bool) (moved bool) {
 	s, r := h.s, h.record()

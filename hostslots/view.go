@@ -14,7 +14,7 @@ type Counts struct {
 	Leftover          int // of these: in no slot, those of unresolved hosts included
 	Unresolved        int // of these: of hosts without a known address
 	Failing           int // of these: of hosts whose names fail to resolve for now
-	InFlight          int // documents at spiders
+	InFlight          int // of all documents: at spiders
 	Hosts, Groups     int // known
 }
 
