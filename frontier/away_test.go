@@ -16,8 +16,8 @@ import (
 	"urlserver/frontier"
 )
 
-// TestAway asks a service whose store is a Redis that is not there: each answer is UNAVAILABLE, and no count
-// is 0.
+// TestAway asks a service whose store is a Redis that is not there: each answer is UNAVAILABLE, and
+// no count is 0.
 func TestAway(t *testing.T) {
 	store := redis.New(redis.Config{Addrs: []string{"127.0.0.1:1"}, Lease: time.Minute, Janitor: time.Minute})
 	t.Cleanup(func() { store.Close() })
@@ -25,15 +25,27 @@ func TestAway(t *testing.T) {
 	ctx := soon(t)
 	filter := "x"
 	for name, call := range map[string]func() error{
-		"GetStats":              func() error { _, err := r.GetStats(ctx, &pb.QueueWithinCrawlParams{}); return err },
-		"GetStats of a queue":   func() error { _, err := r.GetStats(ctx, &pb.QueueWithinCrawlParams{Key: "a.test"}); return err },
-		"CountURLs":             func() error { _, err := r.CountURLs(ctx, &pb.CountUrlParams{}); return err },
-		"CountURLs by a filter": func() error { _, err := r.CountURLs(ctx, &pb.CountUrlParams{Filter: &filter}); return err },
-		"ListCrawls":            func() error { _, err := r.ListCrawls(ctx, &pb.Local{}); return err },
-		"ListQueues":            func() error { _, err := r.ListQueues(ctx, &pb.Pagination{}); return err },
-		"GetActive":             func() error { _, err := r.GetActive(ctx, &pb.Local{}); return err },
-		"GetURLStatus":          func() error { _, err := r.GetURLStatus(ctx, &pb.URLStatusRequest{Url: "http://a.test/"}); return err },
-		"DeleteCrawl":           func() error { _, err := r.DeleteCrawl(ctx, &pb.DeleteCrawlMessage{}); return err },
+		"GetStats": func() error {
+			_, err := r.GetStats(ctx, &pb.QueueWithinCrawlParams{})
+			return err
+		},
+		"GetStats of a queue": func() error {
+			_, err := r.GetStats(ctx, &pb.QueueWithinCrawlParams{Key: "a.test"})
+			return err
+		},
+		"CountURLs": func() error { _, err := r.CountURLs(ctx, &pb.CountUrlParams{}); return err },
+		"CountURLs by a filter": func() error {
+			_, err := r.CountURLs(ctx, &pb.CountUrlParams{Filter: &filter})
+			return err
+		},
+		"ListCrawls": func() error { _, err := r.ListCrawls(ctx, &pb.Local{}); return err },
+		"ListQueues": func() error { _, err := r.ListQueues(ctx, &pb.Pagination{}); return err },
+		"GetActive":  func() error { _, err := r.GetActive(ctx, &pb.Local{}); return err },
+		"GetURLStatus": func() error {
+			_, err := r.GetURLStatus(ctx, &pb.URLStatusRequest{Url: "http://a.test/"})
+			return err
+		},
+		"DeleteCrawl": func() error { _, err := r.DeleteCrawl(ctx, &pb.DeleteCrawlMessage{}); return err },
 		"GetURLs": func() error {
 			stream, err := r.GetURLs(ctx, &pb.GetParams{})
 			if err == nil {
@@ -47,7 +59,8 @@ func TestAway(t *testing.T) {
 		}
 	}
 	for name := range gathered(t, r) {
-		if strings.HasPrefix(name, "urlserver_frontier_urls") || strings.HasPrefix(name, "urlserver_frontier_queues") {
+		if strings.HasPrefix(name, "urlserver_frontier_urls") ||
+			strings.HasPrefix(name, "urlserver_frontier_queues") {
 			t.Errorf("the metric %s is there, though nothing was counted", name)
 		}
 	}
@@ -64,7 +77,8 @@ func TestPutMetrics(t *testing.T) {
 		Recv() (*pb.BatchAck, error)
 		CloseSend() error
 	}](t)(r.PutDiscovered(soon(t)))
-	if err := batches.Send(&pb.DiscoveredBatch{Items: []*pb.URLInfo{{Url: long}, {Url: "http://a.test/2"}}}); err != nil {
+	if err := batches.Send(&pb.DiscoveredBatch{Items: []*pb.URLInfo{{Url: long},
+		{Url: "http://a.test/2"}}}); err != nil {
 		t.Fatal(err)
 	}
 	must[*pb.BatchAck](t)(batches.Recv())
@@ -89,7 +103,8 @@ func TestPutMetrics(t *testing.T) {
 	}
 }
 
-// TestBlockNoQueue blocks without a key: there is no such queue, and nothing is done, as in the Java service.
+// TestBlockNoQueue blocks without a key: there is no such queue, and nothing is done, as in the
+// Java service.
 func TestBlockNoQueue(t *testing.T) {
 	r := newRig(t, nil)
 	r.put(discovered("http://a.test/1"))
@@ -97,7 +112,10 @@ func TestBlockNoQueue(t *testing.T) {
 	if got := r.get(&pb.GetParams{}); len(got) != 1 {
 		t.Errorf("got %v; want the URL, since nothing is blocked", got)
 	}
-	if err := r.store.Settings(t.Context(), func(s *docindex.Setting) bool { t.Errorf("%+v is set", *s); return true }); err != nil {
+	if err := r.store.Settings(t.Context(), func(s *docindex.Setting) bool {
+		t.Errorf("%+v is set", *s)
+		return true
+	}); err != nil {
 		t.Error(err)
 	}
 }

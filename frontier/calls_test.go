@@ -39,7 +39,8 @@ func TestGet(t *testing.T) {
 		got = append(got, fmt.Sprintf("%s %s %s %d", info.Url, info.Key, info.CrawlID, len(info.Metadata)))
 	}
 	slices.Sort(got)
-	want := []string{"http://Gac.icann.org?language_id=9 gac.icann.org DEFAULT 0", "http://u:p@b.test:80/x#f k DEFAULT 2"}
+	want := []string{"http://Gac.icann.org?language_id=9 gac.icann.org DEFAULT 0",
+		"http://u:p@b.test:80/x#f k DEFAULT 2"}
 	if !slices.Equal(got, want) {
 		t.Errorf("served are %q; want %q", got, want)
 	}
@@ -53,7 +54,8 @@ func TestGet(t *testing.T) {
 		{"what is leased", in("DEFAULT"), 0},
 		{"unknown key", &pb.GetParams{Key: "none"}, 0},
 		{"key without a crawl: that of each, and one is leased", &pb.GetParams{Key: "k"}, 1},
-		{"key in any crawl, all leased", &pb.GetParams{Key: "k", Item: &pb.GetParams_AnyCrawlID{AnyCrawlID: &pb.AnyCrawlID{}}}, 0},
+		{"key in any crawl, all leased", &pb.GetParams{Key: "k",
+			Item: &pb.GetParams_AnyCrawlID{AnyCrawlID: &pb.AnyCrawlID{}}}, 0},
 		{"limits beyond int32", &pb.GetParams{MaxQueues: 1 << 31, MaxUrlsPerQueue: 1<<32 - 1}, 1},
 	} {
 		c.in.DelayRequestable = untilEnd
@@ -79,13 +81,16 @@ func TestStatus(t *testing.T) {
 	state := func(url string) *pb.URLItem {
 		return must[*pb.URLItem](t)(r.GetURLStatus(ctx, &pb.URLStatusRequest{Url: url}))
 	}
-	if k := state("http://a.test/Later"); k.GetKnown().GetRefetchableFromDate() != date || len(k.GetKnown().Info.Metadata) != 1 || k.CreationDate < date-1010 {
+	if k := state("http://a.test/Later"); k.GetKnown().GetRefetchableFromDate() != date ||
+		len(k.GetKnown().Info.Metadata) != 1 || k.CreationDate < date-1010 {
 		t.Errorf("status of a scheduled URL is %v", k)
 	}
-	if k := state("http://a.test/done").GetKnown(); k.GetRefetchableFromDate() != 0 || k.Info.CrawlID != "DEFAULT" || k.Info.Key != "a.test" {
+	if k := state("http://a.test/done").GetKnown(); k.GetRefetchableFromDate() != 0 ||
+		k.Info.CrawlID != "DEFAULT" || k.Info.Key != "a.test" {
 		t.Errorf("status of a completed URL is %v", k)
 	}
-	if k := state("http://b.test/1").GetKnown(); k.GetRefetchableFromDate() == 0 || k.GetRefetchableFromDate() >= date {
+	if k := state("http://b.test/1").GetKnown(); k.GetRefetchableFromDate() == 0 ||
+		k.GetRefetchableFromDate() >= date {
 		t.Errorf("status of a discovered URL is %v; want its date", k)
 	}
 	for url, want := range map[string]codes.Code{"http://b.test/2": codes.NotFound, "": codes.InvalidArgument} {
@@ -112,7 +117,8 @@ func TestLists(t *testing.T) {
 		{"filter", &pb.ListUrlParams{Filter: text("later")}, "", 0},
 		{"filter, any case", &pb.ListUrlParams{Filter: text("LATER"), IgnoreCase: &yes}, "http://a.test/Later", 1},
 		{"blank filter", &pb.ListUrlParams{Filter: text(" "), Size: 1}, "http://a.test/Later", 3},
-		{"start counts what the filter lets through", &pb.ListUrlParams{Filter: text("a.test"), Start: 1}, "http://a.test/done", 2},
+		{"start counts what the filter lets through", &pb.ListUrlParams{Filter: text("a.test"), Start: 1},
+			"http://a.test/done", 2},
 		{"unknown crawl", &pb.ListUrlParams{CrawlID: "c"}, "", 0},
 	} {
 		stream, err := r.ListURLs(ctx, c.in)
@@ -133,7 +139,9 @@ func TestLists(t *testing.T) {
 		if strings.Join(got, " ") != c.want {
 			t.Errorf("%s: listed are %q; want %s", c.name, got, c.want)
 		}
-		n := must[*pb.Long](t)(r.CountURLs(ctx, &pb.CountUrlParams{Key: c.in.Key, CrawlID: c.in.CrawlID, Filter: c.in.Filter, IgnoreCase: c.in.IgnoreCase}))
+		n := must[*pb.Long](t)(r.CountURLs(ctx,
+			&pb.CountUrlParams{Key: c.in.Key, CrawlID: c.in.CrawlID, Filter: c.in.Filter,
+				IgnoreCase: c.in.IgnoreCase}))
 		if n.Value != c.count {
 			t.Errorf("%s: counted are %d; want %d", c.name, n.Value, c.count)
 		}
@@ -143,7 +151,8 @@ func TestLists(t *testing.T) {
 func TestQueues(t *testing.T) {
 	r := newRig(t, nil)
 	ctx := soon(t)
-	r.put(discovered("http://a.test/1"), discovered("http://b.test/1"), known("http://c.test/1", 0), discovered("http://d.test/1"))
+	r.put(discovered("http://a.test/1"), discovered("http://b.test/1"), known("http://c.test/1", 0),
+		discovered("http://d.test/1"))
 	must[*pb.Empty](t)(r.BlockQueueUntil(ctx, &pb.BlockQueueParams{Key: "b.test", Time: 1 << 40}))
 	r.get(&pb.GetParams{MaxQueues: 1, DelayRequestable: untilEnd})
 	for _, c := range []struct {
@@ -159,7 +168,8 @@ func TestQueues(t *testing.T) {
 		{"unknown crawl", &pb.Pagination{CrawlID: "c"}, "", 0},
 	} {
 		got := must[*pb.QueueList](t)(r.ListQueues(ctx, c.in))
-		if strings.Join(got.Values, " ") != c.want || got.Total != c.total || int(got.Size) != len(got.Values) || got.Start != c.in.Start {
+		if strings.Join(got.Values, " ") != c.want || got.Total != c.total ||
+			int(got.Size) != len(got.Values) || got.Start != c.in.Start {
 			t.Errorf("%s: queues are %v; want %s of %d", c.name, got, c.want, c.total)
 		}
 	}
@@ -168,10 +178,12 @@ func TestQueues(t *testing.T) {
 		stats.Counts["completed"] != 1 || stats.Counts["active_queues"] != 3 {
 		t.Errorf("stats are %v", stats)
 	}
-	if s := must[*pb.Stats](t)(r.GetStats(ctx, &pb.QueueWithinCrawlParams{Key: "none"})); s.Size != 0 || s.NumberOfQueues != 0 {
+	if s := must[*pb.Stats](t)(r.GetStats(ctx, &pb.QueueWithinCrawlParams{Key: "none"})); s.Size != 0 ||
+		s.NumberOfQueues != 0 {
 		t.Errorf("stats of an unknown queue are %v; want nothing", s)
 	}
-	if got := must[*pb.StringList](t)(r.ListCrawls(ctx, &pb.Local{})).Values; !slices.Equal(got, []string{"DEFAULT"}) {
+	if got := must[*pb.StringList](t)(r.ListCrawls(ctx, &pb.Local{})).Values; !slices.Equal(got,
+		[]string{"DEFAULT"}) {
 		t.Errorf("crawls are %q", got)
 	}
 	for key, want := range map[string]uint64{"c.test": 1, "none": 0, "": 0} {
@@ -198,7 +210,8 @@ func TestControl(t *testing.T) {
 	ctx := soon(t)
 	r.put(discovered("http://a.test/1"), discovered("http://a.test/2"))
 	must[*pb.Empty](t)(r.SetActive(ctx, &pb.Active{}))
-	if got := r.get(&pb.GetParams{}); len(got) != 0 || must[*pb.Boolean](t)(r.GetActive(ctx, &pb.Local{})).State {
+	if got := r.get(&pb.GetParams{}); len(got) != 0 ||
+		must[*pb.Boolean](t)(r.GetActive(ctx, &pb.Local{})).State {
 		t.Errorf("%d URLs are served while inactive", len(got))
 	}
 	must[*pb.Empty](t)(r.SetActive(ctx, &pb.Active{State: true}))
@@ -214,7 +227,8 @@ func TestControl(t *testing.T) {
 	if got := r.get(&pb.GetParams{}); len(got) != 1 {
 		t.Errorf("%d URLs are served without a limit; want 1", len(got))
 	}
-	must[*pb.Empty](t)(r.SetLogLevel(ctx, &pb.LogLevelParams{Package: "crawlercommons", Level: pb.LogLevelParams_ERROR}))
+	must[*pb.Empty](t)(r.SetLogLevel(ctx, &pb.LogLevelParams{Package: "crawlercommons",
+		Level: pb.LogLevelParams_ERROR}))
 	must[*pb.Empty](t)(r.SetLogLevel(ctx, &pb.LogLevelParams{Package: "ROOT", Level: pb.LogLevelParams_WARN}))
 	if level != "warn" {
 		t.Errorf("log level is %q; want warn", level)
@@ -224,13 +238,17 @@ func TestControl(t *testing.T) {
 	}
 	for name, call := range map[string]func() error{
 		"limit without a key": func() error { _, err := r.SetCrawlLimit(ctx, &pb.CrawlLimitParams{}); return err },
-		"level 9":             func() error { _, err := r.SetLogLevel(ctx, &pb.LogLevelParams{Level: 9}); return err },
+		"level 9": func() error {
+			_, err := r.SetLogLevel(ctx, &pb.LogLevelParams{Level: 9})
+			return err
+		},
 		"long key": func() error {
 			_, err := r.SetDelay(ctx, &pb.QueueDelayParams{Key: strings.Repeat("k", 256)})
 			return err
 		},
 		"crawl that no URL can have": func() error {
-			_, err := r.SetDelay(ctx, &pb.QueueDelayParams{Key: "k", CrawlID: strings.Repeat("c", docindex.MaxExtra+1)})
+			_, err := r.SetDelay(ctx, &pb.QueueDelayParams{Key: "k",
+				CrawlID: strings.Repeat("c", docindex.MaxExtra+1)})
 			return err
 		},
 	} {
@@ -242,7 +260,9 @@ func TestControl(t *testing.T) {
 
 func TestToken(t *testing.T) {
 	r := newRig(t, func(c *frontier.Config) { c.Settings.Token = "secret" })
-	for token, want := range map[string]codes.Code{"": codes.Unauthenticated, "Bearer wrong": codes.Unauthenticated, "secret": codes.Unauthenticated, "Bearer secret": codes.OK, "bearer secret": codes.OK} {
+	for token, want := range map[string]codes.Code{"": codes.Unauthenticated,
+		"Bearer wrong": codes.Unauthenticated, "secret": codes.Unauthenticated, "Bearer secret": codes.OK,
+		"bearer secret": codes.OK} {
 		ctx := metadata.AppendToOutgoingContext(soon(t), "authorization", token)
 		if _, err := r.GetActive(ctx, &pb.Local{}); status.Code(err) != want {
 			t.Errorf("a call with %q: %v; want %v", token, err, want)
@@ -255,14 +275,16 @@ func TestToken(t *testing.T) {
 			t.Errorf("a stream with %q: %v; want %v", token, err, want)
 		}
 	}
-	if _, err := grpc_health_v1.NewHealthClient(r.conn).Check(soon(t), &grpc_health_v1.HealthCheckRequest{}); err != nil {
+	if _, err := grpc_health_v1.NewHealthClient(r.conn).Check(soon(t),
+		&grpc_health_v1.HealthCheckRequest{}); err != nil {
 		t.Errorf("health without a token: %v", err)
 	}
 }
 
 func TestHealthAndReflection(t *testing.T) {
 	r := newRig(t, nil)
-	h, err := grpc_health_v1.NewHealthClient(r.conn).Check(soon(t), &grpc_health_v1.HealthCheckRequest{Service: "urlfrontier.URLFrontier"})
+	h, err := grpc_health_v1.NewHealthClient(r.conn).Check(soon(t),
+		&grpc_health_v1.HealthCheckRequest{Service: "urlfrontier.URLFrontier"})
 	if err != nil || h.Status != grpc_health_v1.HealthCheckResponse_SERVING {
 		t.Errorf("health is %v, %v", h, err)
 	}
@@ -272,7 +294,8 @@ func TestHealthAndReflection(t *testing.T) {
 	}); err != nil {
 		t.Fatal(err)
 	}
-	if answer, err := stream.Recv(); err != nil || len(answer.GetFileDescriptorResponse().GetFileDescriptorProto()) == 0 {
+	if answer, err := stream.Recv(); err != nil ||
+		len(answer.GetFileDescriptorResponse().GetFileDescriptorProto()) == 0 {
 		t.Errorf("reflection answers %v, %v; want the schema", answer, err)
 	}
 }

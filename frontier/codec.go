@@ -2,17 +2,17 @@ package frontier
 
 import (
 	"google.golang.org/grpc/encoding"
-	_ "google.golang.org/grpc/encoding/proto" // the codec for what is not ours
+	_ "google.golang.org/grpc/encoding/proto" // the codec for other messages
 	"google.golang.org/grpc/mem"
 )
 
-// codec is protobuf by generated code for the service's own messages, and gRPC's own codec for others, such as
-// those of reflection. Strings of what it reads alias one copy of the message.
+// codec uses generated code for the service's own messages, and gRPC's codec for others, such as
+// those of reflection. Strings of a decoded message alias one copy of the input.
 type codec struct{ others encoding.CodecV2 }
 
 func newCodec() codec { return codec{others: encoding.GetCodecV2("proto")} }
 
-// fast is what protoc-gen-go-vtproto gives messages.
+// fast is implemented by messages that protoc-gen-go-vtproto generates.
 type fast interface {
 	SizeVT() int
 	MarshalToSizedBufferVT([]byte) (int, error)
@@ -20,10 +20,10 @@ type fast interface {
 	Reset()
 }
 
-// Name is [encoding.CodecV2.Name]: what is on the wire is plain protobuf.
+// Name implements [encoding.CodecV2]. The wire format is plain protobuf.
 func (codec) Name() string { return "proto" }
 
-// Marshal is [encoding.CodecV2.Marshal].
+// Marshal implements [encoding.CodecV2].
 func (c codec) Marshal(v any) (mem.BufferSlice, error) {
 	m, ok := v.(fast)
 	if !ok {
@@ -44,7 +44,7 @@ func (c codec) Marshal(v any) (mem.BufferSlice, error) {
 	return mem.BufferSlice{mem.NewBuffer(buf, pool)}, nil
 }
 
-// Unmarshal is [encoding.CodecV2.Unmarshal].
+// Unmarshal implements [encoding.CodecV2].
 func (c codec) Unmarshal(data mem.BufferSlice, v any) error {
 	m, ok := v.(fast)
 	if !ok {

@@ -12,14 +12,16 @@ import (
 	"urlserver/frontier"
 )
 
-// A crawl is the same thing at every door: crawl ID, and the metadata appid, spiderid, expires and priority.
+// A crawl is the same thing at every door: crawl ID, and the metadata appid, spiderid, expires and
+// priority.
 func TestCrawlControl(t *testing.T) {
 	store := memory.New()
 	r := newRig(t, func(cfg *frontier.Config) { cfg.Store = store })
 	values := func(v string) *pb.StringList { return &pb.StringList{Values: []string{v}} }
 	item := func(url, priority string) *pb.URLItem {
 		return discoveredInfo(&pb.URLInfo{Url: url, CrawlID: "c1", Metadata: map[string]*pb.StringList{
-			"appid": values("testapp"), "spiderid": values("wandering"), "expires": values(fmt.Sprint(time.Now().Unix() - 1)), "priority": values(priority),
+			"appid": values("testapp"), "spiderid": values("wandering"),
+			"expires": values(fmt.Sprint(time.Now().Unix() - 1)), "priority": values(priority),
 		}})
 	}
 	id := docindex.CrawlID{Spider: "wandering", App: "testapp", Crawl: "c1"}
@@ -39,7 +41,8 @@ func TestCrawlControl(t *testing.T) {
 	if len(overdue) != 1 || overdue[0] != (docindex.CrawlEnd{CrawlID: id, Expired: true}) {
 		t.Errorf("overdue are %v", overdue)
 	}
-	if got := r.get(&pb.GetParams{MaxUrlsPerQueue: 10, MaxQueues: 10, Item: &pb.GetParams_AnyCrawlID{AnyCrawlID: &pb.AnyCrawlID{}}, DelayRequestable: 60}); len(got) != 2 {
+	if got := r.get(&pb.GetParams{MaxUrlsPerQueue: 10, MaxQueues: 10,
+		Item: &pb.GetParams_AnyCrawlID{AnyCrawlID: &pb.AnyCrawlID{}}, DelayRequestable: 60}); len(got) != 2 {
 		t.Errorf("got %v", got)
 	}
 	if c := pending(); c.Total != 0 {

@@ -30,8 +30,8 @@ func (bytesCodec) Unmarshal(data mem.BufferSlice, v any) error {
 	return nil
 }
 
-// FuzzCalls sends any bytes to any of the calls. The service answers with whatever status, but in time, and goes on:
-// counts stay what a walk over all URLs finds.
+// FuzzCalls sends any bytes to any of the calls. The service answers with whatever status, but in
+// time, and goes on: counts stay what a walk over all URLs finds.
 func FuzzCalls(f *testing.F) {
 	add := func(call uint8, m proto.Message) {
 		text, err := proto.Marshal(m)
@@ -52,12 +52,16 @@ func FuzzCalls(f *testing.F) {
 	f.Fuzz(func(t *testing.T, call uint8, message []byte) {
 		r := newRig(t, nil)
 		r.put(discovered("http://seed.test/"))
-		if err := send(t, r, call, message); status.Code(err) == codes.DeadlineExceeded || status.Code(err) == codes.Unavailable {
+		if err := send(t, r, call, message); status.Code(err) == codes.DeadlineExceeded ||
+			status.Code(err) == codes.Unavailable {
 			t.Fatalf("call %d with %q: %v", call, message, err)
 		}
 		for _, crawl := range indextest.CrawlsOf(t, r.store) {
 			walked, scope := uint64(0), docindex.Scope{Crawl: []byte(crawl)}
-			if err := r.store.List(t.Context(), scope, func(*docindex.Document) bool { walked++; return true }); err != nil {
+			if err := r.store.List(t.Context(), scope, func(*docindex.Document) bool {
+				walked++
+				return true
+			}); err != nil {
 				t.Fatal(err)
 			}
 			if n := indextest.Count(t, r.store, &scope); walked != n.Scheduled+n.InTransit+n.Completed {
@@ -75,9 +79,11 @@ func send(t *testing.T, r *rig, call uint8, message []byte) error {
 	path, n := "/"+desc.ServiceName+"/", int(call)%(len(desc.Streams)+len(desc.Methods))
 	var answer []byte
 	if n >= len(desc.Streams) {
-		return r.conn.Invoke(ctx, path+desc.Methods[n-len(desc.Streams)].MethodName, &message, &answer, grpc.ForceCodecV2(bytesCodec{}))
+		return r.conn.Invoke(ctx, path+desc.Methods[n-len(desc.Streams)].MethodName, &message, &answer,
+			grpc.ForceCodecV2(bytesCodec{}))
 	}
-	stream, err := r.conn.NewStream(ctx, &grpc.StreamDesc{ServerStreams: true, ClientStreams: true}, path+desc.Streams[n].StreamName, grpc.ForceCodecV2(bytesCodec{}))
+	stream, err := r.conn.NewStream(ctx, &grpc.StreamDesc{ServerStreams: true, ClientStreams: true},
+		path+desc.Streams[n].StreamName, grpc.ForceCodecV2(bytesCodec{}))
 	if err != nil {
 		return err
 	}

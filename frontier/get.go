@@ -13,14 +13,15 @@ import (
 	"urlserver/docindex"
 )
 
-// defaultLease is what delay_requestable 0 means.
+// defaultLease is the meaning of delay_requestable 0.
 const defaultLease = 30 * time.Second
 
-// GetURLs streams what may be fetched now. A key without a crawl is that key in every crawl.
+// GetURLs streams URLs that may be fetched now. A key without a crawl means that key in every
+// crawl.
 func (s *Server) GetURLs(in *pb.GetParams, stream grpc.ServerStreamingServer[pb.URLInfo]) error {
-	s.figures.getCalls.Add(1)
+	s.counters.getCalls.Add(1)
 	began := time.Now()
-	defer func() { s.figures.getTime.Add(int64(time.Since(began))) }()
+	defer func() { s.counters.getTime.Add(int64(time.Since(began))) }()
 	crawl, one := in.Item.(*pb.GetParams_CrawlID)
 	if s.stopping.Load() {
 		return nil
@@ -37,7 +38,7 @@ func (s *Server) GetURLs(in *pb.GetParams, stream grpc.ServerStreamingServer[pb.
 	}
 	var out pb.URLInfo
 	err := s.store.Serve(stream.Context(), r, func(h *docindex.Served) error {
-		s.figures.got.Add(int64(h.Len()))
+		s.counters.got.Add(int64(h.Len()))
 		for i := range h.Len() {
 			p := h.At(i)
 			fill(&out, &p)
@@ -57,7 +58,7 @@ func lease(seconds uint32) time.Duration {
 	return time.Duration(seconds) * time.Second
 }
 
-// asStatus gives an error of the store its code.
+// asStatus gives an error of the store its gRPC code.
 func asStatus(err error) error {
 	if err == nil {
 		return nil

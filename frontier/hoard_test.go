@@ -18,7 +18,8 @@ import (
 	"urlserver/internal/testkit/netguardtest"
 )
 
-// TestHoarders: with the token, 64 unfinished messages of 4 MiB on one connection; without it, a watch of the service's health.
+// TestHoarders: with the token, 64 unfinished messages of 4 MiB on one connection; without it, a
+// watch of the service's health.
 func TestHoarders(t *testing.T) {
 	settings := configs.Default().Frontier
 	settings.Token = "right"
@@ -38,10 +39,12 @@ func TestHoarders(t *testing.T) {
 		}
 	})
 	before := netguardtest.InUse()
-	h := netguardtest.Hoard(t, l.Addr().String(), pb.URLFrontier_PutURLs_FullMethodName, "right", 64, settings.MaxMessage)
+	h := netguardtest.Hoard(t, l.Addr().String(), pb.URLFrontier_PutURLs_FullMethodName, "right", 64,
+		settings.MaxMessage)
 	defer h.Close()
 	if sent, _, cut := h.Result(); !cut {
-		t.Errorf("a connection with %d bytes of unfinished messages, which take %d, goes on; want it cut", sent, netguardtest.InUse()-before)
+		t.Errorf("a connection with %d bytes of unfinished messages, which take %d, goes on; want it cut",
+			sent, netguardtest.InUse()-before)
 	}
 	conn, err := grpc.NewClient(l.Addr().String(), grpc.WithTransportCredentials(insecure.NewCredentials()))
 	if err != nil {

@@ -12,7 +12,7 @@ import (
 	"urlserver/docindex"
 )
 
-// maxKey bounds a key, in UTF-16 units.
+// maxKey is the most UTF-16 units of a key.
 const maxKey = 255
 
 var (
@@ -23,7 +23,7 @@ var (
 	errNoKey   = errors.New("no key, and no host in the URL to take for one")
 )
 
-// crawlID is the store's name for a crawl: blank is DEFAULT, which the store has as nothing.
+// crawlID returns the store's name of a crawl. Blank means DEFAULT, which is "" in the store.
 func crawlID(id string) string {
 	if strings.TrimSpace(id) == "" || id == defaultCrawl {
 		return ""
@@ -31,7 +31,7 @@ func crawlID(id string) string {
 	return id
 }
 
-// shownCrawl is the reverse of crawlID.
+// shownCrawl is the inverse of crawlID.
 func shownCrawl(id string) string {
 	if id == "" {
 		return defaultCrawl
@@ -41,8 +41,8 @@ func shownCrawl(id string) string {
 
 const defaultCrawl = "DEFAULT"
 
-// hostOf is the host of a URL: as the WHATWG URL standard has it, or, where that knows none, what stands between
-// "://" and the next of :/?& in the text.
+// hostOf returns the host of a URL by the WHATWG URL standard. If that finds none, it is the text
+// between "://" and the next of :/?&.
 func hostOf(url string) []byte {
 	if host := docindex.HostOf(view(url)); len(host) > 0 {
 		return host
@@ -56,7 +56,7 @@ func hostOf(url string) []byte {
 	return []byte(url)
 }
 
-// queueOf is the queue that a client means by crawl, key and, where there is no key, URL.
+// queueOf returns the queue of a crawl and key. Without a key, the URL determines it.
 func queueOf(crawl, key, url string) (docindex.Scope, error) {
 	s := docindex.Scope{Crawl: view(crawlID(crawl)), Key: view(key)}
 	if key == "" {
@@ -71,7 +71,8 @@ func queueOf(crawl, key, url string) (docindex.Scope, error) {
 	return s, nil
 }
 
-// view is the bytes of a text without a copy, to be read only: one of each URL that comes would be felt.
+// view returns the bytes of a text without a copy. They are read only. A copy of each URL would
+// cost noticeable time.
 func view(text string) []byte { return unsafe.Slice(unsafe.StringData(text), len(text)) }
 
 func tooLong(key string) bool {
@@ -88,14 +89,14 @@ func tooLong(key string) bool {
 	return units > maxKey
 }
 
-// item is what one URLItem asks for.
+// item is the content of a URLItem.
 type item struct {
 	info  *pb.URLInfo
 	due   int64
 	known bool
 }
 
-// read reads a URLItem: neither discovered nor known is an empty URL.
+// read reads a URLItem. One that is neither discovered nor known has an empty URL.
 func read(in *pb.URLItem) item {
 	switch it := in.Item.(type) {
 	case *pb.URLItem_Discovered:
@@ -106,7 +107,7 @@ func read(in *pb.URLItem) item {
 	return item{}
 }
 
-// dueOf is a date as the store has it: 0 is never again.
+// dueOf converts a date to the store's form, where 0 means never again.
 func dueOf(date uint64) int64 {
 	if date == 0 {
 		return docindex.Never
@@ -114,7 +115,7 @@ func dueOf(date uint64) int64 {
 	return int64(min(date, math.MaxInt64-1))
 }
 
-// addTo adds the item to what is put. The error says why it is not stored.
+// addTo adds the item to a batch of puts. The error says why it cannot be stored.
 func (it *item) addTo(p *docindex.Puts) error {
 	info := it.info
 	if info.GetUrl() == "" {
@@ -146,7 +147,7 @@ func lists(m map[string]*pb.StringList) map[string][]string {
 	return all
 }
 
-// fill writes what is kept of a URL into a message.
+// fill writes a document's data into a message.
 func fill(info *pb.URLInfo, p *docindex.Put) {
 	info.Url, info.Key, info.CrawlID = string(p.URL), string(p.Key), shownCrawl(string(p.Crawl))
 	info.Metadata = nil
@@ -158,7 +159,7 @@ func fill(info *pb.URLInfo, p *docindex.Put) {
 	}
 }
 
-// known is a document as GetURLStatus and ListURLs have it.
+// known returns a document in the form of GetURLStatus and ListURLs.
 func known(d *docindex.Document) *pb.URLItem {
 	info := &pb.URLInfo{}
 	fill(info, &d.Put)
@@ -167,7 +168,7 @@ func known(d *docindex.Document) *pb.URLItem {
 	switch {
 	case d.State == docindex.Completed:
 		info.Metadata = nil
-	case d.Due <= 0: // due since ever; 0 would say completed
+	case d.Due <= 0: // due at any time; 0 would mean completed
 		k.RefetchableFromDate = created
 	default:
 		k.RefetchableFromDate = uint64(d.Due)

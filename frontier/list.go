@@ -12,7 +12,7 @@ import (
 	"urlserver/docindex"
 )
 
-// GetURLStatus tells what is kept of a URL.
+// GetURLStatus returns the state of a URL.
 func (s *Server) GetURLStatus(ctx context.Context, in *pb.URLStatusRequest) (*pb.URLItem, error) {
 	queue, err := queueOf(in.CrawlID, in.Key, in.Url)
 	if err != nil {
@@ -25,7 +25,7 @@ func (s *Server) GetURLStatus(ctx context.Context, in *pb.URLStatusRequest) (*pb
 	return known(&d), nil
 }
 
-// filter is a wish for URLs that contain a text; the zero value lets all through.
+// filter selects URLs that contain a text. The zero value selects all.
 type filter struct {
 	text   string
 	folded bool
@@ -52,7 +52,7 @@ func (f filter) takes(url []byte) bool {
 	return strings.Contains(text, f.text)
 }
 
-// ListURLs streams a page of a queue, or of a crawl where there is no key.
+// ListURLs streams a page of a queue, or of a crawl if there is no key.
 func (s *Server) ListURLs(in *pb.ListUrlParams, stream grpc.ServerStreamingServer[pb.URLItem]) error {
 	left := in.Size
 	if left == 0 {
@@ -80,7 +80,7 @@ func (s *Server) ListURLs(in *pb.ListUrlParams, stream grpc.ServerStreamingServe
 	return asStatus(err)
 }
 
-// CountURLs counts a queue, or a crawl where there is no key.
+// CountURLs counts a queue, or a crawl if there is no key.
 func (s *Server) CountURLs(ctx context.Context, in *pb.CountUrlParams) (*pb.Long, error) {
 	scope := scopeOf(in.CrawlID, in.Key)
 	f := newFilter(in.GetFilter(), in.GetIgnoreCase())

@@ -43,7 +43,8 @@ func (o *oracle) take(began time.Time, infos []*pb.URLInfo) {
 	keys := map[string]bool{}
 	for _, info := range infos {
 		if o.transit[info.Url] || o.done[info.Url] {
-			o.t.Errorf("%s is given out though it is in transit (%v) or completed (%v)", info.Url, o.transit[info.Url], o.done[info.Url])
+			o.t.Errorf("%s is given out though it is in transit (%v) or completed (%v)", info.Url,
+				o.transit[info.Url], o.done[info.Url])
 		}
 		o.transit[info.Url] = true
 		if o.perKey[info.Key]++; o.perKey[info.Key] > oracleMax {
@@ -80,7 +81,8 @@ func (o *oracle) completed() int {
 // TestPolite has 64 clients put, get and report at once.
 func TestPolite(t *testing.T) {
 	r := newRig(t, nil)
-	o := &oracle{t: t, perKey: map[string]int{}, served: map[string][]period{}, transit: map[string]bool{}, done: map[string]bool{}}
+	o := &oracle{t: t, perKey: map[string]int{}, served: map[string][]period{}, transit: map[string]bool{},
+		done: map[string]bool{}}
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
 	var clients sync.WaitGroup
@@ -127,12 +129,14 @@ func (o *oracle) client(ctx context.Context, r *rig, rnd *rand.Rand) error {
 		return err
 	}
 	for range 20 {
-		if err := stream.Send(discovered(fmt.Sprintf("http://h%d.test/%d", rnd.IntN(300), rnd.IntN(1000)))); err != nil {
+		if err := stream.Send(discovered(fmt.Sprintf("http://h%d.test/%d", rnd.IntN(300),
+			rnd.IntN(1000)))); err != nil {
 			return err
 		}
 	}
 	began := time.Now()
-	get, err := r.GetURLs(ctx, &pb.GetParams{MaxUrlsPerQueue: oracleMax, MaxQueues: uint32(rnd.IntN(5)), DelayRequestable: 3600})
+	get, err := r.GetURLs(ctx, &pb.GetParams{MaxUrlsPerQueue: oracleMax, MaxQueues: uint32(rnd.IntN(5)),
+		DelayRequestable: 3600})
 	if err != nil {
 		return err
 	}

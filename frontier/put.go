@@ -17,13 +17,14 @@ import (
 
 const (
 	maxBatch      = 512     // items stored at once; as many again are read meanwhile
-	maxBatchBytes = 1 << 20 // of a batch, about
+	maxBatchBytes = 1 << 20 // bytes of a batch, about
 )
 
-// PutURLs reads items and acknowledges each, whatever becomes of it. What has come while a batch was being stored is
-// the next batch. Reading waits while a whole batch waits, so a stream has at most 1024 items without answer.
+// PutURLs reads items and acknowledges each, whatever its result. The items that arrive while one
+// batch is being stored make the next batch. Reading pauses while a whole batch waits, so a stream
+// has at most 1024 unanswered items.
 func (s *Server) PutURLs(stream grpc.BidiStreamingServer[pb.URLItem, pb.AckMessage]) error {
-	s.figures.putCalls.Add(1)
+	s.counters.putCalls.Add(1)
 	log := s.streamLog(stream.Context())
 	q := newPending()
 	var storing sync.WaitGroup
@@ -34,16 +35,16 @@ func (s *Server) PutURLs(stream grpc.BidiStreamingServer[pb.URLItem, pb.AckMessa
 	return err
 }
 
-// streamLog numbers a stream of URLs, and returns the log that names it by its number and its client.
+// streamLog numbers a stream of URLs, and returns a log with the number and the client's address.
 func (s *Server) streamLog(ctx context.Context) zerolog.Logger {
-	with := s.log.With().Int64("stream", s.figures.streams.Add(1))
+	with := s.log.With().Int64("stream", s.counters.streams.Add(1))
 	if p, ok := peer.FromContext(ctx); ok {
 		with = with.Stringer("client", p.Addr)
 	}
 	return with.Logger()
 }
 
-// receive reads until the client has no more.
+// receive reads until the client sends no more.
 func receive(stream grpc.BidiStreamingServer[pb.URLItem, pb.AckMessage], q *pending) error {
 	var in pb.URLItem
 	for {
@@ -54,13 +55,14 @@ func receive(stream grpc.BidiStreamingServer[pb.URLItem, pb.AckMessage], q *pend
 			return err
 		}
 		if !q.add(&in) {
-			return stream.Context().Err() // the client does not take acknowledgements any more
+			return stream.Context().Err() // the client no longer takes acknowledgements
 		}
 	}
 }
 
-// storeAll stores what comes and acknowledges it, until all is done.
-func (s *Server) storeAll(stream grpc.BidiStreamingServer[pb.URLItem, pb.AckMessage], q *pending, log zerolog.Logger) {
+// storeAll stores the batches of q and acknowledges their items, until q ends.
+func (s *Server) storeAll(stream grpc.BidiStreamingServer[pb.URLItem, pb.AckMessage], q *pending,
+	log zerolog.Logger) {
 	b := new(batch)
 	for {
 		if b = q.swap(b); b == nil {
@@ -77,7 +79,7 @@ func (s *Server) storeAll(stream grpc.BidiStreamingServer[pb.URLItem, pb.AckMess
 	}
 }
 
-// storeBatch stores one batch and sets the status of each item. A client that has gone does not undo what it sent.
+// storeBatch stores one batch and sets the status of each item, even if the client has gone.
 func (s *Server) storeBatch(ctx context.Context, b *batch, log zerolog.Logger) {
 	var err error
 	if s.stopping.Load() {
@@ -88,9 +90,10 @@ func (s *Server) storeBatch(ctx context.Context, b *batch, log zerolog.Logger) {
 	for i, ack := range b.places {
 		b.acks[ack].Status = statusOf(b.puts.Verdict(i))
 	}
-	s.figures.count(b)
+	s.counters.count(b)
 	for _, one := range b.bad {
-		log.Debug().Err(one.err).Str("url", one.url).Int("malformed", b.malformed).Int("too_long", b.tooLong).Msg("frontier: item not stored")
+		log.Debug().Err(one.err).Str("url", one.url).Int("malformed", b.malformed).Int("too_long",
+			b.tooLong).Msg("frontier: item not stored")
 	}
 	if err != nil {
 		log.Error().Err(err).Int("urls", b.puts.Len()).Msg("frontier: URLs were not stored; their acknowledgements say FAIL")
@@ -112,14 +115,14 @@ func statusOf(v docindex.Verdict) pb.AckMessage_Status {
 // batch is items that are stored together, with their acknowledgements in order.
 type batch struct {
 	puts      docindex.Puts
-	places    []int // of the acknowledgement of each of puts
+	places    []int // index in acks of each of puts
 	acks      []pb.AckMessage
 	bytes     int
-	known     int   // items that bring news of known URLs
-	completed int   // of them: never again
-	malformed int   // items that no store can take; they are answered SKIPPED
-	tooLong   int   // items with more bytes than are kept; they are answered FAIL
-	bad       []bad // the first of these two
+	known     int   // items that report results
+	completed int   // those of known that are never due again
+	malformed int   // items that no store can hold; their answer is SKIPPED
+	tooLong   int   // items that are too long; their answer is FAIL
+	bad       []bad // the first ones of these two kinds
 }
 
 // maxBad is how many items of a batch that were not stored are logged.
@@ -133,20 +136,22 @@ type bad struct {
 
 func (b *batch) reset() {
 	b.puts.Reset()
-	clear(b.acks) // lets go of what they alias
+	clear(b.acks) // releases the memory that they alias
 	*b = batch{puts: b.puts, places: b.places[:0], acks: b.acks[:0], bad: b.bad[:0]}
 }
 
 func (b *batch) full() bool { return len(b.acks) >= maxBatch || b.bytes >= maxBatchBytes }
 
-// add adds an item. A malformed one is acknowledged as SKIPPED, as the Java service does. One that is too
-// long would be stored there, so it is acknowledged as FAIL: clients read SKIPPED as "known".
+// add adds an item. A malformed item is acknowledged as SKIPPED, as the Java service does. That
+// service would store an item that is too long, so this one is acknowledged as FAIL: clients read
+// SKIPPED as "known".
 func (b *batch) add(id string, it item) {
 	if id == "" {
 		id = it.info.GetUrl()
 	}
 	b.bytes += len(id) + len(it.info.GetUrl()) + len(it.info.GetKey())
-	b.acks = append(b.acks, pb.AckMessage{ID: strings.ToValidUTF8(strings.Clone(id), "\uFFFD"), Status: pb.AckMessage_SKIPPED})
+	b.acks = append(b.acks, pb.AckMessage{ID: strings.ToValidUTF8(strings.Clone(id), "\uFFFD"),
+		Status: pb.AckMessage_SKIPPED})
 	if it.known {
 		b.known++
 	}
@@ -168,12 +173,13 @@ func (b *batch) add(id string, it item) {
 	b.places = append(b.places, len(b.acks)-1)
 }
 
-// pending is the batch that is being filled. The one that reads a stream fills it, the one that stores empties it.
+// pending is the batch that is being filled. The goroutine that reads a stream fills it, and the
+// one that stores takes it.
 type pending struct {
 	mu     sync.Mutex // guards all below; held for memory work only
 	change sync.Cond
 	b      *batch
-	closed bool // no more comes
+	closed bool // no more items come
 	gone   bool // nobody stores any more
 }
 
@@ -183,7 +189,8 @@ func newPending() *pending {
 	return q
 }
 
-// add adds an item; it waits while the batch is full. It answers false when nobody will store it.
+// add adds an item. It waits while the batch is full. It reports false if nobody will store the
+// item.
 func (q *pending) add(in *pb.URLItem) bool {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -200,7 +207,8 @@ func (q *pending) add(in *pb.URLItem) bool {
 	return true
 }
 
-// swap waits for items and takes them in exchange for an empty batch; nil: there are no more.
+// swap waits for items, and returns them in exchange for an empty batch. It returns nil if there
+// are no more.
 func (q *pending) swap(empty *batch) *batch {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -230,9 +238,10 @@ func (q *pending) abandon() {
 	q.change.Signal()
 }
 
-// PutDiscovered stores batch by batch; while one is being stored and answered, the next waits in flow control.
+// PutDiscovered stores one batch after the other. While one is stored and answered, gRPC's flow
+// control holds back the next.
 func (s *Server) PutDiscovered(stream grpc.BidiStreamingServer[pb.DiscoveredBatch, pb.BatchAck]) error {
-	s.figures.discoveredCalls.Add(1)
+	s.counters.discoveredCalls.Add(1)
 	log := s.streamLog(stream.Context())
 	var in pb.DiscoveredBatch
 	var ack pb.BatchAck

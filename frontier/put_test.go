@@ -46,8 +46,10 @@ func TestStatuses(t *testing.T) {
 		{"long", discovered(long), fail},
 		{"long, known", known(long, 0), fail},
 		{"long key", discoveredInfo(&pb.URLInfo{Url: "http://a.test/k", Key: strings.Repeat("k", 256)}), skipped},
-		{"longest key", discoveredInfo(&pb.URLInfo{Url: "http://a.test/k", Key: strings.Repeat("\u00fc", 255)}), ok},
-		{"long key in UTF-16", discoveredInfo(&pb.URLInfo{Url: "http://a.test/l", Key: strings.Repeat("\U0001F600", 128)}), skipped},
+		{"longest key", discoveredInfo(&pb.URLInfo{Url: "http://a.test/k",
+			Key: strings.Repeat("\u00fc", 255)}), ok},
+		{"long key in UTF-16", discoveredInfo(&pb.URLInfo{Url: "http://a.test/l",
+			Key: strings.Repeat("\U0001F600", 128)}), skipped},
 		{"much metadata", discoveredInfo(&pb.URLInfo{
 			Url: "http://a.test/m", Metadata: map[string]*pb.StringList{"m": {Values: []string{strings.Repeat("m", 9000)}}},
 		}), fail},
@@ -55,7 +57,8 @@ func TestStatuses(t *testing.T) {
 			Url: "http://a.test/m", Key: strings.Repeat("k", 200),
 			Metadata: map[string]*pb.StringList{"m": {Values: []string{strings.Repeat("m", docindex.MaxExtra-200)}}},
 		}), fail},
-		{"long crawl ID", discoveredInfo(&pb.URLInfo{Url: "http://a.test/m", CrawlID: strings.Repeat("c", docindex.MaxExtra+1)}), fail},
+		{"long crawl ID", discoveredInfo(&pb.URLInfo{Url: "http://a.test/m",
+			CrawlID: strings.Repeat("c", docindex.MaxExtra+1)}), fail},
 	} {
 		c.item.ID = "id of " + c.name
 		acks := r.put(c.item)
@@ -87,9 +90,11 @@ func TestPutDiscovered(t *testing.T) {
 		want  string
 	}{
 		{id: "probe", want: "[]"},
-		{id: "first", items: urls("http://a.test/1", "http://a.test/2", "http://a.test/1", "", "http://b.test/1"), want: "[OK OK SKIPPED SKIPPED OK]"},
+		{id: "first", items: urls("http://a.test/1", "http://a.test/2", "http://a.test/1", "",
+			"http://b.test/1"), want: "[OK OK SKIPPED SKIPPED OK]"},
 		{id: "again", items: urls("http://a.test/2", "http://a.test/3"), want: "[SKIPPED OK]"},
-		{id: "long", items: urls("http://a.test/4", "http://a.test/"+strings.Repeat("x", 9000), "http://a.test/4"), want: "[OK FAIL SKIPPED]"},
+		{id: "long", items: urls("http://a.test/4", "http://a.test/"+strings.Repeat("x", 9000),
+			"http://a.test/4"), want: "[OK FAIL SKIPPED]"},
 	} {
 		if err := stream.Send(&pb.DiscoveredBatch{ID: c.id, Items: c.items}); err != nil {
 			t.Fatal(err)
@@ -120,7 +125,9 @@ func (f *failing) Put(ctx context.Context, p *docindex.Puts) (docindex.PutResult
 func TestFailure(t *testing.T) {
 	store := &failing{Store: memory.New(), err: errors.New("disk full")}
 	r := newRig(t, func(c *frontier.Config) { c.Store = store })
-	if acks := r.put(discovered("http://a.test/"), discovered("http://b.test/")); acks["http://a.test/"] != pb.AckMessage_FAIL || acks["http://b.test/"] != pb.AckMessage_FAIL {
+	if acks := r.put(discovered("http://a.test/"),
+		discovered("http://b.test/")); acks["http://a.test/"] != pb.AckMessage_FAIL ||
+		acks["http://b.test/"] != pb.AckMessage_FAIL {
 		t.Errorf("acknowledged %v while the store fails; want FAIL for each", acks)
 	}
 	store.err = nil
@@ -142,8 +149,9 @@ func (s *stuck) Put(ctx context.Context, p *docindex.Puts) (docindex.PutResult, 
 	return s.Store.Put(ctx, p)
 }
 
-// TestBackPressure holds a stream to a bound on what it reads while nothing can be stored, and to the end
-// acknowledges all. In a bubble, where all goroutines can be waited for, what is not sent by then is held back.
+// TestBackPressure holds a stream to a bound on what it reads while nothing can be stored, and to
+// the end acknowledges all. In a bubble, where all goroutines can be waited for, what is not sent
+// by then is held back.
 func TestBackPressure(t *testing.T) { synctest.Test(t, testBackPressure) }
 
 func testBackPressure(t *testing.T) {
@@ -159,7 +167,8 @@ func testBackPressure(t *testing.T) {
 	sent := make(chan error, 1)
 	go func() {
 		for i := range items {
-			if err := stream.Send(discovered(fmt.Sprintf("http://a.test/%s/%d", strings.Repeat("x", 500), i))); err != nil {
+			if err := stream.Send(discovered(fmt.Sprintf("http://a.test/%s/%d", strings.Repeat("x", 500),
+				i))); err != nil {
 				sent <- err
 				return
 			}

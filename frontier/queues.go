@@ -13,15 +13,15 @@ import (
 	"urlserver/docindex"
 )
 
-// pageSize is what a size of 0 means.
+// pageSize is the meaning of size 0.
 const pageSize = 100
 
-// ListNodes names this node alone: there is no cluster.
+// ListNodes returns this node alone: there is no cluster.
 func (s *Server) ListNodes(context.Context, *pb.Empty) (*pb.StringList, error) {
 	return &pb.StringList{Values: []string{s.node}}, nil
 }
 
-// ListCrawls lists crawls that have a queue.
+// ListCrawls lists the crawls that have a queue.
 func (s *Server) ListCrawls(ctx context.Context, _ *pb.Local) (*pb.StringList, error) {
 	all, err := s.store.Crawls(ctx)
 	for i := range all {
@@ -30,18 +30,19 @@ func (s *Server) ListCrawls(ctx context.Context, _ *pb.Local) (*pb.StringList, e
 	return &pb.StringList{Values: all}, asStatus(err)
 }
 
-// scopeOf is a queue, or a crawl where there is no key.
+// scopeOf returns the queue, or the crawl if there is no key.
 func scopeOf(crawl, key string) docindex.Scope {
 	return docindex.Scope{Crawl: []byte(crawlID(crawl)), Key: []byte(key)}
 }
 
-// DeleteCrawl forgets a crawl.
+// DeleteCrawl deletes a crawl and its documents.
 func (s *Server) DeleteCrawl(ctx context.Context, in *pb.DeleteCrawlMessage) (*pb.Long, error) {
 	n, err := s.store.Delete(ctx, scopeOf(in.Value, ""))
 	return &pb.Long{Value: uint64(n)}, asStatus(err)
 }
 
-// DeleteQueue forgets a queue. Without a key it is nobody's: no crawl is deleted by mistake.
+// DeleteQueue deletes a queue and its documents. Without a key it deletes nothing, so that no crawl
+// is deleted by mistake.
 func (s *Server) DeleteQueue(ctx context.Context, in *pb.QueueWithinCrawlParams) (*pb.Long, error) {
 	if in.Key == "" {
 		return &pb.Long{}, nil
@@ -71,7 +72,7 @@ func (s *Server) ListQueues(ctx context.Context, in *pb.Pagination) (*pb.QueueLi
 	return out, asStatus(err)
 }
 
-// GetStats counts a queue, or a crawl where there is no key.
+// GetStats counts a queue, or a crawl if there is no key.
 func (s *Server) GetStats(ctx context.Context, in *pb.QueueWithinCrawlParams) (*pb.Stats, error) {
 	scope := scopeOf(in.CrawlID, in.Key)
 	n, err := s.store.Count(ctx, &scope)
@@ -87,7 +88,8 @@ func (s *Server) GetStats(ctx context.Context, in *pb.QueueWithinCrawlParams) (*
 	}, nil
 }
 
-func (s *Server) set(ctx context.Context, which docindex.SettingKind, scope docindex.Scope, value uint64) (*pb.Empty, error) {
+func (s *Server) set(ctx context.Context, which docindex.SettingKind, scope docindex.Scope,
+	value uint64) (*pb.Empty, error) {
 	if err := settable(scope); err != nil {
 		return nil, status.Error(codes.InvalidArgument, err.Error())
 	}
@@ -95,7 +97,8 @@ func (s *Server) set(ctx context.Context, which docindex.SettingKind, scope doci
 	return &pb.Empty{}, asStatus(err)
 }
 
-// settable says why no URL can be in a queue, which would be remembered in vain. Without a key it is all queues.
+// settable returns an error if no URL can be in a queue, so the setting would have no effect.
+// Without a key the setting is for all queues.
 func settable(queue docindex.Scope) error {
 	switch {
 	case len(queue.Key) == 0:
@@ -110,7 +113,7 @@ func settable(queue docindex.Scope) error {
 	return nil
 }
 
-// BlockQueueUntil blocks one queue. Without a key there is none, and nothing is done.
+// BlockQueueUntil blocks one queue. Without a key it does nothing.
 func (s *Server) BlockQueueUntil(ctx context.Context, in *pb.BlockQueueParams) (*pb.Empty, error) {
 	if in.Key == "" {
 		return &pb.Empty{}, nil
@@ -120,12 +123,12 @@ func (s *Server) BlockQueueUntil(ctx context.Context, in *pb.BlockQueueParams) (
 
 const errNoQueue = "no key: it says which queue is meant"
 
-// SetDelay sets the delay of a queue, or of all that have none of their own.
+// SetDelay sets the delay of a queue, or of all queues that have none of their own.
 func (s *Server) SetDelay(ctx context.Context, in *pb.QueueDelayParams) (*pb.Empty, error) {
 	return s.set(ctx, docindex.SetDelay, scopeOf(in.CrawlID, in.Key), uint64(in.DelayRequestable))
 }
 
-// SetCrawlLimit limits one queue.
+// SetCrawlLimit sets the limit of a queue.
 func (s *Server) SetCrawlLimit(ctx context.Context, in *pb.CrawlLimitParams) (*pb.Empty, error) {
 	if in.Key == "" {
 		return nil, status.Error(codes.InvalidArgument, errNoQueue)
@@ -133,7 +136,7 @@ func (s *Server) SetCrawlLimit(ctx context.Context, in *pb.CrawlLimitParams) (*p
 	return s.set(ctx, docindex.SetLimit, scopeOf(in.CrawlID, in.Key), uint64(in.Limit))
 }
 
-// SetActive lets GetURLs serve, or not.
+// SetActive sets the active flag: whether GetURLs serves URLs.
 func (s *Server) SetActive(ctx context.Context, in *pb.Active) (*pb.Empty, error) {
 	value := uint64(0)
 	if in.State {
@@ -142,18 +145,19 @@ func (s *Server) SetActive(ctx context.Context, in *pb.Active) (*pb.Empty, error
 	return s.set(ctx, docindex.SetActive, docindex.Scope{}, value)
 }
 
-// GetActive tells whether GetURLs serves.
+// GetActive returns the active flag.
 func (s *Server) GetActive(ctx context.Context, _ *pb.Local) (*pb.Boolean, error) {
 	active, err := s.store.Active(ctx)
 	return &pb.Boolean{State: active}, asStatus(err)
 }
 
-// SetLogLevel changes the level of the whole daemon's log; names of packages that clients know are taken and change
-// nothing.
+// SetLogLevel changes the level of the whole daemon's log. It accepts names of packages, as clients
+// send them, and ignores them.
 func (s *Server) SetLogLevel(_ context.Context, in *pb.LogLevelParams) (*pb.Empty, error) {
 	level, ok := levels[in.Level]
 	if !ok {
-		return nil, status.Errorf(codes.InvalidArgument, "level %d: it has to be TRACE, DEBUG, INFO, WARN or ERROR", in.Level)
+		return nil, status.Errorf(codes.InvalidArgument,
+			"level %d: it has to be TRACE, DEBUG, INFO, WARN or ERROR", in.Level)
 	}
 	if s.setLevel != nil && (in.Package == "" || in.Package == "ROOT") {
 		s.setLevel(level.String())
@@ -170,9 +174,9 @@ var levels = map[pb.LogLevelParams_Level]zerolog.Level{
 	pb.LogLevelParams_ERROR: zerolog.ErrorLevel,
 }
 
-const maxDays = 100 * 366 // older than any URL, and no Duration overflows
+const maxDays = 100 * 366 // older than any URL; no Duration overflows
 
-// PurgeURLs forgets URLs by age; days 0 is all, those of this second too.
+// PurgeURLs deletes URLs by age. days 0 deletes all, also those of this second.
 func (s *Server) PurgeURLs(ctx context.Context, in *pb.PurgeUrlParams) (*pb.Long, error) {
 	before := time.Now().Add(-time.Duration(min(in.Days, maxDays)) * 24 * time.Hour)
 	if in.Days == 0 {

@@ -19,14 +19,16 @@ import (
 	"urlserver/frontier"
 )
 
-// TestMaxMessage sends what is larger than frontier.max_message: the error says how large it was and what is taken.
+// TestMaxMessage sends what is larger than frontier.max_message: the error says how large it was
+// and what is taken.
 func TestMaxMessage(t *testing.T) {
 	const most = 1000
 	r := newRig(t, func(c *frontier.Config) { c.Settings.MaxMessage = most })
 	large := "http://a.test/" + strings.Repeat("x", most)
 	refused := func(call string, size int, err error) {
 		t.Helper()
-		if status.Code(err) != codes.ResourceExhausted || !strings.Contains(err.Error(), fmt.Sprintf("received message larger than max (%d vs. %d)", size, most)) {
+		if status.Code(err) != codes.ResourceExhausted ||
+			!strings.Contains(err.Error(), fmt.Sprintf("received message larger than max (%d vs. %d)", size, most)) {
 			t.Errorf("%s: %v; want RESOURCE_EXHAUSTED and the bound", call, err)
 		}
 	}
@@ -37,7 +39,8 @@ func TestMaxMessage(t *testing.T) {
 	if err := stream.Send(discovered("http://a.test/before")); err != nil {
 		t.Fatal(err)
 	}
-	if ack, err := stream.Recv(); err != nil || ack.ID != "http://a.test/before" || ack.Status != pb.AckMessage_OK {
+	if ack, err := stream.Recv(); err != nil || ack.ID != "http://a.test/before" ||
+		ack.Status != pb.AckMessage_OK {
 		t.Errorf("the first answer is %v, %v; want OK for what came before", ack, err)
 	}
 	if err := stream.Send(discovered(large)); err != nil {
@@ -66,7 +69,8 @@ func TestMaxMessage(t *testing.T) {
 	}
 }
 
-// TestMalformedLog finds the reasons for items that were skipped in the log, with their stream, at debug level alone.
+// TestMalformedLog finds the reasons for items that were skipped in the log, with their stream, at
+// debug level alone.
 func TestMalformedLog(t *testing.T) {
 	for _, level := range []zerolog.Level{zerolog.DebugLevel, zerolog.InfoLevel} {
 		var log bytes.Buffer
@@ -100,7 +104,8 @@ func TestMalformedLog(t *testing.T) {
 			if err := json.Unmarshal([]byte(lines[i]), &line); err != nil {
 				t.Fatal(err)
 			}
-			if line.Level != "debug" || line.Stream != 2+i || line.Client == "" || !strings.Contains(line.Error, want.err) ||
+			if line.Level != "debug" || line.Stream != 2+i || line.Client == "" ||
+				!strings.Contains(line.Error, want.err) ||
 				!strings.HasPrefix(line.URL, want.url) || len(line.URL) > 200 {
 				t.Errorf("line %d is %s; want stream %d, %s and %s", i, lines[i], 2+i, want.url, want.err)
 			}
@@ -108,8 +113,8 @@ func TestMalformedLog(t *testing.T) {
 	}
 }
 
-// TestNotUTF8 sends text that is not UTF-8, which only clients without generated code can: nothing is kept of it, and what is
-// answered they can read.
+// TestNotUTF8 sends text that is not UTF-8, which only clients without generated code can: nothing
+// is kept of it, and what is answered they can read.
 func TestNotUTF8(t *testing.T) {
 	r := newRig(t, nil)
 	answer := func(call string, ask func(*[]byte) error, into proto.Message) {
@@ -125,7 +130,8 @@ func TestNotUTF8(t *testing.T) {
 	raw := grpc.ForceCodecV2(bytesCodec{})
 	var none []byte
 	setDelay := []byte("\x0a\x01\xff\x10\x05")
-	if err := r.conn.Invoke(soon(t), pb.URLFrontier_SetDelay_FullMethodName, &setDelay, &none, raw); status.Code(err) != codes.InvalidArgument {
+	if err := r.conn.Invoke(soon(t), pb.URLFrontier_SetDelay_FullMethodName, &setDelay, &none,
+		raw); status.Code(err) != codes.InvalidArgument {
 		t.Errorf("SetDelay: %v; want INVALID_ARGUMENT", err)
 	}
 	var ack pb.AckMessage
@@ -139,14 +145,18 @@ func TestNotUTF8(t *testing.T) {
 		return first(t, r, pb.URLFrontier_PutDiscovered_FullMethodName, "\x0a\x01\xff", text)
 	}, &pb.BatchAck{})
 	set := 0
-	if err := r.store.Settings(t.Context(), func(*docindex.Setting) bool { set++; return true }); err != nil || set > 0 {
+	if err := r.store.Settings(t.Context(), func(*docindex.Setting) bool {
+		set++
+		return true
+	}); err != nil || set > 0 {
 		t.Errorf("%d settings are kept, %v; want none", set, err)
 	}
 }
 
 // first sends one message of a stream and takes its first answer.
 func first(t *testing.T, r *rig, method, message string, answer *[]byte) error {
-	stream, err := r.conn.NewStream(soon(t), &grpc.StreamDesc{ServerStreams: true, ClientStreams: true}, method, grpc.ForceCodecV2(bytesCodec{}))
+	stream, err := r.conn.NewStream(soon(t), &grpc.StreamDesc{ServerStreams: true, ClientStreams: true},
+		method, grpc.ForceCodecV2(bytesCodec{}))
 	if err != nil {
 		return err
 	}

@@ -49,7 +49,8 @@ func newRig(t *testing.T, change func(*frontier.Config)) *rig {
 	if err != nil {
 		t.Fatal(err)
 	}
-	r := &rig{t: t, store: cfg.Store.(docindex.Store), server: server, conn: conn, URLFrontierClient: pb.NewURLFrontierClient(conn)}
+	r := &rig{t: t, store: cfg.Store.(docindex.Store), server: server, conn: conn,
+		URLFrontierClient: pb.NewURLFrontierClient(conn)}
 	stopped := false
 	r.stop = func() {
 		if stopped {
@@ -79,7 +80,8 @@ func discoveredInfo(info *pb.URLInfo) *pb.URLItem {
 
 // known is an item with news of a URL; date 0 completes it.
 func known(url string, date uint64) *pb.URLItem {
-	return &pb.URLItem{Item: &pb.URLItem_Known{Known: &pb.KnownURLItem{Info: &pb.URLInfo{Url: url}, RefetchableFromDate: date}}}
+	return &pb.URLItem{Item: &pb.URLItem_Known{Known: &pb.KnownURLItem{Info: &pb.URLInfo{Url: url},
+		RefetchableFromDate: date}}}
 }
 
 // put sends items on one stream and returns the acknowledgements by their IDs.

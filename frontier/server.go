@@ -1,6 +1,6 @@
-// Package frontier serves the URL Frontier interface of crawler-commons over gRPC from a
-// docindex.Store. Where a client's wish can be read in several ways, this package decides, each thing in one place;
-// queues, leases and times are the store's.
+// Package frontier serves the URL Frontier API of crawler-commons over gRPC from a doc index. If a
+// request can be read in several ways, this package decides, each case in one place. Queues, leases
+// and times are the store's.
 package frontier
 
 import (
@@ -24,7 +24,7 @@ import (
 	"urlserver/internal/netguard"
 )
 
-const stopWait = 5 * time.Second // for calls under way
+const stopWait = 5 * time.Second // for calls in progress
 
 // Store is what the service uses of a doc index.
 type Store interface {
@@ -32,36 +32,39 @@ type Store interface {
 	Put(ctx context.Context, p *docindex.Puts) (docindex.PutResult, error)
 }
 
-// Config is what a Server works with. Store is needed.
+// Config is the configuration of a Server. Store is required.
 type Config struct {
 	Settings configs.Frontier
 	Store    Store
 	Log      zerolog.Logger
-	SetLevel func(level string) // changes the level of the log, by the words of log.level; nil: it stays
+	SetLevel func(level string) // changes the level of the log, with the values of log.level; nil: no change
 }
 
-// Server is the service. Use New, then Serve. It is a prometheus.Collector, too.
+// Server is the service. Create it with New, then call Serve. It is also a prometheus.Collector.
 type Server struct {
 	pb.UnimplementedURLFrontierServer
 	store    Store
 	log      zerolog.Logger
 	setLevel func(string)
-	node     string // its address, as ListNodes has it
-	guarded  bool   // clients are asked for a token
+	node     string // its address, as in ListNodes
+	guarded  bool   // whether clients need a token
 	stopping atomic.Bool
-	figures  figures
+	counters counters
 	certs    *netguard.ServerTLS // nil: no TLS
 	grpc     *grpc.Server
 	health   *health.Server
 }
 
-// New returns a service with its settings; it reads the certificate that they name.
+// New returns a service. It reads the certificate files that the settings name.
 func New(cfg Config) (*Server, error) {
-	s := &Server{store: cfg.Store, log: cfg.Log, setLevel: cfg.SetLevel, node: cfg.Settings.Listen, guarded: cfg.Settings.Token != "", health: health.NewServer()}
-	asks := netguard.GRPCServer{Token: string(cfg.Settings.Token), Setting: "frontier.token", MaxMessage: cfg.Settings.MaxMessage}
+	s := &Server{store: cfg.Store, log: cfg.Log, setLevel: cfg.SetLevel, node: cfg.Settings.Listen,
+		guarded: cfg.Settings.Token != "", health: health.NewServer()}
+	asks := netguard.GRPCServer{Token: string(cfg.Settings.Token), Setting: "frontier.token",
+		MaxMessage: cfg.Settings.MaxMessage}
 	if cfg.Settings.TLSCert != "" {
 		var err error
-		s.certs, err = netguard.LoadServerTLS(netguard.ServerFiles{Setting: "frontier.tls_", Cert: cfg.Settings.TLSCert, Private: cfg.Settings.TLSKey})
+		s.certs, err = netguard.LoadServerTLS(netguard.ServerFiles{Setting: "frontier.tls_",
+			Cert: cfg.Settings.TLSCert, Private: cfg.Settings.TLSKey})
 		if err != nil {
 			return nil, err
 		}
@@ -76,11 +79,12 @@ func New(cfg Config) (*Server, error) {
 	return s, nil
 }
 
-// Certificates are the service's; nil: it has no TLS.
+// Certificates returns the service's certificates; nil: it has no TLS.
 func (s *Server) Certificates() *netguard.ServerTLS { return s.certs }
 
-// Serve answers calls on l until ctx ends, and returns when they have ended: what is put then is answered with
-// FAIL, and who asks gets nothing. It closes l. The error is nil unless l failed before ctx ended.
+// Serve answers calls on l until ctx ends, and returns after they have ended. From then on items
+// are answered with FAIL, and nothing is given out. Serve closes l. The error is nil unless l
+// failed before ctx ended.
 func (s *Server) Serve(ctx context.Context, l net.Listener) error {
 	s.node = l.Addr().String()
 	stopped := make(chan struct{})

@@ -98,7 +98,8 @@ func serveTLS(t *testing.T, c certificate) (addr string) {
 	return l.Addr().String()
 }
 
-// TestTLS calls over TLS and puts a URL; clients that do not trust the certificate, or do not speak TLS, get nowhere.
+// TestTLS calls over TLS and puts a URL; clients that do not trust the certificate, or do not speak
+// TLS, get nowhere.
 func TestTLS(t *testing.T) {
 	good := newCertificate(t, "127.0.0.1", time.Now().Add(time.Hour))
 	other := newCertificate(t, "127.0.0.1", time.Now().Add(time.Hour))
@@ -118,7 +119,8 @@ func TestTLS(t *testing.T) {
 		{"expired", expired, trusts(expired), "expired"},
 		{"of another address", elsewhere, trusts(elsewhere), "valid for 127.0.0.2"},
 		{"client without TLS", good, insecure.NewCredentials(), "connection"},
-		{"client of TLS 1.1", good, credentials.NewTLS(&tls.Config{RootCAs: good.pool, MinVersion: tls.VersionTLS10, MaxVersion: tls.VersionTLS11}), "protocol version"},
+		{"client of TLS 1.1", good, credentials.NewTLS(&tls.Config{RootCAs: good.pool,
+			MinVersion: tls.VersionTLS10, MaxVersion: tls.VersionTLS11}), "protocol version"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			conn, err := grpc.NewClient(serveTLS(t, c.server), grpc.WithTransportCredentials(c.client))
@@ -139,18 +141,21 @@ func TestTLS(t *testing.T) {
 
 // TestBadCertificate refuses to start, and names the settings and files.
 func TestBadCertificate(t *testing.T) {
-	good, other := newCertificate(t, "127.0.0.1", time.Now().Add(time.Hour)), newCertificate(t, "127.0.0.1", time.Now().Add(time.Hour))
+	good, other := newCertificate(t, "127.0.0.1", time.Now().Add(time.Hour)),
+		newCertificate(t, "127.0.0.1", time.Now().Add(time.Hour))
 	for _, c := range []struct{ name, cert, key, want string }{
 		{"no file", good.cert + "x", good.key, "no such file"},
 		{"no certificate", file(t, "text", []byte("text")), good.key, "failed to find any PEM data"},
 		{"two certificates", good.cert, good.cert, "found a certificate rather than a key"},
 		{"key of another", good.cert, other.key, "does not match"},
-		{"cut", file(t, "cut", []byte("-----BEGIN CERTIFICATE-----\nMIIB\n-----END CERTIFICATE-----\n")), good.key, "malformed certificate"},
+		{"cut", file(t, "cut", []byte("-----BEGIN CERTIFICATE-----\nMIIB\n-----END CERTIFICATE-----\n")),
+			good.key, "malformed certificate"},
 	} {
 		settings := configs.Default().Frontier
 		settings.TLSCert, settings.TLSKey = c.cert, c.key
 		_, err := frontier.New(frontier.Config{Settings: settings, Store: memory.New(), Log: zerolog.Nop()})
-		if err == nil || !strings.Contains(err.Error(), c.want) || !strings.Contains(err.Error(), "frontier.tls_cert "+c.cert+", frontier.tls_key "+c.key) {
+		if err == nil || !strings.Contains(err.Error(), c.want) ||
+			!strings.Contains(err.Error(), "frontier.tls_cert "+c.cert+", frontier.tls_key "+c.key) {
 			t.Errorf("%s: %v; want %s, and both settings", c.name, err, c.want)
 		}
 	}

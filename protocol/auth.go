@@ -1,7 +1,7 @@
 package protocol
 
-// AppendAuth appends the line that a spider begins with where it dials in and the daemon wants a token. The caller
-// has checked token with ValidToken.
+// AppendAuth appends the first line of a spider that dials a daemon with a token. The caller has
+// checked token with ValidToken.
 func AppendAuth(dst, token []byte) []byte {
 	dst = append(dst, "AUTH "...)
 	dst = append(dst, token...)
@@ -17,5 +17,6 @@ func ParseAuth(line []byte) (token []byte, ok bool) {
 	return line[len(verb):], true
 }
 
-// ValidToken tells if token may stand in an AUTH line: 1 to MaxToken printable ASCII characters other than space.
+// ValidToken reports whether token may stand in an AUTH line: 1 to MaxToken printable ASCII
+// characters other than space.
 func ValidToken(token []byte) bool { return len(token) <= MaxToken && isWord(token) }

@@ -1,3 +1,4 @@
-// Package protocol is the line protocol between daemon and spiders: what a line says, to bytes and back, and cutting
-// a stream into lines. It neither reads by itself nor acts on what it reads. PROTOCOL.md is the contract.
+// Package protocol is the line protocol between daemon and spiders. It splits a stream into lines,
+// parses lines and writes them. It does no I/O of its own and does not act on what it parses.
+// PROTOCOL.md is the contract.
 package protocol

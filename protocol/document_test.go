@@ -20,7 +20,8 @@ func TestDocumentHasTheLimits(t *testing.T) {
 	text := document(t)
 	for _, want := range []string{
 		fmt.Sprintf("a line over %d bytes", MaxLine), fmt.Sprintf("document: 1 to %d characters", MaxDocID),
-		fmt.Sprintf("without fragment; 1 to %d characters", MaxURL), fmt.Sprintf("| `TOKEN` | 1 to %d characters", MaxToken),
+		fmt.Sprintf("without fragment; 1 to %d characters", MaxURL),
+		fmt.Sprintf("| `TOKEN` | 1 to %d characters", MaxToken),
 	} {
 		if !strings.Contains(text, want) {
 			t.Errorf("PROTOCOL.md does not say %q", want)

@@ -6,7 +6,7 @@ import (
 	"net/netip"
 )
 
-// What is wrong with a line from the daemon.
+// Errors of a line from the daemon.
 var (
 	ErrFetchFields = errors.New("fetch line is not of four fields with one space between")
 	ErrFetchDocID  = errors.New("DOC_ID is not 1 to 64 printable ASCII characters")
@@ -17,15 +17,15 @@ var (
 
 // Fetch is a line of the daemon: fetch URL from Addr. Its slices alias the line.
 type Fetch struct {
-	Trans []byte // opaque: to be sent back as it came
+	Trans []byte // opaque: the spider sends it back unchanged
 	DocID []byte
 	Addr  netip.Addr
 	URL   []byte
 }
 
-// AppendFetch appends the line that has a spider fetch url from addr. The caller has checked docID with ValidDocID
-// and url with ValidURL, and addr is valid; a zone is left out, IPv4 in IPv6 form is written as IPv4. The line is at
-// most MaxLine bytes.
+// AppendFetch appends the line that tells a spider to fetch url from addr. The caller has checked
+// docID with ValidDocID and url with ValidURL, and addr is valid. A zone is left out, and IPv4 in
+// IPv6 form is written as IPv4. The line has at most MaxLine bytes.
 func AppendFetch(dst []byte, t Trans, docID []byte, addr netip.Addr, url []byte) []byte {
 	dst = AppendTrans(dst, t)
 	dst = append(dst, ' ')
@@ -37,7 +37,7 @@ func AppendFetch(dst []byte, t Trans, docID []byte, addr netip.Addr, url []byte)
 	return append(dst, '\n')
 }
 
-// ParseFetch reads a line of the daemon, without its line end. The TRANS_ID is not looked into.
+// ParseFetch parses a line of the daemon, without its line end. It does not look into the TRANS_ID.
 func ParseFetch(line []byte) (Fetch, error) {
 	trans, rest, ok1 := cut(line, ' ')
 	docID, rest, ok2 := cut(rest, ' ')
@@ -61,7 +61,7 @@ func ParseFetch(line []byte) (Fetch, error) {
 	return Fetch{Trans: trans, DocID: docID, Addr: ip, URL: url}, nil
 }
 
-// parseAddr is netip.ParseAddr without zones; it allocates for IPv6 only.
+// parseAddr is netip.ParseAddr without zones. It allocates for IPv6 only.
 func parseAddr(s []byte) (netip.Addr, bool) {
 	if addr, ok := parseIPv4(s); ok {
 		return addr, true

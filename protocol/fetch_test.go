@@ -20,7 +20,8 @@ func TestFetchThereAndBack(t *testing.T) {
 	}{
 		{name: "IPv4", trans: trans123, docID: "17", addr: "192.0.2.1", url: "http://a.example/x?y"},
 		{name: "IPv6", trans: trans123, docID: "a/b=c", addr: "2001:db8::1", url: "https://[2001:db8::1]:444/"},
-		{name: "mapped", trans: trans123, docID: "1", addr: "::ffff:192.0.2.1", url: "http://a/", wantAddr: "192.0.2.1"},
+		{name: "mapped", trans: trans123, docID: "1", addr: "::ffff:192.0.2.1", url: "http://a/",
+			wantAddr: "192.0.2.1"},
 		{name: "zone", trans: trans123, docID: "1", addr: "fe80::1%eth0", url: "http://a/", wantAddr: "fe80::1"},
 		{
 			name: "longest", trans: largest, docID: strings.Repeat("~", MaxDocID), addr: longestAddr,
@@ -40,7 +41,8 @@ func TestFetchThereAndBack(t *testing.T) {
 				t.Fatalf("AppendFetch = %q; want %q", line, want)
 			}
 			got, err := ParseFetch(line[:len(line)-1])
-			if err != nil || string(got.DocID) != c.docID || got.Addr.String() != c.wantAddr || string(got.URL) != c.url {
+			if err != nil || string(got.DocID) != c.docID || got.Addr.String() != c.wantAddr ||
+				string(got.URL) != c.url {
 				t.Fatalf("ParseFetch(%q) = %+v, %v", line, got, err)
 			}
 			if trans, ok := ParseTrans(got.Trans); !ok || trans != c.trans {
@@ -56,7 +58,8 @@ func TestParseFetchRefuses(t *testing.T) {
 		lines []string
 	}{
 		{want: ErrFetchFields, lines: []string{
-			"", "1.2.3", "1.2.3 4", "1.2.3 4 192.0.2.1", "1.2.3 4 192.0.2.1 http://a/ ", "1.2.3 4 192.0.2.1 http://a/ b",
+			"", "1.2.3", "1.2.3 4", "1.2.3 4 192.0.2.1", "1.2.3 4 192.0.2.1 http://a/ ",
+			"1.2.3 4 192.0.2.1 http://a/ b",
 		}},
 		{want: ErrFetchTrans, lines: []string{" 4 192.0.2.1 http://a/", "ü 4 192.0.2.1 http://a/"}},
 		{want: ErrFetchDocID, lines: []string{
@@ -64,12 +67,15 @@ func TestParseFetchRefuses(t *testing.T) {
 			"1.2.3 " + strings.Repeat("d", MaxDocID+1) + " 192.0.2.1 http://a/",
 		}},
 		{want: ErrFetchAddr, lines: []string{
-			"1.2.3 4  http://a/", "1.2.3 4 192.0.2 http://a/", "1.2.3 4 192.0.2.256 http://a/", "1.2.3 4 192.0.2.01 http://a/",
-			"1.2.3 4 192.0.2.1.1 http://a/", "1.2.3 4 [::1] http://a/", "1.2.3 4 fe80::1%eth0 http://a/", "1.2.3 4 a.example http://a/",
+			"1.2.3 4  http://a/", "1.2.3 4 192.0.2 http://a/", "1.2.3 4 192.0.2.256 http://a/",
+			"1.2.3 4 192.0.2.01 http://a/",
+			"1.2.3 4 192.0.2.1.1 http://a/", "1.2.3 4 [::1] http://a/", "1.2.3 4 fe80::1%eth0 http://a/",
+			"1.2.3 4 a.example http://a/",
 			"1.2.3 4 192.0.2.1:80 http://a/", "1.2.3 4 " + longestAddr + ":f http://a/",
 		}},
 		{want: ErrFetchURL, lines: []string{
-			"1.2.3 4 192.0.2.1 ", "1.2.3 4 192.0.2.1 http://ü/", "1.2.3 4 192.0.2.1 http://a/\x7f", "1.2.3 4 192.0.2.1 http://a/\r",
+			"1.2.3 4 192.0.2.1 ", "1.2.3 4 192.0.2.1 http://ü/", "1.2.3 4 192.0.2.1 http://a/\x7f",
+			"1.2.3 4 192.0.2.1 http://a/\r",
 			"1.2.3 4 192.0.2.1 http://a/" + strings.Repeat("x", MaxURL),
 		}},
 	} {
@@ -118,7 +124,8 @@ func TestValid(t *testing.T) {
 	}
 }
 
-// FuzzFetch: what is taken, written again, is the same line or means the same; what valid fields make is one line.
+// FuzzFetch: what is taken, written again, is the same line or means the same; what valid fields
+// make is one line.
 func FuzzFetch(f *testing.F) {
 	f.Add([]byte("1.2.3 4 192.0.2.1 http://a.example/"), uint32(1), uint32(2), uint32(3))
 	f.Add([]byte("x y ::ffff:1.2.3.4 z"), uint32(0), uint32(0), uint32(math.MaxUint32))

@@ -2,9 +2,9 @@ package protocol
 
 import "bytes"
 
-// MayBegin tells if the first line of a spider may begin with b, which may be empty: with a TRANS_ID, or with
-// what comes before the argument of AUTH or SPIDER. It looks at no more than the first field and the space
-// behind it. What is sent by clients of other protocols (HTTP, TLS, HTTP/2, SSH, SMTP, Redis) is told by its
+// MayBegin reports whether the first line of a spider may begin with b, which may be empty: with a
+// TRANS_ID, or with AUTH or SPIDER and a space. It looks at the first field and the space behind it
+// only. It recognizes clients of other protocols (HTTP, TLS, HTTP/2, SSH, SMTP, Redis) by their
 // first bytes, before the line ends; a TLS record may have no line end at all.
 func MayBegin(b []byte) bool {
 	for _, verb := range [...]string{"AUTH ", "SPIDER "} {

@@ -1,32 +1,34 @@
 package protocol
 
-// Limits of what goes over the wire, in bytes.
+// Limits of the wire format, in bytes.
 const (
-	// MaxLine bounds a line in either direction, its line end included: 8 KiB, which HTTP servers commonly take as a
-	// request line, so that a URL that cannot be sent could hardly be fetched.
+	// MaxLine is the most bytes of a line in either direction, with its line end. HTTP servers
+	// commonly accept request lines of 8 KiB, so a URL that does not fit could hardly be fetched.
 	MaxLine = 8192
 
-	// MaxDocID bounds a DOC_ID.
+	// MaxDocID is the most bytes of a DOC_ID.
 	MaxDocID = 64
 
-	// MaxURL bounds a URL: what the other fields of the longest fetch line leave of MaxLine.
+	// MaxURL is the most bytes of a URL: what the other fields of the longest fetch line leave of
+	// MaxLine.
 	MaxURL = MaxLine - maxTrans - len(" ") - MaxDocID - len(" ") - maxAddr - len(" ") - len("\n")
 
-	// MaxToken bounds the token of an AUTH line.
+	// MaxToken is the most bytes of the token of an AUTH line.
 	MaxToken = MaxLine - len("AUTH ") - len("\r\n")
 
 	maxTrans = len("4294967295.4294967295.4294967295")
 	maxAddr  = len("ffff:ffff:ffff:ffff:ffff:ffff:ffff:ffff")
 )
 
-// ValidDocID tells if id may stand in a line: 1 to MaxDocID printable ASCII characters other than space.
+// ValidDocID reports whether id may stand in a line: 1 to MaxDocID printable ASCII characters other
+// than space.
 func ValidDocID(id []byte) bool { return len(id) <= MaxDocID && isWord(id) }
 
-// ValidURL tells if url may stand in a line: 1 to MaxURL printable ASCII characters other than space. Whether it is
-// a URL is not looked at.
+// ValidURL reports whether url may stand in a line: 1 to MaxURL printable ASCII characters other
+// than space. It does not check that url is a URL.
 func ValidURL(url []byte) bool { return len(url) <= MaxURL && isWord(url) }
 
-// isWord tells if s is a field: not empty, and all of it ASCII 0x21 to 0x7e.
+// isWord reports whether s is a field: not empty, and only ASCII 0x21 to 0x7e.
 func isWord(s []byte) bool {
 	for _, c := range s {
 		if c <= ' ' || c > '~' {

@@ -6,23 +6,25 @@ import (
 	"io"
 )
 
-// ErrLineTooLong: a line over MaxLine bytes. The place of the next line is lost, so the connection has to end.
+// ErrLineTooLong means a line of more than MaxLine bytes. The start of the next line is unknown, so
+// the connection has to end.
 var ErrLineTooLong = errors.New("line longer than 8192 bytes")
 
-// bufferSize is several of the longest line, so that a part of a line is seldom moved, and some hundred usual ones a read.
+// bufferSize is several of the longest lines, so a partial line is seldom moved, and some hundred
+// usual lines a read.
 const bufferSize = 4 * MaxLine
 
-// maxEmptyReads is how often in a row a reader may give neither bytes nor an error.
+// maxEmptyReads is how often in a row a reader may return neither bytes nor an error.
 const maxEmptyReads = 100
 
-// Scanner cuts a stream into lines. It has one buffer, and neither allocates nor copies a line; only the beginning
-// of a line at the buffer's end is moved to its front. It serves one goroutine.
+// Scanner splits a stream into lines. It has one buffer, and neither allocates nor copies a line;
+// it only moves the beginning of a line at the buffer's end to the front. It serves one goroutine.
 type Scanner struct {
 	r          io.Reader
 	buf        []byte
-	start, end int   // buf[start:end] is read and not yet handed out
+	start, end int   // buf[start:end] is read and not yet returned
 	seen       int   // buf[start:seen] has no '\n'
-	err        error // of r; handed out when no whole line is left
+	err        error // of r; returned after the last whole line
 }
 
 // NewScanner returns a scanner of r with a buffer of 32 KiB.
@@ -30,9 +32,10 @@ func NewScanner(r io.Reader) *Scanner {
 	return &Scanner{r: r, buf: make([]byte, bufferSize)}
 }
 
-// Next returns the next line without its '\n' or "\r\n"; it may be empty. The slice is the scanner's and holds until
-// the next call. At the end of the stream the error is io.EOF, or io.ErrUnexpectedEOF where it ends within a line,
-// which is no line then; ErrLineTooLong, or the reader's own error. Errors last.
+// Next returns the next line without its '\n' or "\r\n"; it may be empty. The slice belongs to the
+// scanner and is valid until the next call. At the end of the stream the error is io.EOF, or
+// io.ErrUnexpectedEOF if the stream ends within a line; that partial line is not returned. Other
+// errors are ErrLineTooLong and the reader's own. After an error Next returns the same error.
 func (s *Scanner) Next() ([]byte, error) {
 	for {
 		if n := s.lineEnd(); n >= 0 {
@@ -48,12 +51,12 @@ func (s *Scanner) Next() ([]byte, error) {
 	}
 }
 
-// Buffered tells if Next has a line, or an error to tell, without reading.
+// Buffered reports whether Next has a line or an error without reading.
 func (s *Scanner) Buffered() bool {
 	return s.lineEnd() >= 0 || s.err != nil || s.end-s.start >= MaxLine
 }
 
-// lineEnd returns where in buf the next line's '\n' is, -1 if it is not there yet.
+// lineEnd returns the index of the next line's '\n' in buf, -1 if it has not been read.
 func (s *Scanner) lineEnd() int {
 	n := bytes.IndexByte(s.buf[s.seen:s.end], '\n')
 	if n < 0 {
@@ -64,7 +67,7 @@ func (s *Scanner) lineEnd() int {
 	return s.seen
 }
 
-// take hands out the line that ends with the '\n' at buf[n].
+// take returns the line that ends with the '\n' at buf[n].
 func (s *Scanner) take(n int) ([]byte, error) {
 	if n+1-s.start > MaxLine {
 		return nil, ErrLineTooLong
@@ -77,7 +80,7 @@ func (s *Scanner) take(n int) ([]byte, error) {
 	return line, nil
 }
 
-// fill reads once, into at least the room that a line may need.
+// fill reads once, with room for at least the longest line.
 func (s *Scanner) fill() {
 	if len(s.buf)-s.start < MaxLine || s.start == s.end {
 		s.end = copy(s.buf, s.buf[s.start:s.end])
@@ -98,8 +101,8 @@ func (s *Scanner) fill() {
 	s.err = io.ErrNoProgress
 }
 
-// fail keeps the error for when the whole lines are handed out. A line cut off by the end of the stream is not one:
-// its DONE may be of another transaction than it seems.
+// fail stores the error until the whole lines have been returned. A line that the end of the stream
+// cuts off is dropped: its DONE may be of another transaction than it seems.
 func (s *Scanner) fail(err error) {
 	if err == io.EOF && s.end > s.start && s.buf[s.end-1] != '\n' {
 		err = io.ErrUnexpectedEOF

@@ -64,7 +64,8 @@ func TestScanner(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			for _, r := range []io.Reader{
-				strings.NewReader(c.text), iotest.OneByteReader(strings.NewReader(c.text)), iotest.HalfReader(strings.NewReader(c.text)),
+				strings.NewReader(c.text), iotest.OneByteReader(strings.NewReader(c.text)),
+				iotest.HalfReader(strings.NewReader(c.text)),
 				iotest.DataErrReader(strings.NewReader(c.text)),
 			} {
 				if got, err := scan(r); !slices.Equal(got, c.want) || !errors.Is(err, c.err) {
@@ -150,8 +151,10 @@ func TestBuffered(t *testing.T) {
 	} {
 		before := s.Buffered()
 		line, err := s.Next()
-		if before != want.before || string(line) != want.line || err != nil || s.Buffered() != want.after || r.reads != want.reads {
-			t.Errorf("line %d: Buffered %v, %q, %v, Buffered %v, %d reads; want %+v", i, before, line, err, s.Buffered(), r.reads, want)
+		if before != want.before || string(line) != want.line || err != nil || s.Buffered() != want.after ||
+			r.reads != want.reads {
+			t.Errorf("line %d: Buffered %v, %q, %v, Buffered %v, %d reads; want %+v", i, before, line, err,
+				s.Buffered(), r.reads, want)
 		}
 	}
 	if _, err := s.Next(); err != io.EOF || !s.Buffered() {

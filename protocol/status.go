@@ -7,7 +7,7 @@ import (
 	"strconv"
 )
 
-// What is wrong with a line from a spider.
+// Errors of a line from a spider.
 var (
 	ErrStatusTrans      = errors.New("line does not begin with SLOT.ACTIVE.GENERATION and one space")
 	ErrStatusVerb       = errors.New("TRANS_ID is not followed by WORKING or DONE")
@@ -16,24 +16,25 @@ var (
 	ErrStatusFields     = errors.New("more on the line than belongs there")
 )
 
-// MaxRetryAfter is the largest Retry-After that Status holds, in seconds; larger ones count as this.
+// MaxRetryAfter is the largest Retry-After that Status holds, in seconds. Larger ones are reduced
+// to it.
 const MaxRetryAfter = math.MaxInt32
 
-// What AppendDone leaves out; NoRetryAfter is Status.RetryAfter, too, where the line has none.
+// What AppendDone leaves out. Status.RetryAfter is also NoRetryAfter if the line has none.
 const (
 	NoStatus     = -1
 	NoRetryAfter = -1
 )
 
-// Verb is what a spider says of a transaction.
+// Verb is a spider's message about a transaction.
 type Verb uint8
 
 const (
-	Working Verb = iota // still at it: restart the status timeout
-	Done                // finished, well or not
+	Working Verb = iota // in progress: restart the status timeout
+	Done                // finished, with or without success
 )
 
-// String is the verb as it stands on the wire.
+// String returns the verb as on the wire.
 func (v Verb) String() string {
 	if v == Done {
 		return "DONE"
@@ -41,7 +42,7 @@ func (v Verb) String() string {
 	return "WORKING"
 }
 
-// Status is a line of a spider on one transaction.
+// Status is a spider's line about one transaction.
 type Status struct {
 	Trans      Trans
 	Verb       Verb
@@ -50,9 +51,8 @@ type Status struct {
 	RetryAfter int  // seconds, 0 to MaxRetryAfter, or NoRetryAfter
 }
 
-// ParseStatus reads a line of a spider, without its line end: "TRANS_ID WORKING" or
-// "TRANS_ID DONE [STATUS [RETRY_AFTER]]". The error says what is wrong with the line and is one of this package's
-// ErrStatus values.
+// ParseStatus parses a line of a spider, without its line end: "TRANS_ID WORKING" or "TRANS_ID DONE
+// [STATUS [RETRY_AFTER]]". The error is one of this package's ErrStatus values.
 func ParseStatus(line []byte) (Status, error) {
 	id, rest, _ := cut(line, ' ')
 	trans, ok := ParseTrans(id)
@@ -77,7 +77,7 @@ func ParseStatus(line []byte) (Status, error) {
 	return Status{}, ErrStatusVerb
 }
 
-// result reads what may follow DONE.
+// result parses the fields after DONE.
 func (s Status) result(args []byte) (Status, error) {
 	code, rest, more := cut(args, ' ')
 	n, ok := parseDigits(code, 1000)
@@ -97,14 +97,15 @@ func (s Status) result(args []byte) (Status, error) {
 	return s, nil
 }
 
-// AppendWorking appends the line "still at it". trans is the TRANS_ID as the daemon sent it.
+// AppendWorking appends a WORKING line. trans is the TRANS_ID as the daemon sent it.
 func AppendWorking(dst, trans []byte) []byte {
 	dst = append(dst, trans...)
 	return append(dst, " WORKING\n"...)
 }
 
-// AppendDone appends the line "finished". status is the HTTP status, at most 999, 0 if the host gave no answer, or
-// NoStatus; retryAfter is the answer's Retry-After in seconds, or NoRetryAfter, and needs a status.
+// AppendDone appends a DONE line. status is the HTTP status, at most 999, 0 if the host gave no
+// answer, or NoStatus. retryAfter is the answer's Retry-After in seconds, or NoRetryAfter; it needs
+// a status.
 func AppendDone(dst, trans []byte, status, retryAfter int) []byte {
 	dst = append(dst, trans...)
 	dst = append(dst, " DONE"...)

@@ -65,7 +65,8 @@ func TestParseStatusRefuses(t *testing.T) {
 		lines []string
 	}{
 		{want: ErrStatusTrans, lines: []string{
-			"", " ", "DONE", "WORKING", " 1.2.3 DONE", "1.2 DONE", "01.2.3 DONE", "1.2.3\tDONE", "AUTH secret", "1.2.3DONE",
+			"", " ", "DONE", "WORKING", " 1.2.3 DONE", "1.2 DONE", "01.2.3 DONE", "1.2.3\tDONE",
+			"AUTH secret", "1.2.3DONE",
 			"GET / HTTP/1.1", "\x16\x03\x01", "1.2.3.4 DONE",
 		}},
 		{want: ErrStatusVerb, lines: []string{
@@ -77,7 +78,8 @@ func TestParseStatusRefuses(t *testing.T) {
 		}},
 		{want: ErrStatusCode, lines: []string{
 			"1.2.3 DONE ", "1.2.3 DONE  200", "1.2.3 DONE 1000", "1.2.3 DONE -1", "1.2.3 DONE +200", "1.2.3 DONE 20x",
-			"1.2.3 DONE 0200", "1.2.3 DONE 200\r", "1.2.3 DONE 99999999999999999999", "1.2.3 DONE OK", "1.2.3 DONE 2.0",
+			"1.2.3 DONE 0200", "1.2.3 DONE 200\r", "1.2.3 DONE 99999999999999999999", "1.2.3 DONE OK",
+			"1.2.3 DONE 2.0",
 		}},
 		{want: ErrStatusRetryAfter, lines: []string{
 			"1.2.3 DONE 200 ", "1.2.3 DONE 200 -1", "1.2.3 DONE 200 1.5", "1.2.3 DONE 200 1s", "1.2.3 DONE 200 +1",
@@ -132,7 +134,8 @@ func TestAuth(t *testing.T) {
 		}
 	}
 	for _, line := range []string{
-		"", "AUTH", "AUTH ", "auth x", "AUTH  x", "AUTH x ", "AUTH x y", "AUTH\tx", "AUTH ü", "AUTH \x00", "1.2.3 DONE", "AUTHx",
+		"", "AUTH", "AUTH ", "auth x", "AUTH  x", "AUTH x ", "AUTH x y", "AUTH\tx", "AUTH ü", "AUTH \x00",
+		"1.2.3 DONE", "AUTHx",
 		"AUTH x\r", "AUTH " + longest + "t",
 	} {
 		if got, ok := ParseAuth([]byte(line)); ok || got != nil {
@@ -151,7 +154,8 @@ func TestSpider(t *testing.T) {
 		}
 	}
 	for _, line := range []string{
-		"", "SPIDER", "SPIDER ", "spider x", "SPIDER  x", "SPIDER x ", "SPIDER x y", "SPIDER\tx", "SPIDER ü", "SPIDER \x00", "SPIDERx",
+		"", "SPIDER", "SPIDER ", "spider x", "SPIDER  x", "SPIDER x ", "SPIDER x y", "SPIDER\tx",
+		"SPIDER ü", "SPIDER \x00", "SPIDERx",
 		"SPIDER x\r", "SPIDER " + longest + "s", "AUTH x",
 	} {
 		if got, ok := ParseSpider([]byte(line)); ok || got != nil {
@@ -160,9 +164,11 @@ func TestSpider(t *testing.T) {
 	}
 }
 
-// FuzzStatus: what is taken is exactly what a strict writer would have written, and what is written is taken.
+// FuzzStatus: what is taken is exactly what a strict writer would have written, and what is written
+// is taken.
 func FuzzStatus(f *testing.F) {
-	for _, s := range []string{"1.2.3 WORKING", "1.2.3 DONE", "0.0.0 DONE 200", "4294967295.1.1 DONE 503 99999999999", "AUTH x"} {
+	for _, s := range []string{"1.2.3 WORKING", "1.2.3 DONE", "0.0.0 DONE 200",
+		"4294967295.1.1 DONE 503 99999999999", "AUTH x"} {
 		f.Add([]byte(s))
 	}
 	f.Fuzz(func(t *testing.T, line []byte) {
@@ -177,7 +183,8 @@ func FuzzStatus(f *testing.F) {
 	})
 }
 
-// checkStatusLine compares the fields of line, cut apart by other means, with what the parser made of them.
+// checkStatusLine compares the fields of line, cut apart by other means, with what the parser made
+// of them.
 func checkStatusLine(t *testing.T, line string, s Status) {
 	t.Helper()
 	fields := strings.Split(line, " ")
@@ -190,10 +197,12 @@ func checkStatusLine(t *testing.T, line string, s Status) {
 	if s.HasStatus && fmt.Sprintf("%0*d", len(fields[2]), s.Code) != fields[2] {
 		t.Fatalf("status of %q parsed as %d", line, s.Code)
 	}
-	if (s.RetryAfter == NoRetryAfter) != (len(fields) < 4) || s.RetryAfter < NoRetryAfter || s.RetryAfter > MaxRetryAfter {
+	if (s.RetryAfter == NoRetryAfter) != (len(fields) < 4) || s.RetryAfter < NoRetryAfter ||
+		s.RetryAfter > MaxRetryAfter {
 		t.Fatalf("retry-after of %q parsed as %d", line, s.RetryAfter)
 	}
-	if len(fields) == 4 && s.RetryAfter < MaxRetryAfter && fmt.Sprintf("%0*d", len(fields[3]), s.RetryAfter) != fields[3] {
+	if len(fields) == 4 && s.RetryAfter < MaxRetryAfter &&
+		fmt.Sprintf("%0*d", len(fields[3]), s.RetryAfter) != fields[3] {
 		t.Fatalf("retry-after of %q parsed as %d", line, s.RetryAfter)
 	}
 	checkWrittenAgain(t, []byte(fields[0]), s)

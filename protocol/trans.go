@@ -6,9 +6,9 @@ import (
 	"strconv"
 )
 
-// Trans is what a TRANS_ID says: in which host slot a document is, at which place of its active range, and which
-// transaction of that place this is. Finding it is two array look-ups; the generation tells a late answer from a
-// live one.
+// Trans is the content of a TRANS_ID: the host slot of a document, its place in the active range,
+// and the generation of that place. The daemon finds it with two array look-ups. The generation
+// distinguishes a late answer from a live one.
 type Trans struct {
 	Slot, Active, Generation uint32
 }
@@ -22,7 +22,8 @@ func AppendTrans(dst []byte, t Trans) []byte {
 	return strconv.AppendUint(dst, uint64(t.Generation), 10)
 }
 
-// ParseTrans reads what AppendTrans writes and nothing else: no signs, no leading zeros, no number over 32 bits.
+// ParseTrans accepts only what AppendTrans writes: no signs, no leading zeros, no number over 32
+// bits.
 func ParseTrans(id []byte) (t Trans, ok bool) {
 	slot, rest, ok1 := cut(id, '.')
 	active, generation, ok2 := cut(rest, '.')
@@ -47,7 +48,8 @@ func parseUint32(s []byte) (uint32, bool) {
 	return uint32(n), true
 }
 
-// parseDigits reads a decimal number of any length; what is above most counts as most. most times ten fits an int.
+// parseDigits parses a decimal number of any length, and reduces it to most. most times ten fits an
+// int.
 func parseDigits(s []byte, most int) (n int, ok bool) {
 	for _, c := range s {
 		if c < '0' || c > '9' {

@@ -26,7 +26,8 @@ import (
 )
 
 // serve serves a store on a real socket, and returns a connection to it and what ends both.
-func serve(store docindex.Store, token string, options ...grpc.DialOption) (conn *grpc.ClientConn, end func(), err error) {
+func serve(store docindex.Store, token string, options ...grpc.DialOption) (conn *grpc.ClientConn,
+	end func(), err error) {
 	settings := configs.Default().Frontier
 	settings.Token = configs.Secret(token)
 	server, err := frontier.New(frontier.Config{Settings: settings, Store: store, Log: zerolog.Nop()})
@@ -40,7 +41,8 @@ func serve(store docindex.Store, token string, options ...grpc.DialOption) (conn
 	ctx, cancel := context.WithCancel(context.Background())
 	ended := make(chan error, 1)
 	go func() { ended <- server.Serve(ctx, l) }()
-	conn, err = grpc.NewClient(l.Addr().String(), append(options, grpc.WithTransportCredentials(insecure.NewCredentials()))...)
+	conn, err = grpc.NewClient(l.Addr().String(),
+		append(options, grpc.WithTransportCredentials(insecure.NewCredentials()))...)
 	return conn, func() { conn.Close(); cancel(); <-ended }, err
 }
 
@@ -69,7 +71,8 @@ func TestCrawl(t *testing.T) {
 	statuses := map[pb.AckMessage_Status]int{}
 	count := func(item *pb.URLItem, s pb.AckMessage_Status) {
 		statuses[s]++
-		if url := item.GetDiscovered().GetInfo().GetUrl(); (url == "") != (s == pb.AckMessage_SKIPPED) && !strings.HasSuffix(url, "again") {
+		if url := item.GetDiscovered().GetInfo().GetUrl(); (url == "") != (s == pb.AckMessage_SKIPPED) &&
+			!strings.HasSuffix(url, "again") {
 			t.Errorf("%q is answered %v", url, s)
 		}
 	}
@@ -167,7 +170,8 @@ func TestToken(t *testing.T) {
 	}
 }
 
-// TestLarge sends what is larger than the service takes: the error says so, and what has no answer is told.
+// TestLarge sends what is larger than the service takes: the error says so, and what has no answer
+// is told.
 func TestLarge(t *testing.T) {
 	c := start(t, memory.New(), "")
 	p, err := c.Put(soon(t), func(*pb.URLItem, pb.AckMessage_Status) {})
@@ -180,13 +184,15 @@ func TestLarge(t *testing.T) {
 	} else {
 		_ = p.Close() // says the same
 	}
-	if status.Code(errors.Unwrap(err)) != codes.ResourceExhausted && status.Code(err) != codes.ResourceExhausted {
+	if status.Code(errors.Unwrap(err)) != codes.ResourceExhausted &&
+		status.Code(err) != codes.ResourceExhausted {
 		t.Errorf("a large item: %v; want RESOURCE_EXHAUSTED", err)
 	}
 	if left := p.Unanswered(); len(left) != 1 || left[0] != large {
 		t.Errorf("%d items are unanswered; want the large one", len(left))
 	}
-	if err := p.Send(client.Discovered(&pb.URLInfo{Url: "http://a.test/"})); err == nil || errors.Is(err, io.EOF) {
+	if err := p.Send(client.Discovered(&pb.URLInfo{Url: "http://a.test/"})); err == nil ||
+		errors.Is(err, io.EOF) {
 		t.Errorf("Send on a broken stream: %v; want why it broke", err)
 	}
 }

@@ -32,7 +32,8 @@ func Example() {
 			log.Fatal(err)
 		}
 	}
-	if err := put.Close(); err != nil { // now all are stored; those in put.Unanswered() would have to be put again
+	// now all are stored; those in put.Unanswered() would have to be put again
+	if err := put.Close(); err != nil {
 		log.Fatal(err)
 	}
 

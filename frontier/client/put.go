@@ -15,25 +15,26 @@ import (
 	pb "urlserver/api/urlfrontier"
 )
 
-// Window is how many items of a Putter may be without an answer: as many as the service takes in.
+// Window is how many items of a Putter may be unanswered: as many as the service accepts.
 const Window = 1024
 
-// Putter puts items on one stream, without waiting for the answer to each. Its methods are not safe for concurrent use.
+// Putter puts items on one stream, without waiting for the answer to each. Its methods are not safe
+// for concurrent use.
 type Putter struct {
 	stream   grpc.BidiStreamingClient[pb.URLItem, pb.AckMessage]
 	answered func(*pb.URLItem, pb.AckMessage_Status)
 	cancel   context.CancelFunc
-	last     uint64        // ID given
-	room     chan struct{} // holds one for each item without an answer
-	ended    chan struct{} // closed when no answer will come any more
+	last     uint64        // the last ID
+	room     chan struct{} // holds one value for each unanswered item
+	ended    chan struct{} // closed when no more answers can come
 	err      error         // why; set before ended is closed
 
 	mu      sync.Mutex // guards waiting
 	waiting map[uint64]*pb.URLItem
 }
 
-// Put begins to put items. answered is called with each item and what became of it, one at a time, in the order of
-// the answers; it must not call the Putter. The Putter has to be closed.
+// Put begins to put items. It calls answered with each item and its status, one at a time, in the
+// order of the answers. answered must not call the Putter. The caller has to close the Putter.
 func (c *Client) Put(ctx context.Context, answered func(*pb.URLItem, pb.AckMessage_Status)) (*Putter, error) {
 	ctx, cancel := context.WithCancel(ctx)
 	stream, err := c.api.PutURLs(ctx)
@@ -49,8 +50,9 @@ func (c *Client) Put(ctx context.Context, answered func(*pb.URLItem, pb.AckMessa
 	return p, nil
 }
 
-// Send puts an item, which is the Putter's until it is answered; its ID is set anew. It waits while a whole Window is
-// without an answer. After an error the stream is broken: Close it.
+// Send puts an item. The item belongs to the Putter until it is answered, and the Putter sets its
+// ID. Send waits while a whole Window is unanswered. After an error the stream is broken, and the
+// caller closes it.
 func (p *Putter) Send(item *pb.URLItem) error {
 	select {
 	case p.room <- struct{}{}:
@@ -65,15 +67,15 @@ func (p *Putter) Send(item *pb.URLItem) error {
 	if err := p.stream.Send(item); err != nil {
 		<-p.ended
 		if errors.Is(err, io.EOF) {
-			return p.broken() // which says more
+			return p.broken() // it has the cause
 		}
 		return err
 	}
 	return nil
 }
 
-// Close waits for the answers to all that was sent, and ends. An error says that some have none: Unanswered are those.
-// To put them again does no harm.
+// Close waits for the answers to all items, and ends the stream. After an error some items have no
+// answer: see Unanswered. They may be put again.
 func (p *Putter) Close() error {
 	if err := p.stream.CloseSend(); err != nil {
 		p.cancel()
@@ -89,7 +91,7 @@ func (p *Putter) Close() error {
 	return nil
 }
 
-// Unanswered are the items that have no answer, in the order of Send; for use after Close.
+// Unanswered returns the items without an answer, in the order of Send. Call it after Close.
 func (p *Putter) Unanswered() (items []*pb.URLItem) {
 	for _, id := range slices.Sorted(maps.Keys(p.waiting)) {
 		items = append(items, p.waiting[id])
@@ -97,7 +99,7 @@ func (p *Putter) Unanswered() (items []*pb.URLItem) {
 	return items
 }
 
-// broken is why there are no more answers; the service may not end a stream by itself.
+// broken returns why no more answers come. The service may not end a stream by itself.
 func (p *Putter) broken() error {
 	if errors.Is(p.err, io.EOF) {
 		return io.ErrUnexpectedEOF
@@ -105,7 +107,7 @@ func (p *Putter) broken() error {
 	return p.err
 }
 
-// receive takes answers until there are no more.
+// receive reads answers until there are no more.
 func (p *Putter) receive() {
 	defer close(p.ended)
 	for {
@@ -125,7 +127,7 @@ func (p *Putter) receive() {
 	}
 }
 
-// take is the item that waits under an ID, which waits no longer.
+// take returns the item with an ID, which is no longer unanswered.
 func (p *Putter) take(text string) *pb.URLItem {
 	id, err := strconv.ParseUint(text, 10, 64)
 	if err != nil {

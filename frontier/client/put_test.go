@@ -32,7 +32,8 @@ func newScript() *script {
 	return &script{sent: make(chan *pb.URLItem, 1<<16), acks: make(chan answer)}
 }
 
-func (s *script) NewStream(ctx context.Context, _ *grpc.StreamDesc, _ string, _ ...grpc.CallOption) (grpc.ClientStream, error) {
+func (s *script) NewStream(ctx context.Context, _ *grpc.StreamDesc, _ string,
+	_ ...grpc.CallOption) (grpc.ClientStream, error) {
 	s.ctx = ctx
 	return s, nil
 }
@@ -57,8 +58,8 @@ func (s *script) RecvMsg(m any) error {
 	}
 }
 
-// TestWindow has a service that answers late: the Putter stops at its Window, goes on with each answer, and Close
-// waits for the last.
+// TestWindow has a service that answers late: the Putter stops at its Window, goes on with each
+// answer, and Close waits for the last.
 func TestWindow(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newScript()

@@ -1,4 +1,4 @@
-// Package cli is the command line of a host reservation service, whatever its stores.
+// Package cli is the command line of a host reservation service with any set of stores.
 package cli
 
 import (
@@ -23,16 +23,17 @@ import (
 	"urlserver/reservation"
 )
 
-// gcPercent is how much garbage may gather, of what is in use: strangers who hold all connections are most of that.
+// gcPercent is the GC target, as a percentage of the live heap. Most of that heap is the buffers of
+// unauthenticated connections when these use all places.
 const gcPercent = 50
 
-// Stores are what a command can serve from.
+// Stores describes the stores that a command can serve.
 type Stores struct {
-	Names []string // values of --store; the first is the one without it
-	Local string   // the one of Names that needs no address and is gone with the command; "": none
-	Far   string   // what the others are called in help, as "Redis"
-	At    string   // what --addrs are the addresses of
-	Flag  string   // what the flags of TLS to them begin with, as "redis"
+	Names []string // values of --store, the default first
+	Local string   // the name that needs no address and is lost with the process; "": none
+	Far   string   // what help calls the other stores, such as "Redis"
+	At    string   // whose addresses --addrs has
+	Flag  string   // prefix of the flags for TLS to them, such as "redis"
 	Addr  string   // default of --addrs
 	Flags func(*pflag.FlagSet)
 	Open  func(Opening) (store reservation.Store, end func(), err error)
@@ -40,7 +41,7 @@ type Stores struct {
 
 // Opening says which store to open, and how to reach it.
 type Opening struct {
-	Store   string // of Names
+	Store   string // one of Stores.Names
 	Addrs   []string
 	Prefix  string               // before each key
 	TLS     netguard.ClientFiles // for a client
@@ -54,8 +55,8 @@ func (s Stores) listed() string {
 
 func (s Stores) has(name string) bool { return slices.Contains(s.Names, name) }
 
-// Main runs the command line of the process until it is done, or interrupted, and returns its exit status: 0 for done,
-// 1 for failed, 2 for wrong usage.
+// Main runs the command line of the process until it is done or interrupted. It returns the exit
+// status: 0 for done, 1 for failed, 2 for wrong usage.
 func Main(stores Stores) int {
 	if os.Getenv("GOGC") == "" {
 		debug.SetGCPercent(gcPercent)
@@ -69,7 +70,7 @@ func Main(stores Stores) int {
 	return ExitStatus(err)
 }
 
-// ExitStatus is the status for what Run returned.
+// ExitStatus returns the exit status for an error of Run.
 func ExitStatus(err error) int {
 	switch {
 	case err == nil:
@@ -80,7 +81,7 @@ func ExitStatus(err error) int {
 	return 1
 }
 
-// usageError is a fault of the command line.
+// usageError is an error in the command line.
 type usageError struct{ error }
 
 func (e usageError) Unwrap() error { return e.error }
@@ -106,21 +107,23 @@ func Run(ctx context.Context, stores Stores, args []string, in io.Reader, out, e
 	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return usageError{err} })
 	clihelp.VersionFlag(root)
 	root.CompletionOptions.DisableDefaultCmd = true
-	root.AddCommand(serveCommand(stores), seedsCommand(), statsCommand(), explainCommand(), listCommand(), clihelp.Version(takes), clihelp.Completion(takes, "hostreservation"),
-		clihelp.Man(takes, []clihelp.Note{{Name: "/etc/urlserver/hostreservation.env", Text: "Flags and secrets of the packaged service."}},
+	root.AddCommand(serveCommand(stores), seedsCommand(), statsCommand(), explainCommand(), listCommand(),
+		clihelp.Version(takes), clihelp.Completion(takes, "hostreservation"),
+		clihelp.Man(takes, []clihelp.Note{{Name: "/etc/urlserver/hostreservation.env",
+			Text: "Flags and secrets of the packaged service."}},
 			[]clihelp.Note{{Name: tokenEnv, Text: "What callers are asked for, and what commands that call say."}}),
 	)
 	for _, cmd := range root.Commands() {
 		clihelp.CompleteArgs(cmd)
 	}
-	root.SetArgs(append([]string{}, args...)) // of nil it would take those of the process
+	root.SetArgs(append([]string{}, args...)) // nil would mean the arguments of the process
 	root.SetIn(in)
 	root.SetOut(out)
 	root.SetErr(errs)
 	return root.ExecuteContext(ctx)
 }
 
-// takes makes the faults that check finds faults of usage.
+// takes turns errors of check into usage errors.
 func takes(check cobra.PositionalArgs) cobra.PositionalArgs {
 	return func(cmd *cobra.Command, args []string) error {
 		if err := check(cmd, args); err != nil {

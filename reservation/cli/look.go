@@ -16,14 +16,14 @@ import (
 	"urlserver/reservation/grpcclient"
 )
 
-// caller reaches a running service.
+// caller calls a running service.
 type caller struct {
 	cfg   grpcclient.Config
 	files netguard.ClientFiles
 	wait  time.Duration
 }
 
-// flags adds those that say where the service is, and how long a command may take.
+// flags adds the flags for the service's address and the timeout.
 func (c *caller) flags(f *pflag.FlagSet, wait time.Duration) {
 	f.StringSliceVar(&c.cfg.Addrs, "at", []string{"127.0.0.1:7072"}, "`address` of the service")
 	f.StringVar(&c.cfg.Token, "token", os.Getenv(tokenEnv), "the service's token; or set "+tokenEnv)
@@ -34,7 +34,7 @@ func (c *caller) flags(f *pflag.FlagSet, wait time.Duration) {
 	f.Lookup("token").DefValue = "" // help shows none
 }
 
-// call does what is to be done with the service.
+// call connects to the service and calls do.
 func (c *caller) call(ctx context.Context, do func(context.Context, *grpcclient.Store) error) (err error) {
 	if c.cfg.TLS, err = c.files.Client(); err != nil {
 		return err
@@ -108,7 +108,8 @@ func listCommand() *cobra.Command {
 }
 
 // lookCommand completes a command that asks the service and prints a table.
-func lookCommand(cmd *cobra.Command, show func(context.Context, *grpcclient.Store, []string, io.Writer) error) *cobra.Command {
+func lookCommand(cmd *cobra.Command, show func(context.Context, *grpcclient.Store, []string,
+	io.Writer) error) *cobra.Command {
 	var c caller
 	c.flags(cmd.Flags(), lookTimeout)
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {

@@ -16,16 +16,18 @@ import (
 	"urlserver/reservation/grpcserver"
 )
 
-// serveMetrics answers over HTTP until ctx ends.
+// serveMetrics serves metrics over HTTP until ctx ends.
 func serveMetrics(ctx context.Context, l net.Listener, server *grpcserver.Server, token string) error {
 	registry := prometheus.NewRegistry()
-	registry.MustRegister(server, collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
+	registry.MustRegister(server, collectors.NewGoCollector(),
+		collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET /healthz", func(w http.ResponseWriter, _ *http.Request) { fmt.Fprintln(w, "ok") })
 	mux.Handle("GET /metrics", promhttp.HandlerFor(registry, promhttp.HandlerOpts{}))
 	web := &http.Server{
-		Handler: guard(mux, token), MaxHeaderBytes: netguard.MaxHeader, ReadTimeout: 10 * time.Second, WriteTimeout: 30 * time.Second,
-		ConnContext: netguard.ConnContext,
+		Handler: guard(mux, token), MaxHeaderBytes: netguard.MaxHeader, ReadTimeout: 10 * time.Second,
+		WriteTimeout: 30 * time.Second,
+		ConnContext:  netguard.ConnContext,
 	}
 	stop := context.AfterFunc(ctx, func() { web.Close() })
 	defer stop()
@@ -35,7 +37,8 @@ func serveMetrics(ctx context.Context, l net.Listener, server *grpcserver.Server
 	return nil
 }
 
-// guard lets in who brings the token, "" everybody, and others to /healthz only, once a connection.
+// guard passes on requests with the token. Without it, a connection gets one request for /healthz.
+// If token is "", all requests pass.
 func guard(next http.Handler, token string) http.Handler {
 	if token == "" {
 		return next
@@ -46,7 +49,7 @@ func guard(next http.Handler, token string) http.Handler {
 			next.ServeHTTP(w, r)
 			return
 		}
-		w.Header().Set("Connection", "close") // a stranger makes room for another
+		w.Header().Set("Connection", "close") // frees the place of an unauthenticated connection
 		if r.URL.Path != "/healthz" {
 			http.Error(w, "this service wants Authorization: Bearer TOKEN (--token)", http.StatusUnauthorized)
 			return

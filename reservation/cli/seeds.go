@@ -18,8 +18,8 @@ import (
 )
 
 const (
-	seedBatch   = 1000 // hosts put at once
-	seedsToTell = 10   // bad lines that are told one by one
+	seedBatch   = 1000 // hosts added at once
+	seedsToTell = 10   // bad lines that are reported one by one
 )
 
 func seedsCommand() *cobra.Command {
@@ -50,7 +50,7 @@ func seedsCommand() *cobra.Command {
 	return cmd
 }
 
-// seeds are what a file of URLs came to.
+// seeds counts the results of a file of URLs.
 type seeds struct {
 	store        reservation.Store
 	errs         io.Writer
@@ -90,7 +90,7 @@ func addSeeds(ctx context.Context, store reservation.Store, in io.Reader, out, e
 	return nil
 }
 
-// tell counts a bad line, and says of the first what is wrong.
+// tell counts a bad line, and reports the first ones.
 func (s *seeds) tell(err error) {
 	if s.invalid++; s.invalid <= seedsToTell {
 		fmt.Fprintln(s.errs, "hostreservation:", err)

@@ -21,10 +21,10 @@ import (
 	"urlserver/reservation/grpcserver"
 )
 
-// tokenEnv names the variable of the token, so that it need not stand in a command line.
+// tokenEnv names the variable of the token, to keep the token out of the command line.
 const tokenEnv = "HOSTRESERVATION_TOKEN"
 
-// settings is what the flags of serve say.
+// settings has the values of the flags of serve.
 type settings struct {
 	stores          Stores
 	opening         Opening
@@ -32,7 +32,7 @@ type settings struct {
 	janitor         time.Duration
 	token           string
 	files           netguard.ServerFiles
-	looks           time.Duration // period in which files is looked at
+	looks           time.Duration // how often the certificate files are checked
 	insecure        bool
 }
 
@@ -62,7 +62,8 @@ func (set *settings) flags(f *pflag.FlagSet) {
 	f.StringVar(&set.opening.Store, "store", set.stores.Names[0], set.stores.listed())
 	f.StringSliceVar(&set.opening.Addrs, "addrs", []string{set.stores.Addr}, "`addresses` of "+set.stores.At)
 	f.StringVar(&set.opening.Prefix, "prefix", "", "before each key in "+far)
-	f.DurationVar(&set.opening.Penalty, "penalty", 10*time.Second, "a lost lease keeps its group from being asked so long")
+	f.DurationVar(&set.opening.Penalty, "penalty", 10*time.Second,
+		"a lost lease keeps its group from being asked so long")
 	f.DurationVar(&set.janitor, "janitor", 30*time.Second, "period of the janitor")
 	f.StringVar(&set.token, "token", os.Getenv(tokenEnv), "asked of callers; or set "+tokenEnv)
 	f.StringVar(&set.files.Cert, "tls-cert", "", "certificate `file` for TLS")
@@ -70,13 +71,14 @@ func (set *settings) flags(f *pflag.FlagSet) {
 	f.StringVar(&set.files.CA, "tls-ca", "", "ask callers for a certificate of a CA in this `file`")
 	f.StringVar(&set.opening.TLS.Cert, flag+"-tls-cert", "", "client certificate `file` for "+far)
 	f.StringVar(&set.opening.TLS.Key, flag+"-tls-key", "", "its key `file`")
-	f.StringVar(&set.opening.TLS.CA, flag+"-tls-ca", "", "reach "+far+" over TLS, trusting the CAs in this `file`")
+	f.StringVar(&set.opening.TLS.CA, flag+"-tls-ca", "",
+		"reach "+far+" over TLS, trusting the CAs in this `file`")
 	f.BoolVar(&set.insecure, "allow-insecure", false, "serve others than this machine without token and TLS")
 	set.stores.Flags(f)
 	f.Lookup("token").DefValue = "" // help shows none
 }
 
-// check finds faults of usage.
+// check returns an error if the flags do not fit together.
 func (s settings) check() error {
 	switch o := s.opening; {
 	case !s.stores.has(o.Store):
@@ -107,7 +109,7 @@ func isLoopback(listen string) bool {
 	return strings.EqualFold(host, "localhost") || err == nil && addr.Unmap().IsLoopback()
 }
 
-// serve runs the service until ctx ends or it can serve no more.
+// serve runs the service until ctx ends or it fails.
 func serve(ctx context.Context, set settings, log zerolog.Logger) error {
 	if err := set.check(); err != nil {
 		return err
@@ -162,7 +164,7 @@ func serve(ctx context.Context, set settings, log zerolog.Logger) error {
 	return errors.Join(err, <-metrics)
 }
 
-// certificates are the listener's; nil: it has no TLS.
+// certificates returns the listener's certificates; nil: no TLS.
 func (s settings) certificates() (*netguard.ServerTLS, error) {
 	switch f := s.files; {
 	case f.Cert != "":
@@ -173,7 +175,7 @@ func (s settings) certificates() (*netguard.ServerTLS, error) {
 	return nil, nil
 }
 
-// tellRead tells what came of certificate files that have changed.
+// tellRead logs that changed certificate files were read, or could not be.
 func tellRead(log zerolog.Logger, err error) {
 	if err != nil {
 		log.Error().Err(err).Msg("certificate files have changed and cannot be used; the former go on")

@@ -53,9 +53,10 @@ func (h heard) until(t *testing.T, text string) (address string) {
 // start serves from memory until the test ends.
 func start(t *testing.T, set settings) heard {
 	t.Helper()
-	set.stores = Stores{Names: []string{"memory"}, Local: "memory", Open: func(Opening) (reservation.Store, func(), error) {
-		return memory.New(memory.Config{}), func() {}, nil
-	}}
+	set.stores = Stores{Names: []string{"memory"}, Local: "memory",
+		Open: func(Opening) (reservation.Store, func(), error) {
+			return memory.New(memory.Config{}), func() {}, nil
+		}}
 	set.opening.Store, set.janitor, set.listen = "memory", time.Hour, "127.0.0.1:0"
 	log, ended := make(heard, 100), make(chan error)
 	ctx, cancel := context.WithCancel(context.Background())
@@ -69,7 +70,8 @@ func start(t *testing.T, set settings) heard {
 	return log
 }
 
-// TestSilence: while silent connections hold all places, callers wait, and are served once those have been cut.
+// TestSilence: while silent connections hold all places, callers wait, and are served once those
+// have been cut.
 func TestSilence(t *testing.T) {
 	if testing.Short() {
 		t.Skip("takes the ten seconds after which silent connections are cut")
@@ -124,14 +126,17 @@ func callGRPC(ctx context.Context, addr string) error {
 		return err
 	}
 	defer conn.Close()
-	_, err = grpc_health_v1.NewHealthClient(conn).Check(ctx, &grpc_health_v1.HealthCheckRequest{}, grpc.WaitForReady(true))
+	_, err = grpc_health_v1.NewHealthClient(conn).Check(ctx, &grpc_health_v1.HealthCheckRequest{},
+		grpc.WaitForReady(true))
 	return err
 }
 
-// TestLongHeader: no request to the metrics makes the service keep more than a header of the usual length.
+// TestLongHeader: no request to the metrics makes the service keep more than a header of the usual
+// length.
 func TestLongHeader(t *testing.T) {
 	log := start(t, settings{metrics: "127.0.0.1:0"})
-	req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, "http://"+log.until(t, "metrics")+"/metrics", nil)
+	req, err := http.NewRequestWithContext(t.Context(), http.MethodGet,
+		"http://"+log.until(t, "metrics")+"/metrics", nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -146,10 +151,12 @@ func TestLongHeader(t *testing.T) {
 	}
 }
 
-// TestCertificatesChange: a certificate that replaces another is shown to those who connect then; a broken one changes nothing.
+// TestCertificatesChange: a certificate that replaces another is shown to those who connect then; a
+// broken one changes nothing.
 func TestCertificatesChange(t *testing.T) {
 	first, second := certstest.New(t), certstest.New(t)
-	log := start(t, settings{looks: 10 * time.Millisecond, files: netguard.ServerFiles{Setting: "--tls-", Cert: first.Cert, Private: first.Key}})
+	log := start(t, settings{looks: 10 * time.Millisecond,
+		files: netguard.ServerFiles{Setting: "--tls-", Cert: first.Cert, Private: first.Key}})
 	addr := log.until(t, "serving")
 	shown := func(c certstest.Certificate) error { return callTLS(t, addr, c) }
 	if err := shown(first); err != nil {
@@ -194,11 +201,13 @@ func TestCertificateFaults(t *testing.T) {
 	}{
 		{files: netguard.ServerFiles{Private: own.Key}, want: "need --tls-cert"},
 		{files: netguard.ServerFiles{CA: own.Cert}, want: "need --tls-cert"},
-		{files: netguard.ServerFiles{Cert: own.Cert, CA: own.Cert}, want: "--tls-cert " + own.Cert + ", --tls-key :"},
+		{files: netguard.ServerFiles{Cert: own.Cert, CA: own.Cert},
+			want: "--tls-cert " + own.Cert + ", --tls-key :"},
 		{files: netguard.ServerFiles{Cert: own.Cert, Private: own.Key, CA: own.Key}, want: "--tls-ca " + own.Key},
 	} {
 		c.files.Setting = "--tls-"
-		if _, err := (settings{files: c.files}).certificates(); err == nil || !strings.Contains(err.Error(), c.want) {
+		if _, err := (settings{files: c.files}).certificates(); err == nil ||
+			!strings.Contains(err.Error(), c.want) {
 			t.Errorf("%+v: %v; want an error with %q", c.files, err, c.want)
 		}
 	}

@@ -7,18 +7,18 @@ import (
 	"urlserver/reservation"
 )
 
-// clock tells the time of the services' store, which messages name moments by. It learns it from the ends of
-// leases, and counts on by the monotonic clock of this process, so that nobody's wall clock matters. Safe for
-// concurrent use.
+// clock estimates the time of the service's store, which messages use. It learns that time from the
+// ends of leases, and continues with the monotonic clock of this process, so no wall clock matters.
+// It is safe for concurrent use.
 type clock struct {
 	mu    sync.Mutex // guards all below
-	local time.Time  // with its monotonic reading; zero: nothing was learnt
-	store time.Time  // the store's clock was here at local, or was not there yet
+	local time.Time  // with its monotonic reading; zero: nothing is known yet
+	store time.Time  // the store's time at local, or later than that
 }
 
-// learn notes that a call which began at local was done when the store's clock stood at store. As the call
-// had still to get there, and the store tells whole ms, the clock is taken to be ahead by that: what is
-// released is never allowed too soon.
+// learn stores that a call which began at local was executed at store by the store's clock. The
+// call took time to arrive and the store rounds to ms, so the estimate is ahead of the store's
+// clock. So nothing is released too soon.
 func (c *clock) learn(local, store time.Time) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -27,8 +27,8 @@ func (c *clock) learn(local, store time.Time) {
 	}
 }
 
-// in is the moment so long from now, in ms since 1970 by the store's clock; by this machine's wall clock
-// where nothing was learnt.
+// in returns the time so long from now, in ms since 1970 by the store's clock. Before anything is
+// learnt it uses the wall clock of this machine.
 func (c *clock) in(after time.Duration) (ms int64) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -1,4 +1,4 @@
-// Package grpcclient is a reservation.Store that a host reservation service keeps.
+// Package grpcclient is a reservation.Store that calls a host reservation service.
 package grpcclient
 
 import (
@@ -27,19 +27,19 @@ import (
 )
 
 const (
-	callTime   = 10 * time.Second // for one call, where the caller has no deadline of its own
-	parallel   = 64               // calls at once of one Do
+	callTime   = 10 * time.Second // of one call without a deadline of its own
+	parallel   = 64               // concurrent calls of one Do
 	maxMessage = 32 << 20
 )
 
-// Config is what a Store works with.
+// Config is the configuration of a Store.
 type Config struct {
 	Addrs []string // "host:port" of services that share a store
 	Token string
 	TLS   *tls.Config // nil: plain TCP
 }
 
-// Store is a client of host reservation services. Use New, and Close when done.
+// Store is a client of host reservation services. Create it with New, and Close it.
 type Store struct {
 	reservation.SingleCalls
 	conn   *grpc.ClientConn
@@ -49,7 +49,8 @@ type Store struct {
 
 var _ reservation.Store = (*Store)(nil)
 
-// New returns a store. It connects when it is first used; calls go to the services in turn, past those that are away.
+// New returns a store. It connects on first use. Calls go to the services in turn; services that do
+// not answer are skipped.
 func New(cfg Config) (*Store, error) {
 	services := manual.NewBuilderWithScheme("services")
 	var state resolver.State
@@ -58,7 +59,8 @@ func New(cfg Config) (*Store, error) {
 		if err != nil {
 			return nil, fmt.Errorf("host reservation service %q: %w", addr, err)
 		}
-		state.Endpoints = append(state.Endpoints, resolver.Endpoint{Addresses: []resolver.Address{{Addr: addr, ServerName: host}}})
+		state.Endpoints = append(state.Endpoints,
+			resolver.Endpoint{Addresses: []resolver.Address{{Addr: addr, ServerName: host}}})
 	}
 	services.InitialState(state)
 	options := []grpc.DialOption{
@@ -66,9 +68,11 @@ func New(cfg Config) (*Store, error) {
 		grpc.WithDefaultServiceConfig(`{"loadBalancingConfig": [{"round_robin": {}}]}`),
 		grpc.WithTransportCredentials(insecure.NewCredentials()),
 		grpc.WithDefaultCallOptions(grpc.MaxCallRecvMsgSize(maxMessage)),
-		grpc.WithKeepaliveParams(keepalive.ClientParameters{Time: 20 * time.Second, Timeout: 10 * time.Second, PermitWithoutStream: true}),
+		grpc.WithKeepaliveParams(keepalive.ClientParameters{Time: 20 * time.Second,
+			Timeout: 10 * time.Second, PermitWithoutStream: true}),
 		grpc.WithConnectParams(grpc.ConnectParams{
-			Backoff:           backoff.Config{BaseDelay: 100 * time.Millisecond, Multiplier: 1.6, Jitter: 0.2, MaxDelay: 5 * time.Second},
+			Backoff: backoff.Config{BaseDelay: 100 * time.Millisecond, Multiplier: 1.6,
+				Jitter: 0.2, MaxDelay: 5 * time.Second},
 			MinConnectTimeout: 2 * time.Second,
 		}),
 	}
@@ -76,7 +80,8 @@ func New(cfg Config) (*Store, error) {
 		options = append(options, grpc.WithTransportCredentials(credentials.NewTLS(cfg.TLS)))
 	}
 	if cfg.Token != "" {
-		options = append(options, grpc.WithPerRPCCredentials(netguard.Bearer(cfg.Token)), grpc.WithUnaryInterceptor(discreet(cfg.Token)))
+		options = append(options, grpc.WithPerRPCCredentials(netguard.Bearer(cfg.Token)),
+			grpc.WithUnaryInterceptor(discreet(cfg.Token)))
 	}
 	conn, err := grpc.NewClient("services:///", options...)
 	if err != nil {
@@ -87,17 +92,18 @@ func New(cfg Config) (*Store, error) {
 	return s, nil
 }
 
-// Close ends all connections.
+// Close closes all connections.
 func (s *Store) Close() error { return s.conn.Close() }
 
-// discreet has no service's words repeat the token.
+// discreet removes the token from the texts of errors, in case a service repeats it.
 func discreet(token string) grpc.UnaryClientInterceptor {
-	return func(ctx context.Context, method string, req, reply any, conn *grpc.ClientConn, invoke grpc.UnaryInvoker, opts ...grpc.CallOption) error {
+	return func(ctx context.Context, method string, req, reply any, conn *grpc.ClientConn,
+		invoke grpc.UnaryInvoker, opts ...grpc.CallOption) error {
 		return netguard.Redact(invoke(ctx, method, req, reply, conn, opts...), token)
 	}
 }
 
-// failure is the store's error that a service told of.
+// failure returns the store's error for an error of a service.
 func failure(err error) error {
 	if err == nil {
 		return nil
@@ -116,10 +122,10 @@ func failure(err error) error {
 	default:
 		return fmt.Errorf("host reservation service: %w", err)
 	}
-	return told{kind: kind, text: st.Message()}
+	return serviceError{kind: kind, text: st.Message()}
 }
 
-// notFound tells apart what NOT_FOUND stands for. Where a service has other words than ours, it may be either.
+// notFound tells apart the two errors that NOT_FOUND stands for. An unknown text may be either.
 func notFound(text string) error {
 	for _, kind := range []error{reservation.ErrUnknown, reservation.ErrNotNow} {
 		if strings.HasPrefix(text, kind.Error()) {
@@ -129,17 +135,19 @@ func notFound(text string) error {
 	return errors.Join(reservation.ErrNotNow, reservation.ErrUnknown)
 }
 
-// told is one of the store's errors in a service's words, which begin with the error's own.
-type told struct {
+// serviceError is an error of package reservation with a service's text, which begins with the
+// error's own.
+type serviceError struct {
 	kind error
 	text string
 }
 
-func (t told) Error() string { return t.text }
-func (t told) Unwrap() error { return t.kind }
+func (t serviceError) Error() string { return t.text }
+func (t serviceError) Unwrap() error { return t.kind }
 
-// call makes one call in its time.
-func call[Q, A any](ctx context.Context, f func(context.Context, *Q, ...grpc.CallOption) (*A, error), req *Q) (*A, error) {
+// call makes one call within its time.
+func call[Q, A any](ctx context.Context, f func(context.Context, *Q, ...grpc.CallOption) (*A, error),
+	req *Q) (*A, error) {
 	if _, has := ctx.Deadline(); !has {
 		var cancel context.CancelFunc
 		ctx, cancel = context.WithTimeout(ctx, callTime)
@@ -149,7 +157,7 @@ func call[Q, A any](ctx context.Context, f func(context.Context, *Q, ...grpc.Cal
 	return answer, failure(err)
 }
 
-// Do is [reservation.Store.Do].
+// Do implements [reservation.Store.Do].
 func (s *Store) Do(ctx context.Context, calls []reservation.Call) []reservation.Answer {
 	answers := make([]reservation.Answer, len(calls))
 	if len(calls) == 1 {
@@ -187,28 +195,33 @@ func (s *Store) do(ctx context.Context, c reservation.Call) (out reservation.Ans
 	case reservation.DeleteHost:
 		_, out.Err = call(ctx, s.client.DeleteHost, &pb.DeleteHostRequest{Host: c.Host, Token: c.Token, NextMs: at})
 	case reservation.TryReserve:
-		a, err := call(ctx, s.client.TryReserve, &pb.TryReserveRequest{Host: c.Host, LeaseMs: lease, Holder: c.Holder})
+		a, err := call(ctx, s.client.TryReserve,
+			&pb.TryReserveRequest{Host: c.Host, LeaseMs: lease, Holder: c.Holder})
 		if out.Err = err; err == nil {
 			out.Reservation = taken(a)
 			s.clock.learn(began, out.Reservation.LeaseEnd.Add(-whole))
 		}
 	case reservation.ExtendHost:
-		a, err := call(ctx, s.client.ExtendHost, &pb.ExtendHostRequest{Host: c.Host, Token: c.Token, LeaseMs: lease})
+		a, err := call(ctx, s.client.ExtendHost,
+			&pb.ExtendHostRequest{Host: c.Host, Token: c.Token, LeaseMs: lease})
 		if out.LeaseEnd, out.Err = reservation.Time(a.GetLeaseEndMs()), err; err == nil {
 			s.clock.learn(began, out.LeaseEnd.Add(-whole))
 		}
 	case reservation.ReleaseHost:
-		_, out.Err = call(ctx, s.client.ReleaseHost, &pb.ReleaseHostRequest{Host: c.Host, Token: c.Token, NextMs: at})
+		_, out.Err = call(ctx, s.client.ReleaseHost,
+			&pb.ReleaseHostRequest{Host: c.Host, Token: c.Token, NextMs: at})
 	}
 	return out
 }
 
 func taken(r *pb.Reservation) reservation.Reservation {
-	return reservation.Reservation{Host: r.GetHost(), Group: r.GetGroup(), Token: r.GetToken(), LeaseEnd: reservation.Time(r.GetLeaseEndMs())}
+	return reservation.Reservation{Host: r.GetHost(), Group: r.GetGroup(), Token: r.GetToken(),
+		LeaseEnd: reservation.Time(r.GetLeaseEndMs())}
 }
 
-// ReserveNextHost is [reservation.Store.ReserveNextHost].
-func (s *Store) ReserveNextHost(ctx context.Context, lease time.Duration, most int, holder string) (list []reservation.Reservation, err error) {
+// ReserveNextHost implements [reservation.Store.ReserveNextHost].
+func (s *Store) ReserveNextHost(ctx context.Context, lease time.Duration, most int,
+	holder string) (list []reservation.Reservation, err error) {
 	ms, err := reservation.LeaseMillis(lease)
 	if err != nil {
 		return nil, err
@@ -226,26 +239,27 @@ func (s *Store) ReserveNextHost(ctx context.Context, lease time.Duration, most i
 	return list, err
 }
 
-// SetAlias is [reservation.Store.SetAlias].
+// SetAlias implements [reservation.Store.SetAlias].
 func (s *Store) SetAlias(ctx context.Context, alias string, hosts []string) error {
 	_, err := call(ctx, s.client.SetAlias, &pb.Alias{Alias: alias, Hosts: hosts})
 	return err
 }
 
-// JoinAlias is [reservation.Store.JoinAlias]. A service that does not know it answers UNIMPLEMENTED.
+// JoinAlias implements [reservation.Store.JoinAlias]. An old service answers UNIMPLEMENTED.
 func (s *Store) JoinAlias(ctx context.Context, alias string, hosts []string) ([]string, error) {
 	a, err := call(ctx, s.client.JoinAlias, &pb.Alias{Alias: alias, Hosts: hosts})
 	return a.GetGroups(), err
 }
 
-// GetAlias is [reservation.Store.GetAlias].
+// GetAlias implements [reservation.Store.GetAlias].
 func (s *Store) GetAlias(ctx context.Context, name string) (alias string, hosts []string, err error) {
 	a, err := call(ctx, s.client.GetAlias, &pb.HostRequest{Host: name})
 	return a.GetAlias(), a.GetHosts(), err
 }
 
-// Bind is [reservation.Store.Bind].
-func (s *Store) Bind(ctx context.Context, bindings []reservation.Binding, ttl time.Duration) ([]string, error) {
+// Bind implements [reservation.Store.Bind].
+func (s *Store) Bind(ctx context.Context, bindings []reservation.Binding,
+	ttl time.Duration) ([]string, error) {
 	req := &pb.BindRequest{TtlMs: ttl.Milliseconds()}
 	for _, b := range bindings {
 		req.Bindings = append(req.Bindings, &pb.Binding{Host: b.Host, Group: b.Group})
@@ -254,22 +268,24 @@ func (s *Store) Bind(ctx context.Context, bindings []reservation.Binding, ttl ti
 	return a.GetGroups(), err
 }
 
-// Stats is [reservation.Store.Stats].
+// Stats implements [reservation.Store.Stats].
 func (s *Store) Stats(ctx context.Context) (reservation.Stats, error) {
 	a, err := call(ctx, s.client.Stats, &pb.Empty{})
 	return reservation.Stats{
-		Hosts: a.GetHosts(), Waiting: a.GetWaiting(), Ready: a.GetReady(), Busy: a.GetBusy(), Aliases: a.GetAliases(), Repaired: a.GetRepaired(),
+		Hosts: a.GetHosts(), Waiting: a.GetWaiting(), Ready: a.GetReady(), Busy: a.GetBusy(),
+		Aliases: a.GetAliases(), Repaired: a.GetRepaired(),
 	}, err
 }
 
-// Explain is [reservation.Store.Explain].
+// Explain implements [reservation.Store.Explain].
 func (s *Store) Explain(ctx context.Context, host string) (reservation.Explanation, error) {
 	a, err := call(ctx, s.client.Explain, &pb.HostRequest{Host: host})
 	return reservation.Explanation{
-		Host: a.GetHost(), Group: a.GetGroup(), State: reservation.State(a.GetState()), Until: reservation.Time(a.GetUntilMs()),
-		Rule: a.GetRule(), Holder: a.GetHolder(),
+		Host: a.GetHost(), Group: a.GetGroup(), State: reservation.State(a.GetState()),
+		Until: reservation.Time(a.GetUntilMs()),
+		Rule:  a.GetRule(), Holder: a.GetHolder(),
 	}, err
 }
 
-// Sweep has nothing to do: the service sweeps its store.
+// Sweep does nothing: the service sweeps its store.
 func (*Store) Sweep(context.Context) error { return nil }

@@ -13,7 +13,7 @@ import (
 	"urlserver/reservation"
 )
 
-// failure is an error as callers get it.
+// failure returns the gRPC error for an error of the store.
 func failure(err error) error {
 	code := codes.Unavailable
 	switch {
@@ -37,7 +37,8 @@ func failure(err error) error {
 	return status.Error(code, err.Error())
 }
 
-// span is a time span of so many ms, longer than any allowed where it has no place in one.
+// span converts ms to a duration. It returns a duration longer than any allowed one if ms does not
+// fit.
 func span(ms int64) time.Duration {
 	if ms > math.MaxInt64/int64(time.Millisecond) {
 		return math.MaxInt64
@@ -72,7 +73,8 @@ func (s *Server) GetAlias(ctx context.Context, req *pb.HostRequest) (*pb.Alias, 
 	return &pb.Alias{Alias: alias, Hosts: hosts}, failure(err)
 }
 
-func (s *Server) ReserveNextHost(ctx context.Context, req *pb.ReserveNextHostRequest) (*pb.ReserveNextHostResponse, error) {
+func (s *Server) ReserveNextHost(ctx context.Context,
+	req *pb.ReserveNextHostRequest) (*pb.ReserveNextHostResponse, error) {
 	most := int(min(req.Max, reservation.MaxReserve))
 	list, err := s.cfg.Store.ReserveNextHost(ctx, span(req.LeaseMs), most, req.Holder)
 	answer := &pb.ReserveNextHostResponse{}
@@ -111,13 +113,15 @@ func (s *Server) Bind(ctx context.Context, req *pb.BindRequest) (*pb.BindRespons
 func (s *Server) Stats(ctx context.Context, _ *pb.Empty) (*pb.StatsResponse, error) {
 	st, err := s.cfg.Store.Stats(ctx)
 	return &pb.StatsResponse{
-		Hosts: st.Hosts, Waiting: st.Waiting, Ready: st.Ready, Busy: st.Busy, Aliases: st.Aliases, Repaired: st.Repaired,
+		Hosts: st.Hosts, Waiting: st.Waiting, Ready: st.Ready, Busy: st.Busy, Aliases: st.Aliases,
+		Repaired: st.Repaired,
 	}, failure(err)
 }
 
 func (s *Server) Explain(ctx context.Context, req *pb.HostRequest) (*pb.ExplainResponse, error) {
 	x, err := s.cfg.Store.Explain(ctx, req.Host)
 	return &pb.ExplainResponse{
-		Host: x.Host, Group: x.Group, State: string(x.State), UntilMs: reservation.Millis(x.Until), Rule: x.Rule, Holder: x.Holder,
+		Host: x.Host, Group: x.Group, State: string(x.State), UntilMs: reservation.Millis(x.Until),
+		Rule: x.Rule, Holder: x.Holder,
 	}, failure(err)
 }

@@ -1,4 +1,4 @@
-// Package grpcserver offers a reservation.Store over gRPC, to crawlers in any language.
+// Package grpcserver serves a reservation.Store over gRPC, to crawlers in any language.
 package grpcserver
 
 import (
@@ -22,38 +22,40 @@ import (
 )
 
 const (
-	stopWait   = 5 * time.Second // for calls under way
-	readBuffer = 4 << 10         // of a connection: calls are small
+	stopWait   = 5 * time.Second // for calls in progress
+	readBuffer = 4 << 10         // bytes for each connection: calls are small
 	maxMessage = 32 << 20        // bytes: an alias of reservation.MaxHosts long names
-	sweepTime  = time.Minute     // for one sweep
+	sweepTime  = time.Minute     // of one sweep
 )
 
-// Config is what a Server works with. Store is needed.
+// Config is the configuration of a Server. Store is required.
 type Config struct {
 	Store   reservation.Store
-	Janitor time.Duration // its period; 0: the store is swept elsewhere
-	Token   string        // asked of callers; "": none
+	Janitor time.Duration // period of sweeps; 0: another process sweeps the store
+	Token   string        // that callers need; "": none
 	TLS     *tls.Config   // nil: plain TCP
 	Log     zerolog.Logger
 }
 
-// Server is the host reservation service. Use New, then Serve. It is a prometheus.Collector, too.
+// Server is the host reservation service. Create it with New, then call Serve. It is also a
+// prometheus.Collector.
 type Server struct {
 	pb.UnimplementedHostReservationServer
-	cfg     Config
-	grpc    *grpc.Server
-	health  *health.Server
-	figures figures
+	cfg      Config
+	grpc     *grpc.Server
+	health   *health.Server
+	counters counters
 }
 
 // New returns a service.
 func New(cfg Config) *Server {
-	s := &Server{cfg: cfg, health: health.NewServer(), figures: newFigures()}
+	s := &Server{cfg: cfg, health: health.NewServer(), counters: newFigures()}
 	asks := netguard.GRPCServer{Token: cfg.Token, Setting: "--token", MaxMessage: maxMessage}
 	if cfg.TLS != nil {
 		asks.TLS = credentials.NewTLS(cfg.TLS)
 	}
-	options := append(asks.Options(), grpc.ReadBufferSize(readBuffer), grpc.ChainUnaryInterceptor(s.figures.count))
+	options := append(asks.Options(), grpc.ReadBufferSize(readBuffer),
+		grpc.ChainUnaryInterceptor(s.counters.count))
 	s.grpc = grpc.NewServer(options...)
 	pb.RegisterHostReservationServer(s.grpc, s)
 	grpc_health_v1.RegisterHealthServer(s.grpc, s.health)
@@ -62,7 +64,7 @@ func New(cfg Config) *Server {
 	return s
 }
 
-// setServing is what health checks are told, of the service and of the server as a whole.
+// setServing sets the answer to health checks, of the service and of the whole server.
 func (s *Server) setServing(serving bool) {
 	status := grpc_health_v1.HealthCheckResponse_NOT_SERVING
 	if serving {
@@ -72,8 +74,8 @@ func (s *Server) setServing(serving bool) {
 	s.health.SetServingStatus("", status)
 }
 
-// Serve answers calls on l until ctx ends, and returns when they have ended. It closes l. The error is nil unless l
-// failed before ctx ended.
+// Serve answers calls on l until ctx ends, and returns after they have ended. It closes l. The
+// error is nil unless l failed before ctx ended.
 func (s *Server) Serve(ctx context.Context, l net.Listener) error {
 	sweeping, end := context.WithCancel(ctx)
 	swept := make(chan struct{})
@@ -102,7 +104,7 @@ func (s *Server) Serve(ctx context.Context, l net.Listener) error {
 	return err
 }
 
-// sweep is the janitor. What it meets is what health checks are told.
+// sweep runs the janitor. Its result is the answer to health checks.
 func (s *Server) sweep(ctx context.Context) {
 	if s.cfg.Janitor == 0 {
 		return
@@ -128,7 +130,7 @@ func (s *Server) sweep(ctx context.Context) {
 	}
 }
 
-// stop ends gracefully, but not for long.
+// stop ends gracefully, but after stopWait by force.
 func (s *Server) stop() {
 	s.health.Shutdown()
 	timer := time.AfterFunc(stopWait, s.grpc.Stop)

@@ -15,14 +15,16 @@ import (
 	"urlserver/reservation/memory"
 )
 
-// TestHoarders: with the token, 64 unfinished messages of 4 MiB on one connection; without it, a watch of the service's health.
+// TestHoarders: with the token, 64 unfinished messages of 4 MiB on one connection; without it, a
+// watch of the service's health.
 func TestHoarders(t *testing.T) {
 	_, addr := serve(t, grpcserver.Config{Store: memory.New(memory.Config{}), Token: "right"})
 	before := netguardtest.InUse()
 	h := netguardtest.Hoard(t, addr, pb.HostReservation_SetAlias_FullMethodName, "right", 64, 4<<20)
 	defer h.Close()
 	if sent, _, cut := h.Result(); !cut {
-		t.Errorf("a connection with %d bytes of unfinished messages, which take %d, goes on; want it cut", sent, netguardtest.InUse()-before)
+		t.Errorf("a connection with %d bytes of unfinished messages, which take %d, goes on; want it cut",
+			sent, netguardtest.InUse()-before)
 	}
 	conn, err := grpc.NewClient(addr, grpc.WithTransportCredentials(insecure.NewCredentials()))
 	if err != nil {

@@ -12,14 +12,14 @@ import (
 
 const scrapeTime = 5 * time.Second // for the store's counts
 
-// figures are what is counted of calls.
-type figures struct {
+// counters counts the calls.
+type counters struct {
 	calls   *prometheus.CounterVec
 	seconds *prometheus.HistogramVec
 }
 
-func newFigures() figures {
-	return figures{
+func newFigures() counters {
+	return counters{
 		calls: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "hostreservation_calls_total", Help: "Calls, by method and status code.",
 		}, []string{"method", "code"}),
@@ -30,7 +30,8 @@ func newFigures() figures {
 	}
 }
 
-func (f figures) count(ctx context.Context, req any, info *grpc.UnaryServerInfo, next grpc.UnaryHandler) (any, error) {
+func (f counters) count(ctx context.Context, req any, info *grpc.UnaryServerInfo,
+	next grpc.UnaryHandler) (any, error) {
 	start, method := time.Now(), path.Base(info.FullMethod)
 	answer, err := next(ctx, req)
 	f.seconds.WithLabelValues(method).Observe(time.Since(start).Seconds())
@@ -41,24 +42,25 @@ func (f figures) count(ctx context.Context, req any, info *grpc.UnaryServerInfo,
 var (
 	hostsDesc    = prometheus.NewDesc("hostreservation_hosts", "Hosts, by state.", []string{"state"}, nil)
 	aliasesDesc  = prometheus.NewDesc("hostreservation_aliases", "Aliases.", nil, nil)
-	repairedDesc = prometheus.NewDesc("hostreservation_repaired_total", "Queue entries that the janitor put back.", nil, nil)
-	upDesc       = prometheus.NewDesc("hostreservation_store_up", "1 if the store answers.", nil, nil)
+	repairedDesc = prometheus.NewDesc("hostreservation_repaired_total",
+		"Queue entries that the janitor put back.", nil, nil)
+	upDesc = prometheus.NewDesc("hostreservation_store_up", "1 if the store answers.", nil, nil)
 )
 
-// Describe is [prometheus.Collector].
+// Describe implements [prometheus.Collector].
 func (s *Server) Describe(to chan<- *prometheus.Desc) {
-	s.figures.calls.Describe(to)
-	s.figures.seconds.Describe(to)
+	s.counters.calls.Describe(to)
+	s.counters.seconds.Describe(to)
 	to <- hostsDesc
 	to <- aliasesDesc
 	to <- repairedDesc
 	to <- upDesc
 }
 
-// Collect is [prometheus.Collector].
+// Collect implements [prometheus.Collector].
 func (s *Server) Collect(to chan<- prometheus.Metric) {
-	s.figures.calls.Collect(to)
-	s.figures.seconds.Collect(to)
+	s.counters.calls.Collect(to)
+	s.counters.seconds.Collect(to)
 	ctx, cancel := context.WithTimeout(context.Background(), scrapeTime)
 	defer cancel()
 	st, err := s.cfg.Store.Stats(ctx)

@@ -111,14 +111,16 @@ func TestStatus(t *testing.T) {
 		t.Errorf("AddHost = %v, %v; want it added", a, err)
 	}
 	got, err := c.ReserveNextHost(ctx, &pb.ReserveNextHostRequest{LeaseMs: 60_000, Holder: "me"})
-	if err != nil || len(got.Reservations) != 1 || got.Reservations[0].Host != "a.test" || got.Reservations[0].Group != "a.test" {
+	if err != nil || len(got.Reservations) != 1 || got.Reservations[0].Host != "a.test" ||
+		got.Reservations[0].Group != "a.test" {
 		t.Fatalf("ReserveNextHost = %v, %v; want a.test", got, err)
 	}
 	_, err = c.TryReserve(ctx, &pb.TryReserveRequest{Host: "a.test", LeaseMs: 1000})
 	want("busy", err, codes.NotFound)
 	_, err = c.ReleaseHost(ctx, &pb.ReleaseHostRequest{Host: "a.test", Token: got.Reservations[0].Token + 1})
 	want("stale token", err, codes.FailedPrecondition)
-	if x, err := c.Explain(ctx, &pb.HostRequest{Host: "a.test"}); err != nil || x.State != "busy" || x.Holder != "me" || x.UntilMs != got.Reservations[0].LeaseEndMs {
+	if x, err := c.Explain(ctx, &pb.HostRequest{Host: "a.test"}); err != nil || x.State != "busy" ||
+		x.Holder != "me" || x.UntilMs != got.Reservations[0].LeaseEndMs {
 		t.Errorf("Explain = %v, %v; want busy", x, err)
 	}
 }
@@ -161,7 +163,8 @@ func TestTLS(t *testing.T) {
 			t.Errorf("%s: AddHost: %v", tc.name, err)
 		}
 	}
-	for _, bad := range []netguard.ClientFiles{{Key: own.Key}, {Cert: own.Cert}, {Cert: own.Cert, Key: own.Key, CA: own.Key}, {Cert: "none", Key: "none"}} {
+	for _, bad := range []netguard.ClientFiles{{Key: own.Key}, {Cert: own.Cert},
+		{Cert: own.Cert, Key: own.Key, CA: own.Key}, {Cert: "none", Key: "none"}} {
 		if _, err := bad.Client(); err == nil {
 			t.Errorf("%+v: no error", bad)
 		}
@@ -191,7 +194,8 @@ func TestHealth(t *testing.T) {
 			t.Fatal(err)
 		}
 		defer conn.Close()
-		health, asked := grpc_health_v1.NewHealthClient(conn), &grpc_health_v1.HealthCheckRequest{Service: "hostreservation.HostReservation"}
+		health, asked := grpc_health_v1.NewHealthClient(conn),
+			&grpc_health_v1.HealthCheckRequest{Service: "hostreservation.HostReservation"}
 		watch, err := health.Watch(t.Context(), asked, grpc.PerRPCCredentials(netguard.Bearer("secret")))
 		if err != nil {
 			t.Fatal(err)

@@ -15,7 +15,8 @@ func testAliases(r *rig) {
 	r.alias("kommune_1", "b.test", "a.test", "later.test", "A.test")
 	for _, name := range []string{"kommune_1", "a.test", "later.test"} {
 		alias, hosts, err := r.GetAlias(ctx, name)
-		if want := []string{"a.test", "b.test", "later.test"}; err != nil || alias != "kommune_1" || !slices.Equal(hosts, want) {
+		if want := []string{"a.test", "b.test", "later.test"}; err != nil || alias != "kommune_1" ||
+			!slices.Equal(hosts, want) {
 			r.Errorf("GetAlias(%s) = %s, %q, %v; want kommune_1, %q", name, alias, hosts, err, want)
 		}
 	}
@@ -26,7 +27,8 @@ func testAliases(r *rig) {
 		r.Errorf("group %s, want kommune_1", a.Group)
 	}
 	r.refused("b.test")
-	r.wants(r.ReleaseHost(ctx, "b.test", a.Token, time.Time{}), reservation.ErrStale, "ReleaseHost of another host of the group")
+	r.wants(r.ReleaseHost(ctx, "b.test", a.Token, time.Time{}), reservation.ErrStale,
+		"ReleaseHost of another host of the group")
 	r.addAt("later.test", 0, true)
 	r.refused("later.test")
 	c := r.nextIs("c.test")
@@ -39,7 +41,8 @@ func testAliases(r *rig) {
 	r.release(c, 0)
 
 	r.alias("other", "a.test", "c.test") // a moves
-	if _, hosts, err := r.GetAlias(ctx, "kommune_1"); err != nil || !slices.Equal(hosts, []string{"b.test", "later.test"}) {
+	if _, hosts, err := r.GetAlias(ctx, "kommune_1"); err != nil ||
+		!slices.Equal(hosts, []string{"b.test", "later.test"}) {
 		r.Errorf("GetAlias after a move = %q, %v; want b and later", hosts, err)
 	}
 	b := r.try("b.test")
@@ -57,8 +60,8 @@ func testAliases(r *rig) {
 	}
 }
 
-// testAliasWhileBusy changes an alias while one of its hosts is busy: nobody gets a host of the former or the new
-// set, and when it has ended the longest time holds.
+// testAliasWhileBusy changes an alias while one of its hosts is busy: nobody gets a host of the
+// former or the new set, and when it has ended the longest time holds.
 func testAliasWhileBusy(r *rig) {
 	all := []string{"stays.test", "goes.test", "comes.test", "busy.test"}
 	r.add(all...)
@@ -67,7 +70,8 @@ func testAliasWhileBusy(r *rig) {
 	busy := r.try("busy.test")
 	r.alias("it", "stays.test", "comes.test")
 	r.refused(all...)
-	if end, err := r.ExtendHost(r.Context(), "busy.test", busy.Token, lease); err != nil || !end.Equal(r.Now().Add(lease)) {
+	if end, err := r.ExtendHost(r.Context(), "busy.test", busy.Token, lease); err != nil ||
+		!end.Equal(r.Now().Add(lease)) {
 		r.Errorf("ExtendHost = %v, %v; want another lease", end, err)
 	}
 	r.release(busy, time.Minute)
@@ -114,8 +118,8 @@ func (r *rig) join(alias string, hosts []string, want ...string) {
 	}
 }
 
-// testJoin adds hosts to aliases: those in another one stay there, and what is busy keeps all of the alias
-// back.
+// testJoin adds hosts to aliases: those in another one stay there, and what is busy keeps all of
+// the alias back.
 func testJoin(r *rig) {
 	ctx := r.Context()
 	r.add("a.test", "b.test", "c.test", "taken.test", "name")
@@ -129,7 +133,8 @@ func testJoin(r *rig) {
 	}
 	r.join("it", []string{"a.test", "later.test"}, "it", "it")
 	r.refused("a.test")
-	if _, hosts, err := r.GetAlias(ctx, "it"); err != nil || !slices.Equal(hosts, []string{"a.test", "b.test", "later.test"}) {
+	if _, hosts, err := r.GetAlias(ctx, "it"); err != nil ||
+		!slices.Equal(hosts, []string{"a.test", "b.test", "later.test"}) {
 		r.Errorf("GetAlias = %q, %v; want a, b and later", hosts, err)
 	}
 	r.release(b, time.Minute)
@@ -148,8 +153,8 @@ func testJoin(r *rig) {
 	}
 }
 
-// testJoinAtOnce has many callers add a host each to one alias: all are in, and one of them is reserved at a
-// time.
+// testJoinAtOnce has many callers add a host each to one alias: all are in, and one of them is
+// reserved at a time.
 func testJoinAtOnce(r *rig) {
 	const callers = 16
 	var names []string
@@ -208,7 +213,8 @@ func testBindings(r *rig) {
 	}
 }
 
-// testBindWhileBusy: a reservation keeps the binding that it uses, and covers what its host is bound to.
+// testBindWhileBusy: a reservation keeps the binding that it uses, and covers what its host is
+// bound to.
 func testBindWhileBusy(r *rig) {
 	r.add("a.test", "b.test", "c.test", "d.test")
 	r.bind("a.test", "10.0.0.1", "10.0.0.1")

@@ -95,7 +95,8 @@ func testFencing(r *rig) {
 	r.refused("a.test")
 
 	r.Advance(lease - time.Millisecond)
-	if end, err := r.ExtendHost(ctx, "a.test", second.Token, 2*lease); err != nil || !end.Equal(r.Now().Add(2*lease)) {
+	if end, err := r.ExtendHost(ctx, "a.test", second.Token, 2*lease); err != nil ||
+		!end.Equal(r.Now().Add(2*lease)) {
 		r.Errorf("ExtendHost = %v, %v; want %v", end, err, r.Now().Add(2*lease))
 	}
 	r.Advance(2 * lease)
@@ -108,7 +109,8 @@ func testFencing(r *rig) {
 	}
 	r.release(third, 0)
 	for _, call := range []error{
-		r.ReleaseHost(ctx, "b.test", 1, time.Time{}), r.DeleteHost(ctx, "b.test", 0, time.Time{}), errorOf(r.TryReserve(ctx, "b.test", lease, "")),
+		r.ReleaseHost(ctx, "b.test", 1, time.Time{}), r.DeleteHost(ctx, "b.test", 0, time.Time{}),
+		errorOf(r.TryReserve(ctx, "b.test", lease, "")),
 		errorOf(r.ExtendHost(ctx, "b.test", 1, lease)),
 	} {
 		r.wants(call, reservation.ErrUnknown, "a call for a host never added")
@@ -154,7 +156,8 @@ func testNextOutlives(r *rig) {
 	r.refused("released.test", "busy.test", "idle.test")
 	lost := r.try("lost.test")
 	r.pass(lease)
-	r.wants(r.DeleteHost(ctx, "lost.test", lost.Token, time.Time{}), reservation.ErrStale, "DeleteHost after the lease")
+	r.wants(r.DeleteHost(ctx, "lost.test", lost.Token, time.Time{}), reservation.ErrStale,
+		"DeleteHost after the lease")
 	if err := r.DeleteHost(ctx, "lost.test", 0, time.Time{}); err != nil {
 		r.Errorf("DeleteHost: %v", err)
 	}
@@ -194,7 +197,8 @@ func testEarlier(r *rig) {
 func testAfter(r *rig) {
 	ctx := r.Context()
 	r.add("a.test", "b.test", "c.test", "d.test")
-	if _, err := r.Bind(ctx, []reservation.Binding{{Host: "b.test", Group: "10.0.0.1"}}, 24*time.Hour); err != nil {
+	if _, err := r.Bind(ctx, []reservation.Binding{{Host: "b.test", Group: "10.0.0.1"}},
+		24*time.Hour); err != nil {
 		r.Fatal(err)
 	}
 	a, b, c := r.try("a.test"), r.try("b.test"), r.try("c.test")

@@ -26,7 +26,8 @@ func testMany(r *rig) {
 		{Verb: reservation.TryReserve, Host: "b.test", Lease: lease},
 	})
 	a := answers[0].Reservation
-	if answers[0].Err != nil || a.Host != "a.test" || a.Group != "a.test" || !a.LeaseEnd.Equal(r.Now().Add(lease)) {
+	if answers[0].Err != nil || a.Host != "a.test" || a.Group != "a.test" ||
+		!a.LeaseEnd.Equal(r.Now().Add(lease)) {
 		r.Errorf("reserved %+v, %v; want a.test", a, answers[0].Err)
 	}
 	r.wants(answers[1].Err, reservation.ErrNotNow, "reserving one due in an hour")
@@ -50,7 +51,8 @@ func testInvalid(r *rig) {
 	ctx := r.Context()
 	r.add("known", "a.test")
 	r.alias("it", "a.test")
-	for _, host := range []string{"", " ", "a b", "a/b", "a.test:80", "u@a.test", "a..b", "1.2.3.4.5", "[::1", "%", "a\x00", strings.Repeat("a", 300), "it"} {
+	for _, host := range []string{"", " ", "a b", "a/b", "a.test:80", "u@a.test", "a..b", "1.2.3.4.5",
+		"[::1", "%", "a\x00", strings.Repeat("a", 300), "it"} {
 		_, err := r.AddHost(ctx, host, time.Time{})
 		r.wants(err, reservation.ErrInvalid, "AddHost(%.20q)", host)
 		if host == "it" {
@@ -63,7 +65,8 @@ func testInvalid(r *rig) {
 		_, err = r.Bind(ctx, []reservation.Binding{{Host: "a.test", Group: host}}, lease)
 		r.wants(err, reservation.ErrInvalid, "Bind(a.test, %.20q)", host)
 	}
-	for _, alias := range []string{"", "a.b", "localhost", "LocalHost", "a b", "ü", "known", strings.Repeat("a", 254)} {
+	for _, alias := range []string{"", "a.b", "localhost", "LocalHost", "a b", "ü", "known",
+		strings.Repeat("a", 254)} {
 		r.wants(r.SetAlias(ctx, alias, []string{"a.test"}), reservation.ErrInvalid, "SetAlias(%.20q)", alias)
 	}
 	for _, bad := range []time.Duration{0, -1, time.Microsecond, reservation.MaxLease + 1} {
@@ -84,7 +87,8 @@ func testInvalid(r *rig) {
 func testForms(r *rig) {
 	ctx := r.Context()
 	for given, want := range map[string]string{
-		"ÜBUNG.test": "xn--bung-zra.test", "[2001:DB8::1]": "2001:db8::1", "0x7f.1": "127.0.0.1", "intranet": "intranet", "a_b.test": "a_b.test",
+		"ÜBUNG.test": "xn--bung-zra.test", "[2001:DB8::1]": "2001:db8::1", "0x7f.1": "127.0.0.1",
+		"intranet": "intranet", "a_b.test": "a_b.test",
 	} {
 		if added, err := r.AddHost(ctx, given, time.Time{}); err != nil || !added {
 			r.Errorf("AddHost(%s) = %v, %v; want true", given, added, err)

@@ -29,11 +29,13 @@ func testMix(r *rig) {
 	calls = nil
 	for i := range mixed {
 		lease := time.Duration(i+1) * time.Minute
-		calls = append(calls, reservation.Call{Verb: reservation.TryReserve, Host: mixedHost(i), Lease: lease, Holder: "me"})
+		calls = append(calls, reservation.Call{Verb: reservation.TryReserve, Host: mixedHost(i),
+			Lease: lease, Holder: "me"})
 	}
 	reserved := r.Do(r.Context(), calls)
 	for i, a := range reserved {
-		if end := r.Now().Add(calls[i].Lease); a.Err != nil || a.Reservation.Host != mixedHost(i) || !a.Reservation.LeaseEnd.Equal(end) {
+		if end := r.Now().Add(calls[i].Lease); a.Err != nil || a.Reservation.Host != mixedHost(i) ||
+			!a.Reservation.LeaseEnd.Equal(end) {
 			r.Fatalf("reserving %s = %+v; want it until %v", mixedHost(i), a, end)
 		}
 	}

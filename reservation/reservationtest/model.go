@@ -7,7 +7,8 @@ import (
 	"urlserver/reservation"
 )
 
-// model is the contract as plainly as it can be said: lists, and a look at all of them each time. Times are in ms.
+// model is the contract as plainly as it can be said: lists, and a look at all of them each time.
+// Times are in ms.
 type model struct {
 	now, penalty int64
 	tokens       map[string]uint64 // the highest of a host or group
@@ -35,7 +36,8 @@ type modelLock struct {
 func newModel(now time.Time, penalty time.Duration) *model {
 	return &model{
 		now: now.UnixMilli(), penalty: penalty.Milliseconds(),
-		hosts: map[string]*modelHost{}, next: map[string]int64{}, aliases: map[string][]string{}, tokens: map[string]uint64{},
+		hosts: map[string]*modelHost{}, next: map[string]int64{}, aliases: map[string][]string{},
+		tokens: map[string]uint64{},
 	}
 }
 
@@ -110,7 +112,8 @@ func (m *model) advance(d time.Duration) {
 
 func (m *model) explain(host string) (x reservation.Explanation) {
 	h, group := m.host(host), m.group(host)
-	x = reservation.Explanation{Host: host, Group: group, State: reservation.Unknown, Rule: reservation.RuleUnknown}
+	x = reservation.Explanation{Host: host, Group: group, State: reservation.Unknown,
+		Rule: reservation.RuleUnknown}
 	if !h.added {
 		return x
 	}
@@ -150,7 +153,8 @@ func (m *model) stats() (s reservation.Stats) {
 
 // reserved takes down that a store gave a reservation.
 func (m *model) reserved(r reservation.Reservation, holder string) {
-	l := &modelLock{host: r.Host, group: r.Group, holder: holder, token: r.Token, end: r.LeaseEnd.UnixMilli(), covers: []string{r.Host, r.Group}}
+	l := &modelLock{host: r.Host, group: r.Group, holder: holder, token: r.Token,
+		end: r.LeaseEnd.UnixMilli(), covers: []string{r.Host, r.Group}}
 	m.locks = append(m.locks, l)
 	m.tokens[r.Host], m.tokens[r.Group] = r.Token, r.Token
 	m.used(l)
@@ -200,7 +204,9 @@ func (m *model) setAlias(alias string, hosts []string) {
 	delete(m.aliases, alias)
 	for _, host := range hosts {
 		if former := m.host(host).alias; former != "" {
-			if m.aliases[former] = slices.DeleteFunc(slices.Clone(m.aliases[former]), func(h string) bool { return h == host }); len(m.aliases[former]) == 0 {
+			if m.aliases[former] = slices.DeleteFunc(slices.Clone(m.aliases[former]), func(h string) bool {
+				return h == host
+			}); len(m.aliases[former]) == 0 {
 				delete(m.aliases, former)
 			}
 		}

@@ -11,8 +11,8 @@ import (
 	"urlserver/reservation"
 )
 
-// Pairs measures reserve and release, one host at a time, of one caller and of 16, and of 100 hosts at once. The store
-// is empty, and its clock runs.
+// Pairs measures reserve and release, one host at a time, of one caller and of 16, and of 100 hosts
+// at once. The store is empty, and its clock runs.
 func Pairs(b *testing.B, s reservation.Store) {
 	const hosts = 1000
 	calls := make([]reservation.Call, hosts)

@@ -21,10 +21,11 @@ type Bench struct {
 	Now     func() time.Time      // the store's clock, which stands still
 	Advance func(d time.Duration) // but for this
 	Many    int                   // hosts, or calls one by one, that are a great many for it
-	Lazy    bool                  // a host that a call made ready may wait for the janitor, or for a lease to end
-	Remote  bool                  // moments go through a clock of the caller's, which runs: they may be later than was said
-	// Lose takes a host out of the queues but not out of the records, as a crash between two writes might; nil where
-	// there are no two writes.
+	// a host that a call made ready may wait for the janitor, or for a lease to end
+	Lazy   bool
+	Remote bool // moments go through a clock of the caller's, which runs: they may be later than was said
+	// Lose takes a host out of the queues but not out of the records, as a crash between two writes
+	// might; nil where there are no two writes.
 	Lose func(t *testing.T, host string)
 }
 

@@ -132,7 +132,8 @@ func (w *twin) take(got reservation.Reservation) {
 	if x := w.m.explain(got.Host); x.State != reservation.Ready || x.Group != got.Group {
 		w.Fatalf("step %d: %s = %+v; the host is %+v", w.step, w.did, got, x)
 	}
-	if highest := max(w.m.tokens[got.Host], w.m.tokens[got.Group]); got.Token <= highest || got.LeaseEnd.UnixMilli() != w.m.now+20_000 {
+	if highest := max(w.m.tokens[got.Host], w.m.tokens[got.Group]); got.Token <= highest ||
+		got.LeaseEnd.UnixMilli() != w.m.now+20_000 {
 		w.Fatalf("step %d: %s = %+v; want a token over %d, 20 s", w.step, w.did, got, highest)
 	}
 	w.m.reserved(got, "twin")

@@ -1,10 +1,10 @@
 package protocol
 
-// MaxSpiderID bounds the spiderid of a SPIDER line, in bytes.
+// MaxSpiderID is the most bytes of the spiderid in a SPIDER line.
 const MaxSpiderID = 64
 
-// AppendSpider appends the line by which a spider that dials in asks for the documents of a spiderid and no others. The
-// caller has checked it with ValidSpiderID.
+// AppendSpider appends the line with which a spider that dials asks for the documents of one
+// spiderid only. The caller has checked it with ValidSpiderID.
 func AppendSpider(dst, spiderID []byte) []byte {
 	dst = append(dst, "SPIDER "...)
 	dst = append(dst, spiderID...)
@@ -20,5 +20,6 @@ func ParseSpider(line []byte) (spiderID []byte, ok bool) {
 	return line[len(verb):], true
 }
 
-// ValidSpiderID tells if id may stand in a SPIDER line: 1 to MaxSpiderID printable ASCII characters other than space.
+// ValidSpiderID reports whether id may stand in a SPIDER line: 1 to MaxSpiderID printable ASCII
+// characters other than space.
 func ValidSpiderID(id []byte) bool { return len(id) <= MaxSpiderID && isWord(id) }
