@@ -72,7 +72,7 @@ var stillThere = map[string][]string{
 	"docindex/internal/queuesched": {"afoot", "door", "lent", "wish"},
 	"hostslots":                    {"patience"},
 	"internal/sim":                 {"patience"},
-	"urlserver":                    {"glance", "lend"},
+	"urlserver":                    {"glance"},
 	"urlserver/engine": {
 		"choke", "claim", "condemn", "enlist", "glance", "heed", "journey", "lend", "poke", "trip", "untold",
 	},

@@ -33,8 +33,8 @@ func Listen(addr string, conf *tls.Config) (net.Listener, error) {
 	return tls.NewListener(l, conf), nil
 }
 
-// accept serves spiders that dial in until the listener closes, and returns when their
-// connections have ended.
+// accept serves the spiders that connect until the listener closes. It returns when their connections have
+// ended.
 func (d *Daemon) accept(ctx context.Context, l net.Listener) {
 	defer context.AfterFunc(ctx, func() { l.Close() })()
 	var open atomic.Int64
@@ -60,15 +60,16 @@ func (d *Daemon) accept(ctx context.Context, l net.Listener) {
 		open.Add(1)
 		conns.Go(func() {
 			defer open.Add(-1)
-			if d.converse(ctx, conn, string(d.cfg.Load().Spider.Token), "") {
+			if d.serveConn(ctx, conn, string(d.cfg.Load().Spider.Token), "") {
 				refused.Add(conn)
 			}
 		})
 	}
 }
 
-// converse serves one connection, and cuts it when ctx ends. dialled is as for serve. One that is refused stays open.
-func (d *Daemon) converse(ctx context.Context, conn net.Conn, token, dialled string) (refused bool) {
+// serveConn serves a connection and closes it, at the latest when ctx ends. dialled is as for serve. A refused
+// connection stays open.
+func (d *Daemon) serveConn(ctx context.Context, conn net.Conn, token, dialled string) (refused bool) {
 	defer context.AfterFunc(ctx, func() { conn.Close() })()
 	if d.serve(conn, token, dialled) {
 		return true
@@ -77,7 +78,7 @@ func (d *Daemon) converse(ctx context.Context, conn net.Conn, token, dialled str
 	return false
 }
 
-// dial keeps a connection to a listening spider until ctx ends.
+// dial keeps a connection to a listening spider open until ctx ends; it reconnects with backoff.
 func (d *Daemon) dial(ctx context.Context, addr string) {
 	dialer := net.Dialer{Timeout: dialTimeout}
 	backoff := minBackoff
@@ -92,7 +93,7 @@ func (d *Daemon) dial(ctx context.Context, addr string) {
 			continue
 		}
 		began := time.Now()
-		d.converse(ctx, conn, "", addr)
+		d.serveConn(ctx, conn, "", addr)
 		if time.Since(began) > maxBackoff {
 			backoff = minBackoff
 		}

@@ -29,17 +29,17 @@ const (
 	eventBurst  = 4                // events taken before the engine steps
 )
 
-// Parts is what a daemon works with. All but Store, Reserver and Traces are needed.
+// Parts are the components of a daemon. All but Store, Reserver and Traces are required.
 type Parts struct {
 	Index    docindex.Source
-	Store    Store     // the index, if it is embedded; nil: it is remote
-	Reserver *Reserver // the reservation that daemons share; nil: none
+	Store    Store     // the index if it is embedded, else nil
+	Reserver *Reserver // the client of the reservation that daemons share; nil: none
 	Resolver *resolver.Resolver
-	Traces   *otlp.Exporter // told of sampled documents; nil: nobody is
+	Traces   *otlp.Exporter // exports sampled traces; nil: none
 	Log      zerolog.Logger
 }
 
-// Store is what the daemon uses of an embedded index beside the Source.
+// Store is what the daemon uses of an embedded index in addition to the Source.
 type Store interface {
 	docindex.Returner
 	docindex.Hooks
@@ -47,8 +47,8 @@ type Store interface {
 	Set(ctx context.Context, s docindex.Setting) error
 }
 
-// Daemon is a running URL server. Use New, then Run. Its other methods may be called
-// from any goroutine while Run runs.
+// Daemon is a URL server. Use New, then Run. All other methods may be called from any goroutine while Run
+// runs.
 type Daemon struct {
 	parts Parts
 	log   zerolog.Logger
@@ -58,31 +58,31 @@ type Daemon struct {
 	robots atomic.Pointer[robots.Client]
 	policy atomic.Pointer[robots.Policy]
 
-	// The owner goroutine, which is Run's, alone touches these.
+	// Only the owner goroutine, which runs runEngine, uses these.
 	engine   *engine.Engine
 	sessions map[uint32]*session
-	operated map[string]struct{} // hosts that were blocked, or let go on, since the start; nil: blocks of before are known
-	done     chan struct{}       // closed when the owner takes no more events
+	operated map[string]struct{} // hosts blocked or unblocked since the start, until restoreBlocks has ended; then nil
+	done     chan struct{}       // closed when the owner has ended
 	events   chan event
 
-	pokes          chan struct{}
+	wakes          chan struct{}
 	asks           chan *engine.Ask
 	claims         chan *engine.Claims
 	outbox         *outbox         // of outcomes
 	returns        *outbox         // of documents for the embedded index to take back
-	hard           context.Context // ends when nothing is waited for any more
+	hard           context.Context // ends after the graceful stop
 	work           sync.WaitGroup  // requests for robots.txt
 	dialing        dialers
 	indexErr       atomic.Pointer[string]
-	namesDown      atomic.Bool // no name server can be used, as was logged
-	candidateCalls calls
+	namesDown      atomic.Bool // whether the log says that no name server can be used
+	candidateCalls callStats
 	badLines       limiter
 	refusals       limiter
 	mutes          limiter
 	giveUps        limiter
 }
 
-// event is something for the owner to do.
+// event is a function that the owner runs.
 type event func(e *engine.Engine)
 
 // New returns a daemon with the given settings. Nothing runs yet.
@@ -95,7 +95,7 @@ func New(cfg configs.Config, parts Parts) *Daemon {
 		operated: map[string]struct{}{},
 		done:     make(chan struct{}),
 		events:   make(chan event, eventBuffer),
-		pokes:    make(chan struct{}, 1),
+		wakes:    make(chan struct{}, 1),
 		asks:     make(chan *engine.Ask, 1),
 		claims:   make(chan *engine.Claims, 1),
 	}
@@ -112,12 +112,12 @@ func New(cfg configs.Config, parts Parts) *Daemon {
 		Counted:    parts.Reserver.counts(),
 	})
 	d.outbox = newOutbox("outcomes", parts.Index.Outcomes, d.log)
-	d.outbox.choke, d.outbox.tell = d.choke, d.tellEnds
+	d.outbox.choke, d.outbox.export = d.choke, d.exportTraces
 	d.returns = newOutbox("returned documents", d.returnAll, d.log)
 	d.configureFetches(&cfg)
 	d.configure(cfg)
 	if parts.Store != nil {
-		parts.Store.OnWake(d.poke)
+		parts.Store.OnWake(d.wakeIndex)
 		parts.Store.OnRecall(d.recall)
 	}
 	return d
@@ -142,7 +142,7 @@ func (d *Daemon) configureFetches(cfg *configs.Config) {
 	d.policy.Store(&robots.Policy{Agent: cfg.Robots.UserAgent})
 }
 
-// rulesByName is what rules say to those who do not know hosts' addresses: the first for a name counts.
+// rulesByName returns the look-up of rules for an index, which does not know addresses: by host name only.
 func rulesByName(rules []configs.HostRule) func(host []byte) docindex.HostRule {
 	if len(rules) == 0 {
 		return nil
@@ -150,17 +150,17 @@ func rulesByName(rules []configs.HostRule) func(host []byte) docindex.HostRule {
 	set := configs.NewRuleSet(rules)
 	return func(host []byte) docindex.HostRule {
 		r := set.Rule(set.Match(host, netip.Addr{}))
-		told := docindex.HostRule{Barred: r.Block}
+		rule := docindex.HostRule{Barred: r.Block}
 		if r.PerSec > 0 {
-			told.Gap = int64(math.Ceil(1000 / r.PerSec))
+			rule.Gap = int64(math.Ceil(1000 / r.PerSec))
 		}
-		return told
+		return rule
 	}
 }
 
-// Run works until ctx ends, and then stops gracefully: it sends nothing more,
-// waits for what is in flight, and delivers the outcomes. listener is where
-// spiders dial in; nil: nowhere. Run closes it.
+// Run runs the daemon until ctx ends. Then it stops gracefully: it sends nothing more, waits for the
+// documents in flight and delivers the outcomes. Spiders connect to listener, if it is not nil; Run closes
+// it.
 func (d *Daemon) Run(ctx context.Context, listener net.Listener) error {
 	hard, cut := context.WithCancel(context.WithoutCancel(ctx))
 	defer cut()
@@ -177,7 +177,7 @@ func (d *Daemon) Run(ctx context.Context, listener net.Listener) error {
 	if listener != nil {
 		accepting.Go(func() { d.accept(hard, listener) })
 	}
-	d.own(ctx)
+	d.runEngine(ctx)
 	err := d.drain()
 	cut()
 	if listener != nil {
@@ -190,7 +190,7 @@ func (d *Daemon) Run(ctx context.Context, listener net.Listener) error {
 	return err
 }
 
-// drain delivers what the doc index is still to be told, for stopWait at most.
+// drain delivers outstanding outcomes and returned documents to the doc index, for stopWait at most.
 func (d *Daemon) drain() error {
 	var returns error
 	var both sync.WaitGroup
@@ -207,9 +207,9 @@ func ignoreClosed(err error) error {
 	return err
 }
 
-// own is the only goroutine that touches the engine and the sessions' map; it
-// alone decides what time it is. It returns when the daemon has stopped.
-func (d *Daemon) own(ctx context.Context) {
+// runEngine is the owner goroutine: it alone uses the engine and the map of sessions, and sets the engine's
+// clock. It returns when the daemon has stopped.
+func (d *Daemon) runEngine(ctx context.Context) {
 	defer close(d.done)
 	timer := time.NewTimer(0)
 	defer timer.Stop()
@@ -217,15 +217,15 @@ func (d *Daemon) own(ctx context.Context) {
 	for {
 		select {
 		case ev := <-d.events:
-			d.burst(ev)
-		case <-d.pokes:
-			d.tell().Poke()
+			d.drainEvents(ev)
+		case <-d.wakes:
+			d.advance().Poke()
 		case <-timer.C:
-			d.tell()
+			d.advance()
 		case <-stopping:
 		}
-		if stopping != nil && ctx.Err() != nil { // whatever else there was to do: nothing more is sent
-			d.tell().Stop()
+		if stopping != nil && ctx.Err() != nil { // before the next step, so that nothing more is sent
+			d.advance().Stop()
 			stopping, deadline = nil, time.Now().Add(stopWait)
 		}
 		wait := d.engine.Step(d.clock)
@@ -241,7 +241,7 @@ func (d *Daemon) own(ctx context.Context) {
 	}
 }
 
-// atMost bounds a wait, of which a negative one is endless.
+// atMost returns the shorter of two waits; a negative wait is endless.
 func atMost(wait, most time.Duration) time.Duration {
 	if wait < 0 || wait > most {
 		return most
@@ -257,14 +257,14 @@ func arm(timer *time.Timer, wait time.Duration) {
 	timer.Reset(wait)
 }
 
-// burst handles an event and some that wait behind it, each at a time when it has happened: a line that left the daemon
-// must not count from before.
-func (d *Daemon) burst(ev event) {
-	ev(d.tell())
+// drainEvents runs an event and some that wait behind it. It advances the clock before each one, so that a
+// line does not count as sent before it was written.
+func (d *Daemon) drainEvents(ev event) {
+	ev(d.advance())
 	for range eventBurst {
 		select {
 		case ev = <-d.events:
-			ev(d.tell())
+			ev(d.advance())
 		default:
 			return
 		}
@@ -274,15 +274,15 @@ func (d *Daemon) burst(ev event) {
 // clock is the time since the start, on the monotonic clock.
 func (d *Daemon) clock() time.Duration { return time.Since(d.start) }
 
-// tell tells the engine what time it is.
-func (d *Daemon) tell() *engine.Engine {
+// advance sets the engine's clock and returns the engine. Only the owner calls it.
+func (d *Daemon) advance() *engine.Engine {
 	now := time.Now()
 	d.engine.Advance(now.Sub(d.start), now)
 	return d.engine
 }
 
-// post gives the owner something to do; it waits while the owner is busy, and
-// answers false once the owner has gone.
+// post queues an event for the owner. It blocks while the queue is full, and returns false if the owner has
+// ended.
 func (d *Daemon) post(ev event) bool {
 	select {
 	case d.events <- ev:
@@ -292,7 +292,7 @@ func (d *Daemon) post(ev event) bool {
 	}
 }
 
-// ask has the owner do something and waits for it. After an error it may be done yet.
+// ask posts an event and waits until the owner has run it. After an error the event may still run.
 func (d *Daemon) ask(ctx context.Context, ev event) error {
 	finished := make(chan struct{})
 	if !d.post(func(e *engine.Engine) { ev(e); close(finished) }) {
@@ -308,8 +308,8 @@ func (d *Daemon) ask(ctx context.Context, ev event) error {
 	}
 }
 
-// answerOf asks the owner for something. The owner may answer after the asker has given up, so
-// nothing is shared with it but the channel.
+// answerOf returns what get returns when the owner runs it. The owner may run get after ctx has ended, so
+// they share nothing but the channel.
 func answerOf[T any](ctx context.Context, d *Daemon, get func(e *engine.Engine) T) (T, error) {
 	answer := make(chan T, 1)
 	err := d.ask(ctx, func(e *engine.Engine) { answer <- get(e) })
@@ -320,17 +320,18 @@ func answerOf[T any](ctx context.Context, d *Daemon, get func(e *engine.Engine) 
 	return <-answer, nil
 }
 
-// ErrStopped is the answer of a daemon that has stopped.
+// ErrStopped is the error of calls to a daemon that has stopped.
 var ErrStopped = errors.New("the daemon has stopped")
 
-func (d *Daemon) poke() {
+func (d *Daemon) wakeIndex() {
 	select {
-	case d.pokes <- struct{}{}:
-	default: // one is on its way
+	case d.wakes <- struct{}{}:
+	default: // one is pending
 	}
 }
 
-// recall has the engine give documents back to the embedded index; none of them is sent any more when it returns.
+// recall makes the engine return documents to the embedded index. When it returns, none of them will be
+// sent any more.
 func (d *Daemon) recall(o *docindex.Outcomes) {
 	_ = d.ask(context.Background(), func(e *engine.Engine) { e.Recalled(o) }) // a daemon that has stopped sends nothing
 }

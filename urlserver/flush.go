@@ -9,10 +9,10 @@ import (
 	"urlserver/urlserver/engine"
 )
 
-// flush hands the engine's work to those who do it. None of them makes it wait.
+// flush passes the engine's output to the goroutines that carry it out. It does not block.
 func (d *Daemon) flush() {
 	out := &d.engine.Out
-	for _, id := range out.Drop { // first: what it had may go to others now
+	for _, id := range out.Drop { // first: their documents may go to other spiders now
 		if s := d.sessions[id]; s != nil {
 			s.giveUp(d.engine.WhyDropped(id))
 		}
@@ -33,7 +33,7 @@ func (d *Daemon) flush() {
 		out.Question = nil
 	}
 	if out.Ask != nil {
-		d.asks <- out.Ask // never blocks: the engine asks one thing at a time
+		d.asks <- out.Ask // never blocks: the engine has one request at a time
 	}
 	if out.Claims != nil {
 		d.claims <- out.Claims // never blocks, as above
@@ -64,12 +64,12 @@ func (d *Daemon) lookUp(name string) {
 	})
 }
 
-// noteNameServers logs, once, that no name server can be used, or that one can again.
+// noteNameServers logs each change between "no name server can be used" and "one can be used".
 func (d *Daemon) noteNameServers(err error) {
 	if errors.Is(err, resolver.ErrDown) == d.namesDown.Load() {
 		return
 	}
-	h := d.parts.Resolver.Health() // what needs no server is answered meanwhile, too
+	h := d.parts.Resolver.Health() // err may be nil for a name that needs no server
 	switch changed := d.namesDown.CompareAndSwap(!h.Down, h.Down); {
 	case !changed:
 	case h.Down:
@@ -79,7 +79,7 @@ func (d *Daemon) noteNameServers(err error) {
 	}
 }
 
-// judge answers the engine's question about a robots.txt; the engine asks one at a time.
+// judge matches URLs against a robots.txt that takes long. The engine asks one question at a time.
 func (d *Daemon) judge(q *engine.Question) {
 	d.work.Go(func() {
 		allowed, work := q.Rules.AllowedAll(q.Targets)
@@ -87,8 +87,8 @@ func (d *Daemon) judge(q *engine.Question) {
 	})
 }
 
-// fetchRobots makes one request for a robots.txt; the engine bounds how many there
-// are at once, and the client how long each takes.
+// fetchRobots makes a request for a robots.txt. The engine bounds the number of concurrent requests, the
+// client the duration of each.
 func (d *Daemon) fetchRobots(f engine.Fetch) {
 	client, policy, ctx := d.robots.Load(), d.policy.Load(), d.hard
 	if f.By > 0 {
@@ -96,7 +96,7 @@ func (d *Daemon) fetchRobots(f engine.Fetch) {
 	}
 	d.work.Go(func() {
 		var resp robots.Response
-		if err := d.parts.Resolver.Check(f.Addr); err != nil { // it may be this machine's own by now
+		if err := d.parts.Resolver.Check(f.Addr); err != nil { // the machine may have got this address meanwhile
 			resp.Err = err
 		} else {
 			resp = client.Read(ctx, f.URL, f.Addr, *policy, f.Targets)

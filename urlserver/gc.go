@@ -7,22 +7,23 @@ import (
 	"runtime/metrics"
 )
 
-// garbage is how much of it may gather: a percentage of what is in use, and so many bytes in any case, since where little is in use the
-// collector would run all the time, and look at the stacks of all who are connected.
-type garbage struct{ percent, least int }
+// gcTuner sets how much garbage may accumulate before a collection: a percentage of the live heap, and at
+// least a number of bytes. Without the latter a small heap would be collected all the time, and each
+// collection scans the stacks of all connections.
+type gcTuner struct{ percent, least int }
 
 var (
-	// Nearly all that is in use are the store's and the slots' records, without pointers, so that collecting is cheap; with Go's
-	// 100 % they would take twice their size.
-	inMemory = garbage{percent: 10, least: 12 << 20}
+	// Nearly all of the heap is records of the store and the slots. They have no pointers, so a collection
+	// is cheap. Go's default of 100 % would double the memory.
+	inMemory = gcTuner{percent: 10, least: 12 << 20}
 
-	// So little is in memory there that a fifth of the time went into collecting with less than 25 %, and that 12 MB would be a
-	// fifth of all that a million URLs may take.
-	onDisk = garbage{percent: 25, least: 6 << 20}
+	// With an index on disk the heap is small: below 25 % a fifth of the CPU time went into collections,
+	// and 12 MB would be a fifth of what a million URLs may take.
+	onDisk = gcTuner{percent: 25, least: 6 << 20}
 )
 
-// TuneGC sets the garbage collector of this process for a daemon, whose index is on disk or not, unless GOGC in the
-// environment does.
+// TuneGC tunes the garbage collector of this process for a daemon. disk says whether its index is on disk.
+// It does nothing if the environment sets GOGC.
 func TuneGC(disk bool) {
 	switch {
 	case os.Getenv("GOGC") != "":
@@ -33,24 +34,26 @@ func TuneGC(disk bool) {
 	}
 }
 
-// tune sets the percentage that what is in use asks for, now and after each collection: nothing holds on to its object,
-// whose finalizer is the next to be told.
-func (g garbage) tune() {
+// tune sets the percentage for the live heap, now and after each collection. The runtime calls the
+// finalizer of an unreachable object after each collection.
+func (g gcTuner) tune() {
 	debug.SetGCPercent(g.percentOf(inUse()))
-	runtime.SetFinalizer(&collected{}, func(*collected) { g.tune() })
+	runtime.SetFinalizer(&afterGC{}, func(*afterGC) { g.tune() })
 }
 
-// collected is large enough to have an allocation of its own.
-type collected struct{ _ [32]byte }
+// afterGC is the object whose finalizer tunes. It is too large for the allocator to combine with others.
+type afterGC struct{ _ [32]byte }
 
-// inUse is what the collector's percentage is of, bytes.
+// inUse returns what the collector's percentage refers to, in bytes.
 func inUse() uint64 {
-	of := []metrics.Sample{{Name: "/gc/heap/live:bytes"}, {Name: "/gc/scan/stack:bytes"}, {Name: "/gc/scan/globals:bytes"}}
-	metrics.Read(of)
-	return of[0].Value.Uint64() + of[1].Value.Uint64() + of[2].Value.Uint64()
+	s := []metrics.Sample{
+		{Name: "/gc/heap/live:bytes"}, {Name: "/gc/scan/stack:bytes"}, {Name: "/gc/scan/globals:bytes"},
+	}
+	metrics.Read(s)
+	return s[0].Value.Uint64() + s[1].Value.Uint64() + s[2].Value.Uint64()
 }
 
-// percentOf is for Go, which does not collect below 4 MB times the percentage.
-func (g garbage) percentOf(inUse uint64) int {
+// percentOf returns the percentage for a live heap. Go's collector treats a heap below 4 MB as one of 4 MB.
+func (g gcTuner) percentOf(inUse uint64) int {
 	return max(g.percent, int(uint64(g.least)*100/max(inUse, 4<<20)))
 }

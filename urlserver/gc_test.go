@@ -9,19 +9,19 @@ import (
 
 func TestGCPercent(t *testing.T) {
 	for _, c := range []struct {
-		name    string
-		inUse   uint64
-		garbage garbage
-		want    int
+		name  string
+		inUse uint64
+		tuner gcTuner
+		want  int
 	}{
-		{name: "next to nothing", inUse: 1, garbage: inMemory, want: 300},
-		{name: "little", inUse: 64 << 20, garbage: inMemory, want: 18},
-		{name: "next to nothing, on disk", inUse: 1, garbage: onDisk, want: 150},
-		{name: "little, on disk", inUse: 64 << 20, garbage: onDisk, want: 25},
-		{name: "much", inUse: 160 << 20, garbage: inMemory, want: 10},
-		{name: "very much", inUse: 64 << 30, garbage: inMemory, want: 10},
+		{name: "next to nothing", inUse: 1, tuner: inMemory, want: 300},
+		{name: "little", inUse: 64 << 20, tuner: inMemory, want: 18},
+		{name: "next to nothing, on disk", inUse: 1, tuner: onDisk, want: 150},
+		{name: "little, on disk", inUse: 64 << 20, tuner: onDisk, want: 25},
+		{name: "much", inUse: 160 << 20, tuner: inMemory, want: 10},
+		{name: "very much", inUse: 64 << 30, tuner: inMemory, want: 10},
 	} {
-		if got := c.garbage.percentOf(c.inUse); got != c.want {
+		if got := c.tuner.percentOf(c.inUse); got != c.want {
 			t.Errorf("%s: %d %%; want %d", c.name, got, c.want)
 		}
 	}

@@ -9,10 +9,10 @@ import (
 	"urlserver/urlserver/engine"
 )
 
-// askIndex asks the doc index for candidates, one request at a time. It asks for none while documents wait to
-// be returned, so these are never more than were held when the index began to refuse them.
+// askIndex requests candidates from the doc index, one request at a time. It waits while documents are to be
+// returned, so that their number is bounded by what was held when the index began to fail.
 func (d *Daemon) askIndex(ctx context.Context) {
-	p := &engine.Prepared{Ports: d.cfg.Load().Resolver.AllowPorts} // the engine asks again only when it is through with it
+	p := &engine.Prepared{Ports: d.cfg.Load().Resolver.AllowPorts} // reused: the engine asks again only after it has processed it
 	for {
 		select {
 		case a := <-d.asks:
@@ -37,7 +37,7 @@ func (d *Daemon) askIndex(ctx context.Context) {
 	}
 }
 
-// returnAll gives documents back to the embedded index. What it cannot take makes the daemon not ready.
+// returnAll returns documents to the embedded index. An error makes the daemon not ready.
 func (d *Daemon) returnAll(ctx context.Context, o *docindex.Outcomes) error {
 	err := d.parts.Store.Return(ctx, o)
 	if err != nil {
@@ -47,7 +47,7 @@ func (d *Daemon) returnAll(ctx context.Context, o *docindex.Outcomes) error {
 	return err
 }
 
-// noteIndex remembers, and logs once, that the index failed or is well again.
+// noteIndex records the result of a call to the index, and logs each change.
 func (d *Daemon) noteIndex(err error) {
 	was := d.indexErr.Load()
 	if err == nil {

@@ -29,14 +29,14 @@ const (
 // for them: past docindex.outcomes_max new ones are dropped. When the pauses have reached an hour, only the
 // oldest call's are kept.
 type outbox struct {
-	what  string // it delivers, for the log
-	send  func(context.Context, *docindex.Outcomes) error
-	log   zerolog.Logger
-	choke func(bool)
-	more  chan struct{} // holds one when there may be something to do
-	hurry chan struct{} // holds one when the next try is not to wait
-	calls calls
-	tell  func(ends []engine.JourneyEnd, delivered bool) // of sampled documents; it does not wait
+	what   string // it delivers, for the log
+	send   func(context.Context, *docindex.Outcomes) error
+	log    zerolog.Logger
+	choke  func(bool)
+	more   chan struct{} // holds one when there may be something to do
+	hurry  chan struct{} // holds one when the next try is not to wait
+	calls  callStats
+	export func(ends []engine.JourneyEnd, delivered bool) // of sampled documents; it does not wait
 
 	mu       sync.Mutex // guards all below; held for memory work only
 	waiting  []*docindex.Outcomes
@@ -51,12 +51,12 @@ type outbox struct {
 	unwanted bool          // the index's last answer
 	pausing  time.Duration // the last pause of this row of failures
 	empty    chan struct{} // closed when count is 0; nil: nobody waits
-	trails   trails
+	traces   pendingTraces
 }
 
 func newOutbox(what string, send func(context.Context, *docindex.Outcomes) error, log zerolog.Logger) *outbox {
 	return &outbox{
-		what: what, send: send, log: log, choke: func(bool) {}, tell: func([]engine.JourneyEnd, bool) {},
+		what: what, send: send, log: log, choke: func(bool) {}, export: func([]engine.JourneyEnd, bool) {},
 		more: make(chan struct{}, 1), hurry: make(chan struct{}, 1),
 	}
 }
@@ -73,12 +73,12 @@ func (o *outbox) put(out *docindex.Outcomes, ends []engine.JourneyEnd) (choked b
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	if o.unwanted && o.count >= o.keepsLocked() {
-		o.tell(ends, false)
+		o.export(ends, false)
 		o.dropped += out.Len()
 		out.Reset()
 		return false
 	}
-	o.tell(o.trails.add(ends, out.Len()), false)
+	o.export(o.traces.add(ends, out.Len()), false)
 	full := *out
 	*out = docindex.Outcomes{}
 	if n := len(o.spare); n > 0 {
@@ -204,7 +204,7 @@ func (o *outbox) deliver(ctx context.Context, batch *docindex.Outcomes) bool {
 	defer o.mu.Unlock()
 	switch {
 	case unwanted && o.stopping: // there is no next time
-		o.tell(o.trails.cut(0), false)
+		o.export(o.traces.cut(0), false)
 		o.waiting, o.count = nil, 0
 		o.emptyLocked()
 		return true
@@ -221,7 +221,7 @@ func (o *outbox) deliver(ctx context.Context, batch *docindex.Outcomes) bool {
 		o.log.Info().Int("dropped", o.dropped).Msg("doc index wants outcomes again")
 	}
 	o.unwanted, o.pausing, o.dropped = false, 0, 0
-	o.tell(o.trails.take(batch.Len()), true)
+	o.export(o.traces.take(batch.Len()), true)
 	o.count -= batch.Len()
 	o.keep(batch)
 	o.emptyLocked()
@@ -232,7 +232,7 @@ func (o *outbox) deliver(ctx context.Context, batch *docindex.Outcomes) bool {
 func (o *outbox) unwantedLocked(err error, batch *docindex.Outcomes) {
 	pause := o.failedLocked(true)
 	if pause >= unwantedPause {
-		o.tell(o.trails.cut(batch.Len()), false)
+		o.export(o.traces.cut(batch.Len()), false)
 		o.dropped += o.count - batch.Len()
 		o.waiting, o.count = nil, batch.Len()
 	}

@@ -32,7 +32,7 @@ func TestReconfigureOfACallerThatGivesUp(t *testing.T) {
 	}()
 	change := <-d.events
 	cancel()
-	change(d.tell())
+	change(d.advance())
 	if got := d.policy.Load().Agent; got != "another" || d.robots.Load() == client {
 		t.Errorf("the engine has the user agent %q, and robots.txt is read for %q", "another", got)
 	}

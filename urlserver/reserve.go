@@ -21,13 +21,13 @@ type Reserver struct {
 	Holder string // this daemon's name, to be shown
 	Log    zerolog.Logger
 
-	now   func() time.Time   // nil: time.Now
-	told  string             // the name under which documents are held; "": none are
-	ended string             // the name before, not to be waited for until it counts no more; "": there is none
-	owed  []release          // that the store did not answer
-	added added              // hosts that the store knows by this daemon
-	calls []reservation.Call // a buffer
-	ends  bool               // the daemon ends: a store that does not answer is no news
+	now            func() time.Time   // nil: time.Now
+	reporter       string             // the name under which document counts are reported; "": none are
+	formerReporter string             // the name before that, whose counts are to be withdrawn; "": none
+	owed           []release          // that the store did not answer
+	added          added              // hosts that the store knows by this daemon
+	calls          []reservation.Call // a buffer
+	ends           bool               // the daemon ends: a store that does not answer is no news
 
 	refusal string  // to change an alias, the last that was logged
 	broken  limiter // of broken records that are logged
@@ -161,7 +161,7 @@ func (r *Reserver) surrender(ctx context.Context, releases []engine.Release) {
 	ctx, cancel := context.WithTimeout(ctx, r.Lease/4)
 	defer cancel()
 	r.release(ctx, releases)
-	r.forget(ctx)
+	r.withdrawHoldings(ctx)
 	r.clean(ctx, r.clock())
 	if n := len(r.owed); n > 0 {
 		r.Log.Warn().Int("groups", n).Msg("reservation: they could not be given back; others get them when their leases end")
@@ -170,7 +170,7 @@ func (r *Reserver) surrender(ctx context.Context, releases []engine.Release) {
 
 // do does what a Claims asks for. What is not answered within a quarter of a lease is left without answer.
 func (r *Reserver) do(ctx context.Context, c *engine.Claims) {
-	r.hold(ctx, c)
+	r.reportHoldings(ctx, c)
 	ctx, cancel := context.WithTimeout(ctx, r.Lease/4)
 	defer cancel()
 	r.release(ctx, c.Releases)

@@ -28,8 +28,8 @@ const (
 	lineBatch   = 512 // lines handed to the owner at once
 )
 
-// session is a connection with a spider: a goroutine that reads and one that
-// writes. The fields below the channel belong to the owner.
+// session is a connection with a spider. One goroutine reads, one writes. Only the owner uses the fields
+// below lines.
 type session struct {
 	d    *Daemon
 	conn net.Conn
@@ -37,14 +37,14 @@ type session struct {
 	quit chan struct{} // closed when the connection ends
 	stop sync.Once
 
-	peer  string // what spiders that come one after the other are known by: the address that was dialled, or the IP that dialled in
-	came  bool   // it has dialled in
-	fresh bool   // the reader's: no line has come yet
-	mute  bool   // the reader's: no line has come but AUTH
+	peer    string // identifies successive spiders: the dialled address, or the IP of an inbound connection
+	inbound bool   // the spider opened the connection
+	fresh   bool   // no line has arrived; used by the reader
+	mute    bool   // no line but AUTH has arrived; used by the reader
 
-	stranger bool // what has come first is none of the protocol's; set before leave is posted
+	notSpider bool // the first line is not of the line protocol; set before leave is posted
 
-	lines chan output // for the writer; at most one buffer is out
+	lines chan output // for the writer; it has at most one buffer
 
 	id      uint32
 	spare   []byte
@@ -52,26 +52,26 @@ type session struct {
 }
 
 var (
-	errAuth     = errors.New("the first line is not AUTH with the right token")
-	errSpider   = errors.New("SPIDER is to be followed by a spiderid of 1 to 64 printable ASCII characters without space")
-	errStranger = errors.New("what it says first is none of the spider's protocol: a browser, or a client or server of another protocol, is connected here")
-	errForeign  = errors.New("it names a transaction that never was, or that another spider holds")
+	errAuth      = errors.New("the first line is not AUTH with the right token")
+	errSpider    = errors.New("SPIDER is to be followed by a spiderid of 1 to 64 printable ASCII characters without space")
+	errNotSpider = errors.New("what it says first is none of the spider's protocol: a browser, or a client or server of another protocol, is connected here")
+	errForeign   = errors.New("it names a transaction that never was, or that another spider holds")
 )
 
-// serve speaks with a spider until the connection ends. token is what its first line must
-// tell; "": nothing. dialled is the address that it was dialled at; "": it has dialled in. One that did so and is refused
-// stays open.
+// serve serves a spider until the connection ends. Its first line must carry token, unless that is "".
+// dialled is the address that the daemon dialled, or "" for an inbound connection. serve leaves an inbound
+// connection open that it refuses.
 func (d *Daemon) serve(conn net.Conn, token, dialled string) (refused bool) {
-	came := dialled == ""
+	inbound := dialled == ""
 	s := &session{
 		d: d, conn: conn, quit: make(chan struct{}), lines: make(chan output, 1), fresh: token == "", mute: true,
-		came: came, peer: cmp.Or(dialled, ipOf(conn.RemoteAddr())),
+		inbound: inbound, peer: cmp.Or(dialled, ipOf(conn.RemoteAddr())),
 		log: d.log.With().Stringer("spider", conn.RemoteAddr()).Logger(),
 	}
 	rest, err := s.authorize(token)
 	if err != nil {
 		s.refuse(err)
-		if came && !isOver(err) {
+		if inbound && !isOver(err) {
 			return true
 		}
 		s.drop("refused")
@@ -87,8 +87,8 @@ func (d *Daemon) serve(conn net.Conn, token, dialled string) (refused bool) {
 	writer.Go(s.write)
 	err = s.read(protocol.NewScanner(s.guarded(io.MultiReader(bytes.NewReader(rest), conn))))
 	s.drop("ended")
-	if errors.Is(err, errStranger) {
-		s.stranger = true
+	if errors.Is(err, errNotSpider) {
+		s.notSpider = true
 		s.refuse(err)
 	}
 	writer.Wait()
@@ -97,14 +97,14 @@ func (d *Daemon) serve(conn net.Conn, token, dialled string) (refused bool) {
 	return false
 }
 
-// refuse logs that a connection is refused.
+// refuse logs a refused connection.
 func (s *session) refuse(err error) {
 	if n, ok := s.d.refusals.allow(time.Now()); ok {
 		s.log.Warn().Err(err).Int("not_shown", n).Msg("spider refused")
 	}
 }
 
-// ipOf is the IP of an address, or the address where it has none.
+// ipOf returns the IP of an address, or the whole address if it has none.
 func ipOf(addr net.Addr) string {
 	if ip, _, err := net.SplitHostPort(addr.String()); err == nil {
 		return ip
@@ -112,11 +112,11 @@ func ipOf(addr net.Addr) string {
 	return addr.String()
 }
 
-// isOver tells if a connection failed because its time was, or because the peer has ended it.
+// isOver reports whether a connection failed by its deadline or was closed by the peer.
 func isOver(err error) bool { return errors.Is(err, os.ErrDeadlineExceeded) || errors.Is(err, io.EOF) }
 
-// authorize waits, not long, for the TLS handshake where there is TLS, and for the
-// first line where a token is needed; rest came behind that.
+// authorize waits for the TLS handshake, if there is TLS, and for the line with the token, if one is
+// required, for authTimeout at most. rest is what followed that line.
 func (s *session) authorize(token string) (rest []byte, err error) {
 	if err := s.conn.SetDeadline(time.Now().Add(authTimeout)); err != nil {
 		return nil, err
@@ -134,8 +134,8 @@ func (s *session) authorize(token string) (rest []byte, err error) {
 	return rest, s.conn.SetDeadline(time.Time{})
 }
 
-// checkToken reads the first line. It takes little memory, as anybody may connect, and its
-// comparison as long for each token, however long that is.
+// checkToken reads the first line and compares the token in constant time. It uses little memory, because
+// anybody may connect.
 func checkToken(conn io.Reader, token string) (rest []byte, err error) {
 	buf := make([]byte, maxAuth)
 	n, end := 0, -1
@@ -161,14 +161,14 @@ func checkToken(conn io.Reader, token string) (rest []byte, err error) {
 func (s *session) join(e *engine.Engine) {
 	s.id = e.ConnectedFrom(s.conn.RemoteAddr().String(), s.peer)
 	s.d.sessions[s.id] = s
-	if s.came {
+	if s.inbound {
 		e.Await(s.id)
 	}
 }
 
 func (s *session) leave(e *engine.Engine) {
 	delete(s.d.sessions, s.id)
-	if s.stranger {
+	if s.notSpider {
 		e.Disown(s.id)
 	}
 	mute, pause := e.Gone(s.id)
@@ -181,18 +181,18 @@ func (s *session) leave(e *engine.Engine) {
 	}
 }
 
-// giveUp ends a connection that the engine wants no more.
+// giveUp closes a connection on behalf of the engine.
 func (s *session) giveUp(why string) {
 	if n, ok := s.d.giveUps.allow(time.Now()); ok {
 		s.log.Warn().Str("cause", why).Int("not_shown", n).Msg("hanging up on a spider")
 	}
-	if secure, ok := s.conn.(*tls.Conn); ok { // whose Close would wait for one that does not read
+	if secure, ok := s.conn.(*tls.Conn); ok { // its Close would wait for a peer that does not read
 		secure.NetConn().Close()
 	}
 	s.drop(why)
 }
 
-// drop ends the connection; the rest follows from that.
+// drop closes the connection, which ends the reader and the writer.
 func (s *session) drop(why string) {
 	s.stop.Do(func() {
 		close(s.quit)
@@ -203,7 +203,7 @@ func (s *session) drop(why string) {
 
 var batches = sync.Pool{New: func() any { b := make([]engine.Line, 0, lineBatch); return &b }}
 
-// read hands the spider's lines to the owner, as many at a time as have come.
+// read posts the spider's lines to the owner, as many at a time as have arrived.
 func (s *session) read(scanner *protocol.Scanner) error {
 	for {
 		batch := batches.Get().(*[]engine.Line)
@@ -217,9 +217,9 @@ func (s *session) read(scanner *protocol.Scanner) error {
 	}
 }
 
-// guarded is r until its first bytes cannot be a spider's: then it fails with errStranger. Clients of other
-// protocols may send a lot before anything that looks like the end of a line, and would be handed documents
-// meanwhile.
+// guarded returns a reader that fails with errNotSpider if the first bytes cannot be a spider's. A client of
+// another protocol may send much before anything that looks like the end of a line, and would receive
+// documents meanwhile.
 func (s *session) guarded(r io.Reader) io.Reader {
 	if !s.fresh {
 		return r
@@ -229,28 +229,28 @@ func (s *session) guarded(r io.Reader) io.Reader {
 
 type guard struct {
 	r    io.Reader
-	seen []byte // of the first line
-	over bool   // the rest is for the parser
+	seen []byte // the beginning of the first line
+	over bool   // seen has been accepted
 }
 
 func (g *guard) Read(p []byte) (int, error) {
 	n, err := g.r.Read(p)
 	if !g.over {
-		g.seen = append(g.seen, p[:min(n, guarded)]...)
+		g.seen = append(g.seen, p[:min(n, guardedBytes)]...)
 		if !protocol.MayBegin(g.seen) {
-			return 0, errStranger
+			return 0, errNotSpider
 		}
-		g.over = len(g.seen) >= guarded
+		g.over = len(g.seen) >= guardedBytes
 	}
 	return n, err
 }
 
-// guarded is how many bytes tell a stranger.
-const guarded = 64
+// guardedBytes is how many bytes tell a spider from other clients.
+const guardedBytes = 64
 
-// greets takes the lines that a spider may begin with: an AUTH that nobody asked for, and SPIDER. A SPIDER that cannot be
-// read ends the connection: who says so does not want what others get.
-func (s *session) greets(line []byte) (ok bool, err error) {
+// handshake handles the lines with which a spider may begin: AUTH, also if no token is required, and SPIDER.
+// A malformed SPIDER ends the connection, because its sender does not want the documents of other pools.
+func (s *session) handshake(line []byte) (ok bool, err error) {
 	if !s.mute {
 		return false, nil
 	}
@@ -273,8 +273,8 @@ func (s *session) greets(line []byte) (ok bool, err error) {
 	return true, nil
 }
 
-// fill reads lines until no more are there without waiting. A first line that is none of the protocol's ends
-// the connection: a web page can have a browser send lines here, but not choose the first one.
+// fill reads the lines that are available without waiting. It fails if the first line is not of the
+// protocol: a web page can make a browser send lines, but it cannot choose the first one.
 func (s *session) fill(scanner *protocol.Scanner, batch *[]engine.Line) error {
 	*batch = (*batch)[:0]
 	for len(*batch) < lineBatch {
@@ -284,12 +284,12 @@ func (s *session) fill(scanner *protocol.Scanner, batch *[]engine.Line) error {
 		}
 		status, err := protocol.ParseStatus(line)
 		if err != nil {
-			greeting, bad := s.greets(line)
+			greeting, bad := s.handshake(line)
 			switch {
 			case bad == nil && greeting:
 				continue
 			case s.fresh && !errors.Is(bad, ErrStopped):
-				return fmt.Errorf("%w: %w", errStranger, errors.Join(bad, err))
+				return fmt.Errorf("%w: %w", errNotSpider, errors.Join(bad, err))
 			case bad != nil:
 				return bad
 			}
@@ -311,7 +311,7 @@ func (s *session) take(e *engine.Engine, batch *[]engine.Line) {
 	batches.Put(batch)
 }
 
-// badLine shows a line, but for one that may hold a token.
+// badLine logs a line, except one that may contain a token.
 func (s *session) badLine(line []byte, err error) {
 	if verb := line[:min(len(line), len("AUTH"))]; bytes.EqualFold(verb, []byte("AUTH")) {
 		line = []byte("AUTH ***")
@@ -328,8 +328,8 @@ func readError(err error) error {
 	return err
 }
 
-// flush gives the writer what waits for the spider, unless it is busy; then
-// written does.
+// flush passes the engine's output to the writer. While the writer is busy it does nothing; written calls
+// flush again.
 func (s *session) flush(e *engine.Engine) {
 	if s.writing {
 		return
@@ -345,12 +345,11 @@ func (s *session) flush(e *engine.Engine) {
 // output is lines for the writer.
 type output struct {
 	lines []byte
-	by    time.Time // they are worth nothing later
+	by    time.Time // write deadline
 }
 
-// write sends buffers until the connection ends. A spider that has not taken a line
-// when its status is overdue has lost it: others get the document, and so that
-// not both of them ask for it, its connection ends.
+// write writes buffers until the connection ends. It closes the connection of a spider that has not
+// received a line when its status is overdue: other spiders get the document, and two must not fetch it.
 func (s *session) write() {
 	for {
 		select {

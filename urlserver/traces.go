@@ -7,18 +7,18 @@ import (
 	"urlserver/urlserver/engine"
 )
 
-// endWithout tells of sampled documents that ended without an outcome, and returns the others.
+// endWithout exports the traces of documents that ended without an outcome, and returns the others.
 func (d *Daemon) endWithout(ends []engine.JourneyEnd) (others []engine.JourneyEnd) {
 	for i := range ends {
 		if ends[i].Outcome == 0 {
-			d.tellEnds(ends[i:i+1], false)
+			d.exportTraces(ends[i:i+1], false)
 		}
 	}
 	return slices.DeleteFunc(ends, func(e engine.JourneyEnd) bool { return e.Outcome == 0 })
 }
 
-// tellEnds tells of sampled documents; delivered: the doc index has taken their outcomes just now.
-func (d *Daemon) tellEnds(ends []engine.JourneyEnd, delivered bool) {
+// exportTraces exports traces; delivered says whether the doc index has just acknowledged their outcomes.
+func (d *Daemon) exportTraces(ends []engine.JourneyEnd, delivered bool) {
 	for i := range ends {
 		j := ends[i].Trace
 		if delivered {
@@ -28,32 +28,34 @@ func (d *Daemon) tellEnds(ends []engine.JourneyEnd, delivered bool) {
 	}
 }
 
-// maxTrails bounds the sampled documents whose outcomes wait to be delivered; those beyond are told of at once.
-const maxTrails = 4096
+// maxPendingTraces bounds the traces that wait for the delivery of their outcomes; further ones are
+// exported at once.
+const maxPendingTraces = 4096
 
-// trails are the ends of sampled documents' journeys, until the doc index has their outcomes, which it gets in their order.
-type trails struct {
+// pendingTraces holds ended traces until the doc index has acknowledged their outcomes, which are
+// delivered in order.
+type pendingTraces struct {
 	put, taken uint64 // outcomes, since the start
-	waiting    []trail
+	waiting    []pendingTrace
 }
 
-type trail struct {
+type pendingTrace struct {
 	number uint64 // of its outcome
 	end    engine.JourneyEnd
 }
 
-// add takes the ends among so many outcomes, and returns those that it has no room for.
-func (t *trails) add(ends []engine.JourneyEnd, outcomes int) (rest []engine.JourneyEnd) {
-	room := min(len(ends), maxTrails-len(t.waiting))
+// add adds the ends among a number of outcomes, and returns those for which there is no room.
+func (t *pendingTraces) add(ends []engine.JourneyEnd, outcomes int) (rest []engine.JourneyEnd) {
+	room := min(len(ends), maxPendingTraces-len(t.waiting))
 	for i := range ends[:room] {
-		t.waiting = append(t.waiting, trail{t.put + uint64(ends[i].Outcome), ends[i]})
+		t.waiting = append(t.waiting, pendingTrace{t.put + uint64(ends[i].Outcome), ends[i]})
 	}
 	t.put += uint64(outcomes)
 	return ends[room:]
 }
 
-// take returns the ends among the next so many outcomes.
-func (t *trails) take(outcomes int) (ends []engine.JourneyEnd) {
+// take removes and returns the ends among the next outcomes, of the given number.
+func (t *pendingTraces) take(outcomes int) (ends []engine.JourneyEnd) {
 	t.taken += uint64(outcomes)
 	for len(ends) < len(t.waiting) && t.waiting[len(ends)].number <= t.taken {
 		ends = append(ends, t.waiting[len(ends)].end)
@@ -64,10 +66,10 @@ func (t *trails) take(outcomes int) (ends []engine.JourneyEnd) {
 	return ends
 }
 
-// cut returns the ends that wait beyond the next so many outcomes, as if those had never been put.
-func (t *trails) cut(outcomes int) (ends []engine.JourneyEnd) {
+// cut removes and returns the ends behind the next outcomes, of the given number.
+func (t *pendingTraces) cut(outcomes int) (ends []engine.JourneyEnd) {
 	t.put = t.taken + uint64(outcomes)
-	kept := slices.IndexFunc(t.waiting, func(w trail) bool { return w.number > t.put })
+	kept := slices.IndexFunc(t.waiting, func(w pendingTrace) bool { return w.number > t.put })
 	if kept < 0 {
 		return nil
 	}

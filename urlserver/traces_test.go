@@ -26,7 +26,7 @@ func ids(all []engine.JourneyEnd) (text string) {
 
 // Ends are told of when the index has taken their outcomes, however the batches were cut.
 func TestTrails(t *testing.T) {
-	var tr trails
+	var tr pendingTraces
 	if rest := tr.add(ends(2, 3), 10); len(rest) != 0 {
 		t.Errorf("no room for %s", ids(rest))
 	}
@@ -43,8 +43,8 @@ func TestTrails(t *testing.T) {
 }
 
 func TestTrailsAreBounded(t *testing.T) {
-	var tr trails
-	for n := range maxTrails {
+	var tr pendingTraces
+	for n := range maxPendingTraces {
 		if rest := tr.add(ends(1), 1); len(rest) != 0 {
 			t.Fatalf("no room after %d", n)
 		}
@@ -55,8 +55,8 @@ func TestTrailsAreBounded(t *testing.T) {
 	if n := len(tr.take(10)); n != 10 {
 		t.Errorf("%d of the first 10 outcomes", n)
 	}
-	if cut := tr.cut(5); len(cut) != maxTrails-15 || len(tr.cut(5)) != 0 {
-		t.Errorf("%d are beyond the next 5 outcomes; want %d, once", len(cut), maxTrails-15)
+	if cut := tr.cut(5); len(cut) != maxPendingTraces-15 || len(tr.cut(5)) != 0 {
+		t.Errorf("%d are beyond the next 5 outcomes; want %d, once", len(cut), maxPendingTraces-15)
 	}
 	tr.add(ends(1), 1)
 	if left := ids(tr.take(5)) + ids(tr.take(1)); strings.Count(left, "1") != 6 {

@@ -70,7 +70,7 @@ func (s *Server) docIndex() http.Handler {
 	mux := http.NewServeMux()
 	candidates := s.wholeBody(inner)
 	mux.HandleFunc("/docindex/candidates", func(w http.ResponseWriter, r *http.Request) {
-		s.daemon.Lend()
+		s.daemon.NoteRemoteLease()
 		candidates.ServeHTTP(w, r)
 	})
 	mux.Handle("/docindex/outcomes", s.wholeBody(inner))

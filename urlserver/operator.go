@@ -14,13 +14,13 @@ import (
 	"urlserver/urlserver/engine"
 )
 
-// Status is how the daemon is doing.
+// Status is a snapshot of the daemon's state and counters.
 type Status struct {
 	engine.Stats
 	Uptime          time.Duration
-	Embedded        bool   // the doc index lives with the daemon
-	IndexError      string // of the last request for candidates; "": it went well
-	OutcomesWaiting int    // not yet delivered to the doc index
+	Embedded        bool   // the doc index is embedded
+	IndexError      string // of the last request for candidates; "": none
+	OutcomesWaiting int    // not acknowledged by the doc index
 	Reserving       bool   // it shares hosts with other daemons
 	ReserverAway    bool   // the last call of the reservation was not answered; the log says why
 	CandidateCalls  CallStats
@@ -29,7 +29,7 @@ type Status struct {
 	NameServers     resolver.Health
 }
 
-// Status asks the owner for figures; ErrStopped where it has gone.
+// Status returns the current status. The error is ErrStopped if the daemon has stopped.
 func (d *Daemon) Status(ctx context.Context) (s Status, err error) {
 	s.Stats, err = answerOf(ctx, d, (*engine.Engine).Stats)
 	s.Uptime = time.Since(d.start)
@@ -46,12 +46,12 @@ func (d *Daemon) Status(ctx context.Context) (s Status, err error) {
 	return s, err
 }
 
-// Answers waits until the owner has taken note; ErrStopped where it has gone.
+// Answers waits until the owner goroutine has run an event. The error is ErrStopped if the daemon has stopped.
 func (d *Daemon) Answers(ctx context.Context) error {
 	return d.ask(ctx, func(*engine.Engine) {})
 }
 
-// Ready says what keeps the daemon from working; nothing: it can.
+// Ready returns what keeps the daemon from working, in words; nil: nothing does.
 func (d *Daemon) Ready(ctx context.Context) (reasons []string) {
 	s, err := d.Status(ctx)
 	if err != nil {
@@ -60,7 +60,7 @@ func (d *Daemon) Ready(ctx context.Context) (reasons []string) {
 	return s.NotReady()
 }
 
-// NotReady says what keeps a daemon with this status from working; nothing: it can.
+// NotReady returns what keeps a daemon with this status from working, in words; nil: nothing does.
 func (s *Status) NotReady() (reasons []string) {
 	if s.IndexError != "" {
 		reasons = append(reasons, "doc index: "+s.IndexError)
@@ -78,8 +78,8 @@ func (s *Status) NotReady() (reasons []string) {
 	return reasons
 }
 
-// Slots returns slots in use, from the offset-th on, with at most the given number of
-// hosts each. The owner looks at some at a time, and goes on with its work in between.
+// Slots returns up to limit slots in use, from the offset-th on, with at most the given number of hosts
+// each. The owner visits them in portions and does other work in between.
 func (d *Daemon) Slots(ctx context.Context, offset, limit, hosts int) ([]hostslots.SlotView, error) {
 	w := engine.SlotViews{Offset: offset, Limit: limit, Hosts: hosts}
 	for more := true; more; {
@@ -91,15 +91,14 @@ func (d *Daemon) Slots(ctx context.Context, offset, limit, hosts int) ([]hostslo
 	return w.Found, nil
 }
 
-// glancesAtOnce is how many slots the owner looks at before it goes on with its work: some
-// hundred microseconds.
-const glancesAtOnce = 1024
+// summariesAtOnce is the portion of slots that the owner visits at once: some hundred microseconds.
+const summariesAtOnce = 1024
 
-// Glances fills dst with the slots from the given one on. dst must not be used after an error:
-// the owner may still write to it.
+// Glances fills dst with the summaries of the slots from the given one on. After an error dst must not be
+// used, because the owner may still write to it.
 func (d *Daemon) Glances(ctx context.Context, from int, dst []hostslots.SlotSummary) error {
 	for len(dst) > 0 {
-		part := dst[:min(len(dst), glancesAtOnce)]
+		part := dst[:min(len(dst), summariesAtOnce)]
 		if err := d.ask(ctx, func(e *engine.Engine) { e.Glances(from, part) }); err != nil {
 			return err
 		}
@@ -120,7 +119,7 @@ func (d *Daemon) SlotsNumbered(ctx context.Context, numbers []uint32, hosts int)
 	})
 }
 
-// Blocked returns the hosts that the operator has blocked, at most so many, and the number of all.
+// Blocked returns at most the given number of the hosts that the operator has blocked, and the number of all.
 func (d *Daemon) Blocked(ctx context.Context, most int) ([]hostslots.BlockedHost, int, error) {
 	type blocked struct {
 		hosts []hostslots.BlockedHost
@@ -158,22 +157,22 @@ func (d *Daemon) RuleBlocked(ctx context.Context, most int) (names []string, mor
 	return b.names, b.more, err
 }
 
-// Date turns a moment of the daemon's monotonic clock into one of the wall's.
+// Date converts a moment of the daemon's monotonic clock to the wall clock.
 func (d *Daemon) Date(t time.Duration) time.Time { return time.Now().Add(t - d.clock()) }
 
-// Lend says that another daemon takes documents from the embedded index.
-func (d *Daemon) Lend() { d.post(func(e *engine.Engine) { e.Lend() }) }
+// NoteRemoteLease records that another daemon leases documents from the embedded index.
+func (d *Daemon) NoteRemoteLease() { d.post(func(e *engine.Engine) { e.Lend() }) }
 
-// Pause stops sending, or goes on.
+// Pause pauses sending, or resumes it.
 func (d *Daemon) Pause(ctx context.Context, paused bool) error {
 	return d.ask(ctx, func(e *engine.Engine) { e.Pause(paused) })
 }
 
-// MaxBlock is the longest block; it keeps sums of durations far from overflow.
+// MaxBlock is the longest block. It keeps sums of durations from overflowing.
 const MaxBlock = 100 * 365 * 24 * time.Hour
 
-// Block holds back everything to a host until the given time, at most a hundred years; one that is past lets it go on. With
-// an embedded index that holds at all its doors, and as long as that keeps it.
+// Block blocks a host until the given time, at most for MaxBlock; a time that has passed unblocks it. An
+// embedded index applies the block to all its consumers and stores it.
 func (d *Daemon) Block(ctx context.Context, host string, until time.Time) error {
 	err := d.ask(ctx, func(e *engine.Engine) {
 		if d.operated != nil {
@@ -191,7 +190,7 @@ func block(e *engine.Engine, host string, until time.Time) {
 	e.Block([]byte(host), min(time.Until(until), MaxBlock))
 }
 
-// lastSecond is the last second that a block is for, as the index has it; 0: none is.
+// lastSecond returns the last second of a block, in the form of the index; 0: no block.
 func lastSecond(until time.Time) uint64 {
 	if longest := time.Now().Add(MaxBlock); until.After(longest) {
 		until = longest
@@ -202,8 +201,8 @@ func lastSecond(until time.Time) uint64 {
 	return uint64(until.Add(time.Second-1).Unix() - 1)
 }
 
-// Delay has the embedded index give out a host so often at most, at all its doors; 0: as it would by itself. ErrNoStore where
-// the index is elsewhere.
+// Delay sets the least time between two URLs of a host that the embedded index hands out, to any consumer;
+// 0 removes it. The error is ErrNoStore if the index is not embedded.
 func (d *Daemon) Delay(ctx context.Context, host string, seconds uint32) error {
 	if d.parts.Store == nil {
 		return ErrNoStore
@@ -211,20 +210,20 @@ func (d *Daemon) Delay(ctx context.Context, host string, seconds uint32) error {
 	return d.setOnHost(ctx, host, docindex.SetDelay, uint64(seconds))
 }
 
-// ErrNoStore is the answer to what only an embedded index can do.
+// ErrNoStore is the error of calls that need an embedded index.
 var ErrNoStore = errors.New("this daemon has no doc index of its own")
 
-// setOnHost sets something on a host in the embedded index, if there is one, which is asked for more at once.
+// setOnHost changes a setting of a host in the embedded index, if there is one, and wakes the index poll.
 func (d *Daemon) setOnHost(ctx context.Context, host string, which docindex.SettingKind, value uint64) error {
 	if d.parts.Store == nil {
 		return nil
 	}
-	defer d.poke()
+	defer d.wakeIndex()
 	return d.parts.Store.Set(ctx, docindex.Setting{Kind: which, Scope: docindex.Scope{Key: []byte(host)}, Host: true, Value: value})
 }
 
-// restoreBlocks has the slots know of blocks that an embedded index kept, but where the operator has said something else
-// since the start. What the index blocks it does not give them anyway.
+// restoreBlocks copies the blocks that an embedded index has stored to the slots, except for hosts that the
+// operator has blocked or unblocked since the start. The index itself enforces its blocks from the start.
 func (d *Daemon) restoreBlocks(ctx context.Context) {
 	defer d.post(func(*engine.Engine) { d.operated = nil })
 	if d.parts.Store == nil {
@@ -239,18 +238,19 @@ func (d *Daemon) restoreBlocks(ctx context.Context) {
 				}
 			})
 		}
-		return s.Host || len(s.Key) == 0 // others come behind
+		return s.Host || len(s.Key) == 0 // settings of hosts and of all come first
 	})
 	if err != nil && ctx.Err() == nil {
 		d.log.Warn().Err(err).Msg("doc index does not tell which hosts are blocked; it gives nothing of them, but pages do not list them")
 	}
 }
 
-// Settings are those in force.
+// Settings returns the settings in force.
 func (d *Daemon) Settings() configs.Config { return *d.cfg.Load() }
 
-// Reconfigure puts those settings in force that a running daemon can change, and names the changed ones: applied, and
-// needing a restart. Once it has begun it ends even if ctx does, so that no part of the daemon keeps the old settings.
+// Reconfigure applies those changed settings that a running daemon can change. It returns their names, and
+// the names of those that need a restart. Once begun it completes even if ctx ends, so that no part of the
+// daemon keeps the old settings.
 func (d *Daemon) Reconfigure(ctx context.Context, cfg configs.Config) (applied, refused []string, err error) {
 	if err := ctx.Err(); err != nil {
 		return nil, nil, err

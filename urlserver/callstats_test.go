@@ -8,7 +8,7 @@ import (
 
 func TestCalls(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		var c calls
+		var c callStats
 		for i := range 3 {
 			began := time.Now()
 			time.Sleep(time.Duration(i) * time.Second)

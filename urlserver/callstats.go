@@ -7,20 +7,20 @@ import (
 	"urlserver/urlserver/engine"
 )
 
-// CallStats counts calls of one sort to the doc index.
+// CallStats counts the calls of one kind to the doc index.
 type CallStats struct {
 	Seconds engine.Histogram // of all calls
-	Failed  uint64           // of them
+	Failed  uint64           // how many of them failed
 }
 
-// calls gathers CallStats. Safe for concurrent use; the zero value is ready.
-type calls struct {
+// callStats collects CallStats. It is safe for concurrent use. The zero value is ready to use.
+type callStats struct {
 	mu    sync.Mutex // guards all below; held for memory work only
 	stats CallStats
 }
 
 // note counts a call that began at the given time and ends now.
-func (c *calls) note(began time.Time, failed bool) {
+func (c *callStats) note(began time.Time, failed bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.stats.Seconds.Observe(time.Since(began))
@@ -29,7 +29,7 @@ func (c *calls) note(began time.Time, failed bool) {
 	}
 }
 
-func (c *calls) read() CallStats {
+func (c *callStats) read() CallStats {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.stats

@@ -12,6 +12,11 @@ import (
 	"urlserver/urlserver/engine"
 )
 
+var (
+	_ reservation.Counter = (*ledger)(nil)
+	_ reservation.Counter = (*cutOff)(nil)
+)
+
 // ledger is a store that counts what daemons hold, and forgets it all at times.
 type ledger struct {
 	*fallible
@@ -22,7 +27,7 @@ type ledger struct {
 	dead  map[string]bool
 }
 
-func (l *ledger) Hold(ctx context.Context, holder string, first bool, ttl time.Duration, held []reservation.Holding) (bool, error) {
+func (l *ledger) ReportHoldings(ctx context.Context, holder string, first bool, ttl time.Duration, held []reservation.Holding) (bool, error) {
 	if l.away {
 		return false, errAway
 	}
@@ -127,7 +132,7 @@ type cutOff struct {
 	cut     bool
 }
 
-func (c *cutOff) Hold(ctx context.Context, holder string, first bool, ttl time.Duration, held []reservation.Holding) (bool, error) {
+func (c *cutOff) ReportHoldings(ctx context.Context, holder string, first bool, ttl time.Duration, held []reservation.Holding) (bool, error) {
 	if first && !c.cut {
 		c.cut = true
 		return false, context.Canceled
@@ -145,8 +150,8 @@ func TestEndForgetsWhatWasCutOff(t *testing.T) {
 	r := &Reserver{Store: store, Lease: time.Minute, Holder: "me"}
 	ctx, end := context.WithCancel(t.Context())
 	end()
-	r.hold(ctx, &engine.Claims{Held: []engine.Held{{Host: "a.test", Documents: 1}}})
-	r.forget(t.Context())
+	r.reportHoldings(ctx, &engine.Claims{Held: []engine.Held{{Host: "a.test", Documents: 1}}})
+	r.withdrawHoldings(t.Context())
 	if len(store.holders) != 1 || !strings.HasPrefix(store.holders[0], "me#") {
 		t.Errorf("forgotten are %q; want the name under which it was told", store.holders)
 	}
