@@ -14,10 +14,10 @@ import (
 // maxWARC is the size from which on a WARC file is not appended to, as WARC 1.1 (annex C) recommends.
 const maxWARC = 1 << 30
 
-// archive writes WARC files, one at a time. A file that is being written ends in ".open"; so does one that a crash
-// left behind, which is whole up to its last record. What write has returned for survives a crash of the spider, not
-// one of the machine: files are synced when they are closed. Only their owner may read them: they tell what somebody is
-// interested in.
+// archive writes WARC files, one at a time. A file that is being written ends in ".open"; so does
+// one that a crash left behind, which is whole up to its last record. What write has returned for
+// survives a crash of the spider, not one of the machine: files are synced when they are closed.
+// Only their owner may read them: they tell what somebody is interested in.
 type archive struct {
 	dir, software string
 	max           int64
@@ -34,8 +34,8 @@ func newArchive(dir, software string) *archive {
 	return &archive{dir: dir, software: software, max: maxWARC, now: time.Now, turn: make(chan struct{}, 1)}
 }
 
-// write appends records, whole gzip members. After an error none of them is in the file and the next write goes to
-// where they would have been.
+// write appends records, whole gzip members. After an error none of them is in the file and the
+// next write goes to where they would have been.
 func (w *archive) write(ctx context.Context, records []byte) error {
 	select {
 	case w.turn <- struct{}{}:
@@ -70,7 +70,8 @@ func (w *archive) open() error {
 		return fmt.Errorf("WARC directory: %w", err)
 	}
 	now := w.now().UTC()
-	name := fmt.Sprintf("spider-%s-%05d-%s.warc.gz", now.Format("20060102T150405Z"), w.serial, strings.ToLower(rand.Text()[:8]))
+	name := fmt.Sprintf("spider-%s-%05d-%s.warc.gz", now.Format("20060102T150405Z"), w.serial,
+		strings.ToLower(rand.Text()[:8]))
 	path := filepath.Join(w.dir, name)
 	file, err := os.OpenFile(path+".open", os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
 	if err != nil {
@@ -91,7 +92,8 @@ func (w *archive) discard() error {
 	return errors.Join(file.Close(), os.Remove(file.Name()))
 }
 
-// finish cuts off what a failed write may have left, and gives the file its name. After an error it may be called again.
+// finish cuts off what a failed write may have left, and gives the file its name. After an error it
+// may be called again.
 func (w *archive) finish() error {
 	if err := errors.Join(w.file.Truncate(w.size), w.file.Sync()); err != nil {
 		return fmt.Errorf("finish WARC: %w", err)

@@ -65,14 +65,16 @@ func readRecord(t *testing.T, z io.Reader) record {
 	}
 	rest, err := io.ReadAll(in.R)
 	if err != nil || len(rest) != length+4 || string(rest[length:]) != "\r\n\r\n" {
-		t.Fatalf("block of %d bytes with end %q, %v; want %d", len(rest), rest[min(length, len(rest)):], err, length)
+		t.Fatalf("block of %d bytes with end %q, %v; want %d", len(rest), rest[min(length, len(rest)):],
+			err, length)
 	}
 	return record{header: header, block: rest[:length]}
 }
 
 func testAnswer(t *testing.T, path, body string) answer {
 	return answer{
-		url: mustURL(t, "http://a.test%s", path), addr: netip.MustParseAddr("192.0.2.1"), at: time.Date(2026, 1, 2, 3, 4, 5, 600_000_000, time.UTC),
+		url: mustURL(t, "http://a.test%s", path), addr: netip.MustParseAddr("192.0.2.1"),
+		at:            time.Date(2026, 1, 2, 3, 4, 5, 600_000_000, time.UTC),
 		requestHeader: http.Header{"User-Agent": {"testbot"}},
 		proto:         "HTTP/1.1", status: 200, reason: "OK",
 		header: http.Header{"Content-Type": {"text/html"}, "Set-Cookie": {"a=1", "b=2"}},
@@ -103,9 +105,11 @@ func TestArchive(t *testing.T) {
 	if len(records) != 5 {
 		t.Fatalf("%d records; want 5", len(records))
 	}
-	checkHeader(t, records[0], map[string]string{"WARC-Type": "warcinfo", "WARC-Filename": filepath.Base(paths[0])})
+	checkHeader(t, records[0], map[string]string{"WARC-Type": "warcinfo",
+		"WARC-Filename": filepath.Base(paths[0])})
 	checkHeader(t, records[1], map[string]string{
-		"WARC-Type": "response", "WARC-Target-URI": "http://a.test/1", "WARC-IP-Address": "192.0.2.1", "WARC-Date": "2026-01-02T03:04:05.600Z",
+		"WARC-Type": "response", "WARC-Target-URI": "http://a.test/1", "WARC-IP-Address": "192.0.2.1",
+		"WARC-Date":    "2026-01-02T03:04:05.600Z",
 		"Content-Type": "application/http; msgtype=response", "WARC-Truncated": "", "WARC-Protocol": "",
 		"WARC-Payload-Digest": "sha1:EH2SPSI2J7IA53E7X7MLVOIBNGZPXYIP",
 	})
@@ -114,12 +118,14 @@ func TestArchive(t *testing.T) {
 		t.Errorf("response is\n%q\nwant\n%q", got, want)
 	}
 	checkHeader(t, records[2], map[string]string{
-		"WARC-Type": "request", "WARC-Target-URI": "http://a.test/1", "WARC-Concurrent-To": records[1].header.Get("WARC-Record-ID"),
+		"WARC-Type": "request", "WARC-Target-URI": "http://a.test/1",
+		"WARC-Concurrent-To": records[1].header.Get("WARC-Record-ID"),
 	})
 	if got, want := string(records[2].block), "GET /1 HTTP/1.1\r\nHost: a.test\r\nUser-Agent: testbot\r\n\r\n"; got != want {
 		t.Errorf("request is %q; want %q", got, want)
 	}
-	checkHeader(t, records[3], map[string]string{"WARC-Type": "response", "WARC-Truncated": "length", "WARC-Protocol": "h2"})
+	checkHeader(t, records[3], map[string]string{"WARC-Type": "response", "WARC-Truncated": "length",
+		"WARC-Protocol": "h2"})
 	ids := make(map[string]bool)
 	for _, r := range records {
 		ids[r.header.Get("WARC-Record-ID")] = true
@@ -250,7 +256,8 @@ func TestCloseWithoutArchive(t *testing.T) {
 	}
 }
 
-// The Python package warcio, where it is there, reads our files and finds nothing wrong with the digests.
+// The Python package warcio, where it is there, reads our files and finds nothing wrong with the
+// digests.
 func TestWarcioReadsArchive(t *testing.T) {
 	python, err := exec.LookPath("python3")
 	if err != nil {
@@ -260,7 +267,8 @@ func TestWarcioReadsArchive(t *testing.T) {
 		t.Skip("no warcio here (pip install warcio), so no second opinion on the WARC files")
 	}
 	w := newArchive(t.TempDir(), "testbot")
-	answers := []answer{testAnswer(t, "/1", "<p>hello</p>"), testAnswer(t, "/empty", ""), testAnswer(t, "/gzip", string(gzipped([]byte("x"))))}
+	answers := []answer{testAnswer(t, "/1", "<p>hello</p>"), testAnswer(t, "/empty", ""),
+		testAnswer(t, "/gzip", string(gzipped([]byte("x"))))}
 	answers[2].header.Set("Content-Encoding", "gzip")
 	for _, a := range answers {
 		if err := w.write(t.Context(), exchange(a)); err != nil {

@@ -14,8 +14,9 @@ const (
 	// maxBody bounds a body as sent, and again as decoded: a page of 10 MiB is a trap or no page.
 	maxBody = 10 << 20
 
-	// Bodies over smallBody take one of maxBig places, so that all bodies together stay within 10,000 x 64 KiB and
-	// 64 x 10 MiB (their buffers within twice that), however many hosts send endless ones.
+	// Bodies over smallBody take one of maxBig places, so that all bodies together stay within
+	// 10,000 x 64 KiB and 64 x 10 MiB (their buffers within twice that), however many hosts send
+	// endless ones.
 	smallBody = 64 << 10
 	maxBig    = 64
 )
@@ -29,8 +30,8 @@ const (
 	cutDisconnect cut = "disconnect"
 )
 
-// readBody reads r to its end, to maxBody or to the end of ctx. release gives back the body's place; call it when the
-// bytes are no longer needed.
+// readBody reads r to its end, to maxBody or to the end of ctx. release gives back the body's
+// place; call it when the bytes are no longer needed.
 func (f *fetcher) readBody(ctx context.Context, r io.Reader) (body []byte, why cut, release func()) {
 	var b bytes.Buffer
 	release = func() {}
@@ -73,8 +74,8 @@ func whyCut(ctx context.Context, err error) cut {
 	return cutDisconnect
 }
 
-// decode undoes the content coding of body; what it yields is bounded, so a bomb ends like a long page. It yields
-// nothing for codings that were not asked for.
+// decode undoes the content coding of body; what it yields is bounded, so a bomb ends like a long
+// page. It yields nothing for codings that were not asked for.
 func decode(header http.Header, body []byte) io.Reader {
 	switch coding := strings.ToLower(strings.TrimSpace(header.Get("Content-Encoding"))); coding {
 	case "", "identity":

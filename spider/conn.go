@@ -16,8 +16,9 @@ import (
 // maxBadLines in a row end a connection: what is at the other end speaks another language.
 const maxBadLines = 100
 
-// talk speaks with one daemon until the connection or ctx ends. The fetches of a connection end with it: the daemon
-// sends those documents again. It tells if the daemon sent anything that made sense.
+// talk speaks with one daemon until the connection or ctx ends. The fetches of a connection end
+// with it: the daemon sends those documents again. It tells if the daemon sent anything that made
+// sense.
 func (s *Spider) talk(ctx context.Context, conn net.Conn) (useful bool) {
 	s.count.daemons.Add(1)
 	defer s.count.daemons.Add(-1)
@@ -30,8 +31,8 @@ func (s *Spider) talk(ctx context.Context, conn net.Conn) (useful bool) {
 	return useful
 }
 
-// converse runs the conversation on conn, which it closes: this goroutine reads, one writes, and each document has
-// its own. It returns after all of them have.
+// converse runs the conversation on conn, which it closes: this goroutine reads, one writes, and
+// each document has its own. It returns after all of them have.
 func (s *Spider) converse(ctx context.Context, conn net.Conn) (useful bool, err error) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	stop := context.AfterFunc(ctx, func() { conn.Close() })
@@ -49,7 +50,8 @@ func (s *Spider) converse(ctx context.Context, conn net.Conn) (useful bool, err 
 }
 
 // read takes the daemon's lines and starts a fetch for each, until the stream ends.
-func (s *Spider) read(ctx context.Context, r io.Reader, out *statuses, watch *stallWatch, work *sync.WaitGroup) (useful bool, err error) {
+func (s *Spider) read(ctx context.Context, r io.Reader, out *statuses, watch *stallWatch,
+	work *sync.WaitGroup) (useful bool, err error) {
 	lines := protocol.NewScanner(r)
 	for bad := 0; bad < maxBadLines; {
 		line, err := lines.Next()
@@ -81,8 +83,10 @@ func (s *Spider) read(ctx context.Context, r io.Reader, out *statuses, watch *st
 	return useful, errors.New("100 bad lines in a row")
 }
 
-// take sees one document through: WORKING while it lasts, DONE at its end. When ctx has ended there is nobody to tell.
-func (s *Spider) take(ctx context.Context, f protocol.Fetch, arrived time.Time, out *statuses, watch *stallWatch) {
+// take sees one document through: WORKING while it lasts, DONE at its end. When ctx has ended there
+// is nobody to tell.
+func (s *Spider) take(ctx context.Context, f protocol.Fetch, arrived time.Time, out *statuses,
+	watch *stallWatch) {
 	s.count.inFlight.Add(1)
 	defer s.count.inFlight.Add(-1)
 	working := out.keepWorking(f.Trans, &s.count)

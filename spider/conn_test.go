@@ -43,7 +43,8 @@ func TestConversation(t *testing.T) {
 		for _, c := range []struct{ name, send, want string }{
 			{name: "page", send: "1.0.7 a 192.0.2.1 http://a.test/ok\n", want: "1.0.7 DONE 200"},
 			{name: "CR LF", send: "1.0.8 a 192.0.2.1 http://a.test/ok\r\n", want: "1.0.8 DONE 200"},
-			{name: "the TRANS_ID is opaque", send: "any/word~ a 2001:db8::1 http://b.test/ok\n", want: "any/word~ DONE 200"},
+			{name: "the TRANS_ID is opaque", send: "any/word~ a 2001:db8::1 http://b.test/ok\n",
+				want: "any/word~ DONE 200"},
 			{name: "Retry-After", send: "1.0.9 b 192.0.2.1 http://a.test/busy\n", want: "1.0.9 DONE 503 30"},
 			{name: "redirect", send: "1.0.10 c 192.0.2.1 http://a.test/moved\n", want: "1.0.10 DONE 301"},
 			{name: "no such page", send: "1.0.11 d 192.0.2.1 http://a.test/x\n", want: "1.0.11 DONE 404"},
@@ -128,7 +129,8 @@ func TestConcurrencyIsBounded(t *testing.T) {
 		start := time.Now()
 		go func() {
 			for i := range 5 {
-				io.WriteString(d.conn, fetchLine(i, netip.AddrFrom4([4]byte{192, 0, 2, byte(i)}), fmt.Sprintf("http://h%d.test/", i)))
+				io.WriteString(d.conn, fetchLine(i, netip.AddrFrom4([4]byte{192, 0, 2, byte(i)}),
+					fmt.Sprintf("http://h%d.test/", i)))
 			}
 		}()
 		for i := range 5 {
@@ -155,11 +157,14 @@ func TestConversationEnds(t *testing.T) {
 		want error // nil: any
 	}{
 		{name: "between lines", send: page, end: hangUp, want: io.EOF},
-		{name: "within a line", send: page + "1.0.8 b 192.0.2.1 http://a.te", end: hangUp, want: io.ErrUnexpectedEOF},
+		{name: "within a line", send: page + "1.0.8 b 192.0.2.1 http://a.te", end: hangUp,
+			want: io.ErrUnexpectedEOF},
 		{name: "too long a line", send: page, want: protocol.ErrLineTooLong, end: func(d *daemon) {
 			io.WriteString(d.conn, strings.Repeat("x", protocol.MaxLine+1))
 		}},
-		{name: "bad lines", send: page, end: func(d *daemon) { io.WriteString(d.conn, strings.Repeat("?\n", maxBadLines)) }},
+		{name: "bad lines", send: page, end: func(d *daemon) {
+			io.WriteString(d.conn, strings.Repeat("?\n", maxBadLines))
+		}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -194,7 +199,8 @@ func TestConversationEnds(t *testing.T) {
 
 func hangUp(d *daemon) { d.conn.Close() }
 
-// A daemon that reads nothing is given up after half the status timeout; the spider does not pile up lines for it.
+// A daemon that reads nothing is given up after half the status timeout; the spider does not pile
+// up lines for it.
 func TestDaemonThatDoesNotRead(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := New(Config{StatusTimeout: 120 * time.Second})

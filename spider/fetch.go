@@ -21,8 +21,9 @@ const (
 	// maxHeader bounds the header of an answer, in bytes.
 	maxHeader = 64 << 10
 
-	// keepAlive is how long a connection may idle: less than the 5 s after which common servers hang up, since a
-	// request sent just then is lost and there is no second try. It serves gaps of up to 4 s.
+	// keepAlive is how long a connection may idle: less than the 5 s after which common servers
+	// hang up, since a request sent just then is lost and there is no second try. It serves gaps of
+	// up to 4 s.
 	keepAlive = 4 * time.Second
 
 	// maxIdle bounds idle connections over all hosts, and with them descriptors.
@@ -83,7 +84,8 @@ func (a answer) free() {
 	}
 }
 
-// get makes exactly one request for u, to addr, and follows no redirect. An error means that there was no answer.
+// get makes exactly one request for u, to addr, and follows no redirect. An error means that there
+// was no answer.
 func (f *fetcher) get(ctx context.Context, u weburl.URL, addr netip.Addr) (answer, error) {
 	ctx, cancel := context.WithTimeout(ctx, f.timeout)
 	defer cancel()
@@ -102,8 +104,9 @@ func (f *fetcher) get(ctx context.Context, u weburl.URL, addr netip.Addr) (answe
 	return a, nil
 }
 
-// request is the request for u from addr. The transport's idea of a host is name and address together, so that a
-// kept connection serves only the name and address it was made for; the Host header is the URL's alone.
+// request is the request for u from addr. The transport's idea of a host is name and address
+// together, so that a kept connection serves only the name and address it was made for; the Host
+// header is the URL's alone.
 func (f *fetcher) request(ctx context.Context, u weburl.URL, addr netip.Addr) *http.Request {
 	req := &http.Request{
 		Method: http.MethodGet,
@@ -114,8 +117,8 @@ func (f *fetcher) request(ctx context.Context, u weburl.URL, addr netip.Addr) *h
 			"Accept-Encoding": {"gzip"},
 		},
 		Body: once{},
-		// Or else the transport tries to read a byte of the body, and where none comes within 200 ms, as on a busy machine,
-		// it announces chunks: a GET with a body, which hosts refuse.
+		// Or else the transport tries to read a byte of the body, and where none comes within 200
+		// ms, as on a busy machine, it announces chunks: a GET with a body, which hosts refuse.
 		TransferEncoding: []string{"identity"},
 		URL:              requestTarget(string(u.Target())),
 	}
@@ -124,13 +127,14 @@ func (f *fetcher) request(ctx context.Context, u weburl.URL, addr netip.Addr) *h
 	return req.WithContext(ctx)
 }
 
-// requestTarget is a URL whose request target is target to the letter: a parsed path would be encoded anew.
+// requestTarget is a URL whose request target is target to the letter: a parsed path would be
+// encoded anew.
 func requestTarget(target string) *url.URL {
 	if !strings.HasPrefix(target, "//") {
 		return &url.URL{Opaque: target}
 	}
-	// net/url takes two slashes at the front of Opaque for a host, so here the path has to do; it keeps all but
-	// characters that browsers send and RFC 3986 forbids, "|" for one.
+	// net/url takes two slashes at the front of Opaque for a host, so here the path has to do; it
+	// keeps all but characters that browsers send and RFC 3986 forbids, "|" for one.
 	path, query, hasQuery := strings.Cut(target, "?")
 	decoded, err := url.PathUnescape(path)
 	if err != nil { // a stray "%": its encoded form is the nearest thing
@@ -139,8 +143,9 @@ func requestTarget(target string) *url.URL {
 	return &url.URL{Path: decoded, RawPath: path, RawQuery: query, ForceQuery: hasQuery}
 }
 
-// once is an empty body. The transport sends a request with a body that it cannot rewind only once; without, it would
-// ask again at once where a kept connection breaks, and no host may be asked at a time that the daemon does not know.
+// once is an empty body. The transport sends a request with a body that it cannot rewind only once;
+// without, it would ask again at once where a kept connection breaks, and no host may be asked at a
+// time that the daemon does not know.
 type once struct{}
 
 func (once) Read([]byte) (int, error) { return 0, io.EOF }
@@ -192,7 +197,8 @@ func (a answer) requestHead() []byte {
 	return b.Bytes()
 }
 
-// responseHead is the answer's head in the form of HTTP/1.1. Names and their order are as net/http keeps them.
+// responseHead is the answer's head in the form of HTTP/1.1. Names and their order are as net/http
+// keeps them.
 func (a answer) responseHead() []byte {
 	var b bytes.Buffer
 	fmt.Fprintf(&b, "HTTP/1.1 %d %s\r\n", a.status, a.reason)

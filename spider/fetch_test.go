@@ -28,7 +28,8 @@ func TestFetchSendsWhatTheURLSays(t *testing.T) {
 	for _, c := range []struct{ name, url, target, host string }{
 		{name: "plain", url: "http://a.test:%d/x?y=1", target: "/x?y=1", host: "a.test:%d"},
 		{name: "no path", url: "http://a.test:%d", target: "/", host: "a.test:%d"},
-		{name: "characters that net/url encodes", url: "http://a.test:%d/a|b^c[]%%zz?q=|'", target: "/a|b%5Ec[]%zz?q=|%27", host: "a.test:%d"},
+		{name: "characters that net/url encodes", url: "http://a.test:%d/a|b^c[]%%zz?q=|'",
+			target: "/a|b%5Ec[]%zz?q=|%27", host: "a.test:%d"},
 		{name: "encoded slash", url: "http://a.test:%d/a%%2Fb%%2f", target: "/a%2Fb%2f", host: "a.test:%d"},
 		{name: "empty query", url: "http://a.test:%d/x?", target: "/x?", host: "a.test:%d"},
 		{name: "question marks", url: "http://a.test:%d/x??a?b", target: "/x??a?b", host: "a.test:%d"},
@@ -49,7 +50,8 @@ func TestFetchSendsWhatTheURLSays(t *testing.T) {
 			if !strings.HasPrefix(head, want) {
 				t.Errorf("request is\n%s\nwant it to begin with\n%s", head, want)
 			}
-			for _, unwanted := range []string{"Authorization", "Cookie", "Referer", "Transfer-Encoding", "Content-Length", "127.0.0.1"} {
+			for _, unwanted := range []string{"Authorization", "Cookie", "Referer", "Transfer-Encoding",
+				"Content-Length", "127.0.0.1"} {
 				if strings.Contains(head, unwanted) {
 					t.Errorf("request contains %s:\n%s", unwanted, head)
 				}
@@ -85,7 +87,8 @@ func TestFetchKeepsConnectionsByNameAndAddress(t *testing.T) {
 			{name: "other address", url: "http://a.test/3", addr: "192.0.2.2", dial: "192.0.2.2:80"},
 			{name: "IPv6", url: "http://a.test:81/", addr: "2001:db8::1", dial: "[2001:db8::1]:81"},
 			{name: "first again", url: "http://a.test/4", addr: "192.0.2.1", after: 3 * time.Second},
-			{name: "too late", url: "http://a.test/5", addr: "192.0.2.1", after: 5 * time.Second, dial: "192.0.2.1:80"},
+			{name: "too late", url: "http://a.test/5", addr: "192.0.2.1", after: 5 * time.Second,
+				dial: "192.0.2.1:80"},
 		} {
 			time.Sleep(step.after)
 			a, err := s.fetcher.get(t.Context(), mustURL(t, "%s", step.url), netip.MustParseAddr(step.addr))
@@ -144,7 +147,9 @@ func (s sleepy) Read(p []byte) (int, error) {
 func TestFetchAnnouncesNoBody(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := New(Config{})
-		pipeWeb(t, s, func(w http.ResponseWriter, r *http.Request) { fmt.Fprint(w, r.ContentLength, r.TransferEncoding) })
+		pipeWeb(t, s, func(w http.ResponseWriter, r *http.Request) {
+			fmt.Fprint(w, r.ContentLength, r.TransferEncoding)
+		})
 		req := s.fetcher.request(t.Context(), mustURL(t, "http://a.test/"), testAddr)
 		req.Body = sleepy{}
 		resp, err := s.fetcher.transport.RoundTrip(req)
@@ -259,11 +264,15 @@ func TestFetchOfHostileHosts(t *testing.T) {
 		{name: "a body of just the small size", status: 200, body: smallBody, answer: func(w io.Writer) {
 			fmt.Fprintf(w, "%sContent-Length: %d\r\n\r\n%s", ok, smallBody, strings.Repeat("x", smallBody))
 		}},
-		{name: "less than announced", status: 200, body: 3, cut: cutDisconnect, answer: say(ok + "Content-Length: 10\r\n\r\nabc")},
+		{name: "less than announced", status: 200, body: 3, cut: cutDisconnect,
+			answer: say(ok + "Content-Length: 10\r\n\r\nabc")},
 		{name: "more than announced", status: 200, body: 3, answer: say(ok + "Content-Length: 3\r\n\r\nabcdef")},
-		{name: "broken chunk", status: 200, body: 3, cut: cutDisconnect, answer: say(ok + "Transfer-Encoding: chunked\r\n\r\n3\r\nabc\r\nzz\r\n")},
-		{name: "huge announcement", status: 200, body: 3, cut: cutDisconnect, answer: say(ok + "Content-Length: 9223372036854775807\r\n\r\nabc")},
-		{name: "switches protocol", status: 101, answer: say("HTTP/1.1 101 Switching Protocols\r\nUpgrade: x\r\nConnection: upgrade\r\n\r\nabc")},
+		{name: "broken chunk", status: 200, body: 3, cut: cutDisconnect,
+			answer: say(ok + "Transfer-Encoding: chunked\r\n\r\n3\r\nabc\r\nzz\r\n")},
+		{name: "huge announcement", status: 200, body: 3, cut: cutDisconnect,
+			answer: say(ok + "Content-Length: 9223372036854775807\r\n\r\nabc")},
+		{name: "switches protocol", status: 101,
+			answer: say("HTTP/1.1 101 Switching Protocols\r\nUpgrade: x\r\nConnection: upgrade\r\n\r\nabc")},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			addr, port := raw(t, func(conn net.Conn) {
@@ -276,7 +285,8 @@ func TestFetchOfHostileHosts(t *testing.T) {
 				t.Fatalf("get = %d, %v; want status %d", a.status, err, c.status)
 			}
 			if a.status != c.status || len(a.body) != c.body || a.cut != c.cut {
-				t.Errorf("status %d, %d bytes, cut %q; want %d, %d, %q", a.status, len(a.body), a.cut, c.status, c.body, c.cut)
+				t.Errorf("status %d, %d bytes, cut %q; want %d, %d, %q", a.status, len(a.body), a.cut,
+					c.status, c.body, c.cut)
 			}
 			a.free()
 			if len(f.big) != 0 {
@@ -329,7 +339,8 @@ func TestFetchTimeout(t *testing.T) {
 					t.Errorf("took %v; want 10s", took)
 				}
 				if a.status != c.status || a.cut != c.cut || (err == nil) != (c.status != 0) || a.report() != 0 {
-					t.Errorf("get = %d, cut %q, report %d, %v; want %d, %q, 0", a.status, a.cut, a.report(), err, c.status, c.cut)
+					t.Errorf("get = %d, cut %q, report %d, %v; want %d, %q, 0", a.status, a.cut, a.report(),
+						err, c.status, c.cut)
 				}
 			})
 		})
@@ -351,7 +362,8 @@ func TestBigBodiesAreBounded(t *testing.T) {
 			path string
 			cut  cut
 		}{{path: "small"}, {path: "big", cut: cutTime}} {
-			a, err := s.fetcher.get(t.Context(), mustURL(t, "http://a.test/%s", c.path), netip.MustParseAddr("192.0.2.1"))
+			a, err := s.fetcher.get(t.Context(), mustURL(t, "http://a.test/%s", c.path),
+				netip.MustParseAddr("192.0.2.1"))
 			if err != nil || a.cut != c.cut {
 				t.Errorf("%s: cut %q, %v; want %q", c.path, a.cut, err, c.cut)
 			}
@@ -390,7 +402,8 @@ func TestDecode(t *testing.T) {
 		})
 	}
 	cutOff := gzipped([]byte(strings.Repeat("<a href=x>", 100)))
-	if got, err := io.ReadAll(decode(http.Header{"Content-Encoding": {"gzip"}}, cutOff[:len(cutOff)-6])); err == nil || len(got) == 0 {
+	if got, err := io.ReadAll(decode(http.Header{"Content-Encoding": {"gzip"}},
+		cutOff[:len(cutOff)-6])); err == nil || len(got) == 0 {
 		t.Errorf("of a cut body: %d bytes, %v; want some, and an error", len(got), err)
 	}
 }

@@ -26,9 +26,10 @@ const (
 	maxIndexAnswer = 64 << 10
 )
 
-// index puts links to the doc index. One request is under way at a time; what is put meanwhile goes into the next
-// one, so that many small pages share a request and none waits for a timer. Nobody works in the background: who waits
-// for links takes a turn at sending them, and the others' with them.
+// index puts links to the doc index. One request is under way at a time; what is put meanwhile goes
+// into the next one, so that many small pages share a request and none waits for a timer. Nobody
+// works in the background: who waits for links takes a turn at sending them, and the others' with
+// them.
 type index struct {
 	url, token string
 	client     *http.Client
@@ -66,8 +67,8 @@ func newIndex(base, token string, log zerolog.Logger, count *counters) *index {
 	}
 }
 
-// put returns after the index has taken urls, or refused them one by one; failed requests are repeated. The error is
-// ctx's. The URLs contain no line ends.
+// put returns after the index has taken urls, or refused them one by one; failed requests are
+// repeated. The error is ctx's. The URLs contain no line ends.
 func (x *index) put(ctx context.Context, urls []string) error {
 	var ticket uint64
 	for i := 0; i < len(urls); {
@@ -82,7 +83,8 @@ func (x *index) put(ctx context.Context, urls []string) error {
 	return x.wait(ctx, ticket)
 }
 
-// add appends as many of urls as there is room for, and returns what taken will be when the last in line is through.
+// add appends as many of urls as there is room for, and returns what taken will be when the last in
+// line is through.
 func (x *index) add(urls []string) (n int, ticket uint64) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
@@ -141,8 +143,8 @@ func (x *index) send(ctx context.Context) error {
 	return nil
 }
 
-// deliver posts b until the index has taken or refused each of its URLs. Where it refuses them together, the halves
-// are tried, so that one bad URL costs no good one.
+// deliver posts b until the index has taken or refused each of its URLs. Where it refuses them
+// together, the halves are tried, so that one bad URL costs no good one.
 func (x *index) deliver(ctx context.Context, b batch) error {
 	for wait := (backoff{}); ; wait.sleep(ctx) {
 		err := x.post(ctx, b)
@@ -153,7 +155,8 @@ func (x *index) deliver(ctx context.Context, b batch) error {
 			return context.Cause(ctx)
 		case errors.Is(err, errRefused) && b.n == 1:
 			x.count.linksRefused.Add(1)
-			x.log.Error().Err(err).Bytes("url", bytes.TrimSuffix(b.lines, []byte("\n"))).Msg("link refused by the index")
+			x.log.Error().Err(err).Bytes("url",
+				bytes.TrimSuffix(b.lines, []byte("\n"))).Msg("link refused by the index")
 			return nil
 		case errors.Is(err, errRefused):
 			first, second := b.halves()

@@ -96,7 +96,8 @@ func TestIndexTriesAgain(t *testing.T) {
 		status int
 	}{
 		{name: "no answer", status: 0}, {name: "redirect", status: 302}, {name: "no token", status: 401},
-		{name: "not there", status: 404}, {name: "too many", status: 429}, {name: "broken", status: 500}, {name: "down", status: 503},
+		{name: "not there", status: 404}, {name: "too many", status: 429}, {name: "broken", status: 500},
+		{name: "down", status: 503},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -117,7 +118,8 @@ func TestIndexTriesAgain(t *testing.T) {
 				}
 				want := "[0s 100ms 300ms 700ms 1.5s 3.1s 6.3s 11.3s 16.3s]"
 				if fmt.Sprint(at) != want || count.indexErrors.Load() != 8 || count.linksTaken.Load() != 2 {
-					t.Errorf("asked at %v, %d errors, %d taken; want %s, 8, 2", at, count.indexErrors.Load(), count.linksTaken.Load(), want)
+					t.Errorf("asked at %v, %d errors, %d taken; want %s, 8, 2", at,
+						count.indexErrors.Load(), count.linksTaken.Load(), want)
 				}
 			})
 		})
@@ -177,7 +179,8 @@ func TestIndexSharesRequests(t *testing.T) {
 		}
 		// Who is the last to put may do so when the third request has just begun.
 		if len(sizes) < 3 || len(sizes) > 4 || sizes[0] != 5 || sizes[1] != maxBatch || sum != 301*5 {
-			t.Errorf("requests of %v links; want one of 5, one of %d, and the other 500 in one, or nearly", sizes, maxBatch)
+			t.Errorf("requests of %v links; want one of 5, one of %d, and the other 500 in one, or nearly",
+				sizes, maxBatch)
 		}
 	})
 }
@@ -244,7 +247,8 @@ func TestIndexStopsWithContext(t *testing.T) {
 		ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
 		defer cancel()
 		start := time.Now()
-		if err := x.put(ctx, numbered(0, 1)); !errors.Is(err, context.DeadlineExceeded) || time.Since(start) != 10*time.Second {
+		if err := x.put(ctx, numbered(0, 1)); !errors.Is(err, context.DeadlineExceeded) ||
+			time.Since(start) != 10*time.Second {
 			t.Errorf("put = %v after %v; want %v after 10s", err, time.Since(start), context.DeadlineExceeded)
 		}
 	})
@@ -254,7 +258,8 @@ func TestHalves(t *testing.T) {
 	for n := 2; n < 9; n++ {
 		whole := batch{lines: []byte(strings.Join(numbered(0, n), "\n") + "\n"), n: n}
 		first, second := whole.halves()
-		if string(first.lines)+string(second.lines) != string(whole.lines) || first.n+second.n != n || first.n == 0 || second.n == 0 {
+		if string(first.lines)+string(second.lines) != string(whole.lines) || first.n+second.n != n ||
+			first.n == 0 || second.n == 0 {
 			t.Errorf("halves of %d: %d %q, %d %q", n, first.n, first.lines, second.n, second.lines)
 		}
 	}

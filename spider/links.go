@@ -14,9 +14,9 @@ import (
 	"urlserver/protocol"
 )
 
-// maxLinkBytes bounds the URLs that the references of one page are joined to, all together: some 50,000 of usual
-// length, as many as a sitemap may have. A long base would otherwise make gigabytes, and minutes of parsing, out of a
-// page of short references.
+// maxLinkBytes bounds the URLs that the references of one page are joined to, all together: some
+// 50,000 of usual length, as many as a sitemap may have. A long base would otherwise make
+// gigabytes, and minutes of parsing, out of a page of short references.
 const maxLinkBytes = 4 << 20
 
 // linkSet is the links of a page, each once, in the order of the page.
@@ -62,7 +62,8 @@ type collector struct {
 	work int                 // bytes of URLs parsed, links or not
 }
 
-// add puts ref into the set, if it is the reference of a URL that can be fetched and is new to the page.
+// add puts ref into the set, if it is the reference of a URL that can be fetched and is new to the
+// page.
 func (c *collector) add(base weburl.URL, ref string) {
 	text, ok := join(base, ref)
 	if !ok {
@@ -83,8 +84,8 @@ func (c *collector) add(base weburl.URL, ref string) {
 	}
 }
 
-// page is what the tags of an HTML page say about its links. They are resolved when all of it has been read, since
-// base and robots may stand behind the first link.
+// page is what the tags of an HTML page say about its links. They are resolved when all of it has
+// been read, since base and robots may stand behind the first link.
 type page struct {
 	agent    string
 	base     string // the first base's href

@@ -15,7 +15,8 @@ import (
 
 // htmlAnswer is a page of http://a.test/dir/page?q.
 func htmlAnswer(t testing.TB, body string, header ...string) answer {
-	a := answer{url: mustURL(t, "http://a.test/dir/page?q"), status: 200, body: []byte(body), header: http.Header{"Content-Type": {"text/html"}}}
+	a := answer{url: mustURL(t, "http://a.test/dir/page?q"), status: 200, body: []byte(body),
+		header: http.Header{"Content-Type": {"text/html"}}}
 	for i := 0; i < len(header); i += 2 {
 		a.header.Add(header[i], header[i+1])
 	}
@@ -71,29 +72,40 @@ func TestLinks(t *testing.T) {
 		{name: "meta for another", body: `<meta name=otherbot content=nofollow><a href=y>`, want: "/dir/y"},
 		{name: "meta noindex", body: `<meta name=robots content="noindex, nofollower"><a href=y>`, want: "/dir/y"},
 		{name: "X-Robots-Tag", header: []string{"X-Robots-Tag", "noarchive, nofollow"}, body: `<a href=y>`},
-		{name: "X-Robots-Tag, second", header: []string{"X-Robots-Tag", "noarchive", "X-Robots-Tag", "none"}, body: `<a href=y>`},
-		{name: "redirect", status: 301, header: []string{"Location", "../there#part"}, body: `<a href=y>`, want: "/there"},
-		{name: "redirect of a page without links", status: 302, header: []string{"Location", "http://b.test", "X-Robots-Tag", "none"}, want: "http://b.test/"},
+		{name: "X-Robots-Tag, second", header: []string{"X-Robots-Tag", "noarchive", "X-Robots-Tag",
+			"none"}, body: `<a href=y>`},
+		{name: "redirect", status: 301, header: []string{"Location", "../there#part"}, body: `<a href=y>`,
+			want: "/there"},
+		{name: "redirect of a page without links", status: 302,
+			header: []string{"Location", "http://b.test", "X-Robots-Tag", "none"}, want: "http://b.test/"},
 		{name: "redirect to nowhere", status: 302, header: []string{"Location", "http://["}},
 		{name: "redirect to another scheme", status: 302, header: []string{"Location", "file:///etc/passwd"}},
 		{name: "redirect without a target", status: 302},
 		{name: "Location of a success", header: []string{"Location", "/created"}},
 		{name: "error page", status: 404, body: `<a href=y>`},
 		{name: "plain text", header: []string{"Content-Type", "text/plain"}, body: `<a href=y>`},
-		{name: "odd type", header: []string{"Content-Type", "TEXT/HTML; charset=\""}, body: `<a href=y>`, want: "/dir/y"},
-		{name: "no type, HTML", header: []string{"Content-Type", ""}, body: ` <!doctype html><a href=y>`, want: "/dir/y"},
+		{name: "odd type", header: []string{"Content-Type", "TEXT/HTML; charset=\""}, body: `<a href=y>`,
+			want: "/dir/y"},
+		{name: "no type, HTML", header: []string{"Content-Type", ""}, body: ` <!doctype html><a href=y>`,
+			want: "/dir/y"},
 		{name: "no type, no HTML", header: []string{"Content-Type", ""}, body: `%PDF-1.4 <a href=y>`},
-		{name: "gzip", header: []string{"Content-Encoding", "gzip"}, body: string(gzipped([]byte(`<a href=y>`))), want: "/dir/y"},
+		{name: "gzip", header: []string{"Content-Encoding", "gzip"},
+			body: string(gzipped([]byte(`<a href=y>`))), want: "/dir/y"},
 		{name: "unknown coding", header: []string{"Content-Encoding", "br"}, body: `<a href=y>`},
-		{name: "Latin 1 by header", header: []string{"Content-Type", "text/html; charset=iso-8859-1"}, body: "<a href=/\xfc>", want: "/%C3%BC"},
+		{name: "Latin 1 by header", header: []string{"Content-Type", "text/html; charset=iso-8859-1"},
+			body: "<a href=/\xfc>", want: "/%C3%BC"},
 		{name: "Cyrillic by meta", body: "<meta charset=windows-1251><a href=/\xe4>", want: "/%D0%B4"},
-		{name: "UTF-16", header: []string{"Content-Type", "text/html; charset=utf-16le"}, body: "<\x00a\x00 \x00h\x00r\x00e\x00f\x00=\x00y\x00>\x00", want: "/dir/y"},
-		{name: "XHTML", header: []string{"Content-Type", "application/xhtml+xml"}, body: `<html><script src="x"/><title/><a href="y"/></html>`, want: "/dir/y"},
-		{name: "HTML has no empty script", body: `<script src="x"/><a href="y"></script><a href=z>`, want: "/dir/z"},
+		{name: "UTF-16", header: []string{"Content-Type", "text/html; charset=utf-16le"},
+			body: "<\x00a\x00 \x00h\x00r\x00e\x00f\x00=\x00y\x00>\x00", want: "/dir/y"},
+		{name: "XHTML", header: []string{"Content-Type", "application/xhtml+xml"},
+			body: `<html><script src="x"/><title/><a href="y"/></html>`, want: "/dir/y"},
+		{name: "HTML has no empty script", body: `<script src="x"/><a href="y"></script><a href=z>`,
+			want: "/dir/z"},
 		{name: "frames", body: `<frameset><frame src=f1><frame src=/f2></frameset>`, want: "/dir/f1 /f2"},
 		{name: "refresh", body: `<meta http-equiv=refresh content="0;url=/x y"><meta http-equiv=refresh content=5>`, want: "/x%20y"},
 		{name: "NUL", body: "<a href=/x\x00y>", want: "/x%EF%BF%BDy"},
-		{name: "longest that a line can hold", body: "<a href=/" + strings.Repeat("x", protocol.MaxURL-len("http://a.test/")) + ">",
+		{name: "longest that a line can hold",
+			body: "<a href=/" + strings.Repeat("x", protocol.MaxURL-len("http://a.test/")) + ">",
 			want: "/" + strings.Repeat("x", protocol.MaxURL-len("http://a.test/"))},
 		{name: "longer", body: "<a href=/" + strings.Repeat("x", protocol.MaxURL-len("http://a.test/")+1) + ">"},
 		{name: "much longer", body: "<a href=/" + strings.Repeat("x", 1<<20) + "><a href=y>", want: "/dir/y"},
@@ -159,7 +171,8 @@ func TestHeaderNoFollow(t *testing.T) {
 		{name: "for us, then another", values: []string{"testbot: noindex, otherbot: nofollow"}},
 		{name: "for another, then a line for all", values: []string{"otherbot: none", "nofollow"}, want: true},
 		{name: "rule with a value", values: []string{"max-snippet: 20, nofollow"}, want: true},
-		{name: "date", values: []string{"unavailable_after: Sunday, 25 Jun 2010 15:00:00 PST, nofollow"}, want: true},
+		{name: "date", values: []string{"unavailable_after: Sunday, 25 Jun 2010 15:00:00 PST, nofollow"},
+			want: true},
 		{name: "date, for another", values: []string{"otherbot: unavailable_after: 2010-06-25T15:00:00, nofollow"}},
 		{name: "empty", values: []string{"", ",", ":"}},
 	} {
@@ -191,7 +204,8 @@ func TestRefreshTarget(t *testing.T) {
 	}
 }
 
-// FuzzLinks: whatever the page, each link can stand in a line and is a URL in its final form, once, within bounds.
+// FuzzLinks: whatever the page, each link can stand in a line and is a URL in its final form, once,
+// within bounds.
 func FuzzLinks(f *testing.F) {
 	pages, _ := filepath.Glob("testdata/links/*.html")
 	for _, path := range pages {
@@ -202,11 +216,13 @@ func FuzzLinks(f *testing.F) {
 		f.Add(page, "text/html; charset=utf-8", "noindex", "/x")
 		f.Add(gzipped(page), "application/xhtml+xml", "other: nofollow", "//b.test\\@c.test/")
 	}
-	f.Add([]byte("<base href=//b.test:80><a href='http:x'><a href='http://a\x00b/'>"), "", "", "http://ä.test/ü?ü#ü")
+	f.Add([]byte("<base href=//b.test:80><a href='http:x'><a href='http://a\x00b/'>"), "", "",
+		"http://ä.test/ü?ü#ü")
 	f.Fuzz(func(t *testing.T, body []byte, contentType, robots, location string) {
 		for _, status := range []int{200, 301} {
 			for _, coding := range []string{"", "gzip"} {
-				a := htmlAnswer(t, string(body), "X-Robots-Tag", robots, "Location", location, "Content-Encoding", coding)
+				a := htmlAnswer(t, string(body), "X-Robots-Tag", robots, "Location", location,
+					"Content-Encoding", coding)
 				a.status = status
 				a.header.Set("Content-Type", contentType)
 				checkLinks(t, linksOf(a, "testbot").urls)

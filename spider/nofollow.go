@@ -2,8 +2,8 @@ package spider
 
 import "strings"
 
-// headerNoFollow tells if one of the X-Robots-Tag values asks agent, or everyone, not to follow the page's links. A
-// value may name whom the rest of it is for: "otherbot: nofollow".
+// headerNoFollow tells if one of the X-Robots-Tag values asks agent, or everyone, not to follow the
+// page's links. A value may name whom the rest of it is for: "otherbot: nofollow".
 func headerNoFollow(values []string, agent string) bool {
 	for _, value := range values {
 		mine := true
@@ -26,7 +26,8 @@ func takesValue(name string) bool {
 	case "unavailable_after", "max-snippet", "max-image-preview", "max-video-preview":
 		return true
 	}
-	// The time of an unavailable_after has colons too, and may follow a comma: "Sunday, 25 Jun 2010 15:00:00 PST".
+	// The time of an unavailable_after has colons too, and may follow a comma: "Sunday, 25 Jun 2010
+	// 15:00:00 PST".
 	return strings.Contains(strings.TrimSpace(name), " ")
 }
 

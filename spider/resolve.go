@@ -7,9 +7,10 @@ import (
 	"urlserver/internal/weburl"
 )
 
-// join returns the absolute URL that ref means on a page whose base is base, still to be parsed: where the WHATWG
-// standard's states from "scheme" to "relative slash" lead (https://url.spec.whatwg.org/#scheme-state), done on text,
-// which takes linear time on any page. It is false for schemes that are not fetched. ref has passed cleanRef.
+// join returns the absolute URL that ref means on a page whose base is base, still to be parsed:
+// where the WHATWG standard's states from "scheme" to "relative slash" lead
+// (https://url.spec.whatwg.org/#scheme-state), done on text, which takes linear time on any page.
+// It is false for schemes that are not fetched. ref has passed cleanRef.
 func join(base weburl.URL, ref string) ([]byte, bool) {
 	scheme, rest, ok := cutScheme(ref)
 	switch {
@@ -64,8 +65,8 @@ func cutScheme(ref string) (scheme, rest string, ok bool) {
 	return "", "", false
 }
 
-// cleanRef is ref as the standard reads it: without controls and spaces at its ends, tabs and line ends anywhere. A
-// reference longer than any URL is taken for an empty one.
+// cleanRef is ref as the standard reads it: without controls and spaces at its ends, tabs and line
+// ends anywhere. A reference longer than any URL is taken for an empty one.
 func cleanRef(ref string) string {
 	ref = strings.TrimFunc(ref, func(r rune) bool { return r <= ' ' })
 	if len(ref) > weburl.MaxLen {

@@ -23,11 +23,11 @@ const (
 	maxBackoff = 5 * time.Second
 )
 
-// Serve waits for daemons on l and speaks with each until ctx ends. It closes l, and returns after all connections
-// and fetches have ended: nil because of ctx, else why l takes no more.
+// Serve waits for daemons on l and speaks with each until ctx ends. It closes l, and returns after
+// all connections and fetches have ended: nil because of ctx, else why l takes no more.
 //
-// A listening spider asks its daemons for no token (the protocol has none in that direction): whoever reaches l can
-// have it fetch anything, so l belongs on loopback or behind a firewall.
+// A listening spider asks its daemons for no token (the protocol has none in that direction):
+// whoever reaches l can have it fetch anything, so l belongs on loopback or behind a firewall.
 func (s *Spider) Serve(ctx context.Context, l net.Listener) error {
 	ctx, cancel := context.WithCancel(ctx)
 	stop := context.AfterFunc(ctx, func() { l.Close() })
@@ -68,8 +68,9 @@ func (s *Spider) Serve(ctx context.Context, l net.Listener) error {
 	}
 }
 
-// Dial connects to the daemon at addr, "host:port", and speaks with it; when the connection fails or ends it tries
-// again, for ever, with pauses of up to 5 s. It returns nil when ctx has ended, after all fetches have.
+// Dial connects to the daemon at addr, "host:port", and speaks with it; when the connection fails
+// or ends it tries again, for ever, with pauses of up to 5 s. It returns nil when ctx has ended,
+// after all fetches have.
 func (s *Spider) Dial(ctx context.Context, addr string) error {
 	defer s.closeIdle()
 	var wait backoff

@@ -117,7 +117,8 @@ func TestServeGoesOnAfterFailedAccept(t *testing.T) {
 		ended := make(chan error)
 		go func() { ended <- New(Config{}).Serve(ctx, l) }()
 		last := <-l.at
-		for _, want := range []time.Duration{100 * time.Millisecond, 200 * time.Millisecond, 400 * time.Millisecond} {
+		for _, want := range []time.Duration{100 * time.Millisecond, 200 * time.Millisecond,
+			400 * time.Millisecond} {
 			now := <-l.at
 			if got := now.Sub(last); got != want {
 				t.Errorf("tried again after %v; want %v", got, want)
@@ -226,8 +227,8 @@ func TestBackoff(t *testing.T) {
 	})
 }
 
-// BenchmarkDocuments is a document's whole way over sockets, 100 in flight on 10 hosts: line, fetch of a small page,
-// DONE. The web server is in the same process.
+// BenchmarkDocuments is a document's whole way over sockets, 100 in flight on 10 hosts: line, fetch
+// of a small page, DONE. The web server is in the same process.
 func BenchmarkDocuments(b *testing.B) {
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("Content-Type", "text/html")

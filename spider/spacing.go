@@ -8,9 +8,9 @@ import (
 	"time"
 )
 
-// spacing keeps the daemon's gaps on their way to the host: connecting takes time, and a kept connection none, so
-// without it a request on a new connection and the next one on a kept one would follow each other sooner than their
-// lines did. The zero value is ready; safe for concurrent use.
+// spacing keeps the daemon's gaps on their way to the host: connecting takes time, and a kept
+// connection none, so without it a request on a new connection and the next one on a kept one would
+// follow each other sooner than their lines did. The zero value is ready; safe for concurrent use.
 type spacing struct {
 	mu    sync.Mutex // guards all below; held for memory work only
 	marks map[netip.Addr]mark
@@ -28,9 +28,10 @@ const (
 	markSweep = 1024
 )
 
-// during returns a context under which a request to addr leaves no sooner after the one before than its line came after
-// that one's. After a stall none leaves: its connection is closed instead.
-func (s *spacing) during(ctx context.Context, addr netip.Addr, line time.Time, watch *stallWatch) context.Context {
+// during returns a context under which a request to addr leaves no sooner after the one before than
+// its line came after that one's. After a stall none leaves: its connection is closed instead.
+func (s *spacing) during(ctx context.Context, addr netip.Addr, line time.Time,
+	watch *stallWatch) context.Context {
 	return httptrace.WithClientTrace(ctx, &httptrace.ClientTrace{
 		GotConn: func(info httptrace.GotConnInfo) {
 			sleep(ctx, s.next(addr, line, time.Now()))

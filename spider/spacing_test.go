@@ -9,19 +9,23 @@ import (
 
 func TestSpacing(t *testing.T) {
 	at := func(ms int) time.Time { return time.Unix(0, 0).Add(time.Duration(ms) * time.Millisecond) }
-	type step struct{ line, ready, want int } // ms: when the line came, the connection was there, the request left
+	// ms: when the line came, the connection was there, the request left
+	type step struct{ line, ready, want int }
 	cases := []struct {
 		name  string
 		steps []step
 	}{
 		{name: "slow connection, then a kept one", steps: []step{
-			{line: 0, ready: 200, want: 200}, {line: 1000, ready: 1001, want: 1200}, {line: 2000, ready: 2000, want: 2200},
+			{line: 0, ready: 200, want: 200}, {line: 1000, ready: 1001, want: 1200},
+			{line: 2000, ready: 2000, want: 2200},
 		}},
 		{name: "a delay is not made up for, nor added to", steps: []step{
-			{line: 0, ready: 0, want: 0}, {line: 1000, ready: 1300, want: 1300}, {line: 2000, ready: 2300, want: 2300},
+			{line: 0, ready: 0, want: 0}, {line: 1000, ready: 1300, want: 1300},
+			{line: 2000, ready: 2300, want: 2300},
 		}},
 		{name: "several open at once, out of order", steps: []step{
-			{line: 1000, ready: 1001, want: 1001}, {line: 0, ready: 1500, want: 1500}, {line: 2000, ready: 2000, want: 2001},
+			{line: 1000, ready: 1001, want: 1001}, {line: 0, ready: 1500, want: 1500},
+			{line: 2000, ready: 2000, want: 2001},
 		}},
 	}
 	for _, c := range cases {
@@ -48,6 +52,7 @@ func TestSpacingForgets(t *testing.T) {
 		s.next(netip.AddrFrom4(ip), now, now)
 	}
 	if most := 3 * markSweep; len(s.marks) > most {
-		t.Errorf("%d addresses are remembered of those asked in the last ten minutes; want at most %d", len(s.marks), most)
+		t.Errorf("%d addresses are remembered of those asked in the last ten minutes; want at most %d",
+			len(s.marks), most)
 	}
 }

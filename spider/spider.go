@@ -31,7 +31,8 @@ import (
 	"urlserver/protocol"
 )
 
-// Config says how a spider works. Zero values stand for the defaults; Validate tells if the others make sense.
+// Config says how a spider works. Zero values stand for the defaults; Validate tells if the others
+// make sense.
 type Config struct {
 	Token string      // first line to the daemon where the spider dials; "": none is sent
 	ID    string      // spiderid whose documents are wanted where the spider dials; "": any
@@ -41,20 +42,23 @@ type Config struct {
 	IndexToken string // bearer token for it; "": none
 	WARC       string // directory of the WARC files, made where missing; "": none are written
 
-	// Concurrency bounds the fetches at one time, over all connections; 0: 10000. It should be no less than what
-	// the daemon sends (spider.max_in_flight): the spider reads no further while it is used up, so the fetches that
-	// wait then begin later than the daemon thinks, and its gaps no longer hold.
+	// Concurrency bounds the fetches at one time, over all connections; 0: 10000. It should be no
+	// less than what the daemon sends (spider.max_in_flight): the spider reads no further while it
+	// is used up, so the fetches that wait then begin later than the daemon thinks, and its gaps no
+	// longer hold.
 	Concurrency int
 
-	Timeout       time.Duration // of a fetch, from dialling to the end of the body; 0: 60 s
-	StatusTimeout time.Duration // the daemon's Timeout_Spider_Status; WORKING is sent every half of it, a stall of half ends a connection; 0: 120 s
+	Timeout time.Duration // of a fetch, from dialling to the end of the body; 0: 60 s
+	// the daemon's Timeout_Spider_Status; WORKING is sent every half of it, a stall of half ends a connection; 0: 120 s
+	StatusTimeout time.Duration
 
-	// UserAgent names the spider to hosts; its product token is what X-Robots-Tag and meta tags may name.
-	// "": DefaultUserAgent.
+	// UserAgent names the spider to hosts; its product token is what X-Robots-Tag and meta tags may
+	// name. "": DefaultUserAgent.
 	UserAgent string
 
-	// VerifyTLS refuses hosts whose certificate does not hold. It is off because a crawler keeps what is there, as
-	// archiving crawlers do: expired and self-signed certificates are common, and nothing secret is sent.
+	// VerifyTLS refuses hosts whose certificate does not hold. It is off because a crawler keeps
+	// what is there, as archiving crawlers do: expired and self-signed certificates are common, and
+	// nothing secret is sent.
 	VerifyTLS bool
 
 	Log zerolog.Logger // zero: silent
@@ -100,7 +104,8 @@ func (c Config) Validate() error {
 
 func isBase(s string) bool {
 	u, err := url.Parse(s)
-	return err == nil && (u.Scheme == "http" || u.Scheme == "https") && u.Host != "" && u.RawQuery == "" && u.Fragment == ""
+	return err == nil && (u.Scheme == "http" || u.Scheme == "https") && u.Host != "" && u.RawQuery == "" &&
+		u.Fragment == ""
 }
 
 func isHeaderValue(s string) bool {
@@ -132,7 +137,8 @@ type Spider struct {
 	archive *archive // nil: no WARC
 	busy    chan struct{}
 	spacing spacing
-	parsing chan struct{} // one for each page being taken apart: work for a core and, at worst, memory for a body
+	// one for each page being taken apart: work for a core and, at worst, memory for a body
+	parsing chan struct{}
 	count   counters
 }
 

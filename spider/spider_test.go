@@ -19,11 +19,14 @@ func TestValidate(t *testing.T) {
 	}{
 		{name: "zero"},
 		{name: "all set", cfg: Config{
-			Token: "a-b", ID: "link", Index: "https://index.test:8080/base/", IndexToken: "x y", Concurrency: 1, Timeout: 1, StatusTimeout: time.Second, UserAgent: "a/1 (b)",
+			Token: "a-b", ID: "link", Index: "https://index.test:8080/base/", IndexToken: "x y",
+			Concurrency: 1, Timeout: 1, StatusTimeout: time.Second, UserAgent: "a/1 (b)",
 		}},
 		{name: "everything wrong", cfg: Config{
-			Token: "a b", ID: "a b", Index: "index.test:80", IndexToken: "a\nb", Concurrency: -1, Timeout: -1, StatusTimeout: 1, UserAgent: "ü",
-		}, want: []string{"token", "spiderid", "index.test:80", "index token", "concurrency -1", "timeout -1ns", "status timeout 1ns", "user agent"}},
+			Token: "a b", ID: "a b", Index: "index.test:80", IndexToken: "a\nb", Concurrency: -1,
+			Timeout: -1, StatusTimeout: 1, UserAgent: "ü",
+		}, want: []string{"token", "spiderid", "index.test:80", "index token", "concurrency -1",
+			"timeout -1ns", "status timeout 1ns", "user agent"}},
 		{name: "index with query", cfg: Config{Index: "http://a.test/?x"}, want: []string{"index"}},
 		{name: "index of no scheme", cfg: Config{Index: "/docindex"}, want: []string{"index"}},
 	} {

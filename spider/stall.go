@@ -11,10 +11,10 @@ import (
 const looksPerStall = 8
 
 // stallWatch notices that the process stood still: it was stopped, or its machine was suspended or
-// overloaded. What the daemon sent before that is then other spiders' work, since no status came for too
-// long. Two looks at the clock that are further apart than most show it. A goroutine looks all the time, and
-// everything that would start a request looks first, so that no old line is acted on before the stall is
-// known. It is safe for concurrent use.
+// overloaded. What the daemon sent before that is then other spiders' work, since no status came
+// for too long. Two looks at the clock that are further apart than most show it. A goroutine looks
+// all the time, and everything that would start a request looks first, so that no old line is acted
+// on before the stall is known. It is safe for concurrent use.
 type stallWatch struct {
 	most  time.Duration
 	ended context.CancelCauseFunc // told of the stall
@@ -43,7 +43,8 @@ func (w *stallWatch) run(ctx context.Context) {
 	}
 }
 
-// awake looks at the clock. False: the process has stood still since the conversation began, which is over.
+// awake looks at the clock. False: the process has stood still since the conversation began, which
+// is over.
 func (w *stallWatch) awake() bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()

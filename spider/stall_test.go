@@ -34,8 +34,9 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// TestStoppedSpiderFetchesNothingOld stops a spider's process for longer than the status timeout, with lines
-// in its socket. Once it goes on, it fetches none of them, connects anew and fetches what it is sent then.
+// TestStoppedSpiderFetchesNothingOld stops a spider's process for longer than the status timeout,
+// with lines in its socket. Once it goes on, it fetches none of them, connects anew and fetches
+// what it is sent then.
 func TestStoppedSpiderFetchesNothingOld(t *testing.T) {
 	const old = 200
 	var mu sync.Mutex
@@ -64,7 +65,8 @@ func TestStoppedSpiderFetchesNothingOld(t *testing.T) {
 		t.Fatal(err)
 	}
 	var state syscall.WaitStatus // a busy machine may let it go on for a while after the signal
-	if _, err := syscall.Wait4(child.Process.Pid, &state, syscall.WUNTRACED, nil); err != nil || !state.Stopped() {
+	if _, err := syscall.Wait4(child.Process.Pid, &state, syscall.WUNTRACED, nil); err != nil ||
+		!state.Stopped() {
 		t.Fatalf("the spider does not stop: %v, %v", state, err)
 	}
 	for i := range old {
@@ -118,7 +120,8 @@ func converse(t *testing.T, conn net.Conn, line string) {
 	t.Fatal("the connection ended before DONE")
 }
 
-// TestStallEndsConversation has the process stand still at every distance from the last look at the clock.
+// TestStallEndsConversation has the process stand still at every distance from the last look at the
+// clock.
 func TestStallEndsConversation(t *testing.T) {
 	const half = 60 * time.Second
 	for _, c := range []struct {

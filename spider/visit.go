@@ -17,10 +17,11 @@ type result struct {
 	retryAfter int // seconds, or protocol.NoRetryAfter
 }
 
-// visit fetches a document and returns after all that came of it is kept: the record in the archive, the links in
-// the index. Both are tried until they succeed, so trouble there holds up fetches instead of losing pages. The error
-// is ctx's; nothing is to be said of the document then.
-func (s *Spider) visit(ctx context.Context, f protocol.Fetch, arrived time.Time, watch *stallWatch) (result, error) {
+// visit fetches a document and returns after all that came of it is kept: the record in the
+// archive, the links in the index. Both are tried until they succeed, so trouble there holds up
+// fetches instead of losing pages. The error is ctx's; nothing is to be said of the document then.
+func (s *Spider) visit(ctx context.Context, f protocol.Fetch, arrived time.Time,
+	watch *stallWatch) (result, error) {
 	u, err := weburl.Parse(f.URL)
 	if err != nil { // the daemon sends none of these
 		s.cfg.Log.Warn().Err(err).Bytes("doc_id", f.DocID).Msg("cannot be fetched")
@@ -110,8 +111,8 @@ func (s *Spider) putLinks(ctx context.Context, a answer) error {
 	return s.index.put(ctx, found.urls)
 }
 
-// report is the status that the daemon is told: 0 where a success broke off, since what was read is not the document.
-// Any other status counts as it came: it says how the host wants to be treated.
+// report is the status that the daemon is told: 0 where a success broke off, since what was read is
+// not the document. Any other status counts as it came: it says how the host wants to be treated.
 func (a answer) report() int {
 	if a.status/100 == 2 && (a.cut == cutTime || a.cut == cutDisconnect) {
 		return 0
@@ -136,7 +137,8 @@ func retryAfter(value string, now time.Time) int {
 	if err != nil {
 		return protocol.NoRetryAfter
 	}
-	return int(min(max(date.Unix()-now.Unix(), 0), protocol.MaxRetryAfter)) // a date has whole seconds: rounded up
+	// a date has whole seconds: rounded up
+	return int(min(max(date.Unix()-now.Unix(), 0), protocol.MaxRetryAfter))
 }
 
 // productToken is the name in a User-Agent value: "bot" of "bot/1.0 (+http://...)".

@@ -13,9 +13,10 @@ import (
 // field is a line of a WARC record's header.
 type field struct{ name, value string }
 
-// exchange is a request and its answer as WARC 1.1 records, the response first, each a gzip member (annex D). Bodies
-// are as sent but for the transfer coding; heads are rebuilt, since net/http keeps neither the order nor the case of
-// names. An exchange over HTTP/2 is written in the form of HTTP/1.1, with WARC-Protocol.
+// exchange is a request and its answer as WARC 1.1 records, the response first, each a gzip member
+// (annex D). Bodies are as sent but for the transfer coding; heads are rebuilt, since net/http
+// keeps neither the order nor the case of names. An exchange over HTTP/2 is written in the form of
+// HTTP/1.1, with WARC-Protocol.
 func exchange(a answer) []byte {
 	id := recordID()
 	common := []field{
@@ -26,14 +27,16 @@ func exchange(a answer) []byte {
 	if a.proto == "HTTP/2.0" {
 		common = append(common, field{name: "WARC-Protocol", value: "h2"})
 	}
-	response := append([]field{{name: "WARC-Type", value: "response"}, {name: "WARC-Record-ID", value: id}}, common...)
+	response := append([]field{{name: "WARC-Type", value: "response"}, {name: "WARC-Record-ID", value: id}},
+		common...)
 	response = append(response, field{name: "WARC-Payload-Digest", value: digest(a.body)})
 	if a.cut != "" {
 		response = append(response, field{name: "WARC-Truncated", value: string(a.cut)})
 	}
 	response = append(response, field{name: "Content-Type", value: "application/http; msgtype=response"})
 
-	request := append([]field{{name: "WARC-Type", value: "request"}, {name: "WARC-Record-ID", value: recordID()}}, common...)
+	request := append([]field{{name: "WARC-Type", value: "request"},
+		{name: "WARC-Record-ID", value: recordID()}}, common...)
 	request = append(request,
 		field{name: "WARC-Concurrent-To", value: id},
 		field{name: "Content-Type", value: "application/http; msgtype=request"})

@@ -132,8 +132,8 @@ func where(t *testing.T, addr net.Addr) (netip.Addr, int) {
 	return at.Addr(), int(at.Port())
 }
 
-// raw starts a server that hands each connection to serve and closes it after; it returns where it is and how many
-// connections it has seen.
+// raw starts a server that hands each connection to serve and closes it after; it returns where it
+// is and how many connections it has seen.
 func raw(t *testing.T, serve func(net.Conn)) (netip.Addr, int) {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")

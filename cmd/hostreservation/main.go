@@ -31,7 +31,8 @@ func stores() cli.Stores {
 			if err != nil {
 				return nil, nil, err
 			}
-			r := redis.New(redis.Config{Addrs: o.Addrs, Prefix: o.Prefix, Password: password, TLS: secure, Penalty: o.Penalty, Log: o.Log})
+			r := redis.New(redis.Config{Addrs: o.Addrs, Prefix: o.Prefix, Password: password, TLS: secure,
+				Penalty: o.Penalty, Log: o.Log})
 			return r, r.Close, nil
 		},
 	}

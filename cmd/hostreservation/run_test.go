@@ -73,7 +73,8 @@ func start(t *testing.T, args ...string) *lines {
 	ctx, cancel := context.WithCancel(context.Background())
 	log, ended := newLines(), make(chan error)
 	go func() {
-		ended <- cli.Run(ctx, stores(), append([]string{"serve", "--listen", "127.0.0.1:0"}, args...), nil, io.Discard, log)
+		ended <- cli.Run(ctx, stores(), append([]string{"serve", "--listen", "127.0.0.1:0"}, args...), nil,
+			io.Discard, log)
 	}()
 	t.Cleanup(func() {
 		cancel()
@@ -93,15 +94,19 @@ func TestServeAndSeeds(t *testing.T) {
 		t.Fatal(err)
 	}
 	var out, errs bytes.Buffer
-	if err := cli.Run(t.Context(), stores(), []string{"seeds", "--at", at, "--token", "secret", file}, nil, &out, &errs); err != nil || out.String() != "2 hosts added, 1 known, 0 lines invalid\n" {
+	if err := cli.Run(t.Context(), stores(), []string{"seeds", "--at", at, "--token", "secret", file}, nil,
+		&out, &errs); err != nil || out.String() != "2 hosts added, 1 known, 0 lines invalid\n" {
 		t.Errorf("seeds: %v, %q, %q", err, &out, &errs)
 	}
 	out.Reset()
-	err := cli.Run(t.Context(), stores(), []string{"seeds", "--at", at, "--token", "secret", "-"}, strings.NewReader("ftp://c.test/\nhttp://c.test/\nnothing\n"), &out, &errs)
-	if cli.ExitStatus(err) != 1 || out.String() != "1 hosts added, 0 known, 2 lines invalid\n" || !strings.Contains(errs.String(), "line 3") {
+	err := cli.Run(t.Context(), stores(), []string{"seeds", "--at", at, "--token", "secret", "-"},
+		strings.NewReader("ftp://c.test/\nhttp://c.test/\nnothing\n"), &out, &errs)
+	if cli.ExitStatus(err) != 1 || out.String() != "1 hosts added, 0 known, 2 lines invalid\n" ||
+		!strings.Contains(errs.String(), "line 3") {
 		t.Errorf("bad seeds: %v, %q, %q", err, &out, &errs)
 	}
-	if err := cli.Run(t.Context(), stores(), []string{"seeds", "--at", at, file}, nil, &out, &errs); cli.ExitStatus(err) != 1 {
+	if err := cli.Run(t.Context(), stores(), []string{"seeds", "--at", at, file}, nil, &out,
+		&errs); cli.ExitStatus(err) != 1 {
 		t.Errorf("seeds without the token: %v", err)
 	}
 
@@ -163,7 +168,8 @@ func TestServeAndSeeds(t *testing.T) {
 		body, _ := io.ReadAll(resp.Body)
 		resp.Body.Close()
 		if resp.StatusCode != tc.status || !strings.Contains(string(body), tc.want) || resp.Close != tc.last {
-			t.Errorf("GET %s = %d %.200s, the connection's last: %v; want %d with %s, %v", tc.path, resp.StatusCode, body, resp.Close, tc.status, tc.want, tc.last)
+			t.Errorf("GET %s = %d %.200s, the connection's last: %v; want %d with %s, %v", tc.path,
+				resp.StatusCode, body, resp.Close, tc.status, tc.want, tc.last)
 		}
 	}
 }
@@ -188,10 +194,12 @@ func TestServeRedis(t *testing.T) {
 	if err != nil || len(got) != 1 || got[0].Host != "a.test" {
 		t.Fatalf("ReserveNextHost = %+v, %v; want a.test", got, err)
 	}
-	if _, err := stores[0].TryReserve(t.Context(), "a.test", time.Hour, "you"); !errors.Is(err, reservation.ErrNotNow) {
+	if _, err := stores[0].TryReserve(t.Context(), "a.test", time.Hour, "you"); !errors.Is(err,
+		reservation.ErrNotNow) {
 		t.Errorf("TryReserve by the other service = %v; want ErrNotNow", err)
 	}
-	if x, err := stores[0].Explain(t.Context(), "a.test"); err != nil || x.State != reservation.Busy || x.Holder != "me" {
+	if x, err := stores[0].Explain(t.Context(), "a.test"); err != nil || x.State != reservation.Busy ||
+		x.Holder != "me" {
 		t.Errorf("Explain = %+v, %v; want busy by me", x, err)
 	}
 	if err := stores[0].ReleaseHost(t.Context(), "a.test", got[0].Token, time.Time{}); err != nil {
@@ -208,7 +216,8 @@ func TestRedisAway(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer store.Close()
-	if _, err := store.AddHost(t.Context(), "a.test", time.Time{}); err == nil || errors.Is(err, reservation.ErrInvalid) || !strings.Contains(err.Error(), away) {
+	if _, err := store.AddHost(t.Context(), "a.test", time.Time{}); err == nil ||
+		errors.Is(err, reservation.ErrInvalid) || !strings.Contains(err.Error(), away) {
 		t.Errorf("AddHost = %v; want an error that names %s", err, away)
 	}
 }
@@ -216,7 +225,8 @@ func TestRedisAway(t *testing.T) {
 // TestAbout: the manual has every command, and so has what shells complete.
 func TestAbout(t *testing.T) {
 	for args, wants := range map[string][]string{
-		"man":             {".TH HOSTRESERVATION 1", "\n.SS \"hostreservation serve ", "\n.SS \"hostreservation seeds ", ".B \\-\\-redis\\-password", "\n.B HOSTRESERVATION_TOKEN\n"},
+		"man": {".TH HOSTRESERVATION 1", "\n.SS \"hostreservation serve ",
+			"\n.SS \"hostreservation seeds ", ".B \\-\\-redis\\-password", "\n.B HOSTRESERVATION_TOKEN\n"},
 		"version":         {"hostreservation "},
 		"completion bash": {"hostreservation"},
 		"__complete s":    {"serve\t", "seeds\t"},
@@ -274,7 +284,8 @@ func TestUsage(t *testing.T) {
 		ctx, cancel := context.WithCancel(t.Context())
 		cancel() // where serve would serve, it ends at once
 		var out, errs bytes.Buffer
-		if err := cli.Run(ctx, stores(), strings.Fields(tc.args), nil, &out, &errs); cli.ExitStatus(err) != tc.status {
+		if err := cli.Run(ctx, stores(), strings.Fields(tc.args), nil, &out,
+			&errs); cli.ExitStatus(err) != tc.status {
 			t.Errorf("%q: %v, status %d; want %d", tc.args, err, cli.ExitStatus(err), tc.status)
 		}
 	}

@@ -82,11 +82,14 @@ func serveCommand(stderr io.Writer) *cobra.Command {
 	f.StringVar(&set.tls.cert, "tls-cert", "", "client certificate for that `file`")
 	f.StringVar(&set.tls.key, "tls-key", "", "key of the client certificate `file`")
 	f.StringVar(&c.Index, "index", "", "base `URL` of the daemon's HTTP, where links are put; none: links are not put")
-	f.StringVar(&c.IndexToken, "token-index", os.Getenv("URLSERVER_TOKEN"), "http.token of that daemon; or URLSERVER_TOKEN")
+	f.StringVar(&c.IndexToken, "token-index", os.Getenv("URLSERVER_TOKEN"),
+		"http.token of that daemon; or URLSERVER_TOKEN")
 	f.StringVar(&c.WARC, "warc", "", "`directory` for WARC files of all answers")
-	f.IntVar(&c.Concurrency, "concurrency", spider.DefaultConcurrency, "fetches at one time; no less than spider.max_in_flight of the daemons together")
+	f.IntVar(&c.Concurrency, "concurrency", spider.DefaultConcurrency,
+		"fetches at one time; no less than spider.max_in_flight of the daemons together")
 	f.DurationVar(&c.Timeout, "timeout", spider.DefaultTimeout, "longest time for one fetch")
-	f.DurationVar(&c.StatusTimeout, "status-timeout", spider.DefaultStatusTimeout, "Timeout_Spider_Status of the daemon; WORKING is sent every half of it, and a stall of half ends the connection")
+	f.DurationVar(&c.StatusTimeout, "status-timeout", spider.DefaultStatusTimeout,
+		"Timeout_Spider_Status of the daemon; WORKING is sent every half of it, and a stall of half ends the connection")
 	f.StringVar(&c.UserAgent, "user-agent", spider.DefaultUserAgent, "User-Agent sent to hosts")
 	f.BoolVar(&c.VerifyTLS, "verify-tls", false, "do not fetch from hosts whose certificate does not hold")
 	f.StringVar(&set.logLevel, "log-level", "info", "debug, info, warn or error")
@@ -189,7 +192,8 @@ func (t tlsFiles) load() (*tls.Config, error) {
 	return cfg, nil
 }
 
-// logger writes lines for people to a terminal, JSON elsewhere; w takes one line at a time, from whatever goroutine.
+// logger writes lines for people to a terminal, JSON elsewhere; w takes one line at a time, from
+// whatever goroutine.
 func logger(w io.Writer) zerolog.Logger {
 	if file, ok := w.(*os.File); ok {
 		if info, err := file.Stat(); err == nil && info.Mode()&os.ModeCharDevice != 0 {

@@ -31,16 +31,23 @@ func TestWrongUsage(t *testing.T) {
 		{name: "unknown flag", args: []string{"serve", "--depth", "3"}, status: 2, says: "--depth"},
 		{name: "argument", args: []string{"serve", "--listen", ":0", "x"}, status: 2, says: `"x"`},
 		{name: "nowhere", args: []string{"serve"}, status: 2, says: "--dial"},
-		{name: "log level", args: []string{"serve", "--dial", "a:1", "--log-level", "loud"}, status: 2, says: "loud"},
-		{name: "duration", args: []string{"serve", "--dial", "a:1", "--timeout", "1"}, status: 2, says: "--timeout"},
+		{name: "log level", args: []string{"serve", "--dial", "a:1", "--log-level", "loud"}, status: 2,
+			says: "loud"},
+		{name: "duration", args: []string{"serve", "--dial", "a:1", "--timeout", "1"}, status: 2,
+			says: "--timeout"},
 		{name: "settings", args: []string{"serve", "--dial", "a:1", "--index", "x"}, status: 1, says: "index"},
 		{name: "address", args: []string{"serve", "--listen", "x"}, status: 1, says: "--listen"},
 		{name: "no port", args: []string{"serve", "--dial", "nowhere"}, status: 1, says: "--dial"},
-		{name: "no such port", args: []string{"serve", "--dial", "a:1", "--dial", "a:70000"}, status: 1, says: "a:70000"},
-		{name: "archive", args: []string{"serve", "--dial", "a:1", "--warc", filepath.Join(file, "x")}, status: 1, says: "--warc"},
-		{name: "no CA", args: []string{"serve", "--dial", "a:1", "--tls-ca", file}, status: 1, says: "no certificate"},
-		{name: "no CA file", args: []string{"serve", "--dial", "a:1", "--tls-ca", dir + "/x"}, status: 1, says: "--tls-ca"},
-		{name: "half a certificate", args: []string{"serve", "--dial", "a:1", "--tls-cert", file}, status: 1, says: "--tls-key"},
+		{name: "no such port", args: []string{"serve", "--dial", "a:1", "--dial", "a:70000"}, status: 1,
+			says: "a:70000"},
+		{name: "archive", args: []string{"serve", "--dial", "a:1", "--warc", filepath.Join(file, "x")},
+			status: 1, says: "--warc"},
+		{name: "no CA", args: []string{"serve", "--dial", "a:1", "--tls-ca", file}, status: 1,
+			says: "no certificate"},
+		{name: "no CA file", args: []string{"serve", "--dial", "a:1", "--tls-ca", dir + "/x"}, status: 1,
+			says: "--tls-ca"},
+		{name: "half a certificate", args: []string{"serve", "--dial", "a:1", "--tls-cert", file},
+			status: 1, says: "--tls-key"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			var out, faults bytes.Buffer
@@ -58,7 +65,8 @@ func TestWrongUsage(t *testing.T) {
 func TestTokenIsNotShown(t *testing.T) {
 	t.Setenv("URLSERVER_TOKEN", "very-secret")
 	var out bytes.Buffer
-	if err := run(t.Context(), []string{"serve", "--help"}, &out, &out); err != nil || strings.Contains(out.String(), "very-secret") {
+	if err := run(t.Context(), []string{"serve", "--help"}, &out, &out); err != nil ||
+		strings.Contains(out.String(), "very-secret") {
 		t.Errorf("%v, help is\n%s", err, out.Bytes())
 	}
 }
@@ -66,7 +74,8 @@ func TestTokenIsNotShown(t *testing.T) {
 // The command dials its daemons and ends when it is told to.
 func TestServeDials(t *testing.T) {
 	var daemons [2]net.Listener
-	args := []string{"serve", "--token", "secret", "--listen", "127.0.0.1:0", "--warc", filepath.Join(t.TempDir(), "warc")}
+	args := []string{"serve", "--token", "secret", "--listen", "127.0.0.1:0", "--warc",
+		filepath.Join(t.TempDir(), "warc")}
 	for i := range daemons {
 		l, err := net.Listen("tcp", "127.0.0.1:0")
 		if err != nil {

@@ -45,22 +45,25 @@ func checkCommand() *cobra.Command {
 	}
 }
 
-// sharedPorts reports listeners that want the same port of the same address.
+// sharedPorts returns an error for each two listeners with the same port of the same address.
 func sharedPorts(cfg configs.Config) (err error) {
 	listeners := []struct{ name, at string }{
-		{"spider.listen", cfg.Spider.Listen}, {"http.listen", cfg.HTTP.Listen}, {"frontier.listen", cfg.Frontier.Listen},
+		{"spider.listen", cfg.Spider.Listen}, {"http.listen", cfg.HTTP.Listen},
+		{"frontier.listen", cfg.Frontier.Listen},
 	}
 	for i, a := range listeners {
 		for _, b := range listeners[:i] {
 			if collide(a.at, b.at) {
-				err = errors.Join(err, fmt.Errorf("%s %q and %s %q want the same port; give each its own", b.name, b.at, a.name, a.at))
+				err = errors.Join(err, fmt.Errorf("%s %q and %s %q want the same port; give each its own",
+					b.name, b.at, a.name, a.at))
 			}
 		}
 	}
 	return err
 }
 
-// collide tells whether only one of two listeners can be there. Port 0 is any free one, and no host is all addresses.
+// collide reports whether two listeners cannot run at the same time. Port 0 is any free port, and
+// no host means all addresses.
 func collide(a, b string) bool {
 	hostA, portA, errA := net.SplitHostPort(a)
 	hostB, portB, errB := net.SplitHostPort(b)
@@ -71,14 +74,18 @@ func collide(a, b string) bool {
 	return hostA == hostB || all(hostA) || all(hostB)
 }
 
-// missingFiles reports files that the settings name and that cannot be read.
+// missingFiles returns an error for each file in the settings that cannot be read.
 func missingFiles(cfg configs.Config) (err error) {
 	files := [][2]string{
-		{"spider.tls_cert", cfg.Spider.TLSCert}, {"spider.tls_key", cfg.Spider.TLSKey}, {"spider.tls_ca", cfg.Spider.TLSCA},
-		{"docindex.tls_cert", cfg.DocIndex.TLSCert}, {"docindex.tls_key", cfg.DocIndex.TLSKey}, {"docindex.tls_ca", cfg.DocIndex.TLSCA},
+		{"spider.tls_cert", cfg.Spider.TLSCert}, {"spider.tls_key", cfg.Spider.TLSKey},
+		{"spider.tls_ca", cfg.Spider.TLSCA},
+		{"docindex.tls_cert", cfg.DocIndex.TLSCert}, {"docindex.tls_key", cfg.DocIndex.TLSKey},
+		{"docindex.tls_ca", cfg.DocIndex.TLSCA},
 		{"frontier.tls_cert", cfg.Frontier.TLSCert}, {"frontier.tls_key", cfg.Frontier.TLSKey},
-		{"reservation.tls_cert", cfg.Reservation.TLSCert}, {"reservation.tls_key", cfg.Reservation.TLSKey}, {"reservation.tls_ca", cfg.Reservation.TLSCA},
-		{"monitor.tls_cert", cfg.Monitor.TLSCert}, {"monitor.tls_key", cfg.Monitor.TLSKey}, {"monitor.tls_ca", cfg.Monitor.TLSCA},
+		{"reservation.tls_cert", cfg.Reservation.TLSCert}, {"reservation.tls_key", cfg.Reservation.TLSKey},
+		{"reservation.tls_ca", cfg.Reservation.TLSCA},
+		{"monitor.tls_cert", cfg.Monitor.TLSCert}, {"monitor.tls_key", cfg.Monitor.TLSKey},
+		{"monitor.tls_ca", cfg.Monitor.TLSCA},
 	}
 	for _, name := range cfg.DocIndex.Seeds {
 		files = append(files, [2]string{"docindex.seeds", name})
@@ -94,10 +101,11 @@ func missingFiles(cfg configs.Config) (err error) {
 	return err
 }
 
-// shortToken is how many bytes a token has to have to be too long to be tried out: 16 of letters and digits are 95 bits.
+// shortToken is the fewest bytes of a token that cannot be guessed: 16 letters and digits have 95
+// bits.
 const shortToken = 16
 
-// warningsOf is what is allowed and not wise.
+// warningsOf returns warnings about settings that are allowed but not wise.
 func warningsOf(file string, cfg configs.Config) (all []string) {
 	for _, t := range []struct {
 		name  string

@@ -29,12 +29,14 @@ func TestCheckLooksAround(t *testing.T) {
 	}{
 		"one port": {"[spider]\nlisten = \"127.0.0.1:8080\"\n", 1,
 			`spider.listen "127.0.0.1:8080" and http.listen "127.0.0.1:8080" want the same port`},
-		"one port, all addresses": {"allow_insecure = true\n[http]\nlisten = \"0.0.0.0:4101\"\n", 1, "want the same port"},
-		"any free port":           {"[spider]\nlisten = \"127.0.0.1:0\"\n[http]\nlisten = \"127.0.0.1:0\"\n", 0, ""},
-		"other addresses":         {"[spider]\nlisten = \"127.0.0.2:8080\"\n", 0, ""},
+		"one port, all addresses": {"allow_insecure = true\n[http]\nlisten = \"0.0.0.0:4101\"\n", 1,
+			"want the same port"},
+		"any free port":   {"[spider]\nlisten = \"127.0.0.1:0\"\n[http]\nlisten = \"127.0.0.1:0\"\n", 0, ""},
+		"other addresses": {"[spider]\nlisten = \"127.0.0.2:8080\"\n", 0, ""},
 		"no certificate": {"[spider]\ntls_cert = \"/nowhere/cert.pem\"\ntls_key = \"/nowhere/key.pem\"\n", 1,
 			"spider.tls_key: stat /nowhere/key.pem: no such file"},
-		"no seeds": {"[docindex]\nseeds = [\"/nowhere/seeds.txt\"]\n", 1, "docindex.seeds: stat /nowhere/seeds.txt"},
+		"no seeds": {"[docindex]\nseeds = [\"/nowhere/seeds.txt\"]\n", 1,
+			"docindex.seeds: stat /nowhere/seeds.txt"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			command(t, "", "check", write(t, "my.toml", c.settings)).want(t, c.code, "", c.errs)

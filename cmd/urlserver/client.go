@@ -20,28 +20,29 @@ const (
 	atEnv       = "URLSERVER_AT"
 	tokenEnv    = "URLSERVER_TOKEN"
 	callTimeout = time.Minute
-	maxAnswer   = 16 << 20 // of a daemon, in bytes
+	maxAnswer   = 16 << 20 // bytes of an answer of a daemon
 )
 
 var errInterrupted = errors.New("interrupted")
 
-// client asks a running daemon.
+// client calls a running daemon.
 type client struct {
-	cmd   *cobra.Command // that has the flags
+	cmd   *cobra.Command // the command with the flags
 	at    string
 	token string
 	base  *url.URL
 	http  http.Client
 }
 
-// flags adds those that say where the daemon is.
+// flags adds the flags for the daemon's address and token.
 func (c *client) flags(cmd *cobra.Command) {
 	c.cmd = cmd
-	cmd.Flags().StringVar(&c.at, "at", defaultAt, "HTTP `address` of the daemon, host:port or a URL; or set "+atEnv)
+	cmd.Flags().StringVar(&c.at, "at", defaultAt,
+		"HTTP `address` of the daemon, host:port or a URL; or set "+atEnv)
 	cmd.Flags().StringVar(&c.token, "token", "", "http.token of the daemon; or set "+tokenEnv)
 }
 
-// open checks the flags. It follows no redirect, which would carry the token elsewhere.
+// open checks the flags. The client follows no redirect, because it would send the token elsewhere.
 func (c *client) open() error {
 	at := c.at
 	if env := os.Getenv(atEnv); env != "" && !c.cmd.Flags().Changed("at") {
@@ -54,7 +55,8 @@ func (c *client) open() error {
 	if err != nil {
 		return usagef("--at: %w", err)
 	}
-	if base.Scheme != "http" && base.Scheme != "https" || base.Host == "" || base.RawQuery != "" || base.Fragment != "" {
+	if base.Scheme != "http" && base.Scheme != "https" || base.Host == "" || base.RawQuery != "" ||
+		base.Fragment != "" {
 		return usagef("--at %q: an address as in %s or 127.0.0.1:8080 is wanted", at, defaultAt)
 	}
 	if c.token == "" {
@@ -65,19 +67,22 @@ func (c *client) open() error {
 	return nil
 }
 
-// call makes one request and decodes the answer into v; raw is the answer itself.
-func (c *client) call(ctx context.Context, method, path, contentType string, body io.Reader, v any) (raw []byte, err error) {
+// call makes one request and decodes the answer into v. raw is the answer as received.
+func (c *client) call(ctx context.Context, method, path, contentType string, body io.Reader,
+	v any) (raw []byte, err error) {
 	return c.callURL(ctx, method, c.base.JoinPath(path), contentType, body, v)
 }
 
-// callQuery is call with a query and without a body.
-func (c *client) callQuery(ctx context.Context, method, path string, query url.Values, v any) (raw []byte, err error) {
+// callQuery makes one request with a query and without a body.
+func (c *client) callQuery(ctx context.Context, method, path string, query url.Values,
+	v any) (raw []byte, err error) {
 	to := c.base.JoinPath(path)
 	to.RawQuery = query.Encode()
 	return c.callURL(ctx, method, to, "", nil, v)
 }
 
-func (c *client) callURL(ctx context.Context, method string, to *url.URL, contentType string, body io.Reader, v any) (raw []byte, err error) {
+func (c *client) callURL(ctx context.Context, method string, to *url.URL, contentType string,
+	body io.Reader, v any) (raw []byte, err error) {
 	ctx, cancel := context.WithTimeout(ctx, callTimeout)
 	defer cancel()
 	answer, err := c.streamURL(ctx, method, to, contentType, body)
@@ -95,13 +100,15 @@ func (c *client) callURL(ctx context.Context, method string, to *url.URL, conten
 	return raw, nil
 }
 
-// stream makes one request and returns the body of the answer, if that is the one hoped for. The whole takes until ctx
-// ends.
-func (c *client) stream(ctx context.Context, method, path, contentType string, body io.Reader) (io.ReadCloser, error) {
+// stream makes one request and returns the body of a successful answer. ctx limits the request and
+// the reading of the body.
+func (c *client) stream(ctx context.Context, method, path, contentType string,
+	body io.Reader) (io.ReadCloser, error) {
 	return c.streamURL(ctx, method, c.base.JoinPath(path), contentType, body)
 }
 
-func (c *client) streamURL(ctx context.Context, method string, target *url.URL, contentType string, body io.Reader) (io.ReadCloser, error) {
+func (c *client) streamURL(ctx context.Context, method string, target *url.URL, contentType string,
+	body io.Reader) (io.ReadCloser, error) {
 	to := target.String()
 	req, err := c.request(ctx, method, to, body)
 	if err != nil {
@@ -128,7 +135,7 @@ func (c *client) streamURL(ctx context.Context, method string, target *url.URL, 
 	return nil, refused(to, resp.Status, resp.StatusCode, raw)
 }
 
-// request is one with the token.
+// request returns a request with the token.
 func (c *client) request(ctx context.Context, method, to string, body io.Reader) (*http.Request, error) {
 	req, err := http.NewRequestWithContext(ctx, method, to, body)
 	if err == nil && c.token != "" {
@@ -137,7 +144,7 @@ func (c *client) request(ctx context.Context, method, to string, body io.Reader)
 	return req, err
 }
 
-// refused tells what a daemon that refuses has to say.
+// refused returns the error for an answer that is not a success.
 func refused(to, status string, code int, raw []byte) error {
 	var failure struct{ Error string }
 	text := fmt.Sprintf("%.200q", strings.TrimSpace(string(raw)))
@@ -150,7 +157,7 @@ func refused(to, status string, code int, raw []byte) error {
 	return &refusedError{to, status, code, text}
 }
 
-// refusedError is the answer of a daemon that does not do what it was asked.
+// refusedError is a daemon's answer that is not a success.
 type refusedError struct {
 	to, status string
 	code       int

@@ -29,13 +29,15 @@ func crawlCommand() *cobra.Command {
 	cmd.SuggestionsMinimumDistance = 2
 	cmd.AddCommand(
 		crawlVerb("submit", "Submit URLs to crawl", func(f fields) bool { return f.URL != nil }),
-		crawlVerb("info", "Count what is pending of applications or crawls", func(f fields) bool { return f.Action == "info" }),
+		crawlVerb("info", "Count what is pending of applications or crawls", func(f fields) bool {
+			return f.Action == "info"
+		}),
 		crawlListCommand(), crawlShowCommand(), crawlStopCommand(),
 	)
 	return cmd
 }
 
-// fields tell which sort of request one is.
+// fields tell the kind of a request.
 type fields struct {
 	Action any
 	URL    any
@@ -67,7 +69,7 @@ func crawlVerb(verb, short string, is func(fields) bool) *cobra.Command {
 	return cmd
 }
 
-// sender sends requests of one sort.
+// sender sends requests of one kind.
 type sender struct {
 	client  *client
 	verb    string
@@ -132,7 +134,7 @@ func (s *sender) file(ctx context.Context, name string, in io.Reader) error {
 	}
 }
 
-// send sends one request. That it is refused is told and counted; an error ends it all.
+// send sends one request. It reports and counts a refused request. After an error the caller stops.
 func (s *sender) send(ctx context.Context, name string, raw json.RawMessage) error {
 	var f fields
 	if json.Unmarshal(raw, &f) != nil || !s.is(f) {
@@ -140,7 +142,8 @@ func (s *sender) send(ctx context.Context, name string, raw json.RawMessage) err
 		return nil
 	}
 	var reply json.RawMessage
-	_, err := s.client.call(ctx, http.MethodPost, "/api/actions", "application/json", bytes.NewReader(raw), &reply)
+	_, err := s.client.call(ctx, http.MethodPost, "/api/actions", "application/json", bytes.NewReader(raw),
+		&reply)
 	if r, ok := errors.AsType[*refusedError](err); ok && r.code == http.StatusBadRequest {
 		s.refuse(name, r.text)
 		return nil

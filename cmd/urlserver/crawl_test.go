@@ -56,12 +56,16 @@ func TestCrawl(t *testing.T) {
 		t.Fatalf("submit: %+v", got)
 	}
 	info := fmt.Sprintf(testInfo, "c1")
-	command(t, info, "crawl", "info", "--at", d.at, "-").want(t, 0, `"total_pending":20,"total_domains":1,"low_priority":7,"high_priority":7,`, "")
-	command(t, fmt.Sprintf(testStop, "c1"), "crawl", "stop", "--at", d.at, "-").want(t, 0, `{"action":"stop","total_purged":20,"uuid":"u2"`, "")
-	command(t, info, "crawl", "info", "--at", d.at, "-").want(t, 0, `"total_pending":0,"total_domains":0,"domains":{}`, "")
+	command(t, info, "crawl", "info", "--at", d.at, "-").want(t, 0,
+		`"total_pending":20,"total_domains":1,"low_priority":7,"high_priority":7,`, "")
+	command(t, fmt.Sprintf(testStop, "c1"), "crawl", "stop", "--at", d.at, "-").want(t, 0,
+		`{"action":"stop","total_purged":20,"uuid":"u2"`, "")
+	command(t, info, "crawl", "info", "--at", d.at, "-").want(t, 0,
+		`"total_pending":0,"total_domains":0,"domains":{}`, "")
 	command(t, all[0]+all[1], "crawl", "submit", "--at", d.at, "-").want(t, 1, `"status":"dropped"`,
 		"crawl c1 was stopped or has expired: 2 of its URLs were dropped\nurlserver: 2 URLs were dropped")
-	if _, text := d.get("/metrics"); !strings.Contains(text, `urlserver_crawl_documents{appid="testapp",crawlid="c1",spiderid="link",state="purged"} 20`) ||
+	if _, text := d.get("/metrics"); !strings.Contains(text,
+		`urlserver_crawl_documents{appid="testapp",crawlid="c1",spiderid="link",state="purged"} 20`) ||
 		!strings.Contains(text, `urlserver_crawl_documents{appid="testapp",crawlid="c1",spiderid="link",state="dropped"} 2`) ||
 		!strings.Contains(text, `urlserver_monitor_messages_total{what="stop"} 1`) {
 		t.Errorf("metrics lack the crawl:\n%s", text)
@@ -72,7 +76,8 @@ func TestCrawl(t *testing.T) {
 func TestStopWhileSpidersWork(t *testing.T) {
 	d := startDaemon(t, settings(t, ""))
 	sp := dialSpider(t, d.spiders)
-	command(t, crawlOf("c1", "http://127.0.0.1/first", ""), "crawl", "submit", "--at", d.at, "-").want(t, 0, "new", "")
+	command(t, crawlOf("c1", "http://127.0.0.1/first", ""), "crawl", "submit", "--at", d.at, "-").want(t, 0,
+		"new", "")
 	first := sp.next()
 	var more []string
 	for i := range 300 { // Req_Host_Concurrent keeps them back
@@ -81,8 +86,10 @@ func TestStopWhileSpidersWork(t *testing.T) {
 	more = append(more, crawlOf("c2", "http://127.0.0.1/other", `,"useragent":"x","attrs":{"a":1}`))
 	command(t, strings.Join(more, "\n"), "crawl", "submit", "--at", d.at, "-").want(t, 0, "new", "")
 	app := `{"action":"info","appid":"testapp","uuid":"u1","spiderid":"link"}`
-	command(t, app, "crawl", "info", "--at", d.at, "-").want(t, 0, `"total_pending":301,"total_domains":1,"total_crawlids":2`, "")
-	command(t, fmt.Sprintf(testStop, "c1"), "crawl", "stop", "--at", d.at, "-").want(t, 0, `"total_purged":300`, "")
+	command(t, app, "crawl", "info", "--at", d.at, "-").want(t, 0,
+		`"total_pending":301,"total_domains":1,"total_crawlids":2`, "")
+	command(t, fmt.Sprintf(testStop, "c1"), "crawl", "stop", "--at", d.at, "-").want(t, 0,
+		`"total_purged":300`, "")
 	sp.done(first[0])
 	second := sp.next()
 	if second[3] != "http://127.0.0.1/other" {
@@ -94,14 +101,17 @@ func TestStopWhileSpidersWork(t *testing.T) {
 	if status != 200 || text != want {
 		t.Errorf("document is %d %s; want %s", status, text, want)
 	}
-	if status, text := d.get("/docindex/urls/nobody"); status != 404 || !strings.Contains(text, "no such document") {
+	if status, text := d.get("/docindex/urls/nobody"); status != 404 ||
+		!strings.Contains(text, "no such document") {
 		t.Errorf("unknown document is %d %s", status, text)
 	}
 }
 
 func TestCrawlRefusals(t *testing.T) {
 	d := startDaemon(t, settings(t, ""))
-	got := command(t, "", "crawl", "submit", "--at", d.at, requests(t, crawlOf("c", "http://127.0.0.1/", `,"priority":101`), crawlOf("c", "http://127.0.0.1/", ""), fmt.Sprintf(testStop, "c")))
+	got := command(t, "", "crawl", "submit", "--at", d.at,
+		requests(t, crawlOf("c", "http://127.0.0.1/", `,"priority":101`),
+			crawlOf("c", "http://127.0.0.1/", ""), fmt.Sprintf(testStop, "c")))
 	got.want(t, 1, `"status":"new"`, "request 1 crawl: priority: 101 is out of range")
 	got.want(t, 1, "", "request 3 is no request to submit\nurlserver: 2 requests were refused")
 	command(t, "{", "crawl", "info", "--at", d.at, "-").want(t, 1, "", "request 1")
@@ -109,7 +119,8 @@ func TestCrawlRefusals(t *testing.T) {
 		"request 1 is not JSON: invalid character 'h' looking for beginning of value; urlserver schema prints what requests look like; urlserver put takes plain URLs")
 	command(t, "", "crawl").want(t, 2, "", "no command")
 	command(t, "", "crawl", "stop").want(t, 2, "", "usage: urlserver crawl stop ID|FILE")
-	resp, err := http.Post(d.at+"/api/actions", "application/json", strings.NewReader(strings.Repeat("x", 10<<20)))
+	resp, err := http.Post(d.at+"/api/actions", "application/json",
+		strings.NewReader(strings.Repeat("x", 10<<20)))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -124,7 +135,8 @@ func TestCrawlRefusals(t *testing.T) {
 func TestCrawlNotices(t *testing.T) {
 	d := startDaemon(t, settings(t, `monitor.completed_after = "1s"`))
 	sp := dialSpider(t, d.spiders)
-	command(t, crawlOf("done", "http://127.0.0.1/a", ""), "crawl", "submit", "--at", d.at, "-").want(t, 0, "new", "")
+	command(t, crawlOf("done", "http://127.0.0.1/a", ""), "crawl", "submit", "--at", d.at, "-").want(t, 0,
+		"new", "")
 	sp.done(sp.next()[0])
 	notice := func() (n map[string]any) {
 		t.Helper()
@@ -142,7 +154,8 @@ func TestCrawlNotices(t *testing.T) {
 	}
 	sp.conn.Close()
 	d.log.until("spider gone")
-	command(t, crawlOf("old", "http://127.0.0.1/b", fmt.Sprintf(`,"expires":%d`, time.Now().Unix()+1)), "crawl", "submit", "--at", d.at, "-").want(t, 0, "new", "")
+	command(t, crawlOf("old", "http://127.0.0.1/b", fmt.Sprintf(`,"expires":%d`, time.Now().Unix()+1)),
+		"crawl", "submit", "--at", d.at, "-").want(t, 0, "new", "")
 	if n := notice(); n["action"] != "expired" || n["crawlid"] != "old" || n["total_expired"] != 1.0 {
 		t.Errorf("notice is %v", n)
 	}
@@ -150,21 +163,26 @@ func TestCrawlNotices(t *testing.T) {
 
 // The same over Kafka, with the daemon and its spider.
 func TestCrawlOverKafka(t *testing.T) {
-	cluster, err := kfake.NewCluster(kfake.NumBrokers(1), kfake.SeedTopics(1, "demo.incoming", "demo.inbound_actions"))
+	cluster, err := kfake.NewCluster(kfake.NumBrokers(1),
+		kfake.SeedTopics(1, "demo.incoming", "demo.inbound_actions"))
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer cluster.Close()
-	d := startDaemon(t, settings(t, fmt.Sprintf("[monitor]\nbrokers = [%q]\ncompleted_after = \"1s\"", cluster.ListenAddrs()[0])))
+	d := startDaemon(t, settings(t, fmt.Sprintf("[monitor]\nbrokers = [%q]\ncompleted_after = \"1s\"",
+		cluster.ListenAddrs()[0])))
 	sp := dialSpider(t, d.spiders)
-	app, err := kgo.NewClient(kgo.SeedBrokers(cluster.ListenAddrs()...), kgo.ConsumeTopics("demo.outbound_testapp"), kgo.MetadataMinAge(50*time.Millisecond), kgo.MetadataMaxAge(100*time.Millisecond))
+	app, err := kgo.NewClient(kgo.SeedBrokers(cluster.ListenAddrs()...),
+		kgo.ConsumeTopics("demo.outbound_testapp"), kgo.MetadataMinAge(50*time.Millisecond),
+		kgo.MetadataMaxAge(100*time.Millisecond))
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer app.Close()
 	send := func(topic, text string) {
 		t.Helper()
-		if err := app.ProduceSync(t.Context(), &kgo.Record{Topic: topic, Value: []byte(text)}).FirstErr(); err != nil {
+		if err := app.ProduceSync(t.Context(),
+			&kgo.Record{Topic: topic, Value: []byte(text)}).FirstErr(); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -172,7 +190,9 @@ func TestCrawlOverKafka(t *testing.T) {
 	reply := func() string {
 		t.Helper()
 		for len(replies) == 0 {
-			app.PollFetches(t.Context()).EachRecord(func(r *kgo.Record) { replies = append(replies, string(r.Value)) })
+			app.PollFetches(t.Context()).EachRecord(func(r *kgo.Record) {
+				replies = append(replies, string(r.Value))
+			})
 		}
 		first := replies[0]
 		replies = replies[1:]
@@ -183,7 +203,8 @@ func TestCrawlOverKafka(t *testing.T) {
 	send("demo.incoming", crawlOf("c1", "http://127.0.0.1/b", `,"priority":3`))
 	for uuid := 0; ; uuid++ { // requests of two topics come in any order
 		send("demo.inbound_actions", fmt.Sprintf(`{"action":"info","appid":"testapp","uuid":"u%d","spiderid":"link","crawlid":"c1"}`, uuid))
-		if got := reply(); strings.Contains(got, `"total_pending":1,"total_domains":1,"low_priority":3,"high_priority":3,`) {
+		if got := reply(); strings.Contains(got,
+			`"total_pending":1,"total_domains":1,"low_priority":3,"high_priority":3,`) {
 			break
 		} else if !strings.Contains(got, `"total_pending":0,`) {
 			t.Fatalf("reply is %s", got)
@@ -200,7 +221,8 @@ func TestCrawlOverKafka(t *testing.T) {
 	} else {
 		sp.done(got[0])
 	}
-	if got := reply(); !strings.HasPrefix(got, `{"action":"completed","total_done":1,"spiderid":"link","appid":"testapp","crawlid":"c2"`) {
+	if got := reply(); !strings.HasPrefix(got,
+		`{"action":"completed","total_done":1,"spiderid":"link","appid":"testapp","crawlid":"c2"`) {
 		t.Errorf("notice is %s", got)
 	}
 	if code, log := d.stop(); code != 0 {

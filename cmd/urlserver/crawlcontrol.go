@@ -17,9 +17,9 @@ import (
 	"urlserver/urlserver/httpapi"
 )
 
-// crawlControl is crawl control, where the store keeps crawls. Use open.
+// crawlControl is crawl control, if the store keeps crawls. Use open.
 type crawlControl struct {
-	monitor *crawlcontrol.Handler // nil: it does not
+	monitor *crawlcontrol.Handler // nil: the store keeps no crawls
 	store   crawlcontrol.Store
 	keeper  *crawlcontrol.Controller
 	kafka   *kafka.Service // nil: monitor.brokers is empty
@@ -28,9 +28,9 @@ type crawlControl struct {
 	notices notices
 }
 
-// notices wait for Kafka, which may be away, without keeping crawls from ending.
+// notices are the notices that wait for Kafka. Crawls end also while Kafka does not answer.
 type notices struct {
-	more chan struct{} // holds one when there may be something to send
+	more chan struct{} // holds one value while there may be notices to send
 
 	mu      sync.Mutex // guards waiting; held for memory work only
 	waiting []notice
@@ -43,7 +43,7 @@ type notice struct {
 
 func (n *notices) add(one notice) {
 	n.mu.Lock()
-	n.waiting = append(n.waiting, one) // one or two for each crawl that ends
+	n.waiting = append(n.waiting, one) // one or two notices for each crawl that ends
 	n.mu.Unlock()
 	select {
 	case n.more <- struct{}{}:
@@ -59,7 +59,8 @@ func (n *notices) take() []notice {
 	return all
 }
 
-func (c *crawlControl) open(cfg configs.Monitor, store crawlcontrol.Store, daemon *urlserver.Daemon, log zerolog.Logger) (err error) {
+func (c *crawlControl) open(cfg configs.Monitor, store crawlcontrol.Store, daemon *urlserver.Daemon,
+	log zerolog.Logger) (err error) {
 	c.grace, c.log, c.notices.more = cfg.CompletedAfter, log, make(chan struct{}, 1)
 	if store == nil {
 		if len(cfg.Brokers) > 0 {
@@ -82,7 +83,7 @@ func (c *crawlControl) actions() httpapi.Actions {
 	return c.monitor
 }
 
-// figures tells how crawl control fares with Kafka; nil: it goes without.
+// figures returns a function that counts messages over Kafka; nil: there is no Kafka.
 func (c *crawlControl) figures() func() crawlcontrol.KafkaCounts {
 	if c.kafka == nil {
 		return nil
@@ -130,7 +131,8 @@ func (c *crawlControl) run(ctx context.Context) (err error) {
 	return err
 }
 
-// notify tells of what has happened to a crawl by itself. It does not wait. Without Kafka, the log is where it is told.
+// notify logs a notice, and queues it for Kafka. It does not wait. Without Kafka the log is the
+// delivery.
 func (c *crawlControl) notify(one crawlcontrol.Reply, told func()) {
 	c.log.Info().RawJSON("notice", one.Body).Msg("crawl control")
 	if c.kafka == nil {
@@ -140,8 +142,8 @@ func (c *crawlControl) notify(one crawlcontrol.Reply, told func()) {
 	c.notices.add(notice{one, told})
 }
 
-// sendNotices sends notices to Kafka, in their order, until ctx ends. What Kafka has not acknowledged by then, a store that
-// is durable owes again.
+// sendNotices sends notices to Kafka, in order, until ctx ends. A durable store makes those again
+// that Kafka has not acknowledged by then.
 func (c *crawlControl) sendNotices(ctx context.Context) {
 	for {
 		select {

@@ -14,7 +14,7 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// crawlRow is what commands show of a crawl in /api/crawls.
+// crawlRow is a crawl of /api/crawls.
 type crawlRow struct {
 	SpiderID  string     `json:"spiderid"`
 	AppID     string     `json:"appid"`
@@ -35,7 +35,7 @@ type crawlList struct {
 	Note   string
 }
 
-// crawls asks for the crawls that have text in their names; "": all. The daemon answers with at most 50.
+// crawls returns the crawls with text in their names; "": all. The daemon returns at most 50.
 func (c *client) crawls(ctx context.Context, text string) (list crawlList, err error) {
 	if err := c.open(); err != nil {
 		return list, err
@@ -44,7 +44,8 @@ func (c *client) crawls(ctx context.Context, text string) (list crawlList, err e
 	return list, err
 }
 
-// crawl finds the one crawl with an ID, and of an application and spiderid where they are given.
+// crawl returns the one crawl with an ID. If app or spider is given, the crawl has to match it,
+// too.
 func (c *client) crawl(ctx context.Context, id, app, spider string) (found crawlRow, err error) {
 	list, err := c.crawls(ctx, id)
 	if err != nil {
@@ -107,7 +108,7 @@ func (l *crawlList) print(out io.Writer) error {
 	return w.Flush()
 }
 
-// which adds the flags that tell crawls of one ID apart.
+// which adds the flags that distinguish crawls with one ID.
 func which(cmd *cobra.Command, app, spider *string) {
 	cmd.Flags().StringVar(app, "app", "", "application `ID` of the crawl")
 	cmd.Flags().StringVar(spider, "spider", "", "`spiderid` of the crawl")
@@ -143,7 +144,7 @@ func crawlShowCommand() *cobra.Command {
 	return cmd
 }
 
-// print prints the crawl as a table with a line for each figure.
+// print prints the crawl as a table, one line for each value.
 func (r *crawlRow) print(out io.Writer) error {
 	expires := "never"
 	if r.Expires != nil {
@@ -184,7 +185,8 @@ func crawlStopCommand() *cobra.Command {
 			return err
 		}
 		var reply json.RawMessage
-		stop := map[string]string{"action": "stop", "uuid": "urlserver-crawl-stop", "appid": row.AppID, "spiderid": row.SpiderID, "crawlid": row.CrawlID}
+		stop := map[string]string{"action": "stop", "uuid": "urlserver-crawl-stop", "appid": row.AppID,
+			"spiderid": row.SpiderID, "crawlid": row.CrawlID}
 		if err := c.post(cmd.Context(), "/api/actions", stop, &reply); err != nil {
 			return err
 		}

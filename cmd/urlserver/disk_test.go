@@ -14,7 +14,8 @@ import (
 func TestServeDisk(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "db")
 	seeds := write(t, "seeds", "http://a.test/1\nhttp://a.test/2\nhttp://b.test/\n")
-	c := startChild(t, settings(t, "[docindex]\nkind = \"disk\"\npath = \""+path+"\"\nseeds = [\""+seeds+"\"]\n"))
+	c := startChild(t, settings(t, "[docindex]\nkind = \"disk\"\npath = \""+path+"\"\nseeds = [\""+seeds+
+		"\"]\n"))
 	if _, err := disk.Open(disk.Config{Path: path}); err == nil || !strings.Contains(err.Error(), "in use") {
 		t.Errorf("opened beside the daemon: %v; want that it is in use", err)
 	}

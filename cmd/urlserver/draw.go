@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-// draw is the screen: as many lines as there is room for.
+// draw returns the screen, with as many lines as fit.
 func (v *view) draw(width, height int, now time.Time) string {
 	lines := v.head()
 	foot := v.foot(width)
@@ -38,7 +38,7 @@ func (v *view) draw(width, height int, now time.Time) string {
 	return out.String()
 }
 
-// keysHelp is what ? shows.
+// keysHelp is the help that ? shows.
 var keysHelp = []string{
 	bold + "Keys" + plain,
 	"  up, down, k, j  move the cursor",
@@ -53,7 +53,7 @@ var keysHelp = []string{
 	"Any key goes back.",
 }
 
-// wrap cuts a text into lines of at most width characters, at spaces where there are any.
+// wrap splits a text into lines of at most width characters, at spaces if there are any.
 func wrap(text string, width int) (lines []string) {
 	rest := []rune(text)
 	for width > 0 && len(rest) > width {
@@ -70,11 +70,12 @@ func wrap(text string, width int) (lines []string) {
 	return append(lines, string(rest))
 }
 
-// styles are what the terminal is told for bold, inverse and plain.
+// styles are the control sequences for bold, inverse and plain.
 var styles = map[string]string{bold: "\x1b[1m", inverse: "\x1b[7m", plain: "\x1b[0m",
 	red: "\x1b[31m", yellow: "\x1b[33m", green: "\x1b[32m", faint: "\x1b[2m"}
 
-// fit cuts a line to the width of the screen; styles do not count. Control characters, which are others', become question marks.
+// fit cuts a line to the width of the screen; styles have no width. Control characters in the data
+// become question marks.
 func fit(text string, width int) string {
 	var out strings.Builder
 	n := 0
@@ -91,7 +92,7 @@ func fit(text string, width int) string {
 	return out.String()
 }
 
-// head is the figures.
+// head returns the lines of totals.
 func (v *view) head() []string {
 	s := v.status
 	if s == nil {
@@ -111,8 +112,10 @@ func (v *view) head() []string {
 	used := min(bar, s.Slots.Used*bar/max(s.Slots.Total, 1))
 	lines := []string{
 		fmt.Sprintf("URL server  up %v  %s", upTime(s), state),
-		fmt.Sprintf("sent/s %8s   in flight %8d   held     %9d   spiders  %6d", v.rates.sent(), s.InFlight, s.Held, len(s.Spiders)+s.MoreSpiders),
-		fmt.Sprintf("done/s %8s   again     %8d   leftover %9d   rejected %6d", v.rates.done(), s.Retried, s.Leftover, s.Reject),
+		fmt.Sprintf("sent/s %8s   in flight %8d   held     %9d   spiders  %6d", v.rates.sent(), s.InFlight,
+			s.Held, len(s.Spiders)+s.MoreSpiders),
+		fmt.Sprintf("done/s %8s   again     %8d   leftover %9d   rejected %6d", v.rates.done(), s.Retried,
+			s.Leftover, s.Reject),
 		fmt.Sprintf("slots  [%s%s] %d of %d, %d full", strings.Repeat("#", used), strings.Repeat(".", bar-used),
 			s.Slots.Used, s.Slots.Total, s.Slots.Full),
 		"ended  " + s.outcomes(),
@@ -129,7 +132,7 @@ func (v *view) head() []string {
 // numbersWide is the width of a row without GROUP and HOSTS.
 const numbersWide = 7 + 1 + 3*7 + 2*8 + 2
 
-// table is the slots that there is room for, below their heading, and how many there are beside.
+// table returns the heading and as many slots as fit, and the number of the others.
 func (v *view) table(room, width int, now time.Time) []string {
 	rows := v.rows()
 	group := len("GROUP")
@@ -150,7 +153,7 @@ func (v *view) table(room, width int, now time.Time) []string {
 	}
 	lines := []string{heading + "  HOSTS" + plain}
 	v.at = max(0, min(v.at, len(rows)-1))
-	room-- // for how many there are
+	room-- // for the number of others
 	from := max(0, min(v.at-room/2, len(rows)-room))
 	for i := from; i < len(rows) && i < from+room; i++ {
 		lines = append(lines, v.row(&rows[i], group, i == v.at, now))
@@ -161,7 +164,7 @@ func (v *view) table(room, width int, now time.Time) []string {
 	return lines
 }
 
-// row is one slot: green with documents at spiders, yellow where the group may not be asked yet.
+// row returns one slot: green if documents are at spiders, yellow if the group is cooling.
 func (v *view) row(s *topSlot, group int, cursor bool, now time.Time) string {
 	next := until(s.NextSend, now)
 	colour := ""
@@ -173,7 +176,8 @@ func (v *view) row(s *topSlot, group int, cursor bool, now time.Time) string {
 	case next != "now":
 		colour = yellow
 	}
-	return colour + fmt.Sprintf("%7d %-*.*s%7d%7d%7d%8s%8s  %s", s.Slot, group, group, s.Group, s.Active, s.Queued, s.Held,
+	return colour + fmt.Sprintf("%7d %-*.*s%7d%7d%7d%8s%8s  %s", s.Slot, group, group, s.Group, s.Active,
+		s.Queued, s.Held,
 		time.Duration(s.Gap*float64(time.Second)).Round(time.Millisecond), next, strings.Join(s.Hosts, " ")) + plain
 }
 
@@ -187,7 +191,7 @@ func (v *view) mark(o int) string {
 	return "v"
 }
 
-// rows are the busiest and slowest slots, each once, sorted and searched.
+// rows returns the busiest and slowest slots, each once, sorted, and filtered by the search.
 func (v *view) rows() (rows []topSlot) {
 	if v.top == nil {
 		return nil
@@ -217,7 +221,7 @@ func until(t *time.Time, now time.Time) string {
 	return left.Round(max(time.Second/10, left.Truncate(time.Minute)/60)).String()
 }
 
-// foot is what a search found, and which keys there are.
+// foot returns the result of a search, and the keys.
 func (v *view) foot(width int) (lines []string) {
 	if v.found != "" {
 		for _, line := range wrap(v.found, width) {
@@ -248,7 +252,7 @@ func (v *view) foot(width int) (lines []string) {
 	return append(lines, text+"   space: hold   P: pause   q: quit   ?: all keys")
 }
 
-// printable replaces control characters, which a terminal would obey.
+// printable replaces control characters, which a terminal would execute.
 func printable(text string) string {
 	return strings.Map(func(r rune) rune {
 		if r < ' ' || r >= 0x7f && r < 0xa0 {

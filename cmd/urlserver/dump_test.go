@@ -31,23 +31,28 @@ func TestDump(t *testing.T) {
 	command(t, "", "export", "--at", first.at, "-").want(t, 1, "", "give it with --token")
 	command(t, dumped, "import", "--at", first.at, "-").want(t, 1, "", "give it with --token")
 	t.Setenv(tokenEnv, "secret")
-	command(t, dumped, "import", "--at", first.at, "-").want(t, 0, `{"new":2,"known":0,"settings":1,"invalid":0}`, "import: 4 lines sent\n")
-	command(t, dumped, "import", "--at", first.at, "-").want(t, 0, `{"new":0,"known":2,"settings":1,"invalid":0}`, "")
+	command(t, dumped, "import", "--at", first.at, "-").want(t, 0,
+		`{"new":2,"known":0,"settings":1,"invalid":0}`, "import: 4 lines sent\n")
+	command(t, dumped, "import", "--at", first.at, "-").want(t, 0,
+		`{"new":0,"known":2,"settings":1,"invalid":0}`, "")
 	if got := command(t, "", "export", "--at", first.at, "-"); got.out != dumped || got.code != 0 {
 		t.Errorf("exported are\n%s, status %d, errors %s; want\n%s", got.out, got.code, got.errs, dumped)
 	}
 	for _, name := range []string{"x.ndjson", "x.ndjson.zst"} {
 		file := filepath.Join(t.TempDir(), name)
-		command(t, "", "export", "--at", first.at, file).want(t, 0, `{"urls":2,"settings":1}`, "export: 4 lines written\n")
+		command(t, "", "export", "--at", first.at, file).want(t, 0, `{"urls":2,"settings":1}`,
+			"export: 4 lines written\n")
 		text, err := os.ReadFile(file)
 		if err != nil {
 			t.Fatal(err)
 		}
-		if zipped := bytes.HasPrefix(text, []byte{0x28, 0xB5, 0x2F, 0xFD}); zipped != strings.HasSuffix(name, ".zst") {
+		if zipped := bytes.HasPrefix(text, []byte{0x28, 0xB5, 0x2F,
+			0xFD}); zipped != strings.HasSuffix(name, ".zst") {
 			t.Errorf("%s begins with %q", name, text[:4])
 		}
 		second := startDaemon(t, settings(t, ``))
-		command(t, "", "import", "--at", second.at, file).want(t, 0, `{"new":2,"known":0,"settings":1,"invalid":0}`, "")
+		command(t, "", "import", "--at", second.at, file).want(t, 0,
+			`{"new":2,"known":0,"settings":1,"invalid":0}`, "")
 		if got := command(t, "", "export", "--at", second.at, "-"); got.out != dumped {
 			t.Errorf("from %s the other has\n%s; want\n%s", name, got.out, dumped)
 		}
@@ -79,13 +84,16 @@ func TestExportFails(t *testing.T) {
 			file := write(t, "dump"+ending, "as before")
 			command(t, "", "export", "--at", answers(t, c.answer).URL, file).want(t, 1, "", c.want)
 			text, err := os.ReadFile(file)
-			if names, _ := os.ReadDir(filepath.Dir(file)); err != nil || string(text) != "as before" || len(names) != 1 {
+			if names, _ := os.ReadDir(filepath.Dir(file)); err != nil || string(text) != "as before" ||
+				len(names) != 1 {
 				t.Errorf("%s: the file has %q, %v, beside %v; want it as before", c.name, text, err, names)
 			}
 		}
 	}
-	command(t, "", "export", "--at", answers(t, `{"end":"0"}`+"\n").URL, filepath.Join(t.TempDir(), "none", "x")).want(t, 1, "", "no such file")
-	command(t, "", "export", "--at", answers(t, `{"end":"0"}`+"\n").URL, os.DevNull).want(t, 0, "", "export: 1 lines written")
+	command(t, "", "export", "--at", answers(t, `{"end":"0"}`+"\n").URL,
+		filepath.Join(t.TempDir(), "none", "x")).want(t, 1, "", "no such file")
+	command(t, "", "export", "--at", answers(t, `{"end":"0"}`+"\n").URL, os.DevNull).want(t, 0, "",
+		"export: 1 lines written")
 	if info, err := os.Stat(os.DevNull); err != nil || info.Mode().IsRegular() {
 		t.Errorf("the null device is now %v, %v", info.Mode(), err)
 	}
@@ -108,7 +116,8 @@ func TestExportIsInterrupted(t *testing.T) {
 	}
 }
 
-// TestImportRefuses names lines by their numbers in the file, over several requests, and takes the others.
+// TestImportRefuses names lines by their numbers in the file, over several requests, and takes the
+// others.
 func TestImportRefuses(t *testing.T) {
 	x := newIndexDump(t)
 	var text strings.Builder
@@ -125,7 +134,8 @@ func TestImportRefuses(t *testing.T) {
 	}
 	file := write(t, "x.ndjson", text.String())
 	got := command(t, "", "import", "--at", x.URL, file)
-	got.want(t, 1, fmt.Sprintf(`{"new":%d,"known":0,"invalid":2}`+"\n", n-2), file+": line 2007: neither a URLItem nor a setting")
+	got.want(t, 1, fmt.Sprintf(`{"new":%d,"known":0,"invalid":2}`+"\n", n-2),
+		file+": line 2007: neither a URLItem nor a setting")
 	got.want(t, 1, "", file+": line 4003: longer than 131072 bytes")
 	got.want(t, 1, "", "2 lines of "+file+" were refused")
 }
@@ -148,7 +158,8 @@ func TestImportTruncated(t *testing.T) {
 	file := write(t, "x.zst", packed.String()[:packed.Len()-packed.Len()/4])
 	got := command(t, "", "import", "--at", x.URL, file)
 	stored := int(indextest.Count(t, x.store, nil).Completed)
-	got.want(t, 1, fmt.Sprintf(`{"new":%d,`, stored), fmt.Sprintf("read %s: unexpected EOF; its %d lines before were sent", file, stored))
+	got.want(t, 1, fmt.Sprintf(`{"new":%d,`, stored),
+		fmt.Sprintf("read %s: unexpected EOF; its %d lines before were sent", file, stored))
 	if stored < n/4 || stored >= n {
 		t.Errorf("%d of %d URLs are stored; want most", stored, n)
 	}

@@ -16,7 +16,7 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// explanation is what the command shows of /api/hosts/{host}.
+// explanation is the answer of /api/hosts/{host}.
 type explanation struct {
 	Host         string
 	Group        string
@@ -38,7 +38,7 @@ type explanation struct {
 	Why  string
 }
 
-// hostFetches is what came back of a host.
+// hostFetches counts the results of a host.
 type hostFetches struct {
 	counts    map[string]uint64
 	LastError string
@@ -46,7 +46,7 @@ type hostFetches struct {
 	Mean      *float64
 }
 
-// UnmarshalJSON takes the members that are numbers for counts by class, but for those with names of their own.
+// UnmarshalJSON takes numbers as counts by class, except the members with fields of their own.
 func (f *hostFetches) UnmarshalJSON(text []byte) error {
 	var rest struct {
 		LastError string   `json:"last_error"`
@@ -77,7 +77,7 @@ func (f *hostFetches) String() string {
 	return text
 }
 
-// hostClasses are the classes of outcomes that say something of a host.
+// hostClasses are the classes of results that say something about a host.
 var hostClasses = []string{"2xx", "3xx", "4xx", "5xx", "none", "robots", "dns", "timeout"}
 
 // countsOf lists the counts of some classes that are not 0.

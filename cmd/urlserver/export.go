@@ -53,7 +53,7 @@ func exportAll(ctx context.Context, c *client, file string, out, errs io.Writer)
 	case info.Mode()&os.ModeSymlink != 0:
 		return usagef("%s is a symbolic link, which export does not follow; name the file itself, or - for standard output", file)
 	default:
-		return e.toDevice(ctx, file) // which must not be replaced
+		return e.toDevice(ctx, file) // a device must not be replaced
 	}
 	if err := e.toFile(ctx, file); err != nil {
 		return err
@@ -64,21 +64,22 @@ func exportAll(ctx context.Context, c *client, file string, out, errs io.Writer)
 	}{e.urls, e.settings})
 }
 
-// exporter writes a daemon's dump and counts what is in it.
+// exporter writes a daemon's export and counts what is in it.
 type exporter struct {
 	client         *client
 	progress       progress
 	urls, settings int
-	whole          bool // the end has come
+	whole          bool // the last line has arrived
 }
 
-// ownerOnly are the permissions of files that tell what is crawled.
+// ownerOnly are the permissions of files that show what is crawled.
 const ownerOnly = 0o600
 
-// toFile writes beside the file first, to a new file, as somebody may have put a link where it is to be.
+// toFile writes to a new file beside the target and renames it. It follows no link at the target.
 func (e *exporter) toFile(ctx context.Context, file string) error {
 	part := file + ".part"
-	if err := os.Remove(part); err != nil && !errors.Is(err, fs.ErrNotExist) { // left behind by one that was killed
+	// left over by a process that was killed
+	if err := os.Remove(part); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return err
 	}
 	f, err := os.OpenFile(part, os.O_WRONLY|os.O_CREATE|os.O_EXCL, ownerOnly)
@@ -103,7 +104,7 @@ func (e *exporter) toDevice(ctx context.Context, file string) error {
 	return errors.Join(e.packed(ctx, f, file), f.Close())
 }
 
-// packed packs as the file's name says.
+// packed compresses as the file's name says.
 func (e *exporter) packed(ctx context.Context, f io.Writer, file string) error {
 	if !strings.HasSuffix(strings.ToLower(file), ".zst") {
 		return e.to(ctx, f, file)
@@ -117,7 +118,7 @@ func (e *exporter) packed(ctx context.Context, f io.Writer, file string) error {
 
 var errSilent = fmt.Errorf("the daemon has sent nothing for %v", callTimeout)
 
-// to writes the dump to w, whose name errors bear.
+// to writes the export to w. Errors have the name.
 func (e *exporter) to(ctx context.Context, w io.Writer, name string) error {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
@@ -149,7 +150,7 @@ type readerFunc func([]byte) (int, error)
 
 func (f readerFunc) Read(p []byte) (int, error) { return f(p) }
 
-// copy copies lines up to the one that says that they are all.
+// copy copies lines until the one that marks the end.
 func (e *exporter) copy(out *bufio.Writer, name string, r io.Reader) error {
 	in := bufio.NewReaderSize(r, maxPutLine)
 	for {
@@ -169,13 +170,13 @@ func (e *exporter) copy(out *bufio.Writer, name string, r io.Reader) error {
 		}
 		e.progress.add("to "+name, 1, len(line)+1)
 		out.Write(line)
-		if err := out.WriteByte('\n'); err != nil { // or that of the Write
+		if err := out.WriteByte('\n'); err != nil { // reports an error of the Write before, too
 			return err
 		}
 	}
 }
 
-// count looks at what a line is.
+// count counts a line by its kind.
 func (e *exporter) count(line []byte) error {
 	var failure struct{ Error string }
 	switch {

@@ -17,8 +17,9 @@ import (
 	"urlserver/internal/testkit/redistest"
 )
 
-// TestFullRedis: while Redis has no memory, gRPC calls fail with RESOURCE_EXHAUSTED, items are acknowledged as
-// FAIL, and HTTP answers 507. When it has memory again, all goes on, and what was refused is not there.
+// TestFullRedis: while Redis has no memory, gRPC calls fail with RESOURCE_EXHAUSTED, items are
+// acknowledged as FAIL, and HTTP answers 507. When it has memory again, all goes on, and what was
+// refused is not there.
 func TestFullRedis(t *testing.T) {
 	redis := redistest.Start(t)
 	d := startDaemon(t, settings(t, fmt.Sprintf("frontier.listen = \"127.0.0.1:0\"\n[docindex]\nkind = \"redis\"\naddrs = [%q]\n", redis.Addr())))
@@ -64,7 +65,8 @@ func TestFullRedis(t *testing.T) {
 	}
 	post := func(url string) (int, string) {
 		t.Helper()
-		resp, err := http.Post(d.at+"/docindex/urls", "application/x-ndjson", strings.NewReader(fmt.Sprintf("{\"url\":%q}\n", url)))
+		resp, err := http.Post(d.at+"/docindex/urls", "application/x-ndjson",
+			strings.NewReader(fmt.Sprintf("{\"url\":%q}\n", url)))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -83,13 +85,17 @@ func TestFullRedis(t *testing.T) {
 	if is := put("http://b.test/1"); is != pb.AckMessage_FAIL {
 		t.Errorf("an item of PutURLs without memory: %v; want FAIL", is)
 	}
-	if code, text := post("http://c.test/1"); code != http.StatusInsufficientStorage || !strings.Contains(text, "maxmemory") {
+	if code, text := post("http://c.test/1"); code != http.StatusInsufficientStorage ||
+		!strings.Contains(text, "maxmemory") {
 		t.Errorf("HTTP without memory: %d %s; want 507, and what to do", code, text)
 	}
 	queue := &pb.QueueWithinCrawlParams{Key: "a.test"}
 	for name, call := range map[string]func() error{
-		"GetURLs":  func() error { _, err := get(); return err },
-		"SetDelay": func() error { _, err := client.SetDelay(ctx, &pb.QueueDelayParams{DelayRequestable: 5}); return err },
+		"GetURLs": func() error { _, err := get(); return err },
+		"SetDelay": func() error {
+			_, err := client.SetDelay(ctx, &pb.QueueDelayParams{DelayRequestable: 5})
+			return err
+		},
 		"BlockQueueUntil": func() error {
 			_, err := client.BlockQueueUntil(ctx, &pb.BlockQueueParams{Key: "a.test", Time: 1 << 40})
 			return err
@@ -98,11 +104,15 @@ func TestFullRedis(t *testing.T) {
 			_, err := client.SetCrawlLimit(ctx, &pb.CrawlLimitParams{Key: "a.test", Limit: 1})
 			return err
 		},
-		"SetActive":       func() error { _, err := client.SetActive(ctx, &pb.Active{State: false}); return err },
-		"GetStats":        func() error { _, err := client.GetStats(ctx, &pb.QueueWithinCrawlParams{}); return err },
+		"SetActive": func() error { _, err := client.SetActive(ctx, &pb.Active{State: false}); return err },
+		"GetStats": func() error {
+			_, err := client.GetStats(ctx, &pb.QueueWithinCrawlParams{})
+			return err
+		},
 		"GetStats, queue": func() error { _, err := client.GetStats(ctx, queue); return err },
 	} {
-		if err := call(); grpcstatus.Code(err) != codes.ResourceExhausted || !strings.Contains(err.Error(), "maxmemory") {
+		if err := call(); grpcstatus.Code(err) != codes.ResourceExhausted ||
+			!strings.Contains(err.Error(), "maxmemory") {
 			t.Errorf("%s without memory: %v; want RESOURCE_EXHAUSTED, and what to do", name, err)
 		}
 	}

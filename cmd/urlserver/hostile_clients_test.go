@@ -124,7 +124,8 @@ func hostileBrowsers(guarded, post string) []*hostile {
 		{name: "malformed", act: noise("")},
 		{name: "malformed after a line", act: noise("POST " + post + " HTTP/1.1\r\n")},
 		{name: "without token", act: says(get + "\r\n")},
-		{name: "slow body", act: says("POST " + post + " HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Length: 1000000000\r\n\r\nhttp://")},
+		{name: "slow body", act: says("POST " + post +
+			" HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Length: 1000000000\r\n\r\nhttp://")},
 		{name: "does not read", act: endlessly("", strings.Replace(get, guarded, "/healthz", 1)+"\r\n")},
 	}
 }
@@ -138,7 +139,9 @@ func hostileClients(t *testing.T, call func(context.Context, *grpc.ClientConn) e
 		{name: "malformed after the greeting", act: noise(greeting)},
 		{name: "oversized after the greeting", act: endlessly(greeting, "\xff\xff\xff\x00\x00\x00\x00\x00\x01")},
 		{name: "idle after the greeting", lasting: true, act: says(greeting)},
-		{name: "without token", lasting: true, act: func(conn net.Conn, _ *rand.Rand) error { return callWithoutToken(t, conn, call) }},
+		{name: "without token", lasting: true, act: func(conn net.Conn, _ *rand.Rand) error {
+			return callWithoutToken(t, conn, call)
+		}},
 	}
 }
 
@@ -150,7 +153,8 @@ func listQueues(ctx context.Context, conn *grpc.ClientConn) error {
 
 // setAlias is a call of the host reservation service.
 func setAlias(ctx context.Context, conn *grpc.ClientConn) error {
-	_, err := reservepb.NewHostReservationClient(conn).SetAlias(ctx, &reservepb.Alias{Alias: strings.Repeat("x", 3<<20)})
+	_, err := reservepb.NewHostReservationClient(conn).SetAlias(ctx,
+		&reservepb.Alias{Alias: strings.Repeat("x", 3<<20)})
 	return err
 }
 
@@ -158,7 +162,8 @@ func setAlias(ctx context.Context, conn *grpc.ClientConn) error {
 func callWithoutToken(t *testing.T, conn net.Conn, call func(context.Context, *grpc.ClientConn) error) error {
 	once := make(chan net.Conn, 1)
 	once <- conn
-	client, err := grpc.NewClient("passthrough:///service", grpc.WithTransportCredentials(insecure.NewCredentials()),
+	client, err := grpc.NewClient("passthrough:///service",
+		grpc.WithTransportCredentials(insecure.NewCredentials()),
 		grpc.WithContextDialer(func(context.Context, string) (net.Conn, error) {
 			select {
 			case conn := <-once:

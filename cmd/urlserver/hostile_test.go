@@ -17,7 +17,8 @@ import (
 // With a thousand a door for 60s, the pace is judged, too.
 var (
 	hostileCount = flag.Int("hostile", 40, "hostile clients a door")
-	hostileTime  = flag.Duration("hostile-for", 2*time.Second, "how long they besiege the daemon; from 60s on each has to be cut, and the pace has to keep")
+	hostileTime  = flag.Duration("hostile-for", 2*time.Second,
+		"how long they besiege the daemon; from 60s on each has to be cut, and the pace has to keep")
 )
 
 const (
@@ -72,7 +73,8 @@ docindex.seeds = [%q]
 	if err != nil {
 		t.Fatal(err)
 	}
-	rewrite(t, file, strings.Replace(string(text), "Req_Host_Per_Sec = 1000", fmt.Sprintf("Req_Host_Per_Sec = %d", p.perSec), 1))
+	rewrite(t, file, strings.Replace(string(text), "Req_Host_Per_Sec = 1000",
+		fmt.Sprintf("Req_Host_Per_Sec = %d", p.perSec), 1))
 	return file
 }
 
@@ -80,7 +82,8 @@ docindex.seeds = [%q]
 func startSiege(t *testing.T, pace crawlPace) *siege {
 	t.Helper()
 	cert := certstest.New(t)
-	s := &siege{t: t, service: startCommand(t, childService, "serve", "--listen", "127.0.0.1:0", "--metrics", "127.0.0.1:0", "--token", "right")}
+	s := &siege{t: t, service: startCommand(t, childService, "serve", "--listen", "127.0.0.1:0",
+		"--metrics", "127.0.0.1:0", "--token", "right")}
 	metrics := s.service.log.until("metrics")["address"].(string)
 	reservations := s.service.log.until("serving")["address"].(string)
 	s.daemon = startCommand(t, "urlserver", "serve", pace.settings(t, cert, reservations))
@@ -136,17 +139,20 @@ func (s *siege) end() {
 	}
 }
 
-// A crawl goes on while slow, silent, oversized and malformed clients are at every door of a daemon, and then of the host
-// reservation service that it works with: each document is sent once, none to a stranger, the operator is answered, memory
-// stays; and, where that can be judged, the pace stays, too: that of this crawl, and that of one at full pace.
+// A crawl goes on while slow, silent, oversized and malformed clients are at every door of a
+// daemon, and then of the host reservation service that it works with: each document is sent once,
+// none to a stranger, the operator is answered, memory stays; and, where that can be judged, the
+// pace stays, too: that of this crawl, and that of one at full pace.
 func TestHostileClients(t *testing.T) {
 	calm := *hostileTime / 2
 	const hosts, sieges = 100, 2
 	perSec, spare := 20, 20*time.Second
-	if *hostileTime < judgedFrom { // a pace that is not judged is one that lasts, however slow the machine makes this test
+	// a pace that is not judged is one that lasts, however slow the machine makes this test
+	if *hostileTime < judgedFrom {
 		perSec, spare = 4, 2*time.Minute
 	}
-	s := startSiege(t, crawlPace{hosts: hosts, perSec: perSec, each: perSec * int((calm + sieges**hostileTime + spare).Seconds())})
+	s := startSiege(t, crawlPace{hosts: hosts, perSec: perSec,
+		each: perSec * int((calm + sieges**hostileTime + spare).Seconds())})
 	before := s.pace(calm)
 	rss := []int{memoryOf(t, s.daemon, "VmRSS"), memoryOf(t, s.service, "VmRSS")}
 	t.Logf("%v; they have %d and %d MB", before, rss[0]>>20, rss[1]>>20)
@@ -155,7 +161,8 @@ func TestHostileClients(t *testing.T) {
 	}
 	for i, c := range []*child{s.daemon, s.service} {
 		if most := memoryOf(t, c, "VmHWM"); most-rss[i] > siegeMemory {
-			t.Errorf("the %s grew by %d MB; want at most %d", []string{"daemon", "reservation"}[i], (most-rss[i])>>20, siegeMemory>>20)
+			t.Errorf("the %s grew by %d MB; want at most %d", []string{"daemon", "reservation"}[i],
+				(most-rss[i])>>20, siegeMemory>>20)
 		}
 	}
 	s.end()
@@ -173,7 +180,8 @@ func (s *siege) besieged(doors []*door, before pace) {
 	s.worker.goesOn(s.t, sent)
 	command(s.t, "", "status", "--at", "http://"+s.http, "--token", "right").want(s.t, 0, "in flight", "")
 	lift()
-	s.t.Logf("%v under %d clients at each of %d doors, from %q on; they have had %d and %d MB", under, *hostileCount, len(doors), doors[0].name,
+	s.t.Logf("%v under %d clients at each of %d doors, from %q on; they have had %d and %d MB", under,
+		*hostileCount, len(doors), doors[0].name,
 		memoryOf(s.t, s.daemon, "VmHWM")>>20, memoryOf(s.t, s.service, "VmHWM")>>20)
 	if *hostileTime < judgedFrom {
 		return
@@ -187,12 +195,14 @@ func (s *siege) besieged(doors []*door, before pace) {
 	s.judge(before, under)
 }
 
-// judge has the pace keep by the clock or, where spider and clients, who share this machine with the daemon, leave it too little of that, the
-// clients' cost in CPU time be low: a crawl that has work for all cores lacks that part of them.
+// judge has the pace keep by the clock or, where spider and clients, who share this machine with
+// the daemon, leave it too little of that, the clients' cost in CPU time be low: a crawl that has
+// work for all cores lacks that part of them.
 func (s *siege) judge(before, under pace) {
 	s.t.Helper()
 	cost, most := under.daemon-before.daemon/before.perSec*under.perSec, siegeLoss*float64(runtime.NumCPU())
-	s.t.Logf("the clients cost the daemon %.3f of a core, and the reservation %.3f", cost, under.service-before.service)
+	s.t.Logf("the clients cost the daemon %.3f of a core, and the reservation %.3f", cost,
+		under.service-before.service)
 	if under.perSec < before.perSec*(1-siegeLoss) && cost > most {
 		s.t.Errorf("the pace fell from %.0f to %.0f documents a second, and the clients cost the daemon %.3f of a core; want at most %.2f",
 			before.perSec, under.perSec, cost, most)
@@ -203,7 +213,8 @@ func (s *siege) judge(before, under pace) {
 func judgeFullPace(t *testing.T) {
 	t.Helper()
 	const hosts, perSec, settling, all = 2000, 25, 5 * time.Second, 20 * time.Second
-	s := startSiege(t, crawlPace{hosts: hosts, each: int(perSec * (2*settling + 2*all).Seconds()), perSec: perSec})
+	s := startSiege(t, crawlPace{hosts: hosts, each: int(perSec * (2*settling + 2*all).Seconds()),
+		perSec: perSec})
 	time.Sleep(settling) // while hosts are reserved, and asked the first time
 	before := s.pace(all / 2)
 	lift := s.begin(s.doors[:3])
@@ -218,7 +229,8 @@ func judgeFullPace(t *testing.T) {
 type pace struct{ perSec, daemon, service float64 }
 
 func (p pace) String() string {
-	return fmt.Sprintf("%.0f documents a second; daemon and reservation take %.3f and %.3f of a core", p.perSec, p.daemon, p.service)
+	return fmt.Sprintf("%.0f documents a second; daemon and reservation take %.3f and %.3f of a core",
+		p.perSec, p.daemon, p.service)
 }
 
 func (s *siege) pace(within time.Duration) pace {
@@ -232,5 +244,6 @@ func (s *siege) over(rate func() float64) pace {
 	daemon, service, began := cpuOf(s.t, s.daemon), cpuOf(s.t, s.service), time.Now()
 	perSec := rate()
 	took := time.Since(began).Seconds()
-	return pace{perSec, (cpuOf(s.t, s.daemon) - daemon).Seconds() / took, (cpuOf(s.t, s.service) - service).Seconds() / took}
+	return pace{perSec, (cpuOf(s.t, s.daemon) - daemon).Seconds() / took,
+		(cpuOf(s.t, s.service) - service).Seconds() / took}
 }

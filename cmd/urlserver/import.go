@@ -36,7 +36,8 @@ func importFile(ctx context.Context, c *client, file string, in io.Reader, out, 
 	p := &putter{client: c, path: "/docindex/dump", errs: errs, progress: bar}
 	err := p.end(out, p.file(ctx, file, in))
 	if err == nil && p.sums.Invalid > 0 {
-		err = fmt.Errorf("%d lines of %s were refused; they may be mended and imported by themselves", p.sums.Invalid, p.name)
+		err = fmt.Errorf("%d lines of %s were refused; they may be mended and imported by themselves",
+			p.sums.Invalid, p.name)
 	}
 	return err
 }

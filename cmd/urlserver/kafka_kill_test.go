@@ -17,7 +17,8 @@ import (
 	"github.com/twmb/franz-go/pkg/kgo"
 )
 
-// killed is a daemon with an index on disk and its requests from Kafka, which is killed and started again.
+// killed is a daemon with an index on disk and its requests from Kafka, which is killed and started
+// again.
 type killed struct {
 	t      *testing.T
 	broker string
@@ -47,7 +48,8 @@ func killAll(t *testing.T, broker string) {
 			t.Parallel()
 			k := &killed{t: t, broker: broker, wire: newKafkaWire(t, broker)}
 			k.prefix = strings.NewReplacer("/", "-").Replace(t.Name()) + strconv.FormatInt(time.Now().UnixNano(), 36)
-			k.file = settings(t, fmt.Sprintf(killedSettings, filepath.Join(t.TempDir(), "db"), k.wire.addr(), k.prefix))
+			k.file = settings(t, fmt.Sprintf(killedSettings, filepath.Join(t.TempDir(), "db"),
+				k.wire.addr(), k.prefix))
 			k.start()
 			kill(k)
 		})
@@ -99,7 +101,8 @@ func (k *killed) feed(requests ...string) {
 
 func (k *killed) client(opts ...kgo.Opt) *kgo.Client {
 	k.t.Helper()
-	c, err := kgo.NewClient(append(opts, kgo.SeedBrokers(k.broker), kgo.MetadataMinAge(50*time.Millisecond), kgo.MetadataMaxAge(200*time.Millisecond))...)
+	c, err := kgo.NewClient(append(opts, kgo.SeedBrokers(k.broker), kgo.MetadataMinAge(50*time.Millisecond),
+		kgo.MetadataMaxAge(200*time.Millisecond))...)
 	if err != nil {
 		k.t.Fatal(err)
 	}
@@ -107,7 +110,8 @@ func (k *killed) client(opts ...kgo.Opt) *kgo.Client {
 	return c
 }
 
-// replies reads a topic from its beginning until so many have a text in them. The application's gets each before the firehose.
+// replies reads a topic from its beginning until so many have a text in them. The application's
+// gets each before the firehose.
 func (k *killed) replies(topic, text string, n int) (found []string) {
 	k.t.Helper()
 	c := k.client(kgo.ConsumeTopics(k.prefix + ".outbound_" + topic))
@@ -143,8 +147,10 @@ func (k *killed) crawl() {
 // nothingLeft wants nothing to be pending, also after one more request for the crawl.
 func (k *killed) nothingLeft() {
 	k.t.Helper()
-	k.feed(crawlOf("c1", "http://127.0.0.1/late", ""), `{"action":"info","appid":"testapp","uuid":"after","spiderid":"link","crawlid":"c1"}`)
-	if got := k.replies("testapp", `"uuid":"after"`, 1)[0]; !strings.Contains(got, `"total_pending":0,"total_domains":0,`) {
+	k.feed(crawlOf("c1", "http://127.0.0.1/late", ""),
+		`{"action":"info","appid":"testapp","uuid":"after","spiderid":"link","crawlid":"c1"}`)
+	if got := k.replies("testapp", `"uuid":"after"`, 1)[0]; !strings.Contains(got,
+		`"total_pending":0,"total_domains":0,`) {
 		k.t.Errorf("info after all is %s", got)
 	}
 }
@@ -153,7 +159,8 @@ func (k *killed) nothingLeft() {
 func (k *killed) purgedAll(replies []string) {
 	k.t.Helper()
 	for _, got := range replies {
-		if want := fmt.Sprintf(`{"action":"stop","total_purged":%d,"uuid":"u2",`, killedDocs); !strings.HasPrefix(got, want) {
+		if want := fmt.Sprintf(`{"action":"stop","total_purged":%d,"uuid":"u2",`,
+			killedDocs); !strings.HasPrefix(got, want) {
 			k.t.Errorf("reply is %s; want %s…", got, want)
 		}
 	}
@@ -253,7 +260,8 @@ func realBroker(t *testing.T) string {
 	return "127.0.0.1:" + port
 }
 
-// freePort is below where systems take the ports of outgoing connections from, and where other tests have their servers.
+// freePort is below where systems take the ports of outgoing connections from, and where other
+// tests have their servers.
 func freePort(t *testing.T) int {
 	t.Helper()
 	for range 1000 {

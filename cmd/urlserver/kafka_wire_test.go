@@ -85,7 +85,8 @@ func (w *kafkaWire) serve(down net.Conn) {
 	answers.Wait()
 }
 
-// forward copies messages that pass. Where one says how the broker is reached, it is to be by this wire.
+// forward copies messages that pass. Where one says how the broker is reached, it is to be by this
+// wire.
 func (w *kafkaWire) forward(to io.Writer, from io.Reader, passes func([]byte) bool) {
 	var size [4]byte
 	for {

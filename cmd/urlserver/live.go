@@ -13,23 +13,23 @@ import (
 
 const (
 	maxEvent   = 1 << 20          // bytes of a line of the stream
-	quietAfter = 10 * time.Second // without a word from the daemon, which says something each second
+	quietAfter = 10 * time.Second // time without a line; the daemon sends one each second
 )
 
-// news is what the daemon's live stream says; what it does not say is nil.
+// news is an event of the daemon's live stream. A nil member did not change.
 type news struct {
 	status *liveStatus
 	top    *top
 }
 
-// liveStatus is the status with what is in the way.
+// liveStatus is the status with the reasons why the daemon is not ready.
 type liveStatus struct {
 	status
 	NotReady    []string `json:"not_ready"`
 	MoreSpiders int      `json:"more_spiders"`
 }
 
-// top is what the command shows of /api/top.
+// top is the answer of /api/top.
 type top struct {
 	Busiest, Slowest []topSlot
 	Blocked          []struct {
@@ -50,7 +50,8 @@ type topSlot struct {
 	Gap      float64    `json:"gap_s"`
 }
 
-// follow hands out what the daemon's live stream says until it ends, which is an error, or ctx does.
+// follow passes on the events of the daemon's live stream until ctx ends. The end of the stream is
+// an error.
 func (c *client) follow(ctx context.Context, tell func(news)) error {
 	to := c.base.JoinPath("/api/live").String()
 	ctx, cut := context.WithCancelCause(ctx)

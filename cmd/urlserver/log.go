@@ -12,13 +12,13 @@ import (
 	"urlserver/configs"
 )
 
-// levelSwitch lets through what is at or above a level that may change at any time.
+// levelSwitch is the least level to log. It may change at any time.
 type levelSwitch struct{ least atomic.Int32 }
 
-// Sample is for zerolog: whether to log at level.
+// Sample implements zerolog.Sampler.
 func (s *levelSwitch) Sample(level zerolog.Level) bool { return int32(level) >= s.least.Load() }
 
-// set takes a level as the settings have it.
+// set sets the level by the name in the settings.
 func (s *levelSwitch) set(name string) {
 	level, err := zerolog.ParseLevel(name)
 	if err != nil {
@@ -27,8 +27,10 @@ func (s *levelSwitch) set(name string) {
 	s.least.Store(int32(level))
 }
 
-// newLogger logs to w as the settings say, without secrets, and as JSON to more; the switch changes its level.
-func newLogger(w io.Writer, cfg configs.Log, secrets []string, more ...io.Writer) (zerolog.Logger, *levelSwitch) {
+// newLogger returns a logger that writes to w as the settings say, without secrets, and as JSON to
+// more. The switch changes its level.
+func newLogger(w io.Writer, cfg configs.Log, secrets []string, more ...io.Writer) (zerolog.Logger,
+	*levelSwitch) {
 	if cfg.Format == configs.FormatPretty || cfg.Format == configs.FormatAuto && isTerminal(w) {
 		w = zerolog.ConsoleWriter{Out: w, NoColor: !isTerminal(w), TimeFormat: "2006-01-02 15:04:05"}
 	}
@@ -38,13 +40,14 @@ func newLogger(w io.Writer, cfg configs.Log, secrets []string, more ...io.Writer
 	return zerolog.New(all).Level(zerolog.TraceLevel).Sample(level).With().Timestamp().Logger(), level
 }
 
-// leastHidden is the length of the shortest secret that is looked for: shorter ones would be found in what is none.
+// leastHidden is the length of the shortest secret that is hidden. Shorter ones would match text
+// that is no secret.
 const leastHidden = 8
 
-// hider passes on lines of JSON, with stars for what must not show: a peer may repeat what it was sent.
+// hider replaces secrets in lines of JSON with stars. A peer may repeat what it received.
 type hider struct {
 	out     io.Writer
-	secrets [][]byte // as JSON has them
+	secrets [][]byte // in the form that they have in JSON
 }
 
 func hiding(out io.Writer, secrets []string) hider {
@@ -57,7 +60,7 @@ func hiding(out io.Writer, secrets []string) hider {
 	return h
 }
 
-// Write is for io.Writer.
+// Write implements io.Writer.
 func (h hider) Write(line []byte) (int, error) {
 	shown := line
 	for _, s := range h.secrets {
@@ -71,7 +74,7 @@ func (h hider) Write(line []byte) (int, error) {
 	return len(line), nil
 }
 
-// isTerminal tells whether people read what is written to w.
+// isTerminal reports whether w is a terminal.
 func isTerminal(w io.Writer) bool {
 	file, ok := w.(*os.File)
 	if !ok {

@@ -11,8 +11,8 @@ import (
 	"time"
 )
 
-// daemonLog is the log of a daemon. It is read as it comes, whether or not anybody asks for it, so that the daemon never
-// waits for its reader.
+// daemonLog is the log of a daemon. It is read as it comes, whether or not anybody asks for it, so
+// that the daemon never waits for its reader.
 type daemonLog struct {
 	t *testing.T
 

@@ -22,7 +22,8 @@ func TestLogFormat(t *testing.T) {
 		var out bytes.Buffer
 		log, _ := newLogger(&out, configs.Log{Level: configs.LevelInfo, Format: c.format}, nil)
 		log.Info().Str("key", "value").Msg("hello")
-		if json.Valid(out.Bytes()) != c.json || !strings.Contains(out.String(), "hello") || strings.Contains(out.String(), "\x1b") {
+		if json.Valid(out.Bytes()) != c.json || !strings.Contains(out.String(), "hello") ||
+			strings.Contains(out.String(), "\x1b") {
 			t.Errorf("%s: %q", c.format, out.String())
 		}
 	}
@@ -35,7 +36,9 @@ func TestLogLevel(t *testing.T) {
 	said := func() string {
 		out.Reset()
 		for _, l := range []func(){
-			func() { derived.Trace().Msg("trace") }, func() { derived.Debug().Msg("debug") }, func() { derived.Info().Msg("info") },
+			func() {
+				derived.Trace().Msg("trace")
+			}, func() { derived.Debug().Msg("debug") }, func() { derived.Info().Msg("info") },
 			func() { derived.Warn().Msg("warn") }, func() { derived.Error().Msg("error") },
 		} {
 			l()
@@ -77,10 +80,12 @@ func TestLogHidesSecrets(t *testing.T) {
 	const quoted = `a"secret\of"quotes`
 	for _, format := range []string{configs.FormatJSON, configs.FormatPretty} {
 		var out bytes.Buffer
-		log, _ := newLogger(&out, configs.Log{Level: configs.LevelInfo, Format: format}, []string{"plain-secret", quoted, "level"})
+		log, _ := newLogger(&out, configs.Log{Level: configs.LevelInfo, Format: format},
+			[]string{"plain-secret", quoted, "level"})
 		log.Info().Str("key", "so: "+quoted).Msg("who is plain-secret?")
 		text := out.String()
-		if strings.Contains(text, "secret") || !strings.Contains(text, "who is ***?") || !strings.Contains(text, "so: ***") {
+		if strings.Contains(text, "secret") || !strings.Contains(text, "who is ***?") ||
+			!strings.Contains(text, "so: ***") {
 			t.Errorf("%s: %s", format, text)
 		}
 		if format == configs.FormatJSON && !strings.Contains(text, `"level":"info"`) {

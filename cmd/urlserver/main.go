@@ -10,13 +10,13 @@ import (
 )
 
 func main() {
-	syscall.Umask(0o077) // an index and an export tell what somebody is interested in
+	syscall.Umask(0o077) // an index and an export show what somebody is interested in
 	ctx, cancel := context.WithCancel(context.Background())
 	signals := make(chan os.Signal, 1)
 	signal.Notify(signals, os.Interrupt, syscall.SIGTERM)
 	go func() {
 		<-signals
-		signal.Stop(signals) // before anybody is told, so that a second signal ends the process at once
+		signal.Stop(signals) // first, so that a second signal ends the process at once
 		cancel()
 	}()
 	os.Exit(run(ctx, os.Args[1:], os.Stdin, os.Stdout, os.Stderr))

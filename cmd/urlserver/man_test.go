@@ -10,7 +10,8 @@ func TestMan(t *testing.T) {
 	got := command(t, "", "man")
 	got.want(t, 0, ".TH URLSERVER 1", "")
 	for _, cmd := range rootCommand().Commands() {
-		if name := cmd.Name(); cmd.IsAvailableCommand() && cmd.Runnable() && !strings.Contains(got.out, "\n.SS \"urlserver "+name) {
+		if name := cmd.Name(); cmd.IsAvailableCommand() && cmd.Runnable() &&
+			!strings.Contains(got.out, "\n.SS \"urlserver "+name) {
 			t.Errorf("the manual lacks %s", name)
 		}
 	}
@@ -29,8 +30,10 @@ func TestCompletion(t *testing.T) {
 	}
 	command(t, "", "completion", "bash", "x").want(t, 2, "", "usage: urlserver completion SHELL")
 	command(t, "", "completion", "tcsh").want(t, 2, "", `no completion for "tcsh"`)
-	for args, want := range map[string]string{ // what the last line tells the shell: any file, no file, only of some kind
-		"put": ":0", "demo": ":0", "robots": ":0", "explain": ":4", "status": ":4", "top": ":4", "version": ":4", "serve": "toml\n:8", "check": "toml\n:8",
+	// what the last line tells the shell: any file, no file, only of some kind
+	for args, want := range map[string]string{
+		"put": ":0", "demo": ":0", "robots": ":0", "explain": ":4", "status": ":4", "top": ":4",
+		"version": ":4", "serve": "toml\n:8", "check": "toml\n:8",
 	} {
 		if got := command(t, "", "__complete", args, ""); !strings.HasPrefix("\n"+got.out, "\n"+want+"\n") {
 			t.Errorf("what completes %s is %q; want %q", args, got.out, want)

@@ -77,7 +77,8 @@ func serviceMetrics(t *testing.T) string {
 	registry := prometheus.NewRegistry()
 	registry.MustRegister(server)
 	answer := httptest.NewRecorder()
-	promhttp.HandlerFor(registry, promhttp.HandlerOpts{}).ServeHTTP(answer, httptest.NewRequest(http.MethodGet, "/metrics", nil))
+	promhttp.HandlerFor(registry, promhttp.HandlerOpts{}).ServeHTTP(answer,
+		httptest.NewRequest(http.MethodGet, "/metrics", nil))
 	return answer.Body.String()
 }
 
@@ -123,7 +124,8 @@ type panel struct {
 	Targets     []struct{ Expr string }
 }
 
-// The dashboard is one that Grafana can load: panels within 24 columns, none over another, each with a question.
+// The dashboard is one that Grafana can load: panels within 24 columns, none over another, each
+// with a question.
 func TestDashboard(t *testing.T) {
 	text, err := os.ReadFile(dashboard)
 	if err != nil {
@@ -153,7 +155,8 @@ func laidOut(t *testing.T, panels []panel, ids map[int]bool) {
 	t.Helper()
 	taken := map[[2]int]string{}
 	for _, p := range panels {
-		if p.Type != "row" && len(p.Targets) == 0 || ids[p.ID] || p.Title == "" || p.GridPos.W < 1 || p.GridPos.X+p.GridPos.W > 24 {
+		if p.Type != "row" && len(p.Targets) == 0 || ids[p.ID] || p.Title == "" || p.GridPos.W < 1 ||
+			p.GridPos.X+p.GridPos.W > 24 {
 			t.Errorf("panel %+v asks nothing, is there twice, or is off the grid", p)
 		}
 		ids[p.ID] = true
@@ -198,7 +201,8 @@ func TestPromtool(t *testing.T) {
 	}
 	promtool := func(args ...string) {
 		t.Helper()
-		if out, err := exec.CommandContext(t.Context(), tool, args...).CombinedOutput(); err != nil || bytes.Contains(out, []byte("FAILED")) {
+		if out, err := exec.CommandContext(t.Context(), tool, args...).CombinedOutput(); err != nil ||
+			bytes.Contains(out, []byte("FAILED")) {
 			t.Errorf("promtool %v: %v\n%s", args, err, out)
 		}
 	}
@@ -219,7 +223,8 @@ func TestPromtool(t *testing.T) {
 	if len(asked) < 50 {
 		t.Errorf("the dashboard asks %d questions; at least 50 are wanted", len(asked))
 	}
-	out, err := exec.CommandContext(t.Context(), tool, "check", "rules", "--lint=none", write(t, "dashboard.yml", rules.String())).CombinedOutput()
+	out, err := exec.CommandContext(t.Context(), tool, "check", "rules", "--lint=none",
+		write(t, "dashboard.yml", rules.String())).CombinedOutput()
 	if err != nil {
 		t.Errorf("questions of the dashboard: %v\n%s", err, out)
 	}

@@ -36,8 +36,8 @@ func serveNames(t *testing.T, address func(name string) string) (addr string) {
 	return conn.LocalAddr().String()
 }
 
-// Neither URLs, nor names that resolve to a refused network, nor redirects of robots.txt, nor answers that change
-// lead the daemon there, or have it send spiders there.
+// Neither URLs, nor names that resolve to a refused network, nor redirects of robots.txt, nor
+// answers that change lead the daemon there, or have it send spiders there.
 func TestRefusedNetworks(t *testing.T) {
 	const allowed, refused = "127.0.0.2", "127.0.0.1"
 	var touched atomic.Int64
@@ -90,8 +90,10 @@ robots.error_ttl = "100ms"
 	first := sp.next()
 	changed.Store(true)
 	sp.done(first[0])
-	put("http://inside.test:"+trapPort+"/", "http://"+refused+":"+trapPort+"/", "http://0x7f000001:"+trapPort+"/", "http://[::ffff:127.0.0.1]:"+trapPort+"/",
-		"http://changes.test:"+trapPort+"/second", "http://redirects.test:"+port+"/", "http://literal.test:"+port+"/", "http://good.test:"+port+"/")
+	put("http://inside.test:"+trapPort+"/", "http://"+refused+":"+trapPort+"/",
+		"http://0x7f000001:"+trapPort+"/", "http://[::ffff:127.0.0.1]:"+trapPort+"/",
+		"http://changes.test:"+trapPort+"/second", "http://redirects.test:"+port+"/",
+		"http://literal.test:"+port+"/", "http://good.test:"+port+"/")
 	sent := make(chan []string, 100)
 	sent <- first
 	sp.conn.SetReadDeadline(time.Time{})
@@ -104,8 +106,10 @@ robots.error_ttl = "100ms"
 		close(sent)
 	}()
 	var now struct{ Outcomes map[string]int }
-	// Of two URLs that say the same, one counts. What the name that changes is remembered by does not matter.
-	for deadline := time.Now().Add(patience); now.Outcomes["done"] < 2 || now.Outcomes["dns"]+now.Outcomes["robots"] < 6; {
+	// Of two URLs that say the same, one counts. What the name that changes is remembered by does
+	// not matter.
+	for deadline := time.Now().Add(patience); now.Outcomes["done"] < 2 ||
+		now.Outcomes["dns"]+now.Outcomes["robots"] < 6; {
 		got := command(t, "", "status", "--json", "--at", d.at)
 		if err := json.Unmarshal([]byte(got.out), &now); err != nil || time.Now().After(deadline) {
 			t.Fatalf("%v; status %s", err, got.out)

@@ -13,12 +13,13 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// operateCommands change what a running daemon does.
+// operateCommands returns the commands that change a running daemon.
 func operateCommands() []*cobra.Command {
 	return []*cobra.Command{
 		pauseCommand("pause", "Stop sending URLs to spiders",
 			"Fetches that are open go on. A daemon that is started again is not paused.", "sending is paused"),
-		pauseCommand("resume", "Go on sending URLs to spiders", "Ends what urlserver pause began.", "sending goes on"),
+		pauseCommand("resume", "Go on sending URLs to spiders", "Ends what urlserver pause began.",
+			"sending goes on"),
 		blockCommand(), unblockCommand(), delayCommand(), reloadCommand(),
 	}
 }
@@ -44,7 +45,8 @@ func pauseCommand(verb, short, more, done string) *cobra.Command {
 	return cmd
 }
 
-// forGood blocks a host until somebody unblocks it: the API takes a moment, and cuts it to a hundred years.
+// forGood is the duration of a block without an end: the API needs a time, and limits it to a
+// hundred years.
 const forGood = 100 * 365 * 24 * time.Hour
 
 func blockCommand() *cobra.Command {
@@ -193,7 +195,7 @@ func (r *reloaded) print(out io.Writer) error {
 	return nil
 }
 
-// post opens the client, sends body as JSON, where there is one, and decodes the answer into v.
+// post opens the client, sends body, if any, as JSON, and decodes the answer into v.
 func (c *client) post(ctx context.Context, path string, body, v any) error {
 	if err := c.open(); err != nil {
 		return err
@@ -210,10 +212,11 @@ func (c *client) post(ctx context.Context, path string, body, v any) error {
 	return err
 }
 
-// block sets a host's block; a past time ends it.
+// block sets a host's block. A time in the past ends it.
 func (c *client) block(ctx context.Context, host string, until time.Time) error {
 	var answer struct{ Host string }
-	return c.post(ctx, hostPath(host, "block"), map[string]string{"until": until.UTC().Format(time.RFC3339)}, &answer)
+	return c.post(ctx, hostPath(host, "block"),
+		map[string]string{"until": until.UTC().Format(time.RFC3339)}, &answer)
 }
 
 func hostPath(host, verb string) string { return "/api/hosts/" + url.PathEscape(host) + "/" + verb }

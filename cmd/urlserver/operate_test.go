@@ -19,21 +19,25 @@ func TestOperate(t *testing.T) {
 		t.Errorf("after resume: %s", got.out)
 	}
 
-	command(t, "", "block", "host.test", "--until", "2090-01-02T03:04:05Z", "--at", at).want(t, 0, "host.test is blocked until 2090-01-02T03:04:05Z\n", "")
+	command(t, "", "block", "host.test", "--until", "2090-01-02T03:04:05Z", "--at", at).want(t, 0,
+		"host.test is blocked until 2090-01-02T03:04:05Z\n", "")
 	command(t, "", "explain", "host.test", "--at", at).want(t, 0, "2090-01-02T03:04:05Z", "")
 	command(t, "", "unblock", "host.test", "--at", at).want(t, 0, "host.test is unblocked\n", "")
 	command(t, "", "explain", "host.test", "--at", at).want(t, 0, "not blocked", "")
 	command(t, "", "block", "host.test", "--at", at).want(t, 0, "until it is unblocked", "")
 	command(t, "", "explain", "host.test", "--at", at).want(t, 0, "blocked by the operator until ", "")
 	for _, wrong := range [][]string{
-		{"--until", "tomorrow"}, {"--until", "2000-01-01T00:00:00Z"}, {"--for", "-1h"}, {"--for", "1h", "--until", "2090-01-02T03:04:05Z"},
+		{"--until", "tomorrow"}, {"--until", "2000-01-01T00:00:00Z"}, {"--for", "-1h"},
+		{"--for", "1h", "--until", "2090-01-02T03:04:05Z"},
 	} {
 		command(t, "", append([]string{"block", "host.test", "--at", at}, wrong...)...).want(t, 2, "", wrong[0])
 	}
 
-	command(t, "", "delay", "host.test", "90s", "--at", at).want(t, 0, "host.test: at least 1m30s between two URLs\n", "")
+	command(t, "", "delay", "host.test", "90s", "--at", at).want(t, 0,
+		"host.test: at least 1m30s between two URLs\n", "")
 	command(t, "", "delay", "host.test", "0s", "--at", at).want(t, 0, "host.test: no delay\n", "")
-	command(t, "", "put", "http://host.test/", "--at", at).want(t, 1, "", "echo http://host.test/ | urlserver put -")
+	command(t, "", "put", "http://host.test/", "--at", at).want(t, 1, "",
+		"echo http://host.test/ | urlserver put -")
 	command(t, "", "delay", "host.test", "1.5s", "--at", at).want(t, 2, "", "whole seconds")
 	command(t, "", "reload", "--at", at).want(t, 0, "nothing has changed\n", "")
 }
@@ -53,17 +57,20 @@ func TestCrawlsByID(t *testing.T) {
 	for i := range 3 {
 		all = append(all, crawlOf("c1", fmt.Sprintf("http://127.0.0.1/%d", i), ""))
 	}
-	all = append(all, crawlOf("c2", "http://127.0.0.1/a", ""), strings.Replace(crawlOf("c2", "http://127.0.0.1/b", ""), "testapp", "otherapp", 1))
+	all = append(all, crawlOf("c2", "http://127.0.0.1/a", ""),
+		strings.Replace(crawlOf("c2", "http://127.0.0.1/b", ""), "testapp", "otherapp", 1))
 	if got := command(t, "", "crawl", "submit", "--at", d.at, requests(t, all...)); got.code != 0 {
 		t.Fatalf("submit: %+v", got)
 	}
 	command(t, "", "crawl", "list", "c1", "--at", d.at).want(t, 0, "c1     testapp      link    running", "")
 	command(t, "", "crawl", "show", "c1", "--json", "--at", d.at).want(t, 0, `"state": "running"`, "")
-	command(t, "", "crawl", "show", "c1", "--at", d.at).want(t, 0, "state        running\nexpires      never\n", "")
+	command(t, "", "crawl", "show", "c1", "--at", d.at).want(t, 0,
+		"state        running\nexpires      never\n", "")
 	command(t, "", "crawl", "show", "c3", "--at", d.at).want(t, 1, "", `no crawl "c3"`)
 	command(t, "", "crawl", "stop", "c1", "--at", d.at).want(t, 0, `"action":"stop","total_purged":3`, "")
 	command(t, "", "crawl", "show", "c1", "--at", d.at).want(t, 0, "state        stopped\n", "")
-	command(t, "", "crawl", "stop", "c2", "--at", d.at).want(t, 1, "", `2 crawls are called "c2"; say which with --app and --spider`)
+	command(t, "", "crawl", "stop", "c2", "--at", d.at).want(t, 1, "",
+		`2 crawls are called "c2"; say which with --app and --spider`)
 	command(t, "", "crawl", "stop", "c2", "--app", "otherapp", "--at", d.at).want(t, 0, `"total_purged":1,`, "")
 }
 
@@ -71,7 +78,8 @@ func TestUnknownCommand(t *testing.T) {
 	command(t, "", "stauts").want(t, 2, "", `unknown command "stauts"; did you mean status?`)
 	command(t, "", "crawl", "lst").want(t, 2, "", `unknown command "lst"; did you mean list?`)
 	command(t, "", "xyzzy").want(t, 2, "", `unknown command "xyzzy"; try urlserver --help`)
-	if got, want := command(t, "", "--version"), command(t, "", "version"); got.code != 0 || got.out != want.out {
+	if got, want := command(t, "", "--version"), command(t, "", "version"); got.code != 0 ||
+		got.out != want.out {
 		t.Errorf("--version: %+v; want %q", got, want.out)
 	}
 }
@@ -80,7 +88,8 @@ func TestUnknownCommand(t *testing.T) {
 func TestExamples(t *testing.T) {
 	for _, cmd := range rootCommand().Commands() {
 		for _, cmd := range append(cmd.Commands(), cmd) {
-			if name := cmd.Name(); cmd.HasSubCommands() || cmd.Hidden || name == "help" || name == "version" || name == "completion" || name == "demo" {
+			if name := cmd.Name(); cmd.HasSubCommands() || cmd.Hidden || name == "help" ||
+				name == "version" || name == "completion" || name == "demo" {
 				continue
 			}
 			if !strings.Contains(cmd.Example, cmd.CommandPath()) {

@@ -20,7 +20,8 @@ import (
 
 const parroted = "s3cret-for-a-parrot"
 
-// A peer that refuses a daemon, and repeats what it was sent, does not bring the secret into log or answers.
+// A peer that refuses a daemon, and repeats what it was sent, does not bring the secret into log or
+// answers.
 func TestNoSecretsOfPeersShow(t *testing.T) {
 	seeds := func(t *testing.T) string {
 		return fmt.Sprintf("docindex.seeds = [%q]\n", write(t, "seeds.txt", "http://127.0.0.1/1\n"))
@@ -30,18 +31,24 @@ func TestNoSecretsOfPeersShow(t *testing.T) {
 		path, tells string // where it is told, and how
 		settings    func(t *testing.T, asked chan<- bool) string
 	}{
-		{name: "reservation in Redis", path: "/api/hosts/127.0.0.1", tells: "the reservation, which knows its group, does not answer", settings: func(t *testing.T, asked chan<- bool) string {
-			return fmt.Sprintf(seeds(t)+"reservation.kind = \"redis\"\nreservation.addrs = [%q]\nreservation.token = %q\n", redisParrot(t, asked), parroted)
-		}},
-		{name: "reservation over gRPC", path: "/api/hosts/127.0.0.1", tells: "the reservation, which knows its group, does not answer", settings: func(t *testing.T, asked chan<- bool) string {
-			return fmt.Sprintf(seeds(t)+"reservation.kind = \"grpc\"\nreservation.addrs = [%q]\nreservation.token = %q\n", grpcParrot(t, asked), parroted)
-		}},
-		{name: "doc index in Redis", path: "/api/status", tells: `"last_error":"the doc index in Redis`, settings: func(t *testing.T, asked chan<- bool) string {
-			return fmt.Sprintf("docindex.kind = \"redis\"\ndocindex.addrs = [%q]\ndocindex.token = %q\n", redisParrot(t, asked), parroted)
-		}},
-		{name: "Kafka", path: "/api/warnings", tells: `SASL`, settings: func(t *testing.T, asked chan<- bool) string {
-			return fmt.Sprintf("monitor.brokers = [%q]\nmonitor.security_protocol = \"SASL_PLAINTEXT\"\nmonitor.sasl_username = \"us\"\nmonitor.sasl_password = %q\n", kafkaParrot(t, asked), parroted)
-		}},
+		{name: "reservation in Redis", path: "/api/hosts/127.0.0.1",
+			tells: "the reservation, which knows its group, does not answer",
+			settings: func(t *testing.T, asked chan<- bool) string {
+				return fmt.Sprintf(seeds(t)+"reservation.kind = \"redis\"\nreservation.addrs = [%q]\nreservation.token = %q\n", redisParrot(t, asked), parroted)
+			}},
+		{name: "reservation over gRPC", path: "/api/hosts/127.0.0.1",
+			tells: "the reservation, which knows its group, does not answer",
+			settings: func(t *testing.T, asked chan<- bool) string {
+				return fmt.Sprintf(seeds(t)+"reservation.kind = \"grpc\"\nreservation.addrs = [%q]\nreservation.token = %q\n", grpcParrot(t, asked), parroted)
+			}},
+		{name: "doc index in Redis", path: "/api/status", tells: `"last_error":"the doc index in Redis`,
+			settings: func(t *testing.T, asked chan<- bool) string {
+				return fmt.Sprintf("docindex.kind = \"redis\"\ndocindex.addrs = [%q]\ndocindex.token = %q\n", redisParrot(t, asked), parroted)
+			}},
+		{name: "Kafka", path: "/api/warnings", tells: `SASL`,
+			settings: func(t *testing.T, asked chan<- bool) string {
+				return fmt.Sprintf("monitor.brokers = [%q]\nmonitor.security_protocol = \"SASL_PLAINTEXT\"\nmonitor.sasl_username = \"us\"\nmonitor.sasl_password = %q\n", kafkaParrot(t, asked), parroted)
+			}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			asked := make(chan bool, 100)
@@ -131,7 +138,8 @@ func grpcParrot(t *testing.T, asked chan<- bool) (addr string) {
 // kafkaParrot is a broker that lets nobody in, and repeats the password.
 func kafkaParrot(t *testing.T, asked chan<- bool) (addr string) {
 	t.Helper()
-	cluster, err := kfake.NewCluster(kfake.NumBrokers(1), kfake.EnableSASL(), kfake.Superuser("PLAIN", "them", "theirs"))
+	cluster, err := kfake.NewCluster(kfake.NumBrokers(1), kfake.EnableSASL(),
+		kfake.Superuser("PLAIN", "them", "theirs"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -141,7 +149,8 @@ func kafkaParrot(t *testing.T, asked chan<- bool) (addr string) {
 		cluster.KeepControl()
 		answer := r.ResponseKind().(*kmsg.SASLAuthenticateResponse)
 		answer.ErrorCode = kerr.SaslAuthenticationFailed.Code
-		answer.ErrorMessage = kmsg.StringPtr("who is " + strings.ToValidUTF8(string(r.(*kmsg.SASLAuthenticateRequest).SASLAuthBytes), "?") + "?")
+		answer.ErrorMessage = kmsg.StringPtr("who is " +
+			strings.ToValidUTF8(string(r.(*kmsg.SASLAuthenticateRequest).SASLAuthBytes), "?") + "?")
 		return answer, nil, true
 	})
 	return cluster.ListenAddrs()[0]
@@ -161,7 +170,8 @@ func liveEvents(t *testing.T, d *daemon, token string) string {
 	}
 	defer resp.Body.Close()
 	var seen strings.Builder
-	for lines := bufio.NewScanner(resp.Body); strings.Count(seen.String(), "event: status") < 2 && lines.Scan(); {
+	for lines := bufio.NewScanner(resp.Body); strings.Count(seen.String(), "event: status") < 2 &&
+		lines.Scan(); {
 		seen.WriteString(lines.Text() + "\n")
 	}
 	return seen.String()

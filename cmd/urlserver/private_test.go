@@ -9,26 +9,33 @@ import (
 	"testing"
 )
 
-// TestNothingSteersTheTerminal: whatever a server says, commands print no control character but line ends and tabs, and JSON
-// says the same as before.
+// TestNothingSteersTheTerminal: whatever a server says, commands print no control character but
+// line ends and tabs, and JSON says the same as before.
 func TestNothingSteersTheTerminal(t *testing.T) {
 	const evil = "a\u009b31m\\u001b]0;x\\u0007\u0085\x7f\xffz"
-	reply := `{"crawlid":"` + evil + `","host":"` + evil + `","why":"` + evil + `","crawls":[{"crawlid":"` + evil + `"}],"all":1,"note":"` + evil + `"}` + "\n"
+	reply := `{"crawlid":"` + evil + `","host":"` + evil + `","why":"` + evil + `","crawls":[{"crawlid":"` +
+		evil + `"}],"all":1,"note":"` + evil + `"}` + "\n"
 	at := answers(t, reply).URL
 	refuses := answers(t, `{"error":"`+evil+`"}`+"\n").URL
 	for _, args := range [][]string{
-		{"crawl", "info", "--at", at, "-"}, {"crawl", "list", "--at", at}, {"explain", "--at", at, "a"}, {"explain", "--json", "--at", at, "a"},
-		{"status", "--at", at}, {"status", "--json", "--at", at}, {"top", "--lines", "1", "--at", at}, {"export", "--at", at, "-"}, {"export", "--at", refuses, "-"},
+		{"crawl", "info", "--at", at, "-"}, {"crawl", "list", "--at", at}, {"explain", "--at", at, "a"},
+		{"explain", "--json", "--at", at, "a"},
+		{"status", "--at", at}, {"status", "--json", "--at", at}, {"top", "--lines", "1", "--at", at},
+		{"export", "--at", at, "-"}, {"export", "--at", refuses, "-"},
 		{"crawl", "info", "--at", refuses, "-"},
 	} {
 		got := command(t, `{"action":"info","appid":"a","uuid":"u","spiderid":"s"}`, args...)
-		if text := got.out + got.errs; strings.ContainsFunc(text, func(r rune) bool { return r < ' ' && r != '\n' && r != '\t' || r >= 0x7f && r < 0xa0 }) || strings.Contains(text, "\xff") {
+		if text := got.out + got.errs; strings.ContainsFunc(text, func(r rune) bool {
+			return r < ' ' && r != '\n' && r != '\t' || r >= 0x7f && r < 0xa0
+		}) || strings.Contains(text, "\xff") {
 			t.Errorf("%v prints %q", args, text)
 		}
 	}
-	got := command(t, `{"action":"info","appid":"a","uuid":"u","spiderid":"s"}`, "crawl", "info", "--at", at, "-")
+	got := command(t, `{"action":"info","appid":"a","uuid":"u","spiderid":"s"}`, "crawl", "info", "--at",
+		at, "-")
 	var was, is map[string]any
-	if json.Unmarshal([]byte(reply), &was) != nil || json.Unmarshal([]byte(got.out), &is) != nil || was["crawlid"] != is["crawlid"] {
+	if json.Unmarshal([]byte(reply), &was) != nil || json.Unmarshal([]byte(got.out), &is) != nil ||
+		was["crawlid"] != is["crawlid"] {
 		t.Errorf("crawl info prints %q, %q; want what the daemon says", got.out, got.errs)
 	}
 }
@@ -98,7 +105,8 @@ func TestCheckWarns(t *testing.T) {
 		}
 		got := command(t, "", "check", short)
 		got.want(t, 0, "no mistakes", "http.token has 5 characters")
-		if strings.Contains(got.errs, "every user of this machine can read it") != warns || strings.Contains(got.errs, "spider.token") {
+		if strings.Contains(got.errs, "every user of this machine can read it") != warns ||
+			strings.Contains(got.errs, "spider.token") {
 			t.Errorf("mode %v: %s", mode, got.errs)
 		}
 	}

@@ -8,35 +8,36 @@ import (
 	"github.com/schollz/progressbar/v3"
 )
 
-// progressEvery is between two lines of progress where no terminal shows a bar.
+// progressEvery is the time between two lines of progress if there is no terminal for a bar.
 const progressEvery = 10 * time.Second
 
-// progress shows how far a command is: a bar on a terminal, else a line now and then.
+// progress shows the progress of a command: a bar on a terminal, lines elsewhere.
 type progress struct {
 	w     io.Writer
 	name  string                   // of the command
-	what  string                   // it does with lines
+	what  string                   // what it does with lines
 	bar   *progressbar.ProgressBar // nil: lines
 	lines int
-	next  time.Time // when to write a line again
+	next  time.Time // the time of the next line
 }
 
-// newProgress is for so many bytes; -1: nobody knows.
+// newProgress returns the progress of reading total bytes; -1: unknown.
 func newProgress(w io.Writer, name, what string, total int64) progress {
 	p := progress{w: w, name: name, what: what, next: time.Now().Add(progressEvery)}
 	if isTerminal(w) {
 		p.bar = progressbar.NewOptions64(total,
 			progressbar.OptionSetWriter(w), progressbar.OptionSetDescription(name), progressbar.OptionShowBytes(true),
-			progressbar.OptionThrottle(100*time.Millisecond), progressbar.OptionClearOnFinish(), progressbar.OptionSetPredictTime(total > 0))
+			progressbar.OptionThrottle(100*time.Millisecond), progressbar.OptionClearOnFinish(),
+			progressbar.OptionSetPredictTime(total > 0))
 	}
 	return p
 }
 
-// add says that so many lines and bytes more have been taken.
+// add adds lines and bytes that were read.
 func (p *progress) add(file string, lines, bytes int) {
 	p.lines += lines
 	if p.bar != nil {
-		_ = p.bar.Add(bytes) // a file that grows meanwhile is no fault
+		_ = p.bar.Add(bytes) // a file that grows meanwhile is no error
 		return
 	}
 	if now := time.Now(); !now.Before(p.next) {
@@ -45,17 +46,17 @@ func (p *progress) add(file string, lines, bytes int) {
 	}
 }
 
-// clear makes room for a line of text.
+// clear clears the bar for a line of text.
 func (p *progress) clear() {
 	if p.bar != nil {
-		_ = p.bar.Clear() // the terminal is for show
+		_ = p.bar.Clear() // an error of the terminal does not matter
 	}
 }
 
-// end leaves the last word.
+// end writes the last line.
 func (p *progress) end() {
 	if p.bar != nil {
-		_ = p.bar.Finish() // the terminal is for show
+		_ = p.bar.Finish() // an error of the terminal does not matter
 	}
 	fmt.Fprintf(p.w, "%s: %d lines %s\n", p.name, p.lines, p.what)
 }

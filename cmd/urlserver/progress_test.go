@@ -32,7 +32,8 @@ func TestProgressLines(t *testing.T) {
 func TestProgressBar(t *testing.T) {
 	for _, total := range []int64{20, -1} {
 		var out bytes.Buffer
-		p := progress{name: "put", what: "sent", w: &out, bar: progressbar.NewOptions64(total, progressbar.OptionSetWriter(io.Discard))}
+		p := progress{name: "put", what: "sent", w: &out,
+			bar: progressbar.NewOptions64(total, progressbar.OptionSetWriter(io.Discard))}
 		p.add("a.txt", 10, 15)
 		if got := p.bar.State().CurrentNum; got != 15 {
 			t.Errorf("total %d: the bar is at %d; want 15", total, got)

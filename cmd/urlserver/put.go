@@ -19,16 +19,16 @@ import (
 )
 
 const (
-	putLines   = 2000      // lines a request
-	putBytes   = 512 << 10 // bytes a request, about
-	maxPutLine = 256 << 10 // more than the daemon takes, so that it says so
+	putLines   = 2000      // lines of a request
+	putBytes   = 512 << 10 // bytes of a request, about
+	maxPutLine = 256 << 10 // longer than the daemon accepts, so that the daemon reports it
 )
 
-// sums is what became of the lines.
+// sums counts the results of lines.
 type sums struct {
 	New        int `json:"new"`
 	Known      int `json:"known"`
-	Renumbered int `json:"renumbered,omitempty"` // import only, as the next
+	Renumbered int `json:"renumbered,omitempty"` // import only, like Settings
 	Settings   int `json:"settings,omitempty"`
 	Invalid    int `json:"invalid"`
 }
@@ -64,9 +64,10 @@ func putCommand() *cobra.Command {
 	return cmd
 }
 
-// putAll prints the sums also after an error: so far it came.
+// putAll puts the files and prints the sums, after an error, too.
 func putAll(ctx context.Context, c *client, files []string, in io.Reader, out, errs io.Writer) error {
-	p := &putter{client: c, path: "/docindex/urls", errs: errs, progress: newProgress(errs, "put", "sent", totalSize(files))}
+	p := &putter{client: c, path: "/docindex/urls", errs: errs,
+		progress: newProgress(errs, "put", "sent", totalSize(files))}
 	var err error
 	for _, file := range files {
 		if err = p.file(ctx, file, in); err != nil {
@@ -76,7 +77,7 @@ func putAll(ctx context.Context, c *client, files []string, in io.Reader, out, e
 	return p.end(out, err)
 }
 
-// totalSize is in bytes, -1 where it cannot be known before.
+// totalSize returns the bytes of all files, -1 if that is unknown.
 func totalSize(files []string) int64 {
 	total := int64(0)
 	for _, file := range files {
@@ -89,11 +90,11 @@ func totalSize(files []string) int64 {
 	return total
 }
 
-// putter sends lines in batches, each with all the lines of the input, so that the
-// daemon's line numbers are of use.
+// putter sends lines in batches. A batch has all lines of the input, also invalid ones, so the
+// daemon's line numbers are right.
 type putter struct {
 	client   *client
-	path     string // that takes the lines
+	path     string // of the daemon's API
 	errs     io.Writer
 	progress progress
 	sums     sums
@@ -121,7 +122,7 @@ func (p *putter) file(ctx context.Context, name string, in io.Reader) error {
 	return p.read(ctx, name, name, f)
 }
 
-// read sends all lines of r, which may be packed; file is its name, or nothing.
+// read sends all lines of r, which may be compressed. file is its name, or "".
 func (p *putter) read(ctx context.Context, name, file string, r io.Reader) error {
 	p.in = &counter{r: r}
 	plain, err := export.Unpack(p.in, file)
@@ -157,7 +158,7 @@ func (p *putter) read(ctx context.Context, name, file string, r io.Reader) error
 	}
 }
 
-// end prints the sums, and returns err or why it could not.
+// end prints the sums. It returns err, or the error of printing.
 func (p *putter) end(out io.Writer, err error) error {
 	p.progress.end()
 	if printed := printJSON(out, p.sums); err == nil {
@@ -166,7 +167,7 @@ func (p *putter) end(out io.Writer, err error) error {
 	return err
 }
 
-// counter counts what is read.
+// counter counts the bytes that are read.
 type counter struct {
 	r io.Reader
 	n int
@@ -181,7 +182,7 @@ func (c *counter) Read(p []byte) (int, error) {
 // mediaType recognizes NDJSON by the name's ending, or else by the first byte. hint warns of input that
 // looks like something else.
 func mediaType(ext string, in *bufio.Reader) (media, hint string) {
-	start, _ := in.Peek(4096) // what cannot be read fails later
+	start, _ := in.Peek(4096) // an error comes again later
 	start = bytes.TrimSpace(bytes.TrimPrefix(bytes.TrimSpace(start), []byte(byteOrderMark)))
 	object, array := bytes.HasPrefix(start, []byte("{")), bytes.HasPrefix(start, []byte("["))
 	ext = strings.ToLower(ext)
@@ -220,7 +221,7 @@ func (p *putter) send(ctx context.Context) error {
 	return nil
 }
 
-// tell names invalid lines, with their numbers in the input.
+// tell reports invalid lines, with their numbers in the input.
 func (p *putter) tell(errors []string, invalid int) {
 	if invalid == 0 {
 		return
@@ -234,6 +235,7 @@ func (p *putter) tell(errors []string, invalid int) {
 		fmt.Fprintf(p.errs, "%s: %s\n", p.name, clihelp.Harmless(text))
 	}
 	if more := invalid - len(errors); more > 0 {
-		fmt.Fprintf(p.errs, "%s: %d more invalid lines from line %d to %d\n", p.name, more, p.first, p.first+p.lines-1)
+		fmt.Fprintf(p.errs, "%s: %d more invalid lines from line %d to %d\n", p.name, more, p.first,
+			p.first+p.lines-1)
 	}
 }

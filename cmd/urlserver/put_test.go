@@ -65,7 +65,8 @@ func TestPutInBatches(t *testing.T) {
 	if len(x.bodies) != 3 {
 		t.Errorf("%d requests; want 3", len(x.bodies))
 	}
-	command(t, "", "put", "--at", x.URL, file).want(t, 0, fmt.Sprintf(`{"new":0,"known":%d,"invalid":2}`, n-3), "")
+	command(t, "", "put", "--at", x.URL, file).want(t, 0,
+		fmt.Sprintf(`{"new":0,"known":%d,"invalid":2}`, n-3), "")
 }
 
 func TestPutManyInvalid(t *testing.T) {
@@ -77,7 +78,8 @@ func TestPutManyInvalid(t *testing.T) {
 
 func TestPutBytesAreBounded(t *testing.T) {
 	x := newIndex(t)
-	command(t, strings.Repeat("http://a.example/"+strings.Repeat("x", 4000)+"\n", 400), "put", "--at", x.URL, "-").
+	command(t, strings.Repeat("http://a.example/"+strings.Repeat("x", 4000)+"\n", 400), "put", "--at",
+		x.URL, "-").
 		want(t, 0, `{"new":1,"known":399,"invalid":0}`, "")
 	for _, body := range x.bodies {
 		if len(body) > putBytes+5000 {
@@ -135,7 +137,8 @@ func TestPutTellsNDJSON(t *testing.T) {
 
 func TestPutSeveral(t *testing.T) {
 	x := newIndex(t)
-	one, two := write(t, "one", "http://a.example/\nnope"), write(t, "two.jsonl", `{"url":"http://a.example/"}`+"\n"+`{"url":"http://b.example/"}`)
+	one, two := write(t, "one", "http://a.example/\nnope"),
+		write(t, "two.jsonl", `{"url":"http://a.example/"}`+"\n"+`{"url":"http://b.example/"}`)
 	got := command(t, "http://c.example/\n", "put", "--at", x.URL, one, "-", two)
 	got.want(t, 0, `{"new":3,"known":1,"invalid":1}`, one+": line 2: ")
 	got = command(t, "", "put", "--at", x.URL, one, one+"x", two)
@@ -148,13 +151,19 @@ func TestPutFails(t *testing.T) {
 		answer http.HandlerFunc
 		errs   string
 	}{
-		{name: "server error", answer: func(w http.ResponseWriter, _ *http.Request) { http.Error(w, "out of order", 500) }, errs: `"out of order"`},
+		{name: "server error", answer: func(w http.ResponseWriter, _ *http.Request) {
+			http.Error(w, "out of order", 500)
+		}, errs: `"out of order"`},
 		{name: "error as JSON", answer: func(w http.ResponseWriter, _ *http.Request) {
 			w.WriteHeader(500)
 			io.WriteString(w, `{"error":"full"}`)
 		}, errs: "500 Internal Server Error: full"},
-		{name: "no JSON", answer: func(w http.ResponseWriter, _ *http.Request) { io.WriteString(w, "<html>") }, errs: "is --at right?"},
-		{name: "redirect", answer: func(w http.ResponseWriter, r *http.Request) { http.Redirect(w, r, "/login", http.StatusFound) }, errs: "302 Found"},
+		{name: "no JSON", answer: func(w http.ResponseWriter, _ *http.Request) {
+			io.WriteString(w, "<html>")
+		}, errs: "is --at right?"},
+		{name: "redirect", answer: func(w http.ResponseWriter, r *http.Request) {
+			http.Redirect(w, r, "/login", http.StatusFound)
+		}, errs: "302 Found"},
 		{name: "breaks off", answer: func(w http.ResponseWriter, _ *http.Request) {
 			w.Header().Set("Content-Length", "99")
 			io.WriteString(w, "{")
@@ -178,7 +187,8 @@ func TestPutIsInterrupted(t *testing.T) {
 	defer close(release)
 	var out, errs strings.Builder
 	code := run(ctx, []string{"put", "--at", x.URL, "-"}, strings.NewReader("http://a.example/\n"), &out, &errs)
-	if code != 1 || !strings.Contains(errs.String(), "interrupted") || strings.Contains(errs.String(), "is the daemon running") {
+	if code != 1 || !strings.Contains(errs.String(), "interrupted") ||
+		strings.Contains(errs.String(), "is the daemon running") {
 		t.Errorf("exit status %d, errors %q", code, errs.String())
 	}
 }
@@ -195,9 +205,12 @@ func TestNextLine(t *testing.T) {
 		{name: "nothing", text: "", want: []line{{text: ""}}},
 		{name: "no end", text: "a", want: []line{{text: "a"}}},
 		{name: "two", text: "a\n\nb\n", want: []line{{text: "a"}, {text: ""}, {text: "b"}, {text: ""}}},
-		{name: "as long as can be", text: strings.Repeat("x", 15) + "\ny", want: []line{{text: strings.Repeat("x", 15)}, {text: "y"}}},
-		{name: "too long", text: strings.Repeat("x", 50) + "\ny", want: []line{{text: strings.Repeat("x", 16), tooLong: true}, {text: "y"}}},
-		{name: "too long at the end", text: strings.Repeat("x", 50), want: []line{{text: strings.Repeat("x", 16), tooLong: true}}},
+		{name: "as long as can be", text: strings.Repeat("x", 15) + "\ny",
+			want: []line{{text: strings.Repeat("x", 15)}, {text: "y"}}},
+		{name: "too long", text: strings.Repeat("x", 50) + "\ny",
+			want: []line{{text: strings.Repeat("x", 16), tooLong: true}, {text: "y"}}},
+		{name: "too long at the end", text: strings.Repeat("x", 50),
+			want: []line{{text: strings.Repeat("x", 16), tooLong: true}}},
 	} {
 		in := bufio.NewReaderSize(strings.NewReader(c.text), 16)
 		for i, want := range c.want {
@@ -219,7 +232,8 @@ func FuzzNextLine(f *testing.F) {
 		in := bufio.NewReaderSize(strings.NewReader(text), size)
 		for i, want := range strings.Split(text, "\n") {
 			got, tooLong, err := nextLine(in)
-			if string(got) != want[:min(len(want), size)] || tooLong && len(want) < size || !tooLong && string(got) != want {
+			if string(got) != want[:min(len(want), size)] || tooLong && len(want) < size || !tooLong &&
+				string(got) != want {
 				t.Fatalf("line %d of %q is %q, %t; want %q", i, text, got, tooLong, want)
 			}
 			if last := i == strings.Count(text, "\n"); last != (err == io.EOF) {

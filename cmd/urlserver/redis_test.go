@@ -37,13 +37,15 @@ func TestServeRedis(t *testing.T) {
 	for len(seen) < docs {
 		fetch()
 	}
-	command(t, "http://127.9.0.1/0\nhttp://127.9.0.1/new\n", "put", "--at", d.at, "-").want(t, 0, `{"new":1,"known":1,"invalid":0}`, "")
+	command(t, "http://127.9.0.1/0\nhttp://127.9.0.1/new\n", "put", "--at", d.at, "-").want(t, 0,
+		`{"new":1,"known":1,"invalid":0}`, "")
 	for !seen["http://127.9.0.1/new"] {
 		fetch()
 	}
 }
 
-// TestCrawlRedis has a crawl submitted at one daemon and stopped at another one, and the first sends nothing of it that the other stopped.
+// TestCrawlRedis has a crawl submitted at one daemon and stopped at another one, and the first
+// sends nothing of it that the other stopped.
 func TestCrawlRedis(t *testing.T) {
 	redis := redistest.Start(t)
 	more := fmt.Sprintf("[docindex]\nkind = \"redis\"\naddrs = [%q]\nmax_retry = \"1s\"\n[reservation]\njanitor = \"100ms\"\n", redis.Addr())
@@ -79,7 +81,8 @@ func TestCrawlRedis(t *testing.T) {
 	want(ask(b, "info", info), 1, `"total_pending":20,"total_domains":1,"low_priority":7,"high_priority":7,`)
 	want(ask(b, "stop", stop), 1, `{"action":"stop","total_purged":`)
 	want(ask(a, "submit", all[0]+all[1]), 2, `"status":"dropped"`)
-	for !strings.Contains(ask(a, "info", info), `"total_pending":0,"total_domains":0,"domains":{}`) { // until the slots of both have heard of it
+	// until the slots of both have heard of it
+	for !strings.Contains(ask(a, "info", info), `"total_pending":0,"total_domains":0,"domains":{}`) {
 		time.Sleep(10 * time.Millisecond)
 	}
 	want(ask(a, "submit", crawlOf("c2", "http://127.0.0.1/other", "")), 1, `"action":"crawl"`)
@@ -88,7 +91,8 @@ func TestCrawlRedis(t *testing.T) {
 	if line := sp.next(); line[3] != "http://127.0.0.1/other" {
 		t.Errorf("sent is %v; want the other crawl's", line)
 	}
-	if _, text := a.get("/metrics"); !strings.Contains(text, `urlserver_crawl_documents{appid="testapp",crawlid="c1",spiderid="link",state="purged"} 20`) {
+	if _, text := a.get("/metrics"); !strings.Contains(text,
+		`urlserver_crawl_documents{appid="testapp",crawlid="c1",spiderid="link",state="purged"} 20`) {
 		t.Errorf("metrics lack the stopped crawl:\n%s", text)
 	}
 }

@@ -13,12 +13,12 @@ import (
 	"urlserver/urlserver/httpapi"
 )
 
-// afterRestart is why a setting that changed is not in force.
+// afterRestart is the reason why a changed setting has no effect yet.
 const afterRestart = "holds only after a restart"
 
-// reloadAsk is somebody's wish to have the settings read again.
+// reloadAsk is a request to read the settings again.
 type reloadAsk struct {
-	done chan<- reloadAnswer // holds one
+	done chan<- reloadAnswer // has room for one
 }
 
 type reloadAnswer struct {
@@ -26,12 +26,12 @@ type reloadAnswer struct {
 	err  error
 }
 
-// reloads reads the settings again as often as told, until ctx ends.
+// reloads handles requests to read the settings again until ctx ends.
 func (s *server) reloads(ctx context.Context) {
 	for {
 		select {
 		case <-s.hups:
-			_, _ = s.reload(ctx) // the log has it
+			_, _ = s.reload(ctx) // reload logs its errors
 		case ask := <-s.asks:
 			told, err := s.reload(ctx)
 			ask.done <- reloadAnswer{told, err}
@@ -41,7 +41,7 @@ func (s *server) reloads(ctx context.Context) {
 	}
 }
 
-// askReload has reloads read the settings.
+// askReload makes reloads read the settings, and returns the result.
 func (s *server) askReload(ctx context.Context) (httpapi.Reloaded, error) {
 	done := make(chan reloadAnswer, 1)
 	select {
@@ -107,20 +107,21 @@ func (s *server) takeOver(ctx context.Context) (told httpapi.Reloaded, err error
 	return told, nil
 }
 
-// reloadCerts reads the certificates of a listener again. They are told of as applied, whether they
+// reloadCerts reads the certificates of a listener again. It reports them as applied, whether they
 // have changed or not.
 func (s *server) reloadCerts(key string, files *netguard.ServerTLS, told *httpapi.Reloaded) {
 	if files == nil {
 		return
 	}
 	if err := files.Reload(); err != nil {
-		told.Refused = append(told.Refused, httpapi.RefusedSetting{Setting: key + ".tls_cert", Why: "its files: " + err.Error()})
+		told.Refused = append(told.Refused, httpapi.RefusedSetting{Setting: key + ".tls_cert",
+			Why: "its files: " + err.Error()})
 		return
 	}
 	told.Certificates = append(told.Certificates, key)
 }
 
-// watchCerts has the certificates of the listeners read again when their files change, until ctx ends.
+// watchCerts reads the certificates of the listeners again when their files change, until ctx ends.
 func (s *server) watchCerts(ctx context.Context, helpers *sync.WaitGroup) {
 	watch := func(key string, files *netguard.ServerTLS) {
 		if files != nil {
@@ -141,7 +142,7 @@ func (s *server) certsRead(key string, err error) {
 	s.log.Info().Str("listener", key).Msg("certificate files have changed, and were read again")
 }
 
-// mistakesOf lists the mistakes of a settings file, where err is about those.
+// mistakesOf lists the mistakes of a settings file, if err has them.
 func mistakesOf(err error) (list []string, ok bool) {
 	e, ok := errors.AsType[*configs.Error](err)
 	if !ok {

@@ -36,7 +36,8 @@ func TestReloadOverHTTP(t *testing.T) {
 	file := settings(t, "")
 	d := startDaemon(t, file)
 	text := fmt.Sprintf(base, "")
-	if code, told := postReload(t, d); code != http.StatusOK || fmt.Sprint(told) != "map[applied:[] certificates:[] refused:[]]" {
+	if code, told := postReload(t, d); code != http.StatusOK ||
+		fmt.Sprint(told) != "map[applied:[] certificates:[] refused:[]]" {
 		t.Errorf("nothing changed: %d %v", code, told)
 	}
 
@@ -63,7 +64,8 @@ log.level = "debug"
 
 	rewrite(t, file, "x = 1\nQueue_Len = 0\n")
 	code, told = postReload(t, d)
-	if code != http.StatusUnprocessableEntity || len(told["mistakes"].([]any)) != 2 || !strings.Contains(fmt.Sprint(told["error"]), "nothing is changed") {
+	if code != http.StatusUnprocessableEntity || len(told["mistakes"].([]any)) != 2 ||
+		!strings.Contains(fmt.Sprint(told["error"]), "nothing is changed") {
 		t.Errorf("a bad file: %d %v", code, told)
 	}
 	rewrite(t, file, text+"[docindex]\nkind = \"disk\"\n") // twice the same key, whatever this build can do
@@ -96,7 +98,8 @@ func TestReloadOfCertificates(t *testing.T) {
 		}
 	}
 	second.Write(t, first.Cert, first.Key)
-	if code, told := postReload(t, d); code != http.StatusOK || fmt.Sprint(told["certificates"]) != "[spider frontier]" {
+	if code, told := postReload(t, d); code != http.StatusOK ||
+		fmt.Sprint(told["certificates"]) != "[spider frontier]" {
 		t.Errorf("%d %v; want the certificates of both listeners", code, told)
 	}
 	for _, addr := range []string{d.spiders, d.frontier} {
@@ -105,7 +108,8 @@ func TestReloadOfCertificates(t *testing.T) {
 		}
 	}
 	rewrite(t, first.Key, "broken")
-	if code, told := postReload(t, d); code != http.StatusOK || !strings.Contains(fmt.Sprint(told["refused"]), "spider.tls_cert") ||
+	if code, told := postReload(t, d); code != http.StatusOK ||
+		!strings.Contains(fmt.Sprint(told["refused"]), "spider.tls_cert") ||
 		!strings.Contains(fmt.Sprint(told["refused"]), "frontier.tls_cert") {
 		t.Errorf("with a broken key: %d %v", code, told)
 	}
@@ -114,8 +118,8 @@ func TestReloadOfCertificates(t *testing.T) {
 	}
 }
 
-// Rates, limits and rules that change again and again while documents go out break no promise: the oracle of the
-// simulation judges each line by the settings in force, and none is lost.
+// Rates, limits and rules that change again and again while documents go out break no promise: the
+// oracle of the simulation judges each line by the settings in force, and none is lost.
 func TestReloadUnderLoad(t *testing.T) {
 	const stays = "[[rules]]\nnetworks = [\"127.1.0.0/30\"]\nper_sec = 50\ngroup = \"few\"\n"
 	for _, c := range []struct {
@@ -132,8 +136,10 @@ func TestReloadUnderLoad(t *testing.T) {
 		{name: "rules", spiders: 3, sets: []string{
 			"Req_Host_Per_Sec = 50\n" + stays,
 			"Req_Host_Per_Sec = 50\n" + stays + "[[rules]]\nhosts = [\"127.1.0.9\", \"127.1.0.10\"]\nblock = true\n",
-			"Req_Host_Per_Sec = 50\n" + stays + "[[rules]]\nnetworks = [\"127.1.0.16/28\"]\ngroup = \"many\"\nper_sec = 500\n",
-			"Req_Host_Per_Sec = 50\n" + stays + "[[rules]]\nnetworks = [\"127.1.0.8/29\"]\ngroup = \"many\"\nper_sec = 200\n[[rules]]\nhosts = [\"*\"]\nper_sec = 20\n",
+			"Req_Host_Per_Sec = 50\n" + stays +
+				"[[rules]]\nnetworks = [\"127.1.0.16/28\"]\ngroup = \"many\"\nper_sec = 500\n",
+			"Req_Host_Per_Sec = 50\n" + stays +
+				"[[rules]]\nnetworks = [\"127.1.0.8/29\"]\ngroup = \"many\"\nper_sec = 200\n[[rules]]\nhosts = [\"*\"]\nper_sec = 20\n",
 		}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -151,7 +157,8 @@ func TestReloadUnderLoad(t *testing.T) {
 				settled += d.witness.Settled()
 				d.fair()
 			}
-			t.Logf("%d reloads while %d documents were done, %d of them when it was sure by which settings", reloads, d.all, settled)
+			t.Logf("%d reloads while %d documents were done, %d of them when it was sure by which settings",
+				reloads, d.all, settled)
 		})
 	}
 }

@@ -13,8 +13,8 @@ import (
 	"urlserver/urlserver"
 )
 
-// openReserver makes the reservation that the daemon shares with others, if it does. gap is what is to lie between two
-// requests to a group.
+// openReserver opens the reservation that the daemon shares with others, if any. gap is the least
+// time between two requests to a group.
 func (s *server) openReserver(cfg configs.Reservation, gap time.Duration) (err error) {
 	if cfg.Kind == configs.ReservationNone {
 		return nil
@@ -34,7 +34,7 @@ func (s *server) openReserver(cfg configs.Reservation, gap time.Duration) (err e
 	}
 	store := redis.New(redis.Config{
 		Addrs: cfg.Addrs, Prefix: cfg.Prefix, Password: string(cfg.Token), TLS: secure,
-		Penalty: max(cfg.Penalty, gap), // whoever lost its lease may have asked at the end of it
+		Penalty: max(cfg.Penalty, gap), // a daemon that lost its lease may have sent a request at its end
 		Log:     s.log,
 	})
 	s.reserver.Store, s.closeReservation = store, func() error { store.Close(); return nil }
@@ -42,7 +42,7 @@ func (s *server) openReserver(cfg configs.Reservation, gap time.Duration) (err e
 	return nil
 }
 
-// holder names this daemon to those who ask who has a group.
+// holder returns the name of this daemon for others who ask which daemon has a group.
 func holder() string {
 	host, err := os.Hostname()
 	if err != nil {
@@ -51,9 +51,10 @@ func holder() string {
 	return fmt.Sprintf("%s:%d", host, os.Getpid())
 }
 
-const sweepTime = time.Minute // for one sweep
+const sweepTime = time.Minute // of one sweep
 
-// sweepReservation is one of the janitors of the reservation until ctx ends; a service has its own.
+// sweepReservation sweeps the reservation until ctx ends. Other daemons do so, too. A service
+// sweeps its own store.
 func (s *server) sweepReservation(ctx context.Context) {
 	if s.janitor == 0 {
 		return

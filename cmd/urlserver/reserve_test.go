@@ -19,8 +19,9 @@ import (
 	"urlserver/urlserver"
 )
 
-// seen is what a web server would see of two daemons' spiders. Lines may be late on their way to it, so it keeps
-// when each host was sent to at the earliest: after the answer to its request before, and a gap after that was sent.
+// seen is what a web server would see of two daemons' spiders. Lines may be late on their way to
+// it, so it keeps when each host was sent to at the earliest: after the answer to its request
+// before, and a gap after that was sent.
 type seen struct {
 	mu   sync.Mutex // guards all below
 	t    *testing.T
@@ -59,8 +60,8 @@ func (s *seen) answer(host string) {
 	s.open[host], s.free[host] = false, time.Now()
 }
 
-// A lease outlasts a machine that stands still for a while: else its group may be another daemon's while a spider has a document
-// of it yet, as is promised for a lease that is lost.
+// A lease outlasts a machine that stands still for a while: else its group may be another daemon's
+// while a spider has a document of it yet, as is promised for a lease that is lost.
 const shared = `
 [docindex]
 seeds = [%q]
@@ -74,7 +75,8 @@ lease = "20s"
 func TestDaemonsShareHosts(t *testing.T) {
 	redistest.Need(t)
 	redis := redistest.Start(t)
-	s := &seen{t: t, open: map[string]bool{}, next: map[string]time.Time{}, free: map[string]time.Time{}, urls: map[string]int{}}
+	s := &seen{t: t, open: map[string]bool{}, next: map[string]time.Time{}, free: map[string]time.Time{},
+		urls: map[string]int{}}
 	const hosts, docs = 3, 8
 	var spiders sync.WaitGroup
 	for n := range 2 {
@@ -83,7 +85,8 @@ func TestDaemonsShareHosts(t *testing.T) {
 			fmt.Fprintf(&urls, "http://127.9.0.%d/%d-%d\n", 1+i%hosts, n, i)
 		}
 		file := strings.Replace(base, "Req_Host_Per_Sec = 1000", "Req_Host_Per_Sec = 5", 1)
-		d := startDaemon(t, write(t, fmt.Sprintf("u%d.toml", n), fmt.Sprintf(file, fmt.Sprintf(shared, write(t, fmt.Sprint("seeds", n), urls.String()), redis.Addr()))))
+		d := startDaemon(t, write(t, fmt.Sprintf("u%d.toml", n),
+			fmt.Sprintf(file, fmt.Sprintf(shared, write(t, fmt.Sprint("seeds", n), urls.String()), redis.Addr()))))
 		f := dialSpider(t, d.spiders)
 		spiders.Go(func() {
 			for range hosts * docs {
@@ -101,7 +104,8 @@ func TestDaemonsShareHosts(t *testing.T) {
 	}
 }
 
-// Who has a host that several daemons want, and until when, is told by a daemon that has to do without it.
+// Who has a host that several daemons want, and until when, is told by a daemon that has to do
+// without it.
 func TestExplainNamesTheHolder(t *testing.T) {
 	store := reservations.New(reservations.Config{})
 	l, err := net.Listen("tcp", "127.0.0.1:0")
@@ -127,7 +131,8 @@ func TestExplainNamesTheHolder(t *testing.T) {
 
 	d := startDaemon(t, settings(t, fmt.Sprintf("[reservation]\nkind = \"grpc\"\naddrs = [%q]\n", l.Addr())))
 	sp := dialSpider(t, d.spiders)
-	command(t, "http://127.9.0.1/theirs\nhttp://127.9.0.2/ours\n", "put", "--at", d.at, "-").want(t, 0, `{"new":2,`, "")
+	command(t, "http://127.9.0.1/theirs\nhttp://127.9.0.2/ours\n", "put", "--at", d.at, "-").want(t, 0,
+		`{"new":2,`, "")
 	if url := sp.next()[3]; url != "http://127.9.0.2/ours" {
 		t.Errorf("%s is sent", url)
 	}

@@ -14,10 +14,10 @@ import (
 	"urlserver/internal/weburl"
 )
 
-// verdict is what robots prints.
+// verdict is the output of robots.
 type verdict struct {
 	Allowed    bool    `json:"allowed"`
-	Rule       string  `json:"rule"` // "": none matched
+	Rule       string  `json:"rule"` // "": no rule matched
 	CrawlDelay float64 `json:"crawl_delay_s"`
 }
 
@@ -62,7 +62,7 @@ func judge(cmd *cobra.Command, file, rawURL, agent string, status int) error {
 	return printJSON(cmd.OutOrStdout(), v)
 }
 
-// readRobots reads what the daemon would: no more than it does, and no part of a line.
+// readRobots reads as much as the daemon would: up to its limit, and no partial line.
 func readRobots(in io.Reader, file string) ([]byte, error) {
 	if file != "-" {
 		f, err := os.Open(file)

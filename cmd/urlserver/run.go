@@ -16,24 +16,24 @@ import (
 // The exit statuses.
 const (
 	exitDone   = 0
-	exitFailed = 1 // settings refused, too
+	exitFailed = 1 // also for settings that are refused
 	exitUsage  = 2
 )
 
-// usageError is a fault of the command line.
+// usageError is an error in the command line.
 type usageError struct{ error }
 
 func (e usageError) Unwrap() error { return e.error }
 
 func usagef(format string, args ...any) error { return usageError{fmt.Errorf(format, args...)} }
 
-// run executes a command line until it is done or ctx ends, and returns the exit
-// status. Results go to out, all else to errs.
+// run executes a command line until it is done or ctx ends, and returns the exit status. Results go
+// to out, everything else to errs.
 func run(ctx context.Context, args []string, in io.Reader, out, errs io.Writer) int {
 	root := rootCommand()
-	root.SetArgs(append([]string{}, args...)) // of nil it would take those of the process
+	root.SetArgs(append([]string{}, args...)) // nil would mean the arguments of the process
 	root.SetIn(in)
-	root.SetOut(&clihelp.Plain{W: out}) // what servers say must not steer a terminal
+	root.SetOut(&clihelp.Plain{W: out}) // text from servers must not control the terminal
 	root.SetErr(errs)
 	err := root.ExecuteContext(ctx)
 	if err == nil {
@@ -66,13 +66,16 @@ func rootCommand() *cobra.Command {
 	})
 	clihelp.VersionFlag(root)
 	root.SuggestionsMinimumDistance = 2
-	root.CompletionOptions.DisableDefaultCmd = true // its output cannot be led elsewhere
+	root.CompletionOptions.DisableDefaultCmd = true // its output cannot be redirected
 	root.AddCommand(
 		serveCommand(), checkCommand(), demo.Command(),
 		putCommand(), exportCommand(), importCommand(), statusCommand(), topCommand(), explainCommand(),
-		robotsCommand(), crawlCommand(), schemaCommand(), clihelp.Version(takes), clihelp.Completion(takes, "urlserver"),
-		clihelp.Man(takes, []clihelp.Note{{Name: "/etc/urlserver/urlserver.toml", Text: "The settings of the packaged service; each is explained there."}},
-			[]clihelp.Note{{Name: atEnv, Text: "HTTP address of the daemon, for commands that ask one."}, {Name: tokenEnv, Text: "http.token of the daemon, for commands that ask one."}}),
+		robotsCommand(), crawlCommand(), schemaCommand(), clihelp.Version(takes),
+		clihelp.Completion(takes, "urlserver"),
+		clihelp.Man(takes, []clihelp.Note{{Name: "/etc/urlserver/urlserver.toml",
+			Text: "The settings of the packaged service; each is explained there."}},
+			[]clihelp.Note{{Name: atEnv, Text: "HTTP address of the daemon, for commands that ask one."},
+				{Name: tokenEnv, Text: "http.token of the daemon, for commands that ask one."}}),
 	)
 	root.AddCommand(operateCommands()...)
 	for _, cmd := range root.Commands() {
@@ -84,12 +87,12 @@ func rootCommand() *cobra.Command {
 	return root
 }
 
-// settingsFiles has shells complete the names of such files.
+// settingsFiles completes the names of settings files in shells.
 func settingsFiles(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
 	return []string{"toml"}, cobra.ShellCompDirectiveFilterFileExt
 }
 
-// knownCommand refuses a word that is no command, and names those that look like it.
+// knownCommand refuses an unknown command, and suggests similar ones.
 func knownCommand(cmd *cobra.Command, args []string) error {
 	if len(args) == 0 {
 		return nil
@@ -101,7 +104,7 @@ func knownCommand(cmd *cobra.Command, args []string) error {
 	return usagef("%s; try %s --help", text, cmd.CommandPath())
 }
 
-// takes makes the faults that check finds faults of usage.
+// takes turns errors of check into usage errors.
 func takes(check cobra.PositionalArgs) cobra.PositionalArgs {
 	return func(cmd *cobra.Command, args []string) error {
 		if err := check(cmd, args); err != nil {

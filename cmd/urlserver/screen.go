@@ -16,7 +16,7 @@ import (
 	"golang.org/x/term"
 )
 
-// The terminal's own words (ECMA-48; the first two are xterm's, and understood everywhere).
+// Control sequences of terminals (ECMA-48; the first two are xterm's, and supported everywhere).
 const (
 	enterScreen = "\x1b[?1049h\x1b[?25l"
 	leaveScreen = "\x1b[?25h\x1b[?1049l"
@@ -25,7 +25,8 @@ const (
 	clearBelow  = "\x1b[J"
 )
 
-// What fit makes the terminal's words of. They are no characters, so that nothing that a terminal obeys is taken from a daemon.
+// Marks that fit replaces with control sequences. They are no characters, so no data from a daemon
+// can contain one.
 const (
 	bold    = "\ufdd0"
 	inverse = "\ufdd1"
@@ -36,9 +37,9 @@ const (
 	faint   = "\ufdd6"
 )
 
-const askTimeout = 5 * time.Second // for a call that a key causes
+const askTimeout = 5 * time.Second // of a call that a key causes
 
-// watchScreen shows the daemon on a terminal until q, the daemon's end or ctx's.
+// watchScreen shows the daemon on a terminal until q is pressed, the daemon ends, or ctx ends.
 func watchScreen(ctx context.Context, c *client, in, out *os.File) (err error) {
 	was, err := term.MakeRaw(int(in.Fd()))
 	if err != nil {
@@ -60,7 +61,7 @@ func watchScreen(ctx context.Context, c *client, in, out *os.File) (err error) {
 		})
 	}()
 	keys := make(chan []byte)
-	go readKeys(ctx, in, keys) // ends with the process: nothing else can end a read from a terminal
+	go readKeys(ctx, in, keys) // ends with the process: a read from a terminal cannot be interrupted
 	resized := make(chan os.Signal, 1)
 	signal.Notify(resized, syscall.SIGWINCH)
 	defer signal.Stop(resized)
@@ -88,7 +89,7 @@ func watchScreen(ctx context.Context, c *client, in, out *os.File) (err error) {
 	}
 }
 
-// readKeys hands out what is typed, as it comes.
+// readKeys sends the typed bytes to keys.
 func readKeys(ctx context.Context, in *os.File, keys chan<- []byte) {
 	defer close(keys)
 	for {
@@ -105,7 +106,7 @@ func readKeys(ctx context.Context, in *os.File, keys chan<- []byte) {
 	}
 }
 
-// view is what the screen shows and how.
+// view is the state of the screen.
 type view struct {
 	client *client
 	status *liveStatus
@@ -114,15 +115,15 @@ type view struct {
 
 	order   order
 	reverse bool
-	held    bool   // the view stands still
+	held    bool   // whether the view is frozen
 	at      int    // row of the cursor
-	help    bool   // the keys are shown instead of the table
+	help    bool   // whether the keys are shown instead of the table
 	search  string // part of a host or group
-	typing  bool   // the search is being typed
-	sure    bool   // pausing or resuming waits for a yes
-	asked   string // the host that found is about: searched for, or of the row at the cursor
+	typing  bool   // whether the search is being typed
+	sure    bool   // whether pausing or resuming waits for a confirmation
+	asked   string // the host that found is about: the search, or the row at the cursor
 	found   string // why nothing is sent to it
-	note    string // what the last key brought
+	note    string // the result of the last key
 }
 
 func (v *view) take(ctx context.Context, n news) {
@@ -139,7 +140,7 @@ func (v *view) take(ctx context.Context, n news) {
 	}
 }
 
-// press takes what was typed, and answers whether that ends it.
+// press handles typed bytes, and reports whether they end the screen.
 func (v *view) press(ctx context.Context, typed []byte) (quit bool) {
 	for len(typed) > 0 {
 		if n := sequence(typed); n > 0 {
@@ -150,7 +151,7 @@ func (v *view) press(ctx context.Context, typed []byte) (quit bool) {
 		k := typed[0]
 		typed = typed[1:]
 		switch {
-		case k == 3: // Ctrl-C, which a raw terminal only tells
+		case k == 3: // Ctrl-C, which is a plain byte in raw mode
 			return true
 		case v.typing:
 			v.edit(ctx, k)
@@ -169,8 +170,8 @@ func (v *view) press(ctx context.Context, typed []byte) (quit bool) {
 	return false
 }
 
-// sequence returns the length of the control sequence (ECMA-48, CSI and SS3) that typed begins with: what arrows and the
-// like send. 0: it begins with none.
+// sequence returns the length of the control sequence (ECMA-48, CSI and SS3) at the start of typed,
+// as arrow keys send it. 0: there is none.
 func sequence(typed []byte) int {
 	if len(typed) < 3 || typed[0] != 0x1b || typed[1] != '[' && typed[1] != 'O' {
 		return 0
@@ -183,7 +184,7 @@ func sequence(typed []byte) int {
 	return len(typed)
 }
 
-// arrow takes what a key that is no character sends after ESC.
+// arrow handles the part of an arrow key's sequence after ESC.
 func (v *view) arrow(sent string) {
 	switch sent {
 	case "[A", "OA":
@@ -194,7 +195,8 @@ func (v *view) arrow(sent string) {
 	v.at = max(0, min(v.at, len(v.rows())-1))
 }
 
-// explainRow searches for the first host of the row at the cursor, and asks why nothing is sent to it.
+// explainRow searches for the first host of the row at the cursor, and asks why nothing is sent to
+// it.
 func (v *view) explainRow(ctx context.Context) {
 	rows := v.rows()
 	if v.at >= len(rows) {
@@ -235,7 +237,7 @@ func (v *view) key(k byte) {
 	}
 }
 
-// edit takes a key while the search is typed.
+// edit handles a key while the search is typed.
 func (v *view) edit(ctx context.Context, k byte) {
 	switch {
 	case k == '\r' || k == '\n':
@@ -250,7 +252,7 @@ func (v *view) edit(ctx context.Context, k byte) {
 	}
 }
 
-// answer takes the key that says whether to pause or resume sending.
+// answer handles the key that confirms pausing or resuming.
 func (v *view) answer(ctx context.Context, k byte) {
 	v.sure = false
 	if k != 'y' && k != 'Y' {
@@ -269,30 +271,32 @@ func (v *view) answer(ctx context.Context, k byte) {
 	v.note = done
 }
 
-// explain asks again about the host that was last asked about.
+// explain asks again about the last host.
 func (v *view) explain(ctx context.Context) {
 	if v.asked != "" && !v.typing {
 		v.found = v.why(ctx, v.asked)
 	}
 }
 
-// why is why nothing is sent to a host; "": it is not known.
+// why returns why nothing is sent to a host; "": unknown.
 func (v *view) why(ctx context.Context, host string) string {
 	ctx, cancel := context.WithTimeout(ctx, askTimeout)
 	defer cancel()
 	var x explanation
-	if _, err := v.client.call(ctx, http.MethodGet, "/api/hosts/"+url.PathEscape(host), "", nil, &x); err != nil {
+	if _, err := v.client.call(ctx, http.MethodGet, "/api/hosts/"+url.PathEscape(host), "", nil,
+		&x); err != nil {
 		return ""
 	}
-	return fmt.Sprintf("%s: %s; %d queued, %d in flight; came back: %s", x.Host, x.Why, x.Queued, x.InFlight, x.Fetched.String())
+	return fmt.Sprintf("%s: %s; %d queued, %d in flight; came back: %s", x.Host, x.Why, x.Queued,
+		x.InFlight, x.Fetched.String())
 }
 
-// order is what rows are sorted by.
+// order is an order of rows.
 type order int
 
 const byHeld order = 0
 
-// orders has the key of each, its column's name, and which of two rows comes first.
+// orders has the key of each order, the name of its column, and its comparison.
 var orders = []struct {
 	key  byte
 	name string
@@ -312,7 +316,7 @@ func nanos(t *time.Time) int64 {
 	return t.UnixNano()
 }
 
-// matches tells whether a row has what is searched for.
+// matches reports whether a row contains the search.
 func (v *view) matches(s *topSlot) bool {
 	if v.search == "" || strings.Contains(s.Group, v.search) {
 		return true

@@ -15,8 +15,8 @@ import (
 	pb "urlserver/api/urlfrontier"
 )
 
-// A daemon with a token at each door, of which right, wrong and misplaced ones are used, shows none of them:
-// not in its log at the finest level, nor in anything that HTTP or a command answers.
+// A daemon with a token at each door, of which right, wrong and misplaced ones are used, shows none
+// of them: not in its log at the finest level, nor in anything that HTTP or a command answers.
 func TestNoSecretsShow(t *testing.T) {
 	const spiders, operator, clients = "s3cret-of-spiders", "s3cret-of-the-operator", "s3cret-of-clients"
 	file := settings(t, fmt.Sprintf("spider.token = %q\nhttp.token = %q\nfrontier.token = %q\nfrontier.listen = \"127.0.0.1:0\"\nlog.level = \"trace\"\n",
@@ -38,7 +38,8 @@ monitor.sasl_password = "s3cret-of-brokers"
 	}
 
 	sp := dialSpider(t, d.spiders)
-	fmt.Fprintf(sp.conn, "AUTH %s\nAUTH %[1]s\nauth %[1]s\nAUTH\t%[1]s x\n", spiders) // once right, and thrice where it is a bad line
+	// once right, and thrice where it is a bad line
+	fmt.Fprintf(sp.conn, "AUTH %s\nAUTH %[1]s\nauth %[1]s\nAUTH\t%[1]s x\n", spiders)
 	d.log.until("bad line from spider ignored")
 	d.log.until("bad line from spider ignored")
 	d.log.until("bad line from spider ignored")
@@ -46,13 +47,15 @@ monitor.sasl_password = "s3cret-of-brokers"
 	fmt.Fprintf(wrong.conn, "AUTH %s-and-more\n", spiders)
 	d.log.until("spider refused")
 
-	for _, path := range []string{"/", "/healthz", "/readyz", "/metrics", "/api/status", "/api/slots", "/api/hosts/127.0.0.1", "/api/settings", "/api/warnings", "/nothing"} {
+	for _, path := range []string{"/", "/healthz", "/readyz", "/metrics", "/api/status", "/api/slots",
+		"/api/hosts/127.0.0.1", "/api/settings", "/api/warnings", "/nothing"} {
 		get("GET", path, operator)
 		get("GET", path, operator+"-and-more")
 	}
 	seen.WriteString(liveEvents(t, d, operator))
 	seen.WriteString(liveEvents(t, d, operator+"-and-more"))
-	rewrite(t, file, fmt.Sprintf(base, "")+fmt.Sprintf("http.token = %q\nspider.token = %q\nx = 1\n", operator+"2", spiders+" 2"))
+	rewrite(t, file, fmt.Sprintf(base, "")+fmt.Sprintf("http.token = %q\nspider.token = %q\nx = 1\n",
+		operator+"2", spiders+" 2"))
 	get("POST", "/api/reload", operator)
 	rewrite(t, file, fmt.Sprintf(base, "")+fmt.Sprintf("http.token = %q\nspider.token = %q\nlog.level = \"trace\"\n", operator+"2", spiders+"2"))
 	get("POST", "/api/reload", operator)
@@ -71,7 +74,8 @@ monitor.sasl_password = "s3cret-of-brokers"
 	}
 	defer conn.Close()
 	for _, token := range []string{clients, clients + "-and-more"} {
-		ctx := metadata.AppendToOutgoingContext(context.WithoutCancel(t.Context()), "authorization", "Bearer "+token)
+		ctx := metadata.AppendToOutgoingContext(context.WithoutCancel(t.Context()), "authorization",
+			"Bearer "+token)
 		answer, err := pb.NewURLFrontierClient(conn).ListQueues(ctx, &pb.Pagination{})
 		if fails := token != clients; (err != nil) != fails {
 			t.Errorf("ListQueues with %q: %v", token, err)
@@ -80,7 +84,8 @@ monitor.sasl_password = "s3cret-of-brokers"
 	}
 	code, _ := d.stop()
 	log := d.log.all()
-	if code != 0 || !strings.Contains(seen.String(), "settings refused") || !strings.Contains(seen.String(), "urlserver_sent_total") {
+	if code != 0 || !strings.Contains(seen.String(), "settings refused") ||
+		!strings.Contains(seen.String(), "urlserver_sent_total") {
 		t.Errorf("exit status %d; answers %s", code, seen.String())
 	}
 	for what, text := range map[string]string{"the log": log, "answers": seen.String()} {
@@ -90,7 +95,8 @@ monitor.sasl_password = "s3cret-of-brokers"
 	}
 }
 
-// A doc index elsewhere that fails, and repeats what it was sent, does not bring the token into log or status.
+// A doc index elsewhere that fails, and repeats what it was sent, does not bring the token into log
+// or status.
 func TestNoSecretsOfTheDocIndexShow(t *testing.T) {
 	const secret = "s3cret-of-the-index"
 	asked := make(chan bool, 100)

@@ -14,28 +14,29 @@ import (
 
 const (
 	seedBatch   = 1000     // URLs put at once
-	maxSeedLine = 64 << 10 // far beyond any URL
+	maxSeedLine = 64 << 10 // far longer than any URL
 	shownSeeds  = 10       // bad lines of a file that are logged
 )
 
-// plantAll puts the URLs of files into store. A file that cannot be read is an
-// error; a line that is no URL is logged and skipped.
-func (s *server) plantAll(ctx context.Context, store docindex.Putter, files []string) error {
+// loadSeeds puts the URLs of files into store. A file that cannot be read is an error. A line that
+// is no URL is logged and skipped.
+func (s *server) loadSeeds(ctx context.Context, store docindex.Putter, files []string) error {
 	for _, file := range files {
-		p := planter{store: store, file: file}
-		if err := p.plant(ctx); err != nil {
+		p := seedLoader{store: store, file: file}
+		if err := p.load(ctx); err != nil {
 			return fmt.Errorf("docindex.seeds: %w", err)
 		}
 		for _, bad := range p.bad {
 			s.log.Warn().Str("file", file).Msg("seed skipped: " + bad)
 		}
-		s.log.Info().Str("file", file).Int("new", p.fresh).Int("known", p.known).Int("invalid", p.invalid).Msg("seeds put in")
+		s.log.Info().Str("file", file).Int("new", p.fresh).Int("known", p.known).Int("invalid",
+			p.invalid).Msg("seeds put in")
 	}
 	return nil
 }
 
-// planter puts one file of URLs, one a line.
-type planter struct {
+// seedLoader puts a file with one URL a line.
+type seedLoader struct {
 	store docindex.Putter
 	file  string
 	puts  docindex.Puts
@@ -44,7 +45,7 @@ type planter struct {
 	bad                   []string // the first invalid ones
 }
 
-func (p *planter) plant(ctx context.Context) error {
+func (p *seedLoader) load(ctx context.Context) error {
 	f, err := os.Open(p.file)
 	if err != nil {
 		return err
@@ -68,7 +69,7 @@ func (p *planter) plant(ctx context.Context) error {
 	}
 }
 
-func (p *planter) add(number int, line []byte, tooLong bool) {
+func (p *seedLoader) add(number int, line []byte, tooLong bool) {
 	line = bytes.TrimSpace(bytes.TrimPrefix(line, []byte(byteOrderMark)))
 	if tooLong {
 		p.refuse(number, fmt.Errorf("longer than %d bytes", maxSeedLine))
@@ -82,14 +83,14 @@ func (p *planter) add(number int, line []byte, tooLong bool) {
 	}
 }
 
-func (p *planter) refuse(number int, err error) {
+func (p *seedLoader) refuse(number int, err error) {
 	p.invalid++
 	if len(p.bad) < shownSeeds {
 		p.bad = append(p.bad, fmt.Sprintf("line %d: %v", number, err))
 	}
 }
 
-func (p *planter) flush(ctx context.Context) error {
+func (p *seedLoader) flush(ctx context.Context) error {
 	if err := ctx.Err(); err != nil {
 		return err
 	}
@@ -103,11 +104,11 @@ func (p *planter) flush(ctx context.Context) error {
 	return nil
 }
 
-// byteOrderMark is what some editors put before the first line.
+// byteOrderMark is what some editors write before the first line.
 const byteOrderMark = "\ufeff"
 
-// nextLine reads a line without its end; it aliases in. One that is longer than in's
-// buffer is cut to it. The last one comes with io.EOF, and may be empty.
+// nextLine reads a line without its end. The line aliases in, and is cut to the size of in's
+// buffer. The last line comes with io.EOF, and may be empty.
 func nextLine(in *bufio.Reader) (line []byte, tooLong bool, err error) {
 	line, err = in.ReadSlice('\n')
 	if errors.Is(err, bufio.ErrBufferFull) {
@@ -116,7 +117,7 @@ func nextLine(in *bufio.Reader) (line []byte, tooLong bool, err error) {
 	return bytes.TrimSuffix(line, []byte("\n")), false, err
 }
 
-// cutLine reads over the rest of a long line, of which start is the buffer's fill.
+// cutLine skips the rest of a long line. start is the filled buffer.
 func cutLine(in *bufio.Reader, start []byte) (line []byte, tooLong bool, err error) {
 	line = bytes.Clone(start)
 	for {

@@ -62,7 +62,8 @@ func serve(ctx context.Context, file string, hups <-chan os.Signal, errs io.Writ
 	recent := httpapi.NewWarnings(cfg.Secrets()...)
 	log, level := newLogger(errs, cfg.Log, cfg.Secrets(), recent)
 	s := server{
-		file: file, log: log, level: level, hups: hups, recent: recent, asks: make(chan reloadAsk), manager: systemd.FromEnv(),
+		file: file, log: log, level: level, hups: hups, recent: recent, asks: make(chan reloadAsk),
+		manager: systemd.FromEnv(),
 	}
 	defer func() { err = errors.Join(err, s.close()) }()
 	if err := s.open(ctx, cfg); err != nil {
@@ -95,9 +96,10 @@ type server struct {
 	spiders          net.Listener     // nil: spider.listen is not set
 	http             net.Listener     // nil: http.listen is not set
 	grpc             net.Listener     // nil: frontier.listen is not set
-	base             docindex.Store   // the embedded index, without what decides when to fetch again; nil: it is elsewhere
-	crawls           crawlControl
-	traces           *otlp.Exporter // nil: trace.endpoint is not set
+	// the embedded index, without what decides when to fetch again; nil: it is elsewhere
+	base   docindex.Store
+	crawls crawlControl
+	traces *otlp.Exporter // nil: trace.endpoint is not set
 }
 
 // open makes all that is to run. What it opened before an error, close closes.
@@ -119,14 +121,16 @@ func (s *server) open(ctx context.Context, cfg configs.Config) (err error) {
 	if err != nil {
 		return err
 	}
-	if err := s.plantAll(ctx, store, cfg.DocIndex.Seeds); err != nil {
+	if err := s.loadSeeds(ctx, store, cfg.DocIndex.Seeds); err != nil {
 		return err
 	}
-	if err := s.openReserver(cfg.Reservation, time.Duration(float64(time.Second)/cfg.ReqHostPerSec)); err != nil {
+	if err := s.openReserver(cfg.Reservation,
+		time.Duration(float64(time.Second)/cfg.ReqHostPerSec)); err != nil {
 		return err
 	}
 	if cfg.Trace.Endpoint != "" {
-		s.traces = otlp.New(otlp.Config{Endpoint: cfg.Trace.Endpoint, Version: clihelp.Build().Main.Version, Log: s.log})
+		s.traces = otlp.New(otlp.Config{Endpoint: cfg.Trace.Endpoint, Version: clihelp.Build().Main.Version,
+			Log: s.log})
 	}
 	s.daemon = urlserver.New(cfg, urlserver.Parts{
 		Index: index, Store: store, Resolver: s.resolver, Reserver: s.reserver, Traces: s.traces, Log: s.log,
@@ -140,8 +144,10 @@ func (s *server) open(ctx context.Context, cfg configs.Config) (err error) {
 		}
 	}
 	s.admin = httpapi.New(httpapi.Config{
-		Daemon: s.daemon, Store: store, Token: string(cfg.HTTP.Token), Listen: cfg.HTTP.Listen, Hosts: cfg.HTTP.Hosts, Log: s.log,
-		Actions: s.crawls.actions(), Crawls: s.crawls.lister(), CrawlChanges: s.crawls.changes(), Kafka: s.crawls.figures(), More: s.collectors(), File: s.file, Recent: s.recent, Reload: s.askReload,
+		Daemon: s.daemon, Store: store, Token: string(cfg.HTTP.Token), Listen: cfg.HTTP.Listen,
+		Hosts: cfg.HTTP.Hosts, Log: s.log,
+		Actions: s.crawls.actions(), Crawls: s.crawls.lister(), CrawlChanges: s.crawls.changes(),
+		Kafka: s.crawls.figures(), More: s.collectors(), File: s.file, Recent: s.recent, Reload: s.askReload,
 	})
 	return nil
 }
@@ -149,7 +155,8 @@ func (s *server) open(ctx context.Context, cfg configs.Config) (err error) {
 func (s *server) openSpiders(cfg configs.Spider) (err error) {
 	var conf *tls.Config
 	if cfg.TLSCert != "" {
-		s.spiderCerts, err = netguard.LoadServerTLS(netguard.ServerFiles{Setting: "spider.tls_", Cert: cfg.TLSCert, Private: cfg.TLSKey, CA: cfg.TLSCA})
+		s.spiderCerts, err = netguard.LoadServerTLS(netguard.ServerFiles{Setting: "spider.tls_",
+			Cert: cfg.TLSCert, Private: cfg.TLSKey, CA: cfg.TLSCA})
 		if err != nil {
 			return err
 		}
@@ -160,7 +167,8 @@ func (s *server) openSpiders(cfg configs.Spider) (err error) {
 }
 
 func (s *server) openFrontier(cfg configs.Frontier, store frontier.Store) (err error) {
-	s.frontier, err = frontier.New(frontier.Config{Settings: cfg, Store: store, Log: s.log, SetLevel: s.level.set})
+	s.frontier, err = frontier.New(frontier.Config{Settings: cfg, Store: store, Log: s.log,
+		SetLevel: s.level.set})
 	if err != nil {
 		return err
 	}
@@ -198,7 +206,8 @@ func (s *server) openIndex(all configs.Config) (index docindex.Source, store doc
 		client, err := httpclient.New(httpclient.Config{URL: cfg.URL, Token: string(cfg.Token)})
 		return client, nil, err
 	case configs.KindDisk:
-		syncs := map[string]disk.Sync{configs.SyncBatch: disk.Batch, configs.SyncInterval: disk.Interval, configs.SyncNone: disk.None}
+		syncs := map[string]disk.Sync{configs.SyncBatch: disk.Batch, configs.SyncInterval: disk.Interval,
+			configs.SyncNone: disk.None}
 		kept, err := disk.Open(disk.Config{Path: cfg.Path, Sync: syncs[cfg.Sync], Log: s.log, Fatal: s.die})
 		if err != nil {
 			return nil, nil, err
@@ -223,7 +232,8 @@ func (s *server) openShared(cfg configs.DocIndex, lost configs.Reservation) (doc
 		return nil, fmt.Errorf("docindex: %w", err)
 	}
 	store := redis.New(redis.Config{
-		Addrs: cfg.Addrs, Prefix: cfg.Prefix, Password: string(cfg.Token), TLS: secure, Lease: lost.Lease, Janitor: lost.Janitor, Log: s.log,
+		Addrs: cfg.Addrs, Prefix: cfg.Prefix, Password: string(cfg.Token), TLS: secure, Lease: lost.Lease,
+		Janitor: lost.Janitor, Log: s.log,
 	})
 	s.closeIndex = store.Close
 	return store, nil

@@ -24,7 +24,8 @@ func TestServe(t *testing.T) {
 	command(t, "http://127.0.0.1/a\nhttp://127.0.0.2/b\n", "put", "--at", d.at, "-").
 		want(t, 0, `{"new":2,"known":0,"invalid":0}`+"\n", "put: 2 lines sent")
 	first, second := sp.next(), sp.next()
-	if urls := []string{first[3], second[3]}; !slices.Contains(urls, "http://127.0.0.1/a") || !slices.Contains(urls, "http://127.0.0.2/b") {
+	if urls := []string{first[3], second[3]}; !slices.Contains(urls, "http://127.0.0.1/a") ||
+		!slices.Contains(urls, "http://127.0.0.2/b") {
 		t.Errorf("sent are %v", urls)
 	}
 	got := command(t, "", "status", "--at", d.at)
@@ -47,7 +48,8 @@ func TestServe(t *testing.T) {
 func TestServeRefetches(t *testing.T) {
 	d := startDaemon(t, settings(t, "[docindex]\nmax_retry = \"1s\"\nrefetch_after = { ok = \"1s\", error = \"8760h\" }"))
 	sp := dialSpider(t, d.spiders)
-	command(t, "http://127.0.0.1/a\n", "put", "--at", d.at, "-").want(t, 0, `{"new":1,"known":0,"invalid":0}`, "")
+	command(t, "http://127.0.0.1/a\n", "put", "--at", d.at, "-").want(t, 0,
+		`{"new":1,"known":0,"invalid":0}`, "")
 	first := sp.next()
 	for range 2 {
 		command(t, "", "status", "--at", d.at).want(t, 0, "held       1, 0 in leftover, 1 in flight", "")
@@ -70,7 +72,8 @@ func TestStatusAsJSON(t *testing.T) {
 		Slots struct{ Total int }
 		Index map[string]any
 	}
-	if err := json.Unmarshal([]byte(got.out), &s); err != nil || s.Slots.Total != 4096 || s.Index["last_error"] != "" {
+	if err := json.Unmarshal([]byte(got.out), &s); err != nil || s.Slots.Total != 4096 ||
+		s.Index["last_error"] != "" {
 		t.Errorf("output %q: %v", got.out, err)
 	}
 }
@@ -83,8 +86,10 @@ func TestExplain(t *testing.T) {
 	command(t, "http://127.0.0.1/a\n", "put", "--at", d.at, "-").want(t, 0, `{"new":1,`, "")
 	sp.next()
 	got := command(t, "", "explain", "--at", d.at, "127.0.0.1")
-	for _, want := range []string{"127.0.0.1:     all its documents are at spiders (1)\n", "group          127.0.0.1\n",
-		"documents      0 queued, 1 in flight\n", "gap            0.001 s\n", "blocked until  not blocked\n", "robots.txt     disabled, fetched never"} {
+	for _, want := range []string{"127.0.0.1:     all its documents are at spiders (1)\n",
+		"group          127.0.0.1\n",
+		"documents      0 queued, 1 in flight\n", "gap            0.001 s\n",
+		"blocked until  not blocked\n", "robots.txt     disabled, fetched never"} {
 		got.want(t, 0, want, "")
 	}
 	got = command(t, "", "explain", "--json", "--at", d.at, "127.0.0.1")
@@ -92,7 +97,8 @@ func TestExplain(t *testing.T) {
 		Host, Why string
 		InFlight  int `json:"in_flight"`
 	}
-	if err := json.Unmarshal([]byte(got.out), &x); err != nil || x.Host != "127.0.0.1" || x.InFlight != 1 || x.Why == "" {
+	if err := json.Unmarshal([]byte(got.out), &x); err != nil || x.Host != "127.0.0.1" || x.InFlight != 1 ||
+		x.Why == "" {
 		t.Errorf("output %q: %v", got.out, err)
 	}
 }
@@ -121,7 +127,8 @@ func (d *daemon) explains(host, want string) {
 	}
 }
 
-// A host of which the embedded index has given all to others is told of, though the daemon holds nothing.
+// A host of which the embedded index has given all to others is told of, though the daemon holds
+// nothing.
 func TestExplainOfALentHost(t *testing.T) {
 	d := startDaemon(t, settings(t, ""))
 	command(t, "", "explain", "--at", d.at, "127.0.0.1").want(t, 1, "", "127.0.0.1 is not known")
@@ -164,10 +171,12 @@ func TestToken(t *testing.T) {
 }
 
 func TestSeeds(t *testing.T) {
-	one := write(t, "one.txt", "\ufeffhttp://127.0.0.1/a\r\n\r\n  http://127.0.0.1/b  \nnope\n"+strings.Repeat("x", 2*maxSeedLine)+"\nhttp://127.0.0.1/a")
+	one := write(t, "one.txt", "\ufeffhttp://127.0.0.1/a\r\n\r\n  http://127.0.0.1/b  \nnope\n"+
+		strings.Repeat("x", 2*maxSeedLine)+"\nhttp://127.0.0.1/a")
 	two := write(t, "two.txt", strings.Repeat("http://127.0.0.1/b\n", seedBatch)+"http://127.0.0.1/c\n")
 	d := startDaemon(t, settings(t, fmt.Sprintf("docindex.seeds = [%q, %q]", one, two)))
-	command(t, "http://127.0.0.1/a\nhttp://127.0.0.1/b\nhttp://127.0.0.1/c\nhttp://127.0.0.1/d\n", "put", "--at", d.at, "-").
+	command(t, "http://127.0.0.1/a\nhttp://127.0.0.1/b\nhttp://127.0.0.1/c\nhttp://127.0.0.1/d\n", "put",
+		"--at", d.at, "-").
 		want(t, 0, `{"new":1,"known":3,"invalid":0}`, "")
 }
 
@@ -189,14 +198,20 @@ func TestServeRefuses(t *testing.T) {
 	defer taken.Close()
 	for _, c := range []struct{ name, more, errs string }{
 		{name: "unknown key", more: "x = 1", errs: "settings refused:\n"},
-		{name: "frontier of an index elsewhere", more: "frontier.listen = \"127.0.0.1:0\"\n[docindex]\nkind = \"http\"\nurl = \"http://127.0.0.1:1/\"", errs: "needs an embedded index"},
+		{name: "frontier of an index elsewhere",
+			more: "frontier.listen = \"127.0.0.1:0\"\n[docindex]\nkind = \"http\"\nurl = \"http://127.0.0.1:1/\"", errs: "needs an embedded index"},
 		{name: "frontier's certificate", more: "frontier.listen = \"127.0.0.1:0\"\nfrontier.tls_cert = \"/nonexistent\"\nfrontier.tls_key = \"x\"", errs: "frontier.tls_cert /nonexistent"},
-		{name: "a disk that is none", more: "docindex.kind = \"disk\"\ndocindex.path = \"/dev/null/x\"", errs: "/dev/null/x cannot be opened as an index"},
-		{name: "Kafka with an index elsewhere", more: "monitor.brokers = [\"127.0.0.1:1\"]\n[docindex]\nkind = \"http\"\nurl = \"http://127.0.0.1:1/\"", errs: "monitor.brokers: "},
+		{name: "a disk that is none", more: "docindex.kind = \"disk\"\ndocindex.path = \"/dev/null/x\"",
+			errs: "/dev/null/x cannot be opened as an index"},
+		{name: "Kafka with an index elsewhere",
+			more: "monitor.brokers = [\"127.0.0.1:1\"]\n[docindex]\nkind = \"http\"\nurl = \"http://127.0.0.1:1/\"", errs: "monitor.brokers: "},
 		{name: "Kafka's certificate", more: "[monitor]\nbrokers = [\"127.0.0.1:1\"]\nsecurity_protocol = \"SSL\"\ntls_ca = \"/nonexistent\"", errs: "monitor.tls_ca"},
-		{name: "seeds of an index elsewhere", more: "docindex.kind = \"http\"\ndocindex.url = \"http://127.0.0.1:1/\"\ndocindex.seeds = [\"x\"]", errs: "docindex.seeds"},
-		{name: "refetching from an index elsewhere", more: "[docindex]\nkind = \"http\"\nurl = \"http://127.0.0.1:1/\"\nrefetch_after = { ok = \"1h\" }", errs: "docindex.refetch_after is of an embedded index"},
-		{name: "missing seeds", more: `docindex.seeds = ["/nonexistent"]`, errs: "docindex.seeds: open /nonexistent"},
+		{name: "seeds of an index elsewhere",
+			more: "docindex.kind = \"http\"\ndocindex.url = \"http://127.0.0.1:1/\"\ndocindex.seeds = [\"x\"]", errs: "docindex.seeds"},
+		{name: "refetching from an index elsewhere",
+			more: "[docindex]\nkind = \"http\"\nurl = \"http://127.0.0.1:1/\"\nrefetch_after = { ok = \"1h\" }", errs: "docindex.refetch_after is of an embedded index"},
+		{name: "missing seeds", more: `docindex.seeds = ["/nonexistent"]`,
+			errs: "docindex.seeds: open /nonexistent"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			command(t, "", "serve", settings(t, c.more)).want(t, 1, "", c.errs)
@@ -204,7 +219,8 @@ func TestServeRefuses(t *testing.T) {
 	}
 	for _, key := range []string{"spider.listen", "http.listen"} {
 		off := "spider.listen = \"\"\nhttp.listen = \"\"\n"
-		file := write(t, "taken.toml", strings.Replace(off, key+` = ""`, fmt.Sprintf("%s = %q", key, taken.Addr()), 1))
+		file := write(t, "taken.toml", strings.Replace(off, key+` = ""`,
+			fmt.Sprintf("%s = %q", key, taken.Addr()), 1))
 		command(t, "", "serve", file).want(t, 1, "", key+": listen tcp "+taken.Addr().String())
 	}
 	command(t, "", "serve", "/nonexistent").want(t, 1, "", "no such file")
@@ -237,7 +253,8 @@ func TestServeWithRemoteIndex(t *testing.T) {
 	if n := store.Stats().Outcomes[docindex.Done]; n != 1 {
 		t.Errorf("the index knows of %d done; want 1", n)
 	}
-	command(t, "http://127.0.0.1/\n", "put", "--at", d.at, "-").want(t, 1, `{"new":0,"known":0,"invalid":0}`, "docindex.kind")
+	command(t, "http://127.0.0.1/\n", "put", "--at", d.at, "-").want(t, 1,
+		`{"new":0,"known":0,"invalid":0}`, "docindex.kind")
 	if code, log := d.stop(); code != 0 {
 		t.Errorf("exit status %d, log %s", code, log)
 	}

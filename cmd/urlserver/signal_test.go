@@ -79,11 +79,13 @@ func TestReload(t *testing.T) {
 
 	rewrite("x = 1\nQueue_Len = 0\n")
 	line := c.log.until("nothing is changed")
-	if got := fmt.Sprint(line["mistakes"]); !strings.Contains(got, ":1: x") || !strings.Contains(got, ":2: Queue_Len") || line["level"] != "error" {
+	if got := fmt.Sprint(line["mistakes"]); !strings.Contains(got, ":1: x") ||
+		!strings.Contains(got, ":2: Queue_Len") || line["level"] != "error" {
 		t.Errorf("a bad file: %v", line)
 	}
 	rewrite(text + "[docindex]\nkind = \"http\"\nurl = \"http://127.0.0.1:1/\"\nseeds = [\"x\"]\n")
-	if got := fmt.Sprint(c.log.until("nothing is changed")["mistakes"]); !strings.Contains(got, "docindex.seeds") {
+	if got := fmt.Sprint(c.log.until("nothing is changed")["mistakes"]); !strings.Contains(got,
+		"docindex.seeds") {
 		t.Errorf("what does not go together: %s", got)
 	}
 
@@ -94,7 +96,8 @@ func TestReload(t *testing.T) {
 	if got := fmt.Sprint(c.log.until("only after a restart")["settings"]); got != "[Queue_Count]" {
 		t.Errorf("for a restart: %s", got)
 	}
-	rewrite(strings.Replace(text, "= 1000", "= 500", 1) + "log.level = \"debug\"\n[docindex]\nrefetch_after = { error = \"1h\" }\n")
+	rewrite(strings.Replace(text, "= 1000", "= 500", 1) +
+		"log.level = \"debug\"\n[docindex]\nrefetch_after = { error = \"1h\" }\n")
 	if got := fmt.Sprint(c.log.until("only after a restart")["settings"]); got != "[docindex.refetch_after.error]" {
 		t.Errorf("for a restart: %s", got)
 	}
@@ -129,7 +132,8 @@ func TestSignals(t *testing.T) {
 
 // What is at a spider is waited for; its outcome counts.
 func TestStopWaitsForSpiders(t *testing.T) {
-	c := startChild(t, settings(t, fmt.Sprintf("docindex.seeds = [%q]", write(t, "seeds.txt", "http://127.0.0.1/a\nhttp://127.0.0.1/b\n"))))
+	c := startChild(t, settings(t, fmt.Sprintf("docindex.seeds = [%q]",
+		write(t, "seeds.txt", "http://127.0.0.1/a\nhttp://127.0.0.1/b\n"))))
 	sp := dialSpider(t, c.spiders)
 	trans := sp.next()[0]
 	c.signal(syscall.SIGTERM)
@@ -144,7 +148,8 @@ func TestStopWaitsForSpiders(t *testing.T) {
 }
 
 func TestSecondSignalEndsAtOnce(t *testing.T) {
-	c := startChild(t, settings(t, fmt.Sprintf("docindex.seeds = [%q]", write(t, "seeds.txt", "http://127.0.0.1/a\n"))))
+	c := startChild(t, settings(t, fmt.Sprintf("docindex.seeds = [%q]",
+		write(t, "seeds.txt", "http://127.0.0.1/a\n"))))
 	dialSpider(t, c.spiders).next() // never answered
 	c.signal(syscall.SIGTERM)
 	c.log.until("stopping")

@@ -14,7 +14,7 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// status is what the command shows of /api/status.
+// status is the answer of /api/status.
 type status struct {
 	Uptime   float64                                  `json:"uptime_s"`
 	Paused   bool                                     `json:"paused"`
@@ -42,11 +42,11 @@ type status struct {
 		Scheduled, Completed             *uint64 // nil: the index is not embedded
 		InTransit                        uint64  `json:"in_transit"`
 	} `json:"index"`
-	Reservation *leases  `json:"reservation"` // nil: hosts are shared with no other daemon
-	Kafka       *brokers `json:"kafka"`       // nil: crawl control is not reached by Kafka
+	Reservation *leases  `json:"reservation"` // nil: no reservation
+	Kafka       *brokers `json:"kafka"`       // nil: crawl control does not use Kafka
 }
 
-// leases are what the daemon has of the reservation.
+// leases is the daemon's part of the reservation.
 type leases struct {
 	Away                            bool
 	Held                            int
@@ -60,7 +60,7 @@ func (l *leases) state() string {
 	return "answers"
 }
 
-// brokers is how crawl control over Kafka fares.
+// brokers is the state of crawl control over Kafka.
 type brokers struct {
 	Connected                   bool
 	Lag                         int64
@@ -122,9 +122,11 @@ func (s *status) print(out io.Writer) error {
 	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
 	up := time.Duration(s.Uptime * float64(time.Second)).Round(time.Second)
 	fmt.Fprintf(w, "up\t%v%s\n", up, map[bool]string{true: ", paused"}[s.Paused])
-	fmt.Fprintf(w, "slots\t%d, %d used, %d full; %d groups cooling\n", s.Slots.Total, s.Slots.Used, s.Slots.Full, s.Slots.Cooling)
+	fmt.Fprintf(w, "slots\t%d, %d used, %d full; %d groups cooling\n", s.Slots.Total, s.Slots.Used,
+		s.Slots.Full, s.Slots.Cooling)
 	fmt.Fprintf(w, "held\t%d, %d in leftover, %d in flight\n", s.Held, s.Leftover, s.InFlight)
-	fmt.Fprintf(w, "sent\t%d, %d again; %d stale statuses, %d bad lines\n", s.Sent, s.Retried, s.Stale, s.BadLines)
+	fmt.Fprintf(w, "sent\t%d, %d again; %d stale statuses, %d bad lines\n", s.Sent, s.Retried, s.Stale,
+		s.BadLines)
 	fmt.Fprintf(w, "outcomes\t%s\n", s.outcomes())
 	if list := s.statuses(); list != "" {
 		fmt.Fprintf(w, "statuses\t%s\n", list)
@@ -147,7 +149,8 @@ func (s *status) print(out io.Writer) error {
 	}
 	fmt.Fprintf(w, "spiders\t%d\n", len(s.Spiders))
 	for _, spider := range s.Spiders {
-		fmt.Fprintf(w, "\t%s: %d in flight, %d sent, %d done", spider.Addr, spider.InFlight, spider.Sent, spider.Done)
+		fmt.Fprintf(w, "\t%s: %d in flight, %d sent, %d done", spider.Addr, spider.InFlight, spider.Sent,
+			spider.Done)
 		if spider.Note != "" {
 			fmt.Fprintf(w, "; %s", spider.Note)
 		}
@@ -159,7 +162,7 @@ func (s *status) print(out io.Writer) error {
 	return w.Flush()
 }
 
-// shared is what the daemon shares, in short: nothing where it shares nothing.
+// shared returns short texts about the reservation and Kafka; none: there are neither.
 func (s *status) shared() (parts []string) {
 	if l := s.Reservation; l != nil {
 		parts = append(parts, fmt.Sprintf("reservation %s, held %d, refused %d", l.state(), l.Held, l.Denied))
@@ -170,15 +173,17 @@ func (s *status) shared() (parts []string) {
 	return parts
 }
 
-// statuses counts the documents that are done, by class; "": there are none, or the daemon is older than such counts.
+// statuses returns the documents that are done by class; "": none, or the daemon is older than
+// these counts.
 func (s *status) statuses() string { return countsOf(s.Statuses, hostClasses[:5]) }
 
-// totals counts the documents of an embedded index; "": it is elsewhere.
+// totals returns the documents of an embedded index; "": it is elsewhere.
 func (s *status) totals() string {
 	if s.Index.Scheduled == nil || s.Index.Completed == nil {
 		return ""
 	}
-	return fmt.Sprintf("%d scheduled, %d in transit, %d completed", *s.Index.Scheduled, s.Index.InTransit, *s.Index.Completed)
+	return fmt.Sprintf("%d scheduled, %d in transit, %d completed", *s.Index.Scheduled, s.Index.InTransit,
+		*s.Index.Completed)
 }
 
 func (s *status) outcomes() string {

@@ -42,7 +42,8 @@ func TestStatusShowsWhatIsShared(t *testing.T) {
 			at := statusServer(t, text)
 			shown := command(t, "", "status", "--at", at)
 			for _, want := range []string{
-				"\nreservation  " + c.reservation + "; 21 groups held, 22 got, 23 refused, 24 lost, 25 asked for without an answer\n",
+				"\nreservation  " + c.reservation +
+					"; 21 groups held, 22 got, 23 refused, 24 lost, 25 asked for without an answer\n",
 				"\nKafka        " + c.word + "; 31 requests waiting, 32 done, 33 replies sent, 34 refused by an application's topic, 35 failures\n",
 			} {
 				shown.want(t, 0, want, "")
@@ -73,7 +74,8 @@ func TestStatusShowsWhatCameBack(t *testing.T) {
 
 func TestExplainShowsWhatCameBack(t *testing.T) {
 	for _, c := range []struct{ fetched, want string }{
-		{fetched: `{"2xx":0,"last_status":null,"last_error":"","last_error_at":null,"mean_fetch_s":null}`, want: "came back      nothing yet\n"},
+		{fetched: `{"2xx":0,"last_status":null,"last_error":"","last_error_at":null,"mean_fetch_s":null}`,
+			want: "came back      nothing yet\n"},
 		{fetched: `{"2xx":3,"4xx":1,"dns":0,"last_status":404,"last_error":"status 404","last_error_at":"2026-01-01T00:00:00Z","mean_fetch_s":0.25}`,
 			want: "came back      3 2xx, 1 4xx; a fetch took 0.25 s; last failure: status 404 at 2026-01-01T00:00:00Z\n"},
 	} {
@@ -96,13 +98,15 @@ func TestTopScreenShowsWhatIsShared(t *testing.T) {
 	}
 	v := view{status: n.status}
 	screen := v.draw(80, 24, time.Now())
-	for _, want := range []string{"\nreservation does not answer, held 21, refused 23" + clearLine, "\nKafka connected, waiting 31" + clearLine} {
+	for _, want := range []string{"\nreservation does not answer, held 21, refused 23" + clearLine,
+		"\nKafka connected, waiting 31" + clearLine} {
 		if !strings.Contains(screen, want) {
 			t.Errorf("the screen is %q; want %q in it", screen, want)
 		}
 	}
 	v.status.Reservation, v.status.Kafka = nil, nil
-	if screen := v.draw(80, 24, time.Now()); strings.Contains(screen, "reservation") || strings.Contains(screen, "Kafka") {
+	if screen := v.draw(80, 24, time.Now()); strings.Contains(screen, "reservation") ||
+		strings.Contains(screen, "Kafka") {
 		t.Errorf("the screen is %q; want nothing of what is not shared", screen)
 	}
 }

@@ -9,15 +9,15 @@ import (
 	"urlserver/urlserver"
 )
 
-// tell tells the service manager, where there is one.
+// tell notifies the service manager, if there is one.
 func (s *server) tell(state string) {
 	if err := s.manager.Notify(state); err != nil {
 		s.log.Warn().Err(err).Str("state", state).Msg("the service manager cannot be told")
 	}
 }
 
-// watchdog tells the service manager twice a period that answers, which asks the daemon's
-// owner, is answered, until ctx ends. A daemon that stops has its own bounds of time.
+// watchdog notifies the service manager twice a period until ctx ends, each time after answers
+// returned, which asks the daemon's engine. A daemon that stops has other time limits.
 func (s *server) watchdog(ctx context.Context, period time.Duration, answers func(context.Context) error) {
 	half := period / 2
 	ticks := time.NewTicker(half)

@@ -15,8 +15,8 @@ import (
 	"urlserver/internal/systemd"
 )
 
-// manager is a service manager. It reads its socket as long as the test lasts, since whoever tells it something waits where
-// too much is unread.
+// manager is a service manager. It reads its socket as long as the test lasts, since whoever tells
+// it something waits where too much is unread.
 type manager struct {
 	t    *testing.T
 	told chan string

@@ -28,7 +28,8 @@ func tallied(t *testing.T, redis *redistest.Server, want map[string]string) {
 			t.Errorf("chg_total = %s; want 0", total)
 		}
 		redistest.Eventually(t, "the end of all keys that count", func() bool {
-			return strings.TrimSpace(redis.CLI("EVAL", `return #redis.call('KEYS', 'chg_crawls*') + #redis.call('KEYS', 'chg_parts*') + #redis.call('KEYS', 'chg_held*')`, "0")) == "0"
+			return strings.TrimSpace(redis.CLI("EVAL",
+				`return #redis.call('KEYS', 'chg_crawls*') + #redis.call('KEYS', 'chg_parts*') + #redis.call('KEYS', 'chg_held*')`, "0")) == "0"
 		})
 	}
 }
@@ -46,7 +47,8 @@ func putOf(t *testing.T, at, lines string) {
 	}
 }
 
-// TestCrawlsAreCounted: Redis counts what daemons hold of each crawl, until it is done, or a daemon that was killed is known to be dead.
+// TestCrawlsAreCounted: Redis counts what daemons hold of each crawl, until it is done, or a daemon
+// that was killed is known to be dead.
 func TestCrawlsAreCounted(t *testing.T) {
 	for _, kind := range []string{"memory", "redis"} {
 		t.Run(kind, func(t *testing.T) {

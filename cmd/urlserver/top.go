@@ -49,7 +49,7 @@ func topCommand() *cobra.Command {
 	return cmd
 }
 
-// terminal tells whether people sit at both ends.
+// terminal reports whether in and out are terminals.
 func terminal(in io.Reader, out io.Writer) (*os.File, *os.File, bool) {
 	if p, ok := out.(*clihelp.Plain); ok {
 		out = p.W
@@ -59,7 +59,7 @@ func terminal(in io.Reader, out io.Writer) (*os.File, *os.File, bool) {
 	return i, o, ok1 && ok2 && term.IsTerminal(int(i.Fd())) && term.IsTerminal(int(o.Fd()))
 }
 
-// watchLines prints a line for each status, so many of them; 0: until the daemon or ctx ends.
+// watchLines prints a line for each status, at most so many; 0: until the daemon or ctx ends.
 func watchLines(ctx context.Context, c *client, out io.Writer, lines int) error {
 	ctx, enough := context.WithCancel(ctx)
 	defer enough()
@@ -84,7 +84,7 @@ func watchLines(ctx context.Context, c *client, out io.Writer, lines int) error 
 	return err
 }
 
-// line is a status in one line.
+// line returns a status in one line.
 func line(s *liveStatus, r *rates) string {
 	state := "ready"
 	switch {
@@ -94,7 +94,8 @@ func line(s *liveStatus, r *rates) string {
 		state = "not ready"
 	}
 	text := fmt.Sprintf("up %s  %s  sent/s %s  done/s %s  in flight %d  held %d  leftover %d  slots %d/%d  spiders %d",
-		upTime(s), state, r.sent(), r.done(), s.InFlight, s.Held, s.Leftover, s.Slots.Used, s.Slots.Total, len(s.Spiders)+s.MoreSpiders)
+		upTime(s), state, r.sent(), r.done(), s.InFlight, s.Held, s.Leftover, s.Slots.Used, s.Slots.Total,
+		len(s.Spiders)+s.MoreSpiders)
 	return strings.Join(append([]string{text}, s.shared()...), "  ")
 }
 
@@ -102,15 +103,15 @@ func upTime(s *liveStatus) time.Duration {
 	return time.Duration(s.Uptime * float64(time.Second)).Truncate(time.Second)
 }
 
-// rateOver is how many statuses a rate is made of: a second apart each.
+// rateOver is the number of statuses of a rate, a second apart.
 const rateOver = 5
 
-// rates are those of the last statuses.
+// rates computes rates from the last statuses.
 type rates struct{ last []liveStatus }
 
 func (r *rates) add(s *liveStatus) {
 	if n := len(r.last); n > 0 && s.Uptime < r.last[n-1].Uptime {
-		r.last = nil // the daemon has started anew
+		r.last = nil // the daemon has restarted
 	}
 	if len(r.last) > rateOver {
 		r.last = r.last[1:]
@@ -123,7 +124,7 @@ func (r *rates) done() string {
 	return r.rate(func(s *liveStatus) uint64 { return s.Outcomes["done"] })
 }
 
-// rate is "-" until there are two statuses.
+// rate returns "-" until there are two statuses.
 func (r *rates) rate(of func(*liveStatus) uint64) string {
 	if len(r.last) < 2 {
 		return "-"

@@ -34,7 +34,8 @@ func TestTopPrintsLines(t *testing.T) {
 	r := command(t, "", "top", "--at", d.at, "--lines", "2")
 	r.want(t, 0, "not ready", "")
 	lines := strings.Split(strings.TrimSpace(r.out), "\n")
-	if len(lines) != 2 || !strings.Contains(lines[1], "sent/s 0.0") || !strings.Contains(lines[1], "held 6") || strings.Contains(r.out, "\x1b") {
+	if len(lines) != 2 || !strings.Contains(lines[1], "sent/s 0.0") ||
+		!strings.Contains(lines[1], "held 6") || strings.Contains(r.out, "\x1b") {
 		t.Errorf("output %q", r.out)
 	}
 }
@@ -48,7 +49,8 @@ func TestTopFails(t *testing.T) {
 	command(t, "", "top", "--at", d.at, "--token", "secret", "-n", "1").want(t, 0, "spiders 0", "")
 	// The daemon ends while it is watched.
 	var errs strings.Builder
-	code := run(t.Context(), []string{"top", "--at", d.at, "--token", "secret"}, strings.NewReader(""), writer(d.end), &errs)
+	code := run(t.Context(), []string{"top", "--at", d.at, "--token", "secret"}, strings.NewReader(""),
+		writer(d.end), &errs)
 	result{code, "", errs.String()}.want(t, 1, "", "ended the stream")
 }
 
@@ -117,7 +119,8 @@ func (p *pty) read() {
 
 func (p *pty) size(width, height uint16) {
 	p.t.Helper()
-	if err := unix.IoctlSetWinsize(int(p.far.Fd()), unix.TIOCSWINSZ, &unix.Winsize{Col: width, Row: height}); err != nil {
+	if err := unix.IoctlSetWinsize(int(p.far.Fd()), unix.TIOCSWINSZ,
+		&unix.Winsize{Col: width, Row: height}); err != nil {
 		p.t.Fatal(err)
 	}
 	if p.cmd != nil {
@@ -173,7 +176,8 @@ func TestTopOnATerminal(t *testing.T) {
 		t.Errorf("not sorted by what is held:\n%s", screen)
 	}
 	p.press("d")
-	if screen = p.shows("HELD^", "127.0.0.3"); strings.Index(screen, "127.0.0.3") < strings.Index(screen, "127.0.0.1 ") {
+	if screen = p.shows("HELD^", "127.0.0.3"); strings.Index(screen, "127.0.0.3") < strings.Index(screen,
+		"127.0.0.1 ") {
 		t.Errorf("not sorted the other way round:\n%s", screen)
 	}
 	p.press("s")
@@ -181,7 +185,8 @@ func TestTopOnATerminal(t *testing.T) {
 	p.press("/127.0.0.2")
 	p.shows("search: 127.0.0.2_")
 	p.press("9\x7f\r")
-	if screen = p.shows("127.0.0.2: its group may not be asked yet", "(127.0.0.2, esc: all)"); strings.Contains(screen, "127.0.0.3") {
+	if screen = p.shows("127.0.0.2: its group may not be asked yet",
+		"(127.0.0.2, esc: all)"); strings.Contains(screen, "127.0.0.3") {
 		t.Errorf("what was not searched for is there:\n%s", screen)
 	}
 	p.press("\x1b")
@@ -241,7 +246,8 @@ func TestScreensFit(t *testing.T) {
 		found:  "a\x07b\u009b\x1b]0;m" + strings.Repeat("x", 300),
 	}
 	for i := range 40 {
-		v.top.Busiest = append(v.top.Busiest, topSlot{Slot: uint32(i), Group: strings.Repeat("2001:", 8), Hosts: []string{strings.Repeat("h", 253)}})
+		v.top.Busiest = append(v.top.Busiest,
+			topSlot{Slot: uint32(i), Group: strings.Repeat("2001:", 8), Hosts: []string{strings.Repeat("h", 253)}})
 	}
 	for _, size := range [][2]int{{1, 1}, {20, 5}, {80, 24}, {200, 60}} {
 		screen := v.draw(size[0], size[1], time.Now())
@@ -263,7 +269,8 @@ func TestScreensFit(t *testing.T) {
 // At 80 columns each column is there, and the hosts' beginnings.
 func TestScreenOf80Columns(t *testing.T) {
 	v := view{status: &liveStatus{}, top: &top{Busiest: []topSlot{
-		{Slot: 4095, Group: "192.0.2.100", Hosts: []string{"www.example.org"}, Held: 64, Queued: 63, Active: 1, Gap: 3600},
+		{Slot: 4095, Group: "192.0.2.100", Hosts: []string{"www.example.org"}, Held: 64, Queued: 63,
+			Active: 1, Gap: 3600},
 	}}}
 	v.status.Slots.Used = 7
 	n, err := parseNews("status", []byte(`{"slots":{"used":7},"statuses":{"2xx":12345678,"3xx":1234567,"4xx":123456,"5xx":12345,"none":1234,"dns":9},`+
@@ -274,7 +281,9 @@ func TestScreenOf80Columns(t *testing.T) {
 	v.status = n.status
 	screen := strip(v.draw(80, 24, time.Now()))
 	for _, want := range []string{"   4095 192.0.2.100      1     63     64  1h0m0s     now  www.example.org", "1 of 7 slots in use",
-		"status 12345678 2xx, 1234567 3xx, 123456 4xx, 12345 5xx, 1234 none\r\n", "index  123456789 scheduled, 65536 in transit, 12345678 completed\r\n", "GAP", "NEXT", "HOSTS", "?: all keys"} {
+		"status 12345678 2xx, 1234567 3xx, 123456 4xx, 12345 5xx, 1234 none\r\n",
+		"index  123456789 scheduled, 65536 in transit, 12345678 completed\r\n", "GAP", "NEXT", "HOSTS",
+		"?: all keys"} {
 		if !strings.Contains(screen, want) {
 			t.Errorf("no %q on\n%s", want, screen)
 		}

@@ -17,8 +17,8 @@ import (
 	reserveredis "urlserver/reservation/redis"
 )
 
-// lateStore is a reservation whose first answer to a call of one kind comes late: the call has its effect at
-// once, and the caller hears of it when late closes, or has stopped waiting by then.
+// lateStore is a reservation whose first answer to a call of one kind comes late: the call has its
+// effect at once, and the caller hears of it when late closes, or has stopped waiting by then.
 type lateStore struct {
 	reservation.Store
 	what  string
@@ -44,7 +44,8 @@ func (s *lateStore) AddHost(ctx context.Context, host string, earliest time.Time
 	return added, err
 }
 
-func (s *lateStore) TryReserve(ctx context.Context, host string, lease time.Duration, holder string) (reservation.Reservation, error) {
+func (s *lateStore) TryReserve(ctx context.Context, host string, lease time.Duration,
+	holder string) (reservation.Reservation, error) {
 	r, err := s.Store.TryReserve(ctx, host, lease, holder)
 	if err == nil {
 		s.delay(ctx, "TryReserve")
@@ -52,8 +53,8 @@ func (s *lateStore) TryReserve(ctx context.Context, host string, lease time.Dura
 	return r, err
 }
 
-// TestNothingCountsAfterTheEnd ends a daemon while a service's answer is on its way, or lost. Nothing counts
-// in Redis then.
+// TestNothingCountsAfterTheEnd ends a daemon while a service's answer is on its way, or lost.
+// Nothing counts in Redis then.
 func TestNothingCountsAfterTheEnd(t *testing.T) {
 	for name, late := range map[string]struct {
 		what string
@@ -65,7 +66,8 @@ func TestNothingCountsAfterTheEnd(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			redis := redistest.Start(t)
-			plain := reserveredis.New(reserveredis.Config{Addrs: []string{redis.Addr()}, Penalty: 100 * time.Millisecond})
+			plain := reserveredis.New(reserveredis.Config{Addrs: []string{redis.Addr()},
+				Penalty: 100 * time.Millisecond})
 			defer plain.Close()
 			store := &lateStore{Store: plain, what: late.what, done: make(chan struct{}), late: make(chan struct{})}
 			l, err := net.Listen("tcp", "127.0.0.1:0")
@@ -89,12 +91,14 @@ func TestNothingCountsAfterTheEnd(t *testing.T) {
 			<-store.done
 			if !late.lost {
 				d.end()
-				// A daemon that gives up what it waits for has done so by then, on a machine that is not too busy.
+				// A daemon that gives up what it waits for has done so by then, on a machine that
+				// is not too busy.
 				time.AfterFunc(answerAfterEnd, func() { close(store.late) })
 			}
 			d.stop()
 			if total := strings.TrimSpace(redis.CLI("GET", "chg_total{chg}")); total != "0" {
-				t.Errorf("chg_total is %s when the daemon has ended, of %s; want 0", total, strings.TrimSpace(redis.CLI("HKEYS", "chg_known{chg}")))
+				t.Errorf("chg_total is %s when the daemon has ended, of %s; want 0", total,
+					strings.TrimSpace(redis.CLI("HKEYS", "chg_known{chg}")))
 			}
 		})
 	}

@@ -39,19 +39,22 @@ func named(spans []*otlp.Span) string {
 	return strings.Join(names, " ")
 }
 
-// A crawl of a few documents: a trace for each, its spans in order and within each other, and what became of it.
+// A crawl of a few documents: a trace for each, its spans in order and within each other, and what
+// became of it.
 func TestTraces(t *testing.T) {
 	receiver := otlptest.New(t)
 	before := time.Now().Add(-time.Second)
 	d := startDaemon(t, settings(t, fmt.Sprintf("[trace]\nendpoint = %q\nsample = 1", receiver.URL)))
 	d.obey()
-	d.put("http://127.0.0.1/200", "http://127.0.0.1/404", "http://127.0.0.2/?token=hush&200", "http://127.0.0.3:81/200")
+	d.put("http://127.0.0.1/200", "http://127.0.0.1/404", "http://127.0.0.2/?token=hush&200",
+		"http://127.0.0.3:81/200")
 	traces := receiver.Wait(t, 4)
 	hosts := map[any]int{}
 	for _, spans := range traces {
 		root := spans[0]
 		hosts[otlptest.Attribute(root, "server.address")]++
-		if root.Name != "document" || otlptest.Attribute(root, "urlserver.outcome") != "done" || otlptest.Attribute(root, "urlserver.doc_id") == "" {
+		if root.Name != "document" || otlptest.Attribute(root, "urlserver.outcome") != "done" ||
+			otlptest.Attribute(root, "urlserver.doc_id") == "" {
 			t.Errorf("the document's span is %v", root)
 		}
 		if begin := time.Unix(0, int64(root.StartTimeUnixNano)); begin.Before(before) || begin.After(time.Now()) {
@@ -81,7 +84,8 @@ func TestTraces(t *testing.T) {
 	d.shows("/metrics", `urlserver_traces_total{result="sent"} 4`)
 }
 
-// Where nothing is sampled nothing is told. The share may change while the daemon runs, the receiver may not.
+// Where nothing is sampled nothing is told. The share may change while the daemon runs, the
+// receiver may not.
 func TestTracesReload(t *testing.T) {
 	receiver := otlptest.New(t)
 	off := fmt.Sprintf("[trace]\nendpoint = %q\nsample = 0\n", receiver.URL)
@@ -99,7 +103,8 @@ func TestTracesReload(t *testing.T) {
 		t.Errorf("the first trace is of %v; want the document put when all are sampled", got)
 	}
 	rewrite(t, file, fmt.Sprintf(base, "trace.sample = 1"))
-	if code, told := postReload(t, d); code != http.StatusOK || fmt.Sprint(told["refused"]) != "[map[setting:trace.endpoint why:holds only after a restart]]" {
+	if code, told := postReload(t, d); code != http.StatusOK ||
+		fmt.Sprint(told["refused"]) != "[map[setting:trace.endpoint why:holds only after a restart]]" {
 		t.Errorf("%d %v; want trace.endpoint refused", code, told)
 	}
 	d.stop()

@@ -28,7 +28,8 @@ type seenIndex struct {
 	witness *sim.Witness
 }
 
-func (x seenIndex) Lease(ctx context.Context, most int, reject []string, lease time.Duration, b *docindex.Batch) error {
+func (x seenIndex) Lease(ctx context.Context, most int, reject []string, lease time.Duration,
+	b *docindex.Batch) error {
 	err := x.Store.Lease(ctx, most, reject, lease, b)
 	x.witness.Taken(b)
 	return err
@@ -53,8 +54,8 @@ type seenCrawl struct {
 	since   time.Time
 }
 
-// startSeen starts a daemon with so many documents of each host, 127.1.0.0 and on; told changes what the witness is
-// told of the settings.
+// startSeen starts a daemon with so many documents of each host, 127.1.0.0 and on; told changes
+// what the witness is told of the settings.
 func startSeen(t *testing.T, hosts, each int, changing string, told ...func(*configs.Config)) *seenCrawl {
 	t.Helper()
 	store := memory.New()
@@ -124,7 +125,8 @@ func (c *seenCrawl) done(n uint32, conn net.Conn, trans string) {
 	fmt.Fprintf(conn, "%s DONE 200\n", trans) // a spider that has gone is not heard
 }
 
-// reload has the daemon and the witness take other settings over: told by POST, and every other time by SIGHUP.
+// reload has the daemon and the witness take other settings over: told by POST, and every other
+// time by SIGHUP.
 func (c *seenCrawl) reload(changing string) {
 	c.t.Helper()
 	c.reloads++
@@ -188,7 +190,8 @@ func (c *seenCrawl) complains(want ...sim.Rule) {
 	}
 }
 
-// indexWell reports whether the daemon has had every answer of the index. One that was lost is no fault of its.
+// indexWell reports whether the daemon has had every answer of the index. One that was lost is no
+// fault of its.
 func (c *seenCrawl) indexWell() bool {
 	_, text := c.ask("GET", "/metrics", "")
 	return strings.Contains(text, `urlserver_index_request_errors_total{call="candidates"} 0`) &&
@@ -208,11 +211,19 @@ func TestWitnessBites(t *testing.T) {
 		fetch time.Duration
 		want  []sim.Rule
 	}{
-		{name: "another rate", late: true, told: func(c *configs.Config) { c.ReqHostPerSec = 0.0001 }, fetch: time.Millisecond, want: []sim.Rule{sim.RuleGapHost}},
-		{name: "a block", late: true, told: all(configs.HostRule{Block: true}), fetch: time.Millisecond, want: []sim.Rule{sim.RuleBarred}},
-		{name: "a group", told: all(configs.HostRule{Group: "one"}), want: []sim.Rule{sim.RuleOpenGroup, sim.RuleGapGroup}},
-		{name: "open requests", told: func(c *configs.Config) { c.ReqHostConcurrent = 1 }, want: []sim.Rule{sim.RuleOpenHost}},
-		{name: "documents in flight", told: func(c *configs.Config) { c.Spider.MaxInFlight = 3 }, want: []sim.Rule{sim.RuleInFlight}},
+		{name: "another rate", late: true, told: func(c *configs.Config) {
+			c.ReqHostPerSec = 0.0001
+		}, fetch: time.Millisecond, want: []sim.Rule{sim.RuleGapHost}},
+		{name: "a block", late: true, told: all(configs.HostRule{Block: true}), fetch: time.Millisecond,
+			want: []sim.Rule{sim.RuleBarred}},
+		{name: "a group", told: all(configs.HostRule{Group: "one"}),
+			want: []sim.Rule{sim.RuleOpenGroup, sim.RuleGapGroup}},
+		{name: "open requests", told: func(c *configs.Config) {
+			c.ReqHostConcurrent = 1
+		}, want: []sim.Rule{sim.RuleOpenHost}},
+		{name: "documents in flight", told: func(c *configs.Config) {
+			c.Spider.MaxInFlight = 3
+		}, want: []sim.Rule{sim.RuleInFlight}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			const settings = "Req_Host_Per_Sec = 100\nReq_Host_Concurrent = 2\n"
