@@ -7,18 +7,17 @@ import (
 	"urlserver/internal/weburl"
 )
 
-// Candidate is a document that the index offers. Its slices alias the [Batch]:
-// they stay what they are until the Batch is Reset.
+// Candidate is a document that the index offers. Its slices alias the [Batch] and are valid until
+// the Batch is Reset.
 type Candidate struct {
 	DocID, URL []byte
 	Priority   int32  // higher first
-	Spider     []byte // the spiderid that it is for; empty: it names none
-	Crawl      []byte // its crawl's ID; empty: DEFAULT, or not known
+	Spider     []byte // the spiderid that it is for; empty: any
+	Crawl      []byte // its crawl ID; empty: DEFAULT, or not known
 }
 
-// Batch holds candidates in one growing buffer, so that a thousand of them cost no
-// allocation once it has grown. The zero value is ready. It is not safe for
-// concurrent use.
+// Batch holds candidates in one growing buffer, so that a thousand of them cost no allocation once
+// it has grown. The zero value is ready. It is not safe for concurrent use.
 type Batch struct {
 	buf     []byte
 	good    []offered
@@ -26,14 +25,14 @@ type Batch struct {
 	skipped int
 }
 
-// place says where a document's DOC_ID and URL stand in a buffer, one after the other.
+// place is where DOC_ID and URL of a document are in a buffer, one after the other.
 type place struct {
 	at     int
 	idLen  int32
 	urlLen int32
 }
 
-// offered is a candidate, with its spiderid and its crawl behind its URL.
+// offered is a candidate. Its spiderid and crawl follow its URL in the buffer.
 type offered struct {
 	place
 	spiderLen int32
@@ -46,7 +45,7 @@ func (p place) in(buf []byte) (id, url []byte) {
 	return buf[p.at:mid:mid], buf[mid:end:end]
 }
 
-// Reset empties b and keeps its memory; what At returned before is no longer valid.
+// Reset empties b and keeps its memory. What At returned before is no longer valid.
 func (b *Batch) Reset() {
 	b.buf, b.good, b.invalid, b.skipped = b.buf[:0], b.good[:0], b.invalid[:0], 0
 }
@@ -56,32 +55,31 @@ func (b *Batch) Add(id, url []byte, priority int32) {
 	b.AddFor(id, url, priority, "", "")
 }
 
-// AddFor is Add of a candidate that is for the spiders of a spiderid, and of a crawl.
+// AddFor is Add for a candidate of a crawl that is for the spiders of a spiderid.
 func (b *Batch) AddFor(id, url []byte, priority int32, spider, crawl string) {
 	b.good = append(b.good, offered{b.put(id, url), int32(len(spider)), int32(len(crawl)), priority})
 	b.buf = append(append(b.buf, spider...), crawl...)
 }
 
-// AddInvalid appends a copy of a document that the index offered and that cannot be used; url
-// may be anything, or empty. Whoever asked for candidates reports the outcome [Invalid] for it.
+// AddInvalid appends a copy of a document that the index offered and that cannot be used; url may
+// be anything, or empty. The caller of Candidates reports the outcome [Invalid] for it.
 func (b *Batch) AddInvalid(id, url []byte) {
 	b.invalid = append(b.invalid, b.put(id, url))
 }
 
-// Skip counts something that the index offered and that nothing can be done with,
-// since not even its DOC_ID is known.
+// Skip counts an offer of the index with which nothing can be done, since its DOC_ID is not known.
 func (b *Batch) Skip() { b.skipped++ }
 
-// Len is how many candidates were added.
+// Len returns the number of candidates.
 func (b *Batch) Len() int { return len(b.good) }
 
-// InvalidLen is how many invalid ones were added.
+// InvalidLen returns the number of invalid documents.
 func (b *Batch) InvalidLen() int { return len(b.invalid) }
 
-// Skipped is how often Skip was called.
+// Skipped returns how often Skip was called.
 func (b *Batch) Skipped() int { return b.skipped }
 
-// At returns candidate i, counted from 0 in the order of adding.
+// At returns candidate i, from 0 in the order of Add.
 func (b *Batch) At(i int) Candidate {
 	p := b.good[i]
 	id, url := p.in(b.buf)
@@ -93,7 +91,7 @@ func (b *Batch) At(i int) Candidate {
 	return c
 }
 
-// InvalidAt returns invalid document i, counted from 0 in the order of adding.
+// InvalidAt returns invalid document i, from 0 in the order of AddInvalid.
 func (b *Batch) InvalidAt(i int) Candidate {
 	id, url := b.invalid[i].in(b.buf)
 	return Candidate{DocID: id, URL: url}
@@ -105,32 +103,32 @@ func (b *Batch) put(id, url []byte) place {
 	return p
 }
 
-// Outcome says how a document ended. Its slices alias the [Outcomes] it is read from.
+// Outcome is how a document ended. Its slices alias the [Outcomes] that it is from.
 type Outcome struct {
 	DocID, URL []byte
 	Kind       Kind
 	Status     int           // HTTP status of the last fetch; 0: no answer
-	NoStatus   bool          // Status is 0 since it was not told
-	Change     Change        // of what was fetched
+	NoStatus   bool          // Status is 0 because nobody reported it
+	Change     Change        // of the content
 	Attempts   int           // how often it was sent to a spider
 	At         time.Time     // when it ended
-	Pause      time.Duration // from then on its host wants to be left alone; 0: not known
-	Gap        time.Duration // between two requests, that its host wants; 0: none beyond the ordinary one
-	Again      int64         // second since 1970 from which on it is to be fetched again; 0: not again
-	Metadata   []byte        // with Again: what the store keeps of it from now on, as [EncodeMetadata] writes it
+	Pause      time.Duration // its host is to be left alone for that long; 0: not known
+	Gap        time.Duration // that its host wants between two requests; 0: no special one
+	Again      int64         // fetch it again from this second since 1970 on; 0: do not
+	Metadata   []byte        // with Again: its new metadata, as [EncodeMetadata] writes it
 }
 
-// Change says whether what was fetched is other than the time before.
+// Change is whether the content has changed since the last fetch.
 type Change uint8
 
 const (
-	ChangeUnknown Change = iota // nobody said
+	ChangeUnknown Change = iota // nobody reported it
 	Modified                    // it has changed
 	Unchanged                   // it has not
 )
 
-// IsOf reports whether the outcome is of a document with its DOC_ID and the given URL: it names that one, or none. The
-// document's need not be in serialised form.
+// IsOf reports whether the outcome is of the document with its DOC_ID and the given URL: it names
+// that URL, or none. The document's URL need not be in serialised form.
 func (o *Outcome) IsOf(url []byte) bool {
 	if len(o.URL) == 0 || bytes.Equal(o.URL, url) {
 		return true
@@ -139,8 +137,8 @@ func (o *Outcome) IsOf(url []byte) bool {
 	return err == nil && bytes.Equal(o.URL, u.Text())
 }
 
-// Outcomes holds outcomes in one growing buffer, as [Batch] does candidates. The zero
-// value is ready. It is not safe for concurrent use.
+// Outcomes holds outcomes in one growing buffer, as [Batch] holds candidates. The zero value is
+// ready. It is not safe for concurrent use.
 type Outcomes struct {
 	buf  []byte
 	ends []ending
@@ -153,7 +151,7 @@ type ending struct {
 	noStatus bool
 	status   int32
 	attempts int32
-	metaLen  int32 // of what stands behind the URL
+	metaLen  int32 // of what follows the URL
 	at       int64 // ns since 1970, or noTime
 	pause    time.Duration
 	gap      time.Duration
@@ -163,10 +161,10 @@ type ending struct {
 // noTime stands for the zero time, which has no count of nanoseconds.
 const noTime = -1 << 63
 
-// Reset empties o and keeps its memory; what At returned before is no longer valid.
+// Reset empties o and keeps its memory. What At returned before is no longer valid.
 func (o *Outcomes) Reset() { o.buf, o.ends = o.buf[:0], o.ends[:0] }
 
-// Add appends a copy of an outcome. Times before 1678 or after 2262 are not kept right.
+// Add appends a copy of an outcome. Times before 1678 or after 2262 are not represented.
 func (o *Outcomes) Add(out Outcome) {
 	e := ending{
 		place:    place{at: len(o.buf), idLen: int32(len(out.DocID)), urlLen: int32(len(out.URL))},
@@ -188,10 +186,10 @@ func (o *Outcomes) Add(out Outcome) {
 	o.ends = append(o.ends, e)
 }
 
-// Len is how many outcomes were added.
+// Len returns the number of outcomes.
 func (o *Outcomes) Len() int { return len(o.ends) }
 
-// At returns outcome i, counted from 0 in the order of adding; its time is in UTC.
+// At returns outcome i, from 0 in the order of Add. Its time is in UTC.
 func (o *Outcomes) At(i int) Outcome {
 	e := o.ends[i]
 	id, url := e.in(o.buf)

@@ -52,7 +52,7 @@ func ClassOf(kind Kind, status int) Class {
 	return ClassInvalid
 }
 
-// Outcome returns the word for how documents of the class ended: "done" for those that a spider fetched, well or not.
+// Outcome is how a document ended. Its slices alias the [Outcomes] that it is from.
 func (c Class) Outcome() string {
 	if c <= ClassNone {
 		return Done.String()

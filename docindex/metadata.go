@@ -6,7 +6,8 @@ import (
 	"strconv"
 )
 
-// EncodeMetadata writes metadata as stores keep it: a JSON object with sorted keys, nothing where it is empty.
+// EncodeMetadata returns metadata in the form that stores keep: a JSON object with sorted keys, or
+// nil if it is empty.
 func EncodeMetadata(m map[string][]string) []byte {
 	if len(m) == 0 {
 		return nil
@@ -20,7 +21,7 @@ func EncodeMetadata(m map[string][]string) []byte {
 	return text
 }
 
-// DecodeMetadata reads what EncodeMetadata wrote; of anything else it reads nothing.
+// DecodeMetadata parses what EncodeMetadata wrote. It returns nil for anything else.
 func DecodeMetadata(text []byte) (m map[string][]string) {
 	if len(text) == 0 || json.Unmarshal(text, &m) != nil {
 		return nil
@@ -28,8 +29,8 @@ func DecodeMetadata(text []byte) (m map[string][]string) {
 	return m
 }
 
-// PriorityOf is what metadata says of a document's priority: the first value of "priority", where it is an integer. One
-// beyond 32 bits is the nearest that is not.
+// PriorityOf returns the priority in metadata: the first value of "priority" if it is an integer,
+// else 0. A value beyond 32 bits becomes the nearest one within.
 func PriorityOf(m map[string][]string) int32 {
 	values := m["priority"]
 	if len(values) == 0 {

@@ -16,9 +16,9 @@ import (
 // OwnerRoom is how much longer an owner may be than the metadata that names it.
 const OwnerRoom = len(`,"spiderid":["` + DefaultSpider + `"]`)
 
-// OwnerOf is the owner that metadata names, as [EncodeMetadata] wrote it: the metadata that has the first
-// values of appid and spiderid and nothing else. An appid without a spiderid has [DefaultSpider]. Nil: it
-// names neither.
+// OwnerOf returns the owner in metadata that [EncodeMetadata] wrote: metadata with the first values
+// of appid and spiderid alone. An appid without a spiderid has [DefaultSpider]. Nil: there is
+// neither.
 func OwnerOf(metadata []byte) []byte {
 	if !bytes.Contains(metadata, []byte(`"spiderid"`)) && !bytes.Contains(metadata, []byte(`"appid"`)) {
 		return nil
@@ -27,7 +27,7 @@ func OwnerOf(metadata []byte) []byte {
 	return ownerText(first(m["spiderid"]), first(m["appid"]))
 }
 
-// OwnerOfCrawl is the owner of a crawl's documents.
+// OwnerOfCrawl returns the owner of a crawl's documents.
 func OwnerOfCrawl(id CrawlID) []byte { return ownerText(id.Spider, id.App) }
 
 // HasApp reports whether an owner names an appid.
@@ -50,8 +50,8 @@ func SameOwner(a, b []byte) bool {
 	return bytes.Equal(a, b) || bytes.Equal(OwnerOf(a), OwnerOf(b))
 }
 
-// WithOwner is the metadata of a document that gets new metadata: its owner stays, whatever that says. Where
-// both together are longer than [MaxExtra], it is the owner alone.
+// WithOwner returns new metadata for a document with its owner, whatever owner the new metadata
+// names. If both together are longer than [MaxExtra], it returns the owner alone.
 func WithOwner(metadata, owner []byte) []byte {
 	if bytes.Equal(OwnerOf(metadata), owner) {
 		return metadata
@@ -71,10 +71,11 @@ func WithOwner(metadata, owner []byte) []byte {
 	return owner
 }
 
-// UpdateRank orders the documents of a URL in a queue by how likely news of it that names no owner is of them,
-// the likeliest first: clients that fetched a URL need not say whose it was. So news is of the document that
-// a client of GetURLs has; else of the one without an owner; else of one that is not completed; else of a
-// completed one. Where there is none it is of a new document without an owner.
+// UpdateRank says of which document of a URL in a queue an update is that names no owner: of the
+// one with the lowest rank. Clients that fetched a URL need not say whose it was. So first comes
+// the document that a URL Frontier client has, then the one without an owner, then one that is not
+// completed, then a completed one. If there is none, the update is of a new document without an
+// owner.
 func UpdateRank(state State, atCalls, owned bool) int {
 	switch {
 	case atCalls && state == InTransit:
@@ -87,4 +88,4 @@ func UpdateRank(state State, atCalls, owned bool) int {
 	return 3
 }
 
-const NoRank = 4 // behind all of NewsRank
+const NoRank = 4 // larger than any UpdateRank

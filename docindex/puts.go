@@ -11,48 +11,48 @@ import (
 	"urlserver/protocol"
 )
 
-// MaxExtra bounds crawl, key and metadata of a document together, in bytes, so that a
-// document with the longest URL still fits one string of a store's arena.
+// MaxExtra bounds crawl, key and metadata of a document together, in bytes. With the longest URL
+// they still fit one string of a store's arena.
 const MaxExtra = 8000
 
-// defaultCrawl is the crawl of documents that name none, as the URL Frontier API has it.
+// defaultCrawl is the crawl of documents that name none, as in the URL Frontier API.
 const defaultCrawl = "DEFAULT"
 
-// Put is a URL to be stored. Only URL is needed; crawl, key and metadata are kept where given.
+// Put is a URL to be stored. Only URL is needed.
 type Put struct {
-	URL      []byte // absolute, http or https, and kept as weburl serialises it; with AddExact anything
+	URL      []byte // absolute, http or https, stored as weburl serialises it; with AddExact anything
 	DocID    []byte // 1 to 64 printable ASCII characters other than space; empty: the store gives one
 	Priority int32  // higher first
 	Crawl    []byte // empty: the same as DEFAULT
 	Key      []byte // of its queue; empty: the same as its host
 	Metadata []byte // a JSON object, string to list of strings; empty: none
-	Due      int64  // seconds since 1970 from which on it may go out; Never: it is completed; 0 is before all others
-	Update   bool   // this is news of the URL, which holds whatever the store has of it
-	NoExpiry bool   // its crawl does not expire, whatever was said before, unless the metadata says when it does
-	Created  int64  // when it was put first, seconds since 1970; 0: now. Not looked at where the URL is known
+	Due      int64  // seconds since 1970 from which on it may be handed out; Never: it is completed; 0 is before all others
+	Update   bool   // update the URL if it is known
+	NoExpiry bool   // its crawl does not expire, whatever earlier Puts said, unless the metadata says when
+	Created  int64  // when it was first put, seconds since 1970; 0: now. Ignored if the URL is known
 }
 
 // Due times that are none.
 const (
-	Never = math.MaxInt64 // it is completed
+	Never = math.MaxInt64 // the document is completed
 	Now   = -1            // the second in which it is stored
 )
 
-// Puts holds checked URLs to be stored, in one growing buffer. The zero value is ready.
-// It is not safe for concurrent use.
+// Puts holds checked URLs to be stored, in one growing buffer. The zero value is ready. It is not
+// safe for concurrent use.
 type Puts struct {
 	buf   []byte
 	items []item
 }
 
-// item says where the parts of a Put stand in the buffer, one after the other.
+// item is where the parts of a Put are in the buffer, one after the other.
 type item struct {
 	at       int
 	due      int64
 	created  int64
 	priority int32
 	urlLen   uint16
-	hostAt   uint16 // from at on
+	hostAt   uint16 // relative to at
 	hostLen  uint16
 	crawlLen uint16
 	keyLen   uint16
@@ -63,17 +63,17 @@ type item struct {
 	verdict  Verdict
 }
 
-// Reset empties p and keeps its memory; what At returned before is no longer valid.
+// Reset empties p and keeps its memory. What At returned before is no longer valid.
 func (p *Puts) Reset() { p.buf, p.items = p.buf[:0], p.items[:0] }
 
-// Len is how many URLs were added.
+// Len returns the number of URLs.
 func (p *Puts) Len() int { return len(p.items) }
 
-// Size is how many bytes the URLs take with all that belongs to them.
+// Size returns the number of bytes in p.
 func (p *Puts) Size() int { return len(p.buf) }
 
-// Add checks put and appends a copy of it as it is to be stored: the URL normalised and
-// without fragment, metadata compact. The error says what is wrong with it; then nothing is added.
+// Add checks put and appends a copy of it in the form in which it is stored: the URL normalised and
+// without fragment, the metadata compact. An error says what is wrong; then nothing is added.
 func (p *Puts) Add(put Put) error {
 	u, err := weburl.Parse(put.URL)
 	if err != nil {
@@ -94,9 +94,9 @@ func (p *Puts) Add(put Put) error {
 	return nil
 }
 
-// AddExact is Add for clients that want the URL back as it is: any text of up to protocol.MaxURL bytes. Its
-// key is needed where it has no host. host is the one that its requests go to, empty where it has none.
-// Metadata has to be compact, as [EncodeMetadata] writes it.
+// AddExact is Add for clients that want the URL back as it is: any text of up to protocol.MaxURL
+// bytes. host is the host of its requests, or empty; then the Put needs a key. The metadata has to
+// be compact, as [EncodeMetadata] writes it.
 func (p *Puts) AddExact(put Put, host []byte) error {
 	switch {
 	case len(put.URL) == 0:
@@ -119,16 +119,16 @@ func (p *Puts) AddExact(put Put, host []byte) error {
 	return nil
 }
 
-// AddFrom adds URL i of another Puts as it is there.
+// AddFrom appends URL i of another Puts.
 func (p *Puts) AddFrom(from *Puts, i int) { p.add(from.At(i)) }
 
-// Verdict says what became of URL i, once the Put has returned.
+// Verdict returns the verdict on URL i, once Put has returned.
 func (p *Puts) Verdict(i int) Verdict { return p.items[i].verdict }
 
-// SetVerdict sets the verdict on URL i; stores do.
+// SetVerdict sets the verdict on URL i. Stores call it.
 func (p *Puts) SetVerdict(i int, v Verdict) { p.items[i].verdict = v }
 
-// settle gives the parts that can be said in several ways their one form.
+// settle brings the parts that can be written in several ways into their one form.
 func (put *Put) settle(host []byte) (err error) {
 	if string(put.Crawl) == defaultCrawl {
 		put.Crawl = nil
@@ -175,7 +175,7 @@ func (p *Puts) add(put Put, host []byte) {
 	p.items = append(p.items, it)
 }
 
-// At returns URL i as it is to be stored, and its host; slices alias p.
+// At returns URL i in the form in which it is stored, and its host. The slices alias p.
 func (p *Puts) At(i int) (put Put, host []byte) {
 	it := &p.items[i]
 	rest := p.buf[it.at:]
@@ -197,7 +197,7 @@ func (p *Puts) At(i int) (put Put, host []byte) {
 
 var errMetadata = errors.New("metadata is not an object of lists of strings")
 
-// compactMetadata returns raw without space and with sorted keys, or nothing where it is empty.
+// compactMetadata returns raw without space and with sorted keys, or nothing if it is empty.
 func compactMetadata(raw []byte) ([]byte, error) {
 	if len(raw) == 0 {
 		return nil, nil
@@ -222,7 +222,7 @@ func compactMetadata(raw []byte) ([]byte, error) {
 	return json.Marshal(m)
 }
 
-// HostOf is the host that requests for a URL go to, or nothing where it has none.
+// HostOf returns the host to which requests for a URL go, or nil if it has none.
 func HostOf(url []byte) []byte {
 	u, err := weburl.Parse(url)
 	if err != nil {

@@ -99,7 +99,7 @@ func (s *Store) AckCrawlEnd(ctx context.Context, id docindex.CrawlID, round uint
 	return s.waitSync(b, no)
 }
 
-// changeCrawl has a crawl's book changed, and made where that is wanted and there is none.
+// changeCrawl changes a crawl. If there is none, open adds it.
 func (s *Store) changeCrawl(id docindex.CrawlID, open bool, change func(*crawlstats.Stats, *crawlstats.CrawlStats) error) (b *pebble.Batch, no uint64, err error) {
 	s.base.Mu.Lock()
 	defer s.base.Mu.Unlock()

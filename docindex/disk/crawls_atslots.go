@@ -8,7 +8,7 @@ import (
 	"urlserver/docindex/internal/queuesched"
 )
 
-// forgetInSlots tells of the documents of a crawl that the slots have.
+// forgetInSlots calls tell with the documents of a crawl that the slots have.
 func (s *Store) forgetInSlots(ctx context.Context, b *crawlstats.CrawlStats, tell func(*docindex.Outcomes) (int, error)) (err error) {
 	for next := uint32(1); next != 0; {
 		if err := ctx.Err(); err != nil {
@@ -30,8 +30,8 @@ func (s *Store) forgetInSlots(ctx context.Context, b *crawlstats.CrawlStats, tel
 	return nil
 }
 
-// someInSlots adds documents of a crawl that the slots have, from a number of transits on, and returns the one to go on
-// with, or 0. Of their rows nothing is read.
+// someInSlots appends documents of a crawl that the slots have, from a number of transits on, and
+// returns the number to continue with, or 0. It reads no rows.
 func (s *Store) someInSlots(b *crawlstats.CrawlStats, from uint32, out *docindex.Outcomes) (next uint32, err error) {
 	s.base.Mu.Lock()
 	defer s.base.Mu.Unlock()

@@ -6,10 +6,10 @@ import (
 	"github.com/cockroachdb/pebble/v2"
 )
 
-// A purge ends chapters and writes nothing of their documents, so a stop of any size is quick. Later, clearNowAndThen
+// A purge ends partitions and writes nothing of their documents, so a stop of any size is quick. Later, clearNowAndThen
 // rewrites these documents as what they are: each gets the row of a completed document, and its body is deleted. It
-// begins with a chapter when none of its documents is scheduled or in transit any more, and goes over the order of
-// the chapter's queue, a few rows at a time. Then the chapter is not over any more: all that it has is completed by its own
+// begins with a partition when none of its documents is scheduled or in transit any more, and goes over the order of
+// the partition's queue, a few rows at a time. Then the partition is not over any more: all that it has is completed by its own
 // row. Until then purgedRow is on disk, so after a restart the work begins again with the rows that are left. No step
 // changes what anybody sees.
 
@@ -19,29 +19,30 @@ const (
 	clearAgain = time.Second           // before it is tried again after an error, such as a full disk
 )
 
-// clearing is the work on chapters that are over. The Store's lock guards all but wake.
+// clearing is the work on purged partitions. The store's lock guards all but wake.
 type clearing struct {
-	wake     chan struct{}
-	pause    time.Duration
-	chapters []uint32          // numbers of those to be done, and of some that are gone or were reopened since
-	scans    uint64            // begun
-	scanned  map[uint32]uint64 // number of a queue on disk: the last of its scans that went to the end
-	queue    uint32            // number on disk of the queue whose scan is under way; 0: none is
-	next     []byte            // key that this goes on with
+	wake       chan struct{}
+	pause      time.Duration
+	partitions []uint32          // numbers of those to be done, and of some that are gone or were reopened since
+	scans      uint64            // begun
+	scanned    map[uint32]uint64 // number of a queue on disk: the last of its scans that went to the end
+	queue      uint32            // number on disk of the queue whose scan is under way; 0: none is
+	next       []byte            // key that this goes on with
 }
 
 func newClearing() clearing {
 	return clearing{wake: make(chan struct{}, 1), pause: clearPause, scanned: map[uint32]uint64{}}
 }
 
-// clearLaterLocked has a chapter cleared if it is over and nothing of it is open any more.
+// clearLaterLocked queues a partition for clearing if it is purged and none of its documents is
+// open.
 func (s *Store) clearLaterLocked(no uint32) {
 	c, l := s.crawls.partitions[no], &s.clearing
 	if !c.isPurged() {
 		return
 	}
 	if c.scan == 0 {
-		l.chapters = append(l.chapters, no)
+		l.partitions = append(l.partitions, no)
 	}
 	c.scan = l.scans + 1
 	select {
@@ -50,10 +51,11 @@ func (s *Store) clearLaterLocked(no uint32) {
 	}
 }
 
-// isPurged reports whether each body that a chapter has in the order is of a document that has ended with it.
+// isPurged reports whether each body that a partition has in the order is of a document that was
+// purged with it.
 func (c *partition) isPurged() bool { return c.purged && c.docs == c.ended }
 
-// clearNowAndThen clears chapters until the store is closed.
+// clearNowAndThen clears partitions until the store is closed.
 func (s *Store) clearNowAndThen() {
 	for {
 		select {
@@ -80,12 +82,12 @@ func (s *Store) clearNowAndThen() {
 	}
 }
 
-// clearSome does a step. Nobody waits for its commit: what of it a crash undoes is done again.
+// clearSome does one step. Nobody waits for its commit: a step that a crash undoes is done again.
 func (s *Store) clearSome() (more bool, err error) {
 	s.base.Mu.Lock()
 	defer s.base.Mu.Unlock()
 	l := &s.clearing
-	if len(l.chapters) == 0 {
+	if len(l.partitions) == 0 {
 		return false, s.usableLocked()
 	}
 	if err := s.beginLocked(); err != nil {
@@ -94,10 +96,10 @@ func (s *Store) clearSome() (more bool, err error) {
 	if err := s.clearLocked(); err != nil {
 		return true, s.abortLocked(err)
 	}
-	if len(l.chapters) == 0 {
-		l.chapters, l.scanned = nil, map[uint32]uint64{}
+	if len(l.partitions) == 0 {
+		l.partitions, l.scanned = nil, map[uint32]uint64{}
 	}
-	return len(l.chapters) > 0, s.commitLazilyLocked()
+	return len(l.partitions) > 0, s.commitLazilyLocked()
 }
 
 func (s *Store) clearLocked() (err error) {
@@ -111,7 +113,7 @@ func (s *Store) clearLocked() (err error) {
 		}
 	}()
 	l := &s.clearing
-	for left := clearHold; left > 0 && len(l.chapters) > 0; left-- {
+	for left := clearHold; left > 0 && len(l.partitions) > 0; left-- {
 		if l.queue == 0 {
 			s.clearNextLocked()
 			continue
@@ -123,11 +125,11 @@ func (s *Store) clearLocked() (err error) {
 	return nil
 }
 
-// clearNextLocked ends the work on a chapter, or begins the scan of its queue.
+// clearNextLocked ends the work on a partition, or begins the scan of its queue.
 func (s *Store) clearNextLocked() {
 	l := &s.clearing
-	last := len(l.chapters) - 1
-	no := l.chapters[last]
+	last := len(l.partitions) - 1
+	no := l.partitions[last]
 	c := s.crawls.partitions[no]
 	switch {
 	case c == nil || c.scan == 0: // gone
@@ -142,10 +144,11 @@ func (s *Store) clearNextLocked() {
 		c.purged, c.scan = false, 0
 		s.txn.b.Delete(numberKey(purgedRow, no), nil)
 	}
-	l.chapters = l.chapters[:last]
+	l.partitions = l.partitions[:last]
 }
 
-// scanSomeLocked goes on with the scan, over at most so many rows. It returns how many it may still look at.
+// scanSomeLocked continues the scan, over a number of rows. It returns how many it may still look
+// at.
 func (s *Store) scanSomeLocked(it *pebble.Iterator, left int) (int, error) {
 	l := &s.clearing
 	if s.byNo[l.queue] == 0 { // deleted since
@@ -170,7 +173,7 @@ func (s *Store) scanSomeLocked(it *pebble.Iterator, left int) (int, error) {
 	return left, it.Error()
 }
 
-// clearRowLocked completes the document of a body if it has ended with its chapter.
+// clearRowLocked completes the document of a body if it was purged with its partition.
 func (s *Store) clearRowLocked(key, value []byte) error {
 	p, err := readPlan(value)
 	if err != nil || p.member == 0 {

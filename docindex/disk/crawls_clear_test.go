@@ -19,7 +19,7 @@ func wantRows(t *testing.T, s *disk.Store, bodies, docs, over int) {
 	t.Helper()
 	b, d, o, err := s.Rows()
 	if err != nil || b != bodies || d != docs || o != over {
-		t.Errorf("there are rows of %d bodies, %d documents, %d chapters that are over, %v; want %d, %d and %d", b, d, o, err, bodies, docs, over)
+		t.Errorf("there are rows of %d bodies, %d documents, %d partitions that are over, %v; want %d, %d and %d", b, d, o, err, bodies, docs, over)
 	}
 	if err := s.Check(); err != nil {
 		t.Error(err)
@@ -83,7 +83,7 @@ func clearSome(t *testing.T, s *disk.Store) (more bool) {
 	return more
 }
 
-// A body stays while its document, or another one of its chapter, is at a spider or a client, and goes after that.
+// A body stays while its document, or another one of its partition, is at a spider or a client, and goes after that.
 func TestBodiesInTransitStay(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := open(t, t.TempDir(), disk.Batch)
@@ -170,7 +170,7 @@ func TestClearingIsUnseen(t *testing.T) {
 				}
 			}
 			if b, _, over, err := s.Rows(); over != 0 || b != int(indextest.Count(t, s, nil).Scheduled) || err != nil {
-				t.Errorf("seed %d: %d bodies and %d chapters are left, %v", seed, b, over, err)
+				t.Errorf("seed %d: %d bodies and %d partitions are left, %v", seed, b, over, err)
 			}
 		})
 	}

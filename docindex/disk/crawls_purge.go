@@ -13,12 +13,13 @@ import (
 )
 
 const (
-	purgeHold = 200                     // chapters that a portion of a purge ends, which takes about 1 ms
-	lookHold  = 10 * embedded.LockBatch // chapters or transits that it looks at
+	purgeHold = 200                     // partitions that a portion of a purge ends, which takes about 1 ms
+	lookHold  = 10 * embedded.LockBatch // partitions or transits that it looks at
 	tellHold  = 500                     // documents that it tells of
 )
 
-// PurgeCrawl is [docindex.Crawls.PurgeCrawl]. It is on disk once it returns, its portions now and then before.
+// PurgeCrawl is [docindex.Crawls.PurgeCrawl]. It is on disk once it returns, its portions now and
+// then before.
 func (s *Store) PurgeCrawl(ctx context.Context, id docindex.CrawlID, tell func(*docindex.Outcomes) (int, error)) (purged int, err error) {
 	s.base.Mu.Lock()
 	b := s.crawls.stats.Find(id)
@@ -40,15 +41,15 @@ func (s *Store) PurgeCrawl(ctx context.Context, id docindex.CrawlID, tell func(*
 	return s.crawls.stats.ReportPurged(b), s.usableLocked()
 }
 
-// addPurged counts documents of a refused crawl whose outcomes come later. They are not on disk as such: after a restart they count by
-// these, or by what became of them without.
+// addPurged counts documents of a stopped crawl whose outcomes come later. That count is not on
+// disk: after a restart the outcomes themselves count, or what became of the documents without one.
 func (s *Store) addPurged(b *crawlstats.CrawlStats, n int) {
 	s.base.Mu.Lock()
 	defer s.base.Mu.Unlock()
 	b.Unreported += n
 }
 
-// purgePartitions ends what is scheduled of a crawl.
+// purgePartitions ends the scheduled documents of a crawl.
 func (s *Store) purgePartitions(ctx context.Context, b *crawlstats.CrawlStats) error {
 	last := uint64(0)
 	for next := uint32(1); next != 0; {
@@ -64,8 +65,8 @@ func (s *Store) purgePartitions(ctx context.Context, b *crawlstats.CrawlStats) e
 	return s.waitSync(nil, last)
 }
 
-// purgeSomePartitions does some of that, from a chapter on, in a commit that is not waited for. It returns that one's number, and
-// the chapter to go on with, or 0.
+// purgeSomePartitions does some of that, from a partition on, in a commit that nobody waits for. It
+// returns the number of the commit, and the partition to continue with, or 0.
 func (s *Store) purgeSomePartitions(b *crawlstats.CrawlStats, from uint32) (last uint64, next uint32, err error) {
 	s.base.Mu.Lock()
 	defer s.base.Mu.Unlock()
@@ -87,7 +88,8 @@ func (s *Store) purgeSomePartitions(b *crawlstats.CrawlStats, from uint32) (last
 	return s.journal.no, next, err
 }
 
-// purgePartitionLocked ends what is scheduled of a chapter whose crawl is refused. What is in transit goes on.
+// purgePartitionLocked ends the scheduled documents of a partition whose crawl was stopped. Those
+// in transit go on.
 func (s *Store) purgePartitionLocked(no uint32, now int64) {
 	c := s.crawls.partitions[no]
 	if !c.purged {
@@ -110,7 +112,7 @@ func (s *Store) purgePartitionLocked(no uint32, now int64) {
 	s.base.Sched.Refresh(c.queue, now) // its limit may be reached
 }
 
-// purgeScheduledLocked ends so many documents of a priority that are scheduled in a chapter that is over.
+// purgeScheduledLocked ends n scheduled documents of a priority in a purged partition.
 func (s *Store) purgeScheduledLocked(no uint32, priority int32, n uint64, now int64) {
 	c := s.crawls.partitions[no]
 	b := c.domain.Crawl
@@ -121,7 +123,8 @@ func (s *Store) purgeScheduledLocked(no uint32, priority int32, n uint64, now in
 	b.Unreported += int(n)
 }
 
-// wasPurgedLocked reports whether a document, whose row says that it is scheduled, has ended with its chapter.
+// wasPurgedLocked reports whether a document whose row says that it is scheduled was purged with
+// its partition.
 func (s *Store) wasPurgedLocked(n *name, d *doc) bool {
 	if d.completed || d.member == 0 || !s.crawls.partitions[d.member].purged || s.transitOf(n) != 0 {
 		return false
@@ -130,8 +133,9 @@ func (s *Store) wasPurgedLocked(n *name, d *doc) bool {
 	return !stray
 }
 
-// endsWithPartitionLocked reports whether a document at the slots ends by an outcome as if it were scheduled and its chapter ended
-// now, so that its rows may stay. Those of calls may be leased again after a restart, by their rows.
+// endsWithPartitionLocked reports whether an outcome ends a document in the slots as if it were
+// scheduled and its partition were purged now; then its rows may stay. Not so for documents of
+// clients: their rows may lease them again after a restart.
 func (s *Store) endsWithPartitionLocked(id uint32, why docindex.Kind) bool {
 	t := s.transits.At(id)
 	if t.member == 0 || t.consumer == queuesched.FrontierConsumer {
@@ -141,7 +145,7 @@ func (s *Store) endsWithPartitionLocked(id uint32, why docindex.Kind) bool {
 	return c.purged && c.domain.Crawl.Why == why
 }
 
-// noteReturnedLocked notes a document that is scheduled again in a chapter that is over.
+// noteReturnedLocked records a document that is scheduled again in a purged partition.
 func (s *Store) noteReturnedLocked(no uint32, n name) {
 	c := s.crawls.partitions[no]
 	if c.returnedAfterPurge == nil {
@@ -151,7 +155,7 @@ func (s *Store) noteReturnedLocked(no uint32, n name) {
 	s.crawls.withReturned[no] = struct{}{}
 }
 
-// purgeReturned ends strays.
+// purgeReturned ends the documents that came back to purged partitions.
 func (s *Store) purgeReturned() error {
 	for {
 		b, no, more, err := s.purgeSomeReturned()

@@ -8,7 +8,7 @@ import (
 	"urlserver/docindex/internal/crawlstats"
 )
 
-// tally is what documents say of a chapter.
+// tally is what documents say of a partition.
 type tally struct {
 	open          map[int32]uint64
 	ended, purged uint64
@@ -41,7 +41,7 @@ func (s *Store) checkCrawlsLocked() error {
 			t.ended++
 		}
 		if c := s.crawls.partitions[d.member]; c == nil || s.queues[c.queue].no != readNo(key) {
-			return fmt.Errorf("it names chapter %d, which is not its queue's", d.member)
+			return fmt.Errorf("it names partition %d, which is not its queue's", d.member)
 		}
 		return nil
 	})
@@ -56,18 +56,18 @@ func (s *Store) checkCrawlsLocked() error {
 		got := &tally{open: map[int32]uint64{}, ended: c.ended, purged: c.purgedDocs}
 		c.open.Each(func(p int32, n uint64) { got.open[p] = n })
 		if want := all[uint32(no)]; want == nil || !reflect.DeepEqual(got, want) {
-			return fmt.Errorf("chapter %d (%v, %s): counted is %+v; there is %+v", no, c.domain.Crawl.ID, c.domain.Name, got, want)
+			return fmt.Errorf("partition %d (%v, %s): counted is %+v; there is %+v", no, c.domain.Crawl.ID, c.domain.Name, got, want)
 		}
 		delete(all, uint32(no))
 		ended[c.domain.Crawl] += c.ended
 		purged[c.domain.Crawl] += c.purgedDocs
 	}
 	if len(all) > 0 {
-		return fmt.Errorf("documents name %d chapters that are not there", len(all))
+		return fmt.Errorf("documents name %d partitions that are not there", len(all))
 	}
 	for b, n := range ended {
 		if b.Count[crawlstats.Completed] != n || b.Purged != purged[b] {
-			return fmt.Errorf("crawl %v: counted are %d completed and %d purged; its chapters have %d and %d", b.ID, b.Count[crawlstats.Completed], b.Purged, n, purged[b])
+			return fmt.Errorf("crawl %v: counted are %d completed and %d purged; its partitions have %d and %d", b.ID, b.Count[crawlstats.Completed], b.Purged, n, purged[b])
 		}
 	}
 	return nil
@@ -87,7 +87,7 @@ func (s *Store) EachPortion(id docindex.CrawlID, do func(portion func() error) e
 // ClearSome does a step of what is done some time after a purge; more says that there is another one.
 func (s *Store) ClearSome() (more bool, err error) { return s.clearSome() }
 
-// Rows is how many bodies are on disk, how many documents' rows, and how many chapters' that are over.
+// Rows is how many bodies are on disk, how many documents' rows, and how many partitions' that are over.
 func (s *Store) Rows() (bodies, docs, over int, err error) {
 	for kind, n := range map[byte]*int{planRow: &bodies, docRow: &docs, purgedRow: &over} {
 		if err := s.each(kind, func(_, _ []byte) error { *n++; return nil }); err != nil {

@@ -10,7 +10,7 @@ import (
 	"urlserver/docindex/internal/queuesched"
 )
 
-// Check compares what is counted with what is there: each scheduled document, and each that has ended with its chapter, has one
+// Check compares what is counted with what is there: each scheduled document, and each that has ended with its partition, has one
 // place in its queue, and nothing else has.
 func (s *Store) Check() error {
 	s.base.Mu.Lock()

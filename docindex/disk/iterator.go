@@ -8,9 +8,9 @@ import (
 	"urlserver/docindex/internal/queuesched"
 )
 
-// queueIterator goes over what is scheduled in a queue in its order, but for what is in transit: first over what came
-// before the queue's cursor, then from there on. What it goes over moves the cursor, so nothing is gone over again
-// without need. It is good while the lock is held.
+// queueIterator iterates over the scheduled documents of a queue in their order, without those in
+// transit: first over those that came before the queue's cursor, then from the cursor on. It moves
+// the cursor, so that nothing is visited again without need. It is valid while the lock is held.
 type queueIterator struct {
 	s            *Store
 	it           *pebble.Iterator
@@ -34,14 +34,15 @@ type queueIterator struct {
 	on   string // its host
 }
 
-// maxSkipped is how many documents are passed over in a queue of many hosts before that is left alone.
+// maxSkipped is how many documents are skipped in a queue with several hosts before the queue is
+// left alone.
 const maxSkipped = 64
 
-// maxSkips is how many documents of refused crawls are gone over while the lock is held, which takes some ms. It is not
-// gone over them again.
+// maxSkips is how many documents of stopped crawls are skipped under one lock, which takes some ms.
+// They are not skipped again.
 const maxSkips = 5000
 
-// iterateLocked makes w ready to go over a queue.
+// iterateLocked prepares w for a queue.
 func (s *Store) iterateLocked(w *queueIterator, id uint32) error {
 	if w.it == nil {
 		it, err := s.db.NewIter(&pebble.IterOptions{LowerBound: []byte{planRow}, UpperBound: []byte{planRow + 1}})
@@ -58,7 +59,7 @@ func (s *Store) iterateLocked(w *queueIterator, id uint32) error {
 	return nil
 }
 
-// close ends w, and tells what failed.
+// close ends w and returns what failed.
 func (w *queueIterator) close() error {
 	if w.it == nil {
 		return nil
@@ -71,7 +72,7 @@ func (w *queueIterator) close() error {
 	return nil
 }
 
-// seek goes to the beginning of the window, or behind the cursor.
+// seek goes to the beginning of the backfill range, or to the cursor.
 func (w *queueIterator) seek() {
 	if w.inBackfill {
 		w.key = planKey(w.key[:0], w.q.no, &w.q.backfill.from)
@@ -83,7 +84,7 @@ func (w *queueIterator) seek() {
 	w.it.SeekGEWithLimit(w.key, w.limit)
 }
 
-// next goes to the first document that is due and may go out at a consumer.
+// next goes to the first document that is due and may be handed out to a consumer.
 func (w *queueIterator) next(consumer queuesched.Consumer, now int64) bool {
 	for w.row() {
 		due := embedded.DueMS(w.at.due())
@@ -110,13 +111,13 @@ func (w *queueIterator) next(consumer queuesched.Consumer, now int64) bool {
 	return false
 }
 
-// took says that the document w stands at is in transit now.
+// took records that the current document is in transit now.
 func (w *queueIterator) took() {
 	w.mark()
 	w.it.NextWithLimit(w.limit)
 }
 
-// due is when the first document of the queue that is not in transit is due.
+// due returns when the first document of the queue that is not in transit is due.
 func (w *queueIterator) due() int64 {
 	if !w.done && w.row() {
 		w.skippedDue = min(w.skippedDue, embedded.DueMS(w.at.due()))
@@ -124,7 +125,7 @@ func (w *queueIterator) due() int64 {
 	return w.skippedDue
 }
 
-// row goes to the next document that is not in transit, which may be where w stands.
+// row goes to the next document that is not in transit, which may be the current one.
 func (w *queueIterator) row() bool {
 	for !w.done {
 		if !w.it.Valid() {
@@ -153,7 +154,7 @@ func (w *queueIterator) row() bool {
 	return false
 }
 
-// turn goes on behind the cursor once the window is done.
+// turn goes on at the cursor once the backfill range is done.
 func (w *queueIterator) turn() {
 	if !w.inBackfill {
 		w.done = true
@@ -166,7 +167,7 @@ func (w *queueIterator) turn() {
 	w.seek()
 }
 
-// mark moves the cursor over where w stands.
+// mark moves the cursor past the current row.
 func (w *queueIterator) mark() {
 	switch {
 	case w.skipped:
@@ -177,7 +178,7 @@ func (w *queueIterator) mark() {
 	}
 }
 
-// read decodes the row that w stands at.
+// read decodes the current row.
 func (w *queueIterator) read() bool {
 	key := w.it.Key()
 	value, err := w.it.ValueAndErr()
@@ -196,7 +197,7 @@ func (w *queueIterator) read() bool {
 	return true
 }
 
-// departure is the transit of the document that w stands at.
+// departure returns the transit of the current document.
 func (w *queueIterator) departure(consumer queuesched.Consumer) transit {
 	t := transit{name: w.name, queue: w.id, created: w.plan.created, member: w.plan.member, at: w.at, consumer: consumer, id: string(w.plan.id)}
 	if w.host {

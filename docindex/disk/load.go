@@ -37,7 +37,7 @@ func (l *loading) queue(key, value []byte) error {
 	return nil
 }
 
-// journal brings queues up to date. Rows come in the order of commits.
+// journal is which commits contain changes that the queues' rows do not have.
 func (l *loading) journal(key, value []byte) error {
 	if len(key) != 1+8 {
 		return errRow

@@ -2,11 +2,12 @@ package disk
 
 import "encoding/binary"
 
-// memtableFilter tells which documents' rows may be in Pebble's memtables. For all others the tables on disk say all, and that is
-// where a URL that is new is looked for: their own filters keep it cheap, while each memtable costs a search through it.
+// memtableFilter says which documents' rows may be in Pebble's memtables. All others are looked for
+// in the tables on disk alone: those have filters of their own, while each memtable costs a search.
 //
-// It has names by generations, that is by what one flush puts into tables. Flushes are asked for by the store, a little before
-// Pebble would begin one, so that it is known what they bring and when they are done. The zero value is not ready: use newRecent.
+// It holds names by generation. A generation is what one flush writes into tables. The store asks
+// for a flush a little before Pebble would begin one, so it knows what the flush brings and when it
+// is done. The zero value is not ready: use newMemtableFilter.
 type memtableFilter struct {
 	most int // bytes that a generation takes of a memtable
 	size int // those of the last one, about
@@ -19,19 +20,19 @@ type generation struct {
 	flushed <-chan struct{} // is closed when it is in tables; nil: it is the last one, which grows
 }
 
-// newMemtableFilter knows nothing of what was written before: that is not in tables before the first flush is done.
+// newMemtableFilter returns a filter that reports every name until the first flush is done.
 func newMemtableFilter() memtableFilter {
 	return memtableFilter{most: memTable * 15 / 16, list: []generation{{}}}
 }
 
-// add notes that a document's row is written, or deleted.
+// add records that a document's row is written or deleted.
 func (r *memtableFilter) add(n *name) {
 	if f := r.list[len(r.list)-1].names; f != nil {
 		f.add(n)
 	}
 }
 
-// has reports whether a document may have been added since what is in tables now.
+// has reports whether a document may have been added since the last flush that is in tables.
 func (r *memtableFilter) has(n *name) bool {
 	for i := range r.list {
 		if f := r.list[i].names; f == nil || f.has(n) {
@@ -41,7 +42,8 @@ func (r *memtableFilter) has(n *name) bool {
 	return false
 }
 
-// dropFlushed forgets what is in tables. Who looks into these has to open them afterwards.
+// dropFlushed drops the generations that are in tables. An iterator on the tables has to be opened
+// after that.
 func (r *memtableFilter) dropFlushed() {
 	for {
 		select {
@@ -53,7 +55,7 @@ func (r *memtableFilter) dropFlushed() {
 	}
 }
 
-// entryCost is what a row takes of a memtable beside what it takes of a batch.
+// entryCost is how much more a row takes in a memtable than in a batch.
 const entryCost = 40
 
 // count counts a commit, and reports whether it is time for a flush.
@@ -62,15 +64,15 @@ func (r *memtableFilter) count(bytes, rows int) bool {
 	return r.size >= r.most
 }
 
-// next begins a generation: all before it is in tables when flushed is closed.
+// next begins a generation. All before it is in tables when flushed is closed.
 func (r *memtableFilter) next(flushed <-chan struct{}) {
 	r.list[len(r.list)-1].flushed = flushed
 	r.list = append(r.list, generation{names: new(filter)})
 	r.size = 0
 }
 
-// filter is a Bloom filter of names, which has each one's bits in one line of the processor's cache. A generation has about
-// 40,000 URLs: then it is wrong about one name in a thousand.
+// filter is a Bloom filter of names. The bits of a name are in one cache line. A generation has
+// about 40,000 URLs: then it is wrong about one name in a thousand.
 type filter [1 << 11][8]uint64
 
 const filterBits = 4 // of a name
@@ -95,7 +97,8 @@ func (f *filter) has(n *name) bool {
 	return true
 }
 
-// line is a name's line, and a number for its bits there. Names are hashes with a secret: nobody can choose them.
+// line returns a name's line, and a number for its bits there. Names are keyed hashes: nobody can
+// choose them.
 func (f *filter) line(n *name) (*[8]uint64, uint64) {
 	h := binary.LittleEndian.Uint64(n.hash[:]) ^ uint64(n.queue)*0x9E3779B97F4A7C15
 	return &f[h%uint64(len(f))], h >> 11

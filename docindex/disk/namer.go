@@ -9,7 +9,7 @@ import (
 	"urlserver/docindex"
 )
 
-// docNamer makes names of documents that nobody outside can foresee: URLs are chosen by strangers.
+// docNamer gives documents names that nobody outside can foresee, since strangers choose the URLs.
 type docNamer struct {
 	key  [16]byte
 	mark [4]byte // in each DOC_ID that the store gives
@@ -23,8 +23,8 @@ func newDocNamer() (s docNamer) {
 
 const maxHashed = 1024 // bytes that are hashed on the stack
 
-// name is the name of a document without an owner. Documents that were put before owners counted have it,
-// whoever owns them.
+// name returns the name of a document without an owner. Documents that were put before there were
+// owners have such a name, whoever owns them.
 func (s *docNamer) name(queue uint32, url []byte) (n name) {
 	var room [maxHashed]byte
 	sum := sha256.Sum256(append(append(room[:0], s.key[:]...), url...))
@@ -33,8 +33,8 @@ func (s *docNamer) name(queue uint32, url []byte) (n name) {
 	return n
 }
 
-// nameOf is the name of a document of an owner; nil is none. The hash begins as that of the URL's own name,
-// so that the documents of a URL stand side by side, and ends by the owner.
+// nameOf returns the name of a document of an owner; nil: none. The hash begins with that of the
+// URL, so the documents of a URL are neighbours, and ends with that of the owner.
 func (s *docNamer) nameOf(queue uint32, owner, url []byte) name {
 	if len(owner) == 0 {
 		return s.name(queue, url)
@@ -42,7 +42,7 @@ func (s *docNamer) nameOf(queue uint32, owner, url []byte) name {
 	return s.tagged(queue, owner, url)
 }
 
-// tagged is nameOf, but that the name of a document without an owner is another one, too.
+// tagged is nameOf, but documents without an owner get another name, too.
 func (s *docNamer) tagged(queue uint32, owner, url []byte) name {
 	n := s.name(queue, url)
 	var room [maxHashed]byte
@@ -52,7 +52,7 @@ func (s *docNamer) tagged(queue uint32, owner, url []byte) name {
 	return n
 }
 
-// nameOfPlan is the name of a scheduled document.
+// nameOfPlan returns the name of a scheduled document.
 func (s *docNamer) nameOfPlan(queue uint32, p *plan) name {
 	if p.tagged {
 		return s.tagged(queue, docindex.OwnerOf(p.metadata), p.url)
@@ -60,10 +60,10 @@ func (s *docNamer) nameOfPlan(queue uint32, p *plan) name {
 	return s.name(queue, p.url)
 }
 
-// givenLen is what a DOC_ID of the store is long.
+// givenLen is the length of a DOC_ID that the store gives.
 const givenLen = (4 + nameLen) * 8 / 6
 
-// docID is the DOC_ID of a document to which no client gave one.
+// docID appends the DOC_ID of a document to which no client gave one.
 func (s *docNamer) docID(dst []byte, n *name) []byte {
 	var raw [4 + nameLen]byte
 	return base64.RawURLEncoding.AppendEncode(dst, n.append(append(raw[:0], s.mark[:]...)))

@@ -13,7 +13,7 @@ import (
 // version is of the rows' layout. Rows of those before are read as they are; a store of another one is refused.
 const (
 	version    = 4
-	oldVersion = 1 // without crawls; 2: without chapters that are over; 3: documents are named by their URLs, whoever owns them
+	oldVersion = 1 // without crawls; 2: without partitions that are over; 3: documents are named by their URLs, whoever owns them
 )
 
 // Open opens the store in a folder, or makes it there. It costs time by queues and by what is leased, not by URLs.

@@ -28,7 +28,8 @@ func (s *Store) docOwnerLocked(n *name, d *doc) ([]byte, error) {
 	return docindex.OwnerOf(body.metadata), err
 }
 
-// keepOwnerLocked has news of a document name its owner, which stays.
+// keepOwnerLocked makes the metadata of an update name the owner of the document, which never
+// changes.
 func (s *Store) keepOwnerLocked(n *name, d *doc, p *docindex.Put) error {
 	if p.Due == docindex.Never {
 		return nil // nothing else is kept of it

@@ -63,7 +63,7 @@ func (s *Store) writeCrawlsLocked() {
 	c.clean()
 }
 
-// clean forgets what the txn changed, once that is written.
+// clean forgets what the txn has changed, once it is written.
 func (c *crawls) clean() {
 	clear(c.dirtyCrawls)
 	clear(c.dirtyPartitions)
@@ -77,7 +77,8 @@ func (s *Store) appendPartition(dst []byte, c *partition) []byte {
 	return append(dst, c.domain.Name...)
 }
 
-// appendLevels writes the counts of some priorities, each behind its last bits; nothing where all are 0.
+// appendLevels appends the counts of a range of priorities, each after its last bits; nothing if
+// all are 0.
 func appendLevels(dst []byte, c *partition, range_ int32) []byte {
 	if c == nil {
 		return dst
@@ -117,7 +118,8 @@ func (l *loading) crawl(key, value []byte) error {
 	return nil
 }
 
-// partition reads a row of a chapter: that of all of it comes first, then those of its levels.
+// partition reads a row of a partition: the one of the whole partition comes first, then those of
+// its priorities.
 func (l *loading) partition(key, value []byte) error {
 	if len(key) != 1+4 && len(key) != 1+4+4 {
 		return errRow
@@ -163,7 +165,7 @@ func (l *loading) partitionHead(no uint32, value []byte) error {
 	return nil
 }
 
-// purgedPartition reads the row of a chapter that is over.
+// purgedPartition reads the row of a purged partition.
 func (l *loading) purgedPartition(key, _ []byte) error {
 	if len(key) != 1+4 {
 		return errRow
@@ -176,7 +178,7 @@ func (l *loading) purgedPartition(key, _ []byte) error {
 	return nil
 }
 
-// closeCrawls is for when all rows are read.
+// closeCrawls is called when all rows are read.
 func (l *loading) closeCrawls() error {
 	s := l.s
 	for no := len(s.crawls.partitions) - 1; no > 0; no-- {
@@ -194,8 +196,8 @@ func (l *loading) closeCrawls() error {
 	return nil
 }
 
-// purgeInSlots ends what the slots had of chapters that are over when the process ended. Where the disk has no room for that, the next
-// purge does.
+// purgeInSlots ends what the slots had of purged partitions when the process ended. If the disk has
+// no room for that, the next purge does it.
 func (s *Store) purgeInSlots(now int64) error {
 	if s.space.check() != nil {
 		return nil

@@ -7,8 +7,9 @@ import (
 	"urlserver/docindex/internal/crawlstats"
 )
 
-// partition is what a crawl has of a registered domain in a queue. Documents name their chapter, so that the books of crawls
-// can be brought up to date without a look at others, also when a queue is deleted as a whole.
+// partition is what a crawl has of a registered domain in a queue. Documents name their partition.
+// So the counts of crawls can be updated without a look at other documents, also when a whole queue
+// is deleted.
 type partition struct {
 	domain            *crawlstats.Domain
 	queue             uint32                    // number in doors
@@ -18,20 +19,23 @@ type partition struct {
 	inFlight          crawlstats.PriorityCounts // of open, those in transit
 	ended, purgedDocs uint64                    // completed; of these because the crawl was refused
 
-	// purged says that the crawl is refused, and that what is scheduled of the chapter has ended by that, but for strays. The rows
-	// of these documents are as before until the chapter is cleared, see clearing: so a crawl ends at once, however many it has.
+	// purged says that the crawl was stopped and that the scheduled documents of the partition have
+	// ended by that, except returnedAfterPurge. The rows of these documents stay as they are until
+	// the partition is cleared, see clearing. So a crawl ends at once, however many documents it
+	// has.
 	purged             bool
-	scan               uint64            // the first scan that clears the chapter; 0: it does not wait for one
+	scan               uint64            // the first scan that clears the partition; 0: it does not wait for one
 	returnedAfterPurge map[name]struct{} // scheduled documents that came back since from where they were in transit
 }
 
-// crawls is what a store keeps of crawls. Its rows are written with the documents' that change it.
+// crawls has the crawls of a store. Its rows are written with those of the documents that change
+// it.
 type crawls struct {
 	stats        *crawlstats.Stats
 	partitions   []*partition // by number, which is the same on disk
-	free         []uint32     // numbers of chapters that are no more
+	free         []uint32     // numbers of partitions that are no more
 	of           map[partitionKey]uint32
-	withReturned map[uint32]struct{} // chapters with strays
+	withReturned map[uint32]struct{} // partitions with returned documents
 
 	dirtyCrawls     map[uint32]struct{} // changed by the txn, as are these
 	dirtyPartitions map[uint32]struct{}
@@ -43,7 +47,7 @@ type partitionKey struct {
 	domain *crawlstats.Domain
 }
 
-// priorityKey is some priorities of a chapter, which share a row.
+// priorityKey is a range of priorities of a partition that share a row.
 type priorityKey struct {
 	partition uint32
 	range_    int32
@@ -58,8 +62,8 @@ func newCrawls() crawls {
 	}
 }
 
-// enterCrawlLocked makes a document, which counts as completed so far, a member of the crawl that p names. It returns the
-// number of its chapter; 0: p names none.
+// enterCrawlLocked makes a document, which counts as completed so far, a member of the crawl that p
+// names. It returns the number of its partition; 0: p names no crawl.
 func (s *Store) enterCrawlLocked(queue uint32, p *docindex.Put) uint32 {
 	id, _, ok := docindex.CrawlOf(p)
 	if !ok {
@@ -86,7 +90,7 @@ func (s *Store) enterCrawlLocked(queue uint32, p *docindex.Put) uint32 {
 	return no
 }
 
-// setExpiryLocked notes when the crawl of a document expires, if that was put with it.
+// setExpiryLocked sets when the crawl of a document expires, if the Put says so.
 func (s *Store) setExpiryLocked(d *doc, p *docindex.Put) {
 	id, expires, ok := docindex.ExpiryOf(p)
 	if !ok || d.member == 0 {
@@ -118,7 +122,7 @@ func (s *Store) addPartition(no uint32, c *partition) {
 	q.partitions = no
 }
 
-// shiftLocked counts a document that has changed its place.
+// shiftLocked counts a document that has changed its state.
 func (s *Store) shiftLocked(no uint32, priority int32, from, to crawlstats.State, now int64) {
 	if no != 0 && from != to {
 		s.shiftSomeLocked(no, priority, from, to, 1, now)
@@ -154,7 +158,7 @@ func (s *Store) shiftSomeLocked(no uint32, priority int32, from, to crawlstats.S
 
 func inTransit(p crawlstats.State) bool { return p == crawlstats.InSlots || p == crawlstats.InClients }
 
-// purgedLocked counts one that ended because its crawl was refused; or no longer, where by is negative.
+// purgedLocked counts documents that ended because their crawl was stopped; by may be negative.
 func (s *Store) purgedLocked(no uint32, kind uint8, by uint64) {
 	if no == 0 || kind != uint8(docindex.Stopped) && kind != uint8(docindex.Expired) {
 		return
@@ -165,7 +169,7 @@ func (s *Store) purgedLocked(no uint32, kind uint8, by uint64) {
 	s.crawls.dirtyPartitions[no] = struct{}{}
 }
 
-// leaveCrawlLocked ends the membership of a document that counts as completed; kind is how it is.
+// leaveCrawlLocked ends the membership of a completed document; kind is its outcome.
 func (s *Store) leaveCrawlLocked(no uint32, kind uint8) {
 	if no == 0 {
 		return
@@ -181,7 +185,7 @@ func (s *Store) leaveCrawlLocked(no uint32, kind uint8) {
 	}
 }
 
-// closePartition forgets a chapter without documents, and its crawl where that says nothing any more.
+// closePartition removes a partition without documents, and its crawl if nothing is left of it.
 func (s *Store) closePartition(no uint32) {
 	c := s.crawls.partitions[no]
 	if c.prev == 0 {
@@ -204,7 +208,8 @@ func (s *Store) closePartition(no uint32) {
 	}
 }
 
-// dropPartitionsLocked forgets what crawls have in a queue that is gone, of which nothing is in transit any more.
+// dropPartitionsLocked removes the partitions of a deleted queue of which nothing is in transit any
+// more.
 func (s *Store) dropPartitionsLocked(queue uint32, now int64) {
 	for no := s.queues[queue].partitions; no != 0; no = s.queues[queue].partitions {
 		c := s.crawls.partitions[no]
@@ -219,12 +224,13 @@ func (s *Store) dropPartitionsLocked(queue uint32, now int64) {
 	}
 }
 
-// stoppedLocked reports whether nothing of a chapter's crawl is wanted any more.
+// stoppedLocked reports whether the crawl of a partition was stopped.
 func (s *Store) stoppedLocked(no uint32) bool {
 	return no != 0 && s.crawls.stats.Stopped() > 0 && s.crawls.partitions[no].domain.Crawl.Stopped
 }
 
-// droppedLocked reports whether a URL is of a crawl that is refused. If it is known and its crawl wants it again, it ends.
+// droppedLocked reports whether a URL belongs to a stopped crawl. A known document that the Put
+// schedules again is completed.
 func (s *Store) droppedLocked(queue uint32, n *name, d *doc, p *docindex.Put, now int64) (bool, error) {
 	if s.crawls.stats.Stopped() == 0 || d != nil && p.Update && p.Due == docindex.Never {
 		return false, nil
@@ -242,8 +248,8 @@ func (s *Store) droppedLocked(queue uint32, n *name, d *doc, p *docindex.Put, no
 	return true, nil
 }
 
-// rejoinLocked makes a document, of which there is news, a member of the crawl that these name. It counts as completed
-// until it is scheduled.
+// rejoinLocked makes an updated document a member of the crawl that the update names. It counts as
+// completed until it is scheduled.
 func (s *Store) rejoinLocked(queue uint32, d *doc, p *docindex.Put, now int64) {
 	was, kind := d.member, d.kind
 	if !d.completed {

@@ -8,7 +8,7 @@ import (
 	"urlserver/docindex"
 )
 
-// prefetched is what a look ahead found of a URL that is to be stored.
+// prefetched is what a prefetch found of a URL that is to be stored.
 type prefetched struct {
 	queue  uint32 // number in doors; 0: there was none
 	name   name   // where there is a queue
@@ -16,8 +16,9 @@ type prefetched struct {
 	looked bool   // for the row
 }
 
-// prefetchLocked reads the rows of URLs that are to be stored by their order on disk, before any of them is. To look each up in
-// its turn costs several times as much where hosts come at random: neighbours are in the same tables and blocks.
+// prefetchLocked reads the rows of URLs that are to be stored, in their order on disk, before any
+// of them is stored. To read each in its turn costs several times as much when hosts come at
+// random: neighbours are in the same tables and blocks.
 func (s *Store) prefetchLocked(p *docindex.Puts, from, to int) (err error) {
 	t := &s.txn
 	for i := from; i < to; i++ {
@@ -39,7 +40,7 @@ func (s *Store) prefetchLocked(p *docindex.Puts, from, to int) (err error) {
 	return nil
 }
 
-// nameLocked finds the queue for a URL on a host, and the URL's name in it.
+// nameLocked returns the queue for a URL on a host, and the name of the URL in it.
 func (s *Store) nameLocked(p *docindex.Put, host []byte) (a prefetched) {
 	if a.queue = s.base.Sched.Find(p.Crawl, keyOf(p, host)); a.queue != 0 {
 		a.name = s.namer.nameOf(s.queues[a.queue].no, docindex.OwnerOf(p.Metadata), p.URL)
@@ -47,7 +48,7 @@ func (s *Store) nameLocked(p *docindex.Put, host []byte) (a prefetched) {
 	return a
 }
 
-// keyOf is the key of the queue for a URL on a host.
+// keyOf returns the key of the queue for a URL on a host.
 func keyOf(p *docindex.Put, host []byte) []byte {
 	if len(p.Key) > 0 {
 		return p.Key
@@ -55,8 +56,8 @@ func keyOf(p *docindex.Put, host []byte) []byte {
 	return host
 }
 
-// findLocked finds what is known of a URL that is to be stored now, and its name; nil: nothing. What came
-// after the look ahead counts.
+// findLocked returns the document of a URL that is to be stored now, and its name; nil: it is not
+// known. Documents that were stored after the prefetch count.
 func (s *Store) findLocked(a *prefetched, p *docindex.Put, host []byte) (*doc, error) {
 	if a.queue == 0 {
 		if *a = s.nameLocked(p, host); a.queue == 0 {
@@ -70,7 +71,7 @@ func (s *Store) findLocked(a *prefetched, p *docindex.Put, host []byte) (*doc, e
 	return s.findOwnedLocked(&a.name, d, p)
 }
 
-// lookedLocked finds what is known under the name that a look ahead looked for.
+// lookedLocked returns the document under the name that a prefetch looked for.
 func (s *Store) lookedLocked(a *prefetched) (*doc, error) {
 	if !a.looked {
 		return s.loadLocked(&a.name)

@@ -28,7 +28,7 @@ func (s *Store) Put(ctx context.Context, p *docindex.Puts) (res docindex.PutResu
 	return res, err
 }
 
-// putSome stores some URLs, and has their verdicts stand only once they are on disk.
+// putSome stores some URLs. Their verdicts count only once they are on disk.
 func (s *Store) putSome(p *docindex.Puts, from, to int, res *docindex.PutResult) (scheduled bool, err error) {
 	verdicts := make([]docindex.Verdict, 0, to-from)
 	b, no, refused, err := s.putLocking(p, from, to, &verdicts)
@@ -122,7 +122,7 @@ func (s *Store) putLocked(a *prefetched, p *docindex.Put, host []byte, now int64
 	return docindex.New, nil, nil
 }
 
-// takenLocked says why a document cannot have a DOC_ID; known is what is known of it.
+// takenLocked says why a document cannot have a DOC_ID; known is what is known of the document.
 func (s *Store) takenLocked(docID []byte, n *name, known *doc) (refusal, err error) {
 	owner, d, err := s.findIDLocked(docID)
 	if err != nil {
@@ -139,7 +139,7 @@ func (s *Store) takenLocked(docID []byte, n *name, known *doc) (refusal, err err
 	return nil, nil
 }
 
-// openLocked makes the queue for a URL on a host, where there is none.
+// openLocked returns the queue for a URL on a host, and adds it if there is none.
 func (s *Store) openLocked(a *prefetched, p *docindex.Put, host []byte, now int64) {
 	key := keyOf(p, host)
 	if a.queue != 0 {
@@ -159,7 +159,7 @@ func (s *Store) openLocked(a *prefetched, p *docindex.Put, host []byte, now int6
 	a.name = s.namer.nameOf(s.globals.queueNo, docindex.OwnerOf(p.Metadata), p.URL)
 }
 
-// addQueue enters a queue that the doors have just made.
+// addQueue enters a queue that the scheduler has just added.
 func (s *Store) addQueue(id uint32, q queue) {
 	for int(id) >= len(s.queues) {
 		s.queues = append(s.queues, make([]queue, max(64, len(s.queues)/2))...)
@@ -168,7 +168,7 @@ func (s *Store) addQueue(id uint32, q queue) {
 	s.byNo[q.no] = id
 }
 
-// insertLocked makes a document of p, which is not known.
+// insertLocked adds a new document.
 func (s *Store) insertLocked(queue uint32, n *name, p *docindex.Put, now int64) {
 	d := doc{created: embedded.CreatedAt(p.Created, now), kind: noKind}
 	owner := docindex.OwnerOf(p.Metadata)
@@ -206,7 +206,7 @@ func (s *Store) giveIDLocked(queue uint32, n *name, docID []byte) {
 	}
 }
 
-// updateLocked brings a known document up to date.
+// updateLocked updates a known document.
 func (s *Store) updateLocked(queue uint32, n *name, d *doc, p *docindex.Put, now int64) error {
 	if p.Due == docindex.Never {
 		if d.completed {

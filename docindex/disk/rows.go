@@ -13,8 +13,8 @@ import (
 const (
 	crawlRow        = 'c' // number of a crawl: what is kept of it beside its documents
 	idRow           = 'd' // DOC_ID that a client gave: its name
-	partitionRow    = 'e' // number of a chapter: what it is and how many documents of it are completed; with priorities: how many are not
-	purgedRow       = 'f' // number of a chapter: what is scheduled of it has ended; see chapter.purgedDocs and clearing
+	partitionRow    = 'e' // number of a partition: what it is and how many documents of it are completed; with priorities: how many are not
+	purgedRow       = 'f' // number of a partition: what is scheduled of it has ended; see partition.purgedDocs and clearing
 	pauseRow        = 'h' // host: ms until which calls leave it alone, after a restart the slots, too
 	journalRow      = 'j' // number of a commit: what it changed of queues
 	leaseBatchRow   = 'l' // number of a grant: its end and the documents that it leases
@@ -104,10 +104,10 @@ func countKey(kind byte, n uint64) []byte { return binary.BigEndian.AppendUint64
 // doc is what is known of a document beside its body.
 type doc struct {
 	completed bool
-	purged    bool  // completed by its chapter's end: its row says that it is scheduled, and its body is in the order
+	purged    bool  // completed by its partition's end: its row says that it is scheduled, and its body is in the order
 	kind      uint8 // completed: its outcome, or noKind
 	created   uint32
-	member    uint32 // its chapter; 0: it is of no crawl
+	member    uint32 // its partition; 0: it is of no crawl
 	at        place  // scheduled, or over
 	id        []byte // its DOC_ID where a client gave it
 	url       []byte // completed, and not over
@@ -213,7 +213,7 @@ func readDoc(b []byte) (d doc, err error) {
 // plan is the body of a scheduled document.
 type plan struct {
 	created           uint32
-	member            uint32 // its chapter; 0: it is of no crawl
+	member            uint32 // its partition; 0: it is of no crawl
 	tagged            bool   // its name is as secret.tagged makes it
 	id, url, metadata []byte
 }

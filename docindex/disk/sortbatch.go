@@ -11,7 +11,7 @@ import (
 // sortFrom is how many rows of a commit are worth sorting.
 const sortFrom = 16
 
-// row is one change of a batch; it aliases that.
+// row is one change of a batch; it aliases the batch.
 type row struct {
 	head       uint64 // the key's first bytes
 	at         uint32 // in the batch
@@ -19,8 +19,9 @@ type row struct {
 	key, value []byte
 }
 
-// sortBatch returns a batch that does what b does, and has its rows in the order of their keys, so that each finds its place
-// in the memtable beside the one before. Rows of one key keep their order. Where ranges are deleted b stays as it is.
+// sortBatch returns a batch with the rows of b in the order of their keys, so that each finds its
+// place in the memtable beside the one before. Rows of one key keep their order. A batch that
+// deletes ranges stays as it is.
 func (t *txn) sortBatch(db *pebble.DB, b *pebble.Batch) *pebble.Batch {
 	if b.Count() < sortFrom || !t.readRows(b) {
 		return b
@@ -42,7 +43,7 @@ func (t *txn) sortBatch(db *pebble.DB, b *pebble.Batch) *pebble.Batch {
 	return out
 }
 
-// readRows reads the rows of a batch. False: there are others than those of one key.
+// readRows reads the rows of a batch. False: some are not of one key.
 func (t *txn) readRows(b *pebble.Batch) bool {
 	t.rows = t.rows[:0]
 	for r := b.Reader(); ; {
@@ -59,7 +60,7 @@ func (t *txn) readRows(b *pebble.Batch) bool {
 	}
 }
 
-// headOf is a number that orders keys as their first eight bytes do.
+// headOf returns a number that orders keys as their first eight bytes do.
 func headOf(key []byte) uint64 {
 	var head [8]byte
 	copy(head[:], key)

@@ -10,12 +10,12 @@ import (
 	"urlserver/docindex/internal/queuesched"
 )
 
-// transit is a document that was handed out. Its plan row stays where it is.
+// transit is a document that was handed out. Its row in the order stays where it is.
 type transit struct {
 	name       name
 	queue      uint32 // number in doors
 	created    uint32
-	member     uint32 // its chapter; 0: it is of no crawl
+	member     uint32 // its partition; 0: it is of no crawl
 	at         place
 	consumer   queuesched.Consumer
 	leaseBatch uint64 // the row that keeps its lease; 0: none
@@ -35,7 +35,7 @@ func (n *name) hash32() uint32 {
 	return binary.BigEndian.Uint32(n.hash[:]) ^ n.queue*0x9E3779B1
 }
 
-// transitOf is the transit of a document, or 0.
+// transitOf returns the transit of a document, or 0.
 func (s *Store) transitOf(n *name) uint32 {
 	if s.finder.Len() == 0 {
 		return 0
@@ -43,7 +43,7 @@ func (s *Store) transitOf(n *name) uint32 {
 	return s.finder.Find(n.hash32(), func(id uint32) bool { return s.transits.At(id).name == *n })
 }
 
-// dispatchLocked sends out a scheduled document until its lease ends; 0: until there is news of it.
+// dispatchLocked hands out a scheduled document until its lease ends; 0: there is no lease.
 func (s *Store) dispatchLocked(t transit, until, now int64) {
 	id := s.transits.New()
 	*s.transits.At(id) = t
@@ -59,8 +59,8 @@ func (s *Store) dispatchLocked(t transit, until, now int64) {
 	s.base.Sched.CountOut(t.queue, []byte(t.host), t.consumer, now)
 }
 
-// finishLocked ends a document's transit. It is scheduled as before, in its place; or completed, which the caller
-// writes. It returns what the transit was.
+// finishLocked ends the transit of a document and returns it. The document is scheduled as before,
+// in its place, or completed; the caller writes that.
 func (s *Store) finishLocked(id uint32, to docindex.State, now int64) transit {
 	t := *s.transits.At(id)
 	s.base.Leases.Remove(id)
@@ -97,7 +97,7 @@ func (s *Store) finishLocked(id uint32, to docindex.State, now int64) transit {
 	return t
 }
 
-// enqueueLocked has a place of a queue looked at when it is due.
+// enqueueLocked makes sure that a place of a queue is visited when it is due.
 func (s *Store) enqueueLocked(queue uint32, p *place, now int64) {
 	q := &s.queues[queue]
 	if !q.cursor.before(p) {

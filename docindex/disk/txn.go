@@ -9,7 +9,8 @@ import (
 	"urlserver/docindex/internal/queuesched"
 )
 
-// txn is what one hold of the lock changes: it is applied as a whole or not at all. There is one at a time.
+// txn is what is changed under one lock. It is applied as a whole or not at all. There is one at a
+// time.
 type txn struct {
 	b            *pebble.Batch
 	docs         map[name]doc     // as they are after it
@@ -26,7 +27,7 @@ type txn struct {
 	value        []byte
 }
 
-// beginLocked begins a txn; an error leaves all as it was.
+// beginLocked begins a txn. An error leaves everything as it was.
 func (s *Store) beginLocked() error {
 	if err := s.usableLocked(); err != nil {
 		return err
@@ -42,10 +43,10 @@ func (s *Store) beginLocked() error {
 	return nil
 }
 
-// set writes a row made of the txn's buffers.
+// set writes a row from the txn's buffers.
 func (t *txn) set() { t.b.Set(t.key, t.value, nil) } // on a Batch by itself it cannot fail
 
-// markDirty has a queue's change journalled.
+// markDirty adds a queue's change to the journal.
 func (s *Store) markDirty(id uint32) *queue {
 	q := &s.queues[id]
 	if !q.dirty {
@@ -55,23 +56,25 @@ func (s *Store) markDirty(id uint32) *queue {
 	return q
 }
 
-// rewriteRow has a queue's row written as it is after the txn.
+// rewriteRow writes a queue's row as it is after the txn.
 func (s *Store) rewriteRow(id uint32) {
 	if !slices.Contains(s.txn.rewritten, id) {
 		s.txn.rewritten = append(s.txn.rewritten, id)
 	}
 }
 
-// commitLocked applies the txn. The batch that it returns is for settle; nil: there is nothing to wait for.
+// commitLocked applies the txn. The batch that it returns is for waitSync; nil: there is nothing to
+// wait for.
 func (s *Store) commitLocked() (*pebble.Batch, error) { return s.applyLocked(s.cfg.Sync == Batch) }
 
-// commitLazilyLocked applies the txn; settle without a batch has it on disk, and so has that of any later commit.
+// commitLazilyLocked applies the txn without a sync. waitSync without a batch syncs it, as the sync
+// of any later commit does.
 func (s *Store) commitLazilyLocked() error {
 	_, err := s.applyLocked(false)
 	return err
 }
 
-// applyLocked returns the batch where that is to be synced.
+// applyLocked returns the batch if it is to be synced.
 func (s *Store) applyLocked(sync bool) (*pebble.Batch, error) {
 	t := &s.txn
 	defer t.clear()
@@ -102,7 +105,7 @@ func (s *Store) applyLocked(sync bool) (*pebble.Batch, error) {
 	return b, nil
 }
 
-// writeBatchLocked hands a batch to the database, and returns it where it is to be synced.
+// writeBatchLocked applies a batch to the database, and returns it if it is to be synced.
 func (s *Store) writeBatchLocked(b *pebble.Batch, sync bool) (*pebble.Batch, error) {
 	if sync {
 		return b, s.db.ApplyNoSyncWait(b, pebble.Sync)
@@ -113,7 +116,7 @@ func (s *Store) writeBatchLocked(b *pebble.Batch, sync bool) (*pebble.Batch, err
 	return nil, b.Close()
 }
 
-// flushLocked begins to bring into tables what was written so far.
+// flushLocked begins to flush what was written so far into tables.
 func (s *Store) flushLocked() error {
 	flushed, err := s.db.AsyncFlush()
 	if err == nil {
@@ -122,7 +125,7 @@ func (s *Store) flushLocked() error {
 	return err
 }
 
-// clear makes the txn ready for the next.
+// clear prepares the txn for the next use.
 func (t *txn) clear() {
 	t.b = nil
 	for _, it := range []**pebble.Iterator{&t.reads, &t.tables} {
@@ -143,7 +146,7 @@ func (t *txn) clear() {
 
 const maxKept = 1 << 20 // bytes of a buffer that stay between txns
 
-// waitSync waits until a commit is on disk; number is what the journal's was.
+// waitSync waits until a commit is on disk; no is the journal's number of the commit.
 func (s *Store) waitSync(b *pebble.Batch, number uint64) error {
 	if s.cfg.Sync != Batch {
 		return nil
@@ -173,7 +176,7 @@ func (s *Store) waitSync(b *pebble.Batch, number uint64) error {
 	}
 }
 
-// journal says which commits hold what queues' rows do not know of.
+// journal is which commits contain changes that the queues' rows do not have.
 type journal struct {
 	no    uint64   // the last commit
 	first uint64   // the first one whose row is there
@@ -183,7 +186,7 @@ type journal struct {
 	most  int // changes that it may hold before queues' rows are written
 }
 
-// dirtyQueue is a queue that a commit changed, in the order of those.
+// dirtyQueue is a queue that a commit changed.
 type dirtyQueue struct {
 	id    uint32
 	since uint64
@@ -217,7 +220,7 @@ func (s *Store) journalLocked() {
 	j.total += size
 }
 
-// writeQueueLocked writes a queue's row, which knows of the commit that is being made.
+// writeQueueLocked writes a queue's row, which includes the commit that is being made.
 func (s *Store) writeQueueLocked(id uint32) {
 	q := &s.queues[id]
 	q.dirtySince = 0
@@ -228,8 +231,8 @@ func (s *Store) writeQueueLocked(id uint32) {
 	s.txn.b.Set(numberKey(queueRow, q.no), s.txn.value, nil)
 }
 
-// checkpointLocked keeps the journal short: rows of the queues that changed first are written, and what nobody
-// needs any more of it is forgotten. The last row stays, for its globals.
+// checkpointLocked keeps the journal short: it writes the rows of the queues that changed first and
+// deletes what nobody needs any more. The last journal row stays, for its globals.
 func (s *Store) checkpointLocked() {
 	j := &s.journal
 	for n := 0; len(j.dirty) > 0; {
@@ -258,7 +261,7 @@ func (s *Store) isDirtyLocked(d dirtyQueue) bool {
 	return s.base.Sched.Exists(d.id) && s.queues[d.id].dirtySince == d.since
 }
 
-// count counts a new document, or one that is gone.
+// count counts a new document, or a removed one.
 func (s *Store) count(id uint32, state queuesched.State, by int32) {
 	if by > 0 {
 		s.base.Sched.Count(id, state)
@@ -273,7 +276,7 @@ func (s *Store) count(id uint32, state queuesched.State, by int32) {
 	}
 }
 
-// move counts a document's change between scheduled, or in transit, and completed.
+// move counts a document that changed between open and completed.
 func (s *Store) move(id uint32, from, to queuesched.State) { s.moveSome(id, from, to, 1) }
 
 func (s *Store) moveSome(id uint32, from, to queuesched.State, n uint32) {

@@ -9,7 +9,7 @@ import (
 	"urlserver/docindex"
 )
 
-// portionBytes bounds a portion of a Serve, about.
+// portionBytes bounds a portion of a Serve, roughly.
 const portionBytes = 256 << 10
 
 // Serve is [docindex.Frontier.Serve].
@@ -58,7 +58,7 @@ func (m *Store) fillSomeLocked(v *embedded.Serving) (more bool) {
 	return false
 }
 
-// fillLocked gives out what the queue may give; full says that the portion ended before.
+// fillLocked hands out what the queue may give; full: the portion ended before that.
 func (m *Store) fillLocked(v *embedded.Serving, now int64) (full bool) {
 	queue := v.Cursor.Queue
 	for left := m.base.Sched.Left(&v.Cursor); left > 0; left-- {

@@ -12,7 +12,8 @@ import (
 
 var _ docindex.Crawls = (*Store)(nil)
 
-// joinCrawlLocked makes a document, which is completed or not scheduled yet, a member of the crawl that it names.
+// joinCrawlLocked makes a document a member of the crawl that it names. The document is completed
+// or not scheduled yet.
 func (m *Store) joinCrawlLocked(id uint32, p *docindex.Put) {
 	crawl, _, ok := docindex.CrawlOf(p)
 	old := m.crawls.crawlOf(id)
@@ -32,7 +33,7 @@ func (m *Store) joinCrawlLocked(id uint32, p *docindex.Put) {
 	m.crawls.join(id, crawl, string(host))
 }
 
-// setExpiryLocked notes when the crawl of a document expires, if that was put with it.
+// setExpiryLocked sets when the crawl of a document expires, if the Put says so.
 func (m *Store) setExpiryLocked(id uint32, p *docindex.Put) {
 	crawl, expires, ok := docindex.ExpiryOf(p)
 	if b := m.crawls.crawlOf(id); ok && b != nil && b.ID == crawl {
@@ -40,7 +41,7 @@ func (m *Store) setExpiryLocked(id uint32, p *docindex.Put) {
 	}
 }
 
-// trackCrawlLocked tells the ledger of a document's new state.
+// trackCrawlLocked counts the new state of a document in its crawl.
 func (m *Store) trackCrawlLocked(id uint32, r *record) {
 	if len(m.crawls.members) == 0 {
 		return
@@ -57,7 +58,8 @@ func (m *Store) trackCrawlLocked(id uint32, r *record) {
 	m.crawls.move(id, to, r.priority, m.base.Now())
 }
 
-// droppedLocked reports whether a URL is of a crawl that is refused. If it is known and its crawl wants it again, it ends.
+// droppedLocked reports whether a URL belongs to a stopped crawl. A known document that the Put
+// schedules again is completed.
 func (m *Store) droppedLocked(p *docindex.Put, known uint32, now int64) bool {
 	if m.crawls.Stopped() == 0 || known != 0 && p.Update && p.Due == docindex.Never {
 		return false
@@ -92,13 +94,13 @@ func (m *Store) StopCrawl(ctx context.Context, id docindex.CrawlID, why docindex
 	return nil
 }
 
-// purgeLocked ends a document of a refused crawl that is scheduled.
+// purgeLocked ends a scheduled document of a stopped crawl.
 func (m *Store) purgeLocked(id uint32, now int64) {
 	m.countPurgedLocked(id)
 	m.completeLocked(id, now)
 }
 
-// countPurgedLocked counts a document that ends because its crawl is refused.
+// countPurgedLocked counts a document that ends because its crawl was stopped.
 func (m *Store) countPurgedLocked(id uint32) {
 	b := m.crawls.crawlOf(id)
 	b.Unreported++
@@ -135,7 +137,7 @@ func (m *Store) PurgeCrawl(ctx context.Context, id docindex.CrawlID, tell func(*
 	return 0, nil
 }
 
-// addPurged counts documents of a refused crawl whose outcomes come later.
+// addPurged counts n documents of a stopped crawl whose outcomes come later.
 func (m *Store) addPurged(id docindex.CrawlID, n int) {
 	m.base.Mu.Lock()
 	defer m.base.Mu.Unlock()
@@ -167,7 +169,8 @@ func (m *Store) countInSlots(id docindex.CrawlID) int {
 	return 0
 }
 
-// someInSlots adds documents at the slots, each of which goes to the end of their list.
+// someInSlots appends up to n documents that the slots have, and moves each to the end of their
+// list.
 func (m *Store) someInSlots(id docindex.CrawlID, n int, out *docindex.Outcomes) {
 	m.base.Mu.Lock()
 	defer m.base.Mu.Unlock()
@@ -227,8 +230,8 @@ func (m *Store) ReportPending(ctx context.Context, id docindex.CrawlID, domains 
 	return v.End(), nil
 }
 
-// forgetInSlotsLocked tells of the documents of a dropped queue that are at the slots; the lock is let go meanwhile. Nothing
-// comes into a dropped queue, nor goes out of it.
+// forgetInSlotsLocked calls Forget with the documents of a dropped queue that the slots have. It
+// releases the lock meanwhile: nothing is put into a dropped queue or taken from it.
 func (m *Store) forgetInSlotsLocked(queue uint32) {
 	if m.base.Forget == nil {
 		return

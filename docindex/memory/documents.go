@@ -11,19 +11,20 @@ import (
 	"urlserver/docindex"
 )
 
-// record is a stored document: 56 bytes without pointers, next to its text. One without urlLen is free.
+// record is a stored document: 56 bytes without pointers. Its text is in an arena. A record without
+// urlLen is free.
 type record struct {
 	due      int64     // s since 1970; the order in its queue begins with it
-	text     arena.Ref // the URL, then its extra where it has one
+	text     arena.Ref // the URL, then its extra if it has one
 	queue    uint32
 	created  uint32 // s since 1970
-	seq      uint32 // of its scheduling; breaks ties; compared by difference, so that it may wrap
+	seq      uint32 // number of its scheduling; breaks ties; compared by difference, so it may wrap
 	priority int32
 	sibling  uint32 // the next document of its queue, by arrival
-	next     uint32 // scheduled: the one after it in its run
-	prev     uint32 // scheduled: the one before it in its run; of a run's first: its parent among the runs
-	left     uint32 // first of a run: runs behind it
-	right    uint32 // first of a run: runs behind it
+	next     uint32 // scheduled: the next one in its run
+	prev     uint32 // scheduled: the previous one in its run; of a run's first: its parent in the heap
+	left     uint32 // first of a run: its child in the heap
+	right    uint32 // first of a run: its child in the heap
 	urlLen   uint16
 	rank     uint8 // first of a run: steps to the nearest missing child
 	flags    uint8
@@ -33,36 +34,36 @@ type record struct {
 const (
 	stateMask   = 1<<2 - 1
 	hasExtra    = 1 << 2
-	hasID       = 1 << 3 // its DOC_ID stands in the extra; otherwise it is the record's number
-	viaFrontier = 1 << 4 // in transit: it went out by a call, not to slots
+	hasID       = 1 << 3 // its DOC_ID is in the extra; otherwise it is the record's number
+	viaFrontier = 1 << 4 // in transit: with a URL Frontier client
 	isFirst     = 1 << 5 // of a run
-	viaRemote   = 1 << 6 // in transit: it went out to another daemon's slots
+	viaRemote   = 1 << 6 // in transit: with another daemon
 )
 
 func (r *record) state() docindex.State { return docindex.State(r.flags & stateMask) }
 
 func (r *record) setState(s docindex.State) { r.flags = r.flags&^stateMask | uint8(s) }
 
-// documentTable keeps the documents: their bytes, their records, and the hash indexes over them.
+// documentTable has the documents: text, records, and the hash indexes on them.
 type documentTable struct {
 	seed    maphash.Seed
 	bytes   arena.Arena
 	records slab.Slab[record]
 	byURL   hashindex.Index // by queue and URL, whoever owns it
-	byID    hashindex.Index // by DOC_ID, of the records that have one in their extra
+	byID    hashindex.Index // by DOC_ID, if that is in the extra
 }
 
 func newDocumentTable() *documentTable { return &documentTable{seed: maphash.MakeSeed()} }
 
-// hash32 is the part of a hash that a hash index takes.
+// hash32 returns the part of a hash that a hash index takes.
 func (s *documentTable) hash32(text []byte) uint32 { return uint32(maphash.Bytes(s.seed, text) >> 32) }
 
 func (s *documentTable) hash(queue uint32, url []byte) uint32 {
 	return s.hash32(url) ^ queue*0x9E3779B1
 }
 
-// find returns the record in a queue of the URL and owner of p, or 0. News without an owner finds the
-// likeliest of its URL.
+// find returns the record in a queue with the URL and owner of p, or 0. An update without an owner
+// finds the first by [docindex.UpdateRank].
 func (s *documentTable) find(queue uint32, p *docindex.Put, hash uint32) uint32 {
 	owner := docindex.OwnerOf(p.Metadata)
 	if p.Update && owner == nil {
@@ -74,7 +75,7 @@ func (s *documentTable) find(queue uint32, p *docindex.Put, hash uint32) uint32 
 	})
 }
 
-// likeliest returns the record of a URL in a queue that comes first by [docindex.UpdateRank], or 0.
+// likeliest returns the record of a URL in a queue that is first by [docindex.UpdateRank], or 0.
 func (s *documentTable) likeliest(queue uint32, url []byte, hash uint32) (best uint32) {
 	rank := docindex.NoRank
 	s.byURL.Find(hash, func(id uint32) bool {
@@ -96,7 +97,7 @@ func (s *documentTable) isOf(r *record, queue uint32, url []byte) bool {
 
 func (s *documentTable) url(r *record) []byte { return s.bytes.Bytes(r.text, int(r.urlLen)) }
 
-// findID returns the record with the given DOC_ID, or 0.
+// findID returns the record with a DOC_ID, or 0.
 func (s *documentTable) findID(docID []byte) uint32 {
 	if n, ok := number(docID); ok && s.hasNumber(n) {
 		return n
@@ -109,7 +110,7 @@ func (s *documentTable) findID(docID []byte) uint32 {
 	})
 }
 
-// hasNumber reports whether there is a record n that has its number for a DOC_ID.
+// hasNumber reports whether there is a record n whose DOC_ID is its number.
 func (s *documentTable) hasNumber(n uint32) bool {
 	if int(n) >= s.records.Cap() {
 		return false
@@ -118,7 +119,7 @@ func (s *documentTable) hasNumber(n uint32) bool {
 	return r.urlLen > 0 && r.flags&hasID == 0
 }
 
-// number reads the DOC_ID of a record that has its number for one.
+// number parses a DOC_ID that is a record's number.
 func number(docID []byte) (n uint32, ok bool) {
 	if len(docID) == 0 || len(docID) > len("4294967295") || docID[0] == '0' {
 		return 0, false
@@ -133,7 +134,7 @@ func number(docID []byte) (n uint32, ok bool) {
 	return uint32(sum), sum < 1<<32
 }
 
-// docID appends the DOC_ID of record id.
+// docID appends the DOC_ID of a record.
 func (s *documentTable) docID(dst []byte, id uint32) []byte {
 	if r := s.records.At(id); r.flags&hasID != 0 {
 		return append(dst, s.extra(r).id...)
@@ -141,17 +142,17 @@ func (s *documentTable) docID(dst []byte, id uint32) []byte {
 	return strconv.AppendUint(dst, uint64(id), 10)
 }
 
-// full says that the arena or the numbers may not do for another document.
+// full reports whether the arena or the numbers may not suffice for another document.
 func (s *documentTable) full() bool {
 	return int64(s.bytes.Size()) >= maxBytes || s.records.Cap() >= maxRecords
 }
 
 const (
-	maxBytes   = 32<<30 - 2<<20 // what an arena can name, but for the chunk in use and the next
+	maxBytes   = 32<<30 - 2<<20 // what an arena can address, but for the chunk in use and the next
 	maxRecords = 1<<32 - 2
 )
 
-// add makes a record of p in a queue, which find does not know. Its DocID, if any, is not taken.
+// add adds a record for p in a queue. No record has the same URL, owner or DOC_ID.
 func (s *documentTable) add(queue uint32, p *docindex.Put, hash uint32) uint32 {
 	id := s.records.New()
 	r := s.records.At(id)
@@ -176,7 +177,7 @@ func (s *documentTable) add(queue uint32, p *docindex.Put, hash uint32) uint32 {
 	return id
 }
 
-// drop forgets a record, which is in no list.
+// drop removes a record that is in no list.
 func (s *documentTable) drop(id uint32) {
 	r := s.records.At(id)
 	s.byURL.Remove(s.hash(r.queue, s.url(r)), id)
@@ -187,9 +188,9 @@ func (s *documentTable) drop(id uint32) {
 	s.records.Free(id)
 }
 
-// ownID is the DOC_ID that has to be kept with record id, given as asked for or as nothing. It is nothing where
-// the record's number does. Where the number was taken by a given DOC_ID, the next one that is that number
-// modulo 2^32 and free stands in.
+// ownID returns the DOC_ID that has to be stored with a record: nothing if the record's number is
+// its DOC_ID. If a client has given that number to another document, the next free number that
+// equals it modulo 2^32 is used.
 func (s *documentTable) ownID(asked []byte, id uint32) []byte {
 	if m, ok := number(asked); ok && m == id {
 		return nil
@@ -209,7 +210,7 @@ func (s *documentTable) ownID(asked []byte, id uint32) []byte {
 	return name
 }
 
-// taken says that a DOC_ID was given with a document.
+// taken reports whether a client gave a DOC_ID.
 func (s *documentTable) taken(docID []byte) bool {
 	return s.byID.Find(s.hash32(docID), func(id uint32) bool {
 		return string(s.extra(s.records.At(id)).id) == string(docID)

@@ -9,10 +9,10 @@ import (
 	"urlserver/docindex"
 )
 
-// extra is what few documents have.
+// extra is what only some documents have.
 type extra struct{ id, metadata []byte }
 
-// extraHead has the lengths of an extra's parts.
+// extraHead is the size of the lengths of an extra's parts.
 const extraHead = 1 + 2
 
 // The longest document fits one string of the arena.
@@ -33,7 +33,7 @@ func (x *extra) encode(dst []byte) {
 	copy(dst[copy(dst, x.id):], x.metadata)
 }
 
-// extra reads what stands behind r's URL.
+// extra returns what follows r's URL.
 func (s *documentTable) extra(r *record) (x extra) {
 	if r.flags&hasExtra == 0 {
 		return x
@@ -46,7 +46,7 @@ func (s *documentTable) extra(r *record) (x extra) {
 	return x
 }
 
-// size is what a record's text takes.
+// size returns the length of a record's text.
 func (s *documentTable) size(r *record) int {
 	n := int(r.urlLen)
 	if r.flags&hasExtra != 0 {

@@ -15,7 +15,7 @@ func (m *Store) Delete(ctx context.Context, s docindex.Scope) (deleted int, err 
 	return m.base.EachQueue(ctx, s, func(id uint32) (int, error) { return m.deleteQueue(id, s), nil })
 }
 
-// deleteQueue forgets a queue of s.
+// deleteQueue removes a queue of s.
 func (m *Store) deleteQueue(id uint32, s docindex.Scope) int {
 	m.base.Mu.Lock()
 	defer m.base.Mu.Unlock()
@@ -38,7 +38,7 @@ func (m *Store) deleteQueue(id uint32, s docindex.Scope) int {
 	return int(n.URLs[docindex.Scheduled] + n.URLs[docindex.InTransit] + n.URLs[docindex.Completed])
 }
 
-// freeSomeLocked forgets documents of a dropped queue, and answers whether there are more.
+// freeSomeLocked removes documents of a dropped queue; more: some are left.
 func (m *Store) freeSomeLocked(queue uint32, o *docindex.Outcomes) (more bool) {
 	c := &m.orders[queue]
 	now := m.base.Now()
@@ -60,7 +60,8 @@ func (m *Store) freeSomeLocked(queue uint32, o *docindex.Outcomes) (more bool) {
 	return true
 }
 
-// orphanLocked keeps the host of a document that is to be forgotten while a client of GetURLs has it.
+// orphanLocked blocks the host of a document that is being removed while a URL Frontier client has
+// it.
 func (m *Store) orphanLocked(id uint32, now int64) {
 	r := m.docs.records.At(id)
 	if r.state() == docindex.InTransit && r.flags&viaFrontier != 0 && m.base.Leases.Has(id) {
@@ -73,7 +74,8 @@ func (m *Store) Purge(ctx context.Context, s docindex.Scope, before time.Time) (
 	return m.base.EachQueue(ctx, s, func(id uint32) (int, error) { return m.purgeQueue(ctx, id, s, before) })
 }
 
-// purgeQueue forgets the documents of a queue of s by their age, in which they need not stand: dates can be given.
+// purgeQueue removes the documents of a queue of s that are older than before. They need not be in
+// order of age, since clients can give dates.
 func (m *Store) purgeQueue(ctx context.Context, queue uint32, s docindex.Scope, before time.Time) (purged int, err error) {
 	kept := uint32(0)
 	for more := true; more; {
@@ -89,8 +91,8 @@ func (m *Store) purgeQueue(ctx context.Context, queue uint32, s docindex.Scope, 
 	return purged, nil
 }
 
-// purgeSome looks at some documents of a queue behind kept, or from the first on where that is 0. last is the last of
-// them that stays.
+// purgeSome looks at some documents of a queue after kept, or from the first one if that is 0. last
+// is the last one that stays.
 func (m *Store) purgeSome(queue uint32, s docindex.Scope, kept uint32, before int64, o *docindex.Outcomes) (purged int, last uint32, more bool) {
 	m.base.Mu.Lock()
 	defer m.base.Mu.Unlock()
@@ -98,7 +100,7 @@ func (m *Store) purgeSome(queue uint32, s docindex.Scope, kept uint32, before in
 		return 0, 0, false
 	}
 	if kept != 0 && !m.belongsLocked(kept, queue) {
-		kept = 0 // somebody else is at it, too: once more from the beginning
+		kept = 0 // it was removed meanwhile: begin again
 	}
 	now := m.base.Now()
 	for range embedded.LockBatch {
@@ -123,7 +125,8 @@ func (m *Store) purgeSome(queue uint32, s docindex.Scope, kept uint32, before in
 	return purged, kept, true
 }
 
-// afterLocked is the document that came to a queue after kept, or the first where that is 0.
+// afterLocked returns the document that arrived in a queue after kept, or the first one if that is
+// 0.
 func (m *Store) afterLocked(queue, kept uint32) uint32 {
 	if kept == 0 {
 		return m.orders[queue].first
@@ -131,7 +134,7 @@ func (m *Store) afterLocked(queue, kept uint32) uint32 {
 	return m.docs.records.At(kept).sibling
 }
 
-// unchainLocked takes a document, which came after kept, out of its queue's arrivals.
+// unchainLocked removes a document, which arrived after kept, from its queue's arrivals.
 func (m *Store) unchainLocked(queue, kept, id uint32) {
 	c := &m.orders[queue]
 	c.removed++

@@ -32,15 +32,16 @@ func (m *Store) List(ctx context.Context, s docindex.Scope, visit func(*docindex
 	})
 }
 
-// position is where in a queue a list goes on.
+// position is where the list of a queue continues.
 type position struct {
 	next      uint32 // document; 0: the first
-	forgotten uint32 // of the queue, when next was found
+	forgotten uint32 // the queue's removed when next was found
 }
 
 var errForgotten = errors.New("URLs of a queue were forgotten while it was listed; list again")
 
-// documents returns some documents of a queue from a place on, and where to go on: no next there is the end.
+// documents appends some documents of a queue from a position on, and returns the next position; no
+// next document: the end.
 func (m *Store) documents(queue uint32, s docindex.Scope, at position, docs []docindex.Document) ([]docindex.Document, position, error) {
 	m.base.Mu.Lock()
 	defer m.base.Mu.Unlock()
@@ -52,7 +53,7 @@ func (m *Store) documents(queue uint32, s docindex.Scope, at position, docs []do
 	case at.next == 0:
 		at = position{c.first, c.removed}
 	case at.forgotten != c.removed || !m.belongsLocked(at.next, queue):
-		return docs, position{}, errForgotten // where next stood nobody knows any more
+		return docs, position{}, errForgotten // the place of next is unknown now
 	}
 	for ; at.next != 0 && len(docs) < embedded.LockBatch; at.next = m.docs.records.At(at.next).sibling {
 		docs = append(docs, m.documentLocked(at.next).Clone())

@@ -5,31 +5,32 @@ import (
 	"urlserver/docindex/internal/crawlstats"
 )
 
-// crawlMembers keeps, beside the books of crawls, which documents these have. Documents that belong to no crawl cost nothing.
+// crawlMembers has, beside the counts of crawls, the documents of each. A document without a crawl
+// costs nothing.
 type crawlMembers struct {
 	*crawlstats.Stats
 	members []member             // by document
 	domains []*crawlstats.Domain // by number
-	unused  []uint32             // numbers of domains that are no more
-	lists   []lists              // by number of the book
+	unused  []uint32             // unused numbers of domains
+	lists   []lists              // by number of the crawl
 }
 
-// lists are a crawl's documents by place, linked, in the order in which they came there.
+// lists are a crawl's documents by state, linked in the order in which they got there.
 type lists struct{ head, tail [crawlstats.States]uint32 }
 
-// member is a document's place in a crawl.
+// member is a document's membership in a crawl.
 type member struct {
-	domain     uint32 // 0: it is in none
+	domain     uint32 // 0: no member
 	next, prev uint32 // in its list
 	place      crawlstats.State
-	purged     bool // it was stopped or has expired
+	purged     bool // ended because its crawl was stopped or has expired
 }
 
 func newCrawlMembers() crawlMembers {
 	return crawlMembers{Stats: crawlstats.New(), domains: make([]*crawlstats.Domain, 1)}
 }
 
-// join makes a document, which is completed so far, a member of a crawl.
+// join makes a completed document a member of a crawl.
 func (l *crawlMembers) join(doc uint32, id docindex.CrawlID, host string) {
 	b := l.Open(id)
 	for int(b.No) >= len(l.lists) {
@@ -54,7 +55,7 @@ func (l *crawlMembers) number(d *crawlstats.Domain) {
 	d.No, l.domains = uint32(len(l.domains)), append(l.domains, d)
 }
 
-// domainOf is the domain of the crawl that a document is a member of; nil: none.
+// domainOf returns the domain of the crawl of a document; nil: it is in none.
 func (l *crawlMembers) domainOf(doc uint32) *crawlstats.Domain {
 	if int(doc) >= len(l.members) || l.members[doc].domain == 0 {
 		return nil
@@ -62,7 +63,7 @@ func (l *crawlMembers) domainOf(doc uint32) *crawlstats.Domain {
 	return l.domains[l.members[doc].domain]
 }
 
-// crawlOf is the crawl that a document is a member of; nil: none.
+// crawlOf returns the crawl of a document; nil: it is in none.
 func (l *crawlMembers) crawlOf(doc uint32) *crawlstats.CrawlStats {
 	if d := l.domainOf(doc); d != nil {
 		return d.Crawl
@@ -70,7 +71,8 @@ func (l *crawlMembers) crawlOf(doc uint32) *crawlstats.CrawlStats {
 	return nil
 }
 
-// isStopped reports whether a document's crawl is refused, so that it is not to go out.
+// isStopped reports whether a document's crawl was stopped, so that the document is not to be
+// handed out.
 func (l *crawlMembers) isStopped(doc uint32) bool {
 	b := l.crawlOf(doc)
 	return b != nil && b.Stopped
@@ -95,7 +97,7 @@ func (l *crawlMembers) leave(doc uint32, priority int32) {
 	l.Release(b)
 }
 
-// markPurged says that a member that ends does so because its crawl was refused.
+// markPurged marks a member that ends because its crawl was stopped.
 func (l *crawlMembers) markPurged(doc uint32) {
 	if b := l.crawlOf(doc); b != nil && !l.members[doc].purged {
 		l.members[doc].purged = true
@@ -103,7 +105,7 @@ func (l *crawlMembers) markPurged(doc uint32) {
 	}
 }
 
-// move puts a member into a list, at its end. Its priority is the one it had when it was put into the one it is in.
+// move moves a member to the end of another list. The priority is that of its last schedule.
 func (l *crawlMembers) move(doc uint32, to crawlstats.State, priority int32, now int64) {
 	d := l.domainOf(doc)
 	if d == nil || l.members[doc].place == to {
@@ -124,7 +126,7 @@ func (l *crawlMembers) move(doc uint32, to crawlstats.State, priority int32, now
 	l.Move(d, priority, was, to, 1, now)
 }
 
-// first is the first document of a crawl in a place, or 0.
+// first returns the first document of a crawl in a state, or 0.
 func (l *crawlMembers) first(b *crawlstats.CrawlStats, p crawlstats.State) uint32 {
 	if int(b.No) >= len(l.lists) {
 		return 0

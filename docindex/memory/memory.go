@@ -15,15 +15,17 @@ import (
 
 var errFull = fmt.Errorf("the memory index is %w: it takes 32 GiB of URLs", docindex.ErrFull)
 
-// Store is the [docindex.Store] that keeps everything in RAM: about 170 bytes a URL of 70 bytes, nothing of it on the garbage
-// collector's path. Queues take turns, one document a turn at the slots.
+// Store is the [docindex.Store] that keeps everything in RAM: about 170 bytes for a URL of 70
+// bytes, without pointers for the garbage collector. Queues take turns at the slots with one
+// document each.
 //
-// The DOC_ID it gives is the number of the document, counted from 1; numbers of forgotten documents are given
-// again. A client may give any other, also such a number: where that would have been a later document's, that one
-// gets a number above 2^32.
+// The DOC_ID that it gives is the number of the document, from 1 on. Numbers of removed documents
+// are reused. A client may give any other DOC_ID, also such a number: a later document that would
+// get the number then gets one above 2^32.
 //
-// An outcome is of a document only if it names its URL too, or none: so what was handed out before a restart
-// completes nothing else. A host of which something is out at one consumer is not given out at the other.
+// An outcome counts for a document only if it names the document's URL or none. So what was handed
+// out before a restart completes no other document. A host of which one consumer has URLs is not
+// given to another.
 //
 // Safe for concurrent use.
 type Store struct {
@@ -142,7 +144,7 @@ func (m *Store) putLocked(p *docindex.Put, host []byte, now int64) (docindex.Ver
 	return docindex.New, nil
 }
 
-// insertLocked makes a document of p, which is not known.
+// insertLocked adds a new document.
 func (m *Store) insertLocked(queue uint32, p *docindex.Put, now int64) {
 	for int(queue) >= len(m.orders) {
 		m.orders = append(m.orders, make([]queueOrder, max(64, len(m.orders)/2))...)
@@ -172,12 +174,13 @@ func (m *Store) insertLocked(queue uint32, p *docindex.Put, now int64) {
 	m.enqueueLocked(id, r, now)
 }
 
-// keepOwnerLocked has news of a document name its owner, which stays.
+// keepOwnerLocked makes the metadata of an update name the owner of the document, which never
+// changes.
 func (m *Store) keepOwnerLocked(id uint32, p *docindex.Put) {
 	p.Metadata = docindex.WithOwner(p.Metadata, docindex.OwnerOf(m.docs.extra(m.docs.records.At(id)).metadata))
 }
 
-// updateLocked brings a known document up to date.
+// updateLocked updates a known document.
 func (m *Store) updateLocked(id uint32, p *docindex.Put, now int64) {
 	m.completeLocked(id, now)
 	r := m.docs.records.At(id)
@@ -191,7 +194,8 @@ func (m *Store) updateLocked(id uint32, p *docindex.Put, now int64) {
 	m.scheduleLocked(id, now)
 }
 
-// setOrderLocked gives a document, which is in no run, its place in the order.
+// setOrderLocked sets what the place of a document in its queue depends on. The document is in no
+// run.
 func (m *Store) setOrderLocked(r *record, p *docindex.Put, now int64) {
 	m.seq++
 	r.due, r.priority, r.seq = p.Due, p.Priority, m.seq
@@ -211,7 +215,7 @@ func (m *Store) Document(_ context.Context, docID []byte) (docindex.Document, er
 	return m.documentLocked(id).Clone(), nil
 }
 
-// documentLocked aliases the store's memory.
+// documentLocked returns a document that aliases the store's memory.
 func (m *Store) documentLocked(id uint32) docindex.Document {
 	r := m.docs.records.At(id)
 	d := docindex.Document{State: r.state(), Created: time.Unix(int64(r.created), 0).UTC(), Put: docindex.Put{
@@ -229,7 +233,7 @@ func (m *Store) documentLocked(id uint32) docindex.Document {
 	return d
 }
 
-// recordBytes is what a record takes.
+// recordBytes is the size of a record.
 const recordBytes = 56
 
 const queueOrderBytes = 20

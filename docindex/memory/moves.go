@@ -11,7 +11,7 @@ import (
 
 // Documents change their state by these alone, so that counts, queues and leases go along.
 
-// scheduleLocked schedules a document that is completed.
+// scheduleLocked schedules a completed document.
 func (m *Store) scheduleLocked(id uint32, now int64) {
 	r := m.docs.records.At(id)
 	m.base.Sched.Move(r.queue, queuesched.Completed, queuesched.Scheduled)
@@ -19,7 +19,7 @@ func (m *Store) scheduleLocked(id uint32, now int64) {
 	m.base.Sched.Refresh(r.queue, now) // its limit may no longer be reached
 }
 
-// enqueueLocked puts a document, which is counted as scheduled already, into its queue.
+// enqueueLocked puts a document that already counts as scheduled into its queue.
 func (m *Store) enqueueLocked(id uint32, r *record, now int64) {
 	r.setState(docindex.Scheduled)
 	m.trackCrawlLocked(id, r)
@@ -30,8 +30,8 @@ func (m *Store) enqueueLocked(id uint32, r *record, now int64) {
 	}
 }
 
-// dispatchLocked sends out a scheduled document, through a consumer, until its lease ends; 0: until there is news of it.
-// The queue's due time is left to the caller.
+// dispatchLocked hands out a scheduled document to a consumer until its lease ends; 0: there is no
+// lease. The caller sets the queue's due time.
 func (m *Store) dispatchLocked(id uint32, consumer queuesched.Consumer, until, now int64) {
 	r := m.docs.records.At(id)
 	m.docs.pull(&m.orders[r.queue], id)
@@ -51,11 +51,11 @@ func (m *Store) dispatchLocked(id uint32, consumer queuesched.Consumer, until, n
 	m.base.Sched.CountOut(r.queue, m.hostLocked(r), consumer, now)
 }
 
-// finishLocked ends a document's transit: it is Scheduled as before, or Completed.
+// finishLocked ends the transit of a document: it is scheduled as before, or completed.
 func (m *Store) finishLocked(id uint32, to docindex.State, now int64) {
 	r := m.docs.records.At(id)
 	if to == docindex.Scheduled && m.crawls.isStopped(id) {
-		to = docindex.Completed // it would never go out again
+		to = docindex.Completed // it would never be handed out again
 		m.countPurgedLocked(id)
 	}
 	m.base.Leases.Remove(id)
@@ -69,7 +69,7 @@ func (m *Store) finishLocked(id uint32, to docindex.State, now int64) {
 	m.base.Sched.CountBack(r.queue, m.hostLocked(r), r.consumer(), now)
 }
 
-// consumer is where a document in transit went out.
+// consumer returns who has a document that is in transit.
 func (r *record) consumer() queuesched.Consumer {
 	switch {
 	case r.flags&viaFrontier != 0:
@@ -80,7 +80,7 @@ func (r *record) consumer() queuesched.Consumer {
 	return queuesched.SlotConsumer
 }
 
-// completeLocked completes a document, which may be so already.
+// completeLocked completes a document, which may be completed already.
 func (m *Store) completeLocked(id uint32, now int64) {
 	r := m.docs.records.At(id)
 	switch r.state() {
@@ -96,7 +96,7 @@ func (m *Store) completeLocked(id uint32, now int64) {
 	}
 }
 
-// setDueLocked tells when a queue's first document is due.
+// setDueLocked tells the scheduler when a queue's first document is due.
 func (m *Store) setDueLocked(queue uint32, now int64) {
 	m.base.Sched.SetDue(queue, m.dueLocked(queue), now)
 }
@@ -109,7 +109,7 @@ func (m *Store) dueLocked(queue uint32) int64 {
 	return embedded.DueMS(m.docs.records.At(root).due)
 }
 
-// hostLocked is the host of a document, where its queue does not tell.
+// hostLocked returns the host of a document if the key of its queue may not be its host.
 func (m *Store) hostLocked(r *record) []byte {
 	if !m.base.Sched.AnyHost(r.queue) {
 		return nil
@@ -117,8 +117,8 @@ func (m *Store) hostLocked(r *record) []byte {
 	return docindex.HostOf(m.docs.url(r))
 }
 
-// pickLocked finds the first document of a queue that is due and may go out at a consumer. Those of crawls that are being
-// purged end here, as many as m.purges allows.
+// pickLocked finds the first document of a queue that is due and may be handed out to a consumer.
+// It ends documents of stopped crawls that it meets, up to m.purges.
 func (m *Store) pickLocked(queue uint32, consumer queuesched.Consumer, now int64) uint32 {
 	for {
 		id := m.firstLocked(queue, consumer, now)
@@ -133,8 +133,8 @@ func (m *Store) pickLocked(queue uint32, consumer queuesched.Consumer, now int64
 	}
 }
 
-// firstLocked is pickLocked without a look at crawls. Documents on hosts that are worked on elsewhere are passed over, up
-// to a bound.
+// firstLocked is pickLocked without stopped crawls. It skips documents on hosts that may not be
+// requested, up to a bound.
 func (m *Store) firstLocked(queue uint32, consumer queuesched.Consumer, now int64) uint32 {
 	c := &m.orders[queue]
 	if !m.base.Sched.AnyHost(queue) {
@@ -161,5 +161,6 @@ func (m *Store) firstLocked(queue uint32, consumer queuesched.Consumer, now int6
 	return found
 }
 
-// maxSkipped is how many documents are passed over in a queue of many hosts before that is left alone.
+// maxSkipped is how many documents are skipped in a queue with several hosts before the queue is
+// left alone.
 const maxSkipped = 64

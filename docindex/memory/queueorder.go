@@ -1,19 +1,19 @@
 package memory
 
-// queueOrder is the scheduled documents of a queue in the order in which they go out, and all its documents in the order
-// of arrival.
+// queueOrder has the scheduled documents of a queue in the order in which they are handed out, and
+// all its documents by arrival.
 //
-// The order is a heap of runs. A run is a list of records that came in the order in which they go out, as they do
-// while due times and priorities do not fall; so most queues are one plain list. The heap is a leftist tree of the
-// runs' first records, linked through them: whatever comes, a step costs O(log runs), from any place.
+// The order is a heap of sorted runs. A run is a list of records that were scheduled in order, as
+// happens while due times and priorities do not fall; so most queues are one list. The heap is a
+// leftist tree of the first records of the runs. Each step costs O(log runs), from any place.
 type queueOrder struct {
-	root        uint32 // the record to go next; 0: none
-	tail        uint32 // the end of the run that can still grow; 0: none
+	root        uint32 // the next record; 0: none
+	tail        uint32 // the end of the run that can grow; 0: none
 	first, last uint32 // documents
-	removed     uint32 // counts documents that came and are no more
+	removed     uint32 // counts removed documents
 }
 
-// push schedules record id, which is in no run.
+// push schedules a record that is in no run.
 func (s *documentTable) push(c *queueOrder, id uint32) {
 	r := s.records.At(id)
 	r.next, r.prev, r.left, r.right, r.rank = 0, 0, 0, 0, 1
@@ -35,7 +35,7 @@ func (s *documentTable) setRoot(c *queueOrder, id uint32) {
 	}
 }
 
-// pull takes record id out of its place.
+// pull removes a record from the order.
 func (s *documentTable) pull(c *queueOrder, id uint32) {
 	r := s.records.At(id)
 	if c.tail == id {
@@ -65,7 +65,7 @@ func (s *documentTable) head(id uint32) uint32 {
 	return id
 }
 
-// replace puts the heap by where the first of a run was.
+// replace puts a heap in the place of the first record of a run.
 func (s *documentTable) replace(c *queueOrder, id, by uint32) {
 	parent := s.records.At(id).prev
 	if parent == 0 {
@@ -84,7 +84,8 @@ func (s *documentTable) replace(c *queueOrder, id, by uint32) {
 	s.mend(parent)
 }
 
-// mend puts ranks right from a record upwards, which ends as soon as one stays; so it costs O(log runs).
+// mend corrects the ranks from a record upwards. It stops at the first rank that stays; so it costs
+// O(log runs).
 func (s *documentTable) mend(id uint32) {
 	for id != 0 {
 		r := s.records.At(id)
@@ -100,8 +101,8 @@ func (s *documentTable) mend(id uint32) {
 	}
 }
 
-// merge makes one heap of two, either of which may be a run by itself. It goes down right sides only, which are at
-// most 32 long. The prev of what it returns is not set.
+// merge merges two heaps, either of which may be a single run. It recurses on right children only,
+// at most 32 deep. It does not set prev of its result.
 func (s *documentTable) merge(a, b uint32) uint32 {
 	if a == 0 || b == 0 {
 		return a + b
@@ -126,7 +127,8 @@ func (s *documentTable) rank(id uint32) uint8 {
 	return s.records.At(id).rank
 }
 
-// goesBefore orders records: the earlier due first, then the higher priority, then the one that came first.
+// goesBefore orders records: the earlier due first, then the higher priority, then the one
+// scheduled first.
 func (s *documentTable) goesBefore(a, b uint32) bool {
 	x, y := s.records.At(a), s.records.At(b)
 	switch {

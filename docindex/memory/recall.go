@@ -7,7 +7,8 @@ import (
 	"urlserver/docindex/internal/embedded"
 )
 
-// recall has the slots give back what they have of a queue, of a host's queues, or of all where there is no key.
+// recall recalls what the slots have of a queue, of the queues of a host, or of all queues if there
+// is no key.
 func (m *Store) recall(ctx context.Context, s docindex.Setting) error {
 	if s.Host {
 		for _, id := range m.queuesOf(s.Key) {
@@ -47,7 +48,7 @@ func (m *Store) bound() uint32 {
 	return m.base.Sched.Bound()
 }
 
-// recallQueue looks at the documents of a queue of which the slots have any.
+// recallQueue recalls the documents of a queue that the slots have.
 func (m *Store) recallQueue(queue uint32) {
 	for last, more := uint32(0), true; more; {
 		var o docindex.Outcomes
@@ -63,7 +64,7 @@ func (m *Store) recallSome(queue, last uint32, o *docindex.Outcomes) (_ uint32, 
 		return 0, false
 	}
 	if last != 0 && !m.belongsLocked(last, queue) {
-		last = 0 // forgotten meanwhile: once more from the beginning
+		last = 0 // it was removed meanwhile: begin again
 	}
 	for range embedded.LockBatch {
 		if last = m.afterLocked(queue, last); last == 0 {
@@ -74,7 +75,7 @@ func (m *Store) recallSome(queue, last uint32, o *docindex.Outcomes) (_ uint32, 
 	return last, true
 }
 
-// recallLocked adds a document that the slots have.
+// recallLocked adds a document if the slots have it.
 func (m *Store) recallLocked(id uint32, o *docindex.Outcomes) {
 	if r := m.docs.records.At(id); len(m.base.Recalls) > 0 && r.state() == docindex.InTransit && r.flags&viaFrontier == 0 {
 		o.Add(docindex.Outcome{DocID: m.docs.docID(nil, id), URL: m.docs.url(r)})

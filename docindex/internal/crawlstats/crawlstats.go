@@ -1,7 +1,8 @@
-// Package crawlstats counts what crawls have, as their documents come and go, so that nobody has to look at documents to tell.
-// It knows of a document only its crawl, its registered domain, its priority and where it is; the rest is the store's.
+// Package crawlstats counts the documents of crawls as they come and go, so that nobody has to look
+// at documents to tell. It knows of a document only its crawl, its registered domain, its priority
+// and its state.
 //
-// Books are not safe for concurrent use.
+// Stats are not safe for concurrent use.
 package crawlstats
 
 import (
@@ -15,97 +16,98 @@ import (
 
 type appID struct{ spider, app string }
 
-// State is where a document of a crawl is.
+// State is the state of a document of a crawl.
 type State uint8
 
 const (
 	Completed State = iota // completed
 	Scheduled              // scheduled
-	InSlots                // in transit, taken by the slots
-	InClients              // in transit, taken by a call
+	InSlots                // in transit, with the slots
+	InClients              // in transit, with URL Frontier clients
 	States
 )
 
 func (p State) pending() bool { return p == Scheduled || p == InSlots }
 
-// Stats are those of all crawls. Use New.
+// Stats has the counts of all crawls. Use New.
 type Stats struct {
 	byID      map[docindex.CrawlID]*CrawlStats
 	numbered  []*CrawlStats // by number
-	freed     []uint32      // numbers of books that are no more
+	freed     []uint32      // unused numbers
 	apps      map[appID]*app
-	due       timeheap.Heap        // books by the time when they are to be ended; a Duration stands for seconds since 1970
-	idleSince timeheap.Heap        // books by the time since when nothing was open, in ms
-	reports   uint64               // numbers surveys
-	inFlight  []inFlightCount      // what the last one has used
-	stopped   int                  // books
-	sum       docindex.CrawlCounts // of all that are no more; Pending and InTransit are not kept
+	due       timeheap.Heap        // crawls by when they are to be ended; a Duration is seconds since 1970
+	idleSince timeheap.Heap        // crawls by when they had no open document any more, ms
+	reports   uint64               // the number of the last report
+	inFlight  []inFlightCount      // memory of the last report
+	stopped   int                  // crawls
+	sum       docindex.CrawlCounts // of all released crawls, without Pending and InTransit
 }
 
-// CrawlStats is what is kept of a crawl.
+// CrawlStats has the counts of a crawl.
 type CrawlStats struct {
 	ID            docindex.CrawlID
-	No            uint32 // from 1 on; given again after Release
+	No            uint32 // from 1 on; reused after Release
 	Count         [States]uint64
-	Purged        uint64 // of those that are Ended: because the crawl was refused
-	Dropped       uint64 // came after that
-	Sent          uint64 // times that documents went to clients, and to spiders that have told how they ended; since the start
-	Unreported    int    // ended because it was refused, and nobody was told yet
-	Reported      int    // of these, what was answered last to who asked
+	Purged        uint64 // of those completed: because the crawl was stopped
+	Dropped       uint64 // put after that
+	Sent          uint64 // hand-outs to clients and reported attempts of spiders, since the start
+	Unreported    int    // ended because of the stop, not acknowledged yet
+	Reported      int    // of these, what ReportPurged last returned
 	Expires       int64  // seconds since 1970; 0: never
 	Stopped       bool
-	Why           docindex.Kind // of the refusal
-	Epoch         uint64        // counts the times that it got work when it had none
-	ReportedEpoch uint64        // the last round of whose end somebody was told
-	EndReported   bool          // somebody was told that it was refused, and how much ended because of that
+	Why           docindex.Kind // of the stop
+	Epoch         uint64        // counts how often it got work when it had none
+	ReportedEpoch uint64        // the last epoch whose end was acknowledged
+	EndReported   bool          // the end of the stop was acknowledged
 
 	app      *app
 	domains  map[string]*Domain
 	levels   PriorityCounts // pending documents
-	loads    []load         // of its domains that have something pending, in no order
-	top      uint64         // none of loads is more; refreshed by surveys
+	loads    []load         // of its domains with pending documents, in no order
+	top      uint64         // no load is larger; refreshed by reports
 	inFlight reportMark
 }
 
-// Domain is what is kept of a crawl's registered domain.
+// Domain has the counts of a registered domain in a crawl.
 type Domain struct {
 	Name     string
 	Crawl    *CrawlStats
-	No       uint32         // free for the store's use
-	docs     uint64         // members
-	place    int            // in its book's loads, plus one; 0: nothing is pending
+	No       uint32         // for the store
+	docs     uint64         // documents
+	place    int            // index in its crawl's loads plus one; 0: nothing is pending
 	levels   PriorityCounts // pending documents
 	inFlight reportMark
 }
 
-// load is what is pending of a domain; it is never 0. Loads stand side by side, for surveys to look at all of a book's.
+// load is how many documents of a domain are pending; never 0. The loads of a crawl are in one
+// slice, so that reports read it in one go.
 type load struct {
 	*Domain
 	pending uint64
 }
 
-// app is what is kept of an application at a spider.
+// app has the counts of an application at a spider.
 type app struct {
 	crawls  map[string]*CrawlStats // by crawl ID
 	domains map[string]uint64      // pending documents of all crawls
 	atSlots uint64                 // documents of all crawls
 }
 
-// New returns empty books.
+// New returns Stats without crawls.
 func New() *Stats {
 	return &Stats{numbered: make([]*CrawlStats, 1), byID: map[docindex.CrawlID]*CrawlStats{}, apps: map[appID]*app{}}
 }
 
-// Len is how many books there are.
+// Len returns the number of crawls.
 func (l *Stats) Len() int { return len(l.byID) }
 
-// Stopped is how many crawls are refused.
+// Stopped returns the number of stopped crawls.
 func (l *Stats) Stopped() int { return l.stopped }
 
-// Find returns the book of a crawl, or nil.
+// Find returns a crawl, or nil.
 func (l *Stats) Find(id docindex.CrawlID) *CrawlStats { return l.byID[id] }
 
-// At returns the book of a number; nil: there is none.
+// At returns the crawl with a number, or nil.
 func (l *Stats) At(no uint32) *CrawlStats {
 	if int(no) >= len(l.numbered) {
 		return nil
@@ -113,7 +115,7 @@ func (l *Stats) At(no uint32) *CrawlStats {
 	return l.numbered[no]
 }
 
-// Open returns the book of a crawl, and makes it where there is none.
+// Open returns a crawl, and adds it if there is none.
 func (l *Stats) Open(id docindex.CrawlID) *CrawlStats {
 	if b := l.byID[id]; b != nil {
 		return b
@@ -127,7 +129,7 @@ func (l *Stats) Open(id docindex.CrawlID) *CrawlStats {
 	return l.add(no, id)
 }
 
-// Restore makes a book with a number that no other has. When all are made, Restored has to follow.
+// Restore adds a crawl with a number that no other has. Restored has to follow once all are added.
 func (l *Stats) Restore(no uint32, id docindex.CrawlID) *CrawlStats {
 	for int(no) >= len(l.numbered) {
 		l.numbered = append(l.numbered, make([]*CrawlStats, max(64, len(l.numbered)/2))...)
@@ -135,8 +137,9 @@ func (l *Stats) Restore(no uint32, id docindex.CrawlID) *CrawlStats {
 	return l.add(no, id)
 }
 
-// Restored makes what follows from the books: those that expire or are refused, and have something left to end or to tell,
-// are due; those of whose end nobody was told are quiet from now on, in ms.
+// Restored completes the crawls that Restore added. Crawls that expire or are stopped, and have
+// documents to end or an end to report, are due. Crawls whose end is unreported count as idle from
+// now on, in ms.
 func (l *Stats) Restored(now int64) {
 	for no := 1; no < len(l.numbered); no++ {
 		b := l.numbered[no]
@@ -158,7 +161,7 @@ func (l *Stats) Restored(now int64) {
 				l.idleSince.Set(b.No, time.Duration(now))
 			}
 		}
-		b.Sent = 0 // what clients have went to them before
+		b.Sent = 0 // what clients have was sent before the start
 	}
 }
 
@@ -175,7 +178,7 @@ func (l *Stats) add(no uint32, id docindex.CrawlID) *CrawlStats {
 	return b
 }
 
-// Release forgets a book that says nothing any more, and answers whether it did.
+// Release removes a crawl that has nothing to tell any more, and returns whether it did.
 func (l *Stats) Release(b *CrawlStats) bool {
 	if b.Stopped || b.size() > 0 {
 		return false
@@ -194,13 +197,13 @@ func (l *Stats) Release(b *CrawlStats) bool {
 	return true
 }
 
-// Pending is how many documents are scheduled, or at the slots.
+// Pending returns how many documents are scheduled or with the slots.
 func (b *CrawlStats) Pending() uint64 { return b.Count[Scheduled] + b.Count[InSlots] }
 
-// Open is how many documents are not completed.
+// Open returns how many documents are not completed.
 func (b *CrawlStats) Open() uint64 { return b.Pending() + b.Count[InClients] }
 
-// Done is how many documents are completed, but for those purged.
+// Done returns how many documents are completed, but for those purged.
 func (b *CrawlStats) Done() uint64 { return b.Count[Completed] - b.Purged }
 
 func (b *CrawlStats) size() uint64 { return b.Open() + b.Count[Completed] }
@@ -208,7 +211,7 @@ func (b *CrawlStats) size() uint64 { return b.Open() + b.Count[Completed] }
 // Has reports whether a crawl has documents of a domain.
 func (b *CrawlStats) Has(domain string) bool { return b.domains[domain] != nil }
 
-// Enter counts so many documents, which are Ended so far, as members of a crawl's domain.
+// Enter adds n completed documents to a domain of a crawl.
 func (l *Stats) Enter(b *CrawlStats, domain string, n uint64) *Domain {
 	d := b.domains[domain]
 	if d == nil {
@@ -220,7 +223,7 @@ func (l *Stats) Enter(b *CrawlStats, domain string, n uint64) *Domain {
 	return d
 }
 
-// Fill counts documents as members of a crawl's domain that are Lined since before the books were made, and how many.
+// Fill adds scheduled documents to a domain, by priority, and returns their number.
 func (l *Stats) Fill(d *Domain, lined *PriorityCounts) (n uint64) {
 	b := d.Crawl
 	lined.Each(func(_ int32, some uint64) { n += some })
@@ -233,8 +236,8 @@ func (l *Stats) Fill(d *Domain, lined *PriorityCounts) (n uint64) {
 	return n
 }
 
-// Leave ends the membership of so many documents that are Ended. gone says that the domain is none any more; the book may
-// be to be released.
+// Leave removes n completed documents. gone: the domain has none left and was removed; the crawl
+// may then be released.
 func (l *Stats) Leave(d *Domain, n uint64) (gone bool) {
 	d.Crawl.Count[Completed] -= n
 	if d.docs -= n; d.docs > 0 {
@@ -244,7 +247,7 @@ func (l *Stats) Leave(d *Domain, n uint64) (gone bool) {
 	return true
 }
 
-// Move counts so many documents of a priority that have changed their place. now is in ms.
+// Move counts n documents of a priority that changed their state. now is in ms.
 func (l *Stats) Move(d *Domain, priority int32, from, to State, n uint64, now int64) {
 	if from == to || n == 0 {
 		return
@@ -276,7 +279,7 @@ func (l *Stats) Move(d *Domain, priority int32, from, to State, n uint64, now in
 	}
 }
 
-// countPending counts so many documents more that are pending; fewer, where n is negative.
+// countPending adds n to the pending documents; n may be negative, as two's complement.
 func (b *CrawlStats) countPending(d *Domain, priority int32, n uint64) {
 	d.change(n)
 	d.levels.Add(priority, n)
@@ -288,7 +291,7 @@ func (b *CrawlStats) countPending(d *Domain, priority int32, n uint64) {
 	}
 }
 
-// change counts what is pending of a domain.
+// change adds to the pending documents of a domain.
 func (d *Domain) change(by uint64) {
 	b := d.Crawl
 	if d.place == 0 {
@@ -307,7 +310,7 @@ func (d *Domain) change(by uint64) {
 	d.place = 0
 }
 
-// pending is what is pending of a domain.
+// pending returns the pending documents of a domain.
 func (d *Domain) pending() uint64 {
 	if d.place == 0 {
 		return 0

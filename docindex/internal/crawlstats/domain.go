@@ -7,7 +7,8 @@ import (
 	"golang.org/x/net/publicsuffix"
 )
 
-// Registered is the registered domain of a host by the public suffix list; an IP address, or what has none, as it is.
+// Registered returns the registered domain of a host by the public suffix list. An IP address, or a
+// host without one, is returned as it is.
 func Registered(host string) string {
 	host = strings.TrimSuffix(host, ".")
 	if _, err := netip.ParseAddr(host); err == nil {

@@ -6,7 +6,8 @@ import (
 	"urlserver/docindex"
 )
 
-// ExpireAt sets when a crawl expires, in seconds since 1970, and answers whether that changed it; 0: never.
+// ExpireAt sets when a crawl expires, in seconds since 1970; 0: never. It returns whether that
+// changed anything.
 func (l *Stats) ExpireAt(b *CrawlStats, at int64) bool {
 	if b.Stopped || b.Expires == at {
 		return false
@@ -20,7 +21,7 @@ func (l *Stats) ExpireAt(b *CrawlStats, at int64) bool {
 	return true
 }
 
-// Stop says that nothing of a crawl is wanted any more, for a reason of the store's. It is due until it is Purged.
+// Stop marks a crawl as stopped, for a reason. The crawl is due until ReportPurged.
 func (l *Stats) Stop(b *CrawlStats, why docindex.Kind) {
 	b.Stopped, b.Why = true, why
 	l.stopped++
@@ -28,15 +29,15 @@ func (l *Stats) Stop(b *CrawlStats, why docindex.Kind) {
 	l.due.Set(b.No, 0)
 }
 
-// ReportPurged says that nothing of a refused crawl is scheduled any more, and returns how many documents ended because of the
-// refusal since somebody was told.
+// ReportPurged records that nothing of a stopped crawl is scheduled any more. It returns how many
+// documents ended because of the stop since the last AckEnd.
 func (l *Stats) ReportPurged(b *CrawlStats) int {
 	l.due.Remove(b.No)
 	b.Reported = b.Unreported
 	return b.Unreported
 }
 
-// AckEnd says that somebody was told how a crawl ended, by being refused where round is 0, or else in that round.
+// AckEnd records that the end of a crawl was reported: of a stop if epoch is 0, else of that epoch.
 func (b *CrawlStats) AckEnd(round uint64) {
 	if round > 0 {
 		b.ReportedEpoch = max(b.ReportedEpoch, round)
@@ -45,7 +46,7 @@ func (b *CrawlStats) AckEnd(round uint64) {
 	b.Unreported, b.Reported, b.EndReported = b.Unreported-b.Reported, 0, b.Stopped
 }
 
-// ToEnd lists crawls, at most so many, that are to be ended.
+// ToEnd returns up to most crawls that are to be ended.
 func (l *Stats) ToEnd(now time.Time, most int) (all []docindex.CrawlEnd) {
 	var found []uint32
 	for len(found) < most {
@@ -67,8 +68,8 @@ func (l *Stats) ToEnd(now time.Time, most int) (all []docindex.CrawlEnd) {
 	return all
 }
 
-// Finished lists crawls, at most so many, that are not refused and of which nothing was open since a time, each once for
-// each time that this happened.
+// Finished returns up to most crawls that are not stopped and have had no open documents since a
+// time, once each time that this happened.
 func (l *Stats) Finished(since time.Time, most int) (done []docindex.FinishedCrawl) {
 	for len(done) < most {
 		no, at, ok := l.idleSince.Min()
@@ -82,8 +83,8 @@ func (l *Stats) Finished(since time.Time, most int) (done []docindex.FinishedCra
 	return done
 }
 
-// Counts counts documents of crawls: of some, at most so many, and of all others together, without a name, which come last.
-// expired is why crawls are refused that have.
+// Counts returns the counts of up to most crawls, and last, without a name, those of all others
+// together.
 func (l *Stats) Counts(most int) (counts []docindex.CrawlCounts) {
 	other := l.sum
 	for _, b := range l.numbered[1:] {

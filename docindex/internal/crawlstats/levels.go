@@ -2,8 +2,8 @@ package crawlstats
 
 import "slices"
 
-// PriorityCounts count by priority. The zero value is empty. Few stand in their order; of many, whoever chooses them, none costs
-// more than another.
+// PriorityCounts counts by priority. The zero value is empty. A few counts are a sorted slice, many
+// are a map.
 type PriorityCounts struct {
 	few  []level
 	many map[int32]uint64
@@ -16,7 +16,8 @@ type level struct {
 
 const maxFew = 16
 
-// Add adds to the count of a priority, or takes from it where n is negative, and forgets a count that is nothing.
+// Add adds n to the count of a priority; n may be negative, as two's complement. A count of 0 is
+// removed.
 func (l *PriorityCounts) Add(priority int32, n uint64) {
 	if l.many != nil {
 		if sum := l.many[priority] + n; sum != 0 {
@@ -63,10 +64,10 @@ func compare(a, b int32) int {
 	return 0
 }
 
-// Len is how many counts there are.
+// Len returns the number of counts.
 func (l *PriorityCounts) Len() int { return len(l.few) + len(l.many) }
 
-// Of is the count of a priority.
+// Of returns the count of a priority.
 func (l *PriorityCounts) Of(priority int32) uint64 {
 	if l.many != nil {
 		return l.many[priority]
@@ -89,7 +90,8 @@ func (l *PriorityCounts) Each(yield func(priority int32, n uint64)) {
 	}
 }
 
-// span is the lowest and the highest priority of which not all are away; 0 where there is none.
+// span returns the lowest and the highest priority with a document that is not in flight; 0 if
+// there is none.
 func (l *PriorityCounts) span(away *inFlightCount) (low, high int32) {
 	first := true
 	l.Each(func(p int32, n uint64) {

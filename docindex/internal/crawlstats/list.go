@@ -8,19 +8,20 @@ import (
 	"urlserver/docindex"
 )
 
-// open counts what has not ended.
+// open counts the documents that are not completed.
 func open(c *docindex.CrawlState) uint64 { return c.Scheduled + c.AtSlots + c.AtClients }
 
-// compareStates orders crawls for people.
+// compareStates orders crawls for operators.
 func compareStates(c, d *docindex.CrawlState) int {
 	return cmp.Or(cmp.Compare(open(d), open(c)), cmp.Compare(c.App, d.App), cmp.Compare(c.Crawl, d.Crawl), cmp.Compare(c.Spider, d.Spider))
 }
 
-// portion is how many books are looked at by one call of locked.
+// portion is how many crawls List looks at in one call of locked.
 const portion = 1000
 
-// List lists crawls that have a text in a name, at most so many, those with most open documents first, and counts all of
-// them. locked calls its argument while nobody else uses the books, which are looked through in portions.
+// List returns up to max crawls with text in a name, those with most open documents first, and
+// counts all of them. It works in portions; locked calls its argument while nobody else uses the
+// Stats.
 func (l *Stats) List(ctx context.Context, text string, max int, locked func(func())) (some []docindex.CrawlState, all int, err error) {
 	for from, more := 1, true; more; from += portion {
 		if err := ctx.Err(); err != nil {
@@ -36,13 +37,13 @@ func (l *Stats) List(ctx context.Context, text string, max int, locked func(func
 	return some, all, nil
 }
 
-// First sorts crawls for people and returns the first, at most so many.
+// First sorts crawls for operators and returns up to max of them.
 func First(some []docindex.CrawlState, max int) []docindex.CrawlState {
 	slices.SortFunc(some, func(a, b docindex.CrawlState) int { return compareStates(&a, &b) })
 	return some[:min(len(some), max)]
 }
 
-// states adds the crawls of one portion.
+// states appends the crawls of one portion.
 func (l *Stats) states(to []docindex.CrawlState, from int, text string) (list []docindex.CrawlState, more bool) {
 	end := min(from+portion, len(l.numbered))
 	for _, b := range l.numbered[min(from, end):end] {

@@ -8,10 +8,10 @@ import (
 	"urlserver/docindex/internal/queuesched"
 )
 
-// MaxHostQueues is how many queues of a host are looked at: some hundred microseconds.
+// MaxHostQueues is how many queues of a host HostStatus looks at: some hundred microseconds.
 const MaxHostQueues = 1000
 
-// HostStatus looks at a host whose queues are kept in doors; active is whether calls are served.
+// HostStatus returns the status of a host; active: URL Frontier clients are served.
 func HostStatus(d *queuesched.Scheduler, host []byte, active bool, now int64) (l docindex.HostStatus) {
 	best := [2]earliest{{at: queuesched.Never}, {at: queuesched.Never}}
 	d.QueuesOf(host, func(id uint32) bool {
@@ -43,14 +43,15 @@ func HostStatus(d *queuesched.Scheduler, host []byte, active bool, now int64) (l
 	return l
 }
 
-// earliest is the queue of a host that may be served first at a consumer.
+// earliest is the queue of a host that a consumer may be served first.
 type earliest struct {
 	id     uint32 // 0: there is none
 	at     int64
 	reason queuesched.Reason
 }
 
-// consider prefers what is sooner, and among what waits for events that which is more than empty.
+// consider replaces f by a queue that may be served earlier. Among queues that wait for events it
+// prefers those that have something scheduled.
 func (f *earliest) consider(d *queuesched.Scheduler, id uint32, consumer queuesched.Consumer, now int64) {
 	at, rule := d.NotBefore(id, consumer, now)
 	if f.id == 0 || cmp.Or(cmp.Compare(at, f.at), cmp.Compare(f.rank(), rank(rule))) < 0 {
@@ -60,7 +61,7 @@ func (f *earliest) consider(d *queuesched.Scheduler, id uint32, consumer queuesc
 
 func (f *earliest) rank() int { return rank(f.reason) }
 
-// rank is low for what tells little.
+// rank is low for a reason that says little.
 func rank(r queuesched.Reason) int {
 	if r == queuesched.NothingDue {
 		return 0
@@ -140,7 +141,7 @@ func (f *earliest) wait(d *queuesched.Scheduler, l *docindex.HostStatus) docinde
 	return w
 }
 
-// SetHostOverride sets something on a host whose queues are kept in doors.
+// SetHostOverride changes settings of a host.
 func SetHostOverride(d *queuesched.Scheduler, s *docindex.Setting, to queuesched.Settings, now int64) error {
 	if !d.SetHostOverride(s.Key, to, now) {
 		return docindex.ErrTooMany

@@ -1,5 +1,5 @@
-// Package embedded holds what the stores of this project have in common: each keeps its queues in a
-// scheduler of package queuesched.
+// Package embedded is the body of the stores in this process: clock, lock, hooks, listings and
+// loops on a scheduler of package queuesched. A store adds where its documents are kept.
 package embedded
 
 import (
@@ -12,8 +12,8 @@ import (
 	"urlserver/docindex"
 )
 
-// VisitQueues visits what some calls back with, which are keys of queues from a number on; it returns the number to
-// go on with, or 0.
+// VisitQueues calls visit with the keys that some yields. some yields the keys of queues from a
+// number on and returns the number to continue with, or 0.
 func VisitQueues(
 	ctx context.Context, some func(from uint32, add func(key []byte, idle bool)) (next uint32), visit func(key []byte, idle bool) bool,
 ) error {
@@ -43,15 +43,16 @@ func VisitQueues(
 	return nil
 }
 
-// WaitBudget is that of a Serve which finds nothing only because others hold what it could have. Clients ask again at
-// once when they have reported what they got, and their reports are stored a moment later: an empty answer would have
-// them wait for much longer than that. The zero value is ready.
+// WaitBudget bounds how long a Serve waits that finds nothing only because other calls hold what it
+// could have. Clients call again as soon as they have reported what they got, and their reports are
+// stored a moment later: after an empty answer they would wait much longer. The zero value is
+// ready.
 type WaitBudget struct{ end <-chan time.Time }
 
 const waitBudget = 50 * time.Millisecond
 
-// Wait waits until soon is closed or ctx ends; false says that it has been too long, or that there is nothing to wait
-// for since soon is nil.
+// Wait waits until soon is closed or ctx ends. False: the budget is used up, or soon is nil and
+// there is nothing to wait for.
 func (p *WaitBudget) Wait(ctx context.Context, soon <-chan struct{}) bool {
 	if soon == nil {
 		return false
@@ -69,10 +70,10 @@ func (p *WaitBudget) Wait(ctx context.Context, soon <-chan struct{}) bool {
 	}
 }
 
-// Notifier tells all who wait of news. Its user guards it with a lock. The zero value is ready.
+// Notifier wakes all who wait. Its user guards it with a lock. The zero value is ready.
 type Notifier struct{ rung chan struct{} }
 
-// Next is closed when the bell rings next.
+// Next returns a channel that the next Broadcast closes.
 func (b *Notifier) Next() <-chan struct{} {
 	if b.rung == nil {
 		b.rung = make(chan struct{})
@@ -80,7 +81,7 @@ func (b *Notifier) Next() <-chan struct{} {
 	return b.rung
 }
 
-// Broadcast tells those who wait.
+// Broadcast wakes those who wait.
 func (b *Notifier) Broadcast() {
 	if b.rung != nil {
 		close(b.rung)
@@ -88,7 +89,7 @@ func (b *Notifier) Broadcast() {
 	}
 }
 
-// CountsOf are the counts of a queue or crawl; of all where s is nil.
+// CountsOf returns the counts of a queue or crawl, or of all queues if s is nil.
 func CountsOf(d *queuesched.Scheduler, s *docindex.Scope) docindex.Counts {
 	n := queuesched.Counts{}
 	switch {
@@ -107,12 +108,13 @@ func CountsOf(d *queuesched.Scheduler, s *docindex.Scope) docindex.Counts {
 	}
 }
 
-// Query is a request as the doors have it.
+// Query converts a request for the scheduler.
 func Query(r *docindex.Request) queuesched.Query {
 	return queuesched.Query{Crawl: r.Crawl, Key: r.Key, AnyCrawl: r.AnyCrawl, PerQueue: r.PerQueue, MaxQueues: r.MaxQueues}
 }
 
-// CreatedAt is when a document was put first, as stores keep it: seconds since 1970; given is the Put's, now in ms.
+// CreatedAt returns when a document was first put, in seconds since 1970. given is Put.Created, now
+// is in ms.
 func CreatedAt(given, now int64) uint32 {
 	if given == 0 {
 		given = now / 1000
@@ -120,5 +122,5 @@ func CreatedAt(given, now int64) uint32 {
 	return uint32(max(0, min(given, math.MaxUint32)))
 }
 
-// MaxStopped is how many crawls a store refuses at most.
+// MaxStopped is how many stopped crawls a store keeps.
 const MaxStopped = 1_000_000

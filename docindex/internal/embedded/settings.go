@@ -9,11 +9,12 @@ import (
 	"urlserver/docindex/internal/queuesched"
 )
 
-const queuesAtOnce = 10_000 // queues that are looked at while a lock is held
+const queuesAtOnce = 10_000 // queues that are looked at under the lock
 
-// VisitSettings is [docindex.Inspector.Settings] of a store that keeps its queues in doors; locked calls back while nothing of it
-// changes. First come settings for all queues, then those of hosts and those of queues that have no URL yet, by name, and then the others
-// in the order of their first URLs.
+// VisitSettings is [docindex.Inspector.Settings] for the queues of a scheduler; locked calls its
+// argument while nobody else uses the scheduler. Settings of all queues come first, then those of
+// hosts and those of queues without a URL, by name, then those of queues in the order of their
+// first URLs.
 func VisitSettings(ctx context.Context, locked func(look func(d *queuesched.Scheduler, active bool, now int64)), visit func(*docindex.Setting) bool) error {
 	var list []docindex.Setting
 	locked(func(d *queuesched.Scheduler, active bool, now int64) {
@@ -35,7 +36,7 @@ func VisitSettings(ctx context.Context, locked func(look func(d *queuesched.Sche
 	}
 }
 
-// generalSettings are those for all queues.
+// generalSettings returns the settings of all queues.
 func generalSettings(d *queuesched.Scheduler, active bool) (list []docindex.Setting) {
 	if !active {
 		list = append(list, docindex.Setting{Kind: docindex.SetActive})
@@ -46,7 +47,7 @@ func generalSettings(d *queuesched.Scheduler, active bool) (list []docindex.Sett
 	return list
 }
 
-// hostSettings are those of hosts.
+// hostSettings returns the settings of hosts.
 func hostSettings(d *queuesched.Scheduler, now int64) (list []docindex.Setting) {
 	d.HostOverrides(func(host string, s queuesched.Settings) {
 		list = addSettings(list, docindex.Setting{Scope: docindex.Scope{Key: []byte(host)}, Host: true}, s, now)
@@ -57,7 +58,7 @@ func hostSettings(d *queuesched.Scheduler, now int64) (list []docindex.Setting) 
 	return list
 }
 
-// presetSettings are those of queues that have no URL yet.
+// presetSettings returns the settings of queues that have no URL yet.
 func presetSettings(d *queuesched.Scheduler, now int64) (list []docindex.Setting) {
 	d.Presets(func(crawlID, key string, s queuesched.Settings) {
 		list = addSettings(list, docindex.Setting{Scope: docindex.Scope{Crawl: []byte(crawlID), Key: []byte(key)}}, s, now)
@@ -68,7 +69,8 @@ func presetSettings(d *queuesched.Scheduler, now int64) (list []docindex.Setting
 	return list
 }
 
-// someSettings adds the settings of some queues from a number on, and returns where to go on, or 0.
+// someSettings appends the settings of some queues from a number on, and returns the number to
+// continue with, or 0.
 func someSettings(d *queuesched.Scheduler, list []docindex.Setting, from uint32, now int64) (_ []docindex.Setting, next uint32) {
 	end := min(from+queuesAtOnce, d.Bound())
 	for id := from; id < end; id++ {
@@ -85,7 +87,7 @@ func someSettings(d *queuesched.Scheduler, list []docindex.Setting, from uint32,
 	return list, end
 }
 
-// addSettings adds what is set on one, as Set takes it. A block that has ended is none.
+// addSettings appends the settings of one queue or host. A block that has ended is left out.
 func addSettings(list []docindex.Setting, one docindex.Setting, s queuesched.Settings, now int64) []docindex.Setting {
 	add := func(which docindex.SettingKind, value uint64) {
 		one.Kind, one.Value = which, value

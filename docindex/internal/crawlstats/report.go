@@ -7,40 +7,40 @@ import (
 	"urlserver/docindex"
 )
 
-// Report is a survey on its way. Use Begin, then Away, then End.
+// Report is a PendingReport in the making. Use BeginReport, then InFlight, then End.
 type Report struct {
 	l        *Stats
-	crawl    string      // all that is asked for; empty: all of app
+	crawl    string      // the only crawl; empty: all of app
 	stats    *CrawlStats // of crawl; nil: there is none
 	app      *app        // nil: there is none
 	id       uint64
 	domains  int
-	atSlots  uint64          // of what is asked for, and not told to be away so far
-	inFlight []inFlightCount // of domains and of books, in the order in which they were met
+	atSlots  uint64          // documents with the slots that are not known to be at spiders
+	inFlight []inFlightCount // of domains and of crawls
 	all      docindex.PendingReport
 	ranks    []rank
-	last     rank // of the largest so far, once there are enough; what comes behind it is not listed
+	last     rank // of the largest so far, once there are enough; smaller ones are not listed
 }
 
-// rank is a domain among the largest of all crawls, which have their turns.
+// rank is a domain among the largest of all crawls, which are visited in turns.
 type rank struct {
 	load
 	turn int
 }
 
-// reportMark leads to what a survey says of a book or domain.
+// reportMark says where a report counts the documents in flight of a crawl or domain.
 type reportMark struct {
 	report uint64
-	at     int // in absent
+	at     int // in inFlight
 }
 
 // inFlightCount counts documents at spiders.
 type inFlightCount struct {
-	domain   *Domain // nil: of a book
+	domain   *Domain // nil: of a crawl
 	total    uint64
-	first    level          // most have but one
+	first    level          // most have only one
 	rest     PriorityCounts // of other priorities
-	noneLeft int            // of a book: domains with nothing else
+	noneLeft int            // of a crawl: domains with all documents in flight
 }
 
 func (a *inFlightCount) of(priority int32) uint64 {
@@ -53,10 +53,10 @@ func (a *inFlightCount) of(priority int32) uint64 {
 	return a.rest.Of(priority)
 }
 
-const maxInFlight = 1 << 16 // of the memory that stays between surveys, entries
+const maxInFlight = 1 << 16 // entries of memory that stays between reports
 
-// BeginReport begins a survey of a crawl, or, without a Crawl, of all crawls of an application at a spider. It will list at most
-// so many domains.
+// BeginReport begins a report on a crawl, or, without a Crawl, on all crawls of an application at a
+// spider. It lists up to so many domains.
 func (l *Stats) BeginReport(id docindex.CrawlID, domains int) *Report {
 	l.reports++
 	v := &Report{
@@ -72,10 +72,11 @@ func (l *Stats) BeginReport(id docindex.CrawlID, domains int) *Report {
 	return v
 }
 
-// MayHaveInFlight reports whether any of what is asked for may still be away: what is not at the slots is not at a spider.
+// MayHaveInFlight reports whether documents that the report counts may be at spiders: those are
+// with the slots.
 func (v *Report) MayHaveInFlight() bool { return v.atSlots > 0 }
 
-// Wants reports whether a domain is of what is asked for.
+// Wants reports whether the report is about a domain.
 func (v *Report) Wants(d *Domain) bool {
 	if v.crawl != "" {
 		return d.Crawl == v.stats
@@ -83,7 +84,7 @@ func (v *Report) Wants(d *Domain) bool {
 	return d.Crawl.app == v.app
 }
 
-// InFlight counts a document of what is asked for that is at a spider, and so not pending.
+// InFlight subtracts a document that is at a spider and so not pending.
 func (v *Report) InFlight(d *Domain, priority int32) {
 	v.atSlots--
 	v.addInFlight(&d.inFlight, d, priority)
@@ -107,7 +108,7 @@ func (v *Report) addInFlight(m *reportMark, d *Domain, priority int32) {
 	}
 }
 
-// of is what is absent of a book or domain; nil: nothing.
+// of returns the documents in flight of a crawl or domain; nil: there are none.
 func (v *Report) of(m reportMark) *inFlightCount {
 	if m.report != v.id {
 		return nil
@@ -115,7 +116,7 @@ func (v *Report) of(m reportMark) *inFlightCount {
 	return &v.inFlight[m.at]
 }
 
-// End returns the survey.
+// End returns the report.
 func (v *Report) End() docindex.PendingReport {
 	if v.crawl != "" {
 		one := docindex.CrawlPending{Crawl: v.crawl}
@@ -135,7 +136,7 @@ func (v *Report) End() docindex.PendingReport {
 	return v.all
 }
 
-// pending is what is pending of a domain and not away.
+// pending returns the pending documents of a domain, without those in flight.
 func (v *Report) pending(d *Domain) uint64 {
 	if gone := v.of(d.inFlight); gone != nil {
 		return d.pending() - gone.total
@@ -190,7 +191,8 @@ func (v *Report) countApp(a *app) {
 	}
 }
 
-// emptied is of how many domains everything that is pending is away, in all crawls of an application.
+// emptied returns how many domains have no pending document that is not in flight, over all crawls
+// of an application.
 func (v *Report) emptied(a *app) (n int) {
 	gone := map[string]uint64{}
 	for i := range v.inFlight {
@@ -206,8 +208,8 @@ func (v *Report) emptied(a *app) (n int) {
 	return n
 }
 
-// rank lines up the domains of a crawl, whose turn it is, that may be among the largest. Of most crawls there is none once
-// those of the largest are lined up.
+// rank collects the domains of a crawl that may be among the largest. Once the domains of the
+// largest crawls are collected, most crawls have none.
 func (v *Report) rank(b *CrawlStats, turn int) {
 	full := v.last.Domain != nil
 	if full && (b.top < v.last.pending || b.top == v.last.pending && turn > v.last.turn) {
@@ -218,7 +220,7 @@ func (v *Report) rank(b *CrawlStats, turn int) {
 	for _, one := range b.loads {
 		b.top = max(b.top, one.pending)
 		if full && (one.pending < v.last.pending || one.pending == v.last.pending && turn > v.last.turn) {
-			continue // without a look at the domain, which lies elsewhere
+			continue // without reading the domain, which is elsewhere in memory
 		}
 		if !spared {
 			one.pending = v.pending(one.Domain)
@@ -245,7 +247,7 @@ func larger(a, b *rank) int {
 	return cmp.Compare(a.Name, b.Name)
 }
 
-// cut keeps the largest.
+// cut keeps the largest domains.
 func (v *Report) cut() {
 	slices.SortFunc(v.ranks, func(a, b rank) int { return larger(&a, &b) })
 	if len(v.ranks) >= v.domains {
