@@ -25,21 +25,30 @@ func operateCommands() []*cobra.Command {
 }
 
 func pauseCommand(verb, short, more, done string) *cobra.Command {
-	var c client
-	cmd := &cobra.Command{
+	return lineCommand(&cobra.Command{
 		Use:     verb,
 		Short:   short,
 		Long:    short + ". " + more,
 		Example: "  urlserver " + verb,
 		Args:    takes(cobra.NoArgs),
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			var answer struct{ Paused bool }
-			if err := c.post(cmd.Context(), "/api/"+verb, nil, &answer); err != nil {
-				return err
-			}
-			_, err := fmt.Fprintln(cmd.OutOrStdout(), done)
+	}, func(ctx context.Context, c *client, _ []string) (string, error) {
+		var answer struct{ Paused bool }
+		return done, c.post(ctx, "/api/"+verb, nil, &answer)
+	})
+}
+
+// lineCommand completes a command that calls the daemon and prints a line about the result.
+func lineCommand(
+	cmd *cobra.Command, do func(ctx context.Context, c *client, args []string) (line string, err error),
+) *cobra.Command {
+	var c client
+	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		line, err := do(cmd.Context(), &c, args)
+		if err != nil {
 			return err
-		},
+		}
+		_, err = fmt.Fprintln(cmd.OutOrStdout(), line)
+		return err
 	}
 	c.flags(cmd)
 	return cmd
@@ -50,73 +59,57 @@ func pauseCommand(verb, short, more, done string) *cobra.Command {
 const forGood = 100 * 365 * 24 * time.Hour
 
 func blockCommand() *cobra.Command {
-	var c client
 	var until string
 	var long time.Duration
-	cmd := &cobra.Command{
+	cmd := lineCommand(&cobra.Command{
 		Use:   "block HOST",
 		Short: "Send nothing to a host",
 		Long: "Sends nothing to HOST until it is unblocked, or until the time that --until or --for names. Its URLs wait.\n" +
 			"With an embedded index the block is as durable as the index and binds URL Frontier clients too.",
 		Example: "  urlserver block example.org --for 24h\n  urlserver block example.org --until 2030-01-02T03:04:05Z",
 		Args:    takes(cobra.ExactArgs(1)),
-		RunE: func(cmd *cobra.Command, args []string) error {
-			end := time.Now().Add(forGood)
-			switch {
-			case until != "" && long != 0:
-				return usagef("--until and --for cannot go together")
-			case long < 0:
-				return usagef("--for %v: a positive duration is wanted", long)
-			case long > 0:
-				end = time.Now().Add(long)
-			case until != "":
-				var err error
-				if end, err = time.Parse(time.RFC3339, until); err != nil {
-					return usagef("--until %q: a time as in 2030-01-02T03:04:05Z is wanted", until)
-				}
-				if !end.After(time.Now()) {
-					return usagef("--until %s is in the past; to unblock, use urlserver unblock %s", until, args[0])
-				}
+	}, func(ctx context.Context, c *client, args []string) (string, error) {
+		end := time.Now().Add(forGood)
+		switch {
+		case until != "" && long != 0:
+			return "", usagef("--until and --for cannot go together")
+		case long < 0:
+			return "", usagef("--for %v: a positive duration is wanted", long)
+		case long > 0:
+			end = time.Now().Add(long)
+		case until != "":
+			var err error
+			if end, err = time.Parse(time.RFC3339, until); err != nil {
+				return "", usagef("--until %q: a time as in 2030-01-02T03:04:05Z is wanted", until)
 			}
-			if err := c.block(cmd.Context(), args[0], end); err != nil {
-				return err
+			if !end.After(time.Now()) {
+				return "", usagef("--until %s is in the past; to unblock, use urlserver unblock %s", until, args[0])
 			}
-			text := "until it is unblocked"
-			if until != "" || long != 0 {
-				text = "until " + end.Format(time.RFC3339)
-			}
-			_, err := fmt.Fprintf(cmd.OutOrStdout(), "%s is blocked %s\n", args[0], text)
-			return err
-		},
-	}
-	c.flags(cmd)
+		}
+		text := "until it is unblocked"
+		if until != "" || long != 0 {
+			text = "until " + end.Format(time.RFC3339)
+		}
+		return fmt.Sprintf("%s is blocked %s", args[0], text), c.block(ctx, args[0], end)
+	})
 	cmd.Flags().StringVar(&until, "until", "", "block until this `time`, RFC 3339")
 	cmd.Flags().DurationVar(&long, "for", 0, "block for this long, as in 90m or 24h")
 	return cmd
 }
 
 func unblockCommand() *cobra.Command {
-	var c client
-	cmd := &cobra.Command{
+	return lineCommand(&cobra.Command{
 		Use:     "unblock HOST",
 		Short:   "End the block of a host",
 		Example: "  urlserver unblock example.org",
 		Args:    takes(cobra.ExactArgs(1)),
-		RunE: func(cmd *cobra.Command, args []string) error {
-			if err := c.block(cmd.Context(), args[0], time.Unix(0, 0)); err != nil {
-				return err
-			}
-			_, err := fmt.Fprintf(cmd.OutOrStdout(), "%s is unblocked\n", args[0])
-			return err
-		},
-	}
-	c.flags(cmd)
-	return cmd
+	}, func(ctx context.Context, c *client, args []string) (string, error) {
+		return args[0] + " is unblocked", c.block(ctx, args[0], time.Unix(0, 0))
+	})
 }
 
 func delayCommand() *cobra.Command {
-	var c client
-	cmd := &cobra.Command{
+	return lineCommand(&cobra.Command{
 		Use:   "delay HOST DURATION",
 		Short: "Set the least time between two URLs of a host",
 		Long: "Sets the least time between two URLs of HOST that the embedded index gives out, to spiders and URL Frontier\n" +
@@ -124,28 +117,24 @@ func delayCommand() *cobra.Command {
 			"takes the delay away. Other limits hold beside it.",
 		Example: "  urlserver delay example.org 10s\n  urlserver delay example.org 0s",
 		Args:    takes(cobra.ExactArgs(2)),
-		RunE: func(cmd *cobra.Command, args []string) error {
-			delay, err := time.ParseDuration(args[1])
-			if err != nil || delay < 0 || delay%time.Second != 0 {
-				return usagef("DURATION %q: whole seconds are wanted, as in 10s or 2m", args[1])
-			}
-			var answer struct {
-				Delay int64 `json:"delay_s"`
-			}
-			body := map[string]int64{"delay_s": int64(delay / time.Second)}
-			if err := c.post(cmd.Context(), hostPath(args[0], "delay"), body, &answer); err != nil {
-				return err
-			}
-			text := "no delay"
-			if answer.Delay > 0 {
-				text = fmt.Sprintf("at least %v between two URLs", time.Duration(answer.Delay)*time.Second)
-			}
-			_, err = fmt.Fprintf(cmd.OutOrStdout(), "%s: %s\n", args[0], text)
-			return err
-		},
-	}
-	c.flags(cmd)
-	return cmd
+	}, func(ctx context.Context, c *client, args []string) (string, error) {
+		delay, err := time.ParseDuration(args[1])
+		if err != nil || delay < 0 || delay%time.Second != 0 {
+			return "", usagef("DURATION %q: whole seconds are wanted, as in 10s or 2m", args[1])
+		}
+		var answer struct {
+			Delay int64 `json:"delay_s"`
+		}
+		body := map[string]int64{"delay_s": int64(delay / time.Second)}
+		if err := c.post(ctx, hostPath(args[0], "delay"), body, &answer); err != nil {
+			return "", err
+		}
+		text := "no delay"
+		if answer.Delay > 0 {
+			text = fmt.Sprintf("at least %v between two URLs", time.Duration(answer.Delay)*time.Second)
+		}
+		return args[0] + ": " + text, nil
+	})
 }
 
 func reloadCommand() *cobra.Command {
