@@ -12,7 +12,7 @@ import (
 func (d *Daemon) Cancel(ctx context.Context, o *docindex.Outcomes) (ended int, err error) {
 	answer := make(chan int, 1)
 	err = d.ask(context.WithoutCancel(ctx), func(e *engine.Engine) { // o is ours until the owner is through
-		e.Condemn(o, func(n int) { answer <- n })
+		e.Cancel(o, func(n int) { answer <- n })
 	})
 	if err != nil {
 		return 0, err
@@ -29,11 +29,11 @@ func (d *Daemon) Cancel(ctx context.Context, o *docindex.Outcomes) (ended int, e
 
 // AtSpiders adds the documents that are at spiders now. The owner copies some at a time, and goes on with its work in between.
 func (d *Daemon) AtSpiders(ctx context.Context, o *docindex.Outcomes) error {
-	var walk engine.Spiders
+	var walk engine.InFlightWalk
 	var part docindex.Outcomes
 	for more := true; more; {
 		var err error
-		if more, err = answerOf(ctx, d, func(e *engine.Engine) bool { return e.AtSpiders(&walk, &part) }); err != nil {
+		if more, err = answerOf(ctx, d, func(e *engine.Engine) bool { return e.WalkInFlight(&walk, &part) }); err != nil {
 			return err
 		}
 		for i := range part.Len() {

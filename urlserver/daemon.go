@@ -67,7 +67,7 @@ type Daemon struct {
 
 	wakes          chan struct{}
 	asks           chan *engine.Ask
-	claims         chan *engine.Claims
+	claims         chan *engine.LeaseBatch
 	outbox         *outbox         // of outcomes
 	returns        *outbox         // of documents for the embedded index to take back
 	hard           context.Context // ends after the graceful stop
@@ -97,7 +97,7 @@ func New(cfg configs.Config, parts Parts) *Daemon {
 		events:   make(chan event, eventBuffer),
 		wakes:    make(chan struct{}, 1),
 		asks:     make(chan *engine.Ask, 1),
-		claims:   make(chan *engine.Claims, 1),
+		claims:   make(chan *engine.LeaseBatch, 1),
 	}
 	d.engine = engine.New(cfg, engine.Options{
 		Cached:     parts.Resolver.Cached,
@@ -219,7 +219,7 @@ func (d *Daemon) runEngine(ctx context.Context) {
 		case ev := <-d.events:
 			d.drainEvents(ev)
 		case <-d.wakes:
-			d.advance().Poke()
+			d.advance().WakeIndex()
 		case <-timer.C:
 			d.advance()
 		case <-stopping:
@@ -337,5 +337,5 @@ func (d *Daemon) recall(o *docindex.Outcomes) {
 }
 
 func (d *Daemon) choke(choked bool) {
-	d.post(func(e *engine.Engine) { e.Choke(choked) })
+	d.post(func(e *engine.Engine) { e.SetBackpressure(choked) })
 }

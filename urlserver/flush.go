@@ -35,22 +35,22 @@ func (d *Daemon) flush() {
 	if out.Ask != nil {
 		d.asks <- out.Ask // never blocks: the engine has one request at a time
 	}
-	if out.Claims != nil {
-		d.claims <- out.Claims // never blocks, as above
-		out.Claims = nil
+	if out.Leases != nil {
+		d.claims <- out.Leases // never blocks, as above
+		out.Leases = nil
 	}
-	ends := d.endWithout(out.Journeys)
+	ends := d.endWithout(out.Traces)
 	if out.Outcomes.Len() > 0 {
 		if d.outbox.put(&out.Outcomes, ends) {
-			d.engine.Choke(true)
+			d.engine.SetBackpressure(true)
 		}
 	}
 	if out.Returns.Len() > 0 {
 		d.returns.put(&out.Returns, nil)
 	}
 	d.parts.Traces.Drop(out.Skipped)
-	clear(out.Journeys)
-	out.Journeys, out.Skipped = out.Journeys[:0], 0
+	clear(out.Traces)
+	out.Traces, out.Skipped = out.Traces[:0], 0
 	clear(out.Lookups)
 	clear(out.Fetches)
 	out.Dirty, out.Drop, out.Lookups, out.Fetches = out.Dirty[:0], out.Drop[:0], out.Lookups[:0], out.Fetches[:0]

@@ -168,7 +168,7 @@ func (m *meeting) client(r *Reserver, n, turns int) {
 	ctx, host := context.Background(), meetHost(n)
 	in := ""
 	for in == "" {
-		c := &engine.Claims{Binds: []engine.Bind{{Host: host, Addr: netip.AddrFrom4([4]byte{192, 0, 2, byte(n)}), Alias: "site", TTL: time.Hour}}}
+		c := &engine.LeaseBatch{Binds: []engine.Bind{{Host: host, Addr: netip.AddrFrom4([4]byte{192, 0, 2, byte(n)}), Alias: "site", TTL: time.Hour}}}
 		r.do(ctx, c)
 		in = c.Binds[0].Group
 	}
@@ -177,12 +177,12 @@ func (m *meeting) client(r *Reserver, n, turns int) {
 	}
 	m.joined = append(m.joined, host)
 	for range turns {
-		c := &engine.Claims{Tries: []engine.Claim{{Host: host}}}
+		c := &engine.LeaseBatch{Acquires: []engine.LeaseRequest{{Host: host}}}
 		r.do(ctx, c)
-		if try := c.Tries[0]; try.Verdict == engine.Granted {
+		if try := c.Acquires[0]; try.Answer == engine.Granted {
 			m.grant(host)
 			m.allowed, m.holder = m.now.Add(meetGap), "" // the request is over, and the client knows that it has to give the group back
-			r.do(ctx, &engine.Claims{Releases: []engine.Release{{Host: host, Token: try.Token, Next: meetGap}}})
+			r.do(ctx, &engine.LeaseBatch{Releases: []engine.Release{{Host: host, Token: try.Token, Next: meetGap}}})
 		}
 	}
 }

@@ -99,7 +99,7 @@ const summariesAtOnce = 1024
 func (d *Daemon) Glances(ctx context.Context, from int, dst []hostslots.SlotSummary) error {
 	for len(dst) > 0 {
 		part := dst[:min(len(dst), summariesAtOnce)]
-		if err := d.ask(ctx, func(e *engine.Engine) { e.Glances(from, part) }); err != nil {
+		if err := d.ask(ctx, func(e *engine.Engine) { e.SlotSummaries(from, part) }); err != nil {
 			return err
 		}
 		from, dst = from+len(part), dst[len(part):]
@@ -161,7 +161,7 @@ func (d *Daemon) RuleBlocked(ctx context.Context, most int) (names []string, mor
 func (d *Daemon) Date(t time.Duration) time.Time { return time.Now().Add(t - d.clock()) }
 
 // NoteRemoteLease records that another daemon leases documents from the embedded index.
-func (d *Daemon) NoteRemoteLease() { d.post(func(e *engine.Engine) { e.Lend() }) }
+func (d *Daemon) NoteRemoteLease() { d.post(func(e *engine.Engine) { e.NoteRemoteLease() }) }
 
 // Pause pauses sending, or resumes it.
 func (d *Daemon) Pause(ctx context.Context, paused bool) error {

@@ -36,7 +36,7 @@ type outbox struct {
 	more   chan struct{} // holds one when there may be something to do
 	hurry  chan struct{} // holds one when the next try is not to wait
 	calls  callStats
-	export func(ends []engine.JourneyEnd, delivered bool) // of sampled documents; it does not wait
+	export func(ends []engine.TraceEnd, delivered bool) // of sampled documents; it does not wait
 
 	mu       sync.Mutex // guards all below; held for memory work only
 	waiting  []*docindex.Outcomes
@@ -56,7 +56,7 @@ type outbox struct {
 
 func newOutbox(what string, send func(context.Context, *docindex.Outcomes) error, log zerolog.Logger) *outbox {
 	return &outbox{
-		what: what, send: send, log: log, choke: func(bool) {}, export: func([]engine.JourneyEnd, bool) {},
+		what: what, send: send, log: log, choke: func(bool) {}, export: func([]engine.TraceEnd, bool) {},
 		more: make(chan struct{}, 1), hurry: make(chan struct{}, 1),
 	}
 }
@@ -69,7 +69,7 @@ func (o *outbox) configure(cfg configs.DocIndex) {
 
 // put takes outcomes over and leaves an empty buffer in their place. choked says
 // that too many wait; choke tells when there is room again. ends are of sampled documents among them.
-func (o *outbox) put(out *docindex.Outcomes, ends []engine.JourneyEnd) (choked bool) {
+func (o *outbox) put(out *docindex.Outcomes, ends []engine.TraceEnd) (choked bool) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	if o.unwanted && o.count >= o.keepsLocked() {

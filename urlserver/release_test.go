@@ -21,12 +21,12 @@ func TestReleaseIsForATime(t *testing.T) {
 			store := memory.New(memory.Config{Now: func() time.Time { return now }})
 			wall := now.Add(c.ahead)
 			r := &Reserver{Store: store, Lease: time.Minute, Holder: "me", Log: zerolog.Nop(), now: func() time.Time { return wall }}
-			tries := &engine.Claims{Tries: []engine.Claim{{Host: "a.test"}, {Host: "b.test"}}}
+			tries := &engine.LeaseBatch{Acquires: []engine.LeaseRequest{{Host: "a.test"}, {Host: "b.test"}}}
 			r.do(t.Context(), tries)
 			wall = wall.Add(c.jump)
-			r.do(t.Context(), &engine.Claims{Releases: []engine.Release{
-				{Host: "a.test", Token: tries.Tries[0].Token, Next: 10 * time.Second},
-				{Host: "b.test", Token: tries.Tries[1].Token, Next: 10 * time.Second, Delete: true},
+			r.do(t.Context(), &engine.LeaseBatch{Releases: []engine.Release{
+				{Host: "a.test", Token: tries.Acquires[0].Token, Next: 10 * time.Second},
+				{Host: "b.test", Token: tries.Acquires[1].Token, Next: 10 * time.Second, Delete: true},
 			}})
 			for _, host := range []string{"a.test", "b.test"} {
 				if _, err := store.AddHost(t.Context(), host, time.Time{}); err != nil {

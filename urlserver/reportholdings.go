@@ -13,15 +13,15 @@ const holdingsTTL = 2
 
 // reportHoldings reports how many documents are held to a store that counts them. After an error it is
 // unknown what the store has taken, so the engine reports all counts again under another reporter name.
-func (r *Reserver) reportHoldings(ctx context.Context, c *engine.Claims) {
+func (r *Reserver) reportHoldings(ctx context.Context, c *engine.LeaseBatch) {
 	counter, counts := r.Store.(reservation.Counter)
-	if !counts || len(c.Held) == 0 {
+	if !counts || len(c.Reports) == 0 {
 		return
 	}
 	ctx, cancel := context.WithTimeout(ctx, r.Lease/8) // separate: slow counting must not delay the extension of leases
 	defer cancel()
-	held := make([]reservation.Holding, len(c.Held))
-	for i, h := range c.Held {
+	held := make([]reservation.Holding, len(c.Reports))
+	for i, h := range c.Reports {
 		held[i] = reservation.Holding{Host: h.Host, Documents: h.Documents}
 		for _, c := range h.Crawls {
 			held[i].Crawls = append(held[i].Crawls, reservation.CrawlPart{Crawl: c.Crawl, Documents: c.Documents})
@@ -34,7 +34,7 @@ func (r *Reserver) reportHoldings(ctx context.Context, c *engine.Claims) {
 	known, err := counter.ReportHoldings(ctx, r.reporter, first, holdingsTTL*r.Lease, held)
 	r.note(ctx, err)
 	if err != nil || !known {
-		c.Forgotten = true
+		c.ReportsLost = true
 		r.formerReporter, r.reporter = r.reporter, ""
 		return
 	}

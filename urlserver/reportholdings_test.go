@@ -150,7 +150,7 @@ func TestEndForgetsWhatWasCutOff(t *testing.T) {
 	r := &Reserver{Store: store, Lease: time.Minute, Holder: "me"}
 	ctx, end := context.WithCancel(t.Context())
 	end()
-	r.reportHoldings(ctx, &engine.Claims{Held: []engine.Held{{Host: "a.test", Documents: 1}}})
+	r.reportHoldings(ctx, &engine.LeaseBatch{Reports: []engine.HeldCount{{Host: "a.test", Documents: 1}}})
 	r.withdrawHoldings(t.Context())
 	if len(store.holders) != 1 || !strings.HasPrefix(store.holders[0], "me#") {
 		t.Errorf("forgotten are %q; want the name under which it was told", store.holders)

@@ -98,7 +98,7 @@ func (d *Daemon) reserve(ctx context.Context) {
 	if r == nil {
 		return
 	}
-	var last *engine.Claims
+	var last *engine.LeaseBatch
 	taken := new(bool) // whether the engine has the answers to the last; read once the owner has gone
 	for {
 		select {
@@ -109,7 +109,7 @@ func (d *Daemon) reserve(ctx context.Context) {
 			is := new(bool)
 			last, taken = c, is
 			d.post(func(e *engine.Engine) {
-				e.Claimed(c)
+				e.LeasesAnswered(c)
 				*is = true
 			})
 		case <-d.done:
@@ -137,9 +137,9 @@ func outlast(parent context.Context, by time.Duration) (context.Context, context
 }
 
 // undo gives back what nobody waits for any more.
-func (r *Reserver) undo(c *engine.Claims) {
-	for _, t := range c.Tries {
-		if t.Verdict == engine.Granted {
+func (r *Reserver) undo(c *engine.LeaseBatch) {
+	for _, t := range c.Acquires {
+		if t.Answer == engine.Granted {
 			r.owe(engine.Release{Host: t.Host, Token: t.Token, Delete: true})
 		}
 	}
@@ -153,7 +153,7 @@ func (d *Daemon) surrender(ctx context.Context) {
 		r.owe(c.Releases...)
 	default:
 	}
-	r.surrender(ctx, d.engine.Surrender())
+	r.surrender(ctx, d.engine.ReleaseAll())
 }
 
 func (r *Reserver) surrender(ctx context.Context, releases []engine.Release) {
@@ -169,14 +169,14 @@ func (r *Reserver) surrender(ctx context.Context, releases []engine.Release) {
 }
 
 // do does what a Claims asks for. What is not answered within a quarter of a lease is left without answer.
-func (r *Reserver) do(ctx context.Context, c *engine.Claims) {
+func (r *Reserver) do(ctx context.Context, c *engine.LeaseBatch) {
 	r.reportHoldings(ctx, c)
 	ctx, cancel := context.WithTimeout(ctx, r.Lease/4)
 	defer cancel()
 	r.release(ctx, c.Releases)
 	r.extend(ctx, c.Extends)
 	r.bind(ctx, c.Binds)
-	r.try(ctx, c.Tries)
+	r.try(ctx, c.Acquires)
 	r.clean(ctx, r.clock().Add(-addedLeases*r.Lease))
 }
 
@@ -359,19 +359,19 @@ func (r *Reserver) alias(ctx context.Context, binds []engine.Bind) {
 	}
 }
 
-func (r *Reserver) extend(ctx context.Context, claims []engine.Claim) {
+func (r *Reserver) extend(ctx context.Context, claims []engine.LeaseRequest) {
 	calls := r.callsOf(len(claims))
 	for i, c := range claims {
 		calls[i] = reservation.Call{Verb: reservation.ExtendHost, Host: c.Host, Token: c.Token, Lease: r.Lease}
 	}
 	for i, a := range r.call(ctx, calls) {
-		if claims[i].Verdict = verdict(a.Err); claims[i].Verdict == engine.Denied {
+		if claims[i].Answer = verdict(a.Err); claims[i].Answer == engine.Denied {
 			r.leave(claims[i].Host)
 		}
 	}
 }
 
-func verdict(err error) engine.Verdict {
+func verdict(err error) engine.LeaseAnswer {
 	switch {
 	case err == nil:
 		return engine.Granted
@@ -382,8 +382,8 @@ func verdict(err error) engine.Verdict {
 }
 
 // try reserves groups, and makes those known to the store that were not.
-func (r *Reserver) try(ctx context.Context, claims []engine.Claim) {
-	all := make([]*engine.Claim, len(claims))
+func (r *Reserver) try(ctx context.Context, claims []engine.LeaseRequest) {
+	all := make([]*engine.LeaseRequest, len(claims))
 	for i := range claims {
 		all[i] = &claims[i]
 	}
@@ -395,7 +395,7 @@ func (r *Reserver) try(ctx context.Context, claims []engine.Claim) {
 	for i, c := range denied {
 		calls[i] = reservation.Call{Verb: reservation.AddHost, Host: c.Host}
 	}
-	var added []*engine.Claim
+	var added []*engine.LeaseRequest
 	for i, a := range r.call(ctx, calls) {
 		switch {
 		case a.Err != nil && !answered(a.Err):
@@ -409,15 +409,15 @@ func (r *Reserver) try(ctx context.Context, claims []engine.Claim) {
 }
 
 // tryOnce returns which of the claims were denied because the store may not know of them.
-func (r *Reserver) tryOnce(ctx context.Context, claims []*engine.Claim) (denied []*engine.Claim) {
+func (r *Reserver) tryOnce(ctx context.Context, claims []*engine.LeaseRequest) (denied []*engine.LeaseRequest) {
 	calls := r.callsOf(len(claims))
 	for i, c := range claims {
 		calls[i] = reservation.Call{Verb: reservation.TryReserve, Host: c.Host, Lease: r.Lease, Holder: r.Holder}
 	}
 	for i, a := range r.call(ctx, calls) {
 		c := claims[i]
-		c.Verdict = verdict(a.Err)
-		switch c.Verdict {
+		c.Answer = verdict(a.Err)
+		switch c.Answer {
 		case engine.Unanswered:
 			r.mayKnow(c.Host)
 		case engine.Granted:

@@ -67,7 +67,7 @@ type node struct {
 	cfg     configs.Config
 	r       *Reserver
 	spider  uint32
-	claims  *engine.Claims
+	claims  *engine.LeaseBatch
 	calls   *actor        // it does the claims, call by call; nil: they are done
 	answer  time.Duration // when the claims' answer comes
 	flights []flight
@@ -154,12 +154,12 @@ func (w *world) round(nd *node) {
 		}
 	}
 	if nd.claims != nil && nd.calls == nil && nd.answer <= w.now {
-		e.Claimed(nd.claims)
+		e.LeasesAnswered(nd.claims)
 		nd.claims = nil
 	}
 	e.Step(nil)
-	if c := e.Out.Claims; c != nil {
-		e.Out.Claims = nil
+	if c := e.Out.Leases; c != nil {
+		e.Out.Leases = nil
 		nd.claims = c
 		w.claim(nd, c)
 	}
@@ -170,7 +170,7 @@ func (w *world) round(nd *node) {
 
 // claim does what a node's engine wants of the store: at once, with an answer that takes a while, or call by
 // call, one a round.
-func (w *world) claim(nd *node, c *engine.Claims) {
+func (w *world) claim(nd *node, c *engine.LeaseBatch) {
 	if !w.mixed {
 		nd.r.do(w.t.Context(), c)
 		nd.answer = w.now + time.Duration(w.rnd.IntN(100))*time.Millisecond
@@ -188,7 +188,7 @@ func (w *world) claim(nd *node, c *engine.Claims) {
 func (w *world) end() {
 	for _, nd := range w.nodes {
 		nd.r.Store = w.store
-		nd.r.surrender(w.t.Context(), nd.e.Surrender())
+		nd.r.surrender(w.t.Context(), nd.e.ReleaseAll())
 	}
 	if s, err := w.store.Stats(w.t.Context()); err != nil || s.Hosts != 0 {
 		w.t.Errorf("when all daemons have ended, the store has %+v, %v; want no hosts", s, err)
@@ -268,7 +268,7 @@ func TestDaemonsShareTheirPoliteness(t *testing.T) {
 			}
 		}
 		for _, nd := range w.nodes {
-			if held := nd.e.Stats().Claims; held != 0 {
+			if held := nd.e.Stats().Leases; held != 0 {
 				t.Errorf("seed %d: %s keeps %d leases with nothing to send", seed, nd.r.Holder, held)
 			}
 		}

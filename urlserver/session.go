@@ -162,7 +162,7 @@ func (s *session) join(e *engine.Engine) {
 	s.id = e.ConnectedFrom(s.conn.RemoteAddr().String(), s.peer)
 	s.d.sessions[s.id] = s
 	if s.inbound {
-		e.Await(s.id)
+		e.AwaitHandshake(s.id)
 	}
 }
 
@@ -267,7 +267,7 @@ func (s *session) handshake(line []byte) (ok bool, err error) {
 	}
 	s.fresh, s.mute = false, false
 	name := string(spiderID)
-	if !s.d.post(func(e *engine.Engine) { e.Enlist(s.id, name) }) {
+	if !s.d.post(func(e *engine.Engine) { e.JoinPool(s.id, name) }) {
 		return false, ErrStopped
 	}
 	return true, nil

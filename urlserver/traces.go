@@ -8,17 +8,17 @@ import (
 )
 
 // endWithout exports the traces of documents that ended without an outcome, and returns the others.
-func (d *Daemon) endWithout(ends []engine.JourneyEnd) (others []engine.JourneyEnd) {
+func (d *Daemon) endWithout(ends []engine.TraceEnd) (others []engine.TraceEnd) {
 	for i := range ends {
 		if ends[i].Outcome == 0 {
 			d.exportTraces(ends[i:i+1], false)
 		}
 	}
-	return slices.DeleteFunc(ends, func(e engine.JourneyEnd) bool { return e.Outcome == 0 })
+	return slices.DeleteFunc(ends, func(e engine.TraceEnd) bool { return e.Outcome == 0 })
 }
 
 // exportTraces exports traces; delivered says whether the doc index has just acknowledged their outcomes.
-func (d *Daemon) exportTraces(ends []engine.JourneyEnd, delivered bool) {
+func (d *Daemon) exportTraces(ends []engine.TraceEnd, delivered bool) {
 	for i := range ends {
 		j := ends[i].Trace
 		if delivered {
@@ -41,11 +41,11 @@ type pendingTraces struct {
 
 type pendingTrace struct {
 	number uint64 // of its outcome
-	end    engine.JourneyEnd
+	end    engine.TraceEnd
 }
 
 // add adds the ends among a number of outcomes, and returns those for which there is no room.
-func (t *pendingTraces) add(ends []engine.JourneyEnd, outcomes int) (rest []engine.JourneyEnd) {
+func (t *pendingTraces) add(ends []engine.TraceEnd, outcomes int) (rest []engine.TraceEnd) {
 	room := min(len(ends), maxPendingTraces-len(t.waiting))
 	for i := range ends[:room] {
 		t.waiting = append(t.waiting, pendingTrace{t.put + uint64(ends[i].Outcome), ends[i]})
@@ -55,7 +55,7 @@ func (t *pendingTraces) add(ends []engine.JourneyEnd, outcomes int) (rest []engi
 }
 
 // take removes and returns the ends among the next outcomes, of the given number.
-func (t *pendingTraces) take(outcomes int) (ends []engine.JourneyEnd) {
+func (t *pendingTraces) take(outcomes int) (ends []engine.TraceEnd) {
 	t.taken += uint64(outcomes)
 	for len(ends) < len(t.waiting) && t.waiting[len(ends)].number <= t.taken {
 		ends = append(ends, t.waiting[len(ends)].end)
@@ -67,7 +67,7 @@ func (t *pendingTraces) take(outcomes int) (ends []engine.JourneyEnd) {
 }
 
 // cut removes and returns the ends behind the next outcomes, of the given number.
-func (t *pendingTraces) cut(outcomes int) (ends []engine.JourneyEnd) {
+func (t *pendingTraces) cut(outcomes int) (ends []engine.TraceEnd) {
 	t.put = t.taken + uint64(outcomes)
 	kept := slices.IndexFunc(t.waiting, func(w pendingTrace) bool { return w.number > t.put })
 	if kept < 0 {

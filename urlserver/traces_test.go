@@ -10,14 +10,14 @@ import (
 )
 
 // ends are of sampled documents, each with the place of its outcome in its name, too.
-func ends(places ...int) (all []engine.JourneyEnd) {
+func ends(places ...int) (all []engine.TraceEnd) {
 	for _, n := range places {
-		all = append(all, engine.JourneyEnd{Trace: trace.Trace{DocID: fmt.Sprint(n)}, Outcome: n})
+		all = append(all, engine.TraceEnd{Trace: trace.Trace{DocID: fmt.Sprint(n)}, Outcome: n})
 	}
 	return all
 }
 
-func ids(all []engine.JourneyEnd) (text string) {
+func ids(all []engine.TraceEnd) (text string) {
 	for i := range all {
 		text += all[i].DocID + " "
 	}

@@ -82,7 +82,7 @@ func reservingDaemon(ctx context.Context, b *bench, store, name string) (cpu tim
 	if err := answerLines(ctx, b, addr, 4, &result{}); err != nil {
 		return 0, err
 	}
-	if _, err := await(ctx, d, reservingEnds, func(s *urlserver.Status) bool { return s.Claims == 0 }); err != nil {
+	if _, err := await(ctx, d, reservingEnds, func(s *urlserver.Status) bool { return s.Leases == 0 }); err != nil {
 		return 0, err // giving back counts
 	}
 	err = d.ask("usage", "", &after)

@@ -247,7 +247,7 @@ func (b *outbox) choke() {
 	is := len(b.ended) >= most || b.choked && len(b.ended) > most/2
 	if is != b.choked {
 		b.choked = is
-		b.run.engine.Choke(is)
+		b.run.engine.SetBackpressure(is)
 		b.run.oracle.mute(choked, is)
 	}
 }

@@ -14,39 +14,39 @@ import (
 // host whose address is known. Where the address is another one the host moves as it does when rules change (hostslots.Host.Move):
 // requests that are open end first, and the times of both groups bind. Where its name fails for now the host stays.
 const (
-	asideMost  = 2 * time.Second  // for which a host is set aside
+	checkMost  = 2 * time.Second  // for which a host is set aside
 	staysAfter = 30 * time.Second // after its name failed for now a host is looked up again
 )
 
 // address is what is known of where a host is, which is bound.
 type address struct {
-	until time.Duration // it is so until then
-	aside time.Duration // the host is set aside, until then at the latest; 0: it is not
-	fresh bool          // a look-up has just said so: the next turn may use that, however short it holds
-	under bool          // a look-up again is out
-	gone  bool          // there is no such name any more
+	until      time.Duration // it is so until then
+	checkUntil time.Duration // the host is set aside, until then at the latest; 0: it is not
+	fresh      bool          // a look-up has just said so: the next turn may use that, however short it holds
+	lookingUp  bool          // a look-up again is out
+	gone       bool          // there is no such name any more
 }
 
 // addresses is how hosts, which are numbered densely, stand.
 type addresses struct {
 	byHost dense.Array[address]
-	asides []aside               // by time; some hosts have come back since
+	checks []addressCheck        // by time; some hosts have come back since
 	moved  map[uint32]netip.Addr // where hosts are to be asked that are on their way to another group
 }
 
-// aside is a host that was set aside.
-type aside struct {
+// addressCheck is a host that was set aside.
+type addressCheck struct {
 	host  uint32
 	until time.Duration
 }
 
 func (a *addresses) of(host uint32) *address { return a.byHost.At(host) }
 
-// isWhere reports whether the host of a turn is where it is known to be. If not, the turn is over: the host is looked up,
+// isAddressCurrent reports whether the host of a turn is where it is known to be. If not, the turn is over: the host is looked up,
 // moves, or its document has ended.
-func (e *Engine) isWhere(t hostslots.Selection) bool {
-	a := e.addresses.of(t.Host)
-	if e.now >= a.until && !a.fresh && !faulty(faultStay) && !e.isUnder(t.Host, a) && e.checkAddress(t.Host, a) {
+func (e *Engine) isAddressCurrent(t hostslots.Selection) bool {
+	a := e.dns.addresses.of(t.Host)
+	if e.now >= a.until && !a.fresh && !faulty(faultStay) && !e.isCheckPending(t.Host, a) && e.checkAddress(t.Host, a) {
 		return false
 	}
 	a.fresh = false
@@ -57,12 +57,12 @@ func (e *Engine) isWhere(t hostslots.Selection) bool {
 	return !a.gone
 }
 
-// isUnder reports whether a host is being looked up again. What is noted may be of one that had its number before.
-func (e *Engine) isUnder(host uint32, a *address) bool {
-	if a.under {
-		_, a.under = e.lookups[string(e.slots.Host(host).Name())]
+// isCheckPending reports whether a host is being looked up again. What is noted may be of one that had its number before.
+func (e *Engine) isCheckPending(host uint32, a *address) bool {
+	if a.lookingUp {
+		_, a.lookingUp = e.dns.lookups[string(e.slots.Host(host).Name())]
 	}
-	return a.under
+	return a.lookingUp
 }
 
 // checkAddress asks the resolver where a host is; away reports whether it is set aside for that, or moves.
@@ -71,8 +71,8 @@ func (e *Engine) checkAddress(host uint32, a *address) (away bool) {
 	if addr, err, ok := e.opt.Cached(name); ok {
 		return e.learnAddress(host, a, addr, err)
 	}
-	a.under, a.aside = true, e.now+asideMost
-	e.addresses.asides = append(e.addresses.asides, aside{host, a.aside})
+	a.lookingUp, a.checkUntil = true, e.now+checkMost
+	e.dns.addresses.checks = append(e.dns.addresses.checks, addressCheck{host, a.checkUntil})
 	e.slots.Host(host).SetAddressPending(e.now, true)
 	e.lookUp(string(name))
 	return true
@@ -88,11 +88,11 @@ func (e *Engine) learnAddress(host uint32, a *address, addr netip.Addr, err erro
 			a.until += e.opt.CachedFor(e.slots.Host(host).Name())
 		}
 		return e.moveTo(host, addr)
-	case e.isForNow(err):
+	case e.isTemporary(err):
 		a.until = e.now + staysAfter
 	default:
 		a.gone, a.until = true, e.now+time.Second
-		e.unask(host, err)
+		e.failFetches(host, err)
 	}
 	return false
 }
@@ -110,16 +110,16 @@ func (e *Engine) moveTo(host uint32, addr netip.Addr) (away bool) {
 	if addr == known {
 		return false
 	}
-	e.addresses.moved[host] = addr
-	return e.rehouse(host)
+	e.dns.addresses.moved[host] = addr
+	return e.regroup(host)
 }
 
-// relocated takes the answer to a look-up again; ok is false where none was out for the host.
-func (e *Engine) relocated(host uint32, addr netip.Addr, err error) (ok bool) {
-	a := e.addresses.of(host)
-	under := a.under
-	a.under = false
-	e.endAside(host, a)
+// addressChecked takes the answer to a look-up again; ok is false where none was out for the host.
+func (e *Engine) addressChecked(host uint32, addr netip.Addr, err error) (ok bool) {
+	a := e.dns.addresses.of(host)
+	under := a.lookingUp
+	a.lookingUp = false
+	e.endCheck(host, a)
 	if _, bound := e.slots.Host(host).GroupID(); !under || !bound {
 		return false
 	}
@@ -128,17 +128,17 @@ func (e *Engine) relocated(host uint32, addr netip.Addr, err error) (ok bool) {
 	return true
 }
 
-// endAside has a host go on that was set aside.
-func (e *Engine) endAside(host uint32, a *address) {
-	if a.aside > 0 {
-		a.aside = 0
+// endCheck has a host go on that was set aside.
+func (e *Engine) endCheck(host uint32, a *address) {
+	if a.checkUntil > 0 {
+		a.checkUntil = 0
 		e.slots.Host(host).SetAddressPending(e.now, false)
 	}
 }
 
-// endAsides has hosts go on whose look-ups take long.
-func (e *Engine) endAsides(due *waiter) {
-	all := &e.addresses.asides
+// endSlowChecks has hosts go on whose look-ups take long.
+func (e *Engine) endSlowChecks(due *waiter) {
+	all := &e.dns.addresses.checks
 	for len(*all) > 0 {
 		first := (*all)[0]
 		if first.until > e.now {
@@ -146,8 +146,8 @@ func (e *Engine) endAsides(due *waiter) {
 			return
 		}
 		*all = (*all)[1:]
-		if a := e.addresses.of(first.host); a.aside == first.until {
-			e.endAside(first.host, a)
+		if a := e.dns.addresses.of(first.host); a.checkUntil == first.until {
+			e.endCheck(first.host, a)
 		}
 	}
 }

@@ -17,8 +17,8 @@ import (
 // as long as any answer holds, another daemon goes on finding the bound address there, and this one accepts that: it extends
 // the binding once, and begins again.
 const (
-	bindLeases = 10 // leases for which an answer holds
-	asksALease = 6  // questions whether a binding is still in force
+	bindLeases        = 10 // leases for which an answer holds
+	questionsPerLease = 6  // questions whether a binding is still in force
 )
 
 // proposal is an address that a host, which is pinned until the answer, is to be bound to.
@@ -29,12 +29,12 @@ type proposal struct {
 
 // binding is what the engine knows of the group of a host.
 type binding struct {
-	name  uint64        // hash of the host's name, as numbers are used again
-	at    time.Duration // when the answer in force was asked for
-	since time.Duration // of the first question whether the binding has ended; 0: none is asked
-	under bool          // the reservation is to be asked, or its answer is to come
-	addr  netip.Addr    // that the daemon's own look-up gave last
-	group netip.Addr    // that the host is bound to; invalid: it is bound to an alias, or to nothing
+	name    uint64        // hash of the host's name, as numbers are used again
+	at      time.Duration // when the answer in force was asked for
+	since   time.Duration // of the first question whether the binding has ended; 0: none is asked
+	pending bool          // the reservation is to be asked, or its answer is to come
+	addr    netip.Addr    // that the daemon's own look-up gave last
+	group   netip.Addr    // that the host is bound to; invalid: it is bound to an alias, or to nothing
 }
 
 // moved reports whether the daemon's own look-up gives another address than the bound one.
@@ -42,15 +42,15 @@ func (b *binding) moved() bool { return b.group.IsValid() && b.group != b.addr }
 
 // binding returns what is known of a host's group.
 func (e *Engine) binding(host uint32) *binding {
-	b := e.claims.bindings.At(host)
+	b := e.leases.bindings.byHost.At(host)
 	if name := e.hashOf(e.slots.Host(host).Name()); b.name != name {
 		*b = binding{name: name}
 	}
 	return b
 }
 
-// underBind reports whether the reservation is, or is to be, asked for the group of a host.
-func (e *Engine) underBind(host uint32) bool { return e.claims.bindings.Get(host).under }
+// isBindPending reports whether the reservation is, or is to be, asked for the group of a host.
+func (e *Engine) isBindPending(host uint32) bool { return e.leases.bindings.byHost.Get(host).pending }
 
 func (e *Engine) bindTTL() time.Duration { return bindLeases * e.opt.Lease }
 
@@ -61,8 +61,8 @@ func (e *Engine) usable(b *binding) bool { return b.at > 0 && e.now < b.at+e.bin
 func (e *Engine) bind(host uint32, addr netip.Addr) {
 	group := e.ruleFor(host, addr).Group
 	if e.opt.Lease == 0 {
-		e.seat(host, group, addr)
-		e.housed(host)
+		e.bindTo(host, group, addr)
+		e.hostResolved(host)
 		return
 	}
 	b := e.binding(host)
@@ -71,9 +71,9 @@ func (e *Engine) bind(host uint32, addr netip.Addr) {
 		return
 	}
 	e.slots.Host(host).Unbind(e.now)
-	if group == "" && b.moved() && !b.under && e.usable(b) {
-		e.seat(host, "", b.group)
-		e.housed(host)
+	if group == "" && b.moved() && !b.pending && e.usable(b) {
+		e.bindTo(host, "", b.group)
+		e.hostResolved(host)
 		return
 	}
 	e.propose(host, b)
@@ -87,12 +87,12 @@ func (e *Engine) stillBound(host uint32, b *binding) bool {
 
 // propose asks the reservation for the group of a host, with the next Claims.
 func (e *Engine) propose(host uint32, b *binding) {
-	if b.under {
+	if b.pending {
 		return
 	}
-	b.under = true
+	b.pending = true
 	e.slots.Host(host).Pin()
-	e.claims.toBind = append(e.claims.toBind, proposal{host, b.addr})
+	e.leases.bindings.proposals = append(e.leases.bindings.proposals, proposal{host, b.addr})
 }
 
 // isBound reports whether a host that is about to be asked may be, under the group that it is bound to. It extends a binding
@@ -111,8 +111,8 @@ func (e *Engine) isBound(host uint32) bool {
 	}
 	r := e.ruleFor(host, b.addr)
 	if b.moved() {
-		e.addresses.moved[host] = b.addr
-		return !e.rehouse(host)
+		e.dns.addresses.moved[host] = b.addr
+		return !e.regroup(host)
 	}
 	if h.Move(e.now, hostslots.GroupIDOf(r.Group, b.addr.As16()), limits(r), true) {
 		e.propose(host, b)
@@ -121,9 +121,9 @@ func (e *Engine) isBound(host uint32) bool {
 }
 
 // gatherBinds puts proposals into c, and questions whose time has come.
-func (e *Engine) gatherBinds(c *Claims, due *waiter) {
+func (e *Engine) gatherBinds(c *LeaseBatch, due *waiter) {
 	for {
-		host, at, ok := e.claims.questions.Min()
+		host, at, ok := e.leases.bindings.questions.Min()
 		if !ok {
 			break
 		}
@@ -131,11 +131,11 @@ func (e *Engine) gatherBinds(c *Claims, due *waiter) {
 			due.after(at - e.now)
 			break
 		}
-		e.claims.questions.Remove(host)
-		e.claims.toBind = append(e.claims.toBind, proposal{host, e.binding(host).addr})
+		e.leases.bindings.questions.Remove(host)
+		e.leases.bindings.proposals = append(e.leases.bindings.proposals, proposal{host, e.binding(host).addr})
 	}
-	some := e.claims.toBind[:min(claimBatch, len(e.claims.toBind))]
-	e.claims.toBind = e.claims.toBind[len(some):]
+	some := e.leases.bindings.proposals[:min(leaseBatch, len(e.leases.bindings.proposals))]
+	e.leases.bindings.proposals = e.leases.bindings.proposals[len(some):]
 	for _, p := range some {
 		b := e.binding(p.host)
 		ask := b.moved() && !e.usable(b)
@@ -147,37 +147,37 @@ func (e *Engine) gatherBinds(c *Claims, due *waiter) {
 			Ask: ask && e.now <= b.since+e.bindTTL()+e.margin(), TTL: e.bindTTL(),
 		})
 	}
-	if len(e.claims.toBind) == 0 {
-		e.claims.toBind = nil
+	if len(e.leases.bindings.proposals) == 0 {
+		e.leases.bindings.proposals = nil
 	}
 }
 
-// bound takes the reservation's answer for a host.
-func (e *Engine) bound(answer *Bind, began time.Duration) {
+// bindAnswered takes the reservation's answer for a host.
+func (e *Engine) bindAnswered(answer *Bind, began time.Duration) {
 	host, h := answer.host, e.slots.Host(answer.host)
 	b := e.binding(host)
 	addr, err := netip.ParseAddr(answer.Group) // invalid where the answer is an alias
 	switch {
 	case answer.Group == "" || !answer.Ask:
 	case !h.Needed():
-		b.under = false
+		b.pending = false
 		h.Unpin()
 		return
 	case err == nil && addr == b.group:
-		e.claims.questions.Set(host, e.now+e.opt.Lease/asksALease)
+		e.leases.bindings.questions.Set(host, e.now+e.opt.Lease/questionsPerLease)
 		return
 	default: // the binding has ended
 		b.group = netip.Addr{}
-		e.claims.toBind = append(e.claims.toBind, proposal{host, b.addr})
+		e.leases.bindings.proposals = append(e.leases.bindings.proposals, proposal{host, b.addr})
 		return
 	}
-	b.under = false
+	b.pending = false
 	h.Unpin()
 	if answer.Group == "" {
 		if h.Resolving() {
 			e.failIfKnown(host) // its address may be another one by now
 		}
-		e.claims.notUntil = e.now + claimRetry
+		e.leases.retryAt = e.now + leaseRetry
 		return
 	}
 	if !h.Resolving() {
@@ -189,10 +189,10 @@ func (e *Engine) bound(answer *Bind, began time.Duration) {
 		return
 	}
 	if err == nil {
-		e.seat(host, "", addr)
+		e.bindTo(host, "", addr)
 	} else {
-		e.seat(host, answer.Group, b.addr)
+		e.bindTo(host, answer.Group, b.addr)
 	}
 	b.at, b.since, b.group = max(began, 1), 0, addr
-	e.housed(host)
+	e.hostResolved(host)
 }

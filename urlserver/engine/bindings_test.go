@@ -44,18 +44,18 @@ func (b *binder) give() {
 
 // reserve answers what is asked of the reservation until nothing is.
 func (b *binder) reserve(answers bool) {
-	for c := b.e.Out.Claims; c != nil; c = b.e.Out.Claims {
-		b.e.Out.Claims = nil
+	for c := b.e.Out.Leases; c != nil; c = b.e.Out.Leases {
+		b.e.Out.Leases = nil
 		for i := range c.Binds {
 			if answers {
 				c.Binds[i].Group = c.Binds[i].Addr.String()
 			}
 		}
-		for i := range c.Tries {
-			c.Tries[i].Token, c.Tries[i].Verdict = 1, Granted
+		for i := range c.Acquires {
+			c.Acquires[i].Token, c.Acquires[i].Answer = 1, Granted
 		}
-		b.binds, b.tries = append(b.binds, c.Binds...), b.tries+len(c.Tries)
-		b.e.Claimed(c)
+		b.binds, b.tries = append(b.binds, c.Binds...), b.tries+len(c.Acquires)
+		b.e.LeasesAnswered(c)
 		b.e.Step(nil)
 	}
 }
@@ -88,7 +88,7 @@ func TestHostThatComesBackSoonIsNotBoundAgain(t *testing.T) {
 			b.e.Advance(b.e.now+bindLeases*lease, time.Time{})
 			b.e.Step(nil)
 		}, binds: 3, tries: 2},
-		{name: "a lease later", before: func(b *binder) { b.e.claims.bindings.At(1).at -= lease }, binds: 2, tries: 1},
+		{name: "a lease later", before: func(b *binder) { b.e.leases.bindings.byHost.At(1).at -= lease }, binds: 2, tries: 1},
 		{name: "when its gap has passed", before: func(b *binder) {
 			b.e.Advance(b.e.now+second, time.Time{})
 			b.e.Step(nil)
@@ -115,10 +115,10 @@ func TestHostThatComesBackSoonIsNotBoundAgain(t *testing.T) {
 func TestHostIsBoundOnce(t *testing.T) {
 	b := newBinder(t)
 	b.give()
-	c := b.e.Out.Claims
-	b.e.Out.Claims = nil
+	c := b.e.Out.Leases
+	b.e.Out.Leases = nil
 	b.give()
-	b.e.Out.Claims = c
+	b.e.Out.Leases = c
 	b.give()
 	b.reserve(true)
 	for range 3 {
@@ -136,7 +136,7 @@ func TestBindingThatIsNotAnsweredIsAskedForAgain(t *testing.T) {
 	b.give()
 	b.addr = b.addr.Next()
 	b.reserve(false)
-	b.e.Advance(b.e.now+claimRetry, time.Time{})
+	b.e.Advance(b.e.now+leaseRetry, time.Time{})
 	b.e.Step(nil)
 	b.reserve(true)
 	if len(b.binds) != 2 || b.binds[1].Addr != b.addr {

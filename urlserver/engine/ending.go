@@ -11,6 +11,30 @@ import (
 	"urlserver/protocol"
 )
 
+// outcomes has the documents that are to end or to go back to the index without being sent, and
+// what is remembered of those that have ended.
+type outcomes struct {
+	quarantine      *quarantine
+	byHost          hostTable                // what came back, by host
+	returnOnTurn    map[uint32]struct{}      // documents that the index wants back
+	returnOnArrival map[string]struct{}      // DOC_IDs of those that may come with the next answer of the index
+	cancelOnReturn  map[uint32]docindex.Kind // documents at spiders that are not to be sent again
+	cancelOnArrival map[string]cancelled     // by DOC_ID: documents that may come with the next answer of the index
+	cancels         []*cancelCount           // whose caller waits for that answer
+	returnCursor    uint32                   // of the slots, while documents go back because there is no spider
+}
+
+func newOutcomes() outcomes {
+	return outcomes{
+		quarantine:      newQuarantine(),
+		byHost:          hostTable{seed: maphash.MakeSeed()},
+		returnOnTurn:    map[uint32]struct{}{},
+		returnOnArrival: map[string]struct{}{},
+		cancelOnReturn:  map[uint32]docindex.Kind{},
+		cancelOnArrival: map[string]cancelled{},
+	}
+}
+
 // end gives a document its outcome and lets go of it. status may be protocol.NoStatus.
 func (e *Engine) end(doc uint32, kind docindex.Kind, status int) {
 	d := e.slots.Doc(doc)
@@ -20,23 +44,23 @@ func (e *Engine) end(doc uint32, kind docindex.Kind, status int) {
 	if e.opt.Exact {
 		o.Pause, o.Gap = e.slots.RemainingWait(e.now, doc)
 	}
-	if kind == forgotten {
-		e.arrive(doc, "forgotten", 0, false)
+	if kind == withoutOutcome {
+		e.endTrace(doc, "forgotten", 0, false)
 	} else {
-		e.countFor(e.slots.HostOfDoc(doc), &o)
+		e.countOutcome(e.slots.HostOfDoc(doc), &o)
 		e.outcome(o)
-		e.arrive(doc, kind.String(), status, true)
+		e.endTrace(doc, kind.String(), status, true)
 	}
-	e.let(doc)
+	e.forgetDoc(doc)
 }
 
-// let lets go of a document.
-func (e *Engine) let(doc uint32) {
-	delete(e.recalled, doc)
-	delete(e.doomed, doc)
+// forgetDoc lets go of a document.
+func (e *Engine) forgetDoc(doc uint32) {
+	delete(e.outcomes.returnOnTurn, doc)
+	delete(e.outcomes.cancelOnReturn, doc)
 	e.parted(doc)
-	delete(e.suspects, doc)
-	delete(e.wereMute, doc)
+	delete(e.spiders.suspects, doc)
+	delete(e.spiders.silentAlone, doc)
 	e.slots.End(e.now, doc)
 }
 
@@ -47,8 +71,8 @@ func (e *Engine) Recalled(o *docindex.Outcomes) {
 		id := o.At(i).DocID
 		if doc := e.slots.FindDoc(id); doc != 0 {
 			e.recall(doc)
-		} else if e.asking || e.intake != nil { // it may be on its way
-			e.recallLater[string(id)] = struct{}{}
+		} else if e.intake.asking || e.intake.batch != nil { // it may be on its way
+			e.outcomes.returnOnArrival[string(id)] = struct{}{}
 		}
 	}
 }
@@ -56,28 +80,28 @@ func (e *Engine) Recalled(o *docindex.Outcomes) {
 // recall gives a document that is held back at once, or instead of sending it again.
 func (e *Engine) recall(doc uint32) {
 	if e.slots.Dequeue(doc) {
-		e.returned(doc)
+		e.returnDoc(doc)
 		return
 	}
-	e.recalled[doc] = struct{}{}
+	e.outcomes.returnOnTurn[doc] = struct{}{}
 }
 
-// giveBackRecalled gives the document of a turn back, if that is wanted.
-func (e *Engine) giveBackRecalled(t hostslots.Selection) bool {
-	if _, ok := e.recalled[t.Doc]; !ok {
+// returnSelected gives the document of a turn back, if that is wanted.
+func (e *Engine) returnSelected(t hostslots.Selection) bool {
+	if _, ok := e.outcomes.returnOnTurn[t.Doc]; !ok {
 		return false
 	}
 	e.slots.DequeueSelected(e.now, t)
-	e.returned(t.Doc)
+	e.returnDoc(t.Doc)
 	return true
 }
 
-// returned gives a document back that is in no slot any more.
-func (e *Engine) returned(doc uint32) {
+// returnDoc gives a document back that is in no slot any more.
+func (e *Engine) returnDoc(doc uint32) {
 	d := e.slots.Doc(doc)
 	e.Out.Returns.Add(docindex.Outcome{DocID: d.ID, URL: d.URL})
-	e.arrive(doc, "returned", 0, false)
-	e.let(doc)
+	e.endTrace(doc, "returned", 0, false)
+	e.forgetDoc(doc)
 }
 
 const (
@@ -85,25 +109,25 @@ const (
 	dequeueLook = 64          // origins that are looked at for a document to be given back
 )
 
-// giveBack returns what is queued to an index that others take from, while there is no spider to send it to. Where a document
+// returnQueued returns what is queued to an index that others take from, while there is no spider to send it to. Where a document
 // may be what killed the last spider all stays for backSoon: what was found out of it would be lost with it, and one that
 // kills spiders would come from the index again and again as if it were new, with as much company.
-func (e *Engine) giveBack(budget *int, due *waiter) {
-	if !e.alone() || len(e.leaving) > 0 || e.intake != nil {
+func (e *Engine) returnQueued(budget *int, due *waiter) {
+	if !e.noSpiders() || len(e.spiders.leaving) > 0 || e.intake.batch != nil {
 		return
 	}
 	if c := e.slots.Counts(); c.Held == c.InFlight {
 		return
 	}
-	if stay := e.lastLeft + backSoon - e.now; stay > 0 && len(e.suspects)+len(e.wereMute) > 0 {
+	if stay := e.spiders.lastLeft + backSoon - e.now; stay > 0 && len(e.spiders.suspects)+len(e.spiders.silentAlone) > 0 {
 		due.after(stay)
 		return
 	}
 	for ; *budget > 0; *budget-- {
-		doc, next := e.slots.DequeueAny(e.withdrawn, dequeueLook)
-		e.withdrawn = next
+		doc, next := e.slots.DequeueAny(e.outcomes.returnCursor, dequeueLook)
+		e.outcomes.returnCursor = next
 		if doc != 0 {
-			e.returned(doc)
+			e.returnDoc(doc)
 		} else if next == 0 {
 			return
 		}
@@ -114,22 +138,22 @@ func (e *Engine) outcome(o docindex.Outcome) {
 	o.At = e.wall
 	e.stats.Outcomes[o.Kind]++
 	e.stats.Classes[docindex.ClassOf(o.Kind, o.Status)]++
-	switch told := e.stats.Outcomes[o.Kind]; {
-	case faulty(faultUntold) && told%50 == 0:
+	switch n := e.stats.Outcomes[o.Kind]; {
+	case faulty(faultUnreported) && n%50 == 0:
 		return
-	case faulty(faultAgain) && told%50 == 0:
+	case faulty(faultAgain) && n%50 == 0:
 		e.Out.Outcomes.Add(o)
 	case faulty(faultKind) && o.Kind == docindex.Done:
 		o.Kind = docindex.Timeout
 	}
 	e.Out.Outcomes.Add(o)
 	if !e.opt.Exact {
-		e.quarantine.add(o.DocID, e.now)
+		e.outcomes.quarantine.add(o.DocID, e.now)
 	}
 }
 
 func (e *Engine) inQuarantine(id []byte) bool {
-	return !e.opt.Exact && !faulty(faultQuarantine) && e.quarantine.has(id, e.now-e.cfg.DocIndex.Quarantine)
+	return !e.opt.Exact && !faulty(faultQuarantine) && e.outcomes.quarantine.has(id, e.now-e.cfg.DocIndex.Quarantine)
 }
 
 // quarantine remembers which documents ended lately, by a 64-bit hash of their

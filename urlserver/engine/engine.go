@@ -1,15 +1,12 @@
 package engine
 
 import (
-	"hash/maphash"
 	"net/netip"
 	"time"
 
 	"urlserver/configs"
 	"urlserver/docindex"
 	"urlserver/hostslots"
-	"urlserver/internal/container/dense"
-	"urlserver/internal/container/timeheap"
 	"urlserver/internal/robots"
 )
 
@@ -53,10 +50,10 @@ type Out struct {
 	Ask      *Ask              // of the doc index; the answer goes to Answered; nil: nothing
 	Outcomes docindex.Outcomes // for the doc index
 	Returns  docindex.Outcomes // documents for the doc index to take back
-	Claims   *Claims           // for the reservation; the answer goes to Claimed; nil: nothing
+	Leases   *LeaseBatch       // for the reservation; the answer goes to Claimed; nil: nothing
 	Dirty    []uint32          // spiders with lines in their Output
 	Drop     []uint32          // spiders to hang up on
-	Journeys []JourneyEnd      // of sampled documents that are held no more
+	Traces   []TraceEnd        // of sampled documents that are held no more
 	Skipped  int               // sampled documents that are not followed, since too many are
 }
 
@@ -81,115 +78,66 @@ const (
 	intakeStep  = 256                    // candidates taken a step
 	clockEvery  = 32                     // sends between two looks at the clock
 	stall       = time.Second            // a step that is so late says that the daemon stood still
-	hearing     = 2 * time.Second        // what spiders said meanwhile takes to be read
+	hearTime    = 2 * time.Second        // what spiders said meanwhile takes to be read
 	maxOutput   = 1 << 20                // bytes of lines that wait for a spider's socket
 	maxBadInRow = 100                    // bad lines in a row that end a spider's connection
 	lateAfter   = 200 * time.Microsecond // between a document's sending and its line on the wire
 	remember    = 1 << 18                // hosts without documents whose pace and robots.txt are remembered
 )
 
-// Engine is the daemon's state. Use New.
+// Engine decides what the daemon does. Its fields are components: a component's methods touch only
+// its own fields, and what concerns several of them is a method of Engine. Use New.
 type Engine struct {
 	Out Out
 
-	cfg    configs.Config
-	opt    Options
-	policy robots.Policy
-	slots  *hostslots.Slots
+	setup
+	clock
+	slots    *hostslots.Slots
+	sending  sending
+	intake   intake
+	dns      dns
+	rules    hostRules
+	robots   robotsFetches
+	spiders  spiders
+	outcomes outcomes
+	leases   leases
+	tracer   tracer
+	stats    Stats
+}
+
+// setup has the settings in force, and the options of New.
+type setup struct {
+	cfg configs.Config
+	opt Options
+}
+
+// clock is the time that Advance has set.
+type clock struct {
 	now    time.Duration
 	wall   time.Time
+	wakeBy time.Duration // when Step is due again at the latest; 0: only after an event
+}
 
-	origins dense.Array[origin]
-	agent   uint32           // grows with each change of robots.user_agent
-	trips   map[uint32]*trip // robots.txt fetches under way
-	tripID  uint32
-	retries timeheap.Heap // origins whose documents are held until robots.txt is tried again
-	places  [hostslots.OwnQueues]places
-	shelf   shelf
-	judging judging
+// sending says whether documents may be sent, and how late they are.
+type sending struct {
+	paused, stopping, backpressure bool
 
-	visits      map[uint32][]uint32 // trips that wait for a host other than their origin's, by it
-	shutTargets map[uint32]string   // by origin: the blocked host that its robots.txt redirects to
-
-	spiders   []*spider     // by number; nil: none
-	crews     []crew        // by number
-	greeters  timeheap.Heap // spiders that get nothing yet, by when they do
-	peers     map[string]*peer
-	suspects  map[uint32]suspect  // by document
-	wereMute  map[uint32]struct{} // documents that were alone at a spider that said nothing
-	reserved  int                 // spiders that crews have reserved for them
-	roomy     int                 // spiders with room
-	leaving   []uint32            // spiders that have gone, with documents to put back
-	linked    int                 // spiders that have not gone
-	lastLeft  time.Duration       // when the last of them went
-	withdrawn uint32              // while none is linked: how far documents have been given back
-
-	intake     *Prepared
-	taken      int           // of intake
-	fresh      int           // of intake: documents that were new
-	lent       time.Duration // until then the index is another daemon's, too
-	asking     bool
-	poked      bool          // while asking
-	answered   time.Duration // when the last answer came
-	readmitted uint64        // of the slots, at the last request
-	askAt      time.Duration // not before
-	backoff    time.Duration
-	lookups    map[string]struct{}
-	names      names
-	addresses  addresses
-	claims     claims
-	ruling     ruling
-	recalled   map[uint32]struct{}      // documents that the index wants back
-	doomed     map[uint32]docindex.Kind // documents at spiders that are not to be sent again
-	awaited    map[string]awaited       // by DOC_ID: to end when the answer comes that they may be in
-	tallies    []*tally                 // to be told then
-	crewByName map[string]uint32
-	crewTurn   int
-
-	recallLater map[string]struct{} // DOC_IDs of those that may come with the answer of the index
-	quarantine  *quarantine
-	hosts       hostTable // what came back, by host
-	journeys    journeys
-
-	wakeBy                   time.Duration // when it wanted to step again at the latest; 0: not by itself
-	behind                   time.Duration // the most that a document was late since nothing was
-	paused, stopping, choked bool
-	stats                    Stats
-	forgotten                []uint32
+	lateness time.Duration // the latest document since the last moment at which none was due
 }
 
 // New returns an engine for a daemon that has just started: time is 0.
 func New(cfg configs.Config, opt Options) *Engine {
 	e := &Engine{
-		opt:     opt,
-		slots:   hostslots.New(slotConfig(cfg, opt)),
-		spiders: make([]*spider, 1),
-		crews:   make([]crew, 1),
-		trips:   map[uint32]*trip{},
-		lookups: map[string]struct{}{},
-		names:   names{failing: map[uint32]*failing{}},
-
-		addresses: addresses{moved: map[uint32]netip.Addr{}},
-		claims:    newClaims(),
-		recalled:  map[uint32]struct{}{},
-
-		recallLater: map[string]struct{}{},
-		quarantine:  newQuarantine(),
-		hosts:       hostTable{seed: maphash.MakeSeed()},
-		doomed:      map[uint32]docindex.Kind{},
-		awaited:     map[string]awaited{},
-		crewByName:  map[string]uint32{},
-		peers:       map[string]*peer{},
-		suspects:    map[uint32]suspect{},
-		wereMute:    map[uint32]struct{}{},
-		journeys:    newJourneys(),
-		places:      newPlaces(),
-		shelf:       newShelf(),
-		judging:     judging{paid: map[uint32]time.Duration{}},
-		visits:      map[uint32][]uint32{},
-		shutTargets: map[uint32]string{},
+		setup:    setup{opt: opt},
+		slots:    hostslots.New(slotConfig(cfg, opt)),
+		dns:      newDNS(),
+		robots:   newRobotsFetches(),
+		spiders:  newSpiders(),
+		outcomes: newOutcomes(),
+		leases:   newLeases(),
+		tracer:   newTracer(),
+		stats:    Stats{Robots: map[string]uint64{}},
 	}
-	e.stats.Robots = map[string]uint64{}
 	e.apply(cfg)
 	return e
 }
@@ -218,16 +166,16 @@ func slotConfig(cfg configs.Config, opt Options) hostslots.Config {
 // Reconfigure puts the settings in force that a running daemon can change.
 func (e *Engine) Reconfigure(cfg configs.Config) {
 	if cfg.Robots.UserAgent != e.cfg.Robots.UserAgent { // what was read was read for another one
-		e.agent++
-		if e.judging.out != nil {
-			e.judging.out.void = true
+		e.robots.agent++
+		if e.robots.verdicts.out != nil {
+			e.robots.verdicts.out.void = true
 		}
 	}
 	e.apply(cfg)
 	e.slots.Reconfigure(e.now, slotConfig(cfg, e.opt))
-	for id, sp := range e.spiders {
+	for id, sp := range e.spiders.byID {
 		if sp != nil {
-			e.review(uint32(id), sp)
+			e.updateSpider(uint32(id), sp)
 		}
 	}
 }
@@ -235,8 +183,8 @@ func (e *Engine) Reconfigure(cfg configs.Config) {
 func (e *Engine) apply(cfg configs.Config) {
 	e.setRules(cfg.Rules)
 	e.cfg = cfg
-	e.journeys.apply(cfg.Trace)
-	e.policy = robots.Policy{
+	e.tracer.apply(cfg.Trace)
+	e.robots.policy = robots.Policy{
 		Agent: cfg.Robots.UserAgent, TTL: cfg.Robots.TTL,
 		ErrorTTL: cfg.Robots.ErrorTTL, MaxCrawlDelay: cfg.Robots.MaxCrawlDelay,
 	}
@@ -246,7 +194,7 @@ func (e *Engine) apply(cfg configs.Config) {
 // and by the wall, which only dates outcomes. Call it before each event, or round of events.
 func (e *Engine) Advance(now time.Duration, wall time.Time) {
 	if e.wakeBy > 0 && now-e.wakeBy > stall { // what spiders said while the daemon, or its machine, stood still is heard first
-		e.slots.IgnoreSilenceUntil(now + hearing)
+		e.slots.IgnoreSilenceUntil(now + hearTime)
 	}
 	e.wakeBy = now // there is more to do at once
 	e.now = max(e.now, now)
@@ -254,16 +202,16 @@ func (e *Engine) Advance(now time.Duration, wall time.Time) {
 }
 
 // Pause stops sending, or goes on. What is in flight goes on.
-func (e *Engine) Pause(paused bool) { e.paused = paused }
+func (e *Engine) Pause(paused bool) { e.sending.paused = paused }
 
 // Stop ends sending for good.
-func (e *Engine) Stop() { e.stopping = true }
+func (e *Engine) Stop() { e.sending.stopping = true }
 
-// Choke stops sending while outcomes cannot be delivered, or goes on.
-func (e *Engine) Choke(choked bool) { e.choked = choked }
+// SetBackpressure stops sending while outcomes cannot be delivered, or goes on.
+func (e *Engine) SetBackpressure(choked bool) { e.sending.backpressure = choked }
 
-func (e *Engine) mute() bool {
-	return (e.paused || e.stopping || e.choked) && !faulty(faultMute)
+func (e *Engine) sendingDisabled() bool {
+	return (e.sending.paused || e.sending.stopping || e.sending.backpressure) && !faulty(faultSend)
 }
 
 // Step does what is due, at most a bounded amount. wait is how long until there
@@ -278,33 +226,33 @@ func (e *Engine) Step(clock func() time.Duration) (wait time.Duration) {
 	due := waiter{}
 	e.slots.Tick(e.now)
 	budget := stepBudget
-	e.shrink(&budget)
-	e.expire(&budget)
-	e.putBack(&budget)
-	e.obey()
-	e.take()
+	e.trimCache(&budget)
+	e.endOverdue(&budget)
+	e.requeueLost(&budget)
+	e.applyRules()
+	e.takeCandidates()
 	e.endFailed(&budget) // what is taken may fail at once
-	e.lookAgain(&due)
-	e.endAsides(&due)
-	e.retry()
-	e.welcome(&due)
-	if !e.mute() {
-		e.fetch(&budget, &due)
+	e.retryLookups(&due)
+	e.endSlowChecks(&due)
+	e.retryRobots()
+	e.endDelays(&due)
+	if !e.sendingDisabled() {
+		e.startRequests(&budget, &due)
 		e.send(&budget, &due, clock)
-		e.fetch(&budget, &due) // again: for what send has found without a robots.txt
+		e.startRequests(&budget, &due) // again: for what send has found without a robots.txt
 	}
-	e.endAsides(&due) // again: for hosts that send has set aside
-	e.question(&due)
-	e.giveBack(&budget, &due)
-	e.ask(&due)
-	e.claim(&due)
+	e.endSlowChecks(&due) // again: for hosts that send has set aside
+	e.askVerdicts(&due)
+	e.returnQueued(&budget, &due)
+	e.askIndex(&due)
+	e.requestLeases(&due)
 	e.forget()
-	if _, at, ok := e.retries.Min(); ok {
+	if _, at, ok := e.robots.retries.Min(); ok {
 		due.after(at - e.now)
 	}
 	due.after(e.slots.Wait(e.now)) // last: what was sent has begun to time out
 	switch {
-	case budget <= 0, e.intake != nil, e.ruling.next != 0, !e.mute() && e.mayUnpark():
+	case budget <= 0, e.intake.batch != nil, e.rules.next != 0, !e.sendingDisabled() && e.mayResume():
 		return 0
 	case faulty(faultSpin):
 		return 1
@@ -336,18 +284,18 @@ func (w *waiter) wait() time.Duration {
 
 // forgetOrigin drops what is known of the robots.txt of an origin.
 func (e *Engine) forgetOrigin(id uint32) {
-	e.unshelve(id)
-	*e.origins.At(id) = origin{agent: e.agent}
-	delete(e.shelf.verdicts, id)
-	delete(e.judging.paid, id)
+	e.uncacheRules(id)
+	*e.robots.origins.At(id) = origin{agent: e.robots.agent}
+	delete(e.robots.cache.remembered, id)
+	delete(e.robots.verdicts.notBefore, id)
 }
 
 // forget drops what is known of the robots.txt of origins that the slots forgot.
 func (e *Engine) forget() {
-	e.forgotten = e.slots.Forgotten(e.forgotten[:0])
-	for _, o := range e.forgotten {
+	e.robots.forgotten = e.slots.Forgotten(e.robots.forgotten[:0])
+	for _, o := range e.robots.forgotten {
 		e.forgetOrigin(o)
-		e.retries.Remove(o)
-		delete(e.shutTargets, o)
+		e.robots.retries.Remove(o)
+		delete(e.robots.blockedTargets, o)
 	}
 }

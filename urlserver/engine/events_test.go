@@ -50,10 +50,10 @@ func (p *script) outside(verb string, args []string) {
 		id := p.e.Connected(args[0])
 		p.spiders[args[0]], p.names[id] = id, args[0]
 		if len(args) > 1 {
-			p.e.Enlist(id, args[1])
+			p.e.JoinPool(id, args[1])
 		}
 	case "enlist":
-		p.e.Enlist(p.spiders[args[0]], args[1])
+		p.e.JoinPool(p.spiders[args[0]], args[1])
 	case "index":
 		p.index(args)
 	case "own": // an address becomes this machine's
@@ -104,11 +104,11 @@ func (p *script) operate(verb string, args []string) bool {
 	case "pause", "resume":
 		p.e.Pause(verb == "pause")
 	case "choke", "unchoke":
-		p.e.Choke(verb == "choke")
+		p.e.SetBackpressure(verb == "choke")
 	case "stop":
 		p.e.Stop()
 	case "poke":
-		p.e.Poke()
+		p.e.WakeIndex()
 	case "block":
 		p.e.Block([]byte(args[0]), span(args[1]))
 	case "wall":
@@ -118,7 +118,7 @@ func (p *script) operate(verb string, args []string) bool {
 	case "counts":
 		p.counts()
 	case "condemn":
-		p.e.Condemn(condemned(args), func(ended int) { p.say("condemned %d", ended) })
+		p.e.Cancel(condemned(args), func(ended int) { p.say("condemned %d", ended) })
 	case "forget":
 		p.e.Forget(condemned(args))
 	default:
@@ -175,7 +175,7 @@ func (p *script) counts() {
 	p.say("sent=%d retried=%d expired=%d lost=%d stale=%d bad=%d", s.Sent, s.Retried, s.Expired, s.Lost, s.Stale, s.BadLines)
 	p.say("asked=%d candidates=%d duplicates=%d bad=%d rejected=%d", s.IndexRequests, s.Candidates, s.Duplicates, s.BadCandidates, s.Rejected)
 	c := s.Slots
-	p.say("held=%d leftover=%d unresolved=%d in_flight=%d trips=%d", c.Held, c.Leftover, c.Unresolved, c.InFlight, s.Trips)
+	p.say("held=%d leftover=%d unresolved=%d in_flight=%d trips=%d", c.Held, c.Leftover, c.Unresolved, c.InFlight, s.RobotsFetches)
 }
 
 func condemned(ids []string) *docindex.Outcomes {

@@ -40,15 +40,15 @@ func (e *Engine) Explain(name []byte) (x Explanation, known bool) {
 	id := e.slots.FindHost(name)
 	if id == 0 {
 		x.Slot, x.Now = -1, e.now
-		x.Rule = e.ruling.set.Name(e.ruling.set.Match(name, x.Addr))
-		x.Unasked = e.unasked(&x, e.ruling.set.Rule(e.ruling.set.Match(name, x.Addr)).Block)
+		x.Rule = e.rules.set.Name(e.rules.set.Match(name, x.Addr))
+		x.Unasked = e.unasked(&x, e.rules.set.Rule(e.rules.set.Match(name, x.Addr)).Block)
 		return x, false
 	}
 	x = Explanation{HostView: e.slots.Host(id).View(), Now: e.now}
-	figures := e.hosts.look(id, name)
+	figures := e.outcomes.byHost.look(id, name)
 	x.Fetched = figures.view()
 	e.slots.Host(id).Origins(func(o uint32) { x.Robots = e.entry(o).Entry })
-	x.Target, x.Judged = e.shutTarget(id), e.judged(id)
+	x.Target, x.Judged = e.blockedTarget(id), e.verdictWait(id)
 	x.CrawlWait = x.Queued > 0 && !x.Offers && !x.Suspended
 	if x.Unleased != 0 {
 		x.Lease = e.leaseHost(x.Unleased)
@@ -57,8 +57,8 @@ func (e *Engine) Explain(name []byte) (x Explanation, known bool) {
 		x.Bound = b.group
 	}
 	x.Name = e.nameFault(id)
-	x.Lacks = e.lacks(id)
-	x.Rule = e.ruling.set.Name(e.ruling.set.Match(name, x.Addr))
+	x.Lacks = e.lacksSpider(id)
+	x.Rule = e.rules.set.Name(e.rules.set.Match(name, x.Addr))
 	x.Unasked, x.Pace = e.unasked(&x, x.Limits.Blocked), e.notBefore(&x)
 	x.Reasons = e.reasons(&x)
 	if x.Lacks.Kind != explain.None && !x.Is(x.Lacks.Kind) {
@@ -99,11 +99,11 @@ func (e *Engine) blockedOrIdle(x *Explanation) explain.Reason {
 		return because(explain.AllAtSpiders, x.InFlight)
 	case x.Queued == 0:
 		return because(explain.NothingHeld)
-	case e.stopping:
+	case e.sending.stopping:
 		return because(explain.Stopping)
-	case e.paused:
+	case e.sending.paused:
 		return because(explain.Paused)
-	case e.choked:
+	case e.sending.backpressure:
 		return because(explain.OutcomesFull)
 	case x.Bound.IsValid():
 		return because(explain.AddressBound, x.Bound)
@@ -154,11 +154,11 @@ func (e *Engine) groupWaits(x *Explanation) explain.Reason {
 // spidersWait returns what a host that is due waits for.
 func (e *Engine) spidersWait(x *Explanation) explain.Reason {
 	switch {
-	case e.roomy == 0 && e.someStuck():
+	case e.spiders.withRoom == 0 && e.anyStuck():
 		return because(explain.SpiderStuck)
-	case e.roomy == 0 && e.someMute():
+	case e.spiders.withRoom == 0 && e.anyUnanswered():
 		return because(explain.SpiderMute)
-	case e.roomy == 0:
+	case e.spiders.withRoom == 0:
 		return because(explain.NoRoom)
 	case x.Others > 1:
 		return because(explain.TakesTurns, x.Others-1, x.group())
@@ -172,22 +172,22 @@ func because(kind explain.Kind, args ...any) explain.Reason {
 
 // nameFault returns how a host's name fails to resolve, as far as is known.
 func (e *Engine) nameFault(host uint32) explain.Reason {
-	f := e.names.failing[host]
+	f := e.dns.failing[host]
 	if f == nil {
 		return explain.Reason{}
 	}
 	r := explain.Reason{By: fmt.Sprint(f.err), Args: []any{e.date(f.first)}}
 	switch {
-	case f.down && !e.names.down:
+	case f.down && !e.dns.down:
 		r.Kind = explain.NameUnasked
 	case f.down:
-		r.Kind, r.Args[0] = explain.NameServersDown, e.date(e.names.heard)
-	case f.over:
+		r.Kind, r.Args[0] = explain.NameServersDown, e.date(e.dns.answeredAt)
+	case f.givenUp:
 		r.Kind = explain.NameGivenUp
-	case f.out:
-		r.Kind, r.Until = explain.NameFailsAsking, e.date(e.now+e.left(f))
+	case f.lookingUp:
+		r.Kind, r.Until = explain.NameFailsAsking, e.date(e.now+e.timeLeft(f))
 	default:
-		r.Kind, r.Until = explain.NameFails, e.date(e.now+e.left(f))
+		r.Kind, r.Until = explain.NameFails, e.date(e.now+e.timeLeft(f))
 		r.Args = append(r.Args, e.date(f.next))
 	}
 	return r
@@ -195,11 +195,11 @@ func (e *Engine) nameFault(host uint32) explain.Reason {
 
 // joinRule names the rule by which a host joins another group.
 func (e *Engine) joinRule(host uint32) string {
-	n := e.ruling.set.Match(e.slots.Host(host).Name(), e.slots.Host(host).Addr())
-	if e.ruling.set.Rule(n).Group == "" {
+	n := e.rules.set.Match(e.slots.Host(host).Name(), e.slots.Host(host).Addr())
+	if e.rules.set.Rule(n).Group == "" {
 		return explain.ItsAddress
 	}
-	return e.ruling.set.Name(n)
+	return e.rules.set.Name(n)
 }
 
 // unasked returns why the doc index is not asked for documents of a host at the next moment.
@@ -212,20 +212,20 @@ func (e *Engine) unasked(x *Explanation, barred bool) explain.Reason {
 		return explain.Reason{Kind: explain.LeftOutName, By: x.Name.String()}
 	case x.Rejected:
 		return because(explain.LeftOutFull, x.group())
-	case e.stopping:
+	case e.sending.stopping:
 		return because(explain.Stopping)
-	case e.choked:
+	case e.sending.backpressure:
 		return because(explain.UnaskedOutcomesFull)
-	case e.alone():
+	case e.noSpiders():
 		return because(explain.UnaskedNoSpider)
 	case c.Leftover >= e.cfg.Leftover.Max:
 		return because(explain.UnaskedLeftoverFull, e.cfg.Leftover.Max)
-	case !e.hungry():
+	case !e.needsCandidates():
 		return because(explain.UnaskedSlotsFull, e.cfg.QueueCount)
-	case e.asking, e.intake != nil:
+	case e.intake.asking, e.intake.batch != nil:
 		return because(explain.UnaskedAsking)
-	case e.askAt > e.now:
-		return explain.Reason{Kind: explain.UnaskedBackoff, Until: e.date(e.askAt)}
+	case e.intake.askAt > e.now:
+		return explain.Reason{Kind: explain.UnaskedBackoff, Until: e.date(e.intake.askAt)}
 	}
 	return explain.Reason{}
 }
@@ -288,7 +288,7 @@ func (e *Engine) date(t time.Duration) time.Time { return e.wall.Add(t - e.now) 
 func (e *Engine) Block(name []byte, d time.Duration) {
 	host := e.slots.EnsureHost(name)
 	e.slots.Host(host).Block(e.now, e.now+d)
-	e.turnAway(host)
+	e.endBlockedFetches(host)
 }
 
 // What a call of SlotViews looks at: some hundred microseconds' worth.
@@ -333,8 +333,8 @@ func (e *Engine) SlotView(n uint32, hosts int) (v hostslots.SlotView, used bool)
 	return e.slots.Slot(n, hosts)
 }
 
-// Glances fills dst with the slots from the given one on, and returns how many there were.
-func (e *Engine) Glances(from int, dst []hostslots.SlotSummary) int {
+// SlotSummaries fills dst with the slots from the given one on, and returns how many there were.
+func (e *Engine) SlotSummaries(from int, dst []hostslots.SlotSummary) int {
 	return e.slots.Summaries(e.now, from, dst)
 }
 

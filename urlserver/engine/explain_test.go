@@ -43,7 +43,7 @@ func TestWhy(t *testing.T) {
 			cfg.ReqHostPerSec = 1
 			e := New(cfg, Options{})
 			e.Advance(time.Minute, start)
-			e.roomy = 1
+			e.spiders.withRoom = 1
 			if got := explain.Text(e.reasons(&c.x)); got != c.want {
 				t.Errorf("got:  %s\nwant: %s", got, c.want)
 			}

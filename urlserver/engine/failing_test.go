@@ -60,7 +60,7 @@ func TestRedirectToHostThatIsGivenUp(t *testing.T) {
 		for e.Step(nil) == 0 {
 		}
 	}
-	if s := e.Stats(); s.Trips != 0 || s.Slots.Held != 0 {
-		t.Errorf("%d trips, %d documents held; want all ended", s.Trips, s.Slots.Held)
+	if s := e.Stats(); s.RobotsFetches != 0 || s.Slots.Held != 0 {
+		t.Errorf("%d trips, %d documents held; want all ended", s.RobotsFetches, s.Slots.Held)
 	}
 }

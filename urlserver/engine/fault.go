@@ -5,12 +5,12 @@ type fault uint8
 
 const (
 	faultNone       fault = iota
-	faultMute             // pausing, choking and stopping have no effect
+	faultSend             // pausing, choking and stopping have no effect
 	faultRobots           // what robots.txt forbids is sent
 	faultUnasked          // documents go before their robots.txt is asked for
 	faultOld              // a robots.txt holds for ever
 	faultAgain            // a document's end is told twice
-	faultUntold           // some ends are not told
+	faultUnreported       // some ends are not told
 	faultKind             // a document that is done counts as timed out
 	faultQuarantine       // what has just ended is taken again
 	faultRoom             // a spider gets more than it may have
@@ -18,7 +18,7 @@ const (
 	faultWire             // lines that are long on their way count from when they were decided on
 	faultAddress          // a document is sent to where its host's name leads now
 	faultGroup            // groups that rules name do not count
-	faultHeed             // changed rules do not hold for hosts that are known
+	faultRules            // changed rules do not hold for hosts that are known
 	faultAsk              // the index is asked while it is being asked
 	faultSleep            // the engine sleeps too long
 	faultSpin             // the engine never sleeps

@@ -10,12 +10,12 @@ func faulty(f fault) bool { return Fault == f }
 // What Fault can be.
 const (
 	FaultNone       = faultNone
-	FaultMute       = faultMute
+	FaultSend       = faultSend
 	FaultRobots     = faultRobots
 	FaultUnasked    = faultUnasked
 	FaultOld        = faultOld
 	FaultAgain      = faultAgain
-	FaultUntold     = faultUntold
+	FaultUnreported = faultUnreported
 	FaultKind       = faultKind
 	FaultQuarantine = faultQuarantine
 	FaultRoom       = faultRoom
@@ -23,7 +23,7 @@ const (
 	FaultWire       = faultWire
 	FaultAddress    = faultAddress
 	FaultGroup      = faultGroup
-	FaultHeed       = faultHeed
+	FaultRules      = faultRules
 	FaultAsk        = faultAsk
 	FaultSleep      = faultSleep
 	FaultSpin       = faultSpin

@@ -60,7 +60,7 @@ const hostsStep = 1024
 func (e *Engine) WalkHosts(w *HostWalk) (more bool) {
 	w.next = e.slots.Hosts(w.next, hostsStep, func(id uint32) {
 		w.All++
-		h, f := e.slots.Host(id).Summary(), e.hosts.look(id, e.slots.Host(id).Name())
+		h, f := e.slots.Host(id).Summary(), e.outcomes.byHost.look(id, e.slots.Host(id).Name())
 		if w.wants(&h, &f) {
 			w.Matched++
 			w.keep(&h, &f)
@@ -69,12 +69,12 @@ func (e *Engine) WalkHosts(w *HostWalk) (more bool) {
 	return w.next != 0
 }
 
-func (w *HostWalk) wants(h *hostslots.HostSummary, f *hostFigures) bool {
+func (w *HostWalk) wants(h *hostslots.HostSummary, f *hostCounters) bool {
 	return (!w.Failed || f.failed) && (!w.Blocked || h.RuleBlocked || h.BlockedUntil != 0) && bytes.Contains(h.Name, w.Text)
 }
 
 // keep puts a host into the list where it belongs among the first.
-func (w *HostWalk) keep(h *hostslots.HostSummary, f *hostFigures) {
+func (w *HostWalk) keep(h *hostslots.HostSummary, f *hostCounters) {
 	row := HostRow{key: w.keyOf(h, f)}
 	if n := len(w.Rows); n == w.Limit {
 		if n == 0 || !w.before(row.key, h.Name, &w.Rows[n-1]) {
@@ -94,7 +94,7 @@ func (w *HostWalk) keep(h *hostslots.HostSummary, f *hostFigures) {
 }
 
 // keyOf is larger for what comes first, unless Reverse is set.
-func (w *HostWalk) keyOf(h *hostslots.HostSummary, f *hostFigures) int64 {
+func (w *HostWalk) keyOf(h *hostslots.HostSummary, f *hostCounters) int64 {
 	switch w.Order {
 	case ByHeld:
 		return int64(h.Held)
@@ -141,7 +141,7 @@ func (e *Engine) FinishHosts(w *HostWalk) {
 		v := e.slots.Host(id).View()
 		r.InFlight = v.InFlight
 		if r.RuleBlocked {
-			r.Rule = e.ruling.set.Name(e.ruling.set.Match([]byte(r.Name), v.Addr))
+			r.Rule = e.rules.set.Name(e.rules.set.Match([]byte(r.Name), v.Addr))
 		}
 	}
 }

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"time"
 
 	"urlserver/docindex"
 	"urlserver/hostslots"
@@ -28,6 +29,20 @@ type prepared struct {
 	url      weburl.URL
 	priority int32
 	at       int32 // in the batch, which has the rest
+}
+
+// intake has the state of the requests to the doc index, and of its answers.
+type intake struct {
+	batch       *Prepared // the answer that is being taken; nil: none
+	next        int       // the next of its candidates
+	newDocs     int       // of those taken: documents that were new
+	asking      bool      // an answer is to come
+	woken       bool      // WakeIndex was called meanwhile
+	answeredAt  time.Duration
+	askAt       time.Duration // no request before
+	backoff     time.Duration
+	unrejected  uint64        // of the slots, at the last request
+	remoteUntil time.Duration // until then another daemon takes documents from the index, too
 }
 
 var errTooLong = errors.New("URL longer than a line of the spider protocol allows")
@@ -68,8 +83,8 @@ func parse(text []byte, ports []int) (weburl.URL, error) {
 
 // Answered takes the doc index's answer to Out.Ask.
 func (e *Engine) Answered(p *Prepared) {
-	e.asking, e.answered = false, e.now
-	e.intake, e.taken, e.fresh = p, 0, 0
+	e.intake.asking, e.intake.answeredAt = false, e.now
+	e.intake.batch, e.intake.next, e.intake.newDocs = p, 0, 0
 	e.stats.BadCandidates += uint64(p.skipped)
 	e.stats.Candidates += uint64(len(p.docs) + len(p.invalid))
 	for _, c := range p.invalid {
@@ -78,7 +93,7 @@ func (e *Engine) Answered(p *Prepared) {
 			continue
 		}
 		e.outcome(docindex.Outcome{DocID: c.DocID, URL: c.URL, Kind: docindex.Invalid})
-		e.fresh++
+		e.intake.newDocs++
 	}
 }
 
@@ -90,27 +105,27 @@ func (e *Engine) duplicate(id, url []byte) {
 		return
 	}
 	if doc := e.slots.FindDoc(id); bytes.Equal(e.slots.Doc(doc).URL, url) {
-		delete(e.doomed, doc)
+		delete(e.outcomes.cancelOnReturn, doc)
 		return
 	}
 	e.Out.Returns.Add(docindex.Outcome{DocID: id, URL: url})
 }
 
-// take deals with some of the candidates that have come.
-func (e *Engine) take() {
-	p := e.intake
+// takeCandidates deals with some of the candidates that have come.
+func (e *Engine) takeCandidates() {
+	p := e.intake.batch
 	if p == nil {
 		return
 	}
-	for n := 0; n < intakeStep && e.taken < len(p.docs); n++ {
-		e.offer(&p.docs[e.taken])
-		e.taken++
+	for n := 0; n < intakeStep && e.intake.next < len(p.docs); n++ {
+		e.offer(&p.docs[e.intake.next])
+		e.intake.next++
 	}
-	if e.taken == len(p.docs) {
-		e.intake = nil
-		clear(e.recallLater)
-		e.allCame()
-		e.pace(e.fresh > 0)
+	if e.intake.next == len(p.docs) {
+		e.intake.batch = nil
+		clear(e.outcomes.returnOnArrival)
+		e.finishCancels()
+		e.setBackoff(e.intake.newDocs > 0)
 	}
 }
 
@@ -119,8 +134,8 @@ func (e *Engine) offer(d *prepared) {
 		e.duplicate(d.id, d.url.Text())
 		return
 	}
-	if e.isAwaited(d) {
-		e.fresh++
+	if e.cancelArrived(d) {
+		e.intake.newDocs++
 		return
 	}
 	origin := e.slots.EnsureOrigin(d.url.Origin(), d.url.Host())
@@ -131,76 +146,80 @@ func (e *Engine) offer(d *prepared) {
 	if !e.slots.Host(host).Settled() && !e.slots.Host(host).Resolving() {
 		e.resolve(host)
 	}
-	c := e.intake.Batch.At(int(d.at))
+	c := e.intake.batch.Batch.At(int(d.at))
 	if !e.slots.Offer(e.now, hostslots.Candidate{
-		Origin: origin, Pool: laneOf(e.crewNo(c.Spider), false), Crawl: c.Crawl,
+		Origin: origin, Pool: poolQueue(e.poolNo(c.Spider), false), Crawl: c.Crawl,
 		ID: d.id, URL: d.url.Text(), Priority: d.priority,
 	}) {
 		e.duplicate(d.id, d.url.Text())
 		return
 	}
-	e.fresh++
-	e.follow(d.id, host)
-	if _, ok := e.recallLater[string(d.id)]; ok {
+	e.intake.newDocs++
+	e.startTrace(d.id, host)
+	if _, ok := e.outcomes.returnOnArrival[string(d.id)]; ok {
 		e.recall(e.slots.FindDoc(d.id))
 		return
 	}
 	if !e.slots.Host(host).Settled() {
 		e.failIfKnown(host)
 	}
-	if e.isAway(host) {
-		e.fresh--
+	if e.isReturning(host) {
+		e.intake.newDocs--
 	}
 }
 
-// pace sets when the index may be asked again: at once after something new, and
+// setBackoff sets when the index may be asked again: at once after something new, and
 // later and later after nothing.
-func (e *Engine) pace(news bool) {
-	if news || e.poked {
-		e.Poke()
-		e.poked = false
+func (e *Engine) setBackoff(news bool) {
+	if news || e.intake.woken {
+		e.WakeIndex()
+		e.intake.woken = false
 		return
 	}
-	e.backoff = min(max(e.cfg.DocIndex.Retry, 2*e.backoff), e.cfg.DocIndex.MaxRetry)
-	e.askAt = e.now + e.backoff
+	e.intake.backoff = min(max(e.cfg.DocIndex.Retry, 2*e.intake.backoff), e.cfg.DocIndex.MaxRetry)
+	e.intake.askAt = e.now + e.intake.backoff
 }
 
-// Poke says that the doc index has something new, which an answer that is on its way may lack.
-func (e *Engine) Poke() { e.backoff, e.askAt, e.poked = 0, e.now, e.asking }
+// WakeIndex says that the doc index has something new, which an answer that is on its way may lack.
+func (e *Engine) WakeIndex() {
+	e.intake.backoff, e.intake.askAt, e.intake.woken = 0, e.now, e.intake.asking
+}
 
-// ask asks the doc index for more where a slot is empty and nothing at hand can
+// askIndex asks the doc index for more where a slot is empty and nothing at hand can
 // fill it.
-func (e *Engine) ask(due *waiter) {
-	if e.asking && !faulty(faultAsk) || e.intake != nil || e.ruling.next != 0 || e.stopping || e.choked || e.alone() || !e.hungry() {
+func (e *Engine) askIndex(due *waiter) {
+	if e.intake.asking && !faulty(faultAsk) || e.intake.batch != nil || e.rules.next != 0 || e.sending.stopping || e.sending.backpressure || e.noSpiders() || !e.needsCandidates() {
 		return
 	}
-	if e.names.down || len(e.names.failing) >= maxFailing {
-		e.askAt = max(e.askAt, e.answered+e.cfg.DocIndex.Retry) // what comes may go back at once
+	if e.dns.down || len(e.dns.failing) >= maxFailing {
+		e.intake.askAt = max(e.intake.askAt, e.intake.answeredAt+e.cfg.DocIndex.Retry) // what comes may go back at once
 	}
-	if e.askAt > e.now && e.slots.Unrejected() != e.readmitted {
-		e.askAt = min(e.askAt, e.answered+e.cfg.DocIndex.Retry) // hosts may be had that were left out
+	if e.intake.askAt > e.now && e.slots.Unrejected() != e.intake.unrejected {
+		e.intake.askAt = min(e.intake.askAt, e.intake.answeredAt+e.cfg.DocIndex.Retry) // hosts may be had that were left out
 	}
-	if e.askAt > e.now {
-		due.after(e.askAt - e.now)
+	if e.intake.askAt > e.now {
+		due.after(e.intake.askAt - e.now)
 		return
 	}
 	a := &Ask{Max: e.cfg.DocIndex.Batch}
 	e.slots.Rejects(func(name []byte) { a.Reject = append(a.Reject, string(name)) })
-	e.stats.Rejected, e.readmitted = len(a.Reject), e.slots.Unrejected()
+	e.stats.Rejected, e.intake.unrejected = len(a.Reject), e.slots.Unrejected()
 	e.stats.IndexRequests++
-	e.asking, e.journeys.asked = true, e.now
+	e.intake.asking, e.tracer.askedAt = true, e.now
 	e.Out.Ask = a
 }
 
-// alone reports whether there is nobody to send to and others who can.
-func (e *Engine) alone() bool { return e.linked == 0 && (e.opt.Shared || e.now < e.lent) }
+// noSpiders reports whether there is nobody to send to and others who can.
+func (e *Engine) noSpiders() bool {
+	return e.spiders.connected == 0 && (e.opt.Shared || e.now < e.intake.remoteUntil)
+}
 
-// Lend says that another daemon takes documents from the index that lives with this one.
-func (e *Engine) Lend() { e.lent = e.now + docindex.RemoteLease }
+// NoteRemoteLease says that another daemon takes documents from the index that lives with this one.
+func (e *Engine) NoteRemoteLease() { e.intake.remoteUntil = e.now + docindex.RemoteLease }
 
-// hungry reports whether there is room in the slots, no group in line for it, and what is
+// needsCandidates reports whether there is room in the slots, no group in line for it, and what is
 // still being resolved not enough either.
-func (e *Engine) hungry() bool {
+func (e *Engine) needsCandidates() bool {
 	c := e.slots.Counts()
 	return e.slots.HasRoom(e.now) && c.Leftover < e.cfg.Leftover.Max && e.namesHaveRoom()
 }

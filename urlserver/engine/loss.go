@@ -25,17 +25,17 @@ import (
 
 // peer is the address that a spider comes from, or is dialled at.
 type peer struct {
-	linked int           // connections
-	mute   int           // connections lost in a row before they said anything of what they were sent
-	until  time.Duration // nothing goes to those that come next before
-	spoke  bool          // one of them said something once
+	connected int           // connections
+	silent    int           // connections lost in a row before they said anything of what they were sent
+	until     time.Duration // nothing goes to those that come next before
+	spoke     bool          // one of them said something once
 }
 
 const (
-	maxPeers       = 4096        // remembered at most, beside those that are connected
-	firstMutePause = time.Second // before the first documents, after one mute connection; twice as long after each further one
-	mostMutePause  = time.Minute // at most, or half the status timeout
-	fewAgain       = 8           // documents before the first word, after one mute connection; half as many after each further one
+	maxPeers         = 4096        // remembered at most, beside those that are connected
+	firstSilentPause = time.Second // before the first documents, after one silent connection; twice as long after each further one
+	mostSilentPause  = time.Minute // at most, or half the status timeout
+	firstAgain       = 8           // documents before the first word, after one silent connection; half as many after each further one
 )
 
 // loss is how a connection ended.
@@ -48,35 +48,35 @@ type loss struct {
 
 // peerAt returns what is known of an address, and notes a connection.
 func (e *Engine) peerAt(addr string) *peer {
-	p := e.peers[addr]
+	p := e.spiders.peers[addr]
 	if p == nil {
-		if len(e.peers) >= maxPeers {
+		if len(e.spiders.peers) >= maxPeers {
 			e.dropPeer()
 		}
 		p = &peer{}
-		e.peers[addr] = p
+		e.spiders.peers[addr] = p
 	}
-	p.linked++
+	p.connected++
 	return p
 }
 
 // dropPeer forgets the address, of those with no connection, that was distrusted longest ago.
 func (e *Engine) dropPeer() {
 	oldest := ""
-	for addr, p := range e.peers {
-		if o := e.peers[oldest]; p.linked == 0 && (o == nil || p.until < o.until || p.until == o.until && addr < oldest) {
+	for addr, p := range e.spiders.peers {
+		if o := e.spiders.peers[oldest]; p.connected == 0 && (o == nil || p.until < o.until || p.until == o.until && addr < oldest) {
 			oldest = addr
 		}
 	}
-	delete(e.peers, oldest)
+	delete(e.spiders.peers, oldest)
 }
 
 // distrust notes that a connection ended without a word.
 func (e *Engine) distrust(p *peer) {
-	p.mute++
-	pause := min(mostMutePause, e.cfg.TimeoutSpiderStatus/2)
-	if n := p.mute - 1; n < 10 {
-		pause = min(pause, firstMutePause<<n)
+	p.silent++
+	pause := min(mostSilentPause, e.cfg.TimeoutSpiderStatus/2)
+	if n := p.silent - 1; n < 10 {
+		pause = min(pause, firstSilentPause<<n)
 	}
 	p.until = e.now + pause
 }
@@ -88,12 +88,12 @@ const (
 
 // notes are on addresses whose spiders go without a word.
 func (e *Engine) notes() (notes []string) {
-	for _, addr := range slices.Sorted(maps.Keys(e.peers)) {
-		if p := e.peers[addr]; p.mute >= noteFrom && len(notes) < maxNotes {
+	for _, addr := range slices.Sorted(maps.Keys(e.spiders.peers)) {
+		if p := e.spiders.peers[addr]; p.silent >= noteFrom && len(notes) < maxNotes {
 			notes = append(notes, fmt.Sprintf(
 				"the last %d connections of spiders at %s ended before they said a word on what they were sent: "+
 					"the next one gets its first documents at %s, and %d at most until it answers; look at the spider's log",
-				p.mute, addr, explain.Dated(e.date(max(p.until, e.now))), few(p.mute)))
+				p.silent, addr, explain.Dated(e.date(max(p.until, e.now))), firstDocs(p.silent)))
 		}
 	}
 	return notes
@@ -103,7 +103,7 @@ func (e *Engine) notes() (notes []string) {
 func (e *Engine) noteOf(id uint32, sp *spider) string {
 	switch {
 	case sp.distrusted():
-		return fmt.Sprintf("gets %d at most until it answers: %d before it here did not", few(sp.peer.mute), sp.peer.mute)
+		return fmt.Sprintf("gets %d at most until it answers: %d before it here did not", firstDocs(sp.peer.silent), sp.peer.silent)
 	case len(sp.company) > 0 || e.isReserved(id, sp):
 		return "gets few while it has what may have killed another spider"
 	}
@@ -111,83 +111,83 @@ func (e *Engine) noteOf(id uint32, sp *spider) string {
 }
 
 // distrusted reports whether a spider has said nothing yet, and the one before it at its address had not when it went.
-func (sp *spider) distrusted() bool { return sp.peer.mute > 0 && !sp.spoke }
+func (sp *spider) distrusted() bool { return sp.peer.silent > 0 && !sp.spoke }
 
-// hears notes that a spider said something of what it was sent.
-func (e *Engine) hears(sp *spider) {
+// spiderSpoke notes that a spider said something of what it was sent.
+func (e *Engine) spiderSpoke(sp *spider) {
 	sp.heard, sp.spoke = e.now, true
-	sp.peer.mute, sp.peer.until, sp.peer.spoke = 0, 0, true
+	sp.peer.silent, sp.peer.until, sp.peer.spoke = 0, 0, true
 }
 
-// few is how many documents a spider gets before its first word, after so many connections without one.
-func few(mute int) int { return max(1, fewAgain>>(mute-1)) }
+// firstDocs is how many documents a spider gets before its first word, after so many connections without one.
+func firstDocs(silent int) int { return max(1, firstAgain>>(silent-1)) }
 
 // allowance is how many documents may be in flight at a spider.
 func (e *Engine) allowance(sp *spider) int {
 	most := e.window(sp)
 	if sp.distrusted() {
-		most = min(most, few(sp.peer.mute))
+		most = min(most, firstDocs(sp.peer.silent))
 	}
 	return min(most, sp.company.least(most))
 }
 
-// lose has what a spider has in flight go back, since its connection has ended or, where something takes too long there, is
+// loseSpider has what a spider has in flight go back, since its connection has ended or, where something takes too long there, is
 // to be ended.
-func (e *Engine) lose(id uint32, sp *spider, how hostslots.Lateness) {
+func (e *Engine) loseSpider(id uint32, sp *spider, how hostslots.Lateness) {
 	if sp.gone {
 		return
 	}
-	if sp.flying >= 0 { // lines that were with the connection may have got through until now
+	if sp.writingSince >= 0 { // lines that were with the connection may have got through until now
 		e.Written(id)
 	}
 	answers := sp.spoke && e.now-sp.heard < e.cfg.TimeoutSpiderStatus/2
 	sp.loss = loss{
-		docs: sp.inFlight - sp.queued, long: sp.long, unsent: sp.queued,
+		docs: sp.inFlight - sp.queued, long: sp.longFetches, unsent: sp.queued,
 		spares: how == hostslots.Endless || how == hostslots.Silent && answers,
 	}
 	sp.gone, sp.out, sp.queued = true, nil, 0
-	sp.peer.linked--
-	if e.linked--; e.linked == 0 {
-		e.lastLeft = e.now
+	sp.peer.connected--
+	if e.spiders.connected--; e.spiders.connected == 0 {
+		e.spiders.lastLeft = e.now
 	}
-	e.link(sp.crew, -1)
-	e.greeters.Remove(id)
-	e.unreserve(sp.crew, id)
-	if !sp.spoke && !sp.stranger && sp.sent > uint64(sp.loss.unsent) {
+	e.countConnected(sp.pool, -1)
+	e.spiders.delayed.Remove(id)
+	e.unreserve(sp.pool, id)
+	if !sp.spoke && !sp.notSpider && sp.sent > uint64(sp.loss.unsent) {
 		e.distrust(sp.peer)
 	}
-	e.review(id, sp)
-	e.leaving = append(e.leaving, id)
+	e.updateSpider(id, sp)
+	e.spiders.leaving = append(e.spiders.leaving, id)
 }
 
-// expire ends the connections of spiders with something that takes too long, and takes back what they had.
-func (e *Engine) expire(budget *int) {
+// endOverdue ends the connections of spiders with something that takes too long, and takes back what they had.
+func (e *Engine) endOverdue(budget *int) {
 	for *budget > 0 {
 		id, how := e.slots.Overdue(e.now)
 		if id == 0 {
 			return
 		}
-		if sp := e.spiders[id]; !sp.gone {
-			e.lose(id, sp, how)
+		if sp := e.spiders.byID[id]; !sp.gone {
+			e.loseSpider(id, sp, how)
 			e.drop(id, map[hostslots.Lateness]string{
 				hostslots.Silent:  "no status of a document for Timeout_Spider_Status",
 				hostslots.Endless: "a document went on for spider.max_fetch",
 			}[how])
 		}
-		e.putBack(budget)
+		e.requeueLost(budget)
 	}
 }
 
-// putBack puts documents back that spiders had in flight when they went away.
-func (e *Engine) putBack(budget *int) {
-	for len(e.leaving) > 0 && *budget > 0 {
-		id := e.leaving[len(e.leaving)-1]
-		sp := e.spiders[id]
+// requeueLost puts documents back that spiders had in flight when they went away.
+func (e *Engine) requeueLost(budget *int) {
+	for len(e.spiders.leaving) > 0 && *budget > 0 {
+		id := e.spiders.leaving[len(e.spiders.leaving)-1]
+		sp := e.spiders.byID[id]
 		doc, how := e.slots.Lost(e.now, id)
 		if doc == 0 {
-			e.leaving = e.leaving[:len(e.leaving)-1]
+			e.spiders.leaving = e.spiders.leaving[:len(e.spiders.leaving)-1]
 			if sp.closed {
-				e.spiders[id] = nil
+				e.spiders.byID[id] = nil
 			}
 			continue
 		}
@@ -200,7 +200,7 @@ func (e *Engine) putBack(budget *int) {
 			why = "silent"
 			e.stats.Expired++
 		}
-		e.comeBack(doc, why)
+		e.traceBack(doc, why)
 		e.takeBack(doc, sp, how)
 	}
 }
@@ -211,21 +211,21 @@ func (e *Engine) takeBack(doc uint32, sp *spider, how hostslots.Lateness) {
 	blame := e.blame(doc, sp, how)
 	switch {
 	case how == hostslots.Endless: // it lasts, and has killed nobody
-		delete(e.suspects, doc)
+		delete(e.spiders.suspects, doc)
 	case blame != hostslots.None && !faulty(faultBlame):
 		e.suspect(doc, &sp.loss)
 	}
-	_, suspect := e.suspects[doc]
-	lane := laneOf(crewOf(e.slots.Doc(doc).Pool), suspect)
-	if e.slots.Requeue(e.now, doc, lane, blame) {
+	_, suspect := e.spiders.suspects[doc]
+	queue := poolQueue(spiderPoolOf(e.slots.Doc(doc).Pool), suspect)
+	if e.slots.Requeue(e.now, doc, queue, blame) {
 		e.end(doc, docindex.Timeout, 0)
 		return
 	}
-	if _, wanted := e.recalled[doc]; wanted && e.slots.Dequeue(doc) {
-		e.returned(doc)
+	if _, wanted := e.outcomes.returnOnTurn[doc]; wanted && e.slots.Dequeue(doc) {
+		e.returnDoc(doc)
 		return
 	}
-	e.isDoomed(doc)
+	e.endCancelled(doc)
 }
 
 // blame says what the end of its connection counts for a document.
@@ -236,7 +236,7 @@ func (e *Engine) blame(doc uint32, sp *spider, how hostslots.Lateness) hostslots
 		return hostslots.None
 	}
 	switch {
-	case sp.stranger:
+	case sp.notSpider:
 		return hostslots.None
 	case how == hostslots.Endless, how == hostslots.Silent && (alone || sp.loss.spares):
 		return hostslots.Whole
@@ -250,15 +250,15 @@ func (e *Engine) blame(doc uint32, sp *spider, how hostslots.Lateness) hostslots
 		return hostslots.Whole
 	case sp.spoke:
 		return hostslots.Shared
-	case alone && sp.peer.spoke && e.wasMute(doc):
+	case alone && sp.peer.spoke && e.wasSilentAlone(doc):
 		return hostslots.Whole
 	}
 	return hostslots.None
 }
 
-// wasMute reports whether a document was alone before at a spider that said nothing, and notes that it was.
-func (e *Engine) wasMute(doc uint32) bool {
-	_, before := e.wereMute[doc]
-	e.wereMute[doc] = struct{}{}
+// wasSilentAlone reports whether a document was alone before at a spider that said nothing, and notes that it was.
+func (e *Engine) wasSilentAlone(doc uint32) bool {
+	_, before := e.spiders.silentAlone[doc]
+	e.spiders.silentAlone[doc] = struct{}{}
 	return before
 }

@@ -69,7 +69,7 @@ func (c *crashes) put(good, deadly int) {
 		c.docs++
 	}
 	p.Prepare()
-	c.e.asking = true
+	c.e.intake.asking = true
 	c.e.Answered(p)
 }
 
@@ -82,7 +82,7 @@ func (c *crashes) connect(peer string) {
 }
 
 func (c *crashes) hangUp(id uint32, peer string) {
-	if !c.conns[id] || c.e.spiders[id] == nil || c.e.spiders[id].closed {
+	if !c.conns[id] || c.e.spiders.byID[id] == nil || c.e.spiders.byID[id].closed {
 		return
 	}
 	delete(c.conns, id)
@@ -91,7 +91,7 @@ func (c *crashes) hangUp(id uint32, peer string) {
 }
 
 func (c *crashes) read(id uint32) {
-	sp := c.e.spiders[id]
+	sp := c.e.spiders.byID[id]
 	lines := bytes.Clone(c.e.Output(id, nil))
 	if lines == nil {
 		return
@@ -111,7 +111,7 @@ func (c *crashes) read(id uint32) {
 			c.works(id, sp, trans)
 		case c.deadly(string(f.URL)):
 			c.after(c.fetch/2, func() {
-				if c.e.spiders[id] == sp {
+				if c.e.spiders.byID[id] == sp {
 					c.hangUp(id, sp.addr)
 				}
 			})
@@ -121,7 +121,7 @@ func (c *crashes) read(id uint32) {
 				fetch = 20 * second
 			}
 			c.after(fetch, func() {
-				if c.e.spiders[id] == sp && c.conns[id] {
+				if c.e.spiders.byID[id] == sp && c.conns[id] {
 					c.e.Lines(id, []Line{done})
 				}
 			})
@@ -132,7 +132,7 @@ func (c *crashes) read(id uint32) {
 // works says WORKING on a transaction as long as its connection is there, and the spiders are not silent.
 func (c *crashes) works(id uint32, sp *spider, trans protocol.Trans) {
 	c.after(30*second, func() {
-		if c.e.spiders[id] == sp && c.conns[id] && !c.silent {
+		if c.e.spiders.byID[id] == sp && c.conns[id] && !c.silent {
 			c.e.Lines(id, []Line{{Status: protocol.Status{Trans: trans, Verb: protocol.Working}}})
 			c.works(id, sp, trans)
 		}
@@ -142,7 +142,7 @@ func (c *crashes) works(id uint32, sp *spider, trans protocol.Trans) {
 // run lets time pass until nothing is held, and at most so long; it returns how long that took.
 func (c *crashes) run(most time.Duration) time.Duration {
 	began := c.now
-	for c.now-began < most && (c.e.slots.Counts().Held > 0 || c.e.intake != nil) {
+	for c.now-began < most && (c.e.slots.Counts().Held > 0 || c.e.intake.batch != nil) {
 		c.e.Advance(c.now, start.Add(c.now))
 		wait := c.step()
 		next := c.now + second
@@ -196,7 +196,7 @@ func (c *crashes) collect() {
 	dirty, drop := out.Dirty, out.Drop
 	*out = Out{}
 	for _, id := range drop {
-		c.hangUp(id, c.e.spiders[id].addr)
+		c.hangUp(id, c.e.spiders.byID[id].addr)
 	}
 	for _, id := range dirty {
 		c.read(id)
@@ -232,8 +232,8 @@ func TestDeadlyDocuments(t *testing.T) {
 			if c.ends[docindex.Done] != test.good+1 || c.ends[docindex.Timeout] != test.deadly {
 				t.Errorf("after %v: done %d, timeout %d %.9q; want %d and %d", took, c.ends[docindex.Done], c.ends[docindex.Timeout], c.timed, test.good+1, test.deadly)
 			}
-			if n := len(c.e.suspects) + len(c.e.wereMute) + c.e.reserved; n != 0 {
-				t.Errorf("%d suspects, %d that were alone, %d reservations are left", len(c.e.suspects), len(c.e.wereMute), c.e.reserved)
+			if n := len(c.e.spiders.suspects) + len(c.e.spiders.silentAlone) + c.e.spiders.reserved; n != 0 {
+				t.Errorf("%d suspects, %d that were alone, %d reservations are left", len(c.e.spiders.suspects), len(c.e.spiders.silentAlone), c.e.spiders.reserved)
 			}
 		})
 	}
@@ -353,8 +353,8 @@ func TestOthersGoOn(t *testing.T) {
 			late++
 		}
 	}
-	if late > 0 || len(c.e.suspects) == 0 {
-		t.Errorf("%d of %d fresh documents wait, %d suspects are left; want none to wait for suspects", late, c.docs-first, len(c.e.suspects))
+	if late > 0 || len(c.e.spiders.suspects) == 0 {
+		t.Errorf("%d of %d fresh documents wait, %d suspects are left; want none to wait for suspects", late, c.docs-first, len(c.e.spiders.suspects))
 	}
 }
 
@@ -367,9 +367,9 @@ func TestEndlessSuspect(t *testing.T) {
 	c.run(5 * second) // the spider has spoken
 	c.put(40, 1)
 	at := func() *spider { // the spider that has the endless document
-		for id, s := range c.e.suspects {
+		for id, s := range c.e.spiders.suspects {
 			if s.at != 0 && strings.Contains(string(c.e.slots.Doc(id).URL), "deadly") {
-				return c.e.spiders[s.at]
+				return c.e.spiders.byID[s.at]
 			}
 		}
 		return nil
@@ -382,7 +382,7 @@ func TestEndlessSuspect(t *testing.T) {
 	if at() == nil {
 		t.Fatal("the endless document is at no spider again")
 	}
-	for id, sp := range c.e.spiders {
+	for id, sp := range c.e.spiders.byID {
 		if sp == at() {
 			c.hangUp(uint32(id), sp.addr)
 			break
@@ -394,8 +394,8 @@ func TestEndlessSuspect(t *testing.T) {
 	if c.ends[docindex.Done] != 45 || c.ends[docindex.Timeout] != 0 {
 		t.Errorf("after %v: outcomes %v; want 45 done beside the endless one", c.now, c.ends)
 	}
-	if c.run(4 * time.Hour); c.ends[docindex.Timeout] != 1 || len(c.e.suspects) != 0 {
-		t.Errorf("after %v: outcomes %v, %d suspects; want the endless document to end as timeout", c.now, c.ends, len(c.e.suspects))
+	if c.run(4 * time.Hour); c.ends[docindex.Timeout] != 1 || len(c.e.spiders.suspects) != 0 {
+		t.Errorf("after %v: outcomes %v, %d suspects; want the endless document to end as timeout", c.now, c.ends, len(c.e.spiders.suspects))
 	}
 }
 
@@ -433,7 +433,7 @@ func TestSlowTester(t *testing.T) {
 	}
 	c.put(100, 0)
 	c.run(second / 10)
-	for id, sp := range c.e.spiders {
+	for id, sp := range c.e.spiders.byID {
 		if sp != nil && sp.addr == "spider 1" {
 			c.hangUp(uint32(id), sp.addr)
 			break
@@ -441,7 +441,7 @@ func TestSlowTester(t *testing.T) {
 	}
 	c.run(second / 10)
 	lost, began := int(c.e.stats.Lost), c.now
-	for len(c.e.suspects) > 0 && c.now < began+time.Hour {
+	for len(c.e.spiders.suspects) > 0 && c.now < began+time.Hour {
 		c.put(20, 0)
 		c.run(second)
 	}

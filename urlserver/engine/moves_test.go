@@ -38,11 +38,11 @@ func newSharing(t *testing.T, store reservation.Store, addr netip.Addr, from int
 
 // reserve does what the engine asks of the store.
 func (s *sharing) reserve() {
-	c := s.e.Out.Claims
+	c := s.e.Out.Leases
 	if c == nil {
 		return
 	}
-	s.e.Out.Claims = nil
+	s.e.Out.Leases = nil
 	ctx := context.Background()
 	for _, r := range c.Releases {
 		_ = s.store.ReleaseHost(ctx, r.Host, r.Token, time.Time{})
@@ -60,25 +60,25 @@ func (s *sharing) reserve() {
 	}
 	for i := range c.Extends {
 		if _, err := s.store.ExtendHost(ctx, c.Extends[i].Host, c.Extends[i].Token, lease); err == nil {
-			c.Extends[i].Verdict = Granted
+			c.Extends[i].Answer = Granted
 		} else {
-			c.Extends[i].Verdict = Denied
+			c.Extends[i].Answer = Denied
 		}
 	}
-	for i := range c.Tries {
-		_, _ = s.store.AddHost(ctx, c.Tries[i].Host, time.Time{})
-		r, err := s.store.TryReserve(ctx, c.Tries[i].Host, lease, fmt.Sprint(s.from))
-		if c.Tries[i].Verdict = Denied; err == nil {
-			c.Tries[i].Verdict, c.Tries[i].Token = Granted, r.Token
+	for i := range c.Acquires {
+		_, _ = s.store.AddHost(ctx, c.Acquires[i].Host, time.Time{})
+		r, err := s.store.TryReserve(ctx, c.Acquires[i].Host, lease, fmt.Sprint(s.from))
+		if c.Acquires[i].Answer = Denied; err == nil {
+			c.Acquires[i].Answer, c.Acquires[i].Token = Granted, r.Token
 		}
 	}
-	s.e.Claimed(c)
+	s.e.LeasesAnswered(c)
 }
 
 // step does what is due, and returns where lines went. They end at once. With gives there is a document at hand.
 func (s *sharing) step(now time.Duration, gives bool) (addrs []netip.Addr) {
 	s.e.Advance(now, start.Add(now))
-	if gives && s.e.slots.Counts().Held == 0 && s.e.intake == nil {
+	if gives && s.e.slots.Counts().Held == 0 && s.e.intake.batch == nil {
 		s.docs++
 		p := &Prepared{}
 		p.Batch.Add(fmt.Append(nil, s.from, "-", s.docs), fmt.Appendf(nil, "http://moves.test/%d", s.docs), 0)

@@ -48,7 +48,7 @@ func stepAt(e *Engine, now time.Duration) (sent uint64) {
 func TestStepWaitsForSilenceThatHasJustBegun(t *testing.T) {
 	e := paced(1, func(c *configs.Config) { c.TimeoutSpiderStatus = 30 * second })
 	e.Connected("spider")
-	e.asking = true // so that nothing else is waited for
+	e.intake.asking = true // so that nothing else is waited for
 	if wait := e.Step(nil); e.stats.Sent != 1 || wait != 30*second {
 		t.Errorf("step: %d sent, wait = %v; want 1 and 30s", e.stats.Sent, wait)
 	}

@@ -18,7 +18,7 @@ func TestRecalledDocumentsAreGivenBack(t *testing.T) {
 	if sent := stepAt(e, 10*second); sent != 1 {
 		t.Fatalf("sent %d documents at once; want 1", sent)
 	}
-	e.asking = true
+	e.intake.asking = true
 	var o docindex.Outcomes
 	for _, id := range []string{"0", "1", "late", "unknown"} {
 		o.Add(docindex.Outcome{DocID: []byte(id)})
@@ -38,7 +38,7 @@ func TestRecalledDocumentsAreGivenBack(t *testing.T) {
 	if want := "[1 late]"; fmt.Sprint(got) != want || e.stats.Sent != 2 {
 		t.Errorf("given back %v, and %d sent; want %s and 2", got, e.stats.Sent, want)
 	}
-	if n := len(e.recalled) + len(e.recallLater); n != 1 { // the one at the spider
+	if n := len(e.outcomes.returnOnTurn) + len(e.outcomes.returnOnArrival); n != 1 { // the one at the spider
 		t.Errorf("%d documents are still wanted back; want 1", n)
 	}
 }
@@ -46,7 +46,7 @@ func TestRecalledDocumentsAreGivenBack(t *testing.T) {
 // TestRecalledOnItsWayIsGivenBackAtOnce, though it has no turn: its host is blocked, and there is no spider.
 func TestRecalledOnItsWayIsGivenBackAtOnce(t *testing.T) {
 	e := paced(0, func(*configs.Config) {})
-	e.asking = true
+	e.intake.asking = true
 	e.Block([]byte("a.example"), time.Hour)
 	var o docindex.Outcomes
 	o.Add(docindex.Outcome{DocID: []byte("late")})
@@ -77,7 +77,7 @@ func TestRecalledFromALostSpiderIsGivenBackAtOnce(t *testing.T) {
 	if n, held := e.Out.Returns.Len(), e.Stats().Slots.Held; n != 1 || held != 0 {
 		t.Errorf("%d documents are given back, and %d held; want 1 and none", n, held)
 	}
-	if n := len(e.recalled); n != 0 {
+	if n := len(e.outcomes.returnOnTurn); n != 0 {
 		t.Errorf("%d documents are still wanted back; want none", n)
 	}
 }
@@ -93,7 +93,7 @@ func TestGivesBackAfterALoss(t *testing.T) {
 		e.opt.Shared = true
 		id := e.Connected("spider")
 		stepAt(e, 10*second)
-		e.spiders[id].spoke = c.spoke
+		e.spiders.byID[id].spoke = c.spoke
 		e.Output(id, nil)
 		e.Written(id)
 		e.Advance(11*second, time.Time{})
@@ -118,7 +118,7 @@ func TestBlockedWhileTheRequestIsOpen(t *testing.T) {
 	stepAt(e, 12*second)
 	e.Block([]byte("other.test"), time.Hour)
 	e.Fetched(e.Out.Fetches[0].ID, robots.Response{Err: robots.ErrBusy})
-	if n := len(e.trips); n != 0 {
+	if n := len(e.robots.open); n != 0 {
 		t.Errorf("%d fetches of robots.txt wait for a blocked host; want none", n)
 	}
 }

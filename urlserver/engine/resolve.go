@@ -22,31 +22,31 @@ func (e *Engine) resolve(host uint32) {
 }
 
 func (e *Engine) lookUp(name string) {
-	if _, under := e.lookups[name]; under {
+	if _, under := e.dns.lookups[name]; under {
 		return
 	}
-	e.lookups[name] = struct{}{}
+	e.dns.lookups[name] = struct{}{}
 	e.Out.Lookups = append(e.Out.Lookups, name)
 }
 
 // failIfKnown deals at once with a host whose look-up has failed a moment ago.
 func (e *Engine) failIfKnown(host uint32) {
-	if e.underBind(host) {
+	if e.isBindPending(host) {
 		return
 	}
-	if f := e.names.failing[host]; f != nil {
-		e.awaits(host, f)
+	if f := e.dns.failing[host]; f != nil {
+		e.docOfFailing(host, f)
 		return
 	}
 	name := e.slots.Host(host).Name()
-	if _, under := e.lookups[string(name)]; under {
+	if _, under := e.dns.lookups[string(name)]; under {
 		return
 	}
 	switch _, err, ok := e.opt.Cached(name); {
-	case ok && e.isForNow(err):
-		e.failsForNow(host, err)
+	case ok && e.isTemporary(err):
+		e.failForNow(host, err)
 	case ok && err != nil:
-		e.giveUp(host, err)
+		e.failHost(host, err)
 	default:
 		e.resolve(host)
 	}
@@ -54,45 +54,45 @@ func (e *Engine) failIfKnown(host uint32) {
 
 // Resolved takes the answer to one of Out.Lookups.
 func (e *Engine) Resolved(name string, addr netip.Addr, err error) {
-	delete(e.lookups, name)
-	e.heard(err)
+	delete(e.dns.lookups, name)
+	e.lookupEnded(err)
 	host := e.slots.FindHost([]byte(name))
 	if host == 0 {
 		return
 	}
-	if f := e.names.failing[host]; f != nil && f.out {
-		f.out = false
-		e.names.trying--
+	if f := e.dns.failing[host]; f != nil && f.lookingUp {
+		f.lookingUp = false
+		e.dns.retrying--
 	}
-	if e.relocated(host, addr, err) {
+	if e.addressChecked(host, addr, err) {
 		return
 	}
-	waits := e.slots.Host(host).Resolving() && !e.underBind(host)
-	if waits && e.isForNow(err) {
-		e.failsForNow(host, err)
+	waits := e.slots.Host(host).Resolving() && !e.isBindPending(host)
+	if waits && e.isTemporary(err) {
+		e.failForNow(host, err)
 		return
 	}
-	e.found(host)
+	e.nameFound(host)
 	switch {
 	case !waits || !e.slots.Host(host).Resolving(): // nothing waits but for the name to be found
 	case err != nil:
-		e.giveUp(host, err)
+		e.failHost(host, err)
 	default:
 		e.bind(host, addr)
 	}
 }
 
-// giveUp ends what waits for a host without an address.
-func (e *Engine) giveUp(host uint32, err error) {
+// failHost ends what waits for a host without an address.
+func (e *Engine) failHost(host uint32, err error) {
 	e.slots.Host(host).Fail()
-	e.unask(host, err)
+	e.failFetches(host, err)
 }
 
-// unask ends the fetches of robots.txt that wait for a host without an address.
-func (e *Engine) unask(host uint32, err error) {
-	delete(e.visits, host)
+// failFetches ends the fetches of robots.txt that wait for a host without an address.
+func (e *Engine) failFetches(host uint32, err error) {
+	delete(e.robots.redirected, host)
 	for _, id := range e.slots.Host(host).RetractOwnRequests(e.now, func(uint32) bool { return true }) {
-		e.finishTrip(id, unanswered(err))
+		e.finishFetch(id, unanswered(err))
 	}
 }
 
@@ -103,8 +103,8 @@ func (e *Engine) endFailed(budget *int) {
 		if doc == 0 {
 			return
 		}
-		if f := e.names.failing[host]; f != nil && f.away {
-			e.returned(doc)
+		if f := e.dns.failing[host]; f != nil && f.returning {
+			e.returnDoc(doc)
 			continue
 		}
 		e.end(doc, docindex.DNS, 0)

@@ -19,7 +19,7 @@ func TestDocumentsWaitWhileNoServerAnswers(t *testing.T) {
 	p.Batch.Add([]byte("1"), []byte(site+"/"), 0)
 	p.Prepare()
 	e.Answered(p)
-	e.asking = true
+	e.intake.asking = true
 	e.Step(nil)
 	if len(e.Out.Lookups) != 1 {
 		t.Fatalf("look-ups are %q; want one", e.Out.Lookups)

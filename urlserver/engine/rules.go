@@ -14,47 +14,47 @@ import (
 // ruleStep is how many hosts a step puts under changed rules: about a millisecond's worth.
 const ruleStep = 4096
 
-// ruling is the operator's rules for hosts, and how far they are in force: for the hosts below next, and for each other
+// hostRules is the operator's rules for hosts, and how far they are in force: for the hosts below next, and for each other
 // host from its next turn on. The doc index is asked for nothing until they are in force for all hosts.
-type ruling struct {
+type hostRules struct {
 	set  *configs.RuleSet
 	next uint32 // the host that the next step begins with; 0: the rules are in force for all hosts
 }
 
 // setRules puts rules in force, from now on.
 func (e *Engine) setRules(rules []configs.HostRule) {
-	if e.ruling.set != nil && slices.EqualFunc(rules, e.cfg.Rules, configs.HostRule.Equal) {
+	if e.rules.set != nil && slices.EqualFunc(rules, e.cfg.Rules, configs.HostRule.Equal) {
 		return
 	}
-	e.ruling = ruling{set: configs.NewRuleSet(rules), next: 1}
+	e.rules = hostRules{set: configs.NewRuleSet(rules), next: 1}
 }
 
-// obey puts changed rules in force for some of the known hosts.
-func (e *Engine) obey() {
+// applyRules puts changed rules in force for some of the known hosts.
+func (e *Engine) applyRules() {
 	for host := e.slots.Movable(e.now); host != 0; host = e.slots.Movable(e.now) {
-		e.rehouse(host)
+		e.regroup(host)
 	}
-	if e.ruling.next != 0 {
-		e.ruling.next = e.slots.Hosts(e.ruling.next, ruleStep, func(host uint32) { e.rehouse(host) })
+	if e.rules.next != 0 {
+		e.rules.next = e.slots.Hosts(e.rules.next, ruleStep, func(host uint32) { e.regroup(host) })
 	}
 }
 
-// isRuled puts the rule in force for a host that is about to be asked, where no step has done so since the rules changed.
+// areRulesApplied puts the rule in force for a host that is about to be asked, where no step has done so since the rules changed.
 // It answers false if that changed anything: the host may have to wait now.
-func (e *Engine) isRuled(host uint32) bool {
-	if e.ruling.next == 0 || host < e.ruling.next {
+func (e *Engine) areRulesApplied(host uint32) bool {
+	if e.rules.next == 0 || host < e.rules.next {
 		return true
 	}
 	before := e.slots.Host(host).Limits()
-	return !e.rehouse(host) && e.slots.Host(host).Limits() == before
+	return !e.regroup(host) && e.slots.Host(host).Limits() == before
 }
 
-// rehouse puts a bound host under the rule for it, and into the group that follows from the rule and from its address,
+// regroup puts a bound host under the rule for it, and into the group that follows from the rule and from its address,
 // the new one if it has changed. away: the host leaves its group, now or when no request to it is open.
-func (e *Engine) rehouse(host uint32) (away bool) {
-	to, moves := e.addresses.moved[host]
-	if _, bound := e.slots.Host(host).GroupID(); !bound || faulty(faultHeed) {
-		delete(e.addresses.moved, host)
+func (e *Engine) regroup(host uint32) (away bool) {
+	to, moves := e.dns.addresses.moved[host]
+	if _, bound := e.slots.Host(host).GroupID(); !bound || faulty(faultRules) {
+		delete(e.dns.addresses.moved, host)
 		return false // it is when it will be bound
 	}
 	addr := e.slots.Host(host).Addr()
@@ -63,18 +63,18 @@ func (e *Engine) rehouse(host uint32) (away bool) {
 	}
 	r := e.ruleFor(host, addr)
 	if e.isIn(host, r.Group, addr) && addr == e.slots.Host(host).Addr() {
-		delete(e.addresses.moved, host)
+		delete(e.dns.addresses.moved, host)
 		if e.opt.Lease > 0 && moves {
 			e.binding(host).addr = addr
 		}
 		e.slots.Host(host).CancelMove(e.now)
 		e.slots.Host(host).SetLimits(e.now, limits(r))
-		e.turnAway(host)
+		e.endBlockedFetches(host)
 		return false
 	}
 	bind := e.opt.Lease == 0 || e.slots.Host(host).Settled() // the reservation is asked for what is needed
 	if e.slots.Host(host).Move(e.now, hostslots.GroupIDOf(r.Group, addr.As16()), limits(r), moves) {
-		delete(e.addresses.moved, host)
+		delete(e.dns.addresses.moved, host)
 		if bind {
 			e.bind(host, addr)
 		}
@@ -82,21 +82,21 @@ func (e *Engine) rehouse(host uint32) (away bool) {
 	return true
 }
 
-// seat puts a host under the rule for it and into a group: that with the given name, or the address's.
-func (e *Engine) seat(host uint32, group string, addr netip.Addr) {
+// bindTo puts a host under the rule for it and into a group: that with the given name, or the address's.
+func (e *Engine) bindTo(host uint32, group string, addr netip.Addr) {
 	if !e.isIn(host, group, addr) {
 		e.slots.Host(host).Unbind(e.now) // under the limits that it had
 	}
 	e.slots.Host(host).SetLimits(e.now, limits(e.ruleFor(host, addr)))
-	e.found(host)
-	a := e.addresses.of(host)
+	e.nameFound(host)
+	a := e.dns.addresses.of(host)
 	a.until, a.gone, a.fresh = 0, false, false
 	if group == "" {
 		e.slots.Host(host).Bind(e.now, addr)
 	} else {
 		e.slots.Host(host).BindNamed(e.now, group, addr)
 	}
-	e.turnAway(host)
+	e.endBlockedFetches(host)
 }
 
 func (e *Engine) isIn(host uint32, group string, addr netip.Addr) bool {
@@ -105,7 +105,7 @@ func (e *Engine) isIn(host uint32, group string, addr netip.Addr) bool {
 }
 
 func (e *Engine) ruleFor(host uint32, addr netip.Addr) configs.HostRule {
-	r := e.ruling.set.Rule(e.ruling.set.Match(e.slots.Host(host).Name(), addr))
+	r := e.rules.set.Rule(e.rules.set.Match(e.slots.Host(host).Name(), addr))
 	if faulty(faultGroup) {
 		r.Group = ""
 	}

@@ -11,30 +11,30 @@ import (
 
 // send sends what is due while spiders have room.
 func (e *Engine) send(budget *int, due *waiter, clock func() time.Duration) {
-	e.unpark(budget)
+	e.resumeSuspended(budget)
 	e.trySuspects(budget, due, false)
-	for ; *budget > 0 && e.roomy > 0; *budget-- {
+	for ; *budget > 0 && e.spiders.withRoom > 0; *budget-- {
 		if clock != nil && *budget%clockEvery == 0 {
 			e.now = max(e.now, clock())
 		}
 		t, wait, ok := e.slots.Next(e.now)
 		if !ok {
-			e.behind = 0
+			e.sending.lateness = 0
 			due.after(wait)
 			e.trySuspects(budget, due, true)
 			return
 		}
-		e.deal(t)
+		e.dispatch(t)
 	}
 }
 
-// deal decides about one document whose turn it is.
-func (e *Engine) deal(t hostslots.Selection) {
-	if len(e.recalled) > 0 && e.giveBackRecalled(t) {
+// dispatch decides about one document whose turn it is.
+func (e *Engine) dispatch(t hostslots.Selection) {
+	if len(e.outcomes.returnOnTurn) > 0 && e.returnSelected(t) {
 		return
 	}
 	if forSuspects(t.Pool) {
-		e.dealSuspect(t)
+		e.dispatchSuspect(t)
 		return
 	}
 	id := e.spiderFor(t)
@@ -42,13 +42,13 @@ func (e *Engine) deal(t hostslots.Selection) {
 		e.slots.Suspend(e.now, t)
 		return
 	}
-	e.dealTo(t, id)
+	e.dispatchTo(t, id)
 }
 
-// dealTo decides about one document whose turn it is and for which there is a spider: where its host is now and robots.txt
+// dispatchTo decides about one document whose turn it is and for which there is a spider: where its host is now and robots.txt
 // first. An address that has become this machine's own since it was looked up is refused, as the resolver refuses it.
-func (e *Engine) dealTo(t hostslots.Selection, id uint32) {
-	if !e.isRuled(t.Host) || !e.isWhere(t) || !e.isBound(t.Host) {
+func (e *Engine) dispatchTo(t hostslots.Selection, id uint32) {
+	if !e.areRulesApplied(t.Host) || !e.isAddressCurrent(t) || !e.isBound(t.Host) {
 		return
 	}
 	if e.opt.Own != nil && e.opt.Own(e.slots.Host(t.Host).Addr()) {
@@ -66,15 +66,15 @@ func (e *Engine) dealTo(t hostslots.Selection, id uint32) {
 	case faulty(faultUnasked):
 	case retried && entry.Fresh(e.now):
 		e.slots.SetRobotsPending(e.now, t.Origin, true)
-		e.retries.Set(t.Origin, entry.FreshUntil())
+		e.robots.retries.Set(t.Origin, entry.FreshUntil())
 		return
 	case retried || !entry.usable(e.now):
 		e.slots.SetRobotsPending(e.now, t.Origin, true)
-		e.startTrip(t.Origin)
+		e.startFetch(t.Origin)
 		return
 	}
 	if !faulty(faultUnasked) {
-		refused, known := e.refused(t)
+		refused, known := e.isForbidden(t)
 		if !known {
 			return
 		}
@@ -94,10 +94,10 @@ func target(url []byte) []byte {
 }
 
 func (e *Engine) sendTo(id uint32, t hostslots.Selection) {
-	sp := e.spiders[id]
+	sp := e.spiders.byID[id]
 	trans := e.slots.Send(e.now, t, id)
-	e.keepApart(t)
-	e.depart(t.Doc, sp)
+	e.desync(t)
+	e.traceSent(t.Doc, sp)
 	doc := e.slots.Doc(t.Doc)
 	if len(sp.out) == 0 {
 		e.Out.Dirty = append(e.Out.Dirty, id)
@@ -123,5 +123,5 @@ func (e *Engine) sendTo(id uint32, t hostslots.Selection) {
 		e.stats.Retried++
 	}
 	e.stats.Delay.Observe(e.now - t.Due)
-	e.review(id, sp)
+	e.updateSpider(id, sp)
 }

@@ -6,32 +6,65 @@ import (
 
 	"urlserver/docindex"
 	"urlserver/hostslots"
+	"urlserver/internal/container/timeheap"
 	"urlserver/protocol"
 )
 
+// spiders has the connected spiders, their pools, and what they are suspected of.
+type spiders struct {
+	byID        []*spider // nil: none
+	pools       pools
+	delayed     timeheap.Heap // spiders that get nothing yet, by the moment from which they do
+	peers       map[string]*peer
+	suspects    map[uint32]suspect  // by document
+	silentAlone map[uint32]struct{} // documents that were alone at a spider that said nothing
+	reserved    int                 // spiders that pools have reserved for suspects
+	withRoom    int                 // spiders that may get a document
+	leaving     []uint32            // spiders that have gone, with documents to be queued again
+	connected   int                 // spiders that have not gone
+	lastLeft    time.Duration       // when the last of them went
+}
+
+// pools has the spider pools, by number and by spiderid.
+type pools struct {
+	all    []spiderPool
+	byName map[string]uint32
+	turn   int // where resumeSuspended begins
+}
+
+func newSpiders() spiders {
+	return spiders{
+		byID:        make([]*spider, 1),
+		pools:       pools{all: make([]spiderPool, 1), byName: map[string]uint32{}},
+		peers:       map[string]*peer{},
+		suspects:    map[uint32]suspect{},
+		silentAlone: map[uint32]struct{}{},
+	}
+}
+
 // spider is a connection to a spider.
 type spider struct {
-	addr       string
-	out        []byte        // lines that are not with its connection yet
-	queued     int           // how many
-	stamped    time.Duration // when the first of them counts as sent
-	inFlight   int
-	sent, done uint64
-	badInRow   int
-	flying     time.Duration // since when lines are with the connection, not written; negative: none are
-	peer       *peer
-	heard      time.Duration       // when it said something last of what it was sent
-	spoke      bool                // it did
-	stranger   bool                // it is no spider: what it has counts no attempt
-	company    company             // what the suspects there allow
-	long       map[uint32]struct{} // documents that it said WORKING of when it had them for a status timeout
-	loss       loss                // where it is gone
-	gone       bool                // it gets nothing more; what it had goes back
-	closed     bool                // and its connection has ended
-	dropped    string              // why that is to end; "": it is not
-	crew       uint32
-	from       time.Duration // it gets nothing before; 0: it may
-	recent     recent
+	addr         string
+	out          []byte        // lines that are not with its connection yet
+	queued       int           // how many
+	stamped      time.Duration // when the first of them counts as sent
+	inFlight     int
+	sent, done   uint64
+	badInRow     int
+	writingSince time.Duration // since when lines are with the connection, not written; negative: none are
+	peer         *peer
+	heard        time.Duration       // when it said something last of what it was sent
+	spoke        bool                // it did
+	notSpider    bool                // it is no spider: what it has counts no attempt
+	company      company             // what the suspects there allow
+	longFetches  map[uint32]struct{} // documents that it said WORKING of when it had them for a status timeout
+	loss         loss                // where it is gone
+	gone         bool                // it gets nothing more; what it had goes back
+	closed       bool                // and its connection has ended
+	dropped      string              // why that is to end; "": it is not
+	pool         uint32
+	notBefore    time.Duration // it gets nothing before; 0: it may
+	recent       recent
 }
 
 // Line is a line from a spider, parsed.
@@ -46,20 +79,20 @@ func (e *Engine) Connected(addr string) (id uint32) { return e.ConnectedFrom(add
 
 // ConnectedFrom is Connected, where spiders that come one after the other are known by another address: peer.
 func (e *Engine) ConnectedFrom(addr, peer string) (id uint32) {
-	sp := &spider{addr: addr, flying: -1, peer: e.peerAt(peer)}
-	for i := 1; i < len(e.spiders) && id == 0; i++ {
-		if e.spiders[i] == nil {
+	sp := &spider{addr: addr, writingSince: -1, peer: e.peerAt(peer)}
+	for i := 1; i < len(e.spiders.byID) && id == 0; i++ {
+		if e.spiders.byID[i] == nil {
 			id = uint32(i)
 		}
 	}
 	if id == 0 {
-		id = uint32(len(e.spiders))
-		e.spiders = append(e.spiders, nil)
+		id = uint32(len(e.spiders.byID))
+		e.spiders.byID = append(e.spiders.byID, nil)
 	}
-	e.spiders[id] = sp
-	e.linked++
-	e.link(0, 1)
-	e.withdrawn = 0
+	e.spiders.byID[id] = sp
+	e.spiders.connected++
+	e.countConnected(0, 1)
+	e.outcomes.returnCursor = 0
 	e.holdUntil(id, sp, sp.peer.until)
 	return id
 }
@@ -67,61 +100,61 @@ func (e *Engine) ConnectedFrom(addr, peer string) (id uint32) {
 // Gone says that a spider's connection has ended. What it had in flight goes
 // back to the front of its slots. Where it said nothing of what it was sent, it answers how many in a row at its address
 // have not, and how long what comes next there waits for its first documents.
-func (e *Engine) Gone(id uint32) (mute int, pause time.Duration) {
-	sp := e.spiders[id]
-	e.lose(id, sp, hostslots.InTime)
+func (e *Engine) Gone(id uint32) (silent int, pause time.Duration) {
+	sp := e.spiders.byID[id]
+	e.loseSpider(id, sp, hostslots.InTime)
 	sp.closed = true
-	if !slices.Contains(e.leaving, id) { // all is back already
-		e.spiders[id] = nil
+	if !slices.Contains(e.spiders.leaving, id) { // all is back already
+		e.spiders.byID[id] = nil
 	}
-	if sp.spoke || sp.stranger {
+	if sp.spoke || sp.notSpider {
 		return 0, 0
 	}
-	return sp.peer.mute, max(0, sp.peer.until-e.now)
+	return sp.peer.silent, max(0, sp.peer.until-e.now)
 }
 
 // drop has a spider's connection ended, for a reason in words.
 func (e *Engine) drop(id uint32, why string) {
-	e.spiders[id].dropped = why
+	e.spiders.byID[id].dropped = why
 	if !faulty(faultHangUp) {
 		e.Out.Drop = append(e.Out.Drop, id)
 	}
 }
 
 // WhyDropped says in words why a spider is in Out.Drop.
-func (e *Engine) WhyDropped(id uint32) string { return e.spiders[id].dropped }
+func (e *Engine) WhyDropped(id uint32) string { return e.spiders.byID[id].dropped }
 
 // holdUntil has a spider get nothing before the given moment; one that is past: it may.
 func (e *Engine) holdUntil(id uint32, sp *spider, until time.Duration) {
-	if sp.from = until; until > e.now {
-		e.greeters.Set(id, until)
+	if sp.notBefore = until; until > e.now {
+		e.spiders.delayed.Set(id, until)
 	} else {
-		sp.from = 0
-		e.greeters.Remove(id)
+		sp.notBefore = 0
+		e.spiders.delayed.Remove(id)
 	}
-	e.review(id, sp)
+	e.updateSpider(id, sp)
 }
 
 // Disown says that a connection is no spider's: it gets nothing more, and what it has counts no attempt.
 // Gone is to follow. What it said counts as a bad line.
 func (e *Engine) Disown(id uint32) {
-	sp := e.spiders[id]
-	sp.stranger = true
+	sp := e.spiders.byID[id]
+	sp.notSpider = true
 	e.stats.BadLines++
-	e.review(id, sp)
+	e.updateSpider(id, sp)
 }
 
 // Lines takes lines from a spider, in their order. It returns the first that names a
 // transaction which never was, or is not this spider's; nil: none does.
 func (e *Engine) Lines(id uint32, lines []Line) (foreign *Line) {
-	sp := e.spiders[id]
-	if sp.from > sp.peer.until {
+	sp := e.spiders.byID[id]
+	if sp.notBefore > sp.peer.until {
 		e.holdUntil(id, sp, sp.peer.until)
 	}
 	for i := range lines {
 		if e.line(id, sp, &lines[i]) {
 			sp.badInRow = 0
-			e.hears(sp)
+			e.spiderSpoke(sp)
 			continue
 		}
 		if foreign == nil && !lines[i].Bad {
@@ -132,7 +165,7 @@ func (e *Engine) Lines(id uint32, lines []Line) (foreign *Line) {
 			e.drop(id, "too many bad lines in a row")
 		}
 	}
-	e.review(id, sp)
+	e.updateSpider(id, sp)
 	return foreign
 }
 
@@ -159,14 +192,14 @@ func (e *Engine) line(id uint32, sp *spider, l *Line) bool {
 }
 
 func (e *Engine) done(sp *spider, trans hostslots.TransID, sent time.Duration, s *protocol.Status) {
-	if sp.flying >= 0 && sent >= sp.flying && e.now-sent > lateAfter {
+	if sp.writingSince >= 0 && sent >= sp.writingSince && e.now-sent > lateAfter {
 		e.slots.MarkRequested(e.now, trans)
 	}
 	retry := time.Duration(max(0, s.RetryAfter)) * time.Second
 	sp.recent.answered(e.now, e.now-sent)
 	doc := e.slots.Done(e.now, trans, s.Code, retry)
-	e.fetched(e.slots.HostOfDoc(doc), e.now-sent)
-	delete(sp.long, doc)
+	e.countFetch(e.slots.HostOfDoc(doc), e.now-sent)
+	delete(sp.longFetches, doc)
 	sp.inFlight--
 	sp.done++
 	status := s.Code
@@ -180,13 +213,13 @@ func (e *Engine) done(sp *spider, trans hostslots.TransID, sent time.Duration, s
 // buffer; where there are none it returns nil and spare stays the caller's. Written is to follow before
 // the next Output.
 func (e *Engine) Output(id uint32, spare []byte) (lines []byte) {
-	sp := e.spiders[id]
+	sp := e.spiders.byID[id]
 	if len(sp.out) == 0 {
 		return nil
 	}
 	lines, sp.out, sp.queued = sp.out, spare[:0], 0
-	sp.flying = sp.stamped
-	e.review(id, sp)
+	sp.writingSince = sp.stamped
+	e.updateSpider(id, sp)
 	return lines
 }
 
@@ -197,21 +230,21 @@ func (e *Engine) WriteBy(id uint32) time.Duration {
 	if e.opt.Lease > 0 {
 		most = min(most, e.margin())
 	}
-	return e.spiders[id].flying + most
+	return e.spiders.byID[id].writingSince + most
 }
 
 // Written says that the last Output is with the spider now. Where that took
 // long, the groups' gaps count from now, so that they hold on the wire.
 func (e *Engine) Written(id uint32) {
-	sp := e.spiders[id]
-	if e.now-sp.flying > lateAfter && !faulty(faultWire) {
-		e.slots.LinesWritten(e.now, id, sp.flying)
+	sp := e.spiders.byID[id]
+	if e.now-sp.writingSince > lateAfter && !faulty(faultWire) {
+		e.slots.LinesWritten(e.now, id, sp.writingSince)
 	}
-	sp.flying = -1
-	e.review(id, sp)
+	sp.writingSince = -1
+	e.updateSpider(id, sp)
 }
 
 // listens reports whether lines may go to a spider now.
 func (e *Engine) listens(sp *spider) bool {
-	return !sp.gone && !sp.stranger && sp.from == 0 && len(sp.out) < maxOutput && !e.stuck(sp)
+	return !sp.gone && !sp.notSpider && sp.notBefore == 0 && len(sp.out) < maxOutput && !e.stuck(sp)
 }

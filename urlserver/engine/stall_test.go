@@ -19,7 +19,7 @@ func TestStatusesThatCameDuringAStallCount(t *testing.T) {
 func stalled(t *testing.T, before func(e *Engine)) {
 	e := paced(2, func(c *configs.Config) { c.TimeoutSpiderStatus, c.ReqHostConcurrent = 30*second, 2 })
 	id := e.Connected("spider")
-	e.asking = true
+	e.intake.asking = true
 	stepAt(e, 10*second)
 	if sent := stepAt(e, 11*second); sent != 2 {
 		t.Fatalf("sent %d documents; want 2", sent)
@@ -35,10 +35,10 @@ func stalled(t *testing.T, before func(e *Engine)) {
 	}
 	e.Lines(id, []Line{{Status: done}})
 	wait := e.Step(nil)
-	if e.stats.Expired != 0 || e.spiders[id].done != 1 || wait > hearing || wait < time.Millisecond {
-		t.Errorf("%d expired, %d done, next step in %v; want 0, 1 and at most %v", e.stats.Expired, e.spiders[id].done, wait, hearing)
+	if e.stats.Expired != 0 || e.spiders.byID[id].done != 1 || wait > hearTime || wait < time.Millisecond {
+		t.Errorf("%d expired, %d done, next step in %v; want 0, 1 and at most %v", e.stats.Expired, e.spiders.byID[id].done, wait, hearTime)
 	}
-	stepAt(e, 60*second+hearing)
+	stepAt(e, 60*second+hearTime)
 	if n := e.stats.Expired; n != 1 {
 		t.Errorf("%d documents have expired once all was heard; want 1", n)
 	}

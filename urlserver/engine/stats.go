@@ -23,16 +23,16 @@ type Stats struct {
 	RobotsDropped                uint64            // robots.txt that were dropped to make room for others
 	Rejected                     int               // hosts in the last reject list
 	Delay                        Histogram         // from due to sent
-	Claimed, ClaimsDenied        uint64            // leases got from the reservation, and not got
-	ClaimsLost, ClaimErrors      uint64            // leases that ended while they were needed; the reservation did not answer
-	Claims                       int               // leases held
+	LeasesGranted, LeasesDenied  uint64            // leases got from the reservation, and not got
+	LeasesLost, LeaseErrors      uint64            // leases that ended while they were needed; the reservation did not answer
+	Leases                       int               // leases held
 
-	Slots    hostslots.Counts
-	Spiders  []SpiderStats
-	Paused   bool
-	Stopping bool
-	Trips    int      // robots.txt fetches under way
-	Notes    []string // what people should know of spiders that are not trusted, in words
+	Slots         hostslots.Counts
+	Spiders       []SpiderStats
+	Paused        bool
+	Stopping      bool
+	RobotsFetches int      // robots.txt fetches under way
+	Notes         []string // what people should know of spiders that are not trusted, in words
 
 	RobotsBytes int // that the rules of all robots.txt take
 }
@@ -51,10 +51,10 @@ func (e *Engine) Stats() Stats {
 	s := e.stats
 	s.Robots = maps.Clone(e.stats.Robots)
 	s.Slots = e.slots.Counts()
-	s.Paused, s.Stopping = e.paused, e.stopping
-	s.Trips, s.RobotsBytes = len(e.trips), e.shelf.bytes
-	s.Claims = e.claims.holds.len
-	for id, sp := range e.spiders {
+	s.Paused, s.Stopping = e.sending.paused, e.sending.stopping
+	s.RobotsFetches, s.RobotsBytes = len(e.robots.open), e.robots.cache.bytes
+	s.Leases = e.leases.held.len
+	for id, sp := range e.spiders.byID {
 		if sp != nil && !sp.gone {
 			s.Spiders = append(s.Spiders, SpiderStats{
 				ID: uint32(id), Addr: sp.addr, InFlight: sp.inFlight, Sent: sp.sent, Done: sp.done, Note: e.noteOf(uint32(id), sp),
@@ -92,4 +92,4 @@ func (h *Histogram) Observe(d time.Duration) {
 func (e *Engine) InFlight() int { return e.slots.Counts().InFlight }
 
 // Paused reports whether the operator has paused sending.
-func (e *Engine) Paused() bool { return e.paused }
+func (e *Engine) Paused() bool { return e.sending.paused }

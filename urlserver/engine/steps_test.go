@@ -109,7 +109,7 @@ func (c *crowd) fill(w *stopwatch, from, hosts int) {
 			p.Batch.Add(fmt.Append(nil, n), fmt.Appendf(nil, "http://h%d.test/", n), 0)
 		}
 		p.Prepare()
-		for c.e.Answered(p); c.e.intake != nil; c.take() {
+		for c.e.Answered(p); c.e.intake.batch != nil; c.take() {
 			w.timed(c.step)
 		}
 	}
@@ -130,7 +130,7 @@ func BenchmarkStepsAtAMillionGroups(b *testing.B) {
 	w.report("intake")
 	body := robots.Response{Status: 200, Body: []byte("User-agent: *\nDisallow: /private/\n")}
 	for id := range uint32(groups) {
-		w.timed(func() { c.e.settle(id+1, body, nil) })
+		w.timed(func() { c.e.applyRobots(id+1, body, nil) })
 	}
 	w.report("robots")
 	for range b.N {
@@ -162,7 +162,7 @@ func (c *crowd) reload(w *stopwatch) {
 	before := c.e.stats.Sent
 	c.cfg.Rules = append(slices.Clone(c.cfg.Rules), configs.HostRule{Hosts: []string{fmt.Sprintf("h%d.test", len(c.cfg.Rules)), "*.example"}, PerSec: 0.1})
 	w.timed(func() { c.e.Reconfigure(c.cfg) })
-	for c.e.ruling.next != 0 {
+	for c.e.rules.next != 0 {
 		w.timed(c.step)
 		c.take()
 	}
@@ -187,7 +187,7 @@ func (c *crowd) look(w *stopwatch) {
 	w.report("SlotViews-far")
 	glances := make([]hostslots.SlotSummary, 1024)
 	for from := 0; from < c.cfg.QueueCount; from += len(glances) {
-		w.timed(func() { c.e.Glances(from, glances) })
+		w.timed(func() { c.e.SlotSummaries(from, glances) })
 	}
 	w.report("Glances")
 }
@@ -207,15 +207,15 @@ func TestRulesComeIntoForceWhileSending(t *testing.T) {
 			c.fill(&stopwatch{}, 0, hosts)
 			c.now = 10 * time.Second
 			if robots { // their requests for robots.txt are queued, and none is sent yet
-				c.e.places = [len(c.e.places)]places{}
+				c.e.robots.limits = [len(c.e.robots.limits)]fetchLimit{}
 				c.step()
-				c.e.places = newPlaces()
+				c.e.robots.limits = newFetchLimits()
 			}
 			c.e.Reconfigure(changed(cfg, func(cfg *configs.Config) {
 				cfg.Rules = []configs.HostRule{{Hosts: []string{blocked}, Block: true}, {Hosts: []string{slow}, PerSec: 0.01}}
 			}))
 			c.step()
-			if c.e.ruling.next == 0 {
+			if c.e.rules.next == 0 {
 				t.Fatal("one step has gone through all hosts")
 			}
 			var asked []string

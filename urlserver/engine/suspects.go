@@ -41,20 +41,20 @@ func (c company) least(most int) int {
 
 // Lanes of the slots: crew n has lane 2n, and lane 2n+1 for suspects.
 
-func laneOf(crew uint32, suspect bool) (lane uint32) {
+func poolQueue(pool uint32, suspect bool) (queue uint32) {
 	if suspect {
-		return 2*crew + 1
+		return 2*pool + 1
 	}
-	return 2 * crew
+	return 2 * pool
 }
 
-func crewOf(lane uint32) uint32 { return lane / 2 }
+func spiderPoolOf(queue uint32) uint32 { return queue / 2 }
 
-func forSuspects(lane uint32) bool { return lane%2 == 1 }
+func forSuspects(queue uint32) bool { return queue%2 == 1 }
 
 // suspect notes that a document was in flight at a spider that has gone, and may have been the cause.
 func (e *Engine) suspect(doc uint32, how *loss) {
-	s, known := e.suspects[doc]
+	s, known := e.spiders.suspects[doc]
 	if _, long := how.long[doc]; long {
 		s.lived = true
 	}
@@ -62,7 +62,7 @@ func (e *Engine) suspect(doc uint32, how *loss) {
 	if !known || least < s.company {
 		s.company = least
 	}
-	e.suspects[doc] = s
+	e.spiders.suspects[doc] = s
 }
 
 // companyOf is how many of the documents that were in flight may be so when one of them is tried again that has some
@@ -77,13 +77,13 @@ func companyOf(docs, left int) int {
 
 // joined notes that a document is at a spider now.
 func (e *Engine) joined(doc, id uint32) {
-	s, ok := e.suspects[doc]
+	s, ok := e.spiders.suspects[doc]
 	if !ok {
 		return
 	}
 	s.at = id
-	e.suspects[doc] = s
-	sp := e.spiders[id]
+	e.spiders.suspects[doc] = s
+	sp := e.spiders.byID[id]
 	if sp.company == nil {
 		sp.company = company{}
 	}
@@ -92,16 +92,16 @@ func (e *Engine) joined(doc, id uint32) {
 
 // parted notes that a document is at a spider no more.
 func (e *Engine) parted(doc uint32) {
-	s, ok := e.suspects[doc]
+	s, ok := e.spiders.suspects[doc]
 	if !ok || s.at == 0 {
 		return
 	}
-	sp := e.spiders[s.at]
+	sp := e.spiders.byID[s.at]
 	if sp.company[s.company]--; sp.company[s.company] == 0 {
 		delete(sp.company, s.company)
 	}
 	s.at = 0
-	e.suspects[doc] = s
+	e.spiders.suspects[doc] = s
 }
 
 // worked notes that a spider said WORKING of a document that it has had for a status timeout. A suspect lets others join it
@@ -111,39 +111,39 @@ func (e *Engine) worked(sp *spider, tx hostslots.Transaction) {
 		return
 	}
 	doc := tx.Doc
-	if s, ok := e.suspects[doc]; ok && s.at != 0 {
+	if s, ok := e.spiders.suspects[doc]; ok && s.at != 0 {
 		if s.lived {
 			return
 		}
 		s.lived = true
-		e.suspects[doc] = s
+		e.spiders.suspects[doc] = s
 		e.parted(doc)
 	}
-	if sp.long == nil {
-		sp.long = map[uint32]struct{}{}
+	if sp.longFetches == nil {
+		sp.longFetches = map[uint32]struct{}{}
 	}
-	sp.long[doc] = struct{}{}
+	sp.longFetches[doc] = struct{}{}
 }
 
 // trySuspects sends suspects that are parked to spiders with few enough documents. last says that nothing else is due.
 func (e *Engine) trySuspects(budget *int, due *waiter, last bool) {
-	if len(e.suspects) == 0 && e.reserved == 0 {
+	if len(e.spiders.suspects) == 0 && e.spiders.reserved == 0 {
 		return
 	}
-	cost := 1 + len(e.spiders)/64 // each look at all spiders counts, so that no step takes long
-	for no := range e.crews {
-		lane, c := laneOf(uint32(no), true), e.crewFor(uint32(no))
-		for *budget > 0 && e.slots.Pool(lane).Suspended() {
+	cost := 1 + len(e.spiders.byID)/64 // each look at all spiders counts, so that no step takes long
+	for no := range e.spiders.pools.all {
+		queue, c := poolQueue(uint32(no), true), e.poolFor(uint32(no))
+		for *budget > 0 && e.slots.Pool(queue).Suspended() {
 			*budget -= cost
-			doc := e.slots.Pool(lane).FirstSuspended()
+			doc := e.slots.Pool(queue).FirstSuspended()
 			id := uint32(0)
 			if doc != 0 {
-				if id = e.tester(c, lane, e.suspects[doc].company, last); id == 0 {
+				if id = e.tester(c, queue, e.spiders.suspects[doc].company, last); id == 0 {
 					break
 				}
 			}
-			if t, ok := e.slots.Pool(lane).ResumeFirst(e.now); ok {
-				e.dealTo(t, id)
+			if t, ok := e.slots.Pool(queue).ResumeFirst(e.now); ok {
+				e.dispatchTo(t, id)
 			}
 		}
 		e.keepReserved(c, due)
@@ -151,25 +151,25 @@ func (e *Engine) trySuspects(budget *int, due *waiter, last bool) {
 }
 
 // tester chooses a spider of a crew that may have a document among so few, or has one wait for it; 0: none may now.
-func (e *Engine) tester(c *crew, lane uint32, company int, last bool) uint32 {
+func (e *Engine) tester(c *spiderPool, queue uint32, company int, last bool) uint32 {
 	var best, free uint32
-	most := max(1, c.linked/2)
-	for i := range e.spiders {
-		id, sp := uint32(i), e.spiders[i]
-		if sp == nil || &e.crews[sp.crew] != c || !e.listens(sp) || sp.distrusted() && !last {
+	most := max(1, c.connected/2)
+	for i := range e.spiders.byID {
+		id, sp := uint32(i), e.spiders.byID[i]
+		if sp == nil || &e.spiders.pools.all[sp.pool] != c || !e.listens(sp) || sp.distrusted() && !last {
 			continue
 		}
 		if len(sp.company) == 0 {
-			if free == 0 || e.triesSooner(c, lane, id, free, company) {
+			if free == 0 || e.triesSooner(c, queue, id, free, company) {
 				free = id
 			}
 			continue
 		}
 		most--
-		if e.fits(c, lane, id, company) {
+		if e.fits(c, queue, id, company) {
 			return id
 		}
-		if best == 0 || e.triesSooner(c, lane, id, best, company) {
+		if best == 0 || e.triesSooner(c, queue, id, best, company) {
 			best = id
 		}
 	}
@@ -179,20 +179,20 @@ func (e *Engine) tester(c *crew, lane uint32, company int, last bool) uint32 {
 	switch {
 	case best == 0:
 		return 0
-	case c.reserved != 0 && c.lane == lane && e.fits(c, lane, c.reserved, company):
+	case c.reserved != 0 && c.reservedFor == queue && e.fits(c, queue, c.reserved, company):
 		return c.reserved
-	case e.fits(c, lane, best, company):
+	case e.fits(c, queue, best, company):
 		return best
-	case c.reserved == 0 && !e.spiders[best].distrusted():
-		e.reserve(c, lane, best)
+	case c.reserved == 0 && !e.spiders.byID[best].distrusted():
+		e.reserve(c, queue, best)
 	}
 	return 0
 }
 
 // triesSooner reports whether spider a is likely to be through with a suspect before spider b: one that has room for it now
 // before one that has to wait, then the quicker one. A spider that has never answered is the slowest.
-func (e *Engine) triesSooner(c *crew, lane, a, b uint32, company int) bool {
-	if fits := e.fits(c, lane, a, company); fits != e.fits(c, lane, b, company) {
+func (e *Engine) triesSooner(c *spiderPool, queue, a, b uint32, company int) bool {
+	if fits := e.fits(c, queue, a, company); fits != e.fits(c, queue, b, company) {
 		return fits
 	}
 	wait := func(sp *spider) time.Duration {
@@ -201,7 +201,7 @@ func (e *Engine) triesSooner(c *crew, lane, a, b uint32, company int) bool {
 		}
 		return e.wait(sp)
 	}
-	spA, spB := e.spiders[a], e.spiders[b]
+	spA, spB := e.spiders.byID[a], e.spiders.byID[b]
 	if waitA, waitB := wait(spA), wait(spB); waitA != waitB {
 		return waitA < waitB
 	}
@@ -209,58 +209,58 @@ func (e *Engine) triesSooner(c *crew, lane, a, b uint32, company int) bool {
 }
 
 // fits reports whether a spider may have one more document, of a lane, that is to be among so few.
-func (e *Engine) fits(c *crew, lane, id uint32, company int) bool {
-	sp := e.spiders[id]
-	return e.listens(sp) && sp.inFlight < e.allowance(sp) && sp.inFlight-len(sp.long) < company && (c.reserved != id || c.lane == lane)
+func (e *Engine) fits(c *spiderPool, queue, id uint32, company int) bool {
+	sp := e.spiders.byID[id]
+	return e.listens(sp) && sp.inFlight < e.allowance(sp) && sp.inFlight-len(sp.longFetches) < company && (c.reserved != id || c.reservedFor == queue)
 }
 
 // reserve has a spider get nothing else until the first suspect of a lane fits there. It does for one status timeout at a time
 // and then goes on for as long, lest a fetch that takes hours stops a crawl.
-func (e *Engine) reserve(c *crew, lane, id uint32) {
-	c.reserved, c.lane, c.since = id, lane, e.now
-	e.reserved++
-	e.review(id, e.spiders[id])
+func (e *Engine) reserve(c *spiderPool, queue, id uint32) {
+	c.reserved, c.reservedFor, c.since = id, queue, e.now
+	e.spiders.reserved++
+	e.updateSpider(id, e.spiders.byID[id])
 }
 
 // unreserve undoes that, where it is for this spider.
-func (e *Engine) unreserve(crew, id uint32) {
-	if c := &e.crews[crew]; c.reserved == id {
+func (e *Engine) unreserve(pool, id uint32) {
+	if c := &e.spiders.pools.all[pool]; c.reserved == id {
 		c.reserved = 0
-		e.reserved--
+		e.spiders.reserved--
 	}
 }
 
 // keepReserved lets the spider go on that a crew has reserved, when nobody waits for it, or it has waited long enough.
-func (e *Engine) keepReserved(c *crew, due *waiter) {
+func (e *Engine) keepReserved(c *spiderPool, due *waiter) {
 	id := c.reserved
 	if id == 0 {
 		return
 	}
-	if !e.slots.Pool(c.lane).Suspended() {
+	if !e.slots.Pool(c.reservedFor).Suspended() {
 		c.reserved = 0
-		e.reserved--
+		e.spiders.reserved--
 	} else {
 		span := e.cfg.TimeoutSpiderStatus
 		due.after(span - (e.now-c.since)%span)
 	}
-	e.review(id, e.spiders[id])
+	e.updateSpider(id, e.spiders.byID[id])
 }
 
 // isReserved reports whether a spider gets nothing now but the suspects that it is reserved for.
 func (e *Engine) isReserved(id uint32, sp *spider) bool {
-	c := &e.crews[sp.crew]
+	c := &e.spiders.pools.all[sp.pool]
 	return c.reserved == id && (e.now-c.since)/e.cfg.TimeoutSpiderStatus%2 == 0
 }
 
-// dealSuspect decides about a suspect whose turn it is: it goes out where it fits and none waits before it.
-func (e *Engine) dealSuspect(t hostslots.Selection) {
+// dispatchSuspect decides about a suspect whose turn it is: it goes out where it fits and none waits before it.
+func (e *Engine) dispatchSuspect(t hostslots.Selection) {
 	id := uint32(0)
 	if !e.slots.Pool(t.Pool).Suspended() {
-		id = e.tester(e.crewFor(crewOf(t.Pool)), t.Pool, e.suspects[t.Doc].company, false)
+		id = e.tester(e.poolFor(spiderPoolOf(t.Pool)), t.Pool, e.spiders.suspects[t.Doc].company, false)
 	}
 	if id == 0 {
 		e.slots.Suspend(e.now, t)
 		return
 	}
-	e.dealTo(t, id)
+	e.dispatchTo(t, id)
 }

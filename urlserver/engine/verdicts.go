@@ -31,37 +31,37 @@ type Question struct {
 	void   bool // the rules are not in force any more
 }
 
-// judging is the questions.
-type judging struct {
-	queue timeheap.Heap            // origins that wait for a verdict, by when their turn is
-	paid  map[uint32]time.Duration // by origin: no question before
-	out   *Question
-	free  time.Duration // no question before
+// verdicts is the questions.
+type verdicts struct {
+	queue     timeheap.Heap            // origins that wait for a verdict, by when their turn is
+	notBefore map[uint32]time.Duration // by origin: no question before
+	out       *Question
+	restUntil time.Duration // no question before
 }
 
-// refused answers whether robots.txt forbids the document of a turn. known is false where that is not
+// isForbidden answers whether robots.txt forbids the document of a turn. known is false where that is not
 // known yet; the origin's documents are held until it is.
-func (e *Engine) refused(t hostslots.Selection) (refused, known bool) {
+func (e *Engine) isForbidden(t hostslots.Selection) (refused, known bool) {
 	entry := e.entry(t.Origin)
 	url := e.slots.Doc(t.Doc).URL
-	allowed, known := e.recollect(t.Origin, url)
+	allowed, known := e.takeVerdict(t.Origin, url)
 	switch {
 	case known:
 	case entry.Rules() == nil: // they were dropped
 		e.slots.SetRobotsPending(e.now, t.Origin, true)
-		e.startTrip(t.Origin)
+		e.startFetch(t.Origin)
 		return false, false
 	default:
 		if entry.size > 0 {
-			e.pull(t.Origin)
-			e.push(t.Origin)
+			e.unlink(t.Origin)
+			e.linkNewest(t.Origin)
 		}
 		work := cheapWork
 		if faulty(faultVerdict) {
 			work = math.MaxInt
 		}
 		if allowed, known = entry.Rules().AllowedWithin(target(url), work); !known {
-			e.enqueue(t, len(url))
+			e.queueVerdict(t, len(url))
 			return false, false
 		}
 	}
@@ -69,66 +69,66 @@ func (e *Engine) refused(t hostslots.Selection) (refused, known bool) {
 	return !allowed, true
 }
 
-// enqueue has the origin of a turn wait for a verdict. Of several that may ask now the one with the least
+// queueVerdict has the origin of a turn wait for a verdict. Of several that may ask now the one with the least
 // work is first.
-func (e *Engine) enqueue(t hostslots.Selection, octets int) {
+func (e *Engine) queueVerdict(t hostslots.Selection, octets int) {
 	e.slots.SetRobotsPending(e.now, t.Origin, true)
 	e.slots.Host(t.Host).Pin()
 	work := octetTime * time.Duration(e.entry(t.Origin).Rules().Len()*octets)
-	e.judging.queue.Set(t.Origin, max(e.now, e.judging.paid[t.Origin])+min(work, 100*time.Millisecond))
-	delete(e.judging.paid, t.Origin)
+	e.robots.verdicts.queue.Set(t.Origin, max(e.now, e.robots.verdicts.notBefore[t.Origin])+min(work, 100*time.Millisecond))
+	delete(e.robots.verdicts.notBefore, t.Origin)
 }
 
-// question asks for the verdicts that are first in the queue.
-func (e *Engine) question(due *waiter) {
-	for e.judging.out == nil {
-		id, at, ok := e.judging.queue.Min()
+// askVerdicts asks for the verdicts that are first in the queue.
+func (e *Engine) askVerdicts(due *waiter) {
+	for e.robots.verdicts.out == nil {
+		id, at, ok := e.robots.verdicts.queue.Min()
 		if !ok {
 			return
 		}
-		if at = max(at, e.judging.free); at > e.now && e.cfg.Robots.Enabled {
+		if at = max(at, e.robots.verdicts.restUntil); at > e.now && e.cfg.Robots.Enabled {
 			due.after(at - e.now)
 			return
 		}
-		e.judging.queue.Remove(id)
+		e.robots.verdicts.queue.Remove(id)
 		entry := e.entry(id)
 		urls := e.waiting(id)
 		if len(urls) == 0 || entry.Rules() == nil || !e.cfg.Robots.Enabled {
-			e.letGo(id)
+			e.endVerdictWait(id)
 			continue
 		}
-		e.judging.out = &Question{Rules: entry.Rules(), Targets: targets(urls), origin: id, urls: urls}
-		e.Out.Question = e.judging.out
+		e.robots.verdicts.out = &Question{Rules: entry.Rules(), Targets: targets(urls), origin: id, urls: urls}
+		e.Out.Question = e.robots.verdicts.out
 	}
 }
 
 // Judged takes the answer to Out.Question: the verdicts on the first of its targets, and what they cost in
 // octets that were looked at.
 func (e *Engine) Judged(allowed []bool, work int) {
-	q := e.judging.out
-	e.judging.out = nil
+	q := e.robots.verdicts.out
+	e.robots.verdicts.out = nil
 	took := octetTime * time.Duration(work)
-	e.judging.free = e.now + took // as much for others
+	e.robots.verdicts.restUntil = e.now + took // as much for others
 	if !faulty(faultCharge) {
-		e.judging.paid[q.origin] = e.now + chargeTimes*took
+		e.robots.verdicts.notBefore[q.origin] = e.now + chargeTimes*took
 	}
 	if !q.void {
 		e.rememberAll(q.origin, q.urls, allowed)
 		e.entry(q.origin).unused = true
 	}
-	e.letGo(q.origin)
+	e.endVerdictWait(q.origin)
 }
 
-// letGo lets documents go on that waited for a verdict.
-func (e *Engine) letGo(id uint32) {
+// endVerdictWait lets documents go on that waited for a verdict.
+func (e *Engine) endVerdictWait(id uint32) {
 	e.slots.SetRobotsPending(e.now, id, false)
 	e.slots.Host(e.slots.HostOf(id)).Unpin()
 }
 
-// judged says in words that an origin of a host waits for a verdict; "": none does.
-func (e *Engine) judged(host uint32) (why explain.Reason) {
+// verdictWait says in words that an origin of a host waits for a verdict; "": none does.
+func (e *Engine) verdictWait(host uint32) (why explain.Reason) {
 	e.slots.Host(host).Origins(func(o uint32) {
-		if e.judging.queue.Has(o) || e.judging.out != nil && e.judging.out.origin == o {
+		if e.robots.verdicts.queue.Has(o) || e.robots.verdicts.out != nil && e.robots.verdicts.out.origin == o {
 			n := 0
 			if rules := e.entry(o).Rules(); rules != nil {
 				n = rules.Len()

@@ -16,10 +16,10 @@ type walkLeaseOf struct {
 }
 
 // claims does what the engine asks for some time later, and has the answer come later still.
-func (w *walk) claims(c *Claims) {
+func (w *walk) claims(c *LeaseBatch) {
 	w.after(w.some(100*time.Millisecond), func() {
 		lost := w.bad(10) // all that comes after it, too
-		c.Forgotten = w.bad(5)
+		c.ReportsLost = w.bad(5)
 		w.release(c)
 		for i := range c.Extends {
 			if lost = lost || w.bad(1); !lost {
@@ -31,12 +31,12 @@ func (w *walk) claims(c *Claims) {
 				w.bind(&c.Binds[i])
 			}
 		}
-		for i := range c.Tries {
+		for i := range c.Acquires {
 			if lost = lost || w.bad(1); !lost {
-				w.try(&c.Tries[i])
+				w.try(&c.Acquires[i])
 			}
 		}
-		answer := func() { w.e.Claimed(c) }
+		answer := func() { w.e.LeasesAnswered(c) }
 		if w.bad(5) {
 			w.after(w.some(walkLease/2), answer)
 			return
@@ -45,7 +45,7 @@ func (w *walk) claims(c *Claims) {
 	})
 }
 
-func (w *walk) release(c *Claims) {
+func (w *walk) release(c *LeaseBatch) {
 	for _, r := range c.Releases {
 		if l := w.store.leases[r.Host]; l.token == r.Token && l.ends > w.now {
 			w.store.leases[r.Host] = walkLeaseOf{next: w.now + r.Next}
@@ -53,10 +53,10 @@ func (w *walk) release(c *Claims) {
 	}
 }
 
-func (w *walk) extend(c *Claim) {
+func (w *walk) extend(c *LeaseRequest) {
 	l := w.store.leases[c.Host]
-	if c.Verdict = Denied; l.token == c.Token && l.ends > w.now && !w.bad(5) {
-		c.Verdict, l.ends = Granted, w.now+walkLease
+	if c.Answer = Denied; l.token == c.Token && l.ends > w.now && !w.bad(5) {
+		c.Answer, l.ends = Granted, w.now+walkLease
 	}
 	w.store.leases[c.Host] = l
 }
@@ -75,9 +75,9 @@ func (w *walk) bind(b *Bind) {
 	b.Group = w.store.bound[b.Host]
 }
 
-func (w *walk) try(c *Claim) {
+func (w *walk) try(c *LeaseRequest) {
 	l := w.store.leases[c.Host]
-	switch c.Verdict = Denied; {
+	switch c.Answer = Denied; {
 	case l.ends > w.now || l.next > w.now:
 		return
 	case w.bad(5):
@@ -88,6 +88,6 @@ func (w *walk) try(c *Claim) {
 		return
 	}
 	w.store.token++
-	c.Verdict, c.Token = Granted, w.store.token
+	c.Answer, c.Token = Granted, w.store.token
 	w.store.leases[c.Host] = walkLeaseOf{token: c.Token, ends: w.now + walkLease}
 }

@@ -146,8 +146,8 @@ func (w *walk) collect() {
 	if out.Ask != nil {
 		w.index(out.Ask)
 	}
-	if out.Claims != nil {
-		w.claims(out.Claims)
+	if out.Leases != nil {
+		w.claims(out.Leases)
 	}
 	dirty, drop := out.Dirty, out.Drop
 	*out = Out{}
@@ -155,7 +155,7 @@ func (w *walk) collect() {
 		w.after(w.some(second), func() { w.hangUp(id) })
 	}
 	for _, id := range dirty {
-		if w.spiders[id] && w.e.spiders[id].flying < 0 {
+		if w.spiders[id] && w.e.spiders.byID[id].writingSince < 0 {
 			w.read(id)
 		}
 	}
@@ -165,8 +165,8 @@ func (w *walk) collect() {
 func (w *walk) empty() {
 	e := w.e
 	under := 0
-	for host := range e.claims.bindings.Cap() {
-		if e.underBind(host) {
+	for host := range e.leases.bindings.byHost.Cap() {
+		if e.isBindPending(host) {
 			under++
 		}
 	}
@@ -177,10 +177,10 @@ func (w *walk) empty() {
 		}
 	})
 	for what, n := range map[string]int{
-		"documents": e.slots.Counts().Held, "look-ups": len(e.lookups), "look-ups again": e.names.trying, "names that fail": len(e.names.failing),
-		"fetches of robots.txt": len(e.trips), "requests for them": e.places[0].quick + e.places[0].slow + e.places[1].quick + e.places[1].slow, "trips to other hosts": len(e.visits), "leases": e.claims.holds.len,
-		"renewals": e.claims.renewals.Len(), "releases": len(e.claims.releases), "hosts to be bound": len(e.claims.toBind) + under,
-		"hosts that move, or are waited for": moving, "told groups": e.claims.told.len, "tellers": len(e.claims.tellers), "changed groups": len(e.claims.changed),
+		"documents": e.slots.Counts().Held, "look-ups": len(e.dns.lookups), "look-ups again": e.dns.retrying, "names that fail": len(e.dns.failing),
+		"fetches of robots.txt": len(e.robots.open), "requests for them": e.robots.limits[0].quick + e.robots.limits[0].slow + e.robots.limits[1].quick + e.robots.limits[1].slow, "trips to other hosts": len(e.robots.redirected), "leases": e.leases.held.len,
+		"renewals": e.leases.renewals.Len(), "releases": len(e.leases.releases), "hosts to be bound": len(e.leases.bindings.proposals) + under,
+		"hosts that move, or are waited for": moving, "told groups": e.leases.reporter.reported.len, "tellers": len(e.leases.reporter.reporters), "changed groups": len(e.leases.reporter.changed),
 	} {
 		if n != 0 {
 			w.t.Errorf("%d %s are left", n, what)

@@ -162,7 +162,7 @@ func (w *walk) operate() {
 		w.cfg.Rules = w.rules()
 		w.e.Reconfigure(w.cfg)
 	default:
-		w.e.Poke()
+		w.e.WakeIndex()
 	}
 }
 

@@ -137,11 +137,11 @@ func (m metrics) reservation(s *urlserver.Status) {
 	if s.Reserving {
 		m.gauge("reservation_up", "1 if the last call of the reservation was answered; only where there is one.", oneIf(!s.ReserverAway))
 	}
-	m.gauge("reservation_held", "Host groups leased from the reservation.", s.Claims)
-	m.counter("reservation_granted_total", "Leases got from the reservation.", s.Claimed)
-	m.counter("reservation_denied_total", "Leases not got: another daemon has the group, or its time has not come.", s.ClaimsDenied)
-	m.counter("reservation_lost_total", "Leases that could not be extended.", s.ClaimsLost)
-	m.counter("reservation_errors_total", "Requests for a lease that the reservation did not answer.", s.ClaimErrors)
+	m.gauge("reservation_held", "Host groups leased from the reservation.", s.Leases)
+	m.counter("reservation_granted_total", "Leases got from the reservation.", s.LeasesGranted)
+	m.counter("reservation_denied_total", "Leases not got: another daemon has the group, or its time has not come.", s.LeasesDenied)
+	m.counter("reservation_lost_total", "Leases that could not be extended.", s.LeasesLost)
+	m.counter("reservation_errors_total", "Requests for a lease that the reservation did not answer.", s.LeaseErrors)
 }
 
 func (m metrics) slots(c hostslots.Counts) {
@@ -236,7 +236,7 @@ func (m metrics) robots(s *urlserver.Status) {
 	for _, state := range []string{"ok", "unavailable", "unreachable", "stale"} {
 		m.counter("robots_fetches_total", help, s.Robots[state], "result", state)
 	}
-	m.gauge("robots_under_way", "robots.txt being fetched.", s.Trips)
+	m.gauge("robots_under_way", "robots.txt being fetched.", s.RobotsFetches)
 	m.gauge("robots_memory_bytes", "Memory that the rules of all robots.txt take.", s.RobotsBytes)
 	m.counter("robots_dropped_total", "robots.txt whose rules were dropped to make room for others (robots.memory).", s.RobotsDropped)
 }

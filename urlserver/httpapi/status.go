@@ -134,7 +134,7 @@ func leasesOf(s *urlserver.Status) *leaseCounts {
 		return nil
 	}
 	return &leaseCounts{
-		Away: s.ReserverAway, Held: s.Claims, Granted: s.Claimed, Denied: s.ClaimsDenied, Lost: s.ClaimsLost, Failures: s.ClaimErrors,
+		Away: s.ReserverAway, Held: s.Leases, Granted: s.LeasesGranted, Denied: s.LeasesDenied, Lost: s.LeasesLost, Failures: s.LeaseErrors,
 	}
 }
 

@@ -126,7 +126,7 @@ func TestStatusOf(t *testing.T) {
 
 	// Where hosts are shared and crawl control goes by Kafka, that shows, too.
 	in.Reserving, in.ReserverAway = true, true
-	in.Claims, in.Claimed, in.ClaimsDenied, in.ClaimsLost, in.ClaimErrors = 26, 27, 28, 29, 30
+	in.Leases, in.LeasesGranted, in.LeasesDenied, in.LeasesLost, in.LeaseErrors = 26, 27, 28, 29, 30
 	server.kafka = func() crawlcontrol.KafkaCounts {
 		return crawlcontrol.KafkaCounts{Connected: true, Lag: 31, Requests: 32, Replies: 33, GivenUp: 34, Errors: 35}
 	}

@@ -66,7 +66,7 @@ func (w *robotsWeb) put(network string, n int) {
 		p.Batch.Add(fmt.Append(nil, network, "-", i), fmt.Appendf(nil, "http://%s.%d.%d/", network, i/250, i%250), 0)
 	}
 	p.Prepare()
-	for w.e.Answered(p); w.e.intake != nil; {
+	for w.e.Answered(p); w.e.intake.batch != nil; {
 		w.run(w.now)
 	}
 }
@@ -80,7 +80,7 @@ func (w *robotsWeb) putAll(network string, n int, paths ...string) {
 		}
 	}
 	p.Prepare()
-	for w.e.Answered(p); w.e.intake != nil; {
+	for w.e.Answered(p); w.e.intake.batch != nil; {
 		w.run(w.now)
 	}
 }
@@ -99,7 +99,7 @@ func (w *robotsWeb) run(until time.Duration) {
 		}
 		for w.e.Step(nil) == 0 {
 		}
-		if kept := w.e.shelf.bytes; kept > w.e.cfg.Robots.Memory || kept < 0 {
+		if kept := w.e.robots.cache.bytes; kept > w.e.cfg.Robots.Memory || kept < 0 {
 			w.Fatalf("at %v: rules take %d bytes", w.now, kept)
 		}
 		w.question()
@@ -107,7 +107,7 @@ func (w *robotsWeb) run(until time.Duration) {
 			w.asked[f.Addr.String()] = w.now
 			w.fetches++
 			if strings.HasPrefix(f.Addr.String(), "10.8.") {
-				w.e.Fetched(f.ID, w.e.policy.Read(robots.Response{Status: 200, Body: w.file}, f.Targets...))
+				w.e.Fetched(f.ID, w.e.robots.policy.Read(robots.Response{Status: 200, Body: w.file}, f.Targets...))
 			} else if strings.HasPrefix(f.Addr.String(), "10.9.") {
 				w.hanging = append(w.hanging, hanging{f.ID, w.now + w.e.cfg.Robots.Timeout})
 			} else {

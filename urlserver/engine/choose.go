@@ -27,17 +27,17 @@ import (
 // time with one document.
 
 const (
-	firstFew    = 8                      // documents at a spider that has not answered, beside others
-	fewPerDone  = 2                      // more for each answer
-	muteAfter   = 10 * time.Second       // a spider without any answer for so long gets few even where it is alone
-	muchSlower  = 4                      // times the best spider's wait: a slot leaves its spider
-	leastWait   = time.Millisecond       // shorter waits are all the same
-	mostWait    = time.Hour              // and so are longer ones
-	unknownWait = 250 * time.Millisecond // of a spider without an answer, where a slot might leave another one for it
-	recently    = 5 * time.Second        // an answer's weight falls by e in that time
-	tryFactor   = 8                      // times its wait: a slow spider is idle for so long before it is tried again
-	stuckAfter  = 10 * time.Millisecond  // that lines wait for a spider's socket: it gets no more until they have left
-	leastTry    = time.Second            // and at least for so long
+	firstFew        = 8                      // documents at a spider that has not answered, beside others
+	fewPerDone      = 2                      // more for each answer
+	unansweredAfter = 10 * time.Second       // a spider without any answer for so long gets few even where it is alone
+	muchSlower      = 4                      // times the best spider's wait: a slot leaves its spider
+	leastWait       = time.Millisecond       // shorter waits are all the same
+	mostWait        = time.Hour              // and so are longer ones
+	unknownWait     = 250 * time.Millisecond // of a spider without an answer, where a slot might leave another one for it
+	recently        = 5 * time.Second        // an answer's weight falls by e in that time
+	tryFactor       = 8                      // times its wait: a slow spider is idle for so long before it is tried again
+	stuckAfter      = 10 * time.Millisecond  // that lines wait for a spider's socket: it gets no more until they have left
+	leastTry        = time.Second            // and at least for so long
 )
 
 // recent is the answers of one spider, older ones with less weight.
@@ -101,8 +101,8 @@ func (e *Engine) cost(sp *spider) time.Duration {
 // window is how many documents a spider may have, as far as its answers go.
 func (e *Engine) window(sp *spider) int {
 	most := e.cfg.Spider.MaxInFlight
-	mute := sp.done == 0 && sp.inFlight > 0 && e.now-sp.recent.first >= muteAfter
-	if e.crews[sp.crew].linked <= 1 && !mute || faulty(faultChoice) {
+	silent := sp.done == 0 && sp.inFlight > 0 && e.now-sp.recent.first >= unansweredAfter
+	if e.spiders.pools.all[sp.pool].connected <= 1 && !silent || faulty(faultChoice) {
 		return most
 	}
 	return int(min(uint64(most), firstFew+fewPerDone*sp.done))
@@ -113,33 +113,33 @@ func (e *Engine) mayHave(sp *spider) bool {
 	return e.listens(sp) && (sp.inFlight < e.allowance(sp) || faulty(faultRoom))
 }
 
-// someMute reports whether a spider gets nothing only since it has not answered enough. It costs O(spiders).
-func (e *Engine) someMute() bool {
-	return slices.ContainsFunc(e.spiders, func(sp *spider) bool {
-		return sp != nil && !sp.gone && sp.from == 0 && sp.done == 0 && sp.inFlight < e.cfg.Spider.MaxInFlight && sp.inFlight >= e.window(sp)
+// anyUnanswered reports whether a spider gets nothing only since it has not answered enough. It costs O(spiders).
+func (e *Engine) anyUnanswered() bool {
+	return slices.ContainsFunc(e.spiders.byID, func(sp *spider) bool {
+		return sp != nil && !sp.gone && sp.notBefore == 0 && sp.done == 0 && sp.inFlight < e.cfg.Spider.MaxInFlight && sp.inFlight >= e.window(sp)
 	})
 }
 
-// someStuck reports whether a spider gets nothing since its socket takes no lines. It costs O(spiders).
-func (e *Engine) someStuck() bool {
-	return slices.ContainsFunc(e.spiders, func(sp *spider) bool { return sp != nil && !sp.gone && e.stuck(sp) })
+// anyStuck reports whether a spider gets nothing since its socket takes no lines. It costs O(spiders).
+func (e *Engine) anyStuck() bool {
+	return slices.ContainsFunc(e.spiders.byID, func(sp *spider) bool { return sp != nil && !sp.gone && e.stuck(sp) })
 }
 
-// review puts a spider where it belongs among those of its crew, after anything about it has changed.
-func (e *Engine) review(id uint32, sp *spider) {
-	c := &e.crews[sp.crew]
+// updateSpider puts a spider where it belongs among those of its crew, after anything about it has changed.
+func (e *Engine) updateSpider(id uint32, sp *spider) {
+	c := &e.spiders.pools.all[sp.pool]
 	if !e.mayHave(sp) || e.isReserved(id, sp) {
-		e.noRoom(id, sp)
+		e.removeReady(id, sp)
 		return
 	}
 	has := c.ready.Has(id)
 	if !has {
-		e.roomy++
+		e.spiders.withRoom++
 	}
-	if !has || c.linked > 1 {
+	if !has || c.connected > 1 {
 		c.ready.Set(id, e.cost(sp))
 	}
-	switch idle := sp.inFlight == 0 && c.linked > 1; {
+	switch idle := sp.inFlight == 0 && c.connected > 1; {
 	case !idle:
 		c.tries.Remove(id)
 	case !c.tries.Has(id):
@@ -147,58 +147,58 @@ func (e *Engine) review(id uint32, sp *spider) {
 	}
 }
 
-// noRoom takes a spider out of those of its crew that a document may go to.
-func (e *Engine) noRoom(id uint32, sp *spider) {
-	c := &e.crews[sp.crew]
+// removeReady takes a spider out of those of its crew that a document may go to.
+func (e *Engine) removeReady(id uint32, sp *spider) {
+	c := &e.spiders.pools.all[sp.pool]
 	if c.ready.Has(id) {
-		e.roomy--
+		e.spiders.withRoom--
 		c.ready.Remove(id)
 		c.tries.Remove(id)
 	}
 }
 
-// reviewCrew reviews all spiders of a crew, after anything about it has changed.
-func (e *Engine) reviewCrew(no uint32) {
-	for id, sp := range e.spiders {
-		if sp != nil && sp.crew == no {
-			e.review(uint32(id), sp)
+// updatePool reviews all spiders of a crew, after anything about it has changed.
+func (e *Engine) updatePool(no uint32) {
+	for id, sp := range e.spiders.byID {
+		if sp != nil && sp.pool == no {
+			e.updateSpider(uint32(id), sp)
 		}
 	}
 }
 
-// link counts a spider into a crew, or out of it by -1. One that is alone has another window.
-func (e *Engine) link(no uint32, by int) {
-	c := &e.crews[no]
-	before := c.linked
-	c.linked += by
-	if before == 1 || c.linked == 1 {
-		e.reviewCrew(no)
+// countConnected counts a spider into a crew, or out of it by -1. One that is alone has another window.
+func (e *Engine) countConnected(no uint32, by int) {
+	c := &e.spiders.pools.all[no]
+	before := c.connected
+	c.connected += by
+	if before == 1 || c.connected == 1 {
+		e.updatePool(no)
 	}
 }
 
 // tryLater says when an idle spider is tried if it is slow.
-func (e *Engine) tryLater(c *crew, id uint32, sp *spider) {
+func (e *Engine) tryLater(c *spiderPool, id uint32, sp *spider) {
 	c.tries.Set(id, e.now+max(leastTry, tryFactor*e.wait(sp)))
 }
 
 // spiderFor chooses the spider that a document goes to. 0: none has room.
 func (e *Engine) spiderFor(t hostslots.Selection) uint32 {
-	c := e.crewFor(crewOf(t.Pool))
+	c := e.poolFor(spiderPoolOf(t.Pool))
 	best := e.quickest(c)
 	if c.ready.Len() <= 1 {
 		return best
 	}
-	limit := muchSlower * e.wait(e.spiders[best])
+	limit := muchSlower * e.wait(e.spiders.byID[best])
 	if id, at, ok := c.tries.Min(); ok && at <= e.now {
-		if e.wait(e.spiders[id]) > limit && !e.stuck(e.spiders[id]) {
+		if e.wait(e.spiders.byID[id]) > limit && !e.stuck(e.spiders.byID[id]) {
 			return id
 		}
-		e.tryLater(c, id, e.spiders[id])
+		e.tryLater(c, id, e.spiders.byID[id])
 	}
-	if e.spiders[best].recent.answers == 0 {
+	if e.spiders.byID[best].recent.answers == 0 {
 		limit = max(limit, muchSlower*unknownWait)
 	}
-	if last := t.Spider; c.ready.Has(last) && !e.stuck(e.spiders[last]) && e.wait(e.spiders[last]) <= limit {
+	if last := t.Spider; c.ready.Has(last) && !e.stuck(e.spiders.byID[last]) && e.wait(e.spiders.byID[last]) <= limit {
 		return last
 	}
 	return best
@@ -207,15 +207,15 @@ func (e *Engine) spiderFor(t hostslots.Selection) uint32 {
 // quickest is the spider of a crew that costs least; 0: none has room. Costs grow with silence, without an
 // event: one that has grown to more than twice what it was is put where it belongs now, so each spider moves
 // O(log) times between two events of it. One that is stuck is taken out, until Written.
-func (e *Engine) quickest(c *crew) uint32 {
+func (e *Engine) quickest(c *spiderPool) uint32 {
 	for {
 		id, was, ok := c.ready.Min()
 		if !ok {
 			return 0
 		}
-		sp := e.spiders[id]
+		sp := e.spiders.byID[id]
 		if e.stuck(sp) {
-			e.noRoom(id, sp)
+			e.removeReady(id, sp)
 			continue
 		}
 		now := e.cost(sp)
@@ -230,5 +230,5 @@ func (e *Engine) quickest(c *crew) uint32 {
 // lines that wait together reach it in one burst, however far apart they were decided on, and a group of
 // which several requests may be open has several among them.
 func (e *Engine) stuck(sp *spider) bool {
-	return sp.flying >= 0 && e.now-sp.flying > stuckAfter && !faulty(faultWire)
+	return sp.writingSince >= 0 && e.now-sp.writingSince > stuckAfter && !faulty(faultWire)
 }

@@ -18,33 +18,33 @@ const (
 	slowPlaces = 8           // slow ones at once, for each place
 )
 
-// places counts the requests for robots.txt of one sort that are open.
-type places struct {
+// fetchLimit counts the requests for robots.txt of one sort that are open.
+type fetchLimit struct {
 	most        int
 	quick, slow int
-	line        []place // of the quick ones, in the order in which they went out, and of some that have ended
+	line        []openFetch // of the quick ones, in the order in which they went out, and of some that have ended
 }
 
-// place is one request.
-type place struct {
-	trip    uint32
+// openFetch is one request.
+type openFetch struct {
+	id      uint32
 	started time.Duration
 }
 
-func newPlaces() [hostslots.OwnQueues]places {
-	return [hostslots.OwnQueues]places{hostslots.FirstTry: {most: firstOpen}, hostslots.Retry: {most: againOpen}}
+func newFetchLimits() [hostslots.OwnQueues]fetchLimit {
+	return [hostslots.OwnQueues]fetchLimit{hostslots.FirstTry: {most: firstOpen}, hostslots.Retry: {most: againOpen}}
 }
 
 // free reports whether one more request may go out. wait is how long until one may because another is
 // slow by then; 0: none will be.
-func (p *places) free(now time.Duration, trips map[uint32]*trip) (wait time.Duration, free bool) {
+func (p *fetchLimit) free(now time.Duration, fetches map[uint32]*robotsFetch) (wait time.Duration, free bool) {
 	most := p.most
 	if faulty(faultPlaces) {
 		most /= 4
 	}
 	for len(p.line) > 0 && p.quick >= most {
 		first := p.line[0]
-		t := trips[first.trip]
+		t := fetches[first.id]
 		switch {
 		case t == nil || !t.quick || t.started != first.started: // it has ended
 		case p.slow == slowPlaces*p.most, faulty(faultPlaces):
@@ -62,20 +62,20 @@ func (p *places) free(now time.Duration, trips map[uint32]*trip) (wait time.Dura
 }
 
 // take gives a place to the request of a trip that goes out now.
-func (p *places) take(id uint32, t *trip, trips map[uint32]*trip) {
+func (p *fetchLimit) take(id uint32, t *robotsFetch, fetches map[uint32]*robotsFetch) {
 	if len(p.line) >= 2*p.most { // those behind a slow one have ended
-		p.line = slices.DeleteFunc(p.line, func(o place) bool {
-			t := trips[o.trip]
+		p.line = slices.DeleteFunc(p.line, func(o openFetch) bool {
+			t := fetches[o.id]
 			return t == nil || !t.quick || t.started != o.started
 		})
 	}
 	t.quick = true
 	p.quick++
-	p.line = append(p.line, place{id, t.started})
+	p.line = append(p.line, openFetch{id, t.started})
 }
 
 // leave ends the request of a trip.
-func (p *places) leave(t *trip) {
+func (p *fetchLimit) leave(t *robotsFetch) {
 	if t.quick {
 		p.quick--
 	} else {

@@ -42,8 +42,8 @@ func rounds(tb testing.TB, trace configs.Trace) (round func()) {
 		}
 		e.Lines(spider, lines)
 		e.Out.Outcomes.Reset()
-		clear(e.Out.Journeys)
-		e.Out.Journeys, e.Out.Skipped = e.Out.Journeys[:0], 0
+		clear(e.Out.Traces)
+		e.Out.Traces, e.Out.Skipped = e.Out.Traces[:0], 0
 	}
 }
 

@@ -53,24 +53,24 @@ func TestWhatCameBackOfAHost(t *testing.T) {
 // TestFiguresOfANumberThatIsAnothers: the slots give the numbers of forgotten hosts to others, which begin at zero.
 func TestFiguresOfANumberThatIsAnothers(t *testing.T) {
 	e := New(configs.Default(), Options{})
-	e.hosts.at(7, []byte("a.test")).classes[docindex.Class2xx] = 5
-	if f := e.hosts.look(7, []byte("b.test")); f != (hostFigures{}) {
+	e.outcomes.byHost.at(7, []byte("a.test")).classes[docindex.Class2xx] = 5
+	if f := e.outcomes.byHost.look(7, []byte("b.test")); f != (hostCounters{}) {
 		t.Errorf("b.test has what came back of a.test: %+v", f)
 	}
-	if f := e.hosts.look(7, []byte("a.test")); f.classes[docindex.Class2xx] != 5 {
+	if f := e.outcomes.byHost.look(7, []byte("a.test")); f.classes[docindex.Class2xx] != 5 {
 		t.Errorf("a.test: %+v", f)
 	}
-	if f := e.hosts.at(7, []byte("b.test")); f.classes != ([hostClasses]uint32{}) {
+	if f := e.outcomes.byHost.at(7, []byte("b.test")); f.classes != ([hostClasses]uint32{}) {
 		t.Errorf("b.test begins with %+v", f)
 	}
-	if f := e.hosts.look(1<<20, []byte("c.test")); f != (hostFigures{}) {
+	if f := e.outcomes.byHost.look(1<<20, []byte("c.test")); f != (hostCounters{}) {
 		t.Errorf("a host that nothing came back of: %+v", f)
 	}
 }
 
 // TestFiguresAreSmall bounds what a host costs, which has a record of its own in the slots.
 func TestFiguresAreSmall(t *testing.T) {
-	if size := unsafe.Sizeof(hostFigures{}); size > 72 {
+	if size := unsafe.Sizeof(hostCounters{}); size > 72 {
 		t.Errorf("the figures of a host take %d bytes", size)
 	}
 }

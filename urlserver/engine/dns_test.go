@@ -113,7 +113,7 @@ func (z *zones) collect() (asked bool) {
 		z.asks++
 		z.index(ask)
 	}
-	z.failing, z.again = max(z.failing, z.e.slots.Counts().Failing), max(z.again, z.e.names.trying)
+	z.failing, z.again = max(z.failing, z.e.slots.Counts().Failing), max(z.again, z.e.dns.retrying)
 	return ask != nil
 }
 
@@ -173,9 +173,9 @@ func TestNamesThatFailHoldUpNobody(t *testing.T) {
 			if len(z.ended) != 6000 {
 				t.Errorf("%d of 6000 documents have ended %v after resolver.give_up", len(z.ended), z.now-giveUp)
 			}
-			z.run(z.now+2*giveUp, func() bool { return len(z.e.names.failing) == 0 })
-			if n := len(z.e.names.failing); n > 0 || z.e.names.trying > 0 {
-				t.Errorf("%d names are kept, %d look-ups are out; want none", n, z.e.names.trying)
+			z.run(z.now+2*giveUp, func() bool { return len(z.e.dns.failing) == 0 })
+			if n := len(z.e.dns.failing); n > 0 || z.e.dns.retrying > 0 {
+				t.Errorf("%d names are kept, %d look-ups are out; want none", n, z.e.dns.retrying)
 			}
 		})
 	}

@@ -11,8 +11,8 @@ import (
 
 // journeys writes down what has become of sampled documents: the place of the outcome, and each step.
 func (p *script) journeys() {
-	for i := range p.e.Out.Journeys {
-		j := &p.e.Out.Journeys[i]
+	for i := range p.e.Out.Traces {
+		j := &p.e.Out.Traces[i]
 		text := fmt.Sprintf("journey %s host=%s group=%s %s status=%d attempts=%d outcome=%d:", j.DocID, j.Host, j.Group, j.Trace.Outcome, j.Status, j.Attempts, j.Outcome)
 		for n, s := range j.Spans {
 			text += fmt.Sprintf(" %v %v-%v", s.Phase, s.From, s.To)
@@ -36,10 +36,10 @@ func TestJourneysAreBounded(t *testing.T) {
 		endpoint       string
 		sample         float64
 		least, skipped int
-	}{{"", 1, 0, 0}, {"http://a", 0, 0, 0}, {"http://a", 1, maxJourneys, 1000}} {
+	}{{"", 1, 0, 0}, {"http://a", 0, 0, 0}, {"http://a", 1, maxTraces, 1000}} {
 		cfg := configs.Default()
 		cfg.Trace = configs.Trace{Endpoint: c.endpoint, Sample: c.sample}
-		cfg.DocIndex.Batch = maxJourneys + 1000
+		cfg.DocIndex.Batch = maxTraces + 1000
 		e := New(cfg, Options{Cached: func(host []byte) (netip.Addr, error, bool) {
 			return netip.MustParseAddr(string(host)), nil, true
 		}})
@@ -53,14 +53,14 @@ func TestJourneysAreBounded(t *testing.T) {
 		}
 		step()
 		p := &Prepared{}
-		for i := range maxJourneys + 1000 {
+		for i := range maxTraces + 1000 {
 			p.Batch.Add(fmt.Append(nil, i), fmt.Appendf(nil, "http://10.%d.%d.%d/", i>>16, i>>8&255, i&255), 0)
 		}
 		p.Prepare()
 		e.Advance(time.Second, start)
 		e.Answered(p)
 		step()
-		if n := len(e.journeys.byDoc); n != c.least || e.Out.Skipped != c.skipped {
+		if n := len(e.tracer.byDoc); n != c.least || e.Out.Skipped != c.skipped {
 			t.Errorf("%+v: %d are followed, %d skipped", c, n, e.Out.Skipped)
 		}
 	}

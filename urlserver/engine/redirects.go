@@ -15,57 +15,57 @@ import (
 // unreachable (RFC 9309, section 2.3.1.4), which forbids everything until it is tried again, and after
 // spider.max_attempts tries ends the documents.
 
-// visit notes that a trip waits for a host other than its origin's.
-func (e *Engine) visit(id uint32, t *trip) {
+// noteRedirected notes that a trip waits for a host other than its origin's.
+func (e *Engine) noteRedirected(id uint32, t *robotsFetch) {
 	if t.host != e.slots.HostOf(t.origin) {
-		e.visits[t.host] = append(e.visits[t.host], id)
+		e.robots.redirected[t.host] = append(e.robots.redirected[t.host], id)
 	}
 }
 
-// unvisit notes that it does not wait any more.
-func (e *Engine) unvisit(id uint32, t *trip) {
-	visits, ok := e.visits[t.host]
+// dropRedirected notes that it does not wait any more.
+func (e *Engine) dropRedirected(id uint32, t *robotsFetch) {
+	visits, ok := e.robots.redirected[t.host]
 	if !ok {
 		return
 	}
 	if i := slices.Index(visits, id); i >= 0 {
 		visits = slices.Delete(visits, i, i+1)
 	}
-	if e.visits[t.host] = visits; len(visits) == 0 {
-		delete(e.visits, t.host)
+	if e.robots.redirected[t.host] = visits; len(visits) == 0 {
+		delete(e.robots.redirected, t.host)
 	}
 }
 
-// turnAway ends the trips that wait for a host, which is not their origin's, if it is blocked.
-func (e *Engine) turnAway(host uint32) {
-	visits := e.visits[host]
-	if len(visits) == 0 || !e.shut(host) {
+// endBlockedFetches ends the trips that wait for a host, which is not their origin's, if it is blocked.
+func (e *Engine) endBlockedFetches(host uint32) {
+	visits := e.robots.redirected[host]
+	if len(visits) == 0 || !e.isBlocked(host) {
 		return
 	}
-	delete(e.visits, host)
+	delete(e.robots.redirected, host)
 	name := string(e.slots.Host(host).Name())
 	wait := max(0, e.slots.Host(host).BlockedUntil()-e.now)
 	for _, id := range e.slots.Host(host).RetractOwnRequests(e.now, func(id uint32) bool {
-		return e.slots.HostOf(e.trips[id].origin) != host
+		return e.slots.HostOf(e.robots.open[id].origin) != host
 	}) {
-		origin := e.trips[id].origin
-		e.finishTrip(id, robots.Response{RetryAfter: wait, Err: fmt.Errorf("robots.txt: redirects to %s, which is blocked", name)})
-		e.shutTargets[origin] = name
+		origin := e.robots.open[id].origin
+		e.finishFetch(id, robots.Response{RetryAfter: wait, Err: fmt.Errorf("robots.txt: redirects to %s, which is blocked", name)})
+		e.robots.blockedTargets[origin] = name
 	}
 }
 
-// shut reports whether a host is blocked by the operator or a rule.
-func (e *Engine) shut(host uint32) bool {
+// isBlocked reports whether a host is blocked by the operator or a rule.
+func (e *Engine) isBlocked(host uint32) bool {
 	if _, bound := e.slots.Host(host).GroupID(); !bound { // the slots have the limits that it had when it was bound last
 		return e.slots.Host(host).BlockedUntil() > e.now || e.ruleFor(host, netip.Addr{}).Block
 	}
 	return e.slots.Host(host).Blocked()
 }
 
-// shutTarget says in words which blocked host the robots.txt of a host's origin redirects to; "": none.
-func (e *Engine) shutTarget(host uint32) (why explain.Reason) {
+// blockedTarget says in words which blocked host the robots.txt of a host's origin redirects to; "": none.
+func (e *Engine) blockedTarget(host uint32) (why explain.Reason) {
 	e.slots.Host(host).Origins(func(o uint32) {
-		name, ok := e.shutTargets[o]
+		name, ok := e.robots.blockedTargets[o]
 		if !ok {
 			return
 		}
@@ -73,15 +73,15 @@ func (e *Engine) shutTarget(host uint32) (why explain.Reason) {
 		if id := e.slots.FindHost([]byte(name)); id != 0 {
 			view = e.slots.Host(id).View()
 		}
-		rule := e.ruling.set.Match([]byte(name), view.Addr)
+		rule := e.rules.set.Match([]byte(name), view.Addr)
 		switch {
 		case view.Blocked != 0:
 			why = explain.Reason{
 				Kind: explain.TargetBlockedByOperator, Until: e.date(view.Blocked), Args: []any{name},
 			}
-		case e.ruling.set.Rule(rule).Block:
+		case e.rules.set.Rule(rule).Block:
 			why = explain.Reason{
-				Kind: explain.TargetBlockedByRule, By: e.ruling.set.Name(rule), Args: []any{name},
+				Kind: explain.TargetBlockedByRule, By: e.rules.set.Name(rule), Args: []any{name},
 			}
 		default:
 			why = because(explain.TargetWasBlocked, name)

@@ -79,7 +79,7 @@ func newCrawl(t *testing.T) *crawl {
 func (c *crawl) spider(takes time.Duration) *pooled {
 	sp := &pooled{id: c.e.Connected("spider"), takes: takes}
 	if c.pool != "" {
-		c.e.Enlist(sp.id, c.pool)
+		c.e.JoinPool(sp.id, c.pool)
 	}
 	c.spiders[sp.id] = sp
 	return sp
@@ -281,7 +281,7 @@ func TestSlowSpiderIsTriedAgain(t *testing.T) {
 	c.run(time.Minute)
 	s.takes = fastTakes
 	c.run(3 * time.Minute)
-	if got := c.e.wait(c.e.spiders[s.id]); got > 2*fastTakes {
+	if got := c.e.wait(c.e.spiders.byID[s.id]); got > 2*fastTakes {
 		t.Errorf("three minutes after it has become quick its wait is %v; want %v", got, fastTakes)
 	}
 }
@@ -367,15 +367,15 @@ func TestChoosingAllocatesNothing(t *testing.T) {
 		now += time.Millisecond
 		e.now = now
 		id := e.spiderFor(hostslots.Selection{})
-		sp := e.spiders[id]
+		sp := e.spiders.byID[id]
 		sp.inFlight++
 		sp.recent.sent(e.now, sp.inFlight == 1)
-		e.review(id, sp)
+		e.updateSpider(id, sp)
 		if now%(2*time.Millisecond) == 0 {
 			sp.recent.answered(e.now, time.Duration(id)*time.Millisecond)
 			sp.done++
 			sp.inFlight--
-			e.review(id, sp)
+			e.updateSpider(id, sp)
 		}
 	}
 	for range 10_000 {

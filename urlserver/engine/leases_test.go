@@ -26,17 +26,17 @@ func leasing(t *testing.T, robots bool) (e *Engine, spider uint32) {
 	e.Answered(p)
 	for range 2 { // bind, then reserve
 		e.Step(nil)
-		c := e.Out.Claims
-		if e.Out.Claims = nil; c == nil {
+		c := e.Out.Leases
+		if e.Out.Leases = nil; c == nil {
 			t.Fatal("the engine claims nothing")
 		}
 		for i := range c.Binds {
 			c.Binds[i].Group = c.Binds[i].Addr.String()
 		}
-		for i := range c.Tries {
-			c.Tries[i].Token, c.Tries[i].Verdict = 1, Granted
+		for i := range c.Acquires {
+			c.Acquires[i].Token, c.Acquires[i].Answer = 1, Granted
 		}
-		e.Claimed(c)
+		e.LeasesAnswered(c)
 	}
 	return e, spider
 }
@@ -69,12 +69,12 @@ func TestRobotsRequestsLeaveWithinTheLease(t *testing.T) {
 func TestAllIsToldAgainOnce(t *testing.T) {
 	e, _ := leasing(t, false)
 	for group := range uint32(10) {
-		e.claims.told.set(1+group, "192.0.2.1")
+		e.leases.reporter.reported.set(1+group, "192.0.2.1")
 	}
 	for range 100 {
-		e.Claimed(&Claims{Forgotten: true})
+		e.LeasesAnswered(&LeaseBatch{ReportsLost: true})
 	}
-	if n := len(e.claims.changed); n != 10 {
+	if n := len(e.leases.reporter.changed); n != 10 {
 		t.Errorf("%d groups are to be told; want 10", n)
 	}
 }

@@ -54,7 +54,7 @@ func TestRulesThatDoNotFitAreFetchedAgain(t *testing.T) {
 			if w.fetches > most || w.fetches < hosts {
 				t.Errorf("%d requests for robots.txt; want %d at most", w.fetches, most)
 			}
-			t.Logf("%d requests, %d bytes kept", w.fetches, w.e.shelf.bytes)
+			t.Logf("%d requests, %d bytes kept", w.fetches, w.e.robots.cache.bytes)
 		})
 	}
 }
@@ -65,7 +65,7 @@ func TestLessMemory(t *testing.T) {
 	w.file = longFile(10_000)
 	w.putAll("10.8", 1000, "/", "/a")
 	w.run(10 * second)
-	before, cfg := w.e.shelf.bytes, w.e.cfg
+	before, cfg := w.e.robots.cache.bytes, w.e.cfg
 	if cfg.Robots.Memory = 1 << 20; before < 2*cfg.Robots.Memory {
 		t.Fatalf("rules take %d bytes", before)
 	}
@@ -178,8 +178,8 @@ func TestDearVerdictsAreMadeElsewhere(t *testing.T) {
 			}
 		}
 	}
-	if n := w.e.judging.queue.Len(); n > 0 || len(w.e.shelf.verdicts) > dear {
-		t.Errorf("%d questions and verdicts of %d hosts are left", n, len(w.e.shelf.verdicts))
+	if n := w.e.robots.verdicts.queue.Len(); n > 0 || len(w.e.robots.cache.remembered) > dear {
+		t.Errorf("%d questions and verdicts of %d hosts are left", n, len(w.e.robots.cache.remembered))
 	}
 }
 

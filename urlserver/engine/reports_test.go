@@ -16,14 +16,14 @@ import (
 type teller struct {
 	e    *Engine
 	now  time.Duration
-	told map[string]Held
+	told map[string]HeldCount
 	most int // crawls told of at once
 }
 
 func newTeller() *teller {
 	cfg := configs.Default()
 	cfg.ReqHostPerSec, cfg.Robots.Enabled = 0.001, false
-	w := &teller{now: 10 * second, told: map[string]Held{}}
+	w := &teller{now: 10 * second, told: map[string]HeldCount{}}
 	w.e = New(cfg, Options{Lease: lease, Counted: true, Cached: func(host []byte) (netip.Addr, error, bool) {
 		return netip.AddrFrom4([4]byte{192, 0, 2, host[0]}), nil, true
 	}})
@@ -42,12 +42,12 @@ func (w *teller) offer(id, host, crawl string) {
 func (w *teller) step() {
 	w.e.Advance(w.now, time.Time{})
 	w.e.Step(nil)
-	c := w.e.Out.Claims
-	if w.e.Out.Claims = nil; c == nil {
+	c := w.e.Out.Leases
+	if w.e.Out.Leases = nil; c == nil {
 		return
 	}
 	crawls := 0
-	for _, h := range c.Held {
+	for _, h := range c.Reports {
 		w.told[h.Host] = h
 		crawls += len(h.Crawls)
 	}
@@ -55,13 +55,13 @@ func (w *teller) step() {
 	for i := range c.Binds {
 		c.Binds[i].Group = c.Binds[i].Addr.String()
 	}
-	for i := range c.Tries {
-		c.Tries[i].Token, c.Tries[i].Verdict = 1, Granted
+	for i := range c.Acquires {
+		c.Acquires[i].Token, c.Acquires[i].Answer = 1, Granted
 	}
 	for i := range c.Extends {
-		c.Extends[i].Verdict = Granted
+		c.Extends[i].Answer = Granted
 	}
-	w.e.Claimed(c)
+	w.e.LeasesAnswered(c)
 }
 
 // pass lets so much time pass that all that has changed is told.
@@ -119,7 +119,7 @@ func TestManyCrawlsAreToldInParts(t *testing.T) {
 	}
 	p.Prepare()
 	w.e.Answered(p)
-	for w.e.intake != nil {
+	for w.e.intake.batch != nil {
 		w.step()
 	}
 	for range 20 {
@@ -131,7 +131,7 @@ func TestManyCrawlsAreToldInParts(t *testing.T) {
 			t.Errorf("told of group %d: %d documents of %d crawls; want %d of %d", g, h.Documents, len(h.Crawls), groupCrawls+5, groupCrawls)
 		}
 	}
-	if w.most > crawlBatch || len(w.e.claims.partly) > 0 {
-		t.Errorf("%d crawls are told of at once, and %d groups are to be told again; want %d at most, and none", w.most, len(w.e.claims.partly), crawlBatch)
+	if w.most > crawlBatch || len(w.e.leases.reporter.truncated) > 0 {
+		t.Errorf("%d crawls are told of at once, and %d groups are to be told again; want %d at most, and none", w.most, len(w.e.leases.reporter.truncated), crawlBatch)
 	}
 }

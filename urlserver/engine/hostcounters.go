@@ -30,8 +30,8 @@ func (f *Fetched) Done() (n uint64) {
 	return n
 }
 
-// hostFigures is what came back of one host. It has 64 bytes and no pointers.
-type hostFigures struct {
+// hostCounters is what came back of one host. It has 64 bytes and no pointers.
+type hostCounters struct {
 	name    uint64        // hash of the host's name: the slots give numbers of forgotten hosts to others
 	took    time.Duration // of all fetches that ended with DONE
 	errorAt time.Duration
@@ -43,55 +43,55 @@ type hostFigures struct {
 	errCode int16
 }
 
-const figuresChunk = 1 << 12
+const countersChunk = 1 << 12
 
 // hostTable has the figures of all hosts by the slots' number, in chunks that never move.
 type hostTable struct {
 	seed   maphash.Seed
-	chunks [][]hostFigures
+	chunks [][]hostCounters
 }
 
 // at returns the figures of a host, which begin at zero where the number was another host's before. It makes room for them.
-func (t *hostTable) at(id uint32, name []byte) *hostFigures {
-	for int(id/figuresChunk) >= len(t.chunks) {
+func (t *hostTable) at(id uint32, name []byte) *hostCounters {
+	for int(id/countersChunk) >= len(t.chunks) {
 		t.chunks = append(t.chunks, nil)
 	}
-	chunk := &t.chunks[id/figuresChunk]
+	chunk := &t.chunks[id/countersChunk]
 	if *chunk == nil {
-		*chunk = make([]hostFigures, figuresChunk)
+		*chunk = make([]hostCounters, countersChunk)
 	}
-	f := &(*chunk)[id%figuresChunk]
+	f := &(*chunk)[id%countersChunk]
 	if hash := maphash.Bytes(t.seed, name); f.name != hash {
-		*f = hostFigures{name: hash}
+		*f = hostCounters{name: hash}
 	}
 	return f
 }
 
 // look returns the figures of a host; zero ones where nothing came back of it.
-func (t *hostTable) look(id uint32, name []byte) (f hostFigures) {
-	if n := int(id / figuresChunk); n < len(t.chunks) && t.chunks[n] != nil {
-		f = t.chunks[n][id%figuresChunk]
+func (t *hostTable) look(id uint32, name []byte) (f hostCounters) {
+	if n := int(id / countersChunk); n < len(t.chunks) && t.chunks[n] != nil {
+		f = t.chunks[n][id%countersChunk]
 	}
 	if f.name != 0 && f.name != maphash.Bytes(t.seed, name) {
-		return hostFigures{}
+		return hostCounters{}
 	}
 	return f
 }
 
-// fetched counts how long a fetch of a host took.
-func (e *Engine) fetched(host uint32, took time.Duration) {
+// countFetch counts how long a fetch of a host took.
+func (e *Engine) countFetch(host uint32, took time.Duration) {
 	took = max(0, took)
 	e.stats.FetchTook += took
-	e.hosts.at(host, e.slots.Host(host).Name()).took += took
+	e.outcomes.byHost.at(host, e.slots.Host(host).Name()).took += took
 }
 
-// countFor counts the outcome of a host's document.
-func (e *Engine) countFor(host uint32, o *docindex.Outcome) {
+// countOutcome counts the outcome of a host's document.
+func (e *Engine) countOutcome(host uint32, o *docindex.Outcome) {
 	class := docindex.ClassOf(o.Kind, o.Status)
 	if int(class) >= hostClasses {
 		return // that says nothing of the host
 	}
-	f := e.hosts.at(host, e.slots.Host(host).Name())
+	f := e.outcomes.byHost.at(host, e.slots.Host(host).Name())
 	if f.classes[class]+1 != 0 {
 		f.classes[class]++
 	}
@@ -111,7 +111,7 @@ func (e *Engine) countFor(host uint32, o *docindex.Outcome) {
 }
 
 // view returns the figures in the form for others.
-func (f *hostFigures) view() Fetched {
+func (f *hostCounters) view() Fetched {
 	v := Fetched{Classes: f.classes, LastStatus: int(f.status), HasStatus: f.told, ErrorAt: f.errorAt}
 	if n := v.Done(); n > 0 {
 		v.Mean, v.HasMean = f.took/time.Duration(n), true

@@ -22,12 +22,12 @@ const (
 	verdictsFrom = 4 << 10 // size of rules whose verdicts are remembered as they come, and of those that cost much
 )
 
-// shelf is the rules that are kept, by origin.
-type shelf struct {
+// rulesCache is the rules that are kept, by origin.
+type rulesCache struct {
 	seed           maphash.Seed
 	bytes          int
 	oldest, newest uint32 // origins
-	verdicts       map[uint32][]verdict
+	remembered     map[uint32][]verdict
 }
 
 // verdict is one on a document, which is known by a hash of its URL.
@@ -36,67 +36,67 @@ type verdict struct {
 	allowed bool
 }
 
-// shelved is what the shelf knows of one origin.
-type shelved struct {
+// cachedRules is what the shelf knows of one origin.
+type cachedRules struct {
 	older, newer uint32
 	size         int // 0: it has no rules there
 }
 
-func newShelf() shelf {
-	return shelf{seed: maphash.MakeSeed(), verdicts: map[uint32][]verdict{}}
+func newRulesCache() rulesCache {
+	return rulesCache{seed: maphash.MakeSeed(), remembered: map[uint32][]verdict{}}
 }
 
-// shelve keeps the rules that an origin has now, in the place of those it had.
-func (e *Engine) shelve(id uint32) {
-	e.unshelve(id)
+// cacheRules keeps the rules that an origin has now, in the place of those it had.
+func (e *Engine) cacheRules(id uint32) {
+	e.uncacheRules(id)
 	size := e.entry(id).Rules().Size()
 	if size == 0 {
 		return
 	}
-	e.origins.At(id).size = size
-	e.shelf.bytes += size
-	e.push(id)
+	e.robots.origins.At(id).size = size
+	e.robots.cache.bytes += size
+	e.linkNewest(id)
 }
 
-// shrink drops rules until the others fit.
-func (e *Engine) shrink(budget *int) {
-	for ; *budget > 0 && e.shelf.bytes > e.cfg.Robots.Memory && !faulty(faultMemory); *budget-- {
-		e.evict(e.shelf.oldest)
+// trimCache drops rules until the others fit.
+func (e *Engine) trimCache(budget *int) {
+	for ; *budget > 0 && e.robots.cache.bytes > e.cfg.Robots.Memory && !faulty(faultMemory); *budget-- {
+		e.evict(e.robots.cache.oldest)
 	}
 }
 
-// push makes an origin's rules the last that are to be dropped.
-func (e *Engine) push(id uint32) {
-	o := e.origins.At(id)
-	o.older, o.newer = e.shelf.newest, 0
+// linkNewest makes an origin's rules the last that are to be dropped.
+func (e *Engine) linkNewest(id uint32) {
+	o := e.robots.origins.At(id)
+	o.older, o.newer = e.robots.cache.newest, 0
 	if o.older != 0 {
-		e.origins.At(o.older).newer = id
+		e.robots.origins.At(o.older).newer = id
 	} else {
-		e.shelf.oldest = id
+		e.robots.cache.oldest = id
 	}
-	e.shelf.newest = id
+	e.robots.cache.newest = id
 }
 
-func (e *Engine) pull(id uint32) {
-	o := e.origins.At(id)
+func (e *Engine) unlink(id uint32) {
+	o := e.robots.origins.At(id)
 	if o.older != 0 {
-		e.origins.At(o.older).newer = o.newer
+		e.robots.origins.At(o.older).newer = o.newer
 	} else {
-		e.shelf.oldest = o.newer
+		e.robots.cache.oldest = o.newer
 	}
 	if o.newer != 0 {
-		e.origins.At(o.newer).older = o.older
+		e.robots.origins.At(o.newer).older = o.older
 	} else {
-		e.shelf.newest = o.older
+		e.robots.cache.newest = o.older
 	}
 	o.older, o.newer = 0, 0
 }
 
-// unshelve takes an origin's rules off the shelf.
-func (e *Engine) unshelve(id uint32) {
-	if o := e.origins.At(id); o.size > 0 {
-		e.pull(id)
-		e.shelf.bytes -= o.size
+// uncacheRules takes an origin's rules off the shelf.
+func (e *Engine) uncacheRules(id uint32) {
+	if o := e.robots.origins.At(id); o.size > 0 {
+		e.unlink(id)
+		e.robots.cache.bytes -= o.size
 		o.size = 0
 	}
 }
@@ -107,7 +107,7 @@ func (e *Engine) evict(id uint32) {
 	if o.size == 0 { // it was for another user agent, and is dropped by now
 		return
 	}
-	if o.unused && len(e.shelf.verdicts[id]) == 0 {
+	if o.unused && len(e.robots.cache.remembered[id]) == 0 {
 		e.slots.Queued(id, 1, func(url []byte) bool {
 			if allowed, known := o.Rules().AllowedWithin(target(url), cheapWork); known {
 				e.remember(id, url, allowed)
@@ -115,28 +115,28 @@ func (e *Engine) evict(id uint32) {
 			return true
 		})
 	}
-	e.unshelve(id)
+	e.uncacheRules(id)
 	o.Entry = o.WithoutRules()
 	e.stats.RobotsDropped++
 }
 
-func (e *Engine) hashOf(url []byte) uint64 { return maphash.Bytes(e.shelf.seed, url) }
+func (e *Engine) hashOf(url []byte) uint64 { return maphash.Bytes(e.robots.cache.seed, url) }
 
 func (e *Engine) remember(id uint32, url []byte, allowed bool) {
-	e.shelf.verdicts[id] = append(e.shelf.verdicts[id], verdict{e.hashOf(url), allowed})
+	e.robots.cache.remembered[id] = append(e.robots.cache.remembered[id], verdict{e.hashOf(url), allowed})
 }
 
 // rememberAll remembers the verdicts on the first of these documents, in the place of those before.
 func (e *Engine) rememberAll(id uint32, urls [][]byte, allowed []bool) {
-	delete(e.shelf.verdicts, id)
+	delete(e.robots.cache.remembered, id)
 	for i, ok := range allowed {
 		e.remember(id, urls[i], ok)
 	}
 }
 
-// recollect takes the verdict on a document, if one is remembered.
-func (e *Engine) recollect(id uint32, url []byte) (allowed, ok bool) {
-	list := e.shelf.verdicts[id]
+// takeVerdict takes the verdict on a document, if one is remembered.
+func (e *Engine) takeVerdict(id uint32, url []byte) (allowed, ok bool) {
+	list := e.robots.cache.remembered[id]
 	if len(list) == 0 {
 		return false, false
 	}
@@ -146,8 +146,8 @@ func (e *Engine) recollect(id uint32, url []byte) (allowed, ok bool) {
 			continue
 		}
 		list[i] = list[len(list)-1]
-		if e.shelf.verdicts[id] = list[:len(list)-1]; len(list) == 1 {
-			delete(e.shelf.verdicts, id)
+		if e.robots.cache.remembered[id] = list[:len(list)-1]; len(list) == 1 {
+			delete(e.robots.cache.remembered, id)
 		}
 		return v.allowed, true
 	}
@@ -187,21 +187,21 @@ func isDear(rules *robots.Rules, urls [][]byte) bool {
 	return slices.ContainsFunc(urls, func(url []byte) bool { return rules.Len()*len(url) > cheapWork })
 }
 
-// settle puts what a robots.txt says in force for an origin. It was fetched for these documents.
-func (e *Engine) settle(id uint32, final robots.Response, urls [][]byte) {
-	final = e.policy.Read(final, targets(urls)...)
+// applyRobots puts what a robots.txt says in force for an origin. It was fetched for these documents.
+func (e *Engine) applyRobots(id uint32, final robots.Response, urls [][]byte) {
+	final = e.robots.policy.Read(final, targets(urls)...)
 	entry := e.entry(id)
 	failures := entry.failures
-	e.unshelve(id)
-	*entry = origin{Entry: e.policy.Settle(entry.Entry, e.now, final), unused: true, agent: e.agent}
+	e.uncacheRules(id)
+	*entry = origin{Entry: e.robots.policy.Settle(entry.Entry, e.now, final), unused: true, agent: e.robots.agent}
 	if entry.Unreachable() {
 		entry.failures = failures + 1
 	}
-	delete(e.shelf.verdicts, id)
+	delete(e.robots.cache.remembered, id)
 	if entry.Rules().Size() >= verdictsFrom || isDear(entry.Rules(), urls) {
 		e.rememberAll(id, urls, final.Verdicts())
 	}
-	e.shelve(id)
+	e.cacheRules(id)
 }
 
 // usable reports whether the entry may be used for a document now. Each answer may be used once,

@@ -1,0 +1,221 @@
+package engine
+
+import (
+	"net/netip"
+	"time"
+
+	"urlserver/internal/container/timeheap"
+)
+
+// A name that fails for now (Options.ForNow) is looked up again after pauses that grow, until it is found, or does not exist,
+// or has failed for resolver.give_up: then what waits for it ends. Where no name server can be used (Options.Down) that
+// says nothing of the name, and no time counts.
+//
+// Names that fail hold up nobody: their documents may be half of what may wait for names, an index that takes documents
+// back gets the others of them, and all of these hosts are left out of the next requests to the index, until they are found
+// or given up. Few of their look-ups are out at a time, so that names that were never asked come first.
+const (
+	firstPause = 2 * time.Second // until a name that failed is looked up again; doubles
+	mostPause  = time.Minute
+	downPause  = 5 * time.Second // the most while no name server can be used
+	downRest   = time.Second     // between two rounds of look-ups then
+	downTries  = 4               // look-ups again that are out then
+	triesShare = 4               // of resolver.concurrency that look-ups again may take: one in so many
+	spreads    = 16              // names that fail together are looked up again apart: their pauses differ by up to half
+	maxFailing = 1 << 20         // names; with more the index is not asked
+)
+
+// dns has the look-ups under way, the names that fail for now, and when addresses are looked up
+// again.
+type dns struct {
+	lookups    map[string]struct{} // names whose answer is to come
+	failing    map[uint32]*failing // by host; each host is pinned
+	retries    timeheap.Heap       // failing hosts without a look-up under way, by when to look up again, or to forget them
+	retrying   int                 // look-ups of failing names that are under way
+	down       bool                // the last answer was that no name server can be used
+	answeredAt time.Duration       // when the last other answer came
+	downFor    time.Duration       // how long no name server could be used before that, in all
+	restUntil  time.Duration       // no failing name is looked up before
+	addresses  addresses
+}
+
+func newDNS() dns {
+	return dns{
+		lookups: map[string]struct{}{}, failing: map[uint32]*failing{},
+		addresses: addresses{moved: map[uint32]netip.Addr{}},
+	}
+}
+
+// failing is a name that fails for now.
+type failing struct {
+	err       error         // of the last look-up
+	first     time.Duration // the first failure that counts
+	since     time.Duration // when that was by the clock that stands while no name server can be used
+	last      time.Duration // the last one
+	pause     time.Duration // until the next look-up; 0: there was none yet
+	next      time.Duration // it
+	down      bool          // no name server could be used when it was looked up last, so nothing counts
+	lookingUp bool          // a look-up again is out
+	returning bool          // its documents were given back to the index, which leaves it out
+	givenUp   bool          // it was given up; what comes of it ends, but for a look-up now and then
+}
+
+// isDown reports whether a look-up failed because no name server can be used.
+func (e *Engine) isDown(err error) bool { return err != nil && e.opt.Down != nil && e.opt.Down(err) }
+
+// isTemporary reports whether a look-up that failed may be answered later.
+func (e *Engine) isTemporary(err error) bool {
+	return err != nil && e.opt.ForNow != nil && e.opt.ForNow(err) || e.isDown(err)
+}
+
+// lookupEnded notes the end of a look-up: whether name servers can be used. Where they cannot, they could not since the last
+// answer, as far as anybody knows.
+func (e *Engine) lookupEnded(err error) {
+	n := &e.dns
+	if e.isDown(err) {
+		n.down, n.restUntil = true, e.now+downRest
+		return
+	}
+	if n.down {
+		n.downFor += e.now - n.answeredAt
+	}
+	n.down, n.answeredAt = false, e.now
+}
+
+// failingClock is the time, by a clock that stands while no name server can be used.
+func (e *Engine) failingClock() time.Duration {
+	if e.dns.down {
+		return e.dns.answeredAt - e.dns.downFor
+	}
+	return e.now - e.dns.downFor
+}
+
+// timeLeft is how long a name that fails is still borne.
+func (e *Engine) timeLeft(f *failing) time.Duration {
+	return e.cfg.Resolver.GiveUp - (e.failingClock() - f.since)
+}
+
+// failForNow has a name that something waits for be looked up again, or given up.
+func (e *Engine) failForNow(host uint32, err error) {
+	f := e.dns.failing[host]
+	if f == nil {
+		f = &failing{down: true} // so that time counts from now
+		e.dns.failing[host] = f
+		e.slots.Host(host).Pin()
+	}
+	if f.down || e.now-f.last > e.cfg.Resolver.GiveUp {
+		f.first, f.since = e.now, e.failingClock()
+	}
+	f.err, f.last, f.down = err, e.now, e.isDown(err)
+	if !f.down && (e.timeLeft(f) <= 0 || faulty(faultGiveUp)) {
+		e.giveUpName(host, f)
+		return
+	}
+	f.givenUp = false
+	e.slots.Host(host).SetFailing(true)
+	f.pause = min(max(firstPause, 2*f.pause), mostPause)
+	if f.down {
+		f.pause = min(f.pause, downPause)
+	}
+	f.next = e.now + f.pause + f.pause*time.Duration(host%spreads)/(2*spreads)
+	if !f.down {
+		f.next = min(f.next, e.now+e.timeLeft(f))
+	}
+	e.dns.retries.Set(host, f.next)
+	e.returnFailing(host, f)
+}
+
+// giveUpName ends what waits for a name that has failed for too long.
+func (e *Engine) giveUpName(host uint32, f *failing) {
+	f.givenUp, f.returning, f.pause = true, false, 0
+	e.slots.Host(host).SetFailing(false)
+	e.dns.retries.Set(host, e.now+e.cfg.Resolver.GiveUp)
+	e.failHost(host, f.err)
+}
+
+// nameFound says that a host's name fails no more, or that nobody wants to know.
+func (e *Engine) nameFound(host uint32) {
+	if e.dns.failing[host] == nil {
+		return
+	}
+	delete(e.dns.failing, host)
+	e.dns.retries.Remove(host)
+	e.slots.Host(host).SetFailing(false)
+	e.slots.Host(host).Unpin()
+}
+
+// docOfFailing deals with a document that has come for a host whose name fails.
+func (e *Engine) docOfFailing(host uint32, f *failing) {
+	switch {
+	case !f.givenUp:
+		e.returnFailing(host, f)
+	case !e.dns.down && e.now < f.last+mostPause:
+		e.failHost(host, f.err)
+	case !f.lookingUp:
+		e.dns.retries.Set(host, e.now)
+	}
+}
+
+// returnFailing gives the documents of a host whose name fails back to the index, where those of such hosts are too many.
+func (e *Engine) returnFailing(host uint32, f *failing) {
+	if e.slots.Host(host).Docs() == 0 || faulty(faultIntake) || !f.returning && (!e.opt.Exact || e.slots.Counts().Failing <= e.failingMost()) {
+		return
+	}
+	f.returning = true
+	e.slots.Host(host).Fail()
+}
+
+// waitingMost is how many documents may wait for their hosts' names; failingMost, of hosts whose names fail.
+func (e *Engine) waitingMost() int { return max(4*e.cfg.DocIndex.Batch, e.cfg.QueueCount) }
+func (e *Engine) failingMost() int { return min(e.waitingMost(), e.cfg.Leftover.Max) / 2 }
+
+// isReturning reports whether documents of a host go back to the index as they come.
+func (e *Engine) isReturning(host uint32) bool {
+	f := e.dns.failing[host]
+	return f != nil && f.returning
+}
+
+// namesHaveRoom reports whether more documents may wait for their hosts' names. An index that takes nothing back may have
+// given more of failing ones than it should, as it does not know them: these do not count, unless none can be found now.
+func (e *Engine) namesHaveRoom() bool {
+	c := e.slots.Counts()
+	failing := min(c.Failing, e.failingMost())
+	if e.dns.down && !e.opt.Exact || faulty(faultIntake) {
+		failing = c.Failing
+	}
+	return c.Unresolved-c.Failing+failing < e.waitingMost() && len(e.dns.failing) < maxFailing
+}
+
+// retryLookups looks names up again that failed, a few at a time.
+func (e *Engine) retryLookups(due *waiter) {
+	n := &e.dns
+	most := max(1, e.cfg.Resolver.Concurrency/triesShare)
+	if n.down {
+		most = downTries
+	}
+	for {
+		host, at, ok := n.retries.Min()
+		if !ok {
+			return
+		}
+		if at > e.now {
+			due.after(at - e.now)
+			return
+		}
+		f := n.failing[host]
+		switch {
+		case !f.returning && !e.slots.Host(host).Needed():
+			e.nameFound(host)
+			continue
+		case n.retrying >= most: // an answer is to come
+			return
+		case n.down && n.restUntil > e.now:
+			due.after(n.restUntil - e.now)
+			return
+		}
+		n.retries.Remove(host)
+		f.lookingUp = true
+		n.retrying++
+		e.lookUp(string(e.slots.Host(host).Name()))
+	}
+}

@@ -1,0 +1,304 @@
+package engine
+
+import (
+	"net/netip"
+	"time"
+
+	"urlserver/internal/container/dense"
+	"urlserver/internal/container/timeheap"
+)
+
+// LeaseBatch is work for the reservation that daemons share, to be done in the order of its fields. One is out at a time;
+// whoever does it fills the answers in.
+type LeaseBatch struct {
+	Reports  []HeldCount
+	Releases []Release
+	Binds    []Bind
+	Extends  []LeaseRequest
+	Acquires []LeaseRequest
+
+	// Forgotten is an answer: what was told in Held is not counted, nor is what was told before.
+	ReportsLost bool
+
+	began  time.Duration
+	crawls int // in Held
+}
+
+// reset empties c for use at another time.
+func (c *LeaseBatch) reset(now time.Duration) {
+	clear(c.Reports)
+	clear(c.Releases)
+	clear(c.Binds)
+	clear(c.Extends)
+	clear(c.Acquires)
+	*c = LeaseBatch{
+		Reports: c.Reports[:0], Releases: c.Releases[:0], Binds: c.Binds[:0], Extends: c.Extends[:0], Acquires: c.Acquires[:0], began: now,
+	}
+}
+
+// Release gives a group back that Next from now on may be asked again.
+type Release struct {
+	group  uint32
+	Host   string // that the lease is for: the group's address or, where it has a name, one of its hosts
+	Token  uint64
+	Next   time.Duration
+	Delete bool // the daemon holds nothing for it any more
+}
+
+// Bind proposes the group of a host: the address that the host has or, by a rule, an alias.
+type Bind struct {
+	host  uint32
+	Host  string
+	Addr  netip.Addr
+	Alias string // by a rule; "": none
+	TTL   time.Duration
+	Ask   bool   // which group is in force: the binding is to be extended as little as may be, instead of by TTL
+	Group string // the answer: the group in force; "": there is none
+}
+
+// LeaseRequest is a lease to be got, or extended.
+type LeaseRequest struct {
+	Host    string
+	Token   uint64 // of the lease to be extended, or the answer
+	Answer  LeaseAnswer
+	Unknown bool // an answer: the reservation does not know of it
+	group   uint32
+}
+
+// LeaseAnswer is what became of a Claim.
+type LeaseAnswer uint8
+
+const (
+	Unanswered LeaseAnswer = iota // the reservation could not be asked
+	Granted
+	Denied
+)
+
+const (
+	leaseBatch      = 1000 // of each kind, in one Claims
+	reportsPerLease = 6
+	keepShare       = 6           // of a lease that is kept without need, at most: less than extending takes
+	leaseRetry      = time.Second // until the reservation is asked again that could not be
+)
+
+// leases has the leases of the groups, and what is to be asked of the reservation.
+type leases struct {
+	out      bool       // request is at the reservation
+	request  LeaseBatch // a buffer while out is false
+	held     heldLeases
+	renewals timeheap.Heap // groups whose leases are held, by when to extend them
+	releases []Release     // for the next batch
+	idle     []uint32      // a buffer
+	retryAt  time.Duration // the reservation is not asked before: it did not answer
+	bindings bindings
+	reporter reporter
+}
+
+// bindings has the groups that the reservation has bound hosts to, and the bindings to ask for.
+type bindings struct {
+	byHost    dense.Array[binding]
+	proposals []proposal
+	questions timeheap.Heap // hosts, by when to ask whether their bindings have ended
+}
+
+// reporter reports to the reservation how many documents are held.
+type reporter struct {
+	reported  reportedGroups
+	reporters map[string]uint32 // the group that was reported last under a host; groups come and go
+	nextAt    time.Duration     // when changed groups are reported
+	changed   []uint32          // groups, for the next batch
+	truncated []uint32          // groups of which not all crawls were reported, for the next round of changes
+}
+
+// heldLeases are the leases that the engine has.
+type heldLeases struct {
+	byGroup dense.Array[heldLease]
+	len     int
+}
+
+type heldLease struct {
+	host  string // "": there is none
+	token uint64
+}
+
+func (h *heldLeases) of(group uint32) (heldLease, bool) {
+	found := h.byGroup.Get(group)
+	return found, found.host != ""
+}
+
+func (h *heldLeases) add(group uint32, lease heldLease) {
+	at := h.byGroup.At(group)
+	if at.host == "" {
+		h.len++
+	}
+	*at = lease
+}
+
+// drop forgets a lease that there is.
+func (h *heldLeases) drop(group uint32) {
+	*h.byGroup.At(group) = heldLease{}
+	h.len--
+}
+
+func newLeases() leases {
+	return leases{reporter: reporter{reporters: map[string]uint32{}}}
+}
+
+// margin is how long before its end a lease counts as ended: for clocks, for answers that took long, and for lines on
+// their way.
+func (e *Engine) margin() time.Duration { return e.opt.Lease / 10 }
+
+// requestLeases asks the reservation for what the slots want, and gives back what they need no more.
+func (e *Engine) requestLeases(due *waiter) {
+	if e.opt.Lease == 0 {
+		return
+	}
+	e.gatherReleases()
+	if e.leases.out {
+		return
+	}
+	if e.leases.retryAt > e.now {
+		due.after(e.leases.retryAt - e.now)
+		return
+	}
+	c := &e.leases.request
+	c.reset(e.now)
+	c.Releases, e.leases.releases = e.leases.releases, c.Releases
+	e.gatherBinds(c, due)
+	e.gatherExtends(c, due)
+	for len(c.Acquires) < leaseBatch && !e.sending.stopping {
+		id := e.slots.NextWantedLease()
+		if id == 0 {
+			break
+		}
+		c.Acquires = append(c.Acquires, LeaseRequest{group: id, Host: e.leaseHost(id)})
+	}
+	e.gatherReports(c, due)
+	if len(c.Reports)+len(c.Releases)+len(c.Binds)+len(c.Extends)+len(c.Acquires) > 0 {
+		e.leases.out, e.Out.Leases = true, c
+	}
+}
+
+// leaseHost is what a group's lease is for.
+func (e *Engine) leaseHost(group uint32) string {
+	if e.slots.Group(group).Named() {
+		return string(e.slots.Host(e.slots.Group(group).AnyHost()).Name())
+	}
+	return e.slots.Group(group).Name()
+}
+
+func (e *Engine) gatherReleases() {
+	e.leases.idle = e.slots.ReleasedLeases(e.now, e.opt.Lease/keepShare, e.leases.idle[:0])
+	for _, id := range e.leases.idle {
+		e.releaseLease(id)
+	}
+}
+
+func (e *Engine) releaseLease(group uint32) {
+	h, ok := e.leases.held.of(group)
+	if !ok {
+		return
+	}
+	e.leases.held.drop(group)
+	e.leases.renewals.Remove(group)
+	e.leases.releases = append(e.leases.releases, Release{
+		group: group, Host: h.host, Token: h.token, Delete: e.slots.Group(group).Docs() == 0,
+		Next: max(0, e.slots.Group(group).NextRequest()-e.now),
+	})
+}
+
+func (e *Engine) gatherExtends(c *LeaseBatch, due *waiter) {
+	for len(c.Extends) < leaseBatch {
+		id, at, ok := e.leases.renewals.Min()
+		if !ok {
+			return
+		}
+		if at > e.now {
+			due.after(at - e.now)
+			return
+		}
+		if !e.slots.Group(id).Leased() { // it has lapsed
+			e.releaseLease(id)
+			continue
+		}
+		e.leases.renewals.Remove(id)
+		h, _ := e.leases.held.of(id)
+		c.Extends = append(c.Extends, LeaseRequest{group: id, Host: h.host, Token: h.token})
+	}
+}
+
+// LeasesAnswered takes the answers to Out.Claims.
+func (e *Engine) LeasesAnswered(c *LeaseBatch) {
+	e.leases.out = false
+	if c.ReportsLost {
+		e.reportAllAgain()
+	}
+	for i := range c.Binds {
+		e.bindAnswered(&c.Binds[i], c.began)
+	}
+	for i := range c.Extends {
+		e.extendAnswered(&c.Extends[i], c.began)
+	}
+	for i := range c.Acquires {
+		e.acquireAnswered(&c.Acquires[i], c.began)
+	}
+}
+
+func (e *Engine) extendAnswered(c *LeaseRequest, began time.Duration) {
+	if h, ok := e.leases.held.of(c.group); !ok || h.token != c.Token {
+		return // released meanwhile
+	}
+	switch c.Answer {
+	case Granted:
+		e.leaseGranted(c, began)
+	case Denied:
+		e.leases.held.drop(c.group)
+		e.stats.LeasesLost++
+		e.slots.Group(c.group).LeaseDenied(e.now, e.opt.Lease)
+	case Unanswered: // the slots let go of it by themselves at its end
+		e.leases.retryAt = e.now + leaseRetry
+		e.leases.renewals.Set(c.group, e.leases.retryAt)
+		e.stats.LeaseErrors++
+	}
+}
+
+func (e *Engine) acquireAnswered(c *LeaseRequest, began time.Duration) {
+	switch c.Answer {
+	case Granted:
+		e.stats.LeasesGranted++
+		e.leases.held.add(c.group, heldLease{c.Host, c.Token})
+		e.leaseGranted(c, began)
+		return
+	case Denied:
+		e.stats.LeasesDenied++
+		if c.Unknown { // so that it is told again
+			e.forgetReported(c.group)
+		}
+	case Unanswered:
+		e.leases.retryAt = e.now + leaseRetry
+		e.stats.LeaseErrors++
+	}
+	e.slots.Group(c.group).LeaseDenied(e.now, e.opt.Lease/2)
+}
+
+// leaseGranted notes a lease that began, at the earliest, when the reservation was asked.
+func (e *Engine) leaseGranted(c *LeaseRequest, began time.Duration) {
+	e.slots.Group(c.group).LeaseGranted(e.now, began+e.opt.Lease-e.margin())
+	if !e.slots.Group(c.group).Leased() { // it is not needed any more, or has lapsed
+		e.releaseLease(c.group)
+		return
+	}
+	e.leases.renewals.Set(c.group, began+e.opt.Lease/3)
+}
+
+// ReleaseAll gives all leases back, once the engine does nothing more.
+func (e *Engine) ReleaseAll() []Release {
+	e.gatherReleases()
+	for group := range e.leases.held.byGroup.Cap() {
+		e.releaseLease(group)
+	}
+	for i := range e.leases.releases {
+		e.leases.releases[i].Delete = true // what is held stays with the doc index
+	}
+	return e.leases.releases
+}

@@ -1,0 +1,200 @@
+package engine
+
+import (
+	"errors"
+	"fmt"
+	"time"
+
+	"urlserver/hostslots"
+	"urlserver/internal/container/dense"
+	"urlserver/internal/container/timeheap"
+	"urlserver/internal/robots"
+)
+
+// robotsFetches has the robots.txt of all origins, and the fetches that are under way.
+type robotsFetches struct {
+	policy         robots.Policy
+	agent          uint32 // grows with each change of robots.user_agent
+	origins        dense.Array[origin]
+	open           map[uint32]*robotsFetch // by number
+	lastID         uint32
+	retries        timeheap.Heap // origins whose documents wait until robots.txt is tried again
+	limits         [hostslots.OwnQueues]fetchLimit
+	cache          rulesCache
+	verdicts       verdicts
+	redirected     map[uint32][]uint32 // fetches that wait for a host other than their origin's, by that host
+	blockedTargets map[uint32]string   // by origin: the blocked host that its robots.txt redirects to
+	forgotten      []uint32            // a buffer
+}
+
+func newRobotsFetches() robotsFetches {
+	return robotsFetches{
+		open:           map[uint32]*robotsFetch{},
+		limits:         newFetchLimits(),
+		cache:          newRulesCache(),
+		verdicts:       verdicts{notBefore: map[uint32]time.Duration{}},
+		redirected:     map[uint32][]uint32{},
+		blockedTargets: map[uint32]string{},
+	}
+}
+
+// robotsFetch is the fetch of one origin's robots.txt, with its redirects.
+type robotsFetch struct {
+	origin  uint32
+	route   robots.Fetch
+	host    uint32 // of the request that is next or open
+	started time.Duration
+	agent   string   // the user agent that the rules are read for
+	urls    [][]byte // of documents that wait for it
+	try     hostslots.OwnQueue
+	quick   bool // its request is open and not slow
+}
+
+// origin is what the engine knows of one.
+type origin struct {
+	robots.Entry
+	cachedRules
+	unused   bool   // no document was judged by the entry yet
+	failures int    // trips in a row that found nobody
+	agent    uint32 // the Engine.agent that it is for; of another one nothing counts
+}
+
+// entry returns what is known of an origin, for the user agent in force.
+func (e *Engine) entry(id uint32) *origin {
+	o := e.robots.origins.At(id)
+	if o.agent != e.robots.agent {
+		e.forgetOrigin(id)
+	}
+	return o
+}
+
+// startFetch starts to fetch the robots.txt of an origin, whose documents are held
+// meanwhile.
+func (e *Engine) startFetch(origin uint32) {
+	e.robots.lastID++
+	t := &robotsFetch{
+		origin: origin,
+		host:   e.slots.HostOf(origin),
+		route:  robots.NewFetch(string(e.slots.OriginKey(origin))),
+		agent:  e.cfg.Robots.UserAgent,
+	}
+	if e.entry(origin).Failed() {
+		t.try = hostslots.Retry
+	}
+	e.robots.open[e.robots.lastID] = t
+	e.slots.Host(t.host).Pin()
+	e.slots.Host(t.host).QueueOwnRequest(e.now, e.robots.lastID, t.try)
+}
+
+// startRequests lets requests for robots.txt go out whose groups may be asked.
+func (e *Engine) startRequests(budget *int, due *waiter) {
+	for try := range e.robots.limits {
+		e.startRequestsOf(hostslots.OwnQueue(try), budget, due)
+	}
+}
+
+func (e *Engine) startRequestsOf(try hostslots.OwnQueue, budget *int, due *waiter) {
+	for {
+		if wait, free := e.robots.limits[try].free(e.now, e.robots.open); !free {
+			due.after(wait)
+			return
+		}
+		for host := e.slots.NextOwnRequestHost(e.now, try); host != 0 && !(e.areRulesApplied(host) && e.isBound(host)); host = e.slots.NextOwnRequestHost(e.now, try) {
+			if *budget--; *budget <= 0 {
+				return
+			}
+		}
+		id, addr, wait, ok := e.slots.NextOwnRequest(e.now, try)
+		if !ok {
+			due.after(wait)
+			return
+		}
+		t := e.robots.open[id]
+		t.started = e.now
+		e.robots.limits[try].take(id, t, e.robots.open)
+		e.dropRedirected(id, t)
+		e.stats.RobotsRequests++
+		t.urls = e.waiting(t.origin)
+		f := Fetch{ID: id, URL: t.route.URL(), Addr: addr, Targets: targets(t.urls)}
+		if e.opt.Lease > 0 {
+			f.By = e.slots.Host(t.host).LeasedUntil()
+		}
+		e.Out.Fetches = append(e.Out.Fetches, f)
+	}
+}
+
+// Fetched takes the answer to one of Out.Fetches.
+func (e *Engine) Fetched(id uint32, resp robots.Response) {
+	t := e.robots.open[id]
+	e.robots.limits[t.try].leave(t)
+	e.slots.Host(t.host).OwnRequestDone(e.now, hostslots.Feedback{
+		Took: e.now - t.started, Status: resp.Status, RetryAfter: resp.RetryAfter,
+	})
+
+	if errors.Is(resp.Err, robots.ErrLate) || errors.Is(resp.Err, robots.ErrBusy) { // this process stood still, or lacks room
+		e.slots.Host(t.host).QueueOwnRequest(e.now, id, t.try)
+		e.noteRedirected(id, t)
+		e.endBlockedFetches(t.host) // it may be blocked since the request went out
+		return
+	}
+	next, final, done := t.route.Answer(resp)
+	if done {
+		e.finishFetch(id, final)
+		return
+	}
+	e.redirect(id, t, next)
+}
+
+// redirect goes on to where a redirect leads, under the pace of the host there.
+func (e *Engine) redirect(id uint32, t *robotsFetch, next robots.Fetch) {
+	url, err := parse([]byte(next.URL()), e.cfg.Resolver.AllowPorts)
+	if err != nil {
+		e.finishFetch(id, unanswered(err))
+		return
+	}
+	t.urls, t.route, t.host = nil, next, e.slots.EnsureHost(url.Host())
+	e.slots.Host(t.host).Unbind(e.now) // to be resolved anew, unless it is settled
+	e.slots.Host(t.host).QueueOwnRequest(e.now, id, t.try)
+	e.noteRedirected(id, t)
+	if !e.slots.Host(t.host).Settled() {
+		e.failIfKnown(t.host)
+	}
+	e.endBlockedFetches(t.host)
+}
+
+// finishFetch puts what a robots.txt says in force and lets the documents that wait for
+// it go on.
+func (e *Engine) finishFetch(id uint32, final robots.Response) {
+	t := e.robots.open[id]
+	delete(e.robots.open, id)
+	delete(e.robots.blockedTargets, t.origin)
+	e.applyRobots(t.origin, final, t.urls)
+	entry := e.entry(t.origin)
+	if t.agent != e.cfg.Robots.UserAgent { // it has another one since
+		e.forgetOrigin(t.origin)
+	}
+	e.stats.Robots[entry.State()]++
+	host := e.slots.HostOf(t.origin)
+	delay := time.Duration(0)
+	e.slots.Host(host).Origins(func(o uint32) { delay = max(delay, e.entry(o).CrawlDelay()) })
+	e.slots.Host(host).SetCrawlDelay(e.now, delay)
+	e.slots.SetRobotsPending(e.now, t.origin, false)
+	e.slots.Host(host).Unpin()
+}
+
+// retryRobots lets documents go on whose robots.txt could not be had, once it is to be tried again. After
+// spider.max_attempts tries in a row they end.
+func (e *Engine) retryRobots() {
+	for {
+		id, at, ok := e.robots.retries.Min()
+		if !ok || at > e.now && e.cfg.Robots.Enabled { // robots.txt may have been switched off since
+			return
+		}
+		e.robots.retries.Remove(id)
+		e.slots.SetRobotsPending(e.now, id, false)
+	}
+}
+
+func unanswered(err error) robots.Response {
+	return robots.Response{Err: fmt.Errorf("robots.txt: %w", err)}
+}
