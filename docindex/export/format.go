@@ -1,5 +1,5 @@
-// Package export carries what a store holds to another, whatever kind either is: lines of JSON, as FORMAT.md has them.
-// A line of a URL is what URL Frontier clients write and read.
+// Package export moves the content of a store to another store, of any kind, as lines of JSON; see
+// FORMAT.md. The line of a URL is what URL Frontier clients write and read.
 package export
 
 import (
@@ -12,16 +12,16 @@ import (
 )
 
 const (
-	// maxLine bounds a line: the longest URL and extra, every byte of them escaped.
+	// maxLine bounds a line: the longest URL and extra, with every byte escaped.
 	maxLine = 128 << 10
 
-	// defaultCrawl is what lines call the crawl that has no name.
+	// defaultCrawl is the name of the crawl without a name.
 	defaultCrawl = "DEFAULT"
 
-	// always is the date of what is due before all others, since the format's 0 is never.
+	// always is the date of what is due before all others, since 0 means never in the format.
 	always = 1
 
-	// priorityKey is the metadata for a priority that metadata's own "priority" does not say.
+	// priorityKey is the metadata for a priority that the metadata's own "priority" does not give.
 	priorityKey = "urlserver.priority"
 )
 
@@ -29,8 +29,8 @@ var settingWords = [...]string{
 	docindex.SetDelay: "delay", docindex.SetBlock: "block", docindex.SetLimit: "limit", docindex.SetActive: "active",
 }
 
-// appendDocument appends the line of a document. What is in transit is written as scheduled; what is completed has
-// no metadata but its owner, and no priority any more.
+// appendDocument appends the line of a document. A document in transit is written as scheduled. A
+// completed document has no metadata but its owner, and no priority.
 func appendDocument(dst []byte, d *docindex.Document) []byte {
 	dst = ndjson.AppendString(append(dst, `{"known":{"info":{"url":`...), d.URL)
 	dst = ndjson.AppendString(append(dst, `,"key":`...), d.Key)
@@ -76,7 +76,8 @@ func appendMetadata(dst []byte, m map[string][]string) []byte {
 	return append(dst, '}')
 }
 
-// appendSetting appends the line of a setting. One for all queues has no key, and one for a host has that in place of a key.
+// appendSetting appends the line of a setting. A setting of all queues has no key; a setting of a
+// host has the host instead.
 func appendSetting(dst []byte, s *docindex.Setting) []byte {
 	dst = ndjson.AppendString(append(dst, `{"set":`...), []byte(settingWords[s.Kind]))
 	switch {
@@ -90,7 +91,7 @@ func appendSetting(dst []byte, s *docindex.Setting) []byte {
 	return append(dst, "}\n"...)
 }
 
-// appendEnd appends the last line, which says how many URLs came before it.
+// appendEnd appends the last line, which has the number of URLs before it.
 func appendEnd(dst []byte, urls uint64) []byte {
 	return append(appendNumber(append(dst, `{"end":`...), urls), "}\n"...)
 }
@@ -102,7 +103,7 @@ func appendCrawl(dst, crawl []byte) []byte {
 	return ndjson.AppendString(append(dst, `"crawlID":`...), crawl)
 }
 
-// appendNumber appends a number as a string, as protobuf has 64 bits in JSON.
+// appendNumber appends a number as a string, as protobuf writes 64 bits in JSON.
 func appendNumber(dst []byte, n uint64) []byte {
 	return append(strconv.AppendUint(append(dst, '"'), n, 10), '"')
 }

@@ -28,8 +28,8 @@ type Store interface {
 	Target
 }
 
-// Handler serves /docindex/dump over store: GET is [Write], POST is [Read] of a body that may be packed. It does not ask
-// who is there, nor bound how long a body may take: the server around it does.
+// Handler serves /docindex/dump over store: GET is [Write]; POST is [Read] of a body that may be
+// packed. The server around it authenticates clients and bounds how long a body may take.
 func Handler(store Store) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		switch r.Method {
@@ -44,7 +44,7 @@ func Handler(store Store) http.Handler {
 	})
 }
 
-// failure is the body of an answer that says no, and the last line of a dump that could not be finished.
+// failure is the body of an error answer, and the last line of a dump that could not be finished.
 type failure struct {
 	Error string `json:"error"`
 }
@@ -52,7 +52,7 @@ type failure struct {
 func serveWrite(store Store, w http.ResponseWriter, r *http.Request) {
 	w.Header().Set("Content-Type", "application/x-ndjson")
 	if err := Write(r.Context(), store, w); err != nil {
-		_ = json.NewEncoder(w).Encode(failure{err.Error()}) // who has gone reads nothing
+		_ = json.NewEncoder(w).Encode(failure{err.Error()}) // a client that has gone reads nothing
 	}
 }
 
@@ -81,5 +81,5 @@ func serveRead(store Store, w http.ResponseWriter, r *http.Request) {
 func answer(w http.ResponseWriter, status int, v any) {
 	w.Header().Set("Content-Type", "application/json")
 	w.WriteHeader(status)
-	_ = json.NewEncoder(w).Encode(v) // who has gone needs no answer
+	_ = json.NewEncoder(w).Encode(v) // a client that has gone needs no answer
 }

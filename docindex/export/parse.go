@@ -18,13 +18,13 @@ import (
 	"urlserver/protocol"
 )
 
-// entry is a line that was read: a URL to be put, or something to be set, or neither: the end.
+// entry is a line: a URL to put, or a setting, or neither: the end.
 type entry struct {
-	put     docindex.Put // its URL is empty where it is no line of a URL
+	put     docindex.Put // its URL is empty if the line is not of a URL
 	setting *docindex.Setting
 }
 
-// parse reads a line. The error says what is wrong with it.
+// parse parses a line.
 func parse(line []byte) (entry, error) {
 	var in pb.URLItem
 	bad := protojson.Unmarshal(line, &in)
@@ -38,7 +38,7 @@ func parse(line []byte) (entry, error) {
 	return entry{}, fmt.Errorf("neither a URLItem nor a setting: %.200s", plain(bad))
 }
 
-// putOf is what a URLItem asks for, as [docindex.Puts.AddExact] takes it.
+// putOf converts a URLItem for [docindex.Puts.AddExact].
 func putOf(in *pb.URLItem) (docindex.Put, error) {
 	var info *pb.URLInfo
 	put := docindex.Put{Created: int64(min(in.CreationDate, math.MaxInt64)), DocID: []byte(in.ID)}
@@ -60,7 +60,7 @@ func putOf(in *pb.URLItem) (docindex.Put, error) {
 	return put, takeMetadata(&put, info.Metadata)
 }
 
-// dueOf is a date as stores have it.
+// dueOf converts a date to a due time.
 func dueOf(date uint64) int64 {
 	switch date {
 	case 0:
@@ -71,7 +71,7 @@ func dueOf(date uint64) int64 {
 	return int64(min(date, math.MaxInt64-1))
 }
 
-// crawlOf is a crawl as stores have it: DEFAULT is nothing.
+// crawlOf converts a crawl: DEFAULT is nothing.
 func crawlOf(id string) []byte {
 	if id == defaultCrawl {
 		return nil
@@ -102,7 +102,7 @@ func takeMetadata(put *docindex.Put, metadata map[string]*pb.StringList) error {
 	return nil
 }
 
-// settingLine is a line that is no URL's.
+// settingLine is a line without a URL.
 type settingLine struct {
 	Set     *string
 	Key     string
@@ -112,7 +112,8 @@ type settingLine struct {
 	End     *json.Number
 }
 
-// parseSetting reads a line of a setting, or the end, which is none. ours is false where the line is neither.
+// parseSetting parses the line of a setting, or the end, which has none. ours is false if the line
+// is neither.
 func parseSetting(line []byte) (s *docindex.Setting, ours bool, err error) {
 	var in settingLine
 	loose := json.Unmarshal(line, &in)
@@ -157,7 +158,8 @@ func checkScope(s *docindex.Setting) error {
 	return nil
 }
 
-// plain is protojson's error without what it says of places in the line, and without the spaces it varies.
+// plain returns protojson's error without the places in the line, and without the spaces that
+// protojson varies.
 func plain(err error) string {
 	text := strings.TrimPrefix(strings.ReplaceAll(err.Error(), "\u00a0", " "), "proto: ")
 	return strings.TrimSpace(placeInLine.ReplaceAllString(text, ""))

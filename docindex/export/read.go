@@ -13,22 +13,23 @@ import (
 
 const (
 	maxPuts   = 1000    // URLs stored at once
-	maxBytes  = 1 << 20 // of their lines, about
-	maxErrors = 10      // mistakes that a Result names
+	maxBytes  = 1 << 20 // of their lines, roughly
+	maxErrors = 10      // invalid lines that a Result names
 )
 
-// Result says what became of the lines.
+// Result counts the lines by what became of them.
 type Result struct {
 	New        int      `json:"new"`
-	Known      int      `json:"known"`      // had before; they stay as they were
-	Renumbered int      `json:"renumbered"` // of the new ones: got another number for a DOC_ID, since theirs was taken
+	Known      int      `json:"known"`      // stored before; unchanged
+	Renumbered int      `json:"renumbered"` // of the new ones: got another DOC_ID, since theirs was taken
 	Settings   int      `json:"settings"`
 	Invalid    int      `json:"invalid"`
 	Errors     []string `json:"errors"` // the first invalid lines
 }
 
-// Read puts into store what lines say. Those that cannot be used are counted and named; the rest is taken. An error
-// is the body's or the store's; what came before it is stored, as the Result says.
+// Read stores the URLs and settings of a dump. It counts and names invalid lines, and stores the
+// others. An error is of the body or of the store; what came before it is stored, as the Result
+// says.
 func Read(ctx context.Context, store Target, body io.Reader) (Result, error) {
 	r := reader{store: store, res: Result{Errors: []string{}}}
 	in := ndjson.NewReader(body, maxLine)
@@ -54,7 +55,7 @@ func Read(ctx context.Context, store Target, body io.Reader) (Result, error) {
 
 // BrokenError says that a body broke off.
 type BrokenError struct {
-	Line int // the last one that came
+	Line int // the last line that was read
 	Err  error
 }
 
@@ -65,11 +66,11 @@ func (e *BrokenError) Error() string {
 // Unwrap is for package errors.
 func (e *BrokenError) Unwrap() error { return e.Err }
 
-// reader stores lines, a batch at a time.
+// reader stores lines in batches.
 type reader struct {
 	store  Target
 	puts   docindex.Puts
-	number []int // the line of each of puts
+	number []int // line numbers of puts
 	bytes  int   // of these lines
 	res    Result
 }
@@ -106,7 +107,8 @@ func (r *reader) invalid(number int, err error) {
 	}
 }
 
-// flush stores what was collected. URLs whose DOC_ID is a number that another URL has by now get another.
+// flush stores the lines that were collected. A URL whose DOC_ID is a number that another URL has
+// gets another DOC_ID.
 func (r *reader) flush(ctx context.Context) error {
 	res, err := r.store.Put(ctx, &r.puts)
 	r.res.New += res.New
@@ -122,8 +124,8 @@ func (r *reader) flush(ctx context.Context) error {
 	return nil
 }
 
-// renumber puts again, without their DOC_IDs, those of the refused that have numbers for them, as stores give them, or others
-// that only this store may give.
+// renumber puts refused URLs again without their DOC_IDs, if those are numbers as stores give them,
+// or of a form that only this store may give.
 func (r *reader) renumber(ctx context.Context, refused []docindex.Refusal) error {
 	var again docindex.Puts
 	var number []int

@@ -11,10 +11,10 @@ import (
 	"github.com/klauspost/compress/zstd"
 )
 
-// maxWindow is the memory that unpacking zstd may take: what its command line takes without being asked.
+// maxWindow is the memory that unpacking zstd may take: the default of zstd's command line.
 const maxWindow = 128 << 20
 
-// packing is a way to pack: the first bytes it gives a file, and the ending of its name.
+// packing is a way to pack: the first bytes of a packed file, and the ending of its name.
 type packing struct {
 	name, ending string
 	magic        []byte
@@ -26,11 +26,11 @@ var packings = []packing{
 	{name: "gzip", ending: ".gz", magic: []byte{0x1F, 0x8B}, open: openGzip},
 }
 
-// Unpack returns what r has, without the zstd or gzip that it begins with. An r that has neither, though its name
-// ends as if it had, is an error.
+// Unpack returns the content of r without the zstd or gzip that it begins with. An r without either
+// is an error if its name says otherwise.
 func Unpack(r io.Reader, name string) (io.ReadCloser, error) {
 	in := bufio.NewReader(r)
-	start, _ := in.Peek(4) // what cannot be read fails later
+	start, _ := in.Peek(4) // a read error comes back later
 	for _, p := range packings {
 		switch {
 		case bytes.HasPrefix(start, p.magic):

@@ -10,8 +10,8 @@ import (
 	"urlserver/docindex"
 )
 
-// Write writes all that store holds: settings, URLs by crawl and queue, and the end. What changes meanwhile is written
-// as it was before or after.
+// Write writes the content of a store: settings, URLs by crawl and queue, and the end. What changes
+// meanwhile is written as it was before or after the change.
 func Write(ctx context.Context, store Source, to io.Writer) error {
 	w := writer{out: bufio.NewWriterSize(to, 64<<10)}
 	err := store.Settings(ctx, func(s *docindex.Setting) bool {
@@ -39,7 +39,7 @@ func Write(ctx context.Context, store Source, to io.Writer) error {
 	return w.err
 }
 
-// writer keeps the first error of where it writes to.
+// writer keeps the first error of its destination.
 type writer struct {
 	out  *bufio.Writer
 	line []byte

@@ -17,21 +17,21 @@ import (
 )
 
 const (
-	// maxLine bounds a line: the longest URL, every byte of it escaped, and members that are ignored.
+	// maxLine bounds a line: the longest URL with every byte escaped, and members that are ignored.
 	maxLine = 64 << 10
 
-	// surplus times max is how many lines are read. An index that sends more than it was asked
-	// for regards all as taken, so the daemon takes what it can bear.
+	// surplus times max is how many lines are read. An index that sends more than it was asked for
+	// regards all as taken, so the daemon takes what it can bear.
 	surplus = 4
 )
 
-// ErrSurplus says that the index sent more than four times of what it was asked for; the rest was
-// not read.
+// ErrSurplus says that the index sent more than four times what it was asked for; the rest was not
+// read.
 var ErrSurplus = errors.New("the doc index sends far more candidates than it was asked for")
 
-// Candidates asks the index. URLs are added to b as weburl serialises them. Lines that cannot be used are counted in b, as
-// invalid where they have a usable DOC_ID and as skipped where not. With an error b has what came
-// before it, and that is good.
+// Candidates is [docindex.Source.Candidates]. URLs are added to b as weburl serialises them. Lines
+// that cannot be used are counted in b: as invalid if they have a usable DOC_ID, else as skipped.
+// After an error b has what came before it, which is valid.
 func (c *Client) Candidates(ctx context.Context, max int, reject []string, b *docindex.Batch) error {
 	if reject == nil {
 		reject = []string{}
@@ -57,10 +57,10 @@ func (c *Client) Candidates(ctx context.Context, max int, reject []string, b *do
 	return nil
 }
 
-// readCandidates adds what the body of an answer offers.
+// readCandidates adds the candidates in an answer's body.
 func readCandidates(body io.Reader, contentType string, max int, b *docindex.Batch) error {
 	most := surplus * max
-	typed := isNDJSON(contentType) // an empty body may be called anything
+	typed := isNDJSON(contentType) // an empty body may have any type
 	in := ndjson.NewReader(ndjson.Limit(body, int64(most)*maxLine), maxLine)
 	for taken := 0; ; {
 		line, err := in.Next()
@@ -85,7 +85,8 @@ func readCandidates(body io.Reader, contentType string, max int, b *docindex.Bat
 	}
 }
 
-// isNDJSON lets pass what a simple index may call its lines, and nothing that is surely no index: a login page, say.
+// isNDJSON accepts the types that a simple index may give its lines, and rejects what is surely no
+// index, such as a login page.
 func isNDJSON(contentType string) bool {
 	media, _, _ := mime.ParseMediaType(contentType)
 	return contentType == "" || media == "text/plain" || media == "application/octet-stream" ||

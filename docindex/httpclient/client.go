@@ -1,4 +1,5 @@
-// Package httpclient is the client of a doc index over HTTP, by the contract in ../CONTRACT.md.
+// Package httpclient is the client of a doc index over HTTP, by the contract in
+// docindex/CONTRACT.md.
 package httpclient
 
 import (
@@ -22,16 +23,16 @@ const (
 	idleTimeout    = 90 * time.Second
 )
 
-// Config says where the index is. It is checked by New.
+// Config says where the index is. New checks it.
 type Config struct {
 	URL     string        // BASE of the contract: http or https, without query
 	Token   string        // sent as a bearer token; "": none
-	Timeout time.Duration // of a whole call; 0: a minute. Connecting may take 10 s of it, the first byte half
+	Timeout time.Duration // of a whole call; 0: a minute. Connecting may take 10 s of it, the first byte half of it
 }
 
-// Client is a docindex.Source at the other end of an HTTP connection. It keeps idle connections and takes a proxy
-// from the environment, as net/http does. It follows no redirect, since that would carry the
-// token elsewhere. Safe for concurrent use.
+// Client is a docindex.Source at the other end of an HTTP connection. It keeps idle connections and
+// takes a proxy from the environment, as net/http does. It follows no redirect, since that would
+// send the token elsewhere. Safe for concurrent use.
 type Client struct {
 	base  *url.URL
 	token string
@@ -40,7 +41,7 @@ type Client struct {
 
 var _ docindex.Source = (*Client)(nil)
 
-// New returns a client. Nothing is sent yet.
+// New returns a client. It sends nothing yet.
 func New(cfg Config) (*Client, error) {
 	base, err := url.Parse(cfg.URL)
 	if err != nil {
@@ -78,10 +79,10 @@ func transport(timeout time.Duration) *http.Transport {
 	}
 }
 
-// Close ends idle connections. Calls in progress go on.
+// Close closes idle connections. Calls in progress go on.
 func (c *Client) Close() { c.http.CloseIdleConnections() }
 
-// post sends body to BASE/path. The caller closes the answer's body, which comes without gzip.
+// post sends body to BASE/path. The caller closes the answer's body, which is without gzip.
 func (c *Client) post(ctx context.Context, path, contentType string, body []byte) (*http.Response, error) {
 	to := c.base.JoinPath(path).String()
 	req, err := http.NewRequestWithContext(ctx, http.MethodPost, to, bytes.NewReader(body))
@@ -96,11 +97,11 @@ func (c *Client) post(ctx context.Context, path, contentType string, body []byte
 	return c.http.Do(req)
 }
 
-// StatusError is an answer that the contract does not know as a good one.
+// StatusError is an answer with a status that the contract does not have.
 type StatusError struct {
 	URL    string
 	Status int
-	Text   string // the beginning of the body, or where a redirect leads
+	Text   string // the beginning of the body, or the target of a redirect
 }
 
 // Error says what to do where the status tells.
@@ -117,10 +118,10 @@ func (e *StatusError) Error() string {
 	return fmt.Sprintf("%s answers %d %s: %.200q%s", e.URL, e.Status, http.StatusText(e.Status), e.Text, hint)
 }
 
-// maxSaid is how much of a failing answer is looked at, and maxShown how much of that is kept.
+// maxSaid is how much of an error answer is read, and maxShown how much of it is kept.
 const maxSaid, maxShown = 4 << 10, 200
 
-// statusError reads what resp says about itself, without the token, should it repeat that.
+// statusError returns an error with resp's text, without the token should the text repeat it.
 func statusError(resp *http.Response) error {
 	said, _ := io.ReadAll(io.LimitReader(resp.Body, maxSaid)) // what came of it will do
 	text := cmp.Or(leadsTo(resp), string(bytes.TrimSpace(said)))
@@ -130,7 +131,8 @@ func statusError(resp *http.Response) error {
 	return &StatusError{URL: resp.Request.URL.Redacted(), Status: resp.StatusCode, Text: text[:min(len(text), maxShown)]}
 }
 
-// leadsTo is where a redirect leads, without user and query, which may hold secrets; "": it is none.
+// leadsTo returns the target of a redirect without user and query, which may hold secrets; "": it
+// is no redirect.
 func leadsTo(resp *http.Response) string {
 	to, err := resp.Location()
 	if err != nil {
@@ -139,7 +141,7 @@ func leadsTo(resp *http.Response) string {
 	return (&url.URL{Scheme: to.Scheme, Host: to.Host, Path: to.Path}).String()
 }
 
-// drain reads a short rest, so that the connection can be used again, and closes.
+// drain reads a short rest, so that the connection can be used again, and closes the body.
 func drain(resp *http.Response) {
 	_, _ = io.CopyN(io.Discard, resp.Body, 4<<10) // only worth a try
 	resp.Body.Close()

@@ -9,8 +9,8 @@ import (
 	"urlserver/docindex/internal/ndjson"
 )
 
-// Outcomes reports to the index. The error is docindex.ErrUnwanted where it answers that it wants none; any other
-// means that it took none. There is no bound on how many go in one call: the caller chooses.
+// Outcomes is [docindex.Source.Outcomes]. The error is docindex.ErrUnwanted if the index answers
+// that it wants none; any other means that it took none. A call may have any number of outcomes.
 func (c *Client) Outcomes(ctx context.Context, o *docindex.Outcomes) error {
 	if o.Len() == 0 {
 		return nil

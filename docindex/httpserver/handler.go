@@ -19,11 +19,11 @@ import (
 )
 
 const (
-	// maxHandOut is the most candidates that one answer has, whatever was asked for.
+	// maxHandOut is the most candidates in one answer, whatever was asked for.
 	maxHandOut = 10_000
 
-	// maxBody bounds the bodies that are taken as a whole, after gzip: a million hosts to
-	// reject, or a quarter of a million outcomes.
+	// maxBody bounds the bodies that are read as a whole, after gzip: a million hosts to reject, or
+	// a quarter of a million outcomes.
 	maxBody = 64 << 20
 )
 
@@ -34,8 +34,8 @@ type Store interface {
 	Outcomes(ctx context.Context, o *docindex.Outcomes) error
 }
 
-// Handler serves the contract of CONTRACT.md over store: candidates, outcomes and urls below /docindex/. It does
-// not ask who is there, nor bound how long a body may take: the server around it does.
+// Handler serves the contract of CONTRACT.md over store: candidates, outcomes and urls below
+// /docindex/. The server around it authenticates clients and bounds how long a body may take.
 func Handler(store Store) http.Handler {
 	mux := http.NewServeMux()
 	mux.Handle("/docindex/candidates", post(store, serveCandidates))
@@ -48,17 +48,17 @@ func Handler(store Store) http.Handler {
 	return mux
 }
 
-// failure is the body of each answer that is not the one hoped for.
+// failure is the body of an error answer.
 type failure struct {
 	Error string `json:"error"`
 }
 
-// badRequest is an error that the peer caused and gets to read.
+// badRequest is an error of the client, which gets to read it.
 type badRequest struct{ error }
 
 func badf(format string, args ...any) error { return badRequest{fmt.Errorf(format, args...)} }
 
-// post serves one path: body is what was sent, without gzip.
+// post serves one path: body is the request body without gzip.
 func post(store Store, serve func(Store, http.ResponseWriter, *http.Request, io.Reader) error) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.Method != http.MethodPost {
@@ -90,7 +90,7 @@ func statusOf(err error) int {
 	return http.StatusInternalServerError
 }
 
-// plainBody is r's body without gzip.
+// plainBody returns r's body without gzip.
 func plainBody(r *http.Request) (io.Reader, error) {
 	switch coding := strings.ToLower(r.Header.Get("Content-Encoding")); coding {
 	case "", "identity":
@@ -109,7 +109,7 @@ func plainBody(r *http.Request) (io.Reader, error) {
 func answerJSON(w http.ResponseWriter, status int, answer any) {
 	w.Header().Set("Content-Type", "application/json")
 	w.WriteHeader(status)
-	_ = json.NewEncoder(w).Encode(answer) // who has gone needs no answer
+	_ = json.NewEncoder(w).Encode(answer) // a client that has gone needs no answer
 }
 
 // candidatesRequest is the body of a request for candidates.
@@ -135,7 +135,8 @@ func parseCandidatesRequest(body io.Reader) (req candidatesRequest, err error) {
 	return req, nil
 }
 
-// hostName is name as weburl writes hosts; what is no host matches none as it is.
+// hostName returns name as weburl writes hosts. A name that is no host is returned as it is and
+// matches none.
 func hostName(name string) string {
 	u, err := weburl.Parse([]byte("http://" + name + "/"))
 	if err != nil {
@@ -144,7 +145,7 @@ func hostName(name string) string {
 	return string(u.Host())
 }
 
-// serveCandidates hands out with a lease, as the taker may die.
+// serveCandidates hands out documents with a lease, as the taker may vanish.
 func serveCandidates(store Store, w http.ResponseWriter, r *http.Request, body io.Reader) error {
 	req, err := parseCandidatesRequest(body)
 	if err != nil {
@@ -164,21 +165,21 @@ func serveCandidates(store Store, w http.ResponseWriter, r *http.Request, body i
 	return nil
 }
 
-// answerLines sends NDJSON, with gzip where that is wanted and worth it.
+// answerLines sends NDJSON, with gzip if the client accepts it and it is worth it.
 func answerLines(w http.ResponseWriter, r *http.Request, text []byte) {
 	w.Header().Set("Content-Type", "application/x-ndjson")
 	w.Header().Set("Vary", "Accept-Encoding")
 	if len(text) < 1<<10 || !takesGzip(r.Header) {
-		_, _ = w.Write(text) // who has gone has a lease that ends
+		_, _ = w.Write(text) // if the client has gone, its lease ends
 		return
 	}
 	w.Header().Set("Content-Encoding", "gzip")
-	out, _ := gzip.NewWriterLevel(w, gzip.BestSpeed) // the level is a known one
+	out, _ := gzip.NewWriterLevel(w, gzip.BestSpeed) // the level is valid
 	_, _ = out.Write(text)
 	_ = out.Close()
 }
 
-// takesGzip reads Accept-Encoding (RFC 9110, section 12.5.3).
+// takesGzip reports whether Accept-Encoding allows gzip (RFC 9110, section 12.5.3).
 func takesGzip(h http.Header) bool {
 	for coding := range strings.SplitSeq(strings.Join(h.Values("Accept-Encoding"), ","), ",") {
 		name, weight, _ := strings.Cut(strings.ReplaceAll(coding, " ", ""), ";")
@@ -189,7 +190,7 @@ func takesGzip(h http.Header) bool {
 	return false
 }
 
-// maxOutcomeLine bounds a line: DOC_ID and URL escaped at worst, and the rest.
+// maxOutcomeLine bounds a line: DOC_ID and URL with every byte escaped, and the rest.
 const maxOutcomeLine = 64 << 10
 
 // serveOutcomes takes all lines or none.

@@ -8,7 +8,7 @@ import (
 	"urlserver/docindex"
 )
 
-// lookedUp is what a spider gets to know of a document.
+// lookedUp is what a spider is told of a document.
 type lookedUp struct {
 	DocID    string          `json:"doc_id"`
 	URL      string          `json:"url"`
@@ -19,7 +19,7 @@ type lookedUp struct {
 	Metadata json.RawMessage `json:"metadata"`
 }
 
-// serveLookup answers what is kept of a document.
+// serveLookup answers with a stored document.
 func serveLookup(store Store) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.Method != http.MethodGet && r.Method != http.MethodHead {

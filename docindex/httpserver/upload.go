@@ -15,43 +15,43 @@ import (
 )
 
 const (
-	// maxPutLine bounds a line: the longest URL, DOC_ID and extra, every byte of them escaped.
+	// maxPutLine bounds a line: the longest URL, DOC_ID and extra, with every byte escaped.
 	maxPutLine = 128 << 10
 
 	// maxPuts is how many URLs are collected before they are stored.
 	maxPuts = 1000
 
-	// maxPending is how many bytes are collected before they are stored, about.
+	// maxPending is about how many bytes are collected before they are stored.
 	maxPending = 1 << 20
 
-	// maxErrors is how many mistakes an answer names.
+	// maxErrors is how many invalid lines an answer names.
 	maxErrors = 10
 )
 
-// uploadAnswer says what became of what was put.
+// uploadAnswer counts the lines of an upload.
 type uploadAnswer struct {
 	New     int      `json:"new"`
 	Known   int      `json:"known"`
 	Invalid int      `json:"invalid"`
-	Dropped int      `json:"dropped,omitempty"` // of crawls that were stopped or have expired
+	Dropped int      `json:"dropped,omitempty"` // their crawls were stopped or have expired
 	Errors  []string `json:"errors"`
 }
 
-// brokenUpload is the answer where the body broke off: what came before is stored.
+// brokenUpload is the answer if the body broke off: what came before is stored.
 type brokenUpload struct {
 	failure
 	uploadAnswer
 }
 
-// upload puts lines as they come, a batch at a time.
+// upload stores lines in batches as they come.
 type upload struct {
 	store  Store
 	puts   docindex.Puts
-	number []int // the line of each of puts
+	number []int // line numbers of puts
 	answer uploadAnswer
 }
 
-// serveURLs puts as many URLs as there are. Lines that are not understood are counted and named; the rest is taken.
+// serveURLs stores any number of URLs. It counts and names invalid lines, and stores the others.
 func serveURLs(store Store, w http.ResponseWriter, r *http.Request, body io.Reader) error {
 	up := upload{store: store, answer: uploadAnswer{Errors: []string{}}}
 	if err := up.readAll(r, body); err != nil {
@@ -110,7 +110,7 @@ func (u *upload) invalid(number int, err error) {
 	}
 }
 
-// flush stores what was collected.
+// flush stores the URLs that were collected.
 func (u *upload) flush(r *http.Request) error {
 	res, err := u.store.Put(r.Context(), &u.puts)
 	u.answer.New += res.New
@@ -127,8 +127,9 @@ func (u *upload) flush(r *http.Request) error {
 	return nil
 }
 
-// lineParser chooses how to read lines: NDJSON and text/plain as they are named; with any other name, such as
-// curl gives unasked, a line that begins with a brace is JSON, since no URL does.
+// lineParser chooses how to parse lines: as NDJSON or text/plain if the type says so. With any
+// other type, such as curl sends by default, a line that begins with a brace is JSON, since no URL
+// does.
 func lineParser(contentType string) func(line []byte) (docindex.Put, error) {
 	media, _, _ := mime.ParseMediaType(contentType)
 	switch {

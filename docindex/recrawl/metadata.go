@@ -7,11 +7,13 @@ import (
 	"urlserver/docindex"
 )
 
-// Key is the metadata that a document's schedule is kept in: the interval in seconds after which it comes back when all
-// is well, the errors in a row, and when it ended last, in ms since 1970; 0 where one is not known.
+// Key is the metadata that has a document's schedule: the interval in seconds after which it comes
+// back when all is well, the errors in a row, and when it last ended, in ms since 1970; 0 is not
+// known.
 const Key = "refetch"
 
-// read finds a document's schedule in its metadata. Whatever else stands there, as a client may have put it, is none.
+// read parses a document's schedule from its metadata. Anything else there, which a client may have
+// put, is no schedule.
 func read(metadata []byte) (s schedule, ok bool) {
 	list := docindex.DecodeMetadata(metadata)[Key]
 	if len(list) != 3 {
@@ -28,8 +30,8 @@ func read(metadata []byte) (s schedule, ok bool) {
 	return schedule{interval: time.Duration(n[0]) * time.Second, errors: int(n[1]), ended: n[2]}, true
 }
 
-// with returns a document's metadata with a schedule in it. Where that would be more than a document may have it
-// stays as it was: then the document comes back as if it had never ended before.
+// with returns a document's metadata with a schedule. If that is longer than allowed, the metadata
+// stays as it was: the document then comes back as if it had never ended before.
 func (s schedule) with(d *docindex.Document) []byte {
 	m := docindex.DecodeMetadata(d.Metadata)
 	if m == nil {

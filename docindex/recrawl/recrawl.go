@@ -1,7 +1,8 @@
-// Package recrawl has documents of a store come back: their outcomes schedule them anew instead of completing them.
+// Package recrawl fetches documents again: their outcomes schedule them anew instead of completing
+// them.
 //
-// Only outcomes are concerned, which are what line spiders and the doc index over HTTP report. Clients of the URL Frontier say
-// themselves when a URL is to be fetched again.
+// It acts on outcomes alone, which line spiders and daemons over HTTP report. URL Frontier clients
+// say themselves when a URL is to be fetched again.
 package recrawl
 
 import (
@@ -13,18 +14,20 @@ import (
 	"urlserver/docindex"
 )
 
-// Store is a store whose documents come back. Safe for concurrent use where the store within is.
+// Store is a store whose documents are fetched again. It is safe for concurrent use if the store
+// within is.
 type Store struct {
 	docindex.Store
 	rule Rule
 }
 
-// New returns a store that does by rule what outcomes ask for. All else goes to store as it is.
+// New returns a store that adds to outcomes, by rule, when the document comes back. It passes on
+// everything else.
 func New(store docindex.Store, rule Rule) *Store { return &Store{Store: store, rule: rule} }
 
-// Outcomes is [docindex.Source.Outcomes]. What was told before is passed over: an outcome whose time is that of the last one
-// of its document, or whose document waits for its time to come back. So one that is told twice neither doubles a
-// wait twice nor completes anything.
+// Outcomes is [docindex.Source.Outcomes]. It drops outcomes that were reported before: those with
+// the time of the last outcome of their document, and those whose document waits to come back. So a
+// repeated outcome neither doubles a wait twice nor completes the document.
 func (s *Store) Outcomes(ctx context.Context, o *docindex.Outcomes) error {
 	var out docindex.Outcomes
 	round := round{store: s, now: time.Now(), again: map[string]bool{}}
@@ -45,10 +48,10 @@ func (s *Store) Outcomes(ctx context.Context, o *docindex.Outcomes) error {
 type round struct {
 	store *Store
 	now   time.Time
-	again map[string]bool // by DOC_ID: comes back by an outcome of this call
+	again map[string]bool // by DOC_ID: an outcome of this call schedules it
 }
 
-// decide says whether an outcome is to be passed on, and adds to it when its document comes back.
+// decide returns whether an outcome is passed on, and sets in it when the document comes back.
 func (r *round) decide(ctx context.Context, o *docindex.Outcome) (pass bool, err error) {
 	if classOf(o) == final {
 		return true, nil
@@ -56,7 +59,7 @@ func (r *round) decide(ctx context.Context, o *docindex.Outcome) (pass bool, err
 	d, err := r.store.Document(ctx, o.DocID)
 	switch {
 	case errors.Is(err, docindex.ErrUnknown):
-		return true, nil // the store says what becomes of it, as below
+		return true, nil // the store decides, as below
 	case err != nil:
 		return false, err
 	case d.State == docindex.Completed || !o.IsOf(d.URL):
@@ -75,7 +78,7 @@ func (r *round) decide(ctx context.Context, o *docindex.Outcome) (pass bool, err
 	return true, nil
 }
 
-// isOld reports whether an outcome is of an earlier turn of a document.
+// isOld reports whether an outcome is of an earlier fetch of a document.
 func (r *round) isOld(d *docindex.Document, last schedule, o *docindex.Outcome) bool {
 	if d.State == docindex.Scheduled && d.Due > r.now.Unix() {
 		return true
@@ -83,7 +86,7 @@ func (r *round) isOld(d *docindex.Document, last schedule, o *docindex.Outcome) 
 	return !o.At.IsZero() && last.ended == o.At.UnixMilli()
 }
 
-// due is the second in which a wait that begins now is over.
+// due returns the second in which a wait that begins now is over.
 func due(now time.Time, wait time.Duration) int64 {
 	t := now.Add(wait)
 	if t.Nanosecond() > 0 {

@@ -6,29 +6,31 @@ import (
 	"urlserver/docindex"
 )
 
-// Rule says how long after a document ended it is fetched again, by how it ended: 0 is never, the others are from a
-// second to a year.
+// Rule is how long after its end a document is fetched again, by how it ended: 0 is never, anything
+// else from a second to a year.
 type Rule struct {
-	OK    time.Duration // a spider fetched it: 2xx, 3xx, or it told no status
+	OK    time.Duration // a spider fetched it: 2xx, 3xx, or without a status
 	Gone  time.Duration // 404 or 410
-	Error time.Duration // all else that may be otherwise next time
+	Error time.Duration // all else that may differ next time
 }
 
 const (
-	longest = 365 * 24 * time.Hour // whatever has grown
+	longest = 365 * 24 * time.Hour // the longest wait
 	maxGrow = 64                   // times Error: the longest wait of a document that fails again and again
 	spread  = 8                    // times OK: the longest interval; OK by this: the shortest
-	maxRow  = 1000                 // errors in a row that are counted
+	maxRow  = 1000                 // the most errors in a row that are counted
 )
 
-// schedule is what is known of a document from one time to the next. The zero value is of one that never ended.
+// schedule is what is kept of a document from one fetch to the next. The zero value is that of a
+// document that never ended.
 type schedule struct {
-	interval time.Duration // after which it comes back when all is well, in whole seconds; 0: none is known
+	interval time.Duration // until it comes back when all is well, in whole seconds; 0: not known
 	errors   int           // in a row
-	ended    int64         // ms since 1970, when it ended as it was reported; 0: not known
+	ended    int64         // when it ended, as reported, ms since 1970; 0: not known
 }
 
-// next decides about a document that has ended: when it comes back, and what is known of it then; a wait of 0: never.
+// next decides when a document that has ended comes back, and its next schedule; a wait of 0:
+// never.
 func (r Rule) next(s schedule, o *docindex.Outcome) (after schedule, wait time.Duration) {
 	s.ended = 0
 	if !o.At.IsZero() {
@@ -48,7 +50,8 @@ func (r Rule) next(s schedule, o *docindex.Outcome) (after schedule, wait time.D
 	return s, 0
 }
 
-// interval is the one after a success, from the one before. Where nobody tells of changes it is as it is set.
+// interval returns the interval after a success, from the one before. Without reports of changes it
+// is the configured one.
 func (r Rule) interval(last time.Duration, c docindex.Change) time.Duration {
 	if last == 0 || c == docindex.ChangeUnknown || r.OK == 0 {
 		last = r.OK
@@ -62,7 +65,7 @@ func (r Rule) interval(last time.Duration, c docindex.Change) time.Duration {
 	return wholeSeconds(min(max(last, r.OK/spread), r.OK*spread, longest))
 }
 
-// backOff is the wait after the last of so many errors in a row.
+// backOff returns the wait after n errors in a row.
 func (r Rule) backOff(errors int) time.Duration {
 	wait := r.Error
 	for i := 1; i < errors && wait < maxGrow*r.Error; i++ {
@@ -75,18 +78,19 @@ func wholeSeconds(d time.Duration) time.Duration {
 	return (d + time.Second - 1).Truncate(time.Second)
 }
 
-// class is what a Rule tells apart.
+// class is what a Rule distinguishes.
 type class uint8
 
 const (
-	final  class = iota // there is nothing to be fetched any more
-	ok                  // it is there
-	gone                // it is not
-	failed              // who knows
+	final  class = iota // nothing to fetch any more
+	ok                  // fetched
+	gone                // 404 or 410
+	failed              // may differ next time
 )
 
-// classOf has robots.txt among what may be otherwise next time: it forbids all while it cannot be had, and to look again
-// asks its host for robots.txt at most.
+// classOf returns the class of an outcome. robots.txt counts as an error that may pass: it forbids
+// everything while it cannot be fetched, and a new attempt costs its host one request for
+// robots.txt at most.
 func classOf(o *docindex.Outcome) class {
 	switch o.Kind {
 	case docindex.Timeout, docindex.Robots, docindex.DNS:
@@ -104,7 +108,7 @@ func classOf(o *docindex.Outcome) class {
 	return failed
 }
 
-// changeOf is what an outcome tells of changes: 304 is HTTP's word for none.
+// changeOf returns what an outcome says of changes: a 304 is unchanged.
 func changeOf(o *docindex.Outcome) docindex.Change {
 	if o.Change == docindex.ChangeUnknown && o.Status == 304 {
 		return docindex.Unchanged
