@@ -103,23 +103,23 @@ func audit(t *testing.T, s docindex.Store) docindex.Store {
 func (a *audited) ReportPending(ctx context.Context, id docindex.CrawlID, domains int, away *docindex.Outcomes) (docindex.PendingReport, error) {
 	if a.surveys++; a.surveys%25 == 0 {
 		checkCounts(a.t, a.Store)
-		checkMirror(a.t, a.Store)
+		checkSnapshot(a.t, a.Store)
 	}
 	return a.Store.ReportPending(ctx, id, domains, away)
 }
 
-// checkMirror compares what a daemon knows of an application with what it reads anew.
-func checkMirror(t *testing.T, s *Store) {
+// checkSnapshot compares what a daemon knows of an application with what it reads anew.
+func checkSnapshot(t *testing.T, s *Store) {
 	t.Helper()
 	app := crawlID("")
 	is, err := s.ReportPending(t.Context(), app, 1000, nil)
 	s.mu.Lock()
-	mirrors := s.mirrors
-	s.mirrors = map[string]*mirror{}
+	snapshots := s.snapshots
+	s.snapshots = map[string]*snapshot{}
 	s.mu.Unlock()
 	want, err2 := s.ReportPending(t.Context(), app, 1000, nil)
 	s.mu.Lock()
-	s.mirrors = mirrors
+	s.snapshots = snapshots
 	s.mu.Unlock()
 	if err != nil || err2 != nil || !reflect.DeepEqual(is, want) {
 		t.Errorf("survey is %+v, %v;\nanew it is %+v, %v", is, err, want, err2)

@@ -158,7 +158,7 @@ func (b *brokenBench) rest() {
 	s.FinishedCrawls(ctx, now, 10)
 	s.Settings(ctx, func(*docindex.Setting) bool { return true })
 	s.Count(ctx, &docindex.Scope{Crawl: []byte("crawl")})
-	s.everywhere(ctx, wordScript)
+	s.everywhere(ctx, inboxScript)
 	s.one(ctx, shardOf("bad.test"), seeScript, endRefused, nameOfCrawl(crawl), decimal(b.rounds), endFinished, nameOfCrawl(crawl), "1")
 	s.everywhere(ctx, purgedScript, nameOfCrawl(crawl))
 	s.sweep(ctx)

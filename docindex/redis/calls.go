@@ -112,8 +112,8 @@ func (s *Store) servePortion(ctx context.Context, v *serving, queues []entry, gi
 	if err := ctx.Err(); err != nil {
 		return queues, err
 	}
-	if queues[0].mixed {
-		return queues[1:], s.serveMixed(ctx, v, queues[0], give)
+	if queues[0].multiHost {
+		return queues[1:], s.serveMultiHost(ctx, v, queues[0], give)
 	}
 	v.out.Reset()
 	most := v.plan(queues)
@@ -144,7 +144,7 @@ func (v *serving) plan(queues []entry) (most []int) {
 			allowed++
 		}
 	}
-	for left := portion; len(most) < min(allowed, len(queues)) && left > 0 && !queues[len(most)].mixed; {
+	for left := portion; len(most) < min(allowed, len(queues)) && left > 0 && !queues[len(most)].multiHost; {
 		n := min(left, queues[len(most)].can)
 		most = append(most, n)
 		left -= n
@@ -184,8 +184,8 @@ func (s *Store) serveSome(ctx context.Context, v *serving, queues []entry, most 
 	return got, err
 }
 
-// serveMixed serves a queue whose URLs may be on different hosts.
-func (s *Store) serveMixed(ctx context.Context, v *serving, q entry, give func(*docindex.Served) error) error {
+// serveMultiHost serves a queue whose URLs may be on different hosts.
+func (s *Store) serveMultiHost(ctx context.Context, v *serving, q entry, give func(*docindex.Served) error) error {
 	v.passed[q.shard] = append(v.passed[q.shard], q.queue)
 	can, err := s.stay(ctx, v, q, true, false)
 	if err != nil || can == 0 {
@@ -193,8 +193,8 @@ func (s *Store) serveMixed(ctx context.Context, v *serving, q entry, give func(*
 	}
 	gave := false
 	for left := min(q.can, can); left > 0; {
-		m := mixing{entry: q, door: doorCalls, lease: v.lease, token: v.token}
-		docs, err := s.pickMixed(ctx, &m, min(left, portion))
+		m := multiHostTake{entry: q, door: doorCalls, lease: v.lease, token: v.token}
+		docs, err := s.takeMultiHost(ctx, &m, min(left, portion))
 		v.out.Reset()
 		for _, d := range docs {
 			v.out.Add([]byte(d.url), []byte(q.key), q.crawl, []byte(d.metadata))

@@ -99,7 +99,7 @@ func (s *Store) AckCrawlEnd(ctx context.Context, id docindex.CrawlID, round uint
 		defer s.forgetListed(name, round)
 	}
 	_, err := s.atHome(ctx, name, func(home string) op {
-		return op{script: toldScript, args: []string{what, name, strconv.FormatUint(round, 10), home}}
+		return op{script: ackScript, args: []string{what, name, strconv.FormatUint(round, 10), home}}
 	})
 	return err
 }

@@ -157,7 +157,7 @@ func (s *Store) purgeQueues(ctx context.Context, shard int, name string, queues 
 		if err := ctx.Err(); err != nil {
 			return err
 		}
-		a, err := s.one(ctx, shard, condemnScript, append([]string{name, decimal(purgeLooks), due, last}, queues...)...)
+		a, err := s.one(ctx, shard, cancelScript, append([]string{name, decimal(purgeLooks), due, last}, queues...)...)
 		if err != nil {
 			return err
 		}

@@ -28,7 +28,7 @@ func TestPurgeBetweenTakes(t *testing.T) {
 			}
 			putOf(t, a, puts...)
 			refuse(t, a, "c", docindex.Stopped)
-			after(t, a, condemnScript, func([]rueidis.RedisResult) {
+			after(t, a, cancelScript, func([]rueidis.RedisResult) {
 				var had docindex.Batch
 				if err := b.Candidates(t.Context(), taken, nil, &had); err != nil || had.Len() != taken {
 					t.Errorf("taken are %d, %v; want %d", had.Len(), err, taken)

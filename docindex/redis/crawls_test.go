@@ -236,7 +236,7 @@ func TestCrawlsAtOnce(t *testing.T) {
 	working.Wait()
 	checkCounts(t, all[0])
 	for _, s := range all {
-		checkMirror(t, s)
+		checkSnapshot(t, s)
 	}
 	counts := indextest.CrawlCounts(t, all[0], 2)
 	if len(counts) != 3 {

@@ -155,14 +155,14 @@ func (s *Store) get(ctx context.Context, places []where) ([]docindex.Document, e
 	}
 	answers, err := s.all(ctx, ops)
 	for i, a := range answers {
-		if parts := list(a.value); len(parts) == toldParts {
+		if parts := list(a.value); len(parts) == documentParts {
 			docs[at[i]] = s.documentOf(a.shard, parts)
 		}
 	}
 	return docs, err
 }
 
-const toldParts = 12 // of a document, as scripts tell of it
+const documentParts = 12 // of a document, as scripts tell of it
 
 func (s *Store) documentOf(shard int, m []rueidis.RedisMessage) docindex.Document {
 	d := docindex.Document{State: docindex.State(number(m[0]) - 1), Created: time.Unix(number(m[3]), 0).UTC(), Put: docindex.Put{
@@ -205,7 +205,7 @@ func (s *Store) Find(ctx context.Context, queue docindex.Scope, url []byte) (doc
 	if err != nil {
 		return docindex.Document{}, err
 	}
-	if parts := list(a.value); len(parts) == toldParts && text(parts[4]) == string(url) {
+	if parts := list(a.value); len(parts) == documentParts && text(parts[4]) == string(url) {
 		return s.documentOf(w.shard, parts), nil
 	}
 	return docindex.Document{}, fmt.Errorf("url %.200q with key %.100q: %w", url, queue.Key, docindex.ErrUnknown)

@@ -40,11 +40,11 @@ func (s *Store) free(ctx context.Context, shard int, queue string) error {
 		if err != nil || len(parts) != 2 {
 			return err
 		}
-		var spare []named
+		var spare []givenDocID
 		for m := list(parts[1]); len(m) >= 2; m = m[2:] {
-			spare = append(spare, named{text(m[0]), decode(text(m[1]))})
+			spare = append(spare, givenDocID{text(m[0]), decode(text(m[1]))})
 		}
-		if err := s.unname(ctx, spare); err != nil {
+		if err := s.releaseDocIDs(ctx, spare); err != nil {
 			return err
 		}
 		if cursor = text(parts[0]); cursor == "0" {
@@ -77,11 +77,11 @@ func (s *Store) purgeQueue(ctx context.Context, q queueInfo, before time.Time) (
 		var held docindex.Outcomes
 		s.addHeld(&held, q.shard, parts[2])
 		s.giveBack(&held)
-		var spare []named
+		var spare []givenDocID
 		for m := list(parts[3]); len(m) >= 2; m = m[2:] {
-			spare = append(spare, named{text(m[0]), decode(text(m[1]))})
+			spare = append(spare, givenDocID{text(m[0]), decode(text(m[1]))})
 		}
-		if err := s.unname(ctx, spare); err != nil {
+		if err := s.releaseDocIDs(ctx, spare); err != nil {
 			return purged, err
 		}
 		if cursor = text(parts[0]); cursor == "0" {

@@ -39,7 +39,7 @@ func TestPutWhileFreed(t *testing.T) {
 
 // TestPutWhileForgotten puts a URL again at some point of its forgetting.
 func TestPutWhileForgotten(t *testing.T) {
-	for what, script := range map[string]*script{"forgotten": purgeScript, "read": whereScript, "looked for": usesScript, "unnamed": unnameScript} {
+	for what, script := range map[string]*script{"forgotten": purgeScript, "read": whereScript, "looked for": usesScript, "unnamed": releaseScript} {
 		t.Run(what, func(t *testing.T) {
 			d := newDaemons(t)
 			a, b := d.start(), d.start()

@@ -9,10 +9,10 @@ import (
 	"urlserver/docindex/internal/queuesched"
 )
 
-// ofHosts is what scripts call settings of hosts.
+// ofHosts is the scripts' name for settings of hosts.
 const ofHosts = "hosts"
 
-// setHost sets something on a host.
+// setHost changes a setting of a host.
 func (s *Store) setHost(ctx context.Context, set docindex.Setting, field string, value int64) error {
 	name := hostName(string(set.Key))
 	a, err := s.one(ctx, shardOf(name), setScript, "host", name, field, decimal(value))
@@ -25,7 +25,7 @@ func (s *Store) setHost(ctx context.Context, set docindex.Setting, field string,
 	return s.recall(ctx, set)
 }
 
-// What look answers: so much of all and of the host, so much of each queue.
+// Lengths of look's answer: the values of the host, then those of each queue.
 const (
 	looksAtHost   = 12
 	looksAtQueues = 16
@@ -55,13 +55,13 @@ func (s *Store) HostStatus(ctx context.Context, host []byte) (docindex.HostStatu
 			return docindex.HostStatus{}, errStrange
 		}
 		now := integer(told[0])
-		return embedded.HostStatus(s.mirror(told[1:], name, now), []byte(name), told[2] == "", now), nil
+		return embedded.HostStatus(s.schedulerOf(told[1:], name, now), []byte(name), told[2] == "", now), nil
 	}
 	return docindex.HostStatus{}, errStrange
 }
 
-// mirror has a host and its queues stand in doors, as look tells of them.
-func (s *Store) mirror(told []string, name string, now int64) *queuesched.Scheduler {
+// schedulerOf builds a scheduler with one host and its queues from the answer of the script look.
+func (s *Store) schedulerOf(told []string, name string, now int64) *queuesched.Scheduler {
 	d := queuesched.New(func() {})
 	d.SetSlotGap(s.gap.Load())
 	if told[0] != "" {
@@ -88,7 +88,7 @@ func (s *Store) mirror(told []string, name string, now int64) *queuesched.Schedu
 	return d
 }
 
-// never is what scripts have for a time that does not come.
+// never is the scripts' time in ms that does not come.
 const never = 1 << 52
 
 func due(at int64) int64 {
@@ -98,7 +98,7 @@ func due(at int64) int64 {
 	return at
 }
 
-// integer is a number that look tells, which has no sign.
+// integer parses a number of look's answer.
 func integer(text string) int64 {
 	n, _ := strconv.ParseInt(text, 10, 64)
 	return n

@@ -152,7 +152,7 @@ func (s *Store) listOne(ctx context.Context, q queueInfo, page answer, visit fun
 		cursor := text(parts[0])
 		for _, m := range list(parts[1]) {
 			told := list(m)
-			if len(told) != toldParts {
+			if len(told) != documentParts {
 				return false, errStrange
 			}
 			if cursor != "0" || len(seen) > 0 {
@@ -196,7 +196,7 @@ func (s *Store) Crawls(ctx context.Context) (all []string, err error) {
 			continue
 		}
 		if err != nil {
-			return nil, s.told(err)
+			return nil, s.wrap(err)
 		}
 		for _, name := range names {
 			if !known[name] {

@@ -7,7 +7,7 @@ import (
 	"urlserver/docindex"
 )
 
-const outcomeBatch = 1000 // of one go
+const outcomeBatch = 1000 // outcomes of one round trip
 
 // Outcomes is [docindex.Source.Outcomes] as a Store has it. One that tells how a try ended changes nothing where the
 // document is scheduled for later: there was news of it since it was handed out.
@@ -30,7 +30,7 @@ func (s *Store) Return(ctx context.Context, o *docindex.Outcomes) error {
 	return s.each(ctx, o, returnScript, func(*docindex.Outcome) []string { return nil })
 }
 
-// each has a script look at the document of each outcome that has one. more is what it is told beside.
+// each runs a script for the document of each outcome. more returns the script's further arguments.
 func (s *Store) each(ctx context.Context, o *docindex.Outcomes, script *script, more func(*docindex.Outcome) []string) error {
 	if err := ctx.Err(); err != nil {
 		return err
@@ -60,14 +60,14 @@ func (s *Store) each(ctx context.Context, o *docindex.Outcomes, script *script, 
 	return nil
 }
 
-// ending is an outcome on its way.
+// ending is an outcome that is being reported.
 type ending struct {
 	out docindex.Outcome
 	at  where
 	url string // that its document has to have; "": any
 }
 
-// endSome does once what each does. It returns those to be done again, whose documents have another form of their URL.
+// endSome runs the script once. It returns those to be repeated, whose documents have another form of the URL.
 func (s *Store) endSome(ctx context.Context, todo []ending, script *script, more func(*docindex.Outcome) []string) (again []ending, err error) {
 	var args [shards][]string
 	var at [shards][]int
@@ -90,11 +90,11 @@ func (s *Store) endSome(ctx context.Context, todo []ending, script *script, more
 	return again, err
 }
 
-// tidy tells hosts of other shards what scripts left over.
-func (s *Store) tidy(ctx context.Context, answers []answer) {
+// sendDeferred applies the updates that scripts returned for hosts of other shards.
+func (s *Store) sendDeferred(ctx context.Context, answers []answer) {
 	var args [shards][]string
 	for _, a := range answers {
-		for _, m := range a.loose {
+		for _, m := range a.deferred {
 			parts := list(m)
 			if len(parts) < 4 {
 				continue
@@ -110,14 +110,14 @@ func (s *Store) tidy(ctx context.Context, answers []answer) {
 			}
 		}
 	}
-	_ = s.tellHosts(ctx, args) // or else the beat does
+	_ = s.updateHosts(ctx, args) // the heartbeat repeats it
 }
 
-const maxOwed = 20_000 // arguments, four a claim, that wait to be told to hosts of a shard; the rest ends with its lease, or with this daemon's
+const maxDeferred = 20_000 // arguments, four a claim, that wait to be told to hosts of a shard; the rest ends with its lease, or with this daemon's
 
-// tellHosts ends claims on hosts, and tells them what the slots learned of them. What does not get there is told again by the beat: to
-// end a claim twice changes nothing, and a pause that is told late is the longer for it.
-func (s *Store) tellHosts(ctx context.Context, args [shards][]string) error {
+// updateHosts ends claims on hosts and sets their pauses. The heartbeat repeats updates that fail: ending a claim
+// twice changes nothing, and a pause that is set late ends later.
+func (s *Store) updateHosts(ctx context.Context, args [shards][]string) error {
 	ops := opsOf(unclaimScript, args[:], nil)
 	if len(ops) == 0 {
 		return nil
@@ -131,21 +131,21 @@ func (s *Store) tellHosts(ctx context.Context, args [shards][]string) error {
 			continue
 		}
 		errs = append(errs, a.err)
-		if o := ops[i]; len(s.owed[o.shard])+len(o.args) <= maxOwed {
-			s.owed[o.shard] = append(s.owed[o.shard], o.args...)
+		if o := ops[i]; len(s.deferredUpdates[o.shard])+len(o.args) <= maxDeferred {
+			s.deferredUpdates[o.shard] = append(s.deferredUpdates[o.shard], o.args...)
 		}
 	}
 	return errors.Join(errs...)
 }
 
-// tellOwed tells hosts what they have not been told.
-func (s *Store) tellOwed(ctx context.Context) {
+// retryDeferred repeats the updates that failed.
+func (s *Store) retryDeferred(ctx context.Context) {
 	s.mu.Lock()
-	owed := s.owed
-	s.owed = [shards][]string{}
+	deferredUpdates := s.deferredUpdates
+	s.deferredUpdates = [shards][]string{}
 	s.mu.Unlock()
-	_ = s.tellHosts(ctx, owed) // or else the next beat does
+	_ = s.updateHosts(ctx, deferredUpdates) // the next heartbeat repeats it
 }
 
-// hostOf is the host of a URL as shards know it; "" where it has none.
+// hostOf is the host of a URL in the shards' keys; "" if it has none.
 func hostOf(url string) string { return hostName(string(docindex.HostOf([]byte(url)))) }

@@ -53,7 +53,7 @@ type putting struct {
 }
 
 func (s *Store) putSome(ctx context.Context, b *putting) error {
-	if err := s.nameGiven(ctx, b); err != nil {
+	if err := s.giveDocIDs(ctx, b); err != nil {
 		return err
 	}
 	var all []int
@@ -104,7 +104,7 @@ func (s *Store) putThese(ctx context.Context, b *putting, these []int) (again []
 		args[shard] = append(args[shard], member...)
 	}
 	answers, err := s.all(ctx, opsOf(putScript, args[:], func(shard int) []string { return []string{decimal(int64(len(at[shard])))} }))
-	var spare, renamed []named
+	var spare, renamed []givenDocID
 	for _, a := range answers {
 		for j, m := range list(a.value) {
 			i, code := at[a.shard][j], number(m)
@@ -117,13 +117,13 @@ func (s *Store) putThese(ctx context.Context, b *putting, these []int) (again []
 			switch id := b.ids[i]; {
 			case id == "":
 			case code > otherID:
-				spare = append(spare, named{id, b.places[i]})
+				spare = append(spare, givenDocID{id, b.places[i]})
 			case b.again[i] && code == codeNew:
-				renamed = append(renamed, named{id, b.places[i]})
+				renamed = append(renamed, givenDocID{id, b.places[i]})
 			}
 		}
 	}
-	return again, errors.Join(err, s.rename(ctx, renamed), s.unname(ctx, spare))
+	return again, errors.Join(err, s.reassignDocIDs(ctx, renamed), s.releaseDocIDs(ctx, spare))
 }
 
 // own gives news the owner of its document, which the script says by the name of its crawl or by its
@@ -140,8 +140,8 @@ func (b *putting) own(i int, says string) {
 	b.metadata[i] = docindex.WithOwner(put.Metadata, owner)
 }
 
-// rename gives documents that are there their DOC_IDs again.
-func (s *Store) rename(ctx context.Context, ids []named) error {
+// reassignDocIDs gives documents that are there their DOC_IDs again.
+func (s *Store) reassignDocIDs(ctx context.Context, ids []givenDocID) error {
 	var args [shards][]string
 	for _, n := range ids {
 		shard := shardOf(n.id)
@@ -204,14 +204,14 @@ func (b *putting) refuse(i int, err error) {
 	b.res.Refused = append(b.res.Refused, docindex.Refusal{Index: i, Err: err})
 }
 
-// named is a DOC_ID that was given with a document.
-type named struct {
+// givenDocID is a DOC_ID that was given with a document.
+type givenDocID struct {
 	id string
 	at where
 }
 
-// nameGiven gives documents the DOC_IDs they come with, where nobody has those, and refuses the others.
-func (s *Store) nameGiven(ctx context.Context, b *putting) error {
+// giveDocIDs gives documents the DOC_IDs they come with, where nobody has those, and refuses the others.
+func (s *Store) giveDocIDs(ctx context.Context, b *putting) error {
 	b.ids, b.again, b.places = map[int]string{}, map[int]bool{}, map[int]where{}
 	var ids []string
 	var at []int
@@ -232,11 +232,11 @@ func (s *Store) nameGiven(ctx context.Context, b *putting) error {
 	if err != nil {
 		return err
 	}
-	return s.nameFree(ctx, b, ids, at, has, docs)
+	return s.giveFreeDocIDs(ctx, b, ids, at, has, docs)
 }
 
-// nameFree is nameGiven, knowing where each DOC_ID is and what is there.
-func (s *Store) nameFree(ctx context.Context, b *putting, ids []string, at []int, has []where, docs []docindex.Document) error {
+// giveFreeDocIDs is giveDocIDs, knowing where each DOC_ID is and what is there.
+func (s *Store) giveFreeDocIDs(ctx context.Context, b *putting, ids []string, at []int, has []where, docs []docindex.Document) error {
 	var args [shards][]string
 	var asked [shards][]int
 	for j, id := range ids {

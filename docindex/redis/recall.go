@@ -32,7 +32,7 @@ func (s *Store) barred(host string) bool {
 // unbarred leaves out queues of hosts that are barred, and has a call not see them again.
 func (s *Store) unbarred(v *serving, list []entry) []entry {
 	return slices.DeleteFunc(list, func(q entry) bool {
-		is := !q.mixed && s.barred(q.key)
+		is := !q.multiHost && s.barred(q.key)
 		if is {
 			v.passed[q.shard] = append(v.passed[q.shard], q.queue)
 		}

@@ -45,44 +45,44 @@ type Config struct {
 
 // Store is a docindex.Store in Redis, for one daemon among any number. Use New, and Close when done. Safe for concurrent use.
 type Store struct {
-	cfg   Config
-	owner string
-	bases [shards]string
-	slots chan struct{} // holds one while nobody hands out to the slots
-	place atomic.Int64  // the last given in a ring
-	gap   atomic.Int64  // of the slots, ms
-	rules atomic.Pointer[func(host []byte) docindex.HostRule]
-	clock func() int64 // in µs since 1970; nil: Redis' own
-	beats sync.WaitGroup
-	end   context.CancelFunc
+	cfg        Config
+	owner      string
+	bases      [shards]string
+	slots      chan struct{} // holds one while nobody hands out to the slots
+	place      atomic.Int64  // the last given in a ring
+	gap        atomic.Int64  // of the slots, ms
+	rules      atomic.Pointer[func(host []byte) docindex.HostRule]
+	clock      func() int64 // in µs since 1970; nil: Redis' own
+	background sync.WaitGroup
+	end        context.CancelFunc
 
 	dial, wait time.Duration // at most, for a connection and for an answer
 
 	number uint64         // of the last take; of who has slots
 	heard  [shards]uint64 // the last take whose answer came, likewise
 
-	mu       sync.Mutex // guards all below; held while the client is made
-	client   rueidis.Client
-	failed   time.Time // when that went wrong
-	err      error
-	closed   bool
-	tag      string        // what DOC_IDs of this Redis begin with
-	freed    chan struct{} // closed when a queue may be served by calls; nil: nobody waits for that
-	wakes    []func()
-	backs    []func(*docindex.Outcomes)
-	last     docindex.StoreStats // what was counted when Redis answered last
-	onDelete func(*docindex.Outcomes)
-	listed   map[string]uint64    // crawls that have finished in that round and of which nobody was told yet, by name
-	mirrors  map[string]*mirror   // by what the names of their crawls begin with
-	owed     [shards][]string     // what hosts of each are still to be told
-	purging  map[string]bool      // by name, crawls that this daemon was asked to stop
-	warned   map[string]time.Time // when the log named a key of a wrong type last
+	mu              sync.Mutex // guards all below; held while the client is made
+	client          rueidis.Client
+	failed          time.Time // when that went wrong
+	err             error
+	closed          bool
+	tag             string        // what DOC_IDs of this Redis begin with
+	freed           chan struct{} // closed when a queue may be served by calls; nil: nobody waits for that
+	wakes           []func()
+	backs           []func(*docindex.Outcomes)
+	last            docindex.StoreStats // what was counted when Redis answered last
+	onDelete        func(*docindex.Outcomes)
+	listed          map[string]uint64    // crawls that have finished in that round and of which nobody was told yet, by name
+	snapshots       map[string]*snapshot // by what the names of their crawls begin with
+	deferredUpdates [shards][]string     // what hosts of each are still to be told
+	purging         map[string]bool      // by name, crawls that this daemon was asked to stop
+	warned          map[string]time.Time // when the log named a key of a wrong type last
 
-	// condemn has the slots end documents; nil: there are no slots.
-	condemn func(context.Context, *docindex.Outcomes) (ended int, err error)
+	// cancel ends documents in the slots; nil: there are no slots.
+	cancel func(context.Context, *docindex.Outcomes) (ended int, err error)
 
-	lastSeqs [shards]int64 // how much was scheduled in each; of the beat alone
-	word     chan struct{} // holds one when others may have left word
+	lastSeqs [shards]int64 // how much was scheduled in each; only the heartbeat uses it
+	inbox    chan struct{} // holds one item when there may be notifications
 	others   time.Duration // how long a purge waits for the slots of other daemons
 }
 
@@ -93,16 +93,16 @@ func New(cfg Config) *Store {
 	s := newStore(cfg, nil)
 	ctx, end := context.WithCancel(context.Background())
 	s.end, s.others = end, othersWait
-	s.beats.Go(func() { s.beat(ctx) })
-	s.beats.Go(func() { s.heed(ctx) })
-	s.beats.Go(func() { s.listen(ctx) })
+	s.background.Go(func() { s.heartbeat(ctx) })
+	s.background.Go(func() { s.processInbox(ctx) })
+	s.background.Go(func() { s.listen(ctx) })
 	return s
 }
 
 func newStore(cfg Config, clock func() int64) *Store {
 	s := &Store{
 		cfg: cfg, owner: rand.Text(), slots: make(chan struct{}, 1), clock: clock, end: func() {}, dial: dialTimeout, wait: writeTimeout,
-		listed: map[string]uint64{}, purging: map[string]bool{}, mirrors: map[string]*mirror{}, warned: map[string]time.Time{}, word: make(chan struct{}, 1),
+		listed: map[string]uint64{}, purging: map[string]bool{}, snapshots: map[string]*snapshot{}, warned: map[string]time.Time{}, inbox: make(chan struct{}, 1),
 	}
 	for i := range s.bases {
 		s.bases[i] = fmt.Sprintf("%s{u%d}", cfg.Prefix, i)
@@ -111,10 +111,10 @@ func newStore(cfg Config, clock func() int64) *Store {
 	return s
 }
 
-// Close gives back what this daemon has and ends all connections. Calls after it are errors.
+// Close returns this daemon's documents and ends all connections. Calls after it fail.
 func (s *Store) Close() error {
 	s.end()
-	s.beats.Wait()
+	s.background.Wait()
 	ctx, cancel := context.WithTimeout(context.Background(), askTimeout)
 	defer cancel()
 	err := s.retire(ctx)
@@ -128,7 +128,7 @@ func (s *Store) Close() error {
 	return nil
 }
 
-// connected returns the client. While Redis is away, one caller a second tries, and the others are told what it met.
+// connected returns the client. While Redis is away, one caller a second connects, and the others get its error.
 func (s *Store) connected(ctx context.Context) (rueidis.Client, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -169,8 +169,8 @@ const (
 	oldVersion = "1"
 )
 
-// join makes a Redis a store, or finds what it is. tag is what its own DOC_IDs begin with, so that those of another are told
-// from them.
+// join makes an empty Redis a store, or checks the version of the one that is there. tag begins the DOC_IDs that the
+// store gives, so that those of another store are not taken for them.
 func join(ctx context.Context, c rueidis.Client, base string) (tag string, err error) {
 	is, err := agree(ctx, c, base+":version", version)
 	if err != nil {
@@ -199,12 +199,13 @@ func (s *Store) rejoin(ctx context.Context) {
 	tag := s.tag
 	s.mu.Unlock()
 	for key, value := range map[string]string{":version": version, ":tag": tag} {
-		// The next beat tries again what fails.
+		// The next heartbeat repeats what fails.
 		_ = c.Do(ctx, c.B().Set().Key(s.bases[0]+key).Value(value).Nx().Build()).Error()
 	}
 }
 
-// agree gives a key a value unless it has one, and answers which it has. A full Redis that has one is read.
+// agree sets a key unless it has a value, and returns its value. It only reads a key that has one, which works in a
+// full Redis, too.
 func agree(ctx context.Context, c rueidis.Client, key, value string) (string, error) {
 	has, err := c.Do(ctx, c.B().Get().Key(key).Build()).ToString()
 	if isWrongType(err) {

@@ -37,12 +37,12 @@ type op struct {
 
 // answer is what a script answered.
 type answer struct {
-	shard int
-	value rueidis.RedisMessage
-	loose []rueidis.RedisMessage // what is to be told to hosts in other shards
-	freed bool                   // a queue may be served by calls that might not before
-	wrong []string               // keys of a wrong type, which it met
-	err   error
+	shard    int
+	value    rueidis.RedisMessage
+	deferred []rueidis.RedisMessage // what is to be told to hosts in other shards
+	freed    bool                   // a queue may be served by calls that might not before
+	wrong    []string               // keys of a wrong type, which it met
+	err      error
 }
 
 // run runs scripts in one go; each has an answer or an error.
@@ -70,7 +70,7 @@ func (s *Store) run(ctx context.Context, ops []op) []answer {
 			s.warnBroken(answers[i].wrong[j])
 		}
 		if err := answers[i].err; err != nil {
-			answers[i].err = s.told(err)
+			answers[i].err = s.wrap(err)
 		}
 	}
 	if slices.ContainsFunc(answers, func(a answer) bool { return a.freed }) {
@@ -80,7 +80,7 @@ func (s *Store) run(ctx context.Context, ops []op) []answer {
 }
 
 // told is an error of a command, for callers. One that Redis did not answer is a [docindex.ErrUnavailable].
-func (s *Store) told(err error) error {
+func (s *Store) wrap(err error) error {
 	if key, is := brokenKey(err); is {
 		s.warnBroken(key)
 		return broken(key)
@@ -102,7 +102,7 @@ func (s *Store) all(ctx context.Context, ops []op) ([]answer, error) {
 	for _, a := range answers {
 		errs = append(errs, a.err)
 	}
-	s.tidy(ctx, answers)
+	s.sendDeferred(ctx, answers)
 	return answers, errors.Join(errs...)
 }
 
@@ -167,7 +167,7 @@ func answerOf(result rueidis.RedisResult) (a answer) {
 		return answer{err: errStrange}
 	}
 	a.value, a.freed, a.wrong = values[0], number(values[2]) == 1, texts(values[3])
-	a.loose, a.err = values[1].ToArray()
+	a.deferred, a.err = values[1].ToArray()
 	return a
 }
 

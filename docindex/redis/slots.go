@@ -63,7 +63,7 @@ type entry struct {
 	shard      int
 	queue      string
 	place, tie int64
-	mixed      bool // its URLs may be on different hosts
+	multiHost  bool // its URLs may be on different hosts
 	can        int  // URLs that it may give at most
 	key, crawl string
 	begun      bool // a call has had some of it, and goes on
@@ -170,7 +170,7 @@ func merged(answers []answer, parts int) (all []entry) {
 }
 
 func entryOf(shard int, m []rueidis.RedisMessage) entry {
-	e := entry{shard: shard, queue: text(m[0]), place: number(m[1]), tie: number(m[2]), mixed: number(m[3]) == 1, can: int(number(m[4]))}
+	e := entry{shard: shard, queue: text(m[0]), place: number(m[1]), tie: number(m[2]), multiHost: number(m[3]) == 1, can: int(number(m[4]))}
 	if len(m) > 5 {
 		e.key, e.crawl = text(m[5]), text(m[6])
 	}
@@ -183,9 +183,9 @@ func (s *Store) takeAll(ctx context.Context, queues []entry, limit int, t *takin
 	each := limit / len(queues)
 	docs, err := s.takePlain(ctx, queues, each, t)
 	for i := 0; i < len(queues) && err == nil; i++ {
-		if queues[i].mixed {
-			m := mixing{entry: queues[i], door: t.door(), lease: t.lease, reject: t.reject}
-			docs[i], err = s.pickMixed(ctx, &m, each)
+		if queues[i].multiHost {
+			m := multiHostTake{entry: queues[i], door: t.door(), lease: t.lease, reject: t.reject}
+			docs[i], err = s.takeMultiHost(ctx, &m, each)
 			queues[i].crawl = m.crawl
 		}
 	}
@@ -216,7 +216,7 @@ func (s *Store) takePlain(ctx context.Context, queues []entry, each int, t *taki
 	var at [shards][]int
 	first := s.places(placesOfOne * len(queues))
 	for i, q := range queues {
-		if !q.mixed {
+		if !q.multiHost {
 			args[q.shard] = append(args[q.shard], decimal(first+int64(placesOfOne*i)), q.queue, decimal(int64(each)))
 			at[q.shard] = append(at[q.shard], i)
 		}

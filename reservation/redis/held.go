@@ -41,7 +41,7 @@ func (s *Store) ReportHoldings(ctx context.Context, holder string, first bool, t
 	return true, nil
 }
 
-// appendHeld appends what is told of a host: how much of DEFAULT, and of each other crawl.
+// appendHeld appends a host's arguments: its documents of DEFAULT, and of each other crawl.
 func appendHeld(args []string, h reservation.Holding) ([]string, error) {
 	host, err := reservation.Host(h.Host)
 	if err != nil {

@@ -55,12 +55,12 @@ type Config struct {
 // Store is a reservation.Store in Redis. Use New, and Close when done.
 type Store struct {
 	reservation.SingleCalls
-	cfg     Config
-	scripts scripts
-	keys    []string // KEYS of every script
-	penalty string
-	singles [reservation.ReleaseHost]rounds[reservation.Call, reservation.Answer] // by verb
-	turns   rounds[wish, granted]
+	cfg      Config
+	scripts  scripts
+	keys     []string // KEYS of every script
+	penalty  string
+	singles  [reservation.ReleaseHost]batcher[reservation.Call, reservation.Answer] // by verb
+	requests batcher[request, granted]
 
 	dial, wait time.Duration // at most, for a connection and for an answer
 
@@ -90,7 +90,7 @@ func newStore(cfg Config, clock string) *Store {
 	for verb := range s.singles {
 		s.singles[verb].ask = func(calls []reservation.Call) []reservation.Answer { return s.do(context.Background(), calls) }
 	}
-	s.turns.ask = s.turn
+	s.requests.ask = s.runRequests
 	return s
 }
 
@@ -104,7 +104,7 @@ func (s *Store) Close() {
 	}
 }
 
-// connected returns the client. While Redis is away, one caller a second tries, and the others are told what it met.
+// connected returns the client. While Redis is away, one caller a second connects, and the others get its error.
 func (s *Store) connected() (rueidis.Client, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -178,7 +178,7 @@ func (s *Store) run(ctx context.Context, ops []op) (answers []answer) {
 	return answers
 }
 
-// runUnknown runs by their text the scripts that this Redis did not know.
+// runUnknown sends the text of scripts that this Redis does not know.
 func (s *Store) runUnknown(ctx context.Context, c rueidis.Client, ops []op, answers []answer) {
 	arrived := false
 	for i := range answers {
@@ -213,7 +213,7 @@ func (s *Store) eval(ctx context.Context, c rueidis.Client, o op) answer {
 	return answerOf(c.Do(ctx, c.B().Eval().Script(o.script.text).Numkeys(1).Key(s.keys...).Arg(s.cfg.Prefix).Arg(o.args...).Build()))
 }
 
-// arrive has this Redis say if it is another one than before.
+// arrive checks whether this Redis is another process than before.
 func (s *Store) arrive(ctx context.Context, c rueidis.Client) error {
 	used := "0"
 	if s.token.Load() > 0 {
@@ -230,7 +230,7 @@ func (s *Store) one(ctx context.Context, script *script, args ...string) answer 
 	return s.run(ctx, []op{{script, args}})[0]
 }
 
-// remember keeps what arrive needs.
+// remember keeps the longest lease and the highest token for arrive.
 func (s *Store) remember(lease int64, token uint64) {
 	for was := s.longest.Load(); was < lease && !s.longest.CompareAndSwap(was, lease); {
 		was = s.longest.Load()

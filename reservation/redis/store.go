@@ -48,7 +48,7 @@ func (s *Store) do(ctx context.Context, calls []reservation.Call) []reservation.
 		}
 		n := len(ops) - 1
 		ops[n].args, batches[n] = s.appendArgs(ops[n].args, c), append(batches[n], i)
-		if c.Verb == reservation.ReleaseHost { // a turn wants to know how many there are
+		if c.Verb == reservation.ReleaseHost { // the script takes their number
 			ops[n].args[0] = strconv.Itoa(len(batches[n]))
 		}
 	}

@@ -1,5 +1,6 @@
--- away tells of documents that slots have, of crawls whose names begin so: that, whether it is the whole name, then the document's queue, hash,
--- URL ('': any) each. It answers crawl, domain and priority of each that is one.
+-- away looks which documents in slots belong to some crawls: the start of the crawls' names, whether that is the
+-- whole name, then queue, hash and URL ('': any) of each document. It returns crawl, domain and priority of each
+-- that does.
 local prefix, whole = arg(), arg() == '1'
 local out = {}
 while at < #ARGV do

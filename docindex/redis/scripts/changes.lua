@@ -1,6 +1,7 @@
--- changes tells what has changed of what is pending of crawls: which process of Redis told the caller before ('': none), and up to which version. It
--- answers the process, the version, whether the following is all; of each crawl number, name ('': it is no more), when it expires, said when; and number,
--- priority and domain, and how many are pending.
+-- changes returns what has changed in the pending counts of crawls: the run_id of the Redis that answered the caller
+-- last ('': none), and the version that it answered. It returns the run_id, the version and whether the rest is
+-- complete; number, name ('': the crawl is gone), expiry and its place of each changed crawl; and number, level
+-- (priority and domain) and pending documents of each changed level.
 local run, had = arg(), num() or -1
 local version = tonumber(general[4] or 0)
 local is = string.match(call('INFO', 'server'), 'run_id:(%x+)')

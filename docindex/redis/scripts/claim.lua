@@ -1,5 +1,5 @@
--- claim counts documents of other shards as out on hosts of this one: door, lease in ms ('': the owner's), then host and
--- document of each. It answers 1 where the host is free for that, else 0.
+-- claim counts documents of other shards as out on hosts of this one: consumer, lease in ms ('': the owner's), then
+-- host and document of each. It returns 1 for each whose host was free, else 0.
 local door, lease = num(), num()
 local till = lease and now + lease
 local out = {}

@@ -14,7 +14,7 @@ local STAY = 60000 -- ms that a queue is one call's between two portions
 
 -- A key of a wrong type, which somebody else wrote, reads as empty, and what is written to it is left out: so it
 -- costs only what it stands for. Each such key is noted in broken.list with the type that it should have, done
--- tells of it, and beat has what can be derived put back once the key is gone.
+-- returns them, and after the key is deleted a heartbeat puts back what can be derived.
 local broken = { found = {}, list = {}, queues = {}, hosts = {} }
 
 function broken.note(key, wanted)
@@ -93,17 +93,17 @@ if broken.found[base .. ':g'] then return broken.stop(base .. ':g') end
 local chosen = tonumber(general[1])
 local usual = chosen or 1000
 
--- hint has other daemons look soon whether there is something for them to end or to forget. They look anyway, now and then.
-local hinted = false
-local function hint()
-  if not hinted then redis.pcall('PUBLISH', base .. ':hint', owner) end -- who may not publish need not
-  hinted = true
+-- notify tells other daemons at once that there are notifications for them. They look at each heartbeat, too.
+local notified = false
+local function notify()
+  if not notified then redis.pcall('PUBLISH', base .. ':hint', owner) end -- a user without the right to publish does without
+  notified = true
 end
 
 -- Records are read once and written at the end.
 local queues, hosts, names = {}, {}, {}
 local dirtyQueues, dirtyHosts, deltas = {}, {}, {}
-local loose = {} -- what is to be told to hosts of other shards
+local deferred = {} -- updates for hosts of other shards
 local freed = false -- whether a queue may be served by calls that might not before
 
 local function queue(id)

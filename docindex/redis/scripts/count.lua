@@ -1,4 +1,5 @@
--- count counts: "all", "crawl" or "queue", crawl, key. It answers whether there is more to catch up with, and pairs.
+-- count counts: "all", "crawl" or "queue", crawl, key. It returns whether there is more to catch up with, and pairs
+-- of name and count.
 local more, what, crawl, key = catchUp(), arg(), arg(), arg()
 local out = {}
 if what == 'queue' then

@@ -8,7 +8,7 @@ local STOPPED, EXPIRED = 5, 6 -- kinds of outcomes
 
 local crawls, crawlNumbers = {}, {}
 local counted = {} -- as what documents are counted
-local whys, anyRefused, strays = {}, nil, {}
+local whys, anyRefused, cancelledBy = {}, nil, {}
 
 local function bump(t, key, by) t[key] = (t[key] or 0) + by end
 
@@ -136,11 +136,11 @@ local function recount(q, doc, part)
   counted[doc] = part
 end
 
--- stray counts a document that ends because its crawl is refused. It has to be kept after that.
-local function stray(doc, why)
+-- countCancelled counts a document that ends because its crawl is refused. The caller keeps it after that.
+local function countCancelled(doc, why)
   doc[CONDEMNED] = 1
   bump(crawlOf(doc[CRAWL]).by, UNTOLD, 1)
-  bump(strays, why, 1)
+  bump(cancelledBy, why, 1)
 end
 
 local function keepSums(key, sums)
@@ -230,7 +230,7 @@ local function keepCrawls()
     if c.dirty then keepCrawl(c) end
   end
   keepChanges()
-  for why, by in pairs(strays) do call('HINCRBY', base .. ':n', 'k' .. why, by) end
+  for why, by in pairs(cancelledBy) do call('HINCRBY', base .. ':n', 'k' .. why, by) end
 end
 
 -- Ends of crawls that are somebody's to tell of: 'x' and the name of one that is refused or has expired, 'f' and that of one that has
@@ -239,7 +239,7 @@ end
 local crawlEnds = {}
 function crawlEnds.key(what, name) return base .. ':f:' .. what .. name end
 
--- whose tells whose an end is, of which round; '': it has been told of.
+-- whose returns the round of an end and the daemon that is to report it; '': it was reported.
 function crawlEnds.whose(what, name) return string.match(call('GET', crawlEnds.key(what, name)) or '', '^(%d+) (.*)$') end
 
 function crawlEnds.isAlive(who) return tonumber(call('ZSCORE', base .. ':a', who) or 0) > now end
@@ -262,7 +262,7 @@ function crawlEnds.see(what, name, round)
   return true
 end
 
--- seen says that an end has been told of. For a while nobody else is to, who may have looked before.
+-- seen records that an end was reported, for an hour: others may have listed it before.
 function crawlEnds.seen(what, name, round)
   local has, who = crawlEnds.whose(what, name)
   if has ~= round then return end
@@ -270,7 +270,7 @@ function crawlEnds.seen(what, name, round)
   call('SREM', base .. ':v:' .. who, what .. name)
 end
 
--- unsee has others tell of ends that somebody has not told of, and answers whether there are more.
+-- unsee leaves the ends that a daemon has not reported to others, and returns whether there are more.
 function crawlEnds.unsee(who)
   local all = call('SPOP', base .. ':v:' .. who, SOME)
   for _, end_ in ipairs(all) do

@@ -128,17 +128,17 @@ local function nextSeq()
   return seq
 end
 
--- forgotten.tell leaves word for the daemon whose slots have had a document that is being forgotten. It is no script's first write: that
+-- forgotten.tell notifies the daemon whose slots have a document that is being deleted. It is no script's first write: that
 -- one Redis refuses when its memory is full, and it has to be possible to forget then.
 local forgotten = {}
 function forgotten.tell(q, hash, doc, who)
   local key = base .. ':z:' .. who
   call('SADD', key, q.id .. ':' .. hash .. doc[ID] .. '\0' .. doc[URL])
   call('PEXPIRE', key, 2 * ownerLease) -- should it be no more
-  if who ~= owner then hint() end
+  if who ~= owner then notify() end
 end
 
-local function lineUp(q, hash, doc)
+local function schedule(q, hash, doc)
   doc[STATE], doc[DOOR], doc[OWNER], doc[TAKEN], doc[CLAIMED], doc[CONDEMNED] = SCHEDULED, 0, '', nil, nil, nil
   keep(q, hash, doc)
   call('ZADD', order(q), doc[DUE], member(doc, hash))
@@ -180,8 +180,8 @@ end
 
 local function claimOf(door, name, ref) return 'x' .. door .. name .. '\0' .. ref end
 
--- toTail has a queue be the last of its host's: the others are put in line before it when the host may be asked again.
-local function toTail(h, id)
+-- moveToTail makes a queue the last of its host: the others are served first when the host may be asked again.
+local function moveToTail(h, id)
   for i, one in ipairs(h.q) do
     if one == id then
       table.remove(h.q, i)
@@ -191,7 +191,7 @@ local function toTail(h, id)
   end
 end
 
-local function backHost(h, door)
+local function inHost(h, door)
   if h.t and door ~= CALLS then h.t = now end
   h.o[door] = max(0, h.o[door] - 1)
   touchHost(h)
@@ -200,8 +200,8 @@ local function backHost(h, door)
   refreshHost(h)
 end
 
--- depart sends a document out; the queue's due time is left to the caller.
-local function depart(q, hash, doc, door, till)
+-- dispatch hands a document out. The caller renews the queue's due time.
+local function dispatch(q, hash, doc, door, till)
   call('ZREM', order(q), member(doc, hash))
   move(q, SCHEDULED, TRANSIT)
   doc[STATE], doc[DOOR], doc[OWNER], doc[TAKEN] = TRANSIT, door, till and '' or owner, place0
@@ -211,7 +211,7 @@ local function depart(q, hash, doc, door, till)
   q.o[door] = q.o[door] + 1
   if not q.a then
     local h = host(q.h)
-    if h.t then toTail(h, q.id) end
+    if h.t then moveToTail(h, q.id) end
     outHost(h, door)
   end
 end
@@ -237,7 +237,7 @@ function forgotten.release(h)
   h.e = max(0, (h.e or 0) - 1)
   if h.e == 0 then h.e = nil end
   touchHost(h)
-  backHost(h, CALLS)
+  inHost(h, CALLS)
   refreshHost(h)
 end
 
@@ -249,24 +249,24 @@ end
 -- leaveHost counts a document in transit out of its host, which may be of another shard.
 local function leaveHost(q, hash, url, door, who, claimed)
   if claimed then
-    loose[#loose + 1] = { 'back', url, door, q.id .. ':' .. hash, who }
+    deferred[#deferred + 1] = { 'back', url, door, q.id .. ':' .. hash, who }
   else
-    backHost(host(q.h), door)
+    inHost(host(q.h), door)
   end
 end
 
--- land ends a document's transit. One of a refused crawl is not scheduled again.
-local function land(q, hash, doc, to)
+-- finish ends a document's transit. One of a refused crawl is not scheduled again.
+local function finish(q, hash, doc, to)
   local door, who, claimed = doc[DOOR], doc[OWNER], doc[CLAIMED]
   local why = to == SCHEDULED and refused(doc)
   if why then
     to = COMPLETED
-    stray(doc, why)
+    countCancelled(doc, why)
   end
   unhold(who, q.id .. ':' .. hash)
   move(q, TRANSIT, to)
   if to == SCHEDULED then
-    lineUp(q, hash, doc)
+    schedule(q, hash, doc)
   else
     doc[STATE], doc[DOOR], doc[OWNER], doc[TAKEN], doc[CLAIMED] = COMPLETED, 0, '', nil, nil
     keep(q, hash, doc)
@@ -281,7 +281,7 @@ end
 
 local function complete(q, hash, doc)
   if doc[STATE] == TRANSIT then
-    land(q, hash, doc, COMPLETED)
+    finish(q, hash, doc, COMPLETED)
   elseif doc[STATE] == SCHEDULED then
     call('ZREM', order(q), member(doc, hash))
     move(q, SCHEDULED, COMPLETED)
@@ -292,12 +292,12 @@ local function complete(q, hash, doc)
   end
 end
 
--- condemn ends a scheduled document of a refused crawl. The queue's due time is left to the caller.
-local function condemn(q, hash, doc, why)
+-- cancel ends a scheduled document of a refused crawl. The caller renews the queue's due time.
+local function cancel(q, hash, doc, why)
   call('ZREM', order(q), member(doc, hash))
   move(q, SCHEDULED, COMPLETED)
   doc[STATE] = COMPLETED
-  stray(doc, why)
+  countCancelled(doc, why)
   keep(q, hash, doc)
 end
 
@@ -318,7 +318,7 @@ local function renew(q, hash, doc, due, priority, meta, who, domain, expires)
   doc[META] = meta
   plan(doc, due, priority)
   move(q, COMPLETED, SCHEDULED)
-  lineUp(q, hash, doc)
+  schedule(q, hash, doc)
   refresh(q)
 end
 
@@ -336,7 +336,7 @@ local function wanted(q, hash)
   if not why then return true end
   if ends > 0 then
     ends = ends - 1
-    condemn(q, hash, doc, why)
+    cancel(q, hash, doc, why)
   end
   return false
 end
@@ -359,14 +359,14 @@ end
 
 -- What is held is "QUEUE:HASH" of a document; for one on a host of this shard whose queue is in another it is "xDOORHOST\0QUEUE:HASH".
 
-local function landRef(ref)
+local function finishRef(ref)
   local door, name, what = string.match(ref, '^x([123])([^%z]*)%z(.*)$')
   if door and string.sub(what, 1, 4) == 'gone' then
     forgotten.release(host(name))
     return
   end
   if door then
-    backHost(host(name), tonumber(door))
+    inHost(host(name), tonumber(door))
     return
   end
   local colon = string.find(ref, ':', 1, true)
@@ -375,7 +375,7 @@ local function landRef(ref)
   local doc = q and not q.gone and document(q, hash)
   if not doc or doc[STATE] ~= TRANSIT then return end
   tie = doc[TAKEN]
-  land(q, hash, doc, SCHEDULED)
+  finish(q, hash, doc, SCHEDULED)
   tie = 0
 end
 
@@ -385,7 +385,7 @@ do
   local function sweepOwners()
     for _, who in ipairs(call('ZRANGEBYSCORE', base .. ':a', '-inf', '(' .. string.format('%.0f', now), 'LIMIT', 0, 1)) do
       local held = call('SPOP', base .. ':o:' .. who, SOME)
-      for _, ref in ipairs(held) do landRef(ref) end
+      for _, ref in ipairs(held) do finishRef(ref) end
       if #held == SOME or crawlEnds.unsee(who) then return true end
       call('ZREM', base .. ':a', who)
       call('DEL', base .. ':t:' .. who, base .. ':j:' .. who, base .. ':z:' .. who)
@@ -398,7 +398,7 @@ do
     local over = call('ZRANGEBYSCORE', base .. ':l', '-inf', now, 'WITHSCORES', 'LIMIT', 0, SOME)
     for i = 1, #over, 2 do
       timed = tonumber(over[i + 1]) * 1024
-      landRef(over[i])
+      finishRef(over[i])
       call('ZREM', base .. ':l', over[i])
     end
     timed = nil
@@ -474,7 +474,7 @@ local function done(answer)
   for crawl, d in pairs(deltas) do keepCounts(crawl, d) end
   keepCrawls()
   if seq then call('HSET', base .. ':g', 'seq', seq) end
-  return { answer, loose, freed and 1 or 0, broken.list }
+  return { answer, deferred, freed and 1 or 0, broken.list }
 end
 
 -- named resolves "QUEUE" or "@NAME", as documents are named by.
@@ -486,7 +486,7 @@ end
 -- whereOf says where a document is as shards keep it for its DOC_ID.
 local function whereOf(q, hash) return string.match(base, '(%d+)}$') .. ' ' .. hash .. '@' .. nameOf(q.c, q.k) end
 
-local function told(q, hash, doc)
+local function describe(q, hash, doc)
   return {
     doc[STATE], doc[DUE], doc[PRIORITY], doc[CREATED], doc[URL], doc[ID], doc[META], q.c, q.k, q.id, hash,
     doc[CRAWL] and crawlName(crawlOf(doc[CRAWL])) or '',

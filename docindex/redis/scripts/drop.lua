@@ -1,4 +1,5 @@
--- drop forgets a queue: its URLs are no longer counted, and nothing of it goes out. free does the rest. It answers the number of URLs, and the queue.
+-- drop removes a queue: its URLs are not counted and not handed out from now on. free deletes its documents. It
+-- returns the number of URLs, and the queue.
 local q = named(arg())
 if not q or q.gone then return done({ 0, '' }) end
 local n = q.n[1] + q.n[2] + q.n[3]

@@ -1,5 +1,5 @@
--- free forgets documents of a dropped queue: queue, cursor. It answers the cursor to go on with, and what DOC_IDs were given with
--- which documents.
+-- free deletes documents of a dropped queue: queue, cursor. It returns the next cursor, and the given DOC_IDs with the
+-- places of their documents.
 local q, cursor = queue(arg()), arg()
 if not q or not q.gone then return done({ '0', {} }) end
 local page = call('HSCAN', bodies(q), cursor, 'COUNT', 1000)

@@ -1,5 +1,5 @@
--- held tells of documents that the owner has: queue ('': of any), cursor. It answers the cursor to go on with, and queue, hash, DOC_ID,
--- URL of each.
+-- held returns documents that the owner has: queue ('': any), cursor. It returns the next cursor, and queue, hash,
+-- DOC_ID and URL of each.
 local only, cursor = arg(), arg()
 if only ~= '' then
   local q = named(only)

@@ -1,10 +1,10 @@
--- list tells of some documents of a queue: queue, cursor. It answers the cursor to go on with and the documents.
+-- list returns documents of a queue: queue, cursor. It returns the next cursor and the documents.
 local q, cursor = named(arg()), arg()
 if not q or q.gone then return done({ '0', {} }) end
 local page = call('HSCAN', bodies(q), cursor, 'COUNT', 1000)
 local out, list = {}, page[2]
 for i = 1, #list, 2 do
   local doc = broken.unpack(bodies(q), list[i + 1])
-  if doc then out[#out + 1] = told(q, list[i], doc) end
+  if doc then out[#out + 1] = describe(q, list[i], doc) end
 end
 return done({ page[1], out })

@@ -1,6 +1,8 @@
--- look tells of a host: name, most queues. It answers whether there is more to catch up with, and now, delay of all queues ('' : none was set), passive, then of the host block, delay,
--- when asked by these, pause, called, gap, and what is out at each door; then of each queue crawl, key, its three counts, first due, block,
--- rest, delay ('' : none), limit, when served at either door, what is out at either, whether it is of many hosts, whether a call is at it.
+-- look returns the state of a host: name, most queues. It returns whether there is more to catch up with, and a list:
+-- now, the delay of all queues ('': none is set), passive; of the host block, delay, last request under these, pause,
+-- last call, gap, and how many documents each consumer has out; then of each queue crawl, key, its three counts, first
+-- due time, block, rest, delay ('': none), limit, when either consumer was served last, what either has out, whether
+-- it has several hosts, and whether a call is serving it.
 local more, h, most = catchUp(), host(arg()), num()
 local function text(v) return v and string.format('%.0f', v) or '' end
 local out = {

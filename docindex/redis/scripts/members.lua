@@ -1,4 +1,4 @@
--- members lists queues that have scheduled documents of a crawl: name, cursor. It answers the cursor to go on with, and the queues.
+-- members lists queues that have scheduled documents of a crawl: name, cursor. It returns the next cursor, and queues.
 local no, cursor = numberOf(arg()), arg()
 if not no then return done({ '0', {} }) end
 local page = call('HSCAN', crawlKey(no) .. ':q', cursor, 'COUNT', SOME)

@@ -1,6 +1,6 @@
--- mine tells of documents of refused crawls that the owner's slots have: cursor, kind that they were refused with ('': as it is known here; what is
--- not refused is passed over), the crawls' names. It answers the cursor to go on with, the kind of each crawl, and which of the names, queue,
--- hash, DOC_ID, URL of each document.
+-- mine returns documents of refused crawls that the owner's slots have: cursor, kind of the refusal ('': as this shard
+-- has it; other crawls are skipped), names of crawls. It returns the next cursor, the kind of each crawl, and the index
+-- of the name, queue, hash, DOC_ID and URL of each document.
 local cursor, kind, whys, wanted = arg(), num(), {}, {}
 while at < #ARGV do
   local name = arg()

@@ -1,6 +1,7 @@
--- name gives DOC_IDs to documents: DOC_ID, where the document is, and where the DOC_ID may be taken from ('': nowhere) each. It
--- answers for each '', 1 where that was there already, or where the document is that has it. What was there already is written anew
--- with another number, so that who was about to take it away does not; it may have done so before the document is put.
+-- name gives DOC_IDs to documents: DOC_ID, place of the document, and place from which the DOC_ID may be taken ('':
+-- none) of each. It returns for each '', 1 if the DOC_ID was there already, or the place of the document that has it.
+-- An entry that was there already is rewritten with another number, so that a concurrent release does not delete it; a
+-- release may have come before the document is put.
 local out = {}
 while at < #ARGV do
   local id, where, from = arg(), arg(), arg()

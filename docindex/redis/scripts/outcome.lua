@@ -1,5 +1,6 @@
--- outcome ends documents: place, document's queue, hash, URL ('': any), kind, of a try, pause in ms, gap in ms, attempts, again ('': no), metadata,
--- and as put has them spider and application, registered domain each. It answers 1, or the URL that the document has instead.
+-- outcome ends documents: place, queue, hash, URL ('': any), kind, whether it is of an attempt, pause in ms, gap in ms,
+-- attempts, next due time ('': none), metadata, and as in put the crawl's spider and application and the registered
+-- domain, of each. It returns 1, or the URL that the document has instead.
 local function endOne()
   place0 = num()
   local q, hash, url, kind, ofTry = named(arg()), arg(), arg(), num(), arg() == '1'
@@ -9,7 +10,7 @@ local function endOne()
   if not doc then return 1 end
   if url ~= '' and doc[URL] ~= url then return doc[URL] end
   if (pause > 0 or gap > 0) and q.a then
-    loose[#loose + 1] = { 'pause', doc[URL], pause, gap }
+    deferred[#deferred + 1] = { 'pause', doc[URL], pause, gap }
   elseif pause > 0 or gap > 0 then
     local h = host(q.h)
     h.p, h.g = max(h.p, now + pause), gap

@@ -1,13 +1,14 @@
--- peek looks which queues stand in the ring of the slots, in their turn, which take looks at again: the last take that was heard
--- of, door, most, queues to leave out, hosts to leave out. It answers whether there is more to catch up with, behind which place it may
--- have left out some ('': none), and queue, place, tie, whether it has any host, and number scheduled of each.
+-- peek lists queues in the ring of the slots, in their order; take checks them again. Arguments: the last take whose
+-- answer arrived, consumer, most, queues to leave out, hosts to leave out. It returns whether there is more to catch up
+-- with, the place after which it may have left out some ('': none), and queue, place, tie, whether it has several hosts,
+-- and scheduled documents of each.
 local function settle(heard)
   local text = call('GET', base .. ':t:' .. owner)
   if not text then return end
   local last = broken.unpack(base .. ':t:' .. owner, text)
   if not last or last[1] <= heard then return end
   for _, ref in ipairs(last[2]) do -- the answer was lost: nobody has them
-    if call('SISMEMBER', base .. ':o:' .. owner, ref) == 1 then landRef(ref) end
+    if call('SISMEMBER', base .. ':o:' .. owner, ref) == 1 then finishRef(ref) end
   end
   call('DEL', base .. ':t:' .. owner)
 end

@@ -1,6 +1,6 @@
--- pick hands out documents of a queue of any hosts: number of this take, lease in ms ('': the owner's), place, door, queue,
--- token of the call that serves it, and the documents' hashes. It answers those that were there: hash, DOC_ID, URL, priority, metadata;
--- and behind them the queue's crawl, if that is not DEFAULT.
+-- pick hands out documents of a queue with several hosts: number of this take, lease in ms ('': the owner's), place,
+-- consumer, queue, token of the call that serves it, and the documents' hashes. It returns hash, DOC_ID, URL, priority
+-- and metadata of those that were there, and after them the queue's crawl unless that is DEFAULT.
 local number, lease = num(), num()
 local till = lease and now + lease
 place0 = num()
@@ -17,7 +17,7 @@ while q and not q.gone and at < #ARGV and may() do
   local hash = arg()
   local doc = document(q, hash)
   if doc and doc[STATE] == SCHEDULED and dueMS(doc[DUE]) <= now and not refused(doc) then
-    depart(q, hash, doc, door, till)
+    dispatch(q, hash, doc, door, till)
     taken[#taken + 1] = q.id .. ':' .. hash
     local n = #out
     out[n + 1], out[n + 2], out[n + 3], out[n + 4], out[n + 5] = hash, doc[ID], doc[URL], doc[PRIORITY], doc[META]

@@ -1,5 +1,6 @@
--- purge forgets documents of a queue that were first seen before: queue, cursor, before. It answers the cursor to go on with,
--- how many it forgot, queue, hash, DOC_ID and URL of those that the owner has, and what DOC_IDs were given with which.
+-- purge deletes documents of a queue that were first seen before a time: queue, cursor, time. It returns the next
+-- cursor, how many it deleted, queue, hash, DOC_ID and URL of those that the owner has, and the given DOC_IDs with the
+-- places of their documents.
 local q, cursor, before = named(arg()), arg(), num()
 if not q or q.gone then return done({ '0', 0, {}, {} }) end
 local page = call('HSCAN', bodies(q), cursor, 'COUNT', 1000)

@@ -1,5 +1,5 @@
--- purged answers how many documents of a refused crawl ended because of that, of which nobody was told: name. And whether slots of living
--- daemons have still to end some.
+-- purged returns how many documents of a refused crawl ended because of that and are not reported: name. It also
+-- returns whether the slots of a living daemon still have to end some.
 local name = arg()
 local no, n, busy = numberOf(name), 0, 0
 if no then

@@ -49,7 +49,7 @@ local function enter(q, hash, own, url, id, priority, due, created, meta, who, d
   end
   plan(doc, due, priority)
   count(q, SCHEDULED, 1)
-  lineUp(q, hash, doc)
+  schedule(q, hash, doc)
 end
 
 -- drop drops a URL of a refused crawl. If it is known and its crawl wants it again, it ends.

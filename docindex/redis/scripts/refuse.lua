@@ -20,5 +20,5 @@ for _, who in ipairs(no and call('HKEYS', crawlKey(no) .. ':o') or {}) do
     others = true
   end
 end
-if others then hint() end
+if others then notify() end
 return done({ why })

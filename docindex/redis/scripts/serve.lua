@@ -1,5 +1,5 @@
--- serve gives out to a call: lease in ms, URLs in transit that a queue has at most, the call's token, then place, queue, most of
--- each, and whether the call comes back for more of it. It answers whether it was given anything, and URL and metadata of each.
+-- serve gives URLs to a call: lease in ms, URLs in transit that a queue has at most, the call's token, then place, queue,
+-- most, and whether the call returns for more, of each queue. It returns URL and metadata of each, by queue.
 local lease, limit, token = num(), num(), arg()
 
 local function giveFrom(q, most)
@@ -10,7 +10,7 @@ local function giveFrom(q, most)
       broken.lost(q)
       break
     end
-    depart(q, hash, doc, CALLS, now + lease)
+    dispatch(q, hash, doc, CALLS, now + lease)
     out[n + 1], out[n + 2] = doc[URL], doc[META]
   end
   renewDue(q)

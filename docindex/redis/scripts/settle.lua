@@ -1,6 +1,6 @@
--- settle takes crawls from an index of ending, or moves them there to when they expire: which index, then name, time that it stands there with
--- ('': any; else nothing is done where something came between), when the crawl expires by what another shard heard ('': never), said when,
--- each. A crawl without documents here is forgotten.
+-- settle removes crawls from an index of ending, or moves them to the time when they expire: index, then of each
+-- name, the time under which the caller saw it ('': any; if it has another by now, nothing is done), the expiry that
+-- another shard has ('': never), and the place of that. A crawl without documents here is deleted.
 local index = base .. ':' .. arg()
 
 local function settle(no, name, till, said)

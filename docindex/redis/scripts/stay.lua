@@ -1,5 +1,5 @@
--- stay has a queue be served by one call, or ends that: place, queue, token, whether it begins, whether it gave something, URLs
--- in transit that the queue has at most. It answers how many the call may give; 0: it does not have it.
+-- stay reserves a queue for one call, or ends that: place, queue, token, whether it begins, whether it gave something,
+-- URLs in transit that the queue has at most. It returns how many the call may give; 0: the queue is not reserved.
 place0 = num()
 local q, token, begins, gave, limit = queue(arg()), arg(), arg() == '1', arg() == '1', num()
 local can = 0

@@ -1,6 +1,6 @@
--- take hands out to the slots: number of this take, lease in ms ('': the owner's), then place, queue and most of each.
--- With a lease they are lent. It answers hash, DOC_ID, URL, priority and metadata of each document, queue by queue, and behind those
--- of a queue its crawl, if that is not DEFAULT.
+-- take hands out to the slots: number of this take, lease in ms ('': the owner's; else it is a remote lease), then place,
+-- queue and most of each. It returns hash, DOC_ID, URL, priority and metadata of each document by queue, and after those
+-- of a queue its crawl unless that is DEFAULT.
 local number, lease = num(), num()
 local till, door = lease and now + lease, lease and LENT or SLOTS
 local taken = {}
@@ -14,7 +14,7 @@ local function takeFrom(q, most)
       broken.lost(q)
       break
     end
-    depart(q, hash, doc, door, till)
+    dispatch(q, hash, doc, door, till)
     taken[#taken + 1] = q.id .. ':' .. hash
     out[n + 1], out[n + 2], out[n + 3], out[n + 4], out[n + 5] = hash, doc[ID], doc[URL], doc[PRIORITY], doc[META]
   end

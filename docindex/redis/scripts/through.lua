@@ -1,4 +1,4 @@
--- through says that nothing of a refused crawl is scheduled any more, to the shard of its name: name.
+-- through records in the shard of a refused crawl's name that none of its documents is scheduled: name.
 local name = arg()
 if not crawlEnds.others('x', name) then
   call('ZREM', base .. ':ke', name)

@@ -1,5 +1,5 @@
--- unclaim ends claims: owner ('': it had a lease), door, document, host each; and takes what the slots learned of hosts, which is
--- "pause", until in ms from now, gap in ms, host.
+-- unclaim ends claims: owner ('': it had a lease), consumer, document and host of each. It also takes what the slots
+-- learned of hosts: "pause", end of the pause in ms from now, gap in ms, host.
 while at < #ARGV do
   local who, door, ref, name = arg(), num(), arg(), arg()
   local h = host(name)
@@ -9,7 +9,7 @@ while at < #ARGV do
     refreshHost(h)
   else
     local claim = claimOf(door, name, ref)
-    if unhold('', claim) or who ~= '' and unhold(who, claim) then backHost(h, door) end
+    if unhold('', claim) or who ~= '' and unhold(who, claim) then inHost(h, door) end
   end
 end
 return done({})

@@ -1,4 +1,4 @@
--- uses tells which documents have DOC_IDs: document's queue, hash, DOC_ID each. It answers 1 for each that has it.
+-- uses returns 1 for each document that has a DOC_ID: queue, hash, DOC_ID of each.
 local out = {}
 while at < #ARGV do
   local q, hash, id = named(arg()), arg(), arg()

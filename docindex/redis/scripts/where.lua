@@ -1,4 +1,4 @@
--- where tells where documents are: their DOC_IDs. '' is unknown.
+-- where returns the places of documents by their DOC_IDs; '' is unknown.
 local out = {}
 while at < #ARGV do out[#out + 1] = call('HGET', base .. ':ids', arg()) or '' end
 return done(out)

@@ -33,7 +33,7 @@ local now = clock()
 
 local function num(x) return tonumber(x or 0) or 0 end
 
--- wrong_key is a key of a name that holds something else than we put there, and what it holds; or nil.
+-- wrong_key returns a key of a name that has another type than the scripts give it, and that type; or nil.
 local function wrong_key(name)
   for _, key in ipairs({ { GROUP, 'hash' }, { DUE, 'zset' }, { COVERS, 'set' }, { BY, 'set' }, { HOST, 'string' }, { ALIASED, 'set' },
     { CRAWLS, 'hash' }, { HELD, 'hash' }, { PARTS, 'hash' } }) do
@@ -42,8 +42,8 @@ local function wrong_key(name)
   end
 end
 
--- guarded does something for a name. A key of a wrong type, of the name or of its group, makes that fail and
--- nothing else: it is noted, and answered with what it holds. What f has done until then stays.
+-- guarded calls f for a name. If a key of the name or of its group has a wrong type, only this call fails: the key is
+-- recorded and returned with its type. What f has written before stays.
 local function guarded(name, f, ...)
   local ok, answer = pcall(f, ...)
   if ok then return answer end
@@ -88,12 +88,12 @@ local function settle(name)
   end
 end
 
--- raise: nobody gets the name before ms.
+-- raise delays the name until ms.
 local function raise(name, ms)
   if ms > next_of(name) then call('HSET', GROUP .. name, 'n', ms) end
 end
 
--- time is when a group may be served; nil: not while it stays as it is.
+-- time returns when a group may be served; nil: not in its present state.
 local function time(group)
   if locked(group) then return nil end
   local first = call('ZRANGE', DUE .. group, 0, 0, 'WITHSCORES')
@@ -101,7 +101,7 @@ local function time(group)
   return math.max(num(first[2]), next_of(group))
 end
 
--- requeue puts a group where its time wants it, wherever it was.
+-- requeue moves a group to the queue that its time requires.
 local function requeue(group)
   local t = time(group)
   if call('ZSCORE', WAIT, group) then
@@ -114,7 +114,7 @@ local function requeue(group)
   end
 end
 
--- away has a host not be served while it is not free.
+-- away keeps a host from being served until it is free.
 local function away(host)
   local home = call('HGET', HOME, host)
   if home then
@@ -123,7 +123,7 @@ local function away(host)
   end
 end
 
--- count_in has the host's part of c be its present group's.
+-- count_in moves the host's part of c to its present group.
 local function count_in(host, group)
   local was = call('HGET', HOME, host)
   if was == group then return end
@@ -138,7 +138,7 @@ local function count_in(host, group)
   keep(GROUP .. group)
 end
 
--- rehome makes a host that was added the group's that it stands in now, to be served there if it is free.
+-- rehome moves a known host to its present group, which serves it if it is free.
 local function rehome(host)
   local due = call('HGET', KNOWN, host)
   if not due then return end
@@ -154,7 +154,7 @@ local function rehome(host)
   requeue(group)
 end
 
--- cover has nobody get the name while id, which is busy, is reserved.
+-- cover blocks the name while the busy group id is reserved.
 local function cover(id, name)
   if id == name or call('SADD', COVERS .. id, name) == 0 then return end
   call('SADD', BY .. name, id)
@@ -169,7 +169,7 @@ local function covering(name)
   return ids
 end
 
--- prolong keeps the binding that a reservation uses.
+-- prolong extends the binding that a reservation uses.
 local function prolong(host, group, ms)
   if call('GET', HOST .. host) == group and num(call('ZSCORE', BOUND, host)) < ms then
     call('ZADD', BOUND, ms, host)
@@ -177,7 +177,7 @@ local function prolong(host, group, ms)
   end
 end
 
--- unlock ends a reservation; nobody gets what it covered before ms.
+-- unlock ends a reservation and delays the names that it covered until ms.
 local function unlock(id, ms)
   local host = call('HGET', GROUP .. id, 'host') or id
   call('HDEL', GROUP .. id, 't', 'h', 'host')
@@ -198,7 +198,7 @@ local function unlock(id, ms)
   end
 end
 
--- free ends what covers the name and whose lease has ended.
+-- free ends the reservations that cover the name and whose leases have ended.
 local function free(name, penalty)
   for _, id in ipairs(covering(name)) do
     local ends = call('ZSCORE', BUSY, id)
@@ -210,7 +210,7 @@ local function free(name, penalty)
   end
 end
 
--- held is the busy group that a host is reserved in by a token, and when that ends; or nil and what is wrong.
+-- held returns the busy group in which a token reserves the host; or nil and an error code.
 local function held(host, token)
   local id = call('HGET', LOCK, host) or host
   local f = call('HMGET', GROUP .. id, 't', 'host')
@@ -220,15 +220,15 @@ local function held(host, token)
   return nil, STALE
 end
 
--- paused tells if new reservations have to wait, since others may be in force that this Redis has lost; if not, one
--- for a lease may follow.
+-- paused returns whether new reservations have to wait, because this Redis may have lost others that are in force. If
+-- not, the caller may reserve for the lease.
 local function paused(lease)
   local f = call('MGET', P .. 'chg_pause{chg}', P .. 'chg_until{chg}')
   in_force(P .. 'chg_until{chg}', f[2], lease, now)
   return num(f[1]) > now
 end
 
--- reserve gives a free host of a free group to who asks.
+-- reserve gives a free host of a free group to the caller.
 local function reserve(host, id, lease, holder)
   local token, ends = call('INCR', TOKEN), now + lease
   call('ZADD', BUSY, ends, id)

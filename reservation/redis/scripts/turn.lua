@@ -1,4 +1,4 @@
--- What of a turn is no common case.
+-- The uncommon cases of a batch.
 local function release(n)
   local host, ms = ARGV[3 * n], moment(ARGV[3 * n + 2], now)
   local id, wrong = held(host, ARGV[3 * n + 1])

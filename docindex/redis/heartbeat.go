@@ -5,11 +5,11 @@ import (
 	"time"
 )
 
-// noticed is how soon a daemon notices what others have put.
+// noticed is the longest time after which a daemon notices what others have put.
 const noticed = 2 * time.Second
 
-// beat says again and again that this daemon is alive, until ctx ends.
-func (s *Store) beat(ctx context.Context) {
+// heartbeat sweeps at intervals until ctx ends.
+func (s *Store) heartbeat(ctx context.Context) {
 	ticks := time.NewTicker(max(min(s.cfg.Lease/3, s.cfg.Janitor, noticed), time.Millisecond))
 	defer ticks.Stop()
 	for {
@@ -22,12 +22,13 @@ func (s *Store) beat(ctx context.Context) {
 	}
 }
 
-// sweep says that this daemon is alive, makes true what has become due, ends deletions that nobody ended, and wakes who
-// waits for what others have scheduled, or has to end or forget what they left word of. What goes wrong is for the next sweep.
+// sweep records in all shards that this daemon is alive, and processes what has become due there. It finishes
+// deletions that a dead daemon began, wakes the slots for what other daemons have scheduled, and notifies the
+// inbox. The next sweep repeats what fails.
 func (s *Store) sweep(ctx context.Context) {
 	more, changed := true, false
 	for n := 0; more && n < maxCatch && ctx.Err() == nil; n++ {
-		answers, err := s.unbroken(ctx, everyShard(beatScript, ""))
+		answers, err := s.unbroken(ctx, everyShard(heartbeatScript, ""))
 		if err != nil {
 			return
 		}
@@ -38,7 +39,7 @@ func (s *Store) sweep(ctx context.Context) {
 				continue
 			}
 			if number(parts[3]) > 0 {
-				s.leaveWord()
+				s.notifyInbox()
 			}
 			if seq := number(parts[1]); seq != s.lastSeqs[a.shard] {
 				s.lastSeqs[a.shard], changed = seq, true
@@ -47,23 +48,23 @@ func (s *Store) sweep(ctx context.Context) {
 				s.free(ctx, a.shard, text(queue))
 			}
 			for _, key := range texts(parts[4]) {
-				_ = s.mend(ctx, a.shard, key) // or else after the next beat
+				_ = s.mend(ctx, a.shard, key) // the next heartbeat repeats it
 			}
 		}
 	}
 	s.rejoin(ctx)
-	s.tellOwed(ctx)
-	s.forgetMirrors(time.Now())
+	s.retryDeferred(ctx)
+	s.dropSnapshots(time.Now())
 	if changed {
 		s.wake()
 	}
 }
 
-// retire gives back what this daemon has.
+// retire records that this daemon has ended, which returns its documents.
 func (s *Store) retire(ctx context.Context) error {
-	answers, err := s.everywhere(ctx, beatScript, "end")
+	answers, err := s.everywhere(ctx, heartbeatScript, "end")
 	for n := 0; err == nil && catching(answers) && n < maxCatch; n++ {
-		answers, err = s.everywhere(ctx, beatScript, "gone")
+		answers, err = s.everywhere(ctx, heartbeatScript, "gone")
 	}
 	return err
 }

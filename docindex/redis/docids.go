@@ -2,15 +2,15 @@ package redis
 
 import "context"
 
-// kept is a DOC_ID that was given with a document, and what its shard keeps for it.
-type kept struct {
-	named
+// docIDEntry is a given DOC_ID and the value of its field in the hash ids.
+type docIDEntry struct {
+	givenDocID
 	entry string
 }
 
-// unname takes DOC_IDs away from where no document has them. The same document may be put there again meanwhile: who does that
-// changes what is kept for the DOC_ID, before and, if that was there already, once the document is.
-func (s *Store) unname(ctx context.Context, ids []named) error {
+// releaseDocIDs deletes DOC_ID entries whose document is gone. A concurrent Put of the same document rewrites the
+// entry, so the delete, which compares it, does nothing.
+func (s *Store) releaseDocIDs(ctx context.Context, ids []givenDocID) error {
 	all, err := s.entries(ctx, ids)
 	if err != nil {
 		return err
@@ -24,14 +24,14 @@ func (s *Store) unname(ctx context.Context, ids []named) error {
 		shard := shardOf(k.id)
 		args[shard] = append(args[shard], k.id, k.entry)
 	}
-	_, err = s.all(ctx, opsOf(unnameScript, args[:], nil))
+	_, err = s.all(ctx, opsOf(releaseScript, args[:], nil))
 	return err
 }
 
-// entries tells what is kept for DOC_IDs that are where ids says.
-func (s *Store) entries(ctx context.Context, ids []named) (all []kept, err error) {
+// entries returns the entries of DOC_IDs that point where ids says.
+func (s *Store) entries(ctx context.Context, ids []givenDocID) (all []docIDEntry, err error) {
 	var args [shards][]string
-	var at [shards][]named
+	var at [shards][]givenDocID
 	for _, n := range ids {
 		shard := shardOf(n.id)
 		args[shard], at[shard] = append(args[shard], n.id), append(at[shard], n)
@@ -40,17 +40,17 @@ func (s *Store) entries(ctx context.Context, ids []named) (all []kept, err error
 	for _, a := range answers {
 		for i, m := range list(a.value) {
 			if n := at[a.shard][i]; decode(text(m)) == n.at {
-				all = append(all, kept{n, text(m)})
+				all = append(all, docIDEntry{n, text(m)})
 			}
 		}
 	}
 	return all, err
 }
 
-// unused returns those that the documents there do not have.
-func (s *Store) unused(ctx context.Context, all []kept) (spare []kept, err error) {
+// unused returns the entries whose document does not have the DOC_ID.
+func (s *Store) unused(ctx context.Context, all []docIDEntry) (spare []docIDEntry, err error) {
 	var args [shards][]string
-	var at [shards][]kept
+	var at [shards][]docIDEntry
 	for _, k := range all {
 		if w := k.at; w.known() {
 			args[w.shard], at[w.shard] = append(args[w.shard], w.queue, w.hash, k.id), append(at[w.shard], k)

@@ -1,6 +1,6 @@
--- beat says that the owner is alive, or with "end" that it has gone, and with "gone" nothing, and catches up. It answers whether there is more to
--- catch up with, how often something was scheduled, dropped queues whose documents are there still, whether there are crawls or
--- documents for the owner's slots to end or to forget, and keys that were of a wrong type and are no more.
+-- heartbeat records that the owner is alive ("end": that it has ended; "gone": nothing) and catches up. It returns
+-- whether there is more to catch up with, how often something was scheduled, dropped queues that still have documents,
+-- how many inboxes of the owner have notifications, and keys that were of a wrong type and are not any more.
 local what = arg()
 if what == 'end' then call('ZADD', base .. ':a', 0, owner) end
 if what ~= '' then owner = '' end

@@ -12,37 +12,37 @@ import (
 )
 
 const (
-	maxMirrors = 16        // applications; of others all is read anew
-	mirrorLife = time.Hour // after the last question; for so long Redis lists what changes
+	maxSnapshots = 16        // applications; of others all is read anew
+	snapshotLife = time.Hour // after the last question; for so long Redis lists what changes
 )
 
-// mirror is what is pending of all crawls of an application at a spider, as the shards have told. Who asks again is told only what has
-// changed since.
-type mirror struct {
+// snapshot holds the pending counts of all crawls of one application at one spider, as the shards last sent
+// them. A refresh reads only what has changed since.
+type snapshot struct {
 	turn   chan struct{} // holds one while nobody uses what follows
 	prefix string        // of the crawls' names
 	books  *crawlstats.Stats
-	crawls map[string]*mirrored // by name
-	shards [shards]mirrorShard
+	crawls map[string]*crawlSnapshot // by name
+	shards [shards]shardSnapshot
 
 	asked time.Time // guarded by the store's mu
 }
 
-// mirrorShard says what a shard has told.
-type mirrorShard struct {
+// shardSnapshot says what a shard has told.
+type shardSnapshot struct {
 	run     string // the process of Redis that told it; "": nothing was told
 	version string
 	names   map[string]string // of crawls, by number
 }
 
-// mirrored is a crawl.
-type mirrored struct {
+// crawlSnapshot is a crawl.
+type crawlSnapshot struct {
 	book  *crawlstats.CrawlStats
-	parts [shards]mirrorPart
+	parts [shards]crawlPart
 }
 
-// mirrorPart is what a shard has of a crawl.
-type mirrorPart struct {
+// crawlPart is what a shard has of a crawl.
+type crawlPart struct {
 	number     string // "": nothing
 	till, said int64
 	levels     map[string]uint64
@@ -50,7 +50,7 @@ type mirrorPart struct {
 
 // surveyApp surveys all crawls of an application at a spider.
 func (s *Store) surveyApp(ctx context.Context, id docindex.CrawlID, domains int, away *docindex.Outcomes) (v docindex.PendingReport, err error) {
-	m := s.mirrorOf(nameOfCrawl(id))
+	m := s.snapshotOf(nameOfCrawl(id))
 	select {
 	case <-m.turn:
 		defer func() { m.turn <- struct{}{} }()
@@ -67,46 +67,46 @@ func (s *Store) surveyApp(ctx context.Context, id docindex.CrawlID, domains int,
 	return m.survey(id, domains, missing), nil
 }
 
-func (s *Store) mirrorOf(prefix string) *mirror {
+func (s *Store) snapshotOf(prefix string) *snapshot {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	m := s.mirrors[prefix]
+	m := s.snapshots[prefix]
 	if m == nil {
-		if len(s.mirrors) >= maxMirrors {
-			s.forgetMirrorLocked()
+		if len(s.snapshots) >= maxSnapshots {
+			s.dropOldestLocked()
 		}
-		m = &mirror{turn: make(chan struct{}, 1), prefix: prefix, books: crawlstats.New(), crawls: map[string]*mirrored{}}
+		m = &snapshot{turn: make(chan struct{}, 1), prefix: prefix, books: crawlstats.New(), crawls: map[string]*crawlSnapshot{}}
 		m.turn <- struct{}{}
-		s.mirrors[prefix] = m
+		s.snapshots[prefix] = m
 	}
 	m.asked = time.Now()
 	return m
 }
 
-// forgetMirrors forgets those that nobody asks for any more.
-func (s *Store) forgetMirrors(now time.Time) {
+// dropSnapshots forgets those that nobody asks for any more.
+func (s *Store) dropSnapshots(now time.Time) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	for prefix, m := range s.mirrors {
-		if now.Sub(m.asked) > mirrorLife {
-			delete(s.mirrors, prefix)
+	for prefix, m := range s.snapshots {
+		if now.Sub(m.asked) > snapshotLife {
+			delete(s.snapshots, prefix)
 		}
 	}
 }
 
-// forgetMirrorLocked forgets the one that was asked for least recently.
-func (s *Store) forgetMirrorLocked() {
-	var oldest *mirror
-	for _, m := range s.mirrors {
+// dropOldestLocked forgets the one that was asked for least recently.
+func (s *Store) dropOldestLocked() {
+	var oldest *snapshot
+	for _, m := range s.snapshots {
 		if oldest == nil || m.asked.Before(oldest.asked) {
 			oldest = m
 		}
 	}
-	delete(s.mirrors, oldest.prefix)
+	delete(s.snapshots, oldest.prefix)
 }
 
-// refresh brings the mirror up to date.
-func (m *mirror) refresh(ctx context.Context, s *Store) error {
+// refresh reads what has changed in the shards since the last refresh.
+func (m *snapshot) refresh(ctx context.Context, s *Store) error {
 	ops := make([]op, shards)
 	for i := range ops {
 		ops[i] = op{i, changesScript, []string{m.shards[i].run, m.shards[i].version}}
@@ -120,10 +120,10 @@ func (m *mirror) refresh(ctx context.Context, s *Store) error {
 		if len(parts) != 5 {
 			return errStrange
 		}
-		now := mirrorShard{run: text(parts[0]), version: text(parts[1]), names: m.shards[a.shard].names}
+		now := shardSnapshot{run: text(parts[0]), version: text(parts[1]), names: m.shards[a.shard].names}
 		if number(parts[2]) == 0 {
 			if now.names, err = m.reread(ctx, s, a.shard); err != nil {
-				m.shards[a.shard] = mirrorShard{}
+				m.shards[a.shard] = shardSnapshot{}
 				return err
 			}
 		} else {
@@ -135,7 +135,7 @@ func (m *mirror) refresh(ctx context.Context, s *Store) error {
 }
 
 // change makes true what has changed in a shard.
-func (m *mirror) change(shard int, names map[string]string, crawls, levels []rueidis.RedisMessage) {
+func (m *snapshot) change(shard int, names map[string]string, crawls, levels []rueidis.RedisMessage) {
 	var gone []string
 	for ; len(crawls) >= 4; crawls = crawls[4:] {
 		no, name := text(crawls[0]), text(crawls[1])
@@ -163,7 +163,7 @@ func (m *mirror) change(shard int, names map[string]string, crawls, levels []rue
 }
 
 // reread reads all that a shard has of the application, and returns the names of its crawls, by number.
-func (m *mirror) reread(ctx context.Context, s *Store, shard int) (names map[string]string, err error) {
+func (m *snapshot) reread(ctx context.Context, s *Store, shard int) (names map[string]string, err error) {
 	names = map[string]string{}
 	seen := map[string]bool{}
 	for behind := ""; ; {
@@ -197,7 +197,7 @@ func (m *mirror) reread(ctx context.Context, s *Store, shard int) (names map[str
 }
 
 // fill makes true what a shard has of a crawl.
-func (m *mirror) fill(shard int, name string, p *part) {
+func (m *snapshot) fill(shard int, name string, p *part) {
 	m.leaveLevels(shard, name)
 	c := m.place(shard, name, p.number, p.till, p.said)
 	for pairs := p.levels; len(pairs) >= 2; pairs = pairs[2:] {
@@ -206,11 +206,11 @@ func (m *mirror) fill(shard int, name string, p *part) {
 }
 
 // place notes that a shard has something of a crawl, and when that expires by it.
-func (m *mirror) place(shard int, name, no string, till, said int64) *mirrored {
+func (m *snapshot) place(shard int, name, no string, till, said int64) *crawlSnapshot {
 	c := m.crawls[name]
 	if c == nil {
 		id, _ := crawlOfName(name)
-		c = &mirrored{book: m.books.Open(id)}
+		c = &crawlSnapshot{book: m.books.Open(id)}
 		m.crawls[strings.Clone(name)] = c
 	}
 	p := &c.parts[shard]
@@ -223,8 +223,8 @@ func (m *mirror) place(shard int, name, no string, till, said int64) *mirrored {
 	return c
 }
 
-func (m *mirror) expire(c *mirrored) {
-	var last mirrorPart
+func (m *snapshot) expire(c *crawlSnapshot) {
+	var last crawlPart
 	for i := range c.parts {
 		if c.parts[i].said > last.said {
 			last = c.parts[i]
@@ -234,10 +234,10 @@ func (m *mirror) expire(c *mirrored) {
 }
 
 // leave notes that a shard has nothing of a crawl any more.
-func (m *mirror) leave(shard int, name string) {
+func (m *snapshot) leave(shard int, name string) {
 	m.leaveLevels(shard, name)
 	c := m.crawls[name]
-	c.parts[shard] = mirrorPart{}
+	c.parts[shard] = crawlPart{}
 	for i := range c.parts {
 		if c.parts[i].number != "" {
 			return
@@ -247,7 +247,7 @@ func (m *mirror) leave(shard int, name string) {
 	delete(m.crawls, name)
 }
 
-func (m *mirror) leaveLevels(shard int, name string) {
+func (m *snapshot) leaveLevels(shard int, name string) {
 	if c := m.crawls[name]; c != nil {
 		for level := range c.parts[shard].levels {
 			m.set(c, shard, level, 0)
@@ -256,7 +256,7 @@ func (m *mirror) leaveLevels(shard int, name string) {
 }
 
 // set says how many documents of a level of a crawl are pending in a shard.
-func (m *mirror) set(c *mirrored, shard int, level string, n uint64) {
+func (m *snapshot) set(c *crawlSnapshot, shard int, level string, n uint64) {
 	p := &c.parts[shard]
 	was := p.levels[level]
 	if n == was {
@@ -291,7 +291,7 @@ func levelOf(level string) (priority int32, domain string) {
 }
 
 // survey surveys. Nothing is away that was not pending when that was told.
-func (m *mirror) survey(id docindex.CrawlID, domains int, away []absent) docindex.PendingReport {
+func (m *snapshot) survey(id docindex.CrawlID, domains int, away []absent) docindex.PendingReport {
 	v := m.books.BeginReport(id, domains)
 	counted := map[absent]uint64{}
 	for _, a := range away {

@@ -5,33 +5,34 @@ import (
 	"strings"
 )
 
-// Doors, as scripts have them.
+// Consumers of a queue, by the scripts' numbers.
 const (
 	doorSlots = "1"
 	doorCalls = "2"
 	doorLent  = "3"
 )
 
-const maxPassed = 64 // documents that are passed over in a queue of many hosts before that is left alone
+const maxSkipped = 64 // documents skipped in one queue before the call leaves it
 
-// mixing takes from a queue whose URLs may be on different hosts. These are in other shards, so it claims each document's
-// host before it takes the document: should this daemon die in between, the claim ends as what it took does.
-type mixing struct {
+// multiHostTake takes documents from a queue whose URLs are on different hosts. The hosts are in other shards, so
+// it claims each document's host before it takes the document. If this daemon dies in between, the claim ends
+// with its lease.
+type multiHostTake struct {
 	entry
 	door, lease, token string
 	reject             map[string]bool
 	passed             int
 }
 
-// pickMixed takes up to most documents.
-func (s *Store) pickMixed(ctx context.Context, m *mixing, most int) (docs []doc, err error) {
-	look := min(most+maxPassed, takeBatch)
+// takeMultiHost takes up to most documents.
+func (s *Store) takeMultiHost(ctx context.Context, m *multiHostTake, most int) (docs []doc, err error) {
+	look := min(most+maxSkipped, takeBatch)
 	a, err := s.one(ctx, m.shard, dueScript, m.queue, decimal(int64(look)))
 	if err != nil {
 		return nil, err
 	}
 	parts := list(a.value)
-	for len(parts) >= 2 && len(docs) < most && m.passed < maxPassed {
+	for len(parts) >= 2 && len(docs) < most && m.passed < maxSkipped {
 		var want []claim
 		for ; len(parts) >= 2 && len(want) < most-len(docs); parts = parts[2:] {
 			c := claim{ref: m.queue + ":" + text(parts[0]), hash: text(parts[0]), host: hostOf(text(parts[1]))}
@@ -41,7 +42,7 @@ func (s *Store) pickMixed(ctx context.Context, m *mixing, most int) (docs []doc,
 			}
 			want = append(want, c)
 		}
-		some, err := s.pickSome(ctx, m, want)
+		some, err := s.takeSomeMultiHost(ctx, m, want)
 		docs = append(docs, some...)
 		if err != nil {
 			return docs, err
@@ -50,13 +51,13 @@ func (s *Store) pickMixed(ctx context.Context, m *mixing, most int) (docs []doc,
 	return docs, nil
 }
 
-// claim is a document whose host is wanted.
+// claim is a document and the host that it needs.
 type claim struct {
 	ref, hash, host string
 	free            bool
 }
 
-func (s *Store) pickSome(ctx context.Context, m *mixing, want []claim) ([]doc, error) {
+func (s *Store) takeSomeMultiHost(ctx context.Context, m *multiHostTake, want []claim) ([]doc, error) {
 	if err := s.claim(ctx, m, want); err != nil {
 		return nil, err
 	}
@@ -97,8 +98,8 @@ func (s *Store) pickSome(ctx context.Context, m *mixing, want []claim) ([]doc, e
 	return docs, s.unclaim(ctx, m, want, got)
 }
 
-// claim tells which documents' hosts are free, and counts those as out.
-func (s *Store) claim(ctx context.Context, m *mixing, want []claim) error {
+// claim counts a document as out on each wanted host that is free, and sets free in want.
+func (s *Store) claim(ctx context.Context, m *multiHostTake, want []claim) error {
 	var args [shards][]string
 	var at [shards][]int
 	for i, c := range want {
@@ -119,8 +120,8 @@ func (s *Store) claim(ctx context.Context, m *mixing, want []claim) error {
 	return err
 }
 
-// unclaim ends the claims of documents that were not there any more.
-func (s *Store) unclaim(ctx context.Context, m *mixing, want []claim, got map[string]bool) error {
+// unclaim ends the claims of documents that could not be taken.
+func (s *Store) unclaim(ctx context.Context, m *multiHostTake, want []claim, got map[string]bool) error {
 	var args [shards][]string
 	for _, c := range want {
 		if c.free && c.host != "" && !got[c.hash] {
@@ -128,8 +129,8 @@ func (s *Store) unclaim(ctx context.Context, m *mixing, want []claim, got map[st
 			args[shard] = append(args[shard], s.owner, m.door, c.ref, c.host)
 		}
 	}
-	return s.tellHosts(ctx, args)
+	return s.updateHosts(ctx, args)
 }
 
-// hostName is a host's name as shards know it.
+// hostName is a host's name in the shards' keys: without a dot at its end.
 func hostName(name string) string { return strings.TrimSuffix(name, ".") }

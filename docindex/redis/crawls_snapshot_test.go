@@ -19,7 +19,7 @@ func TestMirror(t *testing.T) {
 		if err != nil || v.Total != want {
 			t.Errorf("%s: %d pending, %v; want %d", what, v.Total, err, want)
 		}
-		checkMirror(t, a)
+		checkSnapshot(t, a)
 	}
 	pending("at first", 0)
 	putOf(t, b, of("c", "http://a.test/", d.unix()+100), of("d", "http://a.test/", 0), of("d", "http://b.test/", 0))
@@ -34,7 +34,7 @@ func TestMirror(t *testing.T) {
 		}
 	}
 	pending("when all are deleted", 0)
-	if m := a.mirrorOf(nameOfCrawl(crawlID(""))); len(m.crawls) != 1 || m.crawls[nameOfCrawl(crawlID("c"))] == nil {
+	if m := a.snapshotOf(nameOfCrawl(crawlID(""))); len(m.crawls) != 1 || m.crawls[nameOfCrawl(crawlID("c"))] == nil {
 		t.Errorf("known are still %v; want that which is said to expire", m.crawls)
 	}
 	putOf(t, b, of("c", "http://a.test/", 0), of("d", "http://a.test/", 0))
@@ -71,12 +71,12 @@ func TestMirror(t *testing.T) {
 	d.pass(2 * 3600e9)
 	putOf(t, b, of("c", "http://c.test/", 0))
 	pending("when nobody had asked for long", 6001)
-	for what, n := range map[time.Duration]int{mirrorLife - 10*time.Minute: 1, mirrorLife + time.Minute: 0} {
-		if a.mirrorOf(nameOfCrawl(crawlID(""))); len(a.mirrors) != 1 {
+	for what, n := range map[time.Duration]int{snapshotLife - 10*time.Minute: 1, snapshotLife + time.Minute: 0} {
+		if a.snapshotOf(nameOfCrawl(crawlID(""))); len(a.snapshots) != 1 {
 			t.Fatal("there is none")
 		}
-		if a.forgetMirrors(time.Now().Add(what)); len(a.mirrors) != n {
-			t.Errorf("%v after the last question there are %d; want %d", what, len(a.mirrors), n)
+		if a.dropSnapshots(time.Now().Add(what)); len(a.snapshots) != n {
+			t.Errorf("%v after the last question there are %d; want %d", what, len(a.snapshots), n)
 		}
 	}
 }

@@ -1,6 +1,7 @@
--- condemn ends what is scheduled of a refused crawl: its name, how many documents are looked at, behind which of the first queue's (when that
--- is due, its member; '' each: from the first on), queues. It answers how many queues are through, and behind which document of the next one to
--- go on; nothing where the crawl is not refused here.
+-- cancel ends the scheduled documents of a refused crawl: its name, how many documents to look at, the document of
+-- the first queue after which to begin (its due time and its member; '' each: from the first), queues. It returns
+-- how many queues are done, and the document of the next queue after which to go on; nothing if this shard does not
+-- refuse the crawl.
 local name, looks, due, last = arg(), num(), arg(), arg()
 local no, why = numberOf(name), whyOf(name)
 if not no or not why then return done({}) end
@@ -18,7 +19,7 @@ local function behind(q)
 end
 
 -- condemnSome answers whether a queue is through.
-local function condemnSome(q)
+local function cancelSome(q)
   local skip = behind(q)
   local list = call('ZRANGE', order(q), skip, skip + looks - 1, 'WITHSCORES')
   looks = looks - #list / 2
@@ -26,7 +27,7 @@ local function condemnSome(q)
     local hash = hashOf(list[i])
     local doc = document(q, hash)
     if not doc then broken.lost(q) end
-    if doc and doc[CRAWL] == no then condemn(q, hash, doc, why) else last, due = list[i], list[i + 1] end
+    if doc and doc[CRAWL] == no then cancel(q, hash, doc, why) else last, due = list[i], list[i + 1] end
   end
   renewDue(q)
   refresh(q)
@@ -35,7 +36,7 @@ end
 
 while at < #ARGV and looks > 0 do
   local q = queue(arg())
-  if q and not q.gone and not condemnSome(q) then break end
+  if q and not q.gone and not cancelSome(q) then break end
   due, last, through = '', '', through + 1
 end
 return done({ through, due, last })

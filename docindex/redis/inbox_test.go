@@ -43,28 +43,28 @@ func TestStopReachesOthers(t *testing.T) {
 	putOf(t, a, of("c", "http://a.test/", 0), of("c", "http://b.test/", 0), of("d", "http://d.test/", 0))
 	take(t, b)
 	putOf(t, a, of("c", "http://c.test/", 0))
-	b.heedOnce(t.Context())
+	b.processInboxOnce(t.Context())
 	refuse(t, a, "c", docindex.Expired)
 	purge(t, a, "c", 1)
-	b.heedOnce(t.Context())
+	b.processInboxOnce(t.Context())
 	slots.fail = nil
 	b.sweep(t.Context())
-	if len(b.word) != 1 {
+	if len(b.inbox) != 1 {
 		t.Fatal("the sweep finds no word of it")
 	}
-	b.heedOnce(t.Context())
+	b.processInboxOnce(t.Context())
 	want(t, "at the other's slots end", slots.all, "expired http://a.test/", "expired http://b.test/")
 	purge(t, a, "c", 3)
 	told(t, a, "c", 0)
 	purge(t, a, "c", 0)
-	b.heedOnce(t.Context())
+	b.processInboxOnce(t.Context())
 	d.wantOverdue("after all that", b)
 	want(t, "and nothing more", slots.all, "expired http://a.test/", "expired http://b.test/")
 	if n := indextest.Count(t, a, nil); n.InTransit != 1 || n.Scheduled != 0 || n.Completed != 3 {
 		t.Errorf("counts are %+v; want 3 completed", n)
 	}
-	<-b.word
-	if b.sweep(t.Context()); len(b.word) != 0 {
+	<-b.inbox
+	if b.sweep(t.Context()); len(b.inbox) != 0 {
 		t.Error("there is still word of it")
 	}
 	checkCounts(t, a)
@@ -72,7 +72,7 @@ func TestStopReachesOthers(t *testing.T) {
 
 // TestStopWaitsForOthers has a stop count what another daemon's slots end because of it, of which that hears at once.
 func TestStopWaitsForOthers(t *testing.T) {
-	cfg := Config{Addrs: []string{redistest.Start(t).Addr()}, Lease: time.Hour, Janitor: time.Hour} // no beat comes
+	cfg := Config{Addrs: []string{redistest.Start(t).Addr()}, Lease: time.Hour, Janitor: time.Hour} // no heartbeat comes
 	a, b := New(cfg), New(cfg)
 	for _, s := range []*Store{a, b} {
 		t.Cleanup(func() { s.Close() })
@@ -129,7 +129,7 @@ func TestStopGoesOn(t *testing.T) {
 	d.wantOverdue("after one that did not", a)
 }
 
-// TestWordOfRefusalLost has word left of a refusal that the shard has lost since: nothing ends because of that.
+// TestWordOfRefusalLost notifies of a refusal that the shard has lost since: nothing ends because of that.
 func TestWordOfRefusalLost(t *testing.T) {
 	d := newDaemons(t)
 	a, b := d.start(), d.start()
@@ -142,13 +142,13 @@ func TestWordOfRefusalLost(t *testing.T) {
 	if err := c.Do(t.Context(), c.B().Del().Key(a.bases[shardOf("a.test")]+":x").Build()).Error(); err != nil {
 		t.Fatal(err)
 	}
-	b.heedOnce(t.Context())
+	b.processInboxOnce(t.Context())
 	want(t, "of what is not refused end", slots.all)
-	if b.sweep(t.Context()); len(b.word) != 0 {
+	if b.sweep(t.Context()); len(b.inbox) != 0 {
 		t.Error("there is still word of it")
 	}
 	purge(t, a, "c", 0) // which refuses it anew
-	b.heedOnce(t.Context())
+	b.processInboxOnce(t.Context())
 	want(t, "of what is refused again end", slots.all, "stopped http://a.test/")
 }
 
@@ -178,7 +178,7 @@ func TestForgetWithoutMemory(t *testing.T) {
 			}
 		}
 	}
-	b.heedOnce(t.Context())
+	b.processInboxOnce(t.Context())
 	want(t, "forgotten by the other's slots", forgotten, "http://a.test/")
 }
 
@@ -196,9 +196,9 @@ func TestAnswerOfWordLost(t *testing.T) {
 			answers[i] = rueidis.NewErrorResult(errors.New("the connection has ended"))
 		}
 	})
-	b.heedOnce(t.Context())
+	b.processInboxOnce(t.Context())
 	want(t, "with an answer lost end", slots.all)
-	b.heedOnce(t.Context())
+	b.processInboxOnce(t.Context())
 	want(t, "then end", slots.all, "stopped http://a.test/")
 	purge(t, a, "c", 1)
 }
@@ -239,9 +239,9 @@ func TestDeleteReachesOthers(t *testing.T) {
 			putOf(t, a, given)
 			again := take(t, b) // before it hears of that
 			b.sweep(t.Context())
-			b.heedOnce(t.Context())
+			b.processInboxOnce(t.Context())
 			want(t, "forgotten by the other's slots", forgotten, ids...)
-			b.heedOnce(t.Context())
+			b.processInboxOnce(t.Context())
 			want(t, "and no more", forgotten, ids...)
 			if again.Len() != 1 || indextest.Count(t, a, nil).Scheduled != 1 {
 				t.Errorf("what was put again with its DOC_ID, and taken for the old one: %d taken, counts %+v; want it scheduled", again.Len(), indextest.Count(t, a, nil))

@@ -8,8 +8,8 @@ import (
 	"urlserver/reservation"
 )
 
-// wish is what one caller wants of a turn: that a host is released, or, where most is above 0, hosts that may be reserved now.
-type wish struct {
+// request is what one caller asks of a batch: to release a host, or, if most is above 0, to reserve hosts that are due.
+type request struct {
 	release reservation.Call
 
 	lease  int64 // in ms
@@ -33,8 +33,8 @@ func (s *Store) ReserveNextHost(ctx context.Context, lease time.Duration, most i
 	}
 	s.remember(ms, 0)
 	for most = min(max(most, 1), reservation.MaxReserve); len(list) < most; {
-		want := wish{lease: ms, holder: holder, most: min(most-len(list), turnBatch)}
-		got, err := s.turns.do(ctx, want)
+		want := request{lease: ms, holder: holder, most: min(most-len(list), turnBatch)}
+		got, err := s.requests.do(ctx, want)
 		if err == nil {
 			err = got.err
 		}
@@ -49,56 +49,56 @@ func (s *Store) ReserveNextHost(ctx context.Context, lease time.Duration, most i
 	return list, nil
 }
 
-// releaseHost releases one host together with what others want.
+// releaseHost releases one host, in a batch with the requests of others.
 func (s *Store) releaseHost(ctx context.Context, c reservation.Call) (a reservation.Answer) {
 	if c, a.Err = c.Checked(); a.Err != nil {
 		return a
 	}
-	got, err := s.turns.do(ctx, wish{release: c})
+	got, err := s.requests.do(ctx, request{release: c})
 	if a.Err = err; err == nil {
 		a.Err = got.err
 	}
 	return a
 }
 
-// part is what one script does of a turn: the wishes at these places.
+// part is what one script does of a batch: the requests at these indexes.
 type part struct {
 	releases, nexts []int
 	reserved        int // at most
 }
 
-// turn asks for several callers. Of those who want what is next, the first get what there is.
-func (s *Store) turn(wishes []wish) []granted {
-	parts := partsOf(wishes)
+// runRequests runs a batch. Of the callers that want the next hosts, the first ones are served first.
+func (s *Store) runRequests(requests []request) []granted {
+	parts := partsOf(requests)
 	ops := make([]op, len(parts))
 	for n, p := range parts {
 		args := append(make([]string, 0, 1+3*(len(p.releases)+len(p.nexts))), strconv.Itoa(len(p.releases)))
 		for _, i := range p.releases {
-			args = s.appendArgs(args, wishes[i].release)
+			args = s.appendArgs(args, requests[i].release)
 		}
-		ops[n] = op{&s.scripts.turn, appendNexts(args, wishes, p.nexts)}
+		ops[n] = op{&s.scripts.turn, appendNexts(args, requests, p.nexts)}
 	}
-	answers := make([]granted, len(wishes))
+	answers := make([]granted, len(requests))
 	for n, a := range s.run(context.Background(), ops) {
-		s.grant(answers, wishes, parts[n], a)
+		s.grant(answers, requests, parts[n], a)
 	}
 	return answers
 }
 
-// appendNexts tells of those who want what is next. Who wants the same as the one before is told of with that one.
-func appendNexts(args []string, wishes []wish, nexts []int) []string {
+// appendNexts appends the arguments of the requests for next hosts. Equal ones in a row share their arguments.
+func appendNexts(args []string, requests []request, nexts []int) []string {
 	for len(nexts) > 0 {
-		first, most := wishes[nexts[0]], 0
-		for len(nexts) > 0 && wishes[nexts[0]].lease == first.lease && wishes[nexts[0]].holder == first.holder {
-			most, nexts = most+wishes[nexts[0]].most, nexts[1:]
+		first, most := requests[nexts[0]], 0
+		for len(nexts) > 0 && requests[nexts[0]].lease == first.lease && requests[nexts[0]].holder == first.holder {
+			most, nexts = most+requests[nexts[0]].most, nexts[1:]
 		}
 		args = append(args, decimal(first.lease), first.holder, strconv.Itoa(most))
 	}
 	return args
 }
 
-func partsOf(wishes []wish) (parts []part) {
-	for i, w := range wishes {
+func partsOf(requests []request) (parts []part) {
+	for i, w := range requests {
 		n := len(parts) - 1
 		if n < 0 || len(parts[n].releases) == turnBatch || parts[n].reserved+w.most > turnBatch {
 			parts, n = append(parts, part{}), n+1
@@ -113,11 +113,11 @@ func partsOf(wishes []wish) (parts []part) {
 	return parts
 }
 
-// grant tells each caller of a part what it gets of a script's answer.
-func (s *Store) grant(answers []granted, wishes []wish, p part, a answer) {
+// grant distributes a script's answer among the callers of a part.
+func (s *Store) grant(answers []granted, requests []request, p part, a answer) {
 	for n, i := range p.releases {
 		if one := a.each(n, len(p.releases)); one.err != nil || one.code != codeOK {
-			answers[i].err = one.failure("host %s", wishes[i].release.Host)
+			answers[i].err = one.failure("host %s", requests[i].release.Host)
 		}
 	}
 	if len(p.nexts) == 0 {
@@ -133,7 +133,7 @@ func (s *Store) grant(answers []granted, wishes []wish, p part, a answer) {
 		list, err = s.reservations(next)
 	}
 	for _, i := range p.nexts {
-		n := min(wishes[i].most, len(list))
+		n := min(requests[i].most, len(list))
 		answers[i].list, list = list[:n:n], list[n:]
 		switch {
 		case err != nil:

@@ -1,4 +1,4 @@
--- told says that somebody was told of a crawl's end: 'x' or 'f', name, round, whether this is the shard of the name.
+-- ack records that a crawl's end was reported: 'x' or 'f', name, round, whether this is the shard of the name.
 local what, name, round = arg(), arg(), arg()
 if arg() == '1' then crawlEnds.seen(what, name, round) end
 local no = what == 'x' and numberOf(name)

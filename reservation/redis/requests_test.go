@@ -11,20 +11,20 @@ import (
 	"urlserver/reservation"
 )
 
-// TestNextIsShared: each caller of a round gets what it asked for, as far as there is some, groups of several hosts or not,
+// TestNextIsShared: each caller of a batch gets what it asked for, as far as there is some, groups of several hosts or not,
 // in one script and in several.
 func TestNextIsShared(t *testing.T) {
 	addr := redistest.Start(t).Addr()
 	for scripts, most := range map[int]int{1: turnBatch - 4, 3: turnBatch} {
 		s := patient(New(Config{Addrs: []string{addr}, Prefix: fmt.Sprintf("%d:", scripts)}))
 		t.Cleanup(s.Close)
-		testNextIsShared(t, s, []wish{
+		testNextIsShared(t, s, []request{
 			{lease: 20_000, holder: "one", most: 1}, {lease: 40_000, holder: "three", most: most}, {lease: 60_000, holder: "none", most: 3},
 		})
 	}
 }
 
-func testNextIsShared(t *testing.T, s *Store, wishes []wish) {
+func testNextIsShared(t *testing.T, s *Store, requests []request) {
 	t.Helper()
 	if err := s.SetAlias(t.Context(), "twins", []string{"a.test", "b.test"}); err != nil {
 		t.Fatal(err)
@@ -34,14 +34,14 @@ func testNextIsShared(t *testing.T, s *Store, wishes []wish) {
 			t.Fatal(err)
 		}
 	}
-	answers := s.turn(wishes)
+	answers := s.runRequests(requests)
 	if len(answers) != 3 || len(answers[0].list) != 1 || len(answers[1].list) != 3 || len(answers[2].list) != 0 {
 		t.Fatalf("shares are %+v; want 1, 3 and none", answers)
 	}
 	if !errors.Is(answers[2].err, reservation.ErrNotNow) || answers[0].err != nil || answers[1].err != nil {
 		t.Errorf("errors are %v, %v and %v; want ErrNotNow for the last", answers[0].err, answers[1].err, answers[2].err)
 	}
-	for i, want := range wishes[:2] {
+	for i, want := range requests[:2] {
 		for _, r := range answers[i].list {
 			if h, _ := do(t, s, []string{"HGET"}, s.cfg.Prefix+"CHG{chg}:"+r.Group, "h").ToString(); h != want.holder {
 				t.Errorf("%s is with %q; want %q", r.Group, h, want.holder)
@@ -53,8 +53,8 @@ func testNextIsShared(t *testing.T, s *Store, wishes []wish) {
 	}
 }
 
-func releaseOf(r reservation.Reservation) wish {
-	return wish{release: reservation.Call{Verb: reservation.ReleaseHost, Host: r.Host, Token: r.Token}}
+func releaseOf(r reservation.Reservation) request {
+	return request{release: reservation.Call{Verb: reservation.ReleaseHost, Host: r.Host, Token: r.Token}}
 }
 
 // TestTurn releases and reserves in one script: what is stale or late changes nothing for the others, and what is
@@ -78,7 +78,7 @@ func TestTurn(t *testing.T) {
 	later, stale := releaseOf(got["later.test"]), releaseOf(got["stale.test"])
 	next := time.Now().Add(time.Hour)
 	later.release.Time, stale.release.Token = next, got["stale.test"].Token+1
-	answers := s.turn([]wish{
+	answers := s.runRequests([]request{
 		{lease: 60_000, holder: "you", most: 2}, stale, releaseOf(got["now.test"]), later, releaseOf(got["now.test"]), releaseOf(got["shared.test"]),
 		releaseOf(reservation.Reservation{Host: "none.test", Token: 1}),
 	})
@@ -165,7 +165,7 @@ func TestTurnWhilePaused(t *testing.T) {
 		t.Fatal(err)
 	}
 	do(t, s, []string{"SET"}, "p:chg_pause{chg}", decimal(time.Now().Add(time.Hour).UnixMilli()))
-	answers := s.turn([]wish{{lease: 60_000, most: 5}, releaseOf(r)})
+	answers := s.runRequests([]request{{lease: 60_000, most: 5}, releaseOf(r)})
 	if !errors.Is(answers[0].err, reservation.ErrNotNow) || !strings.Contains(answers[0].err.Error(), "another than before") || answers[1].err != nil {
 		t.Errorf("answers are %v, %v; want a refusal that says why, and none", answers[0].err, answers[1].err)
 	}

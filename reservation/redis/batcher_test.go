@@ -10,12 +10,12 @@ import (
 	"time"
 )
 
-// TestRoundsGather: what comes while a round is under way is asked in one go, when it is over or enough have come to be asked
+// TestBatcherGathers: what comes while a batch runs is asked in one script, when it has ended or enough have come to be asked
 // beside it, but for callers that went away.
-func TestRoundsGather(t *testing.T) {
+func TestBatcherGathers(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var asked [][]int
-		var r rounds[int, int]
+		var r batcher[int, int]
 		r.ask = func(list []int) []int {
 			asked = append(asked, slices.Sorted(slices.Values(list)))
 			time.Sleep(time.Second)
@@ -36,16 +36,16 @@ func TestRoundsGather(t *testing.T) {
 		}
 		call(t.Context(), 1, nil)
 		synctest.Wait()
-		for n := 2; n <= roundsBeside; n++ {
+		for n := 2; n <= minBeside; n++ {
 			call(t.Context(), n, nil)
 		}
 		synctest.Wait()
 		if len(asked) != 1 {
 			t.Errorf("asked in %v; want some to wait for the first", asked)
 		}
-		call(t.Context(), roundsBeside+1, nil) // enough to be asked beside it
+		call(t.Context(), minBeside+1, nil) // enough to be asked beside it
 		synctest.Wait()
-		for n := 10; n <= 20; n++ { // more than were asked, but two rounds are under way
+		for n := 10; n <= 20; n++ { // more than were asked, but two batches are running
 			call(t.Context(), n, nil)
 		}
 		call(gone, 21, context.Canceled)
