@@ -1,7 +1,7 @@
 package docindex
 
-// Class says what came back of a document: the first digit of its HTTP status, or how it ended without a fetch that was
-// answered.
+// Class says what came back of a document: the first digit of its HTTP status, or how it ended
+// without a fetch that was answered.
 type Class uint8
 
 const (
@@ -30,7 +30,8 @@ var classWords = [Classes]string{
 // String returns the contract's word for c.
 func (c Class) String() string { return word(classWords[:], int(c)) }
 
-// ClassOf returns the class of a document that ended as kind. The status counts for [Done] only; 0 is no answer.
+// ClassOf returns the class of a document that ended as kind. The status counts for [Done] only; 0
+// is no answer.
 func ClassOf(kind Kind, status int) Class {
 	switch kind {
 	case Done:

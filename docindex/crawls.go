@@ -43,9 +43,9 @@ func CrawlOf(p *Put) (id CrawlID, expires int64, ok bool) {
 	return id, seconds(first(m["expires"])), id.App != ""
 }
 
-// ExpiryOf returns when a Put says that its crawl expires, in seconds since 1970; 0: never. The last Put
-// counts, also one of a known URL. ok is false if the Put does not say, as when a URL comes back with the
-// metadata that it had.
+// ExpiryOf returns when a Put says that its crawl expires, in seconds since 1970; 0: never. The
+// last Put counts, also one of a known URL. ok is false if the Put does not say, as when a URL
+// comes back with the metadata that it had.
 func ExpiryOf(p *Put) (id CrawlID, expires int64, ok bool) {
 	if p.Due == Never || !p.NoExpiry && !bytes.Contains(p.Metadata, []byte(`"expires"`)) {
 		return CrawlID{}, 0, false
@@ -97,8 +97,8 @@ func number64(text string) (n uint64, ok bool) {
 
 // Crawls counts, stops and expires crawls.
 //
-// A document is pending while it is scheduled, or with the slots and not yet at a spider. The store does
-// not know which of the slots' documents are at spiders, so the caller has to say.
+// A document is pending while it is scheduled, or with the slots and not yet at a spider. The store
+// does not know which of the slots' documents are at spiders, so the caller has to say.
 type Crawls interface {
 	CrawlLister
 
@@ -171,8 +171,8 @@ type Pending struct {
 	Low, High int32
 }
 
-// PendingReport counts the pending documents of crawls. A report on one crawl has exactly that crawl, also
-// if nothing of it is pending.
+// PendingReport counts the pending documents of crawls. A report on one crawl has exactly that
+// crawl, also if nothing of it is pending.
 type PendingReport struct {
 	Total   uint64         // documents
 	Domains int            // different ones, over all crawls

@@ -42,8 +42,8 @@ type Counts struct {
 	Active                          uint64 // queues with something scheduled or in transit
 }
 
-// Frontier is the side of a store that URL Frontier clients use. A crawl goes by its crawl ID; the empty
-// one is DEFAULT.
+// Frontier is the side of a store that URL Frontier clients use. A crawl goes by its crawl ID; the
+// empty one is DEFAULT.
 type Frontier interface {
 	// Serve hands out URLs that are due, with a lease, from queues that may be served. It calls give
 	// with one portion after the other; a portion is valid until give returns. If give fails, its

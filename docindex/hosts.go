@@ -5,8 +5,8 @@ import (
 	"time"
 )
 
-// HostStatus is what a store knows of a host, by the queues that have the host's name as key. URLs on the
-// host in queues with other keys count only in Transit.
+// HostStatus is what a store knows of a host, by the queues that have the host's name as key. URLs
+// on the host in queues with other keys count only in Transit.
 type HostStatus struct {
 	Counts
 	Transit    TransitCounts
@@ -17,15 +17,15 @@ type HostStatus struct {
 	Truncated  bool          // the host has more queues than were looked at
 }
 
-// HostRule is what the daemon's rules say of a host. The slots apply the rules themselves; in the store the
-// rules hold for URL Frontier clients, and for the slots after these.
+// HostRule is what the daemon's rules say of a host. The slots apply the rules themselves; in the
+// store the rules hold for URL Frontier clients, and for the slots after these.
 type HostRule struct {
 	Gap    int64 // between two requests, ms; 0: no rule sets it
 	Barred bool  // URL Frontier clients are given nothing of it
 }
 
-// TransitCounts counts URLs on a host in transit by taker: the daemon's slots, URL Frontier clients, other
-// daemons over HTTP.
+// TransitCounts counts URLs on a host in transit by taker: the daemon's slots, URL Frontier
+// clients, other daemons over HTTP.
 type TransitCounts struct{ Slots, Frontier, Remote uint64 }
 
 // Availability says when something may be handed out.

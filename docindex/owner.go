@@ -5,13 +5,13 @@ import (
 	"cmp"
 )
 
-// What is known is known by (spiderid, appid, crawl) and its URL: a URL that one application has is not known
-// to another, nor to another spider. The crawl is the queue's. The other two are the document's owner, which
-// its metadata names.
+// What is known is known by (spiderid, appid, crawl) and its URL: a URL that one application has is
+// not known to another, nor to another spider. The crawl is the queue's. The other two are the
+// document's owner, which its metadata names.
 //
-// A store keeps each document under a name that is made of the queue, the owner and the URL, and keeps the
-// owner of a document that is completed, though nothing else of its metadata. What a document has instead of
-// its URL to be known by would take the URL's place in that name.
+// A store keeps each document under a name that is made of the queue, the owner and the URL, and
+// keeps the owner of a document that is completed, though nothing else of its metadata. What a
+// document has instead of its URL to be known by would take the URL's place in that name.
 
 // OwnerRoom is how much longer an owner may be than the metadata that names it.
 const OwnerRoom = len(`,"spiderid":["` + DefaultSpider + `"]`)

@@ -2,8 +2,8 @@ package docindex
 
 import "time"
 
-// Wait is why a queue may not be served now: a rule, and those of the values below that belong to it. It is
-// comparable. Package urlserver/explain phrases it.
+// Wait is why a queue may not be served now: a rule, and those of the values below that belong to
+// it. It is comparable. Package urlserver/explain phrases it.
 type Wait struct {
 	Rule  WaitRule
 	Crawl string        // of the queue

@@ -15,7 +15,9 @@ import (
 var _ docindex.Crawls = (*Store)(nil)
 
 // ReportPending is [docindex.Crawls.ReportPending].
-func (s *Store) ReportPending(ctx context.Context, id docindex.CrawlID, domains int, away *docindex.Outcomes) (docindex.PendingReport, error) {
+func (s *Store) ReportPending(
+	ctx context.Context, id docindex.CrawlID, domains int, away *docindex.Outcomes,
+) (docindex.PendingReport, error) {
 	if err := ctx.Err(); err != nil {
 		return docindex.PendingReport{}, err
 	}
@@ -100,7 +102,9 @@ func (s *Store) AckCrawlEnd(ctx context.Context, id docindex.CrawlID, round uint
 }
 
 // changeCrawl changes a crawl. If there is none, open adds it.
-func (s *Store) changeCrawl(id docindex.CrawlID, open bool, change func(*crawlstats.Stats, *crawlstats.CrawlStats) error) (b *pebble.Batch, no uint64, err error) {
+func (s *Store) changeCrawl(
+	id docindex.CrawlID, open bool, change func(*crawlstats.Stats, *crawlstats.CrawlStats) error,
+) (b *pebble.Batch, no uint64, err error) {
 	s.base.Mu.Lock()
 	defer s.base.Mu.Unlock()
 	book := s.crawls.stats.Find(id)

@@ -9,7 +9,9 @@ import (
 )
 
 // forgetInSlots calls tell with the documents of a crawl that the slots have.
-func (s *Store) forgetInSlots(ctx context.Context, b *crawlstats.CrawlStats, tell func(*docindex.Outcomes) (int, error)) (err error) {
+func (s *Store) forgetInSlots(
+	ctx context.Context, b *crawlstats.CrawlStats, tell func(*docindex.Outcomes) (int, error),
+) (err error) {
 	for next := uint32(1); next != 0; {
 		if err := ctx.Err(); err != nil {
 			return err

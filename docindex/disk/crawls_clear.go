@@ -6,12 +6,13 @@ import (
 	"github.com/cockroachdb/pebble/v2"
 )
 
-// A purge ends partitions and writes nothing of their documents, so a stop of any size is quick. Later, clearNowAndThen
-// rewrites these documents as what they are: each gets the row of a completed document, and its body is deleted. It
-// begins with a partition when none of its documents is scheduled or in transit any more, and goes over the order of
-// the partition's queue, a few rows at a time. Then the partition is not over any more: all that it has is completed by its own
-// row. Until then purgedRow is on disk, so after a restart the work begins again with the rows that are left. No step
-// changes what anybody sees.
+// A purge ends partitions and writes nothing of their documents, so a stop of any size is quick.
+// Later, clearNowAndThen rewrites these documents as what they are: each gets the row of a
+// completed document, and its body is deleted. It begins with a partition when none of its
+// documents is scheduled or in transit any more, and goes over the order of the partition's queue,
+// a few rows at a time. Then the partition is not over any more: all that it has is completed by
+// its own row. Until then purgedRow is on disk, so after a restart the work begins again with the
+// rows that are left. No step changes what anybody sees.
 
 const (
 	clearHold  = 200                   // rows that a step looks at, which takes about 1 ms

@@ -20,7 +20,9 @@ const (
 
 // PurgeCrawl is [docindex.Crawls.PurgeCrawl]. It is on disk once it returns, its portions now and
 // then before.
-func (s *Store) PurgeCrawl(ctx context.Context, id docindex.CrawlID, tell func(*docindex.Outcomes) (int, error)) (purged int, err error) {
+func (s *Store) PurgeCrawl(
+	ctx context.Context, id docindex.CrawlID, tell func(*docindex.Outcomes) (int, error),
+) (purged int, err error) {
 	s.base.Mu.Lock()
 	b := s.crawls.stats.Find(id)
 	s.base.Mu.Unlock()

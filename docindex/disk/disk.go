@@ -1,9 +1,10 @@
-// Package disk is the docindex.Store that keeps everything in a folder, in a Pebble database. What it acknowledged
-// is there after a crash: URLs, outcomes, leases of the URL Frontier's clients, and settings.
+// Package disk is the docindex.Store that keeps everything in a folder, in a Pebble database. What
+// it acknowledged is there after a crash: URLs, outcomes, leases of the URL Frontier's clients, and
+// settings.
 //
-// In memory are the queues, with counts and the place up to which each was given out, and what is in transit. Bodies
-// are on disk, so opening looks at queues, not at URLs. What the host slots had in flight when the process ended is
-// due again.
+// In memory are the queues, with counts and the place up to which each was given out, and what is
+// in transit. Bodies are on disk, so opening looks at queues, not at URLs. What the host slots had
+// in flight when the process ended is due again.
 package disk
 
 import (
@@ -38,14 +39,15 @@ type Config struct {
 	Path string // the folder; made where there is none
 	Sync Sync
 	Log  zerolog.Logger
-	// Fatal is called when what was written may be lost and only opening again helps: it ends the process. Nil panics.
+	// Fatal is called when what was written may be lost and only opening again helps: it ends the
+	// process. Nil panics.
 	Fatal func(error)
 }
 
 // Store is the store. Use Open, then Close. Safe for concurrent use.
 //
-// The DOC_ID it gives is the document's name with a mark of the store. Where a client gives one of that form, it is
-// refused, unless it is the document's own.
+// The DOC_ID it gives is the document's name with a mark of the store. Where a client gives one of
+// that form, it is refused, unless it is the document's own.
 type Store struct {
 	embedded.Contract
 	base embedded.Base // its lock guards all from failed on; reads of the disk go on under it, waiting for a sync does not
@@ -110,7 +112,8 @@ type queue struct {
 	dirtySince           uint64 // the first commit that its row does not know of; 0: it knows of all
 }
 
-// window is a stretch of places, ends included, in which something may be to be given out; the zero value is none.
+// window is a stretch of places, ends included, in which something may be to be given out; the zero
+// value is none.
 type window struct {
 	from, to place
 	open     bool
@@ -140,7 +143,8 @@ func (s *Store) usableLocked() error {
 	return s.failed
 }
 
-// failLocked ends all work after an error from below: memory and disk may differ. Opening again reads what is on disk.
+// failLocked ends all work after an error from below: memory and disk may differ. Opening again
+// reads what is on disk.
 func (s *Store) failLocked(err error) error {
 	if pebble.IsCorruptionError(err) || errors.Is(err, errRow) {
 		err = damaged(err)
@@ -152,7 +156,8 @@ func (s *Store) failLocked(err error) error {
 	return s.failed
 }
 
-// fatal is failLocked for what also means that nothing must be acknowledged any more. It does not return.
+// fatal is failLocked for what also means that nothing must be acknowledged any more. It does not
+// return.
 func (s *Store) fatal(err error) {
 	err = fmt.Errorf("the index in %s cannot go on: %w; start again, which reads what is on disk", s.cfg.Path, err)
 	if s.cfg.Fatal != nil {
@@ -161,8 +166,8 @@ func (s *Store) fatal(err error) {
 	panic(err)
 }
 
-// Close ends the store, once what is under way is done. All that was stored is on disk then, in tables, so
-// that the next Open is quick.
+// Close ends the store, once what is under way is done. All that was stored is on disk then, in
+// tables, so that the next Open is quick.
 func (s *Store) Close() error {
 	s.base.Mu.Lock()
 	if s.closed {
@@ -183,8 +188,8 @@ func (s *Store) Close() error {
 
 const maxFlushForClose = 10 * time.Second
 
-// flushForClose brings into tables what is in logs, so that opening has none to read. Where that fails, or
-// takes long, as on a full disk, it is left to the next Open.
+// flushForClose brings into tables what is in logs, so that opening has none to read. Where that
+// fails, or takes long, as on a full disk, it is left to the next Open.
 func (s *Store) flushForClose() {
 	s.merging.end() // the flush would start a compaction, for which the database's Close waits
 	flushed, err := s.db.AsyncFlush()

@@ -54,8 +54,9 @@ func (s *Store) rowLocked(n *name) ([]byte, error) {
 	return bytes.Clone(value), err
 }
 
-// readsLocked is for reading documents' rows before the txn, in tables alone or in memtables, too. What recent forgets was in
-// tables before either was opened: a name that it has no more is looked for in those, however long ago they were.
+// readsLocked is for reading documents' rows before the txn, in tables alone or in memtables, too.
+// What memtableFilter drops was in tables before either was opened: a name that it has no more is looked
+// for in those, however long ago they were.
 func (s *Store) readsLocked(tables bool) (*pebble.Iterator, error) {
 	it := &s.txn.reads
 	if tables {
@@ -130,7 +131,8 @@ func (s *Store) scheduleRowLocked(n *name, d *doc, p *docindex.Put, now int64) {
 	s.shiftLocked(d.member, p.Priority, crawlstats.Completed, crawlstats.Scheduled, now)
 }
 
-// unplanLocked takes the body of a document that is scheduled out of the order. The row was set once, by planLocked.
+// unplanLocked takes the body of a document that is scheduled out of the order. The row was set
+// once, by planLocked.
 func (s *Store) unplanLocked(n *name, d *doc) {
 	t := &s.txn
 	t.key = planKey(t.key[:0], n.queue, &d.at)

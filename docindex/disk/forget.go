@@ -83,7 +83,8 @@ func (s *Store) callForget(o *docindex.Outcomes) {
 	}
 }
 
-// dropQueues forgets queues of a scope. Of those with DOC_IDs that clients gave it returns the documents as they were, by number.
+// dropQueues forgets queues of a scope. Of those with DOC_IDs that clients gave it returns the
+// documents as they were, by number.
 func (s *Store) dropQueues(ids []uint32, scope docindex.Scope, o *docindex.Outcomes) (
 	b *pebble.Batch, no uint64, deleted int, were map[uint32]*pebble.Iterator, err error,
 ) {
@@ -133,8 +134,8 @@ func (s *Store) dropQueues(ids []uint32, scope docindex.Scope, o *docindex.Outco
 	return b, s.journal.no, deleted, were, err
 }
 
-// dropRowsLocked forgets the documents of queues that are gone. Numbers that follow each other, but for some that
-// nobody has any more, are one range.
+// dropRowsLocked forgets the documents of queues that are gone. Numbers that follow each other, but
+// for some that nobody has any more, are one range.
 func (s *Store) dropRowsLocked(nos []uint32) {
 	slices.Sort(nos)
 	for len(nos) > 0 {
@@ -174,8 +175,9 @@ func (s *Store) finishAllLocked(dropped map[uint32]bool, o *docindex.Outcomes, n
 	}
 }
 
-// orphanLocked keeps the host of a document that is to be forgotten while a client of GetURLs has it. After a
-// restart nobody can report it any more: then the host is left alone until the lease has ended.
+// orphanLocked keeps the host of a document that is to be forgotten while a client of GetURLs has
+// it. After a restart nobody can report it any more: then the host is left alone until the lease
+// has ended.
 func (s *Store) orphanLocked(id uint32, now int64) {
 	tr := s.transits.At(id)
 	if tr.consumer != queuesched.FrontierConsumer || !s.base.Leases.Has(id) {
@@ -194,8 +196,8 @@ func (s *Store) orphanLocked(id uint32, now int64) {
 	}
 }
 
-// dropIDs forgets the DOC_IDs that clients gave to documents of a queue that is gone. Of those that a crash leaves
-// behind nothing is seen.
+// dropIDs forgets the DOC_IDs that clients gave to documents of a queue that is gone. Of those that
+// a crash leaves behind nothing is seen.
 func (s *Store) dropIDs(queueNo uint32, it *pebble.Iterator) error {
 	more := it.First()
 	for more {
@@ -250,7 +252,9 @@ func (s *Store) Purge(ctx context.Context, scope docindex.Scope, before time.Tim
 	return s.base.EachQueue(ctx, scope, func(id uint32) (int, error) { return s.purgeQueue(ctx, id, scope, before.Unix()) })
 }
 
-func (s *Store) purgeQueue(ctx context.Context, queue uint32, scope docindex.Scope, before int64) (purged int, err error) {
+func (s *Store) purgeQueue(
+	ctx context.Context, queue uint32, scope docindex.Scope, before int64,
+) (purged int, err error) {
 	for from := []byte(nil); ; {
 		if err := ctx.Err(); err != nil {
 			return purged, err

@@ -26,7 +26,8 @@ func (s *Store) HostStatus(ctx context.Context, host []byte) (docindex.HostStatu
 
 const maxDues = 100 // queues that are read for one look
 
-// findDuesLocked reads when queues of a host are due that nobody has looked at since the store was opened.
+// findDuesLocked reads when queues of a host are due that nobody has looked at since the store was
+// opened.
 func (s *Store) findDuesLocked(host []byte, now int64) error {
 	var unread []uint32
 	s.base.Sched.QueuesOf(host, func(id uint32) bool {

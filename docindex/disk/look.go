@@ -72,14 +72,17 @@ func (s *Store) List(ctx context.Context, scope docindex.Scope, visit func(*doci
 
 const listPortion = 200
 
-// isAtLocked reports whether a queue still is of a scope, and the one that a key, where there is one, is of.
+// isAtLocked reports whether a queue still is of a scope, and the one that a key, where there is
+// one, is of.
 func (s *Store) isAtLocked(queue uint32, scope docindex.Scope, from []byte) bool {
 	return s.base.Sched.IsIn(queue, scope.Crawl, scope.Key) &&
 		(from == nil || bytes.HasPrefix(from, numberKey(docRow, s.queues[queue].no)))
 }
 
 // documents returns some documents of a queue, from a key on; next is where to go on, or nil.
-func (s *Store) documents(queue uint32, scope docindex.Scope, from []byte, docs []docindex.Document) (_ []docindex.Document, next []byte, err error) {
+func (s *Store) documents(
+	queue uint32, scope docindex.Scope, from []byte, docs []docindex.Document,
+) (_ []docindex.Document, next []byte, err error) {
 	s.base.Mu.Lock()
 	defer s.base.Mu.Unlock()
 	if err := s.usableLocked(); err != nil || !s.isAtLocked(queue, scope, from) {
@@ -98,8 +101,11 @@ func (s *Store) documents(queue uint32, scope docindex.Scope, from []byte, docs 
 	return docs, next, nil
 }
 
-// scanLocked calls back with documents of a queue, from a key on, and returns the key to go on with, or nil.
-func (s *Store) scanLocked(queueNo uint32, from []byte, most int, do func(n *name, d *doc) error) (next []byte, err error) {
+// scanLocked calls back with documents of a queue, from a key on, and returns the key to go on
+// with, or nil.
+func (s *Store) scanLocked(
+	queueNo uint32, from []byte, most int, do func(n *name, d *doc) error,
+) (next []byte, err error) {
 	if from == nil {
 		from = numberKey(docRow, queueNo)
 	}

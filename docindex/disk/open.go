@@ -10,13 +10,15 @@ import (
 	"github.com/cockroachdb/pebble/v2/vfs"
 )
 
-// version is of the rows' layout. Rows of those before are read as they are; a store of another one is refused.
+// version is of the rows' layout. Rows of those before are read as they are; a store of another one
+// is refused.
 const (
 	version    = 4
 	oldVersion = 1 // without crawls; 2: without partitions that are over; 3: documents are named by their URLs, whoever owns them
 )
 
-// Open opens the store in a folder, or makes it there. It costs time by queues and by what is leased, not by URLs.
+// Open opens the store in a folder, or makes it there. It costs time by queues and by what is
+// leased, not by URLs.
 func Open(cfg Config) (*Store, error) {
 	s := &Store{
 		cfg: cfg, closing: make(chan struct{}),
@@ -47,7 +49,8 @@ func Open(cfg Config) (*Store, error) {
 	return s, nil
 }
 
-// makePrivate makes a folder, or takes it from all but its owner: what it holds tells what somebody is interested in.
+// makePrivate makes a folder, or takes it from all but its owner: what it holds tells what somebody
+// is interested in.
 func makePrivate(path string) error {
 	if err := os.MkdirAll(path, 0o700); err != nil {
 		return fmt.Errorf("%s cannot be opened as an index: %w; choose another folder", path, err)
@@ -183,7 +186,8 @@ func (s *Store) writeVersion() error {
 	return s.db.Set(metaKey(metaVersion), value, pebble.Sync)
 }
 
-// loadMeta reads the rows of the whole store. served is when all queues count as served at the slots; 0: as they know.
+// loadMeta reads the rows of the whole store. served is when all queues count as served at the
+// slots; 0: as they know.
 func (s *Store) loadMeta(now int64) (served int64, err error) {
 	for _, word := range []string{metaSlots, metaDelay, metaPassive} {
 		value, err := s.get(metaKey(word))

@@ -8,10 +8,11 @@ import (
 	"urlserver/docindex/internal/queuesched"
 )
 
-// Documents have names by their owners, see [docindex.OwnerOf]. One that was put before version 4 has the
-// name that its URL has without an owner, and keeps it: its owner is in its row and body all the same. Where
-// such a one has the name of a document without an owner, that gets another one. One that was completed then,
-// and had no appid, is known without an owner and to all spiderids: its own is not kept.
+// Documents have names by their owners, see [docindex.OwnerOf]. One that was put before version 4
+// has the name that its URL has without an owner, and keeps it: its owner is in its row and body
+// all the same. Where such a one has the name of a document without an owner, that gets another
+// one. One that was completed then, and had no appid, is known without an owner and to all
+// spiderids: its own is not kept.
 
 // docOwnerLocked is a document's owner. It reads the body where only that tells: of a document that is
 // scheduled, has no appid, and is in a queue of documents with owners.
@@ -39,8 +40,9 @@ func (s *Store) keepOwnerLocked(n *name, d *doc, p *docindex.Put) error {
 	return err
 }
 
-// findOwnedLocked finds what is known of a URL in a queue of documents with owners; nil: nothing. d is what
-// is known under n, the name that it has by its owner. n is changed to the name that it has.
+// findOwnedLocked finds what is known of a URL in a queue of documents with owners; nil: nothing. d
+// is what is known under n, the name that it has by its owner. n is changed to the name that it
+// has.
 func (s *Store) findOwnedLocked(n *name, d *doc, p *docindex.Put) (*doc, error) {
 	owner := docindex.OwnerOf(p.Metadata)
 	switch {
@@ -80,8 +82,9 @@ func (s *Store) findOwnerlessLocked(n *name, d *doc, url []byte) (*doc, error) {
 	return known, err
 }
 
-// likeliestLocked finds the document that news without an owner is of, by [docindex.UpdateRank]; nil: there is
-// none. n is the name of the URL without an owner, and is changed to the one that the document has.
+// likeliestLocked finds the document that news without an owner is of, by [docindex.UpdateRank];
+// nil: there is none. n is the name of the URL without an owner, and is changed to the one that the
+// document has.
 func (s *Store) likeliestLocked(n *name) (best *doc, err error) {
 	if !s.queues[s.byNo[n.queue]].owners {
 		return s.loadLocked(n)
@@ -122,7 +125,8 @@ func (s *Store) stateLocked(n *name, d *doc) (state docindex.State, atCalls bool
 	return docindex.Scheduled, false
 }
 
-// namesakesLocked are the names of all documents of a URL, in their order, and maybe of some that are gone.
+// namesakesLocked are the names of all documents of a URL, in their order, and maybe of some that
+// are gone.
 func (s *Store) namesakesLocked(n *name) (all []name, err error) {
 	it, err := s.readsLocked(false)
 	if err != nil {

@@ -33,8 +33,8 @@ func options(space *space, log *logger, compactions *compactions) *pebble.Option
 		EventListener:               &pebble.EventListener{BackgroundError: log.background},
 	}
 	o.Experimental.CompactionScheduler = compactions
-	// Queues' cursors stand behind what is deleted: nobody goes over that again, so nothing is compacted because of it
-	// alone, nor because of reads.
+	// Queues' cursors stand behind what is deleted: nobody goes over that again, so nothing is
+	// compacted because of it alone, nor because of reads.
 	o.Experimental.TombstoneDenseCompactionThreshold = -1
 	o.Experimental.ReadSamplingMultiplier = -1
 	for i := range o.Levels {

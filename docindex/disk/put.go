@@ -84,7 +84,9 @@ func (s *Store) putLocking(p *docindex.Puts, from, to int, verdicts *[]docindex.
 	return b, s.journal.no, refused, err
 }
 
-func (s *Store) putLocked(a *prefetched, p *docindex.Put, host []byte, now int64) (v docindex.Verdict, refusal, err error) {
+func (s *Store) putLocked(
+	a *prefetched, p *docindex.Put, host []byte, now int64,
+) (v docindex.Verdict, refusal, err error) {
 	d, err := s.findLocked(a, p, host)
 	if err != nil {
 		return 0, nil, err

@@ -9,7 +9,8 @@ import (
 	"urlserver/protocol"
 )
 
-// A row's key begins with a letter for its kind. Numbers in keys are big-endian, so that rows stand in their order.
+// A row's key begins with a letter for its kind. Numbers in keys are big-endian, so that rows stand
+// in their order.
 const (
 	crawlRow        = 'c' // number of a crawl: what is kept of it beside its documents
 	idRow           = 'd' // DOC_ID that a client gave: its name
@@ -35,8 +36,8 @@ const (
 
 var errRow = errors.New("a row is not as it was written")
 
-// place is where a scheduled document stands in its queue: the earlier due first, then the higher priority, then
-// who came first. As bytes it sorts that way.
+// place is where a scheduled document stands in its queue: the earlier due first, then the higher
+// priority, then who came first. As bytes it sorts that way.
 type place [placeLen]byte
 
 func newPlace(due int64, priority int32, seq uint64) (p place) {

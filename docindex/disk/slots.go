@@ -13,12 +13,14 @@ import (
 	"urlserver/docindex/internal/queuesched"
 )
 
-// Candidates is [docindex.Source.Candidates]. What it hands out stays in transit until its outcome, or a restart.
+// Candidates is [docindex.Source.Candidates]. What it hands out stays in transit until its outcome,
+// or a restart.
 func (s *Store) Candidates(ctx context.Context, max int, reject []string, b *docindex.Batch) error {
 	return s.handOut(ctx, max, reject, 0, b)
 }
 
-// Lease is [docindex.Leaser.Lease]. A restart ends all leases: documents that a taker still has are handed out twice.
+// Lease is [docindex.Leaser.Lease]. A restart ends all leases: documents that a taker still has are
+// handed out twice.
 func (s *Store) Lease(ctx context.Context, max int, reject []string, lease time.Duration, b *docindex.Batch) error {
 	if err := embedded.CheckLease(lease); err != nil {
 		return err
@@ -37,7 +39,9 @@ func (s *Store) handOut(ctx context.Context, limit int, reject []string, lease t
 	return s.purgeReturned()
 }
 
-func (s *Store) handOutSome(limit int, reject []string, lease time.Duration, b *docindex.Batch) (got int, more bool, err error) {
+func (s *Store) handOutSome(
+	limit int, reject []string, lease time.Duration, b *docindex.Batch,
+) (got int, more bool, err error) {
 	s.base.Mu.Lock()
 	defer s.base.Mu.Unlock()
 	if err := s.usableLocked(); err != nil {
@@ -68,7 +72,9 @@ func (s *Store) handOutSome(limit int, reject []string, lease time.Duration, b *
 }
 
 // toSlotsLocked gives the slots one document of a queue.
-func (s *Store) toSlotsLocked(w *queueIterator, consumer queuesched.Consumer, until, now int64, b *docindex.Batch) bool {
+func (s *Store) toSlotsLocked(
+	w *queueIterator, consumer queuesched.Consumer, until, now int64, b *docindex.Batch,
+) bool {
 	if !w.next(consumer, now) {
 		s.base.Sched.Skip(w.id)
 		s.setDueLocked(w.id, w.due(), now)
@@ -93,8 +99,8 @@ const (
 	slotMarkLast  = 10 * slotMarkEvery // so long after it, something may still be at a spider
 )
 
-// markSlotsLocked notes from time to time that the slots are in use: after a restart their hosts are left alone
-// for as long as if they had been served just then.
+// markSlotsLocked notes from time to time that the slots are in use: after a restart their hosts
+// are left alone for as long as if they had been served just then.
 func (s *Store) markSlotsLocked(now int64) error {
 	if s.slotMark != 0 && now-s.slotMark < slotMarkEvery {
 		return nil
@@ -179,8 +185,8 @@ func (s *Store) endLocked(out *docindex.Outcome, now int64) error {
 	return s.updateLocked(queue, &n, d, &p, now)
 }
 
-// ownURLLocked is a document's URL, and whether an outcome is of it. Where that names the very URL, the document's name tells,
-// and nothing is read.
+// ownURLLocked is a document's URL, and whether an outcome is of it. Where that names the very URL,
+// the document's name tells, and nothing is read.
 func (s *Store) ownURLLocked(out *docindex.Outcome, n *name, d *doc) (url []byte, own bool, err error) {
 	if len(out.URL) > 0 {
 		if asked := s.namer.name(n.queue, out.URL); asked.isOf(n) {

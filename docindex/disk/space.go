@@ -10,9 +10,9 @@ import (
 	"urlserver/docindex"
 )
 
-// Pebble ends the process when a log cannot be written, so it has to have room for what it does by itself: logs that
-// wait for their flush, and tables that compactions make. New writes are refused below the reserve; below half of
-// it, compactions wait.
+// Pebble ends the process when a log cannot be written, so it has to have room for what it does by
+// itself: logs that wait for their flush, and tables that compactions make. New writes are refused
+// below the reserve; below half of it, compactions wait.
 const (
 	reserve    = 128 << 20
 	askAfter   = 50 * time.Millisecond // since the file system was asked last

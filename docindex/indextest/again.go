@@ -59,7 +59,8 @@ func againSchedules(t *testing.T, s docindex.Store) {
 	wantStates(t, s, 0, 0, 1)
 }
 
-// againStrange reports what is not to be taken: of completed documents, of unknown ones, of another URL.
+// againStrange reports what is not to be taken: of completed documents, of unknown ones, of another
+// URL.
 func againStrange(t *testing.T, s docindex.Store) {
 	put(t, s, urls("http://a.example/1", "http://b.example/1")...)
 	b := take(t, s, 1)

@@ -10,7 +10,8 @@ import (
 	"urlserver/docindex"
 )
 
-// RunCrawls runs the suite for stores that keep crawls. open returns a new, empty store that lives until the test ends.
+// RunCrawls runs the suite for stores that keep crawls. open returns a new, empty store that lives
+// until the test ends.
 func RunCrawls(t *testing.T, open func(t *testing.T) docindex.Store) {
 	for _, c := range []struct {
 		name string
@@ -430,7 +431,8 @@ func crawlCounts(t *testing.T, s docindex.Store) {
 	}
 }
 
-// What is fetched again because its outcome says so belongs to the crawl that the outcome's metadata and its crawl ID name.
+// What is fetched again because its outcome says so belongs to the crawl that the outcome's
+// metadata and its crawl ID name.
 func fetchedAgain(t *testing.T, s docindex.Store) {
 	put(t, s, crawlPut("c", "http://www.a.test/1", 3))
 	b := take(t, s, 1)

@@ -16,8 +16,9 @@ import (
 // A run says the same as the one before, unless it is told another seed.
 var crawlsSeed = flag.Uint64("crawls-seed", 1, "of the random things done to crawls")
 
-// RunCrawlsTwin does random things to a store and recounts, after each, all documents that it lists. The store may forget
-// between two calls what is in transit, as one does that is opened again.
+// RunCrawlsTwin does random things to a store and recounts, after each, all documents that it
+// lists. The store may forget between two calls what is in transit, as one does that is opened
+// again.
 func RunCrawlsTwin(t *testing.T, s docindex.Store) {
 	t.Logf("seed %d", *crawlsSeed)
 	w := &walker{t: t, s: s, rng: rand.New(rand.NewPCG(*crawlsSeed, 1)), atSlots: map[string]docindex.Outcome{}}

@@ -33,8 +33,8 @@ func doorHost(t *testing.T, s docindex.Store) {
 	wantStates(t, s, 0, 4, 1)
 }
 
-// doorLent has another daemon take documents: of hosts that nobody works on here, which wait then until it is through and
-// a gap has passed.
+// doorLent has another daemon take documents: of hosts that nobody works on here, which wait then
+// until it is through and a gap has passed.
 func doorLent(t *testing.T, s docindex.Store) {
 	s.SetSlotGap(5 * time.Second)
 	add(t, s, urls("http://a.test/1", "http://a.test/2", "http://b.test/1", "http://b.test/2", "http://b.test/3")...)
@@ -117,8 +117,8 @@ func doorReturn(t *testing.T, s docindex.Store) {
 	wantStates(t, s, 0, 3, 0)
 }
 
-// doorCrowd has a queue full of URLs of a host that is worked on at the slots: others in the queue may wait for a
-// while, but nobody waits for the queue.
+// doorCrowd has a queue full of URLs of a host that is worked on at the slots: others in the queue
+// may wait for a while, but nobody waits for the queue.
 func doorCrowd(t *testing.T, s docindex.Store) {
 	add(t, s, urls("http://busy.test/")...)
 	b := take(t, s, 1)

@@ -71,7 +71,8 @@ func createdPurge(t *testing.T, s docindex.Store) {
 	}
 }
 
-// listWhileForgotten purges half of the URLs anywhere in the midst of a list: it has all that stay, or is an error.
+// listWhileForgotten purges half of the URLs anywhere in the midst of a list: it has all that stay,
+// or is an error.
 func listWhileForgotten(t *testing.T, s docindex.Store) {
 	now := time.Now().Unix()
 	whole := 0

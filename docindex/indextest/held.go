@@ -116,7 +116,8 @@ func heldNothing(t *testing.T, s docindex.Store) {
 	}
 }
 
-// during has one call be served while another is at a.test and has had its first portion; it returns what they got.
+// during has one call be served while another is at a.test and has had its first portion; it
+// returns what they got.
 func during(t *testing.T, s docindex.Store) (first, second []string) {
 	for i := range 1500 {
 		add(t, s, docindex.Put{URL: fmt.Appendf(nil, "http://a.test/%d", i)})

@@ -8,11 +8,12 @@ import (
 	"urlserver/docindex"
 )
 
-// RunOld is for a store that was filled before owners counted (see [docindex.OwnerOf]), with documents of
-// http://a.example/ of crawl c: plain without an owner, app and id, whose DOC_ID is given1, of appid A,
-// spider of spiderid s1; of each another one, -done, which is completed; id-done's DOC_ID is given2.
-// http://a.example/stopped and stopped-done are of A's crawl s, which was stopped. Of crawl l a client has
-// leased http://b.example/app-leased, of A, and plain-leased. The store knows what it knew, by owners.
+// RunOld is for a store that was filled before owners counted (see [docindex.OwnerOf]), with
+// documents of http://a.example/ of crawl c: plain without an owner, app and id, whose DOC_ID is
+// given1, of appid A, spider of spiderid s1; of each another one, -done, which is completed;
+// id-done's DOC_ID is given2. http://a.example/stopped and stopped-done are of A's crawl s, which
+// was stopped. Of crawl l a client has leased http://b.example/app-leased, of A, and plain-leased.
+// The store knows what it knew, by owners.
 func RunOld(t *testing.T, s docindex.Store) {
 	const app, spider = `{"appid":["A"],"depth":["2"]}`, `{"spiderid":["s1"]}`
 	of := func(url, metadata string) docindex.Put {

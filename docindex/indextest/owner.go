@@ -107,8 +107,8 @@ func ownersCompletedAtOnce(t *testing.T, s docindex.Store) {
 	wantOwned(t, s, "scheduled again", docindex.Same)
 }
 
-// News without an owner is of the document that a client has, or else of the one without an owner, or else of
-// one that is scheduled.
+// News without an owner is of the document that a client has, or else of the one without an owner,
+// or else of one that is scheduled.
 func ownersNews(t *testing.T, s docindex.Store) {
 	add(t, s, ownedBy(owned[1]), ownedBy(owned[2]))
 	served := call(t, s, docindex.Request{PerQueue: 1, Scope: docindex.Scope{Crawl: []byte("c")}, Lease: time.Hour})

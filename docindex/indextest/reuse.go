@@ -26,8 +26,8 @@ func (c *interrupted) Err() error {
 
 const reused = 1200 // URLs of a queue, more than any store looks at while it holds its lock
 
-// reuse has a queue be deleted, and another be made, while calls are at the first: stores may give numbers again, which no
-// caller is to feel.
+// reuse has a queue be deleted, and another be made, while calls are at the first: stores may give
+// numbers again, which no caller is to feel.
 func reuse(t *testing.T, s docindex.Store) {
 	old, key := docindex.Scope{Crawl: []byte("old")}, docindex.Scope{Crawl: []byte("old"), Key: []byte("a.test")}
 	for name, act := range map[string]func(context.Context, docindex.Scope) error{

@@ -15,8 +15,8 @@ import (
 	"urlserver/docindex"
 )
 
-// Run runs the suite. open returns a new, empty store that lives until the test ends; some tests run in a
-// synctest bubble.
+// Run runs the suite. open returns a new, empty store that lives until the test ends; some tests
+// run in a synctest bubble.
 func Run(t *testing.T, open func(t *testing.T) docindex.Store) {
 	for _, c := range []struct {
 		name string

@@ -109,7 +109,9 @@ func (m *Store) countPurgedLocked(id uint32) {
 }
 
 // PurgeCrawl is [docindex.Crawls.PurgeCrawl]. Documents end in portions, so that nobody waits for long.
-func (m *Store) PurgeCrawl(ctx context.Context, id docindex.CrawlID, tell func(*docindex.Outcomes) (int, error)) (purged int, err error) {
+func (m *Store) PurgeCrawl(
+	ctx context.Context, id docindex.CrawlID, tell func(*docindex.Outcomes) (int, error),
+) (purged int, err error) {
 	for more := true; more; {
 		if err := ctx.Err(); err != nil {
 			return 0, err
@@ -209,7 +211,9 @@ func (m *Store) AckCrawlEnd(_ context.Context, id docindex.CrawlID, round uint64
 }
 
 // ReportPending is [docindex.Crawls.ReportPending].
-func (m *Store) ReportPending(ctx context.Context, id docindex.CrawlID, domains int, away *docindex.Outcomes) (docindex.PendingReport, error) {
+func (m *Store) ReportPending(
+	ctx context.Context, id docindex.CrawlID, domains int, away *docindex.Outcomes,
+) (docindex.PendingReport, error) {
 	if err := ctx.Err(); err != nil {
 		return docindex.PendingReport{}, err
 	}

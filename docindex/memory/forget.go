@@ -76,7 +76,9 @@ func (m *Store) Purge(ctx context.Context, s docindex.Scope, before time.Time) (
 
 // purgeQueue removes the documents of a queue of s that are older than before. They need not be in
 // order of age, since clients can give dates.
-func (m *Store) purgeQueue(ctx context.Context, queue uint32, s docindex.Scope, before time.Time) (purged int, err error) {
+func (m *Store) purgeQueue(
+	ctx context.Context, queue uint32, s docindex.Scope, before time.Time,
+) (purged int, err error) {
 	kept := uint32(0)
 	for more := true; more; {
 		if err := ctx.Err(); err != nil {
@@ -93,7 +95,9 @@ func (m *Store) purgeQueue(ctx context.Context, queue uint32, s docindex.Scope, 
 
 // purgeSome looks at some documents of a queue after kept, or from the first one if that is 0. last
 // is the last one that stays.
-func (m *Store) purgeSome(queue uint32, s docindex.Scope, kept uint32, before int64, o *docindex.Outcomes) (purged int, last uint32, more bool) {
+func (m *Store) purgeSome(
+	queue uint32, s docindex.Scope, kept uint32, before int64, o *docindex.Outcomes,
+) (purged int, last uint32, more bool) {
 	m.base.Mu.Lock()
 	defer m.base.Mu.Unlock()
 	if !m.base.Sched.IsIn(queue, s.Crawl, s.Key) {

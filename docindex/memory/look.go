@@ -42,7 +42,9 @@ var errForgotten = errors.New("URLs of a queue were forgotten while it was liste
 
 // documents appends some documents of a queue from a position on, and returns the next position; no
 // next document: the end.
-func (m *Store) documents(queue uint32, s docindex.Scope, at position, docs []docindex.Document) ([]docindex.Document, position, error) {
+func (m *Store) documents(
+	queue uint32, s docindex.Scope, at position, docs []docindex.Document,
+) ([]docindex.Document, position, error) {
 	m.base.Mu.Lock()
 	defer m.base.Mu.Unlock()
 	if !m.base.Sched.IsIn(queue, s.Crawl, s.Key) {

@@ -59,7 +59,9 @@ func (m *Store) handOutSome(limit int, reject []string, lease time.Duration, b *
 	return got, more
 }
 
-func (m *Store) toSlotsLocked(id uint32, consumer queuesched.Consumer, lease time.Duration, now int64, b *docindex.Batch) {
+func (m *Store) toSlotsLocked(
+	id uint32, consumer queuesched.Consumer, lease time.Duration, now int64, b *docindex.Batch,
+) {
 	until := int64(0)
 	if lease > 0 {
 		until = embedded.LeaseEnd(now, lease)
@@ -71,8 +73,9 @@ func (m *Store) toSlotsLocked(id uint32, consumer queuesched.Consumer, lease tim
 	b.AddFor(m.docs.docID(name[:0], id), m.docs.url(r), r.priority, docindex.SpiderOf(m.docs.extra(r).metadata), m.base.Sched.Crawl(r.queue))
 }
 
-// Outcomes is [docindex.Source.Outcomes] as a [docindex.Store] has it. One that tells how a try ended changes nothing where the
-// document is scheduled for later: there was news of it since it was handed out.
+// Outcomes is [docindex.Source.Outcomes] as a [docindex.Store] has it. One that tells how a try
+// ended changes nothing where the document is scheduled for later: there was news of it since it
+// was handed out.
 func (m *Store) Outcomes(ctx context.Context, o *docindex.Outcomes) error {
 	return m.each(ctx, o, m.endLocked)
 }
@@ -83,7 +86,9 @@ func (m *Store) Return(ctx context.Context, o *docindex.Outcomes) error {
 }
 
 // each calls do with the document of each outcome that has one.
-func (m *Store) each(ctx context.Context, o *docindex.Outcomes, do func(id uint32, out *docindex.Outcome, now int64)) error {
+func (m *Store) each(
+	ctx context.Context, o *docindex.Outcomes, do func(id uint32, out *docindex.Outcome, now int64),
+) error {
 	return embedded.InBatches(ctx, o.Len(), func(from, to int) error {
 		m.eachOf(o, from, to, do)
 		return nil

@@ -22,7 +22,9 @@ const portion = 1000
 // List returns up to max crawls with text in a name, those with most open documents first, and
 // counts all of them. It works in portions; locked calls its argument while nobody else uses the
 // Stats.
-func (l *Stats) List(ctx context.Context, text string, max int, locked func(func())) (some []docindex.CrawlState, all int, err error) {
+func (l *Stats) List(
+	ctx context.Context, text string, max int, locked func(func()),
+) (some []docindex.CrawlState, all int, err error) {
 	for from, more := 1, true; more; from += portion {
 		if err := ctx.Err(); err != nil {
 			return nil, 0, err

@@ -133,7 +133,9 @@ func (c Contract) CrawlCounts(_ context.Context, max int) ([]docindex.CrawlCount
 }
 
 // ListCrawls is [docindex.CrawlLister.ListCrawls].
-func (c Contract) ListCrawls(ctx context.Context, text string, max int) (some []docindex.CrawlState, all int, err error) {
+func (c Contract) ListCrawls(
+	ctx context.Context, text string, max int,
+) (some []docindex.CrawlState, all int, err error) {
 	return c.b.Crawls.List(ctx, text, max, func(look func()) {
 		c.b.Mu.Lock()
 		defer c.b.Mu.Unlock()

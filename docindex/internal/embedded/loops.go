@@ -17,8 +17,9 @@ func CheckLease(lease time.Duration) error {
 	return nil
 }
 
-// HandOut hands out up to limit documents in portions. some hands out up to ask documents; more: it had to
-// stop early. Rejected hosts are looked up once a portion, so a portion is no smaller than their list.
+// HandOut hands out up to limit documents in portions. some hands out up to ask documents; more: it
+// had to stop early. Rejected hosts are looked up once a portion, so a portion is no smaller than
+// their list.
 func HandOut(ctx context.Context, limit, rejects int, some func(ask int) (got int, more bool, err error)) error {
 	for limit > 0 {
 		if err := ctx.Err(); err != nil {
@@ -165,9 +166,11 @@ func (b *Base) PortionDoneLocked(v *Serving, more bool) {
 	}
 }
 
-// Serve is [docindex.Frontier.Serve] after BeginServing. portion fills v.Out, calls PortionDoneLocked, and
-// returns after what is in v.Out is durable.
-func (b *Base) Serve(ctx context.Context, v *Serving, portion func() (more bool, err error), give func(*docindex.Served) error) error {
+// Serve is [docindex.Frontier.Serve] after BeginServing. portion fills v.Out, calls
+// PortionDoneLocked, and returns after what is in v.Out is durable.
+func (b *Base) Serve(
+	ctx context.Context, v *Serving, portion func() (more bool, err error), give func(*docindex.Served) error,
+) error {
 	for more := true; more; {
 		if err := ctx.Err(); err != nil {
 			return err

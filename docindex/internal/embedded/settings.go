@@ -15,7 +15,9 @@ const queuesAtOnce = 10_000 // queues that are looked at under the lock
 // argument while nobody else uses the scheduler. Settings of all queues come first, then those of
 // hosts and those of queues without a URL, by name, then those of queues in the order of their
 // first URLs.
-func VisitSettings(ctx context.Context, locked func(look func(d *queuesched.Scheduler, active bool, now int64)), visit func(*docindex.Setting) bool) error {
+func VisitSettings(
+	ctx context.Context, locked func(look func(d *queuesched.Scheduler, active bool, now int64)), visit func(*docindex.Setting) bool,
+) error {
 	var list []docindex.Setting
 	locked(func(d *queuesched.Scheduler, active bool, now int64) {
 		list = slices.Concat(generalSettings(d, active), hostSettings(d, now), presetSettings(d, now))
@@ -71,7 +73,9 @@ func presetSettings(d *queuesched.Scheduler, now int64) (list []docindex.Setting
 
 // someSettings appends the settings of some queues from a number on, and returns the number to
 // continue with, or 0.
-func someSettings(d *queuesched.Scheduler, list []docindex.Setting, from uint32, now int64) (_ []docindex.Setting, next uint32) {
+func someSettings(
+	d *queuesched.Scheduler, list []docindex.Setting, from uint32, now int64,
+) (_ []docindex.Setting, next uint32) {
 	end := min(from+queuesAtOnce, d.Bound())
 	for id := from; id < end; id++ {
 		if !d.Exists(id) {

@@ -6,7 +6,8 @@ import (
 	"time"
 )
 
-// AppendCandidate appends the line for a candidate; priority 0 and a spiderid that is empty are left out.
+// AppendCandidate appends the line for a candidate; priority 0 and a spiderid that is empty are
+// left out.
 func AppendCandidate(dst, id, url []byte, priority int32, spiderID []byte) []byte {
 	dst = AppendString(append(dst, `{"doc_id":`...), id)
 	dst = AppendString(append(dst, `,"url":`...), url)

@@ -119,7 +119,8 @@ func (h *hosts) gapReason(one *host, consumer Consumer) Reason {
 	return SlotGap
 }
 
-// HostGap returns the gap in ms that a queue's host wants, as the slots have learned it or a rule sets it.
+// HostGap returns the gap in ms that a queue's host wants, as the slots have learned it or a rule
+// sets it.
 func (d *Scheduler) HostGap(id uint32) int64 {
 	h := d.hosts.at(d.queues.At(id).host)
 	if rule := d.hosts.gapByRule(h); rule != barred {
