@@ -60,8 +60,8 @@ func testAliases(r *rig) {
 	}
 }
 
-// testAliasWhileBusy changes an alias while one of its hosts is busy: nobody gets a host of the
-// former or the new set, and when it has ended the longest time holds.
+// testAliasWhileBusy changes an alias while one of its hosts is leased. Nobody can lease a host of
+// the former or the new set, and after the lease the latest time applies.
 func testAliasWhileBusy(r *rig) {
 	all := []string{"stays.test", "goes.test", "comes.test", "busy.test"}
 	r.add(all...)
@@ -81,7 +81,7 @@ func testAliasWhileBusy(r *rig) {
 	r.refused("comes.test")
 	r.release(stays, 0)
 
-	// Three that are busy by themselves come together: all of them have to end.
+	// Three hosts with leases of their own join one alias. All leases have to end.
 	r.alias("three", "goes.test", "busy.test", "lone.test")
 	r.refused("lone.test", "goes.test", "busy.test")
 	r.release(goes, time.Hour)
@@ -95,7 +95,7 @@ func testAliasWhileBusy(r *rig) {
 	r.try("lone2.test")
 }
 
-// testAliasSplit dissolves an alias while it is busy, and loses the lease.
+// testAliasSplit dissolves an alias with a lease, and loses the lease.
 func testAliasSplit(r *rig) {
 	r.add("a.test", "b.test", "c.test")
 	r.alias("it", "a.test", "b.test")
@@ -118,8 +118,8 @@ func (r *rig) join(alias string, hosts []string, want ...string) {
 	}
 }
 
-// testJoin adds hosts to aliases: those in another one stay there, and what is busy keeps all of
-// the alias back.
+// testJoin adds hosts to aliases. Hosts of another alias stay there, and a lease covers all of the
+// alias.
 func testJoin(r *rig) {
 	ctx := r.Context()
 	r.add("a.test", "b.test", "c.test", "taken.test", "name")
@@ -153,8 +153,8 @@ func testJoin(r *rig) {
 	}
 }
 
-// testJoinAtOnce has many callers add a host each to one alias: all are in, and one of them is
-// reserved at a time.
+// testJoinAtOnce lets many callers add a host each to one alias. All hosts join it, and one is
+// leased at a time.
 func testJoinAtOnce(r *rig) {
 	const callers = 16
 	var names []string
@@ -191,7 +191,7 @@ func testBindings(r *rig) {
 	r.release(r.try("10.0.0.1"), 0)
 
 	r.pass(40 * time.Second)
-	r.bind("b.test", "10.0.0.2", "10.0.0.1") // used: prolonged
+	r.bind("b.test", "10.0.0.2", "10.0.0.1") // in use, so it is prolonged
 	r.pass(40 * time.Second)
 	r.bind("b.test", "10.0.0.2", "10.0.0.1")
 	r.bind("a.test", "10.0.0.3", "10.0.0.3") // its minute has passed
@@ -213,8 +213,8 @@ func testBindings(r *rig) {
 	}
 }
 
-// testBindWhileBusy: a reservation keeps the binding that it uses, and covers what its host is
-// bound to.
+// testBindWhileBusy: a lease prolongs the binding that it uses, and covers what its host is bound
+// to.
 func testBindWhileBusy(r *rig) {
 	r.add("a.test", "b.test", "c.test", "d.test")
 	r.bind("a.test", "10.0.0.1", "10.0.0.1")

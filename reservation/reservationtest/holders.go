@@ -9,7 +9,7 @@ import (
 	"urlserver/reservation"
 )
 
-// testMutualExclusion has many reserve, and looks that no group is with two.
+// testMutualExclusion lets many callers lease hosts, and checks that no group has two holders.
 func testMutualExclusion(r *rig) {
 	const crawlers, rounds, hosts = 16, 60, 24
 	var names []string
@@ -133,7 +133,7 @@ func testExpiry(r *rig) {
 	r.release(r.try("a.test"), 0)
 }
 
-// testNextOutlives: whatever becomes of the host, it is not asked sooner than was said.
+// testNextOutlives: a host is never available before its next-request time, whatever happens to it.
 func testNextOutlives(r *rig) {
 	ctx := r.Context()
 	r.add("released.test", "busy.test", "idle.test", "lost.test")
@@ -173,7 +173,7 @@ func testNextOutlives(r *rig) {
 	r.try("idle.test")
 }
 
-// testEarlier: a host due in an hour is due now when something is added that is.
+// testEarlier: a host that is due in an hour becomes due now if it is added again as due now.
 func testEarlier(r *rig) {
 	r.addAt("a.test", time.Hour, true)
 	r.refused("a.test")
@@ -193,7 +193,7 @@ func testEarlier(r *rig) {
 	r.nextIs("a.test")
 }
 
-// testAfter gives hosts back for a while, which the store's clock counts, whatever the caller's says.
+// testAfter releases hosts for a duration, which the store's clock counts, not the caller's.
 func testAfter(r *rig) {
 	ctx := r.Context()
 	r.add("a.test", "b.test", "c.test", "d.test")

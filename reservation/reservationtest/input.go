@@ -83,7 +83,7 @@ func testInvalid(r *rig) {
 	r.wants(err, reservation.ErrInvalid, "TryReserve by a holder of two lines")
 }
 
-// testForms: a host is the same however it is written, and answered in one form.
+// testForms: all spellings of a host mean the same host, and results have the normal form.
 func testForms(r *rig) {
 	ctx := r.Context()
 	for given, want := range map[string]string{

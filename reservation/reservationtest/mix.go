@@ -8,11 +8,11 @@ import (
 	"urlserver/reservation"
 )
 
-const mixed = 250 // hosts; more than a store may put together on the way
+const mixed = 250 // hosts; more than a store may put into one batch
 
 func mixedHost(i int) string { return fmt.Sprintf("h%d.test", i) }
 
-// testMix: however calls are put together on their way, each has an answer of its own.
+// testMix: each call of a batch has its own answer, however the store splits the batch.
 func testMix(r *rig) {
 	var calls []reservation.Call
 	for i := range mixed {
@@ -42,7 +42,7 @@ func testMix(r *rig) {
 	r.mixEnds(reserved)
 }
 
-// mixEnds ends and extends reservations; each fifth token is a wrong one.
+// mixEnds ends and extends leases. Every fifth token is wrong.
 func (r *rig) mixEnds(reserved []reservation.Answer) {
 	verbs := []reservation.Verb{reservation.ExtendHost, reservation.ReleaseHost, reservation.DeleteHost}
 	var calls []reservation.Call
@@ -51,7 +51,7 @@ func (r *rig) mixEnds(reserved []reservation.Answer) {
 			Verb: reservation.ReleaseHost, Host: mixedHost(i), Token: a.Reservation.Token,
 			Lease: time.Duration(i+1) * time.Second, Time: r.Now().Add(time.Hour),
 		}
-		if i > mixed/2 { // first many of one, then by turns
+		if i > mixed/2 { // first many of one verb, then alternating
 			c.Verb = verbs[i%len(verbs)]
 		}
 		if i%5 == 0 {

@@ -7,13 +7,12 @@ import (
 	"urlserver/reservation"
 )
 
-// model is the contract as plainly as it can be said: lists, and a look at all of them each time.
-// Times are in ms.
+// model is the contract in its simplest form: lists, all searched each time. Times are in ms.
 type model struct {
 	now, penalty int64
-	tokens       map[string]uint64 // the highest of a host or group
+	tokens       map[string]uint64 // the highest token of a host or group
 	hosts        map[string]*modelHost
-	next         map[string]int64 // by name of a host or group: nobody gets it sooner
+	next         map[string]int64 // by name of a host or group: nobody can lease it before
 	locks        []*modelLock
 	aliases      map[string][]string
 }
@@ -62,7 +61,7 @@ func (m *model) group(name string) string {
 	return h.bound
 }
 
-// covering are the live reservations of any of names.
+// covering returns the live leases that cover any of names.
 func (m *model) covering(names ...string) (locks []*modelLock) {
 	for _, l := range m.locks {
 		if slices.ContainsFunc(names, func(name string) bool { return slices.Contains(l.covers, name) }) {
@@ -100,7 +99,7 @@ func (m *model) end(l *modelLock, next int64) {
 	}
 }
 
-// advance lets time pass, with a janitor that is always at work.
+// advance lets time pass, with a janitor that always runs.
 func (m *model) advance(d time.Duration) {
 	m.now += d.Milliseconds()
 	for _, l := range slices.Clone(m.locks) {
@@ -151,7 +150,7 @@ func (m *model) stats() (s reservation.Stats) {
 	return s
 }
 
-// reserved takes down that a store gave a reservation.
+// reserved records a lease that a store gave.
 func (m *model) reserved(r reservation.Reservation, holder string) {
 	l := &modelLock{host: r.Host, group: r.Group, holder: holder, token: r.Token,
 		end: r.LeaseEnd.UnixMilli(), covers: []string{r.Host, r.Group}}
@@ -160,7 +159,7 @@ func (m *model) reserved(r reservation.Reservation, holder string) {
 	m.used(l)
 }
 
-// used prolongs the binding that a reservation uses.
+// used prolongs the binding that a lease uses.
 func (m *model) used(l *modelLock) {
 	if h := m.host(l.host); h.bound == l.group && h.boundTo > m.now {
 		h.boundTo = max(h.boundTo, l.end)

@@ -11,8 +11,8 @@ import (
 	"urlserver/reservation"
 )
 
-// Pairs measures reserve and release, one host at a time, of one caller and of 16, and of 100 hosts
-// at once. The store is empty, and its clock runs.
+// Pairs measures lease and release: one host at a time by one caller and by 16, and 100 hosts at
+// once. The store is empty, and its clock runs.
 func Pairs(b *testing.B, s reservation.Store) {
 	const hosts = 1000
 	calls := make([]reservation.Call, hosts)
@@ -50,7 +50,7 @@ func Pairs(b *testing.B, s reservation.Store) {
 	}
 }
 
-// pairs reserves and releases so many at once.
+// pairs leases and releases count hosts at once.
 func pairs(b *testing.B, s reservation.Store, count int) (done int64) {
 	got, err := s.ReserveNextHost(b.Context(), time.Minute, count, "me")
 	if errors.Is(err, reservation.ErrNotNow) {

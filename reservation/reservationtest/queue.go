@@ -7,7 +7,7 @@ import (
 	"urlserver/reservation"
 )
 
-// testBusyInFront has very many busy hosts, due long before the one that is wanted.
+// testBusyInFront has a great many leased hosts that are due long before the free one.
 func testBusyInFront(r *rig) {
 	names := make([]string, r.Many)
 	for i := range names {
@@ -26,7 +26,7 @@ func testBusyInFront(r *rig) {
 	r.nextIs("last.test")
 }
 
-// testBusyAliasInFront: the first due hosts all belong to one alias, and one of them is busy.
+// testBusyAliasInFront: the first due hosts all belong to one alias with a live lease.
 func testBusyAliasInFront(r *rig) {
 	names := make([]string, min(r.Many, 2000))
 	for i := range names {
@@ -63,7 +63,7 @@ func testFIFO(r *rig) {
 	r.nothing()
 	for i := range hosts {
 		r.release(reserved[(i*7)%hosts], 0)
-		r.Advance(time.Millisecond) // within one, who is first is nobody's promise
+		r.Advance(time.Millisecond) // the order within a millisecond is not part of the contract
 	}
 	got, err := r.ReserveNextHost(r.Context(), lease, hosts, "me")
 	if err != nil || len(got) != hosts {
@@ -140,7 +140,7 @@ func testExplain(r *rig) {
 	want("b.test", "it", reservation.Waiting, Penalty, reservation.RuleNext, "")
 }
 
-// testJanitor loses queue entries as a crash would.
+// testJanitor removes queue entries as a crash would.
 func testJanitor(r *rig) {
 	r.add("a.test", "b.test")
 	if r.Lose == nil {

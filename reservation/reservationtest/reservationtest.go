@@ -10,22 +10,22 @@ import (
 	"urlserver/reservation"
 )
 
-// Penalty is what a store under test keeps a group back for after a lost lease.
+// Penalty is the penalty of a store under test.
 const Penalty = 10 * time.Second
 
 const lease = time.Minute
 
-// Bench is a store to test, empty, and the means to test it.
+// Bench is an empty store to test, with what the tests need.
 type Bench struct {
 	Store   reservation.Store
 	Now     func() time.Time      // the store's clock, which stands still
-	Advance func(d time.Duration) // but for this
-	Many    int                   // hosts, or calls one by one, that are a great many for it
-	// a host that a call made ready may wait for the janitor, or for a lease to end
+	Advance func(d time.Duration) // except for this
+	Many    int                   // a great many hosts, or single calls, for this store
+	// Lazy: a host that a call made ready may wait for the janitor, or for the end of a lease.
 	Lazy   bool
-	Remote bool // moments go through a clock of the caller's, which runs: they may be later than was said
-	// Lose takes a host out of the queues but not out of the records, as a crash between two writes
-	// might; nil where there are no two writes.
+	Remote bool // times go through the caller's running clock, so they may be later than given
+	// Lose removes a host from the queues but not from the records, as a crash between two writes
+	// might. It is nil if the store has no two writes.
 	Lose func(t *testing.T, host string)
 }
 
@@ -69,7 +69,7 @@ func Run(t *testing.T, open func(t *testing.T) Bench) {
 	}
 }
 
-// rig is a bench with what tests say often.
+// rig is a bench with helpers.
 type rig struct {
 	*testing.T
 	Bench
@@ -96,7 +96,7 @@ func (r *rig) addAt(host string, in time.Duration, want bool) {
 	}
 }
 
-// try reserves a host that must be free.
+// try leases a host that must be free.
 func (r *rig) try(host string) reservation.Reservation {
 	r.Helper()
 	got, err := r.TryReserve(r.Context(), host, lease, "me")
@@ -106,7 +106,7 @@ func (r *rig) try(host string) reservation.Reservation {
 	return got
 }
 
-// refused has TryReserve answer ErrNotNow for each host.
+// refused checks that TryReserve returns ErrNotNow for each host.
 func (r *rig) refused(hosts ...string) {
 	r.Helper()
 	for _, host := range hosts {
@@ -116,7 +116,7 @@ func (r *rig) refused(hosts ...string) {
 	}
 }
 
-// next reserves the next host, which must be host.
+// nextIs leases the next host, which must be host.
 func (r *rig) nextIs(host string) reservation.Reservation {
 	r.Helper()
 	got, err := r.ReserveNextHost(r.Context(), lease, 0, "me")
@@ -133,7 +133,7 @@ func (r *rig) nothing() {
 	}
 }
 
-// release gives back what was reserved, to be asked again after a while.
+// release releases a lease. The host is due again after a while.
 func (r *rig) release(res reservation.Reservation, after time.Duration) {
 	r.Helper()
 	if err := r.ReleaseHost(r.Context(), res.Host, res.Token, r.Now().Add(after)); err != nil {
@@ -156,7 +156,7 @@ func (r *rig) bind(host, group, want string) {
 	}
 }
 
-// pass lets time go by, in steps of a sweep of the janitor each.
+// pass lets time pass, with a sweep after each step.
 func (r *rig) pass(d time.Duration) {
 	r.Helper()
 	r.Advance(d)
@@ -165,7 +165,7 @@ func (r *rig) pass(d time.Duration) {
 	}
 }
 
-// wants is an error that is want, by errors.Is.
+// wants checks that err is want, by errors.Is.
 func (r *rig) wants(err, want error, format string, args ...any) {
 	r.Helper()
 	if !errors.Is(err, want) {

@@ -21,17 +21,17 @@ const twinSteps = 1500
 
 var seed = flag.Uint64("twin-seed", 0, "of the random calls, another than the ones that are always tried")
 
-// twin drives a store and the model with the same random calls.
+// twin makes the same random calls of a store and of the model.
 type twin struct {
 	*rig
 	m      *model
 	rand   *rand.Rand
 	step   int
 	did    string
-	tokens []reservation.Reservation // given at some time
+	tokens []reservation.Reservation // all leases so far
 }
 
-// twinSeeds are fixed, so that a run says the same as the one before; those named have found something.
+// twinSeeds returns fixed seeds, so that runs repeat. The seeds in the list have found faults.
 func twinSeeds() []uint64 {
 	if *seed != 0 {
 		return []uint64{*seed}
@@ -51,7 +51,7 @@ func (w *twin) host() string             { return twinHosts[w.rand.IntN(len(twin
 func (w *twin) in() time.Duration        { return time.Duration(w.rand.IntN(40)-10) * time.Second }
 func (w *twin) millis(t time.Time) int64 { return max(w.m.now, t.UnixMilli()) }
 
-// same has the errors be of one kind.
+// same checks that two errors are of one kind.
 func (w *twin) same(err, want error) {
 	w.Helper()
 	if !errors.Is(err, want) {
@@ -126,7 +126,7 @@ func (w *twin) nextHost() {
 	}
 }
 
-// take checks what was reserved.
+// take checks a lease.
 func (w *twin) take(got reservation.Reservation) {
 	w.Helper()
 	if x := w.m.explain(got.Host); x.State != reservation.Ready || x.Group != got.Group {
@@ -140,7 +140,7 @@ func (w *twin) take(got reservation.Reservation) {
 	w.tokens = append(w.tokens, got)
 }
 
-// endHost ends or extends a reservation, often a stale one, or deletes an idle host.
+// endHost ends or extends a lease, often a stale one, or deletes an idle host.
 func (w *twin) endHost() {
 	host, token := w.host(), uint64(0)
 	if n := len(w.tokens); n > 0 && w.rand.IntN(5) > 0 {
@@ -217,7 +217,7 @@ func (w *twin) joinAlias(alias string, hosts []string) {
 	}
 }
 
-// compare has the store and the model say the same of every host.
+// compare checks that the store and the model explain every host alike.
 func (w *twin) compare() {
 	w.Helper()
 	for _, host := range twinHosts {

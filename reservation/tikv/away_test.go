@@ -10,7 +10,8 @@ import (
 	"urlserver/reservation/tikv/tikvtest"
 )
 
-// TestAway: while TiKV is away nothing is reserved, and each call says so; when it is back, all is as it was.
+// TestAway: while TiKV is away nothing is reserved, and each call says so; when it is back, all is
+// as it was.
 func TestAway(t *testing.T) {
 	server := tikvtest.Start(t)
 	s, err := New(Config{Addrs: []string{server.Addr()}})
@@ -28,7 +29,8 @@ func TestAway(t *testing.T) {
 		t.Fatal(err)
 	}
 	server.Stop()
-	if _, err := s.TryReserve(t.Context(), "b.test", time.Hour, "me"); err == nil || errors.Is(err, reservation.ErrNotNow) {
+	if _, err := s.TryReserve(t.Context(), "b.test", time.Hour, "me"); err == nil ||
+		errors.Is(err, reservation.ErrNotNow) {
 		t.Errorf("TryReserve while TiKV is away = %v; want an error of its own", err)
 	}
 	if err := server.Restart(); err != nil {

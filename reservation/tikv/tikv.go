@@ -1,8 +1,7 @@
-// Package tikv keeps reservations in TiKV's raw API in atomic mode: the records and rows of reservation/kv under a
-// prefix. Times are PD's (its timestamps), so no machine's clock but PD's matters.
+// Package tikv is a reservation store in TiKV's raw API in atomic mode: the records and rows of
+// reservation/kv under a prefix. Times are PD's timestamps, so no other clock matters.
 //
-// TiKV or PD that cannot be reached answers every call with an error and stops nothing else: what is reserved stays so
-// until its lease ends.
+// While TiKV or PD cannot be reached, calls return errors, and leases stay until their end.
 package tikv
 
 import (
@@ -21,35 +20,36 @@ import (
 
 	"urlserver/internal/netguard"
 	"urlserver/reservation/kv"
-	"urlserver/reservation/tikv/internal/lazy"
+	"urlserver/reservation/tikv/internal/lazyconn"
 )
 
 const (
 	dialTime = 2 * time.Second // for each address of PD
-	callTime = 5 * time.Second // for one call, with what the client tries again
-	parallel = 32              // calls at once for what is asked for at once
+	callTime = 5 * time.Second // of one call with the client's retries
+	parallel = 32              // concurrent calls of one batch
 )
 
-// Config is what a Store works with.
+// Config is the configuration of a Store.
 type Config struct {
 	Addrs   []string // "host:port" of PD
-	Prefix  string   // before each key; nothing else may use keys that begin with it but in atomic mode
+	Prefix  string   // before each key; others may use keys with this prefix in atomic mode only
 	TLS     netguard.ClientFiles
 	Penalty time.Duration
 }
 
-// Store is a reservation.Store in TiKV. Use New, and Close when done.
+// Store is a reservation.Store in TiKV. Create it with New, and Close it.
 type Store struct {
 	*kv.Store
 	keys *keys
 }
 
-// New returns a store. It connects when it is first used, and again whenever a connection ends; an error is a fault of cfg.
+// New returns a store. It connects on first use, and again after a connection ends. An error means
+// that cfg is wrong.
 func New(cfg Config) (*Store, error) {
 	if cfg.TLS != (netguard.ClientFiles{}) && cfg.TLS.CA == "" {
 		return nil, errors.New("TiKV over TLS: its CA is needed")
 	}
-	if _, err := cfg.TLS.Client(); err != nil { // the client reads the files itself, later
+	if _, err := cfg.TLS.Client(); err != nil { // the client reads the files later
 		return nil, err
 	}
 	keys := newKeys(cfg)
@@ -57,16 +57,17 @@ func New(cfg Config) (*Store, error) {
 }
 
 func open(keys *keys, now func(context.Context) (int64, error)) *Store {
-	return &Store{kv.New(kv.Config{KV: keys, ID: rand.Text(), Penalty: keys.cfg.Penalty, Parallel: parallel, Now: now}), keys}
+	return &Store{kv.New(kv.Config{KV: keys, ID: rand.Text(), Penalty: keys.cfg.Penalty, Parallel: parallel,
+		Now: now}), keys}
 }
 
-// Close ends all connections. Calls after it are errors.
+// Close closes all connections. Later calls return errors.
 func (s *Store) Close() { s.keys.client.Close() }
 
-// keys is the kv.KV of the keys under a prefix.
+// keys is a kv.KV whose keys have a prefix.
 type keys struct {
 	cfg    Config
-	client lazy.Client[*rawkv.Client]
+	client lazyconn.Client[*rawkv.Client]
 }
 
 var _ kv.KV = (*keys)(nil)
@@ -77,8 +78,9 @@ func newKeys(cfg Config) *keys {
 	return k
 }
 
-// configure makes the client's settings, which are the whole process'. No log: what matters is in the errors. No streams
-// that many requests share: over today's gRPC they are not opened again when a connection has ended.
+// configure sets the client's settings, which are global to the process. It turns off the client's
+// log, because the errors have what matters, and shared streams, because with current gRPC they are
+// not opened again after a connection has ended.
 var configure = sync.OnceFunc(func() {
 	log.ReplaceGlobals(zap.NewNop(), &log.ZapProperties{})
 	config.UpdateGlobal(func(c *config.Config) { c.TiKVClient.MaxBatchSize = 0 })
@@ -86,7 +88,8 @@ var configure = sync.OnceFunc(func() {
 
 func (k *keys) dial() (*rawkv.Client, error) {
 	configure()
-	files := config.Security{ClusterSSLCA: k.cfg.TLS.CA, ClusterSSLCert: k.cfg.TLS.Cert, ClusterSSLKey: k.cfg.TLS.Key}
+	files := config.Security{ClusterSSLCA: k.cfg.TLS.CA, ClusterSSLCert: k.cfg.TLS.Cert,
+		ClusterSSLKey: k.cfg.TLS.Key}
 	client, err := rawkv.NewClientWithOpts(context.Background(), k.cfg.Addrs, rawkv.WithSecurity(files),
 		rawkv.WithPDOptions(pd.WithMaxErrorRetry(1), pd.WithCustomTimeoutOption(dialTime)))
 	if err != nil {
@@ -97,7 +100,7 @@ func (k *keys) dial() (*rawkv.Client, error) {
 
 func (k *keys) wrap(err error) error { return fmt.Errorf("TiKV by PD at %q: %w", k.cfg.Addrs, err) }
 
-// call makes one call, in time.
+// call makes one call within callTime.
 func (k *keys) call(ctx context.Context, do func(context.Context, *rawkv.Client) error) error {
 	client, err := k.client.Get()
 	if err != nil {
@@ -111,7 +114,7 @@ func (k *keys) call(ctx context.Context, do func(context.Context, *rawkv.Client)
 	return nil
 }
 
-// Now is kv.Config's: PD's time.
+// Now is for kv.Config. It returns PD's time.
 func (k *keys) Now(ctx context.Context) (ms int64, err error) {
 	err = k.call(ctx, func(ctx context.Context, c *rawkv.Client) error {
 		ms, _, err = c.GetPDClient().GetTS(ctx)
@@ -128,8 +131,8 @@ func (k *keys) Get(ctx context.Context, key string) (value []byte, err error) {
 	return value, err
 }
 
-// CompareAndSwap is kv.KV's. The client sends a swap again whose answer was lost; the second one finds what the first
-// one wrote.
+// CompareAndSwap implements kv.KV. The client repeats a swap whose answer was lost; the second one
+// finds the value that the first one wrote.
 func (k *keys) CompareAndSwap(ctx context.Context, key string, was, to []byte) (ok bool, err error) {
 	err = k.call(ctx, func(ctx context.Context, c *rawkv.Client) error {
 		if to == nil {

@@ -18,7 +18,8 @@ func bench(t *testing.T, many int, addr string) reservationtest.Bench {
 	t.Helper()
 	var clock atomic.Int64
 	clock.Store(1_700_000_000_000)
-	rows := newKeys(Config{Addrs: []string{addr}, Prefix: fmt.Sprintf("t%d/", prefixes.Add(1)), Penalty: reservationtest.Penalty})
+	rows := newKeys(Config{Addrs: []string{addr}, Prefix: fmt.Sprintf("t%d/", prefixes.Add(1)),
+		Penalty: reservationtest.Penalty})
 	s := open(rows, func(context.Context) (int64, error) { return clock.Load(), nil })
 	t.Cleanup(s.Close)
 	return reservationtest.Bench{

@@ -14,36 +14,38 @@ import (
 const (
 	clockKey = "t"
 	tick     = 250 * time.Millisecond
-	looks    = 8 // at a clock that stands, a tick apart, until nobody is known to keep it
+	looks    = 8 // readings of a clock that stands still, a tick apart, before a service takes it over
 
-	// lag is how far behind the fastest a clock may be: a tick, and the calls to keep the key and to read it. For so long,
-	// at least, a group whose lease was lost is kept back: by the clock of whoever gave the lease it may not have ended.
+	// lag is how far a clock may be behind the fastest one: a tick, and the calls that write and
+	// read the key. A group is unavailable for at least that long after a lost lease, because by
+	// the clock of the service that gave it the lease may not have ended.
 	lag = 4 * tick
 )
 
-// clock is the one clock of all services on an etcd, which has none of its own: a key with the time in ms, which each
-// service puts forward and sets its own clock by. A service's clock runs by its machine's monotonic one and never goes
-// back. The fastest leads; the others are behind it by a tick and two calls at most, and being behind makes leases shorter
-// and hosts wait, nothing worse. A machine's time of day counts only where nobody keeps the clock: who starts beside
-// others joins their time, however far off its own is.
+// clock is one clock for all services on an etcd, which has none of its own. It is a key with the
+// time in ms. Each service advances it, and sets its own clock by it. A service's clock runs by its
+// machine's monotonic clock and never goes back. The fastest service leads. The others are behind
+// it by a tick and two calls at most, which only makes leases shorter and hosts wait longer. A
+// machine's time of day counts only if no other service keeps the clock: a service that starts
+// beside others takes their time, however far off its own is.
 type clock struct {
 	kv     kv.KV
 	wall   func() int64  // ms, by this machine's time of day
 	joined chan struct{} // closed when the time is known
-	stop   func()        // and wait
+	stop   func()        // ends run and waits for it
 
-	found  int64 // what the clock stood at when this service came
-	looked int   // how often it stood so
+	found  int64 // the key's time when this service started
+	looked int   // how often the key had that time
 
 	mu  sync.Mutex // guards all below
 	ms  int64      // the time
 	at  time.Time  // when it was ms
-	err error      // what last went wrong
+	err error      // the last error
 }
 
 func wall() int64 { return time.Now().UnixMilli() }
 
-// startClock returns a clock, to be stopped.
+// startClock returns a clock. The caller stops it.
 func startClock(keys kv.KV, wall func() int64) *clock {
 	ctx, cancel := context.WithCancel(context.Background())
 	c := &clock{kv: keys, wall: wall, joined: make(chan struct{})}
@@ -59,7 +61,7 @@ func startClock(keys kv.KV, wall func() int64) *clock {
 	return c
 }
 
-// Now is kv.Config's.
+// Now is for kv.Config.
 func (c *clock) Now(ctx context.Context) (int64, error) {
 	ctx, cancel := context.WithTimeout(ctx, callTime)
 	defer cancel()
@@ -85,7 +87,7 @@ func (c *clock) set(ms int64) {
 	c.ms, c.at = ms, time.Now()
 }
 
-// run joins, and then keeps time, until ctx ends.
+// run joins the common clock, and then keeps it, until ctx ends.
 func (c *clock) run(ctx context.Context) {
 	step, known := c.join, false
 	for ticker := time.NewTicker(tick); ; {
@@ -108,7 +110,7 @@ func (c *clock) run(ctx context.Context) {
 	}
 }
 
-// join finds the time that is kept, or has this machine's be it where nobody keeps one.
+// join finds the common time. If no service keeps it, it becomes this machine's time.
 func (c *clock) join(ctx context.Context) (bool, error) {
 	at, raw, err := c.read(ctx)
 	if err != nil {
@@ -129,7 +131,7 @@ func (c *clock) join(ctx context.Context) (bool, error) {
 	return c.put(ctx, raw)
 }
 
-// keep has the faster one of this clock and the kept one lead.
+// keep advances the key if this clock is ahead of it, else sets this clock by the key.
 func (c *clock) keep(ctx context.Context) (bool, error) {
 	at, raw, err := c.read(ctx)
 	if err != nil {

@@ -134,7 +134,8 @@ func TestClockUnknown(t *testing.T) {
 			start := time.Now()
 			_, err := c.Now(t.Context())
 			if err == nil || !strings.Contains(err.Error(), name) || time.Since(start) != callTime {
-				t.Errorf("Now = %v after %v; want an error that says %q, after %v", err, time.Since(start), name, callTime)
+				t.Errorf("Now = %v after %v; want an error that says %q, after %v", err, time.Since(start),
+					name, callTime)
 			}
 		})
 	}

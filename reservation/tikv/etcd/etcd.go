@@ -1,8 +1,9 @@
-// Package etcd keeps reservations in etcd: the records and rows of reservation/kv under a prefix.
+// Package etcd is a reservation store in etcd: the records and rows of reservation/kv under a
+// prefix.
 //
-// Reads are linearizable and each swap is a transaction, so an etcd that has lost its leader, or its majority, answers
-// with errors and gives nothing away: what is reserved stays so until its lease ends. Each change is a revision in
-// etcd's history: have etcd compact it (--auto-compaction-retention).
+// Reads are linearizable and each swap is a transaction. An etcd without a leader or a majority
+// answers with errors, and no lease is given twice: a lease stays until its end. Each change is a
+// revision in etcd's history, so etcd should compact it (--auto-compaction-retention).
 package etcd
 
 import (
@@ -16,31 +17,33 @@ import (
 )
 
 const (
-	dialTime  = 2 * time.Second  // for a login, too
-	callTime  = 5 * time.Second  // for one call; an election takes one or two
-	pingAfter = 10 * time.Second // without an answer on a connection
+	dialTime  = 2 * time.Second  // with the login
+	callTime  = 5 * time.Second  // of one call; an election takes one or two seconds
+	pingAfter = 10 * time.Second // time without an answer on a connection
 	pingTime  = 3 * time.Second
-	parallel  = 32       // calls at once for what is asked for at once
-	maxAnswer = 64 << 20 // bytes: a page of records, most of them far smaller than etcd's 1.5 MiB for a request
+	parallel  = 32 // concurrent calls of one batch
+	// bytes: a page of records; most are far smaller than etcd's limit of 1.5 MiB for a request
+	maxAnswer = 64 << 20
 )
 
-// Config is what a Store works with.
+// Config is the configuration of a Store.
 type Config struct {
 	Addrs          []string      // "host:port" of members
 	Prefix         string        // before each key
 	User, Password string        // "": no login
 	TLS            *tls.Config   // nil: plain TCP
-	Penalty        time.Duration // at least lag counts
+	Penalty        time.Duration // at least lag
 }
 
-// Store is a reservation.Store in etcd. Use New, and Close when done.
+// Store is a reservation.Store in etcd. Create it with New, and Close it.
 type Store struct {
 	*kv.Store
 	keys  *keys
-	clock *clock // nil: another's
+	clock *clock // nil: the test has a clock of its own
 }
 
-// New returns a store. It connects when it is first used, and again whenever a connection ends; an error is a fault of cfg.
+// New returns a store. It connects on first use, and again after a connection ends. An error means
+// that cfg is wrong.
 func New(cfg Config) (*Store, error) {
 	switch {
 	case len(cfg.Addrs) == 0:
@@ -54,7 +57,7 @@ func New(cfg Config) (*Store, error) {
 	s := open(keys, func(ctx context.Context) (int64, error) {
 		now, err := clock.Now(ctx)
 		if err != nil {
-			err = keys.failed(err) // which etcd, also where it has not failed yet
+			err = keys.failed(err) // adds which etcd it is
 		}
 		return now, err
 	})
@@ -64,11 +67,12 @@ func New(cfg Config) (*Store, error) {
 
 func open(keys *keys, now func(context.Context) (int64, error)) *Store {
 	return &Store{
-		Store: kv.New(kv.Config{KV: keys, ID: rand.Text(), Penalty: keys.cfg.Penalty, Parallel: parallel, Now: now}), keys: keys,
+		Store: kv.New(kv.Config{KV: keys, ID: rand.Text(), Penalty: keys.cfg.Penalty, Parallel: parallel,
+			Now: now}), keys: keys,
 	}
 }
 
-// Close ends all connections. Calls after it are errors.
+// Close closes all connections. Later calls return errors.
 func (s *Store) Close() {
 	if s.clock != nil {
 		s.clock.stop()

@@ -8,13 +8,13 @@ import (
 	"go.uber.org/zap"
 
 	"urlserver/reservation/kv"
-	"urlserver/reservation/tikv/internal/lazy"
+	"urlserver/reservation/tikv/internal/lazyconn"
 )
 
-// keys is the kv.KV of the keys under a prefix.
+// keys is a kv.KV whose keys have a prefix.
 type keys struct {
 	cfg    Config
-	client lazy.Client[*clientv3.Client]
+	client lazyconn.Client[*clientv3.Client]
 }
 
 var (
@@ -28,7 +28,7 @@ func newKeys(cfg Config) *keys {
 	return k
 }
 
-// dial makes the client; where there is a login, it logs in.
+// dial makes the client, and logs in if there is a login.
 func (k *keys) dial() (*clientv3.Client, error) {
 	scheme := "http://"
 	if k.cfg.TLS != nil {
@@ -57,7 +57,7 @@ func (k *keys) dial() (*clientv3.Client, error) {
 
 func (k *keys) failed(err error) error { return fmt.Errorf("etcd at %q: %w", k.cfg.Addrs, err) }
 
-// call makes one call, in time.
+// call makes one call within callTime.
 func (k *keys) call(ctx context.Context, do func(context.Context, *clientv3.Client) error) error {
 	client, err := k.client.Get()
 	if err != nil {
@@ -93,13 +93,16 @@ func (k *keys) CompareAndSwap(ctx context.Context, key string, was, to []byte) (
 	return err == nil, err
 }
 
-func (k *keys) SwapAndMove(ctx context.Context, key string, was, to []byte, before, row string) (bool, error) {
-	return k.swap(ctx, key, was, to, clientv3.OpPut(k.cfg.Prefix+row, "."), clientv3.OpDelete(k.cfg.Prefix+before))
+func (k *keys) SwapAndMove(ctx context.Context, key string, was, to []byte, before,
+	row string) (bool, error) {
+	return k.swap(ctx, key, was, to, clientv3.OpPut(k.cfg.Prefix+row, "."),
+		clientv3.OpDelete(k.cfg.Prefix+before))
 }
 
-// swap swaps a value, and does the rest if it did. etcd's client may send a transaction twice; the second one finds what
-// the first one wrote.
-func (k *keys) swap(ctx context.Context, key string, was, to []byte, rest ...clientv3.Op) (ok bool, err error) {
+// swap swaps a value, and then does the rest in the same transaction. etcd's client may send a
+// transaction twice; the second one finds the value that the first one wrote.
+func (k *keys) swap(ctx context.Context, key string, was, to []byte,
+	rest ...clientv3.Op) (ok bool, err error) {
 	key = k.cfg.Prefix + key
 	is := clientv3.Compare(clientv3.Value(key), "=", string(was))
 	if was == nil {
@@ -122,7 +125,8 @@ func (k *keys) swap(ctx context.Context, key string, was, to []byte, rest ...cli
 
 func (k *keys) Scan(ctx context.Context, from, before string, limit int) (list []kv.Pair, err error) {
 	err = k.call(ctx, func(ctx context.Context, c *clientv3.Client) error {
-		got, err := c.Get(ctx, k.cfg.Prefix+from, clientv3.WithRange(k.cfg.Prefix+before), clientv3.WithLimit(int64(limit)))
+		got, err := c.Get(ctx, k.cfg.Prefix+from, clientv3.WithRange(k.cfg.Prefix+before),
+			clientv3.WithLimit(int64(limit)))
 		if err != nil {
 			return err
 		}

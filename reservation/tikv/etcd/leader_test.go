@@ -27,8 +27,8 @@ type watcher struct {
 	more   chan struct{} // something was given
 }
 
-// took is told of a reservation that was asked for at asked. One that is heard of too late to be relied on does not count:
-// another may have had the group meanwhile.
+// took is told of a reservation that was asked for at asked. One that is heard of too late to be
+// relied on does not count: another may have had the group meanwhile.
 func (w *watcher) took(r reservation.Reservation, asked time.Time) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -104,8 +104,8 @@ func (w *watcher) crawl(s *Store, name string, over chan struct{}) {
 	}
 }
 
-// TestLeaderKilled: leaders are killed while crawlers reserve through two services. No group is ever with two, work goes
-// on after each, and no host is lost.
+// TestLeaderKilled: leaders are killed while crawlers reserve through two services. No group is
+// ever with two, work goes on after each, and no host is lost.
 func TestLeaderKilled(t *testing.T) {
 	cluster := etcdtest.Start(t, 3)
 	var stores []*Store
@@ -155,7 +155,8 @@ func TestLeaderKilled(t *testing.T) {
 	servesAll(t, stores[0])
 }
 
-// eventually does again what fails, as all does while nobody leads, which on a busy machine may be at any time.
+// eventually does again what fails, as all does while nobody leads, which on a busy machine may be
+// at any time.
 func eventually(t *testing.T, do func() error) {
 	t.Helper()
 	for deadline := time.Now().Add(patience); ; {

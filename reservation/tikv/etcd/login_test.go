@@ -34,12 +34,15 @@ func TestLogin(t *testing.T) {
 	if _, err := admin.AuthEnable(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	eventually(t, func() error { return works(t, Config{Addrs: cluster.Addrs(), User: "root", Password: "secret"}) })
+	eventually(t, func() error {
+		return works(t, Config{Addrs: cluster.Addrs(), User: "root", Password: "secret"})
+	})
 	for name, cfg := range map[string]Config{
 		"authentication failed": {Addrs: cluster.Addrs(), User: "root", Password: "wrong"},
 		"user name is empty":    {Addrs: cluster.Addrs()},
 	} {
-		if err := works(t, cfg); err == nil || !strings.Contains(err.Error(), name) || !strings.Contains(err.Error(), cfg.Addrs[0]) {
+		if err := works(t, cfg); err == nil || !strings.Contains(err.Error(), name) ||
+			!strings.Contains(err.Error(), cfg.Addrs[0]) {
 			t.Errorf("an error = %v; want one that says %q, and names %s", err, name, cfg.Addrs[0])
 		}
 	}

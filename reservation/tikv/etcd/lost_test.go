@@ -10,8 +10,8 @@ import (
 	"urlserver/reservation/tikv/etcd/etcdtest"
 )
 
-// A group whose lease was lost at one service is not given by another whose clock is ahead, as long as who has the lease
-// may rely on it, however short the penalty is.
+// A group whose lease was lost at one service is not given by another whose clock is ahead, as long
+// as who has the lease may rely on it, however short the penalty is.
 func TestLostLeaseIsKeptBack(t *testing.T) {
 	addrs := etcdtest.Start(t, 1).Addrs()
 	ahead, err := New(Config{Addrs: addrs})

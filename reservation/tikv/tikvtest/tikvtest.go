@@ -26,8 +26,8 @@ type Server struct {
 	port int // PD's; TiKV's is the next
 }
 
-// Start runs a server until the test ends, with env of the script ("TIKV_PD=real"). It skips the test, in sight, where
-// there is no script. The first one builds it.
+// Start runs a server until the test ends, with env of the script ("TIKV_PD=real"). It skips the
+// test, in sight, where there is no script. The first one builds it.
 func Start(t testing.TB, env ...string) *Server {
 	t.Helper()
 	path := find(t)

@@ -36,7 +36,8 @@ func stores() cli.Stores {
 			if err != nil {
 				return nil, nil, err
 			}
-			s, err := etcd.New(etcd.Config{Addrs: o.Addrs, Prefix: o.Prefix, User: user, Password: password, TLS: secure, Penalty: o.Penalty})
+			s, err := etcd.New(etcd.Config{Addrs: o.Addrs, Prefix: o.Prefix, User: user, Password: password,
+				TLS: secure, Penalty: o.Penalty})
 			if err != nil {
 				return nil, nil, err
 			}

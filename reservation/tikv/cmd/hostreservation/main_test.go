@@ -17,7 +17,8 @@ import (
 	"urlserver/reservation/tikv/tikvtest"
 )
 
-// patience is for what takes a moment on an idle machine; a client's call without a deadline ends sooner.
+// patience is for what takes a moment on an idle machine; a client's call without a deadline ends
+// sooner.
 const patience = 5 * time.Minute
 
 // serving is a log that says where the service listens.
@@ -40,7 +41,8 @@ func start(t *testing.T, args ...string) *grpcclient.Store {
 	ctx, cancel := context.WithCancel(context.Background())
 	log, ended := &serving{addr: make(chan string, 1)}, make(chan error, 1)
 	go func() {
-		ended <- cli.Run(ctx, stores(), append([]string{"serve", "--listen", "127.0.0.1:0"}, args...), nil, io.Discard, log)
+		ended <- cli.Run(ctx, stores(), append([]string{"serve", "--listen", "127.0.0.1:0"}, args...), nil,
+			io.Discard, log)
 	}()
 	t.Cleanup(func() {
 		cancel()
@@ -74,7 +76,8 @@ func share(t *testing.T, args ...string) {
 		t.Fatalf("AddHost = %v, %v", added, err)
 	}
 	got, err := second.ReserveNextHost(ctx, time.Hour, 10, "me")
-	for deadline := time.Now().Add(5 * time.Minute); errors.Is(err, reservation.ErrNotNow) && time.Now().Before(deadline); {
+	for deadline := time.Now().Add(5 * time.Minute); errors.Is(err, reservation.ErrNotNow) &&
+		time.Now().Before(deadline); {
 		got, err = second.ReserveNextHost(ctx, time.Hour, 10, "me") // in etcd its clock may be a tick behind
 	}
 	if err != nil || len(got) != 1 || got[0].Host != "a.test" {

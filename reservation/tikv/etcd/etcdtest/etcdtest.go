@@ -69,7 +69,8 @@ func start(t testing.TB, size int, empty Cluster) *Cluster {
 		c := new(empty)
 		for i := range size {
 			port := ports.Free(t, 2)
-			c.nodes = append(c.nodes, &node{name: fmt.Sprintf("n%d", i), dir: t.TempDir(), client: addr(port), peer: addr(port + 1)})
+			c.nodes = append(c.nodes, &node{name: fmt.Sprintf("n%d", i), dir: t.TempDir(),
+				client: addr(port), peer: addr(port + 1)})
 		}
 		for i := range c.nodes {
 			c.Restart(i)
@@ -108,7 +109,8 @@ func (c *Cluster) Restart(i int) {
 	}
 	defer log.Close()
 	n.cmd = exec.Command("etcd", append([]string{
-		"--name", n.name, "--data-dir", filepath.Join(n.dir, "data"), "--log-outputs", "stderr", "--logger", "zap", "--log-level", "warn",
+		"--name", n.name, "--data-dir", filepath.Join(n.dir, "data"), "--log-outputs", "stderr", "--logger",
+		"zap", "--log-level", "warn",
 		"--listen-client-urls", c.scheme + n.client, "--advertise-client-urls", c.scheme + n.client,
 		"--listen-peer-urls", "http://" + n.peer, "--initial-advertise-peer-urls", "http://" + n.peer,
 		"--initial-cluster", strings.Join(peers, ","), "--initial-cluster-token", c.nodes[0].peer,
@@ -179,7 +181,8 @@ func (c *Cluster) answers(i int) bool {
 // Client is etcd's own client of a node, to be closed.
 func (c *Cluster) Client(i int) *clientv3.Client {
 	c.t.Helper()
-	client, err := clientv3.New(clientv3.Config{Endpoints: []string{c.scheme + c.nodes[i].client}, TLS: c.tls, Logger: zap.NewNop()})
+	client, err := clientv3.New(clientv3.Config{Endpoints: []string{c.scheme + c.nodes[i].client},
+		TLS: c.tls, Logger: zap.NewNop()})
 	if err != nil {
 		c.t.Fatal(err)
 	}

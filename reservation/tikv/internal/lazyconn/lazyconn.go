@@ -1,5 +1,6 @@
-// Package lazy makes the client of a store when it is first needed, so that a service can start before its store.
-package lazy
+// Package lazyconn creates the client of a store on first use, so that a service can start before
+// its store.
+package lazyconn
 
 import (
 	"errors"
@@ -7,22 +8,24 @@ import (
 	"time"
 )
 
-const retryDial = time.Second // no sooner after a store that was not there
+const retryDial = time.Second // the least time between two attempts
 
-// Client is a client of a store, which connects again by itself once it is made. It is safe for concurrent use.
+// Client is a client of a store, which reconnects by itself after it was created. It is safe for
+// concurrent use.
 type Client[T interface{ Close() error }] struct {
 	Dial func() (T, error)
 
-	mu     sync.Mutex // guards all below; held while the client is made
+	mu     sync.Mutex // guards all below; held while the client is created
 	client T
 	made   bool
-	failed time.Time // when that went wrong
+	failed time.Time // time of the last failure
 	err    error
 }
 
 var errClosed = errors.New("reservation store is closed")
 
-// Get returns the client. While the store is away, one caller a second tries, and the others are told what it met.
+// Get returns the client. While the store does not answer, one caller a second tries to create it,
+// and the others get that caller's error.
 func (c *Client[T]) Get() (client T, err error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -40,7 +43,7 @@ func (c *Client[T]) Get() (client T, err error) {
 	return c.client, nil
 }
 
-// Close ends all connections. Get fails after it.
+// Close closes all connections. Get fails after it.
 func (c *Client[T]) Close() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
