@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"hash/maphash"
 	"net/netip"
 	"time"
 
@@ -40,10 +41,12 @@ type binding struct {
 // moved reports whether the daemon's own look-up gives another address than the bound one.
 func (b *binding) moved() bool { return b.group.IsValid() && b.group != b.addr }
 
+func (b *bindings) hashOf(name []byte) uint64 { return maphash.Bytes(b.seed, name) }
+
 // binding returns what is known of a host's group.
 func (e *Engine) binding(host uint32) *binding {
 	b := e.leases.bindings.byHost.At(host)
-	if name := e.hashOf(e.slots.Host(host).Name()); b.name != name {
+	if name := e.leases.bindings.hashOf(e.slots.Host(host).Name()); b.name != name {
 		*b = binding{name: name}
 	}
 	return b

@@ -45,12 +45,12 @@ type cancelled struct {
 }
 
 // finishCancels says that what is awaited has come, or does not.
-func (e *Engine) finishCancels() {
-	clear(e.outcomes.cancelOnArrival)
-	for _, t := range e.outcomes.cancels {
+func (o *outcomes) finishCancels() {
+	clear(o.cancelOnArrival)
+	for _, t := range o.cancels {
 		t.tell(t.ended)
 	}
-	e.outcomes.cancels = nil
+	o.cancels = nil
 }
 
 // Forget ends documents that the index has forgotten, without an outcome; else as Condemn does.

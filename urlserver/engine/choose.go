@@ -79,23 +79,23 @@ func (r *recent) working() {
 }
 
 // wait is how long a spider takes for a document.
-func (e *Engine) wait(sp *spider) time.Duration {
+func (sp *spider) wait(now time.Duration) time.Duration {
 	w := leastWait
 	if sp.recent.answers > 0 {
 		w = max(w, time.Duration(sp.recent.took/sp.recent.answers))
 	}
 	if sp.inFlight > 0 && sp.recent.owes {
-		w = max(w, e.now-sp.recent.heard)
+		w = max(w, now-sp.recent.heard)
 	}
 	return min(w, mostWait)
 }
 
 // cost orders the spiders that a document may go to: the least first.
-func (e *Engine) cost(sp *spider) time.Duration {
+func (sp *spider) cost(now time.Duration) time.Duration {
 	if faulty(faultChoice) {
 		return 0
 	}
-	return time.Duration(sp.inFlight+1) * e.wait(sp)
+	return time.Duration(sp.inFlight+1) * sp.wait(now)
 }
 
 // window is how many documents a spider may have, as far as its answers go.
@@ -110,7 +110,7 @@ func (e *Engine) window(sp *spider) int {
 
 // mayHave reports whether a spider may get a document.
 func (e *Engine) mayHave(sp *spider) bool {
-	return e.listens(sp) && (sp.inFlight < e.allowance(sp) || faulty(faultRoom))
+	return sp.listens(e.now) && (sp.inFlight < e.allowance(sp) || faulty(faultRoom))
 }
 
 // anyUnanswered reports whether a spider gets nothing only since it has not answered enough. It costs O(spiders).
@@ -121,15 +121,15 @@ func (e *Engine) anyUnanswered() bool {
 }
 
 // anyStuck reports whether a spider gets nothing since its socket takes no lines. It costs O(spiders).
-func (e *Engine) anyStuck() bool {
-	return slices.ContainsFunc(e.spiders.byID, func(sp *spider) bool { return sp != nil && !sp.gone && e.stuck(sp) })
+func (ss *spiders) anyStuck(now time.Duration) bool {
+	return slices.ContainsFunc(ss.byID, func(sp *spider) bool { return sp != nil && !sp.gone && sp.stuck(now) })
 }
 
 // updateSpider puts a spider where it belongs among those of its crew, after anything about it has changed.
 func (e *Engine) updateSpider(id uint32, sp *spider) {
 	c := &e.spiders.pools.all[sp.pool]
 	if !e.mayHave(sp) || e.isReserved(id, sp) {
-		e.removeReady(id, sp)
+		e.spiders.removeReady(id, sp)
 		return
 	}
 	has := c.ready.Has(id)
@@ -137,7 +137,7 @@ func (e *Engine) updateSpider(id uint32, sp *spider) {
 		e.spiders.withRoom++
 	}
 	if !has || c.connected > 1 {
-		c.ready.Set(id, e.cost(sp))
+		c.ready.Set(id, sp.cost(e.now))
 	}
 	switch idle := sp.inFlight == 0 && c.connected > 1; {
 	case !idle:
@@ -148,10 +148,10 @@ func (e *Engine) updateSpider(id uint32, sp *spider) {
 }
 
 // removeReady takes a spider out of those of its crew that a document may go to.
-func (e *Engine) removeReady(id uint32, sp *spider) {
-	c := &e.spiders.pools.all[sp.pool]
+func (ss *spiders) removeReady(id uint32, sp *spider) {
+	c := &ss.pools.all[sp.pool]
 	if c.ready.Has(id) {
-		e.spiders.withRoom--
+		ss.withRoom--
 		c.ready.Remove(id)
 		c.tries.Remove(id)
 	}
@@ -178,19 +178,19 @@ func (e *Engine) countConnected(no uint32, by int) {
 
 // tryLater says when an idle spider is tried if it is slow.
 func (e *Engine) tryLater(c *spiderPool, id uint32, sp *spider) {
-	c.tries.Set(id, e.now+max(leastTry, tryFactor*e.wait(sp)))
+	c.tries.Set(id, e.now+max(leastTry, tryFactor*sp.wait(e.now)))
 }
 
 // spiderFor chooses the spider that a document goes to. 0: none has room.
 func (e *Engine) spiderFor(t hostslots.Selection) uint32 {
-	c := e.poolFor(spiderPoolOf(t.Pool))
+	c := e.spiders.poolFor(spiderPoolOf(t.Pool))
 	best := e.quickest(c)
 	if c.ready.Len() <= 1 {
 		return best
 	}
-	limit := muchSlower * e.wait(e.spiders.byID[best])
+	limit := muchSlower * e.spiders.byID[best].wait(e.now)
 	if id, at, ok := c.tries.Min(); ok && at <= e.now {
-		if e.wait(e.spiders.byID[id]) > limit && !e.stuck(e.spiders.byID[id]) {
+		if e.spiders.byID[id].wait(e.now) > limit && !e.spiders.byID[id].stuck(e.now) {
 			return id
 		}
 		e.tryLater(c, id, e.spiders.byID[id])
@@ -198,7 +198,7 @@ func (e *Engine) spiderFor(t hostslots.Selection) uint32 {
 	if e.spiders.byID[best].recent.answers == 0 {
 		limit = max(limit, muchSlower*unknownWait)
 	}
-	if last := t.Spider; c.ready.Has(last) && !e.stuck(e.spiders.byID[last]) && e.wait(e.spiders.byID[last]) <= limit {
+	if last := t.Spider; c.ready.Has(last) && !e.spiders.byID[last].stuck(e.now) && e.spiders.byID[last].wait(e.now) <= limit {
 		return last
 	}
 	return best
@@ -214,11 +214,11 @@ func (e *Engine) quickest(c *spiderPool) uint32 {
 			return 0
 		}
 		sp := e.spiders.byID[id]
-		if e.stuck(sp) {
-			e.removeReady(id, sp)
+		if sp.stuck(e.now) {
+			e.spiders.removeReady(id, sp)
 			continue
 		}
-		now := e.cost(sp)
+		now := sp.cost(e.now)
 		if now <= max(2*was, was+leastWait) {
 			return id
 		}
@@ -229,6 +229,6 @@ func (e *Engine) quickest(c *spiderPool) uint32 {
 // stuck reports whether a spider's socket has not taken its lines for a while. It gets no more until it has:
 // lines that wait together reach it in one burst, however far apart they were decided on, and a group of
 // which several requests may be open has several among them.
-func (e *Engine) stuck(sp *spider) bool {
-	return sp.writingSince >= 0 && e.now-sp.writingSince > stuckAfter && !faulty(faultWire)
+func (sp *spider) stuck(now time.Duration) bool {
+	return sp.writingSince >= 0 && now-sp.writingSince > stuckAfter && !faulty(faultWire)
 }

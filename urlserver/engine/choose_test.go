@@ -281,7 +281,7 @@ func TestSlowSpiderIsTriedAgain(t *testing.T) {
 	c.run(time.Minute)
 	s.takes = fastTakes
 	c.run(3 * time.Minute)
-	if got := c.e.wait(c.e.spiders.byID[s.id]); got > 2*fastTakes {
+	if got := c.e.spiders.byID[s.id].wait(c.e.now); got > 2*fastTakes {
 		t.Errorf("three minutes after it has become quick its wait is %v; want %v", got, fastTakes)
 	}
 }

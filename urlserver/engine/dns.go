@@ -83,16 +83,16 @@ func (e *Engine) lookupEnded(err error) {
 }
 
 // failingClock is the time, by a clock that stands while no name server can be used.
-func (e *Engine) failingClock() time.Duration {
-	if e.dns.down {
-		return e.dns.answeredAt - e.dns.downFor
+func (d *dns) failingClock(now time.Duration) time.Duration {
+	if d.down {
+		return d.answeredAt - d.downFor
 	}
-	return e.now - e.dns.downFor
+	return now - d.downFor
 }
 
 // timeLeft is how long a name that fails is still borne.
 func (e *Engine) timeLeft(f *failing) time.Duration {
-	return e.cfg.Resolver.GiveUp - (e.failingClock() - f.since)
+	return e.cfg.Resolver.GiveUp - (e.dns.failingClock(e.now) - f.since)
 }
 
 // failForNow has a name that something waits for be looked up again, or given up.
@@ -104,7 +104,7 @@ func (e *Engine) failForNow(host uint32, err error) {
 		e.slots.Host(host).Pin()
 	}
 	if f.down || e.now-f.last > e.cfg.Resolver.GiveUp {
-		f.first, f.since = e.now, e.failingClock()
+		f.first, f.since = e.now, e.dns.failingClock(e.now)
 	}
 	f.err, f.last, f.down = err, e.now, e.isDown(err)
 	if !f.down && (e.timeLeft(f) <= 0 || faulty(faultGiveUp)) {
@@ -170,8 +170,8 @@ func (e *Engine) waitingMost() int { return max(4*e.cfg.DocIndex.Batch, e.cfg.Qu
 func (e *Engine) failingMost() int { return min(e.waitingMost(), e.cfg.Leftover.Max) / 2 }
 
 // isReturning reports whether documents of a host go back to the index as they come.
-func (e *Engine) isReturning(host uint32) bool {
-	f := e.dns.failing[host]
+func (d *dns) isReturning(host uint32) bool {
+	f := d.failing[host]
 	return f != nil && f.returning
 }
 

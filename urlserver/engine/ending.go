@@ -58,7 +58,7 @@ func (e *Engine) end(doc uint32, kind docindex.Kind, status int) {
 func (e *Engine) forgetDoc(doc uint32) {
 	delete(e.outcomes.returnOnTurn, doc)
 	delete(e.outcomes.cancelOnReturn, doc)
-	e.parted(doc)
+	e.spiders.parted(doc)
 	delete(e.spiders.suspects, doc)
 	delete(e.spiders.silentAlone, doc)
 	e.slots.End(e.now, doc)

@@ -210,8 +210,8 @@ func (e *Engine) Stop() { e.sending.stopping = true }
 // SetBackpressure stops sending while outcomes cannot be delivered, or goes on.
 func (e *Engine) SetBackpressure(choked bool) { e.sending.backpressure = choked }
 
-func (e *Engine) sendingDisabled() bool {
-	return (e.sending.paused || e.sending.stopping || e.sending.backpressure) && !faulty(faultSend)
+func (s *sending) disabled() bool {
+	return (s.paused || s.stopping || s.backpressure) && !faulty(faultSend)
 }
 
 // Step does what is due, at most a bounded amount. wait is how long until there
@@ -236,7 +236,7 @@ func (e *Engine) Step(clock func() time.Duration) (wait time.Duration) {
 	e.endSlowChecks(&due)
 	e.retryRobots()
 	e.endDelays(&due)
-	if !e.sendingDisabled() {
+	if !e.sending.disabled() {
 		e.startRequests(&budget, &due)
 		e.send(&budget, &due, clock)
 		e.startRequests(&budget, &due) // again: for what send has found without a robots.txt
@@ -252,7 +252,7 @@ func (e *Engine) Step(clock func() time.Duration) (wait time.Duration) {
 	}
 	due.after(e.slots.Wait(e.now)) // last: what was sent has begun to time out
 	switch {
-	case budget <= 0, e.intake.batch != nil, e.rules.next != 0, !e.sendingDisabled() && e.mayResume():
+	case budget <= 0, e.intake.batch != nil, e.rules.next != 0, !e.sending.disabled() && e.mayResume():
 		return 0
 	case faulty(faultSpin):
 		return 1
@@ -283,18 +283,18 @@ func (w *waiter) wait() time.Duration {
 }
 
 // forgetOrigin drops what is known of the robots.txt of an origin.
-func (e *Engine) forgetOrigin(id uint32) {
-	e.uncacheRules(id)
-	*e.robots.origins.At(id) = origin{agent: e.robots.agent}
-	delete(e.robots.cache.remembered, id)
-	delete(e.robots.verdicts.notBefore, id)
+func (r *robotsFetches) forgetOrigin(id uint32) {
+	r.uncacheRules(id)
+	*r.origins.At(id) = origin{agent: r.agent}
+	delete(r.cache.remembered, id)
+	delete(r.verdicts.notBefore, id)
 }
 
 // forget drops what is known of the robots.txt of origins that the slots forgot.
 func (e *Engine) forget() {
 	e.robots.forgotten = e.slots.Forgotten(e.robots.forgotten[:0])
 	for _, o := range e.robots.forgotten {
-		e.forgetOrigin(o)
+		e.robots.forgetOrigin(o)
 		e.robots.retries.Remove(o)
 		delete(e.robots.blockedTargets, o)
 	}

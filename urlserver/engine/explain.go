@@ -47,7 +47,7 @@ func (e *Engine) Explain(name []byte) (x Explanation, known bool) {
 	x = Explanation{HostView: e.slots.Host(id).View(), Now: e.now}
 	figures := e.outcomes.byHost.look(id, name)
 	x.Fetched = figures.view()
-	e.slots.Host(id).Origins(func(o uint32) { x.Robots = e.entry(o).Entry })
+	e.slots.Host(id).Origins(func(o uint32) { x.Robots = e.robots.entry(o).Entry })
 	x.Target, x.Judged = e.blockedTarget(id), e.verdictWait(id)
 	x.CrawlWait = x.Queued > 0 && !x.Offers && !x.Suspended
 	if x.Unleased != 0 {
@@ -154,7 +154,7 @@ func (e *Engine) groupWaits(x *Explanation) explain.Reason {
 // spidersWait returns what a host that is due waits for.
 func (e *Engine) spidersWait(x *Explanation) explain.Reason {
 	switch {
-	case e.spiders.withRoom == 0 && e.anyStuck():
+	case e.spiders.withRoom == 0 && e.spiders.anyStuck(e.now):
 		return because(explain.SpiderStuck)
 	case e.spiders.withRoom == 0 && e.anyUnanswered():
 		return because(explain.SpiderMute)

@@ -124,7 +124,7 @@ func (e *Engine) takeCandidates() {
 	if e.intake.next == len(p.docs) {
 		e.intake.batch = nil
 		clear(e.outcomes.returnOnArrival)
-		e.finishCancels()
+		e.outcomes.finishCancels()
 		e.setBackoff(e.intake.newDocs > 0)
 	}
 }
@@ -163,7 +163,7 @@ func (e *Engine) offer(d *prepared) {
 	if !e.slots.Host(host).Settled() {
 		e.failIfKnown(host)
 	}
-	if e.isReturning(host) {
+	if e.dns.isReturning(host) {
 		e.intake.newDocs--
 	}
 }

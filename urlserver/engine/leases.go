@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"hash/maphash"
 	"net/netip"
 	"time"
 
@@ -96,6 +97,7 @@ type leases struct {
 
 // bindings has the groups that the reservation has bound hosts to, and the bindings to ask for.
 type bindings struct {
+	seed      maphash.Seed
 	byHost    dense.Array[binding]
 	proposals []proposal
 	questions timeheap.Heap // hosts, by when to ask whether their bindings have ended
@@ -141,7 +143,10 @@ func (h *heldLeases) drop(group uint32) {
 }
 
 func newLeases() leases {
-	return leases{reporter: reporter{reporters: map[string]uint32{}}}
+	return leases{
+		bindings: bindings{seed: maphash.MakeSeed()},
+		reporter: reporter{reporters: map[string]uint32{}},
+	}
 }
 
 // margin is how long before its end a lease counts as ended: for clocks, for answers that took long, and for lines on
@@ -231,7 +236,7 @@ func (e *Engine) gatherExtends(c *LeaseBatch, due *waiter) {
 func (e *Engine) LeasesAnswered(c *LeaseBatch) {
 	e.leases.out = false
 	if c.ReportsLost {
-		e.reportAllAgain()
+		e.leases.reporter.reportAllAgain(e.now)
 	}
 	for i := range c.Binds {
 		e.bindAnswered(&c.Binds[i], c.began)
@@ -272,7 +277,7 @@ func (e *Engine) acquireAnswered(c *LeaseRequest, began time.Duration) {
 	case Denied:
 		e.stats.LeasesDenied++
 		if c.Unknown { // so that it is told again
-			e.forgetReported(c.group)
+			e.leases.reporter.forget(c.group)
 		}
 	case Unanswered:
 		e.leases.retryAt = e.now + leaseRetry

@@ -47,28 +47,28 @@ type loss struct {
 }
 
 // peerAt returns what is known of an address, and notes a connection.
-func (e *Engine) peerAt(addr string) *peer {
-	p := e.spiders.peers[addr]
+func (ss *spiders) peerAt(addr string) *peer {
+	p := ss.peers[addr]
 	if p == nil {
-		if len(e.spiders.peers) >= maxPeers {
-			e.dropPeer()
+		if len(ss.peers) >= maxPeers {
+			ss.dropPeer()
 		}
 		p = &peer{}
-		e.spiders.peers[addr] = p
+		ss.peers[addr] = p
 	}
 	p.connected++
 	return p
 }
 
 // dropPeer forgets the address, of those with no connection, that was distrusted longest ago.
-func (e *Engine) dropPeer() {
+func (ss *spiders) dropPeer() {
 	oldest := ""
-	for addr, p := range e.spiders.peers {
-		if o := e.spiders.peers[oldest]; p.connected == 0 && (o == nil || p.until < o.until || p.until == o.until && addr < oldest) {
+	for addr, p := range ss.peers {
+		if o := ss.peers[oldest]; p.connected == 0 && (o == nil || p.until < o.until || p.until == o.until && addr < oldest) {
 			oldest = addr
 		}
 	}
-	delete(e.spiders.peers, oldest)
+	delete(ss.peers, oldest)
 }
 
 // distrust notes that a connection ended without a word.
@@ -114,8 +114,8 @@ func (e *Engine) noteOf(id uint32, sp *spider) string {
 func (sp *spider) distrusted() bool { return sp.peer.silent > 0 && !sp.spoke }
 
 // spiderSpoke notes that a spider said something of what it was sent.
-func (e *Engine) spiderSpoke(sp *spider) {
-	sp.heard, sp.spoke = e.now, true
+func (sp *spider) noteSpoke(now time.Duration) {
+	sp.heard, sp.spoke = now, true
 	sp.peer.silent, sp.peer.until, sp.peer.spoke = 0, 0, true
 }
 
@@ -152,7 +152,7 @@ func (e *Engine) loseSpider(id uint32, sp *spider, how hostslots.Lateness) {
 	}
 	e.countConnected(sp.pool, -1)
 	e.spiders.delayed.Remove(id)
-	e.unreserve(sp.pool, id)
+	e.spiders.unreserve(sp.pool, id)
 	if !sp.spoke && !sp.notSpider && sp.sent > uint64(sp.loss.unsent) {
 		e.distrust(sp.peer)
 	}
@@ -207,7 +207,7 @@ func (e *Engine) requeueLost(budget *int) {
 
 // takeBack queues a document again that was in flight at a spider that has gone, or ends it.
 func (e *Engine) takeBack(doc uint32, sp *spider, how hostslots.Lateness) {
-	e.parted(doc)
+	e.spiders.parted(doc)
 	blame := e.blame(doc, sp, how)
 	switch {
 	case how == hostslots.Endless: // it lasts, and has killed nobody
@@ -250,15 +250,15 @@ func (e *Engine) blame(doc uint32, sp *spider, how hostslots.Lateness) hostslots
 		return hostslots.Whole
 	case sp.spoke:
 		return hostslots.Shared
-	case alone && sp.peer.spoke && e.wasSilentAlone(doc):
+	case alone && sp.peer.spoke && e.spiders.wasSilentAlone(doc):
 		return hostslots.Whole
 	}
 	return hostslots.None
 }
 
 // wasSilentAlone reports whether a document was alone before at a spider that said nothing, and notes that it was.
-func (e *Engine) wasSilentAlone(doc uint32) bool {
-	_, before := e.spiders.silentAlone[doc]
-	e.spiders.silentAlone[doc] = struct{}{}
+func (ss *spiders) wasSilentAlone(doc uint32) bool {
+	_, before := ss.silentAlone[doc]
+	ss.silentAlone[doc] = struct{}{}
 	return before
 }

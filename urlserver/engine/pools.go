@@ -30,13 +30,13 @@ func (e *Engine) JoinPool(id uint32, spiderID string) {
 	no := e.poolNo([]byte(spiderID))
 	if no == 0 {
 		no = uint32(len(e.spiders.pools.all)) // as many spiders as there may be can each have one
-		e.addPool(no, spiderID)
+		e.spiders.pools.add(no, spiderID)
 	}
 	if sp.gone {
 		return
 	}
-	e.removeReady(id, sp)
-	e.unreserve(sp.pool, id)
+	e.spiders.removeReady(id, sp)
+	e.spiders.unreserve(sp.pool, id)
 	from := sp.pool
 	sp.pool = no
 	e.countConnected(from, -1)
@@ -82,17 +82,17 @@ func (e *Engine) poolNo(spiderID []byte) uint32 {
 			return 0
 		}
 	}
-	e.addPool(no, string(spiderID))
+	e.spiders.pools.add(no, string(spiderID))
 	return no
 }
 
-func (e *Engine) addPool(no uint32, spiderID string) {
-	if int(no) == len(e.spiders.pools.all) {
-		e.spiders.pools.all = append(e.spiders.pools.all, spiderPool{})
+func (p *pools) add(no uint32, spiderID string) {
+	if int(no) == len(p.all) {
+		p.all = append(p.all, spiderPool{})
 	}
-	delete(e.spiders.pools.byName, e.spiders.pools.all[no].name)
-	e.spiders.pools.all[no].name = spiderID
-	e.spiders.pools.byName[spiderID] = no
+	delete(p.byName, p.all[no].name)
+	p.all[no].name = spiderID
+	p.byName[spiderID] = no
 }
 
 // unusedPool is one without spiders and documents, or 0.
@@ -106,11 +106,11 @@ func (e *Engine) unusedPool() uint32 {
 }
 
 // poolFor is the crew that documents for crew no go to now.
-func (e *Engine) poolFor(no uint32) *spiderPool {
-	if e.spiders.pools.all[no].connected > 0 {
-		return &e.spiders.pools.all[no]
+func (ss *spiders) poolFor(no uint32) *spiderPool {
+	if ss.pools.all[no].connected > 0 {
+		return &ss.pools.all[no]
 	}
-	return &e.spiders.pools.all[0]
+	return &ss.pools.all[0]
 }
 
 // resumeSuspended lets documents go on that waited for a spider of their crew, as many as those have room for.
@@ -127,7 +127,7 @@ func (e *Engine) resumeSuspended(budget *int) {
 			continue
 		}
 		room := &inStead
-		if c := e.poolFor(no); c != &e.spiders.pools.all[0] {
+		if c := e.spiders.poolFor(no); c != &e.spiders.pools.all[0] {
 			own := e.room(c)
 			room = &own
 		}
@@ -152,7 +152,7 @@ func (e *Engine) mayResume() bool {
 		return false
 	}
 	for no := range e.spiders.pools.all {
-		if e.slots.Pool(poolQueue(uint32(no), false)).Suspended() && e.poolFor(uint32(no)).ready.Len() > 0 {
+		if e.slots.Pool(poolQueue(uint32(no), false)).Suspended() && e.spiders.poolFor(uint32(no)).ready.Len() > 0 {
 			return true
 		}
 	}
@@ -169,7 +169,7 @@ func (e *Engine) lacksSpider(host uint32) (why explain.Reason) {
 		switch name := e.spiders.pools.all[no].name; {
 		case why.Kind == explain.None && forSuspects(queue) && e.slots.Pool(queue).Suspended():
 			why = because(explain.SuspectsWait)
-		case why.Kind != explain.None || forSuspects(queue) || e.poolFor(no).ready.Len() > 0:
+		case why.Kind != explain.None || forSuspects(queue) || e.spiders.poolFor(no).ready.Len() > 0:
 		case no == 0:
 			why = because(explain.UnnamedWait)
 		case e.spiders.pools.all[no].connected > 0:

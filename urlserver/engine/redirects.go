@@ -23,16 +23,16 @@ func (e *Engine) noteRedirected(id uint32, t *robotsFetch) {
 }
 
 // dropRedirected notes that it does not wait any more.
-func (e *Engine) dropRedirected(id uint32, t *robotsFetch) {
-	visits, ok := e.robots.redirected[t.host]
+func (r *robotsFetches) dropRedirected(id uint32, t *robotsFetch) {
+	visits, ok := r.redirected[t.host]
 	if !ok {
 		return
 	}
 	if i := slices.Index(visits, id); i >= 0 {
 		visits = slices.Delete(visits, i, i+1)
 	}
-	if e.robots.redirected[t.host] = visits; len(visits) == 0 {
-		delete(e.robots.redirected, t.host)
+	if r.redirected[t.host] = visits; len(visits) == 0 {
+		delete(r.redirected, t.host)
 	}
 }
 

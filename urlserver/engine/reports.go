@@ -2,6 +2,7 @@ package engine
 
 import (
 	"slices"
+	"time"
 
 	"urlserver/internal/container/dense"
 )
@@ -128,21 +129,21 @@ func (e *Engine) crawlsOf(c *LeaseBatch, group uint32) (parts []CrawlPart) {
 }
 
 // forgetReported forgets that it was told that documents of a group are held.
-func (e *Engine) forgetReported(group uint32) {
-	if was := e.leases.reporter.reported.of(group); e.leases.reporter.reporters[was] == group {
-		delete(e.leases.reporter.reporters, was)
+func (r *reporter) forget(group uint32) {
+	if was := r.reported.of(group); r.reporters[was] == group {
+		delete(r.reporters, was)
 	}
-	e.leases.reporter.reported.drop(group)
+	r.reported.drop(group)
 }
 
 // reportAllAgain has all be told anew, once each, however often that was wanted.
-func (e *Engine) reportAllAgain() {
-	for id := range e.leases.reporter.reported.byGroup.Cap() {
-		if e.leases.reporter.reported.of(id) != "" {
-			e.leases.reporter.changed = append(e.leases.reporter.changed, id)
+func (r *reporter) reportAllAgain(now time.Duration) {
+	for id := range r.reported.byGroup.Cap() {
+		if r.reported.of(id) != "" {
+			r.changed = append(r.changed, id)
 		}
 	}
-	slices.Sort(e.leases.reporter.changed)
-	e.leases.reporter.changed = slices.Compact(e.leases.reporter.changed)
-	e.leases.reporter.nextAt = e.now + leaseRetry
+	slices.Sort(r.changed)
+	r.changed = slices.Compact(r.changed)
+	r.nextAt = now + leaseRetry
 }

@@ -60,10 +60,10 @@ type origin struct {
 }
 
 // entry returns what is known of an origin, for the user agent in force.
-func (e *Engine) entry(id uint32) *origin {
-	o := e.robots.origins.At(id)
-	if o.agent != e.robots.agent {
-		e.forgetOrigin(id)
+func (r *robotsFetches) entry(id uint32) *origin {
+	o := r.origins.At(id)
+	if o.agent != r.agent {
+		r.forgetOrigin(id)
 	}
 	return o
 }
@@ -78,7 +78,7 @@ func (e *Engine) startFetch(origin uint32) {
 		route:  robots.NewFetch(string(e.slots.OriginKey(origin))),
 		agent:  e.cfg.Robots.UserAgent,
 	}
-	if e.entry(origin).Failed() {
+	if e.robots.entry(origin).Failed() {
 		t.try = hostslots.Retry
 	}
 	e.robots.open[e.robots.lastID] = t
@@ -112,7 +112,7 @@ func (e *Engine) startRequestsOf(try hostslots.OwnQueue, budget *int, due *waite
 		t := e.robots.open[id]
 		t.started = e.now
 		e.robots.limits[try].take(id, t, e.robots.open)
-		e.dropRedirected(id, t)
+		e.robots.dropRedirected(id, t)
 		e.stats.RobotsRequests++
 		t.urls = e.waiting(t.origin)
 		f := Fetch{ID: id, URL: t.route.URL(), Addr: addr, Targets: targets(t.urls)}
@@ -169,14 +169,14 @@ func (e *Engine) finishFetch(id uint32, final robots.Response) {
 	delete(e.robots.open, id)
 	delete(e.robots.blockedTargets, t.origin)
 	e.applyRobots(t.origin, final, t.urls)
-	entry := e.entry(t.origin)
+	entry := e.robots.entry(t.origin)
 	if t.agent != e.cfg.Robots.UserAgent { // it has another one since
-		e.forgetOrigin(t.origin)
+		e.robots.forgetOrigin(t.origin)
 	}
 	e.stats.Robots[entry.State()]++
 	host := e.slots.HostOf(t.origin)
 	delay := time.Duration(0)
-	e.slots.Host(host).Origins(func(o uint32) { delay = max(delay, e.entry(o).CrawlDelay()) })
+	e.slots.Host(host).Origins(func(o uint32) { delay = max(delay, e.robots.entry(o).CrawlDelay()) })
 	e.slots.Host(host).SetCrawlDelay(e.now, delay)
 	e.slots.SetRobotsPending(e.now, t.origin, false)
 	e.slots.Host(host).Unpin()

@@ -47,15 +47,15 @@ func newRulesCache() rulesCache {
 }
 
 // cacheRules keeps the rules that an origin has now, in the place of those it had.
-func (e *Engine) cacheRules(id uint32) {
-	e.uncacheRules(id)
-	size := e.entry(id).Rules().Size()
+func (r *robotsFetches) cacheRules(id uint32) {
+	r.uncacheRules(id)
+	size := r.entry(id).Rules().Size()
 	if size == 0 {
 		return
 	}
-	e.robots.origins.At(id).size = size
-	e.robots.cache.bytes += size
-	e.linkNewest(id)
+	r.origins.At(id).size = size
+	r.cache.bytes += size
+	r.linkNewest(id)
 }
 
 // trimCache drops rules until the others fit.
@@ -66,88 +66,88 @@ func (e *Engine) trimCache(budget *int) {
 }
 
 // linkNewest makes an origin's rules the last that are to be dropped.
-func (e *Engine) linkNewest(id uint32) {
-	o := e.robots.origins.At(id)
-	o.older, o.newer = e.robots.cache.newest, 0
+func (r *robotsFetches) linkNewest(id uint32) {
+	o := r.origins.At(id)
+	o.older, o.newer = r.cache.newest, 0
 	if o.older != 0 {
-		e.robots.origins.At(o.older).newer = id
+		r.origins.At(o.older).newer = id
 	} else {
-		e.robots.cache.oldest = id
+		r.cache.oldest = id
 	}
-	e.robots.cache.newest = id
+	r.cache.newest = id
 }
 
-func (e *Engine) unlink(id uint32) {
-	o := e.robots.origins.At(id)
+func (r *robotsFetches) unlink(id uint32) {
+	o := r.origins.At(id)
 	if o.older != 0 {
-		e.robots.origins.At(o.older).newer = o.newer
+		r.origins.At(o.older).newer = o.newer
 	} else {
-		e.robots.cache.oldest = o.newer
+		r.cache.oldest = o.newer
 	}
 	if o.newer != 0 {
-		e.robots.origins.At(o.newer).older = o.older
+		r.origins.At(o.newer).older = o.older
 	} else {
-		e.robots.cache.newest = o.older
+		r.cache.newest = o.older
 	}
 	o.older, o.newer = 0, 0
 }
 
 // uncacheRules takes an origin's rules off the shelf.
-func (e *Engine) uncacheRules(id uint32) {
-	if o := e.robots.origins.At(id); o.size > 0 {
-		e.unlink(id)
-		e.robots.cache.bytes -= o.size
+func (r *robotsFetches) uncacheRules(id uint32) {
+	if o := r.origins.At(id); o.size > 0 {
+		r.unlink(id)
+		r.cache.bytes -= o.size
 		o.size = 0
 	}
 }
 
 // evict drops an origin's rules. The document that is next is judged by them before, if none was.
 func (e *Engine) evict(id uint32) {
-	o := e.entry(id)
+	o := e.robots.entry(id)
 	if o.size == 0 { // it was for another user agent, and is dropped by now
 		return
 	}
 	if o.unused && len(e.robots.cache.remembered[id]) == 0 {
 		e.slots.Queued(id, 1, func(url []byte) bool {
 			if allowed, known := o.Rules().AllowedWithin(target(url), cheapWork); known {
-				e.remember(id, url, allowed)
+				e.robots.remember(id, url, allowed)
 			}
 			return true
 		})
 	}
-	e.uncacheRules(id)
+	e.robots.uncacheRules(id)
 	o.Entry = o.WithoutRules()
 	e.stats.RobotsDropped++
 }
 
-func (e *Engine) hashOf(url []byte) uint64 { return maphash.Bytes(e.robots.cache.seed, url) }
+func (r *robotsFetches) hashOf(url []byte) uint64 { return maphash.Bytes(r.cache.seed, url) }
 
-func (e *Engine) remember(id uint32, url []byte, allowed bool) {
-	e.robots.cache.remembered[id] = append(e.robots.cache.remembered[id], verdict{e.hashOf(url), allowed})
+func (r *robotsFetches) remember(id uint32, url []byte, allowed bool) {
+	r.cache.remembered[id] = append(r.cache.remembered[id], verdict{r.hashOf(url), allowed})
 }
 
 // rememberAll remembers the verdicts on the first of these documents, in the place of those before.
-func (e *Engine) rememberAll(id uint32, urls [][]byte, allowed []bool) {
-	delete(e.robots.cache.remembered, id)
+func (r *robotsFetches) rememberAll(id uint32, urls [][]byte, allowed []bool) {
+	delete(r.cache.remembered, id)
 	for i, ok := range allowed {
-		e.remember(id, urls[i], ok)
+		r.remember(id, urls[i], ok)
 	}
 }
 
 // takeVerdict takes the verdict on a document, if one is remembered.
-func (e *Engine) takeVerdict(id uint32, url []byte) (allowed, ok bool) {
-	list := e.robots.cache.remembered[id]
+func (r *robotsFetches) takeVerdict(id uint32, url []byte) (allowed, ok bool) {
+	list := r.cache.remembered[id]
 	if len(list) == 0 {
 		return false, false
 	}
-	hash := e.hashOf(url)
+	hash := r.hashOf(url)
 	for i, v := range list {
 		if v.url != hash {
 			continue
 		}
 		list[i] = list[len(list)-1]
-		if e.robots.cache.remembered[id] = list[:len(list)-1]; len(list) == 1 {
-			delete(e.robots.cache.remembered, id)
+		if r.cache.remembered[id] = list[:len(list)-1]; len(list) == 1 {
+			delete(r.cache.remembered, id)
 		}
 		return v.allowed, true
 	}
@@ -190,18 +190,18 @@ func isDear(rules *robots.Rules, urls [][]byte) bool {
 // applyRobots puts what a robots.txt says in force for an origin. It was fetched for these documents.
 func (e *Engine) applyRobots(id uint32, final robots.Response, urls [][]byte) {
 	final = e.robots.policy.Read(final, targets(urls)...)
-	entry := e.entry(id)
+	entry := e.robots.entry(id)
 	failures := entry.failures
-	e.uncacheRules(id)
+	e.robots.uncacheRules(id)
 	*entry = origin{Entry: e.robots.policy.Settle(entry.Entry, e.now, final), unused: true, agent: e.robots.agent}
 	if entry.Unreachable() {
 		entry.failures = failures + 1
 	}
 	delete(e.robots.cache.remembered, id)
 	if entry.Rules().Size() >= verdictsFrom || isDear(entry.Rules(), urls) {
-		e.rememberAll(id, urls, final.Verdicts())
+		e.robots.rememberAll(id, urls, final.Verdicts())
 	}
-	e.cacheRules(id)
+	e.robots.cacheRules(id)
 }
 
 // usable reports whether the entry may be used for a document now. Each answer may be used once,

@@ -60,7 +60,7 @@ func (e *Engine) dispatchTo(t hostslots.Selection, id uint32) {
 		e.sendTo(id, t)
 		return
 	}
-	entry := e.entry(t.Origin)
+	entry := e.robots.entry(t.Origin)
 	retried := entry.Unreachable() && entry.failures < e.cfg.Spider.MaxAttempts && !faulty(faultOnce)
 	switch {
 	case faulty(faultUnasked):
@@ -117,7 +117,7 @@ func (e *Engine) sendTo(id uint32, t hostslots.Selection) {
 	sp.queued++
 	sp.inFlight++
 	sp.sent++
-	e.joined(t.Doc, id)
+	e.spiders.joined(t.Doc, id)
 	e.stats.Sent++
 	if doc.Resent {
 		e.stats.Retried++

@@ -79,7 +79,7 @@ func (e *Engine) Connected(addr string) (id uint32) { return e.ConnectedFrom(add
 
 // ConnectedFrom is Connected, where spiders that come one after the other are known by another address: peer.
 func (e *Engine) ConnectedFrom(addr, peer string) (id uint32) {
-	sp := &spider{addr: addr, writingSince: -1, peer: e.peerAt(peer)}
+	sp := &spider{addr: addr, writingSince: -1, peer: e.spiders.peerAt(peer)}
 	for i := 1; i < len(e.spiders.byID) && id == 0; i++ {
 		if e.spiders.byID[i] == nil {
 			id = uint32(i)
@@ -154,7 +154,7 @@ func (e *Engine) Lines(id uint32, lines []Line) (foreign *Line) {
 	for i := range lines {
 		if e.line(id, sp, &lines[i]) {
 			sp.badInRow = 0
-			e.spiderSpoke(sp)
+			sp.noteSpoke(e.now)
 			continue
 		}
 		if foreign == nil && !lines[i].Bad {
@@ -245,6 +245,6 @@ func (e *Engine) Written(id uint32) {
 }
 
 // listens reports whether lines may go to a spider now.
-func (e *Engine) listens(sp *spider) bool {
-	return !sp.gone && !sp.notSpider && sp.notBefore == 0 && len(sp.out) < maxOutput && !e.stuck(sp)
+func (sp *spider) listens(now time.Duration) bool {
+	return !sp.gone && !sp.notSpider && sp.notBefore == 0 && len(sp.out) < maxOutput && !sp.stuck(now)
 }

@@ -76,14 +76,14 @@ func companyOf(docs, left int) int {
 }
 
 // joined notes that a document is at a spider now.
-func (e *Engine) joined(doc, id uint32) {
-	s, ok := e.spiders.suspects[doc]
+func (ss *spiders) joined(doc, id uint32) {
+	s, ok := ss.suspects[doc]
 	if !ok {
 		return
 	}
 	s.at = id
-	e.spiders.suspects[doc] = s
-	sp := e.spiders.byID[id]
+	ss.suspects[doc] = s
+	sp := ss.byID[id]
 	if sp.company == nil {
 		sp.company = company{}
 	}
@@ -91,17 +91,17 @@ func (e *Engine) joined(doc, id uint32) {
 }
 
 // parted notes that a document is at a spider no more.
-func (e *Engine) parted(doc uint32) {
-	s, ok := e.spiders.suspects[doc]
+func (ss *spiders) parted(doc uint32) {
+	s, ok := ss.suspects[doc]
 	if !ok || s.at == 0 {
 		return
 	}
-	sp := e.spiders.byID[s.at]
+	sp := ss.byID[s.at]
 	if sp.company[s.company]--; sp.company[s.company] == 0 {
 		delete(sp.company, s.company)
 	}
 	s.at = 0
-	e.spiders.suspects[doc] = s
+	ss.suspects[doc] = s
 }
 
 // worked notes that a spider said WORKING of a document that it has had for a status timeout. A suspect lets others join it
@@ -117,7 +117,7 @@ func (e *Engine) worked(sp *spider, tx hostslots.Transaction) {
 		}
 		s.lived = true
 		e.spiders.suspects[doc] = s
-		e.parted(doc)
+		e.spiders.parted(doc)
 	}
 	if sp.longFetches == nil {
 		sp.longFetches = map[uint32]struct{}{}
@@ -132,7 +132,7 @@ func (e *Engine) trySuspects(budget *int, due *waiter, last bool) {
 	}
 	cost := 1 + len(e.spiders.byID)/64 // each look at all spiders counts, so that no step takes long
 	for no := range e.spiders.pools.all {
-		queue, c := poolQueue(uint32(no), true), e.poolFor(uint32(no))
+		queue, c := poolQueue(uint32(no), true), e.spiders.poolFor(uint32(no))
 		for *budget > 0 && e.slots.Pool(queue).Suspended() {
 			*budget -= cost
 			doc := e.slots.Pool(queue).FirstSuspended()
@@ -156,7 +156,7 @@ func (e *Engine) tester(c *spiderPool, queue uint32, company int, last bool) uin
 	most := max(1, c.connected/2)
 	for i := range e.spiders.byID {
 		id, sp := uint32(i), e.spiders.byID[i]
-		if sp == nil || &e.spiders.pools.all[sp.pool] != c || !e.listens(sp) || sp.distrusted() && !last {
+		if sp == nil || &e.spiders.pools.all[sp.pool] != c || !sp.listens(e.now) || sp.distrusted() && !last {
 			continue
 		}
 		if len(sp.company) == 0 {
@@ -199,7 +199,7 @@ func (e *Engine) triesSooner(c *spiderPool, queue, a, b uint32, company int) boo
 		if sp.recent.answers == 0 {
 			return mostWait
 		}
-		return e.wait(sp)
+		return sp.wait(e.now)
 	}
 	spA, spB := e.spiders.byID[a], e.spiders.byID[b]
 	if waitA, waitB := wait(spA), wait(spB); waitA != waitB {
@@ -211,7 +211,7 @@ func (e *Engine) triesSooner(c *spiderPool, queue, a, b uint32, company int) boo
 // fits reports whether a spider may have one more document, of a lane, that is to be among so few.
 func (e *Engine) fits(c *spiderPool, queue, id uint32, company int) bool {
 	sp := e.spiders.byID[id]
-	return e.listens(sp) && sp.inFlight < e.allowance(sp) && sp.inFlight-len(sp.longFetches) < company && (c.reserved != id || c.reservedFor == queue)
+	return sp.listens(e.now) && sp.inFlight < e.allowance(sp) && sp.inFlight-len(sp.longFetches) < company && (c.reserved != id || c.reservedFor == queue)
 }
 
 // reserve has a spider get nothing else until the first suspect of a lane fits there. It does for one status timeout at a time
@@ -223,10 +223,10 @@ func (e *Engine) reserve(c *spiderPool, queue, id uint32) {
 }
 
 // unreserve undoes that, where it is for this spider.
-func (e *Engine) unreserve(pool, id uint32) {
-	if c := &e.spiders.pools.all[pool]; c.reserved == id {
+func (ss *spiders) unreserve(pool, id uint32) {
+	if c := &ss.pools.all[pool]; c.reserved == id {
 		c.reserved = 0
-		e.spiders.reserved--
+		ss.reserved--
 	}
 }
 
@@ -256,7 +256,7 @@ func (e *Engine) isReserved(id uint32, sp *spider) bool {
 func (e *Engine) dispatchSuspect(t hostslots.Selection) {
 	id := uint32(0)
 	if !e.slots.Pool(t.Pool).Suspended() {
-		id = e.tester(e.poolFor(spiderPoolOf(t.Pool)), t.Pool, e.spiders.suspects[t.Doc].company, false)
+		id = e.tester(e.spiders.poolFor(spiderPoolOf(t.Pool)), t.Pool, e.spiders.suspects[t.Doc].company, false)
 	}
 	if id == 0 {
 		e.slots.Suspend(e.now, t)

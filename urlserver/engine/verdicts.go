@@ -42,9 +42,9 @@ type verdicts struct {
 // isForbidden answers whether robots.txt forbids the document of a turn. known is false where that is not
 // known yet; the origin's documents are held until it is.
 func (e *Engine) isForbidden(t hostslots.Selection) (refused, known bool) {
-	entry := e.entry(t.Origin)
+	entry := e.robots.entry(t.Origin)
 	url := e.slots.Doc(t.Doc).URL
-	allowed, known := e.takeVerdict(t.Origin, url)
+	allowed, known := e.robots.takeVerdict(t.Origin, url)
 	switch {
 	case known:
 	case entry.Rules() == nil: // they were dropped
@@ -53,8 +53,8 @@ func (e *Engine) isForbidden(t hostslots.Selection) (refused, known bool) {
 		return false, false
 	default:
 		if entry.size > 0 {
-			e.unlink(t.Origin)
-			e.linkNewest(t.Origin)
+			e.robots.unlink(t.Origin)
+			e.robots.linkNewest(t.Origin)
 		}
 		work := cheapWork
 		if faulty(faultVerdict) {
@@ -74,7 +74,7 @@ func (e *Engine) isForbidden(t hostslots.Selection) (refused, known bool) {
 func (e *Engine) queueVerdict(t hostslots.Selection, octets int) {
 	e.slots.SetRobotsPending(e.now, t.Origin, true)
 	e.slots.Host(t.Host).Pin()
-	work := octetTime * time.Duration(e.entry(t.Origin).Rules().Len()*octets)
+	work := octetTime * time.Duration(e.robots.entry(t.Origin).Rules().Len()*octets)
 	e.robots.verdicts.queue.Set(t.Origin, max(e.now, e.robots.verdicts.notBefore[t.Origin])+min(work, 100*time.Millisecond))
 	delete(e.robots.verdicts.notBefore, t.Origin)
 }
@@ -91,7 +91,7 @@ func (e *Engine) askVerdicts(due *waiter) {
 			return
 		}
 		e.robots.verdicts.queue.Remove(id)
-		entry := e.entry(id)
+		entry := e.robots.entry(id)
 		urls := e.waiting(id)
 		if len(urls) == 0 || entry.Rules() == nil || !e.cfg.Robots.Enabled {
 			e.endVerdictWait(id)
@@ -113,8 +113,8 @@ func (e *Engine) Judged(allowed []bool, work int) {
 		e.robots.verdicts.notBefore[q.origin] = e.now + chargeTimes*took
 	}
 	if !q.void {
-		e.rememberAll(q.origin, q.urls, allowed)
-		e.entry(q.origin).unused = true
+		e.robots.rememberAll(q.origin, q.urls, allowed)
+		e.robots.entry(q.origin).unused = true
 	}
 	e.endVerdictWait(q.origin)
 }
@@ -130,7 +130,7 @@ func (e *Engine) verdictWait(host uint32) (why explain.Reason) {
 	e.slots.Host(host).Origins(func(o uint32) {
 		if e.robots.verdicts.queue.Has(o) || e.robots.verdicts.out != nil && e.robots.verdicts.out.origin == o {
 			n := 0
-			if rules := e.entry(o).Rules(); rules != nil {
+			if rules := e.robots.entry(o).Rules(); rules != nil {
 				n = rules.Len()
 			}
 			why = because(explain.VerdictPending, n)
