@@ -46,7 +46,7 @@ func (h history) charted() map[string][][]*float64 {
 		"plot-rates": {func(s apiSample) *float64 { return &s.Sent }, func(s apiSample) *float64 { return &s.Outcomes[0] }},
 		"plot-latency": {
 			func(s apiSample) *float64 { return s.Fetch }, func(s apiSample) *float64 { return s.Index },
-			func(s apiSample) *float64 { return s.DNS }, func(s apiSample) *float64 { return s.Delay[1] },
+			func(s apiSample) *float64 { return s.DNS },
 		},
 	}
 	for upTo := range 6 { // stacked, and the highest line first

@@ -25,7 +25,6 @@ const charts = [
     ["fetch", "s1", [], (s) => s.fetch],
     ["doc index", "s2", [6, 3], (s) => s.index],
     ["DNS", "s4", [2, 2], (s) => s.dns],
-    ["due to sent, 99 %", "s5", [8, 2, 2, 2], (s) => s.delay[1]],
   ] },
 ];
 
