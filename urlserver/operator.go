@@ -94,9 +94,9 @@ func (d *Daemon) Slots(ctx context.Context, offset, limit, hosts int) ([]hostslo
 // summariesAtOnce is the portion of slots that the owner visits at once: some hundred microseconds.
 const summariesAtOnce = 1024
 
-// Glances fills dst with the summaries of the slots from the given one on. After an error dst must not be
+// Summaries fills dst with the summaries of the slots from the given one on. After an error dst must not be
 // used, because the owner may still write to it.
-func (d *Daemon) Glances(ctx context.Context, from int, dst []hostslots.SlotSummary) error {
+func (d *Daemon) Summaries(ctx context.Context, from int, dst []hostslots.SlotSummary) error {
 	for len(dst) > 0 {
 		part := dst[:min(len(dst), summariesAtOnce)]
 		if err := d.ask(ctx, func(e *engine.Engine) { e.SlotSummaries(from, part) }); err != nil {

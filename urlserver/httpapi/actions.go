@@ -18,11 +18,11 @@ var _ Actions = (*crawlcontrol.Handler)(nil)
 // serveActions does one request of crawl control, the same JSON as over Kafka, and answers with the same reply.
 func (s *Server) serveActions(w http.ResponseWriter, r *http.Request) error {
 	if s.actions == nil {
-		return refusal{http.StatusNotFound, "this daemon keeps no crawls: its doc index is elsewhere, or cannot; ask there"}
+		return httpError{http.StatusNotFound, "this daemon keeps no crawls: its doc index is elsewhere, or cannot; ask there"}
 	}
 	text, err := io.ReadAll(io.LimitReader(r.Body, crawlcontrol.MaxMessage+1)) // one byte more is refused as too long
 	if err != nil {
-		return badf("body: %v", err)
+		return badRequestf("body: %v", err)
 	}
 	// What is begun is done, though nobody may wait for it any more: half a stop is worse than either.
 	replies, _, err := s.actions.Do(context.WithoutCancel(r.Context()), [][]byte{text})

@@ -24,8 +24,8 @@ import (
 	"github.com/chromedp/chromedp"
 )
 
-// patience is how long a browser on a machine that is busy may take for anything.
-const patience = 5 * time.Minute
+// testTimeout is how long a browser on a machine that is busy may take for anything.
+const testTimeout = 5 * time.Minute
 
 // shots is the folder that screenshots are written to.
 const shots = "screenshots"
@@ -60,7 +60,7 @@ func newBrowser(t *testing.T, base string) *browser {
 	ctx, cancel := chromedp.NewExecAllocator(context.Background(), chromedp.ExecPath(path), chromedp.UserDataDir(dir),
 		chromedp.Flag("headless", true), chromedp.Flag("no-sandbox", true), chromedp.Flag("disable-gpu", true), chromedp.Flag("disable-dev-shm-usage", true),
 		chromedp.Flag("disable-quic", true), chromedp.Flag("no-first-run", true), chromedp.Flag("disable-background-networking", true),
-		chromedp.Flag("disable-component-update", true), chromedp.Flag("disable-sync", true), chromedp.WSURLReadTimeout(patience))
+		chromedp.Flag("disable-component-update", true), chromedp.Flag("disable-sync", true), chromedp.WSURLReadTimeout(testTimeout))
 	ctx, _ = chromedp.NewContext(ctx) // ends with the one above
 	t.Cleanup(func() {
 		if err := chromedp.Cancel(ctx); err != nil {
@@ -68,7 +68,7 @@ func newBrowser(t *testing.T, base string) *browser {
 		}
 		cancel()
 		// Its last processes may write yet.
-		for end := time.Now().Add(patience); os.RemoveAll(dir) != nil && time.Now().Before(end); time.Sleep(10 * time.Millisecond) {
+		for end := time.Now().Add(testTimeout); os.RemoveAll(dir) != nil && time.Now().Before(end); time.Sleep(10 * time.Millisecond) {
 		}
 	})
 	b := &browser{t: t, ctx: ctx, base: base}
@@ -135,7 +135,7 @@ func (b *browser) allow(text string) {
 // in has the browser do something, and waits for it.
 func in[T any](b *browser, action chromedp.Action[T]) T {
 	b.t.Helper()
-	ctx, cancel := context.WithTimeout(b.ctx, patience)
+	ctx, cancel := context.WithTimeout(b.ctx, testTimeout)
 	defer cancel()
 	v, err := chromedp.Run(ctx, action)
 	if err != nil {
@@ -171,7 +171,7 @@ func js[T any](b *browser, format string, args ...any) T {
 // until waits for an expression to be true. On a page that is just left for another one it is not.
 func (b *browser) until(format string, args ...any) {
 	b.t.Helper()
-	ctx, cancel := context.WithTimeout(b.ctx, patience)
+	ctx, cancel := context.WithTimeout(b.ctx, testTimeout)
 	defer cancel()
 	for ; ; time.Sleep(20 * time.Millisecond) {
 		is, err := chromedp.Run(ctx, chromedp.Evaluate[bool](fmt.Sprintf("Boolean("+format+")", args...), chromedp.EvalAwaitPromise))

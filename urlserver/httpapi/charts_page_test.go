@@ -84,7 +84,7 @@ func (h history) charted() map[string][][]*float64 {
 // charts waits until the charts of the page hold what the API has, and that is as wanted.
 func (b *browser) charts(r *rig, what string, want func(h history) bool) history {
 	b.t.Helper()
-	for end := time.Now().Add(patience); ; time.Sleep(50 * time.Millisecond) {
+	for end := time.Now().Add(testTimeout); ; time.Sleep(50 * time.Millisecond) {
 		var h history
 		r.into(&h, "GET", "/api/history", "")
 		wanted, err := json.Marshal(h.charted())

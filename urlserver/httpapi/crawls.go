@@ -43,22 +43,22 @@ const noCrawls = "This daemon lists no crawls: its doc index is elsewhere, or do
 // serveCrawls lists crawls, those with most open documents first.
 func (s *Server) serveCrawls(w http.ResponseWriter, r *http.Request) error {
 	if s.crawls == nil {
-		answer(w, http.StatusOK, crawlList{Crawls: []crawlRow{}, Note: noCrawls})
+		writeJSON(w, http.StatusOK, crawlList{Crawls: []crawlRow{}, Note: noCrawls})
 		return nil
 	}
 	query, err := url.ParseQuery(r.URL.RawQuery)
 	if err != nil {
-		return badf("query: %v", err)
+		return badRequestf("query: %v", err)
 	}
 	text := query.Get("text")
 	if len(text) > maxCrawlText {
-		return badf("text has %d bytes; at most %d are looked for", len(text), maxCrawlText)
+		return badRequestf("text has %d bytes; at most %d are looked for", len(text), maxCrawlText)
 	}
 	list, err := s.crawls.get(r.Context(), text)
 	if err != nil {
 		return err
 	}
-	answer(w, http.StatusOK, list)
+	writeJSON(w, http.StatusOK, list)
 	return nil
 }
 

@@ -43,7 +43,7 @@ func newCrawl(t *testing.T, set setup) *rig {
 // holds waits until the daemon has taken all that was put.
 func (r *rig) holds(documents int) {
 	r.t.Helper()
-	for end := time.Now().Add(patience); ; time.Sleep(10 * time.Millisecond) {
+	for end := time.Now().Add(testTimeout); ; time.Sleep(10 * time.Millisecond) {
 		s, err := r.daemon.Status(r.t.Context())
 		if err != nil || time.Now().After(end) {
 			r.t.Fatalf("%d held, %v; want %d", s.Slots.Held, err, documents)
@@ -333,8 +333,8 @@ func (b *browser) seen(is bool) {
 func (b *browser) hide(r *rig) {
 	b.t.Helper()
 	b.seen(false)
-	for end := time.Now().Add(patience); ; time.Sleep(10 * time.Millisecond) {
-		n, err := r.server.watcher.Viewers(b.t.Context())
+	for end := time.Now().Add(testTimeout); ; time.Sleep(10 * time.Millisecond) {
+		n, err := r.server.feed.Subscribers(b.t.Context())
 		if err != nil || time.Now().After(end) {
 			b.t.Fatalf("%d viewers: %v", n, err)
 		}

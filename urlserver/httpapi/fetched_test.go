@@ -41,7 +41,7 @@ func TestWhatCameBack(t *testing.T) {
 			t.Errorf("no metric %s", want)
 		}
 	}
-	for end := time.Now().Add(patience); s.Index.IndexTotals == nil || s.Index.Completed != len(statuses)+1; {
+	for end := time.Now().Add(testTimeout); s.Index.IndexTotals == nil || s.Index.Completed != len(statuses)+1; {
 		if r.into(&s, "GET", "/api/status", ""); time.Now().After(end) {
 			t.Fatalf("totals of the index: %+v", s.Index.IndexTotals)
 		}
@@ -83,7 +83,7 @@ func TestHostList(t *testing.T) {
 		return names, list
 	}
 	list := hostList{}
-	for end := time.Now().Add(patience); list.All < 6; time.Sleep(10 * time.Millisecond) {
+	for end := time.Now().Add(testTimeout); list.All < 6; time.Sleep(10 * time.Millisecond) {
 		if _, list = names(fmt.Sprintf("?text=.&limit=%d", 1+time.Now().UnixNano()%maxHosts)); time.Now().After(end) {
 			t.Fatalf("hosts: %+v", list)
 		}

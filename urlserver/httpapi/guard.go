@@ -23,12 +23,12 @@ func (s *Server) handler() http.Handler {
 			if s.gate != nil {
 				w.Header().Set("WWW-Authenticate", "Bearer")
 			}
-			refuse(w, err)
+			writeError(w, err)
 			return
 		}
 		s.routes.ServeHTTP(w, r)
 	})
-	return s.unhurried(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+	return s.withDeadlines(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		h := w.Header()
 		h.Set("X-Content-Type-Options", "nosniff")
 		h.Set("Cache-Control", "no-store")
@@ -53,12 +53,12 @@ func (s *Server) admit(r *http.Request) error {
 	if err := s.authorize(r); err != nil {
 		return err
 	}
-	if s.gate == nil && !s.named(r.Host) {
-		return refusal{http.StatusForbidden, "the Host header names neither localhost, nor an IP address, nor the host of http.listen, nor one of http.hosts: " +
+	if s.gate == nil && !s.isOwnHost(r.Host) {
+		return httpError{http.StatusForbidden, "the Host header names neither localhost, nor an IP address, nor the host of http.listen, nor one of http.hosts: " +
 			"a page of another site may be behind this request; add the name to http.hosts, or set http.token to be reachable by any name"}
 	}
 	if s.cross.Check(r) != nil {
-		return refusal{http.StatusForbidden, "this request comes from a page of another site"}
+		return httpError{http.StatusForbidden, "this request comes from a page of another site"}
 	}
 	return nil
 }
@@ -70,9 +70,9 @@ func (s *Server) authorize(r *http.Request) error {
 	case s.gate == nil, r.URL.Path == loginPath, s.gate.Bearer(r):
 		return nil
 	case !s.gate.Session(r, time.Now()):
-		return refusal{http.StatusUnauthorized, "this needs Authorization: Bearer with the token of the settings (http.token)"}
+		return httpError{http.StatusUnauthorized, "this needs Authorization: Bearer with the token of the settings (http.token)"}
 	case r.Method != http.MethodGet && r.Method != http.MethodHead && !login.OwnPage(r):
-		return refusal{http.StatusForbidden, "this request comes with a session, but not from a page of this server"}
+		return httpError{http.StatusForbidden, "this request comes with a session, but not from a page of this server"}
 	}
 	return nil
 }
@@ -83,9 +83,9 @@ func (s *Server) wantsLogin(r *http.Request) bool {
 		strings.Contains(r.Header.Get("Accept"), "text/html")
 }
 
-// named tells whether a Host header is one that no DNS answer of an outsider can
+// isOwnHost tells whether a Host header is one that no DNS answer of an outsider can
 // bring about (DNS rebinding): an IP address, or a name that is the listener's own. Without the header, which HTTP/1.0 allows, no browser is asking.
-func (s *Server) named(host string) bool {
+func (s *Server) isOwnHost(host string) bool {
 	if name, _, err := net.SplitHostPort(host); err == nil {
 		host = name
 	}

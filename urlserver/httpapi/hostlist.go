@@ -65,31 +65,31 @@ func (s *Server) serveHosts(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	answer(w, http.StatusOK, list)
+	writeJSON(w, http.StatusOK, list)
 	return nil
 }
 
 func parseHostQuery(raw string) (q hostQuery, err error) {
 	query, err := url.ParseQuery(raw)
 	if err != nil {
-		return q, badf("query: %v", err)
+		return q, badRequestf("query: %v", err)
 	}
 	q = hostQuery{text: strings.ToLower(query.Get("text")), sort: cmp.Or(query.Get("sort"), "waiting"), only: query.Get("only")}
 	if len(q.text) > maxHostText {
-		return q, badf("text has %d bytes; at most %d are looked for", len(q.text), maxHostText)
+		return q, badRequestf("text has %d bytes; at most %d are looked for", len(q.text), maxHostText)
 	}
 	if _, ok := hostSorts[q.sort]; !ok {
-		return q, badf("sort is %.40q; one of waiting, done, 2xx, 3xx, 4xx, 5xx, none, robots, dns, timeout, fetch, error, next, host is wanted", q.sort)
+		return q, badRequestf("sort is %.40q; one of waiting, done, 2xx, 3xx, 4xx, 5xx, none, robots, dns, timeout, fetch, error, next, host is wanted", q.sort)
 	}
 	if !slices.Contains([]string{"", "failed", "blocked"}, q.only) {
-		return q, badf("only is %.40q; failed or blocked is wanted", q.only)
+		return q, badRequestf("only is %.40q; failed or blocked is wanted", q.only)
 	}
 	switch order := query.Get("order"); order {
 	case "", "first":
 	case "last":
 		q.reverse = true
 	default:
-		return q, badf("order is %.40q; first or last is wanted", order)
+		return q, badRequestf("order is %.40q; first or last is wanted", order)
 	}
 	q.limit, err = number(query, "limit", defaultHosts, 1, maxHosts)
 	return q, err

@@ -55,9 +55,9 @@ func (s *Server) serveHost(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	if !ok {
-		return refusal{http.StatusNotFound, "host " + name + " is not known: nothing was offered for it, or it was forgotten since"}
+		return httpError{http.StatusNotFound, "host " + name + " is not known: nothing was offered for it, or it was forgotten since"}
 	}
-	answer(w, http.StatusOK, s.hostOf(name, x))
+	writeJSON(w, http.StatusOK, s.hostOf(name, x))
 	return nil
 }
 
@@ -114,7 +114,7 @@ func hostName(text string) (string, error) {
 	bracketed := strings.HasPrefix(text, "[") && strings.HasSuffix(text, "]")
 	u, err := weburl.Parse([]byte("http://" + text + "/"))
 	if err != nil || strings.ContainsFunc(text, isNoHost) || strings.Contains(text, ":") && !bracketed {
-		return "", badf("%.100q is no host: a name or an IP address is wanted, without port or path", text)
+		return "", badRequestf("%.100q is no host: a name or an IP address is wanted, without port or path", text)
 	}
 	return string(u.Host()), nil
 }
@@ -145,7 +145,7 @@ type slot struct {
 func (s *Server) serveSlots(w http.ResponseWriter, r *http.Request) error {
 	query, err := url.ParseQuery(r.URL.RawQuery)
 	if err != nil {
-		return badf("query: %v", err)
+		return badRequestf("query: %v", err)
 	}
 	offset, err := number(query, "offset", 0, 0, 1<<31-1)
 	if err != nil {
@@ -159,7 +159,7 @@ func (s *Server) serveSlots(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	answer(w, http.StatusOK, slotPage{Offset: offset, Limit: limit, Slots: s.slotsOf(views)})
+	writeJSON(w, http.StatusOK, slotPage{Offset: offset, Limit: limit, Slots: s.slotsOf(views)})
 	return nil
 }
 
@@ -181,7 +181,7 @@ func number(query url.Values, name string, usual, least, most int) (int, error) 
 	}
 	n, err := strconv.Atoi(query.Get(name))
 	if err != nil || n < least || n > most {
-		return 0, badf("%s is %.40q; a whole number from %d to %d is wanted", name, query.Get(name), least, most)
+		return 0, badRequestf("%s is %.40q; a whole number from %d to %d is wanted", name, query.Get(name), least, most)
 	}
 	return n, nil
 }

@@ -50,7 +50,7 @@ func TestHostName(t *testing.T) {
 		if got != c.want || (err == nil) != (c.want != "") {
 			t.Errorf("hostName(%q) = %q, %v; want %q", c.text, got, err, c.want)
 		}
-		if r, ok := errors.AsType[refusal](err); err != nil && (!ok || r.status != 400) {
+		if r, ok := errors.AsType[httpError](err); err != nil && (!ok || r.status != 400) {
 			t.Errorf("hostName(%q): error %#v; want a refusal with 400", c.text, err)
 		}
 	}

@@ -77,31 +77,31 @@ type Server struct {
 	totals    totals
 	kafka     func() crawlcontrol.KafkaCounts
 	cross     *http.CrossOriginProtection
-	watcher   *livefeed.Watcher
+	feed      *livefeed.Feed
 
-	warnings *Warnings
-	routes   *http.ServeMux
-	patient  time.Duration                           // ioTimeout
-	whole    chan struct{}                           // holds one for each request whose body is taken into memory
-	reload   func(context.Context) (Reloaded, error) // nil: there is no settings file
+	warnings  *Warnings
+	routes    *http.ServeMux
+	ioTimeout time.Duration                           // ioTimeout
+	bodies    chan struct{}                           // holds one for each request whose body is taken into memory
+	reload    func(context.Context) (Reloaded, error) // nil: there is no settings file
 }
 
 // New returns a server. Nothing is listened to yet.
 func New(cfg Config) *Server {
 	host, _, _ := net.SplitHostPort(cfg.Listen) // "" is no host to be named
 	s := &Server{
-		daemon:  cfg.Daemon,
-		store:   cfg.Store,
-		hosts:   append([]string{host}, cfg.Hosts...),
-		log:     cfg.Log,
-		runtime: runtimeMetrics(cfg.More),
-		file:    cfg.File,
-		actions: cfg.Actions,
-		cross:   http.NewCrossOriginProtection(),
-		kafka:   cfg.Kafka,
-		reload:  cfg.Reload,
-		patient: ioTimeout,
-		whole:   make(chan struct{}, maxWhole),
+		daemon:    cfg.Daemon,
+		store:     cfg.Store,
+		hosts:     append([]string{host}, cfg.Hosts...),
+		log:       cfg.Log,
+		runtime:   runtimeMetrics(cfg.More),
+		file:      cfg.File,
+		actions:   cfg.Actions,
+		cross:     http.NewCrossOriginProtection(),
+		kafka:     cfg.Kafka,
+		reload:    cfg.Reload,
+		ioTimeout: ioTimeout,
+		bodies:    make(chan struct{}, maxBodies),
 	}
 	if s.warnings = cfg.Recent; s.warnings == nil {
 		s.warnings = NewWarnings()
@@ -115,8 +115,8 @@ func New(cfg Config) *Server {
 	}
 	s.totals.store = cfg.Store
 	s.hostLists = newKept(s.listHosts)
-	s.watcher = s.newWatcher()
-	s.routes = s.table()
+	s.feed = s.newFeed()
+	s.routes = s.routeTable()
 	return s
 }
 
@@ -128,7 +128,7 @@ func (s *Server) Serve(ctx context.Context, l net.Listener) error {
 	var conns sync.WaitGroup
 	defer conns.Wait()
 	watching, unwatch := context.WithCancel(ctx) // its viewers' requests end with it
-	conns.Go(func() { s.watcher.Run(watching) })
+	conns.Go(func() { s.feed.Run(watching) })
 	defer unwatch()
 	srv := &http.Server{
 		Handler:           s.handler(),

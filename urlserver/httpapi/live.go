@@ -27,13 +27,13 @@ func (s *Server) liveOf(now urlserver.Status) any {
 	return l
 }
 
-func (s *Server) newWatcher() *livefeed.Watcher {
+func (s *Server) newFeed() *livefeed.Feed {
 	return livefeed.New(livefeed.Config{
-		Source: s.daemon,
-		Slots:  s.daemon.Settings().QueueCount,
-		Length: func() int { return s.daemon.Settings().QueueLen },
-		Status: s.liveOf,
-		News:   func(after uint64, most int) (any, uint64) { return s.warnings.after(after, most) },
+		Source:    s.daemon,
+		SlotCount: s.daemon.Settings().QueueCount,
+		QueueLen:  func() int { return s.daemon.Settings().QueueLen },
+		Status:    s.liveOf,
+		Warnings:  func(after uint64, most int) (any, uint64) { return s.warnings.after(after, most) },
 	})
 }
 
@@ -45,14 +45,14 @@ func (s *Server) serveLive(w http.ResponseWriter, r *http.Request) error {
 	if r.Method == http.MethodHead {
 		return nil
 	}
-	v, err := s.watcher.Join(r.Context())
-	if errors.Is(err, livefeed.ErrViewers) {
-		return refusal{http.StatusTooManyRequests, err.Error()}
+	v, err := s.feed.Subscribe(r.Context())
+	if errors.Is(err, livefeed.ErrTooManySubscribers) {
+		return httpError{http.StatusTooManyRequests, err.Error()}
 	}
 	if err != nil {
 		return err
 	}
-	defer s.watcher.Leave(v)
+	defer s.feed.Unsubscribe(v)
 	out := http.NewResponseController(w)
 	for {
 		select {
@@ -70,26 +70,26 @@ func (s *Server) serveLive(w http.ResponseWriter, r *http.Request) error {
 }
 
 func (s *Server) serveHistory(w http.ResponseWriter, r *http.Request) error {
-	all, err := s.watcher.History(r.Context())
+	all, err := s.feed.History(r.Context())
 	if err != nil {
 		return err
 	}
-	answer(w, http.StatusOK, map[string]any{"every_s": livefeed.Every.Seconds(), "samples": all})
+	writeJSON(w, http.StatusOK, map[string]any{"every_s": livefeed.Every.Seconds(), "samples": all})
 	return nil
 }
 
 func (s *Server) serveTop(w http.ResponseWriter, r *http.Request) error {
-	top, err := s.watcher.Top(r.Context())
+	top, err := s.feed.Top(r.Context())
 	if err != nil {
 		return err
 	}
-	answer(w, http.StatusOK, top)
+	writeJSON(w, http.StatusOK, top)
 	return nil
 }
 
 // serveMap answers half a byte for each slot, as watch.Watcher.Map says.
 func (s *Server) serveMap(w http.ResponseWriter, r *http.Request) error {
-	cells, err := s.watcher.Map(r.Context())
+	cells, err := s.feed.Map(r.Context())
 	if err != nil {
 		return err
 	}
@@ -103,22 +103,22 @@ func (s *Server) serveSlot(w http.ResponseWriter, r *http.Request) error {
 	count := s.daemon.Settings().QueueCount
 	n, err := strconv.ParseUint(r.PathValue("slot"), 10, 32)
 	if err != nil || n >= uint64(count) {
-		return badf("slot %.40q: a whole number from 0 to %d is wanted", r.PathValue("slot"), count-1)
+		return badRequestf("slot %.40q: a whole number from 0 to %d is wanted", r.PathValue("slot"), count-1)
 	}
 	views, err := s.daemon.SlotsNumbered(r.Context(), []uint32{uint32(n)}, slotHosts)
 	if err != nil {
 		return err
 	}
 	if len(views) == 0 {
-		return refusal{http.StatusNotFound, "slot " + strconv.FormatUint(n, 10) + " is empty"}
+		return httpError{http.StatusNotFound, "slot " + strconv.FormatUint(n, 10) + " is empty"}
 	}
-	answer(w, http.StatusOK, s.slotsOf(views)[0])
+	writeJSON(w, http.StatusOK, s.slotsOf(views)[0])
 	return nil
 }
 
 func (s *Server) serveWarnings(w http.ResponseWriter, _ *http.Request) error {
 	list, _ := s.warnings.after(0, keptWarnings)
-	answer(w, http.StatusOK, map[string]any{"warnings": list})
+	writeJSON(w, http.StatusOK, map[string]any{"warnings": list})
 	return nil
 }
 
@@ -142,6 +142,6 @@ func (s *Server) serveSettings(w http.ResponseWriter, _ *http.Request) error {
 		}
 		list = append(list, shownSetting{Name: one.Name, Value: one.Value, Source: source, Live: one.Live})
 	}
-	answer(w, http.StatusOK, map[string]any{"settings": list})
+	writeJSON(w, http.StatusOK, map[string]any{"settings": list})
 	return nil
 }

@@ -21,7 +21,7 @@ import (
 func TestSlotAndTop(t *testing.T) {
 	r := newRig(t, setup{config: func(c *configs.Config) { c.QueueCount, c.ReqHostPerSec = 7, 0.01 }})
 	r.put("http://127.0.0.1/1", "http://127.0.0.1/2", "http://127.0.0.2/1")
-	for end := time.Now().Add(patience); r.status().Slots.Used < 2; time.Sleep(10 * time.Millisecond) {
+	for end := time.Now().Add(testTimeout); r.status().Slots.Used < 2; time.Sleep(10 * time.Millisecond) {
 		if time.Now().After(end) {
 			t.Fatalf("slots: %+v", r.status().Slots)
 		}
@@ -61,7 +61,7 @@ func TestDelay(t *testing.T) {
 	// The index gives the host's next URL to the slots when the delay is over, and others at once.
 	r.into(&d, "POST", "/api/hosts/127.0.0.2/delay", `{"delay_s": 3600}`)
 	r.put("http://127.0.0.2/1", "http://127.0.0.2/2", "http://127.0.0.3/1", "http://127.0.0.3/2")
-	for end := time.Now().Add(patience); r.store.Stats().InTransit != 4; time.Sleep(10 * time.Millisecond) {
+	for end := time.Now().Add(testTimeout); r.store.Stats().InTransit != 4; time.Sleep(10 * time.Millisecond) {
 		if time.Now().After(end) {
 			break
 		}

@@ -141,13 +141,13 @@ func TestDashboardOfManySlots(t *testing.T) {
 	}
 	b := newBrowser(t, r.base)
 	b.screen(1440, 900, 1, false, false)
-	for end := time.Now().Add(patience); r.status().Slots.Used < slots*9/10; time.Sleep(50 * time.Millisecond) {
+	for end := time.Now().Add(testTimeout); r.status().Slots.Used < slots*9/10; time.Sleep(50 * time.Millisecond) {
 		if time.Now().After(end) {
 			t.Fatalf("slots: %+v", r.status().Slots)
 		}
 	}
 	r.crawl(1000) // not before, so that none is through with its slot while others wait for theirs
-	for end := time.Now().Add(patience); r.status().Sent == 0; time.Sleep(50 * time.Millisecond) {
+	for end := time.Now().Add(testTimeout); r.status().Sent == 0; time.Sleep(50 * time.Millisecond) {
 		if time.Now().After(end) {
 			t.Fatal("nothing is sent")
 		}

@@ -9,13 +9,13 @@ import (
 )
 
 // pause answers how it is from now on.
-func (s *Server) pause(paused bool) serve {
+func (s *Server) pause(paused bool) handler {
 	return func(w http.ResponseWriter, r *http.Request) error {
 		if err := s.daemon.Pause(r.Context(), paused); err != nil {
 			return err
 		}
 		s.log.Info().Bool("paused", paused).Str("by", r.RemoteAddr).Msg("operator pauses or resumes sending")
-		answer(w, http.StatusOK, map[string]bool{"paused": paused})
+		writeJSON(w, http.StatusOK, map[string]bool{"paused": paused})
 		return nil
 	}
 }
@@ -41,7 +41,7 @@ func (s *Server) serveBlock(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	if b.Until == nil {
-		return badf(`body: "until" is wanted, as in {"until": "2030-01-02T03:04:05Z"}; a time in the past unblocks`)
+		return badRequestf(`body: "until" is wanted, as in {"until": "2030-01-02T03:04:05Z"}; a time in the past unblocks`)
 	}
 	if longest := time.Now().Add(urlserver.MaxBlock).UTC(); b.Until.After(longest) {
 		b.Until = &longest
@@ -54,7 +54,7 @@ func (s *Server) serveBlock(w http.ResponseWriter, r *http.Request) error {
 	if b.Until.After(time.Now()) {
 		done.BlockedUntil = b.Until
 	}
-	answer(w, http.StatusOK, done)
+	writeJSON(w, http.StatusOK, done)
 	return nil
 }
 
@@ -77,16 +77,16 @@ func (s *Server) serveDelay(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	if d.Seconds == nil || *d.Seconds > maxDelay {
-		return badf(`body: "delay_s" is wanted, whole seconds from 0 to %d, as in {"delay_s": 10}`, maxDelay)
+		return badRequestf(`body: "delay_s" is wanted, whole seconds from 0 to %d, as in {"delay_s": 10}`, maxDelay)
 	}
 	err = s.daemon.Delay(r.Context(), name, *d.Seconds)
 	if errors.Is(err, urlserver.ErrNoStore) {
-		return refusal{http.StatusNotFound, err.Error() + ", which would keep the delay: docindex.kind says it is elsewhere; set it there"}
+		return httpError{http.StatusNotFound, err.Error() + ", which would keep the delay: docindex.kind says it is elsewhere; set it there"}
 	}
 	if err != nil {
 		return err
 	}
 	s.log.Info().Str("host", name).Uint32("seconds", *d.Seconds).Str("by", r.RemoteAddr).Msg("operator sets the delay of a host")
-	answer(w, http.StatusOK, d)
+	writeJSON(w, http.StatusOK, d)
 	return nil
 }

@@ -70,7 +70,7 @@ func serveAsset(w http.ResponseWriter, r *http.Request) error {
 	body, err := web.ReadFile("web/" + name)
 	media, ok := mediaTypes[path.Ext(name)]
 	if err != nil || !ok {
-		return refusal{http.StatusNotFound, "no such path"}
+		return httpError{http.StatusNotFound, "no such path"}
 	}
 	sum := sha256.Sum256(body)
 	h := w.Header()
@@ -97,7 +97,7 @@ func (s *Server) login(w http.ResponseWriter, r *http.Request) error {
 	}
 	r.Body = http.MaxBytesReader(w, r.Body, maxBody)
 	if err := r.ParseForm(); err != nil {
-		return badf("body: %v", err)
+		return badRequestf("body: %v", err)
 	}
 	ok, wait := s.gate.Try(r.RemoteAddr, strings.TrimSpace(r.PostForm.Get("token")), time.Now())
 	switch {
@@ -105,10 +105,10 @@ func (s *Server) login(w http.ResponseWriter, r *http.Request) error {
 		seconds := strconv.Itoa(int(wait/time.Second) + 1)
 		w.Header().Set("Retry-After", seconds)
 		s.failedLogin(r.RemoteAddr)
-		return page(w, http.StatusTooManyRequests, "login.html", noFault, refused("Too many attempts. Try again in "+seconds+" s."))
+		return page(w, http.StatusTooManyRequests, "login.html", noFault, faultText("Too many attempts. Try again in "+seconds+" s."))
 	case !ok:
 		s.failedLogin(r.RemoteAddr)
-		return page(w, http.StatusForbidden, "login.html", noFault, refused("This is not the token. It stands in the settings, as http.token."))
+		return page(w, http.StatusForbidden, "login.html", noFault, faultText("This is not the token. It stands in the settings, as http.token."))
 	}
 	s.gate.Begin(w, r, time.Now())
 	s.log.Info().Str("by", r.RemoteAddr).Msg("operator logs in")
@@ -126,24 +126,24 @@ func (s *Server) failedLogin(by string) {
 
 // failures counts what is told once a minute.
 type failures struct {
-	mu     sync.Mutex
-	told   time.Time
-	hidden int
+	mu       sync.Mutex
+	reported time.Time
+	hidden   int
 }
 
 // count counts one. tell: it is to be told, with how many were not since the last.
 func (f *failures) count(now time.Time) (hidden int, tell bool) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	if !f.told.IsZero() && now.Sub(f.told) < time.Minute {
+	if !f.reported.IsZero() && now.Sub(f.reported) < time.Minute {
 		f.hidden++
 		return 0, false
 	}
-	hidden, f.hidden, f.told = f.hidden, 0, now
+	hidden, f.hidden, f.reported = f.hidden, 0, now
 	return hidden, true
 }
 
-func refused(why string) string { return `<p id="fault" role="alert">` + why + `</p>` }
+func faultText(why string) string { return `<p id="fault" role="alert">` + why + `</p>` }
 
 func (s *Server) logout(w http.ResponseWriter, r *http.Request) error {
 	if s.gate != nil {

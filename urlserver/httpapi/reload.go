@@ -30,12 +30,12 @@ func (r RefusedSettings) Unwrap() error { return r.Err }
 
 func (s *Server) serveReload(w http.ResponseWriter, r *http.Request) error {
 	if s.reload == nil {
-		return refusal{http.StatusNotFound, "this daemon has no settings file to read again"}
+		return httpError{http.StatusNotFound, "this daemon has no settings file to read again"}
 	}
 	s.log.Info().Str("by", r.RemoteAddr).Msg("operator has the settings read again")
 	told, err := s.reload(r.Context())
 	if bad, is := errors.AsType[RefusedSettings](err); is {
-		answer(w, http.StatusUnprocessableEntity, map[string]any{"error": bad.Error(), "mistakes": mistakes(err)})
+		writeJSON(w, http.StatusUnprocessableEntity, map[string]any{"error": bad.Error(), "mistakes": mistakes(err)})
 		return nil
 	}
 	if err != nil {
@@ -49,7 +49,7 @@ func (s *Server) serveReload(w http.ResponseWriter, r *http.Request) error {
 	if told.Refused == nil {
 		told.Refused = []RefusedSetting{}
 	}
-	answer(w, http.StatusOK, told)
+	writeJSON(w, http.StatusOK, told)
 	return nil
 }
 

@@ -203,7 +203,7 @@ func (r *rig) spider() *fake {
 // next is the TRANS_ID of the next document, once it has come.
 func (f *fake) next() string {
 	f.t.Helper()
-	f.conn.SetReadDeadline(time.Now().Add(patience))
+	f.conn.SetReadDeadline(time.Now().Add(testTimeout))
 	line, err := f.in.ReadString('\n')
 	if err != nil {
 		f.t.Fatal(err)

@@ -17,11 +17,11 @@ import (
 // maxBody bounds the bodies of the API.
 const maxBody = 4 << 10
 
-// serve answers a request, or says why it does not.
-type serve func(w http.ResponseWriter, r *http.Request) error
+// handler answers a request, or says why it does not.
+type handler func(w http.ResponseWriter, r *http.Request) error
 
-// table is all there is to be asked.
-func (s *Server) table() *http.ServeMux {
+// routeTable is all there is to be asked.
+func (s *Server) routeTable() *http.ServeMux {
 	mux := http.NewServeMux()
 	for pattern, m := range map[string]methods{
 		"/{$}":                    {http.MethodGet: s.serveDashboard},
@@ -54,7 +54,7 @@ func (s *Server) table() *http.ServeMux {
 	}
 	mux.Handle("/docindex/", s.docIndex())
 	mux.HandleFunc("/", func(w http.ResponseWriter, r *http.Request) {
-		refuse(w, refusal{http.StatusNotFound, "no such path"})
+		writeError(w, httpError{http.StatusNotFound, "no such path"})
 	})
 	return mux
 }
@@ -63,24 +63,24 @@ func (s *Server) table() *http.ServeMux {
 func (s *Server) docIndex() http.Handler {
 	if s.store == nil {
 		return http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
-			refuse(w, refusal{http.StatusNotFound, "this daemon has no doc index of its own: docindex.kind says it is elsewhere; ask there"})
+			writeError(w, httpError{http.StatusNotFound, "this daemon has no doc index of its own: docindex.kind says it is elsewhere; ask there"})
 		})
 	}
 	inner := httpserver.Handler(s.store)
 	mux := http.NewServeMux()
-	candidates := s.wholeBody(inner)
+	candidates := s.limitBodies(inner)
 	mux.HandleFunc("/docindex/candidates", func(w http.ResponseWriter, r *http.Request) {
 		s.daemon.NoteRemoteLease()
 		candidates.ServeHTTP(w, r)
 	})
-	mux.Handle("/docindex/outcomes", s.wholeBody(inner))
+	mux.Handle("/docindex/outcomes", s.limitBodies(inner))
 	mux.Handle("/docindex/dump", export.Handler(s.store))
 	mux.Handle("/", inner)
 	return mux
 }
 
 // methods serves one path, by method.
-type methods map[string]serve
+type methods map[string]handler
 
 // ServeHTTP answers HEAD as GET without the body, which net/http drops.
 func (m methods) ServeHTTP(w http.ResponseWriter, r *http.Request) {
@@ -91,11 +91,11 @@ func (m methods) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	do, ok := m[method]
 	if !ok {
 		w.Header().Set("Allow", m.allow())
-		refuse(w, refusal{http.StatusMethodNotAllowed, fmt.Sprintf("%.20s is not possible here; use %s", r.Method, m.allow())})
+		writeError(w, httpError{http.StatusMethodNotAllowed, fmt.Sprintf("%.20s is not possible here; use %s", r.Method, m.allow())})
 		return
 	}
 	if err := do(w, r); err != nil {
-		refuse(w, err)
+		writeError(w, err)
 	}
 }
 
@@ -108,30 +108,30 @@ func (m methods) allow() string {
 	return strings.Join(names, ", ")
 }
 
-// refusal is an error with the status to answer.
-type refusal struct {
+// httpError is an error with the status to answer.
+type httpError struct {
 	status int
 	text   string
 }
 
-func (r refusal) Error() string { return r.text }
+func (r httpError) Error() string { return r.text }
 
-func badf(format string, args ...any) error {
-	return refusal{http.StatusBadRequest, fmt.Sprintf(format, args...)}
+func badRequestf(format string, args ...any) error {
+	return httpError{http.StatusBadRequest, fmt.Sprintf(format, args...)}
 }
 
-// refuse answers an error. What is no refusal comes from the daemon, which is busy
+// writeError answers an error. What is no refusal comes from the daemon, which is busy
 // beyond the request's patience or has stopped.
-func refuse(w http.ResponseWriter, err error) {
+func writeError(w http.ResponseWriter, err error) {
 	status := http.StatusServiceUnavailable
-	if r, ok := errors.AsType[refusal](err); ok {
+	if r, ok := errors.AsType[httpError](err); ok {
 		status = r.status
 	}
-	answer(w, status, map[string]string{"error": err.Error()})
+	writeJSON(w, status, map[string]string{"error": err.Error()})
 }
 
-// answer sends v as JSON.
-func answer(w http.ResponseWriter, status int, v any) {
+// writeJSON sends v as JSON.
+func writeJSON(w http.ResponseWriter, status int, v any) {
 	w.Header().Set("Content-Type", "application/json")
 	w.WriteHeader(status)
 	out := json.NewEncoder(w)
@@ -143,22 +143,22 @@ func answer(w http.ResponseWriter, status int, v any) {
 func readJSON(w http.ResponseWriter, r *http.Request, v any) error {
 	text, err := io.ReadAll(http.MaxBytesReader(w, r.Body, maxBody))
 	if err != nil {
-		return badf("body: %v", err)
+		return badRequestf("body: %v", err)
 	}
 	in := json.NewDecoder(strings.NewReader(string(text)))
 	in.DisallowUnknownFields()
 	err = in.Decode(v)
 	if kind, wrong := errors.AsType[*json.UnmarshalTypeError](err); wrong && kind.Field == "" {
-		return badf("body: a JSON %s; an object is wanted", kind.Value)
+		return badRequestf("body: a JSON %s; an object is wanted", kind.Value)
 	}
 	if errors.Is(err, io.EOF) {
-		return badf("body: it is empty; a JSON object is wanted")
+		return badRequestf("body: it is empty; a JSON object is wanted")
 	}
 	if err != nil {
-		return badf("body: %v", err)
+		return badRequestf("body: %v", err)
 	}
 	if _, err := in.Token(); !errors.Is(err, io.EOF) {
-		return badf("body: more behind the JSON object")
+		return badRequestf("body: more behind the JSON object")
 	}
 	return nil
 }

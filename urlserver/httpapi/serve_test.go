@@ -167,8 +167,8 @@ func TestWholeBodyHasATime(t *testing.T) {
 			}
 		})
 		_, err := io.Copy(io.Discard, conn)
-		if got := time.Since(start); got < wholeTimeout || got > wholeTimeout+time.Second {
-			t.Errorf("cut off after %v (%v); want %v", got, err, wholeTimeout)
+		if got := time.Since(start); got < bodyTimeout || got > bodyTimeout+time.Second {
+			t.Errorf("cut off after %v (%v); want %v", got, err, bodyTimeout)
 		}
 		conn.Close()
 		talk.Wait()
@@ -189,19 +189,19 @@ func TestSlowReaders(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				const size = 10 * maxWrite
-				s := &Server{patient: ioTimeout}
-				srv := &http.Server{Handler: s.unhurried(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+				const size = 10 * writePiece
+				s := &Server{ioTimeout: ioTimeout}
+				srv := &http.Server{Handler: s.withDeadlines(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 					w.Write(make([]byte, size)) // its error is the peer's
 				}))}
 				l := newPipes()
 				go srv.Serve(l)
 				conn := l.dial()
 				send(t, conn, "GET / HTTP/1.0\r\n\r\n")
-				in, got := bufio.NewReaderSize(conn, maxWrite), 0
+				in, got := bufio.NewReaderSize(conn, writePiece), 0
 				for {
 					time.Sleep(c.pause)
-					n, err := io.CopyN(io.Discard, in, maxWrite)
+					n, err := io.CopyN(io.Discard, in, writePiece)
 					got += int(n)
 					if err != nil {
 						break

@@ -64,7 +64,7 @@ func TestDashboardShares(t *testing.T) {
 		return now != nil && now.Held == 24 && // one a host
 			js[bool](b, shown, "reservation", "held now", fmt.Sprint(now.Held)) && js[bool](b, shown, "reservation", "got", fmt.Sprint(now.Granted))
 	}
-	for end := time.Now().Add(patience); !asTold(); time.Sleep(10 * time.Millisecond) {
+	for end := time.Now().Add(testTimeout); !asTold(); time.Sleep(10 * time.Millisecond) {
 		if time.Now().After(end) {
 			t.Fatalf("reservation: %+v; the page says %s", r.status().Reservation, js[string](b, "document.getElementById('t-reservation').innerText"))
 		}

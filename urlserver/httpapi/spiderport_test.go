@@ -68,7 +68,7 @@ func TestWebPageCannotPlayTheSpider(t *testing.T) {
 	time.Sleep(8 * time.Second)
 	r.crawl(0)
 	got := r.store.Stats()
-	for end := time.Now().Add(patience); time.Now().Before(end); time.Sleep(20 * time.Millisecond) {
+	for end := time.Now().Add(testTimeout); time.Now().Before(end); time.Sleep(20 * time.Millisecond) {
 		total := 0
 		got = r.store.Stats()
 		for _, n := range got.Outcomes {

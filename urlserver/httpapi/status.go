@@ -92,7 +92,7 @@ func (s *Server) serveStatus(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	answer(w, http.StatusOK, s.statusOf(now, s.totals.fresh()))
+	writeJSON(w, http.StatusOK, s.statusOf(now, s.totals.fresh()))
 	return nil
 }
 
@@ -176,7 +176,7 @@ func seconds(d time.Duration) float64 {
 }
 
 func (s *Server) serveHealth(w http.ResponseWriter, _ *http.Request) error {
-	answer(w, http.StatusOK, map[string]bool{"alive": true})
+	writeJSON(w, http.StatusOK, map[string]bool{"alive": true})
 	return nil
 }
 
@@ -189,9 +189,9 @@ type readiness struct {
 func (s *Server) serveReady(w http.ResponseWriter, r *http.Request) error {
 	reasons := s.daemon.Ready(r.Context())
 	if len(reasons) > 0 {
-		answer(w, http.StatusServiceUnavailable, readiness{Reasons: reasons})
+		writeJSON(w, http.StatusServiceUnavailable, readiness{Reasons: reasons})
 		return nil
 	}
-	answer(w, http.StatusOK, readiness{Ready: true, Reasons: []string{}})
+	writeJSON(w, http.StatusOK, readiness{Ready: true, Reasons: []string{}})
 	return nil
 }

@@ -20,26 +20,26 @@ const (
 
 // Sample is what happened in the time up to At.
 type Sample struct {
-	At       int64                    `json:"at"`   // seconds since 1970
-	Sent     Figure                   `json:"sent"` // a second
-	Outcomes [docindex.Kinds]Figure   `json:"outcomes"`
-	Delay    [len(quantiles)]*Figure  `json:"delay"` // due to sent, seconds: median and 99th percentile; null: nothing was sent
-	Index    *Figure                  `json:"index"` // mean time of a request for candidates, seconds; null: there was none
-	DNS      *Figure                  `json:"dns"`   // mean time of a look-up, seconds; null: there was none
-	Held     int                      `json:"held"`  // at its end
-	Leftover int                      `json:"leftover"`
-	InFlight int                      `json:"in_flight"`
-	Statuses [docindex.Classes]Figure `json:"statuses"` // documents a second, by docindex.Class
-	Fetch    *Figure                  `json:"fetch"`    // mean time from sending to DONE, seconds; null: nothing was fetched
+	At       int64                     `json:"at"`   // seconds since 1970
+	Sent     Rounded                   `json:"sent"` // a second
+	Outcomes [docindex.Kinds]Rounded   `json:"outcomes"`
+	Delay    [len(quantiles)]*Rounded  `json:"delay"` // due to sent, seconds: median and 99th percentile; null: nothing was sent
+	Index    *Rounded                  `json:"index"` // mean time of a request for candidates, seconds; null: there was none
+	DNS      *Rounded                  `json:"dns"`   // mean time of a look-up, seconds; null: there was none
+	Held     int                       `json:"held"`  // at its end
+	Leftover int                       `json:"leftover"`
+	InFlight int                       `json:"in_flight"`
+	Statuses [docindex.Classes]Rounded `json:"statuses"` // documents a second, by docindex.Class
+	Fetch    *Rounded                  `json:"fetch"`    // mean time from sending to DONE, seconds; null: nothing was fetched
 }
 
 var quantiles = [...]float64{0.5, 0.99}
 
-// Figure is a number of which three digits are told.
-type Figure float64
+// Rounded is a number of which three digits are told.
+type Rounded float64
 
 // MarshalJSON writes three digits.
-func (f Figure) MarshalJSON() ([]byte, error) {
+func (f Rounded) MarshalJSON() ([]byte, error) {
 	if math.IsNaN(float64(f)) || math.IsInf(float64(f), 0) {
 		return []byte("null"), nil
 	}
@@ -54,18 +54,18 @@ type history struct {
 }
 
 // History returns the samples there are, the oldest first.
-func (w *Watcher) History(ctx context.Context) (all []Sample, err error) {
+func (w *Feed) History(ctx context.Context) (all []Sample, err error) {
 	err = w.do(ctx, func(context.Context) { all = append([]Sample{}, w.history.samples...) })
 	return all, err
 }
 
 // sample adds to the history, and tells viewers.
-func (w *Watcher) sample(ctx context.Context) {
+func (w *Feed) sample(ctx context.Context) {
 	now, err := w.cfg.Source.Status(ctx)
 	if err != nil {
 		return // it stops; so will this
 	}
-	if !w.history.add(now, time.Now()) || len(w.viewers) == 0 {
+	if !w.history.add(now, time.Now()) || len(w.subscribers) == 0 {
 		return
 	}
 	var m message
@@ -83,12 +83,12 @@ func (h *history) add(now urlserver.Status, at time.Time) bool {
 	if len(h.samples) == samples {
 		h.samples = append(h.samples[:0], h.samples[1:]...)
 	}
-	h.samples = append(h.samples, between(&last, &now, at.Sub(began), at))
+	h.samples = append(h.samples, newSample(&last, &now, at.Sub(began), at))
 	return true
 }
 
-func between(last, now *urlserver.Status, took time.Duration, at time.Time) Sample {
-	rate := func(from, to uint64) Figure { return Figure(float64(to-min(from, to)) / took.Seconds()) }
+func newSample(last, now *urlserver.Status, took time.Duration, at time.Time) Sample {
+	rate := func(from, to uint64) Rounded { return Rounded(float64(to-min(from, to)) / took.Seconds()) }
 	s := Sample{
 		At: at.Unix(), Sent: rate(last.Sent, now.Sent),
 		Held: now.Slots.Held, Leftover: now.Slots.Leftover, InFlight: now.Slots.InFlight,
@@ -100,26 +100,26 @@ func between(last, now *urlserver.Status, took time.Duration, at time.Time) Samp
 		s.Statuses[class] = rate(last.Classes[class], now.Classes[class])
 	}
 	s.Fetch = mean(now.FetchTook-last.FetchTook, now.Outcomes[docindex.Done]-last.Outcomes[docindex.Done])
-	delay := less(now.Delay, last.Delay)
+	delay := since(now.Delay, last.Delay)
 	for i, q := range quantiles {
 		s.Delay[i] = quantile(delay, q)
 	}
-	index := less(now.CandidateCalls.Seconds, last.CandidateCalls.Seconds)
+	index := since(now.CandidateCalls.Seconds, last.CandidateCalls.Seconds)
 	s.Index = mean(index.Sum, count(index))
 	s.DNS = mean(now.DNS.Took-last.DNS.Took, now.DNS.Asked-last.DNS.Asked)
 	return s
 }
 
-func mean(sum time.Duration, n uint64) *Figure {
+func mean(sum time.Duration, n uint64) *Rounded {
 	if n == 0 {
 		return nil
 	}
-	f := Figure(sum.Seconds() / float64(n))
+	f := Rounded(sum.Seconds() / float64(n))
 	return &f
 }
 
-// less is what came into a histogram since an earlier look at it.
-func less(now, last engine.Histogram) engine.Histogram {
+// since is what came into a histogram since an earlier look at it.
+func since(now, last engine.Histogram) engine.Histogram {
 	for i := range now.Buckets {
 		now.Buckets[i] -= last.Buckets[i]
 	}
@@ -135,7 +135,7 @@ func count(h engine.Histogram) (n uint64) {
 }
 
 // quantile is as near as the buckets allow, in seconds; nil: there is nothing.
-func quantile(h engine.Histogram, q float64) *Figure {
+func quantile(h engine.Histogram, q float64) *Rounded {
 	all := count(h)
 	if all == 0 {
 		return nil
@@ -144,11 +144,11 @@ func quantile(h engine.Histogram, q float64) *Figure {
 	for i, n := range h.Buckets {
 		to := engine.Bounds[min(i, len(engine.Bounds)-1)].Seconds()
 		if in := float64(n); n > 0 && below+in >= rank {
-			f := Figure(from + (to-from)*(rank-below)/in)
+			f := Rounded(from + (to-from)*(rank-below)/in)
 			return &f
 		}
 		below, from = below+float64(n), to
 	}
-	f := Figure(from)
+	f := Rounded(from)
 	return &f
 }

@@ -44,28 +44,28 @@ type Blocked struct {
 }
 
 // Top returns the lists, none of whose slots was looked at longer ago than some seconds.
-func (w *Watcher) Top(ctx context.Context) (t Top, err error) {
+func (w *Feed) Top(ctx context.Context) (t Top, err error) {
 	asked := w.do(ctx, func(ctx context.Context) { t, err = w.top(ctx) })
 	return t, cmp.Or(asked, err)
 }
 
-func (w *Watcher) top(ctx context.Context) (t Top, err error) {
-	if err := w.lookAtAll(ctx); err != nil {
+func (w *Feed) top(ctx context.Context) (t Top, err error) {
+	if err := w.refreshAll(ctx); err != nil {
 		return t, err
 	}
-	var busy, slow []entry
-	for i := range w.stripes {
-		for _, e := range w.stripes[i].busy {
-			busy = keep(busy, e, busier)
+	var busy, slow []topEntry
+	for i := range w.chunks {
+		for _, e := range w.chunks[i].busy {
+			busy = insertTop(busy, e, busier)
 		}
-		for _, e := range w.stripes[i].slow {
-			slow = keep(slow, e, slower)
+		for _, e := range w.chunks[i].slow {
+			slow = insertTop(slow, e, slower)
 		}
 	}
-	if t.Busiest, err = w.named(ctx, busy); err != nil {
+	if t.Busiest, err = w.describe(ctx, busy); err != nil {
 		return t, err
 	}
-	if t.Slowest, err = w.named(ctx, slow); err != nil {
+	if t.Slowest, err = w.describe(ctx, slow); err != nil {
 		return t, err
 	}
 	blocked, all, err := w.cfg.Source.Blocked(ctx, blockedHosts)
@@ -89,8 +89,8 @@ func (w *Watcher) top(ctx context.Context) (t Top, err error) {
 	return t, nil
 }
 
-// named asks who is in the slots of a list, and how they are by now.
-func (w *Watcher) named(ctx context.Context, list []entry) ([]Slot, error) {
+// describe asks who is in the slots of a list, and how they are by now.
+func (w *Feed) describe(ctx context.Context, list []topEntry) ([]Slot, error) {
 	numbers := make([]uint32, len(list))
 	for i, e := range list {
 		numbers[i] = e.slot
@@ -114,6 +114,6 @@ func (w *Watcher) named(ctx context.Context, list []entry) ([]Slot, error) {
 	return slots, nil
 }
 
-func (w *Watcher) date(t time.Duration) time.Time {
+func (w *Feed) date(t time.Duration) time.Time {
 	return w.cfg.Source.Date(t).UTC().Truncate(time.Millisecond)
 }

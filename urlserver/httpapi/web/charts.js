@@ -88,7 +88,7 @@ function options(c) {
   const ink = color("dim"), line = color("line");
   const axis = { stroke: ink, grid: { stroke: line, width: 1 }, ticks: { stroke: line, width: 1, size: 4 }, font: "11px system-ui, sans-serif" };
   return {
-    width: $("plot-" + c.id).clientWidth || 300, height: 150, padding: [8, 8, 0, 0],
+    width: $("plot-" + c.id).clientWidth || 300, height: 150, padding: [8, 18, 0, 0],
     legend: { show: false }, cursor: { points: { size: 5 }, drag: { x: false, y: false } },
     scales: {
       x: { time: true, range },

@@ -7,23 +7,23 @@ import (
 )
 
 const (
-	// maxWhole is how many requests at once may have their bodies taken into memory,
+	// maxBodies is how many requests at once may have their bodies taken into memory,
 	// which is up to 64 MiB each: a store's candidates and outcomes.
-	maxWhole = 16
+	maxBodies = 16
 
-	// wholeTimeout is for one of those bodies, from the request's beginning.
-	wholeTimeout = time.Minute
+	// bodyTimeout is for one of those bodies, from the request's beginning.
+	bodyTimeout = time.Minute
 
-	// maxWrite is the most that has to get through within one patience.
-	maxWrite = 64 << 10
+	// writePiece is the most that has to get through within one patience.
+	writePiece = 64 << 10
 )
 
-// unhurried gives a peer as long as it wants, while it goes on reading and writing.
-func (s *Server) unhurried(next http.Handler) http.Handler {
+// withDeadlines gives a peer as long as it wants, while it goes on reading and writing.
+func (s *Server) withDeadlines(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		pw := &patientWriter{ResponseWriter: w, control: http.NewResponseController(w), patience: s.patient}
+		pw := &deadlineWriter{ResponseWriter: w, control: http.NewResponseController(w), patience: s.ioTimeout}
 		if r.ContentLength != 0 {
-			body := &patientBody{ReadCloser: r.Body, control: pw.control, patience: s.patient}
+			body := &deadlineReader{ReadCloser: r.Body, control: pw.control, patience: s.ioTimeout}
 			body.renew()
 			r.Body = body
 		}
@@ -32,8 +32,8 @@ func (s *Server) unhurried(next http.Handler) http.Handler {
 	})
 }
 
-// patientBody fails when nothing comes for too long.
-type patientBody struct {
+// deadlineReader fails when nothing comes for too long.
+type deadlineReader struct {
 	io.ReadCloser
 	control  *http.ResponseController
 	patience time.Duration
@@ -43,7 +43,7 @@ type patientBody struct {
 // Read renews the patience. At the body's end it ends: what the connection waits for
 // then is the next request. After a failure it stays over, so that net/http does not wait
 // for the rest of the body.
-func (b *patientBody) Read(p []byte) (int, error) {
+func (b *deadlineReader) Read(p []byte) (int, error) {
 	b.renew()
 	n, err := b.ReadCloser.Read(p)
 	if err == io.EOF {
@@ -52,7 +52,7 @@ func (b *patientBody) Read(p []byte) (int, error) {
 	return n, err
 }
 
-func (b *patientBody) renew() {
+func (b *deadlineReader) renew() {
 	until := time.Now().Add(b.patience)
 	if !b.last.IsZero() && b.last.Before(until) {
 		until = b.last
@@ -60,26 +60,26 @@ func (b *patientBody) renew() {
 	_ = b.control.SetReadDeadline(until) // a connection that is gone fails the read
 }
 
-// patientWriter fails when nothing is taken for too long.
-type patientWriter struct {
+// deadlineWriter fails when nothing is taken for too long.
+type deadlineWriter struct {
 	http.ResponseWriter
 	control  *http.ResponseController
 	patience time.Duration
 }
 
 // Unwrap is for http.ResponseController.
-func (w *patientWriter) Unwrap() http.ResponseWriter { return w.ResponseWriter }
+func (w *deadlineWriter) Unwrap() http.ResponseWriter { return w.ResponseWriter }
 
 // WriteHeader renews the patience.
-func (w *patientWriter) WriteHeader(status int) {
+func (w *deadlineWriter) WriteHeader(status int) {
 	w.renew()
 	w.ResponseWriter.WriteHeader(status)
 }
 
 // Write renews the patience with each piece.
-func (w *patientWriter) Write(p []byte) (n int, err error) {
+func (w *deadlineWriter) Write(p []byte) (n int, err error) {
 	for first := true; first || len(p) > 0 && err == nil; first = false {
-		piece := p[:min(len(p), maxWrite)]
+		piece := p[:min(len(p), writePiece)]
 		w.renew()
 		var m int
 		m, err = w.ResponseWriter.Write(piece)
@@ -89,21 +89,21 @@ func (w *patientWriter) Write(p []byte) (n int, err error) {
 	return n, err
 }
 
-func (w *patientWriter) renew() {
+func (w *deadlineWriter) renew() {
 	_ = w.control.SetWriteDeadline(time.Now().Add(w.patience)) // a connection that is gone fails the write
 }
 
-// wholeBody bounds how many bodies are in memory at once, and for how long.
-func (s *Server) wholeBody(next http.Handler) http.Handler {
+// limitBodies bounds how many bodies are in memory at once, and for how long.
+func (s *Server) limitBodies(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		select {
-		case s.whole <- struct{}{}:
-			defer func() { <-s.whole }()
+		case s.bodies <- struct{}{}:
+			defer func() { <-s.bodies }()
 		case <-r.Context().Done():
 			return
 		}
-		if body, ok := r.Body.(*patientBody); ok {
-			body.last = time.Now().Add(wholeTimeout)
+		if body, ok := r.Body.(*deadlineReader); ok {
+			body.last = time.Now().Add(bodyTimeout)
 		}
 		next.ServeHTTP(w, r)
 	})

@@ -45,7 +45,7 @@ func (f *fake) Status(context.Context) (s urlserver.Status, err error) {
 	return s, nil
 }
 
-func (f *fake) Glances(_ context.Context, from int, dst []hostslots.SlotSummary) error {
+func (f *fake) Summaries(_ context.Context, from int, dst []hostslots.SlotSummary) error {
 	f.do(func() { f.looks += copy(dst, f.slots[from:]) })
 	return nil
 }
@@ -70,14 +70,14 @@ func (f *fake) RuleBlocked(context.Context, int) ([]string, bool, error) {
 func (f *fake) Date(t time.Duration) time.Time { return f.start.Add(t) }
 
 // bubble runs a Watcher over a fake in virtual time.
-func bubble(t *testing.T, slots int, test func(f *fake, w *Watcher)) {
+func bubble(t *testing.T, slots int, test func(f *fake, w *Feed)) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
 		f := &fake{slots: make([]hostslots.SlotSummary, slots), start: time.Now()}
 		w := New(Config{
-			Source: f, Slots: slots, Length: func() int { return 8 },
-			Status: func(s urlserver.Status) any { return map[string]uint64{"sent": s.Sent} },
-			News:   func(uint64, int) (any, uint64) { return []string{}, 0 },
+			Source: f, SlotCount: slots, QueueLen: func() int { return 8 },
+			Status:   func(s urlserver.Status) any { return map[string]uint64{"sent": s.Sent} },
+			Warnings: func(uint64, int) (any, uint64) { return []string{}, 0 },
 		})
 		ctx, end := context.WithCancel(context.Background())
 		ended := make(chan struct{})
@@ -144,7 +144,7 @@ func packed(slots []hostslots.SlotSummary) []byte {
 // However many slots change, a viewer has them all in a while, and gets no more than it should.
 func TestViewersKeepUp(t *testing.T) {
 	const slots = 100_001
-	bubble(t, slots, func(f *fake, w *Watcher) {
+	bubble(t, slots, func(f *fake, w *Feed) {
 		rng := rand.New(rand.NewPCG(1, 2))
 		change := func(n int) {
 			f.do(func() {
@@ -154,7 +154,7 @@ func TestViewersKeepUp(t *testing.T) {
 			})
 		}
 		change(slots)
-		v, err := w.Join(context.Background())
+		v, err := w.Subscribe(context.Background())
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -170,7 +170,7 @@ func TestViewersKeepUp(t *testing.T) {
 			most = max(most, len(text))
 			eyes.take(t, text)
 		}
-		for range slots/(beatStripes*stripeSlots) + 2 { // nothing changes: all is told
+		for range slots/(chunksPerTick*chunkSlots) + 2 { // nothing changes: all is told
 			eyes.take(t, <-v.C)
 		}
 		if !slices.Equal(eyes.cells, packed(f.slots)) {
@@ -185,13 +185,13 @@ func TestViewersKeepUp(t *testing.T) {
 		if most > maxMessage {
 			t.Errorf("%d bytes in a second", most)
 		}
-		w.Leave(v)
+		w.Unsubscribe(v)
 	})
 }
 
 // While nobody looks there is a status each ten seconds, and nothing else.
 func TestNoWorkForNobody(t *testing.T) {
-	bubble(t, 10_000, func(f *fake, w *Watcher) {
+	bubble(t, 10_000, func(f *fake, w *Feed) {
 		watchFor := func(d time.Duration) (asked, looks int) {
 			f.do(func() { asked, looks = f.asked, f.looks })
 			time.Sleep(d)
@@ -203,7 +203,7 @@ func TestNoWorkForNobody(t *testing.T) {
 		if asked, looks := watchFor(10 * Every); asked != 10 || looks != 0 {
 			t.Errorf("nobody looks: %d statuses, %d slots", asked, looks)
 		}
-		v, err := w.Join(context.Background())
+		v, err := w.Subscribe(context.Background())
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -214,7 +214,7 @@ func TestNoWorkForNobody(t *testing.T) {
 		if asked, looks := watchFor(Every); asked < 10 || looks < 10_000 {
 			t.Errorf("somebody looks: %d statuses, %d slots", asked, looks)
 		}
-		w.Leave(v)
+		w.Unsubscribe(v)
 		if asked, looks := watchFor(10 * Every); asked != 10 || looks != 0 {
 			t.Errorf("nobody looks any more: %d statuses, %d slots", asked, looks)
 		}
@@ -222,45 +222,45 @@ func TestNoWorkForNobody(t *testing.T) {
 }
 
 func TestSlowViewersAreDropped(t *testing.T) {
-	bubble(t, 1, func(f *fake, w *Watcher) {
-		slow, err := w.Join(context.Background())
+	bubble(t, 1, func(f *fake, w *Feed) {
+		slow, err := w.Subscribe(context.Background())
 		if err != nil {
 			t.Fatal(err)
 		}
-		quick, err := w.Join(context.Background())
+		quick, err := w.Subscribe(context.Background())
 		if err != nil {
 			t.Fatal(err)
 		}
-		for range 3 * queued {
+		for range 3 * maxBehind {
 			<-quick.C
 		}
 		n := 0
 		for range slow.C {
 			n++
 		}
-		if n != queued {
-			t.Errorf("the slow one got %d messages; want %d", n, queued)
+		if n != maxBehind {
+			t.Errorf("the slow one got %d messages; want %d", n, maxBehind)
 		}
-		w.Leave(slow) // once more does no harm
-		w.Leave(quick)
+		w.Unsubscribe(slow) // once more does no harm
+		w.Unsubscribe(quick)
 	})
 }
 
 func TestViewersAreBounded(t *testing.T) {
-	bubble(t, 1, func(f *fake, w *Watcher) {
-		var all []*Viewer
-		for range maxViewers {
-			v, err := w.Join(context.Background())
+	bubble(t, 1, func(f *fake, w *Feed) {
+		var all []*Subscriber
+		for range maxSubscribers {
+			v, err := w.Subscribe(context.Background())
 			if err != nil {
 				t.Fatal(err)
 			}
 			all = append(all, v)
 		}
-		if _, err := w.Join(context.Background()); !errors.Is(err, ErrViewers) {
+		if _, err := w.Subscribe(context.Background()); !errors.Is(err, ErrTooManySubscribers) {
 			t.Errorf("one more: %v", err)
 		}
-		w.Leave(all[0])
-		if _, err := w.Join(context.Background()); err != nil {
+		w.Unsubscribe(all[0])
+		if _, err := w.Subscribe(context.Background()); err != nil {
 			t.Errorf("one again: %v", err)
 		}
 	})
@@ -268,10 +268,10 @@ func TestViewersAreBounded(t *testing.T) {
 
 // The lists are those that a look at all slots at once would give.
 func TestTop(t *testing.T) {
-	const slots = 3*stripeSlots + 7
-	bubble(t, slots, func(f *fake, w *Watcher) {
+	const slots = 3*chunkSlots + 7
+	bubble(t, slots, func(f *fake, w *Feed) {
 		rng := rand.New(rand.NewPCG(3, 4))
-		var all []entry
+		var all []topEntry
 		f.do(func() {
 			f.blocked = []hostslots.BlockedHost{{Name: "b.example", Until: 2 * time.Hour}, {Name: "a.example", Until: time.Hour}}
 		})
@@ -280,7 +280,7 @@ func TestTop(t *testing.T) {
 			if rng.IntN(3) == 0 {
 				g = hostslots.SlotSummary{}
 			} else {
-				all = append(all, entry{slot: uint32(i), docs: g.Docs, gap: g.Gap})
+				all = append(all, topEntry{slot: uint32(i), docs: g.Docs, gap: g.Gap})
 			}
 			f.do(func() { f.slots[i] = g })
 		}
@@ -288,7 +288,7 @@ func TestTop(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		check := func(name string, got []Slot, order func(a, b entry) int) {
+		check := func(name string, got []Slot, order func(a, b topEntry) int) {
 			slices.SortFunc(all, order)
 			var want, have []uint32
 			for _, e := range all[:topSlots] {
@@ -314,8 +314,8 @@ func TestTop(t *testing.T) {
 }
 
 func TestHistory(t *testing.T) {
-	bubble(t, 1, func(f *fake, w *Watcher) {
-		v, err := w.Join(context.Background())
+	bubble(t, 1, func(f *fake, w *Feed) {
+		v, err := w.Subscribe(context.Background())
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -356,7 +356,7 @@ func TestHistory(t *testing.T) {
 		if err != nil || len(all) != samples || all[len(all)-1].At-all[0].At != 3600 {
 			t.Errorf("after two hours %d samples, %v", len(all), err)
 		}
-		w.Leave(v)
+		w.Unsubscribe(v)
 		if n := <-told; n != 2+720 {
 			t.Errorf("the viewer was told of %d samples; want %d", n, 2+720)
 		}
@@ -364,8 +364,8 @@ func TestHistory(t *testing.T) {
 }
 
 func TestStoppedWatcher(t *testing.T) {
-	bubble(t, 1, func(f *fake, w *Watcher) {
-		v, err := w.Join(context.Background())
+	bubble(t, 1, func(f *fake, w *Feed) {
+		v, err := w.Subscribe(context.Background())
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -375,16 +375,16 @@ func TestStoppedWatcher(t *testing.T) {
 		if _, err := w.Map(context.Background()); !errors.Is(err, ErrStopped) {
 			t.Errorf("Map: %v", err)
 		}
-		if _, err := w.Join(context.Background()); !errors.Is(err, ErrStopped) {
+		if _, err := w.Subscribe(context.Background()); !errors.Is(err, ErrStopped) {
 			t.Errorf("Join: %v", err)
 		}
-		w.Leave(v)
+		w.Unsubscribe(v)
 	})
 }
 
 // What is too long for a message is told in part, the first of a list and the latest of the warnings, or later.
 func TestMessagesFit(t *testing.T) {
-	w := &Watcher{cfg: Config{News: func(after uint64, most int) (any, uint64) {
+	w := &Feed{cfg: Config{Warnings: func(after uint64, most int) (any, uint64) {
 		return slices.Repeat([]string{strings.Repeat("w", 1000)}, most), after + 20
 	}}}
 	name := strings.Repeat("n", 253)
@@ -405,7 +405,7 @@ func TestMessagesFit(t *testing.T) {
 	} {
 		var m message
 		m.add("status", strings.Repeat("s", max(0, maxMessage-c.room-40)))
-		if last := w.addNews(&m, 0); last != c.last {
+		if last := w.addWarnings(&m, 0); last != c.last {
 			t.Errorf("%s: the last warning told is %d; want %d", c.name, last, c.last)
 		}
 		m.addTop(long)
