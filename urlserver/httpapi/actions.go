@@ -15,16 +15,16 @@ type Actions interface {
 
 var _ Actions = (*crawlcontrol.Handler)(nil)
 
-// serveActions does one request of crawl control, the same JSON as over Kafka, and answers with the same reply.
+// serveActions processes one request of crawl control. Request and reply are the JSON of Kafka's.
 func (s *Server) serveActions(w http.ResponseWriter, r *http.Request) error {
 	if s.actions == nil {
 		return httpError{http.StatusNotFound, "this daemon keeps no crawls: its doc index is elsewhere, or cannot; ask there"}
 	}
-	text, err := io.ReadAll(io.LimitReader(r.Body, crawlcontrol.MaxMessage+1)) // one byte more is refused as too long
+	text, err := io.ReadAll(io.LimitReader(r.Body, crawlcontrol.MaxMessage+1)) // with one byte more it is refused as too long
 	if err != nil {
 		return badRequestf("body: %v", err)
 	}
-	// What is begun is done, though nobody may wait for it any more: half a stop is worse than either.
+	// A request is completed even if the client has gone: half a stop would be worse than either.
 	replies, _, err := s.actions.Do(context.WithoutCancel(r.Context()), [][]byte{text})
 	if err != nil {
 		return err
@@ -35,7 +35,7 @@ func (s *Server) serveActions(w http.ResponseWriter, r *http.Request) error {
 	}
 	w.Header().Set("Content-Type", "application/json")
 	w.WriteHeader(status)
-	if _, err := w.Write(append(replies[0].Body, '\n')); err == nil { // who has gone may ask again
+	if _, err := w.Write(append(replies[0].Body, '\n')); err == nil { // a client that has gone may ask again
 		replies[0].Acknowledged(context.WithoutCancel(r.Context()))
 	}
 	return nil

@@ -12,35 +12,35 @@ import (
 
 const (
 	crawlRows    = 50     // in a list
-	crawlBytes   = 10_000 // of its JSON: a page asks each five seconds, and has 2 KB a second for it
-	maxCrawlText = 256    // bytes of a name that is looked for
+	crawlBytes   = 10_000 // of its JSON: 2 KB a second for a page that asks every five seconds
+	maxCrawlText = 256    // bytes of the parameter text
 )
 
-// crawlRow is a crawl for people.
+// crawlRow is a crawl in a list.
 type crawlRow struct {
 	SpiderID  string     `json:"spiderid"`
 	AppID     string     `json:"appid"`
 	CrawlID   string     `json:"crawlid"`
 	State     string     `json:"state"` // running, ended, stopped or expired
 	Scheduled uint64     `json:"scheduled"`
-	AtSlots   uint64     `json:"at_slots"`   // out at the slots and their spiders
-	Clients   uint64     `json:"at_clients"` // out at URL Frontier clients
+	AtSlots   uint64     `json:"at_slots"`   // given to the slots and their spiders
+	Clients   uint64     `json:"at_clients"` // given to URL Frontier clients
 	Done      uint64     `json:"done"`
 	Purged    uint64     `json:"purged"`
 	Dropped   uint64     `json:"dropped"`
 	Expires   *time.Time `json:"expires"`
 }
 
-// crawlList is the answer of /api/crawls.
+// crawlList is the reply of /api/crawls.
 type crawlList struct {
 	Crawls []crawlRow `json:"crawls"`
 	All    int        `json:"all"`
-	Note   string     `json:"note,omitempty"` // why there can be none
+	Note   string     `json:"note,omitempty"` // why there is no list
 }
 
 const noCrawls = "This daemon lists no crawls: its doc index is elsewhere, or does not keep them in a way that it can list."
 
-// serveCrawls lists crawls, those with most open documents first.
+// serveCrawls lists crawls, those with most pending documents first.
 func (s *Server) serveCrawls(w http.ResponseWriter, r *http.Request) error {
 	if s.crawls == nil {
 		writeJSON(w, http.StatusOK, crawlList{Crawls: []crawlRow{}, Note: noCrawls})
@@ -62,7 +62,7 @@ func (s *Server) serveCrawls(w http.ResponseWriter, r *http.Request) error {
 	return nil
 }
 
-// newCrawlLists lists crawls for all who look, by a text that their names have.
+// newCrawlLists returns the lists of crawls by a part of their names, each shared by all who ask.
 func newCrawlLists(lister docindex.CrawlLister) *kept[string, crawlList] {
 	return newKept(func(ctx context.Context, text string) (crawlList, error) {
 		some, all, err := lister.ListCrawls(ctx, text, crawlRows)
@@ -70,7 +70,7 @@ func newCrawlLists(lister docindex.CrawlLister) *kept[string, crawlList] {
 	})
 }
 
-// crawlRowsOf are as many rows as there is room for.
+// crawlRowsOf returns as many rows as crawlBytes allows.
 func crawlRowsOf(some []docindex.CrawlState) []crawlRow {
 	rows, left := []crawlRow{}, crawlBytes
 	for i := range some {

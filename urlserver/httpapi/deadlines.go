@@ -7,80 +7,81 @@ import (
 )
 
 const (
-	// maxBodies is how many requests at once may have their bodies taken into memory,
-	// which is up to 64 MiB each: a store's candidates and outcomes.
+	// maxBodies bounds the requests whose bodies are in memory at once. Those of a store's
+	// candidates and outcomes have up to 64 MiB each.
 	maxBodies = 16
 
-	// bodyTimeout is for one of those bodies, from the request's beginning.
+	// bodyTimeout bounds the reading of one of those bodies.
 	bodyTimeout = time.Minute
 
-	// writePiece is the most that has to get through within one patience.
+	// writePiece is the most that a peer has to read within one timeout.
 	writePiece = 64 << 10
 )
 
-// withDeadlines gives a peer as long as it wants, while it goes on reading and writing.
+// withDeadlines fails a request whose peer neither sends nor reads anything for ioTimeout. A request
+// may take as long as it likes while bytes move.
 func (s *Server) withDeadlines(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		pw := &deadlineWriter{ResponseWriter: w, control: http.NewResponseController(w), patience: s.ioTimeout}
+		dw := &deadlineWriter{ResponseWriter: w, control: http.NewResponseController(w), timeout: s.ioTimeout}
 		if r.ContentLength != 0 {
-			body := &deadlineReader{ReadCloser: r.Body, control: pw.control, patience: s.ioTimeout}
-			body.renew()
+			body := &deadlineReader{ReadCloser: r.Body, control: dw.control, timeout: s.ioTimeout}
+			body.extend()
 			r.Body = body
 		}
-		pw.renew()
-		next.ServeHTTP(pw, r)
+		dw.extend()
+		next.ServeHTTP(dw, r)
 	})
 }
 
-// deadlineReader fails when nothing comes for too long.
+// deadlineReader is a body whose Read fails when nothing comes within timeout.
 type deadlineReader struct {
 	io.ReadCloser
-	control  *http.ResponseController
-	patience time.Duration
-	last     time.Time // no patience beyond; zero: none set
+	control *http.ResponseController
+	timeout time.Duration
+	latest  time.Time // no deadline is later; zero: not set
 }
 
-// Read renews the patience. At the body's end it ends: what the connection waits for
-// then is the next request. After a failure it stays over, so that net/http does not wait
-// for the rest of the body.
+// Read extends the deadline. At the body's end it removes the deadline, since the connection then
+// waits for the next request. After a failure the deadline stays in the past, so that net/http does
+// not wait for the rest of the body.
 func (b *deadlineReader) Read(p []byte) (int, error) {
-	b.renew()
+	b.extend()
 	n, err := b.ReadCloser.Read(p)
 	if err == io.EOF {
-		_ = b.control.SetReadDeadline(time.Time{}) // a connection that is gone has none
+		_ = b.control.SetReadDeadline(time.Time{}) // fails for a closed connection only
 	}
 	return n, err
 }
 
-func (b *deadlineReader) renew() {
-	until := time.Now().Add(b.patience)
-	if !b.last.IsZero() && b.last.Before(until) {
-		until = b.last
+func (b *deadlineReader) extend() {
+	until := time.Now().Add(b.timeout)
+	if !b.latest.IsZero() && b.latest.Before(until) {
+		until = b.latest
 	}
-	_ = b.control.SetReadDeadline(until) // a connection that is gone fails the read
+	_ = b.control.SetReadDeadline(until) // a closed connection fails the read, too
 }
 
-// deadlineWriter fails when nothing is taken for too long.
+// deadlineWriter is a response whose Write fails when the peer reads nothing within timeout.
 type deadlineWriter struct {
 	http.ResponseWriter
-	control  *http.ResponseController
-	patience time.Duration
+	control *http.ResponseController
+	timeout time.Duration
 }
 
-// Unwrap is for http.ResponseController.
+// Unwrap gives http.ResponseController the connection.
 func (w *deadlineWriter) Unwrap() http.ResponseWriter { return w.ResponseWriter }
 
-// WriteHeader renews the patience.
+// WriteHeader extends the deadline.
 func (w *deadlineWriter) WriteHeader(status int) {
-	w.renew()
+	w.extend()
 	w.ResponseWriter.WriteHeader(status)
 }
 
-// Write renews the patience with each piece.
+// Write extends the deadline with each piece.
 func (w *deadlineWriter) Write(p []byte) (n int, err error) {
 	for first := true; first || len(p) > 0 && err == nil; first = false {
 		piece := p[:min(len(p), writePiece)]
-		w.renew()
+		w.extend()
 		var m int
 		m, err = w.ResponseWriter.Write(piece)
 		n += m
@@ -89,11 +90,11 @@ func (w *deadlineWriter) Write(p []byte) (n int, err error) {
 	return n, err
 }
 
-func (w *deadlineWriter) renew() {
-	_ = w.control.SetWriteDeadline(time.Now().Add(w.patience)) // a connection that is gone fails the write
+func (w *deadlineWriter) extend() {
+	_ = w.control.SetWriteDeadline(time.Now().Add(w.timeout)) // a closed connection fails the write, too
 }
 
-// limitBodies bounds how many bodies are in memory at once, and for how long.
+// limitBodies bounds the number of bodies in memory, and the time that each takes.
 func (s *Server) limitBodies(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		select {
@@ -103,7 +104,7 @@ func (s *Server) limitBodies(next http.Handler) http.Handler {
 			return
 		}
 		if body, ok := r.Body.(*deadlineReader); ok {
-			body.last = time.Now().Add(bodyTimeout)
+			body.latest = time.Now().Add(bodyTimeout)
 		}
 		next.ServeHTTP(w, r)
 	})

@@ -22,7 +22,7 @@ type fetched struct {
 
 // lastFetch is about the latest of them.
 type lastFetch struct {
-	LastStatus *int       `json:"last_status"`   // 0: no answer; null: none was told
+	LastStatus *int       `json:"last_status"`   // 0: no answer; null: no spider said one
 	LastError  string     `json:"last_error"`    // in words; "": none has failed
 	ErrorAt    *time.Time `json:"last_error_at"` // null: none has
 	Mean       *float64   `json:"mean_fetch_s"`  // of all, from sending to DONE; null: none was fetched
@@ -31,8 +31,14 @@ type lastFetch struct {
 func (s *Server) fetchedOf(f *engine.Fetched) fetched {
 	c := &f.Classes
 	v := fetched{
-		Class2xx: c[docindex.Class2xx], Class3xx: c[docindex.Class3xx], Class4xx: c[docindex.Class4xx], Class5xx: c[docindex.Class5xx],
-		None: c[docindex.ClassNone], Robots: c[docindex.ClassRobots], DNS: c[docindex.ClassDNS], Timeout: c[docindex.ClassTimeout],
+		Class2xx: c[docindex.Class2xx],
+		Class3xx: c[docindex.Class3xx],
+		Class4xx: c[docindex.Class4xx],
+		Class5xx: c[docindex.Class5xx],
+		None:     c[docindex.ClassNone],
+		Robots:   c[docindex.ClassRobots],
+		DNS:      c[docindex.ClassDNS],
+		Timeout:  c[docindex.ClassTimeout],
 	}
 	v.LastError = f.LastError
 	if f.LastError != "" {

@@ -12,7 +12,7 @@ import (
 	"urlserver/urlserver/httpapi/login"
 )
 
-// handler is all that stands before the routes.
+// handler puts deadlines, headers, authorisation and origin checks before the routes.
 func (s *Server) handler() http.Handler {
 	guarded := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if err := s.admit(r); err != nil {
@@ -36,7 +36,7 @@ func (s *Server) handler() http.Handler {
 		h.Set("Cross-Origin-Resource-Policy", "same-origin")
 		h.Set("Content-Security-Policy", closedPolicy)
 		if s.gate != nil && !s.gate.Bearer(r) && !s.gate.Session(r, time.Now()) {
-			h.Set("Connection", "close") // a stranger makes room for another, and has one answer a connection
+			h.Set("Connection", "close") // an unauthenticated client gets one answer a connection, so that others have room
 		} else {
 			netguard.MarkCallerAuthenticated(r.Context())
 		}
@@ -48,7 +48,7 @@ func (s *Server) handler() http.Handler {
 	}))
 }
 
-// admit says why a request is not to be answered; nil: it is.
+// admit returns why a request must not be served, or nil.
 func (s *Server) admit(r *http.Request) error {
 	if err := s.authorize(r); err != nil {
 		return err
@@ -63,8 +63,7 @@ func (s *Server) admit(r *http.Request) error {
 	return nil
 }
 
-// authorize asks for the token, or a session that began with it. The login page is for those
-// who have neither.
+// authorize requires the token, or a session that began with it. The login page needs neither.
 func (s *Server) authorize(r *http.Request) error {
 	switch {
 	case s.gate == nil, r.URL.Path == loginPath, s.gate.Bearer(r):
@@ -77,14 +76,15 @@ func (s *Server) authorize(r *http.Request) error {
 	return nil
 }
 
-// wantsLogin tells whether somebody with a browser asks for the dashboard.
+// wantsLogin reports whether an unauthenticated browser asks for the dashboard.
 func (s *Server) wantsLogin(r *http.Request) bool {
 	return s.gate != nil && r.Method == http.MethodGet && r.URL.Path == "/" && s.authorize(r) != nil &&
 		strings.Contains(r.Header.Get("Accept"), "text/html")
 }
 
-// isOwnHost tells whether a Host header is one that no DNS answer of an outsider can
-// bring about (DNS rebinding): an IP address, or a name that is the listener's own. Without the header, which HTTP/1.0 allows, no browser is asking.
+// isOwnHost reports whether a Host header is an IP address or one of the listener's own names. Other
+// names may be part of a DNS rebinding attack. Without the header, as HTTP/1.0 allows, the client is
+// no browser.
 func (s *Server) isOwnHost(host string) bool {
 	if name, _, err := net.SplitHostPort(host); err == nil {
 		host = name

@@ -3,6 +3,7 @@ package httpapi
 import (
 	"cmp"
 	"context"
+	"maps"
 	"net/http"
 	"net/url"
 	"slices"
@@ -24,7 +25,7 @@ type hostRow struct {
 	Host         string     `json:"host"`
 	Held         int        `json:"held"` // documents that the daemon holds
 	InFlight     int        `json:"in_flight"`
-	Waiting      uint64     `json:"waiting"` // documents that have not ended and are not at a spider, here or in the embedded index
+	Waiting      uint64     `json:"waiting"` // documents that are not at a spider, of the embedded index, too
 	Done         uint64     `json:"done"`    // fetched, well or not, since the daemon has known the host
 	Fetched      fetched    `json:"fetched"`
 	NextSend     *time.Time `json:"next_send"` // not before
@@ -42,10 +43,20 @@ type hostList struct {
 
 // hostSorts are the orders of a list, by the parameter sort. The largest is first, but of names.
 var hostSorts = map[string]engine.HostOrder{
-	"waiting": engine.ByHeld, "done": engine.ByDone, "fetch": engine.ByFetchTime, "next": engine.ByNext, "error": engine.ByErrorTime, "host": engine.ByHostName,
-	"2xx": engine.HostOrder(docindex.Class2xx), "3xx": engine.HostOrder(docindex.Class3xx), "4xx": engine.HostOrder(docindex.Class4xx),
-	"5xx": engine.HostOrder(docindex.Class5xx), "none": engine.HostOrder(docindex.ClassNone), "robots": engine.HostOrder(docindex.ClassRobots),
-	"dns": engine.HostOrder(docindex.ClassDNS), "timeout": engine.HostOrder(docindex.ClassTimeout),
+	"waiting": engine.ByHeld,
+	"done":    engine.ByDone,
+	"fetch":   engine.ByFetchTime,
+	"next":    engine.ByNext,
+	"error":   engine.ByErrorTime,
+	"host":    engine.ByHostName,
+	"2xx":     engine.HostOrder(docindex.Class2xx),
+	"3xx":     engine.HostOrder(docindex.Class3xx),
+	"4xx":     engine.HostOrder(docindex.Class4xx),
+	"5xx":     engine.HostOrder(docindex.Class5xx),
+	"none":    engine.HostOrder(docindex.ClassNone),
+	"robots":  engine.HostOrder(docindex.ClassRobots),
+	"dns":     engine.HostOrder(docindex.ClassDNS),
+	"timeout": engine.HostOrder(docindex.ClassTimeout),
 }
 
 // hostQuery is what a list is asked for.
@@ -74,12 +85,14 @@ func parseHostQuery(raw string) (q hostQuery, err error) {
 	if err != nil {
 		return q, badRequestf("query: %v", err)
 	}
-	q = hostQuery{text: strings.ToLower(query.Get("text")), sort: cmp.Or(query.Get("sort"), "waiting"), only: query.Get("only")}
+	q.text, q.only = strings.ToLower(query.Get("text")), query.Get("only")
+	q.sort = cmp.Or(query.Get("sort"), "waiting")
 	if len(q.text) > maxHostText {
 		return q, badRequestf("text has %d bytes; at most %d are looked for", len(q.text), maxHostText)
 	}
 	if _, ok := hostSorts[q.sort]; !ok {
-		return q, badRequestf("sort is %.40q; one of waiting, done, 2xx, 3xx, 4xx, 5xx, none, robots, dns, timeout, fetch, error, next, host is wanted", q.sort)
+		return q, badRequestf("sort is %.40q; one of %s is wanted", q.sort,
+			strings.Join(slices.Sorted(maps.Keys(hostSorts)), ", "))
 	}
 	if !slices.Contains([]string{"", "failed", "blocked"}, q.only) {
 		return q, badRequestf("only is %.40q; failed or blocked is wanted", q.only)
@@ -98,7 +111,8 @@ func parseHostQuery(raw string) (q hostQuery, err error) {
 // listHosts makes a list.
 func (s *Server) listHosts(ctx context.Context, q hostQuery) (hostList, error) {
 	walk := engine.HostWalk{
-		Text: []byte(q.text), Failed: q.only == "failed", Blocked: q.only == "blocked", Order: hostSorts[q.sort], Reverse: q.reverse, Limit: q.limit,
+		Text: []byte(q.text), Failed: q.only == "failed", Blocked: q.only == "blocked",
+		Order: hostSorts[q.sort], Reverse: q.reverse, Limit: q.limit,
 	}
 	if err := s.daemon.Hosts(ctx, &walk); err != nil {
 		return hostList{}, err
@@ -120,7 +134,8 @@ func (s *Server) listHosts(ctx context.Context, q hostQuery) (hostList, error) {
 
 func (s *Server) hostRowOf(ctx context.Context, r *engine.HostRow) hostRow {
 	row := hostRow{
-		Host: r.Name, Held: r.Held, InFlight: r.InFlight, Waiting: uint64(max(0, r.Held-r.InFlight)), Done: r.Fetched.Done(),
+		Host: r.Name, Held: r.Held, InFlight: r.InFlight,
+		Waiting: uint64(max(0, r.Held-r.InFlight)), Done: r.Fetched.Done(),
 		Fetched: s.fetchedOf(&r.Fetched), NextSend: s.moment(r.Next), BlockedUntil: s.moment(r.BlockedUntil),
 		BlockedBy: blockedBy(r.BlockedUntil, r.RuleBlocked), Rule: r.Rule,
 	}

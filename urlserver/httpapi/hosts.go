@@ -17,13 +17,13 @@ import (
 const (
 	defaultSlots = 100
 	maxSlots     = 1000
-	slotHosts    = 20 // names told of a slot
+	slotHosts    = 20 // names shown of a slot
 )
 
 // host is the answer of /api/hosts/{host}. Times are RFC 3339 or null.
 type host struct {
 	Host         string     `json:"host"`
-	Group        *string    `json:"group"` // its IP, or the name of its group; null: not looked up
+	Group        *string    `json:"group"` // its IP, or its group's name; null: not resolved
 	Slot         *int       `json:"slot"`  // null: in none
 	Queued       int        `json:"queued"`
 	InFlight     int        `json:"in_flight"`
@@ -35,7 +35,7 @@ type host struct {
 	Fetched      fetched    `json:"fetched"`
 	lastFetch               // once more, beside the counts
 	Robots       robotsTxt  `json:"robots"`
-	Rule         *string    `json:"rule,omitempty"` // that of [[rules]] for it; absent: none is
+	Rule         *string    `json:"rule,omitempty"` // the [[rules]] entry for it; absent: none
 	Why          string     `json:"why"`
 }
 
@@ -93,7 +93,7 @@ func (s *Server) robotsOf(x engine.Explanation) robotsTxt {
 	return t
 }
 
-// moment is a time of the daemon's clock by the wall's; 0 stands for none.
+// moment converts a time of the daemon's clock to a date; 0 is none.
 func (s *Server) moment(t time.Duration) *time.Time {
 	if t == 0 {
 		return nil
@@ -106,7 +106,7 @@ func (s *Server) date(t time.Duration) time.Time {
 	return s.daemon.Date(t).UTC().Round(time.Millisecond)
 }
 
-// hostName is text as weburl writes hosts. IPv6 may stand in brackets.
+// hostName returns the host in the form that weburl writes. IPv6 addresses may have brackets.
 func hostName(text string) (string, error) {
 	if addr, err := netip.ParseAddr(text); err == nil && addr.Is6() {
 		text = "[" + text + "]"
@@ -119,7 +119,7 @@ func hostName(text string) (string, error) {
 	return string(u.Host()), nil
 }
 
-// isNoHost knows what would end a URL's host or be dropped from it.
+// isNoHost reports whether c would end a URL's host or be dropped from it.
 func isNoHost(c rune) bool {
 	return c <= ' ' || c == 0x7f || strings.ContainsRune(`/\?#@`, c)
 }
@@ -131,7 +131,7 @@ type slotPage struct {
 	Slots  []slot `json:"slots"`
 }
 
-// slot is one in use.
+// slot is a host slot in use.
 type slot struct {
 	Slot     uint32     `json:"slot"`
 	Group    string     `json:"group"`
@@ -174,7 +174,7 @@ func (s *Server) slotsOf(views []hostslots.SlotView) []slot {
 	return slots
 }
 
-// number is a parameter from least to most; without it, usual.
+// number returns a parameter from least to most, or usual where it is absent.
 func number(query url.Values, name string, usual, least, most int) (int, error) {
 	if !query.Has(name) {
 		return usual, nil

@@ -27,8 +27,8 @@ import (
 const (
 	readHeaderTimeout = 10 * time.Second
 	keepAlive         = 2 * time.Minute  // between two requests of a connection
-	ioTimeout         = 30 * time.Second // without a byte of a body read, or of an answer taken
-	stopWait          = 5 * time.Second  // for answers under way when Serve is to end
+	ioTimeout         = 30 * time.Second // in which a peer has to send or read something
+	stopWait          = 5 * time.Second  // for open requests when Serve ends
 )
 
 // Store is what the server uses of an embedded index.
@@ -41,35 +41,35 @@ type Store interface {
 	Count(ctx context.Context, s *docindex.Scope) (docindex.Counts, error)
 }
 
-// Config is what a Server works with. Daemon is needed.
+// Config configures a Server. Only Daemon is required.
 type Config struct {
 	Daemon  *urlserver.Daemon
-	Store   Store    // served below /docindex/; nil: the index is not embedded
-	Token   string   // asked of all but /healthz; "": none
-	Listen  string   // "host:port" as in the settings: its host is one that requests may name
-	Hosts   []string // more such hosts
+	Store   Store    // served at /docindex/; nil: the index is not embedded
+	Token   string   // required for all paths but /healthz; "": none
+	Listen  string   // "host:port" as in the settings; requests may name its host
+	Hosts   []string // more hosts that requests may name
 	Log     zerolog.Logger
-	File    string                                  // the settings file, for people to read
-	Recent  *Warnings                               // that Log writes to, too; nil: none are shown
-	More    []prometheus.Collector                  // of other services; at /metrics, too
-	Reload  func(context.Context) (Reloaded, error) // reads the settings again; nil: there is no file
+	File    string                                  // path of the settings file, for display
+	Recent  *Warnings                               // the warnings that Log has written; nil: none are shown
+	More    []prometheus.Collector                  // collectors of other services, shown at /metrics
+	Reload  func(context.Context) (Reloaded, error) // reads the settings file again; nil: there is none
 	Actions Actions                                 // crawl control; nil: the store keeps no crawls
-	Crawls  docindex.CrawlLister                    // lists them; nil: the store does not
+	Crawls  docindex.CrawlLister                    // lists crawls; nil: the store cannot
 	// CrawlChanges counts submitted, stopped and expired crawls, so a list from before a change is not shown again.
 	// nil: nothing counts them.
 	CrawlChanges func() uint64
-	Kafka        func() crawlcontrol.KafkaCounts // of crawl control over it, from any goroutine; nil: it goes by HTTP only
+	Kafka        func() crawlcontrol.KafkaCounts // counters of crawl control over Kafka, for any goroutine; nil: HTTP only
 }
 
 // Server answers HTTP requests about a daemon. Use New, then Serve.
 type Server struct {
 	daemon    *urlserver.Daemon
 	store     Store
-	hosts     []string // that requests may name without a token: of Config.Listen, and Config.Hosts
+	hosts     []string // that requests without a token may name
 	log       zerolog.Logger
 	file      string
-	gate      *login.Gate // nil: no token is asked for
-	failed    failures    // to log in
+	gate      *login.Gate // nil: no token is required
+	failed    failures    // failed logins
 	runtime   *prometheus.Registry
 	actions   Actions
 	crawls    *kept[string, crawlList] // by a part of names; nil: the store lists none
@@ -82,13 +82,13 @@ type Server struct {
 	warnings  *Warnings
 	routes    *http.ServeMux
 	ioTimeout time.Duration                           // ioTimeout
-	bodies    chan struct{}                           // holds one for each request whose body is taken into memory
+	bodies    chan struct{}                           // holds an entry for each body in memory
 	reload    func(context.Context) (Reloaded, error) // nil: there is no settings file
 }
 
-// New returns a server. Nothing is listened to yet.
+// New returns a server that does not listen yet.
 func New(cfg Config) *Server {
-	host, _, _ := net.SplitHostPort(cfg.Listen) // "" is no host to be named
+	host, _, _ := net.SplitHostPort(cfg.Listen) // "" has no host
 	s := &Server{
 		daemon:    cfg.Daemon,
 		store:     cfg.Store,
@@ -120,14 +120,14 @@ func New(cfg Config) *Server {
 	return s
 }
 
-// Serve answers requests on l until ctx ends, and returns when its connections
-// have ended. It closes l. The error is nil unless l failed before ctx ended.
+// Serve answers requests on l until ctx ends. It closes l, and returns when all connections have
+// ended. The error is nil unless l failed before ctx ended.
 func (s *Server) Serve(ctx context.Context, l net.Listener) error {
 	requests, cut := context.WithCancel(context.WithoutCancel(ctx))
 	defer cut()
 	var conns sync.WaitGroup
 	defer conns.Wait()
-	watching, unwatch := context.WithCancel(ctx) // its viewers' requests end with it
+	watching, unwatch := context.WithCancel(ctx) // ends the subscribers' requests, too
 	conns.Go(func() { s.feed.Run(watching) })
 	defer unwatch()
 	srv := &http.Server{
@@ -156,16 +156,16 @@ func (s *Server) Serve(ctx context.Context, l net.Listener) error {
 	return errors.Join(err, srv.Close())
 }
 
-// shutDown lets answers under way end for a while, and then cuts them.
+// shutDown waits stopWait for open requests and then closes their connections.
 func shutDown(srv *http.Server) {
 	grace, cancel := context.WithTimeout(context.Background(), stopWait)
 	defer cancel()
 	if srv.Shutdown(grace) != nil {
-		_ = srv.Close() // the listener is closed, and no connection is left whatever this says
+		_ = srv.Close() // the connections are closed whatever it returns
 	}
 }
 
-// countIn counts connections: each is new once and closed once.
+// countIn counts open connections: net/http reports each as new once and closed once.
 func countIn(conns *sync.WaitGroup) func(net.Conn, http.ConnState) {
 	return func(_ net.Conn, state http.ConnState) {
 		switch state {
@@ -177,7 +177,7 @@ func countIn(conns *sync.WaitGroup) func(net.Conn, http.ConnState) {
 	}
 }
 
-// debugLog takes what net/http has to say, which peers cause.
+// debugLog logs the messages of net/http at level debug, since any peer can cause them.
 type debugLog struct{ log zerolog.Logger }
 
 func (d debugLog) Write(text []byte) (int, error) {

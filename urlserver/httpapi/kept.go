@@ -20,7 +20,7 @@ const (
 type kept[Q comparable, A any] struct {
 	produce func(context.Context, Q) (A, error)
 
-	lock    chan struct{} // holds one while somebody uses answers, also while an answer is made, so that it is made once
+	lock    chan struct{} // a mutex that ends with a context; held while an answer is made, too
 	answers map[Q]keptAnswer[A]
 
 	changes func() uint64 // counts changes of what the answers are about; nil: nothing does

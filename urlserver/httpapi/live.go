@@ -9,13 +9,13 @@ import (
 	"urlserver/urlserver/httpapi/livefeed"
 )
 
-// liveSpiders is how many spiders viewers are told of each second.
+// liveSpiders bounds the spiders in the event "status".
 const liveSpiders = 32
 
-// live is what viewers are told of a status.
+// live is the event "status".
 type live struct {
 	status
-	Ready       []string `json:"not_ready"` // why; nothing: it is
+	Ready       []string `json:"not_ready"` // the reasons; empty: it is ready
 	MoreSpiders int      `json:"more_spiders"`
 }
 
@@ -37,11 +37,11 @@ func (s *Server) newFeed() *livefeed.Feed {
 	})
 }
 
-// serveLive is a stream of server-sent events: status each second, top, sample, warnings and
-// slots as they come. It ends when the server stops, or the peer is too slow.
+// serveLive streams server-sent events: status each second, and top, sample, warnings and slots
+// when they change. It ends when the server stops, or the peer is too slow.
 func (s *Server) serveLive(w http.ResponseWriter, r *http.Request) error {
 	w.Header().Set("Content-Type", "text/event-stream")
-	w.Header().Set("X-Accel-Buffering", "no") // a proxy is to pass it on at once
+	w.Header().Set("X-Accel-Buffering", "no") // tells a proxy not to buffer
 	if r.Method == http.MethodHead {
 		return nil
 	}
@@ -61,7 +61,7 @@ func (s *Server) serveLive(w http.ResponseWriter, r *http.Request) error {
 				return nil
 			}
 			if _, err := w.Write(text); err != nil || out.Flush() != nil {
-				return nil // it has gone
+				return nil // the peer has gone
 			}
 		case <-r.Context().Done():
 			return nil
@@ -87,7 +87,7 @@ func (s *Server) serveTop(w http.ResponseWriter, r *http.Request) error {
 	return nil
 }
 
-// serveMap answers half a byte for each slot, as watch.Watcher.Map says.
+// serveMap answers with half a byte for each slot, in the encoding of livefeed.Feed.Map.
 func (s *Server) serveMap(w http.ResponseWriter, r *http.Request) error {
 	cells, err := s.feed.Map(r.Context())
 	if err != nil {

@@ -21,7 +21,7 @@ import (
 // maxSpiderLabels bounds the values of the label "spider"; the rest is "other".
 const maxSpiderLabels = 64
 
-// runtimeMetrics are those of the Go runtime and the process, and more.
+// runtimeMetrics returns a registry of the Go runtime's and the process' metrics, and more.
 func runtimeMetrics(more []prometheus.Collector) *prometheus.Registry {
 	registry := prometheus.NewRegistry()
 	registry.MustRegister(more...)
@@ -29,32 +29,32 @@ func runtimeMetrics(more []prometheus.Collector) *prometheus.Registry {
 	return registry
 }
 
-// serveMetrics asks the daemon once for each scrape, so that the figures belong together.
+// serveMetrics reads the daemon's status once for each scrape, so that the metrics are consistent.
 func (s *Server) serveMetrics(w http.ResponseWriter, r *http.Request) error {
 	now, err := s.daemon.Status(r.Context())
 	if err != nil {
 		return err
 	}
-	figures := snapshot{status: now}
+	metricsNow := snapshot{status: now}
 	if s.store != nil {
 		if _, err := s.store.Count(r.Context(), nil); err == nil { // else Stats says what it knew last
 			stored := s.store.Stats()
-			figures.store = &stored
+			metricsNow.store = &stored
 		}
 	}
 	registry := prometheus.NewRegistry()
-	registry.MustRegister(figures)
+	registry.MustRegister(metricsNow)
 	promhttp.HandlerFor(prometheus.Gatherers{s.runtime, registry}, promhttp.HandlerOpts{}).ServeHTTP(w, r)
 	return nil
 }
 
-// snapshot gives the daemon's figures of one moment.
+// snapshot collects the metrics of one moment.
 type snapshot struct {
 	status urlserver.Status
 	store  *docindex.StoreStats // nil: no embedded index
 }
 
-// Describe sends nothing: each snapshot is gathered once, by a registry of its own.
+// Describe sends nothing: each snapshot has a registry of its own.
 func (snapshot) Describe(chan<- *prometheus.Desc) {}
 
 // Collect sends all metrics.
@@ -122,9 +122,10 @@ func (m metrics) documents(s *urlserver.Status) {
 	m.histogram("due_to_sent_seconds", "Time from when a URL might be sent to when it was.", &s.Delay)
 }
 
-// outcomes gives every class from the start, so that rates are right.
+// outcomes sends every class from the start, so that rates are right.
 func (m metrics) outcomes(counts *[docindex.Classes]uint64) {
-	const help = "Documents ended, by outcome, and by class: for done the HTTP status's, none where there was no answer; for others the outcome's word."
+	const help = "Documents ended, by outcome, and by class: for done the HTTP status's, none where there was no answer; " +
+		"for others the outcome's word."
 	desc := prometheus.NewDesc("urlserver_outcomes_total", help, []string{"outcome", "class"}, nil)
 	for i, n := range counts {
 		class := docindex.Class(i)
@@ -132,7 +133,7 @@ func (m metrics) outcomes(counts *[docindex.Classes]uint64) {
 	}
 }
 
-// reservation adds what a reservation that is shared with other daemons has brought; all are 0 where there is none.
+// reservation sends the metrics of a reservation shared with other daemons; all are 0 without one.
 func (m metrics) reservation(s *urlserver.Status) {
 	if s.Reserving {
 		m.gauge("reservation_up", "1 if the last call of the reservation was answered; only where there is one.", oneIf(!s.ReserverAway))
@@ -159,8 +160,8 @@ func (m metrics) slots(c hostslots.Counts) {
 	m.gauge("unresolved_failing", "Documents held whose host's name fails to resolve for now, and is looked up again.", c.Failing)
 }
 
-// spiders adds connections from one address up, as the ports of those that dial in
-// are ever new ones.
+// spiders sums up connections by IP address, since the port of a spider that dials in changes with
+// each connection.
 func (m metrics) spiders(all []engine.SpiderStats) {
 	m.gauge("spiders", "Spiders connected.", len(all))
 	by := map[string]int{}
@@ -229,7 +230,7 @@ func (m metrics) dns(s *resolver.Stats) {
 	m.gauge("dns_entries", "Host names remembered.", s.Entries)
 }
 
-// robots gives every state from the start, so that rates are right.
+// robots sends every state from the start, so that rates are right.
 func (m metrics) robots(s *urlserver.Status) {
 	m.counter("robots_requests_total", "HTTP requests for robots.txt, each hop of a redirect counted.", s.RobotsRequests)
 	const help = "robots.txt fetched, by result: ok, unavailable (all is allowed), unreachable (nothing is), stale (unreachable, the last file in use)."

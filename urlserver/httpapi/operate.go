@@ -8,7 +8,7 @@ import (
 	"urlserver/urlserver"
 )
 
-// pause answers how it is from now on.
+// pause pauses or resumes sending.
 func (s *Server) pause(paused bool) handler {
 	return func(w http.ResponseWriter, r *http.Request) error {
 		if err := s.daemon.Pause(r.Context(), paused); err != nil {
@@ -66,7 +66,8 @@ type delay struct {
 	Seconds *uint32 `json:"delay_s"`
 }
 
-// serveDelay sets the time between two givings of a host by the embedded index, at any door and of any crawl.
+// serveDelay sets the least time between two URLs of a host that the embedded index gives out, to
+// any consumer and of any crawl.
 func (s *Server) serveDelay(w http.ResponseWriter, r *http.Request) error {
 	name, err := hostName(r.PathValue("host"))
 	if err != nil {

@@ -17,10 +17,10 @@ const (
 	loginPath  = "/login"
 	assetsPath = "/assets/"
 
-	// closedPolicy is for everything but pages.
+	// closedPolicy is the Content-Security-Policy of all that is no page.
 	closedPolicy = "default-src 'none'; frame-ancestors 'none'"
 
-	// pagePolicy lets a page load what this server has, and nothing else; nothing inline.
+	// pagePolicy lets a page load this server's own files, and nothing inline.
 	pagePolicy = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; " +
 		"form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
 )
@@ -28,13 +28,13 @@ const (
 //go:embed web
 var web embed.FS
 
-// What stands in pages for what is not always there.
+// Placeholders in pages.
 const (
-	noFault  = `<p id="fault" hidden></p>`                                // in login.html: why somebody is refused
-	noLogout = `<form id="logout" method="post" action="/logout" hidden>` // in index.html
+	noFault  = `<p id="fault" hidden></p>`                                // in login.html: for the reason of a failed login
+	noLogout = `<form id="logout" method="post" action="/logout" hidden>` // in index.html: shown in a session only
 )
 
-// serveDashboard serves the dashboard, complete as it is: figures come by the API.
+// serveDashboard serves the dashboard's page; its scripts fetch the data.
 func (s *Server) serveDashboard(w http.ResponseWriter, r *http.Request) error {
 	if s.gate != nil && s.gate.Session(r, time.Now()) {
 		return page(w, http.StatusOK, "index.html", noLogout, strings.Replace(noLogout, " hidden", "", 1))
@@ -42,7 +42,7 @@ func (s *Server) serveDashboard(w http.ResponseWriter, r *http.Request) error {
 	return page(w, http.StatusOK, "index.html", "", "")
 }
 
-// page sends a page of web, with the text that stands in it replaced.
+// page answers with a page of web, in which text replaces old.
 func page(w http.ResponseWriter, status int, name, old, text string) error {
 	body, err := web.ReadFile("web/" + name)
 	if err != nil {
@@ -53,18 +53,18 @@ func page(w http.ResponseWriter, status int, name, old, text string) error {
 	}
 	w.Header().Set("Content-Type", "text/html; charset=utf-8")
 	w.Header().Set("Content-Security-Policy", pagePolicy)
-	w.Header().Set("Referrer-Policy", "same-origin") // with none, browsers would not say where their forms are from, and if it is https
+	w.Header().Set("Referrer-Policy", "same-origin") // forms need an Origin header
 	w.WriteHeader(status)
 	_, _ = w.Write(body) // who has gone needs no answer
 	return nil
 }
 
-// mediaTypes are those of assets, whatever the machine says about names' endings.
+// mediaTypes are the media types of assets, independent of the machine's own table.
 var mediaTypes = map[string]string{
 	".css": "text/css; charset=utf-8", ".js": "text/javascript; charset=utf-8", ".svg": "image/svg+xml", ".txt": "text/plain; charset=utf-8",
 }
 
-// serveAsset serves what pages are made of: the same for everybody, so it needs no token.
+// serveAsset serves styles, scripts and images, which need no token.
 func serveAsset(w http.ResponseWriter, r *http.Request) error {
 	name := r.PathValue("file")
 	body, err := web.ReadFile("web/" + name)
@@ -75,7 +75,7 @@ func serveAsset(w http.ResponseWriter, r *http.Request) error {
 	sum := sha256.Sum256(body)
 	h := w.Header()
 	h.Set("Content-Type", media)
-	h.Set("Cache-Control", "no-cache") // kept, and asked for again: 304
+	h.Set("Cache-Control", "no-cache") // browsers keep it and ask whether it has changed
 	h.Set("ETag", fmt.Sprintf(`"%x"`, sum[:16]))
 	http.ServeContent(w, r, name, time.Time{}, bytes.NewReader(body))
 	return nil
@@ -89,7 +89,7 @@ func (s *Server) serveLogin(w http.ResponseWriter, r *http.Request) error {
 	return page(w, http.StatusOK, "login.html", "", "")
 }
 
-// login takes the token from the form of the login page.
+// login checks the token of the login page's form and begins a session.
 func (s *Server) login(w http.ResponseWriter, r *http.Request) error {
 	if s.gate == nil {
 		http.Redirect(w, r, "/", http.StatusSeeOther)
@@ -116,22 +116,22 @@ func (s *Server) login(w http.ResponseWriter, r *http.Request) error {
 	return nil
 }
 
-// failedLogin logs attempts to log in that were in vain: at most one line a minute, so that they keep no other warning from being
-// seen.
+// failedLogin logs failed logins, at most one line a minute, so that they do not drive other warnings
+// out of the list.
 func (s *Server) failedLogin(by string) {
 	if n, tell := s.failed.count(time.Now()); tell {
 		s.log.Warn().Str("by", by).Int("not_shown", n).Msg("somebody tried to log in with a wrong token, or too often")
 	}
 }
 
-// failures counts what is told once a minute.
+// failures counts events that are logged once a minute.
 type failures struct {
 	mu       sync.Mutex
 	reported time.Time
 	hidden   int
 }
 
-// count counts one. tell: it is to be told, with how many were not since the last.
+// count counts one event. tell: log it, with the number of those that were not logged since the last.
 func (f *failures) count(now time.Time) (hidden int, tell bool) {
 	f.mu.Lock()
 	defer f.mu.Unlock()

@@ -7,25 +7,25 @@ import (
 	"urlserver/configs"
 )
 
-// Reloaded is what became of settings that were read again: the answer of /api/reload.
+// Reloaded is the reply of /api/reload: what became of each setting that has changed.
 type Reloaded struct {
-	Applied      []string         `json:"applied"`      // they changed, and hold
-	Refused      []RefusedSetting `json:"refused"`      // they changed, and do not hold
-	Certificates []string         `json:"certificates"` // listeners whose files were read again: "spider", "frontier"
+	Applied      []string         `json:"applied"`      // in force now
+	Refused      []RefusedSetting `json:"refused"`      // not in force
+	Certificates []string         `json:"certificates"` // listeners whose certificates were read again: "spider", "frontier"
 }
 
-// RefusedSetting is one that is not in force, and why.
+// RefusedSetting is a changed setting that is not in force.
 type RefusedSetting struct {
 	Setting string `json:"setting"`
 	Why     string `json:"why"`
 }
 
-// RefusedSettings is the error of a file that cannot be used: nothing has changed.
+// RefusedSettings is the error of a settings file that cannot be used; nothing has changed.
 type RefusedSettings struct{ Err error }
 
 func (r RefusedSettings) Error() string { return r.Err.Error() }
 
-// Unwrap is what is wrong.
+// Unwrap returns what is wrong with the file.
 func (r RefusedSettings) Unwrap() error { return r.Err }
 
 func (s *Server) serveReload(w http.ResponseWriter, r *http.Request) error {
@@ -33,7 +33,7 @@ func (s *Server) serveReload(w http.ResponseWriter, r *http.Request) error {
 		return httpError{http.StatusNotFound, "this daemon has no settings file to read again"}
 	}
 	s.log.Info().Str("by", r.RemoteAddr).Msg("operator has the settings read again")
-	told, err := s.reload(r.Context())
+	became, err := s.reload(r.Context())
 	if bad, is := errors.AsType[RefusedSettings](err); is {
 		writeJSON(w, http.StatusUnprocessableEntity, map[string]any{"error": bad.Error(), "mistakes": mistakes(err)})
 		return nil
@@ -41,19 +41,19 @@ func (s *Server) serveReload(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	for _, list := range []*[]string{&told.Applied, &told.Certificates} {
+	for _, list := range []*[]string{&became.Applied, &became.Certificates} {
 		if *list == nil {
 			*list = []string{}
 		}
 	}
-	if told.Refused == nil {
-		told.Refused = []RefusedSetting{}
+	if became.Refused == nil {
+		became.Refused = []RefusedSetting{}
 	}
-	writeJSON(w, http.StatusOK, told)
+	writeJSON(w, http.StatusOK, became)
 	return nil
 }
 
-// mistakes lists those of a settings file, one by one.
+// mistakes lists the mistakes of a settings file.
 func mistakes(err error) []string {
 	list := []string{}
 	if e, is := errors.AsType[*configs.Error](err); is {

@@ -17,10 +17,10 @@ import (
 // maxBody bounds the bodies of the API.
 const maxBody = 4 << 10
 
-// handler answers a request, or says why it does not.
+// handler answers a request, or returns the error to answer.
 type handler func(w http.ResponseWriter, r *http.Request) error
 
-// routeTable is all there is to be asked.
+// routeTable has all paths.
 func (s *Server) routeTable() *http.ServeMux {
 	mux := http.NewServeMux()
 	for pattern, m := range map[string]methods{
@@ -59,7 +59,7 @@ func (s *Server) routeTable() *http.ServeMux {
 	return mux
 }
 
-// docIndex serves the embedded index, where there is one.
+// docIndex serves the embedded index, or 404 where there is none.
 func (s *Server) docIndex() http.Handler {
 	if s.store == nil {
 		return http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
@@ -79,10 +79,10 @@ func (s *Server) docIndex() http.Handler {
 	return mux
 }
 
-// methods serves one path, by method.
+// methods has the handlers of one path, by method.
 type methods map[string]handler
 
-// ServeHTTP answers HEAD as GET without the body, which net/http drops.
+// ServeHTTP answers HEAD as GET; net/http drops the body.
 func (m methods) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	method := r.Method
 	if method == http.MethodHead {
@@ -108,7 +108,7 @@ func (m methods) allow() string {
 	return strings.Join(names, ", ")
 }
 
-// httpError is an error with the status to answer.
+// httpError is an error with its HTTP status.
 type httpError struct {
 	status int
 	text   string
@@ -120,8 +120,8 @@ func badRequestf(format string, args ...any) error {
 	return httpError{http.StatusBadRequest, fmt.Sprintf(format, args...)}
 }
 
-// writeError answers an error. What is no refusal comes from the daemon, which is busy
-// beyond the request's patience or has stopped.
+// writeError answers with an error. One that is no httpError comes from the daemon, which has
+// stopped or did not answer in time: 503.
 func writeError(w http.ResponseWriter, err error) {
 	status := http.StatusServiceUnavailable
 	if r, ok := errors.AsType[httpError](err); ok {
@@ -130,13 +130,13 @@ func writeError(w http.ResponseWriter, err error) {
 	writeJSON(w, status, map[string]string{"error": err.Error()})
 }
 
-// writeJSON sends v as JSON.
+// writeJSON answers with v as JSON.
 func writeJSON(w http.ResponseWriter, status int, v any) {
 	w.Header().Set("Content-Type", "application/json")
 	w.WriteHeader(status)
 	out := json.NewEncoder(w)
 	out.SetEscapeHTML(false)
-	_ = out.Encode(v) // who has gone needs no answer
+	_ = out.Encode(v) // it fails for a closed connection only
 }
 
 // readJSON reads a small body of exactly one JSON object into v.

@@ -19,12 +19,12 @@ type status struct {
 	Unresolved      int               `json:"unresolved"` // of leftover: their host's address is not known yet
 	InFlight        int               `json:"in_flight"`
 	Spiders         []spider          `json:"spiders"`
-	Notes           []string          `json:"notes,omitempty"` // on spiders that do not work, for people
+	Notes           []string          `json:"notes,omitempty"` // about spiders that do not work, in words
 	Sent            uint64            `json:"sent"`
 	Done            uint64            `json:"done"`
 	Retried         uint64            `json:"retried"`
-	Expired         uint64            `json:"expired"` // sent, and then no status for too long
-	Lost            uint64            `json:"lost"`    // sent, and then the spider was gone
+	Expired         uint64            `json:"expired"` // sent, and no status came in time
+	Lost            uint64            `json:"lost"`    // sent, and the spider went away
 	Stale           uint64            `json:"stale"`
 	BadLines        uint64            `json:"bad_lines"`
 	Outcomes        map[string]uint64 `json:"outcomes"`
@@ -49,7 +49,7 @@ type spider struct {
 	InFlight int    `json:"in_flight"`
 	Sent     uint64 `json:"sent"`
 	Done     uint64 `json:"done"`
-	Note     string `json:"note,omitempty"` // why it gets few documents, for people
+	Note     string `json:"note,omitempty"` // why it gets few documents, in words
 }
 
 type indexCounts struct {
@@ -80,11 +80,11 @@ type leaseCounts struct {
 
 type kafkaCounts struct {
 	Connected bool   `json:"connected"` // a broker is
-	Lag       int64  `json:"lag"`       // records that are not dealt with yet, as far as it knows
-	Requests  uint64 `json:"requests"`  // done and answered
+	Lag       int64  `json:"lag"`       // records that are not processed yet, as far as known
+	Requests  uint64 `json:"requests"`  // processed and answered
 	Replies   uint64 `json:"replies"`
-	GivenUp   uint64 `json:"given_up"` // replies that went to the firehose only
-	Failures  uint64 `json:"failures"` // all is tried again
+	GivenUp   uint64 `json:"given_up"` // replies that only the firehose topic got
+	Failures  uint64 `json:"failures"` // each is tried again
 }
 
 func (s *Server) serveStatus(w http.ResponseWriter, r *http.Request) error {
@@ -96,7 +96,7 @@ func (s *Server) serveStatus(w http.ResponseWriter, r *http.Request) error {
 	return nil
 }
 
-// statusOf joins what the daemon and the embedded index say; totals is nil where there is none.
+// statusOf joins the daemon's status and the embedded index's totals, which are nil where there is none.
 func (s *Server) statusOf(now urlserver.Status, totals *IndexTotals) status {
 	return status{
 		Uptime:          seconds(now.Uptime),
@@ -170,7 +170,7 @@ func statusesOf(counts [docindex.Classes]uint64) map[string]uint64 {
 	return statuses
 }
 
-// seconds is d to the microsecond, with no more digits than that needs.
+// seconds converts d, rounded to the microsecond.
 func seconds(d time.Duration) float64 {
 	return float64(d.Round(time.Microsecond).Microseconds()) / 1e6
 }
@@ -183,7 +183,7 @@ func (s *Server) serveHealth(w http.ResponseWriter, _ *http.Request) error {
 // readiness is the answer of /readyz.
 type readiness struct {
 	Ready   bool     `json:"ready"`
-	Reasons []string `json:"reasons"` // what is in the way
+	Reasons []string `json:"reasons"` // why not
 }
 
 func (s *Server) serveReady(w http.ResponseWriter, r *http.Request) error {

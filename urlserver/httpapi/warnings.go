@@ -17,11 +17,10 @@ const (
 	maxField     = 300 // bytes of a warning's text, and of its fields
 )
 
-// Warnings keeps the latest log lines of level warn and above for people to see. It is a
-// writer for a zerolog.Logger: it gets each line as JSON. Safe for concurrent use. Use
-// NewWarnings.
+// Warnings keeps the latest log lines of level warn and above. It is a writer for a zerolog.Logger,
+// which writes JSON. Safe for concurrent use. Use NewWarnings.
 type Warnings struct {
-	secrets []string // what is never shown
+	secrets []string // and replacements, in turn
 
 	mu   sync.Mutex // guards all below; held for memory work only
 	last uint64
@@ -37,7 +36,7 @@ type warning struct {
 	More   string    `json:"more"` // its other fields
 }
 
-// NewWarnings keeps none yet. Where one of secrets stands in a line, it is replaced.
+// NewWarnings returns an empty list that replaces secrets in lines by stars.
 func NewWarnings(secrets ...string) *Warnings {
 	w := &Warnings{}
 	for _, s := range secrets {
@@ -48,10 +47,10 @@ func NewWarnings(secrets ...string) *Warnings {
 	return w
 }
 
-// Write is for io.Writer; what has no level is not kept.
+// Write drops a line without a level.
 func (w *Warnings) Write(line []byte) (int, error) { return len(line), nil }
 
-// WriteLevel is for zerolog.LevelWriter.
+// WriteLevel keeps a line of level warn and above.
 func (w *Warnings) WriteLevel(level zerolog.Level, line []byte) (int, error) {
 	if level >= zerolog.WarnLevel && level < zerolog.NoLevel {
 		w.keep(level, line)
@@ -92,8 +91,8 @@ func (w *Warnings) clean(text string) string {
 	return text
 }
 
-// after returns the latest warnings that came after the given one, at most so many, and the
-// number of the last.
+// after returns at most most warnings with numbers above number, the latest ones, and the number of
+// the last.
 func (w *Warnings) after(number uint64, most int) (list []warning, last uint64) {
 	w.mu.Lock()
 	defer w.mu.Unlock()

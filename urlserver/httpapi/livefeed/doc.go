@@ -1,4 +1,4 @@
-// Package livefeed looks at a running daemon for those who watch it: one Watcher for all
-// viewers. It keeps an hour's history, a sample every ten seconds; everything else is looked
-// at only while somebody does.
+// Package livefeed publishes the state of a running daemon as server-sent events. One Feed
+// serves all subscribers. It samples the daemon every ten seconds and keeps the samples of an
+// hour; it reads everything else only while it has subscribers.
 package livefeed

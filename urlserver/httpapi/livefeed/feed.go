@@ -11,17 +11,17 @@ import (
 )
 
 const (
-	publishEvery   = time.Second // between two messages to viewers
+	publishEvery   = time.Second // between two messages to subscribers
 	maxSubscribers = 64
-	maxBehind      = 4 // messages that a viewer may be behind before it is dropped
+	maxBehind      = 4 // messages a subscriber may leave unread before it is dropped
 
-	// maxMessage is what a viewer gets in a beat at most: less than 20 KB a second, with what
-	// HTTP adds and what a page asks for beside it.
+	// maxMessage bounds a message. With HTTP's overhead and the page's own requests a subscriber
+	// gets less than 20 KB a second.
 	maxMessage     = 17_500
-	warningsAtOnce = 20 // at once
+	warningsAtOnce = 20 // in one message
 )
 
-// Source is what is watched.
+// Source is the daemon whose state is published.
 type Source interface {
 	Status(ctx context.Context) (urlserver.Status, error)
 	Summaries(ctx context.Context, from int, dst []hostslots.SlotSummary) error
@@ -33,27 +33,28 @@ type Source interface {
 
 var _ Source = (*urlserver.Daemon)(nil)
 
-// Config is what a Watcher works with. All is needed.
+// Config configures a Feed. All fields are required.
 type Config struct {
 	Source    Source
-	SlotCount int        // how many there are
+	SlotCount int        // host slots of the daemon
 	QueueLen  func() int // Queue_Len in force
 
-	// Status is the message about a status.
+	// Status returns what the event "status" carries.
 	Status func(urlserver.Status) any
-	// Warnings returns the latest warnings after the given one, at most so many, and the number of the last.
+	// Warnings returns at most most warnings with numbers above after, the latest ones, and the
+	// number of the last.
 	Warnings func(after uint64, most int) (warnings any, last uint64)
 }
 
 var (
-	// ErrTooManySubscribers is the answer to one viewer too many.
+	// ErrTooManySubscribers is returned by Subscribe at the limit of subscribers.
 	ErrTooManySubscribers = errors.New("64 viewers watch already; close one")
-	// ErrStopped is the answer of a Watcher that does not run any more.
+	// ErrStopped is returned by the methods of a Feed whose Run has ended.
 	ErrStopped = errors.New("nothing is watched any more: the server stops")
 )
 
-// Feed watches a Source. Use New, then Run. Its other methods may be called from any
-// goroutine while Run runs.
+// Feed publishes the state of a Source. Use New, then Run. Its other methods may be called from
+// any goroutine while Run runs.
 type Feed struct {
 	cfg   Config
 	tasks chan func(context.Context)
@@ -62,64 +63,64 @@ type Feed struct {
 	// Run's goroutine alone touches these.
 	history     history
 	chunks      []mapChunk
-	nextChunk   int // stripe to be looked at
+	nextChunk   int // the chunk to refresh next
 	subscribers map[*Subscriber]struct{}
 	ticks       uint64
-	lastWarning uint64 // the last warning told
+	lastWarning uint64 // number of the last one published
 }
 
-// Subscriber gets messages until C is closed: because it was too slow, or the Watcher ends. Each
-// is part of an event stream (text/event-stream).
+// Subscriber receives messages, each a part of an event stream (text/event-stream). The Feed
+// closes C when the subscriber is too slow, and when Run ends.
 type Subscriber struct{ C chan []byte }
 
-// New returns a Watcher.
+// New returns a Feed that does not run yet.
 func New(cfg Config) *Feed {
-	w := &Feed{cfg: cfg, tasks: make(chan func(context.Context)), done: make(chan struct{}), subscribers: map[*Subscriber]struct{}{}}
-	w.chunks = newMapChunks(cfg.SlotCount)
-	return w
+	f := &Feed{cfg: cfg, tasks: make(chan func(context.Context)), done: make(chan struct{}), subscribers: map[*Subscriber]struct{}{}}
+	f.chunks = newMapChunks(cfg.SlotCount)
+	return f
 }
 
-// Run watches until ctx ends.
-func (w *Feed) Run(ctx context.Context) {
-	defer close(w.done)
+// Run publishes until ctx ends.
+func (f *Feed) Run(ctx context.Context) {
+	defer close(f.done)
 	defer func() {
-		for v := range w.subscribers {
-			w.drop(v)
+		for sub := range f.subscribers {
+			f.drop(sub)
 		}
 	}()
 	samples := time.NewTicker(Every)
 	defer samples.Stop()
-	beats := time.NewTicker(publishEvery)
-	beats.Stop()
-	defer beats.Stop()
-	w.sample(ctx)
+	ticker := time.NewTicker(publishEvery)
+	ticker.Stop()
+	defer ticker.Stop()
+	f.sample(ctx)
 	for idle := true; ; {
 		select {
 		case <-ctx.Done():
 			return
 		case <-samples.C:
-			w.sample(ctx)
-		case <-beats.C:
-			w.publish(ctx)
-		case task := <-w.tasks:
+			f.sample(ctx)
+		case <-ticker.C:
+			f.publish(ctx)
+		case task := <-f.tasks:
 			task(ctx)
 		}
-		if nobody := len(w.subscribers) == 0; nobody != idle {
+		if nobody := len(f.subscribers) == 0; nobody != idle {
 			if idle = nobody; idle {
-				beats.Stop()
+				ticker.Stop()
 			} else {
-				beats.Reset(publishEvery)
+				ticker.Reset(publishEvery)
 			}
 		}
 	}
 }
 
-// do has Run's goroutine do something and waits for it.
-func (w *Feed) do(ctx context.Context, task func(context.Context)) error {
+// do runs task in Run's goroutine and waits for its end.
+func (f *Feed) do(ctx context.Context, task func(context.Context)) error {
 	finished := make(chan struct{})
 	select {
-	case w.tasks <- func(ctx context.Context) { task(ctx); close(finished) }:
-	case <-w.done:
+	case f.tasks <- func(ctx context.Context) { task(ctx); close(finished) }:
+	case <-f.done:
 		return ErrStopped
 	case <-ctx.Done():
 		return ctx.Err()
@@ -127,116 +128,117 @@ func (w *Feed) do(ctx context.Context, task func(context.Context)) error {
 	select {
 	case <-finished:
 		return nil
-	case <-w.done:
+	case <-f.done:
 		return ErrStopped
 	}
 }
 
-// Subscribe adds a viewer, which has the first message at once. Leave is to follow.
-func (w *Feed) Subscribe(ctx context.Context) (v *Subscriber, err error) {
-	joined := w.do(ctx, func(ctx context.Context) {
-		if len(w.subscribers) == maxSubscribers {
+// Subscribe adds a subscriber; its first message is in C already. Call Unsubscribe when done.
+func (f *Feed) Subscribe(ctx context.Context) (sub *Subscriber, err error) {
+	joined := f.do(ctx, func(ctx context.Context) {
+		if len(f.subscribers) == maxSubscribers {
 			err = ErrTooManySubscribers
 			return
 		}
-		v = &Subscriber{C: make(chan []byte, maxBehind)}
-		w.subscribers[v] = struct{}{}
-		w.sendFirst(ctx, v)
+		sub = &Subscriber{C: make(chan []byte, maxBehind)}
+		f.subscribers[sub] = struct{}{}
+		f.sendFirst(ctx, sub)
 	})
-	return v, errors.Join(joined, err)
+	return sub, errors.Join(joined, err)
 }
 
-// Unsubscribe ends what Join began.
-func (w *Feed) Unsubscribe(v *Subscriber) {
-	_ = w.do(context.Background(), func(context.Context) { // a Watcher that ends has dropped it
-		if _, there := w.subscribers[v]; there {
-			w.drop(v)
+// Unsubscribe removes a subscriber. It does no harm to one that was dropped.
+func (f *Feed) Unsubscribe(sub *Subscriber) {
+	_ = f.do(context.Background(), func(context.Context) { // after Run has ended all are dropped
+		if _, there := f.subscribers[sub]; there {
+			f.drop(sub)
 		}
 	})
 }
 
-// Subscribers is how many there are.
-func (w *Feed) Subscribers(ctx context.Context) (n int, err error) {
-	err = w.do(ctx, func(context.Context) { n = len(w.subscribers) })
+// Subscribers returns the number of subscribers.
+func (f *Feed) Subscribers(ctx context.Context) (n int, err error) {
+	err = f.do(ctx, func(context.Context) { n = len(f.subscribers) })
 	return n, err
 }
 
-func (w *Feed) drop(v *Subscriber) {
-	delete(w.subscribers, v)
-	close(v.C)
+func (f *Feed) drop(sub *Subscriber) {
+	delete(f.subscribers, sub)
+	close(sub.C)
 }
 
-// sendFirst gives a viewer what others have had before.
-func (w *Feed) sendFirst(ctx context.Context, v *Subscriber) {
+// sendFirst sends a new subscriber the present state.
+func (f *Feed) sendFirst(ctx context.Context, sub *Subscriber) {
 	var m message
-	if s, err := w.cfg.Source.Status(ctx); err == nil {
-		m.add("status", w.cfg.Status(s))
+	if s, err := f.cfg.Source.Status(ctx); err == nil {
+		m.add("status", f.cfg.Status(s))
 	}
-	if top, err := w.top(ctx); err == nil {
+	if top, err := f.top(ctx); err == nil {
 		m.addTop(top)
 	}
-	last := w.addWarnings(&m, 0)
-	if len(w.subscribers) == 1 {
-		w.lastWarning = last
+	last := f.addWarnings(&m, 0)
+	if len(f.subscribers) == 1 {
+		f.lastWarning = last
 	}
-	v.C <- m.text // it is empty
+	sub.C <- m.text // C is empty, so this does not block
 }
 
-// publish tells all viewers how things are.
-func (w *Feed) publish(ctx context.Context) {
-	w.ticks++
-	s, err := w.cfg.Source.Status(ctx)
+// publish sends the present state to all subscribers.
+func (f *Feed) publish(ctx context.Context) {
+	f.ticks++
+	s, err := f.cfg.Source.Status(ctx)
 	if err != nil {
-		return // it stops; so will this
+		return // the daemon has stopped, and Run is about to end
 	}
-	var m message // a new one: viewers keep it
-	m.add("status", w.cfg.Status(s))
-	if _, last := w.cfg.Warnings(w.lastWarning, 0); last != w.lastWarning {
-		w.lastWarning = w.addWarnings(&m, w.lastWarning)
+	var m message // its buffer is not reused: subscribers keep it
+	m.add("status", f.cfg.Status(s))
+	if _, last := f.cfg.Warnings(f.lastWarning, 0); last != f.lastWarning {
+		f.lastWarning = f.addWarnings(&m, f.lastWarning)
 	}
-	if w.ticks%2 == 0 {
-		if top, err := w.top(ctx); err == nil {
+	if f.ticks%2 == 0 {
+		if top, err := f.top(ctx); err == nil {
 			m.addTop(top)
 		}
 	}
-	w.addMapChunks(ctx, &m)
-	w.send(m.text)
+	f.addMapChunks(ctx, &m)
+	f.send(m.text)
 }
 
-// addWarnings adds the latest warnings after the given one, as many as there is room for, and returns the number of the last.
-func (w *Feed) addWarnings(m *message, after uint64) (last uint64) {
+// addWarnings adds the latest warnings with numbers above after, as many as fit, and returns the
+// number of the last.
+func (f *Feed) addWarnings(m *message, after uint64) (last uint64) {
 	for most := warningsAtOnce; most > 0; most /= 2 {
-		warnings, last := w.cfg.Warnings(after, most)
+		warnings, last := f.cfg.Warnings(after, most)
 		if m.add("warnings", warnings) {
 			return last
 		}
 	}
-	return after // it is told when there is more room
+	return after // the next message may have room
 }
 
-func (w *Feed) send(text []byte) {
-	for v := range w.subscribers {
+func (f *Feed) send(text []byte) {
+	for sub := range f.subscribers {
 		select {
-		case v.C <- text:
-		default: // its browser comes again when it can
-			w.drop(v)
+		case sub.C <- text:
+		default: // too slow; a browser reconnects by itself
+			f.drop(sub)
 		}
 	}
 }
 
-// message is events for viewers.
+// message is a sequence of events.
 type message struct{ text []byte }
 
-// add adds an event if there is room: no viewer gets more than it should.
+// add appends an event. It returns false where the message would exceed maxMessage.
 func (m *message) add(name string, v any) (ok bool) {
 	data, err := json.Marshal(v)
 	if err != nil {
-		return true // of values that have no JSON, such as infinities; there are none
+		return true // only infinities and NaN have no JSON, and none is published
 	}
 	return m.addText(name, data)
 }
 
-// addTop adds the first of each list, as many as there is room for.
+// addTop adds the lists, each cut to as many entries as fit.
 func (m *message) addTop(t Top) {
 	for !m.add("top", t) && len(t.Busiest)+len(t.Slowest)+len(t.Blocked)+len(t.ByRule) > 0 {
 		t.MoreByRule = t.MoreByRule || len(t.ByRule) > 0

@@ -18,7 +18,7 @@ const (
 	samples = int(time.Hour/Every) + 1
 )
 
-// Sample is what happened in the time up to At.
+// Sample covers the ten seconds up to At.
 type Sample struct {
 	At       int64                     `json:"at"`   // seconds since 1970
 	Sent     Rounded                   `json:"sent"` // a second
@@ -35,7 +35,7 @@ type Sample struct {
 
 var quantiles = [...]float64{0.5, 0.99}
 
-// Rounded is a number of which three digits are told.
+// Rounded is a number that is written with three digits.
 type Rounded float64
 
 // MarshalJSON writes three digits.
@@ -46,34 +46,34 @@ func (f Rounded) MarshalJSON() ([]byte, error) {
 	return strconv.AppendFloat(nil, float64(f), 'g', 3, 64), nil
 }
 
-// history is the samples of an hour.
+// history has the samples of the last hour.
 type history struct {
 	last    urlserver.Status
 	at      time.Time // of last; zero: there is none
 	samples []Sample
 }
 
-// History returns the samples there are, the oldest first.
-func (w *Feed) History(ctx context.Context) (all []Sample, err error) {
-	err = w.do(ctx, func(context.Context) { all = append([]Sample{}, w.history.samples...) })
+// History returns the samples of the last hour, the oldest first.
+func (f *Feed) History(ctx context.Context) (all []Sample, err error) {
+	err = f.do(ctx, func(context.Context) { all = append([]Sample{}, f.history.samples...) })
 	return all, err
 }
 
-// sample adds to the history, and tells viewers.
-func (w *Feed) sample(ctx context.Context) {
-	now, err := w.cfg.Source.Status(ctx)
+// sample adds a sample to the history and publishes it.
+func (f *Feed) sample(ctx context.Context) {
+	now, err := f.cfg.Source.Status(ctx)
 	if err != nil {
-		return // it stops; so will this
+		return // the daemon has stopped, and Run is about to end
 	}
-	if !w.history.add(now, time.Now()) || len(w.subscribers) == 0 {
+	if !f.history.add(now, time.Now()) || len(f.subscribers) == 0 {
 		return
 	}
 	var m message
-	m.add("sample", w.history.samples[len(w.history.samples)-1])
-	w.send(m.text)
+	m.add("sample", f.history.samples[len(f.history.samples)-1])
+	f.send(m.text)
 }
 
-// add answers whether there is a new sample: the first status has none before it.
+// add reports whether there is a new sample. The first status gives none.
 func (h *history) add(now urlserver.Status, at time.Time) bool {
 	last, began := h.last, h.at
 	h.last, h.at = now, at
@@ -118,7 +118,7 @@ func mean(sum time.Duration, n uint64) *Rounded {
 	return &f
 }
 
-// since is what came into a histogram since an earlier look at it.
+// since returns what was added to a histogram after last.
 func since(now, last engine.Histogram) engine.Histogram {
 	for i := range now.Buckets {
 		now.Buckets[i] -= last.Buckets[i]
@@ -134,7 +134,7 @@ func count(h engine.Histogram) (n uint64) {
 	return n
 }
 
-// quantile is as near as the buckets allow, in seconds; nil: there is nothing.
+// quantile interpolates within a bucket, in seconds; nil: the histogram is empty.
 func quantile(h engine.Histogram, q float64) *Rounded {
 	all := count(h)
 	if all == 0 {

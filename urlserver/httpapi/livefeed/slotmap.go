@@ -12,20 +12,20 @@ import (
 )
 
 const (
-	chunkSlots    = 4096 // slots that are looked at, and told of, together
-	chunksPerTick = 5    // looked at in a beat: with more slots than those, a look at all takes several
+	chunkSlots    = 4096 // slots of a chunk: read and published together
+	chunksPerTick = 5    // read for a message; a larger map takes several messages
 	staleAfter    = 10 * time.Second
 	topSlots      = 16 // of each list
 )
 
-// mapChunk is what is known of some slots that follow each other.
+// mapChunk is the last known state of a range of slots.
 type mapChunk struct {
 	from      int
 	size      int
-	cells     []byte    // half a byte a slot, as Map says
-	fresh     []byte    // room for the next look
+	cells     []byte    // half a byte a slot, in the encoding of Map
+	fresh     []byte    // buffer for the next refresh
 	refreshed time.Time // zero: never
-	published bool      // viewers have these cells
+	published bool      // subscribers have these cells
 	busy      []topEntry
 	slow      []topEntry
 }
@@ -52,10 +52,10 @@ func newMapChunks(slots int) (all []mapChunk) {
 	return all
 }
 
-// fills is how many a cell tells apart: below half of the slot's length, from there on, full.
+// fills is the number of fill levels of a cell: below half of Queue_Len, from there on, full.
 const fills = 3
 
-// cell is half a byte: 0 is an empty slot, else its state and how full it is.
+// cell encodes a slot in half a byte: 0 is an empty slot, else its state and fill level.
 func cell(g hostslots.SlotSummary, length int) byte {
 	if g.State == hostslots.Empty {
 		return 0
@@ -64,16 +64,16 @@ func cell(g hostslots.SlotSummary, length int) byte {
 	return byte(1 + (int(g.State)-1)*fills + fill)
 }
 
-// refresh looks at a stripe again.
-func (w *Feed) refresh(ctx context.Context, p *mapChunk) error {
-	glances := make([]hostslots.SlotSummary, p.size)
-	if err := w.cfg.Source.Summaries(ctx, p.from, glances); err != nil {
+// refresh reads the slots of a chunk.
+func (f *Feed) refresh(ctx context.Context, p *mapChunk) error {
+	summaries := make([]hostslots.SlotSummary, p.size)
+	if err := f.cfg.Source.Summaries(ctx, p.from, summaries); err != nil {
 		return err
 	}
-	length := w.cfg.QueueLen()
+	length := f.cfg.QueueLen()
 	clear(p.fresh)
 	p.busy, p.slow = p.busy[:0], p.slow[:0]
-	for i, g := range glances {
+	for i, g := range summaries {
 		p.fresh[i/2] |= cell(g, length) << (i % 2 * 4)
 		if g.State == hostslots.Empty {
 			continue
@@ -88,7 +88,7 @@ func (w *Feed) refresh(ctx context.Context, p *mapChunk) error {
 	return nil
 }
 
-// insertTop puts e into a sorted list of the first few.
+// insertTop inserts e into a sorted list of at most topSlots entries, if it is among the first.
 func insertTop(list []topEntry, e topEntry, order func(a, b topEntry) int) []topEntry {
 	if len(list) == topSlots && order(list[topSlots-1], e) <= 0 {
 		return list
@@ -100,11 +100,11 @@ func insertTop(list []topEntry, e topEntry, order func(a, b topEntry) int) []top
 	return slices.Insert(list, at, e)
 }
 
-// refreshAll looks at what was not looked at for a while.
-func (w *Feed) refreshAll(ctx context.Context) error {
-	for i := range w.chunks {
-		if p := &w.chunks[i]; p.refreshed.IsZero() || time.Since(p.refreshed) >= staleAfter {
-			if err := w.refresh(ctx, p); err != nil {
+// refreshAll refreshes the chunks that are older than staleAfter.
+func (f *Feed) refreshAll(ctx context.Context) error {
+	for i := range f.chunks {
+		if p := &f.chunks[i]; p.refreshed.IsZero() || time.Since(p.refreshed) >= staleAfter {
+			if err := f.refresh(ctx, p); err != nil {
 				return err
 			}
 		}
@@ -112,34 +112,34 @@ func (w *Feed) refreshAll(ctx context.Context) error {
 	return nil
 }
 
-// addMapChunks looks at some stripes, in turn, and adds those that have changed, while there is room.
-func (w *Feed) addMapChunks(ctx context.Context, m *message) {
-	for range min(chunksPerTick, len(w.chunks)) {
-		p := &w.chunks[w.nextChunk]
-		if w.refresh(ctx, p) != nil {
+// addMapChunks refreshes the next chunks in turn and adds those that have changed, as long as they fit.
+func (f *Feed) addMapChunks(ctx context.Context, m *message) {
+	for range min(chunksPerTick, len(f.chunks)) {
+		p := &f.chunks[f.nextChunk]
+		if f.refresh(ctx, p) != nil {
 			return
 		}
 		if !p.published {
 			data := append(strconv.AppendInt(nil, int64(p.from), 10), ' ')
 			if !m.addText("slots", base64.StdEncoding.AppendEncode(data, p.cells)) {
-				return // it is the first one in the next beat
+				return // the next message begins with it
 			}
 			p.published = true
 		}
-		w.nextChunk = (w.nextChunk + 1) % len(w.chunks)
+		f.nextChunk = (f.nextChunk + 1) % len(f.chunks)
 	}
 }
 
-// Map is all slots, none of them looked at longer ago than some seconds: half a byte each, the
-// lower half first. 0 is an empty slot; 1 + 3*(state-1) + fill any other, with the state of
-// hostslots.State, and fill 0 below half of Queue_Len, 1 from there on, 2 full.
-func (w *Feed) Map(ctx context.Context) (cells []byte, err error) {
-	asked := w.do(ctx, func(ctx context.Context) {
-		if err = w.refreshAll(ctx); err != nil {
+// Map returns the state of all slots, at most staleAfter old: half a byte each, the lower half
+// first. 0 is an empty slot; another has 1 + 3*(state-1) + fill, where state is a hostslots.State
+// and fill is 0 below half of Queue_Len, 1 from there on, 2 when full.
+func (f *Feed) Map(ctx context.Context) (cells []byte, err error) {
+	asked := f.do(ctx, func(ctx context.Context) {
+		if err = f.refreshAll(ctx); err != nil {
 			return
 		}
-		for i := range w.chunks {
-			cells = append(cells, w.chunks[i].cells...)
+		for i := range f.chunks {
+			cells = append(cells, f.chunks[i].cells...)
 		}
 	})
 	return cells, cmp.Or(asked, err)

@@ -14,7 +14,7 @@ const (
 	blockedHosts = 16 // of all
 )
 
-// Top is who has most to do, who may be asked most seldom, and who is blocked.
+// Top lists the slots with most documents, those with the longest gaps, and blocked hosts.
 type Top struct {
 	Busiest    []Slot    `json:"busiest"`         // by documents held
 	Slowest    []Slot    `json:"slowest"`         // by gap
@@ -24,7 +24,7 @@ type Top struct {
 	MoreByRule bool      `json:"more_by_rule"`    // there are others
 }
 
-// Slot is one in use.
+// Slot is a host slot in use.
 type Slot struct {
 	Slot     uint32     `json:"slot"`
 	Group    string     `json:"group"`
@@ -43,42 +43,42 @@ type Blocked struct {
 	By    string     `json:"by"`    // "operator" or "rule"
 }
 
-// Top returns the lists, none of whose slots was looked at longer ago than some seconds.
-func (w *Feed) Top(ctx context.Context) (t Top, err error) {
-	asked := w.do(ctx, func(ctx context.Context) { t, err = w.top(ctx) })
+// Top returns the lists. Slots are chosen by a state that is at most staleAfter old.
+func (f *Feed) Top(ctx context.Context) (t Top, err error) {
+	asked := f.do(ctx, func(ctx context.Context) { t, err = f.top(ctx) })
 	return t, cmp.Or(asked, err)
 }
 
-func (w *Feed) top(ctx context.Context) (t Top, err error) {
-	if err := w.refreshAll(ctx); err != nil {
+func (f *Feed) top(ctx context.Context) (t Top, err error) {
+	if err := f.refreshAll(ctx); err != nil {
 		return t, err
 	}
 	var busy, slow []topEntry
-	for i := range w.chunks {
-		for _, e := range w.chunks[i].busy {
+	for i := range f.chunks {
+		for _, e := range f.chunks[i].busy {
 			busy = insertTop(busy, e, busier)
 		}
-		for _, e := range w.chunks[i].slow {
+		for _, e := range f.chunks[i].slow {
 			slow = insertTop(slow, e, slower)
 		}
 	}
-	if t.Busiest, err = w.describe(ctx, busy); err != nil {
+	if t.Busiest, err = f.describe(ctx, busy); err != nil {
 		return t, err
 	}
-	if t.Slowest, err = w.describe(ctx, slow); err != nil {
+	if t.Slowest, err = f.describe(ctx, slow); err != nil {
 		return t, err
 	}
-	blocked, all, err := w.cfg.Source.Blocked(ctx, blockedHosts)
+	blocked, all, err := f.cfg.Source.Blocked(ctx, blockedHosts)
 	if err != nil {
 		return t, err
 	}
 	slices.SortFunc(blocked, func(a, b hostslots.BlockedHost) int { return cmp.Compare(a.Until, b.Until) })
 	t.Blocked, t.BlockedAll = []Blocked{}, all
 	for _, b := range blocked {
-		until := w.date(b.Until)
+		until := f.date(b.Until)
 		t.Blocked = append(t.Blocked, Blocked{Host: b.Name, Until: &until, By: "operator"})
 	}
-	names, more, err := w.cfg.Source.RuleBlocked(ctx, blockedHosts)
+	names, more, err := f.cfg.Source.RuleBlocked(ctx, blockedHosts)
 	if err != nil {
 		return t, err
 	}
@@ -89,13 +89,13 @@ func (w *Feed) top(ctx context.Context) (t Top, err error) {
 	return t, nil
 }
 
-// describe asks who is in the slots of a list, and how they are by now.
-func (w *Feed) describe(ctx context.Context, list []topEntry) ([]Slot, error) {
+// describe reads the present state of the slots of a list.
+func (f *Feed) describe(ctx context.Context, list []topEntry) ([]Slot, error) {
 	numbers := make([]uint32, len(list))
 	for i, e := range list {
 		numbers[i] = e.slot
 	}
-	views, err := w.cfg.Source.SlotsNumbered(ctx, numbers, namedHosts)
+	views, err := f.cfg.Source.SlotsNumbered(ctx, numbers, namedHosts)
 	if err != nil {
 		return nil, err
 	}
@@ -106,7 +106,7 @@ func (w *Feed) describe(ctx context.Context, list []topEntry) ([]Slot, error) {
 			Queued: v.Queued, Active: v.Active, Gap: float64(v.Gap.Milliseconds()) / 1e3,
 		}
 		if v.Next > 0 {
-			next := w.date(v.Next)
+			next := f.date(v.Next)
 			s.NextSend = &next
 		}
 		slots = append(slots, s)
@@ -114,6 +114,6 @@ func (w *Feed) describe(ctx context.Context, list []topEntry) ([]Slot, error) {
 	return slots, nil
 }
 
-func (w *Feed) date(t time.Duration) time.Time {
-	return w.cfg.Source.Date(t).UTC().Truncate(time.Millisecond)
+func (f *Feed) date(t time.Duration) time.Time {
+	return f.cfg.Source.Date(t).UTC().Truncate(time.Millisecond)
 }

@@ -9,11 +9,11 @@ import * as host from "./host.js";
 import * as crawls from "./crawls.js";
 import * as shared from "./shared.js";
 
-let stream = null; // null: nobody looks
+let stream = null; // null: the page is hidden
 let recent = []; // statuses of the last seconds, for rates
 let paused = false, heard = 0, total = 0;
 
-// growth is a counter's increase a second over the last statuses; null where there is one only.
+// growth is a counter's increase a second over the last statuses; null while there is only one.
 function growth(field) {
   const first = recent[0], last = recent[recent.length - 1];
   const took = last.uptime_s - first.uptime_s;
@@ -92,7 +92,7 @@ function show(text, look) {
 
 const on = (name, take) => stream.addEventListener(name, (e) => take(JSON.parse(e.data)));
 
-// watch opens the stream. What comes in it goes on from what load has fetched.
+// watch opens the stream, whose events change what load has fetched.
 function watch() {
   map.expectMap();
   stream = new EventSource("/api/live");
@@ -100,7 +100,7 @@ function watch() {
   on("top", (t) => tables.setTop(t, host.explain, (name) => host.unblock(name)));
   on("sample", charts.addSample);
   on("warnings", tables.addWarnings);
-  stream.addEventListener("slots", (e) => map.addStripe(e.data));
+  stream.addEventListener("slots", (e) => map.addChunk(e.data));
   stream.addEventListener("open", () => {
     recent = []; // the daemon may have started anew since the last connection
     tables.newWarnings();
@@ -114,7 +114,7 @@ function watch() {
   });
 }
 
-// again tries anew where the browser does not: a refusal, such as a session that is over.
+// again reconnects where the browser does not: after an error status, such as that of a session that is over.
 async function again() {
   stop();
   try {
@@ -130,7 +130,7 @@ function stop() {
   stream = null;
 }
 
-// load fetches what the stream only brings up to date, and tries again while that stream lasts.
+// load fetches the state that the stream's events change. It tries again while the same stream is open.
 async function load() {
   const of = stream;
   try {

@@ -8,14 +8,14 @@ const words = {
   empty: "empty", ready: "ready to go", active: "at a spider", cooling: "cooling", held: "held back",
 };
 const fills = 3;
-const stripe = 4096;
+const chunk = 4096;
 
 let slots = 0; // how many there are
 let cells = new Uint8Array(0); // by slot: what the server says, unpacked
 let shown = new Uint8Array(0); // what is painted
 let size = 0, across = 0; // of a cell in device pixels, of the map in cells
 let image, tiles, context;
-let waiting = []; // stripes that came before the map
+let waiting = []; // chunks that came before the map
 
 // rgb is a colour of the style sheet as a pixel; part is how much of it there is over the panel.
 function pixel(name, part) {
@@ -149,15 +149,15 @@ export function setMap(packed, total) {
   refresh();
 }
 
-// expectMap keeps stripes back until the map itself is there.
+// expectMap keeps chunks back until the map itself has come.
 export function expectMap() { waiting = []; }
 
-// addStripe takes an event's data: the first slot, and the cells in base64.
-export function addStripe(text) {
+// addChunk takes an event's data: the first slot, and the cells in base64.
+export function addChunk(text) {
   const [from, packed] = text.split(" ");
   const bytes = Uint8Array.from(atob(packed), (c) => c.charCodeAt(0));
   if (waiting) {
-    if (waiting.length > 2 * Math.ceil(slots / stripe) + 64) waiting.shift();
+    if (waiting.length > 2 * Math.ceil(slots / chunk) + 64) waiting.shift();
     waiting.push([Number(from), bytes]);
     return;
   }
