@@ -29,7 +29,7 @@ type Config struct {
 	ReqHostConcurrent   int           // open fetches a host group; at most QueueLen
 	ReqHostPerSec       float64       // requests a second to a host group; above 0
 	AllowInsecure       bool          // listeners others can reach need neither token nor TLS
-	Rules               []HostRule    // for some hosts; the first that is for a host counts
+	Rules               []HostRule    // the first one that applies to a host counts
 
 	Spider      Spider
 	Leftover    Leftover
@@ -117,7 +117,7 @@ type DocIndex struct {
 
 // RefetchAfter is how long after a document ended an embedded index offers it again, by how it ended; 0: never.
 type RefetchAfter struct {
-	OK    time.Duration // fetched: 2xx, 3xx, or the spider told no status
+	OK    time.Duration // fetched: 2xx, 3xx, or the spider reported no status
 	Gone  time.Duration // 404 or 410
 	Error time.Duration // all else; grows while it repeats
 }
@@ -232,10 +232,10 @@ func (m Monitor) SASL() bool {
 	return m.SecurityProtocol == ProtocolSASL || m.SecurityProtocol == ProtocolSASLTLS
 }
 
-// Trace is which documents' ways through the daemon are told, and to whom.
+// Trace selects the documents that are traced, and the receiver of the traces.
 type Trace struct {
 	Endpoint string  // base URL of an OTLP/HTTP receiver; "": off
-	Sample   float64 // share of the documents, 0 to 1
+	Sample   float64 // ratio of the documents, 0 to 1
 }
 
 // The words of log.level and log.format.

@@ -70,5 +70,5 @@ func readEnv(c *Config, s setting, value string) (err error) {
 	return err
 }
 
-// FromEnviron tells whether a setting has its value from the environment.
+// FromEnviron reports whether a setting has its value from the environment.
 func (c Config) FromEnviron(setting string) bool { return slices.Contains(c.environ, setting) }

@@ -44,7 +44,8 @@ func hostFault(s string) string {
 	return quotedAddr(s) + " is neither a host name nor an IP address"
 }
 
-// quotedAddr is an address without what stands before an "@" in it: no address has that, and it may be a password.
+// quotedAddr quotes an address and hides what precedes an "@": that is no part of an address and may be a
+// password.
 func quotedAddr(s string) string {
 	if at := strings.LastIndexByte(s, '@'); at >= 0 {
 		s = hidden + s[at:]

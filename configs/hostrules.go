@@ -11,11 +11,11 @@ import (
 	"urlserver/internal/weburl"
 )
 
-// HostRule is what holds for some hosts in place of the settings for all. It is for a host that one of Hosts or one of
-// Networks is for; where several rules are for a host, the first of them counts.
+// HostRule replaces settings for some hosts. It applies to a host that one of Hosts or one of Networks
+// matches. If several rules apply to a host, the first one counts.
 type HostRule struct {
-	Hosts      []string       // each as in URLs and without a dot at its end; "*.NAME": all below NAME, not NAME; "*": all
-	Networks   []netip.Prefix // of the address that is asked
+	Hosts      []string       // in the form of URLs, without a final dot; "*.NAME": all below NAME; "*": all
+	Networks   []netip.Prefix // of the address that requests go to
 	PerSec     float64        // requests a second to its host group; 0: Req_Host_Per_Sec
 	Concurrent int            // open fetches to its host group; 0: Req_Host_Concurrent
 	Block      bool           // nothing is sent to it

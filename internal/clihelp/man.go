@@ -1,4 +1,4 @@
-// Package clihelp is what a command tells of itself: its manual page, what has a shell complete it, its version.
+// Package clihelp writes a command's manual page, its shell completion and its version.
 package clihelp
 
 import (

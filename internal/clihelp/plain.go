@@ -29,7 +29,8 @@ func appendHarmless(dst []byte, text string) []byte {
 	return dst
 }
 
-// Plain writes to W what Harmless makes of what is written to it: JSON stays the same JSON. It is for one goroutine at a time.
+// Plain passes what is written to it through Harmless to W. JSON stays the same JSON. One goroutine at a
+// time may use it.
 type Plain struct {
 	W    io.Writer
 	rest []byte // the beginning of a character

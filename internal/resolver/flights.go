@@ -137,7 +137,7 @@ func (w *worker) run(name string) outcome {
 	return o
 }
 
-// land remembers o and tells who waits.
+// land caches o and passes it to all callers of the flight.
 func (r *Resolver) land(f *flight, o outcome) {
 	if o.kind != kindNone {
 		r.cache.put([]byte(f.name), o.kind, o.addr, o.ttl, r.now())

@@ -35,7 +35,7 @@ func (r *Resolver) newLookup(name string) *lookup {
 	return l
 }
 
-// settled tells whether further answers cannot matter: the preferred type has an address that is
+// settled reports whether further answers cannot matter: the preferred type has an address that is
 // allowed, or the name does not exist, or all is known.
 func (l *lookup) settled() bool {
 	first := &l.tracks[0]

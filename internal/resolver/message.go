@@ -62,7 +62,7 @@ func mixCase(name []byte, rng *rand.ChaCha8) {
 	}
 }
 
-// answeredBy tells whether raw is an answer to q: its ID, and its one question to the letter. A
+// answeredBy reports whether raw is an answer to q: the same ID and exactly the same question. A
 // server that did not understand the query may leave the question out (RFC 1035 section 4.1.1).
 func (q query) answeredBy(raw []byte) bool {
 	if len(raw) < headerLen || !bytes.Equal(raw[:2], q.wire[:2]) || raw[2]&(bitAnswer|bitsOp) != bitAnswer {
@@ -78,10 +78,10 @@ func (q query) answeredBy(raw []byte) bool {
 	return false
 }
 
-// cut tells whether an answer says that it is not whole.
+// cut reports whether an answer has the bit TC: it is truncated.
 func cut(raw []byte) bool { return raw[2]&bitCut != 0 }
 
-// refusesEDNS tells whether rcode may mean that the server does not know EDNS (RFC 6891 section 7).
+// refusesEDNS reports whether rcode may mean that the server does not know EDNS (RFC 6891 section 7).
 func refusesEDNS(rcode int) bool {
 	return rcode == dns.RcodeFormatError || rcode == dns.RcodeNotImplemented || rcode == dns.RcodeBadVers
 }

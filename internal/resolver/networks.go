@@ -114,7 +114,7 @@ func embedded(addr netip.Addr, at int) netip.Addr {
 
 // choose picks the address that stands for all: the lowest allowed IPv4 address, else the lowest
 // allowed IPv6 address, so that neither order nor refused ones matter. Without one the result is
-// invalid, and refused tells whether that is because of refused networks.
+// invalid, and refused reports whether refused networks are the cause.
 func (n networks) choose(addrs []netip.Addr) (best netip.Addr, refused bool) {
 	for _, a := range addrs {
 		a = a.Unmap()

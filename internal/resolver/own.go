@@ -26,7 +26,8 @@ func newOwn(read func() ([]net.Addr, error)) *own {
 	return o
 }
 
-// has tells whether addr is one of this machine's. Without blocking: where the addresses are to be read again, that is begun.
+// has reports whether addr is an address of this machine. It does not block: it reads the addresses again
+// in the background if they are due.
 func (o *own) has(addr netip.Addr) bool {
 	if o.isDue() {
 		go o.readAgain()
@@ -35,7 +36,7 @@ func (o *own) has(addr netip.Addr) bool {
 	return ok
 }
 
-// refresh is for those who may wait: has answers as of now, or ownCheck ago.
+// refresh reads the addresses again if they are due. It may block.
 func (o *own) refresh() {
 	if o.isDue() {
 		o.readAgain()

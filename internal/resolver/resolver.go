@@ -134,8 +134,8 @@ func (r *Resolver) remembered(name []byte) (addr netip.Addr, err error, ok bool)
 	return addr, err, ok
 }
 
-// IsOwn tells whether addr is, by now, an address of this machine that Config.AllowNetworks does not let in. It does not block,
-// and knows what has changed some seconds later.
+// IsOwn reports whether addr is an address of this machine that Config.AllowNetworks does not allow. It
+// does not block. A change of the machine's addresses takes effect after some seconds.
 func (r *Resolver) IsOwn(addr netip.Addr) bool {
 	return r.nets.own.has(addr) && r.nets.refusal(addr) == ownUse
 }

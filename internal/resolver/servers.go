@@ -18,7 +18,7 @@ const (
 // server is a name server and how it fares. Its fields are guarded by servers.mu.
 type server struct {
 	addr       netip.AddrPort
-	lost       bool          // it does not answer, whatever it is asked
+	lost       bool          // it answers no query at all
 	lostAt     time.Duration // since when
 	failures   int           // in a row
 	avoid      time.Duration // tried last until then
@@ -70,8 +70,8 @@ func (s *server) avoidedAt(now time.Duration) time.Duration {
 	return s.avoid
 }
 
-// down reports whether no server can be relied on, whatever it is asked, since when and why: none has given an answer of
-// use since the start, or all that did are lost now.
+// down reports whether no server is usable, since when and why: none has given a usable answer since the
+// start, or all that have are lost now.
 func (s *servers) down() (since time.Duration, why string, down bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -87,7 +87,7 @@ func (s *servers) down() (since time.Duration, why string, down bool) {
 	return since, "they do not answer", true
 }
 
-// answered tells of an answer that is of use.
+// answered records a usable answer of srv.
 func (s *servers) answered(srv *server) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -95,14 +95,14 @@ func (s *servers) answered(srv *server) {
 	s.useful = true
 }
 
-// alive tells of an answer, be it of use or not.
+// alive records an answer of srv, usable or not.
 func (s *servers) alive(srv *server) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	srv.lost = false
 }
 
-// lose tells that srv does not answer, whatever it is asked.
+// lose records that srv answers no query at all.
 func (s *servers) lose(srv *server, now time.Duration) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -111,7 +111,8 @@ func (s *servers) lose(srv *server, now time.Duration) {
 	}
 }
 
-// failed tells of a try that brought nothing of use. dead: nobody is there, no need to try twice.
+// failed records an attempt without a usable answer. dead says that nothing listens at the address, so that
+// a second attempt is pointless.
 func (s *servers) failed(srv *server, dead bool, err error, now time.Duration) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -128,14 +129,14 @@ func (s *servers) failed(srv *server, dead bool, err error, now time.Duration) {
 	}
 }
 
-// edns tells whether to ask srv with EDNS.
+// edns reports whether queries to srv use EDNS.
 func (s *servers) edns(srv *server, now time.Duration) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return now >= srv.plainUntil
 }
 
-// plain tells that srv answered without EDNS what it would not with it.
+// plain records that srv answered a query without EDNS after it had failed the same query with EDNS.
 func (s *servers) plain(srv *server, now time.Duration) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

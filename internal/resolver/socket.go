@@ -52,7 +52,7 @@ func (set *socketSet) hangUp(conn net.Conn) {
 	conn.Close()
 }
 
-// close closes all sockets and lets no more be opened.
+// close closes all sockets and prevents new ones.
 func (set *socketSet) close() {
 	set.mu.Lock()
 	defer set.mu.Unlock()
@@ -116,8 +116,8 @@ func (r *Resolver) overTCP(s *server, q query) ([]byte, error) {
 	return raw, nil
 }
 
-// timedOut tells of a deadline that has passed, be it while dialling, which takes no time over UDP but when this process
-// stands still.
+// timedOut reports whether a deadline has passed, also while dialling: that takes no time over UDP unless
+// the process is stalled.
 func timedOut(err error) bool {
 	late, ok := errors.AsType[net.Error](err)
 	return ok && late.Timeout()

@@ -124,7 +124,7 @@ func (t *track) denial(authority []dns.RR) (ttl time.Duration, ok bool) {
 	return 0, false
 }
 
-// owns tells whether rr belongs to the name that t is at.
+// owns reports whether rr belongs to the current name of t.
 func (t *track) owns(rr dns.RR) bool {
 	h := rr.Header()
 	return h.Class == dns.ClassINET && strings.EqualFold(h.Name, t.name)
@@ -152,7 +152,7 @@ func seconds(ttl uint32) time.Duration {
 	return time.Duration(ttl) * time.Second
 }
 
-// referral tells of a server that is neither a resolver nor responsible for the name.
+// referral reports whether m comes from a server that is neither a resolver nor authoritative for the name.
 func referral(m *dns.Msg) bool {
 	return m.Rcode == dns.RcodeSuccess && !m.Authoritative && !m.RecursionAvailable &&
 		len(m.Answer) == 0 && len(m.Ns) > 0 && m.Ns[0].Header().Rrtype == dns.TypeNS

@@ -103,7 +103,7 @@ func (w *worker) sendAll(s *server, l *lookup) error {
 	return nil
 }
 
-// send sends a's question, anew if it was sent before, and starts the time it has.
+// send sends a's question, with a new query each time, and starts its timeout.
 func (w *worker) send(a *asked, edns bool) (err error) {
 	a.query, err = newQuery(a.track.name, a.track.qtype, edns, w.rng)
 	if err != nil {
@@ -142,7 +142,7 @@ func (w *worker) take(s *server, a *asked, raw []byte) (err error) {
 	return nil
 }
 
-// overTCP asks a's question over TCP, under another ID, and gives what else is asked its full time again.
+// overTCP asks a's question over TCP with another ID. It restarts the timeouts of the other questions.
 func (w *worker) overTCP(s *server, a *asked) ([]byte, error) {
 	q, err := newQuery(a.track.name, a.track.qtype, a.query.edns, w.rng)
 	if err != nil {
@@ -180,11 +180,11 @@ func readError(err error) error {
 	return err
 }
 
-// dead tells whether err means that nobody listens there.
+// dead reports whether err means that nothing listens at the address.
 func dead(err error) bool { return errors.Is(err, syscall.ECONNREFUSED) }
 
-// unreachable tells whether err, which is not that time has passed, comes from the network: nobody listens, no way leads
-// there, or there is no socket to be had. Whatever is asked, it is not the name's fault.
+// unreachable reports whether err, which is no timeout, comes from the network: nothing listens, there is
+// no route, or no socket is available. The name is not the cause.
 func unreachable(err error) bool {
 	_, ok := errors.AsType[*net.OpError](err)
 	return ok

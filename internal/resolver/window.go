@@ -14,11 +14,11 @@ type window struct {
 
 func newWindow(bound int) window { return window{limit: min(firstWindow, bound), bound: bound} }
 
-// answered tells of a server that answered.
+// answered records an answer.
 func (w *window) answered() { w.limit = min(w.limit+1, w.bound) }
 
-// silent tells of a server that has not answered what it was asked in era. What was asked before the last
-// halving says nothing about the window since, so a burst of timeouts halves once.
+// silent records a query of era without an answer, and halves the window. A query from before the last
+// halving says nothing about the present window, so a burst of timeouts halves it once.
 func (w *window) silent(era uint64) {
 	if era != w.era {
 		return

@@ -102,7 +102,7 @@ func plainName(s []byte) int {
 	return 0
 }
 
-// plainIPv4 tells if s is four decimal numbers below 256, written as the standard writes them.
+// plainIPv4 reports whether s is four decimal numbers below 256, written as the standard writes them.
 func plainIPv4(s []byte) bool {
 	parts, n, digits := 0, 0, 0
 	for i := 0; i <= len(s); i++ {
@@ -179,7 +179,7 @@ func plainQuery(raw []byte, i int) (end int) {
 	return i
 }
 
-// mayBeDots tells if the path segment that s begins with might be "." or "..", percent-encoded or not. Names like
+// mayBeDots reports whether the path segment that s begins with might be "." or "..", percent-encoded or not. Names like
 // ".well-known" are not.
 func mayBeDots(s []byte) bool {
 	if len(s) == 0 || s[0] != '.' && s[0] != '%' {

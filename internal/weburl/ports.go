@@ -10,8 +10,8 @@ var badPorts = []uint16{
 	6668, 6669, 6679, 6697, 10080,
 }
 
-// IsBadPort tells whether the Fetch standard blocks requests to port, as what listens there is no web server and may take a
-// request for its own protocol.
+// IsBadPort reports whether the Fetch standard blocks requests to port, because the server there is no web
+// server and may misread a request as its own protocol.
 func IsBadPort(port uint16) bool {
 	_, bad := slices.BinarySearch(badPorts, port)
 	return bad

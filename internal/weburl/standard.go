@@ -128,7 +128,7 @@ func locateHost(text []byte, start int) (host, end, port int, ok bool) {
 	return start, start + n, start + n, validName(s[:n])
 }
 
-// validName tells if DNS can carry the name, be it one or an IPv4 address.
+// validName reports whether DNS can carry the name, be it one or an IPv4 address.
 func validName(host []byte) bool {
 	name := bytes.TrimSuffix(host, []byte("."))
 	if len(name) > maxHost || bytes.ContainsAny(name, neverInHost) {

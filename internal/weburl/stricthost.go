@@ -29,7 +29,7 @@ func strictHost(_ *url.Url, host string) string {
 	return host
 }
 
-// hasSignedNumber tells if the library might take name for an IPv4 address one of whose numbers has a sign.
+// hasSignedNumber reports whether the library might take name for an IPv4 address one of whose numbers has a sign.
 func hasSignedNumber(name string) bool {
 	name = strings.TrimSuffix(name, ".")
 	last := name[strings.LastIndexByte(name, '.')+1:]
@@ -44,7 +44,7 @@ func hasSignedNumber(name string) bool {
 	return false
 }
 
-// isSignedNumber tells if the library would read label as a decimal, octal or hexadecimal number with a sign.
+// isSignedNumber reports whether the library would read label as a decimal, octal or hexadecimal number with a sign.
 func isSignedNumber(label string) bool {
 	base := 10
 	digits, isHex := strings.CutPrefix(label, "0x")
