@@ -246,7 +246,7 @@ func kinds() string {
 
 func changeOf(o ndjson.Outcome) docindex.Change {
 	switch {
-	case !o.Told:
+	case !o.HasChanged:
 		return docindex.ChangeUnknown
 	case o.Changed:
 		return docindex.Modified

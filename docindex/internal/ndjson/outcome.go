@@ -11,15 +11,15 @@ import (
 
 // Outcome is a line that says how a document ended.
 type Outcome struct {
-	DocID    []byte // of a number: its digits
-	URL      []byte
-	Word     []byte // the member "outcome"
-	Status   int
-	NoStatus bool // it is absent
-	Changed  bool // the member "changed"; only with Told
-	Told     bool // it is not absent
-	Attempts int
-	At       time.Time // zero where absent
+	DocID      []byte // of a number: its digits
+	URL        []byte
+	Word       []byte // the member "outcome"
+	Status     int
+	NoStatus   bool // it is absent
+	Changed    bool // the member "changed"; only with HasChanged
+	HasChanged bool // it is not absent
+	Attempts   int
+	At         time.Time // zero where absent
 }
 
 // maxCount bounds what a member that counts may be; all are far smaller.
@@ -92,7 +92,7 @@ func slowOutcome(line []byte) (o Outcome, err error) {
 	o.Status, errs[3] = countOf("status", raw.Status)
 	o.Attempts, errs[4] = countOf("attempts", raw.Attempts)
 	o.At, errs[5] = timeOf(raw.At)
-	o.Changed, o.Told, errs[6] = truthOf("changed", raw.Changed)
+	o.Changed, o.HasChanged, errs[6] = truthOf("changed", raw.Changed)
 	o.NoStatus = absent(raw.Status)
 	return o, cmp.Or(errs[:]...)
 }

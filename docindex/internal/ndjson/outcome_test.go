@@ -25,9 +25,9 @@ func TestParseOutcome(t *testing.T) {
 			want: Outcome{DocID: []byte("1"), Word: []byte("dns"), NoStatus: true}},
 		{name: "no answer", line: `{"doc_id":"1","status":0}`, want: Outcome{DocID: []byte("1")}},
 		{name: "changed", line: `{"doc_id":"1","status":200,"changed":true}`,
-			want: Outcome{DocID: []byte("1"), Status: 200, Changed: true, Told: true}},
+			want: Outcome{DocID: []byte("1"), Status: 200, Changed: true, HasChanged: true}},
 		{name: "not changed", line: `{"doc_id":"1","status":304, "changed" : false }`,
-			want: Outcome{DocID: []byte("1"), Status: 304, Told: true}},
+			want: Outcome{DocID: []byte("1"), Status: 304, HasChanged: true}},
 		{name: "string for changed", line: `{"doc_id":"1","changed":"true"}`, bad: true},
 		{name: "number for changed", line: `{"doc_id":"1","changed":1}`, bad: true},
 		{name: "negative status", line: `{"status":-1}`, bad: true},
@@ -52,7 +52,7 @@ func TestParseOutcome(t *testing.T) {
 
 func sameOutcome(a, b Outcome) bool {
 	return bytes.Equal(a.DocID, b.DocID) && bytes.Equal(a.URL, b.URL) && bytes.Equal(a.Word, b.Word) &&
-		a.Status == b.Status && a.NoStatus == b.NoStatus && a.Changed == b.Changed && a.Told == b.Told && a.Attempts == b.Attempts && a.At.Equal(b.At)
+		a.Status == b.Status && a.NoStatus == b.NoStatus && a.Changed == b.Changed && a.HasChanged == b.HasChanged && a.Attempts == b.Attempts && a.At.Equal(b.At)
 }
 
 // FuzzOutcome holds the fast way to what encoding/json reads.
