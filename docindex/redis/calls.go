@@ -13,27 +13,29 @@ import (
 )
 
 const (
-	portion   = 1000 // URLs of a Serve, about
+	portion   = 1000 // URLs that a Serve hands to give at once, about
 	readyMost = 128  // queues of a crawl that a shard lists at once
 )
 
-// serving is one Serve on its way.
+// serving is the state of one Serve call.
 type serving struct {
 	r      docindex.Request
 	token  string
-	passed [shards][]string // queues that it has had
+	passed [shards][]string // queues that the call has visited, by shard
 	served uint32
 	lease  string
 	out    docindex.Served
 }
 
-// Serve is [docindex.Frontier.Serve]. What it waits for it hears of at once where this daemon is told, else when it has waited.
+// Serve is [docindex.Frontier.Serve]. A call that waits for a queue wakes at once if this daemon frees it. If
+// another daemon does, the call sees that at the end of its wait.
 func (s *Store) Serve(ctx context.Context, r docindex.Request, give func(*docindex.Served) error) error {
 	var p embedded.WaitBudget
 	return s.serve(ctx, r, give, p.Wait)
 }
 
-// serve is Serve with a patience: wait waits until soon is closed or ctx ends, or says false.
+// serve is Serve with a wait function, as [embedded.WaitBudget.Wait]: wait blocks until soon is closed or ctx
+// ends, and returns false when the call should wait no longer.
 func (s *Store) serve(ctx context.Context, r docindex.Request, give func(*docindex.Served) error, wait func(ctx context.Context, soon <-chan struct{}) bool) error {
 	v := serving{r: r, token: rand.Text(), lease: leaseMS(r.Lease)}
 	if r.PerQueue == 0 {
@@ -70,7 +72,8 @@ func (s *Store) serve(ctx context.Context, r docindex.Request, give func(*docind
 	}
 }
 
-// soon is closed when a queue may be served by calls that might not before, as far as this daemon hears.
+// soon returns a channel that announce closes: a queue has become available to calls. It does not close for
+// queues that other daemons free.
 func (s *Store) soon() <-chan struct{} {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -89,10 +92,10 @@ func (s *Store) announce() {
 	}
 }
 
-// done says that so many queues were served as are wanted.
+// done reports whether the call has served as many queues as it asked for.
 func (v *serving) done() bool { return v.r.MaxQueues > 0 && v.served >= v.r.MaxQueues }
 
-// ready lists queues that may be served, in their turn.
+// ready lists queues that may be served, in the order in which they are to be served.
 func (s *Store) ready(ctx context.Context, v *serving) (list []entry, held bool, err error) {
 	most := int64(readyMost)
 	if v.r.MaxQueues > 0 {
@@ -107,7 +110,7 @@ func (s *Store) ready(ctx context.Context, v *serving) (list []entry, held bool,
 	}, 7)
 }
 
-// servePortion gives out a portion of the first queues, and returns those that are left.
+// servePortion gives out one portion of URLs from the first queues, and returns the queues that remain.
 func (s *Store) servePortion(ctx context.Context, v *serving, queues []entry, give func(*docindex.Served) error) ([]entry, error) {
 	if err := ctx.Err(); err != nil {
 		return queues, err
@@ -124,7 +127,7 @@ func (s *Store) servePortion(ctx context.Context, v *serving, queues []entry, gi
 		if n > 0 && !q.begun {
 			v.served++
 		}
-		if i == len(got)-1 && n == most[i] && n < q.can { // the script has it stay ours
+		if i == len(got)-1 && n == most[i] && n < q.can { // the script keeps the queue reserved for this call
 			q.begun, q.can = true, q.can-n
 			rest = queues[i:]
 		}
@@ -135,7 +138,7 @@ func (s *Store) servePortion(ctx context.Context, v *serving, queues []entry, gi
 	return rest, err
 }
 
-// plan says how many URLs of the first queues make a portion.
+// plan returns how many URLs each of the first queues contributes to a portion.
 func (v *serving) plan(queues []entry) (most []int) {
 	allowed := len(queues)
 	if v.r.MaxQueues > 0 {
@@ -152,7 +155,7 @@ func (v *serving) plan(queues []entry) (most []int) {
 	return most
 }
 
-// serveSome serves the first queues, and tells how many URLs each gave.
+// serveSome serves the first queues. It returns how many URLs each gave.
 func (s *Store) serveSome(ctx context.Context, v *serving, queues []entry, most []int) ([]int, error) {
 	var args [shards][]string
 	var at [shards][]int
@@ -184,7 +187,7 @@ func (s *Store) serveSome(ctx context.Context, v *serving, queues []entry, most 
 	return got, err
 }
 
-// serveMultiHost serves a queue whose URLs may be on different hosts.
+// serveMultiHost serves a queue whose URLs are on different hosts.
 func (s *Store) serveMultiHost(ctx context.Context, v *serving, q entry, give func(*docindex.Served) error) error {
 	v.passed[q.shard] = append(v.passed[q.shard], q.queue)
 	can, err := s.stay(ctx, v, q, true, false)
@@ -219,7 +222,8 @@ func (s *Store) serveMultiHost(ctx context.Context, v *serving, q entry, give fu
 	return err
 }
 
-// stay has a queue be this call's alone, and tells how many URLs it may give now, or ends that.
+// stay reserves a queue for this call, and returns how many URLs the call may give now. If begins is false, it
+// ends the reservation.
 func (s *Store) stay(ctx context.Context, v *serving, q entry, begins, gave bool) (can int, err error) {
 	a, err := s.one(ctx, q.shard, stayScript, decimal(s.places(placesOfOne)), q.queue, v.token, flag(begins), flag(gave),
 		decimal(int64(v.r.PerQueue)))
@@ -229,7 +233,7 @@ func (s *Store) stay(ctx context.Context, v *serving, q entry, begins, gave bool
 	return can, err
 }
 
-// abandon ends the serving of the queue that a call would have come back for.
+// abandon ends the call's reservation of a queue that it was to continue with.
 func (s *Store) abandon(ctx context.Context, v *serving, queues []entry) error {
 	if len(queues) == 0 || !queues[0].begun {
 		return nil

@@ -13,9 +13,9 @@ import (
 
 var _ docindex.Crawls = (*Store)(nil)
 
-// Each shard counts what it has of a crawl, and knows whether that is refused.
+// Each shard counts the documents that it has of a crawl, and records whether the crawl was stopped.
 
-// whoOf is what the names of all crawls of an application at a spider begin with.
+// whoOf returns the prefix of the names of all crawls of one application at one spider.
 func whoOf(spider, app string) string {
 	return fmt.Sprintf("%d:%d:%s%s", len(spider), len(app), spider, app)
 }
@@ -33,11 +33,12 @@ func crawlOfName(name string) (id docindex.CrawlID, ok bool) {
 	return docindex.CrawlID{Spider: rest[:spider], App: rest[spider : spider+app], Crawl: rest[spider+app:]}, true
 }
 
-// homeOf is the shard where it is settled what happens once to a crawl.
+// homeOf returns the shard that decides what must happen only once to a crawl: which daemon reports its end.
 func homeOf(name string) int { return shardOf(name) }
 
-// membershipOf says of which crawl a document is, as scripts take it; its crawl ID is its queue's. Of a URL without a host, its queue
-// says the domain.
+// membershipOf returns the arguments by which scripts know a document's crawl: spider and application, registered
+// domain, expiry in seconds. The crawl ID is that of the queue. If the URL has no host, the domain is "", and the
+// script takes it from the queue.
 func membershipOf(metadata, url []byte) []string {
 	id, expires, ok := docindex.CrawlOf(&docindex.Put{Metadata: metadata})
 	if !ok {
@@ -53,7 +54,7 @@ func membershipOf(metadata, url []byte) []string {
 // StopCrawl is [docindex.Crawls.StopCrawl].
 func (s *Store) StopCrawl(ctx context.Context, id docindex.CrawlID, why docindex.Kind) error {
 	name := nameOfCrawl(id)
-	s.setPurging(name, true) // which is to follow
+	s.setPurging(name, true) // the caller purges the crawl next
 	if err := s.refuse(ctx, name, why); err != nil {
 		s.setPurging(name, false)
 		return err
@@ -84,10 +85,10 @@ func (s *Store) refuse(ctx context.Context, name string, why docindex.Kind) erro
 	return err
 }
 
-// What the end of a crawl is, to those who tell of it.
+// The ends of a crawl that a daemon reports.
 const (
-	endRefused  = "x" // or expired
-	endFinished = "f"
+	endRefused  = "x" // stopped or expired
+	endFinished = "f" // nothing is scheduled or in transit
 )
 
 // AckCrawlEnd is [docindex.Crawls.AckCrawlEnd].
@@ -104,7 +105,7 @@ func (s *Store) AckCrawlEnd(ctx context.Context, id docindex.CrawlID, round uint
 	return err
 }
 
-// atHome runs a script on all shards. Its argument says to that of the crawl's name that this is it.
+// atHome runs a script on all shards. what gets "1" for the home shard of the crawl's name, and "0" for the others.
 func (s *Store) atHome(ctx context.Context, name string, what func(home string) op) ([]answer, error) {
 	ops := make([]op, shards)
 	for shard := range ops {
@@ -114,7 +115,8 @@ func (s *Store) atHome(ctx context.Context, name string, what func(home string) 
 	return s.all(ctx, ops)
 }
 
-// OnDelete is [docindex.Crawls.OnDelete]. It is told of what this daemon's own slots have, also when another daemon deletes that.
+// OnDelete is [docindex.Crawls.OnDelete]. tell gets the documents in this daemon's own slots, also if another
+// daemon deletes them.
 func (s *Store) OnDelete(tell func(*docindex.Outcomes)) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -10,20 +10,20 @@ import (
 	"urlserver/docindex"
 )
 
-// Indexes of crawls that may have to be ended, or told of.
+// Sorted sets of crawls that may have to be ended, or whose end may have to be reported.
 const (
 	byExpiry = "ke"
 	byQuiet  = "kf"
 )
 
-// candidate is a crawl that a shard has in an index, and where it stands there.
+// candidate is an entry of such a set: a shard, a crawl, and its score there.
 type candidate struct {
 	shard int
 	name  string
 	score string
 }
 
-// candidates lists crawls that stand in an index until a time, the first ones of all shards.
+// candidates lists up to most crawls with a score of until or less, the lowest scores of all shards first.
 func (s *Store) candidates(ctx context.Context, index, until string, most int) (all []candidate, names []string, err error) {
 	answers, err := s.everywhere(ctx, endingScript, index, until, decimal(int64(most)))
 	if err != nil {
@@ -50,7 +50,7 @@ func scoreOf(text string) float64 {
 	return n
 }
 
-// CrawlsToEnd is [docindex.Crawls.CrawlsToEnd]. Each crawl is one living daemon's to end.
+// CrawlsToEnd is [docindex.Crawls.CrawlsToEnd]. Each crawl is listed to one living daemon only.
 func (s *Store) CrawlsToEnd(ctx context.Context, now time.Time, most int) (due []docindex.CrawlEnd, err error) {
 	all, names, err := s.candidates(ctx, byExpiry, decimal(now.Unix()), most)
 	if err != nil {
@@ -82,7 +82,8 @@ func (s *Store) CrawlsToEnd(ctx context.Context, now time.Time, most int) (due [
 	return due, err
 }
 
-// settleExpiry tells shards what others heard later of when crawls expire, and then has them forget those of which they have no documents.
+// settleExpiry copies the latest expiry of each crawl to the shards that have an older one. Then it deletes the
+// crawls from shards that have no documents of them.
 func (s *Store) settleExpiry(ctx context.Context, all []candidate, late map[string]*row) error {
 	var spread, standing [shards][]string
 	for _, r := range late {
@@ -114,7 +115,7 @@ func (s *Store) settle(ctx context.Context, index string, args [shards][]string)
 	return err
 }
 
-// see returns those of crawls whose end is this daemon's to tell of.
+// see returns the crawls whose end this daemon is to report. No other living daemon gets them.
 func (s *Store) see(ctx context.Context, what string, rows []*row) (mine []*row, err error) {
 	var args [shards][]string
 	var at [shards][]*row
@@ -136,10 +137,10 @@ func (s *Store) see(ctx context.Context, what string, rows []*row) (mine []*row,
 	return slices.DeleteFunc(slices.Clone(rows), func(r *row) bool { return !has[r] }), err
 }
 
-// FinishedCrawls is [docindex.Crawls.FinishedCrawls]. Each crawl is one living daemon's to tell of.
+// FinishedCrawls is [docindex.Crawls.FinishedCrawls]. Each crawl is listed to one living daemon only.
 //
-// The last shard that gets quiet has the crawl in its index, whatever becomes of it in those of others: so those of which another one has
-// something open can be taken out of them.
+// A shard adds a crawl to its index when the crawl's last open document there ends. So a crawl that is still open
+// in another shard can be removed from the index of this one: the shard that ends last adds it again.
 func (s *Store) FinishedCrawls(ctx context.Context, since time.Time, most int) (done []docindex.FinishedCrawl, err error) {
 	_, names, err := s.candidates(ctx, byQuiet, decimal(since.UnixMilli()), most)
 	if err != nil {
@@ -171,10 +172,10 @@ func (s *Store) FinishedCrawls(ctx context.Context, since time.Time, most int) (
 	if err := s.settleQuiet(ctx, append(settled, ended...)); err != nil && len(done) == 0 {
 		return nil, err
 	}
-	return done, nil // where they are not settled, the next call settles them
+	return done, nil // if settling failed, the next call settles them
 }
 
-// list notes that this daemon tells of a crawl's end, and answers whether that is new.
+// list records that this daemon reports a crawl's end. It returns false if that was recorded before.
 func (s *Store) list(r *row) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -193,7 +194,7 @@ func (s *Store) forgetListed(name string, round uint64) {
 	}
 }
 
-// quietSince is when the last shard got quiet.
+// quietSince returns when the last open document of the crawl ended, in ms.
 func (r *row) quietSince() (last int64) {
 	for i := range r.parts {
 		last = max(last, int64(scoreOf(r.parts[i].quiet)))

@@ -10,8 +10,8 @@ import (
 )
 
 const (
-	listPage   = 1000 // crawls that a shard tells of at once
-	surveyPage = 200  // with what is pending by domain
+	listPage   = 1000 // crawls that a shard returns at once
+	surveyPage = 200  // the same, with pending documents by domain
 )
 
 // ListCrawls is [docindex.CrawlLister.ListCrawls].
@@ -59,7 +59,8 @@ func (s *Store) CrawlCounts(ctx context.Context, most int) (some []docindex.Craw
 	return append(some, other.tally()), nil
 }
 
-// ReportPending is [docindex.Crawls.ReportPending]. away is what this daemon's spiders have; what those of others have counts as pending.
+// ReportPending is [docindex.Crawls.ReportPending]. away lists the documents that are in flight at this daemon's
+// spiders. Documents in flight at the spiders of other daemons count as pending.
 func (s *Store) ReportPending(ctx context.Context, id docindex.CrawlID, domains int, away *docindex.Outcomes) (docindex.PendingReport, error) {
 	if id.Crawl == "" {
 		return s.surveyApp(ctx, id, domains, away)
@@ -75,7 +76,7 @@ func (s *Store) ReportPending(ctx context.Context, id docindex.CrawlID, domains 
 	return v.end(domains, missing), nil
 }
 
-// surveying makes books of what shards tell, so that all stores survey alike.
+// surveying collects the counts of all shards in a crawlstats.Stats, so that all stores report in the same way.
 type surveying struct {
 	id      docindex.CrawlID
 	books   *crawlstats.Stats
@@ -92,7 +93,7 @@ type pendingOf struct {
 	levels crawlstats.PriorityCounts
 }
 
-// read reads the crawl that is asked for.
+// read reads the crawl of the report.
 func (v *surveying) read(ctx context.Context, s *Store) error {
 	rows, err := s.rowsOf(ctx, []string{nameOfCrawl(v.id)}, true)
 	if err == nil && rows[0].exists() {
@@ -101,7 +102,7 @@ func (v *surveying) read(ctx context.Context, s *Store) error {
 	return err
 }
 
-// add adds a crawl.
+// add adds a crawl's counts to the report.
 func (v *surveying) add(r *row) {
 	b := v.books.Open(r.CrawlID)
 	v.books.ExpireAt(b, r.till)
@@ -123,13 +124,14 @@ func (v *surveying) add(r *row) {
 	}
 }
 
-// absent is a document that a spider has.
+// absent is a document that is in flight.
 type absent struct {
 	domainOf
 	priority int32
 }
 
-// end surveys. Shards do not tell all at the same moment: nothing is away that was not pending when that was told.
+// end makes the report. Shards are read at different moments, so a document counts as in flight only if its shard
+// counted it as pending.
 func (v *surveying) end(domains int, away []absent) docindex.PendingReport {
 	survey := v.books.BeginReport(v.id, domains)
 	for _, a := range away {
@@ -141,7 +143,7 @@ func (v *surveying) end(domains int, away []absent) docindex.PendingReport {
 	return survey.End()
 }
 
-// away tells which documents are of crawls that are asked for, and out at the slots.
+// away returns which of the documents belong to the crawls of a report and are in this daemon's slots.
 func (s *Store) away(ctx context.Context, id docindex.CrawlID, o *docindex.Outcomes) (all []absent, err error) {
 	if o == nil {
 		return nil, nil

@@ -9,13 +9,13 @@ import (
 )
 
 const (
-	purgeLooks = 500                   // documents that a script looks at
-	othersWait = 5 * time.Second       // a frozen daemon delays an answer so long
-	othersLook = 50 * time.Millisecond // between two looks whether others have ended theirs
+	purgeLooks = 500                   // documents that one script run looks at
+	othersWait = 5 * time.Second       // longest wait for other daemons; a frozen one delays a purge this long
+	othersLook = 50 * time.Millisecond // pause between two checks whether the others have finished
 )
 
-// PurgeCrawl is [docindex.Crawls.PurgeCrawl]. Other daemons end what their slots have: it waits for that, for some seconds at most, and
-// counts it. What they end later is told to who asks again.
+// PurgeCrawl is [docindex.Crawls.PurgeCrawl]. Other daemons end the documents in their slots. PurgeCrawl waits for
+// them, for at most othersWait, and counts what they ended. A later PurgeCrawl counts what they ended after that.
 func (s *Store) PurgeCrawl(ctx context.Context, id docindex.CrawlID, atSlots func(*docindex.Outcomes) (int, error)) (purged int, err error) {
 	name := nameOfCrawl(id)
 	defer s.setPurging(name, false)
@@ -44,7 +44,7 @@ func (s *Store) PurgeCrawl(ctx context.Context, id docindex.CrawlID, atSlots fun
 	return s.purged(ctx, name)
 }
 
-// isPurging says that a crawl's purge is under way here, or about to be.
+// isPurging reports whether this daemon is purging a crawl, or has stopped it and will purge it next.
 func (s *Store) isPurging(name string) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -59,7 +59,8 @@ func (s *Store) setPurging(name string, is bool) {
 	}
 }
 
-// purged counts what has ended of a crawl, once all slots have ended theirs or that has been waited for.
+// purged returns how many documents of a crawl have ended and are not reported. Before that it waits until no
+// daemon has any in its slots, or s.others has passed.
 func (s *Store) purged(ctx context.Context, name string) (n int, err error) {
 	for end := time.Now().Add(s.others); ; {
 		answers, err := s.everywhere(ctx, purgedScript, name)
@@ -86,7 +87,8 @@ func (s *Store) purged(ctx context.Context, name string) (n int, err error) {
 	}
 }
 
-// endHere ends what this daemon's slots have of crawls, of a shard. They were refused with kind; "": as the shard has it.
+// endHere ends the documents of stopped crawls that are in this daemon's slots and belong to a shard. kind is the
+// outcome that the crawls were stopped with; "" means the one that the shard has.
 func (s *Store) endHere(ctx context.Context, shard int, kind string, names []string, atSlots func(*docindex.Outcomes) (int, error)) error {
 	for cursor := "0"; ; {
 		a, err := s.one(ctx, shard, mineScript, append([]string{cursor, kind}, names...)...)
@@ -112,7 +114,7 @@ func (s *Store) endHere(ctx context.Context, shard int, kind string, names []str
 	}
 }
 
-// endSlots has the slots end documents of refused crawls, and counts those of which they say so.
+// endSlots passes documents of stopped crawls to atSlots, and records in the shard how many the slots ended.
 func (s *Store) endSlots(ctx context.Context, shard int, names []string, some []docindex.Outcomes, last bool, atSlots func(*docindex.Outcomes) (int, error)) (err error) {
 	var args []string
 	for i, name := range names {
@@ -127,11 +129,11 @@ func (s *Store) endSlots(ctx context.Context, shard int, names []string, some []
 	if len(args) == 0 {
 		return err
 	}
-	_, err2 := s.one(context.WithoutCancel(ctx), shard, endedScript, args...) // what has ended is counted
+	_, err2 := s.one(context.WithoutCancel(ctx), shard, endedScript, args...) // the documents have ended, so they must be counted
 	return errors.Join(err, err2)
 }
 
-// purgeShard ends what a shard has scheduled of a refused crawl.
+// purgeShard ends a stopped crawl's scheduled documents in one shard.
 func (s *Store) purgeShard(ctx context.Context, shard int, name string) error {
 	for cursor := "0"; ; {
 		a, err := s.one(ctx, shard, membersScript, name, cursor)
@@ -175,7 +177,8 @@ func (s *Store) purgeQueues(ctx context.Context, shard int, name string, queues 
 
 var errRefusalLost = errors.New("the doc index in Redis has lost a crawl's refusal; purge it again")
 
-// refuseAgain has shards refuse a crawl that have lost that, as they do when they fail over to what they had before.
+// refuseAgain stops a crawl again in shards that have lost the refusal. A fail-over to a replica that was behind
+// loses it.
 func (s *Store) refuseAgain(ctx context.Context, r *row) error {
 	for i := range r.parts {
 		if !r.parts[i].refused {

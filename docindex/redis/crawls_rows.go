@@ -10,14 +10,14 @@ import (
 	"urlserver/docindex"
 )
 
-// Counts of a crawl, in the order in which scripts tell them.
+// Counts of a crawl, in the order in which the script rows returns them.
 const (
 	countLined = iota
 	countAtSlots
 	countAtCalls
 	countEnded
 	countPurged
-	countUntold
+	countUntold // ended because the crawl was stopped, and not reported yet
 	countDropped
 	countSent
 	countExpired
@@ -26,29 +26,29 @@ const (
 	rowParts = 1 + counts + 7
 )
 
-// part is what a shard has of a crawl.
+// part is one shard's record of a crawl.
 type part struct {
 	counts     [counts]uint64
-	till, said int64 // it expires then, as was said with what was put at that place; 0: nothing was said
+	till, said int64 // expiry (s), and the place of the put that set it; said 0: no put of this shard set it
 	round      uint64
-	quiet      string // since when nothing is open here; "": something is, or it is settled what that means
+	quiet      string // since when nothing is open here (ms); "": something is open, or the end was handled
 	refused    bool
-	levels     []rueidis.RedisMessage
-	number     string // of the crawl in the shard
+	levels     []rueidis.RedisMessage // pairs of "PRIORITY DOMAIN" and pending documents
+	number     string                 // of the crawl in the shard
 }
 
-// size is how many documents there are.
+// size returns how many documents the shard has of the crawl.
 func (p *part) size() uint64 {
 	return p.counts[countLined] + p.counts[countAtSlots] + p.counts[countAtCalls] + p.counts[countEnded]
 }
 
-// row is a crawl.
+// row is a crawl, summed over all shards.
 type row struct {
 	docindex.CrawlID
 	name       string
-	why        string // it was refused for; "": it is not
+	why        string // the outcome that it was stopped with; "": it was not stopped
 	sum        [counts]uint64
-	till, said int64 // of the part where that was said last
+	till, said int64 // of the part with the latest put that set them
 	parts      [shards]part
 }
 
@@ -59,19 +59,19 @@ func (r *row) kind() docindex.Kind {
 
 func (r *row) pending() uint64 { return r.sum[countLined] + r.sum[countAtSlots] }
 
-// open is how many documents are not completed.
+// open returns how many documents are not completed.
 func (r *row) open() uint64 { return r.pending() + r.sum[countAtCalls] }
 
-// size is how many documents there are.
+// size returns how many documents the crawl has.
 func (r *row) size() uint64 { return r.open() + r.sum[countEnded] }
 
-// exists is false of a crawl that is about to be forgotten.
+// exists reports whether the crawl has documents or was stopped. Shards soon delete a crawl that does not exist.
 func (r *row) exists() bool { return r.size() > 0 || r.why != "" }
 
-// done is how many documents are completed, but for those purged.
+// done returns how many documents are completed and were not purged.
 func (r *row) done() uint64 { return r.sum[countEnded] - min(r.sum[countPurged], r.sum[countEnded]) }
 
-// round names what has been open of a crawl: it is another one whenever a shard got work that had none.
+// round returns the crawl's epoch. It changes whenever a shard without open documents gets one.
 func (r *row) round() (sum uint64) {
 	for i := range r.parts {
 		sum += r.parts[i].round
@@ -93,7 +93,7 @@ func (r *row) tally() docindex.CrawlCounts {
 	}
 }
 
-// add adds what a shard tells of the crawl.
+// add adds one shard's answer about the crawl.
 func (r *row) add(shard int, told []rueidis.RedisMessage) {
 	p := &r.parts[shard]
 	for i := range p.counts {
@@ -111,7 +111,8 @@ func (r *row) add(shard int, told []rueidis.RedisMessage) {
 	}
 }
 
-// rowsOf reads crawls, also such as are nowhere; with levels where deep.
+// rowsOf reads crawls from all shards. A name that no shard knows gives an empty row. If deep is true, it reads the
+// levels, too.
 func (s *Store) rowsOf(ctx context.Context, names []string, deep bool) ([]row, error) {
 	if len(names) == 0 {
 		return nil, nil
@@ -136,7 +137,7 @@ func (s *Store) rowsOf(ctx context.Context, names []string, deep bool) ([]row, e
 	return rows, nil
 }
 
-// pageOf is the crawls that a shard tells of.
+// pageOf returns the crawls in a shard's answer.
 func pageOf(a *answer) ([]rueidis.RedisMessage, error) {
 	parts := list(a.value)
 	if len(parts) != 2 {
@@ -156,13 +157,13 @@ type crawlPages struct {
 	s      *Store
 	most   int // of one page
 	pages  [shards][]rueidis.RedisMessage
-	behind [shards]string
+	behind [shards]string // last name that was read
 	ended  [shards]bool
 	all    [counts]uint64 // of all crawls, as of when the first page was read
 	begun  bool
 }
 
-// next returns the next crawl; nil: there is none.
+// next returns the next crawl, or nil at the end.
 func (p *crawlPages) next(ctx context.Context) (*row, error) {
 	for {
 		if err := p.fill(ctx); err != nil {
@@ -174,7 +175,7 @@ func (p *crawlPages) next(ctx context.Context) (*row, error) {
 	}
 }
 
-// first takes the first crawl from the pages.
+// first removes the first crawl by name from the pages and returns it.
 func (p *crawlPages) first() (*row, error) {
 	var r row
 	found := false
@@ -205,7 +206,7 @@ func (p *crawlPages) first() (*row, error) {
 
 func nameIn(told rueidis.RedisMessage) string { return text(list(told)[0]) }
 
-// fill reads on where a page is through.
+// fill reads the next page of each shard whose page is empty.
 func (p *crawlPages) fill(ctx context.Context) error {
 	var ops []op
 	for shard := range p.pages {
@@ -240,7 +241,7 @@ func (p *crawlPages) fill(ctx context.Context) error {
 	return nil
 }
 
-// totalNames are the counts in the order of those of a row, as they are named.
+// totalNames are the field names of a row's counts, in their order.
 const totalNames = "lscepuxnz"
 
 func (p *crawlPages) addTotals(pairs []rueidis.RedisMessage) {

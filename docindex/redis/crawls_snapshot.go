@@ -12,14 +12,14 @@ import (
 )
 
 const (
-	maxSnapshots = 16        // applications; of others all is read anew
-	snapshotLife = time.Hour // after the last question; for so long Redis lists what changes
+	maxSnapshots = 16        // applications; one more drops the snapshot that was used least recently
+	snapshotLife = time.Hour // after the last use; the scripts list changes for as long
 )
 
 // snapshot holds the pending counts of all crawls of one application at one spider, as the shards last sent
 // them. A refresh reads only what has changed since.
 type snapshot struct {
-	turn   chan struct{} // holds one while nobody uses what follows
+	turn   chan struct{} // a lock of what follows; it holds a value while unlocked
 	prefix string        // of the crawls' names
 	books  *crawlstats.Stats
 	crawls map[string]*crawlSnapshot // by name
@@ -28,27 +28,27 @@ type snapshot struct {
 	asked time.Time // guarded by the store's mu
 }
 
-// shardSnapshot says what a shard has told.
+// shardSnapshot is how far a shard was read.
 type shardSnapshot struct {
-	run     string // the process of Redis that told it; "": nothing was told
+	run     string // the Redis process that answered; "": nothing was read
 	version string
 	names   map[string]string // of crawls, by number
 }
 
-// crawlSnapshot is a crawl.
+// crawlSnapshot is one crawl of a snapshot.
 type crawlSnapshot struct {
 	book  *crawlstats.CrawlStats
 	parts [shards]crawlPart
 }
 
-// crawlPart is what a shard has of a crawl.
+// crawlPart is one shard's part of a crawl.
 type crawlPart struct {
-	number     string // "": nothing
+	number     string // of the crawl in the shard; "": the shard has none of it
 	till, said int64
 	levels     map[string]uint64
 }
 
-// surveyApp surveys all crawls of an application at a spider.
+// surveyApp reports the pending documents of all crawls of one application at one spider.
 func (s *Store) surveyApp(ctx context.Context, id docindex.CrawlID, domains int, away *docindex.Outcomes) (v docindex.PendingReport, err error) {
 	m := s.snapshotOf(nameOfCrawl(id))
 	select {
@@ -83,7 +83,7 @@ func (s *Store) snapshotOf(prefix string) *snapshot {
 	return m
 }
 
-// dropSnapshots forgets those that nobody asks for any more.
+// dropSnapshots deletes snapshots that were not used for snapshotLife.
 func (s *Store) dropSnapshots(now time.Time) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -94,7 +94,7 @@ func (s *Store) dropSnapshots(now time.Time) {
 	}
 }
 
-// dropOldestLocked forgets the one that was asked for least recently.
+// dropOldestLocked deletes the snapshot that was used least recently.
 func (s *Store) dropOldestLocked() {
 	var oldest *snapshot
 	for _, m := range s.snapshots {
@@ -134,7 +134,7 @@ func (m *snapshot) refresh(ctx context.Context, s *Store) error {
 	return nil
 }
 
-// change makes true what has changed in a shard.
+// change applies a shard's changes.
 func (m *snapshot) change(shard int, names map[string]string, crawls, levels []rueidis.RedisMessage) {
 	var gone []string
 	for ; len(crawls) >= 4; crawls = crawls[4:] {
@@ -162,7 +162,7 @@ func (m *snapshot) change(shard int, names map[string]string, crawls, levels []r
 	}
 }
 
-// reread reads all that a shard has of the application, and returns the names of its crawls, by number.
+// reread reads all crawls of the application in a shard. It returns their names by number.
 func (m *snapshot) reread(ctx context.Context, s *Store, shard int) (names map[string]string, err error) {
 	names = map[string]string{}
 	seen := map[string]bool{}
@@ -196,7 +196,7 @@ func (m *snapshot) reread(ctx context.Context, s *Store, shard int) (names map[s
 	return names, nil
 }
 
-// fill makes true what a shard has of a crawl.
+// fill replaces a shard's part of a crawl.
 func (m *snapshot) fill(shard int, name string, p *part) {
 	m.leaveLevels(shard, name)
 	c := m.place(shard, name, p.number, p.till, p.said)
@@ -205,7 +205,7 @@ func (m *snapshot) fill(shard int, name string, p *part) {
 	}
 }
 
-// place notes that a shard has something of a crawl, and when that expires by it.
+// place records that a shard has a part of a crawl, and the expiry that the shard has.
 func (m *snapshot) place(shard int, name, no string, till, said int64) *crawlSnapshot {
 	c := m.crawls[name]
 	if c == nil {
@@ -214,7 +214,7 @@ func (m *snapshot) place(shard int, name, no string, till, said int64) *crawlSna
 		m.crawls[strings.Clone(name)] = c
 	}
 	p := &c.parts[shard]
-	if p.number != no { // it is another crawl of that name, all levels of which are told
+	if p.number != no { // another crawl of the same name; the shard has sent all its levels
 		m.leaveLevels(shard, name)
 		p.number = strings.Clone(no)
 	}
@@ -233,7 +233,7 @@ func (m *snapshot) expire(c *crawlSnapshot) {
 	m.books.ExpireAt(c.book, last.till)
 }
 
-// leave notes that a shard has nothing of a crawl any more.
+// leave removes a shard's part of a crawl.
 func (m *snapshot) leave(shard int, name string) {
 	m.leaveLevels(shard, name)
 	c := m.crawls[name]
@@ -255,7 +255,7 @@ func (m *snapshot) leaveLevels(shard int, name string) {
 	}
 }
 
-// set says how many documents of a level of a crawl are pending in a shard.
+// set sets how many documents of a level (priority and domain) of a crawl are pending in a shard.
 func (m *snapshot) set(c *crawlSnapshot, shard int, level string, n uint64) {
 	p := &c.parts[shard]
 	was := p.levels[level]
@@ -290,7 +290,7 @@ func levelOf(level string) (priority int32, domain string) {
 	return priorityOf(first), domain
 }
 
-// survey surveys. Nothing is away that was not pending when that was told.
+// survey makes the report. A document counts as in flight only if the snapshot counts it as pending.
 func (m *snapshot) survey(id docindex.CrawlID, domains int, away []absent) docindex.PendingReport {
 	v := m.books.BeginReport(id, domains)
 	counted := map[absent]uint64{}

@@ -31,8 +31,8 @@ const (
 	looksAtQueues = 16
 )
 
-// HostStatus is [docindex.Inspector.HostStatus]. What it is told is looked at by the rules of the other stores, which those of the
-// scripts are, too.
+// HostStatus is [docindex.Inspector.HostStatus]. It applies the serving rules of the other stores to the state that
+// the script returns; the scripts follow the same rules.
 func (s *Store) HostStatus(ctx context.Context, host []byte) (docindex.HostStatus, error) {
 	name := hostName(string(host))
 	for range maxCatch {
@@ -88,7 +88,7 @@ func (s *Store) schedulerOf(told []string, name string, now int64) *queuesched.S
 	return d
 }
 
-// never is the scripts' time in ms that does not come.
+// never is the scripts' time (ms) that means never.
 const never = 1 << 52
 
 func due(at int64) int64 {

@@ -9,8 +9,8 @@ import (
 
 const outcomeBatch = 1000 // outcomes of one round trip
 
-// Outcomes is [docindex.Source.Outcomes] as a Store has it. One that tells how a try ended changes nothing where the
-// document is scheduled for later: there was news of it since it was handed out.
+// Outcomes is [docindex.Source.Outcomes]. The outcome of an attempt changes nothing if the document is scheduled for
+// later: a Put has updated the document since it was handed out.
 func (s *Store) Outcomes(ctx context.Context, o *docindex.Outcomes) error {
 	return s.each(ctx, o, outcomeScript, func(out *docindex.Outcome) []string {
 		again := ""
@@ -21,7 +21,7 @@ func (s *Store) Outcomes(ctx context.Context, o *docindex.Outcomes) error {
 			decimal(int64(min(int(out.Kind), docindex.Kinds))), flag(out.Kind.OfAttempt()),
 			decimal(out.Pause.Milliseconds()), decimal(out.Gap.Milliseconds()), decimal(int64(out.Attempts)), again, string(out.Metadata),
 		}
-		return append(args, membershipOf(out.Metadata, out.URL)[:2]...) // when its crawl expires is not for an outcome to say
+		return append(args, membershipOf(out.Metadata, out.URL)[:2]...) // without the expiry, which an outcome does not change
 	})
 }
 

@@ -9,11 +9,11 @@ import (
 )
 
 const (
-	putBatch   = 1000    // URLs of one go
-	maxSeconds = 1 << 50 // due times beyond are kept as this
+	putBatch   = 1000    // URLs that are stored together
+	maxSeconds = 1 << 50 // later due times are stored as this
 )
 
-// What the script for Put answers.
+// Answers of the script put.
 const (
 	codeNew = 1 + iota
 	codeSame
@@ -21,7 +21,7 @@ const (
 	codeClash
 	codeDropped
 	codeBroken
-	otherID = 10 // beside these: the document has another DOC_ID
+	otherID = 10 // is added to a code if the document has another DOC_ID
 )
 
 // Put is [docindex.Putter.Put].
@@ -40,15 +40,15 @@ func (s *Store) Put(ctx context.Context, p *docindex.Puts) (res docindex.PutResu
 	return res, err
 }
 
-// putting is some of a Put on its way.
+// putting is one batch of a Put.
 type putting struct {
 	p         *docindex.Puts
 	from, to  int
 	res       *docindex.PutResult
-	ids       map[int]string // DOC_IDs that go in with their documents
-	places    map[int]where  // of these: what is kept for the DOC_ID
-	metadata  map[int][]byte // of news that names no owner, with that of its document
-	again     map[int]bool   // of these, those that were known to be there already, and that somebody may take away meanwhile
+	ids       map[int]string // given DOC_IDs that are stored with their documents
+	places    map[int]where  // the place that is stored for each of them
+	metadata  map[int][]byte // of updates without an owner: their metadata with the document's owner added
+	again     map[int]bool   // DOC_IDs that had an entry already, which another daemon may release meanwhile
 	scheduled bool
 }
 
@@ -70,7 +70,7 @@ func (s *Store) putSome(ctx context.Context, b *putting) error {
 	return nil
 }
 
-// at is URL i as it is to be stored.
+// at returns URL i as it is to be stored, and its host.
 func (b *putting) at(i int) (docindex.Put, []byte) {
 	put, host := b.p.At(i)
 	if m, ok := b.metadata[i]; ok {
@@ -79,8 +79,7 @@ func (b *putting) at(i int) (docindex.Put, []byte) {
 	return put, host
 }
 
-// putThese stores some URLs, and returns those that are to be put again: b has their metadata with owners
-// then.
+// putThese stores some URLs. It returns those that are to be put again, for which b.metadata now names the owner.
 func (s *Store) putThese(ctx context.Context, b *putting, these []int) (again []int, err error) {
 	var args [shards][]string
 	var at [shards][]int
@@ -126,8 +125,8 @@ func (s *Store) putThese(ctx context.Context, b *putting, these []int) (again []
 	return again, errors.Join(err, s.reassignDocIDs(ctx, renamed), s.releaseDocIDs(ctx, spare))
 }
 
-// own gives news the owner of its document, which the script says by the name of its crawl or by its
-// metadata.
+// own adds the document's owner to the metadata of an update. says is the script's answer: 'c' and the name of
+// the document's crawl, or 'm' and the document's metadata.
 func (b *putting) own(i int, says string) {
 	owner := docindex.OwnerOf([]byte(says[1:]))
 	if crawl, ok := crawlOfName(says[1:]); ok && says[0] == 'c' {
@@ -140,7 +139,8 @@ func (b *putting) own(i int, says string) {
 	b.metadata[i] = docindex.WithOwner(put.Metadata, owner)
 }
 
-// reassignDocIDs gives documents that are there their DOC_IDs again.
+// reassignDocIDs writes the entries of DOC_IDs again after their documents were stored, in case another daemon
+// has released them in between.
 func (s *Store) reassignDocIDs(ctx context.Context, ids []givenDocID) error {
 	var args [shards][]string
 	for _, n := range ids {
@@ -158,7 +158,7 @@ func keyOf(put *docindex.Put, host []byte) string {
 	return string(host)
 }
 
-// dueOf is a due time as the script takes it.
+// dueOf formats a due time for the script.
 func dueOf(due int64) string {
 	if due == docindex.Never {
 		return ""
@@ -172,7 +172,7 @@ func (b *putting) where(i int) where {
 	return whereOf(string(put.Crawl), keyOf(&put, host), hash)
 }
 
-// settle notes what became of URL i.
+// settle records the verdict on URL i.
 func (b *putting) settle(i int, code int64) {
 	put, _ := b.p.At(i)
 	switch code {
@@ -210,7 +210,7 @@ type givenDocID struct {
 	at where
 }
 
-// giveDocIDs gives documents the DOC_IDs they come with, where nobody has those, and refuses the others.
+// giveDocIDs reserves the DOC_IDs that the URLs bring. It refuses a URL whose DOC_ID belongs to another document.
 func (s *Store) giveDocIDs(ctx context.Context, b *putting) error {
 	b.ids, b.again, b.places = map[int]string{}, map[int]bool{}, map[int]where{}
 	var ids []string
@@ -235,7 +235,7 @@ func (s *Store) giveDocIDs(ctx context.Context, b *putting) error {
 	return s.giveFreeDocIDs(ctx, b, ids, at, has, docs)
 }
 
-// giveFreeDocIDs is giveDocIDs, knowing where each DOC_ID is and what is there.
+// giveFreeDocIDs does the rest of giveDocIDs: has and docs are the place and the document of each DOC_ID.
 func (s *Store) giveFreeDocIDs(ctx context.Context, b *putting, ids []string, at []int, has []where, docs []docindex.Document) error {
 	var args [shards][]string
 	var asked [shards][]int
@@ -256,7 +256,7 @@ func (s *Store) giveFreeDocIDs(ctx context.Context, b *putting, ids []string, at
 			b.refuse(i, fmt.Errorf("doc_id %q: %w", id, docindex.ErrReserved))
 		case !own:
 			shard, from := shardOf(id), ""
-			if has[j].known() { // by a document that is not there, or no longer has it
+			if has[j].known() { // the entry's document is gone, or has another DOC_ID
 				from = has[j].encode()
 			}
 			args[shard], asked[shard] = append(args[shard], id, mine.encode(), from), append(asked[shard], i)
@@ -277,14 +277,15 @@ func (s *Store) giveFreeDocIDs(ctx context.Context, b *putting, ids []string, at
 	return err
 }
 
-// isOf says that a Put is of a document.
+// isOf reports whether a Put names the document d: the same crawl, key, URL and owner. An update without an owner
+// names it whoever owns it.
 func isOf(d *docindex.Document, p *docindex.Put, host []byte) bool {
 	owner := docindex.OwnerOf(p.Metadata)
 	return string(d.Crawl) == string(p.Crawl) && string(d.Key) == keyOf(p, host) && string(d.URL) == string(p.URL) &&
 		(p.Update && owner == nil || string(docindex.OwnerOf(d.Metadata)) == string(owner))
 }
 
-// OnWake is [docindex.Hooks.OnWake]. What other daemons put is noticed within a few seconds.
+// OnWake is [docindex.Hooks.OnWake]. It takes a few seconds until wake is called for what other daemons put.
 func (s *Store) OnWake(wake func()) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

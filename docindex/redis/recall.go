@@ -10,7 +10,8 @@ import (
 	"urlserver/docindex"
 )
 
-// OnRecall is [docindex.Hooks.OnRecall]. It is told of what this daemon's own slots have, and of what was set through this daemon.
+// OnRecall is [docindex.Hooks.OnRecall]. back gets documents in this daemon's own slots, after changes that were
+// made through this daemon.
 func (s *Store) OnRecall(back func(*docindex.Outcomes)) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -20,16 +21,16 @@ func (s *Store) OnRecall(back func(*docindex.Outcomes)) {
 // SetSlotGap is [docindex.Hooks.SetSlotGap].
 func (s *Store) SetSlotGap(gap time.Duration) { s.gap.Store(gap.Milliseconds()) }
 
-// SetHostRules is [docindex.Hooks.SetHostRules]. Of the rules only that hosts are barred holds here.
+// SetHostRules is [docindex.Hooks.SetHostRules]. This store uses only whether a rule bars a host, not its gap.
 func (s *Store) SetHostRules(of func(host []byte) docindex.HostRule) { s.rules.Store(&of) }
 
-// barred reports whether calls are given nothing of a host.
+// barred reports whether a rule keeps a host's URLs from calls.
 func (s *Store) barred(host string) bool {
 	of := s.rules.Load()
 	return of != nil && *of != nil && (*of)([]byte(host)).Barred
 }
 
-// unbarred leaves out queues of hosts that are barred, and has a call not see them again.
+// unbarred removes queues of barred hosts from the list, and marks them as visited by the call.
 func (s *Store) unbarred(v *serving, list []entry) []entry {
 	return slices.DeleteFunc(list, func(q entry) bool {
 		is := !q.multiHost && s.barred(q.key)
@@ -46,7 +47,8 @@ func (s *Store) wantsBack() bool {
 	return len(s.backs) > 0 || s.onDelete != nil
 }
 
-// recall has the slots give back what they have of a queue, on a host in queues of its name, or of all where there is no key.
+// recall passes documents in this daemon's slots to the functions of OnRecall: those of the queue that was set; if a
+// host was set, those on the host in its shard; without a key, all.
 func (s *Store) recall(ctx context.Context, set docindex.Setting) error {
 	first, last, queue := 0, shards-1, ""
 	if key := string(set.Key); key != "" {
@@ -69,7 +71,7 @@ func (s *Store) recall(ctx context.Context, set docindex.Setting) error {
 	return nil
 }
 
-// heldOn are those on a host.
+// heldOn returns the documents on a host.
 func heldOn(host string, all *docindex.Outcomes) (some docindex.Outcomes) {
 	for i := range all.Len() {
 		if o := all.At(i); hostOf(string(o.URL)) == host {
@@ -79,7 +81,7 @@ func heldOn(host string, all *docindex.Outcomes) (some docindex.Outcomes) {
 	return some
 }
 
-// held adds the documents that this daemon has, of a queue or, where that is empty, of a shard.
+// held adds the documents that this daemon's slots have: of a queue, or of the whole shard if queue is "".
 func (s *Store) held(ctx context.Context, shard int, queue string, o *docindex.Outcomes) error {
 	if !s.wantsBack() {
 		return nil
@@ -97,14 +99,14 @@ func (s *Store) held(ctx context.Context, shard int, queue string, o *docindex.O
 	}
 }
 
-// addHeld adds documents that a script told of by queue, hash, DOC_ID and URL.
+// addHeld adds documents that a script returned as queue, hash, DOC_ID and URL.
 func (s *Store) addHeld(o *docindex.Outcomes, shard int, told rueidis.RedisMessage) {
 	for m := list(told); len(m) >= 4; m = m[4:] {
 		o.Add(s.heldOf(shard, text(m[0]), text(m[1]), text(m[2]), text(m[3])))
 	}
 }
 
-// heldOf names a document to the slots. id is the DOC_ID that it was put with.
+// heldOf returns an outcome that names a document to the slots. id is the DOC_ID that it was put with; "": none.
 func (s *Store) heldOf(shard int, queue, hash, id, url string) docindex.Outcome {
 	if id == "" {
 		id = s.ownID(shard, queue, hash)

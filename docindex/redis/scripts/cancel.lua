@@ -7,7 +7,7 @@ local no, why = numberOf(name), whyOf(name)
 if not no or not why then return done({}) end
 local through = 0
 
--- behind answers how many documents of a queue come up to one, which may have gone since.
+-- behind returns how many documents of a queue to skip: all up to the last one of the run before, which may be gone.
 local function behind(q)
   if last == '' then return 0 end
   local rank = call('ZRANK', order(q), last)
@@ -18,7 +18,7 @@ local function behind(q)
   return rank or 0
 end
 
--- condemnSome answers whether a queue is through.
+-- cancelSome ends some documents of a queue, and returns whether the queue is done.
 local function cancelSome(q)
   local skip = behind(q)
   local list = call('ZRANGE', order(q), skip, skip + looks - 1, 'WITHSCORES')

@@ -1,4 +1,4 @@
--- due returns hash and URL of the first documents of a queue that are due: queue, most.
+-- due returns hash and URL of the first due documents of a queue: queue, most.
 local q, most, out = queue(arg()), num(), {}
 for _, hash in ipairs(q and dueOf(q, most) or {}) do
   local doc = document(q, hash)

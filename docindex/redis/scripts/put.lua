@@ -1,11 +1,10 @@
--- put stores URLs, in their order: place, crawl, key, host, hash, the other hash that lookUp takes, owner,
--- URL, DOC_ID, priority, due ('': never), known, created, metadata, the spider and application of its crawl
--- ('': it belongs to none), registered domain, when that crawl expires (0: it does not say; -1: never) each. It answers
--- for each: 1 new, 2 same, 3 changed, 4 its hash is another URL's, 5 dropped, 6 a key that it needs is of a wrong
--- type; and 10 more where no document
--- has that DOC_ID for it. Where there is news without an owner of a document that has one, it does nothing,
--- and answers 'c' and the name of the document's crawl, or 'm' and its metadata: it is to be put again with
--- that owner.
+-- put stores URLs in their order: how many, then of each place, crawl, key, host, hash, the other hash that lookUp
+-- takes, owner, URL, DOC_ID, priority, due ('': never), whether it updates a known document, created, metadata, the
+-- spider and application of its crawl ('': none), registered domain, expiry of the crawl (0: not given; -1: never).
+-- It returns for each 1 new, 2 same, 3 changed, 4 another URL has its hash, 5 dropped, 6 a key that it needs is of a
+-- wrong type; plus 10 if the document does not have the given DOC_ID. If an update names no owner and the document
+-- has one, put does nothing and returns 'c' and the name of the document's crawl, or 'm' and the document's
+-- metadata: the caller puts the URL again with that owner.
 local function make(crawl, key, name)
   local id = string.format('%d', call('HINCRBY', base .. ':g', 'queues', 1))
   local q = {
@@ -52,14 +51,14 @@ local function enter(q, hash, own, url, id, priority, due, created, meta, who, d
   schedule(q, hash, doc)
 end
 
--- drop drops a URL of a refused crawl. If it is known and its crawl wants it again, it ends.
+-- drop drops a URL of a refused crawl. If it updates a document, the document is completed.
 local function drop(q, hash, doc, id, known, name)
   bump(openCrawl(name).by, DROPPED, 1)
   if doc and known then complete(q, hash, doc) end
   return 5 + (doc and doc[ID] == id and 0 or 10)
 end
 
--- unusable answers whether a URL cannot be kept: its queue's keys, or those for new queues, are somebody else's.
+-- unusable returns whether a URL cannot be stored, because a key that its queue or a new queue needs is of a wrong type.
 local closed = broken.is(base .. ':names', 'hash')
 closed = broken.is(base .. ':preset', 'hash') or closed
 local crawlless = broken.is(base .. ':k', 'hash')

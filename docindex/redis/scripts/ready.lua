@@ -1,7 +1,9 @@
--- ready looks which queues may be served by a call, in their turn: most of a crawl, URLs in transit that one has at most, whether any
--- crawl, the crawl, key, queues to leave out. It answers whether there is more to catch up with, behind which place it may have
--- left out some ('': none), queue, place, tie, whether it has any host, how many it may give, key and crawl of each, and whether
--- there is more that only waits for what others hold.
+-- ready lists queues that a call may serve, in the order of their places: most per crawl, URLs in transit that a queue
+-- has at most, whether of any crawl, crawl, key ('': any), how many queues to leave out, those queues.
+-- It returns whether this shard has more to catch up with; the place after which it may have left out queues ('':
+-- none); queue, place, tie, whether its URLs are on several hosts, how many it may give, key and crawl of each; and
+-- whether other queues wait only because another call serves them, or because they have as many URLs in transit as
+-- they may.
 local more, most, limit, any, only = catchUp(), num(), num(), arg() == '1', arg()
 local key, passed = arg(), {}
 for _ = 1, num() do passed[arg()] = true end
@@ -60,19 +62,20 @@ local function parked(crawl)
   put(again)
 end
 
--- lookAt looks at a queue that is asked for.
+-- lookAt offers a queue that the call names, if it may be served.
 local function lookAt(q)
   if when(q, CALLS) > now then
     held = held or pace(q) == 0 and q.u > now
   elseif q.n[TRANSIT] >= limit then
-    if q.p[CALLS] ~= PARKED or q.e < limit then park(q, limit) end -- others may wait for more under the level that it has
+    if q.p[CALLS] ~= PARKED or q.e < limit then park(q, limit) end -- other calls with a higher limit may wait for it
     held = true
   elseif not passed[q.id] then
     offer(q, '0')
   end
 end
 
--- holds tells whether a crawl has queues that are full, or another call's and then free at once.
+-- holds returns whether a crawl has queues at their limit of URLs in transit, or queues that another call serves and
+-- that no delay follows.
 local function holds(crawl)
   return call('EXISTS', base .. ':p:' .. crawl) == 1 or
     call('ZCOUNT', base .. ':y:' .. crawl, '(' .. string.format('%.0f', now), '+inf') > 0

@@ -1,6 +1,9 @@
--- rows tells of crawls: whether with levels, how many names, these; or 0, behind which name ('': from the first on), what names begin with,
--- most. It answers name, scheduled, at the slots, at calls, completed, purged of them, untold, dropped, sent, expired of those purged, expires, said when, round, why
--- refused, nothing open since when, priority and domain and how many are pending of each, and the crawl's number; and then the same counts of all crawls.
+-- rows returns crawls: whether with levels, how many names, the names. If there are 0 names, it lists crawls by name:
+-- the name after which to begin ('': from the first), the prefix of the names, most.
+-- It returns of each crawl: name; documents scheduled, at the slots, at calls, completed, purged of the completed,
+-- ended by the stop but not reported, dropped, sent, expired of the purged; expiry, place of the put that set it,
+-- round, kind of the refusal, since when nothing is open here, pairs of priority and domain with their pending
+-- documents, number of the crawl. After the crawls it returns the same counts of all crawls together.
 local deep, names = arg() == '1', {}
 for i = 1, num() do names[i] = arg() end
 

@@ -1,6 +1,7 @@
--- set sets something: "delay" for all queues, "active", "queue" with crawl, key and "d", "b" or "l", or "host" with its name and "d" or
--- "b"; then the value. A queue that is not there has it when it comes. It answers 1, or 0 where too many wait for that, or too many
--- hosts have something set.
+-- set changes a setting: "delay" (of all queues), "active", "queue" with crawl, key and a field, or "host" with its
+-- name and a field; then the value. Fields: "d" delay, "b" blocked until, "l" limit (queues only). A setting of a
+-- queue that does not exist is kept in preset until the queue is created. It returns 1, or 0 if preset is full or
+-- too many hosts have settings.
 local what = arg()
 if what == 'delay' then
   call('HSET', base .. ':g', 'delay', arg())

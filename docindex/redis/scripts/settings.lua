@@ -1,5 +1,6 @@
--- settings tells what is set: "general", or "hosts", "preset" or "queues" with a cursor. It answers delay and passive, or the cursor
--- to go on with and crawl and key, or nothing and host, delay, block and limit of each; '' is what is not set.
+-- settings returns settings: "general", or "hosts", "preset" or "queues" with a cursor. For "general" it returns delay
+-- and passive; else the next cursor, and of each crawl and key ('' and the host for "hosts"), delay, end of the
+-- block, and limit. '' stands for what is not set.
 local what, cursor = arg(), arg()
 local out = {}
 
@@ -17,7 +18,7 @@ if what == 'hosts' then
     local h = host(name)
     if h.d or (h.b or 0) > now then
       one('', name, h)
-    else -- it was a block, which has ended
+    else -- the host had only a block, which has ended
       call('SREM', base .. ':ordered', name)
       h.b, h.t = nil, nil
       touchHost(h)
