@@ -12,9 +12,10 @@ import (
 	"urlserver/docindex/internal/queuesched"
 )
 
-// loadLocked finds what is known of a document; nil: nothing. It may be changed, and stays.
+// loadLocked returns the record of a document. It returns nil if the document is unknown. The
+// caller may change and keep the record.
 func (s *Store) loadLocked(n *name) (*doc, error) {
-	if d, ok := s.recalledLocked(n); ok {
+	if d, ok := s.cachedLocked(n); ok {
 		return d, nil
 	}
 	row, err := s.rowLocked(n)
@@ -24,8 +25,10 @@ func (s *Store) loadLocked(n *name) (*doc, error) {
 	return s.knownLocked(n, row)
 }
 
-// recalledLocked is what memory says of a document, if it does: nil is nothing known.
-func (s *Store) recalledLocked(n *name) (d *doc, ok bool) {
+// cachedLocked returns the record of a document if it is in memory: because the txn wrote it, or
+// because the document is in transit. ok is false if only a row can tell. A nil record with ok
+// means that the txn has deleted the document.
+func (s *Store) cachedLocked(n *name) (d *doc, ok bool) {
 	if d, ok := s.txn.docs[*n]; ok {
 		if d.created == gone {
 			return nil, true
@@ -39,7 +42,7 @@ func (s *Store) recalledLocked(n *name) (d *doc, ok bool) {
 	return nil, false
 }
 
-// rowLocked reads a document's row as it was before the txn; nil: there is none.
+// rowLocked reads a document's row as it was before the txn. It returns nil if there is no row.
 func (s *Store) rowLocked(n *name) ([]byte, error) {
 	it, err := s.readsLocked(!s.memtables.has(n))
 	if err != nil {
@@ -54,9 +57,12 @@ func (s *Store) rowLocked(n *name) ([]byte, error) {
 	return bytes.Clone(value), err
 }
 
-// readsLocked is for reading documents' rows before the txn, in tables alone or in memtables, too.
-// What memtableFilter drops was in tables before either was opened: a name that it has no more is looked
-// for in those, however long ago they were.
+// readsLocked returns the txn's iterator over the documents' rows as they were before the txn: over
+// tables alone, or over memtables, too. It opens the iterator on first use.
+//
+// The memtable filter drops a generation only before the first of the two iterators is opened. So
+// the table iterator sees each row whose name is missing from the filter, however long ago the
+// iterator was opened.
 func (s *Store) readsLocked(tables bool) (*pebble.Iterator, error) {
 	it := &s.txn.reads
 	if tables {
@@ -75,7 +81,7 @@ func (s *Store) readsLocked(tables bool) (*pebble.Iterator, error) {
 	return *it, err
 }
 
-// knownLocked is what a document's row says; nil: nothing.
+// knownLocked decodes a document's row. It returns nil if there is no row.
 func (s *Store) knownLocked(n *name, row []byte) (*doc, error) {
 	if row == nil {
 		return nil, nil
@@ -84,7 +90,8 @@ func (s *Store) knownLocked(n *name, row []byte) (*doc, error) {
 	return &d, err
 }
 
-// readLocked reads a document's row, which it aliases. The document may be in transit.
+// readLocked decodes a document's row. The record aliases the row. It does not say whether the
+// document is in transit.
 func (s *Store) readLocked(n *name, row []byte) (d doc, err error) {
 	if d, err = readDoc(row); err == nil && s.wasPurgedLocked(n, &d) {
 		d.completed, d.purged, d.kind = true, true, uint8(s.crawls.partitions[d.member].domain.Crawl.Why)
@@ -92,16 +99,16 @@ func (s *Store) readLocked(n *name, row []byte) (d doc, err error) {
 	return d, err
 }
 
-// gone is when documents were created that a txn forgets.
+// gone as the time of creation marks a document that the txn deletes.
 const gone = 0
 
-// writeLocked writes a document's row, which the txn may read again.
+// writeLocked writes a document's row. Later reads in the same txn see it.
 func (s *Store) writeLocked(n *name, d *doc) {
 	s.txn.docs[*n] = *d
 	s.docRowLocked(n, d)
 }
 
-// docRowLocked writes the row of a document that the txn has nothing more to do with.
+// docRowLocked writes the row of a document that the txn does not read again.
 func (s *Store) docRowLocked(n *name, d *doc) {
 	t := &s.txn
 	t.key = n.docKey(t.key[:0])
@@ -110,7 +117,8 @@ func (s *Store) docRowLocked(n *name, d *doc) {
 	s.memtables.add(n)
 }
 
-// scheduleRowLocked puts a document, which is not scheduled, into its queue's order.
+// scheduleRowLocked schedules a document that is not scheduled: it writes the body at the
+// document's place in its queue.
 func (s *Store) scheduleRowLocked(n *name, d *doc, p *docindex.Put, now int64) {
 	s.globals.seq++
 	due := p.Due
@@ -131,18 +139,18 @@ func (s *Store) scheduleRowLocked(n *name, d *doc, p *docindex.Put, now int64) {
 	s.shiftLocked(d.member, p.Priority, crawlstats.Completed, crawlstats.Scheduled, now)
 }
 
-// unplanLocked takes the body of a document that is scheduled out of the order. The row was set
-// once, by planLocked.
+// unplanLocked deletes the body of a scheduled document, and so takes the document out of its
+// queue's order. A single delete is enough: scheduleRowLocked sets each of these rows once.
 func (s *Store) unplanLocked(n *name, d *doc) {
 	t := &s.txn
 	t.key = planKey(t.key[:0], n.queue, &d.at)
 	t.b.SingleDelete(t.key, nil)
 }
 
-// completeLocked completes a document of a queue, which is scheduled or in transit. It has that url.
+// completeLocked completes a document that is scheduled or in transit. url is the document's URL.
 func (s *Store) completeLocked(queue uint32, n name, d *doc, url []byte, kind uint8, now int64) error {
 	var owner []byte
-	if d.member == 0 { // or else that tells it
+	if d.member == 0 { // the crawl of any other document names its owner
 		var err error
 		if owner, err = s.docOwnerLocked(&n, d); err != nil {
 			return err
@@ -190,7 +198,7 @@ func (s *Store) bodyLocked(queueNo uint32, at *place) (plan, error) {
 	return readPlan(value)
 }
 
-// get reads a row; nil: there is none.
+// get reads a row. It returns nil if there is none.
 func (s *Store) get(key []byte) ([]byte, error) {
 	value, closer, err := s.db.Get(key)
 	if errors.Is(err, pebble.ErrNotFound) {
@@ -203,7 +211,7 @@ func (s *Store) get(key []byte) ([]byte, error) {
 	return own, closer.Close()
 }
 
-// findIDLocked finds a document by its DOC_ID; nil: there is none.
+// findIDLocked finds a document by its DOC_ID. d is nil if there is none.
 func (s *Store) findIDLocked(docID []byte) (n name, d *doc, err error) {
 	n, given := s.namer.named(docID)
 	if !given {
@@ -220,12 +228,12 @@ func (s *Store) findIDLocked(docID []byte) (n name, d *doc, err error) {
 		return n, nil, err
 	}
 	if given != (len(d.id) == 0) || !given && !bytes.Equal(d.id, docID) {
-		return n, nil, nil // what was left behind by one that was forgotten
+		return n, nil, nil // a row that a deleted document left behind
 	}
 	return n, d, nil
 }
 
-// ownerLocked finds out which document was put with a DOC_ID last.
+// ownerLocked returns the name of the document that was put with a DOC_ID last.
 func (s *Store) ownerLocked(docID []byte) (n name, ok bool, err error) {
 	if len(docID) == 0 {
 		return n, false, nil
@@ -243,7 +251,7 @@ func (s *Store) ownerLocked(docID []byte) (n name, ok bool, err error) {
 	return n, err == nil, err
 }
 
-// documentLocked is what is told of a document.
+// documentLocked returns the document as clients see it.
 func (s *Store) documentLocked(n *name, d *doc) (docindex.Document, error) {
 	queue := s.byNo[n.queue]
 	out := docindex.Document{State: docindex.Completed, Created: time.Unix(int64(d.created), 0).UTC(), Put: docindex.Put{
@@ -274,7 +282,7 @@ func (s *Store) documentLocked(n *name, d *doc) (docindex.Document, error) {
 	return out, nil
 }
 
-// abortLocked ends a txn that cannot be made, after it began to change what is in memory.
+// abortLocked gives up a txn that has already changed state in memory.
 func (s *Store) abortLocked(err error) error {
 	s.txn.b.Close()
 	s.txn.clear()

@@ -13,10 +13,11 @@ import (
 	"urlserver/docindex/internal/queuesched"
 )
 
-// queuesADelete is how many queues a txn deletes.
+// queuesADelete is how many queues one txn deletes at most.
 const queuesADelete = 1000
 
-// Delete is [docindex.Frontier.Delete]. Queues are gone at once; the disk follows when it is compacted.
+// Delete is [docindex.Frontier.Delete]. The queues are gone at once. Their space on disk becomes
+// free when Pebble compacts it.
 func (s *Store) Delete(ctx context.Context, scope docindex.Scope) (deleted int, err error) {
 	if len(scope.Key) > 0 {
 		if id := s.base.Find(scope); id != 0 {
@@ -41,7 +42,7 @@ func (s *Store) Delete(ctx context.Context, scope docindex.Scope) (deleted int, 
 	}
 }
 
-// queuesOf are some queues of a crawl with larger numbers, or none.
+// queuesOf returns the next queues of a crawl behind one, at most queuesADelete; none at the end.
 func (s *Store) queuesOf(crawl []byte, after uint32) (ids []uint32) {
 	for id := s.base.NextQueue(crawl, after); id != 0 && len(ids) < queuesADelete; id = s.base.NextQueue(crawl, id) {
 		ids = append(ids, id)
@@ -55,7 +56,7 @@ func (s *Store) deleteQueues(ids []uint32, scope docindex.Scope) (deleted int, e
 	b, no, deleted, were, err := s.dropQueues(ids, scope, &o)
 	defer func() {
 		for _, it := range were {
-			it.Close() // its errors came with what was read
+			it.Close() // dropIDs has returned its errors
 		}
 	}()
 	if err != nil {
@@ -73,7 +74,7 @@ func (s *Store) deleteQueues(ids []uint32, scope docindex.Scope) (deleted int, e
 	return deleted, nil
 }
 
-// callForget tells of documents at the slots that are forgotten.
+// callForget calls the base's Forget with documents that were at the slots and are deleted.
 func (s *Store) callForget(o *docindex.Outcomes) {
 	s.base.Mu.Lock()
 	tell := s.base.Forget
@@ -83,8 +84,9 @@ func (s *Store) callForget(o *docindex.Outcomes) {
 	}
 }
 
-// dropQueues forgets queues of a scope. Of those with DOC_IDs that clients gave it returns the
-// documents as they were, by number.
+// dropQueues deletes the queues of ids that are still in the scope. were has an iterator for each
+// deleted queue with DOC_IDs that clients gave, by the queue's number: over the documents' rows as
+// they were before.
 func (s *Store) dropQueues(ids []uint32, scope docindex.Scope, o *docindex.Outcomes) (
 	b *pebble.Batch, no uint64, deleted int, were map[uint32]*pebble.Iterator, err error,
 ) {
@@ -134,8 +136,8 @@ func (s *Store) dropQueues(ids []uint32, scope docindex.Scope, o *docindex.Outco
 	return b, s.journal.no, deleted, were, err
 }
 
-// dropRowsLocked forgets the documents of queues that are gone. Numbers that follow each other, but
-// for some that nobody has any more, are one range.
+// dropRowsLocked deletes the documents' rows of deleted queues. It deletes neighbouring numbers as
+// one range; numbers between them that no queue has belong to the range.
 func (s *Store) dropRowsLocked(nos []uint32) {
 	slices.Sort(nos)
 	for len(nos) > 0 {
@@ -149,9 +151,10 @@ func (s *Store) dropRowsLocked(nos []uint32) {
 	}
 }
 
-const maxGap = 64 // numbers of queues that are looked at to make one range of two
+const maxGap = 64 // dropRowsLocked joins two ranges only if their numbers are this close
 
-// emptyLocked reports whether no queue has a number between two.
+// emptyLocked reports whether no queue has a number between from and to. It is false for numbers
+// further apart than maxGap.
 func (s *Store) emptyLocked(from, to uint32) bool {
 	if to-from > maxGap {
 		return false
@@ -164,7 +167,7 @@ func (s *Store) emptyLocked(from, to uint32) bool {
 	return true
 }
 
-// finishAllLocked ends what is in transit of dropped queues.
+// finishAllLocked ends the transit of all documents of deleted queues.
 func (s *Store) finishAllLocked(dropped map[uint32]bool, o *docindex.Outcomes, now int64) {
 	for id := uint32(1); int(id) < s.transits.Cap(); id++ {
 		if t := s.transits.At(id); t.queue != 0 && dropped[t.queue] {
@@ -175,9 +178,9 @@ func (s *Store) finishAllLocked(dropped map[uint32]bool, o *docindex.Outcomes, n
 	}
 }
 
-// orphanLocked keeps the host of a document that is to be forgotten while a client of GetURLs has
-// it. After a restart nobody can report it any more: then the host is left alone until the lease
-// has ended.
+// orphanLocked blocks the host of a document that is about to be deleted while a URL Frontier
+// client has it. The block ends when the lease ends or the client reports the URL. After a restart
+// the client's report has no effect; the pause row keeps the host blocked until the lease ends.
 func (s *Store) orphanLocked(id uint32, now int64) {
 	tr := s.transits.At(id)
 	if tr.consumer != queuesched.FrontierConsumer || !s.base.Leases.Has(id) {
@@ -196,8 +199,8 @@ func (s *Store) orphanLocked(id uint32, now int64) {
 	}
 }
 
-// dropIDs forgets the DOC_IDs that clients gave to documents of a queue that is gone. Of those that
-// a crash leaves behind nothing is seen.
+// dropIDs deletes the rows of the DOC_IDs that clients gave to documents of a deleted queue. A crash
+// may leave some of these rows behind. findIDLocked ignores them.
 func (s *Store) dropIDs(queueNo uint32, it *pebble.Iterator) error {
 	more := it.First()
 	for more {
@@ -308,7 +311,7 @@ func (s *Store) purgeSome(queue uint32, scope docindex.Scope, from []byte, befor
 	return b, s.journal.no, next, purged, err
 }
 
-// forgetLocked forgets one document; its queue stays.
+// forgetLocked deletes one document. Its queue stays.
 func (s *Store) forgetLocked(queue uint32, n *name, d *doc, now int64) {
 	kind := d.kind
 	if !d.completed {

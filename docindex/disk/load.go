@@ -14,15 +14,15 @@ import (
 	"urlserver/docindex/internal/queuesched"
 )
 
-// loading is a store on its way into memory.
+// loading is the state of reading a store's rows into memory.
 type loading struct {
-	s         *Store
-	now       int64
-	served    int64 // by the slots, at least
-	queues    map[uint32]*queueRecord
-	chapterNo uint32            // read last
-	since     map[uint32]uint64 // the first commit of the journal that a queue's row does not know of
-	stale     [][]byte          // rows that are not needed any more
+	s           *Store
+	now         int64
+	served      int64 // each queue counts as served at the slots at this time or later, ms
+	queues      map[uint32]*queueRecord
+	partitionNo uint32            // the partition that was read last
+	since       map[uint32]uint64 // by queue: the first journal commit that its row does not contain
+	stale       [][]byte          // keys of rows to delete
 }
 
 func (l *loading) queue(key, value []byte) error {
@@ -37,7 +37,7 @@ func (l *loading) queue(key, value []byte) error {
 	return nil
 }
 
-// journal is which commits contain changes that the queues' rows do not have.
+// journal reads a journal row and applies the changes that the queues' rows do not contain yet.
 func (l *loading) journal(key, value []byte) error {
 	if len(key) != 1+8 {
 		return errRow
@@ -68,7 +68,7 @@ func (l *loading) journal(key, value []byte) error {
 func (l *loading) apply(c change, no uint64, at int64) {
 	q := l.queues[c.queue]
 	if q == nil || no <= q.asOf {
-		return // deleted since, or known
+		return // the queue was deleted later, or its row contains the change
 	}
 	if l.since[c.queue] == 0 {
 		l.since[c.queue] = no
@@ -82,7 +82,7 @@ func (l *loading) apply(c change, no uint64, at int64) {
 	}
 }
 
-// open makes the queues, by number.
+// open adds the queues to the store in the order of their numbers.
 func (l *loading) open() {
 	s := l.s
 	for _, no := range slices.Sorted(maps.Keys(l.queues)) {
@@ -106,7 +106,8 @@ func (l *loading) open() {
 	slices.SortFunc(s.journal.dirty, func(a, b dirtyQueue) int { return cmp.Compare(a.since, b.since) })
 }
 
-const keepGap = int64(24 * time.Hour / time.Millisecond) // since a host was heard of last, its gap is kept
+// keepGap is how long a host's gap is kept after the host's pause has ended, ms.
+const keepGap = int64(24 * time.Hour / time.Millisecond)
 
 func (l *loading) preset(key, value []byte) error {
 	crawl, queue, err := readPresetKey(key)
@@ -135,16 +136,16 @@ func (l *loading) pause(key, value []byte) error {
 	return nil
 }
 
-// leaseBatch leases again what is still to be leased.
+// leaseBatch restores the leases of a batch that have not ended.
 func (l *loading) leaseBatch(key, value []byte) error {
 	r := reader{b: value}
 	until := r.int()
-	if r.bad || len(key) != 1+8 || len(r.b)%grantedLen != 0 {
+	if r.bad || len(key) != 1+8 || len(r.b)%leasedLen != 0 {
 		return errRow
 	}
 	no := binary.BigEndian.Uint64(key[1:])
-	for ; until > l.now && len(r.b) > 0; r.b = r.b[grantedLen:] {
-		if err := l.lease(no, until, r.b[:grantedLen]); err != nil {
+	for ; until > l.now && len(r.b) > 0; r.b = r.b[leasedLen:] {
+		if err := l.lease(no, until, r.b[:leasedLen]); err != nil {
 			return err
 		}
 	}
@@ -154,15 +155,16 @@ func (l *loading) leaseBatch(key, value []byte) error {
 	return nil
 }
 
-// lease leases one document, unless there has been news of it.
-func (l *loading) lease(grant uint64, until int64, b []byte) error {
+// lease restores the lease of one document. It does nothing if the document has been completed or
+// scheduled again since.
+func (l *loading) lease(batch uint64, until int64, b []byte) error {
 	s := l.s
 	queueNo := binary.BigEndian.Uint32(b)
 	id := s.byNo[queueNo]
 	if id == 0 {
 		return nil
 	}
-	t := transit{queue: id, consumer: queuesched.FrontierConsumer, leaseBatch: grant}
+	t := transit{queue: id, consumer: queuesched.FrontierConsumer, leaseBatch: batch}
 	copy(t.at[:], b[4:])
 	value, err := s.get(planKey(nil, queueNo, &t.at))
 	if err != nil || value == nil {
@@ -178,7 +180,7 @@ func (l *loading) lease(grant uint64, until int64, b []byte) error {
 		t.host = string(docindex.HostOf(body.url))
 	}
 	if old := s.transitOf(&t.name); old != 0 {
-		s.finishLocked(old, docindex.Scheduled, l.now) // leased again since
+		s.finishLocked(old, docindex.Scheduled, l.now) // a later batch leases it again
 	}
 	s.dispatchLocked(t, until, l.now)
 	return nil
@@ -186,7 +188,7 @@ func (l *loading) lease(grant uint64, until int64, b []byte) error {
 
 func (l *loading) finish() error {
 	s := l.s
-	s.txn.endedBatches = nil // their rows are stale
+	s.txn.endedBatches = nil // stale has their keys already
 	if s.journal.first == 0 {
 		s.journal.first = s.journal.no + 1
 	}

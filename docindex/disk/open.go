@@ -10,15 +10,15 @@ import (
 	"github.com/cockroachdb/pebble/v2/vfs"
 )
 
-// version is of the rows' layout. Rows of those before are read as they are; a store of another one
-// is refused.
+// version is the version of the rows' layout. The program reads rows of oldVersion and later as they
+// are. It refuses a store of any other version.
 const (
 	version    = 4
-	oldVersion = 1 // without crawls; 2: without partitions that are over; 3: documents are named by their URLs, whoever owns them
+	oldVersion = 1 // without crawls; 2: without purged partitions; 3: documents' names do not contain owners
 )
 
-// Open opens the store in a folder, or makes it there. It costs time by queues and by what is
-// leased, not by URLs.
+// Open opens the store in a folder. It makes the folder and the store if there is none. Open takes
+// time in proportion to the number of queues and of leased URLs, not to the number of URLs.
 func Open(cfg Config) (*Store, error) {
 	s := &Store{
 		cfg: cfg, closing: make(chan struct{}),
@@ -49,8 +49,9 @@ func Open(cfg Config) (*Store, error) {
 	return s, nil
 }
 
-// makePrivate makes a folder, or takes it from all but its owner: what it holds tells what somebody
-// is interested in.
+// makePrivate makes a folder that only its owner can use. If the folder exists, makePrivate removes
+// the permissions of all others. URLs show what somebody is interested in, so nobody else may read
+// them.
 func makePrivate(path string) error {
 	if err := os.MkdirAll(path, 0o700); err != nil {
 		return fmt.Errorf("%s cannot be opened as an index: %w; choose another folder", path, err)
@@ -65,7 +66,8 @@ func makePrivate(path string) error {
 	return nil
 }
 
-// syncNowAndThen puts on disk what was acknowledged.
+// syncNowAndThen syncs Pebble's log each syncInterval, if there were commits since, until the store
+// is closed.
 func (s *Store) syncNowAndThen() {
 	tick := time.NewTicker(syncInterval)
 	defer tick.Stop()
@@ -88,7 +90,7 @@ func (s *Store) syncNowAndThen() {
 	}
 }
 
-// load reads all that is kept in memory.
+// load reads all rows that the store keeps in memory.
 func (s *Store) load() error {
 	now := s.base.Now()
 	if err := s.loadVersion(); err != nil {
@@ -104,7 +106,7 @@ func (s *Store) load() error {
 		do   func(key, value []byte) error
 	}{
 		{queueRow, l.queue}, {journalRow, l.journal}, {presetRow, l.preset}, {pauseRow, l.pause}, {crawlRow, l.crawl}, {partitionRow, l.partition}, {purgedRow, l.purgedPartition}, {leaseBatchRow, l.leaseBatch},
-		{hostOverrideRow, l.hostOverride}, // behind leases, which are no news of hosts
+		{hostOverrideRow, l.hostOverride}, // after the leases, which would count as new requests to a host with a delay
 	} {
 		if step.kind == presetRow {
 			l.open()
@@ -120,7 +122,7 @@ func damaged(err error) error {
 	return fmt.Errorf("damaged: %w; put back a copy of the folder, or move it away to begin with an empty index", err)
 }
 
-// each calls back with all rows of a kind.
+// each calls do with each row of a kind, in key order. do must not keep the slices.
 func (s *Store) each(kind byte, do func(key, value []byte) error) error {
 	it, err := s.db.NewIter(&pebble.IterOptions{LowerBound: []byte{kind}, UpperBound: []byte{kind + 1}})
 	if err != nil {
@@ -139,7 +141,7 @@ func (s *Store) each(kind byte, do func(key, value []byte) error) error {
 	return it.Error()
 }
 
-// loadVersion reads the row that makes a database a store, or writes it where the database is new.
+// loadVersion reads the version row, which each store has. It writes the row if the database is new.
 func (s *Store) loadVersion() error {
 	value, err := s.get(metaKey(metaVersion))
 	if err != nil {
@@ -186,8 +188,9 @@ func (s *Store) writeVersion() error {
 	return s.db.Set(metaKey(metaVersion), value, pebble.Sync)
 }
 
-// loadMeta reads the rows of the whole store. served is when all queues count as served at the
-// slots; 0: as they know.
+// loadMeta reads the rows that belong to the whole store. If the slots were in use shortly before the
+// restart, served is now: all queues count as served at the slots then. Otherwise served is 0, and
+// each queue's own row counts.
 func (s *Store) loadMeta(now int64) (served int64, err error) {
 	for _, word := range []string{metaSlots, metaDelay, metaPassive} {
 		value, err := s.get(metaKey(word))

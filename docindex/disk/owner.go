@@ -8,14 +8,15 @@ import (
 	"urlserver/docindex/internal/queuesched"
 )
 
-// Documents have names by their owners, see [docindex.OwnerOf]. One that was put before version 4
-// has the name that its URL has without an owner, and keeps it: its owner is in its row and body
-// all the same. Where such a one has the name of a document without an owner, that gets another
-// one. One that was completed then, and had no appid, is known without an owner and to all
-// spiderids: its own is not kept.
+// A document's name contains its owner, see [docindex.OwnerOf]. A document that was put before
+// version 4 keeps the name that its URL has without an owner. Its row and body contain the owner
+// all the same. If such a document has the name that a new document without an owner would get, the
+// new one gets the name that docNamer.tagged returns. A document without an appid that was
+// completed before version 4 has lost its spiderid: the store finds it without an owner, and for
+// any spiderid.
 
-// docOwnerLocked is a document's owner. It reads the body where only that tells: of a document that is
-// scheduled, has no appid, and is in a queue of documents with owners.
+// docOwnerLocked returns a document's owner. It reads the body only where nothing else names the
+// owner: of a document that is scheduled, has no appid, and is in a queue of documents with owners.
 func (s *Store) docOwnerLocked(n *name, d *doc) ([]byte, error) {
 	switch {
 	case d.member != 0:
@@ -29,20 +30,20 @@ func (s *Store) docOwnerLocked(n *name, d *doc) ([]byte, error) {
 	return docindex.OwnerOf(body.metadata), err
 }
 
-// keepOwnerLocked makes the metadata of an update name the owner of the document, which never
-// changes.
+// keepOwnerLocked writes the document's owner into the metadata of an update. The owner of a
+// document never changes.
 func (s *Store) keepOwnerLocked(n *name, d *doc, p *docindex.Put) error {
 	if p.Due == docindex.Never {
-		return nil // nothing else is kept of it
+		return nil // the update completes the document: the store keeps none of its metadata
 	}
 	owner, err := s.docOwnerLocked(n, d)
 	p.Metadata = docindex.WithOwner(p.Metadata, owner)
 	return err
 }
 
-// findOwnedLocked finds what is known of a URL in a queue of documents with owners; nil: nothing. d
-// is what is known under n, the name that it has by its owner. n is changed to the name that it
-// has.
+// findOwnedLocked finds the document that p means, in a queue of documents with owners. It returns
+// nil if there is none. n is the name by the owner in p, and d the document with that name, or nil.
+// findOwnedLocked sets n to the name of the document that it returns, or that a new one gets.
 func (s *Store) findOwnedLocked(n *name, d *doc, p *docindex.Put) (*doc, error) {
 	owner := docindex.OwnerOf(p.Metadata)
 	switch {
@@ -66,7 +67,7 @@ func (s *Store) findOwnedLocked(n *name, d *doc, p *docindex.Put) (*doc, error) 
 	return d, nil
 }
 
-// findOwnerlessLocked is findOwnedLocked for a URL without an owner.
+// findOwnerlessLocked is findOwnedLocked for a put without an owner.
 func (s *Store) findOwnerlessLocked(n *name, d *doc, url []byte) (*doc, error) {
 	if d != nil {
 		has, err := s.docOwnerLocked(n, d)
@@ -82,9 +83,9 @@ func (s *Store) findOwnerlessLocked(n *name, d *doc, url []byte) (*doc, error) {
 	return known, err
 }
 
-// likeliestLocked finds the document that news without an owner is of, by [docindex.UpdateRank];
-// nil: there is none. n is the name of the URL without an owner, and is changed to the one that the
-// document has.
+// likeliestLocked finds the document that an update without an owner means: the one with the lowest
+// [docindex.UpdateRank]. It returns nil if there is none. n is the URL's name without an owner;
+// likeliestLocked sets it to the name of the document that it returns.
 func (s *Store) likeliestLocked(n *name) (best *doc, err error) {
 	if !s.queues[s.byNo[n.queue]].owners {
 		return s.loadLocked(n)
@@ -114,7 +115,7 @@ func (s *Store) likeliestLocked(n *name) (best *doc, err error) {
 	return best, nil
 }
 
-// stateLocked is a document's state, and whether a client of GetURLs has it.
+// stateLocked returns a document's state, and whether a URL Frontier client has it in transit.
 func (s *Store) stateLocked(n *name, d *doc) (state docindex.State, atCalls bool) {
 	if d.completed {
 		return docindex.Completed, false
@@ -125,8 +126,8 @@ func (s *Store) stateLocked(n *name, d *doc) (state docindex.State, atCalls bool
 	return docindex.Scheduled, false
 }
 
-// namesakesLocked are the names of all documents of a URL, in their order, and maybe of some that
-// are gone.
+// namesakesLocked returns the names of all documents of a URL, sorted. Some of the documents may
+// have been deleted by the txn.
 func (s *Store) namesakesLocked(n *name) (all []name, err error) {
 	it, err := s.readsLocked(false)
 	if err != nil {

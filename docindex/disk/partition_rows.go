@@ -128,7 +128,7 @@ func (l *loading) partition(key, value []byte) error {
 	if len(key) == 1+4 {
 		return l.partitionHead(no, value)
 	}
-	if l.chapterNo != no {
+	if l.partitionNo != no {
 		return errRow
 	}
 	high := int32(binary.BigEndian.Uint32(key[5:])) << rangeBits
@@ -161,7 +161,7 @@ func (l *loading) partitionHead(no uint32, value []byte) error {
 	d := s.crawls.stats.Enter(b, string(r.b), ended)
 	b.Purged += purged
 	s.addPartition(no, &partition{domain: d, queue: queue, docs: ended, ended: ended, purgedDocs: purged})
-	l.chapterNo = no
+	l.partitionNo = no
 	return nil
 }
 

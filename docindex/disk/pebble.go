@@ -11,7 +11,8 @@ import (
 	"github.com/rs/zerolog"
 )
 
-// Sizes; memory does not grow with the number of URLs. Memtables are taken out of the cache.
+// Sizes in bytes. Memory does not grow with the number of URLs. Pebble takes the memtables' memory
+// out of the cache.
 const (
 	memTable  = 8 << 20
 	cacheSize = 24 << 20
@@ -33,8 +34,8 @@ func options(space *space, log *logger, compactions *compactions) *pebble.Option
 		EventListener:               &pebble.EventListener{BackgroundError: log.background},
 	}
 	o.Experimental.CompactionScheduler = compactions
-	// Queues' cursors stand behind what is deleted: nobody goes over that again, so nothing is
-	// compacted because of it alone, nor because of reads.
+	// A queue's cursor is behind its deleted rows, so no iterator passes over them again. Neither
+	// these tombstones alone nor reads are a reason to compact.
 	o.Experimental.TombstoneDenseCompactionThreshold = -1
 	o.Experimental.ReadSamplingMultiplier = -1
 	for i := range o.Levels {
@@ -44,29 +45,29 @@ func options(space *space, log *logger, compactions *compactions) *pebble.Option
 	return o
 }
 
-// logger is what Pebble tells.
+// logger receives Pebble's messages and errors.
 type logger struct {
 	log   zerolog.Logger
 	fatal func(error)
 }
 
-// Infof is for those who work on Pebble.
+// Infof drops the message: these are of use only to developers of Pebble.
 func (l *logger) Infof(string, ...any) {}
 
-// Errorf says what an operator may want to know.
+// Errorf logs the message as a warning.
 func (l *logger) Errorf(format string, args ...any) {
 	l.log.Warn().Msg("docindex on disk: " + fmt.Sprintf(format, args...))
 }
 
-// Fatalf does not return: what comes after it in Pebble relies on that.
+// Fatalf calls fatal, which does not return. Pebble's code after the call relies on that.
 func (l *logger) Fatalf(format string, args ...any) { l.fatal(fmt.Errorf(format, args...)) }
 
-// background is told of flushes and compactions that failed; they are tried again.
+// background logs the failure of a flush or compaction. Pebble tries it again.
 func (l *logger) background(err error) {
 	l.log.Warn().Err(err).Msg("docindex on disk: work in the background failed and is tried again")
 }
 
-// openDB opens the database, and says what to do where it cannot be opened.
+// openDB opens the database. Its errors say what the operator can do.
 func openDB(path string, o *pebble.Options) (*pebble.DB, error) {
 	if err := checkNewestLog(path); err != nil {
 		return nil, err

@@ -76,7 +76,7 @@ func (s *Store) lookedLocked(a *prefetched) (*doc, error) {
 	if !a.looked {
 		return s.loadLocked(&a.name)
 	}
-	if d, ok := s.recalledLocked(&a.name); ok {
+	if d, ok := s.cachedLocked(&a.name); ok {
 		return d, nil
 	}
 	return s.knownLocked(&a.name, a.row)

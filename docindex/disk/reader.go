@@ -7,7 +7,8 @@ import (
 	"urlserver/docindex/internal/queuesched"
 )
 
-// reader reads numbers and texts from a row; after a fault all are zero.
+// reader reads numbers and texts from a row. The first fault sets bad; all later reads return zero
+// values.
 type reader struct {
 	b   []byte
 	bad bool
@@ -54,8 +55,8 @@ type queueRecord struct {
 	queuesched.Persisted
 	crawl, key []byte
 	hasIDs     bool   // some of its documents have a DOC_ID that a client gave
-	ownerless  bool   // none of its documents has an owner; rows from before owners counted do not say so
-	asOf       uint64 // the last commit that it knows of
+	ownerless  bool   // none of its documents has an owner; never set in rows from before version 4
+	asOf       uint64 // the last commit whose changes it contains
 }
 
 const (
@@ -100,10 +101,11 @@ func readQueue(b []byte) (q queueRecord, err error) {
 	return q, nil
 }
 
-// globals are the numbers of the whole store; each journal row has them as they are after its commit.
+// globals are numbers of the whole store. Each journal row contains them as they are after its
+// commit.
 type globals struct {
-	seq      uint64 // the last one given to a scheduled document
-	queueNo  uint32 // the last one given to a queue
+	seq      uint64 // the last sequence number given to a scheduled document
+	queueNo  uint32 // the last number given to a queue
 	outcomes [docindex.Kinds]int
 }
 
@@ -123,11 +125,11 @@ func (r *reader) globals() (g globals) {
 	return g
 }
 
-// change is what a commit changed of a queue.
+// change is a commit's change of one queue.
 type change struct {
 	queue                uint32
-	scheduled, completed int64   // by so many
-	served               [2]bool // now, at a consumer
+	scheduled, completed int64   // added to the queue's counts; may be negative
+	served               [2]bool // by consumer: the commit's time is the last time it was served
 }
 
 func (c *change) append(dst []byte) []byte {
@@ -149,8 +151,9 @@ func (r *reader) change() (c change) {
 	return c
 }
 
-// A grant's row: its end, then so many documents by queue number and place.
-const grantedLen = 4 + placeLen
+// leasedLen is the length of a document in a lease batch's row: the queue's number and the place.
+// The row begins with the end of the leases.
+const leasedLen = 4 + placeLen
 
 // presetKey is the key of a preset row.
 func presetKey(crawl, key []byte) []byte {
@@ -166,7 +169,8 @@ func readPresetKey(b []byte) (crawl, key []byte, err error) {
 	return crawl, r.b, nil
 }
 
-// appendSettings writes what is set, each behind its number; readSettings reads it.
+// appendSettings writes each setting that is not nil as its kind and its value. readSettings reads
+// them.
 func appendSettings(dst []byte, s queuesched.Settings) []byte {
 	if s.Delay != nil {
 		dst = binary.AppendVarint(append(dst, byte(docindex.SetDelay)), *s.Delay)

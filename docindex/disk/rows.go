@@ -9,35 +9,35 @@ import (
 	"urlserver/protocol"
 )
 
-// A row's key begins with a letter for its kind. Numbers in keys are big-endian, so that rows stand
-// in their order.
+// A row's key begins with a letter for its kind. Numbers in keys are big-endian, so that Pebble
+// keeps the rows in the order of their numbers. The comments say "rest of the key: value".
 const (
-	crawlRow        = 'c' // number of a crawl: what is kept of it beside its documents
-	idRow           = 'd' // DOC_ID that a client gave: its name
-	partitionRow    = 'e' // number of a partition: what it is and how many documents of it are completed; with priorities: how many are not
-	purgedRow       = 'f' // number of a partition: what is scheduled of it has ended; see partition.purgedDocs and clearing
-	pauseRow        = 'h' // host: ms until which calls leave it alone, after a restart the slots, too
-	journalRow      = 'j' // number of a commit: what it changed of queues
-	leaseBatchRow   = 'l' // number of a grant: its end and the documents that it leases
-	metaRow         = 'm' // word: something of the whole store
-	hostOverrideRow = 'o' // host: what is set on it
-	presetRow       = 'p' // crawl and key of a queue that is not there yet: its settings
-	queueRow        = 'q' // number of a queue: all but its documents
-	planRow         = 's' // number of a queue, place: the body of a scheduled document
-	docRow          = 'u' // number of a queue, hash: what is known of a document
+	crawlRow        = 'c' // crawl number: the crawl without its documents
+	idRow           = 'd' // DOC_ID that a client gave: the document's name
+	partitionRow    = 'e' // partition number: what it is, and how many of its documents are completed; with priorities: how many are not
+	purgedRow       = 'f' // partition number: the scheduled documents were purged; see partition.purgedDocs and clearing
+	pauseRow        = 'h' // host: until when URL Frontier clients get none of it, ms; after a restart the slots, too
+	journalRow      = 'j' // commit number: the changes of queues
+	leaseBatchRow   = 'l' // lease batch number: the end of the leases and the leased documents
+	metaRow         = 'm' // word: a value of the whole store
+	hostOverrideRow = 'o' // host: the operator's settings
+	presetRow       = 'p' // crawl and key of a queue that does not exist yet: its settings
+	queueRow        = 'q' // queue number: the queue without its documents
+	planRow         = 's' // queue number, place: the body of a scheduled document
+	docRow          = 'u' // queue number, hash: the document without its body
 )
 
 const (
 	hashLen  = 16
 	placeLen = 8 + 4 + 8
 	nameLen  = 4 + hashLen
-	urlLen   = 10 // bytes of a hash that are the URL's, whoever owns the document
+	urlLen   = 10 // bytes of a name's hash that depend on the URL alone; the rest may depend on the owner
 )
 
 var errRow = errors.New("a row is not as it was written")
 
-// place is where a scheduled document stands in its queue: the earlier due first, then the higher
-// priority, then who came first. As bytes it sorts that way.
+// place is the position of a scheduled document in its queue: earlier due times first, then higher
+// priorities, then lower sequence numbers. Compared as bytes, places have this order.
 type place [placeLen]byte
 
 func newPlace(due int64, priority int32, seq uint64) (p place) {
@@ -47,7 +47,7 @@ func newPlace(due int64, priority int32, seq uint64) (p place) {
 	return p
 }
 
-// lastPlace stands behind all others.
+// lastPlace is behind all other places.
 var lastPlace = newPlace(math.MaxInt64, math.MinInt32, math.MaxUint64)
 
 func (p *place) due() int64      { return int64(binary.BigEndian.Uint64(p[:]) ^ 1<<63) }
@@ -56,8 +56,8 @@ func (p *place) before(q *place) bool {
 	return bytes.Compare(p[:], q[:]) < 0
 }
 
-// name is a document for ever: its queue's number, which is not used again, and the hash of its URL and
-// owner.
+// name identifies a document permanently: by the number of its queue, which is never reused, and a
+// hash of its URL and owner.
 type name struct {
 	queue uint32
 	hash  [hashLen]byte
@@ -87,12 +87,12 @@ func planKey(dst []byte, queue uint32, p *place) []byte {
 	return append(binary.BigEndian.AppendUint32(append(dst, planRow), queue), p[:]...)
 }
 
-// numberKey is the key of a row of a kind that has a queue's number, or begins with it.
+// numberKey returns the kind and the number of a queue: the key of a row, or the prefix of keys.
 func numberKey(kind byte, queue uint32) []byte {
 	return binary.BigEndian.AppendUint32([]byte{kind}, queue)
 }
 
-// numberEnd is the first key behind all that begin with a number.
+// numberEnd returns the first key behind all keys that begin with numberKey(kind, queue).
 func numberEnd(kind byte, queue uint32) []byte {
 	if queue == math.MaxUint32 {
 		return []byte{kind + 1}
@@ -102,18 +102,18 @@ func numberEnd(kind byte, queue uint32) []byte {
 
 func countKey(kind byte, n uint64) []byte { return binary.BigEndian.AppendUint64([]byte{kind}, n) }
 
-// doc is what is known of a document beside its body.
+// doc is the record of a document without its body.
 type doc struct {
 	completed bool
-	purged    bool  // completed by its partition's end: its row says that it is scheduled, and its body is in the order
+	purged    bool  // completed by a purge of its partition: its row still says scheduled, and its body is still in the order
 	kind      uint8 // completed: its outcome, or noKind
 	created   uint32
 	member    uint32 // its partition; 0: it is of no crawl
-	at        place  // scheduled, or over
-	id        []byte // its DOC_ID where a client gave it
-	url       []byte // completed, and not over
-	owner     []byte // completed, and of no crawl: see docindex.OwnerOf
-	anyone    bool   // completed before version 4, and of no crawl: if it had a spiderid, nobody knows it any more
+	at        place  // set if it is scheduled or purged
+	id        []byte // its DOC_ID if a client gave it
+	url       []byte // set if it is completed and not purged
+	owner     []byte // set if it is completed and of no crawl: see docindex.OwnerOf
+	anyone    bool   // completed before version 4, and of no crawl: its spiderid, if it had one, is lost
 }
 
 const (
@@ -123,8 +123,8 @@ const (
 	flagID        = 2
 	flagMember    = 4
 	flagOwner     = 8
-	flagNoOwner   = 16 // completed, of no crawl, and without an owner; rows from before version 4 do not say so
-	ownerLen      = 2  // bytes that say how long it is
+	flagNoOwner   = 16 // completed, of no crawl, and without an owner; never set in rows from before version 4
+	ownerLen      = 2  // bytes of the owner's length
 	docHead       = 1 + 4
 	memberLen     = 4
 )
@@ -165,7 +165,7 @@ func (d *doc) append(dst []byte) []byte {
 	return append(dst, d.url...)
 }
 
-// readDoc aliases b.
+// readDoc decodes a document's row. The record aliases b.
 func readDoc(b []byte) (d doc, err error) {
 	if len(b) < docHead {
 		return d, errRow
@@ -215,14 +215,14 @@ func readDoc(b []byte) (d doc, err error) {
 type plan struct {
 	created           uint32
 	member            uint32 // its partition; 0: it is of no crawl
-	tagged            bool   // its name is as secret.tagged makes it
+	tagged            bool   // its name comes from docNamer.tagged
 	id, url, metadata []byte
 }
 
 const (
 	planHead   = 4 + 1 + 2
-	planMember = 1 << 15 // in the URL's length: it is of a crawl
-	planTagged = 1 << 14 // likewise: see plan.tagged
+	planMember = 1 << 15 // a bit in the URL's length: the document has a partition
+	planTagged = 1 << 14 // a bit in the URL's length: see plan.tagged
 )
 
 const _ = uint(planTagged - 1 - protocol.MaxURL)
@@ -243,7 +243,7 @@ func (p *plan) append(dst []byte) []byte {
 	return append(append(append(dst, p.id...), p.url...), p.metadata...)
 }
 
-// readPlan aliases b.
+// readPlan decodes the body of a scheduled document. The result aliases b.
 func readPlan(b []byte) (p plan, err error) {
 	if len(b) < planHead {
 		return p, errRow

@@ -10,27 +10,28 @@ import (
 	"urlserver/docindex"
 )
 
-// Pebble ends the process when a log cannot be written, so it has to have room for what it does by
-// itself: logs that wait for their flush, and tables that compactions make. New writes are refused
-// below the reserve; below half of it, compactions wait.
+// Pebble ends the process when it cannot write a log. So the store reserves room for what Pebble
+// writes by itself: logs whose memtables are not flushed, and the tables that compactions make. The
+// store refuses writes while less than the reserve is free. Compactions wait while less than half of
+// it is free.
 const (
 	reserve    = 128 << 20
-	askAfter   = 50 * time.Millisecond // since the file system was asked last
-	askWritten = 4 << 20               // or so many bytes since then
+	askAfter   = 50 * time.Millisecond // ask the file system again after this time
+	askWritten = 4 << 20               // or after so many bytes were written
 )
 
-// space watches the room that is left on the disk. It is the file system of the database, too.
+// space checks how much of the disk is free. It is also the file system that Pebble uses.
 type space struct {
 	vfs.FS
 	path    string
 	closing <-chan struct{}
 
-	asked   time.Time // these under the store's lock
-	written int       // since then, bytes
-	full    error
+	asked   time.Time // when the file system was asked last; this and the next are under the store's lock
+	written int       // bytes written since then
+	full    error     // the result of the last check
 }
 
-// check tells whether there is room for writes. The store's lock is held.
+// check returns an error if there is no room for writes. The caller holds the store's lock.
 func (s *space) check() error {
 	if time.Since(s.asked) < askAfter && s.written < askWritten && !s.asked.IsZero() {
 		return s.full
@@ -45,7 +46,7 @@ func (s *space) check() error {
 	return s.full
 }
 
-// wrote counts what was written. The store's lock is held.
+// wrote counts written bytes. The caller holds the store's lock.
 func (s *space) wrote(bytes int) { s.written += bytes }
 
 func (s *space) free() (uint64, error) {
@@ -53,10 +54,11 @@ func (s *space) free() (uint64, error) {
 	return usage.AvailBytes, err
 }
 
-// forCompaction is what Pebble says its compactions' files are.
+// forCompaction is the category that Pebble gives to files of compactions.
 const forCompaction vfs.DiskWriteCategory = "pebble-compaction"
 
-// Create is [vfs.FS.Create]; that of compactions waits for room.
+// Create is [vfs.FS.Create]. For a compaction it waits until half of the reserve is free, and
+// returns ENOSPC if the store is closed meanwhile.
 func (s *space) Create(name string, category vfs.DiskWriteCategory) (vfs.File, error) {
 	for category == forCompaction {
 		if free, err := s.free(); err != nil || free >= reserve/2 {
@@ -71,5 +73,5 @@ func (s *space) Create(name string, category vfs.DiskWriteCategory) (vfs.File, e
 	return s.FS.Create(name, category)
 }
 
-// Unwrap is for Pebble, which looks for the file system below.
+// Unwrap is [vfs.FS.Unwrap].
 func (s *space) Unwrap() vfs.FS { return s.FS }

@@ -11,9 +11,9 @@ import (
 	"strings"
 )
 
-// Pebble's log (its package record): blocks of 32 KiB with chunks that do not cross their ends. A
-// chunk's header has a checksum, the payload's length, the chunk's type and the number of its log;
-// from type 9 on an offset follows.
+// The layout of Pebble's log (package record of Pebble): the log consists of blocks of 32 KiB. No
+// chunk crosses the end of a block. A chunk's header contains a checksum, the payload's length, the
+// chunk's type and the log's number; in chunks of type 9 and above an offset follows.
 const (
 	logBlock     = 32 << 10
 	logHeader    = 4 + 2 + 1 + 4
@@ -21,12 +21,13 @@ const (
 	logNumberAt  = 4 + 2 + 1
 )
 
-// checkNewestLog finds damage in the newest log of a database, which Pebble takes for the log's
-// end: whatever was written behind it would be missing without a word. A log that ends in a record
-// that is not whole was cut by a crash, and is well. One that has good records of its own behind a
-// bad one is damaged. A log file that is used again has chunks of former logs behind its end, which
-// have other numbers. All other logs Pebble reads strictly itself. It costs reading one log, some 8
-// MB at most.
+// checkNewestLog returns an error if the newest log of a database is damaged. Pebble takes a bad
+// record in that log for the log's end, and would silently drop all records behind it. Pebble
+// itself reports damage in all other logs.
+//
+// A log that ends in an incomplete record was cut by a crash, and is not damaged. A log with a bad
+// record and good records of its own behind it is damaged. A reused log file has chunks of former
+// logs behind its end; these have other log numbers. The check reads one log, of about 8 MB at most.
 func checkNewestLog(path string) error {
 	files, err := filepath.Glob(filepath.Join(path, "*.log"))
 	if err != nil {
@@ -54,8 +55,8 @@ func checkNewestLog(path string) error {
 		"or give up what was put since that record with: truncate -s %d %s", newest, bad, bad, newest)
 }
 
-// findDamage walks a log's chunks to the first that is none, and tells whether there are chunks of
-// the log behind it.
+// findDamage reads the chunks of a log up to the first bad one. It returns the offset of the bad one,
+// and whether good chunks of the same log follow it.
 func findDamage(text []byte, log uint32) (bad int, damaged bool) {
 	at := 0
 	for at < len(text) {
@@ -85,8 +86,8 @@ func findDamage(text []byte, log uint32) (bad int, damaged bool) {
 
 var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 
-// chunkAt is the length of the chunk of a log that text begins with, header and payload; 0: there
-// is none.
+// chunkAt returns the length, header included, of the chunk at the start of text. It returns 0 if no
+// valid chunk of the log is there.
 func chunkAt(text []byte, log uint32) int {
 	if len(text) < logHeader || binary.LittleEndian.Uint32(text[logNumberAt:]) != log {
 		return 0
