@@ -9,7 +9,7 @@ import (
 	"urlserver/reservation"
 )
 
-// What a script answers first.
+// The code that each script's answer begins with.
 const (
 	codeOK = iota
 	codeStale
@@ -44,7 +44,7 @@ func answerIn(values []rueidis.RedisMessage, err error) (a answer) {
 	return a
 }
 
-// each is the answer to the i-th of n calls of a script, which may be just a code.
+// each returns the answer to the i-th of the n calls that a script made. It may be a code only.
 func (a answer) each(i, n int) answer {
 	if a.err != nil || a.code != codeOK {
 		return a
@@ -58,7 +58,7 @@ func (a answer) each(i, n int) answer {
 	return answerIn(a.values[i].ToArray())
 }
 
-// failure is the error that an answer means, if any; about says what was asked.
+// failure returns the error that the answer's code stands for, or nil. about and args describe the call.
 func (a answer) failure(about string, args ...any) error {
 	about = fmt.Sprintf(about, args...)
 	switch {
@@ -84,7 +84,7 @@ func (a answer) failure(about string, args ...any) error {
 	return fmt.Errorf("reservations in Redis: %s: a script answers %d", about, a.code)
 }
 
-// number is the i-th value, 0 if it is none.
+// number returns the i-th value, or 0 if it is not a number.
 func (a answer) number(i int) int64 {
 	if i >= len(a.values) {
 		return 0
@@ -93,7 +93,7 @@ func (a answer) number(i int) int64 {
 	return n
 }
 
-// text is the i-th value, "" if it is none.
+// text returns the i-th value, or "" if it is not a text.
 func (a answer) text(i int) string {
 	if i >= len(a.values) {
 		return ""
@@ -102,7 +102,7 @@ func (a answer) text(i int) string {
 	return s
 }
 
-// reservations are the values, four each.
+// reservations parses the values: four for each reservation.
 func (s *Store) reservations(a answer) (list []reservation.Reservation, err error) {
 	if len(a.values)%4 != 0 {
 		return nil, fmt.Errorf("reservations in Redis: a script answers %d values, which are no reservations", len(a.values))

@@ -13,9 +13,9 @@ import (
 // maxCrawl bounds the ID of a crawl, in bytes.
 const maxCrawl = 255
 
-// AddDocuments counts n documents of a crawl ("": DEFAULT) to a group, which is served as a host of its own name while
-// anything is counted for it. A group of this kind needs no AddHost, and no DeleteHost: it leaves the queues when it is
-// released with nothing counted.
+// AddDocuments adds n documents of a crawl ("": DEFAULT) to a group's count. While the count is above zero, the
+// group is served as a host of its own name. Such a group needs neither AddHost nor DeleteHost: it leaves the queues
+// when it is released with a count of zero.
 func (s *Store) AddDocuments(ctx context.Context, group string, earliest time.Time, crawl string, n int) error {
 	host, crawl, err := checkDocuments(group, crawl, n)
 	if err != nil {
@@ -25,7 +25,8 @@ func (s *Store) AddDocuments(ctx context.Context, group string, earliest time.Ti
 	return a.each(0, 1).failure("group %s", host)
 }
 
-// Done takes n documents off again, under a reservation; the counts never fall below zero. It answers how many are left.
+// Done subtracts n documents from a group's count, under a reservation. Counts never fall below zero. It returns how
+// many are left.
 func (s *Store) Done(ctx context.Context, group string, token uint64, crawl string, n int) (left int64, err error) {
 	host, crawl, err := checkDocuments(group, crawl, n)
 	if err != nil {

@@ -1,9 +1,9 @@
 // Package redis keeps reservations in Redis or Redis Cluster, as crawl host groups (KEYS.md). Each operation is one
 // script, so nothing is ever outside a queue between two commands, whoever crashes.
 //
-// Redis that cannot be reached, or whose cluster has no master for the keys, answers every call with an error and
-// stops nothing else: what is reserved stays so until its lease ends. A Redis that is another process than before (a
-// fail-over, a restart) may have lost the last writes, so it gives no new reservations while one given before may be in force.
+// If Redis cannot be reached, or its cluster has no master for the keys, every call returns an error and nothing else
+// stops: a reservation lasts until its lease ends. If Redis is another process than before (a fail-over, a restart),
+// it may have lost the last writes. Then no new reservation is given while one from before may be in force.
 package redis
 
 import (
@@ -42,7 +42,7 @@ const (
 	scanCount  = 1000
 )
 
-// Config is what a Store works with.
+// Config configures a Store.
 type Config struct {
 	Addrs    []string // "host:port"; several, or one that is in one: Redis Cluster
 	Prefix   string   // before each key
@@ -94,7 +94,7 @@ func newStore(cfg Config, clock string) *Store {
 	return s
 }
 
-// Close ends all connections. Calls after it are errors.
+// Close ends all connections. Calls after it return errors.
 func (s *Store) Close() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -144,7 +144,7 @@ func (s *Store) command(c rueidis.Client, o op) rueidis.Completed {
 	return c.B().Evalsha().Sha1(o.script.sha).Numkeys(1).Key(s.keys...).Arg(s.cfg.Prefix).Arg(o.args...).Build()
 }
 
-// run runs scripts in one go; each has an answer or an error.
+// run runs scripts in one round trip. Each has an answer or an error.
 func (s *Store) run(ctx context.Context, ops []op) (answers []answer) {
 	answers = make([]answer, len(ops))
 	c, err := s.connected()
@@ -230,7 +230,7 @@ func (s *Store) one(ctx context.Context, script *script, args ...string) answer 
 	return s.run(ctx, []op{{script, args}})[0]
 }
 
-// remember keeps the longest lease and the highest token for arrive.
+// remember updates the longest lease and the highest token, which arrive passes to Redis.
 func (s *Store) remember(lease int64, token uint64) {
 	for was := s.longest.Load(); was < lease && !s.longest.CompareAndSwap(was, lease); {
 		was = s.longest.Load()

@@ -8,7 +8,8 @@ import (
 	"urlserver/reservation"
 )
 
-// request is what one caller asks of a batch: to release a host, or, if most is above 0, to reserve hosts that are due.
+// request is one caller's part of a batch. If most is above 0, it reserves up to most due hosts; else it releases a
+// host.
 type request struct {
 	release reservation.Call
 
@@ -67,7 +68,7 @@ type part struct {
 	reserved        int // at most
 }
 
-// runRequests runs a batch. Of the callers that want the next hosts, the first ones are served first.
+// runRequests runs a batch. Callers that reserve the next hosts are served in the order in which they came.
 func (s *Store) runRequests(requests []request) []granted {
 	parts := partsOf(requests)
 	ops := make([]op, len(parts))
@@ -85,7 +86,7 @@ func (s *Store) runRequests(requests []request) []granted {
 	return answers
 }
 
-// appendNexts appends the arguments of the requests for next hosts. Equal ones in a row share their arguments.
+// appendNexts appends the arguments of the requests for next hosts. Consecutive equal requests share one set.
 func appendNexts(args []string, requests []request, nexts []int) []string {
 	for len(nexts) > 0 {
 		first, most := requests[nexts[0]], 0

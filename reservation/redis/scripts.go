@@ -9,7 +9,7 @@ import (
 //go:embed scripts/*.lua
 var files embed.FS
 
-// script is one operation, as Redis runs it and as it names it.
+// script is one operation: its text, and the SHA-1 by which Redis names it.
 type script struct{ text, sha string }
 
 // scripts are all operations.
@@ -21,7 +21,7 @@ type scripts struct {
 	arrive, hold                         script
 }
 
-// newScripts puts the operations together on a clock, which is clock.lua but in tests.
+// newScripts builds the operations with the text of a clock: clock.lua, or another one in tests.
 func newScripts(clock string) (s scripts) {
 	clock += read("lease")
 	core := read("core")

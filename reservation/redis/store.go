@@ -10,10 +10,10 @@ import (
 	"urlserver/reservation"
 )
 
-// defaultCrawl is whose documents are counted where nobody says.
+// defaultCrawl is the crawl of documents whose caller names none.
 const defaultCrawl = "DEFAULT"
 
-// Do is [reservation.Store.Do]. Calls of one verb that follow each other share scripts, and so do single calls of several
+// Do is [reservation.Store.Do]. Consecutive calls of one verb share a script. So do single calls of concurrent
 // callers.
 func (s *Store) Do(ctx context.Context, calls []reservation.Call) []reservation.Answer {
 	switch {
@@ -63,7 +63,7 @@ func (s *Store) do(ctx context.Context, calls []reservation.Call) []reservation.
 	return answers
 }
 
-// scriptOf is the script of a verb, and how many arguments a call of it has there.
+// scriptOf returns the script of a verb, and how many arguments each call takes in it.
 func (s *Store) scriptOf(verb reservation.Verb) (script *script, width int) {
 	switch verb {
 	case reservation.AddHost:
@@ -97,7 +97,7 @@ func (s *Store) appendArgs(to []string, c reservation.Call) []string {
 	}
 }
 
-// next is the next time of a call as the scripts read it: in ms since 1970, or "+" and so many ms from now.
+// next formats a call's next time for the scripts: ms since 1970, or "+" and ms from now.
 func next(c reservation.Call) string {
 	if c.After > 0 {
 		return "+" + decimal(c.AfterMillis())
@@ -239,7 +239,8 @@ func (s *Store) Explain(ctx context.Context, host string) (x reservation.Explana
 	return x, nil
 }
 
-// Sweep is [reservation.Store.Sweep]: the worker until nothing is left to do, then a pass of the janitor.
+// Sweep is [reservation.Store.Sweep]. It repeats the script worker until nothing is left to do, then runs one pass of
+// the janitor.
 func (s *Store) Sweep(ctx context.Context) error {
 	if err := s.Work(ctx); err != nil {
 		return err
@@ -258,7 +259,8 @@ func (s *Store) Sweep(ctx context.Context) error {
 	}
 }
 
-// Work ends what is over and moves what is due. Any number of daemons may do it, each second or so.
+// Work runs the script worker: it ends leases, bindings and reports that have run out, and moves due groups to ready.
+// Any number of daemons may call it, about once a second.
 func (s *Store) Work(ctx context.Context) error {
 	c, err := s.connected()
 	if err != nil {

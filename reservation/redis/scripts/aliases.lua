@@ -1,5 +1,5 @@
--- set_alias gives an alias its hosts. What covers one of the former or the new set, or its group, covers all
--- of them from now on, and the longest of their times holds for all.
+-- set_alias sets the hosts of an alias. A reservation that covers one of the former or new hosts, or its group, covers
+-- all of them from now on. All of them get the latest next allowed fetch time of any.
 local function set_alias(alias, hosts)
   local names, from, moved = { alias }, { alias }, {}
   local function also(list, name) list[#list + 1] = name end
@@ -49,7 +49,7 @@ local function set_alias(alias, hosts)
   end
 end
 
--- clash is a name among them that a host and an alias would both have; or nil.
+-- clash returns a name that would be both a host and an alias; or nil.
 local function clash(alias, hosts)
   if call('HEXISTS', KNOWN, alias) == 1 then return alias end
   for _, host in ipairs(hosts) do

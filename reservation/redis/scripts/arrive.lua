@@ -1,7 +1,7 @@
--- arrive: prefix, whether the caller has used the store before, the longest lease (for a Redis that knows none) and highest token it knows
--- -> OK, 1 if this Redis is another than the one before
--- Another process than last time may lack the last writes of the one before (a fail-over, a restart), so
--- nothing is reserved anew while a lease may be in force, and tokens go on well above those that may have been given.
+-- arrive: prefix, whether the caller has used the store before, the longest lease (for a Redis that knows none) and
+-- the highest token that the caller knows -> OK, 1 if this Redis is another process than before
+-- Another process (a fail-over, a restart) may lack the last writes of the one before. So no new reservation is given
+-- while a lease may be in force, and tokens continue well above those that may have been given.
 local run = call('INFO', 'server'):match('run_id:(%x+)')
 local before = call('GET', P .. 'chg_run{chg}')
 if before == run then return { OK, 0 } end

@@ -20,7 +20,7 @@ local function bind(host, proposed)
   requeue(group)
   return group
 end
-for i = 3, #ARGV, 2 do -- who has a key of a wrong type is bound to nothing, and is not reserved either
+for i = 3, #ARGV, 2 do -- a host with a key of a wrong type is neither bound nor reserved
   groups[#groups + 1] = guarded(ARGV[i], bind, ARGV[i], ARGV[i + 1]) or ARGV[i + 1]
 end
 return groups

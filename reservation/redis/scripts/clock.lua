@@ -1,4 +1,4 @@
--- Time, in ms since 1970 by Redis' own clock, and what ends at a time.
+-- The time, in ms since 1970 by Redis' own clock, and the expiry of keys.
 local function clock()
   local t = redis.call('TIME')
   return t[1] * 1000 + math.floor(t[2] / 1000)

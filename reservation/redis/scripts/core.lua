@@ -1,23 +1,24 @@
--- What the scripts have in common. A script's KEYS[1] is the wait queue, which says where all keys are; ARGV[1] is the prefix.
+-- The functions that the scripts share. A script's KEYS[1] is the wait queue, whose hash tag all keys have; ARGV[1] is
+-- the prefix.
 --
--- Beside the keys of crawl host groups there are, for hosts that share a group:
---   chg_known{chg}        hash host -> when there is something to do for it; who is in it was added
+-- A name is that of a host, a group or an alias. Beside the keys of crawl host groups, hosts that share a group have:
+--   chg_known{chg}        hash host -> when it has work to do; it holds all hosts that were added
 --   chg_count{chg}        hash host -> its part of its group's c
 --   chg_home{chg}         hash host -> the group that it is counted in
 --   chg_due{chg}:<group>  zset of the group's hosts, score = when each may be served; inf while it is not free
---   chg_lock{chg}         hash host -> the busy group that it is reserved in, where that has another name
---   chg_covers{chg}:<id>  set of the names that the reservation of id covers beside id
---   chg_by{chg}:<name>    set of the busy groups whose reservations cover the name beside them
+--   chg_lock{chg}         hash host -> the busy group that it is reserved in, if that has another name
+--   chg_covers{chg}:<id>  set of the names that the reservation of id covers, without id
+--   chg_by{chg}:<name>    set of the busy groups whose reservations cover the name, without the group of that name
 --   chg_alias{chg}        hash host -> alias;  chg_aliased{chg}:<alias> set of its hosts;  chg_aliases{chg} set of all
 --   chg_bound{chg}        zset of bound hosts, score = end of the binding
--- and for crawlers that tell what they hold (hold):
---   chg_held{chg}:<holder>  hash host -> documents of DEFAULT that the holder has of it, which are part of the host's count
---   chg_holders{chg}        zset of holders, score = until when what they told counts
---   chg_parts{chg}:<holder> hash host -> those of other crawls: msgpack, crawl -> documents
---   chg_tellers{chg}        zset of the holders that tell of other crawls, scored alike; older daemons know neither of the two
---   chg_crawls{chg}:<host>  hash crawl -> its part of the host's count; DEFAULT has what is in no other
---   chg_broken{chg}         hash key of a wrong type -> the name that it is a key of, which is not served while it is there
--- A busy group's hash has a field "host" where its host has another name.
+-- and for daemons that report the documents they hold (script hold):
+--   chg_held{chg}:<holder>  hash host -> documents of DEFAULT that the holder has; they are part of the host's count
+--   chg_holders{chg}        zset of holders, score = until when their report counts
+--   chg_parts{chg}:<holder> hash host -> documents of other crawls: msgpack, crawl -> documents
+--   chg_tellers{chg}        zset of holders that report other crawls, same score; older daemons write neither of the two
+--   chg_crawls{chg}:<host>  hash crawl -> its part of the host's count; the rest of the count is that of DEFAULT
+--   chg_broken{chg}         hash key of a wrong type -> the name that it belongs to, which is not served meanwhile
+-- A busy group's hash has a field "host" if the reserved host has another name.
 local OK, STALE, NOT_NOW, UNKNOWN, INVALID, BROKEN = 0, 1, 2, 3, 4, 5
 local P = ARGV[1]
 local WAIT, READY, BUSY, TOKEN = KEYS[1], P .. 'chg_ready{chg}', P .. 'chg_busy{chg}', P .. 'chg_token{chg}'
@@ -75,7 +76,7 @@ local function group_of(host)
   return host
 end
 
--- settle: a hash that counts nothing and is not busy stays until its n has passed.
+-- settle sets the expiry of a group's hash: if its count is zero and it is not busy, it is kept until its n has passed.
 local function settle(name)
   local key = GROUP .. name
   local f = call('HMGET', key, 'n', 'c', 't')
@@ -88,12 +89,12 @@ local function settle(name)
   end
 end
 
--- raise delays the name until ms.
+-- raise sets the name's next allowed fetch time to ms, unless it is later already.
 local function raise(name, ms)
   if ms > next_of(name) then call('HSET', GROUP .. name, 'n', ms) end
 end
 
--- time returns when a group may be served; nil: not in its present state.
+-- time returns when a group may be served; nil: not while it is busy, covered, or without a free host.
 local function time(group)
   if locked(group) then return nil end
   local first = call('ZRANGE', DUE .. group, 0, 0, 'WITHSCORES')
@@ -133,7 +134,7 @@ local function count_in(host, group)
     settle(was)
   end
   call('HINCRBY', GROUP .. group, 'c', n)
-  call('HSETNX', GROUP .. group, 'n', now) -- so that n is there from the beginning
+  call('HSETNX', GROUP .. group, 'n', now) -- a group's hash always has n
   call('HSET', HOME, host, group)
   keep(GROUP .. group)
 end
@@ -244,7 +245,7 @@ local function reserve(host, id, lease, holder)
   return { host, id, token, ends }
 end
 
--- parts_of is what is counted for a host by crawl.
+-- parts_of returns a host's counts by crawl.
 local function parts_of(host)
   local parts, crawls = { DEFAULT = num(call('HGET', COUNT, host)) }, call('HGETALL', CRAWLS .. host)
   for i = 1, #crawls, 2 do
@@ -254,12 +255,12 @@ local function parts_of(host)
   return parts
 end
 
--- add_to adds to a number in a hash, which is not there where it is not above zero.
+-- add_to adds n to a field of a hash, and deletes the field if the sum is zero or less.
 local function add_to(key, field, n)
   if call('HINCRBY', key, field, n) <= 0 then call('HDEL', key, field) end
 end
 
--- counted changes what is counted for a host, of each crawl; none falls below zero. It returns the change in all.
+-- counted adds changes, by crawl, to a host's counts. No count falls below zero. It returns the change of the sum.
 local function counted(host, changes, parts)
   local all = 0
   parts = parts or parts_of(host)
@@ -279,7 +280,7 @@ local function counted(host, changes, parts)
   return all
 end
 
--- forget takes a host out that is not busy.
+-- forget deletes a host that is not busy, with its counts.
 local function forget(host)
   local home, parts, changes = call('HGET', HOME, host), parts_of(host), {}
   call('ZREM', DUE .. home, host)
@@ -292,7 +293,7 @@ local function forget(host)
   settle(home)
 end
 
--- drop forgets a host that nothing is counted for, unless it is busy.
+-- drop forgets a host whose count is zero, unless it is busy.
 local function drop(host)
   if call('HEXISTS', KNOWN, host) == 1 and num(call('HGET', COUNT, host)) <= 0 and not call('HGET', LOCK, host)
     and not (call('ZSCORE', BUSY, host) and not call('HGET', GROUP .. host, 'host')) then
@@ -300,7 +301,7 @@ local function drop(host)
   end
 end
 
--- recount is counted for a host that is known, and that leaves if nothing is counted for it any more.
+-- recount applies changes to a known host's counts, and drops the host if its count becomes zero.
 local function recount(host, changes)
   for _, n in pairs(changes) do
     if n ~= 0 then

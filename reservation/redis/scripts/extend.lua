@@ -4,7 +4,7 @@ local function each(i)
   local host, lease = ARGV[i], num(ARGV[i + 2])
   local id, wrong = held(host, ARGV[i + 1])
   if not id then return { wrong } end
-  if lease > longest then -- it is as long as a new one
+  if lease > longest then -- chg_until has to cover this lease as if it were new
     paused(lease)
     longest = lease
   end

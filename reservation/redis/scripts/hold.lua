@@ -1,13 +1,13 @@
--- hold: prefix, holder, "1" for its first time, ttl, then of each host: host, documents of DEFAULT, and of each other crawl of which
--- there are some: "/" before its ID, documents -> OK, 1 if the holder is known
--- Documents are counted by holder, so that those of one that has died can be taken off again.
+-- hold: prefix, holder, "1" for its first report, ttl, then of each host: host, documents of DEFAULT, and of each other
+-- crawl with documents: "/" and its ID, documents -> OK, 1 if the holder is known
+-- Documents are counted by holder, so that the worker can subtract those of a holder that has died.
 local holder, ends = ARGV[2], call('ZSCORE', HOLDERS, ARGV[2])
 if ends and num(ends) <= now or not ends and ARGV[3] ~= '1' then return { OK, 0 } end
 ends = now + num(ARGV[4])
 call('ZADD', HOLDERS, ends, holder)
-local apart = call('EXISTS', PARTS .. holder) == 1 -- whether it tells of other crawls than DEFAULT
+local apart = call('EXISTS', PARTS .. holder) == 1 -- whether it reports other crawls than DEFAULT
 
--- keep_default and keep_others keep what is told of a host, and return what was before.
+-- keep_default and keep_others store the reported documents of a host, and return those of the report before.
 local function keep_default(host, n)
   local was = num(call('HGET', HELD .. holder, host))
   if n == 0 then
@@ -46,7 +46,7 @@ local i = 5
 while i <= #ARGV do
   local host, n, crawls = ARGV[i], num(ARGV[i + 1]), {}
   i = i + 2
-  while i <= #ARGV and ARGV[i]:sub(1, 1) == '/' do -- no host has one
+  while i <= #ARGV and ARGV[i]:sub(1, 1) == '/' do -- a host has no "/" in it
     local crawl = ARGV[i]:sub(2)
     crawls[crawl] = (crawls[crawl] or 0) + num(ARGV[i + 1])
     i = i + 2

@@ -1,6 +1,6 @@
 -- janitor: prefix, cursor, count, penalty -> OK, next cursor, repaired, keys of a wrong type ...
--- Puts groups back that have something to do and stand in no queue. With the first cursor it forgets what is
--- broken no more.
+-- Puts groups that have work to do and are in no queue back into one. With the first cursor it deletes the records of
+-- keys whose type is no longer wrong.
 local found = call('SCAN', ARGV[2], 'MATCH', GROUP:gsub('([%*%?%[%]\\])', '\\%1') .. '*', 'COUNT', ARGV[3])
 local ready
 local repaired = 0

@@ -1,6 +1,6 @@
 -- join: prefix, most hosts of an alias, alias, hosts ... -> OK, the alias of each, or INVALID and the name
--- that clashes, or INVALID where the alias would have too many
--- Adds hosts to an alias; one that is in another stays there.
+-- that clashes, or INVALID if the alias would have too many hosts
+-- Adds hosts to an alias; a host in another alias stays there.
 local alias, hosts, answer, joins = ARGV[3], {}, { OK }, false
 for i = 4, #ARGV do hosts[#hosts + 1] = ARGV[i] end
 local name = clash(alias, hosts)

@@ -1,12 +1,11 @@
--- in_force keeps until when leases may be in force, have so far: an eighth of a lease later than the last of them ends at
--- least, so that it still holds where a restart or a fail-over has lost the writes of some seconds, and later than that, so
--- that it is written but a few times a lease.
+-- in_force writes to key until when leases may be in force; have is its present value. The value is at least an eighth
+-- of a lease after the end of the last lease, so that it still holds if a restart or a fail-over loses the writes of
+-- some seconds. It is written with twice that spare time, so that it changes only a few times a lease.
 local function in_force(key, have, lease, now)
   local spare = math.floor(lease / 8)
   if now + lease + spare > (tonumber(have or 0) or 0) then redis.call('SET', key, now + lease + 2 * spare) end
 end
--- moment is the time that a caller names, no sooner than now: in ms since 1970, or "+" and so many ms from
--- now.
+-- moment parses a caller's time: ms since 1970, or "+" and ms from now. It returns now if that is later.
 local function moment(text, now)
   local ms = tonumber(text)
   if text:byte(1) == 43 then ms = ms + now end

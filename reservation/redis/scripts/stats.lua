@@ -1,5 +1,5 @@
 -- stats: prefix -> OK, hosts, ready, busy, aliases, repaired
--- Past so many ready groups their hosts are no longer counted one by one.
+-- If more groups than this are ready, their hosts are not counted one by one.
 local most = 10000
 local ready, seen = 0, 0
 local function look(ids)

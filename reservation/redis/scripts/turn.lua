@@ -1,4 +1,4 @@
--- The uncommon cases of a batch.
+-- The uncommon cases of a batch, which turn.quick.lua leaves over.
 local function release(n)
   local host, ms = ARGV[3 * n], moment(ARGV[3 * n + 2], now)
   local id, wrong = held(host, ARGV[3 * n + 1])
@@ -29,6 +29,6 @@ end
 for _ = 1, more and most + 100 or 0 do
   local id = most > 0 and pop(1)[1]
   if not id then break end
-  guarded(id, take, id) -- one with a key of a wrong type stays out of the queues
+  guarded(id, take, id) -- a group with a key of a wrong type stays out of the queues
 end
 return answers

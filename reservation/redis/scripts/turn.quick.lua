@@ -1,16 +1,17 @@
--- turn: prefix, how many are released, host, token, next of each, then lease, holder, max of each who wants what is next
--- -> OK, a code of each release, then, if somebody wants what is next, one of that, and what they get: host, group, token,
--- lease end of each, first for the first who asks
--- The common case, groups of just their own host, before anything else is even defined. What costs is each command, and
--- each text that is made of a number, and each table in an answer.
+-- turn runs a batch of requests: prefix, number of releases, host, token and next of each, then lease, holder and max of
+-- each caller that wants the next hosts
+-- -> OK, a code for each release; then, if callers want the next hosts, one code for that, and host, group, token and
+-- lease end of each reservation, those of the first caller first
+-- This file does the common case, a group that has only the host of its own name, before the other functions are even
+-- defined. The cost is in each command, each number that is formatted, and each table in an answer.
 local call, P = redis.call, ARGV[1]
 local WAIT, READY, BUSY = KEYS[1], P .. 'chg_ready{chg}', P .. 'chg_busy{chg}'
 local GROUP, DUE, BY = P .. 'CHG{chg}:', P .. 'chg_due{chg}:', P .. 'chg_by{chg}:'
-local now, wants = clock(), 3 + 3 * ARGV[2] -- from where on in ARGV somebody wants what is next
+local now, wants = clock(), 3 + 3 * ARGV[2] -- index in ARGV of the first caller that wants the next hosts
 local now_text = string.format('%d', now)
-local answers = { 0 } -- first a code, then those of the releases
+local answers = { 0 } -- OK, then the codes of the releases
 
--- any tells if there is a key of one of the names under one of two prefixes.
+-- any returns whether a key exists of one of the names under one of two prefixes.
 local function any(names, a, b)
   if #names == 1 then return call('EXISTS', a .. names[1], b .. names[1]) > 0 end
   local keys = {}
@@ -18,22 +19,22 @@ local function any(names, a, b)
   return call('EXISTS', unpack(keys)) > 0
 end
 
--- rest is what of the releases is no common case. That n says when hosts may be served is enough: what chg_known and chg_due
--- say is sooner.
+-- rest lists the releases that are not the common case. The common case writes the next time to n only: the times in
+-- chg_known and chg_due are earlier, so n decides.
 local rest = {}
 if wants > 3 then
   local COVERS, hosts, until_ms, free, ready, wait = P .. 'chg_covers{chg}:', {}, {}, {}, {}, {}
   for n = 3, wants - 1, 3 do hosts[#hosts + 1] = ARGV[n] end
   local shared, ends = any(hosts, COVERS, BY), call('ZMSCORE', BUSY, unpack(hosts))
   for n, host in ipairs(hosts) do
-    local f = redis.pcall('HMGET', GROUP .. host, 't', 'host', 'c', 'n') -- nothing of it is there where it is no hash
+    local f = redis.pcall('HMGET', GROUP .. host, 't', 'host', 'c', 'n') -- all nil if the key is not a hash
     local ms = moment(ARGV[3 * n + 2], now)
     answers[n + 1] = 0
     if f[1] == ARGV[3 * n + 1] and not f[2] and tonumber(f[3] or 0) > 0 and tonumber(f[4] or 0) <= ms
       and tonumber(ends[n] or 0) > now and not until_ms[host] and not (shared and any({ host }, COVERS, BY)) and redis.pcall('ZCARD', DUE .. host) == 1 then
       free[#free + 1], until_ms[host] = host, ms > now and string.format('%d', ms) or now_text
     else
-      rest[#rest + 1] = n -- released another time, perhaps
+      rest[#rest + 1] = n -- e.g. the same host is released twice
     end
   end
   for _, host in ipairs(free) do
@@ -48,8 +49,8 @@ if wants > 3 then
 end
 if wants > #ARGV and #rest == 0 then return answers end
 
--- pop takes up to n groups out of the queues, and has as many of wait stand in ready, so that what is released at once
--- again does not starve them.
+-- pop removes up to n groups from the queues. It also moves up to n due groups from wait to ready, so that groups that
+-- are released for an immediate time do not starve them.
 local function pop(n)
   local ids, due = call('LPOP', READY, n) or {}, call('ZRANGEBYSCORE', WAIT, '-inf', now_text, 'LIMIT', '0', n)
   if #due == 0 then return ids end
@@ -62,9 +63,9 @@ local function pop(n)
   return ids
 end
 
--- took adds one to what who is in turn gets, at i of ARGV.
+-- took adds a reservation to the answer, for the caller whose arguments begin at i in ARGV.
 local most, i, left = 0, wants, tonumber(ARGV[wants + 2])
-local mine = #answers + 1 -- where the code of what is next stands
+local mine = #answers + 1 -- index of the code for the next hosts
 local function took(host, id, token, ends)
   local n = #answers
   answers[mine], answers[n + 1], answers[n + 2], answers[n + 3], answers[n + 4] = 0, host, id, token, ends
@@ -72,7 +73,7 @@ local function took(host, id, token, ends)
   if left == 0 and most > 0 then i, left = i + 3, tonumber(ARGV[i + 5]) end
 end
 
--- plain returns the first of the groups, up to one that is no common case.
+-- plain returns the first of the groups, up to one that is not the common case.
 local HOST = P .. 'chg_host{chg}:'
 local function plain(ids)
   local list, seen, bound = {}, {}, any(ids, BY, HOST)
@@ -100,7 +101,7 @@ local function reserve_plain(ids)
   call('ZADD', BUSY, unpack(busy))
 end
 
-local longest, more = 0, false -- more: there is what is no common case
+local longest, more = 0, false -- more: a group was not the common case
 for n = wants, #ARGV, 3 do longest, most = math.max(longest, tonumber(ARGV[n])), most + tonumber(ARGV[n + 2]) end
 if most > 0 then
   answers[mine] = 2
@@ -118,7 +119,7 @@ while most > 0 and not more do
   local list = plain(ids)
   if #list > 0 then reserve_plain(list) end
   more = #list < #ids
-  if more then -- what is not goes back to where it stood, with all after it
+  if more then -- that group goes back to the front of ready, with all after it
     local back = {}
     for n = #ids, #list + 1, -1 do back[#back + 1] = ids[n] end
     call('LPUSH', READY, unpack(back))

@@ -1,6 +1,6 @@
 -- worker: prefix, penalty, batch, room in ready -> OK, 1 if there may be more to do
--- Ends lost leases, bindings and what holders that have died held, and moves what is due from wait to ready. Ready is kept
--- short, since what is taken out of its middle is searched for; what is due is served from wait as well.
+-- Ends lost leases, expired bindings and the reports of dead holders, and moves due groups from wait to ready. Ready is
+-- kept short, because removing a group from its middle takes a linear search; due groups are served from wait as well.
 local penalty, batch = num(ARGV[2]), num(ARGV[3])
 local more = 0
 local lost = call('ZRANGEBYSCORE', BUSY, '-inf', now, 'WITHSCORES', 'LIMIT', 0, batch)
@@ -10,7 +10,7 @@ for i = 1, #lost, 2 do
     unlock(lost[i], num(lost[i + 1]) + penalty)
     drop(host)
   end)
-  if broken then call('ZREM', BUSY, lost[i]) end -- so that it is met once
+  if broken then call('ZREM', BUSY, lost[i]) end -- so that the worker meets it only once
 end
 if #lost == 2 * batch then more = 1 end
 local ended = call('ZRANGEBYSCORE', BOUND, '-inf', now, 'LIMIT', 0, batch)

@@ -8,9 +8,9 @@ import (
 )
 
 const (
-	maxAttempts = 5           // of one address, within
-	window      = time.Minute // from the first of them
-	maxAddrs    = 1000        // remembered; beyond, all others are one
+	maxAttempts = 5           // per address and window
+	window      = time.Minute // begins with an address's first attempt
+	maxAddrs    = 1000        // addresses that are remembered; all others share one entry
 )
 
 // attempts counts attempts to log in by address. The zero value is ready.
@@ -24,7 +24,8 @@ type tries struct {
 	n     int
 }
 
-// take counts an attempt; wait is how long there may be none, and this one does not count.
+// take counts an attempt. If wait is above 0, the attempt is not allowed and not counted, and the address may try
+// again after wait.
 func (a *attempts) take(addr string, now time.Time) (wait time.Duration) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -41,7 +42,7 @@ func (a *attempts) take(addr string, now time.Time) (wait time.Duration) {
 	return 0
 }
 
-// keyLocked is the entry that an address counts in.
+// keyLocked returns the key of the entry that an address is counted in.
 func (a *attempts) keyLocked(addr string, now time.Time) string {
 	key := network(addr)
 	if a.by == nil {
@@ -67,7 +68,8 @@ func (a *attempts) clear(addr string) {
 	delete(a.by, network(addr))
 }
 
-// network is an IPv4 address, or the /64 that one holder of IPv6 addresses has at least.
+// network returns an IPv4 address as it is, and the /64 of an IPv6 address: a holder of IPv6 addresses has at least a
+// /64.
 func network(addr string) string {
 	host, _, err := net.SplitHostPort(addr)
 	if err != nil {

@@ -1,6 +1,6 @@
-// Package login decides who may use the HTTP side of a daemon that has a token: programs
-// that send it with each request, and people who have given it once, on a page, and whose
-// browser keeps a session's cookie since.
+// Package login decides who may use the HTTP interface of a daemon that has a token:
+// programs that send the token with each request, and people who have entered it on a page
+// and whose browser keeps the cookie of a session.
 package login
 
 import (
@@ -19,42 +19,42 @@ const (
 	Lasting = 12 * time.Hour
 )
 
-// Gate knows the token and its sessions, which end with the process. Safe for concurrent use.
+// Gate checks the token and holds the sessions, which end with the process. Safe for concurrent use.
 type Gate struct {
 	token  [sha256.Size]byte // its hash
 	open   sessions
 	failed attempts
 }
 
-// New returns a gate that the given token opens.
+// New returns a gate for a token.
 func New(token string) *Gate {
 	return &Gate{token: sha256.Sum256([]byte(token)), open: sessions{by: map[[sha256.Size]byte]time.Time{}}}
 }
 
-// Bearer tells whether a request brings the token itself.
+// Bearer reports whether a request has the token in its Authorization header.
 func (g *Gate) Bearer(r *http.Request) bool {
 	scheme, token, _ := strings.Cut(r.Header.Get("Authorization"), " ")
 	return strings.EqualFold(scheme, "Bearer") && g.Opens(strings.TrimSpace(token))
 }
 
-// Opens compares in constant time, whatever the length.
+// Opens reports whether token is the gate's token. It compares in constant time, whatever the length.
 func (g *Gate) Opens(token string) bool {
 	sum := sha256.Sum256([]byte(token))
 	return subtle.ConstantTimeCompare(sum[:], g.token[:]) == 1
 }
 
-// Session tells whether a request comes with the cookie of a session that goes on.
+// Session reports whether a request has the cookie of a session that has not ended.
 func (g *Gate) Session(r *http.Request, now time.Time) bool {
 	c, err := r.Cookie(Cookie)
 	return err == nil && g.open.goesOn(c.Value, now)
 }
 
-// Begin begins a session: no script reads its cookie, no other site's page sends it.
+// Begin begins a session and sets its cookie. Scripts cannot read the cookie, and pages of other sites do not send it.
 func (g *Gate) Begin(w http.ResponseWriter, r *http.Request, now time.Time) {
 	http.SetCookie(w, cookie(r, g.open.begin(now.Add(Lasting)), int(Lasting/time.Second)))
 }
 
-// End ends the session that a request comes with, if any, and has the browser forget it.
+// End ends the session of a request, if it has one, and deletes the cookie in the browser.
 func (g *Gate) End(w http.ResponseWriter, r *http.Request) {
 	if c, err := r.Cookie(Cookie); err == nil {
 		g.open.end(c.Value)
@@ -62,7 +62,8 @@ func (g *Gate) End(w http.ResponseWriter, r *http.Request) {
 	http.SetCookie(w, cookie(r, "", -1))
 }
 
-// cookie is for TLS only where the browser's own word is that it speaks TLS, also to a proxy before this server.
+// cookie returns the session's cookie. It is for TLS only if the browser uses TLS: to this server, or, by the request's
+// Origin header, to a proxy in front of it.
 func cookie(r *http.Request, value string, maxAge int) *http.Cookie {
 	return &http.Cookie{
 		Name: Cookie, Value: value, Path: "/", MaxAge: maxAge,
@@ -70,9 +71,9 @@ func cookie(r *http.Request, value string, maxAge int) *http.Cookie {
 	}
 }
 
-// OwnPage tells whether a browser says that a page of this very server is behind a request.
-// A request with a cookie is a browser's, and what changes something has to pass this: each
-// browser sends one of the two headers with it.
+// OwnPage reports whether the browser's headers say that a page of this server made the request.
+// A request with a cookie that changes something has to pass this test. Such a request comes from
+// a browser, and every browser sends one of the two headers with it.
 func OwnPage(r *http.Request) bool {
 	if site := r.Header.Get("Sec-Fetch-Site"); site != "" {
 		return site == "same-origin"
@@ -81,9 +82,8 @@ func OwnPage(r *http.Request) bool {
 	return ok && host != "" && strings.EqualFold(host, r.Host)
 }
 
-// Try tells whether a token that somebody at addr gives on the page is right; wait is how
-// long that address is not listened to, since it was wrong too often. Where wait is not 0 the
-// token was not looked at.
+// Try reports whether a token that somebody at addr entered on the page is right. After too
+// many wrong tokens the address has to wait: then wait is above 0 and the token was not compared.
 func (g *Gate) Try(addr, token string, now time.Time) (ok bool, wait time.Duration) {
 	if wait := g.failed.take(addr, now); wait > 0 {
 		return false, wait

@@ -7,15 +7,15 @@ import (
 	"time"
 )
 
-const maxSessions = 1000 // beyond, the one that would end first ends
+const maxSessions = 1000 // one more ends the session that would end first
 
-// sessions are those that go on, by the hash of what the cookie holds.
+// sessions holds the sessions that have not ended, by the hash of the cookie's value.
 type sessions struct {
 	mu sync.Mutex                      // guards by; held for memory work only
 	by map[[sha256.Size]byte]time.Time // when they end
 }
 
-// begin returns what the cookie of a new session holds.
+// begin begins a session and returns its cookie's value.
 func (s *sessions) begin(until time.Time) (value string) {
 	value = rand.Text()
 	s.mu.Lock()
