@@ -9,32 +9,33 @@ import (
 	"urlserver/internal/container/dense"
 )
 
-// A host with documents held is looked up again once what the resolver has in memory of it has ended, when a document of it
-// is about to be sent. The host is set aside until the answer comes, but not for long: what is slow to answer holds up no
-// host whose address is known. Where the address is another one the host moves as it does when rules change (hostslots.Host.Move):
-// requests that are open end first, and the times of both groups bind. Where its name fails for now the host stays.
+// A bound host with documents is looked up again once its address has expired in the resolver's
+// cache, when a document of it is about to be sent. The host waits for the answer, but not for
+// long: a slow answer holds up no host whose address is known. If the address has changed, the
+// host moves as it does when rules change (hostslots.Host.Move): open requests end first, and the
+// times of both groups bind. If its name fails for now, the host stays.
 const (
-	checkMost  = 2 * time.Second  // for which a host is set aside
+	checkMost  = 2 * time.Second  // that a host waits for the answer
 	staysAfter = 30 * time.Second // after its name failed for now a host is looked up again
 )
 
-// address is what is known of where a host is, which is bound.
+// address is what is known of the address of a bound host.
 type address struct {
-	until      time.Duration // it is so until then
-	checkUntil time.Duration // the host is set aside, until then at the latest; 0: it is not
-	fresh      bool          // a look-up has just said so: the next turn may use that, however short it holds
-	lookingUp  bool          // a look-up again is out
-	gone       bool          // there is no such name any more
+	until      time.Duration // the address counts as current until then
+	checkUntil time.Duration // the host waits for the answer, until then at the latest; 0: it does not wait
+	fresh      bool          // a look-up has just confirmed it: the next turn may use it, however short its TTL
+	lookingUp  bool          // it is being looked up again
+	gone       bool          // the name does not exist any more
 }
 
-// addresses is how hosts, which are numbered densely, stand.
+// addresses has the addresses of hosts, by the slots' host numbers.
 type addresses struct {
 	byHost dense.Array[address]
-	checks []addressCheck        // by time; some hosts have come back since
-	moved  map[uint32]netip.Addr // where hosts are to be asked that are on their way to another group
+	checks []addressCheck        // by time; some hosts no longer wait
+	moved  map[uint32]netip.Addr // the new addresses of hosts on their way to another group
 }
 
-// addressCheck is a host that was set aside.
+// addressCheck is a host that waits for the answer to a look-up.
 type addressCheck struct {
 	host  uint32
 	until time.Duration
@@ -42,8 +43,8 @@ type addressCheck struct {
 
 func (a *addresses) of(host uint32) *address { return a.byHost.At(host) }
 
-// isAddressCurrent reports whether the host of a turn is where it is known to be. If not, the turn is over: the host is looked up,
-// moves, or its document has ended.
+// isAddressCurrent reports whether the selected document's host is still at its known address. If
+// not, the selection is over: the host is looked up, moves, or its document has ended.
 func (e *Engine) isAddressCurrent(t hostslots.Selection) bool {
 	a := e.dns.addresses.of(t.Host)
 	if e.now >= a.until && !a.fresh && !faulty(faultStay) && !e.isCheckPending(t.Host, a) && e.checkAddress(t.Host, a) {
@@ -57,7 +58,8 @@ func (e *Engine) isAddressCurrent(t hostslots.Selection) bool {
 	return !a.gone
 }
 
-// isCheckPending reports whether a host is being looked up again. What is noted may be of one that had its number before.
+// isCheckPending reports whether a host is being looked up again. The note may be of a host that
+// had the same number before.
 func (e *Engine) isCheckPending(host uint32, a *address) bool {
 	if a.lookingUp {
 		_, a.lookingUp = e.dns.lookups[string(e.slots.Host(host).Name())]
@@ -65,7 +67,8 @@ func (e *Engine) isCheckPending(host uint32, a *address) bool {
 	return a.lookingUp
 }
 
-// checkAddress asks the resolver where a host is; away reports whether it is set aside for that, or moves.
+// checkAddress asks the resolver for the host's address. away reports whether the host waits for
+// the answer, or moves.
 func (e *Engine) checkAddress(host uint32, a *address) (away bool) {
 	name := e.slots.Host(host).Name()
 	if addr, err, ok := e.opt.Cached(name); ok {
@@ -78,7 +81,7 @@ func (e *Engine) checkAddress(host uint32, a *address) (away bool) {
 	return true
 }
 
-// learnAddress takes what a look-up has said of a host that is bound; away reports whether the host moves.
+// learnAddress takes the result of a look-up of a bound host. away reports whether the host moves.
 func (e *Engine) learnAddress(host uint32, a *address, addr netip.Addr, err error) (away bool) {
 	a.gone = false
 	switch {
@@ -97,8 +100,9 @@ func (e *Engine) learnAddress(host uint32, a *address, addr netip.Addr, err erro
 	return false
 }
 
-// moveTo moves a host to another address. If daemons share a reservation the address is noted, and the host moves when its
-// binding has ended (isBound); only a host in a group with a name moves at once, within the group.
+// moveTo moves a host to another address. If daemons share a reservation, the address is noted,
+// and the host moves when its binding has ended (isBound). Only a host in a named group moves at
+// once, within the group.
 func (e *Engine) moveTo(host uint32, addr netip.Addr) (away bool) {
 	known := e.slots.Host(host).Addr()
 	if b := e.binding(host); e.opt.Lease > 0 && b.group.IsValid() {
@@ -114,7 +118,8 @@ func (e *Engine) moveTo(host uint32, addr netip.Addr) (away bool) {
 	return e.regroup(host)
 }
 
-// addressChecked takes the answer to a look-up again; ok is false where none was out for the host.
+// addressChecked takes the answer to a repeated look-up. ok is false if none was under way for the
+// host.
 func (e *Engine) addressChecked(host uint32, addr netip.Addr, err error) (ok bool) {
 	a := e.dns.addresses.of(host)
 	under := a.lookingUp
@@ -128,7 +133,7 @@ func (e *Engine) addressChecked(host uint32, addr netip.Addr, err error) (ok boo
 	return true
 }
 
-// endCheck has a host go on that was set aside.
+// endCheck ends a host's wait for its address.
 func (e *Engine) endCheck(host uint32, a *address) {
 	if a.checkUntil > 0 {
 		a.checkUntil = 0
@@ -136,7 +141,7 @@ func (e *Engine) endCheck(host uint32, a *address) {
 	}
 }
 
-// endSlowChecks has hosts go on whose look-ups take long.
+// endSlowChecks ends the waits of hosts whose look-ups take long.
 func (e *Engine) endSlowChecks(due *waiter) {
 	all := &e.dns.addresses.checks
 	for len(*all) > 0 {

@@ -8,21 +8,23 @@ import (
 	"urlserver/hostslots"
 )
 
-// With a shared reservation all daemons ask a host under the group that the reservation has bound it to. An answer holds for
-// bindLeases leases from the moment at which it was asked for, and a daemon sends to a host only while its answer holds.
+// With a shared reservation, all daemons request a host under the group that the reservation has
+// bound it to. An answer holds for bindLeases leases from the moment at which it was asked for,
+// and a daemon sends to a host only while its answer holds.
 //
-// While a daemon's own look-up gives the bound address, the daemon extends the binding when half of that time is over. While
-// its look-up gives another address, it does not extend it: it stops sending to the host in time for open requests to end,
-// and then asks again and again which group is in force, in a way that extends nothing (Bind.Ask). When all daemons find the
-// new address the binding ends, and the host goes to its new group in all of them. If the binding is still in force after
-// as long as any answer holds, another daemon goes on finding the bound address there, and this one accepts that: it extends
-// the binding once, and begins again.
+// While the daemon's own look-up gives the bound address, it extends the binding after half of
+// that time. While its look-up gives another address, it does not extend the binding. It stops
+// sending to the host in time for open requests to end, and then asks again and again which group
+// is in force, in a way that extends nothing (Bind.Ask). When all daemons find the new address,
+// the binding ends, and the host goes to its new group in all of them. If the binding is still in
+// force after as long as any answer holds, another daemon still finds the bound address. Then this
+// daemon accepts that, extends the binding once, and begins again.
 const (
 	bindLeases        = 10 // leases for which an answer holds
-	questionsPerLease = 6  // questions whether a binding is still in force
+	questionsPerLease = 6  // questions per lease whether a binding is still in force
 )
 
-// proposal is an address that a host, which is pinned until the answer, is to be bound to.
+// proposal is an address to bind a host to. The host is pinned until the answer.
 type proposal struct {
 	host uint32
 	addr netip.Addr
@@ -30,12 +32,12 @@ type proposal struct {
 
 // binding is what the engine knows of the group of a host.
 type binding struct {
-	name    uint64        // hash of the host's name, as numbers are used again
+	name    uint64        // hash of the host's name, as host numbers are used again
 	at      time.Duration // when the answer in force was asked for
 	since   time.Duration // of the first question whether the binding has ended; 0: none is asked
 	pending bool          // the reservation is to be asked, or its answer is to come
-	addr    netip.Addr    // that the daemon's own look-up gave last
-	group   netip.Addr    // that the host is bound to; invalid: it is bound to an alias, or to nothing
+	addr    netip.Addr    // the result of the daemon's own last look-up
+	group   netip.Addr    // the bound group; invalid: the host is bound to an alias, or to nothing
 }
 
 // moved reports whether the daemon's own look-up gives another address than the bound one.
@@ -57,10 +59,12 @@ func (e *Engine) isBindPending(host uint32) bool { return e.leases.bindings.byHo
 
 func (e *Engine) bindTTL() time.Duration { return bindLeases * e.opt.Lease }
 
-// usable reports whether a host may be asked under the answer in force: it leaves a quarter of its time to open requests.
+// usable reports whether a host may be requested under the answer in force. The last quarter of
+// its time is left to open requests.
 func (e *Engine) usable(b *binding) bool { return b.at > 0 && e.now < b.at+e.bindTTL()*3/4 }
 
-// bind puts a host into the group of its address, or of the rule for it, or asks the reservation for the group first.
+// bind puts a host into the group of its address or of its rule, or first asks the reservation for
+// the group.
 func (e *Engine) bind(host uint32, addr netip.Addr) {
 	group := e.ruleFor(host, addr).Group
 	if e.opt.Lease == 0 {
@@ -82,13 +86,14 @@ func (e *Engine) bind(host uint32, addr netip.Addr) {
 	e.propose(host, b)
 }
 
-// stillBound reports whether a host goes on in the group that it was bound to less than a lease ago: its address is the
-// same, and the group is leased, so that what anybody does to the binding meanwhile has to wait for that.
+// stillBound reports whether a host may stay in the group that it was bound to less than a lease
+// ago: its address is the same, and the group is leased, so any change of the binding has to wait
+// for that lease.
 func (e *Engine) stillBound(host uint32, b *binding) bool {
 	return b.at > 0 && e.now-b.at < e.opt.Lease && e.slots.Host(host).Leased() && e.isIn(host, e.ruleFor(host, b.addr).Group, b.addr)
 }
 
-// propose asks the reservation for the group of a host, with the next Claims.
+// propose asks the reservation for the group of a host, with the next batch.
 func (e *Engine) propose(host uint32, b *binding) {
 	if b.pending {
 		return
@@ -98,8 +103,9 @@ func (e *Engine) propose(host uint32, b *binding) {
 	e.leases.bindings.proposals = append(e.leases.bindings.proposals, proposal{host, b.addr})
 }
 
-// isBound reports whether a host that is about to be asked may be, under the group that it is bound to. It extends a binding
-// that is to be extended. If the answer is false the host leaves its group, and waits for the reservation's answer.
+// isBound reports whether a host may be requested now under its binding. It extends the binding
+// when that is due. If it returns false, the host leaves its group and waits for the reservation's
+// answer.
 func (e *Engine) isBound(host uint32) bool {
 	h := e.slots.Host(host)
 	if e.opt.Lease == 0 {

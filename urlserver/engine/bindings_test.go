@@ -11,7 +11,8 @@ import (
 	"urlserver/protocol"
 )
 
-// binder is an engine with a spider and documents of one host; it counts what it has to ask of the reservation.
+// binder is an engine with a spider and documents of one host; it counts what it has to ask of the
+// reservation.
 type binder struct {
 	*testing.T
 	e      *Engine
@@ -74,7 +75,8 @@ func (b *binder) fetch() {
 	b.e.Step(nil)
 }
 
-// TestHostThatComesBackSoonIsNotBoundAgain: what turns over within its gap asks nothing of the reservation.
+// TestHostThatComesBackSoonIsNotBoundAgain: what turns over within its gap asks nothing of the
+// reservation.
 func TestHostThatComesBackSoonIsNotBoundAgain(t *testing.T) {
 	for _, tc := range []struct {
 		name         string

@@ -6,9 +6,10 @@ import (
 	"urlserver/docindex"
 )
 
-// Cancel ends documents of crawls that are over, each with its outcome's kind, and has tell called with how many were here, or
-// on their way here, and will not be sent: now, or once the answer of the index has come that they may be in. One at a spider
-// goes on, and ends so when it would be sent again. One that is nowhere has ended, and the index will hear of it.
+// Cancel ends documents of crawls that are over, each with its outcome's kind. tell is called with
+// the number of documents that will never be sent: now or, while an answer of the index is pending
+// that they may be in, after that answer. A document at a spider is not counted: it ends when it
+// would be sent again. For a document that is unknown nothing happens.
 func (e *Engine) Cancel(o *docindex.Outcomes, tell func(ended int)) {
 	t, coming := &cancelCount{tell: tell}, false
 	for i := range o.Len() {
@@ -32,19 +33,20 @@ func (e *Engine) Cancel(o *docindex.Outcomes, tell func(ended int)) {
 	e.outcomes.cancels = append(e.outcomes.cancels, t)
 }
 
-// cancelCount is how many documents of a Condemn have ended.
+// cancelCount counts the documents that one Cancel has ended.
 type cancelCount struct {
 	ended int
 	tell  func(ended int)
 }
 
-// cancelled is a document that is to end when it comes.
+// cancelled is a document that ends when it arrives from the index.
 type cancelled struct {
 	kind docindex.Kind
 	of   *cancelCount
 }
 
-// finishCancels says that what is awaited has come, or does not.
+// finishCancels reports the counts: the index's answer has been taken, and documents that were not
+// in it will not come.
 func (o *outcomes) finishCancels() {
 	clear(o.cancelOnArrival)
 	for _, t := range o.cancels {
@@ -53,7 +55,8 @@ func (o *outcomes) finishCancels() {
 	o.cancels = nil
 }
 
-// Forget ends documents that the index has forgotten, without an outcome; else as Condemn does.
+// Forget ends documents that the index has forgotten, without an outcome, and otherwise as Cancel
+// does.
 func (e *Engine) Forget(o *docindex.Outcomes) {
 	var silent docindex.Outcomes
 	for i := range o.Len() {
@@ -64,10 +67,11 @@ func (e *Engine) Forget(o *docindex.Outcomes) {
 	e.Cancel(&silent, func(int) {})
 }
 
-// withoutOutcome is the kind of what ends without an outcome.
+// withoutOutcome is the kind of documents that end without an outcome.
 const withoutOutcome = docindex.Kind(docindex.Kinds)
 
-// inFlightStep is how many transactions are looked at a call of AtSpiders: some hundred microseconds' worth.
+// inFlightStep is how many transactions a call of WalkInFlight looks at: some hundred
+// microseconds' worth.
 const inFlightStep = 1024
 
 // InFlightWalk is a walk over the documents that are at spiders. The zero value begins it.
@@ -76,7 +80,8 @@ type InFlightWalk struct {
 	began time.Duration
 }
 
-// WalkInFlight puts into o the next documents that were at spiders when the walk began, and are still there. more: there are others.
+// WalkInFlight puts into o the next documents that were at spiders when the walk began, and still
+// are. more: there are others.
 func (e *Engine) WalkInFlight(w *InFlightWalk, o *docindex.Outcomes) (more bool) {
 	o.Reset()
 	if w.next == 0 {
@@ -89,8 +94,8 @@ func (e *Engine) WalkInFlight(w *InFlightWalk, o *docindex.Outcomes) (more bool)
 	return w.next != 0
 }
 
-// cancelArrived ends a candidate that was condemned before it came. One that was forgotten is given back: it may have been put
-// again since.
+// cancelArrived ends a candidate that was cancelled before it arrived. A forgotten one goes back
+// to the index: it may have been put again since.
 func (e *Engine) cancelArrived(d *prepared) bool {
 	if len(e.outcomes.cancelOnArrival) == 0 {
 		return false
@@ -107,7 +112,7 @@ func (e *Engine) cancelArrived(d *prepared) bool {
 	return ok
 }
 
-// endCancelled ends a document that has come back from a spider and may not be sent again.
+// endCancelled ends a document that has come back from a spider and is cancelled.
 func (e *Engine) endCancelled(doc uint32) {
 	if kind, ok := e.outcomes.cancelOnReturn[doc]; ok && e.slots.Dequeue(doc) {
 		e.end(doc, kind, 0)

@@ -10,21 +10,22 @@ import (
 
 // Which spider gets a document.
 //
-// A spider's wait is how long it has taken from a document's line to its DONE, on average, of late: by
-// Little's law that is the documents it has open over the rate at which it answers. While it has documents
-// and does not answer, its wait is at least as long as it has been silent, so one that hangs is noticed
-// before anything times out.
+// A spider's wait is how long it has taken from a document's line to its DONE, on average, of late:
+// by Little's law that is the documents it has open over the rate at which it answers. While it has
+// documents and does not answer, its wait is at least as long as it has been silent, so one that
+// hangs is noticed before anything times out.
 //
-// A document goes to the spider with room whose wait, times the documents that it would have then, is least.
-// So spiders that are equally quick have equally many, and one that needs 10 s a document beside one that
-// needs 20 ms has one for each 500 of the other. A host slot stays with its spider unless that has become
-// much slower than the best.
+// A document goes to the spider with room whose wait, times the documents that it would have then,
+// is least. So spiders that are equally quick have equally many, and one that needs 10 s a document
+// beside one that needs 20 ms has one for each 500 of the other. A host slot stays with its spider
+// unless that has become much slower than the best.
 //
-// A spider that has not answered yet gets few documents, and more with each answer. One that is alone in its
-// crew gets all that it may have (there is no better use for them), unless it has been mute for long.
+// A spider that has not answered yet gets few documents, and more with each answer. One that is
+// alone in its pool gets all that it may have (there is no better use for them), unless it has been
+// silent for long.
 //
-// One whose socket takes no lines gets none. One that is too slow to get anything is tried again from time to
-// time with one document.
+// One whose socket takes no lines gets none. One that is too slow to get anything is tried again
+// from time to time with one document.
 
 const (
 	firstFew        = 8                      // documents at a spider that has not answered, beside others
@@ -40,7 +41,7 @@ const (
 	leastTry        = time.Second            // and at least for so long
 )
 
-// recent is the answers of one spider, older ones with less weight.
+// recent has the latest answers of one spider; older ones weigh less.
 type recent struct {
 	answers float64       // their number
 	took    float64       // from line to DONE, ns, their sum
@@ -63,7 +64,7 @@ func (r *recent) answered(now, took time.Duration) {
 	r.heard, r.owes = now, r.newest > now-took
 }
 
-// sent notes that the spider got a document; idle: it had none.
+// sent notes that the spider got a document. idle: it had none.
 func (r *recent) sent(now time.Duration, idle bool) {
 	if idle || !r.owes {
 		r.heard = now
@@ -71,14 +72,15 @@ func (r *recent) sent(now time.Duration, idle bool) {
 	r.owes, r.newest = true, now
 }
 
-// working notes that the spider goes on with a document. One that has answered others is not silent, then.
+// working notes that the spider goes on with a document. If it has answered others, it does not
+// count as silent then.
 func (r *recent) working() {
 	if r.answers > 0 {
 		r.owes = false
 	}
 }
 
-// wait is how long a spider takes for a document.
+// wait returns how long a spider takes for a document.
 func (sp *spider) wait(now time.Duration) time.Duration {
 	w := leastWait
 	if sp.recent.answers > 0 {
@@ -90,7 +92,7 @@ func (sp *spider) wait(now time.Duration) time.Duration {
 	return min(w, mostWait)
 }
 
-// cost orders the spiders that a document may go to: the least first.
+// cost orders the spiders that a document may go to; the least is first.
 func (sp *spider) cost(now time.Duration) time.Duration {
 	if faulty(faultChoice) {
 		return 0
@@ -98,7 +100,7 @@ func (sp *spider) cost(now time.Duration) time.Duration {
 	return time.Duration(sp.inFlight+1) * sp.wait(now)
 }
 
-// window is how many documents a spider may have, as far as its answers go.
+// window returns how many documents a spider may have, judged by its answers.
 func (e *Engine) window(sp *spider) int {
 	most := e.cfg.Spider.MaxInFlight
 	silent := sp.done == 0 && sp.inFlight > 0 && e.now-sp.recent.first >= unansweredAfter
@@ -113,19 +115,21 @@ func (e *Engine) mayHave(sp *spider) bool {
 	return sp.listens(e.now) && (sp.inFlight < e.allowance(sp) || faulty(faultRoom))
 }
 
-// anyUnanswered reports whether a spider gets nothing only since it has not answered enough. It costs O(spiders).
+// anyUnanswered reports whether some spider gets nothing only because it has not answered enough.
+// It costs O(spiders).
 func (e *Engine) anyUnanswered() bool {
 	return slices.ContainsFunc(e.spiders.byID, func(sp *spider) bool {
 		return sp != nil && !sp.gone && sp.notBefore == 0 && sp.done == 0 && sp.inFlight < e.cfg.Spider.MaxInFlight && sp.inFlight >= e.window(sp)
 	})
 }
 
-// anyStuck reports whether a spider gets nothing since its socket takes no lines. It costs O(spiders).
+// anyStuck reports whether some spider gets nothing because its socket takes no lines. It costs
+// O(spiders).
 func (ss *spiders) anyStuck(now time.Duration) bool {
 	return slices.ContainsFunc(ss.byID, func(sp *spider) bool { return sp != nil && !sp.gone && sp.stuck(now) })
 }
 
-// updateSpider puts a spider where it belongs among those of its crew, after anything about it has changed.
+// updateSpider updates a spider's place in its pool after anything about it has changed.
 func (e *Engine) updateSpider(id uint32, sp *spider) {
 	c := &e.spiders.pools.all[sp.pool]
 	if !e.mayHave(sp) || e.isReserved(id, sp) {
@@ -147,7 +151,7 @@ func (e *Engine) updateSpider(id uint32, sp *spider) {
 	}
 }
 
-// removeReady takes a spider out of those of its crew that a document may go to.
+// removeReady removes a spider from those of its pool that a document may go to.
 func (ss *spiders) removeReady(id uint32, sp *spider) {
 	c := &ss.pools.all[sp.pool]
 	if c.ready.Has(id) {
@@ -157,7 +161,7 @@ func (ss *spiders) removeReady(id uint32, sp *spider) {
 	}
 }
 
-// updatePool reviews all spiders of a crew, after anything about it has changed.
+// updatePool updates all spiders of a pool after anything about it has changed.
 func (e *Engine) updatePool(no uint32) {
 	for id, sp := range e.spiders.byID {
 		if sp != nil && sp.pool == no {
@@ -166,7 +170,8 @@ func (e *Engine) updatePool(no uint32) {
 	}
 }
 
-// countConnected counts a spider into a crew, or out of it by -1. One that is alone has another window.
+// countConnected counts a spider into a pool, or out of it by -1. A spider that is alone has
+// another window.
 func (e *Engine) countConnected(no uint32, by int) {
 	c := &e.spiders.pools.all[no]
 	before := c.connected
@@ -176,12 +181,12 @@ func (e *Engine) countConnected(no uint32, by int) {
 	}
 }
 
-// tryLater says when an idle spider is tried if it is slow.
+// tryLater sets when an idle spider is tried if it is slow.
 func (e *Engine) tryLater(c *spiderPool, id uint32, sp *spider) {
 	c.tries.Set(id, e.now+max(leastTry, tryFactor*sp.wait(e.now)))
 }
 
-// spiderFor chooses the spider that a document goes to. 0: none has room.
+// spiderFor chooses the spider for a document; 0: none has room.
 func (e *Engine) spiderFor(t hostslots.Selection) uint32 {
 	c := e.spiders.poolFor(spiderPoolOf(t.Pool))
 	best := e.quickest(c)
@@ -204,9 +209,10 @@ func (e *Engine) spiderFor(t hostslots.Selection) uint32 {
 	return best
 }
 
-// quickest is the spider of a crew that costs least; 0: none has room. Costs grow with silence, without an
-// event: one that has grown to more than twice what it was is put where it belongs now, so each spider moves
-// O(log) times between two events of it. One that is stuck is taken out, until Written.
+// quickest returns the spider of a pool that costs least; 0: none has room. Costs grow with
+// silence, without an event. A spider whose cost has more than doubled is moved to its new place,
+// so each spider moves O(log) times between two of its events. A spider that is stuck is removed
+// until Written.
 func (e *Engine) quickest(c *spiderPool) uint32 {
 	for {
 		id, was, ok := c.ready.Min()
@@ -226,9 +232,9 @@ func (e *Engine) quickest(c *spiderPool) uint32 {
 	}
 }
 
-// stuck reports whether a spider's socket has not taken its lines for a while. It gets no more until it has:
-// lines that wait together reach it in one burst, however far apart they were decided on, and a group of
-// which several requests may be open has several among them.
+// stuck reports whether a spider's socket has not taken its lines for a while. It gets no more
+// until it has: lines that wait together reach it in one burst, however far apart they were
+// decided on, and several of them may be for one group.
 func (sp *spider) stuck(now time.Duration) bool {
 	return sp.writingSince >= 0 && now-sp.writingSince > stuckAfter && !faulty(faultWire)
 }

@@ -14,8 +14,8 @@ import (
 	"urlserver/protocol"
 )
 
-// crawl is an engine with an endless index of poolHosts hosts, which are due one after the other, and spiders
-// that take a fixed time for each document. Time is virtual.
+// crawl is an engine with an endless index of poolHosts hosts, which are due one after the other,
+// and spiders that take a fixed time for each document. Time is virtual.
 type crawl struct {
 	t       *testing.T
 	e       *Engine
@@ -179,8 +179,8 @@ func (c *crawl) answer(ask *Ask) {
 
 const fastTakes = 20 * time.Millisecond
 
-// TestSlowSpiderDragsNobodyDown: a spider beside slow and mute ones is sent nearly as many lines as alone, in
-// whichever order they came.
+// TestSlowSpiderDragsNobodyDown: a spider beside slow and mute ones is sent nearly as many lines as
+// alone, in whichever order they came.
 func TestSlowSpiderDragsNobodyDown(t *testing.T) {
 	const near = 0.95 * alone
 	slow, mute := 10*time.Second, time.Duration(0)
@@ -226,8 +226,8 @@ func repeated(d time.Duration, n int) (all []time.Duration) {
 	return all
 }
 
-// TestSpiderThatHangsLosesItsSlots has one of two good spiders stop answering: what it has waits for the
-// timeout, and the other one gets everything else.
+// TestSpiderThatHangsLosesItsSlots has one of two good spiders stop answering: what it has waits
+// for the timeout, and the other one gets everything else.
 func TestSpiderThatHangsLosesItsSlots(t *testing.T) {
 	c := newCrawl(t)
 	hangs, goes := c.spider(fastTakes), c.spider(fastTakes)
@@ -247,8 +247,9 @@ func TestSpiderThatHangsLosesItsSlots(t *testing.T) {
 	}
 }
 
-// TestLongFetchIsNoSilence has each of two quick spiders meet a document that it needs very long for, beside a slow spider,
-// before nothing is sent for a while: they count as quick after that, and get all but a few.
+// TestLongFetchIsNoSilence has each of two quick spiders meet a document that it needs very long
+// for, beside a slow spider, before nothing is sent for a while: they count as quick after that,
+// and get all but a few.
 func TestLongFetchIsNoSilence(t *testing.T) {
 	c := newCrawl(t)
 	slow := c.spider(10 * time.Second)
@@ -286,7 +287,8 @@ func TestSlowSpiderIsTriedAgain(t *testing.T) {
 	}
 }
 
-// TestNewSpiderGetsItsShare has a third, equal spider join two that are full: it starts with few documents.
+// TestNewSpiderGetsItsShare has a third, equal spider join two that are full: it starts with few
+// documents.
 func TestNewSpiderGetsItsShare(t *testing.T) {
 	c := newCrawl(t)
 	c.e.cfg.Spider.MaxInFlight = 4
@@ -306,8 +308,8 @@ func TestNewSpiderGetsItsShare(t *testing.T) {
 	}
 }
 
-// TestMuteSpiderGetsFew: one that has not answered for long gets no more, though it is alone when the others
-// have gone.
+// TestMuteSpiderGetsFew: one that has not answered for long gets no more, though it is alone when
+// the others have gone.
 func TestMuteSpiderGetsFew(t *testing.T) {
 	c := newCrawl(t)
 	good, mute := c.spider(fastTakes), c.spider(0)
@@ -331,7 +333,8 @@ func TestMuteSpiderGetsFew(t *testing.T) {
 	}
 }
 
-// TestLoneSpiderGetsAllItMayHave: there is no better use for documents, so a spider need not answer first.
+// TestLoneSpiderGetsAllItMayHave: there is no better use for documents, so a spider need not answer
+// first.
 func TestLoneSpiderGetsAllItMayHave(t *testing.T) {
 	c := newCrawl(t)
 	s := c.spider(time.Hour)
@@ -341,8 +344,8 @@ func TestLoneSpiderGetsAllItMayHave(t *testing.T) {
 	}
 }
 
-// TestSlotStaysWithItsSpider: as long as no spider is much slower than the best, a host's documents all go to
-// one.
+// TestSlotStaysWithItsSpider: as long as no spider is much slower than the best, a host's documents
+// all go to one.
 func TestSlotStaysWithItsSpider(t *testing.T) {
 	c := newCrawl(t)
 	for i := range 4 {

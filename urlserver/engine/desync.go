@@ -4,12 +4,14 @@ import (
 	"urlserver/hostslots"
 )
 
-// desyncShare bounds by how much a gap is longer than it need be: the gap through this.
+// desyncShare bounds how much longer than necessary a gap may become: the gap divided by
+// desyncShare.
 const desyncShare = 16
 
-// desync has groups that are sent together, because the engine was held up, be due next as far apart as they were
-// now: all as late as the latest of them. Gaps count from the last request, so they would be due together for ever,
-// each hold-up would add to them, and most would be late in each round.
+// desync keeps apart the groups that are sent together because the engine was held up: each
+// group's next request is as late as the latest of them was. Gaps count from the last request, so
+// without this the groups would be due together for ever, each stall would add to them, and most
+// would be late in each round.
 func (e *Engine) desync(t hostslots.Selection) {
 	e.sending.lateness = max(e.sending.lateness, e.now-t.Due)
 	by := min(e.sending.lateness, e.slots.Group(t.Group).Gap()/desyncShare)

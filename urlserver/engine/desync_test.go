@@ -9,7 +9,8 @@ import (
 	"urlserver/configs"
 )
 
-// TestHoldUpKeepsHostsApart has ten hosts, due one a millisecond, and the engine held up for as long.
+// TestHoldUpKeepsHostsApart has ten hosts, due one a millisecond, and the engine held up for as
+// long.
 func TestHoldUpKeepsHostsApart(t *testing.T) {
 	const hosts = 10
 	cfg := configs.Default()

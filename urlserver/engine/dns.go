@@ -7,21 +7,22 @@ import (
 	"urlserver/internal/container/timeheap"
 )
 
-// A name that fails for now (Options.ForNow) is looked up again after pauses that grow, until it is found, or does not exist,
-// or has failed for resolver.give_up: then what waits for it ends. Where no name server can be used (Options.Down) that
-// says nothing of the name, and no time counts.
+// A name that fails for now (Options.ForNow) is looked up again after growing pauses until it
+// resolves, does not exist, or has failed for resolver.give_up. Then the documents that wait for
+// it end. While no name server can be reached (Options.Down), no time counts.
 //
-// Names that fail hold up nobody: their documents may be half of what may wait for names, an index that takes documents
-// back gets the others of them, and all of these hosts are left out of the next requests to the index, until they are found
-// or given up. Few of their look-ups are out at a time, so that names that were never asked come first.
+// Failing names hold up no others. Their documents may take at most half of the room for documents
+// that wait for names. An index that takes documents back gets the rest, and all failing hosts are
+// left out of the next requests to the index. Few of their look-ups are under way at a time, so
+// that new names come first.
 const (
 	firstPause = 2 * time.Second // until a name that failed is looked up again; doubles
 	mostPause  = time.Minute
 	downPause  = 5 * time.Second // the most while no name server can be used
 	downRest   = time.Second     // between two rounds of look-ups then
-	downTries  = 4               // look-ups again that are out then
-	triesShare = 4               // of resolver.concurrency that look-ups again may take: one in so many
-	spreads    = 16              // names that fail together are looked up again apart: their pauses differ by up to half
+	downTries  = 4               // look-ups of failing names under way then
+	triesShare = 4               // look-ups of failing names may take 1/triesShare of resolver.concurrency
+	spreads    = 16              // so many different pauses, up to half longer, keep apart names that fail together
 	maxFailing = 1 << 20         // names; with more the index is not asked
 )
 
@@ -50,14 +51,14 @@ func newDNS() dns {
 type failing struct {
 	err       error         // of the last look-up
 	first     time.Duration // the first failure that counts
-	since     time.Duration // when that was by the clock that stands while no name server can be used
-	last      time.Duration // the last one
+	since     time.Duration // the same by failingClock
+	last      time.Duration // the last failure
 	pause     time.Duration // until the next look-up; 0: there was none yet
-	next      time.Duration // it
-	down      bool          // no name server could be used when it was looked up last, so nothing counts
-	lookingUp bool          // a look-up again is out
-	returning bool          // its documents were given back to the index, which leaves it out
-	givenUp   bool          // it was given up; what comes of it ends, but for a look-up now and then
+	next      time.Duration // the next look-up
+	down      bool          // no name server could be reached at the last look-up, so nothing counts
+	lookingUp bool          // it is being looked up again
+	returning bool          // its documents went back to the index, which leaves it out
+	givenUp   bool          // its documents end, except for a look-up now and then
 }
 
 // isDown reports whether a look-up failed because no name server can be used.
@@ -68,7 +69,7 @@ func (e *Engine) isTemporary(err error) bool {
 	return err != nil && e.opt.ForNow != nil && e.opt.ForNow(err) || e.isDown(err)
 }
 
-// lookupEnded notes the end of a look-up: whether name servers can be used. Where they cannot, they could not since the last
+// lookupEnded notes whether name servers can be reached. If not, they could not since the last
 // answer, as far as anybody knows.
 func (e *Engine) lookupEnded(err error) {
 	n := &e.dns
@@ -82,7 +83,7 @@ func (e *Engine) lookupEnded(err error) {
 	n.down, n.answeredAt = false, e.now
 }
 
-// failingClock is the time, by a clock that stands while no name server can be used.
+// failingClock is a clock that stands while no name server can be reached.
 func (d *dns) failingClock(now time.Duration) time.Duration {
 	if d.down {
 		return d.answeredAt - d.downFor
@@ -90,12 +91,12 @@ func (d *dns) failingClock(now time.Duration) time.Duration {
 	return now - d.downFor
 }
 
-// timeLeft is how long a name that fails is still borne.
+// timeLeft returns how long a failing name has until it is given up.
 func (e *Engine) timeLeft(f *failing) time.Duration {
 	return e.cfg.Resolver.GiveUp - (e.dns.failingClock(e.now) - f.since)
 }
 
-// failForNow has a name that something waits for be looked up again, or given up.
+// failForNow schedules the next look-up of a name that documents wait for, or gives it up.
 func (e *Engine) failForNow(host uint32, err error) {
 	f := e.dns.failing[host]
 	if f == nil {
@@ -133,7 +134,7 @@ func (e *Engine) giveUpName(host uint32, f *failing) {
 	e.failHost(host, f.err)
 }
 
-// nameFound says that a host's name fails no more, or that nobody wants to know.
+// nameFound ends the failure of a host's name: it resolves, or nothing waits for it.
 func (e *Engine) nameFound(host uint32) {
 	if e.dns.failing[host] == nil {
 		return
@@ -156,7 +157,8 @@ func (e *Engine) docOfFailing(host uint32, f *failing) {
 	}
 }
 
-// returnFailing gives the documents of a host whose name fails back to the index, where those of such hosts are too many.
+// returnFailing returns the documents of a failing host to the index if failing hosts have too
+// many.
 func (e *Engine) returnFailing(host uint32, f *failing) {
 	if e.slots.Host(host).Docs() == 0 || faulty(faultIntake) || !f.returning && (!e.opt.Exact || e.slots.Counts().Failing <= e.failingMost()) {
 		return
@@ -165,7 +167,8 @@ func (e *Engine) returnFailing(host uint32, f *failing) {
 	e.slots.Host(host).Fail()
 }
 
-// waitingMost is how many documents may wait for their hosts' names; failingMost, of hosts whose names fail.
+// waitingMost bounds the documents that wait for their hosts' names, failingMost those of failing
+// hosts.
 func (e *Engine) waitingMost() int { return max(4*e.cfg.DocIndex.Batch, e.cfg.QueueCount) }
 func (e *Engine) failingMost() int { return min(e.waitingMost(), e.cfg.Leftover.Max) / 2 }
 
@@ -175,8 +178,9 @@ func (d *dns) isReturning(host uint32) bool {
 	return f != nil && f.returning
 }
 
-// namesHaveRoom reports whether more documents may wait for their hosts' names. An index that takes nothing back may have
-// given more of failing ones than it should, as it does not know them: these do not count, unless none can be found now.
+// namesHaveRoom reports whether more documents may wait for their hosts' names. An index that
+// takes nothing back does not know which names fail, and may have given too many documents of
+// those: they count only up to failingMost, unless no name can be resolved now.
 func (e *Engine) namesHaveRoom() bool {
 	c := e.slots.Counts()
 	failing := min(c.Failing, e.failingMost())
@@ -186,7 +190,7 @@ func (e *Engine) namesHaveRoom() bool {
 	return c.Unresolved-c.Failing+failing < e.waitingMost() && len(e.dns.failing) < maxFailing
 }
 
-// retryLookups looks names up again that failed, a few at a time.
+// retryLookups looks failing names up again, a few at a time.
 func (e *Engine) retryLookups(due *waiter) {
 	n := &e.dns
 	most := max(1, e.cfg.Resolver.Concurrency/triesShare)

@@ -35,7 +35,7 @@ func newOutcomes() outcomes {
 	}
 }
 
-// end gives a document its outcome and lets go of it. status may be protocol.NoStatus.
+// end ends a document with an outcome. status may be protocol.NoStatus.
 func (e *Engine) end(doc uint32, kind docindex.Kind, status int) {
 	d := e.slots.Doc(doc)
 	o := docindex.Outcome{
@@ -54,7 +54,7 @@ func (e *Engine) end(doc uint32, kind docindex.Kind, status int) {
 	e.forgetDoc(doc)
 }
 
-// forgetDoc lets go of a document.
+// forgetDoc forgets a document that has ended or goes back to the index.
 func (e *Engine) forgetDoc(doc uint32) {
 	delete(e.outcomes.returnOnTurn, doc)
 	delete(e.outcomes.cancelOnReturn, doc)
@@ -64,8 +64,9 @@ func (e *Engine) forgetDoc(doc uint32) {
 	e.slots.End(e.now, doc)
 }
 
-// Recalled has documents given back to the doc index instead of being sent: at once, or as soon as they have come from the
-// index, but for those that are at spiders.
+// Recalled returns documents to the doc index instead of sending them: at once or, if they are on
+// their way from the index, as soon as they arrive. A document at a spider goes back when it would
+// be sent again.
 func (e *Engine) Recalled(o *docindex.Outcomes) {
 	for i := range o.Len() {
 		id := o.At(i).DocID
@@ -77,7 +78,7 @@ func (e *Engine) Recalled(o *docindex.Outcomes) {
 	}
 }
 
-// recall gives a document that is held back at once, or instead of sending it again.
+// recall returns a document to the index now if it is in a queue, or when it would be sent next.
 func (e *Engine) recall(doc uint32) {
 	if e.slots.Dequeue(doc) {
 		e.returnDoc(doc)
@@ -86,7 +87,7 @@ func (e *Engine) recall(doc uint32) {
 	e.outcomes.returnOnTurn[doc] = struct{}{}
 }
 
-// returnSelected gives the document of a turn back, if that is wanted.
+// returnSelected returns the selected document to the index if that wants it back.
 func (e *Engine) returnSelected(t hostslots.Selection) bool {
 	if _, ok := e.outcomes.returnOnTurn[t.Doc]; !ok {
 		return false
@@ -96,7 +97,7 @@ func (e *Engine) returnSelected(t hostslots.Selection) bool {
 	return true
 }
 
-// returnDoc gives a document back that is in no slot any more.
+// returnDoc returns a document to the index that is in no queue of the slots.
 func (e *Engine) returnDoc(doc uint32) {
 	d := e.slots.Doc(doc)
 	e.Out.Returns.Add(docindex.Outcome{DocID: d.ID, URL: d.URL})
@@ -105,13 +106,14 @@ func (e *Engine) returnDoc(doc uint32) {
 }
 
 const (
-	backSoon    = time.Minute // that a spider that died has for coming back
-	dequeueLook = 64          // origins that are looked at for a document to be given back
+	backSoon    = time.Minute // for a spider that died to come back
+	dequeueLook = 64          // origins that one search for a document to return looks at
 )
 
-// returnQueued returns what is queued to an index that others take from, while there is no spider to send it to. Where a document
-// may be what killed the last spider all stays for backSoon: what was found out of it would be lost with it, and one that
-// kills spiders would come from the index again and again as if it were new, with as much company.
+// returnQueued returns queued documents to a shared index while no spider is connected. If one of
+// them may have killed the last spider, all stay for backSoon: what was found out about it would
+// be lost, and a document that kills spiders would come back from the index again and again as if
+// it were new, with as much company.
 func (e *Engine) returnQueued(budget *int, due *waiter) {
 	if !e.noSpiders() || len(e.spiders.leaving) > 0 || e.intake.batch != nil {
 		return
@@ -156,8 +158,8 @@ func (e *Engine) inQuarantine(id []byte) bool {
 	return !e.opt.Exact && !faulty(faultQuarantine) && e.outcomes.quarantine.has(id, e.now-e.cfg.DocIndex.Quarantine)
 }
 
-// quarantine remembers which documents ended lately, by a 64-bit hash of their
-// IDs: a false match only puts a document off until the index offers it again.
+// quarantine remembers which documents ended lately, by a 64-bit hash of their IDs. A false match
+// only postpones a document until the index offers it again.
 type quarantine struct {
 	seed   maphash.Seed
 	ended  slab.Slab[ended]

@@ -12,37 +12,36 @@ import (
 
 // Options is what an engine needs besides the settings.
 type Options struct {
-	// Cached answers a look-up from memory, without waiting: ok is false where the
-	// name has to be looked up (Out.Lookups).
+	// Cached answers a look-up from memory. ok is false if the name has to be looked up (Out.Lookups).
 	Cached func(host []byte) (addr netip.Addr, err error, ok bool)
-	// CachedFor tells how long Cached goes on to give the address that it has for a host; 0: it has none. Nil: Cached is
-	// asked each time.
+	// CachedFor returns how long Cached will go on to give the address that it has for a host; 0
+	// if it has none. If it is nil, Cached is asked each time.
 	CachedFor func(host []byte) time.Duration
-	// ForNow tells whether a look-up failed in a way that says nothing of later, as by SERVFAIL or without answer: the
-	// name is looked up again. Other failures are for good. Nil: all are.
+	// ForNow reports whether a look-up failed for now, as by SERVFAIL or a timeout: the name is
+	// looked up again. Other failures are final. If it is nil, all failures are.
 	ForNow func(err error) bool
-	// Down tells whether a look-up failed because no name server can be used at all: it is so for now, and not held
-	// against the name. Nil: none does so.
+	// Down reports whether a look-up failed because no name server can be reached. Such a failure
+	// is for now, and does not count against the name. May be nil.
 	Down func(err error) bool
-	// Own tells whether an address is one of this machine, which is not to be asked, by now. Nil: none is.
+	// Own reports whether an address belongs to this machine now and must not be requested. May be
+	// nil.
 	Own func(netip.Addr) bool
-	// Generation of the first transactions; another one at each start.
+	// Generation of the first transactions. It must differ from start to start.
 	Generation uint32
-	// Exact says that the index itself knows what it has handed out and what has
-	// ended, so that no ended document comes back by mistake.
+	// Exact: the index knows what it has given out and what has ended, so it never offers an ended
+	// document by mistake.
 	Exact bool
-	// Shared says that the index gives documents to others, too, and takes back what was not sent (Out.Returns): while
-	// no spider is connected, the engine keeps nothing from them.
+	// Shared: the index gives documents to others, too, and takes unsent ones back (Out.Returns).
+	// While no spider is connected, the engine gives all documents back.
 	Shared bool
-	// Lease says that daemons share a reservation, which leases groups for so long: a group is asked only while it is
-	// leased (Out.Claims). 0: they do not.
+	// Lease is the length of the leases if daemons share a reservation: a group is requested only
+	// while it is leased (Out.Leases). 0: they do not share one.
 	Lease time.Duration
-	// Counted says that the reservation counts the documents that are held (Claims.Held).
+	// Counted: the reservation counts the documents that are held (LeaseBatch.Reports).
 	Counted bool
 }
 
-// Out is work for others, taken out and emptied by the engine's owner after
-// each Step.
+// Out is work for others. The engine's owner takes it out and empties it after each Step.
 type Out struct {
 	Lookups  []string          // host names; each answer goes to Resolved
 	Fetches  []Fetch           // of robots.txt; each answer goes to Fetched
@@ -53,7 +52,7 @@ type Out struct {
 	Leases   *LeaseBatch       // for the reservation; the answer goes to Claimed; nil: nothing
 	Dirty    []uint32          // spiders with lines in their Output
 	Drop     []uint32          // spiders to hang up on
-	Traces   []TraceEnd        // of sampled documents that are held no more
+	Traces   []TraceEnd        // of sampled documents that have ended or gone back
 	Skipped  int               // sampled documents that are not followed, since too many are
 }
 
@@ -163,7 +162,7 @@ func slotConfig(cfg configs.Config, opt Options) hostslots.Config {
 	}
 }
 
-// Reconfigure puts the settings in force that a running daemon can change.
+// Reconfigure puts the settings in force that can change while the daemon runs.
 func (e *Engine) Reconfigure(cfg configs.Config) {
 	if cfg.Robots.UserAgent != e.cfg.Robots.UserAgent { // what was read was read for another one
 		e.robots.agent++
@@ -190,8 +189,8 @@ func (e *Engine) apply(cfg configs.Config) {
 	}
 }
 
-// Advance tells the time: since the daemon's start on a monotonic clock, which decides,
-// and by the wall, which only dates outcomes. Call it before each event, or round of events.
+// Advance sets the time: now since the daemon's start on a monotonic clock, which decides, and the
+// wall clock's time, which only dates outcomes. Call it before each round of events.
 func (e *Engine) Advance(now time.Duration, wall time.Time) {
 	if e.wakeBy > 0 && now-e.wakeBy > stall { // what spiders said while the daemon, or its machine, stood still is heard first
 		e.slots.IgnoreSilenceUntil(now + hearTime)
@@ -201,22 +200,22 @@ func (e *Engine) Advance(now time.Duration, wall time.Time) {
 	e.wall = wall
 }
 
-// Pause stops sending, or goes on. What is in flight goes on.
+// Pause pauses sending, or resumes it. Documents in flight are not affected.
 func (e *Engine) Pause(paused bool) { e.sending.paused = paused }
 
 // Stop ends sending for good.
 func (e *Engine) Stop() { e.sending.stopping = true }
 
-// SetBackpressure stops sending while outcomes cannot be delivered, or goes on.
+// SetBackpressure stops sending while outcomes cannot be delivered, or resumes it.
 func (e *Engine) SetBackpressure(choked bool) { e.sending.backpressure = choked }
 
 func (s *sending) disabled() bool {
 	return (s.paused || s.stopping || s.backpressure) && !faulty(faultSend)
 }
 
-// Step does what is due, at most a bounded amount. wait is how long until there
-// is more to do: 0 for at once, negative for not before the next event. clock tells
-// the time again during longer steps; it may be nil.
+// Step does what is due, at most a bounded amount. wait is how long until Step is due again: 0 for
+// at once, negative for not before the next event. clock, which may be nil, returns the current
+// time during longer steps.
 func (e *Engine) Step(clock func() time.Duration) (wait time.Duration) {
 	defer func() {
 		if e.wakeBy = 0; wait >= 0 {
@@ -282,7 +281,7 @@ func (w *waiter) wait() time.Duration {
 	return w.least
 }
 
-// forgetOrigin drops what is known of the robots.txt of an origin.
+// forgetOrigin forgets the robots.txt of an origin.
 func (r *robotsFetches) forgetOrigin(id uint32) {
 	r.uncacheRules(id)
 	*r.origins.At(id) = origin{agent: r.agent}

@@ -68,7 +68,8 @@ func (e *Engine) Explain(name []byte) (x Explanation, known bool) {
 	return x, true
 }
 
-// reasons returns why nothing is sent to the host, and until when its group waits if that is a part of it.
+// reasons returns why nothing is sent to the host, and until when its group waits if that is a part
+// of it.
 func (e *Engine) reasons(x *Explanation) []explain.Reason {
 	r := e.blockedOrIdle(x)
 	if r.Kind == explain.None {
@@ -238,7 +239,8 @@ func (x *Explanation) group() string {
 	return x.Addr.String()
 }
 
-// notBefore returns from when on the group may be requested, and by which rule; none if it may be now.
+// notBefore returns from when on the group may be requested, and by which rule; none if it may be
+// now.
 func (e *Engine) notBefore(x *Explanation) explain.Reason {
 	if x.Next <= e.now {
 		return explain.Reason{}
@@ -306,7 +308,8 @@ type SlotViews struct {
 	next   uint32
 }
 
-// SlotViews goes on with a walk. more: it is not at its end. A slot that comes into use, or out of it, meanwhile may be in it or not.
+// SlotViews goes on with a walk. more: it is not at its end. A slot that comes into use, or out of
+// it, meanwhile may be in it or not.
 func (e *Engine) SlotViews(w *SlotViews) (more bool) {
 	end, views := min(w.next+slotsStep, uint32(e.cfg.QueueCount)), 0
 	for ; w.next < end && views < viewsStep && len(w.Found) < w.Limit; w.next++ {

@@ -64,7 +64,8 @@ func TestExplainGivesTheFirstOriginsRobots(t *testing.T) {
 	}
 }
 
-// TestSlotViewsBitByBit: a page of slots in use is the same however far apart they are, and no call looks at more than its share.
+// TestSlotViewsBitByBit: a page of slots in use is the same however far apart they are, and no call
+// looks at more than its share.
 func TestSlotViewsBitByBit(t *testing.T) {
 	const slots = 10 * slotsStep
 	p := newScript(t, fmt.Sprintf("Queue_Count=%d docindex.batch=1000000", slots))

@@ -5,12 +5,12 @@ type fault uint8
 
 const (
 	faultNone       fault = iota
-	faultSend             // pausing, choking and stopping have no effect
+	faultSend             // pause, back-pressure and stop have no effect
 	faultRobots           // what robots.txt forbids is sent
 	faultUnasked          // documents go before their robots.txt is asked for
 	faultOld              // a robots.txt holds for ever
-	faultAgain            // a document's end is told twice
-	faultUnreported       // some ends are not told
+	faultAgain            // an outcome is reported twice
+	faultUnreported       // some outcomes are not reported
 	faultKind             // a document that is done counts as timed out
 	faultQuarantine       // what has just ended is taken again
 	faultRoom             // a spider gets more than it may have

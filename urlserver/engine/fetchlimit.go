@@ -7,10 +7,10 @@ import (
 	"urlserver/hostslots"
 )
 
-// A request for a robots.txt takes a place among those that are open. Hosts whose last request failed have
-// places of their own, so that those that fail again and again hold up no others. A request that takes
-// long gives its place to the next one and goes on: hosts that do not answer cost a place for a moment
-// each, not for as long as they are waited for. It is one of the slow ones then, of which there are more.
+// The requests for a robots.txt that are open at once are limited. Hosts whose last request failed
+// have a limit of their own, so that hosts that fail again and again hold up no others. A request
+// that takes long no longer counts as quick, so the next one may start: a host that does not
+// answer takes a place for a moment only. More requests may be slow than quick.
 const (
 	slowFetch  = time.Second // after which a request that is open is slow
 	firstOpen  = 256         // requests that are open at once and not slow: of hosts whose last one did not fail
@@ -18,7 +18,7 @@ const (
 	slowPlaces = 8           // slow ones at once, for each place
 )
 
-// fetchLimit counts the requests for robots.txt of one sort that are open.
+// fetchLimit counts the open requests for robots.txt of one kind.
 type fetchLimit struct {
 	most        int
 	quick, slow int
@@ -35,8 +35,8 @@ func newFetchLimits() [hostslots.OwnQueues]fetchLimit {
 	return [hostslots.OwnQueues]fetchLimit{hostslots.FirstTry: {most: firstOpen}, hostslots.Retry: {most: againOpen}}
 }
 
-// free reports whether one more request may go out. wait is how long until one may because another is
-// slow by then; 0: none will be.
+// free reports whether one more request may start. wait is how long until one may because another
+// one is slow by then; 0: none will be.
 func (p *fetchLimit) free(now time.Duration, fetches map[uint32]*robotsFetch) (wait time.Duration, free bool) {
 	most := p.most
 	if faulty(faultPlaces) {
@@ -61,7 +61,7 @@ func (p *fetchLimit) free(now time.Duration, fetches map[uint32]*robotsFetch) (w
 	return 0, p.quick < most
 }
 
-// take gives a place to the request of a trip that goes out now.
+// take counts the request of a fetch that starts now.
 func (p *fetchLimit) take(id uint32, t *robotsFetch, fetches map[uint32]*robotsFetch) {
 	if len(p.line) >= 2*p.most { // those behind a slow one have ended
 		p.line = slices.DeleteFunc(p.line, func(o openFetch) bool {
@@ -74,7 +74,7 @@ func (p *fetchLimit) take(id uint32, t *robotsFetch, fetches map[uint32]*robotsF
 	p.line = append(p.line, openFetch{id, t.started})
 }
 
-// leave ends the request of a trip.
+// leave ends the request of a fetch.
 func (p *fetchLimit) leave(t *robotsFetch) {
 	if t.quick {
 		p.quick--

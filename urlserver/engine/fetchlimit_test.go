@@ -14,8 +14,8 @@ import (
 	"urlserver/protocol"
 )
 
-// robotsWeb is an engine with hosts whose robots.txt hang for robots.timeout, or answer at once, and a
-// spider whose documents end at once.
+// robotsWeb is an engine with hosts whose robots.txt hang for robots.timeout, or answer at once,
+// and a spider whose documents end at once.
 type robotsWeb struct {
 	*testing.T
 	e       *Engine
@@ -163,8 +163,8 @@ func (w *robotsWeb) late(network string, n int, from, until time.Duration) (late
 	return late
 }
 
-// TestHangingRobotsHoldUpNoNewHosts: hosts whose robots.txt hang are known first, and again when they are
-// tried again; those that answer are asked within seconds all the same.
+// TestHangingRobotsHoldUpNoNewHosts: hosts whose robots.txt hang are known first, and again when
+// they are tried again; those that answer are asked within seconds all the same.
 func TestHangingRobotsHoldUpNoNewHosts(t *testing.T) {
 	const hang, good = 3000, 500
 	w := newRobotsWeb(t, nil)

@@ -30,7 +30,7 @@ func (f *Fetched) Done() (n uint64) {
 	return n
 }
 
-// hostCounters is what came back of one host. It has 64 bytes and no pointers.
+// hostCounters counts what came back of one host. It has 64 bytes and no pointers.
 type hostCounters struct {
 	name    uint64        // hash of the host's name: the slots give numbers of forgotten hosts to others
 	took    time.Duration // of all fetches that ended with DONE
@@ -45,13 +45,14 @@ type hostCounters struct {
 
 const countersChunk = 1 << 12
 
-// hostTable has the figures of all hosts by the slots' number, in chunks that never move.
+// hostTable has the counters of all hosts by the slots' host number, in chunks that never move.
 type hostTable struct {
 	seed   maphash.Seed
 	chunks [][]hostCounters
 }
 
-// at returns the figures of a host, which begin at zero where the number was another host's before. It makes room for them.
+// at returns the counters of a host and makes room for them. They begin at zero if the number was
+// another host's before.
 func (t *hostTable) at(id uint32, name []byte) *hostCounters {
 	for int(id/countersChunk) >= len(t.chunks) {
 		t.chunks = append(t.chunks, nil)
@@ -67,7 +68,7 @@ func (t *hostTable) at(id uint32, name []byte) *hostCounters {
 	return f
 }
 
-// look returns the figures of a host; zero ones where nothing came back of it.
+// look returns the counters of a host; zero ones if nothing came back of it.
 func (t *hostTable) look(id uint32, name []byte) (f hostCounters) {
 	if n := int(id / countersChunk); n < len(t.chunks) && t.chunks[n] != nil {
 		f = t.chunks[n][id%countersChunk]
@@ -78,7 +79,7 @@ func (t *hostTable) look(id uint32, name []byte) (f hostCounters) {
 	return f
 }
 
-// countFetch counts how long a fetch of a host took.
+// countFetch counts how long a fetch from a host took.
 func (e *Engine) countFetch(host uint32, took time.Duration) {
 	took = max(0, took)
 	e.stats.FetchTook += took
@@ -110,7 +111,7 @@ func (e *Engine) countOutcome(host uint32, o *docindex.Outcome) {
 	f.failed, f.class, f.errCode, f.errorAt = true, class, int16(o.Status), e.now
 }
 
-// view returns the figures in the form for others.
+// view converts the counters.
 func (f *hostCounters) view() Fetched {
 	v := Fetched{Classes: f.classes, LastStatus: int(f.status), HasStatus: f.told, ErrorAt: f.errorAt}
 	if n := v.Done(); n > 0 {

@@ -24,8 +24,8 @@ type HostRow struct {
 	key int64
 }
 
-// HostOrder is what a list of hosts is sorted by. The values below docindex.Classes are counts by docindex.Class; only
-// classes that say something of a host are counted.
+// HostOrder is what a list of hosts is sorted by. The values below docindex.Classes are counts by
+// docindex.Class; only classes that say something of a host are counted.
 type HostOrder int
 
 const (
@@ -56,7 +56,8 @@ type HostWalk struct {
 // hostsStep is how many hosts a call of WalkHosts looks at: some hundred microseconds' worth.
 const hostsStep = 1024
 
-// WalkHosts goes on with a walk. more: it is not at its end. A host that comes or goes meanwhile may be in the list or not.
+// WalkHosts goes on with a walk. more: it is not at its end. A host that comes or goes meanwhile
+// may be in the list or not.
 func (e *Engine) WalkHosts(w *HostWalk) (more bool) {
 	w.next = e.slots.Hosts(w.next, hostsStep, func(id uint32) {
 		w.All++
@@ -146,5 +147,6 @@ func (e *Engine) FinishHosts(w *HostWalk) {
 	}
 }
 
-// RuleBlocked returns hosts with documents that a rule blocks, at most so many. more: there are others.
+// RuleBlocked returns hosts with documents that a rule blocks, at most so many. more: there are
+// others.
 func (e *Engine) RuleBlocked(most int) (names []string, more bool) { return e.slots.RuleBlocked(most) }

@@ -13,8 +13,8 @@ import (
 	"urlserver/protocol"
 )
 
-// Prepared is an answer of the doc index, parsed: made by Prepare outside the
-// engine's goroutine, and owned by the engine from Answered until Recycled gives it back.
+// Prepared is an answer of the doc index, parsed. Prepare may run outside the engine's goroutine.
+// The engine owns it from Answered until Recycled returns it.
 type Prepared struct {
 	Batch   docindex.Batch
 	Ports   []int // bad ports that may be asked all the same: resolver.allow_ports
@@ -47,8 +47,8 @@ type intake struct {
 
 var errTooLong = errors.New("URL longer than a line of the spider protocol allows")
 
-// Prepare parses the URLs of p.Batch. Those that break the rules of the spider's
-// protocol, or have a port that no web server has, become outcomes "invalid".
+// Prepare parses the URLs of p.Batch. URLs that the line protocol cannot carry, or with a port
+// that no web server uses, get the outcome "invalid".
 func (p *Prepared) Prepare() {
 	p.docs, p.invalid, p.skipped = p.docs[:0], p.invalid[:0], p.Batch.Skipped()
 	for i := range p.Batch.Len() {
@@ -97,8 +97,10 @@ func (e *Engine) Answered(p *Prepared) {
 	}
 }
 
-// duplicate deals with a candidate whose DOC_ID a held document has, or one in quarantine. An exact index offers a document
-// again only if it was put again since: the same one is wanted again then, and another one has to wait for the DOC_ID.
+// duplicate deals with a candidate whose DOC_ID is held or in quarantine. An exact index offers a
+// document again only if it was put again since. If the held document has the same URL, it is no
+// longer to be cancelled. If it has another URL, the candidate goes back to the index until the
+// DOC_ID is free.
 func (e *Engine) duplicate(id, url []byte) {
 	e.stats.Duplicates++
 	if !e.opt.Exact {
@@ -111,7 +113,7 @@ func (e *Engine) duplicate(id, url []byte) {
 	e.Out.Returns.Add(docindex.Outcome{DocID: id, URL: url})
 }
 
-// takeCandidates deals with some of the candidates that have come.
+// takeCandidates takes some of the candidates of the index's last answer.
 func (e *Engine) takeCandidates() {
 	p := e.intake.batch
 	if p == nil {
@@ -168,8 +170,8 @@ func (e *Engine) offer(d *prepared) {
 	}
 }
 
-// setBackoff sets when the index may be asked again: at once after something new, and
-// later and later after nothing.
+// setBackoff sets when the index may be asked again: at once if the answer had new documents, and
+// later and later if not.
 func (e *Engine) setBackoff(news bool) {
 	if news || e.intake.woken {
 		e.WakeIndex()
@@ -180,13 +182,12 @@ func (e *Engine) setBackoff(news bool) {
 	e.intake.askAt = e.now + e.intake.backoff
 }
 
-// WakeIndex says that the doc index has something new, which an answer that is on its way may lack.
+// WakeIndex says that the doc index has something new. An answer that is on its way may lack it.
 func (e *Engine) WakeIndex() {
 	e.intake.backoff, e.intake.askAt, e.intake.woken = 0, e.now, e.intake.asking
 }
 
-// askIndex asks the doc index for more where a slot is empty and nothing at hand can
-// fill it.
+// askIndex asks the doc index for candidates if a slot is free and no held document can fill it.
 func (e *Engine) askIndex(due *waiter) {
 	if e.intake.asking && !faulty(faultAsk) || e.intake.batch != nil || e.rules.next != 0 || e.sending.stopping || e.sending.backpressure || e.noSpiders() || !e.needsCandidates() {
 		return
@@ -209,16 +210,16 @@ func (e *Engine) askIndex(due *waiter) {
 	e.Out.Ask = a
 }
 
-// noSpiders reports whether there is nobody to send to and others who can.
+// noSpiders reports whether no spider is connected while others could send the index's documents.
 func (e *Engine) noSpiders() bool {
 	return e.spiders.connected == 0 && (e.opt.Shared || e.now < e.intake.remoteUntil)
 }
 
-// NoteRemoteLease says that another daemon takes documents from the index that lives with this one.
+// NoteRemoteLease records that another daemon leases documents from this daemon's index.
 func (e *Engine) NoteRemoteLease() { e.intake.remoteUntil = e.now + docindex.RemoteLease }
 
-// needsCandidates reports whether there is room in the slots, no group in line for it, and what is
-// still being resolved not enough either.
+// needsCandidates reports whether slots have room, no group waits for one, and few documents wait
+// for their hosts' names.
 func (e *Engine) needsCandidates() bool {
 	c := e.slots.Counts()
 	return e.slots.HasRoom(e.now) && c.Leftover < e.cfg.Leftover.Max && e.namesHaveRoom()

@@ -9,8 +9,8 @@ import (
 	"urlserver/internal/container/timeheap"
 )
 
-// LeaseBatch is work for the reservation that daemons share, to be done in the order of its fields. One is out at a time;
-// whoever does it fills the answers in.
+// LeaseBatch is work for the shared reservation, to be done in the order of its fields. At most
+// one is out at a time. Whoever does the work fills in the answers.
 type LeaseBatch struct {
 	Reports  []HeldCount
 	Releases []Release
@@ -18,7 +18,7 @@ type LeaseBatch struct {
 	Extends  []LeaseRequest
 	Acquires []LeaseRequest
 
-	// Forgotten is an answer: what was told in Held is not counted, nor is what was told before.
+	// ReportsLost is an answer: neither Reports nor any earlier report counts.
 	ReportsLost bool
 
 	began  time.Duration
@@ -37,36 +37,36 @@ func (c *LeaseBatch) reset(now time.Duration) {
 	}
 }
 
-// Release gives a group back that Next from now on may be asked again.
+// Release releases the lease of a group that may be requested again after Next.
 type Release struct {
 	group  uint32
-	Host   string // that the lease is for: the group's address or, where it has a name, one of its hosts
+	Host   string // the lease host: the group's address or, if it has a name, one of its hosts
 	Token  uint64
 	Next   time.Duration
-	Delete bool // the daemon holds nothing for it any more
+	Delete bool // the daemon holds no document of the group
 }
 
-// Bind proposes the group of a host: the address that the host has or, by a rule, an alias.
+// Bind proposes the group of a host: its address or, by a rule, an alias.
 type Bind struct {
 	host  uint32
 	Host  string
 	Addr  netip.Addr
 	Alias string // by a rule; "": none
 	TTL   time.Duration
-	Ask   bool   // which group is in force: the binding is to be extended as little as may be, instead of by TTL
+	Ask   bool   // ask which group is in force, and extend the binding as little as possible instead of by TTL
 	Group string // the answer: the group in force; "": there is none
 }
 
-// LeaseRequest is a lease to be got, or extended.
+// LeaseRequest asks for a lease to be acquired or extended.
 type LeaseRequest struct {
 	Host    string
-	Token   uint64 // of the lease to be extended, or the answer
+	Token   uint64 // of the lease to be extended, or of the acquired one
 	Answer  LeaseAnswer
-	Unknown bool // an answer: the reservation does not know of it
+	Unknown bool // an answer: the reservation has no record of the group
 	group   uint32
 }
 
-// LeaseAnswer is what became of a Claim.
+// LeaseAnswer is the answer to a LeaseRequest.
 type LeaseAnswer uint8
 
 const (
@@ -76,7 +76,7 @@ const (
 )
 
 const (
-	leaseBatch      = 1000 // of each kind, in one Claims
+	leaseBatch      = 1000 // requests of each kind in one LeaseBatch
 	reportsPerLease = 6
 	keepShare       = 6           // of a lease that is kept without need, at most: less than extending takes
 	leaseRetry      = time.Second // until the reservation is asked again that could not be
@@ -112,7 +112,7 @@ type reporter struct {
 	truncated []uint32          // groups of which not all crawls were reported, for the next round of changes
 }
 
-// heldLeases are the leases that the engine has.
+// heldLeases has the leases that the daemon holds, by group.
 type heldLeases struct {
 	byGroup dense.Array[heldLease]
 	len     int
@@ -136,7 +136,7 @@ func (h *heldLeases) add(group uint32, lease heldLease) {
 	*at = lease
 }
 
-// drop forgets a lease that there is.
+// drop removes a lease, which must be there.
 func (h *heldLeases) drop(group uint32) {
 	*h.byGroup.At(group) = heldLease{}
 	h.len--
@@ -149,11 +149,12 @@ func newLeases() leases {
 	}
 }
 
-// margin is how long before its end a lease counts as ended: for clocks, for answers that took long, and for lines on
-// their way.
+// margin is how long before its end a lease counts as ended. It allows for clocks that differ,
+// slow answers, and lines on their way.
 func (e *Engine) margin() time.Duration { return e.opt.Lease / 10 }
 
-// requestLeases asks the reservation for what the slots want, and gives back what they need no more.
+// requestLeases gathers the next batch for the reservation: leases that the slots want or no
+// longer need, leases to be extended, bindings, and reports.
 func (e *Engine) requestLeases(due *waiter) {
 	if e.opt.Lease == 0 {
 		return
@@ -184,7 +185,7 @@ func (e *Engine) requestLeases(due *waiter) {
 	}
 }
 
-// leaseHost is what a group's lease is for.
+// leaseHost returns the host under which a group is leased.
 func (e *Engine) leaseHost(group uint32) string {
 	if e.slots.Group(group).Named() {
 		return string(e.slots.Host(e.slots.Group(group).AnyHost()).Name())
@@ -232,7 +233,7 @@ func (e *Engine) gatherExtends(c *LeaseBatch, due *waiter) {
 	}
 }
 
-// LeasesAnswered takes the answers to Out.Claims.
+// LeasesAnswered takes the answers to Out.Leases.
 func (e *Engine) LeasesAnswered(c *LeaseBatch) {
 	e.leases.out = false
 	if c.ReportsLost {
@@ -276,7 +277,7 @@ func (e *Engine) acquireAnswered(c *LeaseRequest, began time.Duration) {
 		return
 	case Denied:
 		e.stats.LeasesDenied++
-		if c.Unknown { // so that it is told again
+		if c.Unknown { // so that it is reported again
 			e.leases.reporter.forget(c.group)
 		}
 	case Unanswered:
@@ -286,7 +287,7 @@ func (e *Engine) acquireAnswered(c *LeaseRequest, began time.Duration) {
 	e.slots.Group(c.group).LeaseDenied(e.now, e.opt.Lease/2)
 }
 
-// leaseGranted notes a lease that began, at the earliest, when the reservation was asked.
+// leaseGranted notes a lease, which began when the reservation was asked at the earliest.
 func (e *Engine) leaseGranted(c *LeaseRequest, began time.Duration) {
 	e.slots.Group(c.group).LeaseGranted(e.now, began+e.opt.Lease-e.margin())
 	if !e.slots.Group(c.group).Leased() { // it is not needed any more, or has lapsed
@@ -296,7 +297,7 @@ func (e *Engine) leaseGranted(c *LeaseRequest, began time.Duration) {
 	e.leases.renewals.Set(c.group, began+e.opt.Lease/3)
 }
 
-// ReleaseAll gives all leases back, once the engine does nothing more.
+// ReleaseAll returns releases of all leases. The engine must do nothing after it.
 func (e *Engine) ReleaseAll() []Release {
 	e.gatherReleases()
 	for group := range e.leases.held.byGroup.Cap() {

@@ -10,7 +10,8 @@ import (
 
 const lease = 20 * second
 
-// leasing is an engine with one document and a spider, at time 10 s, whose group has just been leased.
+// leasing is an engine with one document and a spider, at time 10 s, whose group has just been
+// leased.
 func leasing(t *testing.T, robots bool) (e *Engine, spider uint32) {
 	t.Helper()
 	cfg := configs.Default()
@@ -41,7 +42,8 @@ func leasing(t *testing.T, robots bool) (e *Engine, spider uint32) {
 	return e, spider
 }
 
-// TestLinesAreWorthNothingOncePastTheMargin: they are decided on at one moment, and written at another one.
+// TestLinesAreWorthNothingOncePastTheMargin: they are decided on at one moment, and written at
+// another one.
 func TestLinesAreWorthNothingOncePastTheMargin(t *testing.T) {
 	e, spider := leasing(t, false)
 	if sent := stepAt(e, 12*second); sent != 1 {

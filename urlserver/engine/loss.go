@@ -13,22 +13,25 @@ import (
 
 // What the end of a spider's connection counts for the documents that were in flight there:
 //
-//   - A spider that said nothing of what it was sent may have crashed by itself: no attempt counts, and its address is
-//     distrusted: what connects from there next gets its first documents after a pause, and few, until it says something.
-//   - Otherwise each of them may be what killed it, and is suspect: an attempt counts, and it is tried again in ever
-//     smaller company (suspects.go). The last attempt that it may have counts only where it was alone.
-//   - What was alone counts in both cases; where the spider had said nothing, only if that happens to it again, and the
-//     address is one from which spiders spoke.
-//   - The daemon ends a connection with a transaction that takes too long. Where the spider spoke of others meanwhile, that
-//     one counts, and the others do not. Where it spoke of none, it stood still, and one of those in flight may have
-//     been the cause: they count as above, and those that take too long do so whether the spider ever spoke or not.
+//   - A spider that said nothing of what it was sent may have crashed by itself: no attempt counts,
+//     and its address is distrusted: what connects from there next gets its first documents after a
+//     pause, and few, until it says something.
+//   - Otherwise each of them may be what killed it, and is suspect: an attempt counts, and it is
+//     tried again in ever smaller company (suspects.go). The last attempt that it may have counts
+//     only where it was alone.
+//   - What was alone counts in both cases; where the spider had said nothing, only if that happens
+//     to it again, and the address is one from which spiders spoke.
+//   - The daemon ends a connection with a transaction that takes too long. Where the spider spoke
+//     of others meanwhile, that one counts, and the others do not. Where it spoke of none, it stood
+//     still, and one of those in flight may have been the cause: they count as above, and those
+//     that take too long do so whether the spider ever spoke or not.
 
-// peer is the address that a spider comes from, or is dialled at.
+// peer is the address that a spider connects from, or is dialled at.
 type peer struct {
-	connected int           // connections
+	connected int
 	silent    int           // connections lost in a row before they said anything of what they were sent
-	until     time.Duration // nothing goes to those that come next before
-	spoke     bool          // one of them said something once
+	until     time.Duration // the next connections get nothing before
+	spoke     bool          // some connection from there has said something
 }
 
 const (
@@ -46,7 +49,7 @@ type loss struct {
 	spares bool                // it ended for what took too long, while the spider spoke of others
 }
 
-// peerAt returns what is known of an address, and notes a connection.
+// peerAt returns what is known of an address, and counts a connection.
 func (ss *spiders) peerAt(addr string) *peer {
 	p := ss.peers[addr]
 	if p == nil {
@@ -60,7 +63,7 @@ func (ss *spiders) peerAt(addr string) *peer {
 	return p
 }
 
-// dropPeer forgets the address, of those with no connection, that was distrusted longest ago.
+// dropPeer forgets one address without a connection: the one that was distrusted longest ago.
 func (ss *spiders) dropPeer() {
 	oldest := ""
 	for addr, p := range ss.peers {
@@ -71,7 +74,7 @@ func (ss *spiders) dropPeer() {
 	delete(ss.peers, oldest)
 }
 
-// distrust notes that a connection ended without a word.
+// distrust notes that a connection ended before the spider said anything.
 func (e *Engine) distrust(p *peer) {
 	p.silent++
 	pause := min(mostSilentPause, e.cfg.TimeoutSpiderStatus/2)
@@ -82,7 +85,7 @@ func (e *Engine) distrust(p *peer) {
 }
 
 const (
-	noteFrom = 2  // connections in a row without a word, from which on their address has a note
+	noteFrom = 2  // silent connections in a row from which on an address has a note
 	maxNotes = 10 // addresses
 )
 
@@ -99,7 +102,7 @@ func (e *Engine) notes() (notes []string) {
 	return notes
 }
 
-// noteOf says why a spider gets few documents.
+// noteOf returns why a spider gets few documents, in words; "" if it does not.
 func (e *Engine) noteOf(id uint32, sp *spider) string {
 	switch {
 	case sp.distrusted():
@@ -110,19 +113,21 @@ func (e *Engine) noteOf(id uint32, sp *spider) string {
 	return ""
 }
 
-// distrusted reports whether a spider has said nothing yet, and the one before it at its address had not when it went.
+// distrusted reports whether a spider has said nothing yet and its predecessor at the same address
+// ended without having said anything.
 func (sp *spider) distrusted() bool { return sp.peer.silent > 0 && !sp.spoke }
 
-// spiderSpoke notes that a spider said something of what it was sent.
+// noteSpoke notes that a spider said something of what it was sent.
 func (sp *spider) noteSpoke(now time.Duration) {
 	sp.heard, sp.spoke = now, true
 	sp.peer.silent, sp.peer.until, sp.peer.spoke = 0, 0, true
 }
 
-// firstDocs is how many documents a spider gets before its first word, after so many connections without one.
+// firstDocs returns how many documents a spider gets before it says anything, after so many silent
+// connections.
 func firstDocs(silent int) int { return max(1, firstAgain>>(silent-1)) }
 
-// allowance is how many documents may be in flight at a spider.
+// allowance returns how many documents may be in flight at a spider.
 func (e *Engine) allowance(sp *spider) int {
 	most := e.window(sp)
 	if sp.distrusted() {
@@ -131,8 +136,8 @@ func (e *Engine) allowance(sp *spider) int {
 	return min(most, sp.company.least(most))
 }
 
-// loseSpider has what a spider has in flight go back, since its connection has ended or, where something takes too long there, is
-// to be ended.
+// loseSpider makes the documents in flight at a spider go back to the queues. Its connection has
+// ended or, if a document takes too long there, is to be ended.
 func (e *Engine) loseSpider(id uint32, sp *spider, how hostslots.Lateness) {
 	if sp.gone {
 		return
@@ -160,7 +165,8 @@ func (e *Engine) loseSpider(id uint32, sp *spider, how hostslots.Lateness) {
 	e.spiders.leaving = append(e.spiders.leaving, id)
 }
 
-// endOverdue ends the connections of spiders with something that takes too long, and takes back what they had.
+// endOverdue ends the connections of spiders with a document that takes too long, and takes their
+// documents back.
 func (e *Engine) endOverdue(budget *int) {
 	for *budget > 0 {
 		id, how := e.slots.Overdue(e.now)
@@ -178,7 +184,7 @@ func (e *Engine) endOverdue(budget *int) {
 	}
 }
 
-// requeueLost puts documents back that spiders had in flight when they went away.
+// requeueLost queues documents again that were in flight at spiders that have gone.
 func (e *Engine) requeueLost(budget *int) {
 	for len(e.spiders.leaving) > 0 && *budget > 0 {
 		id := e.spiders.leaving[len(e.spiders.leaving)-1]
@@ -228,7 +234,7 @@ func (e *Engine) takeBack(doc uint32, sp *spider, how hostslots.Lateness) {
 	e.endCancelled(doc)
 }
 
-// blame says what the end of its connection counts for a document.
+// blame returns what the end of its connection counts for a document.
 func (e *Engine) blame(doc uint32, sp *spider, how hostslots.Lateness) hostslots.Blame {
 	alone := sp.loss.docs == 1
 	if sp.loss.unsent > 0 { // the youngest come back first
@@ -256,7 +262,8 @@ func (e *Engine) blame(doc uint32, sp *spider, how hostslots.Lateness) hostslots
 	return hostslots.None
 }
 
-// wasSilentAlone reports whether a document was alone before at a spider that said nothing, and notes that it was.
+// wasSilentAlone reports whether a document was alone before at a spider that said nothing, and
+// notes that it was now.
 func (ss *spiders) wasSilentAlone(doc uint32) bool {
 	_, before := ss.silentAlone[doc]
 	ss.silentAlone[doc] = struct{}{}

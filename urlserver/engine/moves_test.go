@@ -14,7 +14,8 @@ import (
 	"urlserver/reservation/memory"
 )
 
-// sharing is an engine whose reservation is a store that others use, too, and whose look-ups give an address of its own.
+// sharing is an engine whose reservation is a store that others use, too, and whose look-ups give
+// an address of its own.
 type sharing struct {
 	*testing.T
 	e      *Engine
@@ -75,7 +76,8 @@ func (s *sharing) reserve() {
 	s.e.LeasesAnswered(c)
 }
 
-// step does what is due, and returns where lines went. They end at once. With gives there is a document at hand.
+// step does what is due, and returns where lines went. They end at once. With gives there is a
+// document at hand.
 func (s *sharing) step(now time.Duration, gives bool) (addrs []netip.Addr) {
 	s.e.Advance(now, start.Add(now))
 	if gives && s.e.slots.Counts().Held == 0 && s.e.intake.batch == nil {
@@ -106,10 +108,10 @@ func (s *sharing) step(now time.Duration, gives bool) (addrs []netip.Addr) {
 	return addrs
 }
 
-// TestHostMovesForAllDaemons has several daemons with documents of one host, in turns of half a minute, so that there are some
-// all the time; a single daemon has them all the time. The host's address changes, for each of them
-// somewhat later. All go on at the new one within the TTL of the binding, and none asks the old one after the first that
-// has asked the new one.
+// TestHostMovesForAllDaemons has several daemons with documents of one host, in turns of half a
+// minute, so that there are some all the time; a single daemon has them all the time. The host's
+// address changes, for each of them somewhat later. All go on at the new one within the TTL of the
+// binding, and none asks the old one after the first that has asked the new one.
 func TestHostMovesForAllDaemons(t *testing.T) {
 	was, is := netip.MustParseAddr("192.0.2.1"), netip.MustParseAddr("192.0.2.2")
 	for _, daemons := range []int{1, 2, 5} {
@@ -151,8 +153,8 @@ func TestHostMovesForAllDaemons(t *testing.T) {
 	}
 }
 
-// TestDaemonsThatFindOtherAddresses: one daemon finds another address than the others for good. Both work, at the address that
-// is bound.
+// TestDaemonsThatFindOtherAddresses: one daemon finds another address than the others for good.
+// Both work, at the address that is bound.
 func TestDaemonsThatFindOtherAddresses(t *testing.T) {
 	a, b := netip.MustParseAddr("192.0.2.1"), netip.MustParseAddr("192.0.2.2")
 	now := second

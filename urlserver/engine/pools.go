@@ -8,8 +8,9 @@ import (
 	"urlserver/urlserver/explain"
 )
 
-// spiderPool is the spiders that have said the same spiderid and get only its documents; crew 0 is those that have said none.
-// Documents of a spiderid go to its crew and, while nobody is in that, to crew 0; those without one go to crew 0.
+// spiderPool is the spiders that announced the same spiderid. They get only its documents. Pool 0
+// is the spiders that announced none. Documents of a spiderid go to its pool or, while that has no
+// spider, to pool 0. Documents without a spiderid go to pool 0.
 type spiderPool struct {
 	name      string
 	connected int           // spiders that have not gone
@@ -21,10 +22,12 @@ type spiderPool struct {
 	since       time.Duration // they wait for it
 }
 
-// maxPools bounds the spiderids that are told apart. Documents of further ones count as without one.
+// maxPools bounds the spiderids that are told apart. Documents of further ones count as documents
+// without one.
 const maxPools = 1024
 
-// JoinPool says that a spider wants documents of a spiderid, and nothing else. What it has in flight goes on.
+// JoinPool puts a spider into the pool of a spiderid: it gets only documents of that from now on.
+// Its documents in flight stay.
 func (e *Engine) JoinPool(id uint32, spiderID string) {
 	sp := e.spiders.byID[id]
 	no := e.poolNo([]byte(spiderID))
@@ -44,16 +47,18 @@ func (e *Engine) JoinPool(id uint32, spiderID string) {
 	e.holdUntil(id, sp, sp.peer.until)
 }
 
-// handshakeGrace is how long a spider that has dialled in has for saying whose documents it wants before it gets any.
+// handshakeGrace is how long a new spider has for announcing its spiderid before it gets
+// documents.
 const handshakeGrace = 100 * time.Millisecond
 
-// AwaitHandshake has a spider that has just connected get nothing until it has said something, or has had time to.
+// AwaitHandshake delays the first documents of a spider that has just connected until it has sent
+// a line, or handshakeGrace has passed.
 func (e *Engine) AwaitHandshake(id uint32) {
 	sp := e.spiders.byID[id]
 	e.holdUntil(id, sp, max(sp.notBefore, e.now+handshakeGrace))
 }
 
-// endDelays ends the wait for what spiders say first, and for what came of those before them.
+// endDelays lets spiders get documents whose delay has passed.
 func (e *Engine) endDelays(due *waiter) {
 	for {
 		id, at, ok := e.spiders.delayed.Min()
@@ -68,7 +73,8 @@ func (e *Engine) endDelays(due *waiter) {
 	}
 }
 
-// poolNo is the number of a spiderid's crew, made on first sight; 0 where it is empty, or one too many.
+// poolNo returns the number of a spiderid's pool, which it makes on first sight; 0 if the spiderid
+// is empty or there are too many pools.
 func (e *Engine) poolNo(spiderID []byte) uint32 {
 	if len(spiderID) == 0 {
 		return 0
@@ -95,7 +101,7 @@ func (p *pools) add(no uint32, spiderID string) {
 	p.byName[spiderID] = no
 }
 
-// unusedPool is one without spiders and documents, or 0.
+// unusedPool returns a pool without spiders and documents, or 0.
 func (e *Engine) unusedPool() uint32 {
 	for no := 1; no < len(e.spiders.pools.all); no++ {
 		if e.spiders.pools.all[no].connected == 0 && !e.slots.Pool(poolQueue(uint32(no), false)).HasDocs() && !e.slots.Pool(poolQueue(uint32(no), true)).HasDocs() {
@@ -105,7 +111,7 @@ func (e *Engine) unusedPool() uint32 {
 	return 0
 }
 
-// poolFor is the crew that documents for crew no go to now.
+// poolFor returns the pool whose spiders get the documents of pool no now.
 func (ss *spiders) poolFor(no uint32) *spiderPool {
 	if ss.pools.all[no].connected > 0 {
 		return &ss.pools.all[no]
@@ -113,7 +119,8 @@ func (ss *spiders) poolFor(no uint32) *spiderPool {
 	return &ss.pools.all[0]
 }
 
-// resumeSuspended lets documents go on that waited for a spider of their crew, as many as those have room for.
+// resumeSuspended resumes documents that waited for a spider of their pool, as many as its spiders
+// have room for.
 func (e *Engine) resumeSuspended(budget *int) {
 	if !e.slots.AnySuspended() {
 		return
@@ -137,7 +144,7 @@ func (e *Engine) resumeSuspended(budget *int) {
 	}
 }
 
-// room is how many more documents the spiders of a crew may have.
+// room returns how many more documents the spiders of a pool may have.
 func (e *Engine) room(c *spiderPool) (room int) {
 	c.ready.Each(func(id uint32, _ time.Duration) bool {
 		room += max(0, e.allowance(e.spiders.byID[id])-e.spiders.byID[id].inFlight)
@@ -146,7 +153,7 @@ func (e *Engine) room(c *spiderPool) (room int) {
 	return room
 }
 
-// mayResume reports whether unpark would let anything go on.
+// mayResume reports whether resumeSuspended would resume any document.
 func (e *Engine) mayResume() bool {
 	if !e.slots.AnySuspended() {
 		return false
@@ -159,7 +166,8 @@ func (e *Engine) mayResume() bool {
 	return false
 }
 
-// lacksSpider returns which documents of a host wait for a spider of their pool while other spiders have room.
+// lacksSpider returns which documents of a host wait for a spider of their pool while other spiders
+// have room.
 func (e *Engine) lacksSpider(host uint32) (why explain.Reason) {
 	if e.spiders.withRoom == 0 {
 		return explain.Reason{}

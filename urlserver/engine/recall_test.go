@@ -10,8 +10,8 @@ import (
 	"urlserver/internal/robots"
 )
 
-// TestRecalledDocumentsAreGivenBack recalls a document that is held, one at a spider, and one that is on its way from
-// the index.
+// TestRecalledDocumentsAreGivenBack recalls a document that is held, one at a spider, and one that
+// is on its way from the index.
 func TestRecalledDocumentsAreGivenBack(t *testing.T) {
 	e := paced(3, func(c *configs.Config) { c.ReqHostConcurrent = 9 })
 	e.Connected("spider")
@@ -43,7 +43,8 @@ func TestRecalledDocumentsAreGivenBack(t *testing.T) {
 	}
 }
 
-// TestRecalledOnItsWayIsGivenBackAtOnce, though it has no turn: its host is blocked, and there is no spider.
+// TestRecalledOnItsWayIsGivenBackAtOnce, though it has no turn: its host is blocked, and there is
+// no spider.
 func TestRecalledOnItsWayIsGivenBackAtOnce(t *testing.T) {
 	e := paced(0, func(*configs.Config) {})
 	e.intake.asking = true
@@ -82,8 +83,9 @@ func TestRecalledFromALostSpiderIsGivenBackAtOnce(t *testing.T) {
 	}
 }
 
-// TestGivesBackAfterALoss has the only spider of an index that others use go. What was never suspected is given back at once;
-// while one document may have killed the spider all stays for a while, and then goes back.
+// TestGivesBackAfterALoss has the only spider of an index that others use go. What was never
+// suspected is given back at once; while one document may have killed the spider all stays for a
+// while, and then goes back.
 func TestGivesBackAfterALoss(t *testing.T) {
 	for _, c := range []struct {
 		spoke bool
@@ -107,8 +109,9 @@ func TestGivesBackAfterALoss(t *testing.T) {
 	}
 }
 
-// TestBlockedWhileTheRequestIsOpen blocks a host that a robots.txt redirects to while that is fetched there, for which this
-// process has no room: who waits for it learns that it is blocked, as where the block came before.
+// TestBlockedWhileTheRequestIsOpen blocks a host that a robots.txt redirects to while that is
+// fetched there, for which this process has no room: who waits for it learns that it is blocked, as
+// where the block came before.
 func TestBlockedWhileTheRequestIsOpen(t *testing.T) {
 	e := paced(1, func(c *configs.Config) { c.Robots.Enabled = true })
 	e.Connected("spider")

@@ -10,19 +10,19 @@ import (
 	"urlserver/urlserver/explain"
 )
 
-// A robots.txt may redirect to another host, which the operator has blocked, or blocks while the request waits
-// there. That host is not asked, and what it would have said is not known: the robots.txt counts as
-// unreachable (RFC 9309, section 2.3.1.4), which forbids everything until it is tried again, and after
-// spider.max_attempts tries ends the documents.
+// A robots.txt may redirect to another host, which the operator has blocked, or blocks while the
+// request waits there. That host is not asked, and what it would have said is not known: the
+// robots.txt counts as unreachable (RFC 9309, section 2.3.1.4), which forbids everything until it
+// is tried again, and after spider.max_attempts tries ends the documents.
 
-// noteRedirected notes that a trip waits for a host other than its origin's.
+// noteRedirected notes that a fetch waits for a host other than its origin's.
 func (e *Engine) noteRedirected(id uint32, t *robotsFetch) {
 	if t.host != e.slots.HostOf(t.origin) {
 		e.robots.redirected[t.host] = append(e.robots.redirected[t.host], id)
 	}
 }
 
-// dropRedirected notes that it does not wait any more.
+// dropRedirected notes that a fetch no longer waits for such a host.
 func (r *robotsFetches) dropRedirected(id uint32, t *robotsFetch) {
 	visits, ok := r.redirected[t.host]
 	if !ok {
@@ -36,7 +36,7 @@ func (r *robotsFetches) dropRedirected(id uint32, t *robotsFetch) {
 	}
 }
 
-// endBlockedFetches ends the trips that wait for a host, which is not their origin's, if it is blocked.
+// endBlockedFetches ends the fetches that wait for a blocked host which is not their origin's.
 func (e *Engine) endBlockedFetches(host uint32) {
 	visits := e.robots.redirected[host]
 	if len(visits) == 0 || !e.isBlocked(host) {
@@ -54,7 +54,7 @@ func (e *Engine) endBlockedFetches(host uint32) {
 	}
 }
 
-// isBlocked reports whether a host is blocked by the operator or a rule.
+// isBlocked reports whether the operator or a rule blocks a host.
 func (e *Engine) isBlocked(host uint32) bool {
 	if _, bound := e.slots.Host(host).GroupID(); !bound { // the slots have the limits that it had when it was bound last
 		return e.slots.Host(host).BlockedUntil() > e.now || e.ruleFor(host, netip.Addr{}).Block
@@ -62,7 +62,8 @@ func (e *Engine) isBlocked(host uint32) bool {
 	return e.slots.Host(host).Blocked()
 }
 
-// blockedTarget says in words which blocked host the robots.txt of a host's origin redirects to; "": none.
+// blockedTarget says in words which blocked host the robots.txt of a host's origin redirects to;
+// "": none.
 func (e *Engine) blockedTarget(host uint32) (why explain.Reason) {
 	e.slots.Host(host).Origins(func(o uint32) {
 		name, ok := e.robots.blockedTargets[o]

@@ -8,24 +8,24 @@ import (
 )
 
 const (
-	groupCrawls = 1000             // that are told apart of a group
-	crawlBatch  = 10 * groupCrawls // of all groups in one Claims
+	groupCrawls = 1000             // crawls that are told apart in a group
+	crawlBatch  = 10 * groupCrawls // of all groups in one batch
 )
 
-// HeldCount is how many documents the daemon holds for what a lease is for.
+// HeldCount is how many documents the daemon holds under one lease host.
 type HeldCount struct {
 	Host      string
 	Documents int
-	Crawls    []CrawlPart // of them: those of other crawls than DEFAULT, each once; further ones are not told apart
+	Crawls    []CrawlPart // the parts of named crawls, each once; at most groupCrawls
 }
 
-// CrawlPart is how many of the documents are of a crawl.
+// CrawlPart is how many of the documents belong to one crawl.
 type CrawlPart struct {
 	Crawl     string
 	Documents int
 }
 
-// reportedGroups is for what documents were told to be held.
+// reportedGroups maps each group to the lease host under which its documents were last reported.
 type reportedGroups struct {
 	byGroup dense.Array[string] // "": for nothing
 	len     int
@@ -50,8 +50,8 @@ func (t *reportedGroups) drop(group uint32) {
 	}
 }
 
-// gatherReports tells how many documents are held: of groups that are reserved for the first time or given back for good at
-// once, of all others that have changed some times a lease.
+// gatherReports puts document counts into c: at once for groups that are leased for the first time
+// or released for good, and reportsPerLease times per lease for all others that have changed.
 func (e *Engine) gatherReports(c *LeaseBatch, due *waiter) {
 	if !e.opt.Counted {
 		return
@@ -74,7 +74,7 @@ func (e *Engine) gatherReports(c *LeaseBatch, due *waiter) {
 	}
 }
 
-// reportChanged tells of some groups that have changed; the others are to follow at once.
+// reportChanged reports some groups that have changed. The others follow with the next batches.
 func (e *Engine) reportChanged(c *LeaseBatch) {
 	if len(e.leases.reporter.changed) == 0 {
 		e.leases.reporter.changed = e.slots.ChangedGroups(e.leases.reporter.truncated)
@@ -94,7 +94,7 @@ func (e *Engine) reportChanged(c *LeaseBatch) {
 	}
 }
 
-// reportGroup tells how many documents are held for a group.
+// reportGroup reports how many documents of a group are held.
 func (e *Engine) reportGroup(c *LeaseBatch, group uint32) {
 	was, is, n := e.leases.reporter.reported.of(group), "", e.slots.Group(group).Docs()
 	if n > 0 {
@@ -113,7 +113,7 @@ func (e *Engine) reportGroup(c *LeaseBatch, group uint32) {
 	}
 }
 
-// crawlsOf is how many of a group's documents are of which crawl, as far as c has room for that.
+// crawlsOf returns how many documents of the group belong to which crawl, as far as c has room.
 func (e *Engine) crawlsOf(c *LeaseBatch, group uint32) (parts []CrawlPart) {
 	room := min(groupCrawls, crawlBatch-c.crawls)
 	e.slots.Group(group).Crawls(room+1, func(crawl string, docs int) {
@@ -128,7 +128,7 @@ func (e *Engine) crawlsOf(c *LeaseBatch, group uint32) (parts []CrawlPart) {
 	return parts
 }
 
-// forgetReported forgets that it was told that documents of a group are held.
+// forget forgets that documents of a group were reported.
 func (r *reporter) forget(group uint32) {
 	if was := r.reported.of(group); r.reporters[was] == group {
 		delete(r.reporters, was)
@@ -136,7 +136,8 @@ func (r *reporter) forget(group uint32) {
 	r.reported.drop(group)
 }
 
-// reportAllAgain has all be told anew, once each, however often that was wanted.
+// reportAllAgain makes every reported group be reported again, once each, however often it is
+// called.
 func (r *reporter) reportAllAgain(now time.Duration) {
 	for id := range r.reported.byGroup.Cap() {
 		if r.reported.of(id) != "" {

@@ -107,7 +107,8 @@ func TestCrawlsAreTold(t *testing.T) {
 	w.says(t, b, "0 ")
 }
 
-// TestManyCrawlsAreToldInParts: no Claims tells of more crawls than it has room for, and in the end all of them are told of.
+// TestManyCrawlsAreToldInParts: no Claims tells of more crawls than it has room for, and in the end
+// all of them are told of.
 func TestManyCrawlsAreToldInParts(t *testing.T) {
 	const groups = 12
 	w := newTeller()

@@ -6,8 +6,8 @@ import (
 	"urlserver/docindex"
 )
 
-// resolve finds the group of a host that is not settled: at once where the address is
-// known, else by a look-up. A failure that is known at once is left to failIfKnown.
+// resolve finds the group of a host that is not settled: at once if the address is cached, else by
+// a look-up. failIfKnown deals with a cached failure.
 func (e *Engine) resolve(host uint32) {
 	name := e.slots.Host(host).Name()
 	addr, err, ok := e.opt.Cached(name)
@@ -29,7 +29,7 @@ func (e *Engine) lookUp(name string) {
 	e.Out.Lookups = append(e.Out.Lookups, name)
 }
 
-// failIfKnown deals at once with a host whose look-up has failed a moment ago.
+// failIfKnown deals at once with a host whose look-up has just failed.
 func (e *Engine) failIfKnown(host uint32) {
 	if e.isBindPending(host) {
 		return
@@ -96,7 +96,8 @@ func (e *Engine) failFetches(host uint32, err error) {
 	}
 }
 
-// endFailed ends documents of hosts that were given up, and gives back those of hosts whose names fail for now.
+// endFailed ends documents of hosts that were given up, and returns those of hosts whose names
+// fail for now to the index.
 func (e *Engine) endFailed(budget *int) {
 	for ; *budget > 0; *budget-- {
 		doc, host := e.slots.NextFailed()

@@ -50,13 +50,13 @@ type robotsFetch struct {
 	quick   bool // its request is open and not slow
 }
 
-// origin is what the engine knows of one.
+// origin is what the engine knows of an origin's robots.txt.
 type origin struct {
 	robots.Entry
 	cachedRules
 	unused   bool   // no document was judged by the entry yet
-	failures int    // trips in a row that found nobody
-	agent    uint32 // the Engine.agent that it is for; of another one nothing counts
+	failures int    // fetches in a row without an answer
+	agent    uint32 // the robotsFetches.agent that it was read for
 }
 
 // entry returns what is known of an origin, for the user agent in force.
@@ -68,8 +68,7 @@ func (r *robotsFetches) entry(id uint32) *origin {
 	return o
 }
 
-// startFetch starts to fetch the robots.txt of an origin, whose documents are held
-// meanwhile.
+// startFetch starts to fetch the robots.txt of an origin, whose documents wait for it.
 func (e *Engine) startFetch(origin uint32) {
 	e.robots.lastID++
 	t := &robotsFetch{
@@ -86,7 +85,7 @@ func (e *Engine) startFetch(origin uint32) {
 	e.slots.Host(t.host).QueueOwnRequest(e.now, e.robots.lastID, t.try)
 }
 
-// startRequests lets requests for robots.txt go out whose groups may be asked.
+// startRequests starts requests for robots.txt whose groups may be requested.
 func (e *Engine) startRequests(budget *int, due *waiter) {
 	for try := range e.robots.limits {
 		e.startRequestsOf(hostslots.OwnQueue(try), budget, due)
@@ -145,7 +144,7 @@ func (e *Engine) Fetched(id uint32, resp robots.Response) {
 	e.redirect(id, t, next)
 }
 
-// redirect goes on to where a redirect leads, under the pace of the host there.
+// redirect continues a fetch where a redirect leads, under the pace of the host there.
 func (e *Engine) redirect(id uint32, t *robotsFetch, next robots.Fetch) {
 	url, err := parse([]byte(next.URL()), e.cfg.Resolver.AllowPorts)
 	if err != nil {
@@ -153,7 +152,7 @@ func (e *Engine) redirect(id uint32, t *robotsFetch, next robots.Fetch) {
 		return
 	}
 	t.urls, t.route, t.host = nil, next, e.slots.EnsureHost(url.Host())
-	e.slots.Host(t.host).Unbind(e.now) // to be resolved anew, unless it is settled
+	e.slots.Host(t.host).Unbind(e.now) // to be resolved again, unless it is settled
 	e.slots.Host(t.host).QueueOwnRequest(e.now, id, t.try)
 	e.noteRedirected(id, t)
 	if !e.slots.Host(t.host).Settled() {
@@ -162,7 +161,7 @@ func (e *Engine) redirect(id uint32, t *robotsFetch, next robots.Fetch) {
 	e.endBlockedFetches(t.host)
 }
 
-// finishFetch puts what a robots.txt says in force and lets the documents that wait for
+// finishFetch puts the result of a robots.txt fetch in force and lets the documents that wait for
 // it go on.
 func (e *Engine) finishFetch(id uint32, final robots.Response) {
 	t := e.robots.open[id]
@@ -182,8 +181,8 @@ func (e *Engine) finishFetch(id uint32, final robots.Response) {
 	e.slots.Host(host).Unpin()
 }
 
-// retryRobots lets documents go on whose robots.txt could not be had, once it is to be tried again. After
-// spider.max_attempts tries in a row they end.
+// retryRobots lets documents go on whose robots.txt failed, once it is to be tried again. They end
+// after spider.max_attempts tries in a row.
 func (e *Engine) retryRobots() {
 	for {
 		id, at, ok := e.robots.retries.Min()

@@ -14,14 +14,15 @@ import (
 // ruleStep is how many hosts a step puts under changed rules: about a millisecond's worth.
 const ruleStep = 4096
 
-// hostRules is the operator's rules for hosts, and how far they are in force: for the hosts below next, and for each other
-// host from its next turn on. The doc index is asked for nothing until they are in force for all hosts.
+// hostRules has the operator's rules and how far they are applied: to the hosts below next, and to
+// each other host from its next turn on. The doc index is asked for nothing until they are applied
+// to all hosts.
 type hostRules struct {
 	set  *configs.RuleSet
 	next uint32 // the host that the next step begins with; 0: the rules are in force for all hosts
 }
 
-// setRules puts rules in force, from now on.
+// setRules puts rules in force.
 func (e *Engine) setRules(rules []configs.HostRule) {
 	if e.rules.set != nil && slices.EqualFunc(rules, e.cfg.Rules, configs.HostRule.Equal) {
 		return
@@ -29,7 +30,7 @@ func (e *Engine) setRules(rules []configs.HostRule) {
 	e.rules = hostRules{set: configs.NewRuleSet(rules), next: 1}
 }
 
-// applyRules puts changed rules in force for some of the known hosts.
+// applyRules applies changed rules to some of the known hosts.
 func (e *Engine) applyRules() {
 	for host := e.slots.Movable(e.now); host != 0; host = e.slots.Movable(e.now) {
 		e.regroup(host)
@@ -39,8 +40,8 @@ func (e *Engine) applyRules() {
 	}
 }
 
-// areRulesApplied puts the rule in force for a host that is about to be asked, where no step has done so since the rules changed.
-// It answers false if that changed anything: the host may have to wait now.
+// areRulesApplied applies the rules to a host that is about to be requested if no step has done so
+// since they changed. It returns false if that changed anything: the host may have to wait now.
 func (e *Engine) areRulesApplied(host uint32) bool {
 	if e.rules.next == 0 || host < e.rules.next {
 		return true
@@ -49,8 +50,9 @@ func (e *Engine) areRulesApplied(host uint32) bool {
 	return !e.regroup(host) && e.slots.Host(host).Limits() == before
 }
 
-// regroup puts a bound host under the rule for it, and into the group that follows from the rule and from its address,
-// the new one if it has changed. away: the host leaves its group, now or when no request to it is open.
+// regroup applies the rules to a bound host, and moves it to the group that follows from the rules
+// and its address, the new one if it has changed. away: the host leaves its group, now or when no
+// request to it is open.
 func (e *Engine) regroup(host uint32) (away bool) {
 	to, moves := e.dns.addresses.moved[host]
 	if _, bound := e.slots.Host(host).GroupID(); !bound || faulty(faultRules) {
@@ -82,7 +84,8 @@ func (e *Engine) regroup(host uint32) (away bool) {
 	return true
 }
 
-// bindTo puts a host under the rule for it and into a group: that with the given name, or the address's.
+// bindTo applies the rules to a host and puts it into a group: the one with the given name, or the
+// address's.
 func (e *Engine) bindTo(host uint32, group string, addr netip.Addr) {
 	if !e.isIn(host, group, addr) {
 		e.slots.Host(host).Unbind(e.now) // under the limits that it had
@@ -112,7 +115,7 @@ func (e *Engine) ruleFor(host uint32, addr netip.Addr) configs.HostRule {
 	return r
 }
 
-// limits are what a rule says to the slots.
+// limits converts a rule for the slots.
 func limits(r configs.HostRule) hostslots.Limits {
 	l := hostslots.Limits{Concurrent: r.Concurrent, Blocked: r.Block}
 	if r.PerSec > 0 {
@@ -125,7 +128,7 @@ func gap(perSec float64) time.Duration {
 	return time.Duration(math.Ceil(float64(time.Second) / perSec))
 }
 
-// widest is the most requests that any rule allows at a time; 0: none says.
+// widest returns the most concurrent requests that any rule allows; 0: no rule says.
 func widest(rules []configs.HostRule) (most int) {
 	for _, r := range rules {
 		most = max(most, r.Concurrent)

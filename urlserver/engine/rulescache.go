@@ -22,7 +22,8 @@ const (
 	verdictsFrom = 4 << 10 // size of rules whose verdicts are remembered as they come, and of those that cost much
 )
 
-// rulesCache is the rules that are kept, by origin.
+// rulesCache has the origins whose robots.txt rules are kept, in the order of their last use, and
+// remembered verdicts.
 type rulesCache struct {
 	seed           maphash.Seed
 	bytes          int
@@ -30,13 +31,13 @@ type rulesCache struct {
 	remembered     map[uint32][]verdict
 }
 
-// verdict is one on a document, which is known by a hash of its URL.
+// verdict is whether a document is allowed. A hash of its URL identifies the document.
 type verdict struct {
 	url     uint64
 	allowed bool
 }
 
-// cachedRules is what the shelf knows of one origin.
+// cachedRules is an origin's entry in the rules cache.
 type cachedRules struct {
 	older, newer uint32
 	size         int // 0: it has no rules there
@@ -46,7 +47,7 @@ func newRulesCache() rulesCache {
 	return rulesCache{seed: maphash.MakeSeed(), remembered: map[uint32][]verdict{}}
 }
 
-// cacheRules keeps the rules that an origin has now, in the place of those it had.
+// cacheRules puts an origin's current rules into the cache.
 func (r *robotsFetches) cacheRules(id uint32) {
 	r.uncacheRules(id)
 	size := r.entry(id).Rules().Size()
@@ -58,14 +59,14 @@ func (r *robotsFetches) cacheRules(id uint32) {
 	r.linkNewest(id)
 }
 
-// trimCache drops rules until the others fit.
+// trimCache drops rules until the others fit into robots.memory.
 func (e *Engine) trimCache(budget *int) {
 	for ; *budget > 0 && e.robots.cache.bytes > e.cfg.Robots.Memory && !faulty(faultMemory); *budget-- {
 		e.evict(e.robots.cache.oldest)
 	}
 }
 
-// linkNewest makes an origin's rules the last that are to be dropped.
+// linkNewest makes an origin's rules the last to be dropped.
 func (r *robotsFetches) linkNewest(id uint32) {
 	o := r.origins.At(id)
 	o.older, o.newer = r.cache.newest, 0
@@ -92,7 +93,7 @@ func (r *robotsFetches) unlink(id uint32) {
 	o.older, o.newer = 0, 0
 }
 
-// uncacheRules takes an origin's rules off the shelf.
+// uncacheRules removes an origin's rules from the cache.
 func (r *robotsFetches) uncacheRules(id uint32) {
 	if o := r.origins.At(id); o.size > 0 {
 		r.unlink(id)
@@ -101,7 +102,7 @@ func (r *robotsFetches) uncacheRules(id uint32) {
 	}
 }
 
-// evict drops an origin's rules. The document that is next is judged by them before, if none was.
+// evict drops an origin's rules. If no document was judged by them, the next one is judged before.
 func (e *Engine) evict(id uint32) {
 	o := e.robots.entry(id)
 	if o.size == 0 { // it was for another user agent, and is dropped by now
@@ -126,7 +127,7 @@ func (r *robotsFetches) remember(id uint32, url []byte, allowed bool) {
 	r.cache.remembered[id] = append(r.cache.remembered[id], verdict{r.hashOf(url), allowed})
 }
 
-// rememberAll remembers the verdicts on the first of these documents, in the place of those before.
+// rememberAll remembers verdicts on the first of these documents, instead of earlier ones.
 func (r *robotsFetches) rememberAll(id uint32, urls [][]byte, allowed []bool) {
 	delete(r.cache.remembered, id)
 	for i, ok := range allowed {
@@ -134,7 +135,7 @@ func (r *robotsFetches) rememberAll(id uint32, urls [][]byte, allowed []bool) {
 	}
 }
 
-// takeVerdict takes the verdict on a document, if one is remembered.
+// takeVerdict returns and removes the remembered verdict on a document, if there is one.
 func (r *robotsFetches) takeVerdict(id uint32, url []byte) (allowed, ok bool) {
 	list := r.cache.remembered[id]
 	if len(list) == 0 {
@@ -173,7 +174,7 @@ func (e *Engine) waiting(id uint32) (urls [][]byte) {
 	return urls
 }
 
-// targets are the paths and queries of URLs.
+// targets returns the paths and queries of URLs.
 func targets(urls [][]byte) [][]byte {
 	list := make([][]byte, len(urls))
 	for i, url := range urls {
@@ -182,12 +183,13 @@ func targets(urls [][]byte) [][]byte {
 	return list
 }
 
-// isDear reports whether a verdict by these rules on one of these URLs may cost more than next to nothing.
+// isDear reports whether a verdict by these rules on one of these URLs may be costly.
 func isDear(rules *robots.Rules, urls [][]byte) bool {
 	return slices.ContainsFunc(urls, func(url []byte) bool { return rules.Len()*len(url) > cheapWork })
 }
 
-// applyRobots puts what a robots.txt says in force for an origin. It was fetched for these documents.
+// applyRobots puts the result of a robots.txt fetch in force for an origin. It was fetched for
+// these documents.
 func (e *Engine) applyRobots(id uint32, final robots.Response, urls [][]byte) {
 	final = e.robots.policy.Read(final, targets(urls)...)
 	entry := e.robots.entry(id)
@@ -205,7 +207,7 @@ func (e *Engine) applyRobots(id uint32, final robots.Response, urls [][]byte) {
 }
 
 // usable reports whether the entry may be used for a document now. Each answer may be used once,
-// however old: where a group may be asked more seldom than its robots.txt has to be fetched, nothing but
+// however old: if a group may be requested more rarely than its robots.txt expires, only
 // robots.txt would be fetched otherwise.
 func (o *origin) usable(now time.Duration) bool {
 	return o.unused || o.Fresh(now) || faulty(faultOld) && o.Rules() != nil

@@ -19,8 +19,8 @@ func longFile(n int) []byte {
 	return file
 }
 
-// TestRulesThatDoNotFitAreFetchedAgain: hosts at work have many times the rules that fit, and even one
-// file may not. All documents end as they should, at a cost of some more requests.
+// TestRulesThatDoNotFitAreFetchedAgain: hosts at work have many times the rules that fit, and even
+// one file may not. All documents end as they should, at a cost of some more requests.
 func TestRulesThatDoNotFitAreFetchedAgain(t *testing.T) {
 	const hosts, budget = 20, 1 << 18
 	paths := []string{"/", "/no/1", "/page/1/", "/page/1"}
@@ -96,8 +96,9 @@ func TestSmallRulesThatDoNotFit(t *testing.T) {
 	}
 }
 
-// TestSmallDearRulesThatDoNotFit: rules that are dropped at once are few and cost much. The engine makes no verdict that takes
-// long when it drops them, and each fetch brings documents on all the same.
+// TestSmallDearRulesThatDoNotFit: rules that are dropped at once are few and cost much. The engine
+// makes no verdict that takes long when it drops them, and each fetch brings documents on all the
+// same.
 func TestSmallDearRulesThatDoNotFit(t *testing.T) {
 	const hosts = 100
 	w := newRobotsWeb(t, func(c *configs.Config) { c.Robots.Memory = 1000 })
@@ -120,8 +121,8 @@ func TestSmallDearRulesThatDoNotFit(t *testing.T) {
 	}
 }
 
-// dearFile has so many rules with wildcards, all to be compared with dearPath, that a verdict takes a
-// millisecond and more. It forbids /no.
+// dearFile has so many rules with wildcards, all to be compared with dearPath, that a verdict takes
+// a millisecond and more. It forbids /no.
 func dearFile() []byte {
 	file := []byte("User-agent: *\nDisallow: /*no\n")
 	for i := 1 << 16; len(file) < 200_000; i++ {
@@ -138,9 +139,9 @@ func dearPath(n, octets int) string {
 	return fmt.Sprintf("/%d/", n) + strings.Repeat("aaababbb", octets/8)
 }
 
-// TestDearVerdictsAreMadeElsewhere: hosts whose verdicts take long have documents that end as they should,
-// and others are sent as often as without them. All that takes long is asked for, one question at a time, and
-// takes half the time at most.
+// TestDearVerdictsAreMadeElsewhere: hosts whose verdicts take long have documents that end as they
+// should, and others are sent as often as without them. All that takes long is asked for, one
+// question at a time, and takes half the time at most.
 func TestDearVerdictsAreMadeElsewhere(t *testing.T) {
 	const dear, good, docs = 20, 50, 30
 	w := newRobotsWeb(t, nil)
@@ -183,8 +184,8 @@ func TestDearVerdictsAreMadeElsewhere(t *testing.T) {
 	}
 }
 
-// TestDearHostsWaitInProportion: a host is asked about again only when it has waited a hundred times as long
-// as the last question took.
+// TestDearHostsWaitInProportion: a host is asked about again only when it has waited a hundred
+// times as long as the last question took.
 func TestDearHostsWaitInProportion(t *testing.T) {
 	w := newRobotsWeb(t, func(c *configs.Config) { c.ReqHostPerSec = 1000 })
 	w.file = dearFile()
@@ -206,7 +207,8 @@ func TestDearHostsWaitInProportion(t *testing.T) {
 	}
 }
 
-// TestDearVerdictsOfAnotherAgent: an answer that comes when the agent is another one counts for nothing.
+// TestDearVerdictsOfAnotherAgent: an answer that comes when the agent is another one counts for
+// nothing.
 func TestDearVerdictsOfAnotherAgent(t *testing.T) {
 	w := newRobotsWeb(t, func(c *configs.Config) { c.ReqHostPerSec = 1000 })
 	w.file = dearFile()

@@ -248,8 +248,8 @@ func (p *script) written(name string) {
 	p.read(name)
 }
 
-// index answers what the engine asked: words ID=URL or ID=URL!PRIORITY, both with @SPIDERID or not, "bad" for a line
-// without DOC_ID, "invalid:ID" for one without URL, and "error" for a failure.
+// index answers what the engine asked: words ID=URL or ID=URL!PRIORITY, both with @SPIDERID or not,
+// "bad" for a line without DOC_ID, "invalid:ID" for one without URL, and "error" for a failure.
 func (p *script) index(words []string) {
 	a := &Prepared{Ports: p.cfg.Resolver.AllowPorts}
 	for _, word := range words {

@@ -28,7 +28,7 @@ func (e *Engine) send(budget *int, due *waiter, clock func() time.Duration) {
 	}
 }
 
-// dispatch decides about one document whose turn it is.
+// dispatch decides about a selected document.
 func (e *Engine) dispatch(t hostslots.Selection) {
 	if len(e.outcomes.returnOnTurn) > 0 && e.returnSelected(t) {
 		return
@@ -45,8 +45,9 @@ func (e *Engine) dispatch(t hostslots.Selection) {
 	e.dispatchTo(t, id)
 }
 
-// dispatchTo decides about one document whose turn it is and for which there is a spider: where its host is now and robots.txt
-// first. An address that has become this machine's own since it was looked up is refused, as the resolver refuses it.
+// dispatchTo decides about a selected document for which there is a spider. It first checks the
+// rules, the host's address, its binding and robots.txt. An address that has become this machine's
+// own since the look-up is refused, as the resolver refuses it.
 func (e *Engine) dispatchTo(t hostslots.Selection, id uint32) {
 	if !e.areRulesApplied(t.Host) || !e.isAddressCurrent(t) || !e.isBound(t.Host) {
 		return
@@ -87,7 +88,7 @@ func (e *Engine) dispatchTo(t hostslots.Selection, id uint32) {
 	e.sendTo(id, t)
 }
 
-// target is path and query of a URL in serialised form.
+// target returns the path and query of a serialised URL.
 func target(url []byte) []byte {
 	const scheme = len("https://") // no host is so short that this skips its "/"
 	return url[scheme+bytes.IndexByte(url[scheme:], '/'):]

@@ -67,17 +67,17 @@ type spider struct {
 	recent       recent
 }
 
-// Line is a line from a spider, parsed.
+// Line is a parsed line from a spider.
 type Line struct {
 	protocol.Status
 	Bad bool // it did not parse
 }
 
-// Connected adds a spider, with its address for people to read, and returns its
-// number.
+// Connected adds a spider and returns its number. addr is its address, for people to read.
 func (e *Engine) Connected(addr string) (id uint32) { return e.ConnectedFrom(addr, addr) }
 
-// ConnectedFrom is Connected, where spiders that come one after the other are known by another address: peer.
+// ConnectedFrom is Connected for spiders whose successive connections are recognised by peer
+// instead of addr.
 func (e *Engine) ConnectedFrom(addr, peer string) (id uint32) {
 	sp := &spider{addr: addr, writingSince: -1, peer: e.spiders.peerAt(peer)}
 	for i := 1; i < len(e.spiders.byID) && id == 0; i++ {
@@ -97,9 +97,9 @@ func (e *Engine) ConnectedFrom(addr, peer string) (id uint32) {
 	return id
 }
 
-// Gone says that a spider's connection has ended. What it had in flight goes
-// back to the front of its slots. Where it said nothing of what it was sent, it answers how many in a row at its address
-// have not, and how long what comes next there waits for its first documents.
+// Gone says that a spider's connection has ended. Its documents in flight go back to the front of
+// their queues. If it said nothing of what it was sent, Gone returns how many connections in a row
+// from its address have not, and how long the next one there waits for its first documents.
 func (e *Engine) Gone(id uint32) (silent int, pause time.Duration) {
 	sp := e.spiders.byID[id]
 	e.loseSpider(id, sp, hostslots.InTime)
@@ -113,7 +113,7 @@ func (e *Engine) Gone(id uint32) (silent int, pause time.Duration) {
 	return sp.peer.silent, max(0, sp.peer.until-e.now)
 }
 
-// drop has a spider's connection ended, for a reason in words.
+// drop makes the owner end a spider's connection. why is for people.
 func (e *Engine) drop(id uint32, why string) {
 	e.spiders.byID[id].dropped = why
 	if !faulty(faultHangUp) {
@@ -121,10 +121,10 @@ func (e *Engine) drop(id uint32, why string) {
 	}
 }
 
-// WhyDropped says in words why a spider is in Out.Drop.
+// WhyDropped returns why a spider is in Out.Drop, in words.
 func (e *Engine) WhyDropped(id uint32) string { return e.spiders.byID[id].dropped }
 
-// holdUntil has a spider get nothing before the given moment; one that is past: it may.
+// holdUntil delays a spider's documents until the given moment; if that is past, it gets them now.
 func (e *Engine) holdUntil(id uint32, sp *spider, until time.Duration) {
 	if sp.notBefore = until; until > e.now {
 		e.spiders.delayed.Set(id, until)
@@ -135,8 +135,8 @@ func (e *Engine) holdUntil(id uint32, sp *spider, until time.Duration) {
 	e.updateSpider(id, sp)
 }
 
-// Disown says that a connection is no spider's: it gets nothing more, and what it has counts no attempt.
-// Gone is to follow. What it said counts as a bad line.
+// Disown says that a connection is not a spider's. It gets nothing more, its documents in flight
+// count no attempt, and what it said counts as a bad line. Gone must follow.
 func (e *Engine) Disown(id uint32) {
 	sp := e.spiders.byID[id]
 	sp.notSpider = true
@@ -144,8 +144,8 @@ func (e *Engine) Disown(id uint32) {
 	e.updateSpider(id, sp)
 }
 
-// Lines takes lines from a spider, in their order. It returns the first that names a
-// transaction which never was, or is not this spider's; nil: none does.
+// Lines takes lines from a spider, in their order. It returns the first one that names a
+// transaction which never was, or is not this spider's; nil: there is none.
 func (e *Engine) Lines(id uint32, lines []Line) (foreign *Line) {
 	sp := e.spiders.byID[id]
 	if sp.notBefore > sp.peer.until {
@@ -169,7 +169,7 @@ func (e *Engine) Lines(id uint32, lines []Line) (foreign *Line) {
 	return foreign
 }
 
-// line takes one line and answers whether it was a good one.
+// line takes one line and reports whether it was a good one.
 func (e *Engine) line(id uint32, sp *spider, l *Line) bool {
 	if l.Bad {
 		return false
@@ -209,9 +209,8 @@ func (e *Engine) done(sp *spider, trans hostslots.TransID, sent time.Duration, s
 	e.end(doc, docindex.Done, status)
 }
 
-// Output takes the lines out that wait for a spider, in exchange for an empty
-// buffer; where there are none it returns nil and spare stays the caller's. Written is to follow before
-// the next Output.
+// Output returns the lines that wait for a spider, in exchange for an empty buffer. If there are
+// none it returns nil, and spare stays the caller's. Written must follow before the next Output.
 func (e *Engine) Output(id uint32, spare []byte) (lines []byte) {
 	sp := e.spiders.byID[id]
 	if len(sp.out) == 0 {
@@ -223,8 +222,8 @@ func (e *Engine) Output(id uint32, spare []byte) (lines []byte) {
 	return lines
 }
 
-// WriteBy is when the last Output must have been written: the first of its lines is taken for lost then, or its group's
-// lease may have ended. It may have passed.
+// WriteBy returns when the last Output must have been written: after that, its first line counts
+// as lost, or its group's lease may have ended. The moment may have passed.
 func (e *Engine) WriteBy(id uint32) time.Duration {
 	most := e.cfg.TimeoutSpiderStatus
 	if e.opt.Lease > 0 {
@@ -233,8 +232,8 @@ func (e *Engine) WriteBy(id uint32) time.Duration {
 	return e.spiders.byID[id].writingSince + most
 }
 
-// Written says that the last Output is with the spider now. Where that took
-// long, the groups' gaps count from now, so that they hold on the wire.
+// Written says that the spider has the last Output now. If that took long, the groups' gaps count
+// from now, so that they hold on the wire.
 func (e *Engine) Written(id uint32) {
 	sp := e.spiders.byID[id]
 	if e.now-sp.writingSince > lateAfter && !faulty(faultWire) {

@@ -8,8 +8,8 @@ import (
 	"urlserver/protocol"
 )
 
-// TestStatusesThatCameDuringAStallCount has the daemon stand still past a document's patience, with a status waiting in
-// the socket for one of two.
+// TestStatusesThatCameDuringAStallCount has the daemon stand still past a document's patience, with
+// a status waiting in the socket for one of two.
 func TestStatusesThatCameDuringAStallCount(t *testing.T) {
 	t.Run("before an event", func(t *testing.T) { stalled(t, func(*Engine) {}) })
 	t.Run("between two", func(t *testing.T) { stalled(t, func(e *Engine) { e.Advance(12*second, time.Time{}) }) })

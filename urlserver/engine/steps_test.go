@@ -78,7 +78,8 @@ func (c *crowd) step() {
 	c.e.Step(nil)
 }
 
-// take takes the lines that were sent, and returns their hosts. The spider ends each document at once.
+// take takes the lines that were sent, and returns their hosts. The spider ends each document at
+// once.
 func (c *crowd) take() (hosts []string) {
 	out := bytes.Clone(c.e.Output(c.spider, nil))
 	c.e.Out = Out{}
@@ -115,8 +116,8 @@ func (c *crowd) fill(w *stopwatch, from, hosts int) {
 	}
 }
 
-// BenchmarkStepsAtAMillionGroups reports the longest time that the engine's owner spends in one event or step while
-// something that concerns all groups is under way. Sending waits for as long.
+// BenchmarkStepsAtAMillionGroups reports the longest time that the engine's owner spends in one
+// event or step while something that concerns all groups is under way. Sending waits for as long.
 func BenchmarkStepsAtAMillionGroups(b *testing.B) {
 	const groups = 1 << 20
 	runtime.LockOSThread()
@@ -192,8 +193,8 @@ func (c *crowd) look(w *stopwatch) {
 	w.report("Glances")
 }
 
-// TestRulesComeIntoForceWhileSending changes the rules for more hosts than a step goes through. The first step sends to hosts
-// that it has not gone through, but to none against its new rule.
+// TestRulesComeIntoForceWhileSending changes the rules for more hosts than a step goes through. The
+// first step sends to hosts that it has not gone through, but to none against its new rule.
 func TestRulesComeIntoForceWhileSending(t *testing.T) {
 	const hosts, blocked, slow = 100, "h0.test", "h1.test"
 	for _, robots := range []bool{false, true} {

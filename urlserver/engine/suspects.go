@@ -7,19 +7,22 @@ import (
 	"urlserver/hostslots"
 )
 
-// A document that was in flight at a spider that died may be what killed it. It is tried again beside so few others that, with
-// the attempts that it has left, the last one finds it alone: of n documents that were in flight with k attempts left, beside
-// about n^((k-1)/k). So 501 documents of which one kills spiders cost three lost connections with three attempts: one with
-// all, one with 23, and one with that one.
+// A document that was in flight at a spider that died may be what killed it. It is sent again beside
+// so few others that, with the attempts that it has left, the last one finds it alone: of n documents
+// that were in flight with k attempts left, beside about n^((k-1)/k). So 501 documents of which one
+// kills spiders cost three lost connections with three attempts: one with all, one with 23, and one
+// with that document alone.
 //
-// Suspects have lanes of their own in the slots. Where no spider has so few in flight when it is their turn, they are
-// parked there, and go out in the order in which they were parked, to at most half of the spiders of their crew. A spider that
-// is idle takes one at once. Otherwise the quickest one gets nothing else until the first of them fits: a slow one would keep
-// them all waiting. A spider that is distrusted gets them only while nothing else is due: it is to prove itself first.
+// The slots have queues of their own for suspects. While no spider of the pool has so few documents in
+// flight, suspects are suspended there. They go out in the order in which they were suspended, to at
+// most half of the spiders of their pool. An idle spider takes one at once. Otherwise the quickest
+// spider gets nothing else until the first suspect fits: a slow one would keep them all waiting. A
+// distrusted spider gets suspects only while nothing else is due, as it has to prove itself first.
 //
-// A document that its spider has worked at for a status timeout does not count for the company of others, nor does it ask for
-// company of its own: what takes long and does not kill would keep suspects waiting for spider.max_fetch. For a suspect that
-// holds once. If it is lost again after that, it is alone the next time until its fetch has ended.
+// A document at which its spider has worked for a status timeout does not count for the company of
+// others, and needs no company of its own: a long fetch that does not kill would keep suspects waiting
+// for spider.max_fetch. For a suspect this holds once. If it is lost again after that, it is alone the
+// next time until its fetch has ended.
 
 // suspect is a document that was in flight at a spider that has gone, until it ends.
 type suspect struct {
@@ -31,7 +34,7 @@ type suspect struct {
 // company counts the suspects at a spider by how many documents may be in flight there.
 type company map[int]int
 
-// least is the fewest documents that a suspect allows; most: there is none.
+// least returns the fewest documents that a suspect allows; most if there is no suspect.
 func (c company) least(most int) int {
 	for n := range c { // whatever the order
 		most = min(most, n)
@@ -39,8 +42,8 @@ func (c company) least(most int) int {
 	return most
 }
 
-// Lanes of the slots: crew n has lane 2n, and lane 2n+1 for suspects.
-
+// poolQueue returns the number that the slots have for the documents of a spider pool, or for its
+// suspects.
 func poolQueue(pool uint32, suspect bool) (queue uint32) {
 	if suspect {
 		return 2*pool + 1
@@ -52,7 +55,8 @@ func spiderPoolOf(queue uint32) uint32 { return queue / 2 }
 
 func forSuspects(queue uint32) bool { return queue%2 == 1 }
 
-// suspect notes that a document was in flight at a spider that has gone, and may have been the cause.
+// suspect notes that a document was in flight at a spider that has gone, and may have been the
+// cause.
 func (e *Engine) suspect(doc uint32, how *loss) {
 	s, known := e.spiders.suspects[doc]
 	if _, long := how.long[doc]; long {
@@ -90,7 +94,7 @@ func (ss *spiders) joined(doc, id uint32) {
 	sp.company[s.company]++
 }
 
-// parted notes that a document is at a spider no more.
+// parted notes that a document is no longer at a spider.
 func (ss *spiders) parted(doc uint32) {
 	s, ok := ss.suspects[doc]
 	if !ok || s.at == 0 {
@@ -104,8 +108,8 @@ func (ss *spiders) parted(doc uint32) {
 	ss.suspects[doc] = s
 }
 
-// worked notes that a spider said WORKING of a document that it has had for a status timeout. A suspect lets others join it
-// then, once.
+// worked notes that a spider said WORKING of a document that it has had for a status timeout.
+// Once, a suspect lets others join it then.
 func (e *Engine) worked(sp *spider, tx hostslots.Transaction) {
 	if e.now-tx.Sent < e.cfg.TimeoutSpiderStatus {
 		return
@@ -125,7 +129,8 @@ func (e *Engine) worked(sp *spider, tx hostslots.Transaction) {
 	sp.longFetches[doc] = struct{}{}
 }
 
-// trySuspects sends suspects that are parked to spiders with few enough documents. last says that nothing else is due.
+// trySuspects sends suspended suspects to spiders with few enough documents. last says that
+// nothing else is due.
 func (e *Engine) trySuspects(budget *int, due *waiter, last bool) {
 	if len(e.spiders.suspects) == 0 && e.spiders.reserved == 0 {
 		return
@@ -150,7 +155,8 @@ func (e *Engine) trySuspects(budget *int, due *waiter, last bool) {
 	}
 }
 
-// tester chooses a spider of a crew that may have a document among so few, or has one wait for it; 0: none may now.
+// tester chooses a spider of a pool that may have a document among so few, or reserves one; 0:
+// none may have it now.
 func (e *Engine) tester(c *spiderPool, queue uint32, company int, last bool) uint32 {
 	var best, free uint32
 	most := max(1, c.connected/2)
@@ -189,8 +195,9 @@ func (e *Engine) tester(c *spiderPool, queue uint32, company int, last bool) uin
 	return 0
 }
 
-// triesSooner reports whether spider a is likely to be through with a suspect before spider b: one that has room for it now
-// before one that has to wait, then the quicker one. A spider that has never answered is the slowest.
+// triesSooner reports whether spider a is likely to finish a suspect before spider b: one that has
+// room now before one that has to wait, then the quicker one. A spider that has never answered is
+// the slowest.
 func (e *Engine) triesSooner(c *spiderPool, queue, a, b uint32, company int) bool {
 	if fits := e.fits(c, queue, a, company); fits != e.fits(c, queue, b, company) {
 		return fits
@@ -208,21 +215,23 @@ func (e *Engine) triesSooner(c *spiderPool, queue, a, b uint32, company int) boo
 	return spA.inFlight < spB.inFlight
 }
 
-// fits reports whether a spider may have one more document, of a lane, that is to be among so few.
+// fits reports whether a spider may have one more document of a queue, which is to be among so
+// few.
 func (e *Engine) fits(c *spiderPool, queue, id uint32, company int) bool {
 	sp := e.spiders.byID[id]
 	return sp.listens(e.now) && sp.inFlight < e.allowance(sp) && sp.inFlight-len(sp.longFetches) < company && (c.reserved != id || c.reservedFor == queue)
 }
 
-// reserve has a spider get nothing else until the first suspect of a lane fits there. It does for one status timeout at a time
-// and then goes on for as long, lest a fetch that takes hours stops a crawl.
+// reserve gives a spider nothing else until the first suspect of a queue fits there: for one
+// status timeout at a time, with breaks as long, so that a fetch that takes hours does not stop a
+// crawl.
 func (e *Engine) reserve(c *spiderPool, queue, id uint32) {
 	c.reserved, c.reservedFor, c.since = id, queue, e.now
 	e.spiders.reserved++
 	e.updateSpider(id, e.spiders.byID[id])
 }
 
-// unreserve undoes that, where it is for this spider.
+// unreserve ends the reservation of a spider, if it has one.
 func (ss *spiders) unreserve(pool, id uint32) {
 	if c := &ss.pools.all[pool]; c.reserved == id {
 		c.reserved = 0
@@ -230,7 +239,7 @@ func (ss *spiders) unreserve(pool, id uint32) {
 	}
 }
 
-// keepReserved lets the spider go on that a crew has reserved, when nobody waits for it, or it has waited long enough.
+// keepReserved ends a pool's reservation of a spider when no suspect waits for it.
 func (e *Engine) keepReserved(c *spiderPool, due *waiter) {
 	id := c.reserved
 	if id == 0 {
@@ -246,13 +255,14 @@ func (e *Engine) keepReserved(c *spiderPool, due *waiter) {
 	e.updateSpider(id, e.spiders.byID[id])
 }
 
-// isReserved reports whether a spider gets nothing now but the suspects that it is reserved for.
+// isReserved reports whether a spider gets only the suspects that it is reserved for now.
 func (e *Engine) isReserved(id uint32, sp *spider) bool {
 	c := &e.spiders.pools.all[sp.pool]
 	return c.reserved == id && (e.now-c.since)/e.cfg.TimeoutSpiderStatus%2 == 0
 }
 
-// dispatchSuspect decides about a suspect whose turn it is: it goes out where it fits and none waits before it.
+// dispatchSuspect decides about a selected suspect: it goes out if it fits and none waits before
+// it.
 func (e *Engine) dispatchSuspect(t hostslots.Selection) {
 	id := uint32(0)
 	if !e.slots.Pool(t.Pool).Suspended() {

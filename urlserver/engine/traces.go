@@ -8,17 +8,18 @@ import (
 	"urlserver/internal/trace"
 )
 
-// maxTraces bounds the sampled documents that are followed at once; those beyond are skipped.
+// maxTraces bounds the sampled documents that are traced at once; further ones are skipped.
 const maxTraces = 4096
 
-// TraceEnd is the way of a sampled document that the engine holds no more.
+// TraceEnd is the trace of a sampled document that the engine holds no longer.
 type TraceEnd struct {
 	trace.Trace
 	At      time.Duration // when
 	Outcome int           // its outcome's place in Out.Outcomes, plus one; 0: it has none
 }
 
-// tracer are the sampled documents that are held. Others cost a look at their DOC_ID, and nothing where none is sampled.
+// tracer has the traces of the sampled documents that are held. Other documents cost a look at
+// their DOC_ID, and nothing if none is sampled.
 type tracer struct {
 	share      trace.Ratio
 	byDoc      map[uint32]*docTrace
@@ -26,7 +27,7 @@ type tracer struct {
 	askedAt    time.Duration       // when the doc index was asked last
 }
 
-// docTrace is a sampled document on its way.
+// docTrace is the trace of a document that is held.
 type docTrace struct {
 	trace.Trace
 	host   uint32
@@ -46,7 +47,7 @@ func (j *tracer) apply(cfg configs.Trace) {
 	}
 }
 
-// startTrace begins the journey of a document that is held from now on, if it is sampled.
+// startTrace starts the trace of a document that is held from now on, if it is sampled.
 func (e *Engine) startTrace(id []byte, host uint32) {
 	if !e.tracer.share.Samples(id) {
 		return
@@ -66,7 +67,7 @@ func (e *Engine) startTrace(id []byte, host uint32) {
 	e.tracer.byDoc[doc] = t
 }
 
-// hostResolved says that a host has got a group.
+// hostResolved ends the DNS phase of a host's documents: the host has a group.
 func (e *Engine) hostResolved(host uint32) {
 	docs := e.tracer.unresolved[host]
 	if docs == nil || !e.slots.Host(host).Settled() {
@@ -86,8 +87,8 @@ func (t *docTrace) enterPhase(p trace.Phase, now time.Duration, why string) {
 	t.phase, t.since, t.spider = p, now, ""
 }
 
-// endWait ends the wait in the queue: without a slot, and then, from when its group got the one that it has, with it.
-// sent documents have a step of the latter, however short.
+// endWait ends the phase in the queue: Leftover until the group got its slot, then Slot. Documents
+// that are sent have a Slot span, however short.
 func (e *Engine) endWait(doc uint32, t *docTrace, sent bool) {
 	_, since, ok := e.slots.SlotOf(doc)
 	if !ok {
@@ -103,7 +104,7 @@ func (e *Engine) endWait(doc uint32, t *docTrace, sent bool) {
 	t.since = e.now
 }
 
-// traceSent says that a document goes to a spider.
+// traceSent notes that a document goes to a spider.
 func (e *Engine) traceSent(doc uint32, sp *spider) {
 	t := e.tracer.byDoc[doc]
 	if t == nil {
@@ -113,14 +114,14 @@ func (e *Engine) traceSent(doc uint32, sp *spider) {
 	t.phase, t.spider = trace.Spider, sp.addr
 }
 
-// traceBack says why a document is at its spider no more.
+// traceBack notes why a document has come back from its spider.
 func (e *Engine) traceBack(doc uint32, why string) {
 	if t := e.tracer.byDoc[doc]; t != nil {
 		t.enterPhase(trace.Slot, e.now, why)
 	}
 }
 
-// endTrace ends the journey of a document that is let go of. hasOutcome: its outcome is the last of Out.Outcomes.
+// endTrace ends the trace of a document. hasOutcome: its outcome is the last one of Out.Outcomes.
 func (e *Engine) endTrace(doc uint32, outcome string, status int, hasOutcome bool) {
 	t := e.tracer.byDoc[doc]
 	if t == nil {
@@ -147,7 +148,7 @@ func (e *Engine) endTrace(doc uint32, outcome string, status int, hasOutcome boo
 	e.Out.Traces = append(e.Out.Traces, end)
 }
 
-// dropUnresolved takes a document out of those that wait for their host's group.
+// dropUnresolved removes a document from those that wait for their host's group.
 func (j *tracer) dropUnresolved(host, doc uint32) {
 	left := slices.DeleteFunc(j.unresolved[host], func(other uint32) bool { return other == doc })
 	if j.unresolved[host] = left; len(left) == 0 {

@@ -9,7 +9,8 @@ import (
 	"urlserver/configs"
 )
 
-// journeys writes down what has become of sampled documents: the place of the outcome, and each step.
+// journeys writes down what has become of sampled documents: the place of the outcome, and each
+// step.
 func (p *script) journeys() {
 	for i := range p.e.Out.Traces {
 		j := &p.e.Out.Traces[i]

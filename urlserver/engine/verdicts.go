@@ -10,18 +10,18 @@ import (
 	"urlserver/urlserver/explain"
 )
 
-// A verdict that costs next to nothing is made when a document's turn comes. Others are asked for
-// (Out.Question), one question at a time: documents of the origin wait meanwhile, and those of others go
-// on. An origin whose verdicts cost much waits before its next question in proportion to that, so that
-// it has a small part of the processor at most, and those with cheaper questions go first.
+// A cheap verdict is made when a document is selected. Costly ones are asked for (Out.Question),
+// one question at a time: documents of the origin wait meanwhile, and those of others go on. An
+// origin with costly verdicts waits before its next question in proportion to their cost, so it
+// takes a small part of the processor at most, and origins with cheaper questions go first.
 const (
 	cheapWork   = 32 << 10 // octets that are looked at for a verdict that costs next to nothing: some 30 µs
 	chargeTimes = 100      // an origin waits for so many times as long as its question took
 	octetTime   = time.Nanosecond
 )
 
-// Question asks for verdicts on documents by rules. Whoever has the time calls Rules.AllowedAll with Targets;
-// Judged takes the answer.
+// Question asks for verdicts on documents. Its taker calls Rules.AllowedAll with Targets and
+// answers by Judged.
 type Question struct {
 	Rules   *robots.Rules
 	Targets [][]byte
@@ -31,7 +31,7 @@ type Question struct {
 	void   bool // the rules are not in force any more
 }
 
-// verdicts is the questions.
+// verdicts has the origins that wait for a verdict.
 type verdicts struct {
 	queue     timeheap.Heap            // origins that wait for a verdict, by when their turn is
 	notBefore map[uint32]time.Duration // by origin: no question before
@@ -39,8 +39,8 @@ type verdicts struct {
 	restUntil time.Duration // no question before
 }
 
-// isForbidden answers whether robots.txt forbids the document of a turn. known is false where that is not
-// known yet; the origin's documents are held until it is.
+// isForbidden returns whether robots.txt forbids the selected document. known is false if that
+// takes time; the origin's documents wait until it is known.
 func (e *Engine) isForbidden(t hostslots.Selection) (refused, known bool) {
 	entry := e.robots.entry(t.Origin)
 	url := e.slots.Doc(t.Doc).URL
@@ -69,8 +69,8 @@ func (e *Engine) isForbidden(t hostslots.Selection) (refused, known bool) {
 	return !allowed, true
 }
 
-// queueVerdict has the origin of a turn wait for a verdict. Of several that may ask now the one with the least
-// work is first.
+// queueVerdict makes the selected document's origin wait for a verdict. Of several origins that
+// may ask now, the one with the least work is first.
 func (e *Engine) queueVerdict(t hostslots.Selection, octets int) {
 	e.slots.SetRobotsPending(e.now, t.Origin, true)
 	e.slots.Host(t.Host).Pin()
@@ -102,8 +102,8 @@ func (e *Engine) askVerdicts(due *waiter) {
 	}
 }
 
-// Judged takes the answer to Out.Question: the verdicts on the first of its targets, and what they cost in
-// octets that were looked at.
+// Judged takes the answer to Out.Question: the verdicts on the first of its targets, and their
+// cost in octets of work.
 func (e *Engine) Judged(allowed []bool, work int) {
 	q := e.robots.verdicts.out
 	e.robots.verdicts.out = nil

@@ -9,8 +9,9 @@ import (
 	"urlserver/configs"
 )
 
-// walk is an engine that shares a reservation, among others who answer late, wrong or not at all, under virtual time and
-// a seed. At times it freezes past its leases, and all that was said meanwhile comes at once.
+// walk is an engine that shares a reservation, among others who answer late, wrong or not at all,
+// under virtual time and a seed. At times it freezes past its leases, and all that was said
+// meanwhile comes at once.
 type walk struct {
 	t       *testing.T
 	rng     *rand.Rand
@@ -212,7 +213,8 @@ func boundMemory(t *testing.T) {
 	}()
 }
 
-// TestWalk: whatever comes when, the engine rests when it has nothing to do, and keeps nothing of what has ended.
+// TestWalk: whatever comes when, the engine rests when it has nothing to do, and keeps nothing of
+// what has ended.
 func TestWalk(t *testing.T) {
 	boundMemory(t)
 	for seed := range uint64(walks) {
