@@ -11,8 +11,8 @@ import (
 	"urlserver/docindex/disk"
 )
 
-// BenchmarkPut puts new URLs in batches like those of the URL Frontier's streams; each is on disk when it is
-// acknowledged.
+// BenchmarkPut puts new URLs in batches of the size that URL Frontier streams have. Each batch is on
+// disk before it is acknowledged.
 func BenchmarkPut(b *testing.B) {
 	rnd := rand.New(rand.NewPCG(1, 2))
 	zipf := rand.NewZipf(rnd, 1.2, 1, 9999)
@@ -51,7 +51,7 @@ func putAll(tb testing.TB, s *disk.Store, p *docindex.Puts) {
 	p.Reset()
 }
 
-// BenchmarkServeAndEnd gives out URLs and completes them, ten of a queue at a time.
+// BenchmarkServeAndEnd serves URLs and completes them, ten of a queue at a time.
 func BenchmarkServeAndEnd(b *testing.B) {
 	s := open(b, b.TempDir(), disk.Batch)
 	if err := s.Set(b.Context(), docindex.Setting{Kind: docindex.SetDelay}); err != nil {
@@ -131,7 +131,7 @@ func BenchmarkOpen(b *testing.B) {
 	}
 }
 
-// cpu is the time that this process has had of all cores.
+// cpu returns the CPU time of this process.
 func cpu(b *testing.B) time.Duration {
 	b.Helper()
 	var u syscall.Rusage
@@ -141,7 +141,8 @@ func cpu(b *testing.B) time.Duration {
 	return time.Duration(u.Utime.Nano() + u.Stime.Nano())
 }
 
-// BenchmarkOutcomes hands 100,000 documents to the slots and takes what it costs to end them, a thousand at a time.
+// BenchmarkOutcomes gives 100,000 documents to the slots, and measures how long it takes to complete
+// them, a thousand at a time.
 func BenchmarkOutcomes(b *testing.B) {
 	const docs = 100_000
 	s := open(b, b.TempDir(), disk.None)

@@ -11,8 +11,7 @@ import (
 	"urlserver/docindex"
 )
 
-// Opening a database that has to be compacted does not wait for that: no compaction runs before begin, and
-// one does then.
+// Opening a database does not wait for its compactions: none runs before begin, and one runs after.
 func TestOpenBeforeCompactions(t *testing.T) {
 	path := t.TempDir()
 	openIt := func() (*pebble.DB, *compactions) {
@@ -52,7 +51,7 @@ func TestOpenBeforeCompactions(t *testing.T) {
 	}
 }
 
-// A store that was closed has no logs to read when it is opened: nothing of them is flushed then.
+// A closed store leaves no rows in its logs. So Open has no log to replay, and flushes nothing.
 func TestCloseLeavesNoLogs(t *testing.T) {
 	cfg := Config{Path: t.TempDir()}
 	s, err := Open(cfg)

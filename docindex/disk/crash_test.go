@@ -17,7 +17,8 @@ import (
 	"urlserver/docindex/indextest"
 )
 
-// CRASHES says how often TestCrash kills, at moments of its own; by itself it is a few times, after the same lines each run.
+// CRASHES is how often TestCrash kills its child, at random moments. Without CRASHES it kills a few
+// times, after the same lines in each run.
 const crashesVar, childVar = "CRASHES", "DISK_CRASH_CHILD"
 
 func TestMain(m *testing.M) {
@@ -28,8 +29,9 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// TestCrash kills a process that works on a store, again and again, and looks each time whether what it had been
-// told is so: what was acknowledged, or what was under way and was not. It goes on until each kind of deed was acknowledged.
+// TestCrash repeatedly kills a process that works on a store. After each kill it opens the store. Each
+// URL must be in the state that the acknowledged operations left it in, or in the state after the
+// operation that was under way. The test continues until an operation of each kind was acknowledged.
 func TestCrash(t *testing.T) {
 	rounds, seed := 4, uint64(1)
 	if text := os.Getenv(crashesVar); text != "" {
@@ -63,31 +65,32 @@ func TestCrash(t *testing.T) {
 	w.checkSomething(t)
 }
 
-// fate is what is known of a URL.
+// fate is the state that a URL must have.
 type fate struct {
 	kind  byte // 's' scheduled, 'c' completed, 0 unknown
 	due   int64
 	lease bool
 }
 
-// deed is what a client did or was about to.
+// deed is an operation that a client began, or that was acknowledged.
 type deed struct {
-	verb byte // p put, k news of one, c completed, s served, d queue deleted, x crawl stopped
+	verb byte // p put, k update, c completed, s served, d queue deleted, x crawl stopped
 	args []int64
 }
 
-// witness knows what each client was told. Clients have a crawl each, and do one thing after the other.
+// witness records what was acknowledged to each client. Each client has a crawl of its own, and does
+// one operation at a time.
 type witness struct {
 	fates   []map[int64]fate
 	pending []*deed
-	stopped []stoppedCrawl // whose purge was acknowledged
-	slow    map[int64]int  // servings of queues that are to be served once
+	stopped []stoppedCrawl // crawls whose purge was acknowledged
+	slow    map[int64]int  // how often each queue was served that may be served only once
 	deeds   map[byte]int
 }
 
 type stoppedCrawl struct {
 	id    docindex.CrawlID
-	count int64 // of its documents
+	count int64 // number of its documents
 }
 
 const crashClients = 4
@@ -100,7 +103,7 @@ func newWitness() *witness {
 	return w
 }
 
-// watch runs a child and kills it after some number of lines, wherever it is.
+// watch runs a child and kills it after a random number of lines, whatever it is doing.
 func (w *witness) watch(t *testing.T, path string, round int, rnd *rand.Rand) {
 	cmd := exec.Command(os.Args[0], "-test.run=^$")
 	cmd.Env = append(os.Environ(), childVar+"="+path, fmt.Sprintf("%s=%d", crashesVar, round))
@@ -116,7 +119,7 @@ func (w *witness) watch(t *testing.T, path string, round int, rnd *rand.Rand) {
 	in.Buffer(nil, 1<<20)
 	for left := 1 + rnd.IntN(400); in.Scan(); left-- {
 		if left == 0 {
-			cmd.Process.Kill() // what is in the pipe was said before
+			cmd.Process.Kill() // the lines still in the pipe were written before
 		}
 		w.note(t, in.Text())
 	}
@@ -126,7 +129,7 @@ func (w *witness) watch(t *testing.T, path string, round int, rnd *rand.Rand) {
 	}
 }
 
-// note takes a line: I or A, the client, the verb, numbers.
+// note records a line of the child: I (intends) or A (acknowledged), the client, the verb, numbers.
 func (w *witness) note(t *testing.T, line string) {
 	words := strings.Fields(line)
 	if len(words) < 3 {
@@ -163,7 +166,7 @@ func (w *witness) note(t *testing.T, line string) {
 	}
 }
 
-// apply does a deed.
+// apply changes fates as an operation does.
 func apply(fates map[int64]fate, d *deed) {
 	switch d.verb {
 	case 'p':
@@ -193,7 +196,8 @@ func apply(fates map[int64]fate, d *deed) {
 	}
 }
 
-// check compares a store with what its clients know, and takes over what was open.
+// check compares a store with what was acknowledged. It accepts the state of a URL before and after
+// the operation that was under way, and records the one that it finds.
 func (w *witness) check(t *testing.T, s *disk.Store) {
 	t.Helper()
 	for client, fates := range w.fates {
@@ -239,7 +243,8 @@ func (w *witness) check(t *testing.T, s *disk.Store) {
 	}
 }
 
-// checkStopped looks at crawls that were stopped and purged: nothing of them is left, and nothing more is taken.
+// checkStopped checks crawls that were stopped and purged: all their documents are completed, and the
+// store takes no new ones.
 func (w *witness) checkStopped(t *testing.T, s *disk.Store) {
 	t.Helper()
 	for _, stopped := range w.stopped {
@@ -289,7 +294,7 @@ func find(t *testing.T, s *disk.Store, client int, n int64) (f fate) {
 	return fate{kind: 's', due: d.Due}
 }
 
-// checkSomething makes sure that the test tested.
+// checkSomething checks that the test has seen enough operations to mean anything.
 func (w *witness) checkSomething(t *testing.T) {
 	t.Logf("acknowledged: %d puts, %d news, %d completions, %d servings, %d deletions; %d slow queues served",
 		w.deeds['p'], w.deeds['k'], w.deeds['c'], w.deeds['s'], w.deeds['d'], len(w.slow))
@@ -298,7 +303,7 @@ func (w *witness) checkSomething(t *testing.T) {
 	}
 }
 
-// missing are the kinds of deeds of which none was acknowledged.
+// missing returns the kinds of operations of which none was acknowledged.
 func (w *witness) missing() (kinds string) {
 	for _, verb := range []byte("pkcsx") {
 		if w.deeds[verb] == 0 {

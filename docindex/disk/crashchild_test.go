@@ -25,7 +25,7 @@ func slowQueue(client int, n int64) int64 { return int64(client)*100 + n%crashHo
 
 func crawlOf(client int) []byte { return fmt.Appendf(nil, "crawl%d", client) }
 
-// crashURL is URL n of a client, and its host.
+// crashURL returns URL n of a client, and its host.
 func crashURL(client int, n int64) (url, host []byte) {
 	host = fmt.Appendf(nil, "h%d.c%d.test", n%crashHosts, client)
 	return fmt.Appendf(nil, "http://%s/%d", host, n), host
@@ -63,7 +63,7 @@ type crashClient struct {
 	stops       int64
 }
 
-// say writes a line in one piece.
+// say writes a line in a single write.
 func (c *crashClient) say(kind, verb string, args ...int64) {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%s %d %s", kind, c.no, verb)
@@ -162,12 +162,12 @@ func (c *crashClient) complete() error {
 
 var crashApp = []byte(`{"appid":["app"]}`)
 
-// stopCrawl is crawl n that a client stops.
+// stopCrawl returns the ID of the crawl n that a client stops.
 func stopCrawl(client int, n int64) docindex.CrawlID {
 	return docindex.CrawlID{Spider: docindex.DefaultSpider, App: "app", Crawl: fmt.Sprintf("stop %d %d", client, n)}
 }
 
-// stop puts a crawl of its own and stops it.
+// stop puts documents of a new crawl, and stops and purges it.
 func (c *crashClient) stop() error {
 	n := c.first + c.stops
 	c.stops++
@@ -194,7 +194,7 @@ func (c *crashClient) stop() error {
 	return nil
 }
 
-// serve leases for an hour.
+// serve gets URLs with a lease of an hour.
 func (c *crashClient) serve() error {
 	r := docindex.Request{Scope: docindex.Scope{Crawl: crawlOf(c.no)}, PerQueue: 50, MaxQueues: 1 + uint32(c.rnd.IntN(6)), Lease: time.Hour}
 	c.say("I", "s", 1)
@@ -218,7 +218,7 @@ func (c *crashClient) serve() error {
 	return nil
 }
 
-// forget deletes a queue that is not slow.
+// forget deletes a queue that is not one of the slow ones.
 func (c *crashClient) forget() error {
 	h := c.rnd.Int64N(crashHosts - slowHosts)
 	_, host := crashURL(c.no, h)

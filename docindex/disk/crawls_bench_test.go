@@ -11,7 +11,8 @@ import (
 	"urlserver/docindex/disk"
 )
 
-// BenchmarkPurgeCrawl ends a crawl of 200,000 documents in 1000 queues, whose last portion is on disk then.
+// BenchmarkPurgeCrawl purges a crawl of 200,000 documents in 1000 queues, until the last portion is
+// on disk.
 func BenchmarkPurgeCrawl(b *testing.B) {
 	const docs, queues = 200_000, 1000
 	var used time.Duration
@@ -33,7 +34,7 @@ func BenchmarkPurgeCrawl(b *testing.B) {
 	b.ReportMetric(float64(used.Nanoseconds())/float64(b.N*docs), "cpu-ns/doc")
 }
 
-// fillCrawl puts documents of a crawl, which is refused then.
+// fillCrawl puts documents of a crawl, and stops the crawl.
 func fillCrawl(b *testing.B, s *disk.Store, round, docs, queues int) (crawl string) {
 	b.Helper()
 	crawl = fmt.Sprint("c", round)
@@ -53,7 +54,8 @@ func fillCrawl(b *testing.B, s *disk.Store, round, docs, queues int) (crawl stri
 	return crawl
 }
 
-// BenchmarkPurgeHold takes the processor's time of the longest portion of a purge, which holds the lock.
+// BenchmarkPurgeHold measures the CPU time of the longest portion of a purge. The purge holds the
+// lock for that long.
 func BenchmarkPurgeHold(b *testing.B) {
 	const docs, queues = 200_000, 1000
 	longest := time.Duration(0)
@@ -77,7 +79,7 @@ func BenchmarkPurgeHold(b *testing.B) {
 	b.ReportMetric(float64(longest.Microseconds()), "longest-cpu-us")
 }
 
-// threadCPU is the time that this thread has had.
+// threadCPU returns the CPU time of this thread.
 func threadCPU(b *testing.B) time.Duration {
 	b.Helper()
 	var u syscall.Rusage

@@ -26,7 +26,7 @@ func wantRows(t *testing.T, s *disk.Store, bodies, docs, over int) {
 	}
 }
 
-// Some time after a purge, by itself, the bodies of what was purged leave the disk, and nothing else does.
+// Some time after a purge the store deletes the bodies of the purged documents, and nothing else.
 func TestPurgedBodiesLeave(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		path := t.TempDir()
@@ -56,7 +56,7 @@ func TestPurgedBodiesLeave(t *testing.T) {
 	})
 }
 
-// The bodies of a store that was closed before all had left go once it is opened again.
+// A store that was closed before it had deleted all purged bodies deletes the rest once it is opened.
 func TestPurgedBodiesLeaveOpenedAgain(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		path := t.TempDir()
@@ -70,7 +70,7 @@ func TestPurgedBodiesLeaveOpenedAgain(t *testing.T) {
 		wantRows(t, s, 801, 1000, 1)
 		time.Sleep(time.Minute)
 		wantRows(t, s, 0, 1000, 0)
-		purge(t, s, "c", 1000) // nobody was told
+		purge(t, s, "c", 1000) // the first purge was not acknowledged
 	})
 }
 
@@ -83,7 +83,8 @@ func clearSome(t *testing.T, s *disk.Store) (more bool) {
 	return more
 }
 
-// A body stays while its document, or another one of its partition, is at a spider or a client, and goes after that.
+// A purged body stays while its document or another one of its partition is in transit. The store
+// deletes it after that.
 func TestBodiesInTransitStay(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := open(t, t.TempDir(), disk.Batch)
@@ -119,7 +120,8 @@ func TestBodiesInTransitStay(t *testing.T) {
 	})
 }
 
-// Nobody sees a step of it, whatever is done between steps, and whenever the store is opened again.
+// No client sees a difference between two steps of clearing, whatever happens between the steps, and
+// also if the store is opened again between them.
 func TestClearingIsUnseen(t *testing.T) {
 	for seed := range uint64(10) {
 		synctest.Test(t, func(t *testing.T) {
@@ -151,7 +153,7 @@ func TestClearingIsUnseen(t *testing.T) {
 				switch rnd.IntN(6) {
 				case 0:
 					s = again(t, s, path)
-				case 1: // another application wants one that was purged, and a client forgets one
+				case 1: // another application puts a purged URL, and a client deletes one
 					p := puts[rnd.IntN(len(puts))]
 					p.Update, p.DocID, p.Metadata = true, nil, []byte(`{"appid":["other"]}`)
 					putURLs(t, s, p)
@@ -176,7 +178,7 @@ func TestClearingIsUnseen(t *testing.T) {
 	}
 }
 
-// look is all that is seen of documents and of a crawl.
+// look returns all that clients can see of the documents and of a crawl.
 func look(t *testing.T, s *disk.Store) map[string]string {
 	t.Helper()
 	all := map[string]string{"counts": fmt.Sprintf("%+v", indextest.Count(t, s, nil))}
@@ -201,7 +203,7 @@ func difference(got, want map[string]string) string {
 	return fmt.Sprintf("%d entries; were %d", len(got), len(want))
 }
 
-// Many small queues take few steps, and what comes in between is done, too.
+// Clearing many small queues takes few steps. A purge between the steps is cleared, too.
 func TestClearManyQueues(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := open(t, t.TempDir(), disk.None)
@@ -227,7 +229,7 @@ func TestClearManyQueues(t *testing.T) {
 	})
 }
 
-// What is purged while its queue is gone over is not missed, wherever it stands in that.
+// Clearing finds documents that are purged while it scans their queue, before or behind its position.
 func TestClearPurgedMeanwhile(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := open(t, t.TempDir(), disk.None)

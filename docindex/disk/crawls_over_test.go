@@ -11,7 +11,7 @@ import (
 	"urlserver/docindex/indextest"
 )
 
-// manyOf puts documents of a crawl, all on one host.
+// manyOf puts n documents of a crawl, all on one host.
 func manyOf(t *testing.T, s *disk.Store, crawl string, n int) {
 	t.Helper()
 	var puts []docindex.Put
@@ -28,9 +28,9 @@ func refuse(t *testing.T, s *disk.Store, crawl string) {
 	}
 }
 
-// What is scheduled of a crawl is purged without a write for each document.
+// A purge of scheduled documents does not write a row for each document.
 func TestPurgeWritesLittle(t *testing.T) {
-	synctest.Test(t, purgeWritesLittle) // so that nothing of what follows a purge is done
+	synctest.Test(t, purgeWritesLittle) // time stands still: clearing, which follows a purge, does not begin
 }
 
 func purgeWritesLittle(t *testing.T) {
@@ -50,7 +50,8 @@ func purgeWritesLittle(t *testing.T) {
 	}
 }
 
-// What was purged is completed to all who look, and can be forgotten, or wanted again by others.
+// Purged documents appear as completed in all requests. They can be deleted, and another application
+// can put them again.
 func TestPurgedDocuments(t *testing.T) {
 	path := t.TempDir()
 	s := open(t, path, disk.Batch)
@@ -88,7 +89,8 @@ func TestPurgedDocuments(t *testing.T) {
 	again(t, s, path)
 }
 
-// Others' documents behind many that were purged in the same queue go out at once, from wherever the queue is gone over.
+// A document behind many purged ones of another crawl in the same queue is served at once, wherever
+// the scan of the queue begins.
 func TestBehindPurged(t *testing.T) {
 	path := t.TempDir()
 	s := open(t, path, disk.None)
@@ -106,14 +108,15 @@ func TestBehindPurged(t *testing.T) {
 	}
 	take("before the purge")
 	purge(t, s, "c", 12_000)
-	s = again(t, s, path) // what was at the slots is due again
+	s = again(t, s, path) // documents that were at the slots are due again
 	take("opened again")
 	if err := s.Check(); err != nil {
 		t.Error(err)
 	}
 }
 
-// Once a crawl is purged, what was out of it ends when it comes back, and with the process at the latest.
+// A document that was in transit when its crawl was purged ends when it comes back, or when the
+// process ends.
 func TestComesBackAfterPurge(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		path := t.TempDir()
@@ -129,7 +132,7 @@ func TestComesBackAfterPurge(t *testing.T) {
 		stopped.Add(docindex.Outcome{DocID: b.At(0).DocID, URL: b.At(0).URL, Kind: docindex.Stopped})
 		stopped.Add(docindex.Outcome{DocID: b.At(1).DocID, URL: b.At(1).URL, Status: 200})
 		back.Add(docindex.Outcome{DocID: b.At(2).DocID, URL: b.At(2).URL})
-		for range 2 { // twice is once
+		for range 2 { // the second report changes nothing
 			if err := s.Outcomes(t.Context(), &stopped); err != nil {
 				t.Fatal(err)
 			}
@@ -159,7 +162,7 @@ func TestComesBackAfterPurge(t *testing.T) {
 	})
 }
 
-// What a client had of a crawl that was purged is the client's until its lease ends, over a restart, too.
+// A client keeps its leases of a purged crawl's documents until they end, also over a restart.
 func TestLeasedOverPurge(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		path := t.TempDir()
@@ -185,6 +188,6 @@ func TestLeasedOverPurge(t *testing.T) {
 		if n := indextest.Count(t, s, nil); n.InTransit != 0 || n.Completed != 3 {
 			t.Errorf("there are %+v; want all completed", n)
 		}
-		purge(t, s, "c", 3) // nobody was told
+		purge(t, s, "c", 3) // the first purge was not acknowledged
 	})
 }

@@ -25,7 +25,8 @@ func TestCrawls(t *testing.T) {
 	})
 }
 
-// reopening is a store that is closed and opened again now and then, and clears what was purged a step at a time.
+// reopening is a store that is now and then closed and opened again, and that clears purged documents
+// one step at a time.
 type reopening struct {
 	*disk.Store
 	t       *testing.T
@@ -33,7 +34,7 @@ type reopening struct {
 	surveys int
 }
 
-// ReportPending is called after each step.
+// ReportPending also closes, opens or clears the store: the test calls it after each operation.
 func (r *reopening) ReportPending(ctx context.Context, id docindex.CrawlID, domains int, away *docindex.Outcomes) (docindex.PendingReport, error) {
 	if r.surveys++; r.surveys%50 == 0 {
 		r.Store = again(r.t, r.Store, r.path)
@@ -89,7 +90,8 @@ func told(t *testing.T, s *disk.Store, crawl string, round uint64) {
 	}
 }
 
-// What ended with the process is gone on with, and what nobody was told is listed again.
+// After a restart the store continues with crawls that were ending. It lists those again whose end
+// was not acknowledged.
 func TestCrawlsEndOnceOpenedAgain(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		path := t.TempDir()
@@ -148,7 +150,7 @@ func TestCrawlsFinishOpenedAgain(t *testing.T) {
 		wantFinished(t, s, first)
 		wantFinished(t, s) // once
 		s = again(t, s, path)
-		wantFinished(t, s, first) // nobody was told
+		wantFinished(t, s, first) // its end was not acknowledged
 		told(t, s, "c", first.Epoch)
 		s = again(t, s, path)
 		wantFinished(t, s)
@@ -159,7 +161,8 @@ func TestCrawlsFinishOpenedAgain(t *testing.T) {
 	})
 }
 
-// What calls had when a crawl was refused ends when it comes back, and is purged then.
+// A document that a URL Frontier client had when its crawl was stopped ends when its lease ends. The
+// next purge counts it.
 func TestStrays(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := open(t, t.TempDir(), disk.None)
@@ -184,7 +187,7 @@ func TestStrays(t *testing.T) {
 	})
 }
 
-// Any number of priorities is counted, and found again.
+// The store counts documents of any number of priorities, also after a restart.
 func TestManyPriorities(t *testing.T) {
 	path := t.TempDir()
 	s := open(t, path, disk.None)
@@ -202,7 +205,7 @@ func TestManyPriorities(t *testing.T) {
 	}
 }
 
-// Whatever a client calls a queue, the store can be opened again.
+// The store can be opened again whatever names clients gave to queues.
 func TestStrangeNames(t *testing.T) {
 	path := t.TempDir()
 	s := open(t, path, disk.None)
@@ -217,7 +220,7 @@ func TestStrangeNames(t *testing.T) {
 	}
 }
 
-// A purge that is between two of its portions when the store is closed ends with an error.
+// A purge returns an error if the store is closed between two of its portions.
 func TestCloseWhilePurging(t *testing.T) {
 	s := open(t, t.TempDir(), disk.Batch)
 	if err := s.Close(); err != nil {
@@ -228,7 +231,7 @@ func TestCloseWhilePurging(t *testing.T) {
 	}
 }
 
-// A refusal that cannot be has no trace.
+// StopCrawl leaves no trace if it fails.
 func TestRefuseWithoutStore(t *testing.T) {
 	s := open(t, t.TempDir(), disk.None)
 	if err := s.Close(); err != nil {
@@ -242,7 +245,8 @@ func TestRefuseWithoutStore(t *testing.T) {
 	}
 }
 
-// A purge deletes many documents that follow each other at once, and none that are another's or in transit.
+// A purge deletes runs of neighbouring documents at once. It spares documents of other crawls and
+// documents in transit.
 func TestPurgeAmongOthers(t *testing.T) {
 	path := t.TempDir()
 	s := open(t, path, disk.Batch)

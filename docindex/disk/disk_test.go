@@ -10,7 +10,7 @@ import (
 	"urlserver/docindex/indextest"
 )
 
-// open opens the store in a folder, until the test ends.
+// open opens the store in a folder. It is closed when the test ends.
 func open(t testing.TB, path string, sync disk.Sync) *disk.Store {
 	t.Helper()
 	s, err := disk.Open(disk.Config{Path: path, Sync: sync, Log: zerolog.New(zerolog.NewTestWriter(t))})

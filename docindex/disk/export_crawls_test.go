@@ -8,13 +8,13 @@ import (
 	"urlserver/docindex/internal/crawlstats"
 )
 
-// tally is what documents say of a partition.
+// tally is the counts of a partition, from its documents' rows.
 type tally struct {
 	open          map[int32]uint64
 	ended, purged uint64
 }
 
-// checkCrawlsLocked recounts what crawls have.
+// checkCrawlsLocked recounts the documents of all crawls, and compares them with the counters.
 func (s *Store) checkCrawlsLocked() error {
 	all := map[uint32]*tally{}
 	err := s.each(docRow, func(key, value []byte) error {
@@ -73,7 +73,8 @@ func (s *Store) checkCrawlsLocked() error {
 	return nil
 }
 
-// EachPortion purges a crawl that is refused; do has to do each portion, which holds the lock all the time.
+// EachPortion purges a stopped crawl. It calls do with each portion, and do has to call the portion.
+// A portion holds the lock all the time.
 func (s *Store) EachPortion(id docindex.CrawlID, do func(portion func() error) error) error {
 	b := s.crawls.stats.Find(id)
 	for next := uint32(1); next != 0; {
@@ -84,10 +85,10 @@ func (s *Store) EachPortion(id docindex.CrawlID, do func(portion func() error) e
 	return nil
 }
 
-// ClearSome does a step of what is done some time after a purge; more says that there is another one.
+// ClearSome does one step of clearing purged documents. more reports whether there is another step.
 func (s *Store) ClearSome() (more bool, err error) { return s.clearSome() }
 
-// Rows is how many bodies are on disk, how many documents' rows, and how many partitions' that are over.
+// Rows returns how many bodies, documents' rows and purged partitions' rows are on disk.
 func (s *Store) Rows() (bodies, docs, over int, err error) {
 	for kind, n := range map[byte]*int{planRow: &bodies, docRow: &docs, purgedRow: &over} {
 		if err := s.each(kind, func(_, _ []byte) error { *n++; return nil }); err != nil {

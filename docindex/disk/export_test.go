@@ -10,8 +10,8 @@ import (
 	"urlserver/docindex/internal/queuesched"
 )
 
-// Check compares what is counted with what is there: each scheduled document, and each that has ended with its partition, has one
-// place in its queue, and nothing else has.
+// Check compares the counters with the rows. It also checks that each scheduled document and each
+// purged document has exactly one place in its queue, and that nothing else has a place.
 func (s *Store) Check() error {
 	s.base.Mu.Lock()
 	defer s.base.Mu.Unlock()
@@ -70,7 +70,8 @@ func (s *Store) Check() error {
 	return nil
 }
 
-// Hurry has everything happen that usually takes many URLs.
+// Hurry sets low limits, so that what usually takes many URLs happens after a few: flushes, rewriting
+// the journal, clearing.
 func (s *Store) Hurry() {
 	s.base.Mu.Lock()
 	defer s.base.Mu.Unlock()
@@ -78,7 +79,7 @@ func (s *Store) Hurry() {
 	s.clearing.pause = time.Microsecond
 }
 
-// Flush has what is in memory written to a table, and tables compacted, some time.
+// Flush begins to flush the memtables, and compacts all tables.
 func (s *Store) Flush() error {
 	if _, err := s.db.AsyncFlush(); err != nil {
 		return err
@@ -98,13 +99,13 @@ func keys(m map[uint32]uint32) (all []uint32) {
 	return all
 }
 
-// Put sets a row below the store.
+// PutRow sets a row in the database, without the store's knowledge.
 func (s *Store) PutRow(key, value string) error {
 	return s.db.Set([]byte(key), []byte(value), pebble.Sync)
 }
 
-// SettleNext waits for the commit after the last one to be on disk, as a purge does that has just done a portion.
+// SettleNext waits until the commit after the last one is on disk, as a purge does after a portion.
 func (s *Store) SettleNext() error { return s.waitSync(nil, s.journal.no+1) }
 
-// Logged is how many bytes were written to the log since the store was opened.
+// Logged returns how many bytes were written to the log since the store was opened.
 func (s *Store) Logged() uint64 { return s.db.Metrics().WAL.BytesIn }

@@ -28,7 +28,7 @@ import (
 	"urlserver/frontier"
 )
 
-// smallDisk mounts one of so many MiB.
+// smallDisk mounts a file system of size MiB.
 func smallDisk(t *testing.T, size int) string {
 	t.Helper()
 	if os.Geteuid() != 0 {
@@ -46,7 +46,8 @@ func smallDisk(t *testing.T, size int) string {
 	return path
 }
 
-// TestFullDisk fills a disk by itself, then to the last byte by others, then makes room.
+// TestFullDisk fills the disk through the store, then to the last byte with another file. Then it
+// makes room.
 func TestFullDisk(t *testing.T) {
 	path := smallDisk(t, 300)
 	s, err := disk.Open(disk.Config{Path: filepath.Join(path, "db"), Log: zerolog.New(zerolog.NewTestWriter(t)),
@@ -129,7 +130,7 @@ func putLong(t *testing.T, s *disk.Store, from, n int) error {
 	return err
 }
 
-// random fills with what does not compress well.
+// random fills b with bytes that do not compress well.
 func random(b []byte, seed uint64) {
 	x := seed*0x9E3779B97F4A7C15 + 1
 	for i := range b {
@@ -140,7 +141,7 @@ func random(b []byte, seed uint64) {
 	}
 }
 
-// fill takes all that is left.
+// fill writes a file that takes all the space that is left.
 func fill(t *testing.T, path string) {
 	f, err := os.Create(path)
 	if err != nil {
@@ -198,7 +199,7 @@ func ackOf(t *testing.T, client pb.URLFrontierClient) pb.AckMessage_Status {
 	return ack.Status
 }
 
-// getOne asks for a URL, and for one to come.
+// getOne gets one URL, and returns the error of the call, or io.EOF if none comes.
 func getOne(t *testing.T, client pb.URLFrontierClient) error {
 	t.Helper()
 	stream, err := client.GetURLs(t.Context(), &pb.GetParams{MaxQueues: 1, MaxUrlsPerQueue: 1})

@@ -10,7 +10,7 @@ import (
 	"urlserver/docindex"
 )
 
-// TestFilter wants all names found, and few others.
+// TestFilter checks that the filter finds all names that were added, and few others.
 func TestFilter(t *testing.T) {
 	const n = 40_000
 	var f filter
@@ -36,7 +36,7 @@ func TestFilter(t *testing.T) {
 	}
 }
 
-// TestRecent has rows be in memtables, on their way into tables, and there.
+// TestRecent checks the filter for rows in memtables, rows that are being flushed, and rows in tables.
 func TestRecent(t *testing.T) {
 	s, err := Open(Config{Path: t.TempDir(), Sync: None, Log: zerolog.New(zerolog.NewTestWriter(t))})
 	if err != nil {
@@ -70,7 +70,7 @@ func TestRecent(t *testing.T) {
 	s.memtables.most = 1
 	put("first", docindex.New)
 	s.memtables.most = memTable
-	flushed := s.memtables.list[0].flushed // the next put may find that it is, and forget it
+	flushed := s.memtables.list[0].flushed // the next put may find it closed, and drop the generation
 	put("second", docindex.New)
 	<-flushed
 	s.memtables.dropFlushed()
@@ -93,7 +93,7 @@ func TestRecent(t *testing.T) {
 	}
 }
 
-// TestRecentWithinTxn has a flush end after a txn has begun to look into tables.
+// TestRecentWithinTxn lets a flush end after a txn has opened its iterator over tables.
 func TestRecentWithinTxn(t *testing.T) {
 	s, err := Open(Config{Path: t.TempDir(), Sync: None, Log: zerolog.New(zerolog.NewTestWriter(t))})
 	if err != nil {

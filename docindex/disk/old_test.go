@@ -8,7 +8,7 @@ import (
 	"urlserver/docindex/indextest"
 )
 
-// TestOldVersion opens a store that version 3 wrote, and opens it again when it has been used.
+// TestOldVersion opens a store that version 3 wrote, uses it, and opens it again.
 func TestOldVersion(t *testing.T) {
 	path := t.TempDir()
 	if err := os.CopyFS(path, os.DirFS("testdata/version3")); err != nil {

@@ -17,7 +17,7 @@ import (
 	"urlserver/urlserver/explain"
 )
 
-// again closes a store and opens it.
+// again closes a store and opens it again.
 func again(t *testing.T, s *disk.Store, path string) *disk.Store {
 	t.Helper()
 	if err := s.Close(); err != nil {
@@ -134,7 +134,7 @@ func reopenServed(t *testing.T, path string) {
 	want(t, "after the delay", serve(t, s, docindex.Request{}), "http://a.test/1", "http://a.test/2", "http://b.test/1")
 }
 
-// reopenOrders is about what an operator has set on hosts.
+// reopenOrders checks that the operator's settings of hosts survive a restart.
 func reopenOrders(t *testing.T, path string) {
 	setHost := func(s *disk.Store, which docindex.SettingKind, host string, value int64) {
 		t.Helper()
@@ -248,7 +248,7 @@ func reopenSlots(t *testing.T, path string) {
 	want(t, "calls, when it ends", serve(t, s, docindex.Request{}), "http://a.test/2")
 }
 
-// candidates takes all that the slots may have now, sorted.
+// candidates takes all candidates that are available now, and returns their URLs, sorted.
 func candidates(t *testing.T, s *disk.Store) (urls []string) {
 	t.Helper()
 	var b docindex.Batch
@@ -336,7 +336,7 @@ func reopenDeleted(t *testing.T, path string) {
 	if n := indextest.Count(t, s, nil); n != (docindex.Counts{Queues: 1}) {
 		t.Errorf("counts are %+v; want one empty queue", n)
 	}
-	// What was forgotten is free, and new.
+	// A deleted document's DOC_ID is free, and its URL is new.
 	putURLs(t, s, docindex.Put{URL: []byte("http://b.test/1"), DocID: []byte("one")})
 	putURLs(t, s, urls("http://a.test/1")...)
 	want(t, "while the client has what was deleted", serve(t, s, docindex.Request{}))
@@ -344,7 +344,7 @@ func reopenDeleted(t *testing.T, path string) {
 	want(t, "new", serve(t, s, docindex.Request{}), "http://a.test/1", "http://b.test/1")
 }
 
-// TestLargest puts as much at once as fits.
+// TestLargest puts the largest batch that is allowed.
 func TestLargest(t *testing.T) {
 	path := t.TempDir()
 	s := open(t, path, disk.Batch)
@@ -360,7 +360,7 @@ func TestLargest(t *testing.T) {
 	}
 }
 
-// TestDeleteCrawl deletes more queues than go at once, with others between them.
+// TestDeleteCrawl deletes more queues than one txn deletes, with queues of another crawl between them.
 func TestDeleteCrawl(t *testing.T) {
 	path := t.TempDir()
 	s := open(t, path, disk.None)
@@ -467,7 +467,7 @@ func TestOpenRefuses(t *testing.T) {
 	})
 }
 
-// TestSyncs opens a store with each setting, and again.
+// TestSyncs opens a store with each sync setting, and opens it again.
 func TestSyncs(t *testing.T) {
 	for _, sync := range []disk.Sync{disk.Batch, disk.Interval, disk.None} {
 		t.Run(fmt.Sprint(sync), func(t *testing.T) {

@@ -11,7 +11,8 @@ import (
 	"github.com/cockroachdb/pebble/v2/vfs"
 )
 
-// TestSorted has one database take batches as they are and another the same ones sorted: they hold the same.
+// TestSorted applies batches as they are to one database, and sorted to another. Both must contain
+// the same rows.
 func TestSorted(t *testing.T) {
 	for seed := range uint64(20) {
 		t.Run(fmt.Sprint("seed ", seed), func(t *testing.T) {
@@ -62,7 +63,7 @@ func inMemory(t *testing.T) *pebble.DB {
 	return db
 }
 
-// alter has all batches set, delete, or set and singly delete a key.
+// alter adds the same operation to all batches: set, delete, or set and single-delete a key.
 func alter(rnd *rand.Rand, once *uint32, each []*pebble.Batch) {
 	key := numberKey(docRow, rnd.Uint32N(20))
 	if rnd.IntN(3) == 0 {

@@ -16,8 +16,8 @@ import (
 	"urlserver/docindex/memory"
 )
 
-// TestTwin has the store and the one in memory do the same things that chance brings: they have to give out the same,
-// in the same order within each queue, and count the same.
+// TestTwin does the same random operations on the disk store and on the memory store. Both must give
+// out the same URLs, in the same order within each queue, and have the same counts.
 func TestTwin(t *testing.T) {
 	seeds := uint64(20)
 	if testing.Short() {
@@ -85,7 +85,7 @@ func (w *twins) url() []byte {
 	return fmt.Appendf(nil, "http://h%d.test/%d", w.rnd.IntN(4), w.rnd.IntN(60))
 }
 
-// put puts some URLs, or brings news of some, into queues of one host or of several.
+// put puts or updates some URLs, in queues of one host or of several.
 func (w *twins) put() {
 	var p [2]docindex.Puts
 	for range 1 + w.rnd.IntN(40) {
@@ -120,7 +120,7 @@ func (w *twins) put() {
 	}
 }
 
-// serve compares what calls are given, queue by queue.
+// serve compares what the stores give to URL Frontier clients, queue by queue.
 func (w *twins) serve(step int) {
 	r := docindex.Request{AnyCrawl: true, PerQueue: uint32(w.rnd.IntN(12)), Lease: time.Duration(1+w.rnd.IntN(20_000)) * time.Millisecond}
 	var got [2]map[string][]string
@@ -140,7 +140,7 @@ func (w *twins) serve(step int) {
 		})
 	}
 	calls.Wait()
-	// Which host a queue of many comes to first is a matter of whose turn it is.
+	// In a queue of several hosts the order of the hosts may differ between the stores.
 	for _, key := range []string{"h0.test", "h1.test", "h2.test", "h3.test", "mixed"} {
 		if !slices.Equal(got[0][key], got[1][key]) {
 			w.t.Errorf("step %d: %s gave\n%q; want\n%q", step, key, got[1][key], got[0][key])
@@ -148,7 +148,7 @@ func (w *twins) serve(step int) {
 	}
 }
 
-// handOut compares what the slots are given; all that may be.
+// handOut takes all candidates that are available, and compares them.
 func (w *twins) handOut(step int) {
 	lease := time.Duration(1+w.rnd.IntN(20)) * time.Second
 	var got [2][]string
@@ -168,7 +168,7 @@ func (w *twins) handOut(step int) {
 	}
 }
 
-// end reports outcomes of some that were given to the slots, or returns them.
+// end reports outcomes of some documents that the slots have, or returns them.
 func (w *twins) end() {
 	var o [2]docindex.Outcomes
 	for range w.rnd.IntN(10) {
@@ -193,7 +193,7 @@ func (w *twins) end() {
 	}
 }
 
-// purge forgets what is old, or a queue.
+// purge deletes old documents, or a queue.
 func (w *twins) purge() {
 	scope := docindex.Scope{Key: fmt.Appendf(nil, "h%d.test", w.rnd.IntN(4))}
 	before := time.Now().Add(-time.Duration(w.rnd.IntN(600)) * time.Second)
@@ -210,7 +210,7 @@ func (w *twins) purge() {
 			w.t.Fatal(err)
 		}
 	}
-	w.ids = [2]map[string]string{{}, {}} // stores differ in whether one that comes back has the same
+	w.ids = [2]map[string]string{{}, {}} // only one of the stores gives a URL the same DOC_ID after a deletion
 	if got[0] != got[1] {
 		w.t.Errorf("forgotten are %d; want %d", got[1], got[0])
 	}

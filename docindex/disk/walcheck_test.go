@@ -12,7 +12,8 @@ import (
 	"urlserver/docindex/disk"
 )
 
-// crashed is the folder of a store that was killed after so many puts of one URL each, and its newest log.
+// crashed returns the folder of a store that was killed after so many puts of one URL each, and the
+// name of its newest log.
 func crashed(t *testing.T, puts int) (path, log string) {
 	t.Helper()
 	dir := t.TempDir()
@@ -41,7 +42,7 @@ func crashed(t *testing.T, puts int) (path, log string) {
 	return filepath.Join(path, "x"), slices.Max(logs)
 }
 
-// opens opens a copy of a crashed store with another log, and tells how many URLs it has.
+// opens opens a copy of a crashed store with another newest log, and returns how many URLs it has.
 func opens(t *testing.T, path, log string, text []byte) (urls int, err error) {
 	t.Helper()
 	dir := filepath.Join(t.TempDir(), "copy")
@@ -60,8 +61,8 @@ func opens(t *testing.T, path, log string, text []byte) (urls int, err error) {
 	return int(n.Scheduled), err
 }
 
-// TestDamagedLog: of 1,320 acknowledged URLs in a log that has a bad byte none is missing without a word, but for those of the
-// last record; a log that was cut, as by a crash, opens with what is whole.
+// TestDamagedLog damages a log with 1,320 acknowledged URLs. If a byte in the first nine tenths is
+// bad, Open must fail. If the log was cut, as by a crash, Open must succeed.
 func TestDamagedLog(t *testing.T) {
 	const puts = 1320
 	path, log := crashed(t, puts)
@@ -90,7 +91,7 @@ func TestDamagedLog(t *testing.T) {
 		if n, err := opens(t, path, log, text[:at]); err != nil || n > puts {
 			t.Errorf("cut at byte %d: %d URLs, %v; want it to open", at, n, err)
 		}
-		zeros := slices.Concat(text[:at], make([]byte, 100_000)) // room that was made beforehand
+		zeros := slices.Concat(text[:at], make([]byte, 100_000)) // space that was allocated beforehand
 		if _, err := opens(t, path, log, zeros); err != nil {
 			t.Errorf("cut at byte %d, with zeros: %v; want it to open", at, err)
 		}
@@ -102,7 +103,7 @@ func TestDamagedLog(t *testing.T) {
 	if err := os.Rename(log, log+".kept"); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := opens(t, path, fmt.Sprintf("%06d.log", number+1), text); err != nil { // a file that is used again, and empty so far
+	if _, err := opens(t, path, fmt.Sprintf("%06d.log", number+1), text); err != nil { // a reused log file without chunks of its own yet
 		t.Errorf("a log file with another log's records behind its end: %v; want it to open", err)
 	}
 }

@@ -16,7 +16,7 @@ var againCases = []testCase{
 	{"again: limit", againLimit},
 }
 
-// again reports the outcomes of all of b, which are to come back some time from now.
+// again completes all documents of b with outcomes that schedule them again after in.
 func again(t *testing.T, s docindex.Store, b *docindex.Batch, in, pause time.Duration) {
 	t.Helper()
 	var o docindex.Outcomes
@@ -59,8 +59,8 @@ func againSchedules(t *testing.T, s docindex.Store) {
 	wantStates(t, s, 0, 0, 1)
 }
 
-// againStrange reports what is not to be taken: of completed documents, of unknown ones, of another
-// URL.
+// againStrange reports outcomes that the store must ignore: of completed documents, of unknown
+// documents, and with another URL.
 func againStrange(t *testing.T, s docindex.Store) {
 	put(t, s, urls("http://a.example/1", "http://b.example/1")...)
 	b := take(t, s, 1)
@@ -79,7 +79,8 @@ func againStrange(t *testing.T, s docindex.Store) {
 	}
 }
 
-// againEarly has outcomes of documents whose lease has ended, and that nobody has: those count.
+// againEarly reports outcomes of documents whose lease has ended and that nobody has leased since.
+// The store must accept them.
 func againEarly(t *testing.T, s docindex.Store) {
 	put(t, s, urls("http://a.example/1", "http://b.example/1")...)
 	b := lease(t, s, 2, time.Second)
@@ -90,7 +91,7 @@ func againEarly(t *testing.T, s docindex.Store) {
 	wantTexts(t, take(t, s, 10))
 	time.Sleep(time.Minute)
 	got := texts(take(t, s, 10))
-	slices.Sort(got) // whose turn it is first is the store's
+	slices.Sort(got) // the store decides which host is first
 	wantURLs(t, got, "http://a.example/1", "http://b.example/1")
 }
 
@@ -103,7 +104,7 @@ func againPause(t *testing.T, s docindex.Store) {
 	wantURLs(t, call(t, s, any), "http://a.test/2", "http://a.test/1")
 }
 
-// againLimit has a queue whose limit is never reached, since nothing of it stays completed.
+// againLimit has a queue that never reaches its limit, because none of its documents stays completed.
 func againLimit(t *testing.T, s docindex.Store) {
 	add(t, s, urls("http://a.test/1")...)
 	set(t, s, docindex.SetLimit, "a.test", 1)

@@ -36,7 +36,7 @@ var callCases = []testCase{
 	{"queues come and go during calls", reuse},
 }
 
-// add puts URLs as URL Frontier clients do; "key|url" has a key.
+// add puts URLs as URL Frontier clients do, and returns a verdict for each.
 func add(t *testing.T, s docindex.Store, puts ...docindex.Put) (verdicts []docindex.Verdict) {
 	t.Helper()
 	var p docindex.Puts
@@ -54,7 +54,7 @@ func add(t *testing.T, s docindex.Store, puts ...docindex.Put) (verdicts []docin
 	return verdicts
 }
 
-// ended reports URLs of the default crawl and their hosts' queues as completed.
+// ended reports as completed URLs of the default crawl, which are in the queues of their hosts.
 func ended(t *testing.T, s docindex.Store, texts ...string) {
 	t.Helper()
 	for _, u := range urls(texts...) {
@@ -63,10 +63,10 @@ func ended(t *testing.T, s docindex.Store, texts ...string) {
 	}
 }
 
-// any is a request that takes from all queues of all crawls, for a minute.
+// any requests URLs of all queues of all crawls, with a lease of a minute.
 var any = docindex.Request{AnyCrawl: true, Lease: time.Minute}
 
-// ofA is any, of the queue a.test.
+// ofA is like any, but for the queue a.test alone.
 var ofA = docindex.Request{Scope: docindex.Scope{Key: []byte("a.test")}, AnyCrawl: true, Lease: time.Minute}
 
 // call serves a request and returns the URLs.
@@ -91,7 +91,7 @@ func wantURLs(t *testing.T, got []string, want ...string) {
 	}
 }
 
-// set sets something on the queue of a host in the default crawl.
+// set changes a setting of a queue in the default crawl. An empty key stands for the default.
 func set(t *testing.T, s docindex.Store, which docindex.SettingKind, key string, value uint64) {
 	t.Helper()
 	err := s.Set(t.Context(), docindex.Setting{Kind: which, Scope: docindex.Scope{Key: []byte(key)}, Value: value})
@@ -328,7 +328,7 @@ func callPortions(t *testing.T, s docindex.Store) {
 		for i := range h.Len() {
 			got = append(got, string(h.At(i).URL))
 		}
-		if portions == 1 { // who comes meanwhile does not get the same queue
+		if portions == 1 { // a second call meanwhile does not get the same queue
 			during = call(t, s, any)
 		}
 		return nil
@@ -351,7 +351,7 @@ func callBroken(t *testing.T, s docindex.Store) {
 	wantURLs(t, call(t, s, any), "http://a.test/1", "http://a.test/2")
 }
 
-// news tries everything that can be said of a URL in each of its states.
+// news tries each kind of put and update for a URL in each of its states.
 func news(t *testing.T, s docindex.Store) {
 	now := time.Now().Unix()
 	u := func(meta string, due int64, known bool) docindex.Put {
@@ -407,7 +407,7 @@ func exact(t *testing.T, s docindex.Store) {
 			t.Errorf("%.20q is taken", bad.URL)
 		}
 	}
-	// To the slots they go as they are; what comes back is serialised.
+	// The slots get the URLs as they were put. Reports name them in serialised form.
 	time.Sleep(time.Minute)
 	b := take(t, s, 1)
 	wantTexts(t, b, texts[0])
@@ -439,7 +439,7 @@ func look(t *testing.T, s docindex.Store) {
 	}
 	all := list(s, docindex.Scope{}, 10)
 	wantURLs(t, list(s, docindex.Scope{}, 2), all[:2]...) // the same order each time
-	slices.Sort(all[:2])                                  // which is the store's own within a queue
+	slices.Sort(all[:2])                                  // the store decides the order within a queue
 	wantURLs(t, all, "http://a.test/1", "http://a.test/2", "http://b.test/1")
 	wantURLs(t, list(s, docindex.Scope{Key: []byte("b.test")}, 10), "http://b.test/1")
 	wantURLs(t, list(s, docindex.Scope{Key: []byte("none")}, 10))
@@ -491,7 +491,7 @@ func deletes(t *testing.T, s docindex.Store) {
 	if v := add(t, s, urls(many[0])...); v[0] != docindex.New {
 		t.Errorf("a forgotten URL is %v; want new", v[0])
 	}
-	time.Sleep(time.Minute) // until the leases of what was forgotten have ended
+	time.Sleep(time.Minute) // until the leases of the deleted documents have ended
 	wantURLs(t, call(t, s, ofA), many[0])
 	forget(docindex.Scope{}, 3)
 	if len(CrawlsOf(t, s)) != 0 || Count(t, s, nil) != (docindex.Counts{}) {

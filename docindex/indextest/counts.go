@@ -6,7 +6,7 @@ import (
 	"urlserver/docindex"
 )
 
-// Count is s.Count without its error, which fails the test.
+// Count calls s.Count. An error fails the test.
 func Count(t testing.TB, s docindex.Frontier, scope *docindex.Scope) docindex.Counts {
 	t.Helper()
 	n, err := s.Count(t.Context(), scope)
@@ -16,7 +16,7 @@ func Count(t testing.TB, s docindex.Frontier, scope *docindex.Scope) docindex.Co
 	return n
 }
 
-// CrawlsOf is s.Crawls without its error, which fails the test.
+// CrawlsOf calls s.Crawls. An error fails the test.
 func CrawlsOf(t testing.TB, s docindex.Frontier) []string {
 	t.Helper()
 	all, err := s.Crawls(t.Context())

@@ -10,8 +10,8 @@ import (
 	"urlserver/docindex"
 )
 
-// RunCrawls runs the suite for stores that keep crawls. open returns a new, empty store that lives
-// until the test ends.
+// RunCrawls runs the suite for stores that keep crawls. open returns a new, empty store that is
+// usable until the test ends.
 func RunCrawls(t *testing.T, open func(t *testing.T) docindex.Store) {
 	for _, c := range []struct {
 		name string
@@ -46,7 +46,7 @@ func RunCrawls(t *testing.T, open func(t *testing.T) docindex.Store) {
 	t.Run("random, against recounting", func(t *testing.T) { RunCrawlsTwin(t, open(t)) })
 }
 
-// crawlPut is a document of application app and spider link.
+// crawlPut returns the put of a document with the appid app and the spiderid link.
 func crawlPut(crawl, url string, priority int32) docindex.Put {
 	return docindex.Put{
 		URL: []byte(url), Crawl: []byte(crawl), Priority: priority,
@@ -194,14 +194,15 @@ func expiry(t *testing.T, s docindex.Store) {
 	}
 	p := crawlPut("late", "http://a.test/2", 0)
 	p.Metadata = fmt.Appendf(nil, `{"appid":["app"],"expires":["%d"]}`, start.Unix()+20)
-	put(t, s, p, crawlPut("late", "http://a.test/3", 0)) // the last that says when holds
+	put(t, s, p, crawlPut("late", "http://a.test/3", 0)) // the last put that names an expiry counts
 	time.Sleep(10 * time.Second)
 	if got := overdue(); len(got) != 1 || got[0] != crawlID("late") {
 		t.Errorf("overdue are %v; want late", got)
 	}
 }
 
-// What is put says when its crawl expires, known or not; what is fetched again, or has ended, does not.
+// A put sets the expiry of its crawl, whether its URL is new or known. An update that completes its
+// document does not, nor does an outcome that schedules its document again.
 func expiryIsSaid(t *testing.T, s docindex.Store) {
 	start := time.Now().Unix()
 	says := func(in int64) docindex.Put {
@@ -356,7 +357,7 @@ func deletedAtSlots(t *testing.T, s docindex.Store) {
 	}
 }
 
-// What there is news of stays its crawl's. News that names another application is of another document.
+// An update leaves the document in its crawl. An update with another appid is of another document.
 func changesCrawl(t *testing.T, s docindex.Store) {
 	put(t, s, crawlPut("c", "http://a.test/1", 3))
 	news := crawlPut("c", "http://a.test/1", 8)
@@ -397,7 +398,7 @@ func crawlCounts(t *testing.T, s docindex.Store) {
 	var o docindex.Outcomes
 	o.Add(docindex.Outcome{DocID: b.At(0).DocID, URL: b.At(0).URL, Attempts: 3})
 	for range 2 {
-		report(t, s, &o) // twice is once
+		report(t, s, &o) // the second report changes nothing
 	}
 	stopCrawl(t, s, "d", nil)
 	put(t, s, crawlPut("d", "http://x.test/", 0))
@@ -431,8 +432,8 @@ func crawlCounts(t *testing.T, s docindex.Store) {
 	}
 }
 
-// What is fetched again because its outcome says so belongs to the crawl that the outcome's
-// metadata and its crawl ID name.
+// A document whose outcome schedules it again belongs to the crawl that the outcome's metadata and
+// crawl ID name.
 func fetchedAgain(t *testing.T, s docindex.Store) {
 	put(t, s, crawlPut("c", "http://www.a.test/1", 3))
 	b := take(t, s, 1)

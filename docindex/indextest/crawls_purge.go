@@ -11,7 +11,8 @@ import (
 	"urlserver/docindex"
 )
 
-// stopCrawl refuses and purges; what is at the slots is left to told, all of which has ended then.
+// stopCrawl stops and purges a crawl. It passes the documents that are at the slots to told, and
+// counts them all as ended.
 func stopCrawl(t *testing.T, s docindex.Store, crawl string, told func(*docindex.Outcomes)) int {
 	t.Helper()
 	if err := s.StopCrawl(t.Context(), crawlID(crawl), docindex.Stopped); err != nil {
@@ -117,7 +118,7 @@ func purgeAtSlots(t *testing.T, s docindex.Store) {
 	}
 }
 
-// Between the refusal and the purge nothing goes out, and all is counted.
+// Between StopCrawl and the purge the store gives out no document of the crawl, and counts them all.
 func refusedStays(t *testing.T, s docindex.Store) {
 	put(t, s, crawlPut("c", "http://a.test/1", 0), crawlPut("c", "http://a.test/2", 0), crawlPut("c", "http://b.test/", 0), crawlPut("d", "http://a.test/3", 0))
 	out := take(t, s, 1)
@@ -135,13 +136,13 @@ func refusedStays(t *testing.T, s docindex.Store) {
 	if n := stopCrawl(t, s, "c", nil); n != 3 {
 		t.Errorf("%d purged; want 3", n)
 	}
-	wantStates(t, s, 0, 1, 3) // what came back has ended, too
+	wantStates(t, s, 0, 1, 3) // the returned document has ended, too
 	if n, err := s.PurgeCrawl(t.Context(), crawlID("c"), nil); n != 0 || err != nil {
 		t.Errorf("%d purged again, %v; want 0", n, err)
 	}
 }
 
-// What a failed purge has ended is told by the next one.
+// The next purge also counts the documents that a failed purge ended.
 func purgeFails(t *testing.T, s docindex.Store) {
 	put(t, s, crawlPut("c", "http://a.test/1", 0), crawlPut("c", "http://b.test/2", 0))
 	take(t, s, 1)
@@ -165,7 +166,8 @@ func purgeFails(t *testing.T, s docindex.Store) {
 	overdue()
 }
 
-// What a purge has answered counts as told only once that is said, and what has ended since does not.
+// A purge repeats its count until AckCrawlEnd acknowledges it. Documents that end after the count was
+// returned stay for the next purge.
 func purgeUntold(t *testing.T, s docindex.Store) {
 	put(t, s, crawlPut("c", "http://a.test/1", 0), crawlPut("c", "http://b.test/2", 0))
 	b := take(t, s, 1)
@@ -186,14 +188,14 @@ func purgeUntold(t *testing.T, s docindex.Store) {
 		}
 	}
 	purge(1)
-	purge(1) // whoever asked did not hear
+	purge(1) // the caller did not acknowledge the count
 	var o docindex.Outcomes
 	o.Add(docindex.Outcome{DocID: b.At(0).DocID, URL: b.At(0).URL})
 	if err := s.Return(t.Context(), &o); err != nil {
 		t.Fatal(err)
 	}
 	told()
-	purge(1) // what came back after that was answered
+	purge(1) // the document that was returned after the last count
 	told()
 	told()
 	purge(0)

@@ -13,12 +13,12 @@ import (
 	"urlserver/docindex"
 )
 
-// A run says the same as the one before, unless it is told another seed.
+// Each run does the same operations unless it gets another seed.
 var crawlsSeed = flag.Uint64("crawls-seed", 1, "of the random things done to crawls")
 
-// RunCrawlsTwin does random things to a store and recounts, after each, all documents that it
-// lists. The store may forget between two calls what is in transit, as one does that is opened
-// again.
+// RunCrawlsTwin does random operations on a store. After each one it counts all documents that the
+// store lists, and compares the counts with the store's. Between two operations the store may lose
+// what is in transit, as after a restart.
 func RunCrawlsTwin(t *testing.T, s docindex.Store) {
 	t.Logf("seed %d", *crawlsSeed)
 	w := &walker{t: t, s: s, rng: rand.New(rand.NewPCG(*crawlsSeed, 1)), atSlots: map[string]docindex.Outcome{}}
@@ -59,7 +59,7 @@ func (w *walker) news() {
 	}
 	d, err := w.s.Find(w.t.Context(), docindex.Scope{Crawl: p.Crawl, Key: docindex.HostOf(p.URL)}, p.URL)
 	if err == nil {
-		delete(w.atSlots, string(d.DocID)) // news ends its transit
+		delete(w.atSlots, string(d.DocID)) // the update ends its transit
 	}
 	add(w.t, w.s, p)
 }
@@ -72,7 +72,7 @@ func (w *walker) take() {
 	}
 }
 
-// pick takes one that is at the slots.
+// pick removes a document from atSlots and returns it.
 func (w *walker) pick() (o docindex.Outcomes) {
 	var ids []string
 	for id := range w.atSlots {
@@ -150,7 +150,7 @@ func (w *walker) forget() {
 	}
 }
 
-// recount surveys by looking at every document.
+// recount makes a PendingReport from all documents that the store lists.
 func (w *walker) recount() docindex.PendingReport {
 	crawls := map[string]map[string][]int32{} // priorities of what is pending, by crawl and domain
 	distinct := map[string]bool{}

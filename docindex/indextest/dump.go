@@ -9,7 +9,7 @@ import (
 	"urlserver/docindex"
 )
 
-// dumpCases are what carrying a store's state elsewhere needs.
+// dumpCases test what the export of a store's state needs.
 var dumpCases = []testCase{
 	{"dump: creation dates are given", createdGiven},
 	{"dump: completed at once", completedAtOnce},
@@ -27,7 +27,7 @@ func createdGiven(t *testing.T, s docindex.Store) {
 	add(t, s, at("old", now-1000), at("now", 0), at("later", now+1000), at("least", 1))
 	news := at("old", now-5)
 	news.DocID, news.Update = nil, true
-	add(t, s, news) // known: its date stays
+	add(t, s, news) // the URL is known: its time of creation stays
 	for id, want := range map[string]int64{"old": now - 1000, "now": now, "later": now + 1000, "least": 1} {
 		d, err := s.Document(t.Context(), []byte(id))
 		if err != nil || d.Created.Unix() != want {
@@ -71,8 +71,8 @@ func createdPurge(t *testing.T, s docindex.Store) {
 	}
 }
 
-// listWhileForgotten purges half of the URLs anywhere in the midst of a list: it has all that stay,
-// or is an error.
+// listWhileForgotten purges half of the URLs during a List, at any position. List must return all
+// remaining URLs, or an error.
 func listWhileForgotten(t *testing.T, s docindex.Store) {
 	now := time.Now().Unix()
 	whole := 0
@@ -107,7 +107,7 @@ func listWhileForgotten(t *testing.T, s docindex.Store) {
 	}
 }
 
-// settingsOf lists what is set.
+// settingsOf lists the settings as text.
 func settingsOf(t *testing.T, s docindex.Store) (all []string) {
 	t.Helper()
 	err := s.Settings(t.Context(), func(one *docindex.Setting) bool {
@@ -146,10 +146,10 @@ func settings(t *testing.T, s docindex.Store) {
 			t.Fatal(err)
 		}
 	}
-	time.Sleep(51 * time.Second) // what b.test was blocked for is over
+	time.Sleep(51 * time.Second) // the block of b.test has ended
 	got := settingsOf(t, s)
 	if len(got) > 4 {
-		slices.Sort(got[:2]) // what is for all queues comes first, then what is for hosts
+		slices.Sort(got[:2]) // settings of all queues come first, then settings of hosts
 		slices.Sort(got[2:4])
 		slices.Sort(got[4:])
 	}

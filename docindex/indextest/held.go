@@ -21,10 +21,10 @@ var heldCases = []testCase{
 	{"held: client goes away", heldBroken},
 }
 
-// oneEach takes one URL at most of each queue of the default crawl.
+// oneEach requests at most one URL of each queue of the default crawl.
 var oneEach = docindex.Request{PerQueue: 1, Lease: time.Minute}
 
-// timed is call, and how long it took.
+// timed is call, and also returns how long it took.
 func timed(t *testing.T, s docindex.Store, r docindex.Request) (all []string, took time.Duration) {
 	t.Helper()
 	began := time.Now()
@@ -32,7 +32,7 @@ func timed(t *testing.T, s docindex.Store, r docindex.Request) (all []string, to
 	return all, time.Since(began)
 }
 
-// endedIn reports a URL as completed after a while.
+// endedIn reports a URL as completed after d, in the background.
 func endedIn(t *testing.T, s docindex.Store, d time.Duration, text string) {
 	t.Helper()
 	var p docindex.Puts
@@ -69,7 +69,8 @@ func heldFull(t *testing.T, s docindex.Store) {
 	wantStates(t, s, 1, 1, 3)
 }
 
-// heldLess has a call wait beside one that wants the same queue with fewer URLs in transit.
+// heldLess runs two calls that wait for the same queue. The one with the lower limit of URLs in transit
+// must not keep the other from its URL.
 func heldLess(t *testing.T, s docindex.Store) {
 	set(t, s, docindex.SetDelay, "", 0)
 	var all []string
@@ -103,7 +104,7 @@ func heldNothing(t *testing.T, s docindex.Store) {
 	other, unknown, byKey := oneEach, oneEach, oneEach
 	other.Crawl, unknown.Crawl, byKey.Key = []byte("c"), []byte("d"), []byte("b.test")
 	wantURLs(t, call(t, s, other), "http://b.test/1")
-	time.Sleep(time.Second) // a.test may be served again, and is full
+	time.Sleep(time.Second) // the delay of a.test has passed, but it has as many URLs in transit as the call allows
 	for name, r := range map[string]docindex.Request{"of another crawl": other, "of no crawl": unknown, "of no queue": byKey} {
 		if got, took := timed(t, s, r); len(got) > 0 || took > 0 {
 			t.Errorf("a call %s got %q after %v; want nothing at once", name, got, took)
@@ -116,8 +117,8 @@ func heldNothing(t *testing.T, s docindex.Store) {
 	}
 }
 
-// during has one call be served while another is at a.test and has had its first portion; it
-// returns what they got.
+// during starts a second call while the first one is between two portions of a.test. It returns what
+// both got.
 func during(t *testing.T, s docindex.Store) (first, second []string) {
 	for i := range 1500 {
 		add(t, s, docindex.Put{URL: fmt.Appendf(nil, "http://a.test/%d", i)})

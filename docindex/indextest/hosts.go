@@ -24,7 +24,7 @@ var hostCases = []testCase{
 	{"hosts: rules that bar", hostBarred},
 }
 
-// setHost sets something on a host.
+// setHost changes a setting of a host.
 func setHost(t *testing.T, s docindex.Store, which docindex.SettingKind, host string, value uint64) {
 	t.Helper()
 	err := s.Set(t.Context(), docindex.Setting{Kind: which, Scope: docindex.Scope{Key: []byte(host)}, Host: true, Value: value})
@@ -33,7 +33,7 @@ func setHost(t *testing.T, s docindex.Store, which docindex.SettingKind, host st
 	}
 }
 
-// in is the value of a block that ends so many seconds from now.
+// in returns the value of a block that ends so many seconds from now.
 func in(seconds int64) uint64 { return uint64(time.Now().Unix() + seconds - 1) }
 
 func crawled(crawl string, texts ...string) (puts []docindex.Put) {
@@ -61,7 +61,7 @@ func hostBlock(t *testing.T, s docindex.Store) {
 	time.Sleep(59 * time.Second)
 	wantURLs(t, call(t, s, any))
 	wantTexts(t, take(t, s, 10))
-	time.Sleep(2 * time.Second) // one for the mixed queue, which was found to have nothing
+	time.Sleep(2 * time.Second) // one second of them for the mixed queue, in which a call found nothing
 	got := call(t, s, any)
 	slices.Sort(got)
 	wantURLs(t, got, "http://a.test./2", "http://a.test/1", "http://a.test/3")
@@ -110,7 +110,7 @@ func hostDelayAtCalls(t *testing.T, s docindex.Store) {
 	for range 2 {
 		time.Sleep(10*time.Second - 2*time.Millisecond)
 		wantURLs(t, call(t, s, one))
-		time.Sleep(1002 * time.Millisecond) // the mixed queue is looked at again
+		time.Sleep(1002 * time.Millisecond) // until the store tries the mixed queue again
 		some := call(t, s, one)
 		if len(some) != 1 {
 			t.Errorf("%q are served; want one", some)
@@ -150,7 +150,7 @@ func hostDelayBefore(t *testing.T, s docindex.Store) {
 	end(t, s, b)
 	time.Sleep(3 * time.Second)
 	setHost(t, s, docindex.SetDelay, "a.test", 10)
-	setHost(t, s, docindex.SetDelay, "b.test", 10) // was never asked
+	setHost(t, s, docindex.SetDelay, "b.test", 10) // nothing was ever requested from it
 	wantTexts(t, take(t, s, 10), "http://b.test/1")
 	time.Sleep(7*time.Second - 2*time.Millisecond)
 	wantTexts(t, take(t, s, 10))
@@ -181,8 +181,8 @@ func hostNot(t *testing.T, s docindex.Store) {
 	}
 }
 
-// turnText is a turn in short: "open", or from when on, or "event", and why.
-func turnText(turn docindex.Availability) string {
+// availabilityText returns an availability in short: "open", or its time, or "event", and the reason.
+func availabilityText(turn docindex.Availability) string {
 	switch {
 	case turn.Open:
 		return "open"
@@ -203,7 +203,7 @@ func hostWhy(t *testing.T, s docindex.Store) {
 	for n, c := range []struct {
 		name         string
 		do           func(host string)
-		slots, calls string // calls both: as slots
+		slots, calls string // calls may be both: the same text as slots
 	}{
 		{"unknown", func(string) {}, "event ", both},
 		{"may go out", func(h string) { add(t, s, urls("http://"+h+"/1")...) }, "open", both},
@@ -287,21 +287,21 @@ func hostWhy(t *testing.T, s docindex.Store) {
 		if c.calls == both {
 			c.calls = c.slots
 		}
-		if got := turnText(l.AtSlots); got != c.slots {
+		if got := availabilityText(l.AtSlots); got != c.slots {
 			t.Errorf("%s: slots: %q; want %q", c.name, got, c.slots)
 		}
-		if got := turnText(l.AtFrontier); got != c.calls {
+		if got := availabilityText(l.AtFrontier); got != c.calls {
 			t.Errorf("%s: calls: %q; want %q", c.name, got, c.calls)
 		}
 		setHost(t, s, docindex.SetBlock, host, 1<<40) // out of the way of the others
 	}
 	set(t, s, docindex.SetActive, "", 0)
-	if l, err := s.HostStatus(t.Context(), []byte("h1.test")); err != nil || turnText(l.AtFrontier) != "event clients are given nothing at all (SetActive)" {
+	if l, err := s.HostStatus(t.Context(), []byte("h1.test")); err != nil || availabilityText(l.AtFrontier) != "event clients are given nothing at all (SetActive)" {
 		t.Errorf("passive: %+v, %v", l.AtFrontier, err)
 	}
 }
 
-// takeOn has the slots take a document, which is the host's that is told.
+// takeOn takes one document for the slots. It must be of the given host.
 func takeOn(t *testing.T, s docindex.Store, host string) *docindex.Batch {
 	t.Helper()
 	b := take(t, s, 1)
@@ -318,11 +318,11 @@ func hostBarred(t *testing.T, s docindex.Store) {
 	add(t, s, keyed("mixed", "http://a.test/3", "http://b.test/2")...)
 	wantURLs(t, call(t, s, any), "http://b.test/1", "http://b.test/2")
 	wantURLs(t, call(t, s, byKeyOf("a.test")))
-	wantTexts(t, take(t, s, 1), "http://a.test/1") // slots have rules of their own
+	wantTexts(t, take(t, s, 1), "http://a.test/1") // a rule in SetHostRules blocks calls, not the slots
 	time.Sleep(2 * time.Second)
 	s.SetHostRules(barred("b.test"))
 	add(t, s, urls("http://c.test/1")...)
-	wantURLs(t, call(t, s, any), "http://c.test/1") // a host that the slots are at is not for calls anyway
+	wantURLs(t, call(t, s, any), "http://c.test/1") // calls get nothing of a.test anyway while the slots have it
 	s.SetHostRules(nil)
 	add(t, s, urls("http://b.test/4")...)
 	time.Sleep(2 * time.Second)

@@ -32,7 +32,7 @@ func runTimed(t *testing.T, open func(t *testing.T) docindex.Store, cases []test
 	}
 }
 
-// lease asks for candidates with a lease.
+// lease takes candidates with a lease of d.
 func lease(t *testing.T, s docindex.Store, max int, d time.Duration) *docindex.Batch {
 	t.Helper()
 	var b docindex.Batch
@@ -106,7 +106,7 @@ func returned(t *testing.T, s docindex.Store) {
 	put(t, s, urls("http://a.example/1", "http://a.example/2", "http://a.example/3", "http://a.example/4")...)
 	lease(t, s, 3, time.Minute)
 	time.Sleep(2 * time.Minute)
-	take(t, s, 0) // whenever the store looks, what had come first is first
+	take(t, s, 0) // documents keep their order, whenever the store notices that the leases ended
 	put(t, s, urls("http://a.example/5")...)
 	wantTexts(t, take(t, s, 10), "http://a.example/1", "http://a.example/2", "http://a.example/3",
 		"http://a.example/4", "http://a.example/5")

@@ -8,12 +8,14 @@ import (
 	"urlserver/docindex"
 )
 
-// RunOld is for a store that was filled before owners counted (see [docindex.OwnerOf]), with
-// documents of http://a.example/ of crawl c: plain without an owner, app and id, whose DOC_ID is
-// given1, of appid A, spider of spiderid s1; of each another one, -done, which is completed;
-// id-done's DOC_ID is given2. http://a.example/stopped and stopped-done are of A's crawl s, which
-// was stopped. Of crawl l a client has leased http://b.example/app-leased, of A, and plain-leased.
-// The store knows what it knew, by owners.
+// RunOld tests a store that was filled before documents were distinguished by owners (see
+// [docindex.OwnerOf]). The store must find all its documents by their owners. It contains:
+//
+//   - crawl c: http://a.example/plain without an owner; app and id of the appid A, id with the DOC_ID
+//     given1; spider of the spiderid s1. For each of them there is a completed one, such as
+//     plain-done; id-done has the DOC_ID given2.
+//   - A's crawl s, which was stopped: http://a.example/stopped and stopped-done.
+//   - crawl l: http://b.example/app-leased, of A, and plain-leased. A client has leased both.
 func RunOld(t *testing.T, s docindex.Store) {
 	const app, spider = `{"appid":["A"],"depth":["2"]}`, `{"spiderid":["s1"]}`
 	of := func(url, metadata string) docindex.Put {
@@ -58,7 +60,7 @@ func RunOld(t *testing.T, s docindex.Store) {
 	endAll(t, s)
 }
 
-// leased ends what a client has leased: what it says names no owner.
+// leased reports the leased documents as completed. The client's reports name no owner.
 func leased(t *testing.T, s docindex.Store) {
 	for _, url := range []string{"http://b.example/app-leased", "http://b.example/plain-leased"} {
 		d, err := s.Find(t.Context(), docindex.Scope{Crawl: []byte("l"), Key: []byte("b.example")}, []byte(url))
@@ -73,7 +75,7 @@ func leased(t *testing.T, s docindex.Store) {
 	wantStates(t, s, 4, 0, 8)
 }
 
-// endAll has all that is scheduled handed out and ended.
+// endAll takes all scheduled documents and ends them.
 func endAll(t *testing.T, s docindex.Store) {
 	var urls []string
 	for {

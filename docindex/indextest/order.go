@@ -25,7 +25,7 @@ func turns(t *testing.T, s docindex.Store) {
 		"https://other.example/2", "http://big.example/3", "http://late.example/1", "http://big.example/4")
 }
 
-// priorities puts priorities in all the ways a queue may handle by itself.
+// priorities puts URLs with sequences of priorities that an implementation may treat specially.
 func priorities(t *testing.T, s docindex.Store) {
 	rnd := rand.New(rand.NewPCG(1, 2))
 	for _, c := range []struct {
@@ -61,9 +61,9 @@ func reject(t *testing.T, s docindex.Store) {
 	put(t, s, urls("http://a.example/1", "http://a.example/2", "http://b.example/1", "http://b.example/2",
 		"http://[::1]/1", "http://c.example/2")...)
 	wantTexts(t, take(t, s, 2, "b.example", "unknown.example", "::1"), "http://a.example/1", "http://c.example/2")
-	// Its turn had come while it was rejected, so it is first now.
+	// The host became first in order while it was rejected, so it is served first now.
 	wantTexts(t, take(t, s, 2), "http://b.example/1", "http://[::1]/1")
-	// It goes on being left out, however often that is asked.
+	// It stays left out, however often candidates are requested.
 	for range 3 {
 		wantTexts(t, take(t, s, 10, "a.example", "b.example", "a.example"))
 	}
@@ -94,7 +94,7 @@ func strangeOutcomes(t *testing.T, s docindex.Store) {
 	for _, strange := range []string{"", "0", "01", "2", "x", "4294967297", "18446744073709551617", "-1", "1 "} {
 		o.Add(docindex.Outcome{DocID: []byte(strange)})
 	}
-	// The right DOC_ID with another URL: handed out by an index that no longer is.
+	// The right DOC_ID with another URL: an index that no longer exists gave the document out.
 	o.Add(docindex.Outcome{DocID: id, URL: []byte("http://a.example/other")})
 	report(t, s, &o)
 	wantStates(t, s, 0, 1, 0)
@@ -108,7 +108,8 @@ func strangeOutcomes(t *testing.T, s docindex.Store) {
 	}
 }
 
-// earlyOutcome completes a document that waits: no longer to be handed out, whatever its place.
+// earlyOutcome completes scheduled documents. The store must not give them out, whatever their place
+// in the queue.
 func earlyOutcome(t *testing.T, s docindex.Store) {
 	var puts []docindex.Put
 	for i := range 5 {
@@ -142,7 +143,7 @@ func notify(t *testing.T, s docindex.Store) {
 	}
 }
 
-// concurrent has several put, take and end at once; each document is handed out exactly once.
+// concurrent puts, takes and ends in several goroutines. Each document must be given out exactly once.
 func concurrent(t *testing.T, s docindex.Store) {
 	const workers, each = 4, 500
 	var all sync.WaitGroup

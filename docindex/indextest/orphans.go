@@ -7,8 +7,8 @@ import (
 	"urlserver/docindex"
 )
 
-// What a client of GetURLs has leased and is forgotten keeps its host until the lease ends, or the
-// client reports it.
+// A document that is deleted while a URL Frontier client has leased it blocks its host until the
+// lease ends or the client reports it.
 var orphanCases = []testCase{
 	{"a leased URL's queue is deleted", func(t *testing.T, s docindex.Store) { orphaned(t, s, deleteQueue, false) }},
 	{"a leased URL's queue is deleted, and the URL reported", func(t *testing.T, s docindex.Store) { orphaned(t, s, deleteQueue, true) }},

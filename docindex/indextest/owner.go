@@ -9,7 +9,7 @@ import (
 	"urlserver/docindex"
 )
 
-// ownerCases are about what is known by its spiderid, appid, crawl and URL.
+// ownerCases test that spiderid, appid, crawl and URL together identify a document.
 var ownerCases = []testCase{
 	{"known by spider, application, crawl and URL", ownersApart},
 	{"completed at once, with an owner", ownersCompletedAtOnce},
@@ -19,7 +19,7 @@ var ownerCases = []testCase{
 	{"many owners of a URL", ownersMany},
 }
 
-// owned are metadata of five owners.
+// owned is the metadata of five owners.
 var owned = []string{
 	``,
 	`{"appid":["A"],"x":["y"]}`,
@@ -32,7 +32,7 @@ func ownedBy(metadata string) docindex.Put {
 	return docindex.Put{URL: []byte("http://a.test/"), Crawl: []byte("c"), Metadata: []byte(metadata)}
 }
 
-// wantOwned puts the URL for each owner, in reverse, as discovered.
+// wantOwned puts the URL for each owner, as discovered, in reverse order, and compares the verdicts.
 func wantOwned(t *testing.T, s docindex.Store, when string, want docindex.Verdict) {
 	t.Helper()
 	var puts []docindex.Put
@@ -107,8 +107,8 @@ func ownersCompletedAtOnce(t *testing.T, s docindex.Store) {
 	wantOwned(t, s, "scheduled again", docindex.Same)
 }
 
-// News without an owner is of the document that a client has, or else of the one without an owner,
-// or else of one that is scheduled.
+// An update without an owner is of the document that a client has. If there is none, it is of the one
+// without an owner, and else of a scheduled one.
 func ownersNews(t *testing.T, s docindex.Store) {
 	add(t, s, ownedBy(owned[1]), ownedBy(owned[2]))
 	served := call(t, s, docindex.Request{PerQueue: 1, Scope: docindex.Scope{Crawl: []byte("c")}, Lease: time.Hour})
@@ -128,7 +128,7 @@ func ownersNews(t *testing.T, s docindex.Store) {
 	wantStates(t, s, 0, 0, 3)
 }
 
-// News without an owner leaves the owner to the document, with what metadata it brings.
+// An update without an owner leaves the document's owner as it is, whatever metadata it contains.
 func ownersKept(t *testing.T, s docindex.Store) {
 	for i, one := range owned[1:] {
 		p := ownedBy(one)

@@ -21,7 +21,7 @@ func purges(t *testing.T, s docindex.Store) {
 	if n := Count(t, s, nil); n.Scheduled != 2 || n.InTransit != 0 || n.Queues != 3 {
 		t.Errorf("counts are %+v; want 2 URLs in 3 queues", n)
 	}
-	wantURLs(t, call(t, s, any), "http://c.test/new") // a client has the one of a.test that was forgotten
+	wantURLs(t, call(t, s, any), "http://c.test/new") // a client has the deleted document of a.test
 	time.Sleep(time.Hour)
 	wantURLs(t, call(t, s, ofA), "http://a.test/new")
 	if n, err := s.Purge(t.Context(), docindex.Scope{Key: []byte("a.test")}, before.Add(time.Second)); err != nil || n != 1 {

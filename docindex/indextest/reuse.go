@@ -9,7 +9,7 @@ import (
 	"urlserver/docindex"
 )
 
-// interrupted calls do when it is asked for the left-th time whether it has ended.
+// interrupted is a context that calls do in the left-th call of Err.
 type interrupted struct {
 	context.Context
 	left int
@@ -24,10 +24,10 @@ func (c *interrupted) Err() error {
 	return c.Context.Err()
 }
 
-const reused = 1200 // URLs of a queue, more than any store looks at while it holds its lock
+const reused = 1200 // URLs of a queue: more than any store processes while it holds its lock
 
-// reuse has a queue be deleted, and another be made, while calls are at the first: stores may give
-// numbers again, which no caller is to feel.
+// reuse deletes a queue and makes another one while calls work on the first. A store may reuse the
+// queue's number; no caller may notice.
 func reuse(t *testing.T, s docindex.Store) {
 	old, key := docindex.Scope{Crawl: []byte("old")}, docindex.Scope{Crawl: []byte("old"), Key: []byte("a.test")}
 	for name, act := range map[string]func(context.Context, docindex.Scope) error{
@@ -53,7 +53,7 @@ func reuse(t *testing.T, s docindex.Store) {
 					fill(t, s, docindex.Scope{Crawl: []byte("new")}, "b.test")
 					fill(t, s, docindex.Scope{Crawl: []byte("new")}, "c.test")
 				}}
-				_ = act(ctx, scope) // it may say that it was disturbed
+				_ = act(ctx, scope) // it may return an error because of the deletion
 				found := ctx.left <= 0
 				fresh := docindex.Scope{Crawl: []byte("new")}
 				if n := Count(t, s, &fresh); found && n.Scheduled != 2*reused {

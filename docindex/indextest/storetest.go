@@ -15,8 +15,8 @@ import (
 	"urlserver/docindex"
 )
 
-// Run runs the suite. open returns a new, empty store that lives until the test ends; some tests
-// run in a synctest bubble.
+// Run runs the suite. open returns a new, empty store that is usable until the test ends. Some tests
+// call it in a synctest bubble.
 func Run(t *testing.T, open func(t *testing.T) docindex.Store) {
 	for _, c := range []struct {
 		name string
@@ -44,7 +44,7 @@ func Run(t *testing.T, open func(t *testing.T) docindex.Store) {
 	runTimed(t, open, leaseCases)
 	runTimed(t, open, callCases)
 	runTimed(t, open, heldCases)
-	runTimed(t, open, doorCases)
+	runTimed(t, open, consumerCases)
 	runTimed(t, open, againCases)
 	runTimed(t, open, dumpCases)
 	runTimed(t, open, recallCases)
@@ -77,7 +77,7 @@ func urls(texts ...string) (puts []docindex.Put) {
 	return puts
 }
 
-// take asks for candidates.
+// take takes up to max candidates.
 func take(t *testing.T, s docindex.Store, max int, reject ...string) *docindex.Batch {
 	t.Helper()
 	var b docindex.Batch
@@ -87,7 +87,7 @@ func take(t *testing.T, s docindex.Store, max int, reject ...string) *docindex.B
 	return &b
 }
 
-// texts are the URLs of a batch.
+// texts returns the URLs of a batch.
 func texts(b *docindex.Batch) (all []string) {
 	for i := range b.Len() {
 		all = append(all, string(b.At(i).URL))
@@ -102,7 +102,7 @@ func wantTexts(t *testing.T, b *docindex.Batch, want ...string) {
 	}
 }
 
-// end reports the outcome done for all of b.
+// end reports the outcome done for all documents of b.
 func end(t *testing.T, s docindex.Store, b *docindex.Batch) {
 	t.Helper()
 	var o docindex.Outcomes
@@ -229,7 +229,7 @@ func givenIDs(t *testing.T, s docindex.Store) {
 	if ids[string(a)] != "page-7" || len(ids) != 2 {
 		t.Errorf("DOC_IDs are %v; want page-7 for %s, and %s", ids, a, c)
 	}
-	// What the store gave is taken as well.
+	// The store also accepts a DOC_ID that it gave itself.
 	wantResult(t, put(t, s, docindex.Put{URL: b, DocID: []byte(ids[string(c)])}), 0, 0, 1)
 }
 
@@ -238,7 +238,7 @@ func idsDiffer(t *testing.T, s docindex.Store) {
 	for i := range 200 {
 		p := docindex.Put{URL: fmt.Appendf(nil, "http://a.example/%d", i)}
 		if i%3 == 0 {
-			p.DocID = fmt.Appendf(nil, "%d", 2*i+1) // some of the numbers a store might give
+			p.DocID = fmt.Appendf(nil, "%d", 2*i+1) // some of the numbers that a store might give
 		}
 		puts = append(puts, p)
 	}
@@ -313,7 +313,7 @@ func cancelled(t *testing.T, s docindex.Store) {
 	wantStates(t, s, 1, 0, 0)
 }
 
-// Active reports whether clients are served.
+// Active returns the active flag. An error fails the test.
 func Active(t testing.TB, s docindex.Frontier) bool {
 	t.Helper()
 	is, err := s.Active(t.Context())
@@ -323,7 +323,7 @@ func Active(t testing.TB, s docindex.Frontier) bool {
 	return is
 }
 
-// CrawlCounts counts crawls.
+// CrawlCounts returns the counts of up to max crawls. An error fails the test.
 func CrawlCounts(t testing.TB, s docindex.Crawls, max int) []docindex.CrawlCounts {
 	t.Helper()
 	counts, err := s.CrawlCounts(t.Context(), max)

@@ -6,8 +6,8 @@ import (
 	"time"
 )
 
-// AppendCandidate appends the line for a candidate; priority 0 and a spiderid that is empty are
-// left out.
+// AppendCandidate appends the line for a candidate. It leaves out a priority of 0 and an empty
+// spiderid.
 func AppendCandidate(dst, id, url []byte, priority int32, spiderID []byte) []byte {
 	dst = AppendString(append(dst, `{"doc_id":`...), id)
 	dst = AppendString(append(dst, `,"url":`...), url)
@@ -20,7 +20,7 @@ func AppendCandidate(dst, id, url []byte, priority int32, spiderID []byte) []byt
 	return append(dst, "}\n"...)
 }
 
-// AppendOutcome appends the line for an outcome, with its time in UTC; the zero time is left out.
+// AppendOutcome appends the line for an outcome, with its time in UTC. It leaves out the zero time.
 func AppendOutcome(dst []byte, o Outcome) []byte {
 	dst = AppendString(append(dst, `{"doc_id":`...), o.DocID)
 	dst = AppendString(append(dst, `,"url":`...), o.URL)
@@ -34,7 +34,7 @@ func AppendOutcome(dst []byte, o Outcome) []byte {
 	return append(dst, "}\n"...)
 }
 
-// AppendString appends text as a JSON string. What is not UTF-8 becomes U+FFFD.
+// AppendString appends text as a JSON string. Bytes that are not valid UTF-8 become U+FFFD.
 func AppendString(dst, text []byte) []byte {
 	for _, c := range text {
 		if c < ' ' || c > '~' || c == '\\' || c == '"' {

@@ -21,9 +21,9 @@ type Document struct {
 	Metadata []byte // JSON of any kind, as it stood in the line
 }
 
-// ParseDocument reads a line. Other members than Document's are ignored. With an error
-// Document has the fields that could be read, so that a DocID can still be answered
-// for. Slices may alias line.
+// ParseDocument parses a line. It ignores members that Document has no field for. With an error it
+// still returns the fields that it could parse, so that the caller can answer for the DocID. The
+// slices may alias line.
 func ParseDocument(line []byte) (Document, error) {
 	if d, ok := fastDocument(line); ok {
 		return d, nil
@@ -31,7 +31,8 @@ func ParseDocument(line []byte) (Document, error) {
 	return slowDocument(line)
 }
 
-// fastDocument does what slowDocument does where the line is plain and right.
+// fastDocument parses a valid line that flat can read, with the same result as slowDocument. ok is
+// false for all other lines.
 func fastDocument(line []byte) (d Document, ok bool) {
 	f := open(line)
 	for key, v, more := f.next(true); more; key, v, more = f.next(false) {
@@ -54,7 +55,7 @@ func fastDocument(line []byte) (d Document, ok bool) {
 	return d, !f.bad
 }
 
-// text returns the field for a member whose value is a string.
+// text returns the field for a member whose value is a string. It returns nil for any other member.
 func (d *Document) text(key string) *[]byte {
 	switch key {
 	case "url":
@@ -88,14 +89,14 @@ func slowDocument(line []byte) (d Document, err error) {
 	d.Priority, errs[2] = priorityOf(raw.Priority)
 	d.Crawl, errs[3] = textOf("crawl", raw.Crawl)
 	d.Key, errs[4] = textOf("key", raw.Key)
-	d.SpiderID, _ = textOf("spiderid", raw.SpiderID) // what is none says nothing
+	d.SpiderID, _ = textOf("spiderid", raw.SpiderID) // anything but a string counts as absent
 	if !absent(raw.Metadata) {
 		d.Metadata = raw.Metadata
 	}
 	return d, cmp.Or(errs[:]...)
 }
 
-// absent says that a member was not there, or null.
+// absent reports whether a member is missing or null.
 func absent(raw json.RawMessage) bool { return len(raw) == 0 || string(raw) == "null" }
 
 func idOf(raw json.RawMessage) ([]byte, error) {
@@ -131,7 +132,7 @@ func priorityOf(raw json.RawMessage) (int32, error) {
 	return p, nil
 }
 
-// saturated is the JSON integer in digits, or the nearest int32.
+// saturated parses a JSON integer. A number beyond the range of int32 becomes the nearest int32.
 func saturated(digits []byte) (int32, bool) {
 	n, err := strconv.ParseInt(string(digits), 10, 64)
 	if err != nil && !errors.Is(err, strconv.ErrRange) {

@@ -58,7 +58,7 @@ func TestParseDocument(t *testing.T) {
 	}
 }
 
-// TestFast makes sure that the lines that matter do not go the slow way.
+// TestFast checks that the fast parser takes the lines that are common.
 func TestFast(t *testing.T) {
 	for _, line := range []string{
 		`{"doc_id": "123", "url": "http://c.example/x?y=z&a=%20"}`,
@@ -85,7 +85,7 @@ func sameDocument(a, b Document) bool {
 
 func show(d Document) string { return fmt.Sprintf("%q", d) }
 
-// FuzzDocument holds the fast way to what encoding/json reads.
+// FuzzDocument compares the fast parser with encoding/json.
 func FuzzDocument(f *testing.F) {
 	for _, line := range []string{
 		`{"doc_id":"1","url":"http://a/","priority":3}`,
@@ -105,7 +105,7 @@ func FuzzDocument(f *testing.F) {
 		if err != nil || len(slow.DocID) == 0 || !json.Valid(line) {
 			return
 		}
-		// What was read and is written again is read the same.
+		// A document that is parsed, written and parsed again is the same.
 		again, err := ParseDocument(bytes.TrimSuffix(AppendCandidate(nil, slow.DocID, slow.URL, slow.Priority, slow.SpiderID), []byte("\n")))
 		want := Document{DocID: slow.DocID, URL: slow.URL, Priority: slow.Priority, SpiderID: slow.SpiderID}
 		if err != nil || !sameDocument(again, want) {

@@ -2,9 +2,8 @@ package ndjson
 
 import "bytes"
 
-// flat reads a JSON object without nesting and without escapes: the form nearly every
-// line has. What it does not understand is no error: it only says so, and
-// encoding/json decides.
+// flat parses a JSON object without nesting and without escapes. Nearly all lines have this form.
+// If it meets anything else it sets bad, which is no error: the caller uses encoding/json instead.
 type flat struct {
 	rest []byte
 	bad  bool
@@ -16,7 +15,7 @@ type value struct {
 	quoted bool
 }
 
-// open starts with the object in line.
+// open returns a flat for the object in line.
 func open(line []byte) flat {
 	f := flat{rest: line}
 	f.space()
@@ -24,7 +23,8 @@ func open(line []byte) flat {
 	return f
 }
 
-// next returns the next member; ok is false at the end, and where f gave up.
+// next returns the next member. first is true in the first call for an object. ok is false at the end
+// of the object, and if f set bad.
 func (f *flat) next(first bool) (key []byte, v value, ok bool) {
 	if f.bad {
 		return nil, v, false
@@ -82,8 +82,8 @@ func (f *flat) str() ([]byte, bool) {
 	return text, true
 }
 
-// number reads an integer. What makes it another number, such as a fraction, is left
-// and no member can follow it.
+// number reads an integer. It leaves what follows, such as a fraction, unread; next then finds
+// neither a comma nor the end, and gives up.
 func (f *flat) number() ([]byte, bool) {
 	n := integer(f.rest)
 	text := f.rest[:n:n]
@@ -105,7 +105,7 @@ func (f *flat) space() {
 	}
 }
 
-// integer is the length of the JSON integer that text begins with, or 0.
+// integer returns the length of the JSON integer at the start of text, or 0 if there is none.
 func integer(text []byte) int {
 	n := 0
 	if n < len(text) && text[n] == '-' {
@@ -121,8 +121,8 @@ func integer(text []byte) int {
 	return n
 }
 
-// plain says that text is printable ASCII without a backslash, which JSON
-// writes as it is. The quote is the caller's matter.
+// plain reports whether text is printable ASCII without a backslash, so that JSON needs no escapes
+// for it. It does not look for quotes; callers do.
 func plain(text []byte) bool {
 	for _, c := range text {
 		if c < ' ' || c > '~' || c == '\\' {

@@ -11,7 +11,7 @@ import (
 
 // Outcome is a line that says how a document ended.
 type Outcome struct {
-	DocID      []byte // of a number: its digits
+	DocID      []byte // the digits if the line has a number
 	URL        []byte
 	Word       []byte // the member "outcome"
 	Status     int
@@ -22,11 +22,11 @@ type Outcome struct {
 	At         time.Time // zero where absent
 }
 
-// maxCount bounds what a member that counts may be; all are far smaller.
+// maxCount is the largest valid value of a member that is a count. Real counts are far smaller.
 const maxCount = 999_999_999
 
-// ParseOutcome reads a line. Other members than Outcome's are ignored. Slices may
-// alias line.
+// ParseOutcome parses a line. It ignores members that Outcome has no field for. The slices may alias
+// line.
 func ParseOutcome(line []byte) (Outcome, error) {
 	if o, ok := fastOutcome(line); ok {
 		return o, nil
@@ -34,7 +34,8 @@ func ParseOutcome(line []byte) (Outcome, error) {
 	return slowOutcome(line)
 }
 
-// fastOutcome does what slowOutcome does where the line is plain and right.
+// fastOutcome parses a valid line that flat can read, with the same result as slowOutcome. ok is
+// false for all other lines.
 func fastOutcome(line []byte) (o Outcome, ok bool) {
 	f := open(line)
 	o.NoStatus = true
@@ -116,7 +117,7 @@ func count(digits []byte) (int, bool) {
 	return n, err == nil && 0 <= n && n <= maxCount
 }
 
-func truthOf(name string, raw json.RawMessage) (is, told bool, err error) {
+func truthOf(name string, raw json.RawMessage) (is, has bool, err error) {
 	switch {
 	case absent(raw):
 		return false, false, nil

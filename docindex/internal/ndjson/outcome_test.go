@@ -55,7 +55,7 @@ func sameOutcome(a, b Outcome) bool {
 		a.Status == b.Status && a.NoStatus == b.NoStatus && a.Changed == b.Changed && a.HasChanged == b.HasChanged && a.Attempts == b.Attempts && a.At.Equal(b.At)
 }
 
-// FuzzOutcome holds the fast way to what encoding/json reads.
+// FuzzOutcome compares the fast parser with encoding/json.
 func FuzzOutcome(f *testing.F) {
 	f.Add([]byte(`{"doc_id": "1", "url": "u", "outcome": "done", "status": 200, "attempts": 2, "at": "2026-01-02T03:04:05Z"}`))
 	f.Add([]byte(`{"doc_id":1,"status":-0,"at":"2026-01-02T03:04:05.5+01:00"}`))

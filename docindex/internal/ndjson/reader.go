@@ -9,26 +9,27 @@ import (
 	"io"
 )
 
-// ErrTooLong stands for a line over the limit; it was skipped, and the next can be read.
+// ErrTooLong says that a line was longer than the limit. The reader has skipped it, and can read the
+// next one.
 var ErrTooLong = errors.New("line too long")
 
-// ErrTooLarge ends a body that has more bytes than it may have.
+// ErrTooLarge says that a body has more bytes than its limit. It is final.
 var ErrTooLarge = errors.New("body too large")
 
-// Reader reads lines that end with \n or \r\n. Not safe for concurrent use.
+// Reader reads lines that end with \n or \r\n. It is not safe for concurrent use.
 type Reader struct {
 	in     *bufio.Reader
 	number int
 }
 
-// NewReader returns a Reader of lines of at most limit bytes, their end included.
+// NewReader returns a Reader of lines of at most limit bytes, line ends included.
 func NewReader(r io.Reader, limit int) *Reader {
 	return &Reader{in: bufio.NewReaderSize(r, limit)}
 }
 
-// Next returns the next line without its end; it is good until the next call. The last
-// line needs no end. ErrTooLong comes in place of a line; any other error is final, and
-// what the body had after its last line end is dropped with it.
+// Next returns the next line without its line end. The line is valid until the next call. The last
+// line of a body needs no line end. Next returns ErrTooLong in place of a line that is too long. Any
+// other error is final; Next then drops an incomplete last line.
 func (r *Reader) Next() ([]byte, error) {
 	line, err := r.in.ReadSlice('\n')
 	if err == io.EOF && len(line) > 0 {
@@ -46,7 +47,7 @@ func (r *Reader) Next() ([]byte, error) {
 	return bytes.TrimSuffix(line, []byte("\r")), nil
 }
 
-// skip drops the rest of a line and answers ErrTooLong, or why it has no end.
+// skip reads to the end of a line and returns ErrTooLong, or the error that it met before the end.
 func (r *Reader) skip() error {
 	for {
 		switch _, err := r.in.ReadSlice('\n'); err {
@@ -59,10 +60,10 @@ func (r *Reader) skip() error {
 	}
 }
 
-// Number is that of the line returned last, counted from 1.
+// Number returns the number of the last line that Next returned or skipped, counted from 1.
 func (r *Reader) Number() int { return r.number }
 
-// Limit returns a reader of r that fails with ErrTooLarge once more than n bytes come.
+// Limit returns a reader that reads from r, and fails with ErrTooLarge once r has more than n bytes.
 func Limit(r io.Reader, n int64) io.Reader { return &limited{r: r, left: n} }
 
 type limited struct {

@@ -8,17 +8,17 @@ import (
 	"urlserver/docindex"
 )
 
-var doorCases = []testCase{
-	{"doors: a host goes out at one", doorHost},
-	{"doors: a host is lent or here", doorLent},
-	{"doors: queues of many hosts", doorMixed},
-	{"doors: settings bind the slots", doorSettings},
-	{"doors: the slots' pauses bind calls", doorPause},
-	{"doors: what the slots return", doorReturn},
-	{"doors: crowded queue of a busy host", doorCrowd},
+var consumerCases = []testCase{
+	{"doors: a host goes out at one", consumerHost},
+	{"doors: a host is lent or here", consumerRemote},
+	{"doors: queues of many hosts", consumerMixed},
+	{"doors: settings bind the slots", consumerSettings},
+	{"doors: the slots' pauses bind calls", consumerPause},
+	{"doors: what the slots return", consumerReturn},
+	{"doors: crowded queue of a busy host", consumerCrowd},
 }
 
-func doorHost(t *testing.T, s docindex.Store) {
+func consumerHost(t *testing.T, s docindex.Store) {
 	add(t, s, urls("http://a.test/1", "http://a.test/2", "http://b.test/1", "http://b.test/2")...)
 	add(t, s, docindex.Put{URL: []byte("http://a.test/3"), Crawl: []byte("c")})
 	b := take(t, s, 1)
@@ -33,21 +33,21 @@ func doorHost(t *testing.T, s docindex.Store) {
 	wantStates(t, s, 0, 4, 1)
 }
 
-// doorLent has another daemon take documents: of hosts that nobody works on here, which wait then
-// until it is through and a gap has passed.
-func doorLent(t *testing.T, s docindex.Store) {
+// consumerRemote lets another daemon lease documents. It gets documents only of hosts that nobody
+// works on here. Those hosts then wait until it has finished and a gap has passed.
+func consumerRemote(t *testing.T, s docindex.Store) {
 	s.SetSlotGap(5 * time.Second)
 	add(t, s, urls("http://a.test/1", "http://a.test/2", "http://b.test/1", "http://b.test/2", "http://b.test/3")...)
 	here := take(t, s, 1)
 	wantTexts(t, here, "http://a.test/1")
-	lent := lease(t, s, 2, time.Minute)
-	wantTexts(t, lent, "http://b.test/1", "http://b.test/2")
+	remote := lease(t, s, 2, time.Minute)
+	wantTexts(t, remote, "http://b.test/1", "http://b.test/2")
 	wantTexts(t, take(t, s, 10), "http://a.test/2")
 	wantURLs(t, call(t, s, any))
 	end(t, s, here)
 	wantTexts(t, lease(t, s, 1, time.Second), "http://b.test/3") // a.test/2 is still here
-	end(t, s, lent)
-	time.Sleep(time.Second) // the other lease ends
+	end(t, s, remote)
+	time.Sleep(time.Second) // until the second lease ends
 	wantTexts(t, take(t, s, 10))
 	time.Sleep(5*time.Second - time.Millisecond)
 	wantTexts(t, take(t, s, 10))
@@ -56,7 +56,7 @@ func doorLent(t *testing.T, s docindex.Store) {
 	wantTexts(t, lease(t, s, 10, time.Minute))
 }
 
-func doorMixed(t *testing.T, s docindex.Store) {
+func consumerMixed(t *testing.T, s docindex.Store) {
 	var puts []docindex.Put
 	for _, text := range []string{"http://a.test/1", "http://b.test/1", "http://a.test/2", "http://b.test/2"} {
 		puts = append(puts, docindex.Put{URL: []byte(text), Key: []byte("both")})
@@ -70,7 +70,7 @@ func doorMixed(t *testing.T, s docindex.Store) {
 	wantURLs(t, call(t, s, any), "http://b.test/2")
 }
 
-func doorSettings(t *testing.T, s docindex.Store) {
+func consumerSettings(t *testing.T, s docindex.Store) {
 	add(t, s, urls("http://a.test/1", "http://a.test/2", "http://b.test/1", "http://b.test/2")...)
 	set(t, s, docindex.SetDelay, "a.test", 10)
 	b := take(t, s, 10)
@@ -84,7 +84,7 @@ func doorSettings(t *testing.T, s docindex.Store) {
 	wantTexts(t, take(t, s, 10), "http://a.test/2")
 }
 
-func doorPause(t *testing.T, s docindex.Store) {
+func consumerPause(t *testing.T, s docindex.Store) {
 	add(t, s, urls("http://a.test/1", "http://a.test/2")...)
 	b := take(t, s, 1)
 	var o docindex.Outcomes
@@ -96,7 +96,7 @@ func doorPause(t *testing.T, s docindex.Store) {
 	wantURLs(t, call(t, s, any), "http://a.test/2")
 }
 
-func doorReturn(t *testing.T, s docindex.Store) {
+func consumerReturn(t *testing.T, s docindex.Store) {
 	add(t, s, urls("http://a.test/1", "http://a.test/2", "http://b.test/1")...)
 	b := lease(t, s, 10, time.Minute)
 	var o docindex.Outcomes
@@ -111,15 +111,15 @@ func doorReturn(t *testing.T, s docindex.Store) {
 	}
 	time.Sleep(time.Second)
 	wantURLs(t, call(t, s, any), "http://b.test/1", "http://a.test/1", "http://a.test/2")
-	if err := s.Return(t.Context(), &o); err != nil { // it is not the slots' any more
+	if err := s.Return(t.Context(), &o); err != nil { // the slots no longer have it
 		t.Fatal(err)
 	}
 	wantStates(t, s, 0, 3, 0)
 }
 
-// doorCrowd has a queue full of URLs of a host that is worked on at the slots: others in the queue
-// may wait for a while, but nobody waits for the queue.
-func doorCrowd(t *testing.T, s docindex.Store) {
+// consumerCrowd fills a queue with URLs of a host that the slots work on. Other hosts' URLs in that queue
+// may wait for a while, but calls must not wait for the queue.
+func consumerCrowd(t *testing.T, s docindex.Store) {
 	add(t, s, urls("http://busy.test/")...)
 	b := take(t, s, 1)
 	var puts []docindex.Put
