@@ -53,7 +53,8 @@ func ClassOf(kind Kind, status int) Class {
 	return ClassInvalid
 }
 
-// Outcome is how a document ended. Its slices alias the [Outcomes] that it is from.
+// Outcome returns the word for how documents of the class ended: "done" for those that a spider
+// fetched, well or not.
 func (c Class) Outcome() string {
 	if c <= ClassNone {
 		return Done.String()

@@ -46,8 +46,8 @@ type Source interface {
 	// out and is the caller's, also when an error comes with it.
 	Candidates(ctx context.Context, max int, reject []string, b *Batch) error
 
-	// Outcomes holds outcomes in one growing buffer, as [Batch] holds candidates. The zero value is
-	// ready. It is not safe for concurrent use.
+	// Outcomes reports how documents ended. An error means that none of them was taken: keep them and
+	// try again. ErrUnwanted means that the index does not want outcomes, now or later.
 	Outcomes(ctx context.Context, o *Outcomes) error
 }
 
@@ -85,7 +85,11 @@ type Returner interface {
 
 // Putter stores documents and reads them.
 type Putter interface {
-	// Put is a URL to be stored. Only URL is needed.
+	// Put stores URLs in their order and sets the Verdict of each. A new URL is scheduled at its due
+	// time, or completed where that is Never. A URL is known once per crawl, key and owner (see
+	// [OwnerOf]), for ever. A known URL stays as it is, unless the Put is an Update; [UpdateRank] says
+	// which document an Update without an owner changes. An error means that the URLs without a
+	// verdict were not stored. To put the same again does no harm.
 	Put(ctx context.Context, p *Puts) (PutResult, error)
 
 	// Document returns a stored document, or ErrUnknown.

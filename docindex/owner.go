@@ -10,8 +10,7 @@ import (
 // document's owner, which its metadata names.
 //
 // A store keeps each document under a name that is made of the queue, the owner and the URL, and
-// keeps the owner of a document that is completed, though nothing else of its metadata. What a
-// document has instead of its URL to be known by would take the URL's place in that name.
+// keeps the owner of a document that is completed, though nothing else of its metadata.
 
 // OwnerRoom is how much longer an owner may be than the metadata that names it.
 const OwnerRoom = len(`,"spiderid":["` + DefaultSpider + `"]`)
@@ -71,8 +70,8 @@ func WithOwner(metadata, owner []byte) []byte {
 	return owner
 }
 
-// UpdateRank says of which document of a URL in a queue an update is that names no owner: of the
-// one with the lowest rank. Clients that fetched a URL need not say whose it was. So first comes
+// UpdateRank ranks the documents that an update without an owner may mean: those of one URL in a
+// queue. The update changes the one with the lowest rank. Clients that fetched a URL need not say whose it was. So first comes
 // the document that a URL Frontier client has, then the one without an owner, then one that is not
 // completed, then a completed one. If there is none, the update is of a new document without an
 // owner.

@@ -16,7 +16,7 @@ type Config struct {
 	DelayFactor   float64       // the gap is at least this times the last fetch's time; 0: off
 	MaxDelay      time.Duration // the longest gap that DelayFactor leads to
 	Patience      time.Duration // a group that cannot send for longer gives up its slot if others wait
-	RejectOver    int           // documents of a group from which on its hosts are rejected
+	RejectOver    int           // a group with more documents has its hosts rejected
 	Remember      int           // hosts without documents that stay known
 	Leases        bool          // a request needs the lease of its group; fixed
 	CountDocs     bool          // count documents by crawl, for ChangedGroups and Crawls; fixed

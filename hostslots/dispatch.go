@@ -236,7 +236,7 @@ func (s *Slots) preempt(now time.Duration, id uint32) {
 const maxLooks = 16
 
 // HasRoom reports whether a new group could have a slot: one is empty, or a group cannot use its
-// slot for longer than Config.Patience. Then no group waits that could use one.
+// slot for longer than Config.Patience. If it returns true, no waiting group could use the slot.
 func (s *Slots) HasRoom(now time.Duration) bool {
 	if s.table.firstEmpty != 0 {
 		return true

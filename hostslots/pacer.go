@@ -199,7 +199,8 @@ func (p *pacer) inherit(g *pace, c *carried, l Limits) {
 }
 
 // inheritForgotten obeys the Crawl-delay of a host that joins the group if the group may have been
-// forgotten since its last request. By the gaps of the hosts that it had then that was long ago.
+// forgotten since its last request. For the gaps of the hosts that it had then, enough time has
+// passed.
 func (p *pacer) inheritForgotten(g *pace, delay time.Duration) {
 	if delay > 0 && g.last < g.forgotten {
 		g.putOff(g.forgotten+delay, Moved)

@@ -34,9 +34,9 @@ func (s *Slots) closeTransaction(id uint32) {
 }
 
 // LinesWritten reports that the lines of the documents that were sent to a spider at or after from
-// reached its connection only now. It counts now as the last request to the group of the first of
-// them, and for the others as much later as they were sent after it. So no gap begins before now,
-// and the groups do not fall into step.
+// reached its connection only now. For the group of the first of them, the last request is at now.
+// For each other group it is as much later as its line was sent after the first. So no gap begins
+// before now, and the groups do not fall into step.
 func (s *Slots) LinesWritten(now time.Duration, spider uint32, from time.Duration) {
 	for id := s.table.newest(spider); id != 0; id = s.table.older(id) {
 		tx := s.table.transactions.At(id)
@@ -78,9 +78,9 @@ func (s *Slots) Overdue(now time.Duration) (spider uint32, how Lateness) {
 	return 0, InTime
 }
 
-// Lost ends the last transaction of a spider that has gone, so that by repeated calls the first
-// document is in front of its queue again in the end. The document is for the caller to Requeue
-// or End; it is 0 if the spider has no transaction.
+// Lost ends the latest transaction of a spider that has gone and returns its document, which the
+// caller passes to Requeue or End; 0 if the spider has no transaction. As the latest comes first,
+// repeated calls put the documents back in the order in which they were sent.
 func (s *Slots) Lost(now time.Duration, spider uint32) (doc uint32, how Lateness) {
 	id := s.table.newest(spider)
 	if id == 0 {

@@ -11,13 +11,13 @@ import (
 // tries for it.
 const addedLeases = 2
 
-// added are the hosts that a store which counts no documents knows by this daemon, while it has them not
-// reserved. Such a host counts as one document for as long as it is known, so somebody has to delete it: who
+// added are the hosts that this daemon added to a store that counts no documents, and that it has not
+// reserved now. Such a host counts as one document for as long as it is known, so somebody has to delete it: who
 // reserves it when it is released with nothing held, and this daemon when it has not tried for it for a
 // while, or ends. The zero value is ready.
 type added struct {
 	since map[string]time.Time
-	queue []addedHost // in order of time; one that since has not is void
+	queue []addedHost // in order of time; an entry whose time differs from since is outdated
 }
 
 type addedHost struct {

@@ -7,8 +7,9 @@ import (
 	"urlserver/urlserver/engine"
 )
 
-// Cancel ends documents of crawls that are over, wherever they are held, each with its outcome's kind, and answers how
-// many will not be sent. Those at spiders go on, and are not sent again. It waits for an answer of the index that some may be in.
+// Cancel ends documents of stopped or expired crawls, each with the outcome that o has for it, and
+// returns how many will not be sent. Documents at spiders go on, and are not sent again. If the index
+// is being asked, Cancel waits for its answer, as documents may be in it.
 func (d *Daemon) Cancel(ctx context.Context, o *docindex.Outcomes) (ended int, err error) {
 	answer := make(chan int, 1)
 	err = d.ask(context.WithoutCancel(ctx), func(e *engine.Engine) { // o is ours until the owner is through
@@ -43,7 +44,7 @@ func (d *Daemon) AtSpiders(ctx context.Context, o *docindex.Outcomes) error {
 	return nil
 }
 
-// Forget ends documents that the index has forgotten, as Condemn does, without an outcome.
+// Forget ends documents that the index has forgotten, as Cancel does, without an outcome.
 func (d *Daemon) Forget(o *docindex.Outcomes) {
 	_ = d.ask(context.Background(), func(e *engine.Engine) { e.Forget(o) }) // a daemon that has stopped sends nothing
 }

@@ -25,8 +25,8 @@ const (
 // docindex.max_retry.
 //
 // Where the index answers that it wants no outcomes (docindex.ErrUnwanted), the cause may be a proxy during a
-// deploy. So they are kept and offered again, with pauses that double up to an hour, and nothing is choked
-// for them: past docindex.outcomes_max new ones are dropped. When the pauses have reached an hour, only the
+// deploy. So they are kept and offered again, with pauses that double up to an hour. They cause no
+// back-pressure: when there are docindex.outcomes_max of them, new ones are dropped. When the pauses have reached an hour, only the
 // oldest call's are kept.
 type outbox struct {
 	what   string // it delivers, for the log

@@ -168,7 +168,7 @@ func (r *Reserver) surrender(ctx context.Context, releases []engine.Release) {
 	}
 }
 
-// do does what a Claims asks for. What is not answered within a quarter of a lease is left without answer.
+// do carries out a LeaseBatch. It gives up calls that take longer than a quarter of a lease.
 func (r *Reserver) do(ctx context.Context, c *engine.LeaseBatch) {
 	r.reportHoldings(ctx, c)
 	ctx, cancel := context.WithTimeout(ctx, r.Lease/4)
@@ -187,7 +187,7 @@ type release struct {
 	next time.Time
 }
 
-// owe has groups be given back with the next release.
+// owe adds groups to the next release.
 func (r *Reserver) owe(releases ...engine.Release) {
 	now := r.clock()
 	for _, rel := range releases {
