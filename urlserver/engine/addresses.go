@@ -47,7 +47,8 @@ func (a *addresses) of(host uint32) *address { return a.byHost.At(host) }
 // not, the selection is over: the host is looked up, moves, or its document has ended.
 func (e *Engine) isAddressCurrent(t hostslots.Selection) bool {
 	a := e.dns.addresses.of(t.Host)
-	if e.now >= a.until && !a.fresh && !faulty(faultStay) && !e.isCheckPending(t.Host, a) && e.checkAddress(t.Host, a) {
+	if e.now >= a.until && !a.fresh && !faulty(faultStay) && !e.isCheckPending(t.Host, a) &&
+		e.checkAddress(t.Host, a) {
 		return false
 	}
 	a.fresh = false

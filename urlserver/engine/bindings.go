@@ -90,7 +90,8 @@ func (e *Engine) bind(host uint32, addr netip.Addr) {
 // ago: its address is the same, and the group is leased, so any change of the binding has to wait
 // for that lease.
 func (e *Engine) stillBound(host uint32, b *binding) bool {
-	return b.at > 0 && e.now-b.at < e.opt.Lease && e.slots.Host(host).Leased() && e.isIn(host, e.ruleFor(host, b.addr).Group, b.addr)
+	return b.at > 0 && e.now-b.at < e.opt.Lease && e.slots.Host(host).Leased() &&
+		e.isIn(host, e.ruleFor(host, b.addr).Group, b.addr)
 }
 
 // propose asks the reservation for the group of a host, with the next batch.

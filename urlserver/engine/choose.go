@@ -37,7 +37,7 @@ const (
 	unknownWait     = 250 * time.Millisecond // of a spider without an answer, where a slot might leave another one for it
 	recently        = 5 * time.Second        // an answer's weight falls by e in that time
 	tryFactor       = 8                      // times its wait: a slow spider is idle for so long before it is tried again
-	stuckAfter      = 10 * time.Millisecond  // that lines wait for a spider's socket: it gets no more until they have left
+	stuckAfter      = 10 * time.Millisecond  // a spider whose lines wait for so long for its socket gets no more
 	leastTry        = time.Second            // and at least for so long
 )
 
@@ -119,7 +119,8 @@ func (e *Engine) mayHave(sp *spider) bool {
 // It costs O(spiders).
 func (e *Engine) anyUnanswered() bool {
 	return slices.ContainsFunc(e.spiders.byID, func(sp *spider) bool {
-		return sp != nil && !sp.gone && sp.notBefore == 0 && sp.done == 0 && sp.inFlight < e.cfg.Spider.MaxInFlight && sp.inFlight >= e.window(sp)
+		return sp != nil && !sp.gone && sp.notBefore == 0 && sp.done == 0 &&
+			sp.inFlight < e.cfg.Spider.MaxInFlight && sp.inFlight >= e.window(sp)
 	})
 }
 
@@ -203,8 +204,10 @@ func (e *Engine) spiderFor(t hostslots.Selection) uint32 {
 	if e.spiders.byID[best].recent.answers == 0 {
 		limit = max(limit, muchSlower*unknownWait)
 	}
-	if last := t.Spider; c.ready.Has(last) && !e.spiders.byID[last].stuck(e.now) && e.spiders.byID[last].wait(e.now) <= limit {
-		return last
+	if last := t.Spider; c.ready.Has(last) {
+		if sp := e.spiders.byID[last]; !sp.stuck(e.now) && sp.wait(e.now) <= limit {
+			return last
+		}
 	}
 	return best
 }

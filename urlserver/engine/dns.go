@@ -31,7 +31,7 @@ const (
 type dns struct {
 	lookups    map[string]struct{} // names whose answer is to come
 	failing    map[uint32]*failing // by host; each host is pinned
-	retries    timeheap.Heap       // failing hosts without a look-up under way, by when to look up again, or to forget them
+	retries    timeheap.Heap       // failing hosts with no look-up under way, by when to look up or forget them
 	retrying   int                 // look-ups of failing names that are under way
 	down       bool                // the last answer was that no name server can be used
 	answeredAt time.Duration       // when the last other answer came
@@ -160,7 +160,8 @@ func (e *Engine) docOfFailing(host uint32, f *failing) {
 // returnFailing returns the documents of a failing host to the index if failing hosts have too
 // many.
 func (e *Engine) returnFailing(host uint32, f *failing) {
-	if e.slots.Host(host).Docs() == 0 || faulty(faultIntake) || !f.returning && (!e.opt.Exact || e.slots.Counts().Failing <= e.failingMost()) {
+	if e.slots.Host(host).Docs() == 0 || faulty(faultIntake) ||
+		!f.returning && (!e.opt.Exact || e.slots.Counts().Failing <= e.failingMost()) {
 		return
 	}
 	f.returning = true

@@ -12,12 +12,12 @@
 //   - robotsFetches fetches, keeps and applies robots.txt.
 //   - spiders has the connections, the spider pools, and the documents that are suspects.
 //   - outcomes has what ended or is to end, and what is to go back to the index.
-//   - leases acquires, extends and releases the leases of host groups, asks for bindings, and reports
-//     how many documents are held.
+//   - leases acquires, extends and releases the leases of host groups, asks for bindings, and
+//     reports how many documents are held.
 //   - tracer follows sampled documents.
 //
-// Package hostslots has the documents, their pace and their transactions. A component's methods touch
-// only its own fields. What concerns several components is a method of Engine.
+// Package hostslots has the documents, their pace and their transactions. A component's methods
+// touch only its own fields. What concerns several components is a method of Engine.
 //
 // # The run loop
 //
@@ -29,16 +29,14 @@
 //
 // # The way of a document
 //
-//  1. Step puts a request into Out.Ask. Its answer is parsed by Prepared.Prepare, and comes back by
-//     Answered.
-//  2. The next steps take the candidates. A new one is offered to the slots; its host is resolved
-//     (Out.Lookups, Resolved), bound to a group and, where daemons share a reservation, leased
-//     (Out.Leases, LeasesAnswered).
-//  3. When the slots select the document, the engine checks the rules, the address and robots.txt
-//     (Out.Fetches, Fetched), and sends it to a spider (Out.Dirty, Output, Written).
-//  4. The spider's status comes by Lines. When the spider is lost, the document is queued again, or
-//     ends when its attempts are used up.
-//  5. The outcome goes to Out.Outcomes, or the document goes back to the index by Out.Returns.
+// 1. Step puts a request into Out.Ask. Its answer is parsed by Prepared.Prepare, and comes back by
+// Answered. 2. The next steps take the candidates. A new one is offered to the slots; its host is
+// resolved (Out.Lookups, Resolved), bound to a group and, where daemons share a reservation, leased
+// (Out.Leases, LeasesAnswered). 3. When the slots select the document, the engine checks the rules,
+// the address and robots.txt (Out.Fetches, Fetched), and sends it to a spider (Out.Dirty, Output,
+// Written). 4. The spider's status comes by Lines. When the spider is lost, the document is queued
+// again, or ends when its attempts are used up. 5. The outcome goes to Out.Outcomes, or the
+// document goes back to the index by Out.Returns.
 //
 // An Engine is not safe for concurrent use: one goroutine owns it.
 package engine

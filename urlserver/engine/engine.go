@@ -192,7 +192,8 @@ func (e *Engine) apply(cfg configs.Config) {
 // Advance sets the time: now since the daemon's start on a monotonic clock, which decides, and the
 // wall clock's time, which only dates outcomes. Call it before each round of events.
 func (e *Engine) Advance(now time.Duration, wall time.Time) {
-	if e.wakeBy > 0 && now-e.wakeBy > stall { // what spiders said while the daemon, or its machine, stood still is heard first
+	if e.wakeBy > 0 && now-e.wakeBy > stall {
+		// The daemon stood still. It first reads what spiders said meanwhile.
 		e.slots.IgnoreSilenceUntil(now + hearTime)
 	}
 	e.wakeBy = now // there is more to do at once

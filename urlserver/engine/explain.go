@@ -45,8 +45,8 @@ func (e *Engine) Explain(name []byte) (x Explanation, known bool) {
 		return x, false
 	}
 	x = Explanation{HostView: e.slots.Host(id).View(), Now: e.now}
-	figures := e.outcomes.byHost.look(id, name)
-	x.Fetched = figures.view()
+	counters := e.outcomes.byHost.look(id, name)
+	x.Fetched = counters.view()
 	e.slots.Host(id).Origins(func(o uint32) { x.Robots = e.robots.entry(o).Entry })
 	x.Target, x.Judged = e.blockedTarget(id), e.verdictWait(id)
 	x.CrawlWait = x.Queued > 0 && !x.Offers && !x.Suspended

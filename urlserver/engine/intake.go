@@ -189,14 +189,16 @@ func (e *Engine) WakeIndex() {
 
 // askIndex asks the doc index for candidates if a slot is free and no held document can fill it.
 func (e *Engine) askIndex(due *waiter) {
-	if e.intake.asking && !faulty(faultAsk) || e.intake.batch != nil || e.rules.next != 0 || e.sending.stopping || e.sending.backpressure || e.noSpiders() || !e.needsCandidates() {
+	if e.intake.asking && !faulty(faultAsk) || e.intake.batch != nil || e.rules.next != 0 ||
+		e.sending.stopping || e.sending.backpressure || e.noSpiders() || !e.needsCandidates() {
 		return
 	}
 	if e.dns.down || len(e.dns.failing) >= maxFailing {
 		e.intake.askAt = max(e.intake.askAt, e.intake.answeredAt+e.cfg.DocIndex.Retry) // what comes may go back at once
 	}
 	if e.intake.askAt > e.now && e.slots.Unrejected() != e.intake.unrejected {
-		e.intake.askAt = min(e.intake.askAt, e.intake.answeredAt+e.cfg.DocIndex.Retry) // hosts may be had that were left out
+		// Hosts that were left out may have documents.
+		e.intake.askAt = min(e.intake.askAt, e.intake.answeredAt+e.cfg.DocIndex.Retry)
 	}
 	if e.intake.askAt > e.now {
 		due.after(e.intake.askAt - e.now)

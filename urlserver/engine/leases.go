@@ -33,7 +33,8 @@ func (c *LeaseBatch) reset(now time.Duration) {
 	clear(c.Extends)
 	clear(c.Acquires)
 	*c = LeaseBatch{
-		Reports: c.Reports[:0], Releases: c.Releases[:0], Binds: c.Binds[:0], Extends: c.Extends[:0], Acquires: c.Acquires[:0], began: now,
+		Reports: c.Reports[:0], Releases: c.Releases[:0], Binds: c.Binds[:0], Extends: c.Extends[:0],
+		Acquires: c.Acquires[:0], began: now,
 	}
 }
 

@@ -67,7 +67,8 @@ func (ss *spiders) peerAt(addr string) *peer {
 func (ss *spiders) dropPeer() {
 	oldest := ""
 	for addr, p := range ss.peers {
-		if o := ss.peers[oldest]; p.connected == 0 && (o == nil || p.until < o.until || p.until == o.until && addr < oldest) {
+		if o := ss.peers[oldest]; p.connected == 0 &&
+			(o == nil || p.until < o.until || p.until == o.until && addr < oldest) {
 			oldest = addr
 		}
 	}

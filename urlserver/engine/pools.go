@@ -104,7 +104,8 @@ func (p *pools) add(no uint32, spiderID string) {
 // unusedPool returns a pool without spiders and documents, or 0.
 func (e *Engine) unusedPool() uint32 {
 	for no := 1; no < len(e.spiders.pools.all); no++ {
-		if e.spiders.pools.all[no].connected == 0 && !e.slots.Pool(poolQueue(uint32(no), false)).HasDocs() && !e.slots.Pool(poolQueue(uint32(no), true)).HasDocs() {
+		if e.spiders.pools.all[no].connected == 0 && !e.slots.Pool(poolQueue(uint32(no), false)).HasDocs() &&
+			!e.slots.Pool(poolQueue(uint32(no), true)).HasDocs() {
 			return uint32(no)
 		}
 	}

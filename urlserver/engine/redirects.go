@@ -56,7 +56,8 @@ func (e *Engine) endBlockedFetches(host uint32) {
 
 // isBlocked reports whether the operator or a rule blocks a host.
 func (e *Engine) isBlocked(host uint32) bool {
-	if _, bound := e.slots.Host(host).GroupID(); !bound { // the slots have the limits that it had when it was bound last
+	if _, bound := e.slots.Host(host).GroupID(); !bound {
+		// The slots have the limits from when it was bound last.
 		return e.slots.Host(host).BlockedUntil() > e.now || e.ruleFor(host, netip.Addr{}).Block
 	}
 	return e.slots.Host(host).Blocked()

@@ -98,7 +98,11 @@ func (e *Engine) startRequestsOf(try hostslots.OwnQueue, budget *int, due *waite
 			due.after(wait)
 			return
 		}
-		for host := e.slots.NextOwnRequestHost(e.now, try); host != 0 && !(e.areRulesApplied(host) && e.isBound(host)); host = e.slots.NextOwnRequestHost(e.now, try) {
+		for {
+			host := e.slots.NextOwnRequestHost(e.now, try)
+			if host == 0 || e.areRulesApplied(host) && e.isBound(host) {
+				break
+			}
 			if *budget--; *budget <= 0 {
 				return
 			}
@@ -130,7 +134,8 @@ func (e *Engine) Fetched(id uint32, resp robots.Response) {
 		Took: e.now - t.started, Status: resp.Status, RetryAfter: resp.RetryAfter,
 	})
 
-	if errors.Is(resp.Err, robots.ErrLate) || errors.Is(resp.Err, robots.ErrBusy) { // this process stood still, or lacks room
+	if errors.Is(resp.Err, robots.ErrLate) || errors.Is(resp.Err, robots.ErrBusy) {
+		// This process stood still, or lacks room.
 		e.slots.Host(t.host).QueueOwnRequest(e.now, id, t.try)
 		e.noteRedirected(id, t)
 		e.endBlockedFetches(t.host) // it may be blocked since the request went out

@@ -219,7 +219,8 @@ func (e *Engine) triesSooner(c *spiderPool, queue, a, b uint32, company int) boo
 // few.
 func (e *Engine) fits(c *spiderPool, queue, id uint32, company int) bool {
 	sp := e.spiders.byID[id]
-	return sp.listens(e.now) && sp.inFlight < e.allowance(sp) && sp.inFlight-len(sp.longFetches) < company && (c.reserved != id || c.reservedFor == queue)
+	return sp.listens(e.now) && sp.inFlight < e.allowance(sp) && sp.inFlight-len(sp.longFetches) < company &&
+		(c.reserved != id || c.reservedFor == queue)
 }
 
 // reserve gives a spider nothing else until the first suspect of a queue fits there: for one
