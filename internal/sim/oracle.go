@@ -8,48 +8,48 @@ import (
 	"time"
 )
 
-// oracle watches the daemon from outside. Its methods tell it, in order, what
-// goes in and what comes out; complaint is the first thing wrong.
+// oracle checks the daemon from outside. Its methods are called, in order, with what
+// goes into the daemon and what comes out; complaint is the first violation.
 type oracle struct {
 	set       limits
 	now       time.Duration
 	wall      time.Time
 	complaint *Complaint
 
-	docs      []document // by DOC_ID, which is a number here
+	docs      []document // by DOC_ID, which is a number in the simulation
 	hosts     map[string]*host
 	origins   map[string]*origin
 	groups    map[string]*group // by address or name
 	open      map[string]*transaction
-	used      map[string]uint64 // by TRANS_ID without its generation: the last one
+	used      map[string]uint64 // last generation, by TRANS_ID without its generation
 	spiders   map[uint32]*spiderView
 	silences  []silence      // by time
 	ages      []*transaction // by time
 	trips     map[uint32]*trip
-	ended     map[uint32]struct{} // trips
-	turned    map[uint32]*trip    // of them: those that were turned away
-	heavy     map[*group]struct{} // with more documents than limits.rejectOver
+	ended     map[uint32]struct{} // trips that have ended
+	turned    map[uint32]*trip    // of these, the ones that ended at a blocked host
+	heavy     map[*group]struct{} // groups with more documents than limits.rejectOver
 	answered  int                 // documents with DONE and no outcome yet
 	held      int
 	arrivals  uint32
 	unseen    bool             // lines may be lost before the oracle sees them
-	suspected int              // documents held that were lost with a spider
-	lostAt    time.Duration    // when a connection was lost last
-	muteSince [3]time.Duration // by reason; negative: not
-	movers    []*host          // that are to be asked elsewhere
+	suspected int              // held documents that were lost with a spider
+	lostAt    time.Duration    // when the last connection was lost
+	muteSince [3]time.Duration // since when sending is disabled, by reason; negative: it is not
+	movers    []*host          // hosts that are to move to another address
 	asking    bool
 	asks      int
 	judging   bool          // a question about robots.txt has no answer yet
-	judgesAt  time.Duration // no question about robots.txt before
+	judgesAt  time.Duration // no question about robots.txt is allowed before
 	ruledAt   time.Duration // when settings changed last
-	slowest   time.Duration // the longest gap that settings ever asked for
-	answers   time.Duration // for so long some name server has answered, as most do
+	slowest   time.Duration // the longest gap of all settings so far
+	answers   time.Duration // total time in which name servers answered
 	figures   Report
-	late      *late    // nil: each thing is heard of when it is done
-	service   *service // nil: it does not matter how long documents take
+	late      *late    // nil: the oracle sees each event at the moment at which it happens
+	service   *service // nil: the oracle does not check how long documents wait
 }
 
-// document is what the oracle knows of a DOC_ID.
+// document is what the oracle knows about a DOC_ID.
 type document struct {
 	origin   *origin
 	url      uint64 // hash of its URL
@@ -58,16 +58,16 @@ type document struct {
 	ended    time.Duration
 	arrival  uint32
 	priority int32
-	sends    uint8 // that count as attempts
-	company  int   // young documents that were lost together with it, and itself
+	sends    uint8 // how often it was sent, as far as that counts as an attempt
+	company  int   // number of young documents that were lost together with it, with itself
 	lasted   bool  // it was lost after its spider had worked at it for a status timeout
-	lost     bool  // it was, with its spider
-	alone    bool  // the last time by itself
+	lost     bool  // it was lost with its spider
+	alone    bool  // it may have been the cause of the last loss by itself
 	sent     bool
 	held     bool
 	ever     bool // has ended before
 	answered bool
-	judged   bool // a verdict on it was made aside, and not used yet
+	judged   bool // a verdict on it was made outside the engine, and not used yet
 	invalid  bool
 	code     int16
 }
@@ -77,7 +77,7 @@ type origin struct {
 	host  *host
 	trip  uint32 // the last one
 	lanes []lane
-	paid  time.Duration // no question about its documents before
+	paid  time.Duration // no question about its documents is allowed before
 	robotsState
 }
 
@@ -96,38 +96,38 @@ type arrival struct {
 type host struct {
 	name     string
 	origins  []*origin
-	told     netip.Addr       // last answer about it; invalid: none, or a failure
-	until    time.Duration    // the daemon may take the last answer for true until then; 0: not known
-	lookups  int              // of its name, that are under way
+	told     netip.Addr       // address that the last look-up gave; invalid: none
+	until    time.Duration    // the daemon may use the last answer until then; 0: not known
+	lookups  int              // look-ups of its name that are running
 	fresh    bool             // a look-up has ended, and no line was sent since
-	failed   bool             // last answer about it
-	none     bool             // it was that there is no address
-	failedAt time.Duration    // the first of the failures in a row
-	failing  time.Duration    // of the time in which name servers answer: since when each answer was a failure for now
+	failed   bool             // the last look-up failed
+	none     bool             // the last look-up said that there is no address
+	failedAt time.Duration    // the first of the consecutive failures
+	failing  time.Duration    // value of oracle.answers at that failure
 	givenUp  [2]time.Duration // the first and the last failure after which the daemon may have given the name up
-	addr     netip.Addr       // asked, while at is not nil
-	going    netip.Addr       // where it is to be asked when no request to it is open; invalid: where it is
-	at       *group           // while documents are held or a request is open; nil: not seen yet
-	groups   []*group         // it was ever told to be in
-	to       *group           // that it is to join when no request to it is open; where the oracle is late: or is in; nil: none
+	addr     netip.Addr       // where requests go, while at is not nil
+	going    netip.Addr       // address that it moves to when no request to it is open; invalid: it does not move
+	at       *group           // its group, while documents are held or a request is open; else nil
+	groups   []*group         // all groups that it may ever have been in
+	to       *group           // the group that it joins when no request to it is open; if late is set, also the one it is in
 	held     int
 	trips    int // of its origins, under way
 	open     int
 	last     time.Duration // last request
-	floor    time.Duration // no request before
+	floor    time.Duration // no request is allowed before
 	delay    time.Duration // Crawl-delay
-	delayAt  time.Duration // since when
-	longest  time.Duration // it ever was
+	delayAt  time.Duration // since when delay holds
+	longest  time.Duration // longest delay so far
 	blocked  [2]time.Duration
-	stays    uint32          // counts how often it came to a group
-	slowIn   uint32          // of them: the last in which its Crawl-delay was noted
-	asked    []time.Duration // where the oracle is late: since when each request was really decided on
-	ended    []time.Duration // where the oracle is late: ends of requests
-	batch    time.Duration   // where the oracle is late: when the document of the last request was taken
+	stays    uint32          // counts how often it entered a group
+	slowIn   uint32          // value of stays when its Crawl-delay was last added to its group
+	asked    []time.Duration // only if late is set: moment.since of each request
+	ended    []time.Duration // only if late is set: ends of requests
+	batch    time.Duration   // only if late is set: when the document of the last request was taken
 }
 
-// stay is a host's membership of a group; it is over when the host has gone,
-// or come again.
+// stay is a host's membership of a group. It is over when the host has left the group,
+// also if the host has entered it again.
 type stay struct {
 	host *host
 	n    uint32
@@ -138,19 +138,19 @@ func (s stay) over(g *group) bool { return s.host.at != g || s.host.stays != s.n
 type group struct {
 	name    string
 	open    int
-	joining int // open requests to hosts that are to join it; where the oracle is late: or are in it
+	joining int // open requests to hosts that are to join it; if late is set, also to hosts that are in it
 	asked   bool
-	held    int // documents of hosts at it
+	held    int // held documents of its hosts
 	last    time.Duration
-	floor   time.Duration // no request before
-	took    time.Duration // by the last fetch that came to an end
-	tookAt  time.Duration // its end
+	floor   time.Duration // no request is allowed before
+	took    time.Duration // time that the last completed fetch took
+	tookAt  time.Duration // end of that fetch
 	backoff time.Duration // gap while backing off
-	longest time.Duration // Crawl-delay of any host that may have been in it
-	work    time.Duration // that all requests to it take at its pace
-	slow    []stay        // those with a Crawl-delay, and some that are over
-	bound   []stay        // those that are at it, and some that are over
-	since   time.Duration // where the oracle is late: since when its last request was really decided on
+	longest time.Duration // longest Crawl-delay of any host that may have been in it
+	work    time.Duration // total time that all requests to it take at its pace
+	slow    []stay        // hosts with a Crawl-delay, and some stays that are over
+	bound   []stay        // hosts in it, and some stays that are over
+	since   time.Duration // only if late is set: moment.since of its last request
 }
 
 type transaction struct {
@@ -159,10 +159,10 @@ type transaction struct {
 	host     *host
 	group    *group
 	spider   uint32
-	at       time.Duration // its line came out
-	since    time.Duration // no status since; may be earlier than at
-	flying   bool          // its line may not be on the wire
-	maybe    bool          // it may be silent for too long already
+	at       time.Duration // when its line came out
+	since    time.Duration // last status, or when it was sent; may be earlier than at
+	flying   bool          // its line may not be on the wire yet
+	maybe    bool          // its status timeout may have passed
 	finished bool
 	suspect  bool // its document was lost before
 }
@@ -174,12 +174,12 @@ type silence struct {
 
 type spiderView struct {
 	inFlight  int
-	heard     time.Duration // last status of what it has; negative: none
-	stale     time.Duration // last one of what it had, or never had; negative: none
+	heard     time.Duration // last status of an open transaction; negative: none
+	stale     time.Duration // last stale status; negative: none
 	fetches   fetches
-	suspects  int            // documents there that were lost with a spider
-	condemned bool           // its connection has to end
-	all       []*transaction // open ones, and some that are not
+	suspects  int            // its documents that were lost with a spider before
+	condemned bool           // the daemon has to close its connection
+	all       []*transaction // open ones, and some that have ended
 	flying    []*transaction
 }
 
@@ -192,7 +192,7 @@ func newOracle(set limits, documents int) *oracle {
 	}
 }
 
-// doc returns what is known of a DOC_ID; nil: there is no such document.
+// doc returns the document of a DOC_ID, or nil if there is none.
 func (o *oracle) doc(id string) *document {
 	n, err := strconv.ParseUint(id, 10, 32)
 	if err != nil || int(n) >= len(o.docs) {
@@ -201,14 +201,14 @@ func (o *oracle) doc(id string) *document {
 	return &o.docs[n]
 }
 
-// wrong complains, unless something was wrong before.
+// wrong records a violation, unless one was recorded before.
 func (o *oracle) wrong(rule Rule, format string, args ...any) {
 	if o.complaint == nil {
 		o.complaint = &Complaint{Rule: rule, At: o.now, Text: fmt.Sprintf(format, args...)}
 	}
 }
 
-// tell says what time it is.
+// tell sets the oracle's clocks.
 func (o *oracle) tell(now time.Duration, wall time.Time) { o.now, o.wall = now, wall }
 
 func (o *oracle) host(name string) *host {
@@ -229,7 +229,7 @@ func (o *oracle) group(name string) *group {
 	return g
 }
 
-// origin finds the origin of a URL in serialised form.
+// origin returns the origin of a URL in serialised form. It adds the origin if it is new.
 func (o *oracle) origin(url string) *origin {
 	key := url[:targetAt(url)]
 	if found := o.origins[key]; found != nil {
@@ -242,7 +242,7 @@ func (o *oracle) origin(url string) *origin {
 	return made
 }
 
-// targetAt is where path and query begin in a URL.
+// targetAt returns the index at which path and query begin in a URL.
 func targetAt(url string) int {
 	authority := strings.Index(url, "://") + len("://")
 	if i := strings.IndexByte(url[authority:], '/'); i >= 0 {
@@ -251,7 +251,7 @@ func targetAt(url string) int {
 	return len(url)
 }
 
-// hostOf is the host of an origin, without brackets.
+// hostOf returns the host of an origin, without brackets.
 func hostOf(origin string) string {
 	_, name, _ := strings.Cut(origin, "://")
 	if v6, ok := strings.CutPrefix(name, "["); ok {
@@ -262,7 +262,7 @@ func hostOf(origin string) string {
 	return name
 }
 
-// Reasons to send nothing at all.
+// Reasons why nothing is sent.
 const (
 	paused = iota
 	choked
@@ -276,24 +276,24 @@ func (o *oracle) mute(reason int, on bool) {
 	}
 }
 
-// block says that a host is blocked until a moment; one that is past: no more.
+// block records that a host is blocked until a moment. A moment in the past ends the block.
 func (o *oracle) block(name string, until time.Duration) {
 	h := o.host(name)
 	h.blocked = [2]time.Duration{o.now, until}
 	o.turnAway(h)
 }
 
-// resolved hears what the daemon is told of a host's address.
+// resolved records the result of a look-up that the daemon gets.
 func (o *oracle) resolved(name string, addr netip.Addr, err error) {
 	h := o.host(name)
 	if isDown(err) {
-		return // that says nothing of the name
+		return // no name server answered
 	}
 	forNow := err != nil && err != errNoAddress
 	if forNow && (!h.failed || h.none) {
 		h.failing, h.failedAt = o.answers, o.now
 	}
-	if !forNow || h.held == 0 || !h.told.IsValid() { // else what is held keeps the address that it was told of before
+	if !forNow || h.held == 0 || !h.told.IsValid() { // else held documents keep the address of the look-up before
 		h.told = addr
 	}
 	h.failed, h.none = err != nil, err != nil && !forNow
@@ -313,7 +313,7 @@ func (o *oracle) resolved(name string, addr netip.Addr, err error) {
 	o.turnAway(h)
 }
 
-// looksUp hears that the daemon looks a host's name up; lookedUp, that it has the answer.
+// looksUp records that the daemon looks up a host's name; lookedUp records that it has the answer.
 func (o *oracle) looksUp(name string) { o.host(name).lookups++ }
 
 func (o *oracle) lookedUp(name string) {
@@ -322,10 +322,11 @@ func (o *oracle) lookedUp(name string) {
 	h.fresh = true
 }
 
-// staysMost is how long the daemon may keep to a host's address after the name has failed for now.
+// staysMost is how long the daemon may use a host's address after a temporary failure of a look-up.
 const staysMost = 30 * time.Second
 
-// holds hears until when the last answer about a host holds. After a failure the host may stay where it is for a while.
+// holds records until when the last answer about a host is valid. After a failure the daemon may use the old address
+// for staysMost.
 func (o *oracle) holds(name string, until time.Duration, err error) {
 	if err != nil {
 		until = o.now + staysMost
@@ -333,8 +334,9 @@ func (o *oracle) holds(name string, until time.Duration, err error) {
 	o.host(name).until = until
 }
 
-// isCurrent checks that the address of a host whose document is sent was looked up again once its TTL had passed. A look-up
-// that is under way does not hold the document up for long, and its answer may be used once, however short it holds.
+// isCurrent checks that the daemon has looked up a host again whose address has outlived its TTL, before it sends a
+// document of the host. While a look-up is running, the daemon may send. It may use an answer once, however short its
+// TTL is.
 func (o *oracle) isCurrent(h *host, since time.Duration) {
 	if h.until > 0 && h.until <= since && h.lookups == 0 && !h.fresh {
 		o.wrong(RuleAddress, "%s is asked at %v; its TTL ended at %v, and it was not looked up since", h.name, h.addr, h.until)
@@ -342,8 +344,8 @@ func (o *oracle) isCurrent(h *host, since time.Duration) {
 	h.fresh = false
 }
 
-// bind notes where a host is asked, and checks that it goes where it was told to: while it has something to do,
-// when no request to it is open.
+// bind records the address that a request goes to, and returns its group. It checks that the address is that of the
+// last look-up, and that a host with held documents or open requests moves only when no request to it is open.
 func (o *oracle) bind(h *host, addr netip.Addr) *group {
 	if h.going.IsValid() {
 		o.rehome(h)
@@ -352,23 +354,24 @@ func (o *oracle) bind(h *host, addr netip.Addr) *group {
 	if h.at == g && h.addr == addr {
 		return g
 	}
-	if h.at != nil { // else nothing keeps it where it was
-		for _, from := range h.origins { // as it is asked elsewhere, no other fetch of its robots.txt is under way
+	if h.at != nil { // else it has no work and may move
+		for _, from := range h.origins { // a host that moves has no other fetch of its robots.txt open
 			o.abandoned(from)
 		}
 	}
 	switch {
 	case h.at != nil:
 		o.wrong(RuleAddress, "%s is asked at %v, in group %s, and has open or held documents at %v, in group %s", h.name, addr, g.name, h.addr, h.at.name)
-	case h.told != addr && !(h.none && h.held > 0): // until its documents have ended a redirect may lead to where it was
+	case h.told != addr && !(h.none && h.held > 0): // while documents are held, a redirect may lead to the old address
 		o.wrong(RuleAddress, "%s is asked at %v; its last address was %v", h.name, addr, h.told)
 	}
 	o.enter(h, g, addr)
 	return g
 }
 
-// relocate has hosts move that have another address. What was sent before the daemon knew of that does not count for where
-// they go, so those of which it hears during a step move when that is over, or with their first line after it.
+// relocate moves hosts to their new addresses. A line that was sent before the daemon knew the new address does not
+// count for the new one. So a host whose answer comes during a step moves when the step is over, or with its first
+// line after the answer.
 func (o *oracle) relocate() {
 	for _, h := range o.movers {
 		if h.going.IsValid() {
@@ -378,7 +381,7 @@ func (o *oracle) relocate() {
 	o.movers = o.movers[:0]
 }
 
-// release lets a host move when nothing keeps it.
+// release removes a host from its group if it has no held documents, open requests or fetches of robots.txt.
 func (o *oracle) release(h *host) {
 	if h.held == 0 && h.open == 0 && h.trips == 0 {
 		h.at, h.going = nil, netip.Addr{}

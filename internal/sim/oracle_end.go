@@ -17,15 +17,16 @@ func (o *oracle) connected(spider uint32) {
 	o.spiders[spider] = &spiderView{heard: -1, stale: -1}
 }
 
-// gone hears that a spider's connection has ended.
+// gone records that a spider's connection has ended.
 func (o *oracle) gone(spider uint32) {
 	o.lose(spider, nil)
 	delete(o.spiders, spider)
 }
 
-// lose ends all transactions of a spider: its connection has ended, or has to end since one takes too long; nil: none does.
+// lose ends all transactions of a spider. overdue is the one that takes too long, because of which the daemon has to
+// close the connection; nil: the connection has ended.
 func (o *oracle) lose(spider uint32, overdue *transaction) {
-	o.written(spider) // what was on its way may have got through just now
+	o.written(spider) // lines in the socket may have arrived just now
 	sp := o.spiders[spider]
 	docs, timeout, young := sp.inFlight, overdue != nil, 0
 	for _, tx := range sp.all {
@@ -46,17 +47,20 @@ func (o *oracle) lose(spider uint32, overdue *transaction) {
 	sp.condemned = sp.condemned || overdue != nil
 }
 
-// lasts tells whether a spider has worked at a transaction for so long that it is no company for others, nor wants any.
+// lasts reports whether a spider has sent WORKING for a transaction for a status timeout or longer. Such a document
+// does not count among those that were lost together.
 func (o *oracle) lasts(tx *transaction) bool {
 	return tx.since > tx.at && tx.at+o.set.statusTimeout <= o.now
 }
 
-// blame notes what the loss of a transaction, one of so many at its spider, of which some were young, says about its document.
-// late says that it took too long; aged, that it or the one for which the connection ends went on for as long as any may.
+// blame updates a document whose transaction was lost with its spider. docs is the number of transactions at the spider,
+// young the number of those that do not last. timeout: the connection ends because a transaction takes too long. late:
+// this one does. aged: this one, or the one because of which the connection ends, has reached the longest time that a
+// fetch may take.
 //
-// Where a spider stood still, any document there may be the cause. It did not if it has said something in the second half of
-// the status timeout: in the first half it owes no status of the documents that are silent. The daemon may count a status of a
-// transaction that had ended, or not.
+// If a spider's process stood still, any of its documents may be the cause. A status in the second half of the status
+// timeout shows that it did not stand still; in the first half it need not have sent a status of the silent documents.
+// The daemon may take a stale status for such a sign, or not.
 func (o *oracle) blame(tx *transaction, sp *spiderView, docs, young int, timeout, late, aged bool) {
 	d := tx.doc
 	if !d.lost {
@@ -68,10 +72,10 @@ func (o *oracle) blame(tx *transaction, sp *spiderView, docs, young int, timeout
 	switch {
 	case timeout && !late, !timeout && sp.heard < 0:
 		d.sends-- // no attempt
-	case tx.at+o.set.maxFetch <= o.now: // it lasts, and has killed nobody
+	case tx.at+o.set.maxFetch <= o.now: // a fetch without end breaks no connection
 		d.company, d.lasted = 0, false
 	case cause:
-	case d.alone: // it may be taken for the cause
+	case d.alone: // the daemon may take it for the cause
 		d.sends = min(d.sends, uint8(o.set.attempts-1))
 	default: // one of them may be the cause
 		others := young
@@ -79,7 +83,7 @@ func (o *oracle) blame(tx *transaction, sp *spiderView, docs, young int, timeout
 			others--
 		}
 		switch {
-		case o.lasts(tx) && !d.lasted: // any company may have joined it, once
+		case o.lasts(tx) && !d.lasted: // once, it may have been sent with any number of others
 			d.lasted = true
 		case d.company > 0 && others > 0 && others+1 >= d.company:
 			o.wrong(RuleCompany, "%s was lost with %d others, and then with %d", d.origin.host.name, d.company-1, others)
@@ -110,7 +114,8 @@ func (o *oracle) listen(tx *transaction, since time.Duration) {
 	}
 }
 
-// expire ends the transactions of spiders with one that has been silent, or has gone on, for too long.
+// expire ends all transactions of a spider if one of them has passed its status timeout or the longest time that a
+// fetch may take.
 func (o *oracle) expire() {
 	for len(o.silences) > 0 && o.silences[0].at+o.set.statusTimeout <= o.now {
 		s := o.silences[0]
@@ -118,7 +123,7 @@ func (o *oracle) expire() {
 		if s.tx.finished || s.tx.since != s.at && !(s.tx.maybe && s.at == s.tx.at) {
 			continue
 		}
-		if s.at < s.tx.at { // it is not known since when it is silent
+		if s.at < s.tx.at { // the moment at which its timeout began is not known exactly
 			s.tx.maybe = true
 			o.listen(s.tx, s.tx.at)
 			continue
@@ -141,12 +146,12 @@ func (o *oracle) expire() {
 	}
 }
 
-// status hears a line of a spider.
+// status records a line of a spider.
 func (o *oracle) status(spider uint32, text string) {
 	f := strings.Split(text, " ")
 	tx := o.open[f[0]]
 	if tx == nil {
-		o.spiders[spider].stale = o.now // if it was one
+		o.spiders[spider].stale = o.now // a stale status, or a bad line
 	}
 	if tx == nil || tx.spider != spider || len(f) < 2 {
 		return
@@ -176,7 +181,7 @@ func statusFields(f []string) (code int, retry time.Duration, ok bool) {
 	return code, time.Duration(seconds) * time.Second, len(f) < 3 && errCode == nil && errRetry == nil
 }
 
-// done ends a transaction whose spider is through.
+// done ends a transaction with DONE.
 func (o *oracle) done(tx *transaction, code int, retry time.Duration) {
 	g, h := tx.group, tx.host
 	if tx.flying && o.now-tx.at > lateAfter {
@@ -189,7 +194,7 @@ func (o *oracle) done(tx *transaction, code int, retry time.Duration) {
 	o.finish(tx)
 }
 
-// outcome hears how a document ended.
+// outcome checks how a document ended.
 func (o *oracle) outcome(out docindex.Outcome) {
 	id := string(out.DocID)
 	o.figures.Outcomes[out.Kind]++
@@ -224,13 +229,13 @@ func (o *oracle) outcome(out docindex.Outcome) {
 	}
 }
 
-// hopeless says whether a host's name has failed for so long that it may be given up. Outages that are shorter than the pause
-// between two look-ups may have gone unnoticed.
+// hopeless reports whether a host's name has failed for so long that the daemon may give it up. The daemon may not have
+// noticed outages that are shorter than the pause between two look-ups.
 func (o *oracle) hopeless(h *host) bool {
 	return h.failed && o.answers-h.failing >= o.set.giveUp-unnoticed
 }
 
-// mayGiveUp notes a failure of a host's name, after which the daemon may have given the name up.
+// mayGiveUp records a failure of a host's name if the daemon may give the name up after it.
 func (o *oracle) mayGiveUp(h *host) {
 	if !o.hopeless(h) {
 		return
@@ -244,7 +249,7 @@ func (o *oracle) mayGiveUp(h *host) {
 // unnoticed is the longest pause between two look-ups of a name that fails.
 const unnoticed = 90 * time.Second
 
-// returned hears that the daemon gives a document back to the index, which it may do while the host's name fails.
+// returned checks a document that the daemon returns to the index. It may do so while the host's name fails.
 func (o *oracle) returned(id string) {
 	d := o.doc(id)
 	if d == nil || !d.held || d.tx != nil || d.answered {
@@ -262,7 +267,7 @@ func (o *oracle) returned(id string) {
 	o.count(d.origin.host, -1)
 }
 
-// unfit says why a document cannot have ended so; "": it can.
+// unfit returns why a document cannot have had this outcome; "": it can.
 func (o *oracle) unfit(d *document, out docindex.Outcome) string {
 	if d.invalid != (out.Kind == docindex.Invalid) {
 		return "its URL is another"
@@ -288,7 +293,7 @@ func (o *oracle) unfit(d *document, out docindex.Outcome) string {
 	case docindex.Robots:
 		s := &d.origin.robotsState
 		o.wasJudged(d, string(out.URL))
-		lost := s.state == stale && o.set.forgets // what was read had no room; it cannot be had again
+		lost := s.state == stale && o.set.forgets // the old file was dropped for lack of memory, and a new one cannot be fetched
 		if !o.set.robots || !lost && !d.origin.forbidden(string(out.URL)) {
 			return "robots.txt allows it"
 		}

@@ -9,31 +9,34 @@ import (
 	"urlserver/configs"
 )
 
-// late is what an oracle keeps in addition that hears of a daemon in real time: of a line some time after it was
-// decided on, of a status before the daemon does, and of settings from before they may be in force until they are for
-// sure. Such an oracle complains of what cannot have been right whenever the daemon did it, and of nothing else,
-// however slow the machine is:
+// late is the additional state of an oracle that watches a daemon in real time. Such an oracle sees a line some time
+// after the daemon decided to send it. It sees a status before the daemon does. Of a change of settings it knows only
+// that it took place between two moments. It complains only of what is wrong at every moment at which the daemon may
+// have done it, so a slow machine causes no complaint:
 //
-//   - What a daemon does about a status is done after that was said. So a line was decided on after the line before it
-//     on its connection, and after so many requests to its host had ended that it may be open: that is its since. It is
-//     judged by the most lenient of the settings that may have been in force from then until it was heard of.
-//   - The daemon reads its clock before it hears of some of the statuses that it then answers to, but after the lines
-//     before those were decided on. So by its clock, on which the gaps are, a line's moment is not before the since of
-//     the line that had to end for it: that is its from.
-//   - A line is taken to have gone at the earliest moment that from and the gaps allow. It has come too early where that
-//     is still ahead.
-//   - Where a line was decided on after the last change of settings, all requests to hosts that these have in its group
-//     were requests to that, those from before the change, too.
+//   - The daemon reacts to a status after the spider has sent it. So the daemon decided on a line after it decided on
+//     the line before it on the connection, and after enough requests to the host had ended. The later of the two is
+//     the line's since. The line is checked against the most lenient of the settings that may have been in force
+//     between since and the moment at which the oracle sees the line.
+//   - The daemon reads its clock before it receives some of the statuses that it reacts to in the same step, but after
+//     it decided on the lines that these statuses end. Gaps count by that clock. So by the daemon's clock, a line was
+//     not sent before the since of the line that had to end for it. That is the line's from.
+//   - The oracle assumes that a line was sent at the earliest moment that from and the gaps allow. If that moment is
+//     in the future, the line was sent too early.
+//   - If a line was decided on after the last change of settings, every request to a host that the new settings put
+//     into its group counts as a request to the group, also a request from before the change.
 //
-// Several spiders may share a host only where one request to it may be open: else its lines may be heard of in
-// another order than they were decided on. What hosts learn by themselves is not judged: robots.txt, backing off.
+// Several spiders may share a host only if one request at a time may be open to it. Otherwise the oracle may see the
+// host's lines in another order than the daemon decided on them. Delays that come from the hosts themselves are not
+// checked: robots.txt and backoff.
 type late struct {
 	former  []former
 	spiders map[uint32]moment
-	settled int // lines since the last change of settings that are judged by what is in force
+	settled int // lines since the last change of settings that were checked against the new settings only
 }
 
-// moment is when a line was decided on at the earliest: really, and by the daemon's clock.
+// moment is the earliest moment at which the daemon can have decided on a line: since in real time, from by the
+// daemon's clock.
 type moment struct {
 	since, from time.Duration
 }
@@ -41,12 +44,12 @@ type moment struct {
 // former are settings that were in force.
 type former struct {
 	limits
-	until time.Duration // they may still be
+	until time.Duration // they may be in force until then
 }
 
 const forever time.Duration = math.MaxInt64
 
-// changing hears that the daemon is about to be told other settings, and changed that it has taken them over.
+// changing records that the daemon is about to get other settings; changed records that it has applied them.
 func (o *oracle) changing(set limits) {
 	o.late.former = append(o.late.former, former{limits: o.set, until: forever})
 	o.late.settled = 0
@@ -55,12 +58,12 @@ func (o *oracle) changing(set limits) {
 
 func (o *oracle) changed() {
 	o.late.former[len(o.late.former)-1].until = o.now
-	for _, h := range o.hosts { // each by itself, whatever the order
+	for _, h := range o.hosts { // the order does not matter
 		o.rejoin(h)
 	}
 }
 
-// rejoin notes the group of rules that a host is in, or on its way to, by the last settings.
+// rejoin records the rules' group that a host is in, or is to join, by the last settings.
 func (o *oracle) rejoin(h *host) {
 	h.join(nil)
 	if name := o.set.ruleOf(h.name, h.addr).Group; name != "" {
@@ -68,9 +71,10 @@ func (o *oracle) rejoin(h *host) {
 	}
 }
 
-// joined is the earliest moment that the last requests to all hosts allow that are in a group, or on their way to it.
+// joined returns the earliest moment for a request to a group that the last requests to its hosts allow, including
+// hosts that are to join it.
 func (o *oracle) joined(g *group) (from time.Duration) {
-	for _, h := range o.hosts { // the latest, whatever the order
+	for _, h := range o.hosts { // the order does not matter for the maximum
 		if h.to == g && len(h.asked) > 0 {
 			from = max(from, h.last+leaveOf(o.inForce(h.asked[len(h.asked)-1]), h.name, h.addr).gap)
 		}
@@ -78,7 +82,7 @@ func (o *oracle) joined(g *group) (from time.Duration) {
 	return from
 }
 
-// inForce are the settings of which some were in force at each moment from since on.
+// inForce returns all settings that may have been in force at some moment from since on.
 func (o *oracle) inForce(since time.Duration) []*limits {
 	sets := []*limits{&o.set}
 	for i := len(o.late.former) - 1; i >= 0 && o.late.former[i].until > since; i-- {
@@ -87,7 +91,8 @@ func (o *oracle) inForce(since time.Duration) []*limits {
 	return sets
 }
 
-// leave is the most that some settings allow for a host, and the group of rules that all of them have it in.
+// leave is the most lenient combination of several settings for a host. group is the rules' group of the host if all
+// of these settings agree on it.
 type leave struct {
 	gap      time.Duration
 	open     int
@@ -112,7 +117,8 @@ func leaveOf(sets []*limits, name string, addr netip.Addr) (most leave) {
 	return most
 }
 
-// requestLate checks a request for a document that has come to a spider, and returns the group that it is noted for.
+// requestLate checks a request for a document that a spider has received. It returns the group that the request counts
+// for.
 func (o *oracle) requestLate(spider uint32, d *document, addr netip.Addr) *group {
 	h := d.origin.host
 	if own, err := netip.ParseAddr(h.name); err == nil && own != addr {
@@ -150,8 +156,8 @@ func (o *oracle) requestLate(spider uint32, d *document, addr netip.Addr) *group
 	return g
 }
 
-// together checks a request that was decided on by the last settings, together with all those that these have in its
-// group, and returns the earliest moment that they allow.
+// together checks a request that was decided on under the last settings, with all requests to hosts that these settings
+// put into its group. It returns the earliest moment that these requests allow.
 func (o *oracle) together(may leave, h *host, g *group) (from time.Duration) {
 	if may.group == "" {
 		return 0
@@ -162,8 +168,9 @@ func (o *oracle) together(may leave, h *host, g *group) (from time.Duration) {
 	return o.joined(g)
 }
 
-// hostGap is the gap before a request to a document's host, of which those settings want one that may be in force.
-// With none of its documents held, a host is forgotten as soon as it might be asked by settings that were in force since.
+// hostGap returns the least gap before a request to the host of d. gap is that of the settings that may be in force
+// now. If no document of the host is held, the daemon forgets the host as soon as settings that were in force since its
+// last request allow the next one; so their gap is enough, too.
 func (o *oracle) hostGap(gap time.Duration, d *document, addr netip.Addr) time.Duration {
 	h := d.origin.host
 	if len(h.asked) == 0 || h.batch == d.taken { // the document was held when the one before it went
@@ -172,7 +179,8 @@ func (o *oracle) hostGap(gap time.Duration, d *document, addr netip.Addr) time.D
 	return min(gap, leaveOf(o.inForce(h.asked[len(h.asked)-1]), h.name, addr).gap)
 }
 
-// groupGap is the same for a group, which may have had no hosts.
+// groupGap returns the same for a group. If some settings since its last request had no hosts for the group, the
+// daemon may have forgotten the group, and the gap is 0.
 func (o *oracle) groupGap(gap time.Duration, g *group) time.Duration {
 	for _, set := range o.inForce(g.since) {
 		i := slices.IndexFunc(set.rules, func(r configs.HostRule) bool { return r.Group == g.name })
@@ -188,7 +196,7 @@ func (o *oracle) groupGap(gap time.Duration, g *group) time.Duration {
 	return gap
 }
 
-// within checks all but the gaps of a request.
+// within checks everything about a request except the gaps.
 func (o *oracle) within(may leave, spider uint32, h *host, g *group) {
 	if may.barred {
 		o.wrong(RuleBarred, "%s is asked, which a rule blocks", h.name)

@@ -8,8 +8,8 @@ const (
 	backoffMemory = 24 * time.Hour
 )
 
-// request checks that a group and a host may be asked now, and notes that they
-// were. since is the earliest moment at which that may have been decided.
+// request checks and records a request to a host of a group. since is the earliest moment at
+// which the daemon may have decided on it.
 func (o *oracle) request(h *host, g *group, since time.Duration) {
 	o.mayAsk(h, since)
 	own := o.set.ruleOf(h.name, h.addr)
@@ -44,7 +44,7 @@ func (o *oracle) mayAsk(h *host, since time.Duration) {
 	}
 }
 
-// pace checks the gaps, of which settings want those in ns.
+// pace checks the gaps. gap and hostGap are those of the settings, in ns.
 func (o *oracle) pace(h *host, g *group, since time.Duration, gap, hostGap float64) {
 	sinceGroup, sinceHost := float64(o.now-g.last), float64(o.now-h.last)
 	gapRule := RuleGapGroup
@@ -69,8 +69,8 @@ func (o *oracle) pace(h *host, g *group, since time.Duration, gap, hostGap float
 	}
 }
 
-// fair is the gap that the time of a group's last fetch asks for, where that one
-// ended after the last request; else the daemon may have forgotten it.
+// fair returns the gap that follows from the time of a group's last fetch and the delay factor. It is 0 if the
+// fetch ended before the last request, because the daemon may have forgotten it.
 func (o *oracle) fair(g *group) time.Duration {
 	if g.tookAt < g.last {
 		return 0
@@ -78,7 +78,7 @@ func (o *oracle) fair(g *group) time.Duration {
 	return min(time.Duration(float64(g.took)*o.set.delayFactor), o.set.maxDelay)
 }
 
-// wants is the Crawl-delay of a host that was known at a moment.
+// wants returns the Crawl-delay of a host as the daemon knew it at a moment.
 func (h *host) wants(since time.Duration) time.Duration {
 	if h.delayAt > since {
 		return 0
@@ -86,7 +86,7 @@ func (h *host) wants(since time.Duration) time.Duration {
 	return h.delay
 }
 
-// slowest is the longest Crawl-delay among a group's hosts with documents held.
+// slowest returns the longest Crawl-delay of a group's hosts with held documents.
 func (g *group) slowest(since time.Duration) (longest time.Duration) {
 	kept := g.slow[:0]
 	for _, s := range g.slow {
@@ -102,7 +102,7 @@ func (g *group) slowest(since time.Duration) (longest time.Duration) {
 	return longest
 }
 
-// slow has a host's Crawl-delay bind its group.
+// slow applies a host's Crawl-delay to its group.
 func (h *host) slow() {
 	h.longest = max(h.longest, h.delay)
 	for _, g := range h.groups {
@@ -114,8 +114,8 @@ func (h *host) slow() {
 	}
 }
 
-// finished notes the end of a request that took so long. It learns from the status: 429 and 503
-// double the gap, success halves it.
+// finished records the end of a request and its duration. Status 429 and 503 double the group's
+// gap, success halves it.
 func (o *oracle) finished(h *host, g *group, took time.Duration, status int, retry time.Duration) {
 	g.took, g.tookAt = took, o.now
 	retry = min(retry, retryMost)
@@ -137,7 +137,7 @@ func (o *oracle) finished(h *host, g *group, took time.Duration, status int, ret
 	}
 }
 
-// closed notes that a request to a host is open no more.
+// closed records that a request to a host has ended.
 func (o *oracle) closed(h *host, g *group) {
 	g.open--
 	h.open--

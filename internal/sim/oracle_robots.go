@@ -53,7 +53,7 @@ type trip struct {
 	hopeless   bool          // the name of host had failed for so long then that it may have been given up at once
 }
 
-// fetch hears of a request for robots.txt.
+// fetch checks a request for robots.txt.
 func (o *oracle) fetch(id uint32, url string, addr netip.Addr) {
 	o.figures.Fetches++
 	t := o.trips[id]
@@ -85,7 +85,7 @@ func (o *oracle) fetch(id uint32, url string, addr netip.Addr) {
 	o.request(t.host, t.group, o.now)
 }
 
-// fetched hears of the answer.
+// fetched records the answer.
 func (o *oracle) fetched(id uint32, a robotsAnswer) {
 	t := o.trips[id]
 	g := t.group
@@ -104,9 +104,9 @@ func (o *oracle) fetched(id uint32, a robotsAnswer) {
 	o.closed(last, g)
 }
 
-// abandoned ends the last trip of an origin if it waited for a host whose name may have been given up since. The caller has
-// seen that the daemon goes on with the origin. When exactly the daemon gave the name up is not known: the oracle takes the
-// moment that allows it more.
+// abandoned ends the last trip of an origin if it waited for a host whose name the daemon may have given up since. The
+// caller has seen that the daemon continues with the origin. The oracle does not know when the daemon gave the name up,
+// and assumes the moment that allows the daemon more.
 func (o *oracle) abandoned(from *origin) {
 	t := o.trips[from.trip]
 	if t == nil || t.group != nil {
@@ -132,8 +132,8 @@ func (o *oracle) stranded(h *host) {
 	}
 }
 
-// turnAway ends the trips that were to ask a host that is blocked, and is not the one that they began at. Where the daemon
-// learns only later that a rule is for the host, it may be blocked no more by then: the trip goes on.
+// turnAway ends the trips that were redirected to a blocked host other than their first one. The daemon may learn only
+// later that a rule names the host. If the block has ended by then, the trip continues.
 func (o *oracle) turnAway(h *host) {
 	addr := h.told
 	if h.at != nil {
@@ -151,7 +151,7 @@ func (o *oracle) turnAway(h *host) {
 	}
 }
 
-// settle puts the end of a trip in force.
+// settle ends a trip and updates the robots.txt of its origin.
 func (o *oracle) settle(id uint32, t *trip, a robotsAnswer) {
 	delete(o.trips, id)
 	o.ended[id] = struct{}{}
@@ -187,7 +187,7 @@ func (o *oracle) settle(id uint32, t *trip, a robotsAnswer) {
 	o.release(h)
 }
 
-// forbidden says whether robots.txt keeps a URL from being fetched.
+// forbidden reports whether robots.txt forbids a URL.
 func (s *robotsState) forbidden(url string) bool {
 	switch s.state {
 	case notAsked, silent:

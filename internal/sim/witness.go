@@ -8,12 +8,12 @@ import (
 	"urlserver/docindex"
 )
 
-// Witness has the oracle judge a daemon that runs in real time, by what its index and its spiders see, and by what its
-// settings were meant to be. How long anything takes does not matter.
+// Witness applies the oracle to a daemon that runs in real time. It sees what the daemon's index and spiders see, and
+// knows the settings. A slow machine causes no complaint.
 //
-// It judges documents of hosts that are IP addresses, offered once each by an index that gives numbers as DOC_ID;
-// without robots.txt, politeness.delay_factor and status timeouts that run out, and without status 429 and 503. Only
-// where Req_Host_Concurrent, and that of rules, is 1 may there be several spiders. Safe for concurrent use.
+// It checks documents of hosts that are IP addresses. The index offers each document once and uses numbers as DOC_ID.
+// It does not support robots.txt, politeness.delay_factor, status timeouts that expire, and status 429 and 503. There
+// may be several spiders only if Req_Host_Concurrent is 1, in rules, too. Safe for concurrent use.
 type Witness struct {
 	start time.Time
 
@@ -21,14 +21,15 @@ type Witness struct {
 	oracle *oracle
 }
 
-// NewWitness has to be called before the daemon starts, with its settings and the number above all of DOC_ID.
+// NewWitness returns a Witness. Call it before the daemon starts, with the daemon's settings; each DOC_ID is below
+// documents.
 func NewWitness(c configs.Config, documents int) *Witness {
 	o := newOracle(limitsOf(c, true), documents)
 	o.late = &late{spiders: map[uint32]moment{}}
 	return &Witness{start: time.Now(), oracle: o}
 }
 
-// tell has the oracle hear of something now.
+// tell sets the oracle's clock to the present and calls do.
 func (w *Witness) tell(do func(o *oracle)) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -36,7 +37,7 @@ func (w *Witness) tell(do func(o *oracle)) {
 	do(w.oracle)
 }
 
-// Taken hears of an answer of the index before the daemon gets it.
+// Taken records an answer of the index. Call it before the daemon gets the answer.
 func (w *Witness) Taken(b *docindex.Batch) {
 	w.tell(func(o *oracle) {
 		for i := range b.Len() {
@@ -46,20 +47,20 @@ func (w *Witness) Taken(b *docindex.Batch) {
 	})
 }
 
-// Outcome hears how a document has ended.
+// Outcome records how a document has ended.
 func (w *Witness) Outcome(out docindex.Outcome) {
 	w.tell(func(o *oracle) {
-		o.wall = out.At // no matter of this oracle's
+		o.wall = out.At // the time of an outcome is not checked
 		o.outcome(out)
 	})
 }
 
-// Connected hears of a spider before it connects.
+// Connected records a spider. Call it before the spider connects.
 func (w *Witness) Connected(spider uint32) {
 	w.tell(func(o *oracle) { o.connected(spider) })
 }
 
-// Line hears of a line, without its end, that has come to a spider.
+// Line records a line, without its end, that a spider has received.
 func (w *Witness) Line(spider uint32, text string) {
 	w.tell(func(o *oracle) {
 		o.line(spider, text, 0)
@@ -67,33 +68,33 @@ func (w *Witness) Line(spider uint32, text string) {
 	})
 }
 
-// Status hears of a spider's line, without its end, before it is sent.
+// Status records a spider's line, without its end. Call it before the spider sends the line.
 func (w *Witness) Status(spider uint32, text string) {
 	w.tell(func(o *oracle) { o.status(spider, text) })
 }
 
-// Reload hears that the daemon is to take other settings over; do returns when it has.
+// Reload records a change of settings. do makes the daemon apply them, and returns when it has.
 func (w *Witness) Reload(c configs.Config, do func()) {
 	w.tell(func(o *oracle) { o.changing(limitsOf(c, true)) })
 	do()
 	w.tell((*oracle).changed)
 }
 
-// Settled is how many requests since the last Reload were judged by its settings alone.
+// Settled returns how many requests since the last Reload were checked against the new settings only.
 func (w *Witness) Settled() int {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	return w.oracle.late.settled
 }
 
-// Done is how many documents have ended.
+// Done returns how many documents have ended.
 func (w *Witness) Done() (n int) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	return w.oracle.figures.Taken - w.oracle.held
 }
 
-// Complaint is the first thing wrong; nil: nothing is.
+// Complaint returns the first violation, or nil.
 func (w *Witness) Complaint() error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
