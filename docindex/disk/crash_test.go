@@ -72,8 +72,8 @@ type fate struct {
 	lease bool
 }
 
-// deed is an operation that a client began, or that was acknowledged.
-type deed struct {
+// operation is an operation that a client began, or that was acknowledged.
+type operation struct {
 	verb byte // p put, k update, c completed, s served, d queue deleted, x crawl stopped
 	args []int64
 }
@@ -81,11 +81,11 @@ type deed struct {
 // witness records what was acknowledged to each client. Each client has a crawl of its own, and does
 // one operation at a time.
 type witness struct {
-	fates   []map[int64]fate
-	pending []*deed
-	stopped []stoppedCrawl // crawls whose purge was acknowledged
-	slow    map[int64]int  // how often each queue was served that may be served only once
-	deeds   map[byte]int
+	fates        []map[int64]fate
+	pending      []*operation
+	stopped      []stoppedCrawl // crawls whose purge was acknowledged
+	slow         map[int64]int  // how often each queue was served that may be served only once
+	acknowledged map[byte]int
 }
 
 type stoppedCrawl struct {
@@ -96,7 +96,7 @@ type stoppedCrawl struct {
 const crashClients = 4
 
 func newWitness() *witness {
-	w := &witness{pending: make([]*deed, crashClients), slow: map[int64]int{}, deeds: map[byte]int{}}
+	w := &witness{pending: make([]*operation, crashClients), slow: map[int64]int{}, acknowledged: map[byte]int{}}
 	for range crashClients {
 		w.fates = append(w.fates, map[int64]fate{})
 	}
@@ -136,7 +136,7 @@ func (w *witness) note(t *testing.T, line string) {
 		t.Fatalf("the child said %q", line)
 	}
 	client, err := strconv.Atoi(words[1])
-	d := &deed{verb: words[2][0]}
+	d := &operation{verb: words[2][0]}
 	for _, word := range words[3:] {
 		n, bad := strconv.ParseInt(word, 10, 64)
 		err = errors.Join(err, bad)
@@ -150,7 +150,7 @@ func (w *witness) note(t *testing.T, line string) {
 		return
 	}
 	w.pending[client] = nil
-	w.deeds[d.verb]++
+	w.acknowledged[d.verb]++
 	apply(w.fates[client], d)
 	if d.verb == 'x' {
 		w.stopped = append(w.stopped, stoppedCrawl{id: stopCrawl(client, d.args[0]), count: d.args[1]})
@@ -167,7 +167,7 @@ func (w *witness) note(t *testing.T, line string) {
 }
 
 // apply changes fates as an operation does.
-func apply(fates map[int64]fate, d *deed) {
+func apply(fates map[int64]fate, d *operation) {
 	switch d.verb {
 	case 'p':
 		for n := d.args[0]; n < d.args[1]; n++ {
@@ -297,7 +297,7 @@ func find(t *testing.T, s *disk.Store, client int, n int64) (f fate) {
 // checkSomething checks that the test has seen enough operations to mean anything.
 func (w *witness) checkSomething(t *testing.T) {
 	t.Logf("acknowledged: %d puts, %d news, %d completions, %d servings, %d deletions; %d slow queues served",
-		w.deeds['p'], w.deeds['k'], w.deeds['c'], w.deeds['s'], w.deeds['d'], len(w.slow))
+		w.acknowledged['p'], w.acknowledged['k'], w.acknowledged['c'], w.acknowledged['s'], w.acknowledged['d'], len(w.slow))
 	if kinds := w.missing(); kinds != "" {
 		t.Errorf("nothing of kinds %s was acknowledged", kinds)
 	}
@@ -306,7 +306,7 @@ func (w *witness) checkSomething(t *testing.T) {
 // missing returns the kinds of operations of which none was acknowledged.
 func (w *witness) missing() (kinds string) {
 	for _, verb := range []byte("pkcsx") {
-		if w.deeds[verb] == 0 {
+		if w.acknowledged[verb] == 0 {
 			kinds += string(verb)
 		}
 	}

@@ -36,7 +36,7 @@ func TestPurgedBodiesLeave(t *testing.T) {
 		other := of("c", "http://a.test/other", 0)
 		other.Metadata = []byte(`{"appid":["other"]}`)
 		putURLs(t, s, other, of("c", "http://b.test/1", 0))
-		refuse(t, s, "c")
+		stop(t, s, "c")
 		purge(t, s, "c", 3001)
 		time.Sleep(time.Minute)
 		wantRows(t, s, 101, 3102, 0)
@@ -62,7 +62,7 @@ func TestPurgedBodiesLeaveOpenedAgain(t *testing.T) {
 		path := t.TempDir()
 		s := open(t, path, disk.Batch)
 		manyOf(t, s, "c", 1000)
-		refuse(t, s, "c")
+		stop(t, s, "c")
 		purge(t, s, "c", 1000)
 		clearSome(t, s)
 		wantRows(t, s, 801, 1000, 1)
@@ -95,7 +95,7 @@ func TestBodiesInTransitStay(t *testing.T) {
 			t.Fatalf("%d candidates, %v", b.Len(), err)
 		}
 		want(t, "served", serve(t, s, docindex.Request{PerQueue: 1, Lease: time.Hour}), "http://b.test/1")
-		refuse(t, s, "c")
+		stop(t, s, "c")
 		purge(t, s, "c", 9)
 		time.Sleep(time.Minute)
 		wantRows(t, s, 11, 11, 2)
@@ -144,7 +144,7 @@ func TestClearingIsUnseen(t *testing.T) {
 				puts = append(puts, p)
 			}
 			putURLs(t, s, puts...)
-			refuse(t, s, "c")
+			stop(t, s, "c")
 			if _, err := s.PurgeCrawl(t.Context(), id("c"), nil); err != nil {
 				t.Fatal(err)
 			}
@@ -214,10 +214,10 @@ func TestClearManyQueues(t *testing.T) {
 			}
 			putURLs(t, s, puts...)
 		}
-		refuse(t, s, "c")
+		stop(t, s, "c")
 		purge(t, s, "c", 1000)
 		clearSome(t, s)
-		refuse(t, s, "d")
+		stop(t, s, "d")
 		purge(t, s, "d", 1000)
 		steps := 1
 		for ; clearSome(t, s); steps++ {
@@ -242,7 +242,7 @@ func TestClearPurgedMeanwhile(t *testing.T) {
 			puts = append(puts, p, q)
 		}
 		putURLs(t, s, puts...)
-		refuse(t, s, "c")
+		stop(t, s, "c")
 		purge(t, s, "c", 1000)
 		for range 5 {
 			clearSome(t, s)

@@ -21,7 +21,7 @@ func manyOf(t *testing.T, s *disk.Store, crawl string, n int) {
 	putURLs(t, s, puts...)
 }
 
-func refuse(t *testing.T, s *disk.Store, crawl string) {
+func stop(t *testing.T, s *disk.Store, crawl string) {
 	t.Helper()
 	if err := s.StopCrawl(t.Context(), id(crawl), docindex.Stopped); err != nil {
 		t.Fatal(err)
@@ -36,7 +36,7 @@ func TestPurgeWritesLittle(t *testing.T) {
 func purgeWritesLittle(t *testing.T) {
 	s := open(t, t.TempDir(), disk.Batch)
 	manyOf(t, s, "c", 5000)
-	refuse(t, s, "c")
+	stop(t, s, "c")
 	before := s.Logged()
 	purge(t, s, "c", 5000)
 	if n := s.Logged() - before; n > 5000 {
@@ -59,7 +59,7 @@ func TestPurgedDocuments(t *testing.T) {
 	named := of("c", "http://a.test/named", 0)
 	named.DocID = []byte("mine")
 	putURLs(t, s, named)
-	refuse(t, s, "c")
+	stop(t, s, "c")
 	purge(t, s, "c", 4)
 	for range 2 {
 		s = again(t, s, path)
@@ -95,7 +95,7 @@ func TestBehindPurged(t *testing.T) {
 	path := t.TempDir()
 	s := open(t, path, disk.None)
 	manyOf(t, s, "c", 12_000)
-	refuse(t, s, "c")
+	stop(t, s, "c")
 	other := of("c", "http://a.test/other", 0)
 	other.Metadata = []byte(`{"appid":["other"]}`)
 	putURLs(t, s, other)
@@ -126,7 +126,7 @@ func TestComesBackAfterPurge(t *testing.T) {
 		if err := s.Candidates(t.Context(), 4, nil, &b); err != nil || b.Len() != 4 {
 			t.Fatalf("%d candidates, %v", b.Len(), err)
 		}
-		refuse(t, s, "c")
+		stop(t, s, "c")
 		purge(t, s, "c", 6)
 		var stopped, back docindex.Outcomes
 		stopped.Add(docindex.Outcome{DocID: b.At(0).DocID, URL: b.At(0).URL, Kind: docindex.Stopped})
@@ -169,7 +169,7 @@ func TestLeasedOverPurge(t *testing.T) {
 		s := open(t, path, disk.Batch)
 		manyOf(t, s, "c", 3)
 		want(t, "served", serve(t, s, docindex.Request{PerQueue: 1, Lease: time.Minute}), "http://a.test/0")
-		refuse(t, s, "c")
+		stop(t, s, "c")
 		purge(t, s, "c", 2)
 		var o docindex.Outcomes
 		d, err := s.Find(t.Context(), docindex.Scope{Crawl: []byte("c"), Key: []byte("a.test")}, []byte("http://a.test/0"))

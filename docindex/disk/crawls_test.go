@@ -31,15 +31,15 @@ type reopening struct {
 	*disk.Store
 	t       *testing.T
 	path    string
-	surveys int
+	reports int
 }
 
 // ReportPending also closes, opens or clears the store: the test calls it after each operation.
 func (r *reopening) ReportPending(ctx context.Context, id docindex.CrawlID, domains int, away *docindex.Outcomes) (docindex.PendingReport, error) {
-	if r.surveys++; r.surveys%50 == 0 {
+	if r.reports++; r.reports%50 == 0 {
 		r.Store = again(r.t, r.Store, r.path)
 	}
-	if r.surveys%3 == 0 {
+	if r.reports%3 == 0 {
 		clearSome(r.t, r.Store)
 	}
 	return r.Store.ReportPending(ctx, id, domains, away)
@@ -83,7 +83,7 @@ func purge(t *testing.T, s *disk.Store, crawl string, want int) {
 	}
 }
 
-func told(t *testing.T, s *disk.Store, crawl string, round uint64) {
+func ackEnd(t *testing.T, s *disk.Store, crawl string, round uint64) {
 	t.Helper()
 	if err := s.AckCrawlEnd(t.Context(), id(crawl), round); err != nil {
 		t.Fatal(err)
@@ -117,7 +117,7 @@ func TestCrawlsEndOnceOpenedAgain(t *testing.T) {
 		wantOverdue(t, s, expired)
 		purge(t, s, "soon", 2)
 		purge(t, s, "stopped", 2)
-		told(t, s, "soon", 0)
+		ackEnd(t, s, "soon", 0)
 		purge(t, s, "soon", 0)
 		s = again(t, s, path)
 		wantOverdue(t, s)
@@ -151,11 +151,11 @@ func TestCrawlsFinishOpenedAgain(t *testing.T) {
 		wantFinished(t, s) // once
 		s = again(t, s, path)
 		wantFinished(t, s, first) // its end was not acknowledged
-		told(t, s, "c", first.Epoch)
+		ackEnd(t, s, "c", first.Epoch)
 		s = again(t, s, path)
 		wantFinished(t, s)
 		end("http://a.test/2")
-		told(t, s, "c", first.Epoch) // late
+		ackEnd(t, s, "c", first.Epoch) // late
 		s = again(t, s, path)
 		wantFinished(t, s, docindex.FinishedCrawl{CrawlID: id("c"), Done: 2, Epoch: 2})
 	})
@@ -245,7 +245,7 @@ func TestRefuseWithoutStore(t *testing.T) {
 	}
 }
 
-// A purge deletes runs of neighbouring documents at once. It spares documents of other crawls and
+// A purge ends many documents of a queue at once. It spares documents of other applications and
 // documents in transit.
 func TestPurgeAmongOthers(t *testing.T) {
 	path := t.TempDir()

@@ -86,7 +86,7 @@ func set(t *testing.T, s *disk.Store, which docindex.SettingKind, key string, va
 func TestReopen(t *testing.T) {
 	for name, test := range map[string]func(t *testing.T, path string){
 		"leases": reopenLeases, "servings": reopenServed, "settings": reopenSettings, "settings of queues to come": reopenPresets,
-		"settings of hosts": reopenOrders,
+		"settings of hosts": reopenHostOverrides,
 		"slots":             reopenSlots, "pauses": reopenPauses, "documents": reopenDocuments, "deletions": reopenDeleted,
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -134,8 +134,8 @@ func reopenServed(t *testing.T, path string) {
 	want(t, "after the delay", serve(t, s, docindex.Request{}), "http://a.test/1", "http://a.test/2", "http://b.test/1")
 }
 
-// reopenOrders checks that the operator's settings of hosts survive a restart.
-func reopenOrders(t *testing.T, path string) {
+// reopenHostOverrides checks that the operator's settings of hosts survive a restart.
+func reopenHostOverrides(t *testing.T, path string) {
 	setHost := func(s *disk.Store, which docindex.SettingKind, host string, value int64) {
 		t.Helper()
 		err := s.Set(t.Context(), docindex.Setting{Kind: which, Scope: docindex.Scope{Key: []byte(host)}, Host: true, Value: uint64(value)})

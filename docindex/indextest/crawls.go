@@ -17,17 +17,17 @@ func RunCrawls(t *testing.T, open func(t *testing.T) docindex.Store) {
 		name string
 		test func(*testing.T, docindex.Store)
 	}{
-		{"nothing is known", surveyEmpty},
-		{"pending by domain and priority", surveyCounts},
-		{"largest domains", surveyLargest},
-		{"at spiders and at clients", surveyAway},
-		{"refused crawls", refuse},
+		{"nothing is known", pendingEmpty},
+		{"pending by domain and priority", pendingCounts},
+		{"largest domains", pendingLargest},
+		{"at spiders and at clients", pendingInFlight},
+		{"refused crawls", stopped},
 		{"purged in portions", purgeMany},
 		{"what is at the slots is told", purgeAtSlots},
 		{"a purge that fails", purgeFails},
-		{"a purge of which nobody was told", purgeUntold},
-		{"nothing of a refused crawl goes out", refusedStays},
-		{"news of refused crawls", refusedNews},
+		{"a purge of which nobody was told", purgeUnacknowledged},
+		{"nothing of a refused crawl goes out", stoppedStays},
+		{"news of refused crawls", stoppedUpdate},
 		{"expiry", expiry},
 		{"who says when a crawl expires", expiryIsSaid},
 		{"finished crawls", finished},
@@ -58,7 +58,7 @@ func crawlID(crawl string) docindex.CrawlID {
 	return docindex.CrawlID{Spider: "link", App: "app", Crawl: crawl}
 }
 
-func survey(t *testing.T, s docindex.Store, crawl string, domains int, away *docindex.Outcomes) docindex.PendingReport {
+func pendingReport(t *testing.T, s docindex.Store, crawl string, domains int, away *docindex.Outcomes) docindex.PendingReport {
 	t.Helper()
 	v, err := s.ReportPending(t.Context(), crawlID(crawl), domains, away)
 	if err != nil {
@@ -67,7 +67,7 @@ func survey(t *testing.T, s docindex.Store, crawl string, domains int, away *doc
 	return v
 }
 
-func wantSurvey(t *testing.T, got, want docindex.PendingReport) {
+func wantPendingReport(t *testing.T, got, want docindex.PendingReport) {
 	t.Helper()
 	if !reflect.DeepEqual(got, want) {
 		t.Errorf("survey is\n%+v; want\n%+v", got, want)
@@ -78,15 +78,15 @@ func pending(total uint64, low, high int32) docindex.Pending {
 	return docindex.Pending{Total: total, Low: low, High: high}
 }
 
-func surveyEmpty(t *testing.T, s docindex.Store) {
-	wantSurvey(t, survey(t, s, "", 10, nil), docindex.PendingReport{})
+func pendingEmpty(t *testing.T, s docindex.Store) {
+	wantPendingReport(t, pendingReport(t, s, "", 10, nil), docindex.PendingReport{})
 	none := docindex.PendingReport{Count: 1, Crawls: []docindex.CrawlPending{{Crawl: "c"}}}
-	wantSurvey(t, survey(t, s, "c", 10, nil), none)
+	wantPendingReport(t, pendingReport(t, s, "c", 10, nil), none)
 	put(t, s, docindex.Put{URL: []byte("http://a.test/"), Crawl: []byte("c")}) // of no application
-	wantSurvey(t, survey(t, s, "c", 10, nil), none)
+	wantPendingReport(t, pendingReport(t, s, "c", 10, nil), none)
 }
 
-func surveyCounts(t *testing.T, s docindex.Store) {
+func pendingCounts(t *testing.T, s docindex.Store) {
 	put(t, s,
 		crawlPut("c1", "http://www.example.co.uk/1", 5), crawlPut("c1", "http://sub.example.co.uk/2", 7), crawlPut("c1", "https://example.co.uk/3", 6),
 		crawlPut("c1", "http://10.0.0.1/", 1), crawlPut("c1", "http://[2001:db8::1]/", 2),
@@ -98,29 +98,29 @@ func surveyCounts(t *testing.T, s docindex.Store) {
 	two := docindex.CrawlPending{Crawl: "c2", Pending: pending(2, 9, 9), Distinct: 2, Domains: []docindex.DomainPending{
 		{Domain: "example.co.uk", Pending: pending(1, 9, 9)}, {Domain: "localhost", Pending: pending(1, 9, 9)},
 	}}
-	wantSurvey(t, survey(t, s, "c1", 10, nil), docindex.PendingReport{Total: 5, Domains: 3, Count: 1, Crawls: []docindex.CrawlPending{one}})
-	wantSurvey(t, survey(t, s, "", 10, nil), docindex.PendingReport{Total: 7, Domains: 4, Count: 2, Crawls: []docindex.CrawlPending{one, two}})
+	wantPendingReport(t, pendingReport(t, s, "c1", 10, nil), docindex.PendingReport{Total: 5, Domains: 3, Count: 1, Crawls: []docindex.CrawlPending{one}})
+	wantPendingReport(t, pendingReport(t, s, "", 10, nil), docindex.PendingReport{Total: 7, Domains: 4, Count: 2, Crawls: []docindex.CrawlPending{one, two}})
 	end(t, s, take(t, s, 100))
-	wantSurvey(t, survey(t, s, "", 10, nil), docindex.PendingReport{})
+	wantPendingReport(t, pendingReport(t, s, "", 10, nil), docindex.PendingReport{})
 }
 
-func surveyLargest(t *testing.T, s docindex.Store) {
+func pendingLargest(t *testing.T, s docindex.Store) {
 	for i := range 30 {
 		for j := range i + 1 {
 			put(t, s, crawlPut("c", fmt.Sprintf("http://d%02d.test/%d", i, j), 0))
 		}
 	}
-	v := survey(t, s, "", 3, nil)
+	v := pendingReport(t, s, "", 3, nil)
 	want := []docindex.DomainPending{{Domain: "d29.test", Pending: pending(30, 0, 0)}, {Domain: "d28.test", Pending: pending(29, 0, 0)}, {Domain: "d27.test", Pending: pending(28, 0, 0)}}
 	if c := v.Crawls[0]; c.Distinct != 30 || !reflect.DeepEqual(c.Domains, want) || v.Domains != 30 {
 		t.Errorf("survey is %+v; want 30 domains, of them %+v", v, want)
 	}
 }
 
-func surveyAway(t *testing.T, s docindex.Store) {
+func pendingInFlight(t *testing.T, s docindex.Store) {
 	put(t, s, crawlPut("c", "http://a.test/1", 1), crawlPut("c", "http://a.test/2", 9), crawlPut("c", "http://b.test/1", 5))
 	b := take(t, s, 3)
-	if v := survey(t, s, "c", 9, nil); v.Total != 3 {
+	if v := pendingReport(t, s, "c", 9, nil); v.Total != 3 {
 		t.Errorf("%d pending; want 3, which nothing says are at spiders", v.Total)
 	}
 	var away docindex.Outcomes
@@ -129,20 +129,20 @@ func surveyAway(t *testing.T, s docindex.Store) {
 			away.Add(docindex.Outcome{DocID: b.At(i).DocID, URL: b.At(i).URL})
 		}
 	}
-	wantSurvey(t, survey(t, s, "c", 9, &away), docindex.PendingReport{Total: 1, Domains: 1, Count: 1, Crawls: []docindex.CrawlPending{
+	wantPendingReport(t, pendingReport(t, s, "c", 9, &away), docindex.PendingReport{Total: 1, Domains: 1, Count: 1, Crawls: []docindex.CrawlPending{
 		{Crawl: "c", Pending: pending(1, 1, 1), Distinct: 1, Domains: []docindex.DomainPending{{Domain: "a.test", Pending: pending(1, 1, 1)}}},
 	}})
-	if v := survey(t, s, "", 9, &away); v.Total != 1 || v.Domains != 1 {
+	if v := pendingReport(t, s, "", 9, &away); v.Total != 1 || v.Domains != 1 {
 		t.Errorf("survey of the application is %+v; want one pending", v)
 	}
 	put(t, s, crawlPut("c", "http://c.test/1", 5))
 	call(t, s, any)
-	if v := survey(t, s, "c", 9, &away); v.Total != 1 {
+	if v := pendingReport(t, s, "c", 9, &away); v.Total != 1 {
 		t.Errorf("%d pending; what a client has is not", v.Total)
 	}
 	time.Sleep(2 * time.Minute)
 	s.Stats() // catches up
-	if v := survey(t, s, "c", 9, &away); v.Total != 2 {
+	if v := pendingReport(t, s, "c", 9, &away); v.Total != 2 {
 		t.Errorf("%d pending; want what the client has lost, too", v.Total)
 	}
 }
@@ -170,7 +170,7 @@ func expiry(t *testing.T, s docindex.Store) {
 	}
 	with("late", time.Hour)
 	with("soon", 10*time.Second)
-	if v := survey(t, s, "soon", 9, nil); v.Crawls[0].Expires != start.Unix()+10 {
+	if v := pendingReport(t, s, "soon", 9, nil); v.Crawls[0].Expires != start.Unix()+10 {
 		t.Errorf("it expires at %d; want %d", v.Crawls[0].Expires, start.Unix()+10)
 	}
 	time.Sleep(9 * time.Second)
@@ -212,7 +212,7 @@ func expiryIsSaid(t *testing.T, s docindex.Store) {
 	}
 	want := func(when string, in int64) {
 		t.Helper()
-		if v := survey(t, s, "c", 9, nil); v.Crawls[0].Expires != start+in {
+		if v := pendingReport(t, s, "c", 9, nil); v.Crawls[0].Expires != start+in {
 			t.Errorf("%s: it expires at %d; want %d", when, v.Crawls[0].Expires, start+in)
 		}
 	}
@@ -313,10 +313,10 @@ func deletedCrawl(t *testing.T, s docindex.Store) {
 	if n, err := s.Delete(t.Context(), docindex.Scope{Crawl: []byte("c")}); n != 3 || err != nil {
 		t.Errorf("Delete = %d, %v; want 3", n, err)
 	}
-	wantSurvey(t, survey(t, s, "", 9, nil), docindex.PendingReport{})
+	wantPendingReport(t, pendingReport(t, s, "", 9, nil), docindex.PendingReport{})
 	end(t, s, b)
 	put(t, s, crawlPut("c", "http://a.test/1", 0))
-	if v := survey(t, s, "c", 9, nil); v.Total != 1 {
+	if v := pendingReport(t, s, "c", 9, nil); v.Total != 1 {
 		t.Errorf("%d pending; want the new one", v.Total)
 	}
 	stopCrawl(t, s, "c", nil)
@@ -363,7 +363,7 @@ func changesCrawl(t *testing.T, s docindex.Store) {
 	news := crawlPut("c", "http://a.test/1", 8)
 	news.Update = true
 	add(t, s, news)
-	if v := survey(t, s, "c", 9, nil); v.Crawls[0].Pending != pending(1, 8, 8) {
+	if v := pendingReport(t, s, "c", 9, nil); v.Crawls[0].Pending != pending(1, 8, 8) {
 		t.Errorf("pending is %+v; want the new priority", v.Crawls[0].Pending)
 	}
 	news.Metadata, news.Priority = []byte(`{"appid":["other"]}`), 5
@@ -375,7 +375,7 @@ func changesCrawl(t *testing.T, s docindex.Store) {
 		if v, err := s.ReportPending(t.Context(), other, 9, nil); err != nil || v.Total != 1 {
 			t.Errorf("%d: survey of the other is %+v, %v", when, v, err)
 		}
-		if v := survey(t, s, "c", 9, nil); v.Crawls[0].Pending != pending(1, 8, 8) {
+		if v := pendingReport(t, s, "c", 9, nil); v.Crawls[0].Pending != pending(1, 8, 8) {
 			t.Errorf("%d: pending is %+v; want what it was", when, v.Crawls[0].Pending)
 		}
 		if ends {
@@ -440,7 +440,7 @@ func fetchedAgain(t *testing.T, s docindex.Store) {
 	var o docindex.Outcomes
 	o.Add(docindex.Outcome{DocID: b.At(0).DocID, URL: b.At(0).URL, Kind: docindex.Done, Again: time.Now().Unix() + 60, Metadata: crawlPut("c", "", 0).Metadata})
 	report(t, s, &o)
-	wantSurvey(t, survey(t, s, "c", 9, nil), docindex.PendingReport{Total: 1, Domains: 1, Count: 1, Crawls: []docindex.CrawlPending{
+	wantPendingReport(t, pendingReport(t, s, "c", 9, nil), docindex.PendingReport{Total: 1, Domains: 1, Count: 1, Crawls: []docindex.CrawlPending{
 		{Crawl: "c", Pending: pending(1, 3, 3), Distinct: 1, Domains: []docindex.DomainPending{{Domain: "a.test", Pending: pending(1, 3, 3)}}},
 	}})
 	time.Sleep(time.Hour)

@@ -34,7 +34,7 @@ func stopCrawl(t *testing.T, s docindex.Store, crawl string, told func(*docindex
 	return n
 }
 
-func refuse(t *testing.T, s docindex.Store) {
+func stopped(t *testing.T, s docindex.Store) {
 	put(t, s, crawlPut("c", "http://a.test/1", 1), crawlPut("d", "http://a.test/1", 1), docindex.Put{URL: []byte("http://b.test/"), Crawl: []byte("c")})
 	if n := stopCrawl(t, s, "c", nil); n != 1 {
 		t.Errorf("%d purged; want 1", n)
@@ -57,7 +57,7 @@ func refuse(t *testing.T, s docindex.Store) {
 	if b.Len() != 3 {
 		t.Errorf("candidates are %q; want those of others", texts(b))
 	}
-	if v := survey(t, s, "", 9, nil); v.Count != 1 || v.Total != 2 {
+	if v := pendingReport(t, s, "", 9, nil); v.Count != 1 || v.Total != 2 {
 		t.Errorf("survey is %+v; want crawl d", v)
 	}
 }
@@ -74,7 +74,7 @@ func purgeMany(t *testing.T, s docindex.Store) {
 		t.Errorf("%d purged; want 5000", n)
 	}
 	wantStates(t, s, 0, 0, 5000)
-	wantSurvey(t, survey(t, s, "", 9, nil), docindex.PendingReport{})
+	wantPendingReport(t, pendingReport(t, s, "", 9, nil), docindex.PendingReport{})
 }
 
 func purgeAtSlots(t *testing.T, s docindex.Store) {
@@ -119,7 +119,7 @@ func purgeAtSlots(t *testing.T, s docindex.Store) {
 }
 
 // Between StopCrawl and the purge the store gives out no document of the crawl, and counts them all.
-func refusedStays(t *testing.T, s docindex.Store) {
+func stoppedStays(t *testing.T, s docindex.Store) {
 	put(t, s, crawlPut("c", "http://a.test/1", 0), crawlPut("c", "http://a.test/2", 0), crawlPut("c", "http://b.test/", 0), crawlPut("d", "http://a.test/3", 0))
 	out := take(t, s, 1)
 	if err := s.StopCrawl(t.Context(), crawlID("c"), docindex.Stopped); err != nil {
@@ -168,7 +168,7 @@ func purgeFails(t *testing.T, s docindex.Store) {
 
 // A purge repeats its count until AckCrawlEnd acknowledges it. Documents that end after the count was
 // returned stay for the next purge.
-func purgeUntold(t *testing.T, s docindex.Store) {
+func purgeUnacknowledged(t *testing.T, s docindex.Store) {
 	put(t, s, crawlPut("c", "http://a.test/1", 0), crawlPut("c", "http://b.test/2", 0))
 	b := take(t, s, 1)
 	if err := s.StopCrawl(t.Context(), crawlID("c"), docindex.Stopped); err != nil {
@@ -201,7 +201,7 @@ func purgeUntold(t *testing.T, s docindex.Store) {
 	purge(0)
 }
 
-func refusedNews(t *testing.T, s docindex.Store) {
+func stoppedUpdate(t *testing.T, s docindex.Store) {
 	put(t, s, crawlPut("c", "http://a.test/", 0))
 	call(t, s, any)
 	stopCrawl(t, s, "c", nil)
