@@ -2,8 +2,8 @@ package sim
 
 import "time"
 
-// Which spider gets a document is the daemon's choice, as long as one that has not answered gets few, and a slow one no
-// more than its part, while another one could have them.
+// The daemon chooses which spider gets a document. But while another spider has room, a spider that has not answered
+// yet gets few documents, and a slow one not more than its share.
 
 const (
 	slow      = 5 * time.Second // for a fetch
@@ -11,7 +11,7 @@ const (
 	muchWorse = 16              // times the expected wait at another spider
 )
 
-// fetches are the times that a spider takes for documents.
+// fetches is how long a spider takes for its documents.
 type fetches struct {
 	last, mean time.Duration // 0: it has answered none
 	answers    int
@@ -28,7 +28,7 @@ func (f *fetches) took(d time.Duration) {
 func (f *fetches) least() time.Duration { return min(f.last, f.mean) }
 func (f *fetches) most() time.Duration  { return max(f.last, f.mean) }
 
-// chosen checks that a document goes to a spider that it may go to.
+// chosen checks that a spider may get a document.
 func (o *oracle) chosen(id uint32, d *document) {
 	sp := o.spiders[id]
 	if o.service == nil || sp.inFlight == 0 || o.suspected > 0 { // a spider may be kept for what was lost before

@@ -8,7 +8,7 @@ import (
 	"urlserver/configs"
 )
 
-// ruleOf is the first rule for a host at an address, found by looking at each in turn.
+// ruleOf returns the first rule for a host at an address. It looks at the rules one after the other.
 func (l *limits) ruleOf(name string, addr netip.Addr) configs.HostRule {
 	for _, r := range l.rules {
 		for _, p := range r.Hosts {
@@ -25,7 +25,7 @@ func (l *limits) ruleOf(name string, addr netip.Addr) configs.HostRule {
 	return configs.HostRule{}
 }
 
-// groupOf is the group that a host is to be in at an address.
+// groupOf returns the group of a host at an address.
 func (o *oracle) groupOf(h *host, addr netip.Addr) *group {
 	if name := o.set.ruleOf(h.name, addr).Group; name != "" {
 		return o.group(name)
@@ -33,8 +33,8 @@ func (o *oracle) groupOf(h *host, addr netip.Addr) *group {
 	return o.group(addr.String())
 }
 
-// configure puts other settings in force. Hosts move to other groups at once, or when no request to them is open; those
-// that are open count as requests to the new group from now on.
+// configure applies other settings. A host moves to another group at once, or when no request to it is open. Its open
+// requests count for the new group from now on.
 func (o *oracle) configure(set limits) {
 	o.set, o.ruledAt = set, o.now
 	for _, r := range set.rules {
@@ -47,7 +47,7 @@ func (o *oracle) configure(set limits) {
 	}
 }
 
-// rehome moves a host with all that is held for it, and with its times: to another group, or another address.
+// rehome moves a host, with its held documents and its times, to another group or another address.
 func (o *oracle) rehome(h *host) {
 	h.join(nil)
 	if h.at == nil {
@@ -78,7 +78,7 @@ func (o *oracle) rehome(h *host) {
 	o.enter(h, g, addr)
 }
 
-// join has a host be on its way to a group; nil: to none.
+// join records the group that a host is to join; nil: none.
 func (h *host) join(g *group) {
 	if h.to != nil {
 		h.to.joining -= h.open
@@ -98,7 +98,7 @@ func (o *oracle) enter(h *host, g *group, addr netip.Addr) {
 	h.slow()
 }
 
-// knows notes that a host may be in a group.
+// knows records that a host may be in a group.
 func (h *host) knows(g *group) {
 	g.longest = max(g.longest, h.longest)
 	for _, known := range h.groups {
@@ -109,7 +109,7 @@ func (h *host) knows(g *group) {
 	h.groups = append(h.groups, g)
 }
 
-// gapOf is the gap that a rule asks for, or the ordinary one.
+// gapOf returns the gap of a rule, or the ordinary one if the rule has none.
 func (l *limits) gapOf(r configs.HostRule) float64 {
 	if r.PerSec > 0 {
 		return 1e9 / r.PerSec
@@ -124,8 +124,7 @@ func (l *limits) openOf(r configs.HostRule) int {
 	return l.concurrent
 }
 
-// strictest is the longest gap and the fewest open requests that hold for a group, because of the hosts that are in it
-// for sure.
+// strictest returns a group's longest gap and fewest open requests, by the rules of the hosts that are certainly in it.
 func (o *oracle) strictest(g *group) (gap float64, open int) {
 	if len(o.set.rules) == 0 {
 		return o.set.gap, o.set.concurrent

@@ -8,8 +8,8 @@ import (
 	"time"
 )
 
-// took hears of a candidate that is new, and not just ended: the daemon is to
-// take it. text is its URL in serialised form.
+// took records a candidate. The daemon has to take it if it is new and has not just ended.
+// text is its URL in serialised form.
 func (o *oracle) took(id, text string, priority int32) {
 	if d := o.hold(id); d != nil {
 		o.arrivals++
@@ -19,15 +19,16 @@ func (o *oracle) took(id, text string, priority int32) {
 	}
 }
 
-// unusable hears of a candidate whose URL cannot be used; the daemon is to take
-// it where it is new.
+// unusable records a candidate whose URL cannot be used. The daemon has to take it if it is
+// new.
 func (o *oracle) unusable(id string) {
 	if d := o.hold(id); d != nil {
 		d.invalid = true
 	}
 }
 
-// hold begins a document's life in the daemon; nil: it is held, or has just ended.
+// hold records a document as held by the daemon. It returns nil if the document is held
+// already, or has just ended.
 func (o *oracle) hold(id string) *document {
 	d := o.doc(id)
 	if d.held || d.ever && o.set.quarantine > 0 && o.now-d.ended < o.set.quarantine {
@@ -57,7 +58,7 @@ func (q *origin) queue(d *document) {
 	q.lanes = append(q.lanes, lane{priority: d.priority, docs: []arrival{{doc: d, arrival: d.arrival}}})
 }
 
-// first is a lane's first document that is held and was never sent; nil: none.
+// first returns a lane's first held document that was never sent, or nil.
 func (l *lane) first() *document {
 	for len(l.docs) > 0 {
 		a := l.docs[0]
@@ -69,8 +70,8 @@ func (l *lane) first() *document {
 	return nil
 }
 
-// inTurn checks that no document should have gone before d, which is sent for
-// the first time.
+// inTurn checks that no other document had to be sent before d, which is sent for the first
+// time.
 func (o *oracle) inTurn(d *document, url string, since time.Duration) {
 	for i := range d.origin.lanes {
 		l := &d.origin.lanes[i]
@@ -86,8 +87,8 @@ func (o *oracle) inTurn(d *document, url string, since time.Duration) {
 	}
 }
 
-// line hears of a line to a spider, without its end. since is the earliest
-// moment at which it may have been decided on.
+// line checks a line to a spider, without its end. since is the earliest moment at which the
+// daemon may have decided on it.
 func (o *oracle) line(spider uint32, text string, since time.Duration) {
 	o.figures.Lines++
 	f := strings.Split(text, " ")
@@ -107,7 +108,7 @@ func (o *oracle) line(spider uint32, text string, since time.Duration) {
 	o.begin(tx)
 }
 
-// heard checks what a line asks for, and returns the group that the request is noted for.
+// heard checks the document and the address of a line. It returns the group that the request counts for.
 func (o *oracle) heard(spider uint32, d *document, addr netip.Addr, url string, since time.Duration) *group {
 	if o.late != nil {
 		o.mayGo(d, url, 0)
@@ -163,13 +164,13 @@ func (o *oracle) begin(tx *transaction) {
 	o.ages = append(o.ages, tx)
 }
 
-// hasRoom says whether a spider may have more documents, and none there wants to be among few.
+// hasRoom reports whether a spider has room for another document and has no suspects.
 func (o *oracle) hasRoom(spider uint32) bool {
 	sp := o.spiders[spider]
 	return sp.inFlight < o.set.inFlight && sp.suspects == 0
 }
 
-// name checks that a TRANS_ID is new: that its last part, the generation, grows.
+// name checks that a TRANS_ID is new: its last part, the generation, grows.
 func (o *oracle) name(id string) {
 	dot := strings.LastIndexByte(id, '.')
 	generation, err := strconv.ParseUint(id[dot+1:], 10, 32)
@@ -180,12 +181,12 @@ func (o *oracle) name(id string) {
 	o.used[id[:max(0, dot)]] = generation
 }
 
-// lateAfter is what a line may be on its way to the wire without the gap
-// counting from there.
+// lateAfter is the longest time from a decision to the socket for which the gap still counts
+// from the decision.
 const lateAfter = time.Millisecond
 
-// written hears that all lines for a spider are on the wire: where that took
-// long, the gaps count from now.
+// written records that all lines for a spider were written to the socket. If that took longer
+// than lateAfter, the gaps count from now.
 func (o *oracle) written(spider uint32) {
 	sp := o.spiders[spider]
 	for _, tx := range sp.flying {

@@ -6,19 +6,19 @@ import (
 	"time"
 )
 
-// service is what an oracle keeps that wants hosts without trouble to be served whatever others do.
+// service is the state of an oracle that also checks that troubles of some hosts do not delay the others.
 //
-// Its clock runs while such a host could be served: sending is not paused, choked or stopped, name servers answer, and a
-// spider whose process is well has room and is not busy with documents that may have killed one. From when a document of
-// such a host comes due until it ends, the clock may run for patience, and for paces times as long as the requests to its
-// group that left meanwhile take at the group's own pace. So a document may wait behind others of its own group, and not
-// behind anything else.
+// Its clock runs while a host without trouble could be served: sending is not paused, choked or stopped, name servers
+// answer, and a spider whose process is well has room and no suspects. From the moment at which a document of such a
+// host comes due until the document ends, the clock may run for patience, plus paces times the time that the requests
+// sent to its group meanwhile take at the group's pace. So a document may wait for others of its own group, and for
+// nothing else.
 type service struct {
 	clock time.Duration
 	debts []debt // by document
 }
 
-// debt is what is owed to a document since it came due.
+// debt is the state of the service and of the group when a document came due.
 type debt struct {
 	group *group // nil: nothing
 	due   bool
@@ -33,13 +33,14 @@ const (
 	toKnow   = 3 * time.Minute // for look-up and robots.txt, with what remains of pauses after an outage
 )
 
-// patience is how long a document may wait besides the time that its group's pace takes: the index is asked, the host's
-// name and its robots.txt are, and spiders may be lost with it as often as it may be sent, and twice more.
+// patience returns how long a document may wait in addition to the time that its group's pace takes. The daemon asks
+// the index, looks up the host and fetches its robots.txt. Spiders may be lost with the document as often as it may be
+// sent, and twice more.
 func (o *oracle) patience() time.Duration {
 	return o.set.askRetry + toKnow + time.Duration(o.set.attempts+2)*o.set.statusTimeout
 }
 
-// owe has documents be owed service that are of a host at an address.
+// owe begins to check the documents of a host at an address.
 func (o *oracle) owe(docs []uint32, addr netip.Addr) {
 	g := o.group(addr.String())
 	for _, n := range docs {
@@ -47,7 +48,7 @@ func (o *oracle) owe(docs []uint32, addr netip.Addr) {
 	}
 }
 
-// pass lets time pass, in which hosts without trouble can be served, or not.
+// pass advances the clock of the service, if hosts without trouble could be served in that time.
 func (o *oracle) pass(d time.Duration, can bool) {
 	for _, from := range o.muteSince {
 		can = can && from < 0
@@ -57,7 +58,7 @@ func (o *oracle) pass(d time.Duration, can bool) {
 	}
 }
 
-// due hears that a document has come due.
+// due records that a document has come due.
 func (o *oracle) due(n uint32) {
 	if o.service == nil {
 		return
@@ -67,7 +68,7 @@ func (o *oracle) due(n uint32) {
 	}
 }
 
-// servedBy checks that a document which ends now has not waited for too long.
+// servedBy checks that a document that ends now has not waited too long.
 func (o *oracle) servedBy(id string, d *document) {
 	if o.service == nil {
 		return

@@ -7,8 +7,8 @@ import (
 	"time"
 )
 
-// The engine decides about all hosts in one goroutine, which must not stand still for a verdict by rules that cost much. Such
-// verdicts are made elsewhere: when a robots.txt is read, or when the engine asks a question.
+// The engine decides about all hosts in one goroutine. A verdict by expensive rules must not delay it, so such verdicts
+// are made outside the engine: when a robots.txt is read, or when the engine asks a question.
 
 const (
 	octet   = time.Nanosecond // time that a verdict takes for each octet that is looked at
@@ -33,7 +33,7 @@ func (o *oracle) targetDoc(target []byte) *document {
 	return &o.docs[n]
 }
 
-// judges hears that verdicts on documents have been made outside the engine.
+// judges records verdicts on documents that were made outside the engine.
 func (o *oracle) judges(targets [][]byte) {
 	for _, target := range targets {
 		if d := o.targetDoc(target); d != nil {
@@ -42,7 +42,7 @@ func (o *oracle) judges(targets [][]byte) {
 	}
 }
 
-// asksVerdicts hears a question about documents of one origin.
+// asksVerdicts checks a question about documents of one origin.
 func (o *oracle) asksVerdicts(targets [][]byte) {
 	d := o.targetDoc(targets[0])
 	switch {
@@ -57,7 +57,7 @@ func (o *oracle) asksVerdicts(targets [][]byte) {
 	o.judging = true
 }
 
-// getsVerdicts hears the answer: verdicts on these documents, for which so many octets were looked at.
+// getsVerdicts records the answer: verdicts on these documents, and how many octets were read for them.
 func (o *oracle) getsVerdicts(targets [][]byte, work int) {
 	o.judging = false
 	o.judges(targets)
