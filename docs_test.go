@@ -99,12 +99,13 @@ func shellLines(text string) (lines []string) {
 
 // runnable lines ask a daemon that is running; the others install, build or stay in the foreground.
 var (
-	runnable   = regexp.MustCompile(`(^|\| )(bin/urlserver (put|status|explain|crawl|export|import|check|robots|schema|block|unblock|delay|pause|resume)|curl -)`)
+	runnable = regexp.MustCompile(
+		`(^|\| )(bin/urlserver (put|status|explain|crawl|export|import|check|robots|schema|block|unblock|delay|pause|resume)|curl -)`)
 	makeTarget = regexp.MustCompile(`^make ([a-z-]+)`)
 )
 
-// TestDocumentedCommands runs each command that README and docs show against a daemon, and looks whether each target of make
-// that they name is there.
+// TestDocumentedCommands runs each command that README and docs show against a daemon, and looks
+// whether each target of make that they name is there.
 func TestDocumentedCommands(t *testing.T) {
 	d := startDaemon(t, "[resolver]\nservers = [\"127.0.0.1:1\"]\n")
 	dir := t.TempDir()
@@ -123,7 +124,8 @@ func TestDocumentedCommands(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	resp, err := http.Post("http://"+d.http+"/docindex/urls", "text/plain", strings.NewReader("http://example.org/\nhttp://host/\n"))
+	resp, err := http.Post("http://"+d.http+"/docindex/urls", "text/plain",
+		strings.NewReader("http://example.org/\nhttp://host/\n"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -147,7 +149,8 @@ func TestDocumentedCommands(t *testing.T) {
 			}
 			ran++
 			here := strings.ReplaceAll(line, "127.0.0.1:8080", "127.0.0.1:"+port)
-			here = regexp.MustCompile(`bin/urlserver (put|status|explain|crawl [a-z]+|export|import|block|unblock|delay|pause|resume)`).
+			here = regexp.MustCompile(
+				`bin/urlserver (put|status|explain|crawl [a-z]+|export|import|block|unblock|delay|pause|resume)`).
 				ReplaceAllString(here, "$0 --at http://"+d.http)
 			cmd := exec.CommandContext(t.Context(), "bash", "-c", "set -o pipefail; "+here)
 			cmd.Dir = dir

@@ -12,8 +12,9 @@ import (
 	"testing"
 )
 
-// layers lists the packages from the ground up. An entry includes the packages below its folder that
-// have no entry of their own. A package imports only packages of its own layer and of lower ones.
+// layers lists the packages from the ground up. An entry includes the packages below its folder
+// that have no entry of their own. A package imports only packages of its own layer and of lower
+// ones.
 var layers = []struct {
 	name, holds string
 	packages    []string
@@ -38,8 +39,8 @@ var layers = []struct {
 // testOnly packages are imported by tests only: helpers and conformance suites.
 var testOnly = []string{"internal/testkit", "docindex/indextest", "reservation/reservationtest"}
 
-// pure packages take decisions: no goroutine, lock, clock, log or I/O. pureImports lists the packages
-// of the standard library that they may import.
+// pure packages take decisions: no goroutine, lock, clock, log or I/O. pureImports lists the
+// packages of the standard library that they may import.
 var (
 	pure = []string{
 		"docindex/internal/queuesched", "hostslots", "internal/container/arena", "internal/container/hashindex",
@@ -47,7 +48,8 @@ var (
 		"leftover", "urlserver/engine",
 	}
 	pureImports = []string{
-		"bytes", "cmp", "crypto/sha256", "encoding/binary", "errors", "fmt", "hash/maphash", "maps", "math", "math/bits",
+		"bytes", "cmp", "crypto/sha256", "encoding/binary", "errors", "fmt", "hash/maphash", "maps", "math",
+		"math/bits",
 		"net/netip", "slices", "time",
 	}
 	clockCalls = []string{
@@ -126,7 +128,8 @@ func TestImportsPointDown(t *testing.T) {
 				t.Errorf("%s imports %s, which is for tests", p.name(), name)
 			} else if layerOf(name) > own {
 				above := layers[layerOf(name)]
-				t.Errorf("%s (%s) imports %s, which is above it (%s: %s)", p.name(), layers[own].name, name, above.name, above.holds)
+				t.Errorf("%s (%s) imports %s, which is above it (%s: %s)", p.name(), layers[own].name, name,
+					above.name, above.holds)
 			}
 		}
 	}

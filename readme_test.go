@@ -99,11 +99,13 @@ func startDaemon(t *testing.T, settings string) daemon {
 	t.Helper()
 	dir := t.TempDir()
 	bin := filepath.Join(dir, "urlserver")
-	if out, err := exec.CommandContext(t.Context(), "go", "build", "-o", bin, "./cmd/urlserver").CombinedOutput(); err != nil {
+	if out, err := exec.CommandContext(t.Context(), "go", "build", "-o", bin,
+		"./cmd/urlserver").CombinedOutput(); err != nil {
 		t.Fatalf("go build: %v\n%s", err, out)
 	}
 	file := filepath.Join(dir, "urlserver.toml")
-	settings = settings + "[spider]\nlisten = \"127.0.0.1:0\"\n[http]\nlisten = \"127.0.0.1:0\"\n[log]\nformat = \"json\"\n"
+	settings = settings +
+		"[spider]\nlisten = \"127.0.0.1:0\"\n[http]\nlisten = \"127.0.0.1:0\"\n[log]\nformat = \"json\"\n"
 	if err := os.WriteFile(file, []byte(settings), 0o600); err != nil {
 		t.Fatal(err)
 	}

@@ -16,13 +16,14 @@ import (
 
 var update = flag.Bool("update", false, "write docs/reference anew")
 
-// TestReference compares the pages of docs/reference that are made from the settings, the commands and the metrics with what
-// those say now.
+// TestReference compares the pages of docs/reference that are made from the settings, the commands
+// and the metrics with what those say now.
 //
 //	go test . -run TestReference -update   # writes them
 func TestReference(t *testing.T) {
 	dir := t.TempDir()
-	build := exec.CommandContext(t.Context(), "go", "build", "-o", dir+"/", "./cmd/urlserver", "./cmd/hostreservation", "./cmd/spider")
+	build := exec.CommandContext(t.Context(), "go", "build", "-o", dir+"/", "./cmd/urlserver",
+		"./cmd/hostreservation", "./cmd/spider")
 	if out, err := build.CombinedOutput(); err != nil {
 		t.Fatalf("go build: %v\n%s", err, out)
 	}
@@ -40,7 +41,8 @@ func TestReference(t *testing.T) {
 		}
 		stored, err := os.ReadFile(path)
 		if err != nil || string(stored) != made {
-			t.Errorf("%s is not what the program says (%v); write it anew: go test . -run TestReference -update", path, err)
+			t.Errorf("%s is not what the program says (%v); write it anew: go test . -run TestReference "+
+				"-update", path, err)
 		}
 	}
 }
@@ -60,8 +62,10 @@ func settingsPage(t *testing.T) string {
 	}
 	defer f.Close()
 	var page strings.Builder
-	page.WriteString("# Settings\n\nMade from [configs/urlserver.toml](../../configs/urlserver.toml). Keys are case-insensitive. " +
-		"A running daemon applies *live* settings\nwhen it reads its file again (SIGHUP, `urlserver reload`); the others wait for a restart.\n")
+	page.WriteString(
+		"# Settings\n\nMade from [configs/urlserver.toml](../../configs/urlserver.toml). Keys are case-insensitive. " +
+			"A running daemon applies *live* settings\nwhen it reads its file again (SIGHUP, `urlserver " +
+			"reload`); the others wait for a restart.\n")
 	var text []string // comment lines since the last blank line or key
 	prefix, n := "", 0
 	lines := bufio.NewScanner(f)
@@ -102,7 +106,8 @@ func isAllowed(line string) bool { return strings.HasPrefix(line, "Allowed: ") }
 func commandsPage(t *testing.T, dir string) string {
 	t.Helper()
 	var page strings.Builder
-	page.WriteString("# Commands\n\nMade from `urlserver help COMMAND` and the like. Results go to standard output, everything else to standard error.\n" +
+	page.WriteString("# Commands\n\nMade from `urlserver help COMMAND` and the like. Results go to " +
+		"standard output, everything else to standard error.\n" +
 		"Exit status: 0 done, 1 failed, 2 wrong usage.\n")
 	for _, program := range []string{"urlserver", "hostreservation", "spider"} {
 		helpOf(t, &page, dir, program)
@@ -115,7 +120,8 @@ var subcommand = regexp.MustCompile(`(?m)^  ([a-z]+) +\S`)
 // helpOf writes the help of a command, and of those below it.
 func helpOf(t *testing.T, page *strings.Builder, dir string, args ...string) {
 	t.Helper()
-	out, err := exec.CommandContext(t.Context(), filepath.Join(dir, args[0]), append(args[1:], "--help")...).CombinedOutput()
+	out, err := exec.CommandContext(t.Context(), filepath.Join(dir, args[0]),
+		append(args[1:], "--help")...).CombinedOutput()
 	if err != nil {
 		t.Fatalf("%q: %v\n%s", args, err, out)
 	}
@@ -142,12 +148,14 @@ func metricsPage(t *testing.T) string {
 	}
 	defer resp.Body.Close()
 	var page strings.Builder
-	page.WriteString("# Metrics\n\nMade from `GET /metrics` of a daemon. Those of the Go runtime and the process are left out.\n\n| metric | type | what |\n| --- | --- | --- |\n")
+	page.WriteString("# Metrics\n\nMade from `GET /metrics` of a daemon. Those of the Go runtime and " +
+		"the process are left out.\n\n| metric | type | what |\n| --- | --- | --- |\n")
 	help, n := "", 0
 	lines := bufio.NewScanner(resp.Body)
 	for lines.Scan() {
 		fields := strings.SplitN(lines.Text(), " ", 4)
-		if len(fields) < 4 || !strings.HasPrefix(fields[2], "urlserver_") && !strings.HasPrefix(fields[2], "frontier_") {
+		if len(fields) < 4 || !strings.HasPrefix(fields[2], "urlserver_") &&
+			!strings.HasPrefix(fields[2], "frontier_") {
 			continue
 		}
 		switch fields[1] {

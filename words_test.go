@@ -62,8 +62,8 @@ var retired = map[string]string{
 // retiredPhrases are retired words of two parts.
 var retiredPhrases = map[string]string{"keep apart": "desync"}
 
-// stillThere lists the packages that may use a retired word, each with the words. It may only shrink.
-// patience stays in configs and hostslots: it is the name of a setting.
+// stillThere lists the packages that may use a retired word, each with the words. It may only
+// shrink. patience stays in configs and hostslots: it is the name of a setting.
 var stillThere = map[string][]string{
 	"configs":      {"patience"},
 	"hostslots":    {"patience"},

@@ -15,7 +15,8 @@ func isLive(key string) bool {
 		return true
 	}
 	return slices.Contains([]string{
-		"Spider_Host", "Spider_Port", "Timeout_Spider_Status", "Queue_Len", "Req_Host_Concurrent", "Req_Host_Per_Sec", "rules",
+		"Spider_Host", "Spider_Port", "Timeout_Spider_Status", "Queue_Len", "Req_Host_Concurrent",
+		"Req_Host_Per_Sec", "rules",
 		"spider.dial", "spider.max_in_flight", "spider.max_attempts", "spider.max_fetch",
 		"docindex.batch", "docindex.retry", "docindex.max_retry", "docindex.quarantine", "docindex.outcomes_max",
 		"resolver.give_up",

@@ -115,7 +115,8 @@ type DocIndex struct {
 	RefetchAfter RefetchAfter
 }
 
-// RefetchAfter is how long after a document ended an embedded index offers it again, by how it ended; 0: never.
+// RefetchAfter is how long after a document ended an embedded index offers it again, by how it
+// ended; 0: never.
 type RefetchAfter struct {
 	OK    time.Duration // fetched: 2xx, 3xx, or the spider reported no status
 	Gone  time.Duration // 404 or 410
@@ -141,7 +142,8 @@ type Resolver struct {
 	GiveUp        time.Duration  // a name that fails for now is tried again this long
 	Family        string         // FamilyAny, FamilyIPv4 or FamilyIPv6
 	AllowNetworks []netip.Prefix // else refused networks that may be fetched from
-	AllowPorts    []int          // ports of URLs that the Fetch standard blocks, and that may be fetched from all the same
+	// ports of URLs that the Fetch standard blocks, and that may be fetched from all the same
+	AllowPorts []int
 }
 
 // Robots is how robots.txt is fetched and obeyed.

@@ -7,12 +7,14 @@ import (
 	"github.com/BurntSushi/toml"
 )
 
-// EnvPrefix is what the names of variables begin with that stand for settings: URLSERVER_DOCINDEX_KIND is docindex.kind.
+// EnvPrefix is what the names of variables begin with that stand for settings:
+// URLSERVER_DOCINDEX_KIND is docindex.kind.
 const EnvPrefix = "URLSERVER_"
 
-// LoadEnv is Load, with variables of the environment ("NAME=value") in place of what the file says. A value is written as in
-// the file, but a string needs no quotes, and a list may be written with commas between. Variables that name no setting are
-// left alone: those of client commands are among them, and those that container platforms make. [[rules]] have no variable.
+// LoadEnv is Load, with variables of the environment ("NAME=value") in place of what the file says.
+// A value is written as in the file, but a string needs no quotes, and a list may be written with
+// commas between. Variables that name no setting are left alone: those of client commands are among
+// them, and those that container platforms make. [[rules]] have no variable.
 func LoadEnv(path string, environ []string) (Config, error) {
 	data, err := readFile(path)
 	if err != nil {
@@ -26,7 +28,8 @@ func envName(setting string) string {
 	return EnvPrefix + strings.ToUpper(strings.ReplaceAll(setting, ".", "_"))
 }
 
-// takeEnviron puts what the environment says into the configuration, or notes what is wrong with it.
+// takeEnviron puts what the environment says into the configuration, or notes what is wrong with
+// it.
 func (r *reader) takeEnviron(environ []string) {
 	values := map[string]string{}
 	for _, v := range environ {

@@ -21,14 +21,17 @@ func loadEnv(t *testing.T, text string, environ ...string) (Config, error) {
 // What the environment says goes before the file, the file before the default.
 func TestEnvironment(t *testing.T) {
 	c, err := loadEnv(t, "Queue_Len = 7\n[docindex]\nkind = \"redis\"\nbatch = 5\n",
-		"URLSERVER_DOCINDEX_KIND=disk", "URLSERVER_REQ_HOST_PER_SEC=2", "URLSERVER_ROBOTS_TTL=2h", "URLSERVER_ROBOTS_ENABLED=false",
-		"URLSERVER_SPIDER_DIAL=a.example:1, b.example:2", `URLSERVER_MONITOR_BROKERS=["c.example:3"]`, "URLSERVER_HTTP_TOKEN=123456",
+		"URLSERVER_DOCINDEX_KIND=disk", "URLSERVER_REQ_HOST_PER_SEC=2", "URLSERVER_ROBOTS_TTL=2h",
+		"URLSERVER_ROBOTS_ENABLED=false",
+		"URLSERVER_SPIDER_DIAL=a.example:1, b.example:2", `URLSERVER_MONITOR_BROKERS=["c.example:3"]`,
+		"URLSERVER_HTTP_TOKEN=123456",
 		"URLSERVER_RESOLVER_ALLOW_NETWORKS=10.0.0.0/8,127.0.0.0/8", "URLSERVER_SPIDER_TOKEN=a=b\"c",
 		"URLSERVER_AT=http://x", "URLSERVER_SERVICE_HOST=10.0.0.1", "PATH=/bin")
 	if err != nil {
 		t.Fatal(err)
 	}
-	if c.DocIndex.Kind != KindDisk || c.ReqHostPerSec != 2 || c.Robots.TTL != 2*time.Hour || c.Robots.Enabled || c.HTTP.Token != "123456" ||
+	if c.DocIndex.Kind != KindDisk || c.ReqHostPerSec != 2 || c.Robots.TTL != 2*time.Hour ||
+		c.Robots.Enabled || c.HTTP.Token != "123456" ||
 		c.Spider.Token != "a=b\"c" || !slices.Equal(c.Spider.Dial, []string{"a.example:1", "b.example:2"}) ||
 		!slices.Equal(c.Monitor.Brokers, []string{"c.example:3"}) || len(c.Resolver.AllowNetworks) != 2 {
 		t.Errorf("the environment does not hold: %+v", c)
@@ -46,9 +49,11 @@ func TestEnvironment(t *testing.T) {
 	}
 }
 
-// Mistakes in the environment are told with those of the file, by the variable's name, and never with a token.
+// Mistakes in the environment are told with those of the file, by the variable's name, and never
+// with a token.
 func TestEnvironmentMistakes(t *testing.T) {
-	_, err := loadEnv(t, "Queue_Len = 0\n", "URLSERVER_QUEUE_COUNT=many", "URLSERVER_ROBOTS_TTL=48h", "URLSERVER_HTTP_TOKEN=sec ret", "URLSERVER_DOCINDEX_KIND=sqlite")
+	_, err := loadEnv(t, "Queue_Len = 0\n", "URLSERVER_QUEUE_COUNT=many", "URLSERVER_ROBOTS_TTL=48h",
+		"URLSERVER_HTTP_TOKEN=sec ret", "URLSERVER_DOCINDEX_KIND=sqlite")
 	if err == nil {
 		t.Fatal("no mistakes")
 	}

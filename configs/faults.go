@@ -44,8 +44,8 @@ func hostFault(s string) string {
 	return quotedAddr(s) + " is neither a host name nor an IP address"
 }
 
-// quotedAddr quotes an address and hides what precedes an "@": that is no part of an address and may be a
-// password.
+// quotedAddr quotes an address and hides what precedes an "@": that is no part of an address and
+// may be a password.
 func quotedAddr(s string) string {
 	if at := strings.LastIndexByte(s, '@'); at >= 0 {
 		s = hidden + s[at:]
@@ -71,9 +71,13 @@ const labelBytes = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ01234567
 
 const prefixWords = "up to 100 printable ASCII characters without space, \"{\" and \"}\""
 
-// prefixFault checks what goes before keys of Redis; braces would move them to other nodes of a cluster.
+// prefixFault checks what goes before keys of Redis; braces would move them to other nodes of a
+// cluster.
 func prefixFault(s string) string {
-	if len(s) > 100 || strings.ContainsFunc(s, func(r rune) bool { return r <= ' ' || r > '~' || r == '{' || r == '}' }) {
+	if len(s) > 100 || strings.ContainsFunc(s, func(r rune) bool {
+		return r <= ' ' || r > '~' || r == '{' ||
+			r == '}'
+	}) {
 		return quoted(s) + " is no prefix"
 	}
 	return ""
@@ -121,7 +125,8 @@ func pathFault(s string) string {
 	return ""
 }
 
-// MaxToken bounds a token, so that its line of the spider's protocol stays far below the 8 KiB a line may have.
+// MaxToken bounds a token, so that its line of the spider's protocol stays far below the 8 KiB a
+// line may have.
 const MaxToken = 1024
 
 // tokenFault does not name the token.

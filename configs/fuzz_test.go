@@ -22,9 +22,12 @@ func corpus() []string {
 		"[docindex]\nkind = http\nretry = 1s\nulr = \"\n[docindex]\nx = [ [ { a = 1 } ]",
 		"[[a]]\nb = { c.d = 1979-05-27T07:32:00Z, e = [ nan, inf, 1e3 ] }\n\"\"\"\n",
 		"Queue_Len = 5\nqueue_LEN = 6\nhttp.listen = \":80\"\nspider.tls_ca = \"\\u0041\\q\"\n\x01",
-		"[docindex]\nrefetch_after = { ok = \"168h\", gone = \"never\", error = \"1h\" }\n[docindex.refetch_after]\nok = 5",
-		"[[rules]]\nhosts = [ \"*.Example.org\",\n'[::1]' ]\nper_sec = 1\n[[Rules]]\nnetworks = [\"10.0.0.0/8\"]\nblock = true\n[rules.x]\ny = 1\n",
-		"rules = [{hosts = [\"*\"], block = false}, {networks = [\"::/0\"], group = \"g\", concurrent = 2}]\n[rules]\n[[rules]]\nhosts = {}\n",
+		"[docindex]\nrefetch_after = { ok = \"168h\", gone = \"never\", error = \"1h\" " +
+			"}\n[docindex.refetch_after]\nok = 5",
+		"[[rules]]\nhosts = [ \"*.Example.org\",\n'[::1]' ]\nper_sec = 1\n[[Rules]]\nnetworks = " +
+			"[\"10.0.0.0/8\"]\nblock = true\n[rules.x]\ny = 1\n",
+		"rules = [{hosts = [\"*\"], block = false}, {networks = [\"::/0\"], group = \"g\", concurrent = " +
+			"2}]\n[rules]\n[[rules]]\nhosts = {}\n",
 		"Req_Host_Per_Sec = 1e-6\r\nTimeout_Spider_Status = 86400\r\nallow_insecure = true\r\n",
 	}
 }

@@ -11,8 +11,8 @@ import (
 	"urlserver/internal/weburl"
 )
 
-// HostRule replaces settings for some hosts. It applies to a host that one of Hosts or one of Networks
-// matches. If several rules apply to a host, the first one counts.
+// HostRule replaces settings for some hosts. It applies to a host that one of Hosts or one of
+// Networks matches. If several rules apply to a host, the first one counts.
 type HostRule struct {
 	Hosts      []string       // in the form of URLs, without a final dot; "*.NAME": all below NAME; "*": all
 	Networks   []netip.Prefix // of the address that requests go to
@@ -68,14 +68,16 @@ func inRule[T any](name string, k kind[T], field func(*HostRule) *T) ruleKey {
 
 const rulesKey = "rules"
 
-// ruleKeys are all keys of [[rules]]. The first two say which hosts a rule is for, the others what holds for them.
+// ruleKeys are all keys of [[rules]]. The first two say which hosts a rule is for, the others what
+// holds for them.
 var ruleKeys = []ruleKey{
 	inRule("hosts", hostPatterns(), func(r *HostRule) *[]string { return &r.Hosts }),
 	inRule("networks", someNetworks(), func(r *HostRule) *[]netip.Prefix { return &r.Networks }),
 	inRule("per_sec", number(slowest, fastest), func(r *HostRule) *float64 { return &r.PerSec }),
 	inRule("concurrent", integer(1, maxConcurrent), func(r *HostRule) *int { return &r.Concurrent }),
 	inRule("block", boolean(), func(r *HostRule) *bool { return &r.Block }),
-	inRule("group", text("1 to 64 letters, digits, \"_\" and \"-\", not \"localhost\"", groupNameFault), func(r *HostRule) *string { return &r.Group }),
+	inRule("group", text("1 to 64 letters, digits, \"_\" and \"-\", not \"localhost\"", groupNameFault),
+		func(r *HostRule) *string { return &r.Group }),
 }
 
 func findRuleKey(name string) (k ruleKey, ok bool) {
@@ -89,7 +91,8 @@ func findRuleKey(name string) (k ruleKey, ok bool) {
 // hostPatterns are kept in normal form, whatever form they are written in.
 func hostPatterns() kind[[]string] {
 	return kind[[]string]{
-		allowed: "a list of host names, \"*.example.org\" for all names below one, IP addresses, or \"*\" for all hosts",
+		allowed: "a list of host names, \"*.example.org\" for all names below one, IP addresses, or " +
+			"\"*\" for all hosts",
 		read: func(v any) ([]string, error) {
 			all, err := readStrings(v)
 			for i, s := range all {

@@ -29,7 +29,8 @@ group = "Some_group-1"
 `
 	want := []HostRule{
 		{Hosts: []string{"example.org", "*.xn--bcher-kva.example", "2001:db8::1", "*"}, PerSec: 0.1, Concurrent: 9},
-		{Networks: []netip.Prefix{netip.MustParsePrefix("192.0.2.0/24"), netip.MustParsePrefix("2001:db8::/32")}, Block: true},
+		{Networks: []netip.Prefix{netip.MustParsePrefix("192.0.2.0/24"),
+			netip.MustParsePrefix("2001:db8::/32")}, Block: true},
 		{Hosts: []string{"10.1.2.3"}},
 		{Hosts: []string{"a.test"}, Group: "Some_group-1"},
 	}
@@ -67,29 +68,44 @@ block = "yes"
 group = "a b"
 `, want: []string{
 			`2: rules.hosts: "a..b" is no host`, `3: rules.per_sec: 0 is too small`,
-			`5: rules.networks: "x" is not a network`, `6: rules.colour: no such key`, `7: rules.per_sek: no such key; did you mean rules.per_sec`,
-			`9: rules.hosts: is empty`, `10: rules.networks: 10.0.0.1/8 has bits set behind its length: is 10.0.0.0/8 meant?`,
-			`11: rules.concurrent: 1025 is too large`, `12: rules.block: is a string`, `13: rules.group: "a b" is no name of a group`,
+			`5: rules.networks: "x" is not a network`, `6: rules.colour: no such key`,
+			`7: rules.per_sek: no such key; did you mean rules.per_sec`,
+			`9: rules.hosts: is empty`,
+			`10: rules.networks: 10.0.0.1/8 has bits set behind its length: is 10.0.0.0/8 meant?`,
+			`11: rules.concurrent: 1025 is too large`, `12: rules.block: is a string`,
+			`13: rules.group: "a b" is no name of a group`,
 		}},
-		{name: "rules that lack something", text: "[[rules]]\nper_sec = 1\n[[rules]]\nhosts = [\"a.test\"]\n\n[[rules]]\n", want: []string{
-			"1: rules: this rule is for no host", "3: rules: this rule says nothing", "6: rules: this rule is for no host",
-		}},
-		{name: "patterns", text: `rules = [{hosts = ["*.10.0.0.1"], block = true}]`, want: []string{`1: rules: rule 1: hosts "*.10.0.0.1": there is nothing below an IP address`}},
-		{name: "a star within", text: "[[rules]]\nblock = true\nhosts = [\"a.*.test\"]", want: []string{`3: rules.hosts: "a.*.test" is no host`}},
-		{name: "half a label", text: "[[rules]]\nblock = true\nhosts = [\"*a.test\"]", want: []string{`3: rules.hosts: "*a.test" is no host`}},
-		{name: "a port", text: "[[rules]]\nblock = true\nhosts = [\"a.test:80\"]", want: []string{`3: rules.hosts: "a.test:80" is no host`}},
-		{name: "nothing below", text: "[[rules]]\nblock = true\nhosts = [\"*.\"]", want: []string{`3: rules.hosts: "*." is no host`}},
-		{name: "twice the same key", text: "[[rules]]\nblock = true\nBLOCK = true\nhosts = [\"a\"]", want: []string{"3: rules.block: already set on line 2"}},
+		{name: "rules that lack something",
+			text: "[[rules]]\nper_sec = 1\n[[rules]]\nhosts = [\"a.test\"]\n\n[[rules]]\n", want: []string{
+				"1: rules: this rule is for no host", "3: rules: this rule says nothing",
+				"6: rules: this rule is for no host",
+			}},
+		{name: "patterns", text: `rules = [{hosts = ["*.10.0.0.1"], block = true}]`,
+			want: []string{`1: rules: rule 1: hosts "*.10.0.0.1": there is nothing below an IP address`}},
+		{name: "a star within", text: "[[rules]]\nblock = true\nhosts = [\"a.*.test\"]",
+			want: []string{`3: rules.hosts: "a.*.test" is no host`}},
+		{name: "half a label", text: "[[rules]]\nblock = true\nhosts = [\"*a.test\"]",
+			want: []string{`3: rules.hosts: "*a.test" is no host`}},
+		{name: "a port", text: "[[rules]]\nblock = true\nhosts = [\"a.test:80\"]",
+			want: []string{`3: rules.hosts: "a.test:80" is no host`}},
+		{name: "nothing below", text: "[[rules]]\nblock = true\nhosts = [\"*.\"]",
+			want: []string{`3: rules.hosts: "*." is no host`}},
+		{name: "twice the same key", text: "[[rules]]\nblock = true\nBLOCK = true\nhosts = [\"a\"]",
+			want: []string{"3: rules.block: already set on line 2"}},
 		{name: "a table", text: "[rules]\nblock = true", want: []string{"1: rules: is a table here"}},
 		{name: "an inline table", text: "rules = {block = true}", want: []string{"1: rules: is a table here"}},
-		{name: "both forms", text: "rules = []\n[[rules]]\nhosts = [\"a\"]\nblock = true", want: []string{"2: rules: already set on line 1"}},
+		{name: "both forms", text: "rules = []\n[[rules]]\nhosts = [\"a\"]\nblock = true",
+			want: []string{"2: rules: already set on line 1"}},
 		{name: "no list", text: "rules = 7", want: []string{"1: rules: is a whole number"}},
-		{name: "inline, says nothing", text: `rules = [{hosts = ["a"]}]`, want: []string{"1: rules: rule 1: this rule says nothing"}},
-		{name: "inline, no such key", text: `rules = [{hosts = ["a"], blok = true}]`, want: []string{"1: rules: rule 1: no such key as blok"}},
+		{name: "inline, says nothing", text: `rules = [{hosts = ["a"]}]`,
+			want: []string{"1: rules: rule 1: this rule says nothing"}},
+		{name: "inline, no such key", text: `rules = [{hosts = ["a"], blok = true}]`,
+			want: []string{"1: rules: rule 1: no such key as blok"}},
 		{name: "more than the queue", text: "Queue_Len = 4\n[[rules]]\nhosts = [\"a\"]\nconcurrent = 5", want: []string{
 			"2: rules: rule 1: concurrent (5) is more than Queue_Len (4): the active range is part of the queue"}},
 		{name: "no TOML in one", text: "[[rules]]\nhosts = [\"a\"\nblock = true\n", want: nil},
-		{name: "no value in one", text: "[[rules]]\nhosts =\nblock = true\n", want: []string{"2: rules.hosts: no value behind the ="}},
+		{name: "no value in one", text: "[[rules]]\nhosts =\nblock = true\n",
+			want: []string{"2: rules.hosts: no value behind the ="}},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			_, err := Parse("u.toml", []byte(tc.text))
@@ -128,7 +144,8 @@ func TestTooManyRules(t *testing.T) {
 func TestValidateRules(t *testing.T) {
 	c := Default()
 	c.Rules = []HostRule{{Hosts: []string{"a.test"}, Block: true}, {Hosts: []string{"A.test"}}}
-	if err := c.Validate(); err == nil || err.Error() != `rules: rule 2: hosts: "A.test" is no host in normal form; allowed: [[rules]] tables, up to 10000` {
+	if err := c.Validate(); err == nil ||
+		err.Error() != `rules: rule 2: hosts: "A.test" is no host in normal form; allowed: [[rules]] tables, up to 10000` {
 		t.Errorf("Validate = %v", err)
 	}
 }

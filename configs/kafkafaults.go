@@ -45,7 +45,8 @@ func requestsComeFrom(c Config) string {
 	}
 	for _, topic := range c.Monitor.Inbound {
 		if strings.HasPrefix(topic, c.Monitor.Prefix+".outbound_") {
-			return fmt.Sprintf("monitor.inbound has %s, which replies go to: each would be answered again, for ever", shown(topic))
+			return fmt.Sprintf(
+				"monitor.inbound has %s, which replies go to: each would be answered again, for ever", shown(topic))
 		}
 	}
 	return ""
@@ -53,14 +54,17 @@ func requestsComeFrom(c Config) string {
 
 func saslHasUser(c Config) string {
 	if c.Monitor.SASL() && (c.Monitor.SASLUsername == "" || c.Monitor.SASLPassword == "") {
-		return fmt.Sprintf("monitor.security_protocol = %q needs monitor.sasl_username and monitor.sasl_password", c.Monitor.SecurityProtocol)
+		return fmt.Sprintf(
+			"monitor.security_protocol = %q needs monitor.sasl_username and monitor.sasl_password",
+			c.Monitor.SecurityProtocol)
 	}
 	return ""
 }
 
 func kafkaFilesNeedTLS(c Config) string {
 	if !c.Monitor.TLS() && c.Monitor.TLSCA+c.Monitor.TLSCert+c.Monitor.TLSKey != "" {
-		return fmt.Sprintf("monitor.tls_ca, tls_cert and tls_key need monitor.security_protocol = %q or %q", ProtocolTLS, ProtocolSASLTLS)
+		return fmt.Sprintf("monitor.tls_ca, tls_cert and tls_key need monitor.security_protocol = %q or %q",
+			ProtocolTLS, ProtocolSASLTLS)
 	}
 	return ""
 }

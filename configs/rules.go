@@ -18,17 +18,20 @@ func rules() []rule {
 		{keys: []string{"docindex.kind", "docindex.url"}, fault: indexHasURL},
 		{keys: []string{"docindex.kind", "docindex.path"}, fault: indexHasPath},
 		{
-			keys:  []string{"docindex.refetch_after.ok", "docindex.refetch_after.gone", "docindex.refetch_after.error", "docindex.kind"},
+			keys: []string{"docindex.refetch_after.ok", "docindex.refetch_after.gone",
+				"docindex.refetch_after.error", "docindex.kind"},
 			fault: refetchIsEmbedded,
 		},
 		{keys: []string{"docindex.seeds", "docindex.kind"}, fault: func(c Config) string {
 			return embedded(c, len(c.DocIndex.Seeds) > 0, "docindex.seeds go into an embedded index; put them there")
 		}},
 		{keys: []string{"frontier.listen", "docindex.kind"}, fault: func(c Config) string {
-			return embedded(c, c.Frontier.Listen != "", "frontier.listen: the URL Frontier service needs an embedded index; run it there")
+			return embedded(c, c.Frontier.Listen != "",
+				"frontier.listen: the URL Frontier service needs an embedded index; run it there")
 		}},
 		{keys: []string{"monitor.brokers", "docindex.kind"}, fault: func(c Config) string {
-			return embedded(c, len(c.Monitor.Brokers) > 0, "monitor.brokers: crawl control needs an embedded index; run it there")
+			return embedded(c, len(c.Monitor.Brokers) > 0,
+				"monitor.brokers: crawl control needs an embedded index; run it there")
 		}},
 		{keys: []string{"docindex.retry", "docindex.max_retry"}, fault: func(c Config) string {
 			return ordered("docindex.retry", c.DocIndex.Retry, "docindex.max_retry", c.DocIndex.MaxRetry, short)
@@ -52,20 +55,26 @@ func rules() []rule {
 		}},
 		{keys: []string{"docindex.kind", "docindex.addrs"}, fault: indexHasAddrs},
 		{keys: []string{"monitor.brokers", "monitor.inbound", "monitor.prefix"}, fault: requestsComeFrom},
-		{keys: []string{"monitor.security_protocol", "monitor.sasl_username", "monitor.sasl_password"}, fault: saslHasUser},
-		{keys: []string{"monitor.security_protocol", "monitor.tls_ca", "monitor.tls_cert", "monitor.tls_key"}, fault: kafkaFilesNeedTLS},
+		{keys: []string{"monitor.security_protocol", "monitor.sasl_username", "monitor.sasl_password"},
+			fault: saslHasUser},
+		{keys: []string{"monitor.security_protocol", "monitor.tls_ca", "monitor.tls_cert",
+			"monitor.tls_key"}, fault: kafkaFilesNeedTLS},
 		{keys: []string{"monitor.tls_cert", "monitor.tls_key"}, fault: func(c Config) string {
 			return pairedTLS("monitor", c.Monitor.TLSCert, c.Monitor.TLSKey)
 		}},
-		{keys: []string{"spider.listen", "spider.token", "spider.tls_cert", "allow_insecure"}, fault: func(c Config) string {
-			return guarded(c, "spider.listen", c.Spider.Listen, c.Spider.Token != "" || c.Spider.TLSCert != "", "spider.token, or spider.tls_cert with spider.tls_key")
-		}},
+		{keys: []string{"spider.listen", "spider.token", "spider.tls_cert", "allow_insecure"},
+			fault: func(c Config) string {
+				return guarded(c, "spider.listen", c.Spider.Listen, c.Spider.Token != "" ||
+					c.Spider.TLSCert != "", "spider.token, or spider.tls_cert with spider.tls_key")
+			}},
 		{keys: []string{"http.listen", "http.token", "allow_insecure"}, fault: func(c Config) string {
 			return guarded(c, "http.listen", c.HTTP.Listen, c.HTTP.Token != "", "http.token")
 		}},
-		{keys: []string{"frontier.listen", "frontier.token", "frontier.tls_cert", "allow_insecure"}, fault: func(c Config) string {
-			return guarded(c, "frontier.listen", c.Frontier.Listen, c.Frontier.Token != "" || c.Frontier.TLSCert != "", "frontier.token, or frontier.tls_cert with frontier.tls_key")
-		}},
+		{keys: []string{"frontier.listen", "frontier.token", "frontier.tls_cert", "allow_insecure"},
+			fault: func(c Config) string {
+				return guarded(c, "frontier.listen", c.Frontier.Listen, c.Frontier.Token != "" ||
+					c.Frontier.TLSCert != "", "frontier.token, or frontier.tls_cert with frontier.tls_key")
+			}},
 	}
 }
 
@@ -80,7 +89,9 @@ func activeRangeFits(c Config) string {
 func ruledRangesFit(c Config) string {
 	for i, r := range c.Rules {
 		if r.Concurrent > c.QueueLen {
-			return fmt.Sprintf("rule %d: concurrent (%d) is more than Queue_Len (%d): the active range is part of the queue", i+1, r.Concurrent, c.QueueLen)
+			return fmt.Sprintf(
+				"rule %d: concurrent (%d) is more than Queue_Len (%d): the active range is part of the "+
+					"queue", i+1, r.Concurrent, c.QueueLen)
 		}
 	}
 	return ""
@@ -158,7 +169,8 @@ func guarded(c Config, key, listen string, is bool, by string) string {
 	if listen == "" || is || c.AllowInsecure || isLoopback(listen) {
 		return ""
 	}
-	return fmt.Sprintf("%s (%s) is open to others without token or TLS: set %s, listen on 127.0.0.1, or say allow_insecure = true",
+	return fmt.Sprintf(
+		"%s (%s) is open to others without token or TLS: set %s, listen on 127.0.0.1, or say allow_insecure = true",
 		key, shown(listen), by)
 }
 

@@ -10,9 +10,9 @@ import (
 // NoRule is the number of no rule.
 const NoRule = 0
 
-// RuleSet finds the first rule that applies to a host, by the host's name or by its address. A look-up
-// probes a hash table for each label of the name and for each prefix length of the rules' networks,
-// however many rules there are.
+// RuleSet finds the first rule that applies to a host, by the host's name or by its address. A
+// look-up probes a hash table for each label of the name and for each prefix length of the rules'
+// networks, however many rules there are.
 //
 // The zero value has no rules. A RuleSet does not change and is safe for concurrent use.
 type RuleSet struct {
@@ -74,8 +74,9 @@ func familyOf(addr netip.Addr) int {
 	return 1
 }
 
-// Match returns the number, from 1, of the first rule that applies to a host, or NoRule. host is in the
-// form of a URL; a dot at its end is ignored. addr is the address that requests go to, or the zero Addr.
+// Match returns the number, from 1, of the first rule that applies to a host, or NoRule. host is in
+// the form of a URL; a dot at its end is ignored. addr is the address that requests go to, or the
+// zero Addr.
 func (s *RuleSet) Match(host []byte, addr netip.Addr) (n int) {
 	if len(s.rules) == 0 {
 		return NoRule

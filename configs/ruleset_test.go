@@ -60,7 +60,8 @@ func TestRuleSetMatch(t *testing.T) {
 
 func TestRuleSetName(t *testing.T) {
 	s := NewRuleSet([]HostRule{
-		{Hosts: []string{"*.a.test"}}, {Networks: nets("10.0.0.0/8")}, {Hosts: []string{"b.test"}, Networks: nets("10.0.0.0/8")},
+		{Hosts: []string{"*.a.test"}}, {Networks: nets("10.0.0.0/8")},
+		{Hosts: []string{"b.test"}, Networks: nets("10.0.0.0/8")},
 	})
 	for n, want := range []string{"", "[[rules]] 1 (*.a.test)", "[[rules]] 2 (10.0.0.0/8)", "[[rules]] 3 (b.test, …)"} {
 		if got := s.Name(n); got != want {
@@ -147,7 +148,8 @@ func BenchmarkRuleSetMatch(b *testing.B) {
 			var rules []HostRule
 			for i := range n {
 				rules = append(rules, HostRule{
-					Hosts: []string{fmt.Sprintf("*.h%d.example", i)}, Networks: nets(fmt.Sprintf("10.%d.%d.0/24", i/256, i%256)),
+					Hosts:    []string{fmt.Sprintf("*.h%d.example", i)},
+					Networks: nets(fmt.Sprintf("10.%d.%d.0/24", i/256, i%256)),
 				})
 			}
 			s, host, addr := NewRuleSet(rules), []byte("www.no.such.example"), netip.MustParseAddr("192.0.2.1")

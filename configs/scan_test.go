@@ -19,19 +19,25 @@ func TestScan(t *testing.T) {
 		text string
 		want []string
 	}{
-		{name: "lines", text: "\n\na=1\r\n\n  b . c\t= 2 # d = 3\ne=4", want: []string{"3 value a = 1", "5 value b.c = 2", "6 value e = 4"}},
+		{name: "lines", text: "\n\na=1\r\n\n  b . c\t= 2 # d = 3\ne=4",
+			want: []string{"3 value a = 1", "5 value b.c = 2", "6 value e = 4"}},
 		{name: "tables", text: "[a]\nb=1\n[ c . \"d.e\" ] # f\ng=2\n[[h]]\ni=3", want: []string{
 			"1 table a", "2 value a.b = 1", `3 table c."d.e"`, `4 value c."d.e".g = 2`, "5 list h", "6 value h.i = 3"}},
-		{name: "brackets and hashes in strings", text: "a = \"[#\\\"]\"\nb = '#\\'\nc = [ \"]\" ] # ]\nd = 1", want: []string{
-			`1 value a = "[#\"]"`, `2 value b = '#\'`, `3 value c = [ "]" ]`, "4 value d = 1"}},
+		{name: "brackets and hashes in strings",
+			text: "a = \"[#\\\"]\"\nb = '#\\'\nc = [ \"]\" ] # ]\nd = 1", want: []string{
+				`1 value a = "[#\"]"`, `2 value b = '#\'`, `3 value c = [ "]" ]`, "4 value d = 1"}},
 		{name: "long strings", text: "a = \"\"\"\nb = 1\n\\\"\"\"\"\"\"\nc = '''\n[d]'''''\ne=1", want: []string{
 			"1 value a = \"\"\"\nb = 1\n\\\"\"\"\"\"\"", "4 value c = '''\n[d]'''''", "6 value e = 1"}},
 		{name: "a newline in a string", text: "a = [\n 1, # ]\n [ 2, \"\n\" ],\n]\nb = 1", want: nil},
 		{name: "lists", text: "a = [\n 1, # ]\n [ 2, '3' ],\n]\nb = 1", want: []string{
 			"1 value a = [\n 1, # ]\n [ 2, '3' ],\n]", "5 value b = 1"}},
-		{name: "inline tables", text: "a = { b = 1,\n c.d = [ {e = 2} ], # }\n f = { g = '}' } }\nh = 1979-05-27 07:32:00\n", want: []string{
-			"1 inline a", "1 value a.b = 1", "2 value a.c.d = [ {e = 2} ]", "3 inline a.f", "3 value a.f.g = '}'", "4 value h = 1979-05-27 07:32:00"}},
-		{name: "quoted keys", text: "\"a=b\" = 1\n'c#d'.\"e\\\"f\" = 2", want: []string{`1 value "a=b" = 1`, `2 value "c#d"."e\"f" = 2`}},
+		{name: "inline tables",
+			text: "a = { b = 1,\n c.d = [ {e = 2} ], # }\n f = { g = '}' } }\nh = 1979-05-27 07:32:00\n",
+			want: []string{
+				"1 inline a", "1 value a.b = 1", "2 value a.c.d = [ {e = 2} ]", "3 inline a.f",
+				"3 value a.f.g = '}'", "4 value h = 1979-05-27 07:32:00"}},
+		{name: "quoted keys", text: "\"a=b\" = 1\n'c#d'.\"e\\\"f\" = 2",
+			want: []string{`1 value "a=b" = 1`, `2 value "c#d"."e\"f" = 2`}},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			entries, flaws, whole := scan(tc.text)

@@ -45,7 +45,8 @@ func at[T any](name string, live bool, k kind[T], field func(*Config) *T) settin
 // settings is every setting, in the order of the sample.
 func settings() []setting {
 	return slices.Concat(topSettings(), spiderSettings(), politenessSettings(), docIndexSettings(),
-		resolverSettings(), robotsSettings(), serviceSettings(), reservationSettings(), monitorSettings(), traceSettings(), logSettings())
+		resolverSettings(), robotsSettings(), serviceSettings(), reservationSettings(), monitorSettings(),
+		traceSettings(), logSettings())
 }
 
 const (
@@ -76,10 +77,12 @@ func topSettings() []setting {
 	return []setting{
 		at("Spider_Host", live, optional(hostWords, hostFault), func(c *Config) *string { return &c.SpiderHost }),
 		at("Spider_Port", live, integer(1, 65535), func(c *Config) *int { return &c.SpiderPort }),
-		at("Timeout_Spider_Status", live, seconds(1, 86_400), func(c *Config) *time.Duration { return &c.TimeoutSpiderStatus }),
+		at("Timeout_Spider_Status", live, seconds(1, 86_400),
+			func(c *Config) *time.Duration { return &c.TimeoutSpiderStatus }),
 		at("Queue_Count", restart, integer(1, 1<<24), func(c *Config) *int { return &c.QueueCount }),
 		at("Queue_Len", live, integer(1, 1_000_000), func(c *Config) *int { return &c.QueueLen }),
-		at("Req_Host_Concurrent", live, integer(1, maxConcurrent), func(c *Config) *int { return &c.ReqHostConcurrent }),
+		at("Req_Host_Concurrent", live, integer(1, maxConcurrent),
+			func(c *Config) *int { return &c.ReqHostConcurrent }),
 		at("Req_Host_Per_Sec", live, number(slowest, fastest), func(c *Config) *float64 { return &c.ReqHostPerSec }),
 		at("allow_insecure", restart, boolean(), func(c *Config) *bool { return &c.AllowInsecure }),
 		at(rulesKey, live, hostRules(), func(c *Config) *[]HostRule { return &c.Rules }),
@@ -88,23 +91,30 @@ func topSettings() []setting {
 
 func spiderSettings() []setting {
 	return []setting{
-		at("spider.listen", restart, optional(listenWords, listenFault), func(c *Config) *string { return &c.Spider.Listen }),
+		at("spider.listen", restart, optional(listenWords, listenFault),
+			func(c *Config) *string { return &c.Spider.Listen }),
 		at("spider.dial", live, list(dialWords, dialFault), func(c *Config) *[]string { return &c.Spider.Dial }),
 		at("spider.token", restart, secret(), func(c *Config) *Secret { return &c.Spider.Token }),
 		at("spider.max_in_flight", live, integer(1, 10_000_000), func(c *Config) *int { return &c.Spider.MaxInFlight }),
 		at("spider.max_attempts", live, integer(1, 1000), func(c *Config) *int { return &c.Spider.MaxAttempts }),
-		at("spider.max_fetch", live, span(time.Millisecond, day), func(c *Config) *time.Duration { return &c.Spider.MaxFetch }),
-		at("spider.tls_cert", restart, optional(fileWords, pathFault), func(c *Config) *string { return &c.Spider.TLSCert }),
-		at("spider.tls_key", restart, optional(fileWords, pathFault), func(c *Config) *string { return &c.Spider.TLSKey }),
-		at("spider.tls_ca", restart, optional(fileWords, pathFault), func(c *Config) *string { return &c.Spider.TLSCA }),
+		at("spider.max_fetch", live, span(time.Millisecond, day),
+			func(c *Config) *time.Duration { return &c.Spider.MaxFetch }),
+		at("spider.tls_cert", restart, optional(fileWords, pathFault),
+			func(c *Config) *string { return &c.Spider.TLSCert }),
+		at("spider.tls_key", restart, optional(fileWords, pathFault),
+			func(c *Config) *string { return &c.Spider.TLSKey }),
+		at("spider.tls_ca", restart, optional(fileWords, pathFault),
+			func(c *Config) *string { return &c.Spider.TLSCA }),
 	}
 }
 
 func politenessSettings() []setting {
 	return []setting{
 		at("leftover.max", live, integer(1, 1_000_000_000), func(c *Config) *int { return &c.Leftover.Max }),
-		at("politeness.delay_factor", live, number(0, 1000), func(c *Config) *float64 { return &c.Politeness.DelayFactor }),
-		at("politeness.max_delay", live, span(0, day), func(c *Config) *time.Duration { return &c.Politeness.MaxDelay }),
+		at("politeness.delay_factor", live, number(0, 1000),
+			func(c *Config) *float64 { return &c.Politeness.DelayFactor }),
+		at("politeness.max_delay", live, span(0, day),
+			func(c *Config) *time.Duration { return &c.Politeness.MaxDelay }),
 		at("politeness.patience", live, span(0, day), func(c *Config) *time.Duration { return &c.Politeness.Patience }),
 		at("vhosts.reject_over", live, integer(1, 1_000_000_000), func(c *Config) *int { return &c.VHosts.RejectOver }),
 	}
@@ -112,40 +122,65 @@ func politenessSettings() []setting {
 
 func docIndexSettings() []setting {
 	return []setting{
-		at("docindex.kind", restart, oneOf(KindMemory, KindDisk, KindRedis, KindHTTP), func(c *Config) *string { return &c.DocIndex.Kind }),
-		at("docindex.path", restart, optional("the path of a folder", pathFault), func(c *Config) *string { return &c.DocIndex.Path }),
-		at("docindex.sync", restart, oneOf(SyncBatch, SyncInterval, SyncNone), func(c *Config) *string { return &c.DocIndex.Sync }),
-		at("docindex.url", restart, optional("an http or https URL without user, query and fragment", urlFault), func(c *Config) *string { return &c.DocIndex.URL }),
-		at("docindex.addrs", restart, list(dialWords, dialFault), func(c *Config) *[]string { return &c.DocIndex.Addrs }),
-		at("docindex.prefix", restart, text(prefixWords, prefixFault), func(c *Config) *string { return &c.DocIndex.Prefix }),
+		at("docindex.kind", restart, oneOf(KindMemory, KindDisk, KindRedis, KindHTTP),
+			func(c *Config) *string { return &c.DocIndex.Kind }),
+		at("docindex.path", restart, optional("the path of a folder", pathFault),
+			func(c *Config) *string { return &c.DocIndex.Path }),
+		at("docindex.sync", restart, oneOf(SyncBatch, SyncInterval, SyncNone),
+			func(c *Config) *string { return &c.DocIndex.Sync }),
+		at("docindex.url", restart, optional("an http or https URL without user, query and fragment",
+			urlFault), func(c *Config) *string { return &c.DocIndex.URL }),
+		at("docindex.addrs", restart, list(dialWords, dialFault),
+			func(c *Config) *[]string { return &c.DocIndex.Addrs }),
+		at("docindex.prefix", restart, text(prefixWords, prefixFault),
+			func(c *Config) *string { return &c.DocIndex.Prefix }),
 		at("docindex.token", restart, secret(), func(c *Config) *Secret { return &c.DocIndex.Token }),
-		at("docindex.tls_cert", restart, optional(fileWords, pathFault), func(c *Config) *string { return &c.DocIndex.TLSCert }),
-		at("docindex.tls_key", restart, optional(fileWords, pathFault), func(c *Config) *string { return &c.DocIndex.TLSKey }),
-		at("docindex.tls_ca", restart, optional(fileWords, pathFault), func(c *Config) *string { return &c.DocIndex.TLSCA }),
-		at("docindex.seeds", restart, list("paths of files", pathFault), func(c *Config) *[]string { return &c.DocIndex.Seeds }),
+		at("docindex.tls_cert", restart, optional(fileWords, pathFault),
+			func(c *Config) *string { return &c.DocIndex.TLSCert }),
+		at("docindex.tls_key", restart, optional(fileWords, pathFault),
+			func(c *Config) *string { return &c.DocIndex.TLSKey }),
+		at("docindex.tls_ca", restart, optional(fileWords, pathFault),
+			func(c *Config) *string { return &c.DocIndex.TLSCA }),
+		at("docindex.seeds", restart, list("paths of files", pathFault),
+			func(c *Config) *[]string { return &c.DocIndex.Seeds }),
 		at("docindex.batch", live, integer(1, 1_000_000), func(c *Config) *int { return &c.DocIndex.Batch }),
-		at("docindex.retry", live, span(time.Millisecond, day), func(c *Config) *time.Duration { return &c.DocIndex.Retry }),
-		at("docindex.max_retry", live, span(time.Millisecond, day), func(c *Config) *time.Duration { return &c.DocIndex.MaxRetry }),
-		at("docindex.quarantine", live, span(0, 30*day), func(c *Config) *time.Duration { return &c.DocIndex.Quarantine }),
-		at("docindex.outcomes_max", live, integer(1, 1_000_000_000), func(c *Config) *int { return &c.DocIndex.OutcomesMax }),
-		at("docindex.refetch_after.ok", restart, orNever(time.Second, longestRefetch), func(c *Config) *time.Duration { return &c.DocIndex.RefetchAfter.OK }),
-		at("docindex.refetch_after.gone", restart, orNever(time.Second, longestRefetch), func(c *Config) *time.Duration { return &c.DocIndex.RefetchAfter.Gone }),
-		at("docindex.refetch_after.error", restart, orNever(time.Second, longestRefetch), func(c *Config) *time.Duration { return &c.DocIndex.RefetchAfter.Error }),
+		at("docindex.retry", live, span(time.Millisecond, day),
+			func(c *Config) *time.Duration { return &c.DocIndex.Retry }),
+		at("docindex.max_retry", live, span(time.Millisecond, day),
+			func(c *Config) *time.Duration { return &c.DocIndex.MaxRetry }),
+		at("docindex.quarantine", live, span(0, 30*day),
+			func(c *Config) *time.Duration { return &c.DocIndex.Quarantine }),
+		at("docindex.outcomes_max", live, integer(1, 1_000_000_000),
+			func(c *Config) *int { return &c.DocIndex.OutcomesMax }),
+		at("docindex.refetch_after.ok", restart, orNever(time.Second, longestRefetch),
+			func(c *Config) *time.Duration { return &c.DocIndex.RefetchAfter.OK }),
+		at("docindex.refetch_after.gone", restart, orNever(time.Second, longestRefetch),
+			func(c *Config) *time.Duration { return &c.DocIndex.RefetchAfter.Gone }),
+		at("docindex.refetch_after.error", restart, orNever(time.Second, longestRefetch),
+			func(c *Config) *time.Duration { return &c.DocIndex.RefetchAfter.Error }),
 	}
 }
 
 func resolverSettings() []setting {
 	return []setting{
-		at("resolver.servers", restart, list("\"ip:port\"", serverFault), func(c *Config) *[]string { return &c.Resolver.Servers }),
-		at("resolver.timeout", restart, span(time.Millisecond, time.Minute), func(c *Config) *time.Duration { return &c.Resolver.Timeout }),
+		at("resolver.servers", restart, list("\"ip:port\"", serverFault),
+			func(c *Config) *[]string { return &c.Resolver.Servers }),
+		at("resolver.timeout", restart, span(time.Millisecond, time.Minute),
+			func(c *Config) *time.Duration { return &c.Resolver.Timeout }),
 		at("resolver.attempts", restart, integer(1, 20), func(c *Config) *int { return &c.Resolver.Attempts }),
-		at("resolver.concurrency", restart, integer(1, 65_536), func(c *Config) *int { return &c.Resolver.Concurrency }),
-		at("resolver.min_ttl", restart, span(0, longestTTL), func(c *Config) *time.Duration { return &c.Resolver.MinTTL }),
-		at("resolver.max_ttl", restart, span(0, longestTTL), func(c *Config) *time.Duration { return &c.Resolver.MaxTTL }),
-		at("resolver.negative_ttl", restart, span(0, longestTTL), func(c *Config) *time.Duration { return &c.Resolver.NegativeTTL }),
+		at("resolver.concurrency", restart, integer(1, 65_536),
+			func(c *Config) *int { return &c.Resolver.Concurrency }),
+		at("resolver.min_ttl", restart, span(0, longestTTL),
+			func(c *Config) *time.Duration { return &c.Resolver.MinTTL }),
+		at("resolver.max_ttl", restart, span(0, longestTTL),
+			func(c *Config) *time.Duration { return &c.Resolver.MaxTTL }),
+		at("resolver.negative_ttl", restart, span(0, longestTTL),
+			func(c *Config) *time.Duration { return &c.Resolver.NegativeTTL }),
 		at("resolver.give_up", live, span(0, longestTTL), func(c *Config) *time.Duration { return &c.Resolver.GiveUp }),
-		at("resolver.family", restart, oneOf(FamilyAny, FamilyIPv4, FamilyIPv6), func(c *Config) *string { return &c.Resolver.Family }),
-		at("resolver.allow_networks", restart, networks(), func(c *Config) *[]netip.Prefix { return &c.Resolver.AllowNetworks }),
+		at("resolver.family", restart, oneOf(FamilyAny, FamilyIPv4, FamilyIPv6),
+			func(c *Config) *string { return &c.Resolver.Family }),
+		at("resolver.allow_networks", restart, networks(),
+			func(c *Config) *[]netip.Prefix { return &c.Resolver.AllowNetworks }),
 		at("resolver.allow_ports", restart, ports(), func(c *Config) *[]int { return &c.Resolver.AllowPorts }),
 	}
 }
@@ -154,72 +189,108 @@ func resolverSettings() []setting {
 func robotsSettings() []setting {
 	return []setting{
 		at("robots.enabled", live, boolean(), func(c *Config) *bool { return &c.Robots.Enabled }),
-		at("robots.user_agent", live, text("up to 256 printable ASCII characters, first a letter, \"_\" or \"-\"", agentFault), func(c *Config) *string { return &c.Robots.UserAgent }),
-		at("robots.timeout", live, span(time.Millisecond, 5*time.Minute), func(c *Config) *time.Duration { return &c.Robots.Timeout }),
+		at("robots.user_agent", live,
+			text("up to 256 printable ASCII characters, first a letter, \"_\" or \"-\"", agentFault),
+			func(c *Config) *string { return &c.Robots.UserAgent }),
+		at("robots.timeout", live, span(time.Millisecond, 5*time.Minute),
+			func(c *Config) *time.Duration { return &c.Robots.Timeout }),
 		at("robots.ttl", live, span(time.Millisecond, day), func(c *Config) *time.Duration { return &c.Robots.TTL }),
-		at("robots.error_ttl", live, span(time.Millisecond, day), func(c *Config) *time.Duration { return &c.Robots.ErrorTTL }),
-		at("robots.max_crawl_delay", live, span(0, 30*day), func(c *Config) *time.Duration { return &c.Robots.MaxCrawlDelay }),
-		at("robots.max_size", live, integer(leastRobotsSize, 64<<20), func(c *Config) *int { return &c.Robots.MaxSize }),
+		at("robots.error_ttl", live, span(time.Millisecond, day),
+			func(c *Config) *time.Duration { return &c.Robots.ErrorTTL }),
+		at("robots.max_crawl_delay", live, span(0, 30*day),
+			func(c *Config) *time.Duration { return &c.Robots.MaxCrawlDelay }),
+		at("robots.max_size", live, integer(leastRobotsSize, 64<<20),
+			func(c *Config) *int { return &c.Robots.MaxSize }),
 		at("robots.memory", live, size(1<<20, 1<<40), func(c *Config) *int { return &c.Robots.Memory }),
 	}
 }
 
 func serviceSettings() []setting {
 	return []setting{
-		at("http.listen", restart, optional(listenWords, listenFault), func(c *Config) *string { return &c.HTTP.Listen }),
+		at("http.listen", restart, optional(listenWords, listenFault),
+			func(c *Config) *string { return &c.HTTP.Listen }),
 		at("http.token", restart, secret(), func(c *Config) *Secret { return &c.HTTP.Token }),
-		at("http.hosts", restart, list("host names or IP addresses", hostFault), func(c *Config) *[]string { return &c.HTTP.Hosts }),
-		at("frontier.listen", restart, optional(listenWords, listenFault), func(c *Config) *string { return &c.Frontier.Listen }),
+		at("http.hosts", restart, list("host names or IP addresses", hostFault),
+			func(c *Config) *[]string { return &c.HTTP.Hosts }),
+		at("frontier.listen", restart, optional(listenWords, listenFault),
+			func(c *Config) *string { return &c.Frontier.Listen }),
 		at("frontier.token", restart, secret(), func(c *Config) *Secret { return &c.Frontier.Token }),
-		at("frontier.tls_cert", restart, optional(fileWords, pathFault), func(c *Config) *string { return &c.Frontier.TLSCert }),
-		at("frontier.tls_key", restart, optional(fileWords, pathFault), func(c *Config) *string { return &c.Frontier.TLSKey }),
-		at("frontier.max_message", restart, integer(1024, 1<<30), func(c *Config) *int { return &c.Frontier.MaxMessage }),
+		at("frontier.tls_cert", restart, optional(fileWords, pathFault),
+			func(c *Config) *string { return &c.Frontier.TLSCert }),
+		at("frontier.tls_key", restart, optional(fileWords, pathFault),
+			func(c *Config) *string { return &c.Frontier.TLSKey }),
+		at("frontier.max_message", restart, integer(1024, 1<<30),
+			func(c *Config) *int { return &c.Frontier.MaxMessage }),
 	}
 }
 
 func reservationSettings() []setting {
 	return []setting{
-		at("reservation.kind", restart, oneOf(ReservationNone, ReservationRedis, ReservationGRPC), func(c *Config) *string { return &c.Reservation.Kind }),
-		at("reservation.addrs", restart, list(dialWords, dialFault), func(c *Config) *[]string { return &c.Reservation.Addrs }),
-		at("reservation.prefix", restart, text(prefixWords, prefixFault), func(c *Config) *string { return &c.Reservation.Prefix }),
-		at("reservation.lease", restart, span(time.Second, day), func(c *Config) *time.Duration { return &c.Reservation.Lease }),
-		at("reservation.penalty", restart, span(0, day), func(c *Config) *time.Duration { return &c.Reservation.Penalty }),
-		at("reservation.janitor", restart, span(100*time.Millisecond, time.Hour), func(c *Config) *time.Duration { return &c.Reservation.Janitor }),
+		at("reservation.kind", restart, oneOf(ReservationNone, ReservationRedis, ReservationGRPC),
+			func(c *Config) *string { return &c.Reservation.Kind }),
+		at("reservation.addrs", restart, list(dialWords, dialFault),
+			func(c *Config) *[]string { return &c.Reservation.Addrs }),
+		at("reservation.prefix", restart, text(prefixWords, prefixFault),
+			func(c *Config) *string { return &c.Reservation.Prefix }),
+		at("reservation.lease", restart, span(time.Second, day),
+			func(c *Config) *time.Duration { return &c.Reservation.Lease }),
+		at("reservation.penalty", restart, span(0, day),
+			func(c *Config) *time.Duration { return &c.Reservation.Penalty }),
+		at("reservation.janitor", restart, span(100*time.Millisecond, time.Hour),
+			func(c *Config) *time.Duration { return &c.Reservation.Janitor }),
 		at("reservation.token", restart, secret(), func(c *Config) *Secret { return &c.Reservation.Token }),
-		at("reservation.tls_cert", restart, optional(fileWords, pathFault), func(c *Config) *string { return &c.Reservation.TLSCert }),
-		at("reservation.tls_key", restart, optional(fileWords, pathFault), func(c *Config) *string { return &c.Reservation.TLSKey }),
-		at("reservation.tls_ca", restart, optional(fileWords, pathFault), func(c *Config) *string { return &c.Reservation.TLSCA })}
+		at("reservation.tls_cert", restart, optional(fileWords, pathFault),
+			func(c *Config) *string { return &c.Reservation.TLSCert }),
+		at("reservation.tls_key", restart, optional(fileWords, pathFault),
+			func(c *Config) *string { return &c.Reservation.TLSKey }),
+		at("reservation.tls_ca", restart, optional(fileWords, pathFault),
+			func(c *Config) *string { return &c.Reservation.TLSCA })}
 }
 
 func monitorSettings() []setting {
 	return []setting{
-		at("monitor.brokers", restart, list(dialWords, dialFault), func(c *Config) *[]string { return &c.Monitor.Brokers }),
-		at("monitor.prefix", restart, text(topicWords, topicPrefixFault), func(c *Config) *string { return &c.Monitor.Prefix }),
-		at("monitor.inbound", restart, list(topicWords, topicFault), func(c *Config) *[]string { return &c.Monitor.Inbound }),
-		at("monitor.group", restart, text("1 to 255 printable ASCII characters without space", groupFault), func(c *Config) *string { return &c.Monitor.Group }),
+		at("monitor.brokers", restart, list(dialWords, dialFault),
+			func(c *Config) *[]string { return &c.Monitor.Brokers }),
+		at("monitor.prefix", restart, text(topicWords, topicPrefixFault),
+			func(c *Config) *string { return &c.Monitor.Prefix }),
+		at("monitor.inbound", restart, list(topicWords, topicFault),
+			func(c *Config) *[]string { return &c.Monitor.Inbound }),
+		at("monitor.group", restart, text("1 to 255 printable ASCII characters without space", groupFault),
+			func(c *Config) *string { return &c.Monitor.Group }),
 		at("monitor.appid_topics", restart, boolean(), func(c *Config) *bool { return &c.Monitor.AppIDTopics }),
-		at("monitor.max_domains", restart, integer(1, maxDomains), func(c *Config) *int { return &c.Monitor.MaxDomains }),
-		at("monitor.completed_after", restart, span(time.Second, day), func(c *Config) *time.Duration { return &c.Monitor.CompletedAfter }),
-		at("monitor.security_protocol", restart, oneOf(ProtocolPlain, ProtocolTLS, ProtocolSASL, ProtocolSASLTLS), func(c *Config) *string { return &c.Monitor.SecurityProtocol }),
-		at("monitor.sasl_mechanism", restart, oneOf(MechanismPlain, MechanismSHA256, MechanismSHA512), func(c *Config) *string { return &c.Monitor.SASLMechanism }),
-		at("monitor.sasl_username", restart, optional("up to 1024 printable ASCII characters without space", tokenFault), func(c *Config) *string { return &c.Monitor.SASLUsername }),
+		at("monitor.max_domains", restart, integer(1, maxDomains),
+			func(c *Config) *int { return &c.Monitor.MaxDomains }),
+		at("monitor.completed_after", restart, span(time.Second, day),
+			func(c *Config) *time.Duration { return &c.Monitor.CompletedAfter }),
+		at("monitor.security_protocol", restart, oneOf(ProtocolPlain, ProtocolTLS, ProtocolSASL,
+			ProtocolSASLTLS), func(c *Config) *string { return &c.Monitor.SecurityProtocol }),
+		at("monitor.sasl_mechanism", restart, oneOf(MechanismPlain, MechanismSHA256, MechanismSHA512),
+			func(c *Config) *string { return &c.Monitor.SASLMechanism }),
+		at("monitor.sasl_username", restart, optional("up to 1024 printable ASCII characters without space",
+			tokenFault), func(c *Config) *string { return &c.Monitor.SASLUsername }),
 		at("monitor.sasl_password", restart, secret(), func(c *Config) *Secret { return &c.Monitor.SASLPassword }),
-		at("monitor.tls_ca", restart, optional(fileWords, pathFault), func(c *Config) *string { return &c.Monitor.TLSCA }),
-		at("monitor.tls_cert", restart, optional(fileWords, pathFault), func(c *Config) *string { return &c.Monitor.TLSCert }),
-		at("monitor.tls_key", restart, optional(fileWords, pathFault), func(c *Config) *string { return &c.Monitor.TLSKey }),
+		at("monitor.tls_ca", restart, optional(fileWords, pathFault),
+			func(c *Config) *string { return &c.Monitor.TLSCA }),
+		at("monitor.tls_cert", restart, optional(fileWords, pathFault),
+			func(c *Config) *string { return &c.Monitor.TLSCert }),
+		at("monitor.tls_key", restart, optional(fileWords, pathFault),
+			func(c *Config) *string { return &c.Monitor.TLSKey }),
 	}
 }
 
 func traceSettings() []setting {
 	return []setting{
-		at("trace.endpoint", restart, optional("an http or https URL without user, query and fragment", urlFault), func(c *Config) *string { return &c.Trace.Endpoint }),
+		at("trace.endpoint", restart, optional("an http or https URL without user, query and fragment",
+			urlFault), func(c *Config) *string { return &c.Trace.Endpoint }),
 		at("trace.sample", live, number(0, 1), func(c *Config) *float64 { return &c.Trace.Sample }),
 	}
 }
 
 func logSettings() []setting {
 	return []setting{
-		at("log.level", live, oneOf(LevelTrace, LevelDebug, LevelInfo, LevelWarn, LevelError), func(c *Config) *string { return &c.Log.Level }),
-		at("log.format", restart, oneOf(FormatAuto, FormatPretty, FormatJSON), func(c *Config) *string { return &c.Log.Format }),
+		at("log.level", live, oneOf(LevelTrace, LevelDebug, LevelInfo, LevelWarn, LevelError),
+			func(c *Config) *string { return &c.Log.Level }),
+		at("log.format", restart, oneOf(FormatAuto, FormatPretty, FormatJSON),
+			func(c *Config) *string { return &c.Log.Format }),
 	}
 }

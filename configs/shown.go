@@ -13,7 +13,8 @@ type Shown struct {
 func (c Config) Shown() (all []Shown) {
 	usual := Default()
 	for _, s := range settings() {
-		all = append(all, Shown{Name: s.name, Value: s.shown(&c), Default: s.text(&c) == s.text(&usual), Environ: c.FromEnviron(s.name), Live: s.live})
+		all = append(all, Shown{Name: s.name, Value: s.shown(&c), Default: s.text(&c) == s.text(&usual),
+			Environ: c.FromEnviron(s.name), Live: s.live})
 	}
 	return all
 }

@@ -28,7 +28,8 @@ func (r *reader) beginRule(e entry) {
 	r.rule = &draft{line: e.line, said: map[string]int{}}
 }
 
-// endRule takes the rule that is complete now. Of one with another mistake it is not said what it lacks.
+// endRule takes the rule that is complete now. Of one with another mistake it is not said what it
+// lacks.
 func (r *reader) endRule() {
 	d := r.rule
 	if d == nil {

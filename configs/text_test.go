@@ -87,7 +87,8 @@ func TestSampleShowsRules(t *testing.T) {
 	}
 	var lines []string
 	for line := range strings.Lines(text) {
-		if code := strings.TrimPrefix(line, "# "); strings.Contains(code, " = ") && !strings.HasPrefix(code, "Allowed") || strings.Contains(code, "[[") && len(code) < 12 {
+		if code := strings.TrimPrefix(line, "# "); strings.Contains(code, " = ") &&
+			!strings.HasPrefix(code, "Allowed") || strings.Contains(code, "[[") && len(code) < 12 {
 			lines = append(lines, code)
 		}
 	}
@@ -100,7 +101,8 @@ func TestSampleShowsRules(t *testing.T) {
 func TestNoFormShowsAToken(t *testing.T) {
 	const token = "Tok3n" // 546f6b336e in hexadecimal
 	c := Default()
-	c.Spider.Token, c.DocIndex.Token, c.HTTP.Token, c.Frontier.Token, c.Reservation.Token = token, token, token, token, token
+	c.Spider.Token, c.DocIndex.Token, c.HTTP.Token, c.Frontier.Token, c.Reservation.Token = token, token,
+		token, token, token
 	var log strings.Builder
 	slog.New(slog.NewTextHandler(&log, nil)).Info("x", "config", c, "http", c.HTTP, "token", c.HTTP.Token)
 	encoded, err := json.Marshal(c)

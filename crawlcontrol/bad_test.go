@@ -33,9 +33,14 @@ func TestBadRequests(t *testing.T) {
 			err: "action: 7", app: "testapp", uuid: "u"},
 		{name: "unknown action", message: `{"action":"expire","appid":"testapp","uuid":"u"}`,
 			err: `action: "expire"`, app: "testapp", uuid: "u"},
-		{name: "action in another case", message: `{"Action":"info","appid":"testapp","uuid":"u","spiderid":"link"}`, err: "neither", app: "testapp", uuid: "u"},
-		{name: "unknown field", message: `{"action":"info","appid":"testapp","uuid":"u","spiderid":"link","x":1}`, err: `no field "x"`, app: "testapp", uuid: "u"},
-		{name: "field of the other sort", message: `{"action":"info","appid":"testapp","uuid":"u","spiderid":"link","url":"http://a.test/"}`, err: `no field "url"`, app: "testapp", uuid: "u"},
+		{name: "action in another case",
+			message: `{"Action":"info","appid":"testapp","uuid":"u","spiderid":"link"}`, err: "neither",
+			app: "testapp", uuid: "u"},
+		{name: "unknown field",
+			message: `{"action":"info","appid":"testapp","uuid":"u","spiderid":"link","x":1}`,
+			err:     `no field "x"`, app: "testapp", uuid: "u"},
+		{name: "field of the other sort",
+			message: `{"action":"info","appid":"testapp","uuid":"u","spiderid":"link","url":"http://a.test/"}`, err: `no field "url"`, app: "testapp", uuid: "u"},
 		{name: "field in another case", message: `{` + good + `,"Priority":1}`, err: `no field "Priority"`,
 			app: "testapp"},
 		{name: "twice", message: `{` + good + `,"appid":"testapp"}`, err: `"appid" twice`},
@@ -119,7 +124,8 @@ func FuzzDo(f *testing.F) {
 	f.Fuzz(func(t *testing.T, message []byte) { wantAnswered(t, message) })
 }
 
-// Parse takes what the published schema allows and nothing else: a small validator of the schema is its twin.
+// Parse takes what the published schema allows and nothing else: a small validator of the schema is
+// its twin.
 func TestParseAgreesWithSchema(t *testing.T) {
 	var s struct{ OneOf []schema }
 	if err := json.Unmarshal(crawlcontrol.Schema(), &s); err != nil {
@@ -155,8 +161,9 @@ func TestParseAgreesWithSchema(t *testing.T) {
 }
 
 var (
-	someNames = strings.Fields("action appid uuid spiderid crawlid url priority maxdepth expires allowed_domains useragent attrs domain_max_pages other")
-	someGood  = map[string]string{
+	someNames = strings.Fields("action appid uuid spiderid crawlid url priority maxdepth expires " +
+		"allowed_domains useragent attrs domain_max_pages other")
+	someGood = map[string]string{
 		"action": `"info"`, "appid": `"testapp"`, "uuid": `"u"`, "spiderid": `"link"`, "crawlid": `"c"`,
 		"url":      `"http://a.test/"`,
 		"priority": "5", "maxdepth": "1", "expires": "9", "allowed_domains": `["a"]`, "useragent": `"x"`,

@@ -65,8 +65,8 @@ func (k *Controller) Submit(ctx context.Context, p *docindex.Puts) (docindex.Put
 	return k.store.Put(ctx, p)
 }
 
-// Changes counts the submits, stops and expiries so far. Whoever caches what the store says of crawls
-// asks the store again when the number has changed.
+// Changes counts the submits, stops and expiries so far. Whoever caches what the store says of
+// crawls asks the store again when the number has changed.
 func (k *Controller) Changes() uint64 { return k.done.Load() }
 
 // Survey implements [Crawls.Survey].
@@ -195,6 +195,7 @@ func (k *Controller) notifyFinished(ctx context.Context, now time.Time, grace ti
 
 func (k *Controller) acknowledge(ctx context.Context, id docindex.CrawlID, round uint64) {
 	if err := k.store.AckCrawlEnd(context.WithoutCancel(ctx), id, round); err != nil {
-		k.log.Warn().Err(err).Str("crawlid", id.Crawl).Msg("crawl control: what was told of a crawl's end may be told again")
+		k.log.Warn().Err(err).Str("crawlid",
+			id.Crawl).Msg("crawl control: what was told of a crawl's end may be told again")
 	}
 }

@@ -24,7 +24,8 @@ const (
 	benchHosts  = 100 // domains a crawl
 )
 
-// onStores runs a benchmark over each store. Those on disk have each batch there before they acknowledge it.
+// onStores runs a benchmark over each store. Those on disk have each batch there before they
+// acknowledge it.
 func onStores(b *testing.B, bench func(b *testing.B, open func() docindex.Store)) {
 	b.Run("memory", func(b *testing.B) { bench(b, func() docindex.Store { return memory.New() }) })
 	b.Run("disk", func(b *testing.B) {
@@ -53,7 +54,8 @@ func cpu(b *testing.B) time.Duration {
 	return time.Duration(u.Utime.Nano() + u.Stime.Nano())
 }
 
-// fill puts a million documents, in so many crawls of an application and all with domains of their own.
+// fill puts a million documents, in so many crawls of an application and all with domains of their
+// own.
 func fill(b *testing.B, store docindex.Store, crawls int) {
 	b.Helper()
 	var p docindex.Puts
@@ -77,8 +79,8 @@ func fill(b *testing.B, store docindex.Store, crawls int) {
 	}
 }
 
-// BenchmarkInfo asks about an application and about crawls of it in turn, with a million documents pending in 1000 crawls and
-// 100,000 domains; 10,000 more are at spiders.
+// BenchmarkInfo asks about an application and about crawls of it in turn, with a million documents
+// pending in 1000 crawls and 100,000 domains; 10,000 more are at spiders.
 func BenchmarkInfo(b *testing.B) { onStores(b, benchInfo) }
 
 func benchInfo(b *testing.B, open func() docindex.Store) {
@@ -97,7 +99,8 @@ func benchInfo(b *testing.B, open func() docindex.Store) {
 	before := cpu(b)
 	for n := 0; b.Loop(); n++ {
 		began := time.Now()
-		text := fmt.Appendf(nil, `{"action":"info","appid":"testapp","uuid":"u","spiderid":"link","crawlid":"c%d"}`, n%benchCrawls)
+		text := fmt.Appendf(nil,
+			`{"action":"info","appid":"testapp","uuid":"u","spiderid":"link","crawlid":"c%d"}`, n%benchCrawls)
 		if n%2 == 0 {
 			text = []byte(infoText)
 		}
@@ -126,7 +129,8 @@ func centile(all []time.Duration) float64 {
 	return all[len(all)*99/100].Seconds()
 }
 
-// BenchmarkStop stops a crawl of a million documents while others ask the store, and tells how long these waited.
+// BenchmarkStop stops a crawl of a million documents while others ask the store, and tells how long
+// these waited.
 func BenchmarkStop(b *testing.B) { onStores(b, benchStop) }
 
 func benchStop(b *testing.B, open func() docindex.Store) {
@@ -153,7 +157,8 @@ func benchStop(b *testing.B, open func() docindex.Store) {
 		})
 		before := cpu(b)
 		b.StartTimer()
-		replies, _, err := m.Do(b.Context(), [][]byte{[]byte(`{"action":"stop","appid":"testapp","uuid":"u","spiderid":"link","crawlid":"c0"}`)})
+		replies, _, err := m.Do(b.Context(),
+			[][]byte{[]byte(`{"action":"stop","appid":"testapp","uuid":"u","spiderid":"link","crawlid":"c0"}`)})
 		b.StopTimer()
 		used += cpu(b) - before
 		cancel()

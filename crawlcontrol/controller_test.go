@@ -155,7 +155,8 @@ func TestWatch(t *testing.T) {
 	})
 }
 
-// A stop that failed, and that nobody asks for again, is gone on with; whoever asks later is told all that ended by it.
+// A stop that failed, and that nobody asks for again, is gone on with; whoever asks later is told
+// all that ended by it.
 func TestStopFails(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		store, slots := memory.New(), &fakeSlots{held: map[string]bool{"http://b.test/": false}}

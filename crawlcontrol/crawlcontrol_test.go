@@ -73,7 +73,8 @@ func TestDoInOrder(t *testing.T) {
 	}
 }
 
-// Wherever the store fails, what was done has its reply and the rest can be tried again: once each in the end.
+// Wherever the store fails, what was done has its reply and the rest can be tried again: once each
+// in the end.
 func TestDoGoesOnAfterAnError(t *testing.T) {
 	messages := [][]byte{crawl("a"), crawl("b"), []byte(infoText), []byte("?"), crawl("c"),
 		[]byte(stopText), crawl("d"), []byte(infoText), crawl("e")}
@@ -196,8 +197,8 @@ func TestCrawlWithoutScheme(t *testing.T) {
 	}
 }
 
-// A URL that applications and spiders ask for in crawls of one ID is pending for each of them, as in Scrapy
-// Cluster; stopping one crawl leaves the others theirs.
+// A URL that applications and spiders ask for in crawls of one ID is pending for each of them, as
+// in Scrapy Cluster; stopping one crawl leaves the others theirs.
 func TestPendingForEach(t *testing.T) {
 	m := crawlcontrol.New(crawlcontrol.NewController(memory.New(), &fakeSlots{}, zerolog.Nop()), 10)
 	do := func(text string, parts ...string) {
@@ -248,7 +249,8 @@ func TestCrawlPresets(t *testing.T) {
 	}
 }
 
-// What a stop has purged counts as told once its reply has got there, and not twice in what is answered together.
+// What a stop has purged counts as told once its reply has got there, and not twice in what is
+// answered together.
 func TestStopTold(t *testing.T) {
 	f := &fakeCrawls{purged: 5}
 	m := crawlcontrol.New(f, 10)

@@ -148,7 +148,8 @@ func TestFoundingSamples(t *testing.T) {
 			"crawlids": {"2aaabbb": {"low_priority": 29, "high_priority": 29, "expires": "1429216389", "total": 1},
 			"1aaabbb": {"low_priority": 29, "high_priority": 39, "total": 11}}}`,
 		}, {
-			"info by crawlid", `{"action":"info", "appid":"myapp", "uuid":"someuuid", "crawlid":"abc123", "spiderid":"link"}`,
+			"info by crawlid",
+			`{"action":"info", "appid":"myapp", "uuid":"someuuid", "crawlid":"abc123", "spiderid":"link"}`,
 			`{"server_time": 1429216864, "crawlid": "abc123", "total_pending": 28, "low_priority": 39, "high_priority": 39, "appid": "testapp", "uuid": "someuuid"}`,
 		}, {
 			"stop", `{"action":"stop", "appid":"testapp", "uuid":"someuuid2", "crawlid":"ABC123", "spiderid":"link"}`,
@@ -189,7 +190,8 @@ func wantFields(t *testing.T, at string, got, want map[string]any) {
 	}
 }
 
-// Whatever crawls and domains are called, an info is JSON that says their names as encoding/json would.
+// Whatever crawls and domains are called, an info is JSON that says their names as encoding/json
+// would.
 func TestInfoNames(t *testing.T) {
 	names := []string{`"`, `\`, "a\tb\x00", "\x7f", "münchen.test", "\u2028", "\xff\xfe", "<&>", "", "a b",
 		`\u0041`}

@@ -20,10 +20,13 @@ const other = "(other)"
 
 var (
 	documentsDesc = prometheus.NewDesc("urlserver_crawl_documents",
-		"Documents of crawls by state: pending (at a line spider, too), in_transit (at clients of the URL Frontier), done, purged (their crawl was stopped), expired, dropped (came after either). Of at most 64 crawls, the rest together.",
+		"Documents of crawls by state: pending (at a line spider, too), in_transit (at clients of the "+
+			"URL Frontier), done, purged (their crawl was stopped), expired, dropped (came after "+
+			"either). Of at most 64 crawls, the rest together.",
 		[]string{"spiderid", "appid", "crawlid", "state"}, nil)
 	sentDesc = prometheus.NewDesc("urlserver_crawl_sent_total",
-		"How often documents of crawls went to clients of the URL Frontier, and to line spiders; to these it counts once they have ended. Of at most 64 crawls, the rest together.",
+		"How often documents of crawls went to clients of the URL Frontier, and to line spiders; to "+
+			"these it counts once they have ended. Of at most 64 crawls, the rest together.",
 		[]string{"spiderid", "appid", "crawlid"}, nil)
 	messagesDesc = prometheus.NewDesc("urlserver_monitor_messages_total",
 		"Requests of crawl control by what they were.", []string{"what"}, nil)

@@ -39,7 +39,8 @@ func (s *tellingSlots) Cancel(_ context.Context, o *docindex.Outcomes) (int, err
 	return len(all), nil
 }
 
-// Two daemons share an index in Redis: what one is asked to do with a crawl, the other does with what it has of it.
+// Two daemons share an index in Redis: what one is asked to do with a crawl, the other does with
+// what it has of it.
 func TestKeepersShareRedis(t *testing.T) {
 	cfg := redis.Config{Addrs: []string{redistest.Start(t).Addr()}, Lease: time.Hour,
 		Janitor: 10 * time.Millisecond}
@@ -115,7 +116,8 @@ func TestKeepersShareRedis(t *testing.T) {
 		condemned[1] != "stopped http://b.test/" {
 		t.Errorf("the other's slots are to end %q; want what they have of the stopped crawl", condemned)
 	}
-	if got, want := <-notices, `"action":"expired","total_expired":1,"spiderid":"link","appid":"testapp","crawlid":"late"`; got != want {
+	if got, want := <-notices,
+		`"action":"expired","total_expired":1,"spiderid":"link","appid":"testapp","crawlid":"late"`; got != want {
 		t.Errorf("notice is %s; want %s", got, want)
 	}
 }

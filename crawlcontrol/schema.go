@@ -70,7 +70,8 @@ var crawlSchema = requestSchema{
 
 var actionWords = []string{wordInfo, wordStop}
 
-// infoSchema is the schema of a request to count the pending documents of an application or a crawl.
+// infoSchema is the schema of a request to count the pending documents of an application or a
+// crawl.
 var infoSchema = requestSchema{
 	name:   wordInfo,
 	about:  "Count what is pending of an application, or of one of its crawls.",
@@ -101,10 +102,11 @@ func Schema() []byte {
 		shapes = append(shapes, s.schema())
 	}
 	out, _ := json.MarshalIndent(map[string]any{ // strings and numbers always can be encoded
-		"$schema":     "https://json-schema.org/draft/2020-12/schema",
-		"title":       "Requests of crawl control",
-		"description": "One JSON object a message, UTF-8. Optional fields may be null, which is the same as leaving them out.",
-		"oneOf":       shapes,
+		"$schema": "https://json-schema.org/draft/2020-12/schema",
+		"title":   "Requests of crawl control",
+		"description": "One JSON object a message, UTF-8. Optional fields may be null, which is the " +
+			"same as leaving them out.",
+		"oneOf": shapes,
 	}, "", "  ")
 	return append(out, '\n')
 }

@@ -20,7 +20,8 @@ func TestBatch(t *testing.T) {
 		id[0], url[0] = 'x', 'x' // they were copied
 		b.Add([]byte("2"), []byte("http://b.example/"), -5)
 		if b.Len() != 2 || b.InvalidLen() != 1 || b.Skipped() != 1 {
-			t.Errorf("round %d: %d good, %d invalid, %d skipped; want 2, 1, 1", round, b.Len(), b.InvalidLen(), b.Skipped())
+			t.Errorf("round %d: %d good, %d invalid, %d skipped; want 2, 1, 1", round, b.Len(),
+				b.InvalidLen(), b.Skipped())
 		}
 		got := fmt.Sprint(show(b.At(0)), show(b.At(1)), show(b.InvalidAt(0)))
 		want := `"id" "http://a.example/" 5, "2" "http://b.example/" -5, "bad" "" 0, `
@@ -52,7 +53,8 @@ func TestBatchAlias(t *testing.T) {
 	if got := fmt.Sprintf("%s %s", b.At(0).URL, b.At(1).DocID); got != "http://a.example/ 2" {
 		t.Errorf("batch has %s after an append to a part of it", got)
 	}
-	if got := fmt.Sprintf("%s %s, %s %s, %s %s", b.At(2).Spider, b.At(2).Crawl, b.At(3).Spider, b.At(3).Crawl, b.At(4).Spider, b.At(4).Crawl); got != "link ,  one, other two" {
+	if got := fmt.Sprintf("%s %s, %s %s, %s %s", b.At(2).Spider, b.At(2).Crawl, b.At(3).Spider,
+		b.At(3).Crawl, b.At(4).Spider, b.At(4).Crawl); got != "link ,  one, other two" {
 		t.Errorf("batch has spiderids and crawls %q", got)
 	}
 }
@@ -119,7 +121,8 @@ func TestKind(t *testing.T) {
 
 func TestState(t *testing.T) {
 	for state, want := range map[docindex.State]string{
-		docindex.Scheduled: "scheduled", docindex.InTransit: "in transit", docindex.Completed: "completed", 3: "unknown",
+		docindex.Scheduled: "scheduled", docindex.InTransit: "in transit", docindex.Completed: "completed",
+		3: "unknown",
 	} {
 		if got := state.String(); got != want {
 			t.Errorf("state %d is %q; want %q", state, got, want)
@@ -135,23 +138,33 @@ func TestPuts(t *testing.T) {
 		host string
 		err  string
 	}{
-		{name: "plain", put: docindex.Put{URL: []byte("http://a.example/x")}, want: "http://a.example/x || | | |", host: "a.example"},
+		{name: "plain", put: docindex.Put{URL: []byte("http://a.example/x")},
+			want: "http://a.example/x || | | |", host: "a.example"},
 		{name: "normalised", put: docindex.Put{URL: []byte("HTTPS://Bücher.example:443/a/../ü#x")},
 			want: "https://xn--bcher-kva.example/%C3%BC || | | |", host: "xn--bcher-kva.example"},
-		{name: "IPv6", put: docindex.Put{URL: []byte("http://[::1]:8080/")}, want: "http://[::1]:8080/ || | | |", host: "::1"},
-		{name: "host like the scheme", put: docindex.Put{URL: []byte("http://http/")}, want: "http://http/ || | | |", host: "http"},
-		{name: "user", put: docindex.Put{URL: []byte("http://u:p@a.example/")}, want: "http://u:p@a.example/ || | | |", host: "a.example"},
-		{name: "all", put: docindex.Put{URL: []byte("http://a.example/"), DocID: []byte("i"), Crawl: []byte("c"), Key: []byte("k"),
-			Metadata: []byte(`{ "b": [ "1" ], "a": [] }`)}, want: `http://a.example/ |i| c| k| {"a":[],"b":["1"]}|`, host: "a.example"},
-		{name: "the same as nothing", put: docindex.Put{URL: []byte("http://a.example/"), Crawl: []byte("DEFAULT"), Key: []byte("a.example"),
+		{name: "IPv6", put: docindex.Put{URL: []byte("http://[::1]:8080/")},
+			want: "http://[::1]:8080/ || | | |", host: "::1"},
+		{name: "host like the scheme", put: docindex.Put{URL: []byte("http://http/")},
+			want: "http://http/ || | | |", host: "http"},
+		{name: "user", put: docindex.Put{URL: []byte("http://u:p@a.example/")},
+			want: "http://u:p@a.example/ || | | |", host: "a.example"},
+		{name: "all", put: docindex.Put{URL: []byte("http://a.example/"), DocID: []byte("i"),
+			Crawl: []byte("c"), Key: []byte("k"),
+			Metadata: []byte(`{ "b": [ "1" ], "a": [] }`)},
+			want: `http://a.example/ |i| c| k| {"a":[],"b":["1"]}|`, host: "a.example"},
+		{name: "the same as nothing", put: docindex.Put{URL: []byte("http://a.example/"),
+			Crawl: []byte("DEFAULT"), Key: []byte("a.example"),
 			Metadata: []byte(`{}`)}, want: "http://a.example/ || | | |", host: "a.example"},
 		{name: "no URL", err: "url"},
 		{name: "relative", put: docindex.Put{URL: []byte("/x")}, err: "url"},
 		{name: "other scheme", put: docindex.Put{URL: []byte("mailto:a@b.example")}, err: "url"},
-		{name: "too long for a line", put: docindex.Put{URL: []byte("http://a.example/" + strings.Repeat("x", 8100))}, err: "longer than"},
+		{name: "too long for a line",
+			put: docindex.Put{URL: []byte("http://a.example/" + strings.Repeat("x", 8100))}, err: "longer than"},
 		{name: "bad doc_id", put: docindex.Put{URL: []byte("http://a.example/"), DocID: []byte("a\nb")}, err: "doc_id"},
-		{name: "long doc_id", put: docindex.Put{URL: []byte("http://a.example/"), DocID: bytes.Repeat([]byte("x"), 65)}, err: "doc_id"},
-		{name: "metadata of another kind", put: docindex.Put{URL: []byte("http://a.example/"), Metadata: []byte(`["a"]`)}, err: "metadata"},
+		{name: "long doc_id", put: docindex.Put{URL: []byte("http://a.example/"),
+			DocID: bytes.Repeat([]byte("x"), 65)}, err: "doc_id"},
+		{name: "metadata of another kind", put: docindex.Put{URL: []byte("http://a.example/"),
+			Metadata: []byte(`["a"]`)}, err: "metadata"},
 		{name: "too much", put: docindex.Put{URL: []byte("http://a.example/"), Crawl: bytes.Repeat([]byte("c"), 5000),
 			Key: bytes.Repeat([]byte("k"), 5000)}, err: "10000 bytes"},
 	} {

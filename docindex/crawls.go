@@ -12,8 +12,8 @@ import (
 // ErrTooManyStopped is returned by [Crawls.StopCrawl] when a million crawls are stopped already.
 var ErrTooManyStopped = errors.New("a million crawls are refused already; delete what is old")
 
-// CrawlID names a crawl. A document belongs to the crawl that its crawl ID and the metadata appid and
-// spiderid name; a document without an appid belongs to none.
+// CrawlID names a crawl. A document belongs to the crawl that its crawl ID and the metadata appid
+// and spiderid name; a document without an appid belongs to none.
 type CrawlID struct {
 	Spider string // fetches it
 	App    string // the application that wants it
@@ -29,7 +29,8 @@ func (id CrawlID) Has(text string) bool {
 const DefaultSpider = "link"
 
 // CrawlOf returns the crawl of a document, and when the crawl expires according to the document, in
-// seconds since 1970; 0: the document does not say. ok is false if the document belongs to no crawl.
+// seconds since 1970; 0: the document does not say. ok is false if the document belongs to no
+// crawl.
 func CrawlOf(p *Put) (id CrawlID, expires int64, ok bool) {
 	if !bytes.Contains(p.Metadata, []byte(`"appid"`)) {
 		return CrawlID{}, 0, false
@@ -102,52 +103,55 @@ func number64(text string) (n uint64, ok bool) {
 type Crawls interface {
 	CrawlLister
 
-	// ReportPending counts the pending documents of a crawl, or, if id.Crawl is empty, of all crawls of
-	// an application at a spider. It lists at most so many domains in all, the largest. inFlight are
-	// documents at spiders, which are not pending. The cost does not depend on the number of
-	// documents, except inFlight.
+	// ReportPending counts the pending documents of a crawl, or, if id.Crawl is empty, of all
+	// crawls of an application at a spider. It lists at most so many domains in all, the largest.
+	// inFlight are documents at spiders, which are not pending. The cost does not depend on the
+	// number of documents, except inFlight.
 	ReportPending(ctx context.Context, id CrawlID, domains int, inFlight *Outcomes) (PendingReport, error)
 
 	// StopCrawl makes the store drop what is put for a crawl from now on, with the verdict Dropped.
 	// Nothing of the crawl is handed out any more. why is the outcome of its documents.
 	StopCrawl(ctx context.Context, id CrawlID, why Kind) error
 
-	// PurgeCrawl ends the scheduled documents of a stopped crawl with the outcome that StopCrawl named.
-	// It calls atSlots with batches of the documents that the slots have, by DocID and Kind; atSlots
-	// returns how many of them the slots have ended. A batch is valid until atSlots returns.
+	// PurgeCrawl ends the scheduled documents of a stopped crawl with the outcome that StopCrawl
+	// named. It calls atSlots with batches of the documents that the slots have, by DocID and Kind;
+	// atSlots returns how many of them the slots have ended. A batch is valid until atSlots
+	// returns.
 	//
 	// purged counts all documents that ended because of the stop and that were not acknowledged by
-	// AckCrawlEnd, including those of earlier calls that failed. A restart forgets acknowledgements.
+	// AckCrawlEnd, including those of earlier calls that failed. A restart forgets
+	// acknowledgements.
 	PurgeCrawl(ctx context.Context, id CrawlID, atSlots func(*Outcomes) (ended int, err error)) (purged int, err error)
 
-	// CrawlsToEnd lists up to max crawls that are to be stopped and purged: expired ones, and stopped
-	// ones until they are purged. After a restart it also lists expired crawls whose end was not
-	// acknowledged.
+	// CrawlsToEnd lists up to max crawls that are to be stopped and purged: expired ones, and
+	// stopped ones until they are purged. After a restart it also lists expired crawls whose end
+	// was not acknowledged.
 	CrawlsToEnd(ctx context.Context, now time.Time, max int) ([]CrawlEnd, error)
 
-	// FinishedCrawls lists up to max crawls of which nothing was scheduled or in transit since a time.
-	// It lists each once, again if the crawl got more work in between, and again after a restart if
-	// the end was not acknowledged. It does not list stopped crawls.
+	// FinishedCrawls lists up to max crawls of which nothing was scheduled or in transit since a
+	// time. It lists each once, again if the crawl got more work in between, and again after a
+	// restart if the end was not acknowledged. It does not list stopped crawls.
 	FinishedCrawls(ctx context.Context, since time.Time, max int) ([]FinishedCrawl, error)
 
-	// AckCrawlEnd acknowledges that the end of a crawl was reported: of a stopped crawl if epoch is 0,
-	// with the count that PurgeCrawl last returned; else of a crawl that finished in that epoch. A
-	// durable store does not list that end again.
+	// AckCrawlEnd acknowledges that the end of a crawl was reported: of a stopped crawl if epoch is
+	// 0, with the count that PurgeCrawl last returned; else of a crawl that finished in that epoch.
+	// A durable store does not list that end again.
 	AckCrawlEnd(ctx context.Context, id CrawlID, epoch uint64) error
 
 	// OnDelete registers forget, which Delete calls with the documents it removes that are with the
 	// slots. Their DOC_IDs are not given to other documents before forget returns.
 	OnDelete(forget func(*Outcomes))
 
-	// CrawlCounts returns the counts of up to max crawls, and last, without a name, those of all other
-	// crawls together. Sent counts since the store was opened, or, if daemons share it, made.
+	// CrawlCounts returns the counts of up to max crawls, and last, without a name, those of all
+	// other crawls together. Sent counts since the store was opened, or, if daemons share it, made.
 	CrawlCounts(ctx context.Context, max int) ([]CrawlCounts, error)
 }
 
 // CrawlLister lists crawls for operators.
 type CrawlLister interface {
-	// ListCrawls lists up to max crawls, those with most open documents first, and counts all. With a
-	// text it considers only crawls with text in their names. It looks at every crawl, in portions.
+	// ListCrawls lists up to max crawls, those with most open documents first, and counts all. With
+	// a text it considers only crawls with text in their names. It looks at every crawl, in
+	// portions.
 	ListCrawls(ctx context.Context, text string, max int) (some []CrawlState, all int, err error)
 }
 

@@ -1,10 +1,12 @@
-// Package docindex is the contract of doc indexes: where candidates come from and where outcomes go.
+// Package docindex is the contract of doc indexes: where candidates come from and where outcomes
+// go.
 //
 // It has the values and the roles; it stores nothing itself.
 //
-// [Source] is what the daemon needs of a doc index. [Store] is an index that lives with the daemon and
-// takes URLs as well. Packages memory, disk and redis are stores. Package httpserver serves a Store by
-// the HTTP contract that CONTRACT.md describes, and package httpclient is a client of that contract.
+// [Source] is what the daemon needs of a doc index. [Store] is an index that lives with the daemon
+// and takes URLs as well. Packages memory, disk and redis are stores. Package httpserver serves a
+// Store by the HTTP contract that CONTRACT.md describes, and package httpclient is a client of that
+// contract.
 package docindex
 
 import (
@@ -14,48 +16,51 @@ import (
 	"time"
 )
 
-// ErrUnwanted is returned by [Source.Outcomes] of an index that does not want outcomes, now or later.
+// ErrUnwanted is returned by [Source.Outcomes] of an index that does not want outcomes, now or
+// later.
 var ErrUnwanted = errors.New("the doc index does not want outcomes")
 
 // ErrUnknown is returned by [Putter.Document] and [Frontier.Find] for what the store does not have.
 var ErrUnknown = errors.New("no such document")
 
-// ErrReserved says why a store refuses a DOC_ID: it has the form of those that the store gives itself.
+// ErrReserved says why a store refuses a DOC_ID: it has the form of those that the store gives
+// itself.
 var ErrReserved = errors.New("it is for the index to give")
 
-// ErrFull is in errors of a store that has no room for what it was asked to store. Nothing was stored.
-// When there is room again, calls succeed again.
+// ErrFull is in errors of a store that has no room for what it was asked to store. Nothing was
+// stored. When there is room again, calls succeed again.
 var ErrFull = errors.New("full")
 
-// ErrUnavailable is in errors of a store that runs elsewhere and does not answer now. Whether the call
-// took effect is not known. When the store answers again, calls succeed again.
+// ErrUnavailable is in errors of a store that runs elsewhere and does not answer now. Whether the
+// call took effect is not known. When the store answers again, calls succeed again.
 var ErrUnavailable = errors.New("does not answer")
 
 // ErrTooLong is in errors of [Puts.Add] and [Puts.AddExact]: the URL, or crawl, key and metadata
 // together, have more bytes than a store keeps.
 var ErrTooLong = errors.New("longer than is kept")
 
-// ErrTooMany is returned by [Frontier.Set] when too many settings wait for queues that have no URL yet.
+// ErrTooMany is returned by [Frontier.Set] when too many settings wait for queues that have no URL
+// yet.
 var ErrTooMany = errors.New("a million settings wait for queues that have no URL; set them when the queues have one")
 
 // Source offers documents and takes their outcomes. It is all that the daemon needs of a doc index.
 // Its methods may be called from several goroutines.
 type Source interface {
-	// Candidates appends up to max candidates to b. It leaves out those on the hosts in reject, which
-	// are written as weburl's Host writes them. No candidate is not an error. What is in b was handed
-	// out and is the caller's, also when an error comes with it.
+	// Candidates appends up to max candidates to b. It leaves out those on the hosts in reject,
+	// which are written as weburl's Host writes them. No candidate is not an error. What is in b
+	// was handed out and is the caller's, also when an error comes with it.
 	Candidates(ctx context.Context, max int, reject []string, b *Batch) error
 
-	// Outcomes reports how documents ended. An error means that none of them was taken: keep them and
-	// try again. ErrUnwanted means that the index does not want outcomes, now or later.
+	// Outcomes reports how documents ended. An error means that none of them was taken: keep them
+	// and try again. ErrUnwanted means that the index does not want outcomes, now or later.
 	Outcomes(ctx context.Context, o *Outcomes) error
 }
 
 // Store is a Source that lives with the daemon and takes URLs. Callers take the role that they use.
 //
-// Each outcome completes its document, whatever its kind. An outcome with Again schedules the document
-// for that time in the same step, with the outcome's metadata and otherwise as it was. An outcome whose
-// document is unknown, completed or at another URL changes nothing.
+// Each outcome completes its document, whatever its kind. An outcome with Again schedules the
+// document for that time in the same step, with the outcome's metadata and otherwise as it was. An
+// outcome whose document is unknown, completed or at another URL changes nothing.
 //
 // All methods may be called from several goroutines.
 type Store interface {
@@ -71,25 +76,25 @@ type Store interface {
 
 // Leaser hands out documents to takers that may vanish, such as other daemons.
 type Leaser interface {
-	// Lease is [Source.Candidates] with a lease: a document without an outcome is due again when its
-	// lease has passed. Leases count in whole seconds, rounded up.
+	// Lease is [Source.Candidates] with a lease: a document without an outcome is due again when
+	// its lease has passed. Leases count in whole seconds, rounded up.
 	Lease(ctx context.Context, max int, reject []string, lease time.Duration, b *Batch) error
 }
 
 // Returner takes documents back.
 type Returner interface {
-	// Return takes back documents that Candidates or Lease handed out and that were not fetched: they
-	// are scheduled as before. It reads DocID and URL of the outcomes, nothing else.
+	// Return takes back documents that Candidates or Lease handed out and that were not fetched:
+	// they are scheduled as before. It reads DocID and URL of the outcomes, nothing else.
 	Return(ctx context.Context, o *Outcomes) error
 }
 
 // Putter stores documents and reads them.
 type Putter interface {
-	// Put stores URLs in their order and sets the Verdict of each. A new URL is scheduled at its due
-	// time, or completed where that is Never. A URL is known once per crawl, key and owner (see
-	// [OwnerOf]), for ever. A known URL stays as it is, unless the Put is an Update; [UpdateRank] says
-	// which document an Update without an owner changes. An error means that the URLs without a
-	// verdict were not stored. To put the same again does no harm.
+	// Put stores URLs in their order and sets the Verdict of each. A new URL is scheduled at its
+	// due time, or completed where that is Never. A URL is known once per crawl, key and owner (see
+	// [OwnerOf]), for ever. A known URL stays as it is, unless the Put is an Update; [UpdateRank]
+	// says which document an Update without an owner changes. An error means that the URLs without
+	// a verdict were not stored. To put the same again does no harm.
 	Put(ctx context.Context, p *Puts) (PutResult, error)
 
 	// Document returns a stored document, or ErrUnknown.
@@ -102,18 +107,18 @@ type Hooks interface {
 	// block and must not call the store.
 	OnWake(wake func())
 
-	// OnRecall registers recall. It is called with documents that the slots have when their queue was
-	// changed by Set, or deleted: the daemon is to Return those that it has not sent yet. recall may
-	// block but must not call the store.
+	// OnRecall registers recall. It is called with documents that the slots have when their queue
+	// was changed by Set, or deleted: the daemon is to Return those that it has not sent yet.
+	// recall may block but must not call the store.
 	OnRecall(recall func(*Outcomes))
 
-	// SetSlotGap sets the least time between two requests of the slots to a host. The slots keep this
-	// gap after a URL Frontier client was given the host, too.
+	// SetSlotGap sets the least time between two requests of the slots to a host. The slots keep
+	// this gap after a URL Frontier client was given the host, too.
 	SetSlotGap(gap time.Duration)
 
-	// SetHostRules sets the rules of hosts by name; nil removes them. URL Frontier clients are given
-	// nothing of a barred host, and a rule's gap is kept after they were given one, whoever asks next.
-	// The store may call rules while it holds locks, until the next SetHostRules.
+	// SetHostRules sets the rules of hosts by name; nil removes them. URL Frontier clients are
+	// given nothing of a barred host, and a rule's gap is kept after they were given one, whoever
+	// asks next. The store may call rules while it holds locks, until the next SetHostRules.
 	SetHostRules(rules func(host []byte) HostRule)
 }
 
@@ -126,8 +131,9 @@ type Inspector interface {
 	// O(queues with that host as key), of which it looks at a thousand at most.
 	HostStatus(ctx context.Context, host []byte) (HostStatus, error)
 
-	// Settings visits all settings in force, as Set takes them, until visit returns false: first those
-	// of all queues, then those of hosts, then the others. The Setting is valid during visit only.
+	// Settings visits all settings in force, as Set takes them, until visit returns false: first
+	// those of all queues, then those of hosts, then the others. The Setting is valid during visit
+	// only.
 	Settings(ctx context.Context, visit func(*Setting) bool) error
 }
 
@@ -222,8 +228,8 @@ func (k Kind) String() string {
 	return word(kindWords[:], int(k))
 }
 
-// OfAttempt reports whether k is the end of an attempt to fetch the document. The other kinds say that
-// the document is not to be fetched.
+// OfAttempt reports whether k is the end of an attempt to fetch the document. The other kinds say
+// that the document is not to be fetched.
 func (k Kind) OfAttempt() bool { return k == Done || k == Timeout || k == Robots || k == DNS }
 
 // ParseKind is the reverse of [Kind.String].

@@ -45,18 +45,18 @@ type Counts struct {
 // Frontier is the side of a store that URL Frontier clients use. A crawl goes by its crawl ID; the
 // empty one is DEFAULT.
 type Frontier interface {
-	// Serve hands out URLs that are due, with a lease, from queues that may be served. It calls give
-	// with one portion after the other; a portion is valid until give returns. If give fails, its
-	// portion counts as handed out. Queues take turns, and no queue comes twice in a call. Within a
-	// queue the earliest due URL goes first, then the higher priority, then the older one.
+	// Serve hands out URLs that are due, with a lease, from queues that may be served. It calls
+	// give with one portion after the other; a portion is valid until give returns. If give fails,
+	// its portion counts as handed out. Queues take turns, and no queue comes twice in a call.
+	// Within a queue the earliest due URL goes first, then the higher priority, then the older one.
 	//
-	// Serve returns at once if nothing is due or may be served. If the only reason is that queues have
-	// PerQueue URLs in transit, or that another call serves them and no delay follows, Serve waits up
-	// to 50 ms for that to change.
+	// Serve returns at once if nothing is due or may be served. If the only reason is that queues
+	// have PerQueue URLs in transit, or that another call serves them and no delay follows, Serve
+	// waits up to 50 ms for that to change.
 	Serve(ctx context.Context, r Request, give func(*Served) error) error
 
-	// Find returns the document of a URL in a queue, or ErrUnknown. If several owners have the URL, it
-	// returns the first by [UpdateRank].
+	// Find returns the document of a URL in a queue, or ErrUnknown. If several owners have the URL,
+	// it returns the first by [UpdateRank].
 	Find(ctx context.Context, queue Scope, url []byte) (Document, error)
 
 	// List visits the documents of a queue or crawl until visit returns false. Queues come in their
@@ -65,9 +65,9 @@ type Frontier interface {
 	// returns an error. The Document is valid during visit only.
 	List(ctx context.Context, s Scope, visit func(*Document) bool) error
 
-	// Queues visits the queues of a crawl in the order of their first URLs, until visit returns false.
-	// A queue is idle if nothing of it is scheduled or in transit, or if it is blocked. key is valid
-	// during visit only.
+	// Queues visits the queues of a crawl in the order of their first URLs, until visit returns
+	// false. A queue is idle if nothing of it is scheduled or in transit, or if it is blocked. key
+	// is valid during visit only.
 	Queues(ctx context.Context, crawl []byte, visit func(key []byte, idle bool) bool) error
 
 	// Crawls lists the crawls that have a queue.
@@ -84,17 +84,17 @@ type Frontier interface {
 	// many there were. The queues stay.
 	Purge(ctx context.Context, s Scope, before time.Time) (int, error)
 
-	// Set changes a setting. For a queue that has no URL yet, the setting takes effect with its first
-	// URL. A host's delay is between two of its URLs, whoever gets them; the slots have one URL of
-	// such a host at a time. 0 removes a setting.
+	// Set changes a setting. For a queue that has no URL yet, the setting takes effect with its
+	// first URL. A host's delay is between two of its URLs, whoever gets them; the slots have one
+	// URL of such a host at a time. 0 removes a setting.
 	Set(ctx context.Context, s Setting) error
 
 	// Active reports whether clients are served.
 	Active(ctx context.Context) (bool, error)
 }
 
-// Served holds the URLs that go out to a client, in one growing buffer. The zero value is ready. It is
-// not safe for concurrent use.
+// Served holds the URLs that go out to a client, in one growing buffer. The zero value is ready. It
+// is not safe for concurrent use.
 type Served struct {
 	buf   []byte
 	parts []part
@@ -130,7 +130,8 @@ func (h *Served) At(i int) (p Put) {
 // Add appends a copy of a URL.
 func (h *Served) Add(url, key []byte, crawl string, metadata []byte) {
 	h.parts = append(h.parts, part{
-		at: len(h.buf), url: uint16(len(url)), key: uint16(len(key)), crawl: uint16(len(crawl)), metadata: uint16(len(metadata)),
+		at: len(h.buf), url: uint16(len(url)), key: uint16(len(key)), crawl: uint16(len(crawl)),
+		metadata: uint16(len(metadata)),
 	})
 	h.buf = append(append(append(append(h.buf, url...), key...), crawl...), metadata...)
 }

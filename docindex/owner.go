@@ -71,10 +71,10 @@ func WithOwner(metadata, owner []byte) []byte {
 }
 
 // UpdateRank ranks the documents that an update without an owner may mean: those of one URL in a
-// queue. The update changes the one with the lowest rank. Clients that fetched a URL need not say whose it was. So first comes
-// the document that a URL Frontier client has, then the one without an owner, then one that is not
-// completed, then a completed one. If there is none, the update is of a new document without an
-// owner.
+// queue. The update changes the one with the lowest rank. Clients that fetched a URL need not say
+// whose it was. So first comes the document that a URL Frontier client has, then the one without an
+// owner, then one that is not completed, then a completed one. If there is none, the update is of a
+// new document without an owner.
 func UpdateRank(state State, atCalls, owned bool) int {
 	switch {
 	case atCalls && state == InTransit:

@@ -26,10 +26,12 @@ type Put struct {
 	Crawl    []byte // empty: the same as DEFAULT
 	Key      []byte // of its queue; empty: the same as its host
 	Metadata []byte // a JSON object, string to list of strings; empty: none
-	Due      int64  // seconds since 1970 from which on it may be handed out; Never: it is completed; 0 is before all others
-	Update   bool   // update the URL if it is known
-	NoExpiry bool   // its crawl does not expire, whatever earlier Puts said, unless the metadata says when
-	Created  int64  // when it was first put, seconds since 1970; 0: now. Ignored if the URL is known
+	// seconds since 1970 from which on it may be handed out; Never: it is completed; 0 is before
+	// all others
+	Due      int64
+	Update   bool  // update the URL if it is known
+	NoExpiry bool  // its crawl does not expire, whatever earlier Puts said, unless the metadata says when
+	Created  int64 // when it was first put, seconds since 1970; 0: now. Ignored if the URL is known
 }
 
 // Due times that are none.
@@ -81,7 +83,8 @@ func (p *Puts) Add(put Put) error {
 	}
 	put.URL = u.Text()
 	if !protocol.ValidURL(put.URL) {
-		return fmt.Errorf("url %.100q: it has %d bytes, %w; %d are taken", put.URL, len(put.URL), ErrTooLong, protocol.MaxURL)
+		return fmt.Errorf("url %.100q: it has %d bytes, %w; %d are taken", put.URL, len(put.URL),
+			ErrTooLong, protocol.MaxURL)
 	}
 	if len(put.DocID) > 0 && !protocol.ValidDocID(put.DocID) {
 		return fmt.Errorf("doc_id %.100q: not 1 to %d printable ASCII characters without space",
@@ -102,7 +105,8 @@ func (p *Puts) AddExact(put Put, host []byte) error {
 	case len(put.URL) == 0:
 		return errors.New("the URL is empty")
 	case len(put.URL) > protocol.MaxURL:
-		return fmt.Errorf("url %.100q: it has %d bytes, %w; %d are taken", put.URL, len(put.URL), ErrTooLong, protocol.MaxURL)
+		return fmt.Errorf("url %.100q: it has %d bytes, %w; %d are taken", put.URL, len(put.URL),
+			ErrTooLong, protocol.MaxURL)
 	case len(put.Key) == 0 && len(host) == 0:
 		return fmt.Errorf("url %.100q: has no host, and there is no key", put.URL)
 	}

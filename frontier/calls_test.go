@@ -288,9 +288,12 @@ func TestHealthAndReflection(t *testing.T) {
 	if err != nil || h.Status != grpc_health_v1.HealthCheckResponse_SERVING {
 		t.Errorf("health is %v, %v", h, err)
 	}
-	stream := must[grpc_reflection_v1.ServerReflection_ServerReflectionInfoClient](t)(grpc_reflection_v1.NewServerReflectionClient(r.conn).ServerReflectionInfo(soon(t)))
+	stream := must[grpc_reflection_v1.ServerReflection_ServerReflectionInfoClient](t)(
+		grpc_reflection_v1.NewServerReflectionClient(r.conn).ServerReflectionInfo(soon(t)))
 	if err := stream.Send(&grpc_reflection_v1.ServerReflectionRequest{
-		MessageRequest: &grpc_reflection_v1.ServerReflectionRequest_FileContainingSymbol{FileContainingSymbol: "urlfrontier.URLFrontier"},
+		MessageRequest: &grpc_reflection_v1.ServerReflectionRequest_FileContainingSymbol{
+			FileContainingSymbol: "urlfrontier.URLFrontier",
+		},
 	}); err != nil {
 		t.Fatal(err)
 	}

@@ -78,7 +78,8 @@ func (s *Server) Collect(out chan<- prometheus.Metric) {
 
 	count("urlserver_frontier_malformed_total", "URLs put that cannot be used; their answer was SKIPPED.",
 		&f.bad)
-	count("urlserver_frontier_failed_total", "URLs put that could not be stored, or that are too long to be; their answer was FAIL.", &f.fails)
+	count("urlserver_frontier_failed_total",
+		"URLs put that could not be stored, or that are too long to be; their answer was FAIL.", &f.fails)
 	gauge := func(name, help, value string, n uint64) {
 		send(prometheus.GaugeValue, name, help, float64(n), "state", value)
 	}

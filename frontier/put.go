@@ -96,7 +96,8 @@ func (s *Server) storeBatch(ctx context.Context, b *batch, log zerolog.Logger) {
 			b.tooLong).Msg("frontier: item not stored")
 	}
 	if err != nil {
-		log.Error().Err(err).Int("urls", b.puts.Len()).Msg("frontier: URLs were not stored; their acknowledgements say FAIL")
+		log.Error().Err(err).Int("urls",
+			b.puts.Len()).Msg("frontier: URLs were not stored; their acknowledgements say FAIL")
 	}
 }
 

@@ -51,7 +51,8 @@ func TestStatuses(t *testing.T) {
 		{"long key in UTF-16", discoveredInfo(&pb.URLInfo{Url: "http://a.test/l",
 			Key: strings.Repeat("\U0001F600", 128)}), skipped},
 		{"much metadata", discoveredInfo(&pb.URLInfo{
-			Url: "http://a.test/m", Metadata: map[string]*pb.StringList{"m": {Values: []string{strings.Repeat("m", 9000)}}},
+			Url:      "http://a.test/m",
+			Metadata: map[string]*pb.StringList{"m": {Values: []string{strings.Repeat("m", 9000)}}},
 		}), fail},
 		{"key and metadata", discoveredInfo(&pb.URLInfo{
 			Url: "http://a.test/m", Key: strings.Repeat("k", 200),

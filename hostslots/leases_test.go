@@ -178,7 +178,8 @@ func TestReleaseIsDeferredUntilTheGapHasPassed(t *testing.T) {
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			s := New(Config{
-				Count: 1, Len: 8, Concurrent: 1, Gap: gap, MaxAttempts: 1, StatusTimeout: time.Hour, RejectOver: 9, Leases: true,
+				Count: 1, Len: 8, Concurrent: 1, Gap: gap, MaxAttempts: 1, StatusTimeout: time.Hour,
+				RejectOver: 9, Leases: true,
 			})
 			o := s.EnsureOrigin([]byte("http://a.test"), []byte("a.test"))
 			s.Host(s.HostOf(o)).Bind(0, netip.MustParseAddr("10.0.0.1"))
@@ -209,7 +210,8 @@ func TestReleaseIsDeferredUntilTheGapHasPassed(t *testing.T) {
 func TestDeferredLeaseIsUsedAgain(t *testing.T) {
 	const gap = 2 * time.Second
 	s := New(Config{
-		Count: 1, Len: 8, Concurrent: 1, Gap: gap, MaxAttempts: 1, StatusTimeout: time.Hour, RejectOver: 9, Leases: true,
+		Count: 1, Len: 8, Concurrent: 1, Gap: gap, MaxAttempts: 1, StatusTimeout: time.Hour, RejectOver: 9,
+		Leases: true,
 	})
 	o := s.EnsureOrigin([]byte("http://a.test"), []byte("a.test"))
 	s.Host(s.HostOf(o)).Bind(0, netip.MustParseAddr("10.0.0.1"))

@@ -254,8 +254,9 @@ func (w *leasesWalk) moves() {
 func TestListsOfLeasedGroups(t *testing.T) {
 	for seed := range uint64(20) {
 		w := &leasesWalk{t: t, rng: rand.New(rand.NewPCG(seed, 3)), names: map[uint32]string{}, s: New(Config{
-			Count: 1 + int(seed%4), Len: 2, Concurrent: 1 + int(seed%2), Gap: time.Second, StatusTimeout: 9 * time.Second,
-			MaxAttempts: 3, Patience: 2 * time.Second, RejectOver: 4, Remember: 4, Leases: true, CountDocs: true,
+			Count: 1 + int(seed%4), Len: 2, Concurrent: 1 + int(seed%2), Gap: time.Second,
+			StatusTimeout: 9 * time.Second,
+			MaxAttempts:   3, Patience: 2 * time.Second, RejectOver: 4, Remember: 4, Leases: true, CountDocs: true,
 		})}
 		events := []func(){w.offer, w.ask, w.send, w.send, w.done, w.done, w.drop,
 			w.wantLease, w.wantLease, w.answer, w.answer, w.release, w.tick, w.move, w.block}

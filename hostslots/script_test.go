@@ -14,8 +14,8 @@ import (
 )
 
 // script plays a script of commands for Slots: one a line, with "=>" and what it must return;
-// without "=>" it must return nothing. "+ 5s" lets so much time pass, "at 5s" sets the time. Hosts, origins
-// ("host:port") and documents have names of the script's.
+// without "=>" it must return nothing. "+ 5s" lets so much time pass, "at 5s" sets the time. Hosts,
+// origins ("host:port") and documents have names of the script's.
 type script struct {
 	s       *Slots
 	cfg     Config

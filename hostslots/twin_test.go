@@ -225,7 +225,8 @@ func (r *run) offer() {
 	pool := uint32(r.rng.IntN(3))
 	crawl := []string{"", "", "one", "two", strings.Repeat("x", maxCrawlName+1)}[r.nextID*r.nextID%23%5]
 	took := r.s.Offer(r.now, Candidate{
-		Origin: o, Pool: pool, Crawl: []byte(crawl), ID: []byte(doc), URL: []byte(origin + "/" + doc), Priority: priority,
+		Origin: o, Pool: pool, Crawl: []byte(crawl), ID: []byte(doc), URL: []byte(origin + "/" + doc),
+		Priority: priority,
 	})
 	if held := r.w.docs[doc] != nil; took == held {
 		r.t.Fatalf("Offer(%s) = %v, held %v", doc, took, held)
@@ -476,7 +477,10 @@ func (r *run) resumeFirst() {
 	h := r.w.hosts[name]
 	_, may := r.w.mayAsk(r.now, r.slotted)[h.group]
 	closed := h.blocked != 0 || h.limits.Blocked || h.moving || h.held[queue.origin]
-	queued := slices.ContainsFunc(r.w.queue[name], func(d *twinDoc) bool { return d.poolQueue() == queue && !d.inFlight })
+	queued := slices.ContainsFunc(r.w.queue[name], func(d *twinDoc) bool {
+		return d.poolQueue() == queue &&
+			!d.inFlight
+	})
 	if ok != (may && !closed && queued) || queued != (doc != 0) {
 		r.t.Fatalf("ResumeFirst of pool %d, of %v = %v; its group may be asked %v, closed %v, queued %v (first %d)",
 			pool, queue, ok, may, closed, queued, doc)

@@ -32,7 +32,8 @@ func Host(raw string) (string, error) {
 		return raw, nil
 	}
 	if len(raw) > 4*MaxName {
-		return "", fmt.Errorf("%w host %.100q: a host name or IP address is wanted, without port and path", ErrInvalid, raw)
+		return "", fmt.Errorf("%w host %.100q: a host name or IP address is wanted, without port and path",
+			ErrInvalid, raw)
 	}
 	host, err := weburl.Host(raw)
 	if err != nil {
@@ -78,7 +79,9 @@ func plainIPv4(raw string) bool {
 func CheckAliasName(name string) error {
 	if name == "" || len(name) > MaxName || strings.EqualFold(name, "localhost") ||
 		strings.ContainsFunc(name, notInAlias) {
-		return fmt.Errorf("%w alias %.100q: a word of letters, digits, \"_\" and \"-\" is wanted that is no host's name", ErrInvalid, name)
+		return fmt.Errorf(
+			"%w alias %.100q: a word of letters, digits, \"_\" and \"-\" is wanted that is no host's name",
+			ErrInvalid, name)
 	}
 	return nil
 }

@@ -11,7 +11,8 @@ import (
 	"time"
 )
 
-// maxWARC is the size from which on a WARC file is not appended to, as WARC 1.1 (annex C) recommends.
+// maxWARC is the size from which on a WARC file is not appended to, as WARC 1.1 (annex C)
+// recommends.
 const maxWARC = 1 << 30
 
 // archive writes WARC files, one at a time. A file that is being written ends in ".open"; so does

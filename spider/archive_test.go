@@ -121,7 +121,8 @@ func TestArchive(t *testing.T) {
 		"WARC-Type": "request", "WARC-Target-URI": "http://a.test/1",
 		"WARC-Concurrent-To": records[1].header.Get("WARC-Record-ID"),
 	})
-	if got, want := string(records[2].block), "GET /1 HTTP/1.1\r\nHost: a.test\r\nUser-Agent: testbot\r\n\r\n"; got != want {
+	if got, want := string(records[2].block),
+		"GET /1 HTTP/1.1\r\nHost: a.test\r\nUser-Agent: testbot\r\n\r\n"; got != want {
 		t.Errorf("request is %q; want %q", got, want)
 	}
 	checkHeader(t, records[3], map[string]string{"WARC-Type": "response", "WARC-Truncated": "length",

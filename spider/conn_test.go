@@ -50,7 +50,9 @@ func TestConversation(t *testing.T) {
 			{name: "no such page", send: "1.0.11 d 192.0.2.1 http://a.test/x\n", want: "1.0.11 DONE 404"},
 			{name: "no answer", send: "1.0.12 e 192.0.2.1 http://a.test/gone\n", want: "1.0.12 DONE 0"},
 			{name: "no URL to fetch", send: "1.0.13 f 192.0.2.1 ftp://a.test/\n", want: "1.0.13 DONE 0"},
-			{name: "bad lines between", send: "\nhello\n1.0.14 g a.test http://a.test/\n1.0.15 h 192.0.2.1 http://a.test/ok\n", want: "1.0.15 DONE 200"},
+			{name: "bad lines between",
+				send: "\nhello\n1.0.14 g a.test http://a.test/\n1.0.15 h 192.0.2.1 http://a.test/ok\n",
+				want: "1.0.15 DONE 200"},
 		} {
 			d.send(c.send)
 			if got := d.receive(); got != c.want {
@@ -147,7 +149,8 @@ func TestConcurrencyIsBounded(t *testing.T) {
 	})
 }
 
-// However the daemon goes, the fetches of its connection are broken off, and converse waits for them.
+// However the daemon goes, the fetches of its connection are broken off, and converse waits for
+// them.
 func TestConversationEnds(t *testing.T) {
 	page := "1.0.7 a 192.0.2.1 http://a.test/\n"
 	for _, c := range []struct {

@@ -109,7 +109,8 @@ func TestFetchKeepsConnectionsByNameAndAddress(t *testing.T) {
 	})
 }
 
-// A host that takes a request on a kept connection and hangs up has been asked; it is not asked again.
+// A host that takes a request on a kept connection and hangs up has been asked; it is not asked
+// again.
 func TestFetchIsNotRepeated(t *testing.T) {
 	var requests atomic.Int32
 	addr, port := raw(t, func(conn net.Conn) {
@@ -347,7 +348,8 @@ func TestFetchTimeout(t *testing.T) {
 	}
 }
 
-// All places for big bodies taken: what is small passes, what is big waits for its own timeout at most.
+// All places for big bodies taken: what is small passes, what is big waits for its own timeout at
+// most.
 func TestBigBodiesAreBounded(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := New(Config{Timeout: 10 * time.Second})

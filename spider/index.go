@@ -16,7 +16,8 @@ import (
 )
 
 const (
-	// maxBatch and maxBatchBytes bound a request to the index, and with it what waits for the next one.
+	// maxBatch and maxBatchBytes bound a request to the index, and with it what waits for the next
+	// one.
 	maxBatch      = 1000
 	maxBatchBytes = 1 << 20
 

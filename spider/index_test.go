@@ -185,7 +185,8 @@ func TestIndexSharesRequests(t *testing.T) {
 	})
 }
 
-// Nothing is lost and memory is bounded, however slow the index, however much is put, whoever gives up.
+// Nothing is lost and memory is bounded, however slow the index, however much is put, whoever gives
+// up.
 func TestIndexUnderPressure(t *testing.T) {
 	const pages, each = 50, 700
 	synctest.Test(t, func(t *testing.T) {

@@ -32,9 +32,9 @@ type linkSet struct {
 //     link rel=canonical, next and prev (pages of the same kind; not alternate, which names feeds and
 //     translations), and meta refresh. Images, scripts, styles and forms are no links.
 //
-// X-Robots-Tag and meta robots with nofollow or none, for all or for agent, leave the page without links; a redirect
-// is followed all the same. Only http and https URLs are links. The query of a page in a legacy encoding is encoded
-// as UTF-8, not in that encoding.
+// X-Robots-Tag and meta robots with nofollow or none, for all or for agent, leave the page without
+// links; a redirect is followed all the same. Only http and https URLs are links. The query of a
+// page in a legacy encoding is encoded as UTF-8, not in that encoding.
 func linksOf(a answer, agent string) linkSet {
 	c := collector{seen: make(map[string]struct{})}
 	if location := cleanRef(a.header.Get("Location")); a.status/100 == 3 && location != "" {

@@ -1,6 +1,6 @@
-// Package spider is the reference spider: it takes documents from the URL server over the line protocol, fetches
-// them, puts the links it finds to the doc index and says when it is done. It is meant to be read by who writes
-// another; the parts are in the order of a document's way:
+// Package spider is the reference spider: it takes documents from the URL server over the line
+// protocol, fetches them, puts the links it finds to the doc index and says when it is done. It is
+// meant to be read by who writes another; the parts are in the order of a document's way:
 //
 //	serve.go    connections: listen for the daemon, or dial it
 //	conn.go     one conversation: lines in, a fetch each, lines out
@@ -13,9 +13,10 @@
 //	index.go    links to the doc index, none lost
 //	archive.go  WARC files
 //
-// Three things every spider has to get right: it fetches at once and from HOST_IP, since the daemon paces what it
-// sends; it sends no request of its own, not even a second try; and it says DONE only after what it learned is in
-// safe hands, because a document that is not DONE is sent again and one that is DONE never is.
+// Three things every spider has to get right: it fetches at once and from HOST_IP, since the daemon
+// paces what it sends; it sends no request of its own, not even a second try; and it says DONE only
+// after what it learned is in safe hands, because a document that is not DONE is sent again and one
+// that is DONE never is.
 package spider
 
 import (
@@ -49,7 +50,8 @@ type Config struct {
 	Concurrency int
 
 	Timeout time.Duration // of a fetch, from dialling to the end of the body; 0: 60 s
-	// the daemon's Timeout_Spider_Status; WORKING is sent every half of it, a stall of half ends a connection; 0: 120 s
+	// the daemon's Timeout_Spider_Status; WORKING is sent every half of it, a stall of half ends a
+	// connection; 0: 120 s
 	StatusTimeout time.Duration
 
 	// UserAgent names the spider to hosts; its product token is what X-Robots-Tag and meta tags may
@@ -79,7 +81,9 @@ func (c Config) Validate() error {
 		faults = append(faults, errors.New("token: not printable ASCII without spaces"))
 	}
 	if c.ID != "" && !protocol.ValidSpiderID([]byte(c.ID)) {
-		faults = append(faults, fmt.Errorf("spiderid %q: not 1 to %d printable ASCII characters without spaces", c.ID, protocol.MaxSpiderID))
+		faults = append(faults,
+			fmt.Errorf("spiderid %q: not 1 to %d printable ASCII characters without spaces", c.ID,
+				protocol.MaxSpiderID))
 	}
 	if c.Index != "" && !isBase(c.Index) {
 		faults = append(faults, fmt.Errorf("index %q: not the base of an http or https URL", c.Index))

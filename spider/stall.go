@@ -7,7 +7,8 @@ import (
 	"time"
 )
 
-// looksPerStall is how often an awake process looks at the clock in the time that counts as a stall.
+// looksPerStall is how often an awake process looks at the clock in the time that counts as a
+// stall.
 const looksPerStall = 8
 
 // stallWatch notices that the process stood still: it was stopped, or its machine was suspended or
@@ -53,7 +54,9 @@ func (w *stallWatch) awake() bool {
 	gap := max(now.Sub(w.last), now.Round(0).Sub(w.last.Round(0)))
 	if gap > w.most && !w.stood {
 		w.stood = true
-		w.ended(fmt.Errorf("this process stood still for %v, over half of the status timeout: lines read before are dropped", gap.Round(time.Millisecond)))
+		w.ended(fmt.Errorf(
+			"this process stood still for %v, over half of the status timeout: lines read before are "+
+				"dropped", gap.Round(time.Millisecond)))
 	}
 	w.last = now
 	return !w.stood

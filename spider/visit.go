@@ -120,7 +120,8 @@ func (a answer) report() int {
 	return a.status
 }
 
-// retryAfter reads a Retry-After (RFC 9110 section 10.2.3), seconds or a date, as seconds from now on.
+// retryAfter reads a Retry-After (RFC 9110 section 10.2.3), seconds or a date, as seconds from now
+// on.
 func retryAfter(value string, now time.Time) int {
 	value = strings.TrimSpace(value)
 	if value == "" {

@@ -18,7 +18,8 @@ import (
 	"urlserver/protocol"
 )
 
-// pipes is a listener whose connections are pipes: what a web server in a synctest bubble listens on.
+// pipes is a listener whose connections are pipes: what a web server in a synctest bubble listens
+// on.
 type pipes struct {
 	conns chan net.Conn
 	once  sync.Once

@@ -7,14 +7,14 @@ import (
 	"urlserver/reservation"
 )
 
-// addedLeases is for how many leases a host stays known to the store by a daemon that neither has it nor
-// tries for it.
+// addedLeases is for how many leases a host stays known to the store by a daemon that neither has
+// it nor tries for it.
 const addedLeases = 2
 
-// added are the hosts that this daemon added to a store that counts no documents, and that it has not
-// reserved now. Such a host counts as one document for as long as it is known, so somebody has to delete it: who
-// reserves it when it is released with nothing held, and this daemon when it has not tried for it for a
-// while, or ends. The zero value is ready.
+// added are the hosts that this daemon added to a store that counts no documents, and that it has
+// not reserved now. Such a host counts as one document for as long as it is known, so somebody has
+// to delete it: who reserves it when it is released with nothing held, and this daemon when it has
+// not tried for it for a while, or ends. The zero value is ready.
 type added struct {
 	since map[string]time.Time
 	queue []addedHost // in order of time; an entry whose time differs from since is outdated
@@ -75,8 +75,8 @@ func (r *Reserver) mayKnow(host string) {
 // cleanBatch is how many hosts the store is asked to forget at once.
 const cleanBatch = 1000
 
-// clean deletes the hosts that this daemon left no later than a moment. Whoever has one reserved keeps it,
-// and deletes it when that is over; the store still knows when it may be asked next.
+// clean deletes the hosts that this daemon left no later than a moment. Whoever has one reserved
+// keeps it, and deletes it when that is over; the store still knows when it may be asked next.
 func (r *Reserver) clean(ctx context.Context, moment time.Time) {
 	for ctx.Err() == nil {
 		hosts := r.added.before(moment, cleanBatch)

@@ -9,8 +9,8 @@ import (
 	"urlserver/docindex/memory"
 )
 
-// TestPutAgainWhileOneIsOut has an index forget its documents and be given other ones while the first is at a spider. The
-// index gives numbers again, so one of the new ones is called as that is.
+// TestPutAgainWhileOneIsOut has an index forget its documents and be given other ones while the
+// first is at a spider. The index gives numbers again, so one of the new ones is called as that is.
 func TestPutAgainWhileOneIsOut(t *testing.T) {
 	for name, forget := range map[string]func(t *testing.T, store docindex.Store) (int, error){
 		"purge": func(t *testing.T, store docindex.Store) (int, error) {

@@ -40,15 +40,18 @@ func TestAuth(t *testing.T) {
 					rest := s.closed()
 					synctest.Wait()
 					if rest != "" || b.log.count("spider refused") != 1 {
-						t.Errorf("was sent %q, %d refusals logged; want nothing and one", rest, b.log.count("spider refused"))
+						t.Errorf("was sent %q, %d refusals logged; want nothing and one", rest,
+							b.log.count("spider refused"))
 					}
 					return
 				}
 				trans, _ := s.line()
 				s.say("%s DONE", trans)
 				synctest.Wait()
-				if st, err := b.d.Status(t.Context()); st.BadLines != uint64(c.bad) || len(st.Spiders) != 1 || err != nil {
-					t.Errorf("status: %d bad lines, %d spiders, %v; want %d and 1", st.BadLines, len(st.Spiders), err, c.bad)
+				if st, err := b.d.Status(t.Context()); st.BadLines != uint64(c.bad) ||
+					len(st.Spiders) != 1 || err != nil {
+					t.Errorf("status: %d bad lines, %d spiders, %v; want %d and 1", st.BadLines,
+						len(st.Spiders), err, c.bad)
 				}
 			})
 		})
@@ -104,7 +107,8 @@ func TestTooManySpidersAreTurnedAway(t *testing.T) {
 			all[i] = b.spider()
 		}
 		if rest := b.spider().closed(); rest != "" || b.log.count("too many spiders") != 1 {
-			t.Errorf("one more spider is told %q, %d times logged; want its connection closed", rest, b.log.count("too many spiders"))
+			t.Errorf("one more spider is told %q, %d times logged; want its connection closed", rest,
+				b.log.count("too many spiders"))
 		}
 		all[7].conn.Close() // makes room
 		synctest.Wait()

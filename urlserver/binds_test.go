@@ -37,7 +37,8 @@ func TestBindsOfASlowStore(t *testing.T) {
 		r := &Reserver{Store: store, Lease: 4 * time.Second, Holder: "me", Log: zerolog.Nop()}
 		var left []engine.Bind
 		for i := range 1000 {
-			left = append(left, engine.Bind{Host: fmt.Sprintf("%d.test", i), Addr: netip.MustParseAddr("127.0.0.1"), TTL: time.Hour})
+			left = append(left, engine.Bind{Host: fmt.Sprintf("%d.test", i),
+				Addr: netip.MustParseAddr("127.0.0.1"), TTL: time.Hour})
 		}
 		for step := 1; len(left) > 0; step++ {
 			began := time.Now()

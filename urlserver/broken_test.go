@@ -27,14 +27,17 @@ func (s spoilt) Do(ctx context.Context, calls []reservation.Call) []reservation.
 	return answers
 }
 
-// TestBrokenRecordCostsItsHost: it is denied and the log names it, and the reservation is not taken for one that is away.
+// TestBrokenRecordCostsItsHost: it is denied and the log names it, and the reservation is not taken
+// for one that is away.
 func TestBrokenRecordCostsItsHost(t *testing.T) {
 	log := &logged{}
 	r := &Reserver{Store: spoilt{memory.New(memory.Config{})}, Lease: time.Minute, Holder: "me", Log: zerolog.New(log)}
 	c := &engine.LeaseBatch{Acquires: []engine.LeaseRequest{{Host: "bad.test"}, {Host: "a.test"}}}
 	r.do(t.Context(), c)
-	if bad, good := c.Acquires[0].Answer, c.Acquires[1].Answer; bad != engine.Denied || good != engine.Granted || r.away() {
-		t.Errorf("verdicts %d and %d, away: %v; want %d, %d and not", bad, good, r.away(), engine.Denied, engine.Granted)
+	if bad, good := c.Acquires[0].Answer, c.Acquires[1].Answer; bad != engine.Denied ||
+		good != engine.Granted || r.away() {
+		t.Errorf("verdicts %d and %d, away: %v; want %d, %d and not", bad, good, r.away(), engine.Denied,
+			engine.Granted)
 	}
 	if log.count("bad.test is a list") == 0 || strings.Contains(log.text.String(), "does not answer") {
 		t.Errorf("the log has %s", log.text.String())

@@ -54,7 +54,8 @@ func newBubble(t *testing.T, change func(*configs.Config)) *bubble {
 
 func (b *bubble) start(change func(*configs.Config), parts Parts) *bubble {
 	b.t.Helper()
-	res, err := resolver.New(resolver.Config{Servers: []string{"127.0.0.1:1"}, AllowNetworks: []netip.Prefix{netip.MustParsePrefix("10.0.0.0/8")}})
+	res, err := resolver.New(resolver.Config{Servers: []string{"127.0.0.1:1"},
+		AllowNetworks: []netip.Prefix{netip.MustParsePrefix("10.0.0.0/8")}})
 	if err != nil {
 		b.t.Fatal(err)
 	}

@@ -33,8 +33,8 @@ func Listen(addr string, conf *tls.Config) (net.Listener, error) {
 	return tls.NewListener(l, conf), nil
 }
 
-// accept serves the spiders that connect until the listener closes. It returns when their connections have
-// ended.
+// accept serves the spiders that connect until the listener closes. It returns when their
+// connections have ended.
 func (d *Daemon) accept(ctx context.Context, l net.Listener) {
 	defer context.AfterFunc(ctx, func() { l.Close() })()
 	var open atomic.Int64
@@ -53,7 +53,8 @@ func (d *Daemon) accept(ctx context.Context, l net.Listener) {
 			continue
 		}
 		if open.Load()+int64(refused.Len()) >= maxSpiders && !refused.MakeRoom() {
-			d.log.Warn().Stringer("spider", conn.RemoteAddr()).Int("limit", maxSpiders).Msg("too many spiders; connection refused")
+			d.log.Warn().Stringer("spider", conn.RemoteAddr()).Int("limit",
+				maxSpiders).Msg("too many spiders; connection refused")
 			conn.Close()
 			continue
 		}
@@ -67,8 +68,8 @@ func (d *Daemon) accept(ctx context.Context, l net.Listener) {
 	}
 }
 
-// serveConn serves a connection and closes it, at the latest when ctx ends. dialled is as for serve. A refused
-// connection stays open.
+// serveConn serves a connection and closes it, at the latest when ctx ends. dialled is as for
+// serve. A refused connection stays open.
 func (d *Daemon) serveConn(ctx context.Context, conn net.Conn, token, dialled string) (refused bool) {
 	defer context.AfterFunc(ctx, func() { conn.Close() })()
 	if d.serve(conn, token, dialled) {

@@ -98,7 +98,8 @@ func TestReconfigureDials(t *testing.T) {
 	cfg.Spider.Dial = []string{comes.Addr().String(), stays.Addr().String()}
 	cfg.QueueCount++
 	applied, refused, err := r.d.Reconfigure(t.Context(), cfg)
-	if !slices.Equal(applied, []string{"spider.dial"}) || !slices.Equal(refused, []string{"Queue_Count"}) || err != nil {
+	if !slices.Equal(applied, []string{"spider.dial"}) || !slices.Equal(refused, []string{"Queue_Count"}) ||
+		err != nil {
 		t.Errorf("Reconfigure = %q, %q, %v; want spider.dial applied and Queue_Count refused", applied, refused, err)
 	}
 	c := accept(t, comes)

@@ -8,8 +8,8 @@ import (
 )
 
 // Cancel ends documents of stopped or expired crawls, each with the outcome that o has for it, and
-// returns how many will not be sent. Documents at spiders go on, and are not sent again. If the index
-// is being asked, Cancel waits for its answer, as documents may be in it.
+// returns how many will not be sent. Documents at spiders go on, and are not sent again. If the
+// index is being asked, Cancel waits for its answer, as documents may be in it.
 func (d *Daemon) Cancel(ctx context.Context, o *docindex.Outcomes) (ended int, err error) {
 	answer := make(chan int, 1)
 	err = d.ask(context.WithoutCancel(ctx), func(e *engine.Engine) { // o is ours until the owner is through
@@ -28,13 +28,17 @@ func (d *Daemon) Cancel(ctx context.Context, o *docindex.Outcomes) (ended int, e
 	}
 }
 
-// AtSpiders adds the documents that are at spiders now. The owner copies some at a time, and goes on with its work in between.
+// AtSpiders adds the documents that are at spiders now. The owner copies some at a time, and goes
+// on with its work in between.
 func (d *Daemon) AtSpiders(ctx context.Context, o *docindex.Outcomes) error {
 	var walk engine.InFlightWalk
 	var part docindex.Outcomes
 	for more := true; more; {
 		var err error
-		if more, err = answerOf(ctx, d, func(e *engine.Engine) bool { return e.WalkInFlight(&walk, &part) }); err != nil {
+		if more, err = answerOf(ctx, d, func(e *engine.Engine) bool {
+			return e.WalkInFlight(&walk,
+				&part)
+		}); err != nil {
 			return err
 		}
 		for i := range part.Len() {

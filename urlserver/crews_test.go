@@ -49,7 +49,8 @@ func TestSpiderID(t *testing.T) {
 				}
 				st, err := b.d.Status(t.Context())
 				if err != nil || st.BadLines != uint64(c.bad) || st.Sent != uint64(len(c.want)) {
-					t.Errorf("status: %d bad lines, %d sent, %v; want %d and %d", st.BadLines, st.Sent, err, c.bad, len(c.want))
+					t.Errorf("status: %d bad lines, %d sent, %v; want %d and %d", st.BadLines, st.Sent, err,
+						c.bad, len(c.want))
 				}
 			})
 		})
@@ -73,7 +74,8 @@ func TestBadSpiderID(t *testing.T) {
 	}
 }
 
-// One that says nothing gets all, a moment after it has dialled in; one that comes later has what is its own from then on.
+// One that says nothing gets all, a moment after it has dialled in; one that comes later has what
+// is its own from then on.
 func TestSpidersOfTwoKinds(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := newBubble(t, nil)

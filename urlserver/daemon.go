@@ -47,8 +47,8 @@ type Store interface {
 	Set(ctx context.Context, s docindex.Setting) error
 }
 
-// Daemon is a URL server. Use New, then Run. All other methods may be called from any goroutine while Run
-// runs.
+// Daemon is a URL server. Use New, then Run. All other methods may be called from any goroutine
+// while Run runs.
 type Daemon struct {
 	parts Parts
 	log   zerolog.Logger
@@ -100,10 +100,13 @@ func New(cfg configs.Config, parts Parts) *Daemon {
 		claims:   make(chan *engine.LeaseBatch, 1),
 	}
 	d.engine = engine.New(cfg, engine.Options{
-		Cached:     parts.Resolver.Cached,
-		CachedFor:  parts.Resolver.CachedFor,
-		ForNow:     func(err error) bool { return errors.Is(err, resolver.ErrServers) },
-		Down:       func(err error) bool { return errors.Is(err, resolver.ErrDown) || errors.Is(err, resolver.ErrClosed) },
+		Cached:    parts.Resolver.Cached,
+		CachedFor: parts.Resolver.CachedFor,
+		ForNow:    func(err error) bool { return errors.Is(err, resolver.ErrServers) },
+		Down: func(err error) bool {
+			return errors.Is(err, resolver.ErrDown) ||
+				errors.Is(err, resolver.ErrClosed)
+		},
 		Own:        parts.Resolver.IsOwn,
 		Generation: rand.Uint32(),
 		Exact:      parts.Store != nil,
@@ -133,8 +136,9 @@ func (d *Daemon) configure(cfg configs.Config) {
 	}
 }
 
-// configureFetches has robots.txt be fetched, and read, by new settings. The owner does it together with the engine: a
-// fetch that the engine wants for a new user agent is not to be made for the one before.
+// configureFetches has robots.txt be fetched, and read, by new settings. The owner does it together
+// with the engine: a fetch that the engine wants for a new user agent is not to be made for the one
+// before.
 func (d *Daemon) configureFetches(cfg *configs.Config) {
 	d.robots.Store(robots.NewClient(robots.ClientConfig{
 		UserAgent: cfg.Robots.UserAgent, Timeout: cfg.Robots.Timeout, MaxSize: cfg.Robots.MaxSize,
@@ -142,7 +146,8 @@ func (d *Daemon) configureFetches(cfg *configs.Config) {
 	d.policy.Store(&robots.Policy{Agent: cfg.Robots.UserAgent})
 }
 
-// rulesByName returns the look-up of rules for an index, which does not know addresses: by host name only.
+// rulesByName returns the look-up of rules for an index, which does not know addresses: by host
+// name only.
 func rulesByName(rules []configs.HostRule) func(host []byte) docindex.HostRule {
 	if len(rules) == 0 {
 		return nil
@@ -158,9 +163,9 @@ func rulesByName(rules []configs.HostRule) func(host []byte) docindex.HostRule {
 	}
 }
 
-// Run runs the daemon until ctx ends. Then it stops gracefully: it sends nothing more, waits for the
-// documents in flight and delivers the outcomes. Spiders connect to listener, if it is not nil; Run closes
-// it.
+// Run runs the daemon until ctx ends. Then it stops gracefully: it sends nothing more, waits for
+// the documents in flight and delivers the outcomes. Spiders connect to listener, if it is not nil;
+// Run closes it.
 func (d *Daemon) Run(ctx context.Context, listener net.Listener) error {
 	hard, cut := context.WithCancel(context.WithoutCancel(ctx))
 	defer cut()
@@ -190,7 +195,8 @@ func (d *Daemon) Run(ctx context.Context, listener net.Listener) error {
 	return err
 }
 
-// drain delivers outstanding outcomes and returned documents to the doc index, for stopWait at most.
+// drain delivers outstanding outcomes and returned documents to the doc index, for stopWait at
+// most.
 func (d *Daemon) drain() error {
 	var returns error
 	var both sync.WaitGroup
@@ -207,8 +213,8 @@ func ignoreClosed(err error) error {
 	return err
 }
 
-// runEngine is the owner goroutine: it alone uses the engine and the map of sessions, and sets the engine's
-// clock. It returns when the daemon has stopped.
+// runEngine is the owner goroutine: it alone uses the engine and the map of sessions, and sets the
+// engine's clock. It returns when the daemon has stopped.
 func (d *Daemon) runEngine(ctx context.Context) {
 	defer close(d.done)
 	timer := time.NewTimer(0)
@@ -257,8 +263,8 @@ func arm(timer *time.Timer, wait time.Duration) {
 	timer.Reset(wait)
 }
 
-// drainEvents runs an event and some that wait behind it. It advances the clock before each one, so that a
-// line does not count as sent before it was written.
+// drainEvents runs an event and some that wait behind it. It advances the clock before each one, so
+// that a line does not count as sent before it was written.
 func (d *Daemon) drainEvents(ev event) {
 	ev(d.advance())
 	for range eventBurst {
@@ -281,8 +287,8 @@ func (d *Daemon) advance() *engine.Engine {
 	return d.engine
 }
 
-// post queues an event for the owner. It blocks while the queue is full, and returns false if the owner has
-// ended.
+// post queues an event for the owner. It blocks while the queue is full, and returns false if the
+// owner has ended.
 func (d *Daemon) post(ev event) bool {
 	select {
 	case d.events <- ev:
@@ -308,8 +314,8 @@ func (d *Daemon) ask(ctx context.Context, ev event) error {
 	}
 }
 
-// answerOf returns what get returns when the owner runs it. The owner may run get after ctx has ended, so
-// they share nothing but the channel.
+// answerOf returns what get returns when the owner runs it. The owner may run get after ctx has
+// ended, so they share nothing but the channel.
 func answerOf[T any](ctx context.Context, d *Daemon, get func(e *engine.Engine) T) (T, error) {
 	answer := make(chan T, 1)
 	err := d.ask(ctx, func(e *engine.Engine) { answer <- get(e) })
@@ -330,8 +336,8 @@ func (d *Daemon) wakeIndex() {
 	}
 }
 
-// recall makes the engine return documents to the embedded index. When it returns, none of them will be
-// sent any more.
+// recall makes the engine return documents to the embedded index. When it returns, none of them
+// will be sent any more.
 func (d *Daemon) recall(o *docindex.Outcomes) {
 	_ = d.ask(context.Background(), func(e *engine.Engine) { e.Recalled(o) }) // a daemon that has stopped sends nothing
 }

@@ -51,7 +51,8 @@ func newRigOver(t testing.TB, l net.Listener, parts Parts, change func(*configs.
 		change(&cfg)
 	}
 	res, err := resolver.New(resolver.Config{
-		Servers: cfg.Resolver.Servers, MinTTL: cfg.Resolver.MinTTL, AllowNetworks: []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")},
+		Servers: cfg.Resolver.Servers, MinTTL: cfg.Resolver.MinTTL,
+		AllowNetworks: []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")},
 	})
 	if err != nil {
 		t.Fatal(err)

@@ -9,8 +9,8 @@ import (
 	"urlserver/urlserver/explain"
 )
 
-// Explain returns why nothing is sent to a host now, and what is known of it. ok is false if neither the
-// slots nor the embedded index know it. Date converts its times to dates.
+// Explain returns why nothing is sent to a host now, and what is known of it. ok is false if
+// neither the slots nor the embedded index know it. Date converts its times to dates.
 func (d *Daemon) Explain(ctx context.Context, host string) (x engine.Explanation, ok bool, err error) {
 	type answer struct {
 		x     engine.Explanation
@@ -32,7 +32,8 @@ func (d *Daemon) Explain(ctx context.Context, host string) (x engine.Explanation
 	return x, a.known, nil
 }
 
-// explainStored adds what the embedded index knows of a host. It reports whether the index knows it.
+// explainStored adds what the embedded index knows of a host. It reports whether the index knows
+// it.
 func (d *Daemon) explainStored(ctx context.Context, host string, x *engine.Explanation) (known bool) {
 	l, err := d.parts.Store.HostStatus(ctx, []byte(host))
 	if err != nil {
@@ -72,8 +73,8 @@ func (d *Daemon) explainStored(ctx context.Context, host string, x *engine.Expla
 	return true
 }
 
-// waits returns why the index hands out nothing of a host now: to the slots, and to URL Frontier clients
-// if the daemon serves them.
+// waits returns why the index hands out nothing of a host now: to the slots, and to URL Frontier
+// clients if the daemon serves them.
 func (d *Daemon) waits(l *docindex.HostStatus, x *engine.Explanation) []explain.Reason {
 	slots := explain.Available(&l.AtSlots, x.Rule)
 	if slots.Kind == explain.None {

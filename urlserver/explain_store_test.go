@@ -76,16 +76,19 @@ func TestExplainOfWhatWaitsInTheIndex(t *testing.T) {
 		do   func(r *rig)
 		want []string
 	}{
-		{"nobody to send to", func(r *rig) {}, []string{"1 of its documents wait in the doc index; no spider is connected",
-			"; clients of the URL Frontier may have it now"}},
+		{"nobody to send to", func(r *rig) {},
+			[]string{"1 of its documents wait in the doc index; no spider is connected",
+				"; clients of the URL Frontier may have it now"}},
 		{"BlockQueueUntil", func(r *rig) { r.set(docindex.SetBlock, "", "a.test", false, second) },
 			[]string{"wait in the doc index; not before " + date + ": its queue is blocked (BlockQueueUntil)"}},
 		{"block of an operator", func(r *rig) {
 			if err := r.d.Block(r.t.Context(), "a.test", until); err != nil {
 				r.t.Fatal(err)
 			}
-		}, []string{"blocked by the operator until 20", "; nothing of it is held here; 1 of its documents wait in the doc index"}},
-		{"block of an operator of another daemon", func(r *rig) { r.set(docindex.SetBlock, "", "a.test", true, second) },
+		}, []string{"blocked by the operator until 20",
+			"; nothing of it is held here; 1 of its documents wait in the doc index"}},
+		{"block of an operator of another daemon",
+			func(r *rig) { r.set(docindex.SetBlock, "", "a.test", true, second) },
 			[]string{"wait in the doc index; not before " + date + ": blocked by the operator"}},
 		{"SetCrawlLimit", func(r *rig) {
 			r.ended("http://a.test/2")
@@ -108,11 +111,13 @@ func TestExplainOfWhatWaitsInTheIndex(t *testing.T) {
 		{"scheduled for later", func(r *rig) {
 			r.ended("http://a.test/1")
 			r.putOne(docindex.Put{URL: []byte("http://a.test/2"), Update: true, Due: until.Unix()})
-		}, []string{"wait in the doc index; not before " + date + ": the first of its documents is scheduled for then"}},
+		}, []string{"wait in the doc index; not before " + date +
+			": the first of its documents is scheduled for then"}},
 		{"with clients", func(r *rig) { r.clientTakes("http://a.test/1") },
 			[]string{"1 of its documents are out, but not here: 1 with clients of the URL Frontier"}},
 		{"inactive", func(r *rig) { r.set(docindex.SetActive, "", "", false, 0) },
-			[]string{"no spider is connected", "; to clients of the URL Frontier: clients are given nothing at all (SetActive)"}},
+			[]string{"no spider is connected",
+				"; to clients of the URL Frontier: clients are given nothing at all (SetActive)"}},
 		{"rule", func(r *rig) {
 			cfg := r.d.Settings()
 			cfg.Rules = []configs.HostRule{{Hosts: []string{"*.test"}, Block: true}}
@@ -122,7 +127,8 @@ func TestExplainOfWhatWaitsInTheIndex(t *testing.T) {
 			if got := r.served(); len(got) > 0 {
 				r.t.Errorf("clients get %q, which a rule blocks", got)
 			}
-		}, []string{"the doc index is asked to leave it out: it is blocked by [[rules]] 1 (*.test)", "; to clients of the URL Frontier: blocked by [[rules]] 1 (*.test)"}},
+		}, []string{"the doc index is asked to leave it out: it is blocked by [[rules]] 1 (*.test)",
+			"; to clients of the URL Frontier: blocked by [[rules]] 1 (*.test)"}},
 		{"rule with a pace", func(r *rig) {
 			cfg := r.d.Settings()
 			cfg.Rules = []configs.HostRule{{Hosts: []string{"a.test"}, PerSec: 0.001}}
@@ -145,7 +151,8 @@ func TestExplainOfWhatWaitsInTheIndex(t *testing.T) {
 			}
 			memory := memory.New()
 			store := &lookedThrough{Store: memory, done: make(chan struct{})}
-			r := newRigOver(t, l, Parts{Index: memory, Store: store}, func(cfg *configs.Config) { cfg.Frontier.Listen = "127.0.0.1:0" })
+			r := newRigOver(t, l, Parts{Index: memory, Store: store},
+				func(cfg *configs.Config) { cfg.Frontier.Listen = "127.0.0.1:0" })
 			defer r.stop()
 			<-store.done // what the case blocks now, the daemon does not take for a block of before
 			r.put("http://a.test/1")
@@ -194,12 +201,13 @@ func (r *rig) clientTakes(want string) {
 
 func (r *rig) served() (urls []string) {
 	r.t.Helper()
-	err := r.store.Serve(r.t.Context(), docindex.Request{AnyCrawl: true, PerQueue: 1, Lease: time.Hour}, func(h *docindex.Served) error {
-		for i := range h.Len() {
-			urls = append(urls, string(h.At(i).URL))
-		}
-		return nil
-	})
+	err := r.store.Serve(r.t.Context(), docindex.Request{AnyCrawl: true, PerQueue: 1, Lease: time.Hour},
+		func(h *docindex.Served) error {
+			for i := range h.Len() {
+				urls = append(urls, string(h.At(i).URL))
+			}
+			return nil
+		})
 	if err != nil {
 		r.t.Fatal(err)
 	}
@@ -249,17 +257,20 @@ func (s *slowToTell) Settings(ctx context.Context, visit func(*docindex.Setting)
 	})
 }
 
-// TestBlocksOfBeforeAreNotNews has an operator let a host go on while the daemon, which has just started, reads that it is blocked.
+// TestBlocksOfBeforeAreNotNews has an operator let a host go on while the daemon, which has just
+// started, reads that it is blocked.
 func TestBlocksOfBeforeAreNotNews(t *testing.T) {
 	memory := memory.New()
 	hour := uint64(time.Now().Add(time.Hour).Unix())
 	for _, host := range []string{"127.0.0.1", "127.0.0.2"} {
-		err := memory.Set(t.Context(), docindex.Setting{Kind: docindex.SetBlock, Scope: docindex.Scope{Key: []byte(host)}, Host: true, Value: hour})
+		err := memory.Set(t.Context(), docindex.Setting{Kind: docindex.SetBlock,
+			Scope: docindex.Scope{Key: []byte(host)}, Host: true, Value: hour})
 		if err != nil {
 			t.Fatal(err)
 		}
 	}
-	store := &slowToTell{&lookedThrough{Store: memory, done: make(chan struct{})}, make(chan struct{}), make(chan struct{})}
+	store := &slowToTell{&lookedThrough{Store: memory, done: make(chan struct{})}, make(chan struct{}),
+		make(chan struct{})}
 	r := newRigOver(t, listen(t), Parts{Index: store, Store: store}, nil)
 	defer r.stop()
 	<-store.read
@@ -276,12 +287,13 @@ func TestBlocksOfBeforeAreNotNews(t *testing.T) {
 	}
 }
 
-// TestBlockHoldsEverywhere has a blocked host given to nobody, whatever the crawl, also after a restart, and to all again when it is
-// unblocked.
+// TestBlockHoldsEverywhere has a blocked host given to nobody, whatever the crawl, also after a
+// restart, and to all again when it is unblocked.
 func TestBlockHoldsEverywhere(t *testing.T) {
 	path := t.TempDir()
 	open := func() (*rig, func()) {
-		store, err := disk.Open(disk.Config{Path: path, Sync: disk.None, Log: zerolog.Nop(), Fatal: func(err error) { t.Error(err) }})
+		store, err := disk.Open(disk.Config{Path: path, Sync: disk.None, Log: zerolog.Nop(),
+			Fatal: func(err error) { t.Error(err) }})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -320,7 +332,8 @@ func TestBlockHoldsEverywhere(t *testing.T) {
 		return err == nil && n == 1
 	})
 	x, ok, err := r.d.Explain(t.Context(), "127.0.0.1")
-	if blocked := r.d.Date(x.Blocked); err != nil || !ok || blocked.Before(until.Add(-time.Second)) || blocked.After(until.Add(2*time.Second)) {
+	if blocked := r.d.Date(x.Blocked); err != nil || !ok || blocked.Before(until.Add(-time.Second)) ||
+		blocked.After(until.Add(2*time.Second)) {
 		t.Errorf("after a restart it is blocked until %v, %v, %v; want %v", blocked, ok, err, until)
 	}
 	if got := r.served(); len(got) > 0 || r.store.Stats().InTransit > 0 {

@@ -73,7 +73,8 @@ func (d *Daemon) noteNameServers(err error) {
 	switch changed := d.namesDown.CompareAndSwap(!h.Down, h.Down); {
 	case !changed:
 	case h.Down:
-		d.log.Warn().Strs("servers", h.Servers).Str("cause", h.Why).Msg("no name server can be used; names wait until one can (resolver.servers)")
+		d.log.Warn().Strs("servers", h.Servers).Str("cause",
+			h.Why).Msg("no name server can be used; names wait until one can (resolver.servers)")
 	default:
 		d.log.Info().Msg("name servers can be used again")
 	}
@@ -87,8 +88,8 @@ func (d *Daemon) judge(q *engine.Question) {
 	})
 }
 
-// fetchRobots makes a request for a robots.txt. The engine bounds the number of concurrent requests, the
-// client the duration of each.
+// fetchRobots makes a request for a robots.txt. The engine bounds the number of concurrent
+// requests, the client the duration of each.
 func (d *Daemon) fetchRobots(f engine.Fetch) {
 	client, policy, ctx := d.robots.Load(), d.policy.Load(), d.hard
 	if f.By > 0 {
@@ -102,7 +103,8 @@ func (d *Daemon) fetchRobots(f engine.Fetch) {
 			resp = client.Read(ctx, f.URL, f.Addr, *policy, f.Targets)
 		}
 		if resp.Status == 0 {
-			d.log.Debug().Str("url", f.URL).Stringer("addr", f.Addr).AnErr("cause", resp.Err).Msg("robots.txt: no answer")
+			d.log.Debug().Str("url", f.URL).Stringer("addr", f.Addr).AnErr("cause",
+				resp.Err).Msg("robots.txt: no answer")
 		}
 		d.post(func(e *engine.Engine) { e.Fetched(f.ID, resp) })
 	})

@@ -7,23 +7,23 @@ import (
 	"runtime/metrics"
 )
 
-// gcTuner sets how much garbage may accumulate before a collection: a percentage of the live heap, and at
-// least a number of bytes. Without the latter a small heap would be collected all the time, and each
-// collection scans the stacks of all connections.
+// gcTuner sets how much garbage may accumulate before a collection: a percentage of the live heap,
+// and at least a number of bytes. Without the latter a small heap would be collected all the time,
+// and each collection scans the stacks of all connections.
 type gcTuner struct{ percent, least int }
 
 var (
-	// Nearly all of the heap is records of the store and the slots. They have no pointers, so a collection
-	// is cheap. Go's default of 100 % would double the memory.
+	// Nearly all of the heap is records of the store and the slots. They have no pointers, so a
+	// collection is cheap. Go's default of 100 % would double the memory.
 	inMemory = gcTuner{percent: 10, least: 12 << 20}
 
-	// With an index on disk the heap is small: below 25 % a fifth of the CPU time went into collections,
-	// and 12 MB would be a fifth of what a million URLs may take.
+	// With an index on disk the heap is small: below 25 % a fifth of the CPU time went into
+	// collections, and 12 MB would be a fifth of what a million URLs may take.
 	onDisk = gcTuner{percent: 25, least: 6 << 20}
 )
 
-// TuneGC tunes the garbage collector of this process for a daemon. disk says whether its index is on disk.
-// It does nothing if the environment sets GOGC.
+// TuneGC tunes the garbage collector of this process for a daemon. disk says whether its index is
+// on disk. It does nothing if the environment sets GOGC.
 func TuneGC(disk bool) {
 	switch {
 	case os.Getenv("GOGC") != "":
@@ -41,7 +41,8 @@ func (g gcTuner) tune() {
 	runtime.SetFinalizer(&afterGC{}, func(*afterGC) { g.tune() })
 }
 
-// afterGC is the object whose finalizer tunes. It is too large for the allocator to combine with others.
+// afterGC is the object whose finalizer tunes. It is too large for the allocator to combine with
+// others.
 type afterGC struct{ _ [32]byte }
 
 // inUse returns what the collector's percentage refers to, in bytes.
@@ -53,7 +54,8 @@ func inUse() uint64 {
 	return s[0].Value.Uint64() + s[1].Value.Uint64() + s[2].Value.Uint64()
 }
 
-// percentOf returns the percentage for a live heap. Go's collector treats a heap below 4 MB as one of 4 MB.
+// percentOf returns the percentage for a live heap. Go's collector treats a heap below 4 MB as one
+// of 4 MB.
 func (g gcTuner) percentOf(inUse uint64) int {
 	return max(g.percent, int(uint64(g.least)*100/max(inUse, 4<<20)))
 }

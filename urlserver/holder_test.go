@@ -20,8 +20,9 @@ func (w *world) why(nd *node, host string) string {
 	return explain.Text(x.Reasons)
 }
 
-// TestExplainNamesTheHolder asks a daemon about a host that another one has: by its name, which two daemons may resolve
-// to two addresses, in an alias and in the group of a rule. The other one is frozen, so that its lease ends in the end.
+// TestExplainNamesTheHolder asks a daemon about a host that another one has: by its name, which two
+// daemons may resolve to two addresses, in an alias and in the group of a rule. The other one is
+// frozen, so that its lease ends in the end.
 func TestExplainNamesTheHolder(t *testing.T) {
 	rule := configs.HostRule{Hosts: []string{"*.example"}, Group: "site"}
 	for _, c := range []struct {
@@ -45,16 +46,19 @@ func TestExplainNamesTheHolder(t *testing.T) {
 			for _, nd := range w.nodes {
 				w.ruled(nd, c.rules...)
 			}
-			w.give(first, []string{"1", "2", "3"}, []string{"http://" + c.other + "/1", "http://" + c.other + "/2", "http://" + c.other + "/3"})
+			w.give(first, []string{"1", "2", "3"},
+				[]string{"http://" + c.other + "/1", "http://" + c.other + "/2", "http://" + c.other + "/3"})
 			w.run(time.Second)
-			w.give(second, []string{"4", "5", "6"}, []string{"http://c.example/4", "http://a.example/5", "http://a.example/6"})
+			w.give(second, []string{"4", "5", "6"}, []string{"http://c.example/4", "http://a.example/5",
+				"http://a.example/6"})
 			first.frozen = time.Hour
 			w.run(2 * time.Second)
 			if got := w.why(first, c.other); strings.Contains(got, "has it") || strings.Contains(got, "reserv") {
 				t.Errorf("who has it says: %s", got)
 			}
 			got, want := w.why(second, "a.example"), "; 0 has it until 2023-11-14T22:13:"
-			if !strings.HasPrefix(got, "its group ") || !strings.Contains(got, " is not reserved: ") || !strings.Contains(got, want) {
+			if !strings.HasPrefix(got, "its group ") || !strings.Contains(got, " is not reserved: ") ||
+				!strings.Contains(got, want) {
 				t.Errorf("the other one says: %s; want who has it: %s", got, want)
 			}
 			w.run(2 * worldLease)

@@ -9,10 +9,12 @@ import (
 	"urlserver/urlserver/engine"
 )
 
-// askIndex requests candidates from the doc index, one request at a time. It waits while documents are to be
-// returned, so that their number is bounded by what was held when the index began to fail.
+// askIndex requests candidates from the doc index, one request at a time. It waits while documents
+// are to be returned, so that their number is bounded by what was held when the index began to
+// fail.
 func (d *Daemon) askIndex(ctx context.Context) {
-	p := &engine.Prepared{Ports: d.cfg.Load().Resolver.AllowPorts} // reused: the engine asks again only after it has processed it
+	// reused: the engine asks again only after it has processed it
+	p := &engine.Prepared{Ports: d.cfg.Load().Resolver.AllowPorts}
 	for {
 		select {
 		case a := <-d.asks:

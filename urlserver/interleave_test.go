@@ -21,8 +21,8 @@ import (
 	"urlserver/urlserver/engine"
 )
 
-// actor runs as a goroutine that stops before each of its calls, so that a scheduler decides whose call is
-// next. Only one actor runs at a time.
+// actor runs as a goroutine that stops before each of its calls, so that a scheduler decides whose
+// call is next. Only one actor runs at a time.
 type actor struct {
 	step chan bool // go on; false: die instead
 	stop chan bool // it waits before a call; false: it is through
@@ -76,7 +76,8 @@ func (s *stepped) JoinAlias(ctx context.Context, alias string, hosts []string) (
 	return s.Store.JoinAlias(ctx, alias, hosts)
 }
 
-// tableKV is the KV of a kv.Store. Where it has an actor, each of its calls waits for the scheduler.
+// tableKV is the KV of a kv.Store. Where it has an actor, each of its calls waits for the
+// scheduler.
 type tableKV struct {
 	*rows
 	a *actor
@@ -127,8 +128,9 @@ func (r *tableKV) Scan(_ context.Context, from, before string, limit int) (list 
 	return list, nil
 }
 
-// meeting is daemons' reservation clients that share a store. Each has a host of its own, and a rule puts all
-// of them into one group. The oracle is told of what clients know, and when they begin calls.
+// meeting is daemons' reservation clients that share a store. Each has a host of its own, and a
+// rule puts all of them into one group. The oracle is told of what clients know, and when they
+// begin calls.
 type meeting struct {
 	t       *testing.T
 	now     time.Time
@@ -156,7 +158,8 @@ func meet(t *testing.T, clients, turns int, open func(m *meeting) func(a *actor)
 	of := open(m)
 	for n := range clients {
 		a := newActor()
-		r := &Reserver{Store: of(a), Lease: meetLease, Holder: meetHost(n), Log: zerolog.Nop(), now: func() time.Time { return m.now }}
+		r := &Reserver{Store: of(a), Lease: meetLease, Holder: meetHost(n), Log: zerolog.Nop(),
+			now: func() time.Time { return m.now }}
 		a.start(func() { m.client(r, n, turns) })
 		m.actors = append(m.actors, a)
 	}
@@ -168,7 +171,8 @@ func (m *meeting) client(r *Reserver, n, turns int) {
 	ctx, host := context.Background(), meetHost(n)
 	in := ""
 	for in == "" {
-		c := &engine.LeaseBatch{Binds: []engine.Bind{{Host: host, Addr: netip.AddrFrom4([4]byte{192, 0, 2, byte(n)}), Alias: "site", TTL: time.Hour}}}
+		c := &engine.LeaseBatch{Binds: []engine.Bind{{Host: host,
+			Addr: netip.AddrFrom4([4]byte{192, 0, 2, byte(n)}), Alias: "site", TTL: time.Hour}}}
 		r.do(ctx, c)
 		in = c.Binds[0].Group
 	}
@@ -181,7 +185,8 @@ func (m *meeting) client(r *Reserver, n, turns int) {
 		r.do(ctx, c)
 		if try := c.Acquires[0]; try.Answer == engine.Granted {
 			m.grant(host)
-			m.allowed, m.holder = m.now.Add(meetGap), "" // the request is over, and the client knows that it has to give the group back
+			// the request is over, and the client knows that it has to give the group back
+			m.allowed, m.holder = m.now.Add(meetGap), ""
 			r.do(ctx, &engine.LeaseBatch{Releases: []engine.Release{{Host: host, Token: try.Token, Next: meetGap}}})
 		}
 	}
@@ -202,8 +207,8 @@ func (m *meeting) fail(format string, args ...any) {
 	m.t.Errorf("%s, after %s", fmt.Sprintf(format, args...), strings.Join(m.trace, " "))
 }
 
-// run lets the actors do their calls, as choose says among n; ticks is how often time passes among them. Dies
-// says whether an actor dies instead of making its call.
+// run lets the actors do their calls, as choose says among n; ticks is how often time passes among
+// them. Dies says whether an actor dies instead of making its call.
 func (m *meeting) run(ticks int, choose func(n int) int, dies func() bool) {
 	alive := []*actor{}
 	for _, a := range m.actors {
@@ -231,8 +236,8 @@ func (m *meeting) run(ticks int, choose func(n int) int, dies func() bool) {
 	}
 }
 
-// over checks what is left when all clients are through: every one that was told so is in the group, and the
-// group may not be asked too soon.
+// over checks what is left when all clients are through: every one that was told so is in the
+// group, and the group may not be asked too soon.
 func (m *meeting) over(clients int) {
 	ctx := context.Background()
 	if err := m.store.Sweep(ctx); err != nil {
@@ -281,7 +286,8 @@ func overTable(m *meeting) func(a *actor) reservation.Store {
 	config := func(a *actor) kv.Config {
 		ids++
 		return kv.Config{
-			KV: &tableKV{shared, a}, ID: fmt.Sprint(ids), Penalty: meetPenalty, Now: func(context.Context) (int64, error) { return m.now.UnixMilli(), nil },
+			KV: &tableKV{shared, a}, ID: fmt.Sprint(ids), Penalty: meetPenalty,
+			Now: func(context.Context) (int64, error) { return m.now.UnixMilli(), nil },
 		}
 	}
 	free := newActor()
@@ -295,8 +301,8 @@ func overTable(m *meeting) func(a *actor) reservation.Store {
 	return func(a *actor) reservation.Store { return kv.New(config(a)) }
 }
 
-// TestClientsInterleave has two daemons' clients do their calls in every order that there is, with time
-// passing anywhere.
+// TestClientsInterleave has two daemons' clients do their calls in every order that there is, with
+// time passing anywhere.
 func TestClientsInterleave(t *testing.T) {
 	const clients = 2
 	ticks := 1
@@ -328,12 +334,13 @@ func TestClientsInterleave(t *testing.T) {
 	}
 	t.Logf("%d interleavings, %d reservations", runs, granted)
 	if runs < 1000 || granted < runs {
-		t.Errorf("%d interleavings with %d reservations; want a thousand at least, and a reservation in each", runs, granted)
+		t.Errorf("%d interleavings with %d reservations; want a thousand at least, and a reservation in "+
+			"each", runs, granted)
 	}
 }
 
-// TestClientsInterleaveAtRandom has more clients, and time, than every order could be tried of; some clients
-// die between two calls. Over a KV, every access to it is a call.
+// TestClientsInterleaveAtRandom has more clients, and time, than every order could be tried of;
+// some clients die between two calls. Over a KV, every access to it is a call.
 func TestClientsInterleaveAtRandom(t *testing.T) {
 	for name, c := range map[string]struct {
 		open  func(*meeting) func(*actor) reservation.Store
@@ -356,8 +363,8 @@ func TestClientsInterleaveAtRandom(t *testing.T) {
 	}
 }
 
-// TestDaemonsInterleave has daemons, with their engines, whose calls of the store interleave at random: the
-// world sees each request.
+// TestDaemonsInterleave has daemons, with their engines, whose calls of the store interleave at
+// random: the world sees each request.
 func TestDaemonsInterleave(t *testing.T) {
 	const docs = 24
 	rule := configs.HostRule{Hosts: []string{"*.example"}, Group: "site"}

@@ -22,8 +22,9 @@ func onLoopback(n int) (urls []string) {
 	return urls
 }
 
-// works has spiders work one after the other, each until its connection ends: they answer all but what kills them. Between
-// two of them none is connected until the daemon holds nothing, or for the given time.
+// works has spiders work one after the other, each until its connection ends: they answer all but
+// what kills them. Between two of them none is connected until the daemon holds nothing, or for the
+// given time.
 func (r *rig) works(deadly string, rest time.Duration, until func() bool) (lives int) {
 	for !until() {
 		conn, err := net.Dial("tcp", r.addr)
@@ -64,10 +65,11 @@ func (r *rig) works(deadly string, rest time.Duration, until func() bool) (lives
 // outcomesOf counts outcomes.
 func (r *rig) outcomesOf(kind docindex.Kind) int { return r.store.Stats().Outcomes[kind] }
 
-// TestSpidersThatDieAtOnce, three in a row without a word: no document ends through that, and a fourth spider gets all done. It
-// waits a little for its first documents.
+// TestSpidersThatDieAtOnce, three in a row without a word: no document ends through that, and a
+// fourth spider gets all done. It waits a little for its first documents.
 func TestSpidersThatDieAtOnce(t *testing.T) {
-	r := newRig(t, func(cfg *configs.Config) { cfg.TimeoutSpiderStatus = 4 * time.Second }) // so that no pause is longer than half of that
+	// so that no pause is longer than half of that
+	r := newRig(t, func(cfg *configs.Config) { cfg.TimeoutSpiderStatus = 4 * time.Second })
 	r.put(onLoopback(200)...)
 	for range 3 {
 		s := r.spider()
@@ -76,7 +78,8 @@ func TestSpidersThatDieAtOnce(t *testing.T) {
 	}
 	r.await("the spiders are named", func() bool {
 		st, err := r.d.Status(t.Context())
-		return err == nil && len(st.Notes) == 1 && strings.Contains(st.Notes[0], "the last 3 connections of spiders at 127.0.0.1")
+		return err == nil && len(st.Notes) == 1 &&
+			strings.Contains(st.Notes[0], "the last 3 connections of spiders at 127.0.0.1")
 	})
 	var done atomic.Bool
 	go r.works("", 0, done.Load)
@@ -93,8 +96,8 @@ func TestSpidersThatDieAtOnce(t *testing.T) {
 	}
 }
 
-// TestDeadlyURL has 500 good documents beside one that kills its spider: that one ends as timeout, and nothing else. So it is where
-// an index that others use takes back what no spider is there for.
+// TestDeadlyURL has 500 good documents beside one that kills its spider: that one ends as timeout,
+// and nothing else. So it is where an index that others use takes back what no spider is there for.
 func TestDeadlyURL(t *testing.T) {
 	for _, frontier := range []string{"", "127.0.0.1:0"} { // nobody listens there; the daemon is told only
 		t.Run("frontier"+frontier, func(t *testing.T) { testDeadlyURL(t, frontier) })
@@ -108,10 +111,12 @@ func testDeadlyURL(t *testing.T, frontier string) {
 	r.put(urls...)
 	lives := make(chan int, 1)
 	go func() {
-		lives <- r.works("deadly", 500*time.Millisecond, func() bool { return r.outcomesOf(docindex.Done)+r.outcomesOf(docindex.Timeout) == len(urls) })
+		lives <- r.works("deadly", 500*time.Millisecond,
+			func() bool { return r.outcomesOf(docindex.Done)+r.outcomesOf(docindex.Timeout) == len(urls) })
 	}()
 	began := time.Now()
-	r.await("all have ended", func() bool { return r.outcomesOf(docindex.Done)+r.outcomesOf(docindex.Timeout) == len(urls) })
+	r.await("all have ended",
+		func() bool { return r.outcomesOf(docindex.Done)+r.outcomesOf(docindex.Timeout) == len(urls) })
 	if done, timeout := r.outcomesOf(docindex.Done), r.outcomesOf(docindex.Timeout); done != 500 || timeout != 1 {
 		t.Errorf("%d done, %d timeout; want 500 and 1", done, timeout)
 	}
@@ -121,8 +126,9 @@ func testDeadlyURL(t *testing.T, frontier string) {
 	}
 }
 
-// TestSpiderThatResumes stands still with 200 lines in its socket for longer than Timeout_Spider_Status. Its connection ends; another
-// spider gets all done; what it says when it wakes changes nothing.
+// TestSpiderThatResumes stands still with 200 lines in its socket for longer than
+// Timeout_Spider_Status. Its connection ends; another spider gets all done; what it says when it
+// wakes changes nothing.
 func TestSpiderThatResumes(t *testing.T) {
 	r := newRig(t, func(cfg *configs.Config) { cfg.TimeoutSpiderStatus = 2 * time.Second })
 	still := r.spider()

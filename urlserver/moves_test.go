@@ -17,14 +17,15 @@ import (
 	reservations "urlserver/reservation/memory"
 )
 
-// TestHostThatMovesUnderAReservation is TestHostThatMoves with a host reservation service over gRPC, which has the host bound
-// to its old address.
+// TestHostThatMovesUnderAReservation is TestHostThatMoves with a host reservation service over
+// gRPC, which has the host bound to its old address.
 func TestHostThatMovesUnderAReservation(t *testing.T) {
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
 	}
-	service := grpcserver.New(grpcserver.Config{Store: reservations.New(reservations.Config{}), Janitor: time.Second, Log: zerolog.Nop()})
+	service := grpcserver.New(grpcserver.Config{Store: reservations.New(reservations.Config{}),
+		Janitor: time.Second, Log: zerolog.Nop()})
 	ctx, cancel := context.WithCancel(context.Background())
 	ended := make(chan error, 1)
 	go func() { ended <- service.Serve(ctx, l) }()

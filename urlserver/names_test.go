@@ -15,8 +15,8 @@ import (
 	"urlserver/docindex"
 )
 
-// nameServer answers for names below good.test with an address, that there is no such name for those below none.test,
-// and SERVFAIL else.
+// nameServer answers for names below good.test with an address, that there is no such name for
+// those below none.test, and SERVFAIL else.
 type nameServer struct {
 	addr string
 
@@ -63,7 +63,8 @@ func (n *nameServer) ServeDNS(w dns.ResponseWriter, q *dns.Msg) {
 			_, _ = fmt.Sscanf(name, "h%d.", &no)
 			addr = netip.AddrFrom4([4]byte{127, 1, 0, byte(1 + no)})
 		}
-		m.Answer = append(m.Answer, &dns.A{Hdr: dns.RR_Header{Name: question.Name, Rrtype: dns.TypeA, Class: dns.ClassINET, Ttl: 1}, A: addr.AsSlice()})
+		m.Answer = append(m.Answer, &dns.A{Hdr: dns.RR_Header{Name: question.Name, Rrtype: dns.TypeA,
+			Class: dns.ClassINET, Ttl: 1}, A: addr.AsSlice()})
 	}
 	_ = w.WriteMsg(m)
 }
@@ -89,7 +90,8 @@ func until(t *testing.T, what string, is func() bool) {
 
 func (r *rig) outcomes(kind docindex.Kind) int { return r.store.Stats().Outcomes[kind] }
 
-// TestBrokenZone puts a zone that answers SERVFAIL, with five times as many names as may wait, between hosts that are well.
+// TestBrokenZone puts a zone that answers SERVFAIL, with five times as many names as may wait,
+// between hosts that are well.
 func TestBrokenZone(t *testing.T) {
 	names := serveNames(t, "127.0.0.1:0")
 	r := newRig(t, func(c *configs.Config) {
@@ -166,8 +168,8 @@ func TestStartBeforeDNS(t *testing.T) {
 	}
 }
 
-// TestHostThatMoves has a host with documents all the time get another address: once the TTL of the old one has passed it is
-// asked at the new one, and at the old one no more.
+// TestHostThatMoves has a host with documents all the time get another address: once the TTL of the
+// old one has passed it is asked at the new one, and at the old one no more.
 func TestHostThatMoves(t *testing.T) {
 	names := serveNames(t, "127.0.0.1:0")
 	r := newRig(t, func(c *configs.Config) {

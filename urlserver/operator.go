@@ -46,7 +46,8 @@ func (d *Daemon) Status(ctx context.Context) (s Status, err error) {
 	return s, err
 }
 
-// Answers waits until the owner goroutine has run an event. The error is ErrStopped if the daemon has stopped.
+// Answers waits until the owner goroutine has run an event. The error is ErrStopped if the daemon
+// has stopped.
 func (d *Daemon) Answers(ctx context.Context) error {
 	return d.ask(ctx, func(*engine.Engine) {})
 }
@@ -78,8 +79,8 @@ func (s *Status) NotReady() (reasons []string) {
 	return reasons
 }
 
-// Slots returns up to limit slots in use, from the offset-th on, with at most the given number of hosts
-// each. The owner visits them in portions and does other work in between.
+// Slots returns up to limit slots in use, from the offset-th on, with at most the given number of
+// hosts each. The owner visits them in portions and does other work in between.
 func (d *Daemon) Slots(ctx context.Context, offset, limit, hosts int) ([]hostslots.SlotView, error) {
 	w := engine.SlotViews{Offset: offset, Limit: limit, Hosts: hosts}
 	for more := true; more; {
@@ -94,8 +95,8 @@ func (d *Daemon) Slots(ctx context.Context, offset, limit, hosts int) ([]hostslo
 // summariesAtOnce is the portion of slots that the owner visits at once: some hundred microseconds.
 const summariesAtOnce = 1024
 
-// Summaries fills dst with the summaries of the slots from the given one on. After an error dst must not be
-// used, because the owner may still write to it.
+// Summaries fills dst with the summaries of the slots from the given one on. After an error dst
+// must not be used, because the owner may still write to it.
 func (d *Daemon) Summaries(ctx context.Context, from int, dst []hostslots.SlotSummary) error {
 	for len(dst) > 0 {
 		part := dst[:min(len(dst), summariesAtOnce)]
@@ -119,7 +120,8 @@ func (d *Daemon) SlotsNumbered(ctx context.Context, numbers []uint32, hosts int)
 	})
 }
 
-// Blocked returns at most the given number of the hosts that the operator has blocked, and the number of all.
+// Blocked returns at most the given number of the hosts that the operator has blocked, and the
+// number of all.
 func (d *Daemon) Blocked(ctx context.Context, most int) ([]hostslots.BlockedHost, int, error) {
 	type blocked struct {
 		hosts []hostslots.BlockedHost
@@ -132,8 +134,8 @@ func (d *Daemon) Blocked(ctx context.Context, most int) ([]hostslots.BlockedHost
 	return b.hosts, b.all, err
 }
 
-// Hosts makes the list of a walk. The owner looks at some hosts at a time, and goes on with its work in between. walk must not
-// be used after an error: the owner may still write to it.
+// Hosts makes the list of a walk. The owner looks at some hosts at a time, and goes on with its
+// work in between. walk must not be used after an error: the owner may still write to it.
 func (d *Daemon) Hosts(ctx context.Context, walk *engine.HostWalk) error {
 	for more := true; more; {
 		var err error
@@ -144,7 +146,8 @@ func (d *Daemon) Hosts(ctx context.Context, walk *engine.HostWalk) error {
 	return d.ask(ctx, func(e *engine.Engine) { e.FinishHosts(walk) })
 }
 
-// RuleBlocked returns hosts with documents that a rule blocks, at most so many. more: there are others.
+// RuleBlocked returns hosts with documents that a rule blocks, at most so many. more: there are
+// others.
 func (d *Daemon) RuleBlocked(ctx context.Context, most int) (names []string, more bool, err error) {
 	type blocked struct {
 		names []string
@@ -171,8 +174,8 @@ func (d *Daemon) Pause(ctx context.Context, paused bool) error {
 // MaxBlock is the longest block. It keeps sums of durations from overflowing.
 const MaxBlock = 100 * 365 * 24 * time.Hour
 
-// Block blocks a host until the given time, at most for MaxBlock; a time that has passed unblocks it. An
-// embedded index applies the block to all its consumers and stores it.
+// Block blocks a host until the given time, at most for MaxBlock; a time that has passed unblocks
+// it. An embedded index applies the block to all its consumers and stores it.
 func (d *Daemon) Block(ctx context.Context, host string, until time.Time) error {
 	err := d.ask(ctx, func(e *engine.Engine) {
 		if d.operated != nil {
@@ -201,8 +204,8 @@ func lastSecond(until time.Time) uint64 {
 	return uint64(until.Add(time.Second-1).Unix() - 1)
 }
 
-// Delay sets the least time between two URLs of a host that the embedded index hands out, to any consumer;
-// 0 removes it. The error is ErrNoStore if the index is not embedded.
+// Delay sets the least time between two URLs of a host that the embedded index hands out, to any
+// consumer; 0 removes it. The error is ErrNoStore if the index is not embedded.
 func (d *Daemon) Delay(ctx context.Context, host string, seconds uint32) error {
 	if d.parts.Store == nil {
 		return ErrNoStore
@@ -213,17 +216,20 @@ func (d *Daemon) Delay(ctx context.Context, host string, seconds uint32) error {
 // ErrNoStore is the error of calls that need an embedded index.
 var ErrNoStore = errors.New("this daemon has no doc index of its own")
 
-// setOnHost changes a setting of a host in the embedded index, if there is one, and wakes the index poll.
+// setOnHost changes a setting of a host in the embedded index, if there is one, and wakes the index
+// poll.
 func (d *Daemon) setOnHost(ctx context.Context, host string, which docindex.SettingKind, value uint64) error {
 	if d.parts.Store == nil {
 		return nil
 	}
 	defer d.wakeIndex()
-	return d.parts.Store.Set(ctx, docindex.Setting{Kind: which, Scope: docindex.Scope{Key: []byte(host)}, Host: true, Value: value})
+	return d.parts.Store.Set(ctx, docindex.Setting{Kind: which, Scope: docindex.Scope{Key: []byte(host)},
+		Host: true, Value: value})
 }
 
-// restoreBlocks copies the blocks that an embedded index has stored to the slots, except for hosts that the
-// operator has blocked or unblocked since the start. The index itself enforces its blocks from the start.
+// restoreBlocks copies the blocks that an embedded index has stored to the slots, except for hosts
+// that the operator has blocked or unblocked since the start. The index itself enforces its blocks
+// from the start.
 func (d *Daemon) restoreBlocks(ctx context.Context) {
 	defer d.post(func(*engine.Engine) { d.operated = nil })
 	if d.parts.Store == nil {
@@ -241,16 +247,17 @@ func (d *Daemon) restoreBlocks(ctx context.Context) {
 		return s.Host || len(s.Key) == 0 // settings of hosts and of all come first
 	})
 	if err != nil && ctx.Err() == nil {
-		d.log.Warn().Err(err).Msg("doc index does not tell which hosts are blocked; it gives nothing of them, but pages do not list them")
+		d.log.Warn().Err(err).Msg(
+			"doc index does not tell which hosts are blocked; it gives nothing of them, but pages do not list them")
 	}
 }
 
 // Settings returns the settings in force.
 func (d *Daemon) Settings() configs.Config { return *d.cfg.Load() }
 
-// Reconfigure applies those changed settings that a running daemon can change. It returns their names, and
-// the names of those that need a restart. Once begun it completes even if ctx ends, so that no part of the
-// daemon keeps the old settings.
+// Reconfigure applies those changed settings that a running daemon can change. It returns their
+// names, and the names of those that need a restart. Once begun it completes even if ctx ends, so
+// that no part of the daemon keeps the old settings.
 func (d *Daemon) Reconfigure(ctx context.Context, cfg configs.Config) (applied, refused []string, err error) {
 	if err := ctx.Err(); err != nil {
 		return nil, nil, err

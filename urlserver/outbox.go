@@ -20,14 +20,14 @@ const (
 	spares        = 16        // empty buffers kept
 )
 
-// outbox delivers outcomes, or documents to be returned, to the doc index, in order, and keeps them until it
-// has taken them. A failed call is repeated, with pauses that double from docindex.retry up to
-// docindex.max_retry.
+// outbox delivers outcomes, or documents to be returned, to the doc index, in order, and keeps them
+// until it has taken them. A failed call is repeated, with pauses that double from docindex.retry
+// up to docindex.max_retry.
 //
-// Where the index answers that it wants no outcomes (docindex.ErrUnwanted), the cause may be a proxy during a
-// deploy. So they are kept and offered again, with pauses that double up to an hour. They cause no
-// back-pressure: when there are docindex.outcomes_max of them, new ones are dropped. When the pauses have reached an hour, only the
-// oldest call's are kept.
+// Where the index answers that it wants no outcomes (docindex.ErrUnwanted), the cause may be a
+// proxy during a deploy. So they are kept and offered again, with pauses that double up to an hour.
+// They cause no back-pressure: when there are docindex.outcomes_max of them, new ones are dropped.
+// When the pauses have reached an hour, only the oldest call's are kept.
 type outbox struct {
 	what   string // it delivers, for the log
 	send   func(context.Context, *docindex.Outcomes) error
@@ -67,8 +67,8 @@ func (o *outbox) configure(cfg configs.DocIndex) {
 	o.max, o.retry, o.maxRetry = cfg.OutcomesMax, cfg.Retry, cfg.MaxRetry
 }
 
-// put takes outcomes over and leaves an empty buffer in their place. choked says
-// that too many wait; choke tells when there is room again. ends are of sampled documents among them.
+// put takes outcomes over and leaves an empty buffer in their place. choked says that too many
+// wait; choke tells when there is room again. ends are of sampled documents among them.
 func (o *outbox) put(out *docindex.Outcomes, ends []engine.TraceEnd) (choked bool) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -228,7 +228,8 @@ func (o *outbox) deliver(ctx context.Context, batch *docindex.Outcomes) bool {
 	return true
 }
 
-// unwantedLocked keeps a batch that the index does not want, and what waits behind it for an hour at most.
+// unwantedLocked keeps a batch that the index does not want, and what waits behind it for an hour
+// at most.
 func (o *outbox) unwantedLocked(err error, batch *docindex.Outcomes) {
 	pause := o.failedLocked(true)
 	if pause >= unwantedPause {
@@ -237,7 +238,8 @@ func (o *outbox) unwantedLocked(err error, batch *docindex.Outcomes) {
 		o.waiting, o.count = nil, batch.Len()
 	}
 	o.log.Warn().Err(err).Int("kept", o.count).Int("dropped", o.dropped).Stringer("retry_in", pause).
-		Msg("doc index wants no outcomes; it is asked again, as a proxy may have said so; make it answer 2xx, even if it drops them")
+		Msg("doc index wants no outcomes; it is asked again, as a proxy may have said so; make it " +
+			"answer 2xx, even if it drops them")
 	o.dropped = 0
 }
 
@@ -267,7 +269,8 @@ var nothingWaits = func() chan struct{} {
 	return c
 }()
 
-// drain makes the next try at once, and waits until everything is delivered or most has passed. Call it once.
+// drain makes the next try at once, and waits until everything is delivered or most has passed.
+// Call it once.
 func (o *outbox) drain(most time.Duration) error {
 	o.mu.Lock()
 	o.stopping = true

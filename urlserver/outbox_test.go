@@ -47,7 +47,8 @@ func TestOutcomesAreKeptUntilTheIndexTakesThem(t *testing.T) {
 		time.Sleep(time.Until(start.Add(15 * second)))
 		synctest.Wait()
 		taken, tries := b.index.outcomes(start)
-		if wait := []time.Duration{0, second, 3 * second, 7 * second, 11 * second, 15 * second}; len(taken) > 0 || !slices.Equal(tries, wait) {
+		if wait := []time.Duration{0, second, 3 * second, 7 * second, 11 * second,
+			15 * second}; len(taken) > 0 || !slices.Equal(tries, wait) {
 			t.Errorf("tries at %v, took %v; want at %v and nothing", tries, taken, wait)
 		}
 		status, err := b.d.Status(t.Context())
@@ -66,7 +67,8 @@ func TestOutcomesAreKeptUntilTheIndexTakesThem(t *testing.T) {
 
 var errUnwanted = fmt.Errorf("status 404: %w", docindex.ErrUnwanted)
 
-// TestUnwantedOutcomesAreOfferedAgain: a proxy that says 404 during a deploy does not end outcomes for good.
+// TestUnwantedOutcomesAreOfferedAgain: a proxy that says 404 during a deploy does not end outcomes
+// for good.
 func TestUnwantedOutcomesAreOfferedAgain(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := newBubble(t, func(c *configs.Config) { c.DocIndex.Retry, c.DocIndex.OutcomesMax = second, 4 })
@@ -89,7 +91,8 @@ func TestUnwantedOutcomesAreOfferedAgain(t *testing.T) {
 		time.Sleep(time.Until(start.Add(20 * second)))
 		synctest.Wait()
 		taken, tries := b.index.outcomes(start)
-		if wait := []time.Duration{0, second, 3 * second, 7 * second, 15 * second}; len(taken) > 0 || !slices.Equal(tries, wait) {
+		if wait := []time.Duration{0, second, 3 * second, 7 * second, 15 * second}; len(taken) > 0 ||
+			!slices.Equal(tries, wait) {
 			t.Errorf("tries at %v, took %v; want at %v and nothing", tries, taken, wait)
 		}
 		if b.log.count("wants no outcomes") != len(tries) || b.log.count(`"level":"warn"`) < len(tries) {
@@ -105,8 +108,8 @@ func TestUnwantedOutcomesAreOfferedAgain(t *testing.T) {
 	})
 }
 
-// TestUnwantedForHours: an index that has said so for an hour is asked hourly, and all but one call's
-// outcomes are dropped.
+// TestUnwantedForHours: an index that has said so for an hour is asked hourly, and all but one
+// call's outcomes are dropped.
 func TestUnwantedForHours(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const batches = 3

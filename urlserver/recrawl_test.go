@@ -12,7 +12,8 @@ import (
 	"urlserver/docindex/recrawl"
 )
 
-// refetching starts a daemon whose documents come back, on the same hosts as others that are fetched once.
+// refetching starts a daemon whose documents come back, on the same hosts as others that are
+// fetched once.
 func refetching(t *testing.T, rule recrawl.Rule, urls ...string) (*bubble, docindex.Store) {
 	t.Helper()
 	store := recrawl.New(memory.New(), rule)
@@ -20,8 +21,8 @@ func refetching(t *testing.T, rule recrawl.Rule, urls ...string) (*bubble, docin
 	return (&bubble{t: t}).start(nil, Parts{Index: store, Store: store}), store
 }
 
-// TestRefetch has a document come back as each answer asks for: no sooner, and later by what the index is left alone for
-// at most.
+// TestRefetch has a document come back as each answer asks for: no sooner, and later by what the
+// index is left alone for at most.
 func TestRefetch(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b, store := refetching(t, recrawl.Rule{OK: 10 * time.Minute, Error: 2 * time.Minute}, "http://10.0.0.1/")
@@ -61,8 +62,8 @@ func TestRefetch(t *testing.T) {
 	})
 }
 
-// TestRefetchKeepsThePace has all documents of a host come back at once and for ever: the host is asked as seldom as
-// before, and each document has its turn.
+// TestRefetchKeepsThePace has all documents of a host come back at once and for ever: the host is
+// asked as seldom as before, and each document has its turn.
 func TestRefetchKeepsThePace(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var urls []string
@@ -95,7 +96,8 @@ func TestRefetchKeepsThePace(t *testing.T) {
 	})
 }
 
-// TestRefetchAfterTimeout has no spider that answers: what ends without an answer comes back as what fails does.
+// TestRefetchAfterTimeout has no spider that answers: what ends without an answer comes back as
+// what fails does.
 func TestRefetchAfterTimeout(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b, store := refetching(t, recrawl.Rule{Error: time.Hour}, "http://10.0.0.1/")

@@ -12,15 +12,17 @@ import (
 	"urlserver/urlserver/engine"
 )
 
-// TestReleaseIsForATime: however this daemon's wall clock stands to the store's, and whenever it is set, a
-// group that is given back may be asked again when its gap is over: no sooner, and no later.
+// TestReleaseIsForATime: however this daemon's wall clock stands to the store's, and whenever it is
+// set, a group that is given back may be asked again when its gap is over: no sooner, and no later.
 func TestReleaseIsForATime(t *testing.T) {
-	for _, c := range []struct{ ahead, jump time.Duration }{{0, 0}, {time.Hour, 0}, {-time.Hour, 0}, {0, time.Hour}, {0, -time.Hour}} {
+	for _, c := range []struct{ ahead, jump time.Duration }{{0, 0}, {time.Hour, 0}, {-time.Hour, 0},
+		{0, time.Hour}, {0, -time.Hour}} {
 		t.Run(fmt.Sprintf("%v ahead, set %v on", c.ahead, c.jump), func(t *testing.T) {
 			now := time.Unix(1_700_000_000, 0)
 			store := memory.New(memory.Config{Now: func() time.Time { return now }})
 			wall := now.Add(c.ahead)
-			r := &Reserver{Store: store, Lease: time.Minute, Holder: "me", Log: zerolog.Nop(), now: func() time.Time { return wall }}
+			r := &Reserver{Store: store, Lease: time.Minute, Holder: "me", Log: zerolog.Nop(),
+				now: func() time.Time { return wall }}
 			tries := &engine.LeaseBatch{Acquires: []engine.LeaseRequest{{Host: "a.test"}, {Host: "b.test"}}}
 			r.do(t.Context(), tries)
 			wall = wall.Add(c.jump)
@@ -32,7 +34,8 @@ func TestReleaseIsForATime(t *testing.T) {
 				if _, err := store.AddHost(t.Context(), host, time.Time{}); err != nil {
 					t.Fatal(err)
 				}
-				if x, err := store.Explain(t.Context(), host); err != nil || x.State != reservation.Waiting || !x.Until.Equal(now.Add(10*time.Second)) {
+				if x, err := store.Explain(t.Context(), host); err != nil ||
+					x.State != reservation.Waiting || !x.Until.Equal(now.Add(10*time.Second)) {
 					t.Errorf("%s is %+v, %v; want it to wait for 10 s", host, x, err)
 				}
 			}

@@ -11,8 +11,9 @@ import (
 // holdingsTTL is the TTL of reported document counts, in lease times.
 const holdingsTTL = 2
 
-// reportHoldings reports how many documents are held to a store that counts them. After an error it is
-// unknown what the store has taken, so the engine reports all counts again under another reporter name.
+// reportHoldings reports how many documents are held to a store that counts them. After an error it
+// is unknown what the store has taken, so the engine reports all counts again under another
+// reporter name.
 func (r *Reserver) reportHoldings(ctx context.Context, c *engine.LeaseBatch) {
 	counter, counts := r.Store.(reservation.Counter)
 	if !counts || len(c.Reports) == 0 {

@@ -27,7 +27,8 @@ type ledger struct {
 	dead  map[string]bool
 }
 
-func (l *ledger) ReportHoldings(ctx context.Context, holder string, first bool, ttl time.Duration, held []reservation.Holding) (bool, error) {
+func (l *ledger) ReportHoldings(ctx context.Context, holder string, first bool, ttl time.Duration,
+	held []reservation.Holding) (bool, error) {
 	if l.away {
 		return false, errAway
 	}
@@ -93,11 +94,13 @@ func (l *ledger) ofCrawl(crawl string) (n int) {
 	return n
 }
 
-// TestHeldIsTold has three daemons work off their documents while the store forgets what they told, and is away.
+// TestHeldIsTold has three daemons work off their documents while the store forgets what they told,
+// and is away.
 func TestHeldIsTold(t *testing.T) {
 	const hosts, docs = 12, 120
 	for seed := range uint64(3) {
-		l := &ledger{held: map[string]map[string]reservation.Holding{}, until: map[string]time.Duration{}, dead: map[string]bool{}}
+		l := &ledger{held: map[string]map[string]reservation.Holding{}, until: map[string]time.Duration{},
+			dead: map[string]bool{}}
 		w := newWorldOf(t, seed, 3, l)
 		for n, nd := range w.nodes {
 			ids, urls := docsOf(n*docs, docs, hosts)
@@ -117,10 +120,12 @@ func TestHeldIsTold(t *testing.T) {
 			}
 		}
 		if n := l.ofCrawl("odd"); n != 0 || mostOdd < docs/3 || mostOdd > 3*docs/2 {
-			t.Errorf("seed %d: %d documents of a crawl are held in the end, and %d at most; want 0, and %d to %d", seed, n, mostOdd, docs/3, 3*docs/2)
+			t.Errorf("seed %d: %d documents of a crawl are held in the end, and %d at most; want 0, and "+
+				"%d to %d", seed, n, mostOdd, docs/3, 3*docs/2)
 		}
 		if n := l.total(); n != 0 || most < docs || most > 3*docs {
-			t.Errorf("seed %d: %d documents are held in the end, and %d at most; want 0, and %d to %d", seed, n, most, docs, 3*docs)
+			t.Errorf("seed %d: %d documents are held in the end, and %d at most; want 0, and %d to %d",
+				seed, n, most, docs, 3*docs)
 		}
 	}
 }
@@ -132,7 +137,8 @@ type cutOff struct {
 	cut     bool
 }
 
-func (c *cutOff) ReportHoldings(ctx context.Context, holder string, first bool, ttl time.Duration, held []reservation.Holding) (bool, error) {
+func (c *cutOff) ReportHoldings(ctx context.Context, holder string, first bool, ttl time.Duration,
+	held []reservation.Holding) (bool, error) {
 	if first && !c.cut {
 		c.cut = true
 		return false, context.Canceled
@@ -143,8 +149,8 @@ func (c *cutOff) ReportHoldings(ctx context.Context, holder string, first bool, 
 	return true, nil
 }
 
-// TestEndForgetsWhatWasCutOff: what a daemon was telling when it ended, and nobody knows whether it was counted, is not left
-// to run out.
+// TestEndForgetsWhatWasCutOff: what a daemon was telling when it ended, and nobody knows whether it
+// was counted, is not left to run out.
 func TestEndForgetsWhatWasCutOff(t *testing.T) {
 	store := &cutOff{Store: memory.New(memory.Config{})}
 	r := &Reserver{Store: store, Lease: time.Minute, Holder: "me"}

@@ -52,8 +52,8 @@ func (r *Reserver) counts() bool {
 	return counts
 }
 
-// explain adds who has the lease of a host's group if this daemon lacks it, or that the reservation does
-// not tell the host's group.
+// explain adds who has the lease of a host's group if this daemon lacks it, or that the reservation
+// does not tell the host's group.
 func (r *Reserver) explain(ctx context.Context, x *engine.Explanation) {
 	switch {
 	case r == nil:
@@ -122,8 +122,8 @@ func (d *Daemon) reserve(ctx context.Context) {
 	}
 }
 
-// answerWait is how long a daemon that ends waits for answers under way. A call that is cancelled may have
-// had its effect, of which nobody would know.
+// answerWait is how long a daemon that ends waits for answers under way. A call that is cancelled
+// may have had its effect, of which nobody would know.
 const answerWait = 2 * time.Second
 
 // outlast returns a context that is canceled a while after its parent.
@@ -164,7 +164,8 @@ func (r *Reserver) surrender(ctx context.Context, releases []engine.Release) {
 	r.withdrawHoldings(ctx)
 	r.clean(ctx, r.clock())
 	if n := len(r.owed); n > 0 {
-		r.Log.Warn().Int("groups", n).Msg("reservation: they could not be given back; others get them when their leases end")
+		r.Log.Warn().Int("groups",
+			n).Msg("reservation: they could not be given back; others get them when their leases end")
 	}
 }
 
@@ -180,8 +181,9 @@ func (r *Reserver) do(ctx context.Context, c *engine.LeaseBatch) {
 	r.clean(ctx, r.clock().Add(-addedLeases*r.Lease))
 }
 
-// release is a group to be given back, and the moment from which it may be asked again, by this process'
-// monotonic clock. The store is sent what is left until then, so that no two wall clocks are compared.
+// release is a group to be given back, and the moment from which it may be asked again, by this
+// process' monotonic clock. The store is sent what is left until then, so that no two wall clocks
+// are compared.
 type release struct {
 	engine.Release
 	next time.Time
@@ -202,7 +204,8 @@ func (r *Reserver) release(ctx context.Context, releases []engine.Release) {
 	r.owed = nil
 	calls := r.callsOf(len(all))
 	for i, rel := range all {
-		calls[i] = reservation.Call{Verb: reservation.ReleaseHost, Host: rel.Host, Token: rel.Token, After: rel.next.Sub(now)}
+		calls[i] = reservation.Call{Verb: reservation.ReleaseHost, Host: rel.Host, Token: rel.Token,
+			After: rel.next.Sub(now)}
 		if rel.Delete && !r.counts() { // else it is known only while documents are held
 			calls[i].Verb = reservation.DeleteHost
 		}
@@ -224,7 +227,8 @@ const maxOwed = 100_000 // groups that are given back later; the rest end with t
 // answered reports whether the store did answer, if only by a refusal.
 func answered(err error) bool {
 	return errors.Is(err, reservation.ErrStale) || errors.Is(err, reservation.ErrNotNow) ||
-		errors.Is(err, reservation.ErrUnknown) || errors.Is(err, reservation.ErrInvalid) || errors.Is(err, reservation.ErrBroken)
+		errors.Is(err, reservation.ErrUnknown) || errors.Is(err, reservation.ErrInvalid) ||
+		errors.Is(err, reservation.ErrBroken)
 }
 
 // callsOf returns calls to be filled in, good until it is called again.
@@ -244,7 +248,8 @@ func (r *Reserver) call(ctx context.Context, calls []reservation.Call) []reserva
 			if !ok {
 				continue
 			}
-			r.Log.Error().Err(err).Int("skipped", skipped).Str("host", calls[i].Host).Msg("reservation: nothing of this host is sent until its record is repaired")
+			r.Log.Error().Err(err).Int("skipped", skipped).Str("host",
+				calls[i].Host).Msg("reservation: nothing of this host is sent until its record is repaired")
 		}
 	}
 	for i := range answers {
@@ -256,7 +261,8 @@ func (r *Reserver) call(ctx context.Context, calls []reservation.Call) []reserva
 	return answers
 }
 
-// ending reports whether a call was cut off because the daemon ends, which is no fault of the store.
+// ending reports whether a call was cut off because the daemon ends, which is no fault of the
+// store.
 func ending(ctx context.Context) bool { return errors.Is(ctx.Err(), context.Canceled) }
 
 // note logs once that the store fails or answers again.
@@ -274,7 +280,8 @@ func (r *Reserver) note(ctx context.Context, err error) {
 	r.mu.Unlock()
 	switch {
 	case was == "" && err != nil:
-		r.Log.Warn().Err(err).Msg("reservation does not answer; nothing new is reserved, and what is held ends with its lease")
+		r.Log.Warn().Err(err).Msg(
+			"reservation does not answer; nothing new is reserved, and what is held ends with its lease")
 	case was != "" && err == nil:
 		r.Log.Info().Msg("reservation answers again")
 	}
@@ -290,10 +297,12 @@ func (r *Reserver) failure() string {
 	return r.err
 }
 
-// firstBinds is how many hosts are bound at first in one call, which all fail together; each call has twice as many as the one before.
+// firstBinds is how many hosts are bound at first in one call, which all fail together; each call
+// has twice as many as the one before.
 const firstBinds = 32
 
-// bind binds hosts until half of the time is over. What a slow store has not done by then is asked for again.
+// bind binds hosts until half of the time is over. What a slow store has not done by then is asked
+// for again.
 func (r *Reserver) bind(ctx context.Context, binds []engine.Bind) {
 	ctx, cancel := context.WithTimeout(ctx, r.Lease/8)
 	defer cancel()
@@ -316,7 +325,8 @@ func (r *Reserver) bind(ctx context.Context, binds []engine.Bind) {
 	}
 }
 
-// ttlOf is for how long a host is bound. Where the question is only which group is in force, that is as short as may be.
+// ttlOf is for how long a host is bound. Where the question is only which group is in force, that
+// is as short as may be.
 func ttlOf(b *engine.Bind) time.Duration {
 	if b.Ask {
 		return reservation.MinLease
@@ -332,8 +342,8 @@ func sameTTL(binds []engine.Bind) (n int) {
 	return n
 }
 
-// alias adds hosts whose rule names a group to the alias of that name, for all daemons. A host that is in
-// another alias stays there. One that cannot be got into its alias counts as not answered.
+// alias adds hosts whose rule names a group to the alias of that name, for all daemons. A host that
+// is in another alias stays there. One that cannot be got into its alias counts as not answered.
 func (r *Reserver) alias(ctx context.Context, binds []engine.Bind) {
 	lack := map[string][]*engine.Bind{}
 	for i := range binds {
@@ -354,7 +364,8 @@ func (r *Reserver) alias(ctx context.Context, binds []engine.Bind) {
 		}
 		if err != nil && !ending(ctx) && r.refusal != err.Error() {
 			r.refusal = err.Error()
-			r.Log.Warn().Err(err).Str("group", name).Int("hosts", len(some)).Msg("reservation: hosts could not be put into the alias that [[rules]] name; they wait, and it is tried on")
+			r.Log.Warn().Err(err).Str("group", name).Int("hosts", len(some)).Msg("reservation: hosts " +
+				"could not be put into the alias that [[rules]] name; they wait, and it is tried on")
 		}
 	}
 }

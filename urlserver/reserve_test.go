@@ -19,8 +19,8 @@ import (
 	"urlserver/urlserver/engine"
 )
 
-// world is daemons, without their sockets, that share a reservation under virtual time. Its web knows nothing of them
-// but the requests.
+// world is daemons, without their sockets, that share a reservation under virtual time. Its web
+// knows nothing of them but the requests.
 type world struct {
 	t     *testing.T
 	rnd   *rand.Rand
@@ -99,14 +99,16 @@ func newWorldOf(t *testing.T, seed uint64, nodes int, ledger *ledger) *world {
 		cfg := configs.Default()
 		cfg.ReqHostPerSec, cfg.Robots.Enabled, cfg.QueueCount = 1, false, 8
 		cfg.TimeoutSpiderStatus = time.Hour
-		nd := &node{cfg: cfg, r: &Reserver{Store: w.store, Lease: worldLease, Holder: fmt.Sprint(n), Log: zerolog.Nop(), now: clock}}
+		nd := &node{cfg: cfg, r: &Reserver{Store: w.store, Lease: worldLease, Holder: fmt.Sprint(n),
+			Log: zerolog.Nop(), now: clock}}
 		if ledger != nil {
 			ledger.fallible, ledger.now = w.store, func() time.Duration { return w.now }
 			nd.r.Store = ledger
 		}
-		nd.e = engine.New(cfg, engine.Options{Generation: uint32(n), Lease: worldLease, Counted: ledger != nil, Cached: func(name []byte) (netip.Addr, error, bool) {
-			return netip.AddrFrom4([4]byte{192, 0, byte(n), name[0]}), nil, true // another one for each daemon
-		}})
+		nd.e = engine.New(cfg, engine.Options{Generation: uint32(n), Lease: worldLease,
+			Counted: ledger != nil, Cached: func(name []byte) (netip.Addr, error, bool) {
+				return netip.AddrFrom4([4]byte{192, 0, byte(n), name[0]}), nil, true // another one for each daemon
+			}})
 		nd.spider = nd.e.Connected("spider")
 		w.nodes = append(w.nodes, nd)
 	}
@@ -168,8 +170,8 @@ func (w *world) round(nd *node) {
 	w.send(nd, e.Output(nd.spider, nil))
 }
 
-// claim does what a node's engine wants of the store: at once, with an answer that takes a while, or call by
-// call, one a round.
+// claim does what a node's engine wants of the store: at once, with an answer that takes a while,
+// or call by call, one a round.
 func (w *world) claim(nd *node, c *engine.LeaseBatch) {
 	if !w.mixed {
 		nd.r.do(w.t.Context(), c)
@@ -251,8 +253,8 @@ func docsOf(from, n, hosts int) (ids, urls []string) {
 	return ids, urls
 }
 
-// TestDaemonsShareTheirPoliteness has three daemons with documents of the same hosts, of which there are more than
-// slots.
+// TestDaemonsShareTheirPoliteness has three daemons with documents of the same hosts, of which
+// there are more than slots.
 func TestDaemonsShareTheirPoliteness(t *testing.T) {
 	const hosts, docs = 12, 120
 	for seed := range uint64(3) {
@@ -264,7 +266,8 @@ func TestDaemonsShareTheirPoliteness(t *testing.T) {
 		w.run(5 * time.Minute)
 		for id := range 3 * docs {
 			if w.sent[fmt.Sprint(id)] != 1 {
-				t.Errorf("seed %d: document %d was sent %d times in five minutes; want once", seed, id, w.sent[fmt.Sprint(id)])
+				t.Errorf("seed %d: document %d was sent %d times in five minutes; want once", seed, id,
+					w.sent[fmt.Sprint(id)])
 			}
 		}
 		for _, nd := range w.nodes {
@@ -276,7 +279,8 @@ func TestDaemonsShareTheirPoliteness(t *testing.T) {
 	}
 }
 
-// TestFrozenDaemonSendsNothingOnALostLease stops a daemon for longer than its leases, again and again.
+// TestFrozenDaemonSendsNothingOnALostLease stops a daemon for longer than its leases, again and
+// again.
 func TestFrozenDaemonSendsNothingOnALostLease(t *testing.T) {
 	const hosts, docs = 6, 60
 	w := newWorld(t, 7, 2)
@@ -300,7 +304,8 @@ func TestFrozenDaemonSendsNothingOnALostLease(t *testing.T) {
 	}
 }
 
-// TestAliasIsOneGroup has hosts on different addresses, which an operator's alias puts under one politeness.
+// TestAliasIsOneGroup has hosts on different addresses, which an operator's alias puts under one
+// politeness.
 func TestAliasIsOneGroup(t *testing.T) {
 	const docs = 20
 	w := newWorld(t, 3, 2)
@@ -328,8 +333,8 @@ func (w *world) ruled(nd *node, rules ...configs.HostRule) {
 	nd.e.Reconfigure(cfg)
 }
 
-// TestGroupOfARuleIsAnAlias has rules put hosts on different addresses under one politeness in two daemons: before
-// anything is sent, and while both work on the hosts.
+// TestGroupOfARuleIsAnAlias has rules put hosts on different addresses under one politeness in two
+// daemons: before anything is sent, and while both work on the hosts.
 func TestGroupOfARuleIsAnAlias(t *testing.T) {
 	const docs = 30
 	rule := configs.HostRule{Hosts: []string{"*.example"}, Group: "site"}
@@ -357,7 +362,8 @@ func TestGroupOfARuleIsAnAlias(t *testing.T) {
 	}
 }
 
-// TestAliasGoesBeforeARule has a host that is in an operator's alias, and a rule that names another group for it.
+// TestAliasGoesBeforeARule has a host that is in an operator's alias, and a rule that names another
+// group for it.
 func TestAliasGoesBeforeARule(t *testing.T) {
 	const docs = 10
 	w := newWorld(t, 4, 2)

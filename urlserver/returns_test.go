@@ -34,7 +34,8 @@ func (r *refusing) Return(ctx context.Context, o *docindex.Outcomes) error {
 	return r.Store.Return(ctx, o)
 }
 
-// leftBehind starts a daemon over a store that refuses what a spider leaves behind: three documents.
+// leftBehind starts a daemon over a store that refuses what a spider leaves behind: three
+// documents.
 func leftBehind(t *testing.T) (*bubble, *refusing) {
 	store := &refusing{Store: memory.New()}
 	put(t, store, "http://10.0.0.1/a", "http://10.0.0.1/b", "http://10.0.0.2/c")

@@ -21,8 +21,8 @@ import (
 	"urlserver/docindex/memory"
 )
 
-// TestSpiderHostMoves has Spider_Host name a spider that moves to another address: each redial asks for it
-// anew.
+// TestSpiderHostMoves has Spider_Host name a spider that moves to another address: each redial asks
+// for it anew.
 func TestSpiderHostMoves(t *testing.T) {
 	var addr atomic.Pointer[netip.Addr]
 	useNames(t, func(name string) (netip.Addr, bool) { return *addr.Load(), name == "spider.example." })
@@ -45,7 +45,8 @@ func TestSpiderHostMoves(t *testing.T) {
 	s = accept(t, after)
 	again := s.next()
 	if old[1] != again[1] || old[0] == again[0] {
-		t.Errorf("at its new address the spider gets %q; had %q; want the same document under a new TRANS_ID", again, old)
+		t.Errorf("at its new address the spider gets %q; had %q; want the same document under a new "+
+			"TRANS_ID", again, old)
 	}
 	s.say("%s DONE 200", again[0])
 	addr.Store(&first)
@@ -56,9 +57,9 @@ func TestSpiderHostMoves(t *testing.T) {
 	}
 }
 
-// TestSlowSpiderGetsNoBurst has a group of which several requests may be open, and a spider that reads
-// nothing for longer than some of its gaps, while its socket is full. The lines that it reads then are still
-// a gap apart. It answers all that it has in one write, the last one first.
+// TestSlowSpiderGetsNoBurst has a group of which several requests may be open, and a spider that
+// reads nothing for longer than some of its gaps, while its socket is full. The lines that it reads
+// then are still a gap apart. It answers all that it has in one write, the last one first.
 func TestSlowSpiderGetsNoBurst(t *testing.T) {
 	const fill, docs, open, gap = 100, 6, 3, time.Second
 	l := listen(t)
@@ -93,7 +94,8 @@ func TestSlowSpiderGetsNoBurst(t *testing.T) {
 			s.say("%s DONE 200", f[0])
 			continue
 		}
-		// The first one waits in the socket, which the daemon does not see; the clock may be late by half.
+		// The first one waits in the socket, which the daemon does not see; the clock may be late
+		// by half.
 		if since := time.Since(last); since < gap/2 && got > fill+1 {
 			t.Errorf("%s came %v after the one before it; want about %v", f[3], since, gap)
 		}
@@ -121,8 +123,8 @@ func (n narrow) Accept() (net.Conn, error) {
 	return conn, err
 }
 
-// useNames has the system's resolver ask a name server that knows the addresses that addrOf tells, with a
-// long TTL.
+// useNames has the system's resolver ask a name server that knows the addresses that addrOf tells,
+// with a long TTL.
 func useNames(t *testing.T, addrOf func(name string) (netip.Addr, bool)) {
 	t.Helper()
 	conn, err := net.ListenPacket("udp", "127.0.0.1:0")
@@ -137,7 +139,8 @@ func useNames(t *testing.T, addrOf func(name string) (netip.Addr, bool)) {
 			m.Rcode = dns.RcodeNameError
 		case q.Question[0].Qtype == dns.TypeA:
 			m.Answer = []dns.RR{&dns.A{
-				Hdr: dns.RR_Header{Name: q.Question[0].Name, Rrtype: dns.TypeA, Class: dns.ClassINET, Ttl: 3600}, A: addr.AsSlice(),
+				Hdr: dns.RR_Header{Name: q.Question[0].Name, Rrtype: dns.TypeA, Class: dns.ClassINET,
+					Ttl: 3600}, A: addr.AsSlice(),
 			}}
 		}
 		w.WriteMsg(m)
@@ -155,8 +158,8 @@ func useNames(t *testing.T, addrOf func(name string) (netip.Addr, bool)) {
 	})
 }
 
-// TestShorterQueues has Queue_Len become less than what the one slot holds: by a reload, and then by a
-// restart. Each document is sent once, in the order in which they were put.
+// TestShorterQueues has Queue_Len become less than what the one slot holds: by a reload, and then
+// by a restart. Each document is sent once, in the order in which they were put.
 func TestShorterQueues(t *testing.T) {
 	const urls = 40
 	path := filepath.Join(t.TempDir(), "index")
@@ -200,7 +203,8 @@ func TestShorterQueues(t *testing.T) {
 		fetch(s, 5)
 		cfg := r.d.Settings()
 		cfg.QueueLen = 2
-		if applied, refused, err := r.d.Reconfigure(t.Context(), cfg); len(applied) != 1 || len(refused) != 0 || err != nil {
+		if applied, refused, err := r.d.Reconfigure(t.Context(), cfg); len(applied) != 1 ||
+			len(refused) != 0 || err != nil {
 			t.Fatalf("Reconfigure: applied %v, refused %v, %v; want Queue_Len applied", applied, refused, err)
 		}
 		fetch(s, 10)

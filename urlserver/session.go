@@ -28,8 +28,8 @@ const (
 	lineBatch   = 512 // lines handed to the owner at once
 )
 
-// session is a connection with a spider. One goroutine reads, one writes. Only the owner uses the fields
-// below lines.
+// session is a connection with a spider. One goroutine reads, one writes. Only the owner uses the
+// fields below lines.
 type session struct {
 	d    *Daemon
 	conn net.Conn
@@ -52,15 +52,17 @@ type session struct {
 }
 
 var (
-	errAuth      = errors.New("the first line is not AUTH with the right token")
-	errSpider    = errors.New("SPIDER is to be followed by a spiderid of 1 to 64 printable ASCII characters without space")
-	errNotSpider = errors.New("what it says first is none of the spider's protocol: a browser, or a client or server of another protocol, is connected here")
-	errForeign   = errors.New("it names a transaction that never was, or that another spider holds")
+	errAuth   = errors.New("the first line is not AUTH with the right token")
+	errSpider = errors.New(
+		"SPIDER is to be followed by a spiderid of 1 to 64 printable ASCII characters without space")
+	errNotSpider = errors.New("what it says first is none of the spider's protocol: a browser, or a " +
+		"client or server of another protocol, is connected here")
+	errForeign = errors.New("it names a transaction that never was, or that another spider holds")
 )
 
-// serve serves a spider until the connection ends. Its first line must carry token, unless that is "".
-// dialled is the address that the daemon dialled, or "" for an inbound connection. serve leaves an inbound
-// connection open that it refuses.
+// serve serves a spider until the connection ends. Its first line must carry token, unless that is
+// "". dialled is the address that the daemon dialled, or "" for an inbound connection. serve leaves
+// an inbound connection open that it refuses.
 func (d *Daemon) serve(conn net.Conn, token, dialled string) (refused bool) {
 	inbound := dialled == ""
 	s := &session{
@@ -115,8 +117,8 @@ func ipOf(addr net.Addr) string {
 // isOver reports whether a connection failed by its deadline or was closed by the peer.
 func isOver(err error) bool { return errors.Is(err, os.ErrDeadlineExceeded) || errors.Is(err, io.EOF) }
 
-// authorize waits for the TLS handshake, if there is TLS, and for the line with the token, if one is
-// required, for authTimeout at most. rest is what followed that line.
+// authorize waits for the TLS handshake, if there is TLS, and for the line with the token, if one
+// is required, for authTimeout at most. rest is what followed that line.
 func (s *session) authorize(token string) (rest []byte, err error) {
 	if err := s.conn.SetDeadline(time.Now().Add(authTimeout)); err != nil {
 		return nil, err
@@ -134,8 +136,8 @@ func (s *session) authorize(token string) (rest []byte, err error) {
 	return rest, s.conn.SetDeadline(time.Time{})
 }
 
-// checkToken reads the first line and compares the token in constant time. It uses little memory, because
-// anybody may connect.
+// checkToken reads the first line and compares the token in constant time. It uses little memory,
+// because anybody may connect.
 func checkToken(conn io.Reader, token string) (rest []byte, err error) {
 	buf := make([]byte, maxAuth)
 	n, end := 0, -1
@@ -177,7 +179,8 @@ func (s *session) leave(e *engine.Engine) {
 	}
 	if n, ok := s.d.mutes.allow(time.Now()); ok {
 		s.log.Warn().Int("in_a_row", mute).Stringer("pause", pause.Round(time.Millisecond)).Int("not_shown", n).
-			Msg("spider went without a word on what it was sent: look at its log; the next from " + s.peer + " gets its first documents later, and few")
+			Msg("spider went without a word on what it was sent: look at its log; the next from " + s.peer +
+				" gets its first documents later, and few")
 	}
 }
 
@@ -217,9 +220,9 @@ func (s *session) read(scanner *protocol.Scanner) error {
 	}
 }
 
-// guarded returns a reader that fails with errNotSpider if the first bytes cannot be a spider's. A client of
-// another protocol may send much before anything that looks like the end of a line, and would receive
-// documents meanwhile.
+// guarded returns a reader that fails with errNotSpider if the first bytes cannot be a spider's. A
+// client of another protocol may send much before anything that looks like the end of a line, and
+// would receive documents meanwhile.
 func (s *session) guarded(r io.Reader) io.Reader {
 	if !s.fresh {
 		return r
@@ -248,8 +251,9 @@ func (g *guard) Read(p []byte) (int, error) {
 // guardedBytes is how many bytes tell a spider from other clients.
 const guardedBytes = 64
 
-// handshake handles the lines with which a spider may begin: AUTH, also if no token is required, and SPIDER.
-// A malformed SPIDER ends the connection, because its sender does not want the documents of other pools.
+// handshake handles the lines with which a spider may begin: AUTH, also if no token is required,
+// and SPIDER. A malformed SPIDER ends the connection, because its sender does not want the
+// documents of other pools.
 func (s *session) handshake(line []byte) (ok bool, err error) {
 	if !s.mute {
 		return false, nil
@@ -317,7 +321,8 @@ func (s *session) badLine(line []byte, err error) {
 		line = []byte("AUTH ***")
 	}
 	if n, ok := s.d.badLines.allow(time.Now()); ok {
-		s.log.Warn().Err(err).Bytes("line", line[:min(len(line), 100)]).Int("not_shown", n).Msg("bad line from spider ignored")
+		s.log.Warn().Err(err).Bytes("line", line[:min(len(line), 100)]).Int("not_shown",
+			n).Msg("bad line from spider ignored")
 	}
 }
 
@@ -328,8 +333,8 @@ func readError(err error) error {
 	return err
 }
 
-// flush passes the engine's output to the writer. While the writer is busy it does nothing; written calls
-// flush again.
+// flush passes the engine's output to the writer. While the writer is busy it does nothing; written
+// calls flush again.
 func (s *session) flush(e *engine.Engine) {
 	if s.writing {
 		return
@@ -349,14 +354,16 @@ type output struct {
 }
 
 // write writes buffers until the connection ends. It closes the connection of a spider that has not
-// received a line when its status is overdue: other spiders get the document, and two must not fetch it.
+// received a line when its status is overdue: other spiders get the document, and two must not
+// fetch it.
 func (s *session) write() {
 	for {
 		select {
 		case out := <-s.lines:
 			if err := s.send(out); err != nil {
 				if errors.Is(err, os.ErrDeadlineExceeded) {
-					s.log.Warn().Msg("lines were not written in time: the spider does not read, or the daemon stood still; hanging up")
+					s.log.Warn().Msg("lines were not written in time: the spider does not read, or the " +
+						"daemon stood still; hanging up")
 				}
 				s.drop("write failed")
 				return

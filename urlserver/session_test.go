@@ -104,9 +104,9 @@ func TestSpiderThatTalksNonsense(t *testing.T) {
 	}
 }
 
-// TestStrangersAreCutAtOnce: a connection that begins with no line of the protocol ends, with or without a
-// line end, and whatever follows is not read. It is handed nothing after that, and what it had counts no
-// attempt.
+// TestStrangersAreCutAtOnce: a connection that begins with no line of the protocol ends, with or
+// without a line end, and whatever follows is not read. It is handed nothing after that, and what
+// it had counts no attempt.
 func TestStrangersAreCutAtOnce(t *testing.T) {
 	for _, c := range []struct {
 		name, says string
@@ -145,7 +145,8 @@ func TestStrangersAreCutAtOnce(t *testing.T) {
 					t.Errorf("outcomes: %v; want that of the honest spider", taken)
 				}
 				if st, _ := b.d.Status(t.Context()); st.BadLines != 1 || b.log.count("spider refused") != 1 {
-					t.Errorf("%d bad lines, %d refusals logged; want one of each", st.BadLines, b.log.count("spider refused"))
+					t.Errorf("%d bad lines, %d refusals logged; want one of each", st.BadLines,
+						b.log.count("spider refused"))
 				}
 			})
 		})
@@ -205,7 +206,8 @@ func TestSpiderThatDoesNotRead(t *testing.T) {
 			trans, _ := s.line()
 			s.say("%s DONE", trans)
 		}
-		if waited := time.Since(began); waited != second+timeout+second { // its lines may have got through until its connection ended
+		// its lines may have got through until its connection ended
+		if waited := time.Since(began); waited != second+timeout+second {
 			t.Errorf("what the stuck spider had came after %v; want after %v", waited, second+timeout+second)
 		}
 		time.Sleep(time.Millisecond) // its writer, too, has given up at this very moment, or is about to
@@ -222,8 +224,9 @@ func TestSpiderThatDoesNotRead(t *testing.T) {
 	})
 }
 
-// TestLinesAreNotLate has a spider that reads now and then: nothing more is sent while a line waits for it,
-// and what waited as long as a status may take, and so goes to others, does not reach it after that.
+// TestLinesAreNotLate has a spider that reads now and then: nothing more is sent while a line waits
+// for it, and what waited as long as a status may take, and so goes to others, does not reach it
+// after that.
 func TestLinesAreNotLate(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := newBubble(t, func(cfg *configs.Config) {
@@ -258,8 +261,8 @@ func TestLinesAreNotLate(t *testing.T) {
 	})
 }
 
-// TestGapCountsFromTheWireWhateverTheOwnerIsAt: what the owner hears of behind other work has not happened
-// when that began.
+// TestGapCountsFromTheWireWhateverTheOwnerIsAt: what the owner hears of behind other work has not
+// happened when that began.
 func TestGapCountsFromTheWireWhateverTheOwnerIsAt(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := newBubble(t, nil)

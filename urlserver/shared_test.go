@@ -18,8 +18,8 @@ func (r *rig) until(what string, is func(docindex.StoreStats) bool) {
 	}
 }
 
-// TestSharedStore has the URL Frontier open: without a spider everything is left to its clients, and what a spider
-// leaves behind is theirs, too.
+// TestSharedStore has the URL Frontier open: without a spider everything is left to its clients,
+// and what a spider leaves behind is theirs, too.
 func TestSharedStore(t *testing.T) {
 	r := newRig(t, func(c *configs.Config) {
 		c.Frontier.Listen = "127.0.0.1:0" // nobody listens here; the daemon is told only

@@ -80,7 +80,8 @@ func TestStopWithoutWork(t *testing.T) {
 	}
 }
 
-// TestStopComesBeforeWhatWaits has a daemon that is busy when it is stopped, and a spider with room for more behind that.
+// TestStopComesBeforeWhatWaits has a daemon that is busy when it is stopped, and a spider with room
+// for more behind that.
 func TestStopComesBeforeWhatWaits(t *testing.T) {
 	for range 20 { // which of them the owner sees first is left to chance
 		synctest.Test(t, func(t *testing.T) {
@@ -142,7 +143,8 @@ func put(t *testing.T, store docindex.Store, urls ...string) {
 	}
 }
 
-// busy is a reservation that has much to do: what it is asked takes until the caller has no more time.
+// busy is a reservation that has much to do: what it is asked takes until the caller has no more
+// time.
 type busy struct {
 	*memory.Store
 	asked chan struct{}
@@ -158,7 +160,8 @@ func (b *busy) Do(ctx context.Context, calls []reservation.Call) []reservation.A
 	return answers
 }
 
-// TestStopIsNoFaultOfTheReservation: what the daemon asks when it ends, and waits for no longer, is not told as a warning.
+// TestStopIsNoFaultOfTheReservation: what the daemon asks when it ends, and waits for no longer, is
+// not told as a warning.
 func TestStopIsNoFaultOfTheReservation(t *testing.T) {
 	for _, c := range []struct {
 		name  string
@@ -172,7 +175,8 @@ func TestStopIsNoFaultOfTheReservation(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				store := &busy{memory.New(memory.Config{}), make(chan struct{}, 1000)}
 				log, b := &logged{}, &bubble{t: t, index: &fakeIndex{}}
-				b.start(nil, Parts{Index: b.index, Reserver: &Reserver{Store: store, Lease: time.Minute, Holder: "me", Log: zerolog.New(log)}})
+				b.start(nil, Parts{Index: b.index, Reserver: &Reserver{Store: store, Lease: time.Minute,
+					Holder: "me", Log: zerolog.New(log)}})
 				b.index.offer("0 http://10.0.0.1/0")
 				<-store.asked
 				time.Sleep(c.stops)

@@ -24,7 +24,8 @@ func (b *bubble) spend() {
 	}
 }
 
-// TestRefusedConnectionsStay has one whose token is wrong, and that tries again as soon as it is cut. A while later it is one of few again.
+// TestRefusedConnectionsStay has one whose token is wrong, and that tries again as soon as it is
+// cut. A while later it is one of few again.
 func TestRefusedConnectionsStay(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := newGuardedBubble(t)
@@ -33,7 +34,8 @@ func TestRefusedConnectionsStay(t *testing.T) {
 			b.spend()
 			began := time.Now()
 			if rest := b.spider("AUTH wrong").closed(); rest != "" || time.Since(began) != netguard.TarpitTime {
-				t.Errorf("one of many ended after %v, and was told %q; want %v and nothing", time.Since(began), rest, netguard.TarpitTime)
+				t.Errorf("one of many ended after %v, and was told %q; want %v and nothing",
+					time.Since(began), rest, netguard.TarpitTime)
 			}
 		}
 	})
@@ -55,7 +57,8 @@ func TestRefusedConnectionsMakeRoom(t *testing.T) {
 		synctest.Wait()
 		s := b.spider("AUTH secret")
 		if rest := first.closed(); rest != "" || time.Since(began) != 0 || b.log.count("too many spiders") != 0 {
-			t.Errorf("the first was closed after %v, and was told %q; want at once, and nothing", time.Since(began), rest)
+			t.Errorf("the first was closed after %v, and was told %q; want at once, and nothing",
+				time.Since(began), rest)
 		}
 		synctest.Wait()
 		if st, err := b.d.Status(t.Context()); len(st.Spiders) != 1 || err != nil {

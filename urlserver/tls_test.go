@@ -28,7 +28,8 @@ func TestTLS(t *testing.T) {
 		{name: "one that is not known", ca: client.Cert, dial: own.Trusted(stranger), refused: true},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			server, err := netguard.LoadServerTLS(netguard.ServerFiles{Setting: "spider.tls_", Cert: own.Cert, Private: own.Key, CA: c.ca})
+			server, err := netguard.LoadServerTLS(netguard.ServerFiles{Setting: "spider.tls_",
+				Cert: own.Cert, Private: own.Key, CA: c.ca})
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -17,7 +17,8 @@ func (d *Daemon) endWithout(ends []engine.TraceEnd) (others []engine.TraceEnd) {
 	return slices.DeleteFunc(ends, func(e engine.TraceEnd) bool { return e.Outcome == 0 })
 }
 
-// exportTraces exports traces; delivered says whether the doc index has just acknowledged their outcomes.
+// exportTraces exports traces; delivered says whether the doc index has just acknowledged their
+// outcomes.
 func (d *Daemon) exportTraces(ends []engine.TraceEnd, delivered bool) {
 	for i := range ends {
 		j := ends[i].Trace

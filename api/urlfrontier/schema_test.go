@@ -9,7 +9,8 @@ import (
 	"urlserver/api/urlfrontier"
 )
 
-// TestNumbers holds the fields that clients send most to their numbers, and the service to its name.
+// TestNumbers holds the fields that clients send most to their numbers, and the service to its
+// name.
 func TestNumbers(t *testing.T) {
 	file := urlfrontier.File_api_urlfrontier_urlfrontier_proto
 	service := file.Services().ByName("URLFrontier")

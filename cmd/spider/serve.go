@@ -67,9 +67,12 @@ func serveCommand(stderr io.Writer) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "serve (--listen ADDR | --dial ADDR)",
 		Short: "Fetch until interrupted",
-		Long: "Fetches what the URL server's daemons send. With --listen the daemon connects (Spider_Host, Spider_Port,\n" +
-			"spider.dial); with --dial the spider connects to the daemon's spider.listen. Both may be given, --dial often.\n" +
-			"Whoever reaches the --listen address can have it fetch anything: keep it on loopback or behind a firewall.",
+		Long: "Fetches what the URL server's daemons send. With --listen the daemon connects " +
+			"(Spider_Host, Spider_Port,\n" +
+			"spider.dial); with --dial the spider connects to the daemon's spider.listen. Both may be " +
+			"given, --dial often.\n" +
+			"Whoever reaches the --listen address can have it fetch anything: keep it on loopback or " +
+			"behind a firewall.",
 		Args: noArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error { return serve(cmd.Context(), set, stderr) },
 	}
@@ -89,7 +92,8 @@ func serveCommand(stderr io.Writer) *cobra.Command {
 		"fetches at one time; no less than spider.max_in_flight of the daemons together")
 	f.DurationVar(&c.Timeout, "timeout", spider.DefaultTimeout, "longest time for one fetch")
 	f.DurationVar(&c.StatusTimeout, "status-timeout", spider.DefaultStatusTimeout,
-		"Timeout_Spider_Status of the daemon; WORKING is sent every half of it, and a stall of half ends the connection")
+		"Timeout_Spider_Status of the daemon; WORKING is sent every half of it, and a stall of half "+
+			"ends the connection")
 	f.StringVar(&c.UserAgent, "user-agent", spider.DefaultUserAgent, "User-Agent sent to hosts")
 	f.BoolVar(&c.VerifyTLS, "verify-tls", false, "do not fetch from hosts whose certificate does not hold")
 	f.StringVar(&set.logLevel, "log-level", "info", "debug, info, warn or error")

@@ -17,7 +17,8 @@ func checkCommand() *cobra.Command {
 	return &cobra.Command{
 		Use:   "check FILE",
 		Short: "Check a settings file",
-		Long: "Reads a settings file as serve does and tells all mistakes in it, with line, key and what is allowed.\n" +
+		Long: "Reads a settings file as serve does and tells all mistakes in it, with line, key and " +
+			"what is allowed.\n" +
 			"Looks for listeners on one port, and for files that are not there. Exit status 1 if anything is wrong.\n" +
 			"Names the settings that the environment sets (URLSERVER_HTTP_LISTEN is http.listen), and warns\n" +
 			"of tokens that are short, and of secrets in a file that others can read.",
@@ -114,11 +115,13 @@ func warningsOf(file string, cfg configs.Config) (all []string) {
 		{"spider.token", cfg.Spider.Token}, {"http.token", cfg.HTTP.Token}, {"frontier.token", cfg.Frontier.Token},
 	} {
 		if n := len(t.token); n > 0 && n < shortToken {
-			all = append(all, fmt.Sprintf("%s has %d characters and may be guessed: take %d or more that nobody knows, as from openssl rand -hex 16", t.name, n, shortToken))
+			all = append(all, fmt.Sprintf("%s has %d characters and may be guessed: take %d or more "+
+				"that nobody knows, as from openssl rand -hex 16", t.name, n, shortToken))
 		}
 	}
 	if info, err := os.Stat(file); err == nil && info.Mode().Perm()&0o004 != 0 && len(cfg.Secrets()) > 0 {
-		all = append(all, "it has tokens or passwords in it, and every user of this machine can read it: chmod o-r "+file)
+		all = append(all,
+			"it has tokens or passwords in it, and every user of this machine can read it: chmod o-r "+file)
 	}
 	return all
 }

@@ -48,9 +48,11 @@ func crawlVerb(verb, short string, is func(fields) bool) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   verb + " FILE…|-",
 		Short: short,
-		Long: short + ": sends the JSON requests of files, or of standard input for -, to a running daemon, one after\n" +
+		Long: short + ": sends the JSON requests of files, or of standard input for -, to a running " +
+			"daemon, one after\n" +
 			"the other, and prints the replies, one a line. What requests look like, urlserver schema tells.\n" +
-			"Refused requests are reported on standard error, the others are sent all the same, and the exit status is 1.\n" +
+			"Refused requests are reported on standard error, the others are sent all the same, and the " +
+			"exit status is 1.\n" +
 			"Crawls whose URLs are dropped, because they were stopped or have expired, are named on standard error.",
 		Example: "  urlserver crawl " + verb + " requests.ndjson",
 		Args:    takes(cobra.MinimumNArgs(1)),

@@ -66,7 +66,8 @@ func TestCrawl(t *testing.T) {
 		"crawl c1 was stopped or has expired: 2 of its URLs were dropped\n")
 	if _, text := d.get("/metrics"); !strings.Contains(text,
 		`urlserver_crawl_documents{appid="testapp",crawlid="c1",spiderid="link",state="purged"} 20`) ||
-		!strings.Contains(text, `urlserver_crawl_documents{appid="testapp",crawlid="c1",spiderid="link",state="dropped"} 2`) ||
+		!strings.Contains(text,
+			`urlserver_crawl_documents{appid="testapp",crawlid="c1",spiderid="link",state="dropped"} 2`) ||
 		!strings.Contains(text, `urlserver_monitor_messages_total{what="stop"} 1`) {
 		t.Errorf("metrics lack the crawl:\n%s", text)
 	}
@@ -96,7 +97,8 @@ func TestStopWhileSpidersWork(t *testing.T) {
 		t.Errorf("sent is %v; want the other crawl's", second)
 	}
 	status, text := d.get("/docindex/urls/" + second[1])
-	want := `{"doc_id":"` + second[1] + `","url":"http://127.0.0.1/other","state":"in transit","priority":1,"crawl":"c2","key":"127.0.0.1",` +
+	want := `{"doc_id":"` + second[1] +
+		`","url":"http://127.0.0.1/other","state":"in transit","priority":1,"crawl":"c2","key":"127.0.0.1",` +
 		`"metadata":{"appid":["testapp"],"attrs":["{\"a\":1}"],"spiderid":["link"],"useragent":["x"]}}` + "\n"
 	if status != 200 || text != want {
 		t.Errorf("document is %d %s; want %s", status, text, want)
@@ -116,7 +118,8 @@ func TestCrawlRefusals(t *testing.T) {
 	got.want(t, 1, "", "request 3 is no request to submit\nurlserver: 2 requests were refused")
 	command(t, "{", "crawl", "info", "--at", d.at, "-").want(t, 1, "", "request 1")
 	command(t, "http://127.0.0.1/", "crawl", "submit", "--at", d.at, "-").want(t, 1, "",
-		"request 1 is not JSON: invalid character 'h' looking for beginning of value; urlserver schema prints what requests look like; urlserver put takes plain URLs")
+		"request 1 is not JSON: invalid character 'h' looking for beginning of value; urlserver schema "+
+			"prints what requests look like; urlserver put takes plain URLs")
 	command(t, "", "crawl").want(t, 2, "", "no command")
 	command(t, "", "crawl", "stop").want(t, 2, "", "usage: urlserver crawl stop ID|FILE")
 	resp, err := http.Post(d.at+"/api/actions", "application/json",
@@ -202,7 +205,8 @@ func TestCrawlOverKafka(t *testing.T) {
 	first := sp.next()
 	send("demo.incoming", crawlOf("c1", "http://127.0.0.1/b", `,"priority":3`))
 	for uuid := 0; ; uuid++ { // requests of two topics come in any order
-		send("demo.inbound_actions", fmt.Sprintf(`{"action":"info","appid":"testapp","uuid":"u%d","spiderid":"link","crawlid":"c1"}`, uuid))
+		send("demo.inbound_actions",
+			fmt.Sprintf(`{"action":"info","appid":"testapp","uuid":"u%d","spiderid":"link","crawlid":"c1"}`, uuid))
 		if got := reply(); strings.Contains(got,
 			`"total_pending":1,"total_domains":1,"low_priority":3,"high_priority":3,`) {
 			break

@@ -64,7 +64,8 @@ func (c *crawlControl) open(cfg configs.Monitor, store crawlcontrol.Store, daemo
 	c.grace, c.log, c.notices.more = cfg.CompletedAfter, log, make(chan struct{}, 1)
 	if store == nil {
 		if len(cfg.Brokers) > 0 {
-			return errors.New("monitor.brokers: crawl control needs an embedded doc index that keeps crawls; docindex.kind says otherwise")
+			return errors.New("monitor.brokers: crawl control needs an embedded doc index that keeps " +
+				"crawls; docindex.kind says otherwise")
 		}
 		return nil
 	}

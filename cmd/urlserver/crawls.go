@@ -72,7 +72,8 @@ func crawlListCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "list [TEXT]",
 		Short: "List crawls, those with most open documents first",
-		Long: "Lists crawls, those with most open documents first, at most 50. With TEXT only those that have it in a name.\n" +
+		Long: "Lists crawls, those with most open documents first, at most 50. With TEXT only those " +
+			"that have it in a name.\n" +
 			"The counts may be some seconds old.",
 		Example: "  urlserver crawl list\n  urlserver crawl list news",
 		Args:    takes(cobra.MaximumNArgs(1)),
@@ -121,7 +122,8 @@ func crawlShowCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "show ID",
 		Short: "Show one crawl and how many of its documents are where",
-		Long: "Prints one crawl: its state, and how many of its documents are where. Where several crawls have this ID,\n" +
+		Long: "Prints one crawl: its state, and how many of its documents are where. Where several " +
+			"crawls have this ID,\n" +
 			"--app and --spider name one of them.",
 		Example: "  urlserver crawl show c1\n  urlserver crawl show c1 --json",
 		Args:    takes(cobra.ExactArgs(1)),
@@ -169,7 +171,8 @@ func crawlStopCommand() *cobra.Command {
 	var app, spider string
 	cmd := crawlVerb("stop", "Stop crawls for good", func(f fields) bool { return f.Action == "stop" })
 	cmd.Use = "stop ID|FILE…|-"
-	cmd.Long = "Stops crawls for good: the index refuses what comes for them, and their waiting documents are purged. Documents at\n" +
+	cmd.Long = "Stops crawls for good: the index refuses what comes for them, and their waiting " +
+		"documents are purged. Documents at\n" +
 		"spiders go on. FILE, or - for standard input, has JSON requests, as urlserver schema prints.\n" +
 		"ID names a crawl; where there is a file of that name, it is taken for FILE."
 	cmd.Example = "  urlserver crawl stop c1\n  urlserver crawl stop c1 --app myapp"

@@ -159,7 +159,9 @@ func (v *view) table(room, width int, now time.Time) []string {
 		lines = append(lines, v.row(&rows[i], group, i == v.at, now))
 	}
 	if v.status != nil {
-		lines = append(lines, faint+fmt.Sprintf("%d of %d slots in use: the busiest and the slowest; / finds any host", len(rows), v.status.Slots.Used)+plain)
+		lines = append(lines,
+			faint+fmt.Sprintf("%d of %d slots in use: the busiest and the slowest; / finds any host",
+				len(rows), v.status.Slots.Used)+plain)
 	}
 	return lines
 }

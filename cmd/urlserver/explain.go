@@ -97,7 +97,8 @@ func explainCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "explain HOST",
 		Short: "Tell why nothing is sent to a host now",
-		Long: "Tells why nothing is sent to HOST, a name or an IP address, right now: until when, and by which rule.\n" +
+		Long: "Tells why nothing is sent to HOST, a name or an IP address, right now: until when, and " +
+			"by which rule.\n" +
 			"Completed documents have ended, with any outcome; urlserver status counts the outcomes.\n" +
 			"Exit status 1 if the daemon does not know the host.",
 		Example: "  urlserver explain example.org",

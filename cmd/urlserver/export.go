@@ -24,10 +24,14 @@ func exportCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "export FILE|-",
 		Short: "Write all that a running daemon's doc index holds to a file",
-		Long: "Writes the URLs and settings of the embedded doc index of a running daemon to a file, or to standard output for -:\n" +
-			"one JSON object a line, packed by zstd if the name ends in .zst. The file appears when it is whole, and then\n" +
-			"takes the place of one with its name; only its owner may read it. A symbolic link is not followed. Prints one\n" +
-			"JSON line with how many URLs and settings it has. It can be imported into any kind of index, and by the URL Frontier's own client. What is put or fetched meanwhile is in it\n" +
+		Long: "Writes the URLs and settings of the embedded doc index of a running daemon to a file, or " +
+			"to standard output for -:\n" +
+			"one JSON object a line, packed by zstd if the name ends in .zst. The file appears when it " +
+			"is whole, and then\n" +
+			"takes the place of one with its name; only its owner may read it. A symbolic link is not " +
+			"followed. Prints one\n" +
+			"JSON line with how many URLs and settings it has. It can be imported into any kind of " +
+			"index, and by the URL Frontier's own client. What is put or fetched meanwhile is in it\n" +
 			"as it was before or after.",
 		Example: "  urlserver export all.ndjson.zst",
 		Args:    takes(cobra.ExactArgs(1)),
@@ -51,7 +55,8 @@ func exportAll(ctx context.Context, c *client, file string, out, errs io.Writer)
 	switch info, err := os.Lstat(file); {
 	case err != nil || info.Mode().IsRegular():
 	case info.Mode()&os.ModeSymlink != 0:
-		return usagef("%s is a symbolic link, which export does not follow; name the file itself, or - for standard output", file)
+		return usagef("%s is a symbolic link, which export does not follow; name the file itself, or - "+
+			"for standard output", file)
 	default:
 		return e.toDevice(ctx, file) // a device must not be replaced
 	}

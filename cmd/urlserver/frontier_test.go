@@ -25,7 +25,9 @@ func TestFrontier(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	item := &pb.URLItem{Item: &pb.URLItem_Discovered{Discovered: &pb.DiscoveredURLItem{Info: &pb.URLInfo{Url: "http://a.test/"}}}}
+	item := &pb.URLItem{Item: &pb.URLItem_Discovered{
+		Discovered: &pb.DiscoveredURLItem{Info: &pb.URLInfo{Url: "http://a.test/"}},
+	}}
 	if err := stream.Send(item); err != nil {
 		t.Fatal(err)
 	}
@@ -52,6 +54,7 @@ func TestFrontier(t *testing.T) {
 // TestFrontierCertificate does not start with a certificate that cannot be used.
 func TestFrontierCertificate(t *testing.T) {
 	bad := write(t, "bad.pem", "text")
-	file := settings(t, fmt.Sprintf("frontier.listen = \"127.0.0.1:0\"\nfrontier.tls_cert = %q\nfrontier.tls_key = %q", bad, bad))
+	file := settings(t,
+		fmt.Sprintf("frontier.listen = \"127.0.0.1:0\"\nfrontier.tls_cert = %q\nfrontier.tls_key = %q", bad, bad))
 	command(t, "", "serve", file).want(t, 1, "", "frontier.tls_cert "+bad)
 }

@@ -22,7 +22,9 @@ import (
 // refused is not there.
 func TestFullRedis(t *testing.T) {
 	redis := redistest.Start(t)
-	d := startDaemon(t, settings(t, fmt.Sprintf("frontier.listen = \"127.0.0.1:0\"\n[docindex]\nkind = \"redis\"\naddrs = [%q]\n", redis.Addr())))
+	d := startDaemon(t,
+		settings(t, fmt.Sprintf(
+			"frontier.listen = \"127.0.0.1:0\"\n[docindex]\nkind = \"redis\"\naddrs = [%q]\n", redis.Addr())))
 	conn, err := grpc.NewClient(d.frontier, grpc.WithTransportCredentials(insecure.NewCredentials()))
 	if err != nil {
 		t.Fatal(err)
@@ -33,7 +35,10 @@ func TestFullRedis(t *testing.T) {
 		t.Helper()
 		stream, err := client.PutURLs(ctx)
 		if err == nil {
-			err = stream.Send(&pb.URLItem{Item: &pb.URLItem_Discovered{Discovered: &pb.DiscoveredURLItem{Info: &pb.URLInfo{Url: url}}}})
+			err = stream.Send(
+				&pb.URLItem{Item: &pb.URLItem_Discovered{
+					Discovered: &pb.DiscoveredURLItem{Info: &pb.URLInfo{Url: url}},
+				}})
 		}
 		if err != nil {
 			t.Fatal(err)

@@ -78,7 +78,8 @@ docindex.seeds = [%q]
 	return file
 }
 
-// startSiege starts a crawl, and returns when the first document is done. Nobody is at its doors yet.
+// startSiege starts a crawl, and returns when the first document is done. Nobody is at its doors
+// yet.
 func startSiege(t *testing.T, pace crawlPace) *siege {
 	t.Helper()
 	cert := certstest.New(t)
@@ -204,7 +205,8 @@ func (s *siege) judge(before, under pace) {
 	s.t.Logf("the clients cost the daemon %.3f of a core, and the reservation %.3f", cost,
 		under.service-before.service)
 	if under.perSec < before.perSec*(1-siegeLoss) && cost > most {
-		s.t.Errorf("the pace fell from %.0f to %.0f documents a second, and the clients cost the daemon %.3f of a core; want at most %.2f",
+		s.t.Errorf("the pace fell from %.0f to %.0f documents a second, and the clients cost the daemon "+
+			"%.3f of a core; want at most %.2f",
 			before.perSec, under.perSec, cost, most)
 	}
 }
@@ -225,7 +227,8 @@ func judgeFullPace(t *testing.T) {
 	s.judge(before, under)
 }
 
-// pace is how many documents are done in a second, and how much of a core each process takes meanwhile.
+// pace is how many documents are done in a second, and how much of a core each process takes
+// meanwhile.
 type pace struct{ perSec, daemon, service float64 }
 
 func (p pace) String() string {

@@ -13,10 +13,14 @@ func importCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "import FILE|-",
 		Short: "Put what export wrote into a running daemon",
-		Long: "Puts the URLs and settings of a file that export wrote, or a URL Frontier's own client, into the embedded doc\n" +
-			"index of a running daemon; - is standard input. What zstd or gzip has packed is unpacked. What the index knows\n" +
-			"stays as it is, so the same file may be imported again. Prints one JSON line with how many were new and known,\n" +
-			"renumbered (their DOC_IDs were taken), settings, and invalid. Lines that cannot be used are named on standard\n" +
+		Long: "Puts the URLs and settings of a file that export wrote, or a URL Frontier's own client, " +
+			"into the embedded doc\n" +
+			"index of a running daemon; - is standard input. What zstd or gzip has packed is unpacked. " +
+			"What the index knows\n" +
+			"stays as it is, so the same file may be imported again. Prints one JSON line with how many " +
+			"were new and known,\n" +
+			"renumbered (their DOC_IDs were taken), settings, and invalid. Lines that cannot be used " +
+			"are named on standard\n" +
 			"error, and the rest is taken; then the exit status is 1.",
 		Example: "  urlserver import all.ndjson.zst",
 		Args:    takes(cobra.ExactArgs(1)),

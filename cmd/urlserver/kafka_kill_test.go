@@ -193,7 +193,9 @@ func (k *killed) beforeExpired() {
 	k.daemon.log.until("crawl purged")
 	k.again(begun)
 	got := k.replies("testapp", `"action":"expired"`, 1)[0]
-	if want := fmt.Sprintf(`{"action":"expired","total_expired":%d,"spiderid":"link","appid":"testapp","crawlid":"c1",`, killedDocs+1); !strings.HasPrefix(got, want) {
+	if want := fmt.Sprintf(
+		`{"action":"expired","total_expired":%d,"spiderid":"link","appid":"testapp","crawlid":"c1",`,
+		killedDocs+1); !strings.HasPrefix(got, want) {
 		k.t.Errorf("notice is %s; want %s…", got, want)
 	}
 	k.nothingLeft()

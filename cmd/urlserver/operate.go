@@ -64,7 +64,8 @@ func blockCommand() *cobra.Command {
 	cmd := lineCommand(&cobra.Command{
 		Use:   "block HOST",
 		Short: "Send nothing to a host",
-		Long: "Sends nothing to HOST until it is unblocked, or until the time that --until or --for names. Its URLs wait.\n" +
+		Long: "Sends nothing to HOST until it is unblocked, or until the time that --until or --for " +
+			"names. Its URLs wait.\n" +
 			"With an embedded index the block is as durable as the index and binds URL Frontier clients too.",
 		Example: "  urlserver block example.org --for 24h\n  urlserver block example.org --until 2030-01-02T03:04:05Z",
 		Args:    takes(cobra.ExactArgs(1)),
@@ -112,7 +113,8 @@ func delayCommand() *cobra.Command {
 	return lineCommand(&cobra.Command{
 		Use:   "delay HOST DURATION",
 		Short: "Set the least time between two URLs of a host",
-		Long: "Sets the least time between two URLs of HOST that the embedded index gives out, to spiders and URL Frontier\n" +
+		Long: "Sets the least time between two URLs of HOST that the embedded index gives out, to " +
+			"spiders and URL Frontier\n" +
 			"clients together, in all crawls. DURATION is in whole seconds, as in 10s or 2m; 0s\n" +
 			"takes the delay away. Other limits hold beside it.",
 		Example: "  urlserver delay example.org 10s\n  urlserver delay example.org 0s",
@@ -142,7 +144,8 @@ func reloadCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "reload",
 		Short: "Read settings and certificates again",
-		Long: "Has the daemon read its settings file and certificates again, as SIGHUP does, and prints what changed.\n" +
+		Long: "Has the daemon read its settings file and certificates again, as SIGHUP does, and prints " +
+			"what changed.\n" +
 			"Exit status 1 if the file cannot be used, or a changed setting needs a restart.",
 		Example: "  urlserver reload",
 		Args:    takes(cobra.NoArgs),

@@ -34,20 +34,28 @@ func TestNoSecretsOfPeersShow(t *testing.T) {
 		{name: "reservation in Redis", path: "/api/hosts/127.0.0.1",
 			tells: "the reservation, which knows its group, does not answer",
 			settings: func(t *testing.T, asked chan<- bool) string {
-				return fmt.Sprintf(seeds(t)+"reservation.kind = \"redis\"\nreservation.addrs = [%q]\nreservation.token = %q\n", redisParrot(t, asked), parroted)
+				return fmt.Sprintf(seeds(t)+
+					"reservation.kind = \"redis\"\nreservation.addrs = [%q]\nreservation.token = %q\n",
+					redisParrot(t, asked), parroted)
 			}},
 		{name: "reservation over gRPC", path: "/api/hosts/127.0.0.1",
 			tells: "the reservation, which knows its group, does not answer",
 			settings: func(t *testing.T, asked chan<- bool) string {
-				return fmt.Sprintf(seeds(t)+"reservation.kind = \"grpc\"\nreservation.addrs = [%q]\nreservation.token = %q\n", grpcParrot(t, asked), parroted)
+				return fmt.Sprintf(seeds(t)+
+					"reservation.kind = \"grpc\"\nreservation.addrs = [%q]\nreservation.token = %q\n",
+					grpcParrot(t, asked), parroted)
 			}},
 		{name: "doc index in Redis", path: "/api/status", tells: `"last_error":"the doc index in Redis`,
 			settings: func(t *testing.T, asked chan<- bool) string {
-				return fmt.Sprintf("docindex.kind = \"redis\"\ndocindex.addrs = [%q]\ndocindex.token = %q\n", redisParrot(t, asked), parroted)
+				return fmt.Sprintf(
+					"docindex.kind = \"redis\"\ndocindex.addrs = [%q]\ndocindex.token = %q\n",
+					redisParrot(t, asked), parroted)
 			}},
 		{name: "Kafka", path: "/api/warnings", tells: `SASL`,
 			settings: func(t *testing.T, asked chan<- bool) string {
-				return fmt.Sprintf("monitor.brokers = [%q]\nmonitor.security_protocol = \"SASL_PLAINTEXT\"\nmonitor.sasl_username = \"us\"\nmonitor.sasl_password = %q\n", kafkaParrot(t, asked), parroted)
+				return fmt.Sprintf("monitor.brokers = [%q]\nmonitor.security_protocol = "+
+					"\"SASL_PLAINTEXT\"\nmonitor.sasl_username = \"us\"\nmonitor.sasl_password = %q\n",
+					kafkaParrot(t, asked), parroted)
 			}},
 	} {
 		t.Run(c.name, func(t *testing.T) {

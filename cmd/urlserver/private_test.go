@@ -40,7 +40,8 @@ func TestNothingSteersTheTerminal(t *testing.T) {
 	}
 }
 
-// TestExportFollowsNoLink: neither the file itself nor the one beside it that it is written to first.
+// TestExportFollowsNoLink: neither the file itself nor the one beside it that it is written to
+// first.
 func TestExportFollowsNoLink(t *testing.T) {
 	at := answers(t, `{"end":"0"}`+"\n").URL
 	victim := write(t, "victim", "as before")
@@ -70,7 +71,8 @@ func TestExportFollowsNoLink(t *testing.T) {
 	}
 }
 
-// TestIndexIsPrivate: nobody but its owner can read any of it, also where the folder was open before.
+// TestIndexIsPrivate: nobody but its owner can read any of it, also where the folder was open
+// before.
 func TestIndexIsPrivate(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "index")
 	if err := os.Mkdir(dir, 0o755); err != nil {

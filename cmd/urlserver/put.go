@@ -46,11 +46,16 @@ func putCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "put FILE…|-",
 		Short: "Put URLs into a running daemon",
-		Long: "Puts the URLs of files, or of standard input for -, into the embedded doc index of a running daemon, and prints\n" +
-			"one JSON line with how many were new, known and invalid. A file holds one URL a line; or NDJSON, if its name\n" +
-			"ends in .ndjson or .jsonl or it begins with a brace: {\"url\", \"doc_id\"?, \"priority\"?, \"crawl\"?, \"key\"?, \"metadata\"?}.\n" +
-			"Invalid lines are named on standard error and do no harm; the exit status is 0 if all lines could be sent.\n" +
-			"What is known already stays as it is, so the same file may be put again. What zstd or gzip has packed is unpacked.",
+		Long: "Puts the URLs of files, or of standard input for -, into the embedded doc index of a " +
+			"running daemon, and prints\n" +
+			"one JSON line with how many were new, known and invalid. A file holds one URL a line; or " +
+			"NDJSON, if its name\n" +
+			"ends in .ndjson or .jsonl or it begins with a brace: {\"url\", \"doc_id\"?, \"priority\"?, " +
+			"\"crawl\"?, \"key\"?, \"metadata\"?}.\n" +
+			"Invalid lines are named on standard error and do no harm; the exit status is 0 if all " +
+			"lines could be sent.\n" +
+			"What is known already stays as it is, so the same file may be put again. What zstd or gzip " +
+			"has packed is unpacked.",
 		Example: "  echo https://example.org/ | urlserver put -\n  urlserver put --at 10.0.0.5:8080 urls.txt.gz",
 		Args:    takes(cobra.MinimumNArgs(1)),
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -179,8 +184,8 @@ func (c *counter) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// mediaType recognizes NDJSON by the name's ending, or else by the first byte. hint warns of input that
-// looks like something else.
+// mediaType recognizes NDJSON by the name's ending, or else by the first byte. hint warns of input
+// that looks like something else.
 func mediaType(ext string, in *bufio.Reader) (media, hint string) {
 	start, _ := in.Peek(4096) // an error comes again later
 	start = bytes.TrimSpace(bytes.TrimPrefix(bytes.TrimSpace(start), []byte(byteOrderMark)))

@@ -18,8 +18,11 @@ func TestServeRedis(t *testing.T) {
 	for i := range docs {
 		seeds += fmt.Sprintf("http://127.9.0.%d/%d\n", 1+i%4, i)
 	}
-	file := settings(t, fmt.Sprintf("[docindex]\nkind = \"redis\"\naddrs = [%q]\nprefix = \"crawl:\"\nseeds = [%q]\nmax_retry = \"1s\"\n"+
-		"[reservation]\nkind = \"redis\"\naddrs = [%[1]q]\nlease = \"2s\"\npenalty = \"100ms\"\njanitor = \"200ms\"", redis.Addr(), write(t, "seeds", seeds)))
+	file := settings(t,
+		fmt.Sprintf("[docindex]\nkind = \"redis\"\naddrs = [%q]\nprefix = \"crawl:\"\nseeds = "+
+			"[%q]\nmax_retry = \"1s\"\n"+
+			"[reservation]\nkind = \"redis\"\naddrs = [%[1]q]\nlease = \"2s\"\npenalty = \"100ms\"\njanitor "+
+			"= \"200ms\"", redis.Addr(), write(t, "seeds", seeds)))
 	c := startChild(t, file)
 	first := dialSpider(t, c.spiders)
 	first.next()
@@ -48,7 +51,9 @@ func TestServeRedis(t *testing.T) {
 // sends nothing of it that the other stopped.
 func TestCrawlRedis(t *testing.T) {
 	redis := redistest.Start(t)
-	more := fmt.Sprintf("[docindex]\nkind = \"redis\"\naddrs = [%q]\nmax_retry = \"1s\"\n[reservation]\njanitor = \"100ms\"\n", redis.Addr())
+	more := fmt.Sprintf(
+		"[docindex]\nkind = \"redis\"\naddrs = [%q]\nmax_retry = \"1s\"\n[reservation]\njanitor = "+
+			"\"100ms\"\n", redis.Addr())
 	a, b := startDaemon(t, settings(t, more)), startDaemon(t, settings(t, more))
 	// ask asks until Redis answers, which on a busy machine may not be in time at once.
 	ask := func(d *daemon, what, in string) string {

@@ -136,7 +136,8 @@ func (s *server) watchCerts(ctx context.Context, helpers *sync.WaitGroup) {
 
 func (s *server) certsRead(key string, err error) {
 	if err != nil {
-		s.log.Error().Str("listener", key).Err(err).Msg("certificate files have changed and cannot be used; the former go on")
+		s.log.Error().Str("listener",
+			key).Err(err).Msg("certificate files have changed and cannot be used; the former go on")
 		return
 	}
 	s.log.Info().Str("listener", key).Msg("certificate files have changed, and were read again")

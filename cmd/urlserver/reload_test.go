@@ -31,7 +31,8 @@ func rewrite(t *testing.T, file, text string) {
 	}
 }
 
-// Every sort of setting that may change while the daemon runs does, and each other is refused by name.
+// Every sort of setting that may change while the daemon runs does, and each other is refused by
+// name.
 func TestReloadOverHTTP(t *testing.T) {
 	file := settings(t, "")
 	d := startDaemon(t, file)
@@ -54,10 +55,12 @@ log.level = "debug"
 	rewrite(t, file, text)
 	code, told := postReload(t, d)
 	applied := fmt.Sprint(told["applied"])
-	if want := "[Queue_Len Req_Host_Per_Sec spider.dial leftover.max vhosts.reject_over robots.max_crawl_delay log.level]"; code != http.StatusOK || applied != want {
+	if want := "[Queue_Len Req_Host_Per_Sec spider.dial leftover.max vhosts.reject_over " +
+		"robots.max_crawl_delay log.level]"; code != http.StatusOK || applied != want {
 		t.Errorf("%d, applied %s; want %s", code, applied, want)
 	}
-	if got, want := fmt.Sprint(told["refused"]), "[map[setting:Queue_Count why:holds only after a restart] map[setting:http.token why:holds only after a restart]]"; got != want {
+	if got, want := fmt.Sprint(told["refused"]), "[map[setting:Queue_Count why:holds only after a "+
+		"restart] map[setting:http.token why:holds only after a restart]]"; got != want {
 		t.Errorf("refused %s; want %s", got, want)
 	}
 	d.log.until("spider cannot be reached") // the new one is dialled
@@ -81,7 +84,8 @@ log.level = "debug"
 // Certificates that were replaced are shown after a reload; where they are broken, the former stay.
 func TestReloadOfCertificates(t *testing.T) {
 	first, second := certstest.New(t), certstest.New(t)
-	d := startDaemon(t, settings(t, fmt.Sprintf("spider.tls_cert = %q\nspider.tls_key = %q\nfrontier.listen = \"127.0.0.1:0\"\nfrontier.tls_cert = %q\nfrontier.tls_key = %q\n",
+	d := startDaemon(t, settings(t, fmt.Sprintf("spider.tls_cert = %q\nspider.tls_key = "+
+		"%q\nfrontier.listen = \"127.0.0.1:0\"\nfrontier.tls_cert = %q\nfrontier.tls_key = %q\n",
 		first.Cert, first.Key, first.Cert, first.Key)))
 	shown := func(addr string, by certstest.Certificate) error {
 		conf := by.Trusted()
@@ -139,7 +143,8 @@ func TestReloadUnderLoad(t *testing.T) {
 			"Req_Host_Per_Sec = 50\n" + stays +
 				"[[rules]]\nnetworks = [\"127.1.0.16/28\"]\ngroup = \"many\"\nper_sec = 500\n",
 			"Req_Host_Per_Sec = 50\n" + stays +
-				"[[rules]]\nnetworks = [\"127.1.0.8/29\"]\ngroup = \"many\"\nper_sec = 200\n[[rules]]\nhosts = [\"*\"]\nper_sec = 20\n",
+				"[[rules]]\nnetworks = [\"127.1.0.8/29\"]\ngroup = \"many\"\nper_sec = " +
+				"200\n[[rules]]\nhosts = [\"*\"]\nper_sec = 20\n",
 		}},
 	} {
 		t.Run(c.name, func(t *testing.T) {

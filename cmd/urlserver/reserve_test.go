@@ -136,7 +136,8 @@ func TestExplainNamesTheHolder(t *testing.T) {
 	if url := sp.next()[3]; url != "http://127.9.0.2/ours" {
 		t.Errorf("%s is sent", url)
 	}
-	want := fmt.Sprintf("its group 127.9.0.1 is not reserved: the reservation is asked again and again; far.example:7 has it until %s",
+	want := fmt.Sprintf(
+		"its group 127.9.0.1 is not reserved: the reservation is asked again and again; far.example:7 has it until %s",
 		lease.LeaseEnd.UTC().Format(time.RFC3339))
 	d.explains("127.9.0.1", want)
 	if _, text := d.ask("GET", "/api/hosts/127.9.0.1", ""); !strings.Contains(text, want) {
@@ -162,7 +163,8 @@ func (s *silent) Sweep(ctx context.Context) error {
 	return ctx.Err()
 }
 
-// TestSweepOfASilentReservation: the janitor gives a sweep up that is not answered, and tries again.
+// TestSweepOfASilentReservation: the janitor gives a sweep up that is not answered, and tries
+// again.
 func TestSweepOfASilentReservation(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		ctx, end := context.WithCancel(t.Context())

@@ -27,11 +27,13 @@ func robotsCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "robots --agent AGENT [--status N] FILE|- URL",
 		Short: "Tell what a robots.txt means for a URL",
-		Long: "Reads a robots.txt from FILE, or from standard input for -, and prints one JSON line: whether AGENT may fetch URL,\n" +
+		Long: "Reads a robots.txt from FILE, or from standard input for -, and prints one JSON line: " +
+			"whether AGENT may fetch URL,\n" +
 			`the rule that decided ("" if none matched), and the pause asked for between two requests, in seconds.` + "\n" +
 			"What is beyond the default robots.max_size is not read, as by the daemon.",
-		Example: "  curl -s https://example.org/robots.txt | urlserver robots --agent mybot - https://example.org/private",
-		Args:    takes(cobra.ExactArgs(2)),
+		Example: "  curl -s https://example.org/robots.txt | urlserver robots --agent mybot - " +
+			"https://example.org/private",
+		Args: takes(cobra.ExactArgs(2)),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if agent == "" {
 				return usagef("--agent is needed: the User-Agent, or its product token")

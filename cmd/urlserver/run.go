@@ -50,7 +50,8 @@ func rootCommand() *cobra.Command {
 	root := &cobra.Command{
 		Use:   "urlserver",
 		Short: "Decide which URL may be fetched now, politely",
-		Long: "The URL server asks a doc index for URLs, sorts them by the machine they live on, and hands them to spiders\n" +
+		Long: "The URL server asks a doc index for URLs, sorts them by the machine they live on, and " +
+			"hands them to spiders\n" +
 			"one by one, never faster than each machine should be asked.\n\n" +
 			"Results go to standard output, everything else to standard error.\n" +
 			"Exit status: 0 done, 1 failed, 2 wrong usage.",

@@ -77,7 +77,9 @@ func TestCheckTellsAll(t *testing.T) {
 
 // What serve refuses because it does not go together, check refuses as well, with the line.
 func TestCheckTellsWhatServeRefuses(t *testing.T) {
-	command(t, "", "check", settings(t, "frontier.listen = \"127.0.0.1:0\"\n[docindex]\nkind = \"http\"\nurl = \"http://127.0.0.1:1/\"")).want(t, 1, "", ":7: frontier.listen")
+	command(t, "", "check",
+		settings(t, "frontier.listen = \"127.0.0.1:0\"\n[docindex]\nkind = \"http\"\nurl = "+
+			"\"http://127.0.0.1:1/\"")).want(t, 1, "", ":7: frontier.listen")
 }
 
 func TestRobots(t *testing.T) {

@@ -19,7 +19,8 @@ import (
 // of them: not in its log at the finest level, nor in anything that HTTP or a command answers.
 func TestNoSecretsShow(t *testing.T) {
 	const spiders, operator, clients = "s3cret-of-spiders", "s3cret-of-the-operator", "s3cret-of-clients"
-	file := settings(t, fmt.Sprintf("spider.token = %q\nhttp.token = %q\nfrontier.token = %q\nfrontier.listen = \"127.0.0.1:0\"\nlog.level = \"trace\"\n",
+	file := settings(t, fmt.Sprintf("spider.token = %q\nhttp.token = %q\nfrontier.token = "+
+		"%q\nfrontier.listen = \"127.0.0.1:0\"\nlog.level = \"trace\"\n",
 		spiders, operator, clients)+`
 reservation.kind = "grpc"
 reservation.addrs = ["127.0.0.1:9"]
@@ -57,7 +58,9 @@ monitor.sasl_password = "s3cret-of-brokers"
 	rewrite(t, file, fmt.Sprintf(base, "")+fmt.Sprintf("http.token = %q\nspider.token = %q\nx = 1\n",
 		operator+"2", spiders+" 2"))
 	get("POST", "/api/reload", operator)
-	rewrite(t, file, fmt.Sprintf(base, "")+fmt.Sprintf("http.token = %q\nspider.token = %q\nlog.level = \"trace\"\n", operator+"2", spiders+"2"))
+	rewrite(t, file,
+		fmt.Sprintf(base, "")+fmt.Sprintf("http.token = %q\nspider.token = %q\nlog.level = \"trace\"\n",
+			operator+"2", spiders+"2"))
 	get("POST", "/api/reload", operator)
 	for _, token := range []string{operator, operator + "-and-more"} {
 		for _, args := range [][]string{{"status"}, {"status", "--json"}, {"explain", "127.0.0.1"}} {
@@ -108,7 +111,10 @@ func TestNoSecretsOfTheDocIndexShow(t *testing.T) {
 		}
 	}))
 	defer far.Close()
-	d := startDaemon(t, settings(t, fmt.Sprintf("docindex.kind = \"http\"\ndocindex.url = %q\ndocindex.token = %q\nlog.level = \"trace\"", far.URL, secret)))
+	d := startDaemon(t,
+		settings(t, fmt.Sprintf(
+			"docindex.kind = \"http\"\ndocindex.url = %q\ndocindex.token = %q\nlog.level = \"trace\"",
+			far.URL, secret)))
 	dialSpider(t, d.spiders)
 	<-asked
 	<-asked // so that the first answer has been dealt with

@@ -38,7 +38,8 @@ func serveCommand() *cobra.Command {
 	return &cobra.Command{
 		Use:   "serve FILE",
 		Short: "Run the daemon with a settings file",
-		Long: "Runs the daemon until SIGTERM or SIGINT: then it sends nothing more, waits up to 10 seconds for what is at\n" +
+		Long: "Runs the daemon until SIGTERM or SIGINT: then it sends nothing more, waits up to 10 " +
+			"seconds for what is at\n" +
 			"spiders, hands the outcomes to the doc index, and ends. A second signal ends it at once.\n" +
 			"On SIGHUP it reads FILE again and applies what a running daemon can change; the log names the rest.",
 		Example: "  urlserver serve my.toml",
@@ -225,7 +226,8 @@ func (s *server) openIndex(all configs.Config) (index docindex.Source, store doc
 	return store, store, nil
 }
 
-// openShared returns the index in Redis. What a daemon has of it is lost to it as its reservations are.
+// openShared returns the index in Redis. What a daemon has of it is lost to it as its reservations
+// are.
 func (s *server) openShared(cfg configs.DocIndex, lost configs.Reservation) (docindex.Store, error) {
 	secure, err := netguard.ClientFiles{Cert: cfg.TLSCert, Key: cfg.TLSKey, CA: cfg.TLSCA}.Client()
 	if err != nil {

@@ -46,7 +46,8 @@ func TestServe(t *testing.T) {
 
 // What was done is sent again.
 func TestServeRefetches(t *testing.T) {
-	d := startDaemon(t, settings(t, "[docindex]\nmax_retry = \"1s\"\nrefetch_after = { ok = \"1s\", error = \"8760h\" }"))
+	d := startDaemon(t,
+		settings(t, "[docindex]\nmax_retry = \"1s\"\nrefetch_after = { ok = \"1s\", error = \"8760h\" }"))
 	sp := dialSpider(t, d.spiders)
 	command(t, "http://127.0.0.1/a\n", "put", "--at", d.at, "-").want(t, 0,
 		`{"new":1,"known":0,"invalid":0}`, "")
@@ -147,7 +148,8 @@ func TestExplainOfALentHost(t *testing.T) {
 		if strings.Contains(string(text), host+"/") {
 			got := command(t, "", "explain", "--at", d.at, host)
 			got.want(t, 0, host+":", "")
-			got.want(t, 0, "1 of its documents are out, but not here: 1 with daemons that took them as candidates over HTTP", "")
+			got.want(t, 0, "1 of its documents are out, but not here: 1 with daemons that took them as "+
+				"candidates over HTTP", "")
 			got.want(t, 0, "documents      0 queued, 0 in flight\n", "")
 			return
 		}
@@ -199,17 +201,25 @@ func TestServeRefuses(t *testing.T) {
 	for _, c := range []struct{ name, more, errs string }{
 		{name: "unknown key", more: "x = 1", errs: "settings refused:\n"},
 		{name: "frontier of an index elsewhere",
-			more: "frontier.listen = \"127.0.0.1:0\"\n[docindex]\nkind = \"http\"\nurl = \"http://127.0.0.1:1/\"", errs: "needs an embedded index"},
-		{name: "frontier's certificate", more: "frontier.listen = \"127.0.0.1:0\"\nfrontier.tls_cert = \"/nonexistent\"\nfrontier.tls_key = \"x\"", errs: "frontier.tls_cert /nonexistent"},
+			more: "frontier.listen = \"127.0.0.1:0\"\n[docindex]\nkind = \"http\"\nurl = " +
+				"\"http://127.0.0.1:1/\"", errs: "needs an embedded index"},
+		{name: "frontier's certificate",
+			more: "frontier.listen = \"127.0.0.1:0\"\nfrontier.tls_cert = " +
+				"\"/nonexistent\"\nfrontier.tls_key = \"x\"", errs: "frontier.tls_cert /nonexistent"},
 		{name: "a disk that is none", more: "docindex.kind = \"disk\"\ndocindex.path = \"/dev/null/x\"",
 			errs: "/dev/null/x cannot be opened as an index"},
 		{name: "Kafka with an index elsewhere",
-			more: "monitor.brokers = [\"127.0.0.1:1\"]\n[docindex]\nkind = \"http\"\nurl = \"http://127.0.0.1:1/\"", errs: "monitor.brokers: "},
-		{name: "Kafka's certificate", more: "[monitor]\nbrokers = [\"127.0.0.1:1\"]\nsecurity_protocol = \"SSL\"\ntls_ca = \"/nonexistent\"", errs: "monitor.tls_ca"},
+			more: "monitor.brokers = [\"127.0.0.1:1\"]\n[docindex]\nkind = \"http\"\nurl = " +
+				"\"http://127.0.0.1:1/\"", errs: "monitor.brokers: "},
+		{name: "Kafka's certificate",
+			more: "[monitor]\nbrokers = [\"127.0.0.1:1\"]\nsecurity_protocol = \"SSL\"\ntls_ca = " +
+				"\"/nonexistent\"", errs: "monitor.tls_ca"},
 		{name: "seeds of an index elsewhere",
-			more: "docindex.kind = \"http\"\ndocindex.url = \"http://127.0.0.1:1/\"\ndocindex.seeds = [\"x\"]", errs: "docindex.seeds"},
+			more: "docindex.kind = \"http\"\ndocindex.url = \"http://127.0.0.1:1/\"\ndocindex.seeds = " +
+				"[\"x\"]", errs: "docindex.seeds"},
 		{name: "refetching from an index elsewhere",
-			more: "[docindex]\nkind = \"http\"\nurl = \"http://127.0.0.1:1/\"\nrefetch_after = { ok = \"1h\" }", errs: "docindex.refetch_after is of an embedded index"},
+			more: "[docindex]\nkind = \"http\"\nurl = \"http://127.0.0.1:1/\"\nrefetch_after = { ok = \"1h\" }",
+			errs: "docindex.refetch_after is of an embedded index"},
 		{name: "missing seeds", more: `docindex.seeds = ["/nonexistent"]`,
 			errs: "docindex.seeds: open /nonexistent"},
 	} {
@@ -244,7 +254,8 @@ func TestServeWithRemoteIndex(t *testing.T) {
 		}
 	}))
 	defer far.Close()
-	d := startDaemon(t, settings(t, fmt.Sprintf("[docindex]\nkind = \"http\"\nurl = %q\ntoken = \"far-token\"", far.URL+"/docindex")))
+	d := startDaemon(t,
+		settings(t, fmt.Sprintf("[docindex]\nkind = \"http\"\nurl = %q\ntoken = \"far-token\"", far.URL+"/docindex")))
 	sp := dialSpider(t, d.spiders)
 	sp.done(sp.next()[0])
 	if got := <-told; got != "Bearer far-token" {

@@ -144,7 +144,8 @@ func (s *status) print(out io.Writer) error {
 			l.state(), l.Held, l.Granted, l.Denied, l.Lost, l.Failures)
 	}
 	if k := s.Kafka; k != nil {
-		fmt.Fprintf(w, "Kafka\t%s; %d requests waiting, %d done, %d replies sent, %d refused by an application's topic, %d failures\n",
+		fmt.Fprintf(w, "Kafka\t%s; %d requests waiting, %d done, %d replies sent, %d refused by an "+
+			"application's topic, %d failures\n",
 			k.state(), k.Lag, k.Requests, k.Replies, k.GivenUp, k.Failures)
 	}
 	fmt.Fprintf(w, "spiders\t%d\n", len(s.Spiders))

@@ -44,7 +44,8 @@ func TestStatusShowsWhatIsShared(t *testing.T) {
 			for _, want := range []string{
 				"\nreservation  " + c.reservation +
 					"; 21 groups held, 22 got, 23 refused, 24 lost, 25 asked for without an answer\n",
-				"\nKafka        " + c.word + "; 31 requests waiting, 32 done, 33 replies sent, 34 refused by an application's topic, 35 failures\n",
+				"\nKafka        " + c.word + "; 31 requests waiting, 32 done, 33 replies sent, 34 " +
+					"refused by an application's topic, 35 failures\n",
 			} {
 				shown.want(t, 0, want, "")
 			}
@@ -77,7 +78,8 @@ func TestExplainShowsWhatCameBack(t *testing.T) {
 		{fetched: `{"2xx":0,"last_status":null,"last_error":"","last_error_at":null,"mean_fetch_s":null}`,
 			want: "came back      nothing yet\n"},
 		{fetched: `{"2xx":3,"4xx":1,"dns":0,"last_status":404,"last_error":"status 404","last_error_at":"2026-01-01T00:00:00Z","mean_fetch_s":0.25}`,
-			want: "came back      3 2xx, 1 4xx; a fetch took 0.25 s; last failure: status 404 at 2026-01-01T00:00:00Z\n"},
+			want: "came back      3 2xx, 1 4xx; a fetch took 0.25 s; last failure: status 404 at " +
+				"2026-01-01T00:00:00Z\n"},
 	} {
 		mux := http.NewServeMux()
 		mux.HandleFunc("GET /api/hosts/a.test", func(w http.ResponseWriter, _ *http.Request) {

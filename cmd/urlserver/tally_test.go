@@ -57,8 +57,9 @@ func TestCrawlsAreCounted(t *testing.T) {
 			if kind == "redis" {
 				index = fmt.Sprintf("kind = \"redis\"\naddrs = [%q]\nprefix = \"crawl:\"", redis.Addr())
 			}
-			file := settings(t, fmt.Sprintf("[docindex]\n%s\nmax_retry = \"1s\"\n[reservation]\nkind = \"redis\"\naddrs = [%q]\n"+
-				"lease = \"2s\"\npenalty = \"100ms\"\njanitor = \"200ms\"", index, redis.Addr()))
+			file := settings(t,
+				fmt.Sprintf("[docindex]\n%s\nmax_retry = \"1s\"\n[reservation]\nkind = \"redis\"\naddrs = [%q]\n"+
+					"lease = \"2s\"\npenalty = \"100ms\"\njanitor = \"200ms\"", index, redis.Addr()))
 			c := startCommand(t, "urlserver", "serve", file)
 			at := "http://" + c.log.until("listening for HTTP")["address"].(string)
 			first := dialSpider(t, c.log.until("listening for spiders")["address"].(string))
@@ -72,7 +73,8 @@ func TestCrawlsAreCounted(t *testing.T) {
 				first.done(first.next()[0])
 			}
 			tallied(t, redis, nil)
-			putOf(t, at, "{\"url\":\"http://127.9.0.1/x\",\"crawl\":\"c\"}\n{\"url\":\"http://127.9.0.2/y\",\"crawl\":\"c\"}\n{\"url\":\"http://127.9.0.2/z\"}\n")
+			putOf(t, at, "{\"url\":\"http://127.9.0.1/x\",\"crawl\":\"c\"}\n"+
+				"{\"url\":\"http://127.9.0.2/y\",\"crawl\":\"c\"}\n{\"url\":\"http://127.9.0.2/z\"}\n")
 			tallied(t, redis, map[string]string{"c": "2", "DEFAULT": "1"})
 			c.signal(syscall.SIGKILL)
 			c.wait()

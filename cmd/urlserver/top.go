@@ -22,8 +22,10 @@ func topCommand() *cobra.Command {
 		Short: "Watch a running daemon",
 		Long: "Shows how a running daemon is doing, each second. On a terminal it takes keys:\n" +
 			"  up, down, Enter  choose a row; why nothing is sent to its host now\n" +
-			"  d g n a s        sort by documents held, gap, next send, documents at spiders, slot; the same again: the other way round\n" +
-			"  /                search for a host or group: what is in the list, and why nothing is sent to the host now\n" +
+			"  d g n a s        sort by documents held, gap, next send, documents at spiders, slot; the " +
+			"same again: the other way round\n" +
+			"  /                search for a host or group: what is in the list, and why nothing is " +
+			"sent to the host now\n" +
 			"  space            hold the view, or go on\n" +
 			"  P                pause the daemon's sending, or resume it; asks first\n" +
 			"  ?                show the keys\n" +

@@ -273,14 +273,16 @@ func TestScreenOf80Columns(t *testing.T) {
 			Active: 1, Gap: 3600},
 	}}}
 	v.status.Slots.Used = 7
-	n, err := parseNews("status", []byte(`{"slots":{"used":7},"statuses":{"2xx":12345678,"3xx":1234567,"4xx":123456,"5xx":12345,"none":1234,"dns":9},`+
-		`"index":{"scheduled":123456789,"in_transit":65536,"completed":12345678}}`))
+	n, err := parseNews("status",
+		[]byte(`{"slots":{"used":7},"statuses":{"2xx":12345678,"3xx":1234567,"4xx":123456,"5xx":12345,"none":1234,"dns":9},`+
+			`"index":{"scheduled":123456789,"in_transit":65536,"completed":12345678}}`))
 	if err != nil {
 		t.Fatal(err)
 	}
 	v.status = n.status
 	screen := strip(v.draw(80, 24, time.Now()))
-	for _, want := range []string{"   4095 192.0.2.100      1     63     64  1h0m0s     now  www.example.org", "1 of 7 slots in use",
+	for _, want := range []string{"   4095 192.0.2.100      1     63     64  1h0m0s     now  " +
+		"www.example.org", "1 of 7 slots in use",
 		"status 12345678 2xx, 1234567 3xx, 123456 4xx, 12345 5xx, 1234 none\r\n",
 		"index  123456789 scheduled, 65536 in transit, 12345678 completed\r\n", "GAP", "NEXT", "HOSTS",
 		"?: all keys"} {

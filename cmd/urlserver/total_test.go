@@ -85,7 +85,8 @@ func TestNothingCountsAfterTheEnd(t *testing.T) {
 			if late.lost {
 				lease = "2s" // an answer that takes a quarter of it is lost
 			}
-			d := startDaemon(t, settings(t, fmt.Sprintf("[reservation]\nkind = \"grpc\"\nlease = %q\naddrs = [%q]\n", lease, l.Addr())))
+			d := startDaemon(t,
+				settings(t, fmt.Sprintf("[reservation]\nkind = \"grpc\"\nlease = %q\naddrs = [%q]\n", lease, l.Addr())))
 			dialSpider(t, d.spiders)
 			putOf(t, d.at, "{\"url\":\"http://127.9.0.1/\"}\n")
 			<-store.done

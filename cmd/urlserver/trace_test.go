@@ -70,7 +70,8 @@ func TestTraces(t *testing.T) {
 		if at != root.EndTimeUnixNano {
 			t.Errorf("the last span ends at %d, the document at %d", at, root.EndTimeUnixNano)
 		}
-		// Whether a host waits for its address depends on what the daemon knew when the document came.
+		// Whether a host waits for its address depends on what the daemon knew when the document
+		// came.
 		if got := strings.Replace(named(spans), "dns ", "", 1); got != "document index slot spider delivery" {
 			t.Errorf("spans are %s", named(spans))
 		}

@@ -74,7 +74,8 @@ func startSeen(t *testing.T, hosts, each int, changing string, told ...func(*con
 	index := seenIndex{Store: store}
 	server := httptest.NewUnstartedServer(nil)
 	c.text = strings.Replace(fmt.Sprintf(base, ""), "Req_Host_Per_Sec = 1000\n", "", 1) +
-		fmt.Sprintf("Timeout_Spider_Status = 3600\ndocindex.kind = \"http\"\ndocindex.url = \"http://%s/docindex\"\n", server.Listener.Addr())
+		fmt.Sprintf("Timeout_Spider_Status = 3600\ndocindex.kind = \"http\"\ndocindex.url = "+
+			"\"http://%s/docindex\"\n", server.Listener.Addr())
 	c.file = write(t, "urlserver.toml", c.text+changing)
 	cfg := c.settings(t)
 	for _, change := range told {

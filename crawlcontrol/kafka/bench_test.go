@@ -23,8 +23,8 @@ func (idle) Cancel(context.Context, *docindex.Outcomes) (int, error) { return 0,
 func (idle) Forget(*docindex.Outcomes)                               {}
 func (idle) AtSpiders(context.Context, *docindex.Outcomes) error     { return nil }
 
-// BenchmarkCrawls has 100,000 crawl requests read from a broker, put into a store, and committed. The processor time is that
-// of this process: with kfake the broker's, too.
+// BenchmarkCrawls has 100,000 crawl requests read from a broker, put into a store, and committed.
+// The processor time is that of this process: with kfake the broker's, too.
 func BenchmarkCrawls(b *testing.B) {
 	for name, broker := range map[string]func(testing.TB) *broker{
 		"kfake": func(b testing.TB) *broker { return fakeBroker(b) }, "kafka": realBroker,
@@ -53,7 +53,9 @@ func benchCrawls(b *testing.B, k *broker, open func() docindex.Store) {
 		makeTopic(b, k, 4, cfg.Inbound[0])
 		producer := client(b, k)
 		for i := range n {
-			text := fmt.Sprintf(`{"url":"http://h%d.test/%d","appid":"testapp","crawlid":"c%d","priority":%d}`, i%1000, i, i%50, 1+i%100)
+			text := fmt.Sprintf(
+				`{"url":"http://h%d.test/%d","appid":"testapp","crawlid":"c%d","priority":%d}`, i%1000, i,
+				i%50, 1+i%100)
 			producer.Produce(b.Context(), &kgo.Record{Topic: cfg.Inbound[0], Value: []byte(text)}, nil)
 		}
 		if err := producer.Flush(b.Context()); err != nil {

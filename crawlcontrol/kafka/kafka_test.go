@@ -25,8 +25,8 @@ func uuids(all []string) map[string]int {
 	return n
 }
 
-// A group that is new reads from the earliest offset; replies go to both topics, which are made; bad requests are answered
-// and passed.
+// A group that is new reads from the earliest offset; replies go to both topics, which are made;
+// bad requests are answered and passed.
 func TestRequestsAndReplies(t *testing.T) {
 	onBrokers(t, func(t *testing.T, b *broker) {
 		cfg := settings(t, b)
@@ -250,7 +250,8 @@ func TestTwoInAGroup(t *testing.T) {
 	})
 }
 
-// A topic that an application has deleted is made anew for the next reply, also for one that is under way.
+// A topic that an application has deleted is made anew for the next reply, also for one that is
+// under way.
 func TestTopicIsDeleted(t *testing.T) {
 	onBrokers(t, func(t *testing.T, b *broker) {
 		cfg := settings(t, b)

@@ -35,7 +35,8 @@ func refuseAll(req *kmsg.ProduceRequest, code int16) *kmsg.ProduceResponse {
 	return resp
 }
 
-// A reply is acknowledged on the application's topic before it goes to the firehose, and there before the offset is committed.
+// A reply is acknowledged on the application's topic before it goes to the firehose, and there
+// before the offset is committed.
 func TestOrderOfReplies(t *testing.T) {
 	t.Parallel()
 	b := fakeBroker(t)
@@ -100,7 +101,8 @@ func TestNoCommitWithoutReply(t *testing.T) {
 	}
 }
 
-// What is too long for a broker goes as an error, and whatever was sent along with it goes as it is.
+// What is too long for a broker goes as an error, and whatever was sent along with it goes as it
+// is.
 func TestBrokerTakesLess(t *testing.T) {
 	t.Parallel()
 	const most = 3000 // bytes of a batch, compressed

@@ -74,8 +74,8 @@ func fakeBroker(t testing.TB, opts ...kfake.Opt) *broker {
 	return b
 }
 
-// freePort is below where systems take the ports of outgoing connections from, so that none takes that of a broker which
-// is down for a while; nor is it where other tests have their servers.
+// freePort is below where systems take the ports of outgoing connections from, so that none takes
+// that of a broker which is down for a while; nor is it where other tests have their servers.
 func freePort(t testing.TB) int {
 	t.Helper()
 	for range 1000 {
@@ -132,7 +132,8 @@ func realBroker(t testing.TB) *broker {
 	return started.b
 }
 
-// startBroker tries anew where a machine is so busy that the broker does not answer in the script's time.
+// startBroker tries anew where a machine is so busy that the broker does not answer in the script's
+// time.
 func startBroker(dir, port string) (err error) {
 	for range 3 {
 		if err = kafkaScript("start", dir, port); err == nil {

@@ -26,7 +26,8 @@ import (
 	"urlserver/docindex"
 )
 
-// certificate makes one for 127.0.0.1 that signs itself, for servers and clients, and the files of it.
+// certificate makes one for 127.0.0.1 that signs itself, for servers and clients, and the files of
+// it.
 func certificate(t *testing.T) (pair tls.Certificate, certFile, keyFile string) {
 	t.Helper()
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
@@ -90,7 +91,8 @@ func TestSecurity(t *testing.T) {
 			}
 			b := fakeBroker(t, opts...)
 			all := settings(t, b)
-			all.SecurityProtocol, all.SASLMechanism, all.SASLUsername, all.SASLPassword = cfg.SecurityProtocol, cfg.SASLMechanism, cfg.SASLUsername, cfg.SASLPassword
+			all.SecurityProtocol, all.SASLMechanism, all.SASLUsername,
+				all.SASLPassword = cfg.SecurityProtocol, cfg.SASLMechanism, cfg.SASLUsername, cfg.SASLPassword
 			all.TLSCA, all.TLSCert, all.TLSKey = cfg.TLSCA, cfg.TLSCert, cfg.TLSKey
 			s := start(t, all, doer(newCrawls()))
 			if !s.Notify(t.Context(), crawlcontrol.CompletedNotice(docindex.CrawlID{App: "testapp"}, 1, time.Now())) {

@@ -45,7 +45,8 @@ type message struct {
 }
 
 func tooLong(r crawlcontrol.Reply) crawlcontrol.Reply {
-	return r.AsError(fmt.Errorf("the reply has %d bytes, more than a Kafka record may have; lower monitor.max_domains", len(r.Body)))
+	return r.AsError(
+		fmt.Errorf("the reply has %d bytes, more than a Kafka record may have; lower monitor.max_domains", len(r.Body)))
 }
 
 // maxRecord is the longest reply that fits into a produce batch of maxReply with its header.

@@ -11,8 +11,8 @@ import (
 	"urlserver/docindex/disk"
 )
 
-// BenchmarkPut puts new URLs in batches of the size that URL Frontier streams have. Each batch is on
-// disk before it is acknowledged.
+// BenchmarkPut puts new URLs in batches of the size that URL Frontier streams have. Each batch is
+// on disk before it is acknowledged.
 func BenchmarkPut(b *testing.B) {
 	rnd := rand.New(rand.NewPCG(1, 2))
 	zipf := rand.NewZipf(rnd, 1.2, 1, 9999)
@@ -32,7 +32,8 @@ func benchPut(b *testing.B, next func() int) {
 	for n := 0; b.Loop(); n++ {
 		host := next()
 		url = fmt.Appendf(url[:0], "http://www.host-%d.example/some/path/of/a/page/that/is/%d", host, n)
-		if err := p.AddExact(docindex.Put{URL: url, Due: docindex.Now}, url[7:][:len(fmt.Sprint("www.host-", host, ".example"))]); err != nil {
+		if err := p.AddExact(docindex.Put{URL: url, Due: docindex.Now},
+			url[7:][:len(fmt.Sprint("www.host-", host, ".example"))]); err != nil {
 			b.Fatal(err)
 		}
 		if p.Len() == 512 {
@@ -75,7 +76,8 @@ func BenchmarkServeAndEnd(b *testing.B) {
 		err := s.Serve(b.Context(), r, func(h *docindex.Served) error {
 			for i := range h.Len() {
 				got := h.At(i)
-				if err := p.AddExact(docindex.Put{URL: got.URL, Key: got.Key, Update: true, Due: docindex.Never}, got.Key); err != nil {
+				if err := p.AddExact(docindex.Put{URL: got.URL, Key: got.Key, Update: true,
+					Due: docindex.Never}, got.Key); err != nil {
 					return err
 				}
 			}
@@ -93,8 +95,8 @@ func BenchmarkServeAndEnd(b *testing.B) {
 	}
 }
 
-// BenchmarkOpen opens a store of a million URLs on 100,000 hosts and serves one of them: of no crawl, and of 1000 crawls
-// with 100 domains each.
+// BenchmarkOpen opens a store of a million URLs on 100,000 hosts and serves one of them: of no
+// crawl, and of 1000 crawls with 100 domains each.
 func BenchmarkOpen(b *testing.B) {
 	for name, metadata := range map[string]string{"without crawls": "", "1000 crawls": `{"appid":["app"]}`} {
 		b.Run(name, func(b *testing.B) {
@@ -103,7 +105,8 @@ func BenchmarkOpen(b *testing.B) {
 			var p docindex.Puts
 			for i := range 1_000_000 {
 				url := fmt.Appendf(nil, "http://www.d%d.example/some/path/%d", i%100_000, i)
-				put := docindex.Put{URL: url, Crawl: fmt.Appendf(nil, "c%d", i%1000), Metadata: []byte(metadata), Priority: int32(i % 7)}
+				put := docindex.Put{URL: url, Crawl: fmt.Appendf(nil, "c%d", i%1000),
+					Metadata: []byte(metadata), Priority: int32(i % 7)}
 				if err := p.AddExact(put, docindex.HostOf(url)); err != nil {
 					b.Fatal(err)
 				}
@@ -141,8 +144,8 @@ func cpu(b *testing.B) time.Duration {
 	return time.Duration(u.Utime.Nano() + u.Stime.Nano())
 }
 
-// BenchmarkOutcomes gives 100,000 documents to the slots, and measures how long it takes to complete
-// them, a thousand at a time.
+// BenchmarkOutcomes gives 100,000 documents to the slots, and measures how long it takes to
+// complete them, a thousand at a time.
 func BenchmarkOutcomes(b *testing.B) {
 	const docs = 100_000
 	s := open(b, b.TempDir(), disk.None)

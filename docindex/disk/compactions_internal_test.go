@@ -40,7 +40,8 @@ func TestOpenBeforeCompactions(t *testing.T) {
 	db, c := openIt()
 	defer db.Close()
 	if m := db.Metrics(); m.Compact.Count != 0 || m.Compact.NumInProgress != 0 || m.Levels[0].Sublevels < 8 {
-		t.Fatalf("opened: %d compactions done, %d in progress, %d tables on top of each other; want none, and some to compact",
+		t.Fatalf("opened: %d compactions done, %d in progress, %d tables on top of each other; want "+
+			"none, and some to compact",
 			m.Compact.Count, m.Compact.NumInProgress, m.Levels[0].Sublevels)
 	}
 	c.begin()

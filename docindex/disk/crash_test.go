@@ -29,9 +29,10 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// TestCrash repeatedly kills a process that works on a store. After each kill it opens the store. Each
-// URL must be in the state that the acknowledged operations left it in, or in the state after the
-// operation that was under way. The test continues until an operation of each kind was acknowledged.
+// TestCrash repeatedly kills a process that works on a store. After each kill it opens the store.
+// Each URL must be in the state that the acknowledged operations left it in, or in the state after
+// the operation that was under way. The test continues until an operation of each kind was
+// acknowledged.
 func TestCrash(t *testing.T) {
 	rounds, seed := 4, uint64(1)
 	if text := os.Getenv(crashesVar); text != "" {
@@ -78,8 +79,8 @@ type operation struct {
 	args []int64
 }
 
-// witness records what was acknowledged to each client. Each client has a crawl of its own, and does
-// one operation at a time.
+// witness records what was acknowledged to each client. Each client has a crawl of its own, and
+// does one operation at a time.
 type witness struct {
 	fates        []map[int64]fate
 	pending      []*operation
@@ -218,7 +219,8 @@ func (w *witness) check(t *testing.T, s *disk.Store) {
 			got := find(t, s, client, n)
 			switch {
 			case got.is(before), got.is(after[n]):
-			case d != nil && d.verb == 's' && before.kind == 's' && got.is(fate{kind: 's', due: before.due, lease: true}):
+			case d != nil && d.verb == 's' && before.kind == 's' &&
+				got.is(fate{kind: 's', due: before.due, lease: true}):
 			default:
 				t.Errorf("client %d, URL %d is %+v; want %+v, or %+v", client, n, got, before, after[n])
 			}
@@ -243,13 +245,14 @@ func (w *witness) check(t *testing.T, s *disk.Store) {
 	}
 }
 
-// checkStopped checks crawls that were stopped and purged: all their documents are completed, and the
-// store takes no new ones.
+// checkStopped checks crawls that were stopped and purged: all their documents are completed, and
+// the store takes no new ones.
 func (w *witness) checkStopped(t *testing.T, s *disk.Store) {
 	t.Helper()
 	for _, stopped := range w.stopped {
 		id := stopped.id
-		if n := indextest.Count(t, s, &docindex.Scope{Crawl: []byte(id.Crawl)}); n.Scheduled+n.InTransit > 0 || n.Completed != uint64(stopped.count) {
+		if n := indextest.Count(t, s, &docindex.Scope{Crawl: []byte(id.Crawl)}); n.Scheduled+
+			n.InTransit > 0 || n.Completed != uint64(stopped.count) {
 			t.Errorf("stopped crawl %v has %+v; want %d completed", id, n, stopped.count)
 		}
 		listed := int64(0)
@@ -262,7 +265,8 @@ func (w *witness) checkStopped(t *testing.T, s *disk.Store) {
 			t.Errorf("stopped crawl %v lists %d documents, %v; want %d", id, listed, err, stopped.count)
 		}
 		var p docindex.Puts
-		if err := p.Add(docindex.Put{URL: []byte("http://late.test/"), Crawl: []byte(id.Crawl), Metadata: crashApp}); err != nil {
+		if err := p.Add(docindex.Put{URL: []byte("http://late.test/"), Crawl: []byte(id.Crawl),
+			Metadata: crashApp}); err != nil {
 			t.Fatal(err)
 		}
 		if res, err := s.Put(t.Context(), &p); err != nil || res.Dropped != 1 {
@@ -297,7 +301,8 @@ func find(t *testing.T, s *disk.Store, client int, n int64) (f fate) {
 // checkSomething checks that the test has seen enough operations to mean anything.
 func (w *witness) checkSomething(t *testing.T) {
 	t.Logf("acknowledged: %d puts, %d news, %d completions, %d servings, %d deletions; %d slow queues served",
-		w.acknowledged['p'], w.acknowledged['k'], w.acknowledged['c'], w.acknowledged['s'], w.acknowledged['d'], len(w.slow))
+		w.acknowledged['p'], w.acknowledged['k'], w.acknowledged['c'], w.acknowledged['s'],
+		w.acknowledged['d'], len(w.slow))
 	if kinds := w.missing(); kinds != "" {
 		t.Errorf("nothing of kinds %s was acknowledged", kinds)
 	}

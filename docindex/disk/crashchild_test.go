@@ -43,7 +43,8 @@ func runCrashChild(path string) {
 	var all sync.WaitGroup
 	for c := range crashClients {
 		all.Go(func() {
-			client := crashClient{s: s, no: c, rnd: rand.New(rand.NewPCG(uint64(round), uint64(c))), first: int64(round) * 1_000_000}
+			client := crashClient{s: s, no: c, rnd: rand.New(rand.NewPCG(uint64(round), uint64(c))),
+				first: int64(round) * 1_000_000}
 			client.next = client.first
 			if err := client.work(); err != nil {
 				fmt.Fprintln(os.Stderr, "child:", err)
@@ -112,7 +113,8 @@ func (c *crashClient) store(known bool, due int64, ns ...int64) error {
 	var p docindex.Puts
 	for _, n := range ns {
 		url, host := crashURL(c.no, n)
-		put := docindex.Put{URL: url, Crawl: crawlOf(c.no), Update: known, Due: due, Priority: int32(n % 300), Metadata: crashApp}
+		put := docindex.Put{URL: url, Crawl: crawlOf(c.no), Update: known, Due: due,
+			Priority: int32(n % 300), Metadata: crashApp}
 		if err := p.AddExact(put, host); err != nil {
 			return err
 		}
@@ -175,7 +177,8 @@ func (c *crashClient) stop() error {
 	var p docindex.Puts
 	count := 20 + c.rnd.IntN(100)
 	for i := range count {
-		put := docindex.Put{URL: fmt.Appendf(nil, "http://h%d.test/%d", i%3, i), Crawl: []byte(id.Crawl), Metadata: crashApp}
+		put := docindex.Put{URL: fmt.Appendf(nil, "http://h%d.test/%d", i%3, i), Crawl: []byte(id.Crawl),
+			Metadata: crashApp}
 		if err := p.AddExact(put, docindex.HostOf(put.URL)); err != nil {
 			return err
 		}
@@ -196,7 +199,8 @@ func (c *crashClient) stop() error {
 
 // serve gets URLs with a lease of an hour.
 func (c *crashClient) serve() error {
-	r := docindex.Request{Scope: docindex.Scope{Crawl: crawlOf(c.no)}, PerQueue: 50, MaxQueues: 1 + uint32(c.rnd.IntN(6)), Lease: time.Hour}
+	r := docindex.Request{Scope: docindex.Scope{Crawl: crawlOf(c.no)}, PerQueue: 50,
+		MaxQueues: 1 + uint32(c.rnd.IntN(6)), Lease: time.Hour}
 	c.say("I", "s", 1)
 	got := []int64{1}
 	err := c.s.Serve(context.Background(), r, func(h *docindex.Served) error {

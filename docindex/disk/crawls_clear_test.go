@@ -19,7 +19,8 @@ func wantRows(t *testing.T, s *disk.Store, bodies, docs, over int) {
 	t.Helper()
 	b, d, o, err := s.Rows()
 	if err != nil || b != bodies || d != docs || o != over {
-		t.Errorf("there are rows of %d bodies, %d documents, %d partitions that are over, %v; want %d, %d and %d", b, d, o, err, bodies, docs, over)
+		t.Errorf("there are rows of %d bodies, %d documents, %d partitions that are over, %v; want %d, "+
+			"%d and %d", b, d, o, err, bodies, docs, over)
 	}
 	if err := s.Check(); err != nil {
 		t.Error(err)
@@ -56,7 +57,8 @@ func TestPurgedBodiesLeave(t *testing.T) {
 	})
 }
 
-// A store that was closed before it had deleted all purged bodies deletes the rest once it is opened.
+// A store that was closed before it had deleted all purged bodies deletes the rest once it is
+// opened.
 func TestPurgedBodiesLeaveOpenedAgain(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		path := t.TempDir()
@@ -120,8 +122,8 @@ func TestBodiesInTransitStay(t *testing.T) {
 	})
 }
 
-// No client sees a difference between two steps of clearing, whatever happens between the steps, and
-// also if the store is opened again between them.
+// No client sees a difference between two steps of clearing, whatever happens between the steps,
+// and also if the store is opened again between them.
 func TestClearingIsUnseen(t *testing.T) {
 	for seed := range uint64(10) {
 		synctest.Test(t, func(t *testing.T) {
@@ -183,7 +185,8 @@ func look(t *testing.T, s *disk.Store) map[string]string {
 	t.Helper()
 	all := map[string]string{"counts": fmt.Sprintf("%+v", indextest.Count(t, s, nil))}
 	if err := s.List(t.Context(), docindex.Scope{Crawl: []byte("c")}, func(d *docindex.Document) bool {
-		all[string(d.DocID)] = fmt.Sprintf("%s %v %v %d %d %s %s", d.URL, d.State, d.Created, d.Due, d.Priority, d.Key, d.Metadata)
+		all[string(d.DocID)] = fmt.Sprintf("%s %v %v %d %d %s %s", d.URL, d.State, d.Created, d.Due,
+			d.Priority, d.Key, d.Metadata)
 		return true
 	}); err != nil {
 		t.Fatal(err)
@@ -229,7 +232,8 @@ func TestClearManyQueues(t *testing.T) {
 	})
 }
 
-// Clearing finds documents that are purged while it scans their queue, before or behind its position.
+// Clearing finds documents that are purged while it scans their queue, before or behind its
+// position.
 func TestClearPurgedMeanwhile(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := open(t, t.TempDir(), disk.None)

@@ -50,8 +50,8 @@ func purgeWritesLittle(t *testing.T) {
 	}
 }
 
-// Purged documents appear as completed in all requests. They can be deleted, and another application
-// can put them again.
+// Purged documents appear as completed in all requests. They can be deleted, and another
+// application can put them again.
 func TestPurgedDocuments(t *testing.T) {
 	path := t.TempDir()
 	s := open(t, path, disk.Batch)
@@ -65,14 +65,16 @@ func TestPurgedDocuments(t *testing.T) {
 		s = again(t, s, path)
 		n := 0
 		if err := s.List(t.Context(), docindex.Scope{Crawl: []byte("c")}, func(d *docindex.Document) bool {
-			if n++; d.State != docindex.Completed || len(d.URL) < len("http://a.test/0") || d.Due != docindex.Never || string(d.Metadata) != `{"appid":["app"],"spiderid":["link"]}` {
+			if n++; d.State != docindex.Completed || len(d.URL) < len("http://a.test/0") ||
+				d.Due != docindex.Never || string(d.Metadata) != `{"appid":["app"],"spiderid":["link"]}` {
 				t.Errorf("listed is %+v; want it completed, with its URL and owner", d)
 			}
 			return true
 		}); err != nil || n != 4 {
 			t.Errorf("%d documents are listed, %v; want 4", n, err)
 		}
-		if d, err := s.Document(t.Context(), []byte("mine")); err != nil || string(d.URL) != "http://a.test/named" || d.State != docindex.Completed {
+		if d, err := s.Document(t.Context(), []byte("mine")); err != nil ||
+			string(d.URL) != "http://a.test/named" || d.State != docindex.Completed {
 			t.Errorf("the document is %+v, %v", d, err)
 		}
 	}
@@ -83,7 +85,8 @@ func TestPurgedDocuments(t *testing.T) {
 		t.Error(err)
 	}
 	want(t, "served", serve(t, s, docindex.Request{}), "http://a.test/1")
-	if n, err := s.Purge(t.Context(), docindex.Scope{Crawl: []byte("c"), Key: []byte("a.test")}, time.Now().Add(time.Hour)); n != 5 || err != nil {
+	if n, err := s.Purge(t.Context(), docindex.Scope{Crawl: []byte("c"), Key: []byte("a.test")},
+		time.Now().Add(time.Hour)); n != 5 || err != nil {
 		t.Errorf("%d are forgotten, %v; want 4, and that of the other application", n, err)
 	}
 	again(t, s, path)
@@ -102,7 +105,8 @@ func TestBehindPurged(t *testing.T) {
 	take := func(when string) {
 		t.Helper()
 		var b docindex.Batch
-		if err := s.Candidates(t.Context(), 10, nil, &b); err != nil || b.Len() != 1 || string(b.At(0).URL) != "http://a.test/other" {
+		if err := s.Candidates(t.Context(), 10, nil, &b); err != nil || b.Len() != 1 ||
+			string(b.At(0).URL) != "http://a.test/other" {
 			t.Fatalf("%s: %d candidates, %v; want the other's", when, b.Len(), err)
 		}
 	}
@@ -145,7 +149,8 @@ func TestComesBackAfterPurge(t *testing.T) {
 		}
 		wantCounts := func(completed, inTransit uint64) {
 			t.Helper()
-			if n := indextest.Count(t, s, nil); n.Completed != completed || n.InTransit != inTransit || n.Scheduled != 0 {
+			if n := indextest.Count(t, s, nil); n.Completed != completed || n.InTransit != inTransit ||
+				n.Scheduled != 0 {
 				t.Errorf("there are %+v; want %d completed, %d in transit", n, completed, inTransit)
 			}
 		}
@@ -172,7 +177,8 @@ func TestLeasedOverPurge(t *testing.T) {
 		stop(t, s, "c")
 		purge(t, s, "c", 2)
 		var o docindex.Outcomes
-		d, err := s.Find(t.Context(), docindex.Scope{Crawl: []byte("c"), Key: []byte("a.test")}, []byte("http://a.test/0"))
+		d, err := s.Find(t.Context(), docindex.Scope{Crawl: []byte("c"), Key: []byte("a.test")},
+			[]byte("http://a.test/0"))
 		if err != nil || d.State != docindex.InTransit {
 			t.Fatalf("the document is %v, %v; want it in transit", d.State, err)
 		}

@@ -25,8 +25,8 @@ func TestCrawls(t *testing.T) {
 	})
 }
 
-// reopening is a store that is now and then closed and opened again, and that clears purged documents
-// one step at a time.
+// reopening is a store that is now and then closed and opened again, and that clears purged
+// documents one step at a time.
 type reopening struct {
 	*disk.Store
 	t       *testing.T
@@ -35,7 +35,8 @@ type reopening struct {
 }
 
 // ReportPending also closes, opens or clears the store: the test calls it after each operation.
-func (r *reopening) ReportPending(ctx context.Context, id docindex.CrawlID, domains int, away *docindex.Outcomes) (docindex.PendingReport, error) {
+func (r *reopening) ReportPending(ctx context.Context, id docindex.CrawlID, domains int,
+	away *docindex.Outcomes) (docindex.PendingReport, error) {
 	if r.reports++; r.reports%50 == 0 {
 		r.Store = again(r.t, r.Store, r.path)
 	}
@@ -52,7 +53,8 @@ func TestCrawlsOpenedAgain(t *testing.T) {
 
 func of(crawl, url string, expires int64) docindex.Put {
 	return docindex.Put{
-		URL: []byte(url), Crawl: []byte(crawl), Metadata: fmt.Appendf(nil, `{"appid":["app"],"expires":["%d"]}`, expires),
+		URL: []byte(url), Crawl: []byte(crawl), Metadata: fmt.Appendf(nil,
+			`{"appid":["app"],"expires":["%d"]}`, expires),
 	}
 }
 
@@ -78,7 +80,10 @@ func wantFinished(t *testing.T, s *disk.Store, want ...docindex.FinishedCrawl) {
 
 func purge(t *testing.T, s *disk.Store, crawl string, want int) {
 	t.Helper()
-	if n, err := s.PurgeCrawl(t.Context(), id(crawl), func(*docindex.Outcomes) (int, error) { return 0, nil }); n != want || err != nil {
+	if n, err := s.PurgeCrawl(t.Context(), id(crawl), func(*docindex.Outcomes) (int, error) {
+		return 0,
+			nil
+	}); n != want || err != nil {
 		t.Errorf("%d of crawl %s purged, %v; want %d", n, crawl, err, want)
 	}
 }
@@ -97,7 +102,8 @@ func TestCrawlsEndOnceOpenedAgain(t *testing.T) {
 		path := t.TempDir()
 		s := open(t, path, disk.Batch)
 		soon := time.Now().Unix() + 10
-		putURLs(t, s, of("soon", "http://a.test/1", soon), of("soon", "http://b.test/1", soon), of("stopped", "http://a.test/1", 0), of("stopped", "http://b.test/1", 0))
+		putURLs(t, s, of("soon", "http://a.test/1", soon), of("soon", "http://b.test/1", soon),
+			of("stopped", "http://a.test/1", 0), of("stopped", "http://b.test/1", 0))
 		s = again(t, s, path)
 		wantOverdue(t, s)
 		time.Sleep(10 * time.Second)
@@ -161,8 +167,8 @@ func TestCrawlsFinishOpenedAgain(t *testing.T) {
 	})
 }
 
-// A document that a URL Frontier client had when its crawl was stopped ends when its lease ends. The
-// next purge counts it.
+// A document that a URL Frontier client had when its crawl was stopped ends when its lease ends.
+// The next purge counts it.
 func TestStrays(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := open(t, t.TempDir(), disk.None)
@@ -198,7 +204,8 @@ func TestManyPriorities(t *testing.T) {
 	}
 	for range 2 {
 		v, err := s.ReportPending(t.Context(), id("c"), 10, nil)
-		if err != nil || v.Crawls[0].Pending != (docindex.Pending{Total: 1000, Low: -500 * 1_000_003, High: 499 * 1_000_003}) {
+		if err != nil || v.Crawls[0].Pending != (docindex.Pending{Total: 1000, Low: -500 * 1_000_003,
+			High: 499 * 1_000_003}) {
 			t.Errorf("survey is %+v, %v", v, err)
 		}
 		s = again(t, s, path)

@@ -50,7 +50,9 @@ type Config struct {
 // that form, it is refused, unless it is the document's own.
 type Store struct {
 	embedded.Contract
-	base embedded.Base // its lock guards all from failed on; reads of the disk go on under it, waiting for a sync does not
+	// its lock guards all from failed on; reads of the disk go on under it, waiting for a sync does
+	// not
+	base embedded.Base
 
 	cfg     Config
 	db      *pebble.DB

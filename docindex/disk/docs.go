@@ -76,7 +76,8 @@ func (s *Store) readsLocked(tables bool) (*pebble.Iterator, error) {
 	}
 	var err error
 	*it, err = s.db.NewIter(&pebble.IterOptions{
-		LowerBound: []byte{docRow}, UpperBound: []byte{docRow + 1}, UseL6Filters: true, OnlyReadGuaranteedDurable: tables,
+		LowerBound: []byte{docRow}, UpperBound: []byte{docRow + 1}, UseL6Filters: true,
+		OnlyReadGuaranteedDurable: tables,
 	})
 	return *it, err
 }
@@ -254,10 +255,12 @@ func (s *Store) ownerLocked(docID []byte) (n name, ok bool, err error) {
 // documentLocked returns the document as clients see it.
 func (s *Store) documentLocked(n *name, d *doc) (docindex.Document, error) {
 	queue := s.byNo[n.queue]
-	out := docindex.Document{State: docindex.Completed, Created: time.Unix(int64(d.created), 0).UTC(), Put: docindex.Put{
-		DocID: bytes.Clone(d.id), Crawl: []byte(s.base.Sched.Crawl(queue)), Key: bytes.Clone(s.base.Sched.Key(queue)),
-		URL: d.url, Due: docindex.Never,
-	}}
+	out := docindex.Document{State: docindex.Completed, Created: time.Unix(int64(d.created), 0).UTC(),
+		Put: docindex.Put{
+			DocID: bytes.Clone(d.id), Crawl: []byte(s.base.Sched.Crawl(queue)),
+			Key: bytes.Clone(s.base.Sched.Key(queue)),
+			URL: d.url, Due: docindex.Never,
+		}}
 	if len(d.id) == 0 {
 		out.DocID = s.namer.docID(nil, n)
 	}

@@ -56,7 +56,8 @@ func (s *Store) checkCrawlsLocked() error {
 		got := &tally{open: map[int32]uint64{}, ended: c.ended, purged: c.purgedDocs}
 		c.open.Each(func(p int32, n uint64) { got.open[p] = n })
 		if want := all[uint32(no)]; want == nil || !reflect.DeepEqual(got, want) {
-			return fmt.Errorf("partition %d (%v, %s): counted is %+v; there is %+v", no, c.domain.Crawl.ID, c.domain.Name, got, want)
+			return fmt.Errorf("partition %d (%v, %s): counted is %+v; there is %+v", no, c.domain.Crawl.ID,
+				c.domain.Name, got, want)
 		}
 		delete(all, uint32(no))
 		ended[c.domain.Crawl] += c.ended
@@ -67,14 +68,16 @@ func (s *Store) checkCrawlsLocked() error {
 	}
 	for b, n := range ended {
 		if b.Count[crawlstats.Completed] != n || b.Purged != purged[b] {
-			return fmt.Errorf("crawl %v: counted are %d completed and %d purged; its partitions have %d and %d", b.ID, b.Count[crawlstats.Completed], b.Purged, n, purged[b])
+			return fmt.Errorf(
+				"crawl %v: counted are %d completed and %d purged; its partitions have %d and %d", b.ID,
+				b.Count[crawlstats.Completed], b.Purged, n, purged[b])
 		}
 	}
 	return nil
 }
 
-// EachPortion purges a stopped crawl. It calls do with each portion, and do has to call the portion.
-// A portion holds the lock all the time.
+// EachPortion purges a stopped crawl. It calls do with each portion, and do has to call the
+// portion. A portion holds the lock all the time.
 func (s *Store) EachPortion(id docindex.CrawlID, do func(portion func() error) error) error {
 	b := s.crawls.stats.Find(id)
 	for next := uint32(1); next != 0; {

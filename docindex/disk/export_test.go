@@ -56,8 +56,10 @@ func (s *Store) Check() error {
 	}
 	for no, id := range s.byNo {
 		k := s.base.Sched.Persist(id)
-		if k.Scheduled != scheduled[no] || k.Completed != completed[no]+over[no] || plans[no] != scheduled[no]+over[no] {
-			return fmt.Errorf("queue %d (%s): counted are %d scheduled and %d completed; there are %d and %d in %d places, and %d",
+		if k.Scheduled != scheduled[no] || k.Completed != completed[no]+over[no] ||
+			plans[no] != scheduled[no]+over[no] {
+			return fmt.Errorf(
+				"queue %d (%s): counted are %d scheduled and %d completed; there are %d and %d in %d places, and %d",
 				no, s.base.Sched.Key(id), k.Scheduled, k.Completed, scheduled[no], over[no], plans[no], completed[no])
 		}
 	}
@@ -70,8 +72,8 @@ func (s *Store) Check() error {
 	return nil
 }
 
-// Hurry sets low limits, so that what usually takes many URLs happens after a few: flushes, rewriting
-// the journal, clearing.
+// Hurry sets low limits, so that what usually takes many URLs happens after a few: flushes,
+// rewriting the journal, clearing.
 func (s *Store) Hurry() {
 	s.base.Mu.Lock()
 	defer s.base.Mu.Unlock()

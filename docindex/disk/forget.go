@@ -105,7 +105,8 @@ func (s *Store) dropQueues(ids []uint32, scope docindex.Scope, o *docindex.Outco
 		}
 		q := &s.queues[id]
 		if q.hasIDs {
-			it, err := s.db.NewIter(&pebble.IterOptions{LowerBound: numberKey(docRow, q.no), UpperBound: numberEnd(docRow, q.no)})
+			it, err := s.db.NewIter(&pebble.IterOptions{LowerBound: numberKey(docRow, q.no),
+				UpperBound: numberEnd(docRow, q.no)})
 			if err != nil {
 				return nil, 0, 0, were, s.abortLocked(err)
 			}
@@ -199,8 +200,8 @@ func (s *Store) orphanLocked(id uint32, now int64) {
 	}
 }
 
-// dropIDs deletes the rows of the DOC_IDs that clients gave to documents of a deleted queue. A crash
-// may leave some of these rows behind. findIDLocked ignores them.
+// dropIDs deletes the rows of the DOC_IDs that clients gave to documents of a deleted queue. A
+// crash may leave some of these rows behind. findIDLocked ignores them.
 func (s *Store) dropIDs(queueNo uint32, it *pebble.Iterator) error {
 	more := it.First()
 	for more {
@@ -252,7 +253,10 @@ func (s *Store) dropSomeIDs(queueNo uint32, ids [][]byte) error {
 
 // Purge is [docindex.Frontier.Purge].
 func (s *Store) Purge(ctx context.Context, scope docindex.Scope, before time.Time) (purged int, err error) {
-	return s.base.EachQueue(ctx, scope, func(id uint32) (int, error) { return s.purgeQueue(ctx, id, scope, before.Unix()) })
+	return s.base.EachQueue(ctx, scope, func(id uint32) (int, error) {
+		return s.purgeQueue(ctx, id, scope,
+			before.Unix())
+	})
 }
 
 func (s *Store) purgeQueue(

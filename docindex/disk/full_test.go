@@ -35,7 +35,8 @@ func smallDisk(t *testing.T, size int) string {
 		t.Skip("not root: no small disk can be mounted, so a full one is not tried")
 	}
 	path := t.TempDir()
-	if out, err := exec.Command("mount", "-t", "tmpfs", "-o", fmt.Sprintf("size=%dm", size), "tmpfs", path).CombinedOutput(); err != nil {
+	if out, err := exec.Command("mount", "-t", "tmpfs", "-o", fmt.Sprintf("size=%dm", size), "tmpfs",
+		path).CombinedOutput(); err != nil {
 		t.Skipf("no small disk can be mounted, so a full one is not tried: %v: %s", err, out)
 	}
 	t.Cleanup(func() {
@@ -69,7 +70,8 @@ func TestFullDisk(t *testing.T) {
 	if got := ackOf(t, client); got != pb.AckMessage_FAIL {
 		t.Errorf("a put is acknowledged with %v; want FAIL", got)
 	}
-	if err := getOne(t, client); status.Code(err) != codes.ResourceExhausted || !strings.Contains(err.Error(), "make room") {
+	if err := getOne(t, client); status.Code(err) != codes.ResourceExhausted ||
+		!strings.Contains(err.Error(), "make room") {
 		t.Errorf("GetURLs: %v; want ResourceExhausted, and what to do", err)
 	}
 	if n := indextest.Count(t, s, nil); n.Scheduled != uint64(stored) || n.InTransit != 0 {
@@ -117,7 +119,8 @@ func putLong(t *testing.T, s *disk.Store, from, n int) error {
 	for i := range n {
 		fill := fmt.Appendf(noise[:0], "http://h%d.test/%d/", i%10, from+i)
 		random(noise[len(fill):], uint64(from+i))
-		if err := p.AddExact(docindex.Put{URL: noise, Due: docindex.Now}, fmt.Appendf(nil, "h%d.test", i%10)); err != nil {
+		if err := p.AddExact(docindex.Put{URL: noise, Due: docindex.Now},
+			fmt.Appendf(nil, "h%d.test", i%10)); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -188,7 +191,9 @@ func ackOf(t *testing.T, client pb.URLFrontierClient) pb.AckMessage_Status {
 	if err != nil {
 		t.Fatal(err)
 	}
-	item := &pb.URLItem{Item: &pb.URLItem_Discovered{Discovered: &pb.DiscoveredURLItem{Info: &pb.URLInfo{Url: "http://grpc.test/"}}}}
+	item := &pb.URLItem{Item: &pb.URLItem_Discovered{
+		Discovered: &pb.DiscoveredURLItem{Info: &pb.URLInfo{Url: "http://grpc.test/"}},
+	}}
 	if err := errors.Join(stream.Send(item), stream.CloseSend()); err != nil {
 		t.Fatal(err)
 	}

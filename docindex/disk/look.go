@@ -63,7 +63,8 @@ func (s *Store) toDocumentLocked(n *name, d *doc) (docindex.Document, error) {
 // List is [docindex.Frontier.List]. Within a queue it goes by a hash, which stays the same.
 func (s *Store) List(ctx context.Context, scope docindex.Scope, visit func(*docindex.Document) bool) error {
 	return s.base.List(ctx, scope, func(queue uint32) (goOn bool, err error) {
-		return embedded.ListQueue(ctx, func(from []byte, docs []docindex.Document) ([]docindex.Document, []byte, bool, error) {
+		return embedded.ListQueue(ctx, func(from []byte, docs []docindex.Document) ([]docindex.Document,
+			[]byte, bool, error) {
 			docs, next, err := s.documents(queue, scope, from, docs)
 			return docs, next, next == nil, err
 		}, visit)

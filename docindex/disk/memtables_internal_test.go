@@ -36,7 +36,8 @@ func TestFilter(t *testing.T) {
 	}
 }
 
-// TestRecent checks the filter for rows in memtables, rows that are being flushed, and rows in tables.
+// TestRecent checks the filter for rows in memtables, rows that are being flushed, and rows in
+// tables.
 func TestRecent(t *testing.T) {
 	s, err := Open(Config{Path: t.TempDir(), Sync: None, Log: zerolog.New(zerolog.NewTestWriter(t))})
 	if err != nil {
@@ -77,7 +78,8 @@ func TestRecent(t *testing.T) {
 	want("after a flush", map[string]bool{"old": false, "first": false, "second": true, "none": false})
 	put("old", docindex.Same)
 	put("second", docindex.Same)
-	if n, err := s.Purge(t.Context(), docindex.Scope{Key: []byte("a.test")}, time.Now().AddDate(1, 0, 0)); n != 3 || err != nil {
+	if n, err := s.Purge(t.Context(), docindex.Scope{Key: []byte("a.test")},
+		time.Now().AddDate(1, 0, 0)); n != 3 || err != nil {
 		t.Fatalf("Purge = %d, %v; want 3", n, err)
 	}
 	want("after a purge", map[string]bool{"old": true, "first": true})

@@ -10,8 +10,8 @@ import (
 	"github.com/cockroachdb/pebble/v2/vfs"
 )
 
-// version is the version of the rows' layout. The program reads rows of oldVersion and later as they
-// are. It refuses a store of any other version.
+// version is the version of the rows' layout. The program reads rows of oldVersion and later as
+// they are. It refuses a store of any other version.
 const (
 	version    = 4
 	oldVersion = 1 // without crawls; 2: without purged partitions; 3: documents' names do not contain owners
@@ -22,8 +22,9 @@ const (
 func Open(cfg Config) (*Store, error) {
 	s := &Store{
 		cfg: cfg, closing: make(chan struct{}),
-		journal: journal{most: maxJournal}, crawls: newCrawls(), byNo: map[uint32]uint32{}, leaseBatches: map[uint64]int{},
-		memtables: newMemtableFilter(), clearing: newClearing(),
+		journal: journal{most: maxJournal}, crawls: newCrawls(), byNo: map[uint32]uint32{},
+		leaseBatches: map[uint64]int{},
+		memtables:    newMemtableFilter(), clearing: newClearing(),
 	}
 	s.base.Init((*body)(s), s.crawls.stats)
 	s.Contract = s.base.Contract()
@@ -61,7 +62,8 @@ func makePrivate(path string) error {
 		return err
 	}
 	if err := os.Chmod(path, info.Mode().Perm()&0o700); err != nil {
-		return fmt.Errorf("%s is open to others than its owner, and that cannot be changed: %w; run as its owner, or choose another folder", path, err)
+		return fmt.Errorf("%s is open to others than its owner, and that cannot be changed: %w; run as "+
+			"its owner, or choose another folder", path, err)
 	}
 	return nil
 }
@@ -105,7 +107,9 @@ func (s *Store) load() error {
 		kind byte
 		do   func(key, value []byte) error
 	}{
-		{queueRow, l.queue}, {journalRow, l.journal}, {presetRow, l.preset}, {pauseRow, l.pause}, {crawlRow, l.crawl}, {partitionRow, l.partition}, {purgedRow, l.purgedPartition}, {leaseBatchRow, l.leaseBatch},
+		{queueRow, l.queue}, {journalRow, l.journal}, {presetRow, l.preset}, {pauseRow, l.pause},
+		{crawlRow, l.crawl}, {partitionRow, l.partition}, {purgedRow, l.purgedPartition},
+		{leaseBatchRow, l.leaseBatch},
 		{hostOverrideRow, l.hostOverride}, // after the leases, which would count as new requests to a host with a delay
 	} {
 		if step.kind == presetRow {
@@ -141,7 +145,8 @@ func (s *Store) each(kind byte, do func(key, value []byte) error) error {
 	return it.Error()
 }
 
-// loadVersion reads the version row, which each store has. It writes the row if the database is new.
+// loadVersion reads the version row, which each store has. It writes the row if the database is
+// new.
 func (s *Store) loadVersion() error {
 	value, err := s.get(metaKey(metaVersion))
 	if err != nil {
@@ -153,7 +158,8 @@ func (s *Store) loadVersion() error {
 	r := reader{b: value}
 	v := r.uint()
 	if v < oldVersion || v > version || r.bad {
-		return fmt.Errorf("it is of version %d, and this program reads version %d: run the program that wrote it, or choose another folder", v, version)
+		return fmt.Errorf("it is of version %d, and this program reads version %d: run the program that "+
+			"wrote it, or choose another folder", v, version)
 	}
 	copy(s.namer.key[:], r.bytes(uint64(len(s.namer.key))))
 	copy(s.namer.mark[:], r.bytes(uint64(len(s.namer.mark))))
@@ -188,9 +194,9 @@ func (s *Store) writeVersion() error {
 	return s.db.Set(metaKey(metaVersion), value, pebble.Sync)
 }
 
-// loadMeta reads the rows that belong to the whole store. If the slots were in use shortly before the
-// restart, served is now: all queues count as served at the slots then. Otherwise served is 0, and
-// each queue's own row counts.
+// loadMeta reads the rows that belong to the whole store. If the slots were in use shortly before
+// the restart, served is now: all queues count as served at the slots then. Otherwise served is 0,
+// and each queue's own row counts.
 func (s *Store) loadMeta(now int64) (served int64, err error) {
 	for _, word := range []string{metaSlots, metaDelay, metaPassive} {
 		value, err := s.get(metaKey(word))

@@ -171,7 +171,8 @@ func (l *loading) purgedPartition(key, _ []byte) error {
 		return errRow
 	}
 	no := binary.BigEndian.Uint32(key[1:])
-	if int(no) >= len(l.s.crawls.partitions) || l.s.crawls.partitions[no] == nil || !l.s.crawls.partitions[no].domain.Crawl.Stopped {
+	if int(no) >= len(l.s.crawls.partitions) || l.s.crawls.partitions[no] == nil ||
+		!l.s.crawls.partitions[no].domain.Crawl.Stopped {
 		return errRow
 	}
 	l.s.crawls.partitions[no].purged = true

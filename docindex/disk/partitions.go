@@ -57,8 +57,10 @@ const rangeBits = 7 // priorities that share a row differ in so many bits at mos
 
 func newCrawls() crawls {
 	return crawls{
-		stats: crawlstats.New(), partitions: make([]*partition, 1), of: map[partitionKey]uint32{}, withReturned: map[uint32]struct{}{},
-		dirtyCrawls: map[uint32]struct{}{}, dirtyPartitions: map[uint32]struct{}{}, dirtyPriorities: map[priorityKey]struct{}{},
+		stats: crawlstats.New(), partitions: make([]*partition, 1), of: map[partitionKey]uint32{},
+		withReturned: map[uint32]struct{}{},
+		dirtyCrawls:  map[uint32]struct{}{}, dirtyPartitions: map[uint32]struct{}{},
+		dirtyPriorities: map[priorityKey]struct{}{},
 	}
 }
 

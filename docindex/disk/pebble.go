@@ -77,10 +77,14 @@ func openDB(path string, o *pebble.Options) (*pebble.DB, error) {
 	case err == nil:
 		return db, nil
 	case errors.Is(err, syscall.EAGAIN), errors.Is(err, syscall.EACCES), strings.Contains(err.Error(), "lock held by"):
-		return nil, fmt.Errorf("%s is in use by another process, or may not be written: %w; stop that one, or choose another folder", path, err)
+		return nil, fmt.Errorf(
+			"%s is in use by another process, or may not be written: %w; stop that one, or choose "+
+				"another folder", path, err)
 	case pebble.IsCorruptionError(err):
-		return nil, fmt.Errorf("%s is damaged: %w; put back a copy of it, or move it away to begin with an empty index", path, err)
+		return nil, fmt.Errorf(
+			"%s is damaged: %w; put back a copy of it, or move it away to begin with an empty index", path, err)
 	}
-	return nil, fmt.Errorf("%s cannot be opened as an index: %w; choose another folder, put back a copy, or move it away to begin with an empty index",
+	return nil, fmt.Errorf("%s cannot be opened as an index: %w; choose another folder, put back a "+
+		"copy, or move it away to begin with an empty index",
 		path, err)
 }

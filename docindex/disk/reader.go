@@ -80,7 +80,8 @@ func (q *queueRecord) append(dst []byte) []byte {
 	for _, v := range []uint64{q.asOf, uint64(q.Scheduled), uint64(q.Completed), uint64(q.Limit)} {
 		dst = binary.AppendUvarint(dst, v)
 	}
-	for _, v := range []int64{q.Served[queuesched.SlotConsumer], q.Served[queuesched.FrontierConsumer], q.Delay, q.Blocked} {
+	for _, v := range []int64{q.Served[queuesched.SlotConsumer], q.Served[queuesched.FrontierConsumer],
+		q.Delay, q.Blocked} {
 		dst = binary.AppendVarint(dst, v)
 	}
 	return dst
@@ -94,7 +95,8 @@ func readQueue(b []byte) (q queueRecord, err error) {
 	q.crawl, q.key = r.text(), r.text()
 	q.asOf = r.uint()
 	q.Scheduled, q.Completed, q.Limit = uint32(r.uint()), uint32(r.uint()), uint32(r.uint())
-	q.Served[queuesched.SlotConsumer], q.Served[queuesched.FrontierConsumer], q.Delay, q.Blocked = r.int(), r.int(), r.int(), r.int()
+	q.Served[queuesched.SlotConsumer], q.Served[queuesched.FrontierConsumer], q.Delay, q.Blocked = r.int(),
+		r.int(), r.int(), r.int()
 	if r.bad || len(q.key) == 0 {
 		return q, errRow
 	}

@@ -78,16 +78,19 @@ func want(t *testing.T, what string, got []string, want ...string) {
 
 func set(t *testing.T, s *disk.Store, which docindex.SettingKind, key string, value uint64) {
 	t.Helper()
-	if err := s.Set(t.Context(), docindex.Setting{Kind: which, Scope: docindex.Scope{Key: []byte(key)}, Value: value}); err != nil {
+	if err := s.Set(t.Context(), docindex.Setting{Kind: which, Scope: docindex.Scope{Key: []byte(key)},
+		Value: value}); err != nil {
 		t.Fatal(err)
 	}
 }
 
 func TestReopen(t *testing.T) {
 	for name, test := range map[string]func(t *testing.T, path string){
-		"leases": reopenLeases, "servings": reopenServed, "settings": reopenSettings, "settings of queues to come": reopenPresets,
-		"settings of hosts": reopenHostOverrides,
-		"slots":             reopenSlots, "pauses": reopenPauses, "documents": reopenDocuments, "deletions": reopenDeleted,
+		"leases": reopenLeases, "servings": reopenServed, "settings": reopenSettings,
+		"settings of queues to come": reopenPresets,
+		"settings of hosts":          reopenHostOverrides,
+		"slots":                      reopenSlots, "pauses": reopenPauses, "documents": reopenDocuments,
+		"deletions": reopenDeleted,
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) { test(t, t.TempDir()) })
@@ -105,7 +108,8 @@ func reopenLeases(t *testing.T, path string) {
 	leased := time.Now()
 	putURLs(t, s, docindex.Put{URL: []byte("http://b.test/1"), Update: true, Due: docindex.Never})
 	s = again(t, s, path)
-	if n := indextest.Count(t, s, nil); n != (docindex.Counts{Scheduled: 2, InTransit: 2, Completed: 1, Queues: 3, Active: 2}) {
+	if n := indextest.Count(t, s, nil); n != (docindex.Counts{Scheduled: 2, InTransit: 2, Completed: 1,
+		Queues: 3, Active: 2}) {
 		t.Errorf("counts are %+v", n)
 	}
 	want(t, "opened again", serve(t, s, one))
@@ -113,11 +117,13 @@ func reopenLeases(t *testing.T, path string) {
 	time.Sleep(time.Until(leased.Add(time.Minute - time.Millisecond)))
 	want(t, "before the leases end", serve(t, s, one))
 	s = again(t, s, path)
-	want(t, "when they end", serve(t, s, docindex.Request{PerQueue: 9, Lease: time.Minute}), "http://a.test/1", "http://a.test/3", "http://c.test/1")
+	want(t, "when they end", serve(t, s, docindex.Request{PerQueue: 9, Lease: time.Minute}),
+		"http://a.test/1", "http://a.test/3", "http://c.test/1")
 	time.Sleep(time.Minute - time.Millisecond)
 	s = again(t, s, path)
 	time.Sleep(time.Minute)
-	want(t, "all", serve(t, s, docindex.Request{}), "http://a.test/1", "http://a.test/2", "http://a.test/3", "http://c.test/1")
+	want(t, "all", serve(t, s, docindex.Request{}), "http://a.test/1", "http://a.test/2", "http://a.test/3",
+		"http://c.test/1")
 }
 
 func reopenServed(t *testing.T, path string) {
@@ -138,7 +144,8 @@ func reopenServed(t *testing.T, path string) {
 func reopenHostOverrides(t *testing.T, path string) {
 	setHost := func(s *disk.Store, which docindex.SettingKind, host string, value int64) {
 		t.Helper()
-		err := s.Set(t.Context(), docindex.Setting{Kind: which, Scope: docindex.Scope{Key: []byte(host)}, Host: true, Value: uint64(value)})
+		err := s.Set(t.Context(), docindex.Setting{Kind: which, Scope: docindex.Scope{Key: []byte(host)},
+			Host: true, Value: uint64(value)})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -154,7 +161,8 @@ func reopenHostOverrides(t *testing.T, path string) {
 	want(t, "first", serve(t, s, docindex.Request{PerQueue: 1}), "http://slow.test/1")
 	s = again(t, s, path)
 	putURLs(t, s, urls("http://blocked.test/1", "http://free.test/1", "http://fast.test/1")...)
-	putURLs(t, s, docindex.Put{URL: []byte("http://slow.test/3"), Crawl: []byte("c")}, docindex.Put{URL: []byte("http://blocked.test/2"), Crawl: []byte("c")})
+	putURLs(t, s, docindex.Put{URL: []byte("http://slow.test/3"), Crawl: []byte("c")},
+		docindex.Put{URL: []byte("http://blocked.test/2"), Crawl: []byte("c")})
 	want(t, "opened again", serve(t, s, docindex.Request{}), "http://fast.test/1", "http://free.test/1")
 	time.Sleep(50*time.Second - time.Millisecond)
 	s = again(t, s, path)
@@ -164,12 +172,14 @@ func reopenHostOverrides(t *testing.T, path string) {
 		t.Errorf("after the delay %q; want one of the slow host", all)
 	}
 	l, err := s.HostStatus(t.Context(), []byte("slow.test"))
-	if err != nil || !l.AtFrontier.NotBefore.Equal(time.Now().Add(50*time.Second)) || explain.Wait(&l.AtFrontier.Wait, "") != "the operator's delay of 50s" {
+	if err != nil || !l.AtFrontier.NotBefore.Equal(time.Now().Add(50*time.Second)) ||
+		explain.Wait(&l.AtFrontier.Wait, "") != "the operator's delay of 50s" {
 		t.Errorf("of the slow host: %+v, %v", l, err)
 	}
 	time.Sleep(51 * time.Second)
 	s = again(t, s, path)
-	if got := serve(t, s, docindex.Request{}); !slices.Contains(got, "http://blocked.test/1") || !slices.Contains(got, "http://blocked.test/2") {
+	if got := serve(t, s, docindex.Request{}); !slices.Contains(got, "http://blocked.test/1") ||
+		!slices.Contains(got, "http://blocked.test/2") {
 		t.Errorf("after the block %q; want both of the blocked host", got)
 	}
 	putURLs(t, s, docindex.Put{URL: []byte("http://late.test/1"), Update: true, Due: time.Now().Unix() + 1000})
@@ -182,7 +192,8 @@ func reopenHostOverrides(t *testing.T, path string) {
 
 func reopenSettings(t *testing.T, path string) {
 	s := open(t, path, disk.Batch)
-	putURLs(t, s, urls("http://blocked.test/1", "http://limited.test/1", "http://limited.test/2", "http://slow.test/1", "http://slow.test/2")...)
+	putURLs(t, s, urls("http://blocked.test/1", "http://limited.test/1", "http://limited.test/2",
+		"http://slow.test/1", "http://slow.test/2")...)
 	putURLs(t, s, docindex.Put{URL: []byte("http://limited.test/1"), Update: true, Due: docindex.Never})
 	set(t, s, docindex.SetBlock, "blocked.test", uint64(time.Now().Unix()+100))
 	set(t, s, docindex.SetLimit, "limited.test", 1)
@@ -278,7 +289,8 @@ func reopenPauses(t *testing.T, path string) {
 	s = again(t, s, path)
 	want(t, "slots after a restart", candidates(t, s), "http://b.test/1")
 	look, err := s.HostStatus(t.Context(), []byte("a.test"))
-	if turn := look.AtSlots; err != nil || turn.Open || !turn.NotBefore.Equal(time.Now().Add(time.Hour)) || turn.Wait == (docindex.Wait{}) {
+	if turn := look.AtSlots; err != nil || turn.Open || !turn.NotBefore.Equal(time.Now().Add(time.Hour)) ||
+		turn.Wait == (docindex.Wait{}) {
 		t.Errorf("the host's turn at the slots is %+v, %v; want it to be in an hour", turn, err)
 	}
 	time.Sleep(time.Hour - time.Millisecond)
@@ -290,12 +302,14 @@ func reopenPauses(t *testing.T, path string) {
 
 func reopenDocuments(t *testing.T, path string) {
 	s := open(t, path, disk.Batch)
-	put := docindex.Put{URL: []byte("http://a.test/1"), DocID: []byte("mine"), Priority: -7, Crawl: []byte("c"), Key: []byte("k"),
+	put := docindex.Put{URL: []byte("http://a.test/1"), DocID: []byte("mine"), Priority: -7,
+		Crawl: []byte("c"), Key: []byte("k"),
 		Metadata: []byte(`{"a":["b"]}`), Due: time.Now().Unix() + 9}
 	putURLs(t, s, put, docindex.Put{URL: []byte("http://a.test/2"), Crawl: []byte("c"), Key: []byte("k")})
 	s = again(t, s, path)
 	d, err := s.Document(t.Context(), []byte("mine"))
-	if err != nil || string(d.URL) != string(put.URL) || d.Priority != -7 || string(d.Crawl) != "c" || string(d.Key) != "k" ||
+	if err != nil || string(d.URL) != string(put.URL) || d.Priority != -7 || string(d.Crawl) != "c" ||
+		string(d.Key) != "k" ||
 		string(d.Metadata) != `{"a":["b"]}` || d.Due != put.Due || d.Created.Unix() != time.Now().Unix() {
 		t.Errorf("document is %+v, %v", d, err)
 	}
@@ -351,7 +365,8 @@ func TestLargest(t *testing.T) {
 	long := strings.Repeat("x", 7900)
 	var puts []docindex.Put
 	for i := range 1000 {
-		puts = append(puts, docindex.Put{URL: fmt.Appendf(nil, "http://a.test/%d/%s", i, long), Metadata: fmt.Appendf(nil, `{"a":["%s"]}`, long)})
+		puts = append(puts, docindex.Put{URL: fmt.Appendf(nil, "http://a.test/%d/%s", i, long),
+			Metadata: fmt.Appendf(nil, `{"a":["%s"]}`, long)})
 	}
 	putURLs(t, s, puts...)
 	s = again(t, s, path)
@@ -360,7 +375,8 @@ func TestLargest(t *testing.T) {
 	}
 }
 
-// TestDeleteCrawl deletes more queues than one txn deletes, with queues of another crawl between them.
+// TestDeleteCrawl deletes more queues than one txn deletes, with queues of another crawl between
+// them.
 func TestDeleteCrawl(t *testing.T) {
 	path := t.TempDir()
 	s := open(t, path, disk.None)
@@ -410,7 +426,8 @@ func TestOpenRefuses(t *testing.T) {
 		path, _ := made(t)
 		cmd := exec.Command(os.Args[0], "-test.run=^$")
 		cmd.Env = append(os.Environ(), childVar+"="+path)
-		if out, err := cmd.CombinedOutput(); err == nil || !strings.Contains(string(out), "is in use by another process") {
+		if out, err := cmd.CombinedOutput(); err == nil ||
+			!strings.Contains(string(out), "is in use by another process") {
 			t.Errorf("another process says %q, %v; want that it is in use", out, err)
 		}
 	})

@@ -12,10 +12,13 @@ import (
 // A row's key begins with a letter for its kind. Numbers in keys are big-endian, so that Pebble
 // keeps the rows in the order of their numbers. The comments say "rest of the key: value".
 const (
-	crawlRow        = 'c' // crawl number: the crawl without its documents
-	idRow           = 'd' // DOC_ID that a client gave: the document's name
-	partitionRow    = 'e' // partition number: what it is, and how many of its documents are completed; with priorities: how many are not
-	purgedRow       = 'f' // partition number: the scheduled documents were purged; see partition.purgedDocs and clearing
+	crawlRow = 'c' // crawl number: the crawl without its documents
+	idRow    = 'd' // DOC_ID that a client gave: the document's name
+	// partition number: what it is, and how many of its documents are completed; with priorities:
+	// how many are not
+	partitionRow = 'e'
+	// partition number: the scheduled documents were purged; see partition.purgedDocs and clearing
+	purgedRow       = 'f'
 	pauseRow        = 'h' // host: until when URL Frontier clients get none of it, ms; after a restart the slots, too
 	journalRow      = 'j' // commit number: the changes of queues
 	leaseBatchRow   = 'l' // lease batch number: the end of the leases and the leased documents
@@ -105,15 +108,17 @@ func countKey(kind byte, n uint64) []byte { return binary.BigEndian.AppendUint64
 // doc is the record of a document without its body.
 type doc struct {
 	completed bool
-	purged    bool  // completed by a purge of its partition: its row still says scheduled, and its body is still in the order
-	kind      uint8 // completed: its outcome, or noKind
-	created   uint32
-	member    uint32 // its partition; 0: it is of no crawl
-	at        place  // set if it is scheduled or purged
-	id        []byte // its DOC_ID if a client gave it
-	url       []byte // set if it is completed and not purged
-	owner     []byte // set if it is completed and of no crawl: see docindex.OwnerOf
-	anyone    bool   // completed before version 4, and of no crawl: its spiderid, if it had one, is lost
+	// completed by a purge of its partition: its row still says scheduled, and its body is still in
+	// the order
+	purged  bool
+	kind    uint8 // completed: its outcome, or noKind
+	created uint32
+	member  uint32 // its partition; 0: it is of no crawl
+	at      place  // set if it is scheduled or purged
+	id      []byte // its DOC_ID if a client gave it
+	url     []byte // set if it is completed and not purged
+	owner   []byte // set if it is completed and of no crawl: see docindex.OwnerOf
+	anyone  bool   // completed before version 4, and of no crawl: its spiderid, if it had one, is lost
 }
 
 const (

@@ -12,8 +12,8 @@ import (
 
 // Pebble ends the process when it cannot write a log. So the store reserves room for what Pebble
 // writes by itself: logs whose memtables are not flushed, and the tables that compactions make. The
-// store refuses writes while less than the reserve is free. Compactions wait while less than half of
-// it is free.
+// store refuses writes while less than the reserve is free. Compactions wait while less than half
+// of it is free.
 const (
 	reserve    = 128 << 20
 	askAfter   = 50 * time.Millisecond // ask the file system again after this time
@@ -40,7 +40,8 @@ func (s *space) check() error {
 	if free, err := s.free(); err != nil {
 		s.full = fmt.Errorf("the disk of %s does not tell what is free: %w", s.path, err)
 	} else if free < reserve {
-		s.full = fmt.Errorf("the disk of %s is %w: %d MiB are free and %d MiB have to stay so; make room and nothing else is needed",
+		s.full = fmt.Errorf(
+			"the disk of %s is %w: %d MiB are free and %d MiB have to stay so; make room and nothing else is needed",
 			s.path, docindex.ErrFull, free>>20, reserve>>20)
 	}
 	return s.full

@@ -16,8 +16,8 @@ import (
 	"urlserver/docindex/memory"
 )
 
-// TestTwin does the same random operations on the disk store and on the memory store. Both must give
-// out the same URLs, in the same order within each queue, and have the same counts.
+// TestTwin does the same random operations on the disk store and on the memory store. Both must
+// give out the same URLs, in the same order within each queue, and have the same counts.
 func TestTwin(t *testing.T) {
 	seeds := uint64(20)
 	if testing.Short() {
@@ -122,7 +122,8 @@ func (w *twins) put() {
 
 // serve compares what the stores give to URL Frontier clients, queue by queue.
 func (w *twins) serve(step int) {
-	r := docindex.Request{AnyCrawl: true, PerQueue: uint32(w.rnd.IntN(12)), Lease: time.Duration(1+w.rnd.IntN(20_000)) * time.Millisecond}
+	r := docindex.Request{AnyCrawl: true, PerQueue: uint32(w.rnd.IntN(12)),
+		Lease: time.Duration(1+w.rnd.IntN(20_000)) * time.Millisecond}
 	var got [2]map[string][]string
 	var calls sync.WaitGroup
 	for i, s := range w.both() { // at once, as one that finds nothing may wait a moment
@@ -164,7 +165,8 @@ func (w *twins) handOut(step int) {
 		slices.Sort(got[i])
 	}
 	if !slices.Equal(got[0], got[1]) {
-		w.t.Errorf("step %d: the slots are given\n%q; want\n%q", step, strings.Join(got[1], " "), strings.Join(got[0], " "))
+		w.t.Errorf("step %d: the slots are given\n%q; want\n%q", step, strings.Join(got[1], " "),
+			strings.Join(got[0], " "))
 	}
 }
 

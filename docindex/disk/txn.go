@@ -225,7 +225,8 @@ func (s *Store) writeQueueLocked(id uint32) {
 	q := &s.queues[id]
 	q.dirtySince = 0
 	r := queueRecord{
-		Persisted: s.base.Sched.Persist(id), crawl: []byte(s.base.Sched.Crawl(id)), key: s.base.Sched.Key(id), hasIDs: q.hasIDs, ownerless: !q.owners, asOf: s.journal.no,
+		Persisted: s.base.Sched.Persist(id), crawl: []byte(s.base.Sched.Crawl(id)),
+		key: s.base.Sched.Key(id), hasIDs: q.hasIDs, ownerless: !q.owners, asOf: s.journal.no,
 	}
 	s.txn.value = r.append(s.txn.value[:0])
 	s.txn.b.Set(numberKey(queueRow, q.no), s.txn.value, nil)

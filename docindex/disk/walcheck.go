@@ -27,7 +27,8 @@ const (
 //
 // A log that ends in an incomplete record was cut by a crash, and is not damaged. A log with a bad
 // record and good records of its own behind it is damaged. A reused log file has chunks of former
-// logs behind its end; these have other log numbers. The check reads one log, of about 8 MB at most.
+// logs behind its end; these have other log numbers. The check reads one log, of about 8 MB at
+// most.
 func checkNewestLog(path string) error {
 	files, err := filepath.Glob(filepath.Join(path, "*.log"))
 	if err != nil {
@@ -51,12 +52,13 @@ func checkNewestLog(path string) error {
 	if !damaged {
 		return nil
 	}
-	return fmt.Errorf("%s is damaged: its record at byte %d cannot be read, and good ones follow, which would be lost; put back a copy of the folder, "+
+	return fmt.Errorf("%s is damaged: its record at byte %d cannot be read, and good ones follow, which "+
+		"would be lost; put back a copy of the folder, "+
 		"or give up what was put since that record with: truncate -s %d %s", newest, bad, bad, newest)
 }
 
-// findDamage reads the chunks of a log up to the first bad one. It returns the offset of the bad one,
-// and whether good chunks of the same log follow it.
+// findDamage reads the chunks of a log up to the first bad one. It returns the offset of the bad
+// one, and whether good chunks of the same log follow it.
 func findDamage(text []byte, log uint32) (bad int, damaged bool) {
 	at := 0
 	for at < len(text) {
@@ -86,8 +88,8 @@ func findDamage(text []byte, log uint32) (bad int, damaged bool) {
 
 var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 
-// chunkAt returns the length, header included, of the chunk at the start of text. It returns 0 if no
-// valid chunk of the log is there.
+// chunkAt returns the length, header included, of the chunk at the start of text. It returns 0 if
+// no valid chunk of the log is there.
 func chunkAt(text []byte, log uint32) int {
 	if len(text) < logHeader || binary.LittleEndian.Uint32(text[logNumberAt:]) != log {
 		return 0

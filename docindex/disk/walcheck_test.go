@@ -103,7 +103,8 @@ func TestDamagedLog(t *testing.T) {
 	if err := os.Rename(log, log+".kept"); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := opens(t, path, fmt.Sprintf("%06d.log", number+1), text); err != nil { // a reused log file without chunks of its own yet
+	// a reused log file without chunks of its own yet
+	if _, err := opens(t, path, fmt.Sprintf("%06d.log", number+1), text); err != nil {
 		t.Errorf("a log file with another log's records behind its end: %v; want it to open", err)
 	}
 }

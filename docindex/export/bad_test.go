@@ -36,9 +36,11 @@ func TestBadLines(t *testing.T) {
 		{"invalid UTF-8", "{\"known\":{\"info\":{\"url\":\"http://a.test/\xff\"}}}", "invalid UTF-8"},
 		{"10 MB", strings.Repeat("x", 10<<20), "longer than 131072 bytes"},
 		{"long url", `{"known":{"info":{"url":"http://a.test/` + strings.Repeat("x", 9000) + `"}}}`, "bytes"},
-		{"much metadata", `{"known":{"info":{"url":"http://a.test/","metadata":{"m":{"values":["` + strings.Repeat("m", 9000) + `"]}}}}}`, "more than 8000"},
+		{"much metadata", `{"known":{"info":{"url":"http://a.test/","metadata":{"m":{"values":["` +
+			strings.Repeat("m", 9000) + `"]}}}}}`, "more than 8000"},
 		{"no priority", `{"known":{"info":{"url":"http://a.test/","metadata":{"urlserver.priority":{"values":["x"]}}},"refetchableFromDate":"1"}}`, "integer of 32 bits"},
-		{"two priorities", `{"known":{"info":{"url":"http://a.test/","metadata":{"urlserver.priority":{"values":["1","2"]}}},"refetchableFromDate":"1"}}`, "integer of 32 bits"},
+		{"two priorities",
+			`{"known":{"info":{"url":"http://a.test/","metadata":{"urlserver.priority":{"values":["1","2"]}}},"refetchableFromDate":"1"}}`, "integer of 32 bits"},
 		{"unknown setting", `{"set":"speed","value":"1"}`, "there are delay, block, limit, active"},
 		{"no value", `{"set":"delay","key":"a.test"}`, "integer of 64 bits"},
 		{"negative value", `{"set":"delay","key":"a.test","value":-1}`, "integer of 64 bits"},
@@ -50,8 +52,10 @@ func TestBadLines(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			s := memory.New()
-			res, err := export.Read(t.Context(), s, strings.NewReader(line("http://b.test/1")+c.line+"\n"+line("http://b.test/2")))
-			if err != nil || res.New != 2 || res.Invalid != 1 || !strings.HasPrefix(res.Errors[0], "line 2: ") || !strings.Contains(res.Errors[0], c.want) {
+			res, err := export.Read(t.Context(), s,
+				strings.NewReader(line("http://b.test/1")+c.line+"\n"+line("http://b.test/2")))
+			if err != nil || res.New != 2 || res.Invalid != 1 ||
+				!strings.HasPrefix(res.Errors[0], "line 2: ") || !strings.Contains(res.Errors[0], c.want) {
 				t.Errorf("Read = %.500v, %v; want two URLs and line 2: … %s", res, err, c.want)
 			}
 			if len(res.Errors) > 0 && (len(res.Errors[0]) > 500 || strings.ContainsAny(res.Errors[0], "\u00a0")) {
@@ -90,8 +94,8 @@ func packed(t *testing.T, n int, open func(io.Writer) (io.WriteCloser, error)) [
 func toZstd(w io.Writer) (io.WriteCloser, error) { return zstd.NewWriter(w) }
 func toGzip(w io.Writer) (io.WriteCloser, error) { return gzip.NewWriter(w), nil }
 
-// TestTruncated cuts packed dumps anywhere: what can be unpacked is stored, and the answer says after which line it
-// broke off.
+// TestTruncated cuts packed dumps anywhere: what can be unpacked is stored, and the answer says
+// after which line it broke off.
 func TestTruncated(t *testing.T) {
 	const n = 10_000
 	for name, open := range map[string]func(io.Writer) (io.WriteCloser, error){"zstd": toZstd, "gzip": toGzip} {
@@ -109,8 +113,10 @@ func TestTruncated(t *testing.T) {
 				t.Fatal(err)
 			}
 			stored := int(indextest.Count(t, s, nil).Completed)
-			if want := fmt.Sprintf("after line %d: ", answer.New); w.Code != 400 || !strings.Contains(answer.Error, want) || stored != answer.New {
-				t.Errorf("%s, %d of %d bytes: answer %d %+v, %d stored; want 400 and %q", name, part, len(whole), w.Code, answer, stored, want)
+			if want := fmt.Sprintf("after line %d: ", answer.New); w.Code != 400 ||
+				!strings.Contains(answer.Error, want) || stored != answer.New {
+				t.Errorf("%s, %d of %d bytes: answer %d %+v, %d stored; want 400 and %q", name, part,
+					len(whole), w.Code, answer, stored, want)
 			}
 			if stored < last || part == len(whole)-1 && stored < n/2 {
 				t.Errorf("%s, %d of %d bytes: %d stored; want no fewer than from less", name, part, len(whole), stored)
@@ -171,17 +177,20 @@ func TestStoreFails(t *testing.T) {
 	read(t, s, line("http://a.test/1")+line("http://a.test/2"))
 	w := httptest.NewRecorder()
 	export.Handler(failing{s}).ServeHTTP(w, httptest.NewRequest("GET", "/docindex/dump", nil))
-	if got := strings.Split(strings.TrimSpace(w.Body.String()), "\n"); len(got) != 3 || got[2] != `{"error":"list the store: disk on fire"}` {
+	if got := strings.Split(strings.TrimSpace(w.Body.String()), "\n"); len(got) != 3 ||
+		got[2] != `{"error":"list the store: disk on fire"}` {
 		t.Errorf("dump of a store that fails is %q; want two URLs and an error", got)
 	}
 	w = httptest.NewRecorder()
-	export.Handler(failing{s}).ServeHTTP(w, httptest.NewRequest("POST", "/docindex/dump", strings.NewReader(line("http://a.test/3"))))
+	export.Handler(failing{s}).ServeHTTP(w, httptest.NewRequest("POST", "/docindex/dump",
+		strings.NewReader(line("http://a.test/3"))))
 	if w.Code != 500 || !strings.Contains(w.Body.String(), `"error":"store: disk on fire","new":1`) {
 		t.Errorf("answer is %d %s; want 500 with what was stored", w.Code, w.Body)
 	}
 	w = httptest.NewRecorder()
 	export.Handler(s).ServeHTTP(w, httptest.NewRequest("DELETE", "/docindex/dump", nil))
-	if w.Code != 405 || w.Header().Get("Allow") != "GET, POST" || !strings.Contains(w.Body.String(), "DELETE is not possible") {
+	if w.Code != 405 || w.Header().Get("Allow") != "GET, POST" ||
+		!strings.Contains(w.Body.String(), "DELETE is not possible") {
 		t.Errorf("answer is %d %s; want 405", w.Code, w.Body)
 	}
 	if err := export.Write(t.Context(), s, brokenPipe{}); !errors.Is(err, io.ErrClosedPipe) {
@@ -193,18 +202,21 @@ type brokenPipe struct{}
 
 func (brokenPipe) Write([]byte) (int, error) { return 0, io.ErrClosedPipe }
 
-// FuzzRead reads any lines: each is counted once, and what was taken goes through another dump as it is.
+// FuzzRead reads any lines: each is counted once, and what was taken goes through another dump as
+// it is.
 func FuzzRead(f *testing.F) {
 	f.Add([]byte(line("http://a.test/1") + `{"set":"block","key":"k","crawlID":"c","value":"99999999999"}`))
 	f.Add([]byte(`{"known":{"info":{"url":"x","key":"k","metadata":{"urlserver.priority":{"values":["-3"]},"a":{}},"crawlID":"c"},"refetchableFromDate":9e3},"ID":"7","creationDate":"1"}`))
-	f.Add([]byte("{\"set\":\"active\",\"value\":0}\n{\"set\":\"delay\",\"value\":18446744073709551615}\n{\"end\":1}\n\xff"))
+	f.Add([]byte("{\"set\":\"active\",\"value\":0}\n" +
+		"{\"set\":\"delay\",\"value\":18446744073709551615}\n{\"end\":1}\n\xff"))
 	f.Fuzz(func(t *testing.T, text []byte) {
 		s, to := memory.New(), memory.New()
 		res, err := export.Read(t.Context(), s, bytes.NewReader(text))
 		if err != nil {
 			t.Fatal(err)
 		}
-		if most := bytes.Count(text, []byte("\n")) + 1; res.New+res.Known+res.Invalid+res.Settings > most || res.New != int(indextest.Count(t, s, nil).Scheduled+indextest.Count(t, s, nil).Completed) {
+		if most := bytes.Count(text, []byte("\n")) + 1; res.New+res.Known+res.Invalid+res.Settings > most ||
+			res.New != int(indextest.Count(t, s, nil).Scheduled+indextest.Count(t, s, nil).Completed) {
 			t.Errorf("%+v of %d lines, counts %+v", res, most, indextest.Count(t, s, nil))
 		}
 		first := write(t, s)

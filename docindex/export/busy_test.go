@@ -14,7 +14,8 @@ import (
 	"urlserver/docindex/memory"
 )
 
-// TestWhileBusy dumps a store that others put to, get from and set: all that was there before is in it, once.
+// TestWhileBusy dumps a store that others put to, get from and set: all that was there before is in
+// it, once.
 func TestWhileBusy(t *testing.T) {
 	s := memory.New()
 	const n = 2500
@@ -48,12 +49,14 @@ func TestWhileBusy(t *testing.T) {
 
 // disturb puts, gets, reports and sets something.
 func disturb(ctx context.Context, s docindex.Store, worker, i int) error {
-	text := fmt.Sprintf(`{"discovered":{"info":{"url":"http://h%d.test/new/%d/%d"}}}`+"\n"+`{"set":"delay","key":"h%d.test","value":%d}`, i%60, worker, i, i%80, i%3)
+	text := fmt.Sprintf(`{"discovered":{"info":{"url":"http://h%d.test/new/%d/%d"}}}`+"\n"+
+		`{"set":"delay","key":"h%d.test","value":%d}`, i%60, worker, i, i%80, i%3)
 	if res, err := export.Read(ctx, s, strings.NewReader(text)); err != nil || res.Invalid > 0 {
 		return fmt.Errorf("read: %+v, %w", res, err)
 	}
 	var done docindex.Puts
-	err := s.Serve(ctx, docindex.Request{AnyCrawl: true, MaxQueues: 3, PerQueue: uint32(1 + i%4), Lease: time.Minute}, func(h *docindex.Served) error {
+	err := s.Serve(ctx, docindex.Request{AnyCrawl: true, MaxQueues: 3, PerQueue: uint32(1 + i%4),
+		Lease: time.Minute}, func(h *docindex.Served) error {
 		for j := range h.Len() {
 			p := h.At(j)
 			p.Update, p.Due = true, docindex.Never

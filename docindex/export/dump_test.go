@@ -38,7 +38,8 @@ func read(t *testing.T, s docindex.Store, text string) export.Result {
 	return res
 }
 
-// wantText compares dumps, and shows the first line that differs. Settings, which come first, may be in any order.
+// wantText compares dumps, and shows the first line that differs. Settings, which come first, may
+// be in any order.
 func wantText(t *testing.T, got, want string) {
 	t.Helper()
 	g, w := sorted(got), sorted(want)
@@ -80,7 +81,8 @@ func documents(t *testing.T, s docindex.Store) map[string]docindex.Document {
 }
 
 // texts have what JSON has to escape.
-var texts = []string{"a", "B c", "\"quoted\\\"", "<&>", "\u00fc\u4e16\U0001F600", "tab\tnull\x00", "\u2028", "DEFAULT", strings.Repeat("k", 300)}
+var texts = []string{"a", "B c", "\"quoted\\\"", "<&>", "\u00fc\u4e16\U0001F600", "tab\tnull\x00", "\u2028",
+	"DEFAULT", strings.Repeat("k", 300)}
 
 // randomPut is any URL that a store may be given.
 func randomPut(rnd *rand.Rand, i int) docindex.Put {
@@ -135,7 +137,8 @@ func fill(t *testing.T, s docindex.Store, rnd *rand.Rand) {
 	}
 	for i := range 20 {
 		queue := docindex.Scope{Key: fmt.Appendf(nil, "h%d.test", rnd.IntN(25)), Crawl: []byte(texts[rnd.IntN(7)])}
-		one := docindex.Setting{Kind: docindex.SettingKind(i % 3), Scope: queue, Value: uint64(time.Now().Unix()) + uint64(100_000+rnd.IntN(1000))}
+		one := docindex.Setting{Kind: docindex.SettingKind(i % 3), Scope: queue,
+			Value: uint64(time.Now().Unix()) + uint64(100_000+rnd.IntN(1000))}
 		if i < 6 && one.Kind != docindex.SetLimit {
 			one.Host, one.Crawl = true, nil
 		}
@@ -146,7 +149,8 @@ func fill(t *testing.T, s docindex.Store, rnd *rand.Rand) {
 	for _, one := range []docindex.Setting{{Kind: docindex.SetDelay, Value: 3}, {Kind: docindex.SetActive}} {
 		var b docindex.Batch
 		var o docindex.Outcomes
-		if err := s.Serve(t.Context(), docindex.Request{AnyCrawl: true, MaxQueues: 3, Lease: time.Hour}, func(*docindex.Served) error { return nil }); err != nil {
+		if err := s.Serve(t.Context(), docindex.Request{AnyCrawl: true, MaxQueues: 3, Lease: time.Hour},
+			func(*docindex.Served) error { return nil }); err != nil {
 			t.Fatal(err)
 		}
 		if err := s.Candidates(t.Context(), 20, nil, &b); err != nil {
@@ -164,7 +168,8 @@ func fill(t *testing.T, s docindex.Store, rnd *rand.Rand) {
 	}
 }
 
-// TestRoundTrip carries a store with everything to an empty one: both hold the same, and so do their dumps.
+// TestRoundTrip carries a store with everything to an empty one: both hold the same, and so do
+// their dumps.
 func TestRoundTrip(t *testing.T) {
 	for seed := range uint64(20) {
 		from, to := memory.New(), memory.New()
@@ -177,7 +182,8 @@ func TestRoundTrip(t *testing.T) {
 		wantText(t, write(t, to), text)
 		want, got := documents(t, from), documents(t, to)
 		if len(got) != len(want) || res.New != len(want) || indextest.Active(t, to) {
-			t.Errorf("seed %d: %d URLs, %+v, active %v; want %d, not active", seed, len(got), res, indextest.Active(t, to), len(want))
+			t.Errorf("seed %d: %d URLs, %+v, active %v; want %d, not active", seed, len(got), res,
+				indextest.Active(t, to), len(want))
 		}
 		for name, w := range want {
 			if w.State == docindex.Completed {
@@ -194,10 +200,12 @@ func TestRoundTrip(t *testing.T) {
 
 // plain is a document in a form where nothing and empty are the same.
 func plain(d docindex.Document) string {
-	return fmt.Sprintf("%q %q %d %q %q %q %d %v %v", d.URL, d.DocID, d.Priority, d.Crawl, d.Key, d.Metadata, d.Due, d.State, d.Created)
+	return fmt.Sprintf("%q %q %d %q %q %q %d %v %v", d.URL, d.DocID, d.Priority, d.Crawl, d.Key, d.Metadata,
+		d.Due, d.State, d.Created)
 }
 
-// TestOwners carries a URL of several owners, completed or not: each knows it afterwards, and nobody else.
+// TestOwners carries a URL of several owners, completed or not: each knows it afterwards, and
+// nobody else.
 func TestOwners(t *testing.T) {
 	from, to := memory.New(), memory.New()
 	put := func(s docindex.Store, app string, due int64) docindex.PutResult {
@@ -216,7 +224,8 @@ func TestOwners(t *testing.T) {
 		}
 		return res
 	}
-	for app, due := range map[string]int64{"": docindex.Now, "a": docindex.Now, "b": docindex.Never, "c": docindex.Never} {
+	for app, due := range map[string]int64{"": docindex.Now, "a": docindex.Now, "b": docindex.Never,
+		"c": docindex.Never} {
 		if res := put(from, app, due); res.New != 1 {
 			t.Fatalf("put for %q: %+v", app, res)
 		}
@@ -236,7 +245,8 @@ func TestOwners(t *testing.T) {
 	}
 }
 
-// TestAgain reads a dump into the store that it comes from, and twice into another: nothing changes.
+// TestAgain reads a dump into the store that it comes from, and twice into another: nothing
+// changes.
 func TestAgain(t *testing.T) {
 	from := memory.New()
 	fill(t, from, rand.New(rand.NewPCG(1, 1)))
@@ -277,8 +287,10 @@ func TestReference(t *testing.T) {
 	}
 	got := documents(t, s)
 	for name, want := range map[string]docindex.Document{
-		`"" "a.test" "http://a.test/1"`:      {Put: docindex.Put{Due: 1_700_000_000}, Created: time.Unix(1_600_000_000, 0)},
-		`"c" "k" "http://a.test/2"`:          {Put: docindex.Put{Due: 1_700_000_001, Priority: 4, Metadata: []byte(`{"m":["v"],"priority":["4"]}`)}, Created: time.Unix(1_600_000_001, 0)},
+		`"" "a.test" "http://a.test/1"`: {Put: docindex.Put{Due: 1_700_000_000},
+			Created: time.Unix(1_600_000_000, 0)},
+		`"c" "k" "http://a.test/2"`: {Put: docindex.Put{Due: 1_700_000_001, Priority: 4,
+			Metadata: []byte(`{"m":["v"],"priority":["4"]}`)}, Created: time.Unix(1_600_000_001, 0)},
 		`"" "a.test" "HTTP://A.test:80/3#x"`: {Put: docindex.Put{Due: docindex.Never}, State: docindex.Completed},
 		`"" "b.test" "http://b.test/4"`:      {Put: docindex.Put{DocID: []byte("four"), Due: -1}},
 	} {
@@ -286,11 +298,13 @@ func TestReference(t *testing.T) {
 		if want.Due == -1 && d.Due >= began {
 			want.Due = d.Due
 		}
-		if !ok || d.Due != want.Due || d.State != want.State || d.Priority != want.Priority || string(d.Metadata) != string(want.Metadata) ||
+		if !ok || d.Due != want.Due || d.State != want.State || d.Priority != want.Priority ||
+			string(d.Metadata) != string(want.Metadata) ||
 			len(want.DocID) > 0 && string(d.DocID) != string(want.DocID) {
 			t.Errorf("%s is %+v; want %+v", name, d, want)
 		}
-		if !want.Created.IsZero() && !d.Created.Equal(want.Created) || want.Created.IsZero() && d.Created.Unix() < began {
+		if !want.Created.IsZero() && !d.Created.Equal(want.Created) || want.Created.IsZero() &&
+			d.Created.Unix() < began {
 			t.Errorf("%s was created %v; want %v", name, d.Created, want.Created)
 		}
 	}
@@ -306,7 +320,8 @@ func TestRenumber(t *testing.T) {
 {"discovered":{"info":{"url":"http://a.test/2"}}}
 {"discovered":{"info":{"url":"http://seed.test/mine"}},"ID":"mine"}`)
 	for _, want := range []export.Result{
-		{New: 1, Known: 1, Renumbered: 1, Invalid: 1, Errors: []string{`line 3: doc_id "mine": taken by http://seed.test/mine`}},
+		{New: 1, Known: 1, Renumbered: 1, Invalid: 1,
+			Errors: []string{`line 3: doc_id "mine": taken by http://seed.test/mine`}},
 		{Known: 2, Invalid: 1, Errors: []string{`line 3: doc_id "mine": taken by http://seed.test/mine`}},
 	} {
 		got, err := export.Read(t.Context(), to, strings.NewReader(write(t, from)))

@@ -128,7 +128,8 @@ func statusError(resp *http.Response) error {
 	if _, token, ok := strings.Cut(resp.Request.Header.Get("Authorization"), " "); ok {
 		text = strings.ReplaceAll(text, token, "***")
 	}
-	return &StatusError{URL: resp.Request.URL.Redacted(), Status: resp.StatusCode, Text: text[:min(len(text), maxShown)]}
+	return &StatusError{URL: resp.Request.URL.Redacted(), Status: resp.StatusCode,
+		Text: text[:min(len(text), maxShown)]}
 }
 
 // leadsTo returns the target of a redirect without user and query, which may hold secrets; "": it

@@ -124,14 +124,16 @@ func TestRequest(t *testing.T) {
 	got := make(chan request, 1)
 	c := serve(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		body, _ := io.ReadAll(r.Body)
-		got <- request{r.Method + " " + r.URL.Path, r.Header.Get("Authorization"), r.Header.Get("Content-Type"), string(body)}
+		got <- request{r.Method + " " + r.URL.Path, r.Header.Get("Authorization"),
+			r.Header.Get("Content-Type"), string(body)}
 	}), httpclient.Config{URL: "/my/index/", Token: "secret"})
 
 	var b docindex.Batch
 	if err := c.Candidates(t.Context(), 1000, []string{"a.example", "b.example"}, &b); err != nil {
 		t.Fatal(err)
 	}
-	want := request{"POST /my/index/candidates", "Bearer secret", "application/json", `{"max":1000,"reject":["a.example","b.example"]}`}
+	want := request{"POST /my/index/candidates", "Bearer secret", "application/json",
+		`{"max":1000,"reject":["a.example","b.example"]}`}
 	if r := <-got; r != want {
 		t.Errorf("request is %+v; want %+v", r, want)
 	}
@@ -171,7 +173,8 @@ func TestNew(t *testing.T) {
 		{name: "not a URL", url: "http://[", want: "doc index URL"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			if _, err := httpclient.New(httpclient.Config{URL: c.url}); err == nil || !strings.Contains(err.Error(), c.want) {
+			if _, err := httpclient.New(httpclient.Config{URL: c.url}); err == nil ||
+				!strings.Contains(err.Error(), c.want) {
 				t.Errorf("New(%q): %v; want an error with %q", c.url, err, c.want)
 			}
 		})
@@ -196,11 +199,15 @@ func TestOutcomesStatus(t *testing.T) {
 		{status: 501, unwanted: true},
 		{status: 503},
 	} {
-		cl := serve(t, http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(c.status) }), httpclient.Config{})
+		cl := serve(t, http.HandlerFunc(func(w http.ResponseWriter,
+			_ *http.Request) {
+			w.WriteHeader(c.status)
+		}), httpclient.Config{})
 		var o docindex.Outcomes
 		o.Add(docindex.Outcome{DocID: []byte("1")})
 		err := cl.Outcomes(t.Context(), &o)
-		if taken, unwanted := err == nil, errors.Is(err, docindex.ErrUnwanted); taken != c.taken || unwanted != c.unwanted {
+		if taken, unwanted := err == nil, errors.Is(err, docindex.ErrUnwanted); taken != c.taken ||
+			unwanted != c.unwanted {
 			t.Errorf("outcomes answered with %d: %v; want taken %v, unwanted %v", c.status, err, c.taken, c.unwanted)
 		}
 	}
@@ -249,7 +256,8 @@ func TestRedirect(t *testing.T) {
 	c := serve(t, http.RedirectHandler(other.URL, http.StatusTemporaryRedirect), httpclient.Config{Token: "secret"})
 	var b docindex.Batch
 	var status *httpclient.StatusError
-	if err := c.Candidates(t.Context(), 1, nil, &b); !errors.As(err, &status) || status.Status != 307 || status.Text != other.URL {
+	if err := c.Candidates(t.Context(), 1, nil, &b); !errors.As(err, &status) || status.Status != 307 ||
+		status.Text != other.URL {
 		t.Errorf("candidates: %v; want a StatusError with 307 and %s", err, other.URL)
 	}
 	if len(asked) > 0 {
@@ -265,7 +273,8 @@ func TestRedirectHidesSecrets(t *testing.T) {
 	}), httpclient.Config{})
 	var b docindex.Batch
 	err := c.Candidates(t.Context(), 1, nil, &b)
-	if err == nil || !strings.Contains(err.Error(), "https://elsewhere.example:8443/login") || strings.Contains(err.Error(), "s3cret") {
+	if err == nil || !strings.Contains(err.Error(), "https://elsewhere.example:8443/login") ||
+		strings.Contains(err.Error(), "s3cret") {
 		t.Errorf("candidates: %v; want where it leads, without secrets", err)
 	}
 }

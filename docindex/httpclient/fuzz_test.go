@@ -12,16 +12,19 @@ import (
 	"urlserver/protocol"
 )
 
-// FuzzCandidates reads any answer of an index: whatever comes, what is handed on keeps to the protocol, each line
-// counts once, and what is good is read the same again.
+// FuzzCandidates reads any answer of an index: whatever comes, what is handed on keeps to the
+// protocol, each line counts once, and what is good is read the same again.
 func FuzzCandidates(f *testing.F) {
-	f.Add([]byte("{\"doc_id\":\"1\",\"url\":\"http://a.example/x\"}\r\n\n{\"doc_id\":2,\"url\":\"http://B.example\",\"priority\":7}"))
-	f.Add([]byte("{\"doc_id\":\"a b\",\"url\":\"http://a.example/x\"}\n{\"doc_id\":\"3\",\"url\":\"x\\u000ay\"}\nx\n[]\n"))
+	f.Add([]byte("{\"doc_id\":\"1\",\"url\":\"http://a.example/x\"}\r\n\n" +
+		"{\"doc_id\":2,\"url\":\"http://B.example\",\"priority\":7}"))
+	f.Add([]byte("{\"doc_id\":\"a " +
+		"b\",\"url\":\"http://a.example/x\"}\n{\"doc_id\":\"3\",\"url\":\"x\\u000ay\"}\nx\n[]\n"))
 	f.Add([]byte(`{"doc_id":"1","url":"http://[::1]/\\ü?\"q=\u00fc #f"}`))
 	f.Fuzz(func(t *testing.T, body []byte) {
 		const max = 3
 		var b docindex.Batch
-		if err := readCandidates(bytes.NewReader(body), "application/x-ndjson", max, &b); err != nil && !errors.Is(err, ErrSurplus) {
+		if err := readCandidates(bytes.NewReader(body), "application/x-ndjson", max, &b); err != nil &&
+			!errors.Is(err, ErrSurplus) {
 			t.Errorf("error %v", err)
 		}
 		if n, all := b.Len()+b.InvalidLen()+b.Skipped(), bytes.Count(body, []byte("\n"))+1; n > all || n > surplus*max {
@@ -31,7 +34,8 @@ func FuzzCandidates(f *testing.F) {
 		for i := range b.Len() {
 			c := b.At(i)
 			u, err := weburl.Parse(c.URL)
-			if err != nil || !bytes.Equal(u.Text(), c.URL) || !protocol.ValidURL(c.URL) || !protocol.ValidDocID(c.DocID) {
+			if err != nil || !bytes.Equal(u.Text(), c.URL) || !protocol.ValidURL(c.URL) ||
+				!protocol.ValidDocID(c.DocID) {
 				t.Errorf("candidate %q %q breaks the protocol: %v", c.DocID, c.URL, err)
 			}
 			again = ndjson.AppendCandidate(again, c.DocID, c.URL, c.Priority, c.Spider)
@@ -48,12 +52,14 @@ func FuzzCandidates(f *testing.F) {
 // wantSame reads text and compares it with the good ones of b.
 func wantSame(t *testing.T, b *docindex.Batch, text []byte) {
 	var got docindex.Batch
-	if err := readCandidates(bytes.NewReader(text), "application/x-ndjson", max(b.Len(), 1), &got); err != nil || got.Len() != b.Len() {
+	if err := readCandidates(bytes.NewReader(text), "application/x-ndjson", max(b.Len(), 1),
+		&got); err != nil || got.Len() != b.Len() {
 		t.Fatalf("%q is read again as %d, %v; want %d", text, got.Len(), err, b.Len())
 	}
 	for i := range b.Len() {
 		x, y := b.At(i), got.At(i)
-		if !bytes.Equal(x.DocID, y.DocID) || !bytes.Equal(x.URL, y.URL) || x.Priority != y.Priority || !bytes.Equal(x.Spider, y.Spider) {
+		if !bytes.Equal(x.DocID, y.DocID) || !bytes.Equal(x.URL, y.URL) || x.Priority != y.Priority ||
+			!bytes.Equal(x.Spider, y.Spider) {
 			t.Errorf("%q is read again as %q", x, y)
 		}
 	}

@@ -34,22 +34,29 @@ func TestLines(t *testing.T) {
 	}{
 		{name: "nothing", body: ""},
 		{name: "empty lines", body: "\n\r\n\n"},
-		{name: "number for an id, priority, no line end", body: `{"doc_id":12345678901234567890,"url":"http://a.example","priority":-99999999999}`,
+		{name: "number for an id, priority, no line end",
+			body: `{"doc_id":12345678901234567890,"url":"http://a.example","priority":-99999999999}`,
 			want: []string{"12345678901234567890 http://a.example/ -2147483648"}},
 		{name: "made the standard's", body: `{"doc_id":"1","url":" HTTP://A.Example:80/ü/../x y#z"}`,
 			want: []string{"1 http://a.example/x%20y 0"}},
 		{name: "no id", body: `{"url":"http://a.example/"}`, want: []string{"skipped 1"}},
-		{name: "unusable ids", body: `{"doc_id":"a b","url":"http://a.example/"}` + "\n" + `{"doc_id":"","url":"http://a.example/"}` +
-			"\n" + `{"doc_id":"` + strings.Repeat("1", 65) + `","url":"http://a.example/"}` + "\n" + `{"doc_id":"1\n2","url":"http://a.example/"}`,
+		{name: "unusable ids", body: `{"doc_id":"a b","url":"http://a.example/"}` + "\n" +
+			`{"doc_id":"","url":"http://a.example/"}` +
+			"\n" + `{"doc_id":"` + strings.Repeat("1",
+			65) + `","url":"http://a.example/"}` + "\n" + `{"doc_id":"1\n2","url":"http://a.example/"}`,
 			want: []string{"skipped 4"}},
 		{name: "id of 64", body: `{"doc_id":"` + strings.Repeat("1", 64) + `","url":"http://a.example/"}`,
 			want: []string{strings.Repeat("1", 64) + " http://a.example/ 0"}},
-		{name: "unusable URLs", body: `{"doc_id":"1"}` + "\n" + `{"doc_id":"2","url":"/x"}` + "\n" + `{"doc_id":"3","url":"ftp://a.example/"}` +
+		{name: "unusable URLs", body: `{"doc_id":"1"}` + "\n" + `{"doc_id":"2","url":"/x"}` + "\n" +
+			`{"doc_id":"3","url":"ftp://a.example/"}` +
 			"\n" + `{"doc_id":"4","url":7}`,
 			want: []string{"invalid 1 ", "invalid 2 /x", "invalid 3 ftp://a.example/", "invalid 4 "}},
-		{name: "long URL", body: `{"doc_id":"1","url":"http://a.example/` + long + `"}`, want: []string{"invalid 1 http://a.example/" + long}},
-		{name: "unusable priority", body: `{"doc_id":"1","url":"http://a.example/","priority":"high"}`, want: []string{"invalid 1 http://a.example/"}},
-		{name: "garbage between", body: "<html>\n" + `{"doc_id":"1","url":"http://a.example/"}` + "\n\x00\xff\n[]\nnull\n" + `{"doc_id":"2","url":"http://b.example/"}`,
+		{name: "long URL", body: `{"doc_id":"1","url":"http://a.example/` + long + `"}`,
+			want: []string{"invalid 1 http://a.example/" + long}},
+		{name: "unusable priority", body: `{"doc_id":"1","url":"http://a.example/","priority":"high"}`,
+			want: []string{"invalid 1 http://a.example/"}},
+		{name: "garbage between", body: "<html>\n" + `{"doc_id":"1","url":"http://a.example/"}` +
+			"\n\x00\xff\n[]\nnull\n" + `{"doc_id":"2","url":"http://b.example/"}`,
 			want: []string{"1 http://a.example/ 0", "2 http://b.example/ 0", "skipped 4"}},
 		{name: "line too long", body: strings.Repeat(long, 10) + "\n" + `{"doc_id":"1","url":"http://a.example/"}`,
 			want: []string{"1 http://a.example/ 0", "skipped 1"}},
@@ -172,10 +179,12 @@ func endless(w http.ResponseWriter, text string, zip bool) {
 	}
 }
 
-// TestCut closes the connection after each byte of an answer: what is whole is taken, what is not is dropped.
+// TestCut closes the connection after each byte of an answer: what is whole is taken, what is not
+// is dropped.
 func TestCut(t *testing.T) {
 	body := many(2)
-	whole := fmt.Sprintf("HTTP/1.1 200 OK\r\nContent-Type: application/x-ndjson\r\nContent-Length: %d\r\n\r\n%s", len(body), body)
+	whole := fmt.Sprintf(
+		"HTTP/1.1 200 OK\r\nContent-Type: application/x-ndjson\r\nContent-Length: %d\r\n\r\n%s", len(body), body)
 	head := len(whole) - len(body)
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -236,7 +245,8 @@ func TestCutGzip(t *testing.T) {
 	var b docindex.Batch
 	err := c.Candidates(t.Context(), 1000, nil, &b)
 	if !errors.Is(err, io.ErrUnexpectedEOF) || b.Len() < 100 || b.Skipped()+b.InvalidLen() > 0 {
-		t.Errorf("half of a gzip stream: %v, %d candidates, %d skipped; want an error and what came", err, b.Len(), b.Skipped())
+		t.Errorf("half of a gzip stream: %v, %d candidates, %d skipped; want an error and what came", err,
+			b.Len(), b.Skipped())
 	}
 }
 

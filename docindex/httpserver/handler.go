@@ -43,7 +43,8 @@ func Handler(store Store) http.Handler {
 	mux.Handle("/docindex/urls", post(store, serveURLs))
 	mux.Handle("/docindex/urls/{doc_id}", serveLookup(store))
 	mux.HandleFunc("/docindex/", func(w http.ResponseWriter, r *http.Request) {
-		answerJSON(w, http.StatusNotFound, failure{Error: "no such path; there are candidates, outcomes, urls and dump"})
+		answerJSON(w, http.StatusNotFound,
+			failure{Error: "no such path; there are candidates, outcomes, urls and dump"})
 	})
 	return mux
 }

@@ -67,9 +67,12 @@ func TestHandlerRefuses(t *testing.T) {
 		{name: "no body", method: "POST", path: "candidates", status: 400, text: `{"max"`},
 		{name: "no max", method: "POST", path: "candidates", body: "{}", status: 400, text: "max is 0"},
 		{name: "negative max", method: "POST", path: "candidates", body: `{"max":-1}`, status: 400, text: "max is -1"},
-		{name: "max of a wrong type", method: "POST", path: "candidates", body: `{"max":"1"}`, status: 400, text: "max"},
-		{name: "reject of a wrong type", method: "POST", path: "candidates", body: `{"max":1,"reject":"a"}`, status: 400, text: "reject"},
-		{name: "more behind", method: "POST", path: "candidates", body: `{"max":1}{"max":1}`, status: 400, text: "after top-level"},
+		{name: "max of a wrong type", method: "POST", path: "candidates", body: `{"max":"1"}`, status: 400,
+			text: "max"},
+		{name: "reject of a wrong type", method: "POST", path: "candidates", body: `{"max":1,"reject":"a"}`,
+			status: 400, text: "reject"},
+		{name: "more behind", method: "POST", path: "candidates", body: `{"max":1}{"max":1}`, status: 400,
+			text: "after top-level"},
 		{name: "not gzip", method: "POST", path: "candidates", body: `{"max":1}`,
 			header: []string{"Content-Encoding", "gzip"}, status: 400, text: "not gzip"},
 		{name: "unknown coding", method: "POST", path: "urls", body: `http://a.example/`,
@@ -80,9 +83,12 @@ func TestHandlerRefuses(t *testing.T) {
 			header: []string{"Content-Encoding", "gzip"}, status: 400, text: "too l"},
 		{name: "cut gzip", method: "POST", path: "outcomes", body: zipped("{}")[:12],
 			header: []string{"Content-Encoding", "gzip"}, status: 400, text: "EOF"},
-		{name: "outcome without doc_id", method: "POST", path: "outcomes", body: `{"outcome":"done"}`, status: 400, text: "line 1: no doc_id"},
-		{name: "unknown outcome", method: "POST", path: "outcomes", body: `{"doc_id":"1","outcome":"gone"}`, status: 400, text: "done, timeout, robots"},
-		{name: "broken outcome", method: "POST", path: "outcomes", body: "{\"doc_id\":\"1\",\"outcome\":\"done\"}\n\nx\n", status: 400, text: "line 3"},
+		{name: "outcome without doc_id", method: "POST", path: "outcomes", body: `{"outcome":"done"}`,
+			status: 400, text: "line 1: no doc_id"},
+		{name: "unknown outcome", method: "POST", path: "outcomes", body: `{"doc_id":"1","outcome":"gone"}`,
+			status: 400, text: "done, timeout, robots"},
+		{name: "broken outcome", method: "POST", path: "outcomes",
+			body: "{\"doc_id\":\"1\",\"outcome\":\"done\"}\n\nx\n", status: 400, text: "line 3"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			wantError(t, call(memory.New(), c.method, c.path, c.body, c.header...), c.status, c.text)
@@ -123,8 +129,10 @@ func (u upload) want(t *testing.T, isNew, known int, errors ...string) {
 
 func TestPutPlain(t *testing.T) {
 	s := memory.New()
-	body := "\ufeffhttp://a.example/\r\n\r\n  http://b.example/x#y  \nHTTP://A.example\n#http://c.example/\nftp://c.example/\n" +
-		"http://a.example/" + strings.Repeat("x", 9000) + "\n" + strings.Repeat("y", 200_000) + "\nhttp://c.example/last"
+	body := "\ufeffhttp://a.example/\r\n\r\n  http://b.example/x#y  " +
+		"\nHTTP://A.example\n#http://c.example/\nftp://c.example/\n" +
+		"http://a.example/" + strings.Repeat("x", 9000) + "\n" + strings.Repeat("y",
+		200_000) + "\nhttp://c.example/last"
 	putBody(t, s, body, "Content-Type", "text/plain; charset=utf-8").
 		want(t, 3, 1, "line 5:", "line 6:", "line 7:", "line 8: longer")
 	putBody(t, s, zipped("http://c.example/last\nhttp://d.example/\n"), "Content-Encoding", "gzip").want(t, 1, 1)
@@ -212,7 +220,8 @@ func TestServeCandidates(t *testing.T) {
 {"url":"http://[::1]/1"}
 {"url":"http://xn--bcher-kva.example/1"}`)
 	w := call(s, "POST", "candidates", `{"max":2,"reject":["A.example","[::1]","unknown..","bücher.example"]}`)
-	if want := "{\"doc_id\":\"x\\\"y\",\"url\":\"http://b.example/1\",\"priority\":7}\n"; w.Code != 200 || w.Body.String() != want {
+	if want := "{\"doc_id\":\"x\\\"y\",\"url\":\"http://b.example/1\",\"priority\":7}\n"; w.Code != 200 ||
+		w.Body.String() != want {
 		t.Errorf("answer is %d %q; want %q", w.Code, w.Body, want)
 	}
 	if got := w.Header().Get("Content-Type"); got != "application/x-ndjson" {
@@ -275,7 +284,8 @@ func TestServeOutcomes(t *testing.T) {
 		if n := s.Stats().Completed; n != 0 {
 			t.Errorf("%d are completed; want none", n)
 		}
-		if w := call(s, "POST", "outcomes", zipped(lines), "Content-Encoding", "gzip"); w.Code != 204 || w.Body.Len() > 0 {
+		if w := call(s, "POST", "outcomes", zipped(lines), "Content-Encoding", "gzip"); w.Code != 204 ||
+			w.Body.Len() > 0 {
 			t.Errorf("answer is %d %q; want 204", w.Code, w.Body)
 		}
 		if n := s.Stats().Completed; n != 2 {
@@ -311,13 +321,16 @@ func TestStoreFails(t *testing.T) {
 	for where, body := range map[string]string{"candidates": `{"max":1}`, "outcomes": ``, "urls": `http://a.example/`} {
 		wantError(t, call(full, "POST", where, body), http.StatusInsufficientStorage, "the disk is full")
 	}
-	wantError(t, call(failing{err: docindex.ErrUnwanted}, "POST", "outcomes", ``), http.StatusNotImplemented, "not want")
+	wantError(t, call(failing{err: docindex.ErrUnwanted}, "POST", "outcomes", ``),
+		http.StatusNotImplemented, "not want")
 }
 
-// FuzzURLs puts any body: each line is counted once, and what can be handed out keeps to the protocol.
+// FuzzURLs puts any body: each line is counted once, and what can be handed out keeps to the
+// protocol.
 func FuzzURLs(f *testing.F) {
 	f.Add("http://a.example/\r\n\nhttp://b.example/ü?q=\\ \"#f\nx", "text/plain")
-	f.Add(`{"url":"http://a.example/","doc_id":"3","metadata":{"a":["b"]}}`+"\n"+`{"url":"http://b.example","doc_id":4}`, "application/json")
+	f.Add(`{"url":"http://a.example/","doc_id":"3","metadata":{"a":["b"]}}`+"\n"+
+		`{"url":"http://b.example","doc_id":4}`, "application/json")
 	f.Add("http://u:p@[::ffff:1.2.3.4]:80/\nhttp://0x7f.1/\n{}", "")
 	f.Fuzz(func(t *testing.T, body, contentType string) {
 		s := memory.New()

@@ -153,5 +153,6 @@ func parseJSON(line []byte) (docindex.Put, error) {
 	if err == nil && len(d.URL) == 0 {
 		err = errors.New("no url")
 	}
-	return docindex.Put{URL: d.URL, DocID: d.DocID, Priority: d.Priority, Crawl: d.Crawl, Key: d.Key, Metadata: d.Metadata}, err
+	return docindex.Put{URL: d.URL, DocID: d.DocID, Priority: d.Priority, Crawl: d.Crawl, Key: d.Key,
+		Metadata: d.Metadata}, err
 }

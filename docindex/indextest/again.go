@@ -32,7 +32,8 @@ func again(t *testing.T, s docindex.Store, b *docindex.Batch, in, pause time.Dur
 
 func againSchedules(t *testing.T, s docindex.Store) {
 	want := docindex.Put{
-		URL: []byte("http://a.example/x"), DocID: []byte("x1"), Priority: -5, Crawl: []byte("crawl"), Key: []byte("key"),
+		URL: []byte("http://a.example/x"), DocID: []byte("x1"), Priority: -5, Crawl: []byte("crawl"),
+		Key:      []byte("key"),
 		Metadata: []byte(`{"a":["longer than what comes after it"],"k":["v"]}`),
 	}
 	put(t, s, want)
@@ -104,7 +105,8 @@ func againPause(t *testing.T, s docindex.Store) {
 	wantURLs(t, call(t, s, any), "http://a.test/2", "http://a.test/1")
 }
 
-// againLimit has a queue that never reaches its limit, because none of its documents stays completed.
+// againLimit has a queue that never reaches its limit, because none of its documents stays
+// completed.
 func againLimit(t *testing.T, s docindex.Store) {
 	add(t, s, urls("http://a.test/1")...)
 	set(t, s, docindex.SetLimit, "a.test", 1)

@@ -117,9 +117,11 @@ func callOrder(t *testing.T, s docindex.Store) {
 	at := func(path string, due int64, priority int32) docindex.Put {
 		return docindex.Put{URL: []byte("http://a.test/" + path), Due: due, Priority: priority}
 	}
-	add(t, s, at("late", now+1, 9), at("now", now, 0), at("first", now-5, -1), at("now2", now, 0), at("high", now, 3), at("future", now+60, 0))
+	add(t, s, at("late", now+1, 9), at("now", now, 0), at("first", now-5, -1), at("now2", now, 0),
+		at("high", now, 3), at("future", now+60, 0))
 	time.Sleep(time.Second)
-	wantURLs(t, call(t, s, any), "http://a.test/first", "http://a.test/high", "http://a.test/now", "http://a.test/now2", "http://a.test/late")
+	wantURLs(t, call(t, s, any), "http://a.test/first", "http://a.test/high", "http://a.test/now",
+		"http://a.test/now2", "http://a.test/late")
 	time.Sleep(59*time.Second - time.Millisecond)
 	wantURLs(t, call(t, s, any))
 	time.Sleep(time.Millisecond)
@@ -161,7 +163,8 @@ func callDefaultDelay(t *testing.T, s docindex.Store) {
 	add(t, s, urls("http://a.test/1", "http://a.test/2", "http://a.test/3", "http://b.test/1", "http://b.test/2")...)
 	one := docindex.Request{AnyCrawl: true, PerQueue: 3, MaxQueues: 1, Lease: time.Hour}
 	set(t, s, docindex.SetDelay, "b.test", 0)
-	wantURLs(t, call(t, s, docindex.Request{AnyCrawl: true, PerQueue: 1, Lease: time.Hour}), "http://a.test/1", "http://b.test/1")
+	wantURLs(t, call(t, s, docindex.Request{AnyCrawl: true, PerQueue: 1, Lease: time.Hour}),
+		"http://a.test/1", "http://b.test/1")
 	set(t, s, docindex.SetDelay, "", 10)
 	wantURLs(t, call(t, s, one), "http://b.test/2")
 	time.Sleep(9 * time.Second)
@@ -204,7 +207,8 @@ func callLease(t *testing.T, s docindex.Store) {
 
 func callKey(t *testing.T, s docindex.Store) {
 	u := []byte("http://a.test/1")
-	add(t, s, docindex.Put{URL: u, Key: []byte("k"), Crawl: []byte("c")}, docindex.Put{URL: u, Key: []byte("k"), Crawl: []byte("d")},
+	add(t, s, docindex.Put{URL: u, Key: []byte("k"), Crawl: []byte("c")},
+		docindex.Put{URL: u, Key: []byte("k"), Crawl: []byte("d")},
 		docindex.Put{URL: u, Key: []byte("l"), Crawl: []byte("c")})
 	in := func(crawl, key string) docindex.Request {
 		return docindex.Request{Scope: docindex.Scope{Crawl: []byte(crawl), Key: []byte(key)}, Lease: time.Minute}
@@ -221,7 +225,8 @@ func callKey(t *testing.T, s docindex.Store) {
 
 func callCrawl(t *testing.T, s docindex.Store) {
 	for _, c := range []string{"", "c", "d"} {
-		add(t, s, docindex.Put{URL: []byte("http://a.test/" + c), Crawl: []byte(c)}, docindex.Put{URL: []byte("http://b.test/" + c), Crawl: []byte(c)})
+		add(t, s, docindex.Put{URL: []byte("http://a.test/" + c), Crawl: []byte(c)},
+			docindex.Put{URL: []byte("http://b.test/" + c), Crawl: []byte(c)})
 	}
 	in := func(crawl string) docindex.Request {
 		return docindex.Request{Scope: docindex.Scope{Crawl: []byte(crawl)}, Lease: time.Minute}
@@ -379,7 +384,8 @@ func news(t *testing.T, s docindex.Store) {
 		}
 		d, err := s.Find(t.Context(), docindex.Scope{Key: []byte("a.test")}, step.put.URL)
 		if err != nil || d.Due != step.due || string(d.Metadata) != step.meta {
-			t.Errorf("step %d, %s: due %d with %s, %v; want %d with %s", i, step.name, d.Due, d.Metadata, err, step.due, step.meta)
+			t.Errorf("step %d, %s: due %d with %s, %v; want %d with %s", i, step.name, d.Due, d.Metadata,
+				err, step.due, step.meta)
 		}
 		n := Count(t, s, nil)
 		if n.Scheduled+n.InTransit+n.Completed != 1 {
@@ -402,7 +408,8 @@ func exact(t *testing.T, s docindex.Store) {
 	}
 	wantURLs(t, call(t, s, any), texts...)
 	var p docindex.Puts
-	for _, bad := range []docindex.Put{{}, {URL: []byte("no host")}, {URL: []byte("http://a.test/" + strings.Repeat("x", 8192))}} {
+	for _, bad := range []docindex.Put{{}, {URL: []byte("no host")},
+		{URL: []byte("http://a.test/" + strings.Repeat("x", 8192))}} {
 		if err := p.AddExact(bad, docindex.HostOf(bad.URL)); err == nil {
 			t.Errorf("%.20q is taken", bad.URL)
 		}
@@ -464,7 +471,8 @@ func look(t *testing.T, s docindex.Store) {
 			t.Errorf("%s: counts are %+v; want %+v", c.name, got, c.want)
 		}
 	}
-	if _, err := s.Find(t.Context(), docindex.Scope{Key: []byte("a.test")}, []byte("http://a.test/3")); !errors.Is(err, docindex.ErrUnknown) {
+	if _, err := s.Find(t.Context(), docindex.Scope{Key: []byte("a.test")},
+		[]byte("http://a.test/3")); !errors.Is(err, docindex.ErrUnknown) {
 		t.Errorf("Find of an unknown URL: %v; want ErrUnknown", err)
 	}
 }

@@ -117,8 +117,8 @@ func consumerReturn(t *testing.T, s docindex.Store) {
 	wantStates(t, s, 0, 3, 0)
 }
 
-// consumerCrowd fills a queue with URLs of a host that the slots work on. Other hosts' URLs in that queue
-// may wait for a while, but calls must not wait for the queue.
+// consumerCrowd fills a queue with URLs of a host that the slots work on. Other hosts' URLs in that
+// queue may wait for a while, but calls must not wait for the queue.
 func consumerCrowd(t *testing.T, s docindex.Store) {
 	add(t, s, urls("http://busy.test/")...)
 	b := take(t, s, 1)

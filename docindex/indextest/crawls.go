@@ -58,7 +58,8 @@ func crawlID(crawl string) docindex.CrawlID {
 	return docindex.CrawlID{Spider: "link", App: "app", Crawl: crawl}
 }
 
-func pendingReport(t *testing.T, s docindex.Store, crawl string, domains int, away *docindex.Outcomes) docindex.PendingReport {
+func pendingReport(t *testing.T, s docindex.Store, crawl string, domains int,
+	away *docindex.Outcomes) docindex.PendingReport {
 	t.Helper()
 	v, err := s.ReportPending(t.Context(), crawlID(crawl), domains, away)
 	if err != nil {
@@ -88,18 +89,22 @@ func pendingEmpty(t *testing.T, s docindex.Store) {
 
 func pendingCounts(t *testing.T, s docindex.Store) {
 	put(t, s,
-		crawlPut("c1", "http://www.example.co.uk/1", 5), crawlPut("c1", "http://sub.example.co.uk/2", 7), crawlPut("c1", "https://example.co.uk/3", 6),
+		crawlPut("c1", "http://www.example.co.uk/1", 5), crawlPut("c1", "http://sub.example.co.uk/2", 7),
+		crawlPut("c1", "https://example.co.uk/3", 6),
 		crawlPut("c1", "http://10.0.0.1/", 1), crawlPut("c1", "http://[2001:db8::1]/", 2),
 		crawlPut("c2", "http://example.co.uk/1", 9), crawlPut("c2", "http://localhost/", 9),
 	)
 	one := docindex.CrawlPending{Crawl: "c1", Pending: pending(5, 1, 7), Distinct: 3, Domains: []docindex.DomainPending{
-		{Domain: "example.co.uk", Pending: pending(3, 5, 7)}, {Domain: "10.0.0.1", Pending: pending(1, 1, 1)}, {Domain: "2001:db8::1", Pending: pending(1, 2, 2)},
+		{Domain: "example.co.uk", Pending: pending(3, 5, 7)},
+		{Domain: "10.0.0.1", Pending: pending(1, 1, 1)}, {Domain: "2001:db8::1", Pending: pending(1, 2, 2)},
 	}}
 	two := docindex.CrawlPending{Crawl: "c2", Pending: pending(2, 9, 9), Distinct: 2, Domains: []docindex.DomainPending{
 		{Domain: "example.co.uk", Pending: pending(1, 9, 9)}, {Domain: "localhost", Pending: pending(1, 9, 9)},
 	}}
-	wantPendingReport(t, pendingReport(t, s, "c1", 10, nil), docindex.PendingReport{Total: 5, Domains: 3, Count: 1, Crawls: []docindex.CrawlPending{one}})
-	wantPendingReport(t, pendingReport(t, s, "", 10, nil), docindex.PendingReport{Total: 7, Domains: 4, Count: 2, Crawls: []docindex.CrawlPending{one, two}})
+	wantPendingReport(t, pendingReport(t, s, "c1", 10, nil), docindex.PendingReport{Total: 5, Domains: 3,
+		Count: 1, Crawls: []docindex.CrawlPending{one}})
+	wantPendingReport(t, pendingReport(t, s, "", 10, nil), docindex.PendingReport{Total: 7, Domains: 4,
+		Count: 2, Crawls: []docindex.CrawlPending{one, two}})
 	end(t, s, take(t, s, 100))
 	wantPendingReport(t, pendingReport(t, s, "", 10, nil), docindex.PendingReport{})
 }
@@ -111,14 +116,16 @@ func pendingLargest(t *testing.T, s docindex.Store) {
 		}
 	}
 	v := pendingReport(t, s, "", 3, nil)
-	want := []docindex.DomainPending{{Domain: "d29.test", Pending: pending(30, 0, 0)}, {Domain: "d28.test", Pending: pending(29, 0, 0)}, {Domain: "d27.test", Pending: pending(28, 0, 0)}}
+	want := []docindex.DomainPending{{Domain: "d29.test", Pending: pending(30, 0, 0)},
+		{Domain: "d28.test", Pending: pending(29, 0, 0)}, {Domain: "d27.test", Pending: pending(28, 0, 0)}}
 	if c := v.Crawls[0]; c.Distinct != 30 || !reflect.DeepEqual(c.Domains, want) || v.Domains != 30 {
 		t.Errorf("survey is %+v; want 30 domains, of them %+v", v, want)
 	}
 }
 
 func pendingInFlight(t *testing.T, s docindex.Store) {
-	put(t, s, crawlPut("c", "http://a.test/1", 1), crawlPut("c", "http://a.test/2", 9), crawlPut("c", "http://b.test/1", 5))
+	put(t, s, crawlPut("c", "http://a.test/1", 1), crawlPut("c", "http://a.test/2", 9),
+		crawlPut("c", "http://b.test/1", 5))
 	b := take(t, s, 3)
 	if v := pendingReport(t, s, "c", 9, nil); v.Total != 3 {
 		t.Errorf("%d pending; want 3, which nothing says are at spiders", v.Total)
@@ -129,9 +136,11 @@ func pendingInFlight(t *testing.T, s docindex.Store) {
 			away.Add(docindex.Outcome{DocID: b.At(i).DocID, URL: b.At(i).URL})
 		}
 	}
-	wantPendingReport(t, pendingReport(t, s, "c", 9, &away), docindex.PendingReport{Total: 1, Domains: 1, Count: 1, Crawls: []docindex.CrawlPending{
-		{Crawl: "c", Pending: pending(1, 1, 1), Distinct: 1, Domains: []docindex.DomainPending{{Domain: "a.test", Pending: pending(1, 1, 1)}}},
-	}})
+	wantPendingReport(t, pendingReport(t, s, "c", 9, &away), docindex.PendingReport{Total: 1, Domains: 1,
+		Count: 1, Crawls: []docindex.CrawlPending{
+			{Crawl: "c", Pending: pending(1, 1, 1), Distinct: 1,
+				Domains: []docindex.DomainPending{{Domain: "a.test", Pending: pending(1, 1, 1)}}},
+		}})
 	if v := pendingReport(t, s, "", 9, &away); v.Total != 1 || v.Domains != 1 {
 		t.Errorf("survey of the application is %+v; want one pending", v)
 	}
@@ -262,7 +271,8 @@ func expiryIsSaid(t *testing.T, s docindex.Store) {
 		t.Errorf("overdue are %v, %v; want none", ends, err)
 	}
 	time.Sleep(time.Second)
-	if ends, err := s.CrawlsToEnd(t.Context(), time.Now(), 10); err != nil || len(ends) != 1 || ends[0].CrawlID != crawlID("c") {
+	if ends, err := s.CrawlsToEnd(t.Context(), time.Now(), 10); err != nil || len(ends) != 1 ||
+		ends[0].CrawlID != crawlID("c") {
 		t.Errorf("overdue are %v, %v; want it", ends, err)
 	}
 }
@@ -284,7 +294,8 @@ func finished(t *testing.T, s docindex.Store) {
 			t.Errorf("finished are %v, %v; want %v", got, err, ids)
 		}
 	}
-	put(t, s, crawlPut("c", "http://a.test/1", 0), crawlPut("c", "http://b.test/1", 0), crawlPut("stopped", "http://c.test/1", 0))
+	put(t, s, crawlPut("c", "http://a.test/1", 0), crawlPut("c", "http://b.test/1", 0),
+		crawlPut("stopped", "http://c.test/1", 0))
 	time.Sleep(time.Minute)
 	want()
 	b := take(t, s, 3)
@@ -308,7 +319,8 @@ func finished(t *testing.T, s docindex.Store) {
 }
 
 func deletedCrawl(t *testing.T, s docindex.Store) {
-	put(t, s, crawlPut("c", "http://a.test/1", 0), crawlPut("c", "http://a.test/2", 0), crawlPut("c", "http://b.test/", 0))
+	put(t, s, crawlPut("c", "http://a.test/1", 0), crawlPut("c", "http://a.test/2", 0),
+		crawlPut("c", "http://b.test/", 0))
 	b := take(t, s, 1)
 	if n, err := s.Delete(t.Context(), docindex.Scope{Crawl: []byte("c")}); n != 3 || err != nil {
 		t.Errorf("Delete = %d, %v; want 3", n, err)
@@ -392,7 +404,8 @@ func changesCrawl(t *testing.T, s docindex.Store) {
 }
 
 func crawlCounts(t *testing.T, s docindex.Store) {
-	put(t, s, crawlPut("c", "http://a.test/1", 0), crawlPut("c", "http://b.test/1", 0), crawlPut("d", "http://a.test/1", 0), crawlPut("e", "http://a.test/1", 0))
+	put(t, s, crawlPut("c", "http://a.test/1", 0), crawlPut("c", "http://b.test/1", 0),
+		crawlPut("d", "http://a.test/1", 0), crawlPut("e", "http://a.test/1", 0))
 	put(t, s, crawlPut("late", "http://b.test/9", -9))
 	b := take(t, s, 1)
 	var o docindex.Outcomes
@@ -438,16 +451,20 @@ func fetchedAgain(t *testing.T, s docindex.Store) {
 	put(t, s, crawlPut("c", "http://www.a.test/1", 3))
 	b := take(t, s, 1)
 	var o docindex.Outcomes
-	o.Add(docindex.Outcome{DocID: b.At(0).DocID, URL: b.At(0).URL, Kind: docindex.Done, Again: time.Now().Unix() + 60, Metadata: crawlPut("c", "", 0).Metadata})
+	o.Add(docindex.Outcome{DocID: b.At(0).DocID, URL: b.At(0).URL, Kind: docindex.Done,
+		Again: time.Now().Unix() + 60, Metadata: crawlPut("c", "", 0).Metadata})
 	report(t, s, &o)
-	wantPendingReport(t, pendingReport(t, s, "c", 9, nil), docindex.PendingReport{Total: 1, Domains: 1, Count: 1, Crawls: []docindex.CrawlPending{
-		{Crawl: "c", Pending: pending(1, 3, 3), Distinct: 1, Domains: []docindex.DomainPending{{Domain: "a.test", Pending: pending(1, 3, 3)}}},
-	}})
+	wantPendingReport(t, pendingReport(t, s, "c", 9, nil), docindex.PendingReport{Total: 1, Domains: 1,
+		Count: 1, Crawls: []docindex.CrawlPending{
+			{Crawl: "c", Pending: pending(1, 3, 3), Distinct: 1,
+				Domains: []docindex.DomainPending{{Domain: "a.test", Pending: pending(1, 3, 3)}}},
+		}})
 	time.Sleep(time.Hour)
 	b = take(t, s, 1)
 	stopCrawl(t, s, "c", nil)
 	o.Reset()
-	o.Add(docindex.Outcome{DocID: b.At(0).DocID, URL: b.At(0).URL, Kind: docindex.Done, Again: time.Now().Unix() + 60, Metadata: crawlPut("c", "", 0).Metadata})
+	o.Add(docindex.Outcome{DocID: b.At(0).DocID, URL: b.At(0).URL, Kind: docindex.Done,
+		Again: time.Now().Unix() + 60, Metadata: crawlPut("c", "", 0).Metadata})
 	report(t, s, &o)
 	wantStates(t, s, 0, 0, 1) // nothing of a stopped crawl is
 }
@@ -457,12 +474,14 @@ func deletedQueue(t *testing.T, s docindex.Store) {
 	other.Metadata = []byte(`{"appid":["other"]}`)
 	elsewhere := crawlPut("c", "http://b.test/1", 4)
 	elsewhere.Key = []byte("www.a.test")
-	put(t, s, crawlPut("c", "http://www.a.test/1", 1), other, elsewhere, crawlPut("c", "http://a.test/1", 2), crawlPut("d", "http://www.a.test/1", 5))
+	put(t, s, crawlPut("c", "http://www.a.test/1", 1), other, elsewhere,
+		crawlPut("c", "http://a.test/1", 2), crawlPut("d", "http://www.a.test/1", 5))
 	if b := take(t, s, 1); b.Len() != 1 { // one of them is in transit
 		t.Fatalf("%d candidates", b.Len())
 	}
 	call(t, s, docindex.Request{AnyCrawl: true, MaxQueues: 1, PerQueue: 1, Lease: time.Hour})
-	if n, err := s.Delete(t.Context(), docindex.Scope{Crawl: []byte("c"), Key: []byte("www.a.test")}); n != 3 || err != nil {
+	if n, err := s.Delete(t.Context(), docindex.Scope{Crawl: []byte("c"),
+		Key: []byte("www.a.test")}); n != 3 || err != nil {
 		t.Errorf("Delete = %d, %v; want 3", n, err)
 	}
 	var sum docindex.CrawlCounts
@@ -474,7 +493,8 @@ func deletedQueue(t *testing.T, s docindex.Store) {
 	if sum.Pending+sum.InTransit != 2 || sum.Done != 0 {
 		t.Errorf("counts are %+v; want 2 documents left, and none done", sum)
 	}
-	if v, err := s.ReportPending(t.Context(), docindex.CrawlID{Spider: docindex.DefaultSpider, App: "other", Crawl: "c"}, 9, nil); err != nil || v.Total != 0 {
+	if v, err := s.ReportPending(t.Context(), docindex.CrawlID{Spider: docindex.DefaultSpider, App: "other",
+		Crawl: "c"}, 9, nil); err != nil || v.Total != 0 {
 		t.Errorf("survey of the other is %+v, %v; want nothing", v, err)
 	}
 }

@@ -35,7 +35,8 @@ func stopCrawl(t *testing.T, s docindex.Store, crawl string, told func(*docindex
 }
 
 func stopped(t *testing.T, s docindex.Store) {
-	put(t, s, crawlPut("c", "http://a.test/1", 1), crawlPut("d", "http://a.test/1", 1), docindex.Put{URL: []byte("http://b.test/"), Crawl: []byte("c")})
+	put(t, s, crawlPut("c", "http://a.test/1", 1), crawlPut("d", "http://a.test/1", 1),
+		docindex.Put{URL: []byte("http://b.test/"), Crawl: []byte("c")})
 	if n := stopCrawl(t, s, "c", nil); n != 1 {
 		t.Errorf("%d purged; want 1", n)
 	}
@@ -45,7 +46,8 @@ func stopped(t *testing.T, s docindex.Store) {
 	if n := stopCrawl(t, s, "nobody's", nil); n != 0 {
 		t.Errorf("%d purged of nothing", n)
 	}
-	res := put(t, s, crawlPut("c", "http://a.test/1", 1), crawlPut("c", "http://a.test/2", 1), crawlPut("nobody's", "http://a.test/", 1), crawlPut("d", "http://a.test/2", 1))
+	res := put(t, s, crawlPut("c", "http://a.test/1", 1), crawlPut("c", "http://a.test/2", 1),
+		crawlPut("nobody's", "http://a.test/", 1), crawlPut("d", "http://a.test/2", 1))
 	if res.New != 1 || res.Dropped != 3 || res.Known != 0 {
 		t.Errorf("put: %+v; want 1 new, 3 dropped", res)
 	}
@@ -108,7 +110,10 @@ func purgeAtSlots(t *testing.T, s docindex.Store) {
 	if err := s.StopCrawl(t.Context(), crawlID("d"), docindex.Expired); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := s.PurgeCrawl(t.Context(), crawlID("d"), func(*docindex.Outcomes) (int, error) { return 0, failure }); !errors.Is(err, failure) {
+	if _, err := s.PurgeCrawl(t.Context(), crawlID("d"), func(*docindex.Outcomes) (int, error) {
+		return 0,
+			failure
+	}); !errors.Is(err, failure) {
 		t.Errorf("PurgeCrawl: %v; want %v", err, failure)
 	}
 	ctx, cancel := context.WithCancel(t.Context())
@@ -118,9 +123,11 @@ func purgeAtSlots(t *testing.T, s docindex.Store) {
 	}
 }
 
-// Between StopCrawl and the purge the store gives out no document of the crawl, and counts them all.
+// Between StopCrawl and the purge the store gives out no document of the crawl, and counts them
+// all.
 func stoppedStays(t *testing.T, s docindex.Store) {
-	put(t, s, crawlPut("c", "http://a.test/1", 0), crawlPut("c", "http://a.test/2", 0), crawlPut("c", "http://b.test/", 0), crawlPut("d", "http://a.test/3", 0))
+	put(t, s, crawlPut("c", "http://a.test/1", 0), crawlPut("c", "http://a.test/2", 0),
+		crawlPut("c", "http://b.test/", 0), crawlPut("d", "http://a.test/3", 0))
 	out := take(t, s, 1)
 	if err := s.StopCrawl(t.Context(), crawlID("c"), docindex.Stopped); err != nil {
 		t.Fatal(err)
@@ -150,7 +157,8 @@ func purgeFails(t *testing.T, s docindex.Store) {
 		t.Fatal(err)
 	}
 	failure := errors.New("no")
-	if n, err := s.PurgeCrawl(t.Context(), crawlID("c"), func(o *docindex.Outcomes) (int, error) { return o.Len(), failure }); n != 0 || !errors.Is(err, failure) {
+	if n, err := s.PurgeCrawl(t.Context(), crawlID("c"),
+		func(o *docindex.Outcomes) (int, error) { return o.Len(), failure }); n != 0 || !errors.Is(err, failure) {
 		t.Errorf("PurgeCrawl: %d, %v; want %v", n, err, failure)
 	}
 	overdue := func(want ...docindex.CrawlEnd) {
@@ -166,8 +174,8 @@ func purgeFails(t *testing.T, s docindex.Store) {
 	overdue()
 }
 
-// A purge repeats its count until AckCrawlEnd acknowledges it. Documents that end after the count was
-// returned stay for the next purge.
+// A purge repeats its count until AckCrawlEnd acknowledges it. Documents that end after the count
+// was returned stay for the next purge.
 func purgeUnacknowledged(t *testing.T, s docindex.Store) {
 	put(t, s, crawlPut("c", "http://a.test/1", 0), crawlPut("c", "http://b.test/2", 0))
 	b := take(t, s, 1)

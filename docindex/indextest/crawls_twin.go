@@ -42,7 +42,8 @@ type walker struct {
 }
 
 func (w *walker) some() docindex.Put {
-	p := crawlPut(fmt.Sprintf("c%d", w.rng.IntN(3)+w.stops/3), fmt.Sprintf("http://h%d.d%d.test/%d", w.rng.IntN(3), w.rng.IntN(4), w.rng.IntN(20)), int32(w.rng.IntN(4)))
+	p := crawlPut(fmt.Sprintf("c%d", w.rng.IntN(3)+w.stops/3),
+		fmt.Sprintf("http://h%d.d%d.test/%d", w.rng.IntN(3), w.rng.IntN(4), w.rng.IntN(20)), int32(w.rng.IntN(4)))
 	if w.rng.IntN(5) == 0 {
 		p.Metadata = nil
 	}
@@ -105,7 +106,8 @@ func (w *walker) call() {
 	if err := w.s.Serve(w.t.Context(), r, func(h *docindex.Served) error {
 		for i := range h.Len() {
 			got := h.At(i)
-			served = append(served, docindex.Put{URL: slices.Clone(got.URL), Key: slices.Clone(got.Key), Crawl: []byte(got.Crawl)})
+			served = append(served, docindex.Put{URL: slices.Clone(got.URL), Key: slices.Clone(got.Key),
+				Crawl: []byte(got.Crawl)})
 		}
 		return nil
 	}); err != nil {
@@ -178,7 +180,8 @@ func (w *walker) recount() docindex.PendingReport {
 		var all []int32
 		for domain, levels := range domains {
 			all = append(all, levels...)
-			c.Domains = append(c.Domains, docindex.DomainPending{Domain: domain, Pending: pending(uint64(len(levels)), slices.Min(levels), slices.Max(levels))})
+			c.Domains = append(c.Domains, docindex.DomainPending{Domain: domain,
+				Pending: pending(uint64(len(levels)), slices.Min(levels), slices.Max(levels))})
 		}
 		c.Pending = pending(uint64(len(all)), slices.Min(all), slices.Max(all))
 		v.Total += c.Total

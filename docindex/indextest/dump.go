@@ -80,13 +80,15 @@ func listWhileForgotten(t *testing.T, s docindex.Store) {
 		crawl := fmt.Appendf(nil, "c%d", at)
 		var puts []docindex.Put
 		for i := range 2500 {
-			puts = append(puts, docindex.Put{URL: fmt.Appendf(nil, "http://a.test/%d", i), Crawl: crawl, Created: now - int64(100*((i+1)%2))})
+			puts = append(puts, docindex.Put{URL: fmt.Appendf(nil, "http://a.test/%d", i), Crawl: crawl,
+				Created: now - int64(100*((i+1)%2))})
 		}
 		add(t, s, puts...)
 		visited, stay := 0, 0
 		err := s.List(t.Context(), docindex.Scope{Crawl: crawl}, func(d *docindex.Document) bool {
 			if visited++; visited == at {
-				if n, err := s.Purge(t.Context(), docindex.Scope{Crawl: crawl}, time.Unix(now-1, 0)); n != 1250 || err != nil {
+				if n, err := s.Purge(t.Context(), docindex.Scope{Crawl: crawl},
+					time.Unix(now-1, 0)); n != 1250 || err != nil {
 					t.Errorf("Purge = %d, %v; want 1250", n, err)
 				}
 			}
@@ -111,7 +113,8 @@ func listWhileForgotten(t *testing.T, s docindex.Store) {
 func settingsOf(t *testing.T, s docindex.Store) (all []string) {
 	t.Helper()
 	err := s.Settings(t.Context(), func(one *docindex.Setting) bool {
-		all = append(all, fmt.Sprintf("%d %s/%s%s %d", one.Kind, one.Crawl, one.Key, map[bool]string{true: "!"}[one.Host], one.Value))
+		all = append(all, fmt.Sprintf("%d %s/%s%s %d", one.Kind, one.Crawl, one.Key,
+			map[bool]string{true: "!"}[one.Host], one.Value))
 		return true
 	})
 	if err != nil {
@@ -153,13 +156,15 @@ func settings(t *testing.T, s docindex.Store) {
 		slices.Sort(got[2:4])
 		slices.Sort(got[4:])
 	}
-	want := []string{"0 / 7", "3 / 0", "0 /a.test! 9", fmt.Sprintf("1 /a.test! %d", until), "0 /a.test 0", fmt.Sprintf("1 /a.test %d", until), "2 /a.test 4294967295", "0 c/none 4294967295"}
+	want := []string{"0 / 7", "3 / 0", "0 /a.test! 9", fmt.Sprintf("1 /a.test! %d", until), "0 /a.test 0",
+		fmt.Sprintf("1 /a.test %d", until), "2 /a.test 4294967295", "0 c/none 4294967295"}
 	slices.Sort(want[4:])
 	if !slices.Equal(got, want) {
 		t.Errorf("settings are\n%q; want\n%q", got, want)
 	}
 	seen := 0
-	if err := s.Settings(t.Context(), func(*docindex.Setting) bool { seen++; return seen < 3 }); err != nil || seen != 3 {
+	if err := s.Settings(t.Context(),
+		func(*docindex.Setting) bool { seen++; return seen < 3 }); err != nil || seen != 3 {
 		t.Errorf("%d settings were visited, %v; want an end after 3", seen, err)
 	}
 }
@@ -174,7 +179,8 @@ func manyQueues(t *testing.T, s docindex.Store) {
 	add(t, s, puts...)
 	for crawl, want := range map[string]int{"": n, "c": 1, "none": 0} {
 		listed := 0
-		err := s.List(t.Context(), docindex.Scope{Crawl: []byte(crawl)}, func(*docindex.Document) bool { listed++; return true })
+		err := s.List(t.Context(), docindex.Scope{Crawl: []byte(crawl)},
+			func(*docindex.Document) bool { listed++; return true })
 		if err != nil || listed != want {
 			t.Errorf("%d URLs of crawl %q are listed, %v; want %d", listed, crawl, err, want)
 		}

@@ -36,7 +36,8 @@ func timed(t *testing.T, s docindex.Store, r docindex.Request) (all []string, to
 func endedIn(t *testing.T, s docindex.Store, d time.Duration, text string) {
 	t.Helper()
 	var p docindex.Puts
-	if err := p.AddExact(docindex.Put{URL: []byte(text), Update: true, Due: docindex.Never}, docindex.HostOf([]byte(text))); err != nil {
+	if err := p.AddExact(docindex.Put{URL: []byte(text), Update: true, Due: docindex.Never},
+		docindex.HostOf([]byte(text))); err != nil {
 		t.Fatal(err)
 	}
 	ctx := t.Context()
@@ -69,8 +70,8 @@ func heldFull(t *testing.T, s docindex.Store) {
 	wantStates(t, s, 1, 1, 3)
 }
 
-// heldLess runs two calls that wait for the same queue. The one with the lower limit of URLs in transit
-// must not keep the other from its URL.
+// heldLess runs two calls that wait for the same queue. The one with the lower limit of URLs in
+// transit must not keep the other from its URL.
 func heldLess(t *testing.T, s docindex.Store) {
 	set(t, s, docindex.SetDelay, "", 0)
 	var all []string
@@ -105,7 +106,8 @@ func heldNothing(t *testing.T, s docindex.Store) {
 	other.Crawl, unknown.Crawl, byKey.Key = []byte("c"), []byte("d"), []byte("b.test")
 	wantURLs(t, call(t, s, other), "http://b.test/1")
 	time.Sleep(time.Second) // the delay of a.test has passed, but it has as many URLs in transit as the call allows
-	for name, r := range map[string]docindex.Request{"of another crawl": other, "of no crawl": unknown, "of no queue": byKey} {
+	for name, r := range map[string]docindex.Request{"of another crawl": other, "of no crawl": unknown,
+		"of no queue": byKey} {
 		if got, took := timed(t, s, r); len(got) > 0 || took > 0 {
 			t.Errorf("a call %s got %q after %v; want nothing at once", name, got, took)
 		}
@@ -117,8 +119,8 @@ func heldNothing(t *testing.T, s docindex.Store) {
 	}
 }
 
-// during starts a second call while the first one is between two portions of a.test. It returns what
-// both got.
+// during starts a second call while the first one is between two portions of a.test. It returns
+// what both got.
 func during(t *testing.T, s docindex.Store) (first, second []string) {
 	for i := range 1500 {
 		add(t, s, docindex.Put{URL: fmt.Appendf(nil, "http://a.test/%d", i)})
@@ -144,7 +146,8 @@ func during(t *testing.T, s docindex.Store) (first, second []string) {
 func heldServed(t *testing.T, s docindex.Store) {
 	set(t, s, docindex.SetDelay, "", 0)
 	first, second := during(t, s)
-	if len(first) != 1200 || len(second) != 300 || slices.ContainsFunc(second, func(u string) bool { return slices.Contains(first, u) }) {
+	if len(first) != 1200 || len(second) != 300 ||
+		slices.ContainsFunc(second, func(u string) bool { return slices.Contains(first, u) }) {
 		t.Errorf("the calls got %d and %d URLs; want 1200, and the other 300", len(first), len(second))
 	}
 }

@@ -27,7 +27,8 @@ var hostCases = []testCase{
 // setHost changes a setting of a host.
 func setHost(t *testing.T, s docindex.Store, which docindex.SettingKind, host string, value uint64) {
 	t.Helper()
-	err := s.Set(t.Context(), docindex.Setting{Kind: which, Scope: docindex.Scope{Key: []byte(host)}, Host: true, Value: value})
+	err := s.Set(t.Context(), docindex.Setting{Kind: which, Scope: docindex.Scope{Key: []byte(host)},
+		Host: true, Value: value})
 	if err != nil {
 		t.Fatalf("Set(%v, %s, %d): %v", which, host, value, err)
 	}
@@ -181,7 +182,8 @@ func hostNot(t *testing.T, s docindex.Store) {
 	}
 }
 
-// availabilityText returns an availability in short: "open", or its time, or "event", and the reason.
+// availabilityText returns an availability in short: "open", or its time, or "event", and the
+// reason.
 func availabilityText(turn docindex.Availability) string {
 	switch {
 	case turn.Open:
@@ -198,7 +200,8 @@ const both = "at both"
 func hostWhy(t *testing.T, s docindex.Store) {
 	s.SetSlotGap(4 * time.Second)
 	one := func(key string) docindex.Request {
-		return docindex.Request{Scope: docindex.Scope{Key: []byte(key)}, AnyCrawl: true, PerQueue: 1, Lease: time.Minute}
+		return docindex.Request{Scope: docindex.Scope{Key: []byte(key)}, AnyCrawl: true, PerQueue: 1,
+			Lease: time.Minute}
 	}
 	for n, c := range []struct {
 		name         string
@@ -220,7 +223,8 @@ func hostWhy(t *testing.T, s docindex.Store) {
 		}, "+1m0s blocked by the operator", both},
 		{"blocked queue", func(h string) {
 			add(t, s, crawled("c", "http://"+h+"/1")...)
-			err := s.Set(t.Context(), docindex.Setting{Kind: docindex.SetBlock, Scope: docindex.Scope{Crawl: []byte("c"), Key: []byte(h)}, Value: in(60)})
+			err := s.Set(t.Context(), docindex.Setting{Kind: docindex.SetBlock,
+				Scope: docindex.Scope{Crawl: []byte("c"), Key: []byte(h)}, Value: in(60)})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -240,7 +244,8 @@ func hostWhy(t *testing.T, s docindex.Store) {
 			add(t, s, urls("http://"+h+"/1", "http://"+h+"/2")...)
 			setHost(t, s, docindex.SetDelay, h, 30)
 			takeOn(t, s, h)
-		}, "event one at a time, by the operator's delay of 30s", "event 1 of its documents are at host slots, for line spiders"},
+		}, "event one at a time, by the operator's delay of 30s",
+			"event 1 of its documents are at host slots, for line spiders"},
 		{"delay of the queue", func(h string) {
 			add(t, s, urls("http://"+h+"/1", "http://"+h+"/2")...)
 			set(t, s, docindex.SetDelay, h, 30)
@@ -251,7 +256,8 @@ func hostWhy(t *testing.T, s docindex.Store) {
 			add(t, s, urls("http://"+h+"/1", "http://"+h+"/2")...)
 			set(t, s, docindex.SetDelay, h, 30)
 			takeOn(t, s, h)
-		}, "event one at a time, by the delay of its queue, 30s (SetDelay)", "event 1 of its documents are at host slots, for line spiders"},
+		}, "event one at a time, by the delay of its queue, 30s (SetDelay)",
+			"event 1 of its documents are at host slots, for line spiders"},
 		{"after calls", func(h string) {
 			add(t, s, urls("http://"+h+"/1", "http://"+h+"/2")...)
 			call(t, s, one(h))
@@ -269,7 +275,8 @@ func hostWhy(t *testing.T, s docindex.Store) {
 			if err := s.Lease(t.Context(), 1, nil, time.Minute, &b); err != nil || b.Len() != 1 {
 				t.Fatalf("lent %d, %v", b.Len(), err)
 			}
-		}, "event 1 of its documents are with daemons that took them over HTTP, until they report them or their leases end", both},
+		}, "event 1 of its documents are with daemons that took them over HTTP, until they report them " +
+			"or their leases end", both},
 		{"what the slots learned", func(h string) {
 			add(t, s, urls("http://"+h+"/1", "http://"+h+"/2")...)
 			b := takeOn(t, s, h)
@@ -296,7 +303,8 @@ func hostWhy(t *testing.T, s docindex.Store) {
 		setHost(t, s, docindex.SetBlock, host, 1<<40) // out of the way of the others
 	}
 	set(t, s, docindex.SetActive, "", 0)
-	if l, err := s.HostStatus(t.Context(), []byte("h1.test")); err != nil || availabilityText(l.AtFrontier) != "event clients are given nothing at all (SetActive)" {
+	if l, err := s.HostStatus(t.Context(), []byte("h1.test")); err != nil ||
+		availabilityText(l.AtFrontier) != "event clients are given nothing at all (SetActive)" {
 		t.Errorf("passive: %+v, %v", l.AtFrontier, err)
 	}
 }

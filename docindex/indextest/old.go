@@ -28,18 +28,22 @@ func RunOld(t *testing.T, s docindex.Store) {
 	leased(t, s)
 	for round, want := range []docindex.Verdict{docindex.New, docindex.Same} {
 		for url, by := range map[string]string{
-			"plain": "", "plain-done": "", "app": app, "app-done": app, "id": app, "id-done": app, "spider": spider, "spider-done": spider,
+			"plain": "", "plain-done": "", "app": app, "app-done": app, "id": app, "id-done": app,
+			"spider": spider, "spider-done": spider,
 		} {
 			if v := add(t, s, of(url, by)); v[0] != docindex.Same {
 				t.Errorf("%d: %s is answered %v to its owner; want that it is known", round, url, v[0])
 			}
 		}
 		for _, p := range []docindex.Put{
-			of("plain", app), of("plain-done", app), of("app", ""), of("app-done", ""), of("app", `{"appid":["B"]}`), of("app-done", `{"appid":["B"]}`),
-			of("app-done", `{"appid":["A"],"spiderid":["s1"]}`), of("id", spider), of("spider", ""), of("spider", `{"spiderid":["s2"]}`), of("spider", app),
+			of("plain", app), of("plain-done", app), of("app", ""), of("app-done", ""),
+			of("app", `{"appid":["B"]}`), of("app-done", `{"appid":["B"]}`),
+			of("app-done", `{"appid":["A"],"spiderid":["s1"]}`), of("id", spider), of("spider", ""),
+			of("spider", `{"spiderid":["s2"]}`), of("spider", app),
 		} {
 			if v := add(t, s, p); v[0] != want {
-				t.Errorf("%d: %s is answered %v to the owner that %s names; want %v", round, p.URL, v[0], p.Metadata, want)
+				t.Errorf("%d: %s is answered %v to the owner that %s names; want %v", round, p.URL, v[0],
+					p.Metadata, want)
 			}
 		}
 	}
@@ -54,7 +58,8 @@ func RunOld(t *testing.T, s docindex.Store) {
 			t.Errorf("%s of another owner is answered %v with its DOC_ID; want that it is refused", url, v[0])
 		}
 	}
-	if v := add(t, s, docindex.Put{URL: []byte("http://a.example/new"), Crawl: []byte("s"), Metadata: []byte(app)}); v[0] != docindex.Dropped {
+	if v := add(t, s, docindex.Put{URL: []byte("http://a.example/new"), Crawl: []byte("s"),
+		Metadata: []byte(app)}); v[0] != docindex.Dropped {
 		t.Errorf("a URL of the stopped crawl is answered %v; want that it is dropped", v[0])
 	}
 	endAll(t, s)

@@ -108,8 +108,8 @@ func strangeOutcomes(t *testing.T, s docindex.Store) {
 	}
 }
 
-// earlyOutcome completes scheduled documents. The store must not give them out, whatever their place
-// in the queue.
+// earlyOutcome completes scheduled documents. The store must not give them out, whatever their
+// place in the queue.
 func earlyOutcome(t *testing.T, s docindex.Store) {
 	var puts []docindex.Put
 	for i := range 5 {
@@ -143,7 +143,8 @@ func notify(t *testing.T, s docindex.Store) {
 	}
 }
 
-// concurrent puts, takes and ends in several goroutines. Each document must be given out exactly once.
+// concurrent puts, takes and ends in several goroutines. Each document must be given out exactly
+// once.
 func concurrent(t *testing.T, s docindex.Store) {
 	const workers, each = 4, 500
 	var all sync.WaitGroup

@@ -11,9 +11,13 @@ import (
 // lease ends or the client reports it.
 var orphanCases = []testCase{
 	{"a leased URL's queue is deleted", func(t *testing.T, s docindex.Store) { orphaned(t, s, deleteQueue, false) }},
-	{"a leased URL's queue is deleted, and the URL reported", func(t *testing.T, s docindex.Store) { orphaned(t, s, deleteQueue, true) }},
+	{"a leased URL's queue is deleted, and the URL reported",
+		func(t *testing.T, s docindex.Store) { orphaned(t, s, deleteQueue, true) }},
 	{"a leased URL's crawl is deleted", func(t *testing.T, s docindex.Store) {
-		orphaned(t, s, func(t *testing.T, s docindex.Store) (int, error) { return s.Delete(t.Context(), docindex.Scope{}) }, false)
+		orphaned(t, s, func(t *testing.T, s docindex.Store) (int,
+			error) {
+			return s.Delete(t.Context(), docindex.Scope{})
+		}, false)
 	}},
 	{"a leased URL is purged", func(t *testing.T, s docindex.Store) {
 		orphaned(t, s, func(t *testing.T, s docindex.Store) (int, error) {

@@ -32,7 +32,8 @@ func ownedBy(metadata string) docindex.Put {
 	return docindex.Put{URL: []byte("http://a.test/"), Crawl: []byte("c"), Metadata: []byte(metadata)}
 }
 
-// wantOwned puts the URL for each owner, as discovered, in reverse order, and compares the verdicts.
+// wantOwned puts the URL for each owner, as discovered, in reverse order, and compares the
+// verdicts.
 func wantOwned(t *testing.T, s docindex.Store, when string, want docindex.Verdict) {
 	t.Helper()
 	var puts []docindex.Put
@@ -107,8 +108,8 @@ func ownersCompletedAtOnce(t *testing.T, s docindex.Store) {
 	wantOwned(t, s, "scheduled again", docindex.Same)
 }
 
-// An update without an owner is of the document that a client has. If there is none, it is of the one
-// without an owner, and else of a scheduled one.
+// An update without an owner is of the document that a client has. If there is none, it is of the
+// one without an owner, and else of a scheduled one.
 func ownersNews(t *testing.T, s docindex.Store) {
 	add(t, s, ownedBy(owned[1]), ownedBy(owned[2]))
 	served := call(t, s, docindex.Request{PerQueue: 1, Scope: docindex.Scope{Crawl: []byte("c")}, Lease: time.Hour})

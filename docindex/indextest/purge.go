@@ -11,7 +11,8 @@ import (
 
 func purges(t *testing.T, s docindex.Store) {
 	add(t, s, urls("http://a.test/old1", "http://a.test/old2", "http://b.test/old")...)
-	wantURLs(t, call(t, s, docindex.Request{AnyCrawl: true, PerQueue: 1, MaxQueues: 1, Lease: time.Hour}), "http://a.test/old1")
+	wantURLs(t, call(t, s, docindex.Request{AnyCrawl: true, PerQueue: 1, MaxQueues: 1, Lease: time.Hour}),
+		"http://a.test/old1")
 	time.Sleep(time.Minute)
 	add(t, s, urls("http://a.test/new", "http://c.test/new")...)
 	before := time.Now()
@@ -24,7 +25,8 @@ func purges(t *testing.T, s docindex.Store) {
 	wantURLs(t, call(t, s, any), "http://c.test/new") // a client has the deleted document of a.test
 	time.Sleep(time.Hour)
 	wantURLs(t, call(t, s, ofA), "http://a.test/new")
-	if n, err := s.Purge(t.Context(), docindex.Scope{Key: []byte("a.test")}, before.Add(time.Second)); err != nil || n != 1 {
+	if n, err := s.Purge(t.Context(), docindex.Scope{Key: []byte("a.test")},
+		before.Add(time.Second)); err != nil || n != 1 {
 		t.Errorf("Purge of a queue = %d, %v; want 1", n, err)
 	}
 	add(t, s, urls("http://a.test/again")...)

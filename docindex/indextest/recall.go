@@ -18,8 +18,8 @@ var recallCases = []testCase{
 	{"outcome of a document that was rescheduled", rescheduled},
 }
 
-// recalled records the DOC_IDs of recalled documents. The returned function returns the URLs of those
-// that are in a batch, and forgets them.
+// recalled records the DOC_IDs of recalled documents. The returned function returns the URLs of
+// those that are in a batch, and forgets them.
 func recalled(s docindex.Store) func(b *docindex.Batch) []string {
 	var ids []string
 	s.OnRecall(func(o *docindex.Outcomes) {

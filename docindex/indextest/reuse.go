@@ -57,7 +57,8 @@ func reuse(t *testing.T, s docindex.Store) {
 				found := ctx.left <= 0
 				fresh := docindex.Scope{Crawl: []byte("new")}
 				if n := Count(t, s, &fresh); found && n.Scheduled != 2*reused {
-					t.Errorf("%s of %q in %s, interrupted %d: others have %+v; want %d URLs", name, scope.Key, scope.Crawl, left, n, 2*reused)
+					t.Errorf("%s of %q in %s, interrupted %d: others have %+v; want %d URLs", name,
+						scope.Key, scope.Crawl, left, n, 2*reused)
 				}
 				forget(t, s, old)
 				forget(t, s, fresh)

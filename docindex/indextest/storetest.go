@@ -15,8 +15,8 @@ import (
 	"urlserver/docindex"
 )
 
-// Run runs the suite. open returns a new, empty store that is usable until the test ends. Some tests
-// call it in a synctest bubble.
+// Run runs the suite. open returns a new, empty store that is usable until the test ends. Some
+// tests call it in a synctest bubble.
 func Run(t *testing.T, open func(t *testing.T) docindex.Store) {
 	for _, c := range []struct {
 		name string
@@ -172,7 +172,8 @@ func crawlsOfCandidates(t *testing.T, s docindex.Store) {
 	} {
 		one.URL = []byte(url)
 		wantResult(t, put(t, s, one), 1, 0, 0)
-		want[url] = fmt.Sprintf("%s of %s", docindex.SpiderOf(one.Metadata), strings.TrimPrefix(string(one.Crawl), "DEFAULT"))
+		want[url] = fmt.Sprintf("%s of %s", docindex.SpiderOf(one.Metadata),
+			strings.TrimPrefix(string(one.Crawl), "DEFAULT"))
 	}
 	for range 2 {
 		b, got, back := take(t, s, 20), map[string]string{}, docindex.Outcomes{}

@@ -9,8 +9,8 @@ import (
 	"urlserver/docindex/memory"
 )
 
-// BenchmarkMemoryServe has URLs given out by calls, 10 each of 100 queues, and reported as completed; ns/op is for
-// one URL.
+// BenchmarkMemoryServe has URLs given out by calls, 10 each of 100 queues, and reported as
+// completed; ns/op is for one URL.
 func BenchmarkMemoryServe(b *testing.B) {
 	m := filled(b, 1_000_000)
 	if err := m.Set(b.Context(), docindex.Setting{Kind: docindex.SetDelay}); err != nil {
@@ -21,7 +21,10 @@ func BenchmarkMemoryServe(b *testing.B) {
 	for left := 0; b.Loop(); left-- {
 		for left <= 0 {
 			p.Reset()
-			if err := m.Serve(b.Context(), r, func(h *docindex.Served) error { return report(h, &p) }); err != nil || p.Len() == 0 {
+			if err := m.Serve(b.Context(), r, func(h *docindex.Served) error {
+				return report(h,
+					&p)
+			}); err != nil || p.Len() == 0 {
 				b.Fatalf("%d URLs, %v", p.Len(), err)
 			}
 			left = p.Len()
@@ -43,8 +46,8 @@ func report(h *docindex.Served, p *docindex.Puts) error {
 	return nil
 }
 
-// BenchmarkMemoryCall is one call for 10 URLs, which are then reported, in a store of few queues and of many. All
-// other queues have as many URLs in transit as the call allows.
+// BenchmarkMemoryCall is one call for 10 URLs, which are then reported, in a store of few queues
+// and of many. All other queues have as many URLs in transit as the call allows.
 func BenchmarkMemoryCall(b *testing.B) {
 	for _, queues := range []int{100, 1_000_000} {
 		b.Run(strconv.Itoa(queues), func(b *testing.B) { callOne(b, queues) })
@@ -55,7 +58,8 @@ func callOne(b *testing.B, queues int) {
 	m := memory.New()
 	var p docindex.Puts
 	for i := range queues {
-		if err := p.AddExact(docindex.Put{URL: []byte("u"), Key: strconv.AppendInt(nil, int64(i), 10)}, nil); err != nil {
+		if err := p.AddExact(docindex.Put{URL: []byte("u"), Key: strconv.AppendInt(nil, int64(i), 10)},
+			nil); err != nil {
 			b.Fatal(err)
 		}
 	}

@@ -108,7 +108,8 @@ func (m *Store) countPurgedLocked(id uint32) {
 	m.outcomes[b.Why]++
 }
 
-// PurgeCrawl is [docindex.Crawls.PurgeCrawl]. Documents end in portions, so that nobody waits for long.
+// PurgeCrawl is [docindex.Crawls.PurgeCrawl]. Documents end in portions, so that nobody waits for
+// long.
 func (m *Store) PurgeCrawl(
 	ctx context.Context, id docindex.CrawlID, tell func(*docindex.Outcomes) (int, error),
 ) (purged int, err error) {
@@ -189,7 +190,8 @@ func (m *Store) someInSlots(id docindex.CrawlID, n int, out *docindex.Outcomes) 
 		m.crawls.unlink(b, one)
 		m.crawls.link(b, doc, one)
 		var name [20]byte // a uint64 in decimal
-		out.Add(docindex.Outcome{DocID: m.docs.docID(name[:0], doc), URL: m.docs.url(m.docs.records.At(doc)), Kind: b.Why})
+		out.Add(docindex.Outcome{DocID: m.docs.docID(name[:0], doc),
+			URL: m.docs.url(m.docs.records.At(doc)), Kind: b.Why})
 	}
 }
 

@@ -83,7 +83,8 @@ func (s *documentTable) likeliest(queue uint32, url []byte, hash uint32) (best u
 		if !s.isOf(r, queue, url) {
 			return false
 		}
-		if one := docindex.UpdateRank(r.state(), r.flags&viaFrontier != 0, docindex.OwnerOf(s.extra(r).metadata) != nil); one < rank {
+		if one := docindex.UpdateRank(r.state(), r.flags&viaFrontier != 0,
+			docindex.OwnerOf(s.extra(r).metadata) != nil); one < rank {
 			best, rank = id, one
 		}
 		return rank == 0

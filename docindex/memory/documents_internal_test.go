@@ -143,7 +143,8 @@ func TestOrderTwin(t *testing.T) {
 				twin = slices.Delete(twin, i, i+1)
 			} else {
 				id := s.records.New()
-				*s.records.At(id) = record{due: int64(rnd.IntN(spread)), priority: int32(rnd.IntN(3)), seq: uint32(step), urlLen: 1}
+				*s.records.At(id) = record{due: int64(rnd.IntN(spread)), priority: int32(rnd.IntN(3)),
+					seq: uint32(step), urlLen: 1}
 				s.push(&c, id)
 				at, _ := slices.BinarySearchFunc(twin, id, func(a, b uint32) int {
 					if s.goesBefore(a, b) {

@@ -10,7 +10,8 @@ import (
 	"urlserver/docindex"
 )
 
-// Delete is [docindex.Frontier.Delete]. The queues are gone at once; their memory follows in portions.
+// Delete is [docindex.Frontier.Delete]. The queues are gone at once; their memory follows in
+// portions.
 func (m *Store) Delete(ctx context.Context, s docindex.Scope) (deleted int, err error) {
 	return m.base.EachQueue(ctx, s, func(id uint32) (int, error) { return m.deleteQueue(id, s), nil })
 }

@@ -25,7 +25,8 @@ func (m *Store) Find(_ context.Context, queue docindex.Scope, url []byte) (docin
 // List is [docindex.Frontier.List]. Within a queue it goes by arrival.
 func (m *Store) List(ctx context.Context, s docindex.Scope, visit func(*docindex.Document) bool) error {
 	return m.base.List(ctx, s, func(queue uint32) (goOn bool, err error) {
-		return embedded.ListQueue(ctx, func(at position, docs []docindex.Document) ([]docindex.Document, position, bool, error) {
+		return embedded.ListQueue(ctx, func(at position, docs []docindex.Document) ([]docindex.Document,
+			position, bool, error) {
 			docs, next, err := m.documents(queue, s, at, docs)
 			return docs, next, next.next == 0, err
 		}, visit)

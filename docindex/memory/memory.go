@@ -117,7 +117,8 @@ func (m *Store) putLocked(p *docindex.Put, host []byte, now int64) (docindex.Ver
 	}
 	if len(p.DocID) > 0 {
 		if id := m.docs.findID(p.DocID); id != 0 && id != known {
-			return docindex.Refused, fmt.Errorf("doc_id %q: taken by %.200s", p.DocID, m.docs.url(m.docs.records.At(id)))
+			return docindex.Refused, fmt.Errorf("doc_id %q: taken by %.200s", p.DocID,
+				m.docs.url(m.docs.records.At(id)))
 		}
 	}
 	if p.Update && m.base.Sched.HasOrphans() {

@@ -77,7 +77,8 @@ func (m *Store) recallSome(queue, last uint32, o *docindex.Outcomes) (_ uint32, 
 
 // recallLocked adds a document if the slots have it.
 func (m *Store) recallLocked(id uint32, o *docindex.Outcomes) {
-	if r := m.docs.records.At(id); len(m.base.Recalls) > 0 && r.state() == docindex.InTransit && r.flags&viaFrontier == 0 {
+	if r := m.docs.records.At(id); len(m.base.Recalls) > 0 && r.state() == docindex.InTransit &&
+		r.flags&viaFrontier == 0 {
 		o.Add(docindex.Outcome{DocID: m.docs.docID(nil, id), URL: m.docs.url(r)})
 	}
 }

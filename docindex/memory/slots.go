@@ -70,7 +70,8 @@ func (m *Store) toSlotsLocked(
 	m.dispatchLocked(id, consumer, until, now)
 	m.base.Sched.EndTurn(r.queue, m.dueLocked(r.queue), now)
 	var name [20]byte // a uint64 in decimal
-	b.AddFor(m.docs.docID(name[:0], id), m.docs.url(r), r.priority, docindex.SpiderOf(m.docs.extra(r).metadata), m.base.Sched.Crawl(r.queue))
+	b.AddFor(m.docs.docID(name[:0], id), m.docs.url(r), r.priority,
+		docindex.SpiderOf(m.docs.extra(r).metadata), m.base.Sched.Crawl(r.queue))
 }
 
 // Outcomes is [docindex.Source.Outcomes] as a [docindex.Store] has it. One that tells how a try
@@ -116,9 +117,12 @@ func (m *Store) eachOf(o *docindex.Outcomes, from, to int, do func(id uint32, ou
 func (m *Store) endLocked(id uint32, out *docindex.Outcome, now int64) {
 	r := m.docs.records.At(id)
 	if out.Pause > 0 || out.Gap > 0 {
-		m.base.Sched.PauseHost(docindex.HostOf(m.docs.url(r)), now+out.Pause.Milliseconds(), out.Gap.Milliseconds(), now)
+		m.base.Sched.PauseHost(docindex.HostOf(m.docs.url(r)), now+out.Pause.Milliseconds(),
+			out.Gap.Milliseconds(), now)
 	}
-	if r.state() == docindex.Completed || r.state() == docindex.Scheduled && embedded.DueMS(r.due) > now && out.Kind.OfAttempt() { // rescheduled since
+	// rescheduled since
+	if r.state() == docindex.Completed || r.state() == docindex.Scheduled && embedded.DueMS(r.due) > now &&
+		out.Kind.OfAttempt() {
 		return
 	}
 	if b := m.crawls.crawlOf(id); b != nil {
@@ -132,7 +136,8 @@ func (m *Store) endLocked(id uint32, out *docindex.Outcome, now int64) {
 		m.outcomes[out.Kind]++
 	}
 	if out.Again > 0 && !m.crawls.isStopped(id) {
-		p := docindex.Put{URL: m.docs.url(r), Crawl: []byte(m.base.Sched.Crawl(r.queue)), Due: out.Again, Priority: r.priority, Metadata: out.Metadata}
+		p := docindex.Put{URL: m.docs.url(r), Crawl: []byte(m.base.Sched.Crawl(r.queue)), Due: out.Again,
+			Priority: r.priority, Metadata: out.Metadata}
 		m.keepOwnerLocked(id, &p)
 		m.updateLocked(id, &p, now)
 	}

@@ -22,7 +22,8 @@ type twin struct {
 	here  []*twinDoc            // handed out without a lease
 }
 
-// elsewhere reports whether documents of a host are out in another way: a host is lent, or worked on here.
+// elsewhere reports whether documents of a host are out in another way: a host is lent, or worked
+// on here.
 func (w *twin) elsewhere(host string, lent bool) bool {
 	other := w.lent
 	if lent {

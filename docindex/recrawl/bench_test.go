@@ -29,16 +29,19 @@ func BenchmarkOutcomes(b *testing.B) {
 				var out docindex.Batch
 				var o docindex.Outcomes
 				for i := range batch {
-					if err := p.Add(docindex.Put{URL: fmt.Appendf(nil, "http://h%d.test/%050d", i%100, i)}); err != nil {
+					if err := p.Add(docindex.Put{URL: fmt.Appendf(nil, "http://h%d.test/%050d", i%100,
+						i)}); err != nil {
 						b.Fatal(err)
 					}
 				}
 				_, err := s.Put(b.Context(), &p)
-				if err = errors.Join(err, s.Candidates(b.Context(), batch, nil, &out)); err != nil || out.Len() != batch {
+				if err = errors.Join(err, s.Candidates(b.Context(), batch, nil, &out)); err != nil ||
+					out.Len() != batch {
 					b.Fatal(out.Len(), err)
 				}
 				for i := range batch {
-					o.Add(docindex.Outcome{DocID: out.At(i).DocID, URL: out.At(i).URL, Status: 200, At: time.Unix(1, 0)})
+					o.Add(docindex.Outcome{DocID: out.At(i).DocID, URL: out.At(i).URL, Status: 200,
+						At: time.Unix(1, 0)})
 				}
 				b.StartTimer()
 				if err := s.Outcomes(b.Context(), &o); err != nil {

@@ -30,9 +30,10 @@ type chaosDoc struct {
 	over    bool                   // something told is for good
 }
 
-// TestNothingIsLost has outcomes that come late, twice, in any order, of documents that are in any state and of none:
-// each document is handed out again in the end, unless it was reported as gone. While only the last one of a document
-// is told again, no failure counts twice, and nothing is handed out that somebody has.
+// TestNothingIsLost has outcomes that come late, twice, in any order, of documents that are in any
+// state and of none: each document is handed out again in the end, unless it was reported as gone.
+// While only the last one of a document is told again, no failure counts twice, and nothing is
+// handed out that somebody has.
 func TestNothingIsLost(t *testing.T) {
 	for seed := range uint64(20) {
 		t.Run(fmt.Sprint("seed ", seed), func(t *testing.T) {
@@ -48,7 +49,8 @@ func TestNothingIsLost(t *testing.T) {
 func (c *chaos) run() {
 	var puts docindex.Puts
 	for i := range 30 {
-		d := &chaosDoc{id: fmt.Sprint("d", i), url: fmt.Sprintf("http://h%d.test/", i), failed: map[time.Time]struct{}{}}
+		d := &chaosDoc{id: fmt.Sprint("d", i), url: fmt.Sprintf("http://h%d.test/", i),
+			failed: map[time.Time]struct{}{}}
 		c.docs = append(c.docs, d)
 		if err := puts.Add(docindex.Put{URL: []byte(d.url), DocID: []byte(d.id)}); err != nil {
 			c.t.Fatal(err)
@@ -118,7 +120,8 @@ func (c *chaos) report(n int) {
 }
 
 func (c *chaos) end(d *chaosDoc) docindex.Outcome {
-	o := docindex.Outcome{DocID: []byte(d.id), URL: []byte(d.url), Status: []int{200, 304, 503, 0}[c.rnd.IntN(4)], At: time.Now()}
+	o := docindex.Outcome{DocID: []byte(d.id), URL: []byte(d.url),
+		Status: []int{200, 304, 503, 0}[c.rnd.IntN(4)], At: time.Now()}
 	if c.rnd.IntN(50) == 0 {
 		o.Status, d.over = 404, true
 	}

@@ -43,11 +43,14 @@ func TestWith(t *testing.T) {
 	for _, c := range []struct{ name, before, after string }{
 		{name: "nothing", after: `{"refetch":["3600","2","7"]}`},
 		{name: "empty", before: `{}`, after: `{"refetch":["3600","2","7"]}`},
-		{name: "others", before: `{"<":["\u003c"],"empty":[],"z":["1","2"]}`, after: `{"\u003c":["\u003c"],"empty":[],"refetch":["3600","2","7"],"z":["1","2"]}`},
-		{name: "the one before", before: `{"a":["b"],"refetch":["1","0","9"]}`, after: `{"a":["b"],"refetch":["3600","2","7"]}`},
+		{name: "others", before: `{"<":["\u003c"],"empty":[],"z":["1","2"]}`,
+			after: `{"\u003c":["\u003c"],"empty":[],"refetch":["3600","2","7"],"z":["1","2"]}`},
+		{name: "the one before", before: `{"a":["b"],"refetch":["1","0","9"]}`,
+			after: `{"a":["b"],"refetch":["3600","2","7"]}`},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			if got := s.with(&docindex.Document{Put: docindex.Put{Metadata: []byte(c.before)}}); string(got) != c.after {
+			if got := s.with(&docindex.Document{Put: docindex.Put{Metadata: []byte(c.before)}}); string(
+				got) != c.after {
 				t.Errorf("%s becomes %s; want %s", c.before, got, c.after)
 			}
 		})

@@ -36,7 +36,8 @@ func TestComesBack(t *testing.T) {
 			wait := time.Hour<<i + 500*time.Millisecond // to the next second
 			r.waits(wait, docindex.Done, i+1)
 			want.Due = time.Now().Add(wait).Unix()
-			want.Metadata = fmt.Appendf(nil, `{"a":["b"],"refetch":["0","%d","%d"],"z":[]}`, i+1, time.Now().UnixMilli())
+			want.Metadata = fmt.Appendf(nil, `{"a":["b"],"refetch":["0","%d","%d"],"z":[]}`, i+1,
+				time.Now().UnixMilli())
 			if got := r.document(); !reflect.DeepEqual(got, want) {
 				t.Errorf("the document is\n%+v; want\n%+v", got, want)
 			}
@@ -163,7 +164,8 @@ func TestClients(t *testing.T) {
 			metadata = string(h.At(0).Metadata)
 			return nil
 		})
-		if want := fmt.Sprintf(`{"refetch":["28800","0","%d"]}`, time.Now().Add(-8*time.Hour).UnixMilli()); err != nil || metadata != want {
+		if want := fmt.Sprintf(`{"refetch":["28800","0","%d"]}`,
+			time.Now().Add(-8*time.Hour).UnixMilli()); err != nil || metadata != want {
 			t.Errorf("a client gets %s, %v; want %s", metadata, err, want)
 		}
 		r.put(docindex.Put{Update: true, Due: time.Now().Unix() + 60})
@@ -193,7 +195,8 @@ func TestOverHTTP(t *testing.T) {
 			w := httptest.NewRecorder()
 			httpserver.Handler(r).ServeHTTP(w, httptest.NewRequest("POST", "/docindex/outcomes", body))
 			if d := r.document(); w.Code != 204 || time.Until(time.Unix(d.Due, 0)) != c.wait {
-				t.Errorf("%s is answered %d; the document is due in %v; want %v", c.members, w.Code, time.Until(time.Unix(d.Due, 0)), c.wait)
+				t.Errorf("%s is answered %d; the document is due in %v; want %v", c.members, w.Code,
+					time.Until(time.Unix(d.Due, 0)), c.wait)
 			}
 			time.Sleep(c.wait)
 		}

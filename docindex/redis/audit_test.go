@@ -10,7 +10,8 @@ import (
 	"urlserver/docindex"
 )
 
-// auditText recounts what crawls have from all documents of a shard, and tells where the counts that are kept say something else.
+// auditText recounts what crawls have from all documents of a shard, and tells where the counts
+// that are kept say something else.
 const auditText = `
 local wrong, sum = {}, {}
 local function check(what, is, want)
@@ -100,7 +101,8 @@ func audit(t *testing.T, s docindex.Store) docindex.Store {
 }
 
 // ReportPending is called after each step of a random test.
-func (a *audited) ReportPending(ctx context.Context, id docindex.CrawlID, domains int, away *docindex.Outcomes) (docindex.PendingReport, error) {
+func (a *audited) ReportPending(ctx context.Context, id docindex.CrawlID, domains int,
+	away *docindex.Outcomes) (docindex.PendingReport, error) {
 	if a.surveys++; a.surveys%25 == 0 {
 		checkCounts(a.t, a.Store)
 		checkSnapshot(a.t, a.Store)

@@ -7,7 +7,8 @@ import (
 	"github.com/redis/rueidis"
 )
 
-// between does something once: after a script has run, and before its answers are heard, which it may change.
+// between does something once: after a script has run, and before its answers are heard, which it
+// may change.
 type between struct {
 	rueidis.Client
 	sha  string

@@ -9,7 +9,8 @@ import (
 	"urlserver/docindex"
 )
 
-// TestBoundOfMixedQueue has another call serve a queue of several hosts that a call has just seen to have room.
+// TestBoundOfMixedQueue has another call serve a queue of several hosts that a call has just seen
+// to have room.
 func TestBoundOfMixedQueue(t *testing.T) {
 	d := newDaemons(t)
 	a, b := d.start(), d.start()

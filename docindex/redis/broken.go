@@ -16,7 +16,8 @@ var errBroken = errors.New("a key is of a wrong type")
 const (
 	brokenAgain = time.Hour // between two warnings of one key
 	brokenMost  = 10_000    // keys whose last warning is remembered
-	brokenAbout = "docindex.prefix keeps two programs apart; delete the key (DEL), and the daemon puts back what can be derived of it"
+	brokenAbout = "docindex.prefix keeps two programs apart; delete the key (DEL), and the daemon puts " +
+		"back what can be derived of it"
 )
 
 // brokenKey is the key that a script could not do without, if that is its error.
@@ -51,12 +52,14 @@ func (s *Store) warnBroken(key string) {
 	}
 	s.mu.Unlock()
 	if !known {
-		s.cfg.Log.Warn().Str("key", key).Msg("the doc index in Redis: a key is of a wrong type, and what it stands for is not served; " + brokenAbout)
+		s.cfg.Log.Warn().Str("key",
+			key).Msg("the doc index in Redis: a key is of a wrong type, and what it stands for is not " +
+			"served; " + brokenAbout)
 	}
 }
 
-// unbroken runs scripts as all does. A shard that a broken key stops has no answer, and is no error: the log
-// has named the key.
+// unbroken runs scripts as all does. A shard that a broken key stops has no answer, and is no
+// error: the log has named the key.
 func (s *Store) unbroken(ctx context.Context, ops []op) ([]answer, error) {
 	answers, _ := s.all(ctx, ops)
 	var errs []error
@@ -119,8 +122,8 @@ func (s *Store) mendQueue(ctx context.Context, shard int, queue string, deep boo
 	return s.mendPages(ctx, shard, nil, "queue", queue, flag(deep))
 }
 
-// mendQueues puts all queues of a shard back where they belong, with their documents where deep, and the
-// hosts that are asked for.
+// mendQueues puts all queues of a shard back where they belong, with their documents where deep,
+// and the hosts that are asked for.
 func (s *Store) mendQueues(ctx context.Context, shard int, deep bool, wanted func(host string) bool) error {
 	a, err := s.one(ctx, shard, mendScript, "crawls")
 	parts := list(a.value)

@@ -24,20 +24,25 @@ const (
 	costsShard
 )
 
-// brokenKeys are all keys of KEYS.md, how much each of them costs while it is of a wrong type, and whether what
-// it stood for is served again when it is deleted. Q is the number of a queue of bad.test, C that of its crawl.
+// brokenKeys are all keys of KEYS.md, how much each of them costs while it is of a wrong type, and
+// whether what it stood for is served again when it is deleted. Q is the number of a queue of
+// bad.test, C that of its crawl.
 var brokenKeys = map[string]struct {
 	costs int
 	lost  bool // with its content
 }{
 	"names": {costs: costsShard}, // nothing is put
-	"q:Q":   {costs: costsHost, lost: true}, "b:Q": {costs: costsHost, lost: true}, "u:Q": {costs: costsHost}, "s:Q": {costs: costsHost},
+	"q:Q":   {costs: costsHost, lost: true}, "b:Q": {costs: costsHost, lost: true},
+	"u:Q": {costs: costsHost}, "s:Q": {costs: costsHost},
 	"h:HOST": {costs: costsHost}, "ordered": {}, "set": {}, "preset": {costs: costsShard},
 	"r": {costs: costsShard}, "r:CRAWL": {costs: costsShard}, "w1": {costs: costsShard}, "w2": {costs: costsShard},
-	"p:CRAWL": {}, "y:CRAWL": {}, "c:CRAWL": {}, "crawls": {costs: costsShard}, "l": {costs: costsShard}, "a": {}, "o:DAEMON": {costs: costsShard},
+	"p:CRAWL": {}, "y:CRAWL": {}, "c:CRAWL": {}, "crawls": {costs: costsShard}, "l": {costs: costsShard},
+	"a": {}, "o:DAEMON": {costs: costsShard},
 	"t:DAEMON": {}, "ids": {}, "g": {costs: costsShard, lost: true}, "n": {}, "n:CRAWL": {}, "gone": {},
-	"k": {costs: costsShard}, "kn": {}, "k:C": {costs: costsShard, lost: true}, "k:C:d": {}, "k:C:q": {}, "k:C:o": {}, "kc": {}, "kt": {},
-	"x": {costs: costsShard}, "ke": {}, "kf": {}, "f:xNAME": {}, "f:fNAME": {}, "v:DAEMON": {}, "j:DAEMON": {}, "z:DAEMON": {},
+	"k": {costs: costsShard}, "kn": {}, "k:C": {costs: costsShard, lost: true}, "k:C:d": {}, "k:C:q": {},
+	"k:C:o": {}, "kc": {}, "kt": {},
+	"x": {costs: costsShard}, "ke": {}, "kf": {}, "f:xNAME": {}, "f:fNAME": {}, "v:DAEMON": {},
+	"j:DAEMON": {}, "z:DAEMON": {},
 	"broken": {},
 }
 
@@ -84,7 +89,8 @@ func newBrokenBench(t *testing.T, addr, prefix string) *brokenBench {
 		}
 	}
 	b.d.now.Store(time.Now().UnixMicro())
-	b.s = patientStore(Config{Addrs: []string{addr}, Prefix: prefix, Lease: testLease, Log: zerolog.New(&b.log)}, b.d.now.Load)
+	b.s = patientStore(Config{Addrs: []string{addr}, Prefix: prefix, Lease: testLease,
+		Log: zerolog.New(&b.log)}, b.d.now.Load)
 	t.Cleanup(func() { b.s.Close() })
 	reach(t, b.s)
 	return b
@@ -95,7 +101,8 @@ func (b *brokenBench) put(path string) (stored []string) {
 	b.t.Helper()
 	for _, host := range b.hosts {
 		var p docindex.Puts
-		one := docindex.Put{URL: fmt.Appendf(nil, "http://%s/%s", host, path), Crawl: []byte("crawl"), Metadata: []byte(metadata)}
+		one := docindex.Put{URL: fmt.Appendf(nil, "http://%s/%s", host, path), Crawl: []byte("crawl"),
+			Metadata: []byte(metadata)}
 		if err := p.Add(one); err != nil {
 			b.t.Fatal(err)
 		}
@@ -135,7 +142,8 @@ const metadata = `{"spiderid":["link"],"appid":["app"]}`
 func (b *brokenBench) report(urls []string) {
 	for _, url := range urls {
 		var p docindex.Puts
-		if err := p.Add(docindex.Put{URL: []byte(url), Crawl: []byte("crawl"), Metadata: []byte(metadata), Update: true, Due: docindex.Never}); err != nil {
+		if err := p.Add(docindex.Put{URL: []byte(url), Crawl: []byte("crawl"), Metadata: []byte(metadata),
+			Update: true, Due: docindex.Never}); err != nil {
 			b.t.Fatal(err)
 		}
 		if _, err := b.s.Put(b.t.Context(), &p); err != nil {
@@ -144,7 +152,8 @@ func (b *brokenBench) report(urls []string) {
 	}
 }
 
-// rest does what else is done with a store, which needs the other keys. It may fail; the turns may not.
+// rest does what else is done with a store, which needs the other keys. It may fail; the turns may
+// not.
 func (b *brokenBench) rest() {
 	ctx, s, now := b.t.Context(), b.s, time.UnixMicro(b.d.now.Load())
 	b.rounds++
@@ -159,7 +168,8 @@ func (b *brokenBench) rest() {
 	s.Settings(ctx, func(*docindex.Setting) bool { return true })
 	s.Count(ctx, &docindex.Scope{Crawl: []byte("crawl")})
 	s.everywhere(ctx, inboxScript)
-	s.one(ctx, shardOf("bad.test"), seeScript, endRefused, nameOfCrawl(crawl), decimal(b.rounds), endFinished, nameOfCrawl(crawl), "1")
+	s.one(ctx, shardOf("bad.test"), seeScript, endRefused, nameOfCrawl(crawl), decimal(b.rounds),
+		endFinished, nameOfCrawl(crawl), "1")
 	s.everywhere(ctx, purgedScript, nameOfCrawl(crawl))
 	s.sweep(ctx)
 }
@@ -181,7 +191,8 @@ func (b *brokenBench) key(kind string) string {
 	if kind == "k:C" || strings.HasPrefix(kind, "k:C:") {
 		return base + "k:" + no + kind[len("k:C"):]
 	}
-	return base + strings.NewReplacer("Q", queue, "HOST", "bad.test", "CRAWL", "crawl", "DAEMON", b.s.owner, "NAME", name).Replace(kind)
+	return base + strings.NewReplacer("Q", queue, "HOST", "bad.test", "CRAWL", "crawl", "DAEMON", b.s.owner,
+		"NAME", name).Replace(kind)
 }
 
 func (b *brokenBench) do(command, key string, args ...string) rueidis.RedisResult {
@@ -189,8 +200,8 @@ func (b *brokenBench) do(command, key string, args ...string) rueidis.RedisResul
 	return c.Do(b.t.Context(), c.B().Arbitrary(command).Keys(key).Args(args...).Build())
 }
 
-// TestBrokenKeys: a key of a wrong type costs only what it stands for, whichever key it is. The log names it, and
-// when somebody has deleted it, what it stood for is served again.
+// TestBrokenKeys: a key of a wrong type costs only what it stands for, whichever key it is. The log
+// names it, and when somebody has deleted it, what it stood for is served again.
 func TestBrokenKeys(t *testing.T) {
 	addr := redistest.Start(t).Addr()
 	n := 0
@@ -224,7 +235,8 @@ func TestBrokenKeys(t *testing.T) {
 			if served[b.hosts[2]] != 2 || is.costs < costsShard && served[b.hosts[1]] != 2 {
 				t.Errorf("served is %q; want all of %q", got, b.hosts[1+is.costs/2:])
 			}
-			if is.costs < costsShard && !slices.Contains(stored, b.hosts[1]) || is.costs == costsNothing && (len(stored) != 3 || served[b.hosts[0]] != 2) {
+			if is.costs < costsShard && !slices.Contains(stored, b.hosts[1]) || is.costs == costsNothing &&
+				(len(stored) != 3 || served[b.hosts[0]] != 2) {
 				t.Errorf("stored is what is of %q, served is %q", stored, got)
 			}
 			if !strings.Contains(b.log.String(), `"key":"`+key+`"`) {
@@ -241,14 +253,16 @@ func TestBrokenKeys(t *testing.T) {
 			for _, path := range []string{"2", "3", "4"} {
 				for _, host := range b.hosts {
 					url := fmt.Sprintf("http://%s/%s", host, path)
-					lost := is.lost && path != "4" && host != b.hosts[2] || path == "3" && !slices.Contains(stored[:len(stored)-3], host)
+					lost := is.lost && path != "4" && host != b.hosts[2] || path == "3" &&
+						!slices.Contains(stored[:len(stored)-3], host)
 					if n := strings.Count(strings.Join(got, " ")+" ", url+" "); n == 0 && !lost || n > 1 {
 						t.Errorf("%s was served %d times", url, n)
 					}
 				}
 			}
 			b.s.sweep(t.Context())
-			if left, err := b.do("HKEYS", b.s.bases[shardOf("bad.test")]+":broken").AsStrSlice(); err != nil || len(left) > 0 {
+			if left, err := b.do("HKEYS",
+				b.s.bases[shardOf("bad.test")]+":broken").AsStrSlice(); err != nil || len(left) > 0 {
 				t.Errorf("broken are still %q, %v", left, err)
 			}
 		})

@@ -27,16 +27,17 @@ type serving struct {
 	out    docindex.Served
 }
 
-// Serve is [docindex.Frontier.Serve]. A call that waits for a queue wakes at once if this daemon frees it. If
-// another daemon does, the call sees that at the end of its wait.
+// Serve is [docindex.Frontier.Serve]. A call that waits for a queue wakes at once if this daemon
+// frees it. If another daemon does, the call sees that at the end of its wait.
 func (s *Store) Serve(ctx context.Context, r docindex.Request, give func(*docindex.Served) error) error {
 	var p embedded.WaitBudget
 	return s.serve(ctx, r, give, p.Wait)
 }
 
-// serve is Serve with a wait function, as [embedded.WaitBudget.Wait]: wait blocks until soon is closed or ctx
-// ends, and returns false when the call should wait no longer.
-func (s *Store) serve(ctx context.Context, r docindex.Request, give func(*docindex.Served) error, wait func(ctx context.Context, soon <-chan struct{}) bool) error {
+// serve is Serve with a wait function, as [embedded.WaitBudget.Wait]: wait blocks until soon is
+// closed or ctx ends, and returns false when the call should wait no longer.
+func (s *Store) serve(ctx context.Context, r docindex.Request, give func(*docindex.Served) error,
+	wait func(ctx context.Context, soon <-chan struct{}) bool) error {
 	v := serving{r: r, token: rand.Text(), lease: leaseMS(r.Lease)}
 	if r.PerQueue == 0 {
 		v.r.PerQueue = math.MaxUint32
@@ -72,8 +73,8 @@ func (s *Store) serve(ctx context.Context, r docindex.Request, give func(*docind
 	}
 }
 
-// soon returns a channel that announce closes: a queue has become available to calls. It does not close for
-// queues that other daemons free.
+// soon returns a channel that announce closes: a queue has become available to calls. It does not
+// close for queues that other daemons free.
 func (s *Store) soon() <-chan struct{} {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -110,8 +111,10 @@ func (s *Store) ready(ctx context.Context, v *serving) (list []entry, held bool,
 	}, 7)
 }
 
-// servePortion gives out one portion of URLs from the first queues, and returns the queues that remain.
-func (s *Store) servePortion(ctx context.Context, v *serving, queues []entry, give func(*docindex.Served) error) ([]entry, error) {
+// servePortion gives out one portion of URLs from the first queues, and returns the queues that
+// remain.
+func (s *Store) servePortion(ctx context.Context, v *serving, queues []entry,
+	give func(*docindex.Served) error) ([]entry, error) {
 	if err := ctx.Err(); err != nil {
 		return queues, err
 	}
@@ -162,7 +165,8 @@ func (s *Store) serveSome(ctx context.Context, v *serving, queues []entry, most 
 	first := s.places(placesOfOne * len(most))
 	for i, n := range most {
 		q := &queues[i]
-		args[q.shard] = append(args[q.shard], decimal(first+int64(placesOfOne*i)), q.queue, decimal(int64(n)), flag(n < q.can))
+		args[q.shard] = append(args[q.shard], decimal(first+int64(placesOfOne*i)), q.queue,
+			decimal(int64(n)), flag(n < q.can))
 		at[q.shard] = append(at[q.shard], i)
 		if !q.begun {
 			v.passed[q.shard] = append(v.passed[q.shard], q.queue)
@@ -222,10 +226,11 @@ func (s *Store) serveMultiHost(ctx context.Context, v *serving, q entry, give fu
 	return err
 }
 
-// stay reserves a queue for this call, and returns how many URLs the call may give now. If begins is false, it
-// ends the reservation.
+// stay reserves a queue for this call, and returns how many URLs the call may give now. If begins
+// is false, it ends the reservation.
 func (s *Store) stay(ctx context.Context, v *serving, q entry, begins, gave bool) (can int, err error) {
-	a, err := s.one(ctx, q.shard, stayScript, decimal(s.places(placesOfOne)), q.queue, v.token, flag(begins), flag(gave),
+	a, err := s.one(ctx, q.shard, stayScript, decimal(s.places(placesOfOne)), q.queue, v.token,
+		flag(begins), flag(gave),
 		decimal(int64(v.r.PerQueue)))
 	if parts := list(a.value); len(parts) == 1 {
 		can = int(number(parts[0]))

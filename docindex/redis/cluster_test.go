@@ -23,7 +23,8 @@ func TestCluster(t *testing.T) {
 	t.Run("fail-over", func(t *testing.T) { testFailOver(t, nodes, addrs) })
 }
 
-// testFailOver kills a master in the midst of taking: what had reached its replica is handed out all the same.
+// testFailOver kills a master in the midst of taking: what had reached its replica is handed out
+// all the same.
 func testFailOver(t *testing.T, nodes []*redistest.Server, addrs []string) {
 	const urls = 300
 	s := openStore(t, nil, addrs...)

@@ -13,7 +13,8 @@ import (
 
 var _ docindex.Crawls = (*Store)(nil)
 
-// Each shard counts the documents that it has of a crawl, and records whether the crawl was stopped.
+// Each shard counts the documents that it has of a crawl, and records whether the crawl was
+// stopped.
 
 // whoOf returns the prefix of the names of all crawls of one application at one spider.
 func whoOf(spider, app string) string {
@@ -33,12 +34,13 @@ func crawlOfName(name string) (id docindex.CrawlID, ok bool) {
 	return docindex.CrawlID{Spider: rest[:spider], App: rest[spider : spider+app], Crawl: rest[spider+app:]}, true
 }
 
-// homeOf returns the shard that decides what must happen only once to a crawl: which daemon reports its end.
+// homeOf returns the shard that decides what must happen only once to a crawl: which daemon reports
+// its end.
 func homeOf(name string) int { return shardOf(name) }
 
-// membershipOf returns the arguments by which scripts know a document's crawl: spider and application, registered
-// domain, expiry in seconds. The crawl ID is that of the queue. If the URL has no host, the domain is "", and the
-// script takes it from the queue.
+// membershipOf returns the arguments by which scripts know a document's crawl: spider and
+// application, registered domain, expiry in seconds. The crawl ID is that of the queue. If the URL
+// has no host, the domain is "", and the script takes it from the queue.
 func membershipOf(metadata, url []byte) []string {
 	id, expires, ok := docindex.CrawlOf(&docindex.Put{Metadata: metadata})
 	if !ok {
@@ -105,7 +107,8 @@ func (s *Store) AckCrawlEnd(ctx context.Context, id docindex.CrawlID, round uint
 	return err
 }
 
-// atHome runs a script on all shards. what gets "1" for the home shard of the crawl's name, and "0" for the others.
+// atHome runs a script on all shards. what gets "1" for the home shard of the crawl's name, and "0"
+// for the others.
 func (s *Store) atHome(ctx context.Context, name string, what func(home string) op) ([]answer, error) {
 	ops := make([]op, shards)
 	for shard := range ops {
@@ -115,8 +118,8 @@ func (s *Store) atHome(ctx context.Context, name string, what func(home string) 
 	return s.all(ctx, ops)
 }
 
-// OnDelete is [docindex.Crawls.OnDelete]. tell gets the documents in this daemon's own slots, also if another
-// daemon deletes them.
+// OnDelete is [docindex.Crawls.OnDelete]. tell gets the documents in this daemon's own slots, also
+// if another daemon deletes them.
 func (s *Store) OnDelete(tell func(*docindex.Outcomes)) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

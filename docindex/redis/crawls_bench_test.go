@@ -20,7 +20,8 @@ func fillCrawls(b *testing.B, s docindex.Store) {
 	var p docindex.Puts
 	for i := range benchInCrawl {
 		err := p.Add(docindex.Put{
-			URL:   fmt.Appendf(nil, "https://www.host-%05d.example/some/where/in/the/tree/document-%08d", i%benchDomains, i),
+			URL: fmt.Appendf(nil, "https://www.host-%05d.example/some/where/in/the/tree/document-%08d",
+				i%benchDomains, i),
 			Crawl: fmt.Appendf(nil, "c%d", i%benchCrawls), Metadata: []byte(`{"appid":["app"],"spiderid":["link"]}`),
 		})
 		if err != nil {
@@ -32,7 +33,8 @@ func fillCrawls(b *testing.B, s docindex.Store) {
 	}
 }
 
-// BenchmarkCrawls tells what Redis works for documents of crawls, for what is asked of these, and for their end.
+// BenchmarkCrawls tells what Redis works for documents of crawls, for what is asked of these, and
+// for their end.
 func BenchmarkCrawls(b *testing.B) {
 	addr := redistest.Start(b).Addr()
 	s := openStore(b, nil, addr)
@@ -56,7 +58,8 @@ func BenchmarkCrawls(b *testing.B) {
 			m := meter{b: b, addr: addr}
 			m.begin()
 			for b.Loop() {
-				v, err := s.ReportPending(b.Context(), docindex.CrawlID{Spider: "link", App: "app", Crawl: crawl}, 1000, nil)
+				v, err := s.ReportPending(b.Context(), docindex.CrawlID{Spider: "link", App: "app",
+					Crawl: crawl}, 1000, nil)
 				if err != nil || v.Total == 0 {
 					b.Fatalf("%+v, %v", v, err)
 				}

@@ -23,8 +23,10 @@ type candidate struct {
 	score string
 }
 
-// candidates lists up to most crawls with a score of until or less, the lowest scores of all shards first.
-func (s *Store) candidates(ctx context.Context, index, until string, most int) (all []candidate, names []string, err error) {
+// candidates lists up to most crawls with a score of until or less, the lowest scores of all shards
+// first.
+func (s *Store) candidates(ctx context.Context, index, until string, most int) (all []candidate,
+	names []string, err error) {
 	answers, err := s.everywhere(ctx, endingScript, index, until, decimal(int64(most)))
 	if err != nil {
 		return nil, nil, err
@@ -82,8 +84,8 @@ func (s *Store) CrawlsToEnd(ctx context.Context, now time.Time, most int) (due [
 	return due, err
 }
 
-// settleExpiry copies the latest expiry of each crawl to the shards that have an older one. Then it deletes the
-// crawls from shards that have no documents of them.
+// settleExpiry copies the latest expiry of each crawl to the shards that have an older one. Then it
+// deletes the crawls from shards that have no documents of them.
 func (s *Store) settleExpiry(ctx context.Context, all []candidate, late map[string]*row) error {
 	var spread, standing [shards][]string
 	for _, r := range late {
@@ -137,11 +139,14 @@ func (s *Store) see(ctx context.Context, what string, rows []*row) (mine []*row,
 	return slices.DeleteFunc(slices.Clone(rows), func(r *row) bool { return !has[r] }), err
 }
 
-// FinishedCrawls is [docindex.Crawls.FinishedCrawls]. Each crawl is listed to one living daemon only.
+// FinishedCrawls is [docindex.Crawls.FinishedCrawls]. Each crawl is listed to one living daemon
+// only.
 //
-// A shard adds a crawl to its index when the crawl's last open document there ends. So a crawl that is still open
-// in another shard can be removed from the index of this one: the shard that ends last adds it again.
-func (s *Store) FinishedCrawls(ctx context.Context, since time.Time, most int) (done []docindex.FinishedCrawl, err error) {
+// A shard adds a crawl to its index when the crawl's last open document there ends. So a crawl that
+// is still open in another shard can be removed from the index of this one: the shard that ends
+// last adds it again.
+func (s *Store) FinishedCrawls(ctx context.Context, since time.Time,
+	most int) (done []docindex.FinishedCrawl, err error) {
 	_, names, err := s.candidates(ctx, byQuiet, decimal(since.UnixMilli()), most)
 	if err != nil {
 		return nil, err
@@ -175,7 +180,8 @@ func (s *Store) FinishedCrawls(ctx context.Context, since time.Time, most int) (
 	return done, nil // if settling failed, the next call settles them
 }
 
-// list records that this daemon reports a crawl's end. It returns false if that was recorded before.
+// list records that this daemon reports a crawl's end. It returns false if that was recorded
+// before.
 func (s *Store) list(r *row) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()

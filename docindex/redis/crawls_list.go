@@ -15,7 +15,8 @@ const (
 )
 
 // ListCrawls is [docindex.CrawlLister.ListCrawls].
-func (s *Store) ListCrawls(ctx context.Context, search string, most int) (some []docindex.CrawlState, all int, err error) {
+func (s *Store) ListCrawls(ctx context.Context, search string, most int) (some []docindex.CrawlState,
+	all int, err error) {
 	pages := crawlPages{s: s, most: listPage}
 	for {
 		r, err := pages.next(ctx)
@@ -59,9 +60,10 @@ func (s *Store) CrawlCounts(ctx context.Context, most int) (some []docindex.Craw
 	return append(some, other.tally()), nil
 }
 
-// ReportPending is [docindex.Crawls.ReportPending]. away lists the documents that are in flight at this daemon's
-// spiders. Documents in flight at the spiders of other daemons count as pending.
-func (s *Store) ReportPending(ctx context.Context, id docindex.CrawlID, domains int, away *docindex.Outcomes) (docindex.PendingReport, error) {
+// ReportPending is [docindex.Crawls.ReportPending]. away lists the documents that are in flight at
+// this daemon's spiders. Documents in flight at the spiders of other daemons count as pending.
+func (s *Store) ReportPending(ctx context.Context, id docindex.CrawlID, domains int,
+	away *docindex.Outcomes) (docindex.PendingReport, error) {
 	if id.Crawl == "" {
 		return s.surveyApp(ctx, id, domains, away)
 	}
@@ -76,7 +78,8 @@ func (s *Store) ReportPending(ctx context.Context, id docindex.CrawlID, domains 
 	return v.end(domains, missing), nil
 }
 
-// surveying collects the counts of all shards in a crawlstats.Stats, so that all stores report in the same way.
+// surveying collects the counts of all shards in a crawlstats.Stats, so that all stores report in
+// the same way.
 type surveying struct {
 	id      docindex.CrawlID
 	books   *crawlstats.Stats
@@ -130,8 +133,8 @@ type absent struct {
 	priority int32
 }
 
-// end makes the report. Shards are read at different moments, so a document counts as in flight only if its shard
-// counted it as pending.
+// end makes the report. Shards are read at different moments, so a document counts as in flight
+// only if its shard counted it as pending.
 func (v *surveying) end(domains int, away []absent) docindex.PendingReport {
 	survey := v.books.BeginReport(v.id, domains)
 	for _, a := range away {
@@ -143,7 +146,8 @@ func (v *surveying) end(domains int, away []absent) docindex.PendingReport {
 	return survey.End()
 }
 
-// away returns which of the documents belong to the crawls of a report and are in this daemon's slots.
+// away returns which of the documents belong to the crawls of a report and are in this daemon's
+// slots.
 func (s *Store) away(ctx context.Context, id docindex.CrawlID, o *docindex.Outcomes) (all []absent, err error) {
 	if o == nil {
 		return nil, nil
@@ -156,7 +160,8 @@ func (s *Store) away(ctx context.Context, id docindex.CrawlID, o *docindex.Outco
 	return all, nil
 }
 
-func (s *Store) addAway(ctx context.Context, id docindex.CrawlID, o *docindex.Outcomes, from int, all []absent) ([]absent, error) {
+func (s *Store) addAway(ctx context.Context, id docindex.CrawlID, o *docindex.Outcomes, from int,
+	all []absent) ([]absent, error) {
 	var ids []string
 	for i := from; i < min(from+outcomeBatch, o.Len()); i++ {
 		ids = append(ids, string(o.At(i).DocID))
@@ -171,7 +176,8 @@ func (s *Store) addAway(ctx context.Context, id docindex.CrawlID, o *docindex.Ou
 			args[w.shard] = append(args[w.shard], w.queue, w.hash, string(o.At(from+i).URL))
 		}
 	}
-	answers, err := s.all(ctx, opsOf(awayScript, args[:], func(int) []string { return []string{nameOfCrawl(id), flag(id.Crawl != "")} }))
+	answers, err := s.all(ctx, opsOf(awayScript, args[:],
+		func(int) []string { return []string{nameOfCrawl(id), flag(id.Crawl != "")} }))
 	for _, a := range answers {
 		for m := list(a.value); len(m) >= 3; m = m[3:] {
 			all = append(all, absent{domainOf{text(m[0]), text(m[1])}, int32(number(m[2]))})

@@ -14,9 +14,11 @@ const (
 	othersLook = 50 * time.Millisecond // pause between two checks whether the others have finished
 )
 
-// PurgeCrawl is [docindex.Crawls.PurgeCrawl]. Other daemons end the documents in their slots. PurgeCrawl waits for
-// them, for at most othersWait, and counts what they ended. A later PurgeCrawl counts what they ended after that.
-func (s *Store) PurgeCrawl(ctx context.Context, id docindex.CrawlID, atSlots func(*docindex.Outcomes) (int, error)) (purged int, err error) {
+// PurgeCrawl is [docindex.Crawls.PurgeCrawl]. Other daemons end the documents in their slots.
+// PurgeCrawl waits for them, for at most othersWait, and counts what they ended. A later PurgeCrawl
+// counts what they ended after that.
+func (s *Store) PurgeCrawl(ctx context.Context, id docindex.CrawlID,
+	atSlots func(*docindex.Outcomes) (int, error)) (purged int, err error) {
 	name := nameOfCrawl(id)
 	defer s.setPurging(name, false)
 	rows, err := s.rowsOf(ctx, []string{name}, false)
@@ -44,7 +46,8 @@ func (s *Store) PurgeCrawl(ctx context.Context, id docindex.CrawlID, atSlots fun
 	return s.purged(ctx, name)
 }
 
-// isPurging reports whether this daemon is purging a crawl, or has stopped it and will purge it next.
+// isPurging reports whether this daemon is purging a crawl, or has stopped it and will purge it
+// next.
 func (s *Store) isPurging(name string) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -59,8 +62,8 @@ func (s *Store) setPurging(name string, is bool) {
 	}
 }
 
-// purged returns how many documents of a crawl have ended and are not reported. Before that it waits until no
-// daemon has any in its slots, or s.others has passed.
+// purged returns how many documents of a crawl have ended and are not reported. Before that it
+// waits until no daemon has any in its slots, or s.others has passed.
 func (s *Store) purged(ctx context.Context, name string) (n int, err error) {
 	for end := time.Now().Add(s.others); ; {
 		answers, err := s.everywhere(ctx, purgedScript, name)
@@ -87,9 +90,11 @@ func (s *Store) purged(ctx context.Context, name string) (n int, err error) {
 	}
 }
 
-// endHere ends the documents of stopped crawls that are in this daemon's slots and belong to a shard. kind is the
-// outcome that the crawls were stopped with; "" means the one that the shard has.
-func (s *Store) endHere(ctx context.Context, shard int, kind string, names []string, atSlots func(*docindex.Outcomes) (int, error)) error {
+// endHere ends the documents of stopped crawls that are in this daemon's slots and belong to a
+// shard. kind is the outcome that the crawls were stopped with; "" means the one that the shard
+// has.
+func (s *Store) endHere(ctx context.Context, shard int, kind string, names []string,
+	atSlots func(*docindex.Outcomes) (int, error)) error {
 	for cursor := "0"; ; {
 		a, err := s.one(ctx, shard, mineScript, append([]string{cursor, kind}, names...)...)
 		if err != nil {
@@ -114,8 +119,10 @@ func (s *Store) endHere(ctx context.Context, shard int, kind string, names []str
 	}
 }
 
-// endSlots passes documents of stopped crawls to atSlots, and records in the shard how many the slots ended.
-func (s *Store) endSlots(ctx context.Context, shard int, names []string, some []docindex.Outcomes, last bool, atSlots func(*docindex.Outcomes) (int, error)) (err error) {
+// endSlots passes documents of stopped crawls to atSlots, and records in the shard how many the
+// slots ended.
+func (s *Store) endSlots(ctx context.Context, shard int, names []string, some []docindex.Outcomes,
+	last bool, atSlots func(*docindex.Outcomes) (int, error)) (err error) {
 	var args []string
 	for i, name := range names {
 		ended := 0
@@ -129,7 +136,8 @@ func (s *Store) endSlots(ctx context.Context, shard int, names []string, some []
 	if len(args) == 0 {
 		return err
 	}
-	_, err2 := s.one(context.WithoutCancel(ctx), shard, endedScript, args...) // the documents have ended, so they must be counted
+	// the documents have ended, so they must be counted
+	_, err2 := s.one(context.WithoutCancel(ctx), shard, endedScript, args...)
 	return errors.Join(err, err2)
 }
 
@@ -177,8 +185,8 @@ func (s *Store) purgeQueues(ctx context.Context, shard int, name string, queues 
 
 var errRefusalLost = errors.New("the doc index in Redis has lost a crawl's refusal; purge it again")
 
-// refuseAgain stops a crawl again in shards that have lost the refusal. A fail-over to a replica that was behind
-// loses it.
+// refuseAgain stops a crawl again in shards that have lost the refusal. A fail-over to a replica
+// that was behind loses it.
 func (s *Store) refuseAgain(ctx context.Context, r *row) error {
 	for i := range r.parts {
 		if !r.parts[i].refused {

@@ -11,7 +11,8 @@ import (
 	"urlserver/docindex/indextest"
 )
 
-// TestPurgeBetweenTakes has slots take another application's documents of the same queue between two portions of a purge.
+// TestPurgeBetweenTakes has slots take another application's documents of the same queue between
+// two portions of a purge.
 func TestPurgeBetweenTakes(t *testing.T) {
 	for _, taken := range []int{100, purgeLooks} { // in the second case, also the last one that was looked at
 		t.Run(fmt.Sprint(taken), func(t *testing.T) {

@@ -65,7 +65,8 @@ func (r *row) open() uint64 { return r.pending() + r.sum[countAtCalls] }
 // size returns how many documents the crawl has.
 func (r *row) size() uint64 { return r.open() + r.sum[countEnded] }
 
-// exists reports whether the crawl has documents or was stopped. Shards soon delete a crawl that does not exist.
+// exists reports whether the crawl has documents or was stopped. Shards soon delete a crawl that
+// does not exist.
 func (r *row) exists() bool { return r.size() > 0 || r.why != "" }
 
 // done returns how many documents are completed and were not purged.
@@ -81,7 +82,8 @@ func (r *row) round() (sum uint64) {
 
 func (r *row) state() docindex.CrawlState {
 	return docindex.CrawlState{
-		CrawlID: r.CrawlID, Scheduled: r.sum[countLined], AtSlots: r.sum[countAtSlots], AtClients: r.sum[countAtCalls], Done: r.done(),
+		CrawlID: r.CrawlID, Scheduled: r.sum[countLined], AtSlots: r.sum[countAtSlots],
+		AtClients: r.sum[countAtCalls], Done: r.done(),
 		Purged: r.sum[countPurged], Dropped: r.sum[countDropped], Expires: r.till, Stopped: r.why != "", Why: r.kind(),
 	}
 }
@@ -89,7 +91,8 @@ func (r *row) state() docindex.CrawlState {
 func (r *row) tally() docindex.CrawlCounts {
 	return docindex.CrawlCounts{
 		CrawlID: r.CrawlID, Pending: r.pending(), InTransit: r.sum[countAtCalls], Done: r.done(),
-		Sent: r.sum[countSent], Purged: r.sum[countPurged], Expired: min(r.sum[countExpired], r.sum[countPurged]), Dropped: r.sum[countDropped],
+		Sent: r.sum[countSent], Purged: r.sum[countPurged],
+		Expired: min(r.sum[countExpired], r.sum[countPurged]), Dropped: r.sum[countDropped],
 	}
 }
 
@@ -101,7 +104,8 @@ func (r *row) add(shard int, told []rueidis.RedisMessage) {
 		r.sum[i] += p.counts[i]
 	}
 	rest := told[1+counts:]
-	p.till, p.said, p.round, p.quiet, p.levels = number(rest[0]), number(rest[1]), uint64(number(rest[2])), text(rest[4]), list(rest[5])
+	p.till, p.said, p.round, p.quiet, p.levels = number(rest[0]), number(rest[1]), uint64(number(rest[2])),
+		text(rest[4]), list(rest[5])
 	p.number = text(rest[6])
 	if p.said > r.said {
 		r.till, r.said = p.till, p.said
@@ -111,8 +115,8 @@ func (r *row) add(shard int, told []rueidis.RedisMessage) {
 	}
 }
 
-// rowsOf reads crawls from all shards. A name that no shard knows gives an empty row. If deep is true, it reads the
-// levels, too.
+// rowsOf reads crawls from all shards. A name that no shard knows gives an empty row. If deep is
+// true, it reads the levels, too.
 func (s *Store) rowsOf(ctx context.Context, names []string, deep bool) ([]row, error) {
 	if len(names) == 0 {
 		return nil, nil

@@ -16,8 +16,8 @@ const (
 	snapshotLife = time.Hour // after the last use; the scripts list changes for as long
 )
 
-// snapshot holds the pending counts of all crawls of one application at one spider, as the shards last sent
-// them. A refresh reads only what has changed since.
+// snapshot holds the pending counts of all crawls of one application at one spider, as the shards
+// last sent them. A refresh reads only what has changed since.
 type snapshot struct {
 	turn   chan struct{} // a lock of what follows; it holds a value while unlocked
 	prefix string        // of the crawls' names
@@ -49,7 +49,8 @@ type crawlPart struct {
 }
 
 // surveyApp reports the pending documents of all crawls of one application at one spider.
-func (s *Store) surveyApp(ctx context.Context, id docindex.CrawlID, domains int, away *docindex.Outcomes) (v docindex.PendingReport, err error) {
+func (s *Store) surveyApp(ctx context.Context, id docindex.CrawlID, domains int,
+	away *docindex.Outcomes) (v docindex.PendingReport, err error) {
 	m := s.snapshotOf(nameOfCrawl(id))
 	select {
 	case <-m.turn:
@@ -75,7 +76,8 @@ func (s *Store) snapshotOf(prefix string) *snapshot {
 		if len(s.snapshots) >= maxSnapshots {
 			s.dropOldestLocked()
 		}
-		m = &snapshot{turn: make(chan struct{}, 1), prefix: prefix, books: crawlstats.New(), crawls: map[string]*crawlSnapshot{}}
+		m = &snapshot{turn: make(chan struct{}, 1), prefix: prefix, books: crawlstats.New(),
+			crawls: map[string]*crawlSnapshot{}}
 		m.turn <- struct{}{}
 		s.snapshots[prefix] = m
 	}
@@ -290,7 +292,8 @@ func levelOf(level string) (priority int32, domain string) {
 	return priorityOf(first), domain
 }
 
-// survey makes the report. A document counts as in flight only if the snapshot counts it as pending.
+// survey makes the report. A document counts as in flight only if the snapshot counts it as
+// pending.
 func (m *snapshot) survey(id docindex.CrawlID, domains int, away []absent) docindex.PendingReport {
 	v := m.books.BeginReport(id, domains)
 	counted := map[absent]uint64{}

@@ -64,7 +64,8 @@ func TestMirror(t *testing.T) {
 		putOf(t, b, puts...)
 	}
 	c := reach(t, a)
-	if n, err := c.Do(t.Context(), c.B().Zcard().Key(a.bases[shard]+":kc").Build()).AsInt64(); err != nil || n > 5000 || n == 0 {
+	if n, err := c.Do(t.Context(), c.B().Zcard().Key(a.bases[shard]+":kc").Build()).AsInt64(); err != nil ||
+		n > 5000 || n == 0 {
 		t.Errorf("%d changes are listed, %v; want 5000 at most", n, err)
 	}
 	pending("after more changes than are listed", 6000)

@@ -108,7 +108,8 @@ func purge(t *testing.T, s *Store, crawl string, want int) {
 	}
 }
 
-// TestFinishedOnce has a crawl finish: one of the daemons tells of it, and if it is no more before that, the other.
+// TestFinishedOnce has a crawl finish: one of the daemons tells of it, and if it is no more before
+// that, the other.
 func TestFinishedOnce(t *testing.T) {
 	d := newDaemons(t)
 	a, b := d.start(), d.start()
@@ -142,7 +143,8 @@ func TestFinishedOnce(t *testing.T) {
 	checkCounts(t, c)
 }
 
-// TestExpiresOnce has a crawl expire: one of the daemons ends it, and if it is no more before that was told, the other.
+// TestExpiresOnce has a crawl expire: one of the daemons ends it, and if it is no more before that
+// was told, the other.
 func TestExpiresOnce(t *testing.T) {
 	d := newDaemons(t)
 	a, b := d.start(), d.start()
@@ -182,8 +184,8 @@ func TestPurgeGoesOn(t *testing.T) {
 	d.wantOverdue("and later", d.start())
 }
 
-// TestExpirySaidLast has shards hear of different times when a crawl expires; what was said last holds, also when the documents with which
-// that was said are gone.
+// TestExpirySaidLast has shards hear of different times when a crawl expires; what was said last
+// holds, also when the documents with which that was said are gone.
 func TestExpirySaidLast(t *testing.T) {
 	d := newDaemons(t)
 	a := d.start()

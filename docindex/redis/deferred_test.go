@@ -10,7 +10,8 @@ import (
 	"urlserver/docindex"
 )
 
-// TestHostIsTold has whoever reports an outcome go away before the document's host, which is in another shard, has been told.
+// TestHostIsTold has whoever reports an outcome go away before the document's host, which is in
+// another shard, has been told.
 func TestHostIsTold(t *testing.T) {
 	d := newDaemons(t)
 	a, b := d.start(), d.start()

@@ -8,8 +8,8 @@ type docIDEntry struct {
 	entry string
 }
 
-// releaseDocIDs deletes DOC_ID entries whose document is gone. A concurrent Put of the same document rewrites the
-// entry, so the delete, which compares it, does nothing.
+// releaseDocIDs deletes DOC_ID entries whose document is gone. A concurrent Put of the same
+// document rewrites the entry, so the delete, which compares it, does nothing.
 func (s *Store) releaseDocIDs(ctx context.Context, ids []givenDocID) error {
 	all, err := s.entries(ctx, ids)
 	if err != nil {

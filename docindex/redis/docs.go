@@ -43,9 +43,9 @@ func ownerOf(metadata []byte) string {
 	return whoOf(spider, app)
 }
 
-// hashesOf are the hashes under which an owner's URL may be: the one that it gets, and the one that it has
-// otherwise. Before owners counted, all documents had the hash of their URL alone; where one of these has an
-// owner, a document without has the other hash.
+// hashesOf are the hashes under which an owner's URL may be: the one that it gets, and the one that
+// it has otherwise. Before owners counted, all documents had the hash of their URL alone; where one
+// of these has an owner, a document without has the other hash.
 func hashesOf(owner string, url []byte) (hash, other string) {
 	if owner == "" {
 		return hashOf(url), hashFor("", url)
@@ -53,7 +53,8 @@ func hashesOf(owner string, url []byte) (hash, other string) {
 	return hashFor(owner, url), hashOf(url)
 }
 
-// where says where a document is: its shard, its queue, by number or as "@" and its name, and its hash.
+// where says where a document is: its shard, its queue, by number or as "@" and its name, and its
+// hash.
 type where struct {
 	shard int
 	queue string
@@ -72,7 +73,8 @@ func whereOf(crawl, key, hash string) where {
 // encode is w as shards keep it for a DOC_ID that was given with a document.
 func (w where) encode() string { return strconv.Itoa(w.shard) + " " + w.hash + w.queue }
 
-// decode reads that. Behind the shard there may be a point and a number, which is another one whenever the DOC_ID is given again.
+// decode reads that. Behind the shard there may be a point and a number, which is another one
+// whenever the DOC_ID is given again.
 func decode(text string) (w where) {
 	shard, rest, _ := strings.Cut(text, " ")
 	shard, _, _ = strings.Cut(shard, ".")
@@ -96,7 +98,8 @@ func (s *Store) parseOwn(id string) (w where, own bool) {
 	}
 	shard, err := strconv.Atoi(parts[1])
 	hash, err2 := base64.RawURLEncoding.DecodeString(parts[3])
-	if _, err3 := strconv.ParseUint(parts[2], 10, 52); err != nil || err2 != nil || err3 != nil || shard < 0 || shard >= shards || len(hash) != hashBytes {
+	if _, err3 := strconv.ParseUint(parts[2], 10, 52); err != nil || err2 != nil || err3 != nil ||
+		shard < 0 || shard >= shards || len(hash) != hashBytes {
 		return where{}, true
 	}
 	if w = (where{shard, parts[2], string(hash)}); s.ownID(w.shard, w.queue, w.hash) != id {
@@ -165,10 +168,11 @@ func (s *Store) get(ctx context.Context, places []where) ([]docindex.Document, e
 const documentParts = 12 // of a document, as scripts tell of it
 
 func (s *Store) documentOf(shard int, m []rueidis.RedisMessage) docindex.Document {
-	d := docindex.Document{State: docindex.State(number(m[0]) - 1), Created: time.Unix(number(m[3]), 0).UTC(), Put: docindex.Put{
-		Due: number(m[1]), Priority: int32(number(m[2])), URL: []byte(text(m[4])), DocID: []byte(text(m[5])),
-		Crawl: []byte(text(m[7])), Key: []byte(text(m[8])), Metadata: []byte(text(m[6])),
-	}}
+	d := docindex.Document{State: docindex.State(number(m[0]) - 1),
+		Created: time.Unix(number(m[3]), 0).UTC(), Put: docindex.Put{
+			Due: number(m[1]), Priority: int32(number(m[2])), URL: []byte(text(m[4])), DocID: []byte(text(m[5])),
+			Crawl: []byte(text(m[7])), Key: []byte(text(m[8])), Metadata: []byte(text(m[6])),
+		}}
 	if len(d.DocID) == 0 {
 		d.DocID = []byte(s.ownID(shard, text(m[9]), text(m[10])))
 	}

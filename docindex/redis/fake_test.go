@@ -7,8 +7,8 @@ import (
 	"urlserver/internal/testkit/redistest"
 )
 
-// A call that is sent from one node to the other for ever fails, after it has followed for a while, as it must where
-// slots move.
+// A call that is sent from one node to the other for ever fails, after it has followed for a while,
+// as it must where slots move.
 func TestMovedForEver(t *testing.T) {
 	fake := redistest.StartFake(t)
 	s := newStore(Config{Addrs: fake.Addrs[:1]}, nil)
@@ -18,8 +18,16 @@ func TestMovedForEver(t *testing.T) {
 		scripts int // that it has run
 		do      func() error
 	}{
-		{name: "on one shard", scripts: 1, do: func() error { _, err := s.one(t.Context(), 0, lookScript, "x"); return err }},
-		{name: "on all shards", scripts: shards, do: func() error { _, err := s.everywhere(t.Context(), lookScript, "x"); return err }},
+		{name: "on one shard", scripts: 1, do: func() error {
+			_, err := s.one(t.Context(), 0, lookScript,
+				"x")
+			return err
+		}},
+		{name: "on all shards", scripts: shards, do: func() error {
+			_,
+				err := s.everywhere(t.Context(), lookScript, "x")
+			return err
+		}},
 	} {
 		fake.Scripts.Store(0)
 		err := call.do()

@@ -12,8 +12,9 @@ import (
 	"urlserver/docindex/internal/embedded"
 )
 
-// ferry lets a test that runs in a synctest bubble use a real Redis: the store's methods run outside of the bubble, where
-// sockets are, with the bubble's time; what they call back runs inside.
+// ferry lets a test that runs in a synctest bubble use a real Redis: the store's methods run
+// outside of the bubble, where sockets are, with the bubble's time; what they call back runs
+// inside.
 type ferry struct {
 	jobs  chan job
 	lines chan *line
@@ -131,17 +132,29 @@ func (x *ferried) Put(ctx context.Context, p *docindex.Puts) (res docindex.PutRe
 }
 
 func (x *ferried) Document(ctx context.Context, id []byte) (d docindex.Document, err error) {
-	err = x.try(ctx, func(ctx context.Context, _ func(func())) (err error) { d, err = x.s.Document(ctx, id); return err })
+	err = x.try(ctx, func(ctx context.Context, _ func(func())) (err error) {
+		d,
+			err = x.s.Document(ctx, id)
+		return err
+	})
 	return d, err
 }
 
 func (x *ferried) Find(ctx context.Context, q docindex.Scope, url []byte) (d docindex.Document, err error) {
-	err = x.try(ctx, func(ctx context.Context, _ func(func())) (err error) { d, err = x.s.Find(ctx, q, url); return err })
+	err = x.try(ctx, func(ctx context.Context, _ func(func())) (err error) {
+		d,
+			err = x.s.Find(ctx, q, url)
+		return err
+	})
 	return d, err
 }
 
 func (x *ferried) HostStatus(ctx context.Context, host []byte) (l docindex.HostStatus, err error) {
-	err = x.try(ctx, func(ctx context.Context, _ func(func())) (err error) { l, err = x.s.HostStatus(ctx, host); return err })
+	err = x.try(ctx, func(ctx context.Context, _ func(func())) (err error) {
+		l,
+			err = x.s.HostStatus(ctx, host)
+		return err
+	})
 	return l, err
 }
 
@@ -258,7 +271,11 @@ func (x *ferried) Delete(ctx context.Context, s docindex.Scope) (n int, err erro
 }
 
 func (x *ferried) Purge(ctx context.Context, s docindex.Scope, before time.Time) (n int, err error) {
-	err = x.try(ctx, func(ctx context.Context, _ func(func())) (err error) { n, err = x.s.Purge(ctx, s, before); return err })
+	err = x.try(ctx, func(ctx context.Context, _ func(func())) (err error) {
+		n,
+			err = x.s.Purge(ctx, s, before)
+		return err
+	})
 	return n, err
 }
 
@@ -266,7 +283,8 @@ func (x *ferried) Set(ctx context.Context, set docindex.Setting) error {
 	return x.try(ctx, func(ctx context.Context, _ func(func())) error { return x.s.Set(ctx, set) })
 }
 
-func (x *ferried) ReportPending(ctx context.Context, id docindex.CrawlID, domains int, away *docindex.Outcomes) (v docindex.PendingReport, err error) {
+func (x *ferried) ReportPending(ctx context.Context, id docindex.CrawlID, domains int,
+	away *docindex.Outcomes) (v docindex.PendingReport, err error) {
 	err = x.try(ctx, func(ctx context.Context, _ func(func())) (err error) {
 		v, err = x.s.ReportPending(ctx, id, domains, away)
 		return err
@@ -278,7 +296,8 @@ func (x *ferried) StopCrawl(ctx context.Context, id docindex.CrawlID, why docind
 	return x.try(ctx, func(ctx context.Context, _ func(func())) error { return x.s.StopCrawl(ctx, id, why) })
 }
 
-func (x *ferried) PurgeCrawl(ctx context.Context, id docindex.CrawlID, tell func(*docindex.Outcomes) (int, error)) (n int, err error) {
+func (x *ferried) PurgeCrawl(ctx context.Context, id docindex.CrawlID,
+	tell func(*docindex.Outcomes) (int, error)) (n int, err error) {
 	err = x.try(ctx, func(ctx context.Context, inside func(func())) (err error) {
 		n, err = x.s.PurgeCrawl(ctx, id, func(o *docindex.Outcomes) (ended int, err error) {
 			inside(func() { ended, err = tell(o) })
@@ -297,7 +316,8 @@ func (x *ferried) CrawlsToEnd(ctx context.Context, now time.Time, most int) (due
 	return due, err
 }
 
-func (x *ferried) FinishedCrawls(ctx context.Context, since time.Time, most int) (done []docindex.FinishedCrawl, err error) {
+func (x *ferried) FinishedCrawls(ctx context.Context, since time.Time,
+	most int) (done []docindex.FinishedCrawl, err error) {
 	err = x.try(ctx, func(ctx context.Context, _ func(func())) (err error) {
 		done, err = x.s.FinishedCrawls(ctx, since, most)
 		return err
@@ -317,7 +337,8 @@ func (x *ferried) CrawlCounts(ctx context.Context, most int) (all []docindex.Cra
 	return all, err
 }
 
-func (x *ferried) ListCrawls(ctx context.Context, text string, most int) (some []docindex.CrawlState, all int, err error) {
+func (x *ferried) ListCrawls(ctx context.Context, text string, most int) (some []docindex.CrawlState,
+	all int, err error) {
 	err = x.try(ctx, func(ctx context.Context, _ func(func())) (err error) {
 		some, all, err = x.s.ListCrawls(ctx, text, most)
 		return err

@@ -7,7 +7,8 @@ import (
 	"urlserver/docindex"
 )
 
-// Delete is [docindex.Frontier.Delete]. The queues are gone at once; their memory follows in portions.
+// Delete is [docindex.Frontier.Delete]. The queues are gone at once; their memory follows in
+// portions.
 func (s *Store) Delete(ctx context.Context, scope docindex.Scope) (deleted int, err error) {
 	err = s.eachQueueOf(ctx, scope, func(q queueInfo) (bool, error) {
 		n, err := s.deleteQueue(ctx, q)

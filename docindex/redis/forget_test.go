@@ -24,7 +24,8 @@ func wantEnded(t *testing.T, s *Store) {
 	}
 }
 
-// TestPutWhileFreed puts a URL again, with the same DOC_ID, before a deletion that another daemon began is through.
+// TestPutWhileFreed puts a URL again, with the same DOC_ID, before a deletion that another daemon
+// began is through.
 func TestPutWhileFreed(t *testing.T) {
 	d := newDaemons(t)
 	a, b := d.start(), d.start()
@@ -39,7 +40,8 @@ func TestPutWhileFreed(t *testing.T) {
 
 // TestPutWhileForgotten puts a URL again at some point of its forgetting.
 func TestPutWhileForgotten(t *testing.T) {
-	for what, script := range map[string]*script{"forgotten": purgeScript, "read": whereScript, "looked for": usesScript, "unnamed": releaseScript} {
+	for what, script := range map[string]*script{"forgotten": purgeScript, "read": whereScript,
+		"looked for": usesScript, "unnamed": releaseScript} {
 		t.Run(what, func(t *testing.T) {
 			d := newDaemons(t)
 			a, b := d.start(), d.start()
@@ -55,7 +57,8 @@ func TestPutWhileForgotten(t *testing.T) {
 	}
 }
 
-// TestForgottenWhilePut has a URL be forgotten, by another daemon, between two steps of its being put again.
+// TestForgottenWhilePut has a URL be forgotten, by another daemon, between two steps of its being
+// put again.
 func TestForgottenWhilePut(t *testing.T) {
 	for what, script := range map[string]*script{"looked for": whereScript, "read": getScript, "named": nameScript} {
 		t.Run(what, func(t *testing.T) {

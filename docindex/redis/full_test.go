@@ -12,8 +12,8 @@ import (
 	"urlserver/internal/testkit/redistest"
 )
 
-// TestFull: a Redis without memory refuses what needs some, says so, and goes on when it has memory again; a
-// daemon that comes meanwhile hears the same.
+// TestFull: a Redis without memory refuses what needs some, says so, and goes on when it has memory
+// again; a daemon that comes meanwhile hears the same.
 func TestFull(t *testing.T) {
 	server := redistest.Start(t)
 	put := func(s *Store) error {
@@ -38,7 +38,8 @@ func TestFull(t *testing.T) {
 		}
 	}
 	w := httptest.NewRecorder()
-	httpserver.Handler(s).ServeHTTP(w, httptest.NewRequest("POST", "/docindex/urls", strings.NewReader("http://a.example/\n")))
+	httpserver.Handler(s).ServeHTTP(w, httptest.NewRequest("POST", "/docindex/urls",
+		strings.NewReader("http://a.example/\n")))
 	if w.Code != http.StatusInsufficientStorage {
 		t.Errorf("over HTTP: %d %s; want 507", w.Code, w.Body)
 	}

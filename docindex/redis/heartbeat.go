@@ -22,9 +22,9 @@ func (s *Store) heartbeat(ctx context.Context) {
 	}
 }
 
-// sweep records in all shards that this daemon is alive, and processes what has become due there. It finishes
-// deletions that a dead daemon began, wakes the slots for what other daemons have scheduled, and notifies the
-// inbox. The next sweep repeats what fails.
+// sweep records in all shards that this daemon is alive, and processes what has become due there.
+// It finishes deletions that a dead daemon began, wakes the slots for what other daemons have
+// scheduled, and notifies the inbox. The next sweep repeats what fails.
 func (s *Store) sweep(ctx context.Context) {
 	more, changed := true, false
 	for n := 0; more && n < maxCatch && ctx.Err() == nil; n++ {

@@ -31,8 +31,8 @@ const (
 	looksAtQueues = 16
 )
 
-// HostStatus is [docindex.Inspector.HostStatus]. It applies the serving rules of the other stores to the state that
-// the script returns; the scripts follow the same rules.
+// HostStatus is [docindex.Inspector.HostStatus]. It applies the serving rules of the other stores
+// to the state that the script returns; the scripts follow the same rules.
 func (s *Store) HostStatus(ctx context.Context, host []byte) (docindex.HostStatus, error) {
 	name := hostName(string(host))
 	for range maxCatch {
@@ -69,8 +69,9 @@ func (s *Store) schedulerOf(told []string, name string, now int64) *queuesched.S
 	}
 	for q := told[looksAtHost-1:]; len(q) >= looksAtQueues; q = q[looksAtQueues:] {
 		k := queuesched.Persisted{
-			Scheduled: uint32(integer(q[2])), Completed: uint32(integer(q[4])), Served: [2]int64{integer(q[10]), integer(q[11])},
-			Delay: -1, Blocked: integer(q[6]), Limit: uint32(integer(q[9])), AnyHost: q[14] != "",
+			Scheduled: uint32(integer(q[2])), Completed: uint32(integer(q[4])),
+			Served: [2]int64{integer(q[10]), integer(q[11])},
+			Delay:  -1, Blocked: integer(q[6]), Limit: uint32(integer(q[9])), AnyHost: q[14] != "",
 		}
 		if q[8] != "" {
 			k.Delay = integer(q[8])
@@ -82,7 +83,8 @@ func (s *Store) schedulerOf(told []string, name string, now int64) *queuesched.S
 	}
 	h := told[2:]
 	d.RestoreHostInFlight([]byte(name), queuesched.HostInFlight{
-		Blocked: integer(h[0]), Delay: integer(h[1]), Asked: integer(h[2]), Pause: integer(h[3]), FrontierLast: integer(h[4]), Gap: integer(h[5]),
+		Blocked: integer(h[0]), Delay: integer(h[1]), Asked: integer(h[2]), Pause: integer(h[3]),
+		FrontierLast: integer(h[4]), Gap: integer(h[5]),
 		Out: [3]uint32{uint32(integer(h[6])), uint32(integer(h[7])), uint32(integer(h[8]))},
 	})
 	return d

@@ -10,8 +10,8 @@ import (
 	"urlserver/docindex"
 )
 
-// OnStop registers cancel. It is called with documents in this daemon's slots whose crawl another daemon stopped
-// or found expired. It ends them and returns how many will not be sent.
+// OnStop registers cancel. It is called with documents in this daemon's slots whose crawl another
+// daemon stopped or found expired. It ends them and returns how many will not be sent.
 func (s *Store) OnStop(cancel func(context.Context, *docindex.Outcomes) (ended int, err error)) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -26,8 +26,8 @@ func (s *Store) notifyInbox() {
 	}
 }
 
-// processInbox handles notifications from other daemons until ctx ends. Those that fail stay in Redis, and the
-// heartbeat finds them.
+// processInbox handles notifications from other daemons until ctx ends. Those that fail stay in
+// Redis, and the heartbeat finds them.
 func (s *Store) processInbox(ctx context.Context) {
 	for {
 		select {
@@ -51,8 +51,8 @@ func (s *Store) processInboxOnce(ctx context.Context) {
 	}
 }
 
-// processShardInbox handles the notifications in a shard's answer. It returns the next answer, and whether that
-// may have more.
+// processShardInbox handles the notifications in a shard's answer. It returns the next answer, and
+// whether that may have more.
 func (s *Store) processShardInbox(ctx context.Context, a answer) (more bool, next answer) {
 	parts := list(a.value)
 	if a.err != nil || len(parts) != 2 {
@@ -89,8 +89,9 @@ func texts(m rueidis.RedisMessage) (all []string) {
 	return all
 }
 
-// forgetHere removes documents from the slots that other daemons have deleted. If a DOC_ID was given to a new
-// document that came to the slots before this notification, the slots may drop the new one: it is returned.
+// forgetHere removes documents from the slots that other daemons have deleted. If a DOC_ID was
+// given to a new document that came to the slots before this notification, the slots may drop the
+// new one: it is returned.
 func (s *Store) forgetHere(ctx context.Context, shard int, told []string) error {
 	var all, given docindex.Outcomes
 	for _, one := range told {
@@ -116,7 +117,8 @@ func (s *Store) listen(ctx context.Context) {
 			for _, base := range s.bases {
 				channels = append(channels, base+":hint")
 			}
-			_ = c.Receive(ctx, c.B().Subscribe().Channel(channels...).Build(), func(rueidis.PubSubMessage) { s.notifyInbox() })
+			_ = c.Receive(ctx, c.B().Subscribe().Channel(channels...).Build(),
+				func(rueidis.PubSubMessage) { s.notifyInbox() })
 		}
 		select {
 		case <-ctx.Done():

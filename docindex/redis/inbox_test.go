@@ -70,9 +70,11 @@ func TestStopReachesOthers(t *testing.T) {
 	checkCounts(t, a)
 }
 
-// TestStopWaitsForOthers has a stop count what another daemon's slots end because of it, of which that hears at once.
+// TestStopWaitsForOthers has a stop count what another daemon's slots end because of it, of which
+// that hears at once.
 func TestStopWaitsForOthers(t *testing.T) {
-	cfg := Config{Addrs: []string{redistest.Start(t).Addr()}, Lease: time.Hour, Janitor: time.Hour} // no heartbeat comes
+	// no heartbeat comes
+	cfg := Config{Addrs: []string{redistest.Start(t).Addr()}, Lease: time.Hour, Janitor: time.Hour}
 	a, b := New(cfg), New(cfg)
 	for _, s := range []*Store{a, b} {
 		t.Cleanup(func() { s.Close() })
@@ -121,7 +123,10 @@ func TestStopGoesOn(t *testing.T) {
 	refuse(t, a, "c", docindex.Stopped)
 	d.wantOverdue("before the purge", a)
 	failure := errors.New("no")
-	if _, err := a.PurgeCrawl(t.Context(), crawlID("c"), func(*docindex.Outcomes) (int, error) { return 0, failure }); !errors.Is(err, failure) {
+	if _, err := a.PurgeCrawl(t.Context(), crawlID("c"), func(*docindex.Outcomes) (int, error) {
+		return 0,
+			failure
+	}); !errors.Is(err, failure) {
 		t.Errorf("PurgeCrawl: %v; want %v", err, failure)
 	}
 	d.wantOverdue("after a purge that failed", a, docindex.CrawlEnd{CrawlID: crawlID("c")})
@@ -129,7 +134,8 @@ func TestStopGoesOn(t *testing.T) {
 	d.wantOverdue("after one that did not", a)
 }
 
-// TestWordOfRefusalLost notifies of a refusal that the shard has lost since: nothing ends because of that.
+// TestWordOfRefusalLost notifies of a refusal that the shard has lost since: nothing ends because
+// of that.
 func TestWordOfRefusalLost(t *testing.T) {
 	d := newDaemons(t)
 	a, b := d.start(), d.start()
@@ -152,7 +158,8 @@ func TestWordOfRefusalLost(t *testing.T) {
 	want(t, "of what is refused again end", slots.all, "stopped http://a.test/")
 }
 
-// TestForgetWithoutMemory has Redis be full: documents can be forgotten, and who has them at the slots hears of it.
+// TestForgetWithoutMemory has Redis be full: documents can be forgotten, and who has them at the
+// slots hears of it.
 func TestForgetWithoutMemory(t *testing.T) {
 	d := newDaemons(t)
 	a, b := d.start(), d.start()
@@ -169,7 +176,8 @@ func TestForgetWithoutMemory(t *testing.T) {
 	}
 	c := reach(t, a)
 	for _, most := range []string{"1", "0"} {
-		if err := c.Do(t.Context(), c.B().ConfigSet().ParameterValue().ParameterValue("maxmemory", most).Build()).Error(); err != nil {
+		if err := c.Do(t.Context(), c.B().ConfigSet().ParameterValue().ParameterValue("maxmemory",
+			most).Build()).Error(); err != nil {
 			t.Fatal(err)
 		}
 		if most == "1" {
@@ -182,7 +190,8 @@ func TestForgetWithoutMemory(t *testing.T) {
 	want(t, "forgotten by the other's slots", forgotten, "http://a.test/")
 }
 
-// TestAnswerOfWordLost has another daemon end what it has, of which Redis does not hear: it ends it once more.
+// TestAnswerOfWordLost has another daemon end what it has, of which Redis does not hear: it ends it
+// once more.
 func TestAnswerOfWordLost(t *testing.T) {
 	d := newDaemons(t)
 	a, b := d.start(), d.start()
@@ -206,7 +215,10 @@ func TestAnswerOfWordLost(t *testing.T) {
 // TestDeleteReachesOthers has one daemon delete what another one's slots have.
 func TestDeleteReachesOthers(t *testing.T) {
 	for what, remove := range map[string]func(s *Store, scope docindex.Scope, now time.Time) (int, error){
-		"deleted": func(s *Store, scope docindex.Scope, _ time.Time) (int, error) { return s.Delete(t.Context(), scope) },
+		"deleted": func(s *Store, scope docindex.Scope, _ time.Time) (int,
+			error) {
+			return s.Delete(t.Context(), scope)
+		},
 		"purged": func(s *Store, scope docindex.Scope, now time.Time) (int, error) {
 			return s.Purge(t.Context(), scope, now)
 		},
@@ -233,7 +245,8 @@ func TestDeleteReachesOthers(t *testing.T) {
 			}
 			slices.Sort(ids)
 			d.pass(time.Minute / 2)
-			if n, err := remove(a, docindex.Scope{Crawl: []byte("c")}, time.UnixMicro(d.now.Load())); n != 2 || err != nil {
+			if n, err := remove(a, docindex.Scope{Crawl: []byte("c")},
+				time.UnixMicro(d.now.Load())); n != 2 || err != nil {
 				t.Fatalf("%d, %v; want 2", n, err)
 			}
 			putOf(t, a, given)
@@ -244,7 +257,8 @@ func TestDeleteReachesOthers(t *testing.T) {
 			b.processInboxOnce(t.Context())
 			want(t, "and no more", forgotten, ids...)
 			if again.Len() != 1 || indextest.Count(t, a, nil).Scheduled != 1 {
-				t.Errorf("what was put again with its DOC_ID, and taken for the old one: %d taken, counts %+v; want it scheduled", again.Len(), indextest.Count(t, a, nil))
+				t.Errorf("what was put again with its DOC_ID, and taken for the old one: %d taken, "+
+					"counts %+v; want it scheduled", again.Len(), indextest.Count(t, a, nil))
 			}
 			checkCounts(t, a)
 		})

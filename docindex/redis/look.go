@@ -24,7 +24,8 @@ type queueInfo struct {
 	idle  bool
 }
 
-// eachQueue visits the queues of a crawl in the order of their first URLs, until visit answers false.
+// eachQueue visits the queues of a crawl in the order of their first URLs, until visit answers
+// false.
 func (s *Store) eachQueue(ctx context.Context, crawl string, visit func(queueInfo) (bool, error)) error {
 	var pages [shards][]queueInfo
 	var behind [shards]string // '' is the end
@@ -123,7 +124,8 @@ func (s *Store) eachQueueOf(ctx context.Context, scope docindex.Scope, visit fun
 }
 
 // listSome lists queues, the first page of all in one go.
-func (s *Store) listSome(ctx context.Context, queues []queueInfo, visit func(*docindex.Document) bool) (goOn bool, err error) {
+func (s *Store) listSome(ctx context.Context, queues []queueInfo,
+	visit func(*docindex.Document) bool) (goOn bool, err error) {
 	ops := make([]op, len(queues))
 	for i, q := range queues {
 		ops[i] = op{q.shard, listScript, []string{q.queue, "0"}}
@@ -140,9 +142,10 @@ func (s *Store) listSome(ctx context.Context, queues []queueInfo, visit func(*do
 	return true, nil
 }
 
-// listOne visits the documents of a queue, the first page of which is there. Redis may list one twice while others are
-// forgotten; it is visited once.
-func (s *Store) listOne(ctx context.Context, q queueInfo, page answer, visit func(*docindex.Document) bool) (bool, error) {
+// listOne visits the documents of a queue, the first page of which is there. Redis may list one
+// twice while others are forgotten; it is visited once.
+func (s *Store) listOne(ctx context.Context, q queueInfo, page answer,
+	visit func(*docindex.Document) bool) (bool, error) {
 	seen := map[string]struct{}{}
 	for {
 		parts := list(page.value)
@@ -257,8 +260,8 @@ func (s *Store) Count(ctx context.Context, scope *docindex.Scope) (docindex.Coun
 	return docindex.Counts{Scheduled: n["1"], InTransit: n["2"], Completed: n["3"], Queues: n["q"], Active: n["a"]}, nil
 }
 
-// Stats is [docindex.Inspector.Stats]: of all daemons together. Bytes is the memory that Redis takes. Where it does not answer,
-// it is what was counted last.
+// Stats is [docindex.Inspector.Stats]: of all daemons together. Bytes is the memory that Redis
+// takes. Where it does not answer, it is what was counted last.
 func (s *Store) Stats() docindex.StoreStats {
 	ctx, cancel := asked()
 	defer cancel()
@@ -270,8 +273,9 @@ func (s *Store) Stats() docindex.StoreStats {
 		return last
 	}
 	st := docindex.StoreStats{
-		Scheduled: int(n["1"]), InTransit: int(n["2"]), Completed: int(n["3"]), Hosts: int(n["q"]), HostsDue: int(n["a"]),
-		Bytes: usedMemory(ctx, client),
+		Scheduled: int(n["1"]), InTransit: int(n["2"]), Completed: int(n["3"]), Hosts: int(n["q"]),
+		HostsDue: int(n["a"]),
+		Bytes:    usedMemory(ctx, client),
 	}
 	for k := range docindex.Kinds {
 		st.Outcomes[k] = int(n["k"+strconv.Itoa(k)])

@@ -14,9 +14,9 @@ const (
 
 const maxSkipped = 64 // documents skipped in one queue before the call leaves it
 
-// multiHostTake takes documents from a queue whose URLs are on different hosts. The hosts are in other shards, so
-// it claims each document's host before it takes the document. If this daemon dies in between, the claim ends
-// with its lease.
+// multiHostTake takes documents from a queue whose URLs are on different hosts. The hosts are in
+// other shards, so it claims each document's host before it takes the document. If this daemon dies
+// in between, the claim ends with its lease.
 type multiHostTake struct {
 	entry
 	door, lease, token string

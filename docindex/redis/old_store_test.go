@@ -12,10 +12,10 @@ import (
 	"urlserver/internal/testkit/redistest"
 )
 
-// oldStore is a store that commit 8c887e0 wrote, at a time: 120 documents of four crawls on 12 hosts, some
-// completed, some at the slots of a daemon that is no more, some leased to clients, with a snapshot of Redis.
-// The queue of h7.example is blocked, that of crawl c1 with h8.example has a delay, and that of c2 with h9.example
-// a limit. Crawl stopped was stopped.
+// oldStore is a store that commit 8c887e0 wrote, at a time: 120 documents of four crawls on 12
+// hosts, some completed, some at the slots of a daemon that is no more, some leased to clients,
+// with a snapshot of Redis. The queue of h7.example is blocked, that of crawl c1 with h8.example
+// has a delay, and that of c2 with h9.example a limit. Crawl stopped was stopped.
 type oldStore struct {
 	Micros    int64
 	Documents map[string]struct {
@@ -27,8 +27,8 @@ type oldStore struct {
 	RDB []byte
 }
 
-// TestStoreOf8c887e0: all documents of that store are as they were, what was out is due again when its time has
-// passed, and each that is due is handed out once.
+// TestStoreOf8c887e0: all documents of that store are as they were, what was out is due again when
+// its time has passed, and each that is due is handed out once.
 func TestStoreOf8c887e0(t *testing.T) {
 	var old oldStore
 	file, err := os.Open("testdata/8c887e0.json.gz")
@@ -58,7 +58,8 @@ func TestStoreOf8c887e0(t *testing.T) {
 	blocked, limited := 0, 0
 	for url, is := range old.Documents {
 		doc, err := s.Document(ctx, []byte(is.ID))
-		if err != nil || string(doc.URL) != url || doc.State != is.State || doc.Due != is.Due || doc.Priority != is.Priority || string(doc.Crawl) != is.Crawl {
+		if err != nil || string(doc.URL) != url || doc.State != is.State || doc.Due != is.Due ||
+			doc.Priority != is.Priority || string(doc.Crawl) != is.Crawl {
 			t.Errorf("%s is %+v, %v; want %+v", url, doc, err, is)
 		}
 		host := string(docindex.HostOf([]byte(url)))
@@ -95,15 +96,18 @@ func TestStoreOf8c887e0(t *testing.T) {
 		delete(got, url)
 	}
 	for url, n := range got {
-		if is := old.Documents[url]; n != 1 || is.Crawl != "c2" || string(docindex.HostOf([]byte(url))) != "h9.example" {
+		if is := old.Documents[url]; n != 1 || is.Crawl != "c2" ||
+			string(docindex.HostOf([]byte(url))) != "h9.example" {
 			t.Errorf("%s was handed out %d times; want it to stay: %+v", url, n, is)
 		}
 	}
 	after, err := s.Count(ctx, nil)
-	if all := before.Scheduled + before.InTransit + before.Completed; err != nil || all != 120 || after.InTransit != 0 || after.Scheduled+after.Completed != all {
+	if all := before.Scheduled + before.InTransit + before.Completed; err != nil || all != 120 ||
+		after.InTransit != 0 || after.Scheduled+after.Completed != all {
 		t.Errorf("counts were %+v, and are %+v, %v; want 120 in all and none in transit", before, after, err)
 	}
-	if err := s.Set(ctx, docindex.Setting{Kind: docindex.SetBlock, Scope: docindex.Scope{Key: []byte("h7.example")}}); err != nil {
+	if err := s.Set(ctx, docindex.Setting{Kind: docindex.SetBlock,
+		Scope: docindex.Scope{Key: []byte("h7.example")}}); err != nil {
 		t.Fatal(err)
 	}
 	if b := take(t, s); b.Len() != blocked {

@@ -12,8 +12,8 @@ import (
 	"urlserver/internal/testkit/redistest"
 )
 
-// TestOldVersion goes on with what version 1 wrote: testdata has the commands that make it, their words in
-// base64.
+// TestOldVersion goes on with what version 1 wrote: testdata has the commands that make it, their
+// words in base64.
 func TestOldVersion(t *testing.T) {
 	server := redistest.Start(t)
 	c, err := rueidis.NewClient(rueidis.ClientOption{InitAddress: []string{server.Addr()}, DisableCache: true})

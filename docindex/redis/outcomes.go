@@ -9,8 +9,8 @@ import (
 
 const outcomeBatch = 1000 // outcomes of one round trip
 
-// Outcomes is [docindex.Source.Outcomes]. The outcome of an attempt changes nothing if the document is scheduled for
-// later: a Put has updated the document since it was handed out.
+// Outcomes is [docindex.Source.Outcomes]. The outcome of an attempt changes nothing if the document
+// is scheduled for later: a Put has updated the document since it was handed out.
 func (s *Store) Outcomes(ctx context.Context, o *docindex.Outcomes) error {
 	return s.each(ctx, o, outcomeScript, func(out *docindex.Outcome) []string {
 		again := ""
@@ -19,9 +19,11 @@ func (s *Store) Outcomes(ctx context.Context, o *docindex.Outcomes) error {
 		}
 		args := []string{
 			decimal(int64(min(int(out.Kind), docindex.Kinds))), flag(out.Kind.OfAttempt()),
-			decimal(out.Pause.Milliseconds()), decimal(out.Gap.Milliseconds()), decimal(int64(out.Attempts)), again, string(out.Metadata),
+			decimal(out.Pause.Milliseconds()), decimal(out.Gap.Milliseconds()),
+			decimal(int64(out.Attempts)), again, string(out.Metadata),
 		}
-		return append(args, membershipOf(out.Metadata, out.URL)[:2]...) // without the expiry, which an outcome does not change
+		// without the expiry, which an outcome does not change
+		return append(args, membershipOf(out.Metadata, out.URL)[:2]...)
 	})
 }
 
@@ -31,7 +33,8 @@ func (s *Store) Return(ctx context.Context, o *docindex.Outcomes) error {
 }
 
 // each runs a script for the document of each outcome. more returns the script's further arguments.
-func (s *Store) each(ctx context.Context, o *docindex.Outcomes, script *script, more func(*docindex.Outcome) []string) error {
+func (s *Store) each(ctx context.Context, o *docindex.Outcomes, script *script,
+	more func(*docindex.Outcome) []string) error {
 	if err := ctx.Err(); err != nil {
 		return err
 	}
@@ -67,14 +70,17 @@ type ending struct {
 	url string // that its document has to have; "": any
 }
 
-// endSome runs the script once. It returns those to be repeated, whose documents have another form of the URL.
-func (s *Store) endSome(ctx context.Context, todo []ending, script *script, more func(*docindex.Outcome) []string) (again []ending, err error) {
+// endSome runs the script once. It returns those to be repeated, whose documents have another form
+// of the URL.
+func (s *Store) endSome(ctx context.Context, todo []ending, script *script,
+	more func(*docindex.Outcome) []string) (again []ending, err error) {
 	var args [shards][]string
 	var at [shards][]int
 	first := s.places(placesOfOne * len(todo))
 	for i := range todo {
 		e := &todo[i]
-		args[e.at.shard] = append(append(args[e.at.shard], decimal(first+int64(placesOfOne*i)), e.at.queue, e.at.hash, e.url), more(&e.out)...)
+		args[e.at.shard] = append(append(args[e.at.shard], decimal(first+int64(placesOfOne*i)), e.at.queue,
+			e.at.hash, e.url), more(&e.out)...)
 		at[e.at.shard] = append(at[e.at.shard], i)
 	}
 	answers, err := s.unbroken(ctx, opsOf(script, args[:], nil))
@@ -113,10 +119,12 @@ func (s *Store) sendDeferred(ctx context.Context, answers []answer) {
 	_ = s.updateHosts(ctx, args) // the heartbeat repeats it
 }
 
-const maxDeferred = 20_000 // arguments, four a claim, that wait to be told to hosts of a shard; the rest ends with its lease, or with this daemon's
+// arguments, four a claim, that wait to be told to hosts of a shard; the rest ends with its lease,
+// or with this daemon's
+const maxDeferred = 20_000
 
-// updateHosts ends claims on hosts and sets their pauses. The heartbeat repeats updates that fail: ending a claim
-// twice changes nothing, and a pause that is set late ends later.
+// updateHosts ends claims on hosts and sets their pauses. The heartbeat repeats updates that fail:
+// ending a claim twice changes nothing, and a pause that is set late ends later.
 func (s *Store) updateHosts(ctx context.Context, args [shards][]string) error {
 	ops := opsOf(unclaimScript, args[:], nil)
 	if len(ops) == 0 {

@@ -79,7 +79,8 @@ func (b *putting) at(i int) (docindex.Put, []byte) {
 	return put, host
 }
 
-// putThese stores some URLs. It returns those that are to be put again, for which b.metadata now names the owner.
+// putThese stores some URLs. It returns those that are to be put again, for which b.metadata now
+// names the owner.
 func (s *Store) putThese(ctx context.Context, b *putting, these []int) (again []int, err error) {
 	var args [shards][]string
 	var at [shards][]int
@@ -94,7 +95,8 @@ func (s *Store) putThese(ctx context.Context, b *putting, these []int) (again []
 		shard := shardOf(key)
 		at[shard] = append(at[shard], i)
 		args[shard] = append(args[shard],
-			decimal(first+int64(placesOfOne*n)), string(put.Crawl), key, string(host), hash, other, owner, string(put.URL), b.ids[i],
+			decimal(first+int64(placesOfOne*n)), string(put.Crawl), key, string(host), hash, other, owner,
+			string(put.URL), b.ids[i],
 			decimal(int64(put.Priority)), dueOf(put.Due), flag(put.Update), decimal(put.Created), string(put.Metadata))
 		member := membershipOf(put.Metadata, put.URL)
 		if put.NoExpiry && put.Due != docindex.Never && member[2] == "0" {
@@ -102,7 +104,8 @@ func (s *Store) putThese(ctx context.Context, b *putting, these []int) (again []
 		}
 		args[shard] = append(args[shard], member...)
 	}
-	answers, err := s.all(ctx, opsOf(putScript, args[:], func(shard int) []string { return []string{decimal(int64(len(at[shard])))} }))
+	answers, err := s.all(ctx, opsOf(putScript, args[:],
+		func(shard int) []string { return []string{decimal(int64(len(at[shard])))} }))
 	var spare, renamed []givenDocID
 	for _, a := range answers {
 		for j, m := range list(a.value) {
@@ -125,8 +128,8 @@ func (s *Store) putThese(ctx context.Context, b *putting, these []int) (again []
 	return again, errors.Join(err, s.reassignDocIDs(ctx, renamed), s.releaseDocIDs(ctx, spare))
 }
 
-// own adds the document's owner to the metadata of an update. says is the script's answer: 'c' and the name of
-// the document's crawl, or 'm' and the document's metadata.
+// own adds the document's owner to the metadata of an update. says is the script's answer: 'c' and
+// the name of the document's crawl, or 'm' and the document's metadata.
 func (b *putting) own(i int, says string) {
 	owner := docindex.OwnerOf([]byte(says[1:]))
 	if crawl, ok := crawlOfName(says[1:]); ok && says[0] == 'c' {
@@ -139,8 +142,8 @@ func (b *putting) own(i int, says string) {
 	b.metadata[i] = docindex.WithOwner(put.Metadata, owner)
 }
 
-// reassignDocIDs writes the entries of DOC_IDs again after their documents were stored, in case another daemon
-// has released them in between.
+// reassignDocIDs writes the entries of DOC_IDs again after their documents were stored, in case
+// another daemon has released them in between.
 func (s *Store) reassignDocIDs(ctx context.Context, ids []givenDocID) error {
 	var args [shards][]string
 	for _, n := range ids {
@@ -210,7 +213,8 @@ type givenDocID struct {
 	at where
 }
 
-// giveDocIDs reserves the DOC_IDs that the URLs bring. It refuses a URL whose DOC_ID belongs to another document.
+// giveDocIDs reserves the DOC_IDs that the URLs bring. It refuses a URL whose DOC_ID belongs to
+// another document.
 func (s *Store) giveDocIDs(ctx context.Context, b *putting) error {
 	b.ids, b.again, b.places = map[int]string{}, map[int]bool{}, map[int]where{}
 	var ids []string
@@ -235,8 +239,10 @@ func (s *Store) giveDocIDs(ctx context.Context, b *putting) error {
 	return s.giveFreeDocIDs(ctx, b, ids, at, has, docs)
 }
 
-// giveFreeDocIDs does the rest of giveDocIDs: has and docs are the place and the document of each DOC_ID.
-func (s *Store) giveFreeDocIDs(ctx context.Context, b *putting, ids []string, at []int, has []where, docs []docindex.Document) error {
+// giveFreeDocIDs does the rest of giveDocIDs: has and docs are the place and the document of each
+// DOC_ID.
+func (s *Store) giveFreeDocIDs(ctx context.Context, b *putting, ids []string, at []int, has []where,
+	docs []docindex.Document) error {
 	var args [shards][]string
 	var asked [shards][]int
 	for j, id := range ids {
@@ -277,15 +283,16 @@ func (s *Store) giveFreeDocIDs(ctx context.Context, b *putting, ids []string, at
 	return err
 }
 
-// isOf reports whether a Put names the document d: the same crawl, key, URL and owner. An update without an owner
-// names it whoever owns it.
+// isOf reports whether a Put names the document d: the same crawl, key, URL and owner. An update
+// without an owner names it whoever owns it.
 func isOf(d *docindex.Document, p *docindex.Put, host []byte) bool {
 	owner := docindex.OwnerOf(p.Metadata)
 	return string(d.Crawl) == string(p.Crawl) && string(d.Key) == keyOf(p, host) && string(d.URL) == string(p.URL) &&
 		(p.Update && owner == nil || string(docindex.OwnerOf(d.Metadata)) == string(owner))
 }
 
-// OnWake is [docindex.Hooks.OnWake]. It takes a few seconds until wake is called for what other daemons put.
+// OnWake is [docindex.Hooks.OnWake]. It takes a few seconds until wake is called for what other
+// daemons put.
 func (s *Store) OnWake(wake func()) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -10,8 +10,8 @@ import (
 	"urlserver/docindex"
 )
 
-// OnRecall is [docindex.Hooks.OnRecall]. back gets documents in this daemon's own slots, after changes that were
-// made through this daemon.
+// OnRecall is [docindex.Hooks.OnRecall]. back gets documents in this daemon's own slots, after
+// changes that were made through this daemon.
 func (s *Store) OnRecall(back func(*docindex.Outcomes)) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -21,7 +21,8 @@ func (s *Store) OnRecall(back func(*docindex.Outcomes)) {
 // SetSlotGap is [docindex.Hooks.SetSlotGap].
 func (s *Store) SetSlotGap(gap time.Duration) { s.gap.Store(gap.Milliseconds()) }
 
-// SetHostRules is [docindex.Hooks.SetHostRules]. This store uses only whether a rule bars a host, not its gap.
+// SetHostRules is [docindex.Hooks.SetHostRules]. This store uses only whether a rule bars a host,
+// not its gap.
 func (s *Store) SetHostRules(of func(host []byte) docindex.HostRule) { s.rules.Store(&of) }
 
 // barred reports whether a rule keeps a host's URLs from calls.
@@ -47,8 +48,8 @@ func (s *Store) wantsBack() bool {
 	return len(s.backs) > 0 || s.onDelete != nil
 }
 
-// recall passes documents in this daemon's slots to the functions of OnRecall: those of the queue that was set; if a
-// host was set, those on the host in its shard; without a key, all.
+// recall passes documents in this daemon's slots to the functions of OnRecall: those of the queue
+// that was set; if a host was set, those on the host in its shard; without a key, all.
 func (s *Store) recall(ctx context.Context, set docindex.Setting) error {
 	first, last, queue := 0, shards-1, ""
 	if key := string(set.Key); key != "" {
@@ -81,7 +82,8 @@ func heldOn(host string, all *docindex.Outcomes) (some docindex.Outcomes) {
 	return some
 }
 
-// held adds the documents that this daemon's slots have: of a queue, or of the whole shard if queue is "".
+// held adds the documents that this daemon's slots have: of a queue, or of the whole shard if queue
+// is "".
 func (s *Store) held(ctx context.Context, shard int, queue string, o *docindex.Outcomes) error {
 	if !s.wantsBack() {
 		return nil
@@ -106,7 +108,8 @@ func (s *Store) addHeld(o *docindex.Outcomes, shard int, told rueidis.RedisMessa
 	}
 }
 
-// heldOf returns an outcome that names a document to the slots. id is the DOC_ID that it was put with; "": none.
+// heldOf returns an outcome that names a document to the slots. id is the DOC_ID that it was put
+// with; "": none.
 func (s *Store) heldOf(shard int, queue, hash, id, url string) docindex.Outcome {
 	if id == "" {
 		id = s.ownID(shard, queue, hash)

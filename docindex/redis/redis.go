@@ -1,8 +1,9 @@
-// Package redis keeps a doc index in Redis or Redis Cluster, so that any daemon can serve any queue (KEYS.md). All that
-// is known stands there; each step on a shard is one script, so nothing is lost between two commands, whoever crashes.
+// Package redis keeps a doc index in Redis or Redis Cluster, so that any daemon can serve any queue
+// (KEYS.md). All that is known stands there; each step on a shard is one script, so nothing is lost
+// between two commands, whoever crashes.
 //
-// Redis that cannot be reached answers every call with an error, and nothing else stops. What a daemon took that is no
-// more is due again when its lease has passed.
+// Redis that cannot be reached answers every call with an error, and nothing else stops. What a
+// daemon took that is no more is due again when its lease has passed.
 package redis
 
 import (
@@ -43,7 +44,8 @@ type Config struct {
 	Log      zerolog.Logger // of keys that others have written; its zero value logs nothing
 }
 
-// Store is a docindex.Store in Redis, for one daemon among any number. Use New, and Close when done. Safe for concurrent use.
+// Store is a docindex.Store in Redis, for one daemon among any number. Use New, and Close when
+// done. Safe for concurrent use.
 type Store struct {
 	cfg        Config
 	owner      string
@@ -61,18 +63,19 @@ type Store struct {
 	number uint64         // of the last take; of who has slots
 	heard  [shards]uint64 // the last take whose answer came, likewise
 
-	mu              sync.Mutex // guards all below; held while the client is made
-	client          rueidis.Client
-	failed          time.Time // when that went wrong
-	err             error
-	closed          bool
-	tag             string        // what DOC_IDs of this Redis begin with
-	freed           chan struct{} // closed when a queue may be served by calls; nil: nobody waits for that
-	wakes           []func()
-	backs           []func(*docindex.Outcomes)
-	last            docindex.StoreStats // what was counted when Redis answered last
-	onDelete        func(*docindex.Outcomes)
-	listed          map[string]uint64    // crawls that have finished in that round and of which nobody was told yet, by name
+	mu       sync.Mutex // guards all below; held while the client is made
+	client   rueidis.Client
+	failed   time.Time // when that went wrong
+	err      error
+	closed   bool
+	tag      string        // what DOC_IDs of this Redis begin with
+	freed    chan struct{} // closed when a queue may be served by calls; nil: nobody waits for that
+	wakes    []func()
+	backs    []func(*docindex.Outcomes)
+	last     docindex.StoreStats // what was counted when Redis answered last
+	onDelete func(*docindex.Outcomes)
+	// crawls that have finished in that round and of which nobody was told yet, by name
+	listed          map[string]uint64
 	snapshots       map[string]*snapshot // by what the names of their crawls begin with
 	deferredUpdates [shards][]string     // what hosts of each are still to be told
 	purging         map[string]bool      // by name, crawls that this daemon was asked to stop
@@ -101,8 +104,10 @@ func New(cfg Config) *Store {
 
 func newStore(cfg Config, clock func() int64) *Store {
 	s := &Store{
-		cfg: cfg, owner: rand.Text(), slots: make(chan struct{}, 1), clock: clock, end: func() {}, dial: dialTimeout, wait: writeTimeout,
-		listed: map[string]uint64{}, purging: map[string]bool{}, snapshots: map[string]*snapshot{}, warned: map[string]time.Time{}, inbox: make(chan struct{}, 1),
+		cfg: cfg, owner: rand.Text(), slots: make(chan struct{}, 1), clock: clock, end: func() {},
+		dial: dialTimeout, wait: writeTimeout,
+		listed: map[string]uint64{}, purging: map[string]bool{}, snapshots: map[string]*snapshot{},
+		warned: map[string]time.Time{}, inbox: make(chan struct{}, 1),
 	}
 	for i := range s.bases {
 		s.bases[i] = fmt.Sprintf("%s{u%d}", cfg.Prefix, i)
@@ -128,7 +133,8 @@ func (s *Store) Close() error {
 	return nil
 }
 
-// connected returns the client. While Redis is away, one caller a second connects, and the others get its error.
+// connected returns the client. While Redis is away, one caller a second connects, and the others
+// get its error.
 func (s *Store) connected(ctx context.Context) (rueidis.Client, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -157,20 +163,22 @@ func (s *Store) connected(ctx context.Context) (rueidis.Client, error) {
 		}
 		client.Close()
 	}
-	s.failed, s.err = time.Now(), fmt.Errorf("the doc index in Redis at %q %w: %w; is it running, and the password right?", s.cfg.Addrs, docindex.ErrUnavailable, netguard.Redact(err, s.cfg.Password))
+	s.failed, s.err = time.Now(),
+		fmt.Errorf("the doc index in Redis at %q %w: %w; is it running, and the password right?",
+			s.cfg.Addrs, docindex.ErrUnavailable, netguard.Redact(err, s.cfg.Password))
 	return nil, s.err
 }
 
-// version is of what the keys hold. A Redis of another one is refused: scripts that count differently would
-// spoil the counts for both. Version 1 is read as it is, and is of version 2 from then on: its documents are
-// named by their URLs, whoever owns them.
+// version is of what the keys hold. A Redis of another one is refused: scripts that count
+// differently would spoil the counts for both. Version 1 is read as it is, and is of version 2 from
+// then on: its documents are named by their URLs, whoever owns them.
 const (
 	version    = "2"
 	oldVersion = "1"
 )
 
-// join makes an empty Redis a store, or checks the version of the one that is there. tag begins the DOC_IDs that the
-// store gives, so that those of another store are not taken for them.
+// join makes an empty Redis a store, or checks the version of the one that is there. tag begins the
+// DOC_IDs that the store gives, so that those of another store are not taken for them.
 func join(ctx context.Context, c rueidis.Client, base string) (tag string, err error) {
 	is, err := agree(ctx, c, base+":version", version)
 	if err != nil {
@@ -183,13 +191,15 @@ func join(ctx context.Context, c rueidis.Client, base string) (tag string, err e
 		}
 	}
 	if is != version {
-		return "", fmt.Errorf("it is of version %s, and this program reads version %s: run the program that wrote it, or choose another docindex.prefix", is, version)
+		return "", fmt.Errorf("it is of version %s, and this program reads version %s: run the program "+
+			"that wrote it, or choose another docindex.prefix", is, version)
 	}
 	return agree(ctx, c, base+":tag", rand.Text()[:8])
 }
 
-// rejoin makes a Redis that was emptied (FLUSHALL) the store that it was: with its version, so that a program of
-// another one does not take it for new, and with the tag in the DOC_IDs that this daemon gives.
+// rejoin makes a Redis that was emptied (FLUSHALL) the store that it was: with its version, so that
+// a program of another one does not take it for new, and with the tag in the DOC_IDs that this
+// daemon gives.
 func (s *Store) rejoin(ctx context.Context) {
 	c, err := s.connected(ctx)
 	if err != nil {
@@ -204,8 +214,8 @@ func (s *Store) rejoin(ctx context.Context) {
 	}
 }
 
-// agree sets a key unless it has a value, and returns its value. It only reads a key that has one, which works in a
-// full Redis, too.
+// agree sets a key unless it has a value, and returns its value. It only reads a key that has one,
+// which works in a full Redis, too.
 func agree(ctx context.Context, c rueidis.Client, key, value string) (string, error) {
 	has, err := c.Do(ctx, c.B().Get().Key(key).Build()).ToString()
 	if isWrongType(err) {

@@ -135,7 +135,8 @@ func benchCall(m *meter, s docindex.Store) {
 func serverCPU(b testing.TB, addr string) (sum float64) {
 	info, _ := exec.Command("redis-cli", "-u", "redis://"+addr, "INFO", "cpu").CombinedOutput()
 	for line := range strings.Lines(string(info)) {
-		if name, value, _ := strings.Cut(strings.TrimSpace(line), ":"); name == "used_cpu_user" || name == "used_cpu_sys" {
+		if name, value, _ := strings.Cut(strings.TrimSpace(line), ":"); name == "used_cpu_user" ||
+			name == "used_cpu_sys" {
 			n, err := strconv.ParseFloat(value, 64)
 			if err != nil {
 				b.Fatal(err)
@@ -146,8 +147,8 @@ func serverCPU(b testing.TB, addr string) (sum float64) {
 	return sum
 }
 
-// BenchmarkMemoryPerURL tells what Redis takes for a scheduled URL of 70 bytes, twenty a host: as it comes, and with small
-// queues packed.
+// BenchmarkMemoryPerURL tells what Redis takes for a scheduled URL of 70 bytes, twenty a host: as
+// it comes, and with small queues packed.
 func BenchmarkMemoryPerURL(b *testing.B) {
 	const urls = 20 * benchHosts
 	for name, args := range map[string][]string{

@@ -43,8 +43,8 @@ func openStore(t testing.TB, clock func() int64, addrs ...string) *Store {
 	return s
 }
 
-// flush empties Redis; the store begins anew. It does not use the context of t: what is first done outside of a bubble with that would
-// make it one of outside.
+// flush empties Redis; the store begins anew. It does not use the context of t: what is first done
+// outside of a bubble with that would make it one of outside.
 func flush(t testing.TB, s *Store) {
 	ctx := context.Background()
 	for _, node := range reach(t, s).Nodes() {

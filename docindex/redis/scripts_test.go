@@ -7,7 +7,8 @@ import (
 	"urlserver/internal/testkit/redistest"
 )
 
-// TestScriptsLoad has Redis compile all scripts: Lua bounds how many local names one may have, what they share included.
+// TestScriptsLoad has Redis compile all scripts: Lua bounds how many local names one may have, what
+// they share included.
 func TestScriptsLoad(t *testing.T) {
 	s := openStore(t, nil, redistest.Start(t).Addr())
 	c := reach(t, s)

@@ -78,7 +78,8 @@ func (s *Store) setQueue(ctx context.Context, set docindex.Setting, field string
 	if set.Host {
 		return s.setHost(ctx, set, field, value)
 	}
-	a, err := s.one(ctx, shardOf(string(set.Key)), setScript, "queue", string(set.Crawl), string(set.Key), field, decimal(value))
+	a, err := s.one(ctx, shardOf(string(set.Key)), setScript, "queue", string(set.Crawl), string(set.Key),
+		field, decimal(value))
 	if err != nil {
 		return err
 	}
@@ -94,7 +95,8 @@ func (s *Store) Active(ctx context.Context) (bool, error) {
 	return err == nil && !passive, err
 }
 
-// general is what is set for all queues: the delay in ms, where there is one, and whether no calls are served.
+// general is what is set for all queues: the delay in ms, where there is one, and whether no calls
+// are served.
 func (s *Store) general(ctx context.Context) (delay string, passive bool, err error) {
 	a, err := s.one(ctx, 0, settingsScript, "general", "")
 	if parts := list(a.value); len(parts) == 2 {
@@ -130,7 +132,8 @@ func (s *Store) Settings(ctx context.Context, visit func(*docindex.Setting) bool
 }
 
 // settingsOf visits what is set in a shard.
-func (s *Store) settingsOf(ctx context.Context, shard int, what string, visit func(*docindex.Setting) bool) (bool, error) {
+func (s *Store) settingsOf(ctx context.Context, shard int, what string,
+	visit func(*docindex.Setting) bool) (bool, error) {
 	var all []docindex.Setting
 	for cursor := "0"; ; {
 		a, err := s.one(ctx, shard, settingsScript, what, cursor)
@@ -139,7 +142,8 @@ func (s *Store) settingsOf(ctx context.Context, shard int, what string, visit fu
 			return false, err
 		}
 		for m := list(parts[1]); len(m) >= 5; m = m[5:] {
-			one := docindex.Setting{Scope: docindex.Scope{Crawl: []byte(text(m[0])), Key: []byte(text(m[1]))}, Host: what == ofHosts}
+			one := docindex.Setting{Scope: docindex.Scope{Crawl: []byte(text(m[0])),
+				Key: []byte(text(m[1]))}, Host: what == ofHosts}
 			all = addSetting(all, one, docindex.SetDelay, text(m[2]), 1000)
 			if until := text(m[3]); until != "" {
 				all = addSetting(all, one, docindex.SetBlock, until, 1000)
@@ -166,7 +170,8 @@ func compareSettings(a, b docindex.Setting) int {
 }
 
 // addSetting adds what is set on one; value is in parts of the setting's unit, "" is not set.
-func addSetting(all []docindex.Setting, one docindex.Setting, which docindex.SettingKind, value string, parts uint64) []docindex.Setting {
+func addSetting(all []docindex.Setting, one docindex.Setting, which docindex.SettingKind, value string,
+	parts uint64) []docindex.Setting {
 	if value == "" {
 		return all
 	}

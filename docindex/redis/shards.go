@@ -16,12 +16,13 @@ import (
 	"urlserver/internal/netguard"
 )
 
-// shards is how many parts the store has. A queue is in one by its key, with all that it needs for most of what is done:
-// so a script does many of its queues at once. It is fixed, and bounds how many masters can share the work.
+// shards is how many parts the store has. A queue is in one by its key, with all that it needs for
+// most of what is done: so a script does many of its queues at once. It is fixed, and bounds how
+// many masters can share the work.
 const shards = 16
 
-// shardOf is where queues with a key are, and what is known of the host of that name. The dot that ends a name that is complete makes
-// no other host of it.
+// shardOf is where queues with a key are, and what is known of the host of that name. The dot that
+// ends a name that is complete makes no other host of it.
 func shardOf(key string) int {
 	h := fnv.New32a()
 	h.Write([]byte(strings.TrimSuffix(key, ".")))
@@ -57,13 +58,16 @@ func (s *Store) run(ctx context.Context, ops []op) []answer {
 	}
 	commands, header := make([]rueidis.Completed, len(ops)), s.header()
 	for i, o := range ops {
-		commands[i] = c.B().Evalsha().Sha1(o.script.sha).Numkeys(1).Key(s.bases[o.shard]).Arg(header...).Arg(o.args...).Build()
+		commands[i] = c.B().Evalsha().Sha1(o.script.sha).Numkeys(1).Key(s.bases[o.shard]).Arg(
+			header...).Arg(o.args...).Build()
 	}
 	for i, result := range c.DoMulti(ctx, commands...) {
 		answers[i] = answerOf(result)
 		if isNoScript(answers[i].err) {
 			o := ops[i]
-			answers[i] = answerOf(c.Do(ctx, c.B().Eval().Script(o.script.text).Numkeys(1).Key(s.bases[o.shard]).Arg(header...).Arg(o.args...).Build()))
+			answers[i] = answerOf(c.Do(ctx,
+				c.B().Eval().Script(o.script.text).Numkeys(1).Key(s.bases[o.shard]).Arg(header...).Arg(
+					o.args...).Build()))
 		}
 		answers[i].shard = ops[i].shard
 		for j := 0; j < len(answers[i].wrong); j += 2 { // each with its type
@@ -79,7 +83,8 @@ func (s *Store) run(ctx context.Context, ops []op) []answer {
 	return answers
 }
 
-// told is an error of a command, for callers. One that Redis did not answer is a [docindex.ErrUnavailable].
+// told is an error of a command, for callers. One that Redis did not answer is a
+// [docindex.ErrUnavailable].
 func (s *Store) wrap(err error) error {
 	if key, is := brokenKey(err); is {
 		s.warnBroken(key)
@@ -87,15 +92,19 @@ func (s *Store) wrap(err error) error {
 	}
 	hidden := netguard.Redact(err, s.cfg.Password)
 	if isFull(err) {
-		return fmt.Errorf("the doc index in Redis is %w: give it more memory (maxmemory), or drop what is not needed: %w", docindex.ErrFull, hidden)
+		return fmt.Errorf(
+			"the doc index in Redis is %w: give it more memory (maxmemory), or drop what is not needed: %w",
+			docindex.ErrFull, hidden)
 	}
-	if _, answered := rueidis.IsRedisErr(err); answered || errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) {
+	if _, answered := rueidis.IsRedisErr(err); answered || errors.Is(err, context.Canceled) ||
+		errors.Is(err, context.DeadlineExceeded) {
 		return fmt.Errorf("the doc index in Redis: %w", hidden)
 	}
 	return fmt.Errorf("the doc index in Redis %w: %w", docindex.ErrUnavailable, hidden)
 }
 
-// all runs scripts and tells their hosts in other shards what they left over. The first error is its own.
+// all runs scripts and tells their hosts in other shards what they left over. The first error is
+// its own.
 func (s *Store) all(ctx context.Context, ops []op) ([]answer, error) {
 	answers := s.run(ctx, ops)
 	var errs []error
@@ -131,7 +140,8 @@ func (s *Store) header() []string {
 	if s.clock != nil {
 		now = decimal(s.clock())
 	}
-	return []string{now, s.owner, decimal(s.cfg.Lease.Milliseconds()), decimal(s.gap.Load()), decimal(s.places(placesOfScript))}
+	return []string{now, s.owner, decimal(s.cfg.Lease.Milliseconds()), decimal(s.gap.Load()),
+		decimal(s.places(placesOfScript))}
 }
 
 // Places in rings are about the time: 1024 to a ms.
@@ -140,7 +150,8 @@ const (
 	placesOfScript = 64 // for what a script does beside that
 )
 
-// places returns the first of n places behind all that this daemon gave before. What others give is as far as their clocks are.
+// places returns the first of n places behind all that this daemon gave before. What others give is
+// as far as their clocks are.
 func (s *Store) places(n int) int64 {
 	for {
 		last := s.place.Load()
@@ -173,8 +184,8 @@ func answerOf(result rueidis.RedisResult) (a answer) {
 
 var errStrange = errors.New("a script answers something strange: is another version of it at work there?")
 
-// isFull reports whether Redis has no memory left. A script whose first write that needs memory is refused
-// has changed nothing.
+// isFull reports whether Redis has no memory left. A script whose first write that needs memory is
+// refused has changed nothing.
 func isFull(err error) bool {
 	failure, ok := rueidis.IsRedisErr(err)
 	return ok && strings.Contains(failure.Error(), "OOM command not allowed")

@@ -117,7 +117,8 @@ func want(t *testing.T, what string, got []string, want ...string) {
 	}
 }
 
-// TestDaemonDies has one daemon take all and be no more: the other has it when the lease has passed, not before.
+// TestDaemonDies has one daemon take all and be no more: the other has it when the lease has
+// passed, not before.
 func TestDaemonDies(t *testing.T) {
 	d := newDaemons(t)
 	a, b := d.start(), d.start()

@@ -18,8 +18,8 @@ const (
 	maxCatch  = 10000 // times that a call catches up with what has become due
 )
 
-// Candidates is [docindex.Source.Candidates]. What it hands out is this daemon's until its outcome, and due again a lease after
-// this daemon was last heard of.
+// Candidates is [docindex.Source.Candidates]. What it hands out is this daemon's until its outcome,
+// and due again a lease after this daemon was last heard of.
 func (s *Store) Candidates(ctx context.Context, max int, reject []string, b *docindex.Batch) error {
 	return s.handOut(ctx, max, &taking{reject: rejected(reject), out: b})
 }
@@ -75,7 +75,8 @@ type doc struct {
 	priority                int32
 }
 
-// handOut does one call at a time: so what was taken and never heard of can be told from what another call has just taken.
+// handOut does one call at a time: so what was taken and never heard of can be told from what
+// another call has just taken.
 func (s *Store) handOut(ctx context.Context, limit int, t *taking) error {
 	select {
 	case <-s.slots:
@@ -105,18 +106,20 @@ func (s *Store) peek(ctx context.Context, limit int, t *taking) ([]entry, error)
 		names[shardOf(name)] = append(names[shardOf(name)], name)
 	}
 	list, _, err := s.look(ctx, func(shard int) op {
-		args := []string{decimal(int64(s.heard[shard])), t.door(), decimal(perShard(int64(min(limit, takeBatch)))), decimal(int64(len(t.passed[shard])))}
+		args := []string{decimal(int64(s.heard[shard])), t.door(),
+			decimal(perShard(int64(min(limit, takeBatch)))), decimal(int64(len(t.passed[shard])))}
 		args = append(append(args, t.passed[shard]...), decimal(int64(len(names[shard]))))
 		return op{shard, peekScript, append(args, names[shard]...)}
 	}, 5)
 	return list, err
 }
 
-// perShard is how many queues a shard is asked for where so many are wanted: its part, and some more since parts differ.
+// perShard is how many queues a shard is asked for where so many are wanted: its part, and some
+// more since parts differ.
 func perShard(wanted int64) int64 { return wanted*5/4/shards + 4 }
 
-// look has all shards list queues, in so many parts each, once they have caught up. held says that there are others, which wait
-// only for what somebody else holds.
+// look has all shards list queues, in so many parts each, once they have caught up. held says that
+// there are others, which wait only for what somebody else holds.
 func (s *Store) look(ctx context.Context, ask func(shard int) op, parts int) (list []entry, held bool, err error) {
 	ops := make([]op, shards)
 	for i := range ops {
@@ -149,7 +152,8 @@ func holding(answers []answer) bool {
 	})
 }
 
-// merged puts the queues of all shards in their turn. Where a shard left some out, those that come behind its last are, too.
+// merged puts the queues of all shards in their turn. Where a shard left some out, those that come
+// behind its last are, too.
 func merged(answers []answer, parts int) (all []entry) {
 	end := int64(math.MaxInt64)
 	for _, a := range answers {
@@ -165,12 +169,16 @@ func merged(answers []answer, parts int) (all []entry) {
 			end = min(end, number(head[1]))
 		}
 	}
-	slices.SortStableFunc(all, func(a, b entry) int { return cmp.Or(cmp.Compare(a.place, b.place), cmp.Compare(a.tie, b.tie)) })
+	slices.SortStableFunc(all, func(a, b entry) int {
+		return cmp.Or(cmp.Compare(a.place, b.place),
+			cmp.Compare(a.tie, b.tie))
+	})
 	return slices.DeleteFunc(all, func(e entry) bool { return e.place > end })
 }
 
 func entryOf(shard int, m []rueidis.RedisMessage) entry {
-	e := entry{shard: shard, queue: text(m[0]), place: number(m[1]), tie: number(m[2]), multiHost: number(m[3]) == 1, can: int(number(m[4]))}
+	e := entry{shard: shard, queue: text(m[0]), place: number(m[1]), tie: number(m[2]),
+		multiHost: number(m[3]) == 1, can: int(number(m[4]))}
 	if len(m) > 5 {
 		e.key, e.crawl = text(m[5]), text(m[6])
 	}
@@ -200,7 +208,8 @@ func (s *Store) takeAll(ctx context.Context, queues []entry, limit int, t *takin
 		for i, list := range docs {
 			if turn < len(list) {
 				d := list[turn]
-				t.out.AddFor([]byte(d.id), []byte(d.url), d.priority, docindex.SpiderOf([]byte(d.metadata)), queues[i].crawl)
+				t.out.AddFor([]byte(d.id), []byte(d.url), d.priority, docindex.SpiderOf([]byte(d.metadata)),
+					queues[i].crawl)
 				got++
 				some = true
 			}

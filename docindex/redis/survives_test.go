@@ -10,7 +10,8 @@ import (
 	"urlserver/internal/testkit/redistest"
 )
 
-// TestAcknowledgedSurvives kills Redis time and again while it is written to: with appendfsync always nothing that was acknowledged is lost.
+// TestAcknowledgedSurvives kills Redis time and again while it is written to: with appendfsync
+// always nothing that was acknowledged is lost.
 func TestAcknowledgedSurvives(t *testing.T) {
 	server := redistest.Start(t, "--appendonly", "yes", "--appendfsync", "always")
 	s := patientStore(Config{Addrs: []string{server.Addr()}, Lease: testLease}, nil)
@@ -31,7 +32,8 @@ func TestAcknowledgedSurvives(t *testing.T) {
 			}
 			tries.Add(1)
 			var p docindex.Puts
-			if err := p.Add(docindex.Put{URL: fmt.Appendf(nil, "http://h%d.test/", n), DocID: fmt.Appendf(nil, "id%d", n)}); err != nil {
+			if err := p.Add(docindex.Put{URL: fmt.Appendf(nil, "http://h%d.test/", n),
+				DocID: fmt.Appendf(nil, "id%d", n)}); err != nil {
 				t.Error(err)
 			}
 			if _, err := s.Put(t.Context(), &p); err == nil {

@@ -11,8 +11,8 @@ import (
 	"urlserver/internal/testkit/redistest"
 )
 
-// TestEmptied: a Redis that is emptied under a daemon stays the store that it was, so that DOC_IDs mean the same to
-// all daemons.
+// TestEmptied: a Redis that is emptied under a daemon stays the store that it was, so that DOC_IDs
+// mean the same to all daemons.
 func TestEmptied(t *testing.T) {
 	d := newDaemons(t)
 	a := d.start()
@@ -36,7 +36,8 @@ func TestEmptied(t *testing.T) {
 	}
 }
 
-// A store of another version is refused and left as it is; one from before there were versions is taken for what it is.
+// A store of another version is refused and left as it is; one from before there were versions is
+// taken for what it is.
 func TestVersion(t *testing.T) {
 	server := redistest.Start(t)
 	open := func() *Store {
@@ -67,7 +68,8 @@ func TestVersion(t *testing.T) {
 	_, before := is()
 	var b docindex.Batch
 	err := open().Candidates(t.Context(), 1, nil, &b)
-	if err == nil || !strings.Contains(err.Error(), "version 99") || !strings.Contains(err.Error(), "docindex.prefix") || b.Len() > 0 {
+	if err == nil || !strings.Contains(err.Error(), "version 99") ||
+		!strings.Contains(err.Error(), "docindex.prefix") || b.Len() > 0 {
 		t.Errorf("%d candidates, %v; want none of a store of version 99, and what to do", b.Len(), err)
 	}
 	if value, keys := is(); value != "99" || keys != before {

@@ -98,7 +98,8 @@ func TestWindow(t *testing.T) {
 	})
 }
 
-// TestBroken has the service end the stream with items unanswered: each way they are told, in order.
+// TestBroken has the service end the stream with items unanswered: each way they are told, in
+// order.
 func TestBroken(t *testing.T) {
 	broken := errors.New("wire cut")
 	for _, c := range []struct {

@@ -52,7 +52,8 @@ func TestHeadNamesTheMachine(t *testing.T) {
 	if err := printHead(&out); err != nil {
 		t.Fatal(err)
 	}
-	if lines := strings.Split(out.String(), "\n"); len(lines) != 5 || strings.Count(lines[2], "|") != strings.Count(lines[3], "|") {
+	if lines := strings.Split(out.String(), "\n"); len(lines) != 5 ||
+		strings.Count(lines[2], "|") != strings.Count(lines[3], "|") {
 		t.Errorf("head = %q; want a line on the machine, an empty one, and two of the table", out.String())
 	}
 }
@@ -71,7 +72,8 @@ func TestProcessor(t *testing.T) {
 }
 
 func TestCount(t *testing.T) {
-	for n, want := range map[float64]string{0: "0", 999: "999", 1000: "1,000", 1_234_567.4: "1,234,567", -1234: "-1,234", -123: "-123"} {
+	for n, want := range map[float64]string{0: "0", 999: "999", 1000: "1,000", 1_234_567.4: "1,234,567",
+		-1234: "-1,234", -123: "-123"} {
 		if got := count(n); got != want {
 			t.Errorf("count(%v) = %s; want %s", n, got, want)
 		}
@@ -102,7 +104,8 @@ func TestHistogramBounds(t *testing.T) {
 	after.Observe(3 * time.Millisecond)
 	after.Observe(time.Hour)
 	h := subtract(after, before)
-	for share, want := range map[float64]time.Duration{0.5: 100 * time.Microsecond, 0.98: 100 * time.Microsecond, 0.99: 5 * time.Millisecond, 1: time.Hour} {
+	for share, want := range map[float64]time.Duration{0.5: 100 * time.Microsecond,
+		0.98: 100 * time.Microsecond, 0.99: 5 * time.Millisecond, 1: time.Hour} {
 		if got := bound(h, share); got != want {
 			t.Errorf("bound(%v) = %v; want %v", share, got, want)
 		}
@@ -182,7 +185,8 @@ func TestPlayEndsWithABadJob(t *testing.T) {
 
 func TestChildTellsWhatWentWrong(t *testing.T) {
 	b := testBench(t)
-	if _, err := b.start(t.Context(), "spider", &spider{Addr: "127.0.0.1:0", Conns: 1}, nil); err == nil || !strings.Contains(err.Error(), "child process spider") {
+	if _, err := b.start(t.Context(), "spider", &spider{Addr: "127.0.0.1:0", Conns: 1}, nil); err == nil ||
+		!strings.Contains(err.Error(), "child process spider") {
 		t.Errorf("a spider without a daemon: %v", err)
 	}
 	var addr string
@@ -207,7 +211,8 @@ func TestTakeAllTakesTheChosen(t *testing.T) {
 	if err := takeAll(ctx, b, regexp.MustCompile("^none$"), &out); err != nil {
 		t.Errorf("takeAll of none = %v", err)
 	}
-	if err := takeAll(ctx, b, regexp.MustCompile("^idle$"), &out); !errors.Is(err, context.Canceled) || !strings.HasPrefix(err.Error(), "idle: ") {
+	if err := takeAll(ctx, b, regexp.MustCompile("^idle$"), &out); !errors.Is(err, context.Canceled) ||
+		!strings.HasPrefix(err.Error(), "idle: ") {
 		t.Errorf("takeAll of idle, ended at once = %v", err)
 	}
 }

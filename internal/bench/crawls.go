@@ -27,7 +27,8 @@ const (
 	fillPatience = 5 * time.Minute
 )
 
-// takeCrawls has crawls requested, asks about crawls of which much is pending, and stops one while others go on.
+// takeCrawls has crawls requested, asks about crawls of which much is pending, and stops one while
+// others go on.
 func takeCrawls(ctx context.Context, b *bench) (rows []row, err error) {
 	if rows, err = takeCrawlRequests(ctx, b); err != nil {
 		return rows, err
@@ -48,7 +49,8 @@ func takeCrawls(ctx context.Context, b *bench) (rows []row, err error) {
 }
 
 // startKeeper starts a daemon with an index of a kind. stop also removes what is on disk.
-func startKeeper(ctx context.Context, b *bench, kind string, job daemon) (d *child, addr string, stop func() error, err error) {
+func startKeeper(ctx context.Context, b *bench, kind string, job daemon) (d *child, addr string,
+	stop func() error, err error) {
 	dir := ""
 	if kind == "disk" {
 		if dir, err = os.MkdirTemp("", "bench"); err != nil {
@@ -71,7 +73,8 @@ type asked struct {
 }
 
 func takeInfo(ctx context.Context, b *bench, kind string) (rows []row, err error) {
-	job := daemon{Slots: 4096, PerSec: 1, MaxInFlight: 100, Batch: 1000, CrawlURLs: crawlDocs, CrawlHosts: crawlDomains, Crawls: manyCrawls}
+	job := daemon{Slots: 4096, PerSec: 1, MaxInFlight: 100, Batch: 1000, CrawlURLs: crawlDocs,
+		CrawlHosts: crawlDomains, Crawls: manyCrawls}
 	d, _, stop, err := startKeeper(ctx, b, kind, job)
 	if err != nil {
 		return nil, err
@@ -87,9 +90,12 @@ func takeInfo(ctx context.Context, b *bench, kind string) (rows []row, err error
 		}
 		rows = append(rows, row{
 			what: fmt.Sprintf("info about %s, index: %s", of.what, kind), target: fmt.Sprintf("p99 < %v", infoTarget),
-			measured: fmt.Sprintf("p50 %v, p99 %v, max %v", a.Spread.P50, a.Spread.P99, a.Spread.Max), met: judge(a.Spread.P99 < infoTarget),
-			how: fmt.Sprintf("%s pending in %s crawls of an application and %s domains; %d calls one after the other in the daemon's process, %v of CPU each",
-				count(crawlDocs), count(manyCrawls), count(crawlDomains), a.Spread.Count, (a.CPU / infoCalls).Round(time.Microsecond)),
+			measured: fmt.Sprintf("p50 %v, p99 %v, max %v", a.Spread.P50, a.Spread.P99, a.Spread.Max),
+			met:      judge(a.Spread.P99 < infoTarget),
+			how: fmt.Sprintf("%s pending in %s crawls of an application and %s domains; %d calls one "+
+				"after the other in the daemon's process, %v of CPU each",
+				count(crawlDocs), count(manyCrawls), count(crawlDomains), a.Spread.Count,
+				(a.CPU / infoCalls).Round(time.Microsecond)),
 		})
 	}
 	return rows, nil
@@ -116,7 +122,8 @@ func takeStop(ctx context.Context, b *bench, kind string) (rows []row, err error
 		return nil, err
 	}
 	defer func() { err = errors.Join(err, s.stop()) }()
-	if _, err := await(ctx, d, fillPatience, func(s *urlserver.Status) bool { return s.Sent > 2*(otherHosts+stopHosts) }); err != nil {
+	if _, err := await(ctx, d, fillPatience,
+		func(s *urlserver.Status) bool { return s.Sent > 2*(otherHosts+stopHosts) }); err != nil {
 		return nil, err
 	}
 	if err := pause(ctx, stopWarmUp); err != nil {
@@ -130,8 +137,10 @@ func takeStop(ctx context.Context, b *bench, kind string) (rows []row, err error
 	var before, during lateness
 	var first, second usage
 	var a asked
-	if err := errors.Join(s.ask("time", "", nil), d.ask("usage", "", &first), pause(ctx, stopWarmUp), d.ask("usage", "", &second),
-		s.ask("late", "", &before), s.ask("time", "", nil), d.ask("stop", "c0", &a), pause(ctx, stopAfter), s.ask("late", "", &during)); err != nil {
+	if err := errors.Join(s.ask("time", "", nil), d.ask("usage", "", &first), pause(ctx, stopWarmUp),
+		d.ask("usage", "", &second),
+		s.ask("late", "", &before), s.ask("time", "", nil), d.ask("stop", "c0", &a), pause(ctx, stopAfter),
+		s.ask("late", "", &during)); err != nil {
 		return nil, err
 	}
 	return stopRows(kind, &a, second.CPU-first.CPU, before.Spread, during.Spread), nil
@@ -142,16 +151,21 @@ func stopRows(kind string, a *asked, sending time.Duration, before, during sprea
 	return []row{
 		{
 			what: fmt.Sprintf("stop of a crawl, index: %s", kind), target: fmt.Sprintf("< %v", stopTarget),
-			measured: fmt.Sprintf("%v (%v of CPU in the daemon)", a.Spread.Max.Round(time.Millisecond), a.CPU.Round(time.Millisecond)),
-			met:      judge(a.Spread.Max < stopTarget),
-			beside:   fmt.Sprintf("for %v before it: %v of CPU", stopWarmUp, sending.Round(time.Millisecond)),
-			how:      fmt.Sprintf("%s documents purged from the index, leftover and slots, until the reply is there", count(a.Purged)),
+			measured: fmt.Sprintf("%v (%v of CPU in the daemon)", a.Spread.Max.Round(time.Millisecond),
+				a.CPU.Round(time.Millisecond)),
+			met:    judge(a.Spread.Max < stopTarget),
+			beside: fmt.Sprintf("for %v before it: %v of CPU", stopWarmUp, sending.Round(time.Millisecond)),
+			how: fmt.Sprintf(
+				"%s documents purged from the index, leftover and slots, until the reply is there", count(a.Purged)),
 		},
 		{
-			what: fmt.Sprintf("due to sent of others meanwhile, index: %s", kind), target: fmt.Sprintf("p99 < %v", otherTarget),
-			measured: fmt.Sprintf("p50 %v, p99 %v, max %v", during.P50, during.P99, during.Max), met: judge(during.P99 < otherTarget),
-			beside: fmt.Sprintf("for %v before the stop: p99 %v", stopWarmUp, before.P99),
-			how: fmt.Sprintf("a line's arrival at the spider beside that of the one before to its address plus 1 s, %s lines to %s addresses, begun evenly over a second; until %v after the reply",
+			what:     fmt.Sprintf("due to sent of others meanwhile, index: %s", kind),
+			target:   fmt.Sprintf("p99 < %v", otherTarget),
+			measured: fmt.Sprintf("p50 %v, p99 %v, max %v", during.P50, during.P99, during.Max),
+			met:      judge(during.P99 < otherTarget),
+			beside:   fmt.Sprintf("for %v before the stop: p99 %v", stopWarmUp, before.P99),
+			how: fmt.Sprintf("a line's arrival at the spider beside that of the one before to its "+
+				"address plus 1 s, %s lines to %s addresses, begun evenly over a second; until %v after the reply",
 				count(during.Count), count(otherHosts), stopAfter),
 		},
 	}

@@ -21,8 +21,8 @@ const (
 	delayFlights = 100_000
 )
 
-// takeDelay sends 50,000 URLs a second and sees how late they are: with hosts that began evenly, and with hosts that
-// all came at once.
+// takeDelay sends 50,000 URLs a second and sees how late they are: with hosts that began evenly,
+// and with hosts that all came at once.
 func takeDelay(ctx context.Context, b *bench) ([]row, error) {
 	even, err := takeDelayOf(ctx, b, "ramp", "begun evenly over a second", delayWarmUp)
 	if err != nil {
@@ -34,7 +34,8 @@ func takeDelay(ctx context.Context, b *bench) ([]row, error) {
 
 func takeDelayOf(ctx context.Context, b *bench, start, begun string, warmUp time.Duration) (rows []row, err error) {
 	var addr string
-	job := daemon{Slots: delayHosts, PerSec: 1, MaxInFlight: delayFlights, Batch: 10_000, URLs: delayHosts * delayRounds, Hosts: delayHosts}
+	job := daemon{Slots: delayHosts, PerSec: 1, MaxInFlight: delayFlights, Batch: 10_000,
+		URLs: delayHosts * delayRounds, Hosts: delayHosts}
 	d, err := b.start(ctx, "daemon", &job, &addr)
 	if err != nil {
 		return nil, err
@@ -64,13 +65,15 @@ func measureDelay(ctx context.Context, d, s *child, begun string, warmUp time.Du
 		return nil, err
 	}
 	start := time.Now()
-	if err := errors.Join(s.ask("time", "", nil), d.ask("status", "", &before), d.ask("usage", "", &cpuBefore)); err != nil {
+	if err := errors.Join(s.ask("time", "", nil), d.ask("status", "", &before),
+		d.ask("usage", "", &cpuBefore)); err != nil {
 		return nil, err
 	}
 	if err := pause(ctx, delaySpan); err != nil {
 		return nil, err
 	}
-	if err := errors.Join(d.ask("status", "", &after), d.ask("usage", "", &cpuAfter), s.ask("late", "", &late)); err != nil {
+	if err := errors.Join(d.ask("status", "", &after), d.ask("usage", "", &cpuAfter),
+		s.ask("late", "", &late)); err != nil {
 		return nil, err
 	}
 	took := time.Since(start)
@@ -99,14 +102,16 @@ func delayRows(begun string, rate, cpu float64, inside engine.Histogram, late la
 			what: fmt.Sprintf("due to sent, %s URLs/s", count(rate)), target: fmt.Sprintf("p99 < %v", delayTarget),
 			measured: fmt.Sprintf("p50 ≤ %v, p99 ≤ %v, max ≤ %v (%.2f cores)", p50, p99, top, cpu),
 			met:      judge(p99 <= delayTarget),
-			how: fmt.Sprintf("%s groups at 1/s, %s, memory index, one spider in another process; the daemon's own histogram over %v",
+			how: fmt.Sprintf("%s groups at 1/s, %s, memory index, one spider in another process; the "+
+				"daemon's own histogram over %v",
 				count(delayHosts), begun, delaySpan),
 		},
 		{
 			what: "the same, seen by the spider", target: fmt.Sprintf("p99 < %v", delayTarget),
 			measured: fmt.Sprintf("p50 %v, p99 %v, p99.9 %v, max %v", out.P50, out.P99, out.P999, out.Max),
 			met:      judge(out.P99 < delayTarget),
-			how:      fmt.Sprintf("a line's arrival beside that of the one before to its address plus 1 s, %s lines; at most %v before that", count(out.Count), late.Early),
+			how: fmt.Sprintf("a line's arrival beside that of the one before to its address plus 1 "+
+				"s, %s lines; at most %v before that", count(out.Count), late.Early),
 		},
 	}
 }

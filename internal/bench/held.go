@@ -53,7 +53,8 @@ func weigh(ctx context.Context, b *bench, hosts int) (w weight, err error) {
 		return w, err
 	}
 	defer func() { err = errors.Join(err, dns.stop()) }()
-	d, err := b.start(ctx, "daemon", &daemon{Slots: 4096, PerSec: 0.5, MaxInFlight: 10_000, Batch: 10_000, Index: base, DNS: dnsAddr}, &addr)
+	d, err := b.start(ctx, "daemon", &daemon{Slots: 4096, PerSec: 0.5, MaxInFlight: 10_000, Batch: 10_000,
+		Index: base, DNS: dnsAddr}, &addr)
 	if err != nil {
 		return w, err
 	}
@@ -78,7 +79,8 @@ func (w *weight) read(ctx context.Context, d *child) (err error) {
 }
 
 // await looks at a daemon's status until it is as wanted.
-func await(ctx context.Context, d *child, most time.Duration, done func(*urlserver.Status) bool) (s urlserver.Status, err error) {
+func await(ctx context.Context, d *child, most time.Duration,
+	done func(*urlserver.Status) bool) (s urlserver.Status, err error) {
 	ctx, cancel := context.WithTimeout(ctx, most)
 	defer cancel()
 	ticks := time.NewTicker(lookInterval)
@@ -91,7 +93,8 @@ func await(ctx context.Context, d *child, most time.Duration, done func(*urlserv
 		select {
 		case <-ticks.C:
 		case <-ctx.Done():
-			return s, fmt.Errorf("the daemon does not come to where it should: held %d, unresolved %d, last error %q: %w",
+			return s, fmt.Errorf(
+				"the daemon does not come to where it should: held %d, unresolved %d, last error %q: %w",
 				s.Slots.Held, s.Slots.Unresolved, s.IndexError, ctx.Err())
 		}
 	}
@@ -104,20 +107,25 @@ func (w *weight) rows(hosts int) []row {
 	return []row{
 		{
 			what: title + "live heap a URL over its own bytes", target: fmt.Sprintf("≤ %d B", heapTarget),
-			measured: fmt.Sprintf("%.1f B (%.1f B over URL and DOC_ID)", over, over-idSize), met: judge(over <= heapTarget),
-			how: fmt.Sprintf("URLs of %d B, IDs of %d B, from an index over HTTP; hosts on %s addresses by DNS; 4096 slots, no spider: %s in slots, %s in leftover, taken in %.1f s;"+
+			measured: fmt.Sprintf("%.1f B (%.1f B over URL and DOC_ID)", over, over-idSize),
+			met:      judge(over <= heapTarget),
+			how: fmt.Sprintf("URLs of %d B, IDs of %d B, from an index over HTTP; hosts on %s addresses "+
+				"by DNS; 4096 slots, no spider: %s in slots, %s in leftover, taken in %.1f s;"+
 				" the daemon's whole heap after runtime.GC",
-				urlSize, idSize, count(heldAddrs), count(heldURLs-w.status.Slots.Leftover), count(w.status.Slots.Leftover), w.took.Seconds()),
+				urlSize, idSize, count(heldAddrs), count(heldURLs-w.status.Slots.Leftover),
+				count(w.status.Slots.Leftover), w.took.Seconds()),
 		},
 		{
 			what: title + "RSS a URL", target: fmt.Sprintf("≤ %d B", rssTarget),
 			measured: fmt.Sprintf("%.0f B (at most %.0f B)", rss, float64(w.full.PeakRSS)/heldURLs),
-			met:      judge(rss <= rssTarget), how: "VmRSS and VmHWM of that process when it had taken all, before the forced collection",
+			met:      judge(rss <= rssTarget),
+			how:      "VmRSS and VmHWM of that process when it had taken all, before the forced collection",
 		},
 		{
-			what:     title + "garbage collection",
-			measured: fmt.Sprintf("pause %v, marking %v of CPU, %v from start to end", w.swept.Pause, w.swept.Mark.Round(10*time.Microsecond), w.swept.Wall.Round(10*time.Microsecond)),
-			how:      "a forced one in that process; runtime.MemStats, runtime/metrics",
+			what: title + "garbage collection",
+			measured: fmt.Sprintf("pause %v, marking %v of CPU, %v from start to end", w.swept.Pause,
+				w.swept.Mark.Round(10*time.Microsecond), w.swept.Wall.Round(10*time.Microsecond)),
+			how: "a forced one in that process; runtime.MemStats, runtime/metrics",
 		},
 	}
 }

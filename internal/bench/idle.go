@@ -34,10 +34,12 @@ func takeIdle(ctx context.Context, b *bench) (rows []row, err error) {
 		return nil, err
 	}
 	return []row{{
-		what: "CPU of " + count(idleHosts) + " slots in which nothing is due", target: fmt.Sprintf("≤ %.3f s/s", idleTarget),
+		what:     "CPU of " + count(idleHosts) + " slots in which nothing is due",
+		target:   fmt.Sprintf("≤ %.3f s/s", idleTarget),
 		measured: fmt.Sprintf("%.5f s/s", cpu[0]), met: judge(cpu[0] <= idleTarget),
 		beside: fmt.Sprintf("one slot: %.5f s/s", cpu[1]),
-		how: fmt.Sprintf("%s documents held, gaps of 1000 s, a spider connected; user and system time of the daemon's process over %v, %v after it had taken them",
+		how: fmt.Sprintf("%s documents held, gaps of 1000 s, a spider connected; user and system time "+
+			"of the daemon's process over %v, %v after it had taken them",
 			count(2*idleHosts), idleSpan, idleSettle),
 	}}, nil
 }
@@ -45,7 +47,8 @@ func takeIdle(ctx context.Context, b *bench) (rows []row, err error) {
 // startIdle starts a daemon that holds two documents of each host and sends none, and a spider.
 func startIdle(ctx context.Context, b *bench, hosts int) (d *child, stop func() error, err error) {
 	var addr string
-	d, err = b.start(ctx, "daemon", &daemon{Slots: hosts, PerSec: idlePerSec, MaxInFlight: 10_000, Batch: 10_000, URLs: 2 * hosts, Hosts: hosts}, &addr)
+	d, err = b.start(ctx, "daemon", &daemon{Slots: hosts, PerSec: idlePerSec, MaxInFlight: 10_000,
+		Batch: 10_000, URLs: 2 * hosts, Hosts: hosts}, &addr)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -57,7 +60,8 @@ func startIdle(ctx context.Context, b *bench, hosts int) (d *child, stop func() 
 	if err := d.ask("fill", "", nil); err != nil {
 		return nil, nil, errors.Join(err, stop())
 	}
-	if _, err := await(ctx, d, heldPatience, func(s *urlserver.Status) bool { return s.Slots.Used == hosts && len(s.Spiders) == 1 }); err != nil {
+	if _, err := await(ctx, d, heldPatience,
+		func(s *urlserver.Status) bool { return s.Slots.Used == hosts && len(s.Spiders) == 1 }); err != nil {
 		return nil, nil, errors.Join(err, stop())
 	}
 	return d, stop, nil

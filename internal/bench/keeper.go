@@ -36,8 +36,8 @@ func (d *daemon) openStore(lost configs.Reservation, log zerolog.Logger) error {
 	return nil
 }
 
-// fillCrawls puts documents of crawls c0, c1, and so on, in turn. Each crawl has its own addresses, which come after those
-// that "fill" uses.
+// fillCrawls puts documents of crawls c0, c1, and so on, in turn. Each crawl has its own addresses,
+// which come after those that "fill" uses.
 func (d *daemon) fillCrawls(ctx context.Context) error {
 	var p docindex.Puts
 	each := d.CrawlHosts / d.Crawls
@@ -45,7 +45,8 @@ func (d *daemon) fillCrawls(ctx context.Context) error {
 		crawl := i % d.Crawls
 		host := d.Hosts + crawl*each + i/d.Crawls%each
 		put := docindex.Put{
-			URL: appendPath(append([]byte("http://"), addrOf(host).String()...), i), Crawl: fmt.Appendf(nil, "c%d", crawl),
+			URL:      appendPath(append([]byte("http://"), addrOf(host).String()...), i),
+			Crawl:    fmt.Appendf(nil, "c%d", crawl),
 			Metadata: []byte(`{"appid":["bench"],"spiderid":["link"]}`), Priority: int32(1 + i%7),
 		}
 		if err := p.Add(put); err != nil {

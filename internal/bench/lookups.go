@@ -45,7 +45,8 @@ func takeLookups(ctx context.Context, b *bench) (rows []row, err error) {
 	return []row{{
 		what: "DNS look-ups a second", target: "≥ " + count(lookupsTarget), measured: count(rate),
 		met: judge(rate >= lookupsTarget && failed == 0),
-		how: fmt.Sprintf("%s distinct names, A and AAAA each, at most %s waiting, default settings, from a server in another process over UDP; %d failed, %d tries timed out",
+		how: fmt.Sprintf("%s distinct names, A and AAAA each, at most %s waiting, default settings, "+
+			"from a server in another process over UDP; %d failed, %d tries timed out",
 			count(lookups), count(lookupsAhead), failed, stats.Timeouts),
 	}}, nil
 }

@@ -41,17 +41,21 @@ func takeWaiting(ctx context.Context, b *bench) (rows []row, err error) {
 			return rows, err
 		}
 		r := row{
-			what:     fmt.Sprintf("reserve and release through one Redis: %s groups waiting, %d callers", count(groups), pairsCallers),
-			target:   "≥ " + count(pairsTarget) + "/s",
-			measured: fmt.Sprintf("%s/s; CPU of a pair: Redis %.1f µs, callers %.1f µs", count(p.rate), micros(p.redis), micros(p.callers)),
-			met:      judge(p.rate >= pairsTarget),
-			how: "1,000 groups are due, the others in an hour; each caller reserves the next one and releases it at once;" +
+			what: fmt.Sprintf("reserve and release through one Redis: %s groups waiting, %d callers",
+				count(groups), pairsCallers),
+			target: "≥ " + count(pairsTarget) + "/s",
+			measured: fmt.Sprintf("%s/s; CPU of a pair: Redis %.1f µs, callers %.1f µs", count(p.rate),
+				micros(p.redis), micros(p.callers)),
+			met: judge(p.rate >= pairsTarget),
+			how: "1,000 groups are due, the others in an hour; each caller reserves the next one and " +
+				"releases it at once;" +
 				" CPU of Redis' main thread by the kernel's schedstat, of the callers by their whole process",
 		}
 		if few.rate == 0 {
 			few = p
 		} else {
-			r.beside = fmt.Sprintf("%.2f of the rate with 10,000, %.2f of Redis' CPU", p.rate/few.rate, float64(p.redis)/float64(few.redis))
+			r.beside = fmt.Sprintf("%.2f of the rate with 10,000, %.2f of Redis' CPU", p.rate/few.rate,
+				float64(p.redis)/float64(few.redis))
 		}
 		rows = append(rows, r)
 	}
@@ -87,12 +91,13 @@ func pairsAlone(ctx context.Context, server *redisServer) (r row, err error) {
 	}
 	const n = turns * each
 	return row{
-		what:     "reserve and release through one Redis: one caller",
-		target:   fmt.Sprintf("≤ %d round trips", aloneTarget),
-		measured: fmt.Sprintf("%.1f; a pair, which is two calls, %.0f µs", float64(pairs)/float64(pings), micros(pairs/n)),
-		met:      judge(pairs <= aloneTarget*pings),
-		beside:   fmt.Sprintf("PING: %.0f µs", micros(pings/n)),
-		how:      "1,000 groups are due; pairs and PINGs in turns of 1,000",
+		what:   "reserve and release through one Redis: one caller",
+		target: fmt.Sprintf("≤ %d round trips", aloneTarget),
+		measured: fmt.Sprintf("%.1f; a pair, which is two calls, %.0f µs", float64(pairs)/float64(pings),
+			micros(pairs/n)),
+		met:    judge(pairs <= aloneTarget*pings),
+		beside: fmt.Sprintf("PING: %.0f µs", micros(pings/n)),
+		how:    "1,000 groups are due; pairs and PINGs in turns of 1,000",
 	}, nil
 }
 

@@ -49,7 +49,8 @@ func tryRedis(ctx context.Context) (s *redisServer, err error) {
 	if s.dir, err = os.MkdirTemp("", "bench"); err != nil {
 		return nil, err
 	}
-	s.cmd = exec.CommandContext(ctx, "redis-server", "--bind", "127.0.0.1", "--port", fmt.Sprint(port), "--save", "", "--dir", s.dir)
+	s.cmd = exec.CommandContext(ctx, "redis-server", "--bind", "127.0.0.1", "--port", fmt.Sprint(port),
+		"--save", "", "--dir", s.dir)
 	if err := s.cmd.Start(); err != nil {
 		return nil, errors.Join(err, os.RemoveAll(s.dir))
 	}
@@ -94,7 +95,8 @@ func (s *redisServer) answers() bool {
 	return bytes.Contains(text[:n], fmt.Appendf(nil, "process_id:%d\r\n", s.cmd.Process.Pid))
 }
 
-// scheduled is what the kernel tells of a thread: how long it had a core, and how long it wanted one and had none.
+// scheduled is what the kernel tells of a thread: how long it had a core, and how long it wanted
+// one and had none.
 type scheduled struct{ ran, waited time.Duration }
 
 // used is what Redis' main thread, which does all commands, has had.

@@ -51,7 +51,8 @@ func printHead(out io.Writer) error {
 	if err != nil {
 		return err
 	}
-	_, err = fmt.Fprintf(out, "%s, %d cores, %s/%s, %s; load before: %.4s\n\n| what | target | measured | met | beside | how |\n| --- | --- | --- | --- | --- | --- |\n",
+	_, err = fmt.Fprintf(out, "%s, %d cores, %s/%s, %s; load before: %.4s\n\n| what | target | measured "+
+		"| met | beside | how |\n| --- | --- | --- | --- | --- | --- |\n",
 		processor("/proc/cpuinfo"), runtime.NumCPU(), runtime.GOOS, runtime.GOARCH, runtime.Version(), load)
 	return err
 }

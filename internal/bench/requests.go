@@ -40,7 +40,8 @@ func (b *broker) open(ctx context.Context) (ready any, err error) {
 	}
 	defer client.Close()
 	for i := range b.Requests {
-		text := fmt.Appendf(nil, `{"url":"http://%v/%d","appid":"bench","crawlid":"c%d","priority":%d}`, addrOf(i%crawlDomains), i, i%manyCrawls, 1+i%100)
+		text := fmt.Appendf(nil, `{"url":"http://%v/%d","appid":"bench","crawlid":"c%d","priority":%d}`,
+			addrOf(i%crawlDomains), i, i%manyCrawls, 1+i%100)
 		client.Produce(ctx, &kgo.Record{Topic: requestTopic, Value: text}, func(_ *kgo.Record, failed error) {
 			err = errors.Join(err, failed)
 		})
@@ -112,7 +113,8 @@ func takeCrawlRequests(ctx context.Context, b *bench) (rows []row, err error) {
 		return nil, err
 	}
 	defer func() { err = errors.Join(err, k.stop()) }()
-	d, _, stop, err := startKeeper(ctx, b, "disk", daemon{Slots: 4096, PerSec: 1, MaxInFlight: 100, Batch: 1000, CrawlURLs: crawlRequests})
+	d, _, stop, err := startKeeper(ctx, b, "disk", daemon{Slots: 4096, PerSec: 1, MaxInFlight: 100,
+		Batch: 1000, CrawlURLs: crawlRequests})
 	if err != nil {
 		return nil, err
 	}
@@ -124,9 +126,11 @@ func takeCrawlRequests(ctx context.Context, b *bench) (rows []row, err error) {
 	rate := crawlRequests / a.Spread.Max.Seconds()
 	return []row{{
 		what: "crawl requests through Kafka, index: disk", target: fmt.Sprintf("%s/s", count(requestTarget)),
-		measured: fmt.Sprintf("%s/s; %s for each second of CPU in the daemon", count(rate), count(crawlRequests/a.CPU.Seconds())),
-		met:      judge(rate >= requestTarget),
-		how: fmt.Sprintf("%s requests for %s crawls and %s addresses in 4 partitions of a made broker, a process of its own; each on disk before it is answered",
+		measured: fmt.Sprintf("%s/s; %s for each second of CPU in the daemon", count(rate),
+			count(crawlRequests/a.CPU.Seconds())),
+		met: judge(rate >= requestTarget),
+		how: fmt.Sprintf("%s requests for %s crawls and %s addresses in 4 partitions of a made broker, "+
+			"a process of its own; each on disk before it is answered",
 			count(crawlRequests), count(manyCrawls), count(crawlDomains)),
 	}}, nil
 }

@@ -18,7 +18,8 @@ const (
 	reservingEnds  = time.Minute
 )
 
-// takeReserving has 100,000 slots be filled and emptied at the default pace, without and with a reservation.
+// takeReserving has 100,000 slots be filled and emptied at the default pace, without and with a
+// reservation.
 func takeReserving(ctx context.Context, b *bench) (rows []row, err error) {
 	none, err := reservingDaemon(ctx, b, "", "none")
 	if err != nil {
@@ -50,7 +51,8 @@ func takeReserving(ctx context.Context, b *bench) (rows []row, err error) {
 			measured: fmt.Sprintf("%.0f %% (%.1f s; without reservations %.1f s; %.1f µs a slot)",
 				100*share, cpu.Seconds(), none.Seconds(), float64((cpu-none).Microseconds())/reservingHosts),
 			met: judge(share < reservingShare),
-			how: "1,000,000 URLs on 100,000 addresses, each asked once in 2 s; CPU of the daemon's process from the first URL put until all is answered and given back, less that of a run without",
+			how: "1,000,000 URLs on 100,000 addresses, each asked once in 2 s; CPU of the daemon's " +
+				"process from the first URL put until all is answered and given back, less that of a run without",
 		})
 	}
 	return rows, nil

@@ -18,7 +18,8 @@ const (
 	scaleLook     = 100 * time.Millisecond
 )
 
-// takeScaleOut has one, two and four daemons work off one index in Redis, with their reservations in the same.
+// takeScaleOut has one, two and four daemons work off one index in Redis, with their reservations
+// in the same.
 func takeScaleOut(ctx context.Context, b *bench) (rows []row, err error) {
 	alone := 0.0
 	for _, daemons := range []int{1, 2, 4} {
@@ -91,7 +92,8 @@ func (s *scale) work(ctx context.Context, b *bench, addr string, store *redis.St
 		}
 		daemons = append(daemons, d)
 		if b.profiles != "" {
-			if err := d.ask("profile", filepath.Join(b.profiles, fmt.Sprintf("scaleout-%d-%d.prof", s.daemons, n)), nil); err != nil {
+			if err := d.ask("profile", filepath.Join(b.profiles,
+				fmt.Sprintf("scaleout-%d-%d.prof", s.daemons, n)), nil); err != nil {
 				return err
 			}
 		}
@@ -122,7 +124,8 @@ func (s *scale) await(ctx context.Context, store *redis.Store) error {
 			return nil
 		}
 		if err := pause(ctx, scaleLook); err != nil {
-			return fmt.Errorf("%d daemons: scheduled %d, in transit %d, completed %d: %w", s.daemons, st.Scheduled, st.InTransit, st.Completed, err)
+			return fmt.Errorf("%d daemons: scheduled %d, in transit %d, completed %d: %w", s.daemons,
+				st.Scheduled, st.InTransit, st.Completed, err)
 		}
 	}
 }
@@ -145,10 +148,12 @@ func (s *scale) row(alone float64) row {
 		what: fmt.Sprintf("URLs/s from an index and a reservation in one Redis, daemons: %d", s.daemons),
 		measured: fmt.Sprintf("%s (CPU of a million URLs: daemons %.0f s, Redis %.0f s, spiders %.1f s)",
 			count(s.rate()), perMillion(s.byDaemons), perMillion(s.byRedis.ran), perMillion(s.bySpiders)),
-		beside: fmt.Sprintf("%.2f of one daemon's; Redis works for %.0f %% of the time and waits for a core for %.0f %%; all together on %.1f of %d cores",
+		beside: fmt.Sprintf("%.2f of one daemon's; Redis works for %.0f %% of the time and waits for a "+
+			"core for %.0f %%; all together on %.1f of %d cores",
 			s.rate()/alone, share(s.byRedis.ran), share(s.byRedis.waited),
 			share(s.byDaemons+s.bySpiders+s.byRedis.ran)/100, runtime.NumCPU()),
-		how: fmt.Sprintf("%s URLs on %s addresses, no gaps, robots.txt off, 4,096 slots and a spider that says DONE at once for each daemon;"+
+		how: fmt.Sprintf("%s URLs on %s addresses, no gaps, robots.txt off, 4,096 slots and a spider "+
+			"that says DONE at once for each daemon;"+
 			" from the start of the first daemon until Redis has the last outcome", count(s.urls), count(s.hosts)),
 	}
 }

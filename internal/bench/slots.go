@@ -38,11 +38,13 @@ func takeSlots(_ context.Context, b *bench) (rows []row, err error) {
 				target:   fmt.Sprintf("≤ %v, no allocation", c.target),
 				measured: fmt.Sprintf("%v (best part %v), %.3f allocations", each, best, allocs),
 				met:      judge(each <= c.target && allocs < 0.001),
-				how: "one document in each slot; Next, Send, Done, End, Offer to the same host; median of up to 20 parts of 100,000 documents;" +
+				how: "one document in each slot; Next, Send, Done, End, Offer to the same host; median " +
+					"of up to 20 parts of 100,000 documents;" +
 					" hosts are due in the order in which they were made",
 			}
 			if shuffled {
-				r.what, r.how = r.what+", shuffled", "the same, due in an order that has nothing to do with where they lie in memory"
+				r.what, r.how = r.what+", shuffled",
+					"the same, due in an order that has nothing to do with where they lie in memory"
 			}
 			rows = append(rows, r)
 			debug.FreeOSMemory()

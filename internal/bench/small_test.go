@@ -33,7 +33,8 @@ func TestNamesAndNumbers(t *testing.T) {
 	if got, ok := numberIn(strings.ToUpper(hostName(7))); !ok || got != 7 {
 		t.Errorf("in capitals: %d, %v", got, ok)
 	}
-	for _, name := range []string{"", "h1" + zone, "x0000001" + zone, "h000000x" + zone, "h0000001.example", "h-000001" + zone} {
+	for _, name := range []string{"", "h1" + zone, "x0000001" + zone, "h000000x" + zone, "h0000001.example",
+		"h-000001" + zone} {
 		if _, ok := numberIn(name); ok {
 			t.Errorf("numberIn(%q) is ok", name)
 		}
@@ -65,7 +66,8 @@ func TestDNSServer(t *testing.T) {
 	}
 	defer s.close()
 	r, err := resolver.New(resolver.Config{
-		Servers: []string{addr.(string)}, AllowNetworks: []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")}, HostsFile: "-",
+		Servers:       []string{addr.(string)},
+		AllowNetworks: []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")}, HostsFile: "-",
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -159,7 +161,8 @@ func TestIndexOffersEachURLOnce(t *testing.T) {
 func TestSpiderNotesWhatIsLate(t *testing.T) {
 	s := &spider{Gap: time.Second, timing: true}
 	line := protocol.AppendFetch(nil, protocol.Trans{Slot: 1}, []byte("7"), addrOf(9), []byte("http://a.example/"))
-	other := protocol.AppendFetch(nil, protocol.Trans{Slot: 2}, []byte("8"), addrOf(70_000), []byte("http://b.example/"))
+	other := protocol.AppendFetch(nil, protocol.Trans{Slot: 2}, []byte("8"), addrOf(70_000),
+		[]byte("http://b.example/"))
 	for _, n := range []struct {
 		line []byte
 		at   time.Duration
@@ -170,7 +173,8 @@ func TestSpiderNotesWhatIsLate(t *testing.T) {
 	} {
 		s.note(n.line, n.at)
 	}
-	if want := []time.Duration{5 * time.Millisecond, 0, 0}; !slices.Equal(s.late, want) || s.early != 10*time.Millisecond {
+	if want := []time.Duration{5 * time.Millisecond, 0, 0}; !slices.Equal(s.late, want) ||
+		s.early != 10*time.Millisecond {
 		t.Errorf("late = %v, early %v; want %v, 10ms", s.late, s.early, want)
 	}
 }
@@ -202,12 +206,14 @@ func TestSlotsAreProfiledWhereWanted(t *testing.T) {
 	}
 }
 
-// TestSmallCrawl has a daemon and spiders of three processes work off a small index, and the raw wire too.
+// TestSmallCrawl has a daemon and spiders of three processes work off a small index, and the raw
+// wire too.
 func TestSmallCrawl(t *testing.T) {
 	const urls, hosts = 2000, 20
 	b, ctx := testBench(t), t.Context()
 	var daemonAddr, wireAddr string
-	d := startChild(t, b, "daemon", &daemon{Slots: hosts, PerSec: 1e6, MaxInFlight: 100, Batch: 500, URLs: urls, Hosts: hosts}, &daemonAddr)
+	d := startChild(t, b, "daemon", &daemon{Slots: hosts, PerSec: 1e6, MaxInFlight: 100, Batch: 500,
+		URLs: urls, Hosts: hosts}, &daemonAddr)
 	startChild(t, b, "wire", &wire{URLs: urls, Hosts: hosts}, &wireAddr)
 	if err := d.ask("fill", "", nil); err != nil {
 		t.Fatal(err)
@@ -219,7 +225,8 @@ func TestSmallCrawl(t *testing.T) {
 			t.Errorf("%s: %+v, %v", what, r, err)
 		}
 	}
-	status, err := await(ctx, d, 5*time.Minute, func(s *urlserver.Status) bool { return s.Outcomes[docindex.Done] == urls })
+	status, err := await(ctx, d, 5*time.Minute,
+		func(s *urlserver.Status) bool { return s.Outcomes[docindex.Done] == urls })
 	if err != nil || status.Sent != urls || status.BadLines != 0 {
 		t.Errorf("sent %d, bad lines %d, %v; want %d and 0", status.Sent, status.BadLines, err, urls)
 	}
@@ -228,13 +235,15 @@ func TestSmallCrawl(t *testing.T) {
 // TestSmallCrawlsStop asks about crawls and stops one.
 func TestSmallCrawlsStop(t *testing.T) {
 	for _, kind := range []string{"memory", "disk"} {
-		job := daemon{Slots: 10, PerSec: 1, MaxInFlight: 10, Batch: 10, URLs: 10, Hosts: 10, CrawlURLs: 500, CrawlHosts: 50, Crawls: 5}
+		job := daemon{Slots: 10, PerSec: 1, MaxInFlight: 10, Batch: 10, URLs: 10, Hosts: 10, CrawlURLs: 500,
+			CrawlHosts: 50, Crawls: 5}
 		d, _, stop, err := startKeeper(t.Context(), testBench(t), kind, job)
 		if err != nil {
 			t.Fatal(err)
 		}
 		var info, stopped asked
-		if err := errors.Join(d.ask("crawls", "", nil), d.ask("info", "", &info), d.ask("stop", "c3", &stopped)); err != nil {
+		if err := errors.Join(d.ask("crawls", "", nil), d.ask("info", "", &info),
+			d.ask("stop", "c3", &stopped)); err != nil {
 			t.Fatal(err)
 		}
 		if info.Spread.Count != infoCalls || info.Purged != 0 || stopped.Spread.Count != 1 || stopped.Purged == 0 {
@@ -255,7 +264,8 @@ func TestSmallRequests(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	d, _, stop, err := startKeeper(t.Context(), b, "disk", daemon{Slots: 10, PerSec: 1, MaxInFlight: 10, Batch: 10, CrawlURLs: some})
+	d, _, stop, err := startKeeper(t.Context(), b, "disk", daemon{Slots: 10, PerSec: 1, MaxInFlight: 10,
+		Batch: 10, CrawlURLs: some})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -305,12 +315,14 @@ func TestParseScheduled(t *testing.T) {
 func TestSmallRamp(t *testing.T) {
 	b := testBench(t)
 	var addr string
-	d := startChild(t, b, "daemon", &daemon{Slots: 10, PerSec: 1000, MaxInFlight: 100, Batch: 500, URLs: 30, Hosts: 10}, &addr)
+	d := startChild(t, b, "daemon", &daemon{Slots: 10, PerSec: 1000, MaxInFlight: 100, Batch: 500, URLs: 30,
+		Hosts: 10}, &addr)
 	startChild(t, b, "spider", &spider{Addr: addr, Conns: 2, Gap: time.Millisecond}, nil)
 	if err := d.ask("ramp", "", nil); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := await(t.Context(), d, 5*time.Minute, func(s *urlserver.Status) bool { return s.Outcomes[docindex.Done] == 30 }); err != nil {
+	if _, err := await(t.Context(), d, 5*time.Minute,
+		func(s *urlserver.Status) bool { return s.Outcomes[docindex.Done] == 30 }); err != nil {
 		t.Error(err)
 	}
 }

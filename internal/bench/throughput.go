@@ -32,7 +32,8 @@ func takeThroughput(ctx context.Context, b *bench) (rows []row, err error) {
 				count(got.rate()), got.daemon.Nanoseconds()/throughURLs, got.CPU.Nanoseconds()/throughURLs),
 			met:    judge(got.rate() >= throughTarget),
 			beside: fmt.Sprintf("raw %s/s; ratio %.2f", count(raw.rate()), got.rate()/raw.rate()),
-			how: fmt.Sprintf("1,000,000 URLs in the memory index, %s slots, no gaps, robots.txt off; another process says DONE at once; from dialling to the last answer."+
+			how: fmt.Sprintf("1,000,000 URLs in the memory index, %s slots, no gaps, robots.txt off; "+
+				"another process says DONE at once; from dialling to the last answer."+
 				" raw: a process that only writes these lines, same spider", count(c.hosts)),
 		})
 	}

@@ -52,10 +52,12 @@ func takeViewers(ctx context.Context, b *bench) (rows []row, err error) {
 	perSecond := float64(<-streams[0].bytes) / (idleSettle + idleSpan).Seconds()
 	cost := watched[0] - alone[0]
 	return []row{{
-		what: fmt.Sprintf("CPU of %d dashboards open on %s slots", viewers, count(idleHosts)), target: fmt.Sprintf("≤ %.2f s/s", viewersTarget),
+		what:     fmt.Sprintf("CPU of %d dashboards open on %s slots", viewers, count(idleHosts)),
+		target:   fmt.Sprintf("≤ %.2f s/s", viewersTarget),
 		measured: fmt.Sprintf("%.4f s/s", cost), met: judge(cost <= viewersTarget && perSecond <= streamTarget),
 		beside: fmt.Sprintf("none open: %.5f s/s", alone[0]),
-		how: fmt.Sprintf("user and system time of the daemon's process over %v while nothing is due, with and without clients that read /api/live; %.1f KB/s for each",
+		how: fmt.Sprintf("user and system time of the daemon's process over %v while nothing is due, "+
+			"with and without clients that read /api/live; %.1f KB/s for each",
 			idleSpan, perSecond/1e3),
 	}}, nil
 }

@@ -1,5 +1,6 @@
-// Package chaos has daemons that share a reservation go through all that can go wrong, while an oracle beside the web servers
-// looks whether anybody is asked too often, twice at once, or not at all. It has tests only.
+// Package chaos has daemons that share a reservation go through all that can go wrong, while an
+// oracle beside the web servers looks whether anybody is asked too often, twice at once, or not at
+// all. It has tests only.
 package chaos
 
 import (
@@ -36,8 +37,9 @@ type rig struct {
 	bin, dir  string
 	indexAddr string
 
-	// A request that a daemon sends when its lease is about to end is open for that request's time; nothing on the wire can
-	// end it. So pages take less than the penalty, and the penalty no less than the gap.
+	// A request that a daemon sends when its lease is about to end is open for that request's time;
+	// nothing on the wire can end it. So pages take less than the penalty, and the penalty no less
+	// than the gap.
 	lease, penalty, janitor, gap, takes time.Duration
 	settle                              time.Duration // after a store's failure, until reservations go on for sure
 
@@ -80,7 +82,8 @@ func newRig(t *testing.T) *rig {
 	t.Logf("seed %d", *seed)
 	r := &rig{
 		t: t, rnd: rand.New(rand.NewPCG(*seed, 0)), bin: build(t), dir: t.TempDir(), happened: map[string]int{},
-		lease: 4 * time.Second, penalty: time.Second, janitor: time.Second, gap: time.Second, takes: 300 * time.Millisecond,
+		lease: 4 * time.Second, penalty: time.Second, janitor: time.Second, gap: time.Second,
+		takes: 300 * time.Millisecond,
 	}
 	r.settle = 2 * r.lease
 	late := &stalls{}
@@ -189,16 +192,19 @@ func (r *rig) judge(left int) {
 		}
 	}
 	all, _ := r.oracle.fetched("")
-	r.t.Logf("%d hosts, %d addresses: %d URLs ended, %d requests, %d URLs left when the trouble ended; no progress of a host for at most %v (%s); other outcomes: %v",
-		len(r.world.hosts), len(r.world.addrs), len(r.index.urls), all, left, r.stuck.longest, r.stuck.which, r.index.odd)
+	r.t.Logf("%d hosts, %d addresses: %d URLs ended, %d requests, %d URLs left when the trouble ended; "+
+		"no progress of a host for at most %v (%s); other outcomes: %v",
+		len(r.world.hosts), len(r.world.addrs), len(r.index.urls), all, left, r.stuck.longest,
+		r.stuck.which, r.index.odd)
 	if n := r.index.left(); n > 0 {
 		r.t.Errorf("%d URLs were not fetched", n)
 	}
 	if missed > 0 {
 		r.t.Errorf("%d URLs ended and no web server has seen them", missed)
 	}
-	// A lease and a janitor's period, the penalty, half a lease at most until who was refused asks again, and what all that
-	// takes on a machine that has other things to do: all have had their turn twice at the pace that was seen.
+	// A lease and a janitor's period, the penalty, half a lease at most until who was refused asks
+	// again, and what all that takes on a machine that has other things to do: all have had their
+	// turn twice at the pace that was seen.
 	turn := time.Since(r.began) * time.Duration(len(r.world.addrs)) / time.Duration(max(1, all))
 	if most := r.lease + r.janitor + r.penalty + r.lease/2 + r.gap + 20*time.Second + 2*turn; r.stuck.longest > most {
 		r.t.Errorf("%s had no progress for %v; %v is allowed", r.stuck.which, r.stuck.longest, most)

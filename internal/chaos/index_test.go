@@ -11,8 +11,8 @@ import (
 	"time"
 )
 
-// index is the doc index of all daemons. Each host has some documents to be fetched at any time, until no more come.
-// What a daemon took that has died is offered again. Safe for concurrent use.
+// index is the doc index of all daemons. Each host has some documents to be fetched at any time,
+// until no more come. What a daemon took that has died is offered again. Safe for concurrent use.
 type index struct {
 	hosts []string
 
@@ -36,7 +36,8 @@ type document struct {
 const each = 2 // documents of a host that have not ended
 
 func newIndex(hosts []string, rnd *rand.Rand) *index {
-	x := &index{hosts: hosts, rnd: rnd, docs: map[string]*document{}, made: make([]int, len(hosts)), takers: map[string]bool{}, odd: map[string]int{}}
+	x := &index{hosts: hosts, rnd: rnd, docs: map[string]*document{}, made: make([]int, len(hosts)),
+		takers: map[string]bool{}, odd: map[string]int{}}
 	for range each {
 		for _, host := range rnd.Perm(len(hosts)) {
 			x.addLocked(host)
@@ -202,7 +203,8 @@ type stuck struct {
 	which   string
 }
 
-// look adds the time since the last look to hosts that could be served and were not. fine is false while nothing is reserved.
+// look adds the time since the last look to hosts that could be served and were not. fine is false
+// while nothing is reserved.
 func (s *stuck) look(fine bool) {
 	now := time.Now()
 	passed := min(now.Sub(s.looked), time.Second)

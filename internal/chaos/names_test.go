@@ -11,8 +11,8 @@ import (
 	"github.com/miekg/dns"
 )
 
-// world says which hosts there are, and where. Of ten hosts six have one address, two another one for each daemon, and two
-// another one at each look-up.
+// world says which hosts there are, and where. Of ten hosts six have one address, two another one
+// for each daemon, and two another one at each look-up.
 type world struct {
 	net   byte // 127.net.0.0/16
 	hosts []string
@@ -103,6 +103,7 @@ func (w *world) reply(query *dns.Msg, daemon, asked int) *dns.Msg {
 	case 8, 9:
 		addr = w.at(n, asked%turns)
 	}
-	m.Answer = append(m.Answer, &dns.A{Hdr: dns.RR_Header{Name: q.Name, Rrtype: dns.TypeA, Class: dns.ClassINET, Ttl: 1}, A: addr.AsSlice()})
+	m.Answer = append(m.Answer, &dns.A{Hdr: dns.RR_Header{Name: q.Name, Rrtype: dns.TypeA,
+		Class: dns.ClassINET, Ttl: 1}, A: addr.AsSlice()})
 	return m
 }

@@ -15,7 +15,8 @@ import (
 func build(t *testing.T) string {
 	t.Helper()
 	dir := t.TempDir() + "/"
-	if out, err := exec.CommandContext(t.Context(), "go", "build", "-o", dir, "../../cmd/urlserver", "../../cmd/spider").CombinedOutput(); err != nil {
+	if out, err := exec.CommandContext(t.Context(), "go", "build", "-o", dir, "../../cmd/urlserver",
+		"../../cmd/spider").CombinedOutput(); err != nil {
 		t.Fatalf("go build: %v\n%s", err, out)
 	}
 	return dir
@@ -114,11 +115,13 @@ type daemon struct {
 func (d *daemon) taker() string { return fmt.Sprintf("%s.%d", d.name, d.runsSoFar) }
 
 func (r *rig) newDaemon(n int) *daemon {
-	d := &daemon{process: process{t: r.t, name: fmt.Sprintf("daemon%d", n), log: filepath.Join(r.dir, fmt.Sprintf("daemon%d.log", n))}}
+	d := &daemon{process: process{t: r.t, name: fmt.Sprintf("daemon%d", n),
+		log: filepath.Join(r.dir, fmt.Sprintf("daemon%d.log", n))}}
 	names := r.world.serveNames(r.t, n)
 	d.args = func() []string {
 		d.runsSoFar++
-		text := fmt.Sprintf(settings, float64(time.Second)/float64(r.gap), r.listens(n), "http://"+r.indexAddr+"/"+d.taker(),
+		text := fmt.Sprintf(settings, float64(time.Second)/float64(r.gap), r.listens(n),
+			"http://"+r.indexAddr+"/"+d.taker(),
 			names, r.lease, r.penalty, r.janitor, r.reservation(n))
 		file := filepath.Join(r.dir, fmt.Sprintf("daemon%d.toml", n))
 		if err := os.WriteFile(file, []byte(text), 0o600); err != nil {

@@ -16,7 +16,8 @@ import (
 	"urlserver/internal/testkit/redistest"
 )
 
-// TestRedis has the reservation in one Redis that dies at times, and connections to it that are cut and slow.
+// TestRedis has the reservation in one Redis that dies at times, and connections to it that are cut
+// and slow.
 func TestRedis(t *testing.T) {
 	redistest.Need(t)
 	r := newRig(t)
@@ -24,7 +25,10 @@ func TestRedis(t *testing.T) {
 	for n := range daemonCount {
 		r.wires = append(r.wires, layWire(t, r.world.own(50+n)+":6379", redis.Addr(), nil))
 	}
-	r.reservation = func(n int) string { return fmt.Sprintf("kind = \"redis\"\naddrs = [%q]", r.world.own(50+n)+":6379") }
+	r.reservation = func(n int) string {
+		return fmt.Sprintf("kind = \"redis\"\naddrs = [%q]",
+			r.world.own(50+n)+":6379")
+	}
 	r.stores = []store{{
 		what: "Redis killed", every: 3 * r.lease, away: r.lease / 4, fail: redis.Kill,
 		mend: func() {
@@ -48,7 +52,8 @@ func wantsAll(t *testing.T) {
 	}
 }
 
-// TestRedisCluster has it in a Redis Cluster that loses a master at times, from which its replica takes over.
+// TestRedisCluster has it in a Redis Cluster that loses a master at times, from which its replica
+// takes over.
 func TestRedisCluster(t *testing.T) {
 	wantsAll(t)
 	r := newRig(t)
@@ -86,7 +91,8 @@ func TestEtcd(t *testing.T) {
 	}
 	r := newRig(t)
 	bin := t.TempDir() + "/"
-	if out, err := exec.CommandContext(t.Context(), "go", "build", "-C", module, "-o", bin, "./cmd/hostreservation").CombinedOutput(); err != nil {
+	if out, err := exec.CommandContext(t.Context(), "go", "build", "-C", module, "-o", bin,
+		"./cmd/hostreservation").CombinedOutput(); err != nil {
 		t.Fatalf("go build: %v\n%s", err, out)
 	}
 	nodes, clients := r.startEtcd()
@@ -94,7 +100,8 @@ func TestEtcd(t *testing.T) {
 	for i := range 2 {
 		addr := r.world.own(100+i) + ":7072"
 		services = append(services, addr)
-		s := &process{t: t, name: fmt.Sprintf("service%d", i), log: filepath.Join(r.dir, fmt.Sprintf("service%d.log", i))}
+		s := &process{t: t, name: fmt.Sprintf("service%d", i),
+			log: filepath.Join(r.dir, fmt.Sprintf("service%d.log", i))}
 		s.args = func() []string {
 			return []string{bin + "hostreservation", "serve", "--listen", addr, "--store", "etcd", "--addrs", clients,
 				"--penalty", r.penalty.String(), "--janitor", r.janitor.String()}
@@ -131,12 +138,16 @@ func (r *rig) startEtcd() (nodes []*process, clients string) {
 	}
 	for i := range 3 {
 		host, name := r.world.own(110+i), fmt.Sprintf("n%d", i)
-		nodes = append(nodes, &process{t: r.t, name: host, log: filepath.Join(r.dir, name+".log"), args: func() []string {
-			return []string{"etcd", "--name", name, "--data-dir", filepath.Join(r.dir, name), "--initial-cluster", cluster[1:],
-				"--listen-client-urls", "http://" + host + ":2379", "--advertise-client-urls", "http://" + host + ":2379",
-				"--listen-peer-urls", "http://" + host + ":2380", "--initial-advertise-peer-urls", "http://" + host + ":2380",
-				"--unsafe-no-fsync", "--log-level", "warn"}
-		}})
+		nodes = append(nodes, &process{t: r.t, name: host, log: filepath.Join(r.dir, name+".log"),
+			args: func() []string {
+				return []string{"etcd", "--name", name, "--data-dir", filepath.Join(r.dir, name),
+					"--initial-cluster", cluster[1:],
+					"--listen-client-urls", "http://" + host + ":2379", "--advertise-client-urls",
+					"http://" + host + ":2379",
+					"--listen-peer-urls", "http://" + host + ":2380", "--initial-advertise-peer-urls",
+					"http://" + host + ":2380",
+					"--unsafe-no-fsync", "--log-level", "warn"}
+			}})
 	}
 	r.others = append(r.others, nodes...)
 	return nodes, clients[1:]
@@ -145,7 +156,8 @@ func (r *rig) startEtcd() (nodes []*process, clients string) {
 // leader is the node that says that it leads; the first one, where none does.
 func leader(nodes []*process) *process {
 	for _, n := range nodes {
-		resp, err := http.Post("http://"+n.name+":2379/v3/maintenance/status", "application/json", bytes.NewReader([]byte("{}")))
+		resp, err := http.Post("http://"+n.name+":2379/v3/maintenance/status", "application/json",
+			bytes.NewReader([]byte("{}")))
 		if err != nil {
 			continue
 		}

@@ -12,8 +12,8 @@ import (
 	"time"
 )
 
-// slack is how much too early a request may look, beside what the machine is seen to be late: the daemon's gap is that of
-// lines, and what a line takes to become a request varies.
+// slack is how much too early a request may look, beside what the machine is seen to be late: the
+// daemon's gap is that of lines, and what a line takes to become a request varies.
 const slack = 200 * time.Millisecond
 
 // oracle judges by what web servers see, on their own clock. Safe for concurrent use.
@@ -52,11 +52,12 @@ func (f *faults) addf(format string, args ...any) {
 }
 
 func newOracle(gap, takes time.Duration, s *stalls) *oracle {
-	return &oracle{gap: gap, takes: takes, stalls: s, paces: map[string]*pace{}, seen: map[string]int{}, lines: map[string]time.Time{}}
+	return &oracle{gap: gap, takes: takes, stalls: s, paces: map[string]*pace{}, seen: map[string]int{},
+		lines: map[string]time.Time{}}
 }
 
-// sent sees a line to a spider. The daemon keeps the gap between lines; a request that is held up on its way makes the next
-// one look early, so a gap counts from the line.
+// sent sees a line to a spider. The daemon keeps the gap between lines; a request that is held up
+// on its way makes the next one look early, so a gap counts from the line.
 func (o *oracle) sent(line []byte) {
 	f := bytes.Fields(line)
 	if len(f) != 4 {
@@ -104,16 +105,19 @@ func (o *oracle) arrive(addr, host, path string) (end func()) {
 	}
 }
 
-// judge takes two requests for open at once where the first could not have ended when the second came: one that has been
-// on its way, or open, for longer than any page takes is open since this machine is late, and no daemon can know that.
+// judge takes two requests for open at once where the first could not have ended when the second
+// came: one that has been on its way, or open, for longer than any page takes is open since this
+// machine is late, and no daemon can know that.
 func (o *oracle) judge(name string, p *pace, now time.Time, url string) {
 	if p.open > 0 && now.Sub(p.line) < o.takes+slack {
 		o.open++
-		o.faults.addf("%s %s: asked for %s while %s is open since %v", now.Format(clock), name, url, p.url, now.Sub(p.last))
+		o.faults.addf("%s %s: asked for %s while %s is open since %v", now.Format(clock), name, url, p.url,
+			now.Sub(p.last))
 	}
 	late := o.stalls.worst(p.line.Add(-time.Second))
 	if seen := now.Sub(p.line); !p.last.IsZero() && seen < o.gap-slack-4*late {
-		o.faults.addf("%s %s: asked for %s %v after %s left its daemon, %v after it came and %v after its end; %v is allowed, and the machine was %v late",
+		o.faults.addf("%s %s: asked for %s %v after %s left its daemon, %v after it came and %v after "+
+			"its end; %v is allowed, and the machine was %v late",
 			now.Format(clock), name, url, seen, p.url, now.Sub(p.last), now.Sub(p.end), o.gap, late)
 	}
 }
@@ -190,7 +194,8 @@ func serveWeb(t *testing.T, addrs []netip.Addr, h http.Handler) {
 	t.Cleanup(func() { srv.Close() })
 }
 
-// stalls knows how late this machine runs what is due: a request that is seen late makes the next one look early.
+// stalls knows how late this machine runs what is due: a request that is seen late makes the next
+// one look early.
 type stalls struct {
 	mu   sync.Mutex
 	late []stall // by time, of the last minute

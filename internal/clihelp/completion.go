@@ -18,7 +18,8 @@ var shells = map[string]func(root *cobra.Command, w io.Writer) error{
 	"zsh":        (*cobra.Command).GenZshCompletion,
 }
 
-// Completion is a command that prints what has a shell complete the command called name, which it is added to.
+// Completion is a command that prints what has a shell complete the command called name, which it
+// is added to.
 func Completion(takes Takes, name string) *cobra.Command {
 	names := slices.Sorted(maps.Keys(shells))
 	return &cobra.Command{
@@ -42,8 +43,8 @@ func Completion(takes Takes, name string) *cobra.Command {
 	}
 }
 
-// CompleteArgs has shells complete what a command takes: files, or nothing. Commands that say themselves what they take are
-// left alone.
+// CompleteArgs has shells complete what a command takes: files, or nothing. Commands that say
+// themselves what they take are left alone.
 func CompleteArgs(cmd *cobra.Command) {
 	says := cmd.ValidArgs != nil || cmd.ValidArgsFunction != nil
 	if !says && !strings.Contains(cmd.Use, "FILE") && !strings.Contains(cmd.Use, "DIR") {

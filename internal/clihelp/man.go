@@ -16,8 +16,8 @@ type Note struct{ Name, Text string }
 // Takes makes the faults that a check of arguments finds faults of usage.
 type Takes func(check cobra.PositionalArgs) cobra.PositionalArgs
 
-// Man is a hidden command, for packages, that prints the manual page of the command it is added to. files and environment
-// are what the page lists below these words.
+// Man is a hidden command, for packages, that prints the manual page of the command it is added to.
+// files and environment are what the page lists below these words.
 func Man(takes Takes, files, environment []Note) *cobra.Command {
 	return &cobra.Command{
 		Use:    "man",

@@ -7,8 +7,9 @@ import (
 	"unicode/utf8"
 )
 
-// Harmless is text without what a terminal obeys: control characters, C1 ones too (U+0080 to U+009F), but for line ends and tabs,
-// are written as JSON does, \u001b. Bytes that are no UTF-8, which some terminals take for C1, become U+FFFD.
+// Harmless is text without what a terminal obeys: control characters, C1 ones too (U+0080 to
+// U+009F), but for line ends and tabs, are written as JSON does, \u001b. Bytes that are no UTF-8,
+// which some terminals take for C1, become U+FFFD.
 func Harmless(text string) string {
 	if !strings.ContainsFunc(text, isControl) && utf8.ValidString(text) {
 		return text
@@ -29,8 +30,8 @@ func appendHarmless(dst []byte, text string) []byte {
 	return dst
 }
 
-// Plain passes what is written to it through Harmless to W. JSON stays the same JSON. One goroutine at a
-// time may use it.
+// Plain passes what is written to it through Harmless to W. JSON stays the same JSON. One goroutine
+// at a time may use it.
 type Plain struct {
 	W    io.Writer
 	rest []byte // the beginning of a character

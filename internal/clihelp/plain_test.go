@@ -34,7 +34,8 @@ func TestPlain(t *testing.T) {
 		t.Errorf("written is %q; want %q", out.String(), want)
 	}
 	var was, is map[string]string
-	if json.Unmarshal([]byte(text), &was) != nil || json.Unmarshal([]byte(out.String()), &is) != nil || was["a"] != is["a"] {
+	if json.Unmarshal([]byte(text), &was) != nil || json.Unmarshal([]byte(out.String()), &is) != nil ||
+		was["a"] != is["a"] {
 		t.Errorf("the JSON says %q; want %q", is, was)
 	}
 }

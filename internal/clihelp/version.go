@@ -10,7 +10,8 @@ import (
 // version and revision are set by scripts/dist; "": what Go has written into the binary counts.
 var version, revision string
 
-// Version is a command that prints version, revision and Go version of the command that it is added to.
+// Version is a command that prints version, revision and Go version of the command that it is added
+// to.
 func Version(takes Takes) *cobra.Command {
 	return &cobra.Command{
 		Use:   "version",
@@ -23,9 +24,9 @@ func Version(takes Takes) *cobra.Command {
 	}
 }
 
-// VersionFlag gives root, which has a RunE, the flag --version: it prints what the command version prints. cobra's own
-// flag would need its version template. Who uses a template makes the linker keep each exported method of each type,
-// which is a third of the binary.
+// VersionFlag gives root, which has a RunE, the flag --version: it prints what the command version
+// prints. cobra's own flag would need its version template. Who uses a template makes the linker
+// keep each exported method of each type, which is a third of the binary.
 func VersionFlag(root *cobra.Command) {
 	show := root.Flags().BoolP("version", "v", false, "version for "+root.Name())
 	run := root.RunE

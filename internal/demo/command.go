@@ -1,5 +1,6 @@
-// Package demo crawls a whole web on one machine, with no outside: it starts name server, web servers, daemon and
-// spider on loopback addresses, crawls until nothing is left, and judges by what the web servers saw.
+// Package demo crawls a whole web on one machine, with no outside: it starts name server, web
+// servers, daemon and spider on loopback addresses, crawls until nothing is left, and judges by
+// what the web servers saw.
 package demo
 
 import (
@@ -42,8 +43,8 @@ Progress goes to standard error, results to standard output. The exit status is 
 if politeness was broken, if a page that links lead to was missed or fetched more
 than once, if anything else was fetched, or if the crawl was interrupted.`
 
-// Command returns the command "demo [DIR…]". Its error says, in one line, what was wrong with the crawl; what was seen has
-// been written then.
+// Command returns the command "demo [DIR…]". Its error says, in one line, what was wrong with the
+// crawl; what was seen has been written then.
 func Command() *cobra.Command {
 	var perSec float64
 	var play bool
@@ -64,8 +65,10 @@ func Command() *cobra.Command {
 			return again(ctx, dirs, perSec, cmd.OutOrStdout(), cmd.ErrOrStderr())
 		},
 	}
-	cmd.Flags().Float64Var(&perSec, "per-sec", madePerSec, fmt.Sprintf("requests a second to an address (Req_Host_Per_Sec); %d with DIRs", folderPerSec))
-	cmd.Flags().BoolVar(&play, "play", false, "crawl again and again until interrupted, with the dashboard at one address")
+	cmd.Flags().Float64Var(&perSec, "per-sec", madePerSec,
+		fmt.Sprintf("requests a second to an address (Req_Host_Per_Sec); %d with DIRs", folderPerSec))
+	cmd.Flags().BoolVar(&play, "play", false,
+		"crawl again and again until interrupted, with the dashboard at one address")
 	return cmd
 }
 
@@ -113,7 +116,8 @@ func crawlAll(ctx context.Context, dirs []string, perSec float64, page string, o
 
 // demonstrate crawls the web that build makes for a port, which n addresses serve, and reports.
 func demonstrate(
-	ctx context.Context, n int, build func(port uint16) (*web, error), perSec float64, page string, out, progress io.Writer,
+	ctx context.Context, n int, build func(port uint16) (*web, error), perSec float64, page string, out,
+	progress io.Writer,
 ) error {
 	f, err := listenFarm(n)
 	if err != nil {
@@ -125,7 +129,8 @@ func demonstrate(
 		return err
 	}
 	s := newScreen(progress)
-	log := zerolog.New(zerolog.ConsoleWriter{Out: s, NoColor: !s.terminal}).Level(zerolog.WarnLevel).With().Timestamp().Logger()
+	log := zerolog.New(zerolog.ConsoleWriter{Out: s,
+		NoColor: !s.terminal}).Level(zerolog.WarnLevel).With().Timestamp().Logger()
 	ctx, c, err := newCrawl(ctx, f, w, perSec, log)
 	if err != nil {
 		return err
@@ -134,7 +139,8 @@ func demonstrate(
 		c.close()
 		return fmt.Errorf("demo: dashboard: %w", err)
 	}
-	fmt.Fprintf(s, "%s: %d pages to fetch, %d documents in all, from %d hosts at up to %g requests a second an address\n",
+	fmt.Fprintf(s, "%s: %d pages to fetch, %d documents in all, from %d hosts at up to %g requests a "+
+		"second an address\n",
 		w.title, c.plan.pages, len(c.plan.ends), len(w.hosts), perSec)
 	fmt.Fprintf(s, "dashboard while the crawl goes on: http://%v/\n", c.page.Addr())
 	defer spareThreads()()

@@ -45,8 +45,10 @@ type crawl struct {
 	took   time.Duration
 }
 
-// newCrawl opens the sockets; nothing runs yet. It takes over f, which run or close closes. ctx is what run is to be given.
-func newCrawl(ctx context.Context, f *farm, w *web, perSec float64, log zerolog.Logger) (context.Context, *crawl, error) {
+// newCrawl opens the sockets; nothing runs yet. It takes over f, which run or close closes. ctx is
+// what run is to be given.
+func newCrawl(ctx context.Context, f *farm, w *web, perSec float64, log zerolog.Logger) (context.Context,
+	*crawl, error) {
 	c := &crawl{web: w, farm: f, perSec: perSec, log: log, plan: walk(w), oracle: newOracle(w, gapOf(perSec))}
 	ctx, c.end = context.WithCancelCause(ctx)
 	var err error
@@ -85,8 +87,8 @@ func (c *crawl) close() {
 
 func gapOf(perSec float64) time.Duration { return time.Duration(float64(time.Second) / perSec) }
 
-// run crawls until nothing is left, ctx ends or something fails, and returns after all has ended. whole tells if the crawl
-// came to its end.
+// run crawls until nothing is left, ctx ends or something fails, and returns after all has ended.
+// whole tells if the crawl came to its end.
 func (c *crawl) run(ctx context.Context) (whole bool, err error) {
 	defer c.end(nil)
 	c.began = time.Now()
@@ -96,7 +98,10 @@ func (c *crawl) run(ctx context.Context) (whole bool, err error) {
 	servers.start(c.end, func() error { return c.names.serve(others) })
 	servers.start(c.end, func() error { return serveHTTP(others, c.index, httpserver.Handler(c.ledger)) })
 	crawlers.start(c.end, func() error { return c.runDaemon(ctx) })
-	crawlers.start(c.end, func() error { return errors.Join(c.spider.Dial(ctx, c.door.Addr().String()), c.spider.Close()) })
+	crawlers.start(c.end, func() error {
+		return errors.Join(c.spider.Dial(ctx, c.door.Addr().String()),
+			c.spider.Close())
+	})
 	<-ctx.Done()
 	c.took = time.Since(c.began)
 	err = crawlers.wait()
@@ -178,9 +183,10 @@ func (c *crawl) newSpider() *spider.Spider {
 // spare is how many threads a crawl gets beyond those that read pages.
 const spare = 6
 
-// spareThreads keeps threads free for those who wait on sockets: in a real crawl web servers, daemon and spider have machines of
-// their own, while here pages that are read would hold up requests on their way by tens of milliseconds. A spider made before
-// reads no more pages at a time than without. The result undoes it. It changes the whole process: only the command calls it.
+// spareThreads keeps threads free for those who wait on sockets: in a real crawl web servers,
+// daemon and spider have machines of their own, while here pages that are read would hold up
+// requests on their way by tens of milliseconds. A spider made before reads no more pages at a time
+// than without. The result undoes it. It changes the whole process: only the command calls it.
 func spareThreads() (restore func()) {
 	n := runtime.GOMAXPROCS(0)
 	runtime.GOMAXPROCS(n + spare)

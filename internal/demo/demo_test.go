@@ -19,7 +19,8 @@ import (
 	"urlserver/docindex"
 )
 
-// smallSize is a made web that takes seconds: one tick a gap would be too much, and Retry-After has whole seconds.
+// smallSize is a made web that takes seconds: one tick a gap would be too much, and Retry-After has
+// whole seconds.
 var smallSize = madeSize{pages: 9, tick: 20 * ms, again: 1}
 
 const testPerSec = 200
@@ -103,7 +104,8 @@ func TestFolders(t *testing.T) {
 	if err != nil {
 		t.Fatalf("%v\n%s", err, &out)
 	}
-	for _, want := range []string{"2 hosts on 2 addresses", `done 200 +12\n`, `done 301 +1\n`, `done 404 +1\n`, `robots +1\n`, `dns +1\n`, "2 links to addresses outside"} {
+	for _, want := range []string{"2 hosts on 2 addresses", `done 200 +12\n`, `done 301 +1\n`,
+		`done 404 +1\n`, `robots +1\n`, `dns +1\n`, "2 links to addresses outside"} {
 		if !regexp.MustCompile(want).MatchString(out.String()) {
 			t.Errorf("no %q in the report:\n%s", want, &out)
 		}
@@ -111,18 +113,21 @@ func TestFolders(t *testing.T) {
 	checkTable(t, out.String(), 2)
 }
 
-// begin makes a crawl of a small made web whose oracle holds it to a plan and a rate that a test may change.
+// begin makes a crawl of a small made web whose oracle holds it to a plan and a rate that a test
+// may change.
 func begin(t *testing.T, change func(c *crawl)) (context.Context, *crawl) {
 	t.Helper()
 	f, err := listenFarm(madeAddrs)
 	must(t, err)
-	ctx, c, err := newCrawl(t.Context(), f, madeWeb(madeSize{pages: 3, tick: ms, again: 1}, f.port), testPerSec, zerolog.Nop())
+	ctx, c, err := newCrawl(t.Context(), f, madeWeb(madeSize{pages: 3, tick: ms, again: 1}, f.port),
+		testPerSec, zerolog.Nop())
 	must(t, err)
 	change(c)
 	return ctx, c
 }
 
-// TestOracleBites changes what is allowed behind the back of daemon and spider, which then do wrong.
+// TestOracleBites changes what is allowed behind the back of daemon and spider, which then do
+// wrong.
 func TestOracleBites(t *testing.T) {
 	tests := []struct {
 		name   string
@@ -134,14 +139,16 @@ func TestOracleBites(t *testing.T) {
 				p.gap = time.Hour // however slow a machine is
 			}
 		}},
-		{name: "missed", want: "reachable and missed (1)", change: func(c *crawl) { c.plan.requests["http://www.test/more"] = 1 }},
+		{name: "missed", want: "reachable and missed (1)",
+			change: func(c *crawl) { c.plan.requests["http://www.test/more"] = 1 }},
 		{name: "not to be fetched", want: "fetched though not linked", change: func(c *crawl) {
 			delete(c.plan.requests, c.web.seeds[0])
 		}},
 		{name: "fetched twice", want: "fetched more than once", change: func(c *crawl) {
 			c.oracle.requests[c.web.seeds[0]]++
 		}},
-		{name: "another outcome", want: "ended wrong (1)", change: func(c *crawl) { c.plan.ends[c.web.seeds[0]] = docindex.Robots }},
+		{name: "another outcome", want: "ended wrong (1)",
+			change: func(c *crawl) { c.plan.ends[c.web.seeds[0]] = docindex.Robots }},
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
@@ -180,8 +187,8 @@ func TestInterrupted(t *testing.T) {
 	checkTable(t, out.String(), 6)
 }
 
-// cutting is a site that calls cut when one page is asked for the second time: the first time is the walk's. It does not
-// answer then.
+// cutting is a site that calls cut when one page is asked for the second time: the first time is
+// the walk's. It does not answer then.
 type cutting struct {
 	site
 	asked *atomic.Int64
@@ -243,7 +250,8 @@ func TestScreen(t *testing.T) {
 	s.show("2 of 2")
 	s.show("")
 	const up = "\x1b[2A" // the two lines above the last
-	const want = "first\n" + clearDown + "1 of 2\n\nrow" + up + clearDown + "log\n1 of 2\n\nrow" + up + clearDown + "2 of 2" + clearDown
+	const want = "first\n" + clearDown + "1 of 2\n\nrow" + up + clearDown + "log\n1 of 2\n\nrow" + up +
+		clearDown + "2 of 2" + clearDown
 	if out.String() != want {
 		t.Errorf("screen %q, want %q", &out, want)
 	}

@@ -37,7 +37,8 @@ func listenFarm(n int) (*farm, error) {
 		}
 		f.close()
 	}
-	return nil, fmt.Errorf("no port is free on all of %v to %v; the demo needs the whole of 127.0.0.0/8, as Linux has it: %w",
+	return nil, fmt.Errorf(
+		"no port is free on all of %v to %v; the demo needs the whole of 127.0.0.0/8, as Linux has it: %w",
 		loopback(1), loopback(n), last)
 }
 
@@ -133,7 +134,8 @@ func pause(ctx context.Context, d time.Duration) bool {
 	}
 }
 
-// send writes the answer. end is told before the last byte leaves. Who has gone needs no answer, so errors do not matter.
+// send writes the answer. end is told before the last byte leaves. Who has gone needs no answer, so
+// errors do not matter.
 func (a answer) send(w http.ResponseWriter, end func(answer)) {
 	head := w.Header()
 	set := func(name, value string) {

@@ -36,10 +36,13 @@ func TestSend(t *testing.T) {
 	}{
 		{name: "page", a: answer{status: 200, kind: "text/html", body: []byte("<p>")}, body: "<p>",
 			head: map[string]string{"Content-Type": "text/html", "Content-Length": "3"}},
-		{name: "empty", a: answer{status: 200, kind: "text/plain"}, head: map[string]string{"Content-Type": "text/plain", "Content-Length": "0"}},
+		{name: "empty", a: answer{status: 200, kind: "text/plain"},
+			head: map[string]string{"Content-Type": "text/plain", "Content-Length": "0"}},
 		{name: "redirect", a: goTo(308, "/x"), head: map[string]string{"Location": "/x", "Content-Length": "0"}},
-		{name: "later", a: tryLater(503, 7), head: map[string]string{"Retry-After": "7", "Content-Type": "text/plain", "Content-Length": "20"}, body: "Service Unavailable\n"},
-		{name: "tagged", a: answer{status: 200, robotsTag: "nofollow", body: []byte("x")}, head: map[string]string{"X-Robots-Tag": "nofollow", "Content-Length": "1"}, body: "x"},
+		{name: "later", a: tryLater(503, 7), head: map[string]string{"Retry-After": "7",
+			"Content-Type": "text/plain", "Content-Length": "20"}, body: "Service Unavailable\n"},
+		{name: "tagged", a: answer{status: 200, robotsTag: "nofollow", body: []byte("x")},
+			head: map[string]string{"X-Robots-Tag": "nofollow", "Content-Length": "1"}, body: "x"},
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
@@ -58,7 +61,8 @@ func TestSend(t *testing.T) {
 	}
 }
 
-// TestEndIsBeforeTheLastByte: who has all of an answer may send the next request, which must not find this one open.
+// TestEndIsBeforeTheLastByte: who has all of an answer may send the next request, which must not
+// find this one open.
 func TestEndIsBeforeTheLastByte(t *testing.T) {
 	for _, size := range []int{0, 1, 2, 100_000} {
 		w := httptest.NewRecorder()
@@ -72,7 +76,8 @@ func TestEndIsBeforeTheLastByte(t *testing.T) {
 }
 
 // startFarm serves w on one address until the test ends; get asks it for a page of a host.
-func startFarm(t *testing.T, sites map[string]site) (get func(ctx context.Context, host, target string) (int, string, error), o *oracle) {
+func startFarm(t *testing.T, sites map[string]site) (get func(ctx context.Context, host,
+	target string) (int, string, error), o *oracle) {
 	t.Helper()
 	f, err := listenFarm(1)
 	must(t, err)

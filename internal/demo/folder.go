@@ -23,8 +23,8 @@ import (
 // maxFile bounds what is served of a file: what a spider reads of a body.
 const maxFile = 10 << 20
 
-// folder is a host that serves a folder of files. A folder's page is its index.html, else a listing. Links of the
-// file system are followed, also out of the folder, but none in circles.
+// folder is a host that serves a folder of files. A folder's page is its index.html, else a
+// listing. Links of the file system are followed, also out of the folder, but none in circles.
 type folder struct {
 	root string // without links in it
 	file *robots.Rules

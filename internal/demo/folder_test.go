@@ -9,8 +9,8 @@ import (
 	"time"
 )
 
-// tree makes a folder with files, and beside it a file that is not in it. Names that end in a slash are folders; contents
-// that begin with "->" are links.
+// tree makes a folder with files, and beside it a file that is not in it. Names that end in a slash
+// are folders; contents that begin with "->" are links.
 func tree(t testing.TB, files map[string]string) (root string) {
 	t.Helper()
 	top := t.TempDir()
@@ -131,7 +131,8 @@ func TestFolderRobots(t *testing.T) {
 	f, err := openFolder(tree(t, map[string]string{"robots.txt": "User-agent: *\nDisallow: /no\nCrawl-delay: 2\n"}))
 	must(t, err)
 	if !f.forbids("/no.html") || f.forbids("/yes.html") || f.delay() != 2*time.Second {
-		t.Errorf("/no.html %t, /yes.html %t, delay %v; want true, false, 2s", f.forbids("/no.html"), f.forbids("/yes.html"), f.delay())
+		t.Errorf("/no.html %t, /yes.html %t, delay %v; want true, false, 2s", f.forbids("/no.html"),
+			f.forbids("/yes.html"), f.delay())
 	}
 }
 
@@ -144,13 +145,15 @@ func TestOpenFolderFails(t *testing.T) {
 	}
 }
 
-// FuzzFolder: whatever is asked for, nothing outside of the folder is served where no link leads out.
+// FuzzFolder: whatever is asked for, nothing outside of the folder is served where no link leads
+// out.
 func FuzzFolder(f *testing.F) {
 	site, err := openFolder(tree(f, map[string]string{"index.html": "in", "sub/x.html": "in", "sub/y/z.html": "in"}))
 	if err != nil {
 		f.Fatal(err)
 	}
-	for _, seed := range []string{"/", "/sub", "/sub/", "/../secret.txt", "/sub/%2e%2e/%2e%2e/secret.txt", "/sub/y/..%2fz.html", "?", ""} {
+	for _, seed := range []string{"/", "/sub", "/sub/", "/../secret.txt", "/sub/%2e%2e/%2e%2e/secret.txt",
+		"/sub/y/..%2fz.html", "?", ""} {
 		f.Add(seed)
 	}
 	f.Fuzz(func(t *testing.T, target string) {
@@ -179,7 +182,8 @@ func TestHostName(t *testing.T) {
 		{dir: "/a/--é--", want: "site.test"},
 		{dir: "/a/html", want: "a-2.test", taken: []string{"a.test"}},
 		{dir: "/x/a", want: "a-3.test", taken: []string{"a.test", "a-2.test"}},
-		{dir: "/" + strings.Repeat("a", 70), want: strings.Repeat("a", 61) + "-2.test", taken: []string{strings.Repeat("a", 63) + ".test"}},
+		{dir: "/" + strings.Repeat("a", 70), want: strings.Repeat("a", 61) + "-2.test",
+			taken: []string{strings.Repeat("a", 63) + ".test"}},
 	}
 	for _, test := range tests {
 		if got := hostName(test.dir, test.taken); got != test.want {

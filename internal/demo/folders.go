@@ -32,11 +32,12 @@ var generic = []string{"doc", "docs", "htdocs", "html", "htm", "manual", "public
 
 const maxLabel = 63 // bytes of a part of a host name (RFC 1035, section 2.3.4)
 
-// hostName is the name for a folder: its base name, or that of the folder around it where it is generic, below ".test". A
-// number is added where the name is taken.
+// hostName is the name for a folder: its base name, or that of the folder around it where it is
+// generic, below ".test". A number is added where the name is taken.
 func hostName(dir string, taken []string) string {
 	base := filepath.Base(dir)
-	if parent := filepath.Base(filepath.Dir(dir)); slices.Contains(generic, strings.ToLower(base)) && label(parent) != "" {
+	if parent := filepath.Base(filepath.Dir(dir)); slices.Contains(generic, strings.ToLower(base)) &&
+		label(parent) != "" {
 		base = parent
 	}
 	first := label(base)
@@ -51,7 +52,8 @@ func hostName(dir string, taken []string) string {
 	return name
 }
 
-// label makes a part of a host name of text: lower case letters and digits, single hyphens between them.
+// label makes a part of a host name of text: lower case letters and digits, single hyphens between
+// them.
 func label(text string) string {
 	words := strings.FieldsFunc(strings.ToLower(text), func(r rune) bool {
 		return (r < 'a' || r > 'z') && (r < '0' || r > '9')

@@ -12,12 +12,12 @@ import (
 	"urlserver/docindex/memory"
 )
 
-// ledger is the doc index of the demo: a memory index that notes how each document ends, and that tells when nothing is
-// left.
+// ledger is the doc index of the demo: a memory index that notes how each document ends, and that
+// tells when nothing is left.
 //
-// Nothing is left when no document is scheduled or in transit. What the daemon holds and what a spider has is in transit
-// until its outcome is here; and a spider ends a document only after the index has taken its links. So there is no link
-// on its way either.
+// Nothing is left when no document is scheduled or in transit. What the daemon holds and what a
+// spider has is in transit until its outcome is here; and a spider ends a document only after the
+// index has taken its links. So there is no link on its way either.
 type ledger struct {
 	*memory.Store
 	web    *web
@@ -117,8 +117,8 @@ func (l *ledger) Put(ctx context.Context, p *docindex.Puts) (docindex.PutResult,
 	return res, err
 }
 
-// judge compares how documents ended with how they had to. whole is false for a crawl that was ended early: then those
-// without an outcome are not lost.
+// judge compares how documents ended with how they had to. whole is false for a crawl that was
+// ended early: then those without an outcome are not lost.
 func (l *ledger) judge(p plan, whole bool) (wrong faults) {
 	l.mu.Lock()
 	defer l.mu.Unlock()

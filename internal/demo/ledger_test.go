@@ -9,7 +9,8 @@ import (
 	"urlserver/docindex/indextest"
 )
 
-// newTestLedger returns a ledger of one host with the given seeds, and how often it said that nothing is left.
+// newTestLedger returns a ledger of one host with the given seeds, and how often it said that
+// nothing is left.
 func newTestLedger(t *testing.T, seeds ...string) (*ledger, *int) {
 	t.Helper()
 	w := newWeb("", 8000, []host{{name: "127.77.0.1", addr: loopback(1)}})
@@ -83,7 +84,8 @@ func TestNothingIsLeft(t *testing.T) {
 
 func TestLedgerRefusesTheOutside(t *testing.T) {
 	l, _ := newTestLedger(t)
-	res := putAll(t, l, "http://127.0.0.1/", "http://a.test/", "http://127.77.0.1/", "http://[2001:db8::1]/", "http://a.test/")
+	res := putAll(t, l, "http://127.0.0.1/", "http://a.test/", "http://127.77.0.1/",
+		"http://[2001:db8::1]/", "http://a.test/")
 	if res.New != 2 || res.Known != 1 || len(res.Refused) != 2 {
 		t.Fatalf("Put = %+v, want 2 new, 1 known, 2 refused", res)
 	}

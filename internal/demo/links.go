@@ -12,7 +12,8 @@ import (
 	"golang.org/x/net/html/charset"
 )
 
-// links are the URLs that an answer leads to: of a redirect, its target; of HTML, what the tags of refsOf refer to.
+// links are the URLs that an answer leads to: of a redirect, its target; of HTML, what the tags of
+// refsOf refer to.
 func links(base *url.Url, a answer) (urls []string) {
 	add := func(base *url.Url, ref string) {
 		if u, err := base.Parse(ref); err == nil {
@@ -40,8 +41,9 @@ func links(base *url.Url, a answer) (urls []string) {
 	return urls
 }
 
-// refsOf returns what the page refers to by a, area, iframe, frame, by link with rel canonical, next or prev, and by meta
-// refresh, but for rel=nofollow; what its first base says; and if a meta tag asks robots not to follow.
+// refsOf returns what the page refers to by a, area, iframe, frame, by link with rel canonical,
+// next or prev, and by meta refresh, but for rel=nofollow; what its first base says; and if a meta
+// tag asks robots not to follow.
 func refsOf(a answer) (refs []string, base string, nofollow bool) {
 	text, err := charset.NewReader(bytes.NewReader(a.body), a.kind)
 	if err != nil {

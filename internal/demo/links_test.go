@@ -17,18 +17,25 @@ func TestLinks(t *testing.T) {
 		{name: "text", a: answer{status: 200, kind: "text/plain", body: []byte(`<a href="x.html">`)}},
 		{name: "error page", a: answer{status: 404, kind: "text/html", body: []byte(`<a href="x.html">`)}},
 		{name: "redirect", a: goTo(301, "../x"), want: []string{"http://a.test/x"}},
-		{name: "all kinds", a: page("", `<area href=1><iframe src=2></iframe><frame src=3><link rel=next href=4><link rel="a canonical" href=5><link rel=prev href=6>`),
-			want: []string{"http://a.test/d/1", "http://a.test/d/2", "http://a.test/d/3", "http://a.test/d/4", "http://a.test/d/5", "http://a.test/d/6"}},
-		{name: "what is no link", a: page("", `<img src=1><script src=2></script><link rel=stylesheet href=3><form action=4></form><a name=5><a href=""><a href="#x">`)},
+		{name: "all kinds",
+			a: page("", `<area href=1><iframe src=2></iframe><frame src=3><link rel=next href=4><link rel="a canonical" href=5><link rel=prev href=6>`),
+			want: []string{"http://a.test/d/1", "http://a.test/d/2", "http://a.test/d/3",
+				"http://a.test/d/4", "http://a.test/d/5", "http://a.test/d/6"}},
+		{name: "what is no link",
+			a: page("", `<img src=1><script src=2></script><link rel=stylesheet href=3><form action=4></form><a name=5><a href=""><a href="#x">`)},
 		{name: "nofollow", a: page("", `<a rel="x NOFOLLOW" href=1><a href=2>`), want: []string{"http://a.test/d/2"}},
 		{name: "meta nofollow", a: page("", `<meta name=Robots content="noindex,NoFollow"><a href=1>`)},
 		{name: "meta none", a: page("", `<a href=1><meta name=urlserver content=none>`)},
-		{name: "meta of another", a: page("", `<meta name=otherbot content=none><a href=1>`), want: []string{"http://a.test/d/1"}},
+		{name: "meta of another", a: page("", `<meta name=otherbot content=none><a href=1>`),
+			want: []string{"http://a.test/d/1"}},
 		{name: "header", a: answer{status: 200, kind: "text/html", robotsTag: "nofollow", body: []byte(`<a href=1>`)}},
-		{name: "base behind the link", a: page("", `<a href=1><base href="/e/"><base href="/f/">`), want: []string{"http://a.test/e/1"}},
-		{name: "refresh", a: page("", `<meta http-equiv=Refresh content="3; URL='x'">`), want: []string{"http://a.test/d/x"}},
+		{name: "base behind the link", a: page("", `<a href=1><base href="/e/"><base href="/f/">`),
+			want: []string{"http://a.test/e/1"}},
+		{name: "refresh", a: page("", `<meta http-equiv=Refresh content="3; URL='x'">`),
+			want: []string{"http://a.test/d/x"}},
 		{name: "refresh of itself", a: page("", `<meta http-equiv=refresh content="3">`)},
-		{name: "legacy encoding", a: answer{status: 200, kind: "text/html; charset=iso-8859-1", body: []byte("<a href=\xe4>")}, want: []string{"http://a.test/d/%C3%A4"}},
+		{name: "legacy encoding", a: answer{status: 200, kind: "text/html; charset=iso-8859-1",
+			body: []byte("<a href=\xe4>")}, want: []string{"http://a.test/d/%C3%A4"}},
 		{name: "without fragment", a: page("", `<a href="1#x">`), want: []string{"http://a.test/d/1"}},
 	}
 	base, err := url.Parse("http://a.test/d/page")
@@ -44,9 +51,11 @@ func TestLinks(t *testing.T) {
 	}
 }
 
-// FuzzLinks: what is found in any page is in serialised form, and nothing is found in a page that forbids to follow.
+// FuzzLinks: what is found in any page is in serialised form, and nothing is found in a page that
+// forbids to follow.
 func FuzzLinks(f *testing.F) {
-	for _, seed := range []string{`<a href=x>`, `<base href="//b.test"><a href='y?z'>`, `<meta http-equiv=refresh content="1,url=x">`, "<a href=\xff>", "<link rel=next href"} {
+	for _, seed := range []string{`<a href=x>`, `<base href="//b.test"><a href='y?z'>`,
+		`<meta http-equiv=refresh content="1,url=x">`, "<a href=\xff>", "<link rel=next href"} {
 		f.Add([]byte(seed))
 	}
 	base, err := url.Parse("http://a.test/d/page")

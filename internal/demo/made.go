@@ -8,8 +8,8 @@ import (
 	"time"
 )
 
-// madeSite is a host whose answers are made up beforehand. What robots.txt forbids is noted page by page as it is made, so
-// that nobody has to read the file to know.
+// madeSite is a host whose answers are made up beforehand. What robots.txt forbids is noted page by
+// page as it is made, so that nobody has to read the file to know.
 type madeSite struct {
 	name      string
 	port      uint16
@@ -46,7 +46,8 @@ func (s *madeSite) front(target string, a answer) {
 
 // robots sets the text of robots.txt.
 func (s *madeSite) robots(lines ...string) {
-	s.add("/robots.txt", answer{status: http.StatusOK, kind: "text/plain", body: []byte(strings.Join(lines, "\n") + "\n")})
+	s.add("/robots.txt", answer{status: http.StatusOK, kind: "text/plain",
+		body: []byte(strings.Join(lines, "\n") + "\n")})
 }
 
 // crawlDelay sets a robots.txt that asks for nothing else.
@@ -67,7 +68,8 @@ func (s *madeSite) url(target string) string { return origin(s.name, s.port) + t
 
 // page is an HTML page.
 func page(title, body string) answer {
-	text := fmt.Sprintf("<!DOCTYPE html>\n<html lang=\"en\">\n<head><meta charset=\"utf-8\"><title>%[1]s</title></head>\n<body>\n<h1>%[1]s</h1>\n%[2]s\n</body>\n</html>\n",
+	text := fmt.Sprintf("<!DOCTYPE html>\n<html lang=\"en\">\n<head><meta "+
+		"charset=\"utf-8\"><title>%[1]s</title></head>\n<body>\n<h1>%[1]s</h1>\n%[2]s\n</body>\n</html>\n",
 		title, body)
 	return answer{status: http.StatusOK, kind: "text/html; charset=utf-8", body: []byte(text)}
 }
@@ -82,7 +84,8 @@ func tryLater(status, seconds int) answer {
 	return a
 }
 
-// fill makes a front page and n-1 others, each reached from the one before it in a tree, with more links to and fro.
+// fill makes a front page and n-1 others, each reached from the one before it in a tree, with more
+// links to and fro.
 func (s *madeSite) fill(n int) {
 	targets := make([]string, n)
 	for i := range targets {
@@ -132,7 +135,8 @@ func (s *madeSite) reference(from, to string) string {
 	return forms[s.rng.IntN(len(forms))]
 }
 
-var words = strings.Fields("a crawler asks each host in turn and waits between two requests so that nobody who serves pages has to notice that it was there at all")
+var words = strings.Fields("a crawler asks each host in turn and waits between two requests so that " +
+	"nobody who serves pages has to notice that it was there at all")
 
 // text is some paragraphs without a meaning.
 func (s *madeSite) text() string {
@@ -155,6 +159,7 @@ func list(refs []string) string {
 	for _, ref := range refs {
 		fmt.Fprintf(&b, "<li><a href=\"%s\">%s</a>\n", ref, strings.TrimSpace(ref))
 	}
-	b.WriteString("</ul>\n<p><a href=\"#top\">top</a> <a href=\"mailto:nobody@www.test\">mail</a> <a href=\"javascript:void(0)\">nothing</a> <a name=\"part\">end</a>\n")
+	b.WriteString("</ul>\n<p><a href=\"#top\">top</a> <a href=\"mailto:nobody@www.test\">mail</a> <a " +
+		"href=\"javascript:void(0)\">nothing</a> <a name=\"part\">end</a>\n")
 	return b.String()
 }

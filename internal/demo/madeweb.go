@@ -21,8 +21,8 @@ var (
 // madeAddrs is how many addresses a made web has somebody listening on; one more has nobody.
 const madeAddrs = 5
 
-// madeWeb is a web of 20 hosts on 6 addresses with most of what a crawler meets. The same size and port give the same
-// pages.
+// madeWeb is a web of 20 hosts on 6 addresses with most of what a crawler meets. The same size and
+// port give the same pages.
 func madeWeb(size madeSize, port uint16) *web {
 	m := &maker{size: size, port: port, rng: rand.New(rand.NewPCG(1, 2))}
 	for _, name := range []string{"blog", "docs", "forum", "news", "shop", "wiki"} {
@@ -75,11 +75,14 @@ func (m *maker) patient() {
 func (m *maker) ruled() {
 	rules := m.host(3, "rules")
 	rules.robots("User-agent: *", "Disallow: /", "",
-		"User-agent: otherbot", "User-agent: "+agent, "Disallow: /private/", "Allow: /private/open/", "Disallow: /*.pdf$",
+		"User-agent: otherbot", "User-agent: "+agent, "Disallow: /private/", "Allow: /private/open/",
+		"Disallow: /*.pdf$",
 		"Disallow: /search?", "Allow: /search?q=all$", "Disallow: /*/draft", "Disallow: /caf%C3%A9/", "this is no line")
-	rules.forbid("/private/", "/private/1.html", "/private/opening.html", "/files/a.pdf", "/search?q=1", "/search?q=all&page=2",
+	rules.forbid("/private/", "/private/1.html", "/private/opening.html", "/files/a.pdf", "/search?q=1",
+		"/search?q=all&page=2",
 		"/x/draft-1.html", "/caf%C3%A9/menu.html")
-	for _, target := range []string{"/private/open/1.html", "/files/a.pdf?download=1", "/search", "/search?q=all", "/draft.html", "/cafe/menu.html"} {
+	for _, target := range []string{"/private/open/1.html", "/files/a.pdf?download=1", "/search",
+		"/search?q=all", "/draft.html", "/cafe/menu.html"} {
 		rules.front(target, page("Allowed", ""))
 	}
 	rules.fill(m.size.pages / 2)
@@ -112,7 +115,8 @@ func (m *maker) troubled() {
 
 	turns := m.host(4, "turns")
 	turns.add("/robots.txt", goTo(http.StatusMovedPermanently, turns.url("/rules/robots.txt")))
-	turns.add("/rules/robots.txt", answer{status: http.StatusOK, kind: "text/plain", body: []byte("User-agent: *\nDisallow: /never/\n")})
+	turns.add("/rules/robots.txt", answer{status: http.StatusOK, kind: "text/plain",
+		body: []byte("User-agent: *\nDisallow: /never/\n")})
 	turns.forbid("/never/1.html")
 	turns.front("/start.html", goTo(http.StatusMovedPermanently, "middle.html"))
 	turns.add("/middle.html", goTo(http.StatusFound, turns.url("/end.html")))
@@ -126,7 +130,8 @@ func (m *maker) troubled() {
 	turns.fill(m.size.pages / 3)
 
 	quiet := m.host(4, "plain")
-	quiet.add("/rules/moved.txt", answer{status: http.StatusOK, kind: "text/plain", body: []byte("User-agent: *\nDisallow: /hidden/\n")})
+	quiet.add("/rules/moved.txt", answer{status: http.StatusOK, kind: "text/plain",
+		body: []byte("User-agent: *\nDisallow: /hidden/\n")})
 	quiet.fill(m.size.pages / 2)
 }
 
@@ -138,8 +143,8 @@ func (m *maker) slow() {
 	m.host(5, "archive").fill(m.size.pages / 2)
 }
 
-// traps puts pages on s that lead to others in unusual ways, or to traps: /trap/ is linked to only where links are not
-// to be followed.
+// traps puts pages on s that lead to others in unusual ways, or to traps: /trap/ is linked to only
+// where links are not to be followed.
 func (m *maker) traps(s *madeSite) {
 	link := func(ref string) string { return `<a href="` + ref + `">link</a>` }
 	shy := page("Shy", `<meta name="robots" content="noindex, nofollow">`+link("/trap/meta.html"))
@@ -152,7 +157,8 @@ func (m *maker) traps(s *madeSite) {
 	s.add("/other/place/x.html", page("X", ""))
 	s.add("/based/x.html", page("Trap", ""))
 	s.front("/refresh.html", page("Refresh", `<meta http-equiv="refresh" content="0; url='/refreshed.html'">`))
-	s.add("/refreshed.html", page("Refreshed", `<iframe src="framed.html"></iframe><map><area href="/area.html"></map>`))
+	s.add("/refreshed.html",
+		page("Refreshed", `<iframe src="framed.html"></iframe><map><area href="/area.html"></map>`))
 	s.add("/framed.html", page("Framed", ""))
 	s.add("/area.html", page("Area", link("/häuser/größe.html?ü=ß")))
 	s.add("/h%C3%A4user/gr%C3%B6%C3%9Fe.html?%C3%BC=%C3%9F", page("Umlauts", ""))

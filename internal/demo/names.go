@@ -14,8 +14,8 @@ import (
 
 const nameTTL = 3600 // seconds that an answer about a name holds
 
-// nameServer is the DNS of the demo: it knows the hosts of a web and that there are no others, so that a link to the
-// outside leads nowhere.
+// nameServer is the DNS of the demo: it knows the hosts of a web and that there are no others, so
+// that a link to the outside leads nowhere.
 type nameServer struct {
 	names   map[string]netip.Addr // with a dot at the end
 	packets net.PacketConn

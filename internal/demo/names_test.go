@@ -47,7 +47,8 @@ func TestNames(t *testing.T) {
 		for _, test := range tests {
 			t.Run(network+" "+test.name, func(t *testing.T) {
 				client := dns.Client{Net: network, Timeout: 5 * time.Minute}
-				m, _, err := client.ExchangeContext(t.Context(), new(dns.Msg).SetQuestion(test.query, test.qtype), s.addr())
+				m, _, err := client.ExchangeContext(t.Context(),
+					new(dns.Msg).SetQuestion(test.query, test.qtype), s.addr())
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -60,7 +61,8 @@ func TestNames(t *testing.T) {
 					}
 					return
 				}
-				if a, ok := m.Answer[0].(*dns.A); !ok || !a.A.Equal(net.ParseIP(test.addr)) || a.Hdr.Name != test.query {
+				if a, ok := m.Answer[0].(*dns.A); !ok || !a.A.Equal(net.ParseIP(test.addr)) ||
+					a.Hdr.Name != test.query {
 					t.Errorf("answer %v, want %s", m.Answer, test.addr)
 				}
 			})

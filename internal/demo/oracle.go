@@ -12,8 +12,8 @@ import (
 	"urlserver/internal/weburl"
 )
 
-// oracle judges a crawl by what the web servers see. It knows nothing of the daemon but when lines left it. Safe for
-// concurrent use.
+// oracle judges a crawl by what the web servers see. It knows nothing of the daemon but when lines
+// left it. Safe for concurrent use.
 type oracle struct {
 	web *web
 	now func() time.Time
@@ -61,8 +61,8 @@ func (o *oracle) sent(raw []byte) {
 	o.left[request(u)] = o.now()
 }
 
-// arrive notes a request to h as it arrives at addr. end is to be called before the last byte of the answer goes out, so
-// that nobody can know of the end before.
+// arrive notes a request to h as it arrives at addr. end is to be called before the last byte of
+// the answer goes out, so that nobody can know of the end before.
 func (o *oracle) arrive(addr netip.Addr, h *host, target string) (end func(a answer)) {
 	key := origin(h.name, o.web.port) + target
 	o.mu.Lock()
@@ -99,7 +99,8 @@ type verdict struct {
 	stray    faults // fetched without a link, or against robots.txt
 }
 
-// judge compares with a plan. whole is false for a crawl that was ended early: then nothing is missed.
+// judge compares with a plan. whole is false for a crawl that was ended early: then nothing is
+// missed.
 func (o *oracle) judge(p plan, whole bool) verdict {
 	o.mu.Lock()
 	defer o.mu.Unlock()

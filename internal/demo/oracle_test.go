@@ -59,7 +59,8 @@ func TestOracleSharesAnAddress(t *testing.T) {
 	}
 	r.get(200*ms, "a.test", "/2") // b.test's delay holds for all of its address
 	v := r.judge(plan{}, false)
-	if v.impolite.count != 1 || !strings.Contains(v.impolite.first[0], "127.77.0.1") || !strings.Contains(v.impolite.first[0], "a.test") {
+	if v.impolite.count != 1 || !strings.Contains(v.impolite.first[0], "127.77.0.1") ||
+		!strings.Contains(v.impolite.first[0], "a.test") {
 		t.Errorf("broken gap: %q", v.impolite.first)
 	}
 	rows := r.rows()
@@ -107,7 +108,8 @@ func TestJudge(t *testing.T) {
 		{name: "twice", want: map[string]int{a: 1}, seen: []string{"/", "/"}, repeated: 1},
 		{name: "twice, as often as planned", want: map[string]int{a: 2}, seen: []string{"/", "/"}},
 		{name: "once of two times", want: map[string]int{a: 2}, seen: []string{"/"}, missed: 1},
-		{name: "twice, ended early", want: map[string]int{a: 1, b: 1}, seen: []string{"/", "/"}, early: true, repeated: 1},
+		{name: "twice, ended early", want: map[string]int{a: 1, b: 1}, seen: []string{"/", "/"},
+			early: true, repeated: 1},
 		{name: "stray", want: map[string]int{a: 1}, seen: []string{"/", "/b", "/b"}, stray: 1},
 		{name: "another query is another page", want: map[string]int{a: 1}, seen: []string{"/?"}, missed: 1, stray: 1},
 	}

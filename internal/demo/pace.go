@@ -6,8 +6,8 @@ import (
 	"time"
 )
 
-// tolerance is how much too early a request may be. It covers what the daemon takes from its decision to the wire;
-// the way from there to the web server is measured.
+// tolerance is how much too early a request may be. It covers what the daemon takes from its
+// decision to the wire; the way from there to the web server is measured.
 const tolerance = 2 * time.Millisecond
 
 // maxBackoff is how many times the ordinary gap grows at most after 429 and 503.
@@ -52,10 +52,11 @@ type arrival struct {
 // allowed is how long after the request before the next one may come.
 func (p *pace) allowed() time.Duration { return max(p.gap, p.delay, p.backoff) }
 
-// arrive takes a request in. The fault is "" where it came no sooner than allowed after the one before, and as the only one.
+// arrive takes a request in. The fault is "" where it came no sooner than allowed after the one
+// before, and as the only one.
 //
-// The daemon keeps the gap between requests as they leave it. One that is held up on its way makes the next one look early,
-// so a gap counts from when the one before left, if that is known.
+// The daemon keeps the gap between requests as they leave it. One that is held up on its way makes
+// the next one look early, so a gap counts from when the one before left, if that is known.
 func (p *pace) arrive(a arrival) (fault string) {
 	p.delay = max(p.delay, a.delay)
 	if a.page {
@@ -90,8 +91,8 @@ func (p *pace) judge(at time.Time) (fault string) {
 	return ""
 }
 
-// end takes in that a request has been answered. After 429 and 503 the gap doubles and is at least what Retry-After asks
-// for; any other answer halves it back.
+// end takes in that a request has been answered. After 429 and 503 the gap doubles and is at least
+// what Retry-After asks for; any other answer halves it back.
 func (p *pace) end(status int, retryAfter time.Duration) {
 	p.open--
 	base := max(p.gap, p.delay)

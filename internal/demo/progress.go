@@ -17,8 +17,8 @@ const (
 	liveRows  = 12                     // of the table on a terminal
 )
 
-// screen is standard error while a crawl runs. On a terminal its last lines show the state and are redrawn in place; what
-// is written meanwhile scrolls above them. It is safe for concurrent use.
+// screen is standard error while a crawl runs. On a terminal its last lines show the state and are
+// redrawn in place; what is written meanwhile scrolls above them. It is safe for concurrent use.
 type screen struct {
 	out      io.Writer
 	terminal bool
@@ -51,7 +51,8 @@ func (s *screen) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// show replaces the state; "" removes it. A failed write is ignored, as the state is only for people who look on.
+// show replaces the state; "" removes it. A failed write is ignored, as the state is only for
+// people who look on.
 func (s *screen) show(state string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -45,8 +45,10 @@ func (c *crawl) report(out io.Writer, r result) error {
 	c.summary(&b)
 	b.WriteString("\n")
 	for _, f := range []string{
-		r.impolite.list("politeness broken"), r.missed.list("reachable and missed"), r.repeated.list("fetched more than once"),
-		r.stray.list("fetched though not linked, or against robots.txt"), r.wrong.list("ended wrong"), r.twice.list("ended twice"),
+		r.impolite.list("politeness broken"), r.missed.list("reachable and missed"),
+		r.repeated.list("fetched more than once"),
+		r.stray.list("fetched though not linked, or against robots.txt"), r.wrong.list("ended wrong"),
+		r.twice.list("ended twice"),
 	} {
 		b.WriteString(f)
 	}
@@ -65,7 +67,8 @@ func (c *crawl) summary(b *strings.Builder) {
 	for _, e := range ends {
 		fmt.Fprintf(b, "  %-10s %6d\n", e, count[e])
 	}
-	fmt.Fprintf(b, "%d documents ended, of %d known to the demo; %d pages and %d times robots.txt asked for; %d queries to the name server\n",
+	fmt.Fprintf(b, "%d documents ended, of %d known to the demo; %d pages and %d times robots.txt asked "+
+		"for; %d queries to the name server\n",
 		c.ledger.ended(), len(c.plan.ends), pages, others, c.names.asked.Load())
 	if n := c.ledger.skipped(); n > 0 {
 		fmt.Fprintf(b, "%d links to addresses outside of the demo were left alone\n", n)

@@ -149,7 +149,8 @@ func TestTell(t *testing.T) {
 		}
 		out.Reset()
 		c.tell(&screen{out: &out, terminal: true})
-		if got := out.String(); !strings.HasPrefix(got, clearDown+want+"\n\naddress ") || !strings.Contains(got, "\n127.77.0.1 ") {
+		if got := out.String(); !strings.HasPrefix(got, clearDown+want+"\n\naddress ") ||
+			!strings.Contains(got, "\n127.77.0.1 ") {
 			t.Errorf("on a terminal %q, want %q and the table", got, clearDown+want)
 		}
 	})

@@ -7,7 +7,8 @@ import (
 	"urlserver/protocol"
 )
 
-// tap is the listener that the demo's spider dials. It tells which URLs the daemon sends, just before they leave.
+// tap is the listener that the demo's spider dials. It tells which URLs the daemon sends, just
+// before they leave.
 type tap struct {
 	net.Listener
 	sent func(url []byte)

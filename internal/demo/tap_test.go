@@ -9,7 +9,8 @@ import (
 
 // TestTap cuts what the daemon writes at every byte.
 func TestTap(t *testing.T) {
-	const text = "0.0.1 7 127.77.0.1 http://a.test/\nno line\n0.0.2 8 127.77.0.1 http://a.test/b\n0.0.3 9 127.77.0.1 http://a.test/ha"
+	const text = "0.0.1 7 127.77.0.1 http://a.test/\nno line\n0.0.2 8 127.77.0.1 http://a.test/b\n0.0.3 " +
+		"9 127.77.0.1 http://a.test/ha"
 	want := []string{"http://a.test/", "http://a.test/b"}
 	for cut := range len(text) {
 		near, far := net.Pipe()

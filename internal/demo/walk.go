@@ -66,8 +66,8 @@ func (k *walker) meet(link string) {
 	}
 }
 
-// outside tells if name is the IP address of some machine that has nothing to do with the demo. Such links are not
-// followed by anybody; names that are not of this web just have no address.
+// outside tells if name is the IP address of some machine that has nothing to do with the demo.
+// Such links are not followed by anybody; names that are not of this web just have no address.
 func outside(name []byte, w *web) bool {
 	_, err := netip.ParseAddr(string(name))
 	return err == nil && w.names[string(name)] == nil
@@ -88,7 +88,8 @@ func (k *walker) visit(u weburl.URL) {
 
 const robotsHops = 5 // redirects of a robots.txt that are followed (RFC 9309, section 2.3.1.2)
 
-// askRobots counts the requests for robots.txt: one a host, more where it could not be had, and what it redirects to.
+// askRobots counts the requests for robots.txt: one a host, more where it could not be had, and
+// what it redirects to.
 func (k *walker) askRobots() {
 	for h := range k.met {
 		next := origin(h.name, k.web.port) + "/robots.txt"

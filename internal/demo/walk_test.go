@@ -78,8 +78,9 @@ func TestPlan(t *testing.T) {
 		}
 	}
 	for robots, want := range map[string]int{
-		"http://moved.test:8000/robots.txt": 1, "http://plain.test:8000/rules/moved.txt": 1, "http://turns.test:8000/rules/robots.txt": 1,
-		"http://unready.test:8000/robots.txt": 3, "http://www.test:8000/robots.txt": 1,
+		"http://moved.test:8000/robots.txt": 1, "http://plain.test:8000/rules/moved.txt": 1,
+		"http://turns.test:8000/rules/robots.txt": 1,
+		"http://unready.test:8000/robots.txt":     3, "http://www.test:8000/robots.txt": 1,
 	} {
 		if p.requests[robots] != want {
 			t.Errorf("%s: planned %d times, want %d", robots, p.requests[robots], want)
@@ -116,7 +117,8 @@ func TestMadeRobots(t *testing.T) {
 				forbidden++
 			}
 			if rules.Allowed([]byte(target)) == s.forbids(target) {
-				t.Errorf("%s%s: robots.txt allows %t, the page says forbidden %t", h.name, target, rules.Allowed([]byte(target)), s.forbids(target))
+				t.Errorf("%s%s: robots.txt allows %t, the page says forbidden %t", h.name, target,
+					rules.Allowed([]byte(target)), s.forbids(target))
 			}
 		}
 		if rules.CrawlDelay() != s.delay() {
@@ -130,7 +132,8 @@ func TestMadeRobots(t *testing.T) {
 
 func TestOutside(t *testing.T) {
 	w := newWeb("", 80, []host{{name: "a.test"}, {name: "127.77.0.9"}})
-	for name, want := range map[string]bool{"a.test": false, "b.test": false, "127.77.0.9": false, "127.0.0.1": true, "192.0.2.1": true, "2001:db8::1": true} {
+	for name, want := range map[string]bool{"a.test": false, "b.test": false, "127.77.0.9": false,
+		"127.0.0.1": true, "192.0.2.1": true, "2001:db8::1": true} {
 		if got := outside([]byte(name), w); got != want {
 			t.Errorf("outside(%s) = %t, want %t", name, got, want)
 		}

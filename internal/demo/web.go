@@ -19,8 +19,8 @@ type answer struct {
 	takes      time.Duration // before the answer begins
 }
 
-// site is what a host serves. Web server and walk ask the same one, so that the walk knows what can be found without
-// asking the daemon. Safe for concurrent use.
+// site is what a host serves. Web server and walk ask the same one, so that the walk knows what can
+// be found without asking the daemon. Safe for concurrent use.
 type site interface {
 	// answer takes path and query as they stand in the request line.
 	answer(target string) answer
@@ -95,8 +95,8 @@ func origin(name string, port uint16) string {
 // request is the key under which requests are counted: what of a URL a web server gets to see.
 func request(u weburl.URL) string { return string(u.Origin()) + string(u.Target()) }
 
-// loopback is address n of the demo, counted from 1; there are 253. It stays away from 127.0.0.1, where other
-// servers of this machine are.
+// loopback is address n of the demo, counted from 1; there are 253. It stays away from 127.0.0.1,
+// where other servers of this machine are.
 func loopback(n int) netip.Addr { return netip.AddrFrom4([4]byte{127, 77, 0, byte(n)}) }
 
 const maxAddrs = 253

@@ -10,8 +10,8 @@ import (
 // ClientFiles names the PEM files of a client's TLS; "" is none.
 type ClientFiles struct{ Cert, Key, CA string }
 
-// Client returns the TLS settings of a client that trusts the CA and presents the certificate, if there
-// is one. It returns nil if no file is named.
+// Client returns the TLS settings of a client that trusts the CA and presents the certificate, if
+// there is one. It returns nil if no file is named.
 func (f ClientFiles) Client() (*tls.Config, error) {
 	if f == (ClientFiles{}) {
 		return nil, nil

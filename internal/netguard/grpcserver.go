@@ -54,8 +54,8 @@ func (s GRPCServer) Options() []grpc.ServerOption {
 	}
 }
 
-// LimitListener returns a listener that accepts at most MaxConns connections at a time; more wait to
-// be accepted. If the service requires a token, it also throttles unauthenticated connections.
+// LimitListener returns a listener that accepts at most MaxConns connections at a time; more wait
+// to be accepted. If the service requires a token, it also throttles unauthenticated connections.
 func LimitListener(l net.Listener, token bool) net.Listener {
 	l = netutil.LimitListener(l, MaxConns)
 	if token {

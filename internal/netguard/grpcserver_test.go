@@ -81,7 +81,8 @@ func TestSilentConnectionsAreCut(t *testing.T) {
 			t.Errorf("who ends in its greeting stays for %v; want 10s", got)
 		}
 		conn = l.dial()
-		go io.WriteString(conn, "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n\x00\x00\x00\x04\x00\x00\x00\x00\x00") // and empty settings
+		// and empty settings
+		go io.WriteString(conn, "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n\x00\x00\x00\x04\x00\x00\x00\x00\x00")
 		if got := lasts(conn); got != 80*time.Second {
 			t.Errorf("who answers no ping stays for %v; want 80s", got)
 		}
@@ -92,7 +93,8 @@ func TestIdleConnectionsEnd(t *testing.T) {
 	bounded(t, func(t *testing.T, l *pipes) {
 		conn := client(t, l)
 		defer conn.Close()
-		if _, err := grpc_health_v1.NewHealthClient(conn).Check(t.Context(), &grpc_health_v1.HealthCheckRequest{}); err != nil {
+		if _, err := grpc_health_v1.NewHealthClient(conn).Check(t.Context(),
+			&grpc_health_v1.HealthCheckRequest{}); err != nil {
 			t.Fatal(err)
 		}
 		began := time.Now()

@@ -28,8 +28,8 @@ type frames struct {
 	pad    int // bytes of padding still to come; -1: the length byte is next
 }
 
-// follow parses p. It calls do after each frame's header, with nil, and with each part of the payload
-// without padding.
+// follow parses p. It calls do after each frame's header, with nil, and with each part of the
+// payload without padding.
 func (f *frames) follow(p []byte, do func(*frames, []byte)) {
 	n := min(f.skip, len(p))
 	f.skip -= n

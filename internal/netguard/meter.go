@@ -18,8 +18,8 @@ const (
 	unauthenticatedOpen = 4    // health checks under way on an unauthenticated connection
 
 	// Limits of unfinished messages in bytes. An unauthenticated client may send some before the
-	// refusal of its call arrives. A connection may have connUnread and one message of the largest size;
-	// all together may have allUnread, or twice the limit of one connection if that is more.
+	// refusal of its call arrives. A connection may have connUnread and one message of the largest
+	// size; all together may have allUnread, or twice the limit of one connection if that is more.
 	unauthenticatedUnread = 256 << 10
 	connUnread            = 4 << 20
 	allUnread             = 64 << 20
@@ -33,13 +33,13 @@ var (
 		" of unfinished messages, and it has most")
 )
 
-// meter bounds the memory that unfinished messages of gRPC clients take. gRPC bounds the size of one
-// message, but it extends the flow-control window of each stream to the size that its message
+// meter bounds the memory that unfinished messages of gRPC clients take. gRPC bounds the size of
+// one message, but it extends the flow-control window of each stream to the size that its message
 // announces, regardless of the connection's other streams. The meter therefore parses the HTTP/2
 // frames of each connection, above TLS, and counts the bytes of unfinished messages. It cuts a
-// connection that exceeds its own limit. When all together exceed their limit, it cuts the connection
-// with the most bytes. The stream window and maxOpen bound the finished messages that wait for a
-// handler.
+// connection that exceeds its own limit. When all together exceed their limit, it cuts the
+// connection with the most bytes. The stream window and maxOpen bound the finished messages that
+// wait for a handler.
 type meter struct {
 	conn, all int64        // limits in bytes
 	guarded   bool         // an unauthenticated connection has the limit unauthenticatedUnread
@@ -92,8 +92,8 @@ func (m *meter) follow(conn net.Conn) *meteredConn {
 	return c
 }
 
-// cutLargest cuts the connection with the most bytes of unfinished messages: an unauthenticated one,
-// if one has any.
+// cutLargest cuts the connection with the most bytes of unfinished messages: an unauthenticated
+// one, if one has any.
 func (m *meter) cutLargest() {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -267,8 +267,8 @@ func (c *meteredConn) received(f *frames, part []byte) {
 	}
 }
 
-// take parses the messages of a stream. A message counts from the beginning of the frame in which it
-// begins. At the end of a frame that ends with a message the stream counts for nothing.
+// take parses the messages of a stream. A message counts from the beginning of the frame in which
+// it begins. At the end of a frame that ends with a message the stream counts for nothing.
 func (c *meteredConn) take(s *stream, f *frames, part []byte) {
 	for len(part) > 0 {
 		if s.prefixLen < len(s.prefix) {

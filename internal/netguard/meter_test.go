@@ -22,7 +22,8 @@ const (
 	mega        = 1 << 20
 )
 
-// guarded is a server with the token "right" on TCP, for messages of 4 MiB, that takes any call and has a health service.
+// guarded is a server with the token "right" on TCP, for messages of 4 MiB, that takes any call and
+// has a health service.
 func guarded(t *testing.T) (addr string) {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
@@ -43,15 +44,16 @@ func guarded(t *testing.T) (addr string) {
 	return l.Addr().String()
 }
 
-// TestUnfinishedMessagesAreBounded: 64 calls of one connection that send 4 MiB each but for the last byte. Twenty connections
-// that stay below the bound of one share the bound of all.
+// TestUnfinishedMessagesAreBounded: 64 calls of one connection that send 4 MiB each but for the
+// last byte. Twenty connections that stay below the bound of one share the bound of all.
 func TestUnfinishedMessagesAreBounded(t *testing.T) {
 	addr := guarded(t)
 	before := netguardtest.InUse()
 	one := netguardtest.Hoard(t, addr, "/a.Service/Call", "right", 64, 4*mega)
 	sent, _, cut := one.Result()
 	if took := netguardtest.InUse() - before; took > 16*mega || !cut {
-		t.Errorf("one connection sent %d bytes, was cut: %t, and took %d bytes; want it cut, and 16 MiB at most", sent, cut, took)
+		t.Errorf("one connection sent %d bytes, was cut: %t, and took %d bytes; want it cut, and 16 MiB "+
+			"at most", sent, cut, took)
 	}
 	one.Close()
 	cuts := 0
@@ -81,7 +83,8 @@ func TestUnfinishedMessagesAreBounded(t *testing.T) {
 	}
 }
 
-// TestStrangersHoldLittle: without the token there is no watching, no more than four calls, and no long message.
+// TestStrangersHoldLittle: without the token there is no watching, no more than four calls, and no
+// long message.
 func TestStrangersHoldLittle(t *testing.T) {
 	addr := guarded(t)
 	client := grpc_health_v1.NewHealthClient(dial(t, addr, "wrong"))
@@ -107,14 +110,16 @@ func TestStrangersHoldLittle(t *testing.T) {
 	before := netguardtest.InUse()
 	h = netguardtest.Hoard(t, addr, checkMethod, "", 1, mega)
 	if _, _, cut := h.Result(); !cut {
-		t.Errorf("a stranger with a message of a megabyte, which takes %d bytes, was not cut", netguardtest.InUse()-before)
+		t.Errorf("a stranger with a message of a megabyte, which takes %d bytes, was not cut",
+			netguardtest.InUse()-before)
 	}
 	h.Close()
 }
 
 func dial(t *testing.T, addr, token string) *grpc.ClientConn {
 	t.Helper()
-	conn, err := grpc.NewClient(addr, grpc.WithTransportCredentials(insecure.NewCredentials()), grpc.WithPerRPCCredentials(netguard.Bearer(token)))
+	conn, err := grpc.NewClient(addr, grpc.WithTransportCredentials(insecure.NewCredentials()),
+		grpc.WithPerRPCCredentials(netguard.Bearer(token)))
 	if err != nil {
 		t.Fatal(err)
 	}

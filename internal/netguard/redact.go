@@ -5,9 +5,9 @@ import (
 	"strings"
 )
 
-// Redact returns err with "***" in its text in place of the secret, plain or quoted: the error message
-// of a peer that received the secret may repeat it. errors.Is and errors.As see err. Redact returns
-// nil for nil.
+// Redact returns err with "***" in its text in place of the secret, plain or quoted: the error
+// message of a peer that received the secret may repeat it. errors.Is and errors.As see err. Redact
+// returns nil for nil.
 func Redact(err error, secret string) error {
 	if err == nil || secret == "" {
 		return err

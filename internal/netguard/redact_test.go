@@ -14,7 +14,8 @@ func TestHidden(t *testing.T) {
 		{name: "repeated", secret: "s3cret", text: "who is s3cret? s3cret!", want: "who is ***? ***!: EOF"},
 		{name: "not in it", secret: "s3cret", text: "who is there?", want: "who is there?: EOF"},
 		{name: "no secret", secret: "", text: "who is there?", want: "who is there?: EOF"},
-		{name: "quoted", secret: `a"b\c`, text: fmt.Sprintf("who is %q?", `AUTH a"b\c`), want: `who is "AUTH ***"?: EOF`},
+		{name: "quoted", secret: `a"b\c`, text: fmt.Sprintf("who is %q?", `AUTH a"b\c`),
+			want: `who is "AUTH ***"?: EOF`},
 		{name: "to be quoted, as it is", secret: `a"b\c`, text: `who is a"b\c?`, want: `who is ***?: EOF`},
 	} {
 		t.Run(c.name, func(t *testing.T) {

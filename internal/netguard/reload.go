@@ -7,16 +7,17 @@ import (
 	"time"
 )
 
-// ReloadPeriod is the period for ServerTLS.Watch in production: changed files are in use after at most two.
+// ReloadPeriod is the period for ServerTLS.Watch in production: changed files are in use after at
+// most two.
 const ReloadPeriod = 10 * time.Second
 
 // sum is a digest of the contents of all files.
 type sum [sha256.Size]byte
 
-// Watch reads the files each period until ctx ends. It calls Reload after they have changed and then
-// stayed the same for a period, so that a certificate and its key that are replaced one after the other
-// are loaded together. reloaded receives the result of each Reload. Watch compares contents rather than
-// dates, which also works with symbolic links and on shared file systems.
+// Watch reads the files each period until ctx ends. It calls Reload after they have changed and
+// then stayed the same for a period, so that a certificate and its key that are replaced one after
+// the other are loaded together. reloaded receives the result of each Reload. Watch compares
+// contents rather than dates, which also works with symbolic links and on shared file systems.
 func (s *ServerTLS) Watch(ctx context.Context, period time.Duration, reloaded func(error)) {
 	ticker := time.NewTicker(period)
 	defer ticker.Stop()

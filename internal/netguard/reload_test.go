@@ -27,7 +27,8 @@ type watched struct {
 func watch(t *testing.T, do func(w *watched)) {
 	w := &watched{t: t, own: certstest.New(t)}
 	synctest.Test(t, func(t *testing.T) {
-		s, err := netguard.LoadServerTLS(netguard.ServerFiles{Setting: "spider.tls_", Cert: w.own.Cert, Private: w.own.Key})
+		s, err := netguard.LoadServerTLS(netguard.ServerFiles{Setting: "spider.tls_", Cert: w.own.Cert,
+			Private: w.own.Key})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -43,7 +44,8 @@ func watch(t *testing.T, do func(w *watched)) {
 	})
 }
 
-// pass lets so many looks pass, and wants so many readings since the start, the last of them well or not.
+// pass lets so many looks pass, and wants so many readings since the start, the last of them well
+// or not.
 func (w *watched) pass(looks, told int, well bool) {
 	w.t.Helper()
 	time.Sleep(time.Duration(looks) * period)
@@ -51,7 +53,8 @@ func (w *watched) pass(looks, told int, well bool) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if len(w.told) != told || told > 0 && (w.told[told-1] == nil) != well {
-		w.t.Errorf("after %d looks more: read again %d times, last: %v; want %d times, well: %v", looks, len(w.told), w.told, told, well)
+		w.t.Errorf("after %d looks more: read again %d times, last: %v; want %d times, well: %v", looks,
+			len(w.told), w.told, told, well)
 	}
 }
 

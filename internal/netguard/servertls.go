@@ -17,8 +17,8 @@ type ServerFiles struct {
 	CA            string // the authorities that clients' certificates must be signed by; "": clients need none
 }
 
-// ServerTLS is the TLS of a listener, from files that may be replaced while it listens. It is safe for
-// concurrent use.
+// ServerTLS is the TLS of a listener, from files that may be replaced while it listens. It is safe
+// for concurrent use.
 type ServerTLS struct {
 	files  ServerFiles
 	loaded atomic.Pointer[tls.Config]

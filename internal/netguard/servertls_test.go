@@ -53,7 +53,8 @@ func TestReload(t *testing.T) {
 		t.Fatal(err)
 	}
 	client := first.Trusted()
-	client.ClientSessionCache = tls.NewLRUClientSessionCache(1) // a session from before must not hide the new certificate
+	// a session from before must not hide the new certificate
+	client.ClientSessionCache = tls.NewLRUClientSessionCache(1)
 	if err := greet(t, s, client); err != nil {
 		t.Fatalf("with the first certificate: %v", err)
 	}
@@ -83,7 +84,8 @@ func TestReload(t *testing.T) {
 
 func TestReloadOfAuthorities(t *testing.T) {
 	server, one, other := certstest.New(t), certstest.New(t), certstest.New(t)
-	s, err := netguard.LoadServerTLS(netguard.ServerFiles{Setting: "spider.tls_", Cert: server.Cert, Private: server.Key, CA: one.Cert})
+	s, err := netguard.LoadServerTLS(netguard.ServerFiles{Setting: "spider.tls_", Cert: server.Cert,
+		Private: server.Key, CA: one.Cert})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -92,7 +94,8 @@ func TestReloadOfAuthorities(t *testing.T) {
 	if err := greet(t, s, known); err != nil {
 		t.Errorf("a client that is known: %v", err)
 	}
-	for name, conf := range map[string]*tls.Config{"no certificate": server.Trusted(), "a stranger's": server.Trusted(other)} {
+	for name, conf := range map[string]*tls.Config{"no certificate": server.Trusted(),
+		"a stranger's": server.Trusted(other)} {
 		if err := greet(t, s, conf); err == nil {
 			t.Errorf("%s: let in", name)
 		}
@@ -119,9 +122,12 @@ func TestLoadErrors(t *testing.T) {
 		name, want string
 		files      netguard.ServerFiles
 	}{
-		{name: "certificate", want: "a.tls_cert " + c.Key, files: netguard.ServerFiles{Setting: "a.tls_", Cert: c.Key, Private: c.Cert}},
-		{name: "no CA", want: "a.tls_ca", files: netguard.ServerFiles{Setting: "a.tls_", Cert: c.Cert, Private: c.Key, CA: empty + "x"}},
-		{name: "empty CA", want: "holds no certificate", files: netguard.ServerFiles{Setting: "a.tls_", Cert: c.Cert, Private: c.Key, CA: empty}},
+		{name: "certificate", want: "a.tls_cert " + c.Key, files: netguard.ServerFiles{Setting: "a.tls_",
+			Cert: c.Key, Private: c.Cert}},
+		{name: "no CA", want: "a.tls_ca", files: netguard.ServerFiles{Setting: "a.tls_", Cert: c.Cert,
+			Private: c.Key, CA: empty + "x"}},
+		{name: "empty CA", want: "holds no certificate", files: netguard.ServerFiles{Setting: "a.tls_",
+			Cert: c.Cert, Private: c.Key, CA: empty}},
 	} {
 		if _, err := netguard.LoadServerTLS(x.files); err == nil || !strings.Contains(err.Error(), x.want) {
 			t.Errorf("%s: %v; want an error with %q", x.name, err, x.want)

@@ -13,10 +13,10 @@ const (
 	TarpitFree = 16               // refused connections that a Tarpit closes at once in each TarpitTime
 )
 
-// Tarpit closes refused connections late. It closes a few at once. During a flood it keeps the others
-// open and unread for TarpitTime: a client that reconnects as soon as it is refused, as one with a
-// wrong token may, then costs one handshake in that time. The zero value is ready to use. A Tarpit is
-// safe for concurrent use.
+// Tarpit closes refused connections late. It closes a few at once. During a flood it keeps the
+// others open and unread for TarpitTime: a client that reconnects as soon as it is refused, as one
+// with a wrong token may, then costs one handshake in that time. The zero value is ready to use. A
+// Tarpit is safe for concurrent use.
 type Tarpit struct {
 	mu       sync.Mutex // guards all below
 	closed   bool

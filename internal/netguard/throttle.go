@@ -36,8 +36,8 @@ func (l *throttlingListener) Accept() (net.Conn, error) {
 	return &throttledConn{Conn: conn, listener: l, released: make(chan struct{})}, nil
 }
 
-// MarkAuthenticated ends the throttling of the connection with this RemoteAddr. It ignores the addresses of
-// other connections. It is safe for concurrent use.
+// MarkAuthenticated ends the throttling of the connection with this RemoteAddr. It ignores the
+// addresses of other connections. It is safe for concurrent use.
 func MarkAuthenticated(remote net.Addr) {
 	if a, ok := remote.(meteredAddr); ok {
 		remote = a.Addr
@@ -47,8 +47,8 @@ func MarkAuthenticated(remote net.Addr) {
 	}
 }
 
-// MarkCallerAuthenticated is MarkAuthenticated for the connection of a gRPC call, or of a request to an
-// HTTP server with ConnContext.
+// MarkCallerAuthenticated is MarkAuthenticated for the connection of a gRPC call, or of a request
+// to an HTTP server with ConnContext.
 func MarkCallerAuthenticated(ctx context.Context) {
 	if p, ok := peer.FromContext(ctx); ok {
 		MarkAuthenticated(p.Addr)
@@ -60,16 +60,16 @@ func ConnContext(ctx context.Context, conn net.Conn) context.Context {
 	return peer.NewContext(ctx, &peer.Peer{Addr: conn.RemoteAddr()})
 }
 
-// throttledConn is a connection whose reads are throttled until it is authenticated. One goroutine at
-// a time may read.
+// throttledConn is a connection whose reads are throttled until it is authenticated. One goroutine
+// at a time may read.
 type throttledConn struct {
 	net.Conn
 	listener      *throttlingListener
 	authenticated atomic.Bool
 	once          sync.Once
 	released      chan struct{} // closed when the connection is authenticated or closed
-	// refilled is when all free reads will be available again, since the listener's beginning. Only the
-	// reader uses it.
+	// refilled is when all free reads will be available again, since the listener's beginning. Only
+	// the reader uses it.
 	refilled time.Duration
 }
 

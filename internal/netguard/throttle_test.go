@@ -113,13 +113,14 @@ func TestStrangersEndAtOnce(t *testing.T) {
 			_, err = conn.Read(buf)
 		}
 		if reads != freeReads+1 || time.Since(began) != readEvery/2 {
-			t.Errorf("%d reads, %v after %v; want the free ones, and an error when it is closed", reads, err, time.Since(began))
+			t.Errorf("%d reads, %v after %v; want the free ones, and an error when it is closed", reads,
+				err, time.Since(began))
 		}
 	})
 }
 
-// TestCallsOfStrangersCostLittle has one that goes on calling without the right token: it is told so, but what it sends stays
-// where it is. Who has the token is served at once.
+// TestCallsOfStrangersCostLittle has one that goes on calling without the right token: it is told
+// so, but what it sends stays where it is. Who has the token is served at once.
 func TestCallsOfStrangersCostLittle(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p := newPipes()
@@ -177,10 +178,12 @@ func caller(t *testing.T, p *pipes, token string) *grpc.ClientConn {
 func call(conn *grpc.ClientConn, size int) error {
 	ctx, cancel := context.WithTimeout(context.Background(), time.Second)
 	defer cancel()
-	return conn.Invoke(ctx, "/a.Service/Call", &wrapperspb.BytesValue{Value: make([]byte, size)}, &wrapperspb.BytesValue{})
+	return conn.Invoke(ctx, "/a.Service/Call", &wrapperspb.BytesValue{Value: make([]byte, size)},
+		&wrapperspb.BytesValue{})
 }
 
-// TestRequestsOfStrangersCostLittle has one that sends its request byte by byte, and one with the token whose body is long.
+// TestRequestsOfStrangersCostLittle has one that sends its request byte by byte, and one with the
+// token whose body is long.
 func TestRequestsOfStrangersCostLittle(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p := newPipes()
@@ -209,7 +212,9 @@ func TestRequestsOfStrangersCostLittle(t *testing.T) {
 		}
 		began := time.Now()
 		conn := p.dial()
-		go io.WriteString(conn, "POST / HTTP/1.0\r\nAuthorization: Bearer right\r\nContent-Length: 4000000\r\n\r\n"+strings.Repeat("x", 4000000))
+		go io.WriteString(conn,
+			"POST / HTTP/1.0\r\nAuthorization: Bearer right\r\nContent-Length: 4000000\r\n\r\n"+
+				strings.Repeat("x", 4000000))
 		if _, err := io.ReadAll(conn); err != nil || time.Since(began) > time.Second {
 			t.Errorf("who has the token: %v after %v; want its answer at once", err, time.Since(began))
 		}

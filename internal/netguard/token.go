@@ -41,8 +41,8 @@ func (g guard) opens(value string) bool {
 	return strings.EqualFold(scheme, "Bearer") && subtle.ConstantTimeCompare(sum[:], g.token[:]) == 1
 }
 
-// check is a tap.ServerInHandle. gRPC calls it when only the call's header has been read, so that an
-// unauthenticated call takes no memory.
+// check is a tap.ServerInHandle. gRPC calls it when only the call's header has been read, so that
+// an unauthenticated call takes no memory.
 func (g guard) check(ctx context.Context, call *tap.Info) (context.Context, error) {
 	if g.meter.open.Load() > maxOpen {
 		return nil, status.Errorf(codes.ResourceExhausted,
@@ -77,7 +77,8 @@ func (g guard) check(ctx context.Context, call *tap.Info) (context.Context, erro
 	return ctx, nil
 }
 
-// Bearer is a token as a gRPC client's credentials. The client sends it with each call, also without TLS.
+// Bearer is a token as a gRPC client's credentials. The client sends it with each call, also
+// without TLS.
 type Bearer string
 
 // GetRequestMetadata is [credentials.PerRPCCredentials].

@@ -38,7 +38,8 @@ func (k kind) err() error {
 	return nil
 }
 
-// record is one name's entry. It holds no pointers, so that a million cost the garbage collector nothing.
+// record is one name's entry. It holds no pointers, so that a million cost the garbage collector
+// nothing.
 type record struct {
 	addr     [16]byte
 	ends     int64  // nanoseconds since the start

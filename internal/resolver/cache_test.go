@@ -103,7 +103,8 @@ func TestCacheCollision(t *testing.T) {
 		t.Error("another name's record was found")
 	}
 	g.add(42, []byte("b.example")).kind = kindLocal
-	if rec := g.find(42, []byte("b.example")); rec == nil || rec.kind != kindLocal || g.find(42, []byte("a.example")) != nil {
+	if rec := g.find(42, []byte("b.example")); rec == nil || rec.kind != kindLocal ||
+		g.find(42, []byte("a.example")) != nil {
 		t.Error("the later name did not take the place")
 	}
 }
@@ -124,7 +125,8 @@ func TestCacheAgainstMap(t *testing.T) {
 		now := time.Duration(step) * time.Millisecond
 		name := "h" + strconv.Itoa(rng.IntN(4*size)) + ".example"
 		if rng.IntN(3) == 0 {
-			e := entry{addr: netip.AddrFrom4([4]byte{9, byte(rng.IntN(256)), 1, 1}), ends: now + time.Duration(rng.IntN(5000))*time.Millisecond, step: step}
+			e := entry{addr: netip.AddrFrom4([4]byte{9, byte(rng.IntN(256)), 1, 1}),
+				ends: now + time.Duration(rng.IntN(5000))*time.Millisecond, step: step}
 			c.put([]byte(name), kindAddr, e.addr, e.ends-now, now)
 			all[name] = e
 		}

@@ -22,15 +22,17 @@ const (
 
 // Config says how to look up. The zero value works; durations are not negative.
 type Config struct {
-	Servers       []string                   // "ip:port" or "ip"; none: the nameservers of /etc/resolv.conf, or 127.0.0.1:53
-	Timeout       time.Duration              // of one try at one server; 0 means 2 s
-	Attempts      int                        // tries that may fail before a name does; 0 means 3
-	Concurrency   int                        // names asked of servers at once; 0 means 256
-	MinTTL        time.Duration              // addresses are remembered at least so long
-	MaxTTL        time.Duration              // and at most so long; 0 means 24 h
-	NegativeTTL   time.Duration              // "no such host" is remembered at most so long; 0: not at all
-	Family        string                     // "any" (IPv4 preferred) or "", "ipv4", "ipv6"
-	AllowNetworks []netip.Prefix             // addresses that are not refused although they are not public, or are this machine's
+	// "ip:port" or "ip"; none: the nameservers of /etc/resolv.conf, or 127.0.0.1:53
+	Servers     []string
+	Timeout     time.Duration // of one try at one server; 0 means 2 s
+	Attempts    int           // tries that may fail before a name does; 0 means 3
+	Concurrency int           // names asked of servers at once; 0 means 256
+	MinTTL      time.Duration // addresses are remembered at least so long
+	MaxTTL      time.Duration // and at most so long; 0 means 24 h
+	NegativeTTL time.Duration // "no such host" is remembered at most so long; 0: not at all
+	Family      string        // "any" (IPv4 preferred) or "", "ipv4", "ipv6"
+	// addresses that are not refused although they are not public, or are this machine's
+	AllowNetworks []netip.Prefix
 	Interfaces    func() ([]net.Addr, error) // this machine's addresses; nil means net.InterfaceAddrs
 	HostsFile     string                     // "" means /etc/hosts, "-" none; a file named here must exist at the start
 }
@@ -68,7 +70,8 @@ func (c Config) validate() error {
 	}
 	check(c.Timeout >= 0, "timeout %v: must not be negative", c.Timeout)
 	check(c.Attempts >= 0 && c.Attempts <= maxAttempts, "attempts %d: must be 0 to %d", c.Attempts, maxAttempts)
-	check(c.Concurrency >= 0 && c.Concurrency <= maxConcurrent, "concurrency %d: must be 0 to %d", c.Concurrency, maxConcurrent)
+	check(c.Concurrency >= 0 && c.Concurrency <= maxConcurrent, "concurrency %d: must be 0 to %d",
+		c.Concurrency, maxConcurrent)
 	check(c.MinTTL >= 0, "min TTL %v: must not be negative", c.MinTTL)
 	check(c.MaxTTL == 0 || c.MaxTTL >= c.MinTTL, "max TTL %v: must not be below min TTL %v", c.MaxTTL, c.MinTTL)
 	check(c.NegativeTTL >= 0, "negative TTL %v: must not be negative", c.NegativeTTL)

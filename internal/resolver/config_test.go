@@ -19,14 +19,18 @@ func TestConfigFaults(t *testing.T) {
 		{name: "negative attempts", cfg: Config{Attempts: -1}, want: []string{"attempts -1"}},
 		{name: "too many attempts", cfg: Config{Attempts: 101}, want: []string{"attempts 101", "0 to 100"}},
 		{name: "concurrency", cfg: Config{Concurrency: 1 << 20}, want: []string{"concurrency 1048576"}},
-		{name: "TTLs crossed", cfg: Config{MinTTL: time.Hour, MaxTTL: time.Minute}, want: []string{"max TTL 1m0s", "min TTL 1h0m0s"}},
+		{name: "TTLs crossed", cfg: Config{MinTTL: time.Hour, MaxTTL: time.Minute},
+			want: []string{"max TTL 1m0s", "min TTL 1h0m0s"}},
 		{name: "negative TTL", cfg: Config{NegativeTTL: -time.Second}, want: []string{"negative TTL -1s"}},
 		{name: "family", cfg: Config{Family: "ipv5"}, want: []string{`"ipv5"`, "any, ipv4 or ipv6"}},
 		{name: "network", cfg: Config{AllowNetworks: []netip.Prefix{{}}}, want: []string{"not a network"}},
-		{name: "servers", cfg: Config{Servers: []string{"127.0.0.1", "localhost:53", "1.2.3.4:0"}}, want: []string{`"localhost:53"`, `"1.2.3.4:0"`, "ip:port"}},
+		{name: "servers", cfg: Config{Servers: []string{"127.0.0.1", "localhost:53", "1.2.3.4:0"}},
+			want: []string{`"localhost:53"`, `"1.2.3.4:0"`, "ip:port"}},
 		{name: "too many servers", cfg: Config{Servers: make([]string, 65)}, want: []string{"65 servers"}},
-		{name: "all at once", cfg: Config{Timeout: -1, Attempts: -2, Family: "x"}, want: []string{"timeout", "attempts", "family"}},
-		{name: "hosts file", cfg: Config{HostsFile: filepath.Join(t.TempDir(), "none")}, want: []string{"hosts file", "none"}},
+		{name: "all at once", cfg: Config{Timeout: -1, Attempts: -2, Family: "x"},
+			want: []string{"timeout", "attempts", "family"}},
+		{name: "hosts file", cfg: Config{HostsFile: filepath.Join(t.TempDir(), "none")},
+			want: []string{"hosts file", "none"}},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -84,9 +88,11 @@ func TestNameservers(t *testing.T) {
 		name, text, want string
 	}{
 		{name: "none", text: "", want: "[127.0.0.1:53]"},
-		{name: "some", text: "# x\nsearch example\nnameserver 192.0.2.1\r\n nameserver\t2001:db8::1 # y\noptions ndots:5", want: "[192.0.2.1:53 [2001:db8::1]:53]"},
+		{name: "some", text: "# x\nsearch example\nnameserver 192.0.2.1\r\n nameserver\t2001:db8::1 # " +
+			"y\noptions ndots:5", want: "[192.0.2.1:53 [2001:db8::1]:53]"},
 		{name: "zone", text: "nameserver fe80::1%eth0", want: "[[fe80::1%eth0]:53]"},
-		{name: "bad ones are left out", text: "nameserver\nnameserver x\n;nameserver 192.0.2.2\nnameserver 192.0.2.3", want: "[192.0.2.3:53]"},
+		{name: "bad ones are left out",
+			text: "nameserver\nnameserver x\n;nameserver 192.0.2.2\nnameserver 192.0.2.3", want: "[192.0.2.3:53]"},
 		{name: "only bad ones", text: "nameserver x", want: "[127.0.0.1:53]"},
 	}
 	for _, tt := range tests {

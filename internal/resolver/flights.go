@@ -38,7 +38,8 @@ func (r *Resolver) takeIn() {
 	}
 }
 
-// nextBatch takes what has arrived, and leaves spare for what will. With nothing there intake ends: nil.
+// nextBatch takes what has arrived, and leaves spare for what will. With nothing there intake ends:
+// nil.
 func (r *Resolver) nextBatch(spare []*flight) []*flight {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -190,7 +191,8 @@ func (r *Resolver) localNames(name string, addrs []netip.Addr) (outcome, bool) {
 	case addr.IsValid():
 		return outcome{kind: kindLocal, addr: addr, ttl: hostsCheck}, true
 	case refused:
-		return outcome{kind: kindRefused, ttl: hostsCheck, err: fmt.Errorf("host %q: %w (local name)", name, ErrRefused)}, true
+		return outcome{kind: kindRefused, ttl: hostsCheck, err: fmt.Errorf("host %q: %w (local name)", name,
+			ErrRefused)}, true
 	}
 	return outcome{}, false
 }

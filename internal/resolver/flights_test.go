@@ -66,7 +66,8 @@ func TestOneQueryHoweverManyWait(t *testing.T) {
 	if a, err, ok := r.Cached([]byte("a.EXAMPLE")); !ok || err != nil || a.String() != truth {
 		t.Errorf("Cached = %v, %v, %v", a, err, ok)
 	}
-	if s := r.Stats(); s.Found != 2 || s.Remembered != 1 || s.Entries != 1 || s.Waiting != 0 || s.Asked != 1 || s.Took <= 0 {
+	if s := r.Stats(); s.Found != 2 || s.Remembered != 1 || s.Entries != 1 || s.Waiting != 0 ||
+		s.Asked != 1 || s.Took <= 0 {
 		t.Errorf("%+v", s)
 	}
 }

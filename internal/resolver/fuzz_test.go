@@ -27,7 +27,8 @@ func FuzzAnswer(f *testing.F) {
 	seed()
 	seed("a.example. 60 IN A 9.9.9.9")
 	seed("a.example. 60 IN CNAME b.example.", "b.example. 60 IN CNAME a.example.")
-	seed("b.example. 60 IN A 8.8.8.8", "a.example. 60 IN CNAME b.example.", "A.EXAMPLE. 60 CH A 9.9.9.9", "b.example. 60 IN AAAA 2600::1")
+	seed("b.example. 60 IN A 8.8.8.8", "a.example. 60 IN CNAME b.example.", "A.EXAMPLE. 60 CH A 9.9.9.9",
+		"b.example. 60 IN AAAA 2600::1")
 	f.Add([]byte{}, true)
 	f.Fuzz(func(t *testing.T, raw []byte, matching bool) {
 		q, err := newQuery(name, dns.TypeA, true, testRNG(1))
@@ -87,7 +88,8 @@ func checkTrack(t *testing.T, track *track, raw []byte) {
 	}
 	legal := map[netip.Addr]bool{}
 	for _, r := range m.Answers {
-		if a, ok := r.Body.(*dnsmessage.AResource); ok && r.Header.Class == dnsmessage.ClassINET && reached[strings.ToLower(r.Header.Name.String())] {
+		if a, ok := r.Body.(*dnsmessage.AResource); ok && r.Header.Class == dnsmessage.ClassINET &&
+			reached[strings.ToLower(r.Header.Name.String())] {
 			legal[netip.AddrFrom4(a.A)] = true
 		}
 	}
@@ -128,7 +130,8 @@ func onALine(lines []string, name string, addr netip.Addr) bool {
 		if len(fields) == 0 {
 			continue
 		}
-		if a, err := netip.ParseAddr(fields[0]); err == nil && a.Unmap() == addr && strings.Contains(strings.ToLower(line), name) {
+		if a, err := netip.ParseAddr(fields[0]); err == nil && a.Unmap() == addr &&
+			strings.Contains(strings.ToLower(line), name) {
 			return true
 		}
 	}
@@ -137,7 +140,8 @@ func onALine(lines []string, name string, addr netip.Addr) bool {
 
 // FuzzName: a name that is accepted can be asked for, and comes back from the wire as it was.
 func FuzzName(f *testing.F) {
-	for _, name := range []string{"a.example", "-._", "", "a..b", "1.2.3", strings.Repeat("a.", 126) + "a", "A.example."} {
+	for _, name := range []string{"a.example", "-._", "", "a..b", "1.2.3", strings.Repeat("a.", 126) + "a",
+		"A.example."} {
 		f.Add(name)
 	}
 	f.Fuzz(func(t *testing.T, host string) {
@@ -156,7 +160,8 @@ func FuzzName(f *testing.F) {
 		if err := m.Unpack(q.wire); err != nil {
 			t.Fatal(err)
 		}
-		if got := m.Question[0]; fold(got.Name) != name || got.Qtype != dns.TypeAAAA || got.Qclass != dns.ClassINET || m.IsEdns0() == nil {
+		if got := m.Question[0]; fold(got.Name) != name || got.Qtype != dns.TypeAAAA ||
+			got.Qclass != dns.ClassINET || m.IsEdns0() == nil {
 			t.Fatalf("%q was packed as %v", name, m.Question)
 		}
 		q.wire[2] |= bitAnswer

@@ -39,7 +39,8 @@ func TestForgedAnswers(t *testing.T) {
 		forge func(q *request) []byte
 	}{
 		{name: "other ID", forge: func(q *request) []byte { m := q.lie(); m.Id++; return packed(m) }},
-		{name: "other name", forge: func(q *request) []byte { m := q.lie(); m.Question[0].Name = "b.example."; return packed(m) }},
+		{name: "other name",
+			forge: func(q *request) []byte { m := q.lie(); m.Question[0].Name = "b.example."; return packed(m) }},
 		{name: "name in lower case", forge: func(q *request) []byte {
 			m := q.lie()
 			m.Question[0].Name = strings.ToLower(m.Question[0].Name)
@@ -55,8 +56,10 @@ func TestForgedAnswers(t *testing.T) {
 			m.Question[0].Name += "example."
 			return packed(m)
 		}},
-		{name: "other type", forge: func(q *request) []byte { m := q.lie(); m.Question[0].Qtype = dns.TypeAAAA; return packed(m) }},
-		{name: "other class", forge: func(q *request) []byte { m := q.lie(); m.Question[0].Qclass = dns.ClassCHAOS; return packed(m) }},
+		{name: "other type",
+			forge: func(q *request) []byte { m := q.lie(); m.Question[0].Qtype = dns.TypeAAAA; return packed(m) }},
+		{name: "other class",
+			forge: func(q *request) []byte { m := q.lie(); m.Question[0].Qclass = dns.ClassCHAOS; return packed(m) }},
 		{name: "no question", forge: func(q *request) []byte { m := q.lie(); m.Question = nil; return packed(m) }},
 		{name: "no question, SERVFAIL", forge: func(q *request) []byte {
 			m := q.code(dns.RcodeServerFailure)
@@ -69,7 +72,8 @@ func TestForgedAnswers(t *testing.T) {
 			return packed(m)
 		}},
 		{name: "a query", forge: func(q *request) []byte { m := q.lie(); m.Response = false; return packed(m) }},
-		{name: "other opcode", forge: func(q *request) []byte { m := q.lie(); m.Opcode = dns.OpcodeUpdate; return packed(m) }},
+		{name: "other opcode",
+			forge: func(q *request) []byte { m := q.lie(); m.Opcode = dns.OpcodeUpdate; return packed(m) }},
 		{name: "nothing", forge: func(q *request) []byte { return nil }},
 		{name: "a byte short of a header", forge: func(q *request) []byte { return packed(q.lie())[:11] }},
 		{name: "a header", forge: func(q *request) []byte { return packed(q.lie())[:12] }},
@@ -96,7 +100,8 @@ func TestForgedAnswers(t *testing.T) {
 // A matching answer with a lie in it counts for its own names only.
 func TestAnswersToMoreThanWasAsked(t *testing.T) {
 	s := serve(t, func(q *request) {
-		m := q.reply("victim.example. 60 IN A "+lie, q.name()+" 60 CH A "+lie, q.name()+" 60 IN A "+truth, "x."+q.name()+" 60 IN A "+lie)
+		m := q.reply("victim.example. 60 IN A "+lie, q.name()+" 60 CH A "+lie, q.name()+" 60 IN A "+truth,
+			"x."+q.name()+" 60 IN A "+lie)
 		m.Extra = append(m.Extra, rr(q.name()+" 60 IN A "+lie))
 		m.Ns = append(m.Ns, rr(q.name()+" 60 IN A "+lie))
 		q.answer(m)
@@ -122,7 +127,8 @@ func TestAnswerFromElsewhere(t *testing.T) {
 	wantAddr(t, start(t, patient(s)), "a.example", truth)
 }
 
-// flooding floods the port of the first query with guesses until there is another query, which it answers.
+// flooding floods the port of the first query with guesses until there is another query, which it
+// answers.
 func flooding(t *testing.T) *fakeServer {
 	var calls atomic.Int64
 	return serve(t, func(q *request) {
@@ -191,7 +197,8 @@ func TestQueriesAreHardToGuess(t *testing.T) {
 	var answered sync.WaitGroup
 	for i := range n {
 		answered.Add(1)
-		r.Resolve(strings.Repeat("x", i%40+1)+"."+strings.Repeat("abcdefgh", i/40+1)+".example", func(netip.Addr, error) { answered.Done() })
+		r.Resolve(strings.Repeat("x", i%40+1)+"."+strings.Repeat("abcdefgh", i/40+1)+".example",
+			func(netip.Addr, error) { answered.Done() })
 	}
 	answered.Wait()
 	ids, ports, upper, letters := map[uint16]int{}, map[string]int{}, 0, 0
@@ -364,10 +371,12 @@ func TestWithoutEDNS(t *testing.T) {
 	}
 }
 
-// A server that calls everything malformed is asked once more without EDNS, and not again: it has said so.
+// A server that calls everything malformed is asked once more without EDNS, and not again: it has
+// said so.
 func TestAlwaysFormatError(t *testing.T) {
 	s := serve(t, func(q *request) { q.answer(q.code(dns.RcodeFormatError)) })
-	if _, err := lookUp(t, start(t, patient(s)), "a.example"); !errors.Is(err, ErrServers) || !strings.Contains(err.Error(), "FORMERR") {
+	if _, err := lookUp(t, start(t, patient(s)), "a.example"); !errors.Is(err, ErrServers) ||
+		!strings.Contains(err.Error(), "FORMERR") {
 		t.Errorf("error %v, want ErrServers that tells of FORMERR", err)
 	}
 	if n := len(s.requests()); n != 2 {
@@ -409,7 +418,8 @@ func TestUselessAnswers(t *testing.T) {
 			wantAddr(t, r, "a.example", truth)
 			wantAddr(t, r, "b.example", truth)
 			if len(bad.requests()) != 1 || r.Stats().Failures != 1 {
-				t.Errorf("the bad server was asked %d times, %d failures; want 1, 1", len(bad.requests()), r.Stats().Failures)
+				t.Errorf("the bad server was asked %d times, %d failures; want 1, 1", len(bad.requests()),
+					r.Stats().Failures)
 			}
 		})
 	}

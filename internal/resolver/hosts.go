@@ -59,7 +59,8 @@ func (h *hostsFile) check() error {
 		return nil
 	case err != nil:
 		return fmt.Errorf("hosts file: %w", err)
-	case h.info != nil && os.SameFile(h.info, info) && h.info.ModTime().Equal(info.ModTime()) && h.info.Size() == info.Size():
+	case h.info != nil && os.SameFile(h.info, info) && h.info.ModTime().Equal(info.ModTime()) &&
+		h.info.Size() == info.Size():
 		return nil
 	}
 	return h.read()

@@ -52,8 +52,9 @@ func (l *lookup) settled() bool {
 	return l.tracks[len(l.tracks)-1].state != open
 }
 
-// ask tries servers until l is settled or cfg.Attempts tries have failed. A server that has said that it cannot tell is not
-// asked again. A name that was not answered in time makes room where others wait to be looked up: who asked tries again.
+// ask tries servers until l is settled or cfg.Attempts tries have failed. A server that has said
+// that it cannot tell is not asked again. A name that was not answered in time makes room where
+// others wait to be looked up: who asked tries again.
 func (w *worker) ask(l *lookup) {
 	r := w.r
 	w.order = r.servers.order(w.order[:0], r.now())

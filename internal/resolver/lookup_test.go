@@ -33,29 +33,50 @@ func TestLookup(t *testing.T) {
 		want    string
 		wantErr error
 	}{
-		{name: "one address", records: []string{"a.example. 60 IN A 93.184.216.34"}, host: "a.example", want: "93.184.216.34"},
-		{name: "upper case and the root's dot", records: []string{"a.example. 60 IN A 93.184.216.34"}, host: "A.Example.", want: "93.184.216.34"},
-		{name: "underscore", records: []string{"a_b.example. 60 IN A 93.184.216.34"}, host: "a_b.example", want: "93.184.216.34"},
-		{name: "the lowest of several", records: []string{"a.example. 60 IN A 93.184.216.34", "a.example. 60 IN A 8.8.8.8", "a.example. 60 IN A 9.9.9.9"}, host: "a.example", want: "8.8.8.8"},
-		{name: "any: IPv4 before IPv6", family: "any", records: []string{"a.example. 60 IN AAAA 2600::1", "a.example. 60 IN A 93.184.216.34"}, host: "a.example", want: "93.184.216.34"},
-		{name: "any: IPv6 only", family: "any", records: []string{"a.example. 60 IN AAAA 2600::2", "a.example. 60 IN AAAA 2600::1"}, host: "a.example", want: "2600::1"},
-		{name: "any: refused IPv4, good IPv6", family: "any", records: []string{"a.example. 60 IN AAAA 2600::2", "a.example. 60 IN A 10.0.0.1"}, host: "a.example", want: "2600::2"},
-		{name: "ipv6 leaves IPv4 alone", family: "ipv6", records: []string{"a.example. 60 IN A 93.184.216.34", "a.example. 60 IN AAAA 2600::2"}, host: "a.example", want: "2600::2"},
-		{name: "ipv4 leaves IPv6 alone", family: "ipv4", records: []string{"a.example. 60 IN AAAA 2600::2"}, host: "a.example", wantErr: ErrNoHost},
-		{name: "IPv4-mapped AAAA is IPv4", family: "any", records: []string{"a.example. 60 IN AAAA ::ffff:93.184.216.34"}, host: "a.example", want: "93.184.216.34"},
-		{name: "IPv4-mapped AAAA hides nothing", family: "any", records: []string{"a.example. 60 IN AAAA ::ffff:127.0.0.1"}, host: "a.example", wantErr: ErrRefused},
-		{name: "refused ones are dropped", records: []string{"a.example. 60 IN A 10.1.2.3", "a.example. 60 IN A 93.184.216.34"}, host: "a.example", want: "93.184.216.34"},
-		{name: "all refused", family: "any", records: []string{"a.example. 60 IN A 169.254.169.254", "a.example. 60 IN AAAA ::1"}, host: "a.example", wantErr: ErrRefused},
-		{name: "allowed network", allow: "10.0.0.0/8", records: []string{"a.example. 60 IN A 10.1.2.3"}, host: "a.example", want: "10.1.2.3"},
+		{name: "one address", records: []string{"a.example. 60 IN A 93.184.216.34"}, host: "a.example",
+			want: "93.184.216.34"},
+		{name: "upper case and the root's dot", records: []string{"a.example. 60 IN A 93.184.216.34"},
+			host: "A.Example.", want: "93.184.216.34"},
+		{name: "underscore", records: []string{"a_b.example. 60 IN A 93.184.216.34"}, host: "a_b.example",
+			want: "93.184.216.34"},
+		{name: "the lowest of several", records: []string{"a.example. 60 IN A 93.184.216.34",
+			"a.example. 60 IN A 8.8.8.8", "a.example. 60 IN A 9.9.9.9"}, host: "a.example", want: "8.8.8.8"},
+		{name: "any: IPv4 before IPv6", family: "any", records: []string{"a.example. 60 IN AAAA 2600::1",
+			"a.example. 60 IN A 93.184.216.34"}, host: "a.example", want: "93.184.216.34"},
+		{name: "any: IPv6 only", family: "any", records: []string{"a.example. 60 IN AAAA 2600::2",
+			"a.example. 60 IN AAAA 2600::1"}, host: "a.example", want: "2600::1"},
+		{name: "any: refused IPv4, good IPv6", family: "any",
+			records: []string{"a.example. 60 IN AAAA 2600::2", "a.example. 60 IN A 10.0.0.1"},
+			host:    "a.example", want: "2600::2"},
+		{name: "ipv6 leaves IPv4 alone", family: "ipv6",
+			records: []string{"a.example. 60 IN A 93.184.216.34", "a.example. 60 IN AAAA 2600::2"},
+			host:    "a.example", want: "2600::2"},
+		{name: "ipv4 leaves IPv6 alone", family: "ipv4", records: []string{"a.example. 60 IN AAAA 2600::2"},
+			host: "a.example", wantErr: ErrNoHost},
+		{name: "IPv4-mapped AAAA is IPv4", family: "any",
+			records: []string{"a.example. 60 IN AAAA ::ffff:93.184.216.34"}, host: "a.example", want: "93.184.216.34"},
+		{name: "IPv4-mapped AAAA hides nothing", family: "any",
+			records: []string{"a.example. 60 IN AAAA ::ffff:127.0.0.1"}, host: "a.example", wantErr: ErrRefused},
+		{name: "refused ones are dropped", records: []string{"a.example. 60 IN A 10.1.2.3",
+			"a.example. 60 IN A 93.184.216.34"}, host: "a.example", want: "93.184.216.34"},
+		{name: "all refused", family: "any", records: []string{"a.example. 60 IN A 169.254.169.254",
+			"a.example. 60 IN AAAA ::1"}, host: "a.example", wantErr: ErrRefused},
+		{name: "allowed network", allow: "10.0.0.0/8", records: []string{"a.example. 60 IN A 10.1.2.3"},
+			host: "a.example", want: "10.1.2.3"},
 		{name: "NXDOMAIN", records: []string{soa}, host: "a.example", wantErr: ErrNoHost},
-		{name: "no addresses", family: "any", records: []string{soa, "a.example. 60 IN TXT x"}, host: "a.example", wantErr: ErrNoHost},
-		{name: "no addresses, no SOA", family: "any", records: []string{"a.example. 60 IN TXT x"}, host: "a.example", wantErr: ErrNoHost},
+		{name: "no addresses", family: "any", records: []string{soa, "a.example. 60 IN TXT x"},
+			host: "a.example", wantErr: ErrNoHost},
+		{name: "no addresses, no SOA", family: "any", records: []string{"a.example. 60 IN TXT x"},
+			host: "a.example", wantErr: ErrNoHost},
 		{name: "alias", records: chain(1), host: "c0.example", want: "93.184.216.34"},
 		{name: "eight aliases", records: chain(8), host: "c0.example", want: "93.184.216.34"},
 		{name: "nine aliases", records: chain(9), host: "c0.example", wantErr: ErrNoHost},
-		{name: "alias loop", records: []string{"a.example. 60 IN CNAME b.example.", "b.example. 60 IN CNAME a.example."}, host: "a.example", wantErr: ErrNoHost},
-		{name: "alias of itself", records: []string{"a.example. 60 IN CNAME a.example."}, host: "a.example", wantErr: ErrNoHost},
-		{name: "alias of nothing", records: []string{soa, "a.example. 60 IN CNAME b.example."}, host: "a.example", wantErr: ErrNoHost},
+		{name: "alias loop", records: []string{"a.example. 60 IN CNAME b.example.",
+			"b.example. 60 IN CNAME a.example."}, host: "a.example", wantErr: ErrNoHost},
+		{name: "alias of itself", records: []string{"a.example. 60 IN CNAME a.example."}, host: "a.example",
+			wantErr: ErrNoHost},
+		{name: "alias of nothing", records: []string{soa, "a.example. 60 IN CNAME b.example."},
+			host: "a.example", wantErr: ErrNoHost},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -68,7 +89,8 @@ func TestLookup(t *testing.T) {
 			if !errors.Is(err, tt.wantErr) || err == nil && got.String() != tt.want {
 				t.Fatalf("Lookup(%q) = %v, %v; want %s, %v", tt.host, got, err, tt.want, tt.wantErr)
 			}
-			if err != nil && (!strings.Contains(err.Error(), tt.host) || !strings.Contains(err.Error(), cfg.Servers[0])) {
+			if err != nil && (!strings.Contains(err.Error(), tt.host) ||
+				!strings.Contains(err.Error(), cfg.Servers[0])) {
 				t.Errorf("%q does not tell host and server", err)
 			}
 		})
@@ -177,16 +199,22 @@ func TestLookupTTL(t *testing.T) {
 		want     time.Duration
 	}{
 		{name: "the address's", records: []string{"a.example. 60 IN A 9.9.9.9"}, max: time.Hour, want: time.Minute},
-		{name: "the least of the chain", records: []string{"a.example. 30 IN CNAME b.example.", "b.example. 60 IN A 9.9.9.9"}, max: time.Hour, want: 30 * time.Second},
-		{name: "floor", records: []string{"a.example. 30 IN A 9.9.9.9"}, min: time.Minute, max: time.Hour, want: time.Minute},
+		{name: "the least of the chain", records: []string{"a.example. 30 IN CNAME b.example.",
+			"b.example. 60 IN A 9.9.9.9"}, max: time.Hour, want: 30 * time.Second},
+		{name: "floor", records: []string{"a.example. 30 IN A 9.9.9.9"}, min: time.Minute, max: time.Hour,
+			want: time.Minute},
 		{name: "ceiling", records: []string{"a.example. 7200 IN A 9.9.9.9"}, max: time.Hour, want: time.Hour},
-		{name: "top bit means zero", records: []string{"a.example. 2147483648 IN A 9.9.9.9"}, min: time.Second, max: time.Hour, want: time.Second},
-		{name: "refused has the address's", records: []string{"a.example. 60 IN A 10.0.0.1"}, max: time.Hour, want: time.Minute},
+		{name: "top bit means zero", records: []string{"a.example. 2147483648 IN A 9.9.9.9"},
+			min: time.Second, max: time.Hour, want: time.Second},
+		{name: "refused has the address's", records: []string{"a.example. 60 IN A 10.0.0.1"},
+			max: time.Hour, want: time.Minute},
 		{name: "NXDOMAIN has the SOA's least", records: []string{soa}, negative: time.Hour, want: 300 * time.Second},
 		{name: "and the ceiling", records: []string{soa}, negative: time.Minute, want: time.Minute},
-		{name: "an alias of nothing has the alias's", records: []string{soa, "a.example. 30 IN CNAME b.example."}, negative: time.Hour, want: 30 * time.Second},
+		{name: "an alias of nothing has the alias's",
+			records: []string{soa, "a.example. 30 IN CNAME b.example."}, negative: time.Hour, want: 30 * time.Second},
 		{name: "without an SOA briefly", records: nil, negative: time.Hour, want: briefly},
-		{name: "an SOA of elsewhere does not count", records: []string{strings.Replace(soa, "example.", "test.", 1)}, negative: time.Hour, want: briefly},
+		{name: "an SOA of elsewhere does not count",
+			records: []string{strings.Replace(soa, "example.", "test.", 1)}, negative: time.Hour, want: briefly},
 		{name: "negative answers are not remembered", records: []string{soa}, negative: 0, want: 0},
 	}
 	for _, tt := range tests {
@@ -241,7 +269,8 @@ func TestFailureIsRememberedBriefly(t *testing.T) {
 	r := start(t, patient(s))
 	wantAddr(t, r, "good.example", truth)
 	_, err := lookUp(t, r, "a.example")
-	if !errors.Is(err, ErrServers) || errors.Is(err, ErrDown) || !strings.Contains(err.Error(), "a.example") || !strings.Contains(err.Error(), "REFUSED") {
+	if !errors.Is(err, ErrServers) || errors.Is(err, ErrDown) ||
+		!strings.Contains(err.Error(), "a.example") || !strings.Contains(err.Error(), "REFUSED") {
 		t.Errorf("error %v, want ErrServers of a.example with REFUSED", err)
 	}
 	if n := len(s.requests()); n != 2 {
@@ -252,7 +281,8 @@ func TestFailureIsRememberedBriefly(t *testing.T) {
 	}
 }
 
-// TestBrokenZone has many names in a row that the server fails for: that says nothing of the others.
+// TestBrokenZone has many names in a row that the server fails for: that says nothing of the
+// others.
 func TestBrokenZone(t *testing.T) {
 	s := serve(t, func(q *request) {
 		if strings.HasSuffix(q.name(), ".broken.") {
@@ -264,7 +294,8 @@ func TestBrokenZone(t *testing.T) {
 	r := start(t, patient(s))
 	wantAddr(t, r, "a.example", truth)
 	for n := range 50 {
-		if _, err := lookUp(t, r, fmt.Sprintf("n%d.broken", n)); !errors.Is(err, ErrServers) || errors.Is(err, ErrDown) {
+		if _, err := lookUp(t, r, fmt.Sprintf("n%d.broken", n)); !errors.Is(err, ErrServers) ||
+			errors.Is(err, ErrDown) {
 			t.Fatalf("name %d of the broken zone: error %v, want ErrServers and not ErrDown", n, err)
 		}
 	}
@@ -274,7 +305,8 @@ func TestBrokenZone(t *testing.T) {
 	}
 }
 
-// TestNoUsefulAnswerYet has a server that fails for all names from the start, and then for some: only then names fail.
+// TestNoUsefulAnswerYet has a server that fails for all names from the start, and then for some:
+// only then names fail.
 func TestNoUsefulAnswerYet(t *testing.T) {
 	var works atomic.Bool
 	s := serve(t, func(q *request) {
@@ -294,7 +326,8 @@ func TestNoUsefulAnswerYet(t *testing.T) {
 			t.Errorf("error %v before any useful answer; want ErrDown", err)
 		}
 	}
-	if h := r.Health(); !h.Down || h.Since.Before(began) || !strings.Contains(h.Why, "SERVFAIL") || !strings.Contains(h.Why, s.addr) {
+	if h := r.Health(); !h.Down || h.Since.Before(began) || !strings.Contains(h.Why, "SERVFAIL") ||
+		!strings.Contains(h.Why, s.addr) {
 		t.Errorf("health is %+v; want that nobody is of use since %v, because of SERVFAIL by %s", h, began, s.addr)
 	}
 	works.Store(true)
@@ -363,7 +396,8 @@ func TestClosedPort(t *testing.T) {
 	}
 }
 
-// TestNoWay has a server that answered be out of reach, as without a route to it: the names are not to blame.
+// TestNoWay has a server that answered be out of reach, as without a route to it: the names are not
+// to blame.
 func TestNoWay(t *testing.T) {
 	s := serve(t, func(q *request) { q.answer(q.truth()) })
 	for _, c := range []struct {
@@ -390,9 +424,9 @@ func TestNoWay(t *testing.T) {
 	}
 }
 
-// TestSilentNames has a zone that nobody answers for, and more of its names than are asked at once, before a good name:
-// that the server is well shows by a probe, so neither are fewer names asked at once nor is it down; and each name makes
-// room after one try, as others wait.
+// TestSilentNames has a zone that nobody answers for, and more of its names than are asked at once,
+// before a good name: that the server is well shows by a probe, so neither are fewer names asked at
+// once nor is it down; and each name makes room after one try, as others wait.
 func TestSilentNames(t *testing.T) {
 	const wide, silent = 4 * firstWindow, 16 * firstWindow
 	s := serve(t, func(q *request) {

@@ -48,7 +48,8 @@ func newQuery(name string, qtype uint16, edns bool, rng *rand.ChaCha8) (query, e
 	return q, nil
 }
 
-// mixCase gives each letter of a name on the wire a random case. Lengths are at most 63, which is no letter.
+// mixCase gives each letter of a name on the wire a random case. Lengths are at most 63, which is
+// no letter.
 func mixCase(name []byte, rng *rand.ChaCha8) {
 	var bits uint64
 	for i, c := range name {
@@ -81,7 +82,8 @@ func (q query) answeredBy(raw []byte) bool {
 // cut reports whether an answer has the bit TC: it is truncated.
 func cut(raw []byte) bool { return raw[2]&bitCut != 0 }
 
-// refusesEDNS reports whether rcode may mean that the server does not know EDNS (RFC 6891 section 7).
+// refusesEDNS reports whether rcode may mean that the server does not know EDNS (RFC 6891 section
+// 7).
 func refusesEDNS(rcode int) bool {
 	return rcode == dns.RcodeFormatError || rcode == dns.RcodeNotImplemented || rcode == dns.RcodeBadVers
 }

@@ -11,7 +11,8 @@ const (
 	maxLabel = 63
 )
 
-// fold is the form under which a host is known: ASCII letters in lower case, without the root's dot.
+// fold is the form under which a host is known: ASCII letters in lower case, without the root's
+// dot.
 func fold(host string) string {
 	host = strings.TrimSuffix(host, ".")
 	if !strings.ContainsFunc(host, func(c rune) bool { return 'A' <= c && c <= 'Z' }) {

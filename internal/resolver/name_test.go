@@ -72,7 +72,8 @@ func TestHugeName(t *testing.T) {
 }
 
 func TestFold(t *testing.T) {
-	for host, want := range map[string]string{"": "", ".": "", "A.b.": "a.b", "a.b": "a.b", "Ä.ß": "Ä.ß", "\u212aA": "\u212aa"} {
+	for host, want := range map[string]string{"": "", ".": "", "A.b.": "a.b", "a.b": "a.b", "Ä.ß": "Ä.ß",
+		"\u212aA": "\u212aa"} {
 		got := fold(host)
 		folded, ok := appendFolded(nil, []byte(host))
 		if got != want || !ok || string(folded) != want {

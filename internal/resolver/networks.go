@@ -11,7 +11,8 @@ type network struct {
 	use    string
 }
 
-// refused4 and refused6 follow the IANA special-purpose address registries (RFC 6890); never written to.
+// refused4 and refused6 follow the IANA special-purpose address registries (RFC 6890); never
+// written to.
 var refused4 = []network{
 	{netip.MustParsePrefix("0.0.0.0/8"), "this network"},
 	{netip.MustParsePrefix("10.0.0.0/8"), "private"},

@@ -48,7 +48,8 @@ func TestCheck(t *testing.T) {
 			name:    "allowed",
 			allow:   "127.0.0.0/8 ::1/128 ::ffff:10.0.0.0/104 fd00:ec2::254/128",
 			refused: "192.168.0.1 ::2 fd00:ec2::253",
-			fine:    "127.0.0.1 127.9.9.9 ::1 ::ffff:127.0.0.1 10.9.9.9 ::ffff:10.0.0.1 64:ff9b::10.0.0.1 2002:a00:1:: fd00:ec2::254",
+			fine: "127.0.0.1 127.9.9.9 ::1 ::ffff:127.0.0.1 10.9.9.9 ::ffff:10.0.0.1 " +
+				"64:ff9b::10.0.0.1 2002:a00:1:: fd00:ec2::254",
 		},
 		{name: "allowed network with host bits", allow: "10.1.2.3/8", refused: "127.0.0.1", fine: "10.9.9.9"},
 	}
@@ -75,7 +76,8 @@ func TestCheck(t *testing.T) {
 
 // What is chosen does not depend on the order, is allowed, wanted, and IPv4 if any of it can be.
 func TestChooseAnyOrder(t *testing.T) {
-	pool := strings.Fields("10.0.0.1 8.8.8.8 9.9.9.9 ::ffff:1.1.1.1 127.0.0.1 2600::1 2600::2 ::1 2a00::1 ::ffff:10.0.0.1")
+	pool := strings.Fields(
+		"10.0.0.1 8.8.8.8 9.9.9.9 ::ffff:1.1.1.1 127.0.0.1 2600::1 2600::2 ::1 2a00::1 ::ffff:10.0.0.1")
 	rng := rand.New(rand.NewPCG(1, 2))
 	for _, family := range []string{"any", "ipv4", "ipv6"} {
 		n := newNetworks(family, nil, newOwn(func() ([]net.Addr, error) { return nil, nil }))

@@ -10,8 +10,9 @@ import (
 // ownCheck is how long the addresses of this machine are taken to be as they were.
 const ownCheck = 5 * time.Second
 
-// own knows the addresses of this machine's interfaces. They are read again when somebody asks later than ownCheck after the
-// last time; an error leaves the former ones. Safe for concurrent use.
+// own knows the addresses of this machine's interfaces. They are read again when somebody asks
+// later than ownCheck after the last time; an error leaves the former ones. Safe for concurrent
+// use.
 type own struct {
 	read    func() ([]net.Addr, error)
 	start   time.Time
@@ -26,8 +27,8 @@ func newOwn(read func() ([]net.Addr, error)) *own {
 	return o
 }
 
-// has reports whether addr is an address of this machine. It does not block: it reads the addresses again
-// in the background if they are due.
+// has reports whether addr is an address of this machine. It does not block: it reads the addresses
+// again in the background if they are due.
 func (o *own) has(addr netip.Addr) bool {
 	if o.isDue() {
 		go o.readAgain()

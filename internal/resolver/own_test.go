@@ -28,8 +28,9 @@ func (i *interfaces) read() ([]net.Addr, error) {
 	return nil, errors.New("no interfaces")
 }
 
-// TestOwnAddresses: a public address that the machine has is refused like a private one, as a literal, as IPv4 within IPv6 and by
-// name; also when it becomes the machine's own while its name is remembered, and no longer when it has it no more.
+// TestOwnAddresses: a public address that the machine has is refused like a private one, as a
+// literal, as IPv4 within IPv6 and by name; also when it becomes the machine's own while its name
+// is remembered, and no longer when it has it no more.
 func TestOwnAddresses(t *testing.T) {
 	machine := new(interfaces)
 	machine.set("93.184.216.34", "2600::1")
@@ -91,7 +92,8 @@ func TestOwnIsReadAgain(t *testing.T) {
 			t.Helper()
 			synctest.Wait()
 			if o.has(nine) != isNine || o.has(eight) != isEight {
-				t.Errorf("after %v: 9.9.9.9 %t, 8.8.8.8 %t; want %t, %t", time.Since(o.start), !isNine, !isEight, isNine, isEight)
+				t.Errorf("after %v: 9.9.9.9 %t, 8.8.8.8 %t; want %t, %t", time.Since(o.start), !isNine,
+					!isEight, isNine, isEight)
 			}
 		}
 		machine.set("8.8.8.8")

@@ -8,13 +8,13 @@ import (
 	"github.com/miekg/dns"
 )
 
-// probeEvery is the least time between two probes. Names that no server answers cause attempts without an
-// answer all the time, and one probe is enough for all of them.
+// probeEvery is the least time between two probes. Names that no server answers cause attempts
+// without an answer all the time, and one probe is enough for all of them.
 const probeEvery = time.Second
 
-// doubt handles an attempt at s, in era, without an answer. The cause may be the name, if its zone's servers
-// are down, or s. So probe asks s what it has answered before. Only if s does not answer that either, s is
-// lost and gets fewer concurrent queries.
+// doubt handles an attempt at s, in era, without an answer. The cause may be the name, if its
+// zone's servers are down, or s. So probe asks s what it has answered before. Only if s does not
+// answer that either, s is lost and gets fewer concurrent queries.
 func (r *Resolver) doubt(s *server, era uint64) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -24,8 +24,8 @@ func (r *Resolver) doubt(s *server, era uint64) {
 	}
 }
 
-// probe asks s for the name that was resolved last, and for the root servers, which all resolvers know. Any
-// answer counts.
+// probe asks s for the name that was resolved last, and for the root servers, which all resolvers
+// know. Any answer counts.
 func (r *Resolver) probe(s *server, era uint64) {
 	defer r.probeEnded()
 	var seed [32]byte

@@ -15,10 +15,11 @@ import (
 
 // How a lookup can fail. Errors wrap one of these and say which host, and which server said so.
 var (
-	ErrNoHost  = errors.New("no such host")                  // the name does not exist or has no address
-	ErrRefused = errors.New("address in a refused network")  // all its addresses are; see Config.AllowNetworks
-	ErrServers = errors.New("name servers failed")           // for this name: every try failed; trying later may help
-	ErrDown    = errors.New("no name server can be used")    // for any name; comes with ErrServers, and is not remembered
+	ErrNoHost  = errors.New("no such host")                 // the name does not exist or has no address
+	ErrRefused = errors.New("address in a refused network") // all its addresses are; see Config.AllowNetworks
+	ErrServers = errors.New("name servers failed")          // for this name: every try failed; trying later may help
+	// for any name; comes with ErrServers, and is not remembered
+	ErrDown    = errors.New("no name server can be used")
 	ErrBadName = errors.New("not a name that DNS can carry") // nothing was asked
 	ErrClosed  = errors.New("resolver closed")               // Close came first
 )
@@ -88,7 +89,8 @@ type Health struct {
 	Servers []string  // all, "ip:port"
 }
 
-// Health may be called at any time. Before the first look-up nothing is known: servers count as usable.
+// Health may be called at any time. Before the first look-up nothing is known: servers count as
+// usable.
 func (r *Resolver) Health() (h Health) {
 	for _, s := range r.servers.list {
 		h.Servers = append(h.Servers, s.addr.String())
@@ -134,17 +136,17 @@ func (r *Resolver) remembered(name []byte) (addr netip.Addr, err error, ok bool)
 	return addr, err, ok
 }
 
-// IsOwn reports whether addr is an address of this machine that Config.AllowNetworks does not allow. It
-// does not block. A change of the machine's addresses takes effect after some seconds.
+// IsOwn reports whether addr is an address of this machine that Config.AllowNetworks does not
+// allow. It does not block. A change of the machine's addresses takes effect after some seconds.
 func (r *Resolver) IsOwn(addr netip.Addr) bool {
 	return r.nets.own.has(addr) && r.nets.refusal(addr) == ownUse
 }
 
-// Resolve looks host up and calls deliver exactly once, from another goroutine. ErrServers without ErrDown is about this
-// name alone, after one try at each server that answers, or after Config.Attempts tries without answer, fewer where
-// other names wait. deliver must be
-// brief, since the next answer waits for it, and must not call Close. Names queue up in memory;
-// each costs a few hundred bytes until it is answered.
+// Resolve looks host up and calls deliver exactly once, from another goroutine. ErrServers without
+// ErrDown is about this name alone, after one try at each server that answers, or after
+// Config.Attempts tries without answer, fewer where other names wait. deliver must be brief, since
+// the next answer waits for it, and must not call Close. Names queue up in memory; each costs a few
+// hundred bytes until it is answered.
 func (r *Resolver) Resolve(host string, deliver func(netip.Addr, error)) {
 	name := fold(host)
 	r.mu.Lock()

@@ -70,8 +70,8 @@ func (s *server) avoidedAt(now time.Duration) time.Duration {
 	return s.avoid
 }
 
-// down reports whether no server is usable, since when and why: none has given a usable answer since the
-// start, or all that have are lost now.
+// down reports whether no server is usable, since when and why: none has given a usable answer
+// since the start, or all that have are lost now.
 func (s *servers) down() (since time.Duration, why string, down bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -111,8 +111,8 @@ func (s *servers) lose(srv *server, now time.Duration) {
 	}
 }
 
-// failed records an attempt without a usable answer. dead says that nothing listens at the address, so that
-// a second attempt is pointless.
+// failed records an attempt without a usable answer. dead says that nothing listens at the address,
+// so that a second attempt is pointless.
 func (s *servers) failed(srv *server, dead bool, err error, now time.Duration) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -136,7 +136,8 @@ func (s *servers) edns(srv *server, now time.Duration) bool {
 	return now >= srv.plainUntil
 }
 
-// plain records that srv answered a query without EDNS after it had failed the same query with EDNS.
+// plain records that srv answered a query without EDNS after it had failed the same query with
+// EDNS.
 func (s *servers) plain(srv *server, now time.Duration) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -116,8 +116,8 @@ func (r *Resolver) overTCP(s *server, q query) ([]byte, error) {
 	return raw, nil
 }
 
-// timedOut reports whether a deadline has passed, also while dialling: that takes no time over UDP unless
-// the process is stalled.
+// timedOut reports whether a deadline has passed, also while dialling: that takes no time over UDP
+// unless the process is stalled.
 func timedOut(err error) bool {
 	late, ok := errors.AsType[net.Error](err)
 	return ok && late.Timeout()

@@ -11,7 +11,8 @@ type Stats struct {
 	// Hosts by how they ended. Remembered are answers of Cached; the rest are answers of Resolve,
 	// counted once however many waited.
 	Remembered, Found, NoHost, Refused, BadName, Failed, Closed uint64
-	Stale                                                       uint64 // of Found: old addresses, because the servers failed
+	// of Found: old addresses, because the servers failed
+	Stale uint64
 
 	Asked uint64        // names that servers were asked for, until they were known or given up
 	Took  time.Duration // how long that took, all together

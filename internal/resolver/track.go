@@ -152,7 +152,8 @@ func seconds(ttl uint32) time.Duration {
 	return time.Duration(ttl) * time.Second
 }
 
-// referral reports whether m comes from a server that is neither a resolver nor authoritative for the name.
+// referral reports whether m comes from a server that is neither a resolver nor authoritative for
+// the name.
 func referral(m *dns.Msg) bool {
 	return m.Rcode == dns.RcodeSuccess && !m.Authoritative && !m.RecursionAvailable &&
 		len(m.Answer) == 0 && len(m.Ns) > 0 && m.Ns[0].Header().Rrtype == dns.TypeNS

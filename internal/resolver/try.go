@@ -142,7 +142,8 @@ func (w *worker) take(s *server, a *asked, raw []byte) (err error) {
 	return nil
 }
 
-// overTCP asks a's question over TCP with another ID. It restarts the timeouts of the other questions.
+// overTCP asks a's question over TCP with another ID. It restarts the timeouts of the other
+// questions.
 func (w *worker) overTCP(s *server, a *asked) ([]byte, error) {
 	q, err := newQuery(a.track.name, a.track.qtype, a.query.edns, w.rng)
 	if err != nil {
@@ -183,8 +184,8 @@ func readError(err error) error {
 // dead reports whether err means that nothing listens at the address.
 func dead(err error) bool { return errors.Is(err, syscall.ECONNREFUSED) }
 
-// unreachable reports whether err, which is no timeout, comes from the network: nothing listens, there is
-// no route, or no socket is available. The name is not the cause.
+// unreachable reports whether err, which is no timeout, comes from the network: nothing listens,
+// there is no route, or no socket is available. The name is not the cause.
 func unreachable(err error) bool {
 	_, ok := errors.AsType[*net.OpError](err)
 	return ok

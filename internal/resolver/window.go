@@ -17,8 +17,8 @@ func newWindow(bound int) window { return window{limit: min(firstWindow, bound),
 // answered records an answer.
 func (w *window) answered() { w.limit = min(w.limit+1, w.bound) }
 
-// silent records a query of era without an answer, and halves the window. A query from before the last
-// halving says nothing about the present window, so a burst of timeouts halves it once.
+// silent records a query of era without an answer, and halves the window. A query from before the
+// last halving says nothing about the present window, so a burst of timeouts halves it once.
 func (w *window) silent(era uint64) {
 	if era != w.era {
 		return

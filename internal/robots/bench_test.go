@@ -39,7 +39,8 @@ func BenchmarkParse(b *testing.B) {
 func BenchmarkAllowed(b *testing.B) {
 	for _, n := range []int{0, 20, 2000} {
 		rules := Parse(benchFile(n), "urlserver")
-		for _, target := range []string{"/docs/guide/chapter-12/section-3.html", "/docs/%7Eguide/chapter.html?next=%2Fa"} {
+		for _, target := range []string{"/docs/guide/chapter-12/section-3.html",
+			"/docs/%7Eguide/chapter.html?next=%2Fa"} {
 			b.Run(fmt.Sprintf("rules=%d/plain=%t", n, !strings.Contains(target, "%")), func(b *testing.B) {
 				raw := []byte(target)
 				b.ReportAllocs()

@@ -15,8 +15,9 @@ import (
 	"time"
 )
 
-// TestLongBodiesWaitForAPlace has a server that sends half of a long file and then nothing more hold the only place:
-// another long file waits for longer than the timeout, and comes all the same. Short ones do not wait.
+// TestLongBodiesWaitForAPlace has a server that sends half of a long file and then nothing more
+// hold the only place: another long file waits for longer than the timeout, and comes all the same.
+// Short ones do not wait.
 func TestLongBodiesWaitForAPlace(t *testing.T) {
 	long := append([]byte("User-agent: *\nDisallow: /a\n"), bytes.Repeat([]byte("# nothing\n"), 5000)...)
 	stuck := make(chan struct{})

@@ -19,12 +19,14 @@ import (
 type ClientConfig struct {
 	UserAgent string        // sent as it is
 	Timeout   time.Duration // for one request, from dialing to the body's end; 0 means 10 seconds
-	MaxSize   int           // bytes of a body that count, after decompression; 0 means 500 KiB, the least RFC 9309 allows
+	// bytes of a body that count, after decompression; 0 means 500 KiB, the least RFC 9309 allows
+	MaxSize int
 }
 
 // Client fetches robots.txt. It is safe for concurrent use, keeps no connections and no cookies,
-// and uses no proxy. Bodies longer than 16 KiB take some 32 MiB together, however many there are; half of
-// the processors parse them at most, and as many those of the others that are longer than 4 KiB.
+// and uses no proxy. Bodies longer than 16 KiB take some 32 MiB together, however many there are;
+// half of the processors parse them at most, and as many those of the others that are longer than 4
+// KiB.
 type Client struct {
 	userAgent string
 	timeout   time.Duration
@@ -243,14 +245,15 @@ func (c *Client) dial(ctx context.Context, network, hostPort string) (net.Conn, 
 	return c.limit(conn), nil
 }
 
-// lateConn takes no byte after a moment. It looks right before it writes, as this process may stand still anywhere.
+// lateConn takes no byte after a moment. It looks right before it writes, as this process may stand
+// still anywhere.
 type lateConn struct {
 	net.Conn
 	by time.Time
 }
 
-// ErrLate is why there is no answer to a request that was not sent since the moment of [By] had passed. It says nothing
-// of the host.
+// ErrLate is why there is no answer to a request that was not sent since the moment of [By] had
+// passed. It says nothing of the host.
 var ErrLate = errors.New("the request could not be sent in time")
 
 // ErrBusy is why there is no answer that this process had no room for. It says nothing of the host.

@@ -85,7 +85,8 @@ func TestGetAnswers(t *testing.T) {
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			got := c.Get(t.Context(), at(t, server, "a.test", tc.target), loopback)
-			if got.Status != tc.want.Status || got.Location != tc.want.Location || got.RetryAfter != tc.want.RetryAfter ||
+			if got.Status != tc.want.Status || got.Location != tc.want.Location ||
+				got.RetryAfter != tc.want.RetryAfter ||
 				!bytes.Equal(got.Body, tc.want.Body) || (got.Err != nil) != tc.fails {
 				t.Errorf("got %+v, want %+v", got, tc.want)
 			}
@@ -113,7 +114,8 @@ func TestGetAsksProperly(t *testing.T) {
 	}
 	<-requests
 	got := <-requests // the one that could have had a cookie
-	if host, _, _ := net.SplitHostPort(got.Host); host != "a.test" || got.URL.Path != "/robots.txt" || got.Method != "GET" {
+	if host, _, _ := net.SplitHostPort(got.Host); host != "a.test" || got.URL.Path != "/robots.txt" ||
+		got.Method != "GET" {
 		t.Errorf("asked for %s %s%s", got.Method, got.Host, got.URL)
 	}
 	if agent := got.Header.Get("User-Agent"); agent != "foobot/1.0 (+http://foobot.test/)" {
@@ -173,10 +175,13 @@ func TestGetIsBounded(t *testing.T) {
 		fails bool
 	}{
 		{name: "endless body", head: "HTTP/1.1 200 OK\r\n\r\n", piece: strings.Repeat("Allow: /\n", 1000)},
-		{name: "endless header", head: "HTTP/1.1 200 OK\r\n", piece: "X: " + strings.Repeat("y", 1000) + "\r\n", fails: true},
+		{name: "endless header", head: "HTTP/1.1 200 OK\r\n",
+			piece: "X: " + strings.Repeat("y", 1000) + "\r\n", fails: true},
 		{name: "endless informational answers", piece: "HTTP/1.1 103 Early Hints\r\nX: y\r\n\r\n", fails: true},
-		{name: "endless padding of chunks", head: "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n", piece: "1;" + strings.Repeat("y", 1000) + "\r\n\n\r\n", fails: true},
-		{name: "endless compressed nothing", head: "HTTP/1.1 200 OK\r\nContent-Encoding: gzip\r\n\r\n", piece: strings.Repeat(emptyGzip.String(), 100), fails: true},
+		{name: "endless padding of chunks", head: "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n",
+			piece: "1;" + strings.Repeat("y", 1000) + "\r\n\n\r\n", fails: true},
+		{name: "endless compressed nothing", head: "HTTP/1.1 200 OK\r\nContent-Encoding: gzip\r\n\r\n",
+			piece: strings.Repeat(emptyGzip.String(), 100), fails: true},
 		{name: "no HTTP", piece: strings.Repeat("\x00", 1000), fails: true},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
@@ -330,7 +335,8 @@ func TestGetSendsNothingTooLate(t *testing.T) {
 	server := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { asked.Add(1) }))
 	t.Cleanup(server.Close)
 	c, url := NewClient(ClientConfig{}), at(t, server, "a.test", "/robots.txt")
-	if got := c.Get(By(t.Context(), time.Now().Add(-time.Second)), url, loopback); !errors.Is(got.Err, ErrLate) || asked.Load() != 0 {
+	if got := c.Get(By(t.Context(), time.Now().Add(-time.Second)), url, loopback); !errors.Is(got.Err,
+		ErrLate) || asked.Load() != 0 {
 		t.Errorf("Get past the moment = %+v, and %d requests; want an error and none", got, asked.Load())
 	}
 	if got := c.Get(By(t.Context(), time.Now().Add(time.Hour)), url, loopback); got.Status != 200 {

@@ -115,7 +115,8 @@ func newRules(body []byte, lines []line, delay time.Duration) *Rules {
 	return r
 }
 
-// byOctets puts a pattern before those that begin with it, and an anchored one after the same one that is not.
+// byOctets puts a pattern before those that begin with it, and an anchored one after the same one
+// that is not.
 func byOctets(a, b rule) int {
 	if c := bytes.Compare(a.pattern, b.pattern); c != 0 || a.anchored == b.anchored {
 		return c
@@ -171,9 +172,11 @@ func (r *Rules) keep(literals, wilds []rule) {
 }
 
 func (r *Rules) keepLiteral(i int, from *rule) {
-	r.literals[i] = literal{off: uint32(len(r.text)), size: uint32(len(from.pattern)), allow: from.allow, anchored: from.anchored}
+	r.literals[i] = literal{off: uint32(len(r.text)), size: uint32(len(from.pattern)), allow: from.allow,
+		anchored: from.anchored}
 	r.text = append(r.text, from.pattern...)
-	for up := i; up > 0; up = int(r.literals[up-1].up) { // what this one begins with, the one before it begins with, too
+	// what this one begins with, the one before it begins with, too
+	for up := i; up > 0; up = int(r.literals[up-1].up) {
 		if l := r.literalRule(up - 1); !l.anchored && bytes.HasPrefix(from.pattern, l.pattern) {
 			r.literals[i].up = uint32(up)
 			return
@@ -184,8 +187,10 @@ func (r *Rules) keepLiteral(i int, from *rule) {
 func (r *Rules) keepWild(i int, from *rule) {
 	first := bytes.IndexByte(from.pattern, wildcard)
 	r.wilds[i] = wild{
-		head: headOf(from.pattern[:first]), shift: uint8(64 - 8*min(max(first-1, 0), 8)), grams: gramsOf(from.pattern[first+1:]),
-		off: uint32(len(r.text)), size: uint32(len(from.pattern)), prefix: uint32(first), allow: from.allow, anchored: from.anchored,
+		head: headOf(from.pattern[:first]), shift: uint8(64 - 8*min(max(first-1, 0), 8)),
+		grams: gramsOf(from.pattern[first+1:]),
+		off:   uint32(len(r.text)), size: uint32(len(from.pattern)), prefix: uint32(first), allow: from.allow,
+		anchored: from.anchored,
 	}
 	r.text = append(r.text, from.pattern...)
 }

@@ -10,8 +10,9 @@ import (
 // maxRedirects is the least number that RFC 9309, section 2.3.1.2, requires, across authorities.
 const maxRedirects = 5
 
-// Fetch is the state of fetching the robots.txt of an origin, redirects included. The rules at the end of
-// the redirects apply to the origin at their beginning. A Fetch is a value: its methods do not change it.
+// Fetch is the state of fetching the robots.txt of an origin, redirects included. The rules at the
+// end of the redirects apply to the origin at their beginning. A Fetch is a value: its methods do
+// not change it.
 type Fetch struct {
 	origin string
 	url    string
@@ -26,8 +27,8 @@ func NewFetch(origin string) Fetch {
 // Origin returns the origin to which the rules apply.
 func (t Fetch) Origin() string { return t.origin }
 
-// URL returns the URL of the next request. After a redirect the host may differ; the caller resolves
-// and checks it as any other.
+// URL returns the URL of the next request. After a redirect the host may differ; the caller
+// resolves and checks it as any other.
 func (t Fetch) URL() string { return t.url }
 
 // Answer processes the response to the request for URL. If done is false, next is the Fetch after a
@@ -56,8 +57,8 @@ func isWeb(url string) bool {
 // maxLocation bounds the URL of a redirect in bytes, to what fits in a line of the line protocol.
 const maxLocation = 8 << 10
 
-// resolveLocation resolves the Location header of a response from url by the WHATWG URL standard. It
-// removes fragment and credentials. It returns "" for an unusable location.
+// resolveLocation resolves the Location header of a response from url by the WHATWG URL standard.
+// It removes fragment and credentials. It returns "" for an unusable location.
 func resolveLocation(url, location string) string {
 	if location == "" || len(location) > maxLocation {
 		return ""

@@ -89,7 +89,8 @@ func checkPrinted(t *testing.T, rules *Rules, target string) {
 	again := Parse(file, "x")
 	allowed, by := rules.Match([]byte(target))
 	if gotAllowed, gotBy := again.Match([]byte(target)); gotAllowed != allowed || gotBy != by {
-		t.Errorf("%q printed and read again: %q by %q = %t, was by %q = %t", file, target, gotBy, gotAllowed, by, allowed)
+		t.Errorf("%q printed and read again: %q by %q = %t, was by %q = %t", file, target, gotBy,
+			gotAllowed, by, allowed)
 	}
 }
 
@@ -131,7 +132,8 @@ func twinTarget(target string, open bool) string {
 }
 
 func FuzzDelay(f *testing.F) {
-	for _, seed := range []string{"1", "0.5", ",5", "-1", "1e9", "99999999999999999999", "nan", "1.2.3", "9223372036.854775807"} {
+	for _, seed := range []string{"1", "0.5", ",5", "-1", "1e9", "99999999999999999999", "nan", "1.2.3",
+		"9223372036.854775807"} {
 		f.Add(seed)
 	}
 	f.Fuzz(func(t *testing.T, value string) {
@@ -150,7 +152,8 @@ func FuzzDelay(f *testing.F) {
 
 func FuzzRetryAfter(f *testing.F) {
 	now := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
-	for _, seed := range []string{"1", "99999999999999999999", "-1", "Fri, 02 Jan 2026 03:05:05 GMT", "Friday, 02-Jan-26 03:04:06 GMT", " 7 "} {
+	for _, seed := range []string{"1", "99999999999999999999", "-1", "Fri, 02 Jan 2026 03:05:05 GMT",
+		"Friday, 02-Jan-26 03:04:06 GMT", " 7 "} {
 		f.Add(seed)
 	}
 	f.Fuzz(func(t *testing.T, value string) {
@@ -161,7 +164,8 @@ func FuzzRetryAfter(f *testing.F) {
 }
 
 func FuzzLocation(f *testing.F) {
-	for _, seed := range []string{"/x", "//h/x", "HTTP://H:80/a b#f", "ftp://x/", "?q", "http://u:p@h/", "http://ツ/ツ", "https:\\\\h\\x", "javascript:1", "http://[::1]:8/"} {
+	for _, seed := range []string{"/x", "//h/x", "HTTP://H:80/a b#f", "ftp://x/", "?q", "http://u:p@h/",
+		"http://ツ/ツ", "https:\\\\h\\x", "javascript:1", "http://[::1]:8/"} {
 		f.Add(seed)
 	}
 	f.Fuzz(func(t *testing.T, location string) {
@@ -170,7 +174,8 @@ func FuzzLocation(f *testing.F) {
 		if got == "" {
 			return
 		}
-		if !isWeb(got) || strings.ContainsFunc(got, isNotVisible) || strings.Contains(got, "#") || len(got) > maxLocation {
+		if !isWeb(got) || strings.ContainsFunc(got, isNotVisible) || strings.Contains(got, "#") ||
+			len(got) > maxLocation {
 			t.Errorf("%q leads to %q", location, got)
 		}
 		if again := resolveLocation(base, got); again != got {

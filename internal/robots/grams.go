@@ -3,8 +3,8 @@ package robots
 import "bytes"
 
 // A target is compared only with the patterns that have wildcards if certain octets of the pattern,
-// two grams of two or three in a row each, are somewhere in the target. That rejects nearly all patterns
-// of nearly all files at the cost of a look at a table.
+// two grams of two or three in a row each, are somewhere in the target. That rejects nearly all
+// patterns of nearly all files at the cost of a look at a table.
 
 const (
 	gramBits = 13

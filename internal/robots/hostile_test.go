@@ -65,8 +65,8 @@ func TestHostileFiles(t *testing.T) {
 	}
 }
 
-// dearFile has so many different rules with wildcards that all have to be compared with any target of the
-// letters a and b, since that has the grams of each.
+// dearFile has so many different rules with wildcards that all have to be compared with any target
+// of the letters a and b, since that has the grams of each.
 func dearFile(size int) []byte {
 	file := []byte("User-agent: *\n")
 	for i := 1 << 20; len(file) < size; i++ {
@@ -94,7 +94,8 @@ func TestDearVerdict(t *testing.T) {
 		{target: "/robots.txt", allowed: true},
 	} {
 		if got := rules.Allowed([]byte(tc.target)); got != tc.allowed {
-			t.Errorf("%.20q, %d octets: allowed = %t under %d rules, want %t", tc.target, len(tc.target), got, rules.Len(), tc.allowed)
+			t.Errorf("%.20q, %d octets: allowed = %t under %d rules, want %t", tc.target, len(tc.target),
+				got, rules.Len(), tc.allowed)
 		}
 	}
 }
@@ -127,7 +128,8 @@ func TestAllowedWithin(t *testing.T) {
 func TestAllowedAll(t *testing.T) {
 	rules := Parse(append(dearFile(hostileSize), "Disallow: /c\n"...), "x")
 	dear, cheap := dearTarget(2000), []byte("/c")
-	if allowed, work := rules.AllowedAll([][]byte{cheap, dear, cheap, dear}); len(allowed) < 2 || len(allowed) == 4 || allowed[0] || !allowed[1] {
+	if allowed, work := rules.AllowedAll([][]byte{cheap, dear, cheap, dear}); len(allowed) < 2 ||
+		len(allowed) == 4 || allowed[0] || !allowed[1] {
 		t.Errorf("verdicts %t for %d", allowed, work)
 	}
 	if allowed, _ := rules.AllowedAll([][]byte{dear, cheap}); len(allowed) != 1 || !allowed[0] {

@@ -119,7 +119,8 @@ func (p *parser) rule(pattern []byte, allow bool) {
 	if len(pattern) == 0 || pattern[0] != '/' && pattern[0] != '*' {
 		return
 	}
-	l := line{off: uint32(cap(p.body) - cap(pattern)), size: uint32(len(pattern)), allow: allow} // pattern is part of body
+	// pattern is part of body
+	l := line{off: uint32(cap(p.body) - cap(pattern)), size: uint32(len(pattern)), allow: allow}
 	if p.isOwn {
 		p.own.lines = append(p.own.lines, l)
 	}

@@ -71,7 +71,8 @@ func (p Policy) Settle(e Entry, now time.Duration, resp Response) Entry {
 	switch classOf(resp.Status) {
 	case answered:
 		rules := p.Read(resp).rules
-		e = Entry{state: stateOK, rules: rules, delay: min(rules.CrawlDelay(), p.MaxCrawlDelay), fetched: now, until: now + p.TTL}
+		e = Entry{state: stateOK, rules: rules, delay: min(rules.CrawlDelay(), p.MaxCrawlDelay),
+			fetched: now, until: now + p.TTL}
 		if rules.Len() == 0 {
 			e.rules = AllowAll() // the same for all
 		}
@@ -118,7 +119,8 @@ func (e Entry) Unreachable() bool { return e.state == stateUnreachable }
 // Failed reports whether the last answer was an error.
 func (e Entry) Failed() bool { return e.state == stateUnreachable || e.state == stateStale }
 
-// WithoutRules returns e without what the file says, which is to be fetched again when it is needed.
+// WithoutRules returns e without what the file says, which is to be fetched again when it is
+// needed.
 func (e Entry) WithoutRules() Entry {
 	e.rules = nil
 	return e
@@ -134,7 +136,8 @@ func (e Entry) Rules() *Rules { return e.rules }
 // MaxCrawlDelay; 0 where it asks for none.
 func (e Entry) CrawlDelay() time.Duration { return e.delay }
 
-// FetchedAt returns when the answer came that the rules are from; ok is false where nothing is known.
+// FetchedAt returns when the answer came that the rules are from; ok is false where nothing is
+// known.
 func (e Entry) FetchedAt() (at time.Duration, ok bool) {
 	return e.fetched, e.state != stateUnknown
 }

@@ -24,18 +24,22 @@ func TestSettle(t *testing.T) {
 		answers []answer
 	}{
 		{name: "a file holds for the TTL", answers: []answer{
-			{at: time.Second, resp: Response{Status: 200, Body: file}, state: "ok", delay: 7 * time.Second, from: time.Second, until: 24*time.Hour + time.Second},
+			{at: time.Second, resp: Response{Status: 200, Body: file}, state: "ok", delay: 7 * time.Second,
+				from: time.Second, until: 24*time.Hour + time.Second},
 		}},
 		{name: "none holds for the TTL", answers: []answer{
 			{resp: Response{Status: 404, Body: file}, state: "unavailable", allow: true, until: 24 * time.Hour},
 		}},
 		{name: "redirects that lead nowhere are none", answers: []answer{
-			{resp: Response{Status: 301, Location: "http://a.test/"}, state: "unavailable", allow: true, until: 24 * time.Hour},
+			{resp: Response{Status: 301, Location: "http://a.test/"}, state: "unavailable", allow: true,
+				until: 24 * time.Hour},
 		}},
 		{name: "an error forbids until the next try", answers: []answer{
 			{resp: Response{Status: 503}, state: "unreachable", until: 10 * time.Minute},
-			{at: 10 * time.Minute, resp: Response{}, state: "unreachable", from: 10 * time.Minute, until: 20 * time.Minute},
-			{at: 20 * time.Minute, resp: Response{Status: 200, Body: file}, state: "ok", delay: 7 * time.Second, from: 20 * time.Minute, until: 24*time.Hour + 20*time.Minute},
+			{at: 10 * time.Minute, resp: Response{}, state: "unreachable", from: 10 * time.Minute,
+				until: 20 * time.Minute},
+			{at: 20 * time.Minute, resp: Response{Status: 200, Body: file}, state: "ok",
+				delay: 7 * time.Second, from: 20 * time.Minute, until: 24*time.Hour + 20*time.Minute},
 		}},
 		{name: "Retry-After counts where it is longer", answers: []answer{
 			{resp: Response{Status: 429, RetryAfter: time.Minute}, state: "unreachable", until: 10 * time.Minute},
@@ -44,21 +48,29 @@ func TestSettle(t *testing.T) {
 		}},
 		{name: "the last file stays in use during errors", answers: []answer{
 			{resp: Response{Status: 200, Body: file}, state: "ok", delay: 7 * time.Second, until: 24 * time.Hour},
-			{at: 25 * time.Hour, resp: Response{Status: 500}, state: "stale", delay: 7 * time.Second, until: 25*time.Hour + 10*time.Minute},
-			{at: 26 * time.Hour, resp: Response{}, state: "stale", delay: 7 * time.Second, until: 26*time.Hour + 10*time.Minute},
-			{at: 27 * time.Hour, resp: Response{Status: 429, RetryAfter: time.Hour}, state: "stale", delay: 7 * time.Second, until: 28 * time.Hour},
-			{at: 28 * time.Hour, resp: Response{Status: 200}, state: "ok", allow: true, from: 28 * time.Hour, until: 52 * time.Hour},
+			{at: 25 * time.Hour, resp: Response{Status: 500}, state: "stale", delay: 7 * time.Second,
+				until: 25*time.Hour + 10*time.Minute},
+			{at: 26 * time.Hour, resp: Response{}, state: "stale", delay: 7 * time.Second,
+				until: 26*time.Hour + 10*time.Minute},
+			{at: 27 * time.Hour, resp: Response{Status: 429, RetryAfter: time.Hour}, state: "stale",
+				delay: 7 * time.Second, until: 28 * time.Hour},
+			{at: 28 * time.Hour, resp: Response{Status: 200}, state: "ok", allow: true,
+				from: 28 * time.Hour, until: 52 * time.Hour},
 		}},
 		{name: "that there was no file is no file", answers: []answer{
 			{resp: Response{Status: 404}, state: "unavailable", allow: true, until: 24 * time.Hour},
-			{at: 24 * time.Hour, resp: Response{Status: 500}, state: "unreachable", from: 24 * time.Hour, until: 24*time.Hour + 10*time.Minute},
+			{at: 24 * time.Hour, resp: Response{Status: 500}, state: "unreachable", from: 24 * time.Hour,
+				until: 24*time.Hour + 10*time.Minute},
 		}},
 		{name: "a file that is gone is gone", answers: []answer{
 			{resp: Response{Status: 200, Body: file}, state: "ok", delay: 7 * time.Second, until: 24 * time.Hour},
-			{at: 24 * time.Hour, resp: Response{Status: 410}, state: "unavailable", allow: true, from: 24 * time.Hour, until: 48 * time.Hour},
+			{at: 24 * time.Hour, resp: Response{Status: 410}, state: "unavailable", allow: true,
+				from: 24 * time.Hour, until: 48 * time.Hour},
 		}},
 		{name: "a long delay is cut", answers: []answer{
-			{resp: Response{Status: 200, Body: []byte("User-agent: *\nCrawl-delay: 99999999999\nDisallow: /x")}, state: "ok", delay: time.Hour, until: 24 * time.Hour},
+			{resp: Response{Status: 200,
+				Body: []byte("User-agent: *\nCrawl-delay: 99999999999\nDisallow: /x")}, state: "ok",
+				delay: time.Hour, until: 24 * time.Hour},
 		}},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
@@ -87,7 +99,8 @@ func TestSettle(t *testing.T) {
 
 func TestZeroEntryKnowsNothing(t *testing.T) {
 	var e Entry
-	if _, ok := e.FetchedAt(); ok || e.Fresh(-math.MaxInt64) || e.Rules() != nil || e.CrawlDelay() != 0 || e.State() != "unknown" {
+	if _, ok := e.FetchedAt(); ok || e.Fresh(-math.MaxInt64) || e.Rules() != nil || e.CrawlDelay() != 0 ||
+		e.State() != "unknown" {
 		t.Errorf("zero entry: %+v", e)
 	}
 }

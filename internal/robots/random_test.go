@@ -6,8 +6,8 @@ import (
 	"testing"
 )
 
-// TestRandomFilesAgainstTwin has files of many short rules over few octets, so that most overlap, and
-// compares verdicts with the twin's.
+// TestRandomFilesAgainstTwin has files of many short rules over few octets, so that most overlap,
+// and compares verdicts with the twin's.
 func TestRandomFilesAgainstTwin(t *testing.T) {
 	rng := rand.New(rand.NewPCG(1, 2))
 	octets := []string{"a", "a", "b", "b", "/", "?", "%2F", "%61", "\u30c4"}

@@ -162,7 +162,8 @@ func (r *Rules) decide(closed, open []byte, work int) (allowed bool, v found) {
 	return !r.deny, v
 }
 
-// beats reports whether r decides where both match: the one with more octets does, else the one that allows.
+// beats reports whether r decides where both match: the one with more octets does, else the one
+// that allows.
 func (r *rule) beats(other *rule) bool {
 	if a, b := r.octets(), other.octets(); a != b {
 		return a > b
@@ -176,15 +177,15 @@ type search struct {
 	work, spent  int
 }
 
-// lookWork is what passing a rule by costs, and gramsAfter how many are looked at before it is worth
-// while to gather the target's grams.
+// lookWork is what passing a rule by costs, and gramsAfter how many are looked at before it is
+// worth while to gather the target's grams.
 const (
 	lookWork   = 2
 	gramsAfter = 16
 )
 
-// first puts the first rule that matches into v, of those that decide where the rule in v matches, too.
-// in is for more than gramsAfter rules.
+// first puts the first rule that matches into v, of those that decide where the rule in v matches,
+// too. in is for more than gramsAfter rules.
 func (s *search) first(r *Rules, v *found, in *grams) {
 	least := 0
 	if v.found {
@@ -214,7 +215,8 @@ func (s *search) first(r *Rules, v *found, in *grams) {
 			break
 		}
 		pattern := r.text[w.off : w.off+w.size]
-		if near && match(pattern, int(w.prefix), w.anchored, s.closed) || openNear && match(pattern, int(w.prefix), w.anchored, s.open) {
+		if near && match(pattern, int(w.prefix), w.anchored, s.closed) || openNear &&
+			match(pattern, int(w.prefix), w.anchored, s.open) {
 			v.by, v.found = r.wildRule(i), true
 			return
 		}

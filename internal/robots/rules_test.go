@@ -6,7 +6,8 @@ import (
 )
 
 func TestMatchNamesTheRule(t *testing.T) {
-	const file = "User-agent: *\nDisallow: /\nAllow: /a\nDisallow: /a/*.pdf$\nAllow: /tie*\nDisallow: /tie/\nAllow: /tie/\n"
+	const file = "User-agent: *\nDisallow: /\nAllow: /a\nDisallow: /a/*.pdf$\nAllow: /tie*\nDisallow: " +
+		"/tie/\nAllow: /tie/\n"
 	for _, tc := range []struct {
 		name    string
 		target  string

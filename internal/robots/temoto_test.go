@@ -51,7 +51,8 @@ func TestTemotoOnVectors(t *testing.T) {
 			differs[v.Name] = true
 		}
 	}
-	if got, want := slices.Sorted(maps.Keys(differs)), slices.Sorted(maps.Keys(temotoDiffers)); !slices.Equal(got, want) {
+	if got, want := slices.Sorted(maps.Keys(differs)),
+		slices.Sorted(maps.Keys(temotoDiffers)); !slices.Equal(got, want) {
 		t.Errorf("differs on %q, want %q", got, want)
 	}
 }
@@ -87,7 +88,8 @@ func TestTemotoOnCorpus(t *testing.T) {
 
 var (
 	lineBreak = regexp.MustCompile(`\r\n|\n`)
-	plainLine = regexp.MustCompile(`^$|^#|^Sitemap: |^User-agent: ?(\*|[-a-zA-Z]+)$|^(Disallow|Allow): ?(/[-_./a-zA-Z0-9?=&]*)?$`)
+	plainLine = regexp.MustCompile(
+		`^$|^#|^Sitemap: |^User-agent: ?(\*|[-a-zA-Z]+)$|^(Disallow|Allow): ?(/[-_./a-zA-Z0-9?=&]*)?$`)
 	starGroup = regexp.MustCompile(`(?m)^User-agent: ?\*`)
 	allowLine = regexp.MustCompile(`(?m)^Allow:`)
 )

@@ -32,10 +32,13 @@ const (
 )
 
 var (
-	twinBreak    = regexp.MustCompile(`\r\n|\r|\n`)
-	twinTrimmed  = "\x00\x01\x02\x03\x04\x05\x06\x07\x08\t\n\x0b\x0c\r\x0e\x0f\x10\x11\x12\x13\x14\x15\x16\x17\x18\x19\x1a\x1b\x1c\x1d\x1e\x1f \x7f"
-	twinColon    = regexp.MustCompile(`(?is)^(user[-_ ]?agent|allow|dissallow|dissalow|disallow|disalow|diasllow|disallaw)[\x00-\x20\x7f]*:(.*)$`)
-	twinNoColon  = regexp.MustCompile(`(?is)^(user[-_]?agent|allow|dissallow|dissalow|disallow|disalow|diasllow|disallaw)[\x00-\x20\x7f]+([^\x00-\x20\x7f]+)$`)
+	twinBreak   = regexp.MustCompile(`\r\n|\r|\n`)
+	twinTrimmed = "\x00\x01\x02\x03\x04\x05\x06\x07\x08\t\n\x0b\x0c\r\x0e\x0f" +
+		"\x10\x11\x12\x13\x14\x15\x16\x17\x18\x19\x1a\x1b\x1c\x1d\x1e\x1f \x7f"
+	twinColon = regexp.MustCompile(
+		`(?is)^(user[-_ ]?agent|allow|dissallow|dissalow|disallow|disalow|diasllow|disallaw)[\x00-\x20\x7f]*:(.*)$`)
+	twinNoColon = regexp.MustCompile(
+		`(?is)^(user[-_]?agent|allow|dissallow|dissalow|disallow|disalow|diasllow|disallaw)[\x00-\x20\x7f]+([^\x00-\x20\x7f]+)$`)
 	twinProduct  = regexp.MustCompile(`^[-_.a-zA-Z0-9]*`)
 	twinEveryone = regexp.MustCompile(`^\*([\x00-\x20\x7f]|$)`)
 )
@@ -77,7 +80,8 @@ func twinLine(line string) (key, value string) {
 	if found == nil {
 		found = twinNoColon.FindStringSubmatch(line)
 	}
-	if found == nil || strings.ContainsFunc(found[1], func(c rune) bool { return c > unicode.MaxASCII }) { // "ſ" is an "S" to (?i)
+	// "ſ" is an "S" to (?i)
+	if found == nil || strings.ContainsFunc(found[1], func(c rune) bool { return c > unicode.MaxASCII }) {
 		return "", ""
 	}
 	return strings.ToLower(found[1]), strings.Trim(found[2], twinTrimmed)
@@ -203,7 +207,8 @@ func (t twin) allowed(target string) bool {
 	return allowed
 }
 
-// stopwatch returns the processor time of the fastest of three runs: on a busy machine no more than on an idle one.
+// stopwatch returns the processor time of the fastest of three runs: on a busy machine no more than
+// on an idle one.
 func stopwatch(run func()) time.Duration {
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()

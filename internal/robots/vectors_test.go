@@ -8,7 +8,8 @@ import (
 	"time"
 )
 
-// vector is one case of testdata/vectors.json, which says what a file, or a status, means for a URL.
+// vector is one case of testdata/vectors.json, which says what a file, or a status, means for a
+// URL.
 type vector struct {
 	Name       string
 	RFC        string
@@ -63,7 +64,8 @@ func TestVectors(t *testing.T) {
 		t.Run(v.Name, func(t *testing.T) {
 			rules := ForStatus(v.status(), []byte(v.Robots), v.Agent)
 			if got := rules.Allowed([]byte(targetOf(t, v.URL))); got != v.Allowed {
-				t.Errorf("RFC 9309 %s (%s): %q for %q: %s allowed = %t, want %t", v.RFC, v.Level, v.Robots, v.Agent, v.URL, got, v.Allowed)
+				t.Errorf("RFC 9309 %s (%s): %q for %q: %s allowed = %t, want %t", v.RFC, v.Level, v.Robots,
+					v.Agent, v.URL, got, v.Allowed)
 			}
 			v.checkDelay(t, rules)
 			v.checkPolicy(t)

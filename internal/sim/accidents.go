@@ -31,8 +31,8 @@ func (w *world) accidents() {
 	}
 }
 
-// judge finds out which hosts have no trouble of their own, nor share an address with one that has, nor have a document
-// that kills its spider.
+// judge finds out which hosts have no trouble of their own, nor share an address with one that has,
+// nor have a document that kills its spider.
 func (w *world) judge() {
 	inTrouble := make([]bool, w.sc.Addresses)
 	taint := func(h uint32) {
@@ -78,7 +78,8 @@ func (w *world) zoneOf(n int) uint8 {
 // robotsOf draws the habit of a robots.txt that is an accident; 0: none is.
 func (w *world) robotsOf(rng *rand.Rand) uint8 {
 	t, u := &w.sc.Trouble, rng.Float64()
-	for habit, share := range []float64{robotsHangs: t.Hanging, robotsHuge: t.Huge, robotsCostly: t.Costly, robotsDetour: t.Detours} {
+	for habit, share := range []float64{robotsHangs: t.Hanging, robotsHuge: t.Huge, robotsCostly: t.Costly,
+		robotsDetour: t.Detours} {
 		if u < share {
 			return uint8(habit)
 		}
@@ -87,8 +88,8 @@ func (w *world) robotsOf(rng *rand.Rand) uint8 {
 	return 0
 }
 
-// troubled says whether a host has a trouble of its own. Robots.txt that are long or cost much are troubles of their own,
-// too: such a host pays for them.
+// troubled says whether a host has a trouble of its own. Robots.txt that are long or cost much are
+// troubles of their own, too: such a host pays for them.
 func (w *world) troubled(i uint32) bool {
 	s := &w.hosts[i]
 	fine := s.robots == robotsNone || s.robots == robotsRules || s.robots == robotsDelay

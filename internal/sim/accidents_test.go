@@ -5,8 +5,8 @@ import (
 	"testing"
 )
 
-// TestAccidents runs days of accidents: twenty of 50,000 documents where a seed was given, each kind in turn and each with
-// the next seed; else one of each kind.
+// TestAccidents runs days of accidents: twenty of 50,000 documents where a seed was given, each
+// kind in turn and each with the next seed; else one of each kind.
 func TestAccidents(t *testing.T) {
 	if testing.Short() {
 		t.Skip("TestScenarios has small ones")
@@ -46,10 +46,12 @@ func TestWorldOfAccidents(t *testing.T) {
 				t.Errorf("%s: %s is sound, and has trouble: %+v", kind, s.name, s)
 			}
 			if s.robots == robotsDetour && !w.troubled(s.next) {
-				t.Errorf("%s: robots.txt of %s redirects to %s, which has no trouble", kind, s.name, w.hosts[s.next].name)
+				t.Errorf("%s: robots.txt of %s redirects to %s, which has no trouble", kind, s.name,
+					w.hosts[s.next].name)
 			}
 		}
-		t.Logf("%s, seed %d: %d hosts, %d of them sound; zones %v, robots.txt %v", kind, seed(), sc.Hosts, sound, zones, robots)
+		t.Logf("%s, seed %d: %d hosts, %d of them sound; zones %v, robots.txt %v", kind, seed(), sc.Hosts,
+			sound, zones, robots)
 		if sound < sc.Hosts/10 || sc.Trouble.Poison == 0 && sound == sc.Hosts {
 			t.Errorf("%s: %d of %d hosts are sound", kind, sound, sc.Hosts)
 		}

@@ -44,11 +44,13 @@ type names struct {
 	useful bool          // one has answered as it should
 }
 
-// startDNS plans the troubles of all name servers: none answers at the start, few answer after that, and there are outages.
+// startDNS plans the troubles of all name servers: none answers at the start, few answer after
+// that, and there are outages.
 func (r *run) startDNS() {
 	t := &r.sc.Trouble
 	r.names.down, r.names.sick = t.NoDNS, t.NoDNS+t.NoDNS/8
-	r.every(func() time.Duration { return t.Outages }, func() { r.names.down = r.now + r.between(time.Second, outageMost) })
+	r.every(func() time.Duration { return t.Outages },
+		func() { r.names.down = r.now + r.between(time.Second, outageMost) })
 }
 
 // failure is why a look-up of a host fails now; nil: it does not.

@@ -40,7 +40,8 @@ const (
 var errIndex = errors.New("index: connection reset")
 
 func newIndex(r *run) *index {
-	x := &index{run: r, queues: make([][]uint32, r.sc.Hosts), state: make([]state, r.sc.Documents), left: r.sc.Documents, reject: map[string]struct{}{}}
+	x := &index{run: r, queues: make([][]uint32, r.sc.Hosts), state: make([]state, r.sc.Documents),
+		left: r.sc.Documents, reject: map[string]struct{}{}}
 	slots := make([][]uint32, releases)
 	for n := range r.world.docs {
 		at := r.world.docs[n].due

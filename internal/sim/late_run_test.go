@@ -14,8 +14,9 @@ import (
 	"urlserver/urlserver/engine"
 )
 
-// lateRun is an engine under virtual time, and an oracle that hears of it as it would of a daemon that runs in real
-// time on a slow machine: everything is under way for a while, and the engine's clock is read before what is heard.
+// lateRun is an engine under virtual time, and an oracle that hears of it as it would of a daemon
+// that runs in real time on a slow machine: everything is under way for a while, and the engine's
+// clock is read before what is heard.
 type lateRun struct {
 	rng    *rand.Rand
 	events eventQueue
@@ -84,7 +85,8 @@ func (r *lateRun) change(c configs.Config, limits bool) configs.Config {
 	}
 	c.Rules = nil
 	for range r.rng.IntN(4) {
-		rule := configs.HostRule{Networks: []netip.Prefix{netip.PrefixFrom(netip.AddrFrom4([4]byte{192, 0, 2, byte(r.rng.IntN(lateHosts))}), 28+r.rng.IntN(5)).Masked()}}
+		rule := configs.HostRule{Networks: []netip.Prefix{netip.PrefixFrom(netip.AddrFrom4([4]byte{192, 0,
+			2, byte(r.rng.IntN(lateHosts))}), 28+r.rng.IntN(5)).Masked()}}
 		rule.PerSec = []float64{0, 0.3, 9, 50}[r.rng.IntN(4)]
 		rule.Group = []string{"", "few", "many"}[r.rng.IntN(3)]
 		rule.Block = r.rng.IntN(6) == 0

@@ -16,7 +16,8 @@ func (r *run) startOperator() {
 	r.every(func() time.Duration { return t.Block }, r.block)
 	r.every(func() time.Duration { return t.Rates }, r.reconfigure)
 	r.every(func() time.Duration { return t.Rules }, r.setRules)
-	r.every(func() time.Duration { return t.WallStep }, func() { r.drift += time.Duration(2*r.rng.IntN(2)-1) * time.Hour })
+	r.every(func() time.Duration { return t.WallStep },
+		func() { r.drift += time.Duration(2*r.rng.IntN(2)-1) * time.Hour })
 	r.every(func() time.Duration { return t.Outage }, func() {
 		r.outbox.outage = true
 		r.after(r.between(time.Second, 10*time.Minute), func() { r.outbox.outage = false })

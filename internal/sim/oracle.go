@@ -109,21 +109,22 @@ type host struct {
 	going    netip.Addr       // address that it moves to when no request to it is open; invalid: it does not move
 	at       *group           // its group, while documents are held or a request is open; else nil
 	groups   []*group         // all groups that it may ever have been in
-	to       *group           // the group that it joins when no request to it is open; if late is set, also the one it is in
-	held     int
-	trips    int // of its origins, under way
-	open     int
-	last     time.Duration // last request
-	floor    time.Duration // no request is allowed before
-	delay    time.Duration // Crawl-delay
-	delayAt  time.Duration // since when delay holds
-	longest  time.Duration // longest delay so far
-	blocked  [2]time.Duration
-	stays    uint32          // counts how often it entered a group
-	slowIn   uint32          // value of stays when its Crawl-delay was last added to its group
-	asked    []time.Duration // only if late is set: moment.since of each request
-	ended    []time.Duration // only if late is set: ends of requests
-	batch    time.Duration   // only if late is set: when the document of the last request was taken
+	// the group that it joins when no request to it is open; if late is set, also the one it is in
+	to      *group
+	held    int
+	trips   int // of its origins, under way
+	open    int
+	last    time.Duration // last request
+	floor   time.Duration // no request is allowed before
+	delay   time.Duration // Crawl-delay
+	delayAt time.Duration // since when delay holds
+	longest time.Duration // longest delay so far
+	blocked [2]time.Duration
+	stays   uint32          // counts how often it entered a group
+	slowIn  uint32          // value of stays when its Crawl-delay was last added to its group
+	asked   []time.Duration // only if late is set: moment.since of each request
+	ended   []time.Duration // only if late is set: ends of requests
+	batch   time.Duration   // only if late is set: when the document of the last request was taken
 }
 
 // stay is a host's membership of a group. It is over when the host has left the group,
@@ -187,7 +188,8 @@ func newOracle(set limits, documents int) *oracle {
 	return &oracle{
 		set: set, docs: make([]document, documents), hosts: map[string]*host{}, origins: map[string]*origin{},
 		groups: map[string]*group{}, open: map[string]*transaction{}, used: map[string]uint64{},
-		spiders: map[uint32]*spiderView{}, trips: map[uint32]*trip{}, ended: map[uint32]struct{}{}, turned: map[uint32]*trip{}, heavy: map[*group]struct{}{},
+		spiders: map[uint32]*spiderView{}, trips: map[uint32]*trip{}, ended: map[uint32]struct{}{},
+		turned: map[uint32]*trip{}, heavy: map[*group]struct{}{},
 		muteSince: [3]time.Duration{-1, -1, -1},
 	}
 }
@@ -325,8 +327,8 @@ func (o *oracle) lookedUp(name string) {
 // staysMost is how long the daemon may use a host's address after a temporary failure of a look-up.
 const staysMost = 30 * time.Second
 
-// holds records until when the last answer about a host is valid. After a failure the daemon may use the old address
-// for staysMost.
+// holds records until when the last answer about a host is valid. After a failure the daemon may
+// use the old address for staysMost.
 func (o *oracle) holds(name string, until time.Duration, err error) {
 	if err != nil {
 		until = o.now + staysMost
@@ -334,18 +336,20 @@ func (o *oracle) holds(name string, until time.Duration, err error) {
 	o.host(name).until = until
 }
 
-// isCurrent checks that the daemon has looked up a host again whose address has outlived its TTL, before it sends a
-// document of the host. While a look-up is running, the daemon may send. It may use an answer once, however short its
-// TTL is.
+// isCurrent checks that the daemon has looked up a host again whose address has outlived its TTL,
+// before it sends a document of the host. While a look-up is running, the daemon may send. It may
+// use an answer once, however short its TTL is.
 func (o *oracle) isCurrent(h *host, since time.Duration) {
 	if h.until > 0 && h.until <= since && h.lookups == 0 && !h.fresh {
-		o.wrong(RuleAddress, "%s is asked at %v; its TTL ended at %v, and it was not looked up since", h.name, h.addr, h.until)
+		o.wrong(RuleAddress, "%s is asked at %v; its TTL ended at %v, and it was not looked up since",
+			h.name, h.addr, h.until)
 	}
 	h.fresh = false
 }
 
-// bind records the address that a request goes to, and returns its group. It checks that the address is that of the
-// last look-up, and that a host with held documents or open requests moves only when no request to it is open.
+// bind records the address that a request goes to, and returns its group. It checks that the
+// address is that of the last look-up, and that a host with held documents or open requests moves
+// only when no request to it is open.
 func (o *oracle) bind(h *host, addr netip.Addr) *group {
 	if h.going.IsValid() {
 		o.rehome(h)
@@ -361,7 +365,9 @@ func (o *oracle) bind(h *host, addr netip.Addr) *group {
 	}
 	switch {
 	case h.at != nil:
-		o.wrong(RuleAddress, "%s is asked at %v, in group %s, and has open or held documents at %v, in group %s", h.name, addr, g.name, h.addr, h.at.name)
+		o.wrong(RuleAddress,
+			"%s is asked at %v, in group %s, and has open or held documents at %v, in group %s", h.name,
+			addr, g.name, h.addr, h.at.name)
 	case h.told != addr && !(h.none && h.held > 0): // while documents are held, a redirect may lead to the old address
 		o.wrong(RuleAddress, "%s is asked at %v; its last address was %v", h.name, addr, h.told)
 	}
@@ -369,9 +375,9 @@ func (o *oracle) bind(h *host, addr netip.Addr) *group {
 	return g
 }
 
-// relocate moves hosts to their new addresses. A line that was sent before the daemon knew the new address does not
-// count for the new one. So a host whose answer comes during a step moves when the step is over, or with its first
-// line after the answer.
+// relocate moves hosts to their new addresses. A line that was sent before the daemon knew the new
+// address does not count for the new one. So a host whose answer comes during a step moves when the
+// step is over, or with its first line after the answer.
 func (o *oracle) relocate() {
 	for _, h := range o.movers {
 		if h.going.IsValid() {
@@ -381,7 +387,8 @@ func (o *oracle) relocate() {
 	o.movers = o.movers[:0]
 }
 
-// release removes a host from its group if it has no held documents, open requests or fetches of robots.txt.
+// release removes a host from its group if it has no held documents, open requests or fetches of
+// robots.txt.
 func (o *oracle) release(h *host) {
 	if h.held == 0 && h.open == 0 && h.trips == 0 {
 		h.at, h.going = nil, netip.Addr{}

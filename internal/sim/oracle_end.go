@@ -23,8 +23,8 @@ func (o *oracle) gone(spider uint32) {
 	delete(o.spiders, spider)
 }
 
-// lose ends all transactions of a spider. overdue is the one that takes too long, because of which the daemon has to
-// close the connection; nil: the connection has ended.
+// lose ends all transactions of a spider. overdue is the one that takes too long, because of which
+// the daemon has to close the connection; nil: the connection has ended.
 func (o *oracle) lose(spider uint32, overdue *transaction) {
 	o.written(spider) // lines in the socket may have arrived just now
 	sp := o.spiders[spider]
@@ -47,20 +47,21 @@ func (o *oracle) lose(spider uint32, overdue *transaction) {
 	sp.condemned = sp.condemned || overdue != nil
 }
 
-// lasts reports whether a spider has sent WORKING for a transaction for a status timeout or longer. Such a document
-// does not count among those that were lost together.
+// lasts reports whether a spider has sent WORKING for a transaction for a status timeout or longer.
+// Such a document does not count among those that were lost together.
 func (o *oracle) lasts(tx *transaction) bool {
 	return tx.since > tx.at && tx.at+o.set.statusTimeout <= o.now
 }
 
-// blame updates a document whose transaction was lost with its spider. docs is the number of transactions at the spider,
-// young the number of those that do not last. timeout: the connection ends because a transaction takes too long. late:
-// this one does. aged: this one, or the one because of which the connection ends, has reached the longest time that a
-// fetch may take.
+// blame updates a document whose transaction was lost with its spider. docs is the number of
+// transactions at the spider, young the number of those that do not last. timeout: the connection
+// ends because a transaction takes too long. late: this one does. aged: this one, or the one
+// because of which the connection ends, has reached the longest time that a fetch may take.
 //
-// If a spider's process stood still, any of its documents may be the cause. A status in the second half of the status
-// timeout shows that it did not stand still; in the first half it need not have sent a status of the silent documents.
-// The daemon may take a stale status for such a sign, or not.
+// If a spider's process stood still, any of its documents may be the cause. A status in the second
+// half of the status timeout shows that it did not stand still; in the first half it need not have
+// sent a status of the silent documents. The daemon may take a stale status for such a sign, or
+// not.
 func (o *oracle) blame(tx *transaction, sp *spiderView, docs, young int, timeout, late, aged bool) {
 	d := tx.doc
 	if !d.lost {
@@ -86,7 +87,8 @@ func (o *oracle) blame(tx *transaction, sp *spiderView, docs, young int, timeout
 		case o.lasts(tx) && !d.lasted: // once, it may have been sent with any number of others
 			d.lasted = true
 		case d.company > 0 && others > 0 && others+1 >= d.company:
-			o.wrong(RuleCompany, "%s was lost with %d others, and then with %d", d.origin.host.name, d.company-1, others)
+			o.wrong(RuleCompany, "%s was lost with %d others, and then with %d", d.origin.host.name,
+				d.company-1, others)
 		}
 		d.company = others + 1
 		d.sends = min(d.sends, uint8(o.set.attempts-1))
@@ -114,8 +116,8 @@ func (o *oracle) listen(tx *transaction, since time.Duration) {
 	}
 }
 
-// expire ends all transactions of a spider if one of them has passed its status timeout or the longest time that a
-// fetch may take.
+// expire ends all transactions of a spider if one of them has passed its status timeout or the
+// longest time that a fetch may take.
 func (o *oracle) expire() {
 	for len(o.silences) > 0 && o.silences[0].at+o.set.statusTimeout <= o.now {
 		s := o.silences[0]
@@ -129,7 +131,8 @@ func (o *oracle) expire() {
 			continue
 		}
 		if late := o.now - s.at - o.set.statusTimeout; late > 0 && !s.tx.maybe {
-			o.wrong(RuleTimeout, "transaction %s is silent for %v more than the timeout, and the daemon slept", s.tx.id, late)
+			o.wrong(RuleTimeout,
+				"transaction %s is silent for %v more than the timeout, and the daemon slept", s.tx.id, late)
 		}
 		o.lose(s.tx.spider, s.tx)
 	}
@@ -229,8 +232,8 @@ func (o *oracle) outcome(out docindex.Outcome) {
 	}
 }
 
-// hopeless reports whether a host's name has failed for so long that the daemon may give it up. The daemon may not have
-// noticed outages that are shorter than the pause between two look-ups.
+// hopeless reports whether a host's name has failed for so long that the daemon may give it up. The
+// daemon may not have noticed outages that are shorter than the pause between two look-ups.
 func (o *oracle) hopeless(h *host) bool {
 	return h.failed && o.answers-h.failing >= o.set.giveUp-unnoticed
 }
@@ -249,7 +252,8 @@ func (o *oracle) mayGiveUp(h *host) {
 // unnoticed is the longest pause between two look-ups of a name that fails.
 const unnoticed = 90 * time.Second
 
-// returned checks a document that the daemon returns to the index. It may do so while the host's name fails.
+// returned checks a document that the daemon returns to the index. It may do so while the host's
+// name fails.
 func (o *oracle) returned(id string) {
 	d := o.doc(id)
 	if d == nil || !d.held || d.tx != nil || d.answered {
@@ -288,24 +292,31 @@ func (o *oracle) unfit(d *document, out docindex.Outcome) string {
 			return "attempts are left"
 		}
 		if !d.alone {
-			o.wrong(RulePatience, "document %s ends as timeout, and was lost in the company of %d others", out.DocID, d.company-1)
+			o.wrong(RulePatience, "document %s ends as timeout, and was lost in the company of %d others",
+				out.DocID, d.company-1)
 		}
 	case docindex.Robots:
 		s := &d.origin.robotsState
 		o.wasJudged(d, string(out.URL))
-		lost := s.state == stale && o.set.forgets // the old file was dropped for lack of memory, and a new one cannot be fetched
+		// the old file was dropped for lack of memory, and a new one cannot be fetched
+		lost := s.state == stale && o.set.forgets
 		if !o.set.robots || !lost && !d.origin.forbidden(string(out.URL)) {
 			return "robots.txt allows it"
 		}
-		if (s.state == silent || lost) && (s.misses < o.set.attempts || o.now-s.missing < time.Duration(o.set.attempts-1)*o.set.errorTTL) {
-			o.wrong(RulePatience, "document %s ends as robots: its robots.txt was asked for %d times, since %v", out.DocID, s.misses, s.missing)
+		if (s.state == silent || lost) && (s.misses < o.set.attempts ||
+			o.now-s.missing < time.Duration(o.set.attempts-1)*o.set.errorTTL) {
+			o.wrong(RulePatience,
+				"document %s ends as robots: its robots.txt was asked for %d times, since %v", out.DocID,
+				s.misses, s.missing)
 		}
 	case docindex.DNS:
 		if !d.origin.host.failed || d.origin.host.at != nil && !d.origin.host.none {
 			return "its host has an address"
 		}
 		if h := d.origin.host; !h.none && !o.hopeless(h) {
-			o.wrong(RulePatience, "document %s ends as dns: %s has failed for %v of the time in which others were answered; it has %v", out.DocID, h.name, o.answers-h.failing, o.set.giveUp)
+			o.wrong(RulePatience,
+				"document %s ends as dns: %s has failed for %v of the time in which others were "+
+					"answered; it has %v", out.DocID, h.name, o.answers-h.failing, o.set.giveUp)
 		}
 	case docindex.Stopped, docindex.Expired:
 		return "nobody asked for that"
@@ -341,7 +352,8 @@ func (o *oracle) asked(reject []string) {
 	for _, name := range reject {
 		rejected[name] = struct{}{}
 	}
-	for _, g := range slices.SortedFunc(maps.Keys(o.heavy), func(a, b *group) int { return strings.Compare(a.name, b.name) }) {
+	for _, g := range slices.SortedFunc(maps.Keys(o.heavy),
+		func(a, b *group) int { return strings.Compare(a.name, b.name) }) {
 		o.missing(g, rejected)
 	}
 }

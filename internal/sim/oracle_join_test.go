@@ -23,7 +23,8 @@ func (s story) apart() {
 	s.configure(set)
 }
 
-// TestOracleOfJoining is about hosts that join a group while requests to them are open: a.test, since 10 s.
+// TestOracleOfJoining is about hosts that join a group while requests to them are open: a.test,
+// since 10 s.
 func TestOracleOfJoining(t *testing.T) {
 	joining := func(do func(s story)) func(s story) {
 		return func(s story) {

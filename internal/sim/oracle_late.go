@@ -9,10 +9,11 @@ import (
 	"urlserver/configs"
 )
 
-// late is the additional state of an oracle that watches a daemon in real time. Such an oracle sees a line some time
-// after the daemon decided to send it. It sees a status before the daemon does. Of a change of settings it knows only
-// that it took place between two moments. It complains only of what is wrong at every moment at which the daemon may
-// have done it, so a slow machine causes no complaint:
+// late is the additional state of an oracle that watches a daemon in real time. Such an oracle sees
+// a line some time after the daemon decided to send it. It sees a status before the daemon does. Of
+// a change of settings it knows only that it took place between two moments. It complains only of
+// what is wrong at every moment at which the daemon may have done it, so a slow machine causes no
+// complaint:
 //
 //   - The daemon reacts to a status after the spider has sent it. So the daemon decided on a line after it decided on
 //     the line before it on the connection, and after enough requests to the host had ended. The later of the two is
@@ -26,17 +27,17 @@ import (
 //   - If a line was decided on after the last change of settings, every request to a host that the new settings put
 //     into its group counts as a request to the group, also a request from before the change.
 //
-// Several spiders may share a host only if one request at a time may be open to it. Otherwise the oracle may see the
-// host's lines in another order than the daemon decided on them. Delays that come from the hosts themselves are not
-// checked: robots.txt and backoff.
+// Several spiders may share a host only if one request at a time may be open to it. Otherwise the
+// oracle may see the host's lines in another order than the daemon decided on them. Delays that
+// come from the hosts themselves are not checked: robots.txt and backoff.
 type late struct {
 	former  []former
 	spiders map[uint32]moment
 	settled int // lines since the last change of settings that were checked against the new settings only
 }
 
-// moment is the earliest moment at which the daemon can have decided on a line: since in real time, from by the
-// daemon's clock.
+// moment is the earliest moment at which the daemon can have decided on a line: since in real time,
+// from by the daemon's clock.
 type moment struct {
 	since, from time.Duration
 }
@@ -49,7 +50,8 @@ type former struct {
 
 const forever time.Duration = math.MaxInt64
 
-// changing records that the daemon is about to get other settings; changed records that it has applied them.
+// changing records that the daemon is about to get other settings; changed records that it has
+// applied them.
 func (o *oracle) changing(set limits) {
 	o.late.former = append(o.late.former, former{limits: o.set, until: forever})
 	o.late.settled = 0
@@ -71,8 +73,8 @@ func (o *oracle) rejoin(h *host) {
 	}
 }
 
-// joined returns the earliest moment for a request to a group that the last requests to its hosts allow, including
-// hosts that are to join it.
+// joined returns the earliest moment for a request to a group that the last requests to its hosts
+// allow, including hosts that are to join it.
 func (o *oracle) joined(g *group) (from time.Duration) {
 	for _, h := range o.hosts { // the order does not matter for the maximum
 		if h.to == g && len(h.asked) > 0 {
@@ -91,8 +93,8 @@ func (o *oracle) inForce(since time.Duration) []*limits {
 	return sets
 }
 
-// leave is the most lenient combination of several settings for a host. group is the rules' group of the host if all
-// of these settings agree on it.
+// leave is the most lenient combination of several settings for a host. group is the rules' group
+// of the host if all of these settings agree on it.
 type leave struct {
 	gap      time.Duration
 	open     int
@@ -104,12 +106,14 @@ type leave struct {
 func leaveOf(sets []*limits, name string, addr netip.Addr) (most leave) {
 	for i, set := range sets {
 		r := set.ruleOf(name, addr)
-		l := leave{gap: time.Duration(set.gapOf(r)), open: set.openOf(r), inFlight: set.inFlight, barred: r.Block, group: r.Group}
+		l := leave{gap: time.Duration(set.gapOf(r)), open: set.openOf(r), inFlight: set.inFlight,
+			barred: r.Block, group: r.Group}
 		if i == 0 {
 			most = l
 			continue
 		}
-		most.gap, most.open, most.inFlight = min(most.gap, l.gap), max(most.open, l.open), max(most.inFlight, l.inFlight)
+		most.gap, most.open, most.inFlight = min(most.gap, l.gap), max(most.open, l.open),
+			max(most.inFlight, l.inFlight)
 		if most.barred = most.barred && l.barred; most.group != l.group {
 			most.group = ""
 		}
@@ -117,8 +121,8 @@ func leaveOf(sets []*limits, name string, addr netip.Addr) (most leave) {
 	return most
 }
 
-// requestLate checks a request for a document that a spider has received. It returns the group that the request counts
-// for.
+// requestLate checks a request for a document that a spider has received. It returns the group that
+// the request counts for.
 func (o *oracle) requestLate(spider uint32, d *document, addr netip.Addr) *group {
 	h := d.origin.host
 	if own, err := netip.ParseAddr(h.name); err == nil && own != addr {
@@ -156,21 +160,24 @@ func (o *oracle) requestLate(spider uint32, d *document, addr netip.Addr) *group
 	return g
 }
 
-// together checks a request that was decided on under the last settings, with all requests to hosts that these settings
-// put into its group. It returns the earliest moment that these requests allow.
+// together checks a request that was decided on under the last settings, with all requests to hosts
+// that these settings put into its group. It returns the earliest moment that these requests allow.
 func (o *oracle) together(may leave, h *host, g *group) (from time.Duration) {
 	if may.group == "" {
 		return 0
 	}
 	if g.joining >= may.open {
-		o.wrong(RuleOpenGroup, "%s is asked while %d requests to hosts in %v, or on their way to it, are open; %d may be", h.name, g.joining, g.name, may.open)
+		o.wrong(RuleOpenGroup,
+			"%s is asked while %d requests to hosts in %v, or on their way to it, are open; %d may be",
+			h.name, g.joining, g.name, may.open)
 	}
 	return o.joined(g)
 }
 
-// hostGap returns the least gap before a request to the host of d. gap is that of the settings that may be in force
-// now. If no document of the host is held, the daemon forgets the host as soon as settings that were in force since its
-// last request allow the next one; so their gap is enough, too.
+// hostGap returns the least gap before a request to the host of d. gap is that of the settings that
+// may be in force now. If no document of the host is held, the daemon forgets the host as soon as
+// settings that were in force since its last request allow the next one; so their gap is enough,
+// too.
 func (o *oracle) hostGap(gap time.Duration, d *document, addr netip.Addr) time.Duration {
 	h := d.origin.host
 	if len(h.asked) == 0 || h.batch == d.taken { // the document was held when the one before it went
@@ -179,8 +186,8 @@ func (o *oracle) hostGap(gap time.Duration, d *document, addr netip.Addr) time.D
 	return min(gap, leaveOf(o.inForce(h.asked[len(h.asked)-1]), h.name, addr).gap)
 }
 
-// groupGap returns the same for a group. If some settings since its last request had no hosts for the group, the
-// daemon may have forgotten the group, and the gap is 0.
+// groupGap returns the same for a group. If some settings since its last request had no hosts for
+// the group, the daemon may have forgotten the group, and the gap is 0.
 func (o *oracle) groupGap(gap time.Duration, g *group) time.Duration {
 	for _, set := range o.inForce(g.since) {
 		i := slices.IndexFunc(set.rules, func(r configs.HostRule) bool { return r.Group == g.name })
@@ -205,7 +212,8 @@ func (o *oracle) within(may leave, spider uint32, h *host, g *group) {
 		o.wrong(RuleOpenHost, "%s is asked while %d requests to it are open; %d may be", h.name, h.open, may.open)
 	}
 	if g.open >= may.open {
-		o.wrong(RuleOpenGroup, "%s is asked while %d requests to %v are open; %d may be", h.name, g.open, g.name, may.open)
+		o.wrong(RuleOpenGroup, "%s is asked while %d requests to %v are open; %d may be", h.name, g.open,
+			g.name, may.open)
 	}
 	if n := o.spiders[spider].inFlight; n >= may.inFlight {
 		o.wrong(RuleInFlight, "spider %d has %d documents; it may have %d", spider, n, may.inFlight)
@@ -217,5 +225,6 @@ func (o *oracle) early(from time.Duration, h *host, g *group) {
 	if g.last > h.last || o.joined(g) == from {
 		rule = RuleGapGroup
 	}
-	o.wrong(rule, "%s, in group %q, is asked %v too early, after %v and %v at the earliest", h.name, g.name, from-o.now, h.last, g.last)
+	o.wrong(rule, "%s, in group %q, is asked %v too early, after %v and %v at the earliest", h.name, g.name,
+		from-o.now, h.last, g.last)
 }

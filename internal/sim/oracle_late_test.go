@@ -30,14 +30,20 @@ func TestLateOracleBites(t *testing.T) {
 		tell func(c *configs.Config)
 		want []Rule
 	}{
-		{name: "a tenth faster", tell: func(c *configs.Config) { c.ReqHostPerSec /= 1.1 }, want: []Rule{RuleGapHost, RuleGapGroup}},
-		{name: "a request more at a host", tell: func(c *configs.Config) { c.ReqHostConcurrent = max(1, c.ReqHostConcurrent-1) }, want: []Rule{RuleOpenHost}},
-		{name: "a document more at a spider", tell: func(c *configs.Config) { c.Spider.MaxInFlight-- }, want: []Rule{RuleInFlight}},
+		{name: "a tenth faster", tell: func(c *configs.Config) { c.ReqHostPerSec /= 1.1 },
+			want: []Rule{RuleGapHost, RuleGapGroup}},
+		{name: "a request more at a host", tell: func(c *configs.Config) {
+			c.ReqHostConcurrent = max(1,
+				c.ReqHostConcurrent-1)
+		}, want: []Rule{RuleOpenHost}},
+		{name: "a document more at a spider", tell: func(c *configs.Config) { c.Spider.MaxInFlight-- },
+			want: []Rule{RuleInFlight}},
 		{name: "the last rule ignored", tell: func(c *configs.Config) {
 			c.Rules = append(slices.Clone(c.Rules), configs.HostRule{Hosts: []string{"*"}, PerSec: 0.1})
 		}, want: []Rule{RuleGapHost, RuleGapGroup}},
 		{name: "a group ignored", tell: func(c *configs.Config) {
-			first(c, configs.HostRule{Networks: []netip.Prefix{netip.MustParsePrefix("192.0.2.0/30")}, PerSec: 100, Group: "few"})
+			first(c, configs.HostRule{Networks: []netip.Prefix{netip.MustParsePrefix("192.0.2.0/30")},
+				PerSec: 100, Group: "few"})
 		}, want: []Rule{RuleGapGroup, RuleOpenGroup}},
 		{name: "a block ignored", tell: func(c *configs.Config) {
 			first(c, configs.HostRule{Hosts: []string{"192.0.2.1"}, PerSec: 100, Block: true})

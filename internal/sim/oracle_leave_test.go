@@ -114,8 +114,8 @@ func TestOracleOfLeave(t *testing.T) {
 	})
 }
 
-// redirectedToLost has the robots.txt of a.test, which was read more than an hour ago, redirect to c.test, whose name has
-// failed for long.
+// redirectedToLost has the robots.txt of a.test, which was read more than an hour ago, redirect to
+// c.test, whose name has failed for long.
 func (s story) redirectedToLost(seconds float64) {
 	s.set.robots, s.set.statusTimeout = true, time.Hour
 	if s.origin("http://a.test").state == notAsked {

@@ -15,10 +15,13 @@ func (o *oracle) request(h *host, g *group, since time.Duration) {
 	own := o.set.ruleOf(h.name, h.addr)
 	gap, open := o.strictest(g)
 	if g.open+g.joining >= open {
-		o.wrong(RuleOpenGroup, "%s is asked while %d requests to %v are open, and %d to hosts that are to join it; %d may be", h.name, g.open, g.name, g.joining, open)
+		o.wrong(RuleOpenGroup,
+			"%s is asked while %d requests to %v are open, and %d to hosts that are to join it; %d may be",
+			h.name, g.open, g.name, g.joining, open)
 	}
 	if open := o.set.openOf(own); h.open >= open {
-		o.wrong(RuleOpenHost, "%s is asked at %v while %d requests to it are open; %d may be", h.name, g.name, h.open, open)
+		o.wrong(RuleOpenHost, "%s is asked at %v while %d requests to it are open; %d may be", h.name,
+			g.name, h.open, open)
 	}
 	if own.Block && o.ruledAt <= since {
 		o.wrong(RuleBarred, "%s at %v is asked, which a rule blocks since %v", h.name, h.addr, o.ruledAt)
@@ -36,7 +39,8 @@ func (o *oracle) request(h *host, g *group, since time.Duration) {
 func (o *oracle) mayAsk(h *host, since time.Duration) {
 	for reason, from := range o.muteSince {
 		if from >= 0 && from <= since {
-			o.wrong(RuleMute, "%s is asked, but since %v the daemon is %s", h.name, from, []string{"paused", "choked", "stopped"}[reason])
+			o.wrong(RuleMute, "%s is asked, but since %v the daemon is %s", h.name, from,
+				[]string{"paused", "choked", "stopped"}[reason])
 		}
 	}
 	if from, until := h.blocked[0], h.blocked[1]; from <= since && o.now < until {
@@ -55,11 +59,13 @@ func (o *oracle) pace(h *host, g *group, since time.Duration, gap, hostGap float
 	case sinceGroup < gap:
 		o.wrong(gapRule, "%v is asked %v after %v; the gap is %v", g.name, o.now-g.last, g.last, time.Duration(gap))
 	case sinceHost < hostGap:
-		o.wrong(RuleGapHost, "%s is asked %v after %v; the gap is %v", h.name, o.now-h.last, h.last, time.Duration(hostGap))
+		o.wrong(RuleGapHost, "%s is asked %v after %v; the gap is %v", h.name, o.now-h.last, h.last,
+			time.Duration(hostGap))
 	case o.now < h.last+h.wants(since):
 		o.wrong(RuleCrawlDelay, "%s is asked %v after %v; it wants %v", h.name, o.now-h.last, h.last, h.delay)
 	case o.now < g.last+g.slowest(since):
-		o.wrong(RuleCrawlDelay, "%v is asked %v after %v; a host there wants %v", g.name, o.now-g.last, g.last, g.slowest(since))
+		o.wrong(RuleCrawlDelay, "%v is asked %v after %v; a host there wants %v", g.name, o.now-g.last,
+			g.last, g.slowest(since))
 	case o.now < g.last+g.backoff && o.now < g.last+backoffMemory:
 		o.wrong(RuleBackoff, "%v is asked %v after %v; its gap is %v", g.name, o.now-g.last, g.last, g.backoff)
 	case o.now < g.last+o.fair(g):
@@ -69,8 +75,8 @@ func (o *oracle) pace(h *host, g *group, since time.Duration, gap, hostGap float
 	}
 }
 
-// fair returns the gap that follows from the time of a group's last fetch and the delay factor. It is 0 if the
-// fetch ended before the last request, because the daemon may have forgotten it.
+// fair returns the gap that follows from the time of a group's last fetch and the delay factor. It
+// is 0 if the fetch ended before the last request, because the daemon may have forgotten it.
 func (o *oracle) fair(g *group) time.Duration {
 	if g.tookAt < g.last {
 		return 0

@@ -61,7 +61,8 @@ func TestOracleOfPace(t *testing.T) {
 	})
 }
 
-// TestOracleOfDelays is about what makes a gap longer: robots.txt, answers, and fetches that take long.
+// TestOracleOfDelays is about what makes a gap longer: robots.txt, answers, and fetches that take
+// long.
 func TestOracleOfDelays(t *testing.T) {
 	tell(t, []told{
 		{name: "a robots.txt is a request", do: func(s story) {

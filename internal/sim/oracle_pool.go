@@ -2,8 +2,8 @@ package sim
 
 import "time"
 
-// The daemon chooses which spider gets a document. But while another spider has room, a spider that has not answered
-// yet gets few documents, and a slow one not more than its share.
+// The daemon chooses which spider gets a document. But while another spider has room, a spider that
+// has not answered yet gets few documents, and a slow one not more than its share.
 
 const (
 	slow      = 5 * time.Second // for a fetch
@@ -39,7 +39,9 @@ func (o *oracle) chosen(id uint32, d *document) {
 			continue
 		}
 		if sp.heard < 0 && sp.inFlight >= few {
-			o.wrong(RuleChoice, "spider %d gets a document more and has not answered to any of %d; spider %d has, and room", id, sp.inFlight, other)
+			o.wrong(RuleChoice,
+				"spider %d gets a document more and has not answered to any of %d; spider %d has, and room",
+				id, sp.inFlight, other)
 			return
 		}
 		wait := time.Duration(sp.inFlight) * sp.fetches.least()
@@ -47,8 +49,11 @@ func (o *oracle) chosen(id uint32, d *document) {
 		if b.inFlight > 0 {
 			needs = max(needs, o.now-b.heard)
 		}
-		if best := time.Duration(b.inFlight+1) * needs; sp.fetches.least() >= slow && wait > muchWorse*best && sp.fetches.least() > muchWorse*needs {
-			o.wrong(RuleChoice, "spider %d gets a document, has %d and needs %v for one; spider %d has room and %d, and needs %v", id, sp.inFlight, sp.fetches.least(), other, b.inFlight, needs)
+		if best := time.Duration(b.inFlight+1) * needs; sp.fetches.least() >= slow &&
+			wait > muchWorse*best && sp.fetches.least() > muchWorse*needs {
+			o.wrong(RuleChoice,
+				"spider %d gets a document, has %d and needs %v for one; spider %d has room and %d, and "+
+					"needs %v", id, sp.inFlight, sp.fetches.least(), other, b.inFlight, needs)
 			return
 		}
 	}

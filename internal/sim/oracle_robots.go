@@ -104,9 +104,9 @@ func (o *oracle) fetched(id uint32, a robotsAnswer) {
 	o.closed(last, g)
 }
 
-// abandoned ends the last trip of an origin if it waited for a host whose name the daemon may have given up since. The
-// caller has seen that the daemon continues with the origin. The oracle does not know when the daemon gave the name up,
-// and assumes the moment that allows the daemon more.
+// abandoned ends the last trip of an origin if it waited for a host whose name the daemon may have
+// given up since. The caller has seen that the daemon continues with the origin. The oracle does
+// not know when the daemon gave the name up, and assumes the moment that allows the daemon more.
 func (o *oracle) abandoned(from *origin) {
 	t := o.trips[from.trip]
 	if t == nil || t.group != nil {
@@ -132,8 +132,9 @@ func (o *oracle) stranded(h *host) {
 	}
 }
 
-// turnAway ends the trips that were redirected to a blocked host other than their first one. The daemon may learn only
-// later that a rule names the host. If the block has ended by then, the trip continues.
+// turnAway ends the trips that were redirected to a blocked host other than their first one. The
+// daemon may learn only later that a rule names the host. If the block has ended by then, the trip
+// continues.
 func (o *oracle) turnAway(h *host) {
 	addr := h.told
 	if h.at != nil {
@@ -158,7 +159,8 @@ func (o *oracle) settle(id uint32, t *trip, a robotsAnswer) {
 	s := &t.origin.robotsState
 	switch {
 	case a.status >= 200 && a.status < 300:
-		*s = robotsState{state: read, rules: a.rules, costly: a.habit == robotsCostly, delay: min(a.delay, o.set.maxCrawlDelay), until: o.now + o.set.robotsTTL}
+		*s = robotsState{state: read, rules: a.rules, costly: a.habit == robotsCostly,
+			delay: min(a.delay, o.set.maxCrawlDelay), until: o.now + o.set.robotsTTL}
 	case a.status >= 300 && a.status < 500 && a.status != 429:
 		*s = robotsState{state: absent, until: o.now + o.set.robotsTTL}
 	default:

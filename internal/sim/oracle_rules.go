@@ -8,7 +8,8 @@ import (
 	"urlserver/configs"
 )
 
-// ruleOf returns the first rule for a host at an address. It looks at the rules one after the other.
+// ruleOf returns the first rule for a host at an address. It looks at the rules one after the
+// other.
 func (l *limits) ruleOf(name string, addr netip.Addr) configs.HostRule {
 	for _, r := range l.rules {
 		for _, p := range r.Hosts {
@@ -33,8 +34,8 @@ func (o *oracle) groupOf(h *host, addr netip.Addr) *group {
 	return o.group(addr.String())
 }
 
-// configure applies other settings. A host moves to another group at once, or when no request to it is open. Its open
-// requests count for the new group from now on.
+// configure applies other settings. A host moves to another group at once, or when no request to it
+// is open. Its open requests count for the new group from now on.
 func (o *oracle) configure(set limits) {
 	o.set, o.ruledAt = set, o.now
 	for _, r := range set.rules {
@@ -124,7 +125,8 @@ func (l *limits) openOf(r configs.HostRule) int {
 	return l.concurrent
 }
 
-// strictest returns a group's longest gap and fewest open requests, by the rules of the hosts that are certainly in it.
+// strictest returns a group's longest gap and fewest open requests, by the rules of the hosts that
+// are certainly in it.
 func (o *oracle) strictest(g *group) (gap float64, open int) {
 	if len(o.set.rules) == 0 {
 		return o.set.gap, o.set.concurrent

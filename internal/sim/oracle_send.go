@@ -104,11 +104,13 @@ func (o *oracle) line(spider uint32, text string, since time.Duration) {
 	}
 	h := d.origin.host
 	g := o.heard(spider, d, addr, f[3], since)
-	tx := &transaction{id: strings.Clone(f[0]), doc: d, host: h, group: g, spider: spider, at: o.now, since: since, flying: true}
+	tx := &transaction{id: strings.Clone(f[0]), doc: d, host: h, group: g, spider: spider, at: o.now,
+		since: since, flying: true}
 	o.begin(tx)
 }
 
-// heard checks the document and the address of a line. It returns the group that the request counts for.
+// heard checks the document and the address of a line. It returns the group that the request counts
+// for.
 func (o *oracle) heard(spider uint32, d *document, addr netip.Addr, url string, since time.Duration) *group {
 	if o.late != nil {
 		o.mayGo(d, url, 0)

@@ -95,12 +95,14 @@ func TestOracleOfLines(t *testing.T) {
 			s.at(119)
 		}},
 		{name: "again, after a spider stood still with two", do: func(s story) { s.standsStill(40) }},
-		{name: "again, after a spider went on with the other one", do: func(s story) { s.standsStill(40.001) }, want: RuleAttempts},
+		{name: "again, after a spider went on with the other one",
+			do: func(s story) { s.standsStill(40.001) }, want: RuleAttempts},
 	})
 }
 
-// standsStill has a spider get two documents at 10 s and 11 s, say something of the second one at a moment, in seconds, and
-// then nothing, until the connection ends at 70 s. The first one has had its only attempt, and is sent again.
+// standsStill has a spider get two documents at 10 s and 11 s, say something of the second one at a
+// moment, in seconds, and then nothing, until the connection ends at 70 s. The first one has had
+// its only attempt, and is sent again.
 func (s story) standsStill(from float64) {
 	s.set.concurrent, s.set.attempts, s.set.delayFactor = 2, 1, 0
 	s.send(1, line1)

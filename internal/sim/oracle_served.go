@@ -6,13 +6,14 @@ import (
 	"time"
 )
 
-// service is the state of an oracle that also checks that troubles of some hosts do not delay the others.
+// service is the state of an oracle that also checks that troubles of some hosts do not delay the
+// others.
 //
-// Its clock runs while a host without trouble could be served: sending is not paused, choked or stopped, name servers
-// answer, and a spider whose process is well has room and no suspects. From the moment at which a document of such a
-// host comes due until the document ends, the clock may run for patience, plus paces times the time that the requests
-// sent to its group meanwhile take at the group's pace. So a document may wait for others of its own group, and for
-// nothing else.
+// Its clock runs while a host without trouble could be served: sending is not paused, choked or
+// stopped, name servers answer, and a spider whose process is well has room and no suspects. From
+// the moment at which a document of such a host comes due until the document ends, the clock may
+// run for patience, plus paces times the time that the requests sent to its group meanwhile take at
+// the group's pace. So a document may wait for others of its own group, and for nothing else.
 type service struct {
 	clock time.Duration
 	debts []debt // by document
@@ -33,9 +34,9 @@ const (
 	toKnow   = 3 * time.Minute // for look-up and robots.txt, with what remains of pauses after an outage
 )
 
-// patience returns how long a document may wait in addition to the time that its group's pace takes. The daemon asks
-// the index, looks up the host and fetches its robots.txt. Spiders may be lost with the document as often as it may be
-// sent, and twice more.
+// patience returns how long a document may wait in addition to the time that its group's pace
+// takes. The daemon asks the index, looks up the host and fetches its robots.txt. Spiders may be
+// lost with the document as often as it may be sent, and twice more.
 func (o *oracle) patience() time.Duration {
 	return o.set.askRetry + toKnow + time.Duration(o.set.attempts+2)*o.set.statusTimeout
 }
@@ -87,7 +88,8 @@ func (o *oracle) servedBy(id string, d *document) {
 	}
 	waited, work := o.service.clock-owed.clock, owed.group.work-owed.work
 	if most += paces * work; waited > most {
-		o.wrong(RuleServed, "document %s of %s ends %v after it came due, %v of which it could have been served in; %v of requests to its group have left meanwhile; it may take %v",
+		o.wrong(RuleServed, "document %s of %s ends %v after it came due, %v of which it could have "+
+			"been served in; %v of requests to its group have left meanwhile; it may take %v",
 			id, d.origin.host.name, o.now-owed.since, waited, work, most)
 	}
 	o.figures.Owed++

@@ -24,8 +24,10 @@ func TestOracleOfService(t *testing.T) {
 	soon := newStory().patience()
 	tell(t, []told{
 		{name: "served soon", do: func(s story) { s.serves(func() { s.pass(soon, true) }) }},
-		{name: "served late", do: func(s story) { s.serves(func() { s.pass(soon+7*time.Second, true) }) }, want: RuleServed},
-		{name: "served late, as spiders had no room", do: func(s story) { s.serves(func() { s.pass(soon+time.Hour, false) }) }},
+		{name: "served late", do: func(s story) { s.serves(func() { s.pass(soon+7*time.Second, true) }) },
+			want: RuleServed},
+		{name: "served late, as spiders had no room",
+			do: func(s story) { s.serves(func() { s.pass(soon+time.Hour, false) }) }},
 		{name: "served late, as the operator paused", do: func(s story) {
 			s.serves(func() {
 				s.mute(paused, true)

@@ -21,7 +21,8 @@ func newStory() story {
 	s := story{newOracle(limits{
 		gap: 1e9, concurrent: 1, inFlight: 2, attempts: 2, rejectOver: 5, statusTimeout: time.Minute,
 		quarantine: time.Minute, delayFactor: 1, maxDelay: 5 * time.Second,
-		robotsTTL: time.Hour, errorTTL: time.Minute, maxCrawlDelay: 30 * time.Second, giveUp: 5 * time.Minute, maxFetch: time.Hour,
+		robotsTTL: time.Hour, errorTTL: time.Minute, maxCrawlDelay: 30 * time.Second,
+		giveUp: 5 * time.Minute, maxFetch: time.Hour,
 	}, 100)}
 	s.connected(1)
 	s.connected(2)

@@ -7,8 +7,9 @@ import (
 	"time"
 )
 
-// The engine decides about all hosts in one goroutine. A verdict by expensive rules must not delay it, so such verdicts
-// are made outside the engine: when a robots.txt is read, or when the engine asks a question.
+// The engine decides about all hosts in one goroutine. A verdict by expensive rules must not delay
+// it, so such verdicts are made outside the engine: when a robots.txt is read, or when the engine
+// asks a question.
 
 const (
 	octet   = time.Nanosecond // time that a verdict takes for each octet that is looked at
@@ -50,14 +51,17 @@ func (o *oracle) asksVerdicts(targets [][]byte) {
 	case o.judging:
 		o.wrong(RuleCostly, "two questions about robots.txt at once")
 	case o.now < o.judgesAt:
-		o.wrong(RuleCostly, "the next question about robots.txt comes %v before others had as much time", o.judgesAt-o.now)
+		o.wrong(RuleCostly, "the next question about robots.txt comes %v before others had as much time",
+			o.judgesAt-o.now)
 	case o.now < d.origin.paid:
-		o.wrong(RuleCostly, "verdicts on documents of %s are asked for %v too early", d.origin.host.name, d.origin.paid-o.now)
+		o.wrong(RuleCostly, "verdicts on documents of %s are asked for %v too early", d.origin.host.name,
+			d.origin.paid-o.now)
 	}
 	o.judging = true
 }
 
-// getsVerdicts records the answer: verdicts on these documents, and how many octets were read for them.
+// getsVerdicts records the answer: verdicts on these documents, and how many octets were read for
+// them.
 func (o *oracle) getsVerdicts(targets [][]byte, work int) {
 	o.judging = false
 	o.judges(targets)

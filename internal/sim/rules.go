@@ -70,7 +70,8 @@ type Failure struct {
 
 // Error names the scenario and its seed.
 func (f *Failure) Error() string {
-	return fmt.Sprintf("scenario %q (%d documents), seed %d: %v", f.Scenario.Kind, f.Scenario.Documents, f.Scenario.Seed, &f.Complaint)
+	return fmt.Sprintf("scenario %q (%d documents), seed %d: %v", f.Scenario.Kind, f.Scenario.Documents,
+		f.Scenario.Seed, &f.Complaint)
 }
 
 // Unwrap gives the complaint.
@@ -105,8 +106,10 @@ func limitsOf(c configs.Config, exact bool) limits {
 	l := limits{
 		gap: 1e9 / c.ReqHostPerSec, concurrent: c.ReqHostConcurrent, inFlight: c.Spider.MaxInFlight,
 		attempts: c.Spider.MaxAttempts, rejectOver: c.VHosts.RejectOver, statusTimeout: c.TimeoutSpiderStatus,
-		quarantine: c.DocIndex.Quarantine, askRetry: c.DocIndex.MaxRetry, giveUp: c.Resolver.GiveUp, maxFetch: c.Spider.MaxFetch, delayFactor: c.Politeness.DelayFactor, maxDelay: c.Politeness.MaxDelay,
-		robots: c.Robots.Enabled, robotsTTL: c.Robots.TTL, errorTTL: c.Robots.ErrorTTL, maxCrawlDelay: c.Robots.MaxCrawlDelay, robotsMemory: c.Robots.Memory, forgets: c.Robots.Memory < fewRobots,
+		quarantine: c.DocIndex.Quarantine, askRetry: c.DocIndex.MaxRetry, giveUp: c.Resolver.GiveUp,
+		maxFetch: c.Spider.MaxFetch, delayFactor: c.Politeness.DelayFactor, maxDelay: c.Politeness.MaxDelay,
+		robots: c.Robots.Enabled, robotsTTL: c.Robots.TTL, errorTTL: c.Robots.ErrorTTL,
+		maxCrawlDelay: c.Robots.MaxCrawlDelay, robotsMemory: c.Robots.Memory, forgets: c.Robots.Memory < fewRobots,
 		rules: c.Rules,
 	}
 	if exact {

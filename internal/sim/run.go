@@ -72,7 +72,8 @@ func newRun(sc Scenario) *run {
 		oracle: newOracle(limitsOf(sc.Config, sc.Exact), sc.Documents), conns: map[uint32]*conn{},
 	}
 	r.oracle.unseen = r.stalls
-	r.engine = engine.New(sc.Config, engine.Options{Cached: r.cached, ForNow: isForNow, Down: isDown, Generation: uint32(sc.Seed), Exact: sc.Exact})
+	r.engine = engine.New(sc.Config, engine.Options{Cached: r.cached, ForNow: isForNow, Down: isDown,
+		Generation: uint32(sc.Seed), Exact: sc.Exact})
 	c := &sc.Config.Robots
 	r.policy = robots.Policy{Agent: c.UserAgent, TTL: c.TTL, ErrorTTL: c.ErrorTTL, MaxCrawlDelay: c.MaxCrawlDelay}
 	r.names = names{known: make([]answer, sc.Hosts)}
@@ -97,7 +98,9 @@ func (r *run) work() {
 			at, ok = r.wake, true
 		}
 		if !ok || at > r.sc.Last {
-			r.oracle.wrong(RuleProgress, "%d documents held, %d not ended, and nothing more happens until %v", r.oracle.held, r.index.left, r.sc.Last)
+			r.oracle.wrong(RuleProgress,
+				"%d documents held, %d not ended, and nothing more happens until %v", r.oracle.held,
+				r.index.left, r.sc.Last)
 			return
 		}
 		if r.chance(probes) && at-r.now > time.Millisecond {
@@ -121,7 +124,8 @@ func (r *run) happen() {
 	}
 }
 
-// probe steps the engine earlier than it asked for, and before the next event. It must find no work.
+// probe steps the engine earlier than it asked for, and before the next event. It must find no
+// work.
 func (r *run) probe(before time.Duration) {
 	r.advance(r.now + 1 + time.Duration(r.rng.Int64N(int64(before-r.now-1))))
 	r.step()

@@ -28,8 +28,10 @@ type Scenario struct {
 	Last time.Duration // by when every document has to have ended
 	Stop bool          // the daemon is stopped at Heal, instead of working on till all has ended
 
-	Exact   bool // the index never repeats itself, and the engine relies on that
-	Served  bool // the oracle wants documents of hosts without troubles of their own to end soon; no trouble of the index's, then
+	Exact bool // the index never repeats itself, and the engine relies on that
+	// the oracle wants documents of hosts without troubles of their own to end soon; no trouble of
+	// the index's, then
+	Served  bool
 	Config  configs.Config
 	Trouble Trouble
 }
@@ -86,7 +88,8 @@ type Trouble struct {
 
 // Kinds are the scenarios that Small and Full know, in a fixed order.
 func Kinds() []string {
-	return append([]string{"day", "million", "crowd", "collide", "stall", "scarce", "storm", "operator", "rules", "stop", "healthy"}, accidental()...)
+	return append([]string{"day", "million", "crowd", "collide", "stall", "scarce", "storm", "operator",
+		"rules", "stop", "healthy"}, accidental()...)
 }
 
 // accidental are those of accidents, in which hosts without trouble are to be served soon.
@@ -107,11 +110,13 @@ func mixed() Trouble {
 // Small is a scenario that runs in a fraction of a second.
 func Small(kind string, seed uint64) (Scenario, error) {
 	sc := Scenario{
-		Kind: kind, Seed: seed, Hosts: 300, Addresses: 150, Documents: 3000, Scattered: 0.5, Spiders: 5, NameTTL: time.Hour,
-		Day: time.Hour, Heal: 2 * time.Hour, End: 2 * time.Hour, Last: 4 * 24 * time.Hour, Trouble: mixed(),
+		Kind: kind, Seed: seed, Hosts: 300, Addresses: 150, Documents: 3000, Scattered: 0.5, Spiders: 5,
+		NameTTL: time.Hour,
+		Day:     time.Hour, Heal: 2 * time.Hour, End: 2 * time.Hour, Last: 4 * 24 * time.Hour, Trouble: mixed(),
 	}
 	sc.settings(rand.New(rand.NewPCG(seed, 1)))
-	sc.Trouble.Outage, sc.Trouble.Pause, sc.Trouble.Rates, sc.Trouble.WallStep = 20*time.Minute, 20*time.Minute, 20*time.Minute, 10*time.Minute
+	sc.Trouble.Outage, sc.Trouble.Pause, sc.Trouble.Rates, sc.Trouble.WallStep = 20*time.Minute,
+		20*time.Minute, 20*time.Minute, 10*time.Minute
 	err := sc.shape(2000, 100)
 	return sc, err
 }
@@ -119,7 +124,8 @@ func Small(kind string, seed uint64) (Scenario, error) {
 // Full is a scenario of full size: 100,000 hosts, a million documents and more.
 func Full(kind string, seed uint64) (Scenario, error) {
 	sc := Scenario{
-		Kind: kind, Seed: seed, Hosts: 100_000, Addresses: 60_000, Documents: 1_000_000, Scattered: 0.1, Spiders: 20, NameTTL: time.Hour,
+		Kind: kind, Seed: seed, Hosts: 100_000, Addresses: 60_000, Documents: 1_000_000, Scattered: 0.1,
+		Spiders: 20, NameTTL: time.Hour,
 		Day: 20 * time.Hour, Heal: 21 * time.Hour, End: 24 * time.Hour, Last: 5 * 24 * time.Hour, Trouble: mixed(),
 	}
 	sc.settings(rand.New(rand.NewPCG(seed, 1)))
@@ -199,7 +205,8 @@ func (sc *Scenario) shape(big, bigHosts int) error {
 		c.Rules = sc.bars()
 	case "spiders":
 		sc.accidents()
-		t.Poison, t.Endless, t.Mayflies, t.Sluggish, t.Mute, t.Stand, t.Crash = 5, 5, 0.2, 0.2, 0.2, 10*time.Minute, 30*time.Minute
+		t.Poison, t.Endless, t.Mayflies, t.Sluggish, t.Mute, t.Stand, t.Crash = 5, 5, 0.2, 0.2, 0.2,
+			10*time.Minute, 30*time.Minute
 	case "accidents":
 		sc.accidents()
 		t.Broken, t.Shaky, t.SlowZones, t.NoDNS, t.Outages = 0.1, 0.05, 0.05, 2*time.Minute, 40*time.Minute
@@ -207,7 +214,8 @@ func (sc *Scenario) shape(big, bigHosts int) error {
 		t.Robots, t.CrawlDelay = 0.1, 10
 		t.Hanging, t.Huge, t.Costly, t.Detours = 0.1, 0.01, 0.02, 0.05
 		c.Rules = sc.bars()
-		t.Poison, t.Endless, t.Mayflies, t.Sluggish, t.Mute, t.Stand, t.Crash = 3, 3, 0.2, 0.2, 0.2, 20*time.Minute, 30*time.Minute
+		t.Poison, t.Endless, t.Mayflies, t.Sluggish, t.Mute, t.Stand, t.Crash = 3, 3, 0.2, 0.2, 0.2,
+			20*time.Minute, 30*time.Minute
 	case "healthy":
 		sc.Exact, *t = true, Trouble{Robots: 0.2, CrawlDelay: 20}
 	default:

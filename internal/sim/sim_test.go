@@ -28,10 +28,13 @@ func runScenario(t *testing.T, sc Scenario) Report {
 	}
 	s := &report.Stats
 	if report.Owed > 0 {
-		t.Logf("%s, seed %d: %d documents of hosts without trouble, served within %v beyond their pace", sc.Kind, sc.Seed, report.Owed, report.Longest.Round(time.Second))
+		t.Logf("%s, seed %d: %d documents of hosts without trouble, served within %v beyond their pace",
+			sc.Kind, sc.Seed, report.Owed, report.Longest.Round(time.Second))
 	}
-	t.Logf("%s, seed %d: %v simulated in %v: %d documents taken, %d lines (%d again), %d requests for robots.txt, outcomes %v, %d stale, %d bad lines, %d lost, %d expired; %d steps",
-		sc.Kind, sc.Seed, report.Virtual.Round(time.Second), time.Since(began).Round(time.Millisecond), report.Taken, report.Lines,
+	t.Logf("%s, seed %d: %v simulated in %v: %d documents taken, %d lines (%d again), %d requests for "+
+		"robots.txt, outcomes %v, %d stale, %d bad lines, %d lost, %d expired; %d steps",
+		sc.Kind, sc.Seed, report.Virtual.Round(time.Second), time.Since(began).Round(time.Millisecond),
+		report.Taken, report.Lines,
 		report.Retries, report.Fetches, report.Outcomes, s.Stale, s.BadLines, s.Lost, s.Expired, report.Steps)
 	return report
 }
@@ -115,7 +118,8 @@ func TestEverythingHealthyIsDone(t *testing.T) {
 	sc.Trouble = Trouble{}
 	report := runScenario(t, sc)
 	if done := report.Outcomes[docindex.Done]; done != sc.Documents || report.Retries != 0 {
-		t.Errorf("%d of %d documents are done, with %d retries; want all, with none", done, sc.Documents, report.Retries)
+		t.Errorf("%d of %d documents are done, with %d retries; want all, with none", done, sc.Documents,
+			report.Retries)
 	}
 }
 

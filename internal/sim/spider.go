@@ -39,7 +39,8 @@ type unread struct {
 // habitOf is the habit of a spider, by number: the first ones are healthy.
 func (sc *Scenario) habitOf(number int) spiderHabit {
 	fromEnd := float64(sc.Spiders-number) / float64(sc.Spiders)
-	for habit, share := range []float64{mayfly: sc.Trouble.Mayflies, mute: sc.Trouble.Mute, sluggish: sc.Trouble.Sluggish} {
+	for habit, share := range []float64{mayfly: sc.Trouble.Mayflies, mute: sc.Trouble.Mute,
+		sluggish: sc.Trouble.Sluggish} {
 		if fromEnd <= share {
 			return spiderHabit(habit)
 		}
@@ -62,8 +63,8 @@ func (r *run) startSpiders() {
 	r.every(func() time.Duration { return t.Stand }, func() { r.anySpider().stand() })
 }
 
-// stand has the process stand still for a while. When it goes on it throws away what it has read and connects anew, as the
-// protocol asks for, if that was for long.
+// stand has the process stand still for a while. When it goes on it throws away what it has read
+// and connects anew, as the protocol asks for, if that was for long.
 func (s *spider) stand() {
 	r := s.run
 	if s.wakes > r.now {

@@ -61,8 +61,8 @@ func (r *run) spins(worked bool) {
 // flush hands out the daemon's work, as the real owner of an engine does.
 func (r *run) flush() {
 	out := &r.engine.Out
-	// Outcomes of documents that were passed over come before the lines of those behind them, and timeouts after the end of
-	// the connections that they are for.
+	// Outcomes of documents that were passed over come before the lines of those behind them, and
+	// timeouts after the end of the connections that they are for.
 	r.outcomes(out, func(k docindex.Kind) bool { return k != docindex.Timeout })
 	for _, id := range out.Drop {
 		if c := r.conns[id]; c != nil {
@@ -100,7 +100,8 @@ func (r *run) flush() {
 	r.did.Lookups += len(out.Lookups)
 	out.Outcomes.Reset()
 	out.Returns.Reset()
-	out.Fetches, out.Dirty, out.Drop, out.Lookups, out.Ask = out.Fetches[:0], out.Dirty[:0], out.Drop[:0], out.Lookups[:0], nil
+	out.Fetches, out.Dirty, out.Drop, out.Lookups, out.Ask = out.Fetches[:0], out.Dirty[:0], out.Drop[:0],
+		out.Lookups[:0], nil
 }
 
 func (r *run) outcomes(out *engine.Out, of func(docindex.Kind) bool) {

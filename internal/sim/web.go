@@ -42,11 +42,13 @@ func (r *run) robotsFor(host uint32) robotsAnswer {
 	case habit == robotsHuge || habit == robotsCostly:
 		return robotsAnswer{status: 200, rules: true, habit: habit}
 	case habit == robotsElsewhere, habit == robotsDetour:
-		return robotsAnswer{status: redirects[r.rng.IntN(len(redirects))], location: "http://" + hostInURL(r.world.hosts[s.next].name) + "/robots.txt"}
+		return robotsAnswer{status: redirects[r.rng.IntN(len(redirects))],
+			location: "http://" + hostInURL(r.world.hosts[s.next].name) + "/robots.txt"}
 	case habit == robotsNowhere:
 		return robotsAnswer{status: 301}
 	case habit == robotsBusy && !healed && r.rng.IntN(2) == 0:
-		return robotsAnswer{status: 429 + 74*r.rng.IntN(2), retry: time.Duration(r.rng.IntN(3)*r.rng.IntN(900)) * time.Second}
+		return robotsAnswer{status: 429 + 74*r.rng.IntN(2),
+			retry: time.Duration(r.rng.IntN(3)*r.rng.IntN(900)) * time.Second}
 	case habit == robotsMute && !healed && r.rng.IntN(2) == 0:
 		return robotsAnswer{}
 	case habit == robotsDelay:
@@ -57,7 +59,8 @@ func (r *run) robotsFor(host uint32) robotsAnswer {
 	return robotsAnswer{status: 200, rules: true}
 }
 
-// serveRobots answers a request for robots.txt after a while. The client that fetches it also makes the first verdicts.
+// serveRobots answers a request for robots.txt after a while. The client that fetches it also makes
+// the first verdicts.
 func (r *run) serveRobots(f engine.Fetch) {
 	a := r.robotsFor(r.world.byName[hostOf(f.URL[:targetAt(f.URL)])])
 	wait := r.between(5*time.Millisecond, 500*time.Millisecond)

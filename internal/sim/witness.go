@@ -8,12 +8,13 @@ import (
 	"urlserver/docindex"
 )
 
-// Witness applies the oracle to a daemon that runs in real time. It sees what the daemon's index and spiders see, and
-// knows the settings. A slow machine causes no complaint.
+// Witness applies the oracle to a daemon that runs in real time. It sees what the daemon's index
+// and spiders see, and knows the settings. A slow machine causes no complaint.
 //
-// It checks documents of hosts that are IP addresses. The index offers each document once and uses numbers as DOC_ID.
-// It does not support robots.txt, politeness.delay_factor, status timeouts that expire, and status 429 and 503. There
-// may be several spiders only if Req_Host_Concurrent is 1, in rules, too. Safe for concurrent use.
+// It checks documents of hosts that are IP addresses. The index offers each document once and uses
+// numbers as DOC_ID. It does not support robots.txt, politeness.delay_factor, status timeouts that
+// expire, and status 429 and 503. There may be several spiders only if Req_Host_Concurrent is 1, in
+// rules, too. Safe for concurrent use.
 type Witness struct {
 	start time.Time
 
@@ -21,8 +22,8 @@ type Witness struct {
 	oracle *oracle
 }
 
-// NewWitness returns a Witness. Call it before the daemon starts, with the daemon's settings; each DOC_ID is below
-// documents.
+// NewWitness returns a Witness. Call it before the daemon starts, with the daemon's settings; each
+// DOC_ID is below documents.
 func NewWitness(c configs.Config, documents int) *Witness {
 	o := newOracle(limitsOf(c, true), documents)
 	o.late = &late{spiders: map[uint32]moment{}}
@@ -80,7 +81,8 @@ func (w *Witness) Reload(c configs.Config, do func()) {
 	w.tell((*oracle).changed)
 }
 
-// Settled returns how many requests since the last Reload were checked against the new settings only.
+// Settled returns how many requests since the last Reload were checked against the new settings
+// only.
 func (w *Witness) Settled() int {
 	w.mu.Lock()
 	defer w.mu.Unlock()

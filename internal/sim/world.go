@@ -59,7 +59,8 @@ var variants = [...]struct{ scheme, port string }{
 }
 
 func newWorld(sc *Scenario) *world {
-	w := &world{sc: sc, hosts: make([]site, sc.Hosts), byName: make(map[string]uint32, sc.Hosts), docs: make([]page, sc.Documents)}
+	w := &world{sc: sc, hosts: make([]site, sc.Hosts), byName: make(map[string]uint32, sc.Hosts),
+		docs: make([]page, sc.Documents)}
 	rng := rand.New(rand.NewPCG(sc.Seed, 2))
 	for i := range w.hosts {
 		s := w.newSite(uint32(i), rng)
@@ -190,7 +191,8 @@ func (w *world) url(n uint32) (raw, text string) {
 	case encoded:
 		return strings.ToUpper(base) + "/a/../p " + path + "#part", base + "/p%20" + path
 	case badURL:
-		return []string{"ftp://" + name + "/", "http://", base + "/" + strings.Repeat("x", 9000), "http://a b/"}[n%4], ""
+		return []string{"ftp://" + name + "/", "http://", base + "/" + strings.Repeat("x", 9000),
+			"http://a b/"}[n%4], ""
 	default:
 		text = base + "/p/" + path
 		if w.hosts[p.host].robots == robotsCostly && n%longEach == 0 {
@@ -210,7 +212,8 @@ func hostInURL(name string) string {
 // address is an address by number: of either family, and none that is refused.
 func address(n uint32) netip.Addr {
 	if n%16 == 15 {
-		return netip.AddrFrom16([16]byte{0x2a, 0x01, 4, 0xf8, 12: byte(n >> 24), 13: byte(n >> 16), 14: byte(n >> 8), 15: byte(n)})
+		return netip.AddrFrom16([16]byte{0x2a, 0x01, 4, 0xf8, 12: byte(n >> 24), 13: byte(n >> 16),
+			14: byte(n >> 8), 15: byte(n)})
 	}
 	return netip.AddrFrom4([4]byte{byte(11 + n>>24), byte(n >> 16), byte(n >> 8), byte(n)})
 }

@@ -1,5 +1,5 @@
-// Package systemd reports the state of a daemon to the service manager, by the protocol sd_notify(3):
-// each state is a datagram to the socket that the environment names.
+// Package systemd reports the state of a daemon to the service manager, by the protocol
+// sd_notify(3): each state is a datagram to the socket that the environment names.
 package systemd
 
 import (
@@ -33,8 +33,8 @@ func FromEnv() Socket {
 // notifyTimeout keeps a manager that does not read from blocking the daemon.
 const notifyTimeout = 5 * time.Second
 
-// Notify sends a state. It fails if the manager does not receive it within 5 seconds. Without a socket it
-// does nothing.
+// Notify sends a state. It fails if the manager does not receive it within 5 seconds. Without a
+// socket it does nothing.
 func (s Socket) Notify(state string) error {
 	if s.addr == nil {
 		return nil

@@ -11,7 +11,8 @@ import (
 )
 
 func TestTell(t *testing.T) {
-	for _, name := range []string{filepath.Join(t.TempDir(), "notify"), "@urlserver-test-" + strconv.Itoa(os.Getpid())} {
+	for _, name := range []string{filepath.Join(t.TempDir(), "notify"),
+		"@urlserver-test-" + strconv.Itoa(os.Getpid())} {
 		l, err := net.ListenUnixgram("unixgram", &net.UnixAddr{Name: name, Net: "unixgram"})
 		if err != nil {
 			t.Fatal(err)

@@ -32,7 +32,8 @@ type Span struct {
 	End      string // in phase Spider: why the phase ended
 }
 
-// Trace is the way of one document. It has at least one span. Each span begins when the one before it ends.
+// Trace is the way of one document. It has at least one span. Each span begins when the one before
+// it ends.
 type Trace struct {
 	DocID, Host string
 	Group       string // address or name of the host group; "" if there was none
@@ -63,7 +64,8 @@ const whole = 1 << 53
 // RatioOf returns the Ratio for a part of all documents, from 0 to 1.
 func RatioOf(part float64) Ratio { return Ratio(part * whole) }
 
-// Samples reports whether the document with this ID is sampled. All daemons sample the same documents.
+// Samples reports whether the document with this ID is sampled. All daemons sample the same
+// documents.
 func (r Ratio) Samples(id []byte) bool { return r > 0 && Ratio(hash(id)>>11) < r }
 
 // hash mixes eight bytes at a time with the finalizer of MurmurHash3 (A. Appleby).

@@ -6,7 +6,8 @@ import (
 	"testing"
 )
 
-// The share of IDs as they are in use is the one asked for, give or take what chance may bring (5 sigma).
+// The share of IDs as they are in use is the one asked for, give or take what chance may bring (5
+// sigma).
 func TestShare(t *testing.T) {
 	const ids = 200_000
 	for _, prefix := range []string{"", "doc-", "0000000000000000"} {
@@ -19,7 +20,8 @@ func TestShare(t *testing.T) {
 			}
 			want, off := part*ids, 5*math.Sqrt(ids*part*(1-part))
 			if math.Abs(float64(n)-want) > off {
-				t.Errorf("IDs %s0 and on: %d of %d are sampled; want %.0f, give or take %.0f", prefix, n, ids, want, off)
+				t.Errorf("IDs %s0 and on: %d of %d are sampled; want %.0f, give or take %.0f", prefix, n,
+					ids, want, off)
 			}
 		}
 	}

@@ -6,8 +6,9 @@ import (
 	"strings"
 )
 
-// Host returns a host name or IP literal as URLs have it: lower case, Punycode, IPv6 without brackets, in which it may
-// be given. It has to stand alone, without port and path. The error wraps ErrHost or what Parse does.
+// Host returns a host name or IP literal as URLs have it: lower case, Punycode, IPv6 without
+// brackets, in which it may be given. It has to stand alone, without port and path. The error wraps
+// ErrHost or what Parse does.
 func Host(raw string) (string, error) {
 	text := raw
 	if addr, err := netip.ParseAddr(raw); err == nil && addr.Is6() && addr.Zone() == "" {

@@ -10,7 +10,8 @@ import (
 	"github.com/nlnwa/whatwg-url/url"
 )
 
-// whole is the library's parser for all of a URL, made to follow today's standard: paths encode "^" since March 2025.
+// whole is the library's parser for all of a URL, made to follow today's standard: paths encode "^"
+// since March 2025.
 var whole = url.NewParser(
 	url.WithPathPercentEncodeSet(url.PathPercentEncodeSet.Set('^')),
 	url.WithPreParseHostFunc(strictHost),
@@ -50,10 +51,12 @@ func TestTargetsAsTheLibrary(t *testing.T) {
 	rnd := rand.New(rand.NewPCG(seed, seed))
 	pick := func(from []string) string { return from[rnd.IntN(len(from))] }
 	pieces := append([]string{
-		"/a", "/a", "/..", "/.", "\\..\\", "/%2E.", "/.%2e/", "/...", "/%2e%2E%2e", "%2", "%2f", "\xc3", "\xbc", "\xed\xa0\x80", "\U0010ffff", "a", "?", "#",
+		"/a", "/a", "/..", "/.", "\\..\\", "/%2E.", "/.%2e/", "/...", "/%2e%2E%2e", "%2", "%2f", "\xc3",
+		"\xbc", "\xed\xa0\x80", "\U0010ffff", "a", "?", "#",
 	}, awkward...)
 	for range 30_000 {
-		raw := []byte(pick([]string{"http://a.example", "HTTPS:\\\\a.example", "http:b", "http:////u:p@a.example:80", "ftp://a", "x:", "", "//a"}))
+		raw := []byte(pick([]string{"http://a.example", "HTTPS:\\\\a.example", "http:b",
+			"http:////u:p@a.example:80", "ftp://a", "x:", "", "//a"}))
 		for range rnd.IntN(12) {
 			raw = append(raw, pick(pieces)...)
 		}
@@ -61,18 +64,21 @@ func TestTargetsAsTheLibrary(t *testing.T) {
 	}
 }
 
-// What a URL costs is bounded by its length, however awkward it is: no more memory is made for it than some times that.
+// What a URL costs is bounded by its length, however awkward it is: no more memory is made for it
+// than some times that.
 func TestLongestIsNoDearer(t *testing.T) {
 	const most = 400 // bytes for each of the URL
 	for _, piece := range append([]string{"/a", "/a/..", "/%2e%2E", "\\", "/ ", "/\xff", "/%zz"}, awkward...) {
-		for _, before := range []string{"http:", "http://", "http://a", "http://a.example/", "http://a.example/?", "http://a.example/%#", "x:", "x://", "file:///", ""} {
+		for _, before := range []string{"http:", "http://", "http://a", "http://a.example/",
+			"http://a.example/?", "http://a.example/%#", "x:", "x://", "file:///", ""} {
 			raw := []byte(before + strings.Repeat(piece, (MaxLen-len(before))/len(piece)))
 			var was, is runtime.MemStats
 			runtime.ReadMemStats(&was)
 			_, _ = parseStandard(raw)
 			runtime.ReadMemStats(&is)
 			if n := is.TotalAlloc - was.TotalAlloc; n > most*MaxLen {
-				t.Errorf("%q and %d times %q: %d bytes of memory for a URL of %d", before, (MaxLen-len(before))/len(piece), piece, n, len(raw))
+				t.Errorf("%q and %d times %q: %d bytes of memory for a URL of %d", before,
+					(MaxLen-len(before))/len(piece), piece, n, len(raw))
 			}
 		}
 	}
@@ -89,7 +95,8 @@ func FuzzStandard(f *testing.F) {
 	f.Fuzz(func(t *testing.T, raw []byte) { checkTwin(t, raw) })
 }
 
-// BenchmarkLongest has URLs of several lengths, the longest ones among them: the time for a byte is to stay what it is.
+// BenchmarkLongest has URLs of several lengths, the longest ones among them: the time for a byte is
+// to stay what it is.
 func BenchmarkLongest(b *testing.B) {
 	for _, piece := range []string{"/a", "/a/..", "/.", "\\", "%", "@", "\xc3\xbc", "/\xff"} {
 		for _, n := range []int{1 << 10, MaxLen / 3, MaxLen} {

@@ -7,7 +7,8 @@ const (
 	inQuery             // in the query of an http URL
 )
 
-// classes follow the percent-encode sets of the URL standard (section 1.3) for path and special query.
+// classes follow the percent-encode sets of the URL standard (section 1.3) for path and special
+// query.
 var classes = func() (t [256]uint8) {
 	for c := range t {
 		t[c] = classOf(byte(c))
@@ -35,8 +36,8 @@ func classOf(c byte) (class uint8) {
 
 func isDigit(c byte) bool { return '0' <= c && c <= '9' }
 
-// parsePlain takes raw as it is if the standard would, but for a fragment. It may say no to a plain URL, but never
-// yes to one that the standard refuses or changes.
+// parsePlain takes raw as it is if the standard would, but for a fragment. It may say no to a plain
+// URL, but never yes to one that the standard refuses or changes.
 func parsePlain(raw []byte) (u URL, ok bool) {
 	if len(raw) > MaxLen {
 		return URL{}, false
@@ -62,12 +63,13 @@ func parsePlain(raw []byte) (u URL, ok bool) {
 		return URL{}, false
 	}
 	return URL{
-		buf: raw[:end:end], end: uint16(end), host: uint16(host), hostEnd: uint16(hostEnd), path: uint16(path), port: port,
+		buf: raw[:end:end], end: uint16(end), host: uint16(host), hostEnd: uint16(hostEnd),
+		path: uint16(path), port: port,
 	}, true
 }
 
-// plainScheme returns where the authority begins and the scheme's own port; 0 if raw begins with neither
-// "http://" nor "https://".
+// plainScheme returns where the authority begins and the scheme's own port; 0 if raw begins with
+// neither "http://" nor "https://".
 func plainScheme(raw []byte) (authority int, own uint16) {
 	const http, https = "http://", "https://"
 	if len(raw) > len(http) && string(raw[:len(http)]) == http {
@@ -79,8 +81,8 @@ func plainScheme(raw []byte) (authority int, own uint16) {
 	return 0, 0
 }
 
-// plainName returns the length of the host name that s begins with; 0 if it needs more than a look: capitals,
-// Punycode to be validated, an odd IP address, a dot at the end, no end.
+// plainName returns the length of the host name that s begins with; 0 if it needs more than a look:
+// capitals, Punycode to be validated, an odd IP address, a dot at the end, no end.
 func plainName(s []byte) int {
 	label := 0 // where the label begins
 	for i, c := range s {
@@ -102,7 +104,8 @@ func plainName(s []byte) int {
 	return 0
 }
 
-// plainIPv4 reports whether s is four decimal numbers below 256, written as the standard writes them.
+// plainIPv4 reports whether s is four decimal numbers below 256, written as the standard writes
+// them.
 func plainIPv4(s []byte) bool {
 	parts, n, digits := 0, 0, 0
 	for i := 0; i <= len(s); i++ {
@@ -125,8 +128,8 @@ func plainLabel(l []byte) bool {
 	return len(l) > 0 && len(l) <= maxLabel && (l[0] != 'x' || len(l) < 4 || string(l[:4]) != "xn--")
 }
 
-// plainPort reads the port that s begins with and returns how many digits it has; 0 unless it is written as the
-// standard writes it, which leaves out the scheme's own.
+// plainPort reads the port that s begins with and returns how many digits it has; 0 unless it is
+// written as the standard writes it, which leaves out the scheme's own.
 func plainPort(s []byte, own uint16) (port uint16, digits int) {
 	n := 0
 	for digits < len(s) && digits <= len("65535") && isDigit(s[digits]) {
@@ -179,8 +182,8 @@ func plainQuery(raw []byte, i int) (end int) {
 	return i
 }
 
-// mayBeDots reports whether the path segment that s begins with might be "." or "..", percent-encoded or not. Names like
-// ".well-known" are not.
+// mayBeDots reports whether the path segment that s begins with might be "." or "..",
+// percent-encoded or not. Names like ".well-known" are not.
 func mayBeDots(s []byte) bool {
 	if len(s) == 0 || s[0] != '.' && s[0] != '%' {
 		return false

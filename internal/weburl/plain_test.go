@@ -20,11 +20,13 @@ var plainURLs = []string{
 // awkward is what the standard treats specially somewhere.
 var awkward = []string{
 	"/.", "/..", "/%2e", "/.%2E", "/%2E%2e/", "/./", "//", "\\", "@", ":", ":80", ":0443", "xn--", "XN--", "0x1", ".1",
-	".0x", "[", "]", "%", "%2", "%41", "ü", "\u00ad", "\u3002", " ", "\t", "\n", "\r", "\x00", "\x7f", "\xff", "#", "?", "'",
+	".0x", "[", "]", "%", "%2", "%41", "ü", "\u00ad", "\u3002", " ", "\t", "\n", "\r", "\x00", "\x7f",
+	"\xff", "#", "?", "'",
 	"^", "`", "\"", "<", "{", "..", "-", "_", "K", "http:", "\u2260", "\uff0d1", "+1",
 }
 
-// checkFastPath has the fast path agree with the standard, and what Parse returns keep the promises of URL.
+// checkFastPath has the fast path agree with the standard, and what Parse returns keep the promises
+// of URL.
 func checkFastPath(t *testing.T, raw []byte) {
 	t.Helper()
 	checkTwin(t, raw)

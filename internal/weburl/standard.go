@@ -17,19 +17,21 @@ const (
 	maxLabel = 63
 )
 
-// maxAuthority bounds user info, host and port, raw or serialised: the library's time grows with the square of it, to
-// a tenth of a second for MaxLen of "@". The longest name, with every byte percent-encoded, leaves 265 for the rest.
+// maxAuthority bounds user info, host and port, raw or serialised: the library's time grows with
+// the square of it, to a tenth of a second for MaxLen of "@". The longest name, with every byte
+// percent-encoded, leaves 265 for the rest.
 const maxAuthority = 1024
 
-// neverInHost are the standard's forbidden domain code points that are printable, and what it maps to lower case.
+// neverInHost are the standard's forbidden domain code points that are printable, and what it maps
+// to lower case.
 const neverInHost = "#%/:<>?@[\\]^|ABCDEFGHIJKLMNOPQRSTUVWXYZ"
 
 // parser is the library's; hosts are looked at by strictHost first. Immutable.
 var parser = url.NewParser(url.WithPreParseHostFunc(strictHost))
 
-// parseStandard parses raw by the whole standard and checks what comes out, so that no mistake of the library can
-// break a promise of URL. Only what stands before the path is the library's: for a path it needs time that grows with the
-// square of its length.
+// parseStandard parses raw by the whole standard and checks what comes out, so that no mistake of
+// the library can break a promise of URL. Only what stands before the path is the library's: for a
+// path it needs time that grows with the square of its length.
 func parseStandard(raw []byte) (URL, error) {
 	if len(raw) > MaxLen {
 		return URL{}, ErrTooLong
@@ -68,7 +70,8 @@ func reason(err error) string {
 	return ": " + string(v.Type())
 }
 
-// locate finds the parts of text, a serialised http or https URL, and checks them. It takes text over.
+// locate finds the parts of text, a serialised http or https URL, and checks them. It takes text
+// over.
 func locate(text []byte) (URL, error) {
 	if len(text) > MaxLen {
 		return URL{}, ErrTooLong
@@ -110,7 +113,8 @@ func locate(text []byte) (URL, error) {
 	}, nil
 }
 
-// locateHost finds the host that begins at text[start] and where it is followed by the port, if by anything.
+// locateHost finds the host that begins at text[start] and where it is followed by the port, if by
+// anything.
 func locateHost(text []byte, start int) (host, end, port int, ok bool) {
 	s := text[start:]
 	if len(s) > 0 && s[0] == '[' {

@@ -9,7 +9,8 @@ import (
 	"testing"
 )
 
-// stricter are the standard's cases that are refused here: DNS has no empty labels, and no registry these signs.
+// stricter are the standard's cases that are refused here: DNS has no empty labels, and no registry
+// these signs.
 var stricter = []string{"http://./", "http://../", "http://foo.09..", "http://foo.09../", "≠", "≮", "≯"}
 
 // standardCase is one of testdata/urltestdata.json: no href where the standard wants a failure.

@@ -10,8 +10,8 @@ import (
 	"golang.org/x/net/idna"
 )
 
-// strictHost sees a URL's host before the library does. It returns "" for those that the library takes for something
-// else than they are, and locate refuses an empty host:
+// strictHost sees a URL's host before the library does. It returns "" for those that the library
+// takes for something else than they are, and locate refuses an empty host:
 //   - "[[::1]" is a failure by the standard, to the library an address;
 //   - "1.-2.3.4" is a failure by the standard, and "1.2.3.-4" a name, though none that DNS has: to the library,
 //     addresses;
@@ -29,7 +29,8 @@ func strictHost(_ *url.Url, host string) string {
 	return host
 }
 
-// hasSignedNumber reports whether the library might take name for an IPv4 address one of whose numbers has a sign.
+// hasSignedNumber reports whether the library might take name for an IPv4 address one of whose
+// numbers has a sign.
 func hasSignedNumber(name string) bool {
 	name = strings.TrimSuffix(name, ".")
 	last := name[strings.LastIndexByte(name, '.')+1:]
@@ -44,7 +45,8 @@ func hasSignedNumber(name string) bool {
 	return false
 }
 
-// isSignedNumber reports whether the library would read label as a decimal, octal or hexadecimal number with a sign.
+// isSignedNumber reports whether the library would read label as a decimal, octal or hexadecimal
+// number with a sign.
 func isSignedNumber(label string) bool {
 	base := 10
 	digits, isHex := strings.CutPrefix(label, "0x")
@@ -62,7 +64,8 @@ func isSignedNumber(label string) bool {
 
 func isSign(c byte) bool { return c == '+' || c == '-' }
 
-// mapHost decodes host and maps it to lower-case ASCII as the library does. It is not ok if IDNA forbids that.
+// mapHost decodes host and maps it to lower-case ASCII as the library does. It is not ok if IDNA
+// forbids that.
 func mapHost(host string) (ascii string, ok bool) {
 	host = decodePercent(host)
 	for i := range len(host) {

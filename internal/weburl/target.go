@@ -6,8 +6,8 @@ import (
 	"unicode/utf8"
 )
 
-// withoutBlanks is raw without what the standard takes out before it parses: controls and spaces around, tabs and line ends
-// within. It may alias raw.
+// withoutBlanks is raw without what the standard takes out before it parses: controls and spaces
+// around, tabs and line ends within. It may alias raw.
 func withoutBlanks(raw []byte) []byte {
 	text := bytes.TrimFunc(raw, func(r rune) bool { return r <= ' ' })
 	if !bytes.ContainsAny(text, "\t\n\r") {
@@ -16,8 +16,8 @@ func withoutBlanks(raw []byte) []byte {
 	return slices.DeleteFunc(bytes.Clone(text), func(c byte) bool { return c == '\t' || c == '\n' || c == '\r' })
 }
 
-// cutTarget cuts what the standard takes for path, query and fragment off a text that begins with "http:" or "https:".
-// The head has "/" for a path. Of any other text all is head.
+// cutTarget cuts what the standard takes for path, query and fragment off a text that begins with
+// "http:" or "https:". The head has "/" for a path. Of any other text all is head.
 func cutTarget(text []byte) (head, tail []byte) {
 	scheme, rest, found := bytes.Cut(text, []byte(":"))
 	if !found || !bytes.EqualFold(scheme, []byte("http")) && !bytes.EqualFold(scheme, []byte("https")) {
@@ -30,8 +30,8 @@ func cutTarget(text []byte) (head, tail []byte) {
 	return slices.Concat(scheme, []byte("://"), authority, []byte("/")), tail
 }
 
-// appendTarget appends the path and query that tail means, without fragment. tail begins with "/", "\", "?" or "#", or is
-// empty.
+// appendTarget appends the path and query that tail means, without fragment. tail begins with "/",
+// "\", "?" or "#", or is empty.
 func appendTarget(dst, tail []byte) []byte {
 	path, query, asks := tail, []byte(nil), false
 	if i := bytes.IndexAny(tail, "?#"); i >= 0 {
@@ -70,7 +70,8 @@ func appendPath(dst, path []byte) []byte {
 	return dst
 }
 
-// dots is how many dots a segment is made of, percent-encoded or not; 0: of none, or of something else, too.
+// dots is how many dots a segment is made of, percent-encoded or not; 0: of none, or of something
+// else, too.
 func dots(segment []byte) (n int) {
 	for ; len(segment) > 0; n++ {
 		switch {
@@ -85,7 +86,8 @@ func dots(segment []byte) (n int) {
 	return n
 }
 
-// appendEncoded appends text with all percent-encoded that is not of the class. What is no UTF-8 becomes U+FFFD, byte by byte.
+// appendEncoded appends text with all percent-encoded that is not of the class. What is no UTF-8
+// becomes U+FFFD, byte by byte.
 func appendEncoded(dst, text []byte, class uint8) []byte {
 	const hex = "0123456789ABCDEF"
 	for len(text) > 0 {

@@ -159,8 +159,10 @@ func TestRefused(t *testing.T) {
 		{name: "signed and out of range", raw: "http://-99999999999999999999/", want: ErrHost},
 		{name: "address out of range", raw: "http://256.1.1.1/", want: ErrSyntax},
 		{name: "long user info", raw: "http://" + strings.Repeat("@", maxAuthority) + "a/", want: ErrAuthority},
-		{name: "long user info, dressed up", raw: "\thttp:\n/\\\r" + strings.Repeat("@", maxAuthority) + "a?", want: ErrAuthority},
-		{name: "long user info once encoded", raw: "http://" + strings.Repeat("@", maxAuthority/2) + "a/", want: ErrAuthority},
+		{name: "long user info, dressed up", raw: "\thttp:\n/\\\r" + strings.Repeat("@",
+			maxAuthority) + "a?", want: ErrAuthority},
+		{name: "long user info once encoded", raw: "http://" + strings.Repeat("@", maxAuthority/2) + "a/",
+			want: ErrAuthority},
 		{name: "long", raw: "http://a.example/" + strings.Repeat("x", MaxLen), want: ErrTooLong},
 		{name: "long once encoded", raw: "http://a.example/" + strings.Repeat("ü", MaxLen/4), want: ErrTooLong},
 	} {

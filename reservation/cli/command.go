@@ -93,7 +93,8 @@ func Run(ctx context.Context, stores Stores, args []string, in io.Reader, out, e
 	root := &cobra.Command{
 		Use:   "hostreservation",
 		Short: "Share who may work on which host among many crawlers",
-		Long: "The host reservation service tells crawlers in any language which host they may work on now, over gRPC\n" +
+		Long: "The host reservation service tells crawlers in any language which host they may work on " +
+			"now, over gRPC\n" +
 			"(api/reservation/reservation.proto): one at a time, and never sooner than the host may be asked.\n\n" +
 			"Results go to standard output, everything else to standard error.\n" +
 			"Exit status: 0 done, 1 failed, 2 wrong usage.",

@@ -62,7 +62,8 @@ func statsCommand() *cobra.Command {
 		if err != nil {
 			return err
 		}
-		fmt.Fprintf(out, "hosts\t%d\nready\t%d\twait for nobody but a crawler\nwaiting\t%d\tmay not be asked yet\nbusy\t%d\tleased\naliases\t%d\nrepaired\t%d\tqueue entries that a janitor put back\n",
+		fmt.Fprintf(out, "hosts\t%d\nready\t%d\twait for nobody but a crawler\nwaiting\t%d\tmay not be "+
+			"asked yet\nbusy\t%d\tleased\naliases\t%d\nrepaired\t%d\tqueue entries that a janitor put back\n",
 			n.Hosts, n.Ready, n.Waiting, n.Busy, n.Aliases, n.Repaired)
 		return nil
 	})

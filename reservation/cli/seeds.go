@@ -27,8 +27,10 @@ func seedsCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "seeds FILE",
 		Short: "Add the host of each URL in a file",
-		Long: "Reads URLs, one a line, and adds their hosts to a host reservation service. \"-\" is standard input. Empty lines\n" +
-			"and those that begin with # are passed over. Exit status 1 if a line is no URL; the others are added all the same.",
+		Long: "Reads URLs, one a line, and adds their hosts to a host reservation service. \"-\" is " +
+			"standard input. Empty lines\n" +
+			"and those that begin with # are passed over. Exit status 1 if a line is no URL; the others " +
+			"are added all the same.",
 		Example: "  hostreservation seeds urls.txt",
 		Args:    takes(cobra.ExactArgs(1)),
 		RunE: func(cmd *cobra.Command, args []string) error {

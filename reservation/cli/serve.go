@@ -41,8 +41,9 @@ func serveCommand(stores Stores) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "serve --listen ADDR --store " + strings.Join(stores.Names, "|"),
 		Short: "Serve reservations over gRPC until interrupted",
-		Long:  "Serves the host reservation service (api/reservation/reservation.proto). Several may serve one " + stores.Far + ".",
-		Args:  takes(cobra.NoArgs),
+		Long: "Serves the host reservation service (api/reservation/reservation.proto). Several may " +
+			"serve one " + stores.Far + ".",
+		Args: takes(cobra.NoArgs),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			log := zerolog.New(zerolog.SyncWriter(cmd.ErrOrStderr())).With().Timestamp().Logger()
 			return serve(cmd.Context(), set, log)
@@ -92,10 +93,12 @@ func (s settings) check() error {
 	}
 	guarded := s.insecure || s.token != ""
 	if !guarded && s.files.Cert == "" && !isLoopback(s.listen) {
-		return usagef("--listen %s is open to others without token or TLS: set --token or --tls-cert, listen on 127.0.0.1, or say --allow-insecure", s.listen)
+		return usagef("--listen %s is open to others without token or TLS: set --token or --tls-cert, "+
+			"listen on 127.0.0.1, or say --allow-insecure", s.listen)
 	}
 	if !guarded && s.metrics != "" && !isLoopback(s.metrics) {
-		return usagef("--metrics %s is open to others: set --token, listen on 127.0.0.1, or say --allow-insecure", s.metrics)
+		return usagef("--metrics %s is open to others: set --token, listen on 127.0.0.1, or say "+
+			"--allow-insecure", s.metrics)
 	}
 	return nil
 }

@@ -6,7 +6,8 @@ import (
 	"time"
 )
 
-// The store's clock is another than ours: what is to be in a while is named by the store's, no sooner.
+// The store's clock is another than ours: what is to be in a while is named by the store's, no
+// sooner.
 func TestClock(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var c clock
@@ -24,7 +25,8 @@ func TestClock(t *testing.T) {
 			time.Sleep(time.Hour)
 			late := time.UnixMilli(c.in(time.Minute)).Sub(store().Add(time.Minute))
 			if late < 0 || late > 32*time.Millisecond {
-				t.Errorf("%v ahead: a minute from now is said %v too late; want 0 to what the call took there", ahead, late)
+				t.Errorf("%v ahead: a minute from now is said %v too late; want 0 to what the call took "+
+					"there", ahead, late)
 			}
 		}
 	})

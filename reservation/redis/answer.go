@@ -58,12 +58,14 @@ func (a answer) each(i, n int) answer {
 	return answerIn(a.values[i].ToArray())
 }
 
-// failure returns the error that the answer's code stands for, or nil. about and args describe the call.
+// failure returns the error that the answer's code stands for, or nil. about and args describe the
+// call.
 func (a answer) failure(about string, args ...any) error {
 	about = fmt.Sprintf(about, args...)
 	switch {
 	case isFull(a.err):
-		return fmt.Errorf("the Redis of reservations is %w, give it more memory (maxmemory): %s: %w", reservation.ErrFull, about, a.err)
+		return fmt.Errorf("the Redis of reservations is %w, give it more memory (maxmemory): %s: %w",
+			reservation.ErrFull, about, a.err)
 	case a.err != nil:
 		return fmt.Errorf("reservations in Redis: %s: %w", about, a.err)
 	case a.code == codeOK:
@@ -71,13 +73,17 @@ func (a answer) failure(about string, args ...any) error {
 	case a.code == codeStale:
 		return fmt.Errorf("%w: %s", reservation.ErrStale, about)
 	case a.code == codeNotNow && len(a.values) > 0:
-		return fmt.Errorf("%w: %s: this Redis is another than before, and others may hold what it does not know of", reservation.ErrNotNow, about)
+		return fmt.Errorf(
+			"%w: %s: this Redis is another than before, and others may hold what it does not know of",
+			reservation.ErrNotNow, about)
 	case a.code == codeNotNow:
 		return fmt.Errorf("%w: %s", reservation.ErrNotNow, about)
 	case a.code == codeUnknown:
 		return fmt.Errorf("%w: %s", reservation.ErrUnknown, about)
 	case a.code == codeBroken:
-		return fmt.Errorf("%w: %s: in Redis the key %s is a %s; delete it, and what it is for is served again", reservation.ErrBroken, about, a.text(0), a.text(1))
+		return fmt.Errorf(
+			"%w: %s: in Redis the key %s is a %s; delete it, and what it is for is served again",
+			reservation.ErrBroken, about, a.text(0), a.text(1))
 	case a.code == codeInvalid:
 		return fmt.Errorf("%w %s: a host and an alias have one name", reservation.ErrInvalid, about)
 	}
@@ -105,12 +111,14 @@ func (a answer) text(i int) string {
 // reservations parses the values: four for each reservation.
 func (s *Store) reservations(a answer) (list []reservation.Reservation, err error) {
 	if len(a.values)%4 != 0 {
-		return nil, fmt.Errorf("reservations in Redis: a script answers %d values, which are no reservations", len(a.values))
+		return nil, fmt.Errorf(
+			"reservations in Redis: a script answers %d values, which are no reservations", len(a.values))
 	}
 	list = make([]reservation.Reservation, 0, len(a.values)/4)
 	for i := 0; i < len(a.values); i += 4 {
 		r := reservation.Reservation{
-			Host: a.text(i), Group: a.text(i + 1), Token: uint64(a.number(i + 2)), LeaseEnd: time.UnixMilli(a.number(i + 3)),
+			Host: a.text(i), Group: a.text(i + 1), Token: uint64(a.number(i + 2)),
+			LeaseEnd: time.UnixMilli(a.number(i + 3)),
 		}
 		s.remember(0, r.Token)
 		list = append(list, r)

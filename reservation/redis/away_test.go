@@ -12,7 +12,8 @@ import (
 	"urlserver/reservation"
 )
 
-// TestAway has Redis be away and come back: calls are answered with errors, and what was reserved is so still.
+// TestAway has Redis be away and come back: calls are answered with errors, and what was reserved
+// is so still.
 func TestAway(t *testing.T) {
 	const longest = 3 * time.Second
 	server := redistest.Start(t, "--appendonly", "yes", "--appendfsync", "always")
@@ -48,12 +49,16 @@ func TestAway(t *testing.T) {
 		return err == nil
 	})
 	if sooner := time.Until(asked.Add(longest)); sooner > time.Millisecond { // Redis counts milliseconds
-		t.Errorf("new reservations went on %v before the longest lease ended; others may have been lost with the restart", sooner)
+		t.Errorf("new reservations went on %v before the longest lease ended; others may have been lost "+
+			"with the restart", sooner)
 	}
 	if free.Token < held.Token+1<<20 {
 		t.Errorf("token %d after %d; want one well above those that may have been lost", free.Token, held.Token)
 	}
-	if err := answered(t, func() error { return s.ReleaseHost(ctx, "held.test", held.Token, time.Time{}) }); !errors.Is(err, reservation.ErrStale) {
+	if err := answered(t, func() error {
+		return s.ReleaseHost(ctx, "held.test", held.Token,
+			time.Time{})
+	}); !errors.Is(err, reservation.ErrStale) {
 		t.Errorf("ReleaseHost after the lease = %v; want ErrStale", err)
 	}
 }
@@ -65,7 +70,8 @@ func isAnswer(err error) bool {
 		func(known error) bool { return errors.Is(err, known) })
 }
 
-// answered repeats a call until Redis answers: of several connections to the one that was killed any may still end a call.
+// answered repeats a call until Redis answers: of several connections to the one that was killed
+// any may still end a call.
 func answered(t *testing.T, call func() error) (err error) {
 	t.Helper()
 	redistest.Eventually(t, "an answer", func() bool {
@@ -94,7 +100,10 @@ func TestHeldThroughRestart(t *testing.T) {
 		_, err = s.ExtendHost(ctx, "held.test", held.Token, time.Hour)
 		return err == nil
 	})
-	if err := answered(t, func() error { return s.ReleaseHost(ctx, "held.test", held.Token, time.Time{}) }); err != nil {
+	if err := answered(t, func() error {
+		return s.ReleaseHost(ctx, "held.test", held.Token,
+			time.Time{})
+	}); err != nil {
 		t.Errorf("ReleaseHost: %v", err)
 	}
 	again := func() error {
@@ -140,8 +149,8 @@ func TestPassword(t *testing.T) {
 	}
 }
 
-// TestSilent: a Redis that takes what it is asked and never answers keeps nobody for ever, neither one that is met first nor
-// one that falls silent.
+// TestSilent: a Redis that takes what it is asked and never answers keeps nobody for ever, neither
+// one that is met first nor one that falls silent.
 func TestSilent(t *testing.T) {
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {

@@ -5,9 +5,10 @@ import (
 	"sync"
 )
 
-// batcher combines concurrent requests into few scripts. A lone caller is not delayed. Requests that come while a
-// batch runs wait until it ends, or until there are as many as in it and at least minBeside: then they run beside
-// it, so that Redis works while the callers of the other batch are answered. At most two batches run at a time.
+// batcher combines concurrent requests into few scripts. A lone caller is not delayed. Requests
+// that come while a batch runs wait until it ends, or until there are as many as in it and at least
+// minBeside: then they run beside it, so that Redis works while the callers of the other batch are
+// answered. At most two batches run at a time.
 type batcher[T, R any] struct {
 	ask func([]T) []R // answers in the order of the requests
 
@@ -24,8 +25,8 @@ type batch[T, R any] struct {
 	done    chan struct{} // closed when the answers are there
 }
 
-// do makes one request. If ctx ends before its batch begins, the request is not made; if it ends later, the answer
-// is dropped.
+// do makes one request. If ctx ends before its batch begins, the request is not made; if it ends
+// later, the answer is dropped.
 func (r *batcher[T, R]) do(ctx context.Context, asked T) (answer R, err error) {
 	if err := ctx.Err(); err != nil {
 		return answer, err

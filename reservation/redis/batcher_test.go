@@ -10,8 +10,8 @@ import (
 	"time"
 )
 
-// TestBatcherGathers: what comes while a batch runs is asked in one script, when it has ended or enough have come to be asked
-// beside it, but for callers that went away.
+// TestBatcherGathers: what comes while a batch runs is asked in one script, when it has ended or
+// enough have come to be asked beside it, but for callers that went away.
 func TestBatcherGathers(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var asked [][]int

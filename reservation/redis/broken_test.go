@@ -14,8 +14,9 @@ import (
 	"urlserver/reservation/reservationtest"
 )
 
-// TestBrokenKeys: a key of a wrong type costs what it is for, whichever key it is and whatever meets it, and nothing else. The
-// log names it, and when somebody has deleted it, the host is served again.
+// TestBrokenKeys: a key of a wrong type costs what it is for, whichever key it is and whatever
+// meets it, and nothing else. The log names it, and when somebody has deleted it, the host is
+// served again.
 func TestBrokenKeys(t *testing.T) {
 	addr := redistest.Start(t).Addr()
 	for _, key := range []string{"CHG{chg}:", "chg_due{chg}:", "chg_covers{chg}:", "chg_by{chg}:", "chg_host{chg}:"} {
@@ -42,7 +43,8 @@ func TestBrokenKeys(t *testing.T) {
 			calls := []reservation.Call{}
 			for _, r := range got {
 				if r.Host != "bad.test" {
-					calls = append(calls, reservation.Call{Verb: reservation.ReleaseHost, Host: r.Host, Token: r.Token, Time: b.Now().Add(time.Second)})
+					calls = append(calls, reservation.Call{Verb: reservation.ReleaseHost, Host: r.Host,
+						Token: r.Token, Time: b.Now().Add(time.Second)})
 				}
 			}
 			if len(calls) != 3 {
@@ -65,13 +67,15 @@ func TestBrokenKeys(t *testing.T) {
 			for i, a := range s.Do(ctx, calls) {
 				switch bad := hosts[i] == "bad.test"; {
 				case errors.Is(a.Err, reservation.ErrNotNow) && bad: // it was reserved before its key was met
-				case bad && a.Err != nil && (!errors.Is(a.Err, reservation.ErrBroken) || !strings.Contains(a.Err.Error(), name)):
+				case bad && a.Err != nil && (!errors.Is(a.Err, reservation.ErrBroken) ||
+					!strings.Contains(a.Err.Error(), name)):
 					t.Errorf("reserving %s: %v; want ErrBroken, with the key", hosts[i], a.Err)
 				case !bad && a.Err != nil:
 					t.Errorf("reserving %s: %v", hosts[i], a.Err)
 				}
 			}
-			if groups, err := s.Bind(ctx, []reservation.Binding{{Host: "bad.test", Group: "10.0.0.1"}, {Host: "a.test", Group: "10.0.0.2"}}, time.Minute); err != nil || groups[1] != "10.0.0.2" {
+			if groups, err := s.Bind(ctx, []reservation.Binding{{Host: "bad.test", Group: "10.0.0.1"},
+				{Host: "a.test", Group: "10.0.0.2"}}, time.Minute); err != nil || groups[1] != "10.0.0.2" {
 				t.Errorf("Bind = %q, %v; want a.test bound", groups, err)
 			}
 			if _, err := s.Stats(ctx); err != nil {
@@ -100,7 +104,8 @@ func TestBrokenKeys(t *testing.T) {
 			if _, err := s.TryReserve(ctx, "bad.test", time.Minute, ""); err != nil {
 				t.Errorf("bad.test when its key is gone: %v", err)
 			}
-			if broken, err := do(t, s, []string{"HKEYS"}, s.cfg.Prefix+"chg_broken{chg}").AsStrSlice(); err != nil || len(broken) != 0 {
+			if broken, err := do(t, s, []string{"HKEYS"},
+				s.cfg.Prefix+"chg_broken{chg}").AsStrSlice(); err != nil || len(broken) != 0 {
 				t.Errorf("broken are still %q, %v", broken, err)
 			}
 		})

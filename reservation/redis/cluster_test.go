@@ -20,8 +20,8 @@ func TestCluster(t *testing.T) {
 	t.Run("fail-over", func(t *testing.T) { testFailOver(t, nodes, addrs) })
 }
 
-// testFailOver kills the master of the keys: there are no reservations until its replica has taken over, and then
-// no new ones for the longest lease; what had reached the replica is held still.
+// testFailOver kills the master of the keys: there are no reservations until its replica has taken
+// over, and then no new ones for the longest lease; what had reached the replica is held still.
 func testFailOver(t *testing.T, nodes []*redistest.Server, addrs []string) {
 	const longest = 5 * time.Second
 	s, ctx := realStore(t, time.Second, addrs...), t.Context()
@@ -38,7 +38,8 @@ func testFailOver(t *testing.T, nodes []*redistest.Server, addrs []string) {
 		t.Fatal(err)
 	}
 	master := redistest.Owner(t, nodes, "{chg}")
-	redistest.Eventually(t, "the replica to follow", func() bool { return strings.TrimSpace(master.CLI("WAIT", "1", "1000")) == "1" })
+	redistest.Eventually(t, "the replica to follow",
+		func() bool { return strings.TrimSpace(master.CLI("WAIT", "1", "1000")) == "1" })
 	redistest.SetNodeTimeout(t, nodes, 3*time.Second)
 	master.Kill()
 	redistest.Eventually(t, "the replica to take over", func() bool {

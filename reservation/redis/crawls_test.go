@@ -14,7 +14,8 @@ import (
 	"urlserver/reservation/reservationtest"
 )
 
-// byCrawl checks what is counted of each crawl, and that the total, and that of all hosts, is their sum.
+// byCrawl checks what is counted of each crawl, and that the total, and that of all hosts, is their
+// sum.
 func byCrawl(t *testing.T, s *Store, when string, want map[string]int64) {
 	t.Helper()
 	got, err := do(t, s, []string{"HGETALL"}, s.cfg.Prefix+"chg_exec{chg}").AsIntMap()
@@ -38,7 +39,8 @@ func byCrawl(t *testing.T, s *Store, when string, want map[string]int64) {
 	}
 }
 
-// nothingLeft checks that nothing is counted, and that no key stays that counts something, but for the total, which is 0.
+// nothingLeft checks that nothing is counted, and that no key stays that counts something, but for
+// the total, which is 0.
 func nothingLeft(t *testing.T, b reservationtest.Bench) {
 	t.Helper()
 	s := b.Store.(*Store)
@@ -48,7 +50,8 @@ func nothingLeft(t *testing.T, b reservationtest.Bench) {
 		t.Fatal(err)
 	}
 	byCrawl(t, s, "after the end", map[string]int64{})
-	for _, name := range []string{"chg_known{chg}", "chg_count{chg}", "chg_home{chg}", "chg_held{chg}:*", "chg_parts{chg}:*", "chg_tellers{chg}", "chg_crawls{chg}:*"} {
+	for _, name := range []string{"chg_known{chg}", "chg_count{chg}", "chg_home{chg}", "chg_held{chg}:*",
+		"chg_parts{chg}:*", "chg_tellers{chg}", "chg_crawls{chg}:*"} {
 		if keys, err := do(t, s, []string{"KEYS"}, s.cfg.Prefix+name).AsStrSlice(); err != nil || len(keys) > 0 {
 			t.Errorf("left are %q, %v; want nothing", keys, err)
 		}
@@ -106,7 +109,8 @@ func TestCrawlsThatCannotBeToldApart(t *testing.T) {
 		many.Crawls = append(many.Crawls, reservation.CrawlPart{Crawl: fmt.Sprint("c", i), Documents: 1})
 	}
 	tell("a", false, many, of("y.test", 1))
-	if n, err := do(t, s, []string{"HLEN"}, s.cfg.Prefix+"chg_exec{chg}").AsInt64(); err != nil || n != reservation.MaxCrawlsPerHost+1 {
+	if n, err := do(t, s, []string{"HLEN"}, s.cfg.Prefix+"chg_exec{chg}").AsInt64(); err != nil ||
+		n != reservation.MaxCrawlsPerHost+1 {
 		t.Errorf("%d crawls are told apart, %v; want %d, and DEFAULT", n, err, reservation.MaxCrawlsPerHost)
 	}
 	if n, _ := do(t, s, []string{"HGET"}, s.cfg.Prefix+"chg_exec{chg}", "DEFAULT").AsInt64(); n != 8 {
@@ -114,7 +118,8 @@ func TestCrawlsThatCannotBeToldApart(t *testing.T) {
 	}
 	tell("a", false, of("x.test", 0), of("y.test", 0))
 	nothingLeft(t, b)
-	for _, bad := range []reservation.Holding{of("x.test", 1, "one", 2), of("x.test", 1, "one", 0), of("x.test", -1), of("x.test", 2e9)} {
+	for _, bad := range []reservation.Holding{of("x.test", 1, "one", 2), of("x.test", 1, "one", 0),
+		of("x.test", -1), of("x.test", 2e9)} {
 		if _, err := s.ReportHoldings(t.Context(), "a", false, time.Minute, []reservation.Holding{bad}); err == nil {
 			t.Errorf("Hold(%+v) is taken", bad)
 		}
@@ -172,7 +177,8 @@ func TestDeletedDocuments(t *testing.T) {
 	nothingLeft(t, b)
 }
 
-// TestDoneOfACrawl takes none off that others have of it, and, of what was counted before crawls were told apart, what it says.
+// TestDoneOfACrawl takes none off that others have of it, and, of what was counted before crawls
+// were told apart, what it says.
 func TestDoneOfACrawl(t *testing.T) {
 	s, ctx := bench(t, 0, redistest.Start(t).Addr()).Store.(*Store), t.Context()
 	for _, host := range []string{"x.test", "y.test"} {
@@ -214,7 +220,8 @@ func TestDoneOfACrawl(t *testing.T) {
 	}
 }
 
-// TestOlderDaemonsBeside: what their scripts do of what others tell is right, as far as they know of it.
+// TestOlderDaemonsBeside: what their scripts do of what others tell is right, as far as they know
+// of it.
 func TestOlderDaemonsBeside(t *testing.T) {
 	b := bench(t, 0, redistest.Start(t).Addr())
 	s := b.Store.(*Store)
@@ -327,12 +334,14 @@ func (w *tallyTwin) step(t *testing.T, s *Store) {
 	}
 }
 
-// TestCountsAgainstTheirTwin has holders tell what they like, and die, while others add documents and delete hosts.
+// TestCountsAgainstTheirTwin has holders tell what they like, and die, while others add documents
+// and delete hosts.
 func TestCountsAgainstTheirTwin(t *testing.T) {
 	server := redistest.Start(t)
 	for seed := range uint64(3) {
 		s := bench(t, 0, server.Addr()).Store.(*Store)
-		w := tallyTwin{rng: rand.New(rand.NewPCG(seed, 7)), told: map[string]map[string]reservation.Holding{}, added: map[string]map[string]int{}}
+		w := tallyTwin{rng: rand.New(rand.NewPCG(seed, 7)),
+			told: map[string]map[string]reservation.Holding{}, added: map[string]map[string]int{}}
 		for step := range 300 {
 			w.step(t, s)
 			byCrawl(t, s, fmt.Sprintf("seed %d, step %d", seed, step), w.counts())

@@ -13,20 +13,21 @@ import (
 // maxCrawl bounds the ID of a crawl, in bytes.
 const maxCrawl = 255
 
-// AddDocuments adds n documents of a crawl ("": DEFAULT) to a group's count. While the count is above zero, the
-// group is served as a host of its own name. Such a group needs neither AddHost nor DeleteHost: it leaves the queues
-// when it is released with a count of zero.
+// AddDocuments adds n documents of a crawl ("": DEFAULT) to a group's count. While the count is
+// above zero, the group is served as a host of its own name. Such a group needs neither AddHost nor
+// DeleteHost: it leaves the queues when it is released with a count of zero.
 func (s *Store) AddDocuments(ctx context.Context, group string, earliest time.Time, crawl string, n int) error {
 	host, crawl, err := checkDocuments(group, crawl, n)
 	if err != nil {
 		return err
 	}
-	a := s.one(ctx, &s.scripts.add, "5", host, decimal(reservation.Millis(earliest)), crawl, strconv.Itoa(n), "documents")
+	a := s.one(ctx, &s.scripts.add, "5", host, decimal(reservation.Millis(earliest)), crawl,
+		strconv.Itoa(n), "documents")
 	return a.each(0, 1).failure("group %s", host)
 }
 
-// Done subtracts n documents from a group's count, under a reservation. Counts never fall below zero. It returns how
-// many are left.
+// Done subtracts n documents from a group's count, under a reservation. Counts never fall below
+// zero. It returns how many are left.
 func (s *Store) Done(ctx context.Context, group string, token uint64, crawl string, n int) (left int64, err error) {
 	host, crawl, err := checkDocuments(group, crawl, n)
 	if err != nil {
@@ -41,7 +42,8 @@ func checkDocuments(group, crawl string, n int) (host, id string, err error) {
 		return "", "", fmt.Errorf("%w count %d: from 1 to a billion is allowed", reservation.ErrInvalid, n)
 	}
 	if !isCrawl(crawl) {
-		return "", "", fmt.Errorf("%w crawl %.100q: up to %d bytes without control characters are allowed", reservation.ErrInvalid, crawl, maxCrawl)
+		return "", "", fmt.Errorf("%w crawl %.100q: up to %d bytes without control characters are allowed",
+			reservation.ErrInvalid, crawl, maxCrawl)
 	}
 	if crawl == "" {
 		crawl = defaultCrawl

@@ -10,8 +10,8 @@ import (
 	"urlserver/reservation"
 )
 
-// A call that is sent from one node to the other for ever fails, after it has followed for a while, as it must where
-// slots move.
+// A call that is sent from one node to the other for ever fails, after it has followed for a while,
+// as it must where slots move.
 func TestMovedForEver(t *testing.T) {
 	fake := redistest.StartFake(t)
 	s := New(Config{Addrs: fake.Addrs[:1]})
@@ -27,8 +27,10 @@ func TestMovedForEver(t *testing.T) {
 		do      func() error
 	}{
 		{name: "the first one", scripts: 1, do: func() error { _, err := s.Stats(t.Context()); return err }},
-		{name: "one script", met: true, scripts: 1, do: func() error { _, err := s.TryReserve(t.Context(), "a.example", time.Second, "us"); return err }},
-		{name: "two scripts", met: true, scripts: 2, do: func() error { _, err := s.ReportHoldings(t.Context(), "us", true, time.Second, held); return err }},
+		{name: "one script", met: true, scripts: 1,
+			do: func() error { _, err := s.TryReserve(t.Context(), "a.example", time.Second, "us"); return err }},
+		{name: "two scripts", met: true, scripts: 2,
+			do: func() error { _, err := s.ReportHoldings(t.Context(), "us", true, time.Second, held); return err }},
 	} {
 		fake.Scripts.Store(0)
 		s.met.Store(call.met)

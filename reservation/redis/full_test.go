@@ -9,8 +9,8 @@ import (
 	"urlserver/reservation"
 )
 
-// TestFull: a Redis without memory refuses what needs some, says so, changes nothing, and goes on when it has
-// memory again.
+// TestFull: a Redis without memory refuses what needs some, says so, changes nothing, and goes on
+// when it has memory again.
 func TestFull(t *testing.T) {
 	server := redistest.Start(t)
 	s, ctx := realStore(t, time.Second, server.Addr()), t.Context()
@@ -44,7 +44,8 @@ func TestNextIsThereFromTheBeginning(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, id := range []string{"a.test", "10.0.0.1"} {
-		if n, err := do(t, s, []string{"HGET"}, s.cfg.Prefix+"CHG{chg}:"+id, "n").AsInt64(); err != nil || n != b.Now().UnixMilli() {
+		if n, err := do(t, s, []string{"HGET"}, s.cfg.Prefix+"CHG{chg}:"+id, "n").AsInt64(); err != nil ||
+			n != b.Now().UnixMilli() {
 			t.Errorf("n of %s is %d, %v; want now, %d", id, n, err, b.Now().UnixMilli())
 		}
 	}

@@ -12,7 +12,8 @@ import (
 var _ reservation.Counter = (*Store)(nil)
 
 // ReportHoldings is [reservation.Counter.ReportHoldings].
-func (s *Store) ReportHoldings(ctx context.Context, holder string, first bool, ttl time.Duration, held []reservation.Holding) (known bool, err error) {
+func (s *Store) ReportHoldings(ctx context.Context, holder string, first bool, ttl time.Duration,
+	held []reservation.Holding) (known bool, err error) {
 	if err := reservation.CheckHolder(holder); err != nil || holder == "" || ttl < 0 {
 		return false, fmt.Errorf("%w holder %.100q, or ttl %v", reservation.ErrInvalid, holder, ttl)
 	}
@@ -51,7 +52,8 @@ func appendHeld(args []string, h reservation.Holding) ([]string, error) {
 	args = append(args, host, "")
 	for _, c := range h.Crawls[:min(len(h.Crawls), reservation.MaxCrawlsPerHost)] {
 		if c.Documents < 1 || c.Documents > rest {
-			return nil, fmt.Errorf("%w count %d of crawl %.100q, of %d documents held", reservation.ErrInvalid, c.Documents, c.Crawl, h.Documents)
+			return nil, fmt.Errorf("%w count %d of crawl %.100q, of %d documents held",
+				reservation.ErrInvalid, c.Documents, c.Crawl, h.Documents)
 		}
 		if c.Crawl != "" && c.Crawl != defaultCrawl && isCrawl(c.Crawl) {
 			rest -= c.Documents

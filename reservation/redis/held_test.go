@@ -35,13 +35,15 @@ func held(n ...int) (list []reservation.Holding) {
 }
 
 // heldBench is a store with what two holders have told.
-func heldBench(t *testing.T) (b reservationtest.Bench, s *Store, tell func(holder string, first, known bool, n ...int)) {
+func heldBench(t *testing.T) (b reservationtest.Bench, s *Store, tell func(holder string, first, known bool,
+	n ...int)) {
 	t.Helper()
 	b = bench(t, 0, redistest.Start(t).Addr())
 	s = b.Store.(*Store)
 	tell = func(holder string, first, known bool, n ...int) {
 		t.Helper()
-		if got, err := s.ReportHoldings(t.Context(), holder, first, time.Minute, held(n...)); err != nil || got != known {
+		if got, err := s.ReportHoldings(t.Context(), holder, first, time.Minute, held(n...)); err != nil ||
+			got != known {
 			t.Errorf("Hold(%s) = %v, %v; want %v", holder, got, err, known)
 		}
 	}
@@ -73,7 +75,8 @@ func TestHoldCounts(t *testing.T) {
 	}
 }
 
-// TestHoldersDie: what a holder told counts no more once it has been silent, and it is told so if it comes back.
+// TestHoldersDie: what a holder told counts no more once it has been silent, and it is told so if
+// it comes back.
 func TestHoldersDie(t *testing.T) {
 	b, s, tell := heldBench(t)
 	b.Advance(40 * time.Second)
@@ -89,7 +92,8 @@ func TestHoldersDie(t *testing.T) {
 	counts(t, s, 8, 0)
 }
 
-// TestLostLeaseOfNobody: the reservation of a host that nobody holds documents of any more ends with its lease.
+// TestLostLeaseOfNobody: the reservation of a host that nobody holds documents of any more ends
+// with its lease.
 func TestLostLeaseOfNobody(t *testing.T) {
 	b, s, tell := heldBench(t)
 	if _, err := s.TryReserve(t.Context(), "h1.test", time.Second, "a"); err != nil {

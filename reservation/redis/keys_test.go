@@ -119,7 +119,8 @@ func TestKeys(t *testing.T) {
 	if ms, _ := do(t, s, []string{"PTTL"}, "p:"+group).AsInt64(); ms != -1 {
 		t.Errorf("the hash of a group with documents has %d ms to live; want for ever", ms)
 	}
-	if groups, err := s.Bind(ctx, []reservation.Binding{{Host: "a.test", Group: id}}, time.Hour); err != nil || groups[0] != id {
+	if groups, err := s.Bind(ctx, []reservation.Binding{{Host: "a.test", Group: id}},
+		time.Hour); err != nil || groups[0] != id {
 		t.Errorf("Bind = %q, %v", groups, err)
 	}
 	text(t, s, id, "chg_host{chg}:a.test", "GET")
@@ -128,7 +129,8 @@ func TestKeys(t *testing.T) {
 	}
 }
 
-// TestOneQueue has a group be in one queue at a time whatever is done to it, and released where it belongs.
+// TestOneQueue has a group be in one queue at a time whatever is done to it, and released where it
+// belongs.
 func TestOneQueue(t *testing.T) {
 	s, ctx := realStore(t, time.Second, redistest.Start(t).Addr()), t.Context()
 	add := func(earliest time.Time) {
@@ -221,7 +223,8 @@ func TestRealClock(t *testing.T) {
 	}
 }
 
-// TestUntilIsAheadOfLeases: a restart may lose the writes of some seconds, but not when the leases given in them end.
+// TestUntilIsAheadOfLeases: a restart may lose the writes of some seconds, but not when the leases
+// given in them end.
 func TestUntilIsAheadOfLeases(t *testing.T) {
 	const lease = 80 * time.Second
 	b := bench(t, 0, redistest.Start(t).Addr())
@@ -235,8 +238,10 @@ func TestUntilIsAheadOfLeases(t *testing.T) {
 			t.Fatal(err)
 		}
 		until, err := do(t, s, []string{"GET"}, s.cfg.Prefix+"chg_until{chg}").AsInt64()
-		if least := b.Now().Add(lease + lease/8).UnixMilli(); err != nil || until < least || until > least+lease.Milliseconds()/8 {
-			t.Fatalf("chg_until after %d leases is %d, %v; want %d to an eighth of the lease more", i+1, until, err, least)
+		if least := b.Now().Add(lease + lease/8).UnixMilli(); err != nil || until < least ||
+			until > least+lease.Milliseconds()/8 {
+			t.Fatalf("chg_until after %d leases is %d, %v; want %d to an eighth of the lease more", i+1,
+				until, err, least)
 		}
 		b.Advance(time.Second)
 	}

@@ -1,9 +1,11 @@
-// Package redis keeps reservations in Redis or Redis Cluster, as crawl host groups (KEYS.md). Each operation is one
-// script, so nothing is ever outside a queue between two commands, whoever crashes.
+// Package redis keeps reservations in Redis or Redis Cluster, as crawl host groups (KEYS.md). Each
+// operation is one script, so nothing is ever outside a queue between two commands, whoever
+// crashes.
 //
-// If Redis cannot be reached, or its cluster has no master for the keys, every call returns an error and nothing else
-// stops: a reservation lasts until its lease ends. If Redis is another process than before (a fail-over, a restart),
-// it may have lost the last writes. Then no new reservation is given while one from before may be in force.
+// If Redis cannot be reached, or its cluster has no master for the keys, every call returns an
+// error and nothing else stops: a reservation lasts until its lease ends. If Redis is another
+// process than before (a fail-over, a restart), it may have lost the last writes. Then no new
+// reservation is given while one from before may be in force.
 package redis
 
 import (
@@ -88,7 +90,10 @@ func newStore(cfg Config, clock string) *Store {
 	}
 	s.SingleCalls.Batcher = s
 	for verb := range s.singles {
-		s.singles[verb].ask = func(calls []reservation.Call) []reservation.Answer { return s.do(context.Background(), calls) }
+		s.singles[verb].ask = func(calls []reservation.Call) []reservation.Answer {
+			return s.do(
+				context.Background(), calls)
+		}
 	}
 	s.requests.ask = s.runRequests
 	return s
@@ -104,7 +109,8 @@ func (s *Store) Close() {
 	}
 }
 
-// connected returns the client. While Redis is away, one caller a second connects, and the others get its error.
+// connected returns the client. While Redis is away, one caller a second connects, and the others
+// get its error.
 func (s *Store) connected() (rueidis.Client, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -127,7 +133,9 @@ func (s *Store) connected() (rueidis.Client, error) {
 		ClusterOption:    rueidis.ClusterOption{MaxMovedRedirections: maxMoves},
 	})
 	if err != nil {
-		s.failed, s.err = time.Now(), fmt.Errorf("reservations in Redis at %q: %w; is it running, and the password right?", s.cfg.Addrs, netguard.Redact(err, s.cfg.Password))
+		s.failed, s.err = time.Now(),
+			fmt.Errorf("reservations in Redis at %q: %w; is it running, and the password right?",
+				s.cfg.Addrs, netguard.Redact(err, s.cfg.Password))
 		return nil, s.err
 	}
 	s.client = client
@@ -201,16 +209,18 @@ func isNoScript(err error) bool {
 	return ok && failure.IsNoScript()
 }
 
-// isFull reports whether Redis has no memory left. A script whose first write that needs memory is refused
-// has changed nothing.
+// isFull reports whether Redis has no memory left. A script whose first write that needs memory is
+// refused has changed nothing.
 func isFull(err error) bool {
 	failure, ok := rueidis.IsRedisErr(err)
-	return ok && strings.Contains(failure.Error(), "OOM command not allowed") // behind the place in the script, where that passed it on
+	// behind the place in the script, where that passed it on
+	return ok && strings.Contains(failure.Error(), "OOM command not allowed")
 }
 
 // eval runs a script by its text, which Redis keeps.
 func (s *Store) eval(ctx context.Context, c rueidis.Client, o op) answer {
-	return answerOf(c.Do(ctx, c.B().Eval().Script(o.script.text).Numkeys(1).Key(s.keys...).Arg(s.cfg.Prefix).Arg(o.args...).Build()))
+	return answerOf(c.Do(ctx,
+		c.B().Eval().Script(o.script.text).Numkeys(1).Key(s.keys...).Arg(s.cfg.Prefix).Arg(o.args...).Build()))
 }
 
 // arrive checks whether this Redis is another process than before.
@@ -219,7 +229,8 @@ func (s *Store) arrive(ctx context.Context, c rueidis.Client) error {
 	if s.token.Load() > 0 {
 		used = "1"
 	}
-	a := s.eval(ctx, c, op{&s.scripts.arrive, []string{used, decimal(s.longest.Load()), strconv.FormatUint(s.token.Load(), 10)}})
+	a := s.eval(ctx, c, op{&s.scripts.arrive, []string{used, decimal(s.longest.Load()),
+		strconv.FormatUint(s.token.Load(), 10)}})
 	if a.err == nil {
 		s.met.Store(true)
 	}

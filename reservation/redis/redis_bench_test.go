@@ -11,8 +11,8 @@ import (
 	"urlserver/internal/testkit/redistest"
 )
 
-// BenchmarkReserveRelease has 16 callers reserve and release through one Redis, one host at a time, with few and with
-// a million groups waiting.
+// BenchmarkReserveRelease has 16 callers reserve and release through one Redis, one host at a time,
+// with few and with a million groups waiting.
 func BenchmarkReserveRelease(b *testing.B) {
 	server := redistest.Start(b)
 	for _, groups := range []int{1000, 1_000_000} {
@@ -71,7 +71,8 @@ func fill(b *testing.B, s *Store, groups int) {
 				if i >= 1000 {
 					earliest = time.Now().Add(time.Hour)
 				}
-				if err := s.AddDocuments(context.Background(), fmt.Sprintf("h%d.test", i), earliest, "", 1); err != nil {
+				if err := s.AddDocuments(context.Background(), fmt.Sprintf("h%d.test", i), earliest, "",
+					1); err != nil {
 					b.Error(err)
 					return
 				}

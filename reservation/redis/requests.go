@@ -8,8 +8,8 @@ import (
 	"urlserver/reservation"
 )
 
-// request is one caller's part of a batch. If most is above 0, it reserves up to most due hosts; else it releases a
-// host.
+// request is one caller's part of a batch. If most is above 0, it reserves up to most due hosts;
+// else it releases a host.
 type request struct {
 	release reservation.Call
 
@@ -24,7 +24,8 @@ type granted struct {
 }
 
 // ReserveNextHost is [reservation.Store.ReserveNextHost].
-func (s *Store) ReserveNextHost(ctx context.Context, lease time.Duration, most int, holder string) (list []reservation.Reservation, err error) {
+func (s *Store) ReserveNextHost(ctx context.Context, lease time.Duration, most int,
+	holder string) (list []reservation.Reservation, err error) {
 	ms, err := reservation.LeaseMillis(lease)
 	if err == nil {
 		err = reservation.CheckHolder(holder)
@@ -68,7 +69,8 @@ type part struct {
 	reserved        int // at most
 }
 
-// runRequests runs a batch. Callers that reserve the next hosts are served in the order in which they came.
+// runRequests runs a batch. Callers that reserve the next hosts are served in the order in which
+// they came.
 func (s *Store) runRequests(requests []request) []granted {
 	parts := partsOf(requests)
 	ops := make([]op, len(parts))
@@ -86,7 +88,8 @@ func (s *Store) runRequests(requests []request) []granted {
 	return answers
 }
 
-// appendNexts appends the arguments of the requests for next hosts. Consecutive equal requests share one set.
+// appendNexts appends the arguments of the requests for next hosts. Consecutive equal requests
+// share one set.
 func appendNexts(args []string, requests []request, nexts []int) []string {
 	for len(nexts) > 0 {
 		first, most := requests[nexts[0]], 0

@@ -11,15 +11,16 @@ import (
 	"urlserver/reservation"
 )
 
-// TestNextIsShared: each caller of a batch gets what it asked for, as far as there is some, groups of several hosts or not,
-// in one script and in several.
+// TestNextIsShared: each caller of a batch gets what it asked for, as far as there is some, groups
+// of several hosts or not, in one script and in several.
 func TestNextIsShared(t *testing.T) {
 	addr := redistest.Start(t).Addr()
 	for scripts, most := range map[int]int{1: turnBatch - 4, 3: turnBatch} {
 		s := patient(New(Config{Addrs: []string{addr}, Prefix: fmt.Sprintf("%d:", scripts)}))
 		t.Cleanup(s.Close)
 		testNextIsShared(t, s, []request{
-			{lease: 20_000, holder: "one", most: 1}, {lease: 40_000, holder: "three", most: most}, {lease: 60_000, holder: "none", most: 3},
+			{lease: 20_000, holder: "one", most: 1}, {lease: 40_000, holder: "three", most: most},
+			{lease: 60_000, holder: "none", most: 3},
 		})
 	}
 }
@@ -39,14 +40,16 @@ func testNextIsShared(t *testing.T, s *Store, requests []request) {
 		t.Fatalf("shares are %+v; want 1, 3 and none", answers)
 	}
 	if !errors.Is(answers[2].err, reservation.ErrNotNow) || answers[0].err != nil || answers[1].err != nil {
-		t.Errorf("errors are %v, %v and %v; want ErrNotNow for the last", answers[0].err, answers[1].err, answers[2].err)
+		t.Errorf("errors are %v, %v and %v; want ErrNotNow for the last", answers[0].err, answers[1].err,
+			answers[2].err)
 	}
 	for i, want := range requests[:2] {
 		for _, r := range answers[i].list {
 			if h, _ := do(t, s, []string{"HGET"}, s.cfg.Prefix+"CHG{chg}:"+r.Group, "h").ToString(); h != want.holder {
 				t.Errorf("%s is with %q; want %q", r.Group, h, want.holder)
 			}
-			if left := time.Until(r.LeaseEnd); left > time.Duration(want.lease)*time.Millisecond+time.Second || left < time.Duration(want.lease-15_000)*time.Millisecond {
+			if left := time.Until(r.LeaseEnd); left > time.Duration(want.lease)*time.Millisecond+
+				time.Second || left < time.Duration(want.lease-15_000)*time.Millisecond {
 				t.Errorf("%s is leased for %v more; want %d ms", r.Host, left, want.lease)
 			}
 		}
@@ -57,8 +60,8 @@ func releaseOf(r reservation.Reservation) request {
 	return request{release: reservation.Call{Verb: reservation.ReleaseHost, Host: r.Host, Token: r.Token}}
 }
 
-// TestTurn releases and reserves in one script: what is stale or late changes nothing for the others, and what is
-// released twice stands in one queue.
+// TestTurn releases and reserves in one script: what is stale or late changes nothing for the
+// others, and what is released twice stands in one queue.
 func TestTurn(t *testing.T) {
 	s, ctx := realStore(t, time.Second, redistest.Start(t).Addr()), t.Context()
 	got := map[string]reservation.Reservation{}
@@ -79,10 +82,12 @@ func TestTurn(t *testing.T) {
 	next := time.Now().Add(time.Hour)
 	later.release.Time, stale.release.Token = next, got["stale.test"].Token+1
 	answers := s.runRequests([]request{
-		{lease: 60_000, holder: "you", most: 2}, stale, releaseOf(got["now.test"]), later, releaseOf(got["now.test"]), releaseOf(got["shared.test"]),
+		{lease: 60_000, holder: "you", most: 2}, stale, releaseOf(got["now.test"]), later,
+		releaseOf(got["now.test"]), releaseOf(got["shared.test"]),
 		releaseOf(reservation.Reservation{Host: "none.test", Token: 1}),
 	})
-	for i, want := range []error{nil, reservation.ErrStale, nil, nil, reservation.ErrStale, nil, reservation.ErrUnknown} {
+	for i, want := range []error{nil, reservation.ErrStale, nil, nil, reservation.ErrStale, nil,
+		reservation.ErrUnknown} {
 		if !errors.Is(answers[i].err, want) {
 			t.Errorf("answer %d is %v; want %v", i, answers[i].err, want)
 		}
@@ -100,7 +105,8 @@ func TestTurn(t *testing.T) {
 	text(t, s, "", "CHG{chg}:later.test", "HGET", "t")
 }
 
-// TestTurnGivesOnce: a group that another program has put into the queue twice, or that is busy, is given to one.
+// TestTurnGivesOnce: a group that another program has put into the queue twice, or that is busy, is
+// given to one.
 func TestTurnGivesOnce(t *testing.T) {
 	s, ctx := realStore(t, time.Second, redistest.Start(t).Addr()), t.Context()
 	for _, host := range []string{"a.test", "b.test"} {
@@ -120,7 +126,8 @@ func TestTurnGivesOnce(t *testing.T) {
 	in(t, s, "b.test", "busy")
 }
 
-// TestTurnLeavesTheRest: of what is due nobody gets more than was asked for, and the rest stays in line.
+// TestTurnLeavesTheRest: of what is due nobody gets more than was asked for, and the rest stays in
+// line.
 func TestTurnLeavesTheRest(t *testing.T) {
 	s, ctx := realStore(t, time.Second, redistest.Start(t).Addr()), t.Context()
 	if err := s.SetAlias(ctx, "twins", []string{"2.test"}); err != nil {
@@ -166,7 +173,8 @@ func TestTurnWhilePaused(t *testing.T) {
 	}
 	do(t, s, []string{"SET"}, "p:chg_pause{chg}", decimal(time.Now().Add(time.Hour).UnixMilli()))
 	answers := s.runRequests([]request{{lease: 60_000, most: 5}, releaseOf(r)})
-	if !errors.Is(answers[0].err, reservation.ErrNotNow) || !strings.Contains(answers[0].err.Error(), "another than before") || answers[1].err != nil {
+	if !errors.Is(answers[0].err, reservation.ErrNotNow) || !strings.Contains(answers[0].err.Error(),
+		"another than before") || answers[1].err != nil {
 		t.Errorf("answers are %v, %v; want a refusal that says why, and none", answers[0].err, answers[1].err)
 	}
 	in(t, s, "a.test", "ready")

@@ -27,7 +27,8 @@ func newScripts(clock string) (s scripts) {
 	core := read("core")
 	for name, at := range map[string]*script{
 		"add": &s.add, "turn": &s.turn, "try": &s.try, "extend": &s.extend, "done": &s.done,
-		"delete": &s.remove, "bind": &s.bind, "alias": &s.alias, "join": &s.join, "getalias": &s.getAlias, "stats": &s.stats,
+		"delete": &s.remove, "bind": &s.bind, "alias": &s.alias, "join": &s.join, "getalias": &s.getAlias,
+		"stats":   &s.stats,
 		"explain": &s.explain, "worker": &s.worker, "janitor": &s.janitor, "arrive": &s.arrive, "hold": &s.hold,
 	} {
 		text := clock + core + read(name)

@@ -13,8 +13,8 @@ import (
 // defaultCrawl is the crawl of documents whose caller names none.
 const defaultCrawl = "DEFAULT"
 
-// Do is [reservation.Store.Do]. Consecutive calls of one verb share a script. So do single calls of concurrent
-// callers.
+// Do is [reservation.Store.Do]. Consecutive calls of one verb share a script. So do single calls of
+// concurrent callers.
 func (s *Store) Do(ctx context.Context, calls []reservation.Call) []reservation.Answer {
 	switch {
 	case len(calls) == 1 && calls[0].Verb == reservation.ReleaseHost:
@@ -142,7 +142,8 @@ func (s *Store) JoinAlias(ctx context.Context, alias string, hosts []string) (al
 	}
 	a := s.one(ctx, &s.scripts.join, append([]string{strconv.Itoa(reservation.MaxHosts), alias}, hosts...)...)
 	if a.err == nil && a.code == codeInvalid && len(a.values) == 0 {
-		return nil, fmt.Errorf("%w alias %s: it would have more than %d hosts", reservation.ErrInvalid, alias, reservation.MaxHosts)
+		return nil, fmt.Errorf("%w alias %s: it would have more than %d hosts", reservation.ErrInvalid,
+			alias, reservation.MaxHosts)
 	}
 	if err := a.failure("alias %s", alias); err != nil {
 		return nil, err
@@ -173,7 +174,8 @@ func (s *Store) GetAlias(ctx context.Context, name string) (alias string, hosts 
 }
 
 // Bind is [reservation.Store.Bind].
-func (s *Store) Bind(ctx context.Context, bindings []reservation.Binding, ttl time.Duration) (groups []string, err error) {
+func (s *Store) Bind(ctx context.Context, bindings []reservation.Binding,
+	ttl time.Duration) (groups []string, err error) {
 	bindings, err = reservation.CheckedBindings(bindings)
 	if err != nil {
 		return nil, err
@@ -239,8 +241,8 @@ func (s *Store) Explain(ctx context.Context, host string) (x reservation.Explana
 	return x, nil
 }
 
-// Sweep is [reservation.Store.Sweep]. It repeats the script worker until nothing is left to do, then runs one pass of
-// the janitor.
+// Sweep is [reservation.Store.Sweep]. It repeats the script worker until nothing is left to do,
+// then runs one pass of the janitor.
 func (s *Store) Sweep(ctx context.Context) error {
 	if err := s.Work(ctx); err != nil {
 		return err
@@ -252,15 +254,16 @@ func (s *Store) Sweep(ctx context.Context) error {
 		}
 		if cursor = a.text(0); cursor == "0" {
 			for i := 2; i < len(a.values); i++ {
-				s.cfg.Log.Error().Str("key", a.text(i)).Msg("reservations in Redis: a key is of a wrong type; what it is for is not served until somebody deletes it")
+				s.cfg.Log.Error().Str("key", a.text(i)).Msg("reservations in Redis: a key is of a wrong " +
+					"type; what it is for is not served until somebody deletes it")
 			}
 			return nil
 		}
 	}
 }
 
-// Work runs the script worker: it ends leases, bindings and reports that have run out, and moves due groups to ready.
-// Any number of daemons may call it, about once a second.
+// Work runs the script worker: it ends leases, bindings and reports that have run out, and moves
+// due groups to ready. Any number of daemons may call it, about once a second.
 func (s *Store) Work(ctx context.Context) error {
 	c, err := s.connected()
 	if err != nil {

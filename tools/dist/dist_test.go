@@ -20,7 +20,8 @@ import (
 	"github.com/google/go-containerregistry/pkg/v1/validate"
 )
 
-var image = flag.String("image", "", "an image that scripts/dist made for this machine: it is read back, and its binary run")
+var image = flag.String("image", "",
+	"an image that scripts/dist made for this machine: it is read back, and its binary run")
 
 // own is this test's binary: one made by Go, as good as any.
 func own(t *testing.T) string {
@@ -49,10 +50,12 @@ func TestSBOM(t *testing.T) {
 		BOMFormat string
 		Metadata  struct{ Timestamp string }
 	}
-	if err := json.Unmarshal(texts[0], &bom); err != nil || bom.BOMFormat != "CycloneDX" || bom.Metadata.Timestamp != "2001-09-09T01:46:40Z" {
+	if err := json.Unmarshal(texts[0], &bom); err != nil || bom.BOMFormat != "CycloneDX" ||
+		bom.Metadata.Timestamp != "2001-09-09T01:46:40Z" {
 		t.Errorf("%+v, %v", bom, err)
 	}
-	for _, want := range []string{`"pkg:golang/urlserver/tools@v1.2.3%2B4"`, `"pkg:golang/std@1.`, `"pkg:golang/github.com/google/go-containerregistry@v0.`} {
+	for _, want := range []string{`"pkg:golang/urlserver/tools@v1.2.3%2B4"`, `"pkg:golang/std@1.`,
+		`"pkg:golang/github.com/google/go-containerregistry@v0.`} {
 		if !strings.Contains(string(texts[0]), want) {
 			t.Errorf("the SBOM lacks %s", want)
 		}
@@ -99,7 +102,8 @@ func TestMadeImage(t *testing.T) {
 		fails   bool
 	}{
 		{args: []string{program, "version"}},
-		{args: []string{program, "check", filepath.Join(root, settings)}, fails: true}, // others reach it, and it has no tokens
+		// others reach it, and it has no tokens
+		{args: []string{program, "check", filepath.Join(root, settings)}, fails: true},
 		{args: []string{program, "check", filepath.Join(root, settings)}, environ: tokens},
 		{args: []string{sharing, "version"}},
 	} {
@@ -147,7 +151,8 @@ func readBack(t *testing.T, file string) (root string) {
 		t.Fatal(err)
 	}
 	config, err := one.ConfigFile()
-	if err != nil || config.OS != "linux" || config.Config.User != "65532:65532" || strings.Join(config.Config.Entrypoint, " ") != "/"+program {
+	if err != nil || config.OS != "linux" || config.Config.User != "65532:65532" ||
+		strings.Join(config.Config.Entrypoint, " ") != "/"+program {
 		t.Errorf("config %+v, %v", config, err)
 	}
 	files := mutate.Extract(one)

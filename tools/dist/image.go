@@ -78,7 +78,8 @@ func (of imageOf) build() (v1.Image, error) {
 		return nil, err
 	}
 	image := mutate.ConfigMediaType(mutate.MediaType(empty.Image, types.OCIManifestSchema1), types.OCIConfigJSON)
-	image, err = mutate.Append(image, mutate.Addendum{Layer: layer, MediaType: types.OCILayer, History: v1.History{Created: v1.Time{Time: of.made}, CreatedBy: "make dist"}})
+	image, err = mutate.Append(image, mutate.Addendum{Layer: layer, MediaType: types.OCILayer,
+		History: v1.History{Created: v1.Time{Time: of.made}, CreatedBy: "make dist"}})
 	if err != nil {
 		return nil, err
 	}
@@ -139,7 +140,8 @@ func (of imageOf) files() ([]byte, error) {
 		{name: "var/lib/", mode: 0o755},
 		{name: state + "/", mode: 0o750, owner: nobody},
 	} {
-		header := tar.Header{Name: f.name, Mode: f.mode, Uid: f.owner, Gid: f.owner, Size: int64(len(f.text)), ModTime: of.made, Typeflag: tar.TypeReg}
+		header := tar.Header{Name: f.name, Mode: f.mode, Uid: f.owner, Gid: f.owner,
+			Size: int64(len(f.text)), ModTime: of.made, Typeflag: tar.TypeReg}
 		if f.text == nil {
 			header.Typeflag = tar.TypeDir
 		}

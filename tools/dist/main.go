@@ -31,7 +31,8 @@ func run(args []string) error {
 	case len(args) == 4 && args[0] == "sbom":
 		return writeSBOM(args[1], args[2], args[3], made)
 	case len(args) == 7 && args[0] == "image":
-		return writeImage(imageOf{daemon: args[1], service: args[2], version: args[3], settings: args[4], arch: args[5], made: made}, args[6])
+		return writeImage(imageOf{daemon: args[1], service: args[2], version: args[3], settings: args[4],
+			arch: args[5], made: made}, args[6])
 	}
 	return errors.New(usage)
 }

@@ -35,7 +35,8 @@ func writeSBOM(binary, version, out string, made time.Time) error {
 func sbom(name string, info *buildinfo.BuildInfo, made time.Time) *cyclonedx.BOM {
 	main := component(&info.Main, cyclonedx.ComponentTypeApplication)
 	main.Name = name
-	std := component(&debug.Module{Path: "std", Version: strings.TrimPrefix(info.GoVersion, "go")}, cyclonedx.ComponentTypeLibrary)
+	std := component(&debug.Module{Path: "std", Version: strings.TrimPrefix(info.GoVersion, "go")},
+		cyclonedx.ComponentTypeLibrary)
 	parts := []cyclonedx.Component{std}
 	needs := []string{std.BOMRef}
 	for _, dep := range info.Deps {

@@ -1,6 +1,7 @@
-// Command testreport reads what "go test -json" prints, and prints it as "go test" does: a line for each package, and what
-// tests that failed have said. At the end it names each test that was skipped, and why: a package whose tests were all
-// skipped is otherwise as "ok" as one whose tests passed.
+// Command testreport reads what "go test -json" prints, and prints it as "go test" does: a line for
+// each package, and what tests that failed have said. At the end it names each test that was
+// skipped, and why: a package whose tests were all skipped is otherwise as "ok" as one whose tests
+// passed.
 //
 // Its exit status is 1 if a test or a build failed.
 package main

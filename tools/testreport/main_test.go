@@ -32,10 +32,15 @@ func TestRun(t *testing.T) {
 		status         int
 		want, wantNone []string
 	}{
-		{name: "passed", in: events, want: []string{"ok  \ta\t0.1s\n", "\nSkipped:\n  redis-server is not installed: 1 thing\n    a.TestSkipped\n", "2 tests, 0 failed, 1 skipped"}, wantNone: []string{"chatter", "=== RUN"}},
-		{name: "failed", in: events + failure, status: 1, want: []string{"y_test.go:9: wrong\n", "FAIL\tb\t0.1s\n", "3 tests, 1 failed"}},
+		{name: "passed", in: events, want: []string{"ok  \ta\t0.1s\n",
+			"\nSkipped:\n  redis-server is not installed: 1 thing\n    a.TestSkipped\n",
+			"2 tests, 0 failed, 1 skipped"}, wantNone: []string{"chatter", "=== RUN"}},
+		{name: "failed", in: events + failure, status: 1,
+			want: []string{"y_test.go:9: wrong\n", "FAIL\tb\t0.1s\n", "3 tests, 1 failed"}},
 		{name: "nothing ran", in: "", status: 1},
-		{name: "build failed", in: events + `{"ImportPath":"c","Action":"build-output","Output":"c.go:1: syntax\n"}` + "\n" + `{"ImportPath":"c","Action":"build-fail"}`, status: 1, want: []string{"c.go:1: syntax"}},
+		{name: "build failed",
+			in: events + `{"ImportPath":"c","Action":"build-output","Output":"c.go:1: syntax\n"}` + "\n" +
+				`{"ImportPath":"c","Action":"build-fail"}`, status: 1, want: []string{"c.go:1: syntax"}},
 		{name: "other words", in: events + "go: downloading x\n", want: []string{"go: downloading x\n"}},
 	} {
 		t.Run(c.name, func(t *testing.T) {

@@ -22,12 +22,13 @@ func TestRulesReadForAnotherAgentAreNotUsed(t *testing.T) {
 	e.Fetched(e.Out.Fetches[0].ID, robots.Response{Status: 404})
 	stepAt(e, 11*second)
 	if sent := stepAt(e, 12*second); sent != 0 || len(e.Out.Fetches) != 2 {
-		t.Errorf("sent %d documents after %d requests for robots.txt; want none before the second is answered", sent, len(e.Out.Fetches))
+		t.Errorf("sent %d documents after %d requests for robots.txt; want none before the second is "+
+			"answered", sent, len(e.Out.Fetches))
 	}
 }
 
-// TestLateRobotsRequestIsMadeAgain: what was not sent, since this process stood still until its lease had ended, says nothing
-// of the host.
+// TestLateRobotsRequestIsMadeAgain: what was not sent, since this process stood still until its
+// lease had ended, says nothing of the host.
 func TestLateRobotsRequestIsMadeAgain(t *testing.T) {
 	e := paced(1, func(c *configs.Config) { c.Robots.Enabled = true })
 	e.Connected("spider")

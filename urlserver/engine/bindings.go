@@ -153,8 +153,9 @@ func (e *Engine) gatherBinds(c *LeaseBatch, due *waiter) {
 			b.since = e.now
 		}
 		c.Binds = append(c.Binds, Bind{
-			host: p.host, Host: string(e.slots.Host(p.host).Name()), Addr: p.addr, Alias: e.ruleFor(p.host, p.addr).Group,
-			Ask: ask && e.now <= b.since+e.bindTTL()+e.margin(), TTL: e.bindTTL(),
+			host: p.host, Host: string(e.slots.Host(p.host).Name()), Addr: p.addr,
+			Alias: e.ruleFor(p.host, p.addr).Group,
+			Ask:   ask && e.now <= b.since+e.bindTTL()+e.margin(), TTL: e.bindTTL(),
 		})
 	}
 	if len(e.leases.bindings.proposals) == 0 {

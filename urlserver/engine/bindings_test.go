@@ -71,7 +71,8 @@ func (b *binder) fetch() {
 	}
 	b.e.Written(b.spider)
 	trans, _ := protocol.ParseTrans(out[:bytes.IndexByte(out, ' ')])
-	b.e.Lines(b.spider, []Line{{Status: protocol.Status{Trans: trans, Verb: protocol.Done, Code: 200, HasStatus: true}}})
+	b.e.Lines(b.spider, []Line{{Status: protocol.Status{Trans: trans, Verb: protocol.Done, Code: 200,
+		HasStatus: true}}})
 	b.e.Step(nil)
 }
 
@@ -84,13 +85,15 @@ func TestHostThatComesBackSoonIsNotBoundAgain(t *testing.T) {
 		binds, tries int
 	}{
 		{name: "at once", before: func(*binder) {}, binds: 1, tries: 1},
-		{name: "with another address, while the binding holds", before: func(b *binder) { b.addr = b.addr.Next() }, binds: 1, tries: 1},
+		{name: "with another address, while the binding holds",
+			before: func(b *binder) { b.addr = b.addr.Next() }, binds: 1, tries: 1},
 		{name: "with another address, later", before: func(b *binder) {
 			b.addr = b.addr.Next()
 			b.e.Advance(b.e.now+bindLeases*lease, time.Time{})
 			b.e.Step(nil)
 		}, binds: 3, tries: 2},
-		{name: "a lease later", before: func(b *binder) { b.e.leases.bindings.byHost.At(1).at -= lease }, binds: 2, tries: 1},
+		{name: "a lease later", before: func(b *binder) { b.e.leases.bindings.byHost.At(1).at -= lease },
+			binds: 2, tries: 1},
 		{name: "when its gap has passed", before: func(b *binder) {
 			b.e.Advance(b.e.now+second, time.Time{})
 			b.e.Step(nil)

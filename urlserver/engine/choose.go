@@ -28,17 +28,19 @@ import (
 // from time to time with one document.
 
 const (
-	firstFew        = 8                      // documents at a spider that has not answered, beside others
-	fewPerDone      = 2                      // more for each answer
-	unansweredAfter = 10 * time.Second       // a spider without any answer for so long gets few even where it is alone
-	muchSlower      = 4                      // times the best spider's wait: a slot leaves its spider
-	leastWait       = time.Millisecond       // shorter waits are all the same
-	mostWait        = time.Hour              // and so are longer ones
-	unknownWait     = 250 * time.Millisecond // of a spider without an answer, where a slot might leave another one for it
-	recently        = 5 * time.Second        // an answer's weight falls by e in that time
-	tryFactor       = 8                      // times its wait: a slow spider is idle for so long before it is tried again
-	stuckAfter      = 10 * time.Millisecond  // a spider whose lines wait for so long for its socket gets no more
-	leastTry        = time.Second            // and at least for so long
+	firstFew        = 8                // documents at a spider that has not answered, beside others
+	fewPerDone      = 2                // more for each answer
+	unansweredAfter = 10 * time.Second // a spider without any answer for so long gets few even where it is alone
+	muchSlower      = 4                // times the best spider's wait: a slot leaves its spider
+	leastWait       = time.Millisecond // shorter waits are all the same
+	mostWait        = time.Hour        // and so are longer ones
+	// of a spider without an answer, where a slot might leave another one for it
+	unknownWait = 250 * time.Millisecond
+	recently    = 5 * time.Second // an answer's weight falls by e in that time
+	// times its wait: a slow spider is idle for so long before it is tried again
+	tryFactor  = 8
+	stuckAfter = 10 * time.Millisecond // a spider whose lines wait for so long for its socket gets no more
+	leastTry   = time.Second           // and at least for so long
 )
 
 // recent has the latest answers of one spider; older ones weigh less.

@@ -100,7 +100,8 @@ func (c *crawl) run(d time.Duration) (perSec float64) {
 			a := heap.Pop(&c.answers).(answerAt)
 			if c.spiders[a.spider.id] == a.spider {
 				a.spider.open--
-				c.e.Lines(a.spider.id, []Line{{Status: protocol.Status{Trans: a.trans, Verb: protocol.Done, HasStatus: true, Code: 200}}})
+				c.e.Lines(a.spider.id, []Line{{Status: protocol.Status{Trans: a.trans, Verb: protocol.Done,
+					HasStatus: true, Code: 200}}})
 			}
 		}
 		if c.asked != nil && c.due <= c.now {
@@ -199,7 +200,8 @@ func TestSlowSpiderDragsNobodyDown(t *testing.T) {
 		{name: "both", takes: []time.Duration{mute, slow, fastTakes}, want: near},
 		{name: "in a pool", takes: []time.Duration{mute, slow, fastTakes}, pool: "link", want: near},
 		{name: "slow for long", takes: []time.Duration{slow, fastTakes}, settle: time.Minute, want: near},
-		{name: "twenty slow ones", takes: append([]time.Duration{fastTakes}, repeated(slow, 20)...), settle: 20 * time.Second, want: near},
+		{name: "twenty slow ones", takes: append([]time.Duration{fastTakes}, repeated(slow, 20)...),
+			settle: 20 * time.Second, want: near},
 		{name: "two fast ones", takes: []time.Duration{fastTakes, fastTakes}, want: near},
 		{name: "one that needs five times as long", takes: []time.Duration{fastTakes, 5 * fastTakes}, want: near},
 	} {
@@ -238,7 +240,8 @@ func TestSpiderThatHangsLosesItsSlots(t *testing.T) {
 	hangs.takes = 0
 	c.run(2 * poolGap)
 	if stuck := hangs.open; stuck > poolHosts/5 {
-		t.Errorf("%d of %d hosts' documents went to a spider that hangs; want %d at most", stuck, poolHosts, poolHosts/5)
+		t.Errorf("%d of %d hosts' documents went to a spider that hangs; want %d at most", stuck, poolHosts,
+			poolHosts/5)
 	}
 	had := hangs.lines
 	c.run(10 * time.Second)

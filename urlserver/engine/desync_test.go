@@ -25,7 +25,8 @@ func TestHoldUpKeepsHostsApart(t *testing.T) {
 		e.Advance(at, time.Time{})
 		p := &Prepared{}
 		for doc := range 3 {
-			p.Batch.Add(fmt.Appendf(nil, "%d-%d", host, doc), fmt.Appendf(nil, "http://%c.example/%d", 'a'+host, doc), 0)
+			p.Batch.Add(fmt.Appendf(nil, "%d-%d", host, doc), fmt.Appendf(nil, "http://%c.example/%d",
+				'a'+host, doc), 0)
 		}
 		p.Prepare()
 		e.Answered(p)

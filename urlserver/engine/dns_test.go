@@ -12,8 +12,9 @@ import (
 	"urlserver/docindex"
 )
 
-// zones is an engine with an index and name servers beside it, under virtual time. Names that begin with "bad" fail for
-// now while broken says so, all others have addresses; each look-up takes 10 ms.
+// zones is an engine with an index and name servers beside it, under virtual time. Names that begin
+// with "bad" fail for now while broken says so, all others have addresses; each look-up takes 10
+// ms.
 type zones struct {
 	*testing.T
 	e        *Engine
@@ -42,7 +43,8 @@ func newZones(t *testing.T, exact bool, change func(c *configs.Config)) *zones {
 	change(&cfg)
 	z.e = New(cfg, Options{
 		Cached: func([]byte) (netip.Addr, error, bool) { return netip.Addr{}, nil, false }, Exact: exact,
-		ForNow: func(err error) bool { return err == errServfail }, Down: func(err error) bool { return err == errDown },
+		ForNow: func(err error) bool { return err == errServfail },
+		Down:   func(err error) bool { return err == errDown },
 	})
 	return z
 }
@@ -90,7 +92,8 @@ func (z *zones) resolve(name string) {
 	z.e.Resolved(name, netip.AddrFrom4([4]byte{198, name[0], byte(n >> 8), byte(n)}), nil)
 }
 
-// collect does what the engine wants done; it tells whether the index was asked, which answers at once.
+// collect does what the engine wants done; it tells whether the index was asked, which answers at
+// once.
 func (z *zones) collect() (asked bool) {
 	out := &z.e.Out
 	for _, name := range out.Lookups {
@@ -140,8 +143,8 @@ func (z *zones) bound() int {
 	return c.Held - c.Unresolved
 }
 
-// TestNamesThatFailHoldUpNobody has 6,000 names that fail between hosts that do not, as many as would fill all that may wait
-// for names.
+// TestNamesThatFailHoldUpNobody has 6,000 names that fail between hosts that do not, as many as
+// would fill all that may wait for names.
 func TestNamesThatFailHoldUpNobody(t *testing.T) {
 	for _, exact := range []bool{true, false} {
 		t.Run(fmt.Sprintf("exact=%v", exact), func(t *testing.T) {
@@ -194,11 +197,13 @@ func TestNothingEndsForABriefFailure(t *testing.T) {
 	z.hosts("bad", 0, 3000)
 	z.run(2*time.Minute, func() bool { return z.bound() == 3000 })
 	if n := z.bound(); n != 3000 || len(z.ended) > 0 {
-		t.Errorf("%d of 3000 documents have a host with an address, and %d have ended; want all and none", n, len(z.ended))
+		t.Errorf("%d of 3000 documents have a host with an address, and %d have ended; want all and none",
+			n, len(z.ended))
 	}
 }
 
-// TestNothingEndsBeforeDNSWorks has no name server for an hour from the start: longer than resolver.give_up.
+// TestNothingEndsBeforeDNSWorks has no name server for an hour from the start: longer than
+// resolver.give_up.
 func TestNothingEndsBeforeDNSWorks(t *testing.T) {
 	for _, exact := range []bool{true, false} {
 		t.Run(fmt.Sprintf("exact=%v", exact), func(t *testing.T) {
@@ -216,17 +221,20 @@ func TestNothingEndsBeforeDNSWorks(t *testing.T) {
 				t.Fatalf("%d documents have ended after %v", len(z.ended), z.now)
 			}
 			if most := 4000 + downTries*3600 + 100; lookups > most || z.asks > 3600+100 {
-				t.Errorf("%d look-ups, %d requests to the index in an hour without name servers; want %d and %d at most", lookups, z.asks, most, 3600+100)
+				t.Errorf("%d look-ups, %d requests to the index in an hour without name servers; want "+
+					"%d and %d at most", lookups, z.asks, most, 3600+100)
 			}
 			z.run(time.Hour+30*second, func() bool { return z.bound() == 4000 })
 			if n := z.bound(); n != 4000 || len(z.ended) > 0 {
-				t.Errorf("%d of 4000 documents have a host with an address 30s after name servers came, and %d have ended; want all and none", n, len(z.ended))
+				t.Errorf("%d of 4000 documents have a host with an address 30s after name servers came, "+
+					"and %d have ended; want all and none", n, len(z.ended))
 			}
 		})
 	}
 }
 
-// TestFailingHostWithManyDocuments: more documents of one failing host than may wait go back, and come again once it is found.
+// TestFailingHostWithManyDocuments: more documents of one failing host than may wait go back, and
+// come again once it is found.
 func TestFailingHostWithManyDocuments(t *testing.T) {
 	z := newZones(t, true, func(c *configs.Config) { c.DocIndex.Batch, c.QueueCount = 10, 4 })
 	down := true
@@ -241,11 +249,13 @@ func TestFailingHostWithManyDocuments(t *testing.T) {
 	}
 	z.run(time.Minute, func() bool { return false })
 	if z.failing > z.e.failingMost() || len(z.store)+z.e.slots.Counts().Held != 100 || z.returned == 0 {
-		t.Errorf("%d documents were held at most, %d are, and %d are in the index; want %d at most, and 100 in all", z.failing, z.e.slots.Counts().Held, len(z.store), z.e.failingMost())
+		t.Errorf("%d documents were held at most, %d are, and %d are in the index; want %d at most, and "+
+			"100 in all", z.failing, z.e.slots.Counts().Held, len(z.store), z.e.failingMost())
 	}
 	down = false
 	z.run(5*time.Minute, func() bool { return z.bound() == 100 })
 	if z.bound() == 0 || len(z.ended) > 0 {
-		t.Errorf("%d documents have a host with an address, %d have ended; want some, and none", z.bound(), len(z.ended))
+		t.Errorf("%d documents have a host with an address, %d have ended; want some, and none", z.bound(),
+			len(z.ended))
 	}
 }

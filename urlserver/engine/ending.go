@@ -39,7 +39,8 @@ func newOutcomes() outcomes {
 func (e *Engine) end(doc uint32, kind docindex.Kind, status int) {
 	d := e.slots.Doc(doc)
 	o := docindex.Outcome{
-		DocID: d.ID, URL: d.URL, Kind: kind, Status: max(status, 0), NoStatus: status == protocol.NoStatus, Attempts: d.Attempts,
+		DocID: d.ID, URL: d.URL, Kind: kind, Status: max(status, 0), NoStatus: status == protocol.NoStatus,
+		Attempts: d.Attempts,
 	}
 	if e.opt.Exact {
 		o.Pause, o.Gap = e.slots.RemainingWait(e.now, doc)
@@ -121,7 +122,8 @@ func (e *Engine) returnQueued(budget *int, due *waiter) {
 	if c := e.slots.Counts(); c.Held == c.InFlight {
 		return
 	}
-	if stay := e.spiders.lastLeft + backSoon - e.now; stay > 0 && len(e.spiders.suspects)+len(e.spiders.silentAlone) > 0 {
+	if stay := e.spiders.lastLeft + backSoon - e.now; stay > 0 &&
+		len(e.spiders.suspects)+len(e.spiders.silentAlone) > 0 {
 		due.after(stay)
 		return
 	}

@@ -12,7 +12,8 @@ import (
 
 // Options is what an engine needs besides the settings.
 type Options struct {
-	// Cached answers a look-up from memory. ok is false if the name has to be looked up (Out.Lookups).
+	// Cached answers a look-up from memory. ok is false if the name has to be looked up
+	// (Out.Lookups).
 	Cached func(host []byte) (addr netip.Addr, err error, ok bool)
 	// CachedFor returns how long Cached will go on to give the address that it has for a host; 0
 	// if it has none. If it is nil, Cached is asked each time.

@@ -11,9 +11,10 @@ import (
 
 // event tells the engine something. The words:
 //
-//	spider NAME [SPIDERID] a spider connects, for a spiderid's documents or for any; then "NAME gone", "NAME stranger" (is no spider), "NAME stuck" (reads nothing), "NAME takes"
-//	                       (its lines leave the engine), "NAME took" (and are written), "NAME reads" (again),
-//	                       and "NAME: LINE" for what it says
+//	spider NAME [SPIDERID] a spider connects, for a spiderid's documents or for any; then "NAME gone",
+//	                       "NAME stranger" (is no spider), "NAME stuck" (reads nothing), "NAME takes"
+//	                       (its lines leave the engine), "NAME took" (and are written), "NAME reads"
+//	                       (again), and "NAME: LINE" for what it says
 //	enlist NAME SPIDERID   a spider says so later
 //	index ...              the answer of the doc index, see script.index
 //	dns HOST IP|fail       what the resolver has in its memory from now on; "forget": nothing
@@ -172,10 +173,13 @@ func (p *script) why(host string) {
 
 func (p *script) counts() {
 	s := p.e.Stats()
-	p.say("sent=%d retried=%d expired=%d lost=%d stale=%d bad=%d", s.Sent, s.Retried, s.Expired, s.Lost, s.Stale, s.BadLines)
-	p.say("asked=%d candidates=%d duplicates=%d bad=%d rejected=%d", s.IndexRequests, s.Candidates, s.Duplicates, s.BadCandidates, s.Rejected)
+	p.say("sent=%d retried=%d expired=%d lost=%d stale=%d bad=%d", s.Sent, s.Retried, s.Expired, s.Lost,
+		s.Stale, s.BadLines)
+	p.say("asked=%d candidates=%d duplicates=%d bad=%d rejected=%d", s.IndexRequests, s.Candidates,
+		s.Duplicates, s.BadCandidates, s.Rejected)
 	c := s.Slots
-	p.say("held=%d leftover=%d unresolved=%d in_flight=%d trips=%d", c.Held, c.Leftover, c.Unresolved, c.InFlight, s.RobotsFetches)
+	p.say("held=%d leftover=%d unresolved=%d in_flight=%d trips=%d", c.Held, c.Leftover, c.Unresolved,
+		c.InFlight, s.RobotsFetches)
 }
 
 func condemned(ids []string) *docindex.Outcomes {

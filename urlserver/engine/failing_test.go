@@ -52,7 +52,8 @@ func TestRedirectToHostThatIsGivenUp(t *testing.T) {
 	for e.Step(nil) == 0 {
 	}
 	if s := e.Stats(); s.Slots.Held != 1 || len(e.Out.Fetches) != 2 {
-		t.Fatalf("%d documents are held, %d fetches; want robots.txt tried again for the one", s.Slots.Held, len(e.Out.Fetches))
+		t.Fatalf("%d documents are held, %d fetches; want robots.txt tried again for the one", s.Slots.Held,
+			len(e.Out.Fetches))
 	}
 	for i := 1; i < e.cfg.Spider.MaxAttempts; i++ {
 		e.Fetched(e.Out.Fetches[i].ID, robots.Response{})

@@ -76,7 +76,8 @@ func (w *robotsWeb) putAll(network string, n int, paths ...string) {
 	p := &Prepared{}
 	for j, path := range paths {
 		for i := range n {
-			p.Batch.Add(fmt.Append(nil, network, "-", i, "-", j), fmt.Appendf(nil, "http://%s.%d.%d%s", network, i/250, i%250, path), 0)
+			p.Batch.Add(fmt.Append(nil, network, "-", i, "-", j),
+				fmt.Appendf(nil, "http://%s.%d.%d%s", network, i/250, i%250, path), 0)
 		}
 	}
 	p.Prepare()
@@ -147,7 +148,8 @@ func (w *robotsWeb) answer() {
 			w.Fatal(err)
 		}
 		trans, _ := protocol.ParseTrans(f.Trans)
-		lines = append(lines, Line{Status: protocol.Status{Trans: trans, Verb: protocol.Done, Code: 200, HasStatus: true}})
+		lines = append(lines, Line{Status: protocol.Status{Trans: trans, Verb: protocol.Done, Code: 200,
+			HasStatus: true}})
 		w.sent[f.Addr.String()]++
 	}
 	w.e.Lines(w.spider, lines)
@@ -173,7 +175,8 @@ func TestHangingRobotsHoldUpNoNewHosts(t *testing.T) {
 	w.put("10.1", good)
 	w.run(60 * second)
 	if late := w.late("10.1", good, 0, 20*second); late > 0 {
-		t.Errorf("%d of %d good hosts were not asked for robots.txt within 20 s; now %d", late, good, w.late("10.1", good, 0, w.now))
+		t.Errorf("%d of %d good hosts were not asked for robots.txt within 20 s; now %d", late, good,
+			w.late("10.1", good, 0, w.now))
 	}
 	if late := w.late("10.9", hang, 0, 30*second); late > 0 {
 		t.Errorf("%d of %d hosts that hang were not asked within 30 s", late, hang)

@@ -10,10 +10,12 @@ import (
 	"urlserver/docindex"
 )
 
-// TestWhatCameBackOfAHost ends documents in each way, and looks at the figures of their host and of all.
+// TestWhatCameBackOfAHost ends documents in each way, and looks at the figures of their host and of
+// all.
 func TestWhatCameBackOfAHost(t *testing.T) {
 	p := newScript(t, "Queue_Count=4 Req_Host_Per_Sec=1000.0 Req_Host_Concurrent=8")
-	p.event([]string{"index", "1=http://10.0.0.1/1", "2=http://10.0.0.1/2", "3=http://10.0.0.1/3", "4=http://10.0.0.1/4",
+	p.event([]string{"index", "1=http://10.0.0.1/1", "2=http://10.0.0.1/2", "3=http://10.0.0.1/3",
+		"4=http://10.0.0.1/4",
 		"5=http://10.0.0.1/5", "6=http://10.0.0.1/6", "7=http://nowhere.test/7"})
 	p.event([]string{"resolved", "nowhere.test", "fail"})
 	p.event([]string{"spider", "A"})
@@ -34,23 +36,28 @@ func TestWhatCameBackOfAHost(t *testing.T) {
 	}
 	p.step(t)
 	f := look("10.0.0.1")
-	want := [hostClasses]uint32{docindex.Class2xx: 1, docindex.Class3xx: 1, docindex.Class4xx: 1, docindex.Class5xx: 1, docindex.ClassNone: 2}
-	if f.Classes != want || f.Done() != 6 || !f.HasStatus || f.LastStatus != 0 || f.LastError != "no answer" || f.ErrorAt != p.now {
+	want := [hostClasses]uint32{docindex.Class2xx: 1, docindex.Class3xx: 1, docindex.Class4xx: 1,
+		docindex.Class5xx: 1, docindex.ClassNone: 2}
+	if f.Classes != want || f.Done() != 6 || !f.HasStatus || f.LastStatus != 0 ||
+		f.LastError != "no answer" || f.ErrorAt != p.now {
 		t.Errorf("figures: %+v; want %v, the last one without answer", f, want)
 	}
 	if !f.HasMean || f.Mean < time.Second || f.Mean > 2*time.Second {
-		t.Errorf("a fetch took %v on average, %v; the lines went out in the first milliseconds of two seconds", f.Mean, f.HasMean)
+		t.Errorf("a fetch took %v on average, %v; the lines went out in the first milliseconds of two "+
+			"seconds", f.Mean, f.HasMean)
 	}
 	if f = look("nowhere.test"); f.Classes[docindex.ClassDNS] != 1 || f.HasMean || f.HasStatus || f.LastError == "" {
 		t.Errorf("of a host without address: %+v", f)
 	}
-	all := [docindex.Classes]uint64{docindex.Class2xx: 1, docindex.Class3xx: 1, docindex.Class4xx: 1, docindex.Class5xx: 1, docindex.ClassNone: 2, docindex.ClassDNS: 1}
+	all := [docindex.Classes]uint64{docindex.Class2xx: 1, docindex.Class3xx: 1, docindex.Class4xx: 1,
+		docindex.Class5xx: 1, docindex.ClassNone: 2, docindex.ClassDNS: 1}
 	if got := p.e.Stats().Classes; got != all {
 		t.Errorf("of all: %v; want %v", got, all)
 	}
 }
 
-// TestFiguresOfANumberThatIsAnothers: the slots give the numbers of forgotten hosts to others, which begin at zero.
+// TestFiguresOfANumberThatIsAnothers: the slots give the numbers of forgotten hosts to others,
+// which begin at zero.
 func TestFiguresOfANumberThatIsAnothers(t *testing.T) {
 	e := New(configs.Default(), Options{})
 	e.outcomes.byHost.at(7, []byte("a.test")).classes[docindex.Class2xx] = 5
@@ -75,7 +82,8 @@ func TestFiguresAreSmall(t *testing.T) {
 	}
 }
 
-// TestHostWalk has lists be those that sorting all hosts would give, and no call look at more hosts than its share.
+// TestHostWalk has lists be those that sorting all hosts would give, and no call look at more hosts
+// than its share.
 func TestHostWalk(t *testing.T) {
 	const hosts = 3*hostsStep + 5
 	p := newScript(t, "Queue_Count=9 docindex.batch=100000")

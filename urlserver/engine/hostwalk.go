@@ -71,7 +71,8 @@ func (e *Engine) WalkHosts(w *HostWalk) (more bool) {
 }
 
 func (w *HostWalk) wants(h *hostslots.HostSummary, f *hostCounters) bool {
-	return (!w.Failed || f.failed) && (!w.Blocked || h.RuleBlocked || h.BlockedUntil != 0) && bytes.Contains(h.Name, w.Text)
+	return (!w.Failed || f.failed) && (!w.Blocked || h.RuleBlocked || h.BlockedUntil != 0) &&
+		bytes.Contains(h.Name, w.Text)
 }
 
 // keep puts a host into the list where it belongs among the first.
@@ -83,7 +84,8 @@ func (w *HostWalk) keep(h *hostslots.HostSummary, f *hostCounters) {
 		}
 		w.Rows = w.Rows[:n-1]
 	}
-	row.Name, row.Held, row.Next, row.BlockedUntil, row.RuleBlocked = string(h.Name), h.Held, h.Next, h.BlockedUntil, h.RuleBlocked
+	row.Name, row.Held, row.Next, row.BlockedUntil, row.RuleBlocked = string(h.Name), h.Held, h.Next,
+		h.BlockedUntil, h.RuleBlocked
 	row.Fetched = f.view()
 	at, _ := slices.BinarySearchFunc(w.Rows, row, func(have, _ HostRow) int {
 		if w.before(row.key, h.Name, &have) {

@@ -35,10 +35,13 @@ type peer struct {
 }
 
 const (
-	maxPeers         = 4096        // remembered at most, beside those that are connected
-	firstSilentPause = time.Second // before the first documents, after one silent connection; twice as long after each further one
+	maxPeers = 4096 // remembered at most, beside those that are connected
+	// before the first documents, after one silent connection; twice as long after each further one
+	firstSilentPause = time.Second
 	mostSilentPause  = time.Minute // at most, or half the status timeout
-	firstAgain       = 8           // documents before the first word, after one silent connection; half as many after each further one
+	// documents before the first word, after one silent connection; half as many after each further
+	// one
+	firstAgain = 8
 )
 
 // loss is how a connection ended.
@@ -96,7 +99,8 @@ func (e *Engine) notes() (notes []string) {
 		if p := e.spiders.peers[addr]; p.silent >= noteFrom && len(notes) < maxNotes {
 			notes = append(notes, fmt.Sprintf(
 				"the last %d connections of spiders at %s ended before they said a word on what they were sent: "+
-					"the next one gets its first documents at %s, and %d at most until it answers; look at the spider's log",
+					"the next one gets its first documents at %s, and %d at most until it answers; look "+
+					"at the spider's log",
 				p.silent, addr, explain.Dated(e.date(max(p.until, e.now))), firstDocs(p.silent)))
 		}
 	}
@@ -107,7 +111,8 @@ func (e *Engine) notes() (notes []string) {
 func (e *Engine) noteOf(id uint32, sp *spider) string {
 	switch {
 	case sp.distrusted():
-		return fmt.Sprintf("gets %d at most until it answers: %d before it here did not", firstDocs(sp.peer.silent), sp.peer.silent)
+		return fmt.Sprintf("gets %d at most until it answers: %d before it here did not",
+			firstDocs(sp.peer.silent), sp.peer.silent)
 	case len(sp.company) > 0 || e.isReserved(id, sp):
 		return "gets few while it has what may have killed another spider"
 	}

@@ -13,8 +13,8 @@ import (
 	"urlserver/protocol"
 )
 
-// crashes is an engine with spiders of which documents may kill the process, in virtual time. A spider connects again a second
-// after its connection has ended.
+// crashes is an engine with spiders of which documents may kill the process, in virtual time. A
+// spider connects again a second after its connection has ended.
 type crashes struct {
 	t       *testing.T
 	e       *Engine
@@ -44,7 +44,8 @@ func newCrashes(t *testing.T, spiders int, change func(*configs.Config)) *crashe
 	if change != nil {
 		change(&cfg)
 	}
-	c := &crashes{t: t, fetch: second, conns: map[uint32]bool{}, done: map[string]bool{}, deadly: func(url string) bool { return strings.Contains(url, "deadly") }}
+	c := &crashes{t: t, fetch: second, conns: map[uint32]bool{}, done: map[string]bool{},
+		deadly: func(url string) bool { return strings.Contains(url, "deadly") }}
 	c.e = New(cfg, Options{Cached: func(host []byte) (netip.Addr, error, bool) {
 		addr, err := netip.ParseAddr(string(host))
 		return addr, err, err == nil
@@ -129,7 +130,8 @@ func (c *crashes) read(id uint32) {
 	}
 }
 
-// works says WORKING on a transaction as long as its connection is there, and the spiders are not silent.
+// works says WORKING on a transaction as long as its connection is there, and the spiders are not
+// silent.
 func (c *crashes) works(id uint32, sp *spider, trans protocol.Trans) {
 	c.after(30*second, func() {
 		if c.e.spiders.byID[id] == sp && c.conns[id] && !c.silent {
@@ -203,8 +205,8 @@ func (c *crashes) collect() {
 	}
 }
 
-// TestDeadlyDocuments: what kills spiders ends as timeout, and nothing else does, in a time that grows with the square root of
-// what was in flight.
+// TestDeadlyDocuments: what kills spiders ends as timeout, and nothing else does, in a time that
+// grows with the square root of what was in flight.
 func TestDeadlyDocuments(t *testing.T) {
 	for _, test := range []struct {
 		spiders, good, deadly int
@@ -217,10 +219,14 @@ func TestDeadlyDocuments(t *testing.T) {
 		{spiders: 1, good: 9999, deadly: 1, within: 10 * time.Minute},
 		{spiders: 1, good: 0, deadly: 1, within: time.Minute},
 		{spiders: 1, good: 0, deadly: 3, within: 20 * time.Minute},
-		{spiders: 1, good: 30, deadly: 1, within: time.Minute, change: func(c *configs.Config) { c.Spider.MaxAttempts = 1 }},
-		{spiders: 1, good: 300, deadly: 1, within: 12 * time.Minute, change: func(c *configs.Config) { c.Spider.MaxAttempts = 2 }},
-		{spiders: 1, good: 300, deadly: 1, within: 12 * time.Minute, change: func(c *configs.Config) { c.Spider.MaxAttempts = 10 }},
-		{spiders: 1, good: 300, deadly: 1, within: 12 * time.Minute, change: func(c *configs.Config) { c.Spider.MaxInFlight = 7 }},
+		{spiders: 1, good: 30, deadly: 1, within: time.Minute,
+			change: func(c *configs.Config) { c.Spider.MaxAttempts = 1 }},
+		{spiders: 1, good: 300, deadly: 1, within: 12 * time.Minute,
+			change: func(c *configs.Config) { c.Spider.MaxAttempts = 2 }},
+		{spiders: 1, good: 300, deadly: 1, within: 12 * time.Minute,
+			change: func(c *configs.Config) { c.Spider.MaxAttempts = 10 }},
+		{spiders: 1, good: 300, deadly: 1, within: 12 * time.Minute,
+			change: func(c *configs.Config) { c.Spider.MaxInFlight = 7 }},
 	} {
 		t.Run(fmt.Sprintf("%d+%d at %d", test.good, test.deadly, test.spiders), func(t *testing.T) {
 			c := newCrashes(t, test.spiders, test.change)
@@ -230,16 +236,19 @@ func TestDeadlyDocuments(t *testing.T) {
 			took := c.run(test.within)
 			t.Logf("%v in %v with %d lines", c.ends, took, c.lines)
 			if c.ends[docindex.Done] != test.good+1 || c.ends[docindex.Timeout] != test.deadly {
-				t.Errorf("after %v: done %d, timeout %d %.9q; want %d and %d", took, c.ends[docindex.Done], c.ends[docindex.Timeout], c.timed, test.good+1, test.deadly)
+				t.Errorf("after %v: done %d, timeout %d %.9q; want %d and %d", took, c.ends[docindex.Done],
+					c.ends[docindex.Timeout], c.timed, test.good+1, test.deadly)
 			}
 			if n := len(c.e.spiders.suspects) + len(c.e.spiders.silentAlone) + c.e.spiders.reserved; n != 0 {
-				t.Errorf("%d suspects, %d that were alone, %d reservations are left", len(c.e.spiders.suspects), len(c.e.spiders.silentAlone), c.e.spiders.reserved)
+				t.Errorf("%d suspects, %d that were alone, %d reservations are left",
+					len(c.e.spiders.suspects), len(c.e.spiders.silentAlone), c.e.spiders.reserved)
 			}
 		})
 	}
 }
 
-// TestSpiderThatCrashesAtOnce, for hours, ends nothing, and is given less and less. Another one from the same address gets all done.
+// TestSpiderThatCrashesAtOnce, for hours, ends nothing, and is given less and less. Another one
+// from the same address gets all done.
 func TestSpiderThatCrashesAtOnce(t *testing.T) {
 	for _, spoke := range []bool{false, true} {
 		c := newCrashes(t, 1, nil)
@@ -267,8 +276,8 @@ func TestSpiderThatCrashesAtOnce(t *testing.T) {
 	}
 }
 
-// TestMuteSpider has a handful of documents at a spider that never says anything: they end, each after it was alone there for
-// a status timeout, and not much later than that takes.
+// TestMuteSpider has a handful of documents at a spider that never says anything: they end, each
+// after it was alone there for a status timeout, and not much later than that takes.
 func TestMuteSpider(t *testing.T) {
 	const timeout = 10 * second
 	for docs, most := range map[int]int{1: 3, 2: 5, 3: 7, 5: 9} { // status timeouts, and half of one to go with each
@@ -277,13 +286,14 @@ func TestMuteSpider(t *testing.T) {
 		c.put(docs, 0)
 		took := c.run(time.Hour)
 		if c.ends[docindex.Timeout] != docs || took > time.Duration(most)*(timeout+timeout/2) {
-			t.Errorf("%d documents: outcomes %v after %v; want %v at most", docs, c.ends, took, time.Duration(most)*(timeout+timeout/2))
+			t.Errorf("%d documents: outcomes %v after %v; want %v at most", docs, c.ends, took,
+				time.Duration(most)*(timeout+timeout/2))
 		}
 	}
 }
 
-// TestStoodStill stops a spider with 200 documents that has spoken: the connection ends at the timeout, and another one gets all
-// done, with no outcome but that.
+// TestStoodStill stops a spider with 200 documents that has spoken: the connection ends at the
+// timeout, and another one gets all done, with no outcome but that.
 func TestStoodStill(t *testing.T) {
 	c := newCrashes(t, 1, func(cfg *configs.Config) { cfg.TimeoutSpiderStatus = 10 * second })
 	c.put(1, 0)
@@ -300,8 +310,8 @@ func TestStoodStill(t *testing.T) {
 	}
 }
 
-// TestOneHangs has one document that its spider says nothing of, among others that it answers: that one counts, and ends; the
-// others cost no attempt.
+// TestOneHangs has one document that its spider says nothing of, among others that it answers: that
+// one counts, and ends; the others cost no attempt.
 func TestOneHangs(t *testing.T) {
 	c := newCrashes(t, 1, func(cfg *configs.Config) { cfg.TimeoutSpiderStatus = 10 * second })
 	c.deadly = func(string) bool { return false }
@@ -354,11 +364,13 @@ func TestOthersGoOn(t *testing.T) {
 		}
 	}
 	if late > 0 || len(c.e.spiders.suspects) == 0 {
-		t.Errorf("%d of %d fresh documents wait, %d suspects are left; want none to wait for suspects", late, c.docs-first, len(c.e.spiders.suspects))
+		t.Errorf("%d of %d fresh documents wait, %d suspects are left; want none to wait for suspects",
+			late, c.docs-first, len(c.e.spiders.suspects))
 	}
 }
 
-// TestEndlessSuspect: a suspect that its spider works at for an hour does not keep the other suspects waiting so long.
+// TestEndlessSuspect: a suspect that its spider works at for an hour does not keep the other
+// suspects waiting so long.
 func TestEndlessSuspect(t *testing.T) {
 	c := newCrashes(t, 1, nil)
 	c.deadly = func(string) bool { return false }
@@ -395,12 +407,13 @@ func TestEndlessSuspect(t *testing.T) {
 		t.Errorf("after %v: outcomes %v; want 45 done beside the endless one", c.now, c.ends)
 	}
 	if c.run(4 * time.Hour); c.ends[docindex.Timeout] != 1 || len(c.e.spiders.suspects) != 0 {
-		t.Errorf("after %v: outcomes %v, %d suspects; want the endless document to end as timeout", c.now, c.ends, len(c.e.spiders.suspects))
+		t.Errorf("after %v: outcomes %v, %d suspects; want the endless document to end as timeout", c.now,
+			c.ends, len(c.e.spiders.suspects))
 	}
 }
 
-// TestEndlessAndSilent: a document that reaches spider.max_fetch and the status timeout at the same moment counts as endless,
-// though its spider stood still with another document.
+// TestEndlessAndSilent: a document that reaches spider.max_fetch and the status timeout at the same
+// moment counts as endless, though its spider stood still with another document.
 func TestEndlessAndSilent(t *testing.T) {
 	c := newCrashes(t, 1, func(cfg *configs.Config) {
 		cfg.TimeoutSpiderStatus, cfg.Spider.MaxFetch, cfg.Spider.MaxAttempts = time.Minute, 10*time.Minute, 1
@@ -423,7 +436,8 @@ func TestEndlessAndSilent(t *testing.T) {
 	}
 }
 
-// TestSlowTester: documents that were lost with a spider are tried again at quick spiders, beside one that is slow.
+// TestSlowTester: documents that were lost with a spider are tried again at quick spiders, beside
+// one that is slow.
 func TestSlowTester(t *testing.T) {
 	c := newCrashes(t, 4, func(cfg *configs.Config) { cfg.Spider.MaxAttempts = 1 })
 	c.slow, c.fetch = "spider 0", second/2
@@ -446,6 +460,7 @@ func TestSlowTester(t *testing.T) {
 		c.run(second)
 	}
 	if took := c.now - began; lost < 10 || took > time.Duration(lost)*5*second {
-		t.Errorf("%d documents that were lost are tried again within %v; want more than 10, in less than 5 s each", lost, took)
+		t.Errorf("%d documents that were lost are tried again within %v; want more than 10, in less "+
+			"than 5 s each", lost, took)
 	}
 }

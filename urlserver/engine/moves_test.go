@@ -103,7 +103,8 @@ func (s *sharing) step(now time.Duration, gives bool) (addrs []netip.Addr) {
 		}
 		addrs = append(addrs, f.Addr)
 		trans, _ := protocol.ParseTrans(f.Trans)
-		s.e.Lines(s.spider, []Line{{Status: protocol.Status{Trans: trans, Verb: protocol.Done, Code: 200, HasStatus: true}}})
+		s.e.Lines(s.spider, []Line{{Status: protocol.Status{Trans: trans, Verb: protocol.Done, Code: 200,
+			HasStatus: true}}})
 	}
 	return addrs
 }
@@ -144,7 +145,8 @@ func TestHostMovesForAllDaemons(t *testing.T) {
 			}
 			last := change + time.Duration(daemons-1)*5*second
 			if first == 0 || first > last+bindLeases*lease+lease {
-				t.Errorf("the new address is asked from %v on; the address changed at %v, for the last daemon at %v", first, change, last)
+				t.Errorf("the new address is asked from %v on; the address changed at %v, for the last "+
+					"daemon at %v", first, change, last)
 			}
 			if at[was] < 100 || len(lines) != daemons {
 				t.Errorf("lines: %v to the addresses, %v to the new one by daemon; want all daemons to work", at, lines)

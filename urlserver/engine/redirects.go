@@ -49,7 +49,8 @@ func (e *Engine) endBlockedFetches(host uint32) {
 		return e.slots.HostOf(e.robots.open[id].origin) != host
 	}) {
 		origin := e.robots.open[id].origin
-		e.finishFetch(id, robots.Response{RetryAfter: wait, Err: fmt.Errorf("robots.txt: redirects to %s, which is blocked", name)})
+		e.finishFetch(id, robots.Response{RetryAfter: wait,
+			Err: fmt.Errorf("robots.txt: redirects to %s, which is blocked", name)})
 		e.robots.blockedTargets[origin] = name
 	}
 }

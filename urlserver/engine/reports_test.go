@@ -115,7 +115,8 @@ func TestManyCrawlsAreToldInParts(t *testing.T) {
 	p := &Prepared{}
 	for g := range groups {
 		for i := range groupCrawls + 5 {
-			p.Batch.AddFor(fmt.Append(nil, g, ".", i), fmt.Appendf(nil, "http://%c.example/%d", 'a'+g, i), 0, "", fmt.Sprint("crawl", i))
+			p.Batch.AddFor(fmt.Append(nil, g, ".", i), fmt.Appendf(nil, "http://%c.example/%d", 'a'+g, i),
+				0, "", fmt.Sprint("crawl", i))
 		}
 	}
 	p.Prepare()
@@ -129,10 +130,12 @@ func TestManyCrawlsAreToldInParts(t *testing.T) {
 	for g := range groups {
 		h := w.told[fmt.Sprintf("192.0.2.%d", 'a'+g)]
 		if h.Documents != groupCrawls+5 || len(h.Crawls) != groupCrawls {
-			t.Errorf("told of group %d: %d documents of %d crawls; want %d of %d", g, h.Documents, len(h.Crawls), groupCrawls+5, groupCrawls)
+			t.Errorf("told of group %d: %d documents of %d crawls; want %d of %d", g, h.Documents,
+				len(h.Crawls), groupCrawls+5, groupCrawls)
 		}
 	}
 	if w.most > crawlBatch || len(w.e.leases.reporter.truncated) > 0 {
-		t.Errorf("%d crawls are told of at once, and %d groups are to be told again; want %d at most, and none", w.most, len(w.e.leases.reporter.truncated), crawlBatch)
+		t.Errorf("%d crawls are told of at once, and %d groups are to be told again; want %d at most, "+
+			"and none", w.most, len(w.e.leases.reporter.truncated), crawlBatch)
 	}
 }

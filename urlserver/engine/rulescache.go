@@ -8,13 +8,14 @@ import (
 	"urlserver/internal/robots"
 )
 
-// The rules of all robots.txt together take at most robots.memory. When more come, those that were not
-// used for longest are dropped, and fetched again once a document needs them: a request to the host,
-// under its pace.
+// The rules of all robots.txt together take at most robots.memory. When more come, those that were
+// not used for longest are dropped, and fetched again once a document needs them: a request to the
+// host, under its pace.
 //
-// Rules may be dropped before any document was judged by them, where the hosts at work need more than
-// the budget. So that each fetch brings documents on all the same, the ones that wait for it are judged as
-// soon as it is there, and the verdicts are remembered: Fetch.Targets are those documents.
+// Rules may be dropped before any document was judged by them, where the hosts at work need more
+// than the budget. So that each fetch brings documents on all the same, the ones that wait for it
+// are judged as soon as it is there, and the verdicts are remembered: Fetch.Targets are those
+// documents.
 
 const (
 	maxTargets   = 16      // documents that a fetch is to judge

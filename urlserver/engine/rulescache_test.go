@@ -39,7 +39,8 @@ func TestRulesThatDoNotFitAreFetchedAgain(t *testing.T) {
 					want = docindex.Robots
 				}
 				if size == 100 {
-					want = map[bool]docindex.Kind{true: docindex.Robots, false: docindex.Done}[path == "/no/1" || path == "/page/1/"]
+					want = map[bool]docindex.Kind{true: docindex.Robots,
+						false: docindex.Done}[path == "/no/1" || path == "/page/1/"]
 				}
 				for i := range hosts {
 					if got, ok := w.ended[fmt.Sprintf("10.8-%d-%d", i, j)]; !ok || got != want {
@@ -229,6 +230,7 @@ func TestDearVerdictsOfAnotherAgent(t *testing.T) {
 	w.e.Reconfigure(cfg)
 	w.run(w.now + 100*second)
 	if w.fetches == before || len(w.ended) != len(paths) {
-		t.Errorf("%d more requests for robots.txt, %d of %d documents have ended", w.fetches-before, len(w.ended), len(paths))
+		t.Errorf("%d more requests for robots.txt, %d of %d documents have ended", w.fetches-before,
+			len(w.ended), len(paths))
 	}
 }

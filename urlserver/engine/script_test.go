@@ -121,7 +121,8 @@ func newScript(t *testing.T, words string) *script {
 	}
 	p.e = New(p.cfg, Options{
 		Cached: p.cached, Own: func(a netip.Addr) bool { return a == p.own }, Exact: strings.HasSuffix(words, "exact"),
-		ForNow: func(err error) bool { return err == errServfail }, Down: func(err error) bool { return err == errDown },
+		ForNow: func(err error) bool { return err == errServfail },
+		Down:   func(err error) bool { return err == errDown },
 	})
 	p.step(t)
 	return p

@@ -36,7 +36,8 @@ func stalled(t *testing.T, before func(e *Engine)) {
 	e.Lines(id, []Line{{Status: done}})
 	wait := e.Step(nil)
 	if e.stats.Expired != 0 || e.spiders.byID[id].done != 1 || wait > hearTime || wait < time.Millisecond {
-		t.Errorf("%d expired, %d done, next step in %v; want 0, 1 and at most %v", e.stats.Expired, e.spiders.byID[id].done, wait, hearTime)
+		t.Errorf("%d expired, %d done, next step in %v; want 0, 1 and at most %v", e.stats.Expired,
+			e.spiders.byID[id].done, wait, hearTime)
 	}
 	stepAt(e, 60*second+hearTime)
 	if n := e.stats.Expired; n != 1 {

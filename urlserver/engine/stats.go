@@ -10,7 +10,8 @@ import (
 
 // Stats counts what has happened since the start, and what is.
 type Stats struct {
-	Sent, Retried, Expired, Lost uint64 // documents sent; of them: not for the first time; taken for lost: silent, spider gone
+	// documents sent; of them: not for the first time; taken for lost: silent, spider gone
+	Sent, Retried, Expired, Lost uint64
 	Stale, BadLines              uint64 // lines of spiders
 	Outcomes                     [docindex.Kinds]uint64
 	Classes                      [docindex.Classes]uint64 // the same documents, by what came back
@@ -24,8 +25,9 @@ type Stats struct {
 	Rejected                     int               // hosts in the last reject list
 	Delay                        Histogram         // from due to sent
 	LeasesGranted, LeasesDenied  uint64            // leases got from the reservation, and not got
-	LeasesLost, LeaseErrors      uint64            // leases that ended while they were needed; the reservation did not answer
-	Leases                       int               // leases held
+	// leases that ended while they were needed; the reservation did not answer
+	LeasesLost, LeaseErrors uint64
+	Leases                  int // leases held
 
 	Slots         hostslots.Counts
 	Spiders       []SpiderStats
@@ -57,7 +59,8 @@ func (e *Engine) Stats() Stats {
 	for id, sp := range e.spiders.byID {
 		if sp != nil && !sp.gone {
 			s.Spiders = append(s.Spiders, SpiderStats{
-				ID: uint32(id), Addr: sp.addr, InFlight: sp.inFlight, Sent: sp.sent, Done: sp.done, Note: e.noteOf(uint32(id), sp),
+				ID: uint32(id), Addr: sp.addr, InFlight: sp.inFlight, Sent: sp.sent, Done: sp.done,
+				Note: e.noteOf(uint32(id), sp),
 			})
 		}
 	}

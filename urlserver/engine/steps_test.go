@@ -94,7 +94,8 @@ func (c *crowd) take() (hosts []string) {
 			panic(err)
 		}
 		trans, _ := protocol.ParseTrans(f.Trans)
-		lines = append(lines, Line{Status: protocol.Status{Trans: trans, Verb: protocol.Done, Code: 200, HasStatus: true}})
+		lines = append(lines, Line{Status: protocol.Status{Trans: trans, Verb: protocol.Done, Code: 200,
+			HasStatus: true}})
 		hosts = append(hosts, string(bytes.Split(f.URL, []byte("/"))[2]))
 	}
 	c.e.Lines(c.spider, lines)
@@ -161,7 +162,8 @@ func (c *crowd) reload(w *stopwatch) {
 	c.now += time.Minute
 	c.e.Pause(false)
 	before := c.e.stats.Sent
-	c.cfg.Rules = append(slices.Clone(c.cfg.Rules), configs.HostRule{Hosts: []string{fmt.Sprintf("h%d.test", len(c.cfg.Rules)), "*.example"}, PerSec: 0.1})
+	c.cfg.Rules = append(slices.Clone(c.cfg.Rules),
+		configs.HostRule{Hosts: []string{fmt.Sprintf("h%d.test", len(c.cfg.Rules)), "*.example"}, PerSec: 0.1})
 	w.timed(func() { c.e.Reconfigure(c.cfg) })
 	for c.e.rules.next != 0 {
 		w.timed(c.step)
@@ -213,7 +215,8 @@ func TestRulesComeIntoForceWhileSending(t *testing.T) {
 				c.e.robots.limits = newFetchLimits()
 			}
 			c.e.Reconfigure(changed(cfg, func(cfg *configs.Config) {
-				cfg.Rules = []configs.HostRule{{Hosts: []string{blocked}, Block: true}, {Hosts: []string{slow}, PerSec: 0.01}}
+				cfg.Rules = []configs.HostRule{{Hosts: []string{blocked}, Block: true},
+					{Hosts: []string{slow}, PerSec: 0.01}}
 			}))
 			c.step()
 			if c.e.rules.next == 0 {
@@ -225,7 +228,8 @@ func TestRulesComeIntoForceWhileSending(t *testing.T) {
 			}
 			asked = append(asked, c.take()...)
 			if len(asked) != hosts-2 || slices.Contains(asked, blocked) || slices.Contains(asked, slow) {
-				t.Errorf("the step asked %d hosts: %q; want all %d but %s and %s", len(asked), asked, hosts, blocked, slow)
+				t.Errorf("the step asked %d hosts: %q; want all %d but %s and %s", len(asked), asked, hosts,
+					blocked, slow)
 			}
 		})
 	}

@@ -7,22 +7,23 @@ import (
 	"urlserver/hostslots"
 )
 
-// A document that was in flight at a spider that died may be what killed it. It is sent again beside
-// so few others that, with the attempts that it has left, the last one finds it alone: of n documents
-// that were in flight with k attempts left, beside about n^((k-1)/k). So 501 documents of which one
-// kills spiders cost three lost connections with three attempts: one with all, one with 23, and one
-// with that document alone.
+// A document that was in flight at a spider that died may be what killed it. It is sent again
+// beside so few others that, with the attempts that it has left, the last one finds it alone: of n
+// documents that were in flight with k attempts left, beside about n^((k-1)/k). So 501 documents of
+// which one kills spiders cost three lost connections with three attempts: one with all, one with
+// 23, and one with that document alone.
 //
-// The slots have queues of their own for suspects. While no spider of the pool has so few documents in
-// flight, suspects are suspended there. They go out in the order in which they were suspended, to at
-// most half of the spiders of their pool. An idle spider takes one at once. Otherwise the quickest
-// spider gets nothing else until the first suspect fits: a slow one would keep them all waiting. A
-// distrusted spider gets suspects only while nothing else is due, as it has to prove itself first.
+// The slots have queues of their own for suspects. While no spider of the pool has so few documents
+// in flight, suspects are suspended there. They go out in the order in which they were suspended,
+// to at most half of the spiders of their pool. An idle spider takes one at once. Otherwise the
+// quickest spider gets nothing else until the first suspect fits: a slow one would keep them all
+// waiting. A distrusted spider gets suspects only while nothing else is due, as it has to prove
+// itself first.
 //
 // A document at which its spider has worked for a status timeout does not count for the company of
-// others, and needs no company of its own: a long fetch that does not kill would keep suspects waiting
-// for spider.max_fetch. For a suspect this holds once. If it is lost again after that, it is alone the
-// next time until its fetch has ended.
+// others, and needs no company of its own: a long fetch that does not kill would keep suspects
+// waiting for spider.max_fetch. For a suspect this holds once. If it is lost again after that, it
+// is alone the next time until its fetch has ended.
 
 // suspect is a document that was in flight at a spider that has gone, until it ends.
 type suspect struct {
@@ -69,8 +70,8 @@ func (e *Engine) suspect(doc uint32, how *loss) {
 	e.spiders.suspects[doc] = s
 }
 
-// companyOf is how many of the documents that were in flight may be so when one of them is tried again that has some
-// attempts left.
+// companyOf is how many of the documents that were in flight may be so when one of them is tried
+// again that has some attempts left.
 func companyOf(docs, left int) int {
 	if left <= 1 {
 		return 1

@@ -11,12 +11,16 @@ import (
 	"urlserver/protocol"
 )
 
-// rounds returns what has documents taken, sent and done, documentsARound of them, each on a host of its own.
+// rounds returns what has documents taken, sent and done, documentsARound of them, each on a host
+// of its own.
 func rounds(tb testing.TB, trace configs.Trace) (round func()) {
 	cfg := configs.Default()
 	cfg.Trace, cfg.Robots.Enabled, cfg.ReqHostPerSec = trace, false, 1e6
 	addrs := map[string]netip.Addr{}
-	e := New(cfg, Options{Exact: true, Cached: func(host []byte) (netip.Addr, error, bool) { return addrs[string(host)], nil, true }})
+	e := New(cfg, Options{Exact: true, Cached: func(host []byte) (netip.Addr, error,
+		bool) {
+		return addrs[string(host)], nil, true
+	}})
 	spider := e.Connected("spider")
 	p := &Prepared{}
 	for i := range documentsARound {
@@ -57,7 +61,8 @@ func answerAll(tb testing.TB, lines []Line, out []byte) []Line {
 			tb.Fatalf("line %q", out)
 		}
 		out = out[bytes.IndexByte(out, '\n')+1:]
-		lines = append(lines, Line{Status: protocol.Status{Trans: trans, Verb: protocol.Done, Code: 200, HasStatus: true}})
+		lines = append(lines, Line{Status: protocol.Status{Trans: trans, Verb: protocol.Done, Code: 200,
+			HasStatus: true}})
 	}
 	return lines
 }
@@ -90,7 +95,8 @@ func TestUnsampledCostNoMemory(t *testing.T) {
 			round()
 		}
 		if n := testing.AllocsPerRun(20, round); n > documentsARound/20 {
-			t.Errorf("%+v: %v allocations for %d documents; want those of the questions to the index only", trace, n, documentsARound)
+			t.Errorf("%+v: %v allocations for %d documents; want those of the questions to the index only",
+				trace, n, documentsARound)
 		}
 	}
 }

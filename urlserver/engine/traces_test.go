@@ -14,7 +14,8 @@ import (
 func (p *script) journeys() {
 	for i := range p.e.Out.Traces {
 		j := &p.e.Out.Traces[i]
-		text := fmt.Sprintf("journey %s host=%s group=%s %s status=%d attempts=%d outcome=%d:", j.DocID, j.Host, j.Group, j.Trace.Outcome, j.Status, j.Attempts, j.Outcome)
+		text := fmt.Sprintf("journey %s host=%s group=%s %s status=%d attempts=%d outcome=%d:", j.DocID,
+			j.Host, j.Group, j.Trace.Outcome, j.Status, j.Attempts, j.Outcome)
 		for n, s := range j.Spans {
 			text += fmt.Sprintf(" %v %v-%v", s.Phase, s.From, s.To)
 			if s.Spider != "" {

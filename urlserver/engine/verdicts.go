@@ -75,7 +75,8 @@ func (e *Engine) queueVerdict(t hostslots.Selection, octets int) {
 	e.slots.SetRobotsPending(e.now, t.Origin, true)
 	e.slots.Host(t.Host).Pin()
 	work := octetTime * time.Duration(e.robots.entry(t.Origin).Rules().Len()*octets)
-	e.robots.verdicts.queue.Set(t.Origin, max(e.now, e.robots.verdicts.notBefore[t.Origin])+min(work, 100*time.Millisecond))
+	e.robots.verdicts.queue.Set(t.Origin, max(e.now, e.robots.verdicts.notBefore[t.Origin])+min(work,
+		100*time.Millisecond))
 	delete(e.robots.verdicts.notBefore, t.Origin)
 }
 

@@ -47,7 +47,8 @@ const (
 
 func newWalk(t *testing.T, seed uint64) *walk {
 	w := &walk{
-		t: t, rng: rand.New(rand.NewPCG(seed, 0)), names: map[string]answer{}, ends: map[string]time.Duration{}, spiders: map[uint32]bool{},
+		t: t, rng: rand.New(rand.NewPCG(seed, 0)), names: map[string]answer{},
+		ends: map[string]time.Duration{}, spiders: map[uint32]bool{},
 		store: walkStore{leases: map[string]walkLeaseOf{}, bound: map[string]string{}},
 	}
 	w.cfg = configs.Default()
@@ -64,7 +65,8 @@ func newWalk(t *testing.T, seed uint64) *walk {
 	w.cfg.VHosts.RejectOver = 4 + w.rng.IntN(30)
 	w.e = New(w.cfg, Options{
 		Cached: w.cached, Lease: walkLease, Counted: w.chance(70), Exact: w.chance(30),
-		ForNow: func(err error) bool { return err == errServfail }, Down: func(err error) bool { return err == errDown },
+		ForNow: func(err error) bool { return err == errServfail },
+		Down:   func(err error) bool { return err == errDown },
 	})
 	return w
 }
@@ -178,10 +180,16 @@ func (w *walk) empty() {
 		}
 	})
 	for what, n := range map[string]int{
-		"documents": e.slots.Counts().Held, "look-ups": len(e.dns.lookups), "look-ups again": e.dns.retrying, "names that fail": len(e.dns.failing),
-		"fetches of robots.txt": len(e.robots.open), "requests for them": e.robots.limits[0].quick + e.robots.limits[0].slow + e.robots.limits[1].quick + e.robots.limits[1].slow, "trips to other hosts": len(e.robots.redirected), "leases": e.leases.held.len,
-		"renewals": e.leases.renewals.Len(), "releases": len(e.leases.releases), "hosts to be bound": len(e.leases.bindings.proposals) + under,
-		"hosts that move, or are waited for": moving, "told groups": e.leases.reporter.reported.len, "tellers": len(e.leases.reporter.reporters), "changed groups": len(e.leases.reporter.changed),
+		"documents": e.slots.Counts().Held, "look-ups": len(e.dns.lookups),
+		"look-ups again": e.dns.retrying, "names that fail": len(e.dns.failing),
+		"fetches of robots.txt": len(e.robots.open),
+		"requests for them": e.robots.limits[0].quick + e.robots.limits[0].slow +
+			e.robots.limits[1].quick + e.robots.limits[1].slow,
+		"trips to other hosts": len(e.robots.redirected), "leases": e.leases.held.len,
+		"renewals": e.leases.renewals.Len(), "releases": len(e.leases.releases),
+		"hosts to be bound":                  len(e.leases.bindings.proposals) + under,
+		"hosts that move, or are waited for": moving, "told groups": e.leases.reporter.reported.len,
+		"tellers": len(e.leases.reporter.reporters), "changed groups": len(e.leases.reporter.changed),
 	} {
 		if n != 0 {
 			w.t.Errorf("%d %s are left", n, what)

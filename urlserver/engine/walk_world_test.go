@@ -83,7 +83,8 @@ func (w *walk) robots() robots.Response {
 	case w.bad(5):
 		return robots.Response{Status: 503, RetryAfter: w.some(3 * second)}
 	case w.chance(10):
-		return robots.Response{Status: 301, Location: fmt.Sprintf("http://h%d.example/robots.txt", w.rng.IntN(2*walkHosts))}
+		return robots.Response{Status: 301, Location: fmt.Sprintf("http://h%d.example/robots.txt",
+			w.rng.IntN(2*walkHosts))}
 	case w.chance(10):
 		return robots.Response{Status: 200, Body: []byte("User-agent: *\nCrawl-delay: 2\nDisallow: /1\n")}
 	}

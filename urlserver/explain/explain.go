@@ -1,6 +1,6 @@
-// Package explain phrases why nothing is sent to a host now. The engine, the daemon and the doc index
-// find a Reason; only this package turns it into words. Code decides on the Kind of a Reason, never on
-// its text.
+// Package explain phrases why nothing is sent to a host now. The engine, the daemon and the doc
+// index find a Reason; only this package turns it into words. Code decides on the Kind of a Reason,
+// never on its text.
 package explain
 
 import (
@@ -10,7 +10,8 @@ import (
 	"time"
 )
 
-// Reason is one thing that is to be known about why nothing is sent to a host. The zero value is none.
+// Reason is one thing that is to be known about why nothing is sent to a host. The zero value is
+// none.
 type Reason struct {
 	Kind  Kind
 	Until time.Time // until when it holds, if that is known

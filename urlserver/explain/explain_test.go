@@ -49,9 +49,11 @@ func TestAvailable(t *testing.T) {
 		{"no queue", docindex.Availability{}, "", ""},
 		{"event", docindex.Availability{Wait: docindex.Wait{Rule: docindex.WaitAtSlots, Count: 3}}, "",
 			"3 of its documents are at host slots, for line spiders"},
-		{"a moment", docindex.Availability{NotBefore: at, Wait: docindex.Wait{Rule: docindex.WaitHostDelay, Gap: time.Minute}}, "",
+		{"a moment", docindex.Availability{NotBefore: at, Wait: docindex.Wait{Rule: docindex.WaitHostDelay,
+			Gap: time.Minute}}, "",
 			"not before 2026-01-02T03:04:05Z: the operator's delay of 1m0s"},
-		{"a rule that is not known", docindex.Availability{Wait: docindex.Wait{Rule: docindex.WaitRuleBlocks}}, "", "blocked by a rule"},
+		{"a rule that is not known",
+			docindex.Availability{Wait: docindex.Wait{Rule: docindex.WaitRuleBlocks}}, "", "blocked by a rule"},
 		{"a rule", docindex.Availability{Wait: docindex.Wait{Rule: docindex.WaitRuleBlocks}}, "[[rules]] 1 (*)",
 			"blocked by [[rules]] 1 (*)"},
 	} {

@@ -7,8 +7,9 @@ import (
 	"urlserver/docindex"
 )
 
-// Available is the reason why the doc index does not give out documents of a host now. rule names the rule
-// of the settings that applies to the host, or is "". The reason is none if it gives out documents.
+// Available is the reason why the doc index does not give out documents of a host now. rule names
+// the rule of the settings that applies to the host, or is "". The reason is none if it gives out
+// documents.
 func Available(t *docindex.Availability, rule string) Reason {
 	text := Wait(&t.Wait, rule)
 	switch {
@@ -48,7 +49,8 @@ func Wait(w *docindex.Wait, rule string) string {
 	case docindex.WaitQueueDelay:
 		return fmt.Sprintf("the delay of its queue%s, %v (SetDelay)", queue, w.Gap)
 	case docindex.WaitPassedOver:
-		return fmt.Sprintf("nothing of its queue%s could be given a moment ago: all were on hosts that may not be asked yet", queue)
+		return fmt.Sprintf(
+			"nothing of its queue%s could be given a moment ago: all were on hosts that may not be asked yet", queue)
 	}
 	replace := strings.NewReplacer("{count}", fmt.Sprint(w.Count), "{gap}", w.Gap.String())
 	return replace.Replace(waitWords[w.Rule])
@@ -75,8 +77,8 @@ var waitWords = map[docindex.WaitRule]string{
 	docindex.WaitInactive:   "clients are given nothing at all (SetActive)",
 }
 
-// Stored is what the doc index knows of a host of which the daemon holds nothing. waits is why nothing
-// of it comes from the index now. It is nil if the index knows nothing.
+// Stored is what the doc index knows of a host of which the daemon holds nothing. waits is why
+// nothing of it comes from the index now. It is nil if the index knows nothing.
 func Stored(l *docindex.HostStatus, waits []Reason) []Reason {
 	waiting := fmt.Sprint(l.Scheduled)
 	if l.Truncated {

@@ -19,7 +19,8 @@ const (
 	AllAtSpiders
 	NothingHeld
 
-	// Its name or its address is not known. Args[0] of all but NameUnasked: since when the name fails.
+	// Its name or its address is not known. Args[0] of all but NameUnasked: since when the name
+	// fails.
 
 	NameUnasked // its look-up failed while no name server could be used
 	NameServersDown
@@ -67,8 +68,8 @@ const (
 	PoolFull
 	PoolEmpty
 
-	// NotBefore tells when its group may be asked. Its By is one of the next. Args[0] is the gap, or
-	// the group of PaceFormerGroup and PaceFormerAddressOf.
+	// NotBefore tells when its group may be asked. Its By is one of the next. Args[0] is the gap,
+	// or the group of PaceFormerGroup and PaceFormerAddressOf.
 
 	NotBefore
 	PaceFormerAddress
@@ -199,7 +200,8 @@ var words = [kinds]string{
 		"as much of them is held as may be (Queue_Len, vhosts.reject_over)",
 	UnaskedOutcomesFull: "outcomes cannot be delivered to the doc index and docindex.outcomes_max is reached: " +
 		"nothing is asked for",
-	UnaskedNoSpider:     "no spider is connected, so host slots take nothing from those who have other ways to fetch it",
+	UnaskedNoSpider: "no spider is connected, so host slots take nothing from those who have other " +
+		"ways to fetch it",
 	UnaskedLeftoverFull: "as many documents wait for slots as may (leftover.max, {0})",
 	UnaskedSlotsFull: "all {0} host slots are taken (Queue_Count), or enough documents wait for them or for DNS; " +
 		"those are first",

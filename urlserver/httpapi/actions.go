@@ -18,9 +18,11 @@ var _ Actions = (*crawlcontrol.Handler)(nil)
 // serveActions processes one request of crawl control. Request and reply are the JSON of Kafka's.
 func (s *Server) serveActions(w http.ResponseWriter, r *http.Request) error {
 	if s.actions == nil {
-		return httpError{http.StatusNotFound, "this daemon keeps no crawls: its doc index is elsewhere, or cannot; ask there"}
+		return httpError{http.StatusNotFound,
+			"this daemon keeps no crawls: its doc index is elsewhere, or cannot; ask there"}
 	}
-	text, err := io.ReadAll(io.LimitReader(r.Body, crawlcontrol.MaxMessage+1)) // with one byte more it is refused as too long
+	// with one byte more it is refused as too long
+	text, err := io.ReadAll(io.LimitReader(r.Body, crawlcontrol.MaxMessage+1))
 	if err != nil {
 		return badRequestf("body: %v", err)
 	}

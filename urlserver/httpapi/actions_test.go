@@ -25,7 +25,8 @@ func (brokenActions) Do(context.Context, [][]byte) ([]crawlcontrol.Reply, int, e
 func TestActions(t *testing.T) {
 	r := newRig(t, setup{})
 	const info = `{"action":"info","appid":"testapp","uuid":"u","spiderid":"link"}`
-	if got := r.ask("POST", "/api/actions", info); got.StatusCode != http.StatusNotFound || !strings.Contains(got.body, "keeps no crawls") {
+	if got := r.ask("POST", "/api/actions", info); got.StatusCode != http.StatusNotFound ||
+		!strings.Contains(got.body, "keeps no crawls") {
 		t.Errorf("without crawl control: %s %s", got.Status, got.body)
 	}
 	keeper := crawlcontrol.NewController(memory.New(), r.daemon, zerolog.Nop())
@@ -37,17 +38,21 @@ func TestActions(t *testing.T) {
 	}{
 		{"info", "POST", info, http.StatusOK, `"uuid":"u","appid":"testapp","spiderid":"link","total_pending":0,`},
 		{"crawl", "POST", `{"url":"http://a.test/","appid":"testapp","crawlid":"c"}`, http.StatusOK, `"status":"new"`},
-		{"stop", "POST", `{"action":"stop","appid":"testapp","uuid":"u","spiderid":"link","crawlid":"c"}`, http.StatusOK, `"total_purged":1`},
-		{"refused", "POST", `{"action":"stop","appid":"testapp","uuid":"u"}`, http.StatusBadRequest, `{"error":"stop: spiderid is missing","uuid":"u","appid":"testapp"}`},
+		{"stop", "POST", `{"action":"stop","appid":"testapp","uuid":"u","spiderid":"link","crawlid":"c"}`,
+			http.StatusOK, `"total_purged":1`},
+		{"refused", "POST", `{"action":"stop","appid":"testapp","uuid":"u"}`, http.StatusBadRequest,
+			`{"error":"stop: spiderid is missing","uuid":"u","appid":"testapp"}`},
 		{"nothing", "POST", "", http.StatusBadRequest, `{"error":"message is not a JSON object`},
 		{"another method", "GET", "", http.StatusMethodNotAllowed, "use POST"},
 	} {
-		if got := r.ask(c.method, "/api/actions", c.body); got.StatusCode != c.status || !strings.Contains(got.body, c.want) {
+		if got := r.ask(c.method, "/api/actions", c.body); got.StatusCode != c.status ||
+			!strings.Contains(got.body, c.want) {
 			t.Errorf("%s: %s %s; want %d %s", c.name, got.Status, got.body, c.status, c.want)
 		}
 	}
 	r.server.actions = brokenActions{}
-	if got := r.ask("POST", "/api/actions", info); got.StatusCode != http.StatusServiceUnavailable || !strings.Contains(got.body, "the store is away") {
+	if got := r.ask("POST", "/api/actions", info); got.StatusCode != http.StatusServiceUnavailable ||
+		!strings.Contains(got.body, "the store is away") {
 		t.Errorf("while the store is away: %s %s", got.Status, got.body)
 	}
 }
@@ -68,10 +73,12 @@ func (l leaving) StopCrawl(ctx context.Context, id docindex.CrawlID, why docinde
 func TestStopWithoutClient(t *testing.T) {
 	r := newRig(t, setup{})
 	ctx, leave := context.WithCancel(t.Context())
-	r.server.actions = crawlcontrol.New(crawlcontrol.NewController(leaving{memory.New(), leave}, r.daemon, zerolog.Nop()), 10)
+	r.server.actions = crawlcontrol.New(crawlcontrol.NewController(leaving{memory.New(), leave}, r.daemon,
+		zerolog.Nop()), 10)
 	r.ask("POST", "/api/actions", `{"url":"http://a.test/","appid":"testapp","crawlid":"c"}`)
 	stop := `{"action":"stop","appid":"testapp","uuid":"u","spiderid":"link","crawlid":"c"}`
-	err := r.server.serveActions(httptest.NewRecorder(), httptest.NewRequestWithContext(ctx, "POST", "/api/actions", strings.NewReader(stop)))
+	err := r.server.serveActions(httptest.NewRecorder(), httptest.NewRequestWithContext(ctx, "POST",
+		"/api/actions", strings.NewReader(stop)))
 	if err != nil || ctx.Err() == nil {
 		t.Errorf("stop: %v; its client: %v", err, ctx.Err())
 	}

@@ -58,9 +58,12 @@ func newBrowser(t *testing.T, base string) *browser {
 		t.Fatal(err)
 	}
 	ctx, cancel := chromedp.NewExecAllocator(context.Background(), chromedp.ExecPath(path), chromedp.UserDataDir(dir),
-		chromedp.Flag("headless", true), chromedp.Flag("no-sandbox", true), chromedp.Flag("disable-gpu", true), chromedp.Flag("disable-dev-shm-usage", true),
-		chromedp.Flag("disable-quic", true), chromedp.Flag("no-first-run", true), chromedp.Flag("disable-background-networking", true),
-		chromedp.Flag("disable-component-update", true), chromedp.Flag("disable-sync", true), chromedp.WSURLReadTimeout(testTimeout))
+		chromedp.Flag("headless", true), chromedp.Flag("no-sandbox", true),
+		chromedp.Flag("disable-gpu", true), chromedp.Flag("disable-dev-shm-usage", true),
+		chromedp.Flag("disable-quic", true), chromedp.Flag("no-first-run", true),
+		chromedp.Flag("disable-background-networking", true),
+		chromedp.Flag("disable-component-update", true), chromedp.Flag("disable-sync", true),
+		chromedp.WSURLReadTimeout(testTimeout))
 	ctx, _ = chromedp.NewContext(ctx) // ends with the one above
 	t.Cleanup(func() {
 		if err := chromedp.Cancel(ctx); err != nil {
@@ -68,7 +71,8 @@ func newBrowser(t *testing.T, base string) *browser {
 		}
 		cancel()
 		// Its last processes may write yet.
-		for end := time.Now().Add(testTimeout); os.RemoveAll(dir) != nil && time.Now().Before(end); time.Sleep(10 * time.Millisecond) {
+		for end := time.Now().Add(testTimeout); os.RemoveAll(dir) != nil &&
+			time.Now().Before(end); time.Sleep(10 * time.Millisecond) {
 		}
 	})
 	b := &browser{t: t, ctx: ctx, base: base}
@@ -174,15 +178,18 @@ func (b *browser) until(format string, args ...any) {
 	ctx, cancel := context.WithTimeout(b.ctx, testTimeout)
 	defer cancel()
 	for ; ; time.Sleep(20 * time.Millisecond) {
-		is, err := chromedp.Run(ctx, chromedp.Evaluate[bool](fmt.Sprintf("Boolean("+format+")", args...), chromedp.EvalAwaitPromise))
+		is, err := chromedp.Run(ctx, chromedp.Evaluate[bool](fmt.Sprintf("Boolean("+format+")", args...),
+			chromedp.EvalAwaitPromise))
 		if is {
 			return
 		}
-		if err != nil && ctx.Err() == nil && !strings.Contains(err.Error(), "navigated") && !strings.Contains(err.Error(), "context") {
+		if err != nil && ctx.Err() == nil && !strings.Contains(err.Error(), "navigated") &&
+			!strings.Contains(err.Error(), "context") {
 			b.t.Fatalf("browser: %v", err)
 		}
 		if ctx.Err() != nil {
-			b.t.Fatalf("waited in vain for "+format+"; the page says:\n%s", append(args, js[string](b, "document.body.innerText"))...)
+			b.t.Fatalf("waited in vain for "+format+"; the page says:\n%s",
+				append(args, js[string](b, "document.body.innerText"))...)
 		}
 	}
 }
@@ -210,8 +217,8 @@ func (b *browser) toasted(text string) {
 	b.until("window.toasts.some((said) => said.includes(%q))", text)
 }
 
-// click clicks on an element once it can be seen and nothing lies over it. To look and to click is one thing for the
-// page: it may move whenever something new comes.
+// click clicks on an element once it can be seen and nothing lies over it. To look and to click is
+// one thing for the page: it may move whenever something new comes.
 func (b *browser) click(selector string) {
 	b.t.Helper()
 	b.until(`(() => {

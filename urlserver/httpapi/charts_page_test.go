@@ -11,7 +11,8 @@ import (
 	"urlserver/urlserver/httpapi/livefeed"
 )
 
-// keepPlots has the next page keep each chart that it makes, by the id of its place, as window.plots.
+// keepPlots has the next page keep each chart that it makes, by the id of its place, as
+// window.plots.
 const keepPlots = `(() => {
 	window.plots = {};
 	let make;
@@ -39,11 +40,12 @@ type apiSample struct {
 	Fetch      *float64
 }
 
-// charted is what the charts are to hold of a history: for each the times, and then the values of its lines, a gap where
-// samples are missing.
+// charted is what the charts are to hold of a history: for each the times, and then the values of
+// its lines, a gap where samples are missing.
 func (h history) charted() map[string][][]*float64 {
 	lines := map[string][]func(s apiSample) *float64{
-		"plot-rates": {func(s apiSample) *float64 { return &s.Sent }, func(s apiSample) *float64 { return &s.Outcomes[0] }},
+		"plot-rates": {func(s apiSample) *float64 { return &s.Sent },
+			func(s apiSample) *float64 { return &s.Outcomes[0] }},
 		"plot-latency": {
 			func(s apiSample) *float64 { return s.Fetch }, func(s apiSample) *float64 { return s.Index },
 			func(s apiSample) *float64 { return s.DNS },
@@ -92,7 +94,9 @@ func (b *browser) charts(r *rig, what string, want func(h history) bool) history
 			b.t.Fatal(err)
 		}
 		var held map[string][][]*float64
-		if err := json.Unmarshal([]byte(js[string](b, "JSON.stringify(Object.fromEntries(Object.entries(window.plots).map(([id, p]) => [id, p.data])))")), &held); err != nil {
+		if err := json.Unmarshal([]byte(js[string](b,
+			"JSON.stringify(Object.fromEntries(Object.entries(window.plots).map(([id, p]) => [id, "+
+				"p.data])))")), &held); err != nil {
 			b.t.Fatal(err)
 		}
 		got, err := json.Marshal(held)

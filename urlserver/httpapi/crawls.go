@@ -38,7 +38,8 @@ type crawlList struct {
 	Note   string     `json:"note,omitempty"` // why there is no list
 }
 
-const noCrawls = "This daemon lists no crawls: its doc index is elsewhere, or does not keep them in a way that it can list."
+const noCrawls = "This daemon lists no crawls: its doc index is elsewhere, or does not keep them in a " +
+	"way that it can list."
 
 // serveCrawls lists crawls, those with most pending documents first.
 func (s *Server) serveCrawls(w http.ResponseWriter, r *http.Request) error {
@@ -87,7 +88,8 @@ func crawlRowsOf(some []docindex.CrawlState) []crawlRow {
 func crawlRowOf(c *docindex.CrawlState) crawlRow {
 	row := crawlRow{
 		SpiderID: c.Spider, AppID: c.App, CrawlID: c.Crawl, State: "running",
-		Scheduled: c.Scheduled, AtSlots: c.AtSlots, Clients: c.AtClients, Done: c.Done, Purged: c.Purged, Dropped: c.Dropped,
+		Scheduled: c.Scheduled, AtSlots: c.AtSlots, Clients: c.AtClients, Done: c.Done, Purged: c.Purged,
+		Dropped: c.Dropped,
 	}
 	switch {
 	case c.Stopped:

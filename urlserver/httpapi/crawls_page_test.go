@@ -20,7 +20,8 @@ func TestDashboardCrawls(t *testing.T) {
 	b := newBrowser(t, r.base)
 	b.open("/")
 	b.shows("#state", "Ready")
-	if n := js[int](b, "performance.getEntriesByType('resource').filter((e) => e.name.includes('/api/crawls')).length"); n != 0 {
+	if n := js[int](b,
+		"performance.getEntriesByType('resource').filter((e) => e.name.includes('/api/crawls')).length"); n != 0 {
 		t.Errorf("the list is asked for %d times while nobody sees it", n)
 	}
 	b.see("#crawls")
@@ -56,7 +57,8 @@ func TestDashboardCrawls(t *testing.T) {
 	b.click(halt)
 	b.click("#stop-crawl button[value=stop]")
 	b.toasted("is stopped")
-	b.until("[...document.querySelectorAll('#t-crawls tbody tr')].some((r) => r.textContent.startsWith('largeapplinkstopped'))")
+	b.until("[...document.querySelectorAll('#t-crawls tbody tr')].some((r) => " +
+		"r.textContent.startsWith('largeapplinkstopped'))")
 	b.until("!document.querySelector(%q)?.checkVisibility()", halt)
 	if got := r.crawlState("large", "app"); got != "stopped" {
 		t.Errorf("the crawl is %s", got)

@@ -26,7 +26,8 @@ func (r *rig) control() {
 	r.server.crawls.changes = keeper.Changes
 }
 
-// A cheap list from before a change is not shown again; an expensive one is, however many changes come.
+// A cheap list from before a change is not shown again; an expensive one is, however many changes
+// come.
 func TestCrawlListsChange(t *testing.T) {
 	for _, c := range []struct {
 		name  string
@@ -92,7 +93,8 @@ func TestCrawls(t *testing.T) {
 	if list.All != 1 || list.Crawls[0].State != "stopped" {
 		t.Errorf("a stopped crawl: %+v", list)
 	}
-	r.ask("GET", "/api/crawls?text="+strings.Repeat("x", maxCrawlText+1), "").wantError(t, http.StatusBadRequest, "at most 256")
+	r.ask("GET", "/api/crawls?text="+strings.Repeat("x", maxCrawlText+1), "").wantError(t,
+		http.StatusBadRequest, "at most 256")
 	r.ask("GET", "/api/crawls?text=%zz", "").wantError(t, http.StatusBadRequest, "query")
 }
 
@@ -105,7 +107,8 @@ type fakeLister struct {
 	err    error
 }
 
-func (f *fakeLister) ListCrawls(_ context.Context, text string, most int) (some []docindex.CrawlState, all int, err error) {
+func (f *fakeLister) ListCrawls(_ context.Context, text string, most int) (some []docindex.CrawlState,
+	all int, err error) {
 	f.asked = append(f.asked, text)
 	time.Sleep(f.takes)
 	for i := range min(f.crawls, most) {
@@ -147,7 +150,8 @@ func TestCrawlLooks(t *testing.T) {
 	})
 }
 
-// A list that cannot be made is tried once for all that look just then, and who waits for it may go.
+// A list that cannot be made is tried once for all that look just then, and who waits for it may
+// go.
 func TestCrawlLooksFail(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := &fakeLister{takes: 10 * time.Second, err: errors.New("away")}

@@ -17,7 +17,8 @@ import (
 	"urlserver/urlserver/httpapi/livefeed"
 )
 
-// newCrawl is a rig that holds URLs of some hosts, none of which is due while a test lasts: what it holds stays as it is.
+// newCrawl is a rig that holds URLs of some hosts, none of which is due while a test lasts: what it
+// holds stays as it is.
 func newCrawl(t *testing.T, set setup) *rig {
 	t.Helper()
 	set.config = func(c *configs.Config) { c.ReqHostPerSec, c.QueueCount, c.QueueLen = 0.001, 64, 8 }
@@ -85,7 +86,8 @@ func TestDashboardShowsTheAPI(t *testing.T) {
 	r.into(&hosts, "GET", "/api/hosts?limit=10", "")
 	b.until("document.querySelectorAll('#t-hosts tbody tr').length === %d", len(hosts.Hosts))
 	for i, h := range hosts.Hosts {
-		b.until("document.querySelectorAll('#t-hosts tbody tr')[%d].textContent.startsWith(%q)", i, fmt.Sprintf("%s%d%d", h.Host, h.Waiting, h.Done))
+		b.until("document.querySelectorAll('#t-hosts tbody tr')[%d].textContent.startsWith(%q)", i,
+			fmt.Sprintf("%s%d%d", h.Host, h.Waiting, h.Done))
 	}
 	b.shows("#n-hosts", fmt.Sprint(hosts.All))
 	b.shows("#hosts-hidden", "14 more are not shown.")
@@ -94,7 +96,8 @@ func TestDashboardShowsTheAPI(t *testing.T) {
 
 	// The map: as many cells of a state as the server's bytes say.
 	b.until("document.getElementById('n-empty').textContent === %q", fmt.Sprintf("empty %d", 64-s.Slots.Used))
-	used := js[int](b, "['ready','active','cooling','held'].map((s) => Number(document.getElementById('n-' + s).textContent.match(/\\d+$/)[0])).reduce((a, b) => a + b)")
+	used := js[int](b, "['ready','active','cooling','held'].map((s) => "+
+		"Number(document.getElementById('n-' + s).textContent.match(/\\d+$/)[0])).reduce((a, b) => a + b)")
 	if used != s.Slots.Used {
 		t.Errorf("%d cells are of slots in use; want %d", used, s.Slots.Used)
 	}
@@ -190,7 +193,8 @@ func TestDashboardActs(t *testing.T) {
 	}
 }
 
-// All warnings that are kept are there, in their order, and those of another daemon after it in their stead.
+// All warnings that are kept are there, in their order, and those of another daemon after it in
+// their stead.
 func TestDashboardWarnings(t *testing.T) {
 	r := newRig(t, setup{})
 	log := zerolog.New(r.server.warnings)
@@ -201,13 +205,16 @@ func TestDashboardWarnings(t *testing.T) {
 	b := newBrowser(t, r.base)
 	b.open("/")
 	b.until("document.querySelectorAll('#l-warnings li').length === %d", kept)
-	if !js[bool](b, "[...document.querySelectorAll('#l-warnings b')].every((e, i) => e.textContent === `number ${%d - i}.`)", kept-1) {
-		t.Error("the warnings are not in their order: " + js[string](b, "document.getElementById('l-warnings').textContent"))
+	if !js[bool](b, "[...document.querySelectorAll('#l-warnings b')].every((e, i) => e.textContent === "+
+		"`number ${%d - i}.`)", kept-1) {
+		t.Error("the warnings are not in their order: " + js[string](b,
+			"document.getElementById('l-warnings').textContent"))
 	}
 	log.Warn().Msg("the last")
 	b.shows("#l-warnings li:first-child", "the last")
 
-	// The stream comes again from a daemon that has started since, and is up for longer than the one before was.
+	// The stream comes again from a daemon that has started since, and is up for longer than the
+	// one before was.
 	b.hide(r)
 	r.server.warnings = NewWarnings()
 	log = zerolog.New(r.server.warnings)
@@ -217,7 +224,8 @@ func TestDashboardWarnings(t *testing.T) {
 	b.shows("#l-warnings", "of another daemon")
 }
 
-// Whoever is in a row with the keyboard stays there when rows move, and is led to the table when it goes.
+// Whoever is in a row with the keyboard stays there when rows move, and is led to the table when it
+// goes.
 func TestDashboardKeepsTheFocus(t *testing.T) {
 	r := newRig(t, setup{})
 	b := newBrowser(t, r.base)
@@ -273,7 +281,8 @@ func TestDashboardLogin(t *testing.T) {
 		t.Error("the daemon is not paused")
 	}
 
-	// A page of another server on this machine can do nothing, though the browser sends the cookie there.
+	// A page of another server on this machine can do nothing, though the browser sends the cookie
+	// there.
 	evil := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("Content-Type", "text/html")
 		fmt.Fprintf(w, `<iframe name="f"></iframe><form method="post" action="%s/api/resume" target="f"></form>`, r.base)

@@ -18,8 +18,8 @@ const (
 	writePiece = 64 << 10
 )
 
-// withDeadlines fails a request whose peer neither sends nor reads anything for ioTimeout. A request
-// may take as long as it likes while bytes move.
+// withDeadlines fails a request whose peer neither sends nor reads anything for ioTimeout. A
+// request may take as long as it likes while bytes move.
 func (s *Server) withDeadlines(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		dw := &deadlineWriter{ResponseWriter: w, control: http.NewResponseController(w), timeout: s.ioTimeout}

@@ -10,7 +10,8 @@ import (
 	"urlserver/configs"
 )
 
-// TestWhatCameBack has documents end in each way, and finds that in the status, the metrics, the host, and the list of hosts.
+// TestWhatCameBack has documents end in each way, and finds that in the status, the metrics, the
+// host, and the list of hosts.
 func TestWhatCameBack(t *testing.T) {
 	r := newRig(t, setup{config: func(c *configs.Config) {
 		c.Rules = []configs.HostRule{{Hosts: []string{"127.0.0.9"}, Block: true}}
@@ -36,7 +37,8 @@ func TestWhatCameBack(t *testing.T) {
 		}
 	}
 	metrics := r.ask("GET", "/metrics", "").body
-	for _, want := range []string{`urlserver_outcomes_total{class="2xx",outcome="done"} 3`, `urlserver_outcomes_total{class="none",outcome="done"} 2`} {
+	for _, want := range []string{`urlserver_outcomes_total{class="2xx",outcome="done"} 3`,
+		`urlserver_outcomes_total{class="none",outcome="done"} 2`} {
 		if !strings.Contains(metrics, want+"\n") {
 			t.Errorf("no metric %s", want)
 		}
@@ -53,12 +55,15 @@ func TestWhatCameBack(t *testing.T) {
 	var h host
 	r.into(&h, "GET", "/api/hosts/127.0.0.1", "")
 	f := h.Fetched
-	if f.Class2xx != 2 || f.Class3xx != 1 || f.Class4xx != 1 || f.Class5xx != 1 || f.None != 2 || f.LastStatus == nil || *f.LastStatus != 0 ||
+	if f.Class2xx != 2 || f.Class3xx != 1 || f.Class4xx != 1 || f.Class5xx != 1 || f.None != 2 ||
+		f.LastStatus == nil || *f.LastStatus != 0 ||
 		f.LastError != "no answer" || f.ErrorAt == nil || f.Mean == nil || *f.Mean <= 0 {
 		t.Errorf("host: %s", text)
 	}
-	wantKeys(t, text, "fetched.2xx", "fetched.3xx", "fetched.4xx", "fetched.5xx", "fetched.none", "fetched.robots", "fetched.dns", "fetched.timeout",
-		"fetched.last_status", "fetched.last_error", "fetched.mean_fetch_s", "last_status", "last_error", "mean_fetch_s", "blocked_by")
+	wantKeys(t, text, "fetched.2xx", "fetched.3xx", "fetched.4xx", "fetched.5xx", "fetched.none",
+		"fetched.robots", "fetched.dns", "fetched.timeout",
+		"fetched.last_status", "fetched.last_error", "fetched.mean_fetch_s", "last_status", "last_error",
+		"mean_fetch_s", "blocked_by")
 }
 
 func TestHostList(t *testing.T) {
@@ -93,23 +98,28 @@ func TestHostList(t *testing.T) {
 	if !slices.Equal(got[:4], want) || list.Matched != 6 || list.All != 6 || list.Hosts[0].Waiting != 401 {
 		t.Errorf("most waiting first: %v; %+v", got, list)
 	}
-	if got, list = names("?sort=host&text=127.0.0.&limit=2"); !slices.Equal(got, []string{"127.0.0.1", "127.0.0.2"}) || list.Matched != 6 {
+	if got, list = names("?sort=host&text=127.0.0.&limit=2"); !slices.Equal(got,
+		[]string{"127.0.0.1", "127.0.0.2"}) || list.Matched != 6 {
 		t.Errorf("by name: %v; %+v", got, list)
 	}
 	if got, _ = names("?sort=host&order=last&limit=1"); !slices.Equal(got, []string{"127.0.0.9"}) {
 		t.Errorf("by name, the other way round: %v", got)
 	}
 	got, list = names("?only=blocked&sort=host")
-	if !slices.Equal(got, []string{"127.0.0.3", "127.0.0.9"}) || *list.Hosts[0].BlockedBy != "operator" || *list.Hosts[1].BlockedBy != "rule" || list.Hosts[1].Rule == "" {
+	if !slices.Equal(got, []string{"127.0.0.3", "127.0.0.9"}) || *list.Hosts[0].BlockedBy != "operator" ||
+		*list.Hosts[1].BlockedBy != "rule" || list.Hosts[1].Rule == "" {
 		t.Errorf("blocked: %v; %+v", got, list)
 	}
 	for query, text := range map[string]string{
-		"?sort=age": "sort is", "?order=up": "order is", "?only=good": "only is", "?limit=0": "limit is", "?limit=101": "limit is",
+		"?sort=age": "sort is", "?order=up": "order is", "?only=good": "only is", "?limit=0": "limit is",
+		"?limit=101":                        "limit is",
 		"?text=" + strings.Repeat("a", 256): "text has", "?%zz": "query",
 	} {
 		r.ask("GET", "/api/hosts"+query, "").wantError(t, 400, text)
 	}
-	wantKeys(t, r.ask("GET", "/api/hosts", "").body, "hosts[].host", "hosts[].waiting", "hosts[].done", "hosts[].held", "hosts[].in_flight",
-		"hosts[].fetched.2xx", "hosts[].fetched.last_error", "hosts[].fetched.mean_fetch_s", "hosts[].next_send", "hosts[].blocked_until",
+	wantKeys(t, r.ask("GET", "/api/hosts", "").body, "hosts[].host", "hosts[].waiting", "hosts[].done",
+		"hosts[].held", "hosts[].in_flight",
+		"hosts[].fetched.2xx", "hosts[].fetched.last_error", "hosts[].fetched.mean_fetch_s",
+		"hosts[].next_send", "hosts[].blocked_until",
 		"hosts[].blocked_by", "matched", "all")
 }

@@ -36,7 +36,8 @@ func (s *Server) handler() http.Handler {
 		h.Set("Cross-Origin-Resource-Policy", "same-origin")
 		h.Set("Content-Security-Policy", closedPolicy)
 		if s.gate != nil && !s.gate.Bearer(r) && !s.gate.Session(r, time.Now()) {
-			h.Set("Connection", "close") // an unauthenticated client gets one answer a connection, so that others have room
+			// an unauthenticated client gets one answer a connection, so that others have room
+			h.Set("Connection", "close")
 		} else {
 			netguard.MarkCallerAuthenticated(r.Context())
 		}
@@ -54,8 +55,10 @@ func (s *Server) admit(r *http.Request) error {
 		return err
 	}
 	if s.gate == nil && !s.isOwnHost(r.Host) {
-		return httpError{http.StatusForbidden, "the Host header names neither localhost, nor an IP address, nor the host of http.listen, nor one of http.hosts: " +
-			"a page of another site may be behind this request; add the name to http.hosts, or set http.token to be reachable by any name"}
+		return httpError{http.StatusForbidden, "the Host header names neither localhost, nor an IP " +
+			"address, nor the host of http.listen, nor one of http.hosts: " +
+			"a page of another site may be behind this request; add the name to http.hosts, or set " +
+			"http.token to be reachable by any name"}
 	}
 	if s.cross.Check(r) != nil {
 		return httpError{http.StatusForbidden, "this request comes from a page of another site"}
@@ -69,7 +72,8 @@ func (s *Server) authorize(r *http.Request) error {
 	case s.gate == nil, r.URL.Path == loginPath, s.gate.Bearer(r):
 		return nil
 	case !s.gate.Session(r, time.Now()):
-		return httpError{http.StatusUnauthorized, "this needs Authorization: Bearer with the token of the settings (http.token)"}
+		return httpError{http.StatusUnauthorized,
+			"this needs Authorization: Bearer with the token of the settings (http.token)"}
 	case r.Method != http.MethodGet && r.Method != http.MethodHead && !login.OwnPage(r):
 		return httpError{http.StatusForbidden, "this request comes with a session, but not from a page of this server"}
 	}
@@ -82,9 +86,9 @@ func (s *Server) wantsLogin(r *http.Request) bool {
 		strings.Contains(r.Header.Get("Accept"), "text/html")
 }
 
-// isOwnHost reports whether a Host header is an IP address or one of the listener's own names. Other
-// names may be part of a DNS rebinding attack. Without the header, as HTTP/1.0 allows, the client is
-// no browser.
+// isOwnHost reports whether a Host header is an IP address or one of the listener's own names.
+// Other names may be part of a DNS rebinding attack. Without the header, as HTTP/1.0 allows, the
+// client is no browser.
 func (s *Server) isOwnHost(host string) bool {
 	if name, _, err := net.SplitHostPort(host); err == nil {
 		host = name

@@ -25,7 +25,8 @@ func TestToken(t *testing.T) {
 		{name: "no scheme", header: "secret"},
 		{name: "another scheme", header: "Basic c2VjcmV0"},
 	} {
-		for _, path := range []string{"/", "/readyz", "/metrics", "/api/status", "/api/slots", "/api/hosts/a", "/docindex/urls", "/nothing"} {
+		for _, path := range []string{"/", "/readyz", "/metrics", "/api/status", "/api/slots",
+			"/api/hosts/a", "/docindex/urls", "/nothing"} {
 			a := r.ask("GET", path, "", "Authorization", c.header)
 			if good := a.StatusCode != 401; good != c.good {
 				t.Errorf("%s: GET %s: %s", c.name, path, a.Status)
@@ -66,7 +67,8 @@ func TestCrossSite(t *testing.T) {
 		{name: "other site, old browser", header: []string{"Origin", "http://evil.example"}},
 		{name: "sandboxed page", header: []string{"Origin", "null"}},
 	} {
-		for _, path := range []string{"/api/pause", "/api/hosts/a.example/block", "/docindex/urls", "/docindex/candidates"} {
+		for _, path := range []string{"/api/pause", "/api/hosts/a.example/block", "/docindex/urls",
+			"/docindex/candidates"} {
 			// What forms can send without asking first.
 			a := r.ask("POST", path, `{"max":1,"x":1}`, append([]string{"Content-Type", "text/plain"}, c.header...)...)
 			if good := a.StatusCode != 403; good != c.good {
@@ -114,13 +116,15 @@ func TestHostHeader(t *testing.T) {
 		})
 	}
 	guarded := newRig(t, setup{token: "secret"})
-	if a := guarded.ask("GET", "/api/status", "", "Host", "crawler.corp.example", "Authorization", "Bearer secret"); a.StatusCode != 200 {
+	if a := guarded.ask("GET", "/api/status", "", "Host", "crawler.corp.example", "Authorization",
+		"Bearer secret"); a.StatusCode != 200 {
 		t.Errorf("with a token: %s", a.Status)
 	}
 }
 
-// TestHostHeaderElsewhere: whatever address a listener without token has, a name that an outsider's DNS answer can bring about
-// does nothing, and neither does its Origin. A name of http.hosts is the operator's own.
+// TestHostHeaderElsewhere: whatever address a listener without token has, a name that an outsider's
+// DNS answer can bring about does nothing, and neither does its Origin. A name of http.hosts is the
+// operator's own.
 func TestHostHeaderElsewhere(t *testing.T) {
 	l, err := net.Listen("tcp", "[::]:0")
 	if err != nil {

@@ -55,7 +55,8 @@ func (s *Server) serveHost(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	if !ok {
-		return httpError{http.StatusNotFound, "host " + name + " is not known: nothing was offered for it, or it was forgotten since"}
+		return httpError{http.StatusNotFound,
+			"host " + name + " is not known: nothing was offered for it, or it was forgotten since"}
 	}
 	writeJSON(w, http.StatusOK, s.hostOf(name, x))
 	return nil

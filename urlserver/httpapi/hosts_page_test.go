@@ -55,7 +55,9 @@ func TestDashboardHosts(t *testing.T) {
 	b.shows("#n-hosts", "11 of 31")
 	b.fill("#host-text", "no such")
 	b.shows("#t-hosts", "No host is like this.")
-	js[bool](b, "(document.getElementById('host-text').value = '', document.getElementById('host-only').value = 'blocked', document.getElementById('host-only').dispatchEvent(new Event('change')), true)")
+	js[bool](b, "(document.getElementById('host-text').value = '', "+
+		"document.getElementById('host-only').value = 'blocked', "+
+		"document.getElementById('host-only').dispatchEvent(new Event('change')), true)")
 	rowsAre(1)
 	b.shows("#t-blocked", "127.0.3.1a rule of the settings")
 	b.click("#t-hosts tbody button")
@@ -102,7 +104,8 @@ func TestDashboardWithoutNews(t *testing.T) {
 	b.shoot("stale", 1440, 1, false)
 }
 
-// mostShift is how much of the page may move by itself, as browsers count it (Cumulative Layout Shift): 0.1 is called good.
+// mostShift is how much of the page may move by itself, as browsers count it (Cumulative Layout
+// Shift): 0.1 is called good.
 const mostShift = 0.1
 
 // countShifts has the next page count how much of it moves.
@@ -122,14 +125,16 @@ func TestDashboardStandsStill(t *testing.T) {
 	}
 	r.crawl(100)
 	b := newBrowser(t, r.base)
-	call(b, cdppage.AddScriptToEvaluateOnNewDocument, cdppage.AddScriptToEvaluateOnNewDocumentParams{Source: countShifts})
+	call(b, cdppage.AddScriptToEvaluateOnNewDocument,
+		cdppage.AddScriptToEvaluateOnNewDocumentParams{Source: countShifts})
 	for _, c := range []struct {
 		width, height int64
 		phone         bool
 	}{{width: 1440, height: 900}, {width: 390, height: 844, phone: true}} {
 		b.screen(c.width, c.height, 1, c.phone, false)
 		b.open("/")
-		for told := b.told(); b.told() < told+4; time.Sleep(20 * time.Millisecond) { // statuses; the page is as it stays
+		// statuses; the page is as it stays
+		for told := b.told(); b.told() < told+4; time.Sleep(20 * time.Millisecond) {
 		}
 		b.until("document.querySelectorAll('#t-hosts tbody tr').length > 1")
 		b.until("document.getElementById('v-statuses-0')")

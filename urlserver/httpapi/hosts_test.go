@@ -58,7 +58,8 @@ func TestHostName(t *testing.T) {
 
 // What is a host stays what it is, whatever else its text means.
 func FuzzHostName(f *testing.F) {
-	for _, seed := range []string{"a.example", "[::1]", "::ffff:1.2.3.4", "127.1", "ü.example", "a:80", "a%2e", "[::1]:80", " a"} {
+	for _, seed := range []string{"a.example", "[::1]", "::ffff:1.2.3.4", "127.1", "ü.example", "a:80",
+		"a%2e", "[::1]:80", " a"} {
 		f.Add(seed)
 	}
 	f.Fuzz(func(t *testing.T, text string) {
@@ -85,17 +86,20 @@ func TestExplainHost(t *testing.T) {
 	for _, path := range []string{"/api/hosts/127.0.0.1", "/api/hosts/127.1", "/api/hosts/%31%32%37.0.0.1"} {
 		var h host
 		r.into(&h, "GET", path, "")
-		if h.Host != "127.0.0.1" || h.Group == nil || *h.Group != "127.0.0.1" || h.Slot == nil || h.InFlight != 1 || h.Gap != 0.001 {
+		if h.Host != "127.0.0.1" || h.Group == nil || *h.Group != "127.0.0.1" || h.Slot == nil ||
+			h.InFlight != 1 || h.Gap != 0.001 {
 			t.Errorf("%s: %+v", path, h)
 		}
-		if h.LastSend == nil || h.LastSend.Before(before) || h.LastSend.After(time.Now()) || h.NextSend == nil || h.BlockedUntil != nil {
+		if h.LastSend == nil || h.LastSend.Before(before) || h.LastSend.After(time.Now()) ||
+			h.NextSend == nil || h.BlockedUntil != nil {
 			t.Errorf("%s: last send %v, next %v, blocked until %v", path, h.LastSend, h.NextSend, h.BlockedUntil)
 		}
 		if h.Robots.State != "disabled" || h.Robots.FetchedAt != nil || h.Why == "" {
 			t.Errorf("%s: robots %+v, why %q", path, h.Robots, h.Why)
 		}
 	}
-	wantKeys(t, r.ask("GET", "/api/hosts/127.0.0.1", "").body, "host", "group", "slot", "queued", "in_flight", "last_send", "next_send",
+	wantKeys(t, r.ask("GET", "/api/hosts/127.0.0.1", "").body, "host", "group", "slot", "queued",
+		"in_flight", "last_send", "next_send",
 		"gap_s", "blocked_until", "robots.state", "robots.fetched_at", "robots.crawl_delay_s", "why")
 }
 
@@ -104,7 +108,8 @@ func TestExplainRobots(t *testing.T) {
 	r.ask("POST", "/api/pause", "")
 	r.ask("POST", "/api/hosts/::1/block", `{"until":"2000-01-01T00:00:00Z"}`)
 	a := r.ask("GET", "/api/hosts/[::1]", "")
-	for _, want := range []string{`"host":"::1"`, `"group":null`, `"slot":null`, `"last_send":null`, `"blocked_until":null`,
+	for _, want := range []string{`"host":"::1"`, `"group":null`, `"slot":null`, `"last_send":null`,
+		`"blocked_until":null`,
 		`"robots":{"state":"unknown","fetched_at":null,"crawl_delay_s":0}`} {
 		if a.StatusCode != 200 || !strings.Contains(a.body, want) {
 			t.Errorf("answer %d %s; want %s in it", a.StatusCode, a.body, want)
@@ -146,7 +151,8 @@ func TestBlock(t *testing.T) {
 		if n := strings.Count(h.Why, "blocked by"); n != 1 {
 			t.Errorf("%q says %d times that it is blocked", h.Why, n)
 		}
-		if h.BlockedUntil == nil || h.BlockedUntil.Before(time.Now().AddDate(50, 0, 0)) || !strings.Contains(h.Why, "blocked by the operator until") {
+		if h.BlockedUntil == nil || h.BlockedUntil.Before(time.Now().AddDate(50, 0, 0)) ||
+			!strings.Contains(h.Why, "blocked by the operator until") {
 			t.Errorf("blocked until %s: until %v, why %q", until, h.BlockedUntil, h.Why)
 		}
 	}
@@ -186,7 +192,8 @@ func TestSlots(t *testing.T) {
 		}
 		for _, s := range page.Slots {
 			seen[s.Group] = true
-			if len(s.Hosts) != 1 || s.Hosts[0] != s.Group || s.Active != 1 || s.Queued != 0 || s.Gap != 0.001 || s.NextSend == nil {
+			if len(s.Hosts) != 1 || s.Hosts[0] != s.Group || s.Active != 1 || s.Queued != 0 ||
+				s.Gap != 0.001 || s.NextSend == nil {
 				t.Errorf("slot %+v", s)
 			}
 		}

@@ -55,10 +55,11 @@ type Config struct {
 	Reload  func(context.Context) (Reloaded, error) // reads the settings file again; nil: there is none
 	Actions Actions                                 // crawl control; nil: the store keeps no crawls
 	Crawls  docindex.CrawlLister                    // lists crawls; nil: the store cannot
-	// CrawlChanges counts submitted, stopped and expired crawls, so a list from before a change is not shown again.
-	// nil: nothing counts them.
+	// CrawlChanges counts submitted, stopped and expired crawls, so a list from before a change is
+	// not shown again. nil: nothing counts them.
 	CrawlChanges func() uint64
-	Kafka        func() crawlcontrol.KafkaCounts // counters of crawl control over Kafka, for any goroutine; nil: HTTP only
+	// counters of crawl control over Kafka, for any goroutine; nil: HTTP only
+	Kafka func() crawlcontrol.KafkaCounts
 }
 
 // Server answers HTTP requests about a daemon. Use New, then Serve.

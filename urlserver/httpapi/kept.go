@@ -8,15 +8,16 @@ import (
 const (
 	maxKept = 16 // answers kept
 
-	// An answer is given again for so long at least, and for so many times what it took to make: however
-	// many ask, it takes a hundredth of a core. After a change an answer is made again at once if it is
-	// cheap.
+	// An answer is given again for so long at least, and for so many times what it took to make:
+	// however many ask, it takes a hundredth of a core. After a change an answer is made again at
+	// once if it is cheap.
 	keptFresh   = 2 * time.Second
 	keptCheaply = 100
 	keptCheap   = keptFresh / keptCheaply
 )
 
-// kept makes answers that take some work, each for all who ask at about the same time. Safe for concurrent use.
+// kept makes answers that take some work, each for all who ask at about the same time. Safe for
+// concurrent use.
 type kept[Q comparable, A any] struct {
 	produce func(context.Context, Q) (A, error)
 

@@ -31,7 +31,8 @@ func TestSlotAndTop(t *testing.T) {
 		t.Fatalf("top: %+v", top)
 	}
 	first := top.Busiest[0]
-	if first.Group != "127.0.0.1" || first.Held != 2 || first.Gap != 100 || len(first.Hosts) != 1 || first.NextSend == nil {
+	if first.Group != "127.0.0.1" || first.Held != 2 || first.Gap != 100 || len(first.Hosts) != 1 ||
+		first.NextSend == nil {
 		t.Errorf("busiest: %+v", first)
 	}
 	var s slot
@@ -69,11 +70,13 @@ func TestDelay(t *testing.T) {
 	if s := r.store.Stats(); s.InTransit != 4 || s.Scheduled != 1 {
 		t.Errorf("%d given out, %d not; want 4 and 1", s.InTransit, s.Scheduled)
 	}
-	for _, body := range []string{``, `[]`, `"x"`, `{}`, `{"delay_s": -1}`, `{"delay_s": 1.5}`, `{"delay_s": 2592001}`, `{"delay_s": 1, "x": 1}`, `{"delay_s": "1"}`} {
+	for _, body := range []string{``, `[]`, `"x"`, `{}`, `{"delay_s": -1}`, `{"delay_s": 1.5}`,
+		`{"delay_s": 2592001}`, `{"delay_s": 1, "x": 1}`, `{"delay_s": "1"}`} {
 		r.ask("POST", "/api/hosts/127.0.0.1/delay", body).wantError(t, 400, "body")
 	}
 	r.ask("POST", "/api/hosts/no%20host/delay", `{"delay_s": 1}`).wantError(t, 400, "no host")
-	newRig(t, setup{remote: true}).ask("POST", "/api/hosts/a.example/delay", `{"delay_s": 1}`).wantError(t, 404, "docindex.kind")
+	newRig(t, setup{remote: true}).ask("POST", "/api/hosts/a.example/delay", `{"delay_s": 1}`).wantError(t,
+		404, "docindex.kind")
 }
 
 func TestSettings(t *testing.T) {
@@ -100,10 +103,12 @@ func TestWarnings(t *testing.T) {
 	if len(list) != 2 || last != 2 {
 		t.Fatalf("%d warnings, the last is %d: %+v", len(list), last, list)
 	}
-	if one := list[0]; one.Text != "this ***" || one.More != "error: odd, url: http://a.example/?t=***" || one.Level != "warn" || one.Number != 1 {
+	if one := list[0]; one.Text != "this ***" || one.More != "error: odd, url: http://a.example/?t=***" ||
+		one.Level != "warn" || one.Number != 1 {
 		t.Errorf("%+v", one)
 	}
-	if one := list[1]; len(one.Text) > maxField+3 || len(one.More) > maxField+3 || strings.ContainsRune(one.More, '\ufffd') {
+	if one := list[1]; len(one.Text) > maxField+3 || len(one.More) > maxField+3 ||
+		strings.ContainsRune(one.More, '\ufffd') {
 		t.Errorf("%+v", one)
 	}
 	for range 2 * keptWarnings {

@@ -38,14 +38,16 @@ func TestDashboardIsAccessible(t *testing.T) {
 	}
 	b.screen(1280, 900, 1, false, false)
 	// Tab reaches all that can be used, and shows where it is.
-	js[bool](b, "(document.activeElement.blur(), document.querySelector('#settings details').open = false, scrollTo(0, 0), true)")
+	js[bool](b, "(document.activeElement.blur(), document.querySelector('#settings details').open = "+
+		"false, scrollTo(0, 0), true)")
 	want := js[[]string](b, `[...document.querySelectorAll("a, button, input, select, textarea, summary, [tabindex='0']")]
 		.filter((e) => e.checkVisibility() && !e.closest("table")).map((e) => e.id || e.getAttribute("aria-labelledby") || e.ariaLabel || e.textContent.trim())`)
 	var got []string
 	in(b, chromedp.Click(chromedp.CSS("h1")))
 	for range 3*len(want) + 200 {
 		in(b, chromedp.KeyEvent(kb.Tab))
-		got = append(got, js[string](b, `(() => { const e = document.activeElement; return e.id || e.getAttribute("aria-labelledby") || e.ariaLabel || e.textContent.trim() || ""; })()`))
+		got = append(got,
+			js[string](b, `(() => { const e = document.activeElement; return e.id || e.getAttribute("aria-labelledby") || e.ariaLabel || e.textContent.trim() || ""; })()`))
 		if len(got) > 2 && !slices.ContainsFunc(want, func(w string) bool { return !slices.Contains(got, w) }) {
 			break
 		}
@@ -79,9 +81,12 @@ func TestDashboardPictures(t *testing.T) {
 		b.screen(c.width, c.height, c.scale, c.phone, c.dark)
 		b.open("/")
 		b.shows("#state", "Ready")
-		b.until("document.querySelectorAll('#t-hosts tbody tr').length > 1 && document.querySelectorAll('.plot canvas').length === 3 && document.getElementById('p-text').textContent.length > 1")
+		b.until("document.querySelectorAll('#t-hosts tbody tr').length > 1 && " +
+			"document.querySelectorAll('.plot canvas').length === 3 && " +
+			"document.getElementById('p-text').textContent.length > 1")
 		if high := js[int](b, "document.documentElement.scrollHeight"); c.phone && high > phoneScreens*int(c.height) {
-			t.Errorf("%s: the page is %d pixels high; want at most %d screens of %d", c.name, high, phoneScreens, c.height)
+			t.Errorf("%s: the page is %d pixels high; want at most %d screens of %d", c.name, high,
+				phoneScreens, c.height)
 		}
 		b.shoot(c.name+"-first", c.width, c.scale, c.phone)
 		b.fill("#name", "127.0.1.20"+kb.Enter)
@@ -93,15 +98,17 @@ func TestDashboardPictures(t *testing.T) {
 	}
 }
 
-// What the page may cost with 100,000 slots, in CPU time of the thread that all of it runs on: however busy the
-// machine is, that stays the same. The time on a clock is in the log.
+// What the page may cost with 100,000 slots, in CPU time of the thread that all of it runs on:
+// however busy the machine is, that stays the same. The time on a clock is in the log.
 const (
-	firstPaint = time.Second           // until all is there and painted
-	oneRefresh = 50 * time.Millisecond // script, style, layout and paint of all the page, each time the daemon tells how things are
-	refreshes  = 10                    // of the map, at least, looked at
+	firstPaint = time.Second // until all is there and painted
+	// script, style, layout and paint of all the page, each time the daemon tells how things are
+	oneRefresh = 50 * time.Millisecond
+	refreshes  = 10 // of the map, at least, looked at
 )
 
-// busy is what the page's main thread has worked so far. Performance is to be enabled in threadTicks.
+// busy is what the page's main thread has worked so far. Performance is to be enabled in
+// threadTicks.
 func (b *browser) busy() time.Duration {
 	b.t.Helper()
 	for _, m := range call(b, performance.GetMetrics, cdp.Empty{}).Metrics {
@@ -129,7 +136,10 @@ func TestDashboardOfManySlots(t *testing.T) {
 		t.Skip("100,000 hosts take their time; without -short")
 	}
 	const slots = 100_000
-	r := newRig(t, setup{config: func(c *configs.Config) { c.QueueCount, c.ReqHostPerSec, c.DocIndex.Batch = slots, 0.2, 10_000 }})
+	r := newRig(t, setup{config: func(c *configs.Config) {
+		c.QueueCount, c.ReqHostPerSec,
+			c.DocIndex.Batch = slots, 0.2, 10_000
+	}})
 	var urls strings.Builder
 	for i := range slots {
 		for n := range 4 {
@@ -175,8 +185,10 @@ func TestDashboardOfManySlots(t *testing.T) {
 	if err := json.Unmarshal([]byte(text), &took); err != nil {
 		t.Fatal(err)
 	}
-	t.Logf("CPU until the map was there %v, of a refresh %v; on a clock: first paint %.0f ms, map there after %.0f ms, its own part of refreshes %.1f ms", first, each, took.Paint, took.Loaded, took.Refresh)
-	cells := js[int](b, "['empty','ready','active','cooling','held'].map((s) => Number(document.getElementById('n-' + s).textContent.replace(/\\D/g, ''))).reduce((a, b) => a + b)")
+	t.Logf("CPU until the map was there %v, of a refresh %v; on a clock: first paint %.0f ms, map there "+
+		"after %.0f ms, its own part of refreshes %.1f ms", first, each, took.Paint, took.Loaded, took.Refresh)
+	cells := js[int](b, "['empty','ready','active','cooling','held'].map((s) => "+
+		"Number(document.getElementById('n-' + s).textContent.replace(/\\D/g, ''))).reduce((a, b) => a + b)")
 	if cells != slots {
 		t.Errorf("%d cells are on the map; want %d", cells, slots)
 	}

@@ -25,7 +25,8 @@ const maxSpiderLabels = 64
 func runtimeMetrics(more []prometheus.Collector) *prometheus.Registry {
 	registry := prometheus.NewRegistry()
 	registry.MustRegister(more...)
-	registry.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
+	registry.MustRegister(collectors.NewGoCollector(),
+		collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
 	return registry
 }
 
@@ -124,23 +125,27 @@ func (m metrics) documents(s *urlserver.Status) {
 
 // outcomes sends every class from the start, so that rates are right.
 func (m metrics) outcomes(counts *[docindex.Classes]uint64) {
-	const help = "Documents ended, by outcome, and by class: for done the HTTP status's, none where there was no answer; " +
+	const help = "Documents ended, by outcome, and by class: for done the HTTP status's, none where " +
+		"there was no answer; " +
 		"for others the outcome's word."
 	desc := prometheus.NewDesc("urlserver_outcomes_total", help, []string{"outcome", "class"}, nil)
 	for i, n := range counts {
 		class := docindex.Class(i)
-		m.out <- prometheus.MustNewConstMetric(desc, prometheus.CounterValue, float64(n), class.Outcome(), class.String())
+		m.out <- prometheus.MustNewConstMetric(desc, prometheus.CounterValue, float64(n), class.Outcome(),
+			class.String())
 	}
 }
 
 // reservation sends the metrics of a reservation shared with other daemons; all are 0 without one.
 func (m metrics) reservation(s *urlserver.Status) {
 	if s.Reserving {
-		m.gauge("reservation_up", "1 if the last call of the reservation was answered; only where there is one.", oneIf(!s.ReserverAway))
+		m.gauge("reservation_up",
+			"1 if the last call of the reservation was answered; only where there is one.", oneIf(!s.ReserverAway))
 	}
 	m.gauge("reservation_held", "Host groups leased from the reservation.", s.Leases)
 	m.counter("reservation_granted_total", "Leases got from the reservation.", s.LeasesGranted)
-	m.counter("reservation_denied_total", "Leases not got: another daemon has the group, or its time has not come.", s.LeasesDenied)
+	m.counter("reservation_denied_total",
+		"Leases not got: another daemon has the group, or its time has not come.", s.LeasesDenied)
 	m.counter("reservation_lost_total", "Leases that could not be extended.", s.LeasesLost)
 	m.counter("reservation_errors_total", "Requests for a lease that the reservation did not answer.", s.LeaseErrors)
 }
@@ -157,7 +162,8 @@ func (m metrics) slots(c hostslots.Counts) {
 	m.gauge("held", "Documents held, all of them.", c.Held)
 	m.gauge("leftover", "Documents held outside of slots.", c.Leftover)
 	m.gauge("unresolved", "Documents held whose host's address is not known yet.", c.Unresolved)
-	m.gauge("unresolved_failing", "Documents held whose host's name fails to resolve for now, and is looked up again.", c.Failing)
+	m.gauge("unresolved_failing",
+		"Documents held whose host's name fails to resolve for now, and is looked up again.", c.Failing)
 }
 
 // spiders sums up connections by IP address, since the port of a spider that dials in changes with
@@ -224,7 +230,8 @@ func (m metrics) dns(s *resolver.Stats) {
 	m.counter("dns_lookups_total", lookups, s.Failed, "result", "failed")
 	m.counter("dns_packets_sent_total", "DNS queries sent, repetitions and those over TCP among them.", s.Queries)
 	m.counter("dns_strays_total", "DNS answers to nothing that was asked.", s.Strays)
-	desc := prometheus.NewDesc("urlserver_dns_lookup_seconds", "Time until host names that servers were asked for were known or given up.", nil, nil)
+	desc := prometheus.NewDesc("urlserver_dns_lookup_seconds",
+		"Time until host names that servers were asked for were known or given up.", nil, nil)
 	m.out <- prometheus.MustNewConstSummary(desc, s.Asked, s.Took.Seconds(), nil)
 	m.gauge("dns_waiting", "Host names that are being looked up.", s.Waiting)
 	m.gauge("dns_entries", "Host names remembered.", s.Entries)
@@ -232,14 +239,17 @@ func (m metrics) dns(s *resolver.Stats) {
 
 // robots sends every state from the start, so that rates are right.
 func (m metrics) robots(s *urlserver.Status) {
-	m.counter("robots_requests_total", "HTTP requests for robots.txt, each hop of a redirect counted.", s.RobotsRequests)
-	const help = "robots.txt fetched, by result: ok, unavailable (all is allowed), unreachable (nothing is), stale (unreachable, the last file in use)."
+	m.counter("robots_requests_total", "HTTP requests for robots.txt, each hop of a redirect counted.",
+		s.RobotsRequests)
+	const help = "robots.txt fetched, by result: ok, unavailable (all is allowed), unreachable (nothing " +
+		"is), stale (unreachable, the last file in use)."
 	for _, state := range []string{"ok", "unavailable", "unreachable", "stale"} {
 		m.counter("robots_fetches_total", help, s.Robots[state], "result", state)
 	}
 	m.gauge("robots_under_way", "robots.txt being fetched.", s.RobotsFetches)
 	m.gauge("robots_memory_bytes", "Memory that the rules of all robots.txt take.", s.RobotsBytes)
-	m.counter("robots_dropped_total", "robots.txt whose rules were dropped to make room for others (robots.memory).", s.RobotsDropped)
+	m.counter("robots_dropped_total",
+		"robots.txt whose rules were dropped to make room for others (robots.memory).", s.RobotsDropped)
 }
 
 func (m metrics) stored(s *docindex.StoreStats) {

@@ -20,7 +20,8 @@ import (
 func figures() snapshot {
 	s := urlserver.Status{}
 	s.Robots = map[string]uint64{"ok": 3}
-	s.Spiders = []engine.SpiderStats{{Addr: "127.0.0.1:5", InFlight: 2}, {Addr: "127.0.0.1:6", InFlight: 1}, {Addr: "[::1]:7"}}
+	s.Spiders = []engine.SpiderStats{{Addr: "127.0.0.1:5", InFlight: 2}, {Addr: "127.0.0.1:6", InFlight: 1},
+		{Addr: "[::1]:7"}}
 	s.Classes[docindex.Class2xx], s.Classes[docindex.ClassRobots] = 3, 1
 	s.Sent, s.Outcomes[docindex.Done], s.DNS.Found, s.DNS.Stale = 9, 4, 7, 2
 	s.Slots.Slots, s.Slots.Used, s.Slots.Full = 10, 6, 1
@@ -112,7 +113,8 @@ func TestSpiderLabelsAreBounded(t *testing.T) {
 	s := figures()
 	s.status.Spiders = nil
 	for i := range 3 * maxSpiderLabels {
-		s.status.Spiders = append(s.status.Spiders, engine.SpiderStats{Addr: fmt.Sprintf("10.0.0.%d:9", i), InFlight: i})
+		s.status.Spiders = append(s.status.Spiders, engine.SpiderStats{Addr: fmt.Sprintf("10.0.0.%d:9", i),
+			InFlight: i})
 	}
 	registry := prometheus.NewRegistry()
 	registry.MustRegister(s)
@@ -130,7 +132,8 @@ func TestSpiderLabelsAreBounded(t *testing.T) {
 		}
 		n := 3 * maxSpiderLabels
 		if len(f.GetMetric()) != maxSpiderLabels+1 || sum != float64(n*(n-1)/2) {
-			t.Errorf("%d labels with %v in flight; want %d with %d", len(f.GetMetric()), sum, maxSpiderLabels+1, n*(n-1)/2)
+			t.Errorf("%d labels with %v in flight; want %d with %d", len(f.GetMetric()), sum,
+				maxSpiderLabels+1, n*(n-1)/2)
 		}
 		return
 	}
@@ -147,9 +150,12 @@ func TestMetricsOverHTTP(t *testing.T) {
 		t.Errorf("Content-Type is %q", a.Header.Get("Content-Type"))
 	}
 	for _, want := range []string{
-		"urlserver_sent_total 1\n", "urlserver_retried_total 0\n", "urlserver_stale_total 0\n", "urlserver_bad_lines_total 0\n",
-		`urlserver_outcomes_total{class="2xx",outcome="done"} 0`, `urlserver_slots{state="used"} 1`, "urlserver_leftover 0\n", "urlserver_held 1\n",
-		`urlserver_in_flight{spider="127.0.0.1"} 1`, "urlserver_due_to_sent_seconds_count 1\n", "urlserver_index_requests_total ",
+		"urlserver_sent_total 1\n", "urlserver_retried_total 0\n", "urlserver_stale_total 0\n",
+		"urlserver_bad_lines_total 0\n",
+		`urlserver_outcomes_total{class="2xx",outcome="done"} 0`, `urlserver_slots{state="used"} 1`,
+		"urlserver_leftover 0\n", "urlserver_held 1\n",
+		`urlserver_in_flight{spider="127.0.0.1"} 1`, "urlserver_due_to_sent_seconds_count 1\n",
+		"urlserver_index_requests_total ",
 		`urlserver_index_request_seconds_count{call="candidates"} `, `urlserver_dns_queries_total{result="answer"} 0`,
 		`urlserver_dns_lookups_total{result="found"} 1`, `urlserver_robots_fetches_total{result="ok"} 0`,
 		`urlserver_stored_documents{state="in_transit"} 1`, "go_goroutines ", "process_start_time_seconds ",

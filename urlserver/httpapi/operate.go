@@ -41,7 +41,8 @@ func (s *Server) serveBlock(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	if b.Until == nil {
-		return badRequestf(`body: "until" is wanted, as in {"until": "2030-01-02T03:04:05Z"}; a time in the past unblocks`)
+		return badRequestf(
+			`body: "until" is wanted, as in {"until": "2030-01-02T03:04:05Z"}; a time in the past unblocks`)
 	}
 	if longest := time.Now().Add(urlserver.MaxBlock).UTC(); b.Until.After(longest) {
 		b.Until = &longest
@@ -49,7 +50,8 @@ func (s *Server) serveBlock(w http.ResponseWriter, r *http.Request) error {
 	if err := s.daemon.Block(r.Context(), name, *b.Until); err != nil {
 		return err
 	}
-	s.log.Info().Str("host", name).Time("until", *b.Until).Str("by", r.RemoteAddr).Msg("operator blocks or unblocks a host")
+	s.log.Info().Str("host", name).Time("until", *b.Until).Str("by",
+		r.RemoteAddr).Msg("operator blocks or unblocks a host")
 	done := blocked{Host: name}
 	if b.Until.After(time.Now()) {
 		done.BlockedUntil = b.Until
@@ -82,12 +84,14 @@ func (s *Server) serveDelay(w http.ResponseWriter, r *http.Request) error {
 	}
 	err = s.daemon.Delay(r.Context(), name, *d.Seconds)
 	if errors.Is(err, urlserver.ErrNoStore) {
-		return httpError{http.StatusNotFound, err.Error() + ", which would keep the delay: docindex.kind says it is elsewhere; set it there"}
+		return httpError{http.StatusNotFound,
+			err.Error() + ", which would keep the delay: docindex.kind says it is elsewhere; set it there"}
 	}
 	if err != nil {
 		return err
 	}
-	s.log.Info().Str("host", name).Uint32("seconds", *d.Seconds).Str("by", r.RemoteAddr).Msg("operator sets the delay of a host")
+	s.log.Info().Str("host", name).Uint32("seconds", *d.Seconds).Str("by",
+		r.RemoteAddr).Msg("operator sets the delay of a host")
 	writeJSON(w, http.StatusOK, d)
 	return nil
 }

@@ -30,7 +30,8 @@ var web embed.FS
 
 // Placeholders in pages.
 const (
-	noFault  = `<p id="fault" hidden></p>`                                // in login.html: for the reason of a failed login
+	// in login.html: for the reason of a failed login
+	noFault  = `<p id="fault" hidden></p>`
 	noLogout = `<form id="logout" method="post" action="/logout" hidden>` // in index.html: shown in a session only
 )
 
@@ -61,7 +62,8 @@ func page(w http.ResponseWriter, status int, name, old, text string) error {
 
 // mediaTypes are the media types of assets, independent of the machine's own table.
 var mediaTypes = map[string]string{
-	".css": "text/css; charset=utf-8", ".js": "text/javascript; charset=utf-8", ".svg": "image/svg+xml", ".txt": "text/plain; charset=utf-8",
+	".css": "text/css; charset=utf-8", ".js": "text/javascript; charset=utf-8", ".svg": "image/svg+xml",
+	".txt": "text/plain; charset=utf-8",
 }
 
 // serveAsset serves styles, scripts and images, which need no token.
@@ -105,10 +107,12 @@ func (s *Server) login(w http.ResponseWriter, r *http.Request) error {
 		seconds := strconv.Itoa(int(wait/time.Second) + 1)
 		w.Header().Set("Retry-After", seconds)
 		s.failedLogin(r.RemoteAddr)
-		return page(w, http.StatusTooManyRequests, "login.html", noFault, faultText("Too many attempts. Try again in "+seconds+" s."))
+		return page(w, http.StatusTooManyRequests, "login.html", noFault,
+			faultText("Too many attempts. Try again in "+seconds+" s."))
 	case !ok:
 		s.failedLogin(r.RemoteAddr)
-		return page(w, http.StatusForbidden, "login.html", noFault, faultText("This is not the token. It stands in the settings, as http.token."))
+		return page(w, http.StatusForbidden, "login.html", noFault,
+			faultText("This is not the token. It stands in the settings, as http.token."))
 	}
 	s.gate.Begin(w, r, time.Now())
 	s.log.Info().Str("by", r.RemoteAddr).Msg("operator logs in")
@@ -116,8 +120,8 @@ func (s *Server) login(w http.ResponseWriter, r *http.Request) error {
 	return nil
 }
 
-// failedLogin logs failed logins, at most one line a minute, so that they do not drive other warnings
-// out of the list.
+// failedLogin logs failed logins, at most one line a minute, so that they do not drive other
+// warnings out of the list.
 func (s *Server) failedLogin(by string) {
 	if n, tell := s.failed.count(time.Now()); tell {
 		s.log.Warn().Str("by", by).Int("not_shown", n).Msg("somebody tried to log in with a wrong token, or too often")
@@ -131,7 +135,8 @@ type failures struct {
 	hidden   int
 }
 
-// count counts one event. tell: log it, with the number of those that were not logged since the last.
+// count counts one event. tell: log it, with the number of those that were not logged since the
+// last.
 func (f *failures) count(now time.Time) (hidden int, tell bool) {
 	f.mu.Lock()
 	defer f.mu.Unlock()

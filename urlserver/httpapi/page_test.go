@@ -24,7 +24,8 @@ func TestPages(t *testing.T) {
 				t.Errorf("GET %s: policy %q is lax", path, policy)
 			}
 		}
-		for _, want := range []string{"default-src 'none'", "frame-ancestors 'none'", "form-action 'self'", "base-uri 'none'"} {
+		for _, want := range []string{"default-src 'none'", "frame-ancestors 'none'", "form-action 'self'",
+			"base-uri 'none'"} {
 			if !strings.Contains(policy, want) {
 				t.Errorf("GET %s: policy %q; want %s in it", path, policy, want)
 			}
@@ -83,13 +84,16 @@ func TestAssets(t *testing.T) {
 func TestLogin(t *testing.T) {
 	r := newRig(t, setup{token: "secret"})
 	own := []string{"Content-Type", "application/x-www-form-urlencoded", "Sec-Fetch-Site", "same-origin"}
-	if a := r.ask("GET", "/", "", "Accept", "text/html,*/*"); a.StatusCode != 303 || a.Header.Get("Location") != "/login" {
+	if a := r.ask("GET", "/", "", "Accept", "text/html,*/*"); a.StatusCode != 303 ||
+		a.Header.Get("Location") != "/login" {
 		t.Fatalf("a browser without session: %s to %q", a.Status, a.Header.Get("Location"))
 	}
-	if a := r.ask("POST", "/login", "token=wrong", own...); a.StatusCode != 403 || !strings.Contains(a.body, "not the token") || a.Header.Get("Set-Cookie") != "" {
+	if a := r.ask("POST", "/login", "token=wrong", own...); a.StatusCode != 403 ||
+		!strings.Contains(a.body, "not the token") || a.Header.Get("Set-Cookie") != "" {
 		t.Errorf("wrong token: %s", a.Status)
 	}
-	r.ask("POST", "/login", "token=secret", "Content-Type", own[1], "Sec-Fetch-Site", "cross-site").wantError(t, 403, "another site")
+	r.ask("POST", "/login", "token=secret", "Content-Type", own[1], "Sec-Fetch-Site",
+		"cross-site").wantError(t, 403, "another site")
 	a := r.ask("POST", "/login", "token=secret", own...)
 	if a.StatusCode != 303 || a.Header.Get("Location") != "/" {
 		t.Fatalf("right token: %s %s", a.Status, a.body)
@@ -119,7 +123,8 @@ func TestLogin(t *testing.T) {
 		{name: "other origin", header: []string{"Origin", "http://evil.example"}, status: 403},
 	} {
 		for _, path := range []string{"/api/pause", "/docindex/urls"} {
-			if a := r.ask("POST", path, "", append([]string{"Cookie", cookie}, c.header...)...); a.StatusCode != c.status {
+			if a := r.ask("POST", path, "", append([]string{"Cookie", cookie},
+				c.header...)...); a.StatusCode != c.status {
 				t.Errorf("%s: POST %s: %s %s", c.name, path, a.Status, a.body)
 			}
 		}
@@ -146,16 +151,20 @@ func TestLoginIsLimited(t *testing.T) {
 	}
 }
 
-// TestFailedLoginsLeaveRoom: they are one line a minute in the log, so that other warnings stay on the dashboard.
+// TestFailedLoginsLeaveRoom: they are one line a minute in the log, so that other warnings stay on
+// the dashboard.
 func TestFailedLoginsLeaveRoom(t *testing.T) {
 	recent := NewWarnings()
 	r := newRig(t, setup{token: "secret", recent: recent})
 	r.server.log.Warn().Msg("the disk is nearly full")
 	for range 2 * keptWarnings {
-		r.ask("POST", "/login", "token=wrong", "Content-Type", "application/x-www-form-urlencoded", "Sec-Fetch-Site", "same-origin")
+		r.ask("POST", "/login", "token=wrong", "Content-Type", "application/x-www-form-urlencoded",
+			"Sec-Fetch-Site", "same-origin")
 	}
 	list, _ := recent.after(0, keptWarnings)
-	if len(list) < 2 || len(list) > 3 || list[0].Text != "the disk is nearly full" || !strings.Contains(list[1].Text, "log in") { // 3: over a minute
+	// 3: over a minute
+	if len(list) < 2 || len(list) > 3 || list[0].Text != "the disk is nearly full" ||
+		!strings.Contains(list[1].Text, "log in") {
 		t.Errorf("warnings are %+v; want the one of before, and one of attempts to log in", list)
 	}
 	var f failures

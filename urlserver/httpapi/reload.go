@@ -9,9 +9,10 @@ import (
 
 // Reloaded is the reply of /api/reload: what became of each setting that has changed.
 type Reloaded struct {
-	Applied      []string         `json:"applied"`      // in force now
-	Refused      []RefusedSetting `json:"refused"`      // not in force
-	Certificates []string         `json:"certificates"` // listeners whose certificates were read again: "spider", "frontier"
+	Applied []string         `json:"applied"` // in force now
+	Refused []RefusedSetting `json:"refused"` // not in force
+	// listeners whose certificates were read again: "spider", "frontier"
+	Certificates []string `json:"certificates"`
 }
 
 // RefusedSetting is a changed setting that is not in force.

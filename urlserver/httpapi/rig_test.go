@@ -53,7 +53,8 @@ func newRig(t *testing.T, set setup) *rig {
 		set.config(&cfg)
 	}
 	res, err := resolver.New(resolver.Config{
-		HostsFile: "-", Servers: []string{"127.0.0.1:9"}, AllowNetworks: []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")},
+		HostsFile: "-", Servers: []string{"127.0.0.1:9"},
+		AllowNetworks: []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")},
 	})
 	if err != nil {
 		t.Fatal(err)

@@ -63,7 +63,8 @@ func (s *Server) routeTable() *http.ServeMux {
 func (s *Server) docIndex() http.Handler {
 	if s.store == nil {
 		return http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
-			writeError(w, httpError{http.StatusNotFound, "this daemon has no doc index of its own: docindex.kind says it is elsewhere; ask there"})
+			writeError(w, httpError{http.StatusNotFound,
+				"this daemon has no doc index of its own: docindex.kind says it is elsewhere; ask there"})
 		})
 	}
 	inner := httpserver.Handler(s.store)
@@ -91,7 +92,8 @@ func (m methods) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	do, ok := m[method]
 	if !ok {
 		w.Header().Set("Allow", m.allow())
-		writeError(w, httpError{http.StatusMethodNotAllowed, fmt.Sprintf("%.20s is not possible here; use %s", r.Method, m.allow())})
+		writeError(w, httpError{http.StatusMethodNotAllowed,
+			fmt.Sprintf("%.20s is not possible here; use %s", r.Method, m.allow())})
 		return
 	}
 	if err := do(w, r); err != nil {

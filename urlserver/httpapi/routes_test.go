@@ -20,7 +20,8 @@ func TestRefusals(t *testing.T) {
 		{name: "unknown path below api", method: "POST", path: "/api/", status: 404, text: "no such path"},
 		{name: "host without name", method: "GET", path: "/api/hosts/", status: 404, text: "no such path"},
 		{name: "unknown path below docindex", method: "POST", path: "/docindex/x", status: 404, text: "no such path"},
-		{name: "unknown host", method: "GET", path: "/api/hosts/a.example", status: 404, text: "a.example is not known"},
+		{name: "unknown host", method: "GET", path: "/api/hosts/a.example", status: 404,
+			text: "a.example is not known"},
 		{name: "no host", method: "GET", path: "/api/hosts/a%20b", status: 400, text: `"a b" is no host`},
 		{name: "host with port", method: "GET", path: "/api/hosts/a.example:80", status: 400, text: "without port"},
 		{name: "host with path", method: "GET", path: "/api/hosts/a%2Fb", status: 400, text: "is no host"},
@@ -29,17 +30,26 @@ func TestRefusals(t *testing.T) {
 		{name: "offset is negative", method: "GET", path: "/api/slots?offset=-1", status: 400, text: "from 0"},
 		{name: "limit is 0", method: "GET", path: "/api/slots?limit=0", status: 400, text: "from 1 to 1000"},
 		{name: "limit is too large", method: "GET", path: "/api/slots?limit=1001", status: 400, text: "from 1 to 1000"},
-		{name: "limit does not fit", method: "GET", path: "/api/slots?limit=99999999999999999999", status: 400, text: "limit"},
+		{name: "limit does not fit", method: "GET", path: "/api/slots?limit=99999999999999999999",
+			status: 400, text: "limit"},
 		{name: "query is no query", method: "GET", path: "/api/slots?limit=%zz", status: 400, text: "query"},
 		{name: "block without body", method: "POST", path: "/api/hosts/a.example/block", status: 400, text: "body"},
-		{name: "block without time", method: "POST", path: "/api/hosts/a.example/block", body: `{}`, status: 400, text: "until"},
-		{name: "block until null", method: "POST", path: "/api/hosts/a.example/block", body: `{"until":null}`, status: 400, text: "until"},
-		{name: "block until a number", method: "POST", path: "/api/hosts/a.example/block", body: `{"until":1}`, status: 400, text: "body"},
-		{name: "block until nonsense", method: "POST", path: "/api/hosts/a.example/block", body: `{"until":"soon"}`, status: 400, text: "body"},
-		{name: "block with another key", method: "POST", path: "/api/hosts/a.example/block", body: `{"till":"2030-01-01T00:00:00Z"}`, status: 400, text: "till"},
-		{name: "block with more", method: "POST", path: "/api/hosts/a.example/block", body: `{"until":"2030-01-01T00:00:00Z"} {}`, status: 400, text: "more"},
-		{name: "block with a long body", method: "POST", path: "/api/hosts/a.example/block", body: long, status: 400, text: "too large"},
-		{name: "block of no host", method: "POST", path: "/api/hosts/%2e%2e%40/block", body: `{"until":"2030-01-01T00:00:00Z"}`, status: 400, text: "is no host"},
+		{name: "block without time", method: "POST", path: "/api/hosts/a.example/block", body: `{}`,
+			status: 400, text: "until"},
+		{name: "block until null", method: "POST", path: "/api/hosts/a.example/block",
+			body: `{"until":null}`, status: 400, text: "until"},
+		{name: "block until a number", method: "POST", path: "/api/hosts/a.example/block",
+			body: `{"until":1}`, status: 400, text: "body"},
+		{name: "block until nonsense", method: "POST", path: "/api/hosts/a.example/block",
+			body: `{"until":"soon"}`, status: 400, text: "body"},
+		{name: "block with another key", method: "POST", path: "/api/hosts/a.example/block",
+			body: `{"till":"2030-01-01T00:00:00Z"}`, status: 400, text: "till"},
+		{name: "block with more", method: "POST", path: "/api/hosts/a.example/block",
+			body: `{"until":"2030-01-01T00:00:00Z"} {}`, status: 400, text: "more"},
+		{name: "block with a long body", method: "POST", path: "/api/hosts/a.example/block", body: long,
+			status: 400, text: "too large"},
+		{name: "block of no host", method: "POST", path: "/api/hosts/%2e%2e%40/block",
+			body: `{"until":"2030-01-01T00:00:00Z"}`, status: 400, text: "is no host"},
 		{name: "reload without a file", method: "POST", path: "/api/reload", status: 404, text: "no settings file"},
 		{name: "candidates without body", method: "POST", path: "/docindex/candidates", status: 400, text: "max"},
 		{name: "broken outcomes", method: "POST", path: "/docindex/outcomes", body: "x", status: 400, text: "line 1"},
@@ -92,7 +102,8 @@ func TestMethods(t *testing.T) {
 			}
 		}
 	}
-	for _, path := range []string{"/", "/healthz", "/metrics", "/api/status", "/api/slots", "/api/slots/map", "/api/live", "/assets/app.js"} {
+	for _, path := range []string{"/", "/healthz", "/metrics", "/api/status", "/api/slots",
+		"/api/slots/map", "/api/live", "/assets/app.js"} {
 		if a := r.ask("HEAD", path, ""); a.StatusCode != 200 || a.body != "" {
 			t.Errorf("HEAD %s: %d with body %q; want 200 without", path, a.StatusCode, a.body)
 		}
@@ -104,7 +115,8 @@ func TestHeaders(t *testing.T) {
 	for _, path := range []string{"/", "/healthz", "/api/status", "/nothing", "/metrics"} {
 		h := r.ask("GET", path, "").Header
 		if h.Get("X-Content-Type-Options") != "nosniff" || h.Get("Cache-Control") != "no-store" ||
-			!strings.HasPrefix(h.Get("Content-Security-Policy"), "default-src 'none';") || h.Get("Access-Control-Allow-Origin") != "" {
+			!strings.HasPrefix(h.Get("Content-Security-Policy"), "default-src 'none';") ||
+			h.Get("Access-Control-Allow-Origin") != "" {
 			t.Errorf("GET %s: headers %v", path, h)
 		}
 	}
@@ -124,7 +136,8 @@ func TestRemoteIndexIsNotServed(t *testing.T) {
 func TestStoppedDaemon(t *testing.T) {
 	r := newRig(t, setup{})
 	r.stop()
-	for _, path := range []string{"/metrics", "/api/status", "/api/slots", "/api/slots/map", "/api/top", "/api/slots/1", "/api/hosts/a.example"} {
+	for _, path := range []string{"/metrics", "/api/status", "/api/slots", "/api/slots/map", "/api/top",
+		"/api/slots/1", "/api/hosts/a.example"} {
 		r.ask("GET", path, "").wantError(t, 503, "stopped")
 	}
 	r.ask("POST", "/api/pause", "").wantError(t, 503, "stopped")
@@ -146,7 +159,8 @@ func TestDocIndex(t *testing.T) {
 	if up.New != 2 || up.Known != 1 || up.Invalid != 1 {
 		t.Errorf("put: %+v; want 2 new, 1 known, 1 invalid", up)
 	}
-	if a := r.ask("POST", "/docindex/candidates", `{"max": 10, "reject": ["127.0.0.1"]}`); a.StatusCode != 200 || a.body != "" {
+	if a := r.ask("POST", "/docindex/candidates",
+		`{"max": 10, "reject": ["127.0.0.1"]}`); a.StatusCode != 200 || a.body != "" {
 		t.Errorf("candidates of a rejected host: %s %q", a.Status, a.body)
 	}
 	if a := r.ask("POST", "/docindex/outcomes", `{"doc_id":"1","outcome":"done"}`); a.StatusCode != 204 {

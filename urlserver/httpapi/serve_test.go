@@ -127,8 +127,11 @@ func TestSlowPeers(t *testing.T) {
 		{name: "says nothing", said: "", after: readHeaderTimeout},
 		{name: "stops in the header", said: "GET /healthz HTTP/1.1\r\nHost: loc", after: readHeaderTimeout},
 		{name: "stops in an upload", said: uploadHead + chunk("http://127.0.0.1/\n"), after: ioTimeout},
-		{name: "stops in a small body", said: "POST /api/hosts/a/block HTTP/1.1\r\nHost: localhost\r\nContent-Length: 9\r\n\r\n{", after: ioTimeout},
-		{name: "stops in a body that nobody reads", said: "POST /healthz HTTP/1.1\r\nHost: localhost\r\nContent-Length: 9\r\n\r\n{", after: ioTimeout},
+		{name: "stops in a small body",
+			said:  "POST /api/hosts/a/block HTTP/1.1\r\nHost: localhost\r\nContent-Length: 9\r\n\r\n{",
+			after: ioTimeout},
+		{name: "stops in a body that nobody reads",
+			said: "POST /healthz HTTP/1.1\r\nHost: localhost\r\nContent-Length: 9\r\n\r\n{", after: ioTimeout},
 		{name: "asks no more", said: "GET /healthz HTTP/1.1\r\nHost: localhost\r\n\r\n", after: keepAlive},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -191,7 +194,8 @@ func TestSlowReaders(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				const size = 10 * writePiece
 				s := &Server{ioTimeout: ioTimeout}
-				srv := &http.Server{Handler: s.withDeadlines(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+				srv := &http.Server{Handler: s.withDeadlines(http.HandlerFunc(func(w http.ResponseWriter,
+					_ *http.Request) {
 					w.Write(make([]byte, size)) // its error is the peer's
 				}))}
 				l := newPipes()
@@ -299,7 +303,9 @@ func TestHeaderIsBounded(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		st := newStage(t)
 		conn := st.dial()
-		go io.WriteString(conn, "GET /healthz HTTP/1.1\r\nHost: localhost\r\nX-Long: "+strings.Repeat("x", 2*netguard.MaxHeader)) // cut off in between
+		// cut off in between
+		go io.WriteString(conn, "GET /healthz HTTP/1.1\r\nHost: localhost\r\nX-Long: "+strings.Repeat("x",
+			2*netguard.MaxHeader))
 		resp, err := http.ReadResponse(bufio.NewReader(conn), nil)
 		if err != nil || resp.StatusCode != http.StatusRequestHeaderFieldsTooLarge {
 			t.Errorf("a long header: %v, %v", resp, err)

@@ -42,7 +42,8 @@ func (w *weak) Bind(ctx context.Context, bindings []reservation.Binding, ttl tim
 	return w.Store.Bind(ctx, bindings, ttl)
 }
 
-// What a daemon shares with others has panels where it is in use, which show what the API says, live.
+// What a daemon shares with others has panels where it is in use, which show what the API says,
+// live.
 func TestDashboardShares(t *testing.T) {
 	store := &weak{Store: memory.New(memory.Config{})}
 	r := newCrawl(t, setup{parts: func(p *urlserver.Parts) {
@@ -54,7 +55,8 @@ func TestDashboardShares(t *testing.T) {
 	b := newBrowser(t, r.base)
 	b.open("/")
 	b.shows("#reservation-state", "It answers")
-	const shown = "[...document.querySelectorAll('#t-%s tbody tr')].some((r) => r.cells[0].textContent === %q && r.cells[1].textContent === %q)"
+	const shown = "[...document.querySelectorAll('#t-%s tbody tr')].some((r) => r.cells[0].textContent " +
+		"=== %q && r.cells[1].textContent === %q)"
 	row := func(panel, name, value string) {
 		t.Helper()
 		b.until(shown, panel, name, value)
@@ -62,11 +64,13 @@ func TestDashboardShares(t *testing.T) {
 	asTold := func() bool { // which stays so while this machine does not stand still for longer than a lease
 		now := r.status().Reservation
 		return now != nil && now.Held == 24 && // one a host
-			js[bool](b, shown, "reservation", "held now", fmt.Sprint(now.Held)) && js[bool](b, shown, "reservation", "got", fmt.Sprint(now.Granted))
+			js[bool](b, shown, "reservation", "held now", fmt.Sprint(now.Held)) &&
+			js[bool](b, shown, "reservation", "got", fmt.Sprint(now.Granted))
 	}
 	for end := time.Now().Add(testTimeout); !asTold(); time.Sleep(10 * time.Millisecond) {
 		if time.Now().After(end) {
-			t.Fatalf("reservation: %+v; the page says %s", r.status().Reservation, js[string](b, "document.getElementById('t-reservation').innerText"))
+			t.Fatalf("reservation: %+v; the page says %s", r.status().Reservation,
+				js[string](b, "document.getElementById('t-reservation').innerText"))
 		}
 	}
 	row("kafka", "requests waiting", "4")
@@ -75,14 +79,16 @@ func TestDashboardShares(t *testing.T) {
 	b.accessible("what is shared")
 
 	store.away.Store(true)
-	figures.Store(&crawlcontrol.KafkaCounts{Connected: true, Lag: 40, Requests: 1234, Replies: 5, GivenUp: 6, Errors: 17})
+	figures.Store(&crawlcontrol.KafkaCounts{Connected: true, Lag: 40, Requests: 1234, Replies: 5,
+		GivenUp: 6, Errors: 17})
 	b.shows("#reservation-state", "does not answer")
 	b.shows("#kafka-state", "Requests or replies fail")
 	row("kafka", "requests waiting", "40")
 	row("kafka", "failures, all tried again", "17")
 	figures.Store(&crawlcontrol.KafkaCounts{Lag: 40, Requests: 1234, Replies: 5, GivenUp: 6, Errors: 17})
 	b.shows("#kafka-state", "No broker is connected")
-	figures.Store(&crawlcontrol.KafkaCounts{Connected: true, Lag: 40, Requests: 1234, Replies: 5, GivenUp: 6, Errors: 17})
+	figures.Store(&crawlcontrol.KafkaCounts{Connected: true, Lag: 40, Requests: 1234, Replies: 5,
+		GivenUp: 6, Errors: 17})
 	if s := r.status(); !s.Reservation.Away {
 		t.Errorf("reservation: %+v", s.Reservation)
 	}

@@ -11,8 +11,8 @@ import (
 	"urlserver/docindex"
 )
 
-// playing is a page of a stranger's site that sends all that a page can send to the spider port: requests
-// with a body that looks like a spider's lines, forms, and what it takes for pictures.
+// playing is a page of a stranger's site that sends all that a page can send to the spider port:
+// requests with a body that looks like a spider's lines, forms, and what it takes for pictures.
 const playing = `<!doctype html><title>a page</title><script>
 const port = "http://%s/";
 let begun = 0, over = 0;
@@ -40,9 +40,9 @@ function form() {
 addEventListener("load", () => { for (let i = 0; i < 8; i++) post(); form(); setInterval(form, 300); });
 </script><body></body>`
 
-// TestWebPageCannotPlayTheSpider has a page in the operator's browser post to the spider port for as long as
-// it takes: each document is fetched by the honest spider that comes later, and none ends for what the page
-// did.
+// TestWebPageCannotPlayTheSpider has a page in the operator's browser post to the spider port for
+// as long as it takes: each document is fetched by the honest spider that comes later, and none
+// ends for what the page did.
 func TestWebPageCannotPlayTheSpider(t *testing.T) {
 	const urls = 240
 	r := newRig(t, setup{config: func(c *configs.Config) { c.TimeoutSpiderStatus = 2 * time.Second }})
@@ -80,6 +80,7 @@ func TestWebPageCannotPlayTheSpider(t *testing.T) {
 	}
 	t.Logf("the page began %d requests, %d of them ended", js[int](b, "begun"), js[int](b, "over"))
 	if done := got.Outcomes[docindex.Done]; done != urls {
-		t.Errorf("%d of %d documents were fetched, %d ended as timeout; want all and none", done, urls, got.Outcomes[docindex.Timeout])
+		t.Errorf("%d of %d documents were fetched, %d ended as timeout; want all and none", done, urls,
+			got.Outcomes[docindex.Timeout])
 	}
 }

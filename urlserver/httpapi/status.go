@@ -96,12 +96,14 @@ func (s *Server) serveStatus(w http.ResponseWriter, r *http.Request) error {
 	return nil
 }
 
-// statusOf joins the daemon's status and the embedded index's totals, which are nil where there is none.
+// statusOf joins the daemon's status and the embedded index's totals, which are nil where there is
+// none.
 func (s *Server) statusOf(now urlserver.Status, totals *IndexTotals) status {
 	return status{
-		Uptime:          seconds(now.Uptime),
-		Paused:          now.Paused,
-		Slots:           slotCounts{now.Slots.Slots, now.Slots.Used, now.Slots.Full, now.Slots.Cooling, now.Slots.Waiting},
+		Uptime: seconds(now.Uptime),
+		Paused: now.Paused,
+		Slots: slotCounts{now.Slots.Slots, now.Slots.Used, now.Slots.Full, now.Slots.Cooling,
+			now.Slots.Waiting},
 		Held:            now.Slots.Held,
 		Leftover:        now.Slots.Leftover,
 		Unresolved:      now.Slots.Unresolved,
@@ -134,7 +136,8 @@ func leasesOf(s *urlserver.Status) *leaseCounts {
 		return nil
 	}
 	return &leaseCounts{
-		Away: s.ReserverAway, Held: s.Leases, Granted: s.LeasesGranted, Denied: s.LeasesDenied, Lost: s.LeasesLost, Failures: s.LeaseErrors,
+		Away: s.ReserverAway, Held: s.Leases, Granted: s.LeasesGranted, Denied: s.LeasesDenied,
+		Lost: s.LeasesLost, Failures: s.LeaseErrors,
 	}
 }
 
@@ -143,7 +146,8 @@ func (s *Server) kafkaNow() *kafkaCounts {
 		return nil
 	}
 	f := s.kafka()
-	return &kafkaCounts{Connected: f.Connected, Lag: f.Lag, Requests: f.Requests, Replies: f.Replies, GivenUp: f.GivenUp, Failures: f.Errors}
+	return &kafkaCounts{Connected: f.Connected, Lag: f.Lag, Requests: f.Requests, Replies: f.Replies,
+		GivenUp: f.GivenUp, Failures: f.Errors}
 }
 
 func spidersOf(all []engine.SpiderStats) []spider {

@@ -60,11 +60,14 @@ func TestStatusKeys(t *testing.T) {
 	r.put("http://127.0.0.1/a")
 	s.next()
 	wantKeys(t, r.ask("GET", "/api/status", "").body,
-		"uptime_s", "paused", "slots.total", "slots.used", "slots.full", "slots.cooling", "held", "leftover", "in_flight",
+		"uptime_s", "paused", "slots.total", "slots.used", "slots.full", "slots.cooling", "held",
+		"leftover", "in_flight",
 		"spiders[].addr", "spiders[].in_flight", "spiders[].sent", "spiders[].done",
 		"sent", "done", "retried", "stale", "bad_lines",
-		"outcomes.done", "outcomes.timeout", "outcomes.robots", "outcomes.dns", "outcomes.invalid", "outcomes.stopped", "outcomes.expired",
-		"statuses.2xx", "statuses.3xx", "statuses.4xx", "statuses.5xx", "statuses.none", "statuses.robots", "statuses.dns", "statuses.timeout",
+		"outcomes.done", "outcomes.timeout", "outcomes.robots", "outcomes.dns", "outcomes.invalid",
+		"outcomes.stopped", "outcomes.expired",
+		"statuses.2xx", "statuses.3xx", "statuses.4xx", "statuses.5xx", "statuses.none", "statuses.robots",
+		"statuses.dns", "statuses.timeout",
 		"statuses.invalid", "statuses.out_of_scope", "statuses.stopped", "statuses.expired",
 		"index.scheduled", "index.in_transit", "index.completed",
 		"reject", "index.requests", "index.candidates", "index.duplicates", "index.last_error")
@@ -99,11 +102,14 @@ func TestStatusFollowsADocument(t *testing.T) {
 }
 
 func TestStatusOf(t *testing.T) {
-	in := urlserver.Status{Uptime: 1234567 * time.Microsecond, IndexError: "no route", OutcomesWaiting: 5, Embedded: true}
+	in := urlserver.Status{Uptime: 1234567 * time.Microsecond, IndexError: "no route", OutcomesWaiting: 5,
+		Embedded: true}
 	in.Stats = engine.Stats{
-		Sent: 10, Retried: 1, Expired: 2, Lost: 3, Stale: 4, BadLines: 6, IndexRequests: 7, Candidates: 8, Duplicates: 9,
+		Sent: 10, Retried: 1, Expired: 2, Lost: 3, Stale: 4, BadLines: 6, IndexRequests: 7, Candidates: 8,
+		Duplicates:    9,
 		BadCandidates: 11, Rejected: 12, Paused: true,
-		Slots:   hostslots.Counts{Slots: 20, Used: 19, Full: 18, Cooling: 17, Waiting: 16, Held: 15, Leftover: 14, Unresolved: 13, InFlight: 21},
+		Slots: hostslots.Counts{Slots: 20, Used: 19, Full: 18, Cooling: 17, Waiting: 16, Held: 15,
+			Leftover: 14, Unresolved: 13, InFlight: 21},
 		Spiders: []engine.SpiderStats{{ID: 1, Addr: "127.0.0.1:1", InFlight: 21, Sent: 22, Done: 23}},
 	}
 	in.Outcomes[docindex.Done], in.Outcomes[docindex.DNS] = 24, 25

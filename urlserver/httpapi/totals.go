@@ -12,7 +12,8 @@ type totals struct {
 	asked sync.Mutex // held while the store is asked in the background
 }
 
-// fresh asks the store, which takes a while where it runs elsewhere. It returns nil without a store.
+// fresh asks the store, which takes a while where it runs elsewhere. It returns nil without a
+// store.
 func (t *totals) fresh() *IndexTotals {
 	if t.store == nil {
 		return nil
@@ -23,8 +24,8 @@ func (t *totals) fresh() *IndexTotals {
 	return now
 }
 
-// recent returns what the store said last, and asks it again in the background: a store that does not answer holds up
-// nobody. It returns nil without a store, and before the first answer.
+// recent returns what the store said last, and asks it again in the background: a store that does
+// not answer holds up nobody. It returns nil without a store, and before the first answer.
 func (t *totals) recent() *IndexTotals {
 	if t.store != nil && t.asked.TryLock() {
 		go func() {

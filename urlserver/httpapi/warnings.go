@@ -72,7 +72,8 @@ func (w *Warnings) keep(level zerolog.Level, line []byte) {
 			more = append(more, fmt.Sprintf("%s: %v", name, fields[name]))
 		}
 	}
-	one := warning{At: time.Now().UTC().Truncate(time.Millisecond), Level: level.String(), Text: w.clean(text), More: w.clean(strings.Join(more, ", "))}
+	one := warning{At: time.Now().UTC().Truncate(time.Millisecond), Level: level.String(),
+		Text: w.clean(text), More: w.clean(strings.Join(more, ", "))}
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.last++

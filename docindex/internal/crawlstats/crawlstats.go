@@ -172,7 +172,8 @@ func (l *Stats) add(no uint32, id docindex.CrawlID) *CrawlStats {
 		a = &app{crawls: map[string]*CrawlStats{}, domains: map[string]uint64{}}
 		l.apps[key] = a
 	}
-	b := &CrawlStats{ID: docindex.CrawlID{Spider: key.spider, App: key.app, Crawl: strings.Clone(id.Crawl)}, No: no, app: a, domains: map[string]*Domain{}}
+	b := &CrawlStats{ID: docindex.CrawlID{Spider: key.spider, App: key.app, Crawl: strings.Clone(id.Crawl)},
+		No: no, app: a, domains: map[string]*Domain{}}
 	l.numbered[no] = b
 	l.byID[b.ID], a.crawls[b.ID.Crawl] = b, b
 	return b

@@ -92,7 +92,8 @@ func (l *Stats) Counts(most int) (counts []docindex.CrawlCounts) {
 			continue
 		}
 		c := docindex.CrawlCounts{
-			CrawlID: b.ID, Pending: b.Pending(), InTransit: b.Count[InClients], Done: b.Done(), Sent: b.Sent, Purged: b.Purged, Dropped: b.Dropped,
+			CrawlID: b.ID, Pending: b.Pending(), InTransit: b.Count[InClients], Done: b.Done(),
+			Sent: b.Sent, Purged: b.Purged, Dropped: b.Dropped,
 		}
 		if b.Stopped && b.Why == docindex.Expired {
 			c.Expired = b.Purged

@@ -13,7 +13,8 @@ func open(c *docindex.CrawlState) uint64 { return c.Scheduled + c.AtSlots + c.At
 
 // compareStates orders crawls for operators.
 func compareStates(c, d *docindex.CrawlState) int {
-	return cmp.Or(cmp.Compare(open(d), open(c)), cmp.Compare(c.App, d.App), cmp.Compare(c.Crawl, d.Crawl), cmp.Compare(c.Spider, d.Spider))
+	return cmp.Or(cmp.Compare(open(d), open(c)), cmp.Compare(c.App, d.App), cmp.Compare(c.Crawl, d.Crawl),
+		cmp.Compare(c.Spider, d.Spider))
 }
 
 // portion is how many crawls List looks at in one call of locked.

@@ -60,7 +60,8 @@ const maxInFlight = 1 << 16 // entries of memory that stays between reports
 func (l *Stats) BeginReport(id docindex.CrawlID, domains int) *Report {
 	l.reports++
 	v := &Report{
-		l: l, crawl: id.Crawl, stats: l.byID[id], app: l.apps[appID{id.Spider, id.App}], id: l.reports, domains: domains,
+		l: l, crawl: id.Crawl, stats: l.byID[id], app: l.apps[appID{id.Spider, id.App}], id: l.reports,
+		domains:  domains,
 		inFlight: l.inFlight[:0],
 	}
 	switch {
@@ -124,7 +125,8 @@ func (v *Report) End() docindex.PendingReport {
 			one = v.count(b)
 			v.rank(b, 0)
 		}
-		v.all = docindex.PendingReport{Crawls: []docindex.CrawlPending{one}, Total: one.Total, Domains: one.Distinct, Count: 1}
+		v.all = docindex.PendingReport{Crawls: []docindex.CrawlPending{one}, Total: one.Total,
+			Domains: one.Distinct, Count: 1}
 	} else if v.app != nil {
 		v.countApp(v.app)
 	}
@@ -146,7 +148,8 @@ func (v *Report) pending(d *Domain) uint64 {
 
 // count counts a crawl, without its domains.
 func (v *Report) count(b *CrawlStats) docindex.CrawlPending {
-	c := docindex.CrawlPending{Crawl: b.ID.Crawl, Expires: b.Expires, Distinct: len(b.loads), Pending: docindex.Pending{Total: b.Pending()}}
+	c := docindex.CrawlPending{Crawl: b.ID.Crawl, Expires: b.Expires, Distinct: len(b.loads),
+		Pending: docindex.Pending{Total: b.Pending()}}
 	gone := v.of(b.inFlight)
 	if gone != nil {
 		c.Total -= gone.total

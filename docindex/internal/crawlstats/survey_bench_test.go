@@ -8,7 +8,8 @@ import (
 	"urlserver/docindex"
 )
 
-// fillBooks makes 1000 crawls of an application with 100 domains each and documents everywhere, as many as each says.
+// fillBooks makes 1000 crawls of an application with 100 domains each and documents everywhere, as
+// many as each says.
 func fillBooks(each func(crawl, domain int) int) (l *Stats, all []*Domain) {
 	l = New()
 	for crawl := range 1000 {
@@ -26,7 +27,8 @@ func fillBooks(each func(crawl, domain int) int) (l *Stats, all []*Domain) {
 	return l, all
 }
 
-// BenchmarkSurvey asks about an application and about a crawl of it, which a store does with its lock held.
+// BenchmarkSurvey asks about an application and about a crawl of it, which a store does with its
+// lock held.
 func BenchmarkSurvey(b *testing.B) {
 	for name, each := range map[string]func(crawl, domain int) int{
 		"even":   func(_, _ int) int { return 10 },

@@ -28,7 +28,8 @@ func TestSurvey(t *testing.T) {
 		for step := range 2000 {
 			switch {
 			case len(all) == 0 || rnd.IntN(3) == 0:
-				b := l.Open(docindex.CrawlID{Spider: "link", App: fmt.Sprint("app", rnd.IntN(2)), Crawl: fmt.Sprint("c", rnd.IntN(8))})
+				b := l.Open(docindex.CrawlID{Spider: "link", App: fmt.Sprint("app", rnd.IntN(2)),
+					Crawl: fmt.Sprint("c", rnd.IntN(8))})
 				d := l.Enter(b, fmt.Sprint("d", rnd.IntN(30)), 1)
 				all = append(all, &paper{domain: d, priority: rnd.Int32N(30)})
 			case rnd.IntN(5) == 0:
@@ -47,7 +48,8 @@ func TestSurvey(t *testing.T) {
 			}
 			if step%20 == 0 {
 				compareSurvey(t, l, all, rnd, docindex.CrawlID{Spider: "link", App: "app0", Crawl: ""})
-				compareSurvey(t, l, all, rnd, docindex.CrawlID{Spider: "link", App: "app1", Crawl: fmt.Sprint("c", rnd.IntN(8))})
+				compareSurvey(t, l, all, rnd, docindex.CrawlID{Spider: "link", App: "app1",
+					Crawl: fmt.Sprint("c", rnd.IntN(8))})
 			}
 			if t.Failed() {
 				t.Fatalf("seed %d, step %d", seed, step)

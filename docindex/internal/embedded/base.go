@@ -13,8 +13,8 @@ import (
 // LockBatch is how many documents a store works on before it releases the lock.
 const LockBatch = 1000
 
-// Base is the part of a store that does not depend on where documents are kept. A store has one as a
-// field, and embeds its [Contract].
+// Base is the part of a store that does not depend on where documents are kept. A store has one as
+// a field, and embeds its [Contract].
 type Base struct {
 	Mu       sync.Mutex // guards the store; never held while functions that others registered are called
 	Sched    *queuesched.Scheduler
@@ -51,13 +51,14 @@ func (b *Base) Now() int64 {
 	return b.start.UnixMilli() + time.Since(b.start).Milliseconds()
 }
 
-// NowUp is Now rounded up. A delay that counts from NowUp is not short by a fraction of a millisecond.
+// NowUp is Now rounded up. A delay that counts from NowUp is not short by a fraction of a
+// millisecond.
 func (b *Base) NowUp() int64 {
 	return b.start.UnixMilli() + int64((time.Since(b.start)+time.Millisecond-1)/time.Millisecond)
 }
 
-// CatchUpLocked ends the leases that are over and makes available the queues that are due. It does some
-// of that; more: some is left.
+// CatchUpLocked ends the leases that are over and makes available the queues that are due. It does
+// some of that; more: some is left.
 func (b *Base) CatchUpLocked(now int64) (more bool) {
 	for range LockBatch {
 		id, end, ok := b.Leases.Min()

@@ -20,7 +20,8 @@ func HostStatus(d *queuesched.Scheduler, host []byte, active bool, now int64) (l
 			return false
 		}
 		n := d.QueueTotal(id)
-		l.Scheduled, l.InTransit, l.Completed = l.Scheduled+n.URLs[docindex.Scheduled], l.InTransit+n.URLs[docindex.InTransit], l.Completed+n.URLs[docindex.Completed]
+		l.Scheduled, l.InTransit, l.Completed = l.Scheduled+n.URLs[docindex.Scheduled],
+			l.InTransit+n.URLs[docindex.InTransit], l.Completed+n.URLs[docindex.Completed]
 		l.Queues, l.Active = l.Queues+n.Queues, l.Active+n.Active
 		for consumer := range best {
 			best[consumer].consider(d, id, queuesched.Consumer(consumer), now)
@@ -28,7 +29,8 @@ func HostStatus(d *queuesched.Scheduler, host []byte, active bool, now int64) (l
 		return true
 	})
 	out := d.HostOut(host)
-	l.Transit = docindex.TransitCounts{Slots: uint64(out[queuesched.SlotConsumer]), Frontier: uint64(out[queuesched.FrontierConsumer]), Remote: uint64(out[queuesched.RemoteConsumer])}
+	l.Transit = docindex.TransitCounts{Slots: uint64(out[queuesched.SlotConsumer]),
+		Frontier: uint64(out[queuesched.FrontierConsumer]), Remote: uint64(out[queuesched.RemoteConsumer])}
 	order := d.HostOverride(host)
 	if order.Blocked != nil && *order.Blocked > now {
 		l.Blocked = time.UnixMilli(*order.Blocked).UTC()
@@ -36,7 +38,8 @@ func HostStatus(d *queuesched.Scheduler, host []byte, active bool, now int64) (l
 	if order.Delay != nil {
 		l.Delay = time.Duration(*order.Delay) * time.Millisecond
 	}
-	l.AtSlots, l.AtFrontier = best[queuesched.SlotConsumer].availability(d, &l), best[queuesched.FrontierConsumer].availability(d, &l)
+	l.AtSlots, l.AtFrontier = best[queuesched.SlotConsumer].availability(d, &l),
+		best[queuesched.FrontierConsumer].availability(d, &l)
 	if !active {
 		l.AtFrontier = docindex.Availability{Wait: docindex.Wait{Rule: docindex.WaitInactive}}
 	}

@@ -68,10 +68,11 @@ func (b *Base) List(
 	return nil
 }
 
-// ListQueue visits the documents of a queue in portions. some appends a portion from a position on and
-// returns the next position; last: there is none.
+// ListQueue visits the documents of a queue in portions. some appends a portion from a position on
+// and returns the next position; last: there is none.
 func ListQueue[P any](
-	ctx context.Context, some func(at P, docs []docindex.Document) (_ []docindex.Document, next P, last bool, err error),
+	ctx context.Context, some func(at P, docs []docindex.Document) (_ []docindex.Document, next P,
+		last bool, err error),
 	visit func(*docindex.Document) bool,
 ) (goOn bool, err error) {
 	var docs []docindex.Document

@@ -15,7 +15,8 @@ import (
 // VisitQueues calls visit with the keys that some yields. some yields the keys of queues from a
 // number on and returns the number to continue with, or 0.
 func VisitQueues(
-	ctx context.Context, some func(from uint32, add func(key []byte, idle bool)) (next uint32), visit func(key []byte, idle bool) bool,
+	ctx context.Context, some func(from uint32, add func(key []byte, idle bool)) (next uint32),
+	visit func(key []byte, idle bool) bool,
 ) error {
 	type seen struct {
 		end  int // of the key in keys
@@ -103,14 +104,16 @@ func CountsOf(d *queuesched.Scheduler, s *docindex.Scope) docindex.Counts {
 		}
 	}
 	return docindex.Counts{
-		Scheduled: n.URLs[docindex.Scheduled], InTransit: n.URLs[docindex.InTransit], Completed: n.URLs[docindex.Completed],
-		Queues: n.Queues, Active: n.Active,
+		Scheduled: n.URLs[docindex.Scheduled], InTransit: n.URLs[docindex.InTransit],
+		Completed: n.URLs[docindex.Completed],
+		Queues:    n.Queues, Active: n.Active,
 	}
 }
 
 // Query converts a request for the scheduler.
 func Query(r *docindex.Request) queuesched.Query {
-	return queuesched.Query{Crawl: r.Crawl, Key: r.Key, AnyCrawl: r.AnyCrawl, PerQueue: r.PerQueue, MaxQueues: r.MaxQueues}
+	return queuesched.Query{Crawl: r.Crawl, Key: r.Key, AnyCrawl: r.AnyCrawl, PerQueue: r.PerQueue,
+		MaxQueues: r.MaxQueues}
 }
 
 // CreatedAt returns when a document was first put, in seconds since 1970. given is Put.Created, now

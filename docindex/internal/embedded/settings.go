@@ -16,7 +16,8 @@ const queuesAtOnce = 10_000 // queues that are looked at under the lock
 // hosts and those of queues without a URL, by name, then those of queues in the order of their
 // first URLs.
 func VisitSettings(
-	ctx context.Context, locked func(look func(d *queuesched.Scheduler, active bool, now int64)), visit func(*docindex.Setting) bool,
+	ctx context.Context, locked func(look func(d *queuesched.Scheduler, active bool, now int64)),
+	visit func(*docindex.Setting) bool,
 ) error {
 	var list []docindex.Setting
 	locked(func(d *queuesched.Scheduler, active bool, now int64) {
@@ -63,7 +64,8 @@ func hostSettings(d *queuesched.Scheduler, now int64) (list []docindex.Setting) 
 // presetSettings returns the settings of queues that have no URL yet.
 func presetSettings(d *queuesched.Scheduler, now int64) (list []docindex.Setting) {
 	d.Presets(func(crawlID, key string, s queuesched.Settings) {
-		list = addSettings(list, docindex.Setting{Scope: docindex.Scope{Crawl: []byte(crawlID), Key: []byte(key)}}, s, now)
+		list = addSettings(list, docindex.Setting{Scope: docindex.Scope{Crawl: []byte(crawlID),
+			Key: []byte(key)}}, s, now)
 	})
 	slices.SortFunc(list, func(a, b docindex.Setting) int {
 		return cmp.Or(slices.Compare(a.Crawl, b.Crawl), slices.Compare(a.Key, b.Key), cmp.Compare(a.Kind, b.Kind))
@@ -82,7 +84,8 @@ func someSettings(
 			continue
 		}
 		if s := d.SettingsOf(id); s != (queuesched.Settings{}) {
-			list = addSettings(list, docindex.Setting{Scope: docindex.Scope{Crawl: []byte(d.Crawl(id)), Key: slices.Clone(d.Key(id))}}, s, now)
+			list = addSettings(list, docindex.Setting{Scope: docindex.Scope{Crawl: []byte(d.Crawl(id)),
+				Key: slices.Clone(d.Key(id))}}, s, now)
 		}
 	}
 	if end >= d.Bound() {

@@ -34,8 +34,10 @@ func TestParseDocument(t *testing.T) {
 		{name: "unknown members", line: `{"x":{"y":[1,"}"]},"url":"u","z":1.5e9}`, want: doc("", "u", 0)},
 		{name: "huge priority", line: `{"priority":99999999999999999999}`, want: doc("", "", math.MaxInt32)},
 		{name: "tiny priority", line: `{"priority":-2147483649}`, want: doc("", "", math.MinInt32)},
-		{name: "fraction for a priority", line: `{"doc_id":"1","url":"u","priority":1.5}`, want: doc("1", "u", 0), bad: true},
-		{name: "string for a priority", line: `{"doc_id":"1","url":"u","priority":"1"}`, want: doc("1", "u", 0), bad: true},
+		{name: "fraction for a priority", line: `{"doc_id":"1","url":"u","priority":1.5}`,
+			want: doc("1", "u", 0), bad: true},
+		{name: "string for a priority", line: `{"doc_id":"1","url":"u","priority":"1"}`,
+			want: doc("1", "u", 0), bad: true},
 		{name: "number for a URL", line: `{"doc_id":"1","url":5}`, want: doc("1", "", 0), bad: true},
 		{name: "number for a key", line: `{"doc_id":"1","url":"u","key":5}`, want: doc("1", "u", 0), bad: true},
 		{name: "extra", line: `{"url":"u","crawl":"c","key":"k","metadata":{"a": ["b"]}}`,
@@ -52,7 +54,8 @@ func TestParseDocument(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			got, err := ParseDocument([]byte(c.line))
 			if !sameDocument(got, c.want) || err != nil != c.bad {
-				t.Errorf("ParseDocument(%s) = %s, %v; want %s, an error: %v", c.line, show(got), err, show(c.want), c.bad)
+				t.Errorf("ParseDocument(%s) = %s, %v; want %s, an error: %v", c.line, show(got), err,
+					show(c.want), c.bad)
 			}
 		})
 	}
@@ -69,7 +72,8 @@ func TestFast(t *testing.T) {
 			t.Errorf("%s is not read the fast way", line)
 		}
 	}
-	if _, ok := fastOutcome([]byte(`{"doc_id": "1", "url": "u", "outcome": "done", "status": 200, "attempts": 1, "at": "2026-01-02T03:04:05Z"}`)); !ok {
+	if _, ok := fastOutcome(
+		[]byte(`{"doc_id": "1", "url": "u", "outcome": "done", "status": 200, "attempts": 1, "at": "2026-01-02T03:04:05Z"}`)); !ok {
 		t.Error("an outcome is not read the fast way")
 	}
 }
@@ -80,7 +84,8 @@ func doc(id, url string, priority int32) Document {
 
 func sameDocument(a, b Document) bool {
 	return bytes.Equal(a.DocID, b.DocID) && bytes.Equal(a.URL, b.URL) && a.Priority == b.Priority &&
-		bytes.Equal(a.Crawl, b.Crawl) && bytes.Equal(a.Key, b.Key) && bytes.Equal(a.SpiderID, b.SpiderID) && bytes.Equal(a.Metadata, b.Metadata)
+		bytes.Equal(a.Crawl, b.Crawl) && bytes.Equal(a.Key, b.Key) && bytes.Equal(a.SpiderID, b.SpiderID) &&
+		bytes.Equal(a.Metadata, b.Metadata)
 }
 
 func show(d Document) string { return fmt.Sprintf("%q", d) }
@@ -106,7 +111,8 @@ func FuzzDocument(f *testing.F) {
 			return
 		}
 		// A document that is parsed, written and parsed again is the same.
-		again, err := ParseDocument(bytes.TrimSuffix(AppendCandidate(nil, slow.DocID, slow.URL, slow.Priority, slow.SpiderID), []byte("\n")))
+		again, err := ParseDocument(bytes.TrimSuffix(AppendCandidate(nil, slow.DocID, slow.URL,
+			slow.Priority, slow.SpiderID), []byte("\n")))
 		want := Document{DocID: slow.DocID, URL: slow.URL, Priority: slow.Priority, SpiderID: slow.SpiderID}
 		if err != nil || !sameDocument(again, want) {
 			t.Errorf("%s is written so that it reads %s, %v", show(want), show(again), err)
@@ -115,7 +121,8 @@ func FuzzDocument(f *testing.F) {
 }
 
 func BenchmarkParseDocument(b *testing.B) {
-	line := AppendCandidate(nil, []byte("12345678"), []byte("http://www.example.com/some/path/to/a/page-0000000000000000001234.html"), 0, nil)
+	line := AppendCandidate(nil, []byte("12345678"),
+		[]byte("http://www.example.com/some/path/to/a/page-0000000000000000001234.html"), 0, nil)
 	line = bytes.TrimSuffix(line, []byte("\n"))
 	for _, c := range []struct {
 		name  string

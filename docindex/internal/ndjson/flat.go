@@ -23,8 +23,8 @@ func open(line []byte) flat {
 	return f
 }
 
-// next returns the next member. first is true in the first call for an object. ok is false at the end
-// of the object, and if f set bad.
+// next returns the next member. first is true in the first call for an object. ok is false at the
+// end of the object, and if f set bad.
 func (f *flat) next(first bool) (key []byte, v value, ok bool) {
 	if f.bad {
 		return nil, v, false

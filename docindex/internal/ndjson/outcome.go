@@ -25,8 +25,8 @@ type Outcome struct {
 // maxCount is the largest valid value of a member that is a count. Real counts are far smaller.
 const maxCount = 999_999_999
 
-// ParseOutcome parses a line. It ignores members that Outcome has no field for. The slices may alias
-// line.
+// ParseOutcome parses a line. It ignores members that Outcome has no field for. The slices may
+// alias line.
 func ParseOutcome(line []byte) (Outcome, error) {
 	if o, ok := fastOutcome(line); ok {
 		return o, nil

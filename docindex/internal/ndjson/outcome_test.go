@@ -20,7 +20,8 @@ func TestParseOutcome(t *testing.T) {
 			line: `{"doc_id": "1", "url": "u", "outcome": "done", "status": 200, "attempts": 2, "at": "2026-01-02T03:04:05Z"}`},
 		{name: "other zone, escapes, more members", want: whole,
 			line: `{"doc_id": 1, "url": "\u0075", "outcome": "done", "status": 200, "attempts": 2, "at": "2026-01-02T04:04:05+01:00", "x": []}`},
-		{name: "little", line: `{"doc_id":"1","outcome":"dns"}`, want: Outcome{DocID: []byte("1"), Word: []byte("dns"), NoStatus: true}},
+		{name: "little", line: `{"doc_id":"1","outcome":"dns"}`,
+			want: Outcome{DocID: []byte("1"), Word: []byte("dns"), NoStatus: true}},
 		{name: "nulls", line: `{"doc_id":"1","url":null,"outcome":"dns","status":null,"at":null,"changed":null}`,
 			want: Outcome{DocID: []byte("1"), Word: []byte("dns"), NoStatus: true}},
 		{name: "no answer", line: `{"doc_id":"1","status":0}`, want: Outcome{DocID: []byte("1")}},
@@ -52,7 +53,8 @@ func TestParseOutcome(t *testing.T) {
 
 func sameOutcome(a, b Outcome) bool {
 	return bytes.Equal(a.DocID, b.DocID) && bytes.Equal(a.URL, b.URL) && bytes.Equal(a.Word, b.Word) &&
-		a.Status == b.Status && a.NoStatus == b.NoStatus && a.Changed == b.Changed && a.HasChanged == b.HasChanged && a.Attempts == b.Attempts && a.At.Equal(b.At)
+		a.Status == b.Status && a.NoStatus == b.NoStatus && a.Changed == b.Changed &&
+		a.HasChanged == b.HasChanged && a.Attempts == b.Attempts && a.At.Equal(b.At)
 }
 
 // FuzzOutcome compares the fast parser with encoding/json.
@@ -82,7 +84,8 @@ func TestAppend(t *testing.T) {
 			want: `{"doc_id":"1","url":"u","priority":-3,"spiderid":"link"}`},
 		{name: "characters to escape", got: AppendCandidate(nil, []byte(`a"b\c`), []byte("\n\xff"), 0, nil),
 			want: `{"doc_id":"a\"b\\c","url":"\n\ufffd"}`},
-		{name: "outcome", got: AppendOutcome(nil, Outcome{DocID: []byte("1"), URL: []byte("u"), Word: []byte("done"), Status: 200, Attempts: 1, At: at}),
+		{name: "outcome", got: AppendOutcome(nil, Outcome{DocID: []byte("1"), URL: []byte("u"),
+			Word: []byte("done"), Status: 200, Attempts: 1, At: at}),
 			want: `{"doc_id":"1","url":"u","outcome":"done","status":200,"attempts":1,"at":"2026-01-02T02:04:05Z"}`},
 		{name: "outcome without time", got: AppendOutcome(nil, Outcome{DocID: []byte("1"), Word: []byte("dns")}),
 			want: `{"doc_id":"1","url":"","outcome":"dns","status":0,"attempts":0}`},
@@ -99,7 +102,8 @@ func TestAppend(t *testing.T) {
 }
 
 func BenchmarkParseOutcome(b *testing.B) {
-	line := fmt.Appendf(nil, `{"doc_id":"%d","url":"http://www.example.com/%050d","outcome":"done","status":200,"attempts":1,"at":"2026-01-02T03:04:05Z"}`, 12345678, 1)
+	line := fmt.Appendf(nil,
+		`{"doc_id":"%d","url":"http://www.example.com/%050d","outcome":"done","status":200,"attempts":1,"at":"2026-01-02T03:04:05Z"}`, 12345678, 1)
 	b.ReportAllocs()
 	for b.Loop() {
 		if _, err := ParseOutcome(line); err != nil {

@@ -9,8 +9,8 @@ import (
 	"io"
 )
 
-// ErrTooLong says that a line was longer than the limit. The reader has skipped it, and can read the
-// next one.
+// ErrTooLong says that a line was longer than the limit. The reader has skipped it, and can read
+// the next one.
 var ErrTooLong = errors.New("line too long")
 
 // ErrTooLarge says that a body has more bytes than its limit. It is final.
@@ -28,8 +28,8 @@ func NewReader(r io.Reader, limit int) *Reader {
 }
 
 // Next returns the next line without its line end. The line is valid until the next call. The last
-// line of a body needs no line end. Next returns ErrTooLong in place of a line that is too long. Any
-// other error is final; Next then drops an incomplete last line.
+// line of a body needs no line end. Next returns ErrTooLong in place of a line that is too long.
+// Any other error is final; Next then drops an incomplete last line.
 func (r *Reader) Next() ([]byte, error) {
 	line, err := r.in.ReadSlice('\n')
 	if err == io.EOF && len(line) > 0 {
@@ -63,7 +63,8 @@ func (r *Reader) skip() error {
 // Number returns the number of the last line that Next returned or skipped, counted from 1.
 func (r *Reader) Number() int { return r.number }
 
-// Limit returns a reader that reads from r, and fails with ErrTooLarge once r has more than n bytes.
+// Limit returns a reader that reads from r, and fails with ErrTooLarge once r has more than n
+// bytes.
 func Limit(r io.Reader, n int64) io.Reader { return &limited{r: r, left: n} }
 
 type limited struct {

@@ -110,7 +110,8 @@ func (d *Scheduler) ServeQueue(c *Call, id uint32) bool {
 		return false
 	}
 	if q.count[InTransit] >= c.max {
-		if q.link[FrontierConsumer].level == ready || q.link[FrontierConsumer].level < c.max { // other calls may wait for it under a higher limit
+		// other calls may wait for it under a higher limit
+		if q.link[FrontierConsumer].level == ready || q.link[FrontierConsumer].level < c.max {
 			d.capQueue(id, c.max)
 		}
 		return false

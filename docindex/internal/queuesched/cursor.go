@@ -65,7 +65,8 @@ func (d *Scheduler) Next(v *Cursor) bool {
 
 // isNamed reports whether a queue still has the key that a call asks for.
 func (d *Scheduler) isNamed(v *Cursor, id uint32) bool {
-	return d.Exists(id) && string(d.Key(id)) == string(v.query.Key) && (v.query.AnyCrawl || d.Crawl(id) == string(v.query.Crawl))
+	return d.Exists(id) && string(d.Key(id)) == string(v.query.Key) &&
+		(v.query.AnyCrawl || d.Crawl(id) == string(v.query.Crawl))
 }
 
 // Left returns how many URLs a call may still take from the queue where it is.

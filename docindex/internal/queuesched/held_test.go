@@ -32,7 +32,8 @@ func (w *waiting) lookAfter(rung *int) {
 	}
 }
 
-// served is a queue without delay of which a call, which goes on, has taken so many URLs; it has more.
+// served is a queue without delay of which a call, which goes on, has taken so many URLs; it has
+// more.
 func served(t *testing.T, rung *int, took int) (d *queuesched.Scheduler, id uint32, goesOn queuesched.Call) {
 	t.Helper()
 	d = queuesched.New(func() { *rung++ })

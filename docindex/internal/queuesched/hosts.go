@@ -22,10 +22,11 @@ type host struct {
 	rejectRound   uint32            // the last round that rejected it
 	pausedUntil   int64             // clients are given nothing of it before, ms
 	restoredUntil int64             // the slots are given nothing of it before, ms; from before a restart
-	frontierLast  int64             // when clients were last given a URL of it, or other daemons returned their last one
-	orphanedUntil int64             // nobody is given anything of it before; see Orphan
-	gap           int64             // that it wants between two requests, ms; 0: not known
-	ruleGap       uint32            // by the rules of ruleEdition
+	// when clients were last given a URL of it, or other daemons returned their last one
+	frontierLast  int64
+	orphanedUntil int64  // nobody is given anything of it before; see Orphan
+	gap           int64  // that it wants between two requests, ms; 0: not known
+	ruleGap       uint32 // by the rules of ruleEdition
 	ruleEdition   uint32
 }
 
@@ -138,7 +139,8 @@ func (h *hosts) release(id uint32, now int64) {
 	if o.delay > 0 {
 		return
 	}
-	if until := max(one.pausedUntil, o.blocked, h.gapNotBefore(one, SlotConsumer), h.gapNotBefore(one, FrontierConsumer)); until > now {
+	if until := max(one.pausedUntil, o.blocked, h.gapNotBefore(one, SlotConsumer),
+		h.gapNotBefore(one, FrontierConsumer)); until > now {
 		h.releaseAt.Set(id, time.Duration(until))
 		return
 	}
@@ -212,9 +214,11 @@ func (d *Scheduler) hostAvailable(id uint32, consumer Consumer, now int64) bool 
 		return false
 	}
 	if consumer == FrontierConsumer {
-		return !h.outElsewhere(FrontierConsumer) && h.pausedUntil <= now && d.hosts.gapNotBefore(h, FrontierConsumer) <= now
+		return !h.outElsewhere(FrontierConsumer) && h.pausedUntil <= now &&
+			d.hosts.gapNotBefore(h, FrontierConsumer) <= now
 	}
-	return !h.outElsewhere(consumer) && !d.rejected(id) && h.restoredUntil <= now && d.hosts.gapNotBefore(h, SlotConsumer) <= now
+	return !h.outElsewhere(consumer) && !d.rejected(id) && h.restoredUntil <= now &&
+		d.hosts.gapNotBefore(h, SlotConsumer) <= now
 }
 
 // outElsewhere reports whether another consumer has URLs of a host in transit.
@@ -244,7 +248,8 @@ func (d *Scheduler) CountOut(id uint32, name []byte, consumer Consumer, now int6
 				d.moveToTail(id)
 			}
 		}
-		if h.out[consumer]++; h.out[consumer] == 1 || consumer == FrontierConsumer && (h.gap > 0 || h.overridden || d.hosts.rules != nil) {
+		if h.out[consumer]++; h.out[consumer] == 1 || consumer == FrontierConsumer &&
+			(h.gap > 0 || h.overridden || d.hosts.rules != nil) {
 			d.refreshHost(no, now)
 		}
 	}

@@ -26,18 +26,19 @@ const (
 	NotYetDue                   // its first URL is scheduled for later
 )
 
-// NotBefore returns when a queue may be served to a consumer, as far as the queue and the host that its
-// key names go, and the reason why not before. Never says that some event has to come first.
+// NotBefore returns when a queue may be served to a consumer, as far as the queue and the host that
+// its key names go, and the reason why not before. Never says that some event has to come first.
 func (d *Scheduler) NotBefore(id uint32, consumer Consumer, now int64) (at int64, reason Reason) {
 	return d.notBefore(d.queues.At(id), consumer, now, false)
 }
 
-// notBefore is the list of all rules about when a queue may be served. The latest time counts; of equal
-// times the first rule is the reason.
+// notBefore is the list of all rules about when a queue may be served. The latest time counts; of
+// equal times the first rule is the reason.
 //
-// placing says that the result decides in which ring the queue is. Then the rules about its host do not
-// count if its URLs may be on any host: HostAvailable applies them to each URL. And OutRemote does not
-// count for SlotConsumer, which shares its rings with RemoteConsumer: NextForSlots applies it.
+// placing says that the result decides in which ring the queue is. Then the rules about its host do
+// not count if its URLs may be on any host: HostAvailable applies them to each URL. And OutRemote
+// does not count for SlotConsumer, which shares its rings with RemoteConsumer: NextForSlots applies
+// it.
 func (d *Scheduler) notBefore(q *queue, consumer Consumer, now int64, placing bool) (at int64, reason Reason) {
 	byHost := !placing || q.flags&anyHost == 0
 	if reason = d.waitsForEvent(q, consumer, byHost, placing); reason != Open {

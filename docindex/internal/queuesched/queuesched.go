@@ -286,7 +286,8 @@ func (d *Scheduler) AnyHost(id uint32) bool { return d.queues.At(id).flags&anyHo
 // Bytes returns the memory in use, without free lists.
 func (d *Scheduler) Bytes() int64 {
 	return int64(d.names.Size()+d.hosts.names.Size()) +
-		int64(d.queues.Len())*(queueBytes+hashindex.EntryBytes) + int64(d.hosts.list.Len())*(hostBytes+hashindex.EntryBytes)
+		int64(d.queues.Len())*(queueBytes+hashindex.EntryBytes) +
+		int64(d.hosts.list.Len())*(hostBytes+hashindex.EntryBytes)
 }
 
 // Of a record, in bytes, with its places in the heaps.

@@ -30,7 +30,8 @@ func TestCrawlGoneDuringACall(t *testing.T) {
 	}
 }
 
-// TestFirstLooksAtSome has it find a queue behind more of another crawl than it looks at while its caller holds a lock.
+// TestFirstLooksAtSome has it find a queue behind more of another crawl than it looks at while its
+// caller holds a lock.
 func TestFirstLooksAtSome(t *testing.T) {
 	const others = 25_000
 	d := queuesched.New(func() {})

@@ -39,7 +39,10 @@ func (r *rig) goOn() {
 	var id uint32
 	if named := r.anyQueue(); named != nil && r.rnd.IntN(10) == 0 {
 		want := r.open(&call{all: true, most: c.most}, named)
-		if got := both(r, func(i int, d *queuesched.Scheduler) bool { return d.ServeQueue(&c.real[i], named.id) }); got != want {
+		if got := both(r, func(i int, d *queuesched.Scheduler) bool {
+			return d.ServeQueue(&c.real[i],
+				named.id)
+		}); got != want {
 			r.t.Fatalf("step %d: Serve(%+v) = %v; want %v", r.step, named, got, want)
 		} else if !got {
 			r.refused(c, named)
@@ -49,14 +52,16 @@ func (r *rig) goOn() {
 	} else if id = both(r, func(i int, d *queuesched.Scheduler) uint32 { return d.NextForCall(&c.real[i]) }); id == 0 {
 		for q, owed := range c.owed {
 			if owed && !c.seen[q] {
-				r.t.Fatalf("step %d: Next has no queue for a call of at most %d; %+v could be served all the time", r.step, c.most, q)
+				r.t.Fatalf("step %d: Next has no queue for a call of at most %d; %+v could be served "+
+					"all the time", r.step, c.most, q)
 			}
 		}
 		r.calls = slices.Delete(r.calls, i, i+1)
 		r.found(c)
 		return
 	} else if q := r.queues[id]; q == nil || !r.open(c, q) || c.seen[q] {
-		r.t.Fatalf("step %d: Next for a call of at most %d is %+v, seen %v, in transit %d, which may not be served", r.step, c.most, q, c.seen[q], r.inTransit(q))
+		r.t.Fatalf("step %d: Next for a call of at most %d is %+v, seen %v, in transit %d, which may "+
+			"not be served", r.step, c.most, q, c.seen[q], r.inTransit(q))
 	}
 	q := r.queues[id]
 	for _, other := range r.calls {

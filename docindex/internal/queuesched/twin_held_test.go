@@ -24,7 +24,10 @@ func (r *rig) found(c *call) {
 	held := false
 	for _, q := range r.queues {
 		one := r.held(&call{all: true, most: c.most}, q)
-		if got := both(r, func(i int, d *queuesched.Scheduler) bool { return d.MayRetryQueue(&c.real[i], q.id) }); got != one {
+		if got := both(r, func(i int, d *queuesched.Scheduler) bool {
+			return d.MayRetryQueue(&c.real[i],
+				q.id)
+		}); got != one {
 			r.t.Fatalf("step %d: HeldOne(%+v) for a call of at most %d is %v", r.step, q, c.most, got)
 		}
 		held = held || r.held(c, q)
@@ -55,7 +58,8 @@ func (r *rig) refused(c *call, named *queue) {
 	}
 }
 
-// checkWaits sees that all are told for which there is a queue. Others that are told look again in vain.
+// checkWaits sees that all are told for which there is a queue. Others that are told look again in
+// vain.
 func (r *rig) checkWaits() {
 	r.waits = slices.DeleteFunc(r.waits, func(w *wait) bool {
 		if w.key != nil && r.queues[w.key.id] != w.key {

@@ -7,15 +7,21 @@ import (
 	"urlserver/docindex/internal/queuesched"
 )
 
-// pick is a URL of a queue that is due and may go out at a consumer, and checks that the real ones say the same of its host.
+// pick is a URL of a queue that is due and may go out at a consumer, and checks that the real ones
+// say the same of its host.
 func (r *rig) pick(q *queue, consumer queuesched.Consumer, rejected []string) *url {
 	for _, u := range r.urls {
 		if u.queue != q || u.state != queuesched.Scheduled || u.due > r.now {
 			continue
 		}
-		free := r.free(u.host, consumer) && (consumer == queuesched.FrontierConsumer || !slices.Contains(rejected, u.host))
+		free := r.free(u.host, consumer) && (consumer == queuesched.FrontierConsumer ||
+			!slices.Contains(rejected, u.host))
 		if q.mixed {
-			if got := both(r, func(_ int, d *queuesched.Scheduler) bool { return d.HostAvailable([]byte(u.host), consumer, r.now) }); got != free {
+			if got := both(r,
+				func(_ int, d *queuesched.Scheduler) bool {
+					return d.HostAvailable([]byte(u.host), consumer,
+						r.now)
+				}); got != free {
 				r.t.Fatalf("step %d: HostFree(%s, %d) = %v; want %v", r.step, u.host, consumer, got, free)
 			}
 		}
@@ -85,7 +91,8 @@ func (r *rig) slots() {
 	r.do(func(d *queuesched.Scheduler) { d.EndRound(r.now) })
 }
 
-// news brings news of a URL: an outcome, a lease that ran out, a rescheduling, or that it is forgotten.
+// news brings news of a URL: an outcome, a lease that ran out, a rescheduling, or that it is
+// forgotten.
 func (r *rig) news() {
 	if len(r.urls) == 0 {
 		return
@@ -188,7 +195,8 @@ func (r *rig) check() {
 		}
 		total.Queues++
 		total.Active += want.Active
-		if got := both(r, func(_ int, d *queuesched.Scheduler) queuesched.Counts { return d.QueueTotal(id) }); got != want {
+		if got := both(r,
+			func(_ int, d *queuesched.Scheduler) queuesched.Counts { return d.QueueTotal(id) }); got != want {
 			r.t.Fatalf("step %d: %+v has %+v; want %+v", r.step, q, got, want)
 		}
 		idle := want.Active == 0 || q.blocked > r.now
@@ -197,7 +205,8 @@ func (r *rig) check() {
 			r.t.Fatalf("step %d: %+v is idle: %v; want %v", r.step, q, got, idle)
 		}
 		got := both(r, func(_ int, d *queuesched.Scheduler) string { return settingsText(d.SettingsOf(id)) })
-		if text := settingsText(queuesched.Settings{Delay: ifSet(q.delay, q.delay >= 0), Blocked: ifSet(q.blocked, q.blocked > 0), Limit: ifSet(q.limit, q.limit > 0)}); got != text {
+		if text := settingsText(queuesched.Settings{Delay: ifSet(q.delay, q.delay >= 0),
+			Blocked: ifSet(q.blocked, q.blocked > 0), Limit: ifSet(q.limit, q.limit > 0)}); got != text {
 			r.t.Fatalf("step %d: settings of %+v are %s; want %s", r.step, q, got, text)
 		}
 	}
@@ -218,9 +227,11 @@ func (r *rig) checkWhy(q *queue) {
 			w.at, w.rule = d.NotBefore(q.id, consumer, r.now)
 			return w
 		})
-		open := r.ready(q, consumer) && (!q.mixed || r.free(q.key, consumer)) && (consumer != queuesched.SlotConsumer || !r.hostOut(q.key, queuesched.RemoteConsumer))
+		open := r.ready(q, consumer) && (!q.mixed || r.free(q.key, consumer)) &&
+			(consumer != queuesched.SlotConsumer || !r.hostOut(q.key, queuesched.RemoteConsumer))
 		if (got.rule == queuesched.Open) != open || open != (got.at <= r.now) {
-			r.t.Fatalf("step %d: at consumer %d %+v waits until %d by rule %d, now is %d; open is %v", r.step, consumer, q, got.at, got.rule, r.now, open)
+			r.t.Fatalf("step %d: at consumer %d %+v waits until %d by rule %d, now is %d; open is %v",
+				r.step, consumer, q, got.at, got.rule, r.now, open)
 		}
 	}
 }

@@ -47,7 +47,8 @@ type queue struct {
 	served     [2]int64
 }
 
-// hostOverride is what is set on a host, and when something of it was given out, or came back from slots.
+// hostOverride is what is set on a host, and when something of it was given out, or came back from
+// slots.
 type hostOverride struct{ blocked, delay, asked int64 }
 
 // allowed tells whether a host's order lets it be asked.
@@ -88,11 +89,17 @@ func (w *twin) count(is func(u *url) bool) (n int) {
 }
 
 func (w *twin) out(q *queue, consumer queuesched.Consumer) int {
-	return w.count(func(u *url) bool { return u.queue == q && u.state == queuesched.InTransit && u.consumer == consumer })
+	return w.count(func(u *url) bool {
+		return u.queue == q && u.state == queuesched.InTransit &&
+			u.consumer == consumer
+	})
 }
 
 func (w *twin) hostOut(host string, consumer queuesched.Consumer) bool {
-	return w.count(func(u *url) bool { return u.host == host && u.state == queuesched.InTransit && u.consumer == consumer }) > 0
+	return w.count(func(u *url) bool {
+		return u.host == host && u.state == queuesched.InTransit &&
+			u.consumer == consumer
+	}) > 0
 }
 
 // atSlots is how many URLs of a queue slots have, of this daemon or others.
@@ -127,7 +134,8 @@ func (w *twin) ready(q *queue, consumer queuesched.Consumer) bool {
 	if consumer != queuesched.FrontierConsumer {
 		completed += w.inTransit(q)
 	}
-	if q.serving != nil || w.due(q) > w.now || q.blocked > w.now || q.skipUntil > w.now || q.limit > 0 && completed >= int(q.limit) {
+	if q.serving != nil || w.due(q) > w.now || q.blocked > w.now || q.skipUntil > w.now || q.limit > 0 &&
+		completed >= int(q.limit) {
 		return false
 	}
 	delay, own := w.pace(q), q.delay >= 0 || w.chosen
@@ -135,7 +143,8 @@ func (w *twin) ready(q *queue, consumer queuesched.Consumer) bool {
 		return q.served[consumer] == 0 || q.served[consumer]+delay <= w.now
 	}
 	if consumer == queuesched.FrontierConsumer {
-		return since(queuesched.FrontierConsumer) && since(queuesched.SlotConsumer) && (q.mixed || w.free(q.key, queuesched.FrontierConsumer))
+		return since(queuesched.FrontierConsumer) && since(queuesched.SlotConsumer) &&
+			(q.mixed || w.free(q.key, queuesched.FrontierConsumer))
 	}
 	if own && delay > 0 && (w.atSlots(q) > 0 || !since(queuesched.SlotConsumer)) {
 		return false
@@ -161,7 +170,8 @@ func (w *twin) free(host string, consumer queuesched.Consumer) bool {
 	if at := w.called[host]; at > 0 && at+gap > w.now {
 		return false
 	}
-	for _, other := range []queuesched.Consumer{queuesched.SlotConsumer, queuesched.FrontierConsumer, queuesched.RemoteConsumer} {
+	for _, other := range []queuesched.Consumer{queuesched.SlotConsumer, queuesched.FrontierConsumer,
+		queuesched.RemoteConsumer} {
 		if other != consumer && w.hostOut(host, other) {
 			return false
 		}
@@ -173,7 +183,8 @@ func (w *twin) free(host string, consumer queuesched.Consumer) bool {
 }
 
 func (w *twin) open(c *call, q *queue) bool {
-	return (c.all || c.crawl == q.crawl) && w.ready(q, queuesched.FrontierConsumer) && (c.most == 0 || w.inTransit(q) < c.most)
+	return (c.all || c.crawl == q.crawl) && w.ready(q, queuesched.FrontierConsumer) &&
+		(c.most == 0 || w.inTransit(q) < c.most)
 }
 
 // rig drives two real ones and the twin side by side. The real ones have to agree to the letter.
@@ -215,7 +226,8 @@ func TestTwin(t *testing.T) {
 				r.real[i] = queuesched.New(func() { r.rung[i]++ })
 			}
 			r.twin = twin{
-				now: 1_000_000, queues: map[uint32]*queue{}, presets: map[string]*queue{}, pauses: map[string]int64{}, before: map[string]int64{}, delay: queuesched.DefaultDelay,
+				now: 1_000_000, queues: map[uint32]*queue{}, presets: map[string]*queue{},
+				pauses: map[string]int64{}, before: map[string]int64{}, delay: queuesched.DefaultDelay,
 				gaps: map[string]int64{}, called: map[string]int64{}, orders: map[string]*hostOverride{},
 			}
 			r.keepHosts()

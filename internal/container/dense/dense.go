@@ -1,5 +1,6 @@
-// Package dense keeps a value for each of many small numbers, in chunks that never move: growing by one chunk costs the
-// same however many values there are, while a slice that grows copies all of them in one step.
+// Package dense keeps a value for each of many small numbers, in chunks that never move: growing by
+// one chunk costs the same however many values there are, while a slice that grows copies all of
+// them in one step.
 package dense
 
 const (
@@ -7,8 +8,9 @@ const (
 	chunkLen  = 1 << chunkBits
 )
 
-// Array holds a value of type T for each number; a number that was never set has the zero value. Its memory follows
-// the largest number that At was called with. The zero Array is ready. Not safe for concurrent use.
+// Array holds a value of type T for each number; a number that was never set has the zero value.
+// Its memory follows the largest number that At was called with. The zero Array is ready. Not safe
+// for concurrent use.
 type Array[T any] struct {
 	chunks [][]T
 }

@@ -5,8 +5,8 @@ package hashindex
 const EntryBytes = 10
 
 // Index is an open-addressing hash table of record numbers: eight bytes a place, no pointers. Each
-// entry keeps its whole hash, so growing reads no record. The shards grow one at a time, and not all
-// at the same length, so that no single Add takes long.
+// entry keeps its whole hash, so growing reads no record. The shards grow one at a time, and not
+// all at the same length, so that no single Add takes long.
 //
 // The zero value is empty and ready to use. An Index is not safe for concurrent use.
 type Index struct {
@@ -76,7 +76,8 @@ func (x *Index) Remove(hash, id uint32) {
 // Len is the number of entries.
 func (x *Index) Len() int { return x.length }
 
-// grow moves the entries to a shard with n homes. Each goes to its home, or behind the one before it.
+// grow moves the entries to a shard with n homes. Each goes to its home, or behind the one before
+// it.
 func (s *shard) grow(n int) {
 	old := s.entries
 	s.entries, s.homes = make([]entry, n+overflow), n

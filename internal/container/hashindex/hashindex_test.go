@@ -63,7 +63,8 @@ func checkOrder(t *testing.T, x *Index) {
 				continue
 			}
 			if home := s.home(e.hash()); home > i || free >= home || e.hash() < last.hash() {
-				t.Fatalf("shard %d, place %d: hash %#x after %#x, home %d, free place %d", n, i, e.hash(), last.hash(), home, free)
+				t.Fatalf("shard %d, place %d: hash %#x after %#x, home %d, free place %d", n, i, e.hash(),
+					last.hash(), home, free)
 			}
 			last = e
 		}

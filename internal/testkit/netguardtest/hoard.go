@@ -16,7 +16,8 @@ import (
 	"golang.org/x/net/http2/hpack"
 )
 
-// Hoarder is a connection whose calls send messages and leave the last byte of each unsent. Use Hoard, then Close.
+// Hoarder is a connection whose calls send messages and leave the last byte of each unsent. Use
+// Hoard, then Close.
 type Hoarder struct {
 	conn    net.Conn
 	framer  *http2.Framer
@@ -30,9 +31,10 @@ type Hoarder struct {
 	sent    int   // bytes of messages
 }
 
-// Hoard connects to addr in plain TCP. Its calls are of method ("/package.Service/Method") with the token; "" is none.
-// It returns when streams messages of size bytes are sent but for their last bytes, when the service has ended the calls or
-// the connection, or when nothing more could be sent for a second.
+// Hoard connects to addr in plain TCP. Its calls are of method ("/package.Service/Method") with the
+// token; "" is none. It returns when streams messages of size bytes are sent but for their last
+// bytes, when the service has ended the calls or the connection, or when nothing more could be sent
+// for a second.
 func Hoard(t *testing.T, addr, method, token string, streams, size int) *Hoarder {
 	t.Helper()
 	conn, err := net.Dial("tcp", addr)
@@ -79,7 +81,8 @@ func (h *Hoarder) settle() {
 // Close ends the connection.
 func (h *Hoarder) Close() { h.conn.Close() }
 
-// Result tells the bytes of messages that were sent, the calls that the service ended, and whether it ended the connection.
+// Result tells the bytes of messages that were sent, the calls that the service ended, and whether
+// it ended the connection.
 func (h *Hoarder) Result() (sent, ended int, cut bool) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -98,7 +101,8 @@ func (h *Hoarder) begin(t *testing.T, id uint32, addr, method, token string) {
 	var block bytes.Buffer
 	enc := hpack.NewEncoder(&block)
 	fields := []hpack.HeaderField{
-		{Name: ":method", Value: "POST"}, {Name: ":scheme", Value: "http"}, {Name: ":path", Value: method}, {Name: ":authority", Value: addr},
+		{Name: ":method", Value: "POST"}, {Name: ":scheme", Value: "http"}, {Name: ":path", Value: method},
+		{Name: ":authority", Value: addr},
 		{Name: "content-type", Value: "application/grpc"}, {Name: "te", Value: "trailers"},
 	}
 	if token != "" {
@@ -111,7 +115,8 @@ func (h *Hoarder) begin(t *testing.T, id uint32, addr, method, token string) {
 	}
 	h.write(func() error {
 		h.window[id] = h.first
-		return h.framer.WriteHeaders(http2.HeadersFrameParam{StreamID: id, BlockFragment: block.Bytes(), EndHeaders: true})
+		return h.framer.WriteHeaders(http2.HeadersFrameParam{StreamID: id, BlockFragment: block.Bytes(),
+			EndHeaders: true})
 	})
 }
 
@@ -139,7 +144,8 @@ func (h *Hoarder) send(id uint32, data []byte) bool {
 	return true
 }
 
-// mayWrite waits up to a second for bytes that a stream may send. open tells whether stream and connection last.
+// mayWrite waits up to a second for bytes that a stream may send. open tells whether stream and
+// connection last.
 func (h *Hoarder) mayWrite(id uint32) (n int, open bool) {
 	until := time.Now().Add(time.Second)
 	timer := time.AfterFunc(time.Second, h.wake.Broadcast)

@@ -56,7 +56,8 @@ func (r *Receiver) ServeHTTP(w http.ResponseWriter, req *http.Request) {
 	if err == nil {
 		err = proto.Unmarshal(body, &data)
 	}
-	if err != nil || req.Method != http.MethodPost || req.URL.Path != "/v1/traces" || req.Header.Get("Content-Type") != "application/x-protobuf" {
+	if err != nil || req.Method != http.MethodPost || req.URL.Path != "/v1/traces" ||
+		req.Header.Get("Content-Type") != "application/x-protobuf" {
 		http.Error(w, "no traces", http.StatusBadRequest)
 		return
 	}
@@ -77,7 +78,8 @@ func (r *Receiver) next() (h http.HandlerFunc) {
 	return h
 }
 
-// Traces are those that have come, in their order, each the document's span and behind it its steps'.
+// Traces are those that have come, in their order, each the document's span and behind it its
+// steps'.
 func (r *Receiver) Traces() (traces [][]*otlp.Span) {
 	r.mu.Lock()
 	defer r.mu.Unlock()

@@ -8,16 +8,16 @@ import (
 	"testing"
 )
 
-// Below where systems take the ports of outgoing connections from, so that none takes that of a server which is down for
-// a while.
+// Below where systems take the ports of outgoing connections from, so that none takes that of a
+// server which is down for a while.
 const (
 	lowest  = 12_000
 	highest = 22_000 // the bus of a Redis Cluster is 10,000 above
 )
 
-// Free finds so many free ports of loopback in a row, and returns the first. No other test that runs meanwhile, of whatever
-// process, is given them, while their server is down, either: who listens there at another address of loopback has them until
-// the test ends.
+// Free finds so many free ports of loopback in a row, and returns the first. No other test that
+// runs meanwhile, of whatever process, is given them, while their server is down, either: who
+// listens there at another address of loopback has them until the test ends.
 func Free(t testing.TB, count int) int {
 	t.Helper()
 	for range 1000 {

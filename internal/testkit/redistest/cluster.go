@@ -8,21 +8,23 @@ import (
 	"time"
 )
 
-// StartCluster runs a Redis Cluster of three masters with a replica each until the test ends. It skips the test, in sight,
-// where that cannot be.
+// StartCluster runs a Redis Cluster of three masters with a replica each until the test ends. It
+// skips the test, in sight, where that cannot be.
 func StartCluster(t testing.TB, args ...string) (nodes []*Server, addrs []string) {
 	t.Helper()
 	Need(t)
 	if _, err := exec.LookPath("redis-cli"); err != nil {
 		t.Skip("redis-cli is not installed (Debian: redis-tools): Redis Cluster is not tested")
 	}
-	args = append([]string{"--cluster-enabled", "yes", "--cluster-node-timeout", "3000", "--repl-diskless-sync-delay", "0"}, args...)
+	args = append([]string{"--cluster-enabled", "yes", "--cluster-node-timeout", "3000",
+		"--repl-diskless-sync-delay", "0"}, args...)
 	for range 6 {
 		s := Start(t, args...)
 		nodes, addrs = append(nodes, s), append(addrs, s.Addr())
 	}
 	create := append([]string{"--cluster", "create"}, addrs...)
-	if out, err := exec.CommandContext(t.Context(), "redis-cli", append(create, "--cluster-replicas", "1", "--cluster-yes")...).CombinedOutput(); err != nil {
+	if out, err := exec.CommandContext(t.Context(), "redis-cli", append(create, "--cluster-replicas", "1",
+		"--cluster-yes")...).CombinedOutput(); err != nil {
 		t.Fatalf("redis-cli --cluster create: %v\n%s", err, out)
 	}
 	for _, s := range nodes {
@@ -34,11 +36,13 @@ func StartCluster(t testing.TB, args ...string) (nodes []*Server, addrs []string
 	return nodes, addrs
 }
 
-// SetNodeTimeout says after how long of silence nodes take another one for dead. They begin with three seconds.
+// SetNodeTimeout says after how long of silence nodes take another one for dead. They begin with
+// three seconds.
 func SetNodeTimeout(t testing.TB, nodes []*Server, d time.Duration) {
 	t.Helper()
 	for _, s := range nodes {
-		if out := strings.TrimSpace(s.CLI("CONFIG", "SET", "cluster-node-timeout", fmt.Sprint(d.Milliseconds()))); out != "OK" {
+		if out := strings.TrimSpace(s.CLI("CONFIG", "SET", "cluster-node-timeout",
+			fmt.Sprint(d.Milliseconds()))); out != "OK" {
 			t.Fatalf("CONFIG SET cluster-node-timeout: %s", out)
 		}
 	}
@@ -56,7 +60,8 @@ func Owner(t testing.TB, nodes []*Server, key string) (master *Server) {
 	t.Helper()
 	Eventually(t, "a master of the keys", func() bool {
 		for _, s := range nodes {
-			if out := strings.TrimSpace(s.CLI("EXISTS", key)); (out == "0" || out == "1") && strings.HasPrefix(s.CLI("ROLE"), "master") {
+			if out := strings.TrimSpace(s.CLI("EXISTS", key)); (out == "0" || out == "1") &&
+				strings.HasPrefix(s.CLI("ROLE"), "master") {
 				master = s
 				return true
 			}

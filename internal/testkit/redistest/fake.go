@@ -13,14 +13,16 @@ import (
 	"testing"
 )
 
-// Fake is a Redis Cluster of two nodes, each of which says that it has all slots. To every script they answer Says.
+// Fake is a Redis Cluster of two nodes, each of which says that it has all slots. To every script
+// they answer Says.
 type Fake struct {
 	Addrs   []string
 	Scripts atomic.Int64           // that it was asked for
 	Says    atomic.Pointer[string] // an error, without "-"; nil: that the slot is at the other node
 }
 
-// misleads is how often it sends to the other node before it refuses, so that whoever follows for ever is found.
+// misleads is how often it sends to the other node before it refuses, so that whoever follows for
+// ever is found.
 const misleads = 1000
 
 // StartFake runs one until the test ends.

@@ -34,7 +34,8 @@ func Need(t testing.TB) {
 	}
 }
 
-// program is the server that is tested with: what REDIS_SERVER names, as one that is compatible, else redis-server.
+// program is the server that is tested with: what REDIS_SERVER names, as one that is compatible,
+// else redis-server.
 func program() string { return cmp.Or(os.Getenv("REDIS_SERVER"), "redis-server") }
 
 // Start runs a redis-server on a free port of loopback, until the test ends.
@@ -59,7 +60,8 @@ func (s *Server) Addr() string { return fmt.Sprintf("127.0.0.1:%d", s.port) }
 func (s *Server) Restart() bool {
 	s.t.Helper()
 	dir := filepath.Dir(s.log)
-	args := append([]string{"--bind", "127.0.0.1", "--port", fmt.Sprint(s.port), "--dir", dir, "--logfile", s.log, "--save", ""}, s.args...)
+	args := append([]string{"--bind", "127.0.0.1", "--port", fmt.Sprint(s.port), "--dir", dir, "--logfile",
+		s.log, "--save", ""}, s.args...)
 	s.cmd = exec.Command(program(), args...)
 	s.cmd.Dir = dir
 	if err := s.cmd.Start(); err != nil {

@@ -14,15 +14,16 @@ import (
 	"urlserver/internal/trace"
 )
 
-// encode writes a batch as a request. It is TracesData on the wire what ExportTraceServiceRequest is, whose package
-// would bring a gateway along.
+// encode writes a batch as a request. It is TracesData on the wire what ExportTraceServiceRequest
+// is, whose package would bring a gateway along.
 func encode(batch []timed, version string) ([]byte, error) {
 	scope := &otlp.ScopeSpans{Scope: &common.InstrumentationScope{Name: "urlserver"}}
 	for i := range batch {
 		scope.Spans = append(scope.Spans, spansOf(&batch[i])...)
 	}
 	return proto.Marshal(&otlp.TracesData{ResourceSpans: []*otlp.ResourceSpans{{
-		Resource:   &resource.Resource{Attributes: []*common.KeyValue{text("service.name", "urlserver"), text("service.version", version)}},
+		Resource: &resource.Resource{Attributes: []*common.KeyValue{text("service.name", "urlserver"),
+			text("service.version", version)}},
 		ScopeSpans: []*otlp.ScopeSpans{scope},
 	}}})
 }
@@ -41,21 +42,25 @@ func spansOf(t *timed) []*otlp.Span {
 	for i := range t.Spans {
 		s := &t.Spans[i]
 		span := &otlp.Span{
-			TraceId: traceID, SpanId: newID(), ParentSpanId: root.SpanId, Name: s.Phase.String(), Kind: otlp.Span_SPAN_KIND_INTERNAL,
+			TraceId: traceID, SpanId: newID(), ParentSpanId: root.SpanId, Name: s.Phase.String(),
+			Kind:              otlp.Span_SPAN_KIND_INTERNAL,
 			StartTimeUnixNano: unix(t, s.From), EndTimeUnixNano: unix(t, s.To),
 		}
 		if s.Phase == trace.Spider {
 			attempt++
-			span.Attributes = append(names(t), text("urlserver.spider", s.Spider), text("urlserver.end", s.End), number("urlserver.attempt", attempt))
+			span.Attributes = append(names(t), text("urlserver.spider", s.Spider),
+				text("urlserver.end", s.End), number("urlserver.attempt", attempt))
 		}
 		spans = append(spans, span)
 	}
 	return spans
 }
 
-// names say which document it is: not by its URL, whose path and query may hold what is nobody's business.
+// names say which document it is: not by its URL, whose path and query may hold what is nobody's
+// business.
 func names(t *timed) []*common.KeyValue {
-	return []*common.KeyValue{text("urlserver.doc_id", t.DocID), text("server.address", t.Host), text("urlserver.group", t.Group)}
+	return []*common.KeyValue{text("urlserver.doc_id", t.DocID), text("server.address", t.Host),
+		text("urlserver.group", t.Group)}
 }
 
 func outcome(t *timed) []*common.KeyValue {

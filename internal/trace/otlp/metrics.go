@@ -3,7 +3,8 @@ package otlp
 import "github.com/prometheus/client_golang/prometheus"
 
 var tracesDesc = prometheus.NewDesc("urlserver_traces_total",
-	"Traces of sampled documents: sent, dropped because too many were under way or waited, or failed to be delivered.", []string{"result"}, nil)
+	"Traces of sampled documents: sent, dropped because too many were under way or waited, or failed to "+
+		"be delivered.", []string{"result"}, nil)
 
 var _ prometheus.Collector = (*Exporter)(nil)
 

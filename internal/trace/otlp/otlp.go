@@ -1,7 +1,7 @@
 // Package otlp tells journeys to an OpenTelemetry receiver, by OTLP over HTTP.
 //
-// A journey is a trace: a span for the document, and below it one for each step. The spans are put together from what the
-// journey says, so nothing of this runs while a document is on its way.
+// A journey is a trace: a span for the document, and below it one for each step. The spans are put
+// together from what the journey says, so nothing of this runs while a document is on its way.
 package otlp
 
 import (
@@ -32,8 +32,8 @@ type Config struct {
 	Log      zerolog.Logger
 }
 
-// Exporter sends journeys. Use New, then Run. Take and Drop may be called from any goroutine, never wait, and do
-// nothing on a nil *Exporter.
+// Exporter sends journeys. Use New, then Run. Take and Drop may be called from any goroutine, never
+// wait, and do nothing on a nil *Exporter.
 type Exporter struct {
 	url     string
 	version string
@@ -59,7 +59,8 @@ func New(cfg Config) *Exporter {
 		version: cfg.Version,
 		log:     cfg.Log,
 		client: &http.Client{
-			Transport:     &http.Transport{MaxConnsPerHost: 1, IdleConnTimeout: time.Minute, ResponseHeaderTimeout: timeout},
+			Transport: &http.Transport{MaxConnsPerHost: 1, IdleConnTimeout: time.Minute,
+				ResponseHeaderTimeout: timeout},
 			CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
 		},
 		queue: make(chan timed, maxQueue),
@@ -138,7 +139,8 @@ func (e *Exporter) more(batch []timed) []timed {
 	return batch
 }
 
-// send tries until the batch is dealt with. What is not taken within some tries is lost: traces are not worth waiting for.
+// send tries until the batch is dealt with. What is not taken within some tries is lost: traces are
+// not worth waiting for.
 func (e *Exporter) send(ctx context.Context, batch []timed) {
 	body, err := encode(batch, e.version)
 	if err != nil {
@@ -164,7 +166,8 @@ func (e *Exporter) fail(n int, err error) {
 	e.figures.failed.Add(uint64(n))
 	if text := err.Error(); text != e.failing {
 		e.failing = text
-		e.log.Warn().Err(err).Int("traces", n).Msg("traces could not be delivered and are lost; trying on with the next")
+		e.log.Warn().Err(err).Int("traces",
+			n).Msg("traces could not be delivered and are lost; trying on with the next")
 	}
 }
 

@@ -100,7 +100,8 @@ func TestTrace(t *testing.T) {
 	e.Take(began, j)
 	spans := receiver.Wait(t, 1)[0]
 	root := spans[0]
-	if root.Name != "document" || root.StartTimeUnixNano != uint64(began.Add(time.Second).UnixNano()) || root.EndTimeUnixNano != uint64(began.Add(9*time.Second).UnixNano()) {
+	if root.Name != "document" || root.StartTimeUnixNano != uint64(began.Add(time.Second).UnixNano()) ||
+		root.EndTimeUnixNano != uint64(began.Add(9*time.Second).UnixNano()) {
 		t.Errorf("the document's span is %v", root)
 	}
 	for key, want := range map[string]any{
@@ -117,16 +118,21 @@ func TestTrace(t *testing.T) {
 	ids := map[string]bool{string(root.SpanId): true}
 	for i, s := range spans[1:] {
 		step := j.Spans[i]
-		if s.Name != step.Phase.String() || s.StartTimeUnixNano != uint64(began.Add(step.From).UnixNano()) || s.EndTimeUnixNano != uint64(began.Add(step.To).UnixNano()) {
+		if s.Name != step.Phase.String() ||
+			s.StartTimeUnixNano != uint64(began.Add(step.From).UnixNano()) ||
+			s.EndTimeUnixNano != uint64(began.Add(step.To).UnixNano()) {
 			t.Errorf("span %d is %v; want %+v", i, s, step)
 		}
-		if string(s.ParentSpanId) != string(root.SpanId) || string(s.TraceId) != string(root.TraceId) || len(s.TraceId) != 16 || len(s.SpanId) != 8 || ids[string(s.SpanId)] {
+		if string(s.ParentSpanId) != string(root.SpanId) || string(s.TraceId) != string(root.TraceId) ||
+			len(s.TraceId) != 16 || len(s.SpanId) != 8 || ids[string(s.SpanId)] {
 			t.Errorf("span %d: IDs %x %x below %x", i, s.TraceId, s.SpanId, s.ParentSpanId)
 		}
 		ids[string(s.SpanId)] = true
 	}
-	if last := spans[7]; otlptest.Attribute(last, "urlserver.attempt") != int64(2) || otlptest.Attribute(last, "urlserver.end") != "done" ||
-		otlptest.Attribute(last, "urlserver.spider") != "10.9.9.9:2" || otlptest.Attribute(last, "urlserver.doc_id") != "7" {
+	if last := spans[7]; otlptest.Attribute(last, "urlserver.attempt") != int64(2) ||
+		otlptest.Attribute(last, "urlserver.end") != "done" ||
+		otlptest.Attribute(last, "urlserver.spider") != "10.9.9.9:2" ||
+		otlptest.Attribute(last, "urlserver.doc_id") != "7" {
 		t.Errorf("the second try is %v", last)
 	}
 	about := receiver.Requests()[0].ResourceSpans[0].Resource.Attributes
@@ -156,7 +162,8 @@ func (d direct) RoundTrip(r *http.Request) (*http.Response, error) {
 	return w.Result(), nil
 }
 
-// What was taken goes out although the Exporter is to end at once. In the bubble no machine is too slow for lastWait.
+// What was taken goes out although the Exporter is to end at once. In the bubble no machine is too
+// slow for lastWait.
 func TestWhatIsLeftGoesOut(t *testing.T) {
 	receiver := otlptest.New(t)
 	synctest.Test(t, func(t *testing.T) {
@@ -184,7 +191,8 @@ func answers(status int, text string) http.HandlerFunc {
 	return func(w http.ResponseWriter, _ *http.Request) { http.Error(w, text, status) }
 }
 
-// What may go better later is tried again; what will not is lost, logged once, and the next goes on.
+// What may go better later is tried again; what will not is lost, logged once, and the next goes
+// on.
 func TestFailures(t *testing.T) {
 	receiver := otlptest.New(t)
 	e := start(t, receiver.URL)

@@ -17,7 +17,8 @@ const (
 	maxShown  = 200              // of them for people to read
 )
 
-// post makes one request. With an error, wait is how long to wait before another try; 0: none would help.
+// post makes one request. With an error, wait is how long to wait before another try; 0: none would
+// help.
 func (e *Exporter) post(ctx context.Context, body []byte) (wait time.Duration, err error) {
 	ctx, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()

@@ -75,7 +75,8 @@ type Subscriber struct{ C chan []byte }
 
 // New returns a Feed that does not run yet.
 func New(cfg Config) *Feed {
-	f := &Feed{cfg: cfg, tasks: make(chan func(context.Context)), done: make(chan struct{}), subscribers: map[*Subscriber]struct{}{}}
+	f := &Feed{cfg: cfg, tasks: make(chan func(context.Context)), done: make(chan struct{}),
+		subscribers: map[*Subscriber]struct{}{}}
 	f.chunks = newMapChunks(cfg.SlotCount)
 	return f
 }

@@ -149,7 +149,8 @@ func TestViewersKeepUp(t *testing.T) {
 		change := func(n int) {
 			f.do(func() {
 				for range n {
-					f.slots[rng.IntN(slots)] = hostslots.SlotSummary{State: hostslots.State(rng.IntN(hostslots.States)), Docs: rng.Uint32N(12), Gap: time.Second}
+					f.slots[rng.IntN(slots)] = hostslots.SlotSummary{State: hostslots.State(
+						rng.IntN(hostslots.States)), Docs: rng.Uint32N(12), Gap: time.Second}
 				}
 			})
 		}
@@ -273,10 +274,12 @@ func TestTop(t *testing.T) {
 		rng := rand.New(rand.NewPCG(3, 4))
 		var all []topEntry
 		f.do(func() {
-			f.blocked = []hostslots.BlockedHost{{Name: "b.example", Until: 2 * time.Hour}, {Name: "a.example", Until: time.Hour}}
+			f.blocked = []hostslots.BlockedHost{{Name: "b.example", Until: 2 * time.Hour},
+				{Name: "a.example", Until: time.Hour}}
 		})
 		for i := range slots {
-			g := hostslots.SlotSummary{State: hostslots.Ready, Docs: rng.Uint32N(500), Gap: time.Duration(rng.IntN(300)) * time.Second}
+			g := hostslots.SlotSummary{State: hostslots.Ready, Docs: rng.Uint32N(500),
+				Gap: time.Duration(rng.IntN(300)) * time.Second}
 			if rng.IntN(3) == 0 {
 				g = hostslots.SlotSummary{}
 			} else {
@@ -303,11 +306,14 @@ func TestTop(t *testing.T) {
 		}
 		check("busiest", top.Busiest, busier)
 		check("slowest", top.Slowest, slower)
-		want := fmt.Sprintf(`[{"host":"a.example","until":%q,"by":"operator"},{"host":"b.example","until":%q,"by":"operator"}][{"host":"r.example","until":null,"by":"rule"}]`,
-			f.start.Add(time.Hour).UTC().Format(time.RFC3339Nano), f.start.Add(2*time.Hour).UTC().Format(time.RFC3339Nano))
+		want := fmt.Sprintf(
+			`[{"host":"a.example","until":%q,"by":"operator"},{"host":"b.example","until":%q,"by":"operator"}][{"host":"r.example","until":null,"by":"rule"}]`,
+			f.start.Add(time.Hour).UTC().Format(time.RFC3339Nano),
+			f.start.Add(2*time.Hour).UTC().Format(time.RFC3339Nano))
 		operator, err := json.Marshal(top.Blocked)
 		ruled, err2 := json.Marshal(top.ByRule)
-		if err := errors.Join(err, err2); err != nil || string(operator)+string(ruled) != want || top.BlockedAll != 2 || !top.MoreByRule {
+		if err := errors.Join(err, err2); err != nil || string(operator)+string(ruled) != want ||
+			top.BlockedAll != 2 || !top.MoreByRule {
 			t.Errorf("blocked: %s%s of %d, %v; want %s", operator, ruled, top.BlockedAll, err, want)
 		}
 	})
@@ -334,7 +340,8 @@ func TestHistory(t *testing.T) {
 				f.status.Delay.Observe(time.Millisecond)
 			}
 			f.status.DNS.Asked, f.status.DNS.Took = 4, 2*time.Second
-			f.status.Classes[docindex.Class2xx], f.status.Classes[docindex.Class5xx], f.status.FetchTook = 200, 100, 30*time.Second
+			f.status.Classes[docindex.Class2xx], f.status.Classes[docindex.Class5xx],
+				f.status.FetchTook = 200, 100, 30*time.Second
 		})
 		time.Sleep(2 * Every)
 		all, err := w.History(context.Background())
@@ -346,8 +353,9 @@ func TestHistory(t *testing.T) {
 			t.Fatal(err)
 		}
 		begin := f.start.Unix()
-		want := fmt.Sprintf(`[{"at":%d,"sent":50,"outcomes":[30,0,0,0,0,0,0],"delay":[0.00075,0.000995],"index":null,"dns":0.5,"held":0,"leftover":0,"in_flight":0,"statuses":[20,0,0,10,0,0,0,0,0,0,0,0],"fetch":0.1},`+
-			`{"at":%d,"sent":0,"outcomes":[0,0,0,0,0,0,0],"delay":[null,null],"index":null,"dns":null,"held":0,"leftover":0,"in_flight":0,"statuses":[0,0,0,0,0,0,0,0,0,0,0,0],"fetch":null}]`, begin+10, begin+20)
+		want := fmt.Sprintf(
+			`[{"at":%d,"sent":50,"outcomes":[30,0,0,0,0,0,0],"delay":[0.00075,0.000995],"index":null,"dns":0.5,"held":0,"leftover":0,"in_flight":0,"statuses":[20,0,0,10,0,0,0,0,0,0,0,0],"fetch":0.1},`+
+				`{"at":%d,"sent":0,"outcomes":[0,0,0,0,0,0,0],"delay":[null,null],"index":null,"dns":null,"held":0,"leftover":0,"in_flight":0,"statuses":[0,0,0,0,0,0,0,0,0,0,0,0],"fetch":null}]`, begin+10, begin+20)
 		if string(text) != want {
 			t.Errorf("history\n%s; want\n%s", text, want)
 		}
@@ -382,15 +390,18 @@ func TestStoppedWatcher(t *testing.T) {
 	})
 }
 
-// What is too long for a message is told in part, the first of a list and the latest of the warnings, or later.
+// What is too long for a message is told in part, the first of a list and the latest of the
+// warnings, or later.
 func TestMessagesFit(t *testing.T) {
 	w := &Feed{cfg: Config{Warnings: func(after uint64, most int) (any, uint64) {
 		return slices.Repeat([]string{strings.Repeat("w", 1000)}, most), after + 20
 	}}}
 	name := strings.Repeat("n", 253)
-	long := Top{Busiest: make([]Slot, 16), Slowest: make([]Slot, 16), Blocked: make([]Blocked, 16), ByRule: make([]Blocked, 16)}
+	long := Top{Busiest: make([]Slot, 16), Slowest: make([]Slot, 16), Blocked: make([]Blocked, 16),
+		ByRule: make([]Blocked, 16)}
 	for i := range long.Busiest {
-		long.Busiest[i].Hosts, long.Slowest[i].Hosts, long.Blocked[i].Host = []string{name, name, name}, []string{name, name, name}, name
+		long.Busiest[i].Hosts, long.Slowest[i].Hosts, long.Blocked[i].Host = []string{name, name, name},
+			[]string{name, name, name}, name
 	}
 	for _, c := range []struct {
 		name string

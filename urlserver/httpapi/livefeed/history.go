@@ -20,17 +20,20 @@ const (
 
 // Sample covers the ten seconds up to At.
 type Sample struct {
-	At       int64                     `json:"at"`   // seconds since 1970
-	Sent     Rounded                   `json:"sent"` // a second
-	Outcomes [docindex.Kinds]Rounded   `json:"outcomes"`
-	Delay    [len(quantiles)]*Rounded  `json:"delay"` // due to sent, seconds: median and 99th percentile; null: nothing was sent
-	Index    *Rounded                  `json:"index"` // mean time of a request for candidates, seconds; null: there was none
-	DNS      *Rounded                  `json:"dns"`   // mean time of a look-up, seconds; null: there was none
-	Held     int                       `json:"held"`  // at its end
+	At       int64                   `json:"at"`   // seconds since 1970
+	Sent     Rounded                 `json:"sent"` // a second
+	Outcomes [docindex.Kinds]Rounded `json:"outcomes"`
+	// due to sent, seconds: median and 99th percentile; null: nothing was sent
+	Delay [len(quantiles)]*Rounded `json:"delay"`
+	// mean time of a request for candidates, seconds; null: there was none
+	Index    *Rounded                  `json:"index"`
+	DNS      *Rounded                  `json:"dns"`  // mean time of a look-up, seconds; null: there was none
+	Held     int                       `json:"held"` // at its end
 	Leftover int                       `json:"leftover"`
 	InFlight int                       `json:"in_flight"`
 	Statuses [docindex.Classes]Rounded `json:"statuses"` // documents a second, by docindex.Class
-	Fetch    *Rounded                  `json:"fetch"`    // mean time from sending to DONE, seconds; null: nothing was fetched
+	// mean time from sending to DONE, seconds; null: nothing was fetched
+	Fetch *Rounded `json:"fetch"`
 }
 
 var quantiles = [...]float64{0.5, 0.99}

@@ -47,7 +47,8 @@ func slower(a, b topEntry) int {
 func newMapChunks(slots int) (all []mapChunk) {
 	for from := 0; from < slots; from += chunkSlots {
 		size := min(chunkSlots, slots-from)
-		all = append(all, mapChunk{from: from, size: size, cells: make([]byte, (size+1)/2), fresh: make([]byte, (size+1)/2)})
+		all = append(all, mapChunk{from: from, size: size, cells: make([]byte, (size+1)/2),
+			fresh: make([]byte, (size+1)/2)})
 	}
 	return all
 }
@@ -112,7 +113,8 @@ func (f *Feed) refreshAll(ctx context.Context) error {
 	return nil
 }
 
-// addMapChunks refreshes the next chunks in turn and adds those that have changed, as long as they fit.
+// addMapChunks refreshes the next chunks in turn and adds those that have changed, as long as they
+// fit.
 func (f *Feed) addMapChunks(ctx context.Context, m *message) {
 	for range min(chunksPerTick, len(f.chunks)) {
 		p := &f.chunks[f.nextChunk]

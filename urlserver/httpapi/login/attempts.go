@@ -24,8 +24,8 @@ type tries struct {
 	n     int
 }
 
-// take counts an attempt. If wait is above 0, the attempt is not allowed and not counted, and the address may try
-// again after wait.
+// take counts an attempt. If wait is above 0, the attempt is not allowed and not counted, and the
+// address may try again after wait.
 func (a *attempts) take(addr string, now time.Time) (wait time.Duration) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -68,8 +68,8 @@ func (a *attempts) clear(addr string) {
 	delete(a.by, network(addr))
 }
 
-// network returns an IPv4 address as it is, and the /64 of an IPv6 address: a holder of IPv6 addresses has at least a
-// /64.
+// network returns an IPv4 address as it is, and the /64 of an IPv6 address: a holder of IPv6
+// addresses has at least a /64.
 func network(addr string) string {
 	host, _, err := net.SplitHostPort(addr)
 	if err != nil {

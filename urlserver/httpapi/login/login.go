@@ -19,7 +19,8 @@ const (
 	Lasting = 12 * time.Hour
 )
 
-// Gate checks the token and holds the sessions, which end with the process. Safe for concurrent use.
+// Gate checks the token and holds the sessions, which end with the process. Safe for concurrent
+// use.
 type Gate struct {
 	token  [sha256.Size]byte // its hash
 	open   sessions
@@ -37,7 +38,8 @@ func (g *Gate) Bearer(r *http.Request) bool {
 	return strings.EqualFold(scheme, "Bearer") && g.Opens(strings.TrimSpace(token))
 }
 
-// Opens reports whether token is the gate's token. It compares in constant time, whatever the length.
+// Opens reports whether token is the gate's token. It compares in constant time, whatever the
+// length.
 func (g *Gate) Opens(token string) bool {
 	sum := sha256.Sum256([]byte(token))
 	return subtle.ConstantTimeCompare(sum[:], g.token[:]) == 1
@@ -49,7 +51,8 @@ func (g *Gate) Session(r *http.Request, now time.Time) bool {
 	return err == nil && g.open.goesOn(c.Value, now)
 }
 
-// Begin begins a session and sets its cookie. Scripts cannot read the cookie, and pages of other sites do not send it.
+// Begin begins a session and sets its cookie. Scripts cannot read the cookie, and pages of other
+// sites do not send it.
 func (g *Gate) Begin(w http.ResponseWriter, r *http.Request, now time.Time) {
 	http.SetCookie(w, cookie(r, g.open.begin(now.Add(Lasting)), int(Lasting/time.Second)))
 }
@@ -62,12 +65,13 @@ func (g *Gate) End(w http.ResponseWriter, r *http.Request) {
 	http.SetCookie(w, cookie(r, "", -1))
 }
 
-// cookie returns the session's cookie. It is for TLS only if the browser uses TLS: to this server, or, by the request's
-// Origin header, to a proxy in front of it.
+// cookie returns the session's cookie. It is for TLS only if the browser uses TLS: to this server,
+// or, by the request's Origin header, to a proxy in front of it.
 func cookie(r *http.Request, value string, maxAge int) *http.Cookie {
 	return &http.Cookie{
 		Name: Cookie, Value: value, Path: "/", MaxAge: maxAge,
-		HttpOnly: true, SameSite: http.SameSiteStrictMode, Secure: r.TLS != nil || strings.HasPrefix(r.Header.Get("Origin"), "https://"),
+		HttpOnly: true, SameSite: http.SameSiteStrictMode, Secure: r.TLS != nil ||
+			strings.HasPrefix(r.Header.Get("Origin"), "https://"),
 	}
 }
 

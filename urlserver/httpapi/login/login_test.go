@@ -93,7 +93,8 @@ func TestSessionsAreBounded(t *testing.T) {
 	}
 }
 
-// The cookie is for TLS only where the browser speaks that, to whomever; what a proxy says about it does not count.
+// The cookie is for TLS only where the browser speaks that, to whomever; what a proxy says about it
+// does not count.
 func TestSecure(t *testing.T) {
 	for _, c := range []struct {
 		name   string
@@ -169,7 +170,8 @@ func TestAttemptsOfMany(t *testing.T) {
 		}
 	}
 	if looked != maxAddrs+maxAttempts || len(g.failed.by) > maxAddrs+1 {
-		t.Errorf("%d attempts looked at, %d addresses remembered; want %d and at most %d", looked, len(g.failed.by), maxAddrs+maxAttempts, maxAddrs+1)
+		t.Errorf("%d attempts looked at, %d addresses remembered; want %d and at most %d", looked,
+			len(g.failed.by), maxAddrs+maxAttempts, maxAddrs+1)
 	}
 	if ok, _ := g.Try("192.0.2.1:1", "secret", noon.Add(window)); !ok {
 		t.Error("a minute later nobody gets in")
