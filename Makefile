@@ -22,7 +22,7 @@ run: ## crawl a made web through the daemon, on loopback, and show how it went
 
 play: ## the same again and again, until Ctrl-C, so that you can look at the dashboard
 	@echo "Building; the first time this takes a minute or two." >&2
-	@go run ./internal/demo/demo --play
+	@trap 'exit 0' INT; go run ./internal/demo/demo --play # go run itself ends with 1 when it is interrupted
 
 # go test prints nothing for minutes while it compiles; testreport names the tests that were skipped, and fails as go test does.
 REPORT = go run -C tools ./testreport
