@@ -27,6 +27,9 @@ func NewFetch(origin string) Fetch {
 // Origin returns the origin to which the rules apply.
 func (t Fetch) Origin() string { return t.origin }
 
+// Redirected reports whether the fetch has followed a redirect.
+func (t Fetch) Redirected() bool { return t.hops > 0 }
+
 // URL returns the URL of the next request. After a redirect the host may differ; the caller
 // resolves and checks it as any other.
 func (t Fetch) URL() string { return t.url }

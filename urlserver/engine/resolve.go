@@ -88,11 +88,16 @@ func (e *Engine) failHost(host uint32, err error) {
 	e.failFetches(host, err)
 }
 
-// failFetches ends the fetches of robots.txt that wait for a host without an address.
+// failFetches ends the fetches of robots.txt that wait for a host without an address. A fetch that
+// was redirected there has failed. One that starts there has asked nobody, so it is not a try.
 func (e *Engine) failFetches(host uint32, err error) {
 	delete(e.robots.redirected, host)
 	for _, id := range e.slots.Host(host).RetractOwnRequests(e.now, func(uint32) bool { return true }) {
-		e.finishFetch(id, unanswered(err))
+		if e.robots.open[id].route.Redirected() {
+			e.finishFetch(id, unanswered(err))
+		} else {
+			e.dropFetch(id)
+		}
 	}
 }
 

@@ -186,6 +186,14 @@ func (e *Engine) finishFetch(id uint32, final robots.Response) {
 	e.slots.Host(host).Unpin()
 }
 
+// dropFetch ends a fetch that has made no request. What is known of its origin stays as it is.
+func (e *Engine) dropFetch(id uint32) {
+	t := e.robots.open[id]
+	delete(e.robots.open, id)
+	e.slots.SetRobotsPending(e.now, t.origin, false)
+	e.slots.Host(t.host).Unpin()
+}
+
 // retryRobots lets documents go on whose robots.txt failed, once it is to be tried again. They end
 // after spider.max_attempts tries in a row.
 func (e *Engine) retryRobots() {
