@@ -2,6 +2,7 @@ package engine
 
 import (
 	"fmt"
+	"strings"
 	"testing"
 
 	"urlserver/configs"
@@ -48,5 +49,38 @@ func TestLateRobotsRequestIsMadeAgain(t *testing.T) {
 	e.Fetched(e.Out.Fetches[1].ID, robots.Response{Status: 404})
 	if sent := stepAt(e, 12*second); sent != 1 {
 		t.Errorf("sent %d documents after the answer; want 1", sent)
+	}
+}
+
+// TestTryThatAsksNobody ends the look-up of a host while the second request for its robots.txt waits
+// for its turn. That was no try: the host is asked again when it has an address.
+func TestTryThatAsksNobody(t *testing.T) {
+	p := newScript(t, "robots.enabled=true robots.error_ttl=\"60s\" spider.max_attempts=2")
+	do := func(event string) {
+		p.out = nil
+		p.event(strings.Fields(event))
+		p.step(t)
+	}
+	do("dns a.test 10.0.0.1")
+	do("index 1=http://a.test/1")
+	do("spider A")
+	p.pass(t, second)
+	do("robots http://a.test/robots.txt 503")
+	p.e.robots.limits = [len(p.e.robots.limits)]fetchLimit{} // no request may start
+	do("dns a.test forget")
+	p.pass(t, 64*second) // a look-up that takes long holds the host up for two seconds
+	if len(p.e.robots.open) != 1 {
+		t.Fatalf("%d fetches wait; want 1", len(p.e.robots.open))
+	}
+	do("resolved a.test fail")
+	if want := []string{"1m5s outcome 1 http://a.test/1 dns status=0 attempts=0"}; len(p.out) == 0 || p.out[0] != want[0] {
+		t.Fatalf("after the look-up: %q; want %q", p.out, want)
+	}
+	p.e.robots.limits = newFetchLimits()
+	do("dns a.test 10.0.0.1")
+	do("index 2=http://a.test/2")
+	p.pass(t, 61*second)
+	if got := strings.Join(p.out, "\n"); !strings.Contains(got, "fetch http://a.test/robots.txt") {
+		t.Errorf("after the host has an address again: %s; want that its robots.txt is asked for", got)
 	}
 }
