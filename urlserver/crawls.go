@@ -36,8 +36,7 @@ func (d *Daemon) AtSpiders(ctx context.Context, o *docindex.Outcomes) error {
 	for more := true; more; {
 		var err error
 		if more, err = answerOf(ctx, d, func(e *engine.Engine) bool {
-			return e.WalkInFlight(&walk,
-				&part)
+			return e.WalkInFlight(&walk, &part)
 		}); err != nil {
 			return err
 		}

@@ -254,8 +254,7 @@ func (s *Store) dropSomeIDs(queueNo uint32, ids [][]byte) error {
 // Purge is [docindex.Frontier.Purge].
 func (s *Store) Purge(ctx context.Context, scope docindex.Scope, before time.Time) (purged int, err error) {
 	return s.base.EachQueue(ctx, scope, func(id uint32) (int, error) {
-		return s.purgeQueue(ctx, id, scope,
-			before.Unix())
+		return s.purgeQueue(ctx, id, scope, before.Unix())
 	})
 }
 

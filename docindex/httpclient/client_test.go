@@ -199,8 +199,7 @@ func TestOutcomesStatus(t *testing.T) {
 		{status: 501, unwanted: true},
 		{status: 503},
 	} {
-		cl := serve(t, http.HandlerFunc(func(w http.ResponseWriter,
-			_ *http.Request) {
+		cl := serve(t, http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 			w.WriteHeader(c.status)
 		}), httpclient.Config{})
 		var o docindex.Outcomes

@@ -14,8 +14,7 @@ var orphanCases = []testCase{
 	{"a leased URL's queue is deleted, and the URL reported",
 		func(t *testing.T, s docindex.Store) { orphaned(t, s, deleteQueue, true) }},
 	{"a leased URL's crawl is deleted", func(t *testing.T, s docindex.Store) {
-		orphaned(t, s, func(t *testing.T, s docindex.Store) (int,
-			error) {
+		orphaned(t, s, func(t *testing.T, s docindex.Store) (int, error) {
 			return s.Delete(t.Context(), docindex.Scope{})
 		}, false)
 	}},

@@ -22,8 +22,7 @@ func BenchmarkMemoryServe(b *testing.B) {
 		for left <= 0 {
 			p.Reset()
 			if err := m.Serve(b.Context(), r, func(h *docindex.Served) error {
-				return report(h,
-					&p)
+				return report(h, &p)
 			}); err != nil || p.Len() == 0 {
 				b.Fatalf("%d URLs, %v", p.Len(), err)
 			}

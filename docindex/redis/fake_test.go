@@ -19,8 +19,7 @@ func TestMovedForEver(t *testing.T) {
 		do      func() error
 	}{
 		{name: "on one shard", scripts: 1, do: func() error {
-			_, err := s.one(t.Context(), 0, lookScript,
-				"x")
+			_, err := s.one(t.Context(), 0, lookScript, "x")
 			return err
 		}},
 		{name: "on all shards", scripts: shards, do: func() error {

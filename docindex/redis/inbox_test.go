@@ -215,8 +215,7 @@ func TestAnswerOfWordLost(t *testing.T) {
 // TestDeleteReachesOthers has one daemon delete what another one's slots have.
 func TestDeleteReachesOthers(t *testing.T) {
 	for what, remove := range map[string]func(s *Store, scope docindex.Scope, now time.Time) (int, error){
-		"deleted": func(s *Store, scope docindex.Scope, _ time.Time) (int,
-			error) {
+		"deleted": func(s *Store, scope docindex.Scope, _ time.Time) (int, error) {
 			return s.Delete(t.Context(), scope)
 		},
 		"purged": func(s *Store, scope docindex.Scope, now time.Time) (int, error) {

@@ -170,8 +170,7 @@ func merged(answers []answer, parts int) (all []entry) {
 		}
 	}
 	slices.SortStableFunc(all, func(a, b entry) int {
-		return cmp.Or(cmp.Compare(a.place, b.place),
-			cmp.Compare(a.tie, b.tie))
+		return cmp.Or(cmp.Compare(a.place, b.place), cmp.Compare(a.tie, b.tie))
 	})
 	return slices.DeleteFunc(all, func(e entry) bool { return e.place > end })
 }

@@ -26,8 +26,7 @@ func TestRedis(t *testing.T) {
 		r.wires = append(r.wires, layWire(t, r.world.own(50+n)+":6379", redis.Addr(), nil))
 	}
 	r.reservation = func(n int) string {
-		return fmt.Sprintf("kind = \"redis\"\naddrs = [%q]",
-			r.world.own(50+n)+":6379")
+		return fmt.Sprintf("kind = \"redis\"\naddrs = [%q]", r.world.own(50+n)+":6379")
 	}
 	r.stores = []store{{
 		what: "Redis killed", every: 3 * r.lease, away: r.lease / 4, fail: redis.Kill,

@@ -99,8 +99,7 @@ func (c *crawl) run(ctx context.Context) (whole bool, err error) {
 	servers.start(c.end, func() error { return serveHTTP(others, c.index, httpserver.Handler(c.ledger)) })
 	crawlers.start(c.end, func() error { return c.runDaemon(ctx) })
 	crawlers.start(c.end, func() error {
-		return errors.Join(c.spider.Dial(ctx, c.door.Addr().String()),
-			c.spider.Close())
+		return errors.Join(c.spider.Dial(ctx, c.door.Addr().String()), c.spider.Close())
 	})
 	<-ctx.Done()
 	c.took = time.Since(c.began)

@@ -33,8 +33,7 @@ func TestLateOracleBites(t *testing.T) {
 		{name: "a tenth faster", tell: func(c *configs.Config) { c.ReqHostPerSec /= 1.1 },
 			want: []Rule{RuleGapHost, RuleGapGroup}},
 		{name: "a request more at a host", tell: func(c *configs.Config) {
-			c.ReqHostConcurrent = max(1,
-				c.ReqHostConcurrent-1)
+			c.ReqHostConcurrent = max(1, c.ReqHostConcurrent-1)
 		}, want: []Rule{RuleOpenHost}},
 		{name: "a document more at a spider", tell: func(c *configs.Config) { c.Spider.MaxInFlight-- },
 			want: []Rule{RuleInFlight}},

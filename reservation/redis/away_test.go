@@ -56,8 +56,7 @@ func TestAway(t *testing.T) {
 		t.Errorf("token %d after %d; want one well above those that may have been lost", free.Token, held.Token)
 	}
 	if err := answered(t, func() error {
-		return s.ReleaseHost(ctx, "held.test", held.Token,
-			time.Time{})
+		return s.ReleaseHost(ctx, "held.test", held.Token, time.Time{})
 	}); !errors.Is(err, reservation.ErrStale) {
 		t.Errorf("ReleaseHost after the lease = %v; want ErrStale", err)
 	}
@@ -101,8 +100,7 @@ func TestHeldThroughRestart(t *testing.T) {
 		return err == nil
 	})
 	if err := answered(t, func() error {
-		return s.ReleaseHost(ctx, "held.test", held.Token,
-			time.Time{})
+		return s.ReleaseHost(ctx, "held.test", held.Token, time.Time{})
 	}); err != nil {
 		t.Errorf("ReleaseHost: %v", err)
 	}

@@ -17,8 +17,7 @@ func rounds(tb testing.TB, trace configs.Trace) (round func()) {
 	cfg := configs.Default()
 	cfg.Trace, cfg.Robots.Enabled, cfg.ReqHostPerSec = trace, false, 1e6
 	addrs := map[string]netip.Addr{}
-	e := New(cfg, Options{Exact: true, Cached: func(host []byte) (netip.Addr, error,
-		bool) {
+	e := New(cfg, Options{Exact: true, Cached: func(host []byte) (netip.Addr, error, bool) {
 		return addrs[string(host)], nil, true
 	}})
 	spider := e.Connected("spider")

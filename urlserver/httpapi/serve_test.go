@@ -194,10 +194,10 @@ func TestSlowReaders(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				const size = 10 * writePiece
 				s := &Server{ioTimeout: ioTimeout}
-				srv := &http.Server{Handler: s.withDeadlines(http.HandlerFunc(func(w http.ResponseWriter,
-					_ *http.Request) {
+				body := func(w http.ResponseWriter, _ *http.Request) {
 					w.Write(make([]byte, size)) // its error is the peer's
-				}))}
+				}
+				srv := &http.Server{Handler: s.withDeadlines(http.HandlerFunc(body))}
 				l := newPipes()
 				go srv.Serve(l)
 				conn := l.dial()

@@ -40,8 +40,7 @@ func (r *rig) goOn() {
 	if named := r.anyQueue(); named != nil && r.rnd.IntN(10) == 0 {
 		want := r.open(&call{all: true, most: c.most}, named)
 		if got := both(r, func(i int, d *queuesched.Scheduler) bool {
-			return d.ServeQueue(&c.real[i],
-				named.id)
+			return d.ServeQueue(&c.real[i], named.id)
 		}); got != want {
 			r.t.Fatalf("step %d: Serve(%+v) = %v; want %v", r.step, named, got, want)
 		} else if !got {

@@ -25,8 +25,7 @@ func (r *rig) found(c *call) {
 	for _, q := range r.queues {
 		one := r.held(&call{all: true, most: c.most}, q)
 		if got := both(r, func(i int, d *queuesched.Scheduler) bool {
-			return d.MayRetryQueue(&c.real[i],
-				q.id)
+			return d.MayRetryQueue(&c.real[i], q.id)
 		}); got != one {
 			r.t.Fatalf("step %d: HeldOne(%+v) for a call of at most %d is %v", r.step, q, c.most, got)
 		}

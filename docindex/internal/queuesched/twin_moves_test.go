@@ -19,8 +19,7 @@ func (r *rig) pick(q *queue, consumer queuesched.Consumer, rejected []string) *u
 		if q.mixed {
 			if got := both(r,
 				func(_ int, d *queuesched.Scheduler) bool {
-					return d.HostAvailable([]byte(u.host), consumer,
-						r.now)
+					return d.HostAvailable([]byte(u.host), consumer, r.now)
 				}); got != free {
 				r.t.Fatalf("step %d: HostFree(%s, %d) = %v; want %v", r.step, u.host, consumer, got, free)
 			}
