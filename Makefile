@@ -67,7 +67,7 @@ sim: ## the simulation: a day of crawling a seed (SEEDS="1 2 3"), a million docu
 	@for seed in $(SEEDS); do go test ./internal/sim -run 'TestDay$$' -v -count=1 -timeout 30m -args -seed $$seed || exit 1; done
 	go test ./internal/sim -run 'TestMillion$$' -v -count=1 -timeout 30m -args -seed $(firstword $(SEEDS))
 	go test ./internal/sim -run 'TestAccidents$$' -v -count=1 -timeout 30m -args -seed $(firstword $(SEEDS))
-	go test -tags faults ./internal/sim -run OracleBites -count=1
+	go test -tags faults ./internal/sim -run Mutations -count=1
 
 crash: ## kill a process that works on an index on disk, CRASHES times, and look whether all it acknowledged is there
 	CRASHES=$(CRASHES) go test ./docindex/disk -run 'TestCrash$$' -v -count=1 -timeout 30m

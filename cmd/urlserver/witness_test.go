@@ -216,7 +216,7 @@ func TestWitnessBites(t *testing.T) {
 			c.ReqHostPerSec = 0.0001
 		}, fetch: time.Millisecond, want: []sim.Rule{sim.RuleGapHost}},
 		{name: "a block", late: true, told: all(configs.HostRule{Block: true}), fetch: time.Millisecond,
-			want: []sim.Rule{sim.RuleBarred}},
+			want: []sim.Rule{sim.RuleBlockedByRule}},
 		{name: "a group", told: all(configs.HostRule{Group: "one"}),
 			want: []sim.Rule{sim.RuleOpenGroup, sim.RuleGapGroup}},
 		{name: "open requests", told: func(c *configs.Config) {

@@ -7,7 +7,7 @@ import (
 	"urlserver/configs"
 )
 
-// accidents gives hosts the troubles of their zones and of their robots.txt.
+// accidents gives some hosts a zone or a robots.txt that makes trouble.
 func (w *world) accidents() {
 	rng := rand.New(rand.NewPCG(w.sc.Seed, 6))
 	var habits [zones]uint8
@@ -20,20 +20,20 @@ func (w *world) accidents() {
 		if _, err := netip.ParseAddr(s.name); err != nil {
 			s.zone = habits[w.zone(uint32(i))]
 		}
-		if habit := w.robotsOf(rng); habit != 0 && !w.barred(uint32(i)) {
+		if habit := w.robotsOf(rng); habit != 0 && !w.blockedByRule(uint32(i)) {
 			s.robots = habit
 		}
 	}
 	for i := range w.hosts {
 		if s := &w.hosts[i]; s.robots == robotsDetour {
-			s.next = w.trap(rng)
+			s.next = w.detourTarget(rng)
 		}
 	}
 }
 
-// judge finds out which hosts have no trouble of their own, nor share an address with one that has,
-// nor have a document that kills its spider.
-func (w *world) judge() {
+// markSound sets sound for hosts without trouble. A host has trouble if a host at the same address
+// has, or has a poison or endless document.
+func (w *world) markSound() {
 	inTrouble := make([]bool, w.sc.Addresses)
 	taint := func(h uint32) {
 		for _, a := range w.hosts[h].addrs {
@@ -56,12 +56,12 @@ func (w *world) judge() {
 	}
 }
 
-const zones = 40 // that the names of hosts are in, as many in each
+const zones = 40 // zones of the hosts' names; each has the same number of hosts
 
-// zone is the number of a host's zone.
+// zone returns the number of a host's zone.
 func (w *world) zone(i uint32) int { return int(i) * zones / len(w.hosts) }
 
-// zoneOf draws the habit of zone n, so that each habit has its share.
+// zoneOf returns the behaviour of zone n. Each behaviour gets its share of the zones.
 func (w *world) zoneOf(n int) uint8 {
 	t, u := &w.sc.Trouble, (float64(n)+0.5)/zones
 	switch {
@@ -75,7 +75,7 @@ func (w *world) zoneOf(n int) uint8 {
 	return zoneFine
 }
 
-// robotsOf draws the habit of a robots.txt that is an accident; 0: none is.
+// robotsOf draws a robots.txt that makes trouble; 0: none.
 func (w *world) robotsOf(rng *rand.Rand) uint8 {
 	t, u := &w.sc.Trouble, rng.Float64()
 	for habit, share := range []float64{robotsHangs: t.Hanging, robotsHuge: t.Huge, robotsCostly: t.Costly,
@@ -88,38 +88,39 @@ func (w *world) robotsOf(rng *rand.Rand) uint8 {
 	return 0
 }
 
-// troubled says whether a host has a trouble of its own. Robots.txt that are long or cost much are
-// troubles of their own, too: such a host pays for them.
+// troubled reports whether a host itself has trouble. A long or costly robots.txt is trouble, too,
+// because only its own host waits for it.
 func (w *world) troubled(i uint32) bool {
 	s := &w.hosts[i]
 	fine := s.robots == robotsNone || s.robots == robotsRules || s.robots == robotsDelay
-	return !fine || s.zone != zoneFine || s.dead || s.flaky || s.overloaded || s.stay > 0 || w.barred(i)
+	return !fine || s.zone != zoneFine || s.dead || s.flaky || s.overloaded || s.stay > 0 || w.blockedByRule(i)
 }
 
 const (
-	barredEach = 50 // hosts, of which a rule blocks one where there are detours
-	barredMost = 20 // hosts that a rule blocks
+	blockedEach = 50 // a rule blocks one of so many hosts, if some robots.txt redirect to blocked hosts
+	blockedMost = 20 // most hosts that the rule blocks
 )
 
-func (w *world) barred(i uint32) bool {
-	return w.sc.Trouble.Detours > 0 && i%barredEach == barredEach-1 && i < barredMost*barredEach
+func (w *world) blockedByRule(i uint32) bool {
+	return w.sc.Trouble.Detours > 0 && i%blockedEach == blockedEach-1 && i < blockedMost*blockedEach
 }
 
-// bars are rules that block some hosts.
-func (sc *Scenario) bars() []configs.HostRule {
+// blockRules returns a rule that blocks some hosts.
+func (sc *Scenario) blockRules() []configs.HostRule {
 	rule := configs.HostRule{Block: true}
-	for i := uint32(barredEach - 1); i < uint32(min(sc.Hosts, barredMost*barredEach)); i += barredEach {
+	for i := uint32(blockedEach - 1); i < uint32(min(sc.Hosts, blockedMost*blockedEach)); i += blockedEach {
 		rule.Hosts = append(rule.Hosts, hostName(i))
 	}
 	return []configs.HostRule{rule}
 }
 
-// trap is a host where a redirect gets stuck: one that a rule blocks, or one in some other trouble.
-func (w *world) trap(rng *rand.Rand) uint32 {
+// detourTarget returns a host that a redirect does not get past: one that a rule blocks, or one with
+// other trouble.
+func (w *world) detourTarget(rng *rand.Rand) uint32 {
 	for range 100 {
 		i := uint32(rng.IntN(len(w.hosts)))
 		if rng.IntN(2) == 0 {
-			i = i%barredMost*barredEach + barredEach - 1
+			i = i%blockedMost*blockedEach + blockedEach - 1
 		}
 		if int(i) < len(w.hosts) && w.troubled(i) {
 			return i
@@ -128,7 +129,7 @@ func (w *world) trap(rng *rand.Rand) uint32 {
 	return 0
 }
 
-// serve tells the oracle what hosts are without trouble.
+// serve makes the oracle check that documents of hosts without trouble are served soon.
 func (r *run) serve() {
 	r.oracle.service = &service{debts: make([]debt, r.sc.Documents)}
 	docs := make([][]uint32, len(r.world.hosts))
@@ -144,7 +145,7 @@ func (r *run) serve() {
 	}
 }
 
-// servable says whether name servers answer, and a spider is well and has room.
+// servable reports whether name servers answer and a sound spider has room.
 func (r *run) servable() bool {
 	if r.now < max(r.names.down, r.names.sick) {
 		return false

@@ -5,8 +5,8 @@ import (
 	"testing"
 )
 
-// TestAccidents runs days of accidents: twenty of 50,000 documents where a seed was given, each
-// kind in turn and each with the next seed; else one of each kind.
+// TestAccidents runs days of accidents: one of each kind; with a seed, twenty of 50,000 documents,
+// each kind in turn and each with the next seed.
 func TestAccidents(t *testing.T) {
 	if testing.Short() {
 		t.Skip("TestScenarios has small ones")
@@ -27,7 +27,7 @@ func TestAccidents(t *testing.T) {
 	t.Logf("%d documents", documents)
 }
 
-// TestWorldOfAccidents wants hosts with troubles, and enough without.
+// TestWorldOfAccidents checks that the world has hosts with trouble, and enough without.
 func TestWorldOfAccidents(t *testing.T) {
 	for _, kind := range accidental() {
 		sc := small(t, kind, seed())

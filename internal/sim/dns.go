@@ -14,11 +14,11 @@ var (
 	errDown      = errors.New("no name server answers")
 )
 
-// Habits of a zone.
+// What the name servers of a zone answer.
 const (
 	zoneFine   = iota
 	zoneSlow   // a look-up takes seconds
-	zoneShaky  // broken for a while, then fine for long
+	zoneShaky  // SERVFAIL now and then for a while
 	zoneBroken // SERVFAIL
 	zoneSilent // no answer
 )
@@ -26,26 +26,26 @@ const (
 const (
 	giveUp     = 5 * time.Minute
 	shakyEvery = 20 * time.Minute
-	shakyShare = 0.7 // of resolver.give_up: so long is a shaky zone broken
-	outageMost = 10 * time.Minute
-	noAnswer   = 6 * time.Second // until a look-up is given up
-	failedFor  = time.Second     // a failure is remembered
+	shakyShare = 0.7              // how long a shaky zone fails, as a share of giveUp
+	outageMost = 10 * time.Minute // longest outage of all name servers
+	noAnswer   = 6 * time.Second  // until a look-up without an answer fails
+	failedFor  = time.Second      // how long the resolver caches a failure
 )
 
 // isForNow and isDown are engine.Options.ForNow and Down.
 func isForNow(err error) bool { return err == errBroken || err == errSilent || err == errDown }
 func isDown(err error) bool   { return err == errDown }
 
-// names is the resolver: what it has in memory.
+// names is the cache of the simulated resolver, and the state of the name servers.
 type names struct {
 	known  []answer      // by host
-	down   time.Duration // no name server answers before
-	sick   time.Duration // most look-ups end with SERVFAIL before
-	useful bool          // one has answered as it should
+	down   time.Duration // until then no name server answers
+	sick   time.Duration // until then most look-ups end with SERVFAIL
+	useful bool          // a name server has answered without failure
 }
 
-// startDNS plans the troubles of all name servers: none answers at the start, few answer after
-// that, and there are outages.
+// startDNS plans the troubles of the name servers: none answers at the start, then most look-ups
+// fail for a while, and later there are outages.
 func (r *run) startDNS() {
 	t := &r.sc.Trouble
 	r.names.down, r.names.sick = t.NoDNS, t.NoDNS+t.NoDNS/8
@@ -53,7 +53,7 @@ func (r *run) startDNS() {
 		func() { r.names.down = r.now + r.between(time.Second, outageMost) })
 }
 
-// failure is why a look-up of a host fails now; nil: it does not.
+// failure returns why a look-up of a host fails now, or nil.
 func (r *run) failure(h uint32) error {
 	zone := r.world.hosts[h].zone
 	switch healed := r.now >= r.sc.Heal; {
@@ -95,7 +95,7 @@ func (r *run) cached(host []byte) (netip.Addr, error, bool) {
 	return a.addr, a.err, true
 }
 
-// lookUp answers after a while.
+// lookUp answers a look-up after a while.
 func (r *run) lookUp(name string) {
 	r.oracle.looksUp(name)
 	wait := r.between(0, 100*time.Millisecond)

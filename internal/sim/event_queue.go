@@ -2,8 +2,8 @@ package sim
 
 import "time"
 
-// eventQueue is a heap of functions to be called, ordered by virtual time and then by when they
-// were added. The zero value is empty.
+// eventQueue is a heap of functions, ordered by virtual time, and by order of addition at equal
+// times. The zero value is empty.
 type eventQueue struct {
 	events []event
 	seq    uint64

@@ -8,13 +8,13 @@ import (
 	"urlserver/urlserver/engine"
 )
 
-// index is the doc index: it gives documents out by host, round robin.
+// index simulates the doc index. It gives out documents by host, round robin.
 type index struct {
 	run    *run
 	queues [][]uint32 // due documents by host
 	ring   []uint32   // hosts with due documents
 	state  []state    // by document
-	given  []uint32   // lately, for repeating
+	recent []uint32   // documents given out before, to repeat some
 	left   int        // documents that are not completed
 	reject map[string]struct{}
 	answer engine.Prepared
@@ -31,10 +31,10 @@ const (
 )
 
 const (
-	perHost   = 20               // documents of one host an answer, while there are others
-	releases  = 1000             // times that documents come due
-	leaseTime = 10 * time.Minute // after a lost answer
-	lately    = 4096
+	perHost    = 20               // documents of one host an answer, while there are others
+	releases   = 1000             // times that documents come due
+	leaseTime  = 10 * time.Minute // after a lost answer
+	recentMost = 4096
 )
 
 var errIndex = errors.New("index: connection reset")
@@ -57,7 +57,7 @@ func newIndex(r *run) *index {
 	return x
 }
 
-// put makes a document due.
+// put makes a document due now.
 func (x *index) put(n uint32) {
 	h := x.run.world.docs[n].host
 	x.state[n] = due
@@ -68,14 +68,14 @@ func (x *index) put(n uint32) {
 	x.queues[h] = append(x.queues[h], n)
 }
 
-// returned takes a document back that the daemon does not want now.
+// returned puts back a document that the daemon returns.
 func (x *index) returned(id string) {
 	if n, err := strconv.ParseUint(id, 10, 32); err == nil && int(n) < len(x.state) && x.state[n] == out {
 		x.put(uint32(n))
 	}
 }
 
-// asked takes the daemon's request and answers after a while.
+// asked answers the daemon's request for candidates after a while.
 func (x *index) asked(a *engine.Ask) {
 	r := x.run
 	r.oracle.asked(a.Reject)
@@ -102,7 +102,7 @@ func (x *index) asked(a *engine.Ask) {
 	r.after(wait, func() { x.deliver(failed) })
 }
 
-// lose gives documents out that never arrive; they come due again.
+// lose gives out documents in an answer that never arrives. They come due again after leaseTime.
 func (x *index) lose(most int) {
 	x.pick(most)
 	lost := append([]uint32(nil), x.picked...)
@@ -116,7 +116,7 @@ func (x *index) lose(most int) {
 	})
 }
 
-// pick chooses what the next answer holds.
+// pick chooses the documents of the next answer.
 func (x *index) pick(most int) {
 	for range len(x.ring) {
 		if len(x.picked) >= most {
@@ -146,17 +146,17 @@ func (x *index) give(doc uint32) {
 		x.state[doc] = out
 	}
 	x.picked = append(x.picked, doc)
-	if len(x.given) < lately {
-		x.given = append(x.given, doc)
+	if len(x.recent) < recentMost {
+		x.recent = append(x.recent, doc)
 	} else {
-		x.given[x.run.rng.IntN(lately)] = doc
+		x.recent[x.run.rng.IntN(recentMost)] = doc
 	}
 	if x.run.chance(x.run.sc.Trouble.Repeats) {
-		x.picked = append(x.picked, x.given[x.run.rng.IntN(len(x.given))])
+		x.picked = append(x.picked, x.recent[x.run.rng.IntN(len(x.recent))])
 	}
 }
 
-// deliver hands the answer to the daemon.
+// deliver passes the answer to the engine.
 func (x *index) deliver(failed error) {
 	r := x.run
 	r.oracle.asking = false
@@ -175,7 +175,7 @@ func (x *index) add(n uint32) {
 	id, priority := r.world.docID(n), int32(p.priority)
 	raw, text := r.world.url(n)
 	switch p.kind {
-	case badID: // the index never hears of it again
+	case badID: // the daemon cannot report an outcome for it
 		x.complete(n)
 	case badURL:
 		r.oracle.unusable(id)
@@ -185,7 +185,7 @@ func (x *index) add(n uint32) {
 	x.answer.Batch.Add([]byte(id), []byte(raw), priority)
 }
 
-// complete takes an outcome.
+// complete records an outcome.
 func (x *index) complete(n uint32) {
 	if x.state[n] != completed {
 		x.state[n] = completed
@@ -193,13 +193,13 @@ func (x *index) complete(n uint32) {
 	}
 }
 
-// outbox keeps outcomes until the index has taken them, and chokes the daemon
-// while there are too many.
+// outbox keeps outcomes until the index has acknowledged them. While it holds too many, it puts the
+// daemon under back-pressure.
 type outbox struct {
 	run     *run
 	ended   []uint32
-	sending int // of ended
-	choked  bool
+	sending int  // of ended
+	full    bool // the daemon may send nothing
 	outage  bool
 }
 
@@ -214,7 +214,7 @@ func (b *outbox) put(id string) {
 	b.send()
 }
 
-// send delivers what has gathered after a while, and again where that failed.
+// send delivers all outcomes after a while, and tries again if that fails.
 func (b *outbox) send() {
 	if b.sending > 0 {
 		return
@@ -231,7 +231,7 @@ func (b *outbox) send() {
 			r.index.complete(n)
 		}
 		b.ended, b.sending = append(b.ended[:0], b.ended[b.sending:]...), 0
-		b.choke()
+		b.setBackpressure()
 		b.retry()
 	})
 }
@@ -242,13 +242,13 @@ func (b *outbox) retry() {
 	}
 }
 
-// choke stops the daemon while too many outcomes wait.
-func (b *outbox) choke() {
+// setBackpressure stops the daemon while too many outcomes wait.
+func (b *outbox) setBackpressure() {
 	most := b.run.sc.Config.DocIndex.OutcomesMax
-	is := len(b.ended) >= most || b.choked && len(b.ended) > most/2
-	if is != b.choked {
-		b.choked = is
+	is := len(b.ended) >= most || b.full && len(b.ended) > most/2
+	if is != b.full {
+		b.full = is
 		b.run.engine.SetBackpressure(is)
-		b.run.oracle.mute(choked, is)
+		b.run.oracle.disable(backpressure, is)
 	}
 }

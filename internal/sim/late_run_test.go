@@ -14,31 +14,31 @@ import (
 	"urlserver/urlserver/engine"
 )
 
-// lateRun is an engine under virtual time, and an oracle that hears of it as it would of a daemon
-// that runs in real time on a slow machine: everything is under way for a while, and the engine's
-// clock is read before what is heard.
+// lateRun is an engine under virtual time, and an oracle that watches it as it would watch a daemon
+// in real time on a slow machine: every message takes a while, and the engine reads its clock before
+// it reads its messages.
 type lateRun struct {
-	rng    *rand.Rand
-	events eventQueue
-	now    time.Duration
-	slow   time.Duration // the longest that anything takes
-	engine *engine.Engine
-	inbox  []func()
-	busy   bool
-	oracle *oracle
-	conns  []*lateConn
-	urls   []string // not offered yet
-	next   int      // DOC_ID
-	cfg    configs.Config
-	told   func(configs.Config) configs.Config // what the oracle is told of settings
+	rng     *rand.Rand
+	events  eventQueue
+	now     time.Duration
+	slow    time.Duration // the longest time that a message takes
+	engine  *engine.Engine
+	inbox   []func()
+	busy    bool
+	oracle  *oracle
+	conns   []*lateConn
+	urls    []string // not offered yet
+	next    int      // DOC_ID
+	cfg     configs.Config
+	watched func(configs.Config) configs.Config // the settings that the oracle checks
 }
 
-// lateConn is a connection; what is under way on it keeps its order.
+// lateConn is a connection. Lines on it keep their order.
 type lateConn struct {
 	id       uint32
 	writing  bool
 	dirty    bool
-	down, up time.Duration // when the last thing under way to the spider, and to the daemon, gets there
+	down, up time.Duration // when the last line arrives, at the spider and at the daemon
 }
 
 const (
@@ -46,9 +46,10 @@ const (
 	lateEach  = 25
 )
 
-// newLateRun has several spiders where hosts are asked one by one.
-func newLateRun(seed uint64, told func(configs.Config) configs.Config) *lateRun {
-	r := &lateRun{rng: rand.New(rand.NewPCG(seed, 5)), told: told}
+// newLateRun returns a run with several spiders, or with one and more than one open request per
+// host. watched changes the daemon's settings into those that the oracle checks.
+func newLateRun(seed uint64, watched func(configs.Config) configs.Config) *lateRun {
+	r := &lateRun{rng: rand.New(rand.NewPCG(seed, 5)), watched: watched}
 	r.slow = []time.Duration{time.Millisecond, 20 * time.Millisecond, 300 * time.Millisecond}[r.rng.IntN(3)]
 	for i := range lateHosts * lateEach {
 		r.urls = append(r.urls, fmt.Sprintf("http://192.0.2.%d/%d", i%lateHosts, i))
@@ -57,7 +58,7 @@ func newLateRun(seed uint64, told func(configs.Config) configs.Config) *lateRun 
 	c.Robots.Enabled, c.TimeoutSpiderStatus, c.QueueCount = false, 24*time.Hour, 2*lateHosts
 	spiders := 1 + 2*r.rng.IntN(2)
 	r.cfg = r.change(c, spiders == 1)
-	r.oracle = newOracle(limitsOf(told(r.cfg), true), lateHosts*lateEach)
+	r.oracle = newOracle(limitsOf(watched(r.cfg), true), lateHosts*lateEach)
 	r.oracle.late = &late{spiders: map[uint32]moment{}}
 	cached := func(host []byte) (netip.Addr, error, bool) {
 		addr, err := netip.ParseAddr(string(host))
@@ -74,7 +75,7 @@ func newLateRun(seed uint64, told func(configs.Config) configs.Config) *lateRun 
 	return r
 }
 
-// change makes other settings: rates and limits, or rates and rules.
+// change returns c with other rates and limits, or other rates and rules.
 func (r *lateRun) change(c configs.Config, limits bool) configs.Config {
 	c.ReqHostPerSec = []float64{0.7, 3, 20, 100}[r.rng.IntN(4)]
 	c.QueueLen = 3 + r.rng.IntN(20)
@@ -97,7 +98,7 @@ func (r *lateRun) change(c configs.Config, limits bool) configs.Config {
 
 func (r *lateRun) after(wait time.Duration, do func()) { r.events.add(r.now+wait, do) }
 
-// some is how long something takes: mostly little.
+// some returns a random duration up to r.slow, mostly a short one.
 func (r *lateRun) some() time.Duration {
 	if r.rng.IntN(4) > 0 {
 		return time.Duration(r.rng.Int64N(int64(r.slow)/20 + 1))
@@ -105,7 +106,8 @@ func (r *lateRun) some() time.Duration {
 	return time.Duration(r.rng.Int64N(int64(r.slow) + 1))
 }
 
-// fetching is how long a fetch takes: now and then longer than it is until settings change.
+// fetching returns how long a fetch takes: sometimes longer than the time between two changes of
+// settings.
 func (r *lateRun) fetching() time.Duration {
 	if r.rng.IntN(6) > 0 {
 		return r.some()
@@ -113,16 +115,16 @@ func (r *lateRun) fetching() time.Duration {
 	return time.Duration(r.rng.Int64N(int64(3 * time.Second)))
 }
 
-// work goes on until all documents have ended or something is wrong.
+// work runs until all documents have ended or the oracle complains.
 func (r *lateRun) work() error {
-	for steps := 0; r.oracle.complaint == nil && (r.oracle.figures.Taken < lateHosts*lateEach || r.oracle.held > 0); {
+	for steps := 0; r.oracle.complaint == nil && (r.oracle.report.Taken < lateHosts*lateEach || r.oracle.held > 0); {
 		at, ok := r.events.next()
 		if steps++; !ok || at > time.Hour || steps > 1_000_000 {
 			r.oracle.wrong(RuleProgress, "%d documents held", r.oracle.held)
 			break
 		}
 		r.now = at
-		r.oracle.tell(at, time.Time{})
+		r.oracle.setClocks(at, time.Time{})
 		r.events.take()()
 	}
 	if r.oracle.complaint == nil {
@@ -131,14 +133,14 @@ func (r *lateRun) work() error {
 	return fmt.Errorf("%d spiders, up to %v late: %w", len(r.conns), r.slow, r.oracle.complaint)
 }
 
-// reload changes the settings, and again in a while.
+// reload changes the settings now, and again after a while.
 func (r *lateRun) reload(limits bool) {
 	c := r.change(r.cfg, limits)
-	if len(r.oracle.late.former) > 30 { // or what rules block would never end
+	if len(r.oracle.late.former) > 30 { // else documents of blocked hosts would never end
 		c.Rules = nil
 	}
 	r.cfg = c
-	r.oracle.changing(limitsOf(r.told(c), true))
+	r.oracle.changing(limitsOf(r.watched(c), true))
 	r.after(r.some(), func() {
 		r.post(func() {
 			r.engine.Reconfigure(c)
@@ -150,13 +152,13 @@ func (r *lateRun) reload(limits bool) {
 	})
 }
 
-// post gives the daemon's owner something to do.
+// post queues a function for the goroutine that owns the engine.
 func (r *lateRun) post(do func()) {
 	r.inbox = append(r.inbox, do)
 	r.wake()
 }
 
-// wake has the owner read its clock and then, later, work by it.
+// wake sets the engine's clock now, and runs the queued functions and a step later.
 func (r *lateRun) wake() {
 	if r.busy {
 		return
@@ -203,7 +205,7 @@ func (r *lateRun) flush() {
 	out.Dirty, out.Ask = out.Dirty[:0], nil
 }
 
-// answer gives candidates to the daemon.
+// answer sends candidates to the daemon.
 func (r *lateRun) answer(most int) {
 	a := &engine.Prepared{}
 	for range min(most, len(r.urls), 1+r.rng.IntN(60)) {
@@ -218,7 +220,7 @@ func (r *lateRun) answer(most int) {
 	})
 }
 
-// write brings what the engine has for a spider under way.
+// write sends the engine's lines for a spider.
 func (r *lateRun) write(c *lateConn) {
 	if c.writing || !c.dirty {
 		return
@@ -237,7 +239,7 @@ func (r *lateRun) write(c *lateConn) {
 	})
 }
 
-// read has a spider receive a line, and answer in a while.
+// read delivers a line to a spider, which answers after a while.
 func (r *lateRun) read(c *lateConn, line string) {
 	r.oracle.line(c.id, line, 0)
 	r.oracle.written(c.id)

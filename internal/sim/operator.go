@@ -8,8 +8,8 @@ import (
 	"urlserver/configs"
 )
 
-// startOperator has an operator pause, block hosts, and change settings and rules, and
-// somebody set the clock.
+// startOperator plans the actions of an operator (pauses, blocks, changed settings and rules), steps
+// of the wall clock, and outages of the index.
 func (r *run) startOperator() {
 	t := &r.sc.Trouble
 	r.every(func() time.Duration { return t.Pause }, r.pause)
@@ -28,7 +28,7 @@ func (r *run) pause() {
 	set := func(on bool) func() {
 		return func() {
 			r.engine.Pause(on)
-			r.oracle.mute(paused, on)
+			r.oracle.disable(paused, on)
 		}
 	}
 	set(true)()
@@ -59,7 +59,7 @@ func (r *run) reconfigure() {
 	r.configure()
 }
 
-// configure has daemon and oracle take the settings over.
+// configure applies the settings to the engine and the oracle.
 func (r *run) configure() {
 	r.engine.Reconfigure(r.sc.Config)
 	r.oracle.configure(limitsOf(r.sc.Config, r.sc.Exact))
@@ -70,7 +70,7 @@ func (r *run) setRules() {
 	r.configure()
 }
 
-// someRules are rules for hosts by name and by address, few of them for many.
+// someRules returns random rules for hosts by name and by address. Few of them match many hosts.
 func someRules(rng *rand.Rand, sc *Scenario) (rules []configs.HostRule) {
 	for range 1 + rng.IntN(8) {
 		rule := configs.HostRule{}
@@ -88,14 +88,14 @@ func someRules(rng *rand.Rand, sc *Scenario) (rules []configs.HostRule) {
 			}
 			rule.Networks = append(rule.Networks, network)
 		}
-		say(rng, sc, &rule)
+		fillRule(rng, sc, &rule)
 		rules = append(rules, rule)
 	}
 	return rules
 }
 
-// say gives a rule something to say.
-func say(rng *rand.Rand, sc *Scenario, rule *configs.HostRule) {
+// fillRule sets some fields of a rule at random.
+func fillRule(rng *rand.Rand, sc *Scenario, rule *configs.HostRule) {
 	if rng.IntN(2) == 0 {
 		rule.PerSec = []float64{0.05, 0.2, 0.7, 5, 50}[rng.IntN(5)]
 	}

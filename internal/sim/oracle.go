@@ -16,74 +16,74 @@ type oracle struct {
 	wall      time.Time
 	complaint *Complaint
 
-	docs      []document // by DOC_ID, which is a number in the simulation
-	hosts     map[string]*host
-	origins   map[string]*origin
-	groups    map[string]*group // by address or name
-	open      map[string]*transaction
-	used      map[string]uint64 // last generation, by TRANS_ID without its generation
-	spiders   map[uint32]*spiderView
-	silences  []silence      // by time
-	ages      []*transaction // by time
-	trips     map[uint32]*trip
-	ended     map[uint32]struct{} // trips that have ended
-	turned    map[uint32]*trip    // of these, the ones that ended at a blocked host
-	heavy     map[*group]struct{} // groups with more documents than limits.rejectOver
-	answered  int                 // documents with DONE and no outcome yet
-	held      int
-	arrivals  uint32
-	unseen    bool             // lines may be lost before the oracle sees them
-	suspected int              // held documents that were lost with a spider
-	lostAt    time.Duration    // when the last connection was lost
-	muteSince [3]time.Duration // since when sending is disabled, by reason; negative: it is not
-	movers    []*host          // hosts that are to move to another address
-	asking    bool
-	asks      int
-	judging   bool          // a question about robots.txt has no answer yet
-	judgesAt  time.Duration // no question about robots.txt is allowed before
-	ruledAt   time.Duration // when settings changed last
-	slowest   time.Duration // the longest gap of all settings so far
-	answers   time.Duration // total time in which name servers answered
-	figures   Report
-	late      *late    // nil: the oracle sees each event at the moment at which it happens
-	service   *service // nil: the oracle does not check how long documents wait
+	docs           []document // by DOC_ID, which is a number in the simulation
+	hosts          map[string]*host
+	origins        map[string]*origin
+	groups         map[string]*group // by address or name
+	open           map[string]*transaction
+	used           map[string]uint64 // last generation, by TRANS_ID without its generation
+	spiders        map[uint32]*spiderView
+	silences       []silence      // by time
+	ages           []*transaction // by time
+	fetches        map[uint32]*robotsFetch
+	ended          map[uint32]struct{}     // fetches that have ended
+	blockedFetches map[uint32]*robotsFetch // of these, the ones that ended at a blocked host
+	overLimit      map[*group]struct{}     // groups with more documents than limits.rejectOver
+	answered       int                     // documents with DONE and no outcome yet
+	held           int
+	arrivals       uint32
+	unseen         bool             // lines may be lost before the oracle sees them
+	suspected      int              // held documents that were lost with a spider
+	lostAt         time.Duration    // when the last connection was lost
+	disabledSince  [3]time.Duration // since when sending is disabled, by reason; negative: it is not
+	movers         []*host          // hosts that are to move to another address
+	asking         bool
+	asks           int
+	judging        bool          // a question about robots.txt has no answer yet
+	judgesAt       time.Duration // no question about robots.txt is allowed before
+	ruledAt        time.Duration // when settings changed last
+	slowest        time.Duration // the longest gap of all settings so far
+	answers        time.Duration // total time in which name servers answered
+	report         Report
+	late           *late    // nil: the oracle sees each event at the moment at which it happens
+	service        *service // nil: the oracle does not check how long documents wait
 }
 
 // document is what the oracle knows about a DOC_ID.
 type document struct {
-	origin   *origin
-	url      uint64 // hash of its URL
-	tx       *transaction
-	taken    time.Duration
-	ended    time.Duration
-	arrival  uint32
-	priority int32
-	sends    uint8 // how often it was sent, as far as that counts as an attempt
-	company  int   // number of young documents that were lost together with it, with itself
-	lasted   bool  // it was lost after its spider had worked at it for a status timeout
-	lost     bool  // it was lost with its spider
-	alone    bool  // it may have been the cause of the last loss by itself
-	sent     bool
-	held     bool
-	ever     bool // has ended before
-	answered bool
-	judged   bool // a verdict on it was made outside the engine, and not used yet
-	invalid  bool
-	code     int16
+	origin       *origin
+	url          uint64 // hash of its URL
+	tx           *transaction
+	taken        time.Duration
+	ended        time.Duration
+	arrival      uint32
+	priority     int32
+	sends        uint8 // how often it was sent, as far as that counts as an attempt
+	lostTogether int   // number of young documents that were lost together with it, with itself
+	lasted       bool  // it was lost after its spider had worked at it for a status timeout
+	lost         bool  // it was lost with its spider
+	alone        bool  // it may have been the cause of the last loss by itself
+	sent         bool
+	held         bool
+	ever         bool // has ended before
+	answered     bool
+	judged       bool // a verdict on it was made outside the engine, and not used yet
+	invalid      bool
+	code         int16
 }
 
 // origin is scheme, host and port.
 type origin struct {
-	host  *host
-	trip  uint32 // the last one
-	lanes []lane
-	paid  time.Duration // no question about its documents is allowed before
+	host       *host
+	lastFetch  uint32 // of its robots.txt
+	queues     []originQueue
+	questionAt time.Duration // no question about its documents is allowed before
 	robotsState
 }
 
-// lane is an origin's documents of one priority that were never sent, in the
+// originQueue is an origin's documents of one priority that were never sent, in the
 // order in which they were taken.
-type lane struct {
+type originQueue struct {
 	priority int32
 	docs     []arrival
 }
@@ -94,37 +94,37 @@ type arrival struct {
 }
 
 type host struct {
-	name     string
-	origins  []*origin
-	told     netip.Addr       // address that the last look-up gave; invalid: none
-	until    time.Duration    // the daemon may use the last answer until then; 0: not known
-	lookups  int              // look-ups of its name that are running
-	fresh    bool             // a look-up has ended, and no line was sent since
-	failed   bool             // the last look-up failed
-	none     bool             // the last look-up said that there is no address
-	failedAt time.Duration    // the first of the consecutive failures
-	failing  time.Duration    // value of oracle.answers at that failure
-	givenUp  [2]time.Duration // the first and the last failure after which the daemon may have given the name up
-	addr     netip.Addr       // where requests go, while at is not nil
-	going    netip.Addr       // address that it moves to when no request to it is open; invalid: it does not move
-	at       *group           // its group, while documents are held or a request is open; else nil
-	groups   []*group         // all groups that it may ever have been in
+	name       string
+	origins    []*origin
+	resolvedTo netip.Addr       // address that the last look-up gave; invalid: none
+	until      time.Duration    // the daemon may use the last answer until then; 0: not known
+	lookups    int              // look-ups of its name that are running
+	fresh      bool             // a look-up has ended, and no line was sent since
+	failed     bool             // the last look-up failed
+	none       bool             // the last look-up said that there is no address
+	failedAt   time.Duration    // the first of the consecutive failures
+	failing    time.Duration    // value of oracle.answers at that failure
+	givenUp    [2]time.Duration // the first and the last failure after which the daemon may have given the name up
+	addr       netip.Addr       // where requests go, while at is not nil
+	going      netip.Addr       // address that it moves to when no request to it is open; invalid: it does not move
+	at         *group           // its group, while documents are held or a request is open; else nil
+	groups     []*group         // all groups that it may ever have been in
 	// the group that it joins when no request to it is open; if late is set, also the one it is in
-	to      *group
-	held    int
-	trips   int // of its origins, under way
-	open    int
-	last    time.Duration // last request
-	floor   time.Duration // no request is allowed before
-	delay   time.Duration // Crawl-delay
-	delayAt time.Duration // since when delay holds
-	longest time.Duration // longest delay so far
-	blocked [2]time.Duration
-	stays   uint32          // counts how often it entered a group
-	slowIn  uint32          // value of stays when its Crawl-delay was last added to its group
-	asked   []time.Duration // only if late is set: moment.since of each request
-	ended   []time.Duration // only if late is set: ends of requests
-	batch   time.Duration   // only if late is set: when the document of the last request was taken
+	to       *group
+	held     int
+	fetching int // fetches of its origins' robots.txt that have not ended
+	open     int
+	last     time.Duration // last request
+	floor    time.Duration // no request is allowed before
+	delay    time.Duration // Crawl-delay
+	delayAt  time.Duration // since when delay holds
+	longest  time.Duration // longest delay so far
+	blocked  [2]time.Duration
+	stays    uint32          // counts how often it entered a group
+	slowIn   uint32          // value of stays when its Crawl-delay was last added to its group
+	asked    []time.Duration // only if late is set: moment.since of each request
+	ended    []time.Duration // only if late is set: ends of requests
+	batch    time.Duration   // only if late is set: when the document of the last request was taken
 }
 
 // stay is a host's membership of a group. It is over when the host has left the group,
@@ -179,7 +179,7 @@ type spiderView struct {
 	stale     time.Duration // last stale status; negative: none
 	fetches   fetches
 	suspects  int            // its documents that were lost with a spider before
-	condemned bool           // the daemon has to close its connection
+	mustClose bool           // the daemon has to close its connection
 	all       []*transaction // open ones, and some that have ended
 	flying    []*transaction
 }
@@ -188,9 +188,9 @@ func newOracle(set limits, documents int) *oracle {
 	return &oracle{
 		set: set, docs: make([]document, documents), hosts: map[string]*host{}, origins: map[string]*origin{},
 		groups: map[string]*group{}, open: map[string]*transaction{}, used: map[string]uint64{},
-		spiders: map[uint32]*spiderView{}, trips: map[uint32]*trip{}, ended: map[uint32]struct{}{},
-		turned: map[uint32]*trip{}, heavy: map[*group]struct{}{},
-		muteSince: [3]time.Duration{-1, -1, -1},
+		spiders: map[uint32]*spiderView{}, fetches: map[uint32]*robotsFetch{}, ended: map[uint32]struct{}{},
+		blockedFetches: map[uint32]*robotsFetch{}, overLimit: map[*group]struct{}{},
+		disabledSince: [3]time.Duration{-1, -1, -1},
 	}
 }
 
@@ -210,8 +210,8 @@ func (o *oracle) wrong(rule Rule, format string, args ...any) {
 	}
 }
 
-// tell sets the oracle's clocks.
-func (o *oracle) tell(now time.Duration, wall time.Time) { o.now, o.wall = now, wall }
+// setClocks sets the virtual time and the wall clock.
+func (o *oracle) setClocks(now time.Duration, wall time.Time) { o.now, o.wall = now, wall }
 
 func (o *oracle) host(name string) *host {
 	h := o.hosts[name]
@@ -267,14 +267,14 @@ func hostOf(origin string) string {
 // Reasons why nothing is sent.
 const (
 	paused = iota
-	choked
+	backpressure
 	stopped
 )
 
-func (o *oracle) mute(reason int, on bool) {
-	o.muteSince[reason] = -1
+func (o *oracle) disable(reason int, on bool) {
+	o.disabledSince[reason] = -1
 	if on {
-		o.muteSince[reason] = o.now
+		o.disabledSince[reason] = o.now
 	}
 }
 
@@ -282,7 +282,7 @@ func (o *oracle) mute(reason int, on bool) {
 func (o *oracle) block(name string, until time.Duration) {
 	h := o.host(name)
 	h.blocked = [2]time.Duration{o.now, until}
-	o.turnAway(h)
+	o.endBlocked(h)
 }
 
 // resolved records the result of a look-up that the daemon gets.
@@ -295,8 +295,8 @@ func (o *oracle) resolved(name string, addr netip.Addr, err error) {
 	if forNow && (!h.failed || h.none) {
 		h.failing, h.failedAt = o.answers, o.now
 	}
-	if !forNow || h.held == 0 || !h.told.IsValid() { // else held documents keep the address of the look-up before
-		h.told = addr
+	if !forNow || h.held == 0 || !h.resolvedTo.IsValid() { // else held documents keep the address of the look-up before
+		h.resolvedTo = addr
 	}
 	h.failed, h.none = err != nil, err != nil && !forNow
 	switch {
@@ -304,7 +304,7 @@ func (o *oracle) resolved(name string, addr netip.Addr, err error) {
 		o.mayGiveUp(h)
 		return
 	case err != nil:
-		o.stranded(h)
+		o.endUnresolved(h)
 		return
 	}
 	h.knows(o.groupOf(h, addr))
@@ -312,7 +312,7 @@ func (o *oracle) resolved(name string, addr netip.Addr, err error) {
 		h.going = addr
 		o.movers = append(o.movers, h)
 	}
-	o.turnAway(h)
+	o.endBlocked(h)
 }
 
 // looksUp records that the daemon looks up a host's name; lookedUp records that it has the answer.
@@ -368,8 +368,9 @@ func (o *oracle) bind(h *host, addr netip.Addr) *group {
 		o.wrong(RuleAddress,
 			"%s is asked at %v, in group %s, and has open or held documents at %v, in group %s", h.name,
 			addr, g.name, h.addr, h.at.name)
-	case h.told != addr && !(h.none && h.held > 0): // while documents are held, a redirect may lead to the old address
-		o.wrong(RuleAddress, "%s is asked at %v; its last address was %v", h.name, addr, h.told)
+	// While documents are held, a redirect may lead to the old address.
+	case h.resolvedTo != addr && !(h.none && h.held > 0):
+		o.wrong(RuleAddress, "%s is asked at %v; its last address was %v", h.name, addr, h.resolvedTo)
 	}
 	o.enter(h, g, addr)
 	return g
@@ -390,17 +391,17 @@ func (o *oracle) relocate() {
 // release removes a host from its group if it has no held documents, open requests or fetches of
 // robots.txt.
 func (o *oracle) release(h *host) {
-	if h.held == 0 && h.open == 0 && h.trips == 0 {
+	if h.held == 0 && h.open == 0 && h.fetching == 0 {
 		h.at, h.going = nil, netip.Addr{}
 	}
 }
 
-// weigh adds n documents to a group.
-func (o *oracle) weigh(g *group, n int) {
+// addHeld adds n documents to a group.
+func (o *oracle) addHeld(g *group, n int) {
 	g.held += n
 	if g.held > o.set.rejectOver {
-		o.heavy[g] = struct{}{}
+		o.overLimit[g] = struct{}{}
 		return
 	}
-	delete(o.heavy, g)
+	delete(o.overLimit, g)
 }

@@ -44,7 +44,7 @@ func (o *oracle) lose(spider uint32, overdue *transaction) {
 		}
 	}
 	o.lostAt = o.now
-	sp.condemned = sp.condemned || overdue != nil
+	sp.mustClose = sp.mustClose || overdue != nil
 }
 
 // lasts reports whether a spider has sent WORKING for a transaction for a status timeout or longer.
@@ -74,7 +74,7 @@ func (o *oracle) blame(tx *transaction, sp *spiderView, docs, young int, timeout
 	case timeout && !late, !timeout && sp.heard < 0:
 		d.sends-- // no attempt
 	case tx.at+o.set.maxFetch <= o.now: // a fetch without end breaks no connection
-		d.company, d.lasted = 0, false
+		d.lostTogether, d.lasted = 0, false
 	case cause:
 	case d.alone: // the daemon may take it for the cause
 		d.sends = min(d.sends, uint8(o.set.attempts-1))
@@ -86,11 +86,11 @@ func (o *oracle) blame(tx *transaction, sp *spiderView, docs, young int, timeout
 		switch {
 		case o.lasts(tx) && !d.lasted: // once, it may have been sent with any number of others
 			d.lasted = true
-		case d.company > 0 && others > 0 && others+1 >= d.company:
-			o.wrong(RuleCompany, "%s was lost with %d others, and then with %d", d.origin.host.name,
-				d.company-1, others)
+		case d.lostTogether > 0 && others > 0 && others+1 >= d.lostTogether:
+			o.wrong(RuleSuspects, "%s was lost with %d others, and then with %d", d.origin.host.name,
+				d.lostTogether-1, others)
 		}
-		d.company = others + 1
+		d.lostTogether = others + 1
 		d.sends = min(d.sends, uint8(o.set.attempts-1))
 	}
 }
@@ -200,7 +200,7 @@ func (o *oracle) done(tx *transaction, code int, retry time.Duration) {
 // outcome checks how a document ended.
 func (o *oracle) outcome(out docindex.Outcome) {
 	id := string(out.DocID)
-	o.figures.Outcomes[out.Kind]++
+	o.report.Outcomes[out.Kind]++
 	if !out.At.Equal(o.wall) {
 		o.wrong(RuleOutcome, "document %s ended at %v, not at %v", id, out.At, o.wall)
 	}
@@ -292,8 +292,8 @@ func (o *oracle) unfit(d *document, out docindex.Outcome) string {
 			return "attempts are left"
 		}
 		if !d.alone {
-			o.wrong(RulePatience, "document %s ends as timeout, and was lost in the company of %d others",
-				out.DocID, d.company-1)
+			o.wrong(RulePatience, "document %s ends as timeout, and was lost together with %d others",
+				out.DocID, d.lostTogether-1)
 		}
 	case docindex.Robots:
 		s := &d.origin.robotsState
@@ -331,7 +331,7 @@ func (o *oracle) stepped() {
 		o.wrong(RuleOutcome, "%d documents were done and have no outcome", o.answered)
 	}
 	for id, sp := range o.spiders {
-		if sp.condemned {
+		if sp.mustClose {
 			o.wrong(RuleHangUp, "spider %d is still connected, and a document was with it for too long", id)
 		}
 	}
@@ -345,14 +345,14 @@ func (o *oracle) asked(reject []string) {
 		o.wrong(RuleAsk, "the index is asked while it is being asked")
 	}
 	o.asking = true
-	if o.asks++; len(o.heavy) == 0 || o.asks%rejectEvery != 0 {
+	if o.asks++; len(o.overLimit) == 0 || o.asks%rejectEvery != 0 {
 		return
 	}
 	rejected := make(map[string]struct{}, len(reject))
 	for _, name := range reject {
 		rejected[name] = struct{}{}
 	}
-	for _, g := range slices.SortedFunc(maps.Keys(o.heavy),
+	for _, g := range slices.SortedFunc(maps.Keys(o.overLimit),
 		func(a, b *group) int { return strings.Compare(a.name, b.name) }) {
 		o.missing(g, rejected)
 	}

@@ -7,9 +7,9 @@ import (
 	"urlserver/docindex"
 )
 
-// TestOracleOfEnds is about outcomes, and what the index is asked and told.
+// TestOracleOfEnds tests outcomes and requests to the index.
 func TestOracleOfEnds(t *testing.T) {
-	tell(t, []told{
+	runStories(t, []storyTest{
 		{name: "an outcome too many", do: func(s story) {
 			s.send(1, line1)
 			s.status(1, "0.0.1 DONE 200")

@@ -23,8 +23,8 @@ func (s story) apart() {
 	s.configure(set)
 }
 
-// TestOracleOfJoining is about hosts that join a group while requests to them are open: a.test,
-// since 10 s.
+// TestOracleOfJoining tests hosts that join a group while requests to them are open. A request to
+// a.test is open since 10 s.
 func TestOracleOfJoining(t *testing.T) {
 	joining := func(do func(s story)) func(s story) {
 		return func(s story) {
@@ -34,7 +34,7 @@ func TestOracleOfJoining(t *testing.T) {
 			do(s)
 		}
 	}
-	tell(t, []told{
+	runStories(t, []storyTest{
 		{name: "asked meanwhile", do: joining(func(s story) {
 			s.at(15)
 			s.one()

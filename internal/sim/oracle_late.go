@@ -206,7 +206,7 @@ func (o *oracle) groupGap(gap time.Duration, g *group) time.Duration {
 // within checks everything about a request except the gaps.
 func (o *oracle) within(may leave, spider uint32, h *host, g *group) {
 	if may.barred {
-		o.wrong(RuleBarred, "%s is asked, which a rule blocks", h.name)
+		o.wrong(RuleBlockedByRule, "%s is asked, which a rule blocks", h.name)
 	}
 	if h.open >= may.open {
 		o.wrong(RuleOpenHost, "%s is asked while %d requests to it are open; %d may be", h.name, h.open, may.open)

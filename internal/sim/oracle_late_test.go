@@ -13,7 +13,7 @@ const lateSeeds = 150
 
 func same(c configs.Config) configs.Config { return c }
 
-// A daemon that keeps the rules is never blamed, however late anything is.
+// The oracle never complains of a daemon that keeps the rules, however late events reach it.
 func TestLateOracleIsFair(t *testing.T) {
 	for seed := range uint64(lateSeeds) {
 		if err := newLateRun(1+seed, same).work(); err != nil {
@@ -22,45 +22,46 @@ func TestLateOracleIsFair(t *testing.T) {
 	}
 }
 
-// A daemon with other settings than the oracle is told is blamed for what it does by them.
-func TestLateOracleBites(t *testing.T) {
+// If the daemon's settings are more lenient than the oracle's, the oracle complains.
+func TestLateOracleFindsOtherSettings(t *testing.T) {
 	first := func(c *configs.Config, r configs.HostRule) { c.Rules = append([]configs.HostRule{r}, c.Rules...) }
 	for _, b := range []struct {
-		name string
-		tell func(c *configs.Config)
-		want []Rule
+		name   string
+		change func(c *configs.Config)
+		want   []Rule
 	}{
-		{name: "a tenth faster", tell: func(c *configs.Config) { c.ReqHostPerSec /= 1.1 },
+		{name: "a tenth more per second", change: func(c *configs.Config) { c.ReqHostPerSec /= 1.1 },
 			want: []Rule{RuleGapHost, RuleGapGroup}},
-		{name: "a request more at a host", tell: func(c *configs.Config) {
+		{name: "a request more at a host", change: func(c *configs.Config) {
 			c.ReqHostConcurrent = max(1, c.ReqHostConcurrent-1)
 		}, want: []Rule{RuleOpenHost}},
-		{name: "a document more at a spider", tell: func(c *configs.Config) { c.Spider.MaxInFlight-- },
+		{name: "a document more at a spider", change: func(c *configs.Config) { c.Spider.MaxInFlight-- },
 			want: []Rule{RuleInFlight}},
-		{name: "the last rule ignored", tell: func(c *configs.Config) {
+		{name: "the last rule ignored", change: func(c *configs.Config) {
 			c.Rules = append(slices.Clone(c.Rules), configs.HostRule{Hosts: []string{"*"}, PerSec: 0.1})
 		}, want: []Rule{RuleGapHost, RuleGapGroup}},
-		{name: "a group ignored", tell: func(c *configs.Config) {
+		{name: "a group ignored", change: func(c *configs.Config) {
 			first(c, configs.HostRule{Networks: []netip.Prefix{netip.MustParsePrefix("192.0.2.0/30")},
 				PerSec: 100, Group: "few"})
 		}, want: []Rule{RuleGapGroup, RuleOpenGroup}},
-		{name: "a block ignored", tell: func(c *configs.Config) {
+		{name: "a block ignored", change: func(c *configs.Config) {
 			first(c, configs.HostRule{Hosts: []string{"192.0.2.1"}, PerSec: 100, Block: true})
-		}, want: []Rule{RuleBarred}},
+		}, want: []Rule{RuleBlockedByRule}},
 	} {
 		t.Run(b.name, func(t *testing.T) {
-			told := func(c configs.Config) configs.Config { b.tell(&c); return c }
-			complaint(t, b.want, func(seed uint64) error { return newLateRun(seed, told).work() })
+			watched := func(c configs.Config) configs.Config { b.change(&c); return c }
+			complaint(t, b.want, func(seed uint64) error { return newLateRun(seed, watched).work() })
 		})
 	}
 }
 
-const biteSeeds = 20 // one of them at least has to show the breach
+const mutationSeeds = 20 // at least one of them must lead to a complaint
 
-// complaint wants one about a rule among runs with several seeds, and none about another.
+// complaint calls run with several seeds until it returns a complaint, which must be of one of the
+// rules in want.
 func complaint(t *testing.T, want []Rule, run func(seed uint64) error) {
 	t.Helper()
-	for seed := range uint64(biteSeeds) {
+	for seed := range uint64(mutationSeeds) {
 		err := run(1 + seed)
 		var c *Complaint
 		if !errors.As(err, &c) {
@@ -72,5 +73,5 @@ func complaint(t *testing.T, want []Rule, run func(seed uint64) error) {
 		t.Logf("seed %d: %v", 1+seed, c)
 		return
 	}
-	t.Errorf("no complaint with %d seeds; want one of %q", biteSeeds, want)
+	t.Errorf("no complaint with %d seeds; want one of %q", mutationSeeds, want)
 }

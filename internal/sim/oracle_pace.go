@@ -24,7 +24,7 @@ func (o *oracle) request(h *host, g *group, since time.Duration) {
 			g.name, h.open, open)
 	}
 	if own.Block && o.ruledAt <= since {
-		o.wrong(RuleBarred, "%s at %v is asked, which a rule blocks since %v", h.name, h.addr, o.ruledAt)
+		o.wrong(RuleBlockedByRule, "%s at %v is asked, which a rule blocks since %v", h.name, h.addr, o.ruledAt)
 	}
 	o.pace(h, g, since, gap, o.set.gapOf(own))
 	if o.service != nil {
@@ -37,10 +37,10 @@ func (o *oracle) request(h *host, g *group, since time.Duration) {
 }
 
 func (o *oracle) mayAsk(h *host, since time.Duration) {
-	for reason, from := range o.muteSince {
+	for reason, from := range o.disabledSince {
 		if from >= 0 && from <= since {
-			o.wrong(RuleMute, "%s is asked, but since %v the daemon is %s", h.name, from,
-				[]string{"paused", "choked", "stopped"}[reason])
+			o.wrong(RuleDisabled, "%s is asked, but since %v the daemon is %s", h.name, from,
+				[]string{"paused", "under back-pressure", "stopped"}[reason])
 		}
 	}
 	if from, until := h.blocked[0], h.blocked[1]; from <= since && o.now < until {

@@ -7,9 +7,9 @@ import (
 	"urlserver/docindex"
 )
 
-// TestOracleOfPace is about how often and how many at once a host and its group are asked.
+// TestOracleOfPace tests the gaps and the limits of open requests, of hosts and groups.
 func TestOracleOfPace(t *testing.T) {
-	tell(t, []told{
+	runStories(t, []storyTest{
 		{name: "one after the other", do: func(s story) {
 			s.send(1, line1)
 			s.at(10.5)
@@ -61,10 +61,9 @@ func TestOracleOfPace(t *testing.T) {
 	})
 }
 
-// TestOracleOfDelays is about what makes a gap longer: robots.txt, answers, and fetches that take
-// long.
+// TestOracleOfDelays tests what makes a gap longer: robots.txt, 429 and 503, long fetches.
 func TestOracleOfDelays(t *testing.T) {
-	tell(t, []told{
+	runStories(t, []storyTest{
 		{name: "a robots.txt is a request", do: func(s story) {
 			s.set.robots = true
 			s.robots(1, "a.test", robotsAnswer{status: 404})

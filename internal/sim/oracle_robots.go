@@ -40,8 +40,8 @@ const (
 
 const maxHops = 5
 
-// trip is a fetch of an origin's robots.txt over its redirects.
-type trip struct {
+// robotsFetch is a fetch of an origin's robots.txt over its redirects.
+type robotsFetch struct {
 	origin *origin
 	url    string // requested, or to be requested next
 	host   *host  // of url
@@ -55,30 +55,30 @@ type trip struct {
 
 // fetch checks a request for robots.txt.
 func (o *oracle) fetch(id uint32, url string, addr netip.Addr) {
-	o.figures.Fetches++
-	t := o.trips[id]
-	if t == nil && o.turned[id] != nil { // where it was turned away from lets it go on
-		t = o.turned[id]
-		delete(o.turned, id)
+	o.report.Fetches++
+	t := o.fetches[id]
+	if t == nil && o.blockedFetches[id] != nil { // the host is not blocked any longer
+		t = o.blockedFetches[id]
+		delete(o.blockedFetches, id)
 		delete(o.ended, id)
-		o.trips[id] = t
-		t.origin.host.trips++
+		o.fetches[id] = t
+		t.origin.host.fetching++
 	}
 	if t == nil {
 		if _, over := o.ended[id]; over {
-			o.wrong(RuleRobots, "trip %d goes on to %s after its end", id, url)
+			o.wrong(RuleRobots, "fetch %d goes on to %s after its end", id, url)
 		}
-		t = &trip{origin: o.origin(url), url: url}
+		t = &robotsFetch{origin: o.origin(url), url: url}
 		o.abandoned(t.origin)
-		t.host, t.origin.trip = t.origin.host, id
-		o.trips[id] = t
-		t.origin.host.trips++
+		t.host, t.origin.lastFetch = t.origin.host, id
+		o.fetches[id] = t
+		t.origin.host.fetching++
 		if want := url[:targetAt(url)] + "/robots.txt"; url != want {
-			o.wrong(RuleRobots, "trip %d begins at %s, not at %s", id, url, want)
+			o.wrong(RuleRobots, "fetch %d begins at %s, not at %s", id, url, want)
 		}
 	}
 	if t.url != url || t.group != nil {
-		o.wrong(RuleRobots, "trip %d: request for %s, not for %s", id, url, t.url)
+		o.wrong(RuleRobots, "fetch %d: request for %s, not for %s", id, url, t.url)
 	}
 	t.group = o.groupOf(t.host, addr) // it waits no longer
 	t.group, t.sent = o.bind(t.host, addr), o.now
@@ -87,7 +87,7 @@ func (o *oracle) fetch(id uint32, url string, addr netip.Addr) {
 
 // fetched records the answer.
 func (o *oracle) fetched(id uint32, a robotsAnswer) {
-	t := o.trips[id]
+	t := o.fetches[id]
 	g := t.group
 	t.group = nil
 	o.finished(t.host, g, o.now-t.sent, a.status, a.retry)
@@ -97,18 +97,18 @@ func (o *oracle) fetched(id uint32, a robotsAnswer) {
 		t.url = a.location
 		t.host = o.host(hostOf(a.location[:targetAt(a.location)]))
 		t.redirected, t.hopeless = o.now, o.hopeless(t.host)
-		o.turnAway(t.host)
+		o.endBlocked(t.host)
 	} else {
 		o.settle(id, t, a)
 	}
 	o.closed(last, g)
 }
 
-// abandoned ends the last trip of an origin if it waited for a host whose name the daemon may have
+// abandoned ends the last fetch of an origin if it waited for a host whose name the daemon may have
 // given up since. The caller has seen that the daemon continues with the origin. The oracle does
 // not know when the daemon gave the name up, and assumes the moment that allows the daemon more.
 func (o *oracle) abandoned(from *origin) {
-	t := o.trips[from.trip]
+	t := o.fetches[from.lastFetch]
 	if t == nil || t.group != nil {
 		return
 	}
@@ -116,27 +116,27 @@ func (o *oracle) abandoned(from *origin) {
 	if !t.hopeless && last <= t.redirected {
 		return
 	}
-	o.settle(from.trip, t, robotsAnswer{})
+	o.settle(from.lastFetch, t, robotsAnswer{})
 	from.until = max(last, t.redirected) + o.set.errorTTL
 	if from.misses == 1 {
 		from.missing = max(first, t.redirected)
 	}
 }
 
-// stranded ends the trips that were to ask a host that has no address.
-func (o *oracle) stranded(h *host) {
-	for id, t := range o.trips { // each is settled the same, whatever the order
+// endUnresolved ends the fetches whose next request is to a host that has no address.
+func (o *oracle) endUnresolved(h *host) {
+	for id, t := range o.fetches { // each is settled the same, whatever the order
 		if t.host == h && t.group == nil {
 			o.settle(id, t, robotsAnswer{})
 		}
 	}
 }
 
-// turnAway ends the trips that were redirected to a blocked host other than their first one. The
-// daemon may learn only later that a rule names the host. If the block has ended by then, the trip
-// continues.
-func (o *oracle) turnAway(h *host) {
-	addr := h.told
+// endBlocked ends the fetches that were redirected to a blocked host other than their first one.
+// The daemon may learn only later that a rule names the host. If the block has ended by then, the
+// fetch continues.
+func (o *oracle) endBlocked(h *host) {
+	addr := h.resolvedTo
 	if h.at != nil {
 		addr = h.addr
 	}
@@ -144,17 +144,17 @@ func (o *oracle) turnAway(h *host) {
 	if left == 0 && !o.set.ruleOf(h.name, addr).Block {
 		return
 	}
-	for id, t := range o.trips { // each is settled the same, whatever the order
+	for id, t := range o.fetches { // each is settled the same, whatever the order
 		if t.host == h && t.group == nil && t.origin.host != h {
 			o.settle(id, t, robotsAnswer{retry: left})
-			o.turned[id] = t
+			o.blockedFetches[id] = t
 		}
 	}
 }
 
-// settle ends a trip and updates the robots.txt of its origin.
-func (o *oracle) settle(id uint32, t *trip, a robotsAnswer) {
-	delete(o.trips, id)
+// settle ends a fetch and updates the robots.txt of its origin.
+func (o *oracle) settle(id uint32, t *robotsFetch, a robotsAnswer) {
+	delete(o.fetches, id)
 	o.ended[id] = struct{}{}
 	s := &t.origin.robotsState
 	switch {
@@ -185,7 +185,7 @@ func (o *oracle) settle(id uint32, t *trip, a robotsAnswer) {
 		h.delay, h.delayAt = delay, o.now
 	}
 	h.slow()
-	h.trips--
+	h.fetching--
 	o.release(h)
 }
 

@@ -44,7 +44,7 @@ func (o *oracle) configure(set limits) {
 	o.slowest = max(o.slowest, time.Duration(set.gap))
 	for _, h := range o.hosts { // each by itself, whatever the order
 		o.rehome(h)
-		o.turnAway(h)
+		o.endBlocked(h)
 	}
 }
 
@@ -69,7 +69,7 @@ func (o *oracle) rehome(h *host) {
 		}
 		return
 	}
-	o.weigh(h.at, -h.held)
+	o.addHeld(h.at, -h.held)
 	if !h.going.IsValid() { // else it was another machine that was asked
 		g.asked = g.asked || h.at.asked
 		g.last = max(g.last, h.last)
@@ -94,7 +94,7 @@ func (o *oracle) enter(h *host, g *group, addr netip.Addr) {
 	h.at, h.addr = g, addr
 	h.stays++
 	g.bound = append(g.bound, stay{host: h, n: h.stays})
-	o.weigh(g, h.held)
+	o.addHeld(g, h.held)
 	h.knows(g)
 	h.slow()
 }

@@ -36,30 +36,30 @@ func (o *oracle) hold(id string) *document {
 	}
 	*d = document{taken: o.now, held: true}
 	o.held++
-	o.figures.Taken++
+	o.report.Taken++
 	return d
 }
 
 func (o *oracle) count(h *host, n int) {
 	h.held += n
 	if h.at != nil {
-		o.weigh(h.at, n)
+		o.addHeld(h.at, n)
 	}
 	o.release(h)
 }
 
 func (q *origin) queue(d *document) {
-	for i := range q.lanes {
-		if q.lanes[i].priority == d.priority {
-			q.lanes[i].docs = append(q.lanes[i].docs, arrival{doc: d, arrival: d.arrival})
+	for i := range q.queues {
+		if q.queues[i].priority == d.priority {
+			q.queues[i].docs = append(q.queues[i].docs, arrival{doc: d, arrival: d.arrival})
 			return
 		}
 	}
-	q.lanes = append(q.lanes, lane{priority: d.priority, docs: []arrival{{doc: d, arrival: d.arrival}}})
+	q.queues = append(q.queues, originQueue{priority: d.priority, docs: []arrival{{doc: d, arrival: d.arrival}}})
 }
 
-// first returns a lane's first held document that was never sent, or nil.
-func (l *lane) first() *document {
+// first returns the first held document that was never sent, or nil.
+func (l *originQueue) first() *document {
 	for len(l.docs) > 0 {
 		a := l.docs[0]
 		if a.doc.held && !a.doc.sent && a.doc.arrival == a.arrival {
@@ -73,8 +73,8 @@ func (l *lane) first() *document {
 // inTurn checks that no other document had to be sent before d, which is sent for the first
 // time.
 func (o *oracle) inTurn(d *document, url string, since time.Duration) {
-	for i := range d.origin.lanes {
-		l := &d.origin.lanes[i]
+	for i := range d.origin.queues {
+		l := &d.origin.queues[i]
 		first := l.first()
 		switch {
 		case first == nil || first == d || l.priority < d.priority:
@@ -90,7 +90,7 @@ func (o *oracle) inTurn(d *document, url string, since time.Duration) {
 // line checks a line to a spider, without its end. since is the earliest moment at which the
 // daemon may have decided on it.
 func (o *oracle) line(spider uint32, text string, since time.Duration) {
-	o.figures.Lines++
+	o.report.Lines++
 	f := strings.Split(text, " ")
 	if len(f) != 4 {
 		o.wrong(RuleLine, "%q has %d fields", text, len(f))
@@ -103,15 +103,15 @@ func (o *oracle) line(spider uint32, text string, since time.Duration) {
 		return
 	}
 	h := d.origin.host
-	g := o.heard(spider, d, addr, f[3], since)
+	g := o.documentLine(spider, d, addr, f[3], since)
 	tx := &transaction{id: strings.Clone(f[0]), doc: d, host: h, group: g, spider: spider, at: o.now,
 		since: since, flying: true}
 	o.begin(tx)
 }
 
-// heard checks the document and the address of a line. It returns the group that the request counts
-// for.
-func (o *oracle) heard(spider uint32, d *document, addr netip.Addr, url string, since time.Duration) *group {
+// documentLine checks the document and the address of a line. It returns the group that the request
+// counts for.
+func (o *oracle) documentLine(spider uint32, d *document, addr netip.Addr, url string, since time.Duration) *group {
 	if o.late != nil {
 		o.mayGo(d, url, 0)
 		return o.requestLate(spider, d, addr)
@@ -133,7 +133,7 @@ func (o *oracle) mayGo(d *document, url string, since time.Duration) {
 	if !d.sent {
 		o.inTurn(d, url, since)
 	} else {
-		o.figures.Retries++
+		o.report.Retries++
 	}
 	d.sent = true
 	if d.sends++; int(d.sends) > o.set.attempts {
@@ -146,7 +146,7 @@ func (o *oracle) begin(tx *transaction) {
 	o.open[tx.id] = tx
 	tx.doc.tx = tx
 	sp := o.spiders[tx.spider]
-	if sp.condemned {
+	if sp.mustClose {
 		o.wrong(RuleHangUp, "spider %d gets %s, and a document was with it for too long", tx.spider, tx.id)
 	}
 	o.chosen(tx.spider, tx.doc)

@@ -8,7 +8,7 @@ import (
 
 // TestOracleOfSending is about order, attempts and transactions.
 func TestOracleOfSending(t *testing.T) {
-	tell(t, []told{
+	runStories(t, []storyTest{
 		{name: "younger first", do: func(s story) { s.send(1, line2) }, want: RuleOrder},
 		{name: "lower priority first", do: func(s story) {
 			s.took("5", "http://a.test/5", 1)
@@ -47,7 +47,7 @@ func TestOracleOfSending(t *testing.T) {
 
 // TestOracleOfLines is about what a line says, and when a document comes back.
 func TestOracleOfLines(t *testing.T) {
-	tell(t, []told{
+	runStories(t, []storyTest{
 		{name: "an address that it does not have", do: func(s story) {
 			s.send(1, "0.0.1 1 "+addrB+" http://a.test/1")
 		}, want: RuleAddress},

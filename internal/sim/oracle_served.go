@@ -9,8 +9,8 @@ import (
 // service is the state of an oracle that also checks that troubles of some hosts do not delay the
 // others.
 //
-// Its clock runs while a host without trouble could be served: sending is not paused, choked or
-// stopped, name servers answer, and a spider whose process is well has room and no suspects. From
+// Its clock runs while a host without trouble could be served: sending is not disabled, name
+// servers answer, and a spider whose process is well has room and no suspects. From
 // the moment at which a document of such a host comes due until the document ends, the clock may
 // run for patience, plus paces times the time that the requests sent to its group meanwhile take at
 // the group's pace. So a document may wait for others of its own group, and for nothing else.
@@ -51,7 +51,7 @@ func (o *oracle) owe(docs []uint32, addr netip.Addr) {
 
 // pass advances the clock of the service, if hosts without trouble could be served in that time.
 func (o *oracle) pass(d time.Duration, can bool) {
-	for _, from := range o.muteSince {
+	for _, from := range o.disabledSince {
 		can = can && from < 0
 	}
 	if can {
@@ -92,6 +92,6 @@ func (o *oracle) servedBy(id string, d *document) {
 			"been served in; %v of requests to its group have left meanwhile; it may take %v",
 			id, d.origin.host.name, o.now-owed.since, waited, work, most)
 	}
-	o.figures.Owed++
-	o.figures.Longest = max(o.figures.Longest, waited-paces*work)
+	o.report.Served++
+	o.report.LongestWait = max(o.report.LongestWait, waited-paces*work)
 }

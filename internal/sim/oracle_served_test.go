@@ -22,7 +22,7 @@ func (s story) serves(waits func()) {
 
 func TestOracleOfService(t *testing.T) {
 	soon := newStory().patience()
-	tell(t, []told{
+	runStories(t, []storyTest{
 		{name: "served soon", do: func(s story) { s.serves(func() { s.pass(soon, true) }) }},
 		{name: "served late", do: func(s story) { s.serves(func() { s.pass(soon+7*time.Second, true) }) },
 			want: RuleServed},
@@ -30,9 +30,9 @@ func TestOracleOfService(t *testing.T) {
 			do: func(s story) { s.serves(func() { s.pass(soon+time.Hour, false) }) }},
 		{name: "served late, as the operator paused", do: func(s story) {
 			s.serves(func() {
-				s.mute(paused, true)
+				s.disable(paused, true)
 				s.pass(soon+time.Hour, true)
-				s.mute(paused, false)
+				s.disable(paused, false)
 			})
 		}},
 		{name: "served after another of its group", do: func(s story) {
@@ -58,7 +58,7 @@ func TestOracleOfPatience(t *testing.T) {
 		}
 		s.ends("1", docindex.Robots, 0, 0)
 	}
-	tell(t, []told{
+	runStories(t, []storyTest{
 		{name: "no address", do: func(s story) {
 			nowhere(s, errNoAddress)
 			s.ends("1", docindex.DNS, 0, 0)

@@ -13,10 +13,12 @@ const (
 	addrB = "192.0.2.2"
 )
 
-// story tells an oracle what happens; the next thing happens at the time of the last.
+// story is an oracle that a test gives events to. An event happens at the time of the one before,
+// unless at has set another time.
 type story struct{ *oracle }
 
-// newStory has two documents each of a.test and b.test, both at addrA, and two spiders.
+// newStory returns an oracle with two documents each of a.test and b.test, both at addrA, and two
+// spiders.
 func newStory() story {
 	s := story{newOracle(limits{
 		gap: 1e9, concurrent: 1, inFlight: 2, attempts: 2, rejectOver: 5, statusTimeout: time.Minute,
@@ -36,26 +38,26 @@ func newStory() story {
 	return s
 }
 
-// at goes to a moment, in seconds.
+// at sets the time, in seconds.
 func (s story) at(seconds float64) {
-	s.tell(time.Duration(seconds*float64(time.Second)), time.Time{})
+	s.setClocks(time.Duration(seconds*float64(time.Second)), time.Time{})
 	s.expire()
 }
 
 func (s story) name(host, addr string) { s.resolved(host, netip.MustParseAddr(addr), nil) }
 
-// send has a line go to a spider, and get there at once.
+// send sends a line to a spider. It arrives at once.
 func (s story) send(spider uint32, line string) {
 	s.line(spider, line, s.now)
 	s.written(spider)
 }
 
-// ends tells the outcome of a document.
+// ends reports the outcome of a document.
 func (s story) ends(id string, kind docindex.Kind, status, attempts int) {
 	s.outcome(docindex.Outcome{DocID: []byte(id), Kind: kind, Status: status, Attempts: attempts})
 }
 
-// robots has a host's robots.txt fetched.
+// robots fetches a host's robots.txt.
 func (s story) robots(id uint32, host string, a robotsAnswer) {
 	s.fetch(id, "http://"+host+"/robots.txt", netip.MustParseAddr(addrA))
 	s.fetched(id, a)
@@ -78,14 +80,14 @@ const (
 	line3 = "0.1.2 3 " + addrA + " http://b.test/3"
 )
 
-// told is a short story, with the rule that is broken in the end; "" for none.
-type told struct {
+// storyTest is a short story and the rule that its end breaks; "" for none.
+type storyTest struct {
 	name string
 	do   func(s story)
 	want Rule
 }
 
-func tell(t *testing.T, stories []told) {
+func runStories(t *testing.T, stories []storyTest) {
 	t.Helper()
 	for _, one := range stories {
 		t.Run(one.name, func(t *testing.T) {

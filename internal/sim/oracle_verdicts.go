@@ -12,8 +12,8 @@ import (
 // asks a question.
 
 const (
-	octet   = time.Nanosecond // time that a verdict takes for each octet that is looked at
-	leisure = 100             // an origin waits this many times as long as its last verdicts took
+	timePerOctet = time.Nanosecond // time that a verdict takes for each timePerOctet that is looked at
+	originPause  = 100             // an origin waits this many times as long as its last verdicts took
 )
 
 // remembers checks how much memory the daemon says the rules of all robots.txt take.
@@ -53,9 +53,9 @@ func (o *oracle) asksVerdicts(targets [][]byte) {
 	case o.now < o.judgesAt:
 		o.wrong(RuleCostly, "the next question about robots.txt comes %v before others had as much time",
 			o.judgesAt-o.now)
-	case o.now < d.origin.paid:
+	case o.now < d.origin.questionAt:
 		o.wrong(RuleCostly, "verdicts on documents of %s are asked for %v too early", d.origin.host.name,
-			d.origin.paid-o.now)
+			d.origin.questionAt-o.now)
 	}
 	o.judging = true
 }
@@ -65,10 +65,10 @@ func (o *oracle) asksVerdicts(targets [][]byte) {
 func (o *oracle) getsVerdicts(targets [][]byte, work int) {
 	o.judging = false
 	o.judges(targets)
-	took := time.Duration(work) * octet
+	took := time.Duration(work) * timePerOctet
 	o.judgesAt = o.now + took
 	if d := o.targetDoc(targets[0]); d != nil {
-		d.origin.paid = o.now + leisure*took
+		d.origin.questionAt = o.now + originPause*took
 	}
 }
 

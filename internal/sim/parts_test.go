@@ -11,7 +11,7 @@ import (
 	"urlserver/internal/weburl"
 )
 
-func TestAgendaKeepsOrder(t *testing.T) {
+func TestEventQueueKeepsOrder(t *testing.T) {
 	rng := rand.New(rand.NewPCG(seed(), 0))
 	var a eventQueue
 	var got, want []int
@@ -31,22 +31,22 @@ func TestAgendaKeepsOrder(t *testing.T) {
 	}
 }
 
-// TestStreamCutAtEveryByte breaks what a spider says into two pieces, and then
-// breaks the connection, at each byte.
+// TestStreamCutAtEveryByte splits a spider's text in two at each byte, and breaks the connection at
+// each byte.
 func TestStreamCutAtEveryByte(t *testing.T) {
 	const said = "0.0.1 WORKING\r\n0.0.1 DONE 200\nrubbish\n0.0.2 DONE 503 7\n"
 	for cut := range len(said) + 1 {
 		r := newRun(small(t, "healthy", seed()))
 		r.spiders[0].connect()
 		c := r.spiders[0].conn
-		c.hear(said[:cut])
-		c.hear(said[cut:])
+		c.receive(said[:cut])
+		c.receive(said[cut:])
 		if bad := r.engine.Stats().BadLines; bad != 4 { // none is of a transaction that was
 			t.Errorf("two pieces, cut at %d: %d lines; want 4", cut, bad)
 		}
 		r.spiders[1].connect()
 		c = r.spiders[1].conn
-		c.hear(said[:cut])
+		c.receive(said[:cut])
 		c.end()
 		want := 4 + strings.Count(said[:cut], "\n")
 		if bad := r.engine.Stats().BadLines; int(bad) != want || r.oracle.complaint != nil {
@@ -59,17 +59,17 @@ func TestOverlongLineEndsConnection(t *testing.T) {
 	r := newRun(small(t, "healthy", seed()))
 	r.spiders[0].connect()
 	c := r.spiders[0].conn
-	c.hear(strings.Repeat("x", 8191))
+	c.receive(strings.Repeat("x", 8191))
 	if c.over {
 		t.Error("connection ended at 8191 bytes")
 	}
-	c.hear("x")
+	c.receive("x")
 	if !c.over || r.oracle.complaint != nil {
 		t.Errorf("connection goes on after 8192 bytes without a line end, complaint %v", r.oracle.complaint)
 	}
 }
 
-func TestWorldSpeaksOfItsURLsAsTheStandardDoes(t *testing.T) {
+func TestWorldNormalisesURLs(t *testing.T) {
 	w := newWorld(&Scenario{Hosts: 500, Addresses: 40, Documents: 5000, Day: time.Hour, Trouble: Trouble{Invalid: 0.2}})
 	for n := range uint32(5000) {
 		raw, text := w.url(n)

@@ -7,77 +7,77 @@ import (
 	"urlserver/configs"
 )
 
-// Rule names what a run has broken.
+// Rule names a rule that the oracle checks.
 type Rule string
 
-// What the oracle checks.
+// The rules that the oracle checks.
 const (
-	RuleOpenGroup   Rule = "open requests of a group"
-	RuleOpenHost    Rule = "open requests of a host"
-	RuleGapGroup    Rule = "gap of a group"
-	RuleGapHost     Rule = "gap of a host"
-	RuleStart       Rule = "gap after the start"
-	RuleCrawlDelay  Rule = "Crawl-delay"
-	RuleBackoff     Rule = "backing off"
-	RuleNotBefore   Rule = "Retry-After, or an earlier delay"
-	RuleFair        Rule = "delay_factor"
-	RuleMute        Rule = "nothing is sent while paused, choked or stopped"
-	RuleBlocked     Rule = "nothing is sent to a blocked host"
-	RuleBarred      Rule = "nothing is sent to a host that a rule blocks"
-	RuleRobots      Rule = "robots.txt"
-	RuleOrder       Rule = "first in, first out within priority"
-	RuleAttempts    Rule = "attempts"
-	RuleTwice       Rule = "a document is at one spider at a time"
-	RuleInFlight    Rule = "documents in flight at a spider"
-	RuleTransaction Rule = "a TRANS_ID names one transaction"
-	RuleAddress     Rule = "address of a host"
-	RuleLine        Rule = "line to a spider"
-	RuleOutcome     Rule = "one outcome a document, and the right one"
-	RuleHeld        Rule = "nothing is lost"
-	RuleProgress    Rule = "everything ends"
-	RuleReject      Rule = "reject list"
-	RuleAsk         Rule = "one request to the index at a time"
-	RuleScanner     Rule = "lines from a spider"
-	RuleTimeout     Rule = "silence is noticed in time"
-	RuleSleep       Rule = "what is due is done at once"
-	RuleCompany     Rule = "what may kill spiders is tried again in smaller company"
-	RuleHangUp      Rule = "a spider that a document was with for too long is hung up on"
-	RuleChoice      Rule = "slow spiders get less, and those that have not answered little"
-	RuleServed      Rule = "a host without trouble is served soon, whatever others do"
-	RulePatience    Rule = "nothing ends that a patient crawler would have fetched"
-	RuleIdle        Rule = "no work without cause"
-	RuleMemory      Rule = "the rules of all robots.txt keep within robots.memory"
-	RuleCostly      Rule = "costly verdicts are made aside, and a host has a small part of them"
+	RuleOpenGroup     Rule = "open requests of a group"
+	RuleOpenHost      Rule = "open requests of a host"
+	RuleGapGroup      Rule = "gap of a group"
+	RuleGapHost       Rule = "gap of a host"
+	RuleStart         Rule = "gap after the start"
+	RuleCrawlDelay    Rule = "Crawl-delay"
+	RuleBackoff       Rule = "backoff"
+	RuleNotBefore     Rule = "Retry-After, or an earlier delay"
+	RuleFair          Rule = "delay_factor"
+	RuleDisabled      Rule = "nothing is sent while paused, stopped or under back-pressure"
+	RuleBlocked       Rule = "nothing is sent to a blocked host"
+	RuleBlockedByRule Rule = "nothing is sent to a host that a rule blocks"
+	RuleRobots        Rule = "robots.txt"
+	RuleOrder         Rule = "first in, first out within priority"
+	RuleAttempts      Rule = "attempts"
+	RuleTwice         Rule = "a document is at one spider at a time"
+	RuleInFlight      Rule = "documents in flight at a spider"
+	RuleTransaction   Rule = "a TRANS_ID names one transaction"
+	RuleAddress       Rule = "address of a host"
+	RuleLine          Rule = "line to a spider"
+	RuleOutcome       Rule = "one outcome a document, and the right one"
+	RuleHeld          Rule = "nothing is lost"
+	RuleProgress      Rule = "every document ends"
+	RuleReject        Rule = "reject list"
+	RuleAsk           Rule = "one request to the index at a time"
+	RuleScanner       Rule = "lines from a spider"
+	RuleTimeout       Rule = "status timeouts are noticed in time"
+	RuleSleep         Rule = "due work is done at once"
+	RuleSuspects      Rule = "a suspect is sent again with fewer others"
+	RuleHangUp        Rule = "the connection of a spider that keeps a document too long is closed"
+	RuleChoice        Rule = "slow spiders get fewer documents, and spiders that have not answered get few"
+	RuleServed        Rule = "a host without trouble is served soon, whatever others do"
+	RulePatience      Rule = "no document ends that a patient crawler would have fetched"
+	RuleIdle          Rule = "no work without cause"
+	RuleMemory        Rule = "the rules of all robots.txt stay within robots.memory"
+	RuleCostly        Rule = "costly verdicts are made outside the engine, and few at a time for an origin"
 )
 
-// Complaint is what the oracle found wrong first.
+// Complaint is the first violation that the oracle found.
 type Complaint struct {
 	Rule Rule
 	At   time.Duration // virtual time
 	Text string
 }
 
-// Error gives the moment, the rule and the case.
+// Error returns the time, the rule and the case.
 func (c *Complaint) Error() string {
 	return fmt.Sprintf("at %v: broken rule %q: %s", c.At, c.Rule, c.Text)
 }
 
-// Failure is a complaint with what repeats it.
+// Failure is a complaint and the scenario that repeats it.
 type Failure struct {
 	Scenario Scenario
 	Complaint
 }
 
-// Error names the scenario and its seed.
+// Error returns the scenario's kind and seed, and the complaint.
 func (f *Failure) Error() string {
 	return fmt.Sprintf("scenario %q (%d documents), seed %d: %v", f.Scenario.Kind, f.Scenario.Documents,
 		f.Scenario.Seed, &f.Complaint)
 }
 
-// Unwrap gives the complaint.
+// Unwrap returns the complaint.
 func (f *Failure) Unwrap() error { return &f.Complaint }
 
-// limits are the settings as the oracle understands them.
+// limits holds the settings that the oracle needs.
 type limits struct {
 	gap           float64 // ns
 	concurrent    int
@@ -96,11 +96,11 @@ type limits struct {
 	errorTTL      time.Duration
 	maxCrawlDelay time.Duration
 	robotsMemory  int  // bytes
-	forgets       bool // there is no room for what is read of all robots.txt
+	forgets       bool // robots.memory may be too small for all robots.txt
 	rules         []configs.HostRule
 }
 
-const fewRobots = 64 << 20 // bytes that may be too few for what is read of all robots.txt
+const fewRobots = 64 << 20 // below so many bytes, robots.memory may be too small for all robots.txt
 
 func limitsOf(c configs.Config, exact bool) limits {
 	l := limits{

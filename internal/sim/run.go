@@ -11,26 +11,26 @@ import (
 
 // Report is what happened in a run.
 type Report struct {
-	Virtual  time.Duration // how long it lasted
-	Steps    int           // of the engine
-	Taken    int           // documents, each as often as it was taken
-	Lines    int           // to spiders
-	Retries  int           // of them: not a document's first
-	Fetches  int           // of robots.txt
-	Outcomes [docindex.Kinds]int
-	Owed     int           // documents of hosts without trouble that have ended
-	Longest  time.Duration // that one of them waited beyond the time that its group's pace takes
-	Stats    engine.Stats  // at the end
-	Trace    uint64        // hash of all that came out of the daemon, and when
+	Virtual     time.Duration // how long it lasted
+	Steps       int           // of the engine
+	Taken       int           // candidates that the daemon took; a document counts each time
+	Lines       int           // to spiders
+	Retries     int           // lines for a document that was sent before
+	Fetches     int           // requests for robots.txt
+	Outcomes    [docindex.Kinds]int
+	Served      int           // documents of hosts without trouble that have ended
+	LongestWait time.Duration // that one of them waited beyond the time that its group's pace takes
+	Stats       engine.Stats  // at the end
+	Trace       uint64        // hash of all that came out of the daemon, and when
 }
 
-// run is a simulation under way: one goroutine, no real time.
+// run is the state of a simulation. It uses one goroutine and no real time.
 type run struct {
 	sc     *Scenario
 	rng    *rand.Rand
 	now    time.Duration
-	start  time.Time     // by the wall
-	drift  time.Duration // of the wall's clock
+	start  time.Time     // by the wall clock
+	drift  time.Duration // of the wall clock
 	wake   time.Duration // when the engine wants to step; negative: not before an event
 	events eventQueue
 	engine *engine.Engine
@@ -47,16 +47,16 @@ type run struct {
 	stalls  bool // writes may take long, so that the oracle sees lines late
 
 	did   work // in the last step
-	event bool // something happened since the last step
-	again bool // something happened while the engine's work was handed out
-	idle  int  // steps in a row without cause or effect
+	event bool // an event has run since the last step
+	again bool // the engine got input while flush carried out its work
+	idle  int  // consecutive steps without cause or effect
 }
 
-// Run runs a scenario to its end. The error is a *Failure where the daemon broke a rule.
+// Run runs a scenario to its end. The error is a *Failure if the daemon broke a rule.
 func Run(sc Scenario) (Report, error) {
 	r := newRun(sc)
 	r.work()
-	report := r.oracle.figures
+	report := r.oracle.report
 	report.Virtual, report.Trace, report.Steps, report.Stats = r.now, r.trace.hash, r.trace.steps, r.engine.Stats()
 	if r.oracle.complaint != nil {
 		return report, &Failure{Scenario: sc, Complaint: *r.oracle.complaint}
@@ -124,8 +124,8 @@ func (r *run) happen() {
 	}
 }
 
-// probe steps the engine earlier than it asked for, and before the next event. It must find no
-// work.
+// probe steps the engine before the time that it asked for and before the next event. The step must
+// do nothing.
 func (r *run) probe(before time.Duration) {
 	r.advance(r.now + 1 + time.Duration(r.rng.Int64N(int64(before-r.now-1))))
 	r.step()
@@ -134,7 +134,7 @@ func (r *run) probe(before time.Duration) {
 	}
 }
 
-// over says whether the run has come to its end.
+// over reports whether the run has ended.
 func (r *run) over() bool {
 	if r.now < r.sc.End {
 		return false
@@ -151,13 +151,13 @@ func (r *run) heal() {
 	for _, s := range r.spiders {
 		s.habit = healthy
 	}
-	if r.sc.Config.Rules != nil { // or what they block would never end
+	if r.sc.Config.Rules != nil { // else documents of blocked hosts would never end
 		r.sc.Config.Rules = nil
 		r.configure()
 	}
 	if r.sc.Stop {
 		r.engine.Stop()
-		r.oracle.mute(stopped, true)
+		r.oracle.disable(stopped, true)
 	}
 }
 
@@ -170,14 +170,14 @@ func (r *run) advance(to time.Duration) {
 	r.now = to
 	wall := r.start.Add(to + r.drift)
 	r.engine.Advance(to, wall)
-	r.oracle.tell(to, wall)
+	r.oracle.setClocks(to, wall)
 }
 
-// plan adds an event at a moment; after adds one after a pause.
+// plan adds an event at a time; after adds one after a pause.
 func (r *run) plan(at time.Duration, do func())    { r.events.add(max(at, r.now), do) }
 func (r *run) after(wait time.Duration, do func()) { r.events.add(r.now+wait, do) }
 
-// every repeats an event at random moments until its mean pause is 0.
+// every calls do at random times until mean returns 0. mean returns the mean pause.
 func (r *run) every(mean func() time.Duration, do func()) {
 	m := mean()
 	if m == 0 {
@@ -192,10 +192,10 @@ func (r *run) every(mean func() time.Duration, do func()) {
 	})
 }
 
-// chance answers true in a share of cases.
+// chance returns true with the given probability.
 func (r *run) chance(share float64) bool { return share > 0 && r.rng.Float64() < share }
 
-// between is a time in whole milliseconds, so that things coincide.
+// between returns a random duration in whole milliseconds, so that some events coincide.
 func (r *run) between(least, most time.Duration) time.Duration {
 	return least + time.Duration(r.rng.Int64N(int64((most-least)/time.Millisecond)+1))*time.Millisecond
 }

@@ -8,39 +8,39 @@ import (
 	"urlserver/configs"
 )
 
-// Scenario is a run's whole input: two runs of one Scenario are the same.
+// Scenario is the whole input of a run: two runs of one Scenario are the same.
 type Scenario struct {
-	Kind      string // names it to people
+	Kind      string // one of Kinds
 	Seed      uint64
 	Hosts     int
 	Addresses int
 	Documents int
-	Big       int     // of the documents: on the first address
-	BigHosts  int     // of the hosts: on the first address
-	Scattered float64 // of the documents: on any host at any time; the others come due with their host's
+	Big       int     // number of documents on the first address
+	BigHosts  int     // number of hosts on the first address
+	Scattered float64 // share of documents that come due at any time; the others come due with their host's
 	Uneven    bool    // few hosts have most of the documents
 	Spiders   int
-	NameTTL   time.Duration // the longest that an answer of DNS holds
+	NameTTL   time.Duration // longest TTL of a DNS answer
 
 	Day  time.Duration // documents come due over this time; 0: all at the start
-	Heal time.Duration // trouble ends
-	End  time.Duration // the run lasts at least so long
-	Last time.Duration // by when every document has to have ended
-	Stop bool          // the daemon is stopped at Heal, instead of working on till all has ended
+	Heal time.Duration // when all trouble ends
+	End  time.Duration // the run lasts at least until then
+	Last time.Duration // every document must have ended by then
+	Stop bool          // the daemon is stopped at Heal; else the run goes on until all documents have ended
 
-	Exact bool // the index never repeats itself, and the engine relies on that
-	// the oracle wants documents of hosts without troubles of their own to end soon; no trouble of
-	// the index's, then
+	Exact bool // the index offers each document once, and the engine relies on that
+	// the oracle checks that documents of hosts without trouble end soon; the index must have no
+	// trouble then
 	Served  bool
 	Config  configs.Config
 	Trouble Trouble
 }
 
-// Trouble says what goes wrong until Heal. Floats are chances or shares from 0 to 1,
-// durations the mean time between two; 0: never.
+// Trouble is what goes wrong until Heal. Floats are probabilities or shares from 0 to 1; durations
+// are the mean time between two events. 0 is never.
 type Trouble struct {
-	Repeats     float64       // of candidates: one that was given before
-	Ignores     float64       // of answers: the reject list does not count
+	Repeats     float64       // of candidates: one that was offered before
+	Ignores     float64       // of answers: the index ignores the reject list
 	NoAnswers   float64       // of requests for candidates: empty, failed or lost
 	Undelivered float64       // of deliveries of outcomes: refused
 	Outage      time.Duration // the index takes no outcomes for a while
@@ -53,49 +53,50 @@ type Trouble struct {
 	Broken    float64       // of hosts: their zone answers SERVFAIL, or not at all
 	Shaky     float64       // of hosts: their zone is broken now and then, for less than resolver.give_up
 	SlowZones float64       // of hosts: a look-up takes seconds
-	NoDNS     time.Duration // from the start on no name server answers, for so long
-	Outages   time.Duration // no name server answers, for a while
+	NoDNS     time.Duration // how long after the start no name server answers
+	Outages   time.Duration // no name server answers for a while
 
 	Robots     float64 // of hosts: robots.txt fails, redirects, delays
 	Hanging    float64 // of hosts: no answer to a request for robots.txt, ever
-	Huge       float64 // of hosts: robots.txt is as long as it may be
-	Costly     float64 // of hosts: each verdict on a URL costs much
+	Huge       float64 // of hosts: robots.txt has very many rules
+	Costly     float64 // of hosts: a verdict by robots.txt takes long
 	Detours    float64 // of hosts: robots.txt redirects to a host in trouble
 	CrawlDelay int     // the longest, in seconds
 	Overload   float64 // of hosts: answer 429 and 503 now and then
-	Slow       float64 // of fetches: longer than the status timeout, or nearly
+	Slow       float64 // of fetches: take up to twice the status timeout
 
-	Crash    time.Duration // of a spider
-	Freeze   time.Duration // of a spider: says nothing for a while
-	Silent   float64       // of fetches: no status ever
-	Twice    float64       // of fetches: DONE comes again
-	Alien    float64       // of fetches: DONE for another's transaction before it
-	Garbage  float64       // of fetches: a bad line before it
-	Pieces   float64       // of statuses: cut somewhere, the rest comes later
-	Stall    float64       // of writes to a spider: take long
-	Poison   int           // documents that kill their spider
-	Endless  int           // documents of which their spider says WORKING for ever
-	Mayflies float64       // of spiders: crash soon after each start, without a word
-	Sluggish float64       // of spiders: need long for each fetch
-	Mute     float64       // of spiders: never say a word
-	Stand    time.Duration // of a spider: its process stands still for a while, and what it is sent waits in its socket
-	Pause    time.Duration // by the operator
-	Block    time.Duration
-	Rates    time.Duration // of changed settings
-	Rules    time.Duration // of changed rules for hosts
-	WallStep time.Duration // the wall clock is set an hour on or back
+	Crash      time.Duration // of a spider
+	Freeze     time.Duration // of a spider: sends nothing for a while
+	Silent     float64       // of fetches: no status ever
+	Twice      float64       // of fetches: DONE comes again
+	Alien      float64       // of fetches: DONE for another spider's transaction before it
+	Garbage    float64       // of fetches: a bad line before it
+	Pieces     float64       // of statuses: arrive in pieces
+	Stall      float64       // of writes to a spider: take long
+	Poison     int           // number of documents that crash their spider
+	Endless    int           // number of documents for which the spider sends WORKING for ever
+	ShortLived float64       // of spiders: crash soon after each start and send nothing
+	Sluggish   float64       // of spiders: need long for each fetch
+	Mute       float64       // of spiders: never send anything
+	Suspend    time.Duration // of a spider: its process is suspended for a while
+	Pause      time.Duration // by the operator
+	Block      time.Duration
+	Rates      time.Duration // of changed settings
+	Rules      time.Duration // of changed rules for hosts
+	WallStep   time.Duration // the wall clock is set forward or back by an hour
 }
 
-// Kinds are the scenarios that Small and Full know, in a fixed order.
+// Kinds returns the kinds of scenario that Small and Full make, in a fixed order.
 func Kinds() []string {
 	return append([]string{"day", "million", "crowd", "collide", "stall", "scarce", "storm", "operator",
 		"rules", "stop", "healthy"}, accidental()...)
 }
 
-// accidental are those of accidents, in which hosts without trouble are to be served soon.
+// accidental returns the kinds in which some hosts or spiders have trouble and the oracle checks
+// that the other hosts are served soon.
 func accidental() []string { return []string{"zones", "robots", "spiders", "accidents"} }
 
-// mixed is a bit of every trouble.
+// mixed returns a little of every trouble.
 func mixed() Trouble {
 	return Trouble{
 		Repeats: 0.05, Ignores: 0.1, NoAnswers: 0.1, Undelivered: 0.1, Outage: 4 * time.Hour, Invalid: 0.01,
@@ -107,7 +108,7 @@ func mixed() Trouble {
 	}
 }
 
-// Small is a scenario that runs in a fraction of a second.
+// Small returns a scenario that runs in a fraction of a second.
 func Small(kind string, seed uint64) (Scenario, error) {
 	sc := Scenario{
 		Kind: kind, Seed: seed, Hosts: 300, Addresses: 150, Documents: 3000, Scattered: 0.5, Spiders: 5,
@@ -121,7 +122,7 @@ func Small(kind string, seed uint64) (Scenario, error) {
 	return sc, err
 }
 
-// Full is a scenario of full size: 100,000 hosts, a million documents and more.
+// Full returns a scenario of full size: 100,000 hosts, a million documents and more.
 func Full(kind string, seed uint64) (Scenario, error) {
 	sc := Scenario{
 		Kind: kind, Seed: seed, Hosts: 100_000, Addresses: 60_000, Documents: 1_000_000, Scattered: 0.1,
@@ -134,7 +135,7 @@ func Full(kind string, seed uint64) (Scenario, error) {
 	return sc, err
 }
 
-// Part is the n-th part of a scenario in hosts, addresses and documents.
+// Part returns the scenario with one n-th of the hosts, addresses and documents.
 func (sc Scenario) Part(n int) Scenario {
 	for _, size := range []*int{&sc.Hosts, &sc.Addresses, &sc.Documents, &sc.Big, &sc.BigHosts} {
 		*size = (*size + n - 1) / n
@@ -142,7 +143,7 @@ func (sc Scenario) Part(n int) Scenario {
 	return sc
 }
 
-// settings chooses what the daemon is set to.
+// settings chooses the daemon's settings at random.
 func (sc *Scenario) settings(rng *rand.Rand) {
 	c := configs.Default()
 	c.QueueCount, c.QueueLen = 16<<rng.IntN(6), 4<<rng.IntN(5)
@@ -160,8 +161,8 @@ func (sc *Scenario) settings(rng *rand.Rand) {
 	sc.Config = c
 }
 
-// shape turns the mix into one of the kinds. big and bigHosts are the size of the
-// million's group.
+// shape changes the mixed scenario into one of sc.Kind. big and bigHosts are the numbers of
+// documents and hosts of the big group in "million".
 func (sc *Scenario) shape(big, bigHosts int) error {
 	t, c := &sc.Trouble, &sc.Config
 	switch sc.Kind {
@@ -202,10 +203,10 @@ func (sc *Scenario) shape(big, bigHosts int) error {
 		t.Robots, t.CrawlDelay = 0.1, 10
 		t.Hanging, t.Huge, t.Costly, t.Detours = 0.7, 0.01, 0.01, 0.05
 		c.Robots.Memory = 1 << 20
-		c.Rules = sc.bars()
+		c.Rules = sc.blockRules()
 	case "spiders":
 		sc.accidents()
-		t.Poison, t.Endless, t.Mayflies, t.Sluggish, t.Mute, t.Stand, t.Crash = 5, 5, 0.2, 0.2, 0.2,
+		t.Poison, t.Endless, t.ShortLived, t.Sluggish, t.Mute, t.Suspend, t.Crash = 5, 5, 0.2, 0.2, 0.2,
 			10*time.Minute, 30*time.Minute
 	case "accidents":
 		sc.accidents()
@@ -213,8 +214,8 @@ func (sc *Scenario) shape(big, bigHosts int) error {
 		t.Moves, t.MoveEvery, sc.NameTTL = 0.05, 5*time.Minute, time.Minute
 		t.Robots, t.CrawlDelay = 0.1, 10
 		t.Hanging, t.Huge, t.Costly, t.Detours = 0.1, 0.01, 0.02, 0.05
-		c.Rules = sc.bars()
-		t.Poison, t.Endless, t.Mayflies, t.Sluggish, t.Mute, t.Stand, t.Crash = 3, 3, 0.2, 0.2, 0.2,
+		c.Rules = sc.blockRules()
+		t.Poison, t.Endless, t.ShortLived, t.Sluggish, t.Mute, t.Suspend, t.Crash = 3, 3, 0.2, 0.2, 0.2,
 			20*time.Minute, 30*time.Minute
 	case "healthy":
 		sc.Exact, *t = true, Trouble{Robots: 0.2, CrawlDelay: 20}
@@ -224,7 +225,8 @@ func (sc *Scenario) shape(big, bigHosts int) error {
 	return nil
 }
 
-// accidents are troubles of some hosts and of some spiders, which others are to feel little of.
+// accidents prepares a scenario in which some hosts and spiders will have trouble, and the others
+// must be served soon.
 func (sc *Scenario) accidents() {
 	c := &sc.Config
 	sc.Addresses, sc.Uneven, sc.Served, sc.Exact, sc.Trouble = 2*sc.Hosts, true, true, true, Trouble{}
@@ -235,7 +237,7 @@ func (sc *Scenario) accidents() {
 	c.TimeoutSpiderStatus, c.Spider.MaxFetch = min(c.TimeoutSpiderStatus, time.Minute), 10*time.Minute
 }
 
-// million is one group of a million documents among many of ten.
+// million makes one group of a million documents among many groups of ten.
 func (sc *Scenario) million(big, bigHosts int) {
 	sc.Addresses, sc.Documents = sc.Hosts, big+10*sc.Hosts
 	sc.Big, sc.BigHosts = big, bigHosts

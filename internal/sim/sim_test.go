@@ -13,8 +13,8 @@ import (
 	"urlserver/docindex"
 )
 
-// A seed makes the days full-sized: go test ./internal/sim -run TestDay -v -args -seed N. A failure
-// of TestScenarios is repeated by its scenario's name and the seed that it names.
+// With a seed, the days are full-sized: go test ./internal/sim -run TestDay -v -args -seed N. To
+// repeat a failure of TestScenarios, run its scenario with the seed that the failure names.
 var seedFlag = flag.Uint64("seed", 0, "seed of the simulation; 0: seed 1, and days of a twentieth of the size")
 
 func seed() uint64 { return max(1, *seedFlag) }
@@ -27,9 +27,9 @@ func runScenario(t *testing.T, sc Scenario) Report {
 		t.Fatal(err)
 	}
 	s := &report.Stats
-	if report.Owed > 0 {
+	if report.Served > 0 {
 		t.Logf("%s, seed %d: %d documents of hosts without trouble, served within %v beyond their pace",
-			sc.Kind, sc.Seed, report.Owed, report.Longest.Round(time.Second))
+			sc.Kind, sc.Seed, report.Served, report.LongestWait.Round(time.Second))
 	}
 	t.Logf("%s, seed %d: %v simulated in %v: %d documents taken, %d lines (%d again), %d requests for "+
 		"robots.txt, outcomes %v, %d stale, %d bad lines, %d lost, %d expired; %d steps",
@@ -48,7 +48,7 @@ func small(t testing.TB, kind string, seed uint64) Scenario {
 	return sc
 }
 
-// long runs a scenario of full size, or of a twentieth of it where no seed was given.
+// long runs a scenario of full size, or of a twentieth of it if no seed was given.
 func long(t *testing.T, kind string) {
 	t.Helper()
 	if testing.Short() {
@@ -100,8 +100,8 @@ func TestRunsRepeatExactly(t *testing.T) {
 	}
 }
 
-// TestPaceIsExact has 200 healthy spiders wait on one group: its documents go
-// out one gap after the other, not later.
+// TestPaceIsExact lets 200 healthy spiders crawl one group. The daemon must send one document per
+// gap, none later.
 func TestPaceIsExact(t *testing.T) {
 	sc := small(t, "crowd", seed())
 	sc.Day, sc.Heal, sc.End, sc.Trouble = 0, 0, 0, Trouble{}

@@ -7,27 +7,27 @@ import (
 	"time"
 )
 
-// spider is a process that fetches; now and then it dies, and another takes its place.
+// spider simulates a spider. If its process crashes, a new one with the same number connects later.
 type spider struct {
-	run    *run
-	number int
-	life   int // which process of its number this is
-	habit  spiderHabit
-	conn   *conn // nil: not connected
-	thaw   time.Duration
-	wakes  time.Duration // its process stands still until then
-	slept  time.Duration // since when
-	unread []unread      // what has come to its socket meanwhile
-	last   string        // a TRANS_ID of late, perhaps not its own
+	run         *run
+	number      int
+	life        int // number of its process; callbacks of earlier processes do nothing
+	habit       spiderHabit
+	conn        *conn // nil: not connected
+	frozenUntil time.Duration
+	resumesAt   time.Duration // its process is suspended until then
+	suspendedAt time.Duration // since when
+	unread      []unread      // lines that have arrived at its socket meanwhile
+	last        string        // the TRANS_ID that it received last
 }
 
 type spiderHabit uint8
 
 const (
-	healthy  spiderHabit = iota
-	sluggish             // needs long for each fetch
-	mute                 // never says a word
-	mayfly               // crashes soon after each start, without a word
+	healthy    spiderHabit = iota
+	sluggish               // each fetch takes long
+	mute                   // never sends anything
+	shortLived             // crashes soon after each start, and sends nothing
 )
 
 // unread is a line in a spider's socket.
@@ -36,10 +36,10 @@ type unread struct {
 	since time.Duration
 }
 
-// habitOf is the habit of a spider, by number: the first ones are healthy.
+// habitOf returns the habit of a spider by its number. The first spiders are healthy.
 func (sc *Scenario) habitOf(number int) spiderHabit {
 	fromEnd := float64(sc.Spiders-number) / float64(sc.Spiders)
-	for habit, share := range []float64{mayfly: sc.Trouble.Mayflies, mute: sc.Trouble.Mute,
+	for habit, share := range []float64{shortLived: sc.Trouble.ShortLived, mute: sc.Trouble.Mute,
 		sluggish: sc.Trouble.Sluggish} {
 		if fromEnd <= share {
 			return spiderHabit(habit)
@@ -58,26 +58,27 @@ func (r *run) startSpiders() {
 	t := &r.sc.Trouble
 	r.every(func() time.Duration { return t.Crash }, func() { r.anySpider().crash() })
 	r.every(func() time.Duration { return t.Freeze }, func() {
-		r.anySpider().thaw = r.now + r.between(time.Second, 3*r.sc.Config.TimeoutSpiderStatus)
+		r.anySpider().frozenUntil = r.now + r.between(time.Second, 3*r.sc.Config.TimeoutSpiderStatus)
 	})
-	r.every(func() time.Duration { return t.Stand }, func() { r.anySpider().stand() })
+	r.every(func() time.Duration { return t.Suspend }, func() { r.anySpider().suspend() })
 }
 
-// stand has the process stand still for a while. When it goes on it throws away what it has read
-// and connects anew, as the protocol asks for, if that was for long.
-func (s *spider) stand() {
+// suspend suspends the process for a while. If that was at least half the status timeout, the
+// spider drops its documents and connects again, as the protocol demands; else it reads the lines
+// that have arrived.
+func (s *spider) suspend() {
 	r := s.run
-	if s.wakes > r.now {
+	if s.resumesAt > r.now {
 		return
 	}
-	s.slept, s.wakes = r.now, r.now+r.between(time.Second, 3*r.sc.Config.TimeoutSpiderStatus)
-	s.thaw = max(s.thaw, s.wakes)
-	r.plan(s.wakes, func() {
+	s.suspendedAt, s.resumesAt = r.now, r.now+r.between(time.Second, 3*r.sc.Config.TimeoutSpiderStatus)
+	s.frozenUntil = max(s.frozenUntil, s.resumesAt)
+	r.plan(s.resumesAt, func() {
 		lines := s.unread
 		s.unread = nil
 		switch {
 		case s.conn == nil:
-		case r.now-s.slept >= r.sc.Config.TimeoutSpiderStatus/2:
+		case r.now-s.suspendedAt >= r.sc.Config.TimeoutSpiderStatus/2:
 			s.life++
 			s.conn.end()
 		default:
@@ -88,8 +89,10 @@ func (s *spider) stand() {
 	})
 }
 
-// sound says whether a spider's process goes on, and well.
-func (s *spider) sound() bool { return s.conn != nil && s.habit == healthy && s.thaw <= s.run.now }
+// sound reports whether a spider is connected, healthy and running.
+func (s *spider) sound() bool {
+	return s.conn != nil && s.habit == healthy && s.frozenUntil <= s.run.now
+}
 
 func (r *run) anySpider() *spider { return r.spiders[r.rng.IntN(len(r.spiders))] }
 
@@ -102,7 +105,7 @@ func (s *spider) connect() {
 	r.oracle.connected(id)
 	s.conn = newConn(s, id)
 	r.conns[id] = s.conn
-	if c := s.conn; s.habit == mayfly && r.now < r.sc.Heal {
+	if c := s.conn; s.habit == shortLived && r.now < r.sc.Heal {
 		r.after(r.between(0, 2*time.Second), func() {
 			s.life++
 			c.end()
@@ -110,8 +113,8 @@ func (s *spider) connect() {
 	}
 }
 
-// crash ends the process and its connection; it comes back in a while. Half the
-// time only the connection breaks, and the process goes on fetching.
+// crash ends the process and its connection; the spider connects again later. In half of the cases
+// only the connection breaks, and the process goes on fetching.
 func (s *spider) crash() {
 	if s.conn == nil {
 		return
@@ -122,10 +125,10 @@ func (s *spider) crash() {
 	s.conn.cut()
 }
 
-// receive takes a line: a document to fetch. since is the earliest moment at
-// which the daemon may count it as sent.
+// receive handles a line: a document to fetch. since is the earliest time at which the daemon may
+// count it as sent.
 func (s *spider) receive(line string, since time.Duration) {
-	if s.wakes > s.run.now {
+	if s.resumesAt > s.run.now {
 		s.unread = append(s.unread, unread{line, since})
 		return
 	}
@@ -143,27 +146,28 @@ func (s *spider) receive(line string, since time.Duration) {
 		r.after(r.between(0, 50*time.Millisecond), func() { s.poisoned(life) })
 		return
 	}
-	if r.chance(r.sc.Trouble.Silent) || s.habit == mayfly || s.habit == mute {
+	if r.chance(r.sc.Trouble.Silent) || s.habit == shortLived || s.habit == mute {
 		return
 	}
 	if r.world.docs[n].kind == endless {
-		s.goOn(trans, life, r.now+2*r.sc.Config.Spider.MaxFetch)
+		s.keepWorking(trans, life, r.now+2*r.sc.Config.Spider.MaxFetch)
 		return
 	}
 	status, retry, took := r.fetchPage(uint32(n))
 	if s.habit == sluggish {
 		took = r.between(10*time.Second, r.sc.Config.TimeoutSpiderStatus*3/4)
 	}
-	ends := s.certain(since, r.now+took)
+	ends := s.avoidTimeout(since, r.now+took)
 	s.keepAlive(trans, life, ends)
-	r.plan(ends, func() { s.speak(life, func() { s.done(trans, doneLine(trans, status, retry)) }) })
+	r.plan(ends, func() { s.whenAwake(life, func() { s.done(trans, doneLine(trans, status, retry)) }) })
 }
 
 const margin = 100 * time.Millisecond // more than a line takes in pieces, mostly
 
-// certain moves a moment away from the time in which nobody but the daemon
-// knows whether it has given a transaction up.
-func (s *spider) certain(since, at time.Duration) time.Duration {
+// avoidTimeout returns when a spider reports a fetch that ends at at. If the transaction may or may
+// not have timed out then, it returns a time at which it certainly has. since is the earliest time
+// at which the daemon may count the document as sent.
+func (s *spider) avoidTimeout(since, at time.Duration) time.Duration {
 	r := s.run
 	from, to := since+r.sc.Config.TimeoutSpiderStatus, r.now+r.sc.Config.TimeoutSpiderStatus
 	if since < r.now && at+margin >= from && at <= to {
@@ -172,7 +176,8 @@ func (s *spider) certain(since, at time.Duration) time.Duration {
 	return at
 }
 
-// keepAlive says WORKING at half the status timeout, or forgets to.
+// keepAlive sends WORKING every half of the status timeout until the fetch ends. In a third of the
+// cases it stops.
 func (s *spider) keepAlive(trans string, life int, ends time.Duration) {
 	r := s.run
 	pause := r.sc.Config.TimeoutSpiderStatus / 2
@@ -180,30 +185,30 @@ func (s *spider) keepAlive(trans string, life int, ends time.Duration) {
 		return
 	}
 	r.after(pause, func() {
-		s.speak(life, func() { s.say(trans + " WORKING\n") })
+		s.whenAwake(life, func() { s.send(trans + " WORKING\n") })
 		s.keepAlive(trans, life, ends)
 	})
 }
 
-// goOn says WORKING again and again, for longer than a fetch may take.
-func (s *spider) goOn(trans string, life int, until time.Duration) {
+// keepWorking sends WORKING every half of the status timeout until a time.
+func (s *spider) keepWorking(trans string, life int, until time.Duration) {
 	r := s.run
 	if r.now >= until {
 		return
 	}
 	r.after(r.sc.Config.TimeoutSpiderStatus/2, func() {
-		s.speak(life, func() {
-			s.say(trans + " WORKING\n")
-			s.goOn(trans, life, until)
+		s.whenAwake(life, func() {
+			s.send(trans + " WORKING\n")
+			s.keepWorking(trans, life, until)
 		})
 	})
 }
 
-// speak does something once the spider is not frozen, unless the process has
-// died or has no connection then.
-func (s *spider) speak(life int, do func()) {
-	if s.thaw > s.run.now {
-		s.run.plan(s.thaw, func() { s.speak(life, do) })
+// whenAwake calls do once the spider is not frozen, unless the process has crashed or has no
+// connection then.
+func (s *spider) whenAwake(life int, do func()) {
+	if s.frozenUntil > s.run.now {
+		s.run.plan(s.frozenUntil, func() { s.whenAwake(life, do) })
 		return
 	}
 	if s.life == life && s.conn != nil {
@@ -218,29 +223,29 @@ func (s *spider) poisoned(life int) {
 	}
 }
 
-// done says DONE, and what should not be said.
+// done sends DONE. Sometimes it also sends a bad line, another spider's DONE, or DONE twice.
 func (s *spider) done(trans, line string) {
 	r, t := s.run, &s.run.sc.Trouble
 	if r.chance(t.Garbage) {
-		s.say(r.garbage(trans))
+		s.send(r.garbage(trans))
 	}
 	if r.chance(t.Alien) {
-		s.say(r.anySpider().last + " DONE 200\n")
+		s.send(r.anySpider().last + " DONE 200\n")
 	}
-	s.say(line)
+	s.send(line)
 	if r.chance(t.Twice) {
-		s.say(line)
+		s.send(line)
 	}
 }
 
-// say sends text to the daemon while there is a connection.
-func (s *spider) say(text string) {
+// send sends text to the daemon if there is a connection.
+func (s *spider) send(text string) {
 	if s.conn != nil {
-		s.conn.say(text)
+		s.conn.send(text)
 	}
 }
 
-// garbage is a line that is none.
+// garbage returns a line that the protocol does not allow.
 func (r *run) garbage(trans string) string {
 	switch r.rng.IntN(9) {
 	case 0:

@@ -9,17 +9,17 @@ import (
 
 const (
 	probes     = 0.02    // share of waits within which the daemon is made to step
-	spinning   = 10_000  // steps in a row without cause or effect: the daemon burns CPU
+	spinning   = 10_000  // consecutive steps without cause or effect that show a busy loop
 	countEvery = 1 << 10 // steps between two comparisons of counts
-	fewHeld    = 10      // documents held, up to which counts are compared after each step
+	fewHeld    = 10      // up to so many held documents, counts are compared after each step
 )
 
-// work is what a step brought.
+// work counts what the engine emitted in a step.
 type work struct {
 	Outcomes, Returns, Fetches, Writes, Lookups, Asks int
 }
 
-// step has the daemon do what is due.
+// step steps the engine until it has nothing more to do now.
 func (r *run) step() {
 	r.did = work{}
 	for {
@@ -47,7 +47,7 @@ func (r *run) step() {
 	}
 }
 
-// spins counts steps that nothing caused and that had no effect.
+// spins counts consecutive steps without cause or effect.
 func (r *run) spins(worked bool) {
 	r.idle++
 	if worked || r.event {
@@ -58,11 +58,11 @@ func (r *run) spins(worked bool) {
 	}
 }
 
-// flush hands out the daemon's work, as the real owner of an engine does.
+// flush carries out the engine's output, as the daemon's run loop does.
 func (r *run) flush() {
 	out := &r.engine.Out
-	// Outcomes of documents that were passed over come before the lines of those behind them, and
-	// timeouts after the end of the connections that they are for.
+	// The oracle must see outcomes of documents that were not sent before it sees the lines of
+	// documents behind them, and timeouts after it sees their connections end.
 	r.outcomes(out, func(k docindex.Kind) bool { return k != docindex.Timeout })
 	for _, id := range out.Drop {
 		if c := r.conns[id]; c != nil {
@@ -80,7 +80,7 @@ func (r *run) flush() {
 	}
 	if q := out.Question; q != nil {
 		out.Question = nil
-		r.judge(q)
+		r.answerQuestion(q)
 	}
 	for _, id := range out.Dirty {
 		if c := r.conns[id]; c != nil {
@@ -94,7 +94,7 @@ func (r *run) flush() {
 		r.did.Asks++
 		r.index.asked(out.Ask)
 	}
-	r.outbox.choke()
+	r.outbox.setBackpressure()
 	r.did.Returns += out.Returns.Len()
 	r.did.Fetches += len(out.Fetches)
 	r.did.Lookups += len(out.Lookups)
@@ -119,11 +119,11 @@ func (r *run) outcome(out docindex.Outcome) {
 	r.outbox.put(string(out.DocID))
 }
 
-// judge answers a question about robots.txt after a while.
-func (r *run) judge(q *engine.Question) {
+// answerQuestion answers a question about robots.txt after a while.
+func (r *run) answerQuestion(q *engine.Question) {
 	r.oracle.asksVerdicts(q.Targets)
 	allowed, work := q.Rules.AllowedAll(q.Targets)
-	wait := time.Duration(work)*octet + r.between(time.Millisecond, 20*time.Millisecond)
+	wait := time.Duration(work)*timePerOctet + r.between(time.Millisecond, 20*time.Millisecond)
 	r.after(wait, func() {
 		r.oracle.getsVerdicts(q.Targets[:len(allowed)], work)
 		r.engine.Judged(allowed, work)

@@ -6,8 +6,7 @@ import (
 	"urlserver/docindex"
 )
 
-// trace sums up what came out of the daemon, in order, so that two runs can be
-// compared.
+// trace is a hash of all output of the daemon, in order. Two runs with equal traces did the same.
 type trace struct {
 	hash  uint64
 	steps int

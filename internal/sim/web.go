@@ -9,26 +9,26 @@ import (
 	"urlserver/urlserver/engine"
 )
 
-// Habits of a host's robots.txt.
+// What a host answers to a request for its robots.txt.
 const (
-	robotsNone  = iota // 404
-	robotsRules        // disallows /private/
-	robotsDelay        // and wants a Crawl-delay
-	robotsElsewhere
-	robotsNowhere // redirects to what is not HTTP
-	robotsBusy    // 429 or 503, then rules
-	robotsMute    // no answer, then rules
-	robotsMoody   // another one each time
-	robotsHabits  // number of those above; below are accidents
-	robotsHangs   // no answer
-	robotsHuge    // rules, as long as a robots.txt may be
-	robotsCostly  // rules that cost much for each URL, some of which are long
-	robotsDetour  // redirects to a host in trouble
+	robotsNone      = iota // 404
+	robotsRules            // disallows /private/
+	robotsDelay            // also has a Crawl-delay
+	robotsElsewhere        // redirects to another host
+	robotsNowhere          // redirects without a Location
+	robotsBusy             // 429 or 503, then rules
+	robotsMute             // no answer, then rules
+	robotsMoody            // one of the above, another one each time
+	robotsHabits           // number of those above; below are accidents
+	robotsHangs            // no answer
+	robotsHuge             // very many rules
+	robotsCostly           // a verdict on a URL takes long; some of the URLs are long
+	robotsDetour           // redirects to a host in trouble
 )
 
 var redirects = [...]int{301, 302, 303, 307, 308}
 
-// robotsFor is what a host answers at a moment.
+// robotsFor returns a host's present answer to a request for robots.txt.
 func (r *run) robotsFor(host uint32) robotsAnswer {
 	s := &r.world.hosts[host]
 	habit := s.robots
@@ -59,8 +59,8 @@ func (r *run) robotsFor(host uint32) robotsAnswer {
 	return robotsAnswer{status: 200, rules: true}
 }
 
-// serveRobots answers a request for robots.txt after a while. The client that fetches it also makes
-// the first verdicts.
+// serveRobots answers a request for robots.txt after a while. As in the daemon, the client that
+// fetches the file also makes the first verdicts.
 func (r *run) serveRobots(f engine.Fetch) {
 	a := r.robotsFor(r.world.byName[hostOf(f.URL[:targetAt(f.URL)])])
 	wait := r.between(5*time.Millisecond, 500*time.Millisecond)
@@ -89,7 +89,7 @@ func (a *robotsAnswer) response() robots.Response {
 	return resp
 }
 
-// longRobots are rules that say nothing about any URL, many or costly ones.
+// longRobots returns rules that match no URL: many of them, or costly ones.
 func longRobots(habit uint8) []byte {
 	if habit == robotsHuge {
 		return hugeRobots
@@ -102,7 +102,8 @@ var (
 	costlyRobots = costlyRules(6000)
 )
 
-// costlyRules are patterns of which no part is long enough to tell that a URL does not match.
+// costlyRules returns n patterns. Each has only parts so short that they occur in many URLs, so no
+// part shows quickly that a URL does not match.
 func costlyRules(n int) (rules []byte) {
 	for i := range n {
 		rules = append(rules, "Disallow: /"...)
@@ -121,8 +122,8 @@ func manyRules(format string, n int) (rules []byte) {
 	return rules
 }
 
-// fetchPage is what a spider meets: the status, the Retry-After in seconds, and how long
-// it takes.
+// fetchPage returns the result of a spider's fetch: the status, the Retry-After in seconds, and how
+// long the fetch takes. -1 is none.
 func (r *run) fetchPage(doc uint32) (status, retry int, took time.Duration) {
 	s := &r.world.hosts[r.world.docs[doc].host]
 	took = r.between(20*time.Millisecond, 800*time.Millisecond)
@@ -148,7 +149,7 @@ func (r *run) fetchPage(doc uint32) (status, retry int, took time.Duration) {
 	return 200, -1, took
 }
 
-// doneLine is what a spider says at the end of a fetch.
+// doneLine returns the line that a spider sends at the end of a fetch.
 func doneLine(trans string, status, retry int) string {
 	line := trans + " DONE"
 	if status >= 0 {

@@ -14,21 +14,21 @@ import (
 type conn struct {
 	run    *run
 	spider *spider
-	id     uint32 // the engine's
+	id     uint32 // the engine's id of the connection
 	over   bool
 
 	// Daemon to spider.
 	writing bool
-	waits   time.Duration // since when lines wait for the writer; negative: none do
+	waits   time.Duration // since when lines may wait for the writer; negative: none do
 	spare   []byte
 
 	// Spider to daemon.
-	under   string // said, and not all arrived
-	sending bool   // the rest of under comes later
-	pieces  pieces
-	scanner *protocol.Scanner
-	heard   []byte // arrived; the naive twin of the scanner
-	lines   []engine.Line
+	unsent   string // sent by the spider, and not arrived
+	sending  bool   // unsent arrives later
+	pieces   pieces
+	scanner  *protocol.Scanner
+	received []byte // arrived, and not split into lines yet
+	lines    []engine.Line
 }
 
 func newConn(s *spider, id uint32) *conn {
@@ -38,7 +38,7 @@ func newConn(s *spider, id uint32) *conn {
 	return c
 }
 
-// flush writes what waits for the spider, as a session of the real daemon does.
+// flush writes the lines that wait for the spider, as a session of the daemon does.
 func (c *conn) flush() {
 	r := c.run
 	if c.writing {
@@ -67,7 +67,7 @@ func (c *conn) flush() {
 	c.write(lines, out, since)
 }
 
-// write brings lines to the spider: at once, or some of them, and the rest later.
+// write delivers lines to the spider: all at once, or some of them now and the rest later.
 func (c *conn) write(lines []string, buf []byte, since time.Duration) {
 	r := c.run
 	if !r.chance(r.sc.Trouble.Stall) {
@@ -79,7 +79,7 @@ func (c *conn) write(lines []string, buf []byte, since time.Duration) {
 	n := r.rng.IntN(len(lines) + 1)
 	c.read(lines[:n], since)
 	took := r.between(2*time.Millisecond, r.sc.Config.TimeoutSpiderStatus/4)
-	if r.rng.IntN(20) == 0 { // it reads no more: the daemon hangs up
+	if r.rng.IntN(20) == 0 { // the spider stops reading: the daemon closes the connection
 		r.after(r.sc.Config.TimeoutSpiderStatus, c.end)
 		return
 	}
@@ -93,7 +93,7 @@ func (c *conn) write(lines []string, buf []byte, since time.Duration) {
 	})
 }
 
-// read has the spider receive lines.
+// read passes lines to the spider.
 func (c *conn) read(lines []string, since time.Duration) {
 	for _, line := range lines {
 		c.spider.receive(strings.TrimSuffix(line, "\n"), since)
@@ -106,9 +106,9 @@ func (c *conn) written(buf []byte) {
 	c.run.oracle.written(c.id)
 }
 
-// say sends text to the daemon; it arrives at once, or in two pieces.
-func (c *conn) say(text string) {
-	c.under += text
+// send sends text to the daemon. It arrives at once, or in pieces.
+func (c *conn) send(text string) {
+	c.unsent += text
 	if c.sending {
 		return
 	}
@@ -118,12 +118,12 @@ func (c *conn) say(text string) {
 func (c *conn) arrive() {
 	r := c.run
 	c.sending = false
-	piece := c.under
+	piece := c.unsent
 	if r.chance(r.sc.Trouble.Pieces) {
 		piece = piece[:r.rng.IntN(len(piece))]
 	}
-	c.under = c.under[len(piece):]
-	if c.under != "" {
+	c.unsent = c.unsent[len(piece):]
+	if c.unsent != "" {
 		c.sending = true
 		r.after(r.between(0, 20*time.Millisecond), func() {
 			if !c.over {
@@ -131,17 +131,17 @@ func (c *conn) arrive() {
 			}
 		})
 	}
-	c.hear(piece)
+	c.receive(piece)
 }
 
-// hear gives bytes to the real scanner and to its naive twin, and what the
-// lines say to the engine and to the oracle.
-func (c *conn) hear(piece string) {
+// receive splits bytes of the spider into lines, with the real scanner and with a naive model of
+// it, and passes the statuses to the engine and the oracle.
+func (c *conn) receive(piece string) {
 	c.pieces.bytes = append(c.pieces.bytes, piece...)
-	c.heard = append(c.heard, piece...)
+	c.received = append(c.received, piece...)
 	c.lines = c.lines[:0]
 	good := true
-	for good && (bytes.IndexByte(c.heard, '\n') >= 0 || len(c.heard) >= protocol.MaxLine) {
+	for good && (bytes.IndexByte(c.received, '\n') >= 0 || len(c.received) >= protocol.MaxLine) {
 		good = c.next()
 	}
 	if len(c.lines) > 0 {
@@ -152,18 +152,18 @@ func (c *conn) hear(piece string) {
 	}
 }
 
-// next takes a line; the connection has to end where it answers false.
+// next handles one line. If it returns false, the connection must end.
 func (c *conn) next() bool {
 	line, err := c.scanner.Next()
-	n := bytes.IndexByte(c.heard, '\n')
+	n := bytes.IndexByte(c.received, '\n')
 	if n < 0 || n >= protocol.MaxLine {
 		if err == nil {
 			c.run.oracle.wrong(RuleScanner, "a line of more than %d bytes was taken", protocol.MaxLine)
 		}
 		return false
 	}
-	want := strings.TrimSuffix(string(c.heard[:n]), "\r")
-	c.heard = append(c.heard[:0], c.heard[n+1:]...)
+	want := strings.TrimSuffix(string(c.received[:n]), "\r")
+	c.received = append(c.received[:0], c.received[n+1:]...)
 	if err != nil || string(line) != want {
 		c.run.oracle.wrong(RuleScanner, "%q was taken for %q, %v", want, line, err)
 	}
@@ -173,15 +173,15 @@ func (c *conn) next() bool {
 	return true
 }
 
-// cut ends the connection in the middle of what is under way.
+// cut breaks the connection. Part of the text that has not arrived yet is lost.
 func (c *conn) cut() {
-	piece := c.under[:c.run.rng.IntN(len(c.under)+1)]
-	c.under = ""
-	c.hear(piece)
+	piece := c.unsent[:c.run.rng.IntN(len(c.unsent)+1)]
+	c.unsent = ""
+	c.receive(piece)
 	c.end()
 }
 
-// end hangs up. What came after the last whole line is no line.
+// end closes the connection. Bytes after the last line end are not a line.
 func (c *conn) end() {
 	r := c.run
 	if c.over {
@@ -189,7 +189,7 @@ func (c *conn) end() {
 	}
 	c.over = true
 	c.pieces.ended = true
-	if line, err := c.scanner.Next(); len(c.heard) < protocol.MaxLine && err == nil {
+	if line, err := c.scanner.Next(); len(c.received) < protocol.MaxLine && err == nil {
 		r.oracle.wrong(RuleScanner, "half a line %q was taken for one", line)
 	}
 	r.oracle.gone(c.id)
@@ -202,7 +202,7 @@ func (c *conn) end() {
 	r.after(r.between(100*time.Millisecond, 30*time.Second), c.spider.connect)
 }
 
-// pieces is a reader that gives out bytes as they come, some at a time.
+// pieces is a reader that returns the bytes received so far, a random number at a time.
 type pieces struct {
 	run   *run
 	bytes []byte

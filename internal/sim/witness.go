@@ -30,17 +30,17 @@ func NewWitness(c configs.Config, documents int) *Witness {
 	return &Witness{start: time.Now(), oracle: o}
 }
 
-// tell sets the oracle's clock to the present and calls do.
-func (w *Witness) tell(do func(o *oracle)) {
+// record sets the oracle's clock to the present and calls do.
+func (w *Witness) record(do func(o *oracle)) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	w.oracle.tell(time.Since(w.start), time.Time{})
+	w.oracle.setClocks(time.Since(w.start), time.Time{})
 	do(w.oracle)
 }
 
 // Taken records an answer of the index. Call it before the daemon gets the answer.
 func (w *Witness) Taken(b *docindex.Batch) {
-	w.tell(func(o *oracle) {
+	w.record(func(o *oracle) {
 		for i := range b.Len() {
 			c := b.At(i)
 			o.took(string(c.DocID), string(c.URL), c.Priority)
@@ -50,7 +50,7 @@ func (w *Witness) Taken(b *docindex.Batch) {
 
 // Outcome records how a document has ended.
 func (w *Witness) Outcome(out docindex.Outcome) {
-	w.tell(func(o *oracle) {
+	w.record(func(o *oracle) {
 		o.wall = out.At // the time of an outcome is not checked
 		o.outcome(out)
 	})
@@ -58,12 +58,12 @@ func (w *Witness) Outcome(out docindex.Outcome) {
 
 // Connected records a spider. Call it before the spider connects.
 func (w *Witness) Connected(spider uint32) {
-	w.tell(func(o *oracle) { o.connected(spider) })
+	w.record(func(o *oracle) { o.connected(spider) })
 }
 
 // Line records a line, without its end, that a spider has received.
 func (w *Witness) Line(spider uint32, text string) {
-	w.tell(func(o *oracle) {
+	w.record(func(o *oracle) {
 		o.line(spider, text, 0)
 		o.written(spider)
 	})
@@ -71,14 +71,14 @@ func (w *Witness) Line(spider uint32, text string) {
 
 // Status records a spider's line, without its end. Call it before the spider sends the line.
 func (w *Witness) Status(spider uint32, text string) {
-	w.tell(func(o *oracle) { o.status(spider, text) })
+	w.record(func(o *oracle) { o.status(spider, text) })
 }
 
 // Reload records a change of settings. do makes the daemon apply them, and returns when it has.
 func (w *Witness) Reload(c configs.Config, do func()) {
-	w.tell(func(o *oracle) { o.changing(limitsOf(c, true)) })
+	w.record(func(o *oracle) { o.changing(limitsOf(c, true)) })
 	do()
-	w.tell((*oracle).changed)
+	w.record((*oracle).changed)
 }
 
 // Settled returns how many requests since the last Reload were checked against the new settings
@@ -93,7 +93,7 @@ func (w *Witness) Settled() int {
 func (w *Witness) Done() (n int) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	return w.oracle.figures.Taken - w.oracle.held
+	return w.oracle.report.Taken - w.oracle.held
 }
 
 // Complaint returns the first violation, or nil.

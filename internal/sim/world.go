@@ -9,7 +9,7 @@ import (
 	"time"
 )
 
-// world is what the daemon cannot know but by asking: documents, hosts, addresses.
+// world is the simulated web and DNS: documents, hosts, addresses.
 type world struct {
 	sc     *Scenario
 	hosts  []site
@@ -17,28 +17,28 @@ type world struct {
 	docs   []page
 }
 
-// site is a host and the habits of its servers.
+// site is a host and the behaviour of its servers.
 type site struct {
 	name       string
-	addrs      []uint32      // it moves from one to the next
-	stay       time.Duration // at an address
+	addrs      []uint32      // the host moves from one to the next
+	stay       time.Duration // how long it stays at an address; 0: for ever
 	dead       bool
 	flaky      bool
 	overloaded bool
 	quick      bool
-	sound      bool  // neither it nor a host at its address has a trouble of its own
-	zone       uint8 // habit of its name's zone
-	robots     uint8 // habit of its robots.txt
-	delay      int   // Crawl-delay, in seconds
-	next       uint32
+	sound      bool   // neither it nor a host at its address has trouble
+	zone       uint8  // behaviour of its name's zone
+	robots     uint8  // behaviour of its robots.txt
+	delay      int    // Crawl-delay, in seconds
+	next       uint32 // host that its robots.txt redirects to
 }
 
 // page is a document.
 type page struct {
 	host     uint32
-	due      uint16 // of the releases, in which
+	due      uint16 // number of the release in which it comes due
 	kind     pageKind
-	variant  uint8 // of the origin
+	variant  uint8 // index in variants: scheme and port
 	priority int8
 }
 
@@ -46,10 +46,10 @@ type pageKind uint8
 
 const (
 	public  pageKind = iota
-	private          // robots.txt disallows it, where there is one
-	encoded          // its URL is not in serialised form
-	poison           // kills its spider
-	endless          // is never fetched to its end
+	private          // robots.txt disallows it, if there is one
+	encoded          // its URL is not normalised
+	poison           // its fetch crashes the spider
+	endless          // its fetch never ends
 	badURL
 	badID
 )
@@ -77,7 +77,7 @@ func newWorld(sc *Scenario) *world {
 		w.docs[i] = w.newPage(i, rng)
 	}
 	if sc.Served {
-		w.judge()
+		w.markSound()
 	}
 	return w
 }
@@ -109,8 +109,8 @@ func (w *world) newSite(i uint32, rng *rand.Rand) site {
 
 func hostName(i uint32) string { return fmt.Sprintf("h%d.example", i) }
 
-// home is a host's first address: the first ones are everybody's, the others
-// are shared by few.
+// home returns a host's first address. Many hosts share one of the first addresses, few share one
+// of the others.
 func (w *world) home(i uint32, rng *rand.Rand) uint32 {
 	switch {
 	case int(i) < w.sc.BigHosts:
@@ -144,13 +144,13 @@ func (w *world) newPage(i int, rng *rand.Rand) page {
 	return p
 }
 
-// placeOf is a document's host, and when it comes due.
+// placeOf returns a document's host, and the number of the release in which it comes due.
 func (w *world) placeOf(i int, rng *rand.Rand) (host uint32, due uint16) {
 	switch {
 	case w.sc.Uneven:
 		u := rng.Float64()
 		host, due = uint32(u*u*float64(w.sc.Hosts)), uint16(rng.IntN(releases))
-		if w.hosts[host].zone >= zoneBroken { // as when a crawler finds a link farm
+		if w.hosts[host].zone >= zoneBroken { // all at once, as when a crawler finds a link farm
 			due = uint16(w.zone(host) / 4 * 7919 % releases)
 		}
 		return host, due
@@ -165,11 +165,11 @@ func (w *world) placeOf(i int, rng *rand.Rand) (host uint32, due uint16) {
 	return host, uint16(host * 7919 % releases)
 }
 
-const longEach = 3 // documents of hosts whose rules cost much, of which one has a long URL
+const longEach = 3 // one of so many documents of a robotsCostly host has a long URL
 
 var longPath = strings.Repeat("long/", 150)
 
-// docID is what the index calls document n.
+// docID returns the DOC_ID of document n.
 func (w *world) docID(n uint32) string {
 	id := strconv.FormatUint(uint64(n), 10)
 	if w.docs[n].kind == badID {
@@ -178,7 +178,7 @@ func (w *world) docID(n uint32) string {
 	return id
 }
 
-// url is document n's as the index has it; text is as it goes over the wire.
+// url returns the URL of document n: raw as the index has it, text as it goes to a spider.
 func (w *world) url(n uint32) (raw, text string) {
 	p := &w.docs[n]
 	v := variants[p.variant]
@@ -209,7 +209,7 @@ func hostInURL(name string) string {
 	return name
 }
 
-// address is an address by number: of either family, and none that is refused.
+// address returns the n-th address: IPv4 or IPv6, and public.
 func address(n uint32) netip.Addr {
 	if n%16 == 15 {
 		return netip.AddrFrom16([16]byte{0x2a, 0x01, 4, 0xf8, 12: byte(n >> 24), 13: byte(n >> 16),
@@ -218,7 +218,7 @@ func address(n uint32) netip.Addr {
 	return netip.AddrFrom4([4]byte{byte(11 + n>>24), byte(n >> 16), byte(n >> 8), byte(n)})
 }
 
-// addressAt is where a host's name leads at a moment; ok is false where it leads nowhere.
+// addressAt returns the address of a host at a time; ok is false if it has none.
 func (w *world) addressAt(h uint32, now time.Duration) (addr netip.Addr, ok bool) {
 	s := &w.hosts[h]
 	n := 0

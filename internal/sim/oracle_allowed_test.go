@@ -8,15 +8,14 @@ import (
 	"urlserver/docindex"
 )
 
-// TestOracleOfLeave is about what the operator and robots.txt allow.
-func TestOracleOfLeave(t *testing.T) {
-	tell(t, []told{
+func TestOracleOfOperator(t *testing.T) {
+	runStories(t, []storyTest{
 		{name: "while paused", do: func(s story) {
-			s.mute(paused, true)
+			s.disable(paused, true)
 			s.send(1, line1)
-		}, want: RuleMute},
+		}, want: RuleDisabled},
 		{name: "decided before the pause", do: func(s story) {
-			s.mute(paused, true)
+			s.disable(paused, true)
 			s.line(1, line1, s.now-time.Second)
 		}},
 		{name: "while blocked", do: func(s story) {
@@ -28,6 +27,11 @@ func TestOracleOfLeave(t *testing.T) {
 			s.at(20)
 			s.send(1, line1)
 		}},
+	})
+}
+
+func TestOracleOfRobots(t *testing.T) {
+	runStories(t, []storyTest{
 		{name: "robots.txt not asked", do: func(s story) {
 			s.set.robots = true
 			s.send(1, line1)
@@ -52,7 +56,13 @@ func TestOracleOfLeave(t *testing.T) {
 			s.at(12)
 			s.send(1, "0.0.1 5 "+addrA+" https://a.test/5")
 		}, want: RuleRobots},
-		{name: "robots.txt elsewhere binds where it began", do: func(s story) {
+	})
+}
+
+// TestOracleOfRedirects tests a robots.txt that redirects to another host.
+func TestOracleOfRedirects(t *testing.T) {
+	runStories(t, []storyTest{
+		{name: "its rules count for the first host", do: func(s story) {
 			s.set.robots = true
 			s.robots(1, "a.test", robotsAnswer{status: 301, location: "http://b.test/robots.txt"})
 			s.at(12)
@@ -60,7 +70,7 @@ func TestOracleOfLeave(t *testing.T) {
 			s.at(14)
 			s.send(1, line1)
 		}},
-		{name: "robots.txt elsewhere, where the name is given up", do: func(s story) {
+		{name: "to a name that is given up", do: func(s story) {
 			s.redirectedToLost(3800)
 			s.at(4100)
 			s.resolved("c.test", netip.Addr{}, errBroken)
@@ -68,7 +78,7 @@ func TestOracleOfLeave(t *testing.T) {
 			s.at(4159)
 			s.send(1, line2)
 		}},
-		{name: "robots.txt elsewhere, where the name was given up, and for too long", do: func(s story) {
+		{name: "to a name that was given up, for too long", do: func(s story) {
 			s.redirectedToLost(3800)
 			s.at(4100)
 			s.resolved("c.test", netip.Addr{}, errBroken)
@@ -76,7 +86,7 @@ func TestOracleOfLeave(t *testing.T) {
 			s.at(4160)
 			s.send(1, line2)
 		}, want: RuleRobots},
-		{name: "robots.txt elsewhere, where the name was given up, and found since", do: func(s story) {
+		{name: "to a name that was given up, and found since", do: func(s story) {
 			s.redirectedToLost(3800)
 			s.at(4100)
 			s.resolved("c.test", netip.Addr{}, errBroken)
@@ -84,7 +94,7 @@ func TestOracleOfLeave(t *testing.T) {
 			s.name("c.test", addrB)
 			s.sendAndEnd(line1)
 		}},
-		{name: "robots.txt elsewhere, where the name is not given up", do: func(s story) {
+		{name: "to a name that is not given up", do: func(s story) {
 			s.set.robots = true
 			s.robots(1, "a.test", robotsAnswer{status: 200, rules: true})
 			s.at(20)
@@ -96,7 +106,7 @@ func TestOracleOfLeave(t *testing.T) {
 			s.resolved("c.test", netip.Addr{}, errBroken)
 			s.send(1, line2)
 		}, want: RuleRobots},
-		{name: "robots.txt elsewhere, while a document ends", do: func(s story) {
+		{name: "while a document ends", do: func(s story) {
 			s.set.robots, s.set.concurrent = true, 2
 			s.robots(1, "a.test", robotsAnswer{status: 200, rules: true})
 			s.at(3609)
@@ -114,8 +124,8 @@ func TestOracleOfLeave(t *testing.T) {
 	})
 }
 
-// redirectedToLost has the robots.txt of a.test, which was read more than an hour ago, redirect to
-// c.test, whose name has failed for long.
+// redirectedToLost redirects the robots.txt of a.test, which was read more than an hour ago, to
+// c.test, whose name has failed for an hour.
 func (s story) redirectedToLost(seconds float64) {
 	s.set.robots, s.set.statusTimeout = true, time.Hour
 	if s.origin("http://a.test").state == notAsked {
@@ -128,7 +138,7 @@ func (s story) redirectedToLost(seconds float64) {
 	s.robots(2, "a.test", robotsAnswer{status: 301, location: "http://c.test/robots.txt"})
 }
 
-// sendAndEnd has document 1 sent, and done at once.
+// sendAndEnd sends document 1, which is done at once.
 func (s story) sendAndEnd(line string) {
 	s.send(1, line)
 	s.status(1, "0.0.1 DONE 200")

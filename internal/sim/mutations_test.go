@@ -1,0 +1,189 @@
+//go:build faults
+
+package sim
+
+import (
+	"testing"
+
+	"urlserver/hostslots"
+	"urlserver/urlserver/engine"
+)
+
+// mutation breaks a rule on purpose. want lists the rules that the oracle may name in its complaint.
+type mutation struct {
+	name string
+	kind string // of scenario
+	set  func()
+	want []Rule
+}
+
+// fault returns a function that sets a package's Fault.
+func fault[F any](at *F, value F) func() { return func() { *at = value } }
+
+func slotsMutations() []mutation {
+	return []mutation{
+		{name: "halved gap", kind: "healthy", set: fault(&hostslots.Fault, hostslots.FaultGap),
+			want: []Rule{RuleGapGroup, RuleStart, RuleCrawlDelay}},
+		{name: "requests beyond the limit", kind: "healthy",
+			set: fault(&hostslots.Fault, hostslots.FaultConcurrent), want: []Rule{RuleOpenGroup}},
+		{name: "times forgotten when the slot is lost", kind: "scarce",
+			set: fault(&hostslots.Fault, hostslots.FaultForget), want: []Rule{RuleGapGroup, RuleCrawlDelay,
+				RuleBackoff, RuleNotBefore, RuleFair}},
+		{name: "times lost when a host moves", kind: "collide", set: fault(&hostslots.Fault, hostslots.FaultCarry),
+			want: []Rule{RuleGapHost, RuleCrawlDelay, RuleNotBefore}},
+		{name: "documents lost with a spider", kind: "storm", set: fault(&hostslots.Fault, hostslots.FaultLose),
+			want: []Rule{RuleOutcome}},
+		{name: "late statuses taken for live ones", kind: "storm",
+			set: fault(&hostslots.Fault, hostslots.FaultStale), want: []Rule{RuleOutcome}},
+		{name: "retries ignore the pace", kind: "storm", set: fault(&hostslots.Fault, hostslots.FaultRetry),
+			want: []Rule{RuleGapGroup, RuleCrawlDelay, RuleFair, RuleBackoff}},
+		{name: "Crawl-delay ignored", kind: "healthy", set: fault(&hostslots.Fault, hostslots.FaultDelay),
+			want: []Rule{RuleCrawlDelay}},
+		{name: "backoff ignored", kind: "day", set: fault(&hostslots.Fault, hostslots.FaultBackoff),
+			want: []Rule{RuleBackoff}},
+		{name: "Retry-After ignored", kind: "day", set: fault(&hostslots.Fault, hostslots.FaultRetryAfter),
+			want: []Rule{RuleNotBefore, RuleBackoff}},
+		{name: "delay_factor ignored", kind: "healthy", set: fault(&hostslots.Fault, hostslots.FaultFair),
+			want: []Rule{RuleFair}},
+		{name: "sent right after the start", kind: "healthy", set: fault(&hostslots.Fault, hostslots.FaultStart),
+			want: []Rule{RuleStart}},
+		{name: "last in, first out", kind: "healthy", set: fault(&hostslots.Fault, hostslots.FaultOrder),
+			want: []Rule{RuleOrder}},
+		{name: "priority ignored", kind: "healthy", set: fault(&hostslots.Fault, hostslots.FaultPriority),
+			want: []Rule{RuleOrder}},
+		{name: "endless attempts", kind: "storm", set: fault(&hostslots.Fault, hostslots.FaultAttempts),
+			want: []Rule{RuleAttempts}},
+		{name: "a held document taken again", kind: "day", set: fault(&hostslots.Fault, hostslots.FaultHeld),
+			want: []Rule{RuleTwice, RuleLine, RuleOutcome, RuleHeld}},
+		{name: "a TRANS_ID used again", kind: "healthy", set: fault(&hostslots.Fault, hostslots.FaultGeneration),
+			want: []Rule{RuleTransaction}},
+		{name: "blocked hosts asked", kind: "operator", set: fault(&hostslots.Fault, hostslots.FaultBlock),
+			want: []Rule{RuleBlocked}},
+		{name: "rules for hosts ignored", kind: "rules", set: fault(&hostslots.Fault, hostslots.FaultLimits),
+			want: []Rule{RuleGapGroup, RuleGapHost, RuleOpenGroup, RuleOpenHost, RuleBlockedByRule, RuleStart}},
+		{name: "a group asked before hosts have joined it", kind: "rules",
+			set: fault(&hostslots.Fault, hostslots.FaultJoin), want: []Rule{RuleOpenGroup, RuleGapGroup}},
+		{name: "silence noticed late", kind: "storm", set: fault(&hostslots.Fault, hostslots.FaultSilence),
+			want: []Rule{RuleTimeout, RuleSleep}},
+		{name: "no reject list", kind: "collide", set: fault(&hostslots.Fault, hostslots.FaultReject),
+			want: []Rule{RuleReject}},
+	}
+}
+
+func engineMutations() []mutation {
+	return []mutation{
+		{name: "groups of rules ignored", kind: "rules",
+			set: fault(&engine.Fault, engine.FaultGroup), want: []Rule{RuleGapGroup, RuleOpenGroup, RuleStart,
+				RuleFair, RuleBackoff, RuleNotBefore, RuleCrawlDelay}},
+		{name: "changed rules ignored", kind: "rules",
+			set: fault(&engine.Fault, engine.FaultRules), want: []Rule{RuleGapGroup, RuleGapHost, RuleOpenGroup,
+				RuleOpenHost, RuleBlockedByRule, RuleStart, RuleFair, RuleBackoff, RuleNotBefore, RuleCrawlDelay}},
+		{name: "sent while paused", kind: "operator", set: fault(&engine.Fault, engine.FaultSend),
+			want: []Rule{RuleDisabled}},
+		{name: "sent while stopped", kind: "stop", set: fault(&engine.Fault, engine.FaultSend),
+			want: []Rule{RuleDisabled}},
+		{name: "robots.txt ignored", kind: "healthy", set: fault(&engine.Fault, engine.FaultRobots),
+			want: []Rule{RuleRobots}},
+		{name: "robots.txt not fetched", kind: "healthy", set: fault(&engine.Fault, engine.FaultUnasked),
+			want: []Rule{RuleRobots}},
+		{name: "robots.txt kept for ever", kind: "day", set: fault(&engine.Fault, engine.FaultOld),
+			want: []Rule{RuleRobots}},
+		{name: "outcomes reported twice", kind: "healthy", set: fault(&engine.Fault, engine.FaultAgain),
+			want: []Rule{RuleOutcome}},
+		{name: "outcomes not reported", kind: "healthy", set: fault(&engine.Fault, engine.FaultUnreported),
+			want: []Rule{RuleOutcome, RuleHeld}},
+		{name: "the wrong outcome", kind: "healthy", set: fault(&engine.Fault, engine.FaultKind),
+			want: []Rule{RuleOutcome}},
+		{name: "quarantine ignored", kind: "day", set: fault(&engine.Fault, engine.FaultQuarantine),
+			want: []Rule{RuleLine, RuleOutcome}},
+		{name: "too many documents at a spider", kind: "day", set: fault(&engine.Fault, engine.FaultRoom),
+			want: []Rule{RuleInFlight, RuleSuspects}},
+		{name: "statuses of others taken", kind: "storm", set: fault(&engine.Fault, engine.FaultAlien),
+			want: []Rule{RuleOutcome}},
+		{name: "late lines not counted", kind: "stall", set: fault(&engine.Fault, engine.FaultWire),
+			want: []Rule{RuleGapGroup, RuleCrawlDelay, RuleFair, RuleBackoff}},
+		{name: "a host that moves with documents held", kind: "zones",
+			set: fault(&engine.Fault, engine.FaultAddress), want: []Rule{RuleAddress}},
+		{name: "two requests to the index at once", kind: "healthy", set: fault(&engine.Fault, engine.FaultAsk),
+			want: []Rule{RuleAsk}},
+		{name: "sleeps too long", kind: "healthy", set: fault(&engine.Fault, engine.FaultSleep),
+			want: []Rule{RuleSleep}},
+		{name: "any spider gets documents", kind: "spiders", set: fault(&engine.Fault, engine.FaultChoice),
+			want: []Rule{RuleChoice}},
+		{name: "hanging robots.txt keep their places", kind: "robots",
+			set: fault(&engine.Fault, engine.FaultPlaces), want: []Rule{RuleServed}},
+		{name: "names given up at once", kind: "zones", set: fault(&engine.Fault, engine.FaultGiveUp),
+			want: []Rule{RulePatience}},
+		{name: "suspects blamed though others were lost with them", kind: "spiders",
+			set: fault(&engine.Fault, engine.FaultBlame), want: []Rule{RulePatience, RuleSuspects}},
+		{name: "a connection not closed", kind: "spiders", set: fault(&engine.Fault, engine.FaultHangUp),
+			want: []Rule{RuleHangUp}},
+		{name: "robots.txt asked for once", kind: "robots", set: fault(&engine.Fault, engine.FaultOnce),
+			want: []Rule{RulePatience}},
+		{name: "failing names count against intake", kind: "zones", set: fault(&engine.Fault, engine.FaultIntake),
+			want: []Rule{RuleServed}},
+		{name: "outdated addresses", kind: "zones", set: fault(&engine.Fault, engine.FaultStay),
+			want: []Rule{RuleAddress}},
+		{name: "rules of robots.txt not dropped", kind: "robots", set: fault(&engine.Fault, engine.FaultMemory),
+			want: []Rule{RuleMemory}},
+		{name: "costly verdicts made by the engine", kind: "robots", set: fault(&engine.Fault, engine.FaultVerdict),
+			want: []Rule{RuleCostly}},
+		{name: "costly verdicts not charged", kind: "accidents", set: fault(&engine.Fault, engine.FaultCharge),
+			want: []Rule{RuleCostly}},
+		{name: "never sleeps", kind: "healthy", set: fault(&engine.Fault, engine.FaultSpin),
+			want: []Rule{RuleIdle}},
+	}
+}
+
+// lateMutations returns the mutations that an oracle sees although events reach it late.
+func lateMutations() []mutation {
+	return []mutation{
+		{name: "halved gap", set: fault(&hostslots.Fault, hostslots.FaultGap),
+			want: []Rule{RuleGapHost, RuleGapGroup}},
+		{name: "sent right after the start", set: fault(&hostslots.Fault, hostslots.FaultStart),
+			want: []Rule{RuleGapHost}},
+		{name: "times lost when a host moves", set: fault(&hostslots.Fault, hostslots.FaultCarry),
+			want: []Rule{RuleGapHost, RuleGapGroup}},
+		{name: "last in, first out", set: fault(&hostslots.Fault, hostslots.FaultOrder), want: []Rule{RuleOrder}},
+		{name: "a TRANS_ID used again", set: fault(&hostslots.Fault, hostslots.FaultGeneration),
+			want: []Rule{RuleTransaction}},
+		{name: "rules for hosts ignored", set: fault(&hostslots.Fault, hostslots.FaultLimits),
+			want: []Rule{RuleGapHost, RuleGapGroup, RuleBlockedByRule}},
+		{name: "groups of rules ignored", set: fault(&engine.Fault, engine.FaultGroup),
+			want: []Rule{RuleGapGroup, RuleOpenGroup}},
+		{name: "changed rules ignored", set: fault(&engine.Fault, engine.FaultRules),
+			want: []Rule{RuleGapHost, RuleGapGroup, RuleOpenGroup, RuleBlockedByRule, RuleProgress}},
+		{name: "a group asked before hosts have joined it", set: fault(&hostslots.Fault, hostslots.FaultJoin),
+			want: []Rule{RuleOpenGroup, RuleGapGroup}},
+		{name: "too many documents at a spider", set: fault(&engine.Fault, engine.FaultRoom),
+			want: []Rule{RuleInFlight}},
+		{name: "outcomes reported twice", set: fault(&engine.Fault, engine.FaultAgain), want: []Rule{RuleOutcome}},
+		{name: "outcomes not reported", set: fault(&engine.Fault, engine.FaultUnreported),
+			want: []Rule{RuleProgress}},
+		{name: "the wrong outcome", set: fault(&engine.Fault, engine.FaultKind), want: []Rule{RuleOutcome}},
+	}
+}
+
+// TestMutations breaks one rule at a time. The oracle must complain.
+func TestMutations(t *testing.T) {
+	for _, b := range append(slotsMutations(), engineMutations()...) {
+		b.check(t, func(seed uint64) error {
+			_, err := Run(small(t, b.kind, seed))
+			return err
+		})
+	}
+}
+
+func TestLateMutations(t *testing.T) {
+	for _, b := range lateMutations() {
+		b.check(t, func(seed uint64) error { return newLateRun(seed, same).work() })
+	}
+}
+
+func (b mutation) check(t *testing.T, run func(seed uint64) error) {
+	t.Run(b.name, func(t *testing.T) {
+		defer func() { hostslots.Fault, engine.Fault = hostslots.FaultNone, engine.FaultNone }()
+		b.set()
+		complaint(t, b.want, run)
+	})
+}
