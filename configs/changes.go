@@ -6,7 +6,7 @@ package configs
 func Changes(old, new Config) (live, restart []string) {
 	for _, s := range settings() {
 		switch {
-		case s.text(&old) == s.text(&new):
+		case s.text(&old) == s.text(&new) && (s.name != sharedKey || equalRules(old.shared, new.shared)):
 		case s.live:
 			live = append(live, s.name)
 		default:

@@ -8,6 +8,7 @@
 package configs
 
 import (
+	"cmp"
 	"net"
 	"net/netip"
 	"slices"
@@ -45,7 +46,8 @@ type Config struct {
 	Trace       Trace
 	Log         Log
 
-	environ []string // names of settings that the environment has set
+	environ []string   // names of settings that the environment has set
+	shared  []HostRule // what the file politeness.shared_networks says, if Load has read it
 }
 
 // Spider is how spiders connect, and what one may hold.
@@ -71,6 +73,29 @@ type Politeness struct {
 	DelayFactor float64       // times the last fetch's time; 0: off
 	MaxDelay    time.Duration // at most so long because of DelayFactor
 	Patience    time.Duration // a group that may not be asked for longer may lose its slot
+
+	SitePerSec     float64 // requests a second to one site; 0: as to an address
+	SiteConcurrent int     // open requests to one site, at most QueueLen; 0: as to an address
+	SharedNetworks string  // SharedBuiltin, a file, or "" for none
+}
+
+// Pace is how fast requests may go somewhere. In a rule, 0 is as without the rule.
+type Pace struct {
+	PerSec     float64 // requests a second
+	Concurrent int     // open requests
+}
+
+// AddressPace is the pace of an address without a rule.
+func (c Config) AddressPace() Pace { return Pace{c.ReqHostPerSec, c.ReqHostConcurrent} }
+
+// SitePace is the pace of a site without a rule.
+func (c Config) SitePace() Pace {
+	return Pace{c.Politeness.SitePerSec, c.Politeness.SiteConcurrent}.or(c.AddressPace())
+}
+
+// or takes from another pace what p leaves out.
+func (p Pace) or(o Pace) Pace {
+	return Pace{cmp.Or(p.PerSec, o.PerSec), cmp.Or(p.Concurrent, o.Concurrent)}
 }
 
 // VHosts bounds how many documents of one IP are held.

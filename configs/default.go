@@ -15,7 +15,7 @@ func Default() Config {
 
 		Spider:      Spider{Listen: "127.0.0.1:4101", MaxInFlight: 10_000, MaxAttempts: 3, MaxFetch: time.Hour},
 		Leftover:    Leftover{Max: 1_000_000},
-		Politeness:  Politeness{MaxDelay: 5 * time.Minute, Patience: time.Minute},
+		Politeness:  Politeness{MaxDelay: 5 * time.Minute, Patience: time.Minute, SharedNetworks: SharedBuiltin},
 		VHosts:      VHosts{RejectOver: 256},
 		DocIndex:    defaultDocIndex(),
 		Resolver:    defaultResolver(),

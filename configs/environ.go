@@ -20,7 +20,7 @@ func LoadEnv(path string, environ []string) (Config, error) {
 	if err != nil {
 		return Config{}, err
 	}
-	return parse(path, data, environ)
+	return parseFiles(path, data, environ)
 }
 
 // envName is the variable of a setting.

@@ -1,6 +1,7 @@
 package configs
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"maps"
@@ -11,21 +12,51 @@ import (
 	"urlserver/internal/weburl"
 )
 
-// HostRule replaces settings for some hosts. It applies to a host that one of Hosts or one of
-// Networks matches. If several rules apply to a host, the first one counts.
+// HostRule replaces settings for some sites and addresses. For the sites that Hosts match, PerSec
+// and Concurrent are the pace of each site. For Networks they are the pace of each address there,
+// or of all of them together if Shared is set. RuleSet says which of several rules counts.
 type HostRule struct {
-	Hosts      []string       // in the form of URLs, without a final dot; "*.NAME": all below NAME; "*": all
-	Networks   []netip.Prefix // of the address that requests go to
-	PerSec     float64        // requests a second to its host group; 0: Req_Host_Per_Sec
-	Concurrent int            // open fetches to its host group; 0: Req_Host_Concurrent
-	Block      bool           // nothing is sent to it
-	Group      string         // all hosts with this name are one host group; "": those that share an IP are
+	Hosts          []string       // in the form of URLs, without a final dot; "*.NAME": all below NAME; "*": all
+	Networks       []netip.Prefix // of the address that requests go to
+	PerSec         float64        // requests a second; 0: as without the rule
+	Concurrent     int            // open requests; 0: as without the rule
+	SitePerSec     float64        // requests a second to each site in Networks; 0: as for all sites
+	SiteConcurrent int            // open requests to each site in Networks; 0: as for all sites
+	Block          bool           // nothing is sent there
+	Group          string         // all hosts with this name are one site; "": each host is a site
+	Shared         bool           // Networks are a shared network
+	Name           string         // of the shared network; "": its first network
 }
 
 // Equal reports whether two rules say the same.
 func (r HostRule) Equal(o HostRule) bool {
 	return slices.Equal(r.Hosts, o.Hosts) && slices.Equal(r.Networks, o.Networks) &&
-		r.PerSec == o.PerSec && r.Concurrent == o.Concurrent && r.Block == o.Block && r.Group == o.Group
+		r.pace() == o.pace() && r.sitePace() == o.sitePace() &&
+		r.Block == o.Block && r.Group == o.Group && r.Shared == o.Shared && r.Name == o.Name
+}
+
+func (r HostRule) pace() Pace     { return Pace{r.PerSec, r.Concurrent} }
+func (r HostRule) sitePace() Pace { return Pace{r.SitePerSec, r.SiteConcurrent} }
+
+// saysNothing reports whether a rule only keeps later rules off.
+func (r HostRule) saysNothing() bool {
+	return r.pace() == Pace{} && r.sitePace() == Pace{} && !r.Block && r.Group == "" && !r.Shared
+}
+
+// contradiction says what in a rule does not go together; "": nothing.
+func (r HostRule) contradiction() string {
+	switch {
+	case len(r.Hosts) > 0 && r.sitePace() != Pace{}:
+		return "site_per_sec and site_concurrent are for networks; in a rule with hosts, per_sec and concurrent " +
+			"are the site's"
+	case len(r.Hosts) > 0 && r.Shared:
+		return "a shared network has networks and no hosts; give the hosts a rule of their own"
+	case r.Group != "" && r.Shared:
+		return "group makes one site of all hosts there, and shared says that they are many strangers' sites"
+	case r.Name != "" && !r.Shared:
+		return "name is for a rule with shared = true"
+	}
+	return ""
 }
 
 const (
@@ -75,10 +106,15 @@ var ruleKeys = []ruleKey{
 	inRule("networks", someNetworks(), func(r *HostRule) *[]netip.Prefix { return &r.Networks }),
 	inRule("per_sec", number(slowest, fastest), func(r *HostRule) *float64 { return &r.PerSec }),
 	inRule("concurrent", integer(1, maxConcurrent), func(r *HostRule) *int { return &r.Concurrent }),
+	inRule("site_per_sec", number(slowest, fastest), func(r *HostRule) *float64 { return &r.SitePerSec }),
+	inRule("site_concurrent", integer(1, maxConcurrent), func(r *HostRule) *int { return &r.SiteConcurrent }),
 	inRule("block", boolean(), func(r *HostRule) *bool { return &r.Block }),
-	inRule("group", text("1 to 64 letters, digits, \"_\" and \"-\", not \"localhost\"", groupNameFault),
-		func(r *HostRule) *string { return &r.Group }),
+	inRule("group", text(nameWords, groupNameFault), func(r *HostRule) *string { return &r.Group }),
+	inRule("shared", boolean(), func(r *HostRule) *bool { return &r.Shared }),
+	inRule("name", text(nameWords, groupNameFault), func(r *HostRule) *string { return &r.Name }),
 }
+
+const nameWords = "1 to 64 letters, digits, \"_\" and \"-\", not \"localhost\""
 
 func findRuleKey(name string) (k ruleKey, ok bool) {
 	i := slices.IndexFunc(ruleKeys, func(k ruleKey) bool { return k.name == name })
@@ -203,7 +239,8 @@ func readRule(table map[string]any) (r HostRule, err error) {
 		}
 		said[k.name]++
 	}
-	if fault, _ := saidFault(said); fault != "" {
+	fault, _ := saidFault(said)
+	if fault = cmp.Or(fault, r.contradiction()); fault != "" {
 		return r, errors.New(fault)
 	}
 	return r, nil
@@ -240,6 +277,24 @@ func rulesFault(all []HostRule) string {
 				return fmt.Sprintf("rule %d: %s: %s", i+1, lastPart(k.name), fault)
 			}
 		}
+		if fault := r.contradiction(); fault != "" {
+			return fmt.Sprintf("rule %d: %s", i+1, fault)
+		}
+	}
+	return namesFault(all)
+}
+
+// namesFault is about rules that give two shared networks one name.
+func namesFault(all []HostRule) string {
+	numbers := map[string]int{}
+	for i, r := range all {
+		if r.Name == "" {
+			continue
+		}
+		if n := numbers[r.Name]; n != 0 {
+			return fmt.Sprintf("rule %d: the shared network of rule %d has the name %q already", i+1, n, r.Name)
+		}
+		numbers[r.Name] = i + 1
 	}
 	return ""
 }

@@ -26,6 +26,12 @@ block = false
 [[rules]]
 hosts = ["a.test"]
 group = "Some_group-1"
+[[rules]]
+networks = ["203.0.113.0/24"]
+shared = true
+name = "cdn"
+site_per_sec = 2
+site_concurrent = 3
 `
 	want := []HostRule{
 		{Hosts: []string{"example.org", "*.xn--bcher-kva.example", "2001:db8::1", "*"}, PerSec: 0.1, Concurrent: 9},
@@ -33,6 +39,7 @@ group = "Some_group-1"
 			netip.MustParsePrefix("2001:db8::/32")}, Block: true},
 		{Hosts: []string{"10.1.2.3"}},
 		{Hosts: []string{"a.test"}, Group: "Some_group-1"},
+		{Networks: nets("203.0.113.0/24"), Shared: true, Name: "cdn", SitePerSec: 2, SiteConcurrent: 3},
 	}
 	c, err := Parse("u.toml", []byte(text))
 	if err != nil || !reflect.DeepEqual(c.Rules, want) || c.HTTP.Token != "x" {
@@ -103,6 +110,42 @@ group = "a b"
 			want: []string{"1: rules: rule 1: no such key as blok"}},
 		{name: "more than the queue", text: "Queue_Len = 4\n[[rules]]\nhosts = [\"a\"]\nconcurrent = 5", want: []string{
 			"2: rules: rule 1: concurrent (5) is more than Queue_Len (4): the active range is part of the queue"}},
+		{name: "rules at odds with themselves", text: `[[rules]]
+hosts = ["a"]
+site_per_sec = 1
+[[rules]]
+hosts = ["a"]
+networks = ["192.0.2.0/24"]
+shared = true
+[[rules]]
+networks = ["192.0.2.0/24"]
+group = "g"
+shared = true
+[[rules]]
+networks = ["192.0.2.0/24"]
+name = "n"
+`, want: []string{
+			"1: rules: site_per_sec and site_concurrent are for networks; in a rule with hosts, per_sec and " +
+				"concurrent are the site's",
+			"4: rules: a shared network has networks and no hosts; give the hosts a rule of their own",
+			"8: rules: group makes one site of all hosts there, and shared says that they are many strangers' sites",
+			"12: rules: name is for a rule with shared = true",
+		}},
+		{name: "one name twice", text: `rules = [{networks = ["192.0.2.0/25"], shared = true, name = "n"},` +
+			`{networks = ["192.0.2.128/25"], shared = true, name = "n"}]`,
+			want: []string{`1: rules: rule 2: the shared network of rule 1 has the name "n" already`}},
+		{name: "sites at odds with the queue", text: `Queue_Len = 4
+[politeness]
+site_concurrent = 5
+[[rules]]
+networks = ["192.0.2.0/24"]
+site_concurrent = 6
+concurrent = 1024
+shared = true
+`, want: []string{
+			"3: politeness.site_concurrent: politeness.site_concurrent (5) is more than Queue_Len (4): the active " +
+				"range is part of the queue",
+			"4: rules: rule 1: site_concurrent (6) is more than Queue_Len (4): the active range is part of the queue"}},
 		{name: "no TOML in one", text: "[[rules]]\nhosts = [\"a\"\nblock = true\n", want: nil},
 		{name: "no value in one", text: "[[rules]]\nhosts =\nblock = true\n",
 			want: []string{"2: rules.hosts: no value behind the ="}},

@@ -152,6 +152,21 @@ func number(least, most float64) kind[float64] {
 	}
 }
 
+// orZero is a number that may be 0, too.
+func orZero(k kind[float64]) kind[float64] {
+	return kind[float64]{
+		allowed: "0 or " + k.allowed,
+		read:    k.read,
+		fault: func(v float64) string {
+			if v == 0 {
+				return ""
+			}
+			return k.fault(v)
+		},
+		text: k.text,
+	}
+}
+
 func boolean() kind[bool] {
 	return kind[bool]{allowed: "true or false", read: as[bool], fault: noFault[bool], text: strconv.FormatBool}
 }

@@ -21,7 +21,19 @@ func Load(path string) (Config, error) {
 	if err != nil {
 		return Config{}, err
 	}
-	return Parse(path, data)
+	return parseFiles(path, data, nil)
+}
+
+// parseFiles parses a settings file, and the file of shared networks that it names.
+func parseFiles(path string, data []byte, environ []string) (Config, error) {
+	c, err := parse(path, data, environ)
+	if err != nil {
+		return Config{}, err
+	}
+	if c.shared, err = loadShared(c.Politeness.SharedNetworks); err != nil {
+		return Config{}, err
+	}
+	return c, nil
 }
 
 // readFile reads a settings file, up to a byte more than one may have.

@@ -15,6 +15,7 @@ func rules() []rule {
 	return []rule{
 		{keys: []string{"Req_Host_Concurrent", "Queue_Len"}, fault: activeRangeFits},
 		{keys: []string{rulesKey, "Queue_Len"}, fault: ruledRangesFit},
+		{keys: []string{"politeness.site_concurrent", "Queue_Len"}, fault: siteRangeFits},
 		{keys: []string{"docindex.kind", "docindex.url"}, fault: indexHasURL},
 		{keys: []string{"docindex.kind", "docindex.path"}, fault: indexHasPath},
 		{
@@ -88,13 +89,25 @@ func activeRangeFits(c Config) string {
 
 func ruledRangesFit(c Config) string {
 	for i, r := range c.Rules {
-		if r.Concurrent > c.QueueLen {
-			return fmt.Sprintf(
-				"rule %d: concurrent (%d) is more than Queue_Len (%d): the active range is part of the "+
-					"queue", i+1, r.Concurrent, c.QueueLen)
+		name, open := "concurrent", r.Concurrent
+		if r.SiteConcurrent > open || r.Shared { // a shared network is in many slots
+			name, open = "site_concurrent", r.SiteConcurrent
+		}
+		if open > c.QueueLen {
+			return fmt.Sprintf("rule %d: %s (%d) is more than Queue_Len (%d): the active range is part of the queue",
+				i+1, name, open, c.QueueLen)
 		}
 	}
 	return ""
+}
+
+func siteRangeFits(c Config) string {
+	if c.Politeness.SiteConcurrent <= c.QueueLen {
+		return ""
+	}
+	return fmt.Sprintf(
+		"politeness.site_concurrent (%d) is more than Queue_Len (%d): the active range is part of the queue",
+		c.Politeness.SiteConcurrent, c.QueueLen)
 }
 
 func indexHasURL(c Config) string {

@@ -10,39 +10,160 @@ import (
 // NoRule is the number of no rule.
 const NoRule = 0
 
-// RuleSet finds the first rule that applies to a host, by the host's name or by its address. A
-// look-up probes a hash table for each label of the name and for each prefix length of the rules'
-// networks, however many rules there are.
+// RuleSet finds the rules that count for a site and for an address. A look-up probes a hash table
+// for each label of the name and for each prefix length of the rules' networks, however many rules
+// there are.
+//
+// For each of the two levels the first rule counts that says something about it:
+//   - A rule by hosts is about the sites that it names.
+//   - A rule by networks is about the addresses there. It is about the sites there, too, if it has
+//     SitePerSec, SiteConcurrent, Block or Group.
+//   - A rule with hosts and networks is one of each.
+//   - A rule that says nothing keeps later rules off, by networks at both levels.
+//
+// The known shared networks come after the rules of the settings file.
 //
 // The zero value has no rules. A RuleSet does not change and is safe for concurrent use.
 type RuleSet struct {
-	rules    []HostRule
-	exact    map[string]int // the first rule with a name
-	below    map[string]int // the first with "*." and a name
-	all      int            // the first with "*"
-	networks map[netip.Prefix]int
-	lengths  [2][]int // prefix lengths in networks: of IPv4, of IPv6; each once
+	rules     []HostRule
+	own       int            // how many of them are of the settings file; they are first
+	exact     map[string]int // the first rule with a name
+	below     map[string]int // the first with "*." and a name
+	all       int            // the first with "*"
+	addresses networkRules   // of addresses
+	sites     networkRules   // of the sites at addresses
+	shared    map[string]*SharedNetwork
+}
+
+// SharedNetwork is a network on which many strangers' sites live. Pace holds for all of them
+// together; it is never 0.
+type SharedNetwork struct {
+	Name string // unique, and the same in all daemons with the same settings
+	Pace
+}
+
+// HostLimits is what the rules say about requests to a host at an address. The zero value is for a
+// host without rules.
+type HostLimits struct {
+	Site    Pace           // of its site; 0: Config.SitePace
+	Raises  bool           // Site is of a rule by hosts, so the address may be as fast if all its sites may
+	Block   bool           // nothing is sent to the site
+	Group   string         // all hosts with this name are one site; "": the host is a site
+	Address Pace           // of the address; 0: Config.AddressPace, or as Raises says. 0 if Shared is set
+	Shared  *SharedNetwork // that the address is in; nil: none. A RuleSet has one pointer for each
+
+	SiteRule, AddressRule int // numbers for Name; NoRule: none
+}
+
+// RuleSet returns the rules of a valid configuration.
+func (c Config) RuleSet() *RuleSet {
+	s := newRuleSet(slices.Concat(c.Rules, c.knownShared()))
+	s.own = len(c.Rules)
+	for _, r := range s.rules {
+		if name := sharedName(r); r.Shared && s.shared[name] == nil {
+			site := r.sitePace().or(c.SitePace())
+			pace := Pace{sharedTimes * site.PerSec, sharedTimes * site.Concurrent}
+			s.shared[name] = &SharedNetwork{name, r.pace().or(pace)}
+		}
+	}
+	return s
+}
+
+// SameRules reports whether the RuleSets of two configurations say the same.
+func (c Config) SameRules(o Config) bool {
+	if !equalRules(c.Rules, o.Rules) || c.Politeness.SharedNetworks != o.Politeness.SharedNetworks ||
+		!equalRules(c.shared, o.shared) {
+		return false
+	}
+	return c.SitePace() == o.SitePace() // that of a shared network may follow from it
+}
+
+func sharedName(r HostRule) string {
+	if r.Name == "" && r.Shared {
+		return r.Networks[0].String()
+	}
+	return r.Name
 }
 
 // NewRuleSet returns a RuleSet of valid rules.
-func NewRuleSet(rules []HostRule) *RuleSet {
-	s := &RuleSet{
-		rules: rules, exact: map[string]int{}, below: map[string]int{}, networks: map[netip.Prefix]int{},
-	}
+func NewRuleSet(rules []HostRule) *RuleSet { return newRuleSet(rules) }
+
+func newRuleSet(rules []HostRule) *RuleSet {
+	s := &RuleSet{rules: rules, own: len(rules), exact: map[string]int{}, below: map[string]int{},
+		shared: map[string]*SharedNetwork{}}
 	for i, r := range rules {
 		for _, pattern := range r.Hosts {
 			s.add(pattern, i+1)
 		}
 		for _, n := range r.Networks {
-			addFirst(s.networks, n, i+1)
-			lengths := &s.lengths[familyOf(n.Addr())]
-			if !slices.Contains(*lengths, n.Bits()) {
-				*lengths = append(*lengths, n.Bits())
+			s.addresses.add(n, i+1)
+			if r.sitePace() != (Pace{}) || r.Block || r.Group != "" || r.saysNothing() {
+				s.sites.add(n, i+1)
 			}
 		}
 	}
 	return s
 }
+
+// networkRules finds the first rule for an address.
+type networkRules struct {
+	rules   map[netip.Prefix]int
+	lengths [2][]int // prefix lengths in rules: of IPv4, of IPv6; each once
+}
+
+func (t *networkRules) add(n netip.Prefix, rule int) {
+	if t.rules == nil {
+		t.rules = map[netip.Prefix]int{}
+	}
+	addFirst(t.rules, n, rule)
+	lengths := &t.lengths[familyOf(n.Addr())]
+	if !slices.Contains(*lengths, n.Bits()) {
+		*lengths = append(*lengths, n.Bits())
+	}
+}
+
+// first returns the first rule for an address, or NoRule.
+func (t *networkRules) first(addr netip.Addr) (n int) {
+	if !addr.IsValid() {
+		return NoRule
+	}
+	for _, bits := range t.lengths[familyOf(addr)] {
+		network, err := addr.Prefix(bits)
+		if err == nil {
+			n = firstRule(n, t.rules[network])
+		}
+	}
+	return n
+}
+
+// Limits returns what the rules say about requests to a host. host is in the form of a URL; a dot
+// at its end is ignored. addr is the address that requests go to. With the zero Addr, only rules by
+// hosts apply.
+func (s *RuleSet) Limits(host []byte, addr netip.Addr) (l HostLimits) {
+	if len(s.rules) == 0 {
+		return l
+	}
+	addr = addr.Unmap().WithZone("")
+	byName := s.byName(host)
+	l.SiteRule = firstRule(byName, s.sites.first(addr))
+	l.AddressRule = s.addresses.first(addr)
+	site, address := s.Rule(l.SiteRule), s.Rule(l.AddressRule)
+	l.Block, l.Group = site.Block, site.Group
+	if l.Raises = byName != NoRule && byName == l.SiteRule; l.Raises {
+		l.Site = site.pace()
+	} else {
+		l.Site = site.sitePace()
+	}
+	if address.Shared {
+		l.Shared = s.shared[sharedName(address)]
+	} else {
+		l.Address = address.pace()
+	}
+	return l
+}
+
+// SharedNetworks returns all shared networks by name.
+func (s *RuleSet) SharedNetworks() map[string]*SharedNetwork { return s.shared }
 
 func (s *RuleSet) add(pattern string, n int) {
 	name, below := bytes.CutPrefix([]byte(pattern), []byte(belowMark))
@@ -81,7 +202,7 @@ func (s *RuleSet) Match(host []byte, addr netip.Addr) (n int) {
 	if len(s.rules) == 0 {
 		return NoRule
 	}
-	return firstRule(s.byName(host), s.byAddr(addr))
+	return firstRule(s.byName(host), s.addresses.first(addr.Unmap().WithZone("")))
 }
 
 func (s *RuleSet) byName(host []byte) (n int) {
@@ -100,20 +221,6 @@ func (s *RuleSet) byName(host []byte) (n int) {
 	}
 }
 
-func (s *RuleSet) byAddr(addr netip.Addr) (n int) {
-	addr = addr.Unmap().WithZone("")
-	if !addr.IsValid() {
-		return NoRule
-	}
-	for _, bits := range s.lengths[familyOf(addr)] {
-		network, err := addr.Prefix(bits)
-		if err == nil {
-			n = firstRule(n, s.networks[network])
-		}
-	}
-	return n
-}
-
 // Rule returns rule n, or the zero HostRule for NoRule.
 func (s *RuleSet) Rule(n int) HostRule {
 	if n == NoRule {
@@ -122,13 +229,18 @@ func (s *RuleSet) Rule(n int) HostRule {
 	return s.rules[n-1]
 }
 
-// Name describes rule n to people by its number and its first host or network; NoRule is "".
+// Name describes rule n to people by its number and its name, first host or first network; NoRule
+// is "".
 func (s *RuleSet) Name(n int) string {
 	r := s.Rule(n)
 	what := ""
 	switch {
 	case n == NoRule:
 		return ""
+	case n > s.own:
+		return "shared network " + sharedName(r)
+	case r.Name != "":
+		return fmt.Sprintf("[[rules]] %d (%s)", n, r.Name)
 	case len(r.Hosts) > 0:
 		what = r.Hosts[0]
 	default:

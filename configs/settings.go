@@ -116,6 +116,11 @@ func politenessSettings() []setting {
 		at("politeness.max_delay", live, span(0, day),
 			func(c *Config) *time.Duration { return &c.Politeness.MaxDelay }),
 		at("politeness.patience", live, span(0, day), func(c *Config) *time.Duration { return &c.Politeness.Patience }),
+		at("politeness.site_per_sec", live, orZero(number(slowest, fastest)),
+			func(c *Config) *float64 { return &c.Politeness.SitePerSec }),
+		at("politeness.site_concurrent", live, integer(0, maxConcurrent),
+			func(c *Config) *int { return &c.Politeness.SiteConcurrent }),
+		sharedNetworksSetting(),
 		at("vhosts.reject_over", live, integer(1, 1_000_000_000), func(c *Config) *int { return &c.VHosts.RejectOver }),
 	}
 }

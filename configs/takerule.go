@@ -1,6 +1,7 @@
 package configs
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"strings"
@@ -36,7 +37,8 @@ func (r *reader) endRule() {
 		return
 	}
 	r.rule = nil
-	if fault, allowed := saidFault(d.said); fault != "" && !d.bad {
+	fault, allowed := saidFault(d.said)
+	if fault = cmp.Or(fault, d.contradiction()); fault != "" && !d.bad {
 		if d.bad = true; !r.broken {
 			r.mistake(d.line, rulesKey, fault, allowed)
 		}
