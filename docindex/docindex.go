@@ -195,6 +195,7 @@ type Document struct {
 	Put
 	State   State
 	Created time.Time // when it was first put, in whole seconds
+	Last    LastOutcome
 }
 
 // Clone returns a copy of d that shares no memory with d, except Crawl.

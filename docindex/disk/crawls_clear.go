@@ -188,7 +188,7 @@ func (s *Store) clearRowLocked(key, value []byte) error {
 		return nil
 	}
 	n := s.namer.nameOfPlan(s.clearing.queue, &p)
-	d := doc{completed: true, kind: uint8(c.domain.Crawl.Why), created: p.created, member: p.member,
+	d := doc{completed: true, last: c.lastOfPurged(), created: p.created, member: p.member,
 		id: p.id, url: p.url}
 	copy(d.at[:], key[1+4:])
 	s.docRowLocked(&n, &d)

@@ -2,6 +2,7 @@ package disk
 
 import (
 	"context"
+	"encoding/binary"
 	"runtime"
 
 	"github.com/cockroachdb/pebble/v2"
@@ -95,8 +96,8 @@ func (s *Store) purgeSomePartitions(b *crawlstats.CrawlStats, from uint32) (last
 func (s *Store) purgePartitionLocked(no uint32, now int64) {
 	c := s.crawls.partitions[no]
 	if !c.purged {
-		c.purged = true
-		s.txn.b.Set(numberKey(purgedRow, no), nil, nil)
+		c.purged, c.purgedAt = true, now
+		s.txn.b.Set(numberKey(purgedRow, no), binary.AppendVarint(nil, now), nil)
 	}
 	lined := map[int32]uint64{}
 	c.open.Each(func(priority int32, n uint64) { lined[priority] = n - c.inFlight.Of(priority) })
@@ -133,6 +134,15 @@ func (s *Store) wasPurgedLocked(n *name, d *doc) bool {
 	}
 	_, stray := s.crawls.partitions[d.member].returnedAfterPurge[*n]
 	return !stray
+}
+
+// lastOfPurged returns the last outcome of the documents that were purged with their partition.
+func (c *partition) lastOfPurged() embedded.Last {
+	why := c.domain.Crawl.Why
+	if c.purgedAt == 0 {
+		return embedded.LastBefore(uint8(why))
+	}
+	return embedded.LastOfKind(why, c.purgedAt)
 }
 
 // endsWithPartitionLocked reports whether an outcome ends a document in the slots as if it were

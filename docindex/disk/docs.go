@@ -9,6 +9,7 @@ import (
 
 	"urlserver/docindex"
 	"urlserver/docindex/internal/crawlstats"
+	"urlserver/docindex/internal/embedded"
 	"urlserver/docindex/internal/queuesched"
 )
 
@@ -95,7 +96,7 @@ func (s *Store) knownLocked(n *name, row []byte) (*doc, error) {
 // document is in transit.
 func (s *Store) readLocked(n *name, row []byte) (d doc, err error) {
 	if d, err = readDoc(row); err == nil && s.wasPurgedLocked(n, &d) {
-		d.completed, d.purged, d.kind = true, true, uint8(s.crawls.partitions[d.member].domain.Crawl.Why)
+		d.completed, d.purged, d.last = true, true, s.crawls.partitions[d.member].lastOfPurged()
 	}
 	return d, err
 }
@@ -148,8 +149,9 @@ func (s *Store) unplanLocked(n *name, d *doc) {
 	t.b.SingleDelete(t.key, nil)
 }
 
-// completeLocked completes a document that is scheduled or in transit. url is the document's URL.
-func (s *Store) completeLocked(queue uint32, n name, d *doc, url []byte, kind uint8, now int64) error {
+// completeLocked completes a document that is scheduled or in transit. url is the document's URL,
+// last says how it ended.
+func (s *Store) completeLocked(queue uint32, n name, d *doc, url []byte, last embedded.Last, now int64) error {
 	var owner []byte
 	if d.member == 0 { // the crawl of any other document names its owner
 		var err error
@@ -159,8 +161,8 @@ func (s *Store) completeLocked(queue uint32, n name, d *doc, url []byte, kind ui
 	}
 	s.endedLocked(queue, &n, d, now)
 	s.unplanLocked(&n, d)
-	s.purgedLocked(d.member, kind, 1)
-	d.completed, d.kind, d.url, d.owner = true, kind, url, owner
+	d.completed, d.last, d.url, d.owner = true, last, url, owner
+	s.purgedLocked(d.member, d.kind(), 1)
 	s.writeLocked(&n, d)
 	return nil
 }
@@ -256,6 +258,7 @@ func (s *Store) ownerLocked(docID []byte) (n name, ok bool, err error) {
 func (s *Store) documentLocked(n *name, d *doc) (docindex.Document, error) {
 	queue := s.byNo[n.queue]
 	out := docindex.Document{State: docindex.Completed, Created: time.Unix(int64(d.created), 0).UTC(),
+		Last: d.last.Outcome(),
 		Put: docindex.Put{
 			DocID: bytes.Clone(d.id), Crawl: []byte(s.base.Sched.Crawl(queue)),
 			Key: bytes.Clone(s.base.Sched.Key(queue)),
@@ -277,12 +280,25 @@ func (s *Store) documentLocked(n *name, d *doc) (docindex.Document, error) {
 	out.State = docindex.Scheduled
 	if s.transitOf(n) != 0 {
 		out.State = docindex.InTransit
+		if out.Last, err = s.lastLocked(n); err != nil {
+			return out, err
+		}
 	}
 	out.Due, out.Priority = d.at.due(), d.at.priority()
 	if len(body.metadata) > 0 {
 		out.Metadata = body.metadata
 	}
 	return out, nil
+}
+
+// lastLocked reads the last outcome of a document in transit, which its record in memory lacks.
+func (s *Store) lastLocked(n *name) (docindex.LastOutcome, error) {
+	row, err := s.rowLocked(n)
+	if err != nil || row == nil {
+		return docindex.LastOutcome{}, err
+	}
+	d, err := readDoc(row)
+	return d.last.Outcome(), err
 }
 
 // abortLocked gives up a txn that has already changed state in memory.

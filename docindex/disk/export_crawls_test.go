@@ -34,7 +34,7 @@ func (s *Store) checkCrawlsLocked() error {
 		switch {
 		case !d.completed:
 			t.open[d.at.priority()]++
-		case d.kind == uint8(docindex.Stopped) || d.kind == uint8(docindex.Expired):
+		case d.kind() == uint8(docindex.Stopped) || d.kind() == uint8(docindex.Expired):
 			t.purged++
 			fallthrough
 		default:

@@ -316,7 +316,7 @@ func (s *Store) purgeSome(queue uint32, scope docindex.Scope, from []byte, befor
 
 // forgetLocked deletes one document. Its queue stays.
 func (s *Store) forgetLocked(queue uint32, n *name, d *doc, now int64) {
-	kind := d.kind
+	kind := d.kind()
 	if !d.completed {
 		s.endedLocked(queue, n, d, now)
 		kind = noKind

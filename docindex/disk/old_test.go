@@ -4,6 +4,7 @@ import (
 	"os"
 	"testing"
 
+	"urlserver/docindex"
 	"urlserver/docindex/disk"
 	"urlserver/docindex/indextest"
 )
@@ -15,6 +16,7 @@ func TestOldVersion(t *testing.T) {
 		t.Fatal(err)
 	}
 	s := open(t, path, disk.Batch)
+	wantOldOutcomes(t, s)
 	indextest.RunOld(t, s)
 	if err := s.Check(); err != nil {
 		t.Error(err)
@@ -26,5 +28,30 @@ func TestOldVersion(t *testing.T) {
 	}
 	if err := s.Check(); err != nil {
 		t.Error(err)
+	}
+}
+
+// wantOldOutcomes checks what is told of the outcomes in rows of version 3: the kind alone.
+func wantOldOutcomes(t *testing.T, s *disk.Store) {
+	t.Helper()
+	kinds := map[docindex.Kind]int{}
+	for _, crawl := range []string{"c", "s"} {
+		if err := s.List(t.Context(), docindex.Scope{Crawl: []byte(crawl)}, func(d *docindex.Document) bool {
+			switch {
+			case d.State == docindex.Scheduled && d.Last != docindex.LastOutcome{}:
+				t.Errorf("%s is scheduled, and has the last outcome %+v", d.URL, d.Last)
+			case d.State != docindex.Completed:
+			case !d.Last.Known || !d.Last.NoStatus || !d.Last.At.IsZero():
+				t.Errorf("%s has the last outcome %+v; want its kind alone", d.URL, d.Last)
+			default:
+				kinds[d.Last.Kind]++
+			}
+			return true
+		}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if kinds[docindex.Done] != 5 || kinds[docindex.Stopped] != 1 {
+		t.Errorf("outcomes are %v; want 5 done and 1 stopped", kinds)
 	}
 }

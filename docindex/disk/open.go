@@ -13,8 +13,10 @@ import (
 // version is the version of the rows' layout. The program reads rows of oldVersion and later as
 // they are. It refuses a store of any other version.
 const (
-	version    = 4
-	oldVersion = 1 // without crawls; 2: without purged partitions; 3: documents' names do not contain owners
+	version = 5
+	// without crawls; 2: without purged partitions; 3: documents' names do not contain owners; 4:
+	// documents' rows do not contain the time and the status of the last outcome
+	oldVersion = 1
 )
 
 // Open opens the store in a folder. It makes the folder and the store if there is none. Open takes

@@ -165,17 +165,23 @@ func (l *loading) partitionHead(no uint32, value []byte) error {
 	return nil
 }
 
-// purgedPartition reads the row of a purged partition.
-func (l *loading) purgedPartition(key, _ []byte) error {
+// purgedPartition reads the row of a purged partition. Before version 5 it has no time.
+func (l *loading) purgedPartition(key, value []byte) error {
 	if len(key) != 1+4 {
 		return errRow
 	}
-	no := binary.BigEndian.Uint32(key[1:])
+	no, at := binary.BigEndian.Uint32(key[1:]), int64(0)
+	if len(value) > 0 {
+		r := reader{b: value}
+		if at = r.int(); r.bad {
+			return errRow
+		}
+	}
 	if int(no) >= len(l.s.crawls.partitions) || l.s.crawls.partitions[no] == nil ||
 		!l.s.crawls.partitions[no].domain.Crawl.Stopped {
 		return errRow
 	}
-	l.s.crawls.partitions[no].purged = true
+	l.s.crawls.partitions[no].purged, l.s.crawls.partitions[no].purgedAt = true, at
 	return nil
 }
 

@@ -5,6 +5,7 @@ import (
 
 	"urlserver/docindex"
 	"urlserver/docindex/internal/crawlstats"
+	"urlserver/docindex/internal/embedded"
 )
 
 // partition is what a crawl has of a registered domain in a queue. Documents name their partition.
@@ -24,6 +25,7 @@ type partition struct {
 	// the partition is cleared, see clearing. So a crawl ends at once, however many documents it
 	// has.
 	purged             bool
+	purgedAt           int64             // ms; 0: not known
 	scan               uint64            // the first scan that clears the partition; 0: it does not wait for one
 	returnedAfterPurge map[name]struct{} // scheduled documents that came back since from where they were in transit
 }
@@ -245,7 +247,7 @@ func (s *Store) droppedLocked(queue uint32, n *name, d *doc, p *docindex.Put, no
 	b.Dropped++
 	s.crawls.dirtyCrawls[b.No] = struct{}{}
 	if d != nil && p.Update && !d.completed {
-		return true, s.completeLocked(queue, *n, d, bytes.Clone(p.URL), noKind, now)
+		return true, s.completeLocked(queue, *n, d, bytes.Clone(p.URL), embedded.Reported(now), now)
 	}
 	return true, nil
 }
@@ -253,7 +255,7 @@ func (s *Store) droppedLocked(queue uint32, n *name, d *doc, p *docindex.Put, no
 // rejoinLocked makes an updated document a member of the crawl that the update names. It counts as
 // completed until it is scheduled.
 func (s *Store) rejoinLocked(queue uint32, d *doc, p *docindex.Put, now int64) {
-	was, kind := d.member, d.kind
+	was, kind := d.member, d.kind()
 	if !d.completed {
 		s.shiftLocked(was, d.at.priority(), crawlstats.Scheduled, crawlstats.Completed, now)
 		kind = noKind

@@ -110,6 +110,9 @@ func (s *Store) putLocked(
 	}
 	switch {
 	case d != nil && p.Update:
+		if s.transitOf(&a.name) != 0 { // which the update ends
+			d.last = embedded.Reported(now)
+		}
 		if err := s.updateLocked(a.queue, &a.name, d, p, now); err != nil {
 			return 0, nil, err
 		}
@@ -172,7 +175,7 @@ func (s *Store) addQueue(id uint32, q queue) {
 
 // insertLocked adds a new document.
 func (s *Store) insertLocked(queue uint32, n *name, p *docindex.Put, now int64) {
-	d := doc{created: embedded.CreatedAt(p.Created, now), kind: noKind}
+	d := doc{created: embedded.CreatedAt(p.Created, now)}
 	owner := docindex.OwnerOf(p.Metadata)
 	if q := &s.queues[queue]; owner != nil && !q.owners {
 		q.owners = true
@@ -214,7 +217,7 @@ func (s *Store) updateLocked(queue uint32, n *name, d *doc, p *docindex.Put, now
 		if d.completed {
 			return nil
 		}
-		return s.completeLocked(queue, *n, d, p.URL, noKind, now)
+		return s.completeLocked(queue, *n, d, p.URL, embedded.Reported(now), now)
 	}
 	if d.completed {
 		s.move(queue, queuesched.Completed, queuesched.Scheduled)

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"math"
 
+	"urlserver/docindex/internal/embedded"
 	"urlserver/protocol"
 )
 
@@ -111,28 +112,38 @@ type doc struct {
 	// completed by a purge of its partition: its row still says scheduled, and its body is still in
 	// the order
 	purged  bool
-	kind    uint8 // completed: its outcome, or noKind
 	created uint32
-	member  uint32 // its partition; 0: it is of no crawl
-	at      place  // set if it is scheduled or purged
-	id      []byte // its DOC_ID if a client gave it
-	url     []byte // set if it is completed and not purged
-	owner   []byte // set if it is completed and of no crawl: see docindex.OwnerOf
-	anyone  bool   // completed before version 4, and of no crawl: its spiderid, if it had one, is lost
+	last    embedded.Last // its last outcome
+	member  uint32        // its partition; 0: it is of no crawl
+	at      place         // set if it is scheduled or purged
+	id      []byte        // its DOC_ID if a client gave it
+	url     []byte        // set if it is completed and not purged
+	owner   []byte        // set if it is completed and of no crawl: see docindex.OwnerOf
+	anyone  bool          // completed before version 4, and of no crawl: its spiderid, if it had one, is lost
 }
 
 const (
-	noKind = 0xff
+	noKind = 0xff // in a completed document's row: how it ended is not known
 
 	flagCompleted = 1
 	flagID        = 2
 	flagMember    = 4
 	flagOwner     = 8
 	flagNoOwner   = 16 // completed, of no crawl, and without an owner; never set in rows from before version 4
+	flagLast      = 32 // it has a last outcome; never set in rows from before version 5
 	ownerLen      = 2  // bytes of the owner's length
 	docHead       = 1 + 4
 	memberLen     = 4
+	lastLen       = 2 + 4
 )
+
+// kind returns how a completed document ended, or noKind.
+func (d *doc) kind() uint8 {
+	if kind, ok := d.last.Kind(); ok {
+		return uint8(kind)
+	}
+	return noKind
+}
 
 func (d *doc) append(dst []byte) []byte {
 	flags := byte(0)
@@ -152,11 +163,17 @@ func (d *doc) append(dst []byte) []byte {
 	case d.completed && d.member == 0 && !d.anyone:
 		flags |= flagNoOwner
 	}
+	if d.last != (embedded.Last{}) {
+		flags |= flagLast
+	}
 	dst = binary.BigEndian.AppendUint32(append(dst, flags), d.created)
 	if d.completed {
-		dst = append(dst, d.kind)
+		dst = append(dst, d.kind())
 	} else {
 		dst = append(dst, d.at[:]...)
+	}
+	if flags&flagLast != 0 {
+		dst = binary.BigEndian.AppendUint32(binary.BigEndian.AppendUint16(dst, d.last.What), d.last.At)
 	}
 	if d.member != 0 {
 		dst = binary.BigEndian.AppendUint32(dst, d.member)
@@ -187,11 +204,18 @@ func readDoc(b []byte) (d doc, err error) {
 		return d, errRow
 	}
 	if d.completed {
-		d.kind = b[0]
+		d.last = embedded.LastBefore(b[0])
 	} else {
 		copy(d.at[:], b)
 	}
 	b = b[n:]
+	if flags&flagLast != 0 {
+		if len(b) < lastLen {
+			return d, errRow
+		}
+		d.last = embedded.Last{What: binary.BigEndian.Uint16(b), At: binary.BigEndian.Uint32(b[2:])}
+		b = b[lastLen:]
+	}
 	if flags&flagMember != 0 {
 		if len(b) < memberLen {
 			return d, errRow

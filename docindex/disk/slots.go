@@ -173,7 +173,7 @@ func (s *Store) endLocked(out *docindex.Outcome, now int64) error {
 		return nil
 	}
 	if out.Again == 0 || s.stoppedLocked(d.member) {
-		return s.completeLocked(queue, n, d, url, uint8(out.Kind), now)
+		return s.completeLocked(queue, n, d, url, embedded.LastOf(out, now), now)
 	}
 	if transit != 0 && s.transits.At(transit).consumer != queuesched.FrontierConsumer {
 		s.markDirty(queue).served[queuesched.SlotConsumer] = true
@@ -183,6 +183,7 @@ func (s *Store) endLocked(out *docindex.Outcome, now int64) error {
 	if err := s.keepOwnerLocked(&n, d, &p); err != nil {
 		return err
 	}
+	d.last = embedded.LastOf(out, now)
 	return s.updateLocked(queue, &n, d, &p, now)
 }
 

@@ -74,8 +74,28 @@ func (w *twins) run() {
 			w.t.Fatalf("step %d", step)
 		}
 	}
+	w.compare()
 	if err := w.disk.Check(); err != nil {
 		w.t.Error(err)
+	}
+}
+
+// compare compares state, due time and last outcome of all documents.
+func (w *twins) compare() {
+	var got [2]map[string]string
+	for i, s := range w.both() {
+		got[i] = map[string]string{}
+		if err := s.List(w.t.Context(), docindex.Scope{}, func(d *docindex.Document) bool {
+			got[i][fmt.Sprintf("%s %s", d.Key, d.URL)] = fmt.Sprintf("%v, due %d, last %+v", d.State, d.Due, d.Last)
+			return true
+		}); err != nil {
+			w.t.Fatal(err)
+		}
+	}
+	for url, want := range got[0] {
+		if got[1][url] != want {
+			w.t.Errorf("%s is %s; want %s", url, got[1][url], want)
+		}
 	}
 }
 
@@ -174,10 +194,10 @@ func (w *twins) handOut(step int) {
 func (w *twins) end() {
 	var o [2]docindex.Outcomes
 	for range w.rnd.IntN(10) {
-		url := w.url()
+		url, status := w.url(), w.rnd.IntN(600)
 		for i := range o {
 			if id := w.ids[i][string(url)]; id != "" {
-				o[i].Add(docindex.Outcome{DocID: []byte(id), URL: url, Kind: docindex.Done})
+				o[i].Add(docindex.Outcome{DocID: []byte(id), URL: url, Kind: docindex.Done, Status: status})
 			}
 		}
 	}

@@ -43,7 +43,8 @@ func againSchedules(t *testing.T, s docindex.Store) {
 		again(t, s, b, time.Minute, 0)
 		wantStates(t, s, 1, 0, 0)
 		want.Metadata, want.Due = []byte(`{"k":["new"]}`), time.Now().Unix()+60
-		wantDocument(t, s, docindex.Document{Put: want, State: docindex.Scheduled})
+		wantDocument(t, s, docindex.Document{Put: want, State: docindex.Scheduled,
+			Last: docindex.LastOutcome{Known: true, Status: 200, At: wholeSecond()}})
 		time.Sleep(time.Minute - time.Millisecond)
 		wantTexts(t, take(t, s, 10))
 		time.Sleep(time.Millisecond)

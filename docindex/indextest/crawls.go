@@ -36,6 +36,7 @@ func RunCrawls(t *testing.T, open func(t *testing.T) docindex.Store) {
 		{"a queue of several crawls is deleted", deletedQueue},
 		{"what is deleted at the slots is told", deletedAtSlots},
 		{"documents change their crawl", changesCrawl},
+		{"the last outcome of what was stopped", lastOfStopped},
 		{"counts", crawlCounts},
 		{"list", crawlList},
 	} {

@@ -46,6 +46,7 @@ func Run(t *testing.T, open func(t *testing.T) docindex.Store) {
 	runTimed(t, open, heldCases)
 	runTimed(t, open, consumerCases)
 	runTimed(t, open, againCases)
+	runTimed(t, open, lastCases)
 	runTimed(t, open, dumpCases)
 	runTimed(t, open, recallCases)
 	runTimed(t, open, hostCases)

@@ -71,6 +71,7 @@ func (m *Store) droppedLocked(p *docindex.Put, known uint32, now int64) bool {
 	}
 	b.Dropped++
 	if known != 0 && p.Update {
+		m.noteReportLocked(known, true, now)
 		m.completeLocked(known, now)
 	}
 	return true
@@ -96,16 +97,17 @@ func (m *Store) StopCrawl(ctx context.Context, id docindex.CrawlID, why docindex
 
 // purgeLocked ends a scheduled document of a stopped crawl.
 func (m *Store) purgeLocked(id uint32, now int64) {
-	m.countPurgedLocked(id)
+	m.countPurgedLocked(id, now)
 	m.completeLocked(id, now)
 }
 
 // countPurgedLocked counts a document that ends because its crawl was stopped.
-func (m *Store) countPurgedLocked(id uint32) {
+func (m *Store) countPurgedLocked(id uint32, now int64) {
 	b := m.crawls.crawlOf(id)
 	b.Unreported++
 	m.crawls.markPurged(id)
 	m.outcomes[b.Why]++
+	m.docs.records.At(id).setLast(embedded.LastOfKind(b.Why, now))
 }
 
 // PurgeCrawl is [docindex.Crawls.PurgeCrawl]. Documents end in portions, so that nobody waits for

@@ -9,12 +9,12 @@ import (
 	"urlserver/internal/container/slab"
 
 	"urlserver/docindex"
+	"urlserver/docindex/internal/embedded"
 )
 
 // record is a stored document: 56 bytes without pointers. Its text is in an arena. A record without
 // urlLen is free.
 type record struct {
-	due      int64     // s since 1970; the order in its queue begins with it
 	text     arena.Ref // the URL, then its extra if it has one
 	queue    uint32
 	created  uint32 // s since 1970
@@ -25,10 +25,29 @@ type record struct {
 	prev     uint32 // scheduled: the previous one in its run; of a run's first: its parent in the heap
 	left     uint32 // first of a run: its child in the heap
 	right    uint32 // first of a run: its child in the heap
+	endedAt  uint32 // with ended: an [embedded.Last]
+	dueLow   uint32 // see due
+	dueHigh  int16
+	ended    uint16
 	urlLen   uint16
 	rank     uint8 // first of a run: steps to the nearest missing child
 	flags    uint8
 }
+
+// due returns when a record is due, in s since 1970. The order of its queue begins with it.
+func (r *record) due() int64 { return int64(r.dueHigh)<<32 | int64(r.dueLow) }
+
+// maxDue bounds the 48 bits of a due time. It is four million years away.
+const maxDue = 1<<47 - 1
+
+func (r *record) setDue(s int64) {
+	s = max(-maxDue, min(s, maxDue))
+	r.dueHigh, r.dueLow = int16(s>>32), uint32(s)
+}
+
+func (r *record) last() embedded.Last { return embedded.Last{At: r.endedAt, What: r.ended} }
+
+func (r *record) setLast(l embedded.Last) { r.endedAt, r.ended = l.At, l.What }
 
 // Flags of a record; the low two bits are its State.
 const (

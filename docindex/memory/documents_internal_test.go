@@ -111,6 +111,20 @@ func TestExtra(t *testing.T) {
 	}
 }
 
+// TestDue sets due times and reads them; those beyond 48 bits become the nearest one within.
+func TestDue(t *testing.T) {
+	for _, c := range []struct{ set, want int64 }{
+		{0, 0}, {1, 1}, {-1, -1}, {1 << 32, 1 << 32}, {-1 << 32, -1 << 32}, {1<<32 - 1, 1<<32 - 1},
+		{maxDue, maxDue}, {-maxDue, -maxDue}, {maxDue + 1, maxDue}, {math.MaxInt64 - 1, maxDue},
+		{math.MinInt64, -maxDue},
+	} {
+		var r record
+		if r.setDue(c.set); r.due() != c.want {
+			t.Errorf("setDue(%d): due is %d; want %d", c.set, r.due(), c.want)
+		}
+	}
+}
+
 func TestLeaseEnd(t *testing.T) {
 	for _, c := range []struct {
 		name  string
@@ -143,8 +157,9 @@ func TestOrderTwin(t *testing.T) {
 				twin = slices.Delete(twin, i, i+1)
 			} else {
 				id := s.records.New()
-				*s.records.At(id) = record{due: int64(rnd.IntN(spread)), priority: int32(rnd.IntN(3)),
-					seq: uint32(step), urlLen: 1}
+				r := record{priority: int32(rnd.IntN(3)), seq: uint32(step), urlLen: 1}
+				r.setDue(int64(rnd.IntN(spread)))
+				*s.records.At(id) = r
 				s.push(&c, id)
 				at, _ := slices.BinarySearchFunc(twin, id, func(a, b uint32) int {
 					if s.goesBefore(a, b) {

@@ -183,8 +183,9 @@ func (m *Store) keepOwnerLocked(id uint32, p *docindex.Put) {
 
 // updateLocked updates a known document.
 func (m *Store) updateLocked(id uint32, p *docindex.Put, now int64) {
-	m.completeLocked(id, now)
 	r := m.docs.records.At(id)
+	m.noteReportLocked(id, p.Due == docindex.Never, now)
+	m.completeLocked(id, now)
 	if p.Due == docindex.Never {
 		m.docs.setMetadata(r, docindex.OwnerOf(m.docs.extra(r).metadata))
 		return
@@ -195,13 +196,23 @@ func (m *Store) updateLocked(id uint32, p *docindex.Put, now int64) {
 	m.scheduleLocked(id, now)
 }
 
+// noteReportLocked notes the last outcome of a document that an update ends: the document is in
+// transit, or the update completes it.
+func (m *Store) noteReportLocked(id uint32, completes bool, now int64) {
+	r := m.docs.records.At(id)
+	if r.state() == docindex.InTransit || r.state() == docindex.Scheduled && completes {
+		r.setLast(embedded.Reported(now))
+	}
+}
+
 // setOrderLocked sets what the place of a document in its queue depends on. The document is in no
 // run.
 func (m *Store) setOrderLocked(r *record, p *docindex.Put, now int64) {
 	m.seq++
-	r.due, r.priority, r.seq = p.Due, p.Priority, m.seq
+	r.priority, r.seq = p.Priority, m.seq
+	r.setDue(p.Due)
 	if p.Due == docindex.Now {
-		r.due = now / 1000
+		r.setDue(now / 1000)
 	}
 }
 
@@ -219,15 +230,16 @@ func (m *Store) Document(_ context.Context, docID []byte) (docindex.Document, er
 // documentLocked returns a document that aliases the store's memory.
 func (m *Store) documentLocked(id uint32) docindex.Document {
 	r := m.docs.records.At(id)
-	d := docindex.Document{State: r.state(), Created: time.Unix(int64(r.created), 0).UTC(), Put: docindex.Put{
-		URL:      m.docs.url(r),
-		DocID:    m.docs.docID(nil, id),
-		Priority: r.priority,
-		Crawl:    []byte(m.base.Sched.Crawl(r.queue)),
-		Key:      m.base.Sched.Key(r.queue),
-		Metadata: m.docs.extra(r).metadata,
-		Due:      r.due,
-	}}
+	d := docindex.Document{State: r.state(), Created: time.Unix(int64(r.created), 0).UTC(), Last: r.last().Outcome(),
+		Put: docindex.Put{
+			URL:      m.docs.url(r),
+			DocID:    m.docs.docID(nil, id),
+			Priority: r.priority,
+			Crawl:    []byte(m.base.Sched.Crawl(r.queue)),
+			Key:      m.base.Sched.Key(r.queue),
+			Metadata: m.docs.extra(r).metadata,
+			Due:      r.due(),
+		}}
 	if d.State == docindex.Completed {
 		d.Due = docindex.Never
 	}

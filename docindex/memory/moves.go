@@ -26,7 +26,7 @@ func (m *Store) enqueueLocked(id uint32, r *record, now int64) {
 	c := &m.orders[r.queue]
 	m.docs.push(c, id)
 	if c.root == id {
-		m.base.Sched.SetDue(r.queue, embedded.DueMS(r.due), now)
+		m.base.Sched.SetDue(r.queue, embedded.DueMS(r.due()), now)
 	}
 }
 
@@ -56,7 +56,7 @@ func (m *Store) finishLocked(id uint32, to docindex.State, now int64) {
 	r := m.docs.records.At(id)
 	if to == docindex.Scheduled && m.crawls.isStopped(id) {
 		to = docindex.Completed // it would never be handed out again
-		m.countPurgedLocked(id)
+		m.countPurgedLocked(id, now)
 	}
 	m.base.Leases.Remove(id)
 	m.base.Sched.Move(r.queue, queuesched.InTransit, queuesched.State(to))
@@ -106,7 +106,7 @@ func (m *Store) dueLocked(queue uint32) int64 {
 	if root == 0 {
 		return queuesched.Never
 	}
-	return embedded.DueMS(m.docs.records.At(root).due)
+	return embedded.DueMS(m.docs.records.At(root).due())
 }
 
 // hostLocked returns the host of a document if the key of its queue may not be its host.
@@ -138,14 +138,14 @@ func (m *Store) pickLocked(queue uint32, consumer queuesched.Consumer, now int64
 func (m *Store) firstLocked(queue uint32, consumer queuesched.Consumer, now int64) uint32 {
 	c := &m.orders[queue]
 	if !m.base.Sched.AnyHost(queue) {
-		if c.root == 0 || embedded.DueMS(m.docs.records.At(c.root).due) > now {
+		if c.root == 0 || embedded.DueMS(m.docs.records.At(c.root).due()) > now {
 			return 0
 		}
 		return c.root
 	}
 	var passed [maxSkipped]uint32
 	n, found := 0, uint32(0)
-	for c.root != 0 && n < maxSkipped && embedded.DueMS(m.docs.records.At(c.root).due) <= now {
+	for c.root != 0 && n < maxSkipped && embedded.DueMS(m.docs.records.At(c.root).due()) <= now {
 		id := c.root
 		if m.base.Sched.HostAvailable(m.hostLocked(m.docs.records.At(id)), consumer, now) {
 			found = id

@@ -132,8 +132,8 @@ func (s *documentTable) rank(id uint32) uint8 {
 func (s *documentTable) goesBefore(a, b uint32) bool {
 	x, y := s.records.At(a), s.records.At(b)
 	switch {
-	case x.due != y.due:
-		return x.due < y.due
+	case x.due() != y.due():
+		return x.due() < y.due()
 	case x.priority != y.priority:
 		return x.priority > y.priority
 	}

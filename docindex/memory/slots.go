@@ -121,7 +121,7 @@ func (m *Store) endLocked(id uint32, out *docindex.Outcome, now int64) {
 			out.Gap.Milliseconds(), now)
 	}
 	// rescheduled since
-	if r.state() == docindex.Completed || r.state() == docindex.Scheduled && embedded.DueMS(r.due) > now &&
+	if r.state() == docindex.Completed || r.state() == docindex.Scheduled && embedded.DueMS(r.due()) > now &&
 		out.Kind.OfAttempt() {
 		return
 	}
@@ -132,6 +132,7 @@ func (m *Store) endLocked(id uint32, out *docindex.Outcome, now int64) {
 		m.crawls.markPurged(id)
 	}
 	m.completeLocked(id, now)
+	r.setLast(embedded.LastOf(out, now))
 	if int(out.Kind) < docindex.Kinds {
 		m.outcomes[out.Kind]++
 	}

@@ -165,7 +165,7 @@ func (s *Store) get(ctx context.Context, places []where) ([]docindex.Document, e
 	return docs, err
 }
 
-const documentParts = 12 // of a document, as scripts tell of it
+const documentParts = 15 // of a document, as scripts tell of it
 
 func (s *Store) documentOf(shard int, m []rueidis.RedisMessage) docindex.Document {
 	d := docindex.Document{State: docindex.State(number(m[0]) - 1),
@@ -173,6 +173,7 @@ func (s *Store) documentOf(shard int, m []rueidis.RedisMessage) docindex.Documen
 			Due: number(m[1]), Priority: int32(number(m[2])), URL: []byte(text(m[4])), DocID: []byte(text(m[5])),
 			Crawl: []byte(text(m[7])), Key: []byte(text(m[8])), Metadata: []byte(text(m[6])),
 		}}
+	d.Last = lastOf(number(m[12]), number(m[13]), number(m[14]))
 	if len(d.DocID) == 0 {
 		d.DocID = []byte(s.ownID(shard, text(m[9]), text(m[10])))
 	}
@@ -186,6 +187,19 @@ func (s *Store) documentOf(shard int, m []rueidis.RedisMessage) docindex.Documen
 		}
 	}
 	return d
+}
+
+// lastOf returns a document's last outcome: its kind and status, each -1 if not known, and its time
+// in seconds since 1970, 0 if there is none.
+func lastOf(kind, status, at int64) (l docindex.LastOutcome) {
+	if at == 0 {
+		return l
+	}
+	l.At = time.Unix(at, 0).UTC()
+	if l.Known = kind >= 0 && kind < int64(docindex.Kinds); l.Known {
+		l.Kind, l.Status, l.NoStatus = docindex.Kind(kind), int(max(0, status)), status < 0
+	}
+	return l
 }
 
 // Document is [docindex.Putter.Document].

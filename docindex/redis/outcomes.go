@@ -19,12 +19,29 @@ func (s *Store) Outcomes(ctx context.Context, o *docindex.Outcomes) error {
 		}
 		args := []string{
 			decimal(int64(min(int(out.Kind), docindex.Kinds))), flag(out.Kind.OfAttempt()),
+			statusOf(out), endedAt(out),
 			decimal(out.Pause.Milliseconds()), decimal(out.Gap.Milliseconds()),
 			decimal(int64(out.Attempts)), again, string(out.Metadata),
 		}
 		// without the expiry, which an outcome does not change
 		return append(args, membershipOf(out.Metadata, out.URL)[:2]...)
 	})
+}
+
+// statusOf formats the status of an outcome for the script.
+func statusOf(out *docindex.Outcome) string {
+	if out.NoStatus {
+		return "-1"
+	}
+	return decimal(int64(max(0, out.Status)))
+}
+
+// endedAt formats the time of an outcome for the script.
+func endedAt(out *docindex.Outcome) string {
+	if out.At.IsZero() {
+		return ""
+	}
+	return decimal(max(1, out.At.Unix()))
 }
 
 // Return is [docindex.Returner.Return].

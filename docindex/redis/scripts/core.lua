@@ -8,7 +8,8 @@ local SCHEDULED, TRANSIT, COMPLETED = 1, 2, 3
 local SLOTS, CALLS, LENT = 1, 2, 3 -- doors; a queue's times and rings are the first two's
 local NOWHERE, READY, WAITING, PARKED = 0, 1, 2, 3
 local STATE, DUE, PRIORITY, SEQ, CREATED, URL, ID, META, DOOR, OWNER, TAKEN, CLAIMED = 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12
-local CRAWL, DOMAIN, CONDEMNED = 13, 14, 15 -- of documents of crawls only
+local CRAWL, DOMAIN, CONDEMNED = 13, 14, 15 -- of documents of crawls only; false elsewhere if the next ones are set
+local KIND, STATUS, ENDED = 16, 17, 18 -- of documents that have ended: the last outcome (-1: not known), its status (-1: not known) and time, s
 local SOME = 500 -- of a sort that one script catches up with
 local STAY = 60000 -- ms that a queue is one call's between two portions
 

@@ -136,9 +136,15 @@ local function recount(q, doc, part)
   counted[doc] = part
 end
 
+-- ended notes how a document ends: kind of outcome (-1: not known), status (nil: not known), when in s (nil: now). The caller keeps it after that.
+local function ended(doc, kind, status, at)
+  doc[KIND], doc[STATUS], doc[ENDED] = kind, status or -1, at or floor(now / 1000)
+end
+
 -- countCancelled counts a document that ends because its crawl is refused. The caller keeps it after that.
 local function countCancelled(doc, why)
   doc[CONDEMNED] = 1
+  ended(doc, why)
   bump(crawlOf(doc[CRAWL]).by, UNTOLD, 1)
   bump(cancelledBy, why, 1)
 end

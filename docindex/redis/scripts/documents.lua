@@ -40,7 +40,8 @@ local function document(q, hash)
 end
 
 local function keep(q, hash, doc)
-  if doc[CRAWL] then doc[TAKEN], doc[CLAIMED] = doc[TAKEN] or false, doc[CLAIMED] or false end -- no gaps: it is packed as a list
+  if doc[CRAWL] or doc[ENDED] then doc[TAKEN], doc[CLAIMED] = doc[TAKEN] or false, doc[CLAIMED] or false end -- no gaps: it is packed as a list
+  if doc[ENDED] then doc[CRAWL], doc[DOMAIN], doc[CONDEMNED] = doc[CRAWL] or false, doc[DOMAIN] or false, doc[CONDEMNED] or false end
   call('HSET', bodies(q), hash, cmsgpack.pack(doc))
   recount(q, doc, partOf(q, doc))
 end
@@ -308,6 +309,7 @@ end
 
 -- renew brings a known document up to date, which is of a crawl then; due false: it is completed.
 local function renew(q, hash, doc, due, priority, meta, who, domain, expires)
+  if doc[STATE] == TRANSIT or doc[STATE] == SCHEDULED and not due then ended(doc, -1) end
   complete(q, hash, doc)
   if not due then
     if doc[CRAWL] or not owners.named(doc[META]) then doc[META] = '' end
@@ -489,6 +491,6 @@ local function whereOf(q, hash) return string.match(base, '(%d+)}$') .. ' ' .. h
 local function describe(q, hash, doc)
   return {
     doc[STATE], doc[DUE], doc[PRIORITY], doc[CREATED], doc[URL], doc[ID], doc[META], q.c, q.k, q.id, hash,
-    doc[CRAWL] and crawlName(crawlOf(doc[CRAWL])) or '',
+    doc[CRAWL] and crawlName(crawlOf(doc[CRAWL])) or '', doc[KIND] or -1, doc[STATUS] or -1, doc[ENDED] or 0,
   }
 end

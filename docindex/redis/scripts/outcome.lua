@@ -1,10 +1,11 @@
--- outcome ends documents: place, queue, hash, URL ('': any), kind, whether it is of an attempt, pause in ms, gap in ms,
--- attempts, next due time ('': none), metadata, and as in put the crawl's spider and application and the registered
--- domain, of each. It returns 1, or the URL that the document has instead.
+-- outcome ends documents: place, queue, hash, URL ('': any), kind, whether it is of an attempt, status (-1: not known),
+-- when it ended (s; '': now), pause in ms, gap in ms, attempts, next due time ('': none), metadata, and as in put the
+-- crawl's spider and application and the registered domain, of each. It returns 1, or the URL that the document has
+-- instead.
 local function endOne()
   place0 = num()
   local q, hash, url, kind, ofTry = named(arg()), arg(), arg(), num(), arg() == '1'
-  local pause, gap, attempts, again, meta = num(), num(), num(), num(), arg()
+  local status, when, pause, gap, attempts, again, meta = num(), num(), num(), num(), num(), num(), arg()
   local who, domain = arg(), arg()
   local doc = q and not q.gone and document(q, hash)
   if not doc then return 1 end
@@ -19,6 +20,7 @@ local function endOne()
   end
   if doc[STATE] == COMPLETED or doc[STATE] == SCHEDULED and dueMS(doc[DUE]) > now and ofTry then return 1 end
   if doc[CRAWL] and (kind == STOPPED or kind == EXPIRED) then doc[CONDEMNED] = 1 end
+  ended(doc, kind, status, when)
   complete(q, hash, doc)
   if doc[CRAWL] then bump(crawlOf(doc[CRAWL]).by, SENT, attempts) end
   call('HINCRBY', base .. ':n', 'k' .. string.format('%d', kind), 1)

@@ -54,7 +54,10 @@ end
 -- drop drops a URL of a refused crawl. If it updates a document, the document is completed.
 local function drop(q, hash, doc, id, known, name)
   bump(openCrawl(name).by, DROPPED, 1)
-  if doc and known then complete(q, hash, doc) end
+  if doc and known then
+    if doc[STATE] ~= COMPLETED then ended(doc, -1) end
+    complete(q, hash, doc)
+  end
   return 5 + (doc and doc[ID] == id and 0 or 10)
 end
 
