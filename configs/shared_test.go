@@ -107,6 +107,7 @@ func TestLimits(t *testing.T) {
 	if cdn == nil || cdn.Pace != (Pace{5, 20}) {
 		t.Fatalf("cdn is %+v; want the first rule's pace", cdn)
 	}
+	slow := HostLimits{Site: Pace{PerSec: 0.1}, SiteRule: 4}
 	all := HostLimits{Site: Pace{PerSec: 3}, Raises: true, SiteRule: 5}
 	at := func(l HostLimits, address Pace, n int) HostLimits {
 		l.Address, l.AddressRule = address, n
@@ -124,8 +125,8 @@ func TestLimits(t *testing.T) {
 		{"fast.test", "192.0.2.1", HostLimits{Site: Pace{PerSec: 10}, Raises: true, SiteRule: 3, Address: Pace{50, 20},
 			AddressRule: 2}},
 		{"fast.test", "", HostLimits{Site: Pace{PerSec: 10}, Raises: true, SiteRule: 3}},
-		{"a.test", "192.0.2.1", HostLimits{Site: Pace{PerSec: 0.1}, SiteRule: 4, Address: Pace{50, 20}, AddressRule: 2}},
-		{"a.test", "192.0.2.200", HostLimits{Site: Pace{PerSec: 0.1}, SiteRule: 4, AddressRule: 4}},
+		{"a.test", "192.0.2.1", at(slow, Pace{50, 20}, 2)},
+		{"a.test", "192.0.2.200", at(slow, Pace{}, 4)},
 		{"a.test", "198.51.100.1", at(all, Pace{PerSec: 3}, 5)},
 		{"a.test", "10.0.0.1", all},
 		{"a.test", "203.0.113.1", at(all, Pace{}, 7)},
