@@ -101,7 +101,8 @@ func newRig(t *testing.T) *rig {
 	}
 	r.oracle = newOracle(r.gap, r.takes, late)
 	r.index = newIndex(r.world.hosts, rand.New(rand.NewPCG(*seed, 1)))
-	r.stuck = &stuck{index: r.index, oracle: r.oracle, places: r.world.places, since: map[int]time.Duration{}}
+	r.stuck = &stuck{index: r.index, oracle: r.oracle, places: r.world.places, tell: r.explain,
+		since: map[int]time.Duration{}}
 	serveWeb(t, r.world.addrs, server{oracle: r.oracle, serves: r.world.serves, takes: r.takes})
 	srv := &http.Server{Handler: r.index}
 	go srv.Serve(l) // until Close

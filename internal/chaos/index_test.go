@@ -196,12 +196,15 @@ type stuck struct {
 	index  *index
 	oracle *oracle
 	places func(host int) []string // names under which the oracle knows of it
+	tell   func(host string)       // is called when a host has been stuck for tellAfter
 
 	since   map[int]time.Duration // without progress, while there could have been some
 	looked  time.Time
 	longest time.Duration
 	which   string
 }
+
+const tellAfter = 12 * time.Second
 
 // look adds the time since the last look to hosts that could be served and were not. fine is false
 // while nothing is reserved.
@@ -219,6 +222,9 @@ func (s *stuck) look(fine bool) {
 		if !fine || !servable[host] || last.After(s.looked) {
 			s.since[host] = 0
 			continue
+		}
+		if before := s.since[host]; before <= tellAfter && before+passed > tellAfter {
+			s.tell(s.index.hosts[host])
 		}
 		s.since[host] += passed
 		if s.since[host] > s.longest {

@@ -3,6 +3,8 @@ package chaos
 import (
 	"bytes"
 	"fmt"
+	"io"
+	"net/http"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -69,10 +71,16 @@ func (p *process) kill() {
 	<-p.over
 }
 
-// tail is the end of what it has logged.
+// tail returns the last lines of the process's log or, if the process crashed, the lines from where
+// the Go runtime says why.
 func (p *process) tail() string {
 	text, _ := os.ReadFile(p.log)
 	lines := bytes.Split(text, []byte("\n"))
+	for i, line := range lines {
+		if bytes.HasPrefix(line, []byte("panic: ")) || bytes.HasPrefix(line, []byte("fatal error: ")) {
+			return string(bytes.Join(lines[i:min(i+40, len(lines))], []byte("\n")))
+		}
+	}
 	return string(bytes.Join(lines[max(0, len(lines)-15):], []byte("\n")))
 }
 
@@ -97,7 +105,7 @@ allow_networks = ["127.0.0.0/8"]
 min_ttl = "1s"
 max_ttl = "1s"
 [http]
-listen = "127.0.0.1:0"
+listen = %q
 [reservation]
 lease = %q
 penalty = %q
@@ -122,7 +130,7 @@ func (r *rig) newDaemon(n int) *daemon {
 		d.runsSoFar++
 		text := fmt.Sprintf(settings, float64(time.Second)/float64(r.gap), r.listens(n),
 			"http://"+r.indexAddr+"/"+d.taker(),
-			names, r.lease, r.penalty, r.janitor, r.reservation(n))
+			names, r.explains(n), r.lease, r.penalty, r.janitor, r.reservation(n))
 		file := filepath.Join(r.dir, fmt.Sprintf("daemon%d.toml", n))
 		if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
 			r.t.Fatal(err)
@@ -136,6 +144,28 @@ func (r *rig) newDaemon(n int) *daemon {
 // listens is where a daemon waits for spiders, and dials where they dial.
 func (r *rig) listens(n int) string { return r.world.own(30+n) + ":4101" }
 func (r *rig) dials(n int) string   { return r.world.own(70+n) + ":4101" }
+
+// explains is where a daemon answers /api.
+func (r *rig) explains(n int) string { return r.world.own(30+n) + ":4180" }
+
+// explain adds to the events what the daemons that can work say of a host.
+func (r *rig) explain(host string) {
+	client := http.Client{Timeout: time.Second}
+	for n, d := range r.daemons {
+		if d.frozen || !d.runs() {
+			continue
+		}
+		text := ""
+		if resp, err := client.Get("http://" + r.explains(n) + "/api/hosts/" + host); err != nil {
+			text = err.Error()
+		} else {
+			body, _ := io.ReadAll(resp.Body)
+			resp.Body.Close()
+			text = resp.Status + " " + string(body)
+		}
+		r.t.Logf("%s: %s had no progress for %v, and %s says: %s", time.Now().Format(clock), host, tellAfter, d.name, text)
+	}
+}
 
 func (r *rig) newSpider(daemon, n int) *process {
 	name := fmt.Sprintf("spider%d.%d", daemon, n)
