@@ -24,11 +24,11 @@
 // two groups at once. A host whose address changes comes to its new group when its binding has
 // ended. So a crawler extends a binding only while its own look-up of the host still gives the
 // bound address. If its look-up gives another one, the crawler stops asking the host before its
-// answer ends, early enough for open requests to end. Then it calls Bind with MinLease now and
-// then, which tells it the group in force and extends nothing. When all crawlers find the new
-// address, the old binding ends, and the first to propose the new one wins. If the binding lasts
-// longer than any answer, another crawler still finds the bound address; then the crawler may
-// extend it once more and work there.
+// answer ends, early enough for open requests to end. Until then, and after it, it calls Bind with
+// MinLease now and then, which tells it the group in force and for how long, and extends nothing.
+// While another crawler extends the binding, since it still finds the bound address, this one may
+// go on there. When all crawlers find the new address, the old binding ends, and the first to
+// propose the new one wins.
 //
 // SetAlias takes effect at once. Live leases stay valid under their tokens. Until they end, nobody
 // else can lease a host of the former or the new set. The latest next-request time of these hosts
@@ -68,6 +68,12 @@ type Reservation struct {
 
 // Binding proposes a group for a host.
 type Binding struct{ Host, Group string }
+
+// Bound is the answer of Bind for a host.
+type Bound struct {
+	Group string        // in force
+	Left  time.Duration // for which the binding holds at least; 0: the store does not tell
+}
 
 // Stats are the counters of a store. Hosts is the sum of Waiting, Ready and Busy, which are the
 // states that Explain reports.
@@ -134,8 +140,8 @@ type Store interface {
 	GetAlias(ctx context.Context, name string) (alias string, hosts []string, err error)
 	// Bind returns the effective group of each host: its alias, else its former binding if that is
 	// in use, else the proposed group. A binding is in use if it is bound again within ttl, or
-	// while its host is leased.
-	Bind(ctx context.Context, bindings []Binding, ttl time.Duration) (groups []string, err error)
+	// while its host is leased. The answers are in the order of bindings.
+	Bind(ctx context.Context, bindings []Binding, ttl time.Duration) ([]Bound, error)
 
 	Stats(ctx context.Context) (Stats, error)
 	Explain(ctx context.Context, host string) (Explanation, error)

@@ -21,7 +21,7 @@ type slowBinds struct {
 	takes time.Duration
 }
 
-func (s slowBinds) Bind(ctx context.Context, bindings []reservation.Binding, ttl time.Duration) ([]string, error) {
+func (s slowBinds) Bind(ctx context.Context, bindings []reservation.Binding, ttl time.Duration) ([]reservation.Bound, error) {
 	select {
 	case <-time.After(time.Duration(len(bindings)) * s.takes):
 		return s.Store.Bind(ctx, bindings, ttl)

@@ -56,7 +56,7 @@ func (s *stepped) Do(ctx context.Context, calls []reservation.Call) []reservatio
 	return s.Store.Do(ctx, calls)
 }
 
-func (s *stepped) Bind(ctx context.Context, b []reservation.Binding, ttl time.Duration) ([]string, error) {
+func (s *stepped) Bind(ctx context.Context, b []reservation.Binding, ttl time.Duration) ([]reservation.Bound, error) {
 	s.a.call()
 	return s.Store.Bind(ctx, b, ttl)
 }

@@ -313,13 +313,13 @@ func (r *Reserver) bind(ctx context.Context, binds []engine.Bind) {
 		for i, b := range some {
 			proposals[i] = reservation.Binding{Host: b.Host, Group: b.Addr.String()}
 		}
-		groups, err := r.Store.Bind(ctx, proposals, ttlOf(&some[0]))
+		bound, err := r.Store.Bind(ctx, proposals, ttlOf(&some[0]))
 		r.note(ctx, err)
 		if err != nil {
 			return
 		}
 		for i := range some {
-			some[i].Group = groups[i]
+			some[i].Group, some[i].Left = bound[i].Group, bound[i].Left
 		}
 		r.alias(ctx, some)
 	}

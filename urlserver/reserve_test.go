@@ -54,7 +54,7 @@ func (f *fallible) Do(ctx context.Context, calls []reservation.Call) []reservati
 	return answers
 }
 
-func (f *fallible) Bind(ctx context.Context, b []reservation.Binding, ttl time.Duration) ([]string, error) {
+func (f *fallible) Bind(ctx context.Context, b []reservation.Binding, ttl time.Duration) ([]reservation.Bound, error) {
 	if f.away {
 		return nil, errAway
 	}

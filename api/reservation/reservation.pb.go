@@ -811,7 +811,8 @@ func (x *BindRequest) GetTtlMs() int64 {
 
 type BindResponse struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
-	Groups        []string               `protobuf:"bytes,1,rep,name=groups,proto3" json:"groups,omitempty"` // in order of the hosts; of JoinAlias: their aliases
+	Groups        []string               `protobuf:"bytes,1,rep,name=groups,proto3" json:"groups,omitempty"`                       // in order of the hosts; of JoinAlias: their aliases
+	LeftMs        []int64                `protobuf:"varint,2,rep,packed,name=left_ms,json=leftMs,proto3" json:"left_ms,omitempty"` // of Bind: for which each binding holds at least
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -849,6 +850,13 @@ func (*BindResponse) Descriptor() ([]byte, []int) {
 func (x *BindResponse) GetGroups() []string {
 	if x != nil {
 		return x.Groups
+	}
+	return nil
+}
+
+func (x *BindResponse) GetLeftMs() []int64 {
+	if x != nil {
+		return x.LeftMs
 	}
 	return nil
 }
@@ -1075,9 +1083,10 @@ const file_api_reservation_reservation_proto_rawDesc = "" +
 	"\x05group\x18\x02 \x01(\tR\x05group\"Z\n" +
 	"\vBindRequest\x124\n" +
 	"\bbindings\x18\x01 \x03(\v2\x18.hostreservation.BindingR\bbindings\x12\x15\n" +
-	"\x06ttl_ms\x18\x02 \x01(\x03R\x05ttlMs\"&\n" +
+	"\x06ttl_ms\x18\x02 \x01(\x03R\x05ttlMs\"?\n" +
 	"\fBindResponse\x12\x16\n" +
-	"\x06groups\x18\x01 \x03(\tR\x06groups\"\x9f\x01\n" +
+	"\x06groups\x18\x01 \x03(\tR\x06groups\x12\x17\n" +
+	"\aleft_ms\x18\x02 \x03(\x03R\x06leftMs\"\x9f\x01\n" +
 	"\rStatsResponse\x12\x14\n" +
 	"\x05hosts\x18\x01 \x01(\x04R\x05hosts\x12\x18\n" +
 	"\awaiting\x18\x02 \x01(\x04R\awaiting\x12\x14\n" +

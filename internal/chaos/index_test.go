@@ -204,6 +204,7 @@ type stuck struct {
 	which   string
 }
 
+// tellAfter is how long a host is without progress until all daemons are asked why.
 const tellAfter = 12 * time.Second
 
 // look adds the time since the last look to hosts that could be served and were not. fine is false

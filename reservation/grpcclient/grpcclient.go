@@ -259,13 +259,20 @@ func (s *Store) GetAlias(ctx context.Context, name string) (alias string, hosts 
 
 // Bind implements [reservation.Store.Bind].
 func (s *Store) Bind(ctx context.Context, bindings []reservation.Binding,
-	ttl time.Duration) ([]string, error) {
+	ttl time.Duration) ([]reservation.Bound, error) {
 	req := &pb.BindRequest{TtlMs: ttl.Milliseconds()}
 	for _, b := range bindings {
 		req.Bindings = append(req.Bindings, &pb.Binding{Host: b.Host, Group: b.Group})
 	}
 	a, err := call(ctx, s.client.Bind, req)
-	return a.GetGroups(), err
+	all := make([]reservation.Bound, len(a.GetGroups()))
+	for i, group := range a.GetGroups() {
+		all[i].Group = group
+		if left := a.GetLeftMs(); i < len(left) { // a service of an earlier version does not tell
+			all[i].Left = time.Duration(left[i]) * time.Millisecond
+		}
+	}
+	return all, err
 }
 
 // Stats implements [reservation.Store.Stats].

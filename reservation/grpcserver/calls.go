@@ -106,8 +106,12 @@ func (s *Server) Bind(ctx context.Context, req *pb.BindRequest) (*pb.BindRespons
 	for _, b := range req.Bindings {
 		bindings = append(bindings, reservation.Binding{Host: b.GetHost(), Group: b.GetGroup()})
 	}
-	groups, err := s.cfg.Store.Bind(ctx, bindings, span(req.TtlMs))
-	return &pb.BindResponse{Groups: groups}, failure(err)
+	all, err := s.cfg.Store.Bind(ctx, bindings, span(req.TtlMs))
+	resp := &pb.BindResponse{}
+	for _, b := range all {
+		resp.Groups, resp.LeftMs = append(resp.Groups, b.Group), append(resp.LeftMs, b.Left.Milliseconds())
+	}
+	return resp, failure(err)
 }
 
 func (s *Server) Stats(ctx context.Context, _ *pb.Empty) (*pb.StatsResponse, error) {

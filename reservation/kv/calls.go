@@ -108,8 +108,8 @@ func (s *Store) remove(ctx context.Context, c reservation.Call, next, now int64)
 }
 
 // Bind implements [reservation.Store.Bind].
-func (s *Store) Bind(ctx context.Context, bindings []reservation.Binding, ttl time.Duration) ([]string,
-	error) {
+func (s *Store) Bind(ctx context.Context, bindings []reservation.Binding, ttl time.Duration) (
+	[]reservation.Bound, error) {
 	bindings, err := reservation.CheckedBindings(bindings)
 	if err != nil {
 		return nil, err
@@ -122,28 +122,29 @@ func (s *Store) Bind(ctx context.Context, bindings []reservation.Binding, ttl ti
 	if err != nil {
 		return nil, fmt.Errorf("reservations: the clock: %w", err)
 	}
-	groups, errs := make([]string, len(bindings)), make([]error, len(bindings))
-	s.together(len(bindings), func(i int) { groups[i], errs[i] = s.bind(ctx, bindings[i], now, now+ms) })
+	all, errs := make([]reservation.Bound, len(bindings)), make([]error, len(bindings))
+	s.together(len(bindings), func(i int) { all[i], errs[i] = s.bind(ctx, bindings[i], now, now+ms) })
 	if err := firstOf(errs...); err != nil {
 		return nil, err
 	}
-	return groups, nil
+	return all, nil
 }
 
 // bind extends the leases that cover the host to its group, and then writes the binding into the
 // host's record.
-func (s *Store) bind(ctx context.Context, b reservation.Binding, now, until int64) (group string, err error) {
+func (s *Store) bind(ctx context.Context, b reservation.Binding, now, until int64) (
+	bound reservation.Bound, err error) {
 	for try := 0; ; try++ {
 		if err := s.pause(ctx, try); err != nil {
-			return "", err
+			return bound, err
 		}
 		h, err := s.read(ctx, hostKey(b.Host))
 		if err != nil {
-			return "", err
+			return bound, err
 		}
 		if h.Frozen != 0 {
 			if err := s.finishChange(ctx); err != nil {
-				return "", err
+				return bound, err
 			}
 			continue
 		}
@@ -153,30 +154,31 @@ func (s *Store) bind(ctx context.Context, b reservation.Binding, now, until int6
 		h.BoundTo = max(h.BoundTo, until)
 		g, err := s.group(ctx, h, now)
 		if err != nil {
-			return "", err
+			return bound, err
 		}
 		lost, err := s.expire(ctx, h, now)
 		if err != nil {
-			return "", err
+			return bound, err
 		}
 		covered, err := s.coverGroup(ctx, h, g)
 		if err != nil {
-			return "", err
+			return bound, err
 		}
 		again, err := s.group(ctx, h, now)
 		if err != nil {
-			return "", err
+			return bound, err
 		}
 		if !covered || again.key != g.key { // an alias changed meanwhile
 			if err := s.finishChange(ctx); err != nil {
-				return "", err
+				return bound, err
 			}
 			continue
 		}
 		if ok, err := s.write(ctx, h, h.Row); err != nil {
-			return "", err
+			return bound, err
 		} else if ok {
-			return g.name(), s.propagate(ctx, lost)
+			left := time.Duration(h.BoundTo-now) * time.Millisecond
+			return reservation.Bound{Group: g.name(), Left: left}, s.propagate(ctx, lost)
 		}
 	}
 }

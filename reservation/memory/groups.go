@@ -163,7 +163,7 @@ func (s *Store) GetAlias(_ context.Context, name string) (alias string, hosts []
 }
 
 // Bind implements [reservation.Store.Bind].
-func (s *Store) Bind(_ context.Context, bindings []reservation.Binding, ttl time.Duration) ([]string, error) {
+func (s *Store) Bind(_ context.Context, bindings []reservation.Binding, ttl time.Duration) ([]reservation.Bound, error) {
 	bindings, err := reservation.CheckedBindings(bindings)
 	if err != nil {
 		return nil, err
@@ -175,14 +175,14 @@ func (s *Store) Bind(_ context.Context, bindings []reservation.Binding, ttl time
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	now := s.enterLocked()
-	groups := make([]string, len(bindings))
+	all := make([]reservation.Bound, len(bindings))
 	for i, b := range bindings {
-		groups[i] = s.bindLocked(b, now, now+ms)
+		all[i] = s.bindLocked(b, now, now+ms)
 	}
-	return groups, nil
+	return all, nil
 }
 
-func (s *Store) bindLocked(b reservation.Binding, now, until int64) (group string) {
+func (s *Store) bindLocked(b reservation.Binding, now, until int64) reservation.Bound {
 	h := s.recordLocked(b.Host)
 	if h.bound == nil || h.boundUntil <= now {
 		s.bindToLocked(h, s.recordLocked(b.Group), now)
@@ -198,6 +198,7 @@ func (s *Store) bindLocked(b reservation.Binding, now, until int64) (group strin
 	}
 	s.rejoinLocked(h, now)
 	s.queueLocked(g, now)
+	left := time.Duration(h.boundUntil-now) * time.Millisecond
 	s.dropLocked(h, now)
-	return g.name
+	return reservation.Bound{Group: g.name, Left: left}
 }

@@ -120,8 +120,8 @@ func TestKeys(t *testing.T) {
 		t.Errorf("the hash of a group with documents has %d ms to live; want for ever", ms)
 	}
 	if groups, err := s.Bind(ctx, []reservation.Binding{{Host: "a.test", Group: id}},
-		time.Hour); err != nil || groups[0] != id {
-		t.Errorf("Bind = %q, %v", groups, err)
+		time.Hour); err != nil || groups[0].Group != id {
+		t.Errorf("Bind = %v, %v", groups, err)
 	}
 	text(t, s, id, "chg_host{chg}:a.test", "GET")
 	if ms, _ := do(t, s, []string{"PTTL"}, "p:chg_host{chg}:a.test").AsInt64(); ms <= 0 {

@@ -175,7 +175,7 @@ func (s *Store) GetAlias(ctx context.Context, name string) (alias string, hosts 
 
 // Bind is [reservation.Store.Bind].
 func (s *Store) Bind(ctx context.Context, bindings []reservation.Binding,
-	ttl time.Duration) (groups []string, err error) {
+	ttl time.Duration) (all []reservation.Bound, err error) {
 	bindings, err = reservation.CheckedBindings(bindings)
 	if err != nil {
 		return nil, err
@@ -199,11 +199,13 @@ func (s *Store) Bind(ctx context.Context, bindings []reservation.Binding,
 		if err := a.failure("bind"); err != nil {
 			return nil, err
 		}
-		for i := range a.values {
-			groups = append(groups, a.text(i))
+		for i := 0; i+1 < len(a.values); i += 2 {
+			all = append(all, reservation.Bound{
+				Group: a.text(i), Left: time.Duration(a.number(i+1)) * time.Millisecond,
+			})
 		}
 	}
-	return groups, nil
+	return all, nil
 }
 
 // Stats is [reservation.Store.Stats].

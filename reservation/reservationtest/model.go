@@ -166,7 +166,7 @@ func (m *model) used(l *modelLock) {
 	}
 }
 
-func (m *model) bind(b reservation.Binding, ttl time.Duration) string {
+func (m *model) bind(b reservation.Binding, ttl time.Duration) reservation.Bound {
 	h := m.host(b.Host)
 	if h.bound == "" || h.boundTo <= m.now {
 		h.bound = b.Group
@@ -177,7 +177,7 @@ func (m *model) bind(b reservation.Binding, ttl time.Duration) string {
 	for _, l := range m.covering(b.Host) {
 		l.covers = append(l.covers, group)
 	}
-	return group
+	return reservation.Bound{Group: group, Left: time.Duration(h.boundTo-m.now) * time.Millisecond}
 }
 
 func (m *model) setAlias(alias string, hosts []string) {

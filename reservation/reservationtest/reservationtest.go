@@ -151,8 +151,8 @@ func (r *rig) alias(alias string, hosts ...string) {
 func (r *rig) bind(host, group, want string) {
 	r.Helper()
 	got, err := r.Bind(r.Context(), []reservation.Binding{{Host: host, Group: group}}, time.Minute)
-	if err != nil || len(got) != 1 || got[0] != want {
-		r.Fatalf("Bind(%s, %s) = %q, %v; want %s", host, group, got, err, want)
+	if err != nil || len(got) != 1 || got[0].Group != want {
+		r.Fatalf("Bind(%s, %s) = %v, %v; want %s", host, group, got, err, want)
 	}
 }
 

@@ -190,7 +190,7 @@ func (w *twin) bindHost() {
 	got, err := w.Bind(w.Context(), []reservation.Binding{b}, 30*time.Second)
 	w.same(err, nil)
 	if want := w.m.bind(b, 30*time.Second); got[0] != want {
-		w.Fatalf("step %d: %s = %q; want %s", w.step, w.did, got, want)
+		w.Fatalf("step %d: %s = %v; want %v", w.step, w.did, got, want)
 	}
 }
 

@@ -13,12 +13,11 @@ import (
 // and a daemon sends to a host only while its answer holds.
 //
 // While the daemon's own look-up gives the bound address, it extends the binding after half of
-// that time. While its look-up gives another address, it does not extend the binding. It stops
-// sending to the host in time for open requests to end, and then asks again and again which group
-// is in force, in a way that extends nothing (Bind.Ask). When all daemons find the new address,
-// the binding ends, and the host goes to its new group in all of them. If the binding is still in
-// force after as long as any answer holds, another daemon still finds the bound address. Then this
-// daemon accepts that, extends the binding once, and begins again.
+// that time. While its look-up gives another address, it does not extend the binding. It asks how
+// long the binding holds, in a way that extends nothing (Bind.Ask): if another daemon still finds
+// the bound address, that daemon extends the binding, and both go on there. If none does, this
+// daemon stops sending to the host in time for open requests to end. It asks again and again until
+// the binding has ended. Then the host goes to its new group, in all daemons.
 const (
 	bindLeases        = 10 // leases for which an answer holds
 	questionsPerLease = 6  // questions per lease whether a binding is still in force
@@ -33,8 +32,8 @@ type proposal struct {
 // binding is what the engine knows of the group of a host.
 type binding struct {
 	name    uint64        // hash of the host's name, as host numbers are used again
-	at      time.Duration // when the answer in force was asked for
-	since   time.Duration // of the first question whether the binding has ended; 0: none is asked
+	at      time.Duration // when the answer in force was asked for, by this daemon or another one; 0: there is none
+	asked   time.Duration // when this daemon last asked how long the binding holds
 	pending bool          // the reservation is to be asked, or its answer is to come
 	addr    netip.Addr    // the result of the daemon's own last look-up
 	group   netip.Addr    // the bound group; invalid: the host is bound to an alias, or to nothing
@@ -61,7 +60,7 @@ func (e *Engine) bindTTL() time.Duration { return bindLeases * e.opt.Lease }
 
 // usable reports whether a host may be requested under the answer in force. The last quarter of
 // its time is left to open requests.
-func (e *Engine) usable(b *binding) bool { return b.at > 0 && e.now < b.at+e.bindTTL()*3/4 }
+func (e *Engine) usable(b *binding) bool { return b.at != 0 && e.now < b.at+e.bindTTL()*3/4 }
 
 // bind puts a host into the group of its address or of its rule, or first asks the reservation for
 // the group.
@@ -90,7 +89,7 @@ func (e *Engine) bind(host uint32, addr netip.Addr) {
 // ago: its address is the same, and the group is leased, so any change of the binding has to wait
 // for that lease.
 func (e *Engine) stillBound(host uint32, b *binding) bool {
-	return b.at > 0 && e.now-b.at < e.opt.Lease && e.slots.Host(host).Leased() &&
+	return b.at != 0 && e.now-b.at < e.opt.Lease && e.slots.Host(host).Leased() &&
 		e.isIn(host, e.ruleFor(host, b.addr).Group, b.addr)
 }
 
@@ -113,7 +112,7 @@ func (e *Engine) isBound(host uint32) bool {
 		return true
 	}
 	b := e.binding(host)
-	if !b.moved() && e.now >= b.at+e.bindTTL()/2 {
+	if e.now >= b.at+e.bindTTL()/2 && (!b.moved() || e.now >= b.asked+e.opt.Lease/questionsPerLease) {
 		e.propose(host, b)
 	}
 	if e.usable(b) {
@@ -148,14 +147,10 @@ func (e *Engine) gatherBinds(c *LeaseBatch, due *waiter) {
 	e.leases.bindings.proposals = e.leases.bindings.proposals[len(some):]
 	for _, p := range some {
 		b := e.binding(p.host)
-		ask := b.moved() && !e.usable(b)
-		if ask && b.since == 0 {
-			b.since = e.now
-		}
+		b.asked = e.now
 		c.Binds = append(c.Binds, Bind{
 			host: p.host, Host: string(e.slots.Host(p.host).Name()), Addr: p.addr,
-			Alias: e.ruleFor(p.host, p.addr).Group,
-			Ask:   ask && e.now <= b.since+e.bindTTL()+e.margin(), TTL: e.bindTTL(),
+			Alias: e.ruleFor(p.host, p.addr).Group, Ask: b.moved(), TTL: e.bindTTL(),
 		})
 	}
 	if len(e.leases.bindings.proposals) == 0 {
@@ -168,19 +163,12 @@ func (e *Engine) bindAnswered(answer *Bind, began time.Duration) {
 	host, h := answer.host, e.slots.Host(answer.host)
 	b := e.binding(host)
 	addr, err := netip.ParseAddr(answer.Group) // invalid where the answer is an alias
-	switch {
-	case answer.Group == "" || !answer.Ask:
-	case !h.Needed():
-		b.pending = false
-		h.Unpin()
-		return
-	case err == nil && addr == b.group:
-		e.leases.bindings.questions.Set(host, e.now+e.opt.Lease/questionsPerLease)
-		return
-	default: // the binding has ended
-		b.group = netip.Addr{}
-		e.leases.bindings.proposals = append(e.leases.bindings.proposals, proposal{host, b.addr})
-		return
+	at := began
+	if answer.Ask && answer.Group != "" {
+		if !e.bindingHolds(host, b, addr, began+answer.Left-e.bindTTL()) {
+			return
+		}
+		at = b.at
 	}
 	b.pending = false
 	h.Unpin()
@@ -191,12 +179,11 @@ func (e *Engine) bindAnswered(answer *Bind, began time.Duration) {
 		e.leases.retryAt = e.now + leaseRetry
 		return
 	}
+	b.at = at
 	if !h.Resolving() {
 		if id, in := h.GroupID(); in && err == nil && id != hostslots.GroupIDOf("", addr.As16()) {
 			b.at = 0 // it was bound to another group meanwhile: it leaves at its next turn
-			return
 		}
-		b.at, b.since = max(began, 1), 0
 		return
 	}
 	if err == nil {
@@ -204,6 +191,27 @@ func (e *Engine) bindAnswered(answer *Bind, began time.Duration) {
 	} else {
 		e.bindTo(host, answer.Group, b.addr)
 	}
-	b.at, b.since, b.group = max(began, 1), 0, addr
+	b.group = addr
 	e.hostResolved(host)
+}
+
+// bindingHolds takes the answer to a question: the group in force, and from when the binding would
+// hold for bindTTL to end when it does. If it returns false, the host stays pinned. It waits for
+// the binding to end, or for its next binding.
+func (e *Engine) bindingHolds(host uint32, b *binding, group netip.Addr, at time.Duration) bool {
+	h := e.slots.Host(host)
+	switch {
+	case !h.Needed():
+		return true
+	case group != b.group: // the binding has ended
+		b.at, b.group = 0, netip.Addr{}
+		e.leases.bindings.proposals = append(e.leases.bindings.proposals, proposal{host, b.addr})
+		return false
+	}
+	b.at = max(b.at, at)
+	if h.Resolving() && !e.usable(b) {
+		e.leases.bindings.questions.Set(host, e.now+e.opt.Lease/questionsPerLease)
+		return false
+	}
+	return true
 }

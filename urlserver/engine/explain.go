@@ -53,7 +53,7 @@ func (e *Engine) Explain(name []byte) (x Explanation, known bool) {
 	if x.Unleased != 0 {
 		x.Lease = e.leaseHost(x.Unleased)
 	}
-	if b := e.binding(id); b.since > 0 {
+	if b := e.binding(id); b.pending && b.moved() && !e.usable(b) {
 		x.Bound = b.group
 	}
 	x.Name = e.nameFault(id)

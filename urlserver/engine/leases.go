@@ -54,8 +54,9 @@ type Bind struct {
 	Addr  netip.Addr
 	Alias string // by a rule; "": none
 	TTL   time.Duration
-	Ask   bool   // ask which group is in force, and extend the binding as little as possible instead of by TTL
-	Group string // the answer: the group in force; "": there is none
+	Ask   bool          // ask which group is in force, and extend the binding as little as possible instead of by TTL
+	Group string        // the answer: the group in force; "": there is none
+	Left  time.Duration // the answer: for which that holds at least
 }
 
 // LeaseRequest asks for a lease to be acquired or extended.

@@ -53,11 +53,11 @@ func (s *sharing) reserve() {
 		if b.Ask {
 			ttl = reservation.MinLease
 		}
-		groups, err := s.store.Bind(ctx, []reservation.Binding{{Host: b.Host, Group: b.Addr.String()}}, ttl)
+		bound, err := s.store.Bind(ctx, []reservation.Binding{{Host: b.Host, Group: b.Addr.String()}}, ttl)
 		if err != nil {
 			s.Fatal(err)
 		}
-		b.Group = groups[0]
+		b.Group, b.Left = bound[0].Group, bound[0].Left
 	}
 	for i := range c.Extends {
 		if _, err := s.store.ExtendHost(ctx, c.Extends[i].Host, c.Extends[i].Token, lease); err == nil {
@@ -156,23 +156,47 @@ func TestHostMovesForAllDaemons(t *testing.T) {
 }
 
 // TestDaemonsThatFindOtherAddresses: one daemon finds another address than the others for good.
-// Both work, at the address that is bound.
+// Each has documents for six leases at a time. Both work, at the address that is bound, without a
+// pause.
 func TestDaemonsThatFindOtherAddresses(t *testing.T) {
 	a, b := netip.MustParseAddr("192.0.2.1"), netip.MustParseAddr("192.0.2.2")
 	now := second
 	store := memory.New(memory.Config{Now: func() time.Time { return start.Add(now) }})
 	all := []*sharing{newSharing(t, store, a, 0), newSharing(t, store, b, 1)}
-	lines := map[int]int{}
+	lines, last, longest := map[int]int{}, now, time.Duration(0)
 	for ; now < 20*bindLeases*lease; now += second / 4 {
 		for n, s := range all {
-			for _, addr := range s.step(now, int(now/(30*second))%len(all) == n) {
+			for _, addr := range s.step(now, int(now/(6*lease))%len(all) == n) {
 				if lines[n]++; addr != a {
 					t.Fatalf("at %v daemon %d asks %v; the host is bound to %v", now, n, addr, a)
 				}
+				longest, last = max(longest, now-last), now
 			}
 		}
 	}
 	if lines[0] < 100 || lines[1] < 100 {
 		t.Errorf("lines by daemon: %v; want some hundreds each", lines)
+	}
+	if most := 2 * lease; longest > most {
+		t.Errorf("nothing was sent for %v; %v is allowed", longest, most)
+	}
+}
+
+// TestAddressesThatRotate: each look-up gives another one of three addresses. The host stays where
+// it is bound, as one look-up of three confirms that.
+func TestAddressesThatRotate(t *testing.T) {
+	now := second
+	s := newSharing(t, memory.New(memory.Config{Now: func() time.Time { return start.Add(now) }}), netip.Addr{}, 0)
+	at, last, longest := map[netip.Addr]int{}, now, time.Duration(0)
+	for ; now < 20*bindLeases*lease; now += second / 4 {
+		s.addr = netip.AddrFrom4([4]byte{192, 0, 2, byte(now / second % 3)})
+		for _, addr := range s.step(now, true) {
+			at[addr]++
+			longest, last = max(longest, now-last), now
+		}
+	}
+	if len(at) != 1 || longest > 2*lease {
+		t.Errorf("lines by address: %v; nothing was sent for %v; want one address, and %v at most", at, longest,
+			2*lease)
 	}
 }

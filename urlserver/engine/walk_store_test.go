@@ -5,8 +5,13 @@ import "time"
 // walkStore is a reservation that others use, too.
 type walkStore struct {
 	leases map[string]walkLeaseOf
-	bound  map[string]string
+	bound  map[string]walkBound
 	token  uint64
+}
+
+type walkBound struct {
+	group string
+	until time.Duration
 }
 
 type walkLeaseOf struct {
@@ -66,13 +71,21 @@ func (w *walk) bind(b *Bind) {
 		b.Group = b.Alias
 		return
 	}
-	if w.store.bound[b.Host] == "" || w.bad(10) {
-		w.store.bound[b.Host] = b.Addr.String()
+	bound, until := w.store.bound[b.Host], w.now
+	if !b.Ask {
+		until += b.TTL
+	}
+	if bound.until <= w.now || w.bad(10) {
+		bound.group = b.Addr.String()
 		if w.bad(20) {
-			w.store.bound[b.Host] = walkAddr(w.rng.IntN(walkAddrs)).String()
+			bound.group = walkAddr(w.rng.IntN(walkAddrs)).String()
 		}
 	}
-	b.Group = w.store.bound[b.Host]
+	if bound.until = max(bound.until, until); w.bad(10) { // another daemon extends it
+		bound.until = w.now + b.TTL
+	}
+	w.store.bound[b.Host] = bound
+	b.Group, b.Left = bound.group, bound.until-w.now
 }
 
 func (w *walk) try(c *LeaseRequest) {

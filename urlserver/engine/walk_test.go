@@ -49,7 +49,7 @@ func newWalk(t *testing.T, seed uint64) *walk {
 	w := &walk{
 		t: t, rng: rand.New(rand.NewPCG(seed, 0)), names: map[string]answer{},
 		ends: map[string]time.Duration{}, spiders: map[uint32]bool{},
-		store: walkStore{leases: map[string]walkLeaseOf{}, bound: map[string]string{}},
+		store: walkStore{leases: map[string]walkLeaseOf{}, bound: map[string]walkBound{}},
 	}
 	w.cfg = configs.Default()
 	w.cfg.QueueCount, w.cfg.QueueLen, w.cfg.ReqHostPerSec = 4+w.rng.IntN(8), 2+w.rng.IntN(4), 1

@@ -1,11 +1,14 @@
--- bind: prefix, ttl, host, proposed group, host, proposed group ... -> OK, the group in force of each
-local ends, groups = now + num(ARGV[2]), { OK }
+-- bind: prefix, ttl, host, proposed group, host, proposed group ... ->
+-- OK, then for each the group in force and for how many ms the binding holds
+local ends, answer = now + num(ARGV[2]), { OK }
 local function bind(host, proposed)
   if not call('GET', HOST .. host) then
     call('SET', HOST .. host, proposed)
     call('ZREM', BOUND, host)
   end
-  if num(call('ZSCORE', BOUND, host)) < ends then
+  local holds = num(call('ZSCORE', BOUND, host))
+  if holds < ends then
+    holds = ends
     call('ZADD', BOUND, ends, host)
     expire_at(HOST .. host, ends)
   end
@@ -18,9 +21,10 @@ local function bind(host, proposed)
   end
   rehome(host)
   requeue(group)
-  return group
+  return { group, holds - now }
 end
 for i = 3, #ARGV, 2 do -- a host with a key of a wrong type is neither bound nor reserved
-  groups[#groups + 1] = guarded(ARGV[i], bind, ARGV[i], ARGV[i + 1]) or ARGV[i + 1]
+  local bound = guarded(ARGV[i], bind, ARGV[i], ARGV[i + 1]) or { ARGV[i + 1], 0 }
+  answer[#answer + 1], answer[#answer + 2] = bound[1], string.format('%d', bound[2])
 end
-return groups
+return answer
