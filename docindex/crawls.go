@@ -39,7 +39,7 @@ func CrawlOf(p *Put) (id CrawlID, expires int64, ok bool) {
 	id = CrawlID{
 		Spider: cmp.Or(first(m["spiderid"]), DefaultSpider),
 		App:    first(m["appid"]),
-		Crawl:  cmp.Or(string(p.Crawl), defaultCrawl),
+		Crawl:  cmp.Or(string(p.Crawl), DefaultCrawl),
 	}
 	return id, seconds(first(m["expires"])), id.App != ""
 }

@@ -15,8 +15,8 @@ import (
 // they still fit one string of a store's arena.
 const MaxExtra = 8000
 
-// defaultCrawl is the crawl of documents that name none, as in the URL Frontier API.
-const defaultCrawl = "DEFAULT"
+// DefaultCrawl is the crawl of documents that name none, as in the URL Frontier API.
+const DefaultCrawl = "DEFAULT"
 
 // Put is a URL to be stored. Only URL is needed.
 type Put struct {
@@ -110,7 +110,7 @@ func (p *Puts) AddExact(put Put, host []byte) error {
 	case len(put.Key) == 0 && len(host) == 0:
 		return fmt.Errorf("url %.100q: has no host, and there is no key", put.URL)
 	}
-	if string(put.Crawl) == defaultCrawl {
+	if string(put.Crawl) == DefaultCrawl {
 		put.Crawl = nil
 	}
 	if bytes.Equal(put.Key, host) {
@@ -134,7 +134,7 @@ func (p *Puts) SetVerdict(i int, v Verdict) { p.items[i].verdict = v }
 
 // settle brings the parts that can be written in several ways into their one form.
 func (put *Put) settle(host []byte) (err error) {
-	if string(put.Crawl) == defaultCrawl {
+	if string(put.Crawl) == DefaultCrawl {
 		put.Crawl = nil
 	}
 	if bytes.Equal(put.Key, host) {

@@ -19,7 +19,7 @@ func TestNothingSteersTheTerminal(t *testing.T) {
 	refuses := answers(t, `{"error":"`+evil+`"}`+"\n").URL
 	for _, args := range [][]string{
 		{"crawl", "info", "--at", at, "-"}, {"crawl", "list", "--at", at}, {"explain", "--at", at, "a"},
-		{"explain", "--json", "--at", at, "a"},
+		{"explain", "--json", "--at", at, "a"}, {"show", "--at", at, "a"}, {"show", "--at", refuses, "a"},
 		{"status", "--at", at}, {"status", "--json", "--at", at}, {"top", "--lines", "1", "--at", at},
 		{"export", "--at", at, "-"}, {"export", "--at", refuses, "-"},
 		{"crawl", "info", "--at", refuses, "-"},

@@ -71,6 +71,7 @@ func rootCommand() *cobra.Command {
 	root.AddCommand(
 		serveCommand(), checkCommand(), demo.Command(),
 		putCommand(), exportCommand(), importCommand(), statusCommand(), topCommand(), explainCommand(),
+		showCommand(),
 		robotsCommand(), crawlCommand(), schemaCommand(), clihelp.Version(takes),
 		clihelp.Completion(takes, "urlserver"),
 		clihelp.Man(takes, []clihelp.Note{{Name: "/etc/urlserver/urlserver.toml",

@@ -37,6 +37,8 @@ func TestUsage(t *testing.T) {
 			errs: "is the daemon running"},
 		{name: "explain without a host", args: []string{"explain"}, code: 2, errs: "usage: urlserver explain HOST"},
 		{name: "explain an empty host", args: []string{"explain", ""}, code: 2, errs: "HOST is empty"},
+		{name: "show without a URL", args: []string{"show"}, code: 2, errs: "usage: urlserver show URL"},
+		{name: "show of nothing", args: []string{"show", ""}, code: 2, errs: "URL is empty"},
 		{name: "robots without an agent", args: []string{"robots", "-", "http://a/"}, code: 2, errs: "--agent"},
 		{name: "robots without a URL", args: []string{"robots", "--agent", "a", "-"}, code: 2,
 			errs: "usage: urlserver robots"},

@@ -15,9 +15,6 @@ const (
 	// maxLine bounds a line: the longest URL and extra, with every byte escaped.
 	maxLine = 128 << 10
 
-	// defaultCrawl is the name of the crawl without a name.
-	defaultCrawl = "DEFAULT"
-
 	// always is the date of what is due before all others, since 0 means never in the format.
 	always = 1
 
@@ -98,7 +95,7 @@ func appendEnd(dst []byte, urls uint64) []byte {
 
 func appendCrawl(dst, crawl []byte) []byte {
 	if len(crawl) == 0 {
-		crawl = []byte(defaultCrawl)
+		crawl = []byte(docindex.DefaultCrawl)
 	}
 	return ndjson.AppendString(append(dst, `"crawlID":`...), crawl)
 }

@@ -73,7 +73,7 @@ func dueOf(date uint64) int64 {
 
 // crawlOf converts a crawl: DEFAULT is nothing.
 func crawlOf(id string) []byte {
-	if id == defaultCrawl {
+	if id == docindex.DefaultCrawl {
 		return nil
 	}
 	return []byte(id)

@@ -10,6 +10,7 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"slices"
 	"strings"
 
 	"urlserver/docindex/internal/ndjson"
@@ -32,16 +33,21 @@ type Store interface {
 	docindex.Leaser
 	docindex.Putter
 	Outcomes(ctx context.Context, o *docindex.Outcomes) error
+	Find(ctx context.Context, queue docindex.Scope, url []byte) (docindex.Document, error)
 }
 
 // Handler serves the contract of CONTRACT.md over store: candidates, outcomes and urls below
 // /docindex/. The server around it authenticates clients and bounds how long a body may take.
 func Handler(store Store) http.Handler {
 	mux := http.NewServeMux()
-	mux.Handle("/docindex/candidates", post(store, serveCandidates))
-	mux.Handle("/docindex/outcomes", post(store, serveOutcomes))
-	mux.Handle("/docindex/urls", post(store, serveURLs))
-	mux.Handle("/docindex/urls/{doc_id}", serveLookup(store))
+	for path, m := range map[string]methods{
+		"/docindex/candidates":    {http.MethodPost: serveCandidates},
+		"/docindex/outcomes":      {http.MethodPost: serveOutcomes},
+		"/docindex/urls":          {http.MethodPost: serveURLs, http.MethodGet: serveFind},
+		"/docindex/urls/{doc_id}": {http.MethodGet: serveLookup},
+	} {
+		mux.Handle(path, m.of(store))
+	}
 	mux.HandleFunc("/docindex/", func(w http.ResponseWriter, r *http.Request) {
 		answerJSON(w, http.StatusNotFound,
 			failure{Error: "no such path; there are candidates, outcomes, urls and dump"})
@@ -59,12 +65,30 @@ type badRequest struct{ error }
 
 func badf(format string, args ...any) error { return badRequest{fmt.Errorf(format, args...)} }
 
-// post serves one path: body is the request body without gzip.
-func post(store Store, serve func(Store, http.ResponseWriter, *http.Request, io.Reader) error) http.Handler {
+// methods has what serves one path, by method. body is the request body without gzip.
+type methods map[string]func(_ Store, _ http.ResponseWriter, _ *http.Request, body io.Reader) error
+
+// of returns the handler of the path. HEAD is answered as GET; net/http drops the body.
+func (m methods) of(store Store) http.Handler {
+	var allowed []string
+	for method := range m {
+		allowed = append(allowed, method)
+	}
+	if m[http.MethodGet] != nil {
+		allowed = append(allowed, http.MethodHead)
+	}
+	slices.Sort(allowed)
+	allow := strings.Join(allowed, ", ")
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if r.Method != http.MethodPost {
-			w.Header().Set("Allow", http.MethodPost)
-			answerJSON(w, http.StatusMethodNotAllowed, failure{Error: r.Method + " is not possible here; use POST"})
+		method := r.Method
+		if method == http.MethodHead {
+			method = http.MethodGet
+		}
+		serve := m[method]
+		if serve == nil {
+			w.Header().Set("Allow", allow)
+			answerJSON(w, http.StatusMethodNotAllowed,
+				failure{Error: fmt.Sprintf("%.20s is not possible here; use %s", r.Method, allow)})
 			return
 		}
 		body, err := plainBody(r)
@@ -81,6 +105,8 @@ func statusOf(err error) int {
 	switch _, bad := errors.AsType[badRequest](err); {
 	case bad:
 		return http.StatusBadRequest
+	case errors.Is(err, docindex.ErrUnknown):
+		return http.StatusNotFound
 	case errors.Is(err, docindex.ErrUnwanted):
 		return http.StatusNotImplemented
 	case errors.Is(err, docindex.ErrFull):
