@@ -12,6 +12,7 @@ import (
 	"strconv"
 	"strings"
 	"text/tabwriter"
+	"time"
 
 	"github.com/spf13/cobra"
 )
@@ -72,7 +73,7 @@ func (f *hostFetches) String() string {
 		text += fmt.Sprintf("; a fetch took %.3g s", *f.Mean)
 	}
 	if f.LastError != "" {
-		text += "; last failure: " + f.LastError + " at " + f.ErrorAt
+		text += "; last failure: " + f.LastError + ", at " + dated(f.ErrorAt, 0)
 	}
 	return text
 }
@@ -141,17 +142,37 @@ func (x *explanation) print(out io.Writer) error {
 	fmt.Fprintf(w, "group\t%s\n", cmp.Or(x.Group, "not looked up"))
 	fmt.Fprintf(w, "slot\t%s\n", slot)
 	fmt.Fprintf(w, "documents\t%d queued, %d in flight\n", x.Queued, x.InFlight)
-	fmt.Fprintf(w, "last send\t%s\n", cmp.Or(x.LastSend, "none"))
-	fmt.Fprintf(w, "next send\t%s\n", cmp.Or(x.NextSend, "any time"))
+	fmt.Fprintf(w, "last send\t%s\n", cmp.Or(dated(x.LastSend, 0), "none"))
+	fmt.Fprintf(w, "next send\t%s\n", cmp.Or(dated(x.NextSend, roundUp), "any time"))
 	fmt.Fprintf(w, "gap\t%g s\n", x.Gap)
 	fmt.Fprintf(w, "rule\t%s\n", cmp.Or(x.Rule, "none"))
-	blocked := cmp.Or(x.BlockedUntil, "not blocked")
+	blocked := cmp.Or(dated(x.BlockedUntil, roundUp), "not blocked")
 	if x.BlockedBy == "rule" {
 		blocked = "the settings change"
 	}
 	fmt.Fprintf(w, "came back\t%s\n", x.Fetched.String())
 	fmt.Fprintf(w, "blocked until\t%s\n", blocked)
+	state := x.Robots.State
+	if state == robotsUnavailable {
+		state = "the server has none, all is allowed"
+	}
 	fmt.Fprintf(w, "robots.txt\t%s, fetched %s, Crawl-delay %g s\n",
-		x.Robots.State, cmp.Or(x.Robots.FetchedAt, "never"), x.Robots.CrawlDelay)
+		state, cmp.Or(dated(x.Robots.FetchedAt, 0), "never"), x.Robots.CrawlDelay)
 	return w.Flush()
+}
+
+// robotsUnavailable is the state of a robots.txt that was answered with 4xx.
+const robotsUnavailable = "unavailable"
+
+// roundUp makes dated round up, as the texts of reasons do: nothing is sent before that second.
+const roundUp = time.Second - 1
+
+// dated formats a time of the API in whole seconds, after adding round to it. It returns other text
+// as it is.
+func dated(text string, round time.Duration) string {
+	t, err := time.Parse(time.RFC3339, text)
+	if err != nil {
+		return text
+	}
+	return t.Add(round).UTC().Format(time.RFC3339)
 }

@@ -144,8 +144,8 @@ func reloadCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "reload",
 		Short: "Read settings and certificates again",
-		Long: "Has the daemon read its settings file and certificates again, as SIGHUP does, and prints " +
-			"what changed.\n" +
+		Long: "Makes the daemon read its settings file and certificates again, as SIGHUP does, and prints " +
+			"which changed settings are applied and which need a restart.\n" +
 			"Exit status 1 if the file cannot be used, or a changed setting needs a restart.",
 		Example: "  urlserver reload",
 		Args:    takes(cobra.NoArgs),
@@ -176,10 +176,10 @@ func (r *reloaded) print(out io.Writer) error {
 		fmt.Fprintf(out, "certificates read again: %s\n", listener)
 	}
 	for _, x := range r.Refused {
-		fmt.Fprintf(out, "refused: %s: %s\n", x.Setting, x.Why)
+		fmt.Fprintf(out, "not applied: %s: %s\n", x.Setting, x.Why)
 	}
-	if len(r.Refused) > 0 {
-		return fmt.Errorf("%d changed settings are not in force", len(r.Refused))
+	if n := len(r.Refused); n > 0 {
+		return fmt.Errorf("%d of %d changed settings not applied; the former values go on", n, n+len(r.Applied))
 	}
 	if len(r.Applied)+len(r.Certificates) == 0 {
 		fmt.Fprintln(out, "nothing has changed")

@@ -126,7 +126,7 @@ func (f *hostCounters) view() Fetched {
 func errorWords(class docindex.Class, status int) string {
 	switch {
 	case class == docindex.ClassDNS:
-		return "its name has no address that may be asked"
+		return "no address that the daemon may ask; loopback and private networks need resolver.allow_networks"
 	case class == docindex.ClassTimeout:
 		return "every attempt ended without a status"
 	case status == 0:

@@ -145,3 +145,18 @@ func TestDashboardStandsStill(t *testing.T) {
 		}
 	}
 }
+
+// Without a connection the table of hosts says so, and is as small as its one line.
+func TestDashboardHostsWithoutConnection(t *testing.T) {
+	r := newRig(t, setup{})
+	b := newBrowser(t, r.base)
+	b.open("/")
+	b.shows("#t-hosts", "No host is known yet.")
+	js[bool](b, "(window.online = window.fetch, window.fetch = () => Promise.reject(new TypeError()), true)")
+	b.fill("#host-text", "a")
+	b.shows("#t-hosts", "No connection.")
+	b.until("document.querySelector('#hosts .scroll').offsetHeight < 100")
+	js[bool](b, "(window.fetch = window.online, true)")
+	b.fill("#host-text", "b")
+	b.shows("#t-hosts", "No host is like this.")
+}

@@ -36,7 +36,8 @@ export async function refresh() {
 }
 
 function facts(x) {
-  const robots = x.robots.state + (x.robots.fetched_at ? ", fetched " + moment(x.robots.fetched_at) : "") +
+  const state = x.robots.state === "unavailable" ? "the server has none, all is allowed" : x.robots.state;
+  const robots = state + (x.robots.fetched_at ? ", fetched " + moment(x.robots.fetched_at) : "") +
     (x.robots.crawl_delay_s ? ", Crawl-delay " + span(x.robots.crawl_delay_s) : "");
   const list = [
     ["group", x.group || "not looked up"], ["slot", x.slot === null ? "none" : num(x.slot)],

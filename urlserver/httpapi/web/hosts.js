@@ -38,17 +38,19 @@ function query() {
 export async function refresh() {
   if (!seen) return;
   const turn = ++asking;
-  let list, fault = "";
+  let list, fault = null;
   try {
     list = await call("/api/hosts?" + query());
   } catch (err) {
     list = { hosts: [], matched: 0, all: 0 };
-    fault = err.message;
+    fault = err;
   }
   if (turn !== asking) return; // another list was asked for meanwhile
   const sifted = $("host-text").value.trim() || $("host-only").value;
-  rows($("t-hosts").tBodies[0], list.hosts, (h) => h.host, row, sifted ? "No host is like this." : "No host is known yet.");
-  say($("hosts-note"), fault);
+  const none = fault ? (fault.status ? "No list of hosts." : "No connection.") : sifted ? "No host is like this." : "No host is known yet.";
+  rows($("t-hosts").tBodies[0], list.hosts, (h) => h.host, row, none);
+  $("hosts").classList.toggle("short", list.hosts.length === 0);
+  say($("hosts-note"), fault?.status ? fault.message : "");
   say($("n-hosts"), fault ? "" : list.matched === list.all ? num(list.all) : `${num(list.matched)} of ${num(list.all)}`);
   const left = list.matched - list.hosts.length;
   say($("hosts-hidden"), left ? `${num(left)} more ${left === 1 ? "is" : "are"} not shown.` : list.hosts.length ? "All are shown." : "");

@@ -119,10 +119,10 @@ export function rows(body, list, key, build, none) {
 
 function place(body, list, key, build, none) {
   if (list.length === 0) {
-    if (!body.querySelector(".empty")) {
-      const columns = body.parentElement.tHead.rows[0].cells.length;
-      body.replaceChildren(make("tr", { className: "empty" }, make("td", { colSpan: columns }, none)));
-    }
+    const columns = body.parentElement.tHead.rows[0].cells.length;
+    const cell = body.querySelector(".empty td");
+    if (cell) say(cell, none);
+    else body.replaceChildren(make("tr", { className: "empty" }, make("td", { colSpan: columns }, none)));
     return;
   }
   body.querySelector(".empty")?.remove();
