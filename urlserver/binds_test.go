@@ -21,12 +21,46 @@ type slowBinds struct {
 	takes time.Duration
 }
 
-func (s slowBinds) Bind(ctx context.Context, bindings []reservation.Binding, ttl time.Duration) ([]reservation.Bound, error) {
+func (s slowBinds) Bind(ctx context.Context, bindings []reservation.Binding, ttl time.Duration) (
+	[]reservation.Bound, error) {
 	select {
 	case <-time.After(time.Duration(len(bindings)) * s.takes):
 		return s.Store.Bind(ctx, bindings, ttl)
 	case <-ctx.Done():
 		return nil, ctx.Err()
+	}
+}
+
+// bindCalls is a store that counts calls.
+type bindCalls struct {
+	reservation.Store
+	calls int
+}
+
+func (s *bindCalls) Bind(ctx context.Context, bindings []reservation.Binding, ttl time.Duration) (
+	[]reservation.Bound, error) {
+	s.calls++
+	return s.Store.Bind(ctx, bindings, ttl)
+}
+
+// TestQuestionsBetweenBinds: questions and bindings have different TTLs, so they need calls of
+// their own. In turns they need no more calls than one after the other.
+func TestQuestionsBetweenBinds(t *testing.T) {
+	store := &bindCalls{Store: memory.New(memory.Config{})}
+	r := &Reserver{Store: store, Lease: time.Minute, Holder: "me", Log: zerolog.Nop()}
+	var binds []engine.Bind
+	for i := range 500 {
+		binds = append(binds, engine.Bind{Host: fmt.Sprintf("%d.test", i), Addr: netip.MustParseAddr("127.0.0.1"),
+			TTL: time.Hour, Ask: i%2 == 0})
+	}
+	r.bind(t.Context(), binds)
+	for _, b := range binds {
+		if want := time.Hour; b.Group != "127.0.0.1" || !b.Ask && b.Left != want || b.Ask && b.Left >= want {
+			t.Fatalf("%+v; want it bound to 127.0.0.1, for %v if it is no question", b, want)
+		}
+	}
+	if store.calls > 8 {
+		t.Errorf("%d calls; want 8 at most", store.calls)
 	}
 }
 
