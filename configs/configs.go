@@ -32,19 +32,19 @@ type Config struct {
 	AllowInsecure       bool          // listeners others can reach need neither token nor TLS
 	Rules               []HostRule    // the first one that applies to a host counts
 
-	Spider      Spider
-	Leftover    Leftover
-	Politeness  Politeness
-	VHosts      VHosts
-	DocIndex    DocIndex
-	Resolver    Resolver
-	Robots      Robots
-	HTTP        HTTP
-	Frontier    Frontier
-	Reservation Reservation
-	Monitor     Monitor
-	Trace       Trace
-	Log         Log
+	Spider       Spider
+	Leftover     Leftover
+	Politeness   Politeness
+	VHosts       VHosts
+	DocIndex     DocIndex
+	Resolver     Resolver
+	Robots       Robots
+	HTTP         HTTP
+	Frontier     Frontier
+	Reservation  Reservation
+	CrawlControl CrawlControl
+	Trace        Trace
+	Log          Log
 
 	environ []string   // names of settings that the environment has set
 	shared  []HostRule // what the file politeness.shared_networks says, if Load has read it
@@ -231,8 +231,8 @@ const (
 	MechanismSHA512 = "SCRAM-SHA-512"
 )
 
-// Monitor is crawl control, and where it listens on Kafka.
-type Monitor struct {
+// CrawlControl configures crawl control, and where it listens on Kafka.
+type CrawlControl struct {
 	Brokers          []string // "host:port" each; none: no Kafka
 	Prefix           string   // of the topics replies go to
 	Inbound          []string // topics that requests come from
@@ -250,12 +250,12 @@ type Monitor struct {
 }
 
 // TLS reports whether brokers are spoken to over TLS.
-func (m Monitor) TLS() bool {
+func (m CrawlControl) TLS() bool {
 	return m.SecurityProtocol == ProtocolTLS || m.SecurityProtocol == ProtocolSASLTLS
 }
 
 // SASL reports whether brokers want a name and a password.
-func (m Monitor) SASL() bool {
+func (m CrawlControl) SASL() bool {
 	return m.SecurityProtocol == ProtocolSASL || m.SecurityProtocol == ProtocolSASLTLS
 }
 

@@ -13,19 +13,19 @@ func Default() Config {
 		ReqHostConcurrent:   1,
 		ReqHostPerSec:       0.5,
 
-		Spider:      Spider{Listen: "127.0.0.1:4101", MaxInFlight: 10_000, MaxAttempts: 3, MaxFetch: time.Hour},
-		Leftover:    Leftover{Max: 1_000_000},
-		Politeness:  Politeness{MaxDelay: 5 * time.Minute, Patience: time.Minute, SharedNetworks: SharedBuiltin},
-		VHosts:      VHosts{RejectOver: 256},
-		DocIndex:    defaultDocIndex(),
-		Resolver:    defaultResolver(),
-		Robots:      defaultRobots(),
-		HTTP:        HTTP{Listen: "127.0.0.1:8080"},
-		Frontier:    Frontier{MaxMessage: 4 << 20},
-		Reservation: defaultReservation(),
-		Monitor:     defaultMonitor(),
-		Trace:       Trace{Sample: 0.001},
-		Log:         Log{Level: LevelInfo, Format: FormatAuto},
+		Spider:       Spider{Listen: "127.0.0.1:4101", MaxInFlight: 10_000, MaxAttempts: 3, MaxFetch: time.Hour},
+		Leftover:     Leftover{Max: 1_000_000},
+		Politeness:   Politeness{MaxDelay: 5 * time.Minute, Patience: time.Minute, SharedNetworks: SharedBuiltin},
+		VHosts:       VHosts{RejectOver: 256},
+		DocIndex:     defaultDocIndex(),
+		Resolver:     defaultResolver(),
+		Robots:       defaultRobots(),
+		HTTP:         HTTP{Listen: "127.0.0.1:8080"},
+		Frontier:     Frontier{MaxMessage: 4 << 20},
+		Reservation:  defaultReservation(),
+		CrawlControl: defaultCrawlControl(),
+		Trace:        Trace{Sample: 0.001},
+		Log:          Log{Level: LevelInfo, Format: FormatAuto},
 	}
 }
 
@@ -79,8 +79,8 @@ func defaultRobots() Robots {
 	}
 }
 
-func defaultMonitor() Monitor {
-	return Monitor{
+func defaultCrawlControl() CrawlControl {
+	return CrawlControl{
 		Prefix:           "demo",
 		Inbound:          []string{"demo.inbound_actions", "demo.incoming", "demo.incoming_urls"},
 		Group:            "demo-group",

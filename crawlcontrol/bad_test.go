@@ -125,7 +125,7 @@ func FuzzDo(f *testing.F) {
 }
 
 // Parse takes what the published schema allows and nothing else: a small validator of the schema is
-// its twin.
+// its model.
 func TestParseAgreesWithSchema(t *testing.T) {
 	var s struct{ OneOf []schema }
 	if err := json.Unmarshal(crawlcontrol.Schema(), &s); err != nil {

@@ -105,8 +105,8 @@ func TestKeeper(t *testing.T) {
 func TestWatch(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		store := memory.New()
-		keeper := crawlcontrol.NewController(store, &fakeSlots{}, zerolog.Nop())
-		m := crawlcontrol.New(keeper, 10)
+		controller := crawlcontrol.NewController(store, &fakeSlots{}, zerolog.Nop())
+		m := crawlcontrol.New(controller, 10)
 		begin := time.Now()
 		var mu sync.Mutex
 		var told []string
@@ -114,7 +114,7 @@ func TestWatch(t *testing.T) {
 		ended := make(chan struct{})
 		go func() {
 			defer close(ended)
-			keeper.Run(ctx, 10*time.Second, func(r crawlcontrol.Reply, _ func()) {
+			controller.Run(ctx, 10*time.Second, func(r crawlcontrol.Reply, _ func()) {
 				mu.Lock()
 				defer mu.Unlock()
 				told = append(told, fmt.Sprintf("%v %s", time.Since(begin),
@@ -160,8 +160,8 @@ func TestWatch(t *testing.T) {
 func TestStopFails(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		store, slots := memory.New(), &fakeSlots{held: map[string]bool{"http://b.test/": false}}
-		keeper := crawlcontrol.NewController(store, slots, zerolog.Nop())
-		m := crawlcontrol.New(keeper, 10)
+		controller := crawlcontrol.NewController(store, slots, zerolog.Nop())
+		m := crawlcontrol.New(controller, 10)
 		do := func(text string) (string, error) {
 			replies, _, err := m.Do(t.Context(), [][]byte{[]byte(text)})
 			if err != nil {
@@ -188,7 +188,7 @@ func TestStopFails(t *testing.T) {
 		ctx, cancel := context.WithCancel(t.Context())
 		var watching sync.WaitGroup
 		watching.Go(func() {
-			keeper.Run(ctx, time.Hour, func(r crawlcontrol.Reply, _ func()) { t.Errorf("told is %s", r.Body) })
+			controller.Run(ctx, time.Hour, func(r crawlcontrol.Reply, _ func()) { t.Errorf("told is %s", r.Body) })
 		})
 		time.Sleep(5 * time.Second)
 		cancel()

@@ -65,11 +65,11 @@ func (w *owing) process(do func(*crawlcontrol.Handler, *disk.Store)) {
 	if err != nil {
 		w.t.Fatal(err)
 	}
-	keeper := crawlcontrol.NewController(store, &fakeSlots{}, zerolog.Nop())
+	controller := crawlcontrol.NewController(store, &fakeSlots{}, zerolog.Nop())
 	ctx, cancel := context.WithCancel(w.t.Context())
 	var watching sync.WaitGroup
 	watching.Go(func() {
-		keeper.Run(ctx, 10*time.Second, func(r crawlcontrol.Reply, told func()) {
+		controller.Run(ctx, 10*time.Second, func(r crawlcontrol.Reply, told func()) {
 			w.mu.Lock()
 			defer w.mu.Unlock()
 			text, _, _ := strings.Cut(string(r.Body), `,"server_time"`)
@@ -79,7 +79,7 @@ func (w *owing) process(do func(*crawlcontrol.Handler, *disk.Store)) {
 			}
 		})
 	})
-	do(crawlcontrol.New(keeper, 10), store)
+	do(crawlcontrol.New(controller, 10), store)
 	cancel()
 	watching.Wait()
 	if err := store.Close(); err != nil {

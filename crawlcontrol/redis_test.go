@@ -21,7 +21,7 @@ import (
 // tellingSlots tell what they are to end, each once.
 type tellingSlots struct {
 	fakeSlots
-	condemned chan []string
+	cancelled chan []string
 	ended     sync.Map // by URL
 }
 
@@ -34,7 +34,7 @@ func (s *tellingSlots) Cancel(_ context.Context, o *docindex.Outcomes) (int, err
 		}
 	}
 	if len(all) > 0 {
-		s.condemned <- all
+		s.cancelled <- all
 	}
 	return len(all), nil
 }
@@ -46,10 +46,10 @@ func TestKeepersShareRedis(t *testing.T) {
 		Janitor: 10 * time.Millisecond}
 	var stores [2]*redis.Store
 	var slots [2]*tellingSlots
-	var monitors [2]*crawlcontrol.Handler
-	var keepers [2]*crawlcontrol.Controller
+	var handlers [2]*crawlcontrol.Handler
+	var controllers [2]*crawlcontrol.Controller
 	for i := range stores {
-		stores[i], slots[i] = redis.New(cfg), &tellingSlots{condemned: make(chan []string, 10)}
+		stores[i], slots[i] = redis.New(cfg), &tellingSlots{cancelled: make(chan []string, 10)}
 		t.Cleanup(func() { stores[i].Close() })
 		for {
 			_, err := stores[i].Document(t.Context(), []byte("1"))
@@ -58,12 +58,12 @@ func TestKeepersShareRedis(t *testing.T) {
 			}
 			t.Log(err) // a busy machine may not connect in time at once
 		}
-		keepers[i] = crawlcontrol.NewController(stores[i], slots[i], zerolog.Nop())
-		monitors[i] = crawlcontrol.New(keepers[i], 10)
+		controllers[i] = crawlcontrol.NewController(stores[i], slots[i], zerolog.Nop())
+		handlers[i] = crawlcontrol.New(controllers[i], 10)
 	}
 	do := func(i int, text string) crawlcontrol.Reply {
 		t.Helper()
-		replies, _, err := monitors[i].Do(t.Context(), [][]byte{[]byte(text)})
+		replies, _, err := handlers[i].Do(t.Context(), [][]byte{[]byte(text)})
 		if err != nil || len(replies) != 1 {
 			t.Fatalf("%s: %d replies, %v", text, len(replies), err)
 		}
@@ -99,7 +99,7 @@ func TestKeepersShareRedis(t *testing.T) {
 	var watching sync.WaitGroup
 	defer watching.Wait()
 	defer cancel()
-	for _, k := range keepers {
+	for _, k := range controllers {
 		watching.Go(func() {
 			k.Run(ctx, time.Hour, func(r crawlcontrol.Reply, told func()) {
 				told()
@@ -108,13 +108,13 @@ func TestKeepersShareRedis(t *testing.T) {
 			})
 		})
 	}
-	var condemned []string
-	for len(condemned) < 2 { // they are of two shards
-		condemned = append(condemned, <-slots[1].condemned...)
+	var cancelled []string
+	for len(cancelled) < 2 { // they are of two shards
+		cancelled = append(cancelled, <-slots[1].cancelled...)
 	}
-	if slices.Sort(condemned); condemned[0] != "stopped http://a.test/" ||
-		condemned[1] != "stopped http://b.test/" {
-		t.Errorf("the other's slots are to end %q; want what they have of the stopped crawl", condemned)
+	if slices.Sort(cancelled); cancelled[0] != "stopped http://a.test/" ||
+		cancelled[1] != "stopped http://b.test/" {
+		t.Errorf("the other's slots are to end %q; want what they have of the stopped crawl", cancelled)
 	}
 	if got, want := <-notices,
 		`"action":"expired","total_expired":1,"spiderid":"link","appid":"testapp","crawlid":"late"`; got != want {

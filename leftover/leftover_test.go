@@ -7,9 +7,9 @@ import (
 	"time"
 )
 
-// twin is the naive queue: a list of groups in the order they came, searched
+// model is the naive queue: a list of groups in the order they came, searched
 // from the front, and a map of counts.
-type twin struct {
+type model struct {
 	line []turn
 	docs map[uint32]int
 }
@@ -19,7 +19,7 @@ type turn struct {
 	from  time.Duration
 }
 
-func (w *twin) wait(group uint32, from time.Duration) {
+func (w *model) wait(group uint32, from time.Duration) {
 	i := slices.IndexFunc(w.line, func(t turn) bool { return t.group == group })
 	if i >= 0 && w.line[i].from == from {
 		return
@@ -28,27 +28,27 @@ func (w *twin) wait(group uint32, from time.Duration) {
 	w.line = append(w.line, turn{group: group, from: from})
 }
 
-func (w *twin) leave(group uint32) {
+func (w *model) leave(group uint32) {
 	w.line = slices.DeleteFunc(w.line, func(t turn) bool { return t.group == group })
 }
 
-func (w *twin) first() (turn, bool) {
+func (w *model) first() (turn, bool) {
 	if len(w.line) == 0 {
 		return turn{}, false
 	}
 	return slices.MinFunc(w.line, func(a, b turn) int { return int(a.from - b.from) }), true
 }
 
-func (w *twin) sum() (n int) {
+func (w *model) sum() (n int) {
 	for _, d := range w.docs {
 		n += d
 	}
 	return n
 }
 
-func TestQueueAgainstTwin(t *testing.T) {
+func TestQueueAgainstModel(t *testing.T) {
 	var q Queue
-	w := &twin{docs: map[uint32]int{}}
+	w := &model{docs: map[uint32]int{}}
 	rng := rand.New(rand.NewPCG(7, 8))
 	for step := range 20_000 {
 		group := uint32(1 + rng.IntN(300))

@@ -87,8 +87,8 @@ func TestJoinIsBounded(t *testing.T) {
 	}
 }
 
-// FuzzJoin compares join with its twin, the standard's parser. Of hosts that the reference itself
-// names weburl refuses some that the twin takes ("+0" for the address 0.0.0.0).
+// FuzzJoin compares join with its model, the standard's parser. Of hosts that the reference itself
+// names weburl refuses some that the model takes ("+0" for the address 0.0.0.0).
 func FuzzJoin(f *testing.F) {
 	for i, ref := range references {
 		f.Add(bases[i%len(bases)], ref)

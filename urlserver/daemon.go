@@ -67,7 +67,7 @@ type Daemon struct {
 
 	wakes          chan struct{}
 	asks           chan *engine.Ask
-	claims         chan *engine.LeaseBatch
+	leaseBatches   chan *engine.LeaseBatch
 	outbox         *outbox         // of outcomes
 	returns        *outbox         // of documents for the embedded index to take back
 	hard           context.Context // ends after the graceful stop
@@ -88,16 +88,16 @@ type event func(e *engine.Engine)
 // New returns a daemon with the given settings. Nothing runs yet.
 func New(cfg configs.Config, parts Parts) *Daemon {
 	d := &Daemon{
-		parts:    parts,
-		log:      parts.Log,
-		start:    time.Now(),
-		sessions: map[uint32]*session{},
-		operated: map[string]struct{}{},
-		done:     make(chan struct{}),
-		events:   make(chan event, eventBuffer),
-		wakes:    make(chan struct{}, 1),
-		asks:     make(chan *engine.Ask, 1),
-		claims:   make(chan *engine.LeaseBatch, 1),
+		parts:        parts,
+		log:          parts.Log,
+		start:        time.Now(),
+		sessions:     map[uint32]*session{},
+		operated:     map[string]struct{}{},
+		done:         make(chan struct{}),
+		events:       make(chan event, eventBuffer),
+		wakes:        make(chan struct{}, 1),
+		asks:         make(chan *engine.Ask, 1),
+		leaseBatches: make(chan *engine.LeaseBatch, 1),
 	}
 	d.engine = engine.New(cfg, engine.Options{
 		Cached:    parts.Resolver.Cached,
@@ -115,7 +115,7 @@ func New(cfg configs.Config, parts Parts) *Daemon {
 		Counted:    parts.Reserver.counts(),
 	})
 	d.outbox = newOutbox("outcomes", parts.Index.Outcomes, d.log)
-	d.outbox.choke, d.outbox.export = d.choke, d.exportTraces
+	d.outbox.setBackpressure, d.outbox.export = d.setBackpressure, d.exportTraces
 	d.returns = newOutbox("returned documents", d.returnAll, d.log)
 	d.configureFetches(&cfg)
 	d.configure(cfg)
@@ -342,6 +342,6 @@ func (d *Daemon) recall(o *docindex.Outcomes) {
 	_ = d.ask(context.Background(), func(e *engine.Engine) { e.Recalled(o) }) // a daemon that has stopped sends nothing
 }
 
-func (d *Daemon) choke(choked bool) {
-	d.post(func(e *engine.Engine) { e.SetBackpressure(choked) })
+func (d *Daemon) setBackpressure(on bool) {
+	d.post(func(e *engine.Engine) { e.SetBackpressure(on) })
 }

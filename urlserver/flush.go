@@ -36,7 +36,7 @@ func (d *Daemon) flush() {
 		d.asks <- out.Ask // never blocks: the engine has one request at a time
 	}
 	if out.Leases != nil {
-		d.claims <- out.Leases // never blocks, as above
+		d.leaseBatches <- out.Leases // never blocks, as above
 		out.Leases = nil
 	}
 	ends := d.endWithout(out.Traces)

@@ -29,14 +29,14 @@ const (
 // They cause no back-pressure: when there are docindex.outcomes_max of them, new ones are dropped.
 // When the pauses have reached an hour, only the oldest call's are kept.
 type outbox struct {
-	what   string // it delivers, for the log
-	send   func(context.Context, *docindex.Outcomes) error
-	log    zerolog.Logger
-	choke  func(bool)
-	more   chan struct{} // holds one when there may be something to do
-	hurry  chan struct{} // holds one when the next try is not to wait
-	calls  callStats
-	export func(ends []engine.TraceEnd, delivered bool) // of sampled documents; it does not wait
+	what            string // it delivers, for the log
+	send            func(context.Context, *docindex.Outcomes) error
+	log             zerolog.Logger
+	setBackpressure func(bool)
+	more            chan struct{} // holds one when there may be something to do
+	hurry           chan struct{} // holds one when the next try is not to wait
+	calls           callStats
+	export          func(ends []engine.TraceEnd, delivered bool) // of sampled documents; it does not wait
 
 	mu       sync.Mutex // guards all below; held for memory work only
 	waiting  []*docindex.Outcomes
@@ -46,7 +46,7 @@ type outbox struct {
 	max      int
 	retry    time.Duration
 	maxRetry time.Duration
-	choked   bool
+	full     bool
 	stopping bool          // the daemon waits for the last tries
 	unwanted bool          // the index's last answer
 	pausing  time.Duration // the last pause of this row of failures
@@ -56,7 +56,7 @@ type outbox struct {
 
 func newOutbox(what string, send func(context.Context, *docindex.Outcomes) error, log zerolog.Logger) *outbox {
 	return &outbox{
-		what: what, send: send, log: log, choke: func(bool) {}, export: func([]engine.TraceEnd, bool) {},
+		what: what, send: send, log: log, setBackpressure: func(bool) {}, export: func([]engine.TraceEnd, bool) {},
 		more: make(chan struct{}, 1), hurry: make(chan struct{}, 1),
 	}
 }
@@ -67,9 +67,9 @@ func (o *outbox) configure(cfg configs.DocIndex) {
 	o.max, o.retry, o.maxRetry = cfg.OutcomesMax, cfg.Retry, cfg.MaxRetry
 }
 
-// put takes outcomes over and leaves an empty buffer in their place. choked says that too many
-// wait; choke tells when there is room again. ends are of sampled documents among them.
-func (o *outbox) put(out *docindex.Outcomes, ends []engine.TraceEnd) (choked bool) {
+// put takes outcomes over and leaves an empty buffer in their place. full reports that too many
+// wait; setBackpressure(false) is called when there is room again. ends are of sampled documents among them.
+func (o *outbox) put(out *docindex.Outcomes, ends []engine.TraceEnd) (full bool) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	if o.unwanted && o.count >= o.keepsLocked() {
@@ -79,20 +79,20 @@ func (o *outbox) put(out *docindex.Outcomes, ends []engine.TraceEnd) (choked boo
 		return false
 	}
 	o.export(o.traces.add(ends, out.Len()), false)
-	full := *out
+	batch := *out
 	*out = docindex.Outcomes{}
 	if n := len(o.spare); n > 0 {
 		*out = *o.spare[n-1]
 		o.spare = o.spare[:n-1]
 	}
-	o.waiting = append(o.waiting, &full)
-	o.count += full.Len()
+	o.waiting = append(o.waiting, &batch)
+	o.count += batch.Len()
 	select {
 	case o.more <- struct{}{}:
 	default:
 	}
-	o.choked = o.choked || !o.unwanted && o.count >= o.max
-	return o.choked
+	o.full = o.full || !o.unwanted && o.count >= o.max
+	return o.full
 }
 
 // keepsLocked is how many unwanted outcomes are kept.
@@ -106,13 +106,13 @@ func (o *outbox) keepsLocked() int {
 // relieve tells the owner when there is room again.
 func (o *outbox) relieve() {
 	o.mu.Lock()
-	free := o.choked && (o.unwanted || o.count <= o.max/2)
+	free := o.full && (o.unwanted || o.count <= o.max/2)
 	if free {
-		o.choked = false
+		o.full = false
 	}
 	o.mu.Unlock()
 	if free {
-		o.choke(false)
+		o.setBackpressure(false)
 	}
 }
 

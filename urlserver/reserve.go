@@ -93,7 +93,7 @@ func (r *Reserver) clock() time.Time {
 	return time.Now()
 }
 
-// reserve does the engine's claims until the owner has gone, and then gives all leases back.
+// reserve answers the engine's lease requests until the owner has gone, and then gives all leases back.
 func (d *Daemon) reserve(ctx context.Context) {
 	r := d.parts.Reserver
 	if r == nil {
@@ -103,7 +103,7 @@ func (d *Daemon) reserve(ctx context.Context) {
 	taken := new(bool) // whether the engine has the answers to the last; read once the owner has gone
 	for {
 		select {
-		case c := <-d.claims:
+		case c := <-d.leaseBatches:
 			late, cancel := outlast(ctx, answerWait)
 			r.do(late, c)
 			cancel()
@@ -150,7 +150,7 @@ func (r *Reserver) undo(c *engine.LeaseBatch) {
 func (d *Daemon) surrender(ctx context.Context) {
 	r := d.parts.Reserver
 	select {
-	case c := <-d.claims:
+	case c := <-d.leaseBatches:
 		r.owe(c.Releases...)
 	default:
 	}
@@ -372,14 +372,14 @@ func (r *Reserver) alias(ctx context.Context, binds []engine.Bind) {
 	}
 }
 
-func (r *Reserver) extend(ctx context.Context, claims []engine.LeaseRequest) {
-	calls := r.callsOf(len(claims))
-	for i, c := range claims {
+func (r *Reserver) extend(ctx context.Context, requests []engine.LeaseRequest) {
+	calls := r.callsOf(len(requests))
+	for i, c := range requests {
 		calls[i] = reservation.Call{Verb: reservation.ExtendHost, Host: c.Host, Token: c.Token, Lease: r.Lease}
 	}
 	for i, a := range r.call(ctx, calls) {
-		if claims[i].Answer = verdict(a.Err); claims[i].Answer == engine.Denied {
-			r.leave(claims[i].Host)
+		if requests[i].Answer = verdict(a.Err); requests[i].Answer == engine.Denied {
+			r.leave(requests[i].Host)
 		}
 	}
 }
@@ -395,10 +395,10 @@ func verdict(err error) engine.LeaseAnswer {
 }
 
 // try reserves groups, and makes those known to the store that were not.
-func (r *Reserver) try(ctx context.Context, claims []engine.LeaseRequest) {
-	all := make([]*engine.LeaseRequest, len(claims))
-	for i := range claims {
-		all[i] = &claims[i]
+func (r *Reserver) try(ctx context.Context, requests []engine.LeaseRequest) {
+	all := make([]*engine.LeaseRequest, len(requests))
+	for i := range requests {
+		all[i] = &requests[i]
 	}
 	denied := r.tryOnce(ctx, all)
 	if r.counts() { // what was to be tried is known, by what is held
@@ -421,14 +421,14 @@ func (r *Reserver) try(ctx context.Context, claims []engine.LeaseRequest) {
 	r.tryOnce(ctx, added)
 }
 
-// tryOnce returns which of the claims were denied because the store may not know of them.
-func (r *Reserver) tryOnce(ctx context.Context, claims []*engine.LeaseRequest) (denied []*engine.LeaseRequest) {
-	calls := r.callsOf(len(claims))
-	for i, c := range claims {
+// tryOnce returns which of the requests were denied because the store may not know of them.
+func (r *Reserver) tryOnce(ctx context.Context, requests []*engine.LeaseRequest) (denied []*engine.LeaseRequest) {
+	calls := r.callsOf(len(requests))
+	for i, c := range requests {
 		calls[i] = reservation.Call{Verb: reservation.TryReserve, Host: c.Host, Lease: r.Lease, Holder: r.Holder}
 	}
 	for i, a := range r.call(ctx, calls) {
-		c := claims[i]
+		c := requests[i]
 		c.Answer = verdict(a.Err)
 		switch c.Answer {
 		case engine.Unanswered:

@@ -67,9 +67,9 @@ type node struct {
 	cfg     configs.Config
 	r       *Reserver
 	spider  uint32
-	claims  *engine.LeaseBatch
-	calls   *actor        // it does the claims, call by call; nil: they are done
-	answer  time.Duration // when the claims' answer comes
+	batch   *engine.LeaseBatch
+	calls   *actor        // it sends the requests, call by call; nil: it is done
+	answer  time.Duration // when the answer to batch comes
 	flights []flight
 	frozen  time.Duration // until
 }
@@ -155,24 +155,24 @@ func (w *world) round(nd *node) {
 			nd.calls, nd.answer = nil, w.now
 		}
 	}
-	if nd.claims != nil && nd.calls == nil && nd.answer <= w.now {
-		e.LeasesAnswered(nd.claims)
-		nd.claims = nil
+	if nd.batch != nil && nd.calls == nil && nd.answer <= w.now {
+		e.LeasesAnswered(nd.batch)
+		nd.batch = nil
 	}
 	e.Step(nil)
 	if c := e.Out.Leases; c != nil {
 		e.Out.Leases = nil
-		nd.claims = c
-		w.claim(nd, c)
+		nd.batch = c
+		w.answerLeases(nd, c)
 	}
 	e.Out.Ask, e.Out.Dirty = nil, nil
 	e.Out.Outcomes.Reset()
 	w.send(nd, e.Output(nd.spider, nil))
 }
 
-// claim does what a node's engine wants of the store: at once, with an answer that takes a while,
+// answerLeases does what a node's engine wants of the store: at once, with an answer that takes a while,
 // or call by call, one a round.
-func (w *world) claim(nd *node, c *engine.LeaseBatch) {
+func (w *world) answerLeases(nd *node, c *engine.LeaseBatch) {
 	if !w.mixed {
 		nd.r.do(w.t.Context(), c)
 		nd.answer = w.now + time.Duration(w.rnd.IntN(100))*time.Millisecond

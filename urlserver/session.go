@@ -171,7 +171,7 @@ func (s *session) join(e *engine.Engine) {
 func (s *session) leave(e *engine.Engine) {
 	delete(s.d.sessions, s.id)
 	if s.notSpider {
-		e.Disown(s.id)
+		e.NotSpider(s.id)
 	}
 	mute, pause := e.Gone(s.id)
 	if mute == 0 {

@@ -19,13 +19,13 @@ import (
 
 // crawlControl is crawl control, if the store keeps crawls. Use open.
 type crawlControl struct {
-	monitor *crawlcontrol.Handler // nil: the store keeps no crawls
-	store   crawlcontrol.Store
-	keeper  *crawlcontrol.Controller
-	kafka   *kafka.Service // nil: monitor.brokers is empty
-	grace   time.Duration
-	log     zerolog.Logger
-	notices notices
+	handler    *crawlcontrol.Handler // nil: the store keeps no crawls
+	store      crawlcontrol.Store
+	controller *crawlcontrol.Controller
+	kafka      *kafka.Service // nil: monitor.brokers is empty
+	grace      time.Duration
+	log        zerolog.Logger
+	notices    notices
 }
 
 // notices are the notices that wait for Kafka. Crawls end also while Kafka does not answer.
@@ -59,7 +59,7 @@ func (n *notices) take() []notice {
 	return all
 }
 
-func (c *crawlControl) open(cfg configs.Monitor, store crawlcontrol.Store, daemon *urlserver.Daemon,
+func (c *crawlControl) open(cfg configs.CrawlControl, store crawlcontrol.Store, daemon *urlserver.Daemon,
 	log zerolog.Logger) (err error) {
 	c.grace, c.log, c.notices.more = cfg.CompletedAfter, log, make(chan struct{}, 1)
 	if store == nil {
@@ -69,19 +69,19 @@ func (c *crawlControl) open(cfg configs.Monitor, store crawlcontrol.Store, daemo
 		}
 		return nil
 	}
-	c.store, c.keeper = store, crawlcontrol.NewController(store, daemon, log)
-	c.monitor = crawlcontrol.New(c.keeper, cfg.MaxDomains)
+	c.store, c.controller = store, crawlcontrol.NewController(store, daemon, log)
+	c.handler = crawlcontrol.New(c.controller, cfg.MaxDomains)
 	if len(cfg.Brokers) > 0 {
-		c.kafka, err = kafka.New(kafka.Config{Settings: cfg, Handler: c.monitor, Log: log})
+		c.kafka, err = kafka.New(kafka.Config{Settings: cfg, Handler: c.handler, Log: log})
 	}
 	return err
 }
 
 func (c *crawlControl) actions() httpapi.Actions {
-	if c.monitor == nil {
+	if c.handler == nil {
 		return nil
 	}
-	return c.monitor
+	return c.handler
 }
 
 // figures returns a function that counts messages over Kafka; nil: there is no Kafka.
@@ -94,10 +94,10 @@ func (c *crawlControl) figures() func() crawlcontrol.KafkaCounts {
 
 // changes returns [crawlcontrol.Controller.Changes]; nil: the store keeps no crawls.
 func (c *crawlControl) changes() func() uint64 {
-	if c.keeper == nil {
+	if c.controller == nil {
 		return nil
 	}
-	return c.keeper.Changes
+	return c.controller.Changes
 }
 
 func (c *crawlControl) lister() docindex.CrawlLister {
@@ -108,8 +108,8 @@ func (c *crawlControl) lister() docindex.CrawlLister {
 }
 
 func (c *crawlControl) collectors() (all []prometheus.Collector) {
-	if c.monitor != nil {
-		all = append(all, crawlcontrol.Metrics{Handler: c.monitor, Store: c.store})
+	if c.handler != nil {
+		all = append(all, crawlcontrol.Metrics{Handler: c.handler, Store: c.store})
 	}
 	if c.kafka != nil {
 		all = append(all, c.kafka)
@@ -119,7 +119,7 @@ func (c *crawlControl) collectors() (all []prometheus.Collector) {
 
 // run works until ctx ends.
 func (c *crawlControl) run(ctx context.Context) (err error) {
-	if c.monitor == nil {
+	if c.handler == nil {
 		return nil
 	}
 	var helpers sync.WaitGroup
@@ -127,7 +127,7 @@ func (c *crawlControl) run(ctx context.Context) (err error) {
 		helpers.Go(func() { err = c.kafka.Run(ctx) })
 		helpers.Go(func() { c.sendNotices(ctx) })
 	}
-	c.keeper.Run(ctx, c.grace, c.notify)
+	c.controller.Run(ctx, c.grace, c.notify)
 	helpers.Wait()
 	return err
 }

@@ -38,14 +38,14 @@ var _ Handler = (*crawlcontrol.Handler)(nil)
 
 // Config is the configuration of a Service.
 type Config struct {
-	Settings configs.Monitor
+	Settings configs.CrawlControl
 	Handler  Handler
 	Log      zerolog.Logger
 }
 
 // Service answers requests that come over Kafka. Create it with New, then call Run once.
 type Service struct {
-	cfg      configs.Monitor
+	cfg      configs.CrawlControl
 	handler  Handler
 	log      zerolog.Logger
 	client   *kgo.Client // for replies and topics

@@ -37,7 +37,7 @@ func (s *Service) options() ([]kgo.Opt, error) {
 	return opts, nil
 }
 
-func mechanism(cfg *configs.Monitor) sasl.Mechanism {
+func mechanism(cfg *configs.CrawlControl) sasl.Mechanism {
 	auth := scram.Auth{User: cfg.SASLUsername, Pass: string(cfg.SASLPassword)}
 	switch cfg.SASLMechanism {
 	case configs.MechanismSHA256:
@@ -48,7 +48,7 @@ func mechanism(cfg *configs.Monitor) sasl.Mechanism {
 	return plain.Auth{User: auth.User, Pass: auth.Pass}.AsMechanism()
 }
 
-func tlsConfig(cfg *configs.Monitor) (*tls.Config, error) {
+func tlsConfig(cfg *configs.CrawlControl) (*tls.Config, error) {
 	out := &tls.Config{MinVersion: tls.VersionTLS12}
 	if cfg.TLSCA != "" {
 		text, err := os.ReadFile(cfg.TLSCA)

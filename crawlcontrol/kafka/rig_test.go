@@ -164,11 +164,11 @@ func TestMain(m *testing.M) {
 }
 
 // settings are those of a test of its own topics and group.
-func settings(t testing.TB, b *broker) configs.Monitor {
+func settings(t testing.TB, b *broker) configs.CrawlControl {
 	t.Helper()
 	prefix := strings.NewReplacer("/", "-", " ",
 		"-").Replace(t.Name()) + strconv.FormatInt(time.Now().UnixNano(), 36)
-	cfg := configs.Default().Monitor
+	cfg := configs.Default().CrawlControl
 	cfg.Brokers, cfg.Prefix, cfg.Group = []string{b.addr}, prefix, prefix
 	cfg.Inbound = []string{prefix + ".inbound_actions", prefix + ".incoming"}
 	return cfg
@@ -199,7 +199,7 @@ func (r *record) String() string {
 	return r.text.String()
 }
 
-func start(t testing.TB, cfg configs.Monitor, doer kafka.Handler) *running {
+func start(t testing.TB, cfg configs.CrawlControl, doer kafka.Handler) *running {
 	t.Helper()
 	r := &running{log: &record{}}
 	s, err := kafka.New(kafka.Config{Settings: cfg, Handler: doer,

@@ -78,7 +78,7 @@ func TestSecurity(t *testing.T) {
 		t.Run(c.protocol+" "+c.mechanism, func(t *testing.T) {
 			var opts []kfake.Opt
 			var with []kgo.Opt
-			cfg := configs.Monitor{SecurityProtocol: c.protocol, SASLMechanism: c.mechanism}
+			cfg := configs.CrawlControl{SecurityProtocol: c.protocol, SASLMechanism: c.mechanism}
 			if cfg.TLS() {
 				opts, with = append(opts, kfake.TLS(serverTLS)), append(with, kgo.DialTLSConfig(clientTLS))
 				cfg.TLSCA, cfg.TLSCert, cfg.TLSKey = certFile, certFile, keyFile
@@ -123,15 +123,15 @@ func TestSecurity(t *testing.T) {
 
 func TestNewRefuses(t *testing.T) {
 	_, certFile, keyFile := certificate(t)
-	base := configs.Default().Monitor
+	base := configs.Default().CrawlControl
 	base.Brokers, base.SecurityProtocol = []string{"127.0.0.1:1"}, configs.ProtocolTLS
 	for _, c := range []struct {
 		name, want string
-		change     func(*configs.Monitor)
+		change     func(*configs.CrawlControl)
 	}{
-		{"no CA file", "monitor.tls_ca", func(m *configs.Monitor) { m.TLSCA = "/nonexistent" }},
-		{"a CA file without certificate", "has no certificate", func(m *configs.Monitor) { m.TLSCA = keyFile }},
-		{"no key", "monitor.tls_key", func(m *configs.Monitor) { m.TLSCert, m.TLSKey = certFile, certFile }},
+		{"no CA file", "monitor.tls_ca", func(m *configs.CrawlControl) { m.TLSCA = "/nonexistent" }},
+		{"a CA file without certificate", "has no certificate", func(m *configs.CrawlControl) { m.TLSCA = keyFile }},
+		{"no key", "monitor.tls_key", func(m *configs.CrawlControl) { m.TLSCert, m.TLSKey = certFile, certFile }},
 	} {
 		cfg := base
 		c.change(&cfg)

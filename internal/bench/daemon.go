@@ -36,11 +36,11 @@ type daemon struct {
 
 	CrawlURLs, CrawlHosts, Crawls int // for "crawls"; the first also for "requests"
 
-	resolver *resolver.Resolver
-	store    docindex.Store
-	crawls   docindex.Store // store, where crawl control is measured
-	daemon   *urlserver.Daemon
-	keeper   *crawlcontrol.Controller
+	resolver   *resolver.Resolver
+	store      docindex.Store
+	crawls     docindex.Store // store, where crawl control is measured
+	daemon     *urlserver.Daemon
+	controller *crawlcontrol.Controller
 
 	closeStore func() error // nil: it needs no closing
 
@@ -69,7 +69,7 @@ func (d *daemon) open(ctx context.Context) (ready any, err error) {
 	}
 	d.daemon = urlserver.New(cfg, parts)
 	if d.crawls != nil {
-		d.keeper = crawlcontrol.NewController(d.crawls, d.daemon, parts.Log)
+		d.controller = crawlcontrol.NewController(d.crawls, d.daemon, parts.Log)
 	}
 	ctx, d.cancel = context.WithCancel(ctx)
 	d.ended = make(chan error, 1)

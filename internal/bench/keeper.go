@@ -69,7 +69,7 @@ func (d *daemon) control(ctx context.Context, action, crawl string, times int) (
 		fields = fmt.Sprintf(`,"crawlid":%q`, crawl)
 	}
 	request := fmt.Appendf(nil, `{"action":%q,"appid":"bench","uuid":"u","spiderid":"link"%s}`, action, fields)
-	m := crawlcontrol.New(d.keeper, 1000)
+	m := crawlcontrol.New(d.controller, 1000)
 	before, err := readUsage()
 	if err != nil {
 		return a, err

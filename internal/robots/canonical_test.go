@@ -45,7 +45,7 @@ func TestCanonical(t *testing.T) {
 
 func TestIsPlain(t *testing.T) {
 	for c := range 256 {
-		if got, want := isPlain(byte(c)), twinSymbol(byte(c), false) == string(rune(c)) && c < 128; got != want {
+		if got, want := isPlain(byte(c)), modelSymbol(byte(c), false) == string(rune(c)) && c < 128; got != want {
 			t.Errorf("isPlain(%#02x) = %t, want %t", c, got, want)
 		}
 	}

@@ -55,11 +55,11 @@ func TestCorpusTime(t *testing.T) {
 	t.Logf("%d files, %d octets in %v; the slowest is %s with %v", files, size, total, worstName, worst)
 }
 
-func TestCorpusAgainstTwin(t *testing.T) {
+func TestCorpusAgainstModel(t *testing.T) {
 	verdicts, forbidden := 0, 0
 	corpus(t, func(name string, body []byte) {
 		rules := Parse(body, "Googlebot")
-		slow := newTwin(string(asUTF8(body)), "Googlebot")
+		slow := newModel(string(asUTF8(body)), "Googlebot")
 		for _, target := range corpusTargets(rules) {
 			got := rules.Allowed([]byte(target))
 			if want := slow.allowed(target); got != want {
@@ -78,7 +78,7 @@ func TestCorpusAgainstTwin(t *testing.T) {
 }
 
 // corpusTargets are a few that any site has, and some that rules of this one are about: all of a
-// short file's, a sample of a long one's, since the twin takes a long time for each.
+// short file's, a sample of a long one's, since the model takes a long time for each.
 func corpusTargets(rules *Rules) []string {
 	targets := []string{"/", "/index.html", "/robots.txt", "/search?q=a%2Fb&p=1", "/a/b/c.php?x=/y"}
 	step := max(1, rules.Len()/8)

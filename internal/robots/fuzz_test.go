@@ -23,13 +23,13 @@ func FuzzMatch(f *testing.F) {
 		}
 		rules := newRules([]byte(pattern), []line{{size: uint32(len(pattern)), allow: true}}, 0)
 		rules.deny = true
-		slow := newTwinRule(pattern, true)
+		slow := newModelRule(pattern, true)
 		if r := ruleOf(rules, 0); r.octets() != slow.octets {
 			t.Errorf("pattern %q has %d octets, want %d", pattern, r.octets(), slow.octets)
 		}
 		got := rules.Allowed([]byte(target))
-		twin := twin{rules: []twinRule{{allow: false}, slow}}
-		if want := twin.allowed(target); got != want {
+		model := model{rules: []modelRule{{allow: false}, slow}}
+		if want := model.allowed(target); got != want {
 			t.Errorf("pattern %q matches %q = %t, want %t", pattern, target, got, want)
 		}
 	})
@@ -51,14 +51,14 @@ func FuzzParse(f *testing.F) {
 			t.Errorf("crawl delay %v", delay)
 		}
 		got := rules.Allowed([]byte(target))
-		if want := newTwin(string(asUTF8(body)), agent).allowed(target); got != want {
+		if want := newModel(string(asUTF8(body)), agent).allowed(target); got != want {
 			t.Errorf("%q for %q: %q allowed = %t, want %t", body, agent, target, got, want)
 		}
 		checkPrinted(t, rules, target)
 	})
 }
 
-// asUTF8 leaves the conversion of UTF-16 to the code under test; the twin knows UTF-8 only.
+// asUTF8 leaves the conversion of UTF-16 to the code under test; the model knows UTF-8 only.
 func asUTF8(body []byte) []byte {
 	if bytes.HasPrefix(body, []byte("\xff\xfe")) || bytes.HasPrefix(body, []byte("\xfe\xff")) {
 		return toUTF8(body)
@@ -110,7 +110,7 @@ func FuzzCanonical(f *testing.F) {
 			if !isCanonical([]byte(strings.ReplaceAll(string(once), "%", ""))) {
 				t.Errorf("open %t: %q becomes %q", open, target, once)
 			}
-			if want := twinTarget(target, open); string(once) != want {
+			if want := modelTarget(target, open); string(once) != want {
 				t.Errorf("open %t: %q becomes %q, want %q", open, target, once, want)
 			}
 		}
@@ -120,13 +120,13 @@ func FuzzCanonical(f *testing.F) {
 	})
 }
 
-func twinTarget(target string, open bool) string {
+func modelTarget(target string, open bool) string {
 	if !strings.HasPrefix(target, "/") {
 		target = "/" + target
 	}
-	symbols := twinSymbols(target)
+	symbols := modelSymbols(target)
 	if open {
-		symbols = twinOpen(symbols)
+		symbols = modelOpen(symbols)
 	}
 	return strings.Join(symbols, "")
 }

@@ -6,9 +6,9 @@ import (
 	"testing"
 )
 
-// TestRandomFilesAgainstTwin has files of many short rules over few octets, so that most overlap,
-// and compares verdicts with the twin's.
-func TestRandomFilesAgainstTwin(t *testing.T) {
+// TestRandomFilesAgainstModel has files of many short rules over few octets, so that most overlap,
+// and compares verdicts with the model's.
+func TestRandomFilesAgainstModel(t *testing.T) {
 	rng := rand.New(rand.NewPCG(1, 2))
 	octets := []string{"a", "a", "b", "b", "/", "?", "%2F", "%61", "\u30c4"}
 	path := func(most int, more ...string) string {
@@ -29,7 +29,7 @@ func TestRandomFilesAgainstTwin(t *testing.T) {
 			}
 			file.WriteString("\n")
 		}
-		rules, slow := Parse([]byte(file.String()), "x"), newTwin(file.String(), "x")
+		rules, slow := Parse([]byte(file.String()), "x"), newModel(file.String(), "x")
 		for range 20 {
 			target := path(12)
 			got, want := rules.Allowed([]byte(target)), slow.allowed(target)

@@ -94,14 +94,14 @@ func (v vector) checkPolicy(t *testing.T) {
 	}
 }
 
-// The twin judges the code, so it has to be right itself.
-func TestTwinAgainstVectors(t *testing.T) {
+// The model judges the code, so it has to be right itself.
+func TestModelAgainstVectors(t *testing.T) {
 	for _, v := range vectors(t) {
 		if v.Status != nil {
 			continue
 		}
-		if got := newTwin(v.Robots, v.Agent).allowed(targetOf(t, v.URL)); got != v.Allowed {
-			t.Errorf("%s: twin says %t, want %t", v.Name, got, v.Allowed)
+		if got := newModel(v.Robots, v.Agent).allowed(targetOf(t, v.URL)); got != v.Allowed {
+			t.Errorf("%s: model says %t, want %t", v.Name, got, v.Allowed)
 		}
 	}
 }

@@ -17,7 +17,7 @@ var whole = url.NewParser(
 	url.WithPreParseHostFunc(strictHost),
 )
 
-// parseByLibrary is parseStandard's twin, to which path and query are the library's, too.
+// parseByLibrary is parseStandard's model, to which path and query are the library's, too.
 func parseByLibrary(raw []byte) (URL, error) {
 	if len(raw) > MaxLen {
 		return URL{}, ErrTooLong
@@ -35,8 +35,8 @@ func parseByLibrary(raw []byte) (URL, error) {
 	return locate([]byte(std.Href(true)))
 }
 
-// checkTwin has parseStandard agree with its twin.
-func checkTwin(t *testing.T, raw []byte) {
+// checkModel has parseStandard agree with its model.
+func checkModel(t *testing.T, raw []byte) {
 	t.Helper()
 	got, err := parseStandard(raw)
 	want, wantErr := parseByLibrary(raw)
@@ -60,7 +60,7 @@ func TestTargetsAsTheLibrary(t *testing.T) {
 		for range rnd.IntN(12) {
 			raw = append(raw, pick(pieces)...)
 		}
-		checkTwin(t, raw)
+		checkModel(t, raw)
 	}
 }
 
@@ -92,7 +92,7 @@ func FuzzStandard(f *testing.F) {
 		f.Add([]byte("http://a.example" + a))
 		f.Add([]byte("HTTP:\\" + a + "a.example/" + a + "/b" + a + "?" + a))
 	}
-	f.Fuzz(func(t *testing.T, raw []byte) { checkTwin(t, raw) })
+	f.Fuzz(func(t *testing.T, raw []byte) { checkModel(t, raw) })
 }
 
 // BenchmarkLongest has URLs of several lengths, the longest ones among them: the time for a byte is

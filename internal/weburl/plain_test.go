@@ -29,7 +29,7 @@ var awkward = []string{
 // of URL.
 func checkFastPath(t *testing.T, raw []byte) {
 	t.Helper()
-	checkTwin(t, raw)
+	checkModel(t, raw)
 	slow, err := parseStandard(raw)
 	if fast, ok := parsePlain(raw); ok {
 		if err != nil {

@@ -246,26 +246,26 @@ func TestOlderDaemonsBeside(t *testing.T) {
 	nothingLeft(t, b)
 }
 
-// tallyTwin knows what of each crawl is counted by what was told and added.
-type tallyTwin struct {
+// tallyModel knows what of each crawl is counted by what was told and added.
+type tallyModel struct {
 	rng   *rand.Rand
 	told  map[string]map[string]reservation.Holding // by holder and host
 	added map[string]map[string]int                 // by host and crawl
 	names int
 }
 
-var twinCrawls = []string{"one", "two", "3", "DEFAULT"}
+var modelCrawls = []string{"one", "two", "3", "DEFAULT"}
 
-func (w *tallyTwin) holder() (name string) {
+func (w *tallyModel) holder() (name string) {
 	if len(w.told) == 0 {
 		return ""
 	}
 	return slices.Sorted(maps.Keys(w.told))[w.rng.IntN(len(w.told))]
 }
 
-func (w *tallyTwin) some() (h reservation.Holding) {
+func (w *tallyModel) some() (h reservation.Holding) {
 	h.Host = fmt.Sprintf("h%d.test", w.rng.IntN(4))
-	for _, crawl := range twinCrawls {
+	for _, crawl := range modelCrawls {
 		if n := w.rng.IntN(4); n > 0 && w.rng.IntN(2) == 0 {
 			h.Documents += n
 			if crawl != "DEFAULT" {
@@ -276,7 +276,7 @@ func (w *tallyTwin) some() (h reservation.Holding) {
 	return h
 }
 
-func (w *tallyTwin) counts() map[string]int64 {
+func (w *tallyModel) counts() map[string]int64 {
 	sum := map[string]int64{}
 	for _, hosts := range w.told {
 		for _, h := range hosts {
@@ -297,7 +297,7 @@ func (w *tallyTwin) counts() map[string]int64 {
 }
 
 // step does something to both.
-func (w *tallyTwin) step(t *testing.T, s *Store) {
+func (w *tallyModel) step(t *testing.T, s *Store) {
 	name, host := w.holder(), fmt.Sprintf("h%d.test", 10+w.rng.IntN(3))
 	switch what := w.rng.IntN(8); {
 	case what == 0 || name == "": // a new holder
@@ -314,7 +314,7 @@ func (w *tallyTwin) step(t *testing.T, s *Store) {
 		}
 		delete(w.told, name)
 	case what == 2: // documents are added
-		crawl, n := twinCrawls[w.rng.IntN(4)], 1+w.rng.IntN(5)
+		crawl, n := modelCrawls[w.rng.IntN(4)], 1+w.rng.IntN(5)
 		if err := s.AddDocuments(t.Context(), host, time.Time{}, crawl, n); err != nil {
 			t.Fatal(err)
 		}
@@ -334,13 +334,13 @@ func (w *tallyTwin) step(t *testing.T, s *Store) {
 	}
 }
 
-// TestCountsAgainstTheirTwin has holders tell what they like, and die, while others add documents
+// TestCountsAgainstTheirModel has holders tell what they like, and die, while others add documents
 // and delete hosts.
-func TestCountsAgainstTheirTwin(t *testing.T) {
+func TestCountsAgainstTheirModel(t *testing.T) {
 	server := redistest.Start(t)
 	for seed := range uint64(3) {
 		s := bench(t, 0, server.Addr()).Store.(*Store)
-		w := tallyTwin{rng: rand.New(rand.NewPCG(seed, 7)),
+		w := tallyModel{rng: rand.New(rand.NewPCG(seed, 7)),
 			told: map[string]map[string]reservation.Holding{}, added: map[string]map[string]int{}}
 		for step := range 300 {
 			w.step(t, s)

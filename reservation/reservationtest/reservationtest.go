@@ -61,10 +61,10 @@ func Run(t *testing.T, open func(t *testing.T) Bench) {
 			test(&rig{T: t, Bench: b, Store: b.Store})
 		})
 	}
-	for _, seed := range twinSeeds() {
-		t.Run(fmt.Sprintf("twin %d", seed), func(t *testing.T) {
+	for _, seed := range modelSeeds() {
+		t.Run(fmt.Sprintf("model %d", seed), func(t *testing.T) {
 			b := open(t)
-			testTwin(&rig{T: t, Bench: b, Store: b.Store}, seed)
+			testModel(&rig{T: t, Bench: b, Store: b.Store}, seed)
 		})
 	}
 }

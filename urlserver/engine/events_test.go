@@ -79,7 +79,7 @@ func (p *script) outside(verb string, args []string) {
 func (p *script) spider(name, verb string) {
 	switch verb {
 	case "stranger":
-		p.e.Disown(p.spiders[name])
+		p.e.NotSpider(p.spiders[name])
 	case "gone":
 		p.e.Gone(p.spiders[name])
 		delete(p.spiders, name)

@@ -135,9 +135,9 @@ func (e *Engine) holdUntil(id uint32, sp *spider, until time.Duration) {
 	e.updateSpider(id, sp)
 }
 
-// Disown says that a connection is not a spider's. It gets nothing more, its documents in flight
+// NotSpider says that a connection is not a spider's. It gets nothing more, its documents in flight
 // count no attempt, and what it said counts as a bad line. Gone must follow.
-func (e *Engine) Disown(id uint32) {
+func (e *Engine) NotSpider(id uint32) {
 	sp := e.spiders.byID[id]
 	sp.notSpider = true
 	e.stats.BadLines++

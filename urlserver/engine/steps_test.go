@@ -188,11 +188,11 @@ func (c *crowd) look(w *stopwatch) {
 		w.timed(func() { more = c.e.SlotViews(&views) })
 	}
 	w.report("SlotViews-far")
-	glances := make([]hostslots.SlotSummary, 1024)
-	for from := 0; from < c.cfg.QueueCount; from += len(glances) {
-		w.timed(func() { c.e.SlotSummaries(from, glances) })
+	summaries := make([]hostslots.SlotSummary, 1024)
+	for from := 0; from < c.cfg.QueueCount; from += len(summaries) {
+		w.timed(func() { c.e.SlotSummaries(from, summaries) })
 	}
-	w.report("Glances")
+	w.report("SlotSummaries")
 }
 
 // TestRulesComeIntoForceWhileSending changes the rules for more hosts than a step goes through. The

@@ -8,7 +8,7 @@ import (
 	"urlserver/crawlcontrol"
 )
 
-// Actions does requests of crawl control; [monitor.Monitor] is one.
+// Actions does requests of crawl control; [crawlcontrol.Handler] is one.
 type Actions interface {
 	Do(ctx context.Context, messages [][]byte) (replies []crawlcontrol.Reply, done int, err error)
 }

@@ -29,8 +29,8 @@ func TestActions(t *testing.T) {
 		!strings.Contains(got.body, "keeps no crawls") {
 		t.Errorf("without crawl control: %s %s", got.Status, got.body)
 	}
-	keeper := crawlcontrol.NewController(memory.New(), r.daemon, zerolog.Nop())
-	r.server.actions = crawlcontrol.New(keeper, 10)
+	controller := crawlcontrol.NewController(memory.New(), r.daemon, zerolog.Nop())
+	r.server.actions = crawlcontrol.New(controller, 10)
 	for _, c := range []struct {
 		name, method, body string
 		status             int

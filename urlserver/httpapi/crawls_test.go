@@ -20,10 +20,10 @@ import (
 
 // control gives a rig crawl control over its store.
 func (r *rig) control() {
-	keeper := crawlcontrol.NewController(r.store, r.daemon, zerolog.Nop())
-	r.server.actions = crawlcontrol.New(keeper, 1000)
+	controller := crawlcontrol.NewController(r.store, r.daemon, zerolog.Nop())
+	r.server.actions = crawlcontrol.New(controller, 1000)
 	r.server.crawls = newCrawlLists(r.store)
-	r.server.crawls.changes = keeper.Changes
+	r.server.crawls.changes = controller.Changes
 }
 
 // A cheap list from before a change is not shown again; an expensive one is, however many changes

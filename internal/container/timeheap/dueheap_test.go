@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// slow is the naive twin: it looks at every record each time.
+// slow is the naive model: it looks at every record each time.
 type slow struct {
 	due map[uint32]time.Duration
 	seq map[uint32]int
@@ -30,28 +30,28 @@ func (s *slow) min() (best uint32, ok bool) {
 	return best, ok
 }
 
-func TestHeapAgainstTwin(t *testing.T) {
+func TestHeapAgainstModel(t *testing.T) {
 	for seed := range uint64(20) {
 		rng := rand.New(rand.NewPCG(seed, 1))
-		twin := &slow{due: map[uint32]time.Duration{}, seq: map[uint32]int{}}
+		model := &slow{due: map[uint32]time.Duration{}, seq: map[uint32]int{}}
 		h := Heap{seq: ^uint32(0) - 500} // wraps on the way
 		for step := range 3000 {
 			id := uint32(1 + rng.IntN(200))
 			if rng.IntN(3) == 0 {
 				h.Remove(id)
-				delete(twin.due, id)
+				delete(model.due, id)
 			} else {
 				due := time.Duration(rng.IntN(50))
 				h.Set(id, due)
-				twin.set(id, due)
+				model.set(id, due)
 			}
-			want, wantOK := twin.min()
+			want, wantOK := model.min()
 			got, due, ok := h.Min()
-			if ok != wantOK || ok && (got != want || due != twin.due[want]) {
+			if ok != wantOK || ok && (got != want || due != model.due[want]) {
 				t.Fatalf("seed %d step %d: Min = %d at %v, %v; want %d, %v", seed, step, got, due, ok, want, wantOK)
 			}
-			if h.Len() != len(twin.due) || h.Has(id) != has(twin.due, id) {
-				t.Fatalf("seed %d step %d: Len = %d, want %d", seed, step, h.Len(), len(twin.due))
+			if h.Len() != len(model.due) || h.Has(id) != has(model.due, id) {
+				t.Fatalf("seed %d step %d: Len = %d, want %d", seed, step, h.Len(), len(model.due))
 			}
 		}
 	}

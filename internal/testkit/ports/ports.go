@@ -22,8 +22,8 @@ func Free(t testing.TB, count int) int {
 	t.Helper()
 	for range 1000 {
 		first := lowest + rand.IntN(highest-lowest-count)
-		if claims, free := claim(first, count); free {
-			t.Cleanup(func() { closeAll(claims) })
+		if listeners, free := listen(first, count); free {
+			t.Cleanup(func() { closeAll(listeners) })
 			return first
 		}
 	}
@@ -31,22 +31,22 @@ func Free(t testing.TB, count int) int {
 	return 0
 }
 
-// claim claims ports that are free.
-func claim(first, count int) (claims []net.Listener, free bool) {
+// listen opens listeners on count ports from first on; free is false if a port is not free.
+func listen(first, count int) (listeners []net.Listener, free bool) {
 	for port := first; port < first+count; port++ {
 		l, err := net.Listen("tcp", fmt.Sprintf("127.0.0.99:%d", port))
 		if err != nil {
-			closeAll(claims)
+			closeAll(listeners)
 			return nil, false
 		}
-		claims = append(claims, l)
+		listeners = append(listeners, l)
 		if l, err = net.Listen("tcp", fmt.Sprintf("127.0.0.1:%d", port)); err != nil {
-			closeAll(claims)
+			closeAll(listeners)
 			return nil, false
 		}
 		l.Close()
 	}
-	return claims, true
+	return listeners, true
 }
 
 func closeAll(all []net.Listener) {

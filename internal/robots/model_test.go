@@ -13,49 +13,49 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// The naive twin reads and matches by the RFC's words, slowly: regular expressions for lines, a
+// The naive model reads and matches by the RFC's words, slowly: regular expressions for lines, a
 // slice of symbols for a path, and for a pattern the set of all places it can have got to.
 
-type twin struct {
-	rules []twinRule
+type model struct {
+	rules []modelRule
 }
 
-type twinRule struct {
+type modelRule struct {
 	allow   bool
-	pattern []string // canonical octets; twinAny and twinEnd
+	pattern []string // canonical octets; modelAny and modelEnd
 	octets  int
 }
 
 const (
-	twinAny = "any"
-	twinEnd = "end"
+	modelAny = "any"
+	modelEnd = "end"
 )
 
 var (
-	twinBreak   = regexp.MustCompile(`\r\n|\r|\n`)
-	twinTrimmed = "\x00\x01\x02\x03\x04\x05\x06\x07\x08\t\n\x0b\x0c\r\x0e\x0f" +
+	modelBreak   = regexp.MustCompile(`\r\n|\r|\n`)
+	modelTrimmed = "\x00\x01\x02\x03\x04\x05\x06\x07\x08\t\n\x0b\x0c\r\x0e\x0f" +
 		"\x10\x11\x12\x13\x14\x15\x16\x17\x18\x19\x1a\x1b\x1c\x1d\x1e\x1f \x7f"
-	twinColon = regexp.MustCompile(
+	modelColon = regexp.MustCompile(
 		`(?is)^(user[-_ ]?agent|allow|dissallow|dissalow|disallow|disalow|diasllow|disallaw)[\x00-\x20\x7f]*:(.*)$`)
-	twinNoColon = regexp.MustCompile(
+	modelNoColon = regexp.MustCompile(
 		`(?is)^(user[-_]?agent|allow|dissallow|dissalow|disallow|disalow|diasllow|disallaw)[\x00-\x20\x7f]+([^\x00-\x20\x7f]+)$`)
-	twinProduct  = regexp.MustCompile(`^[-_.a-zA-Z0-9]*`)
-	twinEveryone = regexp.MustCompile(`^\*([\x00-\x20\x7f]|$)`)
+	modelProduct  = regexp.MustCompile(`^[-_.a-zA-Z0-9]*`)
+	modelEveryone = regexp.MustCompile(`^\*([\x00-\x20\x7f]|$)`)
 )
 
-func newTwin(body, agent string) twin {
-	agent = twinProduct.FindString(strings.Trim(agent, twinTrimmed))
-	own, everyone := twin{}, twin{}
+func newModel(body, agent string) model {
+	agent = modelProduct.FindString(strings.Trim(agent, modelTrimmed))
+	own, everyone := model{}, model{}
 	named, isOwn, isEveryone, inRules := false, false, false, false
-	for _, line := range twinBreak.Split(strings.TrimPrefix(body, "\xef\xbb\xbf"), -1) {
-		key, value := twinLine(line)
+	for _, line := range modelBreak.Split(strings.TrimPrefix(body, "\xef\xbb\xbf"), -1) {
+		key, value := modelLine(line)
 		switch {
 		case key == "":
 		case strings.HasPrefix(key, "user"):
 			isOwn, isEveryone, inRules = isOwn && !inRules, isEveryone && !inRules, false
-			product := twinProduct.FindString(value)
+			product := modelProduct.FindString(value)
 			isOwn = isOwn || product != "" && strings.EqualFold(product, agent)
-			isEveryone = isEveryone || twinEveryone.MatchString(value)
+			isEveryone = isEveryone || modelEveryone.MatchString(value)
 			named = named || isOwn
 		default:
 			inRules = true
@@ -73,61 +73,61 @@ func newTwin(body, agent string) twin {
 	return everyone
 }
 
-func twinLine(line string) (key, value string) {
+func modelLine(line string) (key, value string) {
 	line, _, _ = strings.Cut(line, "#")
-	line = strings.Trim(line, twinTrimmed)
-	found := twinColon.FindStringSubmatch(line)
+	line = strings.Trim(line, modelTrimmed)
+	found := modelColon.FindStringSubmatch(line)
 	if found == nil {
-		found = twinNoColon.FindStringSubmatch(line)
+		found = modelNoColon.FindStringSubmatch(line)
 	}
 	// "ſ" is an "S" to (?i)
 	if found == nil || strings.ContainsFunc(found[1], func(c rune) bool { return c > unicode.MaxASCII }) {
 		return "", ""
 	}
-	return strings.ToLower(found[1]), strings.Trim(found[2], twinTrimmed)
+	return strings.ToLower(found[1]), strings.Trim(found[2], modelTrimmed)
 }
 
-func (t *twin) add(pattern string, allow bool) {
+func (t *model) add(pattern string, allow bool) {
 	if strings.HasPrefix(pattern, "/") || strings.HasPrefix(pattern, "*") {
-		t.rules = append(t.rules, newTwinRule(pattern, allow))
+		t.rules = append(t.rules, newModelRule(pattern, allow))
 	}
 }
 
-func newTwinRule(pattern string, allow bool) twinRule {
-	r := twinRule{allow: allow}
+func newModelRule(pattern string, allow bool) modelRule {
+	r := modelRule{allow: allow}
 	body, anchored := strings.CutSuffix(pattern, "$")
 	for i, part := range strings.Split(body, "*") {
 		if i > 0 {
-			r.pattern = append(r.pattern, twinAny)
+			r.pattern = append(r.pattern, modelAny)
 		}
-		r.pattern = append(r.pattern, twinSymbols(part)...)
+		r.pattern = append(r.pattern, modelSymbols(part)...)
 	}
-	r.pattern = twinOctets(twinOpen(r.pattern))
+	r.pattern = modelOctets(modelOpen(r.pattern))
 	if anchored {
-		r.pattern = append(r.pattern, twinEnd)
+		r.pattern = append(r.pattern, modelEnd)
 	}
 	r.octets = len(r.pattern)
 	return r
 }
 
-// twinSymbols takes text apart into what is compared.
-func twinSymbols(text string) []string {
+// modelSymbols takes text apart into what is compared.
+func modelSymbols(text string) []string {
 	var symbols []string
 	for text != "" {
 		if text[0] == '%' && len(text) >= 3 {
 			if c, err := strconv.ParseUint(text[1:3], 16, 8); err == nil {
-				symbols = append(symbols, twinSymbol(byte(c), true))
+				symbols = append(symbols, modelSymbol(byte(c), true))
 				text = text[3:]
 				continue
 			}
 		}
-		symbols = append(symbols, twinSymbol(text[0], false))
+		symbols = append(symbols, modelSymbol(text[0], false))
 		text = text[1:]
 	}
 	return symbols
 }
 
-func twinSymbol(c byte, encoded bool) string {
+func modelSymbol(c byte, encoded bool) string {
 	const unreserved = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-._~"
 	const reserved = ":/?#[]@!$&'()*+,;="
 	if strings.IndexByte(unreserved+reserved, c) < 0 || encoded && (c == '/' || c == '?') {
@@ -136,8 +136,8 @@ func twinSymbol(c byte, encoded bool) string {
 	return string(rune(c))
 }
 
-// twinOpen decodes slashes and question marks after the first question mark.
-func twinOpen(symbols []string) []string {
+// modelOpen decodes slashes and question marks after the first question mark.
+func modelOpen(symbols []string) []string {
 	open := slices.Clone(symbols)
 	query := slices.Index(open, "?")
 	for i := range open {
@@ -148,11 +148,11 @@ func twinOpen(symbols []string) []string {
 	return open
 }
 
-// twinOctets takes what is percent-encoded apart: comparison is by octets.
-func twinOctets(symbols []string) []string {
+// modelOctets takes what is percent-encoded apart: comparison is by octets.
+func modelOctets(symbols []string) []string {
 	var octets []string
 	for _, symbol := range symbols {
-		if symbol == twinAny {
+		if symbol == modelAny {
 			octets = append(octets, symbol)
 			continue
 		}
@@ -161,7 +161,7 @@ func twinOctets(symbols []string) []string {
 	return octets
 }
 
-func (r twinRule) match(target []string) bool {
+func (r modelRule) match(target []string) bool {
 	places := map[int]bool{0: true}
 	for _, symbol := range r.pattern {
 		if len(places) == 0 {
@@ -170,11 +170,11 @@ func (r twinRule) match(target []string) bool {
 		next := map[int]bool{}
 		for at := range places {
 			switch {
-			case symbol == twinAny:
+			case symbol == modelAny:
 				for i := at; i <= len(target); i++ {
 					next[i] = true
 				}
-			case symbol == twinEnd:
+			case symbol == modelEnd:
 				if at == len(target) {
 					next[at] = true
 				}
@@ -187,12 +187,12 @@ func (r twinRule) match(target []string) bool {
 	return len(places) > 0
 }
 
-func (t twin) allowed(target string) bool {
+func (t model) allowed(target string) bool {
 	if !strings.HasPrefix(target, "/") {
 		target = "/" + target
 	}
-	symbols := twinSymbols(target)
-	closed, open := twinOctets(symbols), twinOctets(twinOpen(symbols))
+	symbols := modelSymbols(target)
+	closed, open := modelOctets(symbols), modelOctets(modelOpen(symbols))
 	if strings.Join(closed, "") == "/robots.txt" {
 		return true
 	}

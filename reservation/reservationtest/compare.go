@@ -12,17 +12,17 @@ import (
 )
 
 var (
-	twinHosts   = []string{"a.test", "b.test", "c.test", "d.test", "e.test", "10.0.0.1", "10.0.0.2", "f.test"}
-	twinGroups  = []string{"10.0.0.1", "10.0.0.2", "10.0.0.3"}
-	twinAliases = []string{"one", "two", "three"}
+	modelHosts   = []string{"a.test", "b.test", "c.test", "d.test", "e.test", "10.0.0.1", "10.0.0.2", "f.test"}
+	modelGroups  = []string{"10.0.0.1", "10.0.0.2", "10.0.0.3"}
+	modelAliases = []string{"one", "two", "three"}
 )
 
-const twinSteps = 1500
+const modelSteps = 1500
 
-var seed = flag.Uint64("twin-seed", 0, "of the random calls, another than the ones that are always tried")
+var seed = flag.Uint64("model-seed", 0, "of the random calls, another than the ones that are always tried")
 
-// twin makes the same random calls of a store and of the model.
-type twin struct {
+// comparison makes the same random calls to a store and to the model.
+type comparison struct {
 	*rig
 	m      *model
 	rand   *rand.Rand
@@ -31,35 +31,35 @@ type twin struct {
 	tokens []reservation.Reservation // all leases so far
 }
 
-// twinSeeds returns fixed seeds, so that runs repeat. The seeds in the list have found faults.
-func twinSeeds() []uint64 {
+// modelSeeds returns fixed seeds, so that runs repeat. The seeds in the list have found faults.
+func modelSeeds() []uint64 {
 	if *seed != 0 {
 		return []uint64{*seed}
 	}
 	return []uint64{1, 2, 3}
 }
 
-func testTwin(r *rig, seed uint64) {
-	w := &twin{rig: r, m: newModel(r.Now(), Penalty), rand: rand.New(rand.NewPCG(seed, 0))}
-	for w.step = range min(twinSteps, r.Many) {
+func testModel(r *rig, seed uint64) {
+	w := &comparison{rig: r, m: newModel(r.Now(), Penalty), rand: rand.New(rand.NewPCG(seed, 0))}
+	for w.step = range min(modelSteps, r.Many) {
 		w.act()
 		w.compare()
 	}
 }
 
-func (w *twin) host() string             { return twinHosts[w.rand.IntN(len(twinHosts))] }
-func (w *twin) in() time.Duration        { return time.Duration(w.rand.IntN(40)-10) * time.Second }
-func (w *twin) millis(t time.Time) int64 { return max(w.m.now, t.UnixMilli()) }
+func (w *comparison) host() string             { return modelHosts[w.rand.IntN(len(modelHosts))] }
+func (w *comparison) in() time.Duration        { return time.Duration(w.rand.IntN(40)-10) * time.Second }
+func (w *comparison) millis(t time.Time) int64 { return max(w.m.now, t.UnixMilli()) }
 
 // same checks that two errors are of one kind.
-func (w *twin) same(err, want error) {
+func (w *comparison) same(err, want error) {
 	w.Helper()
 	if !errors.Is(err, want) {
 		w.Fatalf("step %d: %s = %v; want %v", w.step, w.did, err, want)
 	}
 }
 
-func (w *twin) act() {
+func (w *comparison) act() {
 	switch w.rand.IntN(12) {
 	case 0, 1:
 		w.addHost()
@@ -81,7 +81,7 @@ func (w *twin) act() {
 	}
 }
 
-func (w *twin) addHost() {
+func (w *comparison) addHost() {
 	host, at := w.host(), w.Now().Add(w.in())
 	w.did = fmt.Sprintf("AddHost(%s, %v)", host, at)
 	added, err := w.AddHost(w.Context(), host, at)
@@ -96,7 +96,7 @@ func (w *twin) addHost() {
 	h.added = true
 }
 
-func (w *twin) tryHost() {
+func (w *comparison) tryHost() {
 	host := w.host()
 	w.did = fmt.Sprintf("TryReserve(%s)", host)
 	want := map[reservation.State]error{reservation.Unknown: reservation.ErrUnknown, reservation.Ready: nil}
@@ -104,17 +104,17 @@ func (w *twin) tryHost() {
 	if !known {
 		err = reservation.ErrNotNow
 	}
-	got, gotErr := w.TryReserve(w.Context(), host, 20*time.Second, "twin")
+	got, gotErr := w.TryReserve(w.Context(), host, 20*time.Second, "model")
 	w.same(gotErr, err)
 	if err == nil {
 		w.take(got)
 	}
 }
 
-func (w *twin) nextHost() {
+func (w *comparison) nextHost() {
 	most := 1 + w.rand.IntN(3)
 	w.did = fmt.Sprintf("ReserveNextHost(%d)", most)
-	got, err := w.ReserveNextHost(w.Context(), 20*time.Second, most, "twin")
+	got, err := w.ReserveNextHost(w.Context(), 20*time.Second, most, "model")
 	if err != nil || len(got) > most {
 		w.same(err, reservation.ErrNotNow)
 	}
@@ -127,7 +127,7 @@ func (w *twin) nextHost() {
 }
 
 // take checks a lease.
-func (w *twin) take(got reservation.Reservation) {
+func (w *comparison) take(got reservation.Reservation) {
 	w.Helper()
 	if x := w.m.explain(got.Host); x.State != reservation.Ready || x.Group != got.Group {
 		w.Fatalf("step %d: %s = %+v; the host is %+v", w.step, w.did, got, x)
@@ -136,12 +136,12 @@ func (w *twin) take(got reservation.Reservation) {
 		got.LeaseEnd.UnixMilli() != w.m.now+20_000 {
 		w.Fatalf("step %d: %s = %+v; want a token over %d, 20 s", w.step, w.did, got, highest)
 	}
-	w.m.reserved(got, "twin")
+	w.m.reserved(got, "model")
 	w.tokens = append(w.tokens, got)
 }
 
 // endHost ends or extends a lease, often a stale one, or deletes an idle host.
-func (w *twin) endHost() {
+func (w *comparison) endHost() {
 	host, token := w.host(), uint64(0)
 	if n := len(w.tokens); n > 0 && w.rand.IntN(5) > 0 {
 		one := w.tokens[max(0, n-1-w.rand.IntN(6))]
@@ -184,8 +184,8 @@ func (w *twin) endHost() {
 	}
 }
 
-func (w *twin) bindHost() {
-	b := reservation.Binding{Host: w.host(), Group: twinGroups[w.rand.IntN(len(twinGroups))]}
+func (w *comparison) bindHost() {
+	b := reservation.Binding{Host: w.host(), Group: modelGroups[w.rand.IntN(len(modelGroups))]}
 	w.did = fmt.Sprintf("Bind(%v)", b)
 	got, err := w.Bind(w.Context(), []reservation.Binding{b}, 30*time.Second)
 	w.same(err, nil)
@@ -194,10 +194,10 @@ func (w *twin) bindHost() {
 	}
 }
 
-func (w *twin) changeAlias() {
-	alias, hosts := twinAliases[w.rand.IntN(len(twinAliases))], []string(nil)
-	for _, i := range w.rand.Perm(len(twinHosts))[:w.rand.IntN(4)] {
-		hosts = append(hosts, twinHosts[i])
+func (w *comparison) changeAlias() {
+	alias, hosts := modelAliases[w.rand.IntN(len(modelAliases))], []string(nil)
+	for _, i := range w.rand.Perm(len(modelHosts))[:w.rand.IntN(4)] {
+		hosts = append(hosts, modelHosts[i])
 	}
 	if w.step%2 == 0 {
 		w.joinAlias(alias, hosts)
@@ -208,7 +208,7 @@ func (w *twin) changeAlias() {
 	w.m.setAlias(alias, hosts)
 }
 
-func (w *twin) joinAlias(alias string, hosts []string) {
+func (w *comparison) joinAlias(alias string, hosts []string) {
 	w.did = fmt.Sprintf("JoinAlias(%s, %q)", alias, hosts)
 	got, err := w.JoinAlias(w.Context(), alias, hosts)
 	w.same(err, nil)
@@ -218,9 +218,9 @@ func (w *twin) joinAlias(alias string, hosts []string) {
 }
 
 // compare checks that the store and the model explain every host alike.
-func (w *twin) compare() {
+func (w *comparison) compare() {
 	w.Helper()
-	for _, host := range twinHosts {
+	for _, host := range modelHosts {
 		got, err := w.Store.Explain(w.Context(), host)
 		w.same(err, nil)
 		want := w.m.explain(host)
