@@ -59,16 +59,16 @@ func (a *added) before(moment time.Time, most int) (hosts []string) {
 }
 
 // leave notes that the store knows a host which this daemon has not reserved.
-func (r *Reserver) leave(host string) {
-	if !r.counts() {
+func (r *Reserver) leave(host string, slice bool) {
+	if r.adds(slice) {
 		r.added.add(host, r.clock())
 	}
 }
 
 // mayKnow notes that the store may know a host by a call of this daemon that was not answered.
-func (r *Reserver) mayKnow(host string) {
+func (r *Reserver) mayKnow(host string, slice bool) {
 	if _, is := r.added.since[host]; !is {
-		r.leave(host)
+		r.leave(host, slice)
 	}
 }
 

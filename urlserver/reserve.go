@@ -53,6 +53,10 @@ func (r *Reserver) counts() bool {
 	return counts
 }
 
+// adds reports whether this daemon adds groups to the store and deletes them. A store that counts
+// documents knows groups by those that are reported. A slice of a cap has none.
+func (r *Reserver) adds(slice bool) bool { return slice || !r.counts() }
+
 // explain adds who has the lease of a host's group if this daemon lacks it, or that the reservation
 // does not tell the host's group.
 func (r *Reserver) explain(ctx context.Context, x *engine.Explanation) {
@@ -141,7 +145,7 @@ func outlast(parent context.Context, by time.Duration) (context.Context, context
 func (r *Reserver) undo(c *engine.LeaseBatch) {
 	for _, t := range c.Acquires {
 		if t.Answer == engine.Granted {
-			r.owe(engine.Release{Host: t.Host, Token: t.Token, Delete: true})
+			r.owe(engine.Release{Host: t.Host, Token: t.Token, Delete: true, Slice: t.Slice})
 		}
 	}
 }
@@ -207,7 +211,7 @@ func (r *Reserver) release(ctx context.Context, releases []engine.Release) {
 	for i, rel := range all {
 		calls[i] = reservation.Call{Verb: reservation.ReleaseHost, Host: rel.Host, Token: rel.Token,
 			After: rel.next.Sub(now)}
-		if rel.Delete && !r.counts() { // else it is known only while documents are held
+		if rel.Delete && r.adds(rel.Slice) { // else it is known only while documents are held
 			calls[i].Verb = reservation.DeleteHost
 		}
 	}
@@ -218,7 +222,7 @@ func (r *Reserver) release(ctx context.Context, releases []engine.Release) {
 				r.owed = append(r.owed, all[i])
 			}
 		case calls[i].Verb == reservation.ReleaseHost || a.Err != nil:
-			r.leave(all[i].Host)
+			r.leave(all[i].Host, all[i].Slice)
 		}
 	}
 }
@@ -379,7 +383,7 @@ func (r *Reserver) extend(ctx context.Context, requests []engine.LeaseRequest) {
 	}
 	for i, a := range r.call(ctx, calls) {
 		if requests[i].Answer = verdict(a.Err); requests[i].Answer == engine.Denied {
-			r.leave(requests[i].Host)
+			r.leave(requests[i].Host, requests[i].Slice)
 		}
 	}
 }
@@ -400,29 +404,26 @@ func (r *Reserver) try(ctx context.Context, requests []engine.LeaseRequest) {
 	for i := range requests {
 		all[i] = &requests[i]
 	}
-	denied := r.tryOnce(ctx, all)
-	if r.counts() { // what was to be tried is known, by what is held
-		return
-	}
-	calls := r.callsOf(len(denied))
-	for i, c := range denied {
+	unknown := r.tryOnce(ctx, all)
+	calls := r.callsOf(len(unknown))
+	for i, c := range unknown {
 		calls[i] = reservation.Call{Verb: reservation.AddHost, Host: c.Host}
 	}
 	var added []*engine.LeaseRequest
 	for i, a := range r.call(ctx, calls) {
 		switch {
 		case a.Err != nil && !answered(a.Err):
-			r.mayKnow(denied[i].Host)
+			r.mayKnow(unknown[i].Host, unknown[i].Slice)
 		case a.Err == nil && a.Added:
-			added = append(added, denied[i])
-			r.leave(denied[i].Host)
+			added = append(added, unknown[i])
+			r.leave(unknown[i].Host, unknown[i].Slice)
 		}
 	}
 	r.tryOnce(ctx, added)
 }
 
-// tryOnce returns which of the requests were denied because the store may not know of them.
-func (r *Reserver) tryOnce(ctx context.Context, requests []*engine.LeaseRequest) (denied []*engine.LeaseRequest) {
+// tryOnce returns which of the requests were unknown because the store may not know of them.
+func (r *Reserver) tryOnce(ctx context.Context, requests []*engine.LeaseRequest) (unknown []*engine.LeaseRequest) {
 	calls := r.callsOf(len(requests))
 	for i, c := range requests {
 		calls[i] = reservation.Call{Verb: reservation.TryReserve, Host: c.Host, Lease: r.Lease, Holder: r.Holder}
@@ -432,16 +433,16 @@ func (r *Reserver) tryOnce(ctx context.Context, requests []*engine.LeaseRequest)
 		c.Answer = verdict(a.Err)
 		switch c.Answer {
 		case engine.Unanswered:
-			r.mayKnow(c.Host)
+			r.mayKnow(c.Host, c.Slice)
 		case engine.Granted:
 			c.Token = a.Reservation.Token
 			r.added.remove(c.Host)
 		case engine.Denied:
 			r.added.again(c.Host, r.clock())
-			if c.Unknown = errors.Is(a.Err, reservation.ErrUnknown); c.Unknown {
-				denied = append(denied, c)
+			if c.Unknown = errors.Is(a.Err, reservation.ErrUnknown); c.Unknown && r.adds(c.Slice) {
+				unknown = append(unknown, c)
 			}
 		}
 	}
-	return denied
+	return unknown
 }

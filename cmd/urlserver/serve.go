@@ -136,7 +136,7 @@ func (s *server) open(ctx context.Context, cfg configs.Config) (err error) {
 	s.daemon = urlserver.New(cfg, urlserver.Parts{
 		Index: index, Store: store, Resolver: s.resolver, Reserver: s.reserver, Traces: s.traces, Log: s.log,
 	})
-	if err := s.crawls.open(cfg.Monitor, s.base, s.daemon, s.log); err != nil {
+	if err := s.crawls.open(cfg.CrawlControl, s.base, s.daemon, s.log); err != nil {
 		return err
 	}
 	if cfg.Frontier.Listen != "" {

@@ -134,7 +134,7 @@ func New(cfg configs.Config, opt Options) *Engine {
 		robots:   newRobotsFetches(),
 		spiders:  newSpiders(),
 		outcomes: newOutcomes(),
-		leases:   newLeases(),
+		leases:   newLeases(opt),
 		tracer:   newTracer(),
 		stats:    Stats{Robots: map[string]uint64{}},
 	}

@@ -38,13 +38,14 @@ func (c *LeaseBatch) reset(now time.Duration) {
 	}
 }
 
-// Release releases the lease of a group that may be requested again after Next.
+// Release releases the lease of a group that may be requested again after Next, or of a slice.
 type Release struct {
 	group  uint32
 	Host   string // the lease host: the group's address or, if it has a name, one of its hosts
 	Token  uint64
 	Next   time.Duration
 	Delete bool // the daemon holds no document of the group
+	Slice  bool // of a shared network's cap, not a group
 }
 
 // Bind proposes the group of a host: its address or, by a rule, an alias.
@@ -65,7 +66,9 @@ type LeaseRequest struct {
 	Token   uint64 // of the lease to be extended, or of the acquired one
 	Answer  LeaseAnswer
 	Unknown bool // an answer: the reservation has no record of the group
+	Slice   bool // of a shared network's cap, not a group
 	group   uint32
+	slice   *netSlice
 }
 
 // LeaseAnswer is the answer to a LeaseRequest.
@@ -95,6 +98,7 @@ type leases struct {
 	retryAt  time.Duration // the reservation is not asked before: it did not answer
 	bindings bindings
 	reporter reporter
+	slices   netSlices
 }
 
 // bindings has the groups that the reservation has bound hosts to, and the bindings to ask for.
@@ -144,8 +148,9 @@ func (h *heldLeases) drop(group uint32) {
 	h.len--
 }
 
-func newLeases() leases {
+func newLeases(opt Options) leases {
 	return leases{
+		slices:   newNetSlices(opt.Lease, uint64(opt.Generation)),
 		bindings: bindings{seed: maphash.MakeSeed()},
 		reporter: reporter{reporters: map[string]uint32{}},
 	}
@@ -173,6 +178,7 @@ func (e *Engine) requestLeases(due *waiter) {
 	c.reset(e.now)
 	c.Releases, e.leases.releases = e.leases.releases, c.Releases
 	e.gatherBinds(c, due)
+	e.leases.slices.gather(e.now, c, e.sending.stopping)
 	e.gatherExtends(c, due)
 	for len(c.Acquires) < leaseBatch && !e.sending.stopping {
 		id := e.slots.NextWantedLease()
@@ -252,7 +258,23 @@ func (e *Engine) LeasesAnswered(c *LeaseBatch) {
 	}
 }
 
+// sliceAnswered takes the answer to a request for a slice.
+func (e *Engine) sliceAnswered(c *LeaseRequest, began time.Duration) {
+	switch {
+	case c.Answer == Unanswered:
+		e.leases.retryAt = e.now + leaseRetry
+		e.stats.LeaseErrors++
+	case c.Answer == Denied && c.Token != 0:
+		e.stats.LeasesLost++
+	}
+	e.leases.slices.answered(e.now, began, e.margin(), c)
+}
+
 func (e *Engine) extendAnswered(c *LeaseRequest, began time.Duration) {
+	if c.Slice {
+		e.sliceAnswered(c, began)
+		return
+	}
 	if h, ok := e.leases.held.of(c.group); !ok || h.token != c.Token {
 		return // released meanwhile
 	}
@@ -271,6 +293,10 @@ func (e *Engine) extendAnswered(c *LeaseRequest, began time.Duration) {
 }
 
 func (e *Engine) acquireAnswered(c *LeaseRequest, began time.Duration) {
+	if c.Slice {
+		e.sliceAnswered(c, began)
+		return
+	}
 	switch c.Answer {
 	case Granted:
 		e.stats.LeasesGranted++
