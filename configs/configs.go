@@ -282,6 +282,7 @@ const (
 type Log struct {
 	Level  string
 	Format string
+	Crawl  string // file with a line for each outcome; "": none
 }
 
 // SpiderAddrs are all spiders to dial, "host:port" each and none twice:

@@ -297,5 +297,6 @@ func logSettings() []setting {
 			func(c *Config) *string { return &c.Log.Level }),
 		at("log.format", restart, oneOf(FormatAuto, FormatPretty, FormatJSON),
 			func(c *Config) *string { return &c.Log.Format }),
+		at("log.crawl", restart, optional(fileWords, pathFault), func(c *Config) *string { return &c.Log.Crawl }),
 	}
 }

@@ -116,6 +116,8 @@ type Outcome struct {
 	Gap        time.Duration // that its host wants between two requests; 0: no special one
 	Again      int64         // fetch it again from this second since 1970 on; 0: do not
 	Metadata   []byte        // with Again: its new metadata, as [EncodeMetadata] writes it
+	Crawl      []byte        // its crawl ID, for the crawl log; empty: DEFAULT, or not known
+	Took       time.Duration // of a [Done] document: the last fetch, from sending to DONE, for the crawl log
 }
 
 // Change is whether the content has changed since the last fetch.
@@ -152,10 +154,12 @@ type ending struct {
 	status   int32
 	attempts int32
 	metaLen  int32 // of what follows the URL
+	crawlLen int32 // of what follows the metadata
 	at       int64 // ns since 1970, or noTime
 	pause    time.Duration
 	gap      time.Duration
 	again    int64
+	took     time.Duration
 }
 
 // noTime stands for the zero time, which has no count of nanoseconds.
@@ -174,6 +178,8 @@ func (o *Outcomes) Add(out Outcome) {
 		status:   int32(out.Status),
 		attempts: int32(out.Attempts),
 		metaLen:  int32(len(out.Metadata)),
+		crawlLen: int32(len(out.Crawl)),
+		took:     out.Took,
 		at:       noTime,
 		pause:    out.Pause,
 		gap:      out.Gap,
@@ -182,12 +188,15 @@ func (o *Outcomes) Add(out Outcome) {
 	if !out.At.IsZero() {
 		e.at = out.At.UnixNano()
 	}
-	o.buf = append(append(append(o.buf, out.DocID...), out.URL...), out.Metadata...)
+	o.buf = append(append(append(append(o.buf, out.DocID...), out.URL...), out.Metadata...), out.Crawl...)
 	o.ends = append(o.ends, e)
 }
 
 // Len returns the number of outcomes.
 func (o *Outcomes) Len() int { return len(o.ends) }
+
+// Size returns the number of bytes of text in o.
+func (o *Outcomes) Size() int { return len(o.buf) }
 
 // At returns outcome i, from 0 in the order of Add. Its time is in UTC.
 func (o *Outcomes) At(i int) Outcome {
@@ -195,11 +204,14 @@ func (o *Outcomes) At(i int) Outcome {
 	id, url := e.in(o.buf)
 	out := Outcome{
 		DocID: id, URL: url, Kind: e.kind, Status: int(e.status), NoStatus: e.noStatus, Change: e.change,
-		Attempts: int(e.attempts), Pause: e.pause, Gap: e.gap, Again: e.again,
+		Attempts: int(e.attempts), Pause: e.pause, Gap: e.gap, Again: e.again, Took: e.took,
 	}
-	if e.metaLen > 0 {
-		from := e.place.at + len(id) + len(url)
-		out.Metadata = o.buf[from : from+int(e.metaLen) : from+int(e.metaLen)]
+	from := e.place.at + len(id) + len(url)
+	if end := from + int(e.metaLen); e.metaLen > 0 {
+		out.Metadata, from = o.buf[from:end:end], end
+	}
+	if end := from + int(e.crawlLen); e.crawlLen > 0 {
+		out.Crawl = o.buf[from:end:end]
 	}
 	if e.at != noTime {
 		out.At = time.Unix(0, e.at).UTC()

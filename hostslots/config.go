@@ -20,6 +20,7 @@ type Config struct {
 	Remember      int           // hosts without documents that stay known
 	Leases        bool          // a request needs the lease of its group; fixed
 	CountDocs     bool          // count documents by crawl, for ChangedGroups and Crawls; fixed
+	NameCrawls    bool          // keep the crawl of each document, for Doc; fixed
 	Generation    uint32        // first generation of transactions; differs with each start; fixed
 }
 
@@ -47,7 +48,7 @@ const groupsAStep = 256
 // sent to it, and for all groups step by step by Tick.
 func (s *Slots) Reconfigure(now time.Duration, cfg Config) {
 	cfg.Count, cfg.Generation = s.cfg.Count, s.cfg.Generation
-	cfg.Leases, cfg.CountDocs = s.cfg.Leases, s.cfg.CountDocs
+	cfg.Leases, cfg.CountDocs, cfg.NameCrawls = s.cfg.Leases, s.cfg.CountDocs, s.cfg.NameCrawls
 	cfg.MaxConcurrent = max(cfg.MaxConcurrent, cfg.Concurrent)
 	s.cfg.Config = cfg
 	s.cfg.revision++

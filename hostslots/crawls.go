@@ -3,10 +3,12 @@ package hostslots
 import "urlserver/internal/container/slab"
 
 // crawlCounts is how many documents of which crawl each host and each group has, if
-// Config.CountDocs asks for that. A host takes its counts along when it changes groups. Documents
+// Config.CountDocs asks for that. With Config.NameCrawls alone it only knows the crawl of each
+// document. A host takes its counts along when it changes groups. Documents
 // of no crawl cost nothing here.
 type crawlCounts struct {
 	enabled bool
+	counted bool    // false: only the names are kept
 	crawls  []crawl // by number; 0 is none
 	byName  map[string]uint16
 	free    []uint16 // numbers
@@ -51,8 +53,8 @@ type crawlCount struct {
 	link link // in the counts of its owner
 }
 
-func (c *crawlCounts) init(enabled bool) {
-	c.enabled = enabled
+func (c *crawlCounts) init(counted, named bool) {
+	c.enabled, c.counted = counted || named, counted
 	c.crawls = make([]crawl, 1)
 	c.byName = map[string]uint16{}
 	c.byKey = map[countKey]uint32{}
@@ -87,8 +89,10 @@ func (c *crawlCounts) add(hostID, groupID uint32, no uint16, n int) {
 	if no == 0 {
 		return
 	}
-	c.addTo(hostCount(hostID, no), n)
-	if groupID != 0 {
+	if c.counted {
+		c.addTo(hostCount(hostID, no), n)
+	}
+	if c.counted && groupID != 0 {
 		c.addTo(groupCount(groupID, no), n)
 	}
 	of := &c.crawls[no]

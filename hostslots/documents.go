@@ -18,6 +18,7 @@ type Doc struct {
 	Attempts int    // sendings so far that count
 	Resent   bool   // it has come back from a spider
 	Pool     uint32 // the spider pool that it is for; 0: any spider
+	Crawl    string // its crawl, if Config.NameCrawls or CountDocs keeps it; empty: none
 }
 
 // Offer adds a document to the queue of its origin. It returns false, and does nothing, if a
@@ -47,10 +48,10 @@ func (s *Slots) FindDoc(id []byte) uint32 { return s.findDoc(s.hash(id), id) }
 // Doc returns a held document by its number.
 func (s *Slots) Doc(n uint32) Doc {
 	d := s.docs.At(n)
-	id, url, _ := s.textOf(d)
+	id, url, crawl := s.textOf(d)
 	return Doc{
 		ID: id, URL: url, Priority: d.priority, Attempts: d.attempts(), Resent: d.order&resent != 0,
-		Pool: s.origins.At(d.origin).pool,
+		Pool: s.origins.At(d.origin).pool, Crawl: s.crawls.crawls[crawl].name,
 	}
 }
 

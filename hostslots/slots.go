@@ -34,7 +34,7 @@ func New(cfg Config) *Slots {
 	s.dispatch.init(&s.registry)
 	s.leases.init(&s.groups)
 	s.pools.init(&s.origins)
-	s.crawls.init(cfg.CountDocs)
+	s.crawls.init(cfg.CountDocs, cfg.NameCrawls)
 	s.moves.init()
 	s.unresolved.init(&s.hosts)
 	s.rejects.init(&s.registry)

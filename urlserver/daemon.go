@@ -20,6 +20,7 @@ import (
 	"urlserver/internal/resolver"
 	"urlserver/internal/robots"
 	"urlserver/internal/trace/otlp"
+	"urlserver/urlserver/crawllog"
 	"urlserver/urlserver/engine"
 )
 
@@ -29,13 +30,14 @@ const (
 	eventBurst  = 4                // events taken before the engine steps
 )
 
-// Parts are the components of a daemon. All but Store, Reserver and Traces are required.
+// Parts are the components of a daemon. All but Store, Reserver, Traces and CrawlLog are required.
 type Parts struct {
 	Index    docindex.Source
 	Store    Store     // the index if it is embedded, else nil
 	Reserver *Reserver // the client of the reservation that daemons share; nil: none
 	Resolver *resolver.Resolver
 	Traces   *otlp.Exporter // exports sampled traces; nil: none
+	CrawlLog *crawllog.Log  // gets all outcomes; nil: none
 	Log      zerolog.Logger
 }
 
@@ -113,6 +115,7 @@ func New(cfg configs.Config, parts Parts) *Daemon {
 		Shared:     parts.Store != nil && cfg.Frontier.Listen != "",
 		Lease:      parts.Reserver.lease(),
 		Counted:    parts.Reserver.counts(),
+		Crawls:     parts.CrawlLog != nil,
 	})
 	d.outbox = newOutbox("outcomes", parts.Index.Outcomes, d.log)
 	d.outbox.setBackpressure, d.outbox.export = d.setBackpressure, d.exportTraces

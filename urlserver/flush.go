@@ -41,6 +41,7 @@ func (d *Daemon) flush() {
 	}
 	ends := d.endWithout(out.Traces)
 	if out.Outcomes.Len() > 0 {
+		d.parts.CrawlLog.Add(&out.Outcomes)
 		if d.outbox.put(&out.Outcomes, ends) {
 			d.engine.SetBackpressure(true)
 		}

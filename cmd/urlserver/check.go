@@ -11,6 +11,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"urlserver/configs"
+	"urlserver/urlserver/crawllog"
 )
 
 func checkCommand() *cobra.Command {
@@ -19,7 +20,7 @@ func checkCommand() *cobra.Command {
 		Short: "Check a settings file",
 		Long: "Reads a settings file as serve does and tells all mistakes in it, with line, key and " +
 			"what is allowed.\n" +
-			"Looks for listeners on one port, and for files that are not there. Exit status 1 if anything is wrong.\n" +
+			"Looks for listeners on one port, for files that are not there, and for a crawl log that cannot be written. Exit status 1 if anything is wrong.\n" +
 			"Names the settings that the environment sets (URLSERVER_HTTP_LISTEN is http.listen), and warns\n" +
 			"of tokens that are short, and of secrets in a file that others can read.",
 		Example: "  urlserver check my.toml",
@@ -29,7 +30,7 @@ func checkCommand() *cobra.Command {
 			if err != nil {
 				return settingsError(err)
 			}
-			if err := errors.Join(sharedPorts(cfg), missingFiles(cfg)); err != nil {
+			if err := errors.Join(sharedPorts(cfg), missingFiles(cfg), crawlLog(cfg.Log.Crawl)); err != nil {
 				return fmt.Errorf("%s would not start:\n%w", args[0], err)
 			}
 			fmt.Fprintf(cmd.OutOrStdout(), "%s: no mistakes\n", args[0])
@@ -100,6 +101,17 @@ func missingFiles(cfg configs.Config) (err error) {
 		}
 	}
 	return err
+}
+
+// crawlLog returns an error if a crawl log cannot be written at path; "": there is none.
+func crawlLog(path string) error {
+	if path == "" {
+		return nil
+	}
+	if err := crawllog.Check(path); err != nil {
+		return fmt.Errorf("log.crawl: %w", err)
+	}
+	return nil
 }
 
 // shortToken is the fewest bytes of a token that cannot be guessed: 16 letters and digits have 95

@@ -31,6 +31,7 @@ import (
 	"urlserver/internal/systemd"
 	"urlserver/internal/trace/otlp"
 	"urlserver/urlserver"
+	"urlserver/urlserver/crawllog"
 	"urlserver/urlserver/httpapi"
 )
 
@@ -101,6 +102,7 @@ type server struct {
 	base   docindex.Store
 	crawls crawlControl
 	traces *otlp.Exporter // nil: trace.endpoint is not set
+	lines  *crawllog.Log  // nil: log.crawl is not set
 }
 
 // open makes all that is to run. What it opened before an error, close closes.
@@ -133,8 +135,15 @@ func (s *server) open(ctx context.Context, cfg configs.Config) (err error) {
 		s.traces = otlp.New(otlp.Config{Endpoint: cfg.Trace.Endpoint, Version: clihelp.Build().Main.Version,
 			Log: s.log})
 	}
+	if err := crawlLog(cfg.Log.Crawl); err != nil {
+		return err
+	}
+	if cfg.Log.Crawl != "" {
+		s.lines = crawllog.New(cfg.Log.Crawl, s.log)
+	}
 	s.daemon = urlserver.New(cfg, urlserver.Parts{
-		Index: index, Store: store, Resolver: s.resolver, Reserver: s.reserver, Traces: s.traces, Log: s.log,
+		Index: index, Store: store, Resolver: s.resolver, Reserver: s.reserver, Traces: s.traces,
+		CrawlLog: s.lines, Log: s.log,
 	})
 	if err := s.crawls.open(cfg.CrawlControl, s.base, s.daemon, s.log); err != nil {
 		return err
@@ -187,6 +196,9 @@ func (s *server) collectors() []prometheus.Collector {
 	}
 	if s.traces != nil {
 		more = append(more, s.traces)
+	}
+	if s.lines != nil {
+		more = append(more, s.lines)
 	}
 	return more
 }
@@ -291,6 +303,9 @@ func (s *server) run(ctx context.Context) error {
 	helpers.Go(func() { s.sweepReservation(rest) })
 	if s.traces != nil {
 		helpers.Go(func() { s.traces.Run(rest) })
+	}
+	if s.lines != nil {
+		helpers.Go(func() { s.lines.Run(rest) })
 	}
 	if period := systemd.WatchdogInterval(); period > 0 {
 		helpers.Go(func() { s.watchdog(rest, period, s.daemon.Answers) })

@@ -36,11 +36,14 @@ func newOutcomes() outcomes {
 }
 
 // end ends a document with an outcome. status may be protocol.NoStatus.
-func (e *Engine) end(doc uint32, kind docindex.Kind, status int) {
+func (e *Engine) end(doc uint32, kind docindex.Kind, status int) { e.endAfter(doc, kind, status, 0) }
+
+// endAfter is end for a document whose last fetch took that long.
+func (e *Engine) endAfter(doc uint32, kind docindex.Kind, status int, took time.Duration) {
 	d := e.slots.Doc(doc)
 	o := docindex.Outcome{
 		DocID: d.ID, URL: d.URL, Kind: kind, Status: max(status, 0), NoStatus: status == protocol.NoStatus,
-		Attempts: d.Attempts,
+		Attempts: d.Attempts, Crawl: []byte(d.Crawl), Took: took,
 	}
 	if e.opt.Exact {
 		o.Pause, o.Gap = e.slots.RemainingWait(e.now, doc)

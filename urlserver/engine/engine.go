@@ -40,6 +40,8 @@ type Options struct {
 	Lease time.Duration
 	// Counted: the reservation counts the documents that are held (LeaseBatch.Reports).
 	Counted bool
+	// Crawls: outcomes name the crawls of their documents.
+	Crawls bool
 }
 
 // Out is work for others. The engine's owner takes it out and empties it after each Step.
@@ -160,6 +162,7 @@ func slotConfig(cfg configs.Config, opt Options) hostslots.Config {
 		Generation:    opt.Generation,
 		Leases:        opt.Lease > 0,
 		CountDocs:     opt.Counted,
+		NameCrawls:    opt.Crawls,
 	}
 }
 

@@ -206,7 +206,7 @@ func (e *Engine) done(sp *spider, trans hostslots.TransID, sent time.Duration, s
 	if !s.HasStatus {
 		status = protocol.NoStatus
 	}
-	e.end(doc, docindex.Done, status)
+	e.endAfter(doc, docindex.Done, status, max(0, e.now-sent))
 }
 
 // Output returns the lines that wait for a spider, in exchange for an empty buffer. If there are
