@@ -104,8 +104,8 @@ func startDaemon(t *testing.T, settings string) daemon {
 		t.Fatalf("go build: %v\n%s", err, out)
 	}
 	file := filepath.Join(dir, "urlserver.toml")
-	settings = settings +
-		"[spider]\nlisten = \"127.0.0.1:0\"\n[http]\nlisten = \"127.0.0.1:0\"\n[log]\nformat = \"json\"\n"
+	settings = "log.format = \"json\"\n" + settings +
+		"[spider]\nlisten = \"127.0.0.1:0\"\n[http]\nlisten = \"127.0.0.1:0\"\n"
 	if err := os.WriteFile(file, []byte(settings), 0o600); err != nil {
 		t.Fatal(err)
 	}

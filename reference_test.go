@@ -141,8 +141,8 @@ func helpOf(t *testing.T, page *strings.Builder, dir string, args ...string) {
 // metricsPage is made from what a daemon tells Prometheus.
 func metricsPage(t *testing.T) string {
 	t.Helper()
-	d := startDaemon(t, fmt.Sprintf("[frontier]\nlisten = \"127.0.0.1:0\"\n[resolver]\nservers = [\"127.0.0.1:1\"]\n"+
-		"[log]\ncrawl = %q\n", filepath.Join(t.TempDir(), "crawl.log")))
+	d := startDaemon(t, fmt.Sprintf("log.crawl = %q\n", filepath.Join(t.TempDir(), "crawl.log"))+
+		"[frontier]\nlisten = \"127.0.0.1:0\"\n[resolver]\nservers = [\"127.0.0.1:1\"]\n")
 	resp, err := http.Get("http://" + d.http + "/metrics")
 	if err != nil {
 		t.Fatal(err)
