@@ -40,7 +40,7 @@ type Exporter struct {
 	log     zerolog.Logger
 	client  *http.Client
 	queue   chan timed
-	counts counts
+	counts  counts
 	failing string // the error of the last request; only Run's goroutine uses it
 }
 
