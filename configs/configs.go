@@ -32,19 +32,19 @@ type Config struct {
 	AllowInsecure       bool          // listeners others can reach need neither token nor TLS
 	Rules               []HostRule    // the first one that applies to a host counts
 
-	Spider       Spider
-	Leftover     Leftover
-	Politeness   Politeness
-	VHosts       VHosts
-	DocIndex     DocIndex
-	Resolver     Resolver
-	Robots       Robots
-	HTTP         HTTP
-	Frontier     Frontier
-	Reservation  Reservation
-	CrawlControl CrawlControl
-	Trace        Trace
-	Log          Log
+	Spider      Spider
+	Leftover    Leftover
+	Politeness  Politeness
+	VHosts      VHosts
+	DocIndex    DocIndex
+	Resolver    Resolver
+	Robots      Robots
+	HTTP        HTTP
+	Frontier    Frontier
+	Reservation Reservation
+	Monitor     CrawlControl // the section [monitor]
+	Trace       Trace
+	Log         Log
 
 	environ []string   // names of settings that the environment has set
 	shared  []HostRule // what the file politeness.shared_networks says, if Load has read it

@@ -33,7 +33,7 @@ func TestEnvironment(t *testing.T) {
 	if c.DocIndex.Kind != KindDisk || c.ReqHostPerSec != 2 || c.Robots.TTL != 2*time.Hour ||
 		c.Robots.Enabled || c.HTTP.Token != "123456" ||
 		c.Spider.Token != "a=b\"c" || !slices.Equal(c.Spider.Dial, []string{"a.example:1", "b.example:2"}) ||
-		!slices.Equal(c.CrawlControl.Brokers, []string{"c.example:3"}) || len(c.Resolver.AllowNetworks) != 2 {
+		!slices.Equal(c.Monitor.Brokers, []string{"c.example:3"}) || len(c.Resolver.AllowNetworks) != 2 {
 		t.Errorf("the environment does not hold: %+v", c)
 	}
 	if c.QueueLen != 7 || c.DocIndex.Batch != 5 {

@@ -40,11 +40,11 @@ func groupFault(s string) string {
 
 // requestsComeFrom is about topics of which one's replies would be requests again.
 func requestsComeFrom(c Config) string {
-	if len(c.CrawlControl.Brokers) > 0 && len(c.CrawlControl.Inbound) == 0 {
+	if len(c.Monitor.Brokers) > 0 && len(c.Monitor.Inbound) == 0 {
 		return "monitor.brokers needs monitor.inbound, the topics that requests come from"
 	}
-	for _, topic := range c.CrawlControl.Inbound {
-		if strings.HasPrefix(topic, c.CrawlControl.Prefix+".outbound_") {
+	for _, topic := range c.Monitor.Inbound {
+		if strings.HasPrefix(topic, c.Monitor.Prefix+".outbound_") {
 			return fmt.Sprintf(
 				"monitor.inbound has %s, which replies go to: each would be answered again, for ever", shown(topic))
 		}
@@ -53,16 +53,16 @@ func requestsComeFrom(c Config) string {
 }
 
 func saslHasUser(c Config) string {
-	if c.CrawlControl.SASL() && (c.CrawlControl.SASLUsername == "" || c.CrawlControl.SASLPassword == "") {
+	if c.Monitor.SASL() && (c.Monitor.SASLUsername == "" || c.Monitor.SASLPassword == "") {
 		return fmt.Sprintf(
 			"monitor.security_protocol = %q needs monitor.sasl_username and monitor.sasl_password",
-			c.CrawlControl.SecurityProtocol)
+			c.Monitor.SecurityProtocol)
 	}
 	return ""
 }
 
 func kafkaFilesNeedTLS(c Config) string {
-	if !c.CrawlControl.TLS() && c.CrawlControl.TLSCA+c.CrawlControl.TLSCert+c.CrawlControl.TLSKey != "" {
+	if !c.Monitor.TLS() && c.Monitor.TLSCA+c.Monitor.TLSCert+c.Monitor.TLSKey != "" {
 		return fmt.Sprintf("monitor.tls_ca, tls_cert and tls_key need monitor.security_protocol = %q or %q",
 			ProtocolTLS, ProtocolSASLTLS)
 	}

@@ -31,7 +31,7 @@ func rules() []rule {
 				"frontier.listen: the URL Frontier service needs an embedded index; run it there")
 		}},
 		{keys: []string{"monitor.brokers", "docindex.kind"}, fault: func(c Config) string {
-			return embedded(c, len(c.CrawlControl.Brokers) > 0,
+			return embedded(c, len(c.Monitor.Brokers) > 0,
 				"monitor.brokers: crawl control needs an embedded index; run it there")
 		}},
 		{keys: []string{"docindex.retry", "docindex.max_retry"}, fault: func(c Config) string {
@@ -61,7 +61,7 @@ func rules() []rule {
 		{keys: []string{"monitor.security_protocol", "monitor.tls_ca", "monitor.tls_cert",
 			"monitor.tls_key"}, fault: kafkaFilesNeedTLS},
 		{keys: []string{"monitor.tls_cert", "monitor.tls_key"}, fault: func(c Config) string {
-			return pairedTLS("monitor", c.CrawlControl.TLSCert, c.CrawlControl.TLSKey)
+			return pairedTLS("monitor", c.Monitor.TLSCert, c.Monitor.TLSKey)
 		}},
 		{keys: []string{"spider.listen", "spider.token", "spider.tls_cert", "allow_insecure"},
 			fault: func(c Config) string {

@@ -33,7 +33,7 @@ func (s Secret) MarshalText() ([]byte, error) {
 // Secrets are all that are set, for whoever has to keep them out of texts of others.
 func (c Config) Secrets() (list []string) {
 	for _, s := range []Secret{c.HTTP.Token, c.Spider.Token, c.DocIndex.Token, c.Frontier.Token,
-		c.Reservation.Token, c.CrawlControl.SASLPassword} {
+		c.Reservation.Token, c.Monitor.SASLPassword} {
 		if s != "" {
 			list = append(list, string(s))
 		}

@@ -86,8 +86,8 @@ func missingFiles(cfg configs.Config) (err error) {
 		{"frontier.tls_cert", cfg.Frontier.TLSCert}, {"frontier.tls_key", cfg.Frontier.TLSKey},
 		{"reservation.tls_cert", cfg.Reservation.TLSCert}, {"reservation.tls_key", cfg.Reservation.TLSKey},
 		{"reservation.tls_ca", cfg.Reservation.TLSCA},
-		{"monitor.tls_cert", cfg.CrawlControl.TLSCert}, {"monitor.tls_key", cfg.CrawlControl.TLSKey},
-		{"monitor.tls_ca", cfg.CrawlControl.TLSCA},
+		{"monitor.tls_cert", cfg.Monitor.TLSCert}, {"monitor.tls_key", cfg.Monitor.TLSKey},
+		{"monitor.tls_ca", cfg.Monitor.TLSCA},
 	}
 	for _, name := range cfg.DocIndex.Seeds {
 		files = append(files, [2]string{"docindex.seeds", name})

@@ -145,7 +145,7 @@ func (s *server) open(ctx context.Context, cfg configs.Config) (err error) {
 		Index: index, Store: store, Resolver: s.resolver, Reserver: s.reserver, Traces: s.traces,
 		CrawlLog: s.lines, Log: s.log,
 	})
-	if err := s.crawls.open(cfg.CrawlControl, s.base, s.daemon, s.log); err != nil {
+	if err := s.crawls.open(cfg.Monitor, s.base, s.daemon, s.log); err != nil {
 		return err
 	}
 	if cfg.Frontier.Listen != "" {

@@ -168,7 +168,7 @@ func settings(t testing.TB, b *broker) configs.CrawlControl {
 	t.Helper()
 	prefix := strings.NewReplacer("/", "-", " ",
 		"-").Replace(t.Name()) + strconv.FormatInt(time.Now().UnixNano(), 36)
-	cfg := configs.Default().CrawlControl
+	cfg := configs.Default().Monitor
 	cfg.Brokers, cfg.Prefix, cfg.Group = []string{b.addr}, prefix, prefix
 	cfg.Inbound = []string{prefix + ".inbound_actions", prefix + ".incoming"}
 	return cfg

@@ -123,7 +123,7 @@ func TestSecurity(t *testing.T) {
 
 func TestNewRefuses(t *testing.T) {
 	_, certFile, keyFile := certificate(t)
-	base := configs.Default().CrawlControl
+	base := configs.Default().Monitor
 	base.Brokers, base.SecurityProtocol = []string{"127.0.0.1:1"}, configs.ProtocolTLS
 	for _, c := range []struct {
 		name, want string
