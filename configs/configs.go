@@ -197,6 +197,7 @@ type Frontier struct {
 	TLSCert    string // file; "": no TLS
 	TLSKey     string // file
 	MaxMessage int    // bytes
+	Addresses  bool   // clients keep the pace of sites and addresses
 }
 
 // The words of reservation.kind.

@@ -226,6 +226,7 @@ func serviceSettings() []setting {
 			func(c *Config) *string { return &c.Frontier.TLSKey }),
 		at("frontier.max_message", restart, integer(1024, 1<<30),
 			func(c *Config) *int { return &c.Frontier.MaxMessage }),
+		at("frontier.addresses", live, boolean(), func(c *Config) *bool { return &c.Frontier.Addresses }),
 	}
 }
 

@@ -120,6 +120,12 @@ type Hooks interface {
 	// given nothing of a barred host, and a rule's gap is kept after they were given one, whoever
 	// asks next. The store may call rules while it holds locks, until the next SetHostRules.
 	SetHostRules(rules func(host []byte) HostRule)
+
+	// SetAddresses makes URL Frontier clients keep the pace of sites and addresses, in queues whose
+	// key is the host; nil: they do not. A queue is given out when its site and its address may be
+	// asked. It is open there while clients have URLs of it. Each URL that is given out puts off the
+	// next one by the gap. A call does not wait for addresses that are not known yet.
+	SetAddresses(of Addresses)
 }
 
 // Inspector counts, explains and lists settings.

@@ -37,5 +37,8 @@ const (
 	WaitAllDelayed                        // the delay of all queues is Gap
 	WaitPassedOver                        // no URL of the queue could be handed out a moment ago
 	WaitScheduled                         // the queue's first URL is scheduled for later
+	WaitAddressUnknown                    // the host is being looked up, or a rule blocks its address
+	WaitAddress                           // Gap is kept between two requests to the host's site or address
+	WaitAddressInUse                      // clients have URLs of other queues at the host's site or address
 	WaitInactive                          // URL Frontier clients are given nothing (SetActive)
 )

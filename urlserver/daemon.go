@@ -3,9 +3,9 @@
 package urlserver
 
 import (
+	"cmp"
 	"context"
 	"errors"
-	"math"
 	"math/rand/v2"
 	"net"
 	"net/netip"
@@ -76,7 +76,8 @@ type Daemon struct {
 	work           sync.WaitGroup  // requests for robots.txt
 	dialing        dialers
 	indexErr       atomic.Pointer[string]
-	namesDown      atomic.Bool // whether the log says that no name server can be used
+	addresses      *clientAddresses // of hosts of queues, for URL Frontier clients
+	namesDown      atomic.Bool      // whether the log says that no name server can be used
 	candidateCalls callStats
 	badLines       limiter
 	refusals       limiter
@@ -120,6 +121,7 @@ func New(cfg configs.Config, parts Parts) *Daemon {
 	d.outbox = newOutbox("outcomes", parts.Index.Outcomes, d.log)
 	d.outbox.setBackpressure, d.outbox.export = d.setBackpressure, d.exportTraces
 	d.returns = newOutbox("returned documents", d.returnAll, d.log)
+	d.addresses = newClientAddresses(parts.Resolver)
 	d.configureFetches(&cfg)
 	d.configure(cfg)
 	if parts.Store != nil {
@@ -134,9 +136,21 @@ func (d *Daemon) configure(cfg configs.Config) {
 	d.outbox.configure(cfg.DocIndex)
 	d.returns.configure(cfg.DocIndex)
 	if d.parts.Store != nil {
-		d.parts.Store.SetSlotGap(time.Duration(float64(time.Second) / cfg.ReqHostPerSec))
-		d.parts.Store.SetHostRules(rulesByName(cfg.Rules))
+		d.configureStore(&cfg)
 	}
+}
+
+// configureStore sets what the index keeps for URL Frontier clients.
+func (d *Daemon) configureStore(cfg *configs.Config) {
+	slowest := min(cfg.AddressPace().PerSec, cfg.SitePace().PerSec)
+	d.parts.Store.SetSlotGap(time.Duration(float64(time.Second) / slowest))
+	d.parts.Store.SetHostRules(rulesByName(cfg))
+	if !cfg.Frontier.Addresses {
+		d.parts.Store.SetAddresses(nil)
+		return
+	}
+	d.addresses.configure(cfg)
+	d.parts.Store.SetAddresses(d.addresses.of)
 }
 
 // configureFetches has robots.txt be fetched, and read, by new settings. The owner does it together
@@ -151,16 +165,17 @@ func (d *Daemon) configureFetches(cfg *configs.Config) {
 
 // rulesByName returns the look-up of rules for an index, which does not know addresses: by host
 // name only.
-func rulesByName(rules []configs.HostRule) func(host []byte) docindex.HostRule {
-	if len(rules) == 0 {
+func rulesByName(cfg *configs.Config) func(host []byte) docindex.HostRule {
+	everySite := cfg.Politeness.SitePerSec
+	if len(cfg.Rules) == 0 && everySite == 0 {
 		return nil
 	}
-	set := configs.NewRuleSet(rules)
+	rules := cfg.RuleSet()
 	return func(host []byte) docindex.HostRule {
-		r := set.Rule(set.Match(host, netip.Addr{}))
-		rule := docindex.HostRule{Barred: r.Block}
-		if r.PerSec > 0 {
-			rule.Gap = int64(math.Ceil(1000 / r.PerSec))
+		l := rules.Limits(host, netip.Addr{})
+		rule := docindex.HostRule{Barred: l.Block}
+		if perSec := cmp.Or(l.Site.PerSec, everySite); perSec > 0 {
+			rule.Gap = gapMS(perSec)
 		}
 		return rule
 	}

@@ -81,7 +81,7 @@ func (s *Store) serveSome(v *serving) (b *pebble.Batch, no uint64, more bool, er
 
 func (s *Store) portionLocked(v *serving, now int64) (more bool) {
 	for range visitsPortion {
-		if !s.base.Sched.Next(&v.Cursor) {
+		if !s.base.Sched.Next(&v.Cursor, now) {
 			return false
 		}
 		if err := s.iterateLocked(&v.iter, v.Cursor.Queue); err != nil {

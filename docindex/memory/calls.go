@@ -49,7 +49,7 @@ func (m *Store) serveSome(v *embedded.Serving) (more bool) {
 func (m *Store) fillSomeLocked(v *embedded.Serving) (more bool) {
 	now := m.base.Now()
 	m.purges = embedded.LockBatch
-	for m.base.Sched.Next(&v.Cursor) {
+	for m.base.Sched.Next(&v.Cursor, now) {
 		if m.fillLocked(v, now) {
 			return true
 		}

@@ -355,3 +355,4 @@ func (x *ferried) OnDelete(tell func(*docindex.Outcomes)) {
 func (x *ferried) OnWake(wake func())                     { x.s.OnWake(wake) }
 func (x *ferried) OnRecall(back func(*docindex.Outcomes)) { x.s.OnRecall(back) }
 func (x *ferried) SetSlotGap(gap time.Duration)           { x.s.SetSlotGap(gap) }
+func (x *ferried) SetAddresses(of docindex.Addresses)     { x.s.SetAddresses(of) }

@@ -128,3 +128,6 @@ func (s *Store) giveBack(o *docindex.Outcomes) {
 		back(o)
 	}
 }
+
+// SetAddresses is [docindex.Hooks.SetAddresses]. This store does not keep the pace of addresses.
+func (s *Store) SetAddresses(of docindex.Addresses) {}

@@ -97,7 +97,7 @@ func TestLookup(t *testing.T) {
 	}
 }
 
-// A server answers with one alias at a time. The resolver asks it for each.
+// A server that gives one alias at a time is asked for the next.
 func TestLookupAliasOverSeveralAnswers(t *testing.T) {
 	for _, tt := range []struct {
 		name    string
@@ -138,7 +138,7 @@ func TestLookupAliasToBadName(t *testing.T) {
 	}
 }
 
-// Records in a rotating order must not change a host's address.
+// A rotating order must not move a host.
 func TestLookupRotation(t *testing.T) {
 	var turn atomic.Int64
 	set := []string{"93.184.216.34", "9.9.9.9", "8.8.8.8"}
@@ -158,7 +158,7 @@ func TestLookupRotation(t *testing.T) {
 	}
 }
 
-// An address does not wait for an AAAA answer that cannot change it; it does wait for one that can.
+// The address waits for no AAAA answer that cannot matter; where it can, it does.
 func TestLookupSilentAAAA(t *testing.T) {
 	s := serve(t, func(q *request) {
 		if q.qtype() == dns.TypeA && q.name() == "four.example." {
@@ -176,8 +176,7 @@ func TestLookupSilentAAAA(t *testing.T) {
 	}
 }
 
-// If the A answer is missing, the AAAA answer does not count: a lost packet must not change a
-// host's address.
+// While A is not known, AAAA does not count: a lost packet must not move a host.
 func TestLookupSilentA(t *testing.T) {
 	s := serve(t, func(q *request) {
 		if q.qtype() == dns.TypeAAAA {
@@ -246,7 +245,7 @@ func TestStale(t *testing.T) {
 	broken.Store(true)
 	wantAddr(t, r, "a.example", "93.184.216.34")
 	asked := len(s.requests())
-	wantAddr(t, r, "a.example", "93.184.216.34") // from the cache for a while
+	wantAddr(t, r, "a.example", "93.184.216.34") // now for a while without asking
 	if _, err := lookUp(t, r, "never.seen.example"); !errors.Is(err, ErrServers) {
 		t.Errorf("a name never seen: error %v, want ErrServers", err)
 	}
@@ -258,7 +257,7 @@ func TestStale(t *testing.T) {
 	}
 }
 
-// The first name proves that the server works: before that, no failure counts against a name.
+// The first name has the server count as one of use: before that nothing is said of any name.
 func TestFailureIsRememberedBriefly(t *testing.T) {
 	s := serve(t, func(q *request) {
 		if q.name() == "good.example." {
@@ -282,8 +281,8 @@ func TestFailureIsRememberedBriefly(t *testing.T) {
 	}
 }
 
-// TestBrokenZone: the server fails for many names in a row. That does not count against other
-// names.
+// TestBrokenZone has many names in a row that the server fails for: that says nothing of the
+// others.
 func TestBrokenZone(t *testing.T) {
 	s := serve(t, func(q *request) {
 		if strings.HasSuffix(q.name(), ".broken.") {
@@ -306,8 +305,8 @@ func TestBrokenZone(t *testing.T) {
 	}
 }
 
-// TestNoUsefulAnswerYet: the server fails for all names from the start, and later for some. Only
-// then do names fail.
+// TestNoUsefulAnswerYet has a server that fails for all names from the start, and then for some:
+// only then names fail.
 func TestNoUsefulAnswerYet(t *testing.T) {
 	var works atomic.Bool
 	s := serve(t, func(q *request) {
@@ -341,8 +340,7 @@ func TestNoUsefulAnswerYet(t *testing.T) {
 	}
 }
 
-// TestOutage: a server that has answered becomes silent, and later answers again. Names do not fail
-// for that.
+// TestOutage has a server that answered vanish, which is not held against names, and come back.
 func TestOutage(t *testing.T) {
 	var away atomic.Bool
 	s := serve(t, func(q *request) {
@@ -377,7 +375,7 @@ func TestOutage(t *testing.T) {
 	}
 }
 
-// TestClosedPort: nothing listens any longer where a server was.
+// TestClosedPort has nobody listen where a server was.
 func TestClosedPort(t *testing.T) {
 	conn, err := net.ListenPacket("udp", "127.0.0.1:0")
 	if err != nil {
@@ -398,8 +396,8 @@ func TestClosedPort(t *testing.T) {
 	}
 }
 
-// TestNoWay: a server that has answered cannot be reached, for example because there is no route.
-// Names do not fail for that.
+// TestNoWay has a server that answered be out of reach, as without a route to it: the names are not
+// to blame.
 func TestNoWay(t *testing.T) {
 	s := serve(t, func(q *request) { q.answer(q.truth()) })
 	for _, c := range []struct {
@@ -426,9 +424,9 @@ func TestNoWay(t *testing.T) {
 	}
 }
 
-// TestSilentNames: more names than the window allows are in a zone whose servers are silent, and
-// then a good name. A probe shows that the name server works, so the window does not shrink and the
-// server is not down. Each name ends after one try, because others wait.
+// TestSilentNames has a zone that nobody answers for, and more of its names than are asked at once,
+// before a good name: that the server is well shows by a probe, so neither are fewer names asked at
+// once nor is it down; and each name makes room after one try, as others wait.
 func TestSilentNames(t *testing.T) {
 	const wide, silent = 4 * firstWindow, 16 * firstWindow
 	s := serve(t, func(q *request) {
@@ -439,7 +437,7 @@ func TestSilentNames(t *testing.T) {
 	cfg := patient(s)
 	cfg.Timeout, cfg.Attempts, cfg.Concurrency = time.Second, 100, wide
 	r := start(t, cfg)
-	for n := range wide { // each answer widens the window by one
+	for n := range wide { // each answer lets one name more be asked at once
 		wantAddr(t, r, fmt.Sprintf("g%d.example", n), truth)
 	}
 	errs := make(chan error, silent)

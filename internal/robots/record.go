@@ -5,7 +5,7 @@ import (
 	"slices"
 )
 
-// key is the kind of a line.
+// key says what a line is about.
 type key uint8
 
 const (
@@ -16,8 +16,8 @@ const (
 	keyCrawlDelay
 )
 
-// record splits a line: "key: value # comment". If the colon is missing, or belongs to the value,
-// white space may replace it if it is the only one in the line.
+// record takes a line apart: "key: value # comment". Where the colon is missing, or belongs to
+// the value, white space may stand for it if it is the only one in the line.
 func record(text []byte) (key, []byte) {
 	text = text[:indexOr(text, '#')]
 	text = trimRight(trimLeft(text))
@@ -37,8 +37,7 @@ func record(text []byte) (key, []byte) {
 	return keyOf(text[:end]), value
 }
 
-// isSpace reports whether c is white space or a control character. No key or value begins or ends
-// with one.
+// isSpace takes controls for white space, too: neither belongs at the ends of anything.
 func isSpace(c byte) bool { return c <= ' ' || c == 0x7f }
 
 func trimLeft(s []byte) []byte {
@@ -55,10 +54,10 @@ func trimRight(s []byte) []byte {
 	return s
 }
 
-// longestKey is the length of the longest key of keyOf.
+// longestKey is the length of the longest that keyOf knows.
 const longestKey = len("crawl-delay")
 
-// keyOf returns the key with a name. Case does not matter. It accepts frequent misspellings.
+// keyOf knows the keys in any case, and the misspellings that are frequent.
 func keyOf(name []byte) key {
 	var lower [longestKey]byte
 	if len(name) > len(lower) {

@@ -8,7 +8,8 @@ import (
 	"time"
 )
 
-// vector is one case of testdata/vectors.json: the meaning of a file, or of a status, for a URL.
+// vector is one case of testdata/vectors.json, which says what a file, or a status, means for a
+// URL.
 type vector struct {
 	Name       string
 	RFC        string
@@ -83,7 +84,7 @@ func (v vector) checkDelay(t *testing.T, rules *Rules) {
 	}
 }
 
-// checkPolicy reaches the same verdict by the daemon's path.
+// checkPolicy takes the way of the daemon to the same verdict.
 func (v vector) checkPolicy(t *testing.T) {
 	t.Helper()
 	policy := Policy{Agent: v.Agent, TTL: time.Hour, ErrorTTL: time.Minute, MaxCrawlDelay: time.Hour}
@@ -93,7 +94,7 @@ func (v vector) checkPolicy(t *testing.T) {
 	}
 }
 
-// The model must pass the vectors before it can judge the code.
+// The model judges the code, so it has to be right itself.
 func TestModelAgainstVectors(t *testing.T) {
 	for _, v := range vectors(t) {
 		if v.Status != nil {

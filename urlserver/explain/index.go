@@ -72,9 +72,13 @@ var waitWords = map[docindex.WaitRule]string{
 	docindex.WaitHostGap:          "it wants {gap} between two requests (Crawl-delay or backing off)",
 	docindex.WaitSlotGap: "others asked it lately, and the slots keep {gap} between two requests " +
 		"(Req_Host_Per_Sec)",
-	docindex.WaitAllDelayed: "the delay of all queues, {gap} (SetDelay without a key, or the usual one)",
-	docindex.WaitScheduled:  "the first of its documents is scheduled for then",
-	docindex.WaitInactive:   "clients are given nothing at all (SetActive)",
+	docindex.WaitAllDelayed:     "the delay of all queues, {gap} (SetDelay without a key, or the usual one)",
+	docindex.WaitScheduled:      "the first of its documents is scheduled for then",
+	docindex.WaitAddressUnknown: "its name is being looked up (frontier.addresses)",
+	docindex.WaitAddress:        "its site and its address take turns with others there, one request in {gap}",
+	docindex.WaitAddressInUse: "clients of the URL Frontier have as many queues of its site or address as may be " +
+		"asked at once",
+	docindex.WaitInactive: "clients are given nothing at all (SetActive)",
 }
 
 // Stored is what the doc index knows of a host of which the daemon holds nothing. waits is why

@@ -44,6 +44,14 @@ func (c Contract) SetHostRules(rules func(host []byte) docindex.HostRule) {
 	c.b.RefreshLocked()
 }
 
+// SetAddresses is [docindex.Hooks.SetAddresses].
+func (c Contract) SetAddresses(of docindex.Addresses) {
+	c.b.Mu.Lock()
+	defer c.b.Mu.Unlock()
+	c.b.Sched.SetAddresses(of, c.b.Now())
+	c.b.RefreshLocked()
+}
+
 // OnDelete is [docindex.Crawls.OnDelete].
 func (c Contract) OnDelete(forget func(*docindex.Outcomes)) {
 	c.b.Mu.Lock()

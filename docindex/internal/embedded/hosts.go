@@ -38,8 +38,8 @@ func HostStatus(d *queuesched.Scheduler, host []byte, active bool, now int64) (l
 	if order.Delay != nil {
 		l.Delay = time.Duration(*order.Delay) * time.Millisecond
 	}
-	l.AtSlots, l.AtFrontier = best[queuesched.SlotConsumer].availability(d, &l),
-		best[queuesched.FrontierConsumer].availability(d, &l)
+	l.AtSlots, l.AtFrontier = best[queuesched.SlotConsumer].availability(d, &l, now),
+		best[queuesched.FrontierConsumer].availability(d, &l, now)
 	if !active {
 		l.AtFrontier = docindex.Availability{Wait: docindex.Wait{Rule: docindex.WaitInactive}}
 	}
@@ -72,7 +72,8 @@ func rank(r queuesched.Reason) int {
 	return 1
 }
 
-func (f *earliest) availability(d *queuesched.Scheduler, l *docindex.HostStatus) (t docindex.Availability) {
+func (f *earliest) availability(d *queuesched.Scheduler, l *docindex.HostStatus,
+	now int64) (t docindex.Availability) {
 	if f.id == 0 || f.reason == queuesched.Open {
 		t.Open = f.id != 0
 		return t
@@ -80,35 +81,38 @@ func (f *earliest) availability(d *queuesched.Scheduler, l *docindex.HostStatus)
 	if f.at != queuesched.Never {
 		t.NotBefore = time.UnixMilli(f.at).UTC()
 	}
-	t.Wait = f.wait(d, l)
+	t.Wait = f.wait(d, l, now)
 	return t
 }
 
 // waitRules translates the reasons of the scheduler to those of the contract.
 var waitRules = [...]docindex.WaitRule{
-	queuesched.NothingDue:    docindex.WaitNothingScheduled,
-	queuesched.BeingServed:   docindex.WaitBeingServed,
-	queuesched.LimitReached:  docindex.WaitLimit,
-	queuesched.HostBarred:    docindex.WaitRuleBlocks,
-	queuesched.HostBlocked:   docindex.WaitHostBlocked,
-	queuesched.QueueBlocked:  docindex.WaitQueueBlocked,
-	queuesched.OutAtFrontier: docindex.WaitAtFrontier,
-	queuesched.OutAtSlots:    docindex.WaitAtSlots,
-	queuesched.OutRemote:     docindex.WaitRemote,
-	queuesched.HostDelayOut:  docindex.WaitHostDelayInSlots,
-	queuesched.HostDelayed:   docindex.WaitHostDelay,
-	queuesched.HostPaused:    docindex.WaitHostPaused,
-	queuesched.HostPaced:     docindex.WaitRuleGap,
-	queuesched.HostGapKept:   docindex.WaitHostGap,
-	queuesched.SlotGap:       docindex.WaitSlotGap,
-	queuesched.QueueDelayOut: docindex.WaitQueueDelayInSlots,
-	queuesched.QueueDelayed:  docindex.WaitQueueDelay,
-	queuesched.PassedOver:    docindex.WaitPassedOver,
-	queuesched.NotYetDue:     docindex.WaitScheduled,
+	queuesched.NothingDue:     docindex.WaitNothingScheduled,
+	queuesched.BeingServed:    docindex.WaitBeingServed,
+	queuesched.LimitReached:   docindex.WaitLimit,
+	queuesched.HostBarred:     docindex.WaitRuleBlocks,
+	queuesched.HostBlocked:    docindex.WaitHostBlocked,
+	queuesched.QueueBlocked:   docindex.WaitQueueBlocked,
+	queuesched.OutAtFrontier:  docindex.WaitAtFrontier,
+	queuesched.OutAtSlots:     docindex.WaitAtSlots,
+	queuesched.OutRemote:      docindex.WaitRemote,
+	queuesched.HostDelayOut:   docindex.WaitHostDelayInSlots,
+	queuesched.HostDelayed:    docindex.WaitHostDelay,
+	queuesched.HostPaused:     docindex.WaitHostPaused,
+	queuesched.HostPaced:      docindex.WaitRuleGap,
+	queuesched.HostGapKept:    docindex.WaitHostGap,
+	queuesched.SlotGap:        docindex.WaitSlotGap,
+	queuesched.QueueDelayOut:  docindex.WaitQueueDelayInSlots,
+	queuesched.QueueDelayed:   docindex.WaitQueueDelay,
+	queuesched.PassedOver:     docindex.WaitPassedOver,
+	queuesched.NotYetDue:      docindex.WaitScheduled,
+	queuesched.AddressUnknown: docindex.WaitAddressUnknown,
+	queuesched.AddressPaced:   docindex.WaitAddress,
+	queuesched.AddressInUse:   docindex.WaitAddressInUse,
 }
 
 // wait fills in the values that belong to the reason.
-func (f *earliest) wait(d *queuesched.Scheduler, l *docindex.HostStatus) docindex.Wait {
+func (f *earliest) wait(d *queuesched.Scheduler, l *docindex.HostStatus, now int64) docindex.Wait {
 	w := docindex.Wait{Rule: waitRules[f.reason]}
 	delay, own := d.QueueDelay(f.id)
 	switch f.reason {
@@ -131,6 +135,8 @@ func (f *earliest) wait(d *queuesched.Scheduler, l *docindex.HostStatus) docinde
 		w.Gap = ms(d.HostGap(f.id))
 	case queuesched.SlotGap:
 		w.Gap = ms(d.SlotGap())
+	case queuesched.AddressPaced:
+		w.Gap = ms(d.AddressGap(f.id, now))
 	case queuesched.QueueDelayOut:
 		w.Crawl, w.Gap = d.Crawl(f.id), ms(delay)
 	case queuesched.QueueDelayed:

@@ -35,23 +35,23 @@ func (d *Scheduler) crawlGone(c *Call) bool {
 
 // NextForCall takes the next queue out of its ring, for the call to serve; EndServing puts it back.
 // A queue comes twice in a call only if others served it meanwhile. 0: there is none.
-func (d *Scheduler) NextForCall(c *Call) uint32 {
+func (d *Scheduler) NextForCall(c *Call, now int64) uint32 {
 	if d.crawlGone(c) {
 		return 0
 	}
 	if c.one {
-		return d.nextOf(c, c.crawl)
+		return d.nextOf(c, c.crawl, now)
 	}
 	for tries := len(d.activeCrawls); tries > 0 && len(d.activeCrawls) > 0; tries-- {
 		d.crawlTurn = (d.crawlTurn + 1) % len(d.activeCrawls)
-		if id := d.nextOf(c, d.activeCrawls[d.crawlTurn]); id != 0 {
+		if id := d.nextOf(c, d.activeCrawls[d.crawlTurn], now); id != 0 {
 			return id
 		}
 	}
 	return 0
 }
 
-func (d *Scheduler) nextOf(c *Call, crawl uint32) uint32 {
+func (d *Scheduler) nextOf(c *Call, crawl uint32, now int64) uint32 {
 	l := &d.crawls[crawl].ready
 	for l.next != 0 {
 		id := l.next
@@ -59,17 +59,19 @@ func (d *Scheduler) nextOf(c *Call, crawl uint32) uint32 {
 		if q.callID == c.no {
 			break // once round
 		}
-		if q.count[InTransit] < c.max {
+		switch {
+		case q.count[InTransit] >= c.max:
+			d.capQueue(id, c.max)
+		case d.takeAddress(id, now):
 			return d.begin(id, c)
 		}
-		d.capQueue(id, c.max)
 	}
-	return d.nextCapped(c, l)
+	return d.nextCapped(c, l, now)
 }
 
 // nextCapped looks for a queue in the rings that calls with lower limits have set aside, the lowest
 // limit first, so that the order is deterministic. Each pass takes one queue out of its ring there.
-func (d *Scheduler) nextCapped(c *Call, l *readyRings) uint32 {
+func (d *Scheduler) nextCapped(c *Call, l *readyRings, now int64) uint32 {
 	for {
 		level := l.lowest(c.max)
 		if level == c.max {
@@ -82,7 +84,7 @@ func (d *Scheduler) nextCapped(c *Call, l *readyRings) uint32 {
 		case q.callID == c.no:
 			d.capQueue(id, ready) // the call has had it; it waits for the next call
 			d.onReady()           // waiting calls look again and set it aside under their limit
-		default:
+		case d.takeAddress(id, now):
 			return d.begin(id, c)
 		}
 	}
@@ -104,7 +106,7 @@ func (d *Scheduler) capQueue(id, level uint32) {
 }
 
 // ServeQueue takes a queue by number for a call, if it may be served now.
-func (d *Scheduler) ServeQueue(c *Call, id uint32) bool {
+func (d *Scheduler) ServeQueue(c *Call, id uint32, now int64) bool {
 	q := d.queues.At(id)
 	if q.link[FrontierConsumer].level == 0 {
 		return false
@@ -114,6 +116,9 @@ func (d *Scheduler) ServeQueue(c *Call, id uint32) bool {
 		if q.link[FrontierConsumer].level == ready || q.link[FrontierConsumer].level < c.max {
 			d.capQueue(id, c.max)
 		}
+		return false
+	}
+	if !d.takeAddress(id, now) {
 		return false
 	}
 	d.begin(id, c)
@@ -145,6 +150,7 @@ func (d *Scheduler) LeftInCall(c *Call, id uint32) uint32 {
 func (d *Scheduler) EndServing(c *Call, id uint32, gave bool, now int64) {
 	q := d.queues.At(id)
 	d.stopServing(q)
+	d.returnAddress(id)
 	switch {
 	case gave:
 		q.served[FrontierConsumer] = now

@@ -40,7 +40,7 @@ func (d *Scheduler) Begin(w Query) (v Cursor) {
 
 // Next moves a cursor to a queue that may be served: the one where it is, or the next one. False:
 // there is none.
-func (d *Scheduler) Next(v *Cursor) bool {
+func (d *Scheduler) Next(v *Cursor, now int64) bool {
 	if v.Queue != 0 && !d.IsServing(&v.call, v.Queue) {
 		v.Queue, v.Gave = 0, false // dropped meanwhile
 	}
@@ -50,13 +50,13 @@ func (d *Scheduler) Next(v *Cursor) bool {
 	case v.query.MaxQueues > 0 && v.served >= v.query.MaxQueues:
 		return false
 	case len(v.query.Key) == 0:
-		v.Queue = d.NextForCall(&v.call)
+		v.Queue = d.NextForCall(&v.call, now)
 		return v.Queue != 0
 	}
 	for v.visited < len(v.named) && v.Queue == 0 {
 		id := v.named[v.visited]
 		v.visited++
-		if d.isNamed(v, id) && d.ServeQueue(&v.call, id) {
+		if d.isNamed(v, id) && d.ServeQueue(&v.call, id, now) {
 			v.Queue = id
 		}
 	}

@@ -18,8 +18,8 @@ type waiting struct {
 func (w *waiting) look() {
 	c := w.d.BeginCall(nil, true, w.max)
 	if w.key == 0 {
-		w.got = w.d.NextForCall(&c)
-	} else if w.d.ServeQueue(&c, w.key) {
+		w.got = w.d.NextForCall(&c, 1000)
+	} else if w.d.ServeQueue(&c, w.key, 1000) {
 		w.got = w.key
 	}
 }
@@ -44,7 +44,7 @@ func served(t *testing.T, rung *int, took int) (d *queuesched.Scheduler, id uint
 	}
 	d.SetDue(id, 0, 1000)
 	goesOn = d.BeginCall(nil, true, 10)
-	if got := d.NextForCall(&goesOn); got != id {
+	if got := d.NextForCall(&goesOn, 1000); got != id {
 		t.Fatalf("Next = %d; want %d", got, id)
 	}
 	for range took {
@@ -69,7 +69,7 @@ func TestWaitingBesideACallThatHasHadTheQueue(t *testing.T) {
 	if w.look(); w.got != 0 {
 		t.Fatal("a call of at most 3 is served a queue that has 7 in transit")
 	}
-	if got := d.NextForCall(&goesOn); got != 0 {
+	if got := d.NextForCall(&goesOn, 1000); got != 0 {
 		t.Fatalf("the call that has had the queue is served %d; want none", got)
 	}
 	w.lookAfter(&rung)

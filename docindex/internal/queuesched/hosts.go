@@ -84,6 +84,11 @@ func (h *hosts) init(seed maphash.Seed) { h.seed, h.overrides = seed, map[uint32
 
 func (h *hosts) at(id uint32) *host { return h.list.At(id) }
 
+func (h *hosts) name(id uint32) []byte {
+	one := h.list.At(id)
+	return h.names.Bytes(one.name, int(one.nameLen))
+}
+
 func (h *hosts) hash(name []byte) uint32 { return uint32(maphash.Bytes(h.seed, name) >> 32) }
 
 // find returns the host with a name, or 0. A final dot makes no difference.
@@ -236,6 +241,9 @@ func (h *host) outElsewhere(consumer Consumer) bool {
 func (d *Scheduler) CountOut(id uint32, name []byte, consumer Consumer, now int64) {
 	q := d.queues.At(id)
 	q.out[consumer.queueSide()]++
+	if no := d.addresses.number(id); no != 0 && consumer == FrontierConsumer {
+		d.addresses.table.Gave(no, now+1) // now is rounded down
+	}
 	if no := d.hostOf(q, name); no != 0 {
 		h := d.hosts.at(no)
 		d.hosts.releaseAt.Remove(no)
@@ -259,6 +267,7 @@ func (d *Scheduler) CountOut(id uint32, name []byte, consumer Consumer, now int6
 func (d *Scheduler) CountBack(id uint32, name []byte, consumer Consumer, now int64) {
 	q := d.queues.At(id)
 	q.out[consumer.queueSide()]--
+	d.returnAddress(id)
 	if consumer != FrontierConsumer {
 		q.served[SlotConsumer] = now
 	}

@@ -4,32 +4,39 @@ package queuesched
 type Reason uint8
 
 const (
-	Open          Reason = iota // it may be served
-	NothingDue                  // nothing of it is scheduled
-	BeingServed                 // a call serves it
-	LimitReached                // so many of its URLs are completed, or with the slots
-	HostBarred                  // a rule bars its host
-	HostBlocked                 // the operator blocks its host
-	QueueBlocked                // it is blocked
-	OutAtFrontier               // clients have URLs on its host
-	OutAtSlots                  // the slots have URLs on its host
-	OutRemote                   // other daemons have URLs on its host
-	HostDelayOut                // the operator delays its host, and the slots have URLs on it
-	HostDelayed                 // the operator delays its host
-	HostPaused                  // the slots have learned that the host is to be left alone
-	HostPaced                   // a rule sets a gap for its host
-	HostGapKept                 // the host wants a gap, and clients or other daemons had URLs on it
-	SlotGap                     // the slots keep a gap
-	QueueDelayOut               // it has a delay, and the slots have URLs of it
-	QueueDelayed                // it has a delay
-	PassedOver                  // a moment ago nothing of it could be handed out
-	NotYetDue                   // its first URL is scheduled for later
+	Open           Reason = iota // it may be served
+	NothingDue                   // nothing of it is scheduled
+	BeingServed                  // a call serves it
+	LimitReached                 // so many of its URLs are completed, or with the slots
+	HostBarred                   // a rule bars its host
+	HostBlocked                  // the operator blocks its host
+	QueueBlocked                 // it is blocked
+	OutAtFrontier                // clients have URLs on its host
+	OutAtSlots                   // the slots have URLs on its host
+	OutRemote                    // other daemons have URLs on its host
+	HostDelayOut                 // the operator delays its host, and the slots have URLs on it
+	HostDelayed                  // the operator delays its host
+	HostPaused                   // the slots have learned that the host is to be left alone
+	HostPaced                    // a rule sets a gap for its host
+	HostGapKept                  // the host wants a gap, and clients or other daemons had URLs on it
+	SlotGap                      // the slots keep a gap
+	QueueDelayOut                // it has a delay, and the slots have URLs of it
+	QueueDelayed                 // it has a delay
+	PassedOver                   // a moment ago nothing of it could be handed out
+	NotYetDue                    // its first URL is scheduled for later
+	AddressUnknown               // its host is being looked up, or a rule blocks the address
+	AddressPaced                 // its address has a pace
+	AddressInUse                 // clients have URLs of other queues at its address
 )
 
 // NotBefore returns when a queue may be served to a consumer, as far as the queue and the host that
 // its key names go, and the reason why not before. Never says that some event has to come first.
 func (d *Scheduler) NotBefore(id uint32, consumer Consumer, now int64) (at int64, reason Reason) {
-	return d.notBefore(d.queues.At(id), consumer, now, false)
+	at, reason = d.notBefore(d.queues.At(id), consumer, now, false)
+	if at <= now && consumer == FrontierConsumer {
+		return d.addressWait(id, now)
+	}
+	return at, reason
 }
 
 // notBefore is the list of all rules about when a queue may be served. The latest time counts; of

@@ -101,6 +101,8 @@ type Scheduler struct {
 	hosts   hosts
 	preset  map[name]Settings // of queues that do not exist yet
 
+	addresses hostAddresses
+
 	wait         [2]timeheap.Heap // queues by the time when they may be served; a Duration is ms since 1970
 	slotRings    readyRings       // of all crawls
 	activeCrawls []uint32         // crawls with a queue in their rings
@@ -239,6 +241,10 @@ func (d *Scheduler) Drop(id uint32) {
 
 // Free releases a dropped queue, which has no URLs any more.
 func (d *Scheduler) Free(id uint32, now int64) {
+	if d.addresses.of != nil {
+		d.forgetAddress(id, now)
+		*d.addresses.at(id) = atAddress{}
+	}
 	q := d.queues.At(id)
 	d.hosts.unlink(q.host, id, d, now)
 	d.names.Free(q.key, int(q.keyLen))
@@ -285,9 +291,13 @@ func (d *Scheduler) AnyHost(id uint32) bool { return d.queues.At(id).flags&anyHo
 
 // Bytes returns the memory in use, without free lists.
 func (d *Scheduler) Bytes() int64 {
-	return int64(d.names.Size()+d.hosts.names.Size()) +
+	size := int64(d.names.Size()+d.hosts.names.Size()) +
 		int64(d.queues.Len())*(queueBytes+hashindex.EntryBytes) +
 		int64(d.hosts.list.Len())*(hostBytes+hashindex.EntryBytes)
+	if d.addresses.of != nil {
+		size += d.addresses.table.Bytes() + int64(len(d.addresses.queues))*8
+	}
+	return size
 }
 
 // Of a record, in bytes, with its places in the heaps.

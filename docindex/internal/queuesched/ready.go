@@ -24,6 +24,9 @@ func (d *Scheduler) Refresh(id uint32, now int64) {
 // place puts a queue into the ready ring, or into the heap, or removes it from both.
 func (d *Scheduler) place(id uint32, consumer Consumer, now int64) {
 	at, _ := d.notBefore(d.queues.At(id), consumer, now, true)
+	if consumer == FrontierConsumer && d.addresses.of != nil {
+		at = d.addressNotBefore(id, at, now)
+	}
 	if at <= now {
 		d.wait[consumer].Remove(id)
 		d.join(id, consumer, ready)
@@ -77,6 +80,7 @@ func (d *Scheduler) chosenDelay(q *queue) int64 {
 // left.
 func (d *Scheduler) Advance(now int64) (more bool) {
 	d.hosts.releaseDue(now)
+	d.beginLookups(now)
 	for consumer := range d.wait {
 		wait := &d.wait[consumer]
 		for n := 0; ; n++ {

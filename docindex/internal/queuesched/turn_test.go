@@ -18,11 +18,11 @@ func TestCrawlGoneDuringACall(t *testing.T) {
 	id := d.Open([]byte("new"), []byte("b.test"), []byte("b.test"), 1000)
 	d.Count(id, queuesched.Scheduled)
 	d.SetDue(id, 0, 1000)
-	if got := d.NextForCall(&c); got != 0 {
+	if got := d.NextForCall(&c, 1000); got != 0 {
 		t.Errorf("a call for a crawl that is gone is served a queue of %q", d.Crawl(got))
 	}
 	other := d.BeginCall(nil, true, 1)
-	if d.NextForCall(&other) != id {
+	if d.NextForCall(&other, 1000) != id {
 		t.Fatal("the queue is not served")
 	}
 	if d.MayRetryAny(&c) {
@@ -66,11 +66,11 @@ func TestQueueGoneDuringACall(t *testing.T) {
 	id := d.Open(nil, []byte("b.test"), []byte("b.test"), 1000)
 	d.Count(id, queuesched.Scheduled)
 	d.SetDue(id, 0, 1000)
-	if d.Next(&v) {
+	if d.Next(&v, 1000) {
 		t.Errorf("a call for a.test is served %s", d.Key(v.Queue))
 	}
 	other := d.BeginCall(nil, true, 1)
-	if d.NextForCall(&other) != id {
+	if d.NextForCall(&other, 1000) != id {
 		t.Fatal("the queue is not served")
 	}
 	if d.MayRetry(&v) {

@@ -40,7 +40,7 @@ func (r *rig) goOn() {
 	if named := r.anyQueue(); named != nil && r.rnd.IntN(10) == 0 {
 		want := r.open(&call{all: true, most: c.most}, named)
 		if got := both(r, func(i int, d *queuesched.Scheduler) bool {
-			return d.ServeQueue(&c.real[i], named.id)
+			return d.ServeQueue(&c.real[i], named.id, r.now)
 		}); got != want {
 			r.t.Fatalf("step %d: Serve(%+v) = %v; want %v", r.step, named, got, want)
 		} else if !got {
@@ -48,7 +48,7 @@ func (r *rig) goOn() {
 			return
 		}
 		id = named.id
-	} else if id = both(r, func(i int, d *queuesched.Scheduler) uint32 { return d.NextForCall(&c.real[i]) }); id == 0 {
+	} else if id = both(r, func(i int, d *queuesched.Scheduler) uint32 { return d.NextForCall(&c.real[i], r.now) }); id == 0 {
 		for q, owed := range c.owed {
 			if owed && !c.seen[q] {
 				r.t.Fatalf("step %d: Next has no queue for a call of at most %d; %+v could be served "+

@@ -87,18 +87,18 @@ func (r *rig) lookAgain(w *wait) {
 		clear(c.owed)
 	}
 	w.since = r.rung
-	if id := both(r, func(_ int, d *queuesched.Scheduler) uint32 { return look(d, w) }); id != 0 {
+	if id := both(r, func(_ int, d *queuesched.Scheduler) uint32 { return look(d, w, r.now) }); id != 0 {
 		r.t.Fatalf("step %d: a call of at most %d is served %d, which may not be", r.step, w.most, id)
 	}
 }
 
 // look is the queue that a call finds which begins now; 0: none.
-func look(d *queuesched.Scheduler, w *wait) uint32 {
+func look(d *queuesched.Scheduler, w *wait, now int64) uint32 {
 	c := d.BeginCall([]byte(w.crawl), w.all, uint32(w.most))
 	switch {
 	case w.key == nil:
-		return d.NextForCall(&c)
-	case d.ServeQueue(&c, w.key.id):
+		return d.NextForCall(&c, now)
+	case d.ServeQueue(&c, w.key.id, now):
 		return w.key.id
 	}
 	return 0

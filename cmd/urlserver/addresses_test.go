@@ -1,0 +1,172 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/credentials/insecure"
+
+	pb "urlserver/api/urlfrontier"
+)
+
+// frontierClient is a URL Frontier client of a daemon, over TCP.
+type frontierClient struct {
+	t *testing.T
+	pb.URLFrontierClient
+}
+
+func dialFrontier(t *testing.T, d *daemon) *frontierClient {
+	t.Helper()
+	conn, err := grpc.NewClient(d.frontier, grpc.WithTransportCredentials(insecure.NewCredentials()))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { conn.Close() })
+	return &frontierClient{t, pb.NewURLFrontierClient(conn)}
+}
+
+// put sends items and waits for their acknowledgements.
+func (c *frontierClient) put(items ...*pb.URLItem) {
+	c.t.Helper()
+	stream, err := c.PutURLs(c.t.Context())
+	if err != nil {
+		c.t.Fatal(err)
+	}
+	for _, item := range items {
+		if err := stream.Send(item); err != nil {
+			c.t.Fatal(err)
+		}
+	}
+	if err := stream.CloseSend(); err != nil {
+		c.t.Fatal(err)
+	}
+	for {
+		if ack, err := stream.Recv(); errors.Is(err, io.EOF) {
+			return
+		} else if err != nil || ack.Status == pb.AckMessage_FAIL {
+			c.t.Fatalf("acknowledged %v, %v", ack, err)
+		}
+	}
+}
+
+func (c *frontierClient) discover(urls ...string) {
+	c.t.Helper()
+	var items []*pb.URLItem
+	for _, url := range urls {
+		items = append(items, &pb.URLItem{Item: &pb.URLItem_Discovered{
+			Discovered: &pb.DiscoveredURLItem{Info: &pb.URLInfo{Url: url}}}})
+	}
+	c.put(items...)
+}
+
+// ended reports a URL as completed. metadata is name, value, name, value …
+func (c *frontierClient) ended(url string, metadata ...string) {
+	c.t.Helper()
+	info := &pb.URLInfo{Url: url, Metadata: map[string]*pb.StringList{}}
+	for i := 0; i+1 < len(metadata); i += 2 {
+		info.Metadata[metadata[i]] = &pb.StringList{Values: []string{metadata[i+1]}}
+	}
+	c.put(&pb.URLItem{Item: &pb.URLItem_Known{Known: &pb.KnownURLItem{Info: info}}})
+}
+
+// get returns one URL of each queue that may be served.
+func (c *frontierClient) get() (urls []string) {
+	c.t.Helper()
+	stream, err := c.GetURLs(c.t.Context(), &pb.GetParams{MaxUrlsPerQueue: 1, DelayRequestable: 3600})
+	if err != nil {
+		c.t.Fatal(err)
+	}
+	for {
+		info, err := stream.Recv()
+		if errors.Is(err, io.EOF) {
+			return urls
+		}
+		if err != nil {
+			c.t.Fatal(err)
+		}
+		urls = append(urls, info.Url)
+	}
+}
+
+// next returns the next URL with the time before the call and after the answer.
+func (c *frontierClient) next() (url string, asked, answered time.Time) {
+	c.t.Helper()
+	for end := time.Now().Add(patience); time.Now().Before(end); time.Sleep(10 * time.Millisecond) {
+		asked = time.Now()
+		switch urls := c.get(); len(urls) {
+		case 0:
+		case 1:
+			return urls[0], asked, time.Now()
+		default:
+			c.t.Fatalf("%q are served at once; want one URL", urls)
+		}
+	}
+	c.t.Fatal("nothing is served")
+	return "", asked, asked
+}
+
+const withAddresses = `Req_Host_Per_Sec = 2.0
+spider.listen = "127.0.0.1:0"
+http.listen = "127.0.0.1:0"
+robots.enabled = false
+resolver.servers = [%q]
+resolver.allow_networks = ["127.0.0.0/8"]
+resolver.min_ttl = "0s"
+resolver.family = "ipv4"
+frontier.listen = "127.0.0.1:0"
+frontier.addresses = true
+%s`
+
+// TestFrontierAddresses has two hosts on one address. Their queues keep its gap and never have URLs
+// out at the same time. Then one of them moves.
+func TestFrontierAddresses(t *testing.T) {
+	var moved atomic.Bool
+	names := serveNames(t, func(name string) string {
+		if name == "b.test." && moved.Load() {
+			return "127.0.0.3"
+		}
+		return "127.0.0.2"
+	})
+	d := startDaemon(t, write(t, "urlserver.toml", fmt.Sprintf(withAddresses, names, "")))
+	c := dialFrontier(t, d)
+	var urls []string
+	for i := range 3 {
+		urls = append(urls, fmt.Sprintf("http://a.test/%d", i), fmt.Sprintf("http://b.test/%d", i))
+	}
+	c.discover(urls...)
+	const gap = 500 * time.Millisecond
+	var last time.Time // when the call that got the last URL began
+	seen := map[string]int{}
+	for range 4 {
+		url, asked, answered := c.next()
+		if !last.IsZero() && answered.Sub(last) < gap {
+			t.Errorf("%s is served %v after the URL before", url, answered.Sub(last))
+		}
+		seen[url[:len("http://a.test/")]]++
+		last = asked
+		for range 5 { // as long as its URL is out, the address is in use
+			if more := c.get(); len(more) > 0 {
+				t.Fatalf("%q are served while %s is out", more, url)
+			}
+		}
+		c.ended(url)
+	}
+	if len(seen) != 2 {
+		t.Errorf("only queues %v had a turn", seen)
+	}
+	moved.Store(true)
+	both := map[string]bool{}
+	for end := time.Now().Add(patience); len(both) < 2; {
+		for _, url := range c.get() { // none is reported as completed
+			both[url[:len("http://a.test/")]] = true
+		}
+		if time.Now().After(end) {
+			t.Fatalf("%v are out; want one of each address", both)
+		}
+	}
+}

@@ -1,0 +1,38 @@
+package docindex
+
+import "net/netip"
+
+// Addresses finds where requests to a host go and how fast they may. A store calls it while it
+// holds locks: it returns at once. host is in the form of a URL.
+type Addresses func(host []byte) HostAddress
+
+// HostAddress is what [Addresses] knows of a host. The fields behind Retry belong to AddressKnown.
+type HostAddress struct {
+	State   AddressState
+	Retry   int64      // of AddressAwaited: ask again after so many ms
+	Addr    netip.Addr // where requests to the host go
+	Network string     // what has AddressPace, if Addr has not: the shared network that Addr is in; "": Addr
+	Site    string     // the site that a rule makes of several hosts; "": the host itself
+	Blocked bool       // a rule blocks the host
+
+	SitePace    Pace
+	AddressPace Pace // of Addr, or of Network
+	// Raises says that the address may be as fast as its sites if this is so of all its known sites.
+	Raises bool
+}
+
+// Pace is how fast requests may go to a site, an address or a network.
+type Pace struct {
+	Gap  int64 // between two requests, ms
+	Open int   // requests that may be open at once
+}
+
+// AddressState is how far a look-up is.
+type AddressState uint8
+
+// The states.
+const (
+	AddressKnown   AddressState = iota
+	AddressAwaited              // it is being looked up, or a failed look-up is repeated later
+	AddressBusy                 // too many look-ups are under way to begin this one
+)

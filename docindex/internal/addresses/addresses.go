@@ -1,0 +1,383 @@
+// Package addresses keeps the pace of sites and addresses for URL Frontier clients. A client asks
+// the hosts of the queues that it was given URLs of. So a queue counts as one open request while
+// clients have URLs of it, and each URL counts as one request in time.
+//
+// A queue that may not be asked yet gets a turn: a time at which it is looked at again. The turns
+// of an address are as far apart as its requests, so one request costs O(log n) however many queues
+// wait for the address.
+//
+// Times are milliseconds since 1970. A Table is not safe for concurrent use.
+package addresses
+
+import (
+	"net/netip"
+	"time"
+
+	"urlserver/docindex"
+	"urlserver/internal/container/slab"
+	"urlserver/internal/container/timeheap"
+)
+
+// Table has the paces of the sites, addresses and shared networks of the queues that it knows.
+// Queues go by numbers that it gives. Use New.
+type Table struct {
+	began    int64
+	queues   slab.Slab[queue]
+	paces    slab.Slab[pace]
+	sites    map[string]uint32
+	networks map[string]uint32
+	addrs    map[netip.Addr]uint32
+	unused   timeheap.Heap // paces without queues, by when they may be forgotten; a Duration is ms since 1970
+}
+
+// pace is of a site, an address or a shared network.
+type pace struct {
+	name    string     // of a site or a network
+	addr    netip.Addr // of an address
+	limit   docindex.Pace
+	raised  docindex.Pace // the slowest pace that rules allow its sites
+	next    int64         // no request before
+	turn    int64         // the last one that was given
+	queues  uint32
+	slow    uint32 // of these, those whose sites no rule makes faster
+	open    int    // of these, those of which clients have URLs
+	waiting int64  // of these, those that have a turn
+	offered uint32 // the queue that may be taken now; 0: none
+	head    uint32 // the queue that is the next one, as its turn has come already; 0: none
+}
+
+// queue is bound to the paces of a site and of an address or network.
+type queue struct {
+	site, address uint32
+	raises        bool
+	open          bool // clients have URLs of it, or a call is about to take some
+	waits         bool // it has a turn
+	turn          int64
+	notBefore     int64 // by the address where its host was before
+}
+
+// New returns a table. What it learns of later counts as asked now, since nobody knows what was
+// asked before.
+func New(now int64) *Table {
+	return &Table{began: now, sites: map[string]uint32{}, networks: map[string]uint32{},
+		addrs: map[netip.Addr]uint32{}}
+}
+
+// Bind tells the table where the host of a queue is. id is 0 for a queue that the table does not
+// know. It returns the queue's number. moving says that clients have URLs of the queue and ask the
+// address that was known before; the queue stays there until Return.
+func (t *Table) Bind(id uint32, host []byte, a *docindex.HostAddress, now int64) (_ uint32, moving bool) {
+	t.forgetUnused(now)
+	if id == 0 {
+		id = t.queues.New()
+		t.join(t.queues.At(id), host, a)
+		return id, false
+	}
+	q := t.queues.At(id)
+	switch {
+	case t.isAt(q, host, a):
+		t.setLimits(q, a)
+	case q.open:
+		return id, true
+	default:
+		before := max(q.notBefore, t.paces.At(q.site).next, t.paces.At(q.address).next)
+		t.part(id, now)
+		*q = queue{notBefore: before}
+		t.join(q, host, a)
+	}
+	return id, false
+}
+
+// isAt reports whether a queue is bound to the address that is known now.
+func (t *Table) isAt(q *queue, host []byte, a *docindex.HostAddress) bool {
+	site, address := t.paces.At(q.site).name, t.paces.At(q.address)
+	if a.Site == "" && site != string(host) || a.Site != "" && site != mark+a.Site {
+		return false
+	}
+	if a.Network != "" {
+		return address.name == mark+a.Network
+	}
+	return address.name == "" && address.addr == a.Addr
+}
+
+// mark begins the names that rules give, so that they are not taken for hosts.
+const mark = " "
+
+// join binds a queue.
+func (t *Table) join(q *queue, host []byte, a *docindex.HostAddress) {
+	if q.site = t.sites[string(host)]; a.Site != "" {
+		q.site = named(t, t.sites, mark+a.Site, pace{name: mark + a.Site})
+	} else if q.site == 0 {
+		q.site = named(t, t.sites, string(host), pace{name: string(host)})
+	}
+	if a.Network != "" {
+		q.address = named(t, t.networks, a.Network, pace{name: mark + a.Network})
+	} else {
+		q.address = named(t, t.addrs, a.Addr, pace{addr: a.Addr})
+	}
+	for i, id := range [...]uint32{q.site, q.address} {
+		p := t.paces.At(id)
+		if p.next == 0 {
+			p.next = t.began + [...]docindex.Pace{a.SitePace, a.AddressPace}[i].Gap
+		}
+		p.queues++
+		p.slow++
+		t.unused.Remove(id)
+	}
+	t.setLimits(q, a)
+}
+
+// named returns the number of a pace, and adds it if there is none.
+func named[K comparable](t *Table, all map[K]uint32, key K, as pace) uint32 {
+	id := all[key]
+	if id == 0 {
+		id = t.paces.New()
+		*t.paces.At(id) = as
+		all[key] = id
+	}
+	return id
+}
+
+// both returns the paces that bind a queue.
+func (t *Table) both(q *queue) [2]*pace { return [2]*pace{t.paces.At(q.site), t.paces.At(q.address)} }
+
+// setLimits sets what settings and rules say now.
+func (t *Table) setLimits(q *queue, a *docindex.HostAddress) {
+	site, address := t.paces.At(q.site), t.paces.At(q.address)
+	site.limit, address.limit = a.SitePace, a.AddressPace
+	switch {
+	case a.Raises && !q.raises:
+		address.slow--
+	case !a.Raises && q.raises:
+		address.slow++
+	}
+	if q.raises = a.Raises; !q.raises {
+		return
+	}
+	r := &address.raised
+	if r.Open == 0 {
+		*r = a.SitePace
+	}
+	r.Gap, r.Open = max(r.Gap, a.SitePace.Gap), min(r.Open, a.SitePace.Open)
+}
+
+// now returns the pace that holds. Rules of sites make an address only as fast as all its sites may
+// be.
+func (p *pace) now() docindex.Pace {
+	if p.slow > 0 || p.raised.Open == 0 {
+		return docindex.Pace{Gap: p.limit.Gap, Open: max(1, p.limit.Open)}
+	}
+	return docindex.Pace{Gap: min(p.limit.Gap, p.raised.Gap), Open: max(1, p.limit.Open, p.raised.Open)}
+}
+
+// MayFrom returns when a queue may be taken. If that is now, the caller has it taken, or calls
+// Withdraw. Otherwise it is the queue's turn: the caller asks again then.
+func (t *Table) MayFrom(id uint32, now int64) (at int64) {
+	q := t.queues.At(id)
+	switch {
+	case q.waits && q.turn > now:
+		return q.turn
+	case t.isFree(q, now) && (q.open || t.offer(id, q)):
+		return now
+	case q.open:
+		return max(t.freeFrom(q), now+1)
+	case q.waits && t.isHead(id, q):
+		if q.turn = max(t.freeFrom(q), now+1); t.isFull(q) {
+			q.turn = max(q.turn, now+max(1, t.paces.At(q.address).now().Gap))
+		}
+		return q.turn
+	}
+	return t.giveTurn(id, q, now)
+}
+
+// isFree reports whether a queue may be asked now.
+func (t *Table) isFree(q *queue, now int64) bool {
+	return t.freeFrom(q) <= now && (q.open || !t.isFull(q))
+}
+
+// freeFrom returns when a queue may be asked as far as times go.
+func (t *Table) freeFrom(q *queue) int64 {
+	return max(q.notBefore, t.paces.At(q.site).next, t.paces.At(q.address).next)
+}
+
+// isFull reports whether as many queues of the site or of the address are open as may be.
+func (t *Table) isFull(q *queue) bool {
+	site, address := t.paces.At(q.site), t.paces.At(q.address)
+	return site.open >= site.now().Open || address.open >= address.now().Open
+}
+
+// offer reports whether a queue is the one of its address that may be taken now. A queue whose turn
+// has come may be taken as well: the first one may be of a crawl that no call asks for.
+func (t *Table) offer(id uint32, q *queue) bool {
+	p := t.paces.At(q.address)
+	if p.offered == 0 {
+		p.offered = id
+	}
+	return p.offered == id || q.waits
+}
+
+// isHead reports whether a queue whose turn has come is the next one of its address. It need not
+// wait behind the others then.
+func (t *Table) isHead(id uint32, q *queue) bool {
+	p := t.paces.At(q.address)
+	if p.head == 0 {
+		p.head = id
+	}
+	return p.head == id
+}
+
+// Withdraw says that a queue is not to be taken: it is not due any more.
+func (t *Table) Withdraw(id uint32) {
+	q := t.queues.At(id)
+	p := t.paces.At(q.address)
+	if p.offered == id {
+		p.offered = 0
+	}
+	if p.head == id {
+		p.head = 0
+	}
+	if q.waits {
+		q.waits = false
+		for _, p := range t.both(q) {
+			p.waiting--
+		}
+	}
+}
+
+// giveTurn gives a queue the turn behind those of all others.
+func (t *Table) giveTurn(id uint32, q *queue, now int64) int64 {
+	t.Withdraw(id)
+	at := max(q.notBefore, now+1)
+	for _, p := range t.both(q) {
+		pace := p.now()
+		gap, from := max(1, pace.Gap), max(p.next, now)
+		if p.open >= pace.Open || p.offered != 0 {
+			from = max(from, now+gap)
+		}
+		at = max(at, min(max(from, p.turn+gap), from+p.waiting*gap))
+	}
+	q.turn, q.waits = at, true
+	for _, p := range t.both(q) {
+		p.turn = at
+		p.waiting++
+	}
+	return at
+}
+
+// Take opens a queue for a call that is going to hand out its URLs. It returns false if the queue
+// may not be asked now.
+func (t *Table) Take(id uint32, now int64) bool {
+	q := t.queues.At(id)
+	if !t.isFree(q, now) {
+		return false
+	}
+	t.Withdraw(id)
+	t.open(q)
+	return true
+}
+
+func (t *Table) open(q *queue) {
+	if q.open {
+		return
+	}
+	q.open = true
+	for _, p := range t.both(q) {
+		p.open++
+	}
+}
+
+// Reopen opens a queue of which clients have had URLs since before the table knew it.
+func (t *Table) Reopen(id uint32) {
+	t.Withdraw(id)
+	t.open(t.queues.At(id))
+}
+
+// Gave counts a URL that was handed out. Gaps count from at.
+func (t *Table) Gave(id uint32, at int64) {
+	for _, p := range t.both(t.queues.At(id)) {
+		p.next = max(p.next, at) + p.now().Gap
+	}
+}
+
+// Return says that clients have no URL of a queue any more.
+func (t *Table) Return(id uint32) {
+	q := t.queues.At(id)
+	if !q.open {
+		return
+	}
+	q.open = false
+	for _, p := range t.both(q) {
+		p.open--
+	}
+}
+
+// IsOpen reports whether clients have URLs of a queue, or a call is about to take some.
+func (t *Table) IsOpen(id uint32) bool { return t.queues.At(id).open }
+
+// Wait returns when a queue may be taken, without giving it a turn. gap is that of its address.
+// full says that requests have to end before.
+func (t *Table) Wait(id uint32, now int64) (at, gap int64, full bool) {
+	q := t.queues.At(id)
+	at = max(now, t.freeFrom(q))
+	full = at == now && !q.open && t.isFull(q)
+	if q.waits {
+		at = max(at, q.turn)
+	}
+	return at, t.paces.At(q.address).now().Gap, full
+}
+
+// Forget removes a queue.
+func (t *Table) Forget(id uint32, now int64) {
+	t.part(id, now)
+	t.queues.Free(id)
+}
+
+// part unbinds a queue.
+func (t *Table) part(id uint32, now int64) {
+	t.Return(id)
+	t.Withdraw(id)
+	q := t.queues.At(id)
+	if !q.raises {
+		t.paces.At(q.address).slow--
+	}
+	t.paces.At(q.site).slow--
+	for _, no := range [...]uint32{q.site, q.address} {
+		p := t.paces.At(no)
+		if p.queues--; p.queues == 0 {
+			p.raised = docindex.Pace{}
+			t.unused.Set(no, time.Duration(max(p.next, now)))
+		}
+	}
+}
+
+// forgetUnused forgets paces without queues whose gap has passed.
+func (t *Table) forgetUnused(now int64) {
+	for range 2 {
+		id, at, ok := t.unused.Min()
+		if !ok || int64(at) > now {
+			return
+		}
+		t.unused.Remove(id)
+		p := t.paces.At(id)
+		switch {
+		case p.addr.IsValid():
+			delete(t.addrs, p.addr)
+		case t.networks[p.name[min(1, len(p.name)):]] == id:
+			delete(t.networks, p.name[1:])
+		default:
+			delete(t.sites, p.name)
+		}
+		t.paces.Free(id)
+	}
+}
+
+// Bytes returns the memory in use.
+func (t *Table) Bytes() int64 {
+	return int64(t.paces.Len())*paceBytes + int64(t.queues.Len())*queueBytes
+}
+
+// Of a record, in bytes; a pace with its name and its places in maps.
+const (
+	paceBytes  = 220
+	queueBytes = 32
+)

@@ -1,0 +1,172 @@
+package queuesched
+
+import (
+	"urlserver/docindex"
+	"urlserver/docindex/internal/addresses"
+)
+
+// hostAddresses makes URL Frontier clients keep the pace of addresses, for queues whose key is
+// their host.
+type hostAddresses struct {
+	of      docindex.Addresses // nil: addresses do not count
+	table   *addresses.Table
+	queues  []atAddress // by queue
+	waiting []uint32    // queues that wait until their look-up may begin, in order
+}
+
+// atAddress is what is known of a queue. It costs memory only if addresses count.
+type atAddress struct {
+	no      uint32 // in the table; 0: its address is not known
+	waiting bool   // it is in hostAddresses.waiting
+}
+
+// SetAddresses makes URL Frontier clients keep the pace of addresses; nil: they do not. It takes
+// effect with RefreshSome.
+func (d *Scheduler) SetAddresses(of docindex.Addresses, now int64) {
+	switch {
+	case of == nil:
+		d.addresses = hostAddresses{}
+		return
+	case d.addresses.of == nil:
+		d.addresses.table = addresses.New(now)
+	}
+	d.addresses.of = of
+}
+
+// at returns what is known of a queue.
+func (a *hostAddresses) at(id uint32) *atAddress {
+	if missing := int(id) - len(a.queues) + 1; missing > 0 {
+		a.queues = append(a.queues, make([]atAddress, max(missing, len(a.queues)/2))...)
+	}
+	return &a.queues[id]
+}
+
+// number returns the number that a queue has in the table, or 0.
+func (a *hostAddresses) number(id uint32) uint32 {
+	if int(id) >= len(a.queues) {
+		return 0
+	}
+	return a.queues[id].no
+}
+
+// addressNotBefore returns when a queue may be served to clients that might be at a time, as far as
+// its address goes. Never says that some event has to come first.
+func (d *Scheduler) addressNotBefore(id uint32, at, now int64) int64 {
+	q, known := d.queues.At(id), d.addresses.at(id)
+	switch {
+	case q.flags&anyHost != 0:
+		d.forgetAddress(id, now)
+		return at
+	case at > now:
+		if known.no != 0 {
+			d.addresses.table.Withdraw(known.no)
+		}
+		return at
+	case known.waiting:
+		return Never
+	}
+	name := d.hosts.name(q.host)
+	a := d.addresses.of(name)
+	switch {
+	case a.State == docindex.AddressAwaited:
+		return now + max(1, a.Retry)
+	case a.State == docindex.AddressBusy:
+		known.waiting = true
+		d.addresses.waiting = append(d.addresses.waiting, id)
+		return Never
+	case a.Blocked:
+		return now + blockedRetry
+	}
+	no, moving := d.addresses.table.Bind(known.no, name, &a, now)
+	if known.no = no; moving {
+		return Never // CountBack refreshes it
+	}
+	if q.out[FrontierConsumer] > 0 {
+		d.addresses.table.Reopen(no)
+	}
+	return d.addresses.table.MayFrom(no, now)
+}
+
+// blockedRetry is how many ms later a queue is looked at again whose address a rule blocks: the
+// host may have another address then.
+const blockedRetry = 60_000
+
+// takeAddress opens a queue at its address, which may have changed since the queue joined its ring.
+// It returns false if the queue may not be served now; then the queue has left its ring.
+func (d *Scheduler) takeAddress(id uint32, now int64) bool {
+	if d.addresses.of == nil {
+		return true
+	}
+	d.place(id, FrontierConsumer, now)
+	if d.queues.At(id).link[FrontierConsumer].level == 0 {
+		return false
+	}
+	no := d.addresses.number(id)
+	return no == 0 || d.addresses.table.Take(no, now)
+}
+
+// returnAddress closes a queue at its address if clients have no URL of it.
+func (d *Scheduler) returnAddress(id uint32) {
+	if no := d.addresses.number(id); no != 0 {
+		if q := d.queues.At(id); q.out[FrontierConsumer] == 0 && q.flags&serving == 0 {
+			d.addresses.table.Return(no)
+		}
+	}
+}
+
+func (d *Scheduler) forgetAddress(id uint32, now int64) {
+	if no := d.addresses.number(id); no != 0 {
+		d.addresses.table.Forget(no, now)
+		d.addresses.queues[id].no = 0
+	}
+}
+
+// beginLookups begins look-ups for queues that wait for them, as many as may be begun.
+func (d *Scheduler) beginLookups(now int64) {
+	a := &d.addresses
+	for range min(maxAdvance, len(a.waiting)) {
+		id := a.waiting[0]
+		if d.Exists(id) && a.at(id).waiting {
+			if a.of(d.hosts.name(d.queues.At(id).host)).State == docindex.AddressBusy {
+				return
+			}
+			a.at(id).waiting = false
+			a.waiting = a.waiting[1:]
+			d.place(id, FrontierConsumer, now)
+			continue
+		}
+		a.waiting = a.waiting[1:]
+	}
+}
+
+// addressWait returns when a queue that is otherwise open may be served to clients, and why not
+// before. It changes nothing.
+func (d *Scheduler) addressWait(id uint32, now int64) (at int64, reason Reason) {
+	no := d.addresses.number(id)
+	switch {
+	case d.addresses.of == nil || d.queues.At(id).flags&anyHost != 0 ||
+		d.queues.At(id).link[FrontierConsumer].level != 0:
+		return now, Open
+	case no == 0:
+		return Never, AddressUnknown
+	}
+	at, _, full := d.addresses.table.Wait(no, now)
+	switch {
+	case full:
+		return Never, AddressInUse
+	case at > now:
+		return at, AddressPaced
+	}
+	return Never, AddressUnknown
+}
+
+// AddressGap returns the gap in ms between two requests to the address of a queue; 0: it is not
+// known.
+func (d *Scheduler) AddressGap(id uint32, now int64) int64 {
+	no := d.addresses.number(id)
+	if no == 0 {
+		return 0
+	}
+	_, gap, _ := d.addresses.table.Wait(no, now)
+	return gap
+}
