@@ -125,12 +125,21 @@ func TestParseTakes(t *testing.T) {
 	}
 }
 
-func TestParseRefuses(t *testing.T) {
-	for _, tc := range []struct {
-		name string
-		text string
-		want []string
-	}{
+// refused is a settings file and its mistakes.
+type refused struct {
+	name string
+	text string
+	want []string
+}
+
+func (r refused) check(t *testing.T) {
+	if got := mistakesOf(t, r.text); !slices.Equal(got, r.want) {
+		t.Errorf("Parse(%q):\n%s\nwant:\n%s", r.text, strings.Join(got, "\n"), strings.Join(r.want, "\n"))
+	}
+}
+
+func TestParseRefusesValues(t *testing.T) {
+	for _, tc := range []refused{
 		{name: "out of range", text: "\nQueue_Count = 0\nQueue_Len = 1000001\n", want: []string{
 			`u.toml:2: Queue_Count: 0 is too small; allowed: a whole number from 1 to 16777216`,
 			`u.toml:3: Queue_Len: 1000001 is too large; allowed: a whole number from 1 to 1000000`}},
@@ -173,6 +182,13 @@ func TestParseRefuses(t *testing.T) {
 			`u.toml:2: resolver.allow_networks: 10.1.0.0/8 has bits set behind its length: is 10.0.0.0/8 meant?; allowed: a list of networks, as in "10.0.0.0/8" or "fd00::/8"`}},
 		{name: "a network without its length", text: "resolver.allow_networks = [\"10.0.0.1\"]", want: []string{
 			`u.toml:1: resolver.allow_networks: "10.0.0.1" is not a network; allowed: a list of networks, as in "10.0.0.0/8" or "fd00::/8"`}},
+	} {
+		t.Run(tc.name, tc.check)
+	}
+}
+
+func TestParseRefusesKeysAndTables(t *testing.T) {
+	for _, tc := range []refused{
 		{name: "unknown keys with a hint",
 			text: "Spidr_Host = \"\"\n[docindex]\nulr = \"\"\nmax_retries = \"1s\"\nzebra = 1", want: []string{
 				`u.toml:1: Spidr_Host: no such key; did you mean Spider_Host`,
@@ -216,16 +232,6 @@ func TestParseRefuses(t *testing.T) {
 			`u.toml:5: docindex.refetch_after.ok: already set on line 2`}},
 		{name: "value for a table in a table", text: "[docindex]\nrefetch_after = \"168h\"", want: []string{
 			`u.toml:2: docindex.refetch_after: is a table, not a single value; allowed: [docindex.refetch_after] and its keys below it`}},
-		{name: "refetching from an index over HTTP",
-			text: "[docindex]\nkind = \"http\"\nurl = \"http://a/\"\nrefetch_after = { error = \"1h\" }",
-			want: []string{
-				`u.toml:4: docindex.refetch_after.error: docindex.refetch_after is of an embedded index; with docindex.kind = "http" that index decides when to offer a document again`}},
-		{name: "what an index over HTTP cannot do", text: "[docindex]\nkind = \"http\"\nurl = " +
-			"\"http://a/\"\nseeds = [\"s\"]\n[frontier]\nlisten = \"127.0.0.1:1\"\n[monitor]\nbrokers = " +
-			"[\"a:1\"]", want: []string{
-			`u.toml:4: docindex.seeds: docindex.kind = "http" is the index of somebody else, and docindex.seeds go into an embedded index; put them there`,
-			`u.toml:6: frontier.listen: docindex.kind = "http" is the index of somebody else, and frontier.listen: the URL Frontier service needs an embedded index; run it there`,
-			`u.toml:8: monitor.brokers: docindex.kind = "http" is the index of somebody else, and monitor.brokers: crawl control needs an embedded index; run it there`}},
 		{name: "tables twice", text: "[http]\n[HTTP]\ntoken = 'a b'\n[log]\nlevel='x'\n[log]", want: []string{
 			`u.toml:2: http: this table already stands on line 1: say everything there`,
 			`u.toml:3: http.token: the token has a space, control or non-ASCII character; allowed: "" or up to 1024 printable ASCII characters without space`,
@@ -236,6 +242,23 @@ func TestParseRefuses(t *testing.T) {
 				`u.toml:3: http: this table already stands on line 2: say everything there`,
 				`u.toml:4: log: this table already stands on line 1: say everything there`,
 				`u.toml:5: http: this table already stands on line 2: say everything there`}},
+	} {
+		t.Run(tc.name, tc.check)
+	}
+}
+
+func TestParseRefusesCombinations(t *testing.T) {
+	for _, tc := range []refused{
+		{name: "refetching from an index over HTTP",
+			text: "[docindex]\nkind = \"http\"\nurl = \"http://a/\"\nrefetch_after = { error = \"1h\" }",
+			want: []string{
+				`u.toml:4: docindex.refetch_after.error: docindex.refetch_after is of an embedded index; with docindex.kind = "http" that index decides when to offer a document again`}},
+		{name: "what an index over HTTP cannot do", text: "[docindex]\nkind = \"http\"\nurl = " +
+			"\"http://a/\"\nseeds = [\"s\"]\n[frontier]\nlisten = \"127.0.0.1:1\"\n[monitor]\nbrokers = " +
+			"[\"a:1\"]", want: []string{
+			`u.toml:4: docindex.seeds: docindex.kind = "http" is the index of somebody else, and docindex.seeds go into an embedded index; put them there`,
+			`u.toml:6: frontier.listen: docindex.kind = "http" is the index of somebody else, and frontier.listen: the URL Frontier service needs an embedded index; run it there`,
+			`u.toml:8: monitor.brokers: docindex.kind = "http" is the index of somebody else, and monitor.brokers: crawl control needs an embedded index; run it there`}},
 		{name: "what belongs together", text: "Req_Host_Concurrent = 65\ndocindex.kind = " +
 			"\"http\"\nfrontier.tls_key = \"k\"\nspider.tls_ca = \"a\"\nspider.tls_cert = " +
 			"\"c\"\nresolver.min_ttl = \"25h\"", want: []string{
@@ -271,11 +294,7 @@ func TestParseRefuses(t *testing.T) {
 				`u.toml:1: Queue_Len: 0 is too small; allowed: a whole number from 1 to 1000000`,
 				`u.toml:5: docindex.url: this is no http or https URL; allowed: "" or an http or https URL without user, query and fragment`}},
 	} {
-		t.Run(tc.name, func(t *testing.T) {
-			if got := mistakesOf(t, tc.text); !slices.Equal(got, tc.want) {
-				t.Errorf("Parse(%q):\n%s\nwant:\n%s", tc.text, strings.Join(got, "\n"), strings.Join(tc.want, "\n"))
-			}
-		})
+		t.Run(tc.name, tc.check)
 	}
 }
 

@@ -67,29 +67,23 @@ func (r *rig) set(which docindex.SettingKind, crawl, key string, onHost bool, va
 	}
 }
 
-// TestExplainOfWhatWaitsInTheIndex has each reason for that, with until when and by which rule.
-func TestExplainOfWhatWaitsInTheIndex(t *testing.T) {
-	until := time.Now().Add(time.Hour).Truncate(time.Second)
+// waitCase is a reason why a document stays in the index, and parts of the text that explains it.
+type waitCase struct {
+	name string
+	do   func(r *rig)
+	want []string
+}
+
+// frontierWaits returns the reasons that the URL Frontier API and the schedule cause. A block and a
+// schedule last until until.
+func frontierWaits(until time.Time) []waitCase {
 	date, second := until.UTC().Format(time.RFC3339), uint64(until.Unix()-1)
-	for _, c := range []struct {
-		name string
-		do   func(r *rig)
-		want []string
-	}{
+	return []waitCase{
 		{"nobody to send to", func(r *rig) {},
 			[]string{"1 of its documents wait in the doc index; no spider is connected",
 				"; clients of the URL Frontier may have it now"}},
 		{"BlockQueueUntil", func(r *rig) { r.set(docindex.SetBlock, "", "a.test", false, second) },
 			[]string{"wait in the doc index; not before " + date + ": its queue is blocked (BlockQueueUntil)"}},
-		{"block of an operator", func(r *rig) {
-			if err := r.d.Block(r.t.Context(), "a.test", until); err != nil {
-				r.t.Fatal(err)
-			}
-		}, []string{"blocked by the operator until 20",
-			"; nothing of it is held here; 1 of its documents wait in the doc index"}},
-		{"block of an operator of another daemon",
-			func(r *rig) { r.set(docindex.SetBlock, "", "a.test", true, second) },
-			[]string{"wait in the doc index; not before " + date + ": blocked by the operator"}},
 		{"SetCrawlLimit", func(r *rig) {
 			r.ended("http://a.test/2")
 			r.set(docindex.SetLimit, "", "a.test", false, 1)
@@ -100,14 +94,6 @@ func TestExplainOfWhatWaitsInTheIndex(t *testing.T) {
 			r.ended("http://a.test/1")
 			r.put("http://a.test/2")
 		}, []string{"wait in the doc index; not before 20", ": the delay of its queue, 1h0m0s (SetDelay)"}},
-		{"delay of an operator", func(r *rig) {
-			if err := r.d.Delay(r.t.Context(), "a.test", 3600); err != nil {
-				r.t.Fatal(err)
-			}
-			r.clientTakes("http://a.test/1")
-			r.ended("http://a.test/1")
-			r.put("http://a.test/2")
-		}, []string{"wait in the doc index; not before 20", ": the operator's delay of 1h0m0s"}},
 		{"scheduled for later", func(r *rig) {
 			r.ended("http://a.test/1")
 			r.putOne(docindex.Put{URL: []byte("http://a.test/2"), Update: true, Due: until.Unix()})
@@ -118,6 +104,31 @@ func TestExplainOfWhatWaitsInTheIndex(t *testing.T) {
 		{"inactive", func(r *rig) { r.set(docindex.SetActive, "", "", false, 0) },
 			[]string{"no spider is connected",
 				"; to clients of the URL Frontier: clients are given nothing at all (SetActive)"}},
+	}
+}
+
+// operatorWaits returns the reasons that an operator and the settings cause. A block lasts until
+// until.
+func operatorWaits(until time.Time) []waitCase {
+	date, second := until.UTC().Format(time.RFC3339), uint64(until.Unix()-1)
+	return []waitCase{
+		{"block of an operator", func(r *rig) {
+			if err := r.d.Block(r.t.Context(), "a.test", until); err != nil {
+				r.t.Fatal(err)
+			}
+		}, []string{"blocked by the operator until 20",
+			"; nothing of it is held here; 1 of its documents wait in the doc index"}},
+		{"block of an operator of another daemon",
+			func(r *rig) { r.set(docindex.SetBlock, "", "a.test", true, second) },
+			[]string{"wait in the doc index; not before " + date + ": blocked by the operator"}},
+		{"delay of an operator", func(r *rig) {
+			if err := r.d.Delay(r.t.Context(), "a.test", 3600); err != nil {
+				r.t.Fatal(err)
+			}
+			r.clientTakes("http://a.test/1")
+			r.ended("http://a.test/1")
+			r.put("http://a.test/2")
+		}, []string{"wait in the doc index; not before 20", ": the operator's delay of 1h0m0s"}},
 		{"rule", func(r *rig) {
 			cfg := r.d.Settings()
 			cfg.Rules = []configs.HostRule{{Hosts: []string{"*.test"}, Block: true}}
@@ -143,7 +154,13 @@ func TestExplainOfWhatWaitsInTheIndex(t *testing.T) {
 				r.t.Errorf("clients get %q at once, which a rule allows each thousand seconds", got)
 			}
 		}, []string{"wait in the doc index; not before 20", ": [[rules]] 1 (a.test)"}},
-	} {
+	}
+}
+
+// TestExplainOfWhatWaitsInTheIndex checks the text for each reason: until when, and by which rule.
+func TestExplainOfWhatWaitsInTheIndex(t *testing.T) {
+	until := time.Now().Add(time.Hour).Truncate(time.Second)
+	for _, c := range append(frontierWaits(until), operatorWaits(until)...) {
 		t.Run(c.name, func(t *testing.T) {
 			l, err := net.Listen("tcp", "127.0.0.1:0")
 			if err != nil {
