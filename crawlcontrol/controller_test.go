@@ -102,14 +102,14 @@ func TestKeeper(t *testing.T) {
 	}
 }
 
-func TestWatch(t *testing.T) {
+func TestNoticesComeInTime(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		store := memory.New()
 		controller := crawlcontrol.NewController(store, &fakeSlots{}, zerolog.Nop())
 		m := crawlcontrol.New(controller, 10)
 		begin := time.Now()
 		var mu sync.Mutex
-		var told []string
+		var notices []string
 		ctx, cancel := context.WithCancel(t.Context())
 		ended := make(chan struct{})
 		go func() {
@@ -117,7 +117,7 @@ func TestWatch(t *testing.T) {
 			controller.Run(ctx, 10*time.Second, func(r crawlcontrol.Reply, _ func()) {
 				mu.Lock()
 				defer mu.Unlock()
-				told = append(told, fmt.Sprintf("%v %s", time.Since(begin),
+				notices = append(notices, fmt.Sprintf("%v %s", time.Since(begin),
 					r.Body[:strings.IndexByte(string(r.Body), ',')]))
 			})
 		}()
@@ -131,32 +131,20 @@ func TestWatch(t *testing.T) {
 		if _, _, err := m.Do(ctx, [][]byte{crawl("b")}); err != nil {
 			t.Fatal(err)
 		}
-		var b docindex.Batch
-		if err := store.Candidates(ctx, 10, nil, &b); err != nil {
-			t.Fatal(err)
-		}
-		var o docindex.Outcomes
-		for i := range b.Len() {
-			if c := b.At(i); string(c.URL) == "http://b.test/" {
-				o.Add(docindex.Outcome{DocID: c.DocID, URL: c.URL})
-			}
-		}
-		if err := store.Outcomes(ctx, &o); err != nil {
-			t.Fatal(err)
-		}
+		end(t, store, "http://b.test/")
 		time.Sleep(time.Minute)
 		cancel()
 		<-ended
 		want := []string{`5s {"action":"expired"`, `10s {"action":"completed"`, `25s {"action":"expired"`,
 			`45s {"action":"expired"`}
-		if !slices.Equal(told, want) {
-			t.Errorf("told is\n%q; want\n%q", told, want)
+		if !slices.Equal(notices, want) {
+			t.Errorf("notices\n%q; want\n%q", notices, want)
 		}
 	})
 }
 
-// A stop that failed, and that nobody asks for again, is gone on with; whoever asks later is told
-// all that ended by it.
+// A stop that failed is tried again, although nobody asks for it. A later request gets the counts of
+// all documents that it ended.
 func TestStopFails(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		store, slots := memory.New(), &fakeSlots{held: map[string]bool{"http://b.test/": false}}
@@ -188,7 +176,7 @@ func TestStopFails(t *testing.T) {
 		ctx, cancel := context.WithCancel(t.Context())
 		var watching sync.WaitGroup
 		watching.Go(func() {
-			controller.Run(ctx, time.Hour, func(r crawlcontrol.Reply, _ func()) { t.Errorf("told is %s", r.Body) })
+			controller.Run(ctx, time.Hour, func(r crawlcontrol.Reply, _ func()) { t.Errorf("notice %s", r.Body) })
 		})
 		time.Sleep(5 * time.Second)
 		cancel()

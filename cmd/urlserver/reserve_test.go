@@ -104,10 +104,9 @@ func TestDaemonsShareHosts(t *testing.T) {
 	}
 }
 
-// Who has a host that several daemons want, and until when, is told by a daemon that has to do
-// without it.
-func TestExplainNamesTheHolder(t *testing.T) {
-	store := reservations.New(reservations.Config{})
+// serveReservations serves a reservation over gRPC until the test ends.
+func serveReservations(t *testing.T, store reservation.Store) (addr string) {
+	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
@@ -121,6 +120,13 @@ func TestExplainNamesTheHolder(t *testing.T) {
 			t.Error(err)
 		}
 	})
+	return l.Addr().String()
+}
+
+// A daemon that lacks the lease of a host explains who holds it, and until when.
+func TestExplainNamesTheHolder(t *testing.T) {
+	store := reservations.New(reservations.Config{})
+	addr, ctx := serveReservations(t, store), t.Context()
 	if _, err := store.AddHost(ctx, "127.9.0.1", time.Time{}); err != nil {
 		t.Fatal(err)
 	}
@@ -129,7 +135,7 @@ func TestExplainNamesTheHolder(t *testing.T) {
 		t.Fatal(err)
 	}
 
-	d := startDaemon(t, settings(t, fmt.Sprintf("[reservation]\nkind = \"grpc\"\naddrs = [%q]\n", l.Addr())))
+	d := startDaemon(t, settings(t, fmt.Sprintf("[reservation]\nkind = \"grpc\"\naddrs = [%q]\n", addr)))
 	sp := dialSpider(t, d.spiders)
 	command(t, "http://127.9.0.1/theirs\nhttp://127.9.0.2/ours\n", "put", "--at", d.at, "-").want(t, 0,
 		`{"new":2,`, "")

@@ -3,17 +3,13 @@ package main
 import (
 	"context"
 	"fmt"
-	"net"
 	"strings"
 	"sync/atomic"
 	"testing"
 	"time"
 
-	"github.com/rs/zerolog"
-
 	"urlserver/internal/testkit/redistest"
 	"urlserver/reservation"
-	"urlserver/reservation/grpcserver"
 	reserveredis "urlserver/reservation/redis"
 )
 
@@ -70,23 +66,13 @@ func TestNothingCountsAfterTheEnd(t *testing.T) {
 				Penalty: 100 * time.Millisecond})
 			defer plain.Close()
 			store := &lateStore{Store: plain, what: late.what, done: make(chan struct{}), late: make(chan struct{})}
-			l, err := net.Listen("tcp", "127.0.0.1:0")
-			if err != nil {
-				t.Fatal(err)
-			}
-			ctx, end := context.WithCancel(context.Background())
-			ended := make(chan error, 1)
-			go func() { ended <- grpcserver.New(grpcserver.Config{Store: store, Log: zerolog.Nop()}).Serve(ctx, l) }()
-			defer func() {
-				end()
-				<-ended
-			}()
+			addr := serveReservations(t, store)
 			lease := "1h" // nothing ends by itself
 			if late.lost {
 				lease = "2s" // an answer that takes a quarter of it is lost
 			}
 			d := startDaemon(t,
-				settings(t, fmt.Sprintf("[reservation]\nkind = \"grpc\"\nlease = %q\naddrs = [%q]\n", lease, l.Addr())))
+				settings(t, fmt.Sprintf("[reservation]\nkind = \"grpc\"\nlease = %q\naddrs = [%q]\n", lease, addr)))
 			dialSpider(t, d.spiders)
 			putOf(t, d.at, "{\"url\":\"http://127.9.0.1/\"}\n")
 			<-store.done

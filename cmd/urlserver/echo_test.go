@@ -18,44 +18,42 @@ import (
 	grpcstatus "google.golang.org/grpc/status"
 )
 
-const parroted = "s3cret-for-a-parrot"
+const echoed = "s3cret-for-an-echo"
 
-// A peer that refuses a daemon, and repeats what it was sent, does not bring the secret into log or
+// If a peer refuses a daemon and echoes what it received, the secret does not appear in the log or in
 // answers.
 func TestNoSecretsOfPeersShow(t *testing.T) {
 	seeds := func(t *testing.T) string {
 		return fmt.Sprintf("docindex.seeds = [%q]\n", write(t, "seeds.txt", "http://127.0.0.1/1\n"))
 	}
+	reserving := func(kind, addr string) string {
+		return fmt.Sprintf("reservation.kind = %q\nreservation.addrs = [%q]\nreservation.token = %q\n", kind, addr, echoed)
+	}
+	const groupUnknown = "the reservation, which knows its group, does not answer"
 	for _, c := range []struct {
 		name        string
-		path, tells string // where it is told, and how
+		path, shows string // the error is shown there, with this text
 		settings    func(t *testing.T, asked chan<- bool) string
 	}{
-		{name: "reservation in Redis", path: "/api/hosts/127.0.0.1",
-			tells: "the reservation, which knows its group, does not answer",
+		{name: "reservation in Redis", path: "/api/hosts/127.0.0.1", shows: groupUnknown,
 			settings: func(t *testing.T, asked chan<- bool) string {
-				return fmt.Sprintf(seeds(t)+
-					"reservation.kind = \"redis\"\nreservation.addrs = [%q]\nreservation.token = %q\n",
-					redisParrot(t, asked), parroted)
+				return seeds(t) + reserving("redis", echoRedis(t, asked))
 			}},
-		{name: "reservation over gRPC", path: "/api/hosts/127.0.0.1",
-			tells: "the reservation, which knows its group, does not answer",
+		{name: "reservation over gRPC", path: "/api/hosts/127.0.0.1", shows: groupUnknown,
 			settings: func(t *testing.T, asked chan<- bool) string {
-				return fmt.Sprintf(seeds(t)+
-					"reservation.kind = \"grpc\"\nreservation.addrs = [%q]\nreservation.token = %q\n",
-					grpcParrot(t, asked), parroted)
+				return seeds(t) + reserving("grpc", echoGRPC(t, asked))
 			}},
-		{name: "doc index in Redis", path: "/api/status", tells: `"last_error":"the doc index in Redis`,
+		{name: "doc index in Redis", path: "/api/status", shows: `"last_error":"the doc index in Redis`,
 			settings: func(t *testing.T, asked chan<- bool) string {
 				return fmt.Sprintf(
 					"docindex.kind = \"redis\"\ndocindex.addrs = [%q]\ndocindex.token = %q\n",
-					redisParrot(t, asked), parroted)
+					echoRedis(t, asked), echoed)
 			}},
-		{name: "Kafka", path: "/api/warnings", tells: `SASL`,
+		{name: "Kafka", path: "/api/warnings", shows: `SASL`,
 			settings: func(t *testing.T, asked chan<- bool) string {
 				return fmt.Sprintf("monitor.brokers = [%q]\nmonitor.security_protocol = "+
 					"\"SASL_PLAINTEXT\"\nmonitor.sasl_username = \"us\"\nmonitor.sasl_password = %q\n",
-					kafkaParrot(t, asked), parroted)
+					echoKafka(t, asked), echoed)
 			}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -64,7 +62,7 @@ func TestNoSecretsOfPeersShow(t *testing.T) {
 			dialSpider(t, d.spiders)
 			var seen strings.Builder
 			<-asked
-			d.shows(c.path, c.tells)
+			d.shows(c.path, c.shows)
 			got := command(t, "", "explain", "127.0.0.1", "--at", d.at)
 			seen.WriteString(got.out + got.errs)
 			for _, path := range []string{"/api/status", "/api/settings", "/api/warnings", "/metrics", "/readyz"} {
@@ -74,7 +72,7 @@ func TestNoSecretsOfPeersShow(t *testing.T) {
 			seen.WriteString(liveEvents(t, d, ""))
 			d.stop()
 			for what, text := range map[string]string{"the log": d.log.all(), "answers": seen.String()} {
-				if at := strings.Index(text, parroted); at >= 0 {
+				if at := strings.Index(text, echoed); at >= 0 {
 					t.Errorf("%s show the secret: %.300q", what, text[max(0, at-200):])
 				}
 			}
@@ -82,7 +80,7 @@ func TestNoSecretsOfPeersShow(t *testing.T) {
 	}
 }
 
-// hears tells of what was asked, as long as anybody wants to know.
+// hears sends to asked, unless it is full.
 func hears(asked chan<- bool) {
 	select {
 	case asked <- true:
@@ -90,8 +88,8 @@ func hears(asked chan<- bool) {
 	}
 }
 
-// redisParrot answers each line with a refusal that repeats it.
-func redisParrot(t *testing.T, asked chan<- bool) (addr string) {
+// echoRedis answers each line with an error that echoes it.
+func echoRedis(t *testing.T, asked chan<- bool) (addr string) {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -107,7 +105,7 @@ func redisParrot(t *testing.T, asked chan<- bool) (addr string) {
 			working.Go(func() {
 				defer conn.Close()
 				for lines := bufio.NewScanner(conn); lines.Scan(); {
-					if strings.Contains(lines.Text(), parroted) {
+					if strings.Contains(lines.Text(), echoed) {
 						hears(asked)
 						fmt.Fprintf(conn, "-WRONGPASS who is %s?\r\n", lines.Text())
 					}
@@ -122,8 +120,8 @@ func redisParrot(t *testing.T, asked chan<- bool) (addr string) {
 	return l.Addr().String()
 }
 
-// grpcParrot refuses each call, and repeats its header.
-func grpcParrot(t *testing.T, asked chan<- bool) (addr string) {
+// echoGRPC fails each call with an error that echoes its header.
+func echoGRPC(t *testing.T, asked chan<- bool) (addr string) {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -143,8 +141,8 @@ func grpcParrot(t *testing.T, asked chan<- bool) (addr string) {
 	return l.Addr().String()
 }
 
-// kafkaParrot is a broker that lets nobody in, and repeats the password.
-func kafkaParrot(t *testing.T, asked chan<- bool) (addr string) {
+// echoKafka is a broker that refuses each login with an error that echoes the password.
+func echoKafka(t *testing.T, asked chan<- bool) (addr string) {
 	t.Helper()
 	cluster, err := kfake.NewCluster(kfake.NumBrokers(1), kfake.EnableSASL(),
 		kfake.Superuser("PLAIN", "them", "theirs"))

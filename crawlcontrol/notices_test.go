@@ -17,11 +17,11 @@ import (
 	"urlserver/docindex/disk"
 )
 
-// Whatever a process has not told anybody of, the next one tells.
+// A notice that was not acknowledged is sent again, also by the next process.
 func TestNoticesSurvive(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		path := t.TempDir()
-		w := owing{t: t, path: path}
+		w := unacknowledged{t: t, path: path}
 		w.process(func(m *crawlcontrol.Handler, store *disk.Store) {
 			for _, text := range []string{
 				fmt.Sprintf(`{"url":"http://a.test/","appid":"testapp","crawlid":"late","expires":%d}`,
@@ -32,7 +32,7 @@ func TestNoticesSurvive(t *testing.T) {
 					t.Fatal(err)
 				}
 			}
-			w.end(store, "http://b.test/")
+			end(t, store, "http://b.test/")
 			time.Sleep(20 * time.Second)
 		})
 		both := []string{
@@ -41,26 +41,26 @@ func TestNoticesSurvive(t *testing.T) {
 		}
 		w.want("when it happens", both...)
 		w.process(func(*crawlcontrol.Handler, *disk.Store) { time.Sleep(20 * time.Second) })
-		w.want("since nobody was told", both...)
-		w.tell = true
+		w.want("since none was acknowledged", both...)
+		w.ack = true
 		w.process(func(*crawlcontrol.Handler, *disk.Store) { time.Sleep(20 * time.Second) })
-		w.want("since nobody was told", both...)
+		w.want("acknowledged now", both...)
 		w.process(func(*crawlcontrol.Handler, *disk.Store) { time.Sleep(20 * time.Second) })
-		w.want("once it was told")
+		w.want("after the acknowledgement")
 	})
 }
 
-// owing runs daemons one after the other on a store, and notes what they tell.
-type owing struct {
+// unacknowledged runs daemons one after the other on a store, and records their notices.
+type unacknowledged struct {
 	t    *testing.T
 	path string
-	tell bool // somebody is there to be told
+	ack  bool // notices are acknowledged
 
 	mu      sync.Mutex
 	notices []string
 }
 
-func (w *owing) process(do func(*crawlcontrol.Handler, *disk.Store)) {
+func (w *unacknowledged) process(do func(*crawlcontrol.Handler, *disk.Store)) {
 	store, err := disk.Open(disk.Config{Path: w.path, Log: zerolog.Nop()})
 	if err != nil {
 		w.t.Fatal(err)
@@ -69,13 +69,13 @@ func (w *owing) process(do func(*crawlcontrol.Handler, *disk.Store)) {
 	ctx, cancel := context.WithCancel(w.t.Context())
 	var watching sync.WaitGroup
 	watching.Go(func() {
-		controller.Run(ctx, 10*time.Second, func(r crawlcontrol.Reply, told func()) {
+		controller.Run(ctx, 10*time.Second, func(r crawlcontrol.Reply, acknowledge func()) {
 			w.mu.Lock()
 			defer w.mu.Unlock()
 			text, _, _ := strings.Cut(string(r.Body), `,"server_time"`)
 			w.notices = append(w.notices, text[1:])
-			if w.tell {
-				told()
+			if w.ack {
+				acknowledge()
 			}
 		})
 	})
@@ -87,11 +87,12 @@ func (w *owing) process(do func(*crawlcontrol.Handler, *disk.Store)) {
 	}
 }
 
-func (w *owing) end(store docindex.Store, url string) {
-	w.t.Helper()
+// end takes candidates, except those of a.test, and ends the document of url.
+func end(t *testing.T, store docindex.Store, url string) {
+	t.Helper()
 	var b docindex.Batch
-	if err := store.Candidates(w.t.Context(), 10, []string{"a.test"}, &b); err != nil {
-		w.t.Fatal(err)
+	if err := store.Candidates(t.Context(), 10, []string{"a.test"}, &b); err != nil {
+		t.Fatal(err)
 	}
 	var o docindex.Outcomes
 	for i := range b.Len() {
@@ -99,18 +100,18 @@ func (w *owing) end(store docindex.Store, url string) {
 			o.Add(docindex.Outcome{DocID: c.DocID, URL: c.URL})
 		}
 	}
-	if err := store.Outcomes(w.t.Context(), &o); err != nil || o.Len() != 1 {
-		w.t.Fatalf("%d outcomes of %s, %v; want 1", o.Len(), url, err)
+	if err := store.Outcomes(t.Context(), &o); err != nil || o.Len() != 1 {
+		t.Fatalf("%d outcomes of %s, %v; want 1", o.Len(), url, err)
 	}
 }
 
 // want compares the notices since the last call.
-func (w *owing) want(when string, notices ...string) {
+func (w *unacknowledged) want(when string, notices ...string) {
 	w.t.Helper()
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if !slices.Equal(w.notices, notices) {
-		w.t.Errorf("%s: told is\n%q; want\n%q", when, w.notices, notices)
+		w.t.Errorf("%s: notices\n%q; want\n%q", when, w.notices, notices)
 	}
 	w.notices = nil
 }
