@@ -68,12 +68,14 @@ func TestSharedNetworksFile(t *testing.T) {
 	if live, _ := Changes(two, Apply(one, two)); len(live) > 0 || !two.SameRules(Apply(one, two)) {
 		t.Errorf("after Apply there are changes: %q", live)
 	}
+	const network = "[[rules]]\nnetworks = [\"192.0.2.0/24\"]\n"
 	for list, want := range map[string]string{
-		"[[rules]]\nnetworks = [\"192.0.2.0/24\"]\nper_sec = 1\n": "list.toml:1: rules: rule 1 has no shared = true",
-		"Queue_Len = 3\n": "list.toml:1: Queue_Len: a list of shared networks has only [[rules]]",
-		"[[rules]]\nnetworks = [\"x\"]\nshared = true\n":               `list.toml:2: rules.networks: "x" is not a network`,
-		"[[rules]]\nhosts = [\"a\"]\nshared = true\n":                  "list.toml:1: rules: a shared network has networks and no hosts",
-		"[[rules]]\nnetworks = [\"192.0.2.0/24\"]\nblock = \"shared\"": "list.toml:3: rules.block: is a string",
+		network + "per_sec = 1\n":                        "list.toml:1: rules: rule 1 has no shared = true",
+		network + "block = \"shared\"\n":                 "list.toml:3: rules.block: is a string",
+		"Queue_Len = 3\n":                                "list.toml:1: Queue_Len: a list of shared networks has only [[rules]]",
+		"[[rules]]\nnetworks = [\"x\"]\nshared = true\n": `list.toml:2: rules.networks: "x" is not a network`,
+		"[[rules]]\nhosts = [\"a\"]\nshared = true\n": "list.toml:1: rules: a shared network has networks and no " +
+			"hosts",
 	} {
 		if _, err := load(list); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%q: got %v; want %s", list, err, want)
@@ -107,6 +109,7 @@ func TestLimits(t *testing.T) {
 	if cdn == nil || cdn.Pace != (Pace{5, 20}) {
 		t.Fatalf("cdn is %+v; want the first rule's pace", cdn)
 	}
+	fast := HostLimits{Site: Pace{PerSec: 10}, Raises: true, SiteRule: 3}
 	slow := HostLimits{Site: Pace{PerSec: 0.1}, SiteRule: 4}
 	all := HostLimits{Site: Pace{PerSec: 3}, Raises: true, SiteRule: 5}
 	at := func(l HostLimits, address Pace, n int) HostLimits {
@@ -122,9 +125,8 @@ func TestLimits(t *testing.T) {
 		want       HostLimits
 	}{
 		{"calm.test", "192.0.2.1", HostLimits{Raises: true, SiteRule: 1, Address: Pace{50, 20}, AddressRule: 2}},
-		{"fast.test", "192.0.2.1", HostLimits{Site: Pace{PerSec: 10}, Raises: true, SiteRule: 3, Address: Pace{50, 20},
-			AddressRule: 2}},
-		{"fast.test", "", HostLimits{Site: Pace{PerSec: 10}, Raises: true, SiteRule: 3}},
+		{"fast.test", "192.0.2.1", at(fast, Pace{50, 20}, 2)},
+		{"fast.test", "", fast},
 		{"a.test", "192.0.2.1", at(slow, Pace{50, 20}, 2)},
 		{"a.test", "192.0.2.200", at(slow, Pace{}, 4)},
 		{"a.test", "198.51.100.1", at(all, Pace{PerSec: 3}, 5)},

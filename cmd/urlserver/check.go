@@ -135,6 +135,21 @@ func warningsOf(file string, cfg configs.Config) (all []string) {
 		all = append(all,
 			"it has tokens or passwords in it, and every user of this machine can read it: chmod o-r "+file)
 	}
+	return append(all, paceWarnings(cfg)...)
+}
+
+// paceWarnings returns warnings about paces of sites that the pace above them never allows.
+func paceWarnings(cfg configs.Config) (all []string) {
+	warn := func(where, above, site string, perSec, sitePerSec float64) {
+		if perSec > 0 && sitePerSec > perSec {
+			all = append(all, fmt.Sprintf("%s%s (%g) is more than %s (%g), which holds for all sites there together",
+				where, site, sitePerSec, above, perSec))
+		}
+	}
+	warn("", "Req_Host_Per_Sec", "politeness.site_per_sec", cfg.ReqHostPerSec, cfg.Politeness.SitePerSec)
+	for i, r := range cfg.Rules {
+		warn(fmt.Sprintf("rule %d: ", i+1), "per_sec", "site_per_sec", r.PerSec, r.SitePerSec)
+	}
 	return all
 }
 

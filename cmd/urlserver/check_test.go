@@ -35,6 +35,13 @@ func TestCheckLooksAround(t *testing.T) {
 		"other addresses": {"[spider]\nlisten = \"127.0.0.2:8080\"\n", 0, ""},
 		"no certificate": {"[spider]\ntls_cert = \"/nowhere/cert.pem\"\ntls_key = \"/nowhere/key.pem\"\n", 1,
 			"spider.tls_key: stat /nowhere/key.pem: no such file"},
+		"a site faster than its address": {"Req_Host_Per_Sec = 0.5\npoliteness.site_per_sec = 2\n", 0,
+			"warning: politeness.site_per_sec (2) is more than Req_Host_Per_Sec (0.5), which holds for all sites"},
+		"a site faster than its network": {
+			"[[rules]]\nnetworks = [\"192.0.2.0/24\"]\nshared = true\nper_sec = 1\nsite_per_sec = 3\n", 0,
+			"warning: rule 1: site_per_sec (3) is more than per_sec (1)"},
+		"no file of shared networks": {"[politeness]\nshared_networks = \"/nowhere/list.toml\"\n", 1,
+			"politeness.shared_networks: settings: open /nowhere/list.toml"},
 		"no seeds": {"[docindex]\nseeds = [\"/nowhere/seeds.txt\"]\n", 1,
 			"docindex.seeds: stat /nowhere/seeds.txt"},
 	} {
