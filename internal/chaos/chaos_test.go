@@ -1,6 +1,6 @@
-// Package chaos has daemons that share a reservation go through all that can go wrong, while an
-// oracle beside the web servers looks whether anybody is asked too often, twice at once, or not at
-// all. It has tests only.
+// Package chaos tests daemons that share a reservation while processes crash, stop and freeze and
+// connections break. An oracle beside the web servers checks that no host is requested too often,
+// twice at once, or not at all. The package has tests only.
 package chaos
 
 import (
@@ -26,22 +26,22 @@ const (
 	webPort      = 8080
 	daemonCount  = 4
 	spidersEach  = 2
-	restTime     = 5 * time.Minute // at most, until all is fetched that is left when the trouble ends
+	restTime     = 5 * time.Minute // longest time after the trouble for fetching the rest
 	lookInterval = 250 * time.Millisecond
 )
 
-// rig is daemons, spiders, and all that they talk to.
+// rig is the daemons, the spiders, and all servers that they use.
 type rig struct {
 	t         *testing.T
 	rnd       *rand.Rand
 	bin, dir  string
 	indexAddr string
 
-	// A request that a daemon sends when its lease is about to end is open for that request's time;
-	// nothing on the wire can end it. So pages take less than the penalty, and the penalty no less
-	// than the gap.
+	// A request that a daemon sends just before its lease ends stays open for the time of the
+	// request; nothing can end it. So a page takes less time than the penalty, and the penalty is
+	// not shorter than the gap.
 	lease, penalty, janitor, gap, takes time.Duration
-	settle                              time.Duration // after a store's failure, until reservations go on for sure
+	settle                              time.Duration // after a store's failure, the time until groups can surely be reserved
 
 	world  *world
 	oracle *oracle
@@ -50,21 +50,21 @@ type rig struct {
 
 	daemons []*daemon
 	spiders []*process
-	others  []*process // that keep reservations
-	wires   []*wire
+	others  []*process // servers of the reservation
+	proxies []*proxy
 	stores  []store
-	// reservation is what the settings of daemon n say of the store.
+	// reservation returns the settings of the reservation for daemon n
 	reservation func(n int) string
 
-	agenda   agenda
+	schedule schedule
 	began    time.Time
 	trouble  bool
-	reserves time.Time // from which on groups can be reserved
+	reserves time.Time // from then on groups can be reserved
 	happened map[string]int
-	events   []string // what happened when
+	events   []string // log of what happened, and when
 }
 
-// store is a part of where reservations are kept.
+// store is a process that stores reservations.
 type store struct {
 	what        string
 	every, away time.Duration
@@ -90,7 +90,7 @@ func newRig(t *testing.T) *rig {
 	late.watch(t)
 	var l net.Listener
 	var err error
-	for range 20 { // another run may have these addresses
+	for range 20 { // another run may use these addresses
 		r.world = newWorld(byte(100+rand.IntN(100)), *hosts)
 		if l, err = net.Listen("tcp", r.world.own(1)+":4100"); err == nil {
 			break
@@ -105,18 +105,18 @@ func newRig(t *testing.T) *rig {
 		since: map[int]time.Duration{}}
 	serveWeb(t, r.world.addrs, server{oracle: r.oracle, serves: r.world.serves, takes: r.takes})
 	srv := &http.Server{Handler: r.index}
-	go srv.Serve(l) // until Close
+	go srv.Serve(l) // ends with Close
 	t.Cleanup(func() { srv.Close() })
 	r.indexAddr = l.Addr().String()
 	return r
 }
 
-// launch starts everything.
+// launch starts all processes.
 func (r *rig) launch() {
 	r.t.Helper()
 	for n := range daemonCount {
 		r.daemons = append(r.daemons, r.newDaemon(n))
-		r.wires = append(r.wires, layWire(r.t, r.dials(n), r.listens(n), r.oracle.sent))
+		r.proxies = append(r.proxies, startProxy(r.t, r.dials(n), r.listens(n), r.oracle.sent))
 		for i := range spidersEach {
 			r.spiders = append(r.spiders, r.newSpider(n, i))
 		}
@@ -127,7 +127,7 @@ func (r *rig) launch() {
 	}
 }
 
-// run has trouble come, and then looks whether all gets fetched.
+// run causes trouble for a while, and then waits until everything is fetched.
 func (r *rig) run() {
 	r.t.Helper()
 	r.launch()
@@ -145,8 +145,8 @@ func (r *rig) run() {
 }
 
 func (r *rig) step() {
-	time.Sleep(lookInterval / 10) // between two looks
-	r.agenda.do()
+	time.Sleep(lookInterval / 10) // a pause between two checks
+	r.schedule.do()
 	if now := time.Now(); now.Sub(r.stuck.looked) > lookInterval {
 		r.stuck.look(now.After(r.reserves))
 	}
@@ -180,7 +180,7 @@ func (r *rig) end() {
 	}
 }
 
-// judge tells what was seen.
+// judge checks what the oracle and the index have seen.
 func (r *rig) judge(left int) {
 	r.t.Helper()
 	for _, what := range slices.Sorted(maps.Keys(r.happened)) {
@@ -203,9 +203,9 @@ func (r *rig) judge(left int) {
 	if missed > 0 {
 		r.t.Errorf("%d URLs ended and no web server has seen them", missed)
 	}
-	// A lease and a janitor's period, the penalty, half a lease at most until who was refused asks
-	// again, and what all that takes on a machine that has other things to do: all have had their
-	// turn twice at the pace that was seen.
+	// The bound: a lease, a period of the janitor and the penalty, half a lease until a daemon that
+	// was denied asks again, and the time that all this takes on a busy machine. Meanwhile every
+	// host has had its turn twice at the measured pace.
 	turn := time.Since(r.began) * time.Duration(len(r.world.addrs)) / time.Duration(max(1, all))
 	if most := r.lease + r.janitor + r.penalty + r.lease/2 + r.gap + 20*time.Second + 2*turn; r.stuck.longest > most {
 		r.t.Errorf("%s had no progress for %v; %v is allowed", r.stuck.which, r.stuck.longest, most)

@@ -11,29 +11,29 @@ import (
 	"time"
 )
 
-// index is the doc index of all daemons. Each host has some documents to be fetched at any time,
-// until no more come. What a daemon took that has died is offered again. Safe for concurrent use.
+// index is the doc index of all daemons. Each host always has some documents to be fetched, until
+// end is called. If a daemon dies, its documents are offered again. Safe for concurrent use.
 type index struct {
 	hosts []string
 
 	mu     sync.Mutex // guards all below
 	rnd    *rand.Rand
-	docs   map[string]*document // that have not ended, by ID
-	free   []*document          // of them, with nobody
-	made   []int                // documents of each host
-	urls   []string             // of all that have ended
-	over   bool                 // no more come
-	takers map[string]bool      // daemons that live, and whether they can work
-	odd    map[string]int       // outcomes other than a page that was fetched
+	docs   map[string]*document // documents that have not ended, by ID
+	free   []*document          // those of docs that no daemon has
+	made   []int                // number of documents made for each host
+	urls   []string             // URLs of all documents that have ended
+	over   bool                 // no more documents are made
+	takers map[string]bool      // living daemons, and whether they can work
+	odd    map[string]int       // number of outcomes other than a fetched page
 }
 
 type document struct {
 	id, url string
 	host    int
-	taker   string // "": nobody
+	taker   string // the daemon that has it; "": none
 }
 
-const each = 2 // documents of a host that have not ended
+const each = 2 // documents of each host that have not ended
 
 func newIndex(hosts []string, rnd *rand.Rand) *index {
 	x := &index{hosts: hosts, rnd: rnd, docs: map[string]*document{}, made: make([]int, len(hosts)),
@@ -54,7 +54,8 @@ func (x *index) addLocked(host int) {
 	x.free = append(x.free, d)
 }
 
-// set notes that a daemon lives, and if it can work; a dead one's documents are offered again.
+// set records whether a daemon lives, and whether it can work. The documents of a dead daemon are
+// offered again.
 func (x *index) set(taker string, lives, works bool) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
@@ -70,7 +71,7 @@ func (x *index) set(taker string, lives, works bool) {
 	}
 }
 
-// knows tells if a daemon is known to live.
+// knows reports whether a daemon is known to live.
 func (x *index) knows(taker string) bool {
 	x.mu.Lock()
 	defer x.mu.Unlock()
@@ -78,21 +79,21 @@ func (x *index) knows(taker string) bool {
 	return lives
 }
 
-// end has no more documents come.
+// end stops making documents.
 func (x *index) end() {
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	x.over = true
 }
 
-// left is how many have not ended.
+// left returns the number of documents that have not ended.
 func (x *index) left() int {
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	return len(x.docs)
 }
 
-// servable lists the hosts with a document that is with no daemon or with one that can work.
+// servable returns the hosts with a document that no daemon has, or one that can work.
 func (x *index) servable() map[int]bool {
 	x.mu.Lock()
 	defer x.mu.Unlock()
@@ -164,10 +165,10 @@ func (x *index) endedLocked(line []byte) {
 	if json.Unmarshal(line, &o) == nil {
 		d = x.docs[o.DocID]
 	}
-	if d == nil { // told twice
+	if d == nil { // the outcome came before
 		return
 	}
-	if o.Outcome != "done" || o.Status != 200 { // it is to be fetched all the same
+	if o.Outcome != "done" || o.Status != 200 { // the document still has to be fetched
 		x.odd[fmt.Sprint(o.Outcome, " ", o.Status)]++
 		if d.taker != "" {
 			d.taker = ""
@@ -191,24 +192,24 @@ func (x *index) endedLocked(line []byte) {
 	}
 }
 
-// stuck finds hosts that nobody serves.
+// stuck finds hosts without progress.
 type stuck struct {
 	index  *index
 	oracle *oracle
-	places func(host int) []string // names under which the oracle knows of it
-	tell   func(host string)       // is called when a host has been stuck for tellAfter
+	places func(host int) []string // names under which the oracle knows the host
+	tell   func(host string)       // called when a host has had no progress for tellAfter
 
-	since   map[int]time.Duration // without progress, while there could have been some
+	since   map[int]time.Duration // how long each host has had no progress, counting only time in which progress was possible
 	looked  time.Time
 	longest time.Duration
 	which   string
 }
 
-// tellAfter is how long a host is without progress until all daemons are asked why.
+// tellAfter is the time without progress after which all daemons are asked for the reason.
 const tellAfter = 12 * time.Second
 
-// look adds the time since the last look to hosts that could be served and were not. fine is false
-// while nothing is reserved.
+// look adds the time since the last call to hosts that could have been served and were not. fine is
+// false while nothing can be reserved.
 func (s *stuck) look(fine bool) {
 	now := time.Now()
 	passed := min(now.Sub(s.looked), time.Second)

@@ -11,15 +11,15 @@ import (
 	"github.com/miekg/dns"
 )
 
-// world says which hosts there are, and where. Of ten hosts six have one address, two another one
-// for each daemon, and two another one at each look-up.
+// world is the hosts and their addresses. Of ten hosts, six have one address, two have another
+// address for each daemon, and two another one at each look-up.
 type world struct {
-	net   byte // 127.net.0.0/16
+	net   byte // addresses are in 127.net.0.0/16
 	hosts []string
 	addrs []netip.Addr
 }
 
-// turns is how many addresses a host has that has several.
+// turns is the number of addresses of a host that has several.
 const turns = 3
 
 func newWorld(net byte, hosts int) *world {
@@ -33,15 +33,15 @@ func newWorld(net byte, hosts int) *world {
 	return w
 }
 
-// own is an address that no host has.
+// own returns an address that no host has.
 func (w *world) own(n int) string { return fmt.Sprintf("127.%d.0.%d", w.net, n) }
 
-// at is the address of a host, the n-th where it has several.
+// at returns the address of a host; the n-th if it has several.
 func (w *world) at(host, n int) netip.Addr { return w.addrs[(host/2+n)%len(w.addrs)] }
 
 func (w *world) several(host int) bool { return host%10 >= 6 }
 
-// places are the names under which an oracle knows of a host's groups.
+// places returns the names under which an oracle knows a host's groups.
 func (w *world) places(host int) (names []string) {
 	names = append(names, w.at(host, 0).String())
 	for n := 1; n < turns && w.several(host); n++ {
@@ -65,7 +65,7 @@ func (w *world) serves(host string, addr netip.Addr) bool {
 	return false
 }
 
-// serveNames has a name server of a daemon's own until the test ends.
+// serveNames runs a name server for one daemon until the test ends.
 func (w *world) serveNames(t *testing.T, daemon int) (addr string) {
 	t.Helper()
 	addr = net.JoinHostPort(w.own(10+daemon), "5300")
@@ -77,7 +77,7 @@ func (w *world) serveNames(t *testing.T, daemon int) (addr string) {
 	started, ended := make(chan struct{}), make(chan struct{})
 	srv := &dns.Server{PacketConn: packets, NotifyStartedFunc: func() { close(started) }}
 	srv.Handler = dns.HandlerFunc(func(out dns.ResponseWriter, query *dns.Msg) {
-		_ = out.WriteMsg(w.reply(query, daemon, int(asked.Add(1)))) // who has gone asks again
+		_ = out.WriteMsg(w.reply(query, daemon, int(asked.Add(1)))) // a client that has gone asks again
 	})
 	go func() { defer close(ended); _ = srv.ActivateAndServe() }()
 	<-started

@@ -13,7 +13,7 @@ import (
 	"time"
 )
 
-// build makes the commands and returns their folder.
+// build builds the commands and returns their folder.
 func build(t *testing.T) string {
 	t.Helper()
 	dir := t.TempDir() + "/"
@@ -28,7 +28,7 @@ func build(t *testing.T) string {
 type process struct {
 	t    *testing.T
 	name string
-	args func() []string // of the next run
+	args func() []string // arguments of the next run
 	log  string
 	cmd  *exec.Cmd
 	over chan struct{} // closed when cmd has ended
@@ -44,7 +44,7 @@ func (p *process) start() {
 	defer log.Close()
 	p.cmd = exec.Command(args[0], args[1:]...)
 	p.cmd.Stdout, p.cmd.Stderr = log, log
-	p.cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL} // should the test end badly
+	p.cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL} // if the test ends without cleaning up
 	if err := p.cmd.Start(); err != nil {
 		p.t.Fatal(err)
 	}
@@ -53,10 +53,10 @@ func (p *process) start() {
 	go func(cmd *exec.Cmd) { _ = cmd.Wait(); close(over) }(p.cmd)
 }
 
-// signal sends a signal; a process that has ended gets none.
+// signal sends a signal, unless the process has ended.
 func (p *process) signal(s os.Signal) { _ = p.cmd.Process.Signal(s) }
 
-// runs tells if it has not ended.
+// runs reports whether the process has not ended.
 func (p *process) runs() bool {
 	select {
 	case <-p.over:
@@ -113,7 +113,7 @@ janitor = %q
 %s
 `
 
-// daemon is one of the daemons. Documents are given to a run of it, not to the next one.
+// daemon is one of the daemons. The index gives documents to one run of it, not to the next.
 type daemon struct {
 	process
 	runsSoFar int
@@ -141,14 +141,15 @@ func (r *rig) newDaemon(n int) *daemon {
 	return d
 }
 
-// listens is where a daemon waits for spiders, and dials where they dial.
+// listens returns the address at which a daemon listens for spiders; dials returns that of its
+// proxy.
 func (r *rig) listens(n int) string { return r.world.own(30+n) + ":4101" }
 func (r *rig) dials(n int) string   { return r.world.own(70+n) + ":4101" }
 
-// explains is where a daemon answers /api.
+// explains returns the address of a daemon's /api.
 func (r *rig) explains(n int) string { return r.world.own(30+n) + ":4180" }
 
-// explain adds to the events what the daemons that can work say of a host.
+// explain logs what the daemons that can work answer about a host.
 func (r *rig) explain(host string) {
 	client := http.Client{Timeout: time.Second}
 	for n, d := range r.daemons {

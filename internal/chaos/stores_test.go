@@ -16,14 +16,14 @@ import (
 	"urlserver/internal/testkit/redistest"
 )
 
-// TestRedis has the reservation in one Redis that dies at times, and connections to it that are cut
-// and slow.
+// TestRedis stores the reservation in one Redis. It crashes now and then, and its connections break
+// and become slow.
 func TestRedis(t *testing.T) {
 	redistest.Need(t)
 	r := newRig(t)
 	redis := redistest.Start(t, "--appendonly", "yes", "--appendfsync", "always")
 	for n := range daemonCount {
-		r.wires = append(r.wires, layWire(t, r.world.own(50+n)+":6379", redis.Addr(), nil))
+		r.proxies = append(r.proxies, startProxy(t, r.world.own(50+n)+":6379", redis.Addr(), nil))
 	}
 	r.reservation = func(n int) string {
 		return fmt.Sprintf("kind = \"redis\"\naddrs = [%q]", r.world.own(50+n)+":6379")
@@ -51,13 +51,13 @@ func wantsAll(t *testing.T) {
 	}
 }
 
-// TestRedisCluster has it in a Redis Cluster that loses a master at times, from which its replica
-// takes over.
+// TestRedisCluster stores the reservation in a Redis Cluster that loses a master now and then. Its
+// replica takes over.
 func TestRedisCluster(t *testing.T) {
 	wantsAll(t)
 	r := newRig(t)
 	nodes, addrs := redistest.StartCluster(t, "--appendonly", "yes", "--appendfsync", "always")
-	list, err := json.Marshal(addrs) // is TOML, too
+	list, err := json.Marshal(addrs) // is valid TOML, too
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -78,7 +78,8 @@ func TestRedisCluster(t *testing.T) {
 	r.run()
 }
 
-// TestEtcd has it in three etcd, whose leader dies each 20 s, behind two host reservation services.
+// TestEtcd stores the reservation in three etcd behind two host reservation services. The leader
+// crashes every 20 s.
 func TestEtcd(t *testing.T) {
 	wantsAll(t)
 	if _, err := exec.LookPath("etcd"); err != nil {
@@ -109,7 +110,7 @@ func TestEtcd(t *testing.T) {
 		r.again(4*r.lease, func() {
 			r.note("services killed", s.name)
 			s.kill()
-			r.agenda.after(r.some(time.Second), s.start)
+			r.schedule.after(r.some(time.Second), s.start)
 		})
 	}
 	r.reservation = func(n int) string {
@@ -127,7 +128,7 @@ func TestEtcd(t *testing.T) {
 	r.run()
 }
 
-// startEtcd runs three nodes; clients is where they are asked.
+// startEtcd runs three nodes; clients is their addresses for clients.
 func (r *rig) startEtcd() (nodes []*process, clients string) {
 	cluster := ""
 	for i := range 3 {
@@ -152,7 +153,7 @@ func (r *rig) startEtcd() (nodes []*process, clients string) {
 	return nodes, clients[1:]
 }
 
-// leader is the node that says that it leads; the first one, where none does.
+// leader returns the node that says that it leads, or the first one.
 func leader(nodes []*process) *process {
 	for _, n := range nodes {
 		resp, err := http.Post("http://"+n.name+":2379/v3/maintenance/status", "application/json",
@@ -175,8 +176,8 @@ func leader(nodes []*process) *process {
 	return nodes[0]
 }
 
-// TestOracleBites has daemons that know nothing of each other: the oracle sees that.
-func TestOracleBites(t *testing.T) {
+// TestMutation runs daemons that share no reservation. The oracle must complain.
+func TestMutation(t *testing.T) {
 	r := newRig(t)
 	r.reservation = func(int) string { return "kind = \"none\"" }
 	r.launch()

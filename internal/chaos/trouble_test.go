@@ -7,20 +7,20 @@ import (
 	"time"
 )
 
-// agenda is what is to be done when. All of it is done by one goroutine.
-type agenda struct{ entries []entry }
+// schedule is a list of functions with the times at which to call them. One goroutine uses it.
+type schedule struct{ entries []entry }
 
 type entry struct {
 	at time.Time
 	do func()
 }
 
-func (a *agenda) after(d time.Duration, do func()) {
+func (a *schedule) after(d time.Duration, do func()) {
 	a.entries = append(a.entries, entry{time.Now().Add(d), do})
 }
 
-// do does what is due.
-func (a *agenda) do() {
+// do calls the functions that are due.
+func (a *schedule) do() {
 	now := time.Now()
 	due := slices.Clone(a.entries)
 	a.entries = slices.DeleteFunc(a.entries, func(e entry) bool { return !e.at.After(now) })
@@ -31,7 +31,7 @@ func (a *agenda) do() {
 	}
 }
 
-// note counts what happens to whom, and shows it.
+// note counts an event and logs it.
 func (r *rig) note(what, whom string) {
 	r.happened[what]++
 	r.log(what, whom)
@@ -41,14 +41,14 @@ func (r *rig) log(what, whom string) {
 	r.events = append(r.events, fmt.Sprintf("%s %s %s", time.Now().Format(clock), what, whom))
 }
 
-// some is a random time, half to one and a half of the mean.
+// some returns a random time, half to one and a half of the mean.
 func (r *rig) some(mean time.Duration) time.Duration {
 	return mean/2 + time.Duration(r.rnd.Int64N(int64(mean)))
 }
 
-// again has trouble come each so often, until all trouble is over.
+// again calls trouble repeatedly, with random pauses, until all trouble ends.
 func (r *rig) again(mean time.Duration, trouble func()) {
-	r.agenda.after(time.Duration(r.rnd.Int64N(int64(2*mean))), func() {
+	r.schedule.after(time.Duration(r.rnd.Int64N(int64(2*mean))), func() {
 		if r.trouble {
 			trouble()
 			r.again(mean, trouble)
@@ -56,26 +56,26 @@ func (r *rig) again(mean time.Duration, trouble func()) {
 	})
 }
 
-// plan has all sorts of trouble come.
+// plan plans all sorts of trouble.
 func (r *rig) plan() {
 	for _, d := range r.daemons {
-		r.again(2*r.lease, func() { r.trip(d) })
+		r.again(2*r.lease, func() { r.disturb(d) })
 	}
 	for _, s := range r.spiders {
 		r.again(4*r.lease, func() { r.lose(s) })
 	}
-	for _, w := range r.wires {
+	for _, w := range r.proxies {
 		r.again(2*r.lease, func() {
-			r.note("wires cut", w.to)
+			r.note("connections cut", w.to)
 			w.cut()
 		})
-		if w.tap != nil { // whatever makes lines late on their way makes the next ones look early
+		if w.onLine != nil { // a delay of lines makes the next ones seem early
 			continue
 		}
 		r.again(4*r.lease, func() {
-			r.note("wires slow", w.to)
+			r.note("connections slow", w.to)
 			w.delay.Store(int64(r.some(r.lease / 30)))
-			r.agenda.after(r.some(r.lease/2), func() { w.delay.Store(0) })
+			r.schedule.after(r.some(r.lease/2), func() { w.delay.Store(0) })
 		})
 	}
 	for _, s := range r.stores {
@@ -83,16 +83,16 @@ func (r *rig) plan() {
 			r.note(s.what, "")
 			r.reserves = time.Now().Add(time.Hour)
 			s.fail()
-			r.agenda.after(r.some(s.away), func() {
+			r.schedule.after(r.some(s.away), func() {
 				s.mend()
 				r.log("mended", s.what)
 				r.reserves = time.Now().Add(r.settle)
 			})
 		}
-		r.agenda.after(*during/3, func() {
+		r.schedule.after(*during/3, func() {
 			fail()
 			r.again(s.every, func() {
-				if time.Now().After(r.reserves) { // it works again
+				if time.Now().After(r.reserves) { // it can be reserved again
 					fail()
 				}
 			})
@@ -100,8 +100,8 @@ func (r *rig) plan() {
 	}
 }
 
-// trip has a daemon die, stop or freeze for a while.
-func (r *rig) trip(d *daemon) {
+// disturb kills, stops or freezes a daemon for a while.
+func (r *rig) disturb(d *daemon) {
 	if d.frozen || !d.runs() {
 		return
 	}
@@ -109,7 +109,7 @@ func (r *rig) trip(d *daemon) {
 	case n < 4:
 		r.note("daemons killed", d.name)
 		d.kill()
-		r.gone(d)
+		r.restart(d)
 	case n < 5:
 		r.note("daemons stopped", d.name)
 		d.signal(syscall.SIGTERM)
@@ -123,24 +123,24 @@ func (r *rig) trip(d *daemon) {
 	}
 }
 
-// gone has a daemon that has ended start again.
-func (r *rig) gone(d *daemon) {
+// restart starts a daemon that has ended.
+func (r *rig) restart(d *daemon) {
 	r.index.set(d.taker(), false, false)
-	r.agenda.after(r.some(r.lease/4), d.start)
+	r.schedule.after(r.some(r.lease/4), d.start)
 }
 
-// stopped waits for a daemon that was told to stop.
+// stopped waits for a daemon that gets a signal to stop.
 func (r *rig) stopped(d *daemon, deadline time.Time) {
 	switch {
 	case !d.runs():
-		r.gone(d)
+		r.restart(d)
 	case time.Now().After(deadline):
 		r.note("daemons that did not stop in time", d.name)
 		d.kill()
-		r.gone(d)
+		r.restart(d)
 	default:
-		d.frozen = true // nothing else happens to it meanwhile
-		r.agenda.after(50*time.Millisecond, func() { d.frozen = false; r.stopped(d, deadline) })
+		d.frozen = true // so that nothing else happens to it meanwhile
+		r.schedule.after(50*time.Millisecond, func() { d.frozen = false; r.stopped(d, deadline) })
 	}
 }
 
@@ -148,7 +148,7 @@ func (r *rig) freeze(d *daemon, d2 time.Duration) {
 	d.frozen = true
 	r.index.set(d.taker(), true, false)
 	d.signal(syscall.SIGSTOP)
-	r.agenda.after(d2, func() {
+	r.schedule.after(d2, func() {
 		d.frozen = false
 		r.log("goes on", d.name)
 		r.index.set(d.taker(), true, true)
@@ -160,6 +160,6 @@ func (r *rig) lose(s *process) {
 	if s.runs() {
 		r.note("spiders killed", s.name)
 		s.kill()
-		r.agenda.after(r.some(time.Second), s.start)
+		r.schedule.after(r.some(time.Second), s.start)
 	}
 }

@@ -12,34 +12,35 @@ import (
 	"time"
 )
 
-// slack is how much too early a request may look, beside what the machine is seen to be late: the
-// daemon's gap is that of lines, and what a line takes to become a request varies.
+// slack is how much too early a request may seem, beside the measured delays of this machine. The
+// daemon keeps gaps between lines, and the time from a line to its request varies.
 const slack = 200 * time.Millisecond
 
-// oracle judges by what web servers see, on their own clock. Safe for concurrent use.
+// oracle judges by the requests that web servers receive, on their own clock. Safe for concurrent
+// use.
 type oracle struct {
 	gap    time.Duration
-	takes  time.Duration // at most, for a page
+	takes  time.Duration // longest time for a page
 	stalls *stalls
 
 	mu     sync.Mutex // guards all below; held for memory work only
 	paces  map[string]*pace
 	seen   map[string]int       // requests by URL
-	lines  map[string]time.Time // when the line with a URL left its daemon, of those that have not arrived
+	lines  map[string]time.Time // when the line with a URL left its daemon, for lines whose request has not arrived
 	faults faults
 	open   int // faults that were a request while another one was open
 }
 
-// pace is what an address, or a name, has seen.
+// pace is the requests to an address or name.
 type pace struct {
 	open int
-	last time.Time // request
-	line time.Time // when the last request left its daemon, or arrived where that is not known
-	end  time.Time // of the last request
+	last time.Time // when the last request arrived
+	line time.Time // when the last request's line left its daemon, or when it arrived if that is not known
+	end  time.Time // end of the last request
 	url  string
 }
 
-// faults keeps the first of many.
+// faults counts faults and keeps the first ones.
 type faults struct {
 	first []string
 	count int
@@ -56,8 +57,8 @@ func newOracle(gap, takes time.Duration, s *stalls) *oracle {
 		lines: map[string]time.Time{}}
 }
 
-// sent sees a line to a spider. The daemon keeps the gap between lines; a request that is held up
-// on its way makes the next one look early, so a gap counts from the line.
+// sent records a line to a spider. The daemon keeps the gap between lines. If a request is delayed
+// on its way, the next one seems early, so a gap counts from the line.
 func (o *oracle) sent(line []byte) {
 	f := bytes.Fields(line)
 	if len(f) != 4 {
@@ -72,7 +73,7 @@ func withoutPort(url string) string {
 	return strings.Replace(url, fmt.Sprintf(":%d/", webPort), "/", 1)
 }
 
-// arrive takes a request in; end is to be called before the answer leaves.
+// arrive records a request. The caller calls end before the answer is sent.
 func (o *oracle) arrive(addr, host, path string) (end func()) {
 	now := time.Now()
 	o.mu.Lock()
@@ -105,9 +106,9 @@ func (o *oracle) arrive(addr, host, path string) (end func()) {
 	}
 }
 
-// judge takes two requests for open at once where the first could not have ended when the second
-// came: one that has been on its way, or open, for longer than any page takes is open since this
-// machine is late, and no daemon can know that.
+// judge checks a request. Two requests were open at once if the first cannot have ended when the
+// second arrived. A request that was on its way, or open, for longer than any page takes is open
+// because this machine is slow, and no daemon can know that.
 func (o *oracle) judge(name string, p *pace, now time.Time, url string) {
 	if p.open > 0 && now.Sub(p.line) < o.takes+slack {
 		o.open++
@@ -124,14 +125,15 @@ func (o *oracle) judge(name string, p *pace, now time.Time, url string) {
 
 const clock = "15:04:05.000"
 
-// seenFaults counts requests that came while another one was open, and those that came too soon.
+// seenFaults counts requests that arrived while another one was open, and requests that arrived too
+// soon.
 func (o *oracle) seenFaults() (open, soon int) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	return o.open, o.faults.count - o.open
 }
 
-// last is when an address or a name was asked last.
+// last returns when an address or a name was requested last.
 func (o *oracle) last(name string) time.Time {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -141,7 +143,7 @@ func (o *oracle) last(name string) time.Time {
 	return time.Time{}
 }
 
-// fetched tells how often URLs were asked for, robots.txt too, and if this one was.
+// fetched returns the number of requests, including robots.txt, and whether this URL was requested.
 func (o *oracle) fetched(url string) (all int, this bool) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -155,7 +157,7 @@ func (o *oracle) fetched(url string) (all int, this bool) {
 type server struct {
 	oracle *oracle
 	serves func(host string, addr netip.Addr) bool
-	takes  time.Duration // at most, for a page
+	takes  time.Duration // longest time for a page
 }
 
 func (s server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
@@ -180,7 +182,7 @@ func (s server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	fmt.Fprint(w, answer)
 }
 
-// serveWeb has a web server on each address until the test ends.
+// serveWeb runs a web server on each address until the test ends.
 func serveWeb(t *testing.T, addrs []netip.Addr, h http.Handler) {
 	t.Helper()
 	srv := &http.Server{Handler: h}
@@ -189,16 +191,16 @@ func serveWeb(t *testing.T, addrs []netip.Addr, h http.Handler) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		go srv.Serve(l) // until Close
+		go srv.Serve(l) // ends with Close
 	}
 	t.Cleanup(func() { srv.Close() })
 }
 
-// stalls knows how late this machine runs what is due: a request that is seen late makes the next
-// one look early.
+// stalls measures how late this machine runs due work: a request that is seen late makes the next
+// one seem early.
 type stalls struct {
 	mu   sync.Mutex
-	late []stall // by time, of the last minute
+	late []stall // in the last minute, by time
 }
 
 type stall struct {
@@ -206,7 +208,7 @@ type stall struct {
 	late time.Duration
 }
 
-// watch looks each few ms until the test ends.
+// watch measures every few ms until the test ends.
 func (s *stalls) watch(t *testing.T) {
 	const every = 5 * time.Millisecond
 	end, ended := make(chan struct{}), make(chan struct{})
@@ -233,7 +235,7 @@ func (s *stalls) note(now time.Time, late time.Duration) {
 	}
 }
 
-// worst is the latest that anything was since then.
+// worst returns the longest delay since a time.
 func (s *stalls) worst(since time.Time) (worst time.Duration) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

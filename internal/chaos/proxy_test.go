@@ -9,24 +9,24 @@ import (
 	"time"
 )
 
-// wire is a connection's way, which can be cut and made slow.
-type wire struct {
-	to    string
-	delay atomic.Int64      // ns, of whatever passes
-	tap   func(line []byte) // sees each line that comes back; nil: nobody does
+// proxy is a TCP proxy whose connections can be cut and slowed down.
+type proxy struct {
+	to     string
+	delay  atomic.Int64      // ns that data is delayed
+	onLine func(line []byte) // is called with each line from the server; nil: none
 
 	mu    sync.Mutex // guards conns
 	conns map[net.Conn]bool
 }
 
-// layWire has a listener at addr pass on to another address until the test ends.
-func layWire(t *testing.T, addr, to string, tap func(line []byte)) *wire {
+// startProxy forwards connections to addr to another address until the test ends.
+func startProxy(t *testing.T, addr, to string, onLine func(line []byte)) *proxy {
 	t.Helper()
 	l, err := net.Listen("tcp", addr)
 	if err != nil {
 		t.Fatal(err)
 	}
-	w := &wire{to: to, tap: tap, conns: map[net.Conn]bool{}}
+	w := &proxy{to: to, onLine: onLine, conns: map[net.Conn]bool{}}
 	var all sync.WaitGroup
 	all.Go(func() {
 		for {
@@ -41,7 +41,7 @@ func layWire(t *testing.T, addr, to string, tap func(line []byte)) *wire {
 	return w
 }
 
-func (w *wire) serve(near net.Conn) {
+func (w *proxy) serve(near net.Conn) {
 	defer near.Close()
 	far, err := net.DialTimeout("tcp", w.to, time.Second)
 	if err != nil {
@@ -51,12 +51,12 @@ func (w *wire) serve(near net.Conn) {
 	w.keep(near, true)
 	defer w.keep(near, false)
 	var back sync.WaitGroup
-	back.Go(func() { w.pass(near, far, w.tap) })
+	back.Go(func() { w.pass(near, far, w.onLine) })
 	w.pass(far, near, nil)
 	back.Wait()
 }
 
-func (w *wire) keep(conn net.Conn, open bool) {
+func (w *proxy) keep(conn net.Conn, open bool) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if delete(w.conns, conn); open {
@@ -64,8 +64,8 @@ func (w *wire) keep(conn net.Conn, open bool) {
 	}
 }
 
-// pass copies until either end closes, and closes both then.
-func (w *wire) pass(to, from net.Conn, tap func(line []byte)) {
+// pass copies data until either end closes, and then closes both.
+func (w *proxy) pass(to, from net.Conn, onLine func(line []byte)) {
 	defer to.Close()
 	defer from.Close()
 	buf, rest := make([]byte, 64<<10), []byte(nil)
@@ -74,10 +74,10 @@ func (w *wire) pass(to, from net.Conn, tap func(line []byte)) {
 		if d := time.Duration(w.delay.Load()); d > 0 {
 			time.Sleep(d)
 		}
-		if tap != nil {
+		if onLine != nil {
 			rest = append(rest, buf[:n]...)
 			for i := bytes.IndexByte(rest, '\n'); i >= 0; i = bytes.IndexByte(rest, '\n') {
-				tap(rest[:i])
+				onLine(rest[:i])
 				rest = rest[i+1:]
 			}
 		}
@@ -93,7 +93,7 @@ func (w *wire) pass(to, from net.Conn, tap func(line []byte)) {
 }
 
 // cut ends all connections.
-func (w *wire) cut() {
+func (w *proxy) cut() {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	for conn := range w.conns {
