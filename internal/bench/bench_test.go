@@ -16,7 +16,7 @@ import (
 	"urlserver/urlserver/engine"
 )
 
-// TestMain lets this test play the roles that bench starts processes for.
+// TestMain runs the test program in the roles that bench starts child processes for.
 func TestMain(m *testing.M) {
 	if len(os.Args) > 2 && os.Args[1] == "-as" {
 		if err := run(context.Background(), os.Args[1:], os.Stdin, os.Stdout, os.Stderr); err != nil {

@@ -9,7 +9,7 @@ import (
 	"os/exec"
 )
 
-// request is what a child process is asked to do; reply is its answer.
+// request is a request to a child process; reply is its answer.
 type (
 	request struct {
 		Do  string
@@ -21,7 +21,7 @@ type (
 	}
 )
 
-// child is this program in another process. It serves one goroutine.
+// child is this program in another process. One goroutine may use it.
 type child struct {
 	role string
 	cmd  *exec.Cmd
@@ -30,8 +30,8 @@ type child struct {
 	from *json.Decoder
 }
 
-// start starts a child in a role and gives it its job; ready is filled with what
-// it says once it is ready.
+// start starts a child process in a role and sends it its job. It stores the child's answer in
+// ready once the child is ready.
 func (b *bench) start(ctx context.Context, role string, job, ready any) (*child, error) {
 	cmd := exec.CommandContext(ctx, b.self, "-as", role)
 	cmd.Stderr = b.errs
@@ -56,7 +56,7 @@ func (b *bench) start(ctx context.Context, role string, job, ready any) (*child,
 	return c, nil
 }
 
-// ask has the child do something and reads its answer, which may be nil where there is none.
+// ask sends a request to the child and stores its answer in answer, which may be nil.
 func (c *child) ask(do, arg string, answer any) error {
 	if err := c.to.Encode(request{Do: do, Arg: arg}); err != nil {
 		return c.wrap(err)
@@ -85,7 +85,7 @@ func (c *child) wrap(err error) error {
 	return fmt.Errorf("child process %s: %w", c.role, err)
 }
 
-// stop has the child end, and waits.
+// stop ends the child and waits for it.
 func (c *child) stop() error {
 	return c.wrap(errors.Join(c.in.Close(), c.cmd.Wait()))
 }

@@ -17,18 +17,18 @@ const (
 	crawlDomains = 100_000
 	infoCalls    = 200 // of each kind
 	infoTarget   = 10 * time.Millisecond
-	stopHosts    = 1000 // of the crawl that is stopped
-	otherHosts   = 2000 // of others
-	otherRounds  = 100  // URLs a host, enough until the stop
+	stopHosts    = 1000 // hosts of the crawl that is stopped
+	otherHosts   = 2000 // hosts of other crawls
+	otherRounds  = 100  // URLs per host, enough until the stop
 	stopWarmUp   = 5 * time.Second
-	stopAfter    = time.Second // as much of others is looked at after a stop
+	stopAfter    = time.Second // how long other crawls are measured after a stop
 	stopTarget   = 5 * time.Second
 	otherTarget  = 20 * time.Millisecond
 	fillPatience = 5 * time.Minute
 )
 
-// takeCrawls has crawls requested, asks about crawls of which much is pending, and stops one while
-// others go on.
+// takeCrawls measures requests to crawl, requests for crawls with many pending documents, and the
+// stop of one crawl while others go on.
 func takeCrawls(ctx context.Context, b *bench) (rows []row, err error) {
 	if rows, err = takeCrawlRequests(ctx, b); err != nil {
 		return rows, err
@@ -48,8 +48,9 @@ func takeCrawls(ctx context.Context, b *bench) (rows []row, err error) {
 	return rows, nil
 }
 
-// startKeeper starts a daemon with an index of a kind. stop also removes what is on disk.
-func startKeeper(ctx context.Context, b *bench, kind string, job daemon) (d *child, addr string,
+// startControlled starts a daemon with crawl control and an index of a kind. stop also removes its
+// files.
+func startControlled(ctx context.Context, b *bench, kind string, job daemon) (d *child, addr string,
 	stop func() error, err error) {
 	dir := ""
 	if kind == "disk" {
@@ -65,17 +66,17 @@ func startKeeper(ctx context.Context, b *bench, kind string, job daemon) (d *chi
 	return d, addr, func() error { return errors.Join(d.stop(), remove()) }, nil
 }
 
-// asked is what calls of crawl control have taken.
+// asked is the time that calls of crawl control have taken.
 type asked struct {
 	Spread spread
-	CPU    time.Duration // of the daemon's process, for all of them
+	CPU    time.Duration // of the daemon's process, for all calls
 	Purged uint64
 }
 
 func takeInfo(ctx context.Context, b *bench, kind string) (rows []row, err error) {
 	job := daemon{Slots: 4096, PerSec: 1, MaxInFlight: 100, Batch: 1000, CrawlURLs: crawlDocs,
 		CrawlHosts: crawlDomains, Crawls: manyCrawls}
-	d, _, stop, err := startKeeper(ctx, b, kind, job)
+	d, _, stop, err := startControlled(ctx, b, kind, job)
 	if err != nil {
 		return nil, err
 	}
@@ -101,13 +102,13 @@ func takeInfo(ctx context.Context, b *bench, kind string) (rows []row, err error
 	return rows, nil
 }
 
-// takeStop stops a crawl while a spider notes how late the lines of all others are.
+// takeStop stops a crawl while a spider measures how late the lines of the other crawls are.
 func takeStop(ctx context.Context, b *bench, kind string) (rows []row, err error) {
 	job := daemon{
 		Slots: 4096, PerSec: 1, MaxInFlight: 10_000, Batch: 10_000, URLs: otherHosts * otherRounds, Hosts: otherHosts,
 		CrawlURLs: crawlDocs, CrawlHosts: stopHosts, Crawls: 1,
 	}
-	d, addr, end, err := startKeeper(ctx, b, kind, job)
+	d, addr, end, err := startControlled(ctx, b, kind, job)
 	if err != nil {
 		return nil, err
 	}
@@ -146,7 +147,7 @@ func takeStop(ctx context.Context, b *bench, kind string) (rows []row, err error
 	return stopRows(kind, &a, second.CPU-first.CPU, before.Spread, during.Spread), nil
 }
 
-// stopRows tells of a stop; sending is the CPU that the daemon took in the warm-up.
+// stopRows returns the rows about a stop. sending is the daemon's CPU time in the warm-up.
 func stopRows(kind string, a *asked, sending time.Duration, before, during spread) []row {
 	return []row{
 		{

@@ -21,43 +21,43 @@ import (
 	"urlserver/urlserver"
 )
 
-// daemon plays the URL server, with the default settings but for these.
+// daemon is the role of the URL server, with default settings except these.
 type daemon struct {
 	Slots       int
 	PerSec      float64
 	MaxInFlight int
 	Batch       int
-	Index       string // over HTTP; "": its own, which "fill" and "crawls" fill
-	DNS         string // server; "": none is needed
+	Index       string // base URL of the index; "": its own, which "fill" and "crawls" fill
+	DNS         string // address of the DNS server; "": none is needed
 	URLs, Hosts int    // for "fill"
-	Disk        string // folder of its own index; "": that is in memory
-	Reservation string // "memory", or where Redis is; "": none
-	Shared      string // where the Redis is that has its index; "": that is not there
+	Disk        string // folder of its own index; "": in memory
+	Reservation string // "memory", or the address of Redis; "": none
+	Shared      string // address of the Redis that has its index; "": none
 
 	CrawlURLs, CrawlHosts, Crawls int // for "crawls"; the first also for "requests"
 
 	resolver   *resolver.Resolver
 	store      docindex.Store
-	crawls     docindex.Store // store, where crawl control is measured
+	crawls     docindex.Store // store, if crawl control is measured
 	daemon     *urlserver.Daemon
 	controller *crawlcontrol.Controller
 
-	closeStore func() error // nil: it needs no closing
+	closeStore func() error // nil: nothing to close
 
 	cancel  context.CancelFunc
 	ended   chan error
 	profile *os.File
-	unwatch func() error // ends its HTTP; nil: there is none
+	unwatch func() error // ends its HTTP server; nil: there is none
 }
 
-// open returns where spiders dial in.
+// open returns the address that spiders connect to.
 func (d *daemon) open(ctx context.Context) (ready any, err error) {
 	urlserver.TuneGC(d.Disk != "")
 	cfg := configs.Default()
 	cfg.QueueCount, cfg.ReqHostPerSec = d.Slots, d.PerSec
 	cfg.Spider.Listen, cfg.Spider.MaxInFlight = "127.0.0.1:0", d.MaxInFlight
 	cfg.DocIndex.Batch = d.Batch
-	cfg.Robots.Enabled = false // a robots.txt each host would measure the web server
+	cfg.Robots.Enabled = false // fetching a robots.txt per host would measure the web server
 	parts := urlserver.Parts{Log: zerolog.New(os.Stderr).Level(zerolog.WarnLevel)}
 	if err := d.connect(cfg, &parts); err != nil {
 		return nil, err
@@ -77,7 +77,7 @@ func (d *daemon) open(ctx context.Context) (ready any, err error) {
 	return l.Addr().String(), nil
 }
 
-// connect makes what the daemon works with.
+// connect makes the parts of the daemon.
 func (d *daemon) connect(cfg configs.Config, parts *urlserver.Parts) (err error) {
 	servers := []string{}
 	if d.DNS != "" {
@@ -103,7 +103,7 @@ func (d *daemon) connect(cfg configs.Config, parts *urlserver.Parts) (err error)
 	return nil
 }
 
-// share has the daemon reserve what it asks, as if there were others.
+// share makes the daemon reserve groups, as if there were other daemons.
 func (d *daemon) share(cfg configs.Reservation, parts *urlserver.Parts) {
 	r := &urlserver.Reserver{Lease: cfg.Lease, Holder: fmt.Sprintf("bench:%d", os.Getpid()), Log: parts.Log}
 	switch d.Reservation {
@@ -149,7 +149,7 @@ func (d *daemon) do(ctx context.Context, r request) (any, error) {
 	return nil, unknown(r)
 }
 
-// fill puts the URLs from one number to another into its index.
+// fill puts URLs from one number to another into its index.
 func (d *daemon) fill(ctx context.Context, from, to int) error {
 	return fill(ctx, d.store, d.Hosts, from, to)
 }
@@ -172,9 +172,9 @@ func fill(ctx context.Context, store docindex.Store, hosts, from, to int) error 
 	return nil
 }
 
-// ramp puts the first URL of each host evenly over one gap, so that afterwards some
-// hosts are due at any time, and then all others. It waits first, since nothing is due
-// before a gap has passed from the daemon's start on.
+// ramp puts the first URL of each host evenly over one gap, and then all others. So some hosts are
+// due at any time. It waits first, because nothing is due until a gap has passed since the daemon's
+// start.
 func (d *daemon) ramp(ctx context.Context) error {
 	const step = 5 * time.Millisecond
 	gap := time.Duration(float64(time.Second) / d.PerSec)
@@ -195,7 +195,7 @@ func (d *daemon) ramp(ctx context.Context) error {
 	return d.fill(ctx, d.Hosts, d.URLs)
 }
 
-// crowd puts all URLs at once, once the first gap has passed.
+// crowd puts all URLs at once, after the first gap.
 func (d *daemon) crowd(ctx context.Context) error {
 	if err := pause(ctx, time.Duration(float64(time.Second)/d.PerSec)); err != nil {
 		return err
@@ -210,7 +210,7 @@ func (d *daemon) startProfile(file string) (err error) {
 	return pprof.StartCPUProfile(d.profile)
 }
 
-// writeHeap writes what is live on the heap since the last collection, and where it was taken.
+// writeHeap writes a heap profile as of the last garbage collection.
 func writeHeap(file string) error {
 	f, err := os.Create(file)
 	if err != nil {

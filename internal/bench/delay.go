@@ -16,13 +16,13 @@ const (
 	delayWarmUp  = 3 * time.Second
 	delaySpan    = 8 * time.Second
 	crowdWarmUp  = 8 * time.Second
-	delayRounds  = 20 // URLs a host, enough for both
+	delayRounds  = 20 // URLs per host, enough for both
 	delayTarget  = 2 * time.Millisecond
 	delayFlights = 100_000
 )
 
-// takeDelay sends 50,000 URLs a second and sees how late they are: with hosts that began evenly,
-// and with hosts that all came at once.
+// takeDelay sends 50,000 URLs a second and measures how late they are: first with hosts that start
+// evenly, then with hosts that all start at once.
 func takeDelay(ctx context.Context, b *bench) ([]row, error) {
 	even, err := takeDelayOf(ctx, b, "ramp", "begun evenly over a second", delayWarmUp)
 	if err != nil {
@@ -116,7 +116,7 @@ func delayRows(begun string, rate, cpu float64, inside engine.Histogram, late la
 	}
 }
 
-// subtract is what was counted between two readings.
+// subtract returns the counts between two readings.
 func subtract(after, before engine.Histogram) engine.Histogram {
 	for i := range after.Buckets {
 		after.Buckets[i] -= before.Buckets[i]
@@ -125,8 +125,8 @@ func subtract(after, before engine.Histogram) engine.Histogram {
 	return after
 }
 
-// bound is the upper bound of the bucket that the given share of a histogram lies in or
-// below; above the last one it is an hour.
+// bound returns the upper bound of the bucket that holds the given share of a histogram; an hour
+// for the last bucket.
 func bound(h engine.Histogram, share float64) time.Duration {
 	total, seen := uint64(0), uint64(0)
 	for _, n := range h.Buckets {

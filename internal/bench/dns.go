@@ -9,10 +9,10 @@ import (
 	"golang.org/x/net/dns/dnsmessage"
 )
 
-const socketBuffer = 4 << 20 // bytes; questions come in bursts
+const socketBuffer = 4 << 20 // bytes; queries come in bursts
 
-// names plays a DNS server over UDP that knows every hostName: the n-th has address n modulo
-// Addrs, and nothing but that. Other names do not exist.
+// names is the role of a DNS server over UDP that knows every hostName. Host n has only address n
+// modulo Addrs. Other names do not exist.
 type names struct {
 	Addrs int
 
@@ -55,12 +55,12 @@ func (s *names) serve() {
 			continue
 		}
 		if answer, err := s.answer(in[:n], out[:0]); err == nil {
-			_, _ = s.conn.WriteToUDPAddrPort(answer, from) // who asked asks again
+			_, _ = s.conn.WriteToUDPAddrPort(answer, from) // a client without an answer asks again
 		}
 	}
 }
 
-// answer builds the answer to a query of one question.
+// answer returns the answer to a query of one question.
 func (s *names) answer(query, to []byte) ([]byte, error) {
 	var p dnsmessage.Parser
 	head, err := p.Start(query)

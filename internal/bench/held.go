@@ -13,14 +13,14 @@ import (
 const (
 	heldURLs     = 1_000_000
 	heldAddrs    = 4000 // of 4096 slots: the daemon asks for more while a slot is empty
-	heapTarget   = 64   // bytes a URL over its own
+	heapTarget   = 64   // bytes per URL beside the URL itself
 	rssTarget    = 160
 	heldPatience = 2 * time.Minute
 	lookInterval = 100 * time.Millisecond
 	idSize       = 7 // bytes
 )
 
-// takeHeld weighs a daemon that holds URLs and cannot send them.
+// takeHeld measures the memory of a daemon that holds URLs and cannot send them.
 func takeHeld(ctx context.Context, b *bench) (rows []row, err error) {
 	for _, hosts := range []int{10_000, 100_000} {
 		w, err := weigh(ctx, b, hosts)
@@ -32,12 +32,12 @@ func takeHeld(ctx context.Context, b *bench) (rows []row, err error) {
 	return rows, nil
 }
 
-// weight is what a daemon weighs.
+// weight is the memory of a daemon.
 type weight struct {
 	status urlserver.Status
 	took   time.Duration
-	full   usage      // when it had taken all
-	swept  collection // after that
+	full   usage      // when it held all URLs
+	swept  collection // after a collection then
 }
 
 func weigh(ctx context.Context, b *bench, hosts int) (w weight, err error) {
@@ -65,7 +65,7 @@ func weigh(ctx context.Context, b *bench, hosts int) (w weight, err error) {
 	return w, d.ask("heap", filepath.Join(b.profiles, fmt.Sprintf("held-%d.heap", hosts)), nil)
 }
 
-// read waits until the daemon holds all, and weighs it.
+// read waits until the daemon holds all URLs, and measures its memory.
 func (w *weight) read(ctx context.Context, d *child) (err error) {
 	start := time.Now()
 	w.status, err = await(ctx, d, heldPatience, func(s *urlserver.Status) bool {
@@ -78,7 +78,7 @@ func (w *weight) read(ctx context.Context, d *child) (err error) {
 	return errors.Join(d.ask("usage", "", &w.full), d.ask("collect", "", &w.swept))
 }
 
-// await looks at a daemon's status until it is as wanted.
+// await reads a daemon's status until it is as wanted.
 func await(ctx context.Context, d *child, most time.Duration,
 	done func(*urlserver.Status) bool) (s urlserver.Status, err error) {
 	ctx, cancel := context.WithTimeout(ctx, most)

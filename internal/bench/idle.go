@@ -14,10 +14,10 @@ const (
 	idlePerSec = 0.001 // nothing is due for a thousand seconds
 	idleSettle = 5 * time.Second
 	idleSpan   = 10 * time.Second
-	idleTarget = 0.001 // CPU seconds a second
+	idleTarget = 0.001 // CPU seconds per second
 )
 
-// takeIdle sees what slots cost in which nothing is due, beside a daemon with one slot.
+// takeIdle measures what slots without due documents cost, compared with a daemon with one slot.
 func takeIdle(ctx context.Context, b *bench) (rows []row, err error) {
 	many, stopMany, err := startIdle(ctx, b, idleHosts)
 	if err != nil {
@@ -67,7 +67,7 @@ func startIdle(ctx context.Context, b *bench, hosts int) (d *child, stop func() 
 	return d, stop, nil
 }
 
-// idleCPU is the CPU seconds a second of daemons that are left alone.
+// idleCPU returns the CPU seconds per second of idle daemons.
 func idleCPU(ctx context.Context, daemons ...*child) ([]float64, error) {
 	if err := pause(ctx, idleSettle); err != nil {
 		return nil, err

@@ -10,15 +10,15 @@ import (
 	"time"
 )
 
-const maxCall = 64 << 20 // bytes of a request for candidates, which names all rejected hosts
+const maxCall = 64 << 20 // largest request for candidates, in bytes; it names all rejected hosts
 
-// index is a doc index over HTTP that offers URLs once: hosts in turn by address, all of an
-// address at once, so that no rejection splits them.
+// index is a doc index over HTTP that offers each URL once: address by address, all hosts of an
+// address in one answer, so that no rejection splits them.
 type index struct {
 	urls, hosts, addrs int
 
 	mu   sync.Mutex // guards next
-	next int        // address
+	next int        // next address
 }
 
 // serve serves the index until stop is called.
@@ -52,11 +52,11 @@ func (x *index) candidates(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	w.Header().Set("Content-Type", "application/x-ndjson")
-	_, _ = w.Write(x.offer(call.Max, call.Reject)) // a client that went away asks again
+	_, _ = w.Write(x.offer(call.Max, call.Reject)) // a client that has gone asks again
 }
 
-// offer returns at most limit candidates, those of whole addresses, up to one on which a host is
-// rejected.
+// offer returns at most limit candidates of whole addresses. It stops at an address with a rejected
+// host.
 func (x *index) offer(limit int, reject []string) []byte {
 	rejected := make(map[int]bool, x.addrs)
 	for _, name := range reject {
@@ -78,8 +78,8 @@ func (x *index) offer(limit int, reject []string) []byte {
 	return lines
 }
 
-// of appends the candidates of the hosts on an address, and counts them. Host h is on
-// address h modulo addrs.
+// of appends the candidates of the hosts at an address, and counts them. Host h is at address h
+// modulo addrs.
 func (x *index) of(addr int, lines []byte) ([]byte, int) {
 	n := 0
 	for host := addr; host < x.hosts; host += x.addrs {

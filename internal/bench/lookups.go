@@ -19,7 +19,7 @@ const (
 	lookupsAhead  = 4096
 )
 
-// takeLookups looks up distinct names as fast as it goes.
+// takeLookups looks up distinct names as fast as possible.
 func takeLookups(ctx context.Context, b *bench) (rows []row, err error) {
 	var addr string
 	dns, err := b.start(ctx, "dns", &names{Addrs: lookups}, &addr)

@@ -1,8 +1,8 @@
-// Command bench measures what the project promises and prints one Markdown
-// table: what, the target, what was measured, what it stands beside, and how it was measured.
+// Command bench measures what the project promises and prints one Markdown table: what, the target,
+// what was measured, what it is compared with, and how it was measured.
 //
-// The daemon, the spiders and the servers that it talks to run as processes of their
-// own, which are this program again in another role, and speak over loopback.
+// The daemon, the spiders and their servers run as child processes, which are this program in
+// another role. They speak over loopback.
 package main
 
 import (
@@ -16,7 +16,7 @@ import (
 	"time"
 )
 
-const wholeRun = 20 * time.Minute // far beyond what all measurements take
+const wholeRun = 20 * time.Minute // far more than all measurements take
 
 func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
@@ -27,7 +27,7 @@ func main() {
 	}
 }
 
-// measurement takes some figures.
+// measurement measures something and returns rows of the table.
 type measurement struct {
 	name string
 	take func(ctx context.Context, b *bench) ([]row, error)
@@ -49,9 +49,9 @@ func measurements() []measurement {
 	}
 }
 
-// bench is what measurements share.
+// bench is what all measurements use.
 type bench struct {
-	self     string // this program
+	self     string // path of this program
 	profiles string // folder for profiles; "": none
 	errs     io.Writer
 }
@@ -81,7 +81,8 @@ func run(ctx context.Context, args []string, in io.Reader, out, errs io.Writer) 
 	return takeAll(ctx, &bench{self: self, profiles: *profiles, errs: errs}, chosen, out)
 }
 
-// takeAll prints the table as far as it came, also before an error.
+// takeAll runs the chosen measurements and prints the table. If one fails, it prints the rows so
+// far.
 func takeAll(ctx context.Context, b *bench, chosen *regexp.Regexp, out io.Writer) error {
 	if err := printHead(out); err != nil {
 		return err

@@ -9,10 +9,10 @@ import (
 
 const (
 	zone    = ".bench.example"
-	urlSize = 70 // bytes, of urls on named hosts
+	urlSize = 70 // bytes of a URL on a named host
 )
 
-// addrOf is the n-th address of loopback, from 127.1.0.0 on.
+// addrOf returns the n-th address of loopback, from 127.1.0.0 on.
 func addrOf(n int) netip.Addr {
 	return netip.AddrFrom4([4]byte{127, byte(1 + n>>16), byte(n >> 8), byte(n)})
 }
@@ -26,8 +26,8 @@ func numberOf(a netip.Addr) (n int, ok bool) {
 	return int(b[1]-1)<<16 | int(b[2])<<8 | int(b[3]), b[0] == 127 && b[1] > 0
 }
 
-// appendAddrURL appends the n-th URL of those that go round the given number of
-// hosts, which are address literals.
+// appendAddrURL appends the n-th URL. URLs go round the given number of hosts, which are IP
+// addresses.
 func appendAddrURL(to []byte, n, hosts int) []byte {
 	to = append(to, "http://"...)
 	return appendPath(addrOf(n%hosts).AppendTo(to), n)
@@ -39,7 +39,7 @@ func appendPath(to []byte, n int) []byte {
 	return append(appendPadded(to, n, 7), ".html"...)
 }
 
-// hostName is the name of the n-th host.
+// hostName returns the name of the n-th host.
 func hostName(n int) string { return fmt.Sprintf("h%07d%s", n, zone) }
 
 // numberIn is the reverse of hostName.
@@ -52,7 +52,7 @@ func numberIn(name string) (n int, ok bool) {
 	return n, err == nil && n >= 0
 }
 
-// appendNameURL appends the n-th URL, one of urlSize bytes on the given host.
+// appendNameURL appends the n-th URL, on the given host. It has urlSize bytes.
 func appendNameURL(to []byte, n, host int) []byte {
 	start := len(to)
 	to = append(to, "http://h"...)
@@ -61,7 +61,7 @@ func appendNameURL(to []byte, n, host int) []byte {
 	return appendPadded(to, n, urlSize-(len(to)-start))
 }
 
-// appendPadded appends n with leading zeros in so many digits.
+// appendPadded appends n with leading zeros, with the given number of digits.
 func appendPadded(to []byte, n, digits int) []byte {
 	var b [64]byte
 	for i := range digits {

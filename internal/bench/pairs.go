@@ -21,7 +21,8 @@ const (
 	aloneTarget  = 4
 )
 
-// takeWaiting reserves and releases through one Redis, with few and with many groups that wait.
+// takeWaiting measures reservations and releases through one Redis, with few and with many waiting
+// groups.
 func takeWaiting(ctx context.Context, b *bench) (rows []row, err error) {
 	server, err := startRedis(ctx)
 	if errors.Is(err, errNoRedis) {
@@ -63,7 +64,8 @@ func takeWaiting(ctx context.Context, b *bench) (rows []row, err error) {
 	return append(rows, r), err
 }
 
-// pairsAlone reserves and releases with one caller, and asks Redis for nothing in turns with that.
+// pairsAlone measures reservations and releases of one caller. In turn with these it measures
+// commands that do nothing in Redis.
 func pairsAlone(ctx context.Context, server *redisServer) (r row, err error) {
 	s := redis.New(redis.Config{Addrs: []string{server.addr}, Prefix: "a:"})
 	defer s.Close()
@@ -119,7 +121,7 @@ func ping(conn net.Conn) error {
 	return err
 }
 
-// pairs is what callers get through: how many a second, and the CPU time of one.
+// pairs is a rate of reservations with their releases, and the CPU time of one.
 type pairs struct {
 	rate           float64
 	redis, callers time.Duration
@@ -154,7 +156,7 @@ func pairsOf(ctx context.Context, s *redis.Store, server *redisServer, groups in
 
 func micros(d time.Duration) float64 { return float64(d) / float64(time.Microsecond) }
 
-// addGroups adds a thousand groups that are due, and others for later.
+// addGroups adds a thousand groups that are due, and others that are due later.
 func addGroups(ctx context.Context, s *redis.Store, groups int) error {
 	const due, batch = 1000, 1000
 	later := time.Now().Add(time.Hour)

@@ -11,7 +11,7 @@ import (
 	"time"
 )
 
-// redisServer is a redis-server on loopback that keeps nothing.
+// redisServer is a redis-server on loopback that stores nothing on disk.
 type redisServer struct {
 	addr string
 	dir  string
@@ -28,7 +28,7 @@ func startRedis(ctx context.Context) (s *redisServer, err error) {
 	if _, err := exec.LookPath("redis-server"); err != nil {
 		return nil, errNoRedis
 	}
-	for range 10 { // another may take the free port first
+	for range 10 { // another process may take the free port first
 		if s, err = tryRedis(ctx); !errors.Is(err, errEnded) {
 			return s, err
 		}
@@ -43,7 +43,7 @@ func tryRedis(ctx context.Context) (s *redisServer, err error) {
 	}
 	s = &redisServer{addr: l.Addr().String(), over: make(chan struct{})}
 	port := l.Addr().(*net.TCPAddr).Port
-	if err := l.Close(); err != nil { // it is free now
+	if err := l.Close(); err != nil { // the server listens on its port
 		return nil, err
 	}
 	if s.dir, err = os.MkdirTemp("", "bench"); err != nil {
@@ -55,7 +55,7 @@ func tryRedis(ctx context.Context) (s *redisServer, err error) {
 		return nil, errors.Join(err, os.RemoveAll(s.dir))
 	}
 	go func() {
-		_ = s.cmd.Wait() // says that it was killed
+		_ = s.cmd.Wait() // its error says that it was killed
 		close(s.over)
 	}()
 	if err := s.await(ctx); err != nil {
@@ -64,7 +64,8 @@ func tryRedis(ctx context.Context) (s *redisServer, err error) {
 	return s, nil
 }
 
-// await returns once the server answers, or has ended, as where another has the port.
+// await waits until the server answers. It fails if the server has ended, for example because
+// another process has the port.
 func (s *redisServer) await(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, dialWait)
 	defer cancel()
@@ -81,7 +82,7 @@ func (s *redisServer) await(ctx context.Context) error {
 	return nil
 }
 
-// answers tells if the server that has the port is this one.
+// answers reports whether this server has the port.
 func (s *redisServer) answers() bool {
 	conn, err := net.DialTimeout("tcp", s.addr, time.Second)
 	if err != nil {
@@ -95,11 +96,11 @@ func (s *redisServer) answers() bool {
 	return bytes.Contains(text[:n], fmt.Appendf(nil, "process_id:%d\r\n", s.cmd.Process.Pid))
 }
 
-// scheduled is what the kernel tells of a thread: how long it had a core, and how long it wanted
-// one and had none.
+// scheduled is the kernel's statistics of a thread: how long it ran, and how long it was runnable
+// and waited for a core.
 type scheduled struct{ ran, waited time.Duration }
 
-// used is what Redis' main thread, which does all commands, has had.
+// used returns the statistics of Redis' main thread, which executes all commands.
 func (s *redisServer) used() (scheduled, error) {
 	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/schedstat", s.cmd.Process.Pid))
 	if err != nil {

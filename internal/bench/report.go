@@ -21,7 +21,7 @@ type row struct {
 	how      string
 }
 
-// verdict says whether a target is met.
+// verdict tells whether a target is met.
 type verdict string
 
 const (
@@ -37,7 +37,7 @@ func judge(ok bool) verdict {
 	return missed
 }
 
-// String is the row in Markdown.
+// String returns the row in Markdown.
 func (r row) String() string {
 	cells := []string{r.what, r.target, r.measured, string(r.met), r.beside, r.how}
 	for i, c := range cells {
@@ -57,7 +57,7 @@ func printHead(out io.Writer) error {
 	return err
 }
 
-// processor is the name of this machine's, as Linux has it.
+// processor returns the name of this machine's processor, from Linux' cpuinfo.
 func processor(file string) string {
 	f, err := os.Open(file)
 	if err != nil {
@@ -73,7 +73,7 @@ func processor(file string) string {
 	return "unknown processor"
 }
 
-// count writes a number with commas between thousands.
+// count formats a number with commas between thousands.
 func count[N int | uint64 | float64](n N) string {
 	s := fmt.Sprintf("%.0f", float64(n))
 	for i := len(s) - 3; i > 0 && s[i-1] != '-'; i -= 3 {
@@ -82,7 +82,8 @@ func count[N int | uint64 | float64](n N) string {
 	return s
 }
 
-// percentile returns the value that the given share of sorted values does not exceed; 0 of none.
+// percentile returns the value that the given share of sorted values does not exceed; 0 if there
+// are none.
 func percentile(sorted []time.Duration, share float64) time.Duration {
 	if len(sorted) == 0 {
 		return 0
@@ -90,7 +91,7 @@ func percentile(sorted []time.Duration, share float64) time.Duration {
 	return sorted[min(len(sorted)-1, int(share*float64(len(sorted))))]
 }
 
-// spread is what a set of durations looks like.
+// spread summarises a set of durations.
 type spread struct {
 	Count               int
 	P50, P99, P999, Max time.Duration

@@ -19,10 +19,10 @@ import (
 const (
 	crawlRequests = 200_000
 	requestTopic  = "demo.incoming"
-	requestTarget = 10_000 // a second
+	requestTarget = 10_000 // requests per second
 )
 
-// broker plays a Kafka broker that has requests to crawl.
+// broker is the role of a Kafka broker that holds requests to crawl.
 type broker struct {
 	Requests int
 
@@ -61,7 +61,7 @@ func (b *broker) close() error {
 	return nil
 }
 
-// countdown does requests until so many are done.
+// countdown handles requests until a number of them is done.
 type countdown struct {
 	*crawlcontrol.Handler
 	left int
@@ -77,7 +77,7 @@ func (c *countdown) Do(ctx context.Context, messages [][]byte) (replies []crawlc
 	return replies, done, err
 }
 
-// takeRequests puts into its index what a broker has, CrawlURLs requests.
+// takeRequests handles CrawlURLs requests to crawl from a broker.
 func (d *daemon) takeRequests(ctx context.Context, addr string) (a asked, err error) {
 	cfg := configs.Default().Monitor
 	cfg.Brokers, cfg.Inbound = []string{addr}, []string{requestTopic}
@@ -105,7 +105,8 @@ func (d *daemon) takeRequests(ctx context.Context, addr string) (a asked, err er
 	return a, errors.Join(err, <-ended)
 }
 
-// takeCrawlRequests has a daemon with an index on disk read requests to crawl from a broker.
+// takeCrawlRequests measures a daemon with an index on disk that reads requests to crawl from a
+// broker.
 func takeCrawlRequests(ctx context.Context, b *bench) (rows []row, err error) {
 	var addr string
 	k, err := b.start(ctx, "broker", &broker{Requests: crawlRequests}, &addr)
@@ -113,7 +114,7 @@ func takeCrawlRequests(ctx context.Context, b *bench) (rows []row, err error) {
 		return nil, err
 	}
 	defer func() { err = errors.Join(err, k.stop()) }()
-	d, _, stop, err := startKeeper(ctx, b, "disk", daemon{Slots: 4096, PerSec: 1, MaxInFlight: 100,
+	d, _, stop, err := startControlled(ctx, b, "disk", daemon{Slots: 4096, PerSec: 1, MaxInFlight: 100,
 		Batch: 1000, CrawlURLs: crawlRequests})
 	if err != nil {
 		return nil, err

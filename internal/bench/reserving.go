@@ -13,12 +13,12 @@ import (
 const (
 	reservingHosts = 100_000
 	reservingURLs  = 1_000_000
-	reservingRate  = 0.5 // requests a second to a host, as by default
-	reservingShare = 0.1 // of the CPU, at most
+	reservingRate  = 0.5 // requests per second to a host, as by default
+	reservingShare = 0.1 // largest share of the CPU
 	reservingEnds  = time.Minute
 )
 
-// takeReserving has 100,000 slots be filled and emptied at the default pace, without and with a
+// takeReserving fills and empties 100,000 slots at the default pace, without and with a
 // reservation.
 func takeReserving(ctx context.Context, b *bench) (rows []row, err error) {
 	none, err := reservingDaemon(ctx, b, "", "none")
@@ -85,7 +85,7 @@ func reservingDaemon(ctx context.Context, b *bench, store, name string) (cpu tim
 		return 0, err
 	}
 	if _, err := await(ctx, d, reservingEnds, func(s *urlserver.Status) bool { return s.Leases == 0 }); err != nil {
-		return 0, err // giving back counts
+		return 0, err // the time of the releases counts, too
 	}
 	err = d.ask("usage", "", &after)
 	return after.CPU - before.CPU, err

@@ -8,9 +8,9 @@ import (
 	"io"
 )
 
-// player is what a child process does.
+// player is a role of a child process.
 type player interface {
-	// open takes up the job and returns what the parent is to know before it goes on.
+	// open receives the job. It returns what the parent needs before it goes on.
 	open(ctx context.Context) (ready any, err error)
 	// do answers a request.
 	do(ctx context.Context, r request) (answer any, err error)
@@ -33,7 +33,7 @@ func newPlayer(role string) (player, error) {
 	return nil, fmt.Errorf("-as %s: no such role", role)
 }
 
-// play plays a role until in ends: first its job is read from there, then requests.
+// play plays a role until in ends. It reads the job from in, then requests.
 func play(ctx context.Context, role string, in io.Reader, out io.Writer) (err error) {
 	p, err := newPlayer(role)
 	if err != nil {
@@ -73,5 +73,5 @@ func answer(to *json.Encoder, body any, err error) error {
 	return to.Encode(reply{Body: text})
 }
 
-// unknown is the answer to a request that a role does not know.
+// unknown is the error for a request that a role does not know.
 func unknown(r request) error { return fmt.Errorf("request %q: not known", r.Do) }

@@ -18,8 +18,8 @@ const (
 	scaleLook     = 100 * time.Millisecond
 )
 
-// takeScaleOut has one, two and four daemons work off one index in Redis, with their reservations
-// in the same.
+// takeScaleOut measures one, two and four daemons with one index in Redis. Their reservations are
+// in the same Redis.
 func takeScaleOut(ctx context.Context, b *bench) (rows []row, err error) {
 	alone := 0.0
 	for _, daemons := range []int{1, 2, 4} {
@@ -40,12 +40,12 @@ func takeScaleOut(ctx context.Context, b *bench) (rows []row, err error) {
 	return rows, nil
 }
 
-// scale is a run of some daemons on one Redis.
+// scale is a run of some daemons with one Redis.
 type scale struct {
 	daemons, urls, hosts int
 
 	took                 time.Duration // from the start of the first daemon until Redis has the last outcome
-	byDaemons, bySpiders time.Duration // CPU, of all of them
+	byDaemons, bySpiders time.Duration // CPU time of all of them
 	byRedis              scheduled
 }
 
@@ -74,7 +74,7 @@ func (s *scale) run(ctx context.Context, b *bench) (err error) {
 	return err
 }
 
-// work starts daemons and their spiders, and waits until all is done.
+// work starts daemons and their spiders, and waits until all documents are completed.
 func (s *scale) work(ctx context.Context, b *bench, addr string, store *redis.Store) (err error) {
 	began := time.Now()
 	job := daemon{Slots: 4096, PerSec: 1e6, MaxInFlight: 10_000, Batch: 1000, Reservation: addr, Shared: addr}
@@ -114,7 +114,7 @@ func (s *scale) work(ctx context.Context, b *bench, addr string, store *redis.St
 	return err
 }
 
-// await waits until all is completed.
+// await waits until all documents are completed.
 func (s *scale) await(ctx context.Context, store *redis.Store) error {
 	ctx, cancel := context.WithTimeout(ctx, scalePatience)
 	defer cancel()

@@ -17,12 +17,12 @@ import (
 
 const (
 	slotPart   = 100_000 // documents timed at once
-	slotParts  = 20      // of which the median counts, as others may use the machine
+	slotParts  = 20      // the median of them counts, since other processes may use the machine
 	slotTime   = 5 * time.Second
-	slotWarmUp = 500_000 // documents, or as many as slots: all has grown to its size then
+	slotWarmUp = 500_000 // documents, or one per slot if that is more; then all tables have grown
 )
 
-// takeSlots times one document's whole way through the slots, without anything around.
+// takeSlots measures the time that one document takes through the slots alone.
 func takeSlots(_ context.Context, b *bench) (rows []row, err error) {
 	for _, c := range []struct {
 		slots  int
@@ -72,8 +72,7 @@ func timeSlots(b *bench, n int, shuffled bool) (each, best time.Duration, allocs
 	return spreadOf(parts).P50, parts[0], allocs, errors.Join(err, stop())
 }
 
-// timeParts returns what one document took in each of slotParts parts, or of those
-// that slotTime was enough for.
+// timeParts returns the time per document of slotParts parts, or of as many as slotTime allows.
 func (r *round) timeParts() ([]time.Duration, error) {
 	parts := make([]time.Duration, 0, slotParts)
 	for begin := time.Now(); len(parts) < slotParts && time.Since(begin) < slotTime; {
@@ -86,7 +85,7 @@ func (r *round) timeParts() ([]time.Duration, error) {
 	return parts, nil
 }
 
-// profile writes a CPU profile of this process until stop is called, where profiles are wanted.
+// profile writes a CPU profile of this process until stop is called, if profiles are wanted.
 func (b *bench) profile(name string) (stop func() error, err error) {
 	if b.profiles == "" {
 		return func() error { return nil }, nil
@@ -105,7 +104,7 @@ func (b *bench) profile(name string) (stop func() error, err error) {
 type round struct {
 	slots *hostslots.Slots
 	now   time.Duration
-	next  int // document
+	next  int // next document
 	id    []byte
 	url   []byte
 }
@@ -137,7 +136,7 @@ func (r *round) offer(origin uint32) {
 	r.slots.Offer(r.now, hostslots.Candidate{Origin: origin, ID: r.id, URL: r.url, Priority: 0})
 }
 
-// run has n documents go out and come back.
+// run sends n documents and ends them.
 func (r *round) run(n int) error {
 	for range n {
 		r.now += 10 * time.Microsecond

@@ -107,7 +107,7 @@ func FuzzDNSAnswer(f *testing.F) {
 	})
 }
 
-// candidates are what the index at base offers to a daemon.
+// candidates returns what the index at base offers to a daemon.
 func candidates(t *testing.T, base string, most int, reject ...string) (urls []string) {
 	t.Helper()
 	c, err := httpclient.New(httpclient.Config{URL: base})
@@ -129,7 +129,7 @@ func candidates(t *testing.T, base string, most int, reject ...string) (urls []s
 }
 
 func TestIndexOffersEachURLOnce(t *testing.T) {
-	x := &index{urls: 40, hosts: 8, addrs: 4} // 2 hosts an address, 5 URLs a host
+	x := &index{urls: 40, hosts: 8, addrs: 4} // 2 hosts per address, 5 URLs per host
 	base, stop, err := x.serve()
 	if err != nil {
 		t.Fatal(err)
@@ -206,8 +206,8 @@ func TestSlotsAreProfiledWhereWanted(t *testing.T) {
 	}
 }
 
-// TestSmallCrawl has a daemon and spiders of three processes work off a small index, and the raw
-// wire too.
+// TestSmallCrawl runs a daemon and spiders in three processes on a small index, and the same lines
+// without a daemon.
 func TestSmallCrawl(t *testing.T) {
 	const urls, hosts = 2000, 20
 	b, ctx := testBench(t), t.Context()
@@ -232,12 +232,12 @@ func TestSmallCrawl(t *testing.T) {
 	}
 }
 
-// TestSmallCrawlsStop asks about crawls and stops one.
+// TestSmallCrawlsStop requests the state of crawls and stops one.
 func TestSmallCrawlsStop(t *testing.T) {
 	for _, kind := range []string{"memory", "disk"} {
 		job := daemon{Slots: 10, PerSec: 1, MaxInFlight: 10, Batch: 10, URLs: 10, Hosts: 10, CrawlURLs: 500,
 			CrawlHosts: 50, Crawls: 5}
-		d, _, stop, err := startKeeper(t.Context(), testBench(t), kind, job)
+		d, _, stop, err := startControlled(t.Context(), testBench(t), kind, job)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -255,7 +255,7 @@ func TestSmallCrawlsStop(t *testing.T) {
 	}
 }
 
-// TestSmallRequests has some requests to crawl read from a broker.
+// TestSmallRequests reads some requests to crawl from a broker.
 func TestSmallRequests(t *testing.T) {
 	const some = 3000
 	b := testBench(t)
@@ -264,7 +264,7 @@ func TestSmallRequests(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	d, _, stop, err := startKeeper(t.Context(), b, "disk", daemon{Slots: 10, PerSec: 1, MaxInFlight: 10,
+	d, _, stop, err := startControlled(t.Context(), b, "disk", daemon{Slots: 10, PerSec: 1, MaxInFlight: 10,
 		Batch: 10, CrawlURLs: some})
 	if err != nil {
 		t.Fatal(err)
@@ -281,7 +281,7 @@ func TestSmallRequests(t *testing.T) {
 	}
 }
 
-// TestSmallScaleOut has two daemons work off a small index in Redis.
+// TestSmallScaleOut runs two daemons on a small index in Redis.
 func TestSmallScaleOut(t *testing.T) {
 	s := scale{daemons: 2, urls: 300, hosts: 30}
 	err := s.run(t.Context(), testBench(t))
@@ -311,7 +311,7 @@ func TestParseScheduled(t *testing.T) {
 	}
 }
 
-// TestSmallRamp has groups begin one after the other.
+// TestSmallRamp starts groups one after the other.
 func TestSmallRamp(t *testing.T) {
 	b := testBench(t)
 	var addr string
@@ -337,7 +337,7 @@ func TestAwaitSaysWhereItStands(t *testing.T) {
 	}
 }
 
-// startChild starts a child that the test's end stops.
+// startChild starts a child process that ends with the test.
 func startChild(t *testing.T, b *bench, role string, job, ready any) *child {
 	t.Helper()
 	c, err := b.start(context.WithoutCancel(t.Context()), role, job, ready)

@@ -13,25 +13,25 @@ import (
 	"urlserver/protocol"
 )
 
-// spider plays one or several spiders that answer DONE to every line at once.
+// spider is the role of one or several spiders that answer DONE to every line at once.
 type spider struct {
 	Addr  string
 	Conns int
-	Lines int           // after so many, "wait" is answered; 0: they end with the process
+	Lines int           // "wait" is answered after so many lines; 0: the spiders end with the process
 	Gap   time.Duration // between two lines for one address, for "late"; 0: lines are not timed
 
 	start    time.Time
 	answered atomic.Int64
-	all      chan struct{} // closed when Lines are answered
-	took     time.Duration // good once all is closed
+	all      chan struct{} // closed when Lines lines are answered
+	took     time.Duration // set before all is closed
 	conns    []net.Conn
 	working  sync.WaitGroup
 
 	mu     sync.Mutex // guards all below
 	timing bool
-	last   []time.Duration // by number of the address: its last line
+	last   []time.Duration // time of the last line by number of the address
 	late   []time.Duration
-	early  time.Duration // the most that a line came before its time
+	early  time.Duration // the most that a line came too early
 }
 
 func (s *spider) open(ctx context.Context) (ready any, err error) {
@@ -58,10 +58,10 @@ func (s *spider) close() error {
 	return errors.Join(errs...)
 }
 
-// result is what "wait" answers.
+// result is the answer to "wait".
 type result struct {
-	Took time.Duration // from dialling to the last answer
-	CPU  time.Duration // of the spider's process
+	Took time.Duration // from connecting to the last answer
+	CPU  time.Duration // CPU time of the spider's process
 }
 
 func (s *spider) do(ctx context.Context, r request) (any, error) {
@@ -90,8 +90,7 @@ func (s *spider) do(ctx context.Context, r request) (any, error) {
 	return nil, unknown(r)
 }
 
-// answerAll reads until the connection ends, and answers as many lines at a time as have
-// come.
+// answerAll reads until the connection ends. It answers all lines that have arrived with one write.
 func (s *spider) answerAll(conn net.Conn) {
 	in := protocol.NewScanner(conn)
 	var out []byte
@@ -126,14 +125,14 @@ func (s *spider) count(lines int64) {
 	}
 }
 
-// lateness is when lines came, beside the line before to the same address and the gap.
+// lateness is the difference between the time of a line and the earliest time allowed, one gap
+// after the line before to the same address.
 type lateness struct {
 	Spread spread
-	Early  time.Duration // the most that a line came too soon
+	Early  time.Duration // the most that a line came too early
 }
 
-// note compares the moment of a line with that of the one before to the same
-// address.
+// note records the time of a line, compared with the line before to the same address.
 func (s *spider) note(line []byte, now time.Duration) {
 	n, ok := numberOf(hostIP(line))
 	if !ok {
@@ -154,7 +153,7 @@ func (s *spider) note(line []byte, now time.Duration) {
 	s.late = append(s.late, max(0, late))
 }
 
-// hostIP is the third field of a line.
+// hostIP returns the third field of a line.
 func hostIP(line []byte) netip.Addr {
 	fields := bytes.SplitN(line, []byte(" "), 4)
 	if len(fields) < 4 {

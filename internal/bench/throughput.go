@@ -10,11 +10,11 @@ import (
 
 const (
 	throughURLs   = 1_000_000
-	throughTarget = 250_000 // a second
+	throughTarget = 250_000 // lines per second
 )
 
-// takeThroughput sends URLs from the memory index through spiders that answer at once,
-// beside the same lines without a daemon.
+// takeThroughput sends URLs from the memory index to spiders that answer at once, and then the same
+// lines without a daemon.
 func takeThroughput(ctx context.Context, b *bench) (rows []row, err error) {
 	for _, c := range []struct{ hosts, spiders int }{{10_000, 1}, {10_000, 4}, {100_000, 1}, {100_000, 4}} {
 		raw, err := throughWire(ctx, b, c.hosts)
@@ -43,7 +43,7 @@ func takeThroughput(ctx context.Context, b *bench) (rows []row, err error) {
 // through is a run with throughURLs.
 type through struct {
 	result
-	daemon time.Duration // CPU time of the daemon's process meanwhile
+	daemon time.Duration // CPU time of the daemon's process during the run
 }
 
 func (t through) rate() float64 { return throughURLs / t.Took.Seconds() }
@@ -87,7 +87,7 @@ func throughDaemon(ctx context.Context, b *bench, hosts, spiders int) (t through
 	return t, err
 }
 
-// answerLines has spiders answer throughURLs lines from addr.
+// answerLines lets spiders answer throughURLs lines from addr.
 func answerLines(ctx context.Context, b *bench, addr string, spiders int, r *result) (err error) {
 	s, err := b.start(ctx, "spider", &spider{Addr: addr, Conns: spiders, Lines: throughURLs}, nil)
 	if err != nil {

@@ -11,7 +11,7 @@ import (
 	"time"
 )
 
-// usage is what a process has taken.
+// usage is the resources that a process has used.
 type usage struct {
 	CPU     time.Duration // user and system, since its start
 	RSS     int           // bytes
@@ -35,7 +35,7 @@ func readUsage() (u usage, err error) {
 	return u, err
 }
 
-// statusBytes reads a size from the text of /proc/PID/status.
+// statusBytes returns a size from the text of /proc/PID/status.
 func statusBytes(status, key string) (int, error) {
 	_, after, ok := strings.Cut(status, key)
 	fields := strings.Fields(after)
@@ -46,15 +46,15 @@ func statusBytes(status, key string) (int, error) {
 	return n << 10, err
 }
 
-// collection is what one garbage collection took and left.
+// collection is the result of one garbage collection.
 type collection struct {
-	Live  int           // bytes of heap
+	Live  int           // live bytes of heap
 	Wall  time.Duration // from start to the end of sweeping
-	Pause time.Duration // the world stood still
+	Pause time.Duration // stop-the-world time
 	Mark  time.Duration // CPU time of marking, all cores
 }
 
-// collect runs a garbage collection, after another one that clears the way.
+// collect runs a garbage collection, after another one that removes what is garbage already.
 func collect() collection {
 	runtime.GC()
 	var before, after runtime.MemStats
@@ -68,8 +68,7 @@ func collect() collection {
 	return c
 }
 
-// markTime is the CPU time that marking has taken since the start, without what it
-// took while the processor had nothing else to do.
+// markTime returns the CPU time of marking since the start, without marking by idle processors.
 func markTime() time.Duration {
 	samples := []metrics.Sample{
 		{Name: "/cpu/classes/gc/mark/assist:cpu-seconds"},

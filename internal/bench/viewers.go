@@ -15,12 +15,12 @@ import (
 
 const (
 	viewers       = 5
-	viewersTarget = 0.01 // CPU seconds a second
-	streamTarget  = 20e3 // bytes a second to one viewer
+	viewersTarget = 0.01 // CPU seconds per second
+	streamTarget  = 20e3 // bytes per second to one viewer
 )
 
-// takeViewers sees what open dashboards cost the daemon. Nothing is due, so that all it does is for
-// them; the slots are looked at all the same.
+// takeViewers measures what open dashboards cost the daemon. No document is due, so all its work is
+// for the dashboards.
 func takeViewers(ctx context.Context, b *bench) (rows []row, err error) {
 	d, stop, err := startIdle(ctx, b, idleHosts)
 	if err != nil {
@@ -62,13 +62,13 @@ func takeViewers(ctx context.Context, b *bench) (rows []row, err error) {
 	}}, nil
 }
 
-// stream is what a dashboard reads.
+// stream is the live stream that a dashboard reads.
 type stream struct {
 	io.Closer
-	bytes chan int64 // has their number when the stream has ended
+	bytes chan int64 // receives the number of bytes when the stream has ended
 }
 
-// open begins to read, until ctx ends.
+// open starts to read, until ctx ends.
 func (s *stream) open(ctx context.Context, url string) error {
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
 	if err != nil {
@@ -89,7 +89,7 @@ func (s *stream) open(ctx context.Context, url string) error {
 	return nil
 }
 
-// serveHTTP has the daemon be watched, and returns where.
+// serveHTTP serves the daemon's dashboard and returns its URL.
 func (d *daemon) serveHTTP() (at string, err error) {
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {

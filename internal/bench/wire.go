@@ -10,8 +10,8 @@ import (
 	"urlserver/protocol"
 )
 
-// wire plays what a daemon would be that decided nothing: it writes the lines of as many URLs at
-// once and reads over the answers.
+// wire is the role of a daemon that decides nothing: it writes the lines of a number of URLs at
+// once and skips the answers.
 type wire struct {
 	URLs, Hosts int
 
@@ -20,7 +20,7 @@ type wire struct {
 	done     sync.WaitGroup
 }
 
-// open returns where the spider dials in.
+// open returns the address that the spider connects to.
 func (w *wire) open(context.Context) (ready any, err error) {
 	var url []byte
 	for i := range w.URLs {
@@ -36,7 +36,7 @@ func (w *wire) open(context.Context) (ready any, err error) {
 	return w.listener.Addr().String(), nil
 }
 
-// serve serves one connection. How it ends, the spider tells.
+// serve serves one connection. It ignores errors; the spider reports them.
 func (w *wire) serve() {
 	conn, err := w.listener.Accept()
 	if err != nil {

@@ -1,6 +1,6 @@
-// Package demo crawls a whole web on one machine, with no outside: it starts name server, web
-// servers, daemon and spider on loopback addresses, crawls until nothing is left, and judges by
-// what the web servers saw.
+// Package demo crawls a whole synthetic web on one machine. It starts a name server, web servers,
+// the daemon and a spider on loopback addresses, crawls until nothing is left, and judges the crawl
+// by the requests that the web servers received.
 package demo
 
 import (
@@ -18,9 +18,9 @@ import (
 )
 
 const (
-	madePerSec   = 10 // the made web has Crawl-delays of its own
-	folderPerSec = 30
-	mostPerSec   = 1000
+	syntheticPerSec = 10 // the synthetic web has Crawl-delays of its own
+	folderPerSec    = 30
+	mostPerSec      = 1000
 )
 
 const long = `Crawls a web on this machine until nothing is left, and shows how politely.
@@ -43,8 +43,8 @@ Progress goes to standard error, results to standard output. The exit status is 
 if politeness was broken, if a page that links lead to was missed or fetched more
 than once, if anything else was fetched, or if the crawl was interrupted.`
 
-// Command returns the command "demo [DIR…]". Its error says, in one line, what was wrong with the
-// crawl; what was seen has been written then.
+// Command returns the command "demo [DIR…]". It writes the report to standard output. Its error
+// says in one line what was wrong with the crawl.
 func Command() *cobra.Command {
 	var perSec float64
 	var play bool
@@ -65,7 +65,7 @@ func Command() *cobra.Command {
 			return again(ctx, dirs, perSec, cmd.OutOrStdout(), cmd.ErrOrStderr())
 		},
 	}
-	cmd.Flags().Float64Var(&perSec, "per-sec", madePerSec,
+	cmd.Flags().Float64Var(&perSec, "per-sec", syntheticPerSec,
 		fmt.Sprintf("requests a second to an address (Req_Host_Per_Sec); %d with DIRs", folderPerSec))
 	cmd.Flags().BoolVar(&play, "play", false,
 		"crawl again and again until interrupted, with the dashboard at one address")
@@ -77,7 +77,7 @@ Next: "make play" crawls again and again, so that you can look at the dashboard.
 docs/start/first-crawl.md starts a daemon and a spider of your own in two terminals.
 `
 
-// crawlOnce crawls, and says what to try next.
+// crawlOnce crawls once, and prints what to try next.
 func crawlOnce(ctx context.Context, dirs []string, perSec float64, out, progress io.Writer) error {
 	err := crawlAll(ctx, dirs, perSec, "127.0.0.1:0", out, progress)
 	if err == nil {
@@ -86,7 +86,8 @@ func crawlOnce(ctx context.Context, dirs []string, perSec float64, out, progress
 	return err
 }
 
-// crawlAgain crawls until ctx ends or a crawl fails. All crawls have one address for the dashboard.
+// crawlAgain crawls again and again until ctx ends or a crawl fails. The dashboard's address stays
+// the same.
 func crawlAgain(ctx context.Context, dirs []string, perSec float64, out, progress io.Writer) error {
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -102,24 +103,25 @@ func crawlAgain(ctx context.Context, dirs []string, perSec float64, out, progres
 	return err
 }
 
-// crawlAll crawls the folders, or a made web where there are none. The dashboard listens on page.
+// crawlAll crawls the folders, or a synthetic web if there are none. The dashboard listens on page.
 func crawlAll(ctx context.Context, dirs []string, perSec float64, page string, out, progress io.Writer) error {
 	if !(perSec > 0 && perSec <= mostPerSec) {
 		return fmt.Errorf("--per-sec %v: has to be above 0 and at most %d", perSec, mostPerSec)
 	}
-	size, build := madeAddrs, func(port uint16) (*web, error) { return madeWeb(wholeSize, port), nil }
+	size, build := syntheticAddrs, func(port uint16) (*web, error) { return syntheticWeb(wholeSize, port), nil }
 	if len(dirs) > 0 {
 		size, build = len(dirs), func(port uint16) (*web, error) { return folderWeb(dirs, port) }
 	}
 	return demonstrate(ctx, size, build, perSec, page, out, progress)
 }
 
-// demonstrate crawls the web that build makes for a port, which n addresses serve, and reports.
+// demonstrate crawls the web that build makes for a port, served on n addresses, and writes a
+// report.
 func demonstrate(
 	ctx context.Context, n int, build func(port uint16) (*web, error), perSec float64, page string, out,
 	progress io.Writer,
 ) error {
-	f, err := listenFarm(n)
+	f, err := listenWebServers(n)
 	if err != nil {
 		return err
 	}
@@ -155,7 +157,7 @@ func demonstrate(
 	return conclude(r, err)
 }
 
-// conclude is the error of a crawl that was not as it has to be.
+// conclude returns the error of a crawl that failed or had faults.
 func conclude(r result, err error) error {
 	switch {
 	case errors.Is(err, context.Canceled):

@@ -26,33 +26,33 @@ var (
 	errStuck       = errors.New("stuck: documents are left, and none has ended for too long")
 )
 
-// crawl is one crawl of a web, with all that takes part in it.
+// crawl is one crawl of a web, with its servers, daemon and spider.
 type crawl struct {
-	web    *web
-	plan   plan
-	oracle *oracle
-	ledger *ledger
-	farm   *farm
-	names  *nameServer
-	index  net.Listener // of the doc index's HTTP
-	door   net.Listener // that the spider dials
-	page   net.Listener // of the dashboard; nil: there is none
-	spider *spider.Spider
-	perSec float64
-	log    zerolog.Logger
-	end    context.CancelCauseFunc
-	began  time.Time
-	took   time.Duration
+	web            *web
+	plan           plan
+	oracle         *oracle
+	docIndex       *recordingIndex
+	webServers     *webServers
+	names          *nameServer
+	index          net.Listener // serves the doc index over HTTP
+	spiderListener net.Listener // the spider connects to it
+	page           net.Listener // serves the dashboard; nil: there is none
+	spider         *spider.Spider
+	perSec         float64
+	log            zerolog.Logger
+	end            context.CancelCauseFunc
+	began          time.Time
+	took           time.Duration
 }
 
-// newCrawl opens the sockets; nothing runs yet. It takes over f, which run or close closes. ctx is
-// what run is to be given.
-func newCrawl(ctx context.Context, f *farm, w *web, perSec float64, log zerolog.Logger) (context.Context,
+// newCrawl opens the sockets and starts nothing. It takes over f; run or close closes it. The
+// caller passes the context that it returns to run.
+func newCrawl(ctx context.Context, f *webServers, w *web, perSec float64, log zerolog.Logger) (context.Context,
 	*crawl, error) {
-	c := &crawl{web: w, farm: f, perSec: perSec, log: log, plan: walk(w), oracle: newOracle(w, gapOf(perSec))}
+	c := &crawl{web: w, webServers: f, perSec: perSec, log: log, plan: expectedCrawl(w), oracle: newOracle(w, gapOf(perSec))}
 	ctx, c.end = context.WithCancelCause(ctx)
 	var err error
-	c.ledger, err = newLedger(ctx, w, func() { c.end(errNothingLeft) })
+	c.docIndex, err = newRecordingIndex(ctx, w, func() { c.end(errNothingLeft) })
 	if err == nil {
 		c.names, err = listenNames(w)
 	}
@@ -60,7 +60,7 @@ func newCrawl(ctx context.Context, f *farm, w *web, perSec float64, log zerolog.
 		c.index, err = net.Listen("tcp", "127.0.0.1:0")
 	}
 	if err == nil {
-		c.door, err = net.Listen("tcp", "127.0.0.1:0")
+		c.spiderListener, err = net.Listen("tcp", "127.0.0.1:0")
 	}
 	if err != nil {
 		c.close()
@@ -70,15 +70,15 @@ func newCrawl(ctx context.Context, f *farm, w *web, perSec float64, log zerolog.
 	return ctx, c, nil
 }
 
-// close gives the sockets of a crawl back that is not run.
+// close closes the sockets of a crawl that was not run.
 func (c *crawl) close() {
 	c.end(nil)
-	c.farm.close()
+	c.webServers.close()
 	if c.names != nil {
 		c.names.packets.Close()
 		c.names.streams.Close()
 	}
-	for _, l := range []net.Listener{c.index, c.door, c.page} {
+	for _, l := range []net.Listener{c.index, c.spiderListener, c.page} {
 		if l != nil {
 			l.Close()
 		}
@@ -87,19 +87,19 @@ func (c *crawl) close() {
 
 func gapOf(perSec float64) time.Duration { return time.Duration(float64(time.Second) / perSec) }
 
-// run crawls until nothing is left, ctx ends or something fails, and returns after all has ended.
-// whole tells if the crawl came to its end.
+// run crawls until nothing is left, ctx ends or something fails. All goroutines have ended when it
+// returns. whole reports whether the crawl is complete.
 func (c *crawl) run(ctx context.Context) (whole bool, err error) {
 	defer c.end(nil)
 	c.began = time.Now()
 	others, stop := context.WithCancel(context.WithoutCancel(ctx))
 	var servers, crawlers team
-	servers.start(c.end, func() error { return c.farm.serve(others, c.web, c.oracle) })
+	servers.start(c.end, func() error { return c.webServers.serve(others, c.web, c.oracle) })
 	servers.start(c.end, func() error { return c.names.serve(others) })
-	servers.start(c.end, func() error { return serveHTTP(others, c.index, httpserver.Handler(c.ledger)) })
+	servers.start(c.end, func() error { return serveHTTP(others, c.index, httpserver.Handler(c.docIndex)) })
 	crawlers.start(c.end, func() error { return c.runDaemon(ctx) })
 	crawlers.start(c.end, func() error {
-		return errors.Join(c.spider.Dial(ctx, c.door.Addr().String()), c.spider.Close())
+		return errors.Join(c.spider.Dial(ctx, c.spiderListener.Addr().String()), c.spider.Close())
 	})
 	<-ctx.Done()
 	c.took = time.Since(c.began)
@@ -113,14 +113,14 @@ func (c *crawl) run(ctx context.Context) (whole bool, err error) {
 	return whole, err
 }
 
-// team is goroutines that end together.
+// team is a group of goroutines whose errors are collected.
 type team struct {
 	group sync.WaitGroup
 	mu    sync.Mutex // guards errs
 	errs  []error
 }
 
-// start runs work; where it errs, all are told by end.
+// start runs work in a goroutine. An error of work is passed to end, too.
 func (t *team) start(end context.CancelCauseFunc, work func() error) {
 	t.group.Go(func() {
 		if err := work(); err != nil {
@@ -137,15 +137,15 @@ func (t *team) wait() error {
 	return errors.Join(t.errs...)
 }
 
-// settings are those of the daemon: the defaults, but for the rate and for where things are.
+// settings returns the daemon's settings: the defaults, except the rate and the addresses.
 func (c *crawl) settings() configs.Config {
 	cfg := configs.Default()
 	cfg.ReqHostPerSec = c.perSec
 	cfg.Robots.UserAgent = agent
-	cfg.Robots.ErrorTTL = time.Second // a dead host is not worth more of a demo's time
+	cfg.Robots.ErrorTTL = time.Second // so that the dead host does not delay the demo
 	cfg.Resolver.Servers = []string{c.names.addr()}
 	cfg.Resolver.AllowNetworks = nil
-	for _, addr := range c.web.addrs() { // no more: there may be other servers on this machine
+	for _, addr := range c.web.addrs() { // only these: other servers may run on this machine
 		cfg.Resolver.AllowNetworks = append(cfg.Resolver.AllowNetworks, netip.PrefixFrom(addr, addr.BitLen()))
 	}
 	return cfg
@@ -162,13 +162,13 @@ func (c *crawl) runDaemon(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("resolver: %w", err)
 	}
-	d := urlserver.New(cfg, urlserver.Parts{Index: c.ledger, Store: c.ledger, Resolver: res, Log: c.log})
+	d := urlserver.New(cfg, urlserver.Parts{Index: c.docIndex, Store: c.docIndex, Resolver: res, Log: c.log})
 	var pages team
 	if c.page != nil {
 		s := httpapi.New(httpapi.Config{Daemon: d, Listen: c.page.Addr().String(), Log: c.log})
 		pages.start(c.end, func() error { return s.Serve(ctx, c.page) })
 	}
-	err = d.Run(ctx, tap{Listener: c.door, sent: c.oracle.sent})
+	err = d.Run(ctx, lineRecorder{Listener: c.spiderListener, sent: c.oracle.sent})
 	return errors.Join(err, pages.wait(), res.Close())
 }
 
@@ -179,13 +179,14 @@ func (c *crawl) newSpider() *spider.Spider {
 	})
 }
 
-// spare is how many threads a crawl gets beyond those that read pages.
+// spare is the number of threads that a crawl gets in addition.
 const spare = 6
 
-// spareThreads keeps threads free for those who wait on sockets: in a real crawl web servers,
-// daemon and spider have machines of their own, while here pages that are read would hold up
-// requests on their way by tens of milliseconds. A spider made before reads no more pages at a time
-// than without. The result undoes it. It changes the whole process: only the command calls it.
+// spareThreads raises GOMAXPROCS, so that goroutines that wait for sockets get a thread soon. In a
+// real crawl web servers, daemon and spider run on machines of their own. Here the spider's parsing
+// of pages would delay other requests by tens of milliseconds. A spider that was made before parses
+// no more pages at a time than without it. restore undoes the change. It affects the whole process,
+// so only the command calls it.
 func spareThreads() (restore func()) {
 	n := runtime.GOMAXPROCS(0)
 	runtime.GOMAXPROCS(n + spare)

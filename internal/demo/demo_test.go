@@ -19,18 +19,18 @@ import (
 	"urlserver/docindex"
 )
 
-// smallSize is a made web that takes seconds: one tick a gap would be too much, and Retry-After has
-// whole seconds.
-var smallSize = madeSize{pages: 9, tick: 20 * ms, again: 1}
+// smallSize is a synthetic web that is crawled in seconds. Smaller would not do: a gap must be
+// longer than a tick, and Retry-After counts whole seconds.
+var smallSize = syntheticSize{pages: 9, tick: 20 * ms, again: 1}
 
 const testPerSec = 200
 
-func smallWeb(port uint16) (*web, error) { return madeWeb(smallSize, port), nil }
+func smallWeb(port uint16) (*web, error) { return syntheticWeb(smallSize, port), nil }
 
-func TestMadeWeb(t *testing.T) {
+func TestSyntheticWeb(t *testing.T) {
 	var out bytes.Buffer
 	progress := visitor{page: make(chan string, 1)}
-	if err := demonstrate(t.Context(), madeAddrs, smallWeb, testPerSec, "127.0.0.1:0", &out, &progress); err != nil {
+	if err := demonstrate(t.Context(), syntheticAddrs, smallWeb, testPerSec, "127.0.0.1:0", &out, &progress); err != nil {
 		t.Fatalf("%v\n%s%s", err, &out, &progress.Buffer)
 	}
 	for _, want := range []string{
@@ -50,10 +50,11 @@ func TestMadeWeb(t *testing.T) {
 	}
 }
 
-// visitor is the progress of a crawl; it asks for the dashboard as soon as its address is there.
+// visitor receives the progress of a crawl. It requests the dashboard as soon as its address is
+// printed.
 type visitor struct {
 	bytes.Buffer
-	page chan string // gets what the dashboard's first page is
+	page chan string // receives the dashboard's first page
 }
 
 func (v *visitor) Write(p []byte) (int, error) {
@@ -72,7 +73,7 @@ func (v *visitor) Write(p []byte) (int, error) {
 	return v.Buffer.Write(p)
 }
 
-// checkTable looks at the table at the end of a report.
+// checkTable checks the table at the end of a report.
 func checkTable(t *testing.T, report string, rows int) {
 	t.Helper()
 	lines := strings.Split(strings.TrimRight(report, "\n"), "\n")
@@ -113,22 +114,22 @@ func TestFolders(t *testing.T) {
 	checkTable(t, out.String(), 2)
 }
 
-// begin makes a crawl of a small made web whose oracle holds it to a plan and a rate that a test
-// may change.
+// begin makes a crawl of a small synthetic web. change may change the plan or the rate that the
+// oracle checks.
 func begin(t *testing.T, change func(c *crawl)) (context.Context, *crawl) {
 	t.Helper()
-	f, err := listenFarm(madeAddrs)
+	f, err := listenWebServers(syntheticAddrs)
 	must(t, err)
-	ctx, c, err := newCrawl(t.Context(), f, madeWeb(madeSize{pages: 3, tick: ms, again: 1}, f.port),
+	ctx, c, err := newCrawl(t.Context(), f, syntheticWeb(syntheticSize{pages: 3, tick: ms, again: 1}, f.port),
 		testPerSec, zerolog.Nop())
 	must(t, err)
 	change(c)
 	return ctx, c
 }
 
-// TestOracleBites changes what is allowed behind the back of daemon and spider, which then do
-// wrong.
-func TestOracleBites(t *testing.T) {
+// TestMutations changes the oracle's plan or rate after daemon and spider got theirs. The oracle
+// must find the difference.
+func TestMutations(t *testing.T) {
 	tests := []struct {
 		name   string
 		change func(c *crawl)
@@ -136,7 +137,7 @@ func TestOracleBites(t *testing.T) {
 	}{
 		{name: "rate", want: "politeness broken", change: func(c *crawl) {
 			for _, p := range c.oracle.paces {
-				p.gap = time.Hour // however slow a machine is
+				p.gap = time.Hour // so that a slow machine breaks it, too
 			}
 		}},
 		{name: "missed", want: "reachable and missed (1)",
@@ -177,7 +178,7 @@ func TestInterrupted(t *testing.T) {
 		w.names["docs.test"].site = cutting{site: w.names["docs.test"].site, asked: new(atomic.Int64), cut: cancel}
 		return w, err
 	}
-	err := demonstrate(ctx, madeAddrs, build, testPerSec, "127.0.0.1:0", &out, io.Discard)
+	err := demonstrate(ctx, syntheticAddrs, build, testPerSec, "127.0.0.1:0", &out, io.Discard)
 	if err == nil || err.Error() != "demo: interrupted" {
 		t.Errorf("error %v, want interrupted", err)
 	}
@@ -187,8 +188,8 @@ func TestInterrupted(t *testing.T) {
 	checkTable(t, out.String(), 6)
 }
 
-// cutting is a site that calls cut when one page is asked for the second time: the first time is
-// the walk's. It does not answer then.
+// cutting is a site that calls cut when one page is requested for the second time, and does not
+// answer then. The first request is expectedCrawl's.
 type cutting struct {
 	site
 	asked *atomic.Int64
@@ -210,7 +211,7 @@ func TestPartsThatFail(t *testing.T) {
 		change func(c *crawl)
 		want   string
 	}{
-		{name: "web server", want: "serve HTTP on 127.77.0.1", change: func(c *crawl) { c.farm.listeners[0].Close() }},
+		{name: "web server", want: "serve HTTP on 127.77.0.1", change: func(c *crawl) { c.webServers.listeners[0].Close() }},
 		{name: "name server", want: "name server", change: func(c *crawl) { c.names.packets.Close() }},
 		{name: "doc index", want: "serve HTTP on 127.0.0.1", change: func(c *crawl) { c.index.Close() }},
 	}
@@ -228,9 +229,9 @@ func TestStuck(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		ctx, end := context.WithCancelCause(t.Context())
 		w := newWeb("", 8000, nil)
-		l, err := newLedger(ctx, w, func() {})
+		l, err := newRecordingIndex(ctx, w, func() {})
 		must(t, err)
-		c := &crawl{web: w, oracle: newOracle(w, time.Second), ledger: l, perSec: 1, end: end, began: time.Now()}
+		c := &crawl{web: w, oracle: newOracle(w, time.Second), docIndex: l, perSec: 1, end: end, began: time.Now()}
 		c.watch(ctx, newScreen(io.Discard))
 		if err := context.Cause(ctx); !errors.Is(err, errStuck) {
 			t.Errorf("ended by %v, want stuck", err)

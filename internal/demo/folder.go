@@ -20,17 +20,17 @@ import (
 	"urlserver/internal/robots"
 )
 
-// maxFile bounds what is served of a file: what a spider reads of a body.
+// maxFile is how much of a file is served: as much as a spider reads of a body.
 const maxFile = 10 << 20
 
-// folder is a host that serves a folder of files. A folder's page is its index.html, else a
-// listing. Links of the file system are followed, also out of the folder, but none in circles.
+// folder is a host that serves a folder of files. The page of a folder is its index.html, or a list
+// of its files. Symbolic links are followed, also out of the folder, but not in circles.
 type folder struct {
-	root string // without links in it
+	root string // without symbolic links
 	file *robots.Rules
 }
 
-// openFolder returns the site for dir. A robots.txt in it holds.
+// openFolder returns the site for dir. If dir has a robots.txt, its rules apply.
 func openFolder(dir string) (*folder, error) {
 	root, err := filepath.Abs(dir)
 	if err == nil {
@@ -75,14 +75,14 @@ func (f *folder) answer(target string) answer {
 
 var errNoFile = errors.New("no such file")
 
-// find returns the file or folder that a path names, as it is when all links are resolved.
+// find returns the file or folder at a path, with all symbolic links resolved.
 func (f *folder) find(raw string) (name string, isDir bool, err error) {
 	name, isDir = f.root, true
 	seen := []string{name}
 	segments := strings.Split(strings.TrimPrefix(raw, "/"), "/")
 	for i, segment := range segments {
 		if segment == "" && i == len(segments)-1 {
-			break // the path of a folder ends in a slash
+			break // the path of a folder ends with a slash
 		}
 		plain, err := url.PathUnescape(segment)
 		if err != nil || !isDir || plain == "" || plain[0] == '.' || strings.ContainsAny(plain, "/\x00") {
@@ -96,7 +96,7 @@ func (f *folder) find(raw string) (name string, isDir bool, err error) {
 			return "", false, err
 		}
 		if isDir = info.IsDir(); isDir && slices.Contains(seen, name) {
-			return "", false, errNoFile // in circles
+			return "", false, errNoFile // a circle of links
 		}
 		seen = append(seen, name)
 	}
@@ -106,9 +106,9 @@ func (f *folder) find(raw string) (name string, isDir bool, err error) {
 	return name, isDir, nil
 }
 
-// readFile is the answer for a file.
+// readFile returns the answer for a file.
 func readFile(name string) answer {
-	info, err := os.Stat(name) // before opening: a pipe would wait for its other end
+	info, err := os.Stat(name) // before opening it: opening a pipe would block
 	if err != nil || !info.Mode().IsRegular() {
 		return plain(http.StatusNotFound)
 	}
@@ -127,7 +127,7 @@ func readFile(name string) answer {
 	return answer{status: http.StatusOK, kind: kindOf(name), body: body}
 }
 
-// kindOf is the media type of a file. HTML comes without a charset: the page knows better.
+// kindOf returns the media type of a file. For HTML it has no charset, since the page names it.
 func kindOf(name string) string {
 	switch ext := strings.ToLower(filepath.Ext(name)); ext {
 	case ".html", ".htm":
@@ -144,7 +144,7 @@ func kindOf(name string) string {
 	return "application/octet-stream"
 }
 
-// list is the page of a folder without index.html: links to all that is in it and not hidden.
+// list returns the page of a folder without index.html: links to all files that are not hidden.
 func (f *folder) list(dir, raw string) answer {
 	entries, err := os.ReadDir(dir)
 	if err != nil {
@@ -167,7 +167,7 @@ func (f *folder) list(dir, raw string) answer {
 	return answer{status: http.StatusOK, kind: "text/html; charset=utf-8", body: b.Bytes()}
 }
 
-// plain is an answer that says no more than its status.
+// plain returns an answer whose text is its status.
 func plain(status int) answer {
 	return answer{status: status, kind: "text/plain", body: []byte(http.StatusText(status) + "\n")}
 }

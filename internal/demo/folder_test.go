@@ -9,8 +9,8 @@ import (
 	"time"
 )
 
-// tree makes a folder with files, and beside it a file that is not in it. Names that end in a slash
-// are folders; contents that begin with "->" are links.
+// tree makes a folder of files, and a file beside the folder. A name that ends with a slash is a
+// folder; contents that begin with "->" are the target of a symbolic link.
 func tree(t testing.TB, files map[string]string) (root string) {
 	t.Helper()
 	top := t.TempDir()
@@ -78,7 +78,7 @@ func TestFolder(t *testing.T) {
 		{target: "/sub/q%3F.html", status: 200, kind: "text/html", body: "question"},
 		{target: "/sub/c:d/e.xyzz", status: 200, kind: "application/octet-stream", body: "unknown kind"},
 		{target: "/link.html", status: 200, kind: "text/html", body: "front"},
-		{target: "/out", status: 200, kind: "text/plain", body: "secret"}, // links are followed, as said in the help
+		{target: "/out", status: 200, kind: "text/plain", body: "secret"}, // links are followed, as the command's help says
 		{target: "/dangling", status: 404},
 		{target: "/self", status: 404},
 		{target: "/other/x.HTM", status: 200, kind: "text/html", body: "x"},
@@ -145,8 +145,8 @@ func TestOpenFolderFails(t *testing.T) {
 	}
 }
 
-// FuzzFolder: whatever is asked for, nothing outside of the folder is served where no link leads
-// out.
+// FuzzFolder requests any path. The answer must never be a file outside the folder, unless a link
+// leads there.
 func FuzzFolder(f *testing.F) {
 	site, err := openFolder(tree(f, map[string]string{"index.html": "in", "sub/x.html": "in", "sub/y/z.html": "in"}))
 	if err != nil {

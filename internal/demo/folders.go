@@ -8,7 +8,7 @@ import (
 	"strings"
 )
 
-// folderWeb is a web of one host for each folder, each on an address of its own.
+// folderWeb returns a web with one host per folder, each on an address of its own.
 func folderWeb(dirs []string, port uint16) (*web, error) {
 	var hosts []host
 	var names []string
@@ -27,13 +27,13 @@ func folderWeb(dirs []string, port uint16) (*web, error) {
 	return w, nil
 }
 
-// generic are names of folders that say nothing about what is in them.
+// generic lists folder names that say nothing about the contents.
 var generic = []string{"doc", "docs", "htdocs", "html", "htm", "manual", "public", "site", "web", "www"}
 
 const maxLabel = 63 // bytes of a part of a host name (RFC 1035, section 2.3.4)
 
-// hostName is the name for a folder: its base name, or that of the folder around it where it is
-// generic, below ".test". A number is added where the name is taken.
+// hostName returns the name of the host for a folder: the folder's base name below ".test", or its
+// parent's if the base name is generic. If the name is taken, a number is appended.
 func hostName(dir string, taken []string) string {
 	base := filepath.Base(dir)
 	if parent := filepath.Base(filepath.Dir(dir)); slices.Contains(generic, strings.ToLower(base)) &&
@@ -52,8 +52,8 @@ func hostName(dir string, taken []string) string {
 	return name
 }
 
-// label makes a part of a host name of text: lower case letters and digits, single hyphens between
-// them.
+// label turns text into a part of a host name: lower-case letters, digits, and single hyphens
+// between them.
 func label(text string) string {
 	words := strings.FieldsFunc(strings.ToLower(text), func(r rune) bool {
 		return (r < 'a' || r > 'z') && (r < '0' || r > '9')

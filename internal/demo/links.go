@@ -12,8 +12,8 @@ import (
 	"golang.org/x/net/html/charset"
 )
 
-// links are the URLs that an answer leads to: of a redirect, its target; of HTML, what the tags of
-// refsOf refer to.
+// links returns the URLs that an answer leads to: the target of a redirect, or the references of an
+// HTML page as refsOf returns them.
 func links(base *url.Url, a answer) (urls []string) {
 	add := func(base *url.Url, ref string) {
 		if u, err := base.Parse(ref); err == nil {
@@ -41,9 +41,9 @@ func links(base *url.Url, a answer) (urls []string) {
 	return urls
 }
 
-// refsOf returns what the page refers to by a, area, iframe, frame, by link with rel canonical,
-// next or prev, and by meta refresh, but for rel=nofollow; what its first base says; and if a meta
-// tag asks robots not to follow.
+// refsOf returns the references of a page by a, area, iframe and frame, by link with rel canonical,
+// next or prev, and by meta refresh, except those with rel=nofollow. base is the page's first base.
+// nofollow reports whether a meta tag forbids to follow links.
 func refsOf(a answer) (refs []string, base string, nofollow bool) {
 	text, err := charset.NewReader(bytes.NewReader(a.body), a.kind)
 	if err != nil {
@@ -81,7 +81,7 @@ func refsOf(a answer) (refs []string, base string, nofollow bool) {
 	return refs, base, nofollow
 }
 
-// refresh is where a meta tag sends the reader, as in content="0; url=next.html".
+// refresh returns the URL of a meta refresh, as in content="0; url=next.html".
 func refresh(t html.Token) string {
 	if !strings.EqualFold(attr(t, "http-equiv"), "refresh") {
 		return ""
@@ -100,7 +100,7 @@ func forbidsLinks(t html.Token) bool {
 	return (name == "robots" || name == agent) && has(words, "nofollow", "none")
 }
 
-// attr is the first attribute of that name.
+// attr returns the first attribute of that name.
 func attr(t html.Token, name string) string {
 	for _, a := range t.Attr {
 		if a.Key == name {
@@ -110,7 +110,7 @@ func attr(t html.Token, name string) string {
 	return ""
 }
 
-// has tells if one of the wanted is among the words.
+// has reports whether one of the wanted words is in words.
 func has(words []string, wanted ...string) bool {
 	return slices.ContainsFunc(words, func(w string) bool { return slices.Contains(wanted, w) })
 }

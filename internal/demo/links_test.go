@@ -51,8 +51,8 @@ func TestLinks(t *testing.T) {
 	}
 }
 
-// FuzzLinks: what is found in any page is in serialised form, and nothing is found in a page that
-// forbids to follow.
+// FuzzLinks checks that links returns only normalised URLs, and none for a page that forbids to
+// follow links.
 func FuzzLinks(f *testing.F) {
 	for _, seed := range []string{`<a href=x>`, `<base href="//b.test"><a href='y?z'>`,
 		`<meta http-equiv=refresh content="1,url=x">`, "<a href=\xff>", "<link rel=next href"} {

@@ -12,18 +12,18 @@ import (
 	"github.com/miekg/dns"
 )
 
-const nameTTL = 3600 // seconds that an answer about a name holds
+const nameTTL = 3600 // TTL of an answer, in seconds
 
-// nameServer is the DNS of the demo: it knows the hosts of a web and that there are no others, so
-// that a link to the outside leads nowhere.
+// nameServer is the DNS server of the demo. It knows the hosts of a web and answers NXDOMAIN for
+// all others, so that links to other webs lead nowhere.
 type nameServer struct {
-	names   map[string]netip.Addr // with a dot at the end
+	names   map[string]netip.Addr // with a final dot
 	packets net.PacketConn
 	streams net.Listener
 	asked   atomic.Int64
 }
 
-// listenNames opens a port of 127.0.0.1 for UDP and TCP.
+// listenNames listens on a port of 127.0.0.1, for UDP and TCP.
 func listenNames(w *web) (*nameServer, error) {
 	s := &nameServer{names: map[string]netip.Addr{}}
 	for _, h := range w.hosts {
@@ -42,10 +42,10 @@ func listenNames(w *web) (*nameServer, error) {
 	return nil, fmt.Errorf("name server: %w", err)
 }
 
-// addr is where it can be asked, "ip:port".
+// addr returns the address of the server, "ip:port".
 func (s *nameServer) addr() string { return s.streams.Addr().String() }
 
-// serve answers until ctx ends; it closes the sockets.
+// serve answers until ctx ends. It closes the sockets.
 func (s *nameServer) serve(ctx context.Context) error {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
@@ -55,14 +55,14 @@ func (s *nameServer) serve(ctx context.Context) error {
 	return both.wait()
 }
 
-// serveDNS serves until ctx ends, and returns after all answers have left.
+// serveDNS serves until ctx ends. All answers have been sent when it returns.
 func serveDNS(ctx context.Context, srv *dns.Server) error {
 	started := make(chan struct{})
 	srv.NotifyStartedFunc = func() { close(started) }
 	ended := make(chan error, 1)
 	go func() { ended <- srv.ActivateAndServe() }()
 	select {
-	case <-started: // before, it cannot be shut down
+	case <-started: // before that it cannot be shut down
 	case err := <-ended:
 		return fmt.Errorf("name server: %w", err)
 	}
@@ -77,7 +77,7 @@ func serveDNS(ctx context.Context, srv *dns.Server) error {
 // ServeDNS implements [dns.Handler].
 func (s *nameServer) ServeDNS(w dns.ResponseWriter, query *dns.Msg) {
 	s.asked.Add(1)
-	_ = w.WriteMsg(s.reply(query)) // who has gone asks again
+	_ = w.WriteMsg(s.reply(query)) // a client that has gone asks again
 }
 
 func (s *nameServer) reply(query *dns.Msg) *dns.Msg {
@@ -104,7 +104,7 @@ func (s *nameServer) reply(query *dns.Msg) *dns.Msg {
 	return m
 }
 
-// authority goes with answers that there is nothing (RFC 2308, section 3).
+// authority returns the SOA record of negative answers (RFC 2308, section 3).
 func authority() dns.RR {
 	return &dns.SOA{
 		Hdr: dns.RR_Header{Name: ".", Rrtype: dns.TypeSOA, Class: dns.ClassINET, Ttl: nameTTL},

@@ -9,7 +9,7 @@ import (
 	"github.com/miekg/dns"
 )
 
-// startNames serves the names of a web until the test ends.
+// startNames serves the names of hosts until the test ends.
 func startNames(t *testing.T, hosts ...host) *nameServer {
 	t.Helper()
 	s, err := listenNames(newWeb("", 80, hosts))

@@ -12,16 +12,16 @@ import (
 	"urlserver/internal/weburl"
 )
 
-// oracle judges a crawl by what the web servers see. It knows nothing of the daemon but when lines
-// left it. Safe for concurrent use.
+// oracle judges a crawl by the requests that the web servers receive. Of the daemon it knows only
+// when lines were sent. Safe for concurrent use.
 type oracle struct {
 	web *web
 	now func() time.Time
 
 	mu       sync.Mutex // guards all below; held for memory work only
 	paces    map[netip.Addr]*pace
-	left     map[string]time.Time // requests that left the daemon and have not arrived
-	requests map[string]int       // seen by web servers
+	left     map[string]time.Time // when requests were sent by the daemon that have not arrived yet
+	requests map[string]int       // received by web servers, by request
 	impolite faults
 }
 
@@ -36,13 +36,13 @@ func newOracle(w *web, gap time.Duration) *oracle {
 	return o
 }
 
-// faults keeps the first of many.
+// faults counts faults, and keeps the first ones.
 type faults struct {
 	first []string
 	count int
 }
 
-const shown = 10 // faults of a kind in a report
+const shown = 10 // faults of one kind in a report
 
 func (f *faults) addf(format string, args ...any) {
 	if f.count++; len(f.first) < shown {
@@ -50,7 +50,7 @@ func (f *faults) addf(format string, args ...any) {
 	}
 }
 
-// sent notes that the daemon lets a URL go.
+// sent records that the daemon sends a URL.
 func (o *oracle) sent(raw []byte) {
 	u, err := weburl.Parse(raw)
 	if err != nil {
@@ -61,8 +61,8 @@ func (o *oracle) sent(raw []byte) {
 	o.left[request(u)] = o.now()
 }
 
-// arrive notes a request to h as it arrives at addr. end is to be called before the last byte of
-// the answer goes out, so that nobody can know of the end before.
+// arrive records a request to h that arrives at addr. The caller calls end before it writes the
+// last byte of the answer, so that the client cannot have the whole answer earlier.
 func (o *oracle) arrive(addr netip.Addr, h *host, target string) (end func(a answer)) {
 	key := origin(h.name, o.web.port) + target
 	o.mu.Lock()
@@ -91,7 +91,7 @@ func (o *oracle) arrive(addr netip.Addr, h *host, target string) (end func(a ans
 	}
 }
 
-// verdict is how what the web servers saw differs from the plan.
+// verdict is the difference between the requests received and the plan.
 type verdict struct {
 	impolite faults // too early, too many at once, at the wrong address
 	missed   faults // reachable, and not fetched
@@ -99,13 +99,13 @@ type verdict struct {
 	stray    faults // fetched without a link, or against robots.txt
 }
 
-// judge compares with a plan. whole is false for a crawl that was ended early: then nothing is
-// missed.
+// judge compares the requests with a plan. If whole is false, the crawl was ended early, and no
+// request counts as missed.
 func (o *oracle) judge(p plan, whole bool) verdict {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	v := verdict{impolite: o.impolite}
-	all := map[string]int{} // the keys of both
+	all := map[string]int{} // the keys of both maps
 	maps.Copy(all, p.requests)
 	maps.Copy(all, o.requests)
 	for _, key := range slices.Sorted(maps.Keys(all)) {
@@ -121,14 +121,14 @@ func (o *oracle) judge(p plan, whole bool) verdict {
 	return v
 }
 
-// row is what is told of an address.
+// row is a line of the table: what the oracle knows of an address.
 type row struct {
 	addr  netip.Addr
 	hosts int
 	pace
 }
 
-// rows are all addresses, in the order of the web.
+// rows returns a row for each address, in the order of the web.
 func (o *oracle) rows() (rows []row) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -144,7 +144,8 @@ func (o *oracle) rows() (rows []row) {
 	return rows
 }
 
-// counts are the requests seen so far: for documents, and for robots.txt and what it redirects to.
+// counts returns the number of requests so far: pages for documents, others for robots.txt and its
+// redirects.
 func (o *oracle) counts() (pages, others int) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -157,7 +158,7 @@ func (o *oracle) counts() (pages, others int) {
 	return pages, others - pages
 }
 
-// list is the faults, which are of one kind, in lines; "" if there are none.
+// list writes the faults, which are of one kind, in lines; "" if there are none.
 func (f faults) list(what string) string {
 	if f.count == 0 {
 		return ""

@@ -7,14 +7,14 @@ import (
 	"time"
 )
 
-// stub is a site that answers with one page.
+// stub is a site that has the same page at each target.
 type stub struct{ crawl time.Duration }
 
 func (s stub) answer(string) answer { return page("Stub", "") }
 func (s stub) forbids(string) bool  { return false }
 func (s stub) delay() time.Duration { return s.crawl }
 
-// trial is an oracle over two hosts on one address, with a clock that stands still.
+// trial is an oracle for hosts on two addresses, with a clock that the test sets.
 type trial struct {
 	*oracle
 	t    *testing.T
@@ -32,14 +32,14 @@ func newTrial(t *testing.T) *trial {
 	return r
 }
 
-// get sends a request by way of the daemon, after a pause.
+// get sends a request of a spider, after a pause.
 func (r *trial) get(after time.Duration, name, target string) {
 	r.time = r.time.Add(after)
 	r.sent([]byte("http://" + name + ":8000" + target))
 	r.ask(0, name, target)
 }
 
-// ask is a request that the daemon itself makes.
+// ask sends a request of the daemon itself.
 func (r *trial) ask(after time.Duration, name, target string) {
 	r.time = r.time.Add(after)
 	h := r.web.names[name]
@@ -49,7 +49,7 @@ func (r *trial) ask(after time.Duration, name, target string) {
 func TestOracleSharesAnAddress(t *testing.T) {
 	r := newTrial(t)
 	r.ask(0, "a.test", "/robots.txt")
-	r.ask(100*ms, "b.test", "/robots.txt") // its Crawl-delay is not known yet
+	r.ask(100*ms, "b.test", "/robots.txt") // the daemon does not know its Crawl-delay yet
 	r.get(100*ms, "a.test", "/")
 	r.get(50*ms, "c.test", "/") // another address
 	r.get(250*ms, "b.test", "/")
@@ -57,7 +57,7 @@ func TestOracleSharesAnAddress(t *testing.T) {
 	if v := r.judge(plan{}, false); v.impolite.count != 0 {
 		t.Errorf("polite requests: %q", v.impolite.first)
 	}
-	r.get(200*ms, "a.test", "/2") // b.test's delay holds for all of its address
+	r.get(200*ms, "a.test", "/2") // b.test's delay applies to its whole address
 	v := r.judge(plan{}, false)
 	if v.impolite.count != 1 || !strings.Contains(v.impolite.first[0], "127.77.0.1") ||
 		!strings.Contains(v.impolite.first[0], "a.test") {

@@ -6,34 +6,34 @@ import (
 	"time"
 )
 
-// tolerance is how much too early a request may be. It covers what the daemon takes from its
-// decision to the wire; the way from there to the web server is measured.
+// tolerance is how much too early a request may arrive. It covers the time from the daemon's
+// decision until the write; the time from there to the web server is measured.
 const tolerance = 2 * time.Millisecond
 
-// maxBackoff is how many times the ordinary gap grows at most after 429 and 503.
+// maxBackoff bounds the growth of the gap after 429 and 503, as a multiple of the ordinary gap.
 const maxBackoff = 64
 
-// pace watches the requests that one address sees, in the order in which they arrive.
+// pace checks the requests to one address, in the order in which they arrive.
 type pace struct {
-	gap     time.Duration // of the rate
-	delay   time.Duration // the longest Crawl-delay that the crawler knows of hosts here
-	backoff time.Duration // after 429 and 503
+	gap     time.Duration // by the rate
+	delay   time.Duration // the longest Crawl-delay at this address that the crawler knows
+	backoff time.Duration // the gap after 429 and 503
 
-	last time.Time // when the request before arrived; zero: there was none
-	left time.Time // when that one left the daemon
+	last time.Time // when the last request arrived; zero: there was none
+	left time.Time // when the daemon sent it
 
-	open, most   int // requests at once, and the most of them
+	open, most   int // open requests now, and the most at once
 	pages        int // requests for documents
 	tight        pair
-	late         int           // requests that came early only because the one before was late
-	longest      time.Duration // on the way from daemon to web server
-	broken, over int           // gaps too short; requests over the one that may be open
+	late         int           // requests that arrived early only because the one before was delayed
+	longest      time.Duration // longest time from daemon to web server
+	broken, over int           // gaps that were too short; requests while another was open
 }
 
-// pair is two requests, one after the other.
+// pair is two consecutive requests.
 type pair struct {
-	seen    time.Duration // between their arrivals
-	left    time.Duration // from when the first left the daemon, where that is known, to the arrival of the second
+	seen    time.Duration // time between their arrivals
+	left    time.Duration // time from when the first was sent, if known, to the arrival of the second
 	allowed time.Duration
 }
 
@@ -41,22 +41,23 @@ func (p pair) isTighter(q pair) bool {
 	return q.allowed == 0 || float64(p.seen)/float64(p.allowed) < float64(q.seen)/float64(q.allowed)
 }
 
-// arrival is a request as an address sees it.
+// arrival is a request that arrives at an address.
 type arrival struct {
 	at    time.Time
-	left  time.Time     // when the daemon let it go; at, where that is not known
-	delay time.Duration // Crawl-delay of its host, if it is for a document: then the crawler has read robots.txt
+	left  time.Time     // when the daemon sent it; at, if that is not known
+	delay time.Duration // Crawl-delay of its host, if it is for a document: the crawler has read robots.txt then
 	page  bool
 }
 
-// allowed is how long after the request before the next one may come.
+// allowed returns the least time between the last request and the next one.
 func (p *pace) allowed() time.Duration { return max(p.gap, p.delay, p.backoff) }
 
-// arrive takes a request in. The fault is "" where it came no sooner than allowed after the one
-// before, and as the only one.
+// arrive records a request. It returns a fault, or "" if the request keeps the gap and no other one
+// is open.
 //
-// The daemon keeps the gap between requests as they leave it. One that is held up on its way makes
-// the next one look early, so a gap counts from when the one before left, if that is known.
+// The daemon keeps the gap between requests when it sends them. If a request is delayed on its way,
+// the next one seems too early. So a gap counts from when the request before was sent, if that is
+// known.
 func (p *pace) arrive(a arrival) (fault string) {
 	p.delay = max(p.delay, a.delay)
 	if a.page {
@@ -91,8 +92,8 @@ func (p *pace) judge(at time.Time) (fault string) {
 	return ""
 }
 
-// end takes in that a request has been answered. After 429 and 503 the gap doubles and is at least
-// what Retry-After asks for; any other answer halves it back.
+// end records that a request was answered. After 429 and 503 the gap doubles, and is at least the
+// Retry-After; any other answer halves it.
 func (p *pace) end(status int, retryAfter time.Duration) {
 	p.open--
 	base := max(p.gap, p.delay)

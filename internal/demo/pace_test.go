@@ -12,7 +12,7 @@ const ms = time.Millisecond
 // step is one request at an address.
 type step struct {
 	at     time.Duration // arrival
-	late   time.Duration // time on the way from the daemon
+	late   time.Duration // time from the daemon to the address
 	delay  time.Duration // Crawl-delay of its host
 	open   bool          // still open when the next one comes
 	status int           // 0: 200
@@ -74,7 +74,7 @@ func TestPace(t *testing.T) {
 	}
 }
 
-// play has requests arrive and end, and returns the faults.
+// play lets requests arrive and end, and returns the faults.
 func play(p *pace, steps []step) (faults []string) {
 	start := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
 	for _, s := range steps {

@@ -18,13 +18,13 @@ const (
 )
 
 // screen is standard error while a crawl runs. On a terminal its last lines show the state and are
-// redrawn in place; what is written meanwhile scrolls above them. It is safe for concurrent use.
+// redrawn in place; other output scrolls above them. Safe for concurrent use.
 type screen struct {
 	out      io.Writer
 	terminal bool
 
 	mu    sync.Mutex // guards state, and writing to out
-	state string     // on a terminal, what its last lines show
+	state string     // what the last lines of a terminal show
 }
 
 func newScreen(out io.Writer) *screen { return &screen{out: out, terminal: isTerminal(out)} }
@@ -51,8 +51,8 @@ func (s *screen) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// show replaces the state; "" removes it. A failed write is ignored, as the state is only for
-// people who look on.
+// show replaces the state; "" removes it. It ignores failed writes, because the state is only for
+// people who watch.
 func (s *screen) show(state string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -61,7 +61,8 @@ func (s *screen) show(state string) {
 	fmt.Fprintf(s.out, "%s%s", clear, state)
 }
 
-// clear returns what moves the cursor to the first line of the state and removes the state.
+// clear returns the text that moves the cursor to the first line of the state and removes the
+// state.
 func (s *screen) clear() string {
 	if up := strings.Count(s.state, "\n"); up > 0 {
 		return fmt.Sprintf("\x1b[%dA%s", up, clearDown)
@@ -69,7 +70,8 @@ func (s *screen) clear() string {
 	return clearDown
 }
 
-// watch shows how far a crawl is until ctx ends, and ends one that gets no further.
+// watch shows the progress of a crawl until ctx ends. It ends a crawl in which no document has
+// ended for too long.
 func (c *crawl) watch(ctx context.Context, s *screen) {
 	every := lineEvery
 	if s.terminal {
@@ -85,26 +87,27 @@ func (c *crawl) watch(ctx context.Context, s *screen) {
 		case <-ctx.Done():
 			return
 		case now := <-ticks.C:
-			if n := c.ledger.ended(); n != ended {
+			if n := c.docIndex.ended(); n != ended {
 				ended, since = n, now
 			} else if now.Sub(since) > patience {
 				c.end(fmt.Errorf("%w (%v)", errStuck, patience))
 			}
-			c.tell(s)
+			c.showProgress(s)
 		}
 	}
 }
 
-// patience is how long no document may end: longer than any gap the daemon may keep.
+// patience returns how long no document may end before the crawl counts as stuck. It is longer than
+// any gap that the daemon may keep.
 func (c *crawl) patience() time.Duration {
 	return time.Minute + 2*maxBackoff*max(gapOf(c.perSec), c.web.longestDelay())
 }
 
-// tell shows the progress: a line, and on a terminal the table below it.
-func (c *crawl) tell(s *screen) {
+// showProgress shows the progress: one line, and on a terminal the table below it.
+func (c *crawl) showProgress(s *screen) {
 	pages, _ := c.oracle.counts()
 	text := fmt.Sprintf("%d of %d documents ended, %d of %d pages asked for, %v",
-		c.ledger.ended(), len(c.plan.ends), pages, c.plan.pages, time.Since(c.began).Round(time.Second))
+		c.docIndex.ended(), len(c.plan.ends), pages, c.plan.pages, time.Since(c.began).Round(time.Second))
 	if !s.terminal {
 		fmt.Fprintln(s, text)
 		return

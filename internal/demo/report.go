@@ -8,27 +8,27 @@ import (
 	"time"
 )
 
-// result is what a crawl came to.
+// result is the result of a crawl.
 type result struct {
 	verdict
-	wrong    faults // documents with another outcome than they had to have, or none
+	wrong    faults // documents with another outcome than the plan says, or with none
 	twice    faults // documents with two outcomes
-	whole    bool   // the crawl came to its end
+	whole    bool   // the crawl is complete
 	problems int    // faults of all kinds
 }
 
 func (c *crawl) result(whole bool) result {
-	r := result{verdict: c.oracle.judge(c.plan, whole), wrong: c.ledger.judge(c.plan, whole), whole: whole}
-	c.ledger.mu.Lock()
-	r.twice = c.ledger.repeated
-	c.ledger.mu.Unlock()
+	r := result{verdict: c.oracle.judge(c.plan, whole), wrong: c.docIndex.judge(c.plan, whole), whole: whole}
+	c.docIndex.mu.Lock()
+	r.twice = c.docIndex.repeated
+	c.docIndex.mu.Unlock()
 	for _, f := range []faults{r.impolite, r.missed, r.repeated, r.stray, r.wrong, r.twice} {
 		r.problems += f.count
 	}
 	return r
 }
 
-// verdict in words: one line.
+// String returns the result in one line.
 func (r result) String() string {
 	switch {
 	case r.problems > 0:
@@ -39,7 +39,7 @@ func (r result) String() string {
 	return "politeness was kept; each reachable page was fetched once, and nothing else"
 }
 
-// report writes what there is to know about a crawl; the table comes last.
+// report writes the results of a crawl; the table comes last.
 func (c *crawl) report(out io.Writer, r result) error {
 	var b strings.Builder
 	c.summary(&b)
@@ -63,14 +63,14 @@ func (c *crawl) summary(b *strings.Builder) {
 	pages, others := c.oracle.counts()
 	fmt.Fprintf(b, "%s: %d hosts on %d addresses, port %d, crawled in %v\n",
 		c.web.title, len(c.web.hosts), len(c.web.addrs()), c.web.port, c.took.Round(time.Millisecond))
-	ends, count := c.ledger.tally()
+	ends, count := c.docIndex.countEnds()
 	for _, e := range ends {
 		fmt.Fprintf(b, "  %-10s %6d\n", e, count[e])
 	}
 	fmt.Fprintf(b, "%d documents ended, of %d known to the demo; %d pages and %d times robots.txt asked "+
 		"for; %d queries to the name server\n",
-		c.ledger.ended(), len(c.plan.ends), pages, others, c.names.asked.Load())
-	if n := c.ledger.skipped(); n > 0 {
+		c.docIndex.ended(), len(c.plan.ends), pages, others, c.names.asked.Load())
+	if n := c.docIndex.skipped(); n > 0 {
 		fmt.Fprintf(b, "%d links to addresses outside of the demo were left alone\n", n)
 	}
 	late, longest := 0, time.Duration(0)

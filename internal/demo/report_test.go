@@ -11,8 +11,8 @@ import (
 	"urlserver/docindex"
 )
 
-// told is a crawl that is over, of two hosts on one address and a dead one.
-func told(t *testing.T) *crawl {
+// finishedCrawl returns a crawl that has ended, of two hosts at one address and a dead one.
+func finishedCrawl(t *testing.T) *crawl {
 	t.Helper()
 	w := newWeb("trial", 8000, []host{
 		{name: "a.test", addr: loopback(1), site: stub{}},
@@ -20,12 +20,12 @@ func told(t *testing.T) *crawl {
 		{name: "dead.test", addr: loopback(6)},
 	})
 	w.seeds = []string{"http://a.test:8000/", "http://b.test:8000/"}
-	c := &crawl{web: w, plan: walk(w), names: &nameServer{}, took: 1234567 * time.Microsecond}
+	c := &crawl{web: w, plan: expectedCrawl(w), names: &nameServer{}, took: 1234567 * time.Microsecond}
 	c.oracle = newOracle(w, 100*ms)
 	clock := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
 	c.oracle.now = func() time.Time { clock = clock.Add(30 * ms); return clock }
 	var err error
-	c.ledger, err = newLedger(t.Context(), w, func() {})
+	c.docIndex, err = newRecordingIndex(t.Context(), w, func() {})
 	must(t, err)
 	return c
 }
@@ -39,13 +39,13 @@ func (c *crawl) request(name, target string, byDaemon bool) {
 }
 
 func TestReport(t *testing.T) {
-	c := told(t)
+	c := finishedCrawl(t)
 	c.names.asked.Add(5)
 	c.request("a.test", "/robots.txt", true)
 	c.request("a.test", "/", false)
 	c.request("a.test", "/trap", true)
-	end(t, c.ledger, docindex.Done, 200, 1)
-	putAll(t, c.ledger, "http://127.0.0.1/")
+	end(t, c.docIndex, docindex.Done, 200, 1)
+	putAll(t, c.docIndex, "http://127.0.0.1/")
 	var out strings.Builder
 	r := c.result(true)
 	must(t, c.report(&out, r))
@@ -83,14 +83,14 @@ address     hosts  pages  gap allowed  from the daemon  seen     most open
 }
 
 func TestReportOfAnInterruptedCrawl(t *testing.T) {
-	c := told(t)
+	c := finishedCrawl(t)
 	r := c.result(false)
 	if r.problems != 0 || r.String() != "ended early; nothing wrong so far" {
 		t.Errorf("%d faults, %q", r.problems, r)
 	}
 }
 
-// broken takes no text.
+// broken is a writer that always fails.
 type broken struct{}
 
 var errBroken = errors.New("broken")
@@ -98,7 +98,7 @@ var errBroken = errors.New("broken")
 func (broken) Write([]byte) (int, error) { return 0, errBroken }
 
 func TestReportCannotBeWritten(t *testing.T) {
-	c := told(t)
+	c := finishedCrawl(t)
 	if err := c.report(broken{}, c.result(true)); !errors.Is(err, errBroken) {
 		t.Errorf("error %v, want %v", err, errBroken)
 	}
@@ -134,21 +134,21 @@ func TestConclude(t *testing.T) {
 	}
 }
 
-func TestTell(t *testing.T) {
+func TestShowProgress(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		c := told(t)
+		c := finishedCrawl(t)
 		c.began = time.Now()
 		c.request("a.test", "/", false)
-		end(t, c.ledger, docindex.Done, 200, 1)
+		end(t, c.docIndex, docindex.Done, 200, 1)
 		time.Sleep(7 * time.Second)
 		var out strings.Builder
-		c.tell(newScreen(&out))
+		c.showProgress(newScreen(&out))
 		const want = "1 of 2 documents ended, 1 of 2 pages asked for, 7s"
 		if out.String() != want+"\n" {
 			t.Errorf("progress %q, want %q", &out, want)
 		}
 		out.Reset()
-		c.tell(&screen{out: &out, terminal: true})
+		c.showProgress(&screen{out: &out, terminal: true})
 		if got := out.String(); !strings.HasPrefix(got, clearDown+want+"\n\naddress ") ||
 			!strings.Contains(got, "\n127.77.0.1 ") {
 			t.Errorf("on a terminal %q, want %q and the table", got, clearDown+want)
@@ -161,7 +161,7 @@ func TestSettings(t *testing.T) {
 	must(t, err)
 	defer s.packets.Close()
 	defer s.streams.Close()
-	c := told(t)
+	c := finishedCrawl(t)
 	c.names, c.perSec = s, 12.5
 	cfg := c.settings()
 	if cfg.ReqHostPerSec != 12.5 || cfg.ReqHostConcurrent != 1 || !cfg.Robots.Enabled || cfg.Robots.UserAgent != agent {

@@ -8,39 +8,39 @@ import (
 	"urlserver/internal/weburl"
 )
 
-// answer is what a host answers to one request, always the same.
+// answer is what a host always answers to one request.
 type answer struct {
 	status     int
 	kind       string // Content-Type; "": none
-	location   string // where a redirect leads
+	location   string // target of a redirect
 	retryAfter int    // seconds; 0: not sent
 	robotsTag  string // X-Robots-Tag; "": not sent
 	body       []byte
 	takes      time.Duration // before the answer begins
 }
 
-// site is what a host serves. Web server and walk ask the same one, so that the walk knows what can
-// be found without asking the daemon. Safe for concurrent use.
+// site is what a host serves. The web servers and expectedCrawl use the same site, so the plan is
+// found without the daemon. Safe for concurrent use.
 type site interface {
-	// answer takes path and query as they stand in the request line.
+	// answer takes path and query as in the request line.
 	answer(target string) answer
-	// forbids tells if robots.txt keeps a crawler named agent from target.
+	// forbids reports whether robots.txt forbids target for a crawler named agent.
 	forbids(target string) bool
-	// delay is the Crawl-delay of robots.txt.
+	// delay returns the Crawl-delay of robots.txt.
 	delay() time.Duration
 }
 
 // agent is the product token of daemon and spider.
 const agent = "urlserver"
 
-// host is a name on an address. One without a site has nobody who answers: connections are refused.
+// host is a name and its address. If it has no site, connections are refused.
 type host struct {
 	name string
 	addr netip.Addr
 	site site
 }
 
-// web is all that can be crawled. Immutable.
+// web is everything that can be crawled. Immutable.
 type web struct {
 	title string
 	port  uint16 // of all hosts
@@ -57,7 +57,7 @@ func newWeb(title string, port uint16, hosts []host) *web {
 	return w
 }
 
-// addrs are the addresses of all hosts, each once, in the order of the hosts.
+// addrs returns the addresses of all hosts, each once, in the order of the hosts.
 func (w *web) addrs() (addrs []netip.Addr) {
 	seen := map[netip.Addr]bool{}
 	for _, h := range w.hosts {
@@ -69,7 +69,7 @@ func (w *web) addrs() (addrs []netip.Addr) {
 	return addrs
 }
 
-// longestDelay is the longest Crawl-delay of all hosts.
+// longestDelay returns the longest Crawl-delay of all hosts.
 func (w *web) longestDelay() (longest time.Duration) {
 	for _, h := range w.hosts {
 		if h.site != nil {
@@ -79,7 +79,7 @@ func (w *web) longestDelay() (longest time.Duration) {
 	return longest
 }
 
-// find returns the host that serves u; nil where there is none, for its name or its port.
+// find returns the host that serves u, or nil if no host has its name and port.
 func (w *web) find(u weburl.URL) *host {
 	if u.Port() != w.port || string(u.Scheme()) != "http" {
 		return nil
@@ -87,16 +87,17 @@ func (w *web) find(u weburl.URL) *host {
 	return w.names[string(u.Host())]
 }
 
-// origin is the front of the URLs of a host.
+// origin returns scheme, host and port of a host's URLs.
 func origin(name string, port uint16) string {
 	return "http://" + name + ":" + strconv.Itoa(int(port))
 }
 
-// request is the key under which requests are counted: what of a URL a web server gets to see.
+// request returns the key under which requests are counted: the part of a URL that a web server
+// receives.
 func request(u weburl.URL) string { return string(u.Origin()) + string(u.Target()) }
 
-// loopback is address n of the demo, counted from 1; there are 253. It stays away from 127.0.0.1,
-// where other servers of this machine are.
+// loopback returns address n of the demo, from 1 to 253. It differs from 127.0.0.1, where other
+// servers of this machine may listen.
 func loopback(n int) netip.Addr { return netip.AddrFrom4([4]byte{127, 77, 0, byte(n)}) }
 
 const maxAddrs = 253

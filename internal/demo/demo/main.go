@@ -1,5 +1,5 @@
-// Command demo is "urlserver demo" alone. It compiles in a third of the time, as it needs no index
-// on disk, no Redis and no Kafka.
+// Command demo is "urlserver demo" alone. It compiles in a third of the time, because it needs no
+// index on disk, no Redis and no Kafka.
 package main
 
 import (

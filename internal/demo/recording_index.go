@@ -12,13 +12,13 @@ import (
 	"urlserver/docindex/memory"
 )
 
-// ledger is the doc index of the demo: a memory index that notes how each document ends, and that
-// tells when nothing is left.
+// recordingIndex is the doc index of the demo: a memory index that records how each document ends,
+// and reports when nothing is left.
 //
-// Nothing is left when no document is scheduled or in transit. What the daemon holds and what a
-// spider has is in transit until its outcome is here; and a spider ends a document only after the
-// index has taken its links. So there is no link on its way either.
-type ledger struct {
+// Nothing is left when no document is scheduled or in transit. A document is in transit until the
+// index has its outcome, also while the daemon or a spider has it. A spider ends a document only
+// after the index has taken its links, so no link is in transit either.
+type recordingIndex struct {
 	*memory.Store
 	web    *web
 	finish func() // called when nothing is left
@@ -30,7 +30,7 @@ type ledger struct {
 	refused  int
 }
 
-// ending is an outcome as the report counts it.
+// ending is an outcome, as the report counts it.
 type ending struct {
 	kind   docindex.Kind
 	status int
@@ -43,11 +43,11 @@ func (e ending) String() string {
 	return e.kind.String() + " " + strconv.Itoa(e.status)
 }
 
-var _ docindex.Store = (*ledger)(nil)
+var _ docindex.Store = (*recordingIndex)(nil)
 
-// newLedger returns a ledger with w's seeds. finish must not block.
-func newLedger(ctx context.Context, w *web, finish func()) (*ledger, error) {
-	l := &ledger{
+// newRecordingIndex returns an index with w's seeds. finish must not block.
+func newRecordingIndex(ctx context.Context, w *web, finish func()) (*recordingIndex, error) {
+	l := &recordingIndex{
 		Store: memory.New(), web: w, finish: finish,
 		ends: map[string]docindex.Kind{}, counts: map[ending]int{},
 	}
@@ -61,8 +61,8 @@ func newLedger(ctx context.Context, w *web, finish func()) (*ledger, error) {
 	return l, err
 }
 
-// Outcomes is [docindex.Source.Outcomes].
-func (l *ledger) Outcomes(ctx context.Context, o *docindex.Outcomes) error {
+// Outcomes implements [docindex.Source].
+func (l *recordingIndex) Outcomes(ctx context.Context, o *docindex.Outcomes) error {
 	if err := l.Store.Outcomes(ctx, o); err != nil {
 		return err
 	}
@@ -75,7 +75,7 @@ func (l *ledger) Outcomes(ctx context.Context, o *docindex.Outcomes) error {
 	return nil
 }
 
-func (l *ledger) note(o docindex.Outcome) {
+func (l *recordingIndex) note(o docindex.Outcome) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	url := string(o.URL)
@@ -88,10 +88,10 @@ func (l *ledger) note(o docindex.Outcome) {
 
 var errOutside = errors.New("an address that is not of the demo; it crawls nothing else")
 
-// Put is [docindex.Putter.Put]; it refuses addresses of other machines.
-func (l *ledger) Put(ctx context.Context, p *docindex.Puts) (docindex.PutResult, error) {
+// Put implements [docindex.Putter]. It refuses addresses of other machines.
+func (l *recordingIndex) Put(ctx context.Context, p *docindex.Puts) (docindex.PutResult, error) {
 	var inside docindex.Puts
-	var places, refused []int // in p: of what is inside, and the others
+	var places, refused []int // indexes in p
 	for i := range p.Len() {
 		if _, host := p.At(i); outside(host, l.web) {
 			refused = append(refused, i)
@@ -117,9 +117,9 @@ func (l *ledger) Put(ctx context.Context, p *docindex.Puts) (docindex.PutResult,
 	return res, err
 }
 
-// judge compares how documents ended with how they had to. whole is false for a crawl that was
-// ended early: then those without an outcome are not lost.
-func (l *ledger) judge(p plan, whole bool) (wrong faults) {
+// judge compares how documents ended with the plan. If whole is false, the crawl was ended early,
+// and documents without an outcome are not lost.
+func (l *recordingIndex) judge(p plan, whole bool) (wrong faults) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	for _, url := range slices.Sorted(maps.Keys(p.ends)) {
@@ -138,15 +138,15 @@ func (l *ledger) judge(p plan, whole bool) (wrong faults) {
 	return wrong
 }
 
-// ended is how many documents have an outcome.
-func (l *ledger) ended() int {
+// ended returns the number of documents with an outcome.
+func (l *recordingIndex) ended() int {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return len(l.ends)
 }
 
-// tally is how many documents ended how, "done" first, in the order of statuses.
-func (l *ledger) tally() (ends []ending, count map[ending]int) {
+// countEnds counts documents by how they ended. ends has "done" first, in the order of statuses.
+func (l *recordingIndex) countEnds() (ends []ending, count map[ending]int) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	ends = slices.SortedFunc(maps.Keys(l.counts), func(a, b ending) int {
@@ -158,8 +158,8 @@ func (l *ledger) tally() (ends []ending, count map[ending]int) {
 	return ends, maps.Clone(l.counts)
 }
 
-// skipped is how many links led to addresses of other machines.
-func (l *ledger) skipped() int {
+// skipped returns the number of links to addresses of other machines.
+func (l *recordingIndex) skipped() int {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.refused

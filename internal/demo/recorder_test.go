@@ -7,15 +7,15 @@ import (
 	"testing"
 )
 
-// TestTap cuts what the daemon writes at every byte.
-func TestTap(t *testing.T) {
+// TestLineRecorder splits the daemon's output at every byte.
+func TestLineRecorder(t *testing.T) {
 	const text = "0.0.1 7 127.77.0.1 http://a.test/\nno line\n0.0.2 8 127.77.0.1 http://a.test/b\n0.0.3 " +
 		"9 127.77.0.1 http://a.test/ha"
 	want := []string{"http://a.test/", "http://a.test/b"}
 	for cut := range len(text) {
 		near, far := net.Pipe()
 		var sent []string
-		c := &tappedConn{Conn: near, sent: func(url []byte) { sent = append(sent, string(url)) }}
+		c := &recordedConn{Conn: near, sent: func(url []byte) { sent = append(sent, string(url)) }}
 		got := make(chan string, 1)
 		go func() {
 			all, _ := io.ReadAll(far)
@@ -36,15 +36,15 @@ func TestTap(t *testing.T) {
 	}
 }
 
-func TestTapAccepts(t *testing.T) {
+func TestLineRecorderAccepts(t *testing.T) {
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	must(t, err)
 	sent := make(chan string, 1)
-	tapped := tap{Listener: l, sent: func(url []byte) { sent <- string(url) }}
+	recorder := lineRecorder{Listener: l, sent: func(url []byte) { sent <- string(url) }}
 	client, err := net.Dial("tcp", l.Addr().String())
 	must(t, err)
 	defer client.Close()
-	conn, err := tapped.Accept()
+	conn, err := recorder.Accept()
 	must(t, err)
 	defer conn.Close()
 	if _, err := io.WriteString(conn, "0.0.1 7 127.77.0.1 http://a.test/\n"); err != nil {
@@ -54,7 +54,7 @@ func TestTapAccepts(t *testing.T) {
 		t.Errorf("sent %q", url)
 	}
 	l.Close()
-	if _, err := tapped.Accept(); err == nil {
+	if _, err := recorder.Accept(); err == nil {
 		t.Error("Accept on a closed listener: no error")
 	}
 }

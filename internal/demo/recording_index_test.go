@@ -9,29 +9,29 @@ import (
 	"urlserver/docindex/indextest"
 )
 
-// newTestLedger returns a ledger of one host with the given seeds, and how often it said that
-// nothing is left.
-func newTestLedger(t *testing.T, seeds ...string) (*ledger, *int) {
+// newTestIndex returns an index of one host with the given seeds, and a counter of the calls of
+// finish.
+func newTestIndex(t *testing.T, seeds ...string) (*recordingIndex, *int) {
 	t.Helper()
 	w := newWeb("", 8000, []host{{name: "127.77.0.1", addr: loopback(1)}})
 	w.seeds = seeds
 	finished := new(int)
-	l, err := newLedger(t.Context(), w, func() { *finished++ })
+	l, err := newRecordingIndex(t.Context(), w, func() { *finished++ })
 	must(t, err)
 	return l, finished
 }
 
-func TestLedgerIsAStore(t *testing.T) {
+func TestRecordingIndexIsAStore(t *testing.T) {
 	indextest.Run(t, func(t *testing.T) docindex.Store {
 		w := newWeb("", 8000, []host{{name: "::1"}}) // the suite has a URL there
-		l, err := newLedger(t.Context(), w, func() {})
+		l, err := newRecordingIndex(t.Context(), w, func() {})
 		must(t, err)
 		return l
 	})
 }
 
 // end takes all candidates and ends them.
-func end(t *testing.T, l *ledger, kind docindex.Kind, status, most int) {
+func end(t *testing.T, l *recordingIndex, kind docindex.Kind, status, most int) {
 	t.Helper()
 	var b docindex.Batch
 	must(t, l.Candidates(t.Context(), most, nil, &b))
@@ -42,7 +42,7 @@ func end(t *testing.T, l *ledger, kind docindex.Kind, status, most int) {
 	must(t, l.Outcomes(t.Context(), &o))
 }
 
-func putAll(t *testing.T, l *ledger, urls ...string) docindex.PutResult {
+func putAll(t *testing.T, l *recordingIndex, urls ...string) docindex.PutResult {
 	t.Helper()
 	var p docindex.Puts
 	for _, u := range urls {
@@ -54,7 +54,7 @@ func putAll(t *testing.T, l *ledger, urls ...string) docindex.PutResult {
 }
 
 func TestNothingIsLeft(t *testing.T) {
-	l, finished := newTestLedger(t, "http://a.test/", "http://a.test/1")
+	l, finished := newTestIndex(t, "http://a.test/", "http://a.test/1")
 	end(t, l, docindex.Done, 200, 1)
 	if *finished != 0 {
 		t.Fatal("said that nothing is left while a document is scheduled")
@@ -76,14 +76,14 @@ func TestNothingIsLeft(t *testing.T) {
 	if *finished != 1 || l.ended() != 3 {
 		t.Errorf("finished %d times after %d documents, want once after 3", *finished, l.ended())
 	}
-	ends, count := l.tally()
+	ends, count := l.countEnds()
 	if want := []ending{{docindex.Done, 200}, {docindex.Robots, 0}}; !slices.Equal(ends, want) || count[want[0]] != 2 {
-		t.Errorf("tally = %v, %v", ends, count)
+		t.Errorf("countEnds = %v, %v", ends, count)
 	}
 }
 
-func TestLedgerRefusesTheOutside(t *testing.T) {
-	l, _ := newTestLedger(t)
+func TestRecordingIndexRefusesTheOutside(t *testing.T) {
+	l, _ := newTestIndex(t)
 	res := putAll(t, l, "http://127.0.0.1/", "http://a.test/", "http://127.77.0.1/",
 		"http://[2001:db8::1]/", "http://a.test/")
 	if res.New != 2 || res.Known != 1 || len(res.Refused) != 2 {
@@ -99,7 +99,7 @@ func TestLedgerRefusesTheOutside(t *testing.T) {
 	}
 }
 
-func TestLedgerJudge(t *testing.T) {
+func TestRecordingIndexJudge(t *testing.T) {
 	const a, b = "http://a.test/", "http://a.test/b"
 	tests := []struct {
 		name  string
@@ -115,7 +115,7 @@ func TestLedgerJudge(t *testing.T) {
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
-			l, _ := newTestLedger(t, a)
+			l, _ := newTestIndex(t, a)
 			end(t, l, docindex.Done, 200, 10)
 			if got := l.judge(plan{ends: test.want}, !test.early); got.count != test.wrong {
 				t.Errorf("wrong: %q, want %d", got.first, test.wrong)
@@ -124,8 +124,8 @@ func TestLedgerJudge(t *testing.T) {
 	}
 }
 
-func TestLedgerNotesSecondOutcomes(t *testing.T) {
-	l, _ := newTestLedger(t, "http://a.test/")
+func TestRecordingIndexNotesSecondOutcomes(t *testing.T) {
+	l, _ := newTestIndex(t, "http://a.test/")
 	var o docindex.Outcomes
 	for range 2 {
 		o.Add(docindex.Outcome{DocID: []byte("1"), URL: []byte("http://a.test/")})

@@ -12,15 +12,15 @@ import (
 	"urlserver/protocol"
 )
 
-// plan is what a crawl of a web has to come to, found out by following links without the daemon.
+// plan is the expected result of a crawl. It is found by following links without the daemon.
 type plan struct {
-	ends     map[string]docindex.Kind // how each URL that is linked to has to end
-	requests map[string]int           // how often web servers have to see each request; robots.txt is among them
-	pages    int                      // documents to be fetched
+	ends     map[string]docindex.Kind // how each linked URL has to end
+	requests map[string]int           // how often web servers have to receive each request, including robots.txt
+	pages    int                      // number of documents to be fetched
 }
 
-// walk follows all links from w's seeds.
-func walk(w *web) plan {
+// expectedCrawl follows all links from w's seeds.
+func expectedCrawl(w *web) plan {
 	k := walker{web: w, met: map[*host]bool{}, plan: plan{ends: map[string]docindex.Kind{}, requests: map[string]int{}}}
 	for _, seed := range w.seeds {
 		k.meet(seed)
@@ -41,7 +41,7 @@ type walker struct {
 	met   map[*host]bool // hosts that were linked to and have a site
 }
 
-// meet takes a link in: it decides how the URL has to end, once.
+// meet handles a link: it decides once how the URL has to end.
 func (k *walker) meet(link string) {
 	u, err := weburl.Parse([]byte(link))
 	if err != nil || !protocol.ValidURL(u.Text()) {
@@ -54,7 +54,7 @@ func (k *walker) meet(link string) {
 	switch {
 	case k.web.names[string(u.Host())] == nil:
 		k.ends[string(u.Text())] = docindex.DNS
-	case h == nil || h.site == nil: // nobody listens, so robots.txt cannot be had
+	case h == nil || h.site == nil: // nobody answers, so robots.txt cannot be read
 		k.ends[string(u.Text())] = docindex.Robots
 	case h.site.forbids(string(u.Target())):
 		k.ends[string(u.Text())] = docindex.Robots
@@ -66,8 +66,8 @@ func (k *walker) meet(link string) {
 	}
 }
 
-// outside tells if name is the IP address of some machine that has nothing to do with the demo.
-// Such links are not followed by anybody; names that are not of this web just have no address.
+// outside reports whether name is the IP address of a machine outside the demo. Nobody follows such
+// links. Names outside this web have no address.
 func outside(name []byte, w *web) bool {
 	_, err := netip.ParseAddr(string(name))
 	return err == nil && w.names[string(name)] == nil
@@ -88,8 +88,8 @@ func (k *walker) visit(u weburl.URL) {
 
 const robotsHops = 5 // redirects of a robots.txt that are followed (RFC 9309, section 2.3.1.2)
 
-// askRobots counts the requests for robots.txt: one a host, more where it could not be had, and
-// what it redirects to.
+// askRobots counts the requests for robots.txt: one per host, more if it cannot be read, and the
+// requests that its redirects cause.
 func (k *walker) askRobots() {
 	for h := range k.met {
 		next := origin(h.name, k.web.port) + "/robots.txt"

@@ -12,26 +12,26 @@ import (
 )
 
 const (
-	portTries    = 20 // free ports of the first address tried on the others
+	portTries    = 20 // how many free ports of the first address are tried on the others
 	headTimeout  = 10 * time.Second
 	maxHead      = 64 << 10
 	shutdownWait = 5 * time.Second
 )
 
-// farm is the web servers: one port on several loopback addresses.
-type farm struct {
+// webServers is the demo's web servers: one port on several loopback addresses.
+type webServers struct {
 	port      uint16
 	listeners []net.Listener
 }
 
-// listenFarm finds a port that is free on addresses 1 to n.
-func listenFarm(n int) (*farm, error) {
+// listenWebServers listens on addresses 1 to n, on a port that is free on all of them.
+func listenWebServers(n int) (*webServers, error) {
 	if n < 1 || n > maxAddrs {
 		return nil, fmt.Errorf("%d addresses: there can be 1 to %d", n, maxAddrs)
 	}
 	var last error
 	for range portTries {
-		f := &farm{}
+		f := &webServers{}
 		if last = f.listen(n); last == nil {
 			return f, nil
 		}
@@ -42,7 +42,7 @@ func listenFarm(n int) (*farm, error) {
 		loopback(1), loopback(n), last)
 }
 
-func (f *farm) listen(n int) error {
+func (f *webServers) listen(n int) error {
 	for i := range n {
 		l, err := net.Listen("tcp", netip.AddrPortFrom(loopback(i+1), f.port).String())
 		if err != nil {
@@ -54,14 +54,14 @@ func (f *farm) listen(n int) error {
 	return nil
 }
 
-func (f *farm) close() {
+func (f *webServers) close() {
 	for _, l := range f.listeners {
 		l.Close()
 	}
 }
 
-// serve answers until ctx ends, or one of the servers fails.
-func (f *farm) serve(ctx context.Context, w *web, o *oracle) error {
+// serve answers requests until ctx ends or a server fails.
+func (f *webServers) serve(ctx context.Context, w *web, o *oracle) error {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	var all team
@@ -71,13 +71,13 @@ func (f *farm) serve(ctx context.Context, w *web, o *oracle) error {
 	return all.wait()
 }
 
-// serveHTTP serves on l, which it closes, until ctx ends, and returns after all requests have.
+// serveHTTP serves on l until ctx ends, and closes l. All requests have ended when it returns.
 func serveHTTP(ctx context.Context, l net.Listener, h http.Handler) error {
 	srv := &http.Server{Handler: h, ReadHeaderTimeout: headTimeout, MaxHeaderBytes: maxHead}
 	ended := make(chan error, 1)
 	stop := context.AfterFunc(ctx, func() { ended <- shutDown(ctx, srv) })
 	err := srv.Serve(l)
-	if stop() { // ctx goes on: Serve has failed
+	if stop() { // ctx has not ended: Serve has failed
 		return fmt.Errorf("serve HTTP on %v: %w", l.Addr(), errors.Join(err, srv.Close()))
 	}
 	return <-ended
@@ -92,7 +92,7 @@ func shutDown(ctx context.Context, srv *http.Server) error {
 	return nil
 }
 
-// answers is the web servers' handler.
+// answers is the handler of the web servers.
 type answers struct {
 	web    *web
 	oracle *oracle
@@ -122,7 +122,7 @@ func localAddr(r *http.Request) netip.Addr {
 	return addr.AddrPort().Addr().Unmap()
 }
 
-// pause waits so long; it is false if ctx ended first.
+// pause waits for d. It returns false if ctx ended first.
 func pause(ctx context.Context, d time.Duration) bool {
 	t := time.NewTimer(d)
 	defer t.Stop()
@@ -134,8 +134,8 @@ func pause(ctx context.Context, d time.Duration) bool {
 	}
 }
 
-// send writes the answer. end is told before the last byte leaves. Who has gone needs no answer, so
-// errors do not matter.
+// send writes the answer. It calls end before it writes the last byte. It ignores errors: the
+// client has gone.
 func (a answer) send(w http.ResponseWriter, end func(answer)) {
 	head := w.Header()
 	set := func(name, value string) {
@@ -143,7 +143,7 @@ func (a answer) send(w http.ResponseWriter, end func(answer)) {
 			head.Set(name, value)
 		}
 	}
-	head["Content-Type"] = nil // none is guessed
+	head["Content-Type"] = nil // nil: net/http guesses no type
 	set("Content-Type", a.kind)
 	set("Location", a.location)
 	set("X-Robots-Tag", a.robotsTag)

@@ -6,24 +6,24 @@ import (
 	"time"
 )
 
-// madeSize says how large and how patient a made web is.
-type madeSize struct {
+// syntheticSize sets how large and how slow a synthetic web is.
+type syntheticSize struct {
 	pages int           // of an ordinary host
-	tick  time.Duration // Crawl-delays are two and three of it, the slow host's answers take two and a half
+	tick  time.Duration // Crawl-delays are 2 and 3 ticks; the slow host answers after 2.5
 	again int           // seconds of Retry-After
 }
 
 var (
-	wholeSize = madeSize{pages: 24, tick: 100 * time.Millisecond, again: 1}
-	deadAddr  = 6 // nobody listens there
+	wholeSize = syntheticSize{pages: 24, tick: 100 * time.Millisecond, again: 1}
+	deadAddr  = 6 // no server listens there
 )
 
-// madeAddrs is how many addresses a made web has somebody listening on; one more has nobody.
-const madeAddrs = 5
+// syntheticAddrs is the number of addresses with a web server. One more address has none.
+const syntheticAddrs = 5
 
-// madeWeb is a web of 20 hosts on 6 addresses with most of what a crawler meets. The same size and
-// port give the same pages.
-func madeWeb(size madeSize, port uint16) *web {
+// syntheticWeb returns a web of 20 hosts on 6 addresses with most of what a crawler meets. The same
+// size and port give the same pages.
+func syntheticWeb(size syntheticSize, port uint16) *web {
 	m := &maker{size: size, port: port, rng: rand.New(rand.NewPCG(1, 2))}
 	for _, name := range []string{"blog", "docs", "forum", "news", "shop", "wiki"} {
 		m.host(1, name).fill(size.pages)
@@ -45,15 +45,15 @@ func madeWeb(size madeSize, port uint16) *web {
 }
 
 type maker struct {
-	size  madeSize
+	size  syntheticSize
 	port  uint16
 	rng   *rand.Rand
 	hosts []host
 }
 
-// host adds a host on an address.
-func (m *maker) host(addr int, name string) *madeSite {
-	s := &madeSite{
+// host adds a host at an address.
+func (m *maker) host(addr int, name string) *syntheticSite {
+	s := &syntheticSite{
 		name: name + ".test", port: m.port, rng: m.rng,
 		answers: map[string]answer{}, forbidden: map[string]bool{},
 	}
@@ -61,17 +61,17 @@ func (m *maker) host(addr int, name string) *madeSite {
 	return s
 }
 
-// patient makes hosts on one address of which two ask for pauses: the longest one holds for all.
+// patient adds hosts at one address. Two have a Crawl-delay; the longest one applies to all.
 func (m *maker) patient() {
 	calm, patient, quick := m.host(2, "calm"), m.host(2, "patient"), m.host(2, "quick")
 	calm.crawlDelay(2 * m.size.tick)
 	patient.crawlDelay(3 * m.size.tick)
-	for _, s := range []*madeSite{calm, patient, quick} {
+	for _, s := range []*syntheticSite{calm, patient, quick} {
 		s.fill(m.size.pages / 2)
 	}
 }
 
-// ruled makes hosts with rules.
+// ruled adds hosts with rules in their robots.txt.
 func (m *maker) ruled() {
 	rules := m.host(3, "rules")
 	rules.robots("User-agent: *", "Disallow: /", "",
@@ -92,7 +92,7 @@ func (m *maker) ruled() {
 	closed.robots("User-agent: *", "Disallow: /")
 	closed.fill(4)
 
-	unready := m.host(3, "unready") // an error forbids everything
+	unready := m.host(3, "unready") // its error forbids everything
 	unready.closed = true
 	unready.add("/robots.txt", tryLater(http.StatusServiceUnavailable, m.size.again))
 	unready.fill(4)
@@ -103,7 +103,7 @@ func (m *maker) ruled() {
 	moved.fill(m.size.pages / 2)
 }
 
-// troubled makes hosts that redirect, refuse and fail.
+// troubled adds hosts that redirect, refuse and fail.
 func (m *maker) troubled() {
 	broken := m.host(4, "broken")
 	broken.linked = append(broken.linked, "/missing/1.html", "/missing/2.html", "/missing/3.html?a=b&c=d")
@@ -135,7 +135,7 @@ func (m *maker) troubled() {
 	quiet.fill(m.size.pages / 2)
 }
 
-// slow makes a host that takes its time, and one beside it that does not.
+// slow adds a host with slow answers, and one at the same address with fast answers.
 func (m *maker) slow() {
 	s := m.host(5, "slow")
 	s.slow = 5 * m.size.tick / 2
@@ -143,9 +143,9 @@ func (m *maker) slow() {
 	m.host(5, "archive").fill(m.size.pages / 2)
 }
 
-// traps puts pages on s that lead to others in unusual ways, or to traps: /trap/ is linked to only
-// where links are not to be followed.
-func (m *maker) traps(s *madeSite) {
+// traps adds pages to s that link to others in unusual ways, or to traps: only links that must not
+// be followed lead to /trap/.
+func (m *maker) traps(s *syntheticSite) {
 	link := func(ref string) string { return `<a href="` + ref + `">link</a>` }
 	shy := page("Shy", `<meta name="robots" content="noindex, nofollow">`+link("/trap/meta.html"))
 	tagged := page("Tagged", link("/trap/header.html"))

@@ -12,9 +12,9 @@ import (
 	"urlserver/internal/weburl"
 )
 
-func TestMadeWebIsAsLargeAsSaid(t *testing.T) {
-	w := madeWeb(wholeSize, 8000)
-	p := walk(w)
+func TestSyntheticWebIsAsLargeAsSaid(t *testing.T) {
+	w := syntheticWeb(wholeSize, 8000)
+	p := expectedCrawl(w)
 	if len(w.hosts) != 20 || len(w.addrs()) != 6 || len(w.names) != 20 {
 		t.Errorf("%d hosts on %d addresses, want 20 on 6", len(w.hosts), len(w.addrs()))
 	}
@@ -22,20 +22,20 @@ func TestMadeWebIsAsLargeAsSaid(t *testing.T) {
 		t.Errorf("%d pages, want about 300", p.pages)
 	}
 	for i, addr := range w.addrs() {
-		if (i == madeAddrs) != (addr == loopback(deadAddr)) {
+		if (i == syntheticAddrs) != (addr == loopback(deadAddr)) {
 			t.Errorf("address %d is %v; the last one has to be the dead one", i, addr)
 		}
 	}
-	if again := walk(madeWeb(wholeSize, 8000)); !reflect.DeepEqual(p, again) {
+	if again := expectedCrawl(syntheticWeb(wholeSize, 8000)); !reflect.DeepEqual(p, again) {
 		t.Error("the same size and port made another web")
 	}
 }
 
-// TestPlan looks at what the walk of a made web has to find, link by link.
+// TestPlan checks what expectedCrawl finds in a synthetic web, link by link.
 func TestPlan(t *testing.T) {
-	w := madeWeb(wholeSize, 8000)
-	p := walk(w)
-	const never = docindex.Kind(docindex.Kinds) // nothing links there
+	w := syntheticWeb(wholeSize, 8000)
+	p := expectedCrawl(w)
+	const never = docindex.Kind(docindex.Kinds) // no link leads there
 	tests := []struct {
 		url  string
 		want docindex.Kind
@@ -88,12 +88,12 @@ func TestPlan(t *testing.T) {
 	}
 }
 
-// TestMadeRobots holds what made pages say of themselves against their robots.txt.
-func TestMadeRobots(t *testing.T) {
-	w := madeWeb(wholeSize, 8000)
+// TestSyntheticRobots compares the pages that a site calls forbidden with its robots.txt.
+func TestSyntheticRobots(t *testing.T) {
+	w := syntheticWeb(wholeSize, 8000)
 	forbidden := 0
 	for _, h := range w.hosts {
-		s, ok := h.site.(*madeSite)
+		s, ok := h.site.(*syntheticSite)
 		if !ok || h.name == "unready.test" {
 			continue
 		}

@@ -11,8 +11,8 @@ import (
 	"testing"
 )
 
-func TestListenFarm(t *testing.T) {
-	f, err := listenFarm(3)
+func TestListenWebServers(t *testing.T) {
+	f, err := listenWebServers(3)
 	must(t, err)
 	defer f.close()
 	for i, l := range f.listeners {
@@ -21,7 +21,7 @@ func TestListenFarm(t *testing.T) {
 		}
 	}
 	for _, n := range []int{0, maxAddrs + 1} {
-		if _, err := listenFarm(n); err == nil {
+		if _, err := listenWebServers(n); err == nil {
 			t.Errorf("%d addresses: no error", n)
 		}
 	}
@@ -61,8 +61,8 @@ func TestSend(t *testing.T) {
 	}
 }
 
-// TestEndIsBeforeTheLastByte: who has all of an answer may send the next request, which must not
-// find this one open.
+// TestEndIsBeforeTheLastByte checks that end is called before the last byte is written: a client
+// that has the whole answer may send its next request, and this one must not count as open then.
 func TestEndIsBeforeTheLastByte(t *testing.T) {
 	for _, size := range []int{0, 1, 2, 100_000} {
 		w := httptest.NewRecorder()
@@ -75,11 +75,11 @@ func TestEndIsBeforeTheLastByte(t *testing.T) {
 	}
 }
 
-// startFarm serves w on one address until the test ends; get asks it for a page of a host.
-func startFarm(t *testing.T, sites map[string]site) (get func(ctx context.Context, host,
+// startWebServers serves w on one address until the test ends. get requests a page of a host.
+func startWebServers(t *testing.T, sites map[string]site) (get func(ctx context.Context, host,
 	target string) (int, string, error), o *oracle) {
 	t.Helper()
-	f, err := listenFarm(1)
+	f, err := listenWebServers(1)
 	must(t, err)
 	var hosts []host
 	for name, s := range sites {
@@ -112,9 +112,9 @@ func startFarm(t *testing.T, sites map[string]site) (get func(ctx context.Contex
 	}, o
 }
 
-func TestFarmKnowsItsHosts(t *testing.T) {
-	made := &madeSite{answers: map[string]answer{"/x?y": plain(http.StatusGone)}}
-	get, o := startFarm(t, map[string]site{"a.test": stub{}, "b.test": made, "dead.test": nil})
+func TestWebServersKnowItsHosts(t *testing.T) {
+	made := &syntheticSite{answers: map[string]answer{"/x?y": plain(http.StatusGone)}}
+	get, o := startWebServers(t, map[string]site{"a.test": stub{}, "b.test": made, "dead.test": nil})
 	tests := []struct {
 		host, target string
 		status       int
@@ -131,12 +131,12 @@ func TestFarmKnowsItsHosts(t *testing.T) {
 			t.Errorf("%s%s: %d, %v; want %d", test.host, test.target, status, err, test.status)
 		}
 	}
-	if _, others := o.counts(); others != 3 { // none of them came by way of a daemon
+	if _, others := o.counts(); others != 3 { // none of them was sent by a daemon
 		t.Errorf("%d requests counted, want 3", others)
 	}
 }
 
-// asked is a site that tells when it is asked, and takes for ever.
+// asked is a site that reports a request, and never answers it.
 type asked struct {
 	stub
 	tell chan struct{}
@@ -149,7 +149,7 @@ func (s asked) answer(string) answer {
 
 func TestSlowAnswerEndsWithItsConnection(t *testing.T) {
 	tell := make(chan struct{})
-	get, o := startFarm(t, map[string]site{"a.test": asked{tell: tell}})
+	get, o := startWebServers(t, map[string]site{"a.test": asked{tell: tell}})
 	ctx, cancel := context.WithCancel(t.Context())
 	ended := make(chan error, 1)
 	go func() {
@@ -164,5 +164,5 @@ func TestSlowAnswerEndsWithItsConnection(t *testing.T) {
 	if err := <-ended; err == nil {
 		t.Error("a cancelled request has an answer")
 	}
-	// The clean-up fails if the server has to be cut off, or never ends.
+	// The clean-up fails if the server does not end by itself.
 }

@@ -8,9 +8,9 @@ import (
 	"time"
 )
 
-// madeSite is a host whose answers are made up beforehand. What robots.txt forbids is noted page by
-// page as it is made, so that nobody has to read the file to know.
-type madeSite struct {
+// syntheticSite is a host with prepared answers. It records each page that robots.txt forbids, so
+// nobody needs to parse the file.
+type syntheticSite struct {
 	name      string
 	port      uint16
 	answers   map[string]answer // by target
@@ -18,15 +18,15 @@ type madeSite struct {
 	closed    bool              // robots.txt forbids everything
 	crawl     time.Duration
 	slow      time.Duration // before each answer
-	linked    []string      // targets to which the front page leads beside those of fill
+	linked    []string      // targets that the front page links to, in addition to those of fill
 	rng       *rand.Rand
 }
 
-func (s *madeSite) forbids(target string) bool { return s.closed || s.forbidden[target] }
+func (s *syntheticSite) forbids(target string) bool { return s.closed || s.forbidden[target] }
 
-func (s *madeSite) delay() time.Duration { return s.crawl }
+func (s *syntheticSite) delay() time.Duration { return s.crawl }
 
-func (s *madeSite) answer(target string) answer {
+func (s *syntheticSite) answer(target string) answer {
 	a, ok := s.answers[target]
 	if !ok {
 		a = plain(http.StatusNotFound)
@@ -35,38 +35,38 @@ func (s *madeSite) answer(target string) answer {
 	return a
 }
 
-// add puts an answer at target.
-func (s *madeSite) add(target string, a answer) { s.answers[target] = a }
+// add sets the answer for target.
+func (s *syntheticSite) add(target string, a answer) { s.answers[target] = a }
 
 // front is add, with a link from the front page.
-func (s *madeSite) front(target string, a answer) {
+func (s *syntheticSite) front(target string, a answer) {
 	s.add(target, a)
 	s.linked = append(s.linked, target)
 }
 
 // robots sets the text of robots.txt.
-func (s *madeSite) robots(lines ...string) {
+func (s *syntheticSite) robots(lines ...string) {
 	s.add("/robots.txt", answer{status: http.StatusOK, kind: "text/plain",
 		body: []byte(strings.Join(lines, "\n") + "\n")})
 }
 
-// crawlDelay sets a robots.txt that asks for nothing else.
-func (s *madeSite) crawlDelay(d time.Duration) {
+// crawlDelay sets a robots.txt that has only a Crawl-delay.
+func (s *syntheticSite) crawlDelay(d time.Duration) {
 	s.crawl = d
 	s.robots("User-agent: *", fmt.Sprintf("Crawl-delay: %g", d.Seconds()))
 }
 
-// forbid puts pages at targets that robots.txt forbids, with links from the front page.
-func (s *madeSite) forbid(targets ...string) {
+// forbid adds pages that robots.txt forbids, with links from the front page.
+func (s *syntheticSite) forbid(targets ...string) {
 	for _, t := range targets {
 		s.forbidden[t] = true
 		s.front(t, page("Forbidden", "<p>Who reads this has not read robots.txt."))
 	}
 }
 
-func (s *madeSite) url(target string) string { return origin(s.name, s.port) + target }
+func (s *syntheticSite) url(target string) string { return origin(s.name, s.port) + target }
 
-// page is an HTML page.
+// page returns an HTML page.
 func page(title, body string) answer {
 	text := fmt.Sprintf("<!DOCTYPE html>\n<html lang=\"en\">\n<head><meta "+
 		"charset=\"utf-8\"><title>%[1]s</title></head>\n<body>\n<h1>%[1]s</h1>\n%[2]s\n</body>\n</html>\n",
@@ -74,19 +74,19 @@ func page(title, body string) answer {
 	return answer{status: http.StatusOK, kind: "text/html; charset=utf-8", body: []byte(text)}
 }
 
-// goTo is a redirect.
+// goTo returns a redirect.
 func goTo(status int, location string) answer { return answer{status: status, location: location} }
 
-// tryLater is a refusal with Retry-After.
+// tryLater returns an error answer with Retry-After.
 func tryLater(status, seconds int) answer {
 	a := plain(status)
 	a.retryAfter = seconds
 	return a
 }
 
-// fill makes a front page and n-1 others, each reached from the one before it in a tree, with more
-// links to and fro.
-func (s *madeSite) fill(n int) {
+// fill adds a front page and n-1 other pages. The pages form a tree of links, with more links
+// between them.
+func (s *syntheticSite) fill(n int) {
 	targets := make([]string, n)
 	for i := range targets {
 		targets[i] = pageTarget(i)
@@ -116,9 +116,9 @@ func pageTarget(i int) string {
 	return fmt.Sprintf("/%s/%d.html", sections[i%len(sections)], i)
 }
 
-// reference is one of the ways to write a link from page from to target to.
-func (s *madeSite) reference(from, to string) string {
-	if to[0] != '/' { // of another host
+// reference returns one of the ways to write a link from page from to target to.
+func (s *syntheticSite) reference(from, to string) string {
+	if to[0] != '/' { // on another host
 		return to
 	}
 	up := strings.Repeat("../", strings.Count(from, "/")-1)
@@ -138,8 +138,8 @@ func (s *madeSite) reference(from, to string) string {
 var words = strings.Fields("a crawler asks each host in turn and waits between two requests so that " +
 	"nobody who serves pages has to notice that it was there at all")
 
-// text is some paragraphs without a meaning.
-func (s *madeSite) text() string {
+// text returns some paragraphs of random words.
+func (s *syntheticSite) text() string {
 	var b strings.Builder
 	for range 3 + s.rng.IntN(6) {
 		b.WriteString("<p>")
@@ -152,7 +152,7 @@ func (s *madeSite) text() string {
 	return b.String()
 }
 
-// list is a list of links, with some that lead nowhere.
+// list returns an HTML list of links. Some lead nowhere.
 func list(refs []string) string {
 	var b strings.Builder
 	b.WriteString("<ul>\n")

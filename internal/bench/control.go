@@ -36,8 +36,8 @@ func (d *daemon) openStore(lost configs.Reservation, log zerolog.Logger) error {
 	return nil
 }
 
-// fillCrawls puts documents of crawls c0, c1, and so on, in turn. Each crawl has its own addresses,
-// which come after those that "fill" uses.
+// fillCrawls puts documents of crawls c0, c1 and so on, in turn. The addresses of each crawl follow
+// those that "fill" uses.
 func (d *daemon) fillCrawls(ctx context.Context) error {
 	var p docindex.Puts
 	each := d.CrawlHosts / d.Crawls
@@ -62,7 +62,7 @@ func (d *daemon) fillCrawls(ctx context.Context) error {
 	return nil
 }
 
-// control does a request of crawl control so many times.
+// control repeats a request of crawl control.
 func (d *daemon) control(ctx context.Context, action, crawl string, times int) (a asked, err error) {
 	fields := ""
 	if crawl != "" {

@@ -7,31 +7,31 @@ import (
 	"urlserver/protocol"
 )
 
-// tap is the listener that the demo's spider dials. It tells which URLs the daemon sends, just
-// before they leave.
-type tap struct {
+// lineRecorder is the listener that the demo's spider connects to. It reports the URLs that the
+// daemon sends, just before they are written.
+type lineRecorder struct {
 	net.Listener
 	sent func(url []byte)
 }
 
 // Accept implements [net.Listener].
-func (t tap) Accept() (net.Conn, error) {
+func (t lineRecorder) Accept() (net.Conn, error) {
 	conn, err := t.Listener.Accept()
 	if err != nil {
 		return nil, err
 	}
-	return &tappedConn{Conn: conn, sent: t.sent}, nil
+	return &recordedConn{Conn: conn, sent: t.sent}, nil
 }
 
-// tappedConn is the daemon's end of a connection. One goroutine at a time writes to it.
-type tappedConn struct {
+// recordedConn is the daemon's end of a connection. One goroutine at a time writes to it.
+type recordedConn struct {
 	net.Conn
 	sent func(url []byte)
-	rest []byte // of the last Write: a line without its end
+	rest []byte // a line without its end, from the last Write
 }
 
 // Write implements [net.Conn].
-func (c *tappedConn) Write(p []byte) (int, error) {
+func (c *recordedConn) Write(p []byte) (int, error) {
 	c.rest = append(c.rest, p...)
 	for {
 		line, rest, whole := bytes.Cut(c.rest, []byte("\n"))
