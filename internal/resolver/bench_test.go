@@ -8,8 +8,8 @@ import (
 	"testing"
 )
 
-// quickServer answers every A question with an address and every other one with nothing, on
-// loopback over UDP, at as little cost as can be.
+// quickServer answers every A question with an address and every other question with nothing, on
+// loopback over UDP, as cheaply as possible.
 func quickServer(b *testing.B) string {
 	conn, err := net.ListenUDP("udp", &net.UDPAddr{IP: net.IPv4(127, 0, 0, 1)})
 	if err != nil {
@@ -42,7 +42,7 @@ func quickAnswer(q []byte) []byte {
 	}
 	end += 5
 	q[2], q[3] = 0x81, 0x80
-	q[11] = 0 // no OPT
+	q[11] = 0 // no OPT record
 	if q[end-3] != 1 {
 		return q[:end]
 	}
@@ -77,8 +77,8 @@ func BenchmarkLookup(b *testing.B) {
 	b.Logf("timeouts %d, strays %d, window %d", s.Timeouts, s.Strays, s.Window)
 }
 
-// BenchmarkCached asks for remembered names in turn: as many as stay in the processor's caches,
-// and many more.
+// BenchmarkCached asks for cached names in turn: as many as fit in the processor's caches, and many
+// more.
 func BenchmarkCached(b *testing.B) {
 	for _, hosts := range []int{1 << 10, 1 << 16, 1 << 20} {
 		b.Run(strconv.Itoa(hosts), func(b *testing.B) { benchCached(b, hosts) })

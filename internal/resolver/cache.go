@@ -10,19 +10,19 @@ import (
 
 const (
 	maxCached = 2 << 20        // names; about 200 MB
-	maxStale  = 24 * time.Hour // an address may be used so long past its end while servers fail
+	maxStale  = 24 * time.Hour // for so long after its end an address may be used while servers fail
 	pageSize  = 1024           // records
 )
 
-// kind is what is remembered of a name.
+// kind is the kind of a cached result.
 type kind uint8
 
 const (
-	kindNone    kind = iota // nothing, not to be remembered
+	kindNone    kind = iota // nothing that may be cached
 	kindAddr                // an address from name servers
-	kindLocal               // an address that does not come from them, so never served stale
+	kindLocal               // an address from elsewhere, which is never served stale
 	kindNoHost              // no such host
-	kindRefused             // in a refused network
+	kindRefused             // an address in a refused network
 	kindFailed              // name servers failed
 )
 
@@ -38,12 +38,12 @@ func (k kind) err() error {
 	return nil
 }
 
-// record is one name's entry. It holds no pointers, so that a million cost the garbage collector
-// nothing.
+// record is the entry of one name. It holds no pointers, so the garbage collector need not scan a
+// million of them.
 type record struct {
 	addr     [16]byte
-	ends     int64  // nanoseconds since the start
-	staleEnd uint32 // seconds since the start
+	ends     int64  // nanoseconds since the resolver's start
+	staleEnd uint32 // seconds since the resolver's start
 	nameAt   uint32 // in its page's names
 	nameLen  uint8
 	kind     kind
@@ -54,10 +54,10 @@ type page struct {
 	names   []byte
 }
 
-// generation is a set of records that are forgotten together. Two names of one hash take each
-// other's place.
+// generation is a set of records that are dropped together. Of two names with the same hash only
+// the last one is kept.
 type generation struct {
-	index map[uint64]uint32 // hash of the name to number of its record
+	index map[uint64]uint32 // number of the record by hash of the name
 	pages []page
 }
 
@@ -76,7 +76,7 @@ func (g *generation) find(hash uint64, name []byte) *record {
 	return rec
 }
 
-// add makes room for name, which is not there.
+// add makes a record for name, which has none.
 func (g *generation) add(hash uint64, name []byte) *record {
 	if len(g.pages) == 0 || len(g.pages[len(g.pages)-1].records) == pageSize {
 		g.pages = append(g.pages, page{records: make([]record, 0, pageSize)})
@@ -97,12 +97,12 @@ func (g *generation) len() int {
 	return (len(g.pages)-1)*pageSize + len(g.pages[len(g.pages)-1].records)
 }
 
-// cache remembers answers. New ones go to the young generation; when that holds half of what is
-// allowed it becomes the old one, and the old one is dropped. Times are since the resolver's
-// start. Safe for concurrent use. Names are folded and at most 253 bytes.
+// cache caches answers. New records go to the young generation. When that holds half of the records
+// allowed, it becomes the old one, and the former old one is dropped. Times are since the
+// resolver's start. Safe for concurrent use. Names are folded and at most 253 bytes.
 type cache struct {
 	seed maphash.Seed
-	half int // records a generation
+	half int // records per generation
 
 	mu         sync.RWMutex // guards all below
 	young, old *generation
@@ -112,7 +112,7 @@ func newCache(size int) *cache {
 	return &cache{seed: maphash.MakeSeed(), half: size / 2, young: newGeneration(), old: newGeneration()}
 }
 
-// get answers what is remembered and has not ended.
+// get returns the cached result of a name until its end.
 func (c *cache) get(name []byte, now time.Duration) (addr netip.Addr, err error, ok bool) {
 	c.mu.RLock()
 	defer c.mu.RUnlock()
@@ -126,7 +126,7 @@ func (c *cache) get(name []byte, now time.Duration) (addr netip.Addr, err error,
 	return rec.address(), nil, true
 }
 
-// left is how long get goes on to give the answer that it has; 0: it has none.
+// left returns how long get will return its present result; 0: it has none.
 func (c *cache) left(name []byte, now time.Duration) time.Duration {
 	c.mu.RLock()
 	defer c.mu.RUnlock()
@@ -137,7 +137,7 @@ func (c *cache) left(name []byte, now time.Duration) time.Duration {
 	return max(0, time.Duration(rec.ends)-now)
 }
 
-// put remembers k, and addr where k is an address, for ttl.
+// put caches k for ttl, with addr if k is an address.
 func (c *cache) put(name []byte, k kind, addr netip.Addr, ttl, now time.Duration) {
 	if len(name) > maxName {
 		return
@@ -153,7 +153,7 @@ func (c *cache) put(name []byte, k kind, addr netip.Addr, ttl, now time.Duration
 	rec.staleEnd = uint32(min((now+ttl+maxStale)/time.Second, math.MaxUint32))
 }
 
-// stale answers an address that has ended, but not long ago, and keeps it for ttl more.
+// stale returns an address that ended at most maxStale ago, and caches it for ttl more.
 func (c *cache) stale(name []byte, ttl, now time.Duration) (netip.Addr, bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -165,7 +165,7 @@ func (c *cache) stale(name []byte, ttl, now time.Duration) (netip.Addr, bool) {
 	return rec.address(), true
 }
 
-// len counts records; a name in both generations counts twice.
+// len returns the number of records; a name in both generations counts twice.
 func (c *cache) len() int {
 	c.mu.RLock()
 	defer c.mu.RUnlock()

@@ -95,7 +95,7 @@ func TestCacheLongNames(t *testing.T) {
 	}
 }
 
-// Two names of one hash must not answer for each other.
+// Of two names with the same hash, neither gets the other's result.
 func TestCacheCollision(t *testing.T) {
 	g := newGeneration()
 	g.add(42, []byte("a.example")).kind = kindAddr
@@ -109,8 +109,8 @@ func TestCacheCollision(t *testing.T) {
 	}
 }
 
-// The cache against a map that forgets nothing: what it knows is right, what is new it knows, and
-// it stays within its size.
+// TestCacheAgainstMap compares the cache with a map that keeps everything: cached results are
+// right, recent ones are cached, and the size stays within its bound.
 func TestCacheAgainstMap(t *testing.T) {
 	const size = 5000
 	c := newCache(size)
@@ -164,7 +164,7 @@ func TestCachedDoesNotAllocate(t *testing.T) {
 	}
 }
 
-// A million hosts cost little, and the garbage collector nothing for each.
+// A million names take little memory, and no work of the garbage collector for each.
 func TestCacheMemory(t *testing.T) {
 	const n = 1_000_000
 	c := newCache(2 * n)

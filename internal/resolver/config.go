@@ -14,30 +14,30 @@ const (
 	resolvConf    = "/etc/resolv.conf"
 	defaultHosts  = "/etc/hosts"
 	noHosts       = "-"
-	maxConcurrent = 1 << 15 // each takes a socket or two
+	maxConcurrent = 1 << 15 // each needs a socket or two
 	maxAttempts   = 100
 	maxServers    = 64
 	maxConfigFile = 32 << 20 // bytes of hosts file; block lists reach several MiB
 )
 
-// Config says how to look up. The zero value works; durations are not negative.
+// Config configures a Resolver. The zero value works; durations are not negative.
 type Config struct {
 	// "ip:port" or "ip"; none: the nameservers of /etc/resolv.conf, or 127.0.0.1:53
 	Servers     []string
 	Timeout     time.Duration // of one try at one server; 0 means 2 s
-	Attempts    int           // tries that may fail before a name does; 0 means 3
-	Concurrency int           // names asked of servers at once; 0 means 256
-	MinTTL      time.Duration // addresses are remembered at least so long
+	Attempts    int           // failed tries after which a look-up fails; 0 means 3
+	Concurrency int           // number of concurrent look-ups; 0 means 256
+	MinTTL      time.Duration // addresses are cached at least so long
 	MaxTTL      time.Duration // and at most so long; 0 means 24 h
-	NegativeTTL time.Duration // "no such host" is remembered at most so long; 0: not at all
+	NegativeTTL time.Duration // "no such host" is cached at most so long; 0: not at all
 	Family      string        // "any" (IPv4 preferred) or "", "ipv4", "ipv6"
-	// addresses that are not refused although they are not public, or are this machine's
+	// networks whose addresses are allowed although they are not public, or are this machine's
 	AllowNetworks []netip.Prefix
 	Interfaces    func() ([]net.Addr, error) // this machine's addresses; nil means net.InterfaceAddrs
-	HostsFile     string                     // "" means /etc/hosts, "-" none; a file named here must exist at the start
+	HostsFile     string                     // "" means /etc/hosts, "-" none; a file that is named must exist when New is called
 }
 
-// complete fills in what zero stands for, and finds the servers.
+// complete replaces zero values by defaults, and returns the servers.
 func (c Config) complete() (Config, []netip.AddrPort, error) {
 	if err := c.validate(); err != nil {
 		return c, nil, err
@@ -96,7 +96,7 @@ func (c Config) findServers() ([]netip.AddrPort, error) {
 		addrs = append(addrs, addr)
 	}
 	if len(c.Servers) == 0 {
-		// Like libc: without a file the server is the one on this machine.
+		// As in libc: without the file, the server is on this machine.
 		text, _ := os.ReadFile(resolvConf)
 		addrs = nameservers(text)
 	}
@@ -114,7 +114,7 @@ func parseServer(s string) (netip.AddrPort, error) {
 	return addr, nil
 }
 
-// nameservers reads the nameserver lines of resolv.conf(5); without one it is 127.0.0.1:53.
+// nameservers returns the nameservers of a resolv.conf(5) text; without any it is 127.0.0.1:53.
 func nameservers(text []byte) []netip.AddrPort {
 	var addrs []netip.AddrPort
 	for line := range bytes.Lines(text) {

@@ -13,7 +13,7 @@ func TestConfigFaults(t *testing.T) {
 	tests := []struct {
 		name string
 		cfg  Config
-		want []string // in the error
+		want []string // parts of the error
 	}{
 		{name: "negative timeout", cfg: Config{Timeout: -1}, want: []string{"timeout -1ns"}},
 		{name: "negative attempts", cfg: Config{Attempts: -1}, want: []string{"attempts -1"}},

@@ -16,7 +16,7 @@ import (
 	"github.com/miekg/dns"
 )
 
-// request is a query that came to a fake server, and the way back.
+// request is a query that a fake server received, and the way to answer it.
 type request struct {
 	msg  *dns.Msg
 	tcp  bool
@@ -27,7 +27,7 @@ type request struct {
 func (q *request) name() string  { return strings.ToLower(q.msg.Question[0].Name) }
 func (q *request) qtype() uint16 { return q.msg.Question[0].Qtype }
 
-// reply is an answer to q with the given records in its answer section.
+// reply returns an answer to q with the given records in its answer section.
 func (q *request) reply(records ...string) *dns.Msg {
 	m := new(dns.Msg).SetReply(q.msg)
 	m.RecursionAvailable = true
@@ -61,7 +61,7 @@ func packed(m *dns.Msg) []byte {
 	return raw
 }
 
-// fakeServer is a name server on loopback that does what its handler says, right or wrong. The
+// fakeServer is a name server on loopback that answers as its handler does, right or wrong. The
 // handler runs in a goroutine for each query.
 type fakeServer struct {
 	addr   string
@@ -74,7 +74,7 @@ type fakeServer struct {
 
 func serve(t testing.TB, handle func(*request)) *fakeServer {
 	t.Helper()
-	for range 20 { // until a port is free for both
+	for range 20 { // until a port is free for both UDP and TCP
 		udp, err := net.ListenPacket("udp", "127.0.0.1:0")
 		if err != nil {
 			t.Fatal(err)
@@ -149,15 +149,15 @@ func (s *fakeServer) got(raw []byte, q *request) *sync.WaitGroup {
 	return &done
 }
 
-// requests returns what has come so far.
+// requests returns the queries received so far.
 func (s *fakeServer) requests() []*request {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return slices.Clone(s.log)
 }
 
-// zone answers from records as a resolver does: aliases are followed; a name without any is
-// NXDOMAIN, with the SOA that is among the records.
+// zone answers from records as a resolver does: it follows aliases, and answers NXDOMAIN for an
+// unknown name, with the SOA record among the records.
 func zone(records ...string) func(*request) {
 	var rrs []dns.RR
 	for _, text := range records {
@@ -193,7 +193,7 @@ func zone(records ...string) func(*request) {
 	}
 }
 
-// patient is a configuration for tests in which nothing has to time out.
+// patient returns a configuration for tests in which nothing times out.
 func patient(servers ...*fakeServer) Config {
 	cfg := Config{Timeout: 20 * time.Second, HostsFile: "-", Family: "ipv4", NegativeTTL: time.Minute}
 	for _, s := range servers {
@@ -202,8 +202,8 @@ func patient(servers ...*fakeServer) Config {
 	return cfg
 }
 
-// hasty is one for tests in which tries have to time out; it has many of them, so that a slow
-// machine fails none.
+// hasty returns one for tests in which tries time out. It has many tries, so that no test fails on
+// a slow machine.
 func hasty(servers ...*fakeServer) Config {
 	cfg := patient(servers...)
 	cfg.Timeout, cfg.Attempts = time.Second, 30
@@ -226,7 +226,7 @@ func lookUp(t testing.TB, r *Resolver, host string) (netip.Addr, error) {
 	return r.Lookup(ctx, host)
 }
 
-// wantAddr looks host up and expects want.
+// wantAddr looks up host and expects want.
 func wantAddr(t testing.TB, r *Resolver, host, want string) {
 	t.Helper()
 	got, err := lookUp(t, r, host)

@@ -1,12 +1,12 @@
 package resolver
 
-// maxSpare is how many elements of an empty queue's memory are kept.
+// maxSpare is the capacity that an empty queue keeps.
 const maxSpare = 4096
 
 // fifo is a first in, first out queue of pointers. The zero value is empty.
 type fifo[T any] struct {
 	items []*T
-	head  int // items before it were popped
+	head  int // number of items popped from the front
 }
 
 func (q *fifo[T]) len() int { return len(q.items) - q.head }
@@ -20,7 +20,7 @@ func (q *fifo[T]) push(v *T) {
 	q.items = append(q.items, v)
 }
 
-// pop is nil when q is empty.
+// pop removes the first element. It returns nil if q is empty.
 func (q *fifo[T]) pop() *T {
 	if q.len() == 0 {
 		return nil

@@ -7,14 +7,14 @@ import (
 	"net/netip"
 )
 
-// flight is a name being looked up, and all who wait for it.
+// flight is a look-up of a name, and all callers that wait for it.
 type flight struct {
 	name    string // folded
 	waiters []func(netip.Addr, error)
 }
 
-// takeIn is the intake goroutine: it answers what needs no server, and queues the rest. It ends
-// when no more names arrive.
+// takeIn is the intake goroutine. It answers names that need no server, and queues the others. It
+// ends when no more names arrive.
 func (r *Resolver) takeIn() {
 	var spare []*flight
 	for {
@@ -38,8 +38,8 @@ func (r *Resolver) takeIn() {
 	}
 }
 
-// nextBatch takes what has arrived, and leaves spare for what will. With nothing there intake ends:
-// nil.
+// nextBatch returns the names that have arrived, and leaves spare for those to come. It returns nil
+// if none has arrived; the intake goroutine then ends.
 func (r *Resolver) nextBatch(spare []*flight) []*flight {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -72,7 +72,7 @@ func (r *Resolver) enqueue(batch []*flight) {
 	r.staffLocked()
 }
 
-// staffLocked starts workers for what is queued, as many as the window allows.
+// staffLocked starts workers for queued names, as many as the window allows.
 func (r *Resolver) staffLocked() {
 	for range min(r.window.limit-r.workers, r.queue.len()) {
 		r.workers++
@@ -80,7 +80,7 @@ func (r *Resolver) staffLocked() {
 	}
 }
 
-// work is a worker goroutine; it ends when nothing is queued or the window has shrunk.
+// work is a worker goroutine. It ends when nothing is queued or the window has shrunk.
 func (r *Resolver) work() {
 	var seed [32]byte
 	crand.Read(seed[:])
@@ -109,11 +109,12 @@ func (r *Resolver) leave() {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.workers--
-	r.staffLocked() // for what was queued since next said that nothing is
+	r.staffLocked() // for names queued since next returned nil
 	r.stopped.Broadcast()
 }
 
-// run asks servers for name, and falls back on what was known when they fail.
+// run looks up name at the servers. If they fail it returns the cached address, even if its TTL has
+// passed.
 func (w *worker) run(name string) outcome {
 	r := w.r
 	l := r.newLookup(name)
@@ -153,7 +154,7 @@ func (r *Resolver) land(f *flight, o outcome) {
 	}
 }
 
-// local answers what needs no server.
+// local answers a name that needs no server.
 func (r *Resolver) local(name string) (outcome, bool) {
 	if r.alive.Err() != nil {
 		return outcome{err: fmt.Errorf("host %.255q: %w", name, ErrClosed)}, true
@@ -176,7 +177,7 @@ func (r *Resolver) local(name string) (outcome, bool) {
 	return r.localNames(name, r.hosts.names[name])
 }
 
-// localLiteral: an address answers itself, whatever the family.
+// localLiteral answers an IP address with itself, whatever the family.
 func (r *Resolver) localLiteral(name string, addr netip.Addr) outcome {
 	if err := r.Check(addr); err != nil {
 		return outcome{kind: kindRefused, ttl: r.cfg.MaxTTL, err: fmt.Errorf("host %q: %w", name, err)}
@@ -184,7 +185,8 @@ func (r *Resolver) localLiteral(name string, addr netip.Addr) outcome {
 	return outcome{kind: kindLocal, addr: addr, ttl: r.cfg.MaxTTL}
 }
 
-// localNames: without an address of a wanted family name servers are asked.
+// localNames answers from the hosts file. If the name has no address of a wanted family there, the
+// servers are asked.
 func (r *Resolver) localNames(name string, addrs []netip.Addr) (outcome, bool) {
 	addr, refused := r.nets.choose(addrs)
 	switch {
@@ -197,14 +199,14 @@ func (r *Resolver) localNames(name string, addrs []netip.Addr) (outcome, bool) {
 	return outcome{}, false
 }
 
-// crowded reports whether names wait to be looked up.
+// crowded reports whether names are queued.
 func (r *Resolver) crowded() bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return r.queue.len() > 0
 }
 
-// era, widen and narrow reach the window.
+// era, widen and narrow lock mu and use the window.
 func (r *Resolver) era() uint64 {
 	r.mu.Lock()
 	defer r.mu.Unlock()

@@ -12,12 +12,12 @@ import (
 	"time"
 )
 
-// gate is a server that holds its answers back until it is opened, and tells of each query.
+// gate is a server that delays its answers until it is opened, and reports each query.
 type gate struct {
 	*fakeServer
 	asked chan string
 	pass  chan struct{}
-	most  atomic.Int64 // at once
+	most  atomic.Int64 // most concurrent queries
 	now   atomic.Int64
 }
 
@@ -58,7 +58,7 @@ func TestOneQueryHoweverManyWait(t *testing.T) {
 	}
 	close(g.pass)
 	answered.Wait()
-	ask("a.example") // from memory
+	ask("a.example") // from the cache
 	answered.Wait()
 	if n := len(g.requests()); n != 1 {
 		t.Errorf("%d queries, want 1", n)
@@ -111,7 +111,7 @@ func TestSlowStart(t *testing.T) {
 	if s := r.Stats(); s.Working != firstWindow {
 		t.Errorf("%d names asked at first, want %d", s.Working, firstWindow)
 	}
-	for range 10 { // each answer makes room for two
+	for range 10 { // each answer widens the window by one
 		g.pass <- struct{}{}
 		<-g.asked
 		<-g.asked
@@ -129,7 +129,7 @@ func TestSlowStart(t *testing.T) {
 	}
 }
 
-// Names wait in memory, not in goroutines; and Close answers all of them, each once.
+// Names wait in memory, not in goroutines. Close answers all of them, each once.
 func TestManyNamesFewGoroutines(t *testing.T) {
 	g := gated(t)
 	defer close(g.pass)
@@ -171,7 +171,7 @@ func TestManyNamesFewGoroutines(t *testing.T) {
 	}
 }
 
-// deliver runs in another goroutine: one that holds its caller's lock does not hang.
+// deliver runs in another goroutine: a deliver that locks its caller's lock does not deadlock.
 func TestDeliverElsewhere(t *testing.T) {
 	r := start(t, patient(serve(t, zone())))
 	var mu sync.Mutex
@@ -179,7 +179,7 @@ func TestDeliverElsewhere(t *testing.T) {
 		done := make(chan struct{})
 		mu.Lock()
 		r.Resolve(host, func(netip.Addr, error) {
-			mu.Lock() // a call on the caller's own goroutine would wait for itself here
+			mu.Lock() // in the caller's own goroutine this would deadlock
 			defer mu.Unlock()
 			close(done)
 		})
@@ -188,7 +188,7 @@ func TestDeliverElsewhere(t *testing.T) {
 	}
 }
 
-// deliver may ask for more.
+// deliver may call Resolve.
 func TestResolveInDeliver(t *testing.T) {
 	r := start(t, patient(serve(t, func(q *request) { q.answer(q.truth()) })))
 	done := make(chan error)
@@ -226,7 +226,7 @@ func TestLookupCancelled(t *testing.T) {
 	}
 }
 
-// Close interrupts what waits for a server, over UDP and TCP, although the timeout is far off.
+// Close interrupts look-ups that wait for a server, over UDP and TCP, long before their timeout.
 func TestCloseInterrupts(t *testing.T) {
 	for _, tcp := range []bool{false, true} {
 		t.Run("tcp "+strconv.FormatBool(tcp), func(t *testing.T) {
@@ -269,7 +269,7 @@ func TestAfterClose(t *testing.T) {
 	}
 }
 
-// Many goroutines at once, a close among them: each deliver is called once.
+// Many goroutines resolve, and one closes: each deliver is called once.
 func TestConcurrentUse(t *testing.T) {
 	r := start(t, patient(serve(t, func(q *request) { q.answer(q.truth()) })))
 	var calls atomic.Int64
@@ -299,7 +299,7 @@ func TestConcurrentUse(t *testing.T) {
 	}
 }
 
-// A worker about to leave does not see what is queued then; leaving makes up for that.
+// A worker that is about to end does not see a name queued then. It starts another worker for it.
 func TestLeavingWorkerLeavesNothing(t *testing.T) {
 	cfg := patient(serve(t, func(q *request) { q.answer(q.truth()) }))
 	cfg.Concurrency = 1
@@ -307,7 +307,7 @@ func TestLeavingWorkerLeavesNothing(t *testing.T) {
 	done := make(chan error, 1)
 	f := &flight{name: "a.example", waiters: []func(netip.Addr, error){func(_ netip.Addr, err error) { done <- err }}}
 	r.mu.Lock()
-	r.workers = 1 // it has been told that nothing is queued
+	r.workers = 1 // next has returned nil to it
 	r.flights[f.name] = f
 	r.mu.Unlock()
 	r.enqueue([]*flight{f})
@@ -317,7 +317,7 @@ func TestLeavingWorkerLeavesNothing(t *testing.T) {
 	}
 }
 
-// When the window shrinks, workers over it end although names wait.
+// When the window shrinks, surplus workers end although names wait.
 func TestWorkersLeaveSmallerWindow(t *testing.T) {
 	r := start(t, patient(serve(t, zone())))
 	r.mu.Lock()
@@ -370,7 +370,7 @@ func TestFIFOKeepsNoMemory(t *testing.T) {
 	if q.pop() != nil || cap(q.items) > maxSpare {
 		t.Errorf("an empty queue holds memory for %d", cap(q.items))
 	}
-	for range 10_000 { // never empty, never long
+	for range 10_000 { // the queue is never empty and never long
 		q.push(new(int))
 		if q.len() > 10 {
 			q.pop()

@@ -10,8 +10,8 @@ import (
 	"golang.org/x/net/dns/dnsmessage"
 )
 
-// FuzzAnswer gives random bytes as the answer to a question, with the header's ID and the question
-// put right where matching is set. Whatever comes out was in an answer to that question.
+// FuzzAnswer gives random bytes as the answer to a question. If matching is set, the ID and the
+// question in it are correct. Every result must be in an answer to that question.
 func FuzzAnswer(f *testing.F) {
 	const name = "a.example."
 	seed := func(records ...string) {
@@ -62,8 +62,8 @@ func FuzzAnswer(f *testing.F) {
 	})
 }
 
-// checkTrack reads raw with another parser, and expects that each address belongs to a name that
-// the aliases in raw lead to.
+// checkTrack parses raw with another parser. Each address must belong to a name that the aliases in
+// raw lead to.
 func checkTrack(t *testing.T, track *track, raw []byte) {
 	if (track.state == found) != (len(track.addrs) > 0) || track.ttl < 0 || track.aliases > maxAliases+1 {
 		t.Fatalf("track %+v", track)
@@ -100,8 +100,8 @@ func checkTrack(t *testing.T, track *track, raw []byte) {
 	}
 }
 
-// FuzzHostsFile: what comes out is a folded, legal name with addresses, each of them on a line of
-// the file together with the name.
+// FuzzHostsFile checks that each result is a folded, legal name with addresses, and that each
+// address is on a line of the file with the name.
 func FuzzHostsFile(f *testing.F) {
 	f.Add([]byte("127.0.0.1 localhost\n"))
 	f.Add([]byte("# x\n2600::1\ta.example B.example. # y\n::ffff:9.9.9.9 a.example"))
@@ -138,7 +138,8 @@ func onALine(lines []string, name string, addr netip.Addr) bool {
 	return false
 }
 
-// FuzzName: a name that is accepted can be asked for, and comes back from the wire as it was.
+// FuzzName checks that an accepted name can be sent in a query, and is the same when the query is
+// parsed.
 func FuzzName(f *testing.F) {
 	for _, name := range []string{"a.example", "-._", "", "a..b", "1.2.3", strings.Repeat("a.", 126) + "a",
 		"A.example."} {

@@ -22,7 +22,7 @@ const (
 func (q *request) truth() *dns.Msg { return q.reply(q.name() + " 60 IN A " + truth) }
 func (q *request) lie() *dns.Msg   { return q.reply(q.name() + " 60 IN A " + lie) }
 
-// swapCase turns every letter's case round.
+// swapCase changes the case of every letter.
 func swapCase(s string) string {
 	return strings.Map(func(c rune) rune {
 		if unicode.IsUpper(c) {
@@ -32,7 +32,7 @@ func swapCase(s string) string {
 	}, s)
 }
 
-// Lies that do not match come first; the true answer must still be taken.
+// Forged answers that do not match come first. The true answer must still be accepted.
 func TestForgedAnswers(t *testing.T) {
 	tests := []struct {
 		name  string
@@ -97,7 +97,7 @@ func TestForgedAnswers(t *testing.T) {
 	}
 }
 
-// A matching answer with a lie in it counts for its own names only.
+// In a matching answer, records of other names are ignored.
 func TestAnswersToMoreThanWasAsked(t *testing.T) {
 	s := serve(t, func(q *request) {
 		m := q.reply("victim.example. 60 IN A "+lie, q.name()+" 60 CH A "+lie, q.name()+" 60 IN A "+truth,
@@ -127,7 +127,7 @@ func TestAnswerFromElsewhere(t *testing.T) {
 	wantAddr(t, start(t, patient(s)), "a.example", truth)
 }
 
-// flooding floods the port of the first query with guesses until there is another query, which it
+// flooding sends guesses to the port of the first query until there is another query, which it
 // answers.
 func flooding(t *testing.T) *fakeServer {
 	var calls atomic.Int64
@@ -144,7 +144,7 @@ func flooding(t *testing.T) *fakeServer {
 	})
 }
 
-// Somebody who floods the port with guesses gets no more of them.
+// An attacker who floods the port with guesses has few tries: the port is given up.
 func TestFloodOfGuesses(t *testing.T) {
 	s := flooding(t)
 	r := start(t, patient(s))
@@ -169,7 +169,7 @@ func TestFloodedPortIsGivenUp(t *testing.T) {
 	}
 }
 
-// The kernel may give a port twice in a row, so sockets are told apart.
+// The kernel may assign the same port twice in a row, so the test compares sockets.
 func TestSocketIsReplaced(t *testing.T) {
 	r := start(t, patient(serve(t, zone())))
 	var p port
@@ -202,7 +202,7 @@ func TestQueriesAreHardToGuess(t *testing.T) {
 	}
 	answered.Wait()
 	ids, ports, upper, letters := map[uint16]int{}, map[string]int{}, 0, 0
-	var ones [16]int // by bit of the ID
+	var ones [16]int // number of ones by bit of the ID
 	for _, q := range s.requests() {
 		ids[q.msg.Id]++
 		ports[q.from.String()]++
@@ -222,7 +222,7 @@ func TestQueriesAreHardToGuess(t *testing.T) {
 			t.Fatalf("query without EDNS of 1232 bytes, RD or class IN:\n%v", q.msg)
 		}
 	}
-	if len(ids) < n-12 { // chance takes one in two runs, and 13 in none
+	if len(ids) < n-12 { // 12 duplicates are improbable, 13 practically impossible
 		t.Errorf("%d IDs in %d queries", len(ids), n)
 	}
 	for bit, set := range ones { // 8 sigma
@@ -233,7 +233,7 @@ func TestQueriesAreHardToGuess(t *testing.T) {
 	if share := float64(upper) / float64(letters); share < 0.4 || share > 0.6 {
 		t.Errorf("%d of %d letters are upper case, want half", upper, letters)
 	}
-	if len(ports) < n/socketUses/2 || len(ports) > n/4 { // one may come again, as the kernel chooses them at random
+	if len(ports) < n/socketUses/2 || len(ports) > n/4 { // ports may repeat, as the kernel chooses them at random
 		t.Errorf("%d ports for %d queries, want about one for %d", len(ports), n, socketUses)
 	}
 }
@@ -258,7 +258,7 @@ func TestTruncated(t *testing.T) {
 	}
 }
 
-// An answer cut in the middle of a record, and a set too big for a datagram.
+// An answer that is cut in the middle of a record, and a set that is too large for a datagram.
 func TestTruncatedBigSet(t *testing.T) {
 	s := serve(t, func(q *request) {
 		m := q.reply()
@@ -276,7 +276,7 @@ func TestTruncatedBigSet(t *testing.T) {
 	wantAddr(t, start(t, patient(s)), "a.example", "93.184.4.1")
 }
 
-// What goes wrong over TCP fails the try, and the next server is asked.
+// An error over TCP fails the try, and the next server is asked.
 func TestHostileTCP(t *testing.T) {
 	tests := []struct {
 		name string
@@ -331,8 +331,8 @@ func TestSilentTCP(t *testing.T) {
 	}
 }
 
-// The three ways in which servers say that they do not know EDNS; without it they answer, and are
-// not asked with it again.
+// The three ways in which servers show that they do not know EDNS. Without it they answer, and they
+// are not asked with it again.
 func TestWithoutEDNS(t *testing.T) {
 	tests := []struct {
 		name   string
@@ -371,8 +371,7 @@ func TestWithoutEDNS(t *testing.T) {
 	}
 }
 
-// A server that calls everything malformed is asked once more without EDNS, and not again: it has
-// said so.
+// A server that answers FORMERR to everything is asked once more without EDNS, and then no more.
 func TestAlwaysFormatError(t *testing.T) {
 	s := serve(t, func(q *request) { q.answer(q.code(dns.RcodeFormatError)) })
 	if _, err := lookUp(t, start(t, patient(s)), "a.example"); !errors.Is(err, ErrServers) ||
@@ -384,7 +383,7 @@ func TestAlwaysFormatError(t *testing.T) {
 	}
 }
 
-// Answers that fail a try: the next server is asked.
+// Answers that fail a try. The next server is asked.
 func TestUselessAnswers(t *testing.T) {
 	tests := []struct {
 		name string

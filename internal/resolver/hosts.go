@@ -11,10 +11,10 @@ import (
 	"time"
 )
 
-// hostsCheck is how long the hosts file is taken to be as it was.
+// hostsCheck is how long the hosts file is assumed to be unchanged.
 const hostsCheck = 5 * time.Second
 
-// hostsFile is hosts(5), read again when it changes. Not safe for concurrent use.
+// hostsFile is a hosts(5) file that is read again when it changes. Not safe for concurrent use.
 type hostsFile struct {
 	path    string // "": none
 	info    os.FileInfo
@@ -23,7 +23,7 @@ type hostsFile struct {
 	err     error // of the last check
 }
 
-// openHosts reads path; only the default one may be missing.
+// openHosts reads path. Only the default file may be missing.
 func openHosts(path string) (*hostsFile, error) {
 	h := &hostsFile{path: path}
 	switch path {
@@ -40,8 +40,8 @@ func openHosts(path string) (*hostsFile, error) {
 	return h, err
 }
 
-// refresh reads the file again if the last check is a while ago and it changed since. What goes
-// wrong is answered until a later check goes well, and what was known stays.
+// refresh reads the file again if the last check was hostsCheck ago and the file has changed since.
+// It returns the error of the last check. After an error the former contents stay.
 func (h *hostsFile) refresh(now time.Duration) error {
 	if h.path != "" && now-h.checked >= hostsCheck {
 		h.checked = now
@@ -50,7 +50,7 @@ func (h *hostsFile) refresh(now time.Duration) error {
 	return h.err
 }
 
-// check reads a file that changed; one that is gone is an empty one.
+// check reads the file if it has changed. A file that was removed counts as empty.
 func (h *hostsFile) check() error {
 	info, err := os.Stat(h.path)
 	switch {
@@ -87,8 +87,8 @@ func (h *hostsFile) read() error {
 	return nil
 }
 
-// parseHosts reads "address name name… # comment" lines. What is no address or no host name is
-// left out, as libc does. Names come out folded.
+// parseHosts parses lines "address name name… # comment". Like libc, it skips invalid addresses and
+// names. It folds the names.
 func parseHosts(text []byte) map[string][]netip.Addr {
 	names := make(map[string][]netip.Addr)
 	for line := range bytes.Lines(text) {

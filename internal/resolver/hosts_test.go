@@ -163,7 +163,7 @@ func TestLocalNames(t *testing.T) {
 	}
 }
 
-// A file that cannot be read any more shows in Stats, and answers go on.
+// If the file cannot be read any more, Stats shows the error, and the former contents stay.
 func TestHostsFileErrorShows(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "hosts")
 	write(t, path, "9.9.9.9 a.example\n")

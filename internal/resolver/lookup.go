@@ -10,12 +10,12 @@ import (
 )
 
 const (
-	failedFor = time.Second      // how long a failure is remembered: who asked tries again by itself
-	briefly   = 5 * time.Second  // how long an absence is remembered of which no SOA says how long it holds
-	staleFor  = 30 * time.Second // how long an address is used past its end before the servers are asked again
+	failedFor = time.Second      // how long a failure is cached: callers try again by themselves
+	briefly   = 5 * time.Second  // how long an absence is cached that comes without a SOA record
+	staleFor  = 30 * time.Second // how long an expired address is used before the servers are asked again
 )
 
-// lookup is the work on one name. The first track is of the preferred type.
+// lookup is the look-up of one name. The first track is of the preferred type.
 type lookup struct {
 	name   string
 	nets   networks
@@ -35,8 +35,8 @@ func (r *Resolver) newLookup(name string) *lookup {
 	return l
 }
 
-// settled reports whether further answers cannot matter: the preferred type has an address that is
-// allowed, or the name does not exist, or all is known.
+// settled reports whether further answers cannot change the result: there is an allowed address of
+// the preferred type, or the name does not exist, or everything is known.
 func (l *lookup) settled() bool {
 	first := &l.tracks[0]
 	switch first.state {
@@ -52,9 +52,9 @@ func (l *lookup) settled() bool {
 	return l.tracks[len(l.tracks)-1].state != open
 }
 
-// ask tries servers until l is settled or cfg.Attempts tries have failed. A server that has said
-// that it cannot tell is not asked again. A name that was not answered in time makes room where
-// others wait to be looked up: who asked tries again.
+// ask tries servers until l is settled or cfg.Attempts tries have failed. It does not ask a server
+// again that has answered that it cannot tell. If other names are queued, a try that times out ends
+// the look-up: its callers try again.
 func (w *worker) ask(l *lookup) {
 	r := w.r
 	w.order = r.servers.order(w.order[:0], r.now())
@@ -81,7 +81,7 @@ func (w *worker) ask(l *lookup) {
 	}
 }
 
-// judge learns from a try how its server does, and how much the servers can take.
+// judge updates the state of a server and the window after a try.
 func (r *Resolver) judge(s *server, h heard, err error, era uint64) {
 	switch h {
 	case useful:
@@ -112,16 +112,16 @@ func (r *Resolver) judge(s *server, h heard, err error, era uint64) {
 	}
 }
 
-// outcome is what a name came to.
+// outcome is the result of a look-up.
 type outcome struct {
 	kind kind
 	addr netip.Addr
-	ttl  time.Duration // to be remembered so long
+	ttl  time.Duration // how long it may be cached
 	err  error         // nil for addresses
 }
 
-// conclude sums l up. While the preferred type is not known the answer for the other does not
-// count: a lost packet must not move a host to another address.
+// conclude returns the result of l. If the answer for the preferred type is missing, the answer for
+// the other type does not count: a lost packet must not change a host's address.
 func (l *lookup) conclude(cfg *Config) outcome {
 	var refused bool
 	ttl := time.Duration(1<<63 - 1)
@@ -147,7 +147,7 @@ func (l *lookup) conclude(cfg *Config) outcome {
 	return outcome{kind: kindNoHost, ttl: ttl, err: l.fail(ErrNoHost, l.reason())}
 }
 
-// reason is why there is no address, where more can be said than that.
+// reason returns more about why there is no address, or nil.
 func (l *lookup) reason() error {
 	for i := range l.tracks {
 		if why := l.tracks[i].why; why != "" {
@@ -157,7 +157,7 @@ func (l *lookup) reason() error {
 	return nil
 }
 
-// fail wraps kind with the host, the server asked last and, if any, the cause.
+// fail wraps kind with the host, the server asked last and the cause, if there is one.
 func (l *lookup) fail(kind, cause error) error {
 	switch {
 	case l.server == nil:

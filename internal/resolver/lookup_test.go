@@ -97,7 +97,7 @@ func TestLookup(t *testing.T) {
 	}
 }
 
-// A server that gives one alias at a time is asked for the next.
+// A server answers with one alias at a time. The resolver asks it for each.
 func TestLookupAliasOverSeveralAnswers(t *testing.T) {
 	for _, tt := range []struct {
 		name    string
@@ -138,7 +138,7 @@ func TestLookupAliasToBadName(t *testing.T) {
 	}
 }
 
-// A rotating order must not move a host.
+// Records in a rotating order must not change a host's address.
 func TestLookupRotation(t *testing.T) {
 	var turn atomic.Int64
 	set := []string{"93.184.216.34", "9.9.9.9", "8.8.8.8"}
@@ -158,7 +158,7 @@ func TestLookupRotation(t *testing.T) {
 	}
 }
 
-// The address waits for no AAAA answer that cannot matter; where it can, it does.
+// An address does not wait for an AAAA answer that cannot change it; it does wait for one that can.
 func TestLookupSilentAAAA(t *testing.T) {
 	s := serve(t, func(q *request) {
 		if q.qtype() == dns.TypeA && q.name() == "four.example." {
@@ -176,7 +176,8 @@ func TestLookupSilentAAAA(t *testing.T) {
 	}
 }
 
-// While A is not known, AAAA does not count: a lost packet must not move a host.
+// If the A answer is missing, the AAAA answer does not count: a lost packet must not change a
+// host's address.
 func TestLookupSilentA(t *testing.T) {
 	s := serve(t, func(q *request) {
 		if q.qtype() == dns.TypeAAAA {
@@ -245,7 +246,7 @@ func TestStale(t *testing.T) {
 	broken.Store(true)
 	wantAddr(t, r, "a.example", "93.184.216.34")
 	asked := len(s.requests())
-	wantAddr(t, r, "a.example", "93.184.216.34") // now for a while without asking
+	wantAddr(t, r, "a.example", "93.184.216.34") // from the cache for a while
 	if _, err := lookUp(t, r, "never.seen.example"); !errors.Is(err, ErrServers) {
 		t.Errorf("a name never seen: error %v, want ErrServers", err)
 	}
@@ -257,7 +258,7 @@ func TestStale(t *testing.T) {
 	}
 }
 
-// The first name has the server count as one of use: before that nothing is said of any name.
+// The first name proves that the server works: before that, no failure counts against a name.
 func TestFailureIsRememberedBriefly(t *testing.T) {
 	s := serve(t, func(q *request) {
 		if q.name() == "good.example." {
@@ -281,8 +282,8 @@ func TestFailureIsRememberedBriefly(t *testing.T) {
 	}
 }
 
-// TestBrokenZone has many names in a row that the server fails for: that says nothing of the
-// others.
+// TestBrokenZone: the server fails for many names in a row. That does not count against other
+// names.
 func TestBrokenZone(t *testing.T) {
 	s := serve(t, func(q *request) {
 		if strings.HasSuffix(q.name(), ".broken.") {
@@ -305,8 +306,8 @@ func TestBrokenZone(t *testing.T) {
 	}
 }
 
-// TestNoUsefulAnswerYet has a server that fails for all names from the start, and then for some:
-// only then names fail.
+// TestNoUsefulAnswerYet: the server fails for all names from the start, and later for some. Only
+// then do names fail.
 func TestNoUsefulAnswerYet(t *testing.T) {
 	var works atomic.Bool
 	s := serve(t, func(q *request) {
@@ -340,7 +341,8 @@ func TestNoUsefulAnswerYet(t *testing.T) {
 	}
 }
 
-// TestOutage has a server that answered vanish, which is not held against names, and come back.
+// TestOutage: a server that has answered becomes silent, and later answers again. Names do not fail
+// for that.
 func TestOutage(t *testing.T) {
 	var away atomic.Bool
 	s := serve(t, func(q *request) {
@@ -375,7 +377,7 @@ func TestOutage(t *testing.T) {
 	}
 }
 
-// TestClosedPort has nobody listen where a server was.
+// TestClosedPort: nothing listens any longer where a server was.
 func TestClosedPort(t *testing.T) {
 	conn, err := net.ListenPacket("udp", "127.0.0.1:0")
 	if err != nil {
@@ -396,8 +398,8 @@ func TestClosedPort(t *testing.T) {
 	}
 }
 
-// TestNoWay has a server that answered be out of reach, as without a route to it: the names are not
-// to blame.
+// TestNoWay: a server that has answered cannot be reached, for example because there is no route.
+// Names do not fail for that.
 func TestNoWay(t *testing.T) {
 	s := serve(t, func(q *request) { q.answer(q.truth()) })
 	for _, c := range []struct {
@@ -424,9 +426,9 @@ func TestNoWay(t *testing.T) {
 	}
 }
 
-// TestSilentNames has a zone that nobody answers for, and more of its names than are asked at once,
-// before a good name: that the server is well shows by a probe, so neither are fewer names asked at
-// once nor is it down; and each name makes room after one try, as others wait.
+// TestSilentNames: more names than the window allows are in a zone whose servers are silent, and
+// then a good name. A probe shows that the name server works, so the window does not shrink and the
+// server is not down. Each name ends after one try, because others wait.
 func TestSilentNames(t *testing.T) {
 	const wide, silent = 4 * firstWindow, 16 * firstWindow
 	s := serve(t, func(q *request) {
@@ -437,7 +439,7 @@ func TestSilentNames(t *testing.T) {
 	cfg := patient(s)
 	cfg.Timeout, cfg.Attempts, cfg.Concurrency = time.Second, 100, wide
 	r := start(t, cfg)
-	for n := range wide { // each answer lets one name more be asked at once
+	for n := range wide { // each answer widens the window by one
 		wantAddr(t, r, fmt.Sprintf("g%d.example", n), truth)
 	}
 	errs := make(chan error, silent)

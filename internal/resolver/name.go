@@ -11,8 +11,7 @@ const (
 	maxLabel = 63
 )
 
-// fold is the form under which a host is known: ASCII letters in lower case, without the root's
-// dot.
+// fold returns the canonical form of a host name: ASCII letters in lower case, without a final dot.
 func fold(host string) string {
 	host = strings.TrimSuffix(host, ".")
 	if !strings.ContainsFunc(host, func(c rune) bool { return 'A' <= c && c <= 'Z' }) {
@@ -32,7 +31,7 @@ func lower(c byte) byte {
 	return c
 }
 
-// appendFolded is fold for bytes; ok is false for what is too long to be a name.
+// appendFolded appends the folded name; ok is false if it is too long.
 func appendFolded(dst, host []byte) (folded []byte, ok bool) {
 	if n := len(host); n > 0 && host[n-1] == '.' {
 		host = host[:n-1]
@@ -46,7 +45,7 @@ func appendFolded(dst, host []byte) (folded []byte, ok bool) {
 	return dst, true
 }
 
-// literal reads an IP address, without zone; IPv4 only in its usual form.
+// literal parses an IP address, without zone; IPv4 only in its usual form.
 func literal(name string) (netip.Addr, bool) {
 	addr, err := netip.ParseAddr(name)
 	if err != nil || addr.Zone() != "" {
@@ -55,13 +54,14 @@ func literal(name string) (netip.Addr, bool) {
 	return addr.Unmap(), true
 }
 
-// isLocalhost: RFC 6761 section 6.3 keeps these names from name servers.
+// isLocalhost reports whether name is localhost or below it. Name servers are not asked for these
+// names (RFC 6761, section 6.3).
 func isLocalhost(name string) bool {
 	return name == "localhost" || strings.HasSuffix(name, ".localhost")
 }
 
-// checkName accepts letters, digits, "-" and "_" in labels of 1 to 63 bytes, up to 253 in all. A
-// last label of digits only is refused: it is an IP address gone wrong, no name.
+// checkName accepts letters, digits, "-" and "_" in labels of 1 to 63 bytes, up to 253 bytes in
+// all. It refuses a last label of digits only: that is a malformed IP address.
 func checkName(name string) error {
 	switch {
 	case name == "":

@@ -50,7 +50,7 @@ func TestCheckName(t *testing.T) {
 			}
 			want := ErrBadName
 			if tt.ok {
-				want = ErrNoHost // the server knows nothing
+				want = ErrNoHost // the server knows no names
 			}
 			if _, err := lookUp(t, r, tt.host); !errors.Is(err, want) {
 				t.Errorf("Lookup(%q): %v, want %v", tt.host, err, want)

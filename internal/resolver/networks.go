@@ -5,20 +5,19 @@ import (
 	"slices"
 )
 
-// network is a range of addresses and what it is for.
+// network is a range of addresses and its use.
 type network struct {
 	prefix netip.Prefix
 	use    string
 }
 
-// refused4 and refused6 follow the IANA special-purpose address registries (RFC 6890); never
-// written to.
+// refused4 and refused6 follow the IANA special-purpose address registries (RFC 6890). Read-only.
 var refused4 = []network{
 	{netip.MustParsePrefix("0.0.0.0/8"), "this network"},
 	{netip.MustParsePrefix("10.0.0.0/8"), "private"},
 	{netip.MustParsePrefix("100.64.0.0/10"), "shared"},
 	{netip.MustParsePrefix("127.0.0.0/8"), "loopback"},
-	{netip.MustParsePrefix("168.63.129.16/32"), "metadata"}, // Azure's; public by its looks only
+	{netip.MustParsePrefix("168.63.129.16/32"), "metadata"}, // Azure's; in a public range
 	{netip.MustParsePrefix("169.254.169.254/32"), "metadata"},
 	{netip.MustParsePrefix("169.254.0.0/16"), "link-local"},
 	{netip.MustParsePrefix("172.16.0.0/12"), "private"},
@@ -46,7 +45,7 @@ var refused6 = []network{
 	{netip.MustParsePrefix("3fff::/20"), "documentation"},
 }
 
-// global is all that is unicast on the Internet; nat64 and sixToFour carry an IPv4 address.
+// global is the unicast space of the Internet; nat64 and sixToFour embed IPv4 addresses.
 var (
 	global    = netip.MustParsePrefix("2000::/3")
 	nat64     = netip.MustParsePrefix("64:ff9b::/96")
@@ -55,10 +54,10 @@ var (
 
 const ownUse = "this machine's own"
 
-// networks knows which addresses may be handed out, and which of several. Only own changes.
+// networks decides which addresses are allowed, and chooses one of several. Only own changes.
 type networks struct {
 	allow  []netip.Prefix
-	own    *own // this machine's addresses, refused like private ones: what listens here may trust who comes from here
+	own    *own // this machine's addresses, refused too: a server here may trust local clients
 	v4, v6 bool // wanted families
 }
 
@@ -73,7 +72,7 @@ func newNetworks(family string, allow []netip.Prefix, own *own) networks {
 	return n
 }
 
-// refusal says what the refused network of addr is for; "" where addr is allowed.
+// refusal returns the use of the refused network of addr; "" if addr is allowed.
 func (n networks) refusal(addr netip.Addr) string {
 	addr = addr.Unmap().WithZone("")
 	if slices.ContainsFunc(n.allow, func(p netip.Prefix) bool { return p.Contains(addr) }) {
@@ -107,15 +106,15 @@ func use(list []network, addr netip.Addr) string {
 	return ""
 }
 
-// embedded is the IPv4 address at byte at.
+// embedded returns the IPv4 address at byte at of addr.
 func embedded(addr netip.Addr, at int) netip.Addr {
 	b := addr.As16()
 	return netip.AddrFrom4([4]byte(b[at : at+4]))
 }
 
-// choose picks the address that stands for all: the lowest allowed IPv4 address, else the lowest
-// allowed IPv6 address, so that neither order nor refused ones matter. Without one the result is
-// invalid, and refused reports whether refused networks are the cause.
+// choose returns the lowest allowed IPv4 address, or else the lowest allowed IPv6 address. So the
+// result does not depend on the order of addrs or on refused ones. If there is none, best is
+// invalid, and refused reports whether addresses were refused.
 func (n networks) choose(addrs []netip.Addr) (best netip.Addr, refused bool) {
 	for _, a := range addrs {
 		a = a.Unmap()

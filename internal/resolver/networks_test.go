@@ -74,7 +74,8 @@ func TestCheck(t *testing.T) {
 	}
 }
 
-// What is chosen does not depend on the order, is allowed, wanted, and IPv4 if any of it can be.
+// The chosen address does not depend on the order, is allowed and of a wanted family, and is IPv4
+// if possible.
 func TestChooseAnyOrder(t *testing.T) {
 	pool := strings.Fields(
 		"10.0.0.1 8.8.8.8 9.9.9.9 ::ffff:1.1.1.1 127.0.0.1 2600::1 2600::2 ::1 2a00::1 ::ffff:10.0.0.1")

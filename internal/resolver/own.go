@@ -7,11 +7,11 @@ import (
 	"time"
 )
 
-// ownCheck is how long the addresses of this machine are taken to be as they were.
+// ownCheck is how long the addresses of this machine are assumed to be unchanged.
 const ownCheck = 5 * time.Second
 
-// own knows the addresses of this machine's interfaces. They are read again when somebody asks
-// later than ownCheck after the last time; an error leaves the former ones. Safe for concurrent
+// own holds the addresses of this machine's interfaces. It reads them again when it is used more
+// than ownCheck after the last time. After an error the former addresses stay. Safe for concurrent
 // use.
 type own struct {
 	read    func() ([]net.Addr, error)
@@ -27,8 +27,8 @@ func newOwn(read func() ([]net.Addr, error)) *own {
 	return o
 }
 
-// has reports whether addr is an address of this machine. It does not block: it reads the addresses
-// again in the background if they are due.
+// has reports whether addr is an address of this machine. It does not block: if the addresses are
+// due, it reads them again in the background.
 func (o *own) has(addr netip.Addr) bool {
 	if o.isDue() {
 		go o.readAgain()
@@ -44,7 +44,7 @@ func (o *own) refresh() {
 	}
 }
 
-// isDue is true for one caller each time.
+// isDue reports whether the addresses are due. It returns true to one caller each time.
 func (o *own) isDue() bool {
 	last, now := o.checked.Load(), int64(time.Since(o.start))
 	return now-last >= int64(ownCheck) && o.checked.CompareAndSwap(last, now)

@@ -10,7 +10,7 @@ import (
 	"time"
 )
 
-// interfaces is a machine whose addresses change.
+// interfaces simulates a machine whose addresses change.
 type interfaces struct{ addrs atomic.Pointer[[]net.Addr] }
 
 func (i *interfaces) set(addrs ...string) {
@@ -28,9 +28,9 @@ func (i *interfaces) read() ([]net.Addr, error) {
 	return nil, errors.New("no interfaces")
 }
 
-// TestOwnAddresses: a public address that the machine has is refused like a private one, as a
-// literal, as IPv4 within IPv6 and by name; also when it becomes the machine's own while its name
-// is remembered, and no longer when it has it no more.
+// TestOwnAddresses: a public address of the machine is refused like a private one, as a literal, as
+// IPv4 within IPv6, and by name. The same holds for an address that becomes the machine's own while
+// its name is cached, and no longer once the machine has lost it.
 func TestOwnAddresses(t *testing.T) {
 	machine := new(interfaces)
 	machine.set("93.184.216.34", "2600::1")
@@ -57,7 +57,7 @@ func TestOwnAddresses(t *testing.T) {
 	want("b.test", nil)
 	want("93.184.216.35", nil)
 	machine.set("93.184.216.35")
-	want("b.test", nil) // looked at a moment ago
+	want("b.test", nil) // read a moment ago
 	r.nets.own.checked.Store(-int64(ownCheck))
 	want("b.test", ErrRefused)
 	want("93.184.216.35", ErrRefused)
@@ -81,7 +81,8 @@ func TestOwnAddresses(t *testing.T) {
 	}
 }
 
-// TestOwnIsReadAgain: who asks does not wait, and what cannot be read leaves what was known.
+// TestOwnIsReadAgain: callers do not wait while addresses are read. After an error the former
+// addresses stay.
 func TestOwnIsReadAgain(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		machine := new(interfaces)

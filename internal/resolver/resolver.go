@@ -1,6 +1,6 @@
-// Package resolver finds the IP address of a host: a stub resolver over its own sockets that
-// trusts no answer it did not ask for, asks once however many wait, remembers what it learned,
-// and never hands out an address in a network that a crawler must not reach.
+// Package resolver finds the IP address of a host. It is a stub resolver with its own sockets. It
+// accepts only answers to its own questions, sends one query for any number of callers, caches
+// results, and never returns an address in a network that a crawler must not reach.
 package resolver
 
 import (
@@ -13,19 +13,19 @@ import (
 	"time"
 )
 
-// How a lookup can fail. Errors wrap one of these and say which host, and which server said so.
+// Why a look-up fails. Errors wrap one of these, and name the host and the server.
 var (
 	ErrNoHost  = errors.New("no such host")                 // the name does not exist or has no address
 	ErrRefused = errors.New("address in a refused network") // all its addresses are; see Config.AllowNetworks
-	ErrServers = errors.New("name servers failed")          // for this name: every try failed; trying later may help
-	// for any name; comes with ErrServers, and is not remembered
+	ErrServers = errors.New("name servers failed")          // for this name: every try failed; a later look-up may succeed
+	// for any name; wrapped together with ErrServers, and not cached
 	ErrDown    = errors.New("no name server can be used")
-	ErrBadName = errors.New("not a name that DNS can carry") // nothing was asked
-	ErrClosed  = errors.New("resolver closed")               // Close came first
+	ErrBadName = errors.New("not a name that DNS can carry") // no server was asked
+	ErrClosed  = errors.New("resolver closed")               // Close was called
 )
 
-// Resolver answers from IP literals, localhost, the hosts file, its cache and name servers, in
-// that order. All methods are safe for concurrent use.
+// Resolver answers from IP literals, localhost, the hosts file, its cache and name servers, in that
+// order. Safe for concurrent use.
 type Resolver struct {
 	cfg     Config
 	nets    networks
@@ -35,28 +35,28 @@ type Resolver struct {
 	counts  counters
 	start   time.Time
 
-	known atomic.Pointer[string] // the name that was answered with an address last; nil: none was
+	known atomic.Pointer[string] // the last name that was answered with an address; nil: none was
 
 	alive context.Context // ends with Close
 	end   context.CancelFunc
 
-	hosts *hostsFile // touched by the intake goroutine only
+	hosts *hostsFile // used by the intake goroutine only
 
 	mu      sync.Mutex         // guards all below; held for memory work only
-	stopped sync.Cond          // on mu: workers or intake ended
-	flights map[string]*flight // by name; every name that somebody waits for
-	arrived []*flight          // not seen by intake yet
-	queue   fifo[flight]       // for the servers
+	stopped sync.Cond          // on mu: a worker or intake has ended
+	flights map[string]*flight // by name; every name that a caller waits for
+	arrived []*flight          // not handled by intake yet
+	queue   fifo[flight]       // names to ask the servers for
 	intake  bool               // the intake goroutine runs
 	workers int                // worker goroutines
 	probing bool               // the goroutine of a probe runs
-	probed  time.Duration      // when the last one began
+	probed  time.Duration      // when the last probe began
 	window  window
 	hostErr error // why the hosts file could not be read again
 }
 
-// New checks cfg, reads /etc/resolv.conf where it names no servers, and the hosts file.
-// The error names every fault of cfg. Call Close when done.
+// New checks cfg, and reads the hosts file, and /etc/resolv.conf if cfg names no servers. The error
+// names every fault of cfg. Call Close when done.
 func New(cfg Config) (*Resolver, error) {
 	cfg, addrs, err := cfg.complete()
 	if err != nil {
@@ -81,16 +81,15 @@ func New(cfg Config) (*Resolver, error) {
 	return r, nil
 }
 
-// Health says whether name servers can be used at all.
+// Health is the state of the name servers.
 type Health struct {
-	Down    bool      // nobody has given an answer of use since New, or nobody answers any more
-	Since   time.Time // of Down: when the first try failed, or when the last server fell silent
-	Why     string    // of Down: how the last try failed, with the server
-	Servers []string  // all, "ip:port"
+	Down    bool      // no server has given a usable answer since New, or no server answers any more
+	Since   time.Time // if Down: when the first try failed, or when the last server became silent
+	Why     string    // if Down: how the last try failed, with the server
+	Servers []string  // all servers, "ip:port"
 }
 
-// Health may be called at any time. Before the first look-up nothing is known: servers count as
-// usable.
+// Health returns the state of the name servers. Before the first look-up they count as usable.
 func (r *Resolver) Health() (h Health) {
 	for _, s := range r.servers.list {
 		h.Servers = append(h.Servers, s.addr.String())
@@ -102,7 +101,7 @@ func (r *Resolver) Health() (h Health) {
 	return h
 }
 
-// CachedFor is how long Cached goes on to give the answer that it has for host; 0: it has none.
+// CachedFor returns how long Cached will return its present result for host; 0: it has none.
 func (r *Resolver) CachedFor(host []byte) time.Duration {
 	var buf [maxName]byte
 	key, ok := appendFolded(buf[:0], host)
@@ -112,8 +111,8 @@ func (r *Resolver) CachedFor(host []byte) time.Duration {
 	return r.cache.left(key, r.now())
 }
 
-// Cached answers from memory: it neither blocks nor allocates. ok is false when Resolve has to be
-// asked. With ok, err is nil or, bare, ErrNoHost, ErrRefused or ErrServers.
+// Cached returns the cached result. It does not block or allocate. ok is false if there is none;
+// call Resolve then. If ok, err is nil, ErrNoHost, ErrRefused or ErrServers, not wrapped.
 func (r *Resolver) Cached(host []byte) (addr netip.Addr, err error, ok bool) {
 	var buf [maxName]byte
 	key, ok := appendFolded(buf[:0], host)
@@ -127,7 +126,7 @@ func (r *Resolver) Cached(host []byte) (addr netip.Addr, err error, ok bool) {
 	return addr, err, ok
 }
 
-// remembered answers from the cache. An address that has become this machine's own is refused.
+// remembered returns the cached result. It refuses an address that has become this machine's own.
 func (r *Resolver) remembered(name []byte) (addr netip.Addr, err error, ok bool) {
 	addr, err, ok = r.cache.get(name, r.now())
 	if ok && err == nil && r.IsOwn(addr) {
@@ -142,11 +141,11 @@ func (r *Resolver) IsOwn(addr netip.Addr) bool {
 	return r.nets.own.has(addr) && r.nets.refusal(addr) == ownUse
 }
 
-// Resolve looks host up and calls deliver exactly once, from another goroutine. ErrServers without
+// Resolve looks up host and calls deliver exactly once, from another goroutine. ErrServers without
 // ErrDown is about this name alone, after one try at each server that answers, or after
-// Config.Attempts tries without answer, fewer where other names wait. deliver must be brief, since
-// the next answer waits for it, and must not call Close. Names queue up in memory; each costs a few
-// hundred bytes until it is answered.
+// Config.Attempts tries without an answer; fewer if other names wait. deliver must be quick,
+// because the next result waits for it, and must not call Close. Names are queued in memory; each
+// takes a few hundred bytes until it is answered.
 func (r *Resolver) Resolve(host string, deliver func(netip.Addr, error)) {
 	name := fold(host)
 	r.mu.Lock()
@@ -164,8 +163,8 @@ func (r *Resolver) Resolve(host string, deliver func(netip.Addr, error)) {
 	}
 }
 
-// Lookup is Resolve for one who waits. It returns at once when ctx ends; the question goes on
-// for others, and for the cache.
+// Lookup is Resolve for a caller that waits. It returns at once when ctx ends; the look-up
+// continues, for other callers and the cache.
 func (r *Resolver) Lookup(ctx context.Context, host string) (netip.Addr, error) {
 	if err := ctx.Err(); err != nil {
 		return netip.Addr{}, fmt.Errorf("host %.255q: %w", host, err)
@@ -184,7 +183,7 @@ func (r *Resolver) Lookup(ctx context.Context, host string) (netip.Addr, error) 
 	}
 }
 
-// Check answers an error that wraps ErrRefused when addr, or an IPv4 address inside it, is in a
+// Check returns an error that wraps ErrRefused if addr, or an IPv4 address embedded in it, is in a
 // refused network and not in Config.AllowNetworks.
 func (r *Resolver) Check(addr netip.Addr) error {
 	if why := r.nets.refusal(addr); why != "" {
@@ -193,8 +192,8 @@ func (r *Resolver) Check(addr netip.Addr) error {
 	return nil
 }
 
-// Close ends all lookups at once; who waits gets ErrClosed. It returns when the resolver's
-// goroutines have ended. Calling Resolve later is allowed and delivers ErrClosed.
+// Close ends all look-ups at once with ErrClosed. It returns when the resolver's goroutines have
+// ended. After that Resolve delivers ErrClosed.
 func (r *Resolver) Close() error {
 	r.end()
 	r.sockets.close()
@@ -206,5 +205,5 @@ func (r *Resolver) Close() error {
 	return nil
 }
 
-// now is the time since the start, on the monotonic clock.
+// now returns the time since the resolver's start, on the monotonic clock.
 func (r *Resolver) now() time.Duration { return time.Since(r.start) }

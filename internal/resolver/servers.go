@@ -9,32 +9,33 @@ import (
 )
 
 const (
-	failuresToAvoid = 3           // in a row
+	failuresToAvoid = 3           // consecutive failures
 	firstAvoid      = time.Second // doubles with each further failure
 	maxAvoid        = 30 * time.Second
-	plainFor        = 5 * time.Minute // a server that cannot do EDNS is not asked with it so long
+	plainFor        = 5 * time.Minute // for how long a server that does not know EDNS is asked without it
 )
 
-// server is a name server and how it fares. Its fields are guarded by servers.mu.
+// server is a name server and its state. servers.mu guards its fields.
 type server struct {
 	addr       netip.AddrPort
 	lost       bool          // it answers no query at all
 	lostAt     time.Duration // since when
-	failures   int           // in a row
-	avoid      time.Duration // tried last until then
-	plainUntil time.Duration // asked without EDNS until then
+	failures   int           // consecutive ones
+	avoid      time.Duration // until then it is tried after the others
+	plainUntil time.Duration // until then it is asked without EDNS
 }
 
-// servers spreads tries over name servers by their health. Times are since the resolver's start.
+// servers distributes tries over name servers by their state. Times are since the resolver's start.
 // Safe for concurrent use.
 type servers struct {
 	list []*server // the slice never changes
 
-	mu     sync.Mutex // guards all below and the servers' fields but addr
-	next   int        // whose turn it is to be first
-	useful bool       // one has given an answer of use since the start
+	mu     sync.Mutex // guards all below and the servers' fields except addr
+	next   int        // number of the server to be tried first next time
+	useful bool       // one server has given a usable answer since the start
 
-	// Until one has: when the first try failed, how often any did, and how the last one did.
+	// Until then: when the first try failed, the number of failed tries, and how the last one
+	// failed.
 	failedAt time.Duration
 	tries    int
 	why      string
@@ -48,8 +49,8 @@ func newServers(addrs []netip.AddrPort) *servers {
 	return s
 }
 
-// order appends all servers to dst as they are to be tried: the healthy in turn, then the
-// failing, the one that may recover first before the others.
+// order appends all servers to dst in the order in which to try them: the healthy ones in turn,
+// then the failing ones, by when they may recover.
 func (s *servers) order(dst []*server, now time.Duration) []*server {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -62,7 +63,7 @@ func (s *servers) order(dst []*server, now time.Duration) []*server {
 	return dst
 }
 
-// avoidedAt is the end of the avoidance, 0 where there is none.
+// avoidedAt returns the end of the avoidance, 0 if there is none.
 func (s *server) avoidedAt(now time.Duration) time.Duration {
 	if s.avoid <= now {
 		return 0

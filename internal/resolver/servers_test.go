@@ -10,7 +10,7 @@ import (
 	"time"
 )
 
-// orderText names the servers by port.
+// orderText returns the order of the servers, named by port.
 func orderText(s *servers, now time.Duration) string {
 	var b strings.Builder
 	for _, srv := range s.order(nil, now) {
@@ -47,7 +47,7 @@ func TestFailingServerIsLast(t *testing.T) {
 		t.Errorf("after two failures: %s, want bca", got)
 	}
 	s.failed(b, false, errTimeout, now)
-	for _, want := range []string{"cab", "acb", "cab"} { // whose turn it is: c, a, b
+	for _, want := range []string{"cab", "acb", "cab"} { // first in turn: c, a, b
 		if got := orderText(s, now); got != want {
 			t.Errorf("after three failures: %s, want %s", got, want)
 		}
@@ -97,7 +97,8 @@ func TestPlainServer(t *testing.T) {
 	}
 }
 
-// One of two servers is dead: each name is answered, and soon the dead one is left alone.
+// One of two servers is dead. Each name is answered, and soon the dead server is not asked first
+// any more.
 func TestDeadServer(t *testing.T) {
 	var dead atomic.Int64
 	for _, tt := range []struct {
@@ -134,7 +135,7 @@ func TestDeadServer(t *testing.T) {
 
 func TestAllServersDead(t *testing.T) {
 	s := serve(t, func(q *request) {})
-	for _, timeout := range []time.Duration{1, 20 * time.Millisecond} { // the first has passed before a socket is there
+	for _, timeout := range []time.Duration{1, 20 * time.Millisecond} { // the first has passed before a socket is open
 		cfg := patient(s, s, s)
 		cfg.Timeout, cfg.Attempts = timeout, 4
 		r := start(t, cfg)
@@ -150,7 +151,8 @@ func TestAllServersDead(t *testing.T) {
 	}
 }
 
-// Tries go round; a server that says that it cannot tell is asked once, a silent one again.
+// Tries go round the servers. A server that answers that it cannot tell is asked once, a silent one
+// again.
 func TestTriesGoRound(t *testing.T) {
 	for _, tt := range []struct {
 		name   string

@@ -11,21 +11,20 @@ import (
 	"time"
 )
 
-// socketUses is after how many tries a UDP socket is replaced by one with another random port.
-// Opening and closing one costs more than a query does; a port for a few dozen queries gives a
-// forger, who has the ID and the case to guess as well, next to nothing.
+// socketUses is the number of tries after which a UDP socket is replaced by one with another random
+// port. Opening and closing a socket costs more than a query. An attacker who knows the port for a
+// few dozen queries still has to guess ID and case.
 const socketUses = 32
 
-// socketSet holds the open sockets, so that Close can interrupt who reads from one. The zero
-// value is ready.
+// socketSet holds the open sockets, so that Close can interrupt reads. The zero value is ready.
 type socketSet struct {
-	mu     sync.Mutex // guards both
+	mu     sync.Mutex // guards the fields below
 	open   map[net.Conn]struct{}
 	closed bool
 }
 
-// dial opens a socket to s, connected, so that the kernel picks a random source port and drops
-// what comes from elsewhere. Give it back to hangUp.
+// dial opens a connected socket to s. The kernel chooses a random source port and drops datagrams
+// from other addresses. hangUp closes the socket.
 func (set *socketSet) dial(ctx context.Context, network string, s *server, timeout time.Duration) (net.Conn, error) {
 	d := net.Dialer{Timeout: timeout}
 	conn, err := d.DialContext(ctx, network, s.addr.String())
@@ -69,7 +68,7 @@ type port struct {
 	uses int
 }
 
-// use makes p a socket to s: the one from last time, or a fresh one.
+// use makes p a socket to s: the present one, or a new one.
 func (p *port) use(r *Resolver, s *server) (err error) {
 	if p.conn != nil && p.to == s && p.uses < socketUses {
 		p.uses++
@@ -81,7 +80,7 @@ func (p *port) use(r *Resolver, s *server) (err error) {
 	return err
 }
 
-// drop closes the socket, for one that late or forged answers may still come to.
+// drop closes a socket at which late or forged answers may still arrive.
 func (p *port) drop(r *Resolver) {
 	if p.conn != nil {
 		r.sockets.hangUp(p.conn)
@@ -89,7 +88,7 @@ func (p *port) drop(r *Resolver) {
 	p.conn = nil
 }
 
-// overTCP asks q of s over TCP (RFC 7766) and returns the answer to it.
+// overTCP sends q to s over TCP (RFC 7766) and returns the answer.
 func (r *Resolver) overTCP(s *server, q query) ([]byte, error) {
 	deadline := time.Now().Add(r.cfg.Timeout)
 	conn, err := r.sockets.dial(r.alive, "tcp", s, r.cfg.Timeout)
@@ -116,8 +115,8 @@ func (r *Resolver) overTCP(s *server, q query) ([]byte, error) {
 	return raw, nil
 }
 
-// timedOut reports whether a deadline has passed, also while dialling: that takes no time over UDP
-// unless the process is stalled.
+// timedOut reports whether a deadline has passed, also while dialling. Over UDP dialling takes no
+// time, unless the process is stalled.
 func timedOut(err error) bool {
 	late, ok := errors.AsType[net.Error](err)
 	return ok && late.Timeout()

@@ -6,39 +6,39 @@ import (
 	"time"
 )
 
-// Stats counts since New, and says how things are now.
+// Stats are counts since New, and the present state.
 type Stats struct {
-	// Hosts by how they ended. Remembered are answers of Cached; the rest are answers of Resolve,
-	// counted once however many waited.
+	// Hosts by result. Remembered counts results of Cached; the others are results of Resolve,
+	// counted once for any number of callers.
 	Remembered, Found, NoHost, Refused, BadName, Failed, Closed uint64
-	// of Found: old addresses, because the servers failed
+	// how many of Found are expired addresses, used because the servers failed
 	Stale uint64
 
-	Asked uint64        // names that servers were asked for, until they were known or given up
-	Took  time.Duration // how long that took, all together
+	Asked uint64        // names that servers were asked for, until the result
+	Took  time.Duration // total time of these look-ups
 
-	// Queries sent, also again and over TCP, and the tries they belong to (A and AAAA are one)
-	// by result; a try that got one answer and missed another counts in both.
+	// Queries sent, including repeated ones and those over TCP, and the tries that they belong to
+	// (A and AAAA are one try), by result. A try with one answer and one missing counts as both.
 	Queries, Answers, Timeouts, Failures uint64
-	Strays                               uint64 // datagrams that answered nothing that was asked
-	Cut                                  uint64 // answers that had to be fetched over TCP
+	Strays                               uint64 // datagrams that answered no query
+	Cut                                  uint64 // truncated answers, fetched again over TCP
 
-	Waiting int // names that somebody waits for
-	Working int // names being asked of servers
-	Window  int // how many of those there may be now
-	Entries int // remembered names
+	Waiting int // names that a caller waits for
+	Working int // names being looked up at servers
+	Window  int // present limit of Working
+	Entries int // cached names
 
-	HostsFile error // why the changed hosts file could not be read; nil: all is well
+	HostsFile error // why the changed hosts file could not be read; nil: no error
 }
 
-// counters is the counting part of Stats.
+// counters are the counts of Stats.
 type counters struct {
 	remembered, found, noHost, refused, badName, failed, closed, stale atomic.Uint64
 	queries, answers, timeouts, failures, strays, cut                  atomic.Uint64
-	asked, took                                                        atomic.Uint64 // took: ns
+	asked, took                                                        atomic.Uint64 // took in ns
 }
 
-// ended counts a host by the error it ended with.
+// ended counts a host by the error of its look-up.
 func (c *counters) ended(err error) {
 	switch {
 	case err == nil:
@@ -56,7 +56,7 @@ func (c *counters) ended(err error) {
 	}
 }
 
-// Stats may be called at any time; the figures belong to about the same moment.
+// Stats returns counts and state. Its fields are of about the same moment.
 func (r *Resolver) Stats() Stats {
 	c := &r.counts
 	s := Stats{

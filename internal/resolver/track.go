@@ -11,36 +11,37 @@ import (
 	"github.com/miekg/dns"
 )
 
-// maxAliases is how many CNAMEs may follow one another.
+// maxAliases is the longest chain of CNAMEs that is followed.
 const maxAliases = 8
 
-// state is how far a track is.
+// state is the state of a track.
 type state uint8
 
 const (
-	open  state = iota // to be asked; left by an answer
+	open  state = iota // to be asked; an answer ends this state
 	found              // addrs are known
-	none               // there are none of this type
-	gone               // the name does not exist, so there are none of any type
+	none               // there are no addresses of this type
+	gone               // the name does not exist, so it has no addresses of any type
 )
 
-// track is the way from a name to its addresses of one type, over aliases and several answers.
+// track is the chain of aliases from a name to its addresses of one type. It may need several
+// answers.
 type track struct {
 	qtype   uint16
-	name    string // to ask for now; canonical, with the root's dot
+	name    string // the name to ask for next; canonical, with the final dot
 	state   state
 	aliases int           // followed so far
-	ttl     time.Duration // the least on the way; when state is none or gone, what the SOA says
+	ttl     time.Duration // the least TTL of the chain; in states none and gone, the SOA's
 	addrs   []netip.Addr
-	why     string // why there are none, where that is not plain
+	why     string // why there are none, if that is not obvious
 }
 
 func newTrack(name string, qtype uint16) track {
 	return track{qtype: qtype, name: name + ".", ttl: math.MaxInt64}
 }
 
-// apply takes in m, an answer to t's question. An error means that the server is of no use for
-// it, and t is as before.
+// apply processes m, an answer to t's question. An error means that the answer is unusable, and
+// leaves t unchanged.
 func (t *track) apply(m *dns.Msg) error {
 	if m.Rcode != dns.RcodeSuccess && m.Rcode != dns.RcodeNameError {
 		return fmt.Errorf("it answered %s", rcodeText(m.Rcode))
@@ -66,7 +67,7 @@ func (t *track) apply(m *dns.Msg) error {
 	return nil
 }
 
-// takeAddresses takes the addresses of the name itself.
+// takeAddresses takes the addresses of the present name.
 func (t *track) takeAddresses(answer []dns.RR) bool {
 	for _, rr := range answer {
 		if t.owns(rr) && rr.Header().Rrtype == t.qtype {
@@ -83,7 +84,7 @@ func (t *track) takeAddresses(answer []dns.RR) bool {
 	return true
 }
 
-// takeAlias goes on to the name's alias, if it has one.
+// takeAlias follows the alias of the present name, if it has one.
 func (t *track) takeAlias(answer []dns.RR) bool {
 	for _, rr := range answer {
 		if c, ok := rr.(*dns.CNAME); ok && t.owns(rr) {
@@ -96,8 +97,8 @@ func (t *track) takeAlias(answer []dns.RR) bool {
 	return false
 }
 
-// takeDenial ends a track whose name has neither address nor alias in m; unless it moved here by
-// an alias and m does not say that this is all, for then the alias has to be asked for.
+// takeDenial ends a track whose name has neither address nor alias in m. If an alias in m led to
+// the name, and m does not say that there is no more, the name has to be asked for first.
 func (t *track) takeDenial(m *dns.Msg, moved bool) {
 	ttl, told := t.denial(m.Ns)
 	switch {
@@ -114,7 +115,7 @@ func (t *track) deny(s state, ttl time.Duration, why string) {
 	t.state, t.ttl, t.why = s, min(ttl, t.ttl), why
 }
 
-// denial finds the SOA that says how long an absence holds (RFC 2308 section 5).
+// denial returns the TTL of an absence, from the SOA record (RFC 2308, section 5).
 func (t *track) denial(authority []dns.RR) (ttl time.Duration, ok bool) {
 	for _, rr := range authority {
 		if soa, ok := rr.(*dns.SOA); ok && dns.IsSubDomain(rr.Header().Name, t.name) {
@@ -124,7 +125,7 @@ func (t *track) denial(authority []dns.RR) (ttl time.Duration, ok bool) {
 	return 0, false
 }
 
-// owns reports whether rr belongs to the current name of t.
+// owns reports whether rr belongs to the present name of t.
 func (t *track) owns(rr dns.RR) bool {
 	h := rr.Header()
 	return h.Class == dns.ClassINET && strings.EqualFold(h.Name, t.name)
@@ -144,7 +145,7 @@ func address(rr dns.RR) (netip.Addr, bool) {
 	return addr.Unmap(), ok
 }
 
-// seconds reads a TTL: with the top bit set it counts as zero (RFC 2181 section 8).
+// seconds converts a TTL; with the top bit set it is zero (RFC 2181, section 8).
 func seconds(ttl uint32) time.Duration {
 	if ttl > math.MaxInt32 {
 		return 0

@@ -12,17 +12,17 @@ import (
 )
 
 const (
-	maxDatagram = 4096 // more than was offered by EDNS, for servers that do not care
-	maxStrays   = 200  // datagrams that answer nothing before a port is given up as guessed at
+	maxDatagram = 4096 // more than EDNS offers, for servers that ignore it
+	maxStrays   = 200  // datagrams that answer no query before a socket is replaced, because an attacker may guess
 )
 
-// heard is what came back of a try.
+// heard is the result of a try.
 type heard uint8
 
 const (
 	silence heard = iota // nothing
-	useless              // answers, none of them of use: SERVFAIL, REFUSED, garbage
-	useful               // an answer of use
+	useless              // only unusable answers: SERVFAIL, REFUSED, garbage
+	useful               // a usable answer
 )
 
 var (
@@ -40,16 +40,15 @@ type worker struct {
 	in    [maxDatagram]byte
 }
 
-// asked is a question on its way: one of a try's.
+// asked is a question of a try that waits for its answer.
 type asked struct {
 	track *track
 	query query
 	done  bool
 }
 
-// try asks s all that is open in l, side by side, and takes in what it answers until nothing that
-// matters is missing. The error is the first that made s no use for a question; errTimeout where
-// some stayed without answer.
+// try sends all open questions of l to s at once, and processes the answers until no answer that
+// matters is missing. The error is the first unusable answer, or errTimeout if answers are missing.
 func (w *worker) try(s *server, l *lookup) (h heard, err error) {
 	if err := w.port.use(w.r, s); err != nil {
 		return silence, readError(err)
@@ -103,7 +102,7 @@ func (w *worker) sendAll(s *server, l *lookup) error {
 	return nil
 }
 
-// send sends a's question, with a new query each time, and starts its timeout.
+// send sends a's question in a new query, and starts its timeout.
 func (w *worker) send(a *asked, edns bool) (err error) {
 	a.query, err = newQuery(a.track.name, a.track.qtype, edns, w.rng)
 	if err != nil {
@@ -115,8 +114,8 @@ func (w *worker) send(a *asked, edns bool) (err error) {
 	return err
 }
 
-// take takes in raw, which answers a: over TCP where raw is cut, and asking again without EDNS
-// where that is the fault.
+// take processes raw, an answer to a. It asks again over TCP if raw is truncated, and without EDNS
+// if EDNS is the problem.
 func (w *worker) take(s *server, a *asked, raw []byte) (err error) {
 	a.done = true
 	if cut(raw) {
@@ -142,7 +141,7 @@ func (w *worker) take(s *server, a *asked, raw []byte) (err error) {
 	return nil
 }
 
-// overTCP asks a's question over TCP with another ID. It restarts the timeouts of the other
+// overTCP sends a's question over TCP with another ID. It restarts the timeouts of the other
 // questions.
 func (w *worker) overTCP(s *server, a *asked) ([]byte, error) {
 	q, err := newQuery(a.track.name, a.track.qtype, a.query.edns, w.rng)
@@ -155,7 +154,7 @@ func (w *worker) overTCP(s *server, a *asked) ([]byte, error) {
 	return raw, err
 }
 
-// match finds the question that raw answers.
+// match returns the question that raw answers, or nil.
 func (w *worker) match(raw []byte) *asked {
 	for i := range w.asked {
 		if a := &w.asked[i]; !a.done && a.query.answeredBy(raw) {
@@ -184,14 +183,14 @@ func readError(err error) error {
 // dead reports whether err means that nothing listens at the address.
 func dead(err error) bool { return errors.Is(err, syscall.ECONNREFUSED) }
 
-// unreachable reports whether err, which is no timeout, comes from the network: nothing listens,
+// unreachable reports whether err, which is not a timeout, comes from the network: nothing listens,
 // there is no route, or no socket is available. The name is not the cause.
 func unreachable(err error) bool {
 	_, ok := errors.AsType[*net.OpError](err)
 	return ok
 }
 
-// firstErr is the first of the two that is not nil.
+// firstErr returns the first error that is not nil.
 func firstErr(first, second error) error {
 	if first != nil {
 		return first

@@ -1,15 +1,15 @@
 package resolver
 
-// firstWindow is how many names are asked at once before anything is known of the servers, and
-// when they are silent: so few are no burden, and names that nobody answers do not stop the others.
+// firstWindow is the number of concurrent look-ups before anything is known of the servers, and
+// while they are silent. So few are no burden, and names without an answer do not block the others.
 const firstWindow = 16
 
-// window bounds the names asked at once: it starts small, grows by one with each answer, and
-// halves when servers fall silent. Pure; not safe for concurrent use.
+// window bounds the number of concurrent look-ups. It starts small, grows by one with each answer,
+// and halves when servers become silent. Pure; not safe for concurrent use.
 type window struct {
-	limit int // now; at most bound
+	limit int // present limit; at most bound
 	bound int
-	era   uint64 // halvings so far
+	era   uint64 // number of halvings so far
 }
 
 func newWindow(bound int) window { return window{limit: min(firstWindow, bound), bound: bound} }

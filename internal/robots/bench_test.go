@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// benchFile has n rules, a quarter of them with wildcards, none of which matches /docs.
+// benchFile returns a file of n rules, a quarter of them with wildcards. None matches /docs.
 func benchFile(n int) []byte {
 	file := strings.Builder{}
 	file.WriteString("User-agent: *\nCrawl-delay: 1\n")

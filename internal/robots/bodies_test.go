@@ -15,9 +15,9 @@ import (
 	"time"
 )
 
-// TestLongBodiesWaitForAPlace has a server that sends half of a long file and then nothing more
-// hold the only place: another long file waits for longer than the timeout, and comes all the same.
-// Short ones do not wait.
+// TestLongBodiesWaitForAPlace: a server sends half of a long file, then nothing more, and so
+// occupies the only place. Another long file waits longer than the timeout and still arrives. Short
+// files do not wait.
 func TestLongBodiesWaitForAPlace(t *testing.T) {
 	long := append([]byte("User-agent: *\nDisallow: /a\n"), bytes.Repeat([]byte("# nothing\n"), 5000)...)
 	stuck := make(chan struct{})
@@ -48,7 +48,7 @@ func TestLongBodiesWaitForAPlace(t *testing.T) {
 		}
 	})
 	<-stuck
-	for len(c.long) == 0 { // until the client has read so much
+	for len(c.long) == 0 { // until the client has read that much
 		time.Sleep(time.Millisecond)
 	}
 	group.Go(func() {
@@ -65,7 +65,7 @@ func TestLongBodiesWaitForAPlace(t *testing.T) {
 	}
 }
 
-// TestLackOfRoomIsNoFault of the host.
+// TestLackOfRoomIsNoFault: a lack of resources on this machine is not counted as the host's fault.
 func TestLackOfRoomIsNoFault(t *testing.T) {
 	for _, tc := range []struct {
 		err  error

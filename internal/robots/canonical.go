@@ -1,12 +1,12 @@
 package robots
 
-// Patterns and targets are compared in one canonical form (RFC 9309, section 2.2.2): octets that
-// a URL may carry as they are stand for themselves, however they were written, all others are
-// percent-encoded with upper-case digits. So "%62" is "b", "%3a" is ":", a raw "ツ" is
-// "%E3%83%84". Two octets change their meaning when decoded in a path and stay apart there: an
-// encoded "/" and an encoded "?".
+// Patterns and targets are compared in one canonical form (RFC 9309, section 2.2.2). Octets that
+// may appear in a URL as they are stand for themselves, however they were written; all others are
+// percent-encoded with upper-case digits. So "%62" is "b", "%3a" is ":", a raw "ツ" is "%E3%83%84".
+// An encoded "/" and an encoded "?" keep their encoding in a path, because decoding would change
+// their meaning.
 
-// The characters of RFC 3986 that are unreserved or reserved: one bit each, 0..63 and 64..127.
+// The characters of RFC 3986 that are unreserved or reserved: one bit each, 0 to 63 and 64 to 127.
 const (
 	plainLow uint64 = 1<<'!' | 1<<'#' | 1<<'$' | 1<<'&' | 1<<'\'' | 1<<'(' | 1<<')' | 1<<'*' | 1<<'+' | 1<<',' |
 		1<<'-' | 1<<'.' | 1<<'/' | 0x3ff<<'0' | 1<<':' | 1<<';' | 1<<'=' | 1<<'?'
@@ -24,7 +24,7 @@ func isPlain(c byte) bool {
 	return false
 }
 
-// isCanonical reports whether target is its own canonical form, as nearly all are.
+// isCanonical reports whether target is in canonical form. Nearly all targets are.
 func isCanonical(target []byte) bool {
 	for _, c := range target {
 		if !isPlain(c) {
@@ -34,8 +34,8 @@ func isCanonical(target []byte) bool {
 	return len(target) > 0 && target[0] == '/'
 }
 
-// appendTarget appends the canonical form of target to dst. With open, the query's encoded "/"
-// and "?" are decoded too, since nothing is delimited by them there.
+// appendTarget appends the canonical form of target to dst. If open is set, encoded "/" and "?" in
+// the query are decoded, too, because they delimit nothing there.
 func appendTarget(dst, target []byte, open bool) []byte {
 	if len(target) == 0 || target[0] != '/' {
 		dst = append(dst, '/')
@@ -50,7 +50,7 @@ func appendTarget(dst, target []byte, open bool) []byte {
 	return dst
 }
 
-// octet returns the first octet that s stands for, and how many bytes write it: three where it is
+// octet returns the first octet that s encodes, and its length in s: three bytes if it is
 // percent-encoded. s is not empty.
 func octet(s []byte) (c byte, n int) {
 	if s[0] == '%' && len(s) >= 3 {
@@ -75,8 +75,8 @@ func unhex(c byte) byte {
 	return 16
 }
 
-// appendOctet appends c in canonical form. encoded says that it was written with a percent sign,
-// open that an encoded delimiter means the same as a plain one.
+// appendOctet appends c in canonical form. encoded: c was percent-encoded. open: an encoded
+// delimiter means the same as a plain one.
 func appendOctet(dst []byte, c byte, encoded, open bool) []byte {
 	delimiter := c == '/' || c == '?'
 	if isPlain(c) && !(encoded && delimiter && !open) {

@@ -7,7 +7,7 @@ func TestCanonical(t *testing.T) {
 		name   string
 		target string
 		closed string
-		open   string // "": the same
+		open   string // "": the same as closed
 	}{
 		{name: "plain", target: "/a-b._~/c?d=e&f", closed: "/a-b._~/c?d=e&f"},
 		{name: "empty", target: "", closed: "/"},

@@ -15,35 +15,36 @@ import (
 	"time"
 )
 
-// ClientConfig says how to ask.
+// ClientConfig configures a Client.
 type ClientConfig struct {
 	UserAgent string        // sent as it is
 	Timeout   time.Duration // for one request, from dialing to the body's end; 0 means 10 seconds
-	// bytes of a body that count, after decompression; 0 means 500 KiB, the least RFC 9309 allows
+	// bytes of a body that are read, after decompression; 0 means 500 KiB, the least that RFC 9309
+	// allows
 	MaxSize int
 }
 
 // Client fetches robots.txt. It is safe for concurrent use, keeps no connections and no cookies,
-// and uses no proxy. Bodies longer than 16 KiB take some 32 MiB together, however many there are;
-// half of the processors parse them at most, and as many those of the others that are longer than 4
+// and uses no proxy. All bodies longer than 16 KiB together use about 32 MiB of memory. At most
+// half of the processors parse such bodies at a time, and at most half of them those of 4 to 16
 // KiB.
 type Client struct {
 	userAgent string
 	timeout   time.Duration
 	maxSize   int
 	transport *http.Transport
-	long      chan struct{} // places for long bodies
+	long      chan struct{} // semaphore of long bodies
 	parsing   [2]chan struct{}
 }
 
 const (
-	smallBody = 4 << 10  // takes no time to parse
+	smallBody = 4 << 10  // parsing takes no time
 	shortBody = 16 << 10 // any number may be read at a time
-	longTotal = 32 << 20 // of long bodies, about
-	longWaits = 3        // timeouts that one waits for a place
+	longTotal = 32 << 20 // memory of all long bodies, about
+	longWaits = 3        // how many timeouts a long body waits for its turn
 )
 
-// NewClient returns a client. It holds nothing that needs closing.
+// NewClient returns a client. It need not be closed.
 func NewClient(cfg ClientConfig) *Client {
 	c := &Client{
 		userAgent: cfg.UserAgent,
@@ -64,21 +65,21 @@ func NewClient(cfg ClientConfig) *Client {
 
 const (
 	maxHeader = 64 << 10
-	maxTLS    = 256 << 10 // what a handshake with long certificate chains takes
+	maxTLS    = 256 << 10 // size of a handshake with long certificate chains
 )
 
 var errTooLong = errors.New("the server sends more than a robots.txt can need")
 
-// Get makes one request for url, to addr whatever its host resolves to, and follows no redirect.
-// Host header and TLS server name are the URL's. A certificate that does not verify, an answer
-// that breaks off and any other failure is no answer: Status 0 and Err.
+// Get makes one request for url. It connects to addr, whatever the host resolves to, and follows no
+// redirect. Host header and TLS server name are the URL's. After any failure, also of the
+// certificate's verification or in the middle of the answer, the response has Status 0 and Err.
 func (c *Client) Get(ctx context.Context, url string, addr netip.Addr) Response {
 	resp, free := c.fetch(ctx, url, addr)
 	free()
 	return resp
 }
 
-// Read is Get, and reads what came as p.Read does. The time that this takes is not the request's.
+// Read is Get followed by p.Read. The request's timeout does not include the time of p.Read.
 func (c *Client) Read(ctx context.Context, url string, addr netip.Addr, p Policy, targets [][]byte) Response {
 	resp, free := c.fetch(ctx, url, addr)
 	defer free()
@@ -94,15 +95,15 @@ func (c *Client) Read(ctx context.Context, url string, addr netip.Addr, p Policy
 	return p.Read(resp, targets...)
 }
 
-// request is one that is under way.
+// request is a request in progress.
 type request struct {
 	ctx      context.Context
 	timer    *time.Timer // ends ctx
 	deadline time.Time
-	free     func() // gives the place for a long body back, if there is one
+	free     func() // releases long, if the request holds it
 }
 
-// fetch makes a request. free is to be called when the body is used no more.
+// fetch makes a request. The caller calls free when it no longer uses the body.
 func (c *Client) fetch(ctx context.Context, url string, addr netip.Addr) (resp Response, free func()) {
 	ctx, cancel := context.WithCancelCause(context.WithValue(ctx, addrKey{}, addr))
 	defer cancel(nil)
@@ -121,7 +122,7 @@ func (c *Client) fetch(ctx context.Context, url string, addr netip.Addr) (resp R
 	return Response{Err: fmt.Errorf("fetch %s from %s: %w", url, addr, noFault(err))}, r.free
 }
 
-// noFault makes an error an [ErrBusy] that says that this machine lacks something.
+// noFault wraps an error in [ErrBusy] if this machine lacks a resource.
 func noFault(err error) error {
 	for _, lack := range []error{syscall.EMFILE, syscall.ENFILE, syscall.ENOBUFS, syscall.ENOMEM} {
 		if errors.Is(err, lack) {
@@ -147,7 +148,7 @@ func (c *Client) get(r *request, url string) (Response, error) {
 	return c.read(r, url, resp)
 }
 
-// read takes from resp what counts; only a 2xx has a body that does.
+// read returns the parts of resp that matter. It reads a body only of a 2xx.
 func (c *Client) read(of *request, url string, resp *http.Response) (Response, error) {
 	r := Response{Status: resp.StatusCode, RetryAfter: parseRetryAfter(resp.Header.Get("Retry-After"), time.Now())}
 	if isRedirect(r.Status) {
@@ -167,7 +168,7 @@ func (c *Client) read(of *request, url string, resp *http.Response) (Response, e
 	return r, nil
 }
 
-// readBody reads a body. The time that a long one waits for a place does not count for the timeout.
+// readBody reads a body. The timeout does not include the time that a long body waits for its turn.
 func (c *Client) readBody(r *request, from io.Reader) ([]byte, error) {
 	from = io.LimitReader(from, int64(c.maxSize)+1)
 	body, err := io.ReadAll(io.LimitReader(from, shortBody))
@@ -193,8 +194,8 @@ func (c *Client) readBody(r *request, from io.Reader) ([]byte, error) {
 	return rest.Bytes(), err
 }
 
-// cut drops what is beyond maxSize, and the line that it falls into: half a line may say more
-// than the whole one.
+// cut drops the bytes beyond maxSize, and the line that is cut: half a line may forbid or allow
+// more than the whole one.
 func (c *Client) cut(body []byte) []byte {
 	if len(body) <= c.maxSize {
 		return body
@@ -203,8 +204,8 @@ func (c *Client) cut(body []byte) []byte {
 	return body[:bytes.LastIndexAny(body, "\r\n")+1]
 }
 
-// isCompressed knows the codings of a body that cannot be read as text. The transport has undone
-// and removed gzip before, which it asks for.
+// isCompressed reports whether a body with this coding is not text. The transport has already
+// decompressed the gzip that it asked for, and has removed the header.
 func isCompressed(coding string) bool {
 	switch coding {
 	case "gzip", "x-gzip", "compress", "x-compress", "deflate", "br", "zstd":
@@ -216,10 +217,10 @@ func isCompressed(coding string) bool {
 // addrKey is the context's key of the address to dial.
 type addrKey struct{}
 
-// byKey is the context's key of what By sets.
+// byKey is the context's key of the time that By sets.
 type byKey struct{}
 
-// By returns a context under which a request is not sent once the given moment has passed.
+// By returns a context with which no request is sent after the given time.
 func By(ctx context.Context, by time.Time) context.Context {
 	return context.WithValue(ctx, byKey{}, by)
 }
@@ -245,18 +246,19 @@ func (c *Client) dial(ctx context.Context, network, hostPort string) (net.Conn, 
 	return c.limit(conn), nil
 }
 
-// lateConn takes no byte after a moment. It looks right before it writes, as this process may stand
-// still anywhere.
+// lateConn refuses to write after a time. It reads the clock right before each write, because this
+// process may be stopped anywhere.
 type lateConn struct {
 	net.Conn
 	by time.Time
 }
 
-// ErrLate is why there is no answer to a request that was not sent since the moment of [By] had
-// passed. It says nothing of the host.
+// ErrLate is the error of a request that was not sent because the time of [By] had passed. It is
+// not the host's fault.
 var ErrLate = errors.New("the request could not be sent in time")
 
-// ErrBusy is why there is no answer that this process had no room for. It says nothing of the host.
+// ErrBusy is the error of a request that this machine had no resources for. It is not the host's
+// fault.
 var ErrBusy = errors.New("there is no room for the request or its answer")
 
 func (c lateConn) Write(p []byte) (int, error) {
@@ -266,14 +268,14 @@ func (c lateConn) Write(p []byte) (int, error) {
 	return c.Conn.Write(p)
 }
 
-// limit bounds all that comes over conn, so that padding below the body, such as tiny chunks or
-// compressed nothing, ends too. Twice the size leaves room for honest framing.
+// limit bounds the bytes read from conn, and so also padding below the body, such as tiny chunks or
+// empty compressed blocks. Twice the body's size leaves room for ordinary framing.
 func (c *Client) limit(conn net.Conn) net.Conn {
 	return &limitedConn{Conn: conn, left: maxHeader + maxTLS + 2*c.maxSize}
 }
 
-// limitedConn fails when more was read than allowed. Like any connection's, its Read is for one
-// goroutine at a time.
+// limitedConn returns an error once more bytes were read than allowed. Only one goroutine at a time
+// may call Read.
 type limitedConn struct {
 	net.Conn
 	left int

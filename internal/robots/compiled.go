@@ -11,18 +11,18 @@ import (
 // literal is a rule without wildcards. Its pattern is text[off:off+size] of the Rules that hold it.
 type literal struct {
 	off, size uint32
-	up        uint32 // number plus one of the longest rule not anchored that this one's pattern begins with; 0: none
+	up        uint32 // 1 + the number of the longest unanchored rule whose pattern is a prefix of this one; 0: none
 	allow     bool
 	anchored  bool
 }
 
 // wild is a rule with wildcards. Its pattern is text[off:off+size] of the Rules that hold it.
 type wild struct {
-	head      uint64 // the first up to eight octets after the slash, to tell most mismatches by one comparison
+	head      uint64 // the first up to eight octets after the slash; one comparison finds most mismatches
 	off, size uint32
 	prefix    uint32    // octets before the first wildcard
-	grams     [2]uint16 // that a target must have
-	shift     uint8     // the bits of head that do not count
+	grams     [2]uint16 // of which a target must have both
+	shift     uint8     // number of low bits of head that do not count
 	allow     bool
 	anchored  bool
 }
@@ -50,9 +50,9 @@ func (r *Rules) wildRule(i int) rule {
 	return rule{pattern: r.text[w.off : w.off+w.size], allow: w.allow, anchored: w.anchored}
 }
 
-// literal returns the rule without wildcards that decides for a canonical target. The last one that
-// sorts before or at the target begins with all that match it; of those, up leads from longer to
-// shorter.
+// literal returns the rule without wildcards that decides for a canonical target. All matching
+// patterns are prefixes of the last pattern that sorts before or at the target; up leads from
+// longer to shorter ones.
 func (r *Rules) literal(target []byte) (by rule, ok bool) {
 	after, end := 0, len(r.literals)
 	for after < end {
@@ -79,7 +79,7 @@ func (r *Rules) literal(target []byte) (by rule, ok bool) {
 	return rule{}, false
 }
 
-// sharedPrefix is the number of octets that a and b have in common at their beginning.
+// sharedPrefix returns the length of the longest common prefix of a and b.
 func sharedPrefix(a, b []byte) int {
 	n := min(len(a), len(b))
 	for i := range n {
@@ -90,8 +90,8 @@ func sharedPrefix(a, b []byte) int {
 	return n
 }
 
-// newRules makes rules of what parse has gathered: patterns in body. What it returns takes as much
-// memory as it needs and does not refer to body.
+// newRules makes rules of the lines that parse has collected; their patterns are in body. The
+// result has no spare memory and does not refer to body.
 func newRules(body []byte, lines []line, delay time.Duration) *Rules {
 	size := 0
 	for _, l := range lines {
@@ -115,8 +115,8 @@ func newRules(body []byte, lines []line, delay time.Duration) *Rules {
 	return r
 }
 
-// byOctets puts a pattern before those that begin with it, and an anchored one after the same one
-// that is not.
+// byOctets sorts a pattern before its extensions, and an unanchored pattern before the same pattern
+// anchored.
 func byOctets(a, b rule) int {
 	if c := bytes.Compare(a.pattern, b.pattern); c != 0 || a.anchored == b.anchored {
 		return c
@@ -127,7 +127,7 @@ func byOctets(a, b rule) int {
 	return 1
 }
 
-// byWeight puts more octets first, then what allows.
+// byWeight sorts by number of octets, most first, then rules that allow before rules that disallow.
 func byWeight(a, b rule) int {
 	if c := cmp.Compare(b.octets(), a.octets()); c != 0 {
 		return c
@@ -141,7 +141,7 @@ func byWeight(a, b rule) int {
 	return byOctets(a, b)
 }
 
-// merge makes one rule of neighbours with the same pattern; it allows if one of them does.
+// merge replaces neighbours with the same pattern by one rule, which allows if one of them does.
 func merge(rules []rule) []rule {
 	kept := rules[:0]
 	for _, r := range rules {
@@ -175,7 +175,7 @@ func (r *Rules) keepLiteral(i int, from *rule) {
 	r.literals[i] = literal{off: uint32(len(r.text)), size: uint32(len(from.pattern)), allow: from.allow,
 		anchored: from.anchored}
 	r.text = append(r.text, from.pattern...)
-	// what this one begins with, the one before it begins with, too
+	// a prefix of this pattern is also a prefix of the pattern before it
 	for up := i; up > 0; up = int(r.literals[up-1].up) {
 		if l := r.literalRule(up - 1); !l.anchored && bytes.HasPrefix(from.pattern, l.pattern) {
 			r.literals[i].up = uint32(up)

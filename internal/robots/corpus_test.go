@@ -8,8 +8,8 @@ import (
 	"time"
 )
 
-// corpus calls visit with each file of the folder that ROBOTS_CORPUS names: one robots.txt a file,
-// such as tests/test_data in the source package of PyPI's protego 0.7.0.
+// corpus calls visit with each file in the folder that ROBOTS_CORPUS names. Each file is a
+// robots.txt, as in tests/test_data in the source package of PyPI's protego 0.7.0.
 func corpus(t *testing.T, visit func(name string, body []byte)) {
 	t.Helper()
 	dir := os.Getenv("ROBOTS_CORPUS")
@@ -32,7 +32,7 @@ func corpus(t *testing.T, visit func(name string, body []byte)) {
 	}
 }
 
-// Ten times what a slow machine needs, so only what is not linear fails.
+// Ten times the time of a slow machine, so only code that is not linear fails.
 const (
 	perFile  = 20 * time.Millisecond
 	perOctet = 2 * time.Microsecond
@@ -77,8 +77,8 @@ func TestCorpusAgainstModel(t *testing.T) {
 	t.Logf("%d verdicts, %d of them forbid", verdicts, forbidden)
 }
 
-// corpusTargets are a few that any site has, and some that rules of this one are about: all of a
-// short file's, a sample of a long one's, since the model takes a long time for each.
+// corpusTargets returns a few targets that any site has, and some that match rules of this file:
+// all rules of a short file, a sample of a long one's, since the model is slow.
 func corpusTargets(rules *Rules) []string {
 	targets := []string{"/", "/index.html", "/robots.txt", "/search?q=a%2Fb&p=1", "/a/b/c.php?x=/y"}
 	step := max(1, rules.Len()/8)

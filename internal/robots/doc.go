@@ -1,9 +1,9 @@
 // Package robots reads, fetches and applies robots.txt as RFC 9309 says.
 //
 // [Parse] turns a file into immutable [Rules] for one agent. [Client] makes one request; a [Fetch]
-// says which request comes next while a site redirects; a [Policy] turns the answer into what is in
-// force until when. Fetch, Policy and [Entry] are pure: they neither wait, lock nor read a clock.
+// returns the next request while a site redirects; a [Policy] decides which rules are in force, and
+// until when. Fetch, Policy and [Entry] are pure: they do not wait, lock or read a clock.
 //
-// Where the RFC leaves room, the politer reading wins, but for the leniencies that large crawlers
-// share: frequent misspellings of keys, a missing colon, a byte order mark, UTF-16.
+// Where the RFC leaves a choice, the package takes the politer one. Like other large crawlers it
+// accepts frequent misspellings of keys, a missing colon, a byte order mark, and UTF-16.
 package robots

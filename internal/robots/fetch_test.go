@@ -12,7 +12,7 @@ func TestFetch(t *testing.T) {
 		name    string
 		answers []Response
 		urls    []string // requested, in order
-		final   int      // status
+		final   int      // status of the final response
 	}{
 		{name: "straight", answers: []Response{{Status: 200}}, urls: []string{"http://a.test/robots.txt"}, final: 200},
 		{name: "no answer", answers: []Response{{}}, urls: []string{"http://a.test/robots.txt"}, final: 0},

@@ -58,7 +58,7 @@ func FuzzParse(f *testing.F) {
 	})
 }
 
-// asUTF8 leaves the conversion of UTF-16 to the code under test; the model knows UTF-8 only.
+// asUTF8 converts UTF-16 by the code under test, because the model knows only UTF-8.
 func asUTF8(body []byte) []byte {
 	if bytes.HasPrefix(body, []byte("\xff\xfe")) || bytes.HasPrefix(body, []byte("\xfe\xff")) {
 		return toUTF8(body)
@@ -66,7 +66,7 @@ func asUTF8(body []byte) []byte {
 	return body
 }
 
-// ruleOf returns the i-th rule, of those without wildcards and then of the others.
+// ruleOf returns the i-th rule; rules without wildcards come first.
 func ruleOf(r *Rules, i int) rule {
 	if i < len(r.literals) {
 		return r.literalRule(i)
@@ -74,7 +74,7 @@ func ruleOf(r *Rules, i int) rule {
 	return r.wildRule(i - len(r.literals))
 }
 
-// checkPrinted prints rules as a file and expects it to say the same.
+// checkPrinted prints rules as a file, parses it, and expects the same verdict.
 func checkPrinted(t *testing.T, rules *Rules, target string) {
 	t.Helper()
 	file := []byte("user-agent: x\n")

@@ -2,21 +2,22 @@ package robots
 
 import "bytes"
 
-// A target is compared only with the patterns that have wildcards if certain octets of the pattern,
-// two grams of two or three in a row each, are somewhere in the target. That rejects nearly all
-// patterns of nearly all files at the cost of a look at a table.
+// A pattern with wildcards is compared with a target only if two grams of the pattern, two or three
+// consecutive octets each, occur somewhere in the target. One table look-up so rejects nearly all
+// patterns of nearly all files.
 
 const (
 	gramBits = 13
-	noGram   = 1<<16 - 1 // of a pattern without two literal octets in a row behind its prefix
+	noGram   = 1<<16 - 1 // for a pattern without two consecutive literal octets after its prefix
 )
 
-// grams is the set of the grams that are in a target. A gram that is not may seem to be.
+// grams is the set of the grams in a target. It may report grams that are not in the target, but
+// misses none.
 type grams [1 << gramBits / 64]uint64
 
 func hashGram(g uint32) uint16 { return uint16(g * 0x9e3779b1 >> (32 - gramBits)) }
 
-// add puts all grams of the target into the set.
+// add adds all grams of the target to the set.
 func (s *grams) add(target []byte) {
 	var g uint32
 	for i, c := range target {
@@ -39,8 +40,8 @@ func (s *grams) has(hash uint16) bool {
 	return hash == noGram || s[hash>>6]>>(hash&63)&1 != 0
 }
 
-// gramsOf returns two grams of what follows the first wildcard of a pattern: the ends of its two
-// longest literal parts or, where there is one only, its beginning and end.
+// gramsOf returns two grams of the part of a pattern after the first wildcard: the ends of its two
+// longest literal parts or, if there is only one, its beginning and end.
 func gramsOf(rest []byte) [2]uint16 {
 	var longest, second []byte
 	for len(rest) > 0 {
@@ -59,7 +60,7 @@ func gramsOf(rest []byte) [2]uint16 {
 	return [2]uint16{endGram(longest), endGram(second)}
 }
 
-// endGram returns the hash of the gram that a part ends with.
+// endGram returns the hash of the last gram of a part.
 func endGram(part []byte) uint16 {
 	n := len(part)
 	switch {

@@ -9,7 +9,8 @@ import (
 
 const hostileSize = 500 << 10
 
-// hostileFiles are as long as the client reads at most, each of one kind of malice.
+// hostileFiles returns files of the greatest length that the client reads, each with one kind of
+// attack.
 func hostileFiles() map[string]string {
 	fill := func(unit string) string {
 		return "User-agent: *\n" + strings.Repeat(unit, hostileSize/len(unit))
@@ -37,7 +38,8 @@ func hostileFiles() map[string]string {
 	}
 }
 
-// The bounds are some twenty times what a slow machine takes; anything but linear is far beyond.
+// The bounds are about twenty times the time of a slow machine; code that is not linear takes far
+// longer.
 const (
 	hostileParse   = 2 * time.Second
 	hostileVerdict = time.Second
@@ -65,8 +67,8 @@ func TestHostileFiles(t *testing.T) {
 	}
 }
 
-// dearFile has so many different rules with wildcards that all have to be compared with any target
-// of the letters a and b, since that has the grams of each.
+// dearFile returns a file with many different wildcard rules. Each must be compared with any target
+// of the letters a and b, since such a target has all its grams.
 func dearFile(size int) []byte {
 	file := []byte("User-agent: *\n")
 	for i := 1 << 20; len(file) < size; i++ {
@@ -79,10 +81,11 @@ func dearFile(size int) []byte {
 	return file
 }
 
-// dearTarget has all grams of two letters.
+// dearTarget returns a target with all grams of two letters.
 func dearTarget(n int) []byte { return []byte("/" + strings.Repeat("aaababbb", n/8+1)[:n]) }
 
-// A verdict that costs too much is that nothing may be fetched; the same rules tell what is short.
+// If a verdict takes too long, it is that the target may not be fetched. Short targets get the
+// right verdict by the same rules.
 func TestDearVerdict(t *testing.T) {
 	rules := Parse(dearFile(2*hostileSize), "x")
 	for _, tc := range []struct {
@@ -100,7 +103,7 @@ func TestDearVerdict(t *testing.T) {
 	}
 }
 
-// A bound on the work bounds the time, and what is known within it is what is known without it.
+// A bound on the work bounds the time. A verdict within the bound equals the one without it.
 func TestAllowedWithin(t *testing.T) {
 	rules := Parse(dearFile(hostileSize), "x")
 	for _, n := range []int{1, 10, 100, 2000, 8000} {
@@ -124,7 +127,7 @@ func TestAllowedWithin(t *testing.T) {
 	}
 }
 
-// TestAllowedAll judges the first target whatever that costs, and the others within bounds.
+// TestAllowedAll: the first target is judged however long it takes, the others within bounds.
 func TestAllowedAll(t *testing.T) {
 	rules := Parse(append(dearFile(hostileSize), "Disallow: /c\n"...), "x")
 	dear, cheap := dearTarget(2000), []byte("/c")
@@ -137,7 +140,7 @@ func TestAllowedAll(t *testing.T) {
 	}
 }
 
-// A file that says the same over and over takes no more than one that says it once.
+// A file that repeats itself takes no more memory than one without repetitions.
 func TestRepeatedRulesAreKeptOnce(t *testing.T) {
 	for _, rule := range []string{"Disallow: /a\n", "Allow: /*a$\n", "Disallow: /\nAllow: /\n"} {
 		once := Parse([]byte("User-agent: *\n"+rule), "x")

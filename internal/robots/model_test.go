@@ -13,8 +13,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// The naive model reads and matches by the RFC's words, slowly: regular expressions for lines, a
-// slice of symbols for a path, and for a pattern the set of all places it can have got to.
+// The naive model reads and matches as the RFC says, and slowly: regular expressions for lines, a
+// slice of symbols for a path, and the set of all possible positions for a pattern.
 
 type model struct {
 	rules []modelRule
@@ -80,7 +80,7 @@ func modelLine(line string) (key, value string) {
 	if found == nil {
 		found = modelNoColon.FindStringSubmatch(line)
 	}
-	// "ſ" is an "S" to (?i)
+	// (?i) matches "ſ" with "S"
 	if found == nil || strings.ContainsFunc(found[1], func(c rune) bool { return c > unicode.MaxASCII }) {
 		return "", ""
 	}
@@ -110,7 +110,7 @@ func newModelRule(pattern string, allow bool) modelRule {
 	return r
 }
 
-// modelSymbols takes text apart into what is compared.
+// modelSymbols splits text into the symbols that are compared.
 func modelSymbols(text string) []string {
 	var symbols []string
 	for text != "" {
@@ -148,7 +148,7 @@ func modelOpen(symbols []string) []string {
 	return open
 }
 
-// modelOctets takes what is percent-encoded apart: comparison is by octets.
+// modelOctets splits percent-encoded symbols, because octets are compared.
 func modelOctets(symbols []string) []string {
 	var octets []string
 	for _, symbol := range symbols {
@@ -207,8 +207,8 @@ func (t model) allowed(target string) bool {
 	return allowed
 }
 
-// stopwatch returns the processor time of the fastest of three runs: on a busy machine no more than
-// on an idle one.
+// stopwatch returns the processor time of the fastest of three runs, so that a busy machine does
+// not count.
 func stopwatch(run func()) time.Duration {
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
@@ -221,7 +221,7 @@ func stopwatch(run func()) time.Duration {
 	return best
 }
 
-// threadTime is the processor time that the calling thread has had.
+// threadTime returns the processor time of the calling thread.
 func threadTime() time.Duration {
 	var now unix.Timespec
 	if err := unix.ClockGettime(unix.CLOCK_THREAD_CPUTIME_ID, &now); err != nil {

@@ -9,17 +9,18 @@ import (
 	"unicode/utf16"
 )
 
-// maxBody bounds what Parse looks at, so that offsets fit 32 bits when each octet takes three.
+// maxBody bounds the part of a file that Parse reads. Offsets then fit in 32 bits even if each
+// octet takes three.
 const maxBody = 1 << 28
 
-// Parse reads a robots.txt for one agent (RFC 9309, section 2.2) and is never an error: lines
-// that mean nothing are skipped. agent may be a whole User-Agent value; its first product token
-// counts, case-insensitively. Time and memory are linear in the body but for sorting the rules.
-// The result does not refer to body.
+// Parse reads a robots.txt for one agent (RFC 9309, section 2.2). It never fails: it skips lines
+// without meaning. agent may be a whole User-Agent value; only its first product token counts, in
+// any case. Time and memory are linear in the body, except for sorting the rules. The result does
+// not refer to body.
 func Parse(body []byte, agent string) *Rules {
 	body = toUTF8(body[:min(len(body), maxBody)])
 	p := parser{agent: token([]byte(agent)), body: body}
-	for from, next := 0, -1; from < len(body); { // next is where the first line feed from there on is
+	for from, next := 0, -1; from < len(body); { // next is the index of the first line feed from there on
 		if next < from {
 			next = indexFrom(body, from, '\n')
 		}
@@ -34,7 +35,7 @@ func Parse(body []byte, agent string) *Rules {
 	return newRules(body, said.lines, said.delay)
 }
 
-// indexOr returns where the first c is in s, or the length of s.
+// indexOr returns the index of the first c in s, or the length of s.
 func indexOr(s []byte, c byte) int {
 	if i := bytes.IndexByte(s, c); i >= 0 {
 		return i
@@ -42,10 +43,10 @@ func indexOr(s []byte, c byte) int {
 	return len(s)
 }
 
-// indexFrom returns where the first c is in s from a place on, or the length of s.
+// indexFrom returns the index of the first c in s at or after from, or the length of s.
 func indexFrom(s []byte, from int, c byte) int { return from + indexOr(s[from:], c) }
 
-// toUTF8 drops a byte order mark, and converts UTF-16, which some sites send with one.
+// toUTF8 removes a byte order mark, and converts UTF-16 that begins with one.
 func toUTF8(body []byte) []byte {
 	var order binary.ByteOrder = binary.LittleEndian
 	switch {
@@ -63,14 +64,14 @@ func toUTF8(body []byte) []byte {
 	return []byte(string(utf16.Decode(units)))
 }
 
-// parser goes through a file once. own and everybody gather the groups that name the agent, and
-// those for "*"; several of either are merged.
+// parser reads a file once. own and everybody collect the groups that name the agent and the groups
+// for "*". Several groups of a kind are merged.
 type parser struct {
 	agent, body    []byte
 	own, everybody section
 
-	// The group at hand: whom it names, and whether a rule has ended its list of agents. Other
-	// records do not end it (section 2.2.4).
+	// The present group: which agents it names, and whether a rule has ended its list of agents.
+	// Other records do not end the list (section 2.2.4).
 	isOwn, isEverybody, closed bool
 }
 
@@ -80,13 +81,13 @@ type section struct {
 	delay time.Duration
 }
 
-// line is a rule whose pattern is size bytes of the body, from off on.
+// line is a rule. Its pattern is size bytes of the body, at off.
 type line struct {
 	off, size uint32
 	allow     bool
 }
 
-// line reads the line of the body from one place to another.
+// line parses the line of the body between two indexes.
 func (p *parser) line(from, end int) {
 	key, value := record(p.body[from:end])
 	switch key {
@@ -112,8 +113,8 @@ func (p *parser) userAgent(value []byte) {
 	}
 }
 
-// rule takes a pattern. One that starts with neither "/" nor "*" can match nothing, the empty one
-// by section 2.2.2; both still end the list of agents.
+// rule adds a rule. A pattern that starts with neither "/" nor "*" matches nothing, an empty one by
+// section 2.2.2. Such a rule still ends the list of agents.
 func (p *parser) rule(pattern []byte, allow bool) {
 	p.closed = true
 	if len(pattern) == 0 || pattern[0] != '/' && pattern[0] != '*' {
@@ -124,12 +125,13 @@ func (p *parser) rule(pattern []byte, allow bool) {
 	if p.isOwn {
 		p.own.lines = append(p.own.lines, l)
 	}
-	if p.isEverybody && !p.own.named { // else they are of no use
+	if p.isEverybody && !p.own.named { // else the rules for everybody are not needed
 		p.everybody.lines = append(p.everybody.lines, l)
 	}
 }
 
-// crawlDelay binds the agents that the group has named so far. Of several the longest counts.
+// crawlDelay sets the Crawl-delay of the agents that the group has named so far. The longest of
+// several counts.
 func (p *parser) crawlDelay(value []byte) {
 	delay := parseDelay(value)
 	if p.isOwn {
@@ -140,8 +142,8 @@ func (p *parser) crawlDelay(value []byte) {
 	}
 }
 
-// parseDelay reads seconds, with a decimal point or comma; anything after them is ignored, and
-// what does not begin with a number is 0. A longer delay than fits is the longest.
+// parseDelay reads a number of seconds, with a decimal point or comma, and ignores the rest. Text
+// without a number is 0. A number that is too large becomes the longest Duration.
 func parseDelay(value []byte) time.Duration {
 	number := make([]byte, 0, 32)
 	points := 0
@@ -157,7 +159,7 @@ func parseDelay(value []byte) time.Duration {
 		}
 		number = append(number, c)
 	}
-	seconds, err := strconv.ParseFloat(string(number), 64) // out of range is +Inf and an error
+	seconds, err := strconv.ParseFloat(string(number), 64) // an out-of-range number is +Inf with an error
 	switch {
 	case seconds >= math.MaxInt64/float64(time.Second):
 		return math.MaxInt64
@@ -167,8 +169,8 @@ func parseDelay(value []byte) time.Duration {
 	return time.Duration(seconds * float64(time.Second))
 }
 
-// token returns the product token that s begins with. Digits and dots are beyond the RFC's
-// grammar, but names of agents have them: without, "MJ12bot" and "MJ13bot" were the same.
+// token returns the product token that s begins with. The RFC's grammar has no digits and dots, but
+// names of agents have them: without digits, "MJ12bot" and "MJ13bot" would be equal.
 func token(s []byte) []byte {
 	s = trimLeft(s)
 	for i, c := range s {

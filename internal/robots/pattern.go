@@ -5,8 +5,8 @@ import (
 	"encoding/binary"
 )
 
-// wildcard stands for "*" in a compiled pattern, where "*" itself is the literal that "%2A" wrote.
-// No canonical octet is 0.
+// wildcard stands for "*" in a compiled pattern. A "*" there is a literal, written as "%2A". No
+// canonical octet is 0.
 const wildcard = 0
 
 // rule is one Allow or Disallow line.
@@ -16,8 +16,8 @@ type rule struct {
 	anchored bool // the pattern ended in "$"
 }
 
-// octets is what decides between rules that match (RFC 9309, section 2.2.2): the length of the
-// pattern in canonical form, with wildcards and "$" counted as written.
+// octets returns the number that decides between matching rules (RFC 9309, section 2.2.2): the
+// length of the pattern in canonical form, including wildcards and "$".
 func (r *rule) octets() int {
 	if r.anchored {
 		return len(r.pattern) + 1
@@ -25,8 +25,8 @@ func (r *rule) octets() int {
 	return len(r.pattern)
 }
 
-// compile appends the canonical form of pattern to text and returns the rule for it, whose pattern
-// is part of text.
+// compile appends the canonical form of pattern to text, and returns the rule, whose pattern is
+// part of text.
 func compile(text, pattern []byte, allow bool) ([]byte, rule) {
 	r := rule{allow: allow}
 	if n := len(pattern); n > 0 && pattern[n-1] == '$' {
@@ -54,7 +54,7 @@ func appendPattern(dst, pattern []byte) []byte {
 	return dst
 }
 
-// headOf returns the up to eight octets after the first as a number, filled up with zeros.
+// headOf returns the octets 1 to 8 of s as a number, padded with zeros.
 func headOf(s []byte) uint64 {
 	if len(s) >= 9 {
 		return binary.BigEndian.Uint64(s[1:])
@@ -66,9 +66,9 @@ func headOf(s []byte) uint64 {
 	return binary.BigEndian.Uint64(head[:])
 }
 
-// match reports whether a pattern whose first wildcard is at the given place matches the canonical
-// target: the part behind the last wildcard of an anchored pattern at the target's end, the other
-// parts in order, each at the first place it fits. Linear in pattern and target.
+// match reports whether a pattern matches the canonical target. first is the index of its first
+// wildcard. The last part of an anchored pattern must be at the target's end; each other part is
+// matched at the first possible place, in order. Linear in pattern and target.
 func match(pattern []byte, first int, anchored bool, target []byte) bool {
 	if !bytes.HasPrefix(target, pattern[:first]) {
 		return false
@@ -93,7 +93,7 @@ func match(pattern []byte, first int, anchored bool, target []byte) bool {
 	return true
 }
 
-// appendSource appends the pattern as a robots.txt would write it.
+// appendSource appends the pattern as in a robots.txt.
 func (r *rule) appendSource(dst []byte) []byte {
 	for i, c := range r.pattern {
 		last := i == len(r.pattern)-1 && !r.anchored

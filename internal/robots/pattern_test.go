@@ -64,7 +64,7 @@ func TestMatch(t *testing.T) {
 func TestSource(t *testing.T) {
 	for _, tc := range []struct {
 		pattern string
-		want    string // "": as it is
+		want    string // "": same as the pattern
 	}{
 		{pattern: "/x"},
 		{pattern: "/a**b*$"},

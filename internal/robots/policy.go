@@ -8,16 +8,16 @@ import (
 // Response is the answer to one request for a robots.txt.
 type Response struct {
 	Status     int           // 0: no answer
-	Location   string        // where a redirect leads: absolute, http or https; "" if it is unusable
-	Body       []byte        // of a 2xx, cut to what the client reads
-	RetryAfter time.Duration // as asked for, at most an hour; 0: not asked for
+	Location   string        // absolute URL of a redirect, http or https; "" if it is unusable
+	Body       []byte        // of a 2xx; at most what the client reads
+	RetryAfter time.Duration // at most an hour; 0: none
 	Err        error         // why there is no answer
 
-	rules    *Rules // Body, read ahead of Settle
+	rules    *Rules // Body, parsed before Settle
 	verdicts []bool
 }
 
-// class is what a status means for robots.txt (RFC 9309, section 2.3.1).
+// class is the meaning of a status for robots.txt (RFC 9309, section 2.3.1).
 type class uint8
 
 const (
@@ -38,20 +38,21 @@ func classOf(status int) class {
 	return unreachable
 }
 
-// Policy says how long answers hold. Times that its methods take and return are monotonic, since
-// the daemon's start. It is a value without state.
+// Policy decides how long answers are in force. Times that its methods take and return are
+// monotonic, since the daemon's start. It is a value without state.
 type Policy struct {
-	Agent         string        // the User-Agent; its product token finds the group
-	TTL           time.Duration // how long an answer holds; RFC 9309 asks for 24 hours at most
-	ErrorTTL      time.Duration // after an error, the pause before the next try
-	MaxCrawlDelay time.Duration // a longer Crawl-delay is taken for this one
+	Agent         string        // the User-Agent; its product token selects the group
+	TTL           time.Duration // how long an answer is in force; RFC 9309 asks for 24 hours at most
+	ErrorTTL      time.Duration // the pause after an error before the next try
+	MaxCrawlDelay time.Duration // a longer Crawl-delay is reduced to this one
 }
 
-// maxRetryAfter bounds how long a server can put off the next try.
+// maxRetryAfter bounds how long a server can postpone the next try.
 const maxRetryAfter = time.Hour
 
-// Read parses the body of resp ahead of [Policy.Settle], and judges documents by it as
-// [Rules.AllowedAll] does, for those who settle where time is dear. What is read is not read again.
+// Read parses the body of resp before [Policy.Settle], and judges targets by it as
+// [Rules.AllowedAll] does. So a goroutine that must not be delayed can call Settle: it does not
+// parse the body again.
 func (p Policy) Read(resp Response, targets ...[]byte) Response {
 	if classOf(resp.Status) == answered && resp.rules == nil {
 		resp.rules = Parse(resp.Body, p.Agent)
@@ -61,12 +62,12 @@ func (p Policy) Read(resp Response, targets ...[]byte) Response {
 	return resp
 }
 
-// Verdicts are those on the first targets of [Policy.Read]; there may be none.
+// Verdicts returns the verdicts on the first targets of [Policy.Read]; there may be none.
 func (r Response) Verdicts() []bool { return r.verdicts }
 
-// Settle returns what is known after resp came at now, where e was known before. resp is the end
-// of all redirects. An error forbids everything until it is over, unless a file that was read
-// before is known: that one stays in use, however old (section 2.3.1.4).
+// Settle returns the entry after resp has arrived at now; e is the entry before. resp is the
+// response at the end of all redirects. An error forbids everything until the next try, unless the
+// rules of an earlier file are known: these stay in force, however old (section 2.3.1.4).
 func (p Policy) Settle(e Entry, now time.Duration, resp Response) Entry {
 	switch classOf(resp.Status) {
 	case answered:
@@ -88,19 +89,19 @@ func (p Policy) Settle(e Entry, now time.Duration, resp Response) Entry {
 	return Entry{state: stateUnreachable, rules: DisallowAll(), delay: e.delay, fetched: now, until: again}
 }
 
-// state is how an Entry came about.
+// state is the kind of an Entry.
 type state uint8
 
 const (
-	stateUnknown     state = iota // nothing was asked yet
+	stateUnknown     state = iota // nothing was requested yet
 	stateOK                       // a file was read
-	stateUnavailable              // there is none: everything is allowed
+	stateUnavailable              // the server has no file: everything is allowed
 	stateUnreachable              // an error: nothing is allowed
-	stateStale                    // an error, and the last file that was read is in use
+	stateStale                    // an error, and the last file that was read stays in force
 )
 
 // Entry is what is known of one origin's robots.txt. The zero value knows nothing. It is a value:
-// methods change nothing.
+// methods do not change it.
 type Entry struct {
 	rules   *Rules
 	delay   time.Duration
@@ -109,42 +110,42 @@ type Entry struct {
 	state   state
 }
 
-// Fresh reports whether e may be used at now; if not, robots.txt is to be fetched, again or for
-// the first time, before the next document.
+// Fresh reports whether e may be used at now. If not, robots.txt must be fetched before the next
+// document.
 func (e Entry) Fresh(now time.Duration) bool { return e.state != stateUnknown && now < e.until }
 
-// Unreachable reports whether e is an error that forbids everything until it is over.
+// Unreachable reports whether the last answer was an error and everything is forbidden.
 func (e Entry) Unreachable() bool { return e.state == stateUnreachable }
 
 // Failed reports whether the last answer was an error.
 func (e Entry) Failed() bool { return e.state == stateUnreachable || e.state == stateStale }
 
-// WithoutRules returns e without what the file says, which is to be fetched again when it is
+// WithoutRules returns e without its rules. The file must be fetched again when the rules are
 // needed.
 func (e Entry) WithoutRules() Entry {
 	e.rules = nil
 	return e
 }
 
-// FreshUntil returns when e stops being fresh; 0 where nothing is known.
+// FreshUntil returns when e stops being fresh; 0 if nothing is known.
 func (e Entry) FreshUntil() time.Duration { return e.until }
 
-// Rules returns what is in force, nil where nothing is known, or not any more.
+// Rules returns the rules in force; nil if nothing is known, or the rules were dropped.
 func (e Entry) Rules() *Rules { return e.rules }
 
 // CrawlDelay returns the pause between two requests that the file asks for, at most the policy's
-// MaxCrawlDelay; 0 where it asks for none.
+// MaxCrawlDelay; 0 if it asks for none.
 func (e Entry) CrawlDelay() time.Duration { return e.delay }
 
-// FetchedAt returns when the answer came that the rules are from; ok is false where nothing is
+// FetchedAt returns when the answer arrived that the rules are from; ok is false if nothing is
 // known.
 func (e Entry) FetchedAt() (at time.Duration, ok bool) {
 	return e.fetched, e.state != stateUnknown
 }
 
-// State names how e came about, for an operator: "unknown" (nothing asked yet), "ok" (a file was
-// read), "unavailable" (there is none: all is allowed), "unreachable" (an error: nothing is
-// allowed), "stale" (an error, the last file read is in use).
+// State returns the state of e for an operator: "unknown" (nothing was requested yet), "ok" (a file
+// was read), "unavailable" (the server has none: all is allowed), "unreachable" (an error: nothing
+// is allowed), "stale" (an error, and the last file that was read stays in force).
 func (e Entry) State() string {
 	switch e.state {
 	case stateOK:

@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// A script of answers: after each, what is known and until when.
+// TestSettle is a script of answers. After each it checks what is known and until when.
 func TestSettle(t *testing.T) {
 	policy := Policy{Agent: "foobot/1.0", TTL: 24 * time.Hour, ErrorTTL: 10 * time.Minute, MaxCrawlDelay: time.Hour}
 	file := []byte("User-agent: foobot\nDisallow: /x\nCrawl-delay: 7\n")
@@ -16,7 +16,7 @@ func TestSettle(t *testing.T) {
 		state string
 		allow bool // of /x
 		delay time.Duration
-		from  time.Duration // when the rules came
+		from  time.Duration // when the rules' file arrived
 		until time.Duration
 	}
 	for _, tc := range []struct {
@@ -119,8 +119,8 @@ func TestReadAheadOfSettling(t *testing.T) {
 	}
 }
 
-// A file whose rules were dropped, and which cannot be had again, forbids everything;
-// its Crawl-delay binds the host's group as before.
+// If the rules of a file were dropped, and it cannot be fetched again, everything is forbidden. Its
+// Crawl-delay still applies to the host's group.
 func TestDelayOutlivesRules(t *testing.T) {
 	policy := Policy{Agent: "x", TTL: time.Hour, ErrorTTL: time.Minute, MaxCrawlDelay: time.Hour}
 	e := policy.Settle(Entry{}, 0, Response{Status: 200, Body: []byte("User-agent: *\nCrawl-delay: 9\n")})

@@ -6,8 +6,8 @@ import (
 	"testing"
 )
 
-// TestRandomFilesAgainstModel has files of many short rules over few octets, so that most overlap,
-// and compares verdicts with the model's.
+// TestRandomFilesAgainstModel makes files of many short rules from few octets, so that most
+// overlap, and compares the verdicts with the model's.
 func TestRandomFilesAgainstModel(t *testing.T) {
 	rng := rand.New(rand.NewPCG(1, 2))
 	octets := []string{"a", "a", "b", "b", "/", "?", "%2F", "%61", "\u30c4"}

@@ -5,7 +5,7 @@ import (
 	"slices"
 )
 
-// key says what a line is about.
+// key is the kind of a line.
 type key uint8
 
 const (
@@ -16,8 +16,8 @@ const (
 	keyCrawlDelay
 )
 
-// record takes a line apart: "key: value # comment". Where the colon is missing, or belongs to
-// the value, white space may stand for it if it is the only one in the line.
+// record splits a line: "key: value # comment". If the colon is missing, or belongs to the value,
+// white space may replace it if it is the only one in the line.
 func record(text []byte) (key, []byte) {
 	text = text[:indexOr(text, '#')]
 	text = trimRight(trimLeft(text))
@@ -37,7 +37,8 @@ func record(text []byte) (key, []byte) {
 	return keyOf(text[:end]), value
 }
 
-// isSpace takes controls for white space, too: neither belongs at the ends of anything.
+// isSpace reports whether c is white space or a control character. No key or value begins or ends
+// with one.
 func isSpace(c byte) bool { return c <= ' ' || c == 0x7f }
 
 func trimLeft(s []byte) []byte {
@@ -54,10 +55,10 @@ func trimRight(s []byte) []byte {
 	return s
 }
 
-// longestKey is the length of the longest that keyOf knows.
+// longestKey is the length of the longest key of keyOf.
 const longestKey = len("crawl-delay")
 
-// keyOf knows the keys in any case, and the misspellings that are frequent.
+// keyOf returns the key with a name. Case does not matter. It accepts frequent misspellings.
 func keyOf(name []byte) key {
 	var lower [longestKey]byte
 	if len(name) > len(lower) {

@@ -6,8 +6,8 @@ import (
 	"time"
 )
 
-// parseRetryAfter reads a Retry-After header (RFC 9110, section 10.2.3), seconds or a date, which
-// counts from now. At most an hour; 0 where it is absent, past or garbage.
+// parseRetryAfter parses a Retry-After header (RFC 9110, section 10.2.3): seconds, or a date,
+// relative to now. The result is at most an hour, and 0 if the header is absent, past or malformed.
 func parseRetryAfter(value string, now time.Time) time.Duration {
 	value = strings.TrimSpace(value)
 	if value == "" {

@@ -5,13 +5,13 @@ import (
 	"time"
 )
 
-// Rules is what one robots.txt says to one agent. It is immutable and safe for concurrent use.
+// Rules are the rules of one robots.txt for one agent. Immutable and safe for concurrent use.
 type Rules struct {
 	text     []byte    // the patterns, compiled
-	literals []literal // those without wildcards, in the order of their octets
-	wilds    []wild    // those with wildcards: the one that decides where several match first
+	literals []literal // rules without wildcards, sorted by their octets
+	wilds    []wild    // rules with wildcards; of two that match, the first one decides
 	delay    time.Duration
-	deny     bool // nothing is allowed; there are no rules then
+	deny     bool // nothing is allowed, and there are no rules
 }
 
 var (
@@ -25,9 +25,9 @@ func AllowAll() *Rules { return allowAll }
 // DisallowAll returns rules that allow nothing but /robots.txt.
 func DisallowAll() *Rules { return disallowAll }
 
-// ForStatus returns the rules that follow from an answer to a request for robots.txt, when it is
-// the only thing known (RFC 9309, section 2.3.1): 2xx has the file in body; 3xx that lead nowhere
-// and 4xx allow everything; 429, 5xx and 0, no answer, allow nothing.
+// ForStatus returns the rules for an answer to a request for robots.txt if nothing else is known
+// (RFC 9309, section 2.3.1): for 2xx the rules of the file in body; 3xx without a usable target and
+// 4xx allow everything; 429, 5xx and 0, which is no answer, allow nothing.
 func ForStatus(status int, body []byte, agent string) *Rules {
 	switch classOf(status) {
 	case answered:
@@ -38,29 +38,28 @@ func ForStatus(status int, body []byte, agent string) *Rules {
 	return DisallowAll()
 }
 
-// maxWork bounds the work for a verdict: 2,000 octets under 32,000 rules with wildcards that all
-// have to be compared with the whole of them.
+// maxWork bounds the work for a verdict. It suffices for 2,000 octets under 32,000 rules with
+// wildcards that must all be compared with the whole target.
 const maxWork = 1 << 26
 
-// Allowed reports whether target, the path and query of a URL, may be fetched. It does not
-// allocate while the target's canonical form has at most 8 KiB. What would take more than some
-// tenths of a second to tell, a long target under tens of thousands of wildcards, may not.
+// Allowed reports whether target, the path and query of a URL, may be fetched. It does not allocate
+// if the target's canonical form has at most 8 KiB. A verdict that would take more than some tenths
+// of a second (a long target and tens of thousands of wildcards) is false.
 func (r *Rules) Allowed(target []byte) bool {
 	allowed, _ := r.verdict(target, maxWork)
 	return allowed
 }
 
-// AllowedWithin is Allowed with a bound on the work, in octets that are looked at, of which a
-// nanosecond is worth about one. known is false where that does not suffice. A target without
-// rules with wildcards to compare it with costs nothing.
+// AllowedWithin is Allowed with a bound on the work: the number of octets to be compared, about a
+// nanosecond each. known is false if the bound does not suffice. A target that no rule with
+// wildcards needs to be compared with costs nothing.
 func (r *Rules) AllowedWithin(target []byte, work int) (allowed, known bool) {
 	allowed, v := r.verdict(target, work)
 	return allowed, v.work <= work
 }
 
-// AllowedAll judges several targets, the first one in any case, and further ones as long as all
-// together take about a millisecond. It returns the verdicts on as many as it has judged and the
-// work for them, as in [Rules.AllowedWithin].
+// AllowedAll judges the first target, and further ones as long as all together take about a
+// millisecond. It returns the verdicts, and the work for them as in [Rules.AllowedWithin].
 func (r *Rules) AllowedAll(targets [][]byte) (allowed []bool, work int) {
 	const enough = 1 << 20
 	for _, target := range targets {
@@ -73,8 +72,8 @@ func (r *Rules) AllowedAll(targets [][]byte) (allowed []bool, work int) {
 	return allowed, work
 }
 
-// Match is Allowed with the rule that decided, like "allow: /x"; it is "" when none matched. The
-// pattern is shown in canonical form.
+// Match is Allowed, and also returns the rule that decided, like "allow: /x"; "" if none matched.
+// The pattern is in canonical form.
 func (r *Rules) Match(target []byte) (allowed bool, rule string) {
 	allowed, v := r.verdict(target, maxWork)
 	if !v.found {
@@ -87,14 +86,14 @@ func (r *Rules) Match(target []byte) (allowed bool, rule string) {
 	return allowed, string(v.by.appendSource(line))
 }
 
-// CrawlDelay returns the pause the file asks for between two requests, 0 where it asks for none.
-// It is never negative; what does not fit is the largest Duration.
+// CrawlDelay returns the pause between two requests that the file asks for, 0 if it asks for none.
+// It is never negative; a value that is too large becomes the largest Duration.
 func (r *Rules) CrawlDelay() time.Duration { return r.delay }
 
 // Len returns the number of rules. A rule that is in the file twice counts once.
 func (r *Rules) Len() int { return len(r.literals) + len(r.wilds) }
 
-// Size returns the memory that the rules take, in bytes: 0 where there are none.
+// Size returns the memory of the rules in bytes; 0 if there are none.
 func (r *Rules) Size() int {
 	if r.Len() == 0 {
 		return 0
@@ -102,11 +101,11 @@ func (r *Rules) Size() int {
 	return sizeOfRules + cap(r.text) + sizeOfLiteral*cap(r.literals) + sizeOfWild*cap(r.wilds)
 }
 
-// canonicalBuffer is the longest line of the spider's protocol, so no URL that can be sent has a
-// longer target, and small enough for a stack.
+// canonicalBuffer is the length of the longest line of the line protocol, so no URL that can be
+// sent has a longer target. It is small enough for the stack.
 const canonicalBuffer = 8 << 10
 
-// found is how a verdict came about.
+// found is a verdict and how it was found.
 type found struct {
 	by    rule
 	found bool // by is the rule that decided
@@ -130,12 +129,12 @@ func (r *Rules) verdict(target []byte, work int) (allowed bool, v found) {
 	return r.decide(closed, appendTarget(openBuf[:0], target, true), work)
 }
 
-// decide finds the rule for a canonical target. A query may say a slash in two ways and a pattern
-// that has wildcards does not tell whether it means path or query, so a rule matches when it
-// matches either form; open is nil where there is one form only. Where the work is not enough the
-// answer is false, and the work in v more than that.
+// decide finds the rule for a canonical target. A query may contain a slash in two forms, and a
+// pattern with wildcards does not say whether its slash is in path or query. So a rule matches if
+// it matches either form; open is nil if both are the same. If work does not suffice, allowed is
+// false, and the work in v is larger than it.
 func (r *Rules) decide(closed, open []byte, work int) (allowed bool, v found) {
-	if string(closed) == "/robots.txt" { // implicitly allowed (section 2.2.2)
+	if string(closed) == "/robots.txt" { // always allowed (section 2.2.2)
 		return true, v
 	}
 	v.by, v.found = r.literal(closed)
@@ -162,8 +161,8 @@ func (r *Rules) decide(closed, open []byte, work int) (allowed bool, v found) {
 	return !r.deny, v
 }
 
-// beats reports whether r decides where both match: the one with more octets does, else the one
-// that allows.
+// beats reports whether r decides if both match: the rule with more octets does, else the one that
+// allows.
 func (r *rule) beats(other *rule) bool {
 	if a, b := r.octets(), other.octets(); a != b {
 		return a > b
@@ -177,15 +176,15 @@ type search struct {
 	work, spent  int
 }
 
-// lookWork is what passing a rule by costs, and gramsAfter how many are looked at before it is
-// worth while to gather the target's grams.
+// lookWork is the cost of skipping a rule. gramsAfter is the number of rules from which it pays to
+// collect the target's grams.
 const (
 	lookWork   = 2
 	gramsAfter = 16
 )
 
-// first puts the first rule that matches into v, of those that decide where the rule in v matches,
-// too. in is for more than gramsAfter rules.
+// first puts the first matching rule into v, among the rules that beat the one in v. in is used if
+// there are more than gramsAfter rules.
 func (s *search) first(r *Rules, v *found, in *grams) {
 	least := 0
 	if v.found {

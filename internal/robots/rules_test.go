@@ -64,7 +64,7 @@ func TestAllowedDoesNotAllocate(t *testing.T) {
 	}
 }
 
-// Longer than the buffer on the stack is allowed to allocate, not to be wrong.
+// A target longer than the buffer on the stack may allocate, and gets the right verdict.
 func TestLongTarget(t *testing.T) {
 	rules := Parse([]byte("User-agent: *\nDisallow: /*%62end$\n"), "x")
 	long := "/%61?" + strings.Repeat("%2f", canonicalBuffer) + "b"

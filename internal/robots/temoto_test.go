@@ -9,8 +9,8 @@ import (
 	"github.com/temoto/robotstxt"
 )
 
-// Where github.com/temoto/robotstxt v1.1.2 judges the vectors otherwise, and why it is wrong.
-// Everywhere else it has to agree.
+// Vectors on which github.com/temoto/robotstxt v1.1.2 differs, and why it is wrong. It must agree
+// on all others.
 var temotoDiffers = map[string]string{
 	"agent-file-token-is-prefix":         "takes a prefix for the agent",
 	"agent-file-token-prefix-hides-star": "takes a prefix for the agent",
@@ -38,12 +38,12 @@ var temotoDiffers = map[string]string{
 	"wildcard-length-not-inflated":       "counts the octets of a regular expression",
 }
 
-// A second opinion by other people's code.
+// TestTemotoOnVectors compares with an independent implementation.
 func TestTemotoOnVectors(t *testing.T) {
 	differs := map[string]bool{}
 	for _, v := range vectors(t) {
 		if v.Status != nil {
-			continue // what a status means is policy
+			continue // the meaning of a status is policy
 		}
 		got := Parse([]byte(v.Robots), v.Agent).Allowed([]byte(targetOf(t, v.URL)))
 		file, err := robotstxt.FromString(v.Robots)
@@ -94,7 +94,7 @@ var (
 	allowLine = regexp.MustCompile(`(?m)^Allow:`)
 )
 
-// isPlainFile reports whether a file has nothing of what the table above is about.
+// isPlainFile reports whether a file has none of the features in the table above.
 func isPlainFile(body []byte) bool {
 	for _, line := range lineBreak.Split(string(body), -1) {
 		if !plainLine.MatchString(line) {

@@ -8,8 +8,7 @@ import (
 	"time"
 )
 
-// vector is one case of testdata/vectors.json, which says what a file, or a status, means for a
-// URL.
+// vector is one case of testdata/vectors.json: the meaning of a file, or of a status, for a URL.
 type vector struct {
 	Name       string
 	RFC        string
@@ -84,7 +83,7 @@ func (v vector) checkDelay(t *testing.T, rules *Rules) {
 	}
 }
 
-// checkPolicy takes the way of the daemon to the same verdict.
+// checkPolicy reaches the same verdict by the daemon's path.
 func (v vector) checkPolicy(t *testing.T) {
 	t.Helper()
 	policy := Policy{Agent: v.Agent, TTL: time.Hour, ErrorTTL: time.Minute, MaxCrawlDelay: time.Hour}
@@ -94,7 +93,7 @@ func (v vector) checkPolicy(t *testing.T) {
 	}
 }
 
-// The model judges the code, so it has to be right itself.
+// The model must pass the vectors before it can judge the code.
 func TestModelAgainstVectors(t *testing.T) {
 	for _, v := range vectors(t) {
 		if v.Status != nil {

@@ -114,8 +114,8 @@ func (sc *Scenario) blockRules() []configs.HostRule {
 	return []configs.HostRule{rule}
 }
 
-// detourTarget returns a host that a redirect does not get past: one that a rule blocks, or one with
-// other trouble.
+// detourTarget returns a host that a redirect does not get past: one that a rule blocks, or one
+// with other trouble.
 func (w *world) detourTarget(rng *rand.Rand) uint32 {
 	for range 100 {
 		i := uint32(rng.IntN(len(w.hosts)))

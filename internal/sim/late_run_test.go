@@ -15,8 +15,8 @@ import (
 )
 
 // lateRun is an engine under virtual time, and an oracle that watches it as it would watch a daemon
-// in real time on a slow machine: every message takes a while, and the engine reads its clock before
-// it reads its messages.
+// in real time on a slow machine: every message takes a while, and the engine reads its clock
+// before it reads its messages.
 type lateRun struct {
 	rng     *rand.Rand
 	events  eventQueue

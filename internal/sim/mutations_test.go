@@ -9,7 +9,8 @@ import (
 	"urlserver/urlserver/engine"
 )
 
-// mutation breaks a rule on purpose. want lists the rules that the oracle may name in its complaint.
+// mutation breaks a rule on purpose. want lists the rules that the oracle may name in its
+// complaint.
 type mutation struct {
 	name string
 	kind string // of scenario

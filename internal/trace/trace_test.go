@@ -6,8 +6,7 @@ import (
 	"testing"
 )
 
-// The share of IDs as they are in use is the one asked for, give or take what chance may bring (5
-// sigma).
+// The share of sampled IDs is the one asked for, within 5 sigma.
 func TestShare(t *testing.T) {
 	const ids = 200_000
 	for _, prefix := range []string{"", "doc-", "0000000000000000"} {
@@ -27,7 +26,7 @@ func TestShare(t *testing.T) {
 	}
 }
 
-// What a smaller share samples a larger one samples, too.
+// A document that a smaller ratio samples is also sampled by a larger one.
 func TestSharesNest(t *testing.T) {
 	for i := range 10_000 {
 		id := strconv.AppendInt(nil, int64(i), 10)

@@ -1,24 +1,23 @@
-// Package arena keeps short byte strings off the garbage collector's path:
-// in chunks without pointers, named by 32-bit references instead of slices.
+// Package arena stores short byte strings in chunks without pointers, so that the garbage collector
+// does not scan them. 32-bit references name the strings.
 package arena
 
 import "fmt"
 
 const (
-	unit       = 8       // bytes; sizes are rounded up to it and references count in it
-	chunkBytes = 1 << 20 // so that a reference finds its chunk by a shift
+	unit       = 8       // bytes; sizes are rounded up to a multiple, and references count units
+	chunkBytes = 1 << 20 // a power of two, so that a shift finds a reference's chunk
 	chunkUnits = chunkBytes / unit
 
-	// MaxLen is the longest string an arena takes, in bytes.
+	// MaxLen is the length of the longest string in an arena, in bytes.
 	MaxLen = 16 << 10
 )
 
-// Ref names a string in an Arena; 0 is none. 32 GiB can be named.
+// Ref names a string in an Arena; 0 is none. References cover 32 GiB.
 type Ref uint32
 
-// Arena holds byte strings. The owner knows their lengths. Freed space is used
-// again for strings of the same rounded length. The zero value is ready. Not
-// safe for concurrent use.
+// Arena stores byte strings. The caller remembers their lengths. New reuses freed space for strings
+// of the same rounded length. The zero value is ready. Not safe for concurrent use.
 type Arena struct {
 	chunks [][]byte
 	next   uint64                    // units used, from the first chunk on
@@ -28,7 +27,7 @@ type Arena struct {
 
 type freeList []Ref
 
-// New makes room for n bytes, at most MaxLen, and returns it to be filled.
+// New allocates n bytes, at most MaxLen. The caller fills them.
 func (a *Arena) New(n int) (Ref, []byte) {
 	units := (n + unit - 1) / unit
 	if n <= 0 || units >= len(a.free) {
@@ -44,8 +43,8 @@ func (a *Arena) New(n int) (Ref, []byte) {
 	return ref, a.Bytes(ref, n)
 }
 
-// grow takes units from the end. A string never crosses chunks; what is left
-// of the last chunk goes to the free lists.
+// grow allocates units at the end. A string lies in one chunk; the rest of the last chunk goes to
+// the free lists.
 func (a *Arena) grow(units uint64) Ref {
 	if a.next == 0 {
 		a.next = 1 // reference 0 is none
@@ -67,21 +66,21 @@ func (a *Arena) grow(units uint64) Ref {
 	return ref
 }
 
-// Bytes returns the n bytes at ref; they alias the arena until Free.
+// Bytes returns the n bytes at ref. They alias the arena until Free.
 func (a *Arena) Bytes(ref Ref, n int) []byte {
 	at := int(ref%chunkUnits) * unit
 	return a.chunks[ref/chunkUnits][at : at+n : at+n]
 }
 
-// Free gives back the n bytes at ref.
+// Free frees the n bytes at ref.
 func (a *Arena) Free(ref Ref, n int) {
 	units := (n + unit - 1) / unit
 	a.free[units] = append(a.free[units], ref)
 	a.live -= units * unit
 }
 
-// Live is the number of bytes in use, rounded up to the arena's unit each.
+// Live returns the number of bytes in use. Each string counts rounded up to whole units.
 func (a *Arena) Live() int { return a.live }
 
-// Size is the number of bytes taken from the system.
+// Size returns the number of bytes allocated from the system.
 func (a *Arena) Size() int { return len(a.chunks) * chunkBytes }

@@ -1,6 +1,6 @@
-// Package dense keeps a value for each of many small numbers, in chunks that never move: growing by
-// one chunk costs the same however many values there are, while a slice that grows copies all of
-// them in one step.
+// Package dense stores a value for each of many small numbers, in chunks that never move. Growing
+// by one chunk costs the same for any number of values, while a growing slice copies all values at
+// once.
 package dense
 
 const (
@@ -8,14 +8,14 @@ const (
 	chunkLen  = 1 << chunkBits
 )
 
-// Array holds a value of type T for each number; a number that was never set has the zero value.
-// Its memory follows the largest number that At was called with. The zero Array is ready. Not safe
-// for concurrent use.
+// Array stores a value of type T for each number. A number that was never set has the zero value.
+// The memory depends on the largest number passed to At. The zero Array is ready. Not safe for
+// concurrent use.
 type Array[T any] struct {
 	chunks [][]T
 }
 
-// At returns the place of a number's value, which stays good.
+// At returns a pointer to the value of a number. It stays valid.
 func (a *Array[T]) At(id uint32) *T {
 	n := int(id >> chunkBits)
 	for n >= len(a.chunks) {
@@ -27,7 +27,7 @@ func (a *Array[T]) At(id uint32) *T {
 	return &a.chunks[n][id&(chunkLen-1)]
 }
 
-// Get returns a number's value.
+// Get returns the value of a number.
 func (a *Array[T]) Get(id uint32) (value T) {
 	if n := int(id >> chunkBits); n < len(a.chunks) && a.chunks[n] != nil {
 		return a.chunks[n][id&(chunkLen-1)]
@@ -35,5 +35,5 @@ func (a *Array[T]) Get(id uint32) (value T) {
 	return value
 }
 
-// Cap is a number above all those that At was called with.
+// Cap returns a number above all numbers passed to At.
 func (a *Array[T]) Cap() uint32 { return uint32(len(a.chunks)) << chunkBits }

@@ -22,7 +22,7 @@ func TestAgainstMap(t *testing.T) {
 	}
 }
 
-// TestPlacesStay: a place that At returned is that of its number for good.
+// TestPlacesStay checks that At always returns the same pointer for a number.
 func TestPlacesStay(t *testing.T) {
 	var a Array[int]
 	first := a.At(3)

@@ -1,7 +1,7 @@
 // Package hashindex finds numbered records by the hash of a key that is stored elsewhere.
 package hashindex
 
-// EntryBytes is the memory of an entry, free places included, on average.
+// EntryBytes is the average memory of an entry, including free places.
 const EntryBytes = 10
 
 // Index is an open-addressing hash table of record numbers: eight bytes a place, no pointers. Each
@@ -56,7 +56,7 @@ func (x *Index) Find(hash uint32, same func(id uint32) bool) uint32 {
 	return 0
 }
 
-// Add enters id, which is not 0, under hash. The caller has checked that Find does not find it.
+// Add adds id, which is not 0, under hash. The caller has checked that Find does not find it.
 func (x *Index) Add(hash, id uint32) {
 	n := hash >> (32 - shardBits)
 	s := &x.shards[n]
@@ -73,7 +73,7 @@ func (x *Index) Remove(hash, id uint32) {
 	x.length--
 }
 
-// Len is the number of entries.
+// Len returns the number of entries.
 func (x *Index) Len() int { return x.length }
 
 // grow moves the entries to a shard with n homes. Each goes to its home, or behind the one before

@@ -1,6 +1,6 @@
-// Package slab keeps records of one type in chunks that never move, numbered
-// from 1, with a free-list. Records should hold no pointers: then the garbage
-// collector looks at one slice header per chunk and at nothing inside.
+// Package slab stores records of one type in chunks that never move, numbered from 1, with a free
+// list. If the records hold no pointers, the garbage collector scans one slice header per chunk and
+// no record.
 package slab
 
 const (
@@ -8,17 +8,15 @@ const (
 	chunkLen  = 1 << chunkBits
 )
 
-// Slab holds records of type T. The zero value is ready. Not safe for
-// concurrent use.
+// Slab stores records of type T. The zero value is ready. Not safe for concurrent use.
 type Slab[T any] struct {
 	chunks [][]T
 	free   []uint32
-	next   uint32 // the number of the next record never used; 0 means 1
+	next   uint32 // the number of the next unused record; 0 means 1
 	live   int
 }
 
-// New returns the number of a zeroed record. Numbers start at 1, so 0 can
-// mean "none".
+// New returns the number of a zeroed record. It is never 0, so 0 can mean "none".
 func (s *Slab[T]) New() uint32 {
 	s.live++
 	if n := len(s.free); n > 0 {
@@ -37,12 +35,12 @@ func (s *Slab[T]) New() uint32 {
 	return id
 }
 
-// At returns record id, which must be live. The pointer stays good until Free.
+// At returns record id, which must be live. The pointer stays valid until Free.
 func (s *Slab[T]) At(id uint32) *T {
 	return &s.chunks[id>>chunkBits][id&(chunkLen-1)]
 }
 
-// Free zeroes record id and gives its number away again.
+// Free zeroes record id and frees its number.
 func (s *Slab[T]) Free(id uint32) {
 	var zero T
 	*s.At(id) = zero
@@ -50,8 +48,8 @@ func (s *Slab[T]) Free(id uint32) {
 	s.live--
 }
 
-// Len is the number of live records.
+// Len returns the number of live records.
 func (s *Slab[T]) Len() int { return s.live }
 
-// Cap is one more than the largest number ever given out.
+// Cap returns one more than the largest number ever returned by New.
 func (s *Slab[T]) Cap() int { return int(max(s.next, 1)) }

@@ -1,17 +1,16 @@
-// Package timeheap orders numbered records by the time they are due: a 4-ary
-// heap that knows where each record stands, so that any can be moved or taken
-// out in O(log n). Pure: time is a value.
+// Package timeheap orders numbered records by due time. It is a 4-ary heap that knows the position
+// of each record, so any record is moved or removed in O(log n). Pure: time is a value.
 package timeheap
 
 import "time"
 
 const arity = 4 // four entries of 16 bytes are one cache line
 
-// Heap orders record numbers by due time; of equal times the one set earlier
-// comes first. The zero value is ready. Not safe for concurrent use.
+// Heap orders record numbers by due time; at equal times, the one set earlier comes first. The zero
+// value is ready. Not safe for concurrent use.
 type Heap struct {
 	entries []entry
-	pos     []uint32 // by record: its place in entries plus one, 0 when absent
+	pos     []uint32 // by record: its position in entries plus one; 0: not in the heap
 	seq     uint32
 }
 
@@ -28,13 +27,13 @@ func (e entry) before(f entry) bool {
 	return int32(e.seq-f.seq) < 0
 }
 
-// Len is the number of records in the heap.
+// Len returns the number of records in the heap.
 func (h *Heap) Len() int { return len(h.entries) }
 
 // Has reports whether id is in the heap.
 func (h *Heap) Has(id uint32) bool { return int(id) < len(h.pos) && h.pos[id] != 0 }
 
-// Min returns the record due first; ok is false when the heap is empty.
+// Min returns the record that is due first; ok is false if the heap is empty.
 func (h *Heap) Min() (id uint32, due time.Duration, ok bool) {
 	if len(h.entries) == 0 {
 		return 0, 0, false
@@ -42,8 +41,8 @@ func (h *Heap) Min() (id uint32, due time.Duration, ok bool) {
 	return h.entries[0].id, h.entries[0].due, true
 }
 
-// Each calls yield with the records and their times, in no order but that the one due first
-// comes first, until it answers false. yield must not change the heap.
+// Each calls yield with each record and its due time until yield returns false. The record due
+// first comes first; the others come in any order. yield must not change the heap.
 func (h *Heap) Each(yield func(id uint32, due time.Duration) bool) {
 	for _, e := range h.entries {
 		if !yield(e.id, e.due) {
@@ -52,11 +51,11 @@ func (h *Heap) Each(yield func(id uint32, due time.Duration) bool) {
 	}
 }
 
-// Due returns the time that id, which is in the heap, was set to.
+// Due returns the due time of id, which must be in the heap.
 func (h *Heap) Due(id uint32) time.Duration { return h.entries[h.pos[id]-1].due }
 
-// Set puts id into the heap, or moves it there to its new time. A record that
-// is set to the time it has keeps its place among equals.
+// Set adds id, or changes its due time. A record set to the due time that it has keeps its place
+// among equals.
 func (h *Heap) Set(id uint32, due time.Duration) {
 	for int(id) >= len(h.pos) {
 		h.pos = append(h.pos, make([]uint32, max(64, len(h.pos)/2))...)
@@ -75,7 +74,7 @@ func (h *Heap) Set(id uint32, due time.Duration) {
 	h.fix(int(at-1), e)
 }
 
-// Remove takes id out, if it is there.
+// Remove removes id if it is in the heap.
 func (h *Heap) Remove(id uint32) {
 	if !h.Has(id) {
 		return
@@ -90,7 +89,7 @@ func (h *Heap) Remove(id uint32) {
 	}
 }
 
-// fix puts e where i was.
+// fix stores e where it belongs, from position i up or down.
 func (h *Heap) fix(i int, e entry) {
 	if i > 0 && e.before(h.entries[(i-1)/arity]) {
 		h.up(i, e)
@@ -123,7 +122,7 @@ func (h *Heap) down(i int, e entry) {
 	h.put(i, e)
 }
 
-// least returns the earliest of the siblings that start at first, or -1.
+// least returns the position of the earliest of the siblings that start at first, or -1.
 func (h *Heap) least(first int) int {
 	if first >= len(h.entries) {
 		return -1

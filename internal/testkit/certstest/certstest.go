@@ -17,14 +17,15 @@ import (
 	"time"
 )
 
-// Certificate is one for 127.0.0.1, signed by itself, with the files that hold it and its key.
+// Certificate is a self-signed certificate for 127.0.0.1, and the files of the certificate and its
+// key.
 type Certificate struct {
 	TLS                    tls.Certificate
-	Cert, Key              string // files
+	Cert, Key              string // file names
 	CertificatePEM, KeyPEM []byte
 }
 
-// New makes one in a folder of the test's.
+// New makes a certificate in a temporary folder of the test.
 func New(t testing.TB) Certificate {
 	t.Helper()
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
@@ -62,7 +63,7 @@ func New(t testing.TB) Certificate {
 	return c
 }
 
-// Write puts it into other files, too.
+// Write also writes the certificate and its key to other files.
 func (c Certificate) Write(t testing.TB, cert, key string) {
 	t.Helper()
 	for file, text := range map[string][]byte{cert: c.CertificatePEM, key: c.KeyPEM} {
@@ -72,7 +73,8 @@ func (c Certificate) Write(t testing.TB, cert, key string) {
 	}
 }
 
-// Trusted is what a client needs that trusts the server with this certificate and shows its own.
+// Trusted returns the TLS settings of a client that trusts this server certificate and shows its
+// own.
 func (c Certificate) Trusted(own ...Certificate) *tls.Config {
 	roots := x509.NewCertPool()
 	roots.AddCert(c.TLS.Leaf)

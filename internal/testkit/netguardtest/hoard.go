@@ -1,4 +1,4 @@
-// Package netguardtest has a gRPC client that takes what memory it can.
+// Package netguardtest has a gRPC client that makes a server use as much memory as it can.
 package netguardtest
 
 import (
@@ -16,25 +16,24 @@ import (
 	"golang.org/x/net/http2/hpack"
 )
 
-// Hoarder is a connection whose calls send messages and leave the last byte of each unsent. Use
-// Hoard, then Close.
+// Hoarder is a connection whose calls send messages except the last byte of each. Use Hoard, then
+// Close.
 type Hoarder struct {
 	conn    net.Conn
 	framer  *http2.Framer
 	mu      sync.Mutex
 	wake    *sync.Cond
-	window  map[uint32]int // what may be sent of each stream, and 0: of the connection
+	window  map[uint32]int // HTTP/2 send windows by stream; 0 is the connection's
 	first   int            // window of a new stream
 	resets  int
 	settled bool
-	err     error // the connection has ended
-	sent    int   // bytes of messages
+	err     error // why the connection has ended
+	sent    int   // bytes of messages sent
 }
 
-// Hoard connects to addr in plain TCP. Its calls are of method ("/package.Service/Method") with the
-// token; "" is none. It returns when streams messages of size bytes are sent but for their last
-// bytes, when the service has ended the calls or the connection, or when nothing more could be sent
-// for a second.
+// Hoard connects to addr in plain TCP. It calls method ("/package.Service/Method") with the token;
+// "" is none. It returns when it has sent streams messages of size bytes except their last bytes,
+// when the service has ended the calls or the connection, or when it could not send for a second.
 func Hoard(t *testing.T, addr, method, token string, streams, size int) *Hoarder {
 	t.Helper()
 	conn, err := net.Dial("tcp", addr)
@@ -68,7 +67,7 @@ func Hoard(t *testing.T, addr, method, token string, streams, size int) *Hoarder
 	return h
 }
 
-// settle waits until the service has seen what was sent, and has said so.
+// settle waits until the service has acknowledged everything that was sent.
 func (h *Hoarder) settle() {
 	h.write(func() error { return h.framer.WritePing(false, [8]byte{1}) })
 	h.mu.Lock()
@@ -78,11 +77,11 @@ func (h *Hoarder) settle() {
 	}
 }
 
-// Close ends the connection.
+// Close closes the connection.
 func (h *Hoarder) Close() { h.conn.Close() }
 
-// Result tells the bytes of messages that were sent, the calls that the service ended, and whether
-// it ended the connection.
+// Result returns the number of message bytes sent, the number of calls that the service ended, and
+// whether it ended the connection.
 func (h *Hoarder) Result() (sent, ended int, cut bool) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -120,7 +119,7 @@ func (h *Hoarder) begin(t *testing.T, id uint32, addr, method, token string) {
 	})
 }
 
-// send waits for a window; false: there is no more to be sent.
+// send sends data as far as the windows allow. It returns false if no more can be sent.
 func (h *Hoarder) send(id uint32, data []byte) bool {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -144,8 +143,8 @@ func (h *Hoarder) send(id uint32, data []byte) bool {
 	return true
 }
 
-// mayWrite waits up to a second for bytes that a stream may send. open tells whether stream and
-// connection last.
+// mayWrite waits up to a second until a stream may send, and returns the number of bytes. open
+// reports whether stream and connection are open.
 func (h *Hoarder) mayWrite(id uint32) (n int, open bool) {
 	until := time.Now().Add(time.Second)
 	timer := time.AfterFunc(time.Second, h.wake.Broadcast)
@@ -223,7 +222,7 @@ func (h *Hoarder) settings(f *http2.SettingsFrame) {
 	h.err = h.framer.WriteSettingsAck()
 }
 
-// InUse is the memory of heap and stacks, in bytes.
+// InUse returns the memory of heap and stacks, in bytes.
 func InUse() int {
 	var m runtime.MemStats
 	runtime.GC()

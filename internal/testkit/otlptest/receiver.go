@@ -1,4 +1,4 @@
-// Package otlptest receives traces by OTLP over HTTP, for tests.
+// Package otlptest has an HTTP server that receives traces by OTLP, for tests.
 package otlptest
 
 import (
@@ -15,20 +15,20 @@ import (
 	"google.golang.org/protobuf/proto"
 )
 
-// patience is how long traces may take to come, on a machine that is busy.
+// patience is how long a test waits for traces, on a busy machine.
 const patience = 5 * time.Minute
 
-// Receiver is an HTTP server that takes traces. Its methods may be called from any goroutine.
+// Receiver is an HTTP server that receives traces. Safe for concurrent use.
 type Receiver struct {
-	URL string // the base
+	URL string // base URL
 
 	mu       sync.Mutex // guards all below
 	requests []*otlp.TracesData
-	answers  []http.HandlerFunc // to the next requests, in the place of taking them
-	came     chan struct{}      // closed, and made anew, with each request
+	answers  []http.HandlerFunc // answer the next requests instead of the Receiver
+	came     chan struct{}      // closed and replaced at each request
 }
 
-// New starts a Receiver, which lives until the test ends.
+// New starts a Receiver that runs until the test ends.
 func New(t testing.TB) *Receiver {
 	r := &Receiver{came: make(chan struct{})}
 	server := httptest.NewServer(r)
@@ -37,14 +37,15 @@ func New(t testing.TB) *Receiver {
 	return r
 }
 
-// Answer has the next request answered so, and not taken. Several wait for their turn.
+// Answer lets h answer the next request; the Receiver does not store its traces. Several handlers
+// answer one request each, in order.
 func (r *Receiver) Answer(h http.HandlerFunc) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.answers = append(r.answers, h)
 }
 
-// ServeHTTP takes one request.
+// ServeHTTP handles one request.
 func (r *Receiver) ServeHTTP(w http.ResponseWriter, req *http.Request) {
 	body, err := io.ReadAll(req.Body)
 	if h := r.next(); h != nil {
@@ -61,7 +62,7 @@ func (r *Receiver) ServeHTTP(w http.ResponseWriter, req *http.Request) {
 		http.Error(w, "no traces", http.StatusBadRequest)
 		return
 	}
-	w.Header().Set("Content-Type", "application/x-protobuf") // an empty ExportTraceServiceResponse: all is taken
+	w.Header().Set("Content-Type", "application/x-protobuf") // an empty ExportTraceServiceResponse: all spans are accepted
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.requests = append(r.requests, &data)
@@ -78,8 +79,8 @@ func (r *Receiver) next() (h http.HandlerFunc) {
 	return h
 }
 
-// Traces are those that have come, in their order, each the document's span and behind it its
-// steps'.
+// Traces returns the traces received, in order. A trace is the span of the document, followed by
+// those of its steps.
 func (r *Receiver) Traces() (traces [][]*otlp.Span) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -94,14 +95,14 @@ func (r *Receiver) Traces() (traces [][]*otlp.Span) {
 	return traces
 }
 
-// Requests are those that were taken.
+// Requests returns the requests whose traces were stored.
 func (r *Receiver) Requests() []*otlp.TracesData {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return append([]*otlp.TracesData(nil), r.requests...)
 }
 
-// Wait waits for so many traces.
+// Wait waits until n traces have been received.
 func (r *Receiver) Wait(t testing.TB, n int) [][]*otlp.Span {
 	t.Helper()
 	late := time.After(patience)
@@ -121,7 +122,7 @@ func (r *Receiver) Wait(t testing.TB, n int) [][]*otlp.Span {
 	}
 }
 
-// Attribute is a span's attribute: a string, an int64, or nil where there is none.
+// Attribute returns an attribute of a span: a string, an int64, or nil if there is none.
 func Attribute(s *otlp.Span, key string) any {
 	for _, a := range s.Attributes {
 		if a.Key == key {

@@ -1,4 +1,4 @@
-// Package ports finds ports for servers of tests.
+// Package ports finds free ports for servers of tests.
 package ports
 
 import (
@@ -8,16 +8,16 @@ import (
 	"testing"
 )
 
-// Below where systems take the ports of outgoing connections from, so that none takes that of a
-// server which is down for a while.
+// The range lies below the ports that systems use for outgoing connections, so that no such
+// connection takes the port of a server that is down for a while.
 const (
 	lowest  = 12_000
-	highest = 22_000 // the bus of a Redis Cluster is 10,000 above
+	highest = 22_000 // the cluster bus of a Redis is 10,000 above
 )
 
-// Free finds so many free ports of loopback in a row, and returns the first. No other test that
-// runs meanwhile, of whatever process, is given them, while their server is down, either: who
-// listens there at another address of loopback has them until the test ends.
+// Free finds count consecutive free ports of loopback and returns the first. No other test, in any
+// process, gets these ports until this test ends, also while their servers are down: Free holds a
+// listener on each port at another loopback address.
 func Free(t testing.TB, count int) int {
 	t.Helper()
 	for range 1000 {

@@ -9,7 +9,7 @@ import (
 )
 
 // StartCluster runs a Redis Cluster of three masters with a replica each until the test ends. It
-// skips the test, in sight, where that cannot be.
+// skips the test if that is not possible.
 func StartCluster(t testing.TB, args ...string) (nodes []*Server, addrs []string) {
 	t.Helper()
 	Need(t)
@@ -36,8 +36,8 @@ func StartCluster(t testing.TB, args ...string) (nodes []*Server, addrs []string
 	return nodes, addrs
 }
 
-// SetNodeTimeout says after how long of silence nodes take another one for dead. They begin with
-// three seconds.
+// SetNodeTimeout sets how long a node may be silent before the others take it for dead. The default
+// is three seconds.
 func SetNodeTimeout(t testing.TB, nodes []*Server, d time.Duration) {
 	t.Helper()
 	for _, s := range nodes {
@@ -48,14 +48,14 @@ func SetNodeTimeout(t testing.TB, nodes []*Server, d time.Duration) {
 	}
 }
 
-// CLI is what redis-cli says.
+// CLI runs redis-cli and returns its output.
 func (s *Server) CLI(args ...string) string {
 	_, port, _ := strings.Cut(s.Addr(), ":")
 	out, _ := exec.Command("redis-cli", append([]string{"-h", "127.0.0.1", "-p", port}, args...)...).CombinedOutput()
 	return string(out)
 }
 
-// Owner is the master of a key's slot, once there is one.
+// Owner returns the master of a key's slot. It waits until there is one.
 func Owner(t testing.TB, nodes []*Server, key string) (master *Server) {
 	t.Helper()
 	Eventually(t, "a master of the keys", func() bool {
@@ -71,14 +71,14 @@ func Owner(t testing.TB, nodes []*Server, key string) (master *Server) {
 	return master
 }
 
-// Eventually repeats what until tells to, for as long as a test may take.
+// Eventually calls until repeatedly until it returns true. It fails the test after a while.
 func Eventually(t testing.TB, what string, until func() bool) {
 	t.Helper()
 	for deadline := time.Now().Add(5 * time.Minute); time.Now().Before(deadline); {
 		if until() {
 			return
 		}
-		time.Sleep(20 * time.Millisecond) // between two looks
+		time.Sleep(20 * time.Millisecond) // a pause between two calls
 	}
 	t.Fatalf("%s did not come", what)
 }

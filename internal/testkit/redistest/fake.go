@@ -13,19 +13,19 @@ import (
 	"testing"
 )
 
-// Fake is a Redis Cluster of two nodes, each of which says that it has all slots. To every script
-// they answer Says.
+// Fake is a Redis Cluster of two nodes. Each node claims all slots. Both answer every script with
+// Says.
 type Fake struct {
 	Addrs   []string
-	Scripts atomic.Int64           // that it was asked for
-	Says    atomic.Pointer[string] // an error, without "-"; nil: that the slot is at the other node
+	Scripts atomic.Int64           // number of scripts received
+	Says    atomic.Pointer[string] // an error, without "-"; nil: the slot is at the other node
 }
 
-// misleads is how often it sends to the other node before it refuses, so that whoever follows for
-// ever is found.
+// misleads is how often it redirects to the other node before it refuses. So a client that follows
+// redirects for ever is found.
 const misleads = 1000
 
-// StartFake runs one until the test ends.
+// StartFake runs a Fake until the test ends.
 func StartFake(t testing.TB) *Fake {
 	t.Helper()
 	f := &Fake{}
@@ -97,7 +97,7 @@ func (f *Fake) serve(conn net.Conn, other string) {
 	}
 }
 
-// readCommand reads what a client sends: an array of bulk strings.
+// readCommand reads a command of a client: an array of bulk strings.
 func readCommand(in *bufio.Reader) (words []string, err error) {
 	n, err := readLength(in, '*')
 	if err != nil || n < 1 {

@@ -1,4 +1,4 @@
-// Package redistest runs redis-servers of a test's own, on loopback.
+// Package redistest runs redis-servers for tests, on loopback.
 package redistest
 
 import (
@@ -16,7 +16,7 @@ import (
 	"urlserver/internal/testkit/ports"
 )
 
-// Server is a redis-server of a test's own.
+// Server is a redis-server of one test.
 type Server struct {
 	t    testing.TB
 	port int
@@ -26,7 +26,7 @@ type Server struct {
 	log  string
 }
 
-// Need skips the test, in sight, where there is no redis-server.
+// Need skips the test if there is no redis-server.
 func Need(t testing.TB) {
 	t.Helper()
 	if _, err := exec.LookPath(program()); err != nil {
@@ -34,15 +34,14 @@ func Need(t testing.TB) {
 	}
 }
 
-// program is the server that is tested with: what REDIS_SERVER names, as one that is compatible,
-// else redis-server.
+// program returns the server to test with: REDIS_SERVER, for a compatible one, or redis-server.
 func program() string { return cmp.Or(os.Getenv("REDIS_SERVER"), "redis-server") }
 
 // Start runs a redis-server on a free port of loopback, until the test ends.
 func Start(t testing.TB, args ...string) *Server {
 	t.Helper()
 	Need(t)
-	for range 20 { // another may take the free port first
+	for range 20 { // another process may take the free port first
 		s := &Server{t: t, port: ports.Free(t, 1), args: args, log: filepath.Join(t.TempDir(), "redis.log")}
 		if s.Restart() {
 			t.Cleanup(s.Kill)
@@ -53,10 +52,10 @@ func Start(t testing.TB, args ...string) *Server {
 	return nil
 }
 
-// Addr is where it listens.
+// Addr returns the address of the server.
 func (s *Server) Addr() string { return fmt.Sprintf("127.0.0.1:%d", s.port) }
 
-// Restart runs the server, on its port and with its data, and tells if it answers in the end.
+// Restart starts the server again, on its port and with its data, and reports whether it answers.
 func (s *Server) Restart() bool {
 	s.t.Helper()
 	dir := filepath.Dir(s.log)
@@ -87,7 +86,7 @@ func (s *Server) Restart() bool {
 	return false
 }
 
-// Ping tells if the server answers, and is ours.
+// Ping reports whether the server answers and is the one that this test started.
 func (s *Server) Ping() bool {
 	conn, err := net.DialTimeout("tcp", s.Addr(), time.Second)
 	if err != nil {
@@ -101,7 +100,7 @@ func (s *Server) Ping() bool {
 	return bytes.Contains(buf[:n], fmt.Appendf(nil, "process_id:%d", s.cmd.Process.Pid))
 }
 
-// Kill ends the server as a crash would, and returns when it has gone, so that its port is free.
+// Kill kills the server as a crash would. When it returns, the port is free.
 func (s *Server) Kill() {
 	if s.cmd.Process != nil {
 		s.cmd.Process.Kill()
@@ -109,7 +108,7 @@ func (s *Server) Kill() {
 	}
 }
 
-// Tail is the end of its log.
+// Tail returns the end of the server's log.
 func (s *Server) Tail() string {
 	text, _ := os.ReadFile(s.log)
 	lines := strings.Split(string(text), "\n")

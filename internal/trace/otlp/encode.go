@@ -14,8 +14,8 @@ import (
 	"urlserver/internal/trace"
 )
 
-// encode writes a batch as a request. It is TracesData on the wire what ExportTraceServiceRequest
-// is, whose package would bring a gateway along.
+// encode encodes a batch as a request. On the wire, TracesData equals ExportTraceServiceRequest,
+// whose package would import a gateway.
 func encode(batch []timed, version string) ([]byte, error) {
 	scope := &otlp.ScopeSpans{Scope: &common.InstrumentationScope{Name: "urlserver"}}
 	for i := range batch {
@@ -28,7 +28,7 @@ func encode(batch []timed, version string) ([]byte, error) {
 	}}})
 }
 
-// spansOf is a document's span, and behind it those of its steps, which lie within it.
+// spansOf returns the span of a document, followed by the spans of its phases. These lie within it.
 func spansOf(t *timed) []*otlp.Span {
 	traceID := binary.LittleEndian.AppendUint64(newID(), rand.Uint64())
 	first, last := &t.Spans[0], &t.Spans[len(t.Spans)-1]
@@ -56,8 +56,8 @@ func spansOf(t *timed) []*otlp.Span {
 	return spans
 }
 
-// names say which document it is: not by its URL, whose path and query may hold what is nobody's
-// business.
+// names returns the attributes that identify the document. The URL is not among them: its path and
+// query may hold secrets.
 func names(t *timed) []*common.KeyValue {
 	return []*common.KeyValue{text("urlserver.doc_id", t.DocID), text("server.address", t.Host),
 		text("urlserver.group", t.Group)}
@@ -74,7 +74,7 @@ func outcome(t *timed) []*common.KeyValue {
 	return all
 }
 
-// statusOf calls an error what kept the document from being fetched.
+// statusOf returns an error if the document was not fetched.
 func statusOf(outcome string) *otlp.Status {
 	switch outcome {
 	case "timeout", "dns":
@@ -87,13 +87,13 @@ func unix(t *timed, d time.Duration) uint64 { return uint64(t.start.Add(d).UnixN
 
 func newID() []byte {
 	for {
-		if n := rand.Uint64(); n != 0 { // which means none
+		if n := rand.Uint64(); n != 0 { // 0 means no ID
 			return binary.LittleEndian.AppendUint64(nil, n)
 		}
 	}
 }
 
-// text is an attribute; what is not UTF-8, which protobuf refuses, is replaced.
+// text returns a string attribute. It replaces text that is not UTF-8, which protobuf refuses.
 func text(key, value string) *common.KeyValue {
 	value = strings.ToValidUTF8(value, "\uFFFD")
 	return &common.KeyValue{Key: key, Value: &common.AnyValue{Value: &common.AnyValue_StringValue{StringValue: value}}}

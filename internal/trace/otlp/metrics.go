@@ -8,15 +8,15 @@ var tracesDesc = prometheus.NewDesc("urlserver_traces_total",
 
 var _ prometheus.Collector = (*Exporter)(nil)
 
-// Describe sends what there is.
+// Describe implements [prometheus.Collector].
 func (e *Exporter) Describe(out chan<- *prometheus.Desc) { out <- tracesDesc }
 
-// Collect sends the metrics.
+// Collect implements [prometheus.Collector].
 func (e *Exporter) Collect(out chan<- prometheus.Metric) {
 	send := func(result string, n uint64) {
 		out <- prometheus.MustNewConstMetric(tracesDesc, prometheus.CounterValue, float64(n), result)
 	}
-	send("sent", e.figures.sent.Load())
-	send("dropped", e.figures.dropped.Load())
-	send("failed", e.figures.failed.Load())
+	send("sent", e.counts.sent.Load())
+	send("dropped", e.counts.dropped.Load())
+	send("failed", e.counts.failed.Load())
 }

@@ -1,7 +1,7 @@
-// Package otlp tells journeys to an OpenTelemetry receiver, by OTLP over HTTP.
+// Package otlp sends traces to an OpenTelemetry receiver, by OTLP over HTTP.
 //
-// A journey is a trace: a span for the document, and below it one for each step. The spans are put
-// together from what the journey says, so nothing of this runs while a document is on its way.
+// A trace has a span for the document, and below it one for each phase. Spans are made from the
+// finished [trace.Trace], so nothing here runs before the document has ended.
 package otlp
 
 import (
@@ -18,41 +18,41 @@ import (
 )
 
 const (
-	maxQueue = 4096 // journeys that wait to be sent
-	maxBatch = 256  // journeys in a request
+	maxQueue = 4096 // traces that wait to be sent
+	maxBatch = 256  // traces in a request
 	gather   = time.Second
 	timeout  = 10 * time.Second
-	lastWait = 3 * time.Second // for what is left when Run is to end
+	lastWait = 3 * time.Second // how long Run sends the rest after ctx has ended
 )
 
-// Config is what an Exporter works with.
+// Config is the configuration of an Exporter.
 type Config struct {
-	Endpoint string // base URL; /v1/traces below it is asked
-	Version  string // of the daemon, for people to read
+	Endpoint string // base URL; requests go to /v1/traces below it
+	Version  string // of the daemon; an attribute of each span
 	Log      zerolog.Logger
 }
 
-// Exporter sends journeys. Use New, then Run. Take and Drop may be called from any goroutine, never
-// wait, and do nothing on a nil *Exporter.
+// Exporter sends traces. Use New, then Run. Take and Drop are safe for concurrent use, never wait,
+// and do nothing on a nil *Exporter.
 type Exporter struct {
 	url     string
 	version string
 	log     zerolog.Logger
 	client  *http.Client
 	queue   chan timed
-	figures figures
-	failing string // what the last request failed with; Run's goroutine alone touches it
+	counts  counts
+	failing string // the error of the last request; only Run's goroutine uses it
 }
 
-// timed is a journey that began to be timed at a date.
+// timed is a trace with the date from which its times count.
 type timed struct {
 	start time.Time
 	trace.Trace
 }
 
-type figures struct{ sent, dropped, failed atomic.Uint64 }
+type counts struct{ sent, dropped, failed atomic.Uint64 }
 
-// New returns an Exporter. Nothing is sent yet.
+// New returns an Exporter. Run sends.
 func New(cfg Config) *Exporter {
 	return &Exporter{
 		url:     strings.TrimSuffix(cfg.Endpoint, "/") + "/v1/traces",
@@ -67,7 +67,7 @@ func New(cfg Config) *Exporter {
 	}
 }
 
-// Take takes a journey whose times count from start, or drops it where too many wait.
+// Take queues a trace whose times count from start, or drops it if too many wait.
 func (e *Exporter) Take(start time.Time, j trace.Trace) {
 	if e == nil {
 		return
@@ -75,18 +75,18 @@ func (e *Exporter) Take(start time.Time, j trace.Trace) {
 	select {
 	case e.queue <- timed{start, j}:
 	default:
-		e.figures.dropped.Add(1)
+		e.counts.dropped.Add(1)
 	}
 }
 
-// Drop counts journeys that were dropped before they could be taken.
+// Drop counts traces that were dropped before Take.
 func (e *Exporter) Drop(n int) {
 	if e != nil && n > 0 {
-		e.figures.dropped.Add(uint64(n))
+		e.counts.dropped.Add(uint64(n))
 	}
 }
 
-// Run sends what is taken until ctx ends, and then what is left, for a few seconds at most.
+// Run sends queued traces until ctx ends, and then the rest, for lastWait at most.
 func (e *Exporter) Run(ctx context.Context) {
 	defer e.client.CloseIdleConnections()
 	hard, cut := context.WithCancel(context.WithoutCancel(ctx))
@@ -109,7 +109,7 @@ func (e *Exporter) Run(ctx context.Context) {
 	}
 }
 
-// fill waits a moment for more to send together.
+// fill waits a moment for more traces for the same request.
 func (e *Exporter) fill(ctx context.Context, batch []timed) []timed {
 	moment := time.NewTimer(gather)
 	defer moment.Stop()
@@ -126,7 +126,7 @@ func (e *Exporter) fill(ctx context.Context, batch []timed) []timed {
 	return batch
 }
 
-// more takes what is there.
+// more adds queued traces to the batch without waiting.
 func (e *Exporter) more(batch []timed) []timed {
 	for len(batch) < maxBatch {
 		select {
@@ -139,8 +139,7 @@ func (e *Exporter) more(batch []timed) []timed {
 	return batch
 }
 
-// send tries until the batch is dealt with. What is not taken within some tries is lost: traces are
-// not worth waiting for.
+// send sends a batch. It tries a few times and then drops the batch.
 func (e *Exporter) send(ctx context.Context, batch []timed) {
 	body, err := encode(batch, e.version)
 	if err != nil {
@@ -150,7 +149,7 @@ func (e *Exporter) send(ctx context.Context, batch []timed) {
 	for try := 1; ; try++ {
 		wait, err := e.post(ctx, body)
 		if err == nil {
-			e.figures.sent.Add(uint64(len(batch)))
+			e.counts.sent.Add(uint64(len(batch)))
 			e.well()
 			return
 		}
@@ -161,9 +160,9 @@ func (e *Exporter) send(ctx context.Context, batch []timed) {
 	}
 }
 
-// fail counts what is lost, and logs why, once while it is the same.
+// fail counts lost traces. It logs the error unless the last one was the same.
 func (e *Exporter) fail(n int, err error) {
-	e.figures.failed.Add(uint64(n))
+	e.counts.failed.Add(uint64(n))
 	if text := err.Error(); text != e.failing {
 		e.failing = text
 		e.log.Warn().Err(err).Int("traces",
@@ -178,7 +177,7 @@ func (e *Exporter) well() {
 	}
 }
 
-// pause waits, and answers false where ctx ends first.
+// pause waits for d. It returns false if ctx ends first.
 func pause(ctx context.Context, d time.Duration) bool {
 	timer := time.NewTimer(d)
 	defer timer.Stop()
@@ -190,7 +189,7 @@ func pause(ctx context.Context, d time.Duration) bool {
 	}
 }
 
-// refusal is the error of an answer that is none of success.
+// refusal is the error of an answer without success.
 type refusal struct {
 	url    string
 	status string

@@ -19,7 +19,7 @@ import (
 
 var began = time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
 
-// sample is a document that was sent twice.
+// sample returns a document that was sent twice.
 func sample(id string) trace.Trace {
 	const second = time.Second
 	return trace.Trace{
@@ -37,14 +37,14 @@ func sample(id string) trace.Trace {
 	}
 }
 
-// running is an Exporter at work, with its log. It ends with the test, or by end.
+// running is an Exporter that runs, and its log. It ends with the test, or when end is called.
 type running struct {
 	*Exporter
 	log *logged
 	end func()
 }
 
-// logged is a log; its writer may be another goroutine.
+// logged is a log. Safe for concurrent use.
 type logged struct {
 	mu   sync.Mutex
 	text strings.Builder
@@ -80,8 +80,8 @@ func start(t *testing.T, url string) running {
 	return running{e, log, end}
 }
 
-// figures are what the metric says.
-func (r running) figures(t *testing.T, sent, dropped, failed string) {
+// counts checks the values of the metric.
+func (r running) counts(t *testing.T, sent, dropped, failed string) {
 	t.Helper()
 	want := `# HELP urlserver_traces_total Traces of sampled documents: sent, dropped because too many were under way or waited, or failed to be delivered.
 # TYPE urlserver_traces_total counter
@@ -140,20 +140,20 @@ func TestTrace(t *testing.T) {
 		t.Errorf("they come from %v", about)
 	}
 	e.end()
-	e.figures(t, "1", "0", "0")
+	e.counts(t, "1", "0", "0")
 }
 
-// What does not fit is dropped and counted, and nobody waits.
+// Traces beyond the queue's length are dropped and counted. Nothing waits.
 func TestQueueIsBounded(t *testing.T) {
 	e := New(Config{Endpoint: "http://127.0.0.1:9", Log: zerolog.Nop()})
 	for range maxQueue + 10 {
 		e.Take(began, sample("1"))
 	}
 	e.Drop(5)
-	running{Exporter: e}.figures(t, "0", "15", "0")
+	running{Exporter: e}.counts(t, "0", "15", "0")
 }
 
-// direct asks a handler without a network.
+// direct calls a handler without a network.
 type direct struct{ handler http.Handler }
 
 func (d direct) RoundTrip(r *http.Request) (*http.Response, error) {
@@ -162,8 +162,8 @@ func (d direct) RoundTrip(r *http.Request) (*http.Response, error) {
 	return w.Result(), nil
 }
 
-// What was taken goes out although the Exporter is to end at once. In the bubble no machine is too
-// slow for lastWait.
+// Queued traces are sent although the Exporter ends at once. In the bubble no machine is too slow
+// for lastWait.
 func TestWhatIsLeftGoesOut(t *testing.T) {
 	receiver := otlptest.New(t)
 	synctest.Test(t, func(t *testing.T) {
@@ -191,8 +191,8 @@ func answers(status int, text string) http.HandlerFunc {
 	return func(w http.ResponseWriter, _ *http.Request) { http.Error(w, text, status) }
 }
 
-// What may go better later is tried again; what will not is lost, logged once, and the next goes
-// on.
+// A temporary failure is tried again. After a permanent one the batch is lost and logged once, and
+// the next batch is sent.
 func TestFailures(t *testing.T) {
 	receiver := otlptest.New(t)
 	e := start(t, receiver.URL)
@@ -218,14 +218,14 @@ func TestFailures(t *testing.T) {
 	if n := strings.Count(text, "400 Bad Request"); n != 1 || !strings.Contains(text, `odd`) {
 		t.Errorf("the log has the refusal %d times; want once, with its words:\n%s", n, text)
 	}
-	if n := e.figuresLost(); n < 3 {
+	if n := e.lost(); n < 3 {
 		t.Errorf("%d are lost; want the two refused, and the one that was led elsewhere", n)
 	}
 }
 
-func (r running) figuresLost() uint64 { return r.Exporter.figures.failed.Load() }
+func (r running) lost() uint64 { return r.Exporter.counts.failed.Load() }
 
-// A receiver that never answers keeps nobody: not who has traces, and not the daemon from its end.
+// A receiver that never answers delays neither callers of Take nor the end of the daemon.
 func TestReceiverHangs(t *testing.T) {
 	receiver := otlptest.New(t)
 	asked, end := make(chan struct{}), make(chan struct{})
@@ -241,8 +241,8 @@ func TestReceiverHangs(t *testing.T) {
 		e.Take(began, sample("2"))
 	}
 	e.end() // within lastWait, or the test times out
-	if e.Exporter.figures.dropped.Load() != maxQueue || e.Exporter.figures.sent.Load() != 0 {
-		t.Errorf("%d dropped; want %d", e.Exporter.figures.dropped.Load(), maxQueue)
+	if e.Exporter.counts.dropped.Load() != maxQueue || e.Exporter.counts.sent.Load() != 0 {
+		t.Errorf("%d dropped; want %d", e.Exporter.counts.dropped.Load(), maxQueue)
 	}
 }
 

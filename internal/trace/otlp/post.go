@@ -11,14 +11,13 @@ import (
 
 const (
 	maxTries  = 3
-	retryWait = time.Second      // before the second try, and twice that before the third
-	maxRetry  = 10 * time.Second // however long the receiver asks for
+	retryWait = time.Second      // before the second try; twice that before the third
+	maxRetry  = 10 * time.Second // longest wait that a receiver can ask for
 	maxAnswer = 64 << 10         // bytes read of an answer
-	maxShown  = 200              // of them for people to read
+	maxShown  = 200              // bytes of an answer in an error
 )
 
-// post makes one request. With an error, wait is how long to wait before another try; 0: none would
-// help.
+// post sends one request. After an error, wait is the time until another try; 0: do not try again.
 func (e *Exporter) post(ctx context.Context, body []byte) (wait time.Duration, err error) {
 	ctx, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()
@@ -33,14 +32,15 @@ func (e *Exporter) post(ctx context.Context, body []byte) (wait time.Duration, e
 		return retryWait, err
 	}
 	defer resp.Body.Close()
-	text, _ := io.ReadAll(io.LimitReader(resp.Body, maxAnswer)) // the status has said it all
+	text, _ := io.ReadAll(io.LimitReader(resp.Body, maxAnswer)) // the status decides; an error of the body does not matter
 	if resp.StatusCode/100 == 2 {
 		return 0, nil
 	}
 	return retryAfter(resp), refusal{e.url, resp.Status, strconv.QuoteToASCII(string(text[:min(len(text), maxShown)]))}
 }
 
-// retryAfter is how long to wait after an answer; 0: it is final (OTLP specification, "Failures").
+// retryAfter returns the time until another try after an answer; 0: the answer is final (OTLP
+// specification, "Failures").
 func retryAfter(resp *http.Response) time.Duration {
 	switch resp.StatusCode {
 	case http.StatusTooManyRequests, http.StatusBadGateway, http.StatusServiceUnavailable, http.StatusGatewayTimeout:

@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// slow is the naive model: it looks at every record each time.
+// slow is the naive model: it scans all records each time.
 type slow struct {
 	due map[uint32]time.Duration
 	seq map[uint32]int
@@ -34,7 +34,7 @@ func TestHeapAgainstModel(t *testing.T) {
 	for seed := range uint64(20) {
 		rng := rand.New(rand.NewPCG(seed, 1))
 		model := &slow{due: map[uint32]time.Duration{}, seq: map[uint32]int{}}
-		h := Heap{seq: ^uint32(0) - 500} // wraps on the way
+		h := Heap{seq: ^uint32(0) - 500} // wraps around during the test
 		for step := range 3000 {
 			id := uint32(1 + rng.IntN(200))
 			if rng.IntN(3) == 0 {
