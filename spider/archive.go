@@ -11,23 +11,22 @@ import (
 	"time"
 )
 
-// maxWARC is the size from which on a WARC file is not appended to, as WARC 1.1 (annex C)
-// recommends.
+// maxWARC is the size at which a new WARC file is started, as WARC 1.1 (annex C) recommends.
 const maxWARC = 1 << 30
 
-// archive writes WARC files, one at a time. A file that is being written ends in ".open"; so does
-// one that a crash left behind, which is whole up to its last record. What write has returned for
-// survives a crash of the spider, not one of the machine: files are synced when they are closed.
-// Only their owner may read them: they tell what somebody is interested in.
+// archive writes WARC files, one at a time. The name of a file being written ends in ".open". A
+// crash may leave such a file; it is complete up to its last record. When write has returned, its
+// records survive a crash of the spider, but not of the machine: files are synced when they are
+// closed. Only their owner may read them, because they show what somebody crawls.
 type archive struct {
 	dir, software string
 	max           int64
 	now           func() time.Time
 
-	turn   chan struct{} // holds one while somebody writes; guards all below
+	turn   chan struct{} // a semaphore of one; guards all below
 	file   *os.File      // nil: none is open
-	path   string        // of file, when it is closed
-	size   int64         // of whole records in file
+	path   string        // the name of file when it is closed
+	size   int64         // bytes of complete records in file
 	serial int
 }
 
@@ -35,8 +34,8 @@ func newArchive(dir, software string) *archive {
 	return &archive{dir: dir, software: software, max: maxWARC, now: time.Now, turn: make(chan struct{}, 1)}
 }
 
-// write appends records, whole gzip members. After an error none of them is in the file and the
-// next write goes to where they would have been.
+// write appends records, each a complete gzip member. After an error the file contains none of
+// them, and the next write starts at the same place.
 func (w *archive) write(ctx context.Context, records []byte) error {
 	select {
 	case w.turn <- struct{}{}:
@@ -65,7 +64,7 @@ func (w *archive) append(records []byte) error {
 	return nil
 }
 
-// open begins a file, with a warcinfo record.
+// open creates a file and writes a warcinfo record.
 func (w *archive) open() error {
 	if err := os.MkdirAll(w.dir, 0o700); err != nil {
 		return fmt.Errorf("WARC directory: %w", err)
@@ -86,15 +85,15 @@ func (w *archive) open() error {
 	return nil
 }
 
-// discard removes a file that could not be begun.
+// discard removes a file whose first record could not be written.
 func (w *archive) discard() error {
 	file := w.file
 	w.file = nil
 	return errors.Join(file.Close(), os.Remove(file.Name()))
 }
 
-// finish cuts off what a failed write may have left, and gives the file its name. After an error it
-// may be called again.
+// finish truncates what a failed write may have left, and renames the file. After an error it may
+// be called again.
 func (w *archive) finish() error {
 	if err := errors.Join(w.file.Truncate(w.size), w.file.Sync()); err != nil {
 		return fmt.Errorf("finish WARC: %w", err)
@@ -107,7 +106,7 @@ func (w *archive) finish() error {
 	return nil
 }
 
-// close finishes the file, if there is one.
+// close finishes the present file, if there is one.
 func (w *archive) close() error {
 	w.turn <- struct{}{}
 	defer func() { <-w.turn }()

@@ -20,13 +20,13 @@ import (
 	"time"
 )
 
-// record is a WARC record as a reader finds it.
+// record is a WARC record as a reader sees it.
 type record struct {
 	header textproto.MIMEHeader
 	block  []byte
 }
 
-// readWARC reads a file, in which each record is a gzip member of its own.
+// readWARC reads a file in which each record is a gzip member.
 func readWARC(t *testing.T, path string) (records []record) {
 	t.Helper()
 	file, err := os.Open(path)
@@ -192,7 +192,7 @@ func TestArchiveRotates(t *testing.T) {
 	}
 }
 
-// A write that failed half way leaves no trace in the file.
+// A failed write leaves nothing in the file.
 func TestArchiveAfterFailedWrite(t *testing.T) {
 	w := newArchive(t.TempDir(), "testbot")
 	if err := w.write(t.Context(), exchange(testAnswer(t, "/1", "one"))); err != nil {
@@ -220,7 +220,8 @@ func TestArchiveAfterFailedWrite(t *testing.T) {
 	}
 }
 
-// While the archive takes nothing a document is not DONE; it is once there is room again.
+// A document is not DONE until the archive has written its record, also if the disk is full for a
+// while.
 func TestArchiveInTheWay(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "warc")
 	if err := os.WriteFile(dir, nil, 0o644); err != nil {
@@ -257,8 +258,7 @@ func TestCloseWithoutArchive(t *testing.T) {
 	}
 }
 
-// The Python package warcio, where it is there, reads our files and finds nothing wrong with the
-// digests.
+// The Python package warcio, if installed, reads the files and finds all digests correct.
 func TestWarcioReadsArchive(t *testing.T) {
 	python, err := exec.LookPath("python3")
 	if err != nil {
@@ -302,7 +302,7 @@ for r in ArchiveIterator(open(sys.argv[1], 'rb'), check_digests='raise'):
 	}
 }
 
-// TestArchiveIsPrivate: the files and a folder that is made for them are their owner's alone.
+// TestArchiveIsPrivate: only the owner can read the files and the folder made for them.
 func TestArchiveIsPrivate(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "new")
 	w := newArchive(dir, "test")

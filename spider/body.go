@@ -11,17 +11,18 @@ import (
 )
 
 const (
-	// maxBody bounds a body as sent, and again as decoded: a page of 10 MiB is a trap or no page.
+	// maxBody bounds a body as sent, and again as decoded. A page of more than 10 MiB is a trap, or
+	// no page.
 	maxBody = 10 << 20
 
-	// Bodies over smallBody take one of maxBig places, so that all bodies together stay within
-	// 10,000 x 64 KiB and 64 x 10 MiB (their buffers within twice that), however many hosts send
-	// endless ones.
+	// At most maxBig bodies over smallBody are read at a time. So all bodies together use at most
+	// 10,000 x 64 KiB and 64 x 10 MiB (their buffers twice that), even if many hosts send endless
+	// bodies.
 	smallBody = 64 << 10
 	maxBig    = 64
 )
 
-// cut is why a body is not whole, in the words of WARC-Truncated; "" for one that is.
+// cut is why a body is incomplete, in the words of WARC-Truncated; "" for a complete one.
 type cut string
 
 const (
@@ -30,8 +31,8 @@ const (
 	cutDisconnect cut = "disconnect"
 )
 
-// readBody reads r to its end, to maxBody or to the end of ctx. release gives back the body's
-// place; call it when the bytes are no longer needed.
+// readBody reads r to its end, to maxBody, or until ctx ends. The caller calls release when it no
+// longer needs the body.
 func (f *fetcher) readBody(ctx context.Context, r io.Reader) (body []byte, why cut, release func()) {
 	var b bytes.Buffer
 	release = func() {}
@@ -53,7 +54,7 @@ func (f *fetcher) readBody(ctx context.Context, r io.Reader) (body []byte, why c
 
 var errTooLong = errors.New("body too long")
 
-// endOrMore tells with io.EOF that r ends here, with errTooLong that it does not.
+// endOrMore returns io.EOF if r ends here, and errTooLong if it does not.
 func endOrMore(r io.Reader) error {
 	_, err := io.ReadFull(r, make([]byte, 1))
 	if err == nil {
@@ -74,8 +75,9 @@ func whyCut(ctx context.Context, err error) cut {
 	return cutDisconnect
 }
 
-// decode undoes the content coding of body; what it yields is bounded, so a bomb ends like a long
-// page. It yields nothing for codings that were not asked for.
+// decode returns a reader of the body without its content coding. The decoded length is bounded, so
+// that a decompression bomb ends like a long page. For a coding that was not asked for the reader
+// is empty.
 func decode(header http.Header, body []byte) io.Reader {
 	switch coding := strings.ToLower(strings.TrimSpace(header.Get("Content-Encoding"))); coding {
 	case "", "identity":

@@ -13,12 +13,12 @@ import (
 	"urlserver/protocol"
 )
 
-// maxBadLines in a row end a connection: what is at the other end speaks another language.
+// maxBadLines consecutive bad lines end a connection: the peer does not speak the protocol.
 const maxBadLines = 100
 
 // talk speaks with one daemon until the connection or ctx ends. The fetches of a connection end
-// with it: the daemon sends those documents again. It tells if the daemon sent anything that made
-// sense.
+// with it, because the daemon sends those documents again. It reports whether the daemon sent any
+// valid line.
 func (s *Spider) talk(ctx context.Context, conn net.Conn) (useful bool) {
 	s.count.daemons.Add(1)
 	defer s.count.daemons.Add(-1)
@@ -31,8 +31,8 @@ func (s *Spider) talk(ctx context.Context, conn net.Conn) (useful bool) {
 	return useful
 }
 
-// converse runs the conversation on conn, which it closes: this goroutine reads, one writes, and
-// each document has its own. It returns after all of them have.
+// converse speaks the protocol on conn and closes it. This goroutine reads, one writes, and each
+// document has its own. It returns after all of them have ended.
 func (s *Spider) converse(ctx context.Context, conn net.Conn) (useful bool, err error) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	stop := context.AfterFunc(ctx, func() { conn.Close() })
@@ -49,7 +49,7 @@ func (s *Spider) converse(ctx context.Context, conn net.Conn) (useful bool, err 
 	return useful, context.Cause(ctx)
 }
 
-// read takes the daemon's lines and starts a fetch for each, until the stream ends.
+// read reads the daemon's lines and starts a fetch for each, until the stream ends.
 func (s *Spider) read(ctx context.Context, r io.Reader, out *statuses, watch *stallWatch,
 	work *sync.WaitGroup) (useful bool, err error) {
 	lines := protocol.NewScanner(r)
@@ -62,7 +62,7 @@ func (s *Spider) read(ctx context.Context, r io.Reader, out *statuses, watch *st
 			return useful, context.Cause(ctx)
 		}
 		arrived := time.Now()
-		f, err := protocol.ParseFetch(bytes.Clone(line)) // the fetch outlives the scanner's buffer
+		f, err := protocol.ParseFetch(bytes.Clone(line)) // a copy: the fetch lives longer than the scanner's buffer
 		if err != nil {
 			bad++
 			s.count.badLines.Add(1)
@@ -83,8 +83,8 @@ func (s *Spider) read(ctx context.Context, r io.Reader, out *statuses, watch *st
 	return useful, errors.New("100 bad lines in a row")
 }
 
-// take sees one document through: WORKING while it lasts, DONE at its end. When ctx has ended there
-// is nobody to tell.
+// take fetches one document. It sends WORKING until the fetch ends, and then DONE. If ctx has ended
+// it sends nothing.
 func (s *Spider) take(ctx context.Context, f protocol.Fetch, arrived time.Time, out *statuses,
 	watch *stallWatch) {
 	s.count.inFlight.Add(1)
@@ -98,10 +98,10 @@ func (s *Spider) take(ctx context.Context, f protocol.Fetch, arrived time.Time, 
 	working.done(result)
 }
 
-// statuses is what is to be written to the daemon. Lines that come together leave in one write.
+// statuses is the queue of lines to the daemon. One write sends all lines that are queued.
 type statuses struct {
 	conn  net.Conn
-	every time.Duration // between two WORKING of a document; also how long a write may take
+	every time.Duration // time between two WORKING of a document; also the longest time of a write
 	wake  chan struct{} // holds one while lines is not empty
 
 	mu    sync.Mutex // guards lines and over of each beat; held for memory work only
@@ -112,7 +112,7 @@ func newStatuses(conn net.Conn, every time.Duration) *statuses {
 	return &statuses{conn: conn, every: every, wake: make(chan struct{}, 1)}
 }
 
-// run writes until ctx ends or the daemon takes nothing for as long as a WORKING may be late.
+// run writes until ctx ends, or the daemon does not read for as long as a WORKING may be late.
 func (o *statuses) run(ctx context.Context) error {
 	var buf []byte
 	for {
@@ -131,7 +131,7 @@ func (o *statuses) run(ctx context.Context) error {
 	}
 }
 
-// wakeLocked has run write what is in lines.
+// wakeLocked wakes run, which writes lines.
 func (o *statuses) wakeLocked() {
 	select {
 	case o.wake <- struct{}{}:
@@ -168,7 +168,7 @@ func (b *beat) tick() {
 	b.timer.Reset(b.out.every)
 }
 
-// stop ends the beat without a word.
+// stop ends the beat and sends nothing.
 func (b *beat) stop() {
 	b.out.mu.Lock()
 	defer b.out.mu.Unlock()
@@ -176,7 +176,7 @@ func (b *beat) stop() {
 	b.timer.Stop()
 }
 
-// done ends the beat with DONE; no WORKING follows it.
+// done ends the beat and sends DONE. No WORKING follows.
 func (b *beat) done(r result) {
 	b.stop()
 	b.out.mu.Lock()

@@ -68,7 +68,7 @@ func TestConversation(t *testing.T) {
 	})
 }
 
-// WORKING comes every half of the timeout, exactly, and not after DONE.
+// WORKING is sent exactly every half of the timeout, and not after DONE.
 func TestWorking(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := New(Config{Timeout: time.Hour, StatusTimeout: 120 * time.Second})
@@ -96,7 +96,7 @@ func TestWorking(t *testing.T) {
 	})
 }
 
-// Nobody waits for a slow document: all are fetched at once, as the daemon sent them.
+// A slow document delays no other: all are fetched at once, when the daemon sends them.
 func TestManyAtOnce(t *testing.T) {
 	const documents = 500
 	synctest.Test(t, func(t *testing.T) {
@@ -122,7 +122,7 @@ func TestManyAtOnce(t *testing.T) {
 	})
 }
 
-// At the limit the spider reads no further.
+// At the limit the spider stops reading lines.
 func TestConcurrencyIsBounded(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := New(Config{Concurrency: 2})
@@ -149,8 +149,7 @@ func TestConcurrencyIsBounded(t *testing.T) {
 	})
 }
 
-// However the daemon goes, the fetches of its connection are broken off, and converse waits for
-// them.
+// However the connection ends, its fetches are cancelled, and converse waits for them.
 func TestConversationEnds(t *testing.T) {
 	page := "1.0.7 a 192.0.2.1 http://a.test/\n"
 	for _, c := range []struct {
@@ -202,8 +201,8 @@ func TestConversationEnds(t *testing.T) {
 
 func hangUp(d *daemon) { d.conn.Close() }
 
-// A daemon that reads nothing is given up after half the status timeout; the spider does not pile
-// up lines for it.
+// The connection to a daemon that reads nothing ends after half the status timeout. Lines for it do
+// not accumulate.
 func TestDaemonThatDoesNotRead(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := New(Config{StatusTimeout: 120 * time.Second})
@@ -218,7 +217,7 @@ func TestDaemonThatDoesNotRead(t *testing.T) {
 	})
 }
 
-// DONE waits for the index; meanwhile the document is WORKING.
+// DONE waits for the index. Until then the document is WORKING.
 func TestDoneAfterLinks(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := New(Config{Index: "http://index.test", StatusTimeout: 120 * time.Second})
@@ -249,7 +248,7 @@ func TestDoneAfterLinks(t *testing.T) {
 	})
 }
 
-// What a connection was about to put when it broke is not lost to the next.
+// Links that a connection was putting when it broke are put by the next one.
 func TestConnectionBreaksWhileIndexIsDown(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := New(Config{Index: "http://index.test"})

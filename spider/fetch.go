@@ -21,24 +21,24 @@ const (
 	// maxHeader bounds the header of an answer, in bytes.
 	maxHeader = 64 << 10
 
-	// keepAlive is how long a connection may idle: less than the 5 s after which common servers
-	// hang up, since a request sent just then is lost and there is no second try. It serves gaps of
-	// up to 4 s.
+	// keepAlive is how long a connection may be idle. Common servers close it after 5 s. A request
+	// sent just then would be lost, and there is no second try. 4 s are enough for gaps of up to 4
+	// s.
 	keepAlive = 4 * time.Second
 
-	// maxIdle bounds idle connections over all hosts, and with them descriptors.
+	// maxIdle bounds the idle connections to all hosts, and so the file descriptors.
 	maxIdle = 1024
 
 	maxIdlePerHost = 16
 )
 
-// fetcher makes the HTTP requests. It is safe for concurrent use.
+// fetcher makes the HTTP requests. Safe for concurrent use.
 type fetcher struct {
 	userAgent string
 	timeout   time.Duration
 	verify    bool
 	transport *http.Transport
-	big       chan struct{} // see readBody
+	big       chan struct{} // semaphore of readBody
 	dial      func(ctx context.Context, network, addr string) (net.Conn, error)
 }
 
@@ -50,11 +50,11 @@ func newFetcher(userAgent string, timeout time.Duration, verify bool) *fetcher {
 		big:       make(chan struct{}, maxBig),
 		dial:      (&net.Dialer{}).DialContext,
 	}
-	f.transport = &http.Transport{ // no Proxy: the address is the daemon's decision
+	f.transport = &http.Transport{ // no Proxy: the daemon decides about the address
 		DialContext:            f.dialPlain,
 		DialTLSContext:         f.dialTLS,
 		ForceAttemptHTTP2:      true,
-		DisableCompression:     true, // the archive keeps what was sent; decode undoes it for the links
+		DisableCompression:     true, // the archive keeps the body as sent; decode decodes it for the links
 		MaxIdleConns:           maxIdle,
 		MaxIdleConnsPerHost:    maxIdlePerHost,
 		IdleConnTimeout:        keepAlive,
@@ -63,18 +63,18 @@ func newFetcher(userAgent string, timeout time.Duration, verify bool) *fetcher {
 	return f
 }
 
-// answer is a host's answer to one request. free has to be called when it is no longer needed.
+// answer is a host's answer to one request. The caller calls free when it no longer needs it.
 type answer struct {
 	url           weburl.URL
 	addr          netip.Addr
-	at            time.Time // when it was asked for
+	at            time.Time // when it was requested
 	requestHeader http.Header
 	proto         string // "HTTP/1.1", "HTTP/2.0"
 	status        int
-	reason        string // what stands behind the status
+	reason        string // the text after the status
 	header        http.Header
-	body          []byte // as it was sent, without transfer coding, with content coding
-	cut           cut    // why body is not all of it
+	body          []byte // as sent, without transfer coding, with content coding
+	cut           cut    // why body is incomplete
 	release       func()
 }
 
@@ -98,15 +98,15 @@ func (f *fetcher) get(ctx context.Context, u weburl.URL, addr netip.Addr) (answe
 	defer resp.Body.Close()
 	a.proto, a.status, a.header = resp.Proto, resp.StatusCode, resp.Header
 	a.reason = strings.TrimSpace(strings.TrimPrefix(resp.Status, strconv.Itoa(resp.StatusCode)))
-	if a.status != http.StatusSwitchingProtocols { // what would follow is no body
+	if a.status != http.StatusSwitchingProtocols { // what follows 101 is not a body
 		a.body, a.cut, a.release = f.readBody(ctx, resp.Body)
 	}
 	return a, nil
 }
 
-// request is the request for u from addr. The transport's idea of a host is name and address
-// together, so that a kept connection serves only the name and address it was made for; the Host
-// header is the URL's alone.
+// request returns the request for u from addr. The host of its URL is name and address together, so
+// that the transport reuses a connection only for the same name and address. The Host header has
+// the name alone.
 func (f *fetcher) request(ctx context.Context, u weburl.URL, addr netip.Addr) *http.Request {
 	req := &http.Request{
 		Method: http.MethodGet,
@@ -117,8 +117,8 @@ func (f *fetcher) request(ctx context.Context, u weburl.URL, addr netip.Addr) *h
 			"Accept-Encoding": {"gzip"},
 		},
 		Body: once{},
-		// Or else the transport tries to read a byte of the body, and where none comes within 200
-		// ms, as on a busy machine, it announces chunks: a GET with a body, which hosts refuse.
+		// Without it the transport tries to read a byte of the body. If none arrives within 200 ms,
+		// as on a busy machine, it announces chunks: a GET with a body, which hosts refuse.
 		TransferEncoding: []string{"identity"},
 		URL:              requestTarget(string(u.Target())),
 	}
@@ -127,40 +127,41 @@ func (f *fetcher) request(ctx context.Context, u weburl.URL, addr netip.Addr) *h
 	return req.WithContext(ctx)
 }
 
-// requestTarget is a URL whose request target is target to the letter: a parsed path would be
-// encoded anew.
+// requestTarget returns a URL whose request target is exactly target. A parsed path would be
+// encoded again.
 func requestTarget(target string) *url.URL {
 	if !strings.HasPrefix(target, "//") {
 		return &url.URL{Opaque: target}
 	}
-	// net/url takes two slashes at the front of Opaque for a host, so here the path has to do; it
-	// keeps all but characters that browsers send and RFC 3986 forbids, "|" for one.
+	// net/url takes two slashes at the front of Opaque for a host, so such a target is stored as a
+	// path. Path keeps all characters except some that browsers send and RFC 3986 forbids, such as
+	// "|".
 	path, query, hasQuery := strings.Cut(target, "?")
 	decoded, err := url.PathUnescape(path)
-	if err != nil { // a stray "%": its encoded form is the nearest thing
+	if err != nil { // a stray "%": its encoded form is the closest
 		decoded = path
 	}
 	return &url.URL{Path: decoded, RawPath: path, RawQuery: query, ForceQuery: hasQuery}
 }
 
-// once is an empty body. The transport sends a request with a body that it cannot rewind only once;
-// without, it would ask again at once where a kept connection breaks, and no host may be asked at a
-// time that the daemon does not know.
+// once is an empty body. The transport sends a request only once if it cannot rewind the body.
+// Without a body it would repeat a request at once when a kept connection breaks, and the daemon
+// does not know of that request.
 type once struct{}
 
 func (once) Read([]byte) (int, error) { return 0, io.EOF }
 func (once) Close() error             { return nil }
 
-// WriteTo spares the transport a buffer.
+// WriteTo saves the transport a buffer.
 func (once) WriteTo(io.Writer) (int64, error) { return 0, nil }
 
-// dialPlain connects to a host as request names it, "name|address:port".
+// dialPlain connects to a host as named by request, "name|address:port".
 func (f *fetcher) dialPlain(ctx context.Context, network, host string) (net.Conn, error) {
 	conn, _, err := f.connect(ctx, network, host)
 	return conn, err
 }
 
-// dialTLS is dialPlain with TLS, the name as SNI.
+// dialTLS is dialPlain with TLS. The name is the SNI.
 func (f *fetcher) dialTLS(ctx context.Context, network, host string) (net.Conn, error) {
 	conn, name, err := f.connect(ctx, network, host)
 	if err != nil {
@@ -187,7 +188,7 @@ func (f *fetcher) connect(ctx context.Context, network, host string) (conn net.C
 	return conn, name, err
 }
 
-// requestHead is the request as it went out over HTTP/1.1, for the archive.
+// requestHead returns the request's head as sent over HTTP/1.1, for the archive.
 func (a answer) requestHead() []byte {
 	var b bytes.Buffer
 	host := strings.TrimPrefix(string(a.url.Origin()), string(a.url.Scheme())+"://")
@@ -197,8 +198,8 @@ func (a answer) requestHead() []byte {
 	return b.Bytes()
 }
 
-// responseHead is the answer's head in the form of HTTP/1.1. Names and their order are as net/http
-// keeps them.
+// responseHead returns the answer's head in the form of HTTP/1.1, with names and order as net/http
+// has them.
 func (a answer) responseHead() []byte {
 	var b bytes.Buffer
 	fmt.Fprintf(&b, "HTTP/1.1 %d %s\r\n", a.status, a.reason)

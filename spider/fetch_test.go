@@ -66,7 +66,7 @@ func TestFetchSendsWhatTheURLSays(t *testing.T) {
 	}
 }
 
-// A kept connection serves the name and the address it was made for, and nothing else.
+// A kept connection is reused only for the same name and address.
 func TestFetchKeepsConnectionsByNameAndAddress(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := New(Config{})
@@ -109,8 +109,7 @@ func TestFetchKeepsConnectionsByNameAndAddress(t *testing.T) {
 	})
 }
 
-// A host that takes a request on a kept connection and hangs up has been asked; it is not asked
-// again.
+// If a host receives a request on a kept connection and closes it, the request is not repeated.
 func TestFetchIsNotRepeated(t *testing.T) {
 	var requests atomic.Int32
 	addr, port := raw(t, func(conn net.Conn) {
@@ -136,7 +135,7 @@ func TestFetchIsNotRepeated(t *testing.T) {
 	}
 }
 
-// sleepy is an empty body that takes a while to say so.
+// sleepy is an empty body whose Read takes a while.
 type sleepy struct{ once }
 
 func (s sleepy) Read(p []byte) (int, error) {
@@ -144,7 +143,7 @@ func (s sleepy) Read(p []byte) (int, error) {
 	return s.once.Read(p)
 }
 
-// Nothing announces a body, however late the goroutine that asks for it gets to run.
+// No request announces a body, even if the goroutine that reads it runs late.
 func TestFetchAnnouncesNoBody(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := New(Config{})
@@ -227,7 +226,7 @@ func TestFetchOfHostileHosts(t *testing.T) {
 	ok := "HTTP/1.1 200 OK\r\n"
 	for _, c := range []struct {
 		name   string
-		answer func(io.Writer) // until the spider hangs up
+		answer func(io.Writer) // writes until the spider closes the connection
 		status int             // 0: an error
 		body   int             // its length
 		cut    cut
@@ -304,7 +303,7 @@ func forever(w io.Writer, s string) bool {
 	return err == nil
 }
 
-// A host that is slow at any stage costs the timeout and no more.
+// A host that is slow at any stage takes the timeout and no longer.
 func TestFetchTimeout(t *testing.T) {
 	for _, c := range []struct {
 		name   string
@@ -348,8 +347,8 @@ func TestFetchTimeout(t *testing.T) {
 	}
 }
 
-// All places for big bodies taken: what is small passes, what is big waits for its own timeout at
-// most.
+// While all maxBig large bodies are being read, small ones are read, and further large ones wait
+// until their own timeout.
 func TestBigBodiesAreBounded(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := New(Config{Timeout: 10 * time.Second})

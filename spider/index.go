@@ -16,7 +16,7 @@ import (
 )
 
 const (
-	// maxBatch and maxBatchBytes bound a request to the index, and with it what waits for the next
+	// maxBatch and maxBatchBytes bound a request to the index, and the links that wait for the next
 	// one.
 	maxBatch      = 1000
 	maxBatchBytes = 1 << 20
@@ -27,26 +27,25 @@ const (
 	maxIndexAnswer = 64 << 10
 )
 
-// index puts links to the doc index. One request is under way at a time; what is put meanwhile goes
-// into the next one, so that many small pages share a request and none waits for a timer. Nobody
-// works in the background: who waits for links takes a turn at sending them, and the others' with
-// them.
+// index puts links to the doc index. One request is open at a time. Links added meanwhile go into
+// the next request, so that many small pages share one and none waits for a timer. There is no
+// background goroutine: one of the callers that wait sends the links of all.
 type index struct {
 	url, token string
 	client     *http.Client
 	log        zerolog.Logger
 	count      *counters
 
-	turn    chan struct{} // holds one while somebody sends; guards sending
-	sending batch         // left over where a sender was stopped: the next one sends it again
+	turn    chan struct{} // a semaphore of one; guards sending
+	sending batch         // rest of a sender whose ctx ended; the next one sends it
 
 	mu      sync.Mutex // guards all below; held for memory work only
 	pending batch
-	added   uint64 // URLs ever put
-	taken   uint64 // of them, in order, those the index has seen
+	added   uint64 // number of URLs ever added
+	taken   uint64 // number of these, in order, that the index has answered
 }
 
-// batch is URLs, one a line.
+// batch is some URLs, one per line.
 type batch struct {
 	lines []byte
 	n     int
@@ -59,7 +58,7 @@ func newIndex(base, token string, log zerolog.Logger, count *counters) *index {
 		client: &http.Client{
 			Timeout:   indexTimeout,
 			Transport: &http.Transport{IdleConnTimeout: time.Minute},
-			// A redirected POST may turn into a GET that succeeds and has taken nothing.
+			// Go may follow a redirected POST with a GET, which succeeds without storing anything.
 			CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
 		},
 		log:   log,
@@ -68,13 +67,13 @@ func newIndex(base, token string, log zerolog.Logger, count *counters) *index {
 	}
 }
 
-// put returns after the index has taken urls, or refused them one by one; failed requests are
-// repeated. The error is ctx's. The URLs contain no line ends.
+// put returns when the index has taken or refused each of urls. It repeats failed requests. Its
+// error is ctx's. The URLs contain no line ends.
 func (x *index) put(ctx context.Context, urls []string) error {
 	var ticket uint64
 	for i := 0; i < len(urls); {
 		var n int
-		if n, ticket = x.add(urls[i:]); n == 0 { // no room
+		if n, ticket = x.add(urls[i:]); n == 0 { // there is no room
 			if err := x.wait(ctx, ticket); err != nil {
 				return err
 			}
@@ -84,8 +83,8 @@ func (x *index) put(ctx context.Context, urls []string) error {
 	return x.wait(ctx, ticket)
 }
 
-// add appends as many of urls as there is room for, and returns what taken will be when the last in
-// line is through.
+// add adds as many of urls as there is room for. ticket is the value that taken has when the last
+// one is answered.
 func (x *index) add(urls []string) (n int, ticket uint64) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
@@ -101,7 +100,7 @@ func (x *index) add(urls []string) (n int, ticket uint64) {
 	return n, x.added
 }
 
-// wait returns when taken has reached ticket, and sends when it is its turn.
+// wait returns when taken has reached ticket. It sends if no other caller does.
 func (x *index) wait(ctx context.Context, ticket uint64) error {
 	for !x.reached(ticket) {
 		select {
@@ -127,7 +126,7 @@ func (x *index) reached(ticket uint64) bool {
 	return x.taken >= ticket
 }
 
-// send sees one batch through. Only who has the turn calls it.
+// send sends one batch. Only the caller that holds turn calls it.
 func (x *index) send(ctx context.Context) error {
 	if x.sending.n == 0 {
 		x.mu.Lock()
@@ -144,8 +143,8 @@ func (x *index) send(ctx context.Context) error {
 	return nil
 }
 
-// deliver posts b until the index has taken or refused each of its URLs. Where it refuses them
-// together, the halves are tried, so that one bad URL costs no good one.
+// deliver posts b until the index has taken or refused each of its URLs. If it refuses the request,
+// deliver tries the halves, so that one bad URL does not cost the others.
 func (x *index) deliver(ctx context.Context, b batch) error {
 	for wait := (backoff{}); ; wait.sleep(ctx) {
 		err := x.post(ctx, b)
@@ -171,7 +170,7 @@ func (x *index) deliver(ctx context.Context, b batch) error {
 	}
 }
 
-// halves splits a batch of two or more.
+// halves splits a batch of two or more URLs.
 func (b batch) halves() (first, second batch) {
 	end, half := 0, b.n/2
 	for range half {
@@ -180,7 +179,7 @@ func (b batch) halves() (first, second batch) {
 	return batch{lines: b.lines[:end:end], n: half}, batch{lines: b.lines[end:], n: b.n - half}
 }
 
-// errRefused: the index can make nothing of this request, and would not the next time.
+// errRefused means that the index cannot process this request, and that repeating it does not help.
 var errRefused = errors.New("refused")
 
 // post makes one request with b.
@@ -211,7 +210,7 @@ func (x *index) post(ctx context.Context, b batch) error {
 	return nil
 }
 
-// tally counts what became of n links. An answer of another form still is one: they are taken.
+// tally counts the results of n links. If the answer has another form, all count as taken.
 func (x *index) tally(n int, answer []byte) {
 	var verdict struct{ Invalid int }
 	if json.Unmarshal(answer, &verdict) != nil {

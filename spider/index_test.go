@@ -39,7 +39,7 @@ func (f roundTrip) RoundTrip(r *http.Request) (*http.Response, error) {
 	}, nil
 }
 
-// indexWith has s put its links to answer.
+// indexWith replaces the index of s by answer.
 func indexWith(s *Spider, answer roundTrip) { s.index.client.Transport = answer }
 
 func newTestIndex(answer roundTrip) (*index, *counters) {
@@ -89,7 +89,7 @@ func TestIndexOfNothing(t *testing.T) {
 	}
 }
 
-// Every failure but a refusal is tried again, after pauses of up to 5 s, until it works.
+// Every failure except a refusal is tried again until it succeeds, after pauses of up to 5 s.
 func TestIndexTriesAgain(t *testing.T) {
 	for _, c := range []struct {
 		name   string
@@ -126,7 +126,7 @@ func TestIndexTriesAgain(t *testing.T) {
 	}
 }
 
-// One URL that makes the index refuse a request costs no other.
+// One URL that makes the index refuse a request does not affect other URLs.
 func TestIndexRefusal(t *testing.T) {
 	for _, status := range []int{400, 413, 422} {
 		t.Run(fmt.Sprint(status), func(t *testing.T) {
@@ -152,7 +152,7 @@ func TestIndexRefusal(t *testing.T) {
 	}
 }
 
-// What is put during a request shares the next one, and requests are bounded.
+// Links added during a request share the next one. Requests are bounded.
 func TestIndexSharesRequests(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var sizes []int
@@ -169,7 +169,7 @@ func TestIndexSharesRequests(t *testing.T) {
 				}
 			})
 			if i == 0 {
-				synctest.Wait() // the first is under way alone
+				synctest.Wait() // the first request is open
 			}
 		}
 		putting.Wait()
@@ -177,7 +177,7 @@ func TestIndexSharesRequests(t *testing.T) {
 		for _, n := range sizes {
 			sum += n
 		}
-		// Who is the last to put may do so when the third request has just begun.
+		// The last caller may add its links when the third request has just started.
 		if len(sizes) < 3 || len(sizes) > 4 || sizes[0] != 5 || sizes[1] != maxBatch || sum != 301*5 {
 			t.Errorf("requests of %v links; want one of 5, one of %d, and the other 500 in one, or nearly",
 				sizes, maxBatch)
@@ -185,8 +185,8 @@ func TestIndexSharesRequests(t *testing.T) {
 	})
 }
 
-// Nothing is lost and memory is bounded, however slow the index, however much is put, whoever gives
-// up.
+// No link is lost and memory is bounded, however slow the index is, however many links there are,
+// and whichever callers give up.
 func TestIndexUnderPressure(t *testing.T) {
 	const pages, each = 50, 700
 	synctest.Test(t, func(t *testing.T) {
@@ -218,7 +218,7 @@ func TestIndexUnderPressure(t *testing.T) {
 					t.Error(err)
 				}
 			})
-			if i%5 == 0 { // gives up at some moment of its own
+			if i%5 == 0 { // its ctx ends at a random time
 				putting.Go(func() {
 					time.Sleep(time.Duration(i*7+1) * time.Millisecond)
 					cancel()

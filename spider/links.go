@@ -14,15 +14,15 @@ import (
 	"urlserver/protocol"
 )
 
-// maxLinkBytes bounds the URLs that the references of one page are joined to, all together: some
-// 50,000 of usual length, as many as a sitemap may have. A long base would otherwise make
-// gigabytes, and minutes of parsing, out of a page of short references.
+// maxLinkBytes bounds the total length of the URLs made from one page's references: about 50,000
+// URLs of usual length, as many as a sitemap may have. Otherwise a page with a long base and many
+// short references would become gigabytes of URLs, and minutes of parsing.
 const maxLinkBytes = 4 << 20
 
 // linkSet is the links of a page, each once, in the order of the page.
 type linkSet struct {
-	urls    []string // as weburl serialises them; all fit a line of the protocol
-	dropped int      // over maxLinkBytes
+	urls    []string // as serialised by weburl; each fits a line of the protocol
+	dropped int      // number of links beyond maxLinkBytes
 }
 
 // linksOf returns what the answer links to, for a spider whose product token is agent:
@@ -58,12 +58,11 @@ func linksOf(a answer, agent string) linkSet {
 // collector turns references into a set of links.
 type collector struct {
 	set  linkSet
-	seen map[string]struct{} // what is in set
-	work int                 // bytes of URLs parsed, links or not
+	seen map[string]struct{} // members of set
+	work int                 // bytes of URLs parsed, also of those that are not links
 }
 
-// add puts ref into the set, if it is the reference of a URL that can be fetched and is new to the
-// page.
+// add adds the URL of ref to the set, if it can be fetched and is not in it.
 func (c *collector) add(base weburl.URL, ref string) {
 	text, ok := join(base, ref)
 	if !ok {
@@ -84,18 +83,18 @@ func (c *collector) add(base weburl.URL, ref string) {
 	}
 }
 
-// page is what the tags of an HTML page say about its links. They are resolved when all of it has
-// been read, since base and robots may stand behind the first link.
+// page is what the tags of an HTML page say about its links. References are resolved at the end of
+// the page, because base and robots may follow the first link.
 type page struct {
 	agent    string
-	base     string // the first base's href
+	base     string // href of the first base
 	hasBase  bool
 	noFollow bool
 	refs     []string // each once
 	seen     map[string]struct{}
 }
 
-// read takes in the page from r, as far as it can be read; it takes nothing if it is not HTML.
+// read reads the page from r, as far as possible. It reads nothing if it is not HTML.
 func (p *page) read(r io.Reader, contentType string) {
 	in := bufio.NewReaderSize(r, 1024)
 	if contentType == "" {
@@ -120,19 +119,19 @@ func (p *page) read(r io.Reader, contentType string) {
 			p.tag(z)
 		case html.SelfClosingTagToken:
 			p.tag(z)
-			if xhtml { // <script src="x"/> has no text there
+			if xhtml { // in XHTML <script src="x"/> has no text
 				z.NextIsNotRawText()
 			}
 		}
 	}
 }
 
-// attributes are those of a tag that matter here.
+// attributes are the attributes of a tag that matter here.
 type attributes struct{ href, src, rel, name, content, httpEquiv string }
 
 func (p *page) tag(z *html.Tokenizer) {
 	name, more := z.TagName()
-	if string(name) == "noscript" { // its content is for us: this spider runs no scripts
+	if string(name) == "noscript" { // its content is for this spider, which runs no scripts
 		z.NextIsNotRawText()
 	}
 	if !more {
@@ -161,7 +160,7 @@ func (p *page) tag(z *html.Tokenizer) {
 	}
 }
 
-// meta takes in what a meta tag says of robots, or where it sends the reader.
+// meta handles a meta tag about robots or a refresh.
 func (p *page) meta(t attributes) {
 	if strings.EqualFold(t.httpEquiv, "refresh") {
 		p.link(refreshTarget(t.content))
@@ -171,7 +170,7 @@ func (p *page) meta(t attributes) {
 	}
 }
 
-// link notes a reference. One without text, or a mere fragment, leads to the page itself.
+// link adds a reference. An empty one, or one that is only a fragment, leads to the page itself.
 func (p *page) link(ref string) {
 	ref = cleanRef(ref)
 	if ref == "" || ref[0] == '#' {
@@ -183,7 +182,7 @@ func (p *page) link(ref string) {
 	}
 }
 
-// baseURL is what references are relative to, on a page that came from own.
+// baseURL returns the URL that references are relative to. The page came from own.
 func (p *page) baseURL(own weburl.URL) weburl.URL {
 	if text, ok := join(own, p.base); ok && p.base != "" {
 		if u, err := weburl.Parse(text); err == nil {
@@ -193,9 +192,9 @@ func (p *page) baseURL(own weburl.URL) weburl.URL {
 	return own
 }
 
-// attributesOf reads the attributes of z's tag; the first of a name counts.
+// attributesOf returns the attributes of z's tag. Of several with one name the first counts.
 func attributesOf(z *html.Tokenizer) (t attributes) {
-	var seen attributes // "+" where a name has been seen: its value may be empty
+	var seen attributes // "+" for each name that was seen, since its value may be empty
 	for more := true; more; {
 		var key, value []byte
 		key, value, more = z.TagAttr()
@@ -225,7 +224,7 @@ func (t *attributes) field(key string) *string {
 	return nil
 }
 
-// hasWord tells if word is among the words of list, in any case.
+// hasWord reports whether word is among the words of list, in any case.
 func hasWord(list, word string) bool {
 	for w := range strings.FieldsSeq(list) {
 		if strings.EqualFold(w, word) {
@@ -235,7 +234,7 @@ func hasWord(list, word string) bool {
 	return false
 }
 
-// refreshTarget is the URL in a meta refresh like "5; url='x'", "" if it has none.
+// refreshTarget returns the URL of a meta refresh like "5; url='x'", or "".
 func refreshTarget(content string) string {
 	i := strings.IndexAny(content, ";,")
 	if i < 0 {

@@ -13,7 +13,7 @@ import (
 	"urlserver/protocol"
 )
 
-// htmlAnswer is a page of http://a.test/dir/page?q.
+// htmlAnswer returns a page of http://a.test/dir/page?q.
 func htmlAnswer(t testing.TB, body string, header ...string) answer {
 	a := answer{url: mustURL(t, "http://a.test/dir/page?q"), status: 200, body: []byte(body),
 		header: http.Header{"Content-Type": {"text/html"}}}
@@ -23,7 +23,7 @@ func htmlAnswer(t testing.TB, body string, header ...string) answer {
 	return a
 }
 
-// Each testdata/links/X.html, as UTF-8, links to what X.txt lists.
+// Each testdata/links/X.html, as UTF-8, has the links listed in X.txt.
 func TestLinksGolden(t *testing.T) {
 	pages, err := filepath.Glob("testdata/links/*.html")
 	if err != nil || len(pages) == 0 {
@@ -139,7 +139,7 @@ func TestLinks(t *testing.T) {
 	}
 }
 
-// A page cannot make more of itself than maxLinkBytes, and what is left out is counted.
+// The links of a page take at most maxLinkBytes. The others are counted.
 func TestLinksAreBounded(t *testing.T) {
 	var page bytes.Buffer
 	fmt.Fprintf(&page, "<base href=http://b.test/%s/>", strings.Repeat("x", 7000))
@@ -208,8 +208,8 @@ func TestRefreshTarget(t *testing.T) {
 	}
 }
 
-// FuzzLinks: whatever the page, each link can stand in a line and is a URL in its final form, once,
-// within bounds.
+// FuzzLinks: for any page, each link fits a line of the protocol, is a normalised URL, appears
+// once, and all are within bounds.
 func FuzzLinks(f *testing.F) {
 	pages, _ := filepath.Glob("testdata/links/*.html")
 	for _, path := range pages {

@@ -2,8 +2,9 @@ package spider
 
 import "strings"
 
-// headerNoFollow tells if one of the X-Robots-Tag values asks agent, or everyone, not to follow the
-// page's links. A value may name whom the rest of it is for: "otherbot: nofollow".
+// headerNoFollow reports whether one of the X-Robots-Tag values asks agent, or all robots, not to
+// follow the page's links. A value may name the robot that the rest of it is for: "otherbot:
+// nofollow".
 func headerNoFollow(values []string, agent string) bool {
 	for _, value := range values {
 		mine := true
@@ -20,18 +21,18 @@ func headerNoFollow(values []string, agent string) bool {
 	return false
 }
 
-// takesValue tells if what stands before a colon is a rule and not the name of a robot.
+// takesValue reports whether the text before a colon is a rule, and not the name of a robot.
 func takesValue(name string) bool {
 	switch strings.ToLower(strings.TrimSpace(name)) {
 	case "unavailable_after", "max-snippet", "max-image-preview", "max-video-preview":
 		return true
 	}
-	// The time of an unavailable_after has colons too, and may follow a comma: "Sunday, 25 Jun 2010
-	// 15:00:00 PST".
+	// The date of an unavailable_after contains colons, and may follow a comma: "Sunday, 25 Jun
+	// 2010 15:00:00 PST".
 	return strings.Contains(strings.TrimSpace(name), " ")
 }
 
-// saysNoFollow tells if the content of a meta robots tag does.
+// saysNoFollow reports whether the content of a meta robots tag forbids to follow links.
 func saysNoFollow(content string) bool {
 	for part := range strings.SplitSeq(content, ",") {
 		if isNoFollow(part) {

@@ -7,10 +7,10 @@ import (
 	"urlserver/internal/weburl"
 )
 
-// join returns the absolute URL that ref means on a page whose base is base, still to be parsed:
-// where the WHATWG standard's states from "scheme" to "relative slash" lead
-// (https://url.spec.whatwg.org/#scheme-state), done on text, which takes linear time on any page.
-// It is false for schemes that are not fetched. ref has passed cleanRef.
+// join returns the absolute URL, not parsed yet, of ref on a page whose base is base. It follows
+// the WHATWG standard from the state "scheme" to "relative slash"
+// (https://url.spec.whatwg.org/#scheme-state), on text, in linear time. It returns false for
+// schemes that are not fetched. ref comes from cleanRef.
 func join(base weburl.URL, ref string) ([]byte, bool) {
 	scheme, rest, ok := cutScheme(ref)
 	switch {
@@ -25,7 +25,8 @@ func join(base weburl.URL, ref string) ([]byte, bool) {
 	return append(keptOf(base, ref), ref...), true
 }
 
-// keptOf returns a copy of what a reference without scheme keeps of base, with room for ref.
+// keptOf returns a copy of the part of base that a reference without scheme keeps, with room for
+// ref.
 func keptOf(base weburl.URL, ref string) []byte {
 	text := base.Text()
 	path := len(text) - len(base.Target())
@@ -33,7 +34,7 @@ func keptOf(base weburl.URL, ref string) []byte {
 	if i := bytes.IndexByte(text[path:], '?'); i >= 0 {
 		query = path + i
 	}
-	end := bytes.LastIndexByte(text[:query], '/') + 1 // the path begins with one
+	end := bytes.LastIndexByte(text[:query], '/') + 1 // the path begins with a slash
 	switch {
 	case ref == "" || ref[0] == '#':
 		end = len(text)
@@ -47,10 +48,10 @@ func keptOf(base weburl.URL, ref string) []byte {
 	return append(make([]byte, 0, end+len(ref)), text[:end]...)
 }
 
-// isSlash: in http and https URLs "\" is one, too.
+// isSlash reports whether c is a slash. In http and https URLs "\" is one, too.
 func isSlash(c byte) bool { return c == '/' || c == '\\' }
 
-// cutScheme splits ref behind its scheme, if it has one.
+// cutScheme splits ref after its scheme, if it has one.
 func cutScheme(ref string) (scheme, rest string, ok bool) {
 	for i := range len(ref) {
 		switch c := ref[i] | 0x20; {
@@ -65,8 +66,8 @@ func cutScheme(ref string) (scheme, rest string, ok bool) {
 	return "", "", false
 }
 
-// cleanRef is ref as the standard reads it: without controls and spaces at its ends, tabs and line
-// ends anywhere. A reference longer than any URL is taken for an empty one.
+// cleanRef returns ref as the standard reads it: without controls and spaces at its ends, and
+// without tabs and line ends. A reference longer than any URL becomes an empty one.
 func cleanRef(ref string) string {
 	ref = strings.TrimFunc(ref, func(r rune) bool { return r <= ' ' })
 	if len(ref) > weburl.MaxLen {

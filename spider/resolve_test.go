@@ -10,7 +10,7 @@ import (
 	"urlserver/internal/weburl"
 )
 
-// joined is what ref means on a page of base, by join; "" if no link.
+// joined returns the URL of ref on a page of base, by join; "" if it is no link.
 func joined(base weburl.URL, ref string) string {
 	text, ok := join(base, cleanRef(ref))
 	if !ok {
@@ -23,7 +23,7 @@ func joined(base weburl.URL, ref string) string {
 	return string(u.Text())
 }
 
-// parsed is joined by the book: the standard's own parser with a base.
+// parsed returns the same by the standard's parser with a base.
 func parsed(t testing.TB, base weburl.URL, ref string) string {
 	b, err := url.Parse(string(base.Text()))
 	if err != nil {
@@ -87,8 +87,8 @@ func TestJoinIsBounded(t *testing.T) {
 	}
 }
 
-// FuzzJoin compares join with its model, the standard's parser. Of hosts that the reference itself
-// names weburl refuses some that the model takes ("+0" for the address 0.0.0.0).
+// FuzzJoin compares join with its model, the standard's parser. weburl refuses some hosts that the
+// model accepts if the reference itself names them ("+0" for the address 0.0.0.0).
 func FuzzJoin(f *testing.F) {
 	for i, ref := range references {
 		f.Add(bases[i%len(bases)], ref)
@@ -109,7 +109,7 @@ func FuzzJoin(f *testing.F) {
 	})
 }
 
-// namesHost tells if ref is a link that leaves no more than the scheme of base.
+// namesHost reports whether ref is a link that keeps at most the scheme of base.
 func namesHost(base weburl.URL, ref string) bool {
 	text, ok := join(base, cleanRef(ref))
 	rest, kept := bytes.CutPrefix(text, base.Text()[:len(base.Text())-len(base.Target())])

@@ -13,21 +13,22 @@ import (
 )
 
 const (
-	// maxDaemons bounds the connections that Serve holds at a time; more wait in the listener.
+	// maxDaemons bounds the connections of Serve. Further ones wait in the listener.
 	maxDaemons = 64
 
-	// dialTimeout bounds a connection attempt to the daemon, TLS included.
+	// dialTimeout bounds a connection attempt to the daemon, including TLS.
 	dialTimeout = 10 * time.Second
 
 	minBackoff = 100 * time.Millisecond
 	maxBackoff = 5 * time.Second
 )
 
-// Serve waits for daemons on l and speaks with each until ctx ends. It closes l, and returns after
-// all connections and fetches have ended: nil because of ctx, else why l takes no more.
+// Serve accepts daemons on l and speaks with each until ctx ends. It closes l, and returns after
+// all connections and fetches have ended. The error is nil if ctx has ended, or else why l cannot
+// accept.
 //
-// A listening spider asks its daemons for no token (the protocol has none in that direction):
-// whoever reaches l can have it fetch anything, so l belongs on loopback or behind a firewall.
+// A listening spider asks its daemons for no token (the protocol has none in that direction).
+// Anybody who reaches l can make it fetch anything, so l belongs on loopback or behind a firewall.
 func (s *Spider) Serve(ctx context.Context, l net.Listener) error {
 	ctx, cancel := context.WithCancel(ctx)
 	stop := context.AfterFunc(ctx, func() { l.Close() })
@@ -68,9 +69,9 @@ func (s *Spider) Serve(ctx context.Context, l net.Listener) error {
 	}
 }
 
-// Dial connects to the daemon at addr, "host:port", and speaks with it; when the connection fails
-// or ends it tries again, for ever, with pauses of up to 5 s. It returns nil when ctx has ended,
-// after all fetches have.
+// Dial connects to the daemon at addr, "host:port", and speaks with it. If the connection fails or
+// ends, it tries again, for ever, with pauses of up to 5 s. It returns nil after ctx and all
+// fetches have ended.
 func (s *Spider) Dial(ctx context.Context, addr string) error {
 	defer s.closeIdle()
 	var wait backoff
@@ -88,7 +89,7 @@ func (s *Spider) Dial(ctx context.Context, addr string) error {
 	return nil
 }
 
-// connect dials the daemon and introduces the spider.
+// connect connects to the daemon and introduces the spider.
 func (s *Spider) connect(ctx context.Context, addr string) (net.Conn, error) {
 	ctx, cancel := context.WithTimeout(ctx, dialTimeout)
 	defer cancel()
@@ -110,7 +111,7 @@ func (s *Spider) connect(ctx context.Context, addr string) (net.Conn, error) {
 	return conn, nil
 }
 
-// greeting is the lines that come first where the spider dials.
+// greeting returns the first lines to a daemon that the spider has connected to.
 func (s *Spider) greeting() (lines []byte) {
 	if s.cfg.Token != "" {
 		lines = protocol.AppendAuth(lines, []byte(s.cfg.Token))
@@ -121,7 +122,7 @@ func (s *Spider) greeting() (lines []byte) {
 	return lines
 }
 
-// clientTLS is cfg with the name to be verified, where it has none: that of addr.
+// clientTLS returns cfg. If it has no server name, it gets that of addr.
 func clientTLS(cfg *tls.Config, addr string) *tls.Config {
 	if cfg.ServerName != "" {
 		return cfg
@@ -133,7 +134,7 @@ func clientTLS(cfg *tls.Config, addr string) *tls.Config {
 	return cfg
 }
 
-// handshake returns the TLS connection over conn, which it closes if there is none.
+// handshake returns the TLS connection over conn. If the handshake fails it closes conn.
 func handshake(ctx context.Context, conn net.Conn, cfg *tls.Config) (net.Conn, error) {
 	secure := tls.Client(conn, cfg)
 	if err := secure.HandshakeContext(ctx); err != nil {
@@ -143,7 +144,7 @@ func handshake(ctx context.Context, conn net.Conn, cfg *tls.Config) (net.Conn, e
 	return secure, nil
 }
 
-// closeIdle ends the connections that are kept for later, and their goroutines with them.
+// closeIdle closes the idle connections, which ends their goroutines.
 func (s *Spider) closeIdle() {
 	s.fetcher.transport.CloseIdleConnections()
 	if s.index != nil {

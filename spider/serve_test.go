@@ -18,7 +18,7 @@ import (
 	"time"
 )
 
-// start runs f until the test ends, and sees that it returns nil then.
+// start runs f until the test ends, and checks that it returns nil then.
 func start(t *testing.T, f func(context.Context) error) (stop func()) {
 	t.Helper()
 	ctx, cancel := context.WithCancel(context.Background())
@@ -95,7 +95,7 @@ func TestServeWhoseListenerEnds(t *testing.T) {
 	}
 }
 
-// flaky is a listener that has run out of descriptors.
+// flaky is a listener without file descriptors at first.
 type flaky struct {
 	*pipes
 	at chan time.Time
@@ -132,7 +132,7 @@ func TestServeGoesOnAfterFailedAccept(t *testing.T) {
 	})
 }
 
-// The daemon goes and comes back; the spider greets it with its token and spiderid each time.
+// The daemon stops and starts again. The spider sends its token and spiderid each time.
 func TestDial(t *testing.T) {
 	addr, port := web(t, func(http.ResponseWriter, *http.Request) {})
 	l := listen(t)
@@ -164,7 +164,7 @@ func TestDial(t *testing.T) {
 }
 
 func TestDialOverTLS(t *testing.T) {
-	donor := httptest.NewTLSServer(nil) // for its certificate, of example.com
+	donor := httptest.NewTLSServer(nil) // only its certificate is used, of example.com
 	defer donor.Close()
 	roots := x509.NewCertPool()
 	roots.AddCert(donor.Certificate())
@@ -227,8 +227,8 @@ func TestBackoff(t *testing.T) {
 	})
 }
 
-// BenchmarkDocuments is a document's whole way over sockets, 100 in flight on 10 hosts: line, fetch
-// of a small page, DONE. The web server is in the same process.
+// BenchmarkDocuments measures the whole way of a document over sockets, 100 in flight on 10 hosts:
+// line, fetch of a small page, DONE. The web server is in the same process.
 func BenchmarkDocuments(b *testing.B) {
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("Content-Type", "text/html")

@@ -8,28 +8,28 @@ import (
 	"time"
 )
 
-// spacing keeps the daemon's gaps on their way to the host: connecting takes time, and a kept
-// connection none, so without it a request on a new connection and the next one on a kept one would
-// follow each other sooner than their lines did. The zero value is ready; safe for concurrent use.
+// spacing keeps the daemon's gaps at the host. Connecting takes time and reusing a connection does
+// not. So without spacing a request on a kept connection could follow one on a new connection
+// sooner than its line followed that one's line. The zero value is ready. Safe for concurrent use.
 type spacing struct {
 	mu    sync.Mutex // guards all below; held for memory work only
 	marks map[netip.Addr]mark
-	sweep int // size of marks at which old ones are dropped
+	sweep int // number of marks at which old ones are dropped
 }
 
 // mark is the last request to an address.
 type mark struct {
-	line    time.Time // when its line came
-	request time.Time // when the request left
+	line    time.Time // when its line arrived
+	request time.Time // when the request was sent
 }
 
 const (
-	markAge   = 10 * time.Minute // after which connecting no longer matters
+	markAge   = 10 * time.Minute // after that, the time of connecting does not matter
 	markSweep = 1024
 )
 
-// during returns a context under which a request to addr leaves no sooner after the one before than
-// its line came after that one's. After a stall none leaves: its connection is closed instead.
+// during returns a context under which a request to addr is sent after the one before by at least
+// the time between their lines. After a stall none is sent: its connection is closed instead.
 func (s *spacing) during(ctx context.Context, addr netip.Addr, line time.Time,
 	watch *stallWatch) context.Context {
 	return httptrace.WithClientTrace(ctx, &httptrace.ClientTrace{
@@ -42,12 +42,12 @@ func (s *spacing) during(ctx context.Context, addr netip.Addr, line time.Time,
 	})
 }
 
-// next returns how long a request that could leave now has to wait.
+// next returns how long a request that is ready now has to wait.
 func (s *spacing) next(addr netip.Addr, line, now time.Time) time.Duration {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	last, known := s.marks[addr]
-	if known && line.Before(last.line) { // overtaken by a later one; several may be open at once
+	if known && line.Before(last.line) { // a later line was faster; several requests may be open
 		return 0
 	}
 	wait := time.Duration(0)
@@ -62,7 +62,7 @@ func (s *spacing) next(addr netip.Addr, line, now time.Time) time.Duration {
 	return wait
 }
 
-// forget drops old marks when there are many, at a constant cost a request.
+// forget drops old marks if there are many, at a constant cost per request.
 func (s *spacing) forget(now time.Time) {
 	if len(s.marks) < s.sweep {
 		return

@@ -9,7 +9,7 @@ import (
 
 func TestSpacing(t *testing.T) {
 	at := func(ms int) time.Time { return time.Unix(0, 0).Add(time.Duration(ms) * time.Millisecond) }
-	// ms: when the line came, the connection was there, the request left
+	// in ms: when the line arrived, when the connection was ready, when the request must be sent
 	type step struct{ line, ready, want int }
 	cases := []struct {
 		name  string

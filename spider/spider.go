@@ -1,22 +1,23 @@
-// Package spider is the reference spider: it takes documents from the URL server over the line
-// protocol, fetches them, puts the links it finds to the doc index and says when it is done. It is
-// meant to be read by who writes another; the parts are in the order of a document's way:
+// Package spider is the reference spider. It receives documents from the URL server over the line
+// protocol, fetches them, puts the links that it finds to the doc index, and reports the end of
+// each document. Authors of other spiders can read it as an example. The files, in the order of a
+// document's way:
 //
 //	serve.go    connections: listen for the daemon, or dial it
-//	conn.go     one conversation: lines in, a fetch each, lines out
-//	stall.go    the conversation ends where the process stood still
-//	visit.go    one document: fetch, keep, find links, put them
+//	conn.go     one conversation: it reads lines, starts a fetch for each, and writes statuses
+//	stall.go    ends the conversation if the process was stopped for a while
+//	visit.go    one document: fetch it, archive it, find its links, put them
 //	fetch.go    the HTTP request, to the address the daemon named
-//	spacing.go  the daemon's gaps kept on the way to the host
+//	spacing.go  keeps the daemon's gaps between requests to a host
 //	body.go     the bounded body
 //	links.go    what a page links to
 //	index.go    links to the doc index, none lost
 //	archive.go  WARC files
 //
-// Three things every spider has to get right: it fetches at once and from HOST_IP, since the daemon
-// paces what it sends; it sends no request of its own, not even a second try; and it says DONE only
-// after what it learned is in safe hands, because a document that is not DONE is sent again and one
-// that is DONE never is.
+// Every spider must do three things. It fetches at once, and from HOST_IP, because the daemon paces
+// the lines that it sends. It sends no other requests, not even a second try. It sends DONE only
+// after the results are stored, because the daemon sends a document again until it is DONE, and
+// never after that.
 package spider
 
 import (
@@ -32,41 +33,38 @@ import (
 	"urlserver/protocol"
 )
 
-// Config says how a spider works. Zero values stand for the defaults; Validate tells if the others
-// make sense.
+// Config configures a Spider. Zero values are the defaults; Validate checks the others.
 type Config struct {
-	Token string      // first line to the daemon where the spider dials; "": none is sent
-	ID    string      // spiderid whose documents are wanted where the spider dials; "": any
-	TLS   *tls.Config // for dialling the daemon; nil: plain TCP
+	Token string      // first line to a daemon that the spider connects to; "": none
+	ID    string      // spiderid whose documents the spider wants, if it connects to the daemon; "": any
+	TLS   *tls.Config // for connections to the daemon; nil: plain TCP
 
-	Index      string // base URL of the doc index, to which links go; "": they are counted and dropped
-	IndexToken string // bearer token for it; "": none
-	WARC       string // directory of the WARC files, made where missing; "": none are written
+	Index      string // base URL of the doc index that links are put to; "": they are counted and dropped
+	IndexToken string // bearer token of the index; "": none
+	WARC       string // directory of the WARC files, created if missing; "": no files
 
-	// Concurrency bounds the fetches at one time, over all connections; 0: 10000. It should be no
-	// less than what the daemon sends (spider.max_in_flight): the spider reads no further while it
-	// is used up, so the fetches that wait then begin later than the daemon thinks, and its gaps no
-	// longer hold.
+	// Concurrency bounds the number of concurrent fetches, over all connections; 0: 10000. It
+	// should not be less than what the daemon sends (spider.max_in_flight): at the limit the spider
+	// stops reading, so fetches start later than the daemon assumes, and its gaps do not hold.
 	Concurrency int
 
-	Timeout time.Duration // of a fetch, from dialling to the end of the body; 0: 60 s
-	// the daemon's Timeout_Spider_Status; WORKING is sent every half of it, a stall of half ends a
-	// connection; 0: 120 s
+	Timeout time.Duration // of a fetch, from connecting to the end of the body; 0: 60 s
+	// the daemon's Timeout_Spider_Status; 0: 120 s. WORKING is sent every half of it, and a stall
+	// of half of it ends a connection
 	StatusTimeout time.Duration
 
-	// UserAgent names the spider to hosts; its product token is what X-Robots-Tag and meta tags may
-	// name. "": DefaultUserAgent.
+	// UserAgent is the User-Agent header. X-Robots-Tag and meta tags may name its product token.
+	// "": DefaultUserAgent.
 	UserAgent string
 
-	// VerifyTLS refuses hosts whose certificate does not hold. It is off because a crawler keeps
-	// what is there, as archiving crawlers do: expired and self-signed certificates are common, and
-	// nothing secret is sent.
+	// VerifyTLS refuses hosts without a valid certificate. It is off by default, as in archiving
+	// crawlers: expired and self-signed certificates are common, and nothing secret is sent.
 	VerifyTLS bool
 
 	Log zerolog.Logger // zero: silent
 }
 
-// What Config's zeros stand for.
+// Defaults of Config.
 const (
 	DefaultConcurrency   = 10000
 	DefaultTimeout       = 60 * time.Second
@@ -74,7 +72,7 @@ const (
 	DefaultUserAgent     = "urlserver" // as the daemon's robots.user_agent, which rules are matched with
 )
 
-// Validate reports all that is wrong with c in one error, nil if nothing is.
+// Validate returns all faults of c in one error, or nil.
 func (c Config) Validate() error {
 	var faults []error
 	if c.Token != "" && !protocol.ValidToken([]byte(c.Token)) {
@@ -116,7 +114,7 @@ func isHeaderValue(s string) bool {
 	return !strings.ContainsFunc(s, func(r rune) bool { return r < ' ' || r > '~' })
 }
 
-// withDefaults is c with its zeros filled in.
+// withDefaults returns c with defaults for its zero values.
 func (c Config) withDefaults() Config {
 	if c.Concurrency == 0 {
 		c.Concurrency = DefaultConcurrency
@@ -133,7 +131,7 @@ func (c Config) withDefaults() Config {
 	return c
 }
 
-// Spider fetches documents for one or more daemons. All its methods may be used at the same time.
+// Spider fetches documents for one or more daemons. Safe for concurrent use.
 type Spider struct {
 	cfg     Config
 	fetcher *fetcher
@@ -141,12 +139,12 @@ type Spider struct {
 	archive *archive // nil: no WARC
 	busy    chan struct{}
 	spacing spacing
-	// one for each page being taken apart: work for a core and, at worst, memory for a body
+	// one for each page being parsed: a page takes a core and, at worst, the memory of a body
 	parsing chan struct{}
 	count   counters
 }
 
-// New returns a spider that has not started anything. cfg has passed Validate.
+// New returns a spider. It starts nothing. cfg has passed Validate.
 func New(cfg Config) *Spider {
 	cfg = cfg.withDefaults()
 	s := &Spider{
@@ -164,7 +162,7 @@ func New(cfg Config) *Spider {
 	return s
 }
 
-// Close finishes the WARC file. Serve and Dial must have returned; the spider is not used any more.
+// Close finishes the WARC file. Call it after Serve and Dial have returned, as the last method.
 func (s *Spider) Close() error {
 	if s.archive == nil {
 		return nil

@@ -7,30 +7,29 @@ import (
 	"time"
 )
 
-// looksPerStall is how often an awake process looks at the clock in the time that counts as a
-// stall.
+// looksPerStall is how often a running process reads the clock in the time that counts as a stall.
 const looksPerStall = 8
 
-// stallWatch notices that the process stood still: it was stopped, or its machine was suspended or
-// overloaded. What the daemon sent before that is then other spiders' work, since no status came
-// for too long. Two looks at the clock that are further apart than most show it. A goroutine looks
-// all the time, and everything that would start a request looks first, so that no old line is acted
-// on before the stall is known. It is safe for concurrent use.
+// stallWatch detects that the process was stopped, or that its machine was suspended or overloaded.
+// Other spiders then have the documents that the daemon sent before, because no status arrived for
+// too long. A stall shows as two readings of the clock that are further apart than most. A
+// goroutine reads the clock all the time, and so does everything that would start a request, so
+// that no old line is handled before the stall is known. Safe for concurrent use.
 type stallWatch struct {
 	most  time.Duration
-	ended context.CancelCauseFunc // told of the stall
+	ended context.CancelCauseFunc // called with the cause after a stall
 
 	mu    sync.Mutex // guards all below; held for memory work only
-	last  time.Time  // the last look
-	stood bool       // for good
+	last  time.Time  // the last reading of the clock
+	stood bool       // there was a stall
 }
 
-// newStallWatch returns a watch whose first look is now. ended ends the conversation.
+// newStallWatch returns a watch that reads the clock now. ended ends the conversation.
 func newStallWatch(most time.Duration, ended context.CancelCauseFunc) *stallWatch {
 	return &stallWatch{most: most, ended: ended, last: time.Now()}
 }
 
-// run looks until ctx ends.
+// run reads the clock until ctx ends.
 func (w *stallWatch) run(ctx context.Context) {
 	ticker := time.NewTicker(w.most / looksPerStall)
 	defer ticker.Stop()
@@ -44,8 +43,8 @@ func (w *stallWatch) run(ctx context.Context) {
 	}
 }
 
-// awake looks at the clock. False: the process has stood still since the conversation began, which
-// is over.
+// awake reads the clock. It returns false if there was a stall since the conversation began, which
+// ends then.
 func (w *stallWatch) awake() bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()

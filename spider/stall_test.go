@@ -18,10 +18,11 @@ import (
 	"time"
 )
 
-// childAddr names the variable that makes the test binary a spider, which dials the address in it.
+// childAddr is the environment variable that makes the test binary a spider, which connects to the
+// address in it.
 const childAddr = "SPIDER_TEST_DIAL"
 
-const childTimeout = 4 * time.Second // the status timeout of the spider that is stopped
+const childTimeout = 4 * time.Second // status timeout of the spider that is stopped
 
 func TestMain(m *testing.M) {
 	if addr := os.Getenv(childAddr); addr != "" {
@@ -34,9 +35,9 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// TestStoppedSpiderFetchesNothingOld stops a spider's process for longer than the status timeout,
-// with lines in its socket. Once it goes on, it fetches none of them, connects anew and fetches
-// what it is sent then.
+// TestStoppedSpiderFetchesNothingOld stops a spider's process for longer than the status timeout
+// while lines are in its socket. When it continues, it fetches none of them. It connects again and
+// fetches the lines that it receives then.
 func TestStoppedSpiderFetchesNothingOld(t *testing.T) {
 	const old = 200
 	var mu sync.Mutex
@@ -64,7 +65,7 @@ func TestStoppedSpiderFetchesNothingOld(t *testing.T) {
 	if err := child.Process.Signal(syscall.SIGSTOP); err != nil {
 		t.Fatal(err)
 	}
-	var state syscall.WaitStatus // a busy machine may let it go on for a while after the signal
+	var state syscall.WaitStatus // a busy machine may let it run for a while after the signal
 	if _, err := syscall.Wait4(child.Process.Pid, &state, syscall.WUNTRACED, nil); err != nil ||
 		!state.Stopped() {
 		t.Fatalf("the spider does not stop: %v, %v", state, err)
@@ -120,8 +121,7 @@ func converse(t *testing.T, conn net.Conn, line string) {
 	t.Fatal("the connection ended before DONE")
 }
 
-// TestStallEndsConversation has the process stand still at every distance from the last look at the
-// clock.
+// TestStallEndsConversation stops the process at every distance from the last reading of the clock.
 func TestStallEndsConversation(t *testing.T) {
 	const half = 60 * time.Second
 	for _, c := range []struct {

@@ -5,22 +5,22 @@ import (
 	"sync/atomic"
 )
 
-// Stats is what a spider has done since New.
+// Stats are counts since New.
 type Stats struct {
-	Daemons  int64 // connections now open
-	InFlight int64 // documents now taken and not yet DONE
+	Daemons  int64 // open connections
+	InFlight int64 // documents received and not yet DONE
 
 	Fetched   int64 // answers with a status
-	Failed    int64 // documents whose host gave no answer, or none that was whole
+	Failed    int64 // documents without an answer, or without a complete one
 	Truncated int64 // bodies cut at the limit
-	Bytes     int64 // of bodies, as they came
+	Bytes     int64 // of bodies, as sent
 	Working   int64 // WORKING lines
-	BadLines  int64 // lines of the daemon that made no sense
+	BadLines  int64 // invalid lines of the daemon
 
-	Links        int64 // found, each once a page
-	LinksTaken   int64 // by the index, known ones included
-	LinksRefused int64 // by the index, as invalid
-	LinksDropped int64 // over the limit of a page
+	Links        int64 // links found, each once per page
+	LinksTaken   int64 // links that the index took, also known ones
+	LinksRefused int64 // links that the index refused as invalid
+	LinksDropped int64 // links beyond a page's limit
 
 	IndexErrors   int64 // requests to the index that failed and were tried again
 	ArchiveErrors int64 // records that could not be written and were tried again
@@ -34,7 +34,7 @@ type counters struct {
 	indexErrors, archiveErrors                    atomic.Int64
 }
 
-// Stats returns the counters; they are read one after the other, not at one moment.
+// Stats returns the counters. They are read one after the other, not at one moment.
 func (s *Spider) Stats() Stats {
 	c := &s.count
 	return Stats{

@@ -11,19 +11,19 @@ import (
 	"urlserver/protocol"
 )
 
-// result is what the daemon is told of a document.
+// result is the result of a document as reported to the daemon.
 type result struct {
-	status     int // 0: the host gave no answer, or a success whose body broke off
+	status     int // 0: no answer, or a success with an incomplete body
 	retryAfter int // seconds, or protocol.NoRetryAfter
 }
 
-// visit fetches a document and returns after all that came of it is kept: the record in the
-// archive, the links in the index. Both are tried until they succeed, so trouble there holds up
-// fetches instead of losing pages. The error is ctx's; nothing is to be said of the document then.
+// visit fetches a document. It returns after the archive has the record and the index has the
+// links. It tries both until they succeed, so a failure there delays fetches and loses no pages.
+// The error is ctx's; the document then gets no status.
 func (s *Spider) visit(ctx context.Context, f protocol.Fetch, arrived time.Time,
 	watch *stallWatch) (result, error) {
 	u, err := weburl.Parse(f.URL)
-	if err != nil { // the daemon sends none of these
+	if err != nil { // the daemon sends no such URL
 		s.cfg.Log.Warn().Err(err).Bytes("doc_id", f.DocID).Msg("cannot be fetched")
 		s.count.failed.Add(1)
 		return result{retryAfter: protocol.NoRetryAfter}, nil
@@ -60,7 +60,7 @@ func (s *Spider) tally(a answer, err error, u weburl.URL) {
 	}
 }
 
-// keep writes the answer to the archive, if there is one, however often that has to be tried.
+// keep writes the answer to the archive, if there is one. It tries until it succeeds.
 func (s *Spider) keep(ctx context.Context, a answer) error {
 	if s.archive == nil {
 		return nil
@@ -82,7 +82,7 @@ func (s *Spider) keep(ctx context.Context, a answer) error {
 	}
 }
 
-// record packs the answer for the archive while it holds a core.
+// record encodes the answer for the archive while it holds a place in parsing.
 func (s *Spider) record(ctx context.Context, a answer) ([]byte, error) {
 	select {
 	case s.parsing <- struct{}{}:
@@ -93,7 +93,7 @@ func (s *Spider) record(ctx context.Context, a answer) ([]byte, error) {
 	}
 }
 
-// putLinks finds the answer's links and returns after the index has them.
+// putLinks finds the answer's links and returns when the index has them.
 func (s *Spider) putLinks(ctx context.Context, a answer) error {
 	var found linkSet
 	select {
@@ -111,8 +111,9 @@ func (s *Spider) putLinks(ctx context.Context, a answer) error {
 	return s.index.put(ctx, found.urls)
 }
 
-// report is the status that the daemon is told: 0 where a success broke off, since what was read is
-// not the document. Any other status counts as it came: it says how the host wants to be treated.
+// report returns the status for the daemon: 0 if the body of a success is incomplete, since it is
+// not the document. Other statuses are reported even then, since they say how the host wants to be
+// treated.
 func (a answer) report() int {
 	if a.status/100 == 2 && (a.cut == cutTime || a.cut == cutDisconnect) {
 		return 0
@@ -120,8 +121,8 @@ func (a answer) report() int {
 	return a.status
 }
 
-// retryAfter reads a Retry-After (RFC 9110 section 10.2.3), seconds or a date, as seconds from now
-// on.
+// retryAfter returns a Retry-After (RFC 9110, section 10.2.3), seconds or a date, as seconds from
+// now.
 func retryAfter(value string, now time.Time) int {
 	value = strings.TrimSpace(value)
 	if value == "" {
@@ -129,7 +130,7 @@ func retryAfter(value string, now time.Time) int {
 	}
 	if strings.Trim(value, "0123456789") == "" {
 		n, err := strconv.ParseInt(value, 10, 64)
-		if err != nil { // only for being out of range
+		if err != nil { // only if it is out of range
 			return protocol.MaxRetryAfter
 		}
 		return int(min(n, protocol.MaxRetryAfter))
@@ -138,11 +139,11 @@ func retryAfter(value string, now time.Time) int {
 	if err != nil {
 		return protocol.NoRetryAfter
 	}
-	// a date has whole seconds: rounded up
+	// a date has whole seconds: round up
 	return int(min(max(date.Unix()-now.Unix(), 0), protocol.MaxRetryAfter))
 }
 
-// productToken is the name in a User-Agent value: "bot" of "bot/1.0 (+http://...)".
+// productToken returns the name in a User-Agent value: "bot" of "bot/1.0 (+http://...)".
 func productToken(userAgent string) string {
 	if i := strings.IndexAny(userAgent, "/ ("); i >= 0 {
 		return userAgent[:i]

@@ -13,10 +13,10 @@ import (
 // field is a line of a WARC record's header.
 type field struct{ name, value string }
 
-// exchange is a request and its answer as WARC 1.1 records, the response first, each a gzip member
-// (annex D). Bodies are as sent but for the transfer coding; heads are rebuilt, since net/http
-// keeps neither the order nor the case of names. An exchange over HTTP/2 is written in the form of
-// HTTP/1.1, with WARC-Protocol.
+// exchange returns a request and its answer as WARC 1.1 records, the response first. Each is a gzip
+// member (annex D). Bodies are as sent, without the transfer coding. Heads are rebuilt, because
+// net/http does not keep the order and the case of names. An exchange over HTTP/2 is written in the
+// form of HTTP/1.1, with WARC-Protocol.
 func exchange(a answer) []byte {
 	id := recordID()
 	common := []field{
@@ -47,7 +47,7 @@ func exchange(a answer) []byte {
 	return b.Bytes()
 }
 
-// warcInfo is the first record of a file.
+// warcInfo returns the first record of a file.
 func warcInfo(file, software string, now time.Time) []byte {
 	var b bytes.Buffer
 	writeRecord(&b, []field{
@@ -60,9 +60,10 @@ func warcInfo(file, software string, now time.Time) []byte {
 	return b.Bytes()
 }
 
-// writeRecord appends a record to b; head and body are its block, body what is likely to be large.
+// writeRecord appends a record to b. Its block is head and body; body is the part that may be
+// large.
 func writeRecord(b *bytes.Buffer, header []field, head, body []byte) {
-	z := gzip.NewWriter(b) // a bytes.Buffer takes everything, so no write to z fails
+	z := gzip.NewWriter(b) // a bytes.Buffer never fails, so no write to z fails
 	fmt.Fprint(z, "WARC/1.1\r\n")
 	for _, f := range header {
 		fmt.Fprintf(z, "%s: %s\r\n", f.name, f.value)
@@ -75,7 +76,7 @@ func writeRecord(b *bytes.Buffer, header []field, head, body []byte) {
 	z.Close()
 }
 
-// digest is SHA-1 in base 32, what archives use to tell that two payloads are the same.
+// digest returns SHA-1 in base 32. Archives compare payloads by it.
 func digest(parts ...[]byte) string {
 	h := sha1.New()
 	for _, p := range parts {
@@ -86,7 +87,7 @@ func digest(parts ...[]byte) string {
 
 func warcDate(t time.Time) string { return t.UTC().Format("2006-01-02T15:04:05.000Z") }
 
-// recordID is a random UUID (RFC 9562 version 4) as a URN.
+// recordID returns a random UUID (RFC 9562, version 4) as a URN.
 func recordID() string {
 	var u [16]byte
 	rand.Read(u[:]) // never fails

@@ -18,8 +18,7 @@ import (
 	"urlserver/protocol"
 )
 
-// pipes is a listener whose connections are pipes: what a web server in a synctest bubble listens
-// on.
+// pipes is a listener whose connections are pipes, for web servers in a synctest bubble.
 type pipes struct {
 	conns chan net.Conn
 	once  sync.Once
@@ -52,7 +51,7 @@ func (p *pipes) dial(ctx context.Context, _, _ string) (net.Conn, error) {
 	}
 }
 
-// pipeWeb has s fetch everything from handler, over pipes.
+// pipeWeb makes s fetch everything from handler, over pipes.
 func pipeWeb(t *testing.T, s *Spider, handler http.HandlerFunc) {
 	t.Helper()
 	listener := newPipes()
@@ -72,7 +71,7 @@ type daemon struct {
 	t     *testing.T
 	conn  net.Conn
 	lines *bufio.Reader
-	ended chan error // what converse returned
+	ended chan error // result of converse
 }
 
 // newDaemon starts a conversation of s with the test over a pipe.
@@ -99,7 +98,7 @@ func (d *daemon) send(line string) {
 	}
 }
 
-// receive returns the spider's next line without its end, "" when the stream has ended.
+// receive returns the spider's next line without its end, or "" at the end of the stream.
 func (d *daemon) receive() string {
 	d.t.Helper()
 	line, err := d.lines.ReadString('\n')
@@ -116,7 +115,7 @@ func (d *daemon) want(want string) {
 	}
 }
 
-// web starts a server on a loopback address and returns where it is.
+// web starts a server on a loopback address and returns its address.
 func web(t *testing.T, handler http.HandlerFunc) (addr netip.Addr, port int) {
 	t.Helper()
 	server := httptest.NewServer(handler)
@@ -133,8 +132,8 @@ func where(t *testing.T, addr net.Addr) (netip.Addr, int) {
 	return at.Addr(), int(at.Port())
 }
 
-// raw starts a server that hands each connection to serve and closes it after; it returns where it
-// is and how many connections it has seen.
+// raw starts a server that passes each connection to serve and closes it afterwards. It returns its
+// address and the number of connections so far.
 func raw(t *testing.T, serve func(net.Conn)) (netip.Addr, int) {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
@@ -161,7 +160,7 @@ func raw(t *testing.T, serve func(net.Conn)) (netip.Addr, int) {
 	return where(t, l.Addr())
 }
 
-// readRequest reads a request's head from r, up to the empty line; "" when there is none.
+// readRequest reads a request's head from r, up to the empty line; "" if there is none.
 func readRequest(r *bufio.Reader) string {
 	var head strings.Builder
 	for {
@@ -185,13 +184,13 @@ func mustURL(t testing.TB, format string, args ...any) weburl.URL {
 	return u
 }
 
-// fetchLine is the daemon's line for a document.
+// fetchLine returns the daemon's line for a document.
 func fetchLine(slot int, addr netip.Addr, url string) string {
 	trans := protocol.Trans{Slot: uint32(slot), Active: 0, Generation: 7}
 	return string(protocol.AppendFetch(nil, trans, fmt.Appendf(nil, "doc-%d", slot), addr, []byte(url)))
 }
 
-// newTestFetcher is a fetcher with a short timeout, where hosts are on loopback and answer at once.
+// newTestFetcher returns a fetcher with a short timeout, for hosts on loopback that answer at once.
 func newTestFetcher(t *testing.T) *fetcher {
 	f := newFetcher("testbot/1.0", 30*time.Second, false)
 	t.Cleanup(f.transport.CloseIdleConnections)
