@@ -41,6 +41,7 @@ type origin struct {
 	textLen       uint16
 	robotsPending bool // its documents wait for its robots.txt
 	suspended     bool // its documents wait for a spider of their pool
+	held          bool // its documents are not sent; see Slots.Hold
 	hash          uint32
 	host          uint32
 	next          uint32 // of the same host
@@ -51,7 +52,7 @@ type origin struct {
 	suspension    link // in the list of the pool's suspended queues
 }
 
-func (o *origin) offers() bool { return o.queue != 0 && !o.robotsPending && !o.suspended }
+func (o *origin) offers() bool { return o.queue != 0 && !o.robotsPending && !o.suspended && !o.held }
 
 // origin returns the number of the origin that the record with the given number belongs to.
 func (o *origin) origin(id uint32) uint32 {

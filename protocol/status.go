@@ -10,9 +10,10 @@ import (
 // Errors of a line from a spider.
 var (
 	ErrStatusTrans      = errors.New("line does not begin with SLOT.ACTIVE.GENERATION and one space")
-	ErrStatusVerb       = errors.New("TRANS_ID is not followed by WORKING or DONE")
+	ErrStatusVerb       = errors.New("TRANS_ID is not followed by WORKING, DONE or BACK")
 	ErrStatusCode       = errors.New("STATUS is not a decimal number from 0 to 999")
 	ErrStatusRetryAfter = errors.New("RETRY_AFTER is not a decimal number of seconds")
+	ErrStatusSeconds    = errors.New("what follows BACK is not a decimal number of seconds")
 	ErrStatusFields     = errors.New("more on the line than belongs there")
 )
 
@@ -32,15 +33,11 @@ type Verb uint8
 const (
 	Working Verb = iota // in progress: restart the status timeout
 	Done                // finished, with or without success
+	Back                // not fetched: for other spiders, or for later
 )
 
 // String returns the verb as on the wire.
-func (v Verb) String() string {
-	if v == Done {
-		return "DONE"
-	}
-	return "WORKING"
-}
+func (v Verb) String() string { return [...]string{Working: "WORKING", Done: "DONE", Back: "BACK"}[v] }
 
 // Status is a spider's line about one transaction.
 type Status struct {
@@ -49,10 +46,13 @@ type Status struct {
 	HasStatus  bool // Code was given; only with Done
 	Code       int  // HTTP status, 0 to 999; 0: the host gave no answer
 	RetryAfter int  // seconds, 0 to MaxRetryAfter, or NoRetryAfter
+	Seconds    int  // only with Back: not to be sent before, 0 to MaxRetryAfter; 0: at any time
+	Details
 }
 
-// ParseStatus parses a line of a spider, without its line end: "TRANS_ID WORKING" or "TRANS_ID DONE
-// [STATUS [RETRY_AFTER]]". The error is one of this package's ErrStatus values.
+// ParseStatus parses a line of a spider, without its line end: "TRANS_ID WORKING", "TRANS_ID DONE
+// [STATUS [RETRY_AFTER] [NAME=VALUE]...]" or "TRANS_ID BACK [SECONDS]". The error is one of this
+// package's ErrStatus values. It allocates for a location only.
 func ParseStatus(line []byte) (Status, error) {
 	id, rest, _ := cut(line, ' ')
 	trans, ok := ParseTrans(id)
@@ -73,6 +73,12 @@ func ParseStatus(line []byte) (Status, error) {
 			return s, nil
 		}
 		return s.result(rest)
+	case "BACK":
+		s.Verb = Back
+		if s.Seconds, ok = parseDigits(rest, MaxRetryAfter); more && !ok {
+			return Status{}, ErrStatusSeconds
+		}
+		return s, nil
 	}
 	return Status{}, ErrStatusVerb
 }
@@ -88,11 +94,26 @@ func (s Status) result(args []byte) (Status, error) {
 	if !more {
 		return s, nil
 	}
-	if bytes.IndexByte(rest, ' ') >= 0 {
+	field, rest, more := cut(rest, ' ')
+	if s.add(field) {
+		return s.details(rest, more)
+	}
+	if s.RetryAfter, ok = parseDigits(field, MaxRetryAfter); ok {
+		return s.details(rest, more)
+	}
+	if bytes.IndexByte(args[len(code)+1:], ' ') >= 0 {
 		return Status{}, ErrStatusFields
 	}
-	if s.RetryAfter, ok = parseDigits(rest, MaxRetryAfter); !ok {
-		return Status{}, ErrStatusRetryAfter
+	return Status{}, ErrStatusRetryAfter
+}
+
+// details parses the fields NAME=VALUE, if there are more.
+func (s Status) details(fields []byte, more bool) (Status, error) {
+	for more {
+		var field []byte
+		if field, fields, more = cut(fields, ' '); !s.add(field) {
+			return Status{}, ErrStatusFields
+		}
 	}
 	return s, nil
 }

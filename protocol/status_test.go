@@ -119,7 +119,7 @@ func TestAppendStatusLines(t *testing.T) {
 }
 
 func TestVerbString(t *testing.T) {
-	if got := fmt.Sprint(Working, Done); got != "WORKING DONE" {
+	if got := fmt.Sprint(Working, Done, Back); got != "WORKING DONE BACK" {
 		t.Errorf("verbs print as %q", got)
 	}
 }
@@ -191,6 +191,16 @@ func checkStatusLine(t *testing.T, line string, s Status) {
 	if want := string(AppendTrans(nil, s.Trans)); fields[0] != want || fields[1] != s.Verb.String() {
 		t.Fatalf("%q parsed as %q %v", line, want, s.Verb)
 	}
+	if s.Verb == Back {
+		if len(fields) > 3 || s.Seconds > 0 && len(fields) < 3 || s.Seconds < 0 || s.Seconds > MaxRetryAfter {
+			t.Fatalf("%q parsed as %+v", line, s)
+		}
+		checkWrittenAgain(t, []byte(fields[0]), s)
+		return
+	}
+	for len(fields) > 3 && strings.Contains(fields[len(fields)-1], "=") {
+		fields = fields[:len(fields)-1]
+	}
 	if len(fields) > 4 || s.Verb == Working && len(fields) > 2 || s.HasStatus != (len(fields) > 2) {
 		t.Fatalf("%q of %d fields parsed as %+v", line, len(fields), s)
 	}
@@ -211,12 +221,15 @@ func checkStatusLine(t *testing.T, line string, s Status) {
 func checkWrittenAgain(t *testing.T, trans []byte, s Status) {
 	t.Helper()
 	written := AppendWorking(nil, trans)
+	if s.Verb == Back {
+		written = AppendBack(nil, trans, s.Seconds)
+	}
 	if s.Verb == Done {
 		code := NoStatus
 		if s.HasStatus {
 			code = s.Code
 		}
-		written = AppendDone(nil, trans, code, s.RetryAfter)
+		written = AppendDoneWith(nil, trans, code, s.RetryAfter, s.Details)
 	}
 	if again, err := ParseStatus(written[:len(written)-1]); err != nil || again != s {
 		t.Fatalf("%+v is written as %q and read as %+v, %v", s, written, again, err)

@@ -46,6 +46,9 @@ type Store interface {
 	docindex.Returner
 	docindex.Hooks
 	docindex.Inspector
+	docindex.Putter
+	// Count is [docindex.Frontier.Count].
+	Count(ctx context.Context, of *docindex.Scope) (docindex.Counts, error)
 	Set(ctx context.Context, s docindex.Setting) error
 }
 
@@ -83,6 +86,7 @@ type Daemon struct {
 	refusals       limiter
 	mutes          limiter
 	giveUps        limiter
+	putFailures    limiter
 }
 
 // event is a function that the owner runs.

@@ -40,11 +40,14 @@ type session struct {
 	peer    string // identifies successive spiders: the dialled address, or the IP of an inbound connection
 	inbound bool   // the spider opened the connection
 	fresh   bool   // no line has arrived; used by the reader
-	mute    bool   // no line but AUTH has arrived; used by the reader
+	mute    bool   // neither SPIDER nor a line about a transaction has arrived; used by the reader
 
 	notSpider bool // the first line is not of the line protocol; set before leave is posted
 
 	lines chan output // for the writer; it has at most one buffer
+
+	asks    asks        // PUT and COUNT; used by the reader
+	answers chan []byte // for the writer
 
 	id      uint32
 	spare   []byte
@@ -67,7 +70,7 @@ func (d *Daemon) serve(conn net.Conn, token, dialled string) (refused bool) {
 	inbound := dialled == ""
 	s := &session{
 		d: d, conn: conn, quit: make(chan struct{}), lines: make(chan output, 1), fresh: token == "", mute: true,
-		inbound: inbound, peer: cmp.Or(dialled, ipOf(conn.RemoteAddr())),
+		answers: make(chan []byte), inbound: inbound, peer: cmp.Or(dialled, ipOf(conn.RemoteAddr())),
 		log: d.log.With().Stringer("spider", conn.RemoteAddr()).Logger(),
 	}
 	rest, err := s.authorize(token)
@@ -87,6 +90,9 @@ func (d *Daemon) serve(conn net.Conn, token, dialled string) (refused bool) {
 	s.log.Info().Msg("spider connected")
 	var writer sync.WaitGroup
 	writer.Go(s.write)
+	var answering sync.WaitGroup
+	defer answering.Wait() // last: the store may be slow
+	s.asks = asks{worker: s.answer, start: answering.Go}
 	err = s.read(protocol.NewScanner(s.guarded(io.MultiReader(bytes.NewReader(rest), conn))))
 	s.drop("ended")
 	if errors.Is(err, errNotSpider) {
@@ -204,17 +210,24 @@ func (s *session) drop(why string) {
 	})
 }
 
-var batches = sync.Pool{New: func() any { b := make([]engine.Line, 0, lineBatch); return &b }}
+// batch is what a spider said at once, but for what is asked of the store.
+type batch struct {
+	spiderID string // of a SPIDER line, which counts before lines; "": there was none
+	lines    []engine.Line
+}
 
-// read posts the spider's lines to the owner, as many at a time as have arrived.
+var batches = sync.Pool{New: func() any { return &batch{lines: make([]engine.Line, 0, lineBatch)} }}
+
+// read posts the spider's lines to the owner, as many at a time as have arrived. What is asked of
+// the store goes there: read waits while the store has too much of it.
 func (s *session) read(scanner *protocol.Scanner) error {
 	for {
-		batch := batches.Get().(*[]engine.Line)
-		err := s.fill(scanner, batch)
-		if len(*batch) > 0 && !s.d.post(func(e *engine.Engine) { s.take(e, batch) }) {
+		b := batches.Get().(*batch)
+		err := s.fill(scanner, b)
+		if (len(b.lines) > 0 || b.spiderID != "") && !s.d.post(func(e *engine.Engine) { s.take(e, b) }) {
 			return ErrStopped
 		}
-		if err != nil {
+		if s.asks.hand(s.quit); err != nil {
 			return readError(err)
 		}
 	}
@@ -254,7 +267,7 @@ const guardedBytes = 64
 // handshake handles the lines with which a spider may begin: AUTH, also if no token is required,
 // and SPIDER. A malformed SPIDER ends the connection, because its sender does not want the
 // documents of other pools.
-func (s *session) handshake(line []byte) (ok bool, err error) {
+func (s *session) handshake(line []byte, b *batch) (ok bool, err error) {
 	if !s.mute {
 		return false, nil
 	}
@@ -270,49 +283,76 @@ func (s *session) handshake(line []byte) (ok bool, err error) {
 		return false, errSpider
 	}
 	s.fresh, s.mute = false, false
-	name := string(spiderID)
-	if !s.d.post(func(e *engine.Engine) { e.JoinPool(s.id, name) }) {
-		return false, ErrStopped
-	}
+	b.spiderID = string(spiderID)
 	return true, nil
 }
 
 // fill reads the lines that are available without waiting. It fails if the first line is not of the
 // protocol: a web page can make a browser send lines, but it cannot choose the first one.
-func (s *session) fill(scanner *protocol.Scanner, batch *[]engine.Line) error {
-	*batch = (*batch)[:0]
-	for len(*batch) < lineBatch {
+func (s *session) fill(scanner *protocol.Scanner, b *batch) error {
+	b.spiderID, b.lines = "", b.lines[:0]
+	for len(b.lines) < lineBatch {
 		line, err := scanner.Next()
 		if err != nil {
 			return err
 		}
-		status, err := protocol.ParseStatus(line)
-		if err != nil {
-			greeting, bad := s.handshake(line)
-			switch {
-			case bad == nil && greeting:
-				continue
-			case s.fresh && !errors.Is(bad, ErrStopped):
-				return fmt.Errorf("%w: %w", errNotSpider, errors.Join(bad, err))
-			case bad != nil:
-				return bad
-			}
-			s.badLine(line, err)
+		if err := s.hear(line, b); err != nil {
+			return err
 		}
-		s.fresh, s.mute = false, false
-		*batch = append(*batch, engine.Line{Status: status, Bad: err != nil})
-		if !scanner.Buffered() {
+		if !scanner.Buffered() && !s.waitsForMore(b) {
 			return nil
 		}
 	}
 	return nil
 }
 
-func (s *session) take(e *engine.Engine, batch *[]engine.Line) {
-	if l := e.Lines(s.id, *batch); l != nil {
-		s.badLine(protocol.AppendTrans(nil, l.Trans), errForeign)
+// waitsForMore reports whether nothing has come yet that is to be passed on.
+func (s *session) waitsForMore(b *batch) bool {
+	return len(b.lines) == 0 && b.spiderID == "" && s.asks.empty()
+}
+
+// hear adds a line to the batch or to what is asked of the store.
+func (s *session) hear(line []byte, b *batch) error {
+	status, err := protocol.ParseStatus(line)
+	if err == nil {
+		s.fresh, s.mute = false, false
+		b.lines = append(b.lines, engine.Line{Status: status})
+		return nil
 	}
-	batches.Put(batch)
+	if n, ok := protocol.ParseRoom(line); ok {
+		s.fresh = false
+		b.lines = append(b.lines, engine.Line{IsRoom: true, Room: n})
+		return nil
+	}
+	if s.asks.add(line, s.fresh) {
+		s.fresh = false
+		return nil
+	}
+	greeting, bad := s.handshake(line, b)
+	switch {
+	case bad == nil && greeting:
+		return nil
+	case s.fresh:
+		return fmt.Errorf("%w: %w", errNotSpider, errors.Join(bad, err))
+	case bad != nil:
+		return bad
+	}
+	s.badLine(line, err)
+	s.mute = false
+	b.lines = append(b.lines, engine.Line{Bad: true})
+	return nil
+}
+
+func (s *session) take(e *engine.Engine, b *batch) {
+	if b.spiderID != "" {
+		e.JoinPool(s.id, b.spiderID)
+	}
+	if len(b.lines) > 0 {
+		if l := e.Lines(s.id, b.lines); l != nil {
+			s.badLine(protocol.AppendTrans(nil, l.Trans), errForeign)
+		}
+	}
+	batches.Put(b)
 }
 
 // badLine logs a line, except one that may contain a token.
@@ -369,6 +409,12 @@ func (s *session) write() {
 				return
 			}
 			s.d.post(func(e *engine.Engine) { s.written(e, out.lines) })
+		case text := <-s.answers:
+			by := time.Now().Add(s.d.cfg.Load().TimeoutSpiderStatus)
+			if err := s.send(output{lines: text, by: by}); err != nil {
+				s.drop("write failed")
+				return
+			}
 		case <-s.quit:
 			return
 		}

@@ -136,11 +136,11 @@ func lineParser(contentType string) func(line []byte) (docindex.Put, error) {
 	case media == "text/plain":
 		return parsePlain
 	case strings.HasSuffix(media, "json") || strings.HasSuffix(media, "jsonl"):
-		return parseJSON
+		return ParsePut
 	}
 	return func(line []byte) (docindex.Put, error) {
 		if line[0] == '{' {
-			return parseJSON(line)
+			return ParsePut(line)
 		}
 		return parsePlain(line)
 	}
@@ -148,7 +148,9 @@ func lineParser(contentType string) func(line []byte) (docindex.Put, error) {
 
 func parsePlain(line []byte) (docindex.Put, error) { return docindex.Put{URL: line}, nil }
 
-func parseJSON(line []byte) (docindex.Put, error) {
+// ParsePut parses one line of NDJSON as /docindex/urls takes it: a JSON object with at least a url.
+// The slices of the Put may alias line.
+func ParsePut(line []byte) (docindex.Put, error) {
 	d, err := ndjson.ParseDocument(line)
 	if err == nil && len(d.URL) == 0 {
 		err = errors.New("no url")

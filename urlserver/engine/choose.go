@@ -104,7 +104,7 @@ func (sp *spider) cost(now time.Duration) time.Duration {
 
 // window returns how many documents a spider may have, judged by its answers.
 func (e *Engine) window(sp *spider) int {
-	most := e.cfg.Spider.MaxInFlight
+	most := e.mostAt(sp)
 	silent := sp.done == 0 && sp.inFlight > 0 && e.now-sp.recent.first >= unansweredAfter
 	if e.spiders.pools.all[sp.pool].connected <= 1 && !silent || faulty(faultChoice) {
 		return most
@@ -122,7 +122,7 @@ func (e *Engine) mayHave(sp *spider) bool {
 func (e *Engine) anyUnanswered() bool {
 	return slices.ContainsFunc(e.spiders.byID, func(sp *spider) bool {
 		return sp != nil && !sp.gone && sp.notBefore == 0 && sp.done == 0 &&
-			sp.inFlight < e.cfg.Spider.MaxInFlight && sp.inFlight >= e.window(sp)
+			sp.inFlight < e.mostAt(sp) && sp.inFlight >= e.window(sp)
 	})
 }
 

@@ -11,6 +11,7 @@
 //   - hostRules applies the operator's rules to hosts.
 //   - robotsFetches fetches, keeps and applies robots.txt.
 //   - spiders has the connections, the spider pools, and the documents that are suspects.
+//   - backs has the documents that spiders gave back, and holds them for as long as the spiders said.
 //   - outcomes has what ended or is to end, and what is to go back to the index.
 //   - leases acquires, extends and releases the leases of host groups, asks for bindings, and
 //     reports how many documents are held.

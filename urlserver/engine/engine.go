@@ -101,6 +101,7 @@ type Engine struct {
 	rules    hostRules
 	robots   robotsFetches
 	spiders  spiders
+	backs    backs
 	outcomes outcomes
 	leases   leases
 	tracer   tracer
@@ -135,6 +136,7 @@ func New(cfg configs.Config, opt Options) *Engine {
 		dns:      newDNS(),
 		robots:   newRobotsFetches(),
 		spiders:  newSpiders(),
+		backs:    newBacks(),
 		outcomes: newOutcomes(),
 		leases:   newLeases(opt),
 		tracer:   newTracer(),
@@ -233,6 +235,7 @@ func (e *Engine) Step(clock func() time.Duration) (wait time.Duration) {
 	e.trimCache(&budget)
 	e.endOverdue(&budget)
 	e.requeueLost(&budget)
+	e.endHolds(&budget)
 	e.applyRules()
 	e.takeCandidates()
 	e.endFailed(&budget) // what is taken may fail at once
@@ -253,6 +256,9 @@ func (e *Engine) Step(clock func() time.Duration) (wait time.Duration) {
 	e.forget()
 	if _, at, ok := e.robots.retries.Min(); ok {
 		due.after(at - e.now)
+	}
+	if _, until, ok := e.backs.held.Min(); ok {
+		due.after(until - e.now)
 	}
 	due.after(e.slots.Wait(e.now)) // last: what was sent has begun to time out
 	switch {

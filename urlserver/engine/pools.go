@@ -105,7 +105,7 @@ func (p *pools) add(no uint32, spiderID string) {
 func (e *Engine) unusedPool() uint32 {
 	for no := 1; no < len(e.spiders.pools.all); no++ {
 		if e.spiders.pools.all[no].connected == 0 && !e.slots.Pool(poolQueue(uint32(no), false)).HasDocs() &&
-			!e.slots.Pool(poolQueue(uint32(no), true)).HasDocs() {
+			!e.slots.Pool(poolQueue(uint32(no), true)).HasDocs() && !e.slots.Pool(heldQueue(uint32(no))).HasDocs() {
 			return uint32(no)
 		}
 	}
@@ -176,9 +176,11 @@ func (e *Engine) lacksSpider(host uint32) (why explain.Reason) {
 	e.slots.Host(host).Pools(func(queue uint32) {
 		no := spiderPoolOf(queue)
 		switch name := e.spiders.pools.all[no].name; {
+		case why.Kind == explain.None && forHeld(queue):
+			why = because(explain.GivenBack)
 		case why.Kind == explain.None && forSuspects(queue) && e.slots.Pool(queue).Suspended():
 			why = because(explain.SuspectsWait)
-		case why.Kind != explain.None || forSuspects(queue) || e.spiders.poolFor(no).ready.Len() > 0:
+		case why.Kind != explain.None || forSuspects(queue) || forHeld(queue) || e.spiders.poolFor(no).ready.Len() > 0:
 		case no == 0:
 			why = because(explain.UnnamedWait)
 		case e.spiders.pools.all[no].connected > 0:

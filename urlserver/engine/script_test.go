@@ -277,6 +277,10 @@ func (p *script) index(words []string) {
 
 // line has a spider say something.
 func (p *script) line(name, text string) {
+	if n, ok := protocol.ParseRoom([]byte(text)); ok {
+		p.e.Lines(p.spiders[name], []Line{{IsRoom: true, Room: n}})
+		return
+	}
 	status, err := protocol.ParseStatus([]byte(text))
 	p.e.Lines(p.spiders[name], []Line{{Status: status, Bad: err != nil}})
 }

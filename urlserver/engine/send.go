@@ -37,6 +37,9 @@ func (e *Engine) dispatch(t hostslots.Selection) {
 		e.dispatchSuspect(t)
 		return
 	}
+	if len(e.backs.givers) > 0 && e.sendElsewhere(t) {
+		return
+	}
 	id := e.spiderFor(t)
 	if id == 0 {
 		e.slots.Suspend(e.now, t)

@@ -65,12 +65,15 @@ type spider struct {
 	pool         uint32
 	notBefore    time.Duration // it gets nothing before; 0: it may
 	recent       recent
+	room         int // that it said it has; noRoomSaid: it did not
 }
 
 // Line is a parsed line from a spider.
 type Line struct {
 	protocol.Status
-	Bad bool // it did not parse
+	IsRoom bool // it is a ROOM line: Room, and no Status, is set
+	Room   int
+	Bad    bool // it did not parse
 }
 
 // Connected adds a spider and returns its number. addr is its address, for people to read.
@@ -79,7 +82,7 @@ func (e *Engine) Connected(addr string) (id uint32) { return e.ConnectedFrom(add
 // ConnectedFrom is Connected for spiders whose successive connections are recognised by peer
 // instead of addr.
 func (e *Engine) ConnectedFrom(addr, peer string) (id uint32) {
-	sp := &spider{addr: addr, writingSince: -1, peer: e.spiders.peerAt(peer)}
+	sp := &spider{addr: addr, writingSince: -1, peer: e.spiders.peerAt(peer), room: noRoomSaid}
 	for i := 1; i < len(e.spiders.byID) && id == 0; i++ {
 		if e.spiders.byID[i] == nil {
 			id = uint32(i)
@@ -154,7 +157,9 @@ func (e *Engine) Lines(id uint32, lines []Line) (foreign *Line) {
 	for i := range lines {
 		if e.line(id, sp, &lines[i]) {
 			sp.badInRow = 0
-			sp.noteSpoke(e.now)
+			if !lines[i].IsRoom {
+				sp.noteSpoke(e.now)
+			}
 			continue
 		}
 		if foreign == nil && !lines[i].Bad {
@@ -174,6 +179,10 @@ func (e *Engine) line(id uint32, sp *spider, l *Line) bool {
 	if l.Bad {
 		return false
 	}
+	if l.IsRoom {
+		e.setRoom(id, sp, l.Room)
+		return true
+	}
 	trans := hostslots.TransID(l.Trans)
 	state, tx := e.slots.Lookup(trans)
 	switch {
@@ -185,6 +194,8 @@ func (e *Engine) line(id uint32, sp *spider, l *Line) bool {
 		e.slots.Working(e.now, trans)
 		sp.recent.working()
 		e.worked(sp, tx)
+	case l.Verb == protocol.Back:
+		e.back(sp, trans, tx.Sent, &l.Status)
 	default:
 		e.done(sp, trans, tx.Sent, &l.Status)
 	}
@@ -192,9 +203,7 @@ func (e *Engine) line(id uint32, sp *spider, l *Line) bool {
 }
 
 func (e *Engine) done(sp *spider, trans hostslots.TransID, sent time.Duration, s *protocol.Status) {
-	if sp.writingSince >= 0 && sent >= sp.writingSince && e.now-sent > lateAfter {
-		e.slots.MarkRequested(e.now, trans)
-	}
+	e.markWritten(sp, trans, sent)
 	retry := time.Duration(max(0, s.RetryAfter)) * time.Second
 	sp.recent.answered(e.now, e.now-sent)
 	doc := e.slots.Done(e.now, trans, s.Code, retry)
@@ -207,6 +216,14 @@ func (e *Engine) done(sp *spider, trans hostslots.TransID, sent time.Duration, s
 		status = protocol.NoStatus
 	}
 	e.endAfter(doc, docindex.Done, status, max(0, e.now-sent))
+}
+
+// markWritten counts now as the last request to the group of a document whose line may have been
+// written only now.
+func (e *Engine) markWritten(sp *spider, trans hostslots.TransID, sent time.Duration) {
+	if sp.writingSince >= 0 && sent >= sp.writingSince && e.now-sent > lateAfter {
+		e.slots.MarkRequested(e.now, trans)
+	}
 }
 
 // Output returns the lines that wait for a spider, in exchange for an empty buffer. If there are

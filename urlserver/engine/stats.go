@@ -12,6 +12,7 @@ import (
 type Stats struct {
 	// documents sent; of them: not for the first time; taken for lost: silent, spider gone
 	Sent, Retried, Expired, Lost uint64
+	Back                         uint64 // documents that spiders gave back
 	Stale, BadLines              uint64 // lines of spiders
 	Outcomes                     [docindex.Kinds]uint64
 	Classes                      [docindex.Classes]uint64 // the same documents, by what came back

@@ -47,14 +47,22 @@ func (c company) least(most int) int {
 // suspects.
 func poolQueue(pool uint32, suspect bool) (queue uint32) {
 	if suspect {
-		return 2*pool + 1
+		return poolQueues*pool + 1
 	}
-	return 2 * pool
+	return poolQueues * pool
 }
 
-func spiderPoolOf(queue uint32) uint32 { return queue / 2 }
+// heldQueue returns the number that the slots have for the documents of a spider pool that are held
+// (back.go).
+func heldQueue(pool uint32) (queue uint32) { return poolQueues*pool + 2 }
 
-func forSuspects(queue uint32) bool { return queue%2 == 1 }
+const poolQueues = 3 // numbers of a spider pool
+
+func spiderPoolOf(queue uint32) uint32 { return queue / poolQueues }
+
+func forSuspects(queue uint32) bool { return queue%poolQueues == 1 }
+
+func forHeld(queue uint32) bool { return queue%poolQueues == 2 }
 
 // suspect notes that a document was in flight at a spider that has gone, and may have been the
 // cause.
@@ -163,7 +171,8 @@ func (e *Engine) tester(c *spiderPool, queue uint32, company int, last bool) uin
 	most := max(1, c.connected/2)
 	for i := range e.spiders.byID {
 		id, sp := uint32(i), e.spiders.byID[i]
-		if sp == nil || &e.spiders.pools.all[sp.pool] != c || !sp.listens(e.now) || sp.distrusted() && !last {
+		if sp == nil || &e.spiders.pools.all[sp.pool] != c || !sp.listens(e.now) || sp.distrusted() && !last ||
+			e.mostAt(sp) == 0 {
 			continue
 		}
 		if len(sp.company) == 0 {

@@ -67,6 +67,7 @@ const (
 	UnnamedWait
 	PoolFull
 	PoolEmpty
+	GivenBack
 
 	// NotBefore tells when its group may be asked. Its By is one of the next. Args[0] is the gap,
 	// or the group of PaceFormerGroup and PaceFormerAddressOf.
@@ -179,7 +180,9 @@ var words = [kinds]string{
 		"waits for a spider with so few in flight",
 	UnnamedWait: "what names no spiderid waits for a spider that has not said SPIDER, and has room",
 	PoolFull:    "what is for spiderid {0} waits until a spider that has said SPIDER {1} has room",
-	PoolEmpty:   "what is for spiderid {0} waits: no spider is connected that has said SPIDER {1}, or nothing",
+	GivenBack: "a spider gave documents back (BACK): they wait for as long as it said, or until another spider " +
+		"has room",
+	PoolEmpty: "what is for spiderid {0} waits: no spider is connected that has said SPIDER {1}, or nothing",
 
 	NotBefore:           "not before {until}: {by}",
 	PaceFormerAddress:   "the address it had before was asked a moment ago",

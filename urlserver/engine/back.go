@@ -1,0 +1,136 @@
+package engine
+
+import (
+	"slices"
+	"time"
+
+	"urlserver/hostslots"
+	"urlserver/internal/container/timeheap"
+	"urlserver/protocol"
+)
+
+// A spider may give a document back (BACK) that it has not fetched. That counts no attempt, and the
+// pace counts it as a request, so a document that always comes back is sent no more often than its
+// host may be asked. It is queued behind the others of its host.
+//
+// With seconds, the document is held for so long. Without, it goes to a spider of the pool that has
+// not given it back, while there is one; if none of those has room, it is held for a moment. A held
+// document counts as any other that waits in the slots: leftover.max bounds them.
+
+const (
+	elsewherePause = time.Second // a document that other spiders have no room for is held so long
+	maxGivers      = 16          // spiders remembered for a document
+)
+
+// backs has the documents that spiders gave back.
+type backs struct {
+	held   timeheap.Heap        // by the moment at which they are queued again
+	givers map[uint32][]*spider // who gave a document back for others
+}
+
+func newBacks() backs { return backs{givers: map[uint32][]*spider{}} }
+
+// forget drops what is known of a document.
+func (b *backs) forget(doc uint32) {
+	b.held.Remove(doc)
+	delete(b.givers, doc)
+}
+
+// back takes a document back that a spider has not fetched.
+func (e *Engine) back(sp *spider, trans hostslots.TransID, sent time.Duration, s *protocol.Status) {
+	e.markWritten(sp, trans, sent)
+	doc := e.slots.Back(e.now, trans)
+	sp.recent.gaveBack(e.now, e.now-sent)
+	delete(sp.longFetches, doc)
+	sp.inFlight--
+	e.spiders.parted(doc)
+	e.stats.Back++
+	e.traceBack(doc, "back")
+	kind, cancelled := e.outcomes.cancelOnReturn[doc]
+	_, wanted := e.outcomes.returnOnTurn[doc]
+	switch {
+	case cancelled:
+		e.end(doc, kind, protocol.NoStatus)
+	case wanted:
+		e.returnDoc(doc)
+	case s.Seconds > 0:
+		e.hold(doc, time.Duration(s.Seconds)*time.Second)
+	default:
+		givers := append(e.backs.givers[doc], sp)
+		e.backs.givers[doc] = givers[max(0, len(givers)-maxGivers):]
+		e.queueLast(doc)
+	}
+}
+
+// hold keeps a document that is not queued from being sent for so long.
+func (e *Engine) hold(doc uint32, span time.Duration) {
+	e.backs.held.Set(doc, e.now+span)
+	e.slots.Hold(e.now, doc, heldQueue(spiderPoolOf(e.slots.Doc(doc).Pool)))
+}
+
+// queueLast queues a document that is not queued, behind the others of its host.
+func (e *Engine) queueLast(doc uint32) {
+	_, suspect := e.spiders.suspects[doc]
+	e.slots.QueueLast(e.now, doc, poolQueue(spiderPoolOf(e.slots.Doc(doc).Pool), suspect))
+}
+
+// endHolds queues documents again that have been held for long enough.
+func (e *Engine) endHolds(budget *int) {
+	for ; *budget > 0; *budget-- {
+		doc, until, ok := e.backs.held.Min()
+		if !ok || until > e.now {
+			return
+		}
+		e.backs.held.Remove(doc)
+		if e.slots.Dequeue(doc) {
+			e.queueLast(doc)
+		}
+	}
+}
+
+// sendElsewhere sends a selected document that spiders have given back to another spider of its
+// pool, or holds it until one has room. It returns false if no other spider takes documents.
+func (e *Engine) sendElsewhere(t hostslots.Selection) bool {
+	givers := e.backs.givers[t.Doc]
+	if len(givers) == 0 {
+		return false
+	}
+	c := e.spiders.poolFor(spiderPoolOf(t.Pool))
+	id, others := e.quickestBut(c, givers)
+	if others == 0 { // all have given it back: the one that did so last goes last
+		givers = givers[len(givers)-1:]
+		e.backs.givers[t.Doc] = givers
+		if id, others = e.quickestBut(c, givers); others == 0 {
+			return false
+		}
+	}
+	if id != 0 {
+		e.dispatchTo(t, id)
+		return true
+	}
+	e.slots.DequeueSelected(e.now, t)
+	e.hold(t.Doc, elsewherePause)
+	return true
+}
+
+// quickestBut returns the spider of a pool that costs least of those with room that are not among
+// givers, 0 if there is none, and the number of all others that may have documents at times. It
+// costs O(spiders).
+func (e *Engine) quickestBut(c *spiderPool, givers []*spider) (best uint32, others int) {
+	for id, sp := range e.spiders.byID {
+		if sp == nil || sp.gone || sp.notSpider || &e.spiders.pools.all[sp.pool] != c || e.mostAt(sp) == 0 ||
+			slices.Contains(givers, sp) {
+			continue
+		}
+		others++
+		if c.ready.Has(uint32(id)) && !sp.stuck(e.now) &&
+			(best == 0 || sp.cost(e.now) < e.spiders.byID[best].cost(e.now)) {
+			best = uint32(id)
+		}
+	}
+	return best, others
+}
+
+// gaveBack notes that a spider gave a document back. It has answered, but that says nothing about
+// how quick it is.
+func (r *recent) gaveBack(now, had time.Duration) { r.heard, r.owes = now, r.newest > now-had }

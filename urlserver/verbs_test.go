@@ -1,0 +1,272 @@
+package urlserver
+
+import (
+	"bufio"
+	"context"
+	"fmt"
+	"net"
+	"slices"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"urlserver/configs"
+	"urlserver/docindex"
+	"urlserver/docindex/memory"
+)
+
+// hear reads lines until so many answers and so many documents have come. It says that the
+// documents are done.
+func (f *fake) hear(answers, docs int) (list []string) {
+	f.t.Helper()
+	for len(list) < answers || docs > 0 {
+		if words := f.next(); words[0] == "PUT" || words[0] == "COUNT" {
+			list = append(list, strings.Join(words, " "))
+		} else {
+			docs--
+			f.say("%s DONE 200", words[0])
+		}
+	}
+	return list
+}
+
+// TestVerbsCutAtEveryByte says each verb over TCP, in two parts that are cut at each byte in turn.
+func TestVerbsCutAtEveryByte(t *testing.T) {
+	r := newRig(t, nil)
+	defer r.stop()
+	const text = "ROOM 0\r\nPUT a {\"url\":\"http://127.0.0.1/CUT\"}\nPUT b {\"url\":\"http://127.0.0.1/CUT\",\"priority\":3}\n" +
+		"PUT c {\"url\":\"nonsense\"}\nPUT d nonsense\nCOUNT e CRAWL\nCOUNT !~ no-such-crawl\nPUT f {\"url\":" +
+		"\"http://127.0.0.1/CUT\",\"crawl\":\"CRAWL\",\"doc_id\":\"CRAWL-d\"}\nROOM 1\n"
+	for cut := range len(text) {
+		says := strings.NewReplacer("CUT", fmt.Sprintf("%03d", cut), "CRAWL", fmt.Sprintf("%05d", cut)).Replace(text)
+		s := r.spider()
+		s.conn.Write([]byte(says[:cut]))
+		time.Sleep(time.Millisecond) // usually the daemon reads the parts by themselves
+		s.conn.Write([]byte(says[cut:]))
+		got := s.hear(7, 2)
+		want := []string{
+			"PUT a new", "PUT b known", "PUT c invalid", "PUT d invalid",
+			"", // it is the first of its crawl, or has been counted before
+			"COUNT !~ 0 0 0 0", fmt.Sprintf("PUT f new %05d-d", cut),
+		}
+		if !slices.Contains([]string{"0 0 0 0", "1 0 0 0", "0 1 0 0", "0 0 0 1"}, strings.TrimPrefix(got[4], "COUNT e ")) {
+			t.Errorf("cut at %d: %q", cut, got[4])
+		}
+		if want[4] = got[4]; !slices.Equal(got, want) {
+			t.Fatalf("cut at %d: answers %q; want %q", cut, got, want)
+		}
+		s.conn.Close()
+	}
+	if st, _ := r.d.Status(t.Context()); st.BadLines != 0 {
+		t.Errorf("%d bad lines", st.BadLines)
+	}
+}
+
+// TestPutCountBack has one spider put, count, fetch and give back over its one connection.
+func TestPutCountBack(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		store := memory.New()
+		b := (&bubble{t: t, store: store}).start(nil, Parts{Index: store, Store: store})
+		defer b.stopped()
+		s := b.spider("ROOM 0")
+		ask := func(line string) string {
+			t.Helper()
+			s.say("%s", line)
+			answer, err := s.in.ReadString('\n')
+			if err != nil {
+				t.Fatal(err)
+			}
+			return strings.TrimSuffix(answer, "\n")
+		}
+		for _, c := range [][2]string{
+			{"COUNT 1", "COUNT 1 0 0 0 0"},
+			{`PUT 2 {"url":"http://10.0.0.1/a b"}`, "PUT 2 new"},
+			{`PUT 3 {"url":"http://10.0.0.1/a%20b"}`, "PUT 3 known"},
+			{`PUT 4 {"url":"http://10.0.0.1/c","crawl":"other","doc_id":"mine"}`, "PUT 4 new mine"},
+			{`PUT 5 {"url":"http://10.0.0.1/d","metadata":{"appid":7}}`, "PUT 5 invalid"},
+			{`PUT 6 {"doc_id":"none"}`, "PUT 6 invalid"},
+			{`PUT 7 {}`, "PUT 7 invalid"},
+		} {
+			if got := ask(c[0]); got != c[1] {
+				t.Errorf("%s: %q; want %q", c[0], got, c[1])
+			}
+		}
+		time.Sleep(time.Minute)
+		synctest.Wait()
+		if got := ask("COUNT 8"); got != "COUNT 8 0 2 0 0" { // the slots have them, no spider takes any
+			t.Errorf("%q", got)
+		}
+		s.say("ROOM 1")
+		trans, _ := s.line()
+		s.say("%s BACK", trans)
+		trans, _ = s.line()
+		s.say("%s DONE 200", trans)
+		trans, _ = s.line()
+		time.Sleep(time.Second)
+		synctest.Wait()
+		if got, other := ask("COUNT 9 other"), ask("COUNT 10 DEFAULT"); got == other {
+			t.Errorf("%q, %q; want one document ended and one in flight", got, other)
+		}
+		if got := ask("COUNT 11"); got != "COUNT 11 0 1 0 1" {
+			t.Errorf("%q; want one in flight and one ended", got)
+		}
+		s.say("%s DONE 200", trans)
+		time.Sleep(time.Second)
+		synctest.Wait()
+		if got := ask("COUNT 12"); got != "COUNT 12 0 0 0 2" {
+			t.Errorf("%q; want two ended", got)
+		}
+		s.conn.Close()
+	})
+}
+
+// TestAskWithoutStore asks a daemon whose index is elsewhere.
+func TestAskWithoutStore(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := newBubble(t, nil)
+		defer b.stopped()
+		s := b.spider("COUNT a", `PUT b {"url":"http://10.0.0.1/"}`, "PUT c {}")
+		for _, want := range []string{"COUNT a fail\n", "PUT b fail\n", "PUT c invalid\n"} {
+			if got, err := s.in.ReadString('\n'); got != want {
+				t.Errorf("%q, %v; want %q", got, err, want)
+			}
+		}
+		s.conn.Close()
+	})
+}
+
+// TestVerbsOfOtherForms: what is nearly a verb is a bad line, and as a first line ends the connection.
+func TestVerbsOfOtherForms(t *testing.T) {
+	for _, line := range []string{
+		"ROOM", "ROOM ", "ROOM -1", "ROOM 1 ", "ROOM x", "ROOM 1 2", "room 1", "PUT", "PUT a", "PUT  {}", "COUNT", "COUNT ",
+		"COUNT a b c", "COUNT a ", "PUT " + strings.Repeat("t", 33) + " {}", "COUNT " + strings.Repeat("t", 33), "PUT ä {}",
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			b := newBubble(t, nil)
+			defer b.stopped()
+			b.index.offer("0 http://10.0.0.1/")
+			s := b.spider()
+			trans, _ := s.line()
+			s.say("%s WORKING", trans)
+			s.say("%s", line)
+			synctest.Wait()
+			if st, _ := b.d.Status(t.Context()); st.BadLines != 1 || len(st.Spiders) != 1 {
+				t.Errorf("%q: %d bad lines, %d spiders", line, st.BadLines, len(st.Spiders))
+			}
+			first := b.spider(line)
+			if rest := first.closed(); rest != "" {
+				t.Errorf("%q as the first line is answered by %q", line, rest)
+			}
+			s.conn.Close()
+		})
+	}
+}
+
+// TestSlowStore has a spider put faster than the store takes it. Its lines wait with TCP; other
+// spiders are served meanwhile.
+func TestSlowStore(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		store := &stuckStore{Store: memory.New(), release: make(chan struct{})}
+		b := (&bubble{t: t}).start(nil, Parts{Index: store, Store: store})
+		defer b.stopped()
+		eager := b.spider("ROOM 0")
+		written := 0
+		go func() {
+			line := []byte(`PUT t {"url":"http://10.0.0.1/` + strings.Repeat("x", 1000) + `"}` + "\n")
+			for ; written < 1000; written++ {
+				if _, err := eager.conn.Write(line); err != nil {
+					return
+				}
+			}
+		}()
+		go func() {
+			for {
+				if _, err := eager.in.ReadString('\n'); err != nil {
+					return
+				}
+			}
+		}()
+		synctest.Wait()
+		if written > 100 {
+			t.Errorf("%d puts of a kilobyte were read while the store took none", written)
+		}
+		var p docindex.Puts
+		p.Add(docindex.Put{URL: []byte("http://10.0.0.2/")})
+		if _, err := store.Store.Put(t.Context(), &p); err != nil {
+			t.Fatal(err)
+		}
+		other := b.spider()
+		trans, _ := other.line()
+		other.say("%s DONE 200", trans)
+		close(store.release)
+		time.Sleep(time.Second)
+		synctest.Wait()
+		if written != 1000 {
+			t.Errorf("%d puts were read when the store went on; want all", written)
+		}
+		eager.conn.Close()
+		other.conn.Close()
+	})
+}
+
+// stuckStore takes no puts before release is closed.
+type stuckStore struct {
+	*memory.Store
+	release chan struct{}
+}
+
+func (s *stuckStore) Put(ctx context.Context, p *docindex.Puts) (docindex.PutResult, error) {
+	<-s.release
+	return s.Store.Put(ctx, p)
+}
+
+// TestOldSpider: what a spider of before is sent is byte for byte what it was.
+func TestOldSpider(t *testing.T) {
+	store := memory.New()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	r := newRigOver(t, l, Parts{Index: store, Store: store}, func(cfg *configs.Config) { cfg.ReqHostPerSec = 100 })
+	defer r.stop()
+	var p docindex.Puts
+	for i, u := range []string{"http://127.0.0.1/1", "http://127.0.0.2:8080/2?x=y", "http://[::ffff:127.0.0.3]/"} {
+		if err := p.Add(docindex.Put{URL: []byte(u), DocID: fmt.Append(nil, "doc-", i)}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if _, err := store.Put(t.Context(), &p); err != nil {
+		t.Fatal(err)
+	}
+	conn, err := net.Dial("tcp", r.addr)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Close()
+	conn.SetDeadline(time.Now().Add(patience))
+	in := bufio.NewReader(conn)
+	var got []string
+	for range 3 {
+		line, err := in.ReadString('\n')
+		if err != nil {
+			t.Fatal(err)
+		}
+		trans, rest, _ := strings.Cut(line, " ")
+		if strings.Trim(trans, "0123456789.") != "" || strings.Count(trans, ".") != 2 {
+			t.Errorf("TRANS_ID %q", trans)
+		}
+		got = append(got, rest)
+		fmt.Fprintf(conn, "%s WORKING\r\n%s DONE 200\n", trans, trans)
+	}
+	slices.Sort(got)
+	want := []string{"doc-0 127.0.0.1 http://127.0.0.1/1\n", "doc-1 127.0.0.2 http://127.0.0.2:8080/2?x=y\n",
+		"doc-2 127.0.0.3 http://[::ffff:7f00:3]/\n"}
+	if !slices.Equal(got, want) {
+		t.Errorf("lines %q; want %q", got, want)
+	}
+	conn.(*net.TCPConn).CloseWrite()
+	if rest, err := in.ReadString('\n'); rest != "" {
+		t.Errorf("after its last DONE it is sent %q, %v", rest, err)
+	}
+}
