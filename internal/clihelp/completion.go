@@ -10,7 +10,7 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// shells are those that completion knows.
+// shells are the shells that have completion.
 var shells = map[string]func(root *cobra.Command, w io.Writer) error{
 	"bash":       func(root *cobra.Command, w io.Writer) error { return root.GenBashCompletionV2(w, true) },
 	"fish":       func(root *cobra.Command, w io.Writer) error { return root.GenFishCompletion(w, true) },
@@ -18,8 +18,8 @@ var shells = map[string]func(root *cobra.Command, w io.Writer) error{
 	"zsh":        (*cobra.Command).GenZshCompletion,
 }
 
-// Completion is a command that prints what has a shell complete the command called name, which it
-// is added to.
+// Completion returns a command that prints a completion script for the command called name, to
+// which it is added.
 func Completion(takes Takes, name string) *cobra.Command {
 	names := slices.Sorted(maps.Keys(shells))
 	return &cobra.Command{
@@ -43,8 +43,8 @@ func Completion(takes Takes, name string) *cobra.Command {
 	}
 }
 
-// CompleteArgs has shells complete what a command takes: files, or nothing. Commands that say
-// themselves what they take are left alone.
+// CompleteArgs sets what shells complete for a command's arguments: files, or nothing. It does not
+// change commands with a completion function.
 func CompleteArgs(cmd *cobra.Command) {
 	says := cmd.ValidArgs != nil || cmd.ValidArgsFunction != nil
 	if !says && !strings.Contains(cmd.Use, "FILE") && !strings.Contains(cmd.Use, "DIR") {

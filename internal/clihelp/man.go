@@ -10,14 +10,14 @@ import (
 	"github.com/spf13/pflag"
 )
 
-// Note is a line of a manual page's list: a name, and what it is.
+// Note is an entry in a list of a manual page.
 type Note struct{ Name, Text string }
 
-// Takes makes the faults that a check of arguments finds faults of usage.
+// Takes wraps a check of arguments, so that its errors are errors of usage.
 type Takes func(check cobra.PositionalArgs) cobra.PositionalArgs
 
-// Man is a hidden command, for packages, that prints the manual page of the command it is added to.
-// files and environment are what the page lists below these words.
+// Man returns a hidden command, for packages, that prints the manual page of the command to which
+// it is added. files and environment are the lists in these sections.
 func Man(takes Takes, files, environment []Note) *cobra.Command {
 	return &cobra.Command{
 		Use:    "man",
@@ -33,7 +33,7 @@ func Man(takes Takes, files, environment []Note) *cobra.Command {
 	}
 }
 
-// manPage is in the words of man(7).
+// manPage builds a page in the man(7) language.
 type manPage struct{ strings.Builder }
 
 func (m *manPage) write(root *cobra.Command, files, environment []Note) {
@@ -90,7 +90,7 @@ func (m *manPage) flag(f *pflag.Flag) {
 	}
 }
 
-// paragraphs keeps the line ends of indented lines, which are examples.
+// paragraphs writes text. It keeps the line ends of indented lines, which are examples.
 func (m *manPage) paragraphs(text string) {
 	for line := range strings.Lines(text) {
 		line = strings.TrimRight(line, "\n")
@@ -107,7 +107,7 @@ func (m *manPage) paragraphs(text string) {
 
 func (m *manPage) line(format string, args ...any) { fmt.Fprintf(m, format+"\n", args...) }
 
-// roff is text with nothing in it that troff would take for its own.
+// roff escapes text for troff.
 func roff(text string) string {
 	text = strings.NewReplacer(`\`, `\e`, "-", `\-`, `"`, `\(dq`).Replace(text)
 	if strings.HasPrefix(text, ".") || strings.HasPrefix(text, "'") {

@@ -7,9 +7,9 @@ import (
 	"unicode/utf8"
 )
 
-// Harmless is text without what a terminal obeys: control characters, C1 ones too (U+0080 to
-// U+009F), but for line ends and tabs, are written as JSON does, \u001b. Bytes that are no UTF-8,
-// which some terminals take for C1, become U+FFFD.
+// Harmless returns text without characters that a terminal obeys. Control characters, including C1
+// (U+0080 to U+009F) but not line ends and tabs, are escaped as in JSON: \u001b. Bytes that are not
+// UTF-8, which some terminals take for C1, become U+FFFD.
 func Harmless(text string) string {
 	if !strings.ContainsFunc(text, isControl) && utf8.ValidString(text) {
 		return text
@@ -30,11 +30,11 @@ func appendHarmless(dst []byte, text string) []byte {
 	return dst
 }
 
-// Plain passes what is written to it through Harmless to W. JSON stays the same JSON. One goroutine
-// at a time may use it.
+// Plain writes text to W through Harmless. JSON stays the same JSON. One goroutine at a time may
+// use it.
 type Plain struct {
 	W    io.Writer
-	rest []byte // the beginning of a character
+	rest []byte // the beginning of an incomplete character
 	buf  []byte
 }
 
@@ -53,7 +53,8 @@ func (p *Plain) Write(text []byte) (int, error) {
 	return len(text), nil
 }
 
-// unfinished is how many bytes at the end of text begin a character that may go on.
+// unfinished returns the number of bytes at the end of text that may be the beginning of a
+// character.
 func unfinished(text []byte) int {
 	for n := 1; n < utf8.UTFMax && n <= len(text); n++ {
 		if b := text[len(text)-n:]; utf8.RuneStart(b[0]) {

@@ -20,7 +20,7 @@ func TestHarmless(t *testing.T) {
 	}
 }
 
-// TestPlain writes byte by byte, so that characters are cut.
+// TestPlain writes byte by byte, which splits characters.
 func TestPlain(t *testing.T) {
 	var out strings.Builder
 	p := &Plain{W: &out}

@@ -7,11 +7,12 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// version and revision are set by scripts/dist; "": what Go has written into the binary counts.
+// scripts/dist sets version and revision. If they are "", Build uses what Go has written into the
+// binary.
 var version, revision string
 
-// Version is a command that prints version, revision and Go version of the command that it is added
-// to.
+// Version returns a command that prints version, revision and Go version of the command to which it
+// is added.
 func Version(takes Takes) *cobra.Command {
 	return &cobra.Command{
 		Use:   "version",
@@ -24,8 +25,8 @@ func Version(takes Takes) *cobra.Command {
 	}
 }
 
-// VersionFlag gives root, which has a RunE, the flag --version: it prints what the command version
-// prints. cobra's own flag would need its version template. Who uses a template makes the linker
+// VersionFlag gives root, which has a RunE, the flag --version, which prints what the command
+// version prints. cobra's own flag needs a version template. Use of a template makes the linker
 // keep each exported method of each type, which is a third of the binary.
 func VersionFlag(root *cobra.Command) {
 	show := root.Flags().BoolP("version", "v", false, "version for "+root.Name())
@@ -39,7 +40,7 @@ func VersionFlag(root *cobra.Command) {
 	}
 }
 
-// Build is what is known of this binary.
+// Build returns what is known of this binary.
 func Build() *debug.BuildInfo {
 	info, ok := debug.ReadBuildInfo()
 	if !ok {
@@ -52,7 +53,7 @@ func Build() *debug.BuildInfo {
 	return info
 }
 
-// versionOf is "NAME VERSION REVISION GO".
+// versionOf returns "NAME VERSION REVISION GO".
 func versionOf(name string, info *debug.BuildInfo) string {
 	version, revision, dirty, golang := "(devel)", "(no revision)", "", "(unknown Go)"
 	if info.Main.Version != "" {

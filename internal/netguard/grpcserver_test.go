@@ -47,7 +47,7 @@ func (p *pipes) dial() net.Conn {
 	return ours
 }
 
-// bounded runs do in virtual time, with a listener whose server has the bounds.
+// bounded runs do under virtual time. The server at the listener has the bounds.
 func bounded(t *testing.T, do func(t *testing.T, l *pipes)) {
 	synctest.Test(t, func(t *testing.T) {
 		l := &pipes{conns: make(chan net.Conn), closed: make(chan struct{})}
@@ -63,10 +63,10 @@ func bounded(t *testing.T, do func(t *testing.T, l *pipes)) {
 	})
 }
 
-// lasts is how long a connection stays open; what comes over it is not looked at.
+// lasts returns how long a connection stays open. It ignores the data received.
 func lasts(conn net.Conn) time.Duration {
 	began := time.Now()
-	_, _ = io.Copy(io.Discard, conn) // however it ends
+	_, _ = io.Copy(io.Discard, conn) // the error does not matter
 	return time.Since(began)
 }
 
@@ -81,7 +81,7 @@ func TestSilentConnectionsAreCut(t *testing.T) {
 			t.Errorf("who ends in its greeting stays for %v; want 10s", got)
 		}
 		conn = l.dial()
-		// and empty settings
+		// and empty SETTINGS
 		go io.WriteString(conn, "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n\x00\x00\x00\x04\x00\x00\x00\x00\x00")
 		if got := lasts(conn); got != 80*time.Second {
 			t.Errorf("who answers no ping stays for %v; want 80s", got)

@@ -22,8 +22,8 @@ const (
 	mega        = 1 << 20
 )
 
-// guarded is a server with the token "right" on TCP, for messages of 4 MiB, that takes any call and
-// has a health service.
+// guarded starts a server with the token "right" on TCP, for messages of 4 MiB. It accepts any call
+// and has a health service.
 func guarded(t *testing.T) (addr string) {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
@@ -44,8 +44,8 @@ func guarded(t *testing.T) (addr string) {
 	return l.Addr().String()
 }
 
-// TestUnfinishedMessagesAreBounded: 64 calls of one connection that send 4 MiB each but for the
-// last byte. Twenty connections that stay below the bound of one share the bound of all.
+// TestUnfinishedMessagesAreBounded: 64 calls of one connection send 4 MiB each except the last
+// byte. Twenty connections that stay below the bound of one share the bound of all.
 func TestUnfinishedMessagesAreBounded(t *testing.T) {
 	addr := guarded(t)
 	before := netguardtest.InUse()
@@ -73,7 +73,7 @@ func TestUnfinishedMessagesAreBounded(t *testing.T) {
 		t.Errorf("%d of 20 connections with 7 MB each were cut; want those beyond 64 MiB", cuts)
 	}
 	client := dial(t, addr, "right")
-	for range 30 { // what is finished counts no more, and neither does what has ended
+	for range 30 { // finished messages and ended calls do not count
 		if err := call(client, 3*mega); err != nil {
 			t.Fatal(err)
 		}
@@ -83,9 +83,9 @@ func TestUnfinishedMessagesAreBounded(t *testing.T) {
 	}
 }
 
-// TestStrangersHoldLittle: without the token there is no watching, no more than four calls, and no
-// long message.
-func TestStrangersHoldLittle(t *testing.T) {
+// TestUnauthenticatedHoldLittle: without the token a client gets no health watch, at most four
+// calls, and no long message.
+func TestUnauthenticatedHoldLittle(t *testing.T) {
 	addr := guarded(t)
 	client := grpc_health_v1.NewHealthClient(dial(t, addr, "wrong"))
 	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)

@@ -14,7 +14,8 @@ import (
 
 const period = 10 * time.Second
 
-// watched is a Server whose files are watched under virtual time, and what Watch told.
+// watched is a ServerTLS whose files are watched under virtual time, and the results of its
+// reloads.
 type watched struct {
 	t   *testing.T
 	own certstest.Certificate
@@ -23,7 +24,7 @@ type watched struct {
 	told []error
 }
 
-// watch runs do, which is called half a period before the files are looked at.
+// watch runs do half a period before the files are read.
 func watch(t *testing.T, do func(w *watched)) {
 	w := &watched{t: t, own: certstest.New(t)}
 	synctest.Test(t, func(t *testing.T) {
@@ -44,8 +45,8 @@ func watch(t *testing.T, do func(w *watched)) {
 	})
 }
 
-// pass lets so many looks pass, and wants so many readings since the start, the last of them well
-// or not.
+// pass waits for some periods, and checks the number of reloads since the start and whether the
+// last one succeeded.
 func (w *watched) pass(looks, told int, well bool) {
 	w.t.Helper()
 	time.Sleep(time.Duration(looks) * period)
@@ -105,7 +106,7 @@ func replace(t *testing.T, file string, data []byte) {
 	}
 }
 
-// What a signal has had read already is not read again.
+// Files that a signal has reloaded are not reloaded again.
 func TestWatchAfterReload(t *testing.T) {
 	own, other := certstest.New(t), certstest.New(t)
 	synctest.Test(t, func(t *testing.T) {

@@ -14,8 +14,8 @@ import (
 	"urlserver/internal/testkit/certstest"
 )
 
-// greet has a client of the given settings connect, and tells whether the server lets it say
-// a word. Both sides' errors end up in err.
+// greet connects a client with the given settings, and returns an error unless the server reads
+// from it. err has the errors of both sides.
 func greet(t *testing.T, s *netguard.ServerTLS, client *tls.Config) error {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")

@@ -11,7 +11,7 @@ import (
 	"urlserver/internal/testkit/netguardtest"
 )
 
-// A connection that does nothing costs little: a thousand strangers take less than 64 MB.
+// An idle connection takes little memory: a thousand unauthenticated ones take less than 64 MB.
 func TestConnectionsAreSmall(t *testing.T) {
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -33,7 +33,7 @@ func TestConnectionsAreSmall(t *testing.T) {
 			"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n\x00\x00\x00\x04\x00\x00\x00\x00\x00"); err != nil {
 			t.Fatal(err)
 		}
-		settings := make([]byte, 9) // the server has the connection, and has written
+		settings := make([]byte, 9) // when they have arrived the server has the connection
 		if _, err := io.ReadFull(conn, settings); err != nil {
 			t.Fatal(err)
 		}

@@ -26,7 +26,7 @@ const (
 	maxRead   = 16 << 10
 )
 
-// read counts what is read of a listener's connections.
+// read counts the bytes read from a listener's connections.
 type read struct {
 	net.Listener
 	times, bytes atomic.Int64
@@ -72,7 +72,7 @@ func TestStrangersAreReadLittleAndLate(t *testing.T) {
 		}
 		take(maxRead, readEvery)
 		take(maxRead, 2*readEvery)
-		time.Sleep(3 * readEvery) // brings some back
+		time.Sleep(3 * readEvery) // some free reads are available again
 		at := 5 * readEvery
 		take(maxRead, at)
 		take(maxRead, at)
@@ -83,7 +83,7 @@ func TestStrangersAreReadLittleAndLate(t *testing.T) {
 			netguard.MarkAuthenticated(conn.RemoteAddr())
 		}()
 		at += readEvery * 3 / 2
-		take(maxRead, at) // was waiting, and is let go
+		take(maxRead, at) // it was waiting and may read now
 		take(1<<20-(freeReads+7)*maxRead, at)
 		peer.Close()
 		if _, err := conn.Read(buf); err != io.EOF {
@@ -119,9 +119,9 @@ func TestStrangersEndAtOnce(t *testing.T) {
 	})
 }
 
-// TestCallsOfStrangersCostLittle has one that goes on calling without the right token: it is told
-// so, but what it sends stays where it is. Who has the token is served at once.
-func TestCallsOfStrangersCostLittle(t *testing.T) {
+// TestCallsOfUnauthenticatedCostLittle: a client that keeps calling without the right token gets
+// errors, and its data is not read. A client with the token is served at once.
+func TestCallsOfUnauthenticatedCostLittle(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p := newPipes()
 		l := &read{Listener: p}
@@ -155,7 +155,7 @@ func TestCallsOfStrangersCostLittle(t *testing.T) {
 	})
 }
 
-// echo takes what comes.
+// echo receives all messages.
 func echo(_ any, stream grpc.ServerStream) error {
 	var m wrapperspb.BytesValue
 	if err := stream.RecvMsg(&m); err != nil {
@@ -182,9 +182,9 @@ func call(conn *grpc.ClientConn, size int) error {
 		&wrapperspb.BytesValue{})
 }
 
-// TestRequestsOfStrangersCostLittle has one that sends its request byte by byte, and one with the
-// token whose body is long.
-func TestRequestsOfStrangersCostLittle(t *testing.T) {
+// TestRequestsOfUnauthenticatedCostLittle: one client sends its request byte by byte; another one
+// with the token sends a long body.
+func TestRequestsOfUnauthenticatedCostLittle(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p := newPipes()
 		l := &read{Listener: p}

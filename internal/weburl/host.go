@@ -6,9 +6,9 @@ import (
 	"strings"
 )
 
-// Host returns a host name or IP literal as URLs have it: lower case, Punycode, IPv6 without
-// brackets, in which it may be given. It has to stand alone, without port and path. The error wraps
-// ErrHost or what Parse does.
+// Host returns a host name or IP address in the form of URLs: in lower case, in Punycode, IPv6
+// without brackets. raw may have brackets, but no port and no path. The error wraps ErrHost or an
+// error of Parse.
 func Host(raw string) (string, error) {
 	text := raw
 	if addr, err := netip.ParseAddr(raw); err == nil && addr.Is6() && addr.Zone() == "" {

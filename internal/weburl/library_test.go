@@ -10,14 +10,14 @@ import (
 	"github.com/nlnwa/whatwg-url/url"
 )
 
-// whole is the library's parser for all of a URL, made to follow today's standard: paths encode "^"
+// whole is the library's parser for whole URLs, configured for today's standard: paths encode "^"
 // since March 2025.
 var whole = url.NewParser(
 	url.WithPathPercentEncodeSet(url.PathPercentEncodeSet.Set('^')),
 	url.WithPreParseHostFunc(strictHost),
 )
 
-// parseByLibrary is parseStandard's model, to which path and query are the library's, too.
+// parseByLibrary is the model of parseStandard. The library also parses path and query.
 func parseByLibrary(raw []byte) (URL, error) {
 	if len(raw) > MaxLen {
 		return URL{}, ErrTooLong
@@ -35,7 +35,7 @@ func parseByLibrary(raw []byte) (URL, error) {
 	return locate([]byte(std.Href(true)))
 }
 
-// checkModel has parseStandard agree with its model.
+// checkModel compares parseStandard with its model.
 func checkModel(t *testing.T, raw []byte) {
 	t.Helper()
 	got, err := parseStandard(raw)
@@ -45,7 +45,8 @@ func checkModel(t *testing.T, raw []byte) {
 	}
 }
 
-// Paths and queries of what the standard treats specially.
+// TestTargetsAsTheLibrary tries paths and queries with characters that the standard treats
+// specially.
 func TestTargetsAsTheLibrary(t *testing.T) {
 	const seed = 1
 	rnd := rand.New(rand.NewPCG(seed, seed))
@@ -64,10 +65,9 @@ func TestTargetsAsTheLibrary(t *testing.T) {
 	}
 }
 
-// What a URL costs is bounded by its length, however awkward it is: no more memory is made for it
-// than some times that.
+// The memory for parsing a URL is bounded by a multiple of its length, for any URL.
 func TestLongestIsNoDearer(t *testing.T) {
-	const most = 400 // bytes for each of the URL
+	const most = 400 // bytes per byte of the URL
 	for _, piece := range append([]string{"/a", "/a/..", "/%2e%2E", "\\", "/ ", "/\xff", "/%zz"}, awkward...) {
 		for _, before := range []string{"http:", "http://", "http://a", "http://a.example/",
 			"http://a.example/?", "http://a.example/%#", "x:", "x://", "file:///", ""} {
@@ -95,8 +95,8 @@ func FuzzStandard(f *testing.F) {
 	f.Fuzz(func(t *testing.T, raw []byte) { checkModel(t, raw) })
 }
 
-// BenchmarkLongest has URLs of several lengths, the longest ones among them: the time for a byte is
-// to stay what it is.
+// BenchmarkLongest parses URLs of several lengths, up to the longest. The time per byte must be the
+// same.
 func BenchmarkLongest(b *testing.B) {
 	for _, piece := range []string{"/a", "/a/..", "/.", "\\", "%", "@", "\xc3\xbc", "/\xff"} {
 		for _, n := range []int{1 << 10, MaxLen / 3, MaxLen} {

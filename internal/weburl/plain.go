@@ -1,6 +1,6 @@
 package weburl
 
-// What a byte may be in a URL that is in serialised form already.
+// Where a byte may appear in a serialised URL.
 const (
 	inName  = 1 << iota // in a host name's label
 	inPath              // in a path segment
@@ -36,8 +36,9 @@ func classOf(c byte) (class uint8) {
 
 func isDigit(c byte) bool { return '0' <= c && c <= '9' }
 
-// parsePlain takes raw as it is if the standard would, but for a fragment. It may say no to a plain
-// URL, but never yes to one that the standard refuses or changes.
+// parsePlain returns raw as a URL if the standard would not change it, except that it drops a
+// fragment. It may return false for a plain URL, but never true for one that the standard refuses
+// or changes.
 func parsePlain(raw []byte) (u URL, ok bool) {
 	if len(raw) > MaxLen {
 		return URL{}, false
@@ -68,8 +69,8 @@ func parsePlain(raw []byte) (u URL, ok bool) {
 	}, true
 }
 
-// plainScheme returns where the authority begins and the scheme's own port; 0 if raw begins with
-// neither "http://" nor "https://".
+// plainScheme returns the index of the authority and the scheme's default port; 0 if raw begins
+// with neither "http://" nor "https://".
 func plainScheme(raw []byte) (authority int, own uint16) {
 	const http, https = "http://", "https://"
 	if len(raw) > len(http) && string(raw[:len(http)]) == http {
@@ -81,10 +82,10 @@ func plainScheme(raw []byte) (authority int, own uint16) {
 	return 0, 0
 }
 
-// plainName returns the length of the host name that s begins with; 0 if it needs more than a look:
-// capitals, Punycode to be validated, an odd IP address, a dot at the end, no end.
+// plainName returns the length of the host name at the beginning of s; 0 if it is not plain: it has
+// capitals, Punycode to be validated, an odd IP address or a final dot, or does not end.
 func plainName(s []byte) int {
-	label := 0 // where the label begins
+	label := 0 // index of the label
 	for i, c := range s {
 		if classes[c]&inName != 0 {
 			continue
@@ -104,8 +105,7 @@ func plainName(s []byte) int {
 	return 0
 }
 
-// plainIPv4 reports whether s is four decimal numbers below 256, written as the standard writes
-// them.
+// plainIPv4 reports whether s is four decimal numbers below 256, as the standard writes them.
 func plainIPv4(s []byte) bool {
 	parts, n, digits := 0, 0, 0
 	for i := 0; i <= len(s); i++ {
@@ -128,8 +128,8 @@ func plainLabel(l []byte) bool {
 	return len(l) > 0 && len(l) <= maxLabel && (l[0] != 'x' || len(l) < 4 || string(l[:4]) != "xn--")
 }
 
-// plainPort reads the port that s begins with and returns how many digits it has; 0 unless it is
-// written as the standard writes it, which leaves out the scheme's own.
+// plainPort returns the port at the beginning of s and its number of digits; 0 if it is not as the
+// standard writes it, which omits the scheme's default.
 func plainPort(s []byte, own uint16) (port uint16, digits int) {
 	n := 0
 	for digits < len(s) && digits <= len("65535") && isDigit(s[digits]) {
@@ -142,7 +142,8 @@ func plainPort(s []byte, own uint16) (port uint16, digits int) {
 	return uint16(n), digits
 }
 
-// plainTarget returns where path and query end that begin at raw[i]; 0 if they are not plain.
+// plainTarget returns the index of the end of path and query, which begin at raw[i]; 0 if they are
+// not plain.
 func plainTarget(raw []byte, i int) (end int) {
 	if i == len(raw) || raw[i] != '/' {
 		return 0
@@ -182,8 +183,8 @@ func plainQuery(raw []byte, i int) (end int) {
 	return i
 }
 
-// mayBeDots reports whether the path segment that s begins with might be "." or "..",
-// percent-encoded or not. Names like ".well-known" are not.
+// mayBeDots reports whether the first path segment of s might be "." or "..", percent-encoded or
+// not. Names like ".well-known" are not.
 func mayBeDots(s []byte) bool {
 	if len(s) == 0 || s[0] != '.' && s[0] != '%' {
 		return false

@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// plainURLs are in serialised form, but for fragments, and of the kinds that crawls are full of.
+// plainURLs are URLs in serialised form except for fragments, of the usual kinds.
 var plainURLs = []string{
 	"http://a.example/",
 	"https://www.example.com/a/b.html?c=d&e=%20f#g",
@@ -17,7 +17,7 @@ var plainURLs = []string{
 	"http://e:0/???##",
 }
 
-// awkward is what the standard treats specially somewhere.
+// awkward is text that the standard treats specially somewhere.
 var awkward = []string{
 	"/.", "/..", "/%2e", "/.%2E", "/%2E%2e/", "/./", "//", "\\", "@", ":", ":80", ":0443", "xn--", "XN--", "0x1", ".1",
 	".0x", "[", "]", "%", "%2", "%41", "ü", "\u00ad", "\u3002", " ", "\t", "\n", "\r", "\x00", "\x7f",
@@ -25,8 +25,8 @@ var awkward = []string{
 	"^", "`", "\"", "<", "{", "..", "-", "_", "K", "http:", "\u2260", "\uff0d1", "+1",
 }
 
-// checkFastPath has the fast path agree with the standard, and what Parse returns keep the promises
-// of URL.
+// checkFastPath checks that the fast path agrees with the standard, and that the result keeps the
+// promises of URL.
 func checkFastPath(t *testing.T, raw []byte) {
 	t.Helper()
 	checkModel(t, raw)
@@ -95,7 +95,8 @@ func TestPlainIsTakenAsItIs(t *testing.T) {
 	}
 }
 
-// Every byte of plain URLs replaced by every byte, removed, and awkward text put in at every place.
+// Every byte of plain URLs is replaced by every byte, or removed, and awkward text is inserted at
+// every place.
 func TestFastPathOnMutations(t *testing.T) {
 	for _, s := range plainURLs {
 		for i := range s {
@@ -111,7 +112,7 @@ func TestFastPathOnMutations(t *testing.T) {
 	}
 }
 
-// URLs put together from pieces, so that several awkward things meet.
+// URLs are built from pieces, so that several awkward pieces meet.
 func TestFastPathOnMixtures(t *testing.T) {
 	const seed = 1
 	rnd := rand.New(rand.NewPCG(seed, seed))

@@ -2,7 +2,7 @@ package weburl
 
 import "slices"
 
-// badPorts are those of https://fetch.spec.whatwg.org/#port-blocking, in order.
+// badPorts are the ports of https://fetch.spec.whatwg.org/#port-blocking, in order.
 var badPorts = []uint16{
 	0, 1, 7, 9, 11, 13, 15, 17, 19, 20, 21, 22, 23, 25, 37, 42, 43, 53, 69, 77, 79, 87, 95, 101, 102, 103,
 	104, 109, 110, 111, 113,
@@ -13,8 +13,8 @@ var badPorts = []uint16{
 	6668, 6669, 6679, 6697, 10080,
 }
 
-// IsBadPort reports whether the Fetch standard blocks requests to port, because the server there is
-// no web server and may misread a request as its own protocol.
+// IsBadPort reports whether the Fetch standard blocks requests to port, because its server is not a
+// web server and may misread a request as its own protocol.
 func IsBadPort(port uint16) bool {
 	_, bad := slices.BinarySearch(badPorts, port)
 	return bad

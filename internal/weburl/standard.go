@@ -11,27 +11,27 @@ import (
 	"github.com/nlnwa/whatwg-url/url"
 )
 
-// Limits of a name in DNS (RFC 1035 section 2.3.4), in text form and without the dot at the end.
+// Limits of a DNS name (RFC 1035, section 2.3.4), as text without the final dot.
 const (
 	maxHost  = 253
 	maxLabel = 63
 )
 
 // maxAuthority bounds user info, host and port, raw or serialised: the library's time grows with
-// the square of it, to a tenth of a second for MaxLen of "@". The longest name, with every byte
-// percent-encoded, leaves 265 for the rest.
+// the square of their length, up to a tenth of a second for MaxLen of "@". The longest name, with
+// every byte percent-encoded, leaves 265 bytes for the rest.
 const maxAuthority = 1024
 
-// neverInHost are the standard's forbidden domain code points that are printable, and what it maps
-// to lower case.
+// neverInHost lists the standard's forbidden domain code points that are printable, and the letters
+// that it maps to lower case.
 const neverInHost = "#%/:<>?@[\\]^|ABCDEFGHIJKLMNOPQRSTUVWXYZ"
 
-// parser is the library's; hosts are looked at by strictHost first. Immutable.
+// parser is the library's parser. It passes hosts to strictHost first. Immutable.
 var parser = url.NewParser(url.WithPreParseHostFunc(strictHost))
 
-// parseStandard parses raw by the whole standard and checks what comes out, so that no mistake of
-// the library can break a promise of URL. Only what stands before the path is the library's: for a
-// path it needs time that grows with the square of its length.
+// parseStandard parses raw by the whole standard and checks the result, so that no fault of the
+// library breaks a promise of URL. It uses the library only for the part before the path, because
+// the library's time for a path grows with the square of its length.
 func parseStandard(raw []byte) (URL, error) {
 	if len(raw) > MaxLen {
 		return URL{}, ErrTooLong
@@ -51,7 +51,7 @@ func parseStandard(raw []byte) (URL, error) {
 	return locate(appendTarget(append(make([]byte, 0, len(base)+len(tail)+len("/")), base...), tail))
 }
 
-// rawAuthority is what the standard will take for user info, host and port.
+// rawAuthority returns what the standard takes for user info, host and port.
 func rawAuthority(raw []byte) []byte {
 	_, rest, _ := bytes.Cut(raw, []byte(":"))
 	rest = bytes.TrimLeft(rest, "/\\\t\n\r")
@@ -61,7 +61,7 @@ func rawAuthority(raw []byte) []byte {
 	return rest
 }
 
-// reason is what the library says, without the URL, which may be long.
+// reason returns the library's error without the URL, which may be long.
 func reason(err error) string {
 	var v *whatwgerrors.ValidationError
 	if !errors.As(err, &v) {
@@ -70,8 +70,8 @@ func reason(err error) string {
 	return ": " + string(v.Type())
 }
 
-// locate finds the parts of text, a serialised http or https URL, and checks them. It takes text
-// over.
+// locate finds the parts of text, a serialised http or https URL, and checks them. The URL keeps
+// text.
 func locate(text []byte) (URL, error) {
 	if len(text) > MaxLen {
 		return URL{}, ErrTooLong
@@ -113,8 +113,7 @@ func locate(text []byte) (URL, error) {
 	}, nil
 }
 
-// locateHost finds the host that begins at text[start] and where it is followed by the port, if by
-// anything.
+// locateHost finds the host that begins at text[start], and its port if it has one.
 func locateHost(text []byte, start int) (host, end, port int, ok bool) {
 	s := text[start:]
 	if len(s) > 0 && s[0] == '[' {
@@ -132,7 +131,7 @@ func locateHost(text []byte, start int) (host, end, port int, ok bool) {
 	return start, start + n, start + n, validName(s[:n])
 }
 
-// validName reports whether DNS can carry the name, be it one or an IPv4 address.
+// validName reports whether DNS can carry the name. IPv4 addresses are valid, too.
 func validName(host []byte) bool {
 	name := bytes.TrimSuffix(host, []byte("."))
 	if len(name) > maxHost || bytes.ContainsAny(name, neverInHost) {

@@ -9,11 +9,12 @@ import (
 	"testing"
 )
 
-// stricter are the standard's cases that are refused here: DNS has no empty labels, and no registry
-// these signs.
+// stricter lists the standard's cases that are refused here: DNS has no empty labels, and no
+// registry accepts these signs.
 var stricter = []string{"http://./", "http://../", "http://foo.09..", "http://foo.09../", "≠", "≮", "≯"}
 
-// standardCase is one of testdata/urltestdata.json: no href where the standard wants a failure.
+// standardCase is a case of testdata/urltestdata.json. It has no href if the standard refuses the
+// input.
 type standardCase struct {
 	Input, Href, Hostname, Port, Origin, Target string
 	Failure                                     bool
@@ -50,7 +51,7 @@ func checkStandard(t *testing.T, c standardCase) {
 	}
 }
 
-// parts is what the case wants, in this package's terms.
+// parts returns the parts that the case expects.
 func (c standardCase) parts(t *testing.T) parts {
 	scheme, _, _ := strings.Cut(c.Href, ":")
 	p := parts{

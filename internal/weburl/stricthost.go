@@ -29,8 +29,8 @@ func strictHost(_ *url.Url, host string) string {
 	return host
 }
 
-// hasSignedNumber reports whether the library might take name for an IPv4 address one of whose
-// numbers has a sign.
+// hasSignedNumber reports whether the library might parse name as an IPv4 address with a signed
+// number.
 func hasSignedNumber(name string) bool {
 	name = strings.TrimSuffix(name, ".")
 	last := name[strings.LastIndexByte(name, '.')+1:]
@@ -45,8 +45,8 @@ func hasSignedNumber(name string) bool {
 	return false
 }
 
-// isSignedNumber reports whether the library would read label as a decimal, octal or hexadecimal
-// number with a sign.
+// isSignedNumber reports whether the library would parse label as a signed decimal, octal or
+// hexadecimal number.
 func isSignedNumber(label string) bool {
 	base := 10
 	digits, isHex := strings.CutPrefix(label, "0x")
@@ -64,7 +64,7 @@ func isSignedNumber(label string) bool {
 
 func isSign(c byte) bool { return c == '+' || c == '-' }
 
-// mapHost decodes host and maps it to lower-case ASCII as the library does. It is not ok if IDNA
+// mapHost decodes host and maps it to lower-case ASCII as the library does; ok is false if IDNA
 // forbids that.
 func mapHost(host string) (ascii string, ok bool) {
 	host = decodePercent(host)
@@ -77,7 +77,7 @@ func mapHost(host string) (ascii string, ok bool) {
 	return strings.ToLower(host), true
 }
 
-// mapping is the profile that the library maps hosts with.
+// mapping is the IDNA profile of the library.
 var mapping = idna.New(
 	idna.MapForLookup(), idna.BidiRule(), idna.VerifyDNSLength(false), idna.StrictDomainName(true),
 	idna.ValidateLabels(true), idna.CheckHyphens(false), idna.CheckJoiners(true), idna.Transitional(false),

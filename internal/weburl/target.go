@@ -6,8 +6,8 @@ import (
 	"unicode/utf8"
 )
 
-// withoutBlanks is raw without what the standard takes out before it parses: controls and spaces
-// around, tabs and line ends within. It may alias raw.
+// withoutBlanks returns raw without the characters that the standard removes before parsing:
+// controls and spaces at the ends, tabs and line ends anywhere. It may alias raw.
 func withoutBlanks(raw []byte) []byte {
 	text := bytes.TrimFunc(raw, func(r rune) bool { return r <= ' ' })
 	if !bytes.ContainsAny(text, "\t\n\r") {
@@ -16,8 +16,8 @@ func withoutBlanks(raw []byte) []byte {
 	return slices.DeleteFunc(bytes.Clone(text), func(c byte) bool { return c == '\t' || c == '\n' || c == '\r' })
 }
 
-// cutTarget cuts what the standard takes for path, query and fragment off a text that begins with
-// "http:" or "https:". The head has "/" for a path. Of any other text all is head.
+// cutTarget splits a text that begins with "http:" or "https:" before its path, query and fragment.
+// The head has "/" for a path. Any other text is all head.
 func cutTarget(text []byte) (head, tail []byte) {
 	scheme, rest, found := bytes.Cut(text, []byte(":"))
 	if !found || !bytes.EqualFold(scheme, []byte("http")) && !bytes.EqualFold(scheme, []byte("https")) {
@@ -30,8 +30,8 @@ func cutTarget(text []byte) (head, tail []byte) {
 	return slices.Concat(scheme, []byte("://"), authority, []byte("/")), tail
 }
 
-// appendTarget appends the path and query that tail means, without fragment. tail begins with "/",
-// "\", "?" or "#", or is empty.
+// appendTarget appends the path and query of tail, without fragment. tail is empty or begins with
+// "/", "\", "?" or "#".
 func appendTarget(dst, tail []byte) []byte {
 	path, query, asks := tail, []byte(nil), false
 	if i := bytes.IndexAny(tail, "?#"); i >= 0 {
@@ -45,10 +45,10 @@ func appendTarget(dst, tail []byte) []byte {
 	return dst
 }
 
-// appendPath follows the standard's path state.
+// appendPath implements the standard's path state.
 func appendPath(dst, path []byte) []byte {
 	begin := len(dst)
-	path = path[min(1, len(path)):] // without its first slash
+	path = path[min(1, len(path)):] // without the first slash
 	for more := true; more; {
 		segment := path
 		i := bytes.IndexAny(path, "/\\")
@@ -70,8 +70,8 @@ func appendPath(dst, path []byte) []byte {
 	return dst
 }
 
-// dots is how many dots a segment is made of, percent-encoded or not; 0: of none, or of something
-// else, too.
+// dots returns the number of dots of a segment that has only dots, percent-encoded or not; 0 for
+// any other segment.
 func dots(segment []byte) (n int) {
 	for ; len(segment) > 0; n++ {
 		switch {
@@ -86,8 +86,8 @@ func dots(segment []byte) (n int) {
 	return n
 }
 
-// appendEncoded appends text with all percent-encoded that is not of the class. What is no UTF-8
-// becomes U+FFFD, byte by byte.
+// appendEncoded appends text and percent-encodes the characters that are not of the class. Each
+// byte that is not UTF-8 becomes U+FFFD.
 func appendEncoded(dst, text []byte, class uint8) []byte {
 	const hex = "0123456789ABCDEF"
 	for len(text) > 0 {

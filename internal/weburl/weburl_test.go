@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// parts is a URL as strings, to be compared and printed.
+// parts are the parts of a URL as strings, to compare and print.
 type parts struct {
 	text, scheme, host, origin, target string
 	port                               uint16
@@ -19,7 +19,7 @@ func partsOf(u URL) parts {
 	}
 }
 
-// partsCases say what a URL is made of.
+// partsCases are URLs and their parts.
 var partsCases = []struct {
 	name, raw string
 	want      parts
@@ -181,7 +181,7 @@ func TestRefused(t *testing.T) {
 	}
 }
 
-// Names that look like signed numbers but are taken by everyone for names.
+// Names that look like signed numbers, but that every parser takes for names.
 func TestNotSigned(t *testing.T) {
 	for _, host := range []string{"-1.example", "-x", "10-20.example", "a-1", "+1.example", "1-2"} {
 		u, err := Parse([]byte("http://" + host + "/"))
@@ -218,7 +218,7 @@ func TestZeroURL(t *testing.T) {
 	}
 }
 
-// What a caller appends to a part must not run into the URL's bytes.
+// Appending to a part must not overwrite the URL's bytes.
 func TestPartsAreCapped(t *testing.T) {
 	for _, raw := range []string{"http://a.example/x#y", "http://u@a.example/x", "https://[::1]:1/"} {
 		u, err := Parse([]byte(raw))
