@@ -196,18 +196,17 @@ func availabilityText(turn docindex.Availability) string {
 
 const both = "at both"
 
-// hostWhy has one case for each rule.
-func hostWhy(t *testing.T, s docindex.Store) {
-	s.SetSlotGap(4 * time.Second)
-	one := func(key string) docindex.Request {
-		return docindex.Request{Scope: docindex.Scope{Key: []byte(key)}, AnyCrawl: true, PerQueue: 1,
-			Lease: time.Minute}
-	}
-	for n, c := range []struct {
-		name         string
-		do           func(host string)
-		slots, calls string // calls may be both: the same text as slots
-	}{
+// whyCase is a rule of the doc index. do makes it apply to a host. slots and calls are the texts for
+// host slots and for calls of URL Frontier clients; calls may be both: the same text as slots.
+type whyCase struct {
+	name         string
+	do           func(host string)
+	slots, calls string
+}
+
+// stateCases are rules about what is scheduled, blocked or limited.
+func stateCases(t *testing.T, s docindex.Store) []whyCase {
+	return []whyCase{
 		{"unknown", func(string) {}, "event ", both},
 		{"may go out", func(h string) { add(t, s, urls("http://"+h+"/1")...) }, "open", both},
 		{"completed", func(h string) {
@@ -234,6 +233,16 @@ func hostWhy(t *testing.T, s docindex.Store) {
 			ended(t, s, "http://"+h+"/1")
 			set(t, s, docindex.SetLimit, h, 1)
 		}, "event the limit of its queue, 1 completed URLs, is reached (SetCrawlLimit)", both},
+	}
+}
+
+// delayCases are rules about delays, gaps, and documents in transit.
+func delayCases(t *testing.T, s docindex.Store) []whyCase {
+	one := func(key string) docindex.Request {
+		return docindex.Request{Scope: docindex.Scope{Key: []byte(key)}, AnyCrawl: true, PerQueue: 1,
+			Lease: time.Minute}
+	}
+	return []whyCase{
 		{"delay of the operator", func(h string) {
 			add(t, s, urls("http://"+h+"/1", "http://"+h+"/2")...)
 			setHost(t, s, docindex.SetDelay, h, 30)
@@ -269,11 +278,11 @@ func hostWhy(t *testing.T, s docindex.Store) {
 			call(t, s, one(h))
 		}, "event 1 of its documents are with clients of the URL Frontier, until they report them or their leases end",
 			"+1s the delay of all queues, 1s (SetDelay without a key, or the usual one)"},
-		{"lent", func(h string) {
+		{"remote lease", func(h string) {
 			add(t, s, urls("http://"+h+"/1", "http://"+h+"/2")...)
 			var b docindex.Batch
 			if err := s.Lease(t.Context(), 1, nil, time.Minute, &b); err != nil || b.Len() != 1 {
-				t.Fatalf("lent %d, %v", b.Len(), err)
+				t.Fatalf("%d leased, %v", b.Len(), err)
 			}
 		}, "event 1 of its documents are with daemons that took them over HTTP, until they report them " +
 			"or their leases end", both},
@@ -284,7 +293,13 @@ func hostWhy(t *testing.T, s docindex.Store) {
 			o.Add(docindex.Outcome{DocID: b.At(0).DocID, Pause: 20 * time.Second, Gap: 20 * time.Second})
 			report(t, s, &o)
 		}, "open", "+20s the slots asked it lately: its pace, its robots.txt or its Retry-After says so"},
-	} {
+	}
+}
+
+// hostWhy has one case for each rule.
+func hostWhy(t *testing.T, s docindex.Store) {
+	s.SetSlotGap(4 * time.Second)
+	for n, c := range append(stateCases(t, s), delayCases(t, s)...) {
 		host := fmt.Sprintf("h%d.test", n)
 		c.do(host)
 		l, err := s.HostStatus(t.Context(), []byte(host))
