@@ -84,7 +84,7 @@ examples: ## run the examples against a daemon (Python with grpcio and grpcio-to
 corpus: ## parse the real robots.txt files that come with PyPI's protego (fetches them)
 	@sh scripts/corpus
 
-siege: ## a thousand hostile clients at every door of daemon and hostreservation while a crawl runs: pace, memory, CPU time, and that all are cut (4 minutes)
+siege: ## a thousand hostile clients at every listener of daemon and hostreservation while a crawl runs: pace, memory, CPU time, and that each is cut (4 minutes)
 	go test ./cmd/urlserver -run 'TestHostileClients' -count=1 -v -args -hostile 1000 -hostile-for 60s
 
 dist: ## binaries, SBOMs, Debian package and OCI image into dist/ (ARCH=arm64; needs dpkg-deb)

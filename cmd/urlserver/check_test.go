@@ -20,7 +20,7 @@ func TestCheckIsShort(t *testing.T) {
 	}
 }
 
-// check finds what would keep the daemon from starting, though each setting by itself is allowed.
+// check finds combinations of settings with which the daemon would not start.
 func TestCheckLooksAround(t *testing.T) {
 	for name, c := range map[string]struct {
 		settings string

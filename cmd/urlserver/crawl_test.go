@@ -14,7 +14,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kgo"
 )
 
-// lines writes JSON requests, one a line.
+// requests writes JSON requests to a file, one per line.
 func requests(t *testing.T, texts ...string) string {
 	t.Helper()
 	return write(t, "requests.ndjson", strings.Join(texts, "\n"))
@@ -73,7 +73,7 @@ func TestCrawl(t *testing.T) {
 	}
 }
 
-// Only what a spider has goes on when a crawl is stopped; of others all comes.
+// When a crawl is stopped, only documents at a spider are fetched. Other crawls continue.
 func TestStopWhileSpidersWork(t *testing.T) {
 	d := startDaemon(t, settings(t, ""))
 	sp := dialSpider(t, d.spiders)
@@ -81,7 +81,7 @@ func TestStopWhileSpidersWork(t *testing.T) {
 		"new", "")
 	first := sp.next()
 	var more []string
-	for i := range 300 { // Req_Host_Concurrent keeps them back
+	for i := range 300 { // Req_Host_Concurrent keeps most of them waiting
 		more = append(more, crawlOf("c1", fmt.Sprintf("http://127.0.0.1/%d", i), `,"priority":9`))
 	}
 	more = append(more, crawlOf("c2", "http://127.0.0.1/other", `,"useragent":"x","attrs":{"a":1}`))
@@ -134,7 +134,7 @@ func TestCrawlRefusals(t *testing.T) {
 	}
 }
 
-// What has expired and what is completed is told.
+// Notices report crawls that have expired or are completed.
 func TestCrawlNotices(t *testing.T) {
 	d := startDaemon(t, settings(t, `monitor.completed_after = "1s"`))
 	sp := dialSpider(t, d.spiders)
@@ -204,7 +204,7 @@ func TestCrawlOverKafka(t *testing.T) {
 	send("demo.incoming", crawlOf("c1", "http://127.0.0.1/a", ""))
 	first := sp.next()
 	send("demo.incoming", crawlOf("c1", "http://127.0.0.1/b", `,"priority":3`))
-	for uuid := 0; ; uuid++ { // requests of two topics come in any order
+	for uuid := 0; ; uuid++ { // requests of two topics arrive in any order
 		send("demo.inbound_actions",
 			fmt.Sprintf(`{"action":"info","appid":"testapp","uuid":"u%d","spiderid":"link","crawlid":"c1"}`, uuid))
 		if got := reply(); strings.Contains(got,

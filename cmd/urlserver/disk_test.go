@@ -10,7 +10,7 @@ import (
 	"urlserver/docindex/indextest"
 )
 
-// TestServeDisk kills a daemon with an index on disk; what it had is there.
+// TestServeDisk kills a daemon with an index on disk. The next one has all documents.
 func TestServeDisk(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "db")
 	seeds := write(t, "seeds", "http://a.test/1\nhttp://a.test/2\nhttp://b.test/\n")

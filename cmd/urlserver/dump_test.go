@@ -25,7 +25,7 @@ const dumped = `{"set":"delay","key":"a.example","crawlID":"DEFAULT","value":"5"
 {"end":"2"}
 `
 
-// TestDump carries an index from one daemon to another, through each kind of file.
+// TestDump copies an index from one daemon to another, by each kind of file.
 func TestDump(t *testing.T) {
 	first := startDaemon(t, settings(t, `http.token = "secret"`))
 	command(t, "", "export", "--at", first.at, "-").want(t, 1, "", "give it with --token")
@@ -59,7 +59,7 @@ func TestDump(t *testing.T) {
 	}
 }
 
-// answers is a daemon that answers one thing.
+// answers is a server with one answer to all requests.
 func answers(t *testing.T, text string) *httptest.Server {
 	x := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		io.WriteString(w, text)
@@ -68,7 +68,7 @@ func answers(t *testing.T, text string) *httptest.Server {
 	return x
 }
 
-// TestExportFails leaves the file of before where no whole one has come.
+// TestExportFails: after a failed export, the former file is still there.
 func TestExportFails(t *testing.T) {
 	for _, c := range []struct{ name, answer, want string }{
 		{"nothing", "", "after 0 URLs: the daemon has broken off"},
@@ -116,8 +116,8 @@ func TestExportIsInterrupted(t *testing.T) {
 	}
 }
 
-// TestImportRefuses names lines by their numbers in the file, over several requests, and takes the
-// others.
+// TestImportRefuses: errors have the line numbers of the file, over several requests, and the other
+// lines are stored.
 func TestImportRefuses(t *testing.T) {
 	x := newIndexDump(t)
 	var text strings.Builder
@@ -140,7 +140,7 @@ func TestImportRefuses(t *testing.T) {
 	got.want(t, 1, "", "2 lines of "+file+" were refused")
 }
 
-// TestImportTruncated stores what can be unpacked of a file that has been cut.
+// TestImportTruncated stores the part of a truncated file that can be decompressed.
 func TestImportTruncated(t *testing.T) {
 	x := newIndexDump(t)
 	var packed bytes.Buffer
@@ -166,7 +166,7 @@ func TestImportTruncated(t *testing.T) {
 	command(t, "", "import", "--at", x.URL, write(t, "y.zst", "text")).want(t, 1, "", "y.zst is not zstd")
 }
 
-// newIndexDump is an index that takes dumps.
+// newIndexDump is an index that imports dumps.
 func newIndexDump(t *testing.T) *index {
 	x := &index{store: memory.New()}
 	x.Server = httptest.NewServer(export.Handler(x.store))

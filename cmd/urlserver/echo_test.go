@@ -20,8 +20,8 @@ import (
 
 const echoed = "s3cret-for-an-echo"
 
-// If a peer refuses a daemon and echoes what it received, the secret does not appear in the log or in
-// answers.
+// If a peer refuses a daemon and echoes what it received, the secret does not appear in the log or
+// in answers.
 func TestNoSecretsOfPeersShow(t *testing.T) {
 	seeds := func(t *testing.T) string {
 		return fmt.Sprintf("docindex.seeds = [%q]\n", write(t, "seeds.txt", "http://127.0.0.1/1\n"))
@@ -162,7 +162,7 @@ func echoKafka(t *testing.T, asked chan<- bool) (addr string) {
 	return cluster.ListenAddrs()[0]
 }
 
-// liveEvents is what viewers are told up to the second status, and so of warnings.
+// liveEvents returns the events that viewers receive up to the second status, including warnings.
 func liveEvents(t *testing.T, d *daemon, token string) string {
 	t.Helper()
 	req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, d.at+"/api/live", nil)

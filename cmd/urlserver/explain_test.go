@@ -8,7 +8,8 @@ import (
 	"testing"
 )
 
-// All times of an explanation have one format, and a robots.txt that is not there is said to be so.
+// All times of an explanation have one format. If the server has no robots.txt, the explanation
+// says so.
 func TestExplainTimesAndRobots(t *testing.T) {
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET /api/hosts/a.test", func(w http.ResponseWriter, _ *http.Request) {
@@ -30,7 +31,7 @@ func TestExplainTimesAndRobots(t *testing.T) {
 	}
 }
 
-// A host in a network that the daemon may not ask is told which setting allows it.
+// The explanation of a host in a refused network names the setting that allows it.
 func TestExplainRefusedNetwork(t *testing.T) {
 	d := startDaemon(t, settings(t, ""))
 	dialSpider(t, d.spiders)

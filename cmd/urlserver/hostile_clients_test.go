@@ -26,16 +26,16 @@ import (
 	pb "urlserver/api/urlfrontier"
 )
 
-// hostile is a sort of client that no door should mind. act goes on until the connection ends.
+// hostile is a kind of hostile client. act goes on until the connection ends.
 type hostile struct {
 	name    string
-	lasting bool // the door may bear it for longer than this test takes
+	lasting bool // the listener may keep it for longer than this test takes
 	act     func(conn net.Conn, rng *rand.Rand) error
-	came    atomic.Int64 // connections that were made
-	cut     atomic.Int64 // those that the daemon ended
+	came    atomic.Int64 // connections made
+	cut     atomic.Int64 // connections that the daemon has closed
 }
 
-// greeting is what HTTP/2 begins with: the preface, and empty SETTINGS.
+// greeting is the beginning of an HTTP/2 connection: the preface, and empty SETTINGS.
 const greeting = "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n\x00\x00\x00\x04\x00\x00\x00\x00\x00"
 
 // says writes text at once, and then reads until the connection ends.
@@ -49,7 +49,7 @@ func says(text string) func(net.Conn, *rand.Rand) error {
 	}
 }
 
-// slowly writes a byte now and then, more of the same behind the text.
+// slowly writes the text, and then a byte of it now and then.
 func slowly(text string) func(net.Conn, *rand.Rand) error {
 	return func(conn net.Conn, _ *rand.Rand) error {
 		for i := 0; ; i++ {
@@ -73,7 +73,7 @@ func endlessly(first, text string) func(net.Conn, *rand.Rand) error {
 	}
 }
 
-// noise writes what no protocol knows behind the text.
+// noise writes the text, and then random bytes.
 func noise(text string) func(net.Conn, *rand.Rand) error {
 	return func(conn net.Conn, rng *rand.Rand) error {
 		junk := make([]byte, 64+rng.IntN(1<<12))
@@ -84,12 +84,12 @@ func noise(text string) func(net.Conn, *rand.Rand) error {
 	}
 }
 
-// overTLS does its worst once the handshake is done.
+// overTLS calls act after a TLS handshake.
 func overTLS(conf *tls.Config, act func(net.Conn, *rand.Rand) error) func(net.Conn, *rand.Rand) error {
 	return func(conn net.Conn, rng *rand.Rand) error { return act(tls.Client(conn, conf), rng) }
 }
 
-// lineless fails the test when a stranger is sent anything.
+// lineless fails the test if an unauthenticated client receives anything.
 func lineless(t *testing.T, text string) func(net.Conn, *rand.Rand) error {
 	return func(conn net.Conn, _ *rand.Rand) error {
 		if _, err := io.WriteString(conn, text); err != nil {
@@ -114,7 +114,7 @@ func hostileSpiders(t *testing.T, conf *tls.Config) []*hostile {
 	}
 }
 
-// hostileBrowsers ask for what needs a token, and post where nothing is taken of them.
+// hostileBrowsers request pages that need a token, and post without one.
 func hostileBrowsers(guarded, post string) []*hostile {
 	get := "GET " + guarded + " HTTP/1.1\r\nHost: 127.0.0.1\r\n"
 	return []*hostile{
@@ -130,7 +130,7 @@ func hostileBrowsers(guarded, post string) []*hostile {
 	}
 }
 
-// hostileClients are those of a gRPC service; call is one with a large message.
+// hostileClients are clients of a gRPC service. call makes a call with a large message.
 func hostileClients(t *testing.T, call func(context.Context, *grpc.ClientConn) error) []*hostile {
 	return []*hostile{
 		{name: "silent", act: says("")},
@@ -145,7 +145,7 @@ func hostileClients(t *testing.T, call func(context.Context, *grpc.ClientConn) e
 	}
 }
 
-// listQueues is a call of the URL Frontier.
+// listQueues is a call of the URL Frontier API.
 func listQueues(ctx context.Context, conn *grpc.ClientConn) error {
 	_, err := pb.NewURLFrontierClient(conn).ListQueues(ctx, &pb.Pagination{CrawlID: strings.Repeat("x", 3<<20)})
 	return err
@@ -158,7 +158,7 @@ func setAlias(ctx context.Context, conn *grpc.ClientConn) error {
 	return err
 }
 
-// callWithoutToken has the connection carry calls with a wrong token, one after the other.
+// callWithoutToken makes calls with a wrong token over conn, one after the other.
 func callWithoutToken(t *testing.T, conn net.Conn, call func(context.Context, *grpc.ClientConn) error) error {
 	once := make(chan net.Conn, 1)
 	once <- conn
@@ -189,9 +189,9 @@ func callWithoutToken(t *testing.T, conn net.Conn, call func(context.Context, *g
 	}
 }
 
-// besiege has n clients at a door, of each kind in turn, until ctx ends; each that is cut comes
-// back after a while.
-func besiege(ctx context.Context, addr string, kinds []*hostile, n int) (lifted func()) {
+// attack runs n clients at a listener, of each kind in turn, until ctx ends. A client whose
+// connection is closed connects again after a while.
+func attack(ctx context.Context, addr string, kinds []*hostile, n int) (lifted func()) {
 	ctx, end := context.WithCancel(ctx)
 	var all sync.WaitGroup
 	for i := range n {
@@ -219,7 +219,7 @@ func besiege(ctx context.Context, addr string, kinds []*hostile, n int) (lifted 
 	return func() { end(); all.Wait() }
 }
 
-// came is how many connections were made at a door.
+// came returns the number of connections made.
 func came(kinds []*hostile) (n int64) {
 	for _, k := range kinds {
 		n += k.came.Load()
@@ -227,11 +227,11 @@ func came(kinds []*hostile) (n int64) {
 	return n
 }
 
-// mustCut tells which kinds that a door has to cut it has not.
-func mustCut(door string, kinds []*hostile) (missing []string) {
+// mustCut returns the kinds whose connections must be closed, and are not.
+func mustCut(target string, kinds []*hostile) (missing []string) {
 	for _, k := range kinds {
 		if k.cut.Load() == 0 && !k.lasting {
-			missing = append(missing, fmt.Sprintf("%s: %s", door, k.name))
+			missing = append(missing, fmt.Sprintf("%s: %s", target, k.name))
 		}
 	}
 	return missing

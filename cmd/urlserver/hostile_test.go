@@ -14,42 +14,42 @@ import (
 	"urlserver/internal/testkit/certstest"
 )
 
-// With a thousand a door for 60s, the pace is judged, too.
+// With a thousand clients per listener for 60s, the pace is checked, too.
 var (
-	hostileCount = flag.Int("hostile", 40, "hostile clients a door")
+	hostileCount = flag.Int("hostile", 40, "hostile clients a target")
 	hostileTime  = flag.Duration("hostile-for", 2*time.Second,
-		"how long they besiege the daemon; from 60s on each has to be cut, and the pace has to keep")
+		"how long they attack the daemon; from 60s on each has to be cut, and the pace has to keep")
 )
 
 const (
-	siegeMemory = 64 << 20
-	judgedFrom  = time.Minute
-	siegeLoss   = 0.1 // of the pace, and of what cores there are
+	hostileMemory = 64 << 20
+	judgedFrom    = time.Minute
+	hostileLoss   = 0.1 // of the pace, and of the cores
 )
 
-// crawlPace is what a crawl under siege is like.
+// crawlPace is the size and the rate of a crawl under hostile load.
 type crawlPace struct {
 	hosts, each int // documents of each host
-	perSec      int // requests to a host
+	perSec      int // requests per second to a host
 }
 
-// siege is a daemon, the host reservation service that it works with, and a spider of it.
-type siege struct {
+// hostileLoad is a daemon, its host reservation service and its spider.
+type hostileLoad struct {
 	t       *testing.T
 	daemon  *child
 	service *child // hostreservation
 	http    string
 	worker  *worker
-	doors   []*door
+	targets []*target
 }
 
-// door is a listener, and who is at it.
-type door struct {
+// target is a listener and its hostile clients.
+type target struct {
 	name, addr string
 	kinds      []*hostile
 }
 
-// settings is a file of a daemon with a token at each door, and seeds.
+// settings returns the settings file of a daemon with a token at each listener, and seeds.
 func (p crawlPace) settings(t *testing.T, cert certstest.Certificate, reservations string) string {
 	t.Helper()
 	var seeds strings.Builder
@@ -78,12 +78,12 @@ docindex.seeds = [%q]
 	return file
 }
 
-// startSiege starts a crawl, and returns when the first document is done. Nobody is at its doors
-// yet.
-func startSiege(t *testing.T, pace crawlPace) *siege {
+// startHostileLoad starts a crawl. It returns when the first document is done, before any hostile
+// client connects.
+func startHostileLoad(t *testing.T, pace crawlPace) *hostileLoad {
 	t.Helper()
 	cert := certstest.New(t)
-	s := &siege{t: t, service: startCommand(t, childService, "serve", "--listen", "127.0.0.1:0",
+	s := &hostileLoad{t: t, service: startCommand(t, childService, "serve", "--listen", "127.0.0.1:0",
 		"--metrics", "127.0.0.1:0", "--token", "right")}
 	metrics := s.service.log.until("metrics")["address"].(string)
 	reservations := s.service.log.until("serving")["address"].(string)
@@ -91,7 +91,7 @@ func startSiege(t *testing.T, pace crawlPace) *siege {
 	s.http = s.daemon.log.until("listening for HTTP")["address"].(string)
 	clients := s.daemon.log.until("listening for clients")["address"].(string)
 	spiders := s.daemon.log.until("listening for spiders")["address"].(string)
-	s.doors = []*door{
+	s.targets = []*target{
 		{name: "spiders", addr: spiders, kinds: hostileSpiders(t, cert.Trusted())},
 		{name: "HTTP", addr: s.http, kinds: hostileBrowsers("/api/status", "/docindex/urls")},
 		{name: "gRPC", addr: clients, kinds: hostileClients(t, listQueues)},
@@ -108,11 +108,11 @@ func startSiege(t *testing.T, pace crawlPace) *siege {
 	return s
 }
 
-// begin has clients come to some doors; lift ends it.
-func (s *siege) begin(doors []*door) (lift func()) {
+// begin starts the clients of some listeners; lift ends them.
+func (s *hostileLoad) begin(targets []*target) (lift func()) {
 	var all []func()
-	for _, d := range doors {
-		all = append(all, besiege(s.t.Context(), d.addr, d.kinds, *hostileCount))
+	for _, d := range targets {
+		all = append(all, attack(s.t.Context(), d.addr, d.kinds, *hostileCount))
 	}
 	return func() {
 		for _, lift := range all {
@@ -121,8 +121,8 @@ func (s *siege) begin(doors []*door) (lift func()) {
 	}
 }
 
-// end checks what holds of any crawl, and ends it.
-func (s *siege) end() {
+// end checks the results of the crawl, and ends it.
+func (s *hostileLoad) end() {
 	s.t.Helper()
 	select {
 	case err := <-s.worker.ended:
@@ -140,30 +140,30 @@ func (s *siege) end() {
 	}
 }
 
-// A crawl goes on while slow, silent, oversized and malformed clients are at every door of a
-// daemon, and then of the host reservation service that it works with: each document is sent once,
-// none to a stranger, the operator is answered, memory stays; and, where that can be judged, the
-// pace stays, too: that of this crawl, and that of one at full pace.
+// A crawl continues while slow, silent, oversized and malformed clients connect to every listener
+// of a daemon, and then of its host reservation service. Each document is sent once, none to an
+// unauthenticated client, the operator gets answers, and the memory does not grow. Where it can be
+// measured, the pace does not fall: that of this crawl, and that of a crawl at full pace.
 func TestHostileClients(t *testing.T) {
 	calm := *hostileTime / 2
-	const hosts, sieges = 100, 2
+	const hosts, phases = 100, 2
 	perSec, spare := 20, 20*time.Second
-	// a pace that is not judged is one that lasts, however slow the machine makes this test
+	// without a check of the pace, use one that keeps the crawl running on a slow machine
 	if *hostileTime < judgedFrom {
 		perSec, spare = 4, 2*time.Minute
 	}
-	s := startSiege(t, crawlPace{hosts: hosts, perSec: perSec,
-		each: perSec * int((calm + sieges**hostileTime + spare).Seconds())})
+	s := startHostileLoad(t, crawlPace{hosts: hosts, perSec: perSec,
+		each: perSec * int((calm + phases**hostileTime + spare).Seconds())})
 	before := s.pace(calm)
 	rss := []int{memoryOf(t, s.daemon, "VmRSS"), memoryOf(t, s.service, "VmRSS")}
 	t.Logf("%v; they have %d and %d MB", before, rss[0]>>20, rss[1]>>20)
-	for _, doors := range [sieges][]*door{s.doors[:3], s.doors[3:]} {
-		s.besieged(doors, before)
+	for _, targets := range [phases][]*target{s.targets[:3], s.targets[3:]} {
+		s.underLoad(targets, before)
 	}
 	for i, c := range []*child{s.daemon, s.service} {
-		if most := memoryOf(t, c, "VmHWM"); most-rss[i] > siegeMemory {
+		if most := memoryOf(t, c, "VmHWM"); most-rss[i] > hostileMemory {
 			t.Errorf("the %s grew by %d MB; want at most %d", []string{"daemon", "reservation"}[i],
-				(most-rss[i])>>20, siegeMemory>>20)
+				(most-rss[i])>>20, hostileMemory>>20)
 		}
 	}
 	s.end()
@@ -172,22 +172,22 @@ func TestHostileClients(t *testing.T) {
 	}
 }
 
-// besieged judges the crawl while clients are at some doors, beside what it was before.
-func (s *siege) besieged(doors []*door, before pace) {
+// underLoad checks the crawl while clients are connected, compared with before.
+func (s *hostileLoad) underLoad(targets []*target, before pace) {
 	s.t.Helper()
-	lift := s.begin(doors)
+	lift := s.begin(targets)
 	sent := s.worker.done.Load()
 	under := s.pace(*hostileTime)
 	s.worker.goesOn(s.t, sent)
 	command(s.t, "", "status", "--at", "http://"+s.http, "--token", "right").want(s.t, 0, "in flight", "")
 	lift()
-	s.t.Logf("%v under %d clients at each of %d doors, from %q on; they have had %d and %d MB", under,
-		*hostileCount, len(doors), doors[0].name,
+	s.t.Logf("%v under %d clients at each of %d targets, from %q on; they have had %d and %d MB", under,
+		*hostileCount, len(targets), targets[0].name,
 		memoryOf(s.t, s.daemon, "VmHWM")>>20, memoryOf(s.t, s.service, "VmHWM")>>20)
 	if *hostileTime < judgedFrom {
 		return
 	}
-	for _, d := range doors {
+	for _, d := range targets {
 		s.t.Logf("%.0f connections a second at %s", float64(came(d.kinds))/hostileTime.Seconds(), d.name)
 		if missing := mustCut(d.name, d.kinds); missing != nil {
 			s.t.Errorf("never cut: %q", missing)
@@ -196,39 +196,38 @@ func (s *siege) besieged(doors []*door, before pace) {
 	s.judge(before, under)
 }
 
-// judge has the pace keep by the clock or, where spider and clients, who share this machine with
-// the daemon, leave it too little of that, the clients' cost in CPU time be low: a crawl that has
-// work for all cores lacks that part of them.
-func (s *siege) judge(before, under pace) {
+// judge checks that the pace is kept. If spider and clients, which share this machine, leave the
+// daemon too little CPU, it checks the clients' CPU cost instead: a crawl that uses all cores has
+// that much less.
+func (s *hostileLoad) judge(before, under pace) {
 	s.t.Helper()
-	cost, most := under.daemon-before.daemon/before.perSec*under.perSec, siegeLoss*float64(runtime.NumCPU())
+	cost, most := under.daemon-before.daemon/before.perSec*under.perSec, hostileLoss*float64(runtime.NumCPU())
 	s.t.Logf("the clients cost the daemon %.3f of a core, and the reservation %.3f", cost,
 		under.service-before.service)
-	if under.perSec < before.perSec*(1-siegeLoss) && cost > most {
+	if under.perSec < before.perSec*(1-hostileLoss) && cost > most {
 		s.t.Errorf("the pace fell from %.0f to %.0f documents a second, and the clients cost the daemon "+
 			"%.3f of a core; want at most %.2f",
 			before.perSec, under.perSec, cost, most)
 	}
 }
 
-// judgeFullPace has a crawl at a high pace run alone, and then with clients at the daemon's doors.
+// judgeFullPace runs a crawl at a high pace alone, and then with clients at the daemon's listeners.
 func judgeFullPace(t *testing.T) {
 	t.Helper()
 	const hosts, perSec, settling, all = 2000, 25, 5 * time.Second, 20 * time.Second
-	s := startSiege(t, crawlPace{hosts: hosts, each: int(perSec * (2*settling + 2*all).Seconds()),
+	s := startHostileLoad(t, crawlPace{hosts: hosts, each: int(perSec * (2*settling + 2*all).Seconds()),
 		perSec: perSec})
-	time.Sleep(settling) // while hosts are reserved, and asked the first time
+	time.Sleep(settling) // while hosts are reserved and requested for the first time
 	before := s.pace(all / 2)
-	lift := s.begin(s.doors[:3])
+	lift := s.begin(s.targets[:3])
 	under := s.pace(all)
 	lift()
 	s.end()
-	t.Logf("at full pace: %v; %v under siege", before, under)
+	t.Logf("at full pace: %v; %v under hostile load", before, under)
 	s.judge(before, under)
 }
 
-// pace is how many documents are done in a second, and how much of a core each process takes
-// meanwhile.
+// pace is the number of documents done per second, and the share of a core that each process uses.
 type pace struct{ perSec, daemon, service float64 }
 
 func (p pace) String() string {
@@ -236,13 +235,13 @@ func (p pace) String() string {
 		p.perSec, p.daemon, p.service)
 }
 
-func (s *siege) pace(within time.Duration) pace {
+func (s *hostileLoad) pace(within time.Duration) pace {
 	s.t.Helper()
 	return s.over(func() float64 { return s.worker.rate(within) })
 }
 
-// over is the pace that rate tells, and what is taken until it does.
-func (s *siege) over(rate func() float64) pace {
+// over measures the pace while rate runs.
+func (s *hostileLoad) over(rate func() float64) pace {
 	s.t.Helper()
 	daemon, service, began := cpuOf(s.t, s.daemon), cpuOf(s.t, s.service), time.Now()
 	perSec := rate()

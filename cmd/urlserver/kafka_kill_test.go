@@ -17,18 +17,18 @@ import (
 	"github.com/twmb/franz-go/pkg/kgo"
 )
 
-// killed is a daemon with an index on disk and its requests from Kafka, which is killed and started
+// killed is a daemon with an index on disk and requests from Kafka, which is killed and started
 // again.
 type killed struct {
 	t      *testing.T
 	broker string
-	wire   *kafkaWire
-	file   string // its settings
+	wire   *kafkaProxy
+	file   string // its settings file
 	prefix string // of topics
 	daemon *child
 }
 
-// TestKilledOverKafka kills daemons at the moments when a request or a notice is half done.
+// TestKilledOverKafka kills daemons in the middle of a request or a notice.
 func TestKilledOverKafka(t *testing.T) {
 	if testing.Short() {
 		t.Skip("waits until the broker takes killed daemons for dead")
@@ -73,7 +73,8 @@ func (k *killed) start() {
 	k.daemon.spiders = told[0]["address"].(string)
 }
 
-// again kills the daemon once it has begun what the wire keeps back, and starts the next.
+// again kills the daemon when the proxy has received the request that it holds back, and starts the
+// next daemon.
 func (k *killed) again(begun <-chan struct{}) {
 	k.t.Helper()
 	select {
@@ -110,8 +111,8 @@ func (k *killed) client(opts ...kgo.Opt) *kgo.Client {
 	return c
 }
 
-// replies reads a topic from its beginning until so many have a text in them. The application's
-// gets each before the firehose.
+// replies reads a topic from its beginning until n replies contain text. The application's topic
+// gets each reply before the firehose.
 func (k *killed) replies(topic, text string, n int) (found []string) {
 	k.t.Helper()
 	c := k.client(kgo.ConsumeTopics(k.prefix + ".outbound_" + topic))
@@ -131,7 +132,7 @@ func (k *killed) replies(topic, text string, n int) (found []string) {
 	return found
 }
 
-const killedDocs = 700 // more than a portion of a purge
+const killedDocs = 700 // more than one batch of a purge
 
 // crawl requests documents and waits until the daemon has them.
 func (k *killed) crawl() {
@@ -144,7 +145,7 @@ func (k *killed) crawl() {
 	k.replies("firehose", `"uuid":"there"`, 1)
 }
 
-// nothingLeft wants nothing to be pending, also after one more request for the crawl.
+// nothingLeft checks that nothing is pending, also after one more request for the crawl.
 func (k *killed) nothingLeft() {
 	k.t.Helper()
 	k.feed(crawlOf("c1", "http://127.0.0.1/late", ""),
@@ -244,11 +245,11 @@ func realBroker(t *testing.T) string {
 		return nil
 	}
 	err := do("start", dir, port)
-	for range 2 { // a machine may be so busy that the broker does not answer in the script's time
+	for range 2 { // on a busy machine the broker may not answer within the script's time
 		if err == nil {
 			break
 		}
-		time.Sleep(5 * time.Second) // until the one before is gone
+		time.Sleep(5 * time.Second) // until the former broker has ended
 		err = do("start", dir, port)
 	}
 	if err != nil {
@@ -262,8 +263,8 @@ func realBroker(t *testing.T) string {
 	return "127.0.0.1:" + port
 }
 
-// freePort is below where systems take the ports of outgoing connections from, and where other
-// tests have their servers.
+// freePort returns a port below those that systems use for outgoing connections, and not among
+// those of other tests.
 func freePort(t *testing.T) int {
 	t.Helper()
 	for range 1000 {

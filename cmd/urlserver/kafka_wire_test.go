@@ -10,30 +10,30 @@ import (
 	"testing"
 )
 
-// Requests of Kafka's protocol, by their numbers.
+// Request numbers of Kafka's protocol.
 const (
 	produceRequest = 0
 	commitRequest  = 8
 )
 
-// kafkaWire stands between a daemon and its broker, and can keep requests back for good.
-type kafkaWire struct {
+// kafkaProxy is a proxy between a daemon and its broker. It can hold back requests.
+type kafkaProxy struct {
 	l       net.Listener
 	broker  string
-	was, is []byte // how the broker tells where it is, and what daemons are told
+	was, is []byte // the broker's address as it reports it, and the proxy's
 
 	mu   sync.Mutex // guards all below
-	kind int16      // of requests that are kept back; negative: none
+	kind int16      // kind of the requests that are held back; negative: none
 	seen chan struct{}
 }
 
-func newKafkaWire(t *testing.T, broker string) *kafkaWire {
+func newKafkaWire(t *testing.T, broker string) *kafkaProxy {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
 	}
-	w := &kafkaWire{l: l, broker: broker, was: hostPort(t, broker), is: hostPort(t, l.Addr().String()), kind: -1}
+	w := &kafkaProxy{l: l, broker: broker, was: hostPort(t, broker), is: hostPort(t, l.Addr().String()), kind: -1}
 	var working sync.WaitGroup
 	working.Go(func() {
 		for {
@@ -46,30 +46,30 @@ func newKafkaWire(t *testing.T, broker string) *kafkaWire {
 	})
 	t.Cleanup(func() {
 		l.Close()
-		working.Wait() // daemons end with the test's context, which is over
+		working.Wait() // daemons end with the test's context, which has ended
 	})
 	return w
 }
 
-func (w *kafkaWire) addr() string { return w.l.Addr().String() }
+func (w *kafkaProxy) addr() string { return w.l.Addr().String() }
 
-// keep has requests of a kind kept back from now on; seen is closed when the first has come.
-func (w *kafkaWire) keep(kind int16) (seen <-chan struct{}) {
+// keep holds back requests of a kind from now on; seen is closed when the first one arrives.
+func (w *kafkaProxy) keep(kind int16) (seen <-chan struct{}) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.kind, w.seen = kind, make(chan struct{})
 	return w.seen
 }
 
-// open lets all through that comes from now on.
-func (w *kafkaWire) open() {
+// open lets all later requests pass.
+func (w *kafkaProxy) open() {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.kind = -1
 }
 
-// serve forwards a connection, message by message, until either side ends it.
-func (w *kafkaWire) serve(down net.Conn) {
+// serve forwards a connection, message by message, until either side closes it.
+func (w *kafkaProxy) serve(down net.Conn) {
 	defer down.Close()
 	up, err := net.Dial("tcp", w.broker)
 	if err != nil {
@@ -85,9 +85,8 @@ func (w *kafkaWire) serve(down net.Conn) {
 	answers.Wait()
 }
 
-// forward copies messages that pass. Where one says how the broker is reached, it is to be by this
-// wire.
-func (w *kafkaWire) forward(to io.Writer, from io.Reader, passes func([]byte) bool) {
+// forward copies messages that pass. It replaces the broker's address by the proxy's.
+func (w *kafkaProxy) forward(to io.Writer, from io.Reader, passes func([]byte) bool) {
 	var size [4]byte
 	for {
 		if _, err := io.ReadFull(from, size[:]); err != nil {
@@ -107,8 +106,8 @@ func (w *kafkaWire) forward(to io.Writer, from io.Reader, passes func([]byte) bo
 	}
 }
 
-// passes reports whether a request, which begins with its kind, is not kept back.
-func (w *kafkaWire) passes(request []byte) bool {
+// passes reports whether a request is not held back. It begins with its kind.
+func (w *kafkaProxy) passes(request []byte) bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if len(request) < 2 || w.kind < 0 || int16(binary.BigEndian.Uint16(request)) != w.kind {
@@ -121,7 +120,7 @@ func (w *kafkaWire) passes(request []byte) bool {
 	return false
 }
 
-// hostPort is an address as brokers tell it: the host's text, and the port in four bytes.
+// hostPort returns an address as brokers encode it: the host's text, and the port in four bytes.
 func hostPort(t *testing.T, addr string) []byte {
 	t.Helper()
 	host, text, err := net.SplitHostPort(addr)

@@ -11,15 +11,15 @@ import (
 	"time"
 )
 
-// daemonLog is the log of a daemon. It is read as it comes, whether or not anybody asks for it, so
-// that the daemon never waits for its reader.
+// daemonLog is the log of a daemon. A goroutine reads it all the time, so that the daemon never
+// blocks.
 type daemonLog struct {
 	t *testing.T
 
 	mu    sync.Mutex // guards all below
 	lines []string
-	next  int           // line that until looks at
-	more  chan struct{} // closed, and made anew, when there is another line; closed for good at the end
+	next  int           // the line that until reads next
+	more  chan struct{} // closed and replaced when there is another line; closed at the end of the log
 	ended bool
 }
 
@@ -49,7 +49,7 @@ func (l *daemonLog) add(line string, last bool) {
 	}
 }
 
-// line waits for the next one; false: the log has ended.
+// line waits for the next line; false: the log has ended.
 func (l *daemonLog) line(timeout <-chan time.Time) (text string, ok bool) {
 	l.t.Helper()
 	for {
@@ -71,13 +71,13 @@ func (l *daemonLog) line(timeout <-chan time.Time) (text string, ok bool) {
 	}
 }
 
-// until returns the next line whose message has text in it.
+// until returns the next line whose message contains text.
 func (l *daemonLog) until(text string) map[string]any {
 	l.t.Helper()
 	return l.untilAll(text)[0]
 }
 
-// untilAll returns the next line for each text, whichever comes first.
+// untilAll returns the next line for each text, in any order.
 func (l *daemonLog) untilAll(texts ...string) (lines []map[string]any) {
 	l.t.Helper()
 	lines = make([]map[string]any, len(texts))
@@ -101,7 +101,7 @@ func (l *daemonLog) untilAll(texts ...string) (lines []map[string]any) {
 	return lines
 }
 
-// rest waits for the end of the log, and returns what until has not looked at.
+// rest waits for the end of the log, and returns the lines that until has not read.
 func (l *daemonLog) rest() string {
 	l.t.Helper()
 	var rest strings.Builder
@@ -114,16 +114,16 @@ func (l *daemonLog) rest() string {
 	}
 }
 
-// all is what was logged so far.
+// all returns the log so far.
 func (l *daemonLog) all() string {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return strings.Join(l.lines, "")
 }
 
-// A daemon that logs more than a pipe holds goes on, though nobody looks.
+// A daemon that logs more than a pipe holds does not block.
 func TestLogIsRead(t *testing.T) {
-	in, out := io.Pipe() // it holds nothing
+	in, out := io.Pipe() // it has no buffer
 	l := readLog(t, in)
 	const lines = 10_000
 	for range lines {

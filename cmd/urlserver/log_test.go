@@ -15,7 +15,7 @@ func TestLogFormat(t *testing.T) {
 		format string
 		json   bool
 	}{
-		{format: configs.FormatAuto, json: true}, // a buffer is no terminal
+		{format: configs.FormatAuto, json: true}, // a buffer is not a terminal
 		{format: configs.FormatJSON, json: true},
 		{format: configs.FormatPretty},
 	} {

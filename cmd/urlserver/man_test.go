@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// Every command and flag that people see stands in the manual page.
+// The manual page has every command and flag that is not hidden.
 func TestMan(t *testing.T) {
 	got := command(t, "", "man")
 	got.want(t, 0, ".TH URLSERVER 1", "")
@@ -30,7 +30,7 @@ func TestCompletion(t *testing.T) {
 	}
 	command(t, "", "completion", "bash", "x").want(t, 2, "", "usage: urlserver completion SHELL")
 	command(t, "", "completion", "tcsh").want(t, 2, "", `no completion for "tcsh"`)
-	// what the last line tells the shell: any file, no file, only of some kind
+	// the last line of completion: any file, no file, or some kinds of files
 	for args, want := range map[string]string{
 		"put": ":0", "demo": ":0", "robots": ":0", "explain": ":4", "status": ":4", "top": ":4",
 		"version": ":4", "serve": "toml\n:8", "check": "toml\n:8",

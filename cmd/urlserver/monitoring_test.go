@@ -28,8 +28,8 @@ const (
 	dashboard  = "../../configs/monitoring/grafana.json"
 )
 
-// series are those of a daemon at work, as /metrics has them: "name" and, where it has labels,
-// `name{label="value"}` with one of them each.
+// series returns the metrics of a running daemon, as in /metrics: "name" and, for each label,
+// `name{label="value"}`.
 func series(t *testing.T) map[string]bool {
 	t.Helper()
 	d := startDaemon(t, settings(t, `frontier.listen = "127.0.0.1:0"
@@ -54,7 +54,7 @@ monitor.brokers = ["127.0.0.1:9"]`))
 	return found
 }
 
-// serviceMetrics are those of a host reservation service that was called.
+// serviceMetrics returns the metrics of a host reservation service after a call.
 func serviceMetrics(t *testing.T) string {
 	t.Helper()
 	server := grpcserver.New(grpcserver.Config{Store: reservations.New(reservations.Config{})})
@@ -82,7 +82,7 @@ func serviceMetrics(t *testing.T) string {
 	return answer.Body.String()
 }
 
-// What dashboard and alerts ask for is what the daemon tells.
+// The dashboard and the alerts use only metrics that the daemon has.
 func TestMonitoredMetricsExist(t *testing.T) {
 	told := series(t)
 	names := regexp.MustCompile(`\b((?:urlserver|hostreservation|frontier|process|go)_\w+)(\{[^}]*\})?`)
@@ -100,7 +100,7 @@ func TestMonitoredMetricsExist(t *testing.T) {
 				t.Errorf("%s: the daemon has no metric %s", file, m[1])
 			}
 			for _, l := range labels.FindAllStringSubmatch(m[2], -1) {
-				if l[1] == "job" || l[1] == "instance" { // Prometheus' own
+				if l[1] == "job" || l[1] == "instance" { // labels of Prometheus itself
 					continue
 				}
 				for value := range strings.SplitSeq(l[3], "|") {
@@ -116,7 +116,7 @@ func TestMonitoredMetricsExist(t *testing.T) {
 	}
 }
 
-// panel is one of Grafana's.
+// panel is a panel of Grafana.
 type panel struct {
 	ID          int
 	Type, Title string
@@ -124,8 +124,7 @@ type panel struct {
 	Targets     []struct{ Expr string }
 }
 
-// The dashboard is one that Grafana can load: panels within 24 columns, none over another, each
-// with a question.
+// Grafana can load the dashboard: panels within 24 columns, none overlapping, each with a query.
 func TestDashboard(t *testing.T) {
 	text, err := os.ReadFile(dashboard)
 	if err != nil {
@@ -135,7 +134,7 @@ func TestDashboard(t *testing.T) {
 		Title, UID string
 		Panels     []struct {
 			panel
-			Panels []panel // of a row that is folded up
+			Panels []panel // of a collapsed row
 		}
 	}
 	if err := json.Unmarshal(text, &d); err != nil || d.Title == "" || d.UID == "" {
@@ -150,7 +149,7 @@ func TestDashboard(t *testing.T) {
 	laidOut(t, top, ids)
 }
 
-// laidOut checks panels that are seen together.
+// laidOut checks panels that are visible together.
 func laidOut(t *testing.T, panels []panel, ids map[int]bool) {
 	t.Helper()
 	taken := map[[2]int]string{}
@@ -171,7 +170,7 @@ func laidOut(t *testing.T, panels []panel, ids map[int]bool) {
 	}
 }
 
-// Each alert is seen to be given.
+// Each alert has a test that triggers it.
 func TestAlertsAreTried(t *testing.T) {
 	rules, err := os.ReadFile(alertRules)
 	if err != nil {
@@ -193,7 +192,7 @@ func TestAlertsAreTried(t *testing.T) {
 	}
 }
 
-// Prometheus' own tool checks the rules, tries them, and reads each question of the dashboard.
+// Prometheus' own tool checks the rules, tests them, and parses each query of the dashboard.
 func TestPromtool(t *testing.T) {
 	tool, err := exec.LookPath(cmp.Or(os.Getenv("PROMTOOL"), "promtool"))
 	if err != nil {

@@ -15,7 +15,7 @@ import (
 	"github.com/miekg/dns"
 )
 
-// serveNames answers DNS queries for addresses with what address says, for no time at all.
+// serveNames answers DNS queries with the addresses that address returns, with a TTL of 0.
 func serveNames(t *testing.T, address func(name string) string) (addr string) {
 	t.Helper()
 	conn, err := net.ListenPacket("udp", "127.0.0.1:0")
@@ -29,15 +29,15 @@ func serveNames(t *testing.T, address func(name string) string) (addr string) {
 			header := dns.RR_Header{Name: q.Name, Rrtype: dns.TypeA, Class: dns.ClassINET}
 			answer.Answer = []dns.RR{&dns.A{Hdr: header, A: net.ParseIP(address(strings.ToLower(q.Name)))}}
 		}
-		_ = w.WriteMsg(answer) // who has gone needs no answer
+		_ = w.WriteMsg(answer) // a client that has gone needs no answer
 	})}
 	go server.ActivateAndServe()
 	t.Cleanup(func() { server.Shutdown() })
 	return conn.LocalAddr().String()
 }
 
-// Neither URLs, nor names that resolve to a refused network, nor redirects of robots.txt, nor
-// answers that change lead the daemon there, or have it send spiders there.
+// The daemon requests nothing in refused networks, and sends spiders to none: not for a URL, a name
+// that resolves there, a redirect of robots.txt, or a name whose address changes.
 func TestRefusedNetworks(t *testing.T) {
 	const allowed, refused = "127.0.0.2", "127.0.0.1"
 	var touched atomic.Int64
@@ -97,7 +97,7 @@ robots.error_ttl = "100ms"
 	sent := make(chan []string, 100)
 	sent <- first
 	sp.conn.SetReadDeadline(time.Time{})
-	go func() { // a spider that fetches nothing, until its connection ends
+	go func() { // a spider that fetches nothing
 		for lines := bufio.NewScanner(sp.in); lines.Scan(); {
 			line := strings.Fields(lines.Text())
 			sent <- line
@@ -106,8 +106,7 @@ robots.error_ttl = "100ms"
 		close(sent)
 	}()
 	var now struct{ Outcomes map[string]int }
-	// Of two URLs that say the same, one counts. What the name that changes is remembered by does
-	// not matter.
+	// Two URLs are equal, so one counts. The cached address of the changing name does not matter.
 	for deadline := time.Now().Add(patience); now.Outcomes["done"] < 2 ||
 		now.Outcomes["dns"]+now.Outcomes["robots"] < 6; {
 		got := command(t, "", "status", "--json", "--at", d.at)

@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// The operator's commands change what a running daemon does.
+// The operator's commands change the state of a running daemon.
 func TestOperate(t *testing.T) {
 	d := startDaemon(t, settings(t, ""))
 	at := strings.TrimPrefix(d.at, "http://") // host:port is enough
@@ -42,7 +42,7 @@ func TestOperate(t *testing.T) {
 	command(t, "", "reload", "--at", at).want(t, 0, "nothing has changed\n", "")
 }
 
-// Without --at, the environment says where the daemon is.
+// Without --at, an environment variable has the daemon's address.
 func TestAtOfTheEnvironment(t *testing.T) {
 	d := startDaemon(t, settings(t, ""))
 	t.Setenv(atEnv, strings.TrimPrefix(d.at, "http://"))
@@ -84,7 +84,7 @@ func TestUnknownCommand(t *testing.T) {
 	}
 }
 
-// Each command that people call has an example in its help.
+// Each visible command has an example in its help.
 func TestExamples(t *testing.T) {
 	for _, cmd := range rootCommand().Commands() {
 		for _, cmd := range append(cmd.Commands(), cmd) {

@@ -9,8 +9,8 @@ import (
 	"testing"
 )
 
-// TestNothingSteersTheTerminal: whatever a server says, commands print no control character but
-// line ends and tabs, and JSON says the same as before.
+// TestNothingSteersTheTerminal: commands print no control characters of a server except line ends
+// and tabs, and JSON keeps its meaning.
 func TestNothingSteersTheTerminal(t *testing.T) {
 	const evil = "a\u009b31m\\u001b]0;x\\u0007\u0085\x7f\xffz"
 	reply := `{"crawlid":"` + evil + `","host":"` + evil + `","why":"` + evil + `","crawls":[{"crawlid":"` +
@@ -40,8 +40,8 @@ func TestNothingSteersTheTerminal(t *testing.T) {
 	}
 }
 
-// TestExportFollowsNoLink: neither the file itself nor the one beside it that it is written to
-// first.
+// TestExportFollowsNoLink: export follows no symbolic link, neither at the file nor at its
+// temporary file.
 func TestExportFollowsNoLink(t *testing.T) {
 	at := answers(t, `{"end":"0"}`+"\n").URL
 	victim := write(t, "victim", "as before")
@@ -71,8 +71,7 @@ func TestExportFollowsNoLink(t *testing.T) {
 	}
 }
 
-// TestIndexIsPrivate: nobody but its owner can read any of it, also where the folder was open
-// before.
+// TestIndexIsPrivate: only the owner can read the index, even if the folder was readable before.
 func TestIndexIsPrivate(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "index")
 	if err := os.Mkdir(dir, 0o755); err != nil {
@@ -98,7 +97,7 @@ func TestIndexIsPrivate(t *testing.T) {
 	c.wait()
 }
 
-// TestCheckWarns of tokens that may be guessed, and of a file that shows them.
+// TestCheckWarns: check warns of tokens that can be guessed, and of a file that others can read.
 func TestCheckWarns(t *testing.T) {
 	short := write(t, "short.toml", "http.token = \"short\"\nspider.token = \"0123456789abcdef\"\n")
 	for mode, warns := range map[os.FileMode]bool{0o600: false, 0o640: false, 0o644: true, 0o604: true} {

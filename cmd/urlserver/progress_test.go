@@ -10,7 +10,7 @@ import (
 	"github.com/schollz/progressbar/v3"
 )
 
-// Where no terminal is, a line comes now and then, and one at the end.
+// Without a terminal, progress is a line now and then, and one at the end.
 func TestProgressLines(t *testing.T) {
 	var out bytes.Buffer
 	p := newProgress(&out, "put", "sent", 100)
@@ -28,7 +28,7 @@ func TestProgressLines(t *testing.T) {
 	}
 }
 
-// On a terminal the bar is gone at the end, and the last line stays.
+// On a terminal the bar disappears at the end, and the last line stays.
 func TestProgressBar(t *testing.T) {
 	for _, total := range []int64{20, -1} {
 		var out bytes.Buffer

@@ -15,7 +15,7 @@ import (
 	"urlserver/docindex/memory"
 )
 
-// index is an embedded index over HTTP that remembers what it was sent.
+// index is an embedded index over HTTP that records requests.
 type index struct {
 	*httptest.Server
 	store  *memory.Store
@@ -88,7 +88,7 @@ func TestPutBytesAreBounded(t *testing.T) {
 	}
 }
 
-// put says what is wrong with a file that is neither URLs nor NDJSON.
+// put explains what is wrong with a file that is neither URLs nor NDJSON.
 func TestPutHints(t *testing.T) {
 	x := newIndex(t)
 	for _, c := range []struct{ file, text, want string }{
@@ -222,7 +222,7 @@ func TestNextLine(t *testing.T) {
 	}
 }
 
-// All lines are there again, in order, whatever the text; only long ones are cut.
+// FuzzNextLine: all lines are returned in order, for any text; only long ones are cut.
 func FuzzNextLine(f *testing.F) {
 	for _, seed := range []string{"", "a\nb", "\n\n", strings.Repeat("x", 40) + "\ny\n", "\r\n\x00"} {
 		f.Add(seed)

@@ -10,7 +10,7 @@ import (
 	"urlserver/internal/testkit/redistest"
 )
 
-// TestServeRedis kills one of two daemons with an index in Redis: the other one has all fetched.
+// TestServeRedis kills one of two daemons with an index in Redis. The other one fetches everything.
 func TestServeRedis(t *testing.T) {
 	redis := redistest.Start(t)
 	const docs = 12
@@ -47,15 +47,15 @@ func TestServeRedis(t *testing.T) {
 	}
 }
 
-// TestCrawlRedis has a crawl submitted at one daemon and stopped at another one, and the first
-// sends nothing of it that the other stopped.
+// TestCrawlRedis submits a crawl to one daemon and stops it at another. Then the first sends
+// nothing of it.
 func TestCrawlRedis(t *testing.T) {
 	redis := redistest.Start(t)
 	more := fmt.Sprintf(
 		"[docindex]\nkind = \"redis\"\naddrs = [%q]\nmax_retry = \"1s\"\n[reservation]\njanitor = "+
 			"\"100ms\"\n", redis.Addr())
 	a, b := startDaemon(t, settings(t, more)), startDaemon(t, settings(t, more))
-	// ask asks until Redis answers, which on a busy machine may not be in time at once.
+	// ask repeats a request until Redis answers, which on a busy machine may take a while
 	ask := func(d *daemon, what, in string) string {
 		t.Helper()
 		got := command(t, in, "crawl", what, "--at", d.at, "-")
@@ -82,7 +82,7 @@ func TestCrawlRedis(t *testing.T) {
 	want(ask(b, "info", info), 1, `"total_pending":20,"total_domains":1,"low_priority":7,"high_priority":7,`)
 	want(ask(b, "stop", stop), 1, `{"action":"stop","total_purged":`)
 	want(ask(a, "submit", all[0]+all[1]), 2, `"status":"dropped"`)
-	// until the slots of both have heard of it
+	// until the slots of both daemons have cancelled the crawl
 	for !strings.Contains(ask(a, "info", info), `"total_pending":0,"total_domains":0,"domains":{}`) {
 		time.Sleep(10 * time.Millisecond)
 	}

@@ -13,7 +13,7 @@ import (
 	"urlserver/internal/testkit/certstest"
 )
 
-// postReload has a daemon read its settings again.
+// postReload makes a daemon read its settings again.
 func postReload(t *testing.T, d *daemon) (status int, told map[string]any) {
 	t.Helper()
 	resp, text := d.ask("POST", "/api/reload", "")
@@ -31,8 +31,7 @@ func rewrite(t *testing.T, file, text string) {
 	}
 }
 
-// Every sort of setting that may change while the daemon runs does, and each other is refused by
-// name.
+// Every setting that may change while the daemon runs is applied. Each other one is listed by name.
 func TestReloadOverHTTP(t *testing.T) {
 	file := settings(t, "")
 	d := startDaemon(t, file)
@@ -63,7 +62,7 @@ log.level = "debug"
 		"restart] map[setting:http.token why:holds only after a restart]]"; got != want {
 		t.Errorf("refused %s; want %s", got, want)
 	}
-	d.log.until("spider cannot be reached") // the new one is dialled
+	d.log.until("spider cannot be reached") // it connects to the new one
 
 	rewrite(t, file, "x = 1\nQueue_Len = 0\n")
 	code, told = postReload(t, d)
@@ -71,7 +70,7 @@ log.level = "debug"
 		!strings.Contains(fmt.Sprint(told["error"]), "nothing is changed") {
 		t.Errorf("a bad file: %d %v", code, told)
 	}
-	rewrite(t, file, text+"[docindex]\nkind = \"disk\"\n") // twice the same key, whatever this build can do
+	rewrite(t, file, text+"[docindex]\nkind = \"disk\"\n") // the same key twice
 	if code, told = postReload(t, d); code != http.StatusUnprocessableEntity {
 		t.Errorf("another bad file: %d %v", code, told)
 	}
@@ -81,7 +80,7 @@ log.level = "debug"
 	}
 }
 
-// Certificates that were replaced are shown after a reload; where they are broken, the former stay.
+// Replaced certificates are used after a reload. If they are broken, the former ones stay.
 func TestReloadOfCertificates(t *testing.T) {
 	first, second := certstest.New(t), certstest.New(t)
 	d := startDaemon(t, settings(t, fmt.Sprintf("spider.tls_cert = %q\nspider.tls_key = "+
@@ -122,8 +121,8 @@ func TestReloadOfCertificates(t *testing.T) {
 	}
 }
 
-// Rates, limits and rules that change again and again while documents go out break no promise: the
-// oracle of the simulation judges each line by the settings in force, and none is lost.
+// Rates, limits and rules change again and again while documents are sent. The oracle of the
+// simulation checks each line by the settings in force. No document is lost.
 func TestReloadUnderLoad(t *testing.T) {
 	const stays = "[[rules]]\nnetworks = [\"127.1.0.0/30\"]\nper_sec = 50\ngroup = \"few\"\n"
 	for _, c := range []struct {
@@ -155,7 +154,7 @@ func TestReloadUnderLoad(t *testing.T) {
 			reloads, settled := 0, 0
 			for ; d.witness.Done() < d.all; reloads++ {
 				d.reload(c.sets[reloads%len(c.sets)])
-				next := time.Now().Add(200 * time.Millisecond) // where a rule blocks all that is left
+				next := time.Now().Add(200 * time.Millisecond) // if a rule blocks all remaining hosts
 				for d.witness.Settled() < 50 && d.witness.Done() < d.all && time.Now().Before(next) {
 					time.Sleep(time.Millisecond)
 				}

@@ -19,21 +19,21 @@ import (
 	"urlserver/urlserver"
 )
 
-// seen is what a web server would see of two daemons' spiders. Lines may be late on their way to
-// it, so it keeps when each host was sent to at the earliest: after the answer to its request
-// before, and a gap after that was sent.
+// seen is a view of two daemons' spiders like a web server's. Lines may be delayed, so it records
+// the earliest possible time of each request to a host: after the answer to the one before, and a
+// gap after that was sent.
 type seen struct {
 	mu   sync.Mutex // guards all below
 	t    *testing.T
 	open map[string]bool
-	next map[string]time.Time // no line comes sooner
-	free map[string]time.Time // of the last answer
+	next map[string]time.Time // earliest time of the next line
+	free map[string]time.Time // time of the last answer
 	urls map[string]int
 }
 
 const (
 	sharedGap   = 200 * time.Millisecond
-	sharedClock = 2 * time.Millisecond // what Redis' clock, which counts milliseconds, is off
+	sharedClock = 2 * time.Millisecond // the inaccuracy of Redis' clock, which counts milliseconds
 )
 
 func (s *seen) ask(host, url string) {
@@ -60,8 +60,8 @@ func (s *seen) answer(host string) {
 	s.open[host], s.free[host] = false, time.Now()
 }
 
-// A lease outlasts a machine that stands still for a while: else its group may be another daemon's
-// while a spider has a document of it yet, as is promised for a lease that is lost.
+// A lease is longer than a pause of the machine. Otherwise a group could be reserved by the other
+// daemon while a spider still has a document of it.
 const shared = `
 [docindex]
 seeds = [%q]
@@ -71,7 +71,7 @@ addrs = [%q]
 lease = "20s"
 `
 
-// TestDaemonsShareHosts has two daemons with documents of the same hosts, and one Redis.
+// TestDaemonsShareHosts runs two daemons with documents of the same hosts, and one Redis.
 func TestDaemonsShareHosts(t *testing.T) {
 	redistest.Need(t)
 	redis := redistest.Start(t)
@@ -157,7 +157,7 @@ func TestExplainNamesTheHolder(t *testing.T) {
 	}
 }
 
-// silent is a reservation that takes what it is asked and never answers.
+// silent is a reservation that receives requests and never answers.
 type silent struct {
 	reservation.Store
 	swept chan struct{}
@@ -169,8 +169,7 @@ func (s *silent) Sweep(ctx context.Context) error {
 	return ctx.Err()
 }
 
-// TestSweepOfASilentReservation: the janitor gives a sweep up that is not answered, and tries
-// again.
+// TestSweepOfASilentReservation: the janitor cancels a sweep without an answer, and tries again.
 func TestSweepOfASilentReservation(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		ctx, end := context.WithCancel(t.Context())

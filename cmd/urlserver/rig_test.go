@@ -21,7 +21,7 @@ import (
 	reservations "urlserver/reservation/memory"
 )
 
-// childEnv makes the test binary the command itself.
+// childEnv makes the test binary run as a command.
 const (
 	childEnv     = "URLSERVER_TEST_COMMAND"
 	childService = "hostreservation" // makes it that command, over memory
@@ -42,16 +42,16 @@ func TestMain(m *testing.M) {
 	main()
 }
 
-// patience ends a test that waits for what does not come; it is no measure of anything.
+// patience is the timeout of waits in tests. It measures nothing.
 const patience = 5 * time.Minute
 
-// result is how a command line ended.
+// result is the result of a command.
 type result struct {
 	code      int
 	out, errs string
 }
 
-// command runs a command line to its end.
+// command runs a command to its end.
 func command(t *testing.T, in string, args ...string) result {
 	t.Helper()
 	var out, errs bytes.Buffer
@@ -59,7 +59,7 @@ func command(t *testing.T, in string, args ...string) result {
 	return result{code, out.String(), errs.String()}
 }
 
-// want checks the exit status, and that texts stand on standard output or error.
+// want checks the exit status, and that standard output and standard error contain texts.
 func (r result) want(t *testing.T, code int, out, errs string) {
 	t.Helper()
 	if r.code != code || !strings.Contains(r.out, out) || !strings.Contains(r.errs, errs) {
@@ -67,7 +67,7 @@ func (r result) want(t *testing.T, code int, out, errs string) {
 	}
 }
 
-// write makes a file and returns its name.
+// write writes a file and returns its name.
 func write(t *testing.T, name, text string) string {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), name)
@@ -77,7 +77,8 @@ func write(t *testing.T, name, text string) string {
 	return path
 }
 
-// settings is a file for a daemon on free ports, without robots.txt; more goes below.
+// settings writes the settings file of a daemon on free ports, without robots.txt, with more at its
+// end.
 func settings(t *testing.T, more string) string {
 	t.Helper()
 	return write(t, "urlserver.toml", fmt.Sprintf(base, more))
@@ -92,13 +93,13 @@ resolver.allow_networks = ["127.0.0.0/8"]
 %s
 `
 
-// daemon is serve, within this process.
+// daemon is a serve command within this process.
 type daemon struct {
 	t        *testing.T
 	log      *daemonLog
 	at       string // for --at
-	spiders  string // where they dial
-	frontier string // where clients of the URL Frontier dial; "": it is off
+	spiders  string // address for spiders
+	frontier string // address for URL Frontier clients; "": none
 	end      context.CancelFunc
 	ended    chan int
 }
@@ -130,7 +131,7 @@ func (d *daemon) stop() (code int, log string) {
 	return code, log
 }
 
-// ask makes an HTTP request; token "": without one.
+// ask makes an HTTP request, without a token if token is "".
 func (d *daemon) ask(method, path, token string) (*http.Response, string) {
 	d.t.Helper()
 	req, err := http.NewRequestWithContext(d.t.Context(), method, d.at+path, nil)
@@ -169,7 +170,7 @@ func dialSpider(t *testing.T, addr string) *fake {
 	return &fake{t: t, conn: conn, in: bufio.NewReader(conn)}
 }
 
-// next is the next document, once it has come: TRANS_ID, DOC_ID, HOST_IP, URL.
+// next waits for the next document: TRANS_ID, DOC_ID, HOST_IP, URL.
 func (f *fake) next() []string {
 	f.t.Helper()
 	f.conn.SetReadDeadline(time.Now().Add(patience))

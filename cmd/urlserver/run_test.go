@@ -77,7 +77,7 @@ func TestCheckTellsAll(t *testing.T) {
 	}
 }
 
-// What serve refuses because it does not go together, check refuses as well, with the line.
+// check refuses the combinations of settings that serve refuses, with the line.
 func TestCheckTellsWhatServeRefuses(t *testing.T) {
 	command(t, "", "check",
 		settings(t, "frontier.listen = \"127.0.0.1:0\"\n[docindex]\nkind = \"http\"\nurl = "+
@@ -117,7 +117,7 @@ func TestRobots(t *testing.T) {
 	}
 }
 
-// Beyond robots.max_size nothing counts, and half a line does not.
+// The part of robots.txt beyond robots.max_size is ignored, including a line that is cut.
 func TestRobotsIsCut(t *testing.T) {
 	pad := "User-agent: *\n" + strings.Repeat("#"+strings.Repeat("x", 62)+"\n", 8000) // 14 bytes over 512000
 	got := command(t, pad[:512_000-10]+"\nDisallow: /a\nDisallow: /b\n", "robots", "--agent", "a", "-",

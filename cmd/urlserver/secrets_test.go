@@ -15,8 +15,8 @@ import (
 	pb "urlserver/api/urlfrontier"
 )
 
-// A daemon with a token at each door, of which right, wrong and misplaced ones are used, shows none
-// of them: not in its log at the finest level, nor in anything that HTTP or a command answers.
+// A daemon with a token at each listener, which receives right, wrong and misplaced ones, shows
+// none of them: not in its log at the finest level, nor in anything that HTTP or a command answers.
 func TestNoSecretsShow(t *testing.T) {
 	const spiders, operator, clients = "s3cret-of-spiders", "s3cret-of-the-operator", "s3cret-of-clients"
 	file := settings(t, fmt.Sprintf("spider.token = %q\nhttp.token = %q\nfrontier.token = "+
