@@ -17,6 +17,13 @@ type Request struct {
 	Lease     time.Duration // how long URLs are in transit without an outcome
 }
 
+// HostAnswer is what a host answered to a client.
+type HostAnswer struct {
+	Host       []byte // as [HostOf] returns it
+	Status     int    // HTTP
+	RetryAfter time.Duration
+}
+
 // Setting is one thing to set: Kind says what, Value to what.
 type Setting struct {
 	Kind  SettingKind
@@ -55,6 +62,11 @@ type Frontier interface {
 	// have PerQueue URLs in transit, or that another call serves them and no delay follows, Serve
 	// waits up to 50 ms for that to change.
 	Serve(ctx context.Context, r Request, give func(*Served) error) error
+
+	// Answered records what hosts answered to clients. After 429 and 503 a host is left alone for
+	// longer, by slots as well: its gap doubles, up to 64-fold, and is at least Retry-After, up to
+	// an hour. Each success halves it. Clients report answers before they report their URLs.
+	Answered(ctx context.Context, all []HostAnswer) error
 
 	// Find returns the document of a URL in a queue, or ErrUnknown. If several owners have the URL,
 	// it returns the first by [UpdateRank].

@@ -85,7 +85,7 @@ func (s *Server) storeBatch(ctx context.Context, b *batch, log zerolog.Logger) {
 	if s.stopping.Load() {
 		err = errStopping
 	} else {
-		_, err = s.store.Put(context.WithoutCancel(ctx), &b.puts)
+		err = s.put(context.WithoutCancel(ctx), b)
 	}
 	for i, ack := range b.places {
 		b.acks[ack].Status = statusOf(b.puts.Verdict(i))
@@ -99,6 +99,18 @@ func (s *Server) storeBatch(ctx context.Context, b *batch, log zerolog.Logger) {
 		log.Error().Err(err).Int("urls",
 			b.puts.Len()).Msg("frontier: URLs were not stored; their acknowledgements say FAIL")
 	}
+}
+
+// put stores a batch. What hosts answered comes first: a host that is to be left alone is not given
+// out again as its URLs are reported.
+func (s *Server) put(ctx context.Context, b *batch) error {
+	if len(b.answers) > 0 {
+		if err := s.store.Answered(ctx, b.answers); err != nil {
+			return err
+		}
+	}
+	_, err := s.store.Put(ctx, &b.puts)
+	return err
 }
 
 var errStopping = errors.New("the server is stopping")
@@ -124,6 +136,7 @@ type batch struct {
 	malformed int   // items that no store can hold; their answer is SKIPPED
 	tooLong   int   // items that are too long; their answer is FAIL
 	bad       []bad // the first ones of these two kinds
+	answers   []docindex.HostAnswer
 }
 
 // maxBad is how many items of a batch that were not stored are logged.
@@ -138,7 +151,8 @@ type bad struct {
 func (b *batch) reset() {
 	b.puts.Reset()
 	clear(b.acks) // releases the memory that they alias
-	*b = batch{puts: b.puts, places: b.places[:0], acks: b.acks[:0], bad: b.bad[:0]}
+	*b = batch{puts: b.puts, places: b.places[:0], acks: b.acks[:0], bad: b.bad[:0],
+		answers: b.answers[:0]}
 }
 
 func (b *batch) full() bool { return len(b.acks) >= maxBatch || b.bytes >= maxBatchBytes }
@@ -170,6 +184,9 @@ func (b *batch) add(id string, it item) {
 	}
 	if it.due == docindex.Never {
 		b.completed++
+	}
+	if it.known && len(it.info.Metadata) > 0 {
+		b.addAnswer(it.info)
 	}
 	b.places = append(b.places, len(b.acks)-1)
 }

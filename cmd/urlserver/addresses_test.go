@@ -1,9 +1,13 @@
 package main
 
 import (
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
+	"net/http"
+	"net/http/httptest"
+	"strings"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -168,5 +172,65 @@ func TestFrontierAddresses(t *testing.T) {
 		if time.Now().After(end) {
 			t.Fatalf("%v are out; want one of each address", both)
 		}
+	}
+}
+
+// TestFrontierBacksOff reports 503 with Retry-After of one host. Its queue is left alone, and that of
+// its neighbour goes on.
+func TestFrontierBacksOff(t *testing.T) {
+	d := startDaemon(t, settings(t, `frontier.listen = "127.0.0.1:0"`))
+	c := dialFrontier(t, d)
+	c.discover("http://a.test/1", "http://a.test/2", "http://b.test/1", "http://b.test/2", "http://b.test/3")
+	if got := c.get(); len(got) != 2 {
+		t.Fatalf("%q are served; want one URL of each host", got)
+	}
+	c.ended("http://a.test/1", "fetch.statusCode", "503", "protocol.retry-after", "3600")
+	c.ended("http://b.test/1", "fetch.statusCode", "200")
+	for _, want := range []string{"http://b.test/2", "http://b.test/3"} {
+		if url, _, _ := c.next(); url != want {
+			t.Fatalf("%s is served; want %s, whose host does not back off", url, want)
+		}
+		c.ended(want)
+	}
+	got := command(t, "", "explain", "a.test", "--at", d.at)
+	if !strings.Contains(got.out, "Retry-After") {
+		t.Errorf("explain a.test: %s", got.out)
+	}
+}
+
+// TestFrontierCrawlDelay has a spider learn that a host wants two seconds between two requests.
+// Clients keep them, too: robots.txt, the spider's URL and the client's are two gaps.
+func TestFrontierCrawlDelay(t *testing.T) {
+	const delay = 2 * time.Second
+	web := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		fmt.Fprint(w, "User-agent: *\nCrawl-delay: 2\n")
+	}))
+	defer web.Close()
+	d := startDaemon(t, write(t, "urlserver.toml", `Req_Host_Per_Sec = 1000
+spider.listen = "127.0.0.1:0"
+http.listen = "127.0.0.1:0"
+resolver.servers = ["127.0.0.1:9"]
+resolver.allow_networks = ["127.0.0.0/8"]
+frontier.listen = "127.0.0.1:0"
+`))
+	c, sp := dialFrontier(t, d), dialSpider(t, d.spiders)
+	began := time.Now()
+	c.discover(web.URL + "/1")
+	sp.done(sp.next()[0])
+	var now struct{ Outcomes map[string]int }
+	for end := time.Now().Add(patience); now.Outcomes["done"] == 0; time.Sleep(10 * time.Millisecond) {
+		got := command(t, "", "status", "--json", "--at", d.at)
+		if err := json.Unmarshal([]byte(got.out), &now); err != nil || time.Now().After(end) {
+			t.Fatalf("%v; status %s", err, got.out)
+		}
+	}
+	sp.conn.Close()
+	c.discover(web.URL+"/2", "http://b.test/1")
+	var served []string
+	for end := time.Now().Add(patience); len(served) < 2 && time.Now().Before(end); {
+		served = append(served, c.get()...)
+	}
+	if took := time.Since(began); len(served) != 2 || served[0] != "http://b.test/1" || took < 2*delay {
+		t.Errorf("%q are served within %v; want the neighbour first, and the other after %v", served, took, 2*delay)
 	}
 }

@@ -119,3 +119,32 @@ func (s *Store) fillLocked(v *serving, now int64) (full bool) {
 	}
 	return false
 }
+
+// Answered is [docindex.Frontier.Answered]. What puts off a host is on disk when it returns.
+func (s *Store) Answered(ctx context.Context, all []docindex.HostAnswer) error {
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	b, no, err := s.answered(all)
+	if b == nil {
+		return err
+	}
+	return s.waitSync(b, no)
+}
+
+func (s *Store) answered(all []docindex.HostAnswer) (b *pebble.Batch, no uint64, err error) {
+	s.base.Mu.Lock()
+	defer s.base.Mu.Unlock()
+	if err := s.beginLocked(); err != nil {
+		return nil, 0, err
+	}
+	now := s.base.Now()
+	for i := range all {
+		if until := s.base.Sched.Answered(&all[i], now); until > now {
+			_, gap := s.base.Sched.HostPause(all[i].Host)
+			s.keepPauseLocked(all[i].Host, until, gap)
+		}
+	}
+	b, err = s.commitLocked()
+	return b, s.journal.no, err
+}

@@ -2,7 +2,6 @@ package disk
 
 import (
 	"context"
-	"encoding/binary"
 	"slices"
 	"time"
 
@@ -193,10 +192,7 @@ func (s *Store) orphanLocked(id uint32, now int64) {
 		host = s.base.Sched.Key(tr.queue)
 	}
 	if pause, gap := s.base.Sched.HostPause(host); len(host) > 0 && pause < until {
-		t := &s.txn
-		t.key = append(append(t.key[:0], pauseRow), host...)
-		t.value = binary.AppendVarint(binary.AppendVarint(t.value[:0], until), gap)
-		t.set()
+		s.keepPauseLocked(host, until, gap)
 	}
 }
 

@@ -89,7 +89,7 @@ func TestReopen(t *testing.T) {
 		"leases": reopenLeases, "servings": reopenServed, "settings": reopenSettings,
 		"settings of queues to come": reopenPresets,
 		"settings of hosts":          reopenHostOverrides,
-		"slots":                      reopenSlots, "pauses": reopenPauses, "documents": reopenDocuments,
+		"slots":                      reopenSlots, "pauses": reopenPauses, "answers": reopenAnswers, "documents": reopenDocuments,
 		"deletions": reopenDeleted,
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -298,6 +298,21 @@ func reopenPauses(t *testing.T, path string) {
 	want(t, "slots before the pause ends", candidates(t, s), "http://b.test/1")
 	time.Sleep(time.Millisecond)
 	want(t, "slots when it ends", candidates(t, s), "http://a.test/2", "http://a.test/3")
+}
+
+// reopenAnswers reports the Retry-After of a host that a client asked.
+func reopenAnswers(t *testing.T, path string) {
+	s := open(t, path, disk.Batch)
+	putURLs(t, s, urls("http://a.test/1", "http://b.test/1")...)
+	err := s.Answered(t.Context(), []docindex.HostAnswer{{Host: []byte("a.test"), Status: 503, RetryAfter: time.Hour}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	time.Sleep(time.Hour - time.Millisecond)
+	s = again(t, s, path)
+	want(t, "slots before the host may be asked", candidates(t, s), "http://b.test/1")
+	time.Sleep(time.Millisecond)
+	want(t, "slots when it may be asked", candidates(t, s), "http://a.test/1")
 }
 
 func reopenDocuments(t *testing.T, path string) {

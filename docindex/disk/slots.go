@@ -205,6 +205,11 @@ func (s *Store) pauseLocked(host []byte, until, gap, now int64) {
 		return
 	}
 	s.base.Sched.PauseHost(host, until, gap, now)
+	s.keepPauseLocked(host, until, gap)
+}
+
+// keepPauseLocked keeps on disk until when a host is left alone, and the gap that it wants.
+func (s *Store) keepPauseLocked(host []byte, until, gap int64) {
 	t := &s.txn
 	t.key = append(append(t.key[:0], pauseRow), host...)
 	t.value = binary.AppendVarint(binary.AppendVarint(t.value[:0], until), gap)

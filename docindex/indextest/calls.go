@@ -27,6 +27,8 @@ var callCases = []testCase{
 	{"calls: passive", callPassive},
 	{"calls: many URLs in portions", callPortions},
 	{"calls: client goes away", callBroken},
+	{"calls: hosts that back off", callBackoff},
+	{"calls: Retry-After holds for its host alone", callRetryAfter},
 	{"news of known URLs", news},
 	{"URLs as they are", exact},
 	{"look", look},
@@ -354,6 +356,72 @@ func callBroken(t *testing.T, s docindex.Store) {
 	wantStates(t, s, 0, 2, 0)
 	time.Sleep(time.Minute)
 	wantURLs(t, call(t, s, any), "http://a.test/1", "http://a.test/2")
+}
+
+// answer reports what a host answered.
+func answer(t *testing.T, s docindex.Store, host string, status int, retryAfter time.Duration) {
+	t.Helper()
+	err := s.Answered(t.Context(), []docindex.HostAnswer{{Host: []byte(host), Status: status, RetryAfter: retryAfter}})
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// callBackoff doubles the gap of a host with each 503, and halves it with each success.
+func callBackoff(t *testing.T, s docindex.Store) {
+	s.SetSlotGap(2 * time.Second)
+	one := docindex.Request{AnyCrawl: true, PerQueue: 1, Lease: time.Hour}
+	for i := range 20 {
+		add(t, s, urls(fmt.Sprintf("http://a.test/%d", i))...)
+	}
+	got := call(t, s, one)
+	step := func(status int, gap time.Duration) {
+		t.Helper()
+		answer(t, s, "a.test", status, 0)
+		ended(t, s, got...)
+		time.Sleep(gap - 2*time.Millisecond)
+		if early := call(t, s, one); len(early) > 0 {
+			t.Fatalf("after %d %q are served before %v", status, early, gap)
+		}
+		time.Sleep(4 * time.Millisecond)
+		if got = call(t, s, one); len(got) != 1 {
+			t.Fatalf("after %d %q are served when %v have passed; want one", status, got, gap)
+		}
+	}
+	step(503, 4*time.Second)
+	step(429, 8*time.Second)
+	step(404, 8*time.Second)
+	step(503, 16*time.Second)
+	step(200, 8*time.Second)
+	step(301, 4*time.Second)
+	step(200, time.Second) // the usual delay of queues
+	for range 10 {
+		answer(t, s, "a.test", 503, 0)
+	}
+	step(503, 128*time.Second)
+}
+
+// callRetryAfter leaves a host alone for as long as it says, for calls and slots, and no other.
+func callRetryAfter(t *testing.T, s docindex.Store) {
+	one := docindex.Request{AnyCrawl: true, PerQueue: 1, Lease: time.Hour}
+	add(t, s, urls("http://a.test/1", "http://a.test/2", "http://b.test/1", "http://b.test/2")...)
+	wantURLs(t, call(t, s, one), "http://a.test/1", "http://b.test/1")
+	answer(t, s, "a.test", 503, 10*time.Minute)
+	ended(t, s, "http://a.test/1", "http://b.test/1")
+	time.Sleep(time.Second + 2*time.Millisecond)
+	wantURLs(t, call(t, s, one), "http://b.test/2")
+	ended(t, s, "http://b.test/2")
+	time.Sleep(10*time.Minute - 2*time.Second)
+	wantURLs(t, call(t, s, one))
+	wantTexts(t, take(t, s, 10))
+	time.Sleep(2 * time.Second)
+	wantTexts(t, take(t, s, 10), "http://a.test/2")
+	answer(t, s, "b.test", 429, 24*time.Hour) // an hour counts
+	add(t, s, urls("http://b.test/3")...)
+	time.Sleep(time.Hour - time.Second)
+	wantURLs(t, call(t, s, one))
+	time.Sleep(2 * time.Second)
+	wantURLs(t, call(t, s, one), "http://b.test/3")
 }
 
 // news tries each kind of put and update for a URL in each of its states.

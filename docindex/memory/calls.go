@@ -77,6 +77,19 @@ func (m *Store) fillLocked(v *embedded.Serving, now int64) (full bool) {
 	return false
 }
 
+// Answered is [docindex.Frontier.Answered].
+func (m *Store) Answered(ctx context.Context, all []docindex.HostAnswer) error {
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	m.base.Mu.Lock()
+	defer m.base.Mu.Unlock()
+	for i := range all {
+		m.base.Sched.Answered(&all[i], m.base.Now())
+	}
+	return nil
+}
+
 // Set is [docindex.Frontier.Set].
 func (m *Store) Set(ctx context.Context, s docindex.Setting) error {
 	if err := ctx.Err(); err != nil {

@@ -80,6 +80,7 @@ type Store struct {
 	deferredUpdates [shards][]string     // what hosts of each are still to be told
 	purging         map[string]bool      // by name, crawls that this daemon was asked to stop
 	warned          map[string]time.Time // when the log named a key of a wrong type last
+	backingOff      map[string]struct{}  // hosts of which a client of this daemon reported 429 or 503
 
 	// cancel ends documents in the slots; nil: there are no slots.
 	cancel func(context.Context, *docindex.Outcomes) (ended int, err error)
@@ -107,7 +108,7 @@ func newStore(cfg Config, clock func() int64) *Store {
 		cfg: cfg, owner: rand.Text(), slots: make(chan struct{}, 1), clock: clock, end: func() {},
 		dial: dialTimeout, wait: writeTimeout,
 		listed: map[string]uint64{}, purging: map[string]bool{}, snapshots: map[string]*snapshot{},
-		warned: map[string]time.Time{}, inbox: make(chan struct{}, 1),
+		warned: map[string]time.Time{}, backingOff: map[string]struct{}{}, inbox: make(chan struct{}, 1),
 	}
 	for i := range s.bases {
 		s.bases[i] = fmt.Sprintf("%s{u%d}", cfg.Prefix, i)

@@ -323,7 +323,7 @@ func TestParseRetryAfter(t *testing.T) {
 		{value: "Fri, 02 Jan 2026 03:03:05 GMT", want: 0},
 		{value: "Sat, 03 Jan 2026 03:05:05 GMT", want: time.Hour},
 	} {
-		if got := parseRetryAfter(tc.value, now); got != tc.want {
+		if got := ParseRetryAfter(tc.value, now); got != tc.want {
 			t.Errorf("%.40q: %v, want %v", tc.value, got, tc.want)
 		}
 	}

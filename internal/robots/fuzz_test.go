@@ -157,7 +157,7 @@ func FuzzRetryAfter(f *testing.F) {
 		f.Add(seed)
 	}
 	f.Fuzz(func(t *testing.T, value string) {
-		if wait := parseRetryAfter(value, now); wait < 0 || wait > maxRetryAfter {
+		if wait := ParseRetryAfter(value, now); wait < 0 || wait > maxRetryAfter {
 			t.Errorf("%q: %v", value, wait)
 		}
 	})

@@ -6,9 +6,9 @@ import (
 	"time"
 )
 
-// parseRetryAfter parses a Retry-After header (RFC 9110, section 10.2.3): seconds, or a date,
+// ParseRetryAfter parses a Retry-After header (RFC 9110, section 10.2.3): seconds, or a date,
 // relative to now. The result is at most an hour, and 0 if the header is absent, past or malformed.
-func parseRetryAfter(value string, now time.Time) time.Duration {
+func ParseRetryAfter(value string, now time.Time) time.Duration {
 	value = strings.TrimSpace(value)
 	if value == "" {
 		return 0

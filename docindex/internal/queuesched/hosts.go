@@ -28,6 +28,7 @@ type host struct {
 	gap           int64  // that it wants between two requests, ms; 0: not known
 	ruleGap       uint32 // by the rules of ruleEdition
 	ruleEdition   uint32
+	backoff       uint32 // gap that clients' reports ask for, ms; 0: none
 }
 
 type hosts struct {
@@ -42,13 +43,14 @@ type hosts struct {
 	orphans     map[uint32]map[uint64]struct{}      // by host: hashes of removed URLs that clients have
 	rules       func(host []byte) docindex.HostRule // nil: there are none
 	ruleEdition uint32                              // changes with the rules
+	backingOff  int                                 // hosts with a backoff
 	round       uint32                              // when it wraps, a host may wait one round more
 }
 
 // gapNotBefore returns when a host may be requested again after a client or another daemon had URLs
 // of it.
 func (h *hosts) gapNotBefore(one *host, consumer Consumer) int64 {
-	gap := one.gap
+	gap := max(one.gap, int64(one.backoff))
 	if consumer == SlotConsumer {
 		gap = max(gap, h.slotGap)
 	}
@@ -144,10 +146,13 @@ func (h *hosts) release(id uint32, now int64) {
 	if o.delay > 0 {
 		return
 	}
-	if until := max(one.pausedUntil, o.blocked, h.gapNotBefore(one, SlotConsumer),
+	if until := max(one.pausedUntil, one.restoredUntil, o.blocked, h.gapNotBefore(one, SlotConsumer),
 		h.gapNotBefore(one, FrontierConsumer)); until > now {
 		h.releaseAt.Set(id, time.Duration(until))
 		return
+	}
+	if one.backoff > 0 {
+		h.backingOff--
 	}
 	h.releaseAt.Remove(id)
 	delete(h.overrides, id)
@@ -257,7 +262,7 @@ func (d *Scheduler) CountOut(id uint32, name []byte, consumer Consumer, now int6
 			}
 		}
 		if h.out[consumer]++; h.out[consumer] == 1 || consumer == FrontierConsumer &&
-			(h.gap > 0 || h.overridden || d.hosts.rules != nil) {
+			(h.gap > 0 || h.backoff > 0 || h.overridden || d.hosts.rules != nil) {
 			d.refreshHost(no, now)
 		}
 	}

@@ -119,9 +119,9 @@ func (h *hosts) gapReason(one *host, consumer Consumer) Reason {
 	frontier := consumer == FrontierConsumer
 	rule := h.gapByRule(one)
 	switch {
-	case rule != barred && rule > one.gap && (frontier || rule > h.slotGap):
+	case rule != barred && rule > max(one.gap, int64(one.backoff)) && (frontier || rule > h.slotGap):
 		return HostPaced
-	case frontier || one.gap >= h.slotGap:
+	case frontier || max(one.gap, int64(one.backoff)) >= h.slotGap:
 		return HostGapKept
 	}
 	return SlotGap
@@ -132,9 +132,9 @@ func (h *hosts) gapReason(one *host, consumer Consumer) Reason {
 func (d *Scheduler) HostGap(id uint32) int64 {
 	h := d.hosts.at(d.queues.At(id).host)
 	if rule := d.hosts.gapByRule(h); rule != barred {
-		return max(h.gap, rule)
+		return max(h.gap, int64(h.backoff), rule)
 	}
-	return h.gap
+	return max(h.gap, int64(h.backoff))
 }
 
 // SlotGap returns the gap in ms that the slots keep.

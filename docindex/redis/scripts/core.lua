@@ -186,7 +186,7 @@ local function ownPace(q)
 end
 
 local function hostFree(h, door)
-  local gap = h.g
+  local gap = max(h.g, h.k or 0)
   if door ~= CALLS then gap = max(gap, slotGap) end
   return after(h.c, gap)
 end
@@ -224,7 +224,7 @@ local function whenHost(h, door)
     return max(h.p, hostFree(h, CALLS), allowed(h, CALLS))
   end
   if h.o[CALLS] > 0 then return NEVER end
-  return max(hostFree(h, SLOTS), allowed(h, door))
+  return max(h.s or 0, hostFree(h, SLOTS), allowed(h, door))
 end
 
 local function when(q, door)

@@ -176,7 +176,7 @@ local function outHost(h, door)
   if h.t then h.t = now end
   h.o[door] = h.o[door] + 1
   touchHost(h)
-  if h.o[door] == 1 or door == CALLS and (h.g > 0 or h.t) then refreshHost(h) end
+  if h.o[door] == 1 or door == CALLS and (h.g > 0 or h.k or h.t) then refreshHost(h) end
 end
 
 local function claimOf(door, name, ref) return 'x' .. door .. name .. '\0' .. ref end
@@ -447,7 +447,7 @@ local function keepHost(h)
     call('SET', key, text)
     return
   end
-  local till = max(h.p, h.b or 0, after(h.c, max(h.g, slotGap)))
+  local till = max(h.p, h.s or 0, h.b or 0, after(h.c, max(h.g, h.k or 0, slotGap)))
   if till > now then call('SET', key, text, 'PX', min(till - now, 10 ^ 12)) else call('DEL', key) end
 end
 

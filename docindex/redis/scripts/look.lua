@@ -6,7 +6,7 @@
 local more, h, most = catchUp(), host(arg()), num()
 local function text(v) return v and string.format('%.0f', v) or '' end
 local out = {
-  text(now), general[1] or '', general[2] or '', text(h.b or 0), text(h.d or 0), text(h.t or 0), text(h.p), text(h.c), text(h.g),
+  text(now), general[1] or '', general[2] or '', text(h.b or 0), text(h.d or 0), text(h.t or 0), text(h.p), text(h.c), text(max(h.g, h.k or 0)),
   text(h.o[SLOTS]), text(h.o[CALLS]), text(h.o[LENT]),
 }
 for i = 1, min(#h.q, most) do

@@ -1,0 +1,55 @@
+package redis
+
+import (
+	"context"
+
+	"urlserver/docindex"
+	"urlserver/docindex/internal/queuesched"
+)
+
+const maxRetryAfter = 3_600_000 // ms
+
+// Answered is [docindex.Frontier.Answered]. A success counts if a failure of its host was reported
+// through this daemon.
+func (s *Store) Answered(ctx context.Context, all []docindex.HostAnswer) error {
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	var args [shards][]string
+	for i := range all {
+		host, retry := hostName(string(all[i].Host)), int64(-1)
+		switch fails := all[i].Status == 429 || all[i].Status == 503; {
+		case fails:
+			retry = min(all[i].RetryAfter.Milliseconds(), maxRetryAfter)
+			s.backsOff(host, true)
+		case all[i].Status < 200 || all[i].Status >= 400 || !s.backsOff(host, false):
+			continue
+		}
+		shard := shardOf(host)
+		args[shard] = append(args[shard], "answer", decimal(retry), decimal(s.leastGap(host)), host)
+	}
+	return s.updateHosts(ctx, args)
+}
+
+// maxBackingOff is how many hosts are remembered that back off. Successes of others do not count.
+const maxBackingOff = 100_000
+
+// backsOff reports whether a host is known to back off. If it does now, it is remembered.
+func (s *Store) backsOff(host string, now bool) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if now && len(s.backingOff) < maxBackingOff {
+		s.backingOff[host] = struct{}{}
+	}
+	_, is := s.backingOff[host]
+	return is
+}
+
+// leastGap returns the gap in ms that a host has by the rules, or that its queues have anyway.
+func (s *Store) leastGap(host string) int64 {
+	gap := int64(queuesched.DefaultDelay)
+	if of := s.rules.Load(); of != nil && *of != nil {
+		gap = max(gap, (*of)([]byte(host)).Gap)
+	}
+	return gap
+}
