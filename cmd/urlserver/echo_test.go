@@ -27,7 +27,8 @@ func TestNoSecretsOfPeersShow(t *testing.T) {
 		return fmt.Sprintf("docindex.seeds = [%q]\n", write(t, "seeds.txt", "http://127.0.0.1/1\n"))
 	}
 	reserving := func(kind, addr string) string {
-		return fmt.Sprintf("reservation.kind = %q\nreservation.addrs = [%q]\nreservation.token = %q\n", kind, addr, echoed)
+		return fmt.Sprintf("reservation.kind = %q\nreservation.addrs = [%q]\nreservation.token = %q\n",
+			kind, addr, echoed)
 	}
 	const groupUnknown = "the reservation, which knows its group, does not answer"
 	for _, c := range []struct {

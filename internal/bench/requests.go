@@ -81,7 +81,8 @@ func (c *countdown) Do(ctx context.Context, messages [][]byte) (replies []crawlc
 func (d *daemon) takeRequests(ctx context.Context, addr string) (a asked, err error) {
 	cfg := configs.Default().Monitor
 	cfg.Brokers, cfg.Inbound = []string{addr}, []string{requestTopic}
-	c := &countdown{Handler: crawlcontrol.New(d.controller, cfg.MaxDomains), left: d.CrawlURLs, over: make(chan struct{})}
+	c := &countdown{Handler: crawlcontrol.New(d.controller, cfg.MaxDomains), left: d.CrawlURLs,
+		over: make(chan struct{})}
 	s, err := kafka.New(kafka.Config{Settings: cfg, Handler: c, Log: zerolog.New(os.Stderr).Level(zerolog.WarnLevel)})
 	if err != nil {
 		return a, err

@@ -41,7 +41,7 @@ type rig struct {
 	// request; nothing can end it. So a page takes less time than the penalty, and the penalty is
 	// not shorter than the gap.
 	lease, penalty, janitor, gap, takes time.Duration
-	settle                              time.Duration // after a store's failure, the time until groups can surely be reserved
+	settle                              time.Duration // from a store's failure until groups can be reserved
 
 	world  *world
 	oracle *oracle

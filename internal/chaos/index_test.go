@@ -199,7 +199,7 @@ type stuck struct {
 	places func(host int) []string // names under which the oracle knows the host
 	tell   func(host string)       // called when a host has had no progress for tellAfter
 
-	since   map[int]time.Duration // how long each host has had no progress, counting only time in which progress was possible
+	since   map[int]time.Duration // how long each host has had no progress, while it was possible
 	looked  time.Time
 	longest time.Duration
 	which   string

@@ -164,7 +164,8 @@ func (r *rig) explain(host string) {
 			resp.Body.Close()
 			text = resp.Status + " " + string(body)
 		}
-		r.t.Logf("%s: %s had no progress for %v, and %s says: %s", time.Now().Format(clock), host, tellAfter, d.name, text)
+		r.t.Logf("%s: %s had no progress for %v, and %s says: %s", time.Now().Format(clock), host, tellAfter,
+			d.name, text)
 	}
 }
 

@@ -49,7 +49,8 @@ type crawl struct {
 // caller passes the context that it returns to run.
 func newCrawl(ctx context.Context, f *webServers, w *web, perSec float64, log zerolog.Logger) (context.Context,
 	*crawl, error) {
-	c := &crawl{web: w, webServers: f, perSec: perSec, log: log, plan: expectedCrawl(w), oracle: newOracle(w, gapOf(perSec))}
+	c := &crawl{web: w, webServers: f, perSec: perSec, log: log, plan: expectedCrawl(w),
+		oracle: newOracle(w, gapOf(perSec))}
 	ctx, c.end = context.WithCancelCause(ctx)
 	var err error
 	c.docIndex, err = newRecordingIndex(ctx, w, func() { c.end(errNothingLeft) })

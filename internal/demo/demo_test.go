@@ -30,7 +30,8 @@ func smallWeb(port uint16) (*web, error) { return syntheticWeb(smallSize, port),
 func TestSyntheticWeb(t *testing.T) {
 	var out bytes.Buffer
 	progress := visitor{page: make(chan string, 1)}
-	if err := demonstrate(t.Context(), syntheticAddrs, smallWeb, testPerSec, "127.0.0.1:0", &out, &progress); err != nil {
+	err := demonstrate(t.Context(), syntheticAddrs, smallWeb, testPerSec, "127.0.0.1:0", &out, &progress)
+	if err != nil {
 		t.Fatalf("%v\n%s%s", err, &out, &progress.Buffer)
 	}
 	for _, want := range []string{
@@ -211,7 +212,8 @@ func TestPartsThatFail(t *testing.T) {
 		change func(c *crawl)
 		want   string
 	}{
-		{name: "web server", want: "serve HTTP on 127.77.0.1", change: func(c *crawl) { c.webServers.listeners[0].Close() }},
+		{name: "web server", want: "serve HTTP on 127.77.0.1",
+			change: func(c *crawl) { c.webServers.listeners[0].Close() }},
 		{name: "name server", want: "name server", change: func(c *crawl) { c.names.packets.Close() }},
 		{name: "doc index", want: "serve HTTP on 127.0.0.1", change: func(c *crawl) { c.index.Close() }},
 	}

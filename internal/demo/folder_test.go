@@ -78,7 +78,7 @@ func TestFolder(t *testing.T) {
 		{target: "/sub/q%3F.html", status: 200, kind: "text/html", body: "question"},
 		{target: "/sub/c:d/e.xyzz", status: 200, kind: "application/octet-stream", body: "unknown kind"},
 		{target: "/link.html", status: 200, kind: "text/html", body: "front"},
-		{target: "/out", status: 200, kind: "text/plain", body: "secret"}, // links are followed, as the command's help says
+		{target: "/out", status: 200, kind: "text/plain", body: "secret"}, // links are followed
 		{target: "/dangling", status: 404},
 		{target: "/self", status: 404},
 		{target: "/other/x.HTM", status: 200, kind: "text/html", body: "x"},

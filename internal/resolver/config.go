@@ -34,7 +34,7 @@ type Config struct {
 	// networks whose addresses are allowed although they are not public, or are this machine's
 	AllowNetworks []netip.Prefix
 	Interfaces    func() ([]net.Addr, error) // this machine's addresses; nil means net.InterfaceAddrs
-	HostsFile     string                     // "" means /etc/hosts, "-" none; a file that is named must exist when New is called
+	HostsFile     string                     // "" means /etc/hosts, "-" none; New fails if a named file is missing
 }
 
 // complete replaces zero values by defaults, and returns the servers.

@@ -17,7 +17,7 @@ import (
 var (
 	ErrNoHost  = errors.New("no such host")                 // the name does not exist or has no address
 	ErrRefused = errors.New("address in a refused network") // all its addresses are; see Config.AllowNetworks
-	ErrServers = errors.New("name servers failed")          // for this name: every try failed; a later look-up may succeed
+	ErrServers = errors.New("name servers failed")          // for this name; a later look-up may succeed
 	// for any name; wrapped together with ErrServers, and not cached
 	ErrDown    = errors.New("no name server can be used")
 	ErrBadName = errors.New("not a name that DNS can carry") // no server was asked

@@ -62,7 +62,7 @@ func (r *Receiver) ServeHTTP(w http.ResponseWriter, req *http.Request) {
 		http.Error(w, "no traces", http.StatusBadRequest)
 		return
 	}
-	w.Header().Set("Content-Type", "application/x-protobuf") // an empty ExportTraceServiceResponse: all spans are accepted
+	w.Header().Set("Content-Type", "application/x-protobuf") // an empty answer: all spans are accepted
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.requests = append(r.requests, &data)

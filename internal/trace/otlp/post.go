@@ -32,7 +32,7 @@ func (e *Exporter) post(ctx context.Context, body []byte) (wait time.Duration, e
 		return retryWait, err
 	}
 	defer resp.Body.Close()
-	text, _ := io.ReadAll(io.LimitReader(resp.Body, maxAnswer)) // the status decides; an error of the body does not matter
+	text, _ := io.ReadAll(io.LimitReader(resp.Body, maxAnswer)) // the status decides, so an error is ignored
 	if resp.StatusCode/100 == 2 {
 		return 0, nil
 	}
