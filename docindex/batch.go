@@ -117,6 +117,7 @@ type Outcome struct {
 	Again      int64         // fetch it again from this second since 1970 on; 0: do not
 	Metadata   []byte        // with Again: its new metadata, as [EncodeMetadata] writes it
 	Crawl      []byte        // its crawl ID, for the crawl log; empty: DEFAULT, or not known
+	Location   []byte        // absolute URL that the answer redirects to, as the spider says; empty: none
 	Took       time.Duration // of a [Done] document: the last fetch, from sending to DONE, for the crawl log
 }
 
@@ -155,6 +156,7 @@ type ending struct {
 	attempts int32
 	metaLen  int32 // of what follows the URL
 	crawlLen int32 // of what follows the metadata
+	toLen    int32 // of the location, which follows the crawl
 	at       int64 // ns since 1970, or noTime
 	pause    time.Duration
 	gap      time.Duration
@@ -179,6 +181,7 @@ func (o *Outcomes) Add(out Outcome) {
 		attempts: int32(out.Attempts),
 		metaLen:  int32(len(out.Metadata)),
 		crawlLen: int32(len(out.Crawl)),
+		toLen:    int32(len(out.Location)),
 		took:     out.Took,
 		at:       noTime,
 		pause:    out.Pause,
@@ -189,6 +192,7 @@ func (o *Outcomes) Add(out Outcome) {
 		e.at = out.At.UnixNano()
 	}
 	o.buf = append(append(append(append(o.buf, out.DocID...), out.URL...), out.Metadata...), out.Crawl...)
+	o.buf = append(o.buf, out.Location...)
 	o.ends = append(o.ends, e)
 }
 
@@ -211,7 +215,10 @@ func (o *Outcomes) At(i int) Outcome {
 		out.Metadata, from = o.buf[from:end:end], end
 	}
 	if end := from + int(e.crawlLen); e.crawlLen > 0 {
-		out.Crawl = o.buf[from:end:end]
+		out.Crawl, from = o.buf[from:end:end], end
+	}
+	if end := from + int(e.toLen); e.toLen > 0 {
+		out.Location = o.buf[from:end:end]
 	}
 	if e.at != noTime {
 		out.At = time.Unix(0, e.at).UTC()

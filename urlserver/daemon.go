@@ -122,7 +122,7 @@ func New(cfg configs.Config, parts Parts) *Daemon {
 		Counted:    parts.Reserver.counts(),
 		Crawls:     parts.CrawlLog != nil,
 	})
-	d.outbox = newOutbox("outcomes", parts.Index.Outcomes, d.log)
+	d.outbox = newOutbox("outcomes", d.outcomesWithTargets, d.log)
 	d.outbox.setBackpressure, d.outbox.export = d.setBackpressure, d.exportTraces
 	d.returns = newOutbox("returned documents", d.returnAll, d.log)
 	d.addresses = newClientAddresses(parts.Resolver)

@@ -270,3 +270,68 @@ func TestOldSpider(t *testing.T) {
 		t.Errorf("after its last DONE it is sent %q, %v", rest, err)
 	}
 }
+
+// TestDoneSaysMore has a spider tell where a redirect goes to: that is put for the same crawl,
+// application and spider before the document counts as ended.
+func TestDoneSaysMore(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		store := memory.New()
+		index := &heard{Store: store}
+		b := (&bubble{t: t, store: store}).start(nil, Parts{Index: index, Store: store})
+		defer b.stopped()
+		s := b.spider("SPIDER s", `PUT 1 {"url":"http://10.0.0.1/a","crawl":"c","doc_id":"a","metadata":{"appid":["x"],"spiderid":["s"],"more":["y"]}}`)
+		for _, c := range []struct {
+			url, says string
+			change    docindex.Change
+		}{
+			{"http://10.0.0.1/a", "301 changed=1 bytes=5 location=http://10.0.0.1/b#part", docindex.Modified},
+			{"http://10.0.0.1/b", "302 7 location=/relative", docindex.ChangeUnknown},
+		} {
+			var line string
+			for !strings.HasSuffix(line, c.url+"\n") {
+				var err error
+				if line, err = s.in.ReadString('\n'); err != nil {
+					t.Fatal(err)
+				}
+			}
+			trans, _, _ := strings.Cut(line, " ")
+			s.say("%s DONE %s", trans, c.says)
+			time.Sleep(time.Second)
+			synctest.Wait()
+			if got := index.last.Change; got != c.change {
+				t.Errorf("%s: change %v; want %v", c.says, got, c.change)
+			}
+		}
+		d, err := store.Document(t.Context(), index.last.DocID)
+		if err != nil || string(d.Crawl) != "c" || string(docindex.OwnerOf(d.Metadata)) != `{"appid":["x"],"spiderid":["s"]}` {
+			t.Errorf("the target is of crawl %q and %s, %v", d.Crawl, d.Metadata, err)
+		}
+		n, err := store.Count(t.Context(), nil)
+		if err != nil || n.Completed != 2 || n.Scheduled+n.InTransit != 0 {
+			t.Errorf("%+v, %v; want both ended, and no third document", n, err)
+		}
+		if st, _ := b.d.Status(t.Context()); st.Bytes != 5 || st.BadLines != 0 {
+			t.Errorf("%d bytes, %d bad lines", st.Bytes, st.BadLines)
+		}
+		s.conn.Close()
+	})
+}
+
+// heard keeps the last outcome.
+type heard struct {
+	*memory.Store
+	last docindex.Outcome
+}
+
+func (h *heard) Outcomes(ctx context.Context, o *docindex.Outcomes) error {
+	if o.Len() > 0 {
+		h.last = o.At(o.Len() - 1)
+		h.last.DocID = slices.Clone(h.last.DocID)
+		if len(h.last.Location) > 0 {
+			if n, err := h.Store.Count(ctx, nil); err != nil || n.Scheduled+n.InTransit+n.Completed < 2 {
+				return fmt.Errorf("an outcome came before its target was put: %+v, %w", n, err)
+			}
+		}
+	}
+	return h.Store.Outcomes(ctx, o)
+}

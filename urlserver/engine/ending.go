@@ -36,15 +36,15 @@ func newOutcomes() outcomes {
 }
 
 // end ends a document with an outcome. status may be protocol.NoStatus.
-func (e *Engine) end(doc uint32, kind docindex.Kind, status int) { e.endAfter(doc, kind, status, 0) }
+func (e *Engine) end(doc uint32, kind docindex.Kind, status int) {
+	e.endWith(doc, kind, status, docindex.Outcome{})
+}
 
-// endAfter is end for a document whose last fetch took that long.
-func (e *Engine) endAfter(doc uint32, kind docindex.Kind, status int, took time.Duration) {
+// endWith is end for a document with an outcome that also has what was said of the last fetch.
+func (e *Engine) endWith(doc uint32, kind docindex.Kind, status int, o docindex.Outcome) {
 	d := e.slots.Doc(doc)
-	o := docindex.Outcome{
-		DocID: d.ID, URL: d.URL, Kind: kind, Status: max(status, 0), NoStatus: status == protocol.NoStatus,
-		Attempts: d.Attempts, Crawl: []byte(d.Crawl), Took: took,
-	}
+	o.DocID, o.URL, o.Crawl, o.Attempts = d.ID, d.URL, []byte(d.Crawl), d.Attempts
+	o.Kind, o.Status, o.NoStatus = kind, max(status, 0), status == protocol.NoStatus
 	if e.opt.Exact {
 		o.Pause, o.Gap = e.slots.RemainingWait(e.now, doc)
 	}

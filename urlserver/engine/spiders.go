@@ -215,7 +215,15 @@ func (e *Engine) done(sp *spider, trans hostslots.TransID, sent time.Duration, s
 	if !s.HasStatus {
 		status = protocol.NoStatus
 	}
-	e.endAfter(doc, docindex.Done, status, max(0, e.now-sent))
+	o := docindex.Outcome{Took: max(0, e.now-sent), Location: []byte(s.Location)}
+	switch {
+	case s.HasChanged && s.Changed:
+		o.Change = docindex.Modified
+	case s.HasChanged:
+		o.Change = docindex.Unchanged
+	}
+	e.stats.Bytes += uint64(s.Bytes)
+	e.endWith(doc, docindex.Done, status, o)
 }
 
 // markWritten counts now as the last request to the group of a document whose line may have been

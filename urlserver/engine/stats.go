@@ -13,6 +13,7 @@ type Stats struct {
 	// documents sent; of them: not for the first time; taken for lost: silent, spider gone
 	Sent, Retried, Expired, Lost uint64
 	Back                         uint64 // documents that spiders gave back
+	Bytes                        uint64 // of the bodies that spiders told
 	Stale, BadLines              uint64 // lines of spiders
 	Outcomes                     [docindex.Kinds]uint64
 	Classes                      [docindex.Classes]uint64 // the same documents, by what came back

@@ -116,6 +116,8 @@ func (m metrics) documents(s *urlserver.Status) {
 	m.counter("retried_total", "URLs sent that had been sent before.", s.Retried)
 	m.counter("expired_total", "URLs sent for which no status came in time (Timeout_Spider_Status).", s.Expired)
 	m.counter("lost_total", "URLs that were at a spider when it went away.", s.Lost)
+	m.counter("back_total", "URLs that spiders gave back without fetching them (BACK).", s.Back)
+	m.counter("fetched_bytes_total", "Bytes of bodies, as far as spiders told (DONE with bytes=).", s.Bytes)
 	m.counter("stale_total", "Statuses that came for a transaction that had ended.", s.Stale)
 	m.counter("bad_lines_total", "Lines of spiders that were ignored.", s.BadLines)
 	m.outcomes(&s.Classes)

@@ -1,0 +1,46 @@
+package urlserver
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"urlserver/docindex"
+)
+
+// outcomesWithTargets puts the targets of redirects that spiders told into the embedded index, and
+// then reports the outcomes: a document that is done is not sent again, so nobody would tell its
+// target once more. After an error all is repeated, which does no harm.
+func (d *Daemon) outcomesWithTargets(ctx context.Context, o *docindex.Outcomes) error {
+	if d.parts.Store != nil {
+		if err := d.putTargets(ctx, o); err != nil {
+			return fmt.Errorf("targets of redirects: %w", err)
+		}
+	}
+	return d.parts.Index.Outcomes(ctx, o)
+}
+
+// putTargets puts the targets of redirects into the crawl, and for the application and spider, of
+// the document that redirects. It drops targets that no document can have.
+func (d *Daemon) putTargets(ctx context.Context, o *docindex.Outcomes) error {
+	var puts docindex.Puts
+	for i := range o.Len() {
+		out := o.At(i)
+		if len(out.Location) == 0 {
+			continue
+		}
+		doc, err := d.parts.Store.Document(ctx, out.DocID)
+		if errors.Is(err, docindex.ErrUnknown) {
+			continue // it was deleted
+		}
+		if err != nil {
+			return err
+		}
+		_ = puts.Add(docindex.Put{URL: out.Location, Crawl: doc.Crawl, Metadata: docindex.OwnerOf(doc.Metadata)})
+	}
+	if puts.Len() == 0 {
+		return nil
+	}
+	_, err := d.parts.Store.Put(ctx, &puts)
+	return err
+}
