@@ -9,8 +9,8 @@ import (
 	"urlserver/docindex/memory"
 )
 
-// TestPutAgainWhileOneIsOut has an index forget its documents and be given other ones while the
-// first is at a spider. The index gives numbers again, so one of the new ones is called as that is.
+// TestPutAgainWhileOneIsOut: an index forgets its documents and receives others while the first is
+// at a spider. The index uses its numbers again, so a new document has the DOC_ID of that one.
 func TestPutAgainWhileOneIsOut(t *testing.T) {
 	for name, forget := range map[string]func(t *testing.T, store docindex.Store) (int, error){
 		"purge": func(t *testing.T, store docindex.Store) (int, error) {

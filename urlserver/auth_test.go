@@ -14,7 +14,7 @@ func TestAuth(t *testing.T) {
 	for _, c := range []struct {
 		name, token, first string
 		refused            bool
-		bad                int // lines
+		bad                int // number of bad lines
 	}{
 		{name: "right", token: "secret", first: "AUTH secret"},
 		{name: "right with CRLF", token: "secret", first: "AUTH secret\r"},
@@ -58,8 +58,8 @@ func TestAuth(t *testing.T) {
 	}
 }
 
-// TestSlowAuth has spiders that take their time with the first line: they are
-// not spiders until it is there, and have ten seconds.
+// TestSlowAuth: spiders send their first line slowly. They count as spiders only after it, and have
+// ten seconds for it.
 func TestSlowAuth(t *testing.T) {
 	for _, c := range []struct {
 		name    string
@@ -92,7 +92,7 @@ func TestSlowAuth(t *testing.T) {
 					t.Errorf("closed after %v with %q sent; want %v and nothing", time.Since(began), rest, authTimeout)
 				}
 				s.conn.Close()
-				time.Sleep(12 * time.Hour) // for the writer
+				time.Sleep(12 * time.Hour) // so that the writer runs
 			})
 		})
 	}
@@ -110,7 +110,7 @@ func TestTooManySpidersAreTurnedAway(t *testing.T) {
 			t.Errorf("one more spider is told %q, %d times logged; want its connection closed", rest,
 				b.log.count("too many spiders"))
 		}
-		all[7].conn.Close() // makes room
+		all[7].conn.Close() // makes room for another
 		synctest.Wait()
 		b.index.offer("0 http://10.0.0.1/")
 		s := b.spider("AUTH secret")

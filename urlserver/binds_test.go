@@ -15,7 +15,7 @@ import (
 	"urlserver/urlserver/engine"
 )
 
-// slowBinds is a store that takes its time for each host.
+// slowBinds is a store that takes a while for each host.
 type slowBinds struct {
 	reservation.Store
 	takes time.Duration
@@ -43,8 +43,8 @@ func (s *bindCalls) Bind(ctx context.Context, bindings []reservation.Binding, tt
 	return s.Store.Bind(ctx, bindings, ttl)
 }
 
-// TestQuestionsBetweenBinds: questions and bindings have different TTLs, so they need calls of
-// their own. In turns they need no more calls than one after the other.
+// TestQuestionsBetweenBinds: questions and bindings have different TTLs, so they need separate
+// calls. Alternating, they need no more calls than one kind after the other.
 func TestQuestionsBetweenBinds(t *testing.T) {
 	store := &bindCalls{Store: memory.New(memory.Config{})}
 	r := &Reserver{Store: store, Lease: time.Minute, Holder: "me", Log: zerolog.Nop()}
@@ -64,7 +64,7 @@ func TestQuestionsBetweenBinds(t *testing.T) {
 	}
 }
 
-// Hosts that a store cannot bind in the time of a step are bound in several.
+// If a store cannot bind all hosts in the time of one call, they are bound in several.
 func TestBindsOfASlowStore(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		store := slowBinds{memory.New(memory.Config{}), 2 * time.Millisecond}

@@ -27,8 +27,8 @@ func (s spoilt) Do(ctx context.Context, calls []reservation.Call) []reservation.
 	return answers
 }
 
-// TestBrokenRecordCostsItsHost: it is denied and the log names it, and the reservation is not taken
-// for one that is away.
+// TestBrokenRecordCostsItsHost: the host is denied and the log names it. The reservation does not
+// count as away.
 func TestBrokenRecordCostsItsHost(t *testing.T) {
 	log := &logged{}
 	r := &Reserver{Store: spoilt{memory.New(memory.Config{})}, Lease: time.Minute, Holder: "me", Log: zerolog.New(log)}

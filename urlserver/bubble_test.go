@@ -22,9 +22,8 @@ import (
 	"urlserver/internal/resolver"
 )
 
-// bubble is a daemon within synctest: its spiders come over net.Pipe, its index is a
-// fakeIndex or an embedded store, and all time is virtual. Hosts are IP
-// literals from 10.0.0.0/8.
+// bubble is a daemon within synctest. Its spiders connect over net.Pipe, its index is a fakeIndex
+// or an embedded store, and all time is virtual. Hosts are IP addresses from 10.0.0.0/8.
 type bubble struct {
 	t     *testing.T
 	d     *Daemon
@@ -46,7 +45,7 @@ func bubbleConfig(change func(*configs.Config)) configs.Config {
 	return cfg
 }
 
-// newBubble starts a daemon over a fakeIndex. Stop it.
+// newBubble starts a daemon with a fakeIndex. The test stops it.
 func newBubble(t *testing.T, change func(*configs.Config)) *bubble {
 	b := &bubble{t: t, index: &fakeIndex{}}
 	return b.start(change, Parts{Index: b.index})
@@ -80,7 +79,7 @@ func (b *bubble) stop() (took time.Duration, err error) {
 	return time.Since(began), err
 }
 
-// stopped is for tests that do not care how.
+// stopped is stop for tests that ignore the result.
 func (b *bubble) stopped() {
 	b.t.Helper()
 	if _, err := b.stop(); err != nil {
@@ -88,7 +87,7 @@ func (b *bubble) stopped() {
 	}
 }
 
-// spider connects one, which says lines first.
+// spider connects a spider, which sends lines first.
 func (b *bubble) spider(lines ...string) *pipeSpider {
 	b.t.Helper()
 	conn, theirs := net.Pipe()
@@ -114,7 +113,7 @@ func (s *pipeSpider) say(format string, args ...any) {
 	}
 }
 
-// line waits for the next line, and fails where the connection ends.
+// line waits for the next line. It fails the test if the connection ends.
 func (s *pipeSpider) line() (trans, id string) {
 	s.t.Helper()
 	line, err := s.in.ReadString('\n')
@@ -125,7 +124,7 @@ func (s *pipeSpider) line() (trans, id string) {
 	return f[0], f[1]
 }
 
-// closed waits for the connection's end and returns what came before.
+// closed waits for the end of the connection and returns the bytes before it.
 func (s *pipeSpider) closed() string {
 	rest, _ := io.ReadAll(s.in)
 	return string(rest)
@@ -158,8 +157,7 @@ func (p *pipes) Close() error {
 
 func (p *pipes) Addr() net.Addr { return &net.TCPAddr{} }
 
-// fakeIndex offers what it was given, once, and takes outcomes unless it is told
-// to fail.
+// fakeIndex offers each document once, and takes outcomes unless fail is set.
 type fakeIndex struct {
 	mu     sync.Mutex // guards all below
 	offers []string   // "ID URL" or "ID URL SPIDERID"
@@ -208,7 +206,7 @@ func (f *fakeIndex) failing(err error) {
 	f.fail = err
 }
 
-// outcomes are those taken so far; tries are the calls, by their time since start.
+// outcomes returns the outcomes taken so far. tries are the times of the calls since start.
 func (f *fakeIndex) outcomes(start time.Time) (taken []string, tries []time.Duration) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -218,7 +216,7 @@ func (f *fakeIndex) outcomes(start time.Time) (taken []string, tries []time.Dura
 	return slices.Clone(f.taken), tries
 }
 
-// logged gathers what is logged.
+// logged collects the log.
 type logged struct {
 	mu   sync.Mutex // guards text
 	text strings.Builder

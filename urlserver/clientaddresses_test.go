@@ -11,7 +11,7 @@ import (
 	"urlserver/internal/resolver"
 )
 
-// fakeNames stands for a resolver: a test says when and how look-ups end.
+// fakeNames is a resolver whose look-ups end when and how a test says.
 type fakeNames struct {
 	cache  map[string]error // nil: 192.0.2.1
 	asked  map[string]func(netip.Addr, error)
@@ -34,7 +34,7 @@ func newFakeNames(change func(*configs.Config)) (*fakeNames, *clientAddresses) {
 	return f, c
 }
 
-// TestClientAddresses has it tell what settings and rules say about a host at an address.
+// TestClientAddresses checks the pace of a host at an address by settings and rules.
 func TestClientAddresses(t *testing.T) {
 	f, c := newFakeNames(func(cfg *configs.Config) {
 		cfg.ReqHostPerSec, cfg.ReqHostConcurrent, cfg.Politeness.SitePerSec = 4, 3, 1
@@ -69,7 +69,7 @@ func TestClientAddresses(t *testing.T) {
 	}
 }
 
-// TestClientAddressesShared has it tell of a shared network, and what raises an address.
+// TestClientAddressesShared checks a shared network, and what raises the pace of an address.
 func TestClientAddressesShared(t *testing.T) {
 	f, c := newFakeNames(func(cfg *configs.Config) {
 		cfg.Rules = []configs.HostRule{{Hosts: []string{"fast.test"}, PerSec: 10},
@@ -89,7 +89,8 @@ func TestClientAddressesShared(t *testing.T) {
 	}
 }
 
-// TestClientAddressesLookups bounds the look-ups under way and asks once for each name.
+// TestClientAddressesLookups checks that concurrent look-ups are bounded, and that each name is
+// looked up once.
 func TestClientAddressesLookups(t *testing.T) {
 	f, c := newFakeNames(nil)
 	for i := range maxClientLookups {
@@ -112,8 +113,8 @@ func TestClientAddressesLookups(t *testing.T) {
 	}
 }
 
-// TestClientAddressesFailing looks up a name that fails for now with growing pauses, and gives it
-// up after resolver.give_up, but not while no name server can be used.
+// TestClientAddressesFailing looks up a name that fails temporarily, with growing pauses, and gives
+// it up after resolver.give_up, but not while no name server can be used.
 func TestClientAddressesFailing(t *testing.T) {
 	f, c := newFakeNames(func(cfg *configs.Config) { cfg.Resolver.GiveUp = 15 * time.Second })
 	at := time.Unix(1000, 0)
@@ -151,7 +152,7 @@ func TestClientAddressesFailing(t *testing.T) {
 	}
 }
 
-// TestClientAddressesBrief uses an answer whose TTL has passed when it comes, for a moment.
+// TestClientAddressesBrief: an answer whose TTL has passed when it arrives is used for a moment.
 func TestClientAddressesBrief(t *testing.T) {
 	f, c := newFakeNames(nil)
 	c.of([]byte("a.test"))

@@ -39,7 +39,7 @@ func accept(t *testing.T, l net.Listener) *fake {
 	return newFake(t, conn)
 }
 
-// TestDial has a spider that listens, goes away with a document, and comes back.
+// TestDial: a listening spider disconnects with a document, and listens again.
 func TestDial(t *testing.T) {
 	l := listen(t)
 	r := newRig(t, func(cfg *configs.Config) {
@@ -61,7 +61,7 @@ func TestDial(t *testing.T) {
 	}
 }
 
-// TestDialBacksOff has a spider that hangs up at once: the pauses double.
+// TestDialBacksOff: a spider closes each connection at once. The pauses double.
 func TestDialBacksOff(t *testing.T) {
 	l := listen(t)
 	r := newRig(t, func(cfg *configs.Config) { cfg.Spider.Dial = []string{l.Addr().String()} })
@@ -71,7 +71,7 @@ func TestDialBacksOff(t *testing.T) {
 		hungUp := time.Now()
 		conn.Close()
 		conn = accept(t, l).conn
-		if time.Since(before) > maxBackoff { // to the daemon, on a slow machine, that was no hanging up at once
+		if time.Since(before) > maxBackoff { // a slow daemon saw a connection that lasted
 			pause = minBackoff
 		}
 		if waited := time.Since(hungUp); waited < pause {
@@ -85,8 +85,8 @@ func TestDialBacksOff(t *testing.T) {
 	}
 }
 
-// TestReconfigureDials has the list of spiders change: the new one is dialed,
-// the one that stays keeps its connection, and the other one is hung up on.
+// TestReconfigureDials changes the list of spiders. The daemon connects to the new one, keeps the
+// connection to the one that stays, and closes the other.
 func TestReconfigureDials(t *testing.T) {
 	stays, goes, comes := listen(t), listen(t), listen(t)
 	r := newRig(t, func(cfg *configs.Config) {
@@ -135,8 +135,8 @@ func TestReconfigureDials(t *testing.T) {
 	}
 }
 
-// TestChangeWhileStopping has lists of spiders change until the dialers have
-// stopped, and after: none is left behind.
+// TestChangeWhileStopping changes the list of spiders until the dialers have stopped, and
+// afterwards. No dialer is left.
 func TestChangeWhileStopping(t *testing.T) {
 	var running sync.WaitGroup
 	d := &dialers{dial: func(ctx context.Context, _ string) {
@@ -144,7 +144,7 @@ func TestChangeWhileStopping(t *testing.T) {
 		defer running.Done()
 		<-ctx.Done()
 	}}
-	d.change([]string{"too:1"}) // before start
+	d.change([]string{"too:1"}) // before the daemon starts
 	if d.ends != nil {
 		t.Error("change before start dials")
 	}
@@ -169,8 +169,8 @@ func TestChangeWhileStopping(t *testing.T) {
 	}
 }
 
-// TestRemoteIndex has one daemon's store be the index of another one, over HTTP:
-// with a token, and with the index away for a while.
+// TestRemoteIndex: one daemon's store is the index of another daemon over HTTP, with a token, and
+// is unreachable for a while.
 func TestRemoteIndex(t *testing.T) {
 	store := memory.New()
 	handler, away := httpserver.Handler(store), make(chan struct{}, 1)
@@ -198,7 +198,7 @@ func TestRemoteIndex(t *testing.T) {
 	r.put("http://127.0.0.1/a", "http://127.0.0.2/b", "http://127.0.0.1/c")
 	s := r.spider()
 	for range 3 {
-		away <- struct{}{} // so that one request of each sort fails
+		away <- struct{}{} // so that one request of each kind fails
 		s.say("%s DONE 404", s.next()[0])
 	}
 	if err := r.stop(); err != nil {

@@ -18,7 +18,7 @@ import (
 	"urlserver/internal/resolver"
 )
 
-// patience ends a test that waits for what does not come; it is no measure of anything.
+// patience is the timeout of waits in tests. It measures nothing.
 const patience = 5 * time.Minute
 
 // rig is a daemon on real sockets with an embedded index.
@@ -40,7 +40,7 @@ func newRig(t testing.TB, change func(*configs.Config)) *rig {
 	return newRigOver(t, l, Parts{Index: store, Store: store}, change)
 }
 
-// newRigOver is newRig with a listener and an index of the test's own.
+// newRigOver is newRig with the test's own listener and index.
 func newRigOver(t testing.TB, l net.Listener, parts Parts, change func(*configs.Config)) *rig {
 	t.Helper()
 	cfg := configs.Default()

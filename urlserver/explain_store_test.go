@@ -16,7 +16,7 @@ import (
 	"urlserver/docindex/memory"
 )
 
-// TestExplainOfDocumentsElsewhere asks about hosts of which the daemon holds nothing.
+// TestExplainOfDocumentsElsewhere explains hosts of which the daemon holds no document.
 func TestExplainOfDocumentsElsewhere(t *testing.T) {
 	r := newRig(t, func(c *configs.Config) {
 		c.Frontier.Listen = "127.0.0.1:0" // without a spider the slots take nothing
@@ -32,7 +32,7 @@ func TestExplainOfDocumentsElsewhere(t *testing.T) {
 		t.Fatal(err)
 	}
 	r.says(t, "127.0.0.1", "2 of its documents are out, but not here: ")
-	r.says(t, "127.0.0.3", "; 1 of its documents are out, but not here: ") // behind why the slots would wait
+	r.says(t, "127.0.0.3", "; 1 of its documents are out, but not here: ") // after the reason why the slots would wait
 	var ended docindex.Outcomes
 	for i := range lent.Len() {
 		ended.Add(docindex.Outcome{DocID: lent.At(i).DocID, URL: lent.At(i).URL, Kind: docindex.Done, Status: 200})
@@ -56,7 +56,7 @@ func (r *rig) says(t *testing.T, host string, want ...string) {
 	}
 }
 
-// set sets something on a queue, or a host, of the embedded index.
+// set changes a setting of a queue, or of a host, in the embedded index.
 func (r *rig) set(which docindex.SettingKind, crawl, key string, onHost bool, value uint64) {
 	r.t.Helper()
 	err := r.store.Set(r.t.Context(), docindex.Setting{
@@ -171,7 +171,7 @@ func TestExplainOfWhatWaitsInTheIndex(t *testing.T) {
 			r := newRigOver(t, l, Parts{Index: memory, Store: store},
 				func(cfg *configs.Config) { cfg.Frontier.Listen = "127.0.0.1:0" })
 			defer r.stop()
-			<-store.done // what the case blocks now, the daemon does not take for a block of before
+			<-store.done // the daemon has read the blocks from before its start
 			r.put("http://a.test/1")
 			r.t = t
 			c.do(r)
@@ -180,7 +180,7 @@ func TestExplainOfWhatWaitsInTheIndex(t *testing.T) {
 	}
 }
 
-// lookedThrough tells when the daemon has looked for what was blocked before it was started.
+// lookedThrough is a store that reports when the daemon has read all settings at its start.
 type lookedThrough struct {
 	docindex.Store
 	once sync.Once
@@ -208,7 +208,7 @@ func (r *rig) ended(url string) {
 	r.putOne(docindex.Put{URL: []byte(url), Update: true, Due: docindex.Never})
 }
 
-// clientTakes has a client of the URL Frontier take a URL.
+// clientTakes gets a URL as a URL Frontier client.
 func (r *rig) clientTakes(want string) {
 	r.t.Helper()
 	if got := r.served(); len(got) != 1 || got[0] != want {
@@ -231,7 +231,8 @@ func (r *rig) served() (urls []string) {
 	return urls
 }
 
-// TestExplainWhereSlotsAreTaken asks about a host that waits in the index because there is no room.
+// TestExplainWhereSlotsAreTaken explains a host whose documents stay in the index because all slots
+// are taken.
 func TestExplainWhereSlotsAreTaken(t *testing.T) {
 	r := newRig(t, func(c *configs.Config) { c.QueueCount = 1 })
 	defer r.stop()
@@ -258,7 +259,8 @@ func (r *rig) await(what string, is func() bool) {
 	}
 }
 
-// slowToTell is a store that tells of blocks of before, each when it may go on.
+// slowToTell is a store that returns the blocks from before the start one by one, when the test
+// allows it.
 type slowToTell struct {
 	*lookedThrough
 	read, goOn chan struct{}
@@ -274,7 +276,7 @@ func (s *slowToTell) Settings(ctx context.Context, visit func(*docindex.Setting)
 	})
 }
 
-// TestBlocksOfBeforeAreNotNews has an operator let a host go on while the daemon, which has just
+// TestBlocksOfBeforeAreNotNews: an operator unblocks a host while the daemon, which has just
 // started, reads that it is blocked.
 func TestBlocksOfBeforeAreNotNews(t *testing.T) {
 	memory := memory.New()
@@ -304,8 +306,8 @@ func TestBlocksOfBeforeAreNotNews(t *testing.T) {
 	}
 }
 
-// TestBlockHoldsEverywhere has a blocked host given to nobody, whatever the crawl, also after a
-// restart, and to all again when it is unblocked.
+// TestBlockHoldsEverywhere: a blocked host's documents go to nobody, in any crawl, also after a
+// restart. After an unblock they go to all again.
 func TestBlockHoldsEverywhere(t *testing.T) {
 	path := t.TempDir()
 	open := func() (*rig, func()) {

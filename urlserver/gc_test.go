@@ -27,7 +27,7 @@ func TestGCPercent(t *testing.T) {
 	}
 }
 
-// TestCollectionsAreFew has a process of its own, as its collector stays tuned.
+// TestCollectionsAreFew runs in a process of its own, because the collector stays tuned.
 func TestCollectionsAreFew(t *testing.T) {
 	const inside = "URLSERVER_TEST_GC"
 	if os.Getenv(inside) == "" {
@@ -47,7 +47,7 @@ func TestCollectionsAreFew(t *testing.T) {
 		sink = make([]byte, piece)
 	}
 	runtime.ReadMemStats(&after)
-	if n := after.NumGC - before.NumGC; n < 3 || n > 32 { // what is in use at a collection may be twice what is later
+	if n := after.NumGC - before.NumGC; n < 3 || n > 32 { // the heap at a collection may be twice the later one
 		t.Errorf("%d collections of %d MB of garbage; want 3 to 32", n, most>>20)
 	}
 }

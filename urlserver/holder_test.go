@@ -9,7 +9,7 @@ import (
 	"urlserver/urlserver/explain"
 )
 
-// why is what a node answers to those who ask about a host.
+// why returns a node's explanation of a host.
 func (w *world) why(nd *node, host string) string {
 	w.t.Helper()
 	x, ok := nd.e.Explain([]byte(host))
@@ -20,9 +20,9 @@ func (w *world) why(nd *node, host string) string {
 	return explain.Text(x.Reasons)
 }
 
-// TestExplainNamesTheHolder asks a daemon about a host that another one has: by its name, which two
-// daemons may resolve to two addresses, in an alias and in the group of a rule. The other one is
-// frozen, so that its lease ends in the end.
+// TestExplainNamesTheHolder asks a daemon about a host whose group another daemon holds: the group
+// of an address, which two daemons may resolve differently, of an alias, or of a rule. The other
+// daemon is frozen, so that its lease ends.
 func TestExplainNamesTheHolder(t *testing.T) {
 	rule := configs.HostRule{Hosts: []string{"*.example"}, Group: "site"}
 	for _, c := range []struct {

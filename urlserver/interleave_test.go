@@ -21,11 +21,11 @@ import (
 	"urlserver/urlserver/engine"
 )
 
-// actor runs as a goroutine that stops before each of its calls, so that a scheduler decides whose
-// call is next. Only one actor runs at a time.
+// actor is a goroutine that stops before each of its calls, so that a scheduler chooses the next
+// call. Only one actor runs at a time.
 type actor struct {
-	step chan bool // go on; false: die instead
-	stop chan bool // it waits before a call; false: it is through
+	step chan bool // true: continue; false: die
+	stop chan bool // true: it waits before a call; false: it has ended
 }
 
 func newActor() *actor { return &actor{step: make(chan bool), stop: make(chan bool)} }
@@ -76,8 +76,7 @@ func (s *stepped) JoinAlias(ctx context.Context, alias string, hosts []string) (
 	return s.Store.JoinAlias(ctx, alias, hosts)
 }
 
-// tableKV is the KV of a kv.Store. Where it has an actor, each of its calls waits for the
-// scheduler.
+// tableKV is the KV of a kv.Store. If it has an actor, each of its calls waits for the scheduler.
 type tableKV struct {
 	*rows
 	a *actor
@@ -128,20 +127,20 @@ func (r *tableKV) Scan(_ context.Context, from, before string, limit int) (list 
 	return list, nil
 }
 
-// meeting is daemons' reservation clients that share a store. Each has a host of its own, and a
-// rule puts all of them into one group. The oracle is told of what clients know, and when they
-// begin calls.
+// meeting is the reservation clients of several daemons that share a store. Each client has a host
+// of its own, and a rule puts all hosts into one group. The oracle knows what clients know, and
+// when they start calls.
 type meeting struct {
 	t       *testing.T
 	now     time.Time
-	store   reservation.Store // without steps
+	store   reservation.Store // without actors
 	actors  []*actor
 	trace   []string
-	holder  string    // of the group, as far as clients know
+	holder  string    // of the group, as the clients know
 	ends    time.Time // of its lease
-	allowed time.Time // nobody may have the group before
+	allowed time.Time // earliest time of the next lease
 	granted int
-	joined  []string // hosts that clients were told are in the group
+	joined  []string // hosts that are in the group, as clients know
 }
 
 const (
@@ -152,7 +151,8 @@ const (
 
 func meetHost(n int) string { return fmt.Sprintf("%c.example", 'a'+n) }
 
-// meet makes a meeting of clients; open makes the store of one, whose calls wait for its actor.
+// meet makes a meeting of clients. open returns the store of a client; its calls wait for the
+// client's actor.
 func meet(t *testing.T, clients, turns int, open func(m *meeting) func(a *actor) reservation.Store) *meeting {
 	m := &meeting{t: t, now: time.Unix(1_700_000_000, 0)}
 	of := open(m)
@@ -166,7 +166,7 @@ func meet(t *testing.T, clients, turns int, open func(m *meeting) func(a *actor)
 	return m
 }
 
-// client binds its host, and reserves it some times for a request each.
+// client binds its host, and reserves it several times for one request each.
 func (m *meeting) client(r *Reserver, n, turns int) {
 	ctx, host := context.Background(), meetHost(n)
 	in := ""
@@ -185,7 +185,7 @@ func (m *meeting) client(r *Reserver, n, turns int) {
 		r.do(ctx, c)
 		if try := c.Acquires[0]; try.Answer == engine.Granted {
 			m.grant(host)
-			// the request is over, and the client knows that it has to give the group back
+			// the request has ended, and the client knows that it must release the group
 			m.allowed, m.holder = m.now.Add(meetGap), ""
 			r.do(ctx, &engine.LeaseBatch{Releases: []engine.Release{{Host: host, Token: try.Token, Next: meetGap}}})
 		}
@@ -207,8 +207,8 @@ func (m *meeting) fail(format string, args ...any) {
 	m.t.Errorf("%s, after %s", fmt.Sprintf(format, args...), strings.Join(m.trace, " "))
 }
 
-// run lets the actors do their calls, as choose says among n; ticks is how often time passes among
-// them. Dies says whether an actor dies instead of making its call.
+// run lets the actors make their calls. choose chooses one of n. ticks is how often time passes in
+// between. dies decides whether an actor dies instead of making its call.
 func (m *meeting) run(ticks int, choose func(n int) int, dies func() bool) {
 	alive := []*actor{}
 	for _, a := range m.actors {
@@ -236,8 +236,8 @@ func (m *meeting) run(ticks int, choose func(n int) int, dies func() bool) {
 	}
 }
 
-// over checks what is left when all clients are through: every one that was told so is in the
-// group, and the group may not be asked too soon.
+// over checks the end state when all clients have ended: each client that knows that it is in the
+// group is in it, and the group may not be requested too soon.
 func (m *meeting) over(clients int) {
 	ctx := context.Background()
 	if err := m.store.Sweep(ctx); err != nil {
@@ -250,7 +250,7 @@ func (m *meeting) over(clients int) {
 		}
 	}
 	for n := range clients {
-		if _, err := m.store.JoinAlias(ctx, "site", []string{meetHost(n)}); err != nil { // who died may not have
+		if _, err := m.store.JoinAlias(ctx, "site", []string{meetHost(n)}); err != nil { // a dead client may not have joined
 			m.fail("JoinAlias: %v", err)
 		}
 		if _, err := m.store.AddHost(ctx, meetHost(n), time.Time{}); err != nil {
@@ -280,7 +280,7 @@ func overMemory(m *meeting) func(a *actor) reservation.Store {
 	return func(a *actor) reservation.Store { return &stepped{store, a} }
 }
 
-// overTable has a kv.Store for each client, as services have that share one.
+// overTable makes a kv.Store for each client, as services that share one have.
 func overTable(m *meeting) func(a *actor) reservation.Store {
 	shared, ids := &rows{values: map[string][]byte{}}, 0
 	config := func(a *actor) kv.Config {
@@ -301,8 +301,8 @@ func overTable(m *meeting) func(a *actor) reservation.Store {
 	return func(a *actor) reservation.Store { return kv.New(config(a)) }
 }
 
-// TestClientsInterleave has two daemons' clients do their calls in every order that there is, with
-// time passing anywhere.
+// TestClientsInterleave runs the calls of two daemons' clients in every order, with time passing
+// anywhere.
 func TestClientsInterleave(t *testing.T) {
 	const clients = 2
 	ticks := 1
@@ -339,8 +339,8 @@ func TestClientsInterleave(t *testing.T) {
 	}
 }
 
-// TestClientsInterleaveAtRandom has more clients, and time, than every order could be tried of;
-// some clients die between two calls. Over a KV, every access to it is a call.
+// TestClientsInterleaveAtRandom has too many clients and ticks to try every order. Some clients die
+// between two calls. With a KV, every access to it is a call.
 func TestClientsInterleaveAtRandom(t *testing.T) {
 	for name, c := range map[string]struct {
 		open  func(*meeting) func(*actor) reservation.Store
@@ -363,8 +363,8 @@ func TestClientsInterleaveAtRandom(t *testing.T) {
 	}
 }
 
-// TestDaemonsInterleave has daemons, with their engines, whose calls of the store interleave at
-// random: the world sees each request.
+// TestDaemonsInterleave runs daemons with their engines, whose calls of the store interleave at
+// random. The world sees each request.
 func TestDaemonsInterleave(t *testing.T) {
 	const docs = 24
 	rule := configs.HostRule{Hosts: []string{"*.example"}, Group: "site"}

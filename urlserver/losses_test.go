@@ -14,7 +14,7 @@ import (
 	"urlserver/docindex"
 )
 
-// onLoopback are URLs, each on an address of its own.
+// onLoopback returns n URLs, each at an address of its own.
 func onLoopback(n int) (urls []string) {
 	for i := range n {
 		urls = append(urls, fmt.Sprintf("http://127.1.%d.%d/good", i/250, 1+i%250))
@@ -22,9 +22,9 @@ func onLoopback(n int) (urls []string) {
 	return urls
 }
 
-// works has spiders work one after the other, each until its connection ends: they answer all but
-// what kills them. Between two of them none is connected until the daemon holds nothing, or for the
-// given time.
+// works runs spiders one after the other, each until its connection ends. They answer all documents
+// except the deadly one. Between two of them none is connected until the daemon holds nothing, or
+// for the given time.
 func (r *rig) works(deadly string, rest time.Duration, until func() bool) (lives int) {
 	for !until() {
 		conn, err := net.Dial("tcp", r.addr)
@@ -62,13 +62,13 @@ func (r *rig) works(deadly string, rest time.Duration, until func() bool) (lives
 	return lives
 }
 
-// outcomesOf counts outcomes.
+// outcomesOf returns the number of outcomes of a kind.
 func (r *rig) outcomesOf(kind docindex.Kind) int { return r.store.Stats().Outcomes[kind] }
 
-// TestSpidersThatDieAtOnce, three in a row without a word: no document ends through that, and a
-// fourth spider gets all done. It waits a little for its first documents.
+// TestSpidersThatDieAtOnce: three spiders in a row die without sending anything. No document ends,
+// and a fourth spider gets them all done. It waits a little for its first documents.
 func TestSpidersThatDieAtOnce(t *testing.T) {
-	// so that no pause is longer than half of that
+	// so that no pause is longer than half of it
 	r := newRig(t, func(cfg *configs.Config) { cfg.TimeoutSpiderStatus = 4 * time.Second })
 	r.put(onLoopback(200)...)
 	for range 3 {
@@ -96,10 +96,11 @@ func TestSpidersThatDieAtOnce(t *testing.T) {
 	}
 }
 
-// TestDeadlyURL has 500 good documents beside one that kills its spider: that one ends as timeout,
-// and nothing else. So it is where an index that others use takes back what no spider is there for.
+// TestDeadlyURL has 500 good documents and one that kills its spider. That one ends as timeout, and
+// no other. The same holds if URL Frontier clients share the index, which takes documents back
+// while no spider is connected.
 func TestDeadlyURL(t *testing.T) {
-	for _, frontier := range []string{"", "127.0.0.1:0"} { // nobody listens there; the daemon is told only
+	for _, frontier := range []string{"", "127.0.0.1:0"} { // nothing listens there; it is only a setting
 		t.Run("frontier"+frontier, func(t *testing.T) { testDeadlyURL(t, frontier) })
 	}
 }
@@ -126,9 +127,9 @@ func testDeadlyURL(t *testing.T, frontier string) {
 	}
 }
 
-// TestSpiderThatResumes stands still with 200 lines in its socket for longer than
-// Timeout_Spider_Status. Its connection ends; another spider gets all done; what it says when it
-// wakes changes nothing.
+// TestSpiderThatResumes: a spider stops for longer than Timeout_Spider_Status with 200 lines in its
+// socket. Its connection ends, and another spider gets all documents done. What it sends after it
+// has resumed changes nothing.
 func TestSpiderThatResumes(t *testing.T) {
 	r := newRig(t, func(cfg *configs.Config) { cfg.TimeoutSpiderStatus = 2 * time.Second })
 	still := r.spider()
@@ -145,7 +146,7 @@ func TestSpiderThatResumes(t *testing.T) {
 	go r.works("", 0, over.Load)
 	r.await("all are done", func() bool { return r.outcomesOf(docindex.Done) == 200 })
 	still.conn.SetDeadline(time.Now().Add(patience))
-	old, _ := io.ReadAll(still.in) // what the kernel had for it; then the end, by one error or another
+	old, _ := io.ReadAll(still.in) // the data in its socket, and then the end or an error
 	if n := strings.Count(string(old), "\n"); n > 200 {
 		t.Errorf("%d lines came to the spider that stood still", n)
 	}

@@ -18,7 +18,7 @@ import (
 )
 
 // TestHostThatMovesUnderAReservation is TestHostThatMoves with a host reservation service over
-// gRPC, which has the host bound to its old address.
+// gRPC, which binds the host to its old address.
 func TestHostThatMovesUnderAReservation(t *testing.T) {
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -61,7 +61,7 @@ func TestHostThatMovesUnderAReservation(t *testing.T) {
 	}
 	after := netip.MustParseAddr("127.1.0.77")
 	for n, moved := 0, 0; moved < 10; n++ {
-		if n%500 == 0 { // there are documents all the time
+		if n%500 == 0 { // so that documents are held all the time
 			more()
 		}
 		f := s.next()

@@ -170,8 +170,8 @@ func (w *world) round(nd *node) {
 	w.send(nd, e.Output(nd.spider, nil))
 }
 
-// answerLeases does what a node's engine wants of the store: at once, with an answer that takes a while,
-// or call by call, one a round.
+// answerLeases does what a node's engine wants of the store: at once, with an answer that takes a
+// while, or call by call, one a round.
 func (w *world) answerLeases(nd *node, c *engine.LeaseBatch) {
 	if !w.mixed {
 		nd.r.do(w.t.Context(), c)

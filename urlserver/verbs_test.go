@@ -136,7 +136,8 @@ func TestAskWithoutStore(t *testing.T) {
 	})
 }
 
-// TestVerbsOfOtherForms: what is nearly a verb is a bad line, and as a first line ends the connection.
+// TestVerbsOfOtherForms: what is nearly a verb is a bad line, and as a first line ends the
+// connection.
 func TestVerbsOfOtherForms(t *testing.T) {
 	for _, line := range []string{
 		"ROOM", "ROOM ", "ROOM -1", "ROOM 1 ", "ROOM x", "ROOM 1 2", "room 1", "PUT", "PUT a", "PUT  {}", "COUNT", "COUNT ",

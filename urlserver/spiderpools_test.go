@@ -10,12 +10,12 @@ import (
 	"urlserver/configs"
 )
 
-// TestSpiderID has spiders say whose documents they want, before a backlog that is due is sent.
+// TestSpiderID: spiders announce their spiderid before the daemon sends a backlog that is due.
 func TestSpiderID(t *testing.T) {
 	for _, c := range []struct {
 		name, token, first string
-		want               []string // documents
-		bad                int      // lines
+		want               []string // documents expected
+		bad                int      // number of bad lines
 	}{
 		{name: "said", first: "SPIDER link", want: []string{"2"}},
 		{name: "with CRLF", first: "SPIDER link\r", want: []string{"2"}},
@@ -57,7 +57,7 @@ func TestSpiderID(t *testing.T) {
 	}
 }
 
-// A SPIDER that cannot be read ends the connection, with nothing sent.
+// A SPIDER line that cannot be parsed ends the connection. Nothing is sent.
 func TestBadSpiderID(t *testing.T) {
 	for _, line := range []string{"SPIDER", "SPIDER ", "SPIDER a b", "SPIDER ü", "SPIDER " + strings.Repeat("x", 65)} {
 		synctest.Test(t, func(t *testing.T) {
@@ -74,8 +74,8 @@ func TestBadSpiderID(t *testing.T) {
 	}
 }
 
-// One that says nothing gets all, a moment after it has dialled in; one that comes later has what
-// is its own from then on.
+// A spider without SPIDER gets all documents, a moment after it has connected. A spider that
+// announces a spiderid later gets those from then on.
 func TestSpidersOfTwoKinds(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := newBubble(t, nil)
