@@ -15,13 +15,13 @@ import (
 	"urlserver/docindex"
 )
 
-// nameServer answers for names below good.test with an address, that there is no such name for
-// those below none.test, and SERVFAIL else.
+// nameServer answers names below good.test with an address, names below none.test with NXDOMAIN,
+// and others with SERVFAIL.
 type nameServer struct {
 	addr string
 
 	mu    sync.Mutex // guards all below
-	moved netip.Addr // what names below good.test have instead of their own; invalid: they have their own
+	moved netip.Addr // address of all names below good.test; invalid: each has its own
 	asked int
 }
 
@@ -78,7 +78,7 @@ func (r *rig) putHosts(zone string, from, to int) {
 	r.put(urls...)
 }
 
-// until waits for something to become true.
+// until waits until is returns true.
 func until(t *testing.T, what string, is func() bool) {
 	t.Helper()
 	for end := time.Now().Add(patience); !is(); time.Sleep(20 * time.Millisecond) {
@@ -90,8 +90,8 @@ func until(t *testing.T, what string, is func() bool) {
 
 func (r *rig) outcomes(kind docindex.Kind) int { return r.store.Stats().Outcomes[kind] }
 
-// TestBrokenZone puts a zone that answers SERVFAIL, with five times as many names as may wait,
-// between hosts that are well.
+// TestBrokenZone puts names of a zone that answers SERVFAIL, five times as many as may wait,
+// between good hosts.
 func TestBrokenZone(t *testing.T) {
 	names := serveNames(t, "127.0.0.1:0")
 	r := newRig(t, func(c *configs.Config) {
@@ -123,7 +123,7 @@ func TestBrokenZone(t *testing.T) {
 	}
 }
 
-// TestStartBeforeDNS starts a daemon while nobody listens where its name server is to be.
+// TestStartBeforeDNS starts a daemon before its name server listens.
 func TestStartBeforeDNS(t *testing.T) {
 	conn, err := net.ListenPacket("udp", "127.0.0.1:0")
 	if err != nil {
@@ -168,8 +168,8 @@ func TestStartBeforeDNS(t *testing.T) {
 	}
 }
 
-// TestHostThatMoves has a host with documents all the time get another address: once the TTL of the
-// old one has passed it is asked at the new one, and at the old one no more.
+// TestHostThatMoves changes the address of a host that always has documents held. When the TTL of
+// the old address has passed, requests go only to the new one.
 func TestHostThatMoves(t *testing.T) {
 	names := serveNames(t, "127.0.0.1:0")
 	r := newRig(t, func(c *configs.Config) {
@@ -210,7 +210,7 @@ func TestHostThatMoves(t *testing.T) {
 	}
 	names.mu.Lock()
 	defer names.mu.Unlock()
-	if took := time.Since(began); names.asked > 2*int(took/time.Second+2) { // for A and AAAA
+	if took := time.Since(began); names.asked > 2*int(took/time.Second+2) { // one for A and one for AAAA
 		t.Errorf("%d DNS questions in %v; want two a TTL of one second", names.asked, took)
 	}
 	if err := r.stop(); err != nil {

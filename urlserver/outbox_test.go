@@ -19,7 +19,7 @@ var errIndex = errors.New("index is away")
 
 const second = time.Second
 
-// onHosts is n documents, each on a host of its own.
+// onHosts returns n documents, each on a host of its own.
 func onHosts(n int) (docs []string) {
 	for i := range n {
 		docs = append(docs, fmt.Sprintf("%d http://10.0.0.%d/", i, i))
@@ -67,8 +67,8 @@ func TestOutcomesAreKeptUntilTheIndexTakesThem(t *testing.T) {
 
 var errUnwanted = fmt.Errorf("status 404: %w", docindex.ErrUnwanted)
 
-// TestUnwantedOutcomesAreOfferedAgain: a proxy that says 404 during a deploy does not end outcomes
-// for good.
+// TestUnwantedOutcomesAreOfferedAgain: a proxy that answers 404 during a deploy does not lose
+// outcomes.
 func TestUnwantedOutcomesAreOfferedAgain(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := newBubble(t, func(c *configs.Config) { c.DocIndex.Retry, c.DocIndex.OutcomesMax = second, 4 })
@@ -78,7 +78,7 @@ func TestUnwantedOutcomesAreOfferedAgain(t *testing.T) {
 		var want []string
 		start := time.Now()
 		for i := range 6 {
-			trans, id := s.line() // all come, however many outcomes wait
+			trans, id := s.line() // all are sent, however many outcomes wait
 			if i == 0 {
 				start = time.Now()
 			}
@@ -108,8 +108,8 @@ func TestUnwantedOutcomesAreOfferedAgain(t *testing.T) {
 	})
 }
 
-// TestUnwantedForHours: an index that has said so for an hour is asked hourly, and all but one
-// call's outcomes are dropped.
+// TestUnwantedForHours: an index that has answered so for an hour is asked hourly, and only the
+// oldest call's outcomes are kept.
 func TestUnwantedForHours(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const batches = 3
@@ -158,7 +158,7 @@ func TestTooManyOutcomesStopSending(t *testing.T) {
 		b.index.offer(onHosts(5)...)
 		b.index.failing(errIndex)
 		s := b.spider()
-		for range 3 { // the third went out together with the news of the second
+		for range 3 { // the third arrived while the second was refused
 			trans, _ := s.line()
 			s.say("%s DONE", trans)
 		}

@@ -11,9 +11,9 @@ import (
 	"urlserver/internal/resolver"
 )
 
-// TestReconfigureOfACallerThatGivesUp changes the user agent; the caller's context ends before the
-// owner takes the event. The new settings hold everywhere all the same, for robots.txt from the
-// engine's next step on.
+// TestReconfigureOfACallerThatGivesUp changes the user agent. The caller's context ends before the
+// run loop takes the event. The new settings apply all the same, to robots.txt from the engine's
+// next step on.
 func TestReconfigureOfACallerThatGivesUp(t *testing.T) {
 	res, err := resolver.New(resolver.Config{})
 	if err != nil {

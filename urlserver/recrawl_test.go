@@ -12,8 +12,8 @@ import (
 	"urlserver/docindex/recrawl"
 )
 
-// refetching starts a daemon whose documents come back, on the same hosts as others that are
-// fetched once.
+// refetching starts a daemon whose documents are scheduled again, on the same hosts as others that
+// are fetched once.
 func refetching(t *testing.T, rule recrawl.Rule, urls ...string) (*bubble, docindex.Store) {
 	t.Helper()
 	store := recrawl.New(memory.New(), rule)
@@ -21,8 +21,8 @@ func refetching(t *testing.T, rule recrawl.Rule, urls ...string) (*bubble, docin
 	return (&bubble{t: t}).start(nil, Parts{Index: store, Store: store}), store
 }
 
-// TestRefetch has a document come back as each answer asks for: no sooner, and later by what the
-// index is left alone for at most.
+// TestRefetch checks that a document is scheduled again after the time for its status: no sooner,
+// and at most the pause between two requests to the index later.
 func TestRefetch(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b, store := refetching(t, recrawl.Rule{OK: 10 * time.Minute, Error: 2 * time.Minute}, "http://10.0.0.1/")
@@ -62,8 +62,8 @@ func TestRefetch(t *testing.T) {
 	})
 }
 
-// TestRefetchKeepsThePace has all documents of a host come back at once and for ever: the host is
-// asked as seldom as before, and each document has its turn.
+// TestRefetchKeepsThePace schedules all documents of a host again at once and for ever. The host is
+// not requested more often than before, and the documents take turns.
 func TestRefetchKeepsThePace(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var urls []string
@@ -76,7 +76,7 @@ func TestRefetchKeepsThePace(t *testing.T) {
 		last := time.Time{}
 		for range 200 {
 			trans, id := s.line()
-			if gap := time.Since(last); gap < time.Second { // bubbleConfig's Req_Host_Per_Sec
+			if gap := time.Since(last); gap < time.Second { // Req_Host_Per_Sec of bubbleConfig
 				t.Fatalf("document %s is sent %v after the last; want a second", id, gap)
 			}
 			last = time.Now()
@@ -96,8 +96,8 @@ func TestRefetchKeepsThePace(t *testing.T) {
 	})
 }
 
-// TestRefetchAfterTimeout has no spider that answers: what ends without an answer comes back as
-// what fails does.
+// TestRefetchAfterTimeout has no spider that answers. A document that ends as timeout is scheduled
+// again like one that fails.
 func TestRefetchAfterTimeout(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b, store := refetching(t, recrawl.Rule{Error: time.Hour}, "http://10.0.0.1/")

@@ -12,8 +12,9 @@ import (
 	"urlserver/urlserver/engine"
 )
 
-// TestReleaseIsForATime: however this daemon's wall clock stands to the store's, and whenever it is
-// set, a group that is given back may be asked again when its gap is over: no sooner, and no later.
+// TestReleaseIsForATime: a group that is released may be requested again when its gap is over, no
+// sooner and no later, whatever the difference between the clocks of this daemon and the store is,
+// and whenever a clock is set.
 func TestReleaseIsForATime(t *testing.T) {
 	for _, c := range []struct{ ahead, jump time.Duration }{{0, 0}, {time.Hour, 0}, {-time.Hour, 0},
 		{0, time.Hour}, {0, -time.Hour}} {

@@ -13,12 +13,13 @@ import (
 )
 
 var (
-	_ reservation.Counter = (*ledger)(nil)
+	_ reservation.Counter = (*holdings)(nil)
 	_ reservation.Counter = (*cutOff)(nil)
 )
 
-// ledger is a store that counts what daemons hold, and forgets it all at times.
-type ledger struct {
+// holdings is a store that counts the documents held by daemons. It forgets all counts now and
+// then.
+type holdings struct {
 	*fallible
 	now   func() time.Duration
 	held  map[string]map[string]reservation.Holding // by holder and host
@@ -27,13 +28,13 @@ type ledger struct {
 	dead  map[string]bool
 }
 
-func (l *ledger) ReportHoldings(ctx context.Context, holder string, first bool, ttl time.Duration,
+func (l *holdings) ReportHoldings(ctx context.Context, holder string, first bool, ttl time.Duration,
 	held []reservation.Holding) (bool, error) {
 	if l.away {
 		return false, errAway
 	}
 	l.expire()
-	if l.calls++; l.calls%20 == 0 { // as if it had been silent
+	if l.calls++; l.calls%20 == 0 { // as if the holder had been silent
 		l.dead[holder] = true
 		delete(l.held, holder)
 	}
@@ -60,7 +61,7 @@ func (l *ledger) ReportHoldings(ctx context.Context, holder string, first bool, 
 	return true, nil
 }
 
-func (l *ledger) expire() {
+func (l *holdings) expire() {
 	for holder, until := range l.until {
 		if until <= l.now() {
 			l.dead[holder] = true
@@ -69,7 +70,7 @@ func (l *ledger) expire() {
 	}
 }
 
-func (l *ledger) total() (n int) {
+func (l *holdings) total() (n int) {
 	l.expire()
 	for _, held := range l.held {
 		for _, h := range held {
@@ -79,8 +80,8 @@ func (l *ledger) total() (n int) {
 	return n
 }
 
-// ofCrawl is what is held of a crawl.
-func (l *ledger) ofCrawl(crawl string) (n int) {
+// ofCrawl returns the number of held documents of a crawl.
+func (l *holdings) ofCrawl(crawl string) (n int) {
 	l.expire()
 	for _, held := range l.held {
 		for _, h := range held {
@@ -94,12 +95,12 @@ func (l *ledger) ofCrawl(crawl string) (n int) {
 	return n
 }
 
-// TestHeldIsTold has three daemons work off their documents while the store forgets what they told,
+// TestHeldIsTold: three daemons fetch their documents while the store forgets the reported counts,
 // and is away.
 func TestHeldIsTold(t *testing.T) {
 	const hosts, docs = 12, 120
 	for seed := range uint64(3) {
-		l := &ledger{held: map[string]map[string]reservation.Holding{}, until: map[string]time.Duration{},
+		l := &holdings{held: map[string]map[string]reservation.Holding{}, until: map[string]time.Duration{},
 			dead: map[string]bool{}}
 		w := newWorldOf(t, seed, 3, l)
 		for n, nd := range w.nodes {
@@ -130,10 +131,10 @@ func TestHeldIsTold(t *testing.T) {
 	}
 }
 
-// cutOff is a store whose first answer never comes.
+// cutOff is a store whose first answer never arrives.
 type cutOff struct {
 	*memory.Store
-	holders []string // who is to be forgotten
+	holders []string // holders to be forgotten
 	cut     bool
 }
 
@@ -149,8 +150,8 @@ func (c *cutOff) ReportHoldings(ctx context.Context, holder string, first bool, 
 	return true, nil
 }
 
-// TestEndForgetsWhatWasCutOff: what a daemon was telling when it ended, and nobody knows whether it
-// was counted, is not left to run out.
+// TestEndForgetsWhatWasCutOff: a daemon that ends during a report whose answer is missing removes
+// its counts, and does not leave them to expire.
 func TestEndForgetsWhatWasCutOff(t *testing.T) {
 	store := &cutOff{Store: memory.New(memory.Config{})}
 	r := &Reserver{Store: store, Lease: time.Minute, Holder: "me"}

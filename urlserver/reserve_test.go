@@ -28,7 +28,7 @@ type world struct {
 	now   time.Duration
 	store *fallible
 	nodes []*node
-	last  map[string]time.Duration // the last request
+	last  map[string]time.Duration // time of the last request
 	open  map[string]int
 	sent  map[string]int // by DOC_ID
 	alias bool           // all hosts are one group
@@ -61,7 +61,7 @@ func (f *fallible) Bind(ctx context.Context, b []reservation.Binding, ttl time.D
 	return f.Store.Bind(ctx, b, ttl)
 }
 
-// node is one daemon with a spider.
+// node is a daemon with a spider.
 type node struct {
 	e       *engine.Engine
 	cfg     configs.Config
@@ -71,7 +71,7 @@ type node struct {
 	calls   *actor        // it sends the requests, call by call; nil: it is done
 	answer  time.Duration // when the answer to batch comes
 	flights []flight
-	frozen  time.Duration // until
+	frozen  time.Duration // until then
 }
 
 type flight struct {
@@ -87,8 +87,8 @@ const (
 
 func newWorld(t *testing.T, seed uint64, nodes int) *world { return newWorldOf(t, seed, nodes, nil) }
 
-// newWorldOf makes a world whose daemons tell ledger, where there is one, what they hold.
-func newWorldOf(t *testing.T, seed uint64, nodes int, ledger *ledger) *world {
+// newWorldOf makes a world. If h is not nil, its daemons report their holdings to it.
+func newWorldOf(t *testing.T, seed uint64, nodes int, h *holdings) *world {
 	w := &world{
 		t: t, rnd: rand.New(rand.NewPCG(seed, 1)), start: time.Unix(1_700_000_000, 0),
 		last: map[string]time.Duration{}, open: map[string]int{}, sent: map[string]int{},
@@ -101,13 +101,13 @@ func newWorldOf(t *testing.T, seed uint64, nodes int, ledger *ledger) *world {
 		cfg.TimeoutSpiderStatus = time.Hour
 		nd := &node{cfg: cfg, r: &Reserver{Store: w.store, Lease: worldLease, Holder: fmt.Sprint(n),
 			Log: zerolog.Nop(), now: clock}}
-		if ledger != nil {
-			ledger.fallible, ledger.now = w.store, func() time.Duration { return w.now }
-			nd.r.Store = ledger
+		if h != nil {
+			h.fallible, h.now = w.store, func() time.Duration { return w.now }
+			nd.r.Store = h
 		}
 		nd.e = engine.New(cfg, engine.Options{Generation: uint32(n), Lease: worldLease,
-			Counted: ledger != nil, Cached: func(name []byte) (netip.Addr, error, bool) {
-				return netip.AddrFrom4([4]byte{192, 0, byte(n), name[0]}), nil, true // another one for each daemon
+			Counted: h != nil, Cached: func(name []byte) (netip.Addr, error, bool) {
+				return netip.AddrFrom4([4]byte{192, 0, byte(n), name[0]}), nil, true // another address for each daemon
 			}})
 		nd.spider = nd.e.Connected("spider")
 		w.nodes = append(w.nodes, nd)
@@ -115,7 +115,7 @@ func newWorldOf(t *testing.T, seed uint64, nodes int, ledger *ledger) *world {
 	return w
 }
 
-// give has a node hold documents, as if the index had offered them.
+// give makes a node hold documents, as if the index had offered them.
 func (w *world) give(nd *node, ids, urls []string) {
 	p := &engine.Prepared{}
 	for i := range ids {
@@ -126,7 +126,7 @@ func (w *world) give(nd *node, ids, urls []string) {
 	nd.e.Answered(p)
 }
 
-// round lets a node do what it has to.
+// round lets a node do all work that is due.
 func (w *world) round(nd *node) {
 	if nd.frozen > w.now {
 		return
@@ -170,8 +170,8 @@ func (w *world) round(nd *node) {
 	w.send(nd, e.Output(nd.spider, nil))
 }
 
-// answerLeases does what a node's engine wants of the store: at once, with an answer that takes a
-// while, or call by call, one a round.
+// answerLeases sends a node's lease requests to the store: at once, with a delayed answer, or call
+// by call, one per round.
 func (w *world) answerLeases(nd *node, c *engine.LeaseBatch) {
 	if !w.mixed {
 		nd.r.do(w.t.Context(), c)
@@ -186,7 +186,7 @@ func (w *world) answerLeases(nd *node, c *engine.LeaseBatch) {
 	}
 }
 
-// end has all daemons end, after which the store knows no host.
+// end stops all daemons. Then the store must know no host.
 func (w *world) end() {
 	for _, nd := range w.nodes {
 		nd.r.Store = w.store
@@ -197,7 +197,7 @@ func (w *world) end() {
 	}
 }
 
-// send has the spider ask for what it was told, and checks each request.
+// send makes the spider request the documents of lines, and checks each request.
 func (w *world) send(nd *node, lines []byte) {
 	if lines == nil {
 		return
@@ -205,7 +205,7 @@ func (w *world) send(nd *node, lines []byte) {
 	nd.e.Written(nd.spider)
 	for line := range bytes.Lines(lines) {
 		f := bytes.Fields(line)
-		politeness := string(bytes.Split(f[3], []byte("/"))[2]) // the host: what daemons resolve it to differs
+		politeness := string(bytes.Split(f[3], []byte("/"))[2]) // the host, since daemons resolve it to different addresses
 		if w.alias {
 			politeness = "site"
 		}
@@ -224,7 +224,7 @@ func (w *world) send(nd *node, lines []byte) {
 	}
 }
 
-// run lets a span pass.
+// run lets a time pass.
 func (w *world) run(span time.Duration) {
 	for end := w.now + span; w.now < end; w.now += 10 * time.Millisecond {
 		for _, n := range w.order() {
@@ -233,7 +233,8 @@ func (w *world) run(span time.Duration) {
 	}
 }
 
-// order is whose turn it is: at random, and not everybody's each time, where calls interleave.
+// order returns the nodes in the order of their turns: random, and not all of them, if calls
+// interleave.
 func (w *world) order() (nodes []int) {
 	for n := range w.nodes {
 		nodes = append(nodes, n)
@@ -253,8 +254,8 @@ func docsOf(from, n, hosts int) (ids, urls []string) {
 	return ids, urls
 }
 
-// TestDaemonsShareTheirPoliteness has three daemons with documents of the same hosts, of which
-// there are more than slots.
+// TestDaemonsShareTheirPoliteness runs three daemons with documents of the same hosts, which are
+// more than the slots.
 func TestDaemonsShareTheirPoliteness(t *testing.T) {
 	const hosts, docs = 12, 120
 	for seed := range uint64(3) {
@@ -279,7 +280,7 @@ func TestDaemonsShareTheirPoliteness(t *testing.T) {
 	}
 }
 
-// TestFrozenDaemonSendsNothingOnALostLease stops a daemon for longer than its leases, again and
+// TestFrozenDaemonSendsNothingOnALostLease freezes a daemon for longer than its leases, again and
 // again.
 func TestFrozenDaemonSendsNothingOnALostLease(t *testing.T) {
 	const hosts, docs = 6, 60
@@ -291,7 +292,7 @@ func TestFrozenDaemonSendsNothingOnALostLease(t *testing.T) {
 	for range 10 {
 		w.run(7 * time.Second)
 		nd := w.nodes[0]
-		if len(nd.flights) == 0 { // what is open may stay so past the lease: that is not the daemon's to mend
+		if len(nd.flights) == 0 { // open requests may outlive the lease: the daemon cannot end them
 			nd.frozen = w.now + 2*worldLease
 		}
 		w.run(15 * time.Second)
@@ -304,8 +305,7 @@ func TestFrozenDaemonSendsNothingOnALostLease(t *testing.T) {
 	}
 }
 
-// TestAliasIsOneGroup has hosts on different addresses, which an operator's alias puts under one
-// politeness.
+// TestAliasIsOneGroup: an operator's alias puts hosts at different addresses into one group.
 func TestAliasIsOneGroup(t *testing.T) {
 	const docs = 20
 	w := newWorld(t, 3, 2)
@@ -325,7 +325,7 @@ func TestAliasIsOneGroup(t *testing.T) {
 	}
 }
 
-// ruled has a node take rules over.
+// ruled applies rules to a node.
 func (w *world) ruled(nd *node, rules ...configs.HostRule) {
 	cfg := nd.cfg
 	cfg.Rules = rules
@@ -333,8 +333,8 @@ func (w *world) ruled(nd *node, rules ...configs.HostRule) {
 	nd.e.Reconfigure(cfg)
 }
 
-// TestGroupOfARuleIsAnAlias has rules put hosts on different addresses under one politeness in two
-// daemons: before anything is sent, and while both work on the hosts.
+// TestGroupOfARuleIsAnAlias: rules put hosts at different addresses into one group in two daemons,
+// before anything is sent, and while both fetch from the hosts.
 func TestGroupOfARuleIsAnAlias(t *testing.T) {
 	const docs = 30
 	rule := configs.HostRule{Hosts: []string{"*.example"}, Group: "site"}
@@ -362,8 +362,8 @@ func TestGroupOfARuleIsAnAlias(t *testing.T) {
 	}
 }
 
-// TestAliasGoesBeforeARule has a host that is in an operator's alias, and a rule that names another
-// group for it.
+// TestAliasGoesBeforeARule: a host is in an operator's alias, and a rule names another group for
+// it.
 func TestAliasGoesBeforeARule(t *testing.T) {
 	const docs = 10
 	w := newWorld(t, 4, 2)
@@ -385,7 +385,7 @@ func TestAliasGoesBeforeARule(t *testing.T) {
 	}
 }
 
-// TestNothingIsSentWhileTheReservationIsAway has leases end while the store does not answer.
+// TestNothingIsSentWhileTheReservationIsAway: leases end while the store does not answer.
 func TestNothingIsSentWhileTheReservationIsAway(t *testing.T) {
 	const hosts, docs = 8, 400
 	w := newWorld(t, 5, 2)

@@ -13,12 +13,12 @@ import (
 	"urlserver/docindex/memory"
 )
 
-// refusing is a store that takes nothing back while it is told to refuse.
+// refusing is a store that refuses returned documents while refuse is set.
 type refusing struct {
 	docindex.Store
 	refuses atomic.Bool
-	asked   atomic.Int32 // for candidates
-	returns atomic.Int32 // that it was asked for
+	asked   atomic.Int32 // requests for candidates
+	returns atomic.Int32 // calls of Return
 }
 
 func (r *refusing) Candidates(ctx context.Context, max int, reject []string, b *docindex.Batch) error {
@@ -34,8 +34,7 @@ func (r *refusing) Return(ctx context.Context, o *docindex.Outcomes) error {
 	return r.Store.Return(ctx, o)
 }
 
-// leftBehind starts a daemon over a store that refuses what a spider leaves behind: three
-// documents.
+// leftBehind starts a daemon with a store that refuses three returned documents that a spider had.
 func leftBehind(t *testing.T) (*bubble, *refusing) {
 	store := &refusing{Store: memory.New()}
 	put(t, store, "http://10.0.0.1/a", "http://10.0.0.1/b", "http://10.0.0.2/c")

@@ -21,8 +21,8 @@ import (
 	"urlserver/docindex/memory"
 )
 
-// TestSpiderHostMoves has Spider_Host name a spider that moves to another address: each redial asks
-// for it anew.
+// TestSpiderHostMoves: the spider that Spider_Host names moves to another address. The daemon looks
+// up the name at each attempt to connect.
 func TestSpiderHostMoves(t *testing.T) {
 	var addr atomic.Pointer[netip.Addr]
 	useNames(t, func(name string) (netip.Addr, bool) { return *addr.Load(), name == "spider.example." })
@@ -40,7 +40,7 @@ func TestSpiderHostMoves(t *testing.T) {
 	r.put("http://127.0.0.1/a")
 	s := accept(t, before)
 	old := s.next()
-	addr.Store(&second) // the process at the first address goes on listening
+	addr.Store(&second) // the process at the first address still listens
 	s.conn.Close()
 	s = accept(t, after)
 	again := s.next()
@@ -57,9 +57,9 @@ func TestSpiderHostMoves(t *testing.T) {
 	}
 }
 
-// TestSlowSpiderGetsNoBurst has a group of which several requests may be open, and a spider that
-// reads nothing for longer than some of its gaps, while its socket is full. The lines that it reads
-// then are still a gap apart. It answers all that it has in one write, the last one first.
+// TestSlowSpiderGetsNoBurst: several requests to a group may be open, and a spider reads nothing
+// for longer than some gaps, while its socket is full. The lines that it reads afterwards are still
+// a gap apart. It answers all of them in one write, the last one first.
 func TestSlowSpiderGetsNoBurst(t *testing.T) {
 	const fill, docs, open, gap = 100, 6, 3, time.Second
 	l := listen(t)
@@ -80,7 +80,7 @@ func TestSlowSpiderGetsNoBurst(t *testing.T) {
 		st, err := r.d.Status(t.Context())
 		return err == nil && st.Sent > fill
 	})
-	time.Sleep(5 * gap / 2) // it is a slow one
+	time.Sleep(5 * gap / 2) // it is slow
 	var waits []string
 	var last time.Time
 	seen := map[string]bool{}
@@ -94,8 +94,8 @@ func TestSlowSpiderGetsNoBurst(t *testing.T) {
 			s.say("%s DONE 200", f[0])
 			continue
 		}
-		// The first one waits in the socket, which the daemon does not see; the clock may be late
-		// by half.
+		// The first line waits in the socket, which the daemon does not see. The clock may be late
+		// by half a gap.
 		if since := time.Since(last); since < gap/2 && got > fill+1 {
 			t.Errorf("%s came %v after the one before it; want about %v", f[3], since, gap)
 		}
@@ -112,7 +112,7 @@ func TestSlowSpiderGetsNoBurst(t *testing.T) {
 	}
 }
 
-// narrow is a listener whose connections take little that is not read yet.
+// narrow is a listener whose connections have small receive buffers.
 type narrow struct{ net.Listener }
 
 func (n narrow) Accept() (net.Conn, error) {
@@ -123,8 +123,8 @@ func (n narrow) Accept() (net.Conn, error) {
 	return conn, err
 }
 
-// useNames has the system's resolver ask a name server that knows the addresses that addrOf tells,
-// with a long TTL.
+// useNames makes the system's resolver ask a name server that answers as addrOf does, with a long
+// TTL.
 func useNames(t *testing.T, addrOf func(name string) (netip.Addr, bool)) {
 	t.Helper()
 	conn, err := net.ListenPacket("udp", "127.0.0.1:0")
@@ -158,8 +158,8 @@ func useNames(t *testing.T, addrOf func(name string) (netip.Addr, bool)) {
 	})
 }
 
-// TestShorterQueues has Queue_Len become less than what the one slot holds: by a reload, and then
-// by a restart. Each document is sent once, in the order in which they were put.
+// TestShorterQueues reduces Queue_Len below what the one slot holds, by a reload and then by a
+// restart. Each document is sent once, in the order of the puts.
 func TestShorterQueues(t *testing.T) {
 	const urls = 40
 	path := filepath.Join(t.TempDir(), "index")
@@ -208,7 +208,7 @@ func TestShorterQueues(t *testing.T) {
 			t.Fatalf("Reconfigure: applied %v, refused %v, %v; want Queue_Len applied", applied, refused, err)
 		}
 		fetch(s, 10)
-		last := s.next() // is in flight when the daemon is told to stop
+		last := s.next() // in flight when the daemon stops
 		go func() { s.say("%s DONE 200", last[0]) }()
 		sent++
 	})

@@ -14,8 +14,8 @@ import (
 	"urlserver/urlserver/engine"
 )
 
-// TestLineCutAtEveryByte has spiders whose answer breaks off, each after one byte
-// more: only the whole line is one.
+// TestLineCutAtEveryByte: an answer breaks off, one byte later for each spider. Only the complete
+// line counts.
 func TestLineCutAtEveryByte(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := newBubble(t, func(cfg *configs.Config) { cfg.Spider.MaxAttempts = 1000 })
@@ -45,8 +45,8 @@ func TestLineCutAtEveryByte(t *testing.T) {
 	})
 }
 
-// TestLineInTwoParts has a spider say WORKING in two parts, of every length, and
-// in time each: one line.
+// TestLineInTwoParts: spiders send WORKING in two parts, of every length, in time each. It is one
+// line.
 func TestLineInTwoParts(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := newBubble(t, func(cfg *configs.Config) { cfg.TimeoutSpiderStatus = 3 * second })
@@ -104,13 +104,13 @@ func TestSpiderThatTalksNonsense(t *testing.T) {
 	}
 }
 
-// TestStrangersAreCutAtOnce: a connection that begins with no line of the protocol ends, with or
-// without a line end, and whatever follows is not read. It is handed nothing after that, and what
-// it had counts no attempt.
+// TestStrangersAreCutAtOnce: a connection that does not begin with a line of the protocol ends,
+// with or without a line end. The rest is not read. It gets no document after that, and its
+// documents count no attempt.
 func TestStrangersAreCutAtOnce(t *testing.T) {
 	for _, c := range []struct {
 		name, says string
-		late       bool // after it has been sent a document
+		late       bool // after it has received a document
 	}{
 		{name: "HTTP", says: "POST / HTTP/1.1\r\nHost: 127.0.0.1:4101\r\n\r\nTRANS DONE\n"},
 		{name: "HTTP, late", says: "POST / HTTP/1.1\r\nHost: 127.0.0.1:4101\r\n\r\nTRANS DONE\n", late: true},
@@ -181,8 +181,8 @@ func TestBadLinesAreLoggedButNotAll(t *testing.T) {
 	}
 }
 
-// TestSpiderThatDoesNotRead holds up nobody but itself: what it has is bounded,
-// times out, and its connection ends.
+// TestSpiderThatDoesNotRead delays no other spider: its documents are bounded and time out, and its
+// connection ends.
 func TestSpiderThatDoesNotRead(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const timeout = 30 * second
@@ -194,7 +194,7 @@ func TestSpiderThatDoesNotRead(t *testing.T) {
 		b.index.offer(onHosts(20)...)
 		began := time.Now()
 		time.Sleep(2*second - 100*time.Millisecond)
-		s := b.spider() // gets nothing for so long, lest it wants some spiderid's only
+		s := b.spider() // no document yet: it may announce a spiderid first
 		for range 15 {
 			trans, _ := s.line()
 			s.say("%s DONE", trans)
@@ -202,15 +202,15 @@ func TestSpiderThatDoesNotRead(t *testing.T) {
 		if waited := time.Since(began); waited != 2*second {
 			t.Errorf("the others took %v; want no time", waited-2*second)
 		}
-		for range 5 { // those that the stuck one had
+		for range 5 { // those that the stuck spider had
 			trans, _ := s.line()
 			s.say("%s DONE", trans)
 		}
-		// its lines may have got through until its connection ended
+		// its lines may have been delivered until its connection ended
 		if waited := time.Since(began); waited != second+timeout+second {
 			t.Errorf("what the stuck spider had came after %v; want after %v", waited, second+timeout+second)
 		}
-		time.Sleep(time.Millisecond) // its writer, too, has given up at this very moment, or is about to
+		time.Sleep(time.Millisecond) // its writer ends at this very moment, or is about to
 		if _, err := io.ReadAll(stuck.conn); err != nil {
 			t.Errorf("the stuck spider's connection: %v; want it closed", err)
 		}
@@ -224,9 +224,9 @@ func TestSpiderThatDoesNotRead(t *testing.T) {
 	})
 }
 
-// TestLinesAreNotLate has a spider that reads now and then: nothing more is sent while a line waits
-// for it, and what waited as long as a status may take, and so goes to others, does not reach it
-// after that.
+// TestLinesAreNotLate: a spider reads now and then. Nothing more is sent while a line waits for it.
+// A line that has waited for the status timeout goes to another spider, and does not reach this one
+// afterwards.
 func TestLinesAreNotLate(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := newBubble(t, func(cfg *configs.Config) {
@@ -236,7 +236,7 @@ func TestLinesAreNotLate(t *testing.T) {
 		start := time.Now()
 		at := func(since time.Duration) { time.Sleep(time.Until(start.Add(since))) }
 		s := b.spider()
-		b.index.offer("0 http://10.0.0.1/") // goes out at 1 s, and sticks
+		b.index.offer("0 http://10.0.0.1/") // is sent at 1 s, and is not read
 		at(20 * second)
 		b.index.offer("1 http://10.0.0.2/", "2 http://10.0.0.3/")
 		at(30*second - 1)
@@ -261,22 +261,22 @@ func TestLinesAreNotLate(t *testing.T) {
 	})
 }
 
-// TestGapCountsFromTheWireWhateverTheOwnerIsAt: what the owner hears of behind other work has not
-// happened when that began.
+// TestGapCountsFromTheWireWhateverTheOwnerIsAt: an event that the run loop sees late, after other
+// work, does not count from the beginning of that work.
 func TestGapCountsFromTheWireWhateverTheOwnerIsAt(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := newBubble(t, nil)
 		defer b.stopped()
 		b.index.offer("0 http://10.0.0.1/0", "1 http://10.0.0.1/1")
 		s := b.spider()
-		time.Sleep(2 * second) // the first line is due since one, and waits to be read
+		time.Sleep(2 * second) // the first line is due after one second, and waits to be read
 		b.d.post(func(*engine.Engine) { time.Sleep(3 * second / 2) })
 		time.Sleep(second)
 		trans, _ := s.line()
 		left := time.Now()
 		s.say("%s DONE", trans)
 		time.Sleep(second * 6 / 10)
-		b.d.post(func(*engine.Engine) {}) // the owner looks at its clock
+		b.d.post(func(*engine.Engine) {}) // the run loop reads its clock
 		s.line()
 		if gap := time.Since(left); gap < second {
 			t.Errorf("the second line came %v after the first had left; want 1s at least", gap)
@@ -284,7 +284,7 @@ func TestGapCountsFromTheWireWhateverTheOwnerIsAt(t *testing.T) {
 	})
 }
 
-// TestSpiderThatDies has documents in flight: another one gets them, paced.
+// TestSpiderThatDies has documents in flight. Another spider gets them at the pace.
 func TestSpiderThatDies(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := newBubble(t, nil)

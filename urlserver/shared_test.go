@@ -8,7 +8,7 @@ import (
 	"urlserver/docindex"
 )
 
-// until waits for counts of the store, which others move.
+// until waits until the store's counts fulfil is.
 func (r *rig) until(what string, is func(docindex.StoreStats) bool) {
 	r.t.Helper()
 	for end := time.Now().Add(patience); !is(r.store.Stats()); time.Sleep(time.Millisecond) {
@@ -18,15 +18,15 @@ func (r *rig) until(what string, is func(docindex.StoreStats) bool) {
 	}
 }
 
-// TestSharedStore has the URL Frontier open: without a spider everything is left to its clients,
-// and what a spider leaves behind is theirs, too.
+// TestSharedStore: with the URL Frontier service on and without a spider, all documents are left to
+// clients, also those that a spider leaves behind.
 func TestSharedStore(t *testing.T) {
 	r := newRig(t, func(c *configs.Config) {
 		c.Frontier.Listen = "127.0.0.1:0" // nobody listens here; the daemon is told only
 		c.ReqHostPerSec = 0.01
 	})
 	r.put("http://127.0.0.1/a", "http://127.0.0.1/b", "http://127.0.0.2/c")
-	for range 3 { // steps of the owner
+	for range 3 { // steps of the run loop
 		if _, err := r.d.Status(t.Context()); err != nil {
 			t.Fatal(err)
 		}

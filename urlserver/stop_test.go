@@ -19,7 +19,7 @@ import (
 func TestStopWaitsForWhatIsInFlight(t *testing.T) {
 	for _, c := range []struct {
 		name   string
-		answer time.Duration // after the stop; 0: none
+		answer time.Duration // time after the stop; 0: none
 		took   time.Duration
 		want   []string
 	}{
@@ -54,8 +54,8 @@ func TestStopWaitsForWhatIsInFlight(t *testing.T) {
 	}
 }
 
-// TestStopWithoutWork has nothing in flight: it is over at once, with spiders
-// connected or not, and with documents held.
+// TestStopWithoutWork: with nothing in flight the daemon ends at once, with or without connected
+// spiders, also with documents held.
 func TestStopWithoutWork(t *testing.T) {
 	for _, spiders := range []int{0, 3} {
 		synctest.Test(t, func(t *testing.T) {
@@ -80,10 +80,9 @@ func TestStopWithoutWork(t *testing.T) {
 	}
 }
 
-// TestStopComesBeforeWhatWaits has a daemon that is busy when it is stopped, and a spider with room
-// for more behind that.
+// TestStopComesBeforeWhatWaits stops a busy daemon while a spider with room waits for documents.
 func TestStopComesBeforeWhatWaits(t *testing.T) {
-	for range 20 { // which of them the owner sees first is left to chance
+	for range 20 { // the run loop may see either first
 		synctest.Test(t, func(t *testing.T) {
 			b := newBubble(t, nil)
 			b.index.offer("0 http://10.0.0.1/0", "1 http://10.0.0.1/1")
@@ -107,8 +106,8 @@ func TestStopComesBeforeWhatWaits(t *testing.T) {
 	}
 }
 
-// TestPutWakesAnIdleDaemon puts a URL into an embedded index that was empty for
-// so long that it is asked once a minute.
+// TestPutWakesAnIdleDaemon puts a URL into an embedded index that was empty for so long that it is
+// asked once a minute.
 func TestPutWakesAnIdleDaemon(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		store := memindex.New()
@@ -143,8 +142,7 @@ func put(t *testing.T, store docindex.Store, urls ...string) {
 	}
 }
 
-// busy is a reservation that has much to do: what it is asked takes until the caller has no more
-// time.
+// busy is a slow reservation: each call takes until its context ends.
 type busy struct {
 	*memory.Store
 	asked chan struct{}
@@ -160,12 +158,11 @@ func (b *busy) Do(ctx context.Context, calls []reservation.Call) []reservation.A
 	return answers
 }
 
-// TestStopIsNoFaultOfTheReservation: what the daemon asks when it ends, and waits for no longer, is
-// not told as a warning.
+// TestStopIsNoFaultOfTheReservation: calls that the daemon cancels when it stops cause no warning.
 func TestStopIsNoFaultOfTheReservation(t *testing.T) {
 	for _, c := range []struct {
 		name  string
-		stops time.Duration // after the reservation was asked
+		stops time.Duration // after the first call of the reservation
 		warns bool
 	}{
 		{name: "at once"},

@@ -13,7 +13,7 @@ func newGuardedBubble(t *testing.T) *bubble {
 	return newBubble(t, func(cfg *configs.Config) { cfg.Spider.Token = "secret" })
 }
 
-// spend has as many refused as are cut at once.
+// spend makes as many refused connections as are closed at once.
 func (b *bubble) spend() {
 	b.t.Helper()
 	began := time.Now()
@@ -24,8 +24,8 @@ func (b *bubble) spend() {
 	}
 }
 
-// TestRefusedConnectionsStay has one whose token is wrong, and that tries again as soon as it is
-// cut. A while later it is one of few again.
+// TestRefusedConnectionsStay: a client with a wrong token connects again as soon as it is refused.
+// A while later it is refused at once again.
 func TestRefusedConnectionsStay(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := newGuardedBubble(t)
@@ -41,7 +41,8 @@ func TestRefusedConnectionsStay(t *testing.T) {
 	})
 }
 
-// TestRefusedConnectionsMakeRoom fills the listener with them: who has the token gets in at once.
+// TestRefusedConnectionsMakeRoom fills the listener with refused connections. A client with the
+// token is accepted at once.
 func TestRefusedConnectionsMakeRoom(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := newGuardedBubble(t)
@@ -69,7 +70,8 @@ func TestRefusedConnectionsMakeRoom(t *testing.T) {
 	})
 }
 
-// TestRefusedConnectionsEndWithTheDaemon, and so does one that has ended itself.
+// TestRefusedConnectionsEndWithTheDaemon: they end when the daemon ends, also one that the client
+// has closed.
 func TestRefusedConnectionsEndWithTheDaemon(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := newGuardedBubble(t)

@@ -51,7 +51,7 @@ func TestTLS(t *testing.T) {
 			r.put("http://127.0.0.1/a")
 			if c.refused {
 				conn.SetDeadline(time.Now().Add(patience))
-				conn.Write([]byte("0.0.0 WORKING\n")) // plain text, or the handshake
+				conn.Write([]byte("0.0.0 WORKING\n")) // in plain text, or in the handshake
 				if line, err := s.in.ReadString('\n'); err == nil && strings.Contains(line, "http") {
 					t.Errorf("was sent %q", line)
 				}
@@ -68,8 +68,8 @@ func TestTLS(t *testing.T) {
 	}
 }
 
-// TestTLSHandshakeComesFirst has a client that connects and says nothing: it is
-// no spider, gets no document, and has ten seconds.
+// TestTLSHandshakeComesFirst: a client that connects and sends nothing is not a spider, gets no
+// document, and is cut after ten seconds.
 func TestTLSHandshakeComesFirst(t *testing.T) {
 	own := certstest.New(t)
 	files, err := netguard.LoadServerTLS(netguard.ServerFiles{Setting: "spider.tls_", Cert: own.Cert, Private: own.Key})

@@ -9,7 +9,7 @@ import (
 	"urlserver/urlserver/engine"
 )
 
-// ends are of sampled documents, each with the place of its outcome in its name, too.
+// ends returns the ends of sampled documents. Their names have the index of their outcome.
 func ends(places ...int) (all []engine.TraceEnd) {
 	for _, n := range places {
 		all = append(all, engine.TraceEnd{Trace: trace.Trace{DocID: fmt.Sprint(n)}, Outcome: n})
@@ -24,14 +24,14 @@ func ids(all []engine.TraceEnd) (text string) {
 	return text
 }
 
-// Ends are told of when the index has taken their outcomes, however the batches were cut.
+// Traces end when the index has acknowledged the outcomes, for any size of batches.
 func TestTrails(t *testing.T) {
 	var tr pendingTraces
 	if rest := tr.add(ends(2, 3), 10); len(rest) != 0 {
 		t.Errorf("no room for %s", ids(rest))
 	}
 	tr.add(nil, 5)
-	tr.add(ends(1, 4), 4) // the 16th and the 19th in all
+	tr.add(ends(1, 4), 4) // the 16th and the 19th of all
 	for _, c := range []struct {
 		outcomes int
 		want     string
