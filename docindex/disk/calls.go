@@ -42,7 +42,7 @@ func (s *Store) Serve(ctx context.Context, r docindex.Request, give func(*docind
 	}, give)
 }
 
-// endServing gives back the queue that was being served.
+// endServing releases the queue that was being served.
 func (s *Store) endServing(v *serving) {
 	s.base.Mu.Lock()
 	defer s.base.Mu.Unlock()
@@ -51,7 +51,7 @@ func (s *Store) endServing(v *serving) {
 	}
 }
 
-// serveSome fills a portion and commits its leases. more says that there is another one.
+// serveSome fills a portion and commits its leases. more: there is another portion.
 func (s *Store) serveSome(v *serving) (b *pebble.Batch, no uint64, more bool, err error) {
 	s.base.Mu.Lock()
 	defer s.base.Mu.Unlock()
@@ -97,7 +97,7 @@ func (s *Store) portionLocked(v *serving, now int64) (more bool) {
 	return true
 }
 
-// fillLocked gives out what the queue may give; full says that the portion ended before.
+// fillLocked hands out what the queue may hand out. full: the portion ended before that.
 func (s *Store) fillLocked(v *serving, now int64) (full bool) {
 	w, queue := &v.iter, v.Cursor.Queue
 	for left := s.base.Sched.Left(&v.Cursor); left > 0; left-- {

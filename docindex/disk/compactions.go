@@ -6,12 +6,12 @@ import (
 	"github.com/cockroachdb/pebble/v2"
 )
 
-// compactions is Pebble's scheduler of compactions, which runs one at a time and starts none before
-// begin is called. Pebble's Open waits for the compactions that it starts itself: after a load that
-// is one of some hundred MB, and takes a second or more.
+// compactions schedules Pebble's compactions. It runs one at a time, and none before begin is
+// called: Pebble's Open waits for the compactions that it starts, and after a load that is one of
+// some hundred MB, which takes a second or more.
 //
-// The scheduler within is the one that does not look every 100 ms whether there may be more: with
-// one at a time its end says so.
+// The embedded scheduler has no timer that looks for waiting compactions every 100 ms. With one
+// compaction at a time, the end of one starts the next.
 type compactions struct {
 	*pebble.ConcurrencyLimitScheduler
 	began atomic.Bool // between begin and end
@@ -29,11 +29,11 @@ func (c *compactions) TrySchedule() (bool, pebble.CompactionGrantHandle) {
 	return c.ConcurrencyLimitScheduler.TrySchedule()
 }
 
-// end has no compaction begin any more.
+// end prevents further compactions from starting.
 func (c *compactions) end() { c.began.Store(false) }
 
-// begin allows compactions, and starts one if Pebble waits for that: the end of a grant, here of
-// one that nothing was done with, has the scheduler look who waits.
+// begin allows compactions, and starts one if Pebble waits for it: when a grant ends, the scheduler
+// gives the next one to whoever waits. begin takes a grant and ends it at once.
 func (c *compactions) begin() {
 	c.began.Store(true)
 	if ok, grant := c.ConcurrencyLimitScheduler.TrySchedule(); ok {

@@ -44,7 +44,8 @@ func (s *Store) ReportPending(
 	return v.End(), nil
 }
 
-// inSlotsLocked finds a document that the slots have; nil: they do not have it.
+// inSlotsLocked returns the transit of a document that the slots have, or nil if they do not have
+// it.
 func (s *Store) inSlotsLocked(docID []byte) (*transit, error) {
 	n, given := s.namer.named(docID)
 	if !given {
@@ -107,23 +108,23 @@ func (s *Store) changeCrawl(
 ) (b *pebble.Batch, no uint64, err error) {
 	s.base.Mu.Lock()
 	defer s.base.Mu.Unlock()
-	book := s.crawls.stats.Find(id)
-	if book == nil && !open {
+	c := s.crawls.stats.Find(id)
+	if c == nil && !open {
 		return nil, s.journal.no, s.usableLocked()
 	}
 	if err := s.beginLocked(); err != nil {
 		return nil, 0, err
 	}
-	if book == nil {
-		book = s.crawls.stats.Open(id)
+	if c == nil {
+		c = s.crawls.stats.Open(id)
 	}
-	if err := change(s.crawls.stats, book); err != nil {
-		s.crawls.stats.Release(book)
+	if err := change(s.crawls.stats, c); err != nil {
+		s.crawls.stats.Release(c)
 		s.txn.b.Close()
 		s.txn.clear()
 		return nil, 0, err
 	}
-	s.crawls.dirtyCrawls[book.No] = struct{}{}
+	s.crawls.dirtyCrawls[c.No] = struct{}{}
 	b, err = s.commitLocked()
 	return b, s.journal.no, err
 }

@@ -32,8 +32,8 @@ func (s *Store) forgetInSlots(
 	return nil
 }
 
-// someInSlots appends documents of a crawl that the slots have, from a number of transits on, and
-// returns the number to continue with, or 0. It reads no rows.
+// someInSlots appends documents of a crawl that the slots have, beginning with a transit's number.
+// It returns the number to continue with, or 0. It reads no rows.
 func (s *Store) someInSlots(b *crawlstats.CrawlStats, from uint32, out *docindex.Outcomes) (next uint32, err error) {
 	s.base.Mu.Lock()
 	defer s.base.Mu.Unlock()

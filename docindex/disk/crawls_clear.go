@@ -6,29 +6,29 @@ import (
 	"github.com/cockroachdb/pebble/v2"
 )
 
-// A purge ends partitions and writes nothing of their documents, so a stop of any size is quick.
-// Later, clearNowAndThen rewrites these documents as what they are: each gets the row of a
-// completed document, and its body is deleted. It begins with a partition when none of its
-// documents is scheduled or in transit any more, and goes over the order of the partition's queue,
-// a few rows at a time. Then the partition is not over any more: all that it has is completed by
-// its own row. Until then purgedRow is on disk, so after a restart the work begins again with the
-// rows that are left. No step changes what anybody sees.
+// A purge ends partitions and writes no rows of their documents, so a stop is quick however many
+// documents there are. Later, clearNowAndThen writes a completed document's row for each of them
+// and deletes its body. It begins with a partition once none of the partition's documents is open,
+// and scans the order of the partition's queue, a few rows at a time. Then it marks the partition
+// as not purged, since each of its documents is completed by its own row. Until then purgedRow is
+// on disk, so after a restart the work begins again with the rows that are left. Callers see the
+// same documents before, during and after a clearing.
 
 const (
-	clearHold  = 200                   // rows that a step looks at, which takes about 1 ms
+	clearHold  = 200                   // rows that a step reads, which takes about 1 ms
 	clearPause = 20 * time.Millisecond // before each step
-	clearAgain = time.Second           // before it is tried again after an error, such as a full disk
+	clearAgain = time.Second           // before a step is repeated after an error, such as a full disk
 )
 
 // clearing is the work on purged partitions. The store's lock guards all but wake.
 type clearing struct {
 	wake       chan struct{}
 	pause      time.Duration
-	partitions []uint32          // numbers of those to be done, and of some that are gone or were reopened since
-	scans      uint64            // begun
-	scanned    map[uint32]uint64 // number of a queue on disk: the last of its scans that went to the end
+	partitions []uint32          // numbers of those to clear, and of some that were removed or reopened since
+	scans      uint64            // number of scans begun
+	scanned    map[uint32]uint64 // by number of a queue on disk: its last complete scan
 	queue      uint32            // number on disk of the queue whose scan is under way; 0: none is
-	next       []byte            // key that this goes on with
+	next       []byte            // key with which that scan continues
 }
 
 func newClearing() clearing {
@@ -52,7 +52,7 @@ func (s *Store) clearLaterLocked(no uint32) {
 	}
 }
 
-// isPurged reports whether each body that a partition has in the order is of a document that was
+// isPurged reports whether all bodies that a partition has in the order are of documents that were
 // purged with it.
 func (c *partition) isPurged() bool { return c.purged && c.docs == c.ended }
 
@@ -83,7 +83,7 @@ func (s *Store) clearNowAndThen() {
 	}
 }
 
-// clearSome does one step. Nobody waits for its commit: a step that a crash undoes is done again.
+// clearSome does one step. It does not wait for a sync: a step that a crash undoes is repeated.
 func (s *Store) clearSome() (more bool, err error) {
 	s.base.Mu.Lock()
 	defer s.base.Mu.Unlock()
@@ -133,8 +133,8 @@ func (s *Store) clearNextLocked() {
 	no := l.partitions[last]
 	c := s.crawls.partitions[no]
 	switch {
-	case c == nil || c.scan == 0: // gone
-	case !c.isPurged(): // it comes again
+	case c == nil || c.scan == 0: // removed
+	case !c.isPurged(): // clearLaterLocked queues it again
 		c.scan = 0
 	case l.scanned[s.queues[c.queue].no] < c.scan:
 		l.scans++
@@ -148,8 +148,8 @@ func (s *Store) clearNextLocked() {
 	l.partitions = l.partitions[:last]
 }
 
-// scanSomeLocked continues the scan, over a number of rows. It returns how many it may still look
-// at.
+// scanSomeLocked continues the scan and reads up to left rows. It returns how many of them it did
+// not need.
 func (s *Store) scanSomeLocked(it *pebble.Iterator, left int) (int, error) {
 	l := &s.clearing
 	if s.byNo[l.queue] == 0 { // deleted since

@@ -14,20 +14,20 @@ import (
 )
 
 const (
-	purgeHold = 200                     // partitions that a portion of a purge ends, which takes about 1 ms
-	lookHold  = 10 * embedded.LockBatch // partitions or transits that it looks at
-	tellHold  = 500                     // documents that it tells of
+	purgeHold = 200                     // partitions that a purge ends under one lock, which takes about 1 ms
+	lookHold  = 10 * embedded.LockBatch // partitions or transits that it reads under one lock
+	tellHold  = 500                     // documents of one call of tell
 )
 
-// PurgeCrawl is [docindex.Crawls.PurgeCrawl]. It is on disk once it returns, its portions now and
-// then before.
+// PurgeCrawl is [docindex.Crawls.PurgeCrawl]. The purge is on disk when it returns. After a crash
+// before that, a part of it may be on disk.
 func (s *Store) PurgeCrawl(
 	ctx context.Context, id docindex.CrawlID, tell func(*docindex.Outcomes) (int, error),
 ) (purged int, err error) {
 	s.base.Mu.Lock()
 	b := s.crawls.stats.Find(id)
 	s.base.Mu.Unlock()
-	if b == nil || !b.Stopped { // which it stays
+	if b == nil || !b.Stopped { // a stopped crawl stays stopped
 		return 0, ctx.Err()
 	}
 	if err := s.purgePartitions(ctx, b); err != nil {
@@ -44,8 +44,8 @@ func (s *Store) PurgeCrawl(
 	return s.crawls.stats.ReportPurged(b), s.usableLocked()
 }
 
-// addPurged counts documents of a stopped crawl whose outcomes come later. That count is not on
-// disk: after a restart the outcomes themselves count, or what became of the documents without one.
+// addPurged counts documents of a stopped crawl whose outcomes come later. The count is in memory
+// only: after a restart, the outcomes of these documents and the purge of the others count.
 func (s *Store) addPurged(b *crawlstats.CrawlStats, n int) {
 	s.base.Mu.Lock()
 	defer s.base.Mu.Unlock()
@@ -63,13 +63,14 @@ func (s *Store) purgePartitions(ctx context.Context, b *crawlstats.CrawlStats) e
 		if last, next, err = s.purgeSomePartitions(b, next); err != nil {
 			return err
 		}
-		runtime.Gosched() // others wait for no more than a portion, also for the processor
+		runtime.Gosched() // so that others wait for one portion at most, also for the processor
 	}
 	return s.waitSync(nil, last)
 }
 
-// purgeSomePartitions does some of that, from a partition on, in a commit that nobody waits for. It
-// returns the number of the commit, and the partition to continue with, or 0.
+// purgeSomePartitions ends the scheduled documents of some partitions, beginning with number from.
+// It does not wait for a sync. It returns the number of the commit, and the partition to continue
+// with, or 0.
 func (s *Store) purgeSomePartitions(b *crawlstats.CrawlStats, from uint32) (last uint64, next uint32, err error) {
 	s.base.Mu.Lock()
 	defer s.base.Mu.Unlock()
@@ -108,7 +109,7 @@ func (s *Store) purgePartitionLocked(no uint32, now int64) {
 	}
 	c.returnedAfterPurge = nil
 	delete(s.crawls.withReturned, no)
-	if s.base.Sched.QueueTotal(c.queue).URLs[queuesched.Scheduled] == 0 { // nobody needs to go over its order
+	if s.base.Sched.QueueTotal(c.queue).URLs[queuesched.Scheduled] == 0 { // no document is left to hand out
 		s.queues[c.queue].cursor, s.queues[c.queue].backfill = lastPlace, window{}
 		s.setDueLocked(c.queue, queuesched.Never, now)
 	}
@@ -145,9 +146,10 @@ func (c *partition) lastOfPurged() embedded.Last {
 	return embedded.LastOfKind(why, c.purgedAt)
 }
 
-// endsWithPartitionLocked reports whether an outcome ends a document in the slots as if it were
-// scheduled and its partition were purged now; then its rows may stay. Not so for documents of
-// clients: their rows may lease them again after a restart.
+// endsWithPartitionLocked reports whether an outcome ends a document in the slots in the same way
+// as the purge of its partition ended the scheduled ones. Then its rows stay as they are. A
+// document that a URL Frontier client has needs new rows: a restart would restore its lease from
+// the old.
 func (s *Store) endsWithPartitionLocked(id uint32, why docindex.Kind) bool {
 	t := s.transits.At(id)
 	if t.member == 0 || t.consumer == queuesched.FrontierConsumer {
@@ -157,7 +159,7 @@ func (s *Store) endsWithPartitionLocked(id uint32, why docindex.Kind) bool {
 	return c.purged && c.domain.Crawl.Why == why
 }
 
-// noteReturnedLocked records a document that is scheduled again in a purged partition.
+// noteReturnedLocked records that a document of a purged partition is scheduled again.
 func (s *Store) noteReturnedLocked(no uint32, n name) {
 	c := s.crawls.partitions[no]
 	if c.returnedAfterPurge == nil {
@@ -167,7 +169,7 @@ func (s *Store) noteReturnedLocked(no uint32, n name) {
 	s.crawls.withReturned[no] = struct{}{}
 }
 
-// purgeReturned ends the documents that came back to purged partitions.
+// purgeReturned ends the documents of purged partitions that are scheduled again.
 func (s *Store) purgeReturned() error {
 	for {
 		b, no, more, err := s.purgeSomeReturned()

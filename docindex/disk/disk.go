@@ -2,9 +2,9 @@
 // it acknowledged is there after a crash: URLs, outcomes, leases of the URL Frontier's clients, and
 // settings.
 //
-// In memory are the queues, with counts and the place up to which each was given out, and what is
-// in transit. Bodies are on disk, so opening looks at queues, not at URLs. What the host slots had
-// in flight when the process ended is due again.
+// In memory are the queues, each with its counts and the place up to which its documents were
+// handed out, and the documents in transit. The documents' bodies are on disk, so Open reads
+// queues, not URLs. A document that the host slots had when the process ended is due again.
 package disk
 
 import (
@@ -36,22 +36,22 @@ const syncInterval = time.Second
 
 // Config is what a Store is opened with.
 type Config struct {
-	Path string // the folder; made where there is none
+	Path string // the folder; Open makes it if there is none
 	Sync Sync
 	Log  zerolog.Logger
-	// Fatal is called when what was written may be lost and only opening again helps: it ends the
-	// process. Nil panics.
+	// Fatal ends the process. The store calls it when it may have lost what it wrote; only opening
+	// it again helps then. If Fatal is nil, the store panics.
 	Fatal func(error)
 }
 
 // Store is the store. Use Open, then Close. Safe for concurrent use.
 //
-// The DOC_ID it gives is the document's name with a mark of the store. Where a client gives one of
-// that form, it is refused, unless it is the document's own.
+// The DOC_ID that it gives is the document's name with a mark of the store. It refuses a DOC_ID of
+// that form from a client, unless it is the document's own.
 type Store struct {
 	embedded.Contract
-	// its lock guards all from failed on; reads of the disk go on under it, waiting for a sync does
-	// not
+	// its lock guards all fields from failed on; the store reads the disk under it, and waits for
+	// syncs without it
 	base embedded.Base
 
 	cfg     Config
@@ -60,10 +60,10 @@ type Store struct {
 	merging *compactions
 	namer   docNamer
 	closing chan struct{}
-	helpers sync.WaitGroup // who is at the database, for Close
+	helpers sync.WaitGroup // goroutines that use the database; Close waits for them
 	synced  atomic.Uint64  // the last commit that is known to be on disk
 
-	failed       error // nothing goes any more
+	failed       error // the error after which the store refuses all calls
 	closed       bool
 	queues       []queue           // by the scheduler's numbers
 	byNo         map[uint32]uint32 // number in the scheduler, by number on disk
@@ -76,7 +76,7 @@ type Store struct {
 	memtables    memtableFilter
 	crawls       crawls
 	clearing     clearing
-	slotMark     int64 // when the row was written that says that slots were given something, ms
+	slotMark     int64 // when the row was written that says that the slots are in use, ms
 }
 
 // body is a Store as [embedded.Body].
@@ -98,24 +98,24 @@ func (s *body) TotalsLocked() (outcomes [docindex.Kinds]int, bytes int64) {
 
 var _ docindex.Store = (*Store)(nil)
 
-// queue is what the doors do not know of one.
+// queue is the part of a queue's state that the scheduler does not have.
 type queue struct {
 	no         uint32 // on disk
-	due        int64  // what the doors were told, ms
-	cursor     place  // what stands up to it was given out, but for what is in early
+	due        int64  // as the scheduler knows it, ms
+	cursor     place  // documents up to it were handed out, except those in backfill
 	backfill   window
 	hasIDs     bool
 	owners     bool   // some of its documents may have owners
 	partitions uint32 // the first one of it
 
-	dirty                bool // by the txn, which counts:
+	dirty                bool // the txn has changed it; the next two fields are the changes of its counts
 	scheduled, completed int32
 	served               [2]bool
-	dirtySince           uint64 // the first commit that its row does not know of; 0: it knows of all
+	dirtySince           uint64 // the first commit that its row does not contain; 0: it contains all
 }
 
-// window is a stretch of places, ends included, in which something may be to be given out; the zero
-// value is none.
+// window is a range of places, ends included, that may have documents to hand out. The zero value
+// is empty.
 type window struct {
 	from, to place
 	open     bool
@@ -137,7 +137,7 @@ func (w *window) add(p *place) {
 // ErrClosed is returned after Close.
 var ErrClosed = errors.New("the index on disk is closed")
 
-// usableLocked tells why nothing goes any more.
+// usableLocked returns the error after which the store refuses all calls, or nil.
 func (s *Store) usableLocked() error {
 	if s.closed {
 		return ErrClosed
@@ -145,8 +145,8 @@ func (s *Store) usableLocked() error {
 	return s.failed
 }
 
-// failLocked ends all work after an error from below: memory and disk may differ. Opening again
-// reads what is on disk.
+// failLocked makes the store refuse all calls after an error of the database: memory and disk may
+// differ. Opening it again reads what is on disk.
 func (s *Store) failLocked(err error) error {
 	if pebble.IsCorruptionError(err) || errors.Is(err, errRow) {
 		err = damaged(err)
@@ -158,8 +158,8 @@ func (s *Store) failLocked(err error) error {
 	return s.failed
 }
 
-// fatal is failLocked for what also means that nothing must be acknowledged any more. It does not
-// return.
+// fatal ends the process: commits that the store has not acknowledged yet may be lost, so it must
+// not acknowledge anything. It does not return.
 func (s *Store) fatal(err error) {
 	err = fmt.Errorf("the index in %s cannot go on: %w; start again, which reads what is on disk", s.cfg.Path, err)
 	if s.cfg.Fatal != nil {
@@ -168,8 +168,8 @@ func (s *Store) fatal(err error) {
 	panic(err)
 }
 
-// Close ends the store, once what is under way is done. All that was stored is on disk then, in
-// tables, so that the next Open is quick.
+// Close waits for the calls that are under way and closes the database. Then all stored data is in
+// tables on disk, so that the next Open is quick.
 func (s *Store) Close() error {
 	s.base.Mu.Lock()
 	if s.closed {
@@ -190,10 +190,10 @@ func (s *Store) Close() error {
 
 const maxFlushForClose = 10 * time.Second
 
-// flushForClose brings into tables what is in logs, so that opening has none to read. Where that
-// fails, or takes long, as on a full disk, it is left to the next Open.
+// flushForClose writes the memtables into tables, so that the next Open has no logs to read. If
+// that fails or takes long, as on a full disk, the next Open reads the logs.
 func (s *Store) flushForClose() {
-	s.merging.end() // the flush would start a compaction, for which the database's Close waits
+	s.merging.end() // or else the flush starts a compaction, and the database's Close waits for it
 	flushed, err := s.db.AsyncFlush()
 	if err != nil {
 		return
@@ -204,7 +204,8 @@ func (s *Store) flushForClose() {
 	}
 }
 
-// helper has Close wait until the caller is done with the database, which it says to helpers.
+// helper registers the caller as a user of the database, so that Close waits until the caller calls
+// helpers.Done.
 func (s *Store) helper() error {
 	s.base.Mu.Lock()
 	defer s.base.Mu.Unlock()

@@ -24,9 +24,9 @@ func (s *Store) HostStatus(ctx context.Context, host []byte) (docindex.HostStatu
 	return embedded.HostStatus(s.base.Sched, host, !s.base.Inactive, now), ctx.Err()
 }
 
-const maxDues = 100 // queues that are read for one look
+const maxDues = 100 // queues that one HostStatus reads
 
-// findDuesLocked reads when queues of a host are due that nobody has looked at since the store was
+// findDuesLocked reads the due times of a host's queues that the store has not read since it was
 // opened.
 func (s *Store) findDuesLocked(host []byte, now int64) error {
 	var unread []uint32
@@ -46,7 +46,7 @@ func (s *Store) findDuesLocked(host []byte, now int64) error {
 	return w.close()
 }
 
-// setOnHostLocked sets something on a host, and has it kept.
+// setOnHostLocked applies a setting of a host, and writes its row.
 func (s *Store) setOnHostLocked(set *docindex.Setting, to queuesched.Settings, now int64) error {
 	if err := embedded.SetHostOverride(s.base.Sched, set, to, now); err != nil {
 		return err
@@ -62,14 +62,14 @@ func (s *Store) setOnHostLocked(set *docindex.Setting, to queuesched.Settings, n
 	return nil
 }
 
-// hostOverride puts in force what was set on a host.
+// hostOverride reads the row of a host's settings and applies them.
 func (l *loading) hostOverride(key, value []byte) error {
 	set, err := readSettings(value)
 	if err != nil || len(key) == 1 {
 		return errRow
 	}
 	l.s.base.Sched.SetHostOverride(key[1:], set, l.now)
-	if l.s.base.Sched.HostOverride(key[1:]) == (queuesched.Settings{}) { // it was a block that has ended
+	if l.s.base.Sched.HostOverride(key[1:]) == (queuesched.Settings{}) { // its only setting was a block that has ended
 		l.stale = append(l.stale, append([]byte{}, key...))
 	}
 	return nil

@@ -16,19 +16,19 @@ type queueIterator struct {
 	it           *pebble.Iterator
 	id           uint32
 	q            *queue
-	host         bool // each document's host is asked for
-	inBackfill   bool // in the queue's window
+	host         bool // the queue has several hosts: each document's host is checked
+	inBackfill   bool // it is in the queue's backfill range
 	done         bool
-	skipped      bool  // something was passed over, so the cursor stays before it
-	skippedDue   int64 // when the first of what was passed over is due, ms
-	left         int   // how many may be passed over
-	purgesLeft   int   // how many of refused crawls may be
-	purgedBehind int   // of them the cursor is behind
-	more         bool  // it would be worth while to go on with the next hold of the lock
+	skipped      bool  // a document was skipped, so the cursor stays before it
+	skippedDue   int64 // when the first document that was skipped is due, ms
+	left         int   // how many documents it may still skip
+	purgesLeft   int   // how many documents of stopped crawls it may still skip
+	purgedBehind int   // how many of those are behind the cursor now
+	more         bool  // the next hold of the lock will get further
 	key          []byte
 	limit        []byte
 
-	at   place // where it stands; next sets these
+	at   place // of the current document; next sets this and the following
 	name name
 	plan plan
 	on   string // its host

@@ -73,14 +73,15 @@ func (s *Store) List(ctx context.Context, scope docindex.Scope, visit func(*doci
 
 const listPortion = 200
 
-// isAtLocked reports whether a queue still is of a scope, and the one that a key, where there is
-// one, is of.
+// isAtLocked reports whether a queue is still of a scope, and whether a row's key, if there is one,
+// is still of the queue.
 func (s *Store) isAtLocked(queue uint32, scope docindex.Scope, from []byte) bool {
 	return s.base.Sched.IsIn(queue, scope.Crawl, scope.Key) &&
 		(from == nil || bytes.HasPrefix(from, numberKey(docRow, s.queues[queue].no)))
 }
 
-// documents returns some documents of a queue, from a key on; next is where to go on, or nil.
+// documents appends some documents of a queue, beginning with a key. next is the key to continue
+// with, or nil.
 func (s *Store) documents(
 	queue uint32, scope docindex.Scope, from []byte, docs []docindex.Document,
 ) (_ []docindex.Document, next []byte, err error) {
@@ -92,8 +93,8 @@ func (s *Store) documents(
 	defer s.txn.clear()
 	s.base.CatchUpLocked(s.base.Now())
 	next, err = s.scanLocked(s.queues[queue].no, from, listPortion, func(n *name, d *doc) error {
-		told, err := s.documentLocked(n, d)
-		docs = append(docs, told)
+		out, err := s.documentLocked(n, d)
+		docs = append(docs, out)
 		return err
 	})
 	if err != nil {
@@ -102,8 +103,8 @@ func (s *Store) documents(
 	return docs, next, nil
 }
 
-// scanLocked calls back with documents of a queue, from a key on, and returns the key to go on
-// with, or nil.
+// scanLocked calls do with documents of a queue, beginning with a key. It returns the key to
+// continue with, or nil.
 func (s *Store) scanLocked(
 	queueNo uint32, from []byte, most int, do func(n *name, d *doc) error,
 ) (next []byte, err error) {

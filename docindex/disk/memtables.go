@@ -10,7 +10,7 @@ import "encoding/binary"
 // is done. The zero value is not ready: use newMemtableFilter.
 type memtableFilter struct {
 	most int // bytes that a generation takes of a memtable
-	size int // those of the last one, about
+	size int // bytes of the last generation, about
 	list []generation
 }
 

@@ -9,17 +9,18 @@ import (
 )
 
 const (
-	bookRefused = 1
-	bookToldEnd = 2
+	crawlStopped     = 1
+	crawlEndReported = 2
 )
 
-func appendBook(dst []byte, b *crawlstats.CrawlStats) []byte {
+// appendCrawl appends a crawl's row.
+func appendCrawl(dst []byte, b *crawlstats.CrawlStats) []byte {
 	flags := uint64(0)
 	if b.Stopped {
-		flags |= bookRefused
+		flags |= crawlStopped
 	}
 	if b.EndReported {
-		flags |= bookToldEnd
+		flags |= crawlEndReported
 	}
 	for _, v := range []uint64{flags, uint64(b.Why), uint64(b.Expires), b.Dropped, b.Epoch, b.ReportedEpoch} {
 		dst = binary.AppendUvarint(dst, v)
@@ -30,13 +31,13 @@ func appendBook(dst []byte, b *crawlstats.CrawlStats) []byte {
 	return dst
 }
 
-// writeCrawlsLocked writes the rows of what the txn has changed.
+// writeCrawlsLocked writes the rows of the crawls and partitions that the txn has changed.
 func (s *Store) writeCrawlsLocked() {
 	t, c := &s.txn, &s.crawls
 	for no := range c.dirtyCrawls {
 		t.key = binary.BigEndian.AppendUint32(append(t.key[:0], crawlRow), no)
 		if b := c.stats.At(no); b != nil {
-			t.value = appendBook(t.value[:0], b)
+			t.value = appendCrawl(t.value[:0], b)
 			t.set()
 		} else {
 			t.b.Delete(t.key, nil)
@@ -63,7 +64,7 @@ func (s *Store) writeCrawlsLocked() {
 	c.clean()
 }
 
-// clean forgets what the txn has changed, once it is written.
+// clean clears the record of the txn's changes, after their rows were written.
 func (c *crawls) clean() {
 	clear(c.dirtyCrawls)
 	clear(c.dirtyPartitions)
@@ -77,8 +78,8 @@ func (s *Store) appendPartition(dst []byte, c *partition) []byte {
 	return append(dst, c.domain.Name...)
 }
 
-// appendLevels appends the counts of a range of priorities, each after its last bits; nothing if
-// all are 0.
+// appendLevels appends the counts of a range of priorities: for each count that is not 0, the
+// lowest bits of the priority and the count.
 func appendLevels(dst []byte, c *partition, range_ int32) []byte {
 	if c == nil {
 		return dst
@@ -103,7 +104,7 @@ func appendLevels(dst []byte, c *partition, range_ int32) []byte {
 func (l *loading) crawl(key, value []byte) error {
 	r := reader{b: value}
 	flags, why, expires := r.uint(), r.uint(), r.uint()
-	dropped, round, told := r.uint(), r.uint(), r.uint()
+	dropped, epoch, reported := r.uint(), r.uint(), r.uint()
 	id := docindex.CrawlID{Spider: string(r.text()), App: string(r.text()), Crawl: string(r.text())}
 	if len(key) != 1+4 || r.bad || why >= uint64(docindex.Kinds) || expires > math.MaxInt64 {
 		return errRow
@@ -113,13 +114,13 @@ func (l *loading) crawl(key, value []byte) error {
 		return errRow
 	}
 	b := l.s.crawls.stats.Restore(no, id)
-	b.Stopped, b.EndReported = flags&bookRefused != 0, flags&bookToldEnd != 0
-	b.Why, b.Expires, b.Dropped, b.Epoch, b.ReportedEpoch = docindex.Kind(why), int64(expires), dropped, round, told
+	b.Stopped, b.EndReported = flags&crawlStopped != 0, flags&crawlEndReported != 0
+	b.Why, b.Expires, b.Dropped, b.Epoch, b.ReportedEpoch = docindex.Kind(why), int64(expires), dropped, epoch, reported
 	return nil
 }
 
-// partition reads a row of a partition: the one of the whole partition comes first, then those of
-// its priorities.
+// partition reads a row of a partition. The row of the whole partition comes first, then the rows
+// of its priorities.
 func (l *loading) partition(key, value []byte) error {
 	if len(key) != 1+4 && len(key) != 1+4+4 {
 		return errRow
@@ -149,8 +150,8 @@ func (l *loading) partition(key, value []byte) error {
 
 func (l *loading) partitionHead(no uint32, value []byte) error {
 	s, r := l.s, reader{b: value}
-	book, queueNo, ended, purged := r.uint(), r.uint(), r.uint(), r.uint()
-	b := s.crawls.stats.At(uint32(min(book, math.MaxUint32)))
+	crawlNo, queueNo, ended, purged := r.uint(), r.uint(), r.uint(), r.uint()
+	b := s.crawls.stats.At(uint32(min(crawlNo, math.MaxUint32)))
 	queue := s.byNo[uint32(min(queueNo, math.MaxUint32))]
 	if r.bad || b == nil || queue == 0 || purged > ended || no == 0 {
 		return errRow
@@ -185,7 +186,7 @@ func (l *loading) purgedPartition(key, value []byte) error {
 	return nil
 }
 
-// closeCrawls is called when all rows are read.
+// closeCrawls completes the crawls after all rows were read.
 func (l *loading) closeCrawls() error {
 	s := l.s
 	for no := len(s.crawls.partitions) - 1; no > 0; no-- {

@@ -8,38 +8,38 @@ import (
 	"urlserver/docindex/internal/embedded"
 )
 
-// partition is what a crawl has of a registered domain in a queue. Documents name their partition.
-// So the counts of crawls can be updated without a look at other documents, also when a whole queue
-// is deleted.
+// partition counts the documents that a crawl has of a registered domain in a queue. Each document
+// names its partition, so the store updates the counts of crawls without reading other documents,
+// also when it deletes a whole queue.
 type partition struct {
 	domain            *crawlstats.Domain
-	queue             uint32                    // number in doors
-	next, prev        uint32                    // of the queue
+	queue             uint32                    // number in the scheduler
+	next, prev        uint32                    // partitions of the queue
 	open              crawlstats.PriorityCounts // documents that are not completed, by priority
 	docs              uint64                    // all
 	inFlight          crawlstats.PriorityCounts // of open, those in transit
-	ended, purgedDocs uint64                    // completed; of these because the crawl was refused
+	ended, purgedDocs uint64                    // completed; of these because the crawl was stopped
 
-	// purged says that the crawl was stopped and that the scheduled documents of the partition have
-	// ended by that, except returnedAfterPurge. The rows of these documents stay as they are until
-	// the partition is cleared, see clearing. So a crawl ends at once, however many documents it
-	// has.
+	// purged: the crawl was stopped, and that has ended the scheduled documents of the partition,
+	// except those in returnedAfterPurge. The rows of the ended documents stay as they are until
+	// the store clears the partition (see clearing). So a stop takes the same time however many
+	// documents the crawl has.
 	purged             bool
-	purgedAt           int64             // ms; 0: not known
+	purgedAt           int64             // the time of the first purge, ms; 0: not known
 	scan               uint64            // the first scan that clears the partition; 0: it does not wait for one
-	returnedAfterPurge map[name]struct{} // scheduled documents that came back since from where they were in transit
+	returnedAfterPurge map[name]struct{} // documents that were in transit at the purge and are scheduled again
 }
 
-// crawls has the crawls of a store. Its rows are written with those of the documents that change
-// it.
+// crawls has the crawls of a store. The commit that writes a document's row also writes the rows of
+// the crawl and partition that the document changes.
 type crawls struct {
 	stats        *crawlstats.Stats
 	partitions   []*partition // by number, which is the same on disk
-	free         []uint32     // numbers of partitions that are no more
+	free         []uint32     // unused numbers below len(partitions)
 	of           map[partitionKey]uint32
 	withReturned map[uint32]struct{} // partitions with returned documents
 
-	dirtyCrawls     map[uint32]struct{} // changed by the txn, as are these
+	dirtyCrawls     map[uint32]struct{} // changed by the txn, as the next two
 	dirtyPartitions map[uint32]struct{}
 	dirtyPriorities map[priorityKey]struct{}
 }
@@ -49,13 +49,13 @@ type partitionKey struct {
 	domain *crawlstats.Domain
 }
 
-// priorityKey is a range of priorities of a partition that share a row.
+// priorityKey names a range of priorities of a partition. The counts of a range share a row.
 type priorityKey struct {
 	partition uint32
 	range_    int32
 }
 
-const rangeBits = 7 // priorities that share a row differ in so many bits at most
+const rangeBits = 7 // priorities that share a row differ in the lowest bits alone
 
 func newCrawls() crawls {
 	return crawls{
@@ -66,8 +66,8 @@ func newCrawls() crawls {
 	}
 }
 
-// enterCrawlLocked makes a document, which counts as completed so far, a member of the crawl that p
-// names. It returns the number of its partition; 0: p names no crawl.
+// enterCrawlLocked makes a document a member of the crawl that p names, and counts it as completed.
+// It returns the number of the document's partition, or 0 if p names no crawl.
 func (s *Store) enterCrawlLocked(queue uint32, p *docindex.Put) uint32 {
 	id, _, ok := docindex.CrawlOf(p)
 	if !ok {
@@ -148,7 +148,7 @@ func (s *Store) shiftSomeLocked(no uint32, priority int32, from, to crawlstats.S
 		c.inFlight.Add(priority, n)
 	}
 	if from != crawlstats.Completed && to != crawlstats.Completed {
-		return // on disk that is the same
+		return // the rows count only completed and open documents
 	}
 	if to == crawlstats.Completed {
 		n = -n
@@ -212,8 +212,8 @@ func (s *Store) closePartition(no uint32) {
 	}
 }
 
-// dropPartitionsLocked removes the partitions of a deleted queue of which nothing is in transit any
-// more.
+// dropPartitionsLocked removes the partitions of a deleted queue. None of the queue's documents is
+// in transit.
 func (s *Store) dropPartitionsLocked(queue uint32, now int64) {
 	for no := s.queues[queue].partitions; no != 0; no = s.queues[queue].partitions {
 		c := s.crawls.partitions[no]
@@ -260,6 +260,6 @@ func (s *Store) rejoinLocked(queue uint32, d *doc, p *docindex.Put, now int64) {
 		s.shiftLocked(was, d.at.priority(), crawlstats.Scheduled, crawlstats.Completed, now)
 		kind = noKind
 	}
-	d.member = s.enterCrawlLocked(queue, p) // before it leaves, so that a crawl of one document stays
+	d.member = s.enterCrawlLocked(queue, p) // before it leaves the old one, so that a crawl of one document is not removed
 	s.leaveCrawlLocked(was, kind)
 }

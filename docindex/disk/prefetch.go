@@ -8,17 +8,17 @@ import (
 	"urlserver/docindex"
 )
 
-// prefetched is what a prefetch found of a URL that is to be stored.
+// prefetched is the result of a prefetch for a URL that is to be stored.
 type prefetched struct {
-	queue  uint32 // number in doors; 0: there was none
-	name   name   // where there is a queue
+	queue  uint32 // number in the scheduler; 0: there was none
+	name   name   // set if there is a queue
 	row    []byte // of the document; nil: there is none
-	looked bool   // for the row
+	looked bool   // row is known
 }
 
-// prefetchLocked reads the rows of URLs that are to be stored, in their order on disk, before any
-// of them is stored. To read each in its turn costs several times as much when hosts come at
-// random: neighbours are in the same tables and blocks.
+// prefetchLocked reads the rows of URLs that are to be stored, in their order on disk, before the
+// store writes any of them. Neighbouring rows are in the same tables and blocks, so reading each
+// row in the order of the Puts costs several times as much when hosts come at random.
 func (s *Store) prefetchLocked(p *docindex.Puts, from, to int) (err error) {
 	t := &s.txn
 	for i := from; i < to; i++ {
@@ -56,8 +56,8 @@ func keyOf(p *docindex.Put, host []byte) []byte {
 	return host
 }
 
-// findLocked returns the document of a URL that is to be stored now, and its name; nil: it is not
-// known. Documents that were stored after the prefetch count.
+// findLocked returns the document of a URL that is to be stored, or nil if it is not known, and
+// sets its name. It also finds documents that were stored after the prefetch.
 func (s *Store) findLocked(a *prefetched, p *docindex.Put, host []byte) (*doc, error) {
 	if a.queue == 0 {
 		if *a = s.nameLocked(p, host); a.queue == 0 {
@@ -71,7 +71,7 @@ func (s *Store) findLocked(a *prefetched, p *docindex.Put, host []byte) (*doc, e
 	return s.findOwnedLocked(&a.name, d, p)
 }
 
-// lookedLocked returns the document under the name that a prefetch looked for.
+// lookedLocked returns the document with the name that a prefetch read.
 func (s *Store) lookedLocked(a *prefetched) (*doc, error) {
 	if !a.looked {
 		return s.loadLocked(&a.name)

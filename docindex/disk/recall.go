@@ -7,8 +7,8 @@ import (
 	"urlserver/docindex/internal/queuesched"
 )
 
-// recall has the slots give back what they have of a queue, of a host's queues, or of all where
-// there is no key.
+// recall recalls what the slots have of a queue, of the queues of a host, or of all queues if there
+// is no key.
 func (s *Store) recall(set docindex.Setting) {
 	s.base.Mu.Lock()
 	of := map[uint32]bool{}

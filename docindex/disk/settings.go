@@ -11,12 +11,12 @@ import (
 	"urlserver/docindex/internal/queuesched"
 )
 
-// Words of rows of the whole store.
+// Words of the rows that belong to the whole store.
 const (
 	metaVersion = "version"
-	metaSlots   = "slots"   // ms when they were given something, about
-	metaDelay   = "delay"   // of queues that have none of their own, ms
-	metaPassive = "passive" // is there while calls are not served
+	metaSlots   = "slots"   // when the slots were in use last, about, ms
+	metaDelay   = "delay"   // of queues without a delay of their own, ms
+	metaPassive = "passive" // exists while URL Frontier clients are not served
 )
 
 func metaKey(word string) []byte { return append([]byte{metaRow}, word...) }

@@ -19,8 +19,8 @@ func (s *Store) Candidates(ctx context.Context, max int, reject []string, b *doc
 	return s.handOut(ctx, max, reject, 0, b)
 }
 
-// Lease is [docindex.Leaser.Lease]. A restart ends all leases: documents that a taker still has are
-// handed out twice.
+// Lease is [docindex.Leaser.Lease]. A restart ends all leases, so the store hands out again what a
+// taker still has.
 func (s *Store) Lease(ctx context.Context, max int, reject []string, lease time.Duration, b *docindex.Batch) error {
 	if err := embedded.CheckLease(lease); err != nil {
 		return err
@@ -96,11 +96,11 @@ func (s *Store) toSlotsLocked(
 
 const (
 	slotMarkEvery = int64(time.Minute / time.Millisecond)
-	slotMarkLast  = 10 * slotMarkEvery // so long after it, something may still be at a spider
+	slotMarkLast  = 10 * slotMarkEvery // a spider may still have a document so long after the mark
 )
 
-// markSlotsLocked notes from time to time that the slots are in use: after a restart their hosts
-// are left alone for as long as if they had been served just then.
+// markSlotsLocked writes once a minute that the slots are in use. After a restart the store treats
+// all queues as served to the slots at that moment, and keeps their gaps.
 func (s *Store) markSlotsLocked(now int64) error {
 	if s.slotMark != 0 && now-s.slotMark < slotMarkEvery {
 		return nil
@@ -187,8 +187,8 @@ func (s *Store) endLocked(out *docindex.Outcome, now int64) error {
 	return s.updateLocked(queue, &n, d, &p, now)
 }
 
-// ownURLLocked is a document's URL, and whether an outcome is of it. Where that names the very URL,
-// the document's name tells, and nothing is read.
+// ownURLLocked returns a document's URL, and whether an outcome is of the document. If the outcome
+// names the same URL, it compares names and reads no row.
 func (s *Store) ownURLLocked(out *docindex.Outcome, n *name, d *doc) (url []byte, own bool, err error) {
 	if len(out.URL) > 0 {
 		if asked := s.namer.name(n.queue, out.URL); asked.isOf(n) {
@@ -199,7 +199,7 @@ func (s *Store) ownURLLocked(out *docindex.Outcome, n *name, d *doc) (url []byte
 	return url, err == nil && out.IsOf(url), err
 }
 
-// pauseLocked tells calls what a host wants.
+// pauseLocked notes until when URL Frontier clients get no URL of a host, and the host's gap.
 func (s *Store) pauseLocked(host []byte, until, gap, now int64) {
 	if len(host) == 0 {
 		return

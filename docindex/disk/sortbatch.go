@@ -29,7 +29,7 @@ func (t *txn) sortBatch(db *pebble.DB, b *pebble.Batch) *pebble.Batch {
 	slices.SortFunc(t.rows, func(x, y row) int { return x.compare(&y) })
 	out := db.NewBatchWithSize(b.Len())
 	for i := range t.rows {
-		switch r := &t.rows[i]; r.kind { // on a Batch by itself none can fail
+		switch r := &t.rows[i]; r.kind { // none can fail on a Batch that belongs to no commit
 		case pebble.InternalKeyKindSet:
 			out.Set(r.key, r.value, nil)
 		case pebble.InternalKeyKindDelete:
@@ -43,7 +43,7 @@ func (t *txn) sortBatch(db *pebble.DB, b *pebble.Batch) *pebble.Batch {
 	return out
 }
 
-// readRows reads the rows of a batch. False: some are not of one key.
+// readRows reads the rows of a batch. It returns false if a row is not of one key.
 func (t *txn) readRows(b *pebble.Batch) bool {
 	t.rows = t.rows[:0]
 	for r := b.Reader(); ; {

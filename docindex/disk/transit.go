@@ -10,20 +10,20 @@ import (
 	"urlserver/docindex/internal/queuesched"
 )
 
-// transit is a document that was handed out. Its row in the order stays where it is.
+// transit is a document that was handed out. Its body stays at its place in the order.
 type transit struct {
 	name       name
-	queue      uint32 // number in doors
+	queue      uint32 // number in the scheduler
 	created    uint32
 	member     uint32 // its partition; 0: it is of no crawl
 	at         place
 	consumer   queuesched.Consumer
-	leaseBatch uint64 // the row that keeps its lease; 0: none
-	id         string // its DOC_ID where a client gave it
-	host       string // that it is on, where the queue does not tell
+	leaseBatch uint64 // the row with its lease; 0: there is none
+	id         string // its DOC_ID, if a client gave it
+	host       string // the host, if the queue's key may be another
 }
 
-// place is where a document in transit is, as crawls have it.
+// place returns the state of a document in transit in the counts of its crawl.
 func (t *transit) place() crawlstats.State {
 	if t.consumer == queuesched.SlotConsumer {
 		return crawlstats.InSlots
@@ -59,8 +59,8 @@ func (s *Store) dispatchLocked(t transit, until, now int64) {
 	s.base.Sched.CountOut(t.queue, []byte(t.host), t.consumer, now)
 }
 
-// finishLocked ends the transit of a document and returns it. The document is scheduled as before,
-// in its place, or completed; the caller writes that.
+// finishLocked ends the transit of a document and returns it. With Scheduled the document is
+// scheduled again at its place; with Completed the caller writes its row.
 func (s *Store) finishLocked(id uint32, to docindex.State, now int64) transit {
 	t := *s.transits.At(id)
 	s.base.Leases.Remove(id)
@@ -97,7 +97,7 @@ func (s *Store) finishLocked(id uint32, to docindex.State, now int64) transit {
 	return t
 }
 
-// enqueueLocked makes sure that a place of a queue is visited when it is due.
+// enqueueLocked makes sure that the store reads a place of a queue when it is due.
 func (s *Store) enqueueLocked(queue uint32, p *place, now int64) {
 	q := &s.queues[queue]
 	if !q.cursor.before(p) {

@@ -9,25 +9,25 @@ import (
 	"urlserver/docindex/internal/queuesched"
 )
 
-// txn is what is changed under one lock. It is applied as a whole or not at all. There is one at a
-// time.
+// txn has the changes of one step under the lock. It is applied as a whole or not at all. There is
+// one at a time.
 type txn struct {
 	b            *pebble.Batch
-	docs         map[name]doc     // as they are after it
+	docs         map[name]doc     // records that it has written
 	ids          map[string]name  // DOC_IDs that clients gave in it
-	dirty        []uint32         // queues that it changes
-	rewritten    []uint32         // queues whose rows are written
-	endedBatches []uint64         // grants of which nothing is left; their rows go with the next commit
-	reads        *pebble.Iterator // of documents' rows
-	tables       *pebble.Iterator // the same, but for what is in memtables
-	prefetched   []prefetched     // of the URLs that it stores
-	order        []uint32         // of those in ahead, by name
+	dirty        []uint32         // queues whose counts it changes
+	rewritten    []uint32         // queues whose rows it writes
+	endedBatches []uint64         // lease batches without a lease; the next commit deletes their rows
+	reads        *pebble.Iterator // over documents' rows
+	tables       *pebble.Iterator // over documents' rows in tables only
+	prefetched   []prefetched     // results for the URLs that it stores
+	order        []uint32         // indexes in prefetched, sorted by name
 	rows         []row            // of its batch
 	key          []byte
 	value        []byte
 }
 
-// beginLocked begins a txn. An error leaves everything as it was.
+// beginLocked begins a txn. After an error there is none.
 func (s *Store) beginLocked() error {
 	if err := s.usableLocked(); err != nil {
 		return err
@@ -44,9 +44,9 @@ func (s *Store) beginLocked() error {
 }
 
 // set writes a row from the txn's buffers.
-func (t *txn) set() { t.b.Set(t.key, t.value, nil) } // on a Batch by itself it cannot fail
+func (t *txn) set() { t.b.Set(t.key, t.value, nil) } // it cannot fail on a Batch that belongs to no commit
 
-// markDirty adds a queue's change to the journal.
+// markDirty notes that the txn changes a queue, so that the journal row has the change.
 func (s *Store) markDirty(id uint32) *queue {
 	q := &s.queues[id]
 	if !q.dirty {
@@ -63,18 +63,18 @@ func (s *Store) rewriteRow(id uint32) {
 	}
 }
 
-// commitLocked applies the txn. The batch that it returns is for waitSync; nil: there is nothing to
-// wait for.
+// commitLocked applies the txn. It returns the batch to pass to waitSync, or nil if waitSync has no
+// batch to wait for.
 func (s *Store) commitLocked() (*pebble.Batch, error) { return s.applyLocked(s.cfg.Sync == Batch) }
 
-// commitLazilyLocked applies the txn without a sync. waitSync without a batch syncs it, as the sync
-// of any later commit does.
+// commitLazilyLocked applies the txn without a sync. The sync of a later commit, or waitSync
+// without a batch, syncs it too.
 func (s *Store) commitLazilyLocked() error {
 	_, err := s.applyLocked(false)
 	return err
 }
 
-// applyLocked returns the batch if it is to be synced.
+// applyLocked applies the txn. With sync it returns the batch, whose sync is under way.
 func (s *Store) applyLocked(sync bool) (*pebble.Batch, error) {
 	t := &s.txn
 	defer t.clear()
@@ -105,7 +105,7 @@ func (s *Store) applyLocked(sync bool) (*pebble.Batch, error) {
 	return b, nil
 }
 
-// writeBatchLocked applies a batch to the database, and returns it if it is to be synced.
+// writeBatchLocked applies a batch to the database. With sync it returns the batch.
 func (s *Store) writeBatchLocked(b *pebble.Batch, sync bool) (*pebble.Batch, error) {
 	if sync {
 		return b, s.db.ApplyNoSyncWait(b, pebble.Sync)
@@ -116,7 +116,7 @@ func (s *Store) writeBatchLocked(b *pebble.Batch, sync bool) (*pebble.Batch, err
 	return nil, b.Close()
 }
 
-// flushLocked begins to flush what was written so far into tables.
+// flushLocked starts a flush of the memtables into tables.
 func (s *Store) flushLocked() error {
 	flushed, err := s.db.AsyncFlush()
 	if err == nil {
@@ -130,7 +130,7 @@ func (t *txn) clear() {
 	t.b = nil
 	for _, it := range []**pebble.Iterator{&t.reads, &t.tables} {
 		if *it != nil {
-			(*it).Close() // its errors came with what was read
+			(*it).Close() // the reads have returned its errors
 			*it = nil
 		}
 	}
@@ -144,9 +144,9 @@ func (t *txn) clear() {
 	}
 }
 
-const maxKept = 1 << 20 // bytes of a buffer that stay between txns
+const maxKept = 1 << 20 // bytes; a txn does not keep a larger buffer for the next one
 
-// waitSync waits until a commit is on disk; no is the journal's number of the commit.
+// waitSync waits until the commit with a number is on disk.
 func (s *Store) waitSync(b *pebble.Batch, number uint64) error {
 	if s.cfg.Sync != Batch {
 		return nil
@@ -158,7 +158,7 @@ func (s *Store) waitSync(b *pebble.Batch, number uint64) error {
 		b.Close()
 	case s.synced.Load() >= number:
 		return nil
-	default: // what was read may be another's, whose sync is under way
+	default: // another call's commit, whose sync may be under way
 		if err = s.helper(); err != nil {
 			return err
 		}
@@ -176,14 +176,14 @@ func (s *Store) waitSync(b *pebble.Batch, number uint64) error {
 	}
 }
 
-// journal is which commits contain changes that the queues' rows do not have.
+// journal records which commits contain changes that the queues' rows do not contain.
 type journal struct {
 	no    uint64   // the last commit
-	first uint64   // the first one whose row is there
-	sizes []uint32 // what the rows from first on hold
-	total int      // of them
+	first uint64   // the first commit that has a row
+	sizes []uint32 // changes in each row from first on
+	total int      // changes in all rows
 	dirty []dirtyQueue
-	most  int // changes that it may hold before queues' rows are written
+	most  int // with more changes than this, commits write queues' rows
 }
 
 // dirtyQueue is a queue that a commit changed.
@@ -194,10 +194,10 @@ type dirtyQueue struct {
 
 const (
 	maxJournal = 100_000 // changes in the journal
-	maxRows    = 1000    // of queues, written by a commit because there are more
+	maxRows    = 1000    // queues' rows that one commit writes to shorten the journal
 )
 
-// journalLocked writes the commit's journal row.
+// journalLocked writes the journal row of the commit.
 func (s *Store) journalLocked() {
 	t, j := &s.txn, &s.journal
 	v := binary.AppendVarint(t.value[:0], s.base.Now())
@@ -220,7 +220,7 @@ func (s *Store) journalLocked() {
 	j.total += size
 }
 
-// writeQueueLocked writes a queue's row, which includes the commit that is being made.
+// writeQueueLocked writes a queue's row, which contains the changes of the current commit.
 func (s *Store) writeQueueLocked(id uint32) {
 	q := &s.queues[id]
 	q.dirtySince = 0
@@ -232,8 +232,9 @@ func (s *Store) writeQueueLocked(id uint32) {
 	s.txn.b.Set(numberKey(queueRow, q.no), s.txn.value, nil)
 }
 
-// checkpointLocked keeps the journal short: it writes the rows of the queues that changed first and
-// deletes what nobody needs any more. The last journal row stays, for its globals.
+// checkpointLocked keeps the journal short: it writes the rows of the queues that changed first,
+// and deletes the journal rows whose changes all queues' rows contain. The last journal row stays,
+// since it has the store's counters.
 func (s *Store) checkpointLocked() {
 	j := &s.journal
 	for n := 0; len(j.dirty) > 0; {
@@ -262,7 +263,7 @@ func (s *Store) isDirtyLocked(d dirtyQueue) bool {
 	return s.base.Sched.Exists(d.id) && s.queues[d.id].dirtySince == d.since
 }
 
-// count counts a new document, or a removed one.
+// count counts a new document (by is 1) or a removed one (by is -1).
 func (s *Store) count(id uint32, state queuesched.State, by int32) {
 	if by > 0 {
 		s.base.Sched.Count(id, state)
@@ -277,7 +278,7 @@ func (s *Store) count(id uint32, state queuesched.State, by int32) {
 	}
 }
 
-// move counts a document that changed between open and completed.
+// move counts a document that was open and is completed, or the reverse.
 func (s *Store) move(id uint32, from, to queuesched.State) { s.moveSome(id, from, to, 1) }
 
 func (s *Store) moveSome(id uint32, from, to queuesched.State, n uint32) {
