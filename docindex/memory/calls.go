@@ -22,7 +22,7 @@ func (m *Store) Serve(ctx context.Context, r docindex.Request, give func(*docind
 	return m.base.Serve(ctx, &v, func() (bool, error) { return m.serveSome(&v), nil }, give)
 }
 
-// endServing puts back the queue that is being served.
+// endServing releases the queue that is being served.
 func (m *Store) endServing(v *embedded.Serving) {
 	m.base.Mu.Lock()
 	defer m.base.Mu.Unlock()
@@ -58,7 +58,7 @@ func (m *Store) fillSomeLocked(v *embedded.Serving) (more bool) {
 	return false
 }
 
-// fillLocked hands out what the queue may give; full: the portion ended before that.
+// fillLocked hands out what the queue may hand out; full: the portion ended before that.
 func (m *Store) fillLocked(v *embedded.Serving, now int64) (full bool) {
 	queue := v.Cursor.Queue
 	for left := m.base.Sched.Left(&v.Cursor); left > 0; left-- {

@@ -101,7 +101,8 @@ func (m *Store) purgeLocked(id uint32, now int64) {
 	m.completeLocked(id, now)
 }
 
-// countPurgedLocked counts a document that ends because its crawl was stopped.
+// countPurgedLocked counts a document that ends because its crawl was stopped, and notes its last
+// outcome.
 func (m *Store) countPurgedLocked(id uint32, now int64) {
 	b := m.crawls.crawlOf(id)
 	b.Unreported++
@@ -110,8 +111,8 @@ func (m *Store) countPurgedLocked(id uint32, now int64) {
 	m.docs.records.At(id).setLast(embedded.LastOfKind(b.Why, now))
 }
 
-// PurgeCrawl is [docindex.Crawls.PurgeCrawl]. Documents end in portions, so that nobody waits for
-// long.
+// PurgeCrawl is [docindex.Crawls.PurgeCrawl]. It ends the documents in portions and releases the
+// lock after each.
 func (m *Store) PurgeCrawl(
 	ctx context.Context, id docindex.CrawlID, tell func(*docindex.Outcomes) (int, error),
 ) (purged int, err error) {
@@ -239,7 +240,7 @@ func (m *Store) ReportPending(
 }
 
 // forgetInSlotsLocked calls Forget with the documents of a dropped queue that the slots have. It
-// releases the lock meanwhile: nothing is put into a dropped queue or taken from it.
+// releases the lock during the calls; a dropped queue does not change.
 func (m *Store) forgetInSlotsLocked(queue uint32) {
 	if m.base.Forget == nil {
 		return

@@ -25,7 +25,7 @@ type record struct {
 	prev     uint32 // scheduled: the previous one in its run; of a run's first: its parent in the heap
 	left     uint32 // first of a run: its child in the heap
 	right    uint32 // first of a run: its child in the heap
-	endedAt  uint32 // with ended: an [embedded.Last]
+	endedAt  uint32 // this and ended are an [embedded.Last]
 	dueLow   uint32 // see due
 	dueHigh  int16
 	ended    uint16
@@ -37,7 +37,7 @@ type record struct {
 // due returns when a record is due, in s since 1970. The order of its queue begins with it.
 func (r *record) due() int64 { return int64(r.dueHigh)<<32 | int64(r.dueLow) }
 
-// maxDue bounds the 48 bits of a due time. It is four million years away.
+// maxDue is the largest due time that fits 48 bits, in four million years.
 const maxDue = 1<<47 - 1
 
 func (r *record) setDue(s int64) {
@@ -63,7 +63,7 @@ func (r *record) state() docindex.State { return docindex.State(r.flags & stateM
 
 func (r *record) setState(s docindex.State) { r.flags = r.flags&^stateMask | uint8(s) }
 
-// documentTable has the documents: text, records, and the hash indexes on them.
+// documentTable holds the documents: their text, their records, and hash indexes of the records.
 type documentTable struct {
 	seed    maphash.Seed
 	bytes   arena.Arena
@@ -168,7 +168,7 @@ func (s *documentTable) full() bool {
 }
 
 const (
-	maxBytes   = 32<<30 - 2<<20 // what an arena can address, but for the chunk in use and the next
+	maxBytes   = 32<<30 - 2<<20 // the bytes that an arena can address, without the current chunk and the next
 	maxRecords = 1<<32 - 2
 )
 

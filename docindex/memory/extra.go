@@ -9,7 +9,7 @@ import (
 	"urlserver/docindex"
 )
 
-// extra is what only some documents have.
+// extra has the parts that only some documents have.
 type extra struct{ id, metadata []byte }
 
 // extraHead is the size of the lengths of an extra's parts.
@@ -33,7 +33,7 @@ func (x *extra) encode(dst []byte) {
 	copy(dst[copy(dst, x.id):], x.metadata)
 }
 
-// extra returns what follows r's URL.
+// extra returns the extra of r, which follows the URL in the arena.
 func (s *documentTable) extra(r *record) (x extra) {
 	if r.flags&hasExtra == 0 {
 		return x

@@ -10,8 +10,8 @@ import (
 	"urlserver/docindex"
 )
 
-// Delete is [docindex.Frontier.Delete]. The queues are gone at once; their memory follows in
-// portions.
+// Delete is [docindex.Frontier.Delete]. It removes the queues at once, and frees the memory of
+// their documents in portions.
 func (m *Store) Delete(ctx context.Context, s docindex.Scope) (deleted int, err error) {
 	return m.base.EachQueue(ctx, s, func(id uint32) (int, error) { return m.deleteQueue(id, s), nil })
 }
@@ -94,8 +94,8 @@ func (m *Store) purgeQueue(
 	return purged, nil
 }
 
-// purgeSome looks at some documents of a queue after kept, or from the first one if that is 0. last
-// is the last one that stays.
+// purgeSome removes documents among the next ones of a queue after kept, or among the first ones if
+// kept is 0. last is the last document that it has kept.
 func (m *Store) purgeSome(
 	queue uint32, s docindex.Scope, kept uint32, before int64, o *docindex.Outcomes,
 ) (purged int, last uint32, more bool) {
@@ -139,7 +139,7 @@ func (m *Store) afterLocked(queue, kept uint32) uint32 {
 	return m.docs.records.At(kept).sibling
 }
 
-// unchainLocked removes a document, which arrived after kept, from its queue's arrivals.
+// unchainLocked removes a document from its queue's list by arrival, where it follows kept.
 func (m *Store) unchainLocked(queue, kept, id uint32) {
 	c := &m.orders[queue]
 	c.removed++

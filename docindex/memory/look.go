@@ -36,13 +36,13 @@ func (m *Store) List(ctx context.Context, s docindex.Scope, visit func(*docindex
 // position is where the list of a queue continues.
 type position struct {
 	next      uint32 // document; 0: the first
-	forgotten uint32 // the queue's removed when next was found
+	forgotten uint32 // the queue's count of removed documents when next was found
 }
 
 var errForgotten = errors.New("URLs of a queue were forgotten while it was listed; list again")
 
-// documents appends some documents of a queue from a position on, and returns the next position; no
-// next document: the end.
+// documents appends some documents of a queue, beginning at a position. It returns the next
+// position, which has no next document at the end.
 func (m *Store) documents(
 	queue uint32, s docindex.Scope, at position, docs []docindex.Document,
 ) ([]docindex.Document, position, error) {

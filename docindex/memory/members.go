@@ -5,8 +5,8 @@ import (
 	"urlserver/docindex/internal/crawlstats"
 )
 
-// crawlMembers has, beside the counts of crawls, the documents of each. A document without a crawl
-// costs nothing.
+// crawlMembers has the counts of crawls and lists of their documents. A document without a crawl
+// takes no memory here.
 type crawlMembers struct {
 	*crawlstats.Stats
 	members []member             // by document
@@ -15,7 +15,7 @@ type crawlMembers struct {
 	lists   []lists              // by number of the crawl
 }
 
-// lists are a crawl's documents by state, linked in the order in which they got there.
+// lists are a crawl's documents by state, linked in the order in which they entered the state.
 type lists struct{ head, tail [crawlstats.States]uint32 }
 
 // member is a document's membership in a crawl.
@@ -23,7 +23,7 @@ type member struct {
 	domain     uint32 // 0: no member
 	next, prev uint32 // in its list
 	place      crawlstats.State
-	purged     bool // ended because its crawl was stopped or has expired
+	purged     bool // it has ended because its crawl was stopped or has expired
 }
 
 func newCrawlMembers() crawlMembers {

@@ -23,9 +23,9 @@ var errFull = fmt.Errorf("the memory index is %w: it takes 32 GiB of URLs", doci
 // are reused. A client may give any other DOC_ID, also such a number: a later document that would
 // get the number then gets one above 2^32.
 //
-// An outcome counts for a document only if it names the document's URL or none. So what was handed
-// out before a restart completes no other document. A host of which one consumer has URLs is not
-// given to another.
+// An outcome counts for a document only if it names the document's URL or none. So the outcome of a
+// document that was handed out before a restart completes no other document. While one consumer has
+// URLs of a host, the other consumers get none of it.
 //
 // Safe for concurrent use.
 type Store struct {
@@ -37,7 +37,7 @@ type Store struct {
 	seq      uint32
 	outcomes [docindex.Kinds]int
 	crawls   crawlMembers
-	purges   int // that picking may still do before the lock is released
+	purges   int // documents of stopped crawls that pickLocked may still end under this lock
 }
 
 var _ docindex.Store = (*Store)(nil)
@@ -205,8 +205,8 @@ func (m *Store) noteReportLocked(id uint32, completes bool, now int64) {
 	}
 }
 
-// setOrderLocked sets what the place of a document in its queue depends on. The document is in no
-// run.
+// setOrderLocked sets due time, priority and sequence number, which decide the place of a document
+// in its queue. The document must be in no run.
 func (m *Store) setOrderLocked(r *record, p *docindex.Put, now int64) {
 	m.seq++
 	r.priority, r.seq = p.Priority, m.seq

@@ -9,7 +9,7 @@ import (
 	"urlserver/docindex"
 )
 
-// Documents change their state by these alone, so that counts, queues and leases go along.
+// Only these functions change the state of a document. They update counts, queues and leases, too.
 
 // scheduleLocked schedules a completed document.
 func (m *Store) scheduleLocked(id uint32, now int64) {
@@ -161,6 +161,6 @@ func (m *Store) firstLocked(queue uint32, consumer queuesched.Consumer, now int6
 	return found
 }
 
-// maxSkipped is how many documents are skipped in a queue with several hosts before the queue is
-// left alone.
+// maxSkipped is how many documents are skipped in a queue with several hosts before another queue
+// has its turn.
 const maxSkipped = 64

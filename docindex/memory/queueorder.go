@@ -10,7 +10,7 @@ type queueOrder struct {
 	root        uint32 // the next record; 0: none
 	tail        uint32 // the end of the run that can grow; 0: none
 	first, last uint32 // documents
-	removed     uint32 // counts removed documents
+	removed     uint32 // number of removed documents
 }
 
 // push schedules a record that is in no run.
@@ -55,7 +55,7 @@ func (s *documentTable) pull(c *queueOrder, id uint32) {
 	r.flags &^= isFirst
 }
 
-// head makes a run of the rest of one.
+// head makes a record the first of its run, after the first one was removed.
 func (s *documentTable) head(id uint32) uint32 {
 	if id != 0 {
 		r := s.records.At(id)

@@ -74,9 +74,8 @@ func (m *Store) toSlotsLocked(
 		docindex.SpiderOf(m.docs.extra(r).metadata), m.base.Sched.Crawl(r.queue))
 }
 
-// Outcomes is [docindex.Source.Outcomes] as a [docindex.Store] has it. One that tells how a try
-// ended changes nothing where the document is scheduled for later: there was news of it since it
-// was handed out.
+// Outcomes is [docindex.Source.Outcomes]. The outcome of an attempt changes nothing if the document
+// is scheduled for later: a Put has updated the document since it was handed out.
 func (m *Store) Outcomes(ctx context.Context, o *docindex.Outcomes) error {
 	return m.each(ctx, o, m.endLocked)
 }

@@ -200,7 +200,7 @@ func (s *Store) serveMultiHost(ctx context.Context, v *serving, q entry, give fu
 	}
 	gave := false
 	for left := min(q.can, can); left > 0; {
-		m := multiHostTake{entry: q, door: doorCalls, lease: v.lease, token: v.token}
+		m := multiHostTake{entry: q, consumer: frontierConsumer, lease: v.lease, token: v.token}
 		docs, err := s.takeMultiHost(ctx, &m, min(left, portion))
 		v.out.Reset()
 		for _, d := range docs {

@@ -10,8 +10,8 @@ import (
 )
 
 const (
-	listPage   = 1000 // crawls that a shard returns at once
-	surveyPage = 200  // the same, with pending documents by domain
+	listPage    = 1000 // crawls that a shard returns at once
+	pendingPage = 200  // the same, with pending documents by domain
 )
 
 // ListCrawls is [docindex.CrawlLister.ListCrawls].
@@ -65,9 +65,9 @@ func (s *Store) CrawlCounts(ctx context.Context, most int) (some []docindex.Craw
 func (s *Store) ReportPending(ctx context.Context, id docindex.CrawlID, domains int,
 	away *docindex.Outcomes) (docindex.PendingReport, error) {
 	if id.Crawl == "" {
-		return s.surveyApp(ctx, id, domains, away)
+		return s.reportApp(ctx, id, domains, away)
 	}
-	v := surveying{id: id, books: crawlstats.New(), domains: map[domainOf]*pendingOf{}}
+	v := pendingReport{id: id, stats: crawlstats.New(), domains: map[domainOf]*pendingOf{}}
 	if err := v.read(ctx, s); err != nil {
 		return docindex.PendingReport{}, err
 	}
@@ -78,11 +78,11 @@ func (s *Store) ReportPending(ctx context.Context, id docindex.CrawlID, domains 
 	return v.end(domains, missing), nil
 }
 
-// surveying collects the counts of all shards in a crawlstats.Stats, so that all stores report in
-// the same way.
-type surveying struct {
+// pendingReport collects the counts of all shards in a crawlstats.Stats, so that all stores report
+// in the same way.
+type pendingReport struct {
 	id      docindex.CrawlID
-	books   *crawlstats.Stats
+	stats   *crawlstats.Stats
 	domains map[domainOf]*pendingOf
 }
 
@@ -97,7 +97,7 @@ type pendingOf struct {
 }
 
 // read reads the crawl of the report.
-func (v *surveying) read(ctx context.Context, s *Store) error {
+func (v *pendingReport) read(ctx context.Context, s *Store) error {
 	rows, err := s.rowsOf(ctx, []string{nameOfCrawl(v.id)}, true)
 	if err == nil && rows[0].exists() {
 		v.add(&rows[0])
@@ -106,9 +106,9 @@ func (v *surveying) read(ctx context.Context, s *Store) error {
 }
 
 // add adds a crawl's counts to the report.
-func (v *surveying) add(r *row) {
-	b := v.books.Open(r.CrawlID)
-	v.books.ExpireAt(b, r.till)
+func (v *pendingReport) add(r *row) {
+	b := v.stats.Open(r.CrawlID)
+	v.stats.ExpireAt(b, r.till)
 	var met []*pendingOf
 	for i := range r.parts {
 		for pairs := r.parts[i].levels; len(pairs) >= 2; pairs = pairs[2:] {
@@ -116,14 +116,14 @@ func (v *surveying) add(r *row) {
 			key := domainOf{r.name, domain}
 			p := v.domains[key]
 			if p == nil {
-				p = &pendingOf{domain: v.books.Enter(b, domain, 0)}
+				p = &pendingOf{domain: v.stats.Enter(b, domain, 0)}
 				v.domains[key], met = p, append(met, p)
 			}
 			p.levels.Add(priorityOf(level), uint64(max(0, number(pairs[1]))))
 		}
 	}
 	for _, p := range met {
-		v.books.Fill(p.domain, &p.levels)
+		v.stats.Fill(p.domain, &p.levels)
 	}
 }
 
@@ -135,15 +135,15 @@ type absent struct {
 
 // end makes the report. Shards are read at different moments, so a document counts as in flight
 // only if its shard counted it as pending.
-func (v *surveying) end(domains int, away []absent) docindex.PendingReport {
-	survey := v.books.BeginReport(v.id, domains)
+func (v *pendingReport) end(domains int, away []absent) docindex.PendingReport {
+	report := v.stats.BeginReport(v.id, domains)
 	for _, a := range away {
 		if p := v.domains[a.domainOf]; p != nil && p.levels.Of(a.priority) > 0 {
 			p.levels.Add(a.priority, ^uint64(0))
-			survey.InFlight(p.domain, a.priority)
+			report.InFlight(p.domain, a.priority)
 		}
 	}
-	return survey.End()
+	return report.End()
 }
 
 // away returns which of the documents belong to the crawls of a report and are in this daemon's

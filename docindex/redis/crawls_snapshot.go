@@ -21,7 +21,7 @@ const (
 type snapshot struct {
 	turn   chan struct{} // a lock of what follows; it holds a value while unlocked
 	prefix string        // of the crawls' names
-	books  *crawlstats.Stats
+	stats  *crawlstats.Stats
 	crawls map[string]*crawlSnapshot // by name
 	shards [shards]shardSnapshot
 
@@ -37,7 +37,7 @@ type shardSnapshot struct {
 
 // crawlSnapshot is one crawl of a snapshot.
 type crawlSnapshot struct {
-	book  *crawlstats.CrawlStats
+	stats *crawlstats.CrawlStats
 	parts [shards]crawlPart
 }
 
@@ -48,8 +48,8 @@ type crawlPart struct {
 	levels     map[string]uint64
 }
 
-// surveyApp reports the pending documents of all crawls of one application at one spider.
-func (s *Store) surveyApp(ctx context.Context, id docindex.CrawlID, domains int,
+// reportApp reports the pending documents of all crawls of one application at one spider.
+func (s *Store) reportApp(ctx context.Context, id docindex.CrawlID, domains int,
 	away *docindex.Outcomes) (v docindex.PendingReport, err error) {
 	m := s.snapshotOf(nameOfCrawl(id))
 	select {
@@ -65,7 +65,7 @@ func (s *Store) surveyApp(ctx context.Context, id docindex.CrawlID, domains int,
 	if err != nil {
 		return v, err
 	}
-	return m.survey(id, domains, missing), nil
+	return m.report(id, domains, missing), nil
 }
 
 func (s *Store) snapshotOf(prefix string) *snapshot {
@@ -76,7 +76,7 @@ func (s *Store) snapshotOf(prefix string) *snapshot {
 		if len(s.snapshots) >= maxSnapshots {
 			s.dropOldestLocked()
 		}
-		m = &snapshot{turn: make(chan struct{}, 1), prefix: prefix, books: crawlstats.New(),
+		m = &snapshot{turn: make(chan struct{}, 1), prefix: prefix, stats: crawlstats.New(),
 			crawls: map[string]*crawlSnapshot{}}
 		m.turn <- struct{}{}
 		s.snapshots[prefix] = m
@@ -169,7 +169,7 @@ func (m *snapshot) reread(ctx context.Context, s *Store, shard int) (names map[s
 	names = map[string]string{}
 	seen := map[string]bool{}
 	for behind := ""; ; {
-		a, err := s.one(ctx, shard, rowsScript, "1", "0", behind, m.prefix, decimal(surveyPage))
+		a, err := s.one(ctx, shard, rowsScript, "1", "0", behind, m.prefix, decimal(pendingPage))
 		if err != nil {
 			return nil, err
 		}
@@ -186,7 +186,7 @@ func (m *snapshot) reread(ctx context.Context, s *Store, shard int) (names map[s
 			seen[behind] = true
 			m.fill(shard, behind, p)
 		}
-		if len(page) < surveyPage {
+		if len(page) < pendingPage {
 			break
 		}
 	}
@@ -212,7 +212,7 @@ func (m *snapshot) place(shard int, name, no string, till, said int64) *crawlSna
 	c := m.crawls[name]
 	if c == nil {
 		id, _ := crawlOfName(name)
-		c = &crawlSnapshot{book: m.books.Open(id)}
+		c = &crawlSnapshot{stats: m.stats.Open(id)}
 		m.crawls[strings.Clone(name)] = c
 	}
 	p := &c.parts[shard]
@@ -232,7 +232,7 @@ func (m *snapshot) expire(c *crawlSnapshot) {
 			last = c.parts[i]
 		}
 	}
-	m.books.ExpireAt(c.book, last.till)
+	m.stats.ExpireAt(c.stats, last.till)
 }
 
 // leave removes a shard's part of a crawl.
@@ -245,7 +245,7 @@ func (m *snapshot) leave(shard int, name string) {
 			return
 		}
 	}
-	m.books.Release(c.book)
+	m.stats.Release(c.stats)
 	delete(m.crawls, name)
 }
 
@@ -267,12 +267,12 @@ func (m *snapshot) set(c *crawlSnapshot, shard int, level string, n uint64) {
 	priority, domain := levelOf(level)
 	switch {
 	case n > was:
-		d := m.books.Enter(c.book, domain, n-was)
-		m.books.Move(d, priority, crawlstats.Completed, crawlstats.Scheduled, n-was, 0)
+		d := m.stats.Enter(c.stats, domain, n-was)
+		m.stats.Move(d, priority, crawlstats.Completed, crawlstats.Scheduled, n-was, 0)
 	default:
-		d := m.books.Enter(c.book, domain, 0)
-		m.books.Move(d, priority, crawlstats.Scheduled, crawlstats.Completed, was-n, 0)
-		m.books.Leave(d, was-n)
+		d := m.stats.Enter(c.stats, domain, 0)
+		m.stats.Move(d, priority, crawlstats.Scheduled, crawlstats.Completed, was-n, 0)
+		m.stats.Leave(d, was-n)
 	}
 	switch {
 	case n == 0:
@@ -292,10 +292,10 @@ func levelOf(level string) (priority int32, domain string) {
 	return priorityOf(first), domain
 }
 
-// survey makes the report. A document counts as in flight only if the snapshot counts it as
+// report makes the report. A document counts as in flight only if the snapshot counts it as
 // pending.
-func (m *snapshot) survey(id docindex.CrawlID, domains int, away []absent) docindex.PendingReport {
-	v := m.books.BeginReport(id, domains)
+func (m *snapshot) report(id docindex.CrawlID, domains int, away []absent) docindex.PendingReport {
+	v := m.stats.BeginReport(id, domains)
 	counted := map[absent]uint64{}
 	for _, a := range away {
 		c := m.crawls[a.crawl]
@@ -308,7 +308,7 @@ func (m *snapshot) survey(id docindex.CrawlID, domains int, away []absent) docin
 		}
 		if counted[a] < pending {
 			counted[a]++
-			v.InFlight(m.books.Enter(c.book, a.domain, 0), a.priority)
+			v.InFlight(m.stats.Enter(c.stats, a.domain, 0), a.priority)
 		}
 	}
 	return v.End()

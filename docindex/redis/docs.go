@@ -14,23 +14,24 @@ import (
 	"urlserver/docindex"
 )
 
-// hashBytes names a document in its queue. Should two have the same, the second is refused.
+// hashBytes is the length of the hash that names a document in its queue. If two URLs of a queue
+// have the same hash, the store refuses the second.
 const hashBytes = 12
 
-// hashOf is the hash of a URL without an owner.
+// hashOf returns the hash of a URL without an owner.
 func hashOf(url []byte) string {
 	sum := sha256.Sum256(url)
 	return string(sum[:hashBytes])
 }
 
-// hashFor is the hash of an owner's URL where the hash of the URL alone is not to be its.
+// hashFor returns the hash of a URL of an owner.
 func hashFor(owner string, url []byte) string {
 	sum := sha256.New()
 	fmt.Fprintf(sum, "%s\x00%s", owner, url)
 	return string(sum.Sum(nil)[:hashBytes])
 }
 
-// ownerOf is the owner that metadata names, as scripts take it; "": it names none.
+// ownerOf returns the owner that metadata names, as scripts take it, or "".
 func ownerOf(metadata []byte) string {
 	m := docindex.DecodeMetadata(docindex.OwnerOf(metadata))
 	if len(m) == 0 {
@@ -43,9 +44,9 @@ func ownerOf(metadata []byte) string {
 	return whoOf(spider, app)
 }
 
-// hashesOf are the hashes under which an owner's URL may be: the one that it gets, and the one that
-// it has otherwise. Before owners counted, all documents had the hash of their URL alone; where one
-// of these has an owner, a document without has the other hash.
+// hashesOf returns the hash that a new document of an owner gets, and the other hash that a known
+// one may have. In version 1 all documents had the hash of their URL alone. If such a document has
+// an owner, a document of the URL without an owner gets the other hash.
 func hashesOf(owner string, url []byte) (hash, other string) {
 	if owner == "" {
 		return hashOf(url), hashFor("", url)
@@ -53,7 +54,7 @@ func hashesOf(owner string, url []byte) (hash, other string) {
 	return hashFor(owner, url), hashOf(url)
 }
 
-// where says where a document is: its shard, its queue, by number or as "@" and its name, and its
+// where is the place of a document: its shard, its queue (the number, or "@" and the name), and its
 // hash.
 type where struct {
 	shard int
@@ -63,18 +64,18 @@ type where struct {
 
 func (w where) known() bool { return w.queue != "" }
 
-// nameOf names a queue in its shard, as the scripts do.
+// nameOf returns the name of a queue in its shard, as the scripts make it.
 func nameOf(crawl, key string) string { return strconv.Itoa(len(crawl)) + ":" + crawl + key }
 
 func whereOf(crawl, key, hash string) where {
 	return where{shardOf(key), "@" + nameOf(crawl, key), hash}
 }
 
-// encode is w as shards keep it for a DOC_ID that was given with a document.
+// encode returns w as shards keep it for a DOC_ID that a client gave.
 func (w where) encode() string { return strconv.Itoa(w.shard) + " " + w.hash + w.queue }
 
-// decode reads that. Behind the shard there may be a point and a number, which is another one
-// whenever the DOC_ID is given again.
+// decode is the reverse of encode. The shard may be followed by a point and a number, which changes
+// each time the DOC_ID is given again.
 func decode(text string) (w where) {
 	shard, rest, _ := strings.Cut(text, " ")
 	shard, _, _ = strings.Cut(shard, ".")
@@ -85,12 +86,12 @@ func decode(text string) (w where) {
 	return where{n, rest[hashBytes:], rest[:hashBytes]}
 }
 
-// ownID is the DOC_ID of a document that was put without one.
+// ownID returns the DOC_ID of a document that was put without one.
 func (s *Store) ownID(shard int, queue, hash string) string {
 	return fmt.Sprintf("%s.%d.%s.%s", s.tag, shard, queue, base64.RawURLEncoding.EncodeToString([]byte(hash)))
 }
 
-// parseOwn reads what ownID makes; own says that it is of this Redis.
+// parseOwn is the reverse of ownID. own: this Redis has given the DOC_ID.
 func (s *Store) parseOwn(id string) (w where, own bool) {
 	parts := strings.Split(id, ".")
 	if len(parts) != 4 || parts[0] != s.tag {
@@ -108,9 +109,9 @@ func (s *Store) parseOwn(id string) (w where, own bool) {
 	return w, true
 }
 
-// find tells where documents are; those that are nowhere are not known.
+// find returns the places of documents. The place of an unknown document is the zero value.
 func (s *Store) find(ctx context.Context, ids []string) ([]where, error) {
-	if _, err := s.connected(ctx); err != nil { // DOC_IDs are told from each other by what it says
+	if _, err := s.connected(ctx); err != nil { // parseOwn needs the tag that it reads
 		return nil, err
 	}
 	all := make([]where, len(ids))
@@ -132,7 +133,8 @@ func (s *Store) find(ctx context.Context, ids []string) ([]where, error) {
 	return all, err
 }
 
-// opsOf has a script run on the shards that there are arguments for.
+// opsOf returns the calls of a script on the shards that have arguments. first returns what goes
+// before them.
 func opsOf(script *script, args [][]string, first func(shard int) []string) (ops []op) {
 	for shard, list := range args {
 		if len(list) == 0 {
@@ -146,7 +148,7 @@ func opsOf(script *script, args [][]string, first func(shard int) []string) (ops
 	return ops
 }
 
-// get reads documents; one that is not there has no URL.
+// get reads documents. A document that does not exist has no URL.
 func (s *Store) get(ctx context.Context, places []where) ([]docindex.Document, error) {
 	docs := make([]docindex.Document, len(places))
 	var ops []op
@@ -165,7 +167,7 @@ func (s *Store) get(ctx context.Context, places []where) ([]docindex.Document, e
 	return docs, err
 }
 
-const documentParts = 15 // of a document, as scripts tell of it
+const documentParts = 15 // values of a document in a script's answer
 
 func (s *Store) documentOf(shard int, m []rueidis.RedisMessage) docindex.Document {
 	d := docindex.Document{State: docindex.State(number(m[0]) - 1),

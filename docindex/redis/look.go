@@ -11,11 +11,11 @@ import (
 )
 
 const (
-	queuesAtOnce = 500 // of a shard, that one script lists
-	listAtOnce   = 64  // queues that are read together
+	queuesAtOnce = 500 // queues of a shard that one script lists
+	listAtOnce   = 64  // queues that are read in one round trip
 )
 
-// queueInfo is a queue as it is listed.
+// queueInfo is a queue in a list.
 type queueInfo struct {
 	shard int
 	place int64
@@ -24,11 +24,11 @@ type queueInfo struct {
 	idle  bool
 }
 
-// eachQueue visits the queues of a crawl in the order of their first URLs, until visit answers
+// eachQueue visits the queues of a crawl in the order of their first URLs, until visit returns
 // false.
 func (s *Store) eachQueue(ctx context.Context, crawl string, visit func(queueInfo) (bool, error)) error {
 	var pages [shards][]queueInfo
-	var behind [shards]string // '' is the end
+	var behind [shards]string // where each shard's next page begins; "": there is none
 	for i := range behind {
 		behind[i] = "-inf"
 	}
@@ -56,7 +56,7 @@ func (s *Store) eachQueue(ctx context.Context, crawl string, visit func(queueInf
 	}
 }
 
-// fillPages reads on where a page is through.
+// fillPages reads the next page of each shard whose page is empty.
 func (s *Store) fillPages(ctx context.Context, crawl string, pages *[shards][]queueInfo, behind *[shards]string) error {
 	for {
 		var ops []op
@@ -113,7 +113,8 @@ func (s *Store) List(ctx context.Context, scope docindex.Scope, visit func(*doci
 	return err
 }
 
-// eachQueueOf visits the queue, or the queues, of a scope; a queue that is named may not be there.
+// eachQueueOf visits the queue, or the queues, of a scope. A queue that the scope names need not
+// exist.
 func (s *Store) eachQueueOf(ctx context.Context, scope docindex.Scope, visit func(queueInfo) (bool, error)) error {
 	if len(scope.Key) == 0 {
 		return s.eachQueue(ctx, string(scope.Crawl), visit)
@@ -123,7 +124,7 @@ func (s *Store) eachQueueOf(ctx context.Context, scope docindex.Scope, visit fun
 	return err
 }
 
-// listSome lists queues, the first page of all in one go.
+// listSome lists queues. It reads their first pages in one round trip.
 func (s *Store) listSome(ctx context.Context, queues []queueInfo,
 	visit func(*docindex.Document) bool) (goOn bool, err error) {
 	ops := make([]op, len(queues))
@@ -142,8 +143,8 @@ func (s *Store) listSome(ctx context.Context, queues []queueInfo,
 	return true, nil
 }
 
-// listOne visits the documents of a queue, the first page of which is there. Redis may list one
-// twice while others are forgotten; it is visited once.
+// listOne visits the documents of a queue whose first page was read. Redis may list a document
+// twice while others are deleted; listOne visits it once.
 func (s *Store) listOne(ctx context.Context, q queueInfo, page answer,
 	visit func(*docindex.Document) bool) (bool, error) {
 	seen := map[string]struct{}{}
@@ -154,17 +155,17 @@ func (s *Store) listOne(ctx context.Context, q queueInfo, page answer,
 		}
 		cursor := text(parts[0])
 		for _, m := range list(parts[1]) {
-			told := list(m)
-			if len(told) != documentParts {
+			parts := list(m)
+			if len(parts) != documentParts {
 				return false, errStrange
 			}
 			if cursor != "0" || len(seen) > 0 {
-				if _, was := seen[text(told[10])]; was {
+				if _, was := seen[text(parts[10])]; was {
 					continue
 				}
-				seen[text(told[10])] = struct{}{}
+				seen[text(parts[10])] = struct{}{}
 			}
-			if d := s.documentOf(q.shard, told); !visit(&d) {
+			if d := s.documentOf(q.shard, parts); !visit(&d) {
 				return false, nil
 			}
 		}
@@ -211,10 +212,10 @@ func (s *Store) Crawls(ctx context.Context) (all []string, err error) {
 	return all, nil
 }
 
-// counted is what was counted, by the names that the scripts have.
+// counted has counts by the scripts' names for them.
 type counted map[string]uint64
 
-// count counts a queue, a crawl, or all.
+// count returns the counts of a queue, a crawl, or all crawls.
 func (s *Store) count(ctx context.Context, scope *docindex.Scope) (counted, error) {
 	args := []string{"all", "", ""}
 	ops := make([]op, 0, shards)
@@ -260,8 +261,8 @@ func (s *Store) Count(ctx context.Context, scope *docindex.Scope) (docindex.Coun
 	return docindex.Counts{Scheduled: n["1"], InTransit: n["2"], Completed: n["3"], Queues: n["q"], Active: n["a"]}, nil
 }
 
-// Stats is [docindex.Inspector.Stats]: of all daemons together. Bytes is the memory that Redis
-// takes. Where it does not answer, it is what was counted last.
+// Stats is [docindex.Inspector.Stats], of all daemons together. Bytes is the memory that Redis
+// uses. If Redis does not answer, it returns the last counts.
 func (s *Store) Stats() docindex.StoreStats {
 	ctx, cancel := asked()
 	defer cancel()
@@ -286,7 +287,7 @@ func (s *Store) Stats() docindex.StoreStats {
 	return st
 }
 
-// usedMemory is what all masters take.
+// usedMemory returns the bytes that all masters use.
 func usedMemory(ctx context.Context, c rueidis.Client) (bytes int64) {
 	for _, node := range c.Nodes() {
 		info, err := node.Do(ctx, node.B().Info().Section("memory", "replication").Build()).ToString()

@@ -7,9 +7,9 @@ import (
 
 // Consumers of a queue, by the scripts' numbers.
 const (
-	doorSlots = "1"
-	doorCalls = "2"
-	doorLent  = "3"
+	slotConsumer     = "1"
+	frontierConsumer = "2"
+	remoteConsumer   = "3"
 )
 
 const maxSkipped = 64 // documents skipped in one queue before the call leaves it
@@ -19,9 +19,9 @@ const maxSkipped = 64 // documents skipped in one queue before the call leaves i
 // in between, the claim ends with its lease.
 type multiHostTake struct {
 	entry
-	door, lease, token string
-	reject             map[string]bool
-	passed             int
+	consumer, lease, token string
+	reject                 map[string]bool
+	passed                 int
 }
 
 // takeMultiHost takes up to most documents.
@@ -36,7 +36,7 @@ func (s *Store) takeMultiHost(ctx context.Context, m *multiHostTake, most int) (
 		var want []claim
 		for ; len(parts) >= 2 && len(want) < most-len(docs); parts = parts[2:] {
 			c := claim{ref: m.queue + ":" + text(parts[0]), hash: text(parts[0]), host: hostOf(text(parts[1]))}
-			if m.reject[c.host] || m.door == doorCalls && s.barred(c.host) {
+			if m.reject[c.host] || m.consumer == frontierConsumer && s.barred(c.host) {
 				m.passed++
 				continue
 			}
@@ -62,11 +62,11 @@ func (s *Store) takeSomeMultiHost(ctx context.Context, m *multiHostTake, want []
 		return nil, err
 	}
 	number := uint64(0)
-	if m.door != doorCalls {
+	if m.consumer != frontierConsumer {
 		s.number++
 		number = s.number
 	}
-	args := []string{decimal(int64(number)), m.lease, decimal(s.places(placesOfOne)), m.door, m.queue, m.token}
+	args := []string{decimal(int64(number)), m.lease, decimal(s.places(placesOfOne)), m.consumer, m.queue, m.token}
 	n := len(args)
 	for _, c := range want {
 		if c.free {
@@ -82,7 +82,7 @@ func (s *Store) takeSomeMultiHost(ctx context.Context, m *multiHostTake, want []
 	if err != nil {
 		return nil, err
 	}
-	if m.door != doorCalls {
+	if m.consumer != frontierConsumer {
 		s.heard[m.shard] = number
 	}
 	var docs []doc
@@ -111,7 +111,7 @@ func (s *Store) claim(ctx context.Context, m *multiHostTake, want []claim) error
 		args[shard] = append(args[shard], c.host, c.ref)
 		at[shard] = append(at[shard], i)
 	}
-	answers, err := s.all(ctx, opsOf(claimScript, args[:], func(int) []string { return []string{m.door, m.lease} }))
+	answers, err := s.all(ctx, opsOf(claimScript, args[:], func(int) []string { return []string{m.consumer, m.lease} }))
 	for _, a := range answers {
 		for j, one := range list(a.value) {
 			want[at[a.shard][j]].free = number(one) == 1
@@ -126,7 +126,7 @@ func (s *Store) unclaim(ctx context.Context, m *multiHostTake, want []claim, got
 	for _, c := range want {
 		if c.free && c.host != "" && !got[c.hash] {
 			shard := shardOf(c.host)
-			args[shard] = append(args[shard], s.owner, m.door, c.ref, c.host)
+			args[shard] = append(args[shard], s.owner, m.consumer, c.ref, c.host)
 		}
 	}
 	return s.updateHosts(ctx, args)

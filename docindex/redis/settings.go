@@ -10,10 +10,10 @@ import (
 	"urlserver/docindex"
 )
 
-// The longest that can be set: what the interface can say of delays, and what scripts count to.
+// The largest values of settings.
 const (
-	maxDelay   = 1<<32 - 1 // s
-	maxBlocked = 1 << 51   // ms since 1970
+	maxDelay   = 1<<32 - 1 // s; the URL Frontier API has 32 bits for it
+	maxBlocked = 1 << 51   // ms since 1970; Lua's numbers are exact up to 1 << 53
 )
 
 // Set is [docindex.Frontier.Set].
@@ -51,8 +51,8 @@ func (s *Store) setDelay(ctx context.Context, set docindex.Setting) error {
 		return err
 	}
 	for shard := range shards {
-		for _, door := range []string{doorSlots, doorCalls} {
-			if err := s.refresh(ctx, shard, door); err != nil {
+		for _, consumer := range []string{slotConsumer, frontierConsumer} {
+			if err := s.refresh(ctx, shard, consumer); err != nil {
 				return err
 			}
 		}
@@ -60,10 +60,10 @@ func (s *Store) setDelay(ctx context.Context, set docindex.Setting) error {
 	return s.recall(ctx, docindex.Setting{})
 }
 
-// refresh looks again at the queues that wait at a door.
-func (s *Store) refresh(ctx context.Context, shard int, door string) error {
+// refresh computes again when the waiting queues of a consumer may be served.
+func (s *Store) refresh(ctx context.Context, shard int, consumer string) error {
 	for cursor := "0"; ; {
-		a, err := s.one(ctx, shard, refreshScript, door, cursor)
+		a, err := s.one(ctx, shard, refreshScript, consumer, cursor)
 		parts := list(a.value)
 		if err != nil || len(parts) != 1 {
 			return err
@@ -95,8 +95,8 @@ func (s *Store) Active(ctx context.Context) (bool, error) {
 	return err == nil && !passive, err
 }
 
-// general is what is set for all queues: the delay in ms, where there is one, and whether no calls
-// are served.
+// general returns the settings of all queues: the delay in ms, "" if none is set, and whether URL
+// Frontier clients are not served.
 func (s *Store) general(ctx context.Context) (delay string, passive bool, err error) {
 	a, err := s.one(ctx, 0, settingsScript, "general", "")
 	if parts := list(a.value); len(parts) == 2 {
@@ -131,7 +131,7 @@ func (s *Store) Settings(ctx context.Context, visit func(*docindex.Setting) bool
 	return nil
 }
 
-// settingsOf visits what is set in a shard.
+// settingsOf visits the settings of one sort in a shard.
 func (s *Store) settingsOf(ctx context.Context, shard int, what string,
 	visit func(*docindex.Setting) bool) (bool, error) {
 	var all []docindex.Setting
@@ -169,7 +169,7 @@ func compareSettings(a, b docindex.Setting) int {
 	return cmp.Or(slices.Compare(a.Crawl, b.Crawl), slices.Compare(a.Key, b.Key), cmp.Compare(a.Kind, b.Kind))
 }
 
-// addSetting adds what is set on one; value is in parts of the setting's unit, "" is not set.
+// addSetting appends a setting to all. value is in parts of the setting's unit; "": it is not set.
 func addSetting(all []docindex.Setting, one docindex.Setting, which docindex.SettingKind, value string,
 	parts uint64) []docindex.Setting {
 	if value == "" {

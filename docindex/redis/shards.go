@@ -16,37 +16,37 @@ import (
 	"urlserver/internal/netguard"
 )
 
-// shards is how many parts the store has. A queue is in one by its key, with all that it needs for
-// most of what is done: so a script does many of its queues at once. It is fixed, and bounds how
-// many masters can share the work.
+// shards is the number of shards. The key of a queue decides the queue's shard. Most steps on a
+// queue need data of its shard only, so one script handles many queues. The number is fixed; so
+// many masters of a cluster at most can share the work.
 const shards = 16
 
-// shardOf is where queues with a key are, and what is known of the host of that name. The dot that
-// ends a name that is complete makes no other host of it.
+// shardOf returns the shard of the queues with a key, which is also the shard of the host with that
+// name. A dot at the end of a host name makes no difference.
 func shardOf(key string) int {
 	h := fnv.New32a()
 	h.Write([]byte(strings.TrimSuffix(key, ".")))
 	return int(h.Sum32() % shards)
 }
 
-// op is a script to be run on a shard.
+// op is a call of a script on a shard.
 type op struct {
 	shard  int
 	script *script
 	args   []string
 }
 
-// answer is what a script answered.
+// answer is the answer of a script.
 type answer struct {
 	shard    int
 	value    rueidis.RedisMessage
-	deferred []rueidis.RedisMessage // what is to be told to hosts in other shards
-	freed    bool                   // a queue may be served by calls that might not before
-	wrong    []string               // keys of a wrong type, which it met
+	deferred []rueidis.RedisMessage // updates for hosts in other shards
+	freed    bool                   // another queue may be served to URL Frontier clients now
+	wrong    []string               // keys of a wrong type that the script found, each with the right type
 	err      error
 }
 
-// run runs scripts in one go; each has an answer or an error.
+// run runs scripts in one round trip. Each has an answer or an error.
 func (s *Store) run(ctx context.Context, ops []op) []answer {
 	answers := make([]answer, len(ops))
 	c, err := s.connected(ctx)
@@ -83,7 +83,7 @@ func (s *Store) run(ctx context.Context, ops []op) []answer {
 	return answers
 }
 
-// told is an error of a command, for callers. One that Redis did not answer is a
+// wrap returns the error of a command for callers. If Redis did not answer, it is a
 // [docindex.ErrUnavailable].
 func (s *Store) wrap(err error) error {
 	if key, is := brokenKey(err); is {
@@ -103,8 +103,8 @@ func (s *Store) wrap(err error) error {
 	return fmt.Errorf("the doc index in Redis %w: %w", docindex.ErrUnavailable, hidden)
 }
 
-// all runs scripts and tells their hosts in other shards what they left over. The first error is
-// its own.
+// all runs scripts and applies the updates that they return for hosts in other shards. The error
+// joins the errors of the scripts.
 func (s *Store) all(ctx context.Context, ops []op) ([]answer, error) {
 	answers := s.run(ctx, ops)
 	var errs []error
@@ -121,7 +121,7 @@ func (s *Store) one(ctx context.Context, shard int, script *script, args ...stri
 	return answers[0], err
 }
 
-// everywhere runs a script on all shards.
+// everywhere runs a script on each shard.
 func (s *Store) everywhere(ctx context.Context, script *script, args ...string) ([]answer, error) {
 	return s.all(ctx, everyShard(script, args...))
 }
@@ -134,7 +134,7 @@ func everyShard(script *script, args ...string) []op {
 	return ops
 }
 
-// header is what each script is told first.
+// header returns the arguments that each script takes first.
 func (s *Store) header() []string {
 	now := ""
 	if s.clock != nil {
@@ -144,14 +144,14 @@ func (s *Store) header() []string {
 		decimal(s.places(placesOfScript))}
 }
 
-// Places in rings are about the time: 1024 to a ms.
+// A place orders queues that wait for their turn. Places follow the time, with 1024 in a ms.
 const (
 	placesOfOne    = 2  // for one URL or queue
-	placesOfScript = 64 // for what a script does beside that
+	placesOfScript = 64 // for the other steps of a script
 )
 
-// places returns the first of n places behind all that this daemon gave before. What others give is
-// as far as their clocks are.
+// places returns the first of n places after all places that this daemon has given. The places of
+// other daemons differ from these by as much as the clocks do.
 func (s *Store) places(n int) int64 {
 	for {
 		last := s.place.Load()
@@ -184,8 +184,8 @@ func answerOf(result rueidis.RedisResult) (a answer) {
 
 var errStrange = errors.New("a script answers something strange: is another version of it at work there?")
 
-// isFull reports whether Redis has no memory left. A script whose first write that needs memory is
-// refused has changed nothing.
+// isFull reports whether Redis has no memory left. Redis refuses a script's first write that needs
+// memory, so such a script has changed nothing.
 func isFull(err error) bool {
 	failure, ok := rueidis.IsRedisErr(err)
 	return ok && strings.Contains(failure.Error(), "OOM command not allowed")
@@ -196,13 +196,13 @@ func isNoScript(err error) bool {
 	return ok && failure.IsNoScript()
 }
 
-// list is the parts of a message, none where it is no list.
+// list returns the parts of a message, or nil if it is no list.
 func list(m rueidis.RedisMessage) []rueidis.RedisMessage {
 	values, _ := m.ToArray()
 	return values
 }
 
-// text is a message as scripts take it.
+// text returns a text or a number as scripts take it.
 func text(m rueidis.RedisMessage) string {
 	if m.IsInt64() {
 		n, _ := m.ToInt64()
@@ -212,7 +212,7 @@ func text(m rueidis.RedisMessage) string {
 	return t
 }
 
-// number is a whole number, also where it is told as text.
+// number returns a whole number. The message may have it as text.
 func number(m rueidis.RedisMessage) int64 {
 	if n, err := m.AsInt64(); err == nil {
 		return n

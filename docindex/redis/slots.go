@@ -14,12 +14,12 @@ import (
 )
 
 const (
-	takeBatch = 1000  // documents of one go
-	maxCatch  = 10000 // times that a call catches up with what has become due
+	takeBatch = 1000  // documents of one round trip
+	maxCatch  = 10000 // scripts that one call runs to process what has become due
 )
 
-// Candidates is [docindex.Source.Candidates]. What it hands out is this daemon's until its outcome,
-// and due again a lease after this daemon was last heard of.
+// Candidates is [docindex.Source.Candidates]. A document that it hands out belongs to this daemon
+// until its outcome. It is due again if the daemon has sent no heartbeat for the time of a lease.
 func (s *Store) Candidates(ctx context.Context, max int, reject []string, b *docindex.Batch) error {
 	return s.handOut(ctx, max, &taking{reject: rejected(reject), out: b})
 }
@@ -32,7 +32,7 @@ func (s *Store) Lease(ctx context.Context, max int, reject []string, lease time.
 	return s.handOut(ctx, max, &taking{reject: rejected(reject), out: b, lease: leaseMS(lease)})
 }
 
-// leaseMS is a lease in whole ms, no shorter than it is.
+// leaseMS returns a lease in ms, rounded up.
 func leaseMS(lease time.Duration) string { return decimal(int64((lease-1)/time.Millisecond) + 1) }
 
 func rejected(names []string) map[string]bool {
@@ -43,19 +43,19 @@ func rejected(names []string) map[string]bool {
 	return set
 }
 
-// taking is one call of the slots on its way.
+// taking is the state of one call for the slots.
 type taking struct {
 	reject map[string]bool
 	lease  string // ms; "": this daemon's
 	out    *docindex.Batch
-	passed [shards][]string // queues that had nothing that may go out
+	passed [shards][]string // queues without a document that may be handed out
 }
 
-func (t *taking) door() string {
+func (t *taking) consumer() string {
 	if t.lease != "" {
-		return doorLent
+		return remoteConsumer
 	}
-	return doorSlots
+	return slotConsumer
 }
 
 // entry is a queue that may be served now.
@@ -64,9 +64,9 @@ type entry struct {
 	queue      string
 	place, tie int64
 	multiHost  bool // its URLs may be on different hosts
-	can        int  // URLs that it may give at most
+	can        int  // most URLs that it may hand out
 	key, crawl string
-	begun      bool // a call has had some of it, and goes on
+	begun      bool // the call has handed out a portion of it, and continues
 }
 
 // doc is a document that was handed out.
@@ -75,8 +75,8 @@ type doc struct {
 	priority                int32
 }
 
-// handOut does one call at a time: so what was taken and never heard of can be told from what
-// another call has just taken.
+// handOut runs one call at a time. So a document of a take whose answer was lost cannot be confused
+// with one that another call has just taken.
 func (s *Store) handOut(ctx context.Context, limit int, t *taking) error {
 	select {
 	case <-s.slots:
@@ -99,14 +99,14 @@ func (s *Store) handOut(ctx context.Context, limit int, t *taking) error {
 	return ctx.Err()
 }
 
-// peek lists queues that may give something, in their turn: all of them, or the first ones.
+// peek lists the first queues that may hand out something, in the order of their turns.
 func (s *Store) peek(ctx context.Context, limit int, t *taking) ([]entry, error) {
 	var names [shards][]string
 	for name := range t.reject {
 		names[shardOf(name)] = append(names[shardOf(name)], name)
 	}
 	list, _, err := s.look(ctx, func(shard int) op {
-		args := []string{decimal(int64(s.heard[shard])), t.door(),
+		args := []string{decimal(int64(s.heard[shard])), t.consumer(),
 			decimal(perShard(int64(min(limit, takeBatch)))), decimal(int64(len(t.passed[shard])))}
 		args = append(append(args, t.passed[shard]...), decimal(int64(len(names[shard]))))
 		return op{shard, peekScript, append(args, names[shard]...)}
@@ -114,12 +114,13 @@ func (s *Store) peek(ctx context.Context, limit int, t *taking) ([]entry, error)
 	return list, err
 }
 
-// perShard is how many queues a shard is asked for where so many are wanted: its part, and some
-// more since parts differ.
+// perShard returns how many queues to ask each shard for if so many are wanted: its share and some
+// more, since shares differ.
 func perShard(wanted int64) int64 { return wanted*5/4/shards + 4 }
 
-// look has all shards list queues, in so many parts each, once they have caught up. held says that
-// there are others, which wait only for what somebody else holds.
+// look lists the queues of all shards, after the shards have processed what has become due. Each
+// queue has so many values in the answers. held: other queues wait only for documents that somebody
+// has.
 func (s *Store) look(ctx context.Context, ask func(shard int) op, parts int) (list []entry, held bool, err error) {
 	ops := make([]op, shards)
 	for i := range ops {
@@ -137,7 +138,8 @@ func (s *Store) look(ctx context.Context, ask func(shard int) op, parts int) (li
 	return nil, false, fmt.Errorf("the doc index in Redis: more becomes due than it can catch up with")
 }
 
-// catching says that a shard has more to catch up with. Its answer begins with that.
+// catching reports whether a shard has not processed all that has become due. The first value of
+// its answer says so.
 func catching(answers []answer) bool {
 	return slices.ContainsFunc(answers, func(a answer) bool {
 		parts := list(a.value)
@@ -152,8 +154,8 @@ func holding(answers []answer) bool {
 	})
 }
 
-// merged puts the queues of all shards in their turn. Where a shard left some out, those that come
-// behind its last are, too.
+// merged sorts the queues of all shards by turn. If a shard has listed only its first queues,
+// merged drops the other shards' queues that come after the last of them.
 func merged(answers []answer, parts int) (all []entry) {
 	end := int64(math.MaxInt64)
 	for _, a := range answers {
@@ -184,14 +186,14 @@ func entryOf(shard int, m []rueidis.RedisMessage) entry {
 	return e
 }
 
-// takeAll takes from queues in turns, up to limit.
+// takeAll takes up to limit documents, one from each queue in turn.
 func (s *Store) takeAll(ctx context.Context, queues []entry, limit int, t *taking) (got int, err error) {
 	queues = queues[:min(limit, len(queues))]
 	each := limit / len(queues)
 	docs, err := s.takePlain(ctx, queues, each, t)
 	for i := 0; i < len(queues) && err == nil; i++ {
 		if queues[i].multiHost {
-			m := multiHostTake{entry: queues[i], door: t.door(), lease: t.lease, reject: t.reject}
+			m := multiHostTake{entry: queues[i], consumer: t.consumer(), lease: t.lease, reject: t.reject}
 			docs[i], err = s.takeMultiHost(ctx, &m, each)
 			queues[i].crawl = m.crawl
 		}
@@ -217,7 +219,7 @@ func (s *Store) takeAll(ctx context.Context, queues []entry, limit int, t *takin
 	return got, err
 }
 
-// takePlain takes from queues whose URLs are on one host, and notes their crawls.
+// takePlain takes documents from queues whose URLs are on one host, and sets the queues' crawls.
 func (s *Store) takePlain(ctx context.Context, queues []entry, each int, t *taking) ([][]doc, error) {
 	docs := make([][]doc, len(queues))
 	var args [shards][]string
@@ -248,7 +250,7 @@ func (s *Store) takePlain(ctx context.Context, queues []entry, each int, t *taki
 	return docs, err
 }
 
-// crawlIn is the crawl behind the documents of a queue; "": DEFAULT.
+// crawlIn returns the crawl, which follows the documents of a queue in an answer; "": DEFAULT.
 func crawlIn(rest []rueidis.RedisMessage) string {
 	if len(rest) == 0 {
 		return ""
@@ -256,7 +258,7 @@ func crawlIn(rest []rueidis.RedisMessage) string {
 	return text(rest[0])
 }
 
-// docOf reads hash, DOC_ID, URL, priority and metadata.
+// docOf returns a document from its hash, DOC_ID, URL, priority and metadata.
 func (s *Store) docOf(shard int, queue string, m []rueidis.RedisMessage) doc {
 	d := doc{hash: text(m[0]), id: text(m[1]), url: text(m[2]), priority: int32(number(m[3])), metadata: text(m[4])}
 	if d.id == "" {

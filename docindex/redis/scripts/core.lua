@@ -5,7 +5,7 @@ local floor, max, min = math.floor, math.max, math.min
 
 local NEVER = 2 ^ 52 -- ms
 local SCHEDULED, TRANSIT, COMPLETED = 1, 2, 3
-local SLOTS, CALLS, LENT = 1, 2, 3 -- doors; a queue's times and rings are the first two's
+local SLOTS, CALLS, LENT = 1, 2, 3 -- consumers; a queue has times and rings of the first two
 local NOWHERE, READY, WAITING, PARKED = 0, 1, 2, 3
 local STATE, DUE, PRIORITY, SEQ, CREATED, URL, ID, META, DOOR, OWNER, TAKEN, CLAIMED = 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12
 local CRAWL, DOMAIN, CONDEMNED = 13, 14, 15 -- of documents of crawls only; false elsewhere if the next ones are set
