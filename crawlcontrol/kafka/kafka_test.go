@@ -25,8 +25,8 @@ func uuids(all []string) map[string]int {
 	return n
 }
 
-// A group that is new reads from the earliest offset; replies go to both topics, which are made;
-// bad requests are answered and passed.
+// A new group reads from the earliest offset. Replies go to both topics, which are created. Bad
+// requests are answered, and the next ones are handled.
 func TestRequestsAndReplies(t *testing.T) {
 	onBrokers(t, func(t *testing.T, b *broker) {
 		cfg := settings(t, b)
@@ -44,7 +44,7 @@ func TestRequestsAndReplies(t *testing.T) {
 		feed(t, b, in, "poison", "\xff\xfe{", strings.Repeat("[", 500_000),
 			`{"action":"stop","appid":"testapp","uuid":"bad"}`,
 			`{"action":"info","appid":"café","uuid":"notInTopic","spiderid":"link"}`, stop("last", "c1"))
-		feed(t, b, cfg.Inbound[1], info("other topic")) // made by the service
+		feed(t, b, cfg.Inbound[1], info("other topic")) // the service has created the topic
 		got = append(got, own.next(3)...)
 		all := read(t, b, cfg.Prefix+".outbound_firehose").next(8)
 		if n := uuids(got); len(got) != 4 || n["before"] != 1 || n["bad"] != 1 || n["last"] != 1 ||
@@ -88,7 +88,7 @@ func TestNotices(t *testing.T) {
 	})
 }
 
-// While the store is away nothing is answered, committed or dropped; afterwards all is.
+// While the store is away nothing is answered, committed or dropped. Afterwards all requests are.
 func TestStoreAway(t *testing.T) {
 	onBrokers(t, func(t *testing.T, b *broker) {
 		cfg := settings(t, b)
@@ -104,7 +104,7 @@ func TestStoreAway(t *testing.T) {
 		feed(t, b, cfg.Inbound[0], messages...)
 		feed(t, b, cfg.Inbound[0], info("one"))
 		<-c.tried
-		<-c.tried // twice
+		<-c.tried // it tries twice
 		if n := committed(t, b, cfg.Group, cfg.Inbound[0]); n != 0 {
 			t.Errorf("%d offsets are committed while the store is away", n)
 		}
@@ -121,7 +121,7 @@ func TestStoreAway(t *testing.T) {
 	})
 }
 
-// eventually waits for something that nobody tells.
+// eventually waits for a state that causes no event.
 func eventually(t testing.TB, what string, is func() bool) {
 	t.Helper()
 	for end := time.Now().Add(patience); !is(); time.Sleep(20 * time.Millisecond) {
@@ -131,7 +131,7 @@ func eventually(t testing.TB, what string, is func() bool) {
 	}
 }
 
-// What was not committed when a service ended is done again by the next one.
+// Requests that were not committed when a service ended are handled again by the next one.
 func TestEndsBeforeCommit(t *testing.T) {
 	onBrokers(t, func(t *testing.T, b *broker) {
 		cfg := settings(t, b)
@@ -157,7 +157,7 @@ func TestEndsBeforeCommit(t *testing.T) {
 	})
 }
 
-// What has come and is not dealt with yet shows, and so does what is done.
+// The metrics count requests that have arrived and are not handled, and handled ones.
 func TestFigures(t *testing.T) {
 	onBrokers(t, func(t *testing.T, b *broker) {
 		cfg := settings(t, b)
@@ -180,7 +180,7 @@ func TestFigures(t *testing.T) {
 	})
 }
 
-// Whether a broker is connected shows, whoever ends that.
+// The metrics say whether a broker is connected, whichever side closes the connection.
 func TestConnected(t *testing.T) {
 	b := fakeBroker(t)
 	s := start(t, settings(t, b), doer(newCrawls()))
@@ -193,7 +193,7 @@ func TestConnected(t *testing.T) {
 	eventually(t, "it has hung up", func() bool { return !s.Counts().Connected })
 }
 
-// The broker goes away and comes back while requests come in: each is answered at least once.
+// The broker stops and starts while requests arrive. Each is answered at least once.
 func TestBrokerRestarts(t *testing.T) {
 	onBrokers(t, func(t *testing.T, b *broker) {
 		cfg := settings(t, b)
@@ -224,7 +224,7 @@ func TestBrokerRestarts(t *testing.T) {
 	})
 }
 
-// Two daemons share the work of a group; one goes, the other goes on.
+// Two daemons share the requests of a group. One ends, and the other continues.
 func TestTwoInAGroup(t *testing.T) {
 	onBrokers(t, func(t *testing.T, b *broker) {
 		cfg := settings(t, b)
@@ -250,8 +250,8 @@ func TestTwoInAGroup(t *testing.T) {
 	})
 }
 
-// A topic that an application has deleted is made anew for the next reply, also for one that is
-// under way.
+// If an application's topic is deleted, it is created again for the next reply, also for one that
+// is being sent.
 func TestTopicIsDeleted(t *testing.T) {
 	onBrokers(t, func(t *testing.T, b *broker) {
 		cfg := settings(t, b)
@@ -273,7 +273,7 @@ func TestTopicIsDeleted(t *testing.T) {
 	})
 }
 
-// A reply that no record holds is replaced by an error, and what follows is answered.
+// A reply that is too long for a record is replaced by an error. The next requests are answered.
 func TestReplyTooLong(t *testing.T) {
 	onBrokers(t, func(t *testing.T, b *broker) {
 		cfg := settings(t, b)

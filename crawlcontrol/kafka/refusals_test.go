@@ -10,7 +10,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kmsg"
 )
 
-// answerTo has the fake broker treat all requests of a kind as told.
+// answerTo makes the fake broker answer all requests of a kind by do.
 func answerTo(t *testing.T, b *broker, key kmsg.Key, do func(req kmsg.Request) (kmsg.Response, error, bool)) {
 	t.Helper()
 	b.fake.ControlKey(int16(key), func(req kmsg.Request) (kmsg.Response, error, bool) {
@@ -19,7 +19,7 @@ func answerTo(t *testing.T, b *broker, key kmsg.Key, do func(req kmsg.Request) (
 	})
 }
 
-// refuseAll is an answer that refuses all records.
+// refuseAll returns an answer that refuses all records.
 func refuseAll(req *kmsg.ProduceRequest, code int16) *kmsg.ProduceResponse {
 	resp := req.ResponseKind().(*kmsg.ProduceResponse)
 	for _, in := range req.Topics {
@@ -71,7 +71,7 @@ func TestOrderOfReplies(t *testing.T) {
 	}
 }
 
-// Where the reply cannot be acknowledged, nothing is committed; the next service answers.
+// If the reply cannot be acknowledged, nothing is committed. The next service answers.
 func TestNoCommitWithoutReply(t *testing.T) {
 	t.Parallel()
 	b := fakeBroker(t)
@@ -94,15 +94,15 @@ func TestNoCommitWithoutReply(t *testing.T) {
 	if n := committed(t, b, cfg.Group, cfg.Inbound[0]); n > 0 {
 		t.Errorf("%d offsets are committed without a reply", n)
 	}
-	b.restart(t) // and forgets what it was told
+	b.restart(t) // the broker forgets how to answer
 	start(t, cfg, doer(newCrawls()))
 	if got := read(t, b, cfg.Prefix+".outbound_firehose").next(1); uuids(got)["one"] != 1 {
 		t.Errorf("the firehose has %q", got)
 	}
 }
 
-// What is too long for a broker goes as an error, and whatever was sent along with it goes as it
-// is.
+// A reply that is too long for a broker is sent as an error. Replies sent together with it are
+// unchanged.
 func TestBrokerTakesLess(t *testing.T) {
 	t.Parallel()
 	const most = 3000 // bytes of a batch, compressed
@@ -139,7 +139,8 @@ func TestBrokerTakesLess(t *testing.T) {
 	}
 }
 
-// Where topics may not be made, the firehose still gets every reply, once somebody has made it.
+// If the service may not create topics, the firehose still gets every reply, once an operator has
+// created it.
 func TestTopicsMayNotBeMade(t *testing.T) {
 	t.Parallel()
 	b := fakeBroker(t)
@@ -178,7 +179,7 @@ func TestWithoutAppTopics(t *testing.T) {
 	}
 }
 
-// Brokers that are not there yet, records without a value.
+// The brokers start later; records without a value are skipped.
 func TestBrokerComesLater(t *testing.T) {
 	t.Parallel()
 	b := fakeBroker(t)

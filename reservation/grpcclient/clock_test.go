@@ -6,8 +6,8 @@ import (
 	"time"
 )
 
-// The store's clock is another than ours: what is to be in a while is named by the store's, no
-// sooner.
+// The store's clock differs from ours. Times in the future are given by the store's clock, and are
+// never too early.
 func TestClock(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var c clock
@@ -17,11 +17,11 @@ func TestClock(t *testing.T) {
 		for _, ahead := range []time.Duration{time.Hour, -time.Hour} {
 			store := func() time.Time { return time.Now().Add(ahead) }
 			began := time.Now()
-			time.Sleep(30 * time.Millisecond) // on its way there
+			time.Sleep(30 * time.Millisecond) // on the way to the store
 			at := store()
-			time.Sleep(time.Second) // and back
+			time.Sleep(time.Second) // on the way back
 			c.learn(began, at)
-			c.learn(began.Add(-time.Minute), at.Add(time.Hour)) // an answer that came late
+			c.learn(began.Add(-time.Minute), at.Add(time.Hour)) // a late answer
 			time.Sleep(time.Hour)
 			late := time.UnixMilli(c.in(time.Minute)).Sub(store().Add(time.Minute))
 			if late < 0 || late > 32*time.Millisecond {

@@ -13,7 +13,7 @@ import (
 	"urlserver/reservation/grpcclient"
 )
 
-// A service that repeats what it was sent does not bring the token into what is told.
+// If a service echoes the token in an error, the token is not in the client's error.
 func TestErrorsHideTheToken(t *testing.T) {
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {

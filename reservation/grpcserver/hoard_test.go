@@ -15,8 +15,8 @@ import (
 	"urlserver/reservation/memory"
 )
 
-// TestHoarders: with the token, 64 unfinished messages of 4 MiB on one connection; without it, a
-// watch of the service's health.
+// TestHoarders: with the token, a client sends 64 unfinished messages of 4 MiB on one connection;
+// without it, it watches the service's health.
 func TestHoarders(t *testing.T) {
 	_, addr := serve(t, grpcserver.Config{Store: memory.New(memory.Config{}), Token: "right"})
 	before := netguardtest.InUse()

@@ -56,7 +56,7 @@ func client(t *testing.T, cfg grpcclient.Config) *grpcclient.Store {
 	return s
 }
 
-// swept sweeps the store behind a service.
+// swept sweeps the store of a service.
 type swept struct {
 	*grpcclient.Store
 	behind reservation.Store
@@ -80,7 +80,7 @@ func TestStore(t *testing.T) {
 	})
 }
 
-// TestStatus holds what clients in other languages see to what they are promised.
+// TestStatus checks the status codes that clients in other languages see.
 func TestStatus(t *testing.T) {
 	_, addr := serve(t, grpcserver.Config{Store: memory.New(memory.Config{})})
 	conn, err := grpc.NewClient(addr, grpc.WithTransportCredentials(insecure.NewCredentials()))
@@ -137,9 +137,9 @@ func TestToken(t *testing.T) {
 	}
 }
 
-// TestTLS: the service shows a certificate, and wants one where it has a CA for them.
+// TestTLS: the service has a certificate. If it has a CA for clients, it demands theirs.
 func TestTLS(t *testing.T) {
-	own := certstest.New(t) // its own authority
+	own := certstest.New(t) // is its own authority
 	server, err := netguard.LoadServerTLS(netguard.ServerFiles{Cert: own.Cert, Private: own.Key, CA: own.Cert})
 	if err != nil {
 		t.Fatal(err)
@@ -179,7 +179,7 @@ func (broken) Stats(context.Context) (reservation.Stats, error) {
 	return reservation.Stats{}, errors.New("away")
 }
 
-// TestHealth: health checks need no token, watches do, and both are told when the store is away.
+// TestHealth: health checks need no token and watches do. Both report when the store is away.
 func TestHealth(t *testing.T) {
 	for name, tc := range map[string]struct {
 		store reservation.Store
@@ -247,7 +247,7 @@ hostreservation_store_up 1
 	}
 }
 
-// TestSeveral: calls go on while one of two services is away.
+// TestSeveral: calls succeed while one of two services is away.
 func TestSeveral(t *testing.T) {
 	store := memory.New(memory.Config{})
 	_, one := serve(t, grpcserver.Config{Store: store})

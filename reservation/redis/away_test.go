@@ -12,8 +12,7 @@ import (
 	"urlserver/reservation"
 )
 
-// TestAway has Redis be away and come back: calls are answered with errors, and what was reserved
-// is so still.
+// TestAway stops and starts Redis. Calls fail meanwhile, and leases are still there afterwards.
 func TestAway(t *testing.T) {
 	const longest = 3 * time.Second
 	server := redistest.Start(t, "--appendonly", "yes", "--appendfsync", "always")
@@ -29,7 +28,7 @@ func TestAway(t *testing.T) {
 		t.Fatal(err)
 	}
 	server.Kill()
-	// The first calls may end with the connection, the others at once.
+	// The first calls may end with the connection, the others fail at once.
 	redistest.Eventually(t, "an error while Redis is away", func() bool {
 		_, err = s.TryReserve(ctx, "free.test", longest, "")
 		return err != nil
@@ -62,15 +61,14 @@ func TestAway(t *testing.T) {
 	}
 }
 
-// isAnswer reports whether a call has ended as a store says that it may.
+// isAnswer reports whether a call ended with a result or an error that the store documents.
 func isAnswer(err error) bool {
 	return err == nil || slices.ContainsFunc(
 		[]error{reservation.ErrNotNow, reservation.ErrStale, reservation.ErrUnknown, reservation.ErrInvalid},
 		func(known error) bool { return errors.Is(err, known) })
 }
 
-// answered repeats a call until Redis answers: of several connections to the one that was killed
-// any may still end a call.
+// answered repeats a call until Redis answers: any of several broken connections may fail a call.
 func answered(t *testing.T, call func() error) (err error) {
 	t.Helper()
 	redistest.Eventually(t, "an answer", func() bool {
@@ -80,7 +78,7 @@ func answered(t *testing.T, call func() error) (err error) {
 	return err
 }
 
-// TestHeldThroughRestart: what was reserved is extended and released as if nothing had been.
+// TestHeldThroughRestart: leases are extended and released after a restart of Redis as before.
 func TestHeldThroughRestart(t *testing.T) {
 	server := redistest.Start(t, "--appendonly", "yes", "--appendfsync", "always")
 	s, ctx := realStore(t, time.Second, server.Addr()), t.Context()
@@ -113,7 +111,7 @@ func TestHeldThroughRestart(t *testing.T) {
 	}
 }
 
-// TestAbsent: a Redis that is not there when the store begins is found when it is.
+// TestAbsent: if Redis is not running when the store is opened, it is used as soon as it runs.
 func TestAbsent(t *testing.T) {
 	server := redistest.Start(t)
 	server.Kill()
@@ -133,7 +131,8 @@ func TestAbsent(t *testing.T) {
 	})
 }
 
-// TestPassword: a wrong password is an error that says so, a right one works.
+// TestPassword: with a wrong password calls fail with an error that says so; with the right one
+// they work.
 func TestPassword(t *testing.T) {
 	server := redistest.Start(t)
 	admin, ctx := realStore(t, time.Second, server.Addr()), t.Context()
@@ -147,8 +146,8 @@ func TestPassword(t *testing.T) {
 	}
 }
 
-// TestSilent: a Redis that takes what it is asked and never answers keeps nobody for ever, neither
-// one that is met first nor one that falls silent.
+// TestSilent: a Redis that accepts commands and never answers blocks no caller for ever, neither if
+// it is silent from the start nor later.
 func TestSilent(t *testing.T) {
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {

@@ -14,7 +14,7 @@ import (
 	"urlserver/reservation/reservationtest"
 )
 
-// byCrawl checks what is counted of each crawl, and that the total, and that of all hosts, is their
+// byCrawl checks the counts of each crawl. The total, and the sum over all hosts, must be their
 // sum.
 func byCrawl(t *testing.T, s *Store, when string, want map[string]int64) {
 	t.Helper()
@@ -39,8 +39,7 @@ func byCrawl(t *testing.T, s *Store, when string, want map[string]int64) {
 	}
 }
 
-// nothingLeft checks that nothing is counted, and that no key stays that counts something, but for
-// the total, which is 0.
+// nothingLeft checks that all counts are 0, and that only the key of the total is left.
 func nothingLeft(t *testing.T, b reservationtest.Bench) {
 	t.Helper()
 	s := b.Store.(*Store)
@@ -58,7 +57,7 @@ func nothingLeft(t *testing.T, b reservationtest.Bench) {
 	}
 }
 
-// of is documents of a host: so many in all, and of crawls.
+// of returns documents of a host: the total, and the number of each crawl.
 func of(host string, n int, crawls ...any) reservation.Holding {
 	h := reservation.Holding{Host: host, Documents: n}
 	for i := 0; i < len(crawls); i += 2 {
@@ -85,7 +84,7 @@ func TestHoldCountsByCrawl(t *testing.T) {
 	tell("b", true, of("x.test", 4, "one", 4), of("::1", 1, "1", 1))
 	byCrawl(t, s, "another holder", map[string]int64{"one": 6, "two": 1, "1": 1, "DEFAULT": 5})
 	tell("a", false, of("x.test", 5, "two", 2, "three", 3))
-	tell("a", false, of("x.test", 5, "two", 2, "three", 3)) // again, as after an answer that was lost
+	tell("a", false, of("x.test", 5, "two", 2, "three", 3)) // again, as after a lost answer
 	byCrawl(t, s, "other ones", map[string]int64{"one": 4, "two": 2, "three": 3, "1": 1, "DEFAULT": 3})
 	if _, err := s.Done(t.Context(), "x.test", 1, "one", 1); err == nil {
 		t.Error("Done without a reservation succeeds")
@@ -97,7 +96,7 @@ func TestHoldCountsByCrawl(t *testing.T) {
 	nothingLeft(t, b)
 }
 
-// TestCrawlsThatCannotBeToldApart count as DEFAULT, as long as they are held.
+// TestCrawlsThatCannotBeToldApart: such crawls count as DEFAULT while their documents are held.
 func TestCrawlsThatCannotBeToldApart(t *testing.T) {
 	b := bench(t, 0, redistest.Start(t).Addr())
 	s := b.Store.(*Store)
@@ -126,13 +125,13 @@ func TestCrawlsThatCannotBeToldApart(t *testing.T) {
 	}
 }
 
-// TestHoldersOfCrawlsDie: what they told of each crawl counts no more.
+// TestHoldersOfCrawlsDie: counts that a dead holder reported are removed.
 func TestHoldersOfCrawlsDie(t *testing.T) {
 	b := bench(t, 0, redistest.Start(t).Addr())
 	s := b.Store.(*Store)
 	tell := teller(t, s)
 	var many []reservation.Holding
-	for i := range 100 { // more than the worker deals with at a time
+	for i := range 100 { // more than the worker handles at a time
 		many = append(many, of(fmt.Sprintf("h%d.test", i), 3, "one", 1, "two", 1))
 	}
 	tell("a", true, many...)
@@ -154,7 +153,7 @@ func TestHoldersOfCrawlsDie(t *testing.T) {
 	nothingLeft(t, b)
 }
 
-// TestDeletedDocuments count no more, whatever crawls they are of.
+// TestDeletedDocuments: deleted documents are not counted, in any crawl.
 func TestDeletedDocuments(t *testing.T) {
 	b := bench(t, 0, redistest.Start(t).Addr())
 	s, ctx := b.Store.(*Store), t.Context()
@@ -177,8 +176,8 @@ func TestDeletedDocuments(t *testing.T) {
 	nothingLeft(t, b)
 }
 
-// TestDoneOfACrawl takes none off that others have of it, and, of what was counted before crawls
-// were told apart, what it says.
+// TestDoneOfACrawl: a holder that ends documents of a crawl reduces only its own counts, and counts
+// from before crawls were counted.
 func TestDoneOfACrawl(t *testing.T) {
 	s, ctx := bench(t, 0, redistest.Start(t).Addr()).Store.(*Store), t.Context()
 	for _, host := range []string{"x.test", "y.test"} {
@@ -211,7 +210,7 @@ func TestDoneOfACrawl(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	do(t, s, []string{"DEL"}, s.cfg.Prefix+"chg_crawls{chg}:y.test") // as a daemon of before would have left it
+	do(t, s, []string{"DEL"}, s.cfg.Prefix+"chg_crawls{chg}:y.test") // as a daemon of a former version would leave it
 	if left, err := s.Done(ctx, "y.test", got.Token, "one", 3); err != nil || left != 2 {
 		t.Errorf("Done = %d, %v; want 2", left, err)
 	}
@@ -220,15 +219,15 @@ func TestDoneOfACrawl(t *testing.T) {
 	}
 }
 
-// TestOlderDaemonsBeside: what their scripts do of what others tell is right, as far as they know
-// of it.
+// TestOlderDaemonsBeside: daemons of a former version change counts correctly, as far as they know
+// them.
 func TestOlderDaemonsBeside(t *testing.T) {
 	b := bench(t, 0, redistest.Start(t).Addr())
 	s := b.Store.(*Store)
 	tell := teller(t, s)
 	tell("a", true, of("x.test", 5, "one", 2))
 	b.Advance(2 * time.Minute)
-	// Their worker takes what it finds under chg_held off DEFAULT.
+	// Their worker subtracts the documents under chg_held from DEFAULT.
 	n, err := do(t, s, []string{"HGET"}, s.cfg.Prefix+"chg_held{chg}:a", "x.test").AsInt64()
 	if err != nil || n != 3 {
 		t.Fatalf("chg_held of a = %d, %v; want what is of DEFAULT, 3", n, err)
@@ -246,10 +245,10 @@ func TestOlderDaemonsBeside(t *testing.T) {
 	nothingLeft(t, b)
 }
 
-// tallyModel knows what of each crawl is counted by what was told and added.
+// tallyModel is a model of the counts by crawl.
 type tallyModel struct {
 	rng   *rand.Rand
-	told  map[string]map[string]reservation.Holding // by holder and host
+	told  map[string]map[string]reservation.Holding // reported, by holder and host
 	added map[string]map[string]int                 // by host and crawl
 	names int
 }
@@ -296,7 +295,7 @@ func (w *tallyModel) counts() map[string]int64 {
 	return sum
 }
 
-// step does something to both.
+// step makes one change to both.
 func (w *tallyModel) step(t *testing.T, s *Store) {
 	name, host := w.holder(), fmt.Sprintf("h%d.test", 10+w.rng.IntN(3))
 	switch what := w.rng.IntN(8); {
@@ -334,7 +333,7 @@ func (w *tallyModel) step(t *testing.T, s *Store) {
 	}
 }
 
-// TestCountsAgainstTheirModel has holders tell what they like, and die, while others add documents
+// TestCountsAgainstTheirModel: holders report random counts, and die, while others add documents
 // and delete hosts.
 func TestCountsAgainstTheirModel(t *testing.T) {
 	server := redistest.Start(t)

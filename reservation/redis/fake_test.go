@@ -10,8 +10,8 @@ import (
 	"urlserver/reservation"
 )
 
-// A call that is sent from one node to the other for ever fails, after it has followed for a while,
-// as it must where slots move.
+// A call that two nodes redirect to each other for ever fails. Before that the client follows some
+// redirects, as it must while slots move.
 func TestMovedForEver(t *testing.T) {
 	fake := redistest.StartFake(t)
 	s := New(Config{Addrs: fake.Addrs[:1]})
@@ -23,7 +23,7 @@ func TestMovedForEver(t *testing.T) {
 	for _, call := range []struct {
 		name    string
 		met     bool
-		scripts int // that it has run
+		scripts int // number of scripts that the fake has run
 		do      func() error
 	}{
 		{name: "the first one", scripts: 1, do: func() error { _, err := s.Stats(t.Context()); return err }},
@@ -44,7 +44,7 @@ func TestMovedForEver(t *testing.T) {
 	}
 }
 
-// A Redis that repeats the password does not bring it into what is told.
+// If Redis echoes the password in an error, the password is not in the store's error.
 func TestErrorsHideThePassword(t *testing.T) {
 	fake := redistest.StartFake(t)
 	says := "ERR who is s3cret?"

@@ -9,8 +9,8 @@ import (
 	"urlserver/reservation"
 )
 
-// TestFull: a Redis without memory refuses what needs some, says so, changes nothing, and goes on
-// when it has memory again.
+// TestFull: a Redis without memory refuses commands that need some. The error says so, and nothing
+// is changed. With memory again all calls succeed.
 func TestFull(t *testing.T) {
 	server := redistest.Start(t)
 	s, ctx := realStore(t, time.Second, server.Addr()), t.Context()
@@ -33,7 +33,7 @@ func TestFull(t *testing.T) {
 	}
 }
 
-// TestNextIsThereFromTheBeginning: n stands in the hash of a group that was never asked.
+// TestNextIsThereFromTheBeginning: the hash of a group has the field n before the first request.
 func TestNextIsThereFromTheBeginning(t *testing.T) {
 	b := bench(t, 0, redistest.Start(t).Addr())
 	s := b.Store.(*Store)

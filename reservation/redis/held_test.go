@@ -10,7 +10,7 @@ import (
 	"urlserver/reservation/reservationtest"
 )
 
-// counts checks c of hosts, in the order h0.test, h1.test ..., and that the totals are their sum.
+// counts checks the field c of hosts h0.test, h1.test and so on, and that the totals are their sum.
 func counts(t *testing.T, s *Store, want ...int64) {
 	t.Helper()
 	total := int64(0)
@@ -34,7 +34,7 @@ func held(n ...int) (list []reservation.Holding) {
 	return list
 }
 
-// heldBench is a store with what two holders have told.
+// heldBench returns a store with the reports of two holders.
 func heldBench(t *testing.T) (b reservationtest.Bench, s *Store, tell func(holder string, first, known bool,
 	n ...int)) {
 	t.Helper()
@@ -55,10 +55,10 @@ func heldBench(t *testing.T) (b reservationtest.Bench, s *Store, tell func(holde
 func TestHoldCounts(t *testing.T) {
 	_, s, tell := heldBench(t)
 	counts(t, s, 7, 1)
-	tell("a", false, true, 3) // instead of 5; the other one stays
-	tell("a", false, true, 3) // again, as after an answer that was lost
+	tell("a", false, true, 3) // instead of 5; the other host is unchanged
+	tell("a", false, true, 3) // again, as after a lost answer
 	counts(t, s, 5, 1)
-	tell("c", false, false, 9) // who was never here
+	tell("c", false, false, 9) // an unknown holder
 	counts(t, s, 5, 1)
 	got, err := s.TryReserve(t.Context(), "h0.test", time.Minute, "b")
 	if err != nil {
@@ -75,8 +75,8 @@ func TestHoldCounts(t *testing.T) {
 	}
 }
 
-// TestHoldersDie: what a holder told counts no more once it has been silent, and it is told so if
-// it comes back.
+// TestHoldersDie: the counts of a holder that is silent for too long are removed. If it comes back
+// it gets an error.
 func TestHoldersDie(t *testing.T) {
 	b, s, tell := heldBench(t)
 	b.Advance(40 * time.Second)
@@ -92,8 +92,7 @@ func TestHoldersDie(t *testing.T) {
 	counts(t, s, 8, 0)
 }
 
-// TestLostLeaseOfNobody: the reservation of a host that nobody holds documents of any more ends
-// with its lease.
+// TestLostLeaseOfNobody: if no holder has documents of a host, its reservation ends with its lease.
 func TestLostLeaseOfNobody(t *testing.T) {
 	b, s, tell := heldBench(t)
 	if _, err := s.TryReserve(t.Context(), "h1.test", time.Second, "a"); err != nil {

@@ -12,7 +12,7 @@ import (
 
 const lease = time.Minute
 
-// realStore is a store on Redis' own clock, under a prefix of its own.
+// realStore is a store with Redis' own clock, and its own prefix.
 func realStore(t testing.TB, penalty time.Duration, addrs ...string) *Store {
 	t.Helper()
 	s := patient(New(Config{Addrs: addrs, Prefix: "p:", Penalty: penalty}))
@@ -20,7 +20,7 @@ func realStore(t testing.TB, penalty time.Duration, addrs ...string) *Store {
 	return s
 }
 
-// queues tells in which queues a group stands, and how often.
+// queues returns the queues that a group is in, and how often.
 func queues(t *testing.T, s *Store, id string) (wait, ready, busy int) {
 	t.Helper()
 	list, err := do(t, s, []string{"LRANGE"}, "p:chg_ready{chg}", "0", "-1").AsStrSlice()
@@ -41,7 +41,7 @@ func queues(t *testing.T, s *Store, id string) (wait, ready, busy int) {
 	return wait, ready, busy
 }
 
-// in checks that a group stands in one queue, or ("") in none.
+// in checks that a group is in one queue, or ("") in none.
 func in(t *testing.T, s *Store, id, want string) {
 	t.Helper()
 	wait, ready, busy := queues(t, s, id)
@@ -95,9 +95,9 @@ func TestKeys(t *testing.T) {
 			t.Errorf("Done(%s, %d) = %d, %v; want %d", step.crawl, step.n, left, err, step.left)
 		}
 	}
-	text(t, s, "0", "chg_total{chg}", "GET") // not below
+	text(t, s, "0", "chg_total{chg}", "GET") // never below 0
 	text(t, s, "", "chg_exec{chg}", "HGET", "c1")
-	in(t, s, id, "busy") // emptied, but not free
+	in(t, s, id, "busy") // without documents, but reserved
 	if _, err := s.Done(ctx, id, 2, "c1", 1); !errors.Is(err, reservation.ErrStale) {
 		t.Errorf("Done with another token = %v; want ErrStale", err)
 	}
@@ -129,8 +129,8 @@ func TestKeys(t *testing.T) {
 	}
 }
 
-// TestOneQueue has a group be in one queue at a time whatever is done to it, and released where it
-// belongs.
+// TestOneQueue: after any operation a group is in one queue at most, and a released group is in the
+// right one.
 func TestOneQueue(t *testing.T) {
 	s, ctx := realStore(t, time.Second, redistest.Start(t).Addr()), t.Context()
 	add := func(earliest time.Time) {
@@ -177,7 +177,7 @@ func TestOneQueue(t *testing.T) {
 	}
 }
 
-// TestForeignGroup has the janitor find a group that another program left in no queue.
+// TestForeignGroup: the janitor finds a group that another program has left in no queue.
 func TestForeignGroup(t *testing.T) {
 	s, ctx := realStore(t, time.Second, redistest.Start(t).Addr()), t.Context()
 	do(t, s, []string{"HSET"}, "p:CHG{chg}:10.0.0.9", "c", "2")
@@ -208,7 +208,7 @@ func TestRealClock(t *testing.T) {
 	for {
 		second, err := s.TryReserve(ctx, "a.test", short, "")
 		if errors.Is(err, reservation.ErrNotNow) {
-			continue // until the clock says otherwise, or the test's time is over
+			continue // until the time has come, or the test times out
 		}
 		if err != nil {
 			t.Fatal(err)
@@ -223,8 +223,8 @@ func TestRealClock(t *testing.T) {
 	}
 }
 
-// TestUntilIsAheadOfLeases: a restart may lose the writes of some seconds, but not when the leases
-// given in them end.
+// TestUntilIsAheadOfLeases: a restart may lose the writes of some seconds, but not the ends of the
+// leases granted in them.
 func TestUntilIsAheadOfLeases(t *testing.T) {
 	const lease = 80 * time.Second
 	b := bench(t, 0, redistest.Start(t).Addr())

@@ -21,15 +21,16 @@ var (
 	testAdvance string
 )
 
-var prefixes atomic.Int64 // a prefix for each test, so that they can share a server
+var prefixes atomic.Int64 // one for each test, so that tests can share a server
 
-// patient has a store wait for a Redis that a busy machine lets do nothing for seconds.
+// patient returns s with longer timeouts, for a busy machine on which Redis may stand still for
+// seconds.
 func patient(s *Store) *Store {
 	s.dial, s.wait = 5*time.Minute, 5*time.Minute
 	return s
 }
 
-// bench is a store on a virtual clock, under a prefix of its own.
+// bench is a store with a virtual clock, and its own prefix.
 func bench(t *testing.T, many int, addrs ...string) reservationtest.Bench {
 	t.Helper()
 	prefix := fmt.Sprintf("t%d:", prefixes.Add(1))
@@ -55,7 +56,7 @@ func bench(t *testing.T, many int, addrs ...string) reservationtest.Bench {
 	}
 }
 
-// do sends a command as redis-cli would.
+// do sends a command, as redis-cli does.
 func do(t testing.TB, s *Store, command []string, key string, args ...string) rueidis.RedisResult {
 	t.Helper()
 	c, err := s.connected()
@@ -73,7 +74,7 @@ func TestStore(t *testing.T) {
 	addr := redistest.Start(t).Addr()
 	reservationtest.Run(t, func(t *testing.T) reservationtest.Bench {
 		b := bench(t, 100_000, addr)
-		// The janitor scans all keys of a server, also those that other tests have left.
+		// The janitor scans all keys of a server, also those of other tests.
 		t.Cleanup(func() { do(t, b.Store.(*Store), []string{"FLUSHALL"}, "SYNC") })
 		return b
 	})

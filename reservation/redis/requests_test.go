@@ -11,8 +11,8 @@ import (
 	"urlserver/reservation"
 )
 
-// TestNextIsShared: each caller of a batch gets what it asked for, as far as there is some, groups
-// of several hosts or not, in one script and in several.
+// TestNextIsShared: each caller of a batch gets the groups that it asked for, as far as there are
+// enough: groups of one and of several hosts, in one script and in several.
 func TestNextIsShared(t *testing.T) {
 	addr := redistest.Start(t).Addr()
 	for scripts, most := range map[int]int{1: turnBatch - 4, 3: turnBatch} {
@@ -60,8 +60,8 @@ func releaseOf(r reservation.Reservation) request {
 	return request{release: reservation.Call{Verb: reservation.ReleaseHost, Host: r.Host, Token: r.Token}}
 }
 
-// TestTurn releases and reserves in one script: what is stale or late changes nothing for the
-// others, and what is released twice stands in one queue.
+// TestTurn releases and reserves in one script. A stale or late release does not affect the others,
+// and a group released twice is in one queue.
 func TestTurn(t *testing.T) {
 	s, ctx := realStore(t, time.Second, redistest.Start(t).Addr()), t.Context()
 	got := map[string]reservation.Reservation{}
@@ -105,8 +105,8 @@ func TestTurn(t *testing.T) {
 	text(t, s, "", "CHG{chg}:later.test", "HGET", "t")
 }
 
-// TestTurnGivesOnce: a group that another program has put into the queue twice, or that is busy, is
-// given to one.
+// TestTurnGivesOnce: a group that another program has queued twice, or that is reserved, is given
+// once.
 func TestTurnGivesOnce(t *testing.T) {
 	s, ctx := realStore(t, time.Second, redistest.Start(t).Addr()), t.Context()
 	for _, host := range []string{"a.test", "b.test"} {
@@ -126,8 +126,8 @@ func TestTurnGivesOnce(t *testing.T) {
 	in(t, s, "b.test", "busy")
 }
 
-// TestTurnLeavesTheRest: of what is due nobody gets more than was asked for, and the rest stays in
-// line.
+// TestTurnLeavesTheRest: no caller gets more due groups than it asked for. The others stay in the
+// queue.
 func TestTurnLeavesTheRest(t *testing.T) {
 	s, ctx := realStore(t, time.Second, redistest.Start(t).Addr()), t.Context()
 	if err := s.SetAlias(ctx, "twins", []string{"2.test"}); err != nil {
@@ -161,7 +161,7 @@ func TestTurnLeavesTheRest(t *testing.T) {
 	}
 }
 
-// TestTurnWhilePaused: while nothing is reserved anew, what is held is released all the same.
+// TestTurnWhilePaused: while no new reservations are made, leases can be released.
 func TestTurnWhilePaused(t *testing.T) {
 	s, ctx := realStore(t, time.Second, redistest.Start(t).Addr()), t.Context()
 	if _, err := s.AddHost(ctx, "a.test", time.Time{}); err != nil {

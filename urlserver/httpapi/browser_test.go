@@ -24,17 +24,17 @@ import (
 	"github.com/chromedp/chromedp"
 )
 
-// testTimeout is how long a browser on a machine that is busy may take for anything.
+// testTimeout is how long an action of a browser may take on a busy machine.
 const testTimeout = 5 * time.Minute
 
-// shots is the folder that screenshots are written to.
+// shots is the folder for screenshots.
 const shots = "screenshots"
 
 //go:embed testdata/axe.min.js
 var axe string
 
-// browser is a page in a real Chromium. What its console says that is an error, and what it
-// asks anybody else for, fails the test.
+// browser is a page in a real Chromium. An error on its console, or a request to another server,
+// fails the test.
 type browser struct {
 	t    *testing.T
 	ctx  context.Context
@@ -42,9 +42,9 @@ type browser struct {
 
 	mu      sync.Mutex // guards all below
 	faults  []string
-	allowed string // in a fault that is meant to be
-	roams   bool   // it is on other sites' pages: nothing is a fault any more
-	beats   int    // statuses that the stream has brought
+	allowed string // part of an error that is expected
+	roams   bool   // it is on pages of other sites: no error fails the test
+	beats   int    // statuses received from the stream
 }
 
 func newBrowser(t *testing.T, base string) *browser {
@@ -70,7 +70,7 @@ func newBrowser(t *testing.T, base string) *browser {
 			t.Errorf("close chromium: %v", err)
 		}
 		cancel()
-		// Its last processes may write yet.
+		// Its last processes may still write.
 		for end := time.Now().Add(testTimeout); os.RemoveAll(dir) != nil &&
 			time.Now().Before(end); time.Sleep(10 * time.Millisecond) {
 		}
@@ -122,21 +122,21 @@ func (b *browser) hear(event any) {
 	}
 }
 
-// told is how many statuses the stream has brought.
+// told returns the number of statuses received from the stream.
 func (b *browser) told() int {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	return b.beats
 }
 
-// allow says which error is meant to be from now on.
+// allow sets the text of an error that is expected from now on.
 func (b *browser) allow(text string) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.allowed = text
 }
 
-// in has the browser do something, and waits for it.
+// in runs an action of the browser, and waits for it.
 func in[T any](b *browser, action chromedp.Action[T]) T {
 	b.t.Helper()
 	ctx, cancel := context.WithTimeout(b.ctx, testTimeout)
@@ -154,7 +154,7 @@ func call[P, R any](b *browser, command cdp.Command[P, R], params P) R {
 	return in(b, func(ctx context.Context, t *chromedp.Target) (R, error) { return cdp.Call(ctx, t, command, params) })
 }
 
-// elsewhere says that the browser goes to other sites' pages.
+// elsewhere allows the browser to open pages of other sites.
 func (b *browser) elsewhere() {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -166,13 +166,13 @@ func (b *browser) open(path string) {
 	in(b, chromedp.Navigate(b.base+path))
 }
 
-// js is the value of an expression; a promise is waited for.
+// js returns the value of an expression. It waits for a promise.
 func js[T any](b *browser, format string, args ...any) T {
 	b.t.Helper()
 	return in(b, chromedp.Evaluate[T](fmt.Sprintf(format, args...), chromedp.EvalAwaitPromise))
 }
 
-// until waits for an expression to be true. On a page that is just left for another one it is not.
+// until waits until an expression is true. It is not while the page changes to another.
 func (b *browser) until(format string, args ...any) {
 	b.t.Helper()
 	ctx, cancel := context.WithTimeout(b.ctx, testTimeout)
@@ -194,13 +194,13 @@ func (b *browser) until(format string, args ...any) {
 	}
 }
 
-// shows waits for an element to have a text in it.
+// shows waits until an element contains a text.
 func (b *browser) shows(selector, text string) {
 	b.t.Helper()
 	b.until("document.querySelector(%q)?.textContent.includes(%q)", selector, text)
 }
 
-// keepToasts has the page keep what it says for some seconds only.
+// keepToasts makes the page keep the messages that it shows for some seconds.
 func (b *browser) keepToasts() {
 	b.t.Helper()
 	js[bool](b, `(() => {
@@ -211,14 +211,14 @@ func (b *browser) keepToasts() {
 	})()`)
 }
 
-// toasted waits until the page has said a text since keepToasts.
+// toasted waits until the page has shown a message since keepToasts.
 func (b *browser) toasted(text string) {
 	b.t.Helper()
 	b.until("window.toasts.some((said) => said.includes(%q))", text)
 }
 
-// click clicks on an element once it can be seen and nothing lies over it. To look and to click is
-// one thing for the page: it may move whenever something new comes.
+// click clicks an element when it is visible and nothing covers it. Both happen in one task of the
+// page, because it may move with any new data.
 func (b *browser) click(selector string) {
 	b.t.Helper()
 	b.until(`(() => {
@@ -227,19 +227,19 @@ func (b *browser) click(selector string) {
 		e.scrollIntoView({block: "center", behavior: "instant"});
 		const r = e.getBoundingClientRect();
 		if (!e.contains(document.elementFromPoint(r.x + r.width / 2, r.y + r.height / 2))) return false;
-		setTimeout(() => e.click()); // where it leads to another page, after this is answered
+		setTimeout(() => e.click()); // after this is answered, since the click may open another page
 		return true;
 	})()`, selector)
 }
 
-// fill types into a field that is emptied first.
+// fill empties a field and types text into it.
 func (b *browser) fill(selector, text string) {
 	b.t.Helper()
 	js[bool](b, "(document.querySelector(%q).value = '', true)", selector)
 	in(b, chromedp.SendKeys(chromedp.CSS(selector), text))
 }
 
-// screen sets what the page is looked at with.
+// screen sets the size and the colours of the screen.
 func (b *browser) screen(width, height int64, scale float64, phone, dark bool) {
 	b.t.Helper()
 	scheme := "light"
@@ -255,14 +255,14 @@ func (b *browser) screen(width, height int64, scale float64, phone, dark bool) {
 	})
 }
 
-// shoot keeps a picture of the whole page, on a screen that is as high as it.
+// shoot takes a screenshot of the whole page, on a screen as high as the page.
 func (b *browser) shoot(name string, width int64, scale float64, phone bool) {
 	b.t.Helper()
 	height := js[int64](b, "(scrollTo(0, 0), document.documentElement.scrollHeight)")
 	call(b, emulation.SetDeviceMetricsOverride, emulation.SetDeviceMetricsOverrideParams{
 		Width: width, Height: height, DeviceScaleFactor: scale, Mobile: phone,
 	})
-	// Painted for this screen, twice.
+	// It is painted twice for this screen.
 	js[bool](b, "new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(() => done(true))))")
 	picture := in(b, chromedp.CaptureScreenshot())
 	if len(picture) < 10_000 {
@@ -278,7 +278,7 @@ func (b *browser) shoot(name string, width int64, scale float64, phone bool) {
 	b.t.Logf("screenshot: %s", file)
 }
 
-// accessible has axe-core look at the page: nothing serious.
+// accessible runs axe-core on the page. It must find nothing serious.
 func (b *browser) accessible(what string) {
 	b.t.Helper()
 	in(b, chromedp.Evaluate[chromedp.Void](axe))
@@ -293,8 +293,7 @@ func (b *browser) accessible(what string) {
 	}
 }
 
-// crawl is a spider that ends each document with 200 as soon as it has it, but for the
-// last keep ones.
+// crawl is a spider that ends each document with 200 at once, except the last keep ones.
 func (r *rig) crawl(keep int) {
 	r.t.Helper()
 	conn, err := net.Dial("tcp", r.spiders)

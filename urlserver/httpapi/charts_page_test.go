@@ -11,8 +11,7 @@ import (
 	"urlserver/urlserver/httpapi/livefeed"
 )
 
-// keepPlots has the next page keep each chart that it makes, by the id of its place, as
-// window.plots.
+// keepPlots makes the next page keep each of its charts in window.plots, by the id of its element.
 const keepPlots = `(() => {
 	window.plots = {};
 	let make;
@@ -23,13 +22,13 @@ const keepPlots = `(() => {
 	});
 })()`
 
-// history is what the API has.
+// history is the history of the API.
 type history struct {
 	Every   float64 `json:"every_s"`
 	Samples []apiSample
 }
 
-// apiSample is a sample as it is told; null: there was none.
+// apiSample is a sample of the API; null: there was none.
 type apiSample struct {
 	At         float64
 	Sent       float64
@@ -40,8 +39,8 @@ type apiSample struct {
 	Fetch      *float64
 }
 
-// charted is what the charts are to hold of a history: for each the times, and then the values of
-// its lines, a gap where samples are missing.
+// charted returns the data that the charts must have for a history: for each the times, and then
+// the values of its lines, with a gap where samples are missing.
 func (h history) charted() map[string][][]*float64 {
 	lines := map[string][]func(s apiSample) *float64{
 		"plot-rates": {func(s apiSample) *float64 { return &s.Sent },
@@ -51,7 +50,7 @@ func (h history) charted() map[string][][]*float64 {
 			func(s apiSample) *float64 { return s.DNS },
 		},
 	}
-	for upTo := range 6 { // stacked, and the highest line first
+	for upTo := range 6 { // stacked, the highest line first
 		lines["plot-statuses"] = append([]func(s apiSample) *float64{func(s apiSample) *float64 {
 			sum, others := 0.0, 0.0
 			for _, n := range s.Statuses[5:] {
@@ -83,7 +82,7 @@ func (h history) charted() map[string][][]*float64 {
 	return all
 }
 
-// charts waits until the charts of the page hold what the API has, and that is as wanted.
+// charts waits until the charts have the API's data, and want returns true.
 func (b *browser) charts(r *rig, what string, want func(h history) bool) history {
 	b.t.Helper()
 	for end := time.Now().Add(testTimeout); ; time.Sleep(50 * time.Millisecond) {
@@ -112,7 +111,7 @@ func (b *browser) charts(r *rig, what string, want func(h history) bool) history
 	}
 }
 
-// The charts hold the samples that the API has, and each new one as it comes.
+// The charts have the samples of the API, and each new one as it arrives.
 func TestDashboardCharts(t *testing.T) {
 	r := newRig(t, setup{})
 	r.crawl(0)
@@ -124,7 +123,7 @@ func TestDashboardCharts(t *testing.T) {
 		t.Errorf("a sample each %v s; want %v", before.Every, livefeed.Every)
 	}
 	js[bool](b, "(window.mark = true)")
-	for i := range 8 { // what is sent and done at once, and what has to be looked up
+	for i := range 8 { // some are sent and done at once, some need a look-up
 		r.put(fmt.Sprintf("http://127.0.2.%d/1", i), fmt.Sprintf("http://%d.invalid/", i))
 	}
 	sent := 0

@@ -8,7 +8,8 @@ import (
 	"github.com/chromedp/chromedp/kb"
 )
 
-// The panel shows what the API says, as it changes, and stops a crawl after it has asked.
+// The panel shows the crawls of the API, also after changes, and stops a crawl after a
+// confirmation.
 func TestDashboardCrawls(t *testing.T) {
 	r := newCrawl(t, setup{})
 	r.control()
@@ -41,14 +42,14 @@ func TestDashboardCrawls(t *testing.T) {
 	b.click("#seek button")
 	b.until("document.querySelectorAll('#t-crawls tbody tr').length === 3")
 
-	r.submit("app", "young", "http://127.0.6.1/1") // seen without a click
+	r.submit("app", "young", "http://127.0.6.1/1") // shown without a click
 	b.until("document.querySelectorAll('#t-crawls tbody tr').length === 4")
 
 	const halt = "#t-crawls tbody button[aria-label='Stop crawl large of app']"
 	b.click(halt)
 	b.until("document.getElementById('stop-crawl').open")
 	b.accessible("question about a crawl")
-	in(b, chromedp.KeyEvent(kb.Enter)) // what has the focus keeps it
+	in(b, chromedp.KeyEvent(kb.Enter)) // the focused element keeps the focus
 	b.until("!document.getElementById('stop-crawl').open")
 	if got := r.crawlState("large", "app"); got != "running" {
 		t.Errorf("the crawl is %s before its end was confirmed", got)
@@ -89,7 +90,7 @@ func (r *rig) crawlState(crawl, app string) string {
 	return "not there"
 }
 
-// Where there are none to list, the panel says so.
+// Without a list of crawls, the panel says so.
 func TestDashboardWithoutCrawls(t *testing.T) {
 	r := newCrawl(t, setup{})
 	b := newBrowser(t, r.base)

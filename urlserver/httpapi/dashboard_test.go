@@ -17,8 +17,8 @@ import (
 	"urlserver/urlserver/httpapi/livefeed"
 )
 
-// newCrawl is a rig that holds URLs of some hosts, none of which is due while a test lasts: what it
-// holds stays as it is.
+// newCrawl is a rig that holds URLs of some hosts. None is due while a test runs, so the numbers
+// stay the same.
 func newCrawl(t *testing.T, set setup) *rig {
 	t.Helper()
 	set.config = func(c *configs.Config) { c.ReqHostPerSec, c.QueueCount, c.QueueLen = 0.001, 64, 8 }
@@ -41,7 +41,7 @@ func newCrawl(t *testing.T, set setup) *rig {
 	return r
 }
 
-// holds waits until the daemon has taken all that was put.
+// holds waits until the daemon has taken all URLs.
 func (r *rig) holds(documents int) {
 	r.t.Helper()
 	for end := time.Now().Add(testTimeout); ; time.Sleep(10 * time.Millisecond) {
@@ -61,7 +61,7 @@ func (r *rig) status() (s status) {
 	return s
 }
 
-// Every panel shows what the API says, and goes on doing so.
+// Every panel shows the data of the API, also later.
 func TestDashboardShowsTheAPI(t *testing.T) {
 	r := newCrawl(t, setup{})
 	b := newBrowser(t, r.base)
@@ -94,7 +94,7 @@ func TestDashboardShowsTheAPI(t *testing.T) {
 	b.shows("#p-text", "300 URLs: 0 completed")
 	b.shows("#t-blocked", "None.")
 
-	// The map: as many cells of a state as the server's bytes say.
+	// The map has as many cells of each state as the server's bytes.
 	b.until("document.getElementById('n-empty').textContent === %q", fmt.Sprintf("empty %d", 64-s.Slots.Used))
 	used := js[int](b, "['ready','active','cooling','held'].map((s) => "+
 		"Number(document.getElementById('n-' + s).textContent.match(/\\d+$/)[0])).reduce((a, b) => a + b)")
@@ -110,7 +110,7 @@ func TestDashboardShowsTheAPI(t *testing.T) {
 	b.until("document.querySelectorAll('#t-settings tbody tr').length === %d", len(list.Settings))
 	b.shows("#t-settings", "Req_Host_Per_Sec0.001")
 
-	// What happens now is seen without loading anything again.
+	// New events are shown without loading the page again.
 	mark := js[bool](b, "(window.mark = true)")
 	r.put("http://127.0.2.1/1", "http://127.0.2.1/2")
 	b.shows("#f-held", fmt.Sprint(s.Held+2))
@@ -149,7 +149,7 @@ func TestDashboardActs(t *testing.T) {
 	}
 
 	const name = "127.0.1.20"
-	b.fill("#name", "http://"+name+":8080/x?y"+kb.Enter) // its host is meant
+	b.fill("#name", "http://"+name+":8080/x?y"+kb.Enter) // the host of the URL
 	var h host
 	r.into(&h, "GET", "/api/hosts/"+name, "")
 	b.shows("#explained", *h.Group)
@@ -170,7 +170,7 @@ func TestDashboardActs(t *testing.T) {
 		t.Errorf("still blocked until %v", h.BlockedUntil)
 	}
 	b.allow("status of 404")
-	b.fill("#name", "Bücher.Example:80"+kb.Enter) // as URLs have it
+	b.fill("#name", "Bücher.Example:80"+kb.Enter) // normalised as in URLs
 	b.until("document.getElementById('name').value === 'xn--bcher-kva.example'")
 	b.fill("#name", name+kb.Enter)
 	b.shows("#explained", "Req_Host_Per_Sec")
@@ -193,12 +193,12 @@ func TestDashboardActs(t *testing.T) {
 	}
 }
 
-// All warnings that are kept are there, in their order, and those of another daemon after it in
-// their stead.
+// All warnings that the daemon keeps are shown in order. After a restart, those of the new daemon
+// replace them.
 func TestDashboardWarnings(t *testing.T) {
 	r := newRig(t, setup{})
 	log := zerolog.New(r.server.warnings)
-	const kept = 3 * 20 // more than the stream tells at its begin
+	const kept = 3 * 20 // more than the stream sends at its start
 	for i := range kept {
 		log.Warn().Msg(fmt.Sprintf("number %d.", i))
 	}
@@ -213,8 +213,8 @@ func TestDashboardWarnings(t *testing.T) {
 	log.Warn().Msg("the last")
 	b.shows("#l-warnings li:first-child", "the last")
 
-	// The stream comes again from a daemon that has started since, and is up for longer than the
-	// one before was.
+	// The stream starts again with a daemon that has started since, and has been up for longer than
+	// the former one.
 	b.hide(r)
 	r.server.warnings = NewWarnings()
 	log = zerolog.New(r.server.warnings)
@@ -224,8 +224,8 @@ func TestDashboardWarnings(t *testing.T) {
 	b.shows("#l-warnings", "of another daemon")
 }
 
-// Whoever is in a row with the keyboard stays there when rows move, and is led to the table when it
-// goes.
+// The keyboard focus in a row stays there when rows move. If the row disappears, it moves to the
+// table.
 func TestDashboardKeepsTheFocus(t *testing.T) {
 	r := newRig(t, setup{})
 	b := newBrowser(t, r.base)
@@ -281,14 +281,14 @@ func TestDashboardLogin(t *testing.T) {
 		t.Error("the daemon is not paused")
 	}
 
-	// A page of another server on this machine can do nothing, though the browser sends the cookie
-	// there.
+	// A page of another server on this machine can do nothing, although the browser sends the
+	// cookie.
 	evil := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("Content-Type", "text/html")
 		fmt.Fprintf(w, `<iframe name="f"></iframe><form method="post" action="%s/api/resume" target="f"></form>`, r.base)
 	}))
 	defer evil.Close()
-	b.allow("") // from here on it asks others, and is refused
+	b.allow("") // from here on its requests to others are refused
 	b.elsewhere()
 	in(b, chromedp.Navigate(evil.URL))
 	tried := js[string](b, `(async () => {
@@ -319,7 +319,7 @@ func TestDashboardLogin(t *testing.T) {
 	b.until("location.pathname === '/login'")
 }
 
-// A page that nobody sees asks for nothing; when it is seen again it goes on.
+// A hidden page requests nothing. When it is visible again it continues.
 func TestDashboardOutOfSight(t *testing.T) {
 	r := newCrawl(t, setup{})
 	b := newBrowser(t, r.base)
@@ -332,13 +332,13 @@ func TestDashboardOutOfSight(t *testing.T) {
 	b.shows("#f-held", fmt.Sprint(held+2))
 }
 
-// seen has the page be in sight, or not.
+// seen makes the page visible or hidden.
 func (b *browser) seen(is bool) {
 	b.t.Helper()
 	js[bool](b, `(Object.defineProperty(document, "hidden", {value: %v, configurable: true}), document.dispatchEvent(new Event("visibilitychange")))`, !is)
 }
 
-// hide has the page be out of sight, and waits until nobody watches.
+// hide hides the page, and waits until the stream has no subscriber.
 func (b *browser) hide(r *rig) {
 	b.t.Helper()
 	b.seen(false)

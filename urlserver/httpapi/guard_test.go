@@ -69,7 +69,7 @@ func TestCrossSite(t *testing.T) {
 	} {
 		for _, path := range []string{"/api/pause", "/api/hosts/a.example/block", "/docindex/urls",
 			"/docindex/candidates"} {
-			// What forms can send without asking first.
+			// requests that forms can send without a preflight
 			a := r.ask("POST", path, `{"max":1,"x":1}`, append([]string{"Content-Type", "text/plain"}, c.header...)...)
 			if good := a.StatusCode != 403; good != c.good {
 				t.Errorf("%s: POST %s: %s %s", c.name, path, a.Status, a.body)
@@ -122,8 +122,8 @@ func TestHostHeader(t *testing.T) {
 	}
 }
 
-// TestHostHeaderElsewhere: whatever address a listener without token has, a name that an outsider's
-// DNS answer can bring about does nothing, and neither does its Origin. A name of http.hosts is the
+// TestHostHeaderElsewhere: a listener without token answers no request whose Host or Origin is a
+// name that an attacker's DNS can map to it, whatever its address is. Names in http.hosts are the
 // operator's own.
 func TestHostHeaderElsewhere(t *testing.T) {
 	l, err := net.Listen("tcp", "[::]:0")
@@ -150,7 +150,7 @@ func request(t *testing.T, method, url string) *http.Request {
 	return httptest.NewRequestWithContext(t.Context(), method, url, nil)
 }
 
-// Who does not bring the token has one answer a connection, and one who does keeps it.
+// A client without the token gets one answer per connection. A client with it keeps the connection.
 func TestStrangersAreCutOff(t *testing.T) {
 	r := newRig(t, setup{token: "secret"})
 	for _, c := range []struct {

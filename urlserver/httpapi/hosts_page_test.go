@@ -11,7 +11,7 @@ import (
 	"urlserver/configs"
 )
 
-// The table of hosts is sorted and filtered, and says what it does not show.
+// The table of hosts is sorted and filtered, and says how many hosts it does not show.
 func TestDashboardHosts(t *testing.T) {
 	r := newRig(t, setup{config: func(c *configs.Config) {
 		c.QueueCount, c.ReqHostPerSec = 64, 0.001
@@ -70,7 +70,7 @@ func TestDashboardHosts(t *testing.T) {
 	b.until("document.getElementById('host').hidden")
 }
 
-// A daemon that nobody has used yet says how a crawl begins, and stops to when it has begun.
+// A new daemon shows how to begin a crawl, until one has begun.
 func TestDashboardOfAnEmptyDaemon(t *testing.T) {
 	r := newRig(t, setup{config: func(c *configs.Config) { c.Spider.Listen = "127.0.0.1:4101" }})
 	b := newBrowser(t, r.base)
@@ -90,7 +90,7 @@ func TestDashboardOfAnEmptyDaemon(t *testing.T) {
 	b.until("document.getElementById('begin').hidden")
 }
 
-// While nothing comes from the daemon the page is dim and says since when.
+// Without data from the daemon the page is dim, and says since when.
 func TestDashboardWithoutNews(t *testing.T) {
 	r := newCrawl(t, setup{})
 	b := newBrowser(t, r.base)
@@ -104,16 +104,15 @@ func TestDashboardWithoutNews(t *testing.T) {
 	b.shoot("stale", 1440, 1, false)
 }
 
-// mostShift is how much of the page may move by itself, as browsers count it (Cumulative Layout
-// Shift): 0.1 is called good.
+// mostShift is the largest allowed Cumulative Layout Shift. 0.1 counts as good.
 const mostShift = 0.1
 
-// countShifts has the next page count how much of it moves.
+// countShifts makes the next page count its layout shifts.
 const countShifts = `window.shift = 0;
 	new PerformanceObserver((list) => { for (const e of list.getEntries()) if (!e.hadRecentInput) window.shift += e.value; })
 		.observe({type: "layout-shift", buffered: true});`
 
-// Nothing on the page jumps while it is filled.
+// The layout does not shift while the page is filled.
 func TestDashboardStandsStill(t *testing.T) {
 	r := newRig(t, setup{config: func(c *configs.Config) { c.QueueCount, c.ReqHostPerSec = 10_000, 0.2 }})
 	var urls strings.Builder

@@ -59,7 +59,8 @@ func TestDelay(t *testing.T) {
 	if r.into(&d, "POST", "/api/hosts/127.0.0.1/delay", `{"delay_s": 7}`); d.Delay != 7 {
 		t.Errorf("answer: %+v", d)
 	}
-	// The index gives the host's next URL to the slots when the delay is over, and others at once.
+	// When the delay is over, the index gives the host's next URL to the slots, and other hosts' at
+	// once.
 	r.into(&d, "POST", "/api/hosts/127.0.0.2/delay", `{"delay_s": 3600}`)
 	r.put("http://127.0.0.2/1", "http://127.0.0.2/2", "http://127.0.0.3/1", "http://127.0.0.3/2")
 	for end := time.Now().Add(testTimeout); r.store.Stats().InTransit != 4; time.Sleep(10 * time.Millisecond) {
@@ -125,7 +126,7 @@ func TestWarnings(t *testing.T) {
 	}
 }
 
-// The stream is one of server-sent events, and ends with the server.
+// The stream consists of server-sent events, and ends with the server.
 func TestLive(t *testing.T) {
 	r := newRig(t, setup{})
 	req, err := http.NewRequestWithContext(t.Context(), "GET", r.base+"/api/live", nil)
@@ -156,7 +157,7 @@ func TestLive(t *testing.T) {
 	}
 }
 
-// What a viewer is told of a status stays small, however many spiders there are.
+// The status for a viewer has a bounded size, for any number of spiders.
 func TestLiveIsSmall(t *testing.T) {
 	var s urlserver.Status
 	for i := range 1000 {

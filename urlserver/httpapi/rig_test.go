@@ -21,24 +21,24 @@ import (
 	"urlserver/urlserver"
 )
 
-// rig is a daemon and its HTTP on real sockets.
+// rig is a daemon and its HTTP server on real sockets.
 type rig struct {
 	t       *testing.T
 	daemon  *urlserver.Daemon
 	store   *memory.Store
 	server  *Server
-	base    string // of HTTP
-	spiders string // where spiders dial
-	stop    func() // the daemon only
-	end     func() // its HTTP only; may be called again
+	base    string // base URL
+	spiders string // address for spiders
+	stop    func() // stops only the daemon
+	end     func() // stops only its HTTP server; may be called again
 }
 
-// setup says how a rig differs from the usual one.
+// setup is the configuration of a rig.
 type setup struct {
 	token, listen string
 	hosts         []string
-	web           net.Listener // nil: one on loopback
-	recent        *Warnings    // that gets the log; nil: nothing does
+	web           net.Listener // nil: a listener on loopback
+	recent        *Warnings    // receives the log; nil: nothing does
 	remote        bool         // the index is not embedded
 	config        func(*configs.Config)
 	parts         func(*urlserver.Parts)
@@ -82,7 +82,7 @@ func newRig(t *testing.T, set setup) *rig {
 	return r
 }
 
-// run starts both; they end with the test.
+// run starts both. They end with the test.
 func (r *rig) run(web net.Listener) {
 	r.t.Helper()
 	spiders := listen(r.t)
@@ -128,7 +128,7 @@ type answered struct {
 	body string
 }
 
-// ask makes a request; header holds names and values in turn, Host among them.
+// ask makes a request. header holds names and values in turn, also of Host.
 func (r *rig) ask(method, path, body string, header ...string) answered {
 	r.t.Helper()
 	req, err := http.NewRequestWithContext(r.t.Context(), method, r.base+path, strings.NewReader(body))
@@ -165,7 +165,7 @@ func (r *rig) into(v any, method, path, body string) {
 	}
 }
 
-// wantError checks that an answer is a refusal in the form of the contract.
+// wantError checks that an answer is an error in the form of the contract.
 func (a answered) wantError(t *testing.T, status int, text string) {
 	t.Helper()
 	var failure struct{ Error string }
@@ -201,7 +201,7 @@ func (r *rig) spider() *fake {
 	return &fake{t: r.t, conn: conn, in: bufio.NewReader(conn)}
 }
 
-// next is the TRANS_ID of the next document, once it has come.
+// next waits for the next document and returns its TRANS_ID.
 func (f *fake) next() string {
 	f.t.Helper()
 	f.conn.SetReadDeadline(time.Now().Add(testTimeout))

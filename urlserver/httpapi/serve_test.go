@@ -51,7 +51,7 @@ func (p *pipes) dial() net.Conn {
 	return ours
 }
 
-// stage is a server over pipes in virtual time. Its daemon does not run: only the index is asked.
+// stage is a server over pipes in virtual time. Its daemon does not run; only the index is used.
 type stage struct {
 	*pipes
 	store *memory.Store
@@ -83,7 +83,7 @@ const uploadHead = "POST /docindex/urls HTTP/1.1\r\nHost: localhost\r\nTransfer-
 
 func chunk(text string) string { return fmt.Sprintf("%x\r\n%s\r\n", len(text), text) }
 
-// send writes, and fails the test where the other side has hung up.
+// send writes. It fails the test if the other side has closed the connection.
 func send(t *testing.T, conn net.Conn, text string) {
 	t.Helper()
 	if _, err := io.WriteString(conn, text); err != nil {
@@ -91,7 +91,7 @@ func send(t *testing.T, conn net.Conn, text string) {
 	}
 }
 
-// An upload may take for ever, as long as it goes on.
+// An upload may take for ever, as long as data arrives.
 func TestLongUpload(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		st := newStage(t)
@@ -118,7 +118,7 @@ func TestLongUpload(t *testing.T) {
 	})
 }
 
-// Who does not go on is cut off: in the header, in a body, and between requests.
+// A client that stops sending is cut off: in the header, in a body, and between requests.
 func TestSlowPeers(t *testing.T) {
 	for _, c := range []struct {
 		name, said string
@@ -139,7 +139,7 @@ func TestSlowPeers(t *testing.T) {
 				st := newStage(t)
 				conn := st.dial()
 				start := time.Now()
-				go io.WriteString(conn, c.said) // the other side may hang up in between
+				go io.WriteString(conn, c.said) // the other side may close the connection meanwhile
 				if _, err := io.Copy(io.Discard, conn); err != nil {
 					t.Errorf("read: %v", err)
 				}
@@ -153,7 +153,7 @@ func TestSlowPeers(t *testing.T) {
 	}
 }
 
-// A body that is taken into memory has a time as a whole.
+// A body that is read into memory has a total timeout.
 func TestWholeBodyHasATime(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		st := newStage(t)
@@ -162,7 +162,7 @@ func TestWholeBodyHasATime(t *testing.T) {
 		send(t, conn, "POST /docindex/outcomes HTTP/1.1\r\nHost: localhost\r\nTransfer-Encoding: chunked\r\n\r\n")
 		var talk sync.WaitGroup
 		talk.Go(func() {
-			for { // until the other side hangs up
+			for { // until the other side closes the connection
 				time.Sleep(ioTimeout / 2)
 				if _, err := io.WriteString(conn, chunk("\n")); err != nil {
 					return
@@ -180,7 +180,7 @@ func TestWholeBodyHasATime(t *testing.T) {
 	})
 }
 
-// Who takes no answer is cut off as well, and one who takes it slowly is not.
+// A client that stops reading an answer is cut off, but not one that reads slowly.
 func TestSlowReaders(t *testing.T) {
 	for _, c := range []struct {
 		name  string
@@ -195,7 +195,7 @@ func TestSlowReaders(t *testing.T) {
 				const size = 10 * writePiece
 				s := &Server{ioTimeout: ioTimeout}
 				body := func(w http.ResponseWriter, _ *http.Request) {
-					w.Write(make([]byte, size)) // its error is the peer's
+					w.Write(make([]byte, size)) // the client's error
 				}
 				srv := &http.Server{Handler: s.withDeadlines(http.HandlerFunc(body))}
 				l := newPipes()
@@ -221,7 +221,7 @@ func TestSlowReaders(t *testing.T) {
 	}
 }
 
-// Serve lets answers under way end, but not for ever.
+// When Serve ends, it waits for answers in progress, but not for ever.
 func TestServeEnds(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		st := newStage(t)
@@ -303,7 +303,7 @@ func TestHeaderIsBounded(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		st := newStage(t)
 		conn := st.dial()
-		// cut off in between
+		// cut off meanwhile
 		go io.WriteString(conn, "GET /healthz HTTP/1.1\r\nHost: localhost\r\nX-Long: "+strings.Repeat("x",
 			2*netguard.MaxHeader))
 		resp, err := http.ReadResponse(bufio.NewReader(conn), nil)

@@ -17,18 +17,18 @@ const (
 	patience    = 5 * time.Minute // for what takes seconds on an idle machine
 )
 
-// watcher looks that no group is with two, and that tokens only grow.
+// watcher checks that no group is reserved twice at a time, and that tokens grow.
 type watcher struct {
 	t      *testing.T
 	mu     sync.Mutex           // guards all below
-	until  map[string]time.Time // a group: when who has it stops to rely on it
+	until  map[string]time.Time // by group: until when the holder relies on its lease
 	tokens map[string]uint64
 	given  int
-	more   chan struct{} // something was given
+	more   chan struct{} // signals a reservation
 }
 
-// took is told of a reservation that was asked for at asked. One that is heard of too late to be
-// relied on does not count: another may have had the group meanwhile.
+// took records a reservation that was requested at asked. A result that arrives too late to be used
+// does not count: another caller may have had the group meanwhile.
 func (w *watcher) took(r reservation.Reservation, asked time.Time) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -55,7 +55,7 @@ func (w *watcher) gives(r reservation.Reservation) {
 	delete(w.until, r.Group)
 }
 
-// await waits until so many more are given.
+// await waits for n more reservations.
 func (w *watcher) await(more int) {
 	w.t.Helper()
 	w.mu.Lock()
@@ -76,7 +76,7 @@ func (w *watcher) await(more int) {
 	}
 }
 
-// crawl reserves and releases until the test is over.
+// crawl reserves and releases until the test ends.
 func (w *watcher) crawl(s *Store, name string, over chan struct{}) {
 	for {
 		select {
@@ -87,7 +87,7 @@ func (w *watcher) crawl(s *Store, name string, over chan struct{}) {
 		asked := time.Now()
 		list, err := s.ReserveNextHost(w.t.Context(), leaderLease, 2, name)
 		if err != nil {
-			continue // nothing is due, or nobody leads
+			continue // nothing is due, or there is no leader
 		}
 		for _, r := range list {
 			w.took(r, asked)
@@ -104,8 +104,8 @@ func (w *watcher) crawl(s *Store, name string, over chan struct{}) {
 	}
 }
 
-// TestLeaderKilled: leaders are killed while crawlers reserve through two services. No group is
-// ever with two, work goes on after each, and no host is lost.
+// TestLeaderKilled kills leaders while crawlers reserve through two services. No group is ever
+// reserved twice, reservations go on after each kill, and no host is lost.
 func TestLeaderKilled(t *testing.T) {
 	cluster := etcdtest.Start(t, 3)
 	var stores []*Store
@@ -155,8 +155,8 @@ func TestLeaderKilled(t *testing.T) {
 	servesAll(t, stores[0])
 }
 
-// eventually does again what fails, as all does while nobody leads, which on a busy machine may be
-// at any time.
+// eventually repeats a call until it succeeds. Calls fail while there is no leader, which on a busy
+// machine may be at any time.
 func eventually(t *testing.T, do func() error) {
 	t.Helper()
 	for deadline := time.Now().Add(patience); ; {
@@ -170,7 +170,7 @@ func eventually(t *testing.T, do func() error) {
 	}
 }
 
-// servesAll has every host be given again, now or when a lost lease has ended.
+// servesAll checks that every host can be reserved again, now or when a lost lease has ended.
 func servesAll(t *testing.T, s *Store) {
 	served := map[string]bool{}
 	for deadline := time.Now().Add(patience); len(served) < leaderHosts; {
@@ -182,7 +182,7 @@ func servesAll(t *testing.T, s *Store) {
 		}
 		list, err := s.ReserveNextHost(t.Context(), leaderLease, leaderHosts, "last")
 		if errors.Is(err, reservation.ErrNotNow) {
-			time.Sleep(50 * time.Millisecond) // between two looks
+			time.Sleep(50 * time.Millisecond) // a pause between two calls
 		}
 		for _, r := range list {
 			served[r.Host] = true

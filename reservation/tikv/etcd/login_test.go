@@ -9,7 +9,7 @@ import (
 	"urlserver/reservation/tikv/etcd/etcdtest"
 )
 
-// works adds a host through a store, and tells what came of it.
+// works adds a host through a store, and returns the result.
 func works(t *testing.T, cfg Config) error {
 	t.Helper()
 	s, err := New(cfg)

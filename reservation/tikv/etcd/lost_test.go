@@ -10,8 +10,8 @@ import (
 	"urlserver/reservation/tikv/etcd/etcdtest"
 )
 
-// A group whose lease was lost at one service is not given by another whose clock is ahead, as long
-// as who has the lease may rely on it, however short the penalty is.
+// If a lease was lost at one service, another service whose clock is ahead does not reserve the
+// group while the holder may rely on the lease, however short the penalty is.
 func TestLostLeaseIsKeptBack(t *testing.T) {
 	addrs := etcdtest.Start(t, 1).Addrs()
 	ahead, err := New(Config{Addrs: addrs})
@@ -43,6 +43,6 @@ func TestLostLeaseIsKeptBack(t *testing.T) {
 		case !errors.Is(err, reservation.ErrNotNow) || took > patience:
 			t.Fatalf("TryReserve = %v after %v; want the host, or that it is not free", err, took)
 		}
-		time.Sleep(10 * time.Millisecond) // between two looks
+		time.Sleep(10 * time.Millisecond) // a pause between two calls
 	}
 }

@@ -21,19 +21,19 @@ import (
 	"urlserver/urlserver"
 )
 
-// fake is a Source whose slots are what a test says.
+// fake is a Source whose slots are set by a test.
 type fake struct {
-	mu      sync.Mutex // guards all but stop
+	mu      sync.Mutex // guards all except stop
 	slots   []hostslots.SlotSummary
 	status  urlserver.Status
 	start   time.Time
-	looks   int // slots looked at
-	asked   int // statuses
+	looks   int // slots read
+	asked   int // statuses read
 	blocked []hostslots.BlockedHost
-	stop    func() // the Watcher
+	stop    func() // stops the Watcher
 }
 
-// do does something to the fake while it is not looked at.
+// do changes the fake while nobody reads it.
 func (f *fake) do(what func()) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -69,7 +69,7 @@ func (f *fake) RuleBlocked(context.Context, int) ([]string, bool, error) {
 
 func (f *fake) Date(t time.Duration) time.Time { return f.start.Add(t) }
 
-// bubble runs a Watcher over a fake in virtual time.
+// bubble runs a Watcher with a fake under virtual time.
 func bubble(t *testing.T, slots int, test func(f *fake, w *Feed)) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
@@ -89,7 +89,7 @@ func bubble(t *testing.T, slots int, test func(f *fake, w *Feed)) {
 	})
 }
 
-// event is one of a stream.
+// event is an event of a stream.
 type event struct{ name, data string }
 
 func events(text []byte) (all []event) {
@@ -100,7 +100,7 @@ func events(text []byte) (all []event) {
 	return all
 }
 
-// viewer is what a browser makes of a stream: the map.
+// viewer is the map that a browser builds from a stream.
 type viewer struct{ cells []byte }
 
 func (v *viewer) take(t *testing.T, text []byte) {
@@ -122,7 +122,7 @@ func (v *viewer) take(t *testing.T, text []byte) {
 	}
 }
 
-// packed is all slots as Map has them, made the plain way.
+// packed returns all slots in the form of Map, built in the plainest way.
 func packed(slots []hostslots.SlotSummary) []byte {
 	out := make([]byte, (len(slots)+1)/2)
 	for i, g := range slots {
@@ -141,7 +141,8 @@ func packed(slots []hostslots.SlotSummary) []byte {
 	return out
 }
 
-// However many slots change, a viewer has them all in a while, and gets no more than it should.
+// For any number of changed slots, a viewer gets them all after a while, and never more data than
+// allowed.
 func TestViewersKeepUp(t *testing.T) {
 	const slots = 100_001
 	bubble(t, slots, func(f *fake, w *Feed) {
@@ -171,7 +172,7 @@ func TestViewersKeepUp(t *testing.T) {
 			most = max(most, len(text))
 			eyes.take(t, text)
 		}
-		for range slots/(chunksPerTick*chunkSlots) + 2 { // nothing changes: all is told
+		for range slots/(chunksPerTick*chunkSlots) + 2 { // nothing changes, so everything is sent
 			eyes.take(t, <-v.C)
 		}
 		if !slices.Equal(eyes.cells, packed(f.slots)) {
@@ -190,7 +191,7 @@ func TestViewersKeepUp(t *testing.T) {
 	})
 }
 
-// While nobody looks there is a status each ten seconds, and nothing else.
+// Without viewers there is one status every ten seconds, and nothing else.
 func TestNoWorkForNobody(t *testing.T) {
 	bubble(t, 10_000, func(f *fake, w *Feed) {
 		watchFor := func(d time.Duration) (asked, looks int) {
@@ -209,7 +210,7 @@ func TestNoWorkForNobody(t *testing.T) {
 			t.Fatal(err)
 		}
 		go func() {
-			for range v.C { // until it is dropped or leaves
+			for range v.C { // until it is dropped or unsubscribes
 			}
 		}()
 		if asked, looks := watchFor(Every); asked < 10 || looks < 10_000 {
@@ -242,7 +243,7 @@ func TestSlowViewersAreDropped(t *testing.T) {
 		if n != maxBehind {
 			t.Errorf("the slow one got %d messages; want %d", n, maxBehind)
 		}
-		w.Unsubscribe(slow) // once more does no harm
+		w.Unsubscribe(slow) // a second call is harmless
 		w.Unsubscribe(quick)
 	})
 }
@@ -267,7 +268,7 @@ func TestViewersAreBounded(t *testing.T) {
 	})
 }
 
-// The lists are those that a look at all slots at once would give.
+// The lists equal those of a read of all slots at once.
 func TestTop(t *testing.T) {
 	const slots = 3*chunkSlots + 7
 	bubble(t, slots, func(f *fake, w *Feed) {
@@ -390,8 +391,8 @@ func TestStoppedWatcher(t *testing.T) {
 	})
 }
 
-// What is too long for a message is told in part, the first of a list and the latest of the
-// warnings, or later.
+// A message that would be too long is sent in part: the beginning of a list, the latest warnings.
+// The rest may follow.
 func TestMessagesFit(t *testing.T) {
 	w := &Feed{cfg: Config{Warnings: func(after uint64, most int) (any, uint64) {
 		return slices.Repeat([]string{strings.Repeat("w", 1000)}, most), after + 20
@@ -407,7 +408,7 @@ func TestMessagesFit(t *testing.T) {
 		name string
 		room int
 		last uint64
-		want []string // events beside the first
+		want []string // events beside the first one
 	}{
 		{name: "room for some", room: maxMessage, last: 20, want: []string{"warnings", "top"}},
 		{name: "for a warning and a short list", room: 3000, last: 20, want: []string{"warnings", "top"}},
