@@ -15,7 +15,7 @@ func TestManyAttempts(t *testing.T) {
 		Count: 1, Len: 8, Concurrent: 1, StatusTimeout: time.Second, MaxAttempts: most, RejectOver: 9,
 	})
 	o := s.EnsureOrigin([]byte("http://a.test"), []byte("a.test"))
-	s.Host(s.HostOf(o)).Bind(0, netip.MustParseAddr("10.0.0.1"))
+	s.Host(s.HostOf(o)).Bind(0, Place{Addr: netip.MustParseAddr("10.0.0.1")})
 	for id := range 7 { // so that the first one's rank counts
 		s.Offer(0, Candidate{
 			Origin: o, ID: fmt.Appendf(nil, "%d", id), URL: []byte("http://a.test/"), Priority: 0,
@@ -51,7 +51,7 @@ func TestDocumentsKeepOrder(t *testing.T) {
 				Count: 1, Len: docs, Concurrent: 1, MaxAttempts: 1, StatusTimeout: time.Hour, RejectOver: docs,
 			})
 			o := s.EnsureOrigin([]byte("http://a.test"), []byte("a.test"))
-			s.Host(s.HostOf(o)).Bind(0, netip.MustParseAddr("10.0.0.1"))
+			s.Host(s.HostOf(o)).Bind(0, Place{Addr: netip.MustParseAddr("10.0.0.1")})
 			for i := range docs {
 				s.Offer(0, Candidate{
 					Origin: o, ID: fmt.Appendf(nil, "%06d", i), URL: []byte("http://a.test/"), Priority: priority(i),

@@ -7,7 +7,7 @@ import "time"
 func (s *Slots) Back(now time.Duration, name TransID) (doc uint32) {
 	id := s.table.live(name)
 	doc = s.table.transactions.At(id).doc
-	s.closeTransaction(id)
+	s.closeTransaction(now, id, nil)
 	d := s.docs.At(doc)
 	d.addAttempts(-1)
 	d.order |= resent

@@ -7,9 +7,13 @@ import "time"
 type Config struct {
 	Count         int           // host slots; fixed
 	Len           int           // documents of a slot, those at a spider included
-	Concurrent    int           // open requests to a group
-	MaxConcurrent int           // open requests to a group whose Limits allow more
-	Gap           time.Duration // between two requests to a group; 0: none
+	Concurrent    int           // open requests to an address
+	MaxConcurrent int           // open requests to an address or a site whose limits allow more
+	Gap           time.Duration // between two requests to an address; 0: none
+
+	SiteConcurrent int           // open requests to a site; 0: Concurrent
+	SiteGap        time.Duration // between two requests to a site; 0: Gap
+
 	StatusTimeout time.Duration // a transaction without a status for so long is overdue
 	MaxFetch      time.Duration // a transaction that is so old is overdue; 0: none is
 	MaxAttempts   int           // attempts that a document may have, at most 1023; see Blame
@@ -35,11 +39,22 @@ const (
 type settings struct {
 	Config
 	revision uint32 // how often it has changed
-	next     uint32 // the group that the last change is applied to next; 0: it is applied to all
+	next     uint32 // the group and host that the last change is applied to next; 0: it is applied to all
 }
 
-// groupsAStep is the number of groups that a change of settings is applied to at a time: a
-// fraction of a millisecond's work.
+// complete sets the values that follow from others.
+func (c *settings) complete() {
+	if c.SiteGap == 0 {
+		c.SiteGap = c.Gap
+	}
+	if c.SiteConcurrent == 0 {
+		c.SiteConcurrent = c.Concurrent
+	}
+	c.MaxConcurrent = max(c.MaxConcurrent, c.Concurrent, c.SiteConcurrent)
+}
+
+// groupsAStep is the number of groups and hosts that a change of settings is applied to at a time:
+// a fraction of a millisecond's work.
 const groupsAStep = 256
 
 // Reconfigure puts new settings in force. Gaps and limits are computed from the settings each time
@@ -49,25 +64,33 @@ const groupsAStep = 256
 func (s *Slots) Reconfigure(now time.Duration, cfg Config) {
 	cfg.Count, cfg.Generation = s.cfg.Count, s.cfg.Generation
 	cfg.Leases, cfg.CountDocs, cfg.NameCrawls = s.cfg.Leases, s.cfg.CountDocs, s.cfg.NameCrawls
-	cfg.MaxConcurrent = max(cfg.MaxConcurrent, cfg.Concurrent)
 	s.cfg.Config = cfg
+	s.cfg.complete()
 	s.cfg.revision++
 	s.cfg.next = 1
 	s.applySettings(now)
 }
 
-// applySettings applies changed settings to the next groups.
+// applySettings applies changed settings to the next groups and hosts.
 func (s *Slots) applySettings(now time.Duration) {
 	if s.cfg.next == 0 {
 		return
 	}
-	end := min(s.cfg.next+groupsAStep, uint32(s.groups.Cap()))
-	for id := s.cfg.next; id < end; id++ {
+	groups, hosts := uint32(s.groups.Cap()), uint32(s.hosts.Cap())
+	end := s.cfg.next + groupsAStep
+	for id := s.cfg.next; id < min(end, hosts); id++ {
+		// It may wait for a moment that the former settings gave, or for an open request to end.
+		if h := s.hosts.At(id); h.turn == turnWaits || h.turn == turnNone && h.open > 0 {
+			s.updateTurn(id)
+			s.rescheduleHost(now, id)
+		}
+	}
+	for id := s.cfg.next; id < min(end, groups); id++ {
 		if g := s.groups.At(id); g.revision != s.cfg.revision && s.groupByID[g.id] == id {
 			s.reschedule(now, id)
 		}
 	}
-	if s.cfg.next = end; end == uint32(s.groups.Cap()) {
+	if s.cfg.next = end; end >= max(groups, hosts) {
 		s.cfg.next = 0
 	}
 }

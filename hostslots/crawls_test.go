@@ -37,18 +37,18 @@ func TestCrawlsOfUnresolvedHosts(t *testing.T) {
 	}
 	offerOf(s, "b.test", "b", "two")
 	a, b, addr := s.FindHost([]byte("a.test")), s.FindHost([]byte("b.test")), netip.MustParseAddr("192.0.2.1")
-	s.Host(a).Bind(0, addr)
-	s.Host(b).Bind(0, addr)
+	s.Host(a).Bind(0, Place{Addr: addr})
+	s.Host(b).Bind(0, Place{Addr: addr})
 	group := s.hosts.At(a).group
 	if got, want := crawlsOf(s, group), map[string]int{"one": 2, "two": 2}; !maps.Equal(got, want) {
 		t.Errorf("crawls of both = %v; want %v", got, want)
 	}
-	s.Host(a).Move(0, GroupIDOf("name", addr.As16()), Limits{}, false)
+	s.Host(a).Move(0, Place{Addr: addr, Group: "name"}, false)
 	if got, want := crawlsOf(s, group), map[string]int{"two": 1}; !maps.Equal(got, want) {
 		t.Errorf("crawls of the one left = %v; want %v", got, want)
 	}
 	s.End(0, s.dropped("0"))
-	s.Host(a).BindNamed(0, "name", addr)
+	s.Host(a).Bind(0, Place{Addr: addr, Group: "name"})
 	if got, want := crawlsOf(s, s.hosts.At(a).group), map[string]int{"one": 1, "two": 1}; !maps.Equal(got, want) {
 		t.Errorf("crawls of the one moved = %v; want %v", got, want)
 	}

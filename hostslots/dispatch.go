@@ -13,7 +13,10 @@ import (
 // requests, and groups that wait for a slot.
 type dispatch struct {
 	queues    docHeaps
-	rotation  links[host]              // hosts of a group with a document that may be sent
+	places    links[host]              // hosts in the rotation of their group, or in line above it
+	wakes     timeheap.Heap            // groups with waiting hosts, by when the first is due
+	caps      timeheap.Heap            // groups with hosts in line, by when the first may go
+	woken     bool                     // hosts were woken since Next was called
 	ready     timeheap.Heap            // groups with a document that may be sent, by when they are due
 	ownReady  [OwnQueues]timeheap.Heap // groups with own requests, likewise
 	requests  slab.Slab[ownRequest]
@@ -27,7 +30,7 @@ type dispatch struct {
 
 func (d *dispatch) init(r *registry) {
 	d.queues.docs = &r.docs
-	d.rotation = links[host]{&r.hosts, func(h *host) *link { return &h.rotation }}
+	d.places = links[host]{&r.hosts, func(h *host) *link { return &h.place }}
 	d.own = links[ownRequest]{&d.requests, func(o *ownRequest) *link { return &o.link }}
 	d.hostOwn = links[ownRequest]{&d.requests, func(o *ownRequest) *link { return &o.byHost }}
 	d.closed = map[uint32][]ownWaiting{}
@@ -48,22 +51,30 @@ type Selection struct {
 // until one is due; 0: none is without some other event. The caller decides what happens to the
 // document before it calls Next again: by Send, DequeueSelected, SetRobotsPending or Suspend.
 func (s *Slots) Next(now time.Duration) (sel Selection, wait time.Duration, ok bool) {
+	s.pacer.now = max(s.pacer.now, now)
 	s.expireLeases(now) // one may have ended since the last Tick
-	ready := &s.dispatch.ready
-	id, due, ok := ready.Min()
-	for ok && due <= now && s.groups.At(id).revision != s.cfg.revision {
+	wait = s.wake(now)
+	s.dispatch.woken = false
+	for range mostPassed {
+		id, due, any := s.dispatch.ready.Min()
+		if !any {
+			return Selection{}, wait, false
+		}
+		if due > now {
+			return Selection{}, sooner(wait, due-now), false
+		}
+		g := s.groups.At(id)
+		if g.revision == s.cfg.revision && s.isRequestable(now, g.rotation.head) {
+			return s.selection(id, s.nextQueue(s.hosts.At(g.rotation.head))), 0, true
+		}
 		s.reschedule(now, id) // it may not be due by the settings that are in force now
-		id, due, ok = ready.Min()
 	}
-	if !ok {
-		return Selection{}, 0, false
-	}
-	if due > now {
-		return Selection{}, due - now, false
-	}
-	h := s.hosts.At(s.groups.At(id).rotation.head)
-	return s.selection(id, s.nextQueue(h)), 0, true
+	return Selection{}, 1, false
 }
+
+// mostPassed bounds how many hosts a call passes over that may not be requested, so that no call
+// takes long. The next call goes on.
+const mostPassed = 256
 
 // nextQueue returns the origin or pool queue of a host whose first document goes next.
 func (s *Slots) nextQueue(h *host) (best uint32) {
@@ -95,15 +106,13 @@ func (s *Slots) Send(now time.Duration, sel Selection, spider uint32) TransID {
 	s.dequeueFirst(sel.queue)
 	s.docs.At(sel.Doc).addAttempts(1)
 	g := s.groups.At(sel.Group)
-	if s.dispatch.rotation.has(&g.rotation, sel.Host) { // the group's other hosts are next
-		s.dispatch.rotation.remove(&g.rotation, sel.Host)
-		s.dispatch.rotation.pushBack(&g.rotation, sel.Host)
+	if s.hosts.At(sel.Host).inRotation && g.rotation.head != g.rotation.tail { // the group's other hosts are next
+		s.dispatch.places.remove(&g.rotation, sel.Host)
+		s.dispatch.places.pushBack(&g.rotation, sel.Host)
 	}
 	g.sent++
-	s.hosts.At(sel.Host).open++
-	g.pace.last = now
 	id := s.table.open(now, sel.Doc, g.slot-1, spider)
-	s.reschedule(now, sel.Group)
+	s.began(now, sel.Host)
 	return id
 }
 
@@ -132,10 +141,10 @@ func (s *Slots) updateSlot(now time.Duration, id uint32, g *group) {
 // slotUsefulFrom returns the moment from which a group without a slot could use one. If that has
 // come, it is the moment at which it came, so that the slot queue stays in order.
 func (s *Slots) slotUsefulFrom(now time.Duration, id uint32, g *group) time.Duration {
-	if g.rotation.head == 0 || g.awaitsHosts() {
-		return math.MaxInt64
+	due := s.usableFrom(g)
+	if due == math.MaxInt64 {
+		return due
 	}
-	due := s.pacer.due(&g.pace)
 	if g.lease.state == denied {
 		due = max(due, s.leases.ends.Due(id))
 	}
@@ -161,7 +170,7 @@ func (s *Slots) releaseSlot(now time.Duration, id uint32, g *group) {
 	if faulty(faultForget) {
 		g.pace.last, g.pace.notBefore = 0, 0
 	}
-	if due := s.pacer.due(&g.pace); due > now {
+	if due := s.pacer.groupDue(g); due > now {
 		s.pacer.cooldowns.Set(id, due)
 	}
 	s.docsChanged(id)
@@ -188,7 +197,7 @@ func (s *Slots) assignSlots(now time.Duration) {
 // its documents is at a spider then.
 func (s *Slots) isNotReady(now time.Duration, g *group) bool {
 	return g.slot != 0 && g.sent == 0 &&
-		(g.rotation.head == 0 || g.lease.state == denied || s.pacer.due(&g.pace)-now > s.cfg.Patience)
+		(g.lease.state == denied || s.usableFrom(g)-now > s.cfg.Patience)
 }
 
 // hasUsedQuota reports whether a group has sent Config.Len documents from its slot and none is at
@@ -247,7 +256,11 @@ func (s *Slots) HasRoom(now time.Duration) bool {
 			return false
 		}
 		g := s.groups.At(id)
-		if s.isNotReady(now, g) && (s.pacer.due(&g.pace)-now > s.cfg.Patience || s.isAtRest(g)) {
+		due := s.pacer.groupDue(g)
+		if from := s.usableFrom(g); from < math.MaxInt64 {
+			due = from
+		}
+		if s.isNotReady(now, g) && (due-now > s.cfg.Patience || s.isAtRest(g)) {
 			return true
 		}
 		id = s.dispatch.notReady.next(id)
@@ -258,7 +271,7 @@ func (s *Slots) HasRoom(now time.Duration) bool {
 // isAtRest reports whether nothing of a group may be sent and nothing is under way that would
 // change that: its hosts are blocked, or wait for their robots.txt to be tried again.
 func (s *Slots) isAtRest(g *group) bool {
-	if g.rotation.head != 0 || g.hasOwn() || g.open() > 0 {
+	if g.rotation.head != 0 || g.hasOwn() || g.open() > 0 || g.waits != 0 || g.inLine > 0 {
 		return false
 	}
 	id := g.members.head

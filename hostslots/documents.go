@@ -74,14 +74,17 @@ func (s *Slots) addDocs(queue uint32, crawl uint16, n int) {
 	s.crawls.add(o.host, h.group, crawl, n)
 	h.docs += uint32(n)
 	s.sweeper.update(o.host, h)
-	if h.limits.Blocked {
-		s.updateRuleBlocked(o.host)
+	if h.limits.Blocked || h.slow {
+		s.updateRejected(o.host)
 	}
 	if h.group == 0 {
 		s.unresolved.add(h, n)
 		return
 	}
-	s.groups.At(h.group).docs += uint32(n)
+	g := s.groups.At(h.group)
+	if g.docs += uint32(n); h.slow {
+		g.slowDocs += uint32(n)
+	}
 	s.docsChanged(h.group)
 }
 
@@ -102,7 +105,8 @@ func (s *Slots) docsChanged(id uint32) {
 		g.full = full
 		s.table.countFull(full)
 	}
-	reject := g.full || docs > s.cfg.RejectOver || g.lease.state == denied
+	docs -= int(g.slowDocs)
+	reject := g.slot != 0 && docs >= room || docs > s.cfg.RejectOver || g.lease.state == denied
 	s.rejects.set(id, reject && !faulty(faultReject))
 }
 
@@ -201,17 +205,7 @@ func (s *Slots) offersChanged(o *origin, before bool) {
 	} else {
 		h.offers++
 	}
-	s.updateRotation(o.host)
-}
-
-// updateRotation puts a host into the rotation of its group while it has a document that may be
-// sent.
-func (s *Slots) updateRotation(hostID uint32) {
-	h := s.hosts.At(hostID)
-	if h.group == 0 {
-		return
-	}
-	s.dispatch.rotation.set(&s.groups.At(h.group).rotation, hostID, h.offers > 0 && !h.closed())
+	s.updateTurn(o.host)
 }
 
 // SlotOf returns the group of a document, 0 if its host has none, and the moment at which that
@@ -224,16 +218,18 @@ func (s *Slots) SlotOf(doc uint32) (groupID uint32, since time.Duration, ok bool
 	return groupID, s.table.slots[s.groups.At(groupID).slot-1].since, true
 }
 
-// RemainingWait returns how long no request may be sent to the group of a document, and the
-// group's gap if it is longer than Config.Gap; both are 0 otherwise.
+// RemainingWait returns how long no request may be sent to the site of a document, and the site's
+// gap if it is longer than Config.SiteGap; both are 0 otherwise.
 func (s *Slots) RemainingWait(now time.Duration, doc uint32) (wait, gap time.Duration) {
-	id := s.groupOfDoc(doc)
-	if id == 0 {
+	h := s.hosts.At(s.hostOfDoc(doc))
+	if h.group == 0 {
 		return 0, 0
 	}
-	g := s.groups.At(id)
-	if gap = s.pacer.gap(&g.pace); gap <= s.cfg.Gap {
+	g := s.groups.At(h.group)
+	due := s.pacer.groupDue(g)
+	site, ordinary := s.sitePace(h)
+	if gap = s.pacer.gap(site, ordinary); gap <= s.cfg.SiteGap {
 		gap = 0
 	}
-	return max(0, s.pacer.due(&g.pace)-now), gap
+	return max(0, due-now, s.pacer.due(site, ordinary)-now), gap
 }

@@ -4,27 +4,32 @@ package hostslots
 type fault uint8
 
 const (
-	faultNone       fault = iota
-	faultGap              // the gap between two requests is halved
-	faultConcurrent       // a group gets more open requests than allowed
-	faultForget           // a group loses its pace with its slot
-	faultCarry            // a host that changes groups does not carry its times along
-	faultLose             // documents in flight are lost with their spider
-	faultStale            // a status for an ended transaction ends the next one
-	faultRetry            // a document that comes back is sent at once
-	faultDelay            // Crawl-delay is not obeyed
-	faultBackoff          // 429 and 503 do not slow a group down
-	faultRetryAfter       // Retry-After is not obeyed
-	faultFair             // DelayFactor is ignored
-	faultStart            // the start does not count as a request
-	faultOrder            // younger documents go first
-	faultPriority         // priority is ignored
-	faultAttempts         // attempts are not limited
-	faultHeld             // a held document is accepted again
-	faultGeneration       // names of transactions are used again
-	faultBlock            // requests are sent to blocked hosts
-	faultSilence          // silent transactions are noticed late
-	faultLimits           // limits of hosts are not obeyed
-	faultReject           // hosts of full groups are not rejected
-	faultJoin             // a group does not wait for hosts that are to join it
+	faultNone           fault = iota
+	faultGap                  // the gap between two requests is halved
+	faultConcurrent           // a group gets more open requests than allowed
+	faultForget               // a group loses its pace with its slot
+	faultCarry                // a host that changes groups does not carry its times along
+	faultLose                 // documents in flight are lost with their spider
+	faultStale                // a status for an ended transaction ends the next one
+	faultRetry                // a document that comes back is sent at once
+	faultDelay                // Crawl-delay is not obeyed
+	faultBackoff              // 429 and 503 do not slow a group down
+	faultRetryAfter           // Retry-After is not obeyed
+	faultFair                 // DelayFactor is ignored
+	faultStart                // the start does not count as a request
+	faultOrder                // younger documents go first
+	faultPriority             // priority is ignored
+	faultAttempts             // attempts are not limited
+	faultHeld                 // a held document is accepted again
+	faultGeneration           // names of transactions are used again
+	faultBlock                // requests are sent to blocked hosts
+	faultSilence              // silent transactions are noticed late
+	faultLimits               // limits of hosts are not obeyed
+	faultReject               // hosts of full groups are not rejected
+	faultJoin                 // a group does not wait for hosts that are to join it
+	faultSiteGap              // the gap between two requests to a site is halved
+	faultSiteOpen             // a site gets any number of open requests
+	faultNeighbours           // Retry-After of a site binds the other sites of its address
+	faultAddressBackoff       // an address does not back off, however many of its sites fail
+	faultCap                  // sites of a shared network ignore its limits
 )

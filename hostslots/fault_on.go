@@ -32,4 +32,10 @@ const (
 	FaultLimits     = faultLimits
 	FaultReject     = faultReject
 	FaultJoin       = faultJoin
+
+	FaultSiteGap        = faultSiteGap
+	FaultSiteOpen       = faultSiteOpen
+	FaultNeighbours     = faultNeighbours
+	FaultAddressBackoff = faultAddressBackoff
+	FaultCap            = faultCap
 )

@@ -2,8 +2,7 @@ package hostslots
 
 import "time"
 
-// Group is a handle of a known host group: all hosts that share an address, or a name that a rule
-// gives them.
+// Group is a handle of a known host group: all hosts that share an address, or those of one site.
 type Group struct {
 	s  *Slots
 	id uint32
@@ -14,20 +13,21 @@ func (s *Slots) Group(id uint32) Group { return Group{s: s, id: id} }
 
 func (g Group) record() *group { return g.s.groups.At(g.id) }
 
-// Name returns the group's name or, if it has none, its address.
+// Name returns the name of the group: that of a rule, the host that is a group by itself, or the
+// address.
 func (g Group) Name() string {
 	r := g.record()
 	if name, ok := g.s.named.names[r.id]; ok {
 		return name
 	}
+	if r.kind == ofSite && r.members.head != 0 {
+		return string(g.s.hostName(r.members.head))
+	}
 	return r.ip().String()
 }
 
-// Named reports whether the group has a name.
-func (g Group) Named() bool {
-	_, named := g.s.named.names[g.record().id]
-	return named
-}
+// IsSite reports whether the hosts of the group are one site, whatever addresses they have.
+func (g Group) IsSite() bool { return g.record().kind == ofSite }
 
 // AnyHost returns the number of one host of the group; 0: it has none.
 func (g Group) AnyHost() (hostID uint32) { return g.record().members.head }
@@ -41,14 +41,40 @@ func (g Group) Crawls(most int, yield func(name string, docs int)) {
 	g.s.crawls.each(g.id, most, yield)
 }
 
-// Gap returns the least time between two requests to the group, as it is now.
-func (g Group) Gap() time.Duration { return g.s.pacer.gap(&g.record().pace) }
+// Gap returns the least time between two requests to the group, as it is now. It is that of the
+// site if the group has one only.
+func (g Group) Gap() time.Duration {
+	r := g.record()
+	gap := g.s.pacer.gap(&r.pace, g.s.pacer.groupGap(r))
+	if h := g.onlyHost(); h != nil {
+		gap = max(gap, g.s.pacer.gap(&h.site, g.s.pacer.siteGap(h)))
+	}
+	return gap
+}
 
-// NextRequest returns the moment from which a request may be sent to the group.
-func (g Group) NextRequest() time.Duration { return g.s.pacer.due(&g.record().pace) }
+// NextRequest returns the moment from which a request may be sent to the group: to its site if it
+// has one only, otherwise to any.
+func (g Group) NextRequest() time.Duration {
+	due := g.s.pacer.groupDue(g.record())
+	if h := g.onlyHost(); h != nil {
+		due = max(due, g.s.pacer.siteDue(h))
+	}
+	return due
+}
+
+// onlyHost returns the host of an address that has one only, or nil.
+func (g Group) onlyHost() *host {
+	if r := g.record(); r.kind == ofAddress && r.size == 1 {
+		return g.s.hosts.At(r.members.head)
+	}
+	return nil
+}
 
 // DelayGap makes the group's gap begin at now+by, if that is later than its last request.
-func (g Group) DelayGap(now, by time.Duration) { g.s.requested(now, g.id, now+by) }
+func (g Group) DelayGap(now, by time.Duration) {
+	g.record().pace.requested(now + by)
+	g.s.reschedule(now, g.id)
+}
 
 // Leased reports whether the daemon has the group's lease now.
 func (g Group) Leased() bool { return g.record().lease.state == leased }

@@ -60,13 +60,45 @@ func (s *Slots) Hosts(from, most uint32, yield func(hostID uint32)) (next uint32
 // GroupID identifies a host group: an IP address, or the hash of a group's name.
 type GroupID [16]byte
 
-// GroupIDOf returns the ID of the group that a host joins by Bind or, with a name, by BindNamed.
-func GroupIDOf(name string, addr [16]byte) GroupID {
-	if name == "" {
-		return addr
-	}
-	return nameID(name)
+// Place is where a host belongs: its address, and what the operator's rules say.
+type Place struct {
+	Addr    netip.Addr // that requests go to
+	Group   string     // the name of its site group, which other hosts may be in, too; "": none
+	Network string     // the shared network that it is on, where it is a site group by itself; "": none
+	Site    Limits
+	Address AddressLimits // of Addr
 }
+
+// GroupID returns the ID of the group that a host is in at a place: that of its address or of its
+// site group.
+func (p *Place) GroupID(host []byte) GroupID {
+	switch {
+	case p.Group != "":
+		return nameID(p.Group)
+	case p.Network != "":
+		return nameID("site " + string(host))
+	}
+	return p.Addr.As16()
+}
+
+// kind returns what the group of a host is at a place.
+func (p *Place) kind() groupKind {
+	if p.Group == "" && p.Network == "" {
+		return ofAddress
+	}
+	return ofSite
+}
+
+// aboveID returns the ID of what is above the site group.
+func (p *Place) aboveID() GroupID {
+	if p.Network == "" {
+		return p.Addr.As16()
+	}
+	return networkID(p.Network)
+}
+
+// networkID returns the ID of a shared network. No group has such a name.
+func networkID(name string) GroupID { return nameID("network " + name) }
 
 // nameID returns the ID of a group with a name. It is no address that requests go to: multicast
 // addresses begin with 0xff.
@@ -78,65 +110,108 @@ func nameID(name string) (id GroupID) {
 }
 
 // ensureGroup returns the number of a group, which it adds if it is not known.
-func (s *Slots) ensureGroup(id GroupID) uint32 {
+func (s *Slots) ensureGroup(id GroupID, kind groupKind) uint32 {
 	n, ok := s.groupByID[id]
 	if !ok {
 		n = s.groups.New()
 		g := s.groups.At(n)
-		g.id = id
-		s.pacer.begin(&g.pace)
+		g.id, g.kind = id, kind
 		s.groupByID[id] = n
 		s.sweeper.empty.pushBack(n)
 	}
 	return n
 }
 
-// Bind puts the host into the group of an address. A settled host stays where it is. A host that
-// changes groups takes its earliest next-request time along.
-func (h Host) Bind(now time.Duration, addr netip.Addr) {
+// ensurePlace returns the number of the group of a host at a place.
+func (s *Slots) ensurePlace(hostID uint32, p *Place) uint32 {
+	return s.ensureGroup(p.GroupID(s.hostName(hostID)), p.kind())
+}
+
+// IsAt reports whether the host is in the group of a place, at its address.
+func (h Host) IsAt(p Place) bool {
+	s, r := h.s, h.record()
+	if r.group == 0 || s.groups.At(r.group).id != p.GroupID(h.Name()) {
+		return false
+	}
+	return p.kind() == ofAddress || s.groups.At(r.above).id == p.aboveID() && s.addr(h.id) == p.Addr
+}
+
+// Bind puts the host into the group of a place: that of its address or, with a name, its site
+// group, whatever addresses the hosts of that have. It puts the place's limits in force. A settled
+// host stays where it is. The host keeps its pace. If the group is the site, the group obeys it,
+// too.
+func (h Host) Bind(now time.Duration, p Place) {
+	s, r := h.s, h.record()
 	if h.Settled() {
 		return
 	}
-	delete(h.s.named.addrs, h.id)
-	h.s.bind(now, h.id, addr.As16())
-}
-
-// BindNamed puts the host into the group with a name, whatever addresses the group's hosts have.
-// Otherwise it is like Bind.
-func (h Host) BindNamed(now time.Duration, name string, addr netip.Addr) {
-	if h.Settled() {
+	if h.IsAt(p) {
+		h.SetPlaceLimits(now, p)
 		return
 	}
-	h.s.named.addrs[h.id] = addr
-	id := nameID(name)
-	h.s.named.names[id] = name
-	h.s.bind(now, h.id, id)
-}
-
-// bind puts a host that is not settled into a group.
-func (s *Slots) bind(now time.Duration, hostID uint32, groupID GroupID) {
-	h := s.hosts.At(hostID)
-	if h.group != 0 && s.groups.At(h.group).id == groupID {
-		return
-	}
-	id := s.ensureGroup(groupID)
-	s.Host(hostID).Unbind(now)
-	s.Host(hostID).SetFailing(false)
+	h.Unbind(now)
+	h.SetFailing(false)
+	h.SetLimits(now, p.Site)
+	id := s.ensurePlace(h.id, &p)
+	s.enterAbove(now, h.id, &p)
 	g := s.groups.At(id)
-	s.pacer.inherit(&g.pace, &h.carried, h.limits)
-	s.pacer.inheritForgotten(&g.pace, h.crawlDelay)
-	h.group, h.failed = id, false
-	s.members.pushBack(&g.members, hostID)
+	if g.kind == ofSite {
+		if p.Group != "" {
+			s.named.names[g.id] = p.Group
+		}
+		g.pace.merge(&r.site)
+	} else if r.wasSite { // what it was asked there does not count for the address yet
+		g.pace.requested(r.site.last)
+	}
+	r.group, r.failed, r.wasSite = id, false, false
+	s.members.pushBack(&g.members, h.id)
 	g.size++
-	s.sweeper.empty.set(id, false)
-	s.pacer.addCrawlDelay(&g.pace, h.crawlDelay)
-	s.pacer.addLimits(&g.pace, id, g.size, h.limits)
-	g.docs += h.docs
-	s.crawls.join(hostID, id)
-	s.unresolved.docs -= int(h.docs)
-	s.updateRotation(hostID)
-	s.resumeOwnRequests(hostID)
+	s.sweeper.updateGroup(id, g)
+	s.pacer.addCrawlDelay(g, r.site.crawlDelay)
+	s.pacer.addLimits(g, id, r.limits)
+	g.docs += r.docs
+	s.crawls.join(h.id, id)
+	s.unresolved.docs -= int(r.docs)
+	h.SetPlaceLimits(now, p)
+	s.updateTurn(h.id)
 	s.docsChanged(id)
+	s.reschedule(now, id)
+}
+
+// enterAbove puts what is above the site group of a place above a host.
+func (s *Slots) enterAbove(now time.Duration, hostID uint32, p *Place) {
+	if p.kind() == ofAddress {
+		return
+	}
+	h := s.hosts.At(hostID)
+	if p.Network == "" {
+		h.above = s.ensureGroup(p.aboveID(), ofAddress)
+	} else {
+		h.above = s.ensureGroup(p.aboveID(), ofNetwork)
+		s.named.addrs[hostID] = p.Addr
+		s.named.names[p.aboveID()] = p.Network
+	}
+	up := s.groups.At(h.above)
+	up.users++
+	s.pacer.addLimits(up, h.above, h.limits)
+	up.pace.requested(h.site.last)
+	s.sweeper.updateGroup(h.above, up)
+	s.reschedule(now, h.above)
+}
+
+// leaveAbove undoes enterAbove.
+func (s *Slots) leaveAbove(now time.Duration, hostID uint32) {
+	h := s.hosts.At(hostID)
+	if h.above == 0 {
+		return
+	}
+	id := h.above
+	up := s.groups.At(id)
+	delete(s.named.addrs, hostID)
+	up.users--
+	s.pacer.removeLimits(up, id, h.limits)
+	h.above, h.released = 0, false
+	s.sweeper.updateGroup(id, up)
 	s.reschedule(now, id)
 }
 
@@ -148,20 +223,41 @@ func (h Host) Unbind(now time.Duration) {
 	}
 }
 
-// leaveGroup takes a host out of its group. The host carries the group's times to the next one.
+// leaveGroup takes a host out of its group. The host keeps its pace, and that of a site group.
 func (s *Slots) leaveGroup(now time.Duration, hostID uint32) {
 	h := s.hosts.At(hostID)
 	id := h.group
 	g := s.groups.At(id)
-	if !faulty(faultCarry) {
-		s.pacer.carry(&h.carried, &g.pace)
+	s.setTurn(hostID, turnNone, 0)
+	if h.wasSite = g.kind == ofSite; h.wasSite {
+		h.site.merge(&g.pace)
 	}
-	s.dispatch.rotation.set(&g.rotation, hostID, false)
+	if faulty(faultCarry) {
+		h.site = pace{crawlDelay: h.site.crawlDelay}
+	}
 	s.members.remove(&g.members, hostID)
 	g.size--
-	s.removeCrawlDelay(g, h.crawlDelay)
-	s.pacer.removeLimits(&g.pace, id, h.limits)
+	s.removeCrawlDelay(g, h.site.crawlDelay)
+	s.pacer.removeLimits(g, id, h.limits)
+	s.leaveAbove(now, hostID)
 	h.group = 0
 	s.reschedule(now, id)
-	s.sweeper.empty.set(id, g.members.head == 0)
+	s.sweeper.updateGroup(id, g)
+}
+
+// sitePace returns the pace of a host's site, which is its own or that of its group.
+func (s *Slots) sitePace(h *host) (of *pace, ordinary time.Duration) {
+	if h.group != 0 && s.groups.At(h.group).kind == ofSite {
+		g := s.groups.At(h.group)
+		return &g.pace, s.pacer.groupGap(g)
+	}
+	return &h.site, s.pacer.siteGap(h)
+}
+
+// siteName returns the name of a host's site: that of the host, or that of several hosts' group.
+func (s *Slots) siteName(hostID uint32) string {
+	if h := s.hosts.At(hostID); h.group != 0 && s.groups.At(h.group).kind == ofSite {
+		return s.Group(h.group).Name()
+	}
+	return string(s.hostName(hostID))
 }

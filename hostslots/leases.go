@@ -123,7 +123,7 @@ func (s *Slots) releaseLease(now, linger time.Duration, id uint32, to []uint32) 
 	if g.lease.state != leased || g.needsLease() {
 		return to
 	}
-	if due := s.pacer.due(&g.pace); due > now && due-now <= linger && due < s.leases.ends.Due(id) {
+	if due := s.Group(id).NextRequest(); due > now && due-now <= linger && due < s.leases.ends.Due(id) {
 		s.leases.deferredReleases.Set(id, due)
 		return to
 	}

@@ -13,7 +13,7 @@ func TestNothingIsSentWhenTheLeaseEndedSinceTheTick(t *testing.T) {
 		Count: 1, Len: 8, Concurrent: 2, MaxAttempts: 1, StatusTimeout: time.Hour, RejectOver: 9, Leases: true,
 	})
 	o := s.EnsureOrigin([]byte("http://a.test"), []byte("a.test"))
-	s.Host(s.HostOf(o)).Bind(0, netip.MustParseAddr("10.0.0.1"))
+	s.Host(s.HostOf(o)).Bind(0, Place{Addr: netip.MustParseAddr("10.0.0.1")})
 	s.Offer(0, Candidate{Origin: o, ID: []byte("1"), URL: []byte("http://a.test/"), Priority: 0})
 	s.Host(s.HostOf(o)).QueueOwnRequest(0, 1, FirstTry)
 	id := s.NextWantedLease()
@@ -44,7 +44,7 @@ func TestLeaseIsKeptThroughAPause(t *testing.T) {
 		Count: 1, Len: 8, Concurrent: 1, MaxAttempts: 1, StatusTimeout: time.Hour, RejectOver: 9, Leases: true,
 	})
 	o := s.EnsureOrigin([]byte("http://a.test"), []byte("a.test"))
-	s.Host(s.HostOf(o)).Bind(0, netip.MustParseAddr("10.0.0.1"))
+	s.Host(s.HostOf(o)).Bind(0, Place{Addr: netip.MustParseAddr("10.0.0.1")})
 	s.Offer(0, Candidate{Origin: o, ID: []byte("1"), URL: []byte("http://a.test/"), Priority: 0})
 	id := s.NextWantedLease()
 	s.Group(id).LeaseGranted(0, time.Hour)
@@ -70,7 +70,7 @@ func TestPreemptedGroupIsReleased(t *testing.T) {
 	var groups []uint32
 	for _, name := range []string{"a.test", "b.test"} {
 		o := s.EnsureOrigin([]byte("http://"+name), []byte(name))
-		s.Host(s.HostOf(o)).Bind(0, netip.AddrFrom4([4]byte{10, 0, 0, name[0]}))
+		s.Host(s.HostOf(o)).Bind(0, Place{Addr: netip.AddrFrom4([4]byte{10, 0, 0, name[0]})})
 		for _, id := range []string{"1", "2"} {
 			s.Offer(0, Candidate{
 				Origin: o, ID: []byte(name + id), URL: []byte("http://" + name + "/" + id), Priority: 0,
@@ -104,7 +104,7 @@ func TestHostsAreRejectedAsLongAsTheirGroupIsDenied(t *testing.T) {
 	})
 	host := s.EnsureHost([]byte("a.test"))
 	s.Host(host).QueueOwnRequest(0, 1, FirstTry)
-	s.Host(host).Bind(0, netip.MustParseAddr("10.0.0.1"))
+	s.Host(host).Bind(0, Place{Addr: netip.MustParseAddr("10.0.0.1")})
 	id := s.NextWantedLease()
 	s.Group(id).LeaseGranted(0, time.Hour)
 	if _, _, _, ok := s.NextOwnRequest(0, FirstTry); !ok {
@@ -130,7 +130,7 @@ func TestDeniedLeaseIsNotWantedTooEarly(t *testing.T) {
 	var origins []uint32
 	for i, name := range []string{"a.test", "b.test"} {
 		o := s.EnsureOrigin([]byte("http://"+name), []byte(name))
-		s.Host(s.HostOf(o)).Bind(0, netip.AddrFrom4([4]byte{10, 0, 0, byte(1 + i)}))
+		s.Host(s.HostOf(o)).Bind(0, Place{Addr: netip.AddrFrom4([4]byte{10, 0, 0, byte(1 + i)})})
 		s.Offer(0, Candidate{Origin: o, ID: []byte(name), URL: []byte("http://" + name), Priority: 0})
 		origins = append(origins, o)
 	}
@@ -182,7 +182,7 @@ func TestReleaseIsDeferredUntilTheGapHasPassed(t *testing.T) {
 				RejectOver: 9, Leases: true,
 			})
 			o := s.EnsureOrigin([]byte("http://a.test"), []byte("a.test"))
-			s.Host(s.HostOf(o)).Bind(0, netip.MustParseAddr("10.0.0.1"))
+			s.Host(s.HostOf(o)).Bind(0, Place{Addr: netip.MustParseAddr("10.0.0.1")})
 			s.Offer(0, Candidate{Origin: o, ID: []byte("1"), URL: []byte("http://a.test/"), Priority: 0})
 			id := s.NextWantedLease()
 			s.Group(id).LeaseGranted(gap, tc.lease)
@@ -214,7 +214,7 @@ func TestDeferredLeaseIsUsedAgain(t *testing.T) {
 		Leases: true,
 	})
 	o := s.EnsureOrigin([]byte("http://a.test"), []byte("a.test"))
-	s.Host(s.HostOf(o)).Bind(0, netip.MustParseAddr("10.0.0.1"))
+	s.Host(s.HostOf(o)).Bind(0, Place{Addr: netip.MustParseAddr("10.0.0.1")})
 	s.Offer(0, Candidate{Origin: o, ID: []byte("1"), URL: []byte("http://a.test/1"), Priority: 0})
 	id := s.NextWantedLease()
 	s.Group(id).LeaseGranted(gap, time.Minute)

@@ -29,7 +29,7 @@ func (w *leasesWalk) host() []byte { return fmt.Appendf(nil, "h%d.test", w.rng.I
 func (w *leasesWalk) settle(id uint32) {
 	if !w.s.Host(id).Settled() {
 		w.s.Host(id).Unbind(w.now)
-		w.s.Host(id).Bind(w.now, w.addr())
+		w.s.Host(id).Bind(w.now, Place{Addr: w.addr()})
 	}
 }
 
@@ -150,7 +150,7 @@ func (w *leasesWalk) move() {
 func (w *leasesWalk) moveTo(id uint32) {
 	h := w.s.Host(id)
 	_, in := h.GroupID()
-	if in && h.Move(w.now, GroupIDOf("", w.addr().As16()), Limits{}, false) && w.rng.IntN(4) > 0 {
+	if in && h.Move(w.now, Place{Addr: w.addr()}, false) && w.rng.IntN(4) > 0 {
 		w.settle(id)
 	}
 }

@@ -2,53 +2,86 @@ package hostslots
 
 import "time"
 
-// SetLimits puts limits on the host, which need not be bound. A group obeys the strictest limits
-// of its hosts. Requests that are open go on.
+// SetLimits puts limits on the host, which need not be bound. A site of several hosts obeys the
+// strictest of them. Requests that are open go on.
 func (h Host) SetLimits(now time.Duration, l Limits) {
 	s, r := h.s, h.record()
 	if r.limits == l {
 		return
 	}
 	old := r.limits
-	if r.limits = l; r.group != 0 {
-		g := s.groups.At(r.group)
-		s.pacer.addLimits(&g.pace, r.group, g.size+1, l)
-		s.pacer.removeLimits(&g.pace, r.group, old)
-		s.pacer.inherit(&g.pace, &r.carried, l)
+	r.limits = l
+	s.changeLimits(r.group, old, l)
+	if s.changeLimits(r.above, old, l); r.above != 0 {
+		s.reschedule(now, r.above)
 	}
-	s.updateRuleBlocked(h.id)
+	s.updateRejected(h.id)
 	s.closedChanged(now, h.id)
+}
+
+// changeLimits is called when a host of a group, or of a group below it, has other limits now.
+func (s *Slots) changeLimits(groupID uint32, old, l Limits) {
+	if groupID != 0 {
+		g := s.groups.At(groupID)
+		s.pacer.removeLimits(g, groupID, old)
+		s.pacer.addLimits(g, groupID, l)
+	}
+}
+
+// SetPlaceLimits puts the limits of a place in force on a host that is there, and on its address.
+func (h Host) SetPlaceLimits(now time.Duration, p Place) {
+	h.SetLimits(now, p.Site)
+	s, r := h.s, h.record()
+	id := r.group
+	if r.above != 0 {
+		id = r.above
+	}
+	if g := s.groups.At(id); g.kind == ofAddress && g.cap != p.Address {
+		g.cap = p.Address
+		s.reschedule(now, id)
+	}
+}
+
+// SetCap sets what the daemon may use of a shared network now: a request each gap, and so many open
+// requests, over all its sites. With 0 open requests, and before the first call, nothing is sent.
+func (s *Slots) SetCap(now time.Duration, network string, gap time.Duration, concurrent int) {
+	id := networkID(network)
+	n := s.ensureGroup(id, ofNetwork)
+	s.named.names[id] = network
+	s.groups.At(n).cap = AddressLimits{Gap: gap, Concurrent: concurrent}
+	s.updateCap(n)
 }
 
 // Limits returns the limits that SetLimits put on the host.
 func (h Host) Limits() Limits { return h.record().limits }
 
-// SetCrawlDelay sets the Crawl-delay of the host's robots.txt; 0: none. A group obeys the longest
-// one of its hosts.
+// SetCrawlDelay sets the Crawl-delay of the host's robots.txt; 0: none. A site of several hosts
+// obeys the longest one.
 func (h Host) SetCrawlDelay(now, delay time.Duration) {
 	s, r := h.s, h.record()
-	if r.crawlDelay == delay {
+	if r.site.crawlDelay == delay {
 		return
 	}
-	old := r.crawlDelay
-	r.crawlDelay = delay
+	old := r.site.crawlDelay
+	r.site.crawlDelay = delay
 	if r.group == 0 {
 		return
 	}
 	g := s.groups.At(r.group)
-	s.pacer.addCrawlDelay(&g.pace, delay)
+	s.pacer.addCrawlDelay(g, delay)
 	s.removeCrawlDelay(g, old)
+	s.updateTurn(h.id)
 	s.reschedule(now, r.group)
 }
 
 // removeCrawlDelay is called when a host with this Crawl-delay leaves the group or has another one
 // now. The group's hosts are looked through only if it was the last with the longest delay.
 func (s *Slots) removeCrawlDelay(g *group, delay time.Duration) {
-	if !s.pacer.removeCrawlDelay(&g.pace, delay) {
+	if !s.pacer.removeCrawlDelay(g, delay) {
 		return
 	}
 	for id := g.members.head; id != 0; id = s.members.next(id) {
-		s.pacer.addCrawlDelay(&g.pace, s.hosts.At(id).crawlDelay)
+		s.pacer.addCrawlDelay(g, s.hosts.At(id).site.crawlDelay)
 	}
 }
 
@@ -109,7 +142,6 @@ func (h Host) SetAddressPending(now time.Duration, pending bool) {
 // closedChanged brings the state of a host's group up to date after the result of host.closed may
 // have changed.
 func (s *Slots) closedChanged(now time.Duration, hostID uint32) {
-	s.updateRotation(hostID)
-	s.resumeOwnRequests(hostID)
+	s.updateTurn(hostID)
 	s.rescheduleHost(now, hostID)
 }

@@ -22,35 +22,34 @@ func (m *moves) incoming(groupID uint32) (hostID uint32) {
 }
 
 // Move takes the host with all its documents out of its group, and returns true; the caller binds
-// it again. The host is put under the limits, and the group with the ID to inherits its times. If
-// requests to the host are open it cannot leave: Move returns false, and Movable returns the host
-// when they have ended. Until then nothing is sent to the host, nor to the group that it is to
-// join. With elsewhere that group does not wait: the host has another address now, so the open
-// requests are at another machine, and may take long.
-func (h Host) Move(now time.Duration, to GroupID, l Limits, elsewhere bool) (moved bool) {
+// it again. The host is put under the limits of the place that it is to go to, and a group that is
+// its site obeys its pace. If requests to the host are open it cannot leave: Move returns false, and
+// Movable returns the host when they have ended. Until then nothing is sent to the host, nor to the
+// group that it is to join. With elsewhere that group does not wait: the host has another address
+// now, so the open requests are at another machine, and may take long.
+func (h Host) Move(now time.Duration, to Place, elsewhere bool) (moved bool) {
 	s, r := h.s, h.record()
 	if r.open > 0 {
-		s.beginMove(now, h.id, to, elsewhere)
+		s.beginMove(now, h.id, &to, elsewhere)
 		return false
 	}
 	h.CancelMove(now)
-	s.suspendOwnRequests(h.id)
 	s.groups.At(r.group).docs -= r.docs
 	s.crawls.leave(h.id, r.group)
 	s.unresolved.docs += int(r.docs)
 	s.docsChanged(r.group)
 	s.leaveGroup(now, h.id)
-	h.SetLimits(now, l)
-	s.inheritAhead(now, h.id, to)
+	h.SetLimits(now, to.Site)
+	s.mergeAhead(now, h.id, &to)
 	return true
 }
 
 // beginMove closes a host until it can leave its group. The host may be on its way to another
 // group already.
-func (s *Slots) beginMove(now time.Duration, hostID uint32, to GroupID, elsewhere bool) {
+func (s *Slots) beginMove(now time.Duration, hostID uint32, to *Place, elsewhere bool) {
 	h, id := s.hosts.At(hostID), uint32(0)
 	if !elsewhere {
-		id = s.ensureGroup(to)
+		id = s.ensurePlace(hostID, to)
 	}
 	switch {
 	case !h.moving:
@@ -75,17 +74,18 @@ func (s *Slots) addIncoming(now time.Duration, groupID uint32, n int) {
 	s.reschedule(now, groupID)
 }
 
-// inheritAhead makes the group that a host is to join wait as if the host's last request had been
-// one to it. It does not add a group for a host without work that need not wait.
-func (s *Slots) inheritAhead(now time.Duration, hostID uint32, to GroupID) {
+// mergeAhead makes a site group that a host is to join obey the pace of the host before it joins.
+// It does not add a group for a host without work that need not wait.
+func (s *Slots) mergeAhead(now time.Duration, hostID uint32, to *Place) {
 	h := s.hosts.At(hostID)
-	if _, known := s.groupByID[to]; !known && !h.busy() && s.pacer.until(&h.carried, h.limits) <= now {
+	if to.kind() == ofAddress {
 		return
 	}
-	id := s.ensureGroup(to)
-	g := s.groups.At(id)
-	g.pace.requested(h.carried.lastRequest)
-	s.pacer.inherit(&g.pace, &h.carried, h.limits)
+	if _, known := s.groupByID[to.GroupID(s.hostName(hostID))]; !known && !h.busy() && s.pacer.siteDue(h) <= now {
+		return
+	}
+	id := s.ensurePlace(hostID, to)
+	s.groups.At(id).pace.merge(&h.site)
 	s.reschedule(now, id)
 }
 
@@ -115,12 +115,4 @@ func (s *Slots) Movable(now time.Duration) (hostID uint32) {
 		}
 	}
 	return 0
-}
-
-// requestClosed notes the end of a request to a host.
-func (s *Slots) requestClosed(hostID uint32) {
-	h := s.hosts.At(hostID)
-	if h.open--; h.open == 0 && h.moving {
-		s.moves.movable = append(s.moves.movable, hostID)
-	}
 }

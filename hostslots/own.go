@@ -39,15 +39,17 @@ func (h Host) QueueOwnRequest(now time.Duration, name uint32, queue OwnQueue) {
 	r.own++
 	s.sweeper.update(h.id, r)
 	s.dispatch.closed[h.id] = append(s.dispatch.closed[h.id], ownWaiting{name, queue})
-	s.resumeOwnRequests(h.id)
+	s.updateTurn(h.id)
+	if r.turn == turnAble {
+		s.resumeOwnRequests(h.id)
+	}
 	s.rescheduleHost(now, h.id)
 }
 
-// resumeOwnRequests puts the waiting requests of a host into the queues of its group, unless the
-// host is closed.
+// resumeOwnRequests puts the waiting requests of a host into the queues of its group.
 func (s *Slots) resumeOwnRequests(hostID uint32) {
 	h := s.hosts.At(hostID)
-	if h.own == 0 || h.group == 0 || h.closed() {
+	if h.own == 0 {
 		return
 	}
 	g := s.groups.At(h.group)
@@ -103,10 +105,10 @@ func (h Host) RetractOwnRequests(
 	}
 	r.own -= uint32(len(names))
 	s.sweeper.update(h.id, r)
-	if r.group != 0 {
+	if s.updateTurn(h.id); r.turn == turnAble {
 		s.resumeOwnRequests(h.id)
-		s.reschedule(now, r.group)
 	}
+	s.rescheduleHost(now, h.id)
 	return names
 }
 
@@ -118,14 +120,15 @@ func (s *Slots) NextOwnRequest(now time.Duration, queue OwnQueue) (
 ) {
 	groupID, wait := s.nextOwn(now, queue)
 	if groupID == 0 {
+		if s.dispatch.woken { // there may be documents that Next returns now
+			wait, s.dispatch.woken = 1, false
+		}
 		return 0, netip.Addr{}, wait, false
 	}
 	g := s.groups.At(groupID)
 	o := s.takeOwn(g.own[queue].head, false)
 	g.ownOpen++
-	s.hosts.At(o.host).open++
-	g.pace.last = now
-	s.reschedule(now, groupID)
+	s.began(now, o.host)
 	return o.name, s.addr(o.host), 0, true
 }
 
@@ -142,38 +145,35 @@ func (s *Slots) NextOwnRequestHost(now time.Duration, queue OwnQueue) (hostID ui
 // nextOwn returns the group whose first request in a queue is next. If none is due it returns 0,
 // and how long until one is.
 func (s *Slots) nextOwn(now time.Duration, queue OwnQueue) (groupID uint32, wait time.Duration) {
+	s.pacer.now = max(s.pacer.now, now)
 	s.expireLeases(now)
-	for {
+	wait = s.wake(now)
+	for range mostPassed {
 		groupID, due, any := s.dispatch.ownReady[queue].Min()
 		if !any {
-			return 0, 0
+			return 0, wait
 		}
 		if due > now {
-			return 0, due - now
+			return 0, sooner(wait, due-now)
 		}
 		g := s.groups.At(groupID)
-		if g.revision != s.cfg.revision {
-			s.reschedule(now, groupID)
-			continue
-		}
-		id := g.own[queue].head
-		if !s.hosts.At(s.dispatch.requests.At(id).host).closed() {
+		if g.revision == s.cfg.revision &&
+			s.isRequestable(now, s.dispatch.requests.At(g.own[queue].head).host) {
 			return groupID, 0
 		}
-		s.takeOwn(id, true)
 		s.reschedule(now, groupID)
 	}
+	return 0, 1
 }
 
-// OwnRequestDone ends a request that NextOwnRequest started. The group's gap counts from now.
+// OwnRequestDone ends a request that NextOwnRequest started. The gap of its site
+// counts from now.
 func (h Host) OwnRequestDone(now time.Duration, f Feedback) {
 	s, r := h.s, h.record()
-	g := s.groups.At(r.group)
-	g.ownOpen--
-	s.requestClosed(h.id)
-	g.pace.last = now // the request may have been sent some time after NextOwnRequest
-	s.pacer.learn(now, &g.pace, f)
+	s.groups.At(r.group).ownOpen--
+	site, _ := s.sitePace(r)
+	site.requested(now) // it may have been sent some time after NextOwnRequest
 	r.own--
+	s.ended(now, h.id, &f)
 	s.sweeper.update(h.id, r)
-	s.reschedule(now, r.group)
 }

@@ -7,227 +7,260 @@ import (
 	"urlserver/internal/container/timeheap"
 )
 
-// pacer decides from which moment a request may be sent to a host group, and how many may be open.
-// It knows groups by their pace and hosts by what they carry from group to group.
+// pacer decides from which moment a request may be sent to a site, to an address and to a shared
+// network, and how many requests may be open.
 type pacer struct {
 	cfg         *settings
+	now         time.Duration          // of the last call that said it
 	limitCounts map[uint32]limitCounts // of the groups with limits on any host
+	failures    map[uint32]*failures   // of the addresses at which sites failed lately
 	blocks      timeheap.Heap          // hosts that the operator blocked, by the end of the block
 	cooldowns   timeheap.Heap          // groups without a slot that are not due, by when they are
-	lastRequest time.Duration          // to any group that was forgotten
 }
 
-func (p *pacer) init(cfg *settings) { p.cfg, p.limitCounts = cfg, map[uint32]limitCounts{} }
+func (p *pacer) init(cfg *settings) {
+	p.cfg, p.limitCounts, p.failures = cfg, map[uint32]limitCounts{}, map[uint32]*failures{}
+}
 
-// pace is the times and limits of one group.
+// pace is when something was requested and how long it is to be left alone: a site, an address or
+// a shared network. Only sites have took and crawlDelay.
 type pace struct {
 	last       time.Duration // last request; 0, the start of the daemon, counts as one
 	notBefore  time.Duration // no request before this moment, whatever the gap
-	backoff    time.Duration // gap while the group backs off; 0: it does not
+	backoff    time.Duration // gap while it backs off; 0: it does not
 	took       time.Duration // duration of the last fetch
-	crawlDelay time.Duration // the longest of its hosts
-	limits     strictest
-	forgotten  time.Duration // the group may have had a request until then, before it was forgotten
-	delaying   uint32        // hosts with the longest Crawl-delay
+	crawlDelay time.Duration // of a site of several hosts: the longest one
 	cause      Cause         // of notBefore
 }
 
-// carried is what a host takes along from the groups that it was in to the next one.
-type carried struct {
-	notBefore   time.Duration // no request before this moment
-	lastRequest time.Duration // to any of those groups; 0: none
-}
-
-// Cause is the reason for HostView.NotBefore.
+// Cause is the reason for LevelView.NotBefore.
 type Cause uint8
 
 const (
 	Nothing    Cause = iota
-	RetryAfter       // a host of the group sent Retry-After
+	RetryAfter       // it sent Retry-After
 	LastFetch        // the last fetch took long; see Config.DelayFactor
-	Moved            // a host of the group carries it from another group
 )
 
-// begin sets the pace of a new group.
-func (p *pacer) begin(g *pace) { g.forgotten = p.lastRequest }
-
-// forget is called when a group is forgotten.
-func (p *pacer) forget(id uint32, g *pace) {
-	p.lastRequest = max(p.lastRequest, g.last)
-	p.cooldowns.Remove(id)
-}
-
-// owed reports whether forgetting a group would shorten a wait.
-func (p *pacer) owed(now time.Duration, g *pace) bool {
-	return p.due(g) > now || g.backoff > 0 && now < g.last+backoffMemory
-}
-
-// requested counts a request to the group at the given moment.
-func (g *pace) requested(at time.Duration) { g.last = max(g.last, at) }
+// requested counts a request at the given moment.
+func (p *pace) requested(at time.Duration) { p.last = max(p.last, at) }
 
 // putOff forbids requests before the given moment.
-func (g *pace) putOff(until time.Duration, cause Cause) {
-	if until > g.notBefore {
-		g.notBefore, g.cause = until, cause
+func (p *pace) putOff(until time.Duration, cause Cause) {
+	if until > p.notBefore {
+		p.notBefore, p.cause = until, cause
 	}
 }
 
-// ordinaryGap returns the gap by settings and limits alone.
-func (p *pacer) ordinaryGap(g *pace) time.Duration {
-	l := &g.limits
-	if l.concurrent == 0 || faulty(faultLimits) {
-		return p.cfg.Gap
+// merge makes a pace at least as strict as another one. The Crawl-delay is not a part of that.
+func (p *pace) merge(with *pace) {
+	p.requested(with.last)
+	p.putOff(with.notBefore, with.cause)
+	p.backoff = max(p.backoff, with.backoff)
+	p.took = max(p.took, with.took)
+}
+
+// failed doubles the gap, up to maxBackoff times the base gap. The gap is at least atLeast.
+func (p *pace) failed(base, atLeast time.Duration) {
+	base = max(base, time.Millisecond)
+	p.backoff = max(min(2*max(base, p.backoff), maxBackoff*base), atLeast, p.backoff)
+}
+
+// succeeded halves the gap.
+func (p *pace) succeeded(base time.Duration) {
+	if p.backoff /= 2; p.backoff <= base {
+		p.backoff = 0
 	}
-	if l.usualGap {
-		return max(l.gap, p.cfg.Gap)
-	}
-	return l.gap
+}
+
+// gap returns the least time between two requests. ordinary is the gap by settings and limits.
+func (p *pacer) gap(of *pace, ordinary time.Duration) time.Duration {
+	return max(p.baseGap(of, ordinary), of.backoff, p.fetchGap(of))
 }
 
 // baseGap returns the gap by settings, limits and Crawl-delay.
-func (p *pacer) baseGap(g *pace) time.Duration {
+func (p *pacer) baseGap(of *pace, ordinary time.Duration) time.Duration {
 	if faulty(faultDelay) {
-		return p.ordinaryGap(g)
+		return ordinary
 	}
-	return max(p.ordinaryGap(g), g.crawlDelay)
+	return max(ordinary, of.crawlDelay)
 }
 
 // fetchGap returns the gap that the duration of the last fetch asks for.
-func (p *pacer) fetchGap(g *pace) time.Duration {
-	if p.cfg.DelayFactor == 0 || faulty(faultFair) {
+func (p *pacer) fetchGap(of *pace) time.Duration {
+	if of.took == 0 || p.cfg.DelayFactor == 0 || faulty(faultFair) {
 		return 0
 	}
-	return time.Duration(min(float64(g.took)*p.cfg.DelayFactor, float64(p.cfg.MaxDelay)))
+	return time.Duration(min(float64(of.took)*p.cfg.DelayFactor, float64(p.cfg.MaxDelay)))
 }
-
-// gap returns the least time between two requests to the group.
-func (p *pacer) gap(g *pace) time.Duration { return max(p.baseGap(g), g.backoff, p.fetchGap(g)) }
 
 // due returns the moment from which the next request may be sent.
-func (p *pacer) due(g *pace) time.Duration {
+func (p *pacer) due(of *pace, ordinary time.Duration) time.Duration {
 	switch {
 	case faulty(faultGap):
-		return g.last + p.gap(g)/2
-	case faulty(faultStart) && g.last == 0:
-		return g.notBefore
+		return of.last + p.gap(of, ordinary)/2
+	case faulty(faultStart) && of.last == 0:
+		return of.notBefore
 	}
-	return max(g.last+p.gap(g), g.notBefore)
+	return max(of.last+p.gap(of, ordinary), of.notBefore)
 }
 
-// maxOpen returns how many requests to the group may be open.
-func (p *pacer) maxOpen(g *pace) int {
-	l := &g.limits
-	if l.concurrent == 0 || faulty(faultLimits) {
-		return p.cfg.Concurrent
-	}
-	if l.usualConcurrent {
-		return min(int(l.concurrent), p.cfg.Concurrent)
-	}
-	return min(int(l.concurrent), p.cfg.MaxConcurrent)
+// owed reports whether forgetting a pace would shorten a wait.
+func (p *pacer) owed(now time.Duration, of *pace, ordinary time.Duration) bool {
+	return p.due(of, ordinary) > now || of.backoff > 0 && now < of.last+backoffMemory
 }
 
-// Feedback is what the end of a request says about a host.
+// Feedback is what the end of a request says about a site.
 type Feedback struct {
 	Took       time.Duration // from request to end
 	Status     int           // HTTP status; 0: no answer, or not known
-	RetryAfter time.Duration // that the host asked for; 0: none
+	RetryAfter time.Duration // that the site asked for; 0: none
 }
 
-// learn adapts the pace to the end of a request. After 429 and 503 the gap doubles, up to
-// maxBackoff times the base gap, and is at least Retry-After. Each success halves it.
-func (p *pacer) learn(now time.Duration, g *pace, f Feedback) {
-	g.took = f.Took
-	g.putOff(g.last+p.fetchGap(g), LastFetch)
-	retry, base := min(f.RetryAfter, maxRetryAfter), max(p.baseGap(g), time.Millisecond)
+func (f *Feedback) overloaded() bool { return f.Status == 429 || f.Status == 503 }
+func (f *Feedback) success() bool    { return f.Status >= 200 && f.Status < 400 }
+
+// learn adapts the pace of a site to the end of a request. After 429 and 503 the gap doubles and is
+// at least Retry-After. Each success halves it.
+func (p *pacer) learn(now time.Duration, of *pace, ordinary time.Duration, f *Feedback) {
+	of.took = f.Took
+	of.putOff(of.last+p.fetchGap(of), LastFetch)
+	retry, base := min(f.RetryAfter, maxRetryAfter), p.baseGap(of, ordinary)
 	if faulty(faultRetryAfter) {
 		retry = 0
 	}
 	switch {
 	case faulty(faultBackoff):
-	case f.Status == 429 || f.Status == 503:
-		g.backoff = max(min(2*max(base, g.backoff), maxBackoff*base), retry, g.backoff)
-		g.putOff(now+retry, RetryAfter)
-	case f.Status >= 200 && f.Status < 400:
-		g.backoff /= 2
-		if g.backoff <= p.baseGap(g) {
-			g.backoff = 0
-		}
+	case f.overloaded():
+		of.failed(base, retry)
+		of.putOff(now+retry, RetryAfter)
+	case f.success():
+		of.succeeded(base)
 	}
 }
 
-// addCrawlDelay is called when a host with this Crawl-delay joins the group; 0: it has none.
-func (p *pacer) addCrawlDelay(g *pace, delay time.Duration) {
+// siteGap returns the ordinary gap of a host that is a site by itself.
+func (p *pacer) siteGap(h *host) time.Duration {
+	gap := p.cfg.SiteGap
+	if h.limits.Gap > 0 && !faulty(faultLimits) {
+		gap = h.limits.Gap
+	}
+	if faulty(faultSiteGap) {
+		gap /= 2
+	}
+	return gap
+}
+
+// siteOpen returns how many requests to such a host may be open.
+func (p *pacer) siteOpen(h *host) int {
 	switch {
-	case delay == 0:
-	case delay > g.crawlDelay:
-		g.crawlDelay, g.delaying = delay, 1
-	case delay == g.crawlDelay:
+	case faulty(faultSiteOpen):
+		return math.MaxInt
+	case h.limits.Concurrent > 0 && !faulty(faultLimits):
+		return h.limits.Concurrent
+	}
+	return p.cfg.SiteConcurrent
+}
+
+func (p *pacer) siteDue(h *host) time.Duration { return p.due(&h.site, p.siteGap(h)) }
+
+// groupGap returns the ordinary gap of a group.
+func (p *pacer) groupGap(g *group) time.Duration {
+	l := &g.limits
+	switch {
+	case g.kind == ofNetwork:
+		return g.cap.Gap
+	case faulty(faultLimits):
+		return p.cfg.Gap
+	case g.kind == ofSite && l.concurrent == 0:
+		return p.cfg.SiteGap
+	case g.kind == ofSite && l.usualGap:
+		return max(l.gap, p.cfg.SiteGap)
+	case g.kind == ofSite:
+		return l.gap
+	case g.cap.Gap > 0:
+		return g.cap.Gap
+	case l.concurrent == 0 || l.usualGap:
+		return p.cfg.Gap
+	}
+	return min(l.gap, p.cfg.Gap)
+}
+
+// groupOpen returns how many requests to a group may be open.
+func (p *pacer) groupOpen(g *group) int {
+	l := &g.limits
+	switch {
+	case g.kind == ofNetwork:
+		return g.cap.Concurrent
+	case faulty(faultLimits):
+		return p.cfg.Concurrent
+	case g.kind == ofSite && l.concurrent == 0:
+		return min(p.cfg.SiteConcurrent, p.cfg.MaxConcurrent)
+	case g.kind == ofSite && l.usualConcurrent:
+		return min(int(l.concurrent), p.cfg.SiteConcurrent, p.cfg.MaxConcurrent)
+	case g.kind == ofSite:
+		return min(int(l.concurrent), p.cfg.MaxConcurrent)
+	case g.cap.Concurrent > 0:
+		return min(g.cap.Concurrent, p.cfg.MaxConcurrent)
+	case l.concurrent == 0 || l.usualConcurrent:
+		return p.cfg.Concurrent
+	}
+	return min(max(int(l.concurrent), p.cfg.Concurrent), p.cfg.MaxConcurrent)
+}
+
+// groupDue returns the moment from which a request to a group may be sent, as far as its pace is
+// concerned.
+func (p *pacer) groupDue(g *group) time.Duration { return p.due(&g.pace, p.groupGap(g)) }
+
+// addCrawlDelay is called when a host with this Crawl-delay joins a site; 0: it has none.
+func (p *pacer) addCrawlDelay(g *group, delay time.Duration) {
+	switch {
+	case g.kind != ofSite || delay == 0:
+	case delay > g.pace.crawlDelay:
+		g.pace.crawlDelay, g.delaying = delay, 1
+	case delay == g.pace.crawlDelay:
 		g.delaying++
 	}
 }
 
-// removeCrawlDelay is called when a host with this Crawl-delay leaves the group. If it was the
-// last with the longest one, removeCrawlDelay returns true and expects addCrawlDelay for all hosts.
-func (p *pacer) removeCrawlDelay(g *pace, delay time.Duration) (again bool) {
-	if delay == 0 || delay != g.crawlDelay {
+// removeCrawlDelay is called when a host with this Crawl-delay leaves a site. If it was the last
+// with the longest one, removeCrawlDelay returns true and expects addCrawlDelay for all hosts.
+func (p *pacer) removeCrawlDelay(g *group, delay time.Duration) (again bool) {
+	if g.kind != ofSite || delay == 0 || delay != g.pace.crawlDelay {
 		return false
 	}
 	if g.delaying--; g.delaying > 0 {
 		return false
 	}
-	g.crawlDelay = 0
+	g.pace.crawlDelay = 0
 	return true
 }
 
-// carry is called when a host leaves the group.
-func (p *pacer) carry(c *carried, g *pace) {
-	c.notBefore, c.lastRequest = max(c.notBefore, p.due(g)), max(c.lastRequest, g.last)
-}
-
-// until returns the moment before which a host with these limits may not be requested.
-func (p *pacer) until(c *carried, l Limits) time.Duration {
-	return max(c.notBefore, c.lastRequest+p.limitedGap(l))
-}
-
-// inherit forbids requests to the group for as long as a host that joins it may not be requested.
-// The host's last request counts with the gap that is in force now, which may have changed since.
-func (p *pacer) inherit(g *pace, c *carried, l Limits) {
-	if c.lastRequest > 0 {
-		c.notBefore = p.until(c, l)
-	}
-	g.putOff(c.notBefore, Moved)
-}
-
-// inheritForgotten obeys the Crawl-delay of a host that joins the group if the group may have been
-// forgotten since its last request. For the gaps of the hosts that it had then, enough time has
-// passed.
-func (p *pacer) inheritForgotten(g *pace, delay time.Duration) {
-	if delay > 0 && g.last < g.forgotten {
-		g.putOff(g.forgotten+delay, Moved)
-	}
-}
-
-// Limits are settings for one host in place of those in Config. The zero value changes nothing.
+// Limits are settings for the site of one host in place of those in Config. The zero value changes
+// nothing.
 type Limits struct {
-	Gap        time.Duration // between two requests to its group; 0: Config.Gap
-	Concurrent int           // open requests to its group; 0: Config.Concurrent
-	Blocked    bool          // nothing is sent to it
+	Gap        time.Duration // between two requests to the site; 0: Config.SiteGap
+	Concurrent int           // open requests to the site; 0: Config.SiteConcurrent
+	Blocked    bool          // nothing is sent to the host
+	Raises     bool          // the address is allowed as much if all its hosts are; see AddressLimits
 }
 
-func (p *pacer) limitedGap(l Limits) time.Duration {
-	if l.Gap > 0 {
-		return l.Gap
-	}
-	return p.cfg.Gap
+// AddressLimits are settings for one address in place of those in Config. What is 0 is Config's; it
+// is raised as far as the Limits of all known hosts of the address agree, if all of them have
+// Limits.Raises.
+type AddressLimits struct {
+	Gap        time.Duration // between two requests to the address
+	Concurrent int           // open requests to the address
 }
 
-// strictest is the strictest limits of a group's hosts. The values of Config are not in it but
-// are taken when they are needed, so that new settings hold at once.
+// strictest is the strictest limits of a group's hosts: of an address, those that raise its own.
+// The values of Config are not in it but are taken when they are needed, so that new settings hold
+// at once.
 type strictest struct {
 	gap             time.Duration // longest of the hosts with Limits.Gap
 	concurrent      int32         // least of those with Limits.Concurrent; 0: no host has limits
-	usualGap        bool          // a host has no Limits.Gap: Config.Gap counts, too
-	usualConcurrent bool          // a host has no Limits.Concurrent: Config.Concurrent counts, too
+	usualGap        bool          // a host has no Limits.Gap: Config's counts, too
+	usualConcurrent bool          // a host has no Limits.Concurrent: Config's counts, too
 }
 
 // limitCounts is how many hosts of a group have which limits.
@@ -247,15 +280,24 @@ func (counts limitCounts) strictest() strictest {
 	return s
 }
 
-// addLimits is called when a host with these limits joins group id, which has size hosts then.
-func (p *pacer) addLimits(g *pace, id, size uint32, l Limits) {
+// limitsFor returns the part of a host's limits that counts for its group.
+func limitsFor(g *group, l Limits) Limits {
+	if g.kind == ofNetwork || g.kind == ofAddress && !l.Raises {
+		return Limits{}
+	}
+	return Limits{Gap: l.Gap, Concurrent: l.Concurrent}
+}
+
+// addLimits is called when a host with these limits has joined group id, or the groups below it.
+func (p *pacer) addLimits(g *group, id uint32, l Limits) {
+	l = limitsFor(g, l)
 	counts := p.limitCounts[id]
 	if counts == nil {
 		if l == (Limits{}) {
 			return
 		}
 		counts = limitCounts{}
-		if size > 1 {
+		if size := g.size + g.users; size > 1 {
 			counts[Limits{}] = size - 1
 		}
 		p.limitCounts[id] = counts
@@ -265,8 +307,9 @@ func (p *pacer) addLimits(g *pace, id, size uint32, l Limits) {
 	}
 }
 
-// removeLimits is called when a host with these limits leaves group id.
-func (p *pacer) removeLimits(g *pace, id uint32, l Limits) {
+// removeLimits is called when a host with these limits leaves group id, or the groups below it.
+func (p *pacer) removeLimits(g *group, id uint32, l Limits) {
+	l = limitsFor(g, l)
 	counts := p.limitCounts[id]
 	if counts == nil {
 		return

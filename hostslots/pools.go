@@ -163,7 +163,9 @@ func (p Pool) ResumeFirst(now time.Duration) (sel Selection, ok bool) {
 	o := p.s.origins.At(queue)
 	h := p.s.hosts.At(o.host)
 	ready := &p.s.dispatch.ready
-	if !o.offers() || h.closed() || !ready.Has(h.group) || ready.Due(h.group) > now {
+	if !o.offers() || h.closed() || !ready.Has(h.group) || ready.Due(h.group) > now ||
+		!p.s.isRequestable(now, o.host) {
+		p.s.rescheduleHost(now, o.host)
 		return Selection{}, false
 	}
 	return p.s.selection(h.group, queue), true

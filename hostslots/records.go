@@ -66,25 +66,33 @@ func (o *origin) origin(id uint32) uint32 {
 type host struct {
 	name           arena.Ref
 	nameLen        uint8
+	turn           turn
+	inRotation     bool // of its group: it has a document, and turn is turnAble
+	slow           bool // it waits longer than Config.Patience
+	rejected       bool // rejectList.hosts has it
+	released       bool // it was the first of those that waited for what is above it
+	wasSite        bool // it was in a site group last
 	failed         bool // NextFailed returns its documents
 	failing        bool // its name fails to resolve for now
 	addressPending bool // its address is looked up again
 	moving         bool // it leaves its group when no request is open
 	hash           uint32
 	group          uint32 // 0: not resolved
+	above          uint32 // the record of the network, or the address, above its site group; 0: none
 	origins        uint32 // first of its origins and pool queues
 	docs           uint32 // held, those at a spider included
 	open           uint32 // requests: documents at a spider, and own requests
 	own            uint32 // own requests, queued or open
 	waiting        list   // own requests that wait in its group's queues
 	pins           uint32
-	offers         uint32 // origins and pool queues with a document that may be sent
-	rotation       link   // in its group's rotation
-	member         link   // in its group's members or, without a group, in the failing hosts
-	idle           link   // in the hosts without documents, own requests and pins
-	ruleBlocked    link   // in the hosts with documents that their limits block
-	crawlDelay     time.Duration
-	carried        carried
+	offers         uint32        // origins and pool queues with a document that may be sent
+	child          uint32        // first of its children among its group's waiting hosts
+	place          link          // in its group's rotation or waiting hosts, or in the line above it
+	member         link          // in its group's members or, without a group, in the failing hosts
+	idle           link          // in the hosts without documents, own requests and pins
+	reject         link          // in the hosts with documents that their limits block, or that are slow
+	due            time.Duration // its key among its group's waiting hosts
+	site           pace          // of its site, unless its group is the site
 	blocked        time.Duration // by the operator, until; 0: not
 	limits         Limits
 }
@@ -100,22 +108,40 @@ func (h *host) closed() bool {
 		h.blocked != 0 && !faulty(faultBlock) || h.limits.Blocked && !faulty(faultLimits)
 }
 
-// group is all hosts that share an address or a group name.
+// group is the unit of slots and leases: all hosts that share an address, or the hosts of one site
+// if that is named by a rule or is on a shared network. The record of a shared network is a group
+// without hosts.
 type group struct {
 	id        GroupID
-	full      bool            // it has a slot with no room left
-	changed   bool            // it is in crawlCounts.changed
-	slot      uint32          // its number plus one; 0: none
-	docs      uint32          // held for its hosts
-	sent      uint32          // documents at spiders
-	ownOpen   uint32          // own requests that are open
-	size      uint32          // hosts
-	incoming  uint32          // hosts that are to join it; it sends nothing while there are any
-	revision  uint32          // of the settings that its state was computed by
+	kind      groupKind
+	full      bool   // it has a slot with no room left
+	changed   bool   // it is in crawlCounts.changed
+	failing   bool   // pacer.failures has it
+	turnAbove bool   // the last request to it was one of another group's
+	slot      uint32 // its number plus one; 0: none
+	docs      uint32 // held for its hosts
+	slowDocs  uint32 // of these: for slow ones
+	sent      uint32 // documents at spiders
+	ownOpen   uint32 // own requests that are open
+	below     uint32 // open requests of hosts that it is above
+	users     uint32 // hosts that it is above
+	size      uint32 // hosts
+	incoming  uint32 // hosts that are to join it; it sends nothing while there are any
+	delaying  uint32 // hosts with the longest Crawl-delay
+	revision  uint32 // of the settings that its state was computed by
+	waits     uint32 // root of the heap of hosts whose sites may not be requested yet
+	line      list   // hosts of groups below that wait for it
+	lineLen   uint32
+	inLine    uint32          // of its own, that are in a line above
 	members   list            // hosts
 	rotation  list            // hosts with a document that may be sent; the first is next
 	own       [OwnQueues]list // own requests that wait
 	pace      pace
+	cap       AddressLimits // of an address by rules, of a shared network by Slots.SetCap
+	limits    strictest
+	hostsDue  time.Duration // about when the host may go that came last into a line above; 0: none is
+	nextTurn  time.Duration // no host in line is released before
+	requests  uint64        // so far, to the hosts that it is above
 	lease     lease
 	rejected  link // in the groups whose hosts are rejected
 	notReady  link // in the groups with a slot that they cannot use soon
@@ -123,11 +149,19 @@ type group struct {
 	empty     link // in the groups without hosts
 }
 
+type groupKind uint8
+
+const (
+	ofAddress groupKind = iota // each host is a site
+	ofSite                     // its hosts are one site
+	ofNetwork                  // it has no hosts, and no slot
+)
+
 // hasOwn reports whether own requests wait for the group.
 func (g *group) hasOwn() bool { return g.own[FirstTry].head != 0 || g.own[Retry].head != 0 }
 
-// open returns the number of open requests to the group.
-func (g *group) open() int { return int(g.sent + g.ownOpen) }
+// open returns the number of open requests to the group, and to hosts that it is above.
+func (g *group) open() int { return int(g.sent + g.ownOpen + g.below) }
 
 // awaitsHosts reports whether the group waits for the open requests to hosts that are to join it.
 func (g *group) awaitsHosts() bool { return g.incoming > 0 && !faulty(faultJoin) }

@@ -31,7 +31,7 @@ type registry struct {
 // named is what is known of groups that have a name.
 type named struct {
 	names map[GroupID]string
-	addrs map[uint32]netip.Addr // of their hosts
+	addrs map[uint32]netip.Addr // of hosts on shared networks
 }
 
 func (r *registry) init() {
@@ -185,7 +185,11 @@ func (r *registry) addr(hostID uint32) netip.Addr {
 	if addr, ok := r.named.addrs[hostID]; ok {
 		return addr
 	}
-	return r.groups.At(r.hosts.At(hostID).group).ip()
+	h := r.hosts.At(hostID)
+	if h.above != 0 {
+		return r.groups.At(h.above).ip()
+	}
+	return r.groups.At(h.group).ip()
 }
 
 func (r *registry) hostOfDoc(doc uint32) uint32 { return r.origins.At(r.docs.At(doc).origin).host }

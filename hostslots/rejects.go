@@ -5,9 +5,9 @@ import "math"
 // rejectList is the hosts that the doc index is asked to leave out of its next answer, except
 // those whose names fail.
 type rejectList struct {
-	groups      recordList[group] // full, over Config.RejectOver, or denied a lease
-	ruleBlocked recordList[host]  // hosts with documents that their limits block
-	unrejected  uint64            // how often a group or host left the list
+	groups     recordList[group] // full, over Config.RejectOver, or denied a lease
+	hosts      recordList[host]  // with documents that their limits block, or that are slow
+	unrejected uint64            // how often a group or host left the list
 }
 
 const (
@@ -19,7 +19,7 @@ const (
 
 func (r *rejectList) init(reg *registry) {
 	r.groups = newRecordList(&reg.groups, func(g *group) *link { return &g.rejected })
-	r.ruleBlocked = newRecordList(&reg.hosts, func(h *host) *link { return &h.ruleBlocked })
+	r.hosts = newRecordList(&reg.hosts, func(h *host) *link { return &h.reject })
 }
 
 // set sets whether the hosts of a group are rejected.
@@ -30,14 +30,36 @@ func (r *rejectList) set(groupID uint32, reject bool) {
 	r.groups.set(groupID, reject)
 }
 
-// updateRuleBlocked puts a host that its limits block into the reject list while it has documents.
-func (s *Slots) updateRuleBlocked(hostID uint32) {
+// updateRejected puts a host into the reject list while it has documents and its limits block it, or
+// it is slow.
+func (s *Slots) updateRejected(hostID uint32) {
 	h := s.hosts.At(hostID)
-	reject := h.limits.Blocked && h.docs > 0
-	if !reject && s.rejects.ruleBlocked.has(hostID) {
+	reject := (h.limits.Blocked || h.slow) && h.docs > 0
+	if reject == h.rejected {
+		return
+	}
+	if h.rejected = reject; !reject {
 		s.rejects.unrejected++
 	}
-	s.rejects.ruleBlocked.set(hostID, reject)
+	s.rejects.hosts.set(hostID, reject)
+}
+
+// setSlow sets whether a host is slow: its site has to be left alone for longer than
+// Config.Patience. Slow hosts are rejected, and their documents do not count for the rejection of
+// the whole group. So a site with a long Crawl-delay does not keep its neighbours out.
+func (s *Slots) setSlow(hostID uint32, slow bool) {
+	h := s.hosts.At(hostID)
+	if h.slow == slow {
+		return
+	}
+	g := s.groups.At(h.group)
+	if h.slow = slow; slow {
+		g.slowDocs += h.docs
+	} else {
+		g.slowDocs -= h.docs
+	}
+	s.updateRejected(hostID)
+	s.docsChanged(h.group)
 }
 
 // Unrejected returns how often a host, or the hosts of a group, left the reject list.
@@ -45,24 +67,25 @@ func (s *Slots) Unrejected() uint64 { return s.rejects.unrejected }
 
 // Rejects calls yield with the names of the hosts that should not get more documents, each once:
 // those of groups with a full slot, with too many documents or without a lease, those that a rule
-// blocks, and those whose names fail for now. If they are more than MaxRejects the most useful come
-// first: hosts with documents that wait, of which the index evidently has more; then the other
-// hosts of these groups, ordinaryHosts of each; then the rest. It costs O(MaxRejects).
+// blocks, those that are slow, and those whose names fail for now. If they are more than MaxRejects
+// the most useful come first: hosts with documents that wait, of which the index evidently has
+// more; then the other hosts of these groups, ordinaryHosts of each; then the rest. It costs
+// O(MaxRejects).
 func (s *Slots) Rejects(yield func(name []byte)) {
 	w := rejectWalk{s: s, yield: yield, names: MaxRejects, looks: 8 * MaxRejects}
 	groups := &s.rejects.groups
 	for g := groups.head; g != 0 && w.names > 0; g = groups.next(g) {
-		for h := s.groups.At(g).rotation.head; h != 0 && w.names > 0; h = s.dispatch.rotation.next(h) {
+		for h := s.groups.At(g).rotation.head; h != 0 && w.names > 0; h = s.dispatch.places.next(h) {
 			w.reject(h)
 		}
 	}
-	for id := s.rejects.ruleBlocked.head; id != 0 && w.names > 0; id = s.rejects.ruleBlocked.next(id) {
+	for id := s.rejects.hosts.head; id != 0 && w.names > 0; id = s.rejects.hosts.next(id) {
 		if g := s.hosts.At(id).group; g == 0 || !groups.has(g) {
 			w.reject(id)
 		}
 	}
 	for id := s.unresolved.failing.head; id != 0 && w.names > 0; id = s.unresolved.failing.next(id) {
-		if !s.rejects.ruleBlocked.has(id) {
+		if !s.hosts.At(id).rejected {
 			w.reject(id)
 		}
 	}
@@ -97,7 +120,7 @@ func (w *rejectWalk) rejectMembers(g *group, from, to int) {
 	h := g.members.head
 	for n := 0; n < to && h != 0 && w.mayLook(); n++ {
 		w.looks--
-		if n >= from && !w.s.dispatch.rotation.has(&g.rotation, h) {
+		if n >= from && !w.s.hosts.At(h).inRotation {
 			w.reject(h)
 		}
 		h = w.s.members.next(h)

@@ -90,6 +90,10 @@ func (p *script) set(settings []string) {
 			p.cfg.DelayFactor = float64(number(value))
 		case "gap":
 			p.cfg.Gap = span(value)
+		case "site_gap":
+			p.cfg.SiteGap = span(value)
+		case "site_concurrent":
+			p.cfg.SiteConcurrent = number(value)
 		case "timeout":
 			p.cfg.StatusTimeout = span(value)
 		case "max_fetch":
@@ -158,6 +162,7 @@ func (p *script) do(verb string, args []string) string {
 		"lookup":    p.lookup,
 		"delay":     p.delay,
 		"block":     p.block,
+		"cap":       p.setCap,
 		"hold":      p.hold,
 		"go":        p.release,
 		"ask":       p.ask,
@@ -190,8 +195,11 @@ func (p *script) until(args []string) string {
 	return ""
 }
 
+// bind HOST IP [GROUP [NETWORK]]
 func (p *script) bind(args []string) string {
-	p.s.Host(p.host(args[0])).Bind(p.now, netip.MustParseAddr(args[1]))
+	p.s.Host(p.host(args[0])).Bind(p.now, Place{
+		Addr: netip.MustParseAddr(args[1]), Group: arg(args, 2, ""), Network: arg(args, 3, ""),
+	})
 	return ""
 }
 
@@ -200,14 +208,15 @@ func (p *script) leave(args []string) string {
 	return ""
 }
 
-// move HOST IP [GAP]: moves a host to the group of an address, with a gap of its own
+// move HOST IP [GAP [GROUP]]: moves a host, with a gap of its own
 func (p *script) move(args []string) string {
 	id, addr := p.host(args[0]), netip.MustParseAddr(args[1])
-	if !p.s.Host(id).Move(p.now, GroupIDOf("", addr.As16()), Limits{Gap: span(arg(args, 2, "0"))}, false) {
+	to := Place{Addr: addr, Site: Limits{Gap: span(arg(args, 2, "0"))}, Group: arg(args, 3, "")}
+	if !p.s.Host(id).Move(p.now, to, false) {
 		return "later"
 	}
 	if p.s.Host(id).Resolving() {
-		p.s.Host(id).Bind(p.now, addr)
+		p.s.Host(id).Bind(p.now, to)
 	}
 	return ""
 }
@@ -362,6 +371,12 @@ func (p *script) lookup(args []string) string {
 
 func (p *script) delay(args []string) string {
 	p.s.Host(p.host(args[0])).SetCrawlDelay(p.now, span(args[1]))
+	return ""
+}
+
+// cap NETWORK GAP CONCURRENT
+func (p *script) setCap(args []string) string {
+	p.s.SetCap(p.now, args[0], span(args[1]), number(args[2]))
 	return ""
 }
 

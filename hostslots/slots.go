@@ -26,8 +26,8 @@ type Slots struct {
 
 // New returns empty slots. Each group counts as requested at time 0.
 func New(cfg Config) *Slots {
-	cfg.MaxConcurrent = max(cfg.MaxConcurrent, cfg.Concurrent)
 	s := &Slots{cfg: settings{Config: cfg}}
+	s.cfg.complete()
 	s.registry.init()
 	s.table.init(&s.cfg)
 	s.pacer.init(&s.cfg)
@@ -46,6 +46,7 @@ func New(cfg Config) *Slots {
 // in the ready heaps, its slot or its place in the slot queue, and its lease. A slot that becomes
 // free is assigned to the group that waits first.
 func (s *Slots) reschedule(now time.Duration, id uint32) {
+	s.pacer.now = max(s.pacer.now, now)
 	s.updateGroup(now, id)
 	s.assignSlots(now)
 }
@@ -60,10 +61,19 @@ func (s *Slots) rescheduleHost(now time.Duration, hostID uint32) {
 // only while a request to it may be sent, or may be sent once its gap has passed.
 func (s *Slots) updateGroup(now time.Duration, id uint32) {
 	g := s.groups.At(id)
+	if g.users > 0 {
+		s.updateCap(id)
+	}
+	if g.kind == ofNetwork {
+		return
+	}
 	s.applySettingsTo(id, g)
 	s.updateSlot(now, id, g)
-	due := s.pacer.due(&g.pace)
-	may := (g.open() < s.pacer.maxOpen(&g.pace) || faulty(faultConcurrent)) && !g.awaitsHosts()
+	due := s.pacer.groupDue(g)
+	if g.line.head != 0 && !g.turnAbove { // those have their turn first
+		due += s.pacer.gap(&g.pace, s.pacer.groupGap(g))
+	}
+	may := (g.open() < s.pacer.groupOpen(g) || faulty(faultConcurrent)) && !g.awaitsHosts()
 	if s.cfg.Leases {
 		s.leases.update(id, g)
 		may = may && g.lease.state == leased
@@ -91,6 +101,7 @@ func updateReady(h *timeheap.Heap, id uint32, due, now time.Duration, in bool) {
 // Tick does what time alone brings about: blocks and leases end, changed settings are applied, and
 // groups that cannot use their slot lose it to others. It returns Wait.
 func (s *Slots) Tick(now time.Duration) (wait time.Duration) {
+	s.pacer.now = max(s.pacer.now, now)
 	s.endBlocks(now)
 	s.expireLeases(now)
 	s.applySettings(now)

@@ -21,7 +21,7 @@ func filled(cfg Config, groups int) *Slots {
 		o := s.EnsureOrigin(url[:len(url)-1], name)
 		var addr [4]byte
 		binary.BigEndian.PutUint32(addr[:], uint32(n)+10<<24)
-		s.Host(s.HostOf(o)).Bind(0, netip.AddrFrom4(addr))
+		s.Host(s.HostOf(o)).Bind(0, Place{Addr: netip.AddrFrom4(addr)})
 		s.Offer(0, Candidate{Origin: o, ID: name, URL: url, Priority: 0})
 	}
 	return s
@@ -166,7 +166,7 @@ func TestRejectsAreBounded(t *testing.T) {
 	s := New(cfg)
 	put := func(host string, addr netip.Addr, doc bool) {
 		o := s.EnsureOrigin([]byte("http://"+host), []byte(host))
-		s.Host(s.HostOf(o)).Bind(0, addr)
+		s.Host(s.HostOf(o)).Bind(0, Place{Addr: addr})
 		if doc {
 			s.Offer(0, Candidate{
 				Origin: o, ID: []byte(host), URL: []byte("http://" + host + "/"), Priority: 0,

@@ -38,6 +38,11 @@ func (w *sweeper) update(hostID uint32, h *host) {
 	}
 }
 
+// updateGroup adds a group to those that may be forgotten or removes it, as it is.
+func (w *sweeper) updateGroup(id uint32, g *group) {
+	w.empty.set(id, g.members.head == 0 && g.users == 0)
+}
+
 // sweep forgets idle hosts in excess of Config.Remember, those that were busy longest ago first,
 // and groups without hosts, unless that would shorten a wait. It does a few steps a call.
 func (s *Slots) sweep(now time.Duration) {
@@ -73,8 +78,12 @@ func (s *Slots) Forgotten(to []uint32) []uint32 {
 // sweepHost forgets an idle host, unless that would shorten a wait.
 func (s *Slots) sweepHost(now time.Duration, id uint32) {
 	h := s.hosts.At(id)
-	owed := h.carried.notBefore > now || h.blocked != 0
-	if owed || h.group != 0 && s.isOwed(now, s.groups.At(h.group)) {
+	owed := s.pacer.owed(now, &h.site, s.pacer.siteGap(h)) || h.blocked != 0
+	if h.group != 0 {
+		g := s.groups.At(h.group)
+		owed = owed || g.lease.state == denied || g.kind == ofSite && s.isOwed(now, h.group)
+	}
+	if owed {
 		s.sweeper.idle.moveToBack(id)
 		return
 	}
@@ -90,18 +99,27 @@ func (s *Slots) sweepHost(now time.Duration, id uint32) {
 
 // sweepGroup forgets a group without hosts, unless that would shorten a wait.
 func (s *Slots) sweepGroup(now time.Duration, id uint32) {
-	g := s.groups.At(id)
 	s.sweeper.empty.remove(id)
-	if s.isOwed(now, g) {
+	if s.isOwed(now, id) {
 		s.sweeper.empty.pushBack(id)
 		return
 	}
-	s.pacer.forget(id, &g.pace)
+	s.pacer.cooldowns.Remove(id)
+	delete(s.pacer.failures, id)
 	s.removeGroup(id)
 }
 
 // isOwed reports whether a group must stay known: it is in use, or is to be left alone for some
 // time.
-func (s *Slots) isOwed(now time.Duration, g *group) bool {
-	return g.open() > 0 || g.incoming > 0 || g.lease.state != unleased || s.pacer.owed(now, &g.pace)
+func (s *Slots) isOwed(now time.Duration, id uint32) bool {
+	g := s.groups.At(id)
+	switch {
+	case g.open() > 0, g.incoming > 0, g.lease.state != unleased:
+		return true
+	case g.kind == ofNetwork && g.cap != AddressLimits{}:
+		return true
+	case g.failing && now-s.pacer.failures[id].last() < backoffMemory:
+		return true
+	}
+	return s.pacer.owed(now, &g.pace, s.pacer.groupGap(g))
 }

@@ -17,25 +17,22 @@ func (s *Slots) Done(
 ) (doc uint32) {
 	id := s.table.live(name)
 	tx := *s.table.transactions.At(id)
-	group := s.groupOfDoc(tx.doc)
-	s.closeTransaction(id)
 	f := Feedback{Took: now - tx.sent, Status: status, RetryAfter: retryAfter}
-	s.pacer.learn(now, &s.groups.At(group).pace, f)
-	s.reschedule(now, group)
+	s.closeTransaction(now, id, &f)
 	return tx.doc
 }
 
-// closeTransaction ends a transaction. The caller reschedules its group.
-func (s *Slots) closeTransaction(id uint32) {
+// closeTransaction ends a transaction. f is as for Slots.ended.
+func (s *Slots) closeTransaction(now time.Duration, id uint32, f *Feedback) {
 	hostID := s.hostOfDoc(s.table.transactions.At(id).doc)
 	s.groups.At(s.hosts.At(hostID).group).sent--
-	s.requestClosed(hostID)
 	s.table.close(id)
+	s.ended(now, hostID, f)
 }
 
 // LinesWritten reports that the lines of the documents that were sent to a spider at or after from
-// reached its connection only now. For the group of the first of them, the last request is at now.
-// For each other group it is as much later as its line was sent after the first. So no gap begins
+// reached its connection only now. For the host of the first of them, the last request is at now.
+// For each other host it is as much later as its line was sent after the first. So no gap begins
 // before now, and the groups do not fall into step.
 func (s *Slots) LinesWritten(now time.Duration, spider uint32, from time.Duration) {
 	for id := s.table.newest(spider); id != 0; id = s.table.older(id) {
@@ -43,19 +40,24 @@ func (s *Slots) LinesWritten(now time.Duration, spider uint32, from time.Duratio
 		if tx.sent < from {
 			return
 		}
-		s.requested(now, s.groupOfDoc(tx.doc), now+tx.sent-from)
+		s.requested(now, s.hostOfDoc(tx.doc), now+tx.sent-from)
 	}
 }
 
-// MarkRequested counts now as the last request to the group of a live transaction.
+// MarkRequested counts now as the last request to the host of a live transaction.
 func (s *Slots) MarkRequested(now time.Duration, name TransID) {
-	s.requested(now, s.groupOfDoc(s.table.transactions.At(s.table.live(name)).doc), now)
+	s.requested(now, s.hostOfDoc(s.table.transactions.At(s.table.live(name)).doc), now)
 }
 
-// requested counts a request to a group at the given moment.
-func (s *Slots) requested(now time.Duration, groupID uint32, at time.Duration) {
-	s.groups.At(groupID).pace.requested(at)
-	s.reschedule(now, groupID)
+// requested counts a request to a host at the given moment.
+func (s *Slots) requested(now time.Duration, hostID uint32, at time.Duration) {
+	s.counted(at, hostID)
+	s.updateTurn(hostID)
+	h := s.hosts.At(hostID)
+	s.reschedule(now, h.group)
+	if h.above != 0 {
+		s.reschedule(now, h.above)
+	}
 }
 
 // IgnoreSilenceUntil keeps transactions from being overdue before the given moment. It is for a
@@ -87,7 +89,7 @@ func (s *Slots) Lost(now time.Duration, spider uint32) (doc uint32, how Lateness
 		return 0, InTime
 	}
 	doc, how = s.table.transactions.At(id).doc, s.table.lateness(now, id)
-	s.closeTransaction(id)
+	s.closeTransaction(now, id, nil)
 	return doc, how
 }
 
@@ -121,7 +123,7 @@ func (s *Slots) Requeue(now time.Duration, doc, pool uint32, blame Blame) (over 
 		s.moveHostToFront(s.hostOfDoc(doc))
 	}
 	if faulty(faultRetry) {
-		s.groups.At(group).pace.last = 0
+		s.groups.At(group).pace.last, s.hosts.At(s.hostOfDoc(doc)).site.last = 0, 0
 	}
 	s.reschedule(now, group)
 	return over
@@ -129,10 +131,11 @@ func (s *Slots) Requeue(now time.Duration, doc, pool uint32, blame Blame) (over 
 
 // moveHostToFront makes a host the next one in the rotation of its group.
 func (s *Slots) moveHostToFront(id uint32) {
-	rotation := &s.groups.At(s.hosts.At(id).group).rotation
-	if s.dispatch.rotation.has(rotation, id) {
-		s.dispatch.rotation.remove(rotation, id)
-		s.dispatch.rotation.pushFront(rotation, id)
+	h := s.hosts.At(id)
+	rotation := &s.groups.At(h.group).rotation
+	if h.inRotation && rotation.head != id {
+		s.dispatch.places.remove(rotation, id)
+		s.dispatch.places.pushFront(rotation, id)
 	}
 }
 

@@ -23,6 +23,7 @@ type twin struct {
 	open      map[TransID]*twinDoc
 	suspended []twinPoolQueue // longest first
 	seq       int
+	networks  map[string]AddressLimits
 }
 
 // twinPoolQueue is the documents of an origin for a spider pool.
@@ -43,29 +44,67 @@ type twinDoc struct {
 }
 
 type twinHost struct {
-	group       string
-	blocked     time.Duration
-	delay       time.Duration
-	held        map[string]bool // origins
-	limits      Limits
-	lastRequest time.Duration // last request to groups that it was in
-	moving      bool
-	to          string // the group that it goes to, while it is moving
+	twinPace        // of its site, unless that is its group
+	place    Place  // Addr is invalid: it has no group
+	group    string // "": none
+	above    string // address or network above its site group; "": none
+	blocked  time.Duration
+	delay    time.Duration
+	held     map[string]bool // origins
+	limits   Limits
+	open     int
+	wasSite  bool
+	moving   bool
+	to       string // the group that it goes to, while it is moving
 }
 
+type twinPace struct{ last, notBefore, backoff time.Duration }
+
+func (p *twinPace) merge(with twinPace) {
+	p.last, p.notBefore = max(p.last, with.last), max(p.notBefore, with.notBefore)
+	p.backoff = max(p.backoff, with.backoff)
+}
+
+func (p *twinPace) learn(base time.Duration, status int, atLeast time.Duration) {
+	switch {
+	case status == 429 || status == 503:
+		p.backoff = max(min(2*max(base, p.backoff), 64*base), atLeast, p.backoff)
+	case status == 200:
+		if p.backoff /= 2; p.backoff <= base {
+			p.backoff = 0
+		}
+	}
+}
+
+// twinGroup is a group, an address above site groups, or a shared network.
 type twinGroup struct {
-	last, notBefore, backoff time.Duration
-	active                   int
-	slot                     uint32 // plus one; 0: none
-	since                    time.Duration
-	sent                     int // documents, since it has that slot
+	twinPace
+	address  AddressLimits
+	active   int
+	failures map[string]time.Duration // the last one of each site
+	success  time.Duration
+	slot     uint32 // plus one; 0: none
+	since    time.Duration
+	sent     int // documents, since it has that slot
 }
 
 func newTwin(cfg Config) *twin {
 	return &twin{
 		cfg: cfg, docs: map[string]*twinDoc{}, queue: map[string][]*twinDoc{}, hosts: map[string]*twinHost{},
-		groups: map[string]*twinGroup{}, open: map[TransID]*twinDoc{},
+		groups: map[string]*twinGroup{}, open: map[TransID]*twinDoc{}, networks: map[string]AddressLimits{},
 	}
+}
+
+func (w *twin) group(name string) *twinGroup {
+	if w.groups[name] == nil {
+		w.groups[name] = &twinGroup{failures: map[string]time.Duration{}}
+	}
+	return w.groups[name]
+}
+
+func isAddress(group string) bool {
+	_, err := netip.ParseAddr(group)
+	return err == nil
 }
 
 func (w *twin) host(name string) *twinHost {
@@ -75,41 +114,112 @@ func (w *twin) host(name string) *twinHost {
 	return w.hosts[name]
 }
 
-// base returns the longest Crawl-delay or gap of the group's hosts.
-func (w *twin) base(group string) (gap time.Duration) {
+// gap returns the ordinary gap of an address, a network or a site group.
+func (w *twin) gap(group string) (gap time.Duration) {
+	if l, network := w.networks[group]; network {
+		return l.Gap
+	}
+	if g := w.groups[group]; isAddress(group) && g.address.Gap > 0 {
+		return g.address.Gap
+	}
 	for _, h := range w.hosts {
-		if h.group == group {
-			gap = max(gap, h.delay, w.gap(h))
+		switch {
+		case h.group != group && (h.above != group || !isAddress(group)):
+		case isAddress(group) && h.limits.Raises && h.limits.Gap > 0:
+			gap = max(gap, min(w.cfg.Gap, h.limits.Gap))
+		case isAddress(group):
+			gap = w.cfg.Gap
+		default:
+			gap = max(gap, w.siteGap(h))
 		}
+	}
+	if gap == 0 { // it has no hosts
+		return w.cfg.Gap
 	}
 	return gap
 }
 
-func (w *twin) gap(h *twinHost) time.Duration {
+func (w *twin) siteGap(h *twinHost) time.Duration {
 	if h.limits.Gap > 0 {
 		return h.limits.Gap
 	}
-	return w.cfg.Gap
+	return w.cfg.SiteGap
 }
 
-// most returns the least number of open requests that a host of the group allows.
+func (w *twin) siteMost(h *twinHost) int {
+	if h.limits.Concurrent > 0 {
+		return h.limits.Concurrent
+	}
+	return w.cfg.SiteConcurrent
+}
+
+// most returns how many requests to an address, a network or a site group may be open.
 func (w *twin) most(group string) int {
-	most := 1000
+	if l, network := w.networks[group]; network {
+		return l.Concurrent
+	}
+	if g := w.groups[group]; isAddress(group) && g.address.Concurrent > 0 {
+		return min(g.address.Concurrent, w.cfg.MaxConcurrent)
+	}
+	most, any := 1000, false
 	for _, h := range w.hosts {
-		switch {
-		case h.group != group:
-		case h.limits.Concurrent > 0:
-			most = min(most, h.limits.Concurrent)
-		default:
+		if h.group != group && (h.above != group || !isAddress(group)) {
+			continue
+		}
+		any = true
+		if !isAddress(group) {
+			most = min(most, w.siteMost(h))
+		} else if h.limits.Raises && h.limits.Concurrent > 0 {
+			most = min(most, max(w.cfg.Concurrent, h.limits.Concurrent))
+		} else {
 			most = min(most, w.cfg.Concurrent)
 		}
 	}
-	return most
+	if !any {
+		most = w.cfg.Concurrent
+	}
+	return min(most, w.cfg.MaxConcurrent)
 }
+
+// delay returns the longest Crawl-delay of a site group.
+func (w *twin) delay(group string) (delay time.Duration) {
+	for _, h := range w.hosts {
+		if h.group == group && !isAddress(group) {
+			delay = max(delay, h.delay)
+		}
+	}
+	return delay
+}
+
+func (w *twin) base(group string) time.Duration { return max(w.gap(group), w.delay(group)) }
 
 func (w *twin) due(group string) time.Duration {
 	g := w.groups[group]
 	return max(g.last+max(w.base(group), g.backoff), g.notBefore)
+}
+
+// siteOf returns the pace of a host's site and its gap without backing off.
+func (w *twin) siteOf(h *twinHost) (of *twinPace, base time.Duration) {
+	if h.group != "" && !isAddress(h.group) {
+		return &w.groups[h.group].twinPace, w.base(h.group)
+	}
+	return &h.twinPace, max(w.siteGap(h), h.delay)
+}
+
+// free reports whether an address, a network or a site group may be asked now.
+func (w *twin) free(now time.Duration, group string) bool {
+	return w.due(group) <= now && w.groups[group].active < w.most(group) && !w.awaitsHosts(group)
+}
+
+// mayGo reports whether a host may be asked now, at all levels.
+func (w *twin) mayGo(now time.Duration, h *twinHost) bool {
+	if isAddress(h.group) {
+		of, base := w.siteOf(h)
+		if max(of.last+max(base, of.backoff), of.notBefore) > now || h.open >= w.siteMost(h) {
+			return false
+		}
+	}
+	return w.free(now, h.group) && (h.above == "" || w.free(now, h.above))
 }
 
 // awaitsHosts reports whether a host with open requests is to join the group.
@@ -142,18 +252,27 @@ func (w *twin) first(name string) *twinDoc {
 
 func (d *twinDoc) poolQueue() twinPoolQueue { return twinPoolQueue{d.origin, d.pool} }
 
-// mayAsk returns the groups with a slot that a document may be sent to now.
-func (w *twin) mayAsk(now time.Duration, slotted func(string) bool) map[string]time.Duration {
-	may := map[string]time.Duration{}
+// mayAsk returns the groups with a slot that a document may be sent to now. lines reports whether
+// all of them are groups that may have to wait in line for what is above them, or are above others.
+func (w *twin) mayAsk(now time.Duration, slotted func(string) bool) (may map[string]time.Duration, lines bool) {
+	may, lines = map[string]time.Duration{}, true
 	for name, h := range w.hosts {
-		if h.group == "" || !slotted(h.group) || w.first(name) == nil {
+		if h.group == "" || !slotted(h.group) || w.first(name) == nil || !w.mayGo(now, h) {
 			continue
 		}
-		if due := w.due(h.group); due <= now && w.groups[h.group].active < w.most(h.group) && !w.awaitsHosts(h.group) {
-			may[h.group] = due
+		may[h.group] = w.due(h.group)
+		lines = lines && (h.above != "" || w.isAbove(h.group))
+	}
+	return may, lines
+}
+
+func (w *twin) isAbove(group string) bool {
+	for _, h := range w.hosts {
+		if h.above == group {
+			return true
 		}
 	}
-	return may
+	return false
 }
 
 // run drives Slots and twin by the same random events.
@@ -165,6 +284,8 @@ type run struct {
 	now    time.Duration
 	nextID int
 	ended  []TransID
+	lines  time.Duration // since when only what may wait in line could be sent, and was not; 0: it is not so
+	places bool          // there are rules' groups and shared networks
 }
 
 func (r *run) hostName() string { return fmt.Sprintf("h%d.example", r.rng.IntN(40)) }
@@ -174,11 +295,75 @@ func (r *run) slotted(group string) bool {
 }
 
 func (r *run) slotOf(group string) uint32 {
-	id, ok := r.s.groupByID[netip.MustParseAddr(group).As16()]
+	id, ok := r.s.groupByID[idOf(group)]
 	if !ok {
 		return 0
 	}
 	return r.s.groups.At(id).slot
+}
+
+func idOf(group string) GroupID {
+	if addr, err := netip.ParseAddr(group); err == nil {
+		return addr.As16()
+	}
+	return nameID(group)
+}
+
+// place returns a place that a host may be at.
+func (r *run) place(name string) Place {
+	p := Place{Addr: netip.AddrFrom4([4]byte{10, 0, 0, byte(1 + r.rng.IntN(12))})}
+	if !r.places {
+		return p
+	}
+	p.Site = r.limits()
+	switch last := p.Addr.As4()[3]; {
+	case last > 9: // on a shared network
+		p.Network = fmt.Sprintf("net%d", last%2)
+	case name < "h2": // in a rule's group
+		p.Group = "group" + name[:2]
+	}
+	if last := p.Addr.As4()[3]; last < 4 { // what a rule says of it
+		p.Address = AddressLimits{Gap: 100 * time.Millisecond * time.Duration(last), Concurrent: int(last)}
+	}
+	return p
+}
+
+// enter puts a host into its place in the twin.
+func (r *run) enter(name string, p Place) {
+	h := r.w.host(name)
+	group, above := p.Addr.String(), ""
+	if p.Group != "" {
+		group, above = p.Group, p.Addr.String()
+	}
+	if p.Network != "" {
+		group, above = "site "+name, p.Network
+	}
+	if h.group == group && h.above == above && h.place.Addr == p.Addr {
+		h.limits, h.place = p.Site, p
+	} else {
+		r.leave(h)
+		g := r.w.group(group)
+		if h.limits, h.place, h.group, h.above = p.Site, p, group, above; above != "" {
+			g.merge(h.twinPace)
+			r.w.group(above).last = max(r.w.group(above).last, h.last)
+		} else if h.wasSite {
+			g.last = max(g.last, h.last)
+		}
+	}
+	if p.Network == "" {
+		r.w.group(p.Addr.String()).address = p.Address
+	}
+}
+
+// leave takes a host out of its group in the twin.
+func (r *run) leave(h *twinHost) {
+	if h.group == "" {
+		return
+	}
+	if h.wasSite = !isAddress(h.group); h.wasSite {
+		h.merge(r.w.groups[h.group].twinPace)
+	}
+	h.group, h.above = "", ""
 }
 
 // checkQuotas checks that no group that has used its quota keeps its slot while another could use
@@ -199,7 +384,7 @@ func (r *run) checkQuotas() {
 	}
 	for name, h := range r.w.hosts {
 		if used != "" && h.group != "" && !r.slotted(h.group) && r.w.first(name) != nil &&
-			r.w.due(h.group) <= r.now && !r.w.awaitsHosts(h.group) {
+			r.w.due(h.group) <= r.now && !r.w.awaitsHosts(h.group) && h.above == "" && r.w.mayGo(r.now, h) {
 			r.t.Fatalf("%s has a slot for %d documents; %s of %s waits",
 				used, r.w.groups[used].sent, name, h.group)
 		}
@@ -212,9 +397,9 @@ func (r *run) offer() {
 	o := r.s.EnsureOrigin([]byte(origin), []byte(name))
 	id := r.s.HostOf(o)
 	if !r.s.Host(id).Settled() {
-		addr := fmt.Sprintf("10.0.0.%d", 1+r.rng.IntN(12))
-		r.move(name, addr)
-		r.s.Host(id).Bind(r.now, netip.MustParseAddr(addr))
+		p := r.place(name)
+		r.enter(name, p)
+		r.s.Host(id).Bind(r.now, p)
 	}
 	doc := fmt.Sprintf("%d", r.nextID)
 	if r.rng.IntN(10) == 0 && r.nextID > 0 {
@@ -239,28 +424,6 @@ func (r *run) offer() {
 	}
 }
 
-// move binds a host that is not settled in the twin. The host carries its times along.
-func (r *run) move(name, addr string) {
-	h := r.w.host(name)
-	if r.w.groups[addr] == nil {
-		r.w.groups[addr] = &twinGroup{}
-	}
-	if h.group != "" && h.group != addr {
-		r.w.groups[addr].notBefore = max(r.w.groups[addr].notBefore, r.w.due(h.group))
-		h.lastRequest = max(h.lastRequest, r.w.groups[h.group].last)
-	}
-	h.group = addr
-	r.inherit(h)
-}
-
-// inherit makes the group of a host wait for as long as the host must.
-func (r *run) inherit(h *twinHost) {
-	if h.lastRequest > 0 {
-		g := r.w.groups[h.group]
-		g.notBefore = max(g.notBefore, h.lastRequest+r.w.gap(h))
-	}
-}
-
 // setLimits changes the limits of a host.
 func (r *run) setLimits() {
 	name := r.hostName()
@@ -270,7 +433,6 @@ func (r *run) setLimits() {
 	}
 	h.limits = r.limits()
 	r.s.Host(id).SetLimits(r.now, h.limits)
-	r.inherit(h)
 }
 
 func (r *run) limits() Limits {
@@ -278,6 +440,7 @@ func (r *run) limits() Limits {
 		Gap:        []time.Duration{0, 0, 300 * time.Millisecond, 3 * time.Second}[r.rng.IntN(4)],
 		Concurrent: []int{0, 0, 1, r.w.cfg.MaxConcurrent}[r.rng.IntN(4)],
 		Blocked:    r.rng.IntN(6) == 0,
+		Raises:     r.rng.IntN(2) == 0,
 	}
 }
 
@@ -300,30 +463,28 @@ func (r *run) isOpen(name string) bool {
 }
 
 func (r *run) moveNow(id uint32, name string) {
-	to, limits, h := fmt.Sprintf("10.0.0.%d", 1+r.rng.IntN(12)), r.limits(), r.w.host(name)
-	addr := netip.MustParseAddr(to)
-	key := GroupIDOf("", addr.As16())
-	_, known := r.s.groupByID[key]
+	p, h, elsewhere := r.place(name), r.w.host(name), r.rng.IntN(2) == 0
+	if !r.places {
+		p.Site = r.limits()
+	}
 	open := r.isOpen(name)
-	if moved := r.s.Host(id).Move(r.now, key, limits, false); moved == open {
+	if moved := r.s.Host(id).Move(r.now, p, elsewhere); moved == open {
 		r.t.Fatalf("Move(%s) = %v; a request is open: %v", name, moved, open)
 	}
-	if h.moving, h.to = open, to; open {
+	if h.moving, h.to = open, ""; open {
+		if h.to = p.Addr.String(); p.Network != "" {
+			h.to = "site " + name
+		} else if p.Group != "" {
+			h.to = p.Group
+		}
+		if elsewhere {
+			h.to = ""
+		}
 		return
 	}
-	due := r.w.due(h.group)
-	h.lastRequest, h.limits = max(h.lastRequest, r.w.groups[h.group].last), limits
-	if r.w.groups[to] == nil {
-		r.w.groups[to] = &twinGroup{}
-	}
-	g := r.w.groups[to]
-	g.notBefore = max(g.notBefore, due)
-	if known || len(r.w.queue[name]) > 0 || max(due, h.lastRequest+r.w.gap(h)) > r.now {
-		g.last = max(g.last, h.lastRequest)
-	}
-	h.group = to
-	r.inherit(h)
-	r.s.Host(id).Bind(r.now, addr)
+	r.leave(h)
+	r.enter(name, p)
+	r.s.Host(id).Bind(r.now, p)
 }
 
 // settle moves the hosts that can leave their groups now.
@@ -345,14 +506,31 @@ func (r *run) settle() {
 func (r *run) send() {
 	r.settle()
 	t, wait, ok := r.s.Next(r.now)
-	may := r.w.mayAsk(r.now, r.slotted)
-	if ok != (len(may) > 0) {
+	may, lines := r.w.mayAsk(r.now, r.slotted)
+	switch {
+	case ok == (len(may) > 0):
+		r.lines = 0
+	case ok:
+		h := r.w.hosts[string(r.s.Host(t.Host).Name())]
+		r.t.Fatalf("Next = %s, which may not be asked: %+v\n%+v\n%+v", r.s.Host(t.Host).Name(), h, r.w.groups[h.group],
+			r.s.Host(t.Host).View())
+	case !lines:
 		r.t.Fatalf("Next = %v (wait %v), but may ask %v", ok, wait, may)
+	case r.lines == 0:
+		r.lines = r.now
+	case r.now > r.lines+20*time.Second:
+		r.t.Fatalf("Next = %v (wait %v) since %v, but may ask %v", ok, wait, r.lines, may)
 	}
 	if !ok {
 		return
 	}
-	group, name := r.s.Host(t.Host).Addr().String(), string(r.s.Host(t.Host).Name())
+	name := string(r.s.Host(t.Host).Name())
+	h := r.w.host(name)
+	group := h.group
+	if !r.w.mayGo(r.now, h) || r.s.Host(t.Host).Addr() != h.place.Addr {
+		r.t.Fatalf("Next chose %s of %s, below %q, at %v, which may not be asked", name, group, h.above,
+			r.s.Host(t.Host).Addr())
+	}
 	if due, allowed := may[group]; !allowed || due > r.now || t.Due > r.now {
 		r.t.Fatalf("Next chose %s, due %v; of %v", group, t.Due, may)
 	}
@@ -376,9 +554,17 @@ func (r *run) send() {
 	want.inFlight, want.sent, want.status, want.spider = true, r.now, r.now, spider
 	r.w.open[trans] = want
 	g := r.w.groups[group]
-	g.last = r.now
+	g.last, h.last = r.now, max(h.last, r.now)
+	if !isAddress(group) {
+		h.last = 0 // the group's counts
+	}
 	g.active++
 	g.sent++
+	h.open++
+	if h.above != "" {
+		r.w.groups[h.above].active++
+		r.w.groups[h.above].last = r.now
+	}
 }
 
 func (r *run) anyOpen() (TransID, bool) {
@@ -415,15 +601,33 @@ func (r *run) done() {
 }
 
 func (r *run) learn(d *twinDoc, status int, retry time.Duration) {
-	group := r.w.hosts[d.host].group
-	g, base := r.w.groups[group], r.w.base(group)
+	h := r.w.hosts[d.host]
+	of, base := r.w.siteOf(h)
+	of.learn(base, status, retry)
+	if status == 429 || status == 503 {
+		of.notBefore = max(of.notBefore, r.now+retry)
+	}
+	at, site := h.group, d.host
+	if h.above != "" {
+		at = h.above
+		if isAddress(at) {
+			site = h.group
+		}
+	}
+	if !isAddress(at) {
+		return
+	}
+	g := r.w.groups[at]
 	switch {
-	case status == 429 || status == 503:
-		g.backoff = max(min(2*max(base, g.backoff), 64*base), retry, g.backoff)
-		g.notBefore = max(g.notBefore, r.now+retry)
 	case status == 200:
-		if g.backoff /= 2; g.backoff <= base {
-			g.backoff = 0
+		g.success = r.now
+		g.learn(r.w.gap(at), status, 0)
+	case status == 429 || status == 503:
+		g.failures[site] = r.now
+		all := slices.Sorted(maps.Values(g.failures))
+		slices.Reverse(all)
+		if len(all) > 1 && all[1] >= g.success || len(all) > 2 && all[2] >= r.now-time.Minute {
+			g.learn(r.w.gap(at), status, 0)
 		}
 	}
 }
@@ -433,7 +637,12 @@ func (r *run) drop(trans TransID, d *twinDoc) {
 	delete(r.w.open, trans)
 	r.ended = append(r.ended, trans)
 	d.inFlight = false
-	r.w.groups[r.w.hosts[d.host].group].active--
+	h := r.w.hosts[d.host]
+	h.open--
+	r.w.groups[h.group].active--
+	if h.above != "" {
+		r.w.groups[h.above].active--
+	}
 }
 
 // forget ends a document. A queue without documents is not suspended.
@@ -475,13 +684,16 @@ func (r *run) resumeFirst() {
 	turn, ok := r.s.Pool(pool).ResumeFirst(r.now)
 	_, name, _ := strings.Cut(queue.origin, "://")
 	h := r.w.hosts[name]
-	_, may := r.w.mayAsk(r.now, r.slotted)[h.group]
+	mayAsk, _ := r.w.mayAsk(r.now, r.slotted)
+	_, may := mayAsk[h.group]
+	may = may && r.w.mayGo(r.now, h)
 	closed := h.blocked != 0 || h.limits.Blocked || h.moving || h.held[queue.origin]
 	queued := slices.ContainsFunc(r.w.queue[name], func(d *twinDoc) bool {
 		return d.poolQueue() == queue &&
 			!d.inFlight
 	})
-	if ok != (may && !closed && queued) || queued != (doc != 0) {
+	want := may && !closed && queued
+	if ok && !want || want && !ok && h.above == "" && !r.w.isAbove(h.group) || queued != (doc != 0) {
 		r.t.Fatalf("ResumeFirst of pool %d, of %v = %v; its group may be asked %v, closed %v, queued %v (first %d)",
 			pool, queue, ok, may, closed, queued, doc)
 	}
@@ -699,11 +911,14 @@ func (r *run) checkCrawls() {
 		names[d.crawl] = true
 		for _, crawl := range []uint16{no, 0} { // 0: the list of all
 			counts[hostCount(r.s.FindHost([]byte(d.host)), crawl)] = true
-			counts[groupCount(r.s.groupByID[netip.MustParseAddr(group).As16()], crawl)] = true
+			counts[groupCount(r.s.groupByID[idOf(group)], crawl)] = true
 		}
 	}
-	for addr, id := range r.s.groupByID {
-		got, name := map[string]int{}, netip.AddrFrom16(addr).Unmap().String()
+	for _, id := range r.s.groupByID {
+		got, name := map[string]int{}, r.s.Group(id).Name()
+		if g := r.s.groups.At(id); g.kind == ofSite && r.s.named.names[g.id] == "" {
+			name = "site " + name
+		}
 		r.s.Group(id).Crawls(10, func(crawl string, docs int) { got[crawl] += docs })
 		if !maps.Equal(got, want[name]) {
 			r.t.Fatalf("documents of %s by crawl are %v, want %v", name, got, want[name])
@@ -724,8 +939,15 @@ func TestSlotsAgainstTwin(t *testing.T) {
 				Patience: 4 * time.Second, RejectOver: 9, Remember: 1000, Generation: ^uint32(0) - 5, CountDocs: true,
 			}
 			cfg.Concurrent = min(cfg.Concurrent, cfg.Len)
-			cfg.MaxConcurrent = cfg.Concurrent + int(seed%4)
-			r := &run{t: t, rng: rand.New(rand.NewPCG(seed, 9)), s: New(cfg), w: newTwin(cfg)}
+			cfg.MaxConcurrent = max(cfg.Concurrent, min(cfg.Concurrent+int(seed%4), cfg.Len))
+			cfg.SiteGap, cfg.SiteConcurrent = time.Duration(1+seed%3)*time.Second, min(1+int(seed%3)/2, cfg.Len)
+			r := &run{t: t, rng: rand.New(rand.NewPCG(seed, 9)), s: New(cfg), w: newTwin(cfg), places: seed%4 > 1}
+			r.w.cfg = r.s.cfg.Config
+			for n := range 2 {
+				name, l := fmt.Sprintf("net%d", n), AddressLimits{Gap: time.Second / 2, Concurrent: 1 + n}
+				r.w.networks[name] = l
+				r.s.SetCap(0, name, l.Gap, l.Concurrent)
+			}
 			events := []func(){r.offer, r.offer, r.offer, r.send, r.send, r.send, r.done, r.done,
 				r.tick, r.working, r.steer, r.purge, r.resume, r.resumeFirst}
 			if seed%2 == 1 {

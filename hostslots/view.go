@@ -1,6 +1,7 @@
 package hostslots
 
 import (
+	"math"
 	"net/netip"
 	"time"
 )
@@ -65,11 +66,11 @@ func (s *Slots) summary(now time.Duration, groupID uint32) SlotSummary {
 		return SlotSummary{}
 	}
 	g := s.groups.At(groupID)
-	v := SlotSummary{State: Ready, Sent: g.sent, Docs: g.docs, Gap: s.pacer.gap(&g.pace)}
+	v := SlotSummary{State: Ready, Sent: g.sent, Docs: g.docs, Gap: s.Group(groupID).Gap()}
 	switch {
 	case g.sent > 0:
 		v.State = Active
-	case s.pacer.due(&g.pace) > now, g.awaitsHosts():
+	case s.pacer.groupDue(g) > now, g.awaitsHosts(), g.rotation.head == 0 && s.usableFrom(g) < math.MaxInt64:
 		v.State = Cooling
 	case g.rotation.head == 0:
 		v.State = Stalled
@@ -107,7 +108,7 @@ func (s *Slots) Slot(n uint32, hosts int) (v SlotView, ok bool) {
 	v = SlotView{
 		Slot: n, Addr: s.addr(g.members.head), Active: int(g.sent),
 		Queued: max(0, min(int(g.docs), s.cfg.Len)-int(g.sent)), Held: int(g.docs),
-		Next: s.pacer.due(&g.pace), Gap: s.pacer.gap(&g.pace),
+		Next: s.Group(id).NextRequest(), Gap: s.Group(id).Gap(),
 	}
 	h := g.members.head
 	for n := 0; n < maxViewed && h != 0 && len(v.Hosts) < hosts; n++ {
@@ -137,11 +138,14 @@ func (s *Slots) Blocked(most int) (hosts []BlockedHost, all int) {
 // RuleBlocked returns hosts with documents that their limits block, at most so many; more reports
 // whether there are others.
 func (s *Slots) RuleBlocked(most int) (names []string, more bool) {
-	for id := s.rejects.ruleBlocked.head; id != 0; id = s.rejects.ruleBlocked.next(id) {
-		if len(names) == most {
+	looks := MaxRejects
+	for id := s.rejects.hosts.head; id != 0; id = s.rejects.hosts.next(id) {
+		if looks--; len(names) == most || looks < 0 {
 			return names, true
 		}
-		names = append(names, string(s.hostName(id)))
+		if s.hosts.At(id).limits.Blocked {
+			names = append(names, string(s.hostName(id)))
+		}
 	}
 	return names, false
 }
@@ -159,13 +163,31 @@ type HostSummary struct {
 func (h Host) Summary() HostSummary {
 	r := h.record()
 	v := HostSummary{
-		Name: h.Name(), Held: int(r.docs), Next: r.carried.notBefore, BlockedUntil: r.blocked,
+		Name: h.Name(), Held: int(r.docs), Next: h.s.pacer.due(h.s.sitePace(r)), BlockedUntil: r.blocked,
 		RuleBlocked: r.limits.Blocked,
 	}
-	if r.group != 0 {
-		v.Next = max(v.Next, h.s.pacer.due(&h.s.groups.At(r.group).pace))
+	for _, id := range [...]uint32{r.group, r.above} {
+		if id != 0 {
+			v.Next = max(v.Next, h.s.pacer.groupDue(h.s.groups.At(id)))
+		}
 	}
 	return v
+}
+
+// LevelView is what is known of the pace of a site, an address or a shared network.
+type LevelView struct {
+	Name       string        // "": there is none
+	Gap        time.Duration // in force
+	Base       time.Duration // the gap by settings and limits alone
+	Open       int           // requests, own requests included
+	MostOpen   int           // how many may be open
+	Last       time.Duration // last request; 0: none since the start
+	Next       time.Duration // no request before
+	Backoff    time.Duration // the gap while it backs off; 0: it does not
+	NotBefore  time.Duration // no request before, whatever the gap
+	Cause      Cause         // of NotBefore
+	CrawlDelay time.Duration // of a site
+	Failing    []string      // of an address that backs off: the sites that are the cause
 }
 
 // HostView is what is known of a host and its group.
@@ -174,27 +196,22 @@ type HostView struct {
 	Slot           int           // of its group; -1: none
 	Queued         int           // its own documents that are not at a spider
 	InFlight       int           // its own documents at spiders
-	Active         int           // open requests to the group, own requests included
-	Concurrent     int           // how many may be open
 	OwnRequests    int           // own requests to the host, waiting or open
 	Offers         bool          // it has a document that may be sent when it is next in its group
 	Suspended      bool          // documents wait for a spider of their pool
 	InSlotQueue    bool          // its group waits for a slot
 	Others         int           // hosts in the group's rotation, at most maxOthers
-	Last           time.Duration // last request to the group; 0: none since the start
+	Site           LevelView     // the pace of its site
+	Address        LevelView     // that of its address or of the shared network that it is on
+	OnNetwork      bool          // Address is that of a shared network
+	InLine         int           // sites that wait for Address in line, if this is one of them
 	Next           time.Duration // no request before
-	Gap            time.Duration // in force
-	Base           time.Duration // the gap by settings and limits alone
 	Limits         Limits        // of the host
 	AddressPending bool          // its address is looked up again
 	Moving         bool          // it leaves its group when no request to it is open
 	Incoming       uint32        // a host that is to join its group, which waits for that; 0: none
 	Rejected       bool          // the hosts of its group are rejected
 	HostDelay      time.Duration // its Crawl-delay
-	GroupDelay     time.Duration // the longest Crawl-delay of the group
-	Backoff        time.Duration // the gap while the group backs off; 0: it does not
-	NotBefore      time.Duration // no request before, whatever the gap
-	Cause          Cause         // of NotBefore
 	Blocked        time.Duration // by the operator, until; 0: not
 	Group          string        // the group's name; empty: it has none
 	Unleased       uint32        // the group, if it needs a lease to send and has none; 0 otherwise
@@ -204,10 +221,11 @@ type HostView struct {
 func (h Host) View() HostView {
 	s, r := h.s, h.record()
 	v := HostView{
-		Slot: -1, Concurrent: s.cfg.Concurrent, OwnRequests: int(r.own), Offers: r.offers > 0,
-		HostDelay: r.crawlDelay, Blocked: r.blocked, Next: r.carried.notBefore, Queued: int(r.docs),
-		Base: s.cfg.Gap, Limits: r.limits, Moving: r.moving, AddressPending: r.addressPending,
+		Slot: -1, OwnRequests: int(r.own), Offers: r.offers > 0, HostDelay: r.site.crawlDelay, Blocked: r.blocked,
+		Queued: int(r.docs), Limits: r.limits, Moving: r.moving, AddressPending: r.addressPending,
 	}
+	v.Site, v.Address = s.levels(h.id)
+	v.Next = max(v.Site.Next, v.Address.Next)
 	for o := r.origins; o != 0 && !v.Suspended; o = s.origins.At(o).next {
 		v.Suspended = s.origins.At(o).suspended
 	}
@@ -215,12 +233,14 @@ func (h Host) View() HostView {
 		return v
 	}
 	g := s.groups.At(r.group)
-	v.Addr, v.Active, v.InSlotQueue = h.Addr(), g.open(), s.dispatch.slotQueue.Waits(r.group)
+	v.Addr, v.InSlotQueue = h.Addr(), s.dispatch.slotQueue.Waits(r.group)
 	v.Slot = int(g.slot) - 1
-	v.Last, v.Next, v.Gap = g.pace.last, s.pacer.due(&g.pace), s.pacer.gap(&g.pace)
-	v.Base, v.Concurrent = s.pacer.ordinaryGap(&g.pace), s.pacer.maxOpen(&g.pace)
-	v.GroupDelay, v.Backoff = g.pace.crawlDelay, g.pace.backoff
-	v.NotBefore, v.Cause = g.pace.notBefore, g.pace.cause
+	if r.above != 0 {
+		v.OnNetwork = s.groups.At(r.above).kind == ofNetwork
+	}
+	if r.turn == turnInLine {
+		v.InLine = int(s.groups.At(r.above).lineLen)
+	}
 	v.Group = s.named.names[g.id]
 	v.Rejected = s.rejects.groups.has(r.group)
 	if g.incoming > 0 {
@@ -229,12 +249,58 @@ func (h Host) View() HostView {
 	if s.cfg.Leases && g.lease.state != leased {
 		v.Unleased = r.group
 	}
-	for o := g.rotation.head; o != 0 && v.Others < maxOthers; o = s.dispatch.rotation.next(o) {
+	for o := g.rotation.head; o != 0 && v.Others < maxOthers; o = s.dispatch.places.next(o) {
 		v.Others++
 	}
 	v.InFlight = s.inFlight(h.id, g)
 	v.Queued -= v.InFlight
 	return v
+}
+
+// levels returns what is known of the pace of a host's site and of its address or shared network.
+func (s *Slots) levels(hostID uint32) (site, above LevelView) {
+	h := s.hosts.At(hostID)
+	of, ordinary := s.sitePace(h)
+	site = s.level(of, ordinary)
+	site.Name, site.Open, site.MostOpen = s.siteName(hostID), int(h.open), s.pacer.siteOpen(h)
+	id := h.group
+	if h.above != 0 {
+		g := s.groups.At(h.group)
+		site.Open, site.MostOpen = g.open(), s.pacer.groupOpen(g)
+		id = h.above
+	}
+	if id == 0 {
+		return site, above
+	}
+	g := s.groups.At(id)
+	above = s.level(&g.pace, s.pacer.groupGap(g))
+	above.Name, above.Open, above.MostOpen = s.Group(id).Name(), g.open(), s.pacer.groupOpen(g)
+	above.Failing = s.failingSites(id)
+	return site, above
+}
+
+func (s *Slots) level(of *pace, ordinary time.Duration) LevelView {
+	return LevelView{
+		Gap: s.pacer.gap(of, ordinary), Base: ordinary, Last: of.last, Next: s.pacer.due(of, ordinary),
+		Backoff: of.backoff, NotBefore: of.notBefore, Cause: of.cause, CrawlDelay: of.crawlDelay,
+	}
+}
+
+// CapView is the use of a shared network.
+type CapView struct {
+	Open     int    // requests
+	Waiting  int    // sites that could be requested but for the network
+	Requests uint64 // so far
+}
+
+// Cap returns the use of a shared network, by its name.
+func (s *Slots) Cap(network string) CapView {
+	n, known := s.groupByID[networkID(network)]
+	if !known {
+		return CapView{}
+	}
+	g := s.groups.At(n)
+	return CapView{Open: g.open(), Waiting: int(g.lineLen), Requests: g.requests}
 }
 
 // inFlight counts the documents of a host in the active range of its group's slot.

@@ -214,14 +214,14 @@ func TestWitnessBites(t *testing.T) {
 	}{
 		{name: "another rate", late: true, told: func(c *configs.Config) {
 			c.ReqHostPerSec = 0.0001
-		}, fetch: time.Millisecond, want: []sim.Rule{sim.RuleGapHost}},
+		}, fetch: time.Millisecond, want: []sim.Rule{sim.RuleGapSite}},
 		{name: "a block", late: true, told: all(configs.HostRule{Block: true}), fetch: time.Millisecond,
 			want: []sim.Rule{sim.RuleBlockedByRule}},
 		{name: "a group", told: all(configs.HostRule{Group: "one"}),
-			want: []sim.Rule{sim.RuleOpenGroup, sim.RuleGapGroup}},
+			want: []sim.Rule{sim.RuleOpenAddress, sim.RuleGapAddress}},
 		{name: "open requests", told: func(c *configs.Config) {
 			c.ReqHostConcurrent = 1
-		}, want: []sim.Rule{sim.RuleOpenHost}},
+		}, want: []sim.Rule{sim.RuleOpenSite}},
 		{name: "documents in flight", told: func(c *configs.Config) {
 			c.Spider.MaxInFlight = 3
 		}, want: []sim.Rule{sim.RuleInFlight}},

@@ -119,7 +119,7 @@ func newRound(n int, shuffled bool) *round {
 	for i := range origins {
 		name := fmt.Sprintf("host-%07d.example", i)
 		origins[i] = r.slots.EnsureOrigin([]byte("http://"+name), []byte(name))
-		r.slots.Host(r.slots.HostOf(origins[i])).Bind(0, addrOf(i))
+		r.slots.Host(r.slots.HostOf(origins[i])).Bind(0, hostslots.Place{Addr: addrOf(i)})
 	}
 	if shuffled {
 		rand.New(rand.NewPCG(1, 2)).Shuffle(n, func(i, k int) { origins[i], origins[k] = origins[k], origins[i] })

@@ -32,8 +32,15 @@ func (w *world) accidents() {
 }
 
 // markSound sets sound for hosts without trouble. A host has trouble if a host at the same address
-// has, or has a poison or endless document.
+// has, or has a poison or endless document. A neighbour that answers 503, or has a Crawl-delay, is no
+// trouble.
 func (w *world) markSound() {
+	if w.sc.Trouble.Neighbours {
+		for i := range w.hosts {
+			w.hosts[i].sound = !w.hosts[i].closed && w.hosts[i].delay == 0
+		}
+		return
+	}
 	inTrouble := make([]bool, w.sc.Addresses)
 	taint := func(h uint32) {
 		for _, a := range w.hosts[h].addrs {
@@ -140,7 +147,7 @@ func (r *run) serve() {
 	}
 	for h, of := range docs {
 		if addr, ok := r.world.addressAt(uint32(h), 0); ok {
-			r.oracle.owe(of, addr)
+			r.oracle.owe(of, r.world.hosts[h].name, addr)
 		}
 	}
 }

@@ -121,7 +121,9 @@ func (r *run) lookUp(name string) {
 			if isDown(a.err) {
 				a.until = r.now
 			}
-		} else if r.names.useful = true; ok && !(r.world.hosts[h].flaky && r.chance(r.sc.Trouble.Flaky*10)) {
+		} else if r.names.useful = true; r.world.hosts[h].wanders {
+			a = answer{addr: address(uint32(r.rng.IntN(r.sc.Addresses))), until: r.now + r.between(0, r.sc.NameTTL)}
+		} else if ok && !(r.world.hosts[h].flaky && r.chance(r.sc.Trouble.Flaky*10)) {
 			a = answer{addr: addr, until: r.now + r.between(0, r.sc.NameTTL)}
 		}
 		r.names.known[h] = a

@@ -2,6 +2,7 @@ package sim
 
 import (
 	"math/rand/v2"
+	"net/netip"
 	"strconv"
 	"time"
 
@@ -52,6 +53,8 @@ func (r *run) reconfigure() {
 	c := &r.sc.Config
 	c.ReqHostPerSec = []float64{0.2, 0.5, 1, 2, 7}[r.rng.IntN(5)]
 	c.ReqHostConcurrent = 1 + r.rng.IntN(4)
+	c.Politeness.SitePerSec = []float64{0, 0.1, 0.5, 3}[r.rng.IntN(4)]
+	c.Politeness.SiteConcurrent = r.rng.IntN(3)
 	c.QueueLen = 1 + r.rng.IntN(100)
 	c.Spider.MaxInFlight = 10 + r.rng.IntN(1000)
 	c.Politeness.DelayFactor = float64(r.rng.IntN(3))
@@ -89,9 +92,33 @@ func someRules(rng *rand.Rand, sc *Scenario) (rules []configs.HostRule) {
 			rule.Networks = append(rule.Networks, network)
 		}
 		fillRule(rng, sc, &rule)
+		if len(rule.Networks) > 0 && rng.IntN(2) == 0 {
+			rule.Hosts = nil
+			fillNetworkRule(rng, &rule)
+		}
 		rules = append(rules, rule)
 	}
 	return rules
+}
+
+// sharedRules returns the rule of a shared network that most addresses are in.
+func sharedRules(perSec float64, concurrent int) []configs.HostRule {
+	return []configs.HostRule{{Networks: []netip.Prefix{netip.PrefixFrom(address(0), 24),
+		netip.PrefixFrom(address(15), 96).Masked()}, PerSec: perSec, Concurrent: concurrent, Shared: true, Name: "cdn"}}
+}
+
+// fillNetworkRule sets some fields of a rule that has networks and no hosts.
+func fillNetworkRule(rng *rand.Rand, rule *configs.HostRule) {
+	if rng.IntN(2) == 0 {
+		rule.SitePerSec = []float64{0.1, 0.4, 3}[rng.IntN(3)]
+	}
+	if rng.IntN(2) == 0 {
+		rule.SiteConcurrent = 1 + rng.IntN(2)
+	}
+	if rng.IntN(2) == 0 {
+		rule.Shared, rule.Group = true, ""
+		rule.Name = "network-" + strconv.Itoa(rng.IntN(3))
+	}
 }
 
 // fillRule sets some fields of a rule at random.

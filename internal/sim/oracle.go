@@ -19,7 +19,7 @@ type oracle struct {
 	docs           []document // by DOC_ID, which is a number in the simulation
 	hosts          map[string]*host
 	origins        map[string]*origin
-	groups         map[string]*group // by address or name
+	groups         map[string]*group // by name
 	open           map[string]*transaction
 	used           map[string]uint64 // last generation, by TRANS_ID without its generation
 	spiders        map[uint32]*spiderView
@@ -93,8 +93,27 @@ type arrival struct {
 	arrival uint32
 }
 
+// level is what the oracle knows about requests to a site, an address or a shared network.
+type level struct {
+	name    string
+	open    int
+	asked   bool
+	last    time.Duration // last request
+	floor   time.Duration // no request is allowed before; of sites
+	took    time.Duration // time that the last completed fetch took; of sites
+	tookAt  time.Duration // end of that fetch
+	backoff time.Duration // gap while backing off
+	work    time.Duration // total time that all requests to it take at its pace
+}
+
+// target is where a request goes: to a site, and to the address or the shared network that it is at.
+type target struct {
+	site  *level // nil: there is no request
+	above *group
+}
+
 type host struct {
-	name       string
+	level      // as a site by itself; in a rule's group only open, asked, last and floor are kept
 	origins    []*origin
 	resolvedTo netip.Addr       // address that the last look-up gave; invalid: none
 	until      time.Duration    // the daemon may use the last answer until then; 0: not known
@@ -108,57 +127,69 @@ type host struct {
 	addr       netip.Addr       // where requests go, while at is not nil
 	going      netip.Addr       // address that it moves to when no request to it is open; invalid: it does not move
 	at         *group           // its group, while documents are held or a request is open; else nil
+	where      *group           // the record of addr, while at is not nil; nil: it is in a shared network
 	groups     []*group         // all groups that it may ever have been in
-	// the group that it joins when no request to it is open; if late is set, also the one it is in
+	// the rules' group that it joins when no request to it is open; if late is set, also the one it is in
 	to       *group
 	held     int
-	fetching int // fetches of its origins' robots.txt that have not ended
-	open     int
-	last     time.Duration // last request
-	floor    time.Duration // no request is allowed before
+	fetching int           // fetches of its origins' robots.txt that have not ended
 	delay    time.Duration // Crawl-delay
 	delayAt  time.Duration // since when delay holds
 	longest  time.Duration // longest delay so far
 	blocked  [2]time.Duration
 	stays    uint32          // counts how often it entered a group
 	slowIn   uint32          // value of stays when its Crawl-delay was last added to its group
-	asked    []time.Duration // only if late is set: moment.since of each request
+	requests []time.Duration // only if late is set: moment.since of each request
 	ended    []time.Duration // only if late is set: ends of requests
 	batch    time.Duration   // only if late is set: when the document of the last request was taken
 }
 
-// stay is a host's membership of a group. It is over when the host has left the group,
-// also if the host has entered it again.
+// stay is a host's membership of a group, or its time at an address. It is over when the host has
+// left, also if the host has entered again.
 type stay struct {
 	host *host
 	n    uint32
 }
 
-func (s stay) over(g *group) bool { return s.host.at != g || s.host.stays != s.n }
+func (s stay) over(g *group) bool {
+	return s.host.at != g && s.host.where != g || s.host.stays != s.n
+}
 
+// group is an address, a rule's group, a site on a shared network, or a shared network.
 type group struct {
-	name    string
-	open    int
-	joining int // open requests to hosts that are to join it; if late is set, also to hosts that are in it
-	asked   bool
-	held    int // held documents of its hosts
-	last    time.Duration
-	floor   time.Duration // no request is allowed before
-	took    time.Duration // time that the last completed fetch took
-	tookAt  time.Duration // end of that fetch
-	backoff time.Duration // gap while backing off
+	level
+	kind    groupKind
+	addr    netip.Addr    // of an address
+	joining int           // open requests to hosts that are to join it; if late is set, also to hosts that are in it
+	held    int           // held documents of its hosts
 	longest time.Duration // longest Crawl-delay of any host that may have been in it
-	work    time.Duration // total time that all requests to it take at its pace
 	slow    []stay        // hosts with a Crawl-delay, and some stays that are over
 	bound   []stay        // hosts in it, and some stays that are over
 	since   time.Duration // only if late is set: moment.since of its last request
+	failed  []failure     // of an address: the last failure of each site, the last site last
+	success time.Duration // of an address: the last success of any of its sites
+}
+
+type groupKind uint8
+
+const (
+	ofAddress groupKind = iota
+	ofRule              // a rule gives it its name
+	ofSite              // a site on a shared network
+	ofNetwork
+)
+
+// failure is an answer of 429 or 503.
+type failure struct {
+	site *level
+	at   time.Duration
 }
 
 type transaction struct {
 	id       string
 	doc      *document
 	host     *host
-	group    *group
+	target   target
 	spider   uint32
 	at       time.Duration // when its line came out
 	since    time.Duration // last status, or when it was sent; may be earlier than at
@@ -216,16 +247,26 @@ func (o *oracle) setClocks(now time.Duration, wall time.Time) { o.now, o.wall = 
 func (o *oracle) host(name string) *host {
 	h := o.hosts[name]
 	if h == nil {
-		h = &host{name: strings.Clone(name)}
+		h = &host{level: level{name: strings.Clone(name)}}
 		o.hosts[h.name] = h
 	}
 	return h
 }
 
-func (o *oracle) group(name string) *group {
+// group returns the rules' group with a name.
+func (o *oracle) group(name string) *group { return o.groupNamed("group "+name, ofRule) }
+
+// address returns the record of an address.
+func (o *oracle) address(addr netip.Addr) *group {
+	a := o.groupNamed(addr.String(), ofAddress)
+	a.addr = addr
+	return a
+}
+
+func (o *oracle) groupNamed(name string, kind groupKind) *group {
 	g := o.groups[name]
 	if g == nil {
-		g = &group{name: name}
+		g = &group{level: level{name: name}, kind: kind}
 		o.groups[name] = g
 	}
 	return g
@@ -392,7 +433,7 @@ func (o *oracle) relocate() {
 // robots.txt.
 func (o *oracle) release(h *host) {
 	if h.held == 0 && h.open == 0 && h.fetching == 0 {
-		h.at, h.going = nil, netip.Addr{}
+		h.at, h.where, h.going = nil, nil, netip.Addr{}
 	}
 }
 

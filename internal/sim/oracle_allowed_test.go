@@ -107,7 +107,7 @@ func TestOracleOfRedirects(t *testing.T) {
 			s.send(1, line2)
 		}, want: RuleRobots},
 		{name: "while a document ends", do: func(s story) {
-			s.set.robots, s.set.concurrent = true, 2
+			s.set.robots, s.set.concurrent, s.set.siteOpen = true, 2, 2
 			s.robots(1, "a.test", robotsAnswer{status: 200, rules: true})
 			s.at(3609)
 			s.send(1, line1)

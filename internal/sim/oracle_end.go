@@ -50,7 +50,7 @@ func (o *oracle) lose(spider uint32, overdue *transaction) {
 // lasts reports whether a spider has sent WORKING for a transaction for a status timeout or longer.
 // Such a document does not count among those that were lost together.
 func (o *oracle) lasts(tx *transaction) bool {
-	return tx.since > tx.at && tx.at+o.set.statusTimeout <= o.now
+	return tx.since >= tx.at+o.set.statusTimeout
 }
 
 // blame updates a document whose transaction was lost with its spider. docs is the number of
@@ -105,7 +105,7 @@ func (o *oracle) finish(tx *transaction) {
 	if tx.suspect {
 		sp.suspects--
 	}
-	o.closed(tx.host, tx.group)
+	o.closed(tx.host, tx.target)
 }
 
 // listen starts a transaction's status timeout.
@@ -186,12 +186,11 @@ func statusFields(f []string) (code int, retry time.Duration, ok bool) {
 
 // done ends a transaction with DONE.
 func (o *oracle) done(tx *transaction, code int, retry time.Duration) {
-	g, h := tx.group, tx.host
 	if tx.flying && o.now-tx.at > lateAfter {
-		g.last, h.last = o.now, o.now
+		tx.requestedAt(o.now)
 	}
 	o.spiders[tx.spider].fetches.took(o.now - tx.at)
-	o.finished(h, g, o.now-tx.at, code, retry)
+	o.finished(tx.host, tx.target, o.now-tx.at, code, retry)
 	tx.doc.answered, tx.doc.code = true, int16(code)
 	o.answered++
 	o.finish(tx)
@@ -337,7 +336,10 @@ func (o *oracle) stepped() {
 	}
 }
 
-const rejectEvery = 4 // requests to the index, of which one has its reject list checked
+const (
+	rejectEvery  = 4      // requests to the index, of which one has its reject list checked
+	mostRejected = 10_000 // names in a reject list
+)
 
 // asked hears a request for candidates.
 func (o *oracle) asked(reject []string) {
@@ -346,6 +348,9 @@ func (o *oracle) asked(reject []string) {
 	}
 	o.asking = true
 	if o.asks++; len(o.overLimit) == 0 || o.asks%rejectEvery != 0 {
+		return
+	}
+	if len(reject) >= mostRejected {
 		return
 	}
 	rejected := make(map[string]struct{}, len(reject))
@@ -358,17 +363,22 @@ func (o *oracle) asked(reject []string) {
 	}
 }
 
-// missing checks that all hosts of a group are among the rejected.
+// missing checks that the hosts of a group that are not among the rejected have together at most
+// limits.rejectOver documents.
 func (o *oracle) missing(g *group, rejected map[string]struct{}) {
-	kept := g.bound[:0]
+	kept, held, name := g.bound[:0], 0, ""
 	for _, s := range g.bound {
 		if s.over(g) {
 			continue
 		}
 		kept = append(kept, s)
-		if _, ok := rejected[s.host.name]; !ok && s.host.held > 0 {
-			o.wrong(RuleReject, "%v has %d documents, and %s is not rejected", g.name, g.held, s.host.name)
+		if _, ok := rejected[s.host.name]; !ok && s.host.held > 0 && s.host.at == g {
+			held += s.host.held
+			name = s.host.name
 		}
+	}
+	if held > o.set.rejectOver {
+		o.wrong(RuleReject, "%v has %d documents of hosts that are not rejected, as of %s", g.name, held, name)
 	}
 	g.bound = kept
 }

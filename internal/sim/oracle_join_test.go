@@ -39,9 +39,9 @@ func TestOracleOfJoining(t *testing.T) {
 			s.at(15)
 			s.one()
 			s.send(1, lineB)
-		}), want: RuleOpenGroup},
+		}), want: RuleOpenSite},
 		{name: "asked meanwhile, where two may be open", do: joining(func(s story) {
-			s.set.concurrent = 2
+			s.set.concurrent, s.set.siteOpen = 2, 2
 			s.at(15)
 			s.one()
 			s.send(1, lineB)
@@ -60,7 +60,7 @@ func TestOracleOfJoining(t *testing.T) {
 			s.ends("1", docindex.Done, 200, 1)
 			s.at(10.9)
 			s.send(1, lineB)
-		}), want: RuleGapGroup},
+		}), want: RuleGapSite},
 		{name: "asked too soon when it had ended before", do: joining(func(s story) {
 			s.status(1, "0.0.1 DONE 200")
 			s.ends("1", docindex.Done, 200, 1)
@@ -68,7 +68,7 @@ func TestOracleOfJoining(t *testing.T) {
 			s.one()
 			s.at(10.9)
 			s.send(1, lineB)
-		}), want: RuleGapGroup},
+		}), want: RuleGapSite},
 		{name: "sooner than a host that has joined asked for", do: joining(func(s story) {
 			s.at(15)
 			s.one()
@@ -94,6 +94,6 @@ func TestOracleOfJoining(t *testing.T) {
 			s.took("5", "http://c.test/5", 0)
 			s.at(20)
 			s.send(2, "0.1.2 5 "+addrA+" http://c.test/5")
-		}), want: RuleOpenGroup},
+		}), want: RuleOpenAddress},
 	})
 }

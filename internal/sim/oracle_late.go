@@ -68,7 +68,7 @@ func (o *oracle) changed() {
 // rejoin records the rules' group that a host is in, or is to join, by the last settings.
 func (o *oracle) rejoin(h *host) {
 	h.join(nil)
-	if name := o.set.ruleOf(h.name, h.addr).Group; name != "" {
+	if name := o.set.rulingOf(h.name, h.addr).group; name != "" {
 		h.join(o.group(name))
 	}
 }
@@ -77,8 +77,8 @@ func (o *oracle) rejoin(h *host) {
 // allow, including hosts that are to join it.
 func (o *oracle) joined(g *group) (from time.Duration) {
 	for _, h := range o.hosts { // the order does not matter for the maximum
-		if h.to == g && len(h.asked) > 0 {
-			from = max(from, h.last+leaveOf(o.inForce(h.asked[len(h.asked)-1]), h.name, h.addr).gap)
+		if h.to == g && len(h.requests) > 0 {
+			from = max(from, h.last+leaveOf(o.inForce(h.requests[len(h.requests)-1]), h.name, h.addr).siteGap)
 		}
 	}
 	return from
@@ -93,11 +93,13 @@ func (o *oracle) inForce(since time.Duration) []*limits {
 	return sets
 }
 
-// leave is the most lenient combination of several settings for a host. group is the rules' group
-// of the host if all of these settings agree on it.
+// leave is the most lenient combination of several settings for a host that is the only one at its
+// address. group is the rules' group of the host if all of these settings agree on it.
 type leave struct {
-	gap      time.Duration
-	open     int
+	gap      time.Duration // of site and address
+	siteGap  time.Duration
+	open     int // at site and address
+	siteOpen int
 	inFlight int
 	barred   bool
 	group    string
@@ -105,15 +107,14 @@ type leave struct {
 
 func leaveOf(sets []*limits, name string, addr netip.Addr) (most leave) {
 	for i, set := range sets {
-		r := set.ruleOf(name, addr)
-		l := leave{gap: time.Duration(set.gapOf(r)), open: set.openOf(r), inFlight: set.inFlight,
-			barred: r.Block, group: r.Group}
+		l := set.alone(name, addr)
 		if i == 0 {
 			most = l
 			continue
 		}
-		most.gap, most.open, most.inFlight = min(most.gap, l.gap), max(most.open, l.open),
-			max(most.inFlight, l.inFlight)
+		most.gap, most.siteGap = min(most.gap, l.gap), min(most.siteGap, l.siteGap)
+		most.open, most.siteOpen = max(most.open, l.open), max(most.siteOpen, l.siteOpen)
+		most.inFlight = max(most.inFlight, l.inFlight)
 		if most.barred = most.barred && l.barred; most.group != l.group {
 			most.group = ""
 		}
@@ -121,16 +122,32 @@ func leaveOf(sets []*limits, name string, addr netip.Addr) (most leave) {
 	return most
 }
 
-// requestLate checks a request for a document that a spider has received. It returns the group that
-// the request counts for.
-func (o *oracle) requestLate(spider uint32, d *document, addr netip.Addr) *group {
+// alone returns what holds for a host that is the only one at its address.
+func (l *limits) alone(name string, addr netip.Addr) leave {
+	r := l.rulingOf(name, addr)
+	if r.aboveGap == 0 {
+		r.aboveGap = l.gap
+		if r.raises > 0 {
+			r.aboveGap = min(l.gap, r.raises)
+		}
+	}
+	if r.aboveOpen == 0 {
+		r.aboveOpen = max(l.concurrent, r.more)
+	}
+	return leave{gap: time.Duration(max(r.gap, r.aboveGap)), siteGap: time.Duration(r.gap),
+		open: min(r.open, r.aboveOpen), siteOpen: r.open, inFlight: l.inFlight, barred: r.block, group: r.group}
+}
+
+// requestLate checks a request for a document that a spider has received. It returns what the request
+// counts for.
+func (o *oracle) requestLate(spider uint32, d *document, addr netip.Addr) target {
 	h := d.origin.host
 	if own, err := netip.ParseAddr(h.name); err == nil && own != addr {
 		o.wrong(RuleAddress, "%s is asked at %v", h.name, addr)
 	}
 	m := o.late.spiders[spider]
-	if n := len(h.asked) - leaveOf(o.inForce(m.since), h.name, addr).open; n >= 0 && n < len(h.ended) {
-		m = moment{since: max(m.since, h.ended[n]), from: max(m.from, h.asked[n])}
+	if n := len(h.requests) - leaveOf(o.inForce(m.since), h.name, addr).open; n >= 0 && n < len(h.ended) {
+		m = moment{since: max(m.since, h.ended[n]), from: max(m.from, h.requests[n])}
 	}
 	h.addr = addr
 	sets := o.inForce(m.since)
@@ -139,8 +156,9 @@ func (o *oracle) requestLate(spider uint32, d *document, addr netip.Addr) *group
 	if may.group != "" {
 		g = o.group(may.group)
 	}
+	h.where = o.address(addr)
 	o.within(may, spider, h, g)
-	m.from = max(m.from, h.last+o.hostGap(may.gap, d, addr), g.last+o.groupGap(may.gap, g))
+	m.from = max(m.from, h.last+o.hostGap(may.gap, d, addr), g.last+o.groupGap(may.siteGap, g))
 	if len(sets) == 1 {
 		o.late.settled++
 		m.from = max(m.from, o.together(may, h, g))
@@ -149,15 +167,16 @@ func (o *oracle) requestLate(spider uint32, d *document, addr netip.Addr) *group
 		o.early(m.from, h, g)
 	}
 	o.late.spiders[spider] = m
-	h.asked, h.batch = append(h.asked, m.since), d.taken
+	h.requests, h.batch = append(h.requests, m.since), d.taken
 	h.last, g.last, g.since = m.from, m.from, m.since
 	o.rejoin(h)
 	h.open++
 	g.open++
+	h.where.open++
 	if h.to != nil {
 		h.to.joining++
 	}
-	return g
+	return target{site: &g.level, above: h.where}
 }
 
 // together checks a request that was decided on under the last settings, with all requests to hosts
@@ -166,10 +185,10 @@ func (o *oracle) together(may leave, h *host, g *group) (from time.Duration) {
 	if may.group == "" {
 		return 0
 	}
-	if g.joining >= may.open {
-		o.wrong(RuleOpenGroup,
+	if g.joining >= may.siteOpen {
+		o.wrong(RuleOpenSite,
 			"%s is asked while %d requests to hosts in %v, or on their way to it, are open; %d may be",
-			h.name, g.joining, g.name, may.open)
+			h.name, g.joining, g.name, may.siteOpen)
 	}
 	return o.joined(g)
 }
@@ -180,23 +199,24 @@ func (o *oracle) together(may leave, h *host, g *group) (from time.Duration) {
 // too.
 func (o *oracle) hostGap(gap time.Duration, d *document, addr netip.Addr) time.Duration {
 	h := d.origin.host
-	if len(h.asked) == 0 || h.batch == d.taken { // the document was held when the one before it went
+	if len(h.requests) == 0 || h.batch == d.taken { // the document was held when the one before it went
 		return gap
 	}
-	return min(gap, leaveOf(o.inForce(h.asked[len(h.asked)-1]), h.name, addr).gap)
+	return min(gap, leaveOf(o.inForce(h.requests[len(h.requests)-1]), h.name, addr).gap)
 }
 
 // groupGap returns the same for a group. If some settings since its last request had no hosts for
 // the group, the daemon may have forgotten the group, and the gap is 0.
 func (o *oracle) groupGap(gap time.Duration, g *group) time.Duration {
 	for _, set := range o.inForce(g.since) {
-		i := slices.IndexFunc(set.rules, func(r configs.HostRule) bool { return r.Group == g.name })
+		i := slices.IndexFunc(set.rules, func(r configs.HostRule) bool { return "group "+r.Group == g.name })
 		if i < 0 {
 			return 0
 		}
 		for _, r := range set.rules[i:] {
-			if r.Group == g.name {
-				gap = min(gap, time.Duration(set.gapOf(r)))
+			if "group "+r.Group == g.name {
+				least := min(gapOf(r.PerSec, set.siteGap), gapOf(r.SitePerSec, set.siteGap))
+				gap = min(gap, time.Duration(least))
 			}
 		}
 	}
@@ -209,11 +229,11 @@ func (o *oracle) within(may leave, spider uint32, h *host, g *group) {
 		o.wrong(RuleBlockedByRule, "%s is asked, which a rule blocks", h.name)
 	}
 	if h.open >= may.open {
-		o.wrong(RuleOpenHost, "%s is asked while %d requests to it are open; %d may be", h.name, h.open, may.open)
+		o.wrong(RuleOpenSite, "%s is asked while %d requests to it are open; %d may be", h.name, h.open, may.open)
 	}
-	if g.open >= may.open {
-		o.wrong(RuleOpenGroup, "%s is asked while %d requests to %v are open; %d may be", h.name, g.open,
-			g.name, may.open)
+	if g.open >= may.siteOpen {
+		o.wrong(RuleOpenSite, "%s is asked while %d requests to %v are open; %d may be", h.name, g.open,
+			g.name, may.siteOpen)
 	}
 	if n := o.spiders[spider].inFlight; n >= may.inFlight {
 		o.wrong(RuleInFlight, "spider %d has %d documents; it may have %d", spider, n, may.inFlight)
@@ -221,10 +241,6 @@ func (o *oracle) within(may leave, spider uint32, h *host, g *group) {
 }
 
 func (o *oracle) early(from time.Duration, h *host, g *group) {
-	rule := RuleGapHost
-	if g.last > h.last || o.joined(g) == from {
-		rule = RuleGapGroup
-	}
-	o.wrong(rule, "%s, in group %q, is asked %v too early, after %v and %v at the earliest", h.name, g.name,
+	o.wrong(RuleGapSite, "%s, in group %q, is asked %v too early, after %v and %v at the earliest", h.name, g.name,
 		from-o.now, h.last, g.last)
 }

@@ -31,19 +31,19 @@ func TestLateOracleFindsOtherSettings(t *testing.T) {
 		want   []Rule
 	}{
 		{name: "a tenth more per second", change: func(c *configs.Config) { c.ReqHostPerSec /= 1.1 },
-			want: []Rule{RuleGapHost, RuleGapGroup}},
+			want: []Rule{RuleGapSite}},
 		{name: "a request more at a host", change: func(c *configs.Config) {
 			c.ReqHostConcurrent = max(1, c.ReqHostConcurrent-1)
-		}, want: []Rule{RuleOpenHost}},
+		}, want: []Rule{RuleOpenSite}},
 		{name: "a document more at a spider", change: func(c *configs.Config) { c.Spider.MaxInFlight-- },
 			want: []Rule{RuleInFlight}},
 		{name: "the last rule ignored", change: func(c *configs.Config) {
 			c.Rules = append(slices.Clone(c.Rules), configs.HostRule{Hosts: []string{"*"}, PerSec: 0.1})
-		}, want: []Rule{RuleGapHost, RuleGapGroup}},
+		}, want: []Rule{RuleGapSite}},
 		{name: "a group ignored", change: func(c *configs.Config) {
 			first(c, configs.HostRule{Networks: []netip.Prefix{netip.MustParsePrefix("192.0.2.0/30")},
 				PerSec: 100, Group: "few"})
-		}, want: []Rule{RuleGapGroup, RuleOpenGroup}},
+		}, want: []Rule{RuleGapSite, RuleOpenSite}},
 		{name: "a block ignored", change: func(c *configs.Config) {
 			first(c, configs.HostRule{Hosts: []string{"192.0.2.1"}, PerSec: 100, Block: true})
 		}, want: []Rule{RuleBlockedByRule}},

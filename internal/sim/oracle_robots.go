@@ -45,7 +45,7 @@ type robotsFetch struct {
 	origin *origin
 	url    string // requested, or to be requested next
 	host   *host  // of url
-	group  *group // asked now; nil: nobody
+	to     target // asked now
 	sent   time.Duration
 	hops   int
 
@@ -77,20 +77,20 @@ func (o *oracle) fetch(id uint32, url string, addr netip.Addr) {
 			o.wrong(RuleRobots, "fetch %d begins at %s, not at %s", id, url, want)
 		}
 	}
-	if t.url != url || t.group != nil {
+	if t.url != url || t.asks() {
 		o.wrong(RuleRobots, "fetch %d: request for %s, not for %s", id, url, t.url)
 	}
-	t.group = o.groupOf(t.host, addr) // it waits no longer
-	t.group, t.sent = o.bind(t.host, addr), o.now
-	o.request(t.host, t.group, o.now)
+	t.to.site = &t.host.level // it waits no longer
+	g := o.bind(t.host, addr)
+	t.to, t.sent = o.request(t.host, g, o.now), o.now
 }
 
 // fetched records the answer.
 func (o *oracle) fetched(id uint32, a robotsAnswer) {
 	t := o.fetches[id]
-	g := t.group
-	t.group = nil
-	o.finished(t.host, g, o.now-t.sent, a.status, a.retry)
+	to := t.to
+	t.to = target{}
+	o.finished(t.host, to, o.now-t.sent, a.status, a.retry)
 	last := t.host
 	if a.status >= 301 && a.status <= 308 && a.location != "" && t.hops < maxHops {
 		t.hops++
@@ -101,15 +101,18 @@ func (o *oracle) fetched(id uint32, a robotsAnswer) {
 	} else {
 		o.settle(id, t, a)
 	}
-	o.closed(last, g)
+	o.closed(last, to)
 }
+
+// asks reports whether a request is open.
+func (t *robotsFetch) asks() bool { return t.to.site != nil }
 
 // abandoned ends the last fetch of an origin if it waited for a host whose name the daemon may have
 // given up since. The caller has seen that the daemon continues with the origin. The oracle does
 // not know when the daemon gave the name up, and assumes the moment that allows the daemon more.
 func (o *oracle) abandoned(from *origin) {
 	t := o.fetches[from.lastFetch]
-	if t == nil || t.group != nil {
+	if t == nil || t.asks() {
 		return
 	}
 	first, last := t.host.givenUp[0], t.host.givenUp[1]
@@ -126,7 +129,7 @@ func (o *oracle) abandoned(from *origin) {
 // endUnresolved ends the fetches whose next request is to a host that has no address.
 func (o *oracle) endUnresolved(h *host) {
 	for id, t := range o.fetches { // each is settled the same, whatever the order
-		if t.host == h && t.group == nil {
+		if t.host == h && !t.asks() {
 			o.settle(id, t, robotsAnswer{})
 		}
 	}
@@ -141,11 +144,11 @@ func (o *oracle) endBlocked(h *host) {
 		addr = h.addr
 	}
 	left := max(0, h.blocked[1]-o.now)
-	if left == 0 && !o.set.ruleOf(h.name, addr).Block {
+	if left == 0 && !o.set.rulingOf(h.name, addr).block {
 		return
 	}
 	for id, t := range o.fetches { // each is settled the same, whatever the order
-		if t.host == h && t.group == nil && t.origin.host != h {
+		if t.host == h && !t.asks() && t.origin.host != h {
 			o.settle(id, t, robotsAnswer{retry: left})
 			o.blockedFetches[id] = t
 		}

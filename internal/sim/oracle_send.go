@@ -102,16 +102,14 @@ func (o *oracle) line(spider uint32, text string, since time.Duration) {
 		o.wrong(RuleLine, "%q is not of a document that is held", text)
 		return
 	}
-	h := d.origin.host
-	g := o.documentLine(spider, d, addr, f[3], since)
-	tx := &transaction{id: strings.Clone(f[0]), doc: d, host: h, group: g, spider: spider, at: o.now,
+	to := o.documentLine(spider, d, addr, f[3], since)
+	tx := &transaction{id: strings.Clone(f[0]), doc: d, host: d.origin.host, target: to, spider: spider, at: o.now,
 		since: since, flying: true}
 	o.begin(tx)
 }
 
-// documentLine checks the document and the address of a line. It returns the group that the request
-// counts for.
-func (o *oracle) documentLine(spider uint32, d *document, addr netip.Addr, url string, since time.Duration) *group {
+// documentLine checks the document and the address of a line. It returns what the request counts for.
+func (o *oracle) documentLine(spider uint32, d *document, addr netip.Addr, url string, since time.Duration) target {
 	if o.late != nil {
 		o.mayGo(d, url, 0)
 		return o.requestLate(spider, d, addr)
@@ -122,8 +120,7 @@ func (o *oracle) documentLine(spider uint32, d *document, addr netip.Addr, url s
 	o.mayFetch(d.origin, url, since)
 	o.wasJudged(d, url)
 	o.mayGo(d, url, since)
-	o.request(h, g, since)
-	return g
+	return o.request(h, g, since)
 }
 
 func (o *oracle) mayGo(d *document, url string, since time.Duration) {
@@ -194,11 +191,16 @@ func (o *oracle) written(spider uint32) {
 	for _, tx := range sp.flying {
 		tx.flying = false
 		if !tx.finished && o.now-tx.at > lateAfter {
-			tx.group.last, tx.host.last = o.now, o.now
+			tx.requestedAt(o.now)
 		}
 	}
 	clear(sp.flying)
 	sp.flying = sp.flying[:0]
+}
+
+// requestedAt sets the time of the last request to a transaction's site and to what is above it.
+func (tx *transaction) requestedAt(now time.Duration) {
+	tx.host.last, tx.target.site.last, tx.target.above.last = now, now, now
 }
 
 // hashOf is FNV-1a, 64 bits.

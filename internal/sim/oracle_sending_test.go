@@ -27,7 +27,7 @@ func TestOracleOfSending(t *testing.T) {
 			s.send(3, "0.0.3 1 "+addrA+" http://a.test/1")
 		}, want: RuleAttempts},
 		{name: "sent twice at once", do: func(s story) {
-			s.set.concurrent = 2
+			s.set.concurrent, s.set.siteOpen = 2, 2
 			s.send(1, line1)
 			s.at(12)
 			s.send(2, "0.1.2 1 "+addrA+" http://a.test/1")
@@ -104,7 +104,7 @@ func TestOracleOfLines(t *testing.T) {
 // moment, in seconds, and then nothing, until the connection ends at 70 s. The first one has had
 // its only attempt, and is sent again.
 func (s story) standsStill(from float64) {
-	s.set.concurrent, s.set.attempts, s.set.delayFactor = 2, 1, 0
+	s.set.concurrent, s.set.siteOpen, s.set.attempts, s.set.delayFactor = 2, 2, 1, 0
 	s.send(1, line1)
 	s.at(11)
 	s.send(1, line3)

@@ -12,7 +12,7 @@ import (
 // serves has a document of a.test, which is due, end after so long.
 func (s story) serves(waits func()) {
 	s.service = &service{debts: make([]debt, 5)}
-	s.owe([]uint32{1, 2}, netip.MustParseAddr(addrA))
+	s.owe([]uint32{1, 2}, "a.test", netip.MustParseAddr(addrA))
 	s.due(1)
 	waits()
 	s.send(1, line1)
@@ -24,7 +24,7 @@ func TestOracleOfService(t *testing.T) {
 	soon := newStory().patience()
 	runStories(t, []storyTest{
 		{name: "served soon", do: func(s story) { s.serves(func() { s.pass(soon, true) }) }},
-		{name: "served late", do: func(s story) { s.serves(func() { s.pass(soon+7*time.Second, true) }) },
+		{name: "served late", do: func(s story) { s.serves(func() { s.pass(soon+13*time.Second, true) }) },
 			want: RuleServed},
 		{name: "served late, as spiders had no room",
 			do: func(s story) { s.serves(func() { s.pass(soon+time.Hour, false) }) }},

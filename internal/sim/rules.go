@@ -12,13 +12,16 @@ type Rule string
 
 // The rules that the oracle checks.
 const (
-	RuleOpenGroup     Rule = "open requests of a group"
-	RuleOpenHost      Rule = "open requests of a host"
-	RuleGapGroup      Rule = "gap of a group"
-	RuleGapHost       Rule = "gap of a host"
+	RuleOpenSite      Rule = "open requests to a site"
+	RuleOpenAddress   Rule = "open requests to an address"
+	RuleOpenNetwork   Rule = "open requests to a shared network"
+	RuleGapSite       Rule = "gap of a site"
+	RuleGapAddress    Rule = "gap of an address"
+	RuleGapNetwork    Rule = "gap of a shared network"
 	RuleStart         Rule = "gap after the start"
 	RuleCrawlDelay    Rule = "Crawl-delay"
-	RuleBackoff       Rule = "backoff"
+	RuleBackoff       Rule = "backoff of a site"
+	RuleAddressFails  Rule = "backoff of an address"
 	RuleNotBefore     Rule = "Retry-After, or an earlier delay"
 	RuleFair          Rule = "delay_factor"
 	RuleDisabled      Rule = "nothing is sent while paused, stopped or under back-pressure"
@@ -79,8 +82,10 @@ func (f *Failure) Unwrap() error { return &f.Complaint }
 
 // limits holds the settings that the oracle needs.
 type limits struct {
-	gap           float64 // ns
-	concurrent    int
+	gap           float64 // of an address, ns
+	concurrent    int     // of an address
+	siteGap       float64 // ns
+	siteOpen      int
 	inFlight      int
 	attempts      int
 	rejectOver    int
@@ -104,13 +109,20 @@ const fewRobots = 64 << 20 // below so many bytes, robots.memory may be too smal
 
 func limitsOf(c configs.Config, exact bool) limits {
 	l := limits{
-		gap: 1e9 / c.ReqHostPerSec, concurrent: c.ReqHostConcurrent, inFlight: c.Spider.MaxInFlight,
+		gap: 1e9 / c.ReqHostPerSec, concurrent: c.ReqHostConcurrent, siteGap: 1e9 / c.ReqHostPerSec,
+		siteOpen: c.ReqHostConcurrent, inFlight: c.Spider.MaxInFlight,
 		attempts: c.Spider.MaxAttempts, rejectOver: c.VHosts.RejectOver, statusTimeout: c.TimeoutSpiderStatus,
 		quarantine: c.DocIndex.Quarantine, askRetry: c.DocIndex.MaxRetry, giveUp: c.Resolver.GiveUp,
 		maxFetch: c.Spider.MaxFetch, delayFactor: c.Politeness.DelayFactor, maxDelay: c.Politeness.MaxDelay,
 		robots: c.Robots.Enabled, robotsTTL: c.Robots.TTL, errorTTL: c.Robots.ErrorTTL,
 		maxCrawlDelay: c.Robots.MaxCrawlDelay, robotsMemory: c.Robots.Memory, forgets: c.Robots.Memory < fewRobots,
 		rules: c.Rules,
+	}
+	if p := c.Politeness.SitePerSec; p > 0 {
+		l.siteGap = 1e9 / p
+	}
+	if n := c.Politeness.SiteConcurrent; n > 0 {
+		l.siteOpen = n
 	}
 	if exact {
 		l.quarantine = 0

@@ -46,6 +46,8 @@ type run struct {
 	conns   map[uint32]*conn
 	stalls  bool // writes may take long, so that the oracle sees lines late
 
+	ended func(doc uint32) // is called for each outcome of a document; nil: nothing is
+
 	did   work // in the last step
 	event bool // an event has run since the last step
 	again bool // the engine got input while flush carried out its work

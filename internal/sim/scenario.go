@@ -48,6 +48,7 @@ type Trouble struct {
 
 	Moves     float64 // of hosts: their addresses change
 	MoveEvery time.Duration
+	Wander    float64       // of hosts: each look-up gives an address chosen at random
 	Dead      float64       // of hosts: no address
 	Flaky     float64       // of hosts: look-ups often fail
 	Broken    float64       // of hosts: their zone answers SERVFAIL, or not at all
@@ -63,6 +64,7 @@ type Trouble struct {
 	Detours    float64 // of hosts: robots.txt redirects to a host in trouble
 	CrawlDelay int     // the longest, in seconds
 	Overload   float64 // of hosts: answer 429 and 503 now and then
+	Neighbours bool    // ten hosts share an address; one answers 503 only, and one has a long Crawl-delay
 	Slow       float64 // of fetches: take up to twice the status timeout
 
 	Crash      time.Duration // of a spider
@@ -89,12 +91,12 @@ type Trouble struct {
 // Kinds returns the kinds of scenario that Small and Full make, in a fixed order.
 func Kinds() []string {
 	return append([]string{"day", "million", "crowd", "collide", "stall", "scarce", "storm", "operator",
-		"rules", "stop", "healthy"}, accidental()...)
+		"rules", "sites", "networks", "stop", "healthy"}, accidental()...)
 }
 
 // accidental returns the kinds in which some hosts or spiders have trouble and the oracle checks
 // that the other hosts are served soon.
-func accidental() []string { return []string{"zones", "robots", "spiders", "accidents"} }
+func accidental() []string { return []string{"zones", "robots", "spiders", "accidents", "neighbours"} }
 
 // mixed returns a little of every trouble.
 func mixed() Trouble {
@@ -158,6 +160,9 @@ func (sc *Scenario) settings(rng *rand.Rand) {
 	c.DocIndex.OutcomesMax = 2000
 	c.Robots.TTL = time.Duration(1+rng.IntN(23)) * time.Hour
 	c.TimeoutSpiderStatus = time.Duration(20+rng.IntN(100)) * time.Second
+	c.Politeness.SharedNetworks = ""
+	c.Politeness.SitePerSec = []float64{0, 0, 0.2, 1}[rng.IntN(4)]
+	c.Politeness.SiteConcurrent = []int{0, 0, 1, 2}[rng.IntN(4)]
 	sc.Config = c
 }
 
@@ -171,6 +176,7 @@ func (sc *Scenario) shape(big, bigHosts int) error {
 		sc.million(big, bigHosts)
 	case "crowd":
 		sc.Hosts, sc.Addresses, sc.Documents, sc.Spiders = 1, 1, min(sc.Documents, 2000), 200
+		c.Politeness.SitePerSec, c.Politeness.SiteConcurrent = 0, 0
 		c.QueueCount, c.Robots.Enabled = 4, false
 		*t = Trouble{Crash: 5 * time.Minute, Freeze: 5 * time.Minute, Twice: 0.1, Alien: 0.1, Pieces: 0.5}
 	case "collide":
@@ -190,6 +196,15 @@ func (sc *Scenario) shape(big, bigHosts int) error {
 	case "rules":
 		t.Rules, t.Block, t.Slow = 2*time.Minute, 5*time.Minute, 0.1
 		c.Rules = someRules(rand.New(rand.NewPCG(sc.Seed, 4)), sc)
+	case "sites":
+		sc.Addresses = 4
+		t.Robots, t.CrawlDelay, t.Overload, t.Rules = 0.5, 600, 0.1, 20*time.Minute
+		c.ReqHostPerSec, c.ReqHostConcurrent, c.QueueLen = 5, 1+c.QueueLen/2, max(8, c.QueueLen)
+		c.Politeness.SitePerSec, c.Politeness.SiteConcurrent = 0.3, 1
+	case "networks":
+		sc.Hosts, sc.Addresses, sc.NameTTL = 200, 300, time.Minute
+		t.Wander, t.Overload, t.Rules = 0.5, 0.1, 30*time.Minute
+		c.Rules = sharedRules(5, 10)
 	case "stop":
 		sc.Stop, sc.Heal, sc.End = true, sc.Day/2, sc.Day
 	case "zones":
@@ -217,6 +232,11 @@ func (sc *Scenario) shape(big, bigHosts int) error {
 		c.Rules = sc.blockRules()
 		t.Poison, t.Endless, t.ShortLived, t.Sluggish, t.Mute, t.Suspend, t.Crash = 3, 3, 0.2, 0.2, 0.2,
 			20*time.Minute, 30*time.Minute
+	case "neighbours":
+		sc.accidents()
+		sc.Addresses = sc.Hosts / neighbours
+		t.Neighbours = true
+		c.ReqHostPerSec, c.ReqHostConcurrent, c.QueueLen = 2, 4, 16+c.QueueLen
 	case "healthy":
 		sc.Exact, *t = true, Trouble{Robots: 0.2, CrawlDelay: 20}
 	default:
@@ -247,6 +267,7 @@ func (sc *Scenario) million(big, bigHosts int) {
 	sc.Day = 0
 	sc.Config.QueueCount = 1024
 	sc.Config.ReqHostPerSec, sc.Config.ReqHostConcurrent = 20, 16
+	sc.Config.Politeness.SitePerSec, sc.Config.Politeness.SiteConcurrent = 0, 0
 	sc.Config.Politeness.DelayFactor = 0
 	sc.Config.Leftover.Max = 1_000_000
 	t := &sc.Trouble

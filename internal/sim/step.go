@@ -1,6 +1,7 @@
 package sim
 
 import (
+	"strconv"
 	"time"
 
 	"urlserver/docindex"
@@ -116,6 +117,9 @@ func (r *run) outcome(out docindex.Outcome) {
 	r.did.Outcomes++
 	r.trace.outcome(r.now, out)
 	r.oracle.outcome(out)
+	if n, err := strconv.ParseUint(string(out.DocID), 10, 32); err == nil && r.ended != nil {
+		r.ended(uint32(n))
+	}
 	r.outbox.put(string(out.DocID))
 }
 

@@ -133,6 +133,9 @@ func (r *run) fetchPage(doc uint32) (status, retry int, took time.Duration) {
 	if r.chance(r.sc.Trouble.Slow) {
 		took = r.between(0, 2*r.sc.Config.TimeoutSpiderStatus)
 	}
+	if s.closed {
+		return 503, 3600, took
+	}
 	busy := s.overloaded && r.sc.Trouble.Overload > 0 && int(r.now/(10*time.Minute))%3 == 0
 	switch n := r.rng.IntN(100); {
 	case busy && n < 60:

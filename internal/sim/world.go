@@ -25,6 +25,8 @@ type site struct {
 	dead       bool
 	flaky      bool
 	overloaded bool
+	wanders    bool // each look-up gives an address chosen at random
+	closed     bool // answers each spider with 503 and a Retry-After of an hour
 	quick      bool
 	sound      bool   // neither it nor a host at its address has trouble
 	zone       uint8  // behaviour of its name's zone
@@ -84,6 +86,9 @@ func newWorld(sc *Scenario) *world {
 
 func (w *world) newSite(i uint32, rng *rand.Rand) site {
 	t := &w.sc.Trouble
+	if t.Neighbours {
+		return w.newNeighbour(i)
+	}
 	s := site{
 		name: hostName(i), addrs: []uint32{w.home(i, rng)}, next: uint32(rng.IntN(w.sc.Hosts)),
 		dead: rng.Float64() < t.Dead, flaky: rng.Float64() < t.Flaky, overloaded: rng.Float64() < t.Overload,
@@ -98,11 +103,29 @@ func (w *world) newSite(i uint32, rng *rand.Rand) site {
 		}
 		s.stay = t.MoveEvery/2 + time.Duration(rng.Int64N(int64(t.MoveEvery)))
 	}
+	if t.Wander > 0 {
+		s.wanders = rng.Float64() < t.Wander
+	}
 	switch {
 	case int(i) < w.sc.BigHosts:
 		s = site{name: s.name, addrs: s.addrs, quick: true}
 	case i%97 == 96: // its name is its address
 		s = site{name: address(s.addrs[0]).String(), addrs: s.addrs[:1], robots: s.robots, delay: s.delay, next: s.next}
+	}
+	return s
+}
+
+const neighbours = 10 // hosts of an address, if Trouble.Neighbours is set
+
+// newNeighbour returns a host that shares its address with others.
+func (w *world) newNeighbour(i uint32) site {
+	addresses := uint32(w.sc.Addresses)
+	s := site{name: hostName(i), addrs: []uint32{i % addresses}}
+	switch i / addresses {
+	case neighbours - 1:
+		s.closed = true
+	case neighbours - 2:
+		s.robots, s.delay = robotsDelay, 3600
 	}
 	return s
 }

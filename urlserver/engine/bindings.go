@@ -4,8 +4,6 @@ import (
 	"hash/maphash"
 	"net/netip"
 	"time"
-
-	"urlserver/hostslots"
 )
 
 // With a shared reservation, all daemons request a host under the group that the reservation has
@@ -65,9 +63,9 @@ func (e *Engine) usable(b *binding) bool { return b.at != 0 && e.now < b.at+e.bi
 // bind puts a host into the group of its address or of its rule, or first asks the reservation for
 // the group.
 func (e *Engine) bind(host uint32, addr netip.Addr) {
-	group := e.ruleFor(host, addr).Group
+	place := e.place(host, addr)
 	if e.opt.Lease == 0 {
-		e.bindTo(host, group, addr)
+		e.bindTo(host, place)
 		e.hostResolved(host)
 		return
 	}
@@ -77,8 +75,8 @@ func (e *Engine) bind(host uint32, addr netip.Addr) {
 		return
 	}
 	e.slots.Host(host).Unbind(e.now)
-	if group == "" && b.moved() && !b.pending && e.usable(b) {
-		e.bindTo(host, "", b.group)
+	if e.alias(host, &place) == "" && b.moved() && !b.pending && e.usable(b) {
+		e.bindTo(host, e.placeIn(host, "", b.group))
 		e.hostResolved(host)
 		return
 	}
@@ -90,7 +88,7 @@ func (e *Engine) bind(host uint32, addr netip.Addr) {
 // for that lease.
 func (e *Engine) stillBound(host uint32, b *binding) bool {
 	return b.at != 0 && e.now-b.at < e.opt.Lease && e.slots.Host(host).Leased() &&
-		e.isIn(host, e.ruleFor(host, b.addr).Group, b.addr)
+		e.slots.Host(host).IsAt(e.place(host, b.addr))
 }
 
 // propose asks the reservation for the group of a host, with the next batch.
@@ -118,12 +116,11 @@ func (e *Engine) isBound(host uint32) bool {
 	if e.usable(b) {
 		return true
 	}
-	r := e.ruleFor(host, b.addr)
 	if b.moved() {
 		e.dns.addresses.moved[host] = b.addr
 		return !e.regroup(host)
 	}
-	if h.Move(e.now, hostslots.GroupIDOf(r.Group, b.addr.As16()), limits(r), true) {
+	if h.Move(e.now, e.place(host, b.addr), true) {
 		e.propose(host, b)
 	}
 	return false
@@ -148,9 +145,10 @@ func (e *Engine) gatherBinds(c *LeaseBatch, due *waiter) {
 	for _, p := range some {
 		b := e.binding(p.host)
 		b.asked = e.now
+		place := e.place(p.host, p.addr)
 		c.Binds = append(c.Binds, Bind{
 			host: p.host, Host: string(e.slots.Host(p.host).Name()), Addr: p.addr,
-			Alias: e.ruleFor(p.host, p.addr).Group, Ask: b.moved(), TTL: e.bindTTL(),
+			Alias: e.alias(p.host, &place), Ask: b.moved(), TTL: e.bindTTL(),
 		})
 	}
 	if len(e.leases.bindings.proposals) == 0 {
@@ -181,15 +179,15 @@ func (e *Engine) bindAnswered(answer *Bind, began time.Duration) {
 	}
 	b.at = at
 	if !h.Resolving() {
-		if id, in := h.GroupID(); in && err == nil && id != hostslots.GroupIDOf("", addr.As16()) {
+		if id, in := h.GroupID(); in && err == nil && id != addr.As16() {
 			b.at = 0 // it was bound to another group meanwhile: it leaves at its next turn
 		}
 		return
 	}
 	if err == nil {
-		e.bindTo(host, "", addr)
+		e.bindTo(host, e.placeIn(host, "", addr))
 	} else {
-		e.bindTo(host, answer.Group, b.addr)
+		e.bindTo(host, e.placeIn(host, answer.Group, b.addr))
 	}
 	b.group = addr
 	e.hostResolved(host)

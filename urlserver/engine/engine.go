@@ -153,6 +153,10 @@ func slotConfig(cfg configs.Config, opt Options) hostslots.Config {
 		Concurrent:    cfg.ReqHostConcurrent,
 		MaxConcurrent: widest(cfg.Rules),
 		Gap:           gap(cfg.ReqHostPerSec),
+
+		SiteConcurrent: cfg.SitePace().Concurrent,
+		SiteGap:        gap(cfg.SitePace().PerSec),
+
 		StatusTimeout: cfg.TimeoutSpiderStatus,
 		MaxFetch:      cfg.Spider.MaxFetch,
 		MaxAttempts:   cfg.Spider.MaxAttempts,
@@ -186,7 +190,7 @@ func (e *Engine) Reconfigure(cfg configs.Config) {
 }
 
 func (e *Engine) apply(cfg configs.Config) {
-	e.setRules(cfg.Rules)
+	e.setRules(cfg)
 	e.cfg = cfg
 	e.tracer.apply(cfg.Trace)
 	e.robots.policy = robots.Policy{

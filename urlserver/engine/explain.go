@@ -1,10 +1,12 @@
 package engine
 
 import (
+	"cmp"
 	"fmt"
 	"net/netip"
 	"time"
 
+	"urlserver/configs"
 	"urlserver/hostslots"
 	"urlserver/internal/robots"
 	"urlserver/urlserver/explain"
@@ -13,21 +15,24 @@ import (
 // Explanation is what is known of a host and why nothing is sent to it now.
 type Explanation struct {
 	hostslots.HostView
-	Now       time.Duration    // when this was true
-	Robots    robots.Entry     // of its origin that was asked first
-	CrawlWait bool             // its robots.txt is being fetched
-	Name      explain.Reason   // how its name fails to resolve, and until when that is borne
-	Judged    explain.Reason   // its documents wait for a verdict of robots.txt
-	Target    explain.Reason   // the blocked host that its robots.txt redirects to
-	Lacks     explain.Reason   // which of its documents wait for a spider of their pool
-	Lease     string           // the lease host of its group if the daemon wants and lacks the lease; ""
-	Bound     netip.Addr       // where the reservation has it while it waits to move to another address; or invalid
-	Rule      string           // the name of the rule for it, of [[rules]]; ""
-	Unasked   explain.Reason   // why the doc index is not asked for documents of it
-	Pace      explain.Reason   // until when its group may not be requested, and by which rule
-	Fetched   Fetched          // what came back of its documents
-	Reasons   []explain.Reason // why nothing is sent to it now; the first is the main one
-	Why       string           // the text of Reasons
+	Now        time.Duration      // when this was true
+	Robots     robots.Entry       // of its origin that was asked first
+	CrawlWait  bool               // its robots.txt is being fetched
+	Name       explain.Reason     // how its name fails to resolve, and until when that is borne
+	Judged     explain.Reason     // its documents wait for a verdict of robots.txt
+	Target     explain.Reason     // the blocked host that its robots.txt redirects to
+	Lacks      explain.Reason     // which of its documents wait for a spider of their pool
+	Lease      string             // the lease host of its group if the daemon wants and lacks the lease; ""
+	Bound      netip.Addr         // where the reservation has it while it waits to move to another address; or invalid
+	Rule       string             // the name of the rule for it, or for its address, of [[rules]]; ""
+	Limits     configs.HostLimits // by the rules
+	Unasked    explain.Reason     // why the doc index is not asked for documents of it
+	Pace       explain.Reason     // until when it may not be requested, and by which rule
+	SiteWhy    explain.Reason     // until when its site may not be requested, and by which rule
+	AddressWhy explain.Reason     // the same for its address or shared network
+	Fetched    Fetched            // what came back of its documents
+	Reasons    []explain.Reason   // why nothing is sent to it now; the first is the main one
+	Why        string             // the text of Reasons
 }
 
 // Is reports whether the main reason is of this kind.
@@ -40,8 +45,8 @@ func (e *Engine) Explain(name []byte) (x Explanation, known bool) {
 	id := e.slots.FindHost(name)
 	if id == 0 {
 		x.Slot, x.Now = -1, e.now
-		x.Rule = e.rules.set.Name(e.rules.set.Match(name, x.Addr))
-		x.Unasked = e.unasked(&x, e.rules.set.Rule(e.rules.set.Match(name, x.Addr)).Block)
+		e.applyTo(&x, name)
+		x.Unasked = e.unasked(&x, x.Limits.Block)
 		return x, false
 	}
 	x = Explanation{HostView: e.slots.Host(id).View(), Now: e.now}
@@ -58,8 +63,9 @@ func (e *Engine) Explain(name []byte) (x Explanation, known bool) {
 	}
 	x.Name = e.nameFault(id)
 	x.Lacks = e.lacksSpider(id)
-	x.Rule = e.rules.set.Name(e.rules.set.Match(name, x.Addr))
-	x.Unasked, x.Pace = e.unasked(&x, x.Limits.Blocked), e.notBefore(&x)
+	e.applyTo(&x, name)
+	x.SiteWhy, x.AddressWhy = e.siteWhy(&x), e.addressWhy(&x)
+	x.Unasked, x.Pace = e.unasked(&x, x.HostView.Limits.Blocked), e.notBefore(&x)
 	x.Reasons = e.reasons(&x)
 	if x.Lacks.Kind != explain.None && !x.Is(x.Lacks.Kind) {
 		x.Reasons = append(x.Reasons, x.Lacks)
@@ -92,7 +98,7 @@ func (e *Engine) blockedOrIdle(x *Explanation) explain.Reason {
 	switch {
 	case x.Blocked != 0:
 		return explain.Reason{Kind: explain.BlockedByOperator, Until: e.date(x.Blocked)}
-	case x.Limits.Blocked:
+	case x.HostView.Limits.Blocked:
 		return explain.Reason{Kind: explain.BlockedByRule, By: x.Rule}
 	case x.Name.Kind != explain.None:
 		return x.Name
@@ -122,10 +128,10 @@ func (e *Engine) blockedOrIdle(x *Explanation) explain.Reason {
 func (e *Engine) groupWaits(x *Explanation) explain.Reason {
 	unreachable := x.Robots.Unreachable() && x.Robots.FreshUntil() > e.now
 	switch {
-	case x.Active >= x.Concurrent:
-		r := because(explain.AllOpen, x.Active, x.Concurrent, x.group())
-		r.By = e.openRule(x)
-		return r
+	case x.Site.Open >= x.Site.MostOpen:
+		return e.allOpen(x, &x.Site)
+	case x.Address.Open >= x.Address.MostOpen:
+		return e.allOpen(x, &x.Address)
 	case x.Incoming != 0:
 		r := because(explain.JoinPending, x.group(), string(e.slots.Host(x.Incoming).Name()))
 		r.By = e.joinRule(x.Incoming)
@@ -148,6 +154,8 @@ func (e *Engine) groupWaits(x *Explanation) explain.Reason {
 		return because(explain.NotLeased, x.group())
 	case x.Next > e.now:
 		return because(explain.GapNotOver)
+	case x.InLine > 0:
+		return because(explain.InLine, x.Address.Name, x.InLine)
 	}
 	return explain.Reason{}
 }
@@ -196,11 +204,11 @@ func (e *Engine) nameFault(host uint32) explain.Reason {
 
 // joinRule names the rule by which a host joins another group.
 func (e *Engine) joinRule(host uint32) string {
-	n := e.rules.set.Match(e.slots.Host(host).Name(), e.slots.Host(host).Addr())
-	if e.rules.set.Rule(n).Group == "" {
+	l := e.limitsFor(host, e.slots.Host(host).Addr())
+	if l.Group == "" {
 		return explain.ItsAddress
 	}
-	return e.rules.set.Name(n)
+	return e.rules.set.Name(l.SiteRule)
 }
 
 // unasked returns why the doc index is not asked for documents of a host at the next moment.
@@ -233,54 +241,113 @@ func (e *Engine) unasked(x *Explanation, barred bool) explain.Reason {
 
 // group is what the host's group goes by.
 func (x *Explanation) group() string {
-	if x.Group != "" {
+	switch {
+	case x.Group != "":
 		return x.Group
+	case x.OnNetwork:
+		return x.Site.Name
 	}
 	return x.Addr.String()
 }
 
-// notBefore returns from when on the group may be requested, and by which rule; none if it may be
+// notBefore returns from when on the host may be requested, and by which rule; none if it may be
 // now.
 func (e *Engine) notBefore(x *Explanation) explain.Reason {
-	if x.Next <= e.now {
-		return explain.Reason{}
+	if x.Address.Next > x.Site.Next {
+		return x.AddressWhy
 	}
-	return explain.Reason{Kind: explain.NotBefore, Until: e.date(x.Next), By: e.paceReason(x).String()}
+	return x.SiteWhy
 }
 
-// paceReason returns what sets the moment of the next request.
-func (e *Engine) paceReason(x *Explanation) explain.Reason {
+// siteWhy returns what holds the site back.
+func (e *Engine) siteWhy(x *Explanation) explain.Reason {
+	l := &x.Site
+	r := because(explain.PaceGap, l.Gap)
 	switch {
-	case !x.Addr.IsValid():
-		return because(explain.PaceFormerAddress)
-	case x.NotBefore >= x.Next:
-		return e.cause(x)
-	case x.Backoff > 0 && x.Gap == x.Backoff:
-		return because(explain.PaceBackoff, x.Gap)
-	case x.Gap > x.Base && x.Gap == x.HostDelay:
-		return because(explain.PaceCrawlDelay, x.Gap)
-	case x.Gap > x.Base:
-		return because(explain.PaceCrawlDelayOther, x.Gap, x.group())
+	case l.Next <= e.now:
+		return explain.Reason{}
+	case l.NotBefore >= l.Next && l.Cause == hostslots.RetryAfter:
+		r = because(explain.PaceRetryAfter)
+	case l.NotBefore >= l.Next:
+		r = because(explain.PaceLastFetch, e.cfg.Politeness.DelayFactor)
+	case l.Backoff > 0 && l.Gap == l.Backoff:
+		r = because(explain.PaceBackoff, l.Gap)
+	case l.Gap > l.Base && l.Gap == x.HostDelay:
+		r = because(explain.PaceCrawlDelay, l.Gap)
+	case l.Gap > l.Base && l.Gap == l.CrawlDelay:
+		r = because(explain.PaceCrawlDelayOther, l.Gap, l.Name)
+	default:
+		r.By = e.levelRule(x, l, l.Gap == gap(x.Limits.Site.PerSec), l.Gap == gap(e.cfg.SitePace().PerSec), "per_sec")
+		if l.Last == 0 {
+			r.Kind = explain.PaceGapSinceStart
+		}
 	}
-	r := because(explain.PaceGap, x.Gap)
-	r.By = e.paceRule(x)
-	if x.Last == 0 {
-		r.Kind = explain.PaceGapSinceStart
+	return explain.Reason{Kind: explain.NotBefore, Until: e.date(l.Next), By: r.String()}
+}
+
+// addressWhy returns what holds the address or the shared network back, and the sites that made it
+// back off.
+func (e *Engine) addressWhy(x *Explanation) explain.Reason {
+	l := &x.Address
+	var r explain.Reason
+	switch {
+	case l.Next <= e.now:
+		return explain.Reason{}
+	case l.Backoff > 0 && l.Gap == l.Backoff:
+		r = because(explain.PaceAddressBackoff, l.Gap, l.Name)
+		r.By = explain.List(l.Failing)
+	case x.OnNetwork:
+		r = because(explain.PaceNetworkGap, l.Gap, l.Name)
+	default:
+		r = because(explain.PaceAddressGap, l.Gap, l.Name)
+		r.By = e.levelRule(x, l, l.Gap == gap(x.Limits.Address.PerSec), l.Gap == gap(e.cfg.ReqHostPerSec), "per_sec")
 	}
+	return explain.Reason{Kind: explain.NotBefore, Until: e.date(l.Next), By: r.String()}
+}
+
+// allOpen returns that as many requests to a site or an address are open as may be, and by which
+// rule.
+func (e *Engine) allOpen(x *Explanation, l *hostslots.LevelView) explain.Reason {
+	own, usual := x.Limits.Site.Concurrent, e.cfg.SitePace().Concurrent
+	if l == &x.Address {
+		own, usual = x.Limits.Address.Concurrent, e.cfg.ReqHostConcurrent
+	}
+	r := because(explain.AllOpen, l.Open, l.MostOpen, l.Name)
+	r.By = e.levelRule(x, l, l.MostOpen == own, l.MostOpen == usual, "concurrent")
 	return r
 }
 
-func (e *Engine) cause(x *Explanation) explain.Reason {
-	switch x.Cause {
-	case hostslots.RetryAfter:
-		return because(explain.PaceRetryAfter)
-	case hostslots.LastFetch:
-		return because(explain.PaceLastFetch, e.cfg.Politeness.DelayFactor)
+// levelRule names what sets a limit of a site or an address: the rule of its own, the setting for
+// all, or rules of other hosts there.
+func (e *Engine) levelRule(x *Explanation, l *hostslots.LevelView, own, usual bool, limit string) string {
+	site := l == &x.Site
+	switch {
+	case x.OnNetwork && !site:
+		return explain.SharedNetwork
+	case own && site:
+		return e.rules.set.Name(x.Limits.SiteRule)
+	case own:
+		return e.rules.set.Name(x.Limits.AddressRule)
+	case !usual && site:
+		return explain.OtherRule(x.group())
+	case !usual:
+		return explain.AllRules(l.Name)
 	}
-	if x.Group != "" {
-		return because(explain.PaceFormerGroup, x.Group)
+	switch p := &e.cfg.Politeness; {
+	case limit == "per_sec" && site && p.SitePerSec > 0:
+		return "politeness.site_per_sec"
+	case limit == "per_sec":
+		return "Req_Host_Per_Sec"
+	case site && p.SiteConcurrent > 0:
+		return "politeness.site_concurrent"
 	}
-	return because(explain.PaceFormerAddressOf, x.Addr)
+	return "Req_Host_Concurrent"
+}
+
+// applyTo notes the rules for a host.
+func (e *Engine) applyTo(x *Explanation, name []byte) {
+	x.Limits = e.rules.set.Limits(name, x.Addr)
+	x.Rule = e.rules.set.Name(cmp.Or(x.Limits.SiteRule, x.Limits.AddressRule))
 }
 
 // date converts a moment of the engine's clock.

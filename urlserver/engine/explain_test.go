@@ -15,15 +15,18 @@ import (
 // each begins with in order of weight; testdata/why.txt has them in life.
 func TestWhy(t *testing.T) {
 	held := hostslots.HostView{
-		Addr: netip.MustParseAddr("10.0.0.1"), Slot: 3, Queued: 2, Concurrent: 1, Offers: true,
-		Gap: time.Second, Base: time.Second,
+		Addr: netip.MustParseAddr("10.0.0.1"), Slot: 3, Queued: 2, Offers: true,
+		Site:    hostslots.LevelView{Name: "a.test", MostOpen: 1, Gap: time.Second, Base: time.Second},
+		Address: hostslots.LevelView{Name: "10.0.0.1", MostOpen: 1, Gap: time.Second, Base: time.Second},
 	}
 	with := func(change func(v *hostslots.HostView)) Explanation {
 		v := held
 		change(&v)
 		return Explanation{HostView: v}
 	}
-	crawlWait := with(func(v *hostslots.HostView) { v.Offers = false; v.Next = 61 * time.Second; v.Last = time.Minute })
+	crawlWait := with(func(v *hostslots.HostView) {
+		v.Offers, v.Site.Next, v.Site.Last = false, 61*time.Second, time.Minute
+	})
 	crawlWait.CrawlWait = true
 	for _, c := range []struct {
 		name string
@@ -37,18 +40,24 @@ func TestWhy(t *testing.T) {
 			want: "its robots.txt is fetched first; not before 2026-01-01T00:00:01Z: Req_Host_Per_Sec, " +
 				"one request in 1s"},
 		{name: "moving", x: with(func(v *hostslots.HostView) {
-			v.Addr, v.Queued, v.Next = netip.Addr{}, 0,
-				61*time.Second
+			v.Addr, v.Queued, v.Site.Next, v.Site.Last = netip.Addr{}, 0, 61*time.Second, time.Minute
 		}),
 			want: "no document is held for it; the doc index has offered none that is new; not before " +
-				"2026-01-01T00:00:01Z: the address it had before was asked a moment ago"},
+				"2026-01-01T00:00:01Z: Req_Host_Per_Sec, one request in 1s"},
 		{name: "blocked weighs most", x: with(func(v *hostslots.HostView) {
-			v.Blocked,
-				v.Active = 90*time.Second, 1
+			v.Blocked, v.Site.Open = 90*time.Second, 1
 		}), want: "blocked by the operator until 2026-01-01T00:00:30Z"},
 		{name: "open requests before waiting for a slot",
-			x:    with(func(v *hostslots.HostView) { v.Active, v.InSlotQueue = 1, true }),
+			x:    with(func(v *hostslots.HostView) { v.Address.Open, v.InSlotQueue = 1, true }),
 			want: "1 of 1 requests allowed to 10.0.0.1 are open (Req_Host_Concurrent); waits for one to end"},
+		{name: "open requests of the site first",
+			x:    with(func(v *hostslots.HostView) { v.Address.Open, v.Site.Open = 1, 1 }),
+			want: "1 of 1 requests allowed to a.test are open (Req_Host_Concurrent); waits for one to end"},
+		{name: "sites that failed", x: with(func(v *hostslots.HostView) {
+			v.Address.Next, v.Address.Backoff, v.Address.Gap = 61*time.Second, 2*time.Second, 2*time.Second
+			v.Address.Failing, v.Next = []string{"b.test", "c.test"}, 61*time.Second
+		}), want: "it may not be asked yet; not before 2026-01-01T00:00:01Z: 10.0.0.1 backs off, gap 2s, " +
+			"since several of its sites answered 429 or 503: b.test, c.test"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			cfg := configs.Default()
@@ -56,6 +65,7 @@ func TestWhy(t *testing.T) {
 			e := New(cfg, Options{})
 			e.Advance(time.Minute, start)
 			e.spiders.withRoom = 1
+			c.x.SiteWhy, c.x.AddressWhy = e.siteWhy(&c.x), e.addressWhy(&c.x)
 			if got := explain.Text(e.reasons(&c.x)); got != c.want {
 				t.Errorf("got:  %s\nwant: %s", got, c.want)
 			}

@@ -144,7 +144,7 @@ func (e *Engine) FinishHosts(w *HostWalk) {
 		v := e.slots.Host(id).View()
 		r.InFlight = v.InFlight
 		if r.RuleBlocked {
-			r.Rule = e.rules.set.Name(e.rules.set.Match([]byte(r.Name), v.Addr))
+			r.Rule = e.rules.set.Name(e.rules.set.Limits([]byte(r.Name), v.Addr).SiteRule)
 		}
 	}
 }

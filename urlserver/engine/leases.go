@@ -195,7 +195,7 @@ func (e *Engine) requestLeases(due *waiter) {
 
 // leaseHost returns the host under which a group is leased.
 func (e *Engine) leaseHost(group uint32) string {
-	if e.slots.Group(group).Named() {
+	if e.slots.Group(group).IsSite() {
 		return string(e.slots.Host(e.slots.Group(group).AnyHost()).Name())
 	}
 	return e.slots.Group(group).Name()

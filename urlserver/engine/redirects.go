@@ -59,7 +59,7 @@ func (e *Engine) endBlockedFetches(host uint32) {
 func (e *Engine) isBlocked(host uint32) bool {
 	if _, bound := e.slots.Host(host).GroupID(); !bound {
 		// The slots have the limits from when it was bound last.
-		return e.slots.Host(host).BlockedUntil() > e.now || e.ruleFor(host, netip.Addr{}).Block
+		return e.slots.Host(host).BlockedUntil() > e.now || e.limitsFor(host, netip.Addr{}).Block
 	}
 	return e.slots.Host(host).Blocked()
 }
@@ -76,15 +76,15 @@ func (e *Engine) blockedTarget(host uint32) (why explain.Reason) {
 		if id := e.slots.FindHost([]byte(name)); id != 0 {
 			view = e.slots.Host(id).View()
 		}
-		rule := e.rules.set.Match([]byte(name), view.Addr)
+		rule := e.rules.set.Limits([]byte(name), view.Addr)
 		switch {
 		case view.Blocked != 0:
 			why = explain.Reason{
 				Kind: explain.TargetBlockedByOperator, Until: e.date(view.Blocked), Args: []any{name},
 			}
-		case e.rules.set.Rule(rule).Block:
+		case rule.Block:
 			why = explain.Reason{
-				Kind: explain.TargetBlockedByRule, By: e.rules.set.Name(rule), Args: []any{name},
+				Kind: explain.TargetBlockedByRule, By: e.rules.set.Name(rule.SiteRule), Args: []any{name},
 			}
 		default:
 			why = because(explain.TargetWasBlocked, name)

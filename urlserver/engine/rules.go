@@ -1,14 +1,14 @@
 package engine
 
 import (
+	"crypto/sha256"
+	"fmt"
 	"math"
 	"net/netip"
-	"slices"
 	"time"
 
 	"urlserver/configs"
 	"urlserver/hostslots"
-	"urlserver/urlserver/explain"
 )
 
 // ruleStep is how many hosts a step puts under changed rules: about a millisecond's worth.
@@ -23,11 +23,14 @@ type hostRules struct {
 }
 
 // setRules puts rules in force.
-func (e *Engine) setRules(rules []configs.HostRule) {
-	if e.rules.set != nil && slices.EqualFunc(rules, e.cfg.Rules, configs.HostRule.Equal) {
+func (e *Engine) setRules(cfg configs.Config) {
+	if e.rules.set != nil && cfg.SameRules(e.cfg) {
 		return
 	}
-	e.rules = hostRules{set: configs.NewRuleSet(rules), next: 1}
+	e.rules = hostRules{set: cfg.RuleSet(), next: 1}
+	for _, n := range e.rules.set.SharedNetworks() {
+		e.slots.SetCap(e.now, n.Name, gap(n.PerSec), n.Concurrent)
+	}
 }
 
 // applyRules applies changed rules to some of the known hosts.
@@ -63,19 +66,19 @@ func (e *Engine) regroup(host uint32) (away bool) {
 	if moves {
 		addr = to
 	}
-	r := e.ruleFor(host, addr)
-	if e.isIn(host, r.Group, addr) && addr == e.slots.Host(host).Addr() {
+	place := e.place(host, addr)
+	if e.slots.Host(host).IsAt(place) {
 		delete(e.dns.addresses.moved, host)
 		if e.opt.Lease > 0 && moves {
 			e.binding(host).addr = addr
 		}
 		e.slots.Host(host).CancelMove(e.now)
-		e.slots.Host(host).SetLimits(e.now, limits(r))
+		e.slots.Host(host).SetPlaceLimits(e.now, place)
 		e.endBlockedFetches(host)
 		return false
 	}
 	bind := e.opt.Lease == 0 || e.slots.Host(host).Settled() // the reservation is asked for what is needed
-	if e.slots.Host(host).Move(e.now, hostslots.GroupIDOf(r.Group, addr.As16()), limits(r), moves) {
+	if e.slots.Host(host).Move(e.now, place, moves) {
 		delete(e.dns.addresses.moved, host)
 		if bind {
 			e.bind(host, addr)
@@ -84,75 +87,74 @@ func (e *Engine) regroup(host uint32) (away bool) {
 	return true
 }
 
-// bindTo applies the rules to a host and puts it into a group: the one with the given name, or the
-// address's.
-func (e *Engine) bindTo(host uint32, group string, addr netip.Addr) {
-	if !e.isIn(host, group, addr) {
-		e.slots.Host(host).Unbind(e.now) // under the limits that it had
-	}
-	e.slots.Host(host).SetLimits(e.now, limits(e.ruleFor(host, addr)))
+// bindTo puts a host into a group, under the limits of its place.
+func (e *Engine) bindTo(host uint32, place hostslots.Place) {
 	e.nameFound(host)
 	a := e.dns.addresses.of(host)
 	a.until, a.gone, a.fresh = 0, false, false
-	if group == "" {
-		e.slots.Host(host).Bind(e.now, addr)
-	} else {
-		e.slots.Host(host).BindNamed(e.now, group, addr)
-	}
+	e.slots.Host(host).Bind(e.now, place)
 	e.endBlockedFetches(host)
 }
 
-func (e *Engine) isIn(host uint32, group string, addr netip.Addr) bool {
-	key, bound := e.slots.Host(host).GroupID()
-	return bound && key == hostslots.GroupIDOf(group, addr.As16())
+// place returns where a host belongs at an address, by the rules.
+func (e *Engine) place(host uint32, addr netip.Addr) hostslots.Place {
+	r := e.limitsFor(host, addr)
+	p := hostslots.Place{
+		Addr: addr, Group: r.Group,
+		Site: hostslots.Limits{
+			Gap: gap(r.Site.PerSec), Concurrent: r.Site.Concurrent, Blocked: r.Block, Raises: r.Raises,
+		},
+		Address: hostslots.AddressLimits{Gap: gap(r.Address.PerSec), Concurrent: r.Address.Concurrent},
+	}
+	if r.Shared != nil {
+		p.Network = r.Shared.Name
+	}
+	return p
 }
 
-func (e *Engine) ruleFor(host uint32, addr netip.Addr) configs.HostRule {
-	r := e.rules.set.Rule(e.rules.set.Match(e.slots.Host(host).Name(), addr))
+// placeIn returns the place of a host in the group that the reservation has bound it to: an
+// address, or the one with an alias. The rules may have changed since the reservation was asked.
+func (e *Engine) placeIn(host uint32, alias string, addr netip.Addr) hostslots.Place {
+	p := e.place(host, addr)
+	if alias != e.alias(host, &p) {
+		p.Group, p.Network = alias, ""
+	}
+	return p
+}
+
+// alias returns what the reservation calls the group of a host at a place; "": it goes by its
+// address.
+func (e *Engine) alias(host uint32, p *hostslots.Place) string {
+	if p.Group != "" || p.Network == "" {
+		return p.Group
+	}
+	sum := sha256.Sum256(e.slots.Host(host).Name())
+	return fmt.Sprintf("site-%x", sum[:16])
+}
+
+func (e *Engine) limitsFor(host uint32, addr netip.Addr) configs.HostLimits {
+	r := e.rules.set.Limits(e.slots.Host(host).Name(), addr)
 	if faulty(faultGroup) {
 		r.Group = ""
 	}
 	return r
 }
 
-// limits converts a rule for the slots.
-func limits(r configs.HostRule) hostslots.Limits {
-	l := hostslots.Limits{Concurrent: r.Concurrent, Blocked: r.Block}
-	if r.PerSec > 0 {
-		l.Gap = gap(r.PerSec)
-	}
-	return l
-}
-
+// gap converts a pace; 0 stays 0.
 func gap(perSec float64) time.Duration {
+	if perSec == 0 {
+		return 0
+	}
 	return time.Duration(math.Ceil(float64(time.Second) / perSec))
 }
 
-// widest returns the most concurrent requests that any rule allows; 0: no rule says.
+// widest returns the most concurrent requests to one address or site that any rule allows; 0: no
+// rule says.
 func widest(rules []configs.HostRule) (most int) {
 	for _, r := range rules {
-		most = max(most, r.Concurrent)
+		if most = max(most, r.SiteConcurrent); !r.Shared {
+			most = max(most, r.Concurrent)
+		}
 	}
 	return most
-}
-
-// paceRule names what sets the ordinary gap of a host's group.
-func (e *Engine) paceRule(x *Explanation) string {
-	return x.ruleOr(x.Limits.Gap == x.Base, gap(e.cfg.ReqHostPerSec) == x.Base, "Req_Host_Per_Sec")
-}
-
-// openRule names what sets how many requests to a host's group may be open.
-func (e *Engine) openRule(x *Explanation) string {
-	return x.ruleOr(x.Limits.Concurrent == x.Concurrent, e.cfg.ReqHostConcurrent == x.Concurrent, "Req_Host_Concurrent")
-}
-
-// ruleOr names the host's rule, or the setting for all, or a rule of a host beside it.
-func (x *Explanation) ruleOr(own, usual bool, setting string) string {
-	switch {
-	case own:
-		return x.Rule
-	case usual:
-		return setting
-	}
-	return explain.OtherRule(x.group())
 }

@@ -53,5 +53,14 @@ func Dated(t time.Time) string {
 // OtherRule names, as the By of a reason, a rule that applies to another host of the group.
 func OtherRule(group string) string { return "a rule for another host on " + group }
 
+// AllRules names, as the By of a reason, the rules that raise the limits of an address.
+func AllRules(address string) string { return "the rules for all hosts on " + address }
+
+// SharedNetwork names, as the By of a reason, the limits of a shared network.
+const SharedNetwork = "the limits of the shared network"
+
+// List names several things, as the By of a reason.
+func List(names []string) string { return strings.Join(names, ", ") }
+
 // ItsAddress names, as the By of a reason, the address of a host.
 const ItsAddress = "its address"

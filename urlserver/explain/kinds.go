@@ -39,6 +39,7 @@ const (
 	NoSlot      // Args[1]: the number of slots
 	NotLeased
 	GapNotOver
+	InLine // Args: the shared network or address, how many sites wait for it
 
 	// Its robots.txt is not ready.
 
@@ -69,20 +70,19 @@ const (
 	PoolEmpty
 	GivenBack
 
-	// NotBefore tells when its group may be asked. Its By is one of the next. Args[0] is the gap,
-	// or the group of PaceFormerGroup and PaceFormerAddressOf.
+	// NotBefore tells when it may be asked. Its By is one of the next. Args[0] is the gap.
 
 	NotBefore
-	PaceFormerAddress
 	PaceRetryAfter
 	PaceLastFetch // Args[0]: politeness.delay_factor
-	PaceFormerGroup
-	PaceFormerAddressOf
 	PaceBackoff
 	PaceCrawlDelay
 	PaceCrawlDelayOther // Args[1]: the group
 	PaceGap
 	PaceGapSinceStart
+	PaceAddressGap     // Args[1]: the address
+	PaceAddressBackoff // By: the sites that are the cause; Args[1]: the address
+	PaceNetworkGap     // Args[1]: the shared network
 
 	// The doc index is not asked for documents of it.
 
@@ -155,7 +155,8 @@ var words = [kinds]string{
 	JoinPending: "its group {0} waits for an open request to {1}, which is to join it by {by}",
 	NoSlot:      "its group {0} waits for a host slot; all {1} are taken (Queue_Count)",
 	NotLeased:   "its group {0} is not reserved: the reservation is asked again and again",
-	GapNotOver:  "its group may not be asked yet",
+	GapNotOver:  "it may not be asked yet",
+	InLine:      "waits in line for {0}, as {1} sites do there",
 
 	VerdictPending: "it takes long to tell what its robots.txt allows, which has {0} rules: " +
 		"the next documents wait for that, in turn with those of other hosts",
@@ -185,17 +186,17 @@ var words = [kinds]string{
 	PoolEmpty: "what is for spiderid {0} waits: no spider is connected that has said SPIDER {1}, or nothing",
 
 	NotBefore:           "not before {until}: {by}",
-	PaceFormerAddress:   "the address it had before was asked a moment ago",
 	PaceRetryAfter:      "Retry-After, which came with status 429 or 503",
 	PaceLastFetch:       "politeness.delay_factor, {0} times as long as the last fetch took",
-	PaceFormerGroup:     "a host of {0} had another group before, which was asked a moment ago",
-	PaceFormerAddressOf: "a host on {0} had another address before, which was asked a moment ago",
 	PaceBackoff:         "backing off after status 429 or 503, gap {0}",
 	PaceCrawlDelay:      "Crawl-delay of its robots.txt, {0}",
-	PaceCrawlDelayOther: "Crawl-delay of another host on {1}, {0}",
+	PaceCrawlDelayOther: "Crawl-delay of another host of {1}, {0}",
 	PaceGap:             "{by}, one request in {0}",
 	PaceGapSinceStart: "{by}, one request in {0}; " +
 		"every host counts as asked when the daemon started",
+	PaceAddressGap:     "{by}, one request in {0} to all sites on {1}",
+	PaceAddressBackoff: "{1} backs off, gap {0}, since several of its sites answered 429 or 503: {by}",
+	PaceNetworkGap:     "the limits of the shared network {1}, one request in {0} to all its sites",
 
 	LeftOutBlocked: "the doc index is asked to leave it out: it is blocked by {by}",
 	LeftOutName:    "the doc index is asked to leave it out: {by}",

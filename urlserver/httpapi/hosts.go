@@ -12,6 +12,7 @@ import (
 	"urlserver/hostslots"
 	"urlserver/internal/weburl"
 	"urlserver/urlserver/engine"
+	"urlserver/urlserver/explain"
 )
 
 const (
@@ -29,7 +30,9 @@ type host struct {
 	InFlight     int        `json:"in_flight"`
 	LastSend     *time.Time `json:"last_send"`
 	NextSend     *time.Time `json:"next_send"` // not before
-	Gap          float64    `json:"gap_s"`
+	Gap          float64    `json:"gap_s"`     // the longer one of its site's and its address'
+	Site         level      `json:"site"`
+	Address      level      `json:"address"` // or the shared network's that it is on
 	BlockedUntil *time.Time `json:"blocked_until"`
 	BlockedBy    *string    `json:"blocked_by"` // "operator" or "rule"; null: it is not blocked
 	Fetched      fetched    `json:"fetched"`
@@ -37,6 +40,18 @@ type host struct {
 	Robots       robotsTxt  `json:"robots"`
 	Rule         *string    `json:"rule,omitempty"` // the [[rules]] entry for it; absent: none
 	Why          string     `json:"why"`
+}
+
+// level is the pace of a site, an address or a shared network.
+type level struct {
+	Name     string     `json:"name"` // "": there is none, as the host is not resolved
+	Gap      float64    `json:"gap_s"`
+	Open     int        `json:"open"`
+	MostOpen int        `json:"most_open"`
+	LastSend *time.Time `json:"last_send"`
+	NextSend *time.Time `json:"next_send"` // not before
+	Backoff  float64    `json:"backoff_s"` // 0: it does not back off
+	Why      string     `json:"why"`       // what holds it back; "": nothing does
 }
 
 type robotsTxt struct {
@@ -64,9 +79,10 @@ func (s *Server) serveHost(w http.ResponseWriter, r *http.Request) error {
 
 func (s *Server) hostOf(name string, x engine.Explanation) host {
 	h := host{
-		Host: name, Queued: x.Queued, InFlight: x.InFlight, Gap: seconds(x.Gap), Why: x.Why,
-		LastSend: s.moment(x.Last), NextSend: s.moment(x.Next), BlockedUntil: s.moment(x.Blocked),
-		BlockedBy: blockedBy(x.Blocked, x.Limits.Blocked), Fetched: s.fetchedOf(&x.Fetched), Robots: s.robotsOf(x),
+		Host: name, Queued: x.Queued, InFlight: x.InFlight, Gap: seconds(max(x.Site.Gap, x.Address.Gap)), Why: x.Why,
+		Site: s.levelOf(&x.Site, x.SiteWhy), Address: s.levelOf(&x.Address, x.AddressWhy),
+		LastSend: s.moment(x.Site.Last), NextSend: s.moment(x.Next), BlockedUntil: s.moment(x.Blocked),
+		BlockedBy: blockedBy(x.Blocked, x.Limits.Block), Fetched: s.fetchedOf(&x.Fetched), Robots: s.robotsOf(x),
 	}
 	h.lastFetch = h.Fetched.lastFetch
 	if x.Addr.IsValid() {
@@ -80,6 +96,13 @@ func (s *Server) hostOf(name string, x engine.Explanation) host {
 		h.Slot = &x.Slot
 	}
 	return h
+}
+
+func (s *Server) levelOf(l *hostslots.LevelView, why explain.Reason) level {
+	return level{
+		Name: l.Name, Gap: seconds(l.Gap), Open: l.Open, MostOpen: l.MostOpen, LastSend: s.moment(l.Last),
+		NextSend: s.moment(l.Next), Backoff: seconds(l.Backoff), Why: why.String(),
+	}
 }
 
 func (s *Server) robotsOf(x engine.Explanation) robotsTxt {
