@@ -3,7 +3,6 @@ package main
 import (
 	"cmp"
 	"context"
-	"errors"
 	"fmt"
 	"io"
 	"net/http"
@@ -72,9 +71,6 @@ func showCommand() *cobra.Command {
 func show(ctx context.Context, c *client, out io.Writer, query url.Values, asJSON bool) error {
 	var d shown
 	raw, err := c.callQuery(ctx, http.MethodGet, "/docindex/urls", query, &d)
-	if r, ok := errors.AsType[*refusedError](err); ok && r.code == http.StatusNotFound {
-		return fmt.Errorf("%w; urlserver put puts it; --crawl and --key look for one that was put with these", err)
-	}
 	if err != nil {
 		return err
 	}

@@ -105,5 +105,6 @@ func find(ctx context.Context, store Store, put docindex.Put) (docindex.Document
 	if len(put.Key) > 0 {
 		text += fmt.Sprintf(" with key %.100q", put.Key)
 	}
-	return docindex.Document{}, fmt.Errorf("%s: %w", text, docindex.ErrUnknown)
+	return docindex.Document{}, fmt.Errorf("%s: %w; put it, or name the crawl and the key that it was put with",
+		text, docindex.ErrUnknown)
 }

@@ -29,6 +29,7 @@ type Log struct {
 	log   zerolog.Logger
 	file  rotating
 	first time.Duration // the first pause after an error
+	last  time.Duration // how long Run goes on after its context has ended
 	more  chan struct{} // holds one when something may wait
 
 	written, lost atomic.Uint64 // lines
@@ -44,7 +45,7 @@ type Log struct {
 func New(path string, log zerolog.Logger) *Log {
 	return &Log{
 		log: log, file: rotating{path: path, max: maxFile, keep: kept}, first: firstPause,
-		more: make(chan struct{}, 1), waiting: &docindex.Outcomes{}, spare: &docindex.Outcomes{},
+		last: lastWait, more: make(chan struct{}, 1), waiting: &docindex.Outcomes{}, spare: &docindex.Outcomes{},
 	}
 }
 
@@ -88,18 +89,28 @@ func (l *Log) take() *docindex.Outcomes {
 	return taken
 }
 
-// Run writes until ctx ends, and then what is left, for a few seconds at most.
+// Run writes until ctx ends, and then what is left, for a few seconds at most. If a write still hangs
+// then, Run returns and leaves its goroutine behind.
 func (l *Log) Run(ctx context.Context) {
-	defer l.file.close()
 	hard, cut := context.WithCancel(context.WithoutCancel(ctx))
-	defer cut()
-	defer context.AfterFunc(ctx, func() {
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		l.run(ctx, hard)
+	}()
+	<-ctx.Done()
+	for _, wait := range []time.Duration{l.last, l.last / 4} {
 		select {
-		case <-time.After(lastWait):
-			cut()
-		case <-hard.Done():
+		case <-done:
+		case <-time.After(wait):
 		}
-	})()
+		cut() // what is not written now is lost
+	}
+}
+
+// run writes until ctx ends, and then what is left, until hard ends.
+func (l *Log) run(ctx, hard context.Context) {
+	defer l.file.close()
 	for ended := false; ; {
 		if o := l.take(); o.Len() > 0 {
 			l.writeAll(hard, o)
