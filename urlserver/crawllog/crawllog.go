@@ -93,6 +93,7 @@ func (l *Log) take() *docindex.Outcomes {
 // then, Run returns and leaves its goroutine behind.
 func (l *Log) Run(ctx context.Context) {
 	hard, cut := context.WithCancel(context.WithoutCancel(ctx))
+	defer cut()
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
