@@ -45,7 +45,7 @@ const (
 // Counts counts the URLs of a queue, of a crawl or of all crawls.
 type Counts struct {
 	Scheduled, InTransit, Completed uint64
-	Later                           uint64 // of Scheduled: not due yet
+	Later                           uint64 // of Scheduled: not due yet; not counted for a queue
 	Queues                          uint64
 	Active                          uint64 // queues with something scheduled or in transit
 }

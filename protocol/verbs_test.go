@@ -88,7 +88,8 @@ func TestPutAnswers(t *testing.T) {
 			}
 		}
 	}
-	for _, line := range []string{"", "PUT", "PUT a", "PUT a ", "PUT a NEW", "PUT a new ", "PUT a new x y", "COUNT a new",
+	for _, line := range []string{"", "PUT", "PUT a", "PUT a ", "PUT a NEW", "PUT a new ", "PUT a new x y",
+		"COUNT a new",
 		"1.0.1 2 192.0.2.1 http://a.example/"} {
 		if _, _, _, err := ParsePutAnswer([]byte(line)); !errors.Is(err, ErrAnswer) {
 			t.Errorf("%q: %v; want %v", line, err, ErrAnswer)
@@ -110,11 +111,12 @@ func TestCountAnswers(t *testing.T) {
 		t.Errorf("%q came back as %q %+v %v, %v", line, tag, got, known, err)
 	}
 	line = AppendCountAnswer(nil, []byte("t"), nil)
-	if _, got, known, err := ParseCountAnswer(line[:len(line)-1]); string(line) != "COUNT t fail\n" || known || err != nil ||
-		got != (Counts{}) {
+	_, got, known, err = ParseCountAnswer(line[:len(line)-1])
+	if string(line) != "COUNT t fail\n" || known || err != nil || got != (Counts{}) {
 		t.Errorf("%q came back as %+v %v, %v", line, got, known, err)
 	}
-	for _, line := range []string{"", "COUNT t", "COUNT t 1 2 3", "COUNT t 1 2 3 4 5", "COUNT t 1 2 3 4 ", "COUNT t 1 2 3 x",
+	for _, line := range []string{"", "COUNT t", "COUNT t 1 2 3", "COUNT t 1 2 3 4 5", "COUNT t 1 2 3 4 ",
+		"COUNT t 1 2 3 x",
 		"COUNT t  1 2 3 4", "PUT t 1 2 3 4", "COUNT t FAIL"} {
 		if _, _, _, err := ParseCountAnswer([]byte(line)); !errors.Is(err, ErrAnswer) {
 			t.Errorf("%q: %v; want %v", line, err, ErrAnswer)
@@ -126,7 +128,8 @@ func TestCountAnswers(t *testing.T) {
 // and may be a spider's first line.
 func FuzzVerbs(f *testing.F) {
 	for _, s := range []string{"ROOM 16", "ROOM 99999999999", `PUT t {"url":"http://a.example/"}`, "PUT t ", "COUNT t",
-		"COUNT t crawl", "1.2.3 BACK", "1.2.3 BACK 60", "1.2.3 DONE 301 7 changed=1 bytes=3 location=http://a.example/ x=y",
+		"COUNT t crawl", "1.2.3 BACK", "1.2.3 BACK 60",
+		"1.2.3 DONE 301 7 changed=1 bytes=3 location=http://a.example/ x=y",
 		"AUTH x", "PUT /x HTTP/1.1"} {
 		f.Add([]byte(s))
 	}

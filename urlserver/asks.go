@@ -148,16 +148,11 @@ func countsOf(ctx context.Context, store Store, crawl string) *protocol.Counts {
 	if store == nil {
 		return nil
 	}
-	var of *docindex.Scope
-	if crawl != "" {
-		of = &docindex.Scope{Crawl: []byte(crawl)}
-	}
-	c, err := store.Count(ctx, of)
+	n, err := docindex.ProgressOf(ctx, store, crawl)
 	if err != nil {
 		return nil
 	}
-	later := min(c.Later, c.Scheduled)
-	return &protocol.Counts{Scheduled: c.Scheduled - later, InFlight: c.InTransit, Later: later, Completed: c.Completed}
+	return &protocol.Counts{Scheduled: n.Scheduled, InFlight: n.InFlight, Later: n.Later, Completed: n.Completed}
 }
 
 func (s *session) putFailed(err error) {

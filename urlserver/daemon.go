@@ -47,8 +47,7 @@ type Store interface {
 	docindex.Hooks
 	docindex.Inspector
 	docindex.Putter
-	// Count is [docindex.Frontier.Count].
-	Count(ctx context.Context, of *docindex.Scope) (docindex.Counts, error)
+	docindex.Counter
 	Set(ctx context.Context, s docindex.Setting) error
 }
 

@@ -173,6 +173,7 @@ func (s *Store) endedLocked(queue uint32, n *name, d *doc, now int64) {
 		s.finishLocked(id, docindex.Completed, now)
 		return
 	}
+	s.base.Sched.CountLater(queue, embedded.DueMS(d.at.due()), now, -1)
 	s.move(queue, queuesched.Scheduled, queuesched.Completed)
 	s.shiftLocked(d.member, d.at.priority(), crawlstats.Scheduled, crawlstats.Completed, now)
 	s.base.Sched.Refresh(queue, now) // its limit may be reached

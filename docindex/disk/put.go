@@ -225,6 +225,9 @@ func (s *Store) updateLocked(queue uint32, n *name, d *doc, p *docindex.Put, now
 		s.finishLocked(id, docindex.Scheduled, now)
 	}
 	if !d.completed || d.purged {
+		if !d.completed {
+			s.base.Sched.CountLater(queue, embedded.DueMS(d.at.due()), now, -1)
+		}
 		s.unplanLocked(n, d)
 	}
 	s.rejoinLocked(queue, d, p, now)

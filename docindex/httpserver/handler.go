@@ -32,6 +32,7 @@ const (
 type Store interface {
 	docindex.Leaser
 	docindex.Putter
+	docindex.Counter
 	Outcomes(ctx context.Context, o *docindex.Outcomes) error
 	Find(ctx context.Context, queue docindex.Scope, url []byte) (docindex.Document, error)
 }
@@ -43,6 +44,7 @@ func Handler(store Store) http.Handler {
 	for path, m := range map[string]methods{
 		"/docindex/candidates":    {http.MethodPost: serveCandidates},
 		"/docindex/outcomes":      {http.MethodPost: serveOutcomes},
+		"/docindex/counts":        {http.MethodGet: serveCounts},
 		"/docindex/urls":          {http.MethodPost: serveURLs, http.MethodGet: serveFind},
 		"/docindex/urls/{doc_id}": {http.MethodGet: serveLookup},
 	} {
@@ -50,7 +52,7 @@ func Handler(store Store) http.Handler {
 	}
 	mux.HandleFunc("/docindex/", func(w http.ResponseWriter, r *http.Request) {
 		answerJSON(w, http.StatusNotFound,
-			failure{Error: "no such path; there are candidates, outcomes, urls and dump"})
+			failure{Error: "no such path; there are candidates, outcomes, urls, counts and dump"})
 	})
 	return mux
 }

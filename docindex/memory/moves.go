@@ -23,6 +23,7 @@ func (m *Store) scheduleLocked(id uint32, now int64) {
 func (m *Store) enqueueLocked(id uint32, r *record, now int64) {
 	r.setState(docindex.Scheduled)
 	m.trackCrawlLocked(id, r)
+	m.base.Sched.CountLater(r.queue, embedded.DueMS(r.due()), now, 1)
 	c := &m.orders[r.queue]
 	m.docs.push(c, id)
 	if c.root == id {
@@ -88,6 +89,7 @@ func (m *Store) completeLocked(id uint32, now int64) {
 		m.finishLocked(id, docindex.Completed, now)
 	case docindex.Scheduled:
 		m.docs.pull(&m.orders[r.queue], id)
+		m.base.Sched.CountLater(r.queue, embedded.DueMS(r.due()), now, -1)
 		m.base.Sched.Move(r.queue, queuesched.Scheduled, queuesched.Completed)
 		r.setState(docindex.Completed)
 		m.trackCrawlLocked(id, r)

@@ -119,8 +119,16 @@ func (c Contract) Count(_ context.Context, s *docindex.Scope) (docindex.Counts, 
 	if err := c.b.Body.UsableLocked(); err != nil {
 		return docindex.Counts{}, err
 	}
-	c.b.CatchUpLocked(c.b.Now())
-	return CountsOf(c.b.Sched, s), nil
+	now := c.b.Now()
+	c.b.CatchUpLocked(now)
+	n := CountsOf(c.b.Sched, s)
+	switch {
+	case s == nil:
+		n.Later = c.b.Sched.Later(now)
+	case len(s.Key) == 0:
+		n.Later = c.b.Sched.CrawlLater(s.Crawl, now)
+	}
+	return n, nil
 }
 
 // FinishedCrawls is [docindex.Crawls.FinishedCrawls].

@@ -29,6 +29,7 @@ func (d *Scheduler) Restore(crawl, key []byte, k Persisted, now int64) uint32 {
 	q := d.queues.At(id)
 	q.served, q.delay, q.blocked, q.limit = k.Served, k.Delay, k.Blocked, k.Limit
 	q.count[Scheduled], q.count[Completed] = k.Scheduled, k.Completed
+	q.restored = k.Scheduled
 	for _, sum := range []*Counts{&d.total, &d.crawls[q.crawl].total} {
 		sum.URLs[Scheduled] += uint64(k.Scheduled)
 		sum.URLs[Completed] += uint64(k.Completed)

@@ -56,22 +56,25 @@ const DefaultDelay = 1000
 
 // queue is the URLs of a crawl that have one key.
 type queue struct {
-	key       arena.Ref
-	crawl     uint32
-	host      uint32 // named by the key
-	hostNext  uint32 // the next queue of the same host
-	keyLen    uint16
-	flags     uint8
-	limit     uint32         // of completed URLs; 0: none
-	callID    uint32         // the last call that served it
-	count     [states]uint32 // URLs by state
-	out       [2]uint32      // URLs in transit, by consumer
-	due       int64          // when the first scheduled URL is due
-	served    [2]int64       // last time, by consumer
-	blocked   int64          // until then
-	skipUntil int64          // skipped until then, because nothing of it could be handed out
-	delay     int64          // the queue's own, ms; negative: none
-	link      [2]link
+	key      arena.Ref
+	crawl    uint32
+	host     uint32 // named by the key
+	hostNext uint32 // the next queue of the same host
+	keyLen   uint16
+	flags    uint8
+	limit    uint32         // of completed URLs; 0: none
+	callID   uint32         // the last call that served it
+	count    [states]uint32 // URLs by state
+	out      [2]uint32      // URLs in transit, by consumer
+	due      int64          // when the first scheduled URL is due
+	// URLs that were scheduled when the queue was restored, and when they count as due; see spread
+	restored    uint32
+	restoredDue int64
+	served      [2]int64 // last time, by consumer
+	blocked     int64    // until then
+	skipUntil   int64    // skipped until then, because nothing of it could be handed out
+	delay       int64    // the queue's own, ms; negative: none
+	link        [2]link
 }
 
 const (
@@ -113,6 +116,7 @@ type Scheduler struct {
 	onReady      func()
 
 	total  Counts
+	later  later
 	delay  int64 // of queues that have none of their own
 	chosen bool  // somebody set delay
 }
@@ -123,6 +127,7 @@ type name struct{ crawl, key string }
 type crawl struct {
 	name     string
 	total    Counts
+	later    later
 	ready    readyRings
 	activeAt int    // index in activeCrawls plus one; 0: not there
 	life     uint32 // counts the crawls that had its number
@@ -234,6 +239,7 @@ func (d *Scheduler) Drop(id uint32) {
 	c := &d.crawls[q.crawl]
 	if c.total.Queues--; c.total.Queues == 0 {
 		delete(d.crawlNo, c.name)
+		d.dropLater(c)
 		d.unused = append(d.unused, q.crawl)
 	}
 	d.total.Queues--
@@ -302,6 +308,6 @@ func (d *Scheduler) Bytes() int64 {
 
 // Of a record, in bytes, with its places in the heaps.
 const (
-	queueBytes = 176
+	queueBytes = 192
 	hostBytes  = 80
 )

@@ -9,6 +9,9 @@ func (d *Scheduler) SetDue(id uint32, due, now int64) {
 		return
 	}
 	q.due = due
+	if q.restored > 0 {
+		d.spread(id, due, now)
+	}
 	d.Refresh(id, now)
 }
 
