@@ -23,7 +23,8 @@ type noting struct {
 
 func (n *noting) Answered(ctx context.Context, all []docindex.HostAnswer) error {
 	for _, a := range all {
-		n.answers = append(n.answers, fmt.Sprintf("%s %d %v after %d puts", a.Host, a.Status, a.RetryAfter, n.puts))
+		n.answers = append(n.answers,
+			fmt.Sprintf("%s %d %v after %d puts", a.Host, a.Status, a.RetryAfter, n.puts))
 	}
 	return n.Store.Answered(ctx, all)
 }
@@ -42,8 +43,8 @@ func TestAnswers(t *testing.T) {
 	}{
 		{name: "StormCrawler", url: "http://a.test/1", metadata: map[string]string{"fetch.statusCode": "503",
 			"protocol.retry-after": "120"}, want: "a.test 503 2m0s"},
-		{name: "short names", url: "http://A.test:80/", metadata: map[string]string{"status": "429", "Retry-After": " 7 "},
-			want: "a.test 429 7s"},
+		{name: "short names", url: "http://A.test:80/",
+			metadata: map[string]string{"status": "429", "Retry-After": " 7 "}, want: "a.test 429 7s"},
 		{name: "without Retry-After", url: "http://a.test/1", metadata: map[string]string{"status": "503"},
 			want: "a.test 503 0s"},
 		{name: "success", url: "http://a.test/1", metadata: map[string]string{"status": "200", "retry-after": "9"},

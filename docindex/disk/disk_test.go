@@ -25,10 +25,6 @@ func open(t testing.TB, path string, sync disk.Sync) *disk.Store {
 	return s
 }
 
-func TestAddresses(t *testing.T) {
-	indextest.RunAddresses(t, func(t *testing.T) docindex.Store { return open(t, t.TempDir(), disk.None) })
-}
-
 func TestStore(t *testing.T) {
 	indextest.Run(t, func(t *testing.T) docindex.Store { return open(t, t.TempDir(), disk.None) })
 }

@@ -28,11 +28,6 @@ var addressCases = []testCase{
 	{"addresses: switched off", addressOff},
 }
 
-// RunAddresses tests a store that keeps the pace of addresses.
-func RunAddresses(t *testing.T, open func(t *testing.T) docindex.Store) {
-	runTimed(t, open, addressCases)
-}
-
 // names is what the daemon knows of the addresses of hosts. It may be asked outside of a bubble.
 type names struct {
 	mu   sync.Mutex
@@ -111,7 +106,8 @@ func wantWait(t *testing.T, s docindex.Store, host string, want docindex.WaitRul
 
 func addressGap(t *testing.T, s docindex.Store) {
 	withAddresses(t, s)
-	add(t, s, urls("http://a1.test/1", "http://a1.test/2", "http://a2.test/1", "http://a2.test/2", "http://b.test/1")...)
+	add(t, s, urls("http://a1.test/1", "http://a1.test/2", "http://a2.test/1", "http://a2.test/2",
+		"http://b.test/1")...)
 	wantURLs(t, call(t, s, one), "http://a1.test/1", "http://b.test/1")
 	wantWait(t, s, "a2.test", docindex.WaitAddress)
 	ended(t, s, "http://a1.test/1")
@@ -197,6 +193,7 @@ func addressBlocked(t *testing.T, s docindex.Store) {
 		AddressPace: twoSeconds})
 	add(t, s, urls("http://a.test/1", "http://b.test/1")...)
 	wantURLs(t, call(t, s, one), "http://b.test/1")
+	ended(t, s, "http://b.test/1")
 	wantNothingFor(t, s, 10*time.Second)
 	n.set("a.test", at("a"))
 	s.SetAddresses(n.of) // as after a reload

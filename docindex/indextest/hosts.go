@@ -22,6 +22,7 @@ var hostCases = []testCase{
 	{"hosts: why not now", hostWhy},
 	{"hosts: counts", hostCounts},
 	{"hosts: rules that bar", hostBarred},
+	{"hosts: rules that pace", hostPaced},
 }
 
 // setHost changes a setting of a host.
@@ -350,6 +351,40 @@ func hostBarred(t *testing.T, s docindex.Store) {
 	add(t, s, urls("http://b.test/4")...)
 	time.Sleep(2 * time.Second)
 	wantURLs(t, call(t, s, byKeyOf("b.test")), "http://b.test/4")
+}
+
+// hostPaced has a rule set a gap for a host. Each URL that a call is given counts.
+func hostPaced(t *testing.T, s docindex.Store) {
+	set(t, s, docindex.SetDelay, "", 0)
+	s.SetHostRules(func(host []byte) docindex.HostRule {
+		if string(host) == "a.test" {
+			return docindex.HostRule{Gap: 5000}
+		}
+		return docindex.HostRule{}
+	})
+	add(t, s, urls("http://a.test/1", "http://a.test/2", "http://a.test/3", "http://a.test/4", "http://b.test/1",
+		"http://b.test/2")...)
+	add(t, s, crawled("c", "http://a.test/5")...)
+	most := func(n uint32) docindex.Request {
+		return docindex.Request{AnyCrawl: true, PerQueue: n, Lease: time.Hour}
+	}
+	wantURLs(t, call(t, s, byKey(most(2), "a.test", "")), "http://a.test/1", "http://a.test/2")
+	ended(t, s, "http://a.test/1", "http://a.test/2")
+	time.Sleep(9990 * time.Millisecond)
+	wantURLs(t, call(t, s, most(1)), "http://b.test/1")
+	ended(t, s, "http://b.test/1")
+	wantURLs(t, call(t, s, most(1)), "http://b.test/2")
+	time.Sleep(20 * time.Millisecond)
+	first := call(t, s, most(1))
+	if len(first) != 1 {
+		t.Errorf("%q are served after two gaps; want one", first)
+	}
+}
+
+// byKey is a request for a queue of a crawl.
+func byKey(r docindex.Request, key, crawl string) docindex.Request {
+	r.Key, r.Crawl, r.AnyCrawl = []byte(key), []byte(crawl), false
+	return r
 }
 
 func byKeyOf(key string) docindex.Request {

@@ -52,6 +52,7 @@ func Run(t *testing.T, open func(t *testing.T) docindex.Store) {
 	runTimed(t, open, hostCases)
 	runTimed(t, open, ownerCases)
 	runTimed(t, open, orphanCases)
+	runTimed(t, open, addressCases)
 }
 
 // put stores URLs and returns how many were new.

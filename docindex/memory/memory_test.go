@@ -12,10 +12,6 @@ func TestMemory(t *testing.T) {
 	indextest.Run(t, func(*testing.T) docindex.Store { return memory.New() })
 }
 
-func TestMemoryAddresses(t *testing.T) {
-	indextest.RunAddresses(t, func(*testing.T) docindex.Store { return memory.New() })
-}
-
 func TestMemoryCrawls(t *testing.T) {
 	indextest.RunCrawls(t, func(*testing.T) docindex.Store { return memory.New() })
 }

@@ -47,9 +47,14 @@ func (s *Store) backsOff(host string, now bool) bool {
 
 // leastGap returns the gap in ms that a host has by the rules, or that its queues have anyway.
 func (s *Store) leastGap(host string) int64 {
-	gap := int64(queuesched.DefaultDelay)
-	if of := s.rules.Load(); of != nil && *of != nil {
-		gap = max(gap, (*of)([]byte(host)).Gap)
+	return max(queuesched.DefaultDelay, s.ruleGap(host))
+}
+
+// ruleGap returns the gap in ms that a rule sets for a host; 0: none does.
+func (s *Store) ruleGap(host string) int64 {
+	of := s.rules.Load()
+	if of == nil || *of == nil {
+		return 0
 	}
-	return gap
+	return (*of)([]byte(host)).Gap
 }

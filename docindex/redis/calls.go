@@ -23,6 +23,7 @@ type serving struct {
 	token  string
 	passed [shards][]string // queues that the call has visited, by shard
 	served uint32
+	putOff int // times that all queues that were found had to be put off
 	lease  string
 	out    docindex.Served
 }
@@ -47,6 +48,9 @@ func (s *Store) serve(ctx context.Context, r docindex.Request, give func(*docind
 			return err
 		}
 		soon := s.soon()
+		if err := s.closeQueues(ctx); err != nil {
+			return err
+		}
 		list, held, err := s.ready(ctx, &v)
 		if err != nil {
 			return err
@@ -62,9 +66,20 @@ func (s *Store) serve(ctx context.Context, r docindex.Request, give func(*docind
 			patient = wait(ctx, soon)
 			v.passed = [shards][]string{}
 		}
+		found := len(list) > 0
 		for len(list) > 0 && (list[0].begun || !v.done()) {
-			if list, err = s.servePortion(ctx, &v, list, give); err != nil {
+			if list, err = s.takeAddresses(ctx, &v, list); err == nil && len(list) > 0 {
+				list, err = s.servePortion(ctx, &v, list, give)
+			}
+			if err != nil {
+				s.untake(&v, list)
 				return errors.Join(err, s.abandon(context.WithoutCancel(ctx), &v, list))
+			}
+		}
+		s.untake(&v, list)
+		if found && v.served == 0 {
+			if v.putOff++; v.putOff > maxPutOff {
+				return nil
 			}
 		}
 		if v.done() {
@@ -127,6 +142,9 @@ func (s *Store) servePortion(ctx context.Context, v *serving, queues []entry,
 	rest := queues[len(most):]
 	for i, n := range got {
 		q := &queues[i]
+		if err == nil {
+			s.pace.gave(q, n, v.leaseMS(), s.nowMS())
+		}
 		if n > 0 && !q.begun {
 			v.served++
 		}
@@ -166,7 +184,7 @@ func (s *Store) serveSome(ctx context.Context, v *serving, queues []entry, most 
 	for i, n := range most {
 		q := &queues[i]
 		args[q.shard] = append(args[q.shard], decimal(first+int64(placesOfOne*i)), q.queue,
-			decimal(int64(n)), flag(n < q.can))
+			decimal(int64(n)), flag(n < q.can), decimal(s.ruleGap(q.key)))
 		at[q.shard] = append(at[q.shard], i)
 		if !q.begun {
 			v.passed[q.shard] = append(v.passed[q.shard], q.queue)

@@ -3,6 +3,7 @@ package redis
 import (
 	"context"
 	"strconv"
+	"time"
 
 	"urlserver/docindex"
 	"urlserver/docindex/internal/embedded"
@@ -28,7 +29,7 @@ func (s *Store) setHost(ctx context.Context, set docindex.Setting, field string,
 // Lengths of look's answer: the values of the host, then those of each queue.
 const (
 	looksAtHost   = 12
-	looksAtQueues = 16
+	looksAtQueues = 17
 )
 
 // HostStatus is [docindex.Inspector.HostStatus]. It applies the serving rules of the other stores
@@ -55,7 +56,11 @@ func (s *Store) HostStatus(ctx context.Context, host []byte) (docindex.HostStatu
 			return docindex.HostStatus{}, errStrange
 		}
 		now := integer(told[0])
-		return embedded.HostStatus(s.schedulerOf(told[1:], name, now), []byte(name), told[2] == "", now), nil
+		l := embedded.HostStatus(s.schedulerOf(told[1:], name, now), []byte(name), told[2] == "", now)
+		if l.AtFrontier.Open {
+			l.AtFrontier = s.atAddress(told[looksAtHost:], now)
+		}
+		return l, nil
 	}
 	return docindex.HostStatus{}, errStrange
 }
@@ -104,4 +109,23 @@ func due(at int64) int64 {
 func integer(text string) int64 {
 	n, _ := strconv.ParseInt(text, 10, 64)
 	return n
+}
+
+// atAddress returns when clients may be served the first of a host's queues that may be served
+// otherwise, as far as addresses go. told is the queues in look's answer.
+func (s *Store) atAddress(told []string, now int64) docindex.Availability {
+	first, name := int64(never), ""
+	for q := told; len(q) >= looksAtQueues; q = q[looksAtQueues:] {
+		if until := integer(q[16]); until < first && integer(q[2]) > 0 {
+			first, name = until, nameOf(q[0], q[1])
+		}
+	}
+	rule, gap := s.pace.waitOf(name, s.nowMS())
+	switch {
+	case first == 0 || first == never || first <= now && rule != docindex.WaitAddressUnknown:
+		return docindex.Availability{Open: true}
+	case first <= now:
+		return docindex.Availability{Wait: docindex.Wait{Rule: rule}}
+	}
+	return docindex.Availability{NotBefore: time.UnixMilli(first).UTC(), Wait: docindex.Wait{Rule: rule, Gap: gap}}
 }

@@ -92,6 +92,9 @@ func (s *Store) putThese(ctx context.Context, b *putting, these []int) (again []
 		if put.Due == docindex.Never {
 			put.Metadata = docindex.OwnerOf(put.Metadata)
 		}
+		if put.Update {
+			s.pace.reported(string(put.Crawl), key)
+		}
 		shard := shardOf(key)
 		at[shard] = append(at[shard], i)
 		args[shard] = append(args[shard],

@@ -21,8 +21,7 @@ func (s *Store) OnRecall(back func(*docindex.Outcomes)) {
 // SetSlotGap is [docindex.Hooks.SetSlotGap].
 func (s *Store) SetSlotGap(gap time.Duration) { s.gap.Store(gap.Milliseconds()) }
 
-// SetHostRules is [docindex.Hooks.SetHostRules]. This store uses only whether a rule bars a host,
-// not its gap.
+// SetHostRules is [docindex.Hooks.SetHostRules].
 func (s *Store) SetHostRules(of func(host []byte) docindex.HostRule) { s.rules.Store(&of) }
 
 // barred reports whether a rule keeps a host's URLs from calls.
@@ -128,6 +127,3 @@ func (s *Store) giveBack(o *docindex.Outcomes) {
 		back(o)
 	}
 }
-
-// SetAddresses is [docindex.Hooks.SetAddresses]. This store does not keep the pace of addresses.
-func (s *Store) SetAddresses(of docindex.Addresses) {}

@@ -55,6 +55,7 @@ type Store struct {
 	gap        atomic.Int64  // of the slots, ms
 	rules      atomic.Pointer[func(host []byte) docindex.HostRule]
 	clock      func() int64 // in µs since 1970; nil: Redis' own
+	pace       clientPace
 	background sync.WaitGroup
 	end        context.CancelFunc
 

@@ -23,6 +23,8 @@ var (
 	unclaimScript   = read("unclaim")
 	readyScript     = read("ready")
 	serveScript     = read("serve")
+	putOffScript    = read("putoff")
+	outScript       = read("out")
 	stayScript      = read("stay")
 	outcomeScript   = read("outcome")
 	returnScript    = read("return")

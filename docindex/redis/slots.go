@@ -67,6 +67,7 @@ type entry struct {
 	can        int  // most URLs that it may hand out
 	key, crawl string
 	begun      bool // the call has handed out a portion of it, and continues
+	taken      bool // a call has opened it at its address
 }
 
 // doc is a document that was handed out.

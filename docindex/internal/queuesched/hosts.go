@@ -47,15 +47,21 @@ type hosts struct {
 	round       uint32                              // when it wraps, a host may wait one round more
 }
 
+// wantedGap returns the gap in ms that a host has by what is known of it and by rules; 0: none.
+func (h *hosts) wantedGap(one *host) int64 {
+	gap := max(one.gap, int64(one.backoff))
+	if rule := h.gapByRule(one); rule != barred {
+		gap = max(gap, rule)
+	}
+	return gap
+}
+
 // gapNotBefore returns when a host may be requested again after a client or another daemon had URLs
 // of it.
 func (h *hosts) gapNotBefore(one *host, consumer Consumer) int64 {
-	gap := max(one.gap, int64(one.backoff))
+	gap := h.wantedGap(one)
 	if consumer == SlotConsumer {
 		gap = max(gap, h.slotGap)
-	}
-	if rule := h.gapByRule(one); rule != barred {
-		gap = max(gap, rule)
 	}
 	return max(one.orphanedUntil, after(one.frontierLast, gap))
 }
@@ -253,7 +259,7 @@ func (d *Scheduler) CountOut(id uint32, name []byte, consumer Consumer, now int6
 		h := d.hosts.at(no)
 		d.hosts.releaseAt.Remove(no)
 		if consumer == FrontierConsumer {
-			h.frontierLast = now
+			h.frontierLast = max(now, after(h.frontierLast, d.hosts.wantedGap(h)))
 		}
 		if h.overridden {
 			d.hosts.noteRequest(no, now)
@@ -284,7 +290,7 @@ func (d *Scheduler) CountBack(id uint32, name []byte, consumer Consumer, now int
 		}
 		if h.out[consumer]--; h.out[consumer] == 0 {
 			if consumer == RemoteConsumer {
-				h.frontierLast = now // they may have requested it just now
+				h.frontierLast = max(h.frontierLast, now) // they may have requested it just now
 			}
 			d.refreshHost(no, now)
 			d.hosts.release(no, now)

@@ -130,11 +130,7 @@ func (h *hosts) gapReason(one *host, consumer Consumer) Reason {
 // HostGap returns the gap in ms that a queue's host wants, as the slots have learned it or a rule
 // sets it.
 func (d *Scheduler) HostGap(id uint32) int64 {
-	h := d.hosts.at(d.queues.At(id).host)
-	if rule := d.hosts.gapByRule(h); rule != barred {
-		return max(h.gap, int64(h.backoff), rule)
-	}
-	return max(h.gap, int64(h.backoff))
+	return d.hosts.wantedGap(d.hosts.at(d.queues.At(id).host))
 }
 
 // SlotGap returns the gap in ms that the slots keep.

@@ -34,7 +34,15 @@ func (r *rig) pick(q *queue, consumer queuesched.Consumer, rejected []string) *u
 func (r *rig) depart(u *url, consumer queuesched.Consumer) {
 	u.state, u.consumer = queuesched.InTransit, consumer
 	if consumer == queuesched.FrontierConsumer {
-		r.called[u.host] = r.now
+		gap := r.gaps[u.host]
+		if rule := r.rules[u.host]; !rule.Barred {
+			gap = max(gap, rule.Gap)
+		}
+		if last := r.called[u.host]; gap > 0 && last > 0 {
+			r.called[u.host] = max(r.now, last+gap) // each URL counts
+		} else {
+			r.called[u.host] = r.now
+		}
 	}
 	r.asked(u.host)
 	r.do(func(d *queuesched.Scheduler) {
@@ -134,7 +142,7 @@ func (r *rig) land(u *url, to queuesched.State) {
 		r.asked(u.host)
 	}
 	if u.consumer == queuesched.RemoteConsumer && !r.hostOut(u.host, queuesched.RemoteConsumer) {
-		r.called[u.host] = r.now
+		r.called[u.host] = max(r.called[u.host], r.now)
 	}
 	for _, c := range r.calls {
 		delete(c.owed, u.queue) // it may get another place in the turn

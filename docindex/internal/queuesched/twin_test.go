@@ -167,7 +167,7 @@ func (w *twin) free(host string, consumer queuesched.Consumer) bool {
 	if consumer != queuesched.FrontierConsumer {
 		gap = max(gap, w.slotGap)
 	}
-	if at := w.called[host]; at > 0 && at+gap > w.now {
+	if at := w.called[host]; at > 0 && gap > 0 && at+gap > w.now {
 		return false
 	}
 	for _, other := range []queuesched.Consumer{queuesched.SlotConsumer, queuesched.FrontierConsumer,

@@ -231,7 +231,7 @@ local function when(q, door)
   if q.gone or q.f >= NEVER or full(q, door) then return NEVER end
   local t = max(q.f, q.b, q.r, q.u, after(q.v[CALLS], pace(q)))
   if not q.a then t = max(t, whenHost(host(q.h), door)) end
-  if door == CALLS then return max(t, after(q.v[SLOTS], pace(q))) end
+  if door == CALLS then return max(t, q.z or 0, after(q.v[SLOTS], pace(q))) end
   local own = ownPace(q)
   if own > 0 then
     if q.o[SLOTS] + q.o[LENT] > 0 then return NEVER end

@@ -197,7 +197,7 @@ local function inHost(h, door)
   h.o[door] = max(0, h.o[door] - 1)
   touchHost(h)
   if h.o[door] > 0 then return end
-  if door == LENT then h.c = now end -- they may have asked it just now
+  if door == LENT then h.c = max(h.c, now) end -- they may have asked it just now
   refreshHost(h)
 end
 

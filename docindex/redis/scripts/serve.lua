@@ -1,5 +1,5 @@
 -- serve gives URLs to a call: lease in ms, URLs in transit that a queue has at most, the call's token, then place, queue,
--- most, and whether the call returns for more, of each queue. It returns URL and metadata of each, by queue.
+-- most, whether the call returns for more, and the gap in ms that a rule sets for the host, of each queue. It returns URL and metadata of each, by queue.
 local lease, limit, token = num(), num(), arg()
 
 local function giveFrom(q, most)
@@ -17,14 +17,36 @@ local function giveFrom(q, most)
   return out
 end
 
+-- paced answers whether the rule's gap has passed. If not, the queue is put off.
+local function paced(q, gap)
+  local till = after(host(q.h).c, gap)
+  if till <= now then return true end
+  q.z = till
+  leave(q, CALLS)
+  touch(q)
+  place(q, CALLS)
+  return false
+end
+
+-- putOff makes the host wait a gap for each URL that was given; it was last asked before.
+local function putOff(q, n, gap, last)
+  local h = host(q.h)
+  gap = max(gap, h.g, h.k or 0)
+  if n == 0 or gap == 0 then return end
+  h.c = max(now, after(last, gap)) + (n - 1) * gap
+  touchHost(h)
+end
+
 local answer = {}
 while at < #ARGV do
   place0 = num()
-  local q, most, stays = queue(arg()), num(), arg() == '1'
+  local q, most, stays, gap = queue(arg()), num(), arg() == '1', num()
   local out = {}
   local mine = q and q.y == token and q.u > now
-  if q and not q.a and (mine or when(q, CALLS) <= now) then
+  if q and not q.a and (mine or when(q, CALLS) <= now and paced(q, gap)) then
+    local last = host(q.h).c
     if q.n[TRANSIT] < limit and broken.holdable(now) then out = giveFrom(q, most) end
+    putOff(q, #out / 2, gap, last)
     release(q)
     if #out > 0 then q.v[CALLS] = up elseif not mine and q.f <= now then q.r = now + 1000 end
     if stays and #out == 2 * most then begin(q, token) end

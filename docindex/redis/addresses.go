@@ -1,0 +1,271 @@
+package redis
+
+import (
+	"context"
+	"slices"
+	"sync"
+	"time"
+
+	"urlserver/docindex"
+	"urlserver/docindex/internal/addresses"
+	"urlserver/internal/container/timeheap"
+)
+
+// clientPace keeps the pace of addresses for the clients of this daemon. It counts only what this
+// daemon gives out: with n daemons on one Redis, an address may get n times its pace.
+type clientPace struct {
+	mu     sync.Mutex // guards all below; held for memory work only
+	of     docindex.Addresses
+	table  *addresses.Table
+	queues map[string]*pacedQueue // by nameOf
+	ask    map[string]struct{}    // queues of which clients may have no URL any more
+	ends   timeheap.Heap          // queues by number in the table, by the end of their last lease; a Duration is ms
+	names  map[uint32]string      // of these
+}
+
+// pacedQueue is a queue whose address is known.
+type pacedQueue struct {
+	no    uint32 // in the table
+	shard int
+	id    string
+	calls int // that are about to hand out some of it
+}
+
+const (
+	movingRetry  = 250    // ms until a queue is looked at again whose host moves
+	busyRetry    = 200    // ms until another look-up may begin
+	blockedRetry = 60_000 // ms until a queue is looked at again whose address a rule blocks
+	maxPaced     = 1 << 20
+	maxPutOff    = 20 // times that a call looks for queues after it had to put off all that it found
+)
+
+// SetAddresses is [docindex.Hooks.SetAddresses].
+func (s *Store) SetAddresses(of docindex.Addresses) {
+	p := &s.pace
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if of == nil {
+		s.pace.resetLocked(nil)
+		return
+	}
+	if p.of == nil {
+		p.resetLocked(addresses.New(s.nowMS()))
+	}
+	p.of = of
+}
+
+func (p *clientPace) resetLocked(table *addresses.Table) {
+	p.of, p.table, p.queues = nil, table, map[string]*pacedQueue{}
+	p.ask, p.ends, p.names = map[string]struct{}{}, timeheap.Heap{}, map[uint32]string{}
+}
+
+// take opens a queue at its address, for a call that then calls gave. wait is 0, or says in how
+// many ms to look at the queue again.
+func (p *clientPace) take(e *entry, lease, now int64) (wait int64) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.of == nil {
+		return 0
+	}
+	host := []byte(hostName(e.key))
+	a := p.of(host)
+	switch {
+	case a.State == docindex.AddressAwaited:
+		return max(1, a.Retry)
+	case a.State == docindex.AddressBusy:
+		return busyRetry
+	case a.Blocked:
+		return blockedRetry
+	}
+	name := nameOf(e.crawl, e.key)
+	q := p.queueLocked(name, e, now)
+	no, moving := p.table.Bind(q.no, host, &a, now)
+	if q.no = no; moving {
+		return movingRetry
+	}
+	if at := p.table.MayFrom(no, now); at > now {
+		return at - now
+	}
+	p.table.Take(no, now)
+	p.table.Gave(no, now+1) // now is rounded down
+	q.calls++
+	p.endsAtLocked(q, name, now+lease)
+	return 0
+}
+
+// queueLocked returns a queue, and adds it if it is not known. If there are too many, those that
+// are not open are forgotten.
+func (p *clientPace) queueLocked(name string, e *entry, now int64) *pacedQueue {
+	if len(p.queues) >= maxPaced {
+		for name, q := range p.queues {
+			if q.no == 0 || !p.table.IsOpen(q.no) {
+				p.forgetLocked(name, now)
+			}
+		}
+	}
+	q := p.queues[name]
+	if q == nil {
+		q = &pacedQueue{}
+		p.queues[name] = q
+	}
+	q.shard, q.id = e.shard, e.queue
+	return q
+}
+
+func (p *clientPace) forgetLocked(name string, now int64) {
+	if q := p.queues[name]; q.no != 0 {
+		p.ends.Remove(q.no)
+		delete(p.names, q.no)
+		p.table.Forget(q.no, now)
+	}
+	delete(p.queues, name)
+}
+
+func (p *clientPace) endsAtLocked(q *pacedQueue, name string, end int64) {
+	if p.ends.Has(q.no) {
+		end = max(end, int64(p.ends.Due(q.no)))
+	}
+	p.ends.Set(q.no, time.Duration(end))
+	p.names[q.no] = name
+}
+
+// gave counts the URLs that a call handed out of a queue that it took, with leases of so many ms.
+func (p *clientPace) gave(e *entry, n int, lease, now int64) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	name := nameOf(e.crawl, e.key)
+	q := p.queues[name]
+	if q == nil || q.no == 0 || q.calls == 0 {
+		return
+	}
+	q.calls--
+	for range n - 1 { // take counted the first one
+		p.table.Gave(q.no, now+1)
+	}
+	if n > 0 {
+		p.endsAtLocked(q, name, now+lease)
+	} else {
+		p.ask[name] = struct{}{}
+	}
+}
+
+// waitOf returns why a queue was put off.
+func (p *clientPace) waitOf(name string, now int64) (docindex.WaitRule, time.Duration) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	q := p.queues[name]
+	if q == nil || q.no == 0 {
+		return docindex.WaitAddressUnknown, 0
+	}
+	_, gap, full := p.table.Wait(q.no, now)
+	if full {
+		return docindex.WaitAddressInUse, 0
+	}
+	return docindex.WaitAddress, time.Duration(gap) * time.Millisecond
+}
+
+// reported says that a client reported a URL of a queue.
+func (p *clientPace) reported(crawl, key string) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.of == nil {
+		return
+	}
+	if name := nameOf(crawl, key); p.queues[name] != nil {
+		p.ask[name] = struct{}{}
+	}
+}
+
+// toAsk closes the queues whose leases have ended. It returns those of which clients may have no
+// URL any more.
+func (p *clientPace) toAsk(now int64) (list []*pacedQueue) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.of == nil {
+		return nil
+	}
+	for id, end, ok := p.ends.Min(); ok && int64(end) <= now; id, end, ok = p.ends.Min() {
+		p.forgetLocked(p.names[id], now)
+	}
+	for name := range p.ask {
+		q := p.queues[name]
+		if q != nil && q.calls > 0 {
+			continue // its call says what it gave
+		}
+		if delete(p.ask, name); q != nil && q.no != 0 && p.table.IsOpen(q.no) {
+			list = append(list, q)
+		}
+	}
+	return list
+}
+
+// close closes a queue of which clients have no URL, unless a call is about to hand out some.
+func (p *clientPace) close(q *pacedQueue) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.of != nil && q.no != 0 && q.calls == 0 && p.names[q.no] != "" {
+		p.table.Return(q.no)
+	}
+}
+
+// closeQueues asks Redis which queues clients have no URL of any more.
+func (s *Store) closeQueues(ctx context.Context) error {
+	var args [shards][]string
+	var at [shards][]*pacedQueue
+	for _, q := range s.pace.toAsk(s.nowMS()) {
+		args[q.shard] = append(args[q.shard], q.id)
+		at[q.shard] = append(at[q.shard], q)
+	}
+	answers, err := s.unbroken(ctx, opsOf(outScript, args[:], nil))
+	for _, a := range answers {
+		for i, m := range list(a.value) {
+			if number(m) == 0 {
+				s.pace.close(at[a.shard][i])
+			}
+		}
+	}
+	return err
+}
+
+// takeAddresses opens the first queues of a list at their addresses, as many as the call may have
+// still. It puts off those that may not be asked now.
+func (s *Store) takeAddresses(ctx context.Context, v *serving, queues []entry) ([]entry, error) {
+	var args [shards][]string
+	want, now := len(queues), s.nowMS()
+	if v.r.MaxQueues > 0 {
+		want = int(v.r.MaxQueues - v.served)
+	}
+	keep := queues[:0]
+	for i, e := range queues {
+		if want == 0 {
+			keep = append(keep, queues[i:]...)
+			break
+		}
+		if !e.begun && !e.taken && !e.multiHost {
+			if wait := s.pace.take(&e, v.leaseMS(), now); wait > 0 {
+				args[e.shard] = append(args[e.shard], decimal(s.places(placesOfOne)), e.queue, decimal(wait))
+				v.passed[e.shard] = append(v.passed[e.shard], e.queue)
+				continue
+			}
+			e.taken = true
+		}
+		if !e.begun {
+			want--
+		}
+		keep = append(keep, e)
+	}
+	_, err := s.unbroken(ctx, opsOf(putOffScript, args[:], nil))
+	return slices.Clip(keep), err
+}
+
+// leaseMS returns the lease of what the call hands out, in ms.
+func (v *serving) leaseMS() int64 { return int64((v.r.Lease-1)/time.Millisecond) + 1 }
+
+// untake ends the taking of queues that a call took and did not come to.
+func (s *Store) untake(v *serving, queues []entry) {
+	for i := range queues {
+		if e := &queues[i]; e.taken && !e.begun {
+			s.pace.gave(e, 0, v.leaseMS(), s.nowMS())
+		}
+	}
+}
