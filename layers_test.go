@@ -43,7 +43,8 @@ var testOnly = []string{"internal/testkit", "docindex/indextest", "reservation/r
 // packages of the standard library that they may import.
 var (
 	pure = []string{
-		"docindex/internal/addresses", "docindex/internal/queuesched", "hostslots", "internal/container/arena", "internal/container/hashindex",
+		"docindex/internal/addresses", "docindex/internal/queuesched", "hostslots",
+		"internal/container/arena", "internal/container/hashindex",
 		"internal/container/dense", "internal/container/slab", "internal/container/timeheap", "internal/trace",
 		"leftover", "urlserver/engine",
 	}

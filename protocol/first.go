@@ -4,8 +4,9 @@ import "bytes"
 
 // MayBegin reports whether the first line of a spider may begin with b, which may be empty: with a
 // TRANS_ID, or with a verb and what follows it. It looks at the first field and the space behind it
-// only, for PUT also at the second one and the brace behind it. It recognizes clients of other protocols (HTTP, TLS, HTTP/2, SSH, SMTP, Redis) by their
-// first bytes, before the line ends; a TLS record may have no line end at all.
+// only, for PUT also at the second one and the brace behind it. It recognizes clients of other
+// protocols (HTTP, TLS, HTTP/2, SSH, SMTP, Redis) by their first bytes, before the line ends; a TLS
+// record may have no line end at all.
 func MayBegin(b []byte) bool {
 	for _, verb := range [...]string{"AUTH ", "SPIDER ", "ROOM ", "COUNT "} {
 		if n := min(len(b), len(verb)); string(b[:n]) == verb[:n] {

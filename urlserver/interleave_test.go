@@ -250,7 +250,7 @@ func (m *meeting) over(clients int) {
 		}
 	}
 	for n := range clients {
-		if _, err := m.store.JoinAlias(ctx, "site", []string{meetHost(n)}); err != nil { // a dead client may not have joined
+		if _, err := m.store.JoinAlias(ctx, "site", []string{meetHost(n)}); err != nil { // if it is dead
 			m.fail("JoinAlias: %v", err)
 		}
 		if _, err := m.store.AddHost(ctx, meetHost(n), time.Time{}); err != nil {

@@ -205,7 +205,7 @@ func (w *world) send(nd *node, lines []byte) {
 	nd.e.Written(nd.spider)
 	for line := range bytes.Lines(lines) {
 		f := bytes.Fields(line)
-		politeness := string(bytes.Split(f[3], []byte("/"))[2]) // the host, since daemons resolve it to different addresses
+		politeness := string(bytes.Split(f[3], []byte("/"))[2]) // the host
 		if w.alias {
 			politeness = "site"
 		}

@@ -76,7 +76,8 @@ var apiCalls = []apiCall{
 //
 //	go test ./cmd/urlserver -run TestAPI -update   # writes both
 func TestAPI(t *testing.T) {
-	d := startDaemon(t, settings(t, "Queue_Count = 2\n[[rules]]\nhosts = [\"127.0.0.9\", \"127.0.0.10\"]\nper_sec = 0.1\n"))
+	d := startDaemon(t, settings(t,
+		"Queue_Count = 2\n[[rules]]\nhosts = [\"127.0.0.9\", \"127.0.0.10\"]\nper_sec = 0.1\n"))
 	answering(t, d)
 	page, err := os.ReadFile(referencePage)
 	if err != nil {
@@ -265,7 +266,9 @@ func shownReply(media string, raw []byte) string {
 	}
 	lines := strings.SplitAfter(string(raw), "\n")
 	if media == "text/plain" { // metrics: one of them
-		lines = slices.DeleteFunc(lines, func(line string) bool { return !strings.Contains(line, "urlserver_sent_total") })
+		lines = slices.DeleteFunc(lines, func(line string) bool {
+			return !strings.Contains(line, "urlserver_sent_total")
+		})
 	}
 	var out strings.Builder
 	for _, line := range lines[:min(shownLines, len(lines))] {

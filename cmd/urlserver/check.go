@@ -20,7 +20,8 @@ func checkCommand() *cobra.Command {
 		Short: "Check a settings file",
 		Long: "Reads a settings file as serve does and tells all mistakes in it, with line, key and " +
 			"what is allowed.\n" +
-			"Looks for listeners on one port, for files that are not there, and for a crawl log that cannot be written. Exit status 1 if anything is wrong.\n" +
+			"Looks for listeners on one port, for files that are not there, and for a crawl log that " +
+			"cannot be written. Exit status 1 if anything is wrong.\n" +
 			"Names the settings that the environment sets (URLSERVER_HTTP_LISTEN is http.listen), and warns\n" +
 			"of tokens that are short, and of secrets in a file that others can read.",
 		Example: "  urlserver check my.toml",

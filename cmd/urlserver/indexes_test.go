@@ -20,7 +20,8 @@ func TestEachIndex(t *testing.T) {
 			d := startDaemon(t, settings(t, fmt.Sprintf(
 				"[docindex]\nkind = %q\nmax_retry = \"1s\"\nrefetch_after = { error = \"48h\" }\n%s\n", kind, more(t))))
 			sp := dialSpider(t, d.spiders)
-			command(t, "http://127.0.0.1/ended\nhttp://127.0.0.2/again\nhttp://127.0.0.3/out\n", "put", "--at", d.at, "-").
+			command(t, "http://127.0.0.1/ended\nhttp://127.0.0.2/again\nhttp://127.0.0.3/out\n",
+				"put", "--at", d.at, "-").
 				want(t, 0, `"new":3`, "")
 			for range 3 {
 				switch f := sp.next(); f[2] {
@@ -39,7 +40,8 @@ func TestEachIndex(t *testing.T) {
 				}
 			}
 			show("http://127.0.0.1/ended", "state         completed\n", "last outcome  done, status 204, at 2")
-			show("http://127.0.0.2/again", "state         scheduled\n", ", in 4", "last outcome  done, status 503, at 2",
+			show("http://127.0.0.2/again", "state         scheduled\n", ", in 4",
+				"last outcome  done, status 503, at 2",
 				"next step     none; it waits until it is due\n")
 			show("http://127.0.0.3/out", "state         in transit\n", "last outcome  none\n")
 			sp.conn.Close()

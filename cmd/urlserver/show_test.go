@@ -35,7 +35,8 @@ func TestShow(t *testing.T) {
 	fmt.Fprintf(sp.conn, "%s DONE 404\n", first[0])
 	d.shows("/docindex/urls?url="+u, `"state":"completed"`)
 	got = show(u)
-	got.want(t, 0, "state         completed\ndue           never, as it is completed\nlast outcome  done, status 404, at 20", "")
+	got.want(t, 0, "state         completed\ndue           never, as it is completed\n"+
+		"last outcome  done, status 404, at 20", "")
 	got.want(t, 0, "next step     none; docindex.refetch_after", "")
 	var x struct {
 		Outcome string
@@ -43,7 +44,8 @@ func TestShow(t *testing.T) {
 		At      time.Time
 	}
 	raw := show("--json", u)
-	if err := json.Unmarshal([]byte(raw.out), &x); err != nil || x.Outcome != "done" || x.Status != 404 || x.At.IsZero() {
+	if err := json.Unmarshal([]byte(raw.out), &x); err != nil || x.Outcome != "done" || x.Status != 404 ||
+		x.At.IsZero() {
 		t.Errorf("--json prints %q: %v", raw.out, err)
 	}
 	sp.conn.Close()
@@ -60,10 +62,12 @@ func TestShowPhrases(t *testing.T) {
 		want   []string
 	}{
 		{func(d *shown) { d.State, d.Due = "scheduled", &at },
-			[]string{"due           now, since 2030-01-02T01:34:05Z\n", "last outcome  none\n", "why it is not sent yet\n"}},
+			[]string{"due           now, since 2030-01-02T01:34:05Z\n", "last outcome  none\n",
+				"why it is not sent yet\n"}},
 		{func(d *shown) { d.State, d.Due, d.At, d.Outcome, d.Status = "scheduled", &later, &at, "done", &ok },
 			[]string{"due           2030-01-03T15:04:05Z, in 36h0m0s\n",
-				"last outcome  done, status 200, at 2030-01-02T01:34:05Z, 1h30m0s ago\n", "next step     none; it waits"}},
+				"last outcome  done, status 200, at 2030-01-02T01:34:05Z, 1h30m0s ago\n",
+				"next step     none; it waits"}},
 		{func(d *shown) { d.At, d.Outcome, d.Status = &at, "done", &no }, []string{"done, no answer, at "}},
 		{func(d *shown) { d.At, d.Outcome = &at, "done" }, []string{"done, status not known, at "}},
 		{func(d *shown) { d.Outcome = "timeout" }, []string{"last outcome  timeout, time not known\n", "spiders' log"}},

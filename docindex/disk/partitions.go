@@ -260,6 +260,7 @@ func (s *Store) rejoinLocked(queue uint32, d *doc, p *docindex.Put, now int64) {
 		s.shiftLocked(was, d.at.priority(), crawlstats.Scheduled, crawlstats.Completed, now)
 		kind = noKind
 	}
-	d.member = s.enterCrawlLocked(queue, p) // before it leaves the old one, so that a crawl of one document is not removed
+	// before it leaves the old one, so that a crawl of one document is not removed
+	d.member = s.enterCrawlLocked(queue, p)
 	s.leaveCrawlLocked(was, kind)
 }

@@ -89,7 +89,8 @@ func TestReopen(t *testing.T) {
 		"leases": reopenLeases, "servings": reopenServed, "settings": reopenSettings,
 		"settings of queues to come": reopenPresets,
 		"settings of hosts":          reopenHostOverrides,
-		"slots":                      reopenSlots, "pauses": reopenPauses, "answers": reopenAnswers, "documents": reopenDocuments,
+		"slots":                      reopenSlots, "pauses": reopenPauses, "answers": reopenAnswers,
+		"documents": reopenDocuments,
 		"deletions": reopenDeleted,
 	} {
 		t.Run(name, func(t *testing.T) {

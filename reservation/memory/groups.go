@@ -163,7 +163,8 @@ func (s *Store) GetAlias(_ context.Context, name string) (alias string, hosts []
 }
 
 // Bind implements [reservation.Store.Bind].
-func (s *Store) Bind(_ context.Context, bindings []reservation.Binding, ttl time.Duration) ([]reservation.Bound, error) {
+func (s *Store) Bind(_ context.Context, bindings []reservation.Binding,
+	ttl time.Duration) ([]reservation.Bound, error) {
 	bindings, err := reservation.CheckedBindings(bindings)
 	if err != nil {
 		return nil, err

@@ -24,7 +24,8 @@ import (
 func outcomes(from, n int) *docindex.Outcomes {
 	var o docindex.Outcomes
 	for i := from; i < from+n; i++ {
-		o.Add(docindex.Outcome{DocID: fmt.Append(nil, i), URL: fmt.Appendf(nil, "http://a.test/%d", i), At: time.Unix(1, 0)})
+		o.Add(docindex.Outcome{DocID: fmt.Append(nil, i), URL: fmt.Appendf(nil, "http://a.test/%d", i),
+			At: time.Unix(1, 0)})
 	}
 	return &o
 }
@@ -99,7 +100,8 @@ func TestLine(t *testing.T) {
 		out  docindex.Outcome
 		want string
 	}{
-		{docindex.Outcome{DocID: []byte("a\"b"), URL: []byte("http://a.test/?x=<&>"), Crawl: []byte("news"), Status: 200,
+		{docindex.Outcome{DocID: []byte("a\"b"), URL: []byte("http://a.test/?x=<&>"),
+			Crawl: []byte("news"), Status: 200,
 			Attempts: 2, At: at, Took: 1234567 * time.Nanosecond},
 			`{"at":"2026-01-02T03:04:05.006Z","url":"http://a.test/?x=<&>","doc_id":"a\"b","crawl":"news","outcome":"done",` +
 				`"status":200,"fetch_s":0.001235,"attempts":2,"via":""}`},
@@ -168,7 +170,8 @@ func TestTornLine(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if before, is := bytes.CutPrefix(text, []byte("{\"at\":\n{\"at\":\"20\n")); !is || bytes.Count(before, []byte("\n")) != 1 {
+	if before, is := bytes.CutPrefix(text, []byte("{\"at\":\n{\"at\":\"20\n")); !is ||
+		bytes.Count(before, []byte("\n")) != 1 {
 		t.Errorf("the file is %q", text)
 	}
 }

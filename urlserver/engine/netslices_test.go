@@ -261,7 +261,8 @@ func TestDaemonsShareACap(t *testing.T) {
 				before := w.sent
 				each := w.sentBy(20 * netLease)
 				got := float64(w.sent-before) / (20 * netLease).Seconds() / w.full()
-				t.Logf("%.3f of the cap; each daemon %v; %v open, %.1f beyond the pace", got, each, w.mostOpen, w.mostAhead)
+				t.Logf("%.3f of the cap; each daemon %v; %v open, %.1f beyond the pace",
+					got, each, w.mostOpen, w.mostAhead)
 				if got < 0.9 {
 					t.Errorf("together %.3f of the cap; want above 0.9", got)
 				}

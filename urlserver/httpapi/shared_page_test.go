@@ -35,7 +35,8 @@ func (w *weak) Do(ctx context.Context, calls []reservation.Call) []reservation.A
 	return answers
 }
 
-func (w *weak) Bind(ctx context.Context, bindings []reservation.Binding, ttl time.Duration) ([]reservation.Bound, error) {
+func (w *weak) Bind(ctx context.Context, bindings []reservation.Binding,
+	ttl time.Duration) ([]reservation.Bound, error) {
 	if w.away.Load() {
 		return nil, errAway
 	}

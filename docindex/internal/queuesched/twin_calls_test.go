@@ -48,7 +48,9 @@ func (r *rig) goOn() {
 			return
 		}
 		id = named.id
-	} else if id = both(r, func(i int, d *queuesched.Scheduler) uint32 { return d.NextForCall(&c.real[i], r.now) }); id == 0 {
+	} else if id = both(r, func(i int, d *queuesched.Scheduler) uint32 {
+		return d.NextForCall(&c.real[i], r.now)
+	}); id == 0 {
 		for q, owed := range c.owed {
 			if owed && !c.seen[q] {
 				r.t.Fatalf("step %d: Next has no queue for a call of at most %d; %+v could be served "+
