@@ -19,7 +19,7 @@ func isLive(key string) bool {
 		"Req_Host_Per_Sec", "rules",
 		"spider.dial", "spider.max_in_flight", "spider.max_attempts", "spider.max_fetch",
 		"docindex.batch", "docindex.retry", "docindex.max_retry", "docindex.quarantine", "docindex.outcomes_max",
-		"resolver.give_up",
+		"resolver.give_up", "frontier.addresses",
 		"trace.sample", "log.level",
 	}, key)
 }
