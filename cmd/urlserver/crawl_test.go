@@ -98,7 +98,8 @@ func TestStopWhileSpidersWork(t *testing.T) {
 	}
 	status, text := d.get("/docindex/urls/" + second[1])
 	want := `{"doc_id":"` + second[1] +
-		`","url":"http://127.0.0.1/other","state":"in transit","priority":1,"crawl":"c2","key":"127.0.0.1",` +
+		`","url":"http://127.0.0.1/other","state":"in transit","due":null,"outcome":null,"status":null,"at":null,` +
+		`"priority":1,"crawl":"c2","key":"127.0.0.1",` +
 		`"metadata":{"appid":["testapp"],"attrs":["{\"a\":1}"],"spiderid":["link"],"useragent":["x"]}}` + "\n"
 	if status != 200 || text != want {
 		t.Errorf("document is %d %s; want %s", status, text, want)
