@@ -41,6 +41,7 @@ var apiCalls = []apiCall{
 		body: `{"action":"info","appid":"myapp","crawlid":"news","uuid":"1","spiderid":"link"}`},
 	{name: "status", method: "GET", path: "/api/status", until: `"done":2,`},
 	{name: "urls-find", method: "GET", path: "/docindex/urls?url=http://127.0.0.1/lost&crawl=DEFAULT", until: `"completed"`},
+	{name: "counts", method: "GET", path: "/docindex/counts?crawl=DEFAULT"},
 	{name: "urls-doc-id", method: "GET", path: "/docindex/urls/1", until: `"completed"`},
 	{name: "urls-unknown", method: "GET", path: "/docindex/urls?url=http://127.0.0.1/other", status: 404},
 	{name: "slots", method: "GET", path: "/api/slots?offset=0&limit=100", until: `"127.0.0.9"`},
