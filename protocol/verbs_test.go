@@ -112,8 +112,7 @@ func TestCountAnswers(t *testing.T) {
 	}
 	line = AppendCountAnswer(nil, []byte("t"), nil)
 	_, got, known, err = ParseCountAnswer(line[:len(line)-1])
-	if string(line) != "COUNT t fail\n" ||
-		known || err != nil || got != (Counts{}) {
+	if string(line) != "COUNT t fail\n" || known || err != nil || got != (Counts{}) {
 		t.Errorf("%q came back as %+v %v, %v", line, got, known, err)
 	}
 	for _, line := range []string{"", "COUNT t", "COUNT t 1 2 3", "COUNT t 1 2 3 4 5", "COUNT t 1 2 3 4 ",

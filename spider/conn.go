@@ -38,11 +38,12 @@ func (s *Spider) converse(ctx context.Context, conn net.Conn) (useful bool, err 
 	stop := context.AfterFunc(ctx, func() { conn.Close() })
 	defer stop()
 	out := newStatuses(conn, s.cfg.StatusTimeout/2)
+	links := newPuts(out, &s.count)
 	watch := newStallWatch(s.cfg.StatusTimeout/2, cancel)
 	var work sync.WaitGroup
 	work.Go(func() { cancel(out.run(ctx)) })
 	work.Go(func() { watch.run(ctx) })
-	useful, err = s.read(ctx, conn, out, watch, &work)
+	useful, err = s.read(ctx, conn, out, links, watch, &work)
 	cancel(err)
 	work.Wait()
 	conn.Close()
@@ -50,7 +51,7 @@ func (s *Spider) converse(ctx context.Context, conn net.Conn) (useful bool, err 
 }
 
 // read reads the daemon's lines and starts a fetch for each, until the stream ends.
-func (s *Spider) read(ctx context.Context, r io.Reader, out *statuses, watch *stallWatch,
+func (s *Spider) read(ctx context.Context, r io.Reader, out *statuses, links *puts, watch *stallWatch,
 	work *sync.WaitGroup) (useful bool, err error) {
 	lines := protocol.NewScanner(r)
 	for bad := 0; bad < maxBadLines; {
@@ -61,6 +62,9 @@ func (s *Spider) read(ctx context.Context, r io.Reader, out *statuses, watch *st
 		if !watch.awake() {
 			return useful, context.Cause(ctx)
 		}
+		if links.answered(line) {
+			continue
+		}
 		arrived := time.Now()
 		f, err := protocol.ParseFetch(bytes.Clone(line)) // a copy: the fetch lives longer than the scanner's buffer
 		if err != nil {
@@ -70,27 +74,39 @@ func (s *Spider) read(ctx context.Context, r io.Reader, out *statuses, watch *st
 			continue
 		}
 		bad, useful = 0, true
-		select {
-		case s.busy <- struct{}{}:
-		case <-ctx.Done():
+		if s.cfg.Index != onConnection && !s.begin(ctx) {
 			return useful, context.Cause(ctx)
 		}
 		work.Go(func() {
-			s.take(ctx, f, arrived, out, watch)
+			// answers to PUTs have to be read while fetches wait, as others may wait for the answers
+			if s.cfg.Index == onConnection && !s.begin(ctx) {
+				return
+			}
+			s.take(ctx, f, arrived, out, links, watch)
 			<-s.busy
 		})
 	}
 	return useful, errors.New("100 bad lines in a row")
 }
 
+// begin waits until one more fetch may begin. It returns false if ctx has ended.
+func (s *Spider) begin(ctx context.Context) bool {
+	select {
+	case s.busy <- struct{}{}:
+		return true
+	case <-ctx.Done():
+		return false
+	}
+}
+
 // take fetches one document. It sends WORKING until the fetch ends, and then DONE. If ctx has ended
 // it sends nothing.
-func (s *Spider) take(ctx context.Context, f protocol.Fetch, arrived time.Time, out *statuses,
+func (s *Spider) take(ctx context.Context, f protocol.Fetch, arrived time.Time, out *statuses, links *puts,
 	watch *stallWatch) {
 	s.count.inFlight.Add(1)
 	defer s.count.inFlight.Add(-1)
 	working := out.keepWorking(f.Trans, &s.count)
-	result, err := s.visit(ctx, f, arrived, watch)
+	result, err := s.visit(ctx, f, arrived, links, watch)
 	if err != nil {
 		working.stop()
 		return
@@ -129,6 +145,14 @@ func (o *statuses) run(ctx context.Context) error {
 			return fmt.Errorf("write: %w", err)
 		}
 	}
+}
+
+// say queues lines.
+func (o *statuses) say(lines []byte) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	o.lines = append(o.lines, lines...)
+	o.wakeLocked()
 }
 
 // wakeLocked wakes run, which writes lines.

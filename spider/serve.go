@@ -63,7 +63,12 @@ func (s *Spider) Serve(ctx context.Context, l net.Listener) error {
 		}
 		wait.reset()
 		conns.Go(func() {
-			s.talk(ctx, conn)
+			conn.SetWriteDeadline(time.Now().Add(dialTimeout))
+			if _, err := conn.Write(s.room()); err == nil {
+				s.talk(ctx, conn)
+			} else {
+				conn.Close()
+			}
 			<-room
 		})
 	}
@@ -119,8 +124,11 @@ func (s *Spider) greeting() (lines []byte) {
 	if s.cfg.ID != "" {
 		lines = protocol.AppendSpider(lines, []byte(s.cfg.ID))
 	}
-	return lines
+	return append(lines, s.room()...)
 }
+
+// room returns the line that says how many documents the spider takes.
+func (s *Spider) room() []byte { return protocol.AppendRoom(nil, s.cfg.Concurrency) }
 
 // clientTLS returns cfg. If it has no server name, it gets that of addr.
 func clientTLS(cfg *tls.Config, addr string) *tls.Config {

@@ -12,6 +12,7 @@
 //	body.go     the bounded body
 //	links.go    what a page links to
 //	index.go    links to the doc index, none lost
+//	puts.go     the same on the daemon's connection
 //	archive.go  WARC files
 //
 // Every spider must do three things. It fetches at once, and from HOST_IP, because the daemon paces
@@ -39,13 +40,15 @@ type Config struct {
 	ID    string      // spiderid whose documents the spider wants, if it connects to the daemon; "": any
 	TLS   *tls.Config // for connections to the daemon; nil: plain TCP
 
-	Index      string // base URL of the doc index that links are put to; "": they are counted and dropped
+	// base URL of the doc index that links are put to; "-": they are put on the daemon's connection;
+	// "": they are counted and dropped
+	Index      string
 	IndexToken string // bearer token of the index; "": none
 	WARC       string // directory of the WARC files, created if missing; "": no files
 
-	// Concurrency bounds the number of concurrent fetches, over all connections; 0: 10000. It
-	// should not be less than what the daemon sends (spider.max_in_flight): at the limit the spider
-	// stops reading, so fetches start later than the daemon assumes, and its gaps do not hold.
+	// Concurrency bounds the number of concurrent fetches, over all connections; 0: 10000. Each
+	// daemon is told it (ROOM). At the limit the spider stops reading, so with several daemons that
+	// reach it together fetches start later than the daemons assume, and their gaps do not hold.
 	Concurrency int
 
 	Timeout time.Duration // of a fetch, from connecting to the end of the body; 0: 60 s
@@ -83,7 +86,7 @@ func (c Config) Validate() error {
 			fmt.Errorf("spiderid %q: not 1 to %d printable ASCII characters without spaces", c.ID,
 				protocol.MaxSpiderID))
 	}
-	if c.Index != "" && !isBase(c.Index) {
+	if c.Index != "" && c.Index != onConnection && !isBase(c.Index) {
 		faults = append(faults, fmt.Errorf("index %q: not the base of an http or https URL", c.Index))
 	}
 	if !isHeaderValue(c.IndexToken) {
@@ -153,7 +156,7 @@ func New(cfg Config) *Spider {
 		busy:    make(chan struct{}, cfg.Concurrency),
 		parsing: make(chan struct{}, cores()),
 	}
-	if cfg.Index != "" {
+	if cfg.Index != "" && cfg.Index != onConnection {
 		s.index = newIndex(cfg.Index, cfg.IndexToken, cfg.Log, &s.count)
 	}
 	if cfg.WARC != "" {

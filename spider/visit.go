@@ -20,7 +20,7 @@ type result struct {
 // visit fetches a document. It returns after the archive has the record and the index has the
 // links. It tries both until they succeed, so a failure there delays fetches and loses no pages.
 // The error is ctx's; the document then gets no status.
-func (s *Spider) visit(ctx context.Context, f protocol.Fetch, arrived time.Time,
+func (s *Spider) visit(ctx context.Context, f protocol.Fetch, arrived time.Time, links *puts,
 	watch *stallWatch) (result, error) {
 	u, err := weburl.Parse(f.URL)
 	if err != nil { // the daemon sends no such URL
@@ -40,7 +40,7 @@ func (s *Spider) visit(ctx context.Context, f protocol.Fetch, arrived time.Time,
 	if err := s.keep(ctx, a); err != nil {
 		return result{}, err
 	}
-	if err := s.putLinks(ctx, a); err != nil {
+	if err := s.putLinks(ctx, a, f.DocID, links); err != nil {
 		return result{}, err
 	}
 	return result{status: a.report(), retryAfter: retryAfter(a.header.Get("Retry-After"), a.at)}, nil
@@ -94,7 +94,7 @@ func (s *Spider) record(ctx context.Context, a answer) ([]byte, error) {
 }
 
 // putLinks finds the answer's links and returns when the index has them.
-func (s *Spider) putLinks(ctx context.Context, a answer) error {
+func (s *Spider) putLinks(ctx context.Context, a answer, docID []byte, links *puts) error {
 	var found linkSet
 	select {
 	case s.parsing <- struct{}{}:
@@ -105,7 +105,10 @@ func (s *Spider) putLinks(ctx context.Context, a answer) error {
 	}
 	s.count.links.Add(int64(len(found.urls)))
 	s.count.linksDropped.Add(int64(found.dropped))
-	if s.index == nil {
+	switch {
+	case s.cfg.Index == onConnection:
+		return links.put(ctx, docID, found.urls)
+	case s.index == nil:
 		return nil
 	}
 	return s.index.put(ctx, found.urls)

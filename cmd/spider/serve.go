@@ -84,12 +84,13 @@ func serveCommand(stderr io.Writer) *cobra.Command {
 	f.StringVar(&set.tls.ca, "tls-ca", "", "dial daemons over TLS, trusting the CAs in this `file`")
 	f.StringVar(&set.tls.cert, "tls-cert", "", "client certificate for that `file`")
 	f.StringVar(&set.tls.key, "tls-key", "", "key of the client certificate `file`")
-	f.StringVar(&c.Index, "index", "", "base `URL` of the daemon's HTTP, where links are put; none: links are not put")
+	f.StringVar(&c.Index, "index", "", "base `URL` of the daemon's HTTP, where links are put; "+
+		"-: they are put on the spider's connection; none: links are not put")
 	f.StringVar(&c.IndexToken, "token-index", os.Getenv("URLSERVER_TOKEN"),
 		"http.token of that daemon; or URLSERVER_TOKEN")
 	f.StringVar(&c.WARC, "warc", "", "`directory` for WARC files of all answers")
 	f.IntVar(&c.Concurrency, "concurrency", spider.DefaultConcurrency,
-		"fetches at one time; no less than spider.max_in_flight of the daemons together")
+		"fetches at one time; the daemons send no more (each: for several, divide it among as many spiders)")
 	f.DurationVar(&c.Timeout, "timeout", spider.DefaultTimeout, "longest time for one fetch")
 	f.DurationVar(&c.StatusTimeout, "status-timeout", spider.DefaultStatusTimeout,
 		"Timeout_Spider_Status of the daemon; WORKING is sent every half of it, and a stall of half "+
