@@ -40,9 +40,10 @@ func (l *leases) init(groups *slab.Slab[group]) {
 	l.wanted = newRecordList(groups, func(g *group) *link { return &g.lease.want })
 }
 
-// needsLease reports whether a group has something to send, or an open request.
+// needsLease reports whether a group has something to send, or an open request. A group whose host
+// waits in line keeps its lease, or each turn at the cap would wait for the reservation.
 func (g *group) needsLease() bool {
-	return g.slot != 0 && g.rotation.head != 0 || g.hasOwn() || g.open() > 0
+	return g.slot != 0 && (g.rotation.head != 0 || g.inLine > 0) || g.hasOwn() || g.open() > 0
 }
 
 // update asks for a lease or gives it up, as the group needs it. A denial lasts its time.

@@ -102,7 +102,7 @@ func TestHeldIsTold(t *testing.T) {
 	for seed := range uint64(3) {
 		l := &holdings{held: map[string]map[string]reservation.Holding{}, until: map[string]time.Duration{},
 			dead: map[string]bool{}}
-		w := newWorldOf(t, seed, 3, l)
+		w := newWorldOf(t, seed, 3, l, nil)
 		for n, nd := range w.nodes {
 			ids, urls := docsOf(n*docs, docs, hosts)
 			w.give(nd, ids, urls)

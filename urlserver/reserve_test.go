@@ -33,6 +33,10 @@ type world struct {
 	sent  map[string]int // by DOC_ID
 	alias bool           // all hosts are one group
 	mixed bool           // the daemons' calls of the store interleave
+
+	cap    configs.Pace  // of the network that all hosts are in; the zero value: there is none
+	ahead  float64       // requests beyond the cap's pace at the moment latest
+	latest time.Duration // request
 }
 
 // fallible is a store that can be away.
@@ -85,10 +89,13 @@ const (
 	worldGap   = time.Second
 )
 
-func newWorld(t *testing.T, seed uint64, nodes int) *world { return newWorldOf(t, seed, nodes, nil) }
+func newWorld(t *testing.T, seed uint64, nodes int) *world {
+	return newWorldOf(t, seed, nodes, nil, nil)
+}
 
-// newWorldOf makes a world. If h is not nil, its daemons report their holdings to it.
-func newWorldOf(t *testing.T, seed uint64, nodes int, h *holdings) *world {
+// newWorldOf makes a world. If h is not nil, its daemons report their holdings to it. If adjust is
+// not nil, it changes their settings.
+func newWorldOf(t *testing.T, seed uint64, nodes int, h *holdings, adjust func(*configs.Config)) *world {
 	w := &world{
 		t: t, rnd: rand.New(rand.NewPCG(seed, 1)), start: time.Unix(1_700_000_000, 0),
 		last: map[string]time.Duration{}, open: map[string]int{}, sent: map[string]int{},
@@ -99,6 +106,9 @@ func newWorldOf(t *testing.T, seed uint64, nodes int, h *holdings) *world {
 		cfg := configs.Default()
 		cfg.ReqHostPerSec, cfg.Robots.Enabled, cfg.QueueCount = 1, false, 8
 		cfg.TimeoutSpiderStatus = time.Hour
+		if adjust != nil {
+			adjust(&cfg)
+		}
 		nd := &node{cfg: cfg, r: &Reserver{Store: w.store, Lease: worldLease, Holder: fmt.Sprint(n),
 			Log: zerolog.Nop(), now: clock}}
 		if h != nil {
@@ -218,9 +228,30 @@ func (w *world) send(nd *node, lines []byte) {
 		w.open[politeness]++
 		w.last[politeness] = w.now
 		w.sent[string(f[1])]++
+		w.judgeCap(nd)
 		nd.flights = append(nd.flights, flight{
 			trans: bytes.Clone(f[0]), group: politeness, ends: w.now + time.Duration(w.rnd.IntN(2500))*time.Millisecond,
 		})
+	}
+}
+
+// judgeCap checks a request against the cap of the network. Beyond the pace there may be one request
+// of each daemon.
+func (w *world) judgeCap(by *node) {
+	if w.cap.Concurrent == 0 {
+		return
+	}
+	open := 1
+	for _, nd := range w.nodes {
+		open += len(nd.flights)
+	}
+	w.ahead = max(0, w.ahead-w.cap.PerSec*(w.now-w.latest).Seconds()) + 1
+	w.latest = w.now
+	if open > w.cap.Concurrent {
+		w.t.Errorf("%v: with a request of %s %d are open; want at most %d", w.now, by.r.Holder, open, w.cap.Concurrent)
+	}
+	if w.ahead > float64(len(w.nodes))+1e-6 {
+		w.t.Errorf("%v: with a request of %s there are %.1f beyond the pace", w.now, by.r.Holder, w.ahead)
 	}
 }
 

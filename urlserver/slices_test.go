@@ -2,13 +2,16 @@ package urlserver
 
 import (
 	"context"
+	"fmt"
 	"net"
+	"net/netip"
 	"testing"
 	"time"
 
 	"github.com/redis/rueidis"
 	"github.com/rs/zerolog"
 
+	"urlserver/configs"
 	"urlserver/internal/testkit/redistest"
 	"urlserver/reservation"
 	"urlserver/reservation/grpcclient"
@@ -18,8 +21,8 @@ import (
 	"urlserver/urlserver/engine"
 )
 
-// TestSlicesAreLeased has two daemons lease a slice of a shared network's cap in turn, in each
-// store. A store that counts documents gets no report of it.
+// TestSlicesAreLeased: two daemons lease a slice of a shared network's cap in turn, in each store. A
+// store that counts documents gets no report of it.
 func TestSlicesAreLeased(t *testing.T) {
 	stores := map[string]func(t *testing.T) reservation.Store{
 		"memory": func(*testing.T) reservation.Store { return memory.New(memory.Config{Penalty: time.Second}) },
@@ -126,5 +129,102 @@ func TestSlicesInRedisLeaveNoCount(t *testing.T) {
 	crawls, err := c.Do(t.Context(), c.B().Hgetall().Key("chg_exec{chg}").Build()).AsStrMap()
 	if err != nil || len(crawls) != 0 {
 		t.Errorf("chg_exec{chg} is %v, %v; want it empty", crawls, err)
+	}
+}
+
+const (
+	networkSites = 300
+	networkDocs  = 8 // of each site, for each daemon
+)
+
+// networkRule puts all hosts of a world on one shared network.
+func networkRule(cap configs.Pace) configs.HostRule {
+	return configs.HostRule{Networks: []netip.Prefix{netip.MustParsePrefix("192.0.0.0/16")}, Shared: true,
+		PerSec: cap.PerSec, Concurrent: cap.Concurrent}
+}
+
+// newNetwork makes a world of four daemons with documents of many sites. All four have documents of
+// one site in five.
+func newNetwork(t *testing.T, rules ...configs.HostRule) *world {
+	w := newWorldOf(t, 1, 4, nil, func(cfg *configs.Config) {
+		cfg.QueueCount, cfg.Rules = networkSites, rules
+	})
+	for n, nd := range w.nodes {
+		var ids, urls []string
+		for i := range networkSites * networkDocs {
+			site := fmt.Sprintf("s%d-%d", i%networkSites, n)
+			if i%networkSites < networkSites/5 {
+				site = fmt.Sprintf("s%d", i%networkSites)
+			}
+			ids = append(ids, fmt.Sprint(n, ".", i))
+			urls = append(urls, fmt.Sprintf("http://%s.example/%d.%d", site, n, i))
+		}
+		w.give(nd, ids, urls)
+	}
+	return w
+}
+
+// TestDaemonsShareANetwork: four daemons keep the pace of each site of a shared network, and
+// together the network's cap. They use nine tenths of the cap.
+func TestDaemonsShareANetwork(t *testing.T) {
+	for _, cap := range []configs.Pace{{PerSec: 5, Concurrent: 100}, {PerSec: 500, Concurrent: 20}} {
+		full := min(cap.PerSec, float64(cap.Concurrent)/1.25) // a fetch takes 1.25 s on average
+		w := newNetwork(t, networkRule(cap))
+		w.cap = cap
+		w.run(4 * worldLease)
+		before := len(w.sent)
+		w.run(8 * worldLease)
+		got := float64(len(w.sent)-before) / (8 * worldLease).Seconds()
+		t.Logf("%v: %.1f requests a second", cap, got)
+		if got < 0.9*full {
+			t.Errorf("%v: %.1f requests a second; want at least 0.9 of %.1f", cap, got, full)
+		}
+		if s, err := w.store.Stats(t.Context()); err != nil || s.Aliases != 0 {
+			t.Errorf("%v: the store has %d aliases, %v; want none, as they stay for ever", cap, s.Aliases, err)
+		}
+	}
+}
+
+// TestNetworkBecomesShared: changed rules put hosts on a shared network while the hosts are bound to
+// their addresses.
+func TestNetworkBecomesShared(t *testing.T) {
+	w := newNetwork(t)
+	w.run(3 * worldLease)
+	cap := configs.Pace{PerSec: 5, Concurrent: 20}
+	for _, nd := range w.nodes {
+		w.ruled(nd, networkRule(cap))
+	}
+	w.run(3 * time.Second) // until what was open has ended
+	w.cap = cap
+	w.run(4 * worldLease)
+	before := len(w.sent)
+	w.run(8 * worldLease)
+	if got := float64(len(w.sent)-before) / (8 * worldLease).Seconds(); got < 0.9*cap.PerSec {
+		t.Errorf("%.1f requests a second; want at least 0.9 of %v", got, cap.PerSec)
+	}
+}
+
+// TestNetworkIsSharedNoMore: the rule goes that puts hosts on a shared network. Nothing is sent to a
+// host before it is in the group of its address.
+func TestNetworkIsSharedNoMore(t *testing.T) {
+	w := newNetwork(t, networkRule(configs.Pace{PerSec: 5, Concurrent: 20}))
+	w.run(3 * worldLease)
+	for _, nd := range w.nodes {
+		w.ruled(nd)
+	}
+	for range 14 {
+		before := len(w.sent)
+		w.run(worldLease)
+		// Each daemon finds all hosts at one address, which it may ask once a second.
+		if n := len(w.sent) - before; n > len(w.nodes)*int(worldLease/worldGap+1) {
+			t.Errorf("%v: %d requests in a lease; want at most one a second to each of %d addresses",
+				w.now, n, len(w.nodes))
+		}
+	}
+	before := len(w.sent)
+	w.run(2 * worldLease)
+	if n := len(w.sent) - before; n < 10*len(w.nodes) {
+		t.Errorf("%d requests in two leases after the bindings have ended; want at least 10 to each of %d addresses",
+			n, len(w.nodes))
 	}
 }

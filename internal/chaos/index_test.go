@@ -15,6 +15,7 @@ import (
 // end is called. If a daemon dies, its documents are offered again. Safe for concurrent use.
 type index struct {
 	hosts []string
+	keeps func(taker string, host int) bool // a host is not offered to this taker; nil: each is to all
 
 	mu     sync.Mutex // guards all below
 	rnd    *rand.Rand
@@ -144,7 +145,7 @@ func (x *index) offerLocked(w io.Writer, taker string, body []byte) {
 	x.rnd.Shuffle(len(x.free), func(i, k int) { x.free[i], x.free[k] = x.free[k], x.free[i] })
 	rest := x.free[:0]
 	for _, d := range x.free {
-		if ask.Max == 0 || rejected[x.hosts[d.host]] {
+		if ask.Max == 0 || rejected[x.hosts[d.host]] || x.keeps != nil && x.keeps(taker, d.host) {
 			rest = append(rest, d)
 			continue
 		}

@@ -13,12 +13,15 @@ import (
 	"time"
 )
 
-// build builds the commands and returns their folder.
-func build(t *testing.T) string {
+// build builds the daemon, the spider and other commands, and returns their folder.
+func build(t *testing.T, others ...string) string {
 	t.Helper()
 	dir := t.TempDir() + "/"
-	if out, err := exec.CommandContext(t.Context(), "go", "build", "-o", dir, "../../cmd/urlserver",
-		"../../cmd/spider").CombinedOutput(); err != nil {
+	args := []string{"build", "-o", dir}
+	for _, name := range append(others, "urlserver", "spider") {
+		args = append(args, "../../cmd/"+name)
+	}
+	if out, err := exec.CommandContext(t.Context(), "go", args...).CombinedOutput(); err != nil {
 		t.Fatalf("go build: %v\n%s", err, out)
 	}
 	return dir

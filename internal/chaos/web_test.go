@@ -73,7 +73,8 @@ func withoutPort(url string) string {
 	return strings.Replace(url, fmt.Sprintf(":%d/", webPort), "/", 1)
 }
 
-// arrive records a request. The caller calls end before the answer is sent.
+// arrive records a request. The caller calls end before the answer is sent. Without addr only the
+// host is judged.
 func (o *oracle) arrive(addr, host, path string) (end func()) {
 	now := time.Now()
 	o.mu.Lock()
@@ -86,6 +87,9 @@ func (o *oracle) arrive(addr, host, path string) (end func()) {
 	}
 	var both []*pace
 	for _, name := range []string{addr, host} {
+		if name == "" {
+			continue
+		}
 		p := o.paces[name]
 		if p == nil {
 			p = &pace{}

@@ -34,6 +34,7 @@ type binding struct {
 	asked   time.Duration // when this daemon last asked how long the binding holds
 	pending bool          // the reservation is to be asked, or its answer is to come
 	addr    netip.Addr    // the result of the daemon's own last look-up
+	own     bool          // the host is bound to itself
 	group   netip.Addr    // the bound group; invalid: the host is bound to an alias, or to nothing
 }
 
@@ -146,9 +147,10 @@ func (e *Engine) gatherBinds(c *LeaseBatch, due *waiter) {
 		b := e.binding(p.host)
 		b.asked = e.now
 		place := e.place(p.host, p.addr)
+		own := place.Group == "" && place.Network != ""
 		c.Binds = append(c.Binds, Bind{
-			host: p.host, Host: string(e.slots.Host(p.host).Name()), Addr: p.addr,
-			Alias: e.alias(p.host, &place), Ask: b.moved(), TTL: e.bindTTL(),
+			host: p.host, Host: string(e.slots.Host(p.host).Name()), Addr: p.addr, Alias: place.Group,
+			Own: own, Ask: b.moved() || b.own && !own, TTL: e.bindTTL(),
 		})
 	}
 	if len(e.leases.bindings.proposals) == 0 {
@@ -156,11 +158,44 @@ func (e *Engine) gatherBinds(c *LeaseBatch, due *waiter) {
 	}
 }
 
+// boundAddr returns the address that a host is bound to; the zero Addr: it is in an alias, or a
+// group by itself, whose name may be an address.
+func boundAddr(answer *Bind) (addr netip.Addr) {
+	if !answer.Own || answer.Group != answer.Host {
+		addr, _ = netip.ParseAddr(answer.Group)
+	}
+	return addr
+}
+
+// awaitsAddress reports whether a host that is to be in the group of its address has to wait, as it
+// is bound to itself, from when it was on a shared network. It stays pinned until that binding has
+// ended, and is then bound to its address.
+func (e *Engine) awaitsAddress(answer *Bind, addr netip.Addr, b *binding) bool {
+	was := b.own
+	if answer.Group == "" || !e.slots.Host(answer.host).Needed() {
+		return false
+	}
+	b.own = !addr.IsValid() && answer.Group == answer.Host
+	switch {
+	case b.own && !answer.Own && answer.Alias == "":
+		b.at = 0 // until then it is requested in no group
+		e.leases.bindings.questions.Set(answer.host, e.now+e.opt.Lease/questionsPerLease)
+	case was && !b.own && answer.Ask:
+		e.leases.bindings.proposals = append(e.leases.bindings.proposals, proposal{answer.host, b.addr})
+	default:
+		return false
+	}
+	return true
+}
+
 // bindAnswered takes the reservation's answer for a host.
 func (e *Engine) bindAnswered(answer *Bind, began time.Duration) {
 	host, h := answer.host, e.slots.Host(answer.host)
 	b := e.binding(host)
-	addr, err := netip.ParseAddr(answer.Group) // invalid where the answer is an alias
+	addr := boundAddr(answer)
+	if e.awaitsAddress(answer, addr, b) {
+		return
+	}
 	at := began
 	if answer.Ask && answer.Group != "" {
 		if !e.bindingHolds(host, b, addr, began+answer.Left-e.bindTTL()) {
@@ -179,12 +214,12 @@ func (e *Engine) bindAnswered(answer *Bind, began time.Duration) {
 	}
 	b.at = at
 	if !h.Resolving() {
-		if id, in := h.GroupID(); in && err == nil && id != addr.As16() {
+		if id, in := h.GroupID(); in && addr.IsValid() && id != addr.As16() {
 			b.at = 0 // it was bound to another group meanwhile: it leaves at its next turn
 		}
 		return
 	}
-	if err == nil {
+	if addr.IsValid() {
 		e.bindTo(host, e.placeIn(host, "", addr))
 	} else {
 		e.bindTo(host, e.placeIn(host, answer.Group, b.addr))

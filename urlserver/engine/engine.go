@@ -235,6 +235,7 @@ func (e *Engine) Step(clock func() time.Duration) (wait time.Duration) {
 	}()
 	due := waiter{}
 	e.slots.Tick(e.now)
+	e.leases.slices.step(e.now, e.slots, e.sending.disabled(), &due)
 	budget := stepBudget
 	e.trimCache(&budget)
 	e.endOverdue(&budget)

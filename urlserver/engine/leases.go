@@ -48,12 +48,13 @@ type Release struct {
 	Slice  bool // of a shared network's cap, not a group
 }
 
-// Bind proposes the group of a host: its address or, by a rule, an alias.
+// Bind proposes the group of a host: its address, by a rule an alias, or the host itself.
 type Bind struct {
 	host  uint32
 	Host  string
 	Addr  netip.Addr
 	Alias string // by a rule; "": none
+	Own   bool   // the host is to be a group by itself, under its own name
 	TTL   time.Duration
 	Ask   bool          // ask which group is in force, and extend the binding as little as possible instead of by TTL
 	Group string        // the answer: the group in force; "": there is none
@@ -331,8 +332,9 @@ func (e *Engine) ReleaseAll() []Release {
 	for group := range e.leases.held.byGroup.Cap() {
 		e.releaseLease(group)
 	}
-	for i := range e.leases.releases {
-		e.leases.releases[i].Delete = true // what is held stays with the doc index
+	all := append(e.leases.releases, e.leases.slices.releaseAll(e.now, e.slots)...)
+	for i := range all {
+		all[i].Delete = true // what is held stays with the doc index
 	}
-	return e.leases.releases
+	return all
 }

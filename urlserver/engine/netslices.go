@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"urlserver/configs"
+	"urlserver/hostslots"
 )
 
 // Daemons that share a reservation also share the caps of shared networks. A cap is cut into equal
@@ -29,7 +30,7 @@ import (
 //     that sends nothing to the network releases all.
 const (
 	maxSlices    = 32  // of a cap
-	slicesPerSec = 8   // of a cap, for each request a second
+	slicesPerSec = 4   // of a cap, for each request a second
 	lookShare    = 30  // of a lease: how often the use of the caps is looked at
 	shunShare    = 24  // of a lease: how long a slice that was given up is left to others
 	idleShare    = 6   // of a lease: how long a slice is kept without need
@@ -38,17 +39,10 @@ const (
 	spare        = 0.8 // of the pace of the other slices: a slice is not needed while this suffices
 )
 
-// capUse is what the slots know of the use of a cap.
-type capUse struct {
-	open     int    // requests
-	waiting  int    // sites that could be requested but for the cap
-	requests uint64 // so far
-}
-
-// capSlots is what netSlices needs of hostslots.Slots.
+// capSlots is the part of hostslots.Slots that netSlices needs.
 type capSlots interface {
 	SetCap(now time.Duration, network string, gap time.Duration, concurrent int)
-	capUse(network string) capUse
+	Cap(network string) hostslots.CapView
 }
 
 // netSlices decides which slices of the caps of shared networks this daemon tries for, keeps and
@@ -249,7 +243,7 @@ func (s *netSlices) stepCap(now time.Duration, slots capSlots, c *sharedCap, idl
 		}
 	}
 	if now >= c.lookAt {
-		s.look(now, slots.capUse(c.network), c, idle)
+		s.look(now, slots.Cap(c.network), c, idle)
 	}
 	s.allow(now, slots, c)
 	c.next = c.lookAt
@@ -268,7 +262,7 @@ func (s *netSlices) drain(now time.Duration, slots capSlots, c *sharedCap) {
 	if s.leaving == 0 || c.in(sliceLeaving) == 0 {
 		return
 	}
-	open, room := slots.capUse(c.network).open, 0
+	open, room := slots.Cap(c.network).Open, 0
 	for _, n := range c.slices {
 		if n.leased() {
 			room += n.room()
@@ -283,13 +277,13 @@ func (s *netSlices) drain(now time.Duration, slots capSlots, c *sharedCap) {
 }
 
 // look decides which slices to try for and to give up, by the use of the cap.
-func (s *netSlices) look(now time.Duration, use capUse, c *sharedCap, idle bool) {
-	waits := use.waiting > 0 && !idle
+func (s *netSlices) look(now time.Duration, use hostslots.CapView, c *sharedCap, idle bool) {
+	waits := use.Waiting > 0 && !idle
 	held := c.held()
 	if waits || held == 0 {
-		c.calmSince, c.requests, c.open = now, use.requests, use.open
+		c.calmSince, c.requests, c.open = now, use.Requests, use.Open
 	}
-	c.open = max(c.open, use.open)
+	c.open = max(c.open, use.Open)
 	for _, n := range c.slices[:c.count] {
 		switch {
 		case n.state == sliceFree && waits && (c.waited || held == 0) && now >= n.since:
@@ -315,9 +309,9 @@ func (s *netSlices) turnTime(c *sharedCap) time.Duration {
 }
 
 // shrink gives up slices that were not needed since calmSince.
-func (s *netSlices) shrink(now time.Duration, c *sharedCap, use capUse) {
+func (s *netSlices) shrink(now time.Duration, c *sharedCap, use hostslots.CapView) {
 	oldest, held := c.oldest(), c.held()
-	sent := use.requests - c.requests
+	sent := use.Requests - c.requests
 	enough := spare * c.pace.PerSec * (now - c.calmSince).Seconds() * float64(held-1) / float64(c.count)
 	switch {
 	case oldest == nil:
@@ -328,7 +322,7 @@ func (s *netSlices) shrink(now time.Duration, c *sharedCap, use capUse) {
 	case held > 1 && float64(sent) <= enough && c.open <= c.room-oldest.room():
 		s.giveUp(oldest)
 	}
-	c.calmSince, c.requests, c.open = now, use.requests, use.open
+	c.calmSince, c.requests, c.open = now, use.Requests, use.Open
 }
 
 func (c *sharedCap) oldest() (oldest *netSlice) {

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"urlserver/configs"
+	"urlserver/hostslots"
 	"urlserver/reservation"
 	"urlserver/reservation/kv"
 )
@@ -65,8 +66,8 @@ type netDaemon struct {
 func (d *netDaemon) SetCap(_ time.Duration, _ string, gap time.Duration, room int) {
 	d.gap, d.room = gap, room
 }
-func (d *netDaemon) capUse(string) capUse {
-	return capUse{open: d.open, waiting: d.sites, requests: uint64(d.sent)}
+func (d *netDaemon) Cap(string) hostslots.CapView {
+	return hostslots.CapView{Open: d.open, Waiting: d.sites, Requests: uint64(d.sent)}
 }
 
 // rows is a table for a kv.Store.
@@ -105,7 +106,7 @@ func newNetWorld(t *testing.T, seed uint64, pace configs.Pace, takes time.Durati
 	return w
 }
 
-// add has a daemon come with many sites.
+// add starts a daemon with many sites.
 func (w *netWorld) add() *netDaemon {
 	d := &netDaemon{w: w, sites: 1000, s: newNetSlices(netLease, w.rnd.Uint64())}
 	d.s.set(w.now, d, map[string]*configs.SharedNetwork{netName: {Name: netName, Pace: w.pace}})
@@ -271,7 +272,7 @@ func TestDaemonsShareACap(t *testing.T) {
 	}
 }
 
-// TestDaemonsShareACapInTrouble has daemons end, stand still and come back, and the store fail, at
+// TestDaemonsShareACapInTrouble: daemons end, stand still and come back, and the store fails, at
 // random. A fetch takes less than what lies between the end of a slice's use and its next lease.
 func TestDaemonsShareACapInTrouble(t *testing.T) {
 	for seed := range uint64(20) {
@@ -304,7 +305,7 @@ func TestDaemonsShareACapInTrouble(t *testing.T) {
 	}
 }
 
-// TestANewcomerGetsItsShare has a daemon come when another one has had the cap for itself.
+// TestANewcomerGetsItsShare: a daemon comes when another one has had the cap for itself.
 func TestANewcomerGetsItsShare(t *testing.T) {
 	w := newNetWorld(t, 1, configs.Pace{PerSec: 50, Concurrent: 20}, time.Second, 1)
 	w.run(10 * netLease)
@@ -319,8 +320,8 @@ func TestANewcomerGetsItsShare(t *testing.T) {
 	}
 }
 
-// TestWhoNeedsLessLeavesTheRest has one daemon with much to do beside three with little, and then
-// with nothing.
+// TestWhoNeedsLessLeavesTheRest: one daemon has much to send, and three have little. Then all have
+// nothing.
 func TestWhoNeedsLessLeavesTheRest(t *testing.T) {
 	w := newNetWorld(t, 1, configs.Pace{PerSec: 50, Concurrent: 20}, 300*time.Millisecond, 4)
 	for _, d := range w.daemons[1:] {

@@ -1,8 +1,6 @@
 package engine
 
 import (
-	"crypto/sha256"
-	"fmt"
 	"math"
 	"net/netip"
 	"time"
@@ -28,9 +26,7 @@ func (e *Engine) setRules(cfg configs.Config) {
 		return
 	}
 	e.rules = hostRules{set: cfg.RuleSet(), next: 1}
-	for _, n := range e.rules.set.SharedNetworks() {
-		e.slots.SetCap(e.now, n.Name, gap(n.PerSec), n.Concurrent)
-	}
+	e.leases.slices.set(e.now, e.slots, e.rules.set.SharedNetworks())
 }
 
 // applyRules applies changed rules to some of the known hosts.
@@ -122,14 +118,13 @@ func (e *Engine) placeIn(host uint32, alias string, addr netip.Addr) hostslots.P
 	return p
 }
 
-// alias returns what the reservation calls the group of a host at a place; "": it goes by its
-// address.
+// alias returns what the reservation calls the group of a host at a place: the name of a rule's
+// group, or the host's own name where it is a group by itself; "": it goes by its address.
 func (e *Engine) alias(host uint32, p *hostslots.Place) string {
-	if p.Group != "" || p.Network == "" {
-		return p.Group
+	if p.Group == "" && p.Network != "" {
+		return string(e.slots.Host(host).Name())
 	}
-	sum := sha256.Sum256(e.slots.Host(host).Name())
-	return fmt.Sprintf("site-%x", sum[:16])
+	return p.Group
 }
 
 func (e *Engine) limitsFor(host uint32, addr netip.Addr) configs.HostLimits {
