@@ -132,7 +132,7 @@ func (s *Store) dropLocked(r *record, now int64) {
 }
 
 // bindToLocked binds h to another group, or to none if group is nil. The caller then calls
-// rejoinLocked.
+// rejoinLocked, and dropLocked if h may have no information left.
 func (s *Store) bindToLocked(h, group *record, now int64) {
 	s.leaveLocked(h, now)
 	was := h.bound
@@ -142,8 +142,9 @@ func (s *Store) bindToLocked(h, group *record, now int64) {
 		s.bound.Remove(h.id)
 	}
 	if was != nil {
-		was.bounds--
-		s.dropLocked(was, now)
+		if was.bounds--; was != h {
+			s.dropLocked(was, now)
+		}
 	}
 }
 
