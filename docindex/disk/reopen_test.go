@@ -2,6 +2,7 @@ package disk_test
 
 import (
 	"fmt"
+	"net/netip"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -90,6 +91,7 @@ func TestReopen(t *testing.T) {
 		"settings of queues to come": reopenPresets,
 		"settings of hosts":          reopenHostOverrides,
 		"slots":                      reopenSlots, "pauses": reopenPauses, "answers": reopenAnswers,
+		"addresses": reopenAddresses,
 		"documents": reopenDocuments,
 		"deletions": reopenDeleted,
 	} {
@@ -314,6 +316,46 @@ func reopenAnswers(t *testing.T, path string) {
 	want(t, "slots before the host may be asked", candidates(t, s), "http://b.test/1")
 	time.Sleep(time.Millisecond)
 	want(t, "slots when it may be asked", candidates(t, s), "http://a.test/1")
+}
+
+// reopenAddresses has a client keep a URL over a restart. Nothing else of its address is given out
+// before the URL is reported.
+func reopenAddresses(t *testing.T, path string) {
+	pace := docindex.Pace{Gap: 1000, Open: 1}
+	of := func([]byte) docindex.HostAddress {
+		return docindex.HostAddress{Addr: netip.MustParseAddr("192.0.2.1"), SitePace: pace, AddressPace: pace}
+	}
+	s := open(t, path, disk.Batch)
+	s.SetAddresses(of)
+	time.Sleep(time.Minute)
+	putURLs(t, s, urls("http://a.test/1", "http://b.test/1")...)
+	r := docindex.Request{AnyCrawl: true, PerQueue: 1, Lease: time.Hour}
+	get := func() (all []string) {
+		if err := s.Serve(t.Context(), r, func(h *docindex.Served) error {
+			for i := range h.Len() {
+				all = append(all, string(h.At(i).URL))
+			}
+			return nil
+		}); err != nil {
+			t.Fatal(err)
+		}
+		return all
+	}
+	if got := get(); len(got) != 1 {
+		t.Fatalf("%q are given out; want one", got)
+	}
+	s = again(t, s, path)
+	s.SetAddresses(of)
+	for range 60 {
+		if got := get(); len(got) > 0 {
+			t.Fatalf("%q are given out while a client has another URL of the address", got)
+		}
+		time.Sleep(time.Minute - time.Second)
+	}
+	time.Sleep(2 * time.Minute)
+	if got := get(); len(got) != 1 {
+		t.Errorf("%q are given out when the lease has ended; want one", got)
+	}
 }
 
 func reopenDocuments(t *testing.T, path string) {

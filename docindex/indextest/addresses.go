@@ -22,6 +22,7 @@ var addressCases = []testCase{
 	{"addresses: one site of several hosts", addressSite},
 	{"addresses: a shared network", addressNetwork},
 	{"addresses: rules of all sites make an address faster", addressRaised},
+	{"addresses: an address backs off", addressBackoff},
 	{"addresses: many queues take turns", addressTurns},
 	{"addresses: a crawl that nobody asks for holds up no other", addressCrawls},
 	{"addresses: queues of several hosts", addressMixed},
@@ -297,6 +298,29 @@ func addressRaised(t *testing.T, s docindex.Store) {
 	wantNothingFor(t, s, 5*time.Second)
 	ended(t, s, "http://a3.test/1")
 	servedWithin(t, s, 5*time.Second, one)
+}
+
+// addressBackoff has two sites fail, which makes their address back off, and then one succeed.
+func addressBackoff(t *testing.T, s docindex.Store) {
+	withAddresses(t, s)
+	for i := range 5 {
+		add(t, s, urls(fmt.Sprintf("http://a%d.test/1", i))...)
+	}
+	step := func(status int, gap time.Duration) {
+		t.Helper()
+		got := servedWithin(t, s, time.Minute, one)
+		if len(got) != 1 {
+			t.Fatalf("%q are served at once", got)
+		}
+		answer(t, s, got[0][len("http://"):len("http://a0.test")], status, 0)
+		ended(t, s, got...)
+		wantNothingFor(t, s, gap-10*time.Millisecond)
+	}
+	step(503, 2*time.Second)
+	step(429, 4*time.Second)
+	step(200, 2*time.Second)
+	step(503, 4*time.Second) // the third site that fails within a minute
+	servedWithin(t, s, 10*time.Second, one)
 }
 
 func addressTurns(t *testing.T, s docindex.Store) {

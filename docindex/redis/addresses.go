@@ -164,6 +164,16 @@ func (p *clientPace) waitOf(name string, now int64) (docindex.WaitRule, time.Dur
 	return docindex.WaitAddress, time.Duration(gap) * time.Millisecond
 }
 
+// answered takes what a host answered to a client.
+func (p *clientPace) answered(host string, status int, now int64) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	fails := status == 429 || status == 503
+	if p.of != nil && (fails || status >= 200 && status < 400) {
+		p.table.Answered([]byte(host), fails, now)
+	}
+}
+
 // reported says that a client reported a URL of a queue.
 func (p *clientPace) reported(crawl, key string) {
 	p.mu.Lock()

@@ -18,6 +18,7 @@ func (s *Store) Answered(ctx context.Context, all []docindex.HostAnswer) error {
 	var args [shards][]string
 	for i := range all {
 		host, retry := hostName(string(all[i].Host)), int64(-1)
+		s.pace.answered(host, all[i].Status, s.nowMS())
 		switch fails := all[i].Status == 429 || all[i].Status == 503; {
 		case fails:
 			retry = min(all[i].RetryAfter.Milliseconds(), maxRetryAfter)

@@ -44,6 +44,11 @@ type pace struct {
 	waiting int64  // of these, those that have a turn
 	offered uint32 // the queue that may be taken now; 0: none
 	head    uint32 // the queue that is the next one, as its turn has come already; 0: none
+
+	address   uint32 // of a site: the address that it joined last; 0: a network
+	failures  [failingSites]failure
+	succeeded int64 // when one of its sites did
+	backoff   int64 // gap while the address backs off; 0: it does not
 }
 
 // queue is bound to the paces of a site and of an address or network.
@@ -114,6 +119,9 @@ func (t *Table) join(q *queue, host []byte, a *docindex.HostAddress) {
 		q.address = named(t, t.networks, a.Network, pace{name: mark + a.Network})
 	} else {
 		q.address = named(t, t.addrs, a.Addr, pace{addr: a.Addr})
+	}
+	if t.paces.At(q.site).address = 0; a.Network == "" {
+		t.paces.At(q.site).address = q.address
 	}
 	for i, id := range [...]uint32{q.site, q.address} {
 		p := t.paces.At(id)
@@ -250,7 +258,7 @@ func (t *Table) giveTurn(id uint32, q *queue, now int64) int64 {
 	at := max(q.notBefore, now+1)
 	for _, p := range t.both(q) {
 		pace := p.now()
-		gap, from := max(1, pace.Gap), max(p.next, now)
+		gap, from := max(1, pace.Gap, p.backoff), max(p.next, now)
 		if p.open >= pace.Open || p.offered != 0 {
 			from = max(from, now+gap)
 		}
@@ -295,7 +303,7 @@ func (t *Table) Reopen(id uint32) {
 // Gave counts a URL that was handed out. Gaps count from at.
 func (t *Table) Gave(id uint32, at int64) {
 	for _, p := range t.both(t.queues.At(id)) {
-		p.next = max(p.next, at) + p.now().Gap
+		p.next = max(p.next, at) + max(p.now().Gap, p.backoff)
 	}
 }
 
@@ -323,7 +331,8 @@ func (t *Table) Wait(id uint32, now int64) (at, gap int64, full bool) {
 	if q.waits {
 		at = max(at, q.turn)
 	}
-	return at, t.paces.At(q.address).now().Gap, full
+	address := t.paces.At(q.address)
+	return at, max(address.now().Gap, address.backoff), full
 }
 
 // Forget removes a queue.

@@ -57,14 +57,15 @@ func (d *Scheduler) addressNotBefore(id uint32, at, now int64) int64 {
 	case q.flags&anyHost != 0:
 		d.forgetAddress(id, now)
 		return at
-	case at > now:
-		if known.no != 0 {
-			d.addresses.table.Withdraw(known.no)
-		}
+	case at > now && known.no != 0:
+		d.addresses.table.Withdraw(known.no)
+		return at
+	case at > now && q.out[FrontierConsumer] == 0:
 		return at
 	case known.waiting:
 		return Never
 	}
+	// If clients have URLs of it since before, its address has to be known although it is not due.
 	name := d.hosts.name(q.host)
 	a := d.addresses.of(name)
 	switch {
@@ -83,6 +84,9 @@ func (d *Scheduler) addressNotBefore(id uint32, at, now int64) int64 {
 	}
 	if q.out[FrontierConsumer] > 0 {
 		d.addresses.table.Reopen(no)
+	}
+	if at > now {
+		return at
 	}
 	return d.addresses.table.MayFrom(no, now)
 }

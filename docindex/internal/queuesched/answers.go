@@ -13,6 +13,10 @@ const (
 // answer does not put it off.
 func (d *Scheduler) Answered(a *docindex.HostAnswer, now int64) (until int64) {
 	fails := a.Status == 429 || a.Status == 503
+	success := a.Status >= 200 && a.Status < 400
+	if d.addresses.of != nil && (fails || success) {
+		d.addresses.table.Answered(trimDot(a.Host), fails, now)
+	}
 	if len(a.Host) == 0 || !fails && d.hosts.backingOff == 0 {
 		return 0
 	}
@@ -23,7 +27,7 @@ func (d *Scheduler) Answered(a *docindex.HostAnswer, now int64) (until int64) {
 			id = d.hosts.open(a.Host)
 		}
 		until = d.hosts.backOff(id, min(a.RetryAfter.Milliseconds(), maxRetryAfter), now)
-	case id == 0 || d.hosts.at(id).backoff == 0 || a.Status < 200 || a.Status >= 400:
+	case id == 0 || d.hosts.at(id).backoff == 0 || !success:
 		return 0
 	default:
 		d.hosts.recover(id)

@@ -1,0 +1,88 @@
+package addresses_test
+
+import (
+	"fmt"
+	"net/netip"
+	"testing"
+	"time"
+
+	"urlserver/docindex"
+	"urlserver/docindex/internal/addresses"
+	"urlserver/internal/container/timeheap"
+)
+
+// TestTurnsCost has many queues wait for one address. Each request costs a bounded number of looks
+// at queues, and every queue has a turn before any has two.
+func TestTurnsCost(t *testing.T) {
+	const queues, gap = 20_000, 2000
+	a := docindex.HostAddress{Addr: netip.MustParseAddr("192.0.2.1"),
+		SitePace:    docindex.Pace{Gap: gap, Open: 1},
+		AddressPace: docindex.Pace{Gap: gap, Open: 1}}
+	now := int64(1_000_000)
+	table := addresses.New(now)
+	now += gap
+	var waiting timeheap.Heap
+	look := func(id uint32) {
+		at := table.MayFrom(id, now)
+		waiting.Set(id, time.Duration(max(at, now)))
+	}
+	for i := range queues {
+		id, _ := table.Bind(0, fmt.Appendf(nil, "h%d.test", i), &a, now)
+		look(id)
+	}
+	looks, taken, last := 0, map[uint32]int{}, int64(0)
+	for len(taken) < queues {
+		id, at, _ := waiting.Min()
+		now = max(now, int64(at))
+		if looks++; looks > 4*(len(taken)+10) {
+			t.Fatalf("%d looks for %d requests", looks, len(taken))
+		}
+		if table.MayFrom(id, now) > now || !table.Take(id, now) {
+			look(id)
+			continue
+		}
+		if now < last+gap || taken[id] > 0 {
+			t.Fatalf("queue %d is taken for the %d. time %d ms after the last request", id, taken[id]+1, now-last)
+		}
+		table.Gave(id, now)
+		table.Return(id)
+		taken[id]++
+		last = now
+		waiting.Remove(id)
+	}
+	if took := now - 1_000_000; took > queues*gap*21/20 {
+		t.Errorf("%d requests took %d ms; want about %d", queues, took, queues*gap)
+	}
+}
+
+// TestForget forgets queues and with them what nobody needs any more.
+func TestForget(t *testing.T) {
+	table := addresses.New(0)
+	pace := docindex.Pace{Gap: 1000, Open: 1}
+	a := docindex.HostAddress{Addr: netip.MustParseAddr("192.0.2.1"), SitePace: pace, AddressPace: pace}
+	var before int64
+	for round := range 3 {
+		now := int64(round+1) * 1_000_000
+		var ids []uint32
+		for i := range 100 {
+			id, _ := table.Bind(0, fmt.Appendf(nil, "r%d-%d.test", round, i), &a, now)
+			if table.MayFrom(id, now) <= now && table.Take(id, now) {
+				table.Gave(id, now)
+			}
+			ids = append(ids, id)
+		}
+		if round == 0 {
+			before = table.Bytes()
+		}
+		for _, id := range ids {
+			table.Forget(id, now)
+		}
+	}
+	if got := table.Bytes(); got > 2*before {
+		t.Errorf("the table has %d bytes after three rounds; it had %d in the first one", got, before)
+	}
+	id, _ := table.Bind(0, []byte("last.test"), &a, 9_000_000)
+	if at := table.MayFrom(id, 9_000_000); at > 9_000_000 {
+		t.Errorf("a queue may be taken in %d ms; nobody else is there", at-9_000_000)
+	}
+}
