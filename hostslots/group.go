@@ -62,6 +62,11 @@ func (g Group) NextRequest() time.Duration {
 	return due
 }
 
+// FreeFrom returns the moment from which another daemon may have the group. It knows nothing of the
+// group's sites, so each of them has waited for its gap by then. What a site asked for counts up to
+// Config.Patience: the doc index keeps what must wait longer.
+func (g Group) FreeFrom() time.Duration { return max(g.NextRequest(), g.record().sitesDue) }
+
 // onlyHost returns the host of an address that has one only, or nil.
 func (g Group) onlyHost() *host {
 	if r := g.record(); r.kind == ofAddress && r.size == 1 {

@@ -124,7 +124,7 @@ func (s *Slots) releaseLease(now, linger time.Duration, id uint32, to []uint32) 
 	if g.lease.state != leased || g.needsLease() {
 		return to
 	}
-	if due := s.Group(id).NextRequest(); due > now && due-now <= linger && due < s.leases.ends.Due(id) {
+	if due := s.Group(id).FreeFrom(); due > now && due-now <= linger && due < s.leases.ends.Due(id) {
 		s.leases.deferredReleases.Set(id, due)
 		return to
 	}

@@ -97,6 +97,43 @@ func TestPreemptedGroupIsReleased(t *testing.T) {
 	}
 }
 
+// TestReleasedGroupIsFreeWhenItsSitesAre: another daemon knows nothing of the sites of an address,
+// so it may have the address when the gap of each has passed.
+func TestReleasedGroupIsFreeWhenItsSitesAre(t *testing.T) {
+	s := New(Config{
+		Count: 1, Len: 8, Concurrent: 2, Gap: time.Second, SiteGap: 10 * time.Second, StatusTimeout: time.Minute,
+		MaxAttempts: 3, Patience: 20 * time.Second, RejectOver: 100, Remember: 100, Leases: true,
+	})
+	addr := netip.AddrFrom4([4]byte{10, 0, 0, 1})
+	for _, name := range []string{"a.test", "b.test"} {
+		o := s.EnsureOrigin([]byte("http://"+name), []byte(name))
+		s.Host(s.HostOf(o)).Bind(0, Place{Addr: addr})
+		s.Offer(0, Candidate{Origin: o, ID: []byte(name), URL: []byte("http://" + name + "/"), Priority: 0})
+	}
+	s.Next(10 * time.Second) // when the sites may be asked
+	id := s.NextWantedLease()
+	s.Group(id).LeaseGranted(0, time.Hour)
+	send := func(now time.Duration) {
+		turn, wait, ok := s.Next(now)
+		if !ok {
+			t.Fatalf("nothing may be sent at %v, but after %v", now, wait)
+		}
+		s.End(now, s.Done(now, s.Send(now, turn, 1), 200, 0))
+	}
+	send(10 * time.Second)
+	if got := s.Group(id).FreeFrom(); got != 20*time.Second {
+		t.Errorf("free from %v; want 20 s, when the gap of the first site has passed", got)
+	}
+	s.Host(s.EnsureHost([]byte("b.test"))).SetCrawlDelay(11*time.Second, 15*time.Second)
+	send(15 * time.Second)
+	if got := s.Group(id).FreeFrom(); got != 30*time.Second {
+		t.Errorf("free from %v; want 30 s, when the Crawl-delay of the second site has passed", got)
+	}
+	if got := s.ReleasedLeases(15*time.Second, 0, nil); len(got) != 1 {
+		t.Errorf("released are %v; want the group", got)
+	}
+}
+
 // TestHostsAreRejectedAsLongAsTheirGroupIsDenied, whether it needs a lease or not, and no longer.
 func TestHostsAreRejectedAsLongAsTheirGroupIsDenied(t *testing.T) {
 	s := New(Config{

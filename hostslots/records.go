@@ -139,6 +139,7 @@ type group struct {
 	pace      pace
 	cap       AddressLimits // of an address by rules, of a shared network by Slots.SetCap
 	limits    strictest
+	sitesDue  time.Duration // of an address: none of its sites is asked too soon by another daemon from then on
 	hostsDue  time.Duration // about when the host may go that came last into a line above; 0: none is
 	nextTurn  time.Duration // no host in line is released before
 	requests  uint64        // so far, to the hosts that it is above

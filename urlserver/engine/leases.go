@@ -218,7 +218,7 @@ func (e *Engine) releaseLease(group uint32) {
 	e.leases.renewals.Remove(group)
 	e.leases.releases = append(e.leases.releases, Release{
 		group: group, Host: h.host, Token: h.token, Delete: e.slots.Group(group).Docs() == 0,
-		Next: max(0, e.slots.Group(group).NextRequest()-e.now),
+		Next: max(0, e.slots.Group(group).FreeFrom()-e.now),
 	})
 }
 
