@@ -41,7 +41,7 @@ type origin struct {
 	textLen       uint16
 	robotsPending bool // its documents wait for its robots.txt
 	suspended     bool // its documents wait for a spider of their pool
-	held          bool // its documents are not sent; see Slots.Hold
+	held          bool // its documents are not sent; see Pool.Hold
 	hash          uint32
 	host          uint32
 	next          uint32 // of the same host

@@ -56,32 +56,32 @@ func (e *Engine) back(sp *spider, trans hostslots.TransID, sent time.Duration, s
 	case s.Seconds > 0:
 		e.hold(doc, time.Duration(s.Seconds)*time.Second)
 	default:
-		givers := append(e.backs.givers[doc], sp)
-		e.backs.givers[doc] = givers[max(0, len(givers)-maxGivers):]
+		givers := append(e.spiders.backs.givers[doc], sp)
+		e.spiders.backs.givers[doc] = givers[max(0, len(givers)-maxGivers):]
 		e.queueLast(doc)
 	}
 }
 
 // hold keeps a document that is not queued from being sent for so long.
 func (e *Engine) hold(doc uint32, span time.Duration) {
-	e.backs.held.Set(doc, e.now+span)
-	e.slots.Hold(e.now, doc, heldQueue(spiderPoolOf(e.slots.Doc(doc).Pool)))
+	e.spiders.backs.held.Set(doc, e.now+span)
+	e.slots.Pool(heldQueue(spiderPoolOf(e.slots.Doc(doc).Pool))).Hold(e.now, doc)
 }
 
 // queueLast queues a document that is not queued, behind the others of its host.
 func (e *Engine) queueLast(doc uint32) {
 	_, suspect := e.spiders.suspects[doc]
-	e.slots.QueueLast(e.now, doc, poolQueue(spiderPoolOf(e.slots.Doc(doc).Pool), suspect))
+	e.slots.Pool(poolQueue(spiderPoolOf(e.slots.Doc(doc).Pool), suspect)).QueueLast(e.now, doc)
 }
 
 // endHolds queues documents again that have been held for long enough.
 func (e *Engine) endHolds(budget *int) {
 	for ; *budget > 0; *budget-- {
-		doc, until, ok := e.backs.held.Min()
+		doc, until, ok := e.spiders.backs.held.Min()
 		if !ok || until > e.now {
 			return
 		}
-		e.backs.held.Remove(doc)
+		e.spiders.backs.held.Remove(doc)
 		if e.slots.Dequeue(doc) {
 			e.queueLast(doc)
 		}
@@ -91,7 +91,7 @@ func (e *Engine) endHolds(budget *int) {
 // sendElsewhere sends a selected document that spiders have given back to another spider of its
 // pool, or holds it until one has room. It returns false if no other spider takes documents.
 func (e *Engine) sendElsewhere(t hostslots.Selection) bool {
-	givers := e.backs.givers[t.Doc]
+	givers := e.spiders.backs.givers[t.Doc]
 	if len(givers) == 0 {
 		return false
 	}
@@ -99,7 +99,7 @@ func (e *Engine) sendElsewhere(t hostslots.Selection) bool {
 	id, others := e.quickestBut(c, givers)
 	if others == 0 { // all have given it back: the one that did so last goes last
 		givers = givers[len(givers)-1:]
-		e.backs.givers[t.Doc] = givers
+		e.spiders.backs.givers[t.Doc] = givers
 		if id, others = e.quickestBut(c, givers); others == 0 {
 			return false
 		}

@@ -10,8 +10,8 @@
 //   - dns looks names up, and again when they fail for now or when an address has expired.
 //   - hostRules applies the operator's rules to hosts.
 //   - robotsFetches fetches, keeps and applies robots.txt.
-//   - spiders has the connections, the spider pools, and the documents that are suspects.
-//   - backs has the documents that spiders gave back, and holds them for as long as the spiders said.
+//   - spiders has the connections, the spider pools, the documents that are suspects, and those that
+//     spiders gave back.
 //   - outcomes has what ended or is to end, and what is to go back to the index.
 //   - leases acquires, extends and releases the leases of host groups, asks for bindings, and
 //     reports how many documents are held.

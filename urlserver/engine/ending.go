@@ -65,7 +65,7 @@ func (e *Engine) forgetDoc(doc uint32) {
 	e.spiders.parted(doc)
 	delete(e.spiders.suspects, doc)
 	delete(e.spiders.silentAlone, doc)
-	e.backs.forget(doc)
+	e.spiders.backs.forget(doc)
 	e.slots.End(e.now, doc)
 }
 

@@ -101,7 +101,6 @@ type Engine struct {
 	rules    hostRules
 	robots   robotsFetches
 	spiders  spiders
-	backs    backs
 	outcomes outcomes
 	leases   leases
 	tracer   tracer
@@ -136,7 +135,6 @@ func New(cfg configs.Config, opt Options) *Engine {
 		dns:      newDNS(),
 		robots:   newRobotsFetches(),
 		spiders:  newSpiders(),
-		backs:    newBacks(),
 		outcomes: newOutcomes(),
 		leases:   newLeases(opt),
 		tracer:   newTracer(),
@@ -262,7 +260,7 @@ func (e *Engine) Step(clock func() time.Duration) (wait time.Duration) {
 	if _, at, ok := e.robots.retries.Min(); ok {
 		due.after(at - e.now)
 	}
-	if _, until, ok := e.backs.held.Min(); ok {
+	if _, until, ok := e.spiders.backs.held.Min(); ok {
 		due.after(until - e.now)
 	}
 	due.after(e.slots.Wait(e.now)) // last: what was sent has begun to time out

@@ -37,7 +37,7 @@ func (e *Engine) dispatch(t hostslots.Selection) {
 		e.dispatchSuspect(t)
 		return
 	}
-	if len(e.backs.givers) > 0 && e.sendElsewhere(t) {
+	if len(e.spiders.backs.givers) > 0 && e.sendElsewhere(t) {
 		return
 	}
 	id := e.spiderFor(t)

@@ -20,6 +20,7 @@ type spiders struct {
 	silentAlone map[uint32]struct{} // documents that were alone at a spider that said nothing
 	reserved    int                 // spiders that pools have reserved for suspects
 	withRoom    int                 // spiders that may get a document
+	backs       backs               // documents that they gave back
 	leaving     []uint32            // spiders that have gone, with documents to be queued again
 	connected   int                 // spiders that have not gone
 	lastLeft    time.Duration       // when the last of them went
@@ -39,6 +40,7 @@ func newSpiders() spiders {
 		peers:       map[string]*peer{},
 		suspects:    map[uint32]suspect{},
 		silentAlone: map[uint32]struct{}{},
+		backs:       newBacks(),
 	}
 }
 
