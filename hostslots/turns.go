@@ -209,8 +209,11 @@ func (s *Slots) wake(now time.Duration) (wait time.Duration) {
 // isRequestable reports whether a request to a host of a group that is due may be sent, by its
 // site and by what is above its group. If not, the host is set aside until it may.
 func (s *Slots) isRequestable(now time.Duration, hostID uint32) bool {
-	s.updateTurn(hostID)
 	h := s.hosts.At(hostID)
+	if h.above == 0 && h.turn == turnAble && s.pacer.siteDue(h) <= now {
+		return true // the ordinary case
+	}
+	s.updateTurn(hostID)
 	if h.turn != turnAble {
 		return false
 	}
@@ -286,16 +289,15 @@ func (s *Slots) updateCap(groupID uint32) {
 // usableFrom returns the moment from which a group could send a document, as far as its hosts and
 // its pace are concerned; math.MaxInt64: not without some other event.
 func (s *Slots) usableFrom(g *group) time.Duration {
-	due := s.pacer.groupDue(g)
 	switch {
 	case g.awaitsHosts():
 		return math.MaxInt64
 	case g.rotation.head != 0:
-		return due
+		return s.pacer.groupDue(g)
 	case g.waits != 0:
-		return max(due, s.hosts.At(g.waits).due)
+		return max(s.pacer.groupDue(g), s.hosts.At(g.waits).due)
 	case g.hostsDue != 0:
-		return max(due, g.hostsDue)
+		return max(s.pacer.groupDue(g), g.hostsDue)
 	}
 	return math.MaxInt64
 }
