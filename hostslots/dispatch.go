@@ -16,7 +16,7 @@ type dispatch struct {
 	places    links[host]              // hosts in the rotation of their group, or in line above it
 	wakes     timeheap.Heap            // groups with waiting hosts, by when the first is due
 	caps      timeheap.Heap            // groups with hosts in line, by when the first may go
-	woken     bool                     // hosts were woken since Next was called
+	woken     bool                     // more may be in ready than when Next was called
 	ready     timeheap.Heap            // groups with a document that may be sent, by when they are due
 	ownReady  [OwnQueues]timeheap.Heap // groups with own requests, likewise
 	requests  slab.Slab[ownRequest]

@@ -110,7 +110,8 @@ func (s *Slots) endBlocks(now time.Duration) {
 }
 
 // SetRobotsPending holds back the documents of an origin while its robots.txt is not known, or
-// lets them go on.
+// lets them go on. Then the host is next in its group: its document was, before robots.txt was
+// needed.
 func (s *Slots) SetRobotsPending(now time.Duration, originID uint32, pending bool) {
 	hostID := s.HostOf(originID)
 	for id := s.hosts.At(hostID).origins; id != 0; id = s.origins.At(id).next {
@@ -119,6 +120,9 @@ func (s *Slots) SetRobotsPending(now time.Duration, originID uint32, pending boo
 			o.robotsPending = pending
 			s.offersChanged(o, before)
 		}
+	}
+	if !pending {
+		s.moveHostToFront(hostID)
 	}
 	s.rescheduleHost(now, hostID)
 }

@@ -120,15 +120,17 @@ func (s *Slots) NextOwnRequest(now time.Duration, queue OwnQueue) (
 ) {
 	groupID, wait := s.nextOwn(now, queue)
 	if groupID == 0 {
-		if s.dispatch.woken { // there may be documents that Next returns now
-			wait, s.dispatch.woken = 1, false
+		if _, due, any := s.dispatch.ready.Min(); any && s.dispatch.woken {
+			wait = sooner(wait, due-now)
 		}
+		s.dispatch.woken = false
 		return 0, netip.Addr{}, wait, false
 	}
 	g := s.groups.At(groupID)
 	o := s.takeOwn(g.own[queue].head, false)
 	g.ownOpen++
 	s.began(now, o.host)
+	s.dispatch.woken = s.dispatch.woken || s.dispatch.ready.Has(groupID)
 	return o.name, s.addr(o.host), 0, true
 }
 

@@ -78,7 +78,9 @@ func (s *Slots) updateGroup(now time.Duration, id uint32) {
 		s.leases.update(id, g)
 		may = may && g.lease.state == leased
 	}
-	updateReady(&s.dispatch.ready, id, due, now, may && g.slot != 0 && g.rotation.head != 0)
+	// A request for robots.txt goes first. Until it has left no other site is asked for its own.
+	docs := may && g.slot != 0 && g.rotation.head != 0 && g.own[FirstTry].head == 0
+	updateReady(&s.dispatch.ready, id, due, now, docs)
 	for queue := range g.own {
 		updateReady(&s.dispatch.ownReady[queue], id, due, now, may && g.own[queue].head != 0)
 	}

@@ -132,8 +132,10 @@ func (s *Slots) Requeue(now time.Duration, doc, pool uint32, blame Blame) (over 
 // moveHostToFront makes a host the next one in the rotation of its group.
 func (s *Slots) moveHostToFront(id uint32) {
 	h := s.hosts.At(id)
-	rotation := &s.groups.At(h.group).rotation
-	if h.inRotation && rotation.head != id {
+	if !h.inRotation {
+		return
+	}
+	if rotation := &s.groups.At(h.group).rotation; rotation.head != id {
 		s.dispatch.places.remove(rotation, id)
 		s.dispatch.places.pushFront(rotation, id)
 	}

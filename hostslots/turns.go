@@ -210,7 +210,8 @@ func (s *Slots) wake(now time.Duration) (wait time.Duration) {
 // site and by what is above its group. If not, the host is set aside until it may.
 func (s *Slots) isRequestable(now time.Duration, hostID uint32) bool {
 	h := s.hosts.At(hostID)
-	if h.above == 0 && h.turn == turnAble && s.pacer.siteDue(h) <= now {
+	if h.above == 0 && h.turn == turnAble && s.pacer.siteDue(h) <= now &&
+		int(h.open) < s.pacer.siteOpen(h) {
 		return true // the ordinary case
 	}
 	s.updateTurn(hostID)
