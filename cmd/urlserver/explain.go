@@ -27,8 +27,10 @@ type explanation struct {
 	LastSend     string  `json:"last_send"`
 	NextSend     string  `json:"next_send"`
 	Gap          float64 `json:"gap_s"`
-	BlockedUntil string  `json:"blocked_until"`
-	BlockedBy    string  `json:"blocked_by"`
+	Site         level
+	Address      level
+	BlockedUntil string `json:"blocked_until"`
+	BlockedBy    string `json:"blocked_by"`
 	Fetched      hostFetches
 	Robots       struct {
 		State      string
@@ -37,6 +39,28 @@ type explanation struct {
 	}
 	Rule string
 	Why  string
+}
+
+// level is the pace of a site or of its address.
+type level struct {
+	Name     string
+	Gap      float64 `json:"gap_s"`
+	Open     int
+	MostOpen int    `json:"most_open"`
+	NextSend string `json:"next_send"`
+	Why      string
+}
+
+func (l *level) String() string {
+	if l.Name == "" {
+		return "not known"
+	}
+	text := fmt.Sprintf("%s: gap %g s, %d of %d requests open, next %s", l.Name, l.Gap, l.Open, l.MostOpen,
+		cmp.Or(dated(l.NextSend, roundUp), "any time"))
+	if l.Why != "" {
+		text += "; " + l.Why
+	}
+	return text
 }
 
 // hostFetches counts the results of a host.
@@ -145,6 +169,8 @@ func (x *explanation) print(out io.Writer) error {
 	fmt.Fprintf(w, "last send\t%s\n", cmp.Or(dated(x.LastSend, 0), "none"))
 	fmt.Fprintf(w, "next send\t%s\n", cmp.Or(dated(x.NextSend, roundUp), "any time"))
 	fmt.Fprintf(w, "gap\t%g s\n", x.Gap)
+	fmt.Fprintf(w, "site\t%s\n", &x.Site)
+	fmt.Fprintf(w, "address\t%s\n", &x.Address)
 	fmt.Fprintf(w, "rule\t%s\n", cmp.Or(x.Rule, "none"))
 	blocked := cmp.Or(dated(x.BlockedUntil, roundUp), "not blocked")
 	if x.BlockedBy == "rule" {
