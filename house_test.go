@@ -232,8 +232,8 @@ func copied(t *testing.T, fset *token.FileSet, files []*sourceFile) (names []str
 	return names
 }
 
-// copiedComments names declarations whose doc comment stands at another one of the package, too: one of them
-// has lost its own.
+// copiedComments names declarations whose doc comment stands at another one of the package, too:
+// one of them has lost its own.
 func copiedComments(files []*sourceFile) (where []string) {
 	const short = 60 // such a comment may well be said twice
 	first := map[[2]string]string{}

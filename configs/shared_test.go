@@ -70,9 +70,10 @@ func TestSharedNetworksFile(t *testing.T) {
 	}
 	const network = "[[rules]]\nnetworks = [\"192.0.2.0/24\"]\n"
 	for list, want := range map[string]string{
-		network + "per_sec = 1\n":                        "list.toml:1: rules: rule 1 has no shared = true",
-		network + "block = \"shared\"\n":                 "list.toml:3: rules.block: is a string",
-		"Queue_Len = 3\n":                                "list.toml:1: Queue_Len: a list of shared networks has only [[rules]]",
+		network + "per_sec = 1\n":        "list.toml:1: rules: rule 1 has no shared = true",
+		network + "block = \"shared\"\n": "list.toml:3: rules.block: is a string",
+		"Queue_Len = 3\n": "list.toml:1: Queue_Len: a list of shared " +
+			"networks has only [[rules]]",
 		"[[rules]]\nnetworks = [\"x\"]\nshared = true\n": `list.toml:2: rules.networks: "x" is not a network`,
 		"[[rules]]\nhosts = [\"a\"]\nshared = true\n": "list.toml:1: rules: a shared network has networks and no " +
 			"hosts",
@@ -155,8 +156,8 @@ func TestLimits(t *testing.T) {
 	}
 }
 
-// TestKnownSharedComeLast has a rule of the operator take addresses out of a shared network, and set
-// its pace.
+// TestKnownSharedComeLast has a rule of the operator take addresses out of a shared network, and
+// set its pace.
 func TestKnownSharedComeLast(t *testing.T) {
 	c := Default()
 	c.Politeness.SitePerSec = 2

@@ -143,8 +143,8 @@ func TestNoticesComeInTime(t *testing.T) {
 	})
 }
 
-// A stop that failed is tried again, although nobody asks for it. A later request gets the counts of
-// all documents that it ended.
+// A stop that failed is tried again, although nobody asks for it. A later request gets the counts
+// of all documents that it ended.
 func TestStopFails(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		store, slots := memory.New(), &fakeSlots{held: map[string]bool{"http://b.test/": false}}

@@ -17,7 +17,8 @@ type HostAddress struct {
 
 	SitePace    Pace
 	AddressPace Pace // of Addr, or of Network
-	// Raises says that the address may be as fast as its sites if this is so of all its known sites.
+	// Raises says that the address may be as fast as its sites if this is so of all its known
+	// sites.
 	Raises bool
 }
 

@@ -123,8 +123,8 @@ type Hooks interface {
 
 	// SetAddresses makes URL Frontier clients keep the pace of sites and addresses, in queues whose
 	// key is the host; nil: they do not. A queue is given out when its site and its address may be
-	// asked. It is open there while clients have URLs of it. Each URL that is given out puts off the
-	// next one by the gap. A call does not wait for addresses that are not known yet.
+	// asked. It is open there while clients have URLs of it. Each URL that is given out puts off
+	// the next one by the gap. A call does not wait for addresses that are not known yet.
 	SetAddresses(of Addresses)
 }
 

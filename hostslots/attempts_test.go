@@ -29,7 +29,7 @@ func TestManyAttempts(t *testing.T) {
 		}
 		s.Send(0, turn, 1)
 		doc, _ := s.Lost(0, 1)
-		if over := s.Requeue(0, doc, 0, Whole); doc != turn.Doc || over != (try == most) {
+		if over := s.Pool(0).Requeue(0, doc, Whole); doc != turn.Doc || over != (try == most) {
 			t.Fatalf("try %d: Lost = %d, %v; want document %d and over only at %d",
 				try, doc, over, turn.Doc, most)
 		}

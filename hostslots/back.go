@@ -3,7 +3,8 @@ package hostslots
 import "time"
 
 // Back ends a live transaction whose document was not requested, and returns the document, for the
-// caller to queue (Pool.QueueLast), hold (Pool.Hold) or End. The sending is no attempt. The group's gap counts from it.
+// caller to queue (Pool.QueueLast), hold (Pool.Hold) or End. The sending is no attempt. The group's
+// gap counts from it.
 func (s *Slots) Back(now time.Duration, name TransID) (doc uint32) {
 	id := s.table.live(name)
 	doc = s.table.transactions.At(id).doc

@@ -14,6 +14,7 @@ type Candidate struct {
 // Doc is a held document. ID and URL must not be changed, and are good until the document ends.
 type Doc struct {
 	ID, URL  []byte
+	Host     uint32 // its number
 	Priority int32
 	Attempts int    // sendings so far that count
 	Resent   bool   // it has come back from a spider
@@ -50,8 +51,9 @@ func (s *Slots) Doc(n uint32) Doc {
 	d := s.docs.At(n)
 	id, url, crawl := s.textOf(d)
 	return Doc{
-		ID: id, URL: url, Priority: d.priority, Attempts: d.attempts(), Resent: d.order&resent != 0,
-		Pool: s.origins.At(d.origin).pool, Crawl: s.crawls.crawls[crawl].name,
+		ID: id, URL: url, Host: s.hostOfDoc(n), Priority: d.priority, Attempts: d.attempts(),
+		Resent: d.order&resent != 0,
+		Pool:   s.origins.At(d.origin).pool, Crawl: s.crawls.crawls[crawl].name,
 	}
 }
 
@@ -216,20 +218,4 @@ func (s *Slots) SlotOf(doc uint32) (groupID uint32, since time.Duration, ok bool
 		return groupID, 0, false
 	}
 	return groupID, s.table.slots[s.groups.At(groupID).slot-1].since, true
-}
-
-// RemainingWait returns how long no request may be sent to the site of a document, and the site's
-// gap if it is longer than Config.SiteGap; both are 0 otherwise.
-func (s *Slots) RemainingWait(now time.Duration, doc uint32) (wait, gap time.Duration) {
-	h := s.hosts.At(s.hostOfDoc(doc))
-	if h.group == 0 {
-		return 0, 0
-	}
-	g := s.groups.At(h.group)
-	due := s.pacer.groupDue(g)
-	site, ordinary := s.sitePace(h)
-	if gap = s.pacer.gap(site, ordinary); gap <= s.cfg.SiteGap {
-		gap = 0
-	}
-	return max(0, due-now, s.pacer.due(site, ordinary)-now), gap
 }

@@ -89,3 +89,19 @@ func (h Host) Leased() bool {
 
 // LeasedUntil returns the end of the lease of the host's group, which must have one.
 func (h Host) LeasedUntil() time.Duration { return h.s.leases.ends.Due(h.record().group) }
+
+// RemainingWait returns how long no request may be sent to the host's site, and the site's gap if
+// it is longer than Config.SiteGap; both are 0 otherwise.
+func (h Host) RemainingWait(now time.Duration) (wait, gap time.Duration) {
+	s, r := h.s, h.record()
+	if r.group == 0 {
+		return 0, 0
+	}
+	g := s.groups.At(r.group)
+	due := s.pacer.groupDue(g)
+	site, ordinary := s.sitePace(r)
+	if gap = s.pacer.gap(site, ordinary); gap <= s.cfg.SiteGap {
+		gap = 0
+	}
+	return max(0, due-now, s.pacer.due(site, ordinary)-now), gap
+}

@@ -24,9 +24,6 @@ func (s *Slots) OriginKey(id uint32) []byte { return s.originKey(id) }
 // HostOf returns the number of the host of an origin.
 func (s *Slots) HostOf(originID uint32) uint32 { return s.origins.At(originID).host }
 
-// HostOfDoc returns the number of the host of a document.
-func (s *Slots) HostOfDoc(doc uint32) uint32 { return s.hostOfDoc(doc) }
-
 // FindHost returns the number of a host; 0: it is not known.
 func (s *Slots) FindHost(name []byte) uint32 { return s.findHost(s.hash(name), name) }
 

@@ -124,7 +124,7 @@ func (w *leasesWalk) tick() {
 	w.s.Tick(w.now)
 	for spider, _ := w.s.Overdue(w.now); spider != 0; spider, _ = w.s.Overdue(w.now) {
 		doc, _ := w.s.Lost(w.now, spider)
-		if w.s.Requeue(w.now, doc, 0, Blame(w.rng.IntN(3))) {
+		if w.s.Pool(0).Requeue(w.now, doc, Blame(w.rng.IntN(3))) {
 			w.s.End(w.now, doc)
 		}
 	}

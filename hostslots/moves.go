@@ -23,10 +23,10 @@ func (m *moves) incoming(groupID uint32) (hostID uint32) {
 
 // Move takes the host with all its documents out of its group, and returns true; the caller binds
 // it again. The host is put under the limits of the place that it is to go to, and a group that is
-// its site obeys its pace. If requests to the host are open it cannot leave: Move returns false, and
-// Movable returns the host when they have ended. Until then nothing is sent to the host, nor to the
-// group that it is to join. With elsewhere that group does not wait: the host has another address
-// now, so the open requests are at another machine, and may take long.
+// its site obeys its pace. If requests to the host are open it cannot leave: Move returns false,
+// and Movable returns the host when they have ended. Until then nothing is sent to the host, nor to
+// the group that it is to join. With elsewhere that group does not wait: the host has another
+// address now, so the open requests are at another machine, and may take long.
 func (h Host) Move(now time.Duration, to Place, elsewhere bool) (moved bool) {
 	s, r := h.s, h.record()
 	if r.open > 0 {

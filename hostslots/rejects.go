@@ -30,8 +30,8 @@ func (r *rejectList) set(groupID uint32, reject bool) {
 	r.groups.set(groupID, reject)
 }
 
-// updateRejected puts a host into the reject list while it has documents and its limits block it, or
-// it is slow.
+// updateRejected puts a host into the reject list while it has documents and its limits block it,
+// or it is slow.
 func (s *Slots) updateRejected(hostID uint32) {
 	h := s.hosts.At(hostID)
 	reject := (h.limits.Blocked || h.slow) && h.docs > 0

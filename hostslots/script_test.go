@@ -355,7 +355,7 @@ func (p *script) lost(args []string) string {
 func (p *script) lose(spider uint32, blame Blame, pool uint32) string {
 	return p.back(func() (uint32, bool) {
 		doc, _ := p.s.Lost(p.now, spider)
-		return doc, doc != 0 && p.s.Requeue(p.now, doc, pool, blame)
+		return doc, doc != 0 && p.s.Pool(pool).Requeue(p.now, doc, blame)
 	})
 }
 

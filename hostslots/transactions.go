@@ -102,9 +102,10 @@ const (
 	Whole               // it counts
 )
 
-// Requeue queues a document that Lost returned, before younger ones, for a spider pool. If the
-// document has had Config.MaxAttempts it returns true instead, and the caller must End it.
-func (s *Slots) Requeue(now time.Duration, doc, pool uint32, blame Blame) (over bool) {
+// Requeue queues a document that Lost returned for the pool, before younger ones. If the document
+// has had Config.MaxAttempts it returns true instead, and the caller must End it.
+func (p Pool) Requeue(now time.Duration, doc uint32, blame Blame) (over bool) {
+	s := p.s
 	d := s.docs.At(doc)
 	d.order |= resent
 	switch most := s.cfg.MaxAttempts; {
@@ -118,7 +119,7 @@ func (s *Slots) Requeue(now time.Duration, doc, pool uint32, blame Blame) (over 
 	over = over || faulty(faultLose)
 	group := s.groupOfDoc(doc)
 	if !over {
-		s.changePool(doc, pool)
+		s.changePool(doc, p.no)
 		s.enqueue(doc)
 		s.moveHostToFront(s.hostOfDoc(doc))
 	}

@@ -247,8 +247,8 @@ func (s *Slots) lineUp(now time.Duration, hostID uint32) {
 	s.updateCap(h.above)
 }
 
-// release lets the first host go on that is in line at a group. If its own group cannot send now the
-// next host is released, too.
+// release lets the first host go on that is in line at a group. If its own group cannot send now
+// the next host is released, too.
 func (s *Slots) release(now time.Duration, groupID uint32) {
 	up := s.groups.At(groupID)
 	hostID := up.line.head

@@ -740,7 +740,7 @@ func (r *run) requeue(n uint32, d *twinDoc) {
 	default:
 		over = d.attempts >= r.w.cfg.MaxAttempts
 	}
-	if got := r.s.Requeue(r.now, n, pool, blame); got != over {
+	if got := r.s.Pool(pool).Requeue(r.now, n, blame); got != over {
 		r.t.Fatalf("document %s after %d attempts, blame %d: over = %v", d.id, d.attempts, blame, got)
 	}
 	if over {

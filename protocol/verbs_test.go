@@ -124,8 +124,8 @@ func TestCountAnswers(t *testing.T) {
 	}
 }
 
-// FuzzVerbs: a line is of one verb at most, what is taken is what a strict writer would have written,
-// and may be a spider's first line.
+// FuzzVerbs: a line is of one verb at most, what is taken is what a strict writer would have
+// written, and may be a spider's first line.
 func FuzzVerbs(f *testing.F) {
 	for _, s := range []string{"ROOM 16", "ROOM 99999999999", `PUT t {"url":"http://a.example/"}`, "PUT t ", "COUNT t",
 		"COUNT t crawl", "1.2.3 BACK", "1.2.3 BACK 60",

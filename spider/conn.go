@@ -78,7 +78,8 @@ func (s *Spider) read(ctx context.Context, r io.Reader, out *statuses, links *pu
 			return useful, context.Cause(ctx)
 		}
 		work.Go(func() {
-			// answers to PUTs have to be read while fetches wait, as others may wait for the answers
+			// answers to PUTs have to be read while fetches wait, as others may wait for the
+			// answers
 			if s.cfg.Index == onConnection && !s.begin(ctx) {
 				return
 			}

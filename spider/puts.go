@@ -33,8 +33,8 @@ func newPuts(out *statuses, count *counters) *puts {
 	}
 }
 
-// put returns when the daemon has taken or refused each of urls, which are links on the document. It
-// repeats what the daemon could not store. Its error is ctx's.
+// put returns when the daemon has taken or refused each of urls, which are links on the document.
+// It repeats what the daemon could not store. Its error is ctx's.
 func (p *puts) put(ctx context.Context, docID []byte, urls []string) error {
 	for wait := (backoff{}); ; wait.sleep(ctx) {
 		var err error

@@ -40,8 +40,8 @@ type Config struct {
 	ID    string      // spiderid whose documents the spider wants, if it connects to the daemon; "": any
 	TLS   *tls.Config // for connections to the daemon; nil: plain TCP
 
-	// base URL of the doc index that links are put to; "-": they are put on the daemon's connection;
-	// "": they are counted and dropped
+	// base URL of the doc index that links are put to; "-": they are put on the daemon's
+	// connection; "": they are counted and dropped
 	Index      string
 	IndexToken string // bearer token of the index; "": none
 	WARC       string // directory of the WARC files, created if missing; "": no files

@@ -9,11 +9,11 @@ import (
 	"urlserver/protocol"
 )
 
-// asks passes what a spider asks of the embedded index (PUT, COUNT) to a goroutine of its own, which
-// answers in the order of the lines. The reader collects what has arrived while that goroutine
-// works, and waits when a batch is ready before the one before it has been begun. So at most three
-// batches of one read each are in memory, TCP slows down a spider that asks for more than the store
-// can do, and the engine takes no part.
+// asks passes what a spider asks of the embedded index (PUT, COUNT) to a goroutine of its own,
+// which answers in the order of the lines. The reader collects what has arrived while that
+// goroutine works, and waits when a batch is ready before the one before it has been begun. So at
+// most three batches of one read each are in memory, TCP slows down a spider that asks for more
+// than the store can do, and the engine takes no part.
 type asks struct {
 	worker func(*askBatch)
 	start  func(func()) // begins a goroutine
@@ -42,8 +42,8 @@ const (
 
 func (a *asks) empty() bool { return a.next == nil || len(a.next.list) == 0 }
 
-// add takes a line that is a PUT or COUNT. As the first line of a spider, a PUT must have an object:
-// other protocols have a PUT, too.
+// add takes a line that is a PUT or COUNT. As the first line of a spider, a PUT must have an
+// object: other protocols have a PUT, too.
 func (a *asks) add(line []byte, first bool) bool {
 	if tag, object, ok := protocol.ParsePut(line); ok && !(first && (len(object) == 0 || object[0] != '{')) {
 		a.addPut(string(tag), object)

@@ -68,7 +68,8 @@ func (o *outbox) configure(cfg configs.DocIndex) {
 }
 
 // put takes outcomes over and leaves an empty buffer in their place. full reports that too many
-// wait; setBackpressure(false) is called when there is room again. ends are of sampled documents among them.
+// wait; setBackpressure(false) is called when there is room again. ends are of sampled documents
+// among them.
 func (o *outbox) put(out *docindex.Outcomes, ends []engine.TraceEnd) (full bool) {
 	o.mu.Lock()
 	defer o.mu.Unlock()

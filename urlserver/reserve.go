@@ -99,7 +99,8 @@ func (r *Reserver) clock() time.Time {
 	return time.Now()
 }
 
-// reserve answers the engine's lease requests until the owner has gone, and then gives all leases back.
+// reserve answers the engine's lease requests until the owner has gone, and then gives all leases
+// back.
 func (d *Daemon) reserve(ctx context.Context) {
 	r := d.parts.Reserver
 	if r == nil {
@@ -333,8 +334,8 @@ func (r *Reserver) bind(ctx context.Context, binds []engine.Bind) {
 	}
 }
 
-// proposed returns the group that a host is to be bound to: its address, or the host itself. An alias
-// goes before either.
+// proposed returns the group that a host is to be bound to: its address, or the host itself. An
+// alias goes before either.
 func proposed(b *engine.Bind) string {
 	if b.Own {
 		return b.Host

@@ -235,8 +235,8 @@ func (w *world) send(nd *node, lines []byte) {
 	}
 }
 
-// judgeCap checks a request against the cap of the network. Beyond the pace there may be one request
-// of each daemon.
+// judgeCap checks a request against the cap of the network. Beyond the pace there may be one
+// request of each daemon.
 func (w *world) judgeCap(by *node) {
 	if w.cap.Concurrent == 0 {
 		return

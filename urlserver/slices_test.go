@@ -21,8 +21,8 @@ import (
 	"urlserver/urlserver/engine"
 )
 
-// TestSlicesAreLeased: two daemons lease a slice of a shared network's cap in turn, in each store. A
-// store that counts documents gets no report of it.
+// TestSlicesAreLeased: two daemons lease a slice of a shared network's cap in turn, in each store.
+// A store that counts documents gets no report of it.
 func TestSlicesAreLeased(t *testing.T) {
 	stores := map[string]func(t *testing.T) reservation.Store{
 		"memory": func(*testing.T) reservation.Store { return memory.New(memory.Config{Penalty: time.Second}) },
@@ -185,8 +185,8 @@ func TestDaemonsShareANetwork(t *testing.T) {
 	}
 }
 
-// TestNetworkBecomesShared: changed rules put hosts on a shared network while the hosts are bound to
-// their addresses.
+// TestNetworkBecomesShared: changed rules put hosts on a shared network while the hosts are bound
+// to their addresses.
 func TestNetworkBecomesShared(t *testing.T) {
 	w := newNetwork(t)
 	w.run(3 * worldLease)
@@ -204,8 +204,8 @@ func TestNetworkBecomesShared(t *testing.T) {
 	}
 }
 
-// TestNetworkIsSharedNoMore: the rule goes that puts hosts on a shared network. Nothing is sent to a
-// host before it is in the group of its address.
+// TestNetworkIsSharedNoMore: the rule goes that puts hosts on a shared network. Nothing is sent to
+// a host before it is in the group of its address.
 func TestNetworkIsSharedNoMore(t *testing.T) {
 	w := newNetwork(t, networkRule(configs.Pace{PerSec: 5, Concurrent: 20}))
 	w.run(3 * worldLease)

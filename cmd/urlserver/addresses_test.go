@@ -175,8 +175,8 @@ func TestFrontierAddresses(t *testing.T) {
 	}
 }
 
-// TestFrontierBacksOff reports 503 with Retry-After of one host. Its queue is left alone, and that of
-// its neighbour goes on.
+// TestFrontierBacksOff reports 503 with Retry-After of one host. Its queue is left alone, and that
+// of its neighbour goes on.
 func TestFrontierBacksOff(t *testing.T) {
 	d := startDaemon(t, settings(t, `frontier.listen = "127.0.0.1:0"`))
 	c := dialFrontier(t, d)

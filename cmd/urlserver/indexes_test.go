@@ -8,8 +8,8 @@ import (
 	"urlserver/internal/testkit/redistest"
 )
 
-// TestEachIndex fetches three URLs from each kind of embedded index: one is to be fetched again, one
-// has ended, one is at the spider. /api/status counts them, and show tells what came back.
+// TestEachIndex fetches three URLs from each kind of embedded index: one is to be fetched again,
+// one has ended, one is at the spider. /api/status counts them, and show tells what came back.
 func TestEachIndex(t *testing.T) {
 	for kind, more := range map[string]func(t *testing.T) string{
 		"memory": func(*testing.T) string { return "" },

@@ -13,9 +13,12 @@ func TestShow(t *testing.T) {
 	d := startDaemon(t, settings(t, ""))
 	show := func(args ...string) result { return command(t, "", append([]string{"show", "--at", d.at}, args...)...) }
 	const u = "http://127.0.0.1/a"
-	show(u).want(t, 1, "", `404 Not Found: url "`+u+`" of crawl "DEFAULT": no such document; put it, or name the crawl and the key that it was put with`)
+	show(u).want(t, 1, "",
+		`404 Not Found: url "`+u+
+			`" of crawl "DEFAULT": no such document; put it, or name the crawl and the key that it was put with`)
 	show("ftp://a/").want(t, 1, "", "400 Bad Request")
-	command(t, `{"url":"`+u+`"}`+"\n"+`{"url":"http://127.0.0.1/b","crawl":"news"}`, "put", "--at", d.at, "-").want(t, 0, `"new":2`, "")
+	command(t, `{"url":"`+u+`"}`+"\n"+`{"url":"http://127.0.0.1/b","crawl":"news"}`, "put", "--at", d.at,
+		"-").want(t, 0, `"new":2`, "")
 	got := show("HTTP://127.0.0.1:80/x/../a#part")
 	for _, want := range []string{u + "\n", "crawl         DEFAULT\n", "doc_id        1\n", "last outcome  none\n",
 		"next step     urlserver explain 127.0.0.1 "} {

@@ -11,8 +11,8 @@ import (
 
 func TestDueLater(t *testing.T) { indextest.DueLater(t, open(t, t.TempDir(), disk.None)) }
 
-// TestDueLaterReopened opens a store again. What is due later counts so once the store has looked at
-// its queues, which it does when it is asked for candidates.
+// TestDueLaterReopened opens a store again. What is due later counts so once the store has looked
+// at its queues, which it does when it is asked for candidates.
 func TestDueLaterReopened(t *testing.T) {
 	path := t.TempDir()
 	s := open(t, path, disk.Batch)

@@ -197,8 +197,8 @@ func availabilityText(turn docindex.Availability) string {
 
 const both = "at both"
 
-// whyCase is a rule of the doc index. do makes it apply to a host. slots and calls are the texts for
-// host slots and for calls of URL Frontier clients; calls may be both: the same text as slots.
+// whyCase is a rule of the doc index. do makes it apply to a host. slots and calls are the texts
+// for host slots and for calls of URL Frontier clients; calls may be both: the same text as slots.
 type whyCase struct {
 	name         string
 	do           func(host string)

@@ -8,8 +8,8 @@ import (
 	"urlserver/docindex"
 )
 
-// DueLater tests that Count tells how many documents are due later, in all and of a crawl. The store
-// is empty.
+// DueLater tests that Count tells how many documents are due later, in all and of a crawl. The
+// store is empty.
 func DueLater(t *testing.T, s docindex.Store) {
 	want := func(when string, all, crawl docindex.Counts) {
 		t.Helper()

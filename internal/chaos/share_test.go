@@ -147,7 +147,8 @@ func (r *shareRig) share(reservation string, perSec, concurrent int) {
 	t := r.t
 	t.Helper()
 	r.reservation = func(int) string {
-		return fmt.Sprintf("%s\n[[rules]]\nnetworks = [\"127.%d.0.0/16\"]\nshared = true\nper_sec = %d\nconcurrent = %d",
+		return fmt.Sprintf(
+			"%s\n[[rules]]\nnetworks = [\"127.%d.0.0/16\"]\nshared = true\nper_sec = %d\nconcurrent = %d",
 			reservation, r.world.net, perSec, concurrent)
 	}
 	for n := range daemonCount {
@@ -175,7 +176,8 @@ func (r *shareRig) share(reservation string, perSec, concurrent int) {
 	full := min(float64(perSec), float64(concurrent)/r.web.takes.Seconds())
 	got := float64(r.web.during(from, to)) / to.Sub(from).Seconds()
 	late := r.late.worst(began)
-	t.Logf("%.1f requests a second of %.1f; at most %d open of %d; at most %d within %v; the machine was at most %v late",
+	t.Logf("%.1f requests a second of %.1f; at most %d open of %d; at most %d within %v; the machine "+
+		"was at most %v late",
 		got, full, r.web.mostOpen, concurrent, r.web.fullest(shareWindow), shareWindow, late)
 	if r.web.mostOpen > concurrent {
 		t.Errorf("%d requests were open at once; want at most %d", r.web.mostOpen, concurrent)

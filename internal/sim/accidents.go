@@ -32,8 +32,8 @@ func (w *world) accidents() {
 }
 
 // markSound sets sound for hosts without trouble. A host has trouble if a host at the same address
-// has, or has a poison or endless document. A neighbour that answers 503, or has a Crawl-delay, is no
-// trouble.
+// has, or has a poison or endless document. A neighbour that answers 503, or has a Crawl-delay, is
+// no trouble.
 func (w *world) markSound() {
 	if w.sc.Trouble.Neighbours {
 		for i := range w.hosts {

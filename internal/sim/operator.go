@@ -9,8 +9,8 @@ import (
 	"urlserver/configs"
 )
 
-// startOperator plans the actions of an operator (pauses, blocks, changed settings and rules), steps
-// of the wall clock, and outages of the index.
+// startOperator plans the actions of an operator (pauses, blocks, changed settings and rules),
+// steps of the wall clock, and outages of the index.
 func (r *run) startOperator() {
 	t := &r.sc.Trouble
 	r.every(func() time.Duration { return t.Pause }, r.pause)

@@ -106,7 +106,8 @@ type level struct {
 	work    time.Duration // total time that all requests to it take at its pace
 }
 
-// target is where a request goes: to a site, and to the address or the shared network that it is at.
+// target is where a request goes: to a site, and to the address or the shared network that it is
+// at.
 type target struct {
 	site  *level // nil: there is no request
 	above *group
@@ -129,7 +130,8 @@ type host struct {
 	at         *group           // its group, while documents are held or a request is open; else nil
 	where      *group           // the record of addr, while at is not nil; nil: it is in a shared network
 	groups     []*group         // all groups that it may ever have been in
-	// the rules' group that it joins when no request to it is open; if late is set, also the one it is in
+	// the rules' group that it joins when no request to it is open; if late is set, also the one it
+	// is in
 	to       *group
 	held     int
 	fetching int           // fetches of its origins' robots.txt that have not ended

@@ -138,8 +138,8 @@ func (l *limits) alone(name string, addr netip.Addr) leave {
 		open: min(r.open, r.aboveOpen), siteOpen: r.open, inFlight: l.inFlight, barred: r.block, group: r.group}
 }
 
-// requestLate checks a request for a document that a spider has received. It returns what the request
-// counts for.
+// requestLate checks a request for a document that a spider has received. It returns what the
+// request counts for.
 func (o *oracle) requestLate(spider uint32, d *document, addr netip.Addr) target {
 	h := d.origin.host
 	if own, err := netip.ParseAddr(h.name); err == nil && own != addr {

@@ -108,7 +108,8 @@ func (o *oracle) line(spider uint32, text string, since time.Duration) {
 	o.begin(tx)
 }
 
-// documentLine checks the document and the address of a line. It returns what the request counts for.
+// documentLine checks the document and the address of a line. It returns what the request counts
+// for.
 func (o *oracle) documentLine(spider uint32, d *document, addr netip.Addr, url string, since time.Duration) target {
 	if o.late != nil {
 		o.mayGo(d, url, 0)

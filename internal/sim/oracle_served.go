@@ -10,10 +10,11 @@ import (
 // others.
 //
 // Its clock runs while a host without trouble could be served: sending is not disabled, name
-// servers answer, and a spider whose process is well has room and no suspects. From
-// the moment at which a document of such a host comes due until the document ends, the clock may
-// run for patience, plus paces times the time that the requests sent to its site and to its address
-// meanwhile take at the pace of each. So a document may wait for others there, and for nothing else.
+// servers answer, and a spider whose process is well has room and no suspects. From the moment at
+// which a document of such a host comes due until the document ends, the clock may run for
+// patience, plus paces times the time that the requests sent to its site and to its address
+// meanwhile take at the pace of each. So a document may wait for others there, and for nothing
+// else.
 type service struct {
 	clock time.Duration
 	debts []debt // by document
@@ -36,8 +37,8 @@ const (
 )
 
 // patience returns how long a document may wait in addition to the time that the pace of its site
-// and its address takes. The daemon asks the index, looks up the host and fetches its robots.txt. Spiders may be
-// lost with the document as often as it may be sent, and twice more.
+// and its address takes. The daemon asks the index, looks up the host and fetches its robots.txt.
+// Spiders may be lost with the document as often as it may be sent, and twice more.
 func (o *oracle) patience() time.Duration {
 	return o.set.askRetry + toKnow + time.Duration(o.set.attempts+2)*o.set.statusTimeout
 }

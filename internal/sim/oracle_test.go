@@ -21,8 +21,9 @@ type story struct{ *oracle }
 // spiders.
 func newStory() story {
 	s := story{newOracle(limits{
-		gap: 1e9, concurrent: 1, siteGap: 1e9, siteOpen: 1, inFlight: 2, attempts: 2, rejectOver: 5, statusTimeout: time.Minute,
-		quarantine: time.Minute, delayFactor: 1, maxDelay: 5 * time.Second,
+		gap: 1e9, concurrent: 1, siteGap: 1e9, siteOpen: 1, inFlight: 2, attempts: 2, rejectOver: 5,
+		statusTimeout: time.Minute,
+		quarantine:    time.Minute, delayFactor: 1, maxDelay: 5 * time.Second,
 		robotsTTL: time.Hour, errorTTL: time.Minute, maxCrawlDelay: 30 * time.Second,
 		giveUp: 5 * time.Minute, maxFetch: time.Hour,
 	}, 100)}

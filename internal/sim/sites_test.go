@@ -10,9 +10,9 @@ import (
 // without is how much longer some documents may take than in a run without trouble.
 const without = 1 / 0.95
 
-// TestNeighboursKeepTheirPace crawls 1,000 sites at one address. One of them has a Crawl-delay of an
-// hour, and one answers 503 with a Retry-After of an hour. The other 998 take no longer than without
-// these two, which the oracle sees left alone as they ask.
+// TestNeighboursKeepTheirPace crawls 1,000 sites at one address. One of them has a Crawl-delay of
+// an hour, and one answers 503 with a Retry-After of an hour. The other 998 take no longer than
+// without these two, which the oracle sees left alone as they ask.
 func TestNeighboursKeepTheirPace(t *testing.T) {
 	alone := crawlOneAddress(t, false)
 	beside := crawlOneAddress(t, true)
@@ -84,7 +84,8 @@ func TestSharedNetworkWithRandomAddresses(t *testing.T) {
 	c.Spider.MaxInFlight, c.Resolver.MinTTL = 1000, 0
 	c.Rules = sharedRules(50, 20)
 	report := runScenario(t, sc)
-	if n := report.Outcomes[docindex.Done]; n < sc.Documents*9/10 || n+report.Outcomes[docindex.Robots] != sc.Documents {
+	if n := report.Outcomes[docindex.Done]; n < sc.Documents*9/10 ||
+		n+report.Outcomes[docindex.Robots] != sc.Documents {
 		t.Errorf("outcomes %v of %d documents; want done, or robots", report.Outcomes, sc.Documents)
 	}
 	requests := report.Lines + report.Fetches

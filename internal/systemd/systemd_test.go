@@ -31,7 +31,8 @@ func TestTell(t *testing.T) {
 	}
 }
 
-// TestNotifyDoesNotBlock: a manager that does not read its socket does not block the daemon for ever.
+// TestNotifyDoesNotBlock: a manager that does not read its socket does not block the daemon for
+// ever.
 func TestNotifyDoesNotBlock(t *testing.T) {
 	name := filepath.Join(t.TempDir(), "notify")
 	l, err := net.ListenUnixgram("unixgram", &net.UnixAddr{Name: name, Net: "unixgram"})

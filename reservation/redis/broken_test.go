@@ -25,8 +25,8 @@ type brokenStore struct {
 }
 
 // TestBrokenKeys: a key of a wrong type breaks only the host or group that it belongs to, whichever
-// key it is and whichever call reads it. The log names the key. When an operator has deleted it, the
-// host is served again.
+// key it is and whichever call reads it. The log names the key. When an operator has deleted it,
+// the host is served again.
 func TestBrokenKeys(t *testing.T) {
 	addr := redistest.Start(t).Addr()
 	for _, key := range []string{"CHG{chg}:", "chg_due{chg}:", "chg_covers{chg}:", "chg_by{chg}:", "chg_host{chg}:"} {

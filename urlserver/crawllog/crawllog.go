@@ -89,8 +89,8 @@ func (l *Log) take() *docindex.Outcomes {
 	return taken
 }
 
-// Run writes until ctx ends, and then what is left, for a few seconds at most. If a write still hangs
-// then, Run returns and leaves its goroutine behind.
+// Run writes until ctx ends, and then what is left, for a few seconds at most. If a write still
+// hangs then, Run returns and leaves its goroutine behind.
 func (l *Log) Run(ctx context.Context) {
 	hard, cut := context.WithCancel(context.WithoutCancel(ctx))
 	defer cut()

@@ -52,8 +52,8 @@ func TestLateRobotsRequestIsMadeAgain(t *testing.T) {
 	}
 }
 
-// TestTryThatAsksNobody ends the look-up of a host while the second request for its robots.txt waits
-// for its turn. That was no try: the host is asked again when it has an address.
+// TestTryThatAsksNobody ends the look-up of a host while the second request for its robots.txt
+// waits for its turn. That was no try: the host is asked again when it has an address.
 func TestTryThatAsksNobody(t *testing.T) {
 	p := newScript(t, "robots.enabled=true robots.error_ttl=\"60s\" spider.max_attempts=2")
 	do := func(event string) {

@@ -46,12 +46,12 @@ func (e *Engine) endWith(doc uint32, kind docindex.Kind, status int, o docindex.
 	o.DocID, o.URL, o.Crawl, o.Attempts = d.ID, d.URL, []byte(d.Crawl), d.Attempts
 	o.Kind, o.Status, o.NoStatus = kind, max(status, 0), status == protocol.NoStatus
 	if e.opt.Exact {
-		o.Pause, o.Gap = e.slots.RemainingWait(e.now, doc)
+		o.Pause, o.Gap = e.slots.Host(d.Host).RemainingWait(e.now)
 	}
 	if kind == withoutOutcome {
 		e.endTrace(doc, "forgotten", 0, false)
 	} else {
-		e.countOutcome(e.slots.HostOfDoc(doc), &o)
+		e.countOutcome(d.Host, &o)
 		e.outcome(o)
 		e.endTrace(doc, kind.String(), status, true)
 	}

@@ -229,7 +229,7 @@ func (e *Engine) takeBack(doc uint32, sp *spider, how hostslots.Lateness) {
 	}
 	_, suspect := e.spiders.suspects[doc]
 	queue := poolQueue(spiderPoolOf(e.slots.Doc(doc).Pool), suspect)
-	if e.slots.Requeue(e.now, doc, queue, blame) {
+	if e.slots.Pool(queue).Requeue(e.now, doc, blame) {
 		e.end(doc, docindex.Timeout, 0)
 		return
 	}

@@ -209,7 +209,7 @@ func (e *Engine) done(sp *spider, trans hostslots.TransID, sent time.Duration, s
 	retry := time.Duration(max(0, s.RetryAfter)) * time.Second
 	sp.recent.answered(e.now, e.now-sent)
 	doc := e.slots.Done(e.now, trans, s.Code, retry)
-	e.countFetch(e.slots.HostOfDoc(doc), e.now-sent)
+	e.countFetch(e.slots.Doc(doc).Host, e.now-sent)
 	delete(sp.longFetches, doc)
 	sp.inFlight--
 	sp.done++

@@ -7,9 +7,9 @@ import (
 	"urlserver/internal/container/timeheap"
 )
 
-// later counts the scheduled URLs that are not due yet, by the second in which they will be, so that
-// their number is known in O(1): each second is passed once. URLs that are due in more than a day
-// count by the minute. The zero value is ready.
+// later counts the scheduled URLs that are not due yet, by the second in which they will be, so
+// that their number is known in O(1): each second is passed once. URLs that are due in more than a
+// day count by the minute. The zero value is ready.
 type later struct {
 	n        uint64
 	bySecond map[int64]uint32 // its moment
