@@ -130,7 +130,6 @@ func (s *Slots) NextOwnRequest(now time.Duration, queue OwnQueue) (
 	o := s.takeOwn(g.own[queue].head, false)
 	g.ownOpen++
 	s.began(now, o.host)
-	s.dispatch.woken = s.dispatch.woken || s.dispatch.ready.Has(groupID)
 	return o.name, s.addr(o.host), 0, true
 }
 

@@ -80,6 +80,7 @@ func (s *Slots) updateGroup(now time.Duration, id uint32) {
 	}
 	// A request for robots.txt goes first. Until it has left no other site is asked for its own.
 	docs := may && g.slot != 0 && g.rotation.head != 0 && g.own[FirstTry].head == 0
+	s.dispatch.woken = s.dispatch.woken || docs && !s.dispatch.ready.Has(id)
 	updateReady(&s.dispatch.ready, id, due, now, docs)
 	for queue := range g.own {
 		updateReady(&s.dispatch.ownReady[queue], id, due, now, may && g.own[queue].head != 0)

@@ -185,7 +185,6 @@ func (s *Slots) wake(now time.Duration) (wait time.Duration) {
 		if !ok || due > now {
 			break
 		}
-		s.dispatch.woken = true
 		s.updateTurn(s.groups.At(groupID).waits)
 		s.reschedule(now, groupID)
 	}
@@ -194,7 +193,6 @@ func (s *Slots) wake(now time.Duration) (wait time.Duration) {
 		if !ok || due > now {
 			break
 		}
-		s.dispatch.woken = true
 		s.release(now, groupID)
 	}
 	if _, due, ok := s.dispatch.wakes.Min(); ok {
