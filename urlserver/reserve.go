@@ -3,9 +3,7 @@ package urlserver
 import (
 	"cmp"
 	"context"
-	"crypto/sha256"
 	"errors"
-	"fmt"
 	"slices"
 	"sync"
 	"time"
@@ -343,22 +341,6 @@ func proposed(b *engine.Bind) string {
 	return b.Addr.String()
 }
 
-// siteAlias is the alias of a host that is to be a group by itself. The host needs it only while it
-// is bound to an address, from before the rules put it on a shared network: an alias goes before
-// the binding.
-func siteAlias(host string) string {
-	sum := sha256.Sum256([]byte(host))
-	return fmt.Sprintf("site-%x", sum[:16])
-}
-
-// aliasOf returns the alias that a host is to be in; "": none.
-func aliasOf(b *engine.Bind) string {
-	if b.Own && b.Group != b.Host {
-		return siteAlias(b.Host)
-	}
-	return b.Alias
-}
-
 // ttlOf is for how long a host is bound. Where the question is only which group is in force, that
 // is as short as may be.
 func ttlOf(b *engine.Bind) time.Duration {
@@ -381,9 +363,8 @@ func sameTTL(binds []engine.Bind) (n int) {
 func (r *Reserver) alias(ctx context.Context, binds []engine.Bind) {
 	lack := map[string][]*engine.Bind{}
 	for i := range binds {
-		b := &binds[i]
-		if name := aliasOf(b); name != "" && reservation.CheckAliasName(b.Group) != nil {
-			lack[name] = append(lack[name], b)
+		if b := &binds[i]; b.Alias != "" && reservation.CheckAliasName(b.Group) != nil {
+			lack[b.Alias] = append(lack[b.Alias], b)
 		}
 	}
 	for name, some := range lack {
@@ -401,11 +382,6 @@ func (r *Reserver) alias(ctx context.Context, binds []engine.Bind) {
 			r.refusal = err.Error()
 			r.Log.Warn().Err(err).Str("group", name).Int("hosts", len(some)).Msg("reservation: hosts " +
 				"could not be put into the alias that [[rules]] name; they wait, and it is tried on")
-		}
-	}
-	for i := range binds {
-		if b := &binds[i]; b.Own && b.Group == siteAlias(b.Host) {
-			b.Group = b.Host
 		}
 	}
 }

@@ -196,11 +196,14 @@ func TestNetworkBecomesShared(t *testing.T) {
 	}
 	w.run(3 * time.Second) // until what was open has ended
 	w.cap = cap
-	w.run(4 * worldLease)
+	w.run(14 * worldLease) // until the bindings have ended, and the cap is divided
 	before := len(w.sent)
 	w.run(8 * worldLease)
 	if got := float64(len(w.sent)-before) / (8 * worldLease).Seconds(); got < 0.9*cap.PerSec {
 		t.Errorf("%.1f requests a second; want at least 0.9 of %v", got, cap.PerSec)
+	}
+	if s, err := w.store.Stats(t.Context()); err != nil || s.Aliases != 0 {
+		t.Errorf("the store has %d aliases, %v; want none", s.Aliases, err)
 	}
 }
 
@@ -226,5 +229,29 @@ func TestNetworkIsSharedNoMore(t *testing.T) {
 	if n := len(w.sent) - before; n < 10*len(w.nodes) {
 		t.Errorf("%d requests in two leases after the bindings have ended; want at least 10 to each of %d addresses",
 			n, len(w.nodes))
+	}
+}
+
+// TestDaemonsDisagreeOnTheNetwork: two of four daemons find the hosts on a shared network, and two
+// find them at other addresses. No host is asked by two daemons at once.
+func TestDaemonsDisagreeOnTheNetwork(t *testing.T) {
+	const hosts, docs = 12, 300
+	rule := networkRule(configs.Pace{PerSec: 5, Concurrent: 20})
+	rule.Networks = []netip.Prefix{netip.MustParsePrefix("192.0.0.0/23")}
+	for seed := range uint64(3) {
+		w := newWorldOf(t, seed, 4, nil, func(cfg *configs.Config) {
+			cfg.ReqHostPerSec = 0.3 // so that a group is released between two requests
+			cfg.Rules = []configs.HostRule{rule}
+		})
+		for n := range 200 {
+			for i, nd := range w.nodes {
+				ids, urls := docsOf((n*len(w.nodes)+i)*docs, 1+w.rnd.IntN(hosts), hosts)
+				w.give(nd, ids, urls)
+			}
+			w.run(time.Duration(w.rnd.IntN(4)) * time.Second)
+		}
+		if len(w.sent) < 500 {
+			t.Errorf("seed %d: %d requests; want at least 500", seed, len(w.sent))
+		}
 	}
 }

@@ -4,6 +4,8 @@ import (
 	"hash/maphash"
 	"net/netip"
 	"time"
+
+	"urlserver/hostslots"
 )
 
 // With a shared reservation, all daemons request a host under the group that the reservation has
@@ -34,7 +36,7 @@ type binding struct {
 	asked   time.Duration // when this daemon last asked how long the binding holds
 	pending bool          // the reservation is to be asked, or its answer is to come
 	addr    netip.Addr    // the result of the daemon's own last look-up
-	own     bool          // the host is bound to itself
+	waits   bool          // the host waits until its binding ends; see awaitsEnd
 	group   netip.Addr    // the bound group; invalid: the host is bound to an alias, or to nothing
 }
 
@@ -147,10 +149,9 @@ func (e *Engine) gatherBinds(c *LeaseBatch, due *waiter) {
 		b := e.binding(p.host)
 		b.asked = e.now
 		place := e.place(p.host, p.addr)
-		own := place.Group == "" && place.Network != ""
 		c.Binds = append(c.Binds, Bind{
 			host: p.host, Host: string(e.slots.Host(p.host).Name()), Addr: p.addr, Alias: place.Group,
-			Own: own, Ask: b.moved() || b.own && !own, TTL: e.bindTTL(),
+			Own: ownGroup(&place), Ask: b.moved() || b.waits, TTL: e.bindTTL(),
 		})
 	}
 	if len(e.leases.bindings.proposals) == 0 {
@@ -167,33 +168,41 @@ func boundAddr(answer *Bind) (addr netip.Addr) {
 	return addr
 }
 
-// awaitsAddress reports whether a host that is to be in the group of its address has to wait, as it
-// is bound to itself, from when it was on a shared network. It stays pinned until that binding has
-// ended, and is then bound to its address.
-func (e *Engine) awaitsAddress(answer *Bind, addr netip.Addr, b *binding) bool {
-	was := b.own
-	if answer.Group == "" || !e.slots.Host(answer.host).Needed() {
+// awaitsEnd reports whether a host has to wait until its binding ends: it is bound to itself and is
+// to be in the group of its address, or it is bound to an address of a shared network and is to be
+// bound to itself. Either is so when rules have changed, and when daemons find different addresses.
+// The host stays pinned meanwhile.
+func (e *Engine) awaitsEnd(answer *Bind, addr netip.Addr, b *binding) bool {
+	host, waited := answer.host, b.waits
+	if answer.Group == "" || !e.slots.Host(host).Needed() {
 		return false
 	}
-	b.own = !addr.IsValid() && answer.Group == answer.Host
+	own := answer.Group == answer.Host && !addr.IsValid()
+	if b.waits = own && !answer.Own && answer.Alias == ""; addr.IsValid() && answer.Alias == "" {
+		place := e.place(host, addr)
+		b.waits = ownGroup(&place)
+	}
 	switch {
-	case b.own && !answer.Own && answer.Alias == "":
+	case b.waits:
 		b.at = 0 // until then it is requested in no group
-		e.leases.bindings.questions.Set(answer.host, e.now+e.opt.Lease/questionsPerLease)
-	case was && !b.own && answer.Ask:
-		e.leases.bindings.proposals = append(e.leases.bindings.proposals, proposal{answer.host, b.addr})
+		e.leases.bindings.questions.Set(host, e.now+e.opt.Lease/questionsPerLease)
+	case waited && answer.Ask:
+		e.leases.bindings.proposals = append(e.leases.bindings.proposals, proposal{host, b.addr})
 	default:
 		return false
 	}
 	return true
 }
 
+// ownGroup reports whether a host is a group by itself at a place, on a shared network.
+func ownGroup(p *hostslots.Place) bool { return p.Group == "" && p.Network != "" }
+
 // bindAnswered takes the reservation's answer for a host.
 func (e *Engine) bindAnswered(answer *Bind, began time.Duration) {
 	host, h := answer.host, e.slots.Host(answer.host)
 	b := e.binding(host)
 	addr := boundAddr(answer)
-	if e.awaitsAddress(answer, addr, b) {
+	if e.awaitsEnd(answer, addr, b) {
 		return
 	}
 	at := began

@@ -121,7 +121,7 @@ func (e *Engine) placeIn(host uint32, alias string, addr netip.Addr) hostslots.P
 // alias returns what the reservation calls the group of a host at a place: the name of a rule's
 // group, or the host's own name where it is a group by itself; "": it goes by its address.
 func (e *Engine) alias(host uint32, p *hostslots.Place) string {
-	if p.Group == "" && p.Network != "" {
+	if ownGroup(p) {
 		return string(e.slots.Host(host).Name())
 	}
 	return p.Group
