@@ -1,19 +1,23 @@
 // Package hostslots decides which document may be sent to a spider now. It holds every document
 // that the daemon has taken from the doc index and not ended, and keeps the politeness of all
-// requests: the pace of host groups, their open requests, and the timeouts of transactions.
+// requests: the pace and the open requests of sites, addresses and shared networks. It also has the
+// timeouts of transactions.
 //
 // # The way of a document
 //
 //   - Slots.Offer puts the document into the queue of its origin, ordered by priority and arrival.
 //     If it is for one spider pool it goes into the origin's queue for that pool.
-//   - Host.Bind puts the host into a host group: all hosts with one IP address or, by
-//     Host.BindNamed, with one group name. Without a group the document is unresolved.
+//   - Host.Bind puts the host into a host group by its Place: all hosts with one IP address, all
+//     hosts that a rule's group names, or the host alone if it is on a shared network. Without a
+//     group the document is unresolved.
 //   - A group with documents gets a host slot or waits in the slot queue. The documents of a slot
 //     beyond Config.Len, and those of groups without a slot, are leftover. They do not move when
 //     there is room for them: a group has its queues whether it has a slot or not.
-//   - The hosts of a group with a document that may be sent are its rotation. The group is in the
-//     ready heap while it has a slot, a rotation, fewer open requests than allowed and, with
-//     Config.Leases, a lease. Its key there is the moment from which a request may be sent to it.
+//   - The hosts of a group with a document that may be sent are its rotation. A host whose site
+//     may not be requested yet waits beside it in a heap by the moment from which it may. The
+//     group is in the ready heap while it has a slot, a rotation, fewer open requests than allowed
+//     and, with Config.Leases, a lease. Its key there is the moment from which a request may be
+//     sent to it.
 //   - Slots.Next selects the first document of the first host in rotation of the group that has
 //     been due longest. The caller sends it (Slots.Send), lets it wait for its robots.txt
 //     (Slots.SetRobotsPending) or for a spider (Slots.Suspend), or takes it out
@@ -24,7 +28,19 @@
 //   - Slots.End forgets the document.
 //
 // The daemon's own requests, for robots.txt, wait in queues of their group and are sent before its
-// documents. They need no slot, but count for the group's pace and open requests like documents.
+// documents. They need no slot, but count for all paces and open requests like documents.
+//
+// # Two levels
+//
+// A request leaves only when its site and its address allow it.
+//
+//   - In the group of an address each host is a site. The group's pace is the address'. The host's
+//     record has the pace of its site, which stays with the host when it changes addresses.
+//   - The hosts of a rule's group, and a host on a shared network, are a group that is one site.
+//     The group's pace is the site's. Above it is the record of the address or of the network
+//     (host.above). Hosts that may not be requested for what is above them stand in line there.
+//   - Crawl-delay, backing off, Retry-After and Config.DelayFactor concern the site alone. An
+//     address backs off when several of its sites do (failures).
 //
 // # Components
 //
@@ -34,7 +50,7 @@
 //
 //	registry    records of documents, origins, hosts and groups; their texts and indexes
 //	slotTable   slots, cells of active ranges, transactions and their timeouts
-//	pacer       the pace of each group: gap, backoff, Retry-After, Crawl-delay, limits of hosts
+//	pacer       the pace of each site, address and network: gap, backoff, Retry-After, limits
 //	dispatch    queues of documents, rotations, ready heaps, own requests, the slot queue
 //	leases      which groups want, have or were denied a lease
 //	pools       spider pools and their suspended queues
@@ -47,11 +63,12 @@
 // # Invariants
 //
 //   - A group is in a ready heap only while a request to it may be sent at the heap's key. Each
-//     request sets the group's last request and so moves the key. So a group cannot be requested
+//     request sets the group's last request and so moves the key. Before a host is selected its
+//     site and what is above its group are checked (Slots.isRequestable). So nothing is requested
 //     too early, or too often at a time, by any order of calls.
-//   - The pace belongs to the group, not to its slot: it stays when the slot changes hands, and a
-//     host carries it along from group to group. A group that must still wait is not forgotten.
-//   - Time 0, the start of the daemon, counts as a request to each group.
+//   - The pace belongs to the site and the address, not to the slot: it stays when the slot changes
+//     hands. A host, or a group, that must still wait is not forgotten.
+//   - Time 0, the start of the daemon, counts as a request to each site and address.
 //   - No name of a transaction is used twice before its cell has had 2^32 transactions.
 //   - No call looks at all documents, hosts or groups; what may take long is done in steps by
 //     Slots.Tick. After the structures have grown to their working size no call allocates, except
