@@ -9,6 +9,7 @@ import (
 	"math/rand/v2"
 	"net"
 	"net/http"
+	"net/netip"
 	"slices"
 	"strings"
 	"testing"
@@ -40,8 +41,9 @@ type rig struct {
 	// A request that a daemon sends just before its lease ends stays open for the time of the
 	// request; nothing can end it. So a page takes less time than the penalty, and the penalty is
 	// not shorter than the gap.
-	lease, penalty, janitor, gap, takes time.Duration
-	settle                              time.Duration // from a store's failure until groups can be reserved
+	lease, penalty, janitor, takes time.Duration
+	site, address, network         limits        // network: of the shared network; 0: there is none
+	settle                         time.Duration // from a store's failure until groups can be reserved
 
 	world  *world
 	oracle *oracle
@@ -82,8 +84,8 @@ func newRig(t *testing.T) *rig {
 	t.Logf("seed %d", *seed)
 	r := &rig{
 		t: t, rnd: rand.New(rand.NewPCG(*seed, 0)), bin: build(t), dir: t.TempDir(), happened: map[string]int{},
-		lease: 4 * time.Second, penalty: time.Second, janitor: time.Second, gap: time.Second,
-		takes: 300 * time.Millisecond,
+		lease: 4 * time.Second, penalty: time.Second, janitor: time.Second, takes: 300 * time.Millisecond,
+		site: limits{time.Second, 1}, address: limits{500 * time.Millisecond, 2},
 	}
 	r.settle = 2 * r.lease
 	late := &stalls{}
@@ -99,7 +101,7 @@ func newRig(t *testing.T) *rig {
 	if err != nil {
 		t.Fatal(err)
 	}
-	r.oracle = newOracle(r.gap, r.takes, late)
+	r.oracle = newOracle(r.site, r.above, r.takes, late)
 	r.index = newIndex(r.world.hosts, rand.New(rand.NewPCG(*seed, 1)))
 	r.stuck = &stuck{index: r.index, oracle: r.oracle, places: r.world.places, tell: r.explain,
 		since: map[int]time.Duration{}}
@@ -110,6 +112,9 @@ func newRig(t *testing.T) *rig {
 	r.indexAddr = l.Addr().String()
 	return r
 }
+
+// above returns what has a pace beside those of the sites at an address: the address.
+func (r *rig) above(addr netip.Addr) level { return level{addr.String(), r.address} }
 
 // launch starts all processes.
 func (r *rig) launch() {
@@ -207,7 +212,7 @@ func (r *rig) judge(left int) {
 	// was denied asks again, and the time that all this takes on a busy machine. Meanwhile every
 	// host has had its turn twice at the measured pace.
 	turn := time.Since(r.began) * time.Duration(len(r.world.addrs)) / time.Duration(max(1, all))
-	if most := r.lease + r.janitor + r.penalty + r.lease/2 + r.gap + 20*time.Second + 2*turn; r.stuck.longest > most {
+	if most := r.lease + r.janitor + r.penalty + r.lease/2 + r.site.gap + 20*time.Second + 2*turn; r.stuck.longest > most {
 		r.t.Errorf("%s had no progress for %v; %v is allowed", r.stuck.which, r.stuck.longest, most)
 	}
 	r.oracle.mu.Lock()

@@ -89,10 +89,14 @@ func (p *process) tail() string {
 
 const settings = `
 Req_Host_Per_Sec = %g
+Req_Host_Concurrent = %d
 Timeout_Spider_Status = 60
 [spider]
 listen = %q
 max_attempts = 100
+[politeness]
+site_per_sec = %g
+site_concurrent = %d
 [docindex]
 kind = "http"
 url = %q
@@ -131,8 +135,8 @@ func (r *rig) newDaemon(n int) *daemon {
 	names := r.world.serveNames(r.t, n)
 	d.args = func() []string {
 		d.runsSoFar++
-		text := fmt.Sprintf(settings, float64(time.Second)/float64(r.gap), r.listens(n),
-			"http://"+r.indexAddr+"/"+d.taker(),
+		text := fmt.Sprintf(settings, perSec(r.address.gap), r.address.open, r.listens(n), perSec(r.site.gap),
+			r.site.open, "http://"+r.indexAddr+"/"+d.taker(),
 			names, r.explains(n), r.lease, r.penalty, r.janitor, r.reservation(n))
 		file := filepath.Join(r.dir, fmt.Sprintf("daemon%d.toml", n))
 		if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
@@ -143,6 +147,8 @@ func (r *rig) newDaemon(n int) *daemon {
 	}
 	return d
 }
+
+func perSec(gap time.Duration) float64 { return float64(time.Second) / float64(gap) }
 
 // listens returns the address at which a daemon listens for spiders; dials returns that of its
 // proxy.

@@ -5,6 +5,7 @@ import (
 	"math/rand/v2"
 	"net"
 	"net/http"
+	"net/netip"
 	"path/filepath"
 	"strings"
 	"sync"
@@ -39,7 +40,7 @@ func (w *sharedWeb) ServeHTTP(out http.ResponseWriter, r *http.Request) {
 	w.mostOpen = max(w.mostOpen, w.open)
 	w.arrivals = append(w.arrivals, time.Now())
 	w.mu.Unlock()
-	end := w.oracle.arrive("", host, r.URL.Path)
+	end := w.oracle.arrive(netip.Addr{}, host, r.URL.Path)
 	time.Sleep(w.takes) // the page takes that long
 	end()
 	w.mu.Lock()
@@ -112,7 +113,8 @@ func newShareRig(t *testing.T, takes time.Duration) *shareRig {
 	}
 	r := &shareRig{late: &stalls{}, rig: &rig{
 		t: t, rnd: rand.New(rand.NewPCG(1, 0)), bin: build(t, "hostreservation"), dir: t.TempDir(),
-		lease: 10 * time.Second, penalty: time.Second, janitor: time.Second, gap: time.Second,
+		lease: 10 * time.Second, penalty: time.Second, janitor: time.Second,
+		site: limits{time.Second, 1}, address: limits{time.Second, 1},
 	}}
 	r.late.watch(t)
 	var l net.Listener
@@ -126,7 +128,7 @@ func newShareRig(t *testing.T, takes time.Duration) *shareRig {
 	if err != nil {
 		t.Fatal(err)
 	}
-	r.oracle = newOracle(r.gap, takes, r.late)
+	r.oracle = newOracle(r.site, nil, takes, r.late)
 	r.web = &sharedWeb{oracle: r.oracle, takes: takes}
 	serveWeb(t, r.world.addrs, r.web)
 	r.index = newIndex(r.world.hosts, r.rnd)

@@ -16,11 +16,12 @@ import (
 // daemon keeps gaps between lines, and the time from a line to its request varies.
 const slack = 200 * time.Millisecond
 
-// oracle judges by the requests that web servers receive, on their own clock. Safe for concurrent
-// use.
+// oracle judges by the requests that web servers receive, on their own clock: each site and each
+// address. Safe for concurrent use.
 type oracle struct {
-	gap    time.Duration
-	takes  time.Duration // longest time for a page
+	site   limits
+	above  func(addr netip.Addr) level // its address; nil: it is not judged
+	takes  time.Duration               // longest time for a page
 	stalls *stalls
 
 	mu     sync.Mutex // guards all below; held for memory work only
@@ -31,7 +32,19 @@ type oracle struct {
 	open   int // faults that were a request while another one was open
 }
 
-// pace is the requests to an address or name.
+// limits is the least time between two requests, and how many may be open.
+type limits struct {
+	gap  time.Duration
+	open int
+}
+
+// level is a site, an address or a shared network.
+type level struct {
+	name string
+	limits
+}
+
+// pace is the requests to a site, an address or a shared network.
 type pace struct {
 	open int
 	last time.Time // when the last request arrived
@@ -52,9 +65,9 @@ func (f *faults) addf(format string, args ...any) {
 	}
 }
 
-func newOracle(gap, takes time.Duration, s *stalls) *oracle {
-	return &oracle{gap: gap, takes: takes, stalls: s, paces: map[string]*pace{}, seen: map[string]int{},
-		lines: map[string]time.Time{}}
+func newOracle(site limits, above func(netip.Addr) level, takes time.Duration, s *stalls) *oracle {
+	return &oracle{site: site, above: above, takes: takes, stalls: s, paces: map[string]*pace{},
+		seen: map[string]int{}, lines: map[string]time.Time{}}
 }
 
 // sent records a line to a spider. The daemon keeps the gap between lines. If a request is delayed
@@ -74,8 +87,8 @@ func withoutPort(url string) string {
 }
 
 // arrive records a request. The caller calls end before the answer is sent. Without addr only the
-// host is judged.
-func (o *oracle) arrive(addr, host, path string) (end func()) {
+// site is judged.
+func (o *oracle) arrive(addr netip.Addr, host, path string) (end func()) {
 	now := time.Now()
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -86,16 +99,17 @@ func (o *oracle) arrive(addr, host, path string) (end func()) {
 		line = now
 	}
 	var both []*pace
-	for _, name := range []string{addr, host} {
-		if name == "" {
-			continue
-		}
-		p := o.paces[name]
+	levels := []level{{host, o.site}}
+	if addr.IsValid() {
+		levels = append(levels, o.above(addr))
+	}
+	for _, l := range levels {
+		p := o.paces[l.name]
 		if p == nil {
 			p = &pace{}
-			o.paces[name] = p
+			o.paces[l.name] = p
 		}
-		o.judge(name, p, now, url)
+		o.judge(l, p, now, url)
 		p.open++
 		p.last, p.line, p.url = now, line, url
 		both = append(both, p)
@@ -113,17 +127,17 @@ func (o *oracle) arrive(addr, host, path string) (end func()) {
 // judge checks a request. Two requests were open at once if the first cannot have ended when the
 // second arrived. A request that was on its way, or open, for longer than any page takes is open
 // because this machine is slow, and no daemon can know that.
-func (o *oracle) judge(name string, p *pace, now time.Time, url string) {
-	if p.open > 0 && now.Sub(p.line) < o.takes+slack {
+func (o *oracle) judge(l level, p *pace, now time.Time, url string) {
+	if p.open >= l.limits.open && now.Sub(p.line) < o.takes+slack {
 		o.open++
-		o.faults.addf("%s %s: asked for %s while %s is open since %v", now.Format(clock), name, url, p.url,
-			now.Sub(p.last))
+		o.faults.addf("%s %s: asked for %s while %d are open, %s since %v", now.Format(clock), l.name, url, p.open,
+			p.url, now.Sub(p.last))
 	}
 	late := o.stalls.worst(p.line.Add(-time.Second))
-	if seen := now.Sub(p.line); !p.last.IsZero() && seen < o.gap-slack-4*late {
+	if seen := now.Sub(p.line); !p.last.IsZero() && seen < l.gap-slack-4*late {
 		o.faults.addf("%s %s: asked for %s %v after %s left its daemon, %v after it came and %v after "+
 			"its end; %v is allowed, and the machine was %v late",
-			now.Format(clock), name, url, seen, p.url, now.Sub(p.last), now.Sub(p.end), o.gap, late)
+			now.Format(clock), l.name, url, seen, p.url, now.Sub(p.last), now.Sub(p.end), l.gap, late)
 	}
 }
 
@@ -172,7 +186,7 @@ func (s server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		s.oracle.faults.addf("%s asked at %v, which is not its address", host, local)
 		s.oracle.mu.Unlock()
 	}
-	end := s.oracle.arrive(local.String(), host, r.URL.Path)
+	end := s.oracle.arrive(local, host, r.URL.Path)
 	answer := "User-agent: *\nAllow: /\n"
 	if r.URL.Path != "/robots.txt" {
 		answer = "page\n"
