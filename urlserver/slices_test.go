@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"net"
 	"net/netip"
+	"strings"
 	"testing"
 	"time"
 
@@ -178,6 +179,10 @@ func TestDaemonsShareANetwork(t *testing.T) {
 		t.Logf("%v: %.1f requests a second", cap, got)
 		if got < 0.9*full {
 			t.Errorf("%v: %.1f requests a second; want at least 0.9 of %.1f", cap, got, full)
+		}
+		x, _ := w.nodes[0].e.Explain([]byte("s299-0.example"))
+		if !strings.Contains(x.Why, "of the 20 slices into which") {
+			t.Errorf("%v: explain: %q; want it to tell this daemon's share of 20 slices", cap, x.Why)
 		}
 		if s, err := w.store.Stats(t.Context()); err != nil || s.Aliases != 0 {
 			t.Errorf("%v: the store has %d aliases, %v; want none, as they stay for ever", cap, s.Aliases, err)

@@ -67,6 +67,9 @@ func (e *Engine) Explain(name []byte) (x Explanation, known bool) {
 	x.SiteWhy, x.AddressWhy = e.siteWhy(&x), e.addressWhy(&x)
 	x.Unasked, x.Pace = e.unasked(&x, x.HostView.Limits.Blocked), e.notBefore(&x)
 	x.Reasons = e.reasons(&x)
+	if held, of := e.leases.slices.share(x.Address.Name); x.OnNetwork && e.opt.Lease > 0 && x.Queued > 0 {
+		x.Reasons = append(x.Reasons, because(explain.NetworkShare, held, of, x.Address.Name))
+	}
 	if x.Lacks.Kind != explain.None && !x.Is(x.Lacks.Kind) {
 		x.Reasons = append(x.Reasons, x.Lacks)
 	}

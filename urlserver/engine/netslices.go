@@ -173,9 +173,6 @@ func (s *netSlices) find(network string) *sharedCap {
 
 // share returns how many slices of a network this daemon has, of how many.
 func (s *netSlices) share(network string) (held, of int) {
-	if s.lease == 0 {
-		return 1, 1
-	}
 	if c := s.find(network); c != nil {
 		return c.held(), c.count
 	}

@@ -39,7 +39,8 @@ const (
 	NoSlot      // Args[1]: the number of slots
 	NotLeased
 	GapNotOver
-	InLine // Args: the shared network or address, how many sites wait for it
+	InLine       // Args: the shared network or address, how many sites wait for it
+	NetworkShare // Args: slices that this daemon has, all slices, the shared network
 
 	// Its robots.txt is not ready.
 
@@ -157,6 +158,8 @@ var words = [kinds]string{
 	NotLeased:   "its group {0} is not reserved: the reservation is asked again and again",
 	GapNotOver:  "it may not be asked yet",
 	InLine:      "waits in line for {0}, as {1} sites do there",
+	NetworkShare: "this daemon has {0} of the {1} slices into which daemons divide what the " +
+		"shared network {2} allows",
 
 	VerdictPending: "it takes long to tell what its robots.txt allows, which has {0} rules: " +
 		"the next documents wait for that, in turn with those of other hosts",
