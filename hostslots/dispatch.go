@@ -53,15 +53,15 @@ type Selection struct {
 func (s *Slots) Next(now time.Duration) (sel Selection, wait time.Duration, ok bool) {
 	s.pacer.now = max(s.pacer.now, now)
 	s.expireLeases(now) // one may have ended since the last Tick
-	wait = s.wake(now)
+	s.wake(now)
 	s.dispatch.woken = false
 	for range mostPassed {
 		id, due, any := s.dispatch.ready.Min()
 		if !any {
-			return Selection{}, wait, false
+			return Selection{}, s.untilWake(now), false
 		}
 		if due > now {
-			return Selection{}, sooner(wait, due-now), false
+			return Selection{}, sooner(s.untilWake(now), due-now), false
 		}
 		g := s.groups.At(id)
 		if g.revision == s.cfg.revision && s.isRequestable(now, g.rotation.head) {

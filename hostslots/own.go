@@ -148,14 +148,14 @@ func (s *Slots) NextOwnRequestHost(now time.Duration, queue OwnQueue) (hostID ui
 func (s *Slots) nextOwn(now time.Duration, queue OwnQueue) (groupID uint32, wait time.Duration) {
 	s.pacer.now = max(s.pacer.now, now)
 	s.expireLeases(now)
-	wait = s.wake(now)
+	s.wake(now)
 	for range mostPassed {
 		groupID, due, any := s.dispatch.ownReady[queue].Min()
 		if !any {
-			return 0, wait
+			return 0, s.untilWake(now)
 		}
 		if due > now {
-			return 0, sooner(wait, due-now)
+			return 0, sooner(s.untilWake(now), due-now)
 		}
 		g := s.groups.At(groupID)
 		if g.revision == s.cfg.revision &&

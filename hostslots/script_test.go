@@ -195,10 +195,10 @@ func (p *script) until(args []string) string {
 	return ""
 }
 
-// bind HOST IP [GROUP [NETWORK]]
+// bind HOST IP [GROUP|- [NETWORK]]
 func (p *script) bind(args []string) string {
 	p.s.Host(p.host(args[0])).Bind(p.now, Place{
-		Addr: netip.MustParseAddr(args[1]), Group: arg(args, 2, ""), Network: arg(args, 3, ""),
+		Addr: netip.MustParseAddr(args[1]), Group: strings.Trim(arg(args, 2, ""), "-"), Network: arg(args, 3, ""),
 	})
 	return ""
 }

@@ -177,9 +177,8 @@ func (s *Slots) updateWake(groupID uint32, g *group) {
 	}
 }
 
-// wake lets hosts go on whose sites are due, and releases hosts that are in line. wait is how long
-// until there is more to do; 0: there is nothing.
-func (s *Slots) wake(now time.Duration) (wait time.Duration) {
+// wake lets hosts go on whose sites are due, and releases hosts that are in line.
+func (s *Slots) wake(now time.Duration) {
 	for range mostWoken {
 		groupID, due, ok := s.dispatch.wakes.Min()
 		if !ok || due > now {
@@ -195,6 +194,10 @@ func (s *Slots) wake(now time.Duration) (wait time.Duration) {
 		}
 		s.release(now, groupID)
 	}
+}
+
+// untilWake returns how long until wake has something to do; 0: not without some other event.
+func (s *Slots) untilWake(now time.Duration) (wait time.Duration) {
 	if _, due, ok := s.dispatch.wakes.Min(); ok {
 		wait = sooner(wait, due-now)
 	}
