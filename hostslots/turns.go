@@ -330,8 +330,9 @@ func (s *Slots) counted(at time.Duration, hostID uint32) {
 	g.pace.requested(at)
 	if g.kind == ofAddress {
 		h.site.requested(at)
-		ordinary := s.pacer.siteGap(h)
-		g.sitesDue = max(g.sitesDue, at+max(ordinary, min(s.pacer.gap(&h.site, ordinary), s.cfg.Patience)))
+		if ordinary := s.pacer.siteGap(h); s.cfg.Leases {
+			g.sitesDue = max(g.sitesDue, at+max(ordinary, min(s.pacer.gap(&h.site, ordinary), s.cfg.Patience)))
+		}
 	}
 	if h.above != 0 {
 		s.groups.At(h.above).pace.requested(at)
