@@ -77,7 +77,8 @@ func BenchmarkRound(b *testing.B) {
 		{"an address with 10,000 sites", 10_000, 10_000, func(int) netip.Addr { return addrNo(0) }, 0},
 		{"an address with 10,000 sites that are slower", 10_000, 10_000, func(int) netip.Addr { return addrNo(0) },
 			5 * time.Millisecond},
-		{"an address with 1,000,000 sites that are slower", 10_000, 1_000_000, func(int) netip.Addr { return addrNo(0) },
+		{"an address with 1,000,000 sites that are slower", 10_000, 1_000_000,
+			func(int) netip.Addr { return addrNo(0) },
 			500 * time.Millisecond},
 	} {
 		b.Run(c.name, func(b *testing.B) {

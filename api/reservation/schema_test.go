@@ -43,7 +43,7 @@ func TestSchema(t *testing.T) {
 		"ExtendHostRequest":       "host:string token:uint64 lease_ms:int64",
 		"ExtendHostResponse":      "lease_end_ms:int64",
 		"ReleaseHostRequest":      "host:string token:uint64 next_ms:int64", "Binding": "host:string group:string",
-		"BindRequest": "bindings:message* ttl_ms:int64", "BindResponse": "groups:string*",
+		"BindRequest": "bindings:message* ttl_ms:int64", "BindResponse": "groups:string* left_ms:int64*",
 		"StatsResponse":   "hosts:uint64 waiting:uint64 ready:uint64 busy:uint64 aliases:uint64 repaired:uint64",
 		"ExplainResponse": "host:string group:string state:string until_ms:int64 rule:string holder:string",
 	}

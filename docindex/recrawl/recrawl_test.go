@@ -38,6 +38,8 @@ func TestComesBack(t *testing.T) {
 			want.Due = time.Now().Add(wait).Unix()
 			want.Metadata = fmt.Appendf(nil, `{"a":["b"],"refetch":["0","%d","%d"],"z":[]}`, i+1,
 				time.Now().UnixMilli())
+			want.Last = docindex.LastOutcome{Known: true, Kind: docindex.Done, Status: 503,
+				At: time.Unix(time.Now().Unix(), 0).UTC()}
 			if got := r.document(); !reflect.DeepEqual(got, want) {
 				t.Errorf("the document is\n%+v; want\n%+v", got, want)
 			}

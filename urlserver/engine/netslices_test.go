@@ -57,7 +57,6 @@ type netDaemon struct {
 	sent    int
 	batch   *LeaseBatch
 	answer  time.Duration
-	done    bool // batch is answered
 	ends    []time.Duration
 	stopped bool
 	frozen  time.Duration // until
