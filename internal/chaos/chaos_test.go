@@ -212,7 +212,8 @@ func (r *rig) judge(left int) {
 	// was denied asks again, and the time that all this takes on a busy machine. Meanwhile every
 	// host has had its turn twice at the measured pace.
 	turn := time.Since(r.began) * time.Duration(len(r.world.addrs)) / time.Duration(max(1, all))
-	if most := r.lease + r.janitor + r.penalty + r.lease/2 + r.site.gap + 20*time.Second + 2*turn; r.stuck.longest > most {
+	if most := r.lease + r.janitor + r.penalty + r.lease/2 + r.site.gap + 20*time.Second +
+		2*turn; r.stuck.longest > most {
 		r.t.Errorf("%s had no progress for %v; %v is allowed", r.stuck.which, r.stuck.longest, most)
 	}
 	r.oracle.mu.Lock()

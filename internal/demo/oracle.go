@@ -3,6 +3,7 @@ package demo
 import (
 	"fmt"
 	"maps"
+	"net/http"
 	"net/netip"
 	"slices"
 	"strings"
@@ -20,6 +21,7 @@ type oracle struct {
 
 	mu       sync.Mutex // guards all below; held for memory work only
 	paces    map[netip.Addr]*pace
+	sites    map[string]*pace     // by host name
 	left     map[string]time.Time // when requests were sent by the daemon that have not arrived yet
 	requests map[string]int       // received by web servers, by request
 	impolite faults
@@ -28,10 +30,13 @@ type oracle struct {
 func newOracle(w *web, gap time.Duration) *oracle {
 	o := &oracle{
 		web: w, now: time.Now,
-		paces: map[netip.Addr]*pace{}, left: map[string]time.Time{}, requests: map[string]int{},
+		paces: map[netip.Addr]*pace{}, sites: map[string]*pace{}, left: map[string]time.Time{}, requests: map[string]int{},
 	}
 	for _, addr := range w.addrs() {
 		o.paces[addr] = &pace{gap: gap}
+	}
+	for _, h := range w.hosts {
+		o.sites[h.name] = &pace{gap: gap}
 	}
 	return o
 }
@@ -70,24 +75,31 @@ func (o *oracle) arrive(addr netip.Addr, h *host, target string) (end func(a ans
 	o.requests[key]++
 	a := arrival{at: o.now()}
 	a.left, a.page = o.left[key]
+	delay := time.Duration(0)
 	if a.page {
 		delete(o.left, key)
-		a.delay = h.site.delay()
+		delay = h.site.delay()
 	} else {
 		a.left = a.at
 	}
-	p := o.paces[addr]
+	p, site := o.paces[addr], o.sites[h.name]
 	if p == nil || addr != h.addr {
 		o.impolite.addf("%s asked at %v, its address is %v", key, addr, h.addr)
 		return func(answer) {}
 	}
-	if fault := p.arrive(a); fault != "" {
+	fault := p.arrive(a)
+	a.delay = delay
+	if f := site.arrive(a); fault == "" {
+		fault = f
+	}
+	if fault != "" {
 		o.impolite.addf("%v: %s: %s", addr, key, fault)
 	}
 	return func(a answer) {
 		o.mu.Lock()
 		defer o.mu.Unlock()
-		p.end(a.status, time.Duration(a.retryAfter)*time.Second)
+		p.end(http.StatusOK, 0) // what one site answers does not bind its address
+		site.end(a.status, time.Duration(a.retryAfter)*time.Second)
 	}
 }
 
@@ -121,7 +133,8 @@ func (o *oracle) judge(p plan, whole bool) verdict {
 	return v
 }
 
-// row is a line of the table: what the oracle knows of an address.
+// row is a line of the table: what the oracle knows of an address. Its tightest pair is that of the
+// address or of one of its sites.
 type row struct {
 	addr  netip.Addr
 	hosts int
@@ -135,8 +148,12 @@ func (o *oracle) rows() (rows []row) {
 	for _, addr := range o.web.addrs() {
 		r := row{addr: addr, pace: *o.paces[addr]}
 		for _, h := range o.web.hosts {
-			if h.addr == addr {
-				r.hosts++
+			if h.addr != addr {
+				continue
+			}
+			r.hosts++
+			if s := o.sites[h.name]; s.tight.allowed > 0 && s.tight.isTighter(r.tight) {
+				r.tight = s.tight
 			}
 		}
 		rows = append(rows, r)

@@ -57,18 +57,21 @@ func TestOracleSharesAnAddress(t *testing.T) {
 	if v := r.judge(plan{}, false); v.impolite.count != 0 {
 		t.Errorf("polite requests: %q", v.impolite.first)
 	}
-	r.get(200*ms, "a.test", "/2") // b.test's delay applies to its whole address
+	r.get(100*ms, "a.test", "/2") // b.test's delay is its own
+	r.get(50*ms, "b.test", "/2")  // too early for the address
+	r.get(100*ms, "b.test", "/3") // too early for the site
 	v := r.judge(plan{}, false)
-	if v.impolite.count != 1 || !strings.Contains(v.impolite.first[0], "127.77.0.1") ||
-		!strings.Contains(v.impolite.first[0], "a.test") {
-		t.Errorf("broken gap: %q", v.impolite.first)
+	if v.impolite.count != 2 || !strings.Contains(v.impolite.first[0], "100ms is allowed") ||
+		!strings.Contains(v.impolite.first[1], "asked 100ms") ||
+		!strings.Contains(v.impolite.first[1], "300ms is allowed") {
+		t.Errorf("broken gaps: %q", v.impolite.first)
 	}
 	rows := r.rows()
-	if len(rows) != 2 || rows[0].hosts != 2 || rows[0].pages != 4 || rows[1].pages != 1 {
+	if len(rows) != 2 || rows[0].hosts != 2 || rows[0].pages != 6 || rows[0].tight.allowed != 300*ms || rows[1].pages != 1 {
 		t.Errorf("rows = %+v", rows)
 	}
-	if pages, others := r.counts(); pages != 5 || others != 2 {
-		t.Errorf("counts = %d, %d; want 5, 2", pages, others)
+	if pages, others := r.counts(); pages != 7 || others != 2 {
+		t.Errorf("counts = %d, %d; want 7, 2", pages, others)
 	}
 }
 

@@ -13,10 +13,10 @@ const tolerance = 2 * time.Millisecond
 // maxBackoff bounds the growth of the gap after 429 and 503, as a multiple of the ordinary gap.
 const maxBackoff = 64
 
-// pace checks the requests to one address, in the order in which they arrive.
+// pace checks the requests to one address, or to one site, in the order in which they arrive.
 type pace struct {
 	gap     time.Duration // by the rate
-	delay   time.Duration // the longest Crawl-delay at this address that the crawler knows
+	delay   time.Duration // the site's Crawl-delay, once the crawler knows it
 	backoff time.Duration // the gap after 429 and 503
 
 	last time.Time // when the last request arrived; zero: there was none
@@ -41,7 +41,7 @@ func (p pair) isTighter(q pair) bool {
 	return q.allowed == 0 || float64(p.seen)/float64(p.allowed) < float64(q.seen)/float64(q.allowed)
 }
 
-// arrival is a request that arrives at an address.
+// arrival is a request that arrives.
 type arrival struct {
 	at    time.Time
 	left  time.Time     // when the daemon sent it; at, if that is not known

@@ -86,11 +86,11 @@ func (c *crawl) summary(b *strings.Builder) {
 }
 
 // legend explains the table.
-const legend = `Gaps are those between two requests to an address. "gap allowed" is the least at that
-moment: by rate, Crawl-delay or backing off. "from the daemon" is the smallest gap, counted
-from when the first of the two left the daemon; "seen" is the same gap at the web server,
-where a request that was late on its way makes the next one look early. A gap passes if it
-is at most %v less than allowed.
+const legend = `Gaps are those between two requests to an address, or to one site there: of all these, the
+one that came closest to "gap allowed". That is the least at that moment: by rate, or by the
+site's Crawl-delay or backing off. "from the daemon" counts from when the first of the two
+left the daemon; "seen" is the same gap at the web server, where a request that was late on
+its way makes the next one look early. A gap passes if it is at most %v less than allowed.
 `
 
 // table writes a row for each address.

@@ -89,7 +89,8 @@ func TestMethods(t *testing.T) {
 		"/api/resume":                "POST",
 		"/docindex/candidates":       "POST",
 		"/docindex/outcomes":         "POST",
-		"/docindex/urls":             "POST",
+		"/docindex/urls":             "GET, HEAD, POST",
+		"/docindex/counts":           "GET, HEAD",
 	} {
 		for _, method := range []string{"GET", "POST", "PUT", "DELETE", "OPTIONS", "PATCH"} {
 			if strings.Contains(allow, method) {
