@@ -30,7 +30,8 @@ type oracle struct {
 func newOracle(w *web, gap time.Duration) *oracle {
 	o := &oracle{
 		web: w, now: time.Now,
-		paces: map[netip.Addr]*pace{}, sites: map[string]*pace{}, left: map[string]time.Time{}, requests: map[string]int{},
+		paces: map[netip.Addr]*pace{},
+		sites: map[string]*pace{}, left: map[string]time.Time{}, requests: map[string]int{},
 	}
 	for _, addr := range w.addrs() {
 		o.paces[addr] = &pace{gap: gap}

@@ -67,7 +67,8 @@ func TestOracleSharesAnAddress(t *testing.T) {
 		t.Errorf("broken gaps: %q", v.impolite.first)
 	}
 	rows := r.rows()
-	if len(rows) != 2 || rows[0].hosts != 2 || rows[0].pages != 6 || rows[0].tight.allowed != 300*ms || rows[1].pages != 1 {
+	if len(rows) != 2 || rows[0].hosts != 2 || rows[0].pages != 6 || rows[0].tight.allowed != 300*ms ||
+		rows[1].pages != 1 {
 		t.Errorf("rows = %+v", rows)
 	}
 	if pages, others := r.counts(); pages != 7 || others != 2 {
