@@ -114,7 +114,7 @@ func engineMutations() []mutation {
 			want: []Rule{RuleOutcome}},
 		{name: "late lines not counted", kind: "stall", set: fault(&engine.Fault, engine.FaultWire),
 			want: []Rule{RuleGapSite, RuleGapAddress, RuleCrawlDelay, RuleFair, RuleBackoff}},
-		{name: "a host that moves with documents held", kind: "zones",
+		{name: "a host that moves with documents held", kind: "storm",
 			set: fault(&engine.Fault, engine.FaultAddress), want: []Rule{RuleAddress}},
 		{name: "two requests to the index at once", kind: "healthy", set: fault(&engine.Fault, engine.FaultAsk),
 			want: []Rule{RuleAsk}},
