@@ -70,6 +70,7 @@ func (o *oracle) fetch(id uint32, url string, addr netip.Addr) {
 		}
 		t = &robotsFetch{origin: o.origin(url), url: url}
 		o.abandoned(t.origin)
+		o.superseded(t.origin)
 		t.host, t.origin.lastFetch = t.origin.host, id
 		o.fetches[id] = t
 		t.origin.host.fetching++
@@ -123,6 +124,18 @@ func (o *oracle) abandoned(from *origin) {
 	from.until = max(last, t.redirected) + o.set.errorTTL
 	if from.misses == 1 {
 		from.missing = max(first, t.redirected)
+	}
+}
+
+// superseded ends the last fetch of an origin if it has no request open, as the daemon begins
+// another one. What the origin's robots.txt says is known when that ends.
+func (o *oracle) superseded(from *origin) {
+	id := from.lastFetch
+	if t := o.fetches[id]; t != nil && !t.asks() {
+		delete(o.fetches, id)
+		o.ended[id] = struct{}{}
+		from.host.fetching--
+		o.release(from.host)
 	}
 }
 
