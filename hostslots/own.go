@@ -167,13 +167,17 @@ func (s *Slots) nextOwn(now time.Duration, queue OwnQueue) (groupID uint32, wait
 	return 0, 1
 }
 
-// OwnRequestDone ends a request that NextOwnRequest started. The gap of its site
-// counts from now.
+// OwnRequestDone ends a request that NextOwnRequest started. The gaps of its site and of its
+// address count from now, that of a shared network from NextOwnRequest.
 func (h Host) OwnRequestDone(now time.Duration, f Feedback) {
 	s, r := h.s, h.record()
-	s.groups.At(r.group).ownOpen--
+	g := s.groups.At(r.group)
+	g.ownOpen--
 	site, _ := s.sitePace(r)
 	site.requested(now) // it may have been sent some time after NextOwnRequest
+	if g.kind == ofAddress {
+		g.pace.requested(now)
+	}
 	r.own--
 	s.ended(now, h.id, &f)
 	s.sweeper.update(h.id, r)

@@ -185,7 +185,7 @@ func TestTopOnATerminal(t *testing.T) {
 	p.press("/127.0.0.2")
 	p.shows("search: 127.0.0.2_")
 	p.press("9\x7f\r")
-	if screen = p.shows("127.0.0.2: its group may not be asked yet",
+	if screen = p.shows("127.0.0.2: it may not be asked yet",
 		"(127.0.0.2, esc: all)"); strings.Contains(screen, "127.0.0.3") {
 		t.Errorf("what was not searched for is there:\n%s", screen)
 	}
@@ -195,7 +195,7 @@ func TestTopOnATerminal(t *testing.T) {
 	p.shows("HELDv")
 	p.press("\x1b[B")
 	p.press("\r")
-	p.shows("127.0.0.2: its group may not be asked yet")
+	p.shows("127.0.0.2: it may not be asked yet")
 	p.press("\x1b")
 	p.press("?")
 	p.shows("up, down, k, j  move the cursor", "Any key goes back.")

@@ -218,7 +218,7 @@ func TestWitnessBites(t *testing.T) {
 		{name: "a block", late: true, told: all(configs.HostRule{Block: true}), fetch: time.Millisecond,
 			want: []sim.Rule{sim.RuleBlockedByRule}},
 		{name: "a group", told: all(configs.HostRule{Group: "one"}),
-			want: []sim.Rule{sim.RuleOpenAddress, sim.RuleGapAddress}},
+			want: []sim.Rule{sim.RuleOpenSite, sim.RuleGapSite}},
 		{name: "open requests", told: func(c *configs.Config) {
 			c.ReqHostConcurrent = 1
 		}, want: []sim.Rule{sim.RuleOpenSite}},

@@ -42,7 +42,7 @@ type rig struct {
 	// request; nothing can end it. So a page takes less time than the penalty, and the penalty is
 	// not shorter than the gap.
 	lease, penalty, janitor, takes time.Duration
-	site, address, network         limits        // network: of the shared network; 0: there is none
+	site, address                  limits
 	settle                         time.Duration // from a store's failure until groups can be reserved
 
 	world  *world
