@@ -201,6 +201,9 @@ func TestNetworkBecomesShared(t *testing.T) {
 	}
 	w.run(3 * time.Second) // until what was open has ended
 	w.cap = cap
+	if x, _ := w.nodes[0].e.Explain([]byte("s299-0.example")); !strings.Contains(x.Why, "until its binding ends") {
+		t.Errorf("explain: %q; want it to name the binding", x.Why)
+	}
 	w.run(14 * worldLease) // until the bindings have ended, and the cap is divided
 	before := len(w.sent)
 	w.run(8 * worldLease)
@@ -220,9 +223,13 @@ func TestNetworkIsSharedNoMore(t *testing.T) {
 	for _, nd := range w.nodes {
 		w.ruled(nd)
 	}
-	for range 14 {
+	for lease := range 14 {
 		before := len(w.sent)
 		w.run(worldLease)
+		x, _ := w.nodes[0].e.Explain([]byte("s299-0.example"))
+		if lease == 1 && !strings.Contains(x.Why, "until its binding ends") {
+			t.Errorf("explain: %q; want it to name the binding", x.Why)
+		}
 		// Each daemon finds all hosts at one address, which it may ask once a second.
 		if n := len(w.sent) - before; n > len(w.nodes)*int(worldLease/worldGap+1) {
 			t.Errorf("%v: %d requests in a lease; want at most one a second to each of %d addresses",

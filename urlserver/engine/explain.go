@@ -24,6 +24,7 @@ type Explanation struct {
 	Lacks      explain.Reason     // which of its documents wait for a spider of their pool
 	Lease      string             // the lease host of its group if the daemon wants and lacks the lease; ""
 	Bound      netip.Addr         // where the reservation has it while it waits to move to another address; or invalid
+	AwaitsEnd  bool               // it waits until its binding ends; see Engine.awaitsEnd
 	Rule       string             // the name of the rule for it, or for its address, of [[rules]]; ""
 	Limits     configs.HostLimits // by the rules
 	Unasked    explain.Reason     // why the doc index is not asked for documents of it
@@ -58,7 +59,8 @@ func (e *Engine) Explain(name []byte) (x Explanation, known bool) {
 	if x.Unleased != 0 {
 		x.Lease = e.leaseHost(x.Unleased)
 	}
-	if b := e.binding(id); b.pending && b.moved() && !e.usable(b) {
+	b := e.binding(id)
+	if x.AwaitsEnd = b.waits; b.pending && b.moved() && !e.usable(b) {
 		x.Bound = b.group
 	}
 	x.Name = e.nameFault(id)
@@ -117,6 +119,8 @@ func (e *Engine) blockedOrIdle(x *Explanation) explain.Reason {
 		return because(explain.OutcomesFull)
 	case x.Bound.IsValid():
 		return because(explain.AddressBound, x.Bound)
+	case x.AwaitsEnd:
+		return because(explain.BindingAwaited)
 	case !x.Addr.IsValid():
 		return because(explain.AddressUnknown)
 	case x.AddressPending:
