@@ -1,5 +1,7 @@
 package configs
 
+import "maps"
+
 // Changes names the settings in which two configurations differ, in the order
 // of the sample: those that a running daemon can take over, and those that need
 // a restart.
@@ -20,10 +22,15 @@ func Changes(old, new Config) (live, restart []string) {
 // If both are valid, so is the result: no rule joins a setting that can be
 // taken over with one that cannot.
 func Apply(old, new Config) Config {
+	sources := maps.Clone(old.sources)
 	for _, s := range settings() {
 		if s.live {
 			s.copy(&old, new)
+			if sources != nil {
+				sources[lower(s.name)] = new.sources[lower(s.name)]
+			}
 		}
 	}
+	old.sources = sources
 	return old
 }

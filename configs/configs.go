@@ -46,8 +46,8 @@ type Config struct {
 	Trace       Trace
 	Log         Log
 
-	environ []string   // names of settings that the environment has set
-	shared  []HostRule // what the file politeness.shared_networks says, if Load has read it
+	sources map[string]Source // of settings without their default, by lower-case name, if LoadWith has read them
+	shared  []HostRule        // what the file politeness.shared_networks says, if Load has read it
 }
 
 // Spider is how spiders connect, and what one may hold.

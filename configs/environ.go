@@ -11,16 +11,75 @@ import (
 // URLSERVER_DOCINDEX_KIND is docindex.kind.
 const EnvPrefix = "URLSERVER_"
 
-// LoadEnv is Load, with variables of the environment ("NAME=value") in place of what the file says.
-// A value is written as in the file, but a string needs no quotes, and a list may be written with
-// commas between. Variables that name no setting are left alone: those of client commands are among
-// them, and those that container platforms make. [[rules]] have no variable.
-func LoadEnv(path string, environ []string) (Config, error) {
+// Override is a value that replaces what the file says for a setting.
+type Override struct {
+	Setting string // "docindex.kind"
+	// Value is written as in the file, but a string needs no quotes, and a list may be written
+	// with commas between.
+	Value  string
+	Name   string // what errors call it: the variable or the argument
+	Source Source // FromEnvironment or FromFlag
+}
+
+// LoadWith is Load with values that replace those of the file. The last one for a setting counts.
+// Shown tells the sources of what it has read.
+func LoadWith(path string, overrides []Override) (Config, error) {
 	data, err := readFile(path)
 	if err != nil {
 		return Config{}, err
 	}
-	return parseFiles(path, data, environ)
+	r := newReader(path)
+	c, err := r.parseFiles(data, overrides)
+	if err == nil {
+		c.sources = r.sources()
+	}
+	return c, err
+}
+
+// Environ returns the values of settings in variables of the environment ("NAME=value").
+// [[rules]] have no variable.
+func Environ(environ []string) (overrides []Override) {
+	names := variables()
+	for _, v := range environ {
+		name, value, _ := strings.Cut(v, "=")
+		if setting, ok := names[name]; ok {
+			overrides = append(overrides, Override{Setting: setting, Value: value, Name: name, Source: FromEnvironment})
+		}
+	}
+	return overrides
+}
+
+// UnknownVariables returns the variables that look like one of a setting and are none, each with
+// the likely setting's variable where one is spelt nearly so. others are variables that exist
+// beside those of settings.
+func UnknownVariables(environ []string, others ...string) (unknown []string) {
+	names := variables()
+	for _, v := range environ {
+		name, _, _ := strings.Cut(v, "=")
+		if _, ok := names[name]; ok || !strings.HasPrefix(name, EnvPrefix) || slices.Contains(others, name) {
+			continue
+		}
+		best, least := "", maxSlips+1
+		for _, s := range settings() {
+			if d := distance(name, envName(s.name), least); d < least && s.name != rulesKey {
+				best, least = "; did you mean "+envName(s.name), d
+			}
+		}
+		unknown = append(unknown, name+best)
+	}
+	slices.Sort(unknown)
+	return unknown
+}
+
+// variables returns the setting of each variable.
+func variables() map[string]string {
+	names := map[string]string{}
+	for _, s := range settings() {
+		if s.name != rulesKey {
+			names[envName(s.name)] = s.name
+		}
+	}
+	return names
 }
 
 // envName is the variable of a setting.
@@ -28,34 +87,28 @@ func envName(setting string) string {
 	return EnvPrefix + strings.ToUpper(strings.ReplaceAll(setting, ".", "_"))
 }
 
-// takeEnviron puts what the environment says into the configuration, or notes what is wrong with
-// it.
-func (r *reader) takeEnviron(environ []string) {
-	values := map[string]string{}
-	for _, v := range environ {
-		if name, value, ok := strings.Cut(v, "="); ok && strings.HasPrefix(name, EnvPrefix) {
-			values[name] = value
-		}
-	}
-	for _, s := range settings() {
-		value, ok := values[envName(s.name)]
-		if !ok || s.name == rulesKey {
+// override puts values into the configuration that replace those of the file, or notes what is
+// wrong with them.
+func (r *reader) override(overrides []Override) {
+	for _, o := range overrides {
+		name := lower(o.Setting)
+		s, ok := r.settings[name]
+		if !ok {
+			r.mistakes = append(r.mistakes, Mistake{Key: o.Name, Problem: "there is no setting " + shown(o.Setting)})
 			continue
 		}
-		name := lower(s.name)
 		r.set[name] = 0
 		delete(r.bad, name)
-		if err := readEnv(&r.config, s, value); err != nil {
+		r.overrides[name] = o
+		if err := readText(&r.config, s, o.Value); err != nil {
 			r.bad[name] = true
-			r.mistakes = append(r.mistakes, Mistake{Key: envName(s.name), Problem: err.Error(), Allowed: s.allowed})
-			continue
+			r.mistakes = append(r.mistakes, Mistake{Key: o.Name, Problem: err.Error(), Allowed: s.allowed})
 		}
-		r.config.environ = append(r.config.environ, s.name)
 	}
 }
 
-// readEnv sets one setting: by the value as TOML, else as a string, else as a list of strings.
-func readEnv(c *Config, s setting, value string) (err error) {
+// readText sets one setting: by the value as TOML, else as a string, else as a list of strings.
+func readText(c *Config, s setting, value string) (err error) {
 	var m map[string]any
 	if _, wrong := toml.Decode("v = "+value, &m); wrong == nil && len(m) == 1 && s.read(c, m["v"]) == nil {
 		return nil
@@ -72,6 +125,3 @@ func readEnv(c *Config, s setting, value string) (err error) {
 	}
 	return err
 }
-
-// FromEnviron reports whether a setting has its value from the environment.
-func (c Config) FromEnviron(setting string) bool { return slices.Contains(c.environ, setting) }

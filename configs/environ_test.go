@@ -15,7 +15,7 @@ func loadEnv(t *testing.T, text string, environ ...string) (Config, error) {
 	if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	return LoadEnv(file, environ)
+	return LoadWith(file, Environ(environ))
 }
 
 // What the environment says goes before the file, the file before the default.
@@ -40,12 +40,69 @@ func TestEnvironment(t *testing.T) {
 		t.Errorf("the file does not hold: %+v", c)
 	}
 	for _, one := range c.Shown() {
-		if want := one.Name == "docindex.kind"; want && !one.Environ {
-			t.Errorf("%s is not told to be from the environment", one.Name)
+		want, ok := map[string]Source{"docindex.kind": FromEnvironment, "Req_Host_Per_Sec": FromEnvironment,
+			"docindex.batch": FromFile, "Queue_Len": FromFile, "Queue_Count": FromDefault,
+			rulesKey: FromDefault}[one.Name]
+		if ok && one.Source != want {
+			t.Errorf("%s is from %v; want %v", one.Name, one.Source, want)
 		}
-		if one.Environ && (one.Name == "docindex.batch" || one.Name == "Queue_Len") {
-			t.Errorf("%s is told to be from the environment", one.Name)
+	}
+}
+
+// What the command line says goes before the environment, and an error names the argument.
+func TestFlags(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "my.toml")
+	if err := os.WriteFile(file, []byte("Queue_Len = 7\n[[rules]]\nhosts = [\"a.example\"]\nper_sec = 1\n"),
+		0o600); err != nil {
+		t.Fatal(err)
+	}
+	environ := Environ([]string{"URLSERVER_QUEUE_LEN=8", "URLSERVER_DOCINDEX_BATCH=9"})
+	c, err := LoadWith(file, append(environ, Override{"Queue_Len", "10", "-q", FromFlag}))
+	if err != nil || c.QueueLen != 10 || c.DocIndex.Batch != 9 {
+		t.Fatalf("Queue_Len %d, docindex.batch %d, error %v; want 10 and 9", c.QueueLen, c.DocIndex.Batch, err)
+	}
+	for _, one := range c.Shown() {
+		want, ok := map[string]Source{"Queue_Len": FromFlag, "docindex.batch": FromEnvironment,
+			rulesKey: FromFile}[one.Name]
+		if ok && one.Source != want {
+			t.Errorf("%s is from %v; want %v", one.Name, one.Source, want)
 		}
+	}
+	for value, want := range map[string]string{"many": "-q: is a string; allowed:", "0": "-q: 0 is too small"} {
+		_, err := LoadWith(file, append(environ, Override{"Queue_Len", value, "-q", FromFlag}))
+		if err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("-q %s: %v; want %q", value, err, want)
+		}
+	}
+}
+
+// A running daemon that takes over new settings knows where each is from.
+func TestSourcesApplied(t *testing.T) {
+	before, err := loadEnv(t, "Queue_Len = 7\nQueue_Count = 5\n", "URLSERVER_DOCINDEX_BATCH=9")
+	if err != nil {
+		t.Fatal(err)
+	}
+	after, err := loadEnv(t, "spider.max_attempts = 3\n", "URLSERVER_DOCINDEX_BATCH=9")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, one := range Apply(before, after).Shown() {
+		want := map[string]Source{"Queue_Count": FromFile, "spider.max_attempts": FromFile,
+			"docindex.batch": FromEnvironment}[one.Name]
+		if one.Source != want {
+			t.Errorf("%s is from %v; want %v", one.Name, one.Source, want)
+		}
+	}
+}
+
+// Variables that name no setting are found, with what they were meant to be.
+func TestUnknownVariables(t *testing.T) {
+	got := UnknownVariables([]string{"URLSERVER_DOCINDEX_KIN=disk", "URLSERVER_AT=x", "URLSERVER_RULES=[]",
+		"URLSERVER_QUEUE_LEN=7", "PATH=/bin", "URLSERVER_SERVICE_HOST=10.0.0.1"}, "URLSERVER_AT")
+	want := []string{"URLSERVER_DOCINDEX_KIN; did you mean URLSERVER_DOCINDEX_KIND", "URLSERVER_RULES",
+		"URLSERVER_SERVICE_HOST"}
+	if !slices.Equal(got, want) {
+		t.Errorf("got %q; want %q", got, want)
 	}
 }
 

@@ -6,11 +6,14 @@ import (
 	"strings"
 )
 
+// maxSlips is how many slips of the pen a guess may mend.
+const maxSlips = 3
+
 // hint is a guess at what an unknown name was meant to be, to go behind a
 // message; "" if there is none. The nearest by spelling comes first, then the
 // right key in the wrong table.
 func (r *reader) hint(name string) string {
-	best, least := "", 4 // as many slips as a guess may mend, and one
+	best, least := "", maxSlips+1
 	var elsewhere []string
 	for _, known := range r.names() {
 		last := lastPart(known)

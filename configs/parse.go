@@ -21,12 +21,12 @@ func Load(path string) (Config, error) {
 	if err != nil {
 		return Config{}, err
 	}
-	return parseFiles(path, data, nil)
+	return newReader(path).parseFiles(data, nil)
 }
 
 // parseFiles parses a settings file, and the file of shared networks that it names.
-func parseFiles(path string, data []byte, environ []string) (Config, error) {
-	c, err := parse(path, data, environ)
+func (r *reader) parseFiles(data []byte, overrides []Override) (Config, error) {
+	c, err := r.parse(data, overrides)
 	if err != nil {
 		return Config{}, err
 	}
@@ -52,13 +52,12 @@ func readFile(path string) ([]byte, error) {
 
 // Parse is Load of the text data, which errors call name.
 func Parse(name string, data []byte) (Config, error) {
-	return parse(name, data, nil)
+	return newReader(name).parse(data, nil)
 }
 
-func parse(name string, data []byte, environ []string) (Config, error) {
-	r := newReader(name)
+func (r *reader) parse(data []byte, overrides []Override) (Config, error) {
 	if r.isText(data) {
-		r.read(string(data), environ)
+		r.read(string(data), overrides)
 	}
 	if err := errorOf(r.mistakes); err != nil {
 		return Config{}, err
@@ -68,16 +67,17 @@ func parse(name string, data []byte, environ []string) (Config, error) {
 
 // reader turns one settings text into a Config.
 type reader struct {
-	file     string
-	config   Config
-	settings map[string]setting // by lower-case name
-	sections map[string]bool    // the tables there are, lower case
-	set      map[string]int     // line of each setting in the text, by lower-case name
-	tables   map[string]begun   // by lower-case name
-	strange  map[string]bool    // names that are no tables of ours; what is below them is not looked at
-	bad      map[string]bool    // settings with a mistake, by lower-case name
-	broken   bool               // it is no TOML, and a mistake says so
-	mistakes []Mistake
+	file      string
+	config    Config
+	settings  map[string]setting  // by lower-case name
+	sections  map[string]bool     // the tables there are, lower case
+	set       map[string]int      // line of each setting in the text, by lower-case name
+	tables    map[string]begun    // by lower-case name
+	strange   map[string]bool     // names that are no tables of ours; what is below them is not looked at
+	bad       map[string]bool     // settings with a mistake, by lower-case name
+	overrides map[string]Override // by lower-case name
+	broken    bool                // it is no TOML, and a mistake says so
+	mistakes  []Mistake
 
 	rule    *draft // the one of [[rules]] that is being read; nil: none is
 	rulesAt int    // line of the first [[rules]]; 0: there was none
@@ -91,14 +91,15 @@ type begun struct {
 
 func newReader(file string) *reader {
 	r := &reader{
-		file:     file,
-		config:   Default(),
-		settings: map[string]setting{},
-		sections: map[string]bool{},
-		set:      map[string]int{},
-		tables:   map[string]begun{},
-		strange:  map[string]bool{},
-		bad:      map[string]bool{},
+		file:      file,
+		config:    Default(),
+		settings:  map[string]setting{},
+		sections:  map[string]bool{},
+		set:       map[string]int{},
+		tables:    map[string]begun{},
+		strange:   map[string]bool{},
+		bad:       map[string]bool{},
+		overrides: map[string]Override{},
 	}
 	for _, s := range settings() {
 		r.settings[lower(s.name)] = s
@@ -134,7 +135,7 @@ func (r *reader) isText(data []byte) bool {
 	return true
 }
 
-func (r *reader) read(text string, environ []string) {
+func (r *reader) read(text string, overrides []Override) {
 	entries, flaws, whole := scan(text)
 	for _, f := range flaws {
 		r.syntax(f.line, f.key, f.what)
@@ -149,7 +150,7 @@ func (r *reader) read(text string, environ []string) {
 	if !r.broken {
 		r.wholly(text)
 	}
-	r.takeEnviron(environ)
+	r.override(overrides)
 	r.checkValues()
 	if whole {
 		r.checkRules()
@@ -194,13 +195,13 @@ func (r *reader) checkValues() {
 			continue
 		}
 		fault := s.fault(&r.config)
-		switch {
-		case fault == "":
-		case r.config.FromEnviron(s.name):
-			r.bad[name] = true
-			r.mistakes = append(r.mistakes, Mistake{Key: envName(s.name), Problem: fault, Allowed: s.allowed})
-		default:
-			r.bad[name] = true
+		if fault == "" {
+			continue
+		}
+		r.bad[name] = true
+		if o, overridden := r.overrides[name]; overridden {
+			r.mistakes = append(r.mistakes, Mistake{Key: o.Name, Problem: fault, Allowed: s.allowed})
+		} else {
 			r.mistake(line, s.name, fault, s.allowed)
 		}
 	}

@@ -3,6 +3,7 @@ package main
 import (
 	"errors"
 	"fmt"
+	"io"
 	"net"
 	"os"
 	"regexp"
@@ -22,12 +23,13 @@ func checkCommand() *cobra.Command {
 			"what is allowed.\n" +
 			"Looks for listeners on one port, for files that are not there, and for a crawl log that " +
 			"cannot be written. Exit status 1 if anything is wrong.\n" +
-			"Names the settings that the environment sets (URLSERVER_HTTP_LISTEN is http.listen), and warns\n" +
-			"of tokens that are short, and of secrets in a file that others can read.",
+			"Tells which settings differ from their defaults, and where each is from: the file, or the\n" +
+			"environment (URLSERVER_HTTP_LISTEN is http.listen), which goes before the file. Warns of variables\n" +
+			"that name no setting, of tokens that are short, and of secrets in a file that others can read.",
 		Example: "  urlserver check my.toml",
 		Args:    takes(cobra.ExactArgs(1)),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			cfg, err := configs.LoadEnv(args[0], os.Environ())
+			cfg, err := configs.LoadWith(args[0], configs.Environ(os.Environ()))
 			if err != nil {
 				return settingsError(err)
 			}
@@ -35,17 +37,37 @@ func checkCommand() *cobra.Command {
 				return fmt.Errorf("%s would not start:\n%w", args[0], err)
 			}
 			fmt.Fprintf(cmd.OutOrStdout(), "%s: no mistakes\n", args[0])
-			for _, one := range cfg.Shown() {
-				if one.Environ {
-					fmt.Fprintf(cmd.OutOrStdout(), "%s = %s, from the environment\n", one.Name, one.Value)
-				}
-			}
-			for _, w := range warningsOf(args[0], cfg) {
+			tellSources(cmd.OutOrStdout(), cfg)
+			for _, w := range append(unknownVariables(), warningsOf(args[0], cfg)...) {
 				fmt.Fprintf(cmd.ErrOrStderr(), "%s: warning: %s\n", args[0], w)
 			}
 			return nil
 		},
 	}
+}
+
+// tellSources prints each setting that the environment sets, or that differs from its default, with
+// where its value is from.
+func tellSources(w io.Writer, cfg configs.Config) {
+	others := 0
+	for _, one := range cfg.Shown() {
+		if one.Source == configs.FromDefault || one.Source == configs.FromFile && one.Default {
+			others++
+			continue
+		}
+		fmt.Fprintf(w, "%s = %s, from the %v\n", one.Name, one.Value, one.Source)
+	}
+	fmt.Fprintf(w, "%d other settings have their defaults\n", others)
+}
+
+// unknownVariables returns a warning if the environment has variables that look like those of
+// settings and are none.
+func unknownVariables() []string {
+	unknown := configs.UnknownVariables(os.Environ(), atEnv, tokenEnv)
+	if len(unknown) == 0 {
+		return nil
+	}
+	return []string{"the environment has variables that name no setting: " + strings.Join(unknown, ", ")}
 }
 
 // sharedPorts returns an error for each two listeners with the same port of the same address.

@@ -50,3 +50,19 @@ func TestCheckLooksAround(t *testing.T) {
 		})
 	}
 }
+
+// check tells where the values are from that are not the defaults, and warns of variables without
+// a setting.
+func TestCheckTellsSources(t *testing.T) {
+	t.Setenv("URLSERVER_DOCINDEX_BATCH", "9")
+	t.Setenv("URLSERVER_DOCINDEX_KIN", "disk")
+	got := command(t, "", "check", write(t, "my.toml", "Queue_Len = 7\nQueue_Count = 4096\n"))
+	got.want(t, 0, "no mistakes\nQueue_Len = 7, from the file\ndocindex.batch = 9, from the environment\n",
+		"variables that name no setting: URLSERVER_DOCINDEX_KIN; did you mean URLSERVER_DOCINDEX_KIND\n")
+	if strings.Contains(got.out, "Queue_Count") || !strings.Contains(got.out, " other settings have their defaults\n") {
+		t.Errorf("what has its default is listed, or not counted:\n%s", got.out)
+	}
+	t.Setenv("URLSERVER_DOCINDEX_BATCH", "many")
+	got = command(t, "", "check", write(t, "my.toml", ""))
+	got.want(t, 1, "", "URLSERVER_DOCINDEX_BATCH: is a string; allowed: a whole number")
+}

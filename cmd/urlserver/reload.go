@@ -87,7 +87,7 @@ func (s *server) reload(ctx context.Context) (httpapi.Reloaded, error) {
 }
 
 func (s *server) takeOver(ctx context.Context) (told httpapi.Reloaded, err error) {
-	cfg, err := configs.LoadEnv(s.file, os.Environ())
+	cfg, err := configs.LoadWith(s.file, configs.Environ(os.Environ()))
 	if err != nil {
 		return told, httpapi.RefusedSettings{Err: fmt.Errorf("settings refused; nothing is changed: %w", err)}
 	}

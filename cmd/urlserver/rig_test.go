@@ -23,7 +23,7 @@ import (
 
 // childEnv makes the test binary run as a command.
 const (
-	childEnv     = "URLSERVER_TEST_COMMAND"
+	childEnv     = "TEST_URLSERVER_COMMAND"
 	childService = "hostreservation" // makes it that command, over memory
 )
 

@@ -42,7 +42,8 @@ func serveCommand() *cobra.Command {
 		Long: "Runs the daemon until SIGTERM or SIGINT: then it sends nothing more, waits up to 10 " +
 			"seconds for what is at\n" +
 			"spiders, hands the outcomes to the doc index, and ends. A second signal ends it at once.\n" +
-			"On SIGHUP it reads FILE again and applies what a running daemon can change; the log names the rest.",
+			"On SIGHUP it reads FILE again and applies what a running daemon can change; the log names the rest.\n" +
+			"Variables of the environment go before FILE: URLSERVER_HTTP_LISTEN is http.listen.",
 		Example: "  urlserver serve my.toml",
 		Args:    takes(cobra.ExactArgs(1)),
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -56,13 +57,16 @@ func serveCommand() *cobra.Command {
 
 // serve runs the daemon until ctx ends; each of hups has it read its settings again.
 func serve(ctx context.Context, file string, hups <-chan os.Signal, errs io.Writer) (err error) {
-	cfg, err := configs.LoadEnv(file, os.Environ())
+	cfg, err := configs.LoadWith(file, configs.Environ(os.Environ()))
 	if err != nil {
 		return settingsError(err)
 	}
 	urlserver.TuneGC(cfg.DocIndex.Kind == configs.KindDisk)
 	recent := httpapi.NewWarnings(cfg.Secrets()...)
 	log, level := newLogger(errs, cfg.Log, cfg.Secrets(), recent)
+	for _, w := range unknownVariables() {
+		log.Warn().Msg(w)
+	}
 	s := server{
 		file: file, log: log, level: level, hups: hups, recent: recent, asks: make(chan reloadAsk),
 		manager: systemd.FromEnv(),

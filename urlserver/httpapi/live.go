@@ -5,6 +5,7 @@ import (
 	"net/http"
 	"strconv"
 
+	"urlserver/configs"
 	"urlserver/urlserver"
 	"urlserver/urlserver/httpapi/livefeed"
 )
@@ -126,19 +127,16 @@ func (s *Server) serveWarnings(w http.ResponseWriter, _ *http.Request) error {
 type shownSetting struct {
 	Name   string `json:"name"`
 	Value  string `json:"value"`  // as TOML, "***" for a token
-	Source string `json:"source"` // the settings file, "environment" or "default"
+	Source string `json:"source"` // the settings file, "environment", "flag" or "default"
 	Live   bool   `json:"live"`   // SIGHUP can change it
 }
 
 func (s *Server) serveSettings(w http.ResponseWriter, _ *http.Request) error {
 	list := []shownSetting{}
 	for _, one := range s.daemon.Settings().Shown() {
-		source := s.file
-		switch {
-		case one.Environ:
-			source = "environment"
-		case one.Default:
-			source = "default"
+		source := one.Source.String()
+		if one.Source == configs.FromFile || one.Source == configs.FromDefault && !one.Default {
+			source = s.file
 		}
 		list = append(list, shownSetting{Name: one.Name, Value: one.Value, Source: source, Live: one.Live})
 	}
