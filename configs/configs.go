@@ -192,12 +192,13 @@ type HTTP struct {
 
 // Frontier is the URL Frontier gRPC service.
 type Frontier struct {
-	Listen     string // "host:port"; "": off
-	Token      Secret // "": none
-	TLSCert    string // file; "": no TLS
-	TLSKey     string // file
-	MaxMessage int    // bytes
-	Addresses  bool   // clients keep the pace of sites and addresses
+	Listen     string         // "host:port"; "": off
+	Token      Secret         // "": none
+	AllowFrom  []netip.Prefix // networks whose clients need neither token nor TLS
+	TLSCert    string         // file; "": no TLS
+	TLSKey     string         // file
+	MaxMessage int            // bytes
+	Addresses  bool           // clients keep the pace of sites and addresses
 }
 
 // The words of reservation.kind.

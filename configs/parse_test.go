@@ -287,7 +287,7 @@ func TestParseRefusesCombinations(t *testing.T) {
 				"\"f.example:80\"", want: []string{
 				`u.toml:1: http.listen: http.listen (:80) is open to others without token or TLS: set http.token, listen on 127.0.0.1, or say allow_insecure = true`,
 				`u.toml:2: spider.listen: spider.listen (10.0.0.1:80) is open to others without token or TLS: set spider.token, or spider.tls_cert with spider.tls_key, listen on 127.0.0.1, or say allow_insecure = true`,
-				`u.toml:3: frontier.listen: frontier.listen (f.example:80) is open to others without token or TLS: set frontier.token, or frontier.tls_cert with frontier.tls_key, listen on 127.0.0.1, or say allow_insecure = true`}},
+				`u.toml:3: frontier.listen: frontier.listen (f.example:80) is open to others without token or TLS: set frontier.token, frontier.allow_from, or frontier.tls_cert with frontier.tls_key, listen on 127.0.0.1, or say allow_insecure = true`}},
 		{name: "no rule about what is wrong by itself",
 			text: "Queue_Len = 0\nReq_Host_Concurrent = 100\n[docindex]\nkind = \"http\"\nurl = " +
 				"\"ftp://x\"", want: []string{

@@ -71,11 +71,12 @@ func rules() []rule {
 		{keys: []string{"http.listen", "http.token", "allow_insecure"}, fault: func(c Config) string {
 			return guarded(c, "http.listen", c.HTTP.Listen, c.HTTP.Token != "", "http.token")
 		}},
-		{keys: []string{"frontier.listen", "frontier.token", "frontier.tls_cert", "allow_insecure"},
-			fault: func(c Config) string {
-				return guarded(c, "frontier.listen", c.Frontier.Listen, c.Frontier.Token != "" ||
-					c.Frontier.TLSCert != "", "frontier.token, or frontier.tls_cert with frontier.tls_key")
-			}},
+		{keys: []string{"frontier.listen", "frontier.token", "frontier.allow_from", "frontier.tls_cert",
+			"allow_insecure"}, fault: func(c Config) string {
+			f := c.Frontier
+			return guarded(c, "frontier.listen", f.Listen, f.Token != "" || f.TLSCert != "" || len(f.AllowFrom) > 0,
+				"frontier.token, frontier.allow_from, or frontier.tls_cert with frontier.tls_key")
+		}},
 	}
 }
 

@@ -220,6 +220,8 @@ func serviceSettings() []setting {
 		at("frontier.listen", restart, optional(listenWords, listenFault),
 			func(c *Config) *string { return &c.Frontier.Listen }),
 		at("frontier.token", restart, secret(), func(c *Config) *Secret { return &c.Frontier.Token }),
+		at("frontier.allow_from", restart, networks(),
+			func(c *Config) *[]netip.Prefix { return &c.Frontier.AllowFrom }),
 		at("frontier.tls_cert", restart, optional(fileWords, pathFault),
 			func(c *Config) *string { return &c.Frontier.TLSCert }),
 		at("frontier.tls_key", restart, optional(fileWords, pathFault),

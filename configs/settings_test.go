@@ -216,6 +216,8 @@ var ranges = []struct {
 	{key: "http.token", in: []string{`"t"`}, out: []string{`"\t"`}},
 	{key: "http.hosts", in: []string{`[]`, `["crawler", "a.example.", "::1"]`},
 		out: []string{`["a:1"]`, `[""]`, `"a"`}},
+	{key: "frontier.allow_from", in: []string{"[]", `["10.0.0.0/8", "fd00::/8"]`, `["0.0.0.0/0"]`},
+		out: []string{`["10.0.0.1"]`, `["10.0.0.1/8"]`, `"10.0.0.0/8"`, `["a"]`}},
 	{key: "frontier.max_message", in: []string{"1024", "1073741824"}, out: []string{"1023", "1073741825"}},
 	{key: "reservation.kind", in: []string{`"none"`, `"redis"`, `"grpc"`}, out: []string{`""`, `"tikv"`}},
 	{key: "reservation.addrs", in: []string{`["a:1", "[::1]:65535"]`, "[]"},

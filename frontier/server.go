@@ -60,7 +60,7 @@ func New(cfg Config) (*Server, error) {
 	s := &Server{store: cfg.Store, log: cfg.Log, setLevel: cfg.SetLevel, node: cfg.Settings.Listen,
 		guarded: cfg.Settings.Token != "", health: health.NewServer()}
 	asks := netguard.GRPCServer{Token: string(cfg.Settings.Token), Setting: "frontier.token",
-		MaxMessage: cfg.Settings.MaxMessage}
+		AllowFrom: cfg.Settings.AllowFrom, MaxMessage: cfg.Settings.MaxMessage}
 	if cfg.Settings.TLSCert != "" {
 		var err error
 		s.certs, err = netguard.LoadServerTLS(netguard.ServerFiles{Setting: "frontier.tls_",

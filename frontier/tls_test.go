@@ -78,6 +78,12 @@ func serveTLS(t *testing.T, c certificate) (addr string) {
 	t.Helper()
 	settings := configs.Default().Frontier
 	settings.TLSCert, settings.TLSKey = c.cert, c.key
+	return serveWith(t, settings)
+}
+
+// serveWith serves with these settings on a real socket.
+func serveWith(t *testing.T, settings configs.Frontier) (addr string) {
+	t.Helper()
 	server, err := frontier.New(frontier.Config{Settings: settings, Store: memory.New(), Log: zerolog.Nop()})
 	if err != nil {
 		t.Fatal(err)

@@ -2,6 +2,7 @@ package netguard
 
 import (
 	"net"
+	"net/netip"
 	"time"
 
 	"golang.org/x/net/netutil"
@@ -29,6 +30,7 @@ type GRPCServer struct {
 	Setting    string // the name of the token's setting, for error messages
 	MaxMessage int    // bytes
 	TLS        credentials.TransportCredentials
+	AllowFrom  []netip.Prefix // their clients need no token, and may leave out TLS
 }
 
 // Options returns the server options that require the token and bound the memory and the streams of
@@ -36,7 +38,7 @@ type GRPCServer struct {
 func (s GRPCServer) Options() []grpc.ServerOption {
 	m := newMeter(s.MaxMessage, s.Token != "")
 	return []grpc.ServerOption{
-		grpc.Creds(m.credentials(s.TLS)),
+		grpc.Creds(m.credentials(s.admission())),
 		grpc.InTapHandle(newGuard(s.Token, s.Setting, m).check),
 		grpc.MaxRecvMsgSize(s.MaxMessage),
 		grpc.MaxConcurrentStreams(maxStreams),

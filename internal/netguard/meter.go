@@ -9,7 +9,6 @@ import (
 	"sync/atomic"
 
 	"google.golang.org/grpc/credentials"
-	"google.golang.org/grpc/credentials/insecure"
 	"google.golang.org/grpc/peer"
 )
 
@@ -63,9 +62,6 @@ type meteredTLS struct {
 }
 
 func (m *meter) credentials(of credentials.TransportCredentials) credentials.TransportCredentials {
-	if of == nil {
-		of = insecure.NewCredentials()
-	}
 	return meteredTLS{of, m}
 }
 
@@ -75,7 +71,9 @@ func (c meteredTLS) ServerHandshake(raw net.Conn) (net.Conn, credentials.AuthInf
 	if err != nil {
 		return conn, info, err
 	}
-	return c.meter.follow(conn), info, nil
+	metered := c.meter.follow(conn)
+	_, metered.allowed = info.(allowedInfo)
+	return metered, info, nil
 }
 
 // Clone is [credentials.TransportCredentials].
@@ -131,6 +129,8 @@ type meteredConn struct {
 	unread atomic.Int64 // bytes of unfinished messages
 	cut    atomic.Bool
 	checks atomic.Int32 // unauthenticated health checks under way
+	// whether the client needs no token, because its network is one of GRPCServer.AllowFrom
+	allowed bool
 
 	mu      sync.Mutex // guards the fields below
 	ended   bool

@@ -48,7 +48,8 @@ func (g guard) check(ctx context.Context, call *tap.Info) (context.Context, erro
 		return nil, status.Errorf(codes.ResourceExhausted,
 			"%d calls are under way at this service; try again later", maxOpen)
 	}
-	if g.open {
+	c := meteredOf(ctx)
+	if g.open || c != nil && c.allowed {
 		return ctx, nil
 	}
 	for _, value := range call.Header.Get("authorization") {
@@ -60,7 +61,6 @@ func (g guard) check(ctx context.Context, call *tap.Info) (context.Context, erro
 	if call.FullMethodName != grpc_health_v1.Health_Check_FullMethodName {
 		return nil, status.Error(codes.Unauthenticated, g.needed)
 	}
-	c := meteredOf(ctx)
 	if c == nil {
 		return ctx, nil
 	}
