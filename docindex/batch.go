@@ -14,6 +14,7 @@ type Candidate struct {
 	Priority   int32  // higher first
 	Spider     []byte // the spiderid that it is for; empty: any
 	Crawl      []byte // its crawl ID; empty: DEFAULT, or not known
+	Payload    []byte // for the spider that gets it; empty: none
 }
 
 // Batch holds candidates in one growing buffer, so that a thousand of them cost no allocation once
@@ -32,12 +33,13 @@ type place struct {
 	urlLen int32
 }
 
-// offered is a candidate. Its spiderid and crawl follow its URL in the buffer.
+// offered is a candidate. Its spiderid, crawl and payload follow its URL in the buffer.
 type offered struct {
 	place
 	spiderLen int32
 	crawlLen  int32
 	priority  int32
+	loadLen   int32
 }
 
 func (p place) in(buf []byte) (id, url []byte) {
@@ -57,8 +59,18 @@ func (b *Batch) Add(id, url []byte, priority int32) {
 
 // AddFor is Add for a candidate of a crawl that is for the spiders of a spiderid.
 func (b *Batch) AddFor(id, url []byte, priority int32, spider, crawl string) {
-	b.good = append(b.good, offered{b.put(id, url), int32(len(spider)), int32(len(crawl)), priority})
+	b.good = append(b.good, offered{
+		place: b.put(id, url), spiderLen: int32(len(spider)), crawlLen: int32(len(crawl)), priority: priority,
+	})
 	b.buf = append(append(b.buf, spider...), crawl...)
+}
+
+// AttachPayload adds a copy of a payload to the candidate that was added last.
+func (b *Batch) AttachPayload(payload []byte) {
+	if len(payload) > 0 {
+		b.good[len(b.good)-1].loadLen = int32(len(payload))
+		b.buf = append(b.buf, payload...)
+	}
 }
 
 // AddInvalid appends a copy of a document that the index offered and that cannot be used; url may
@@ -84,9 +96,10 @@ func (b *Batch) At(i int) Candidate {
 	p := b.good[i]
 	id, url := p.in(b.buf)
 	c := Candidate{DocID: id, URL: url, Priority: p.priority}
-	if from := p.at + len(id) + len(url); p.spiderLen+p.crawlLen > 0 {
+	if from := p.at + len(id) + len(url); p.spiderLen+p.crawlLen+p.loadLen > 0 {
 		mid, end := from+int(p.spiderLen), from+int(p.spiderLen)+int(p.crawlLen)
 		c.Spider, c.Crawl = b.buf[from:mid:mid], b.buf[mid:end:end]
+		c.Payload = b.buf[end : end+int(p.loadLen) : end+int(p.loadLen)]
 	}
 	return c
 }

@@ -116,6 +116,7 @@ type Served struct {
 type part struct {
 	at                        int
 	url, key, crawl, metadata uint16
+	unique, depth             uint16
 }
 
 // Reset empties h and keeps its memory.
@@ -127,7 +128,8 @@ func (h *Served) Len() int { return len(h.parts) }
 // Size returns the number of bytes in h.
 func (h *Served) Size() int { return len(h.buf) }
 
-// At returns URL i with URL, Key, Crawl and Metadata set; they alias h. The key is never empty.
+// At returns URL i with URL, Key, Crawl, Metadata, Unique and Depth set; they alias h. The key is
+// never empty.
 func (h *Served) At(i int) (p Put) {
 	it := h.parts[i]
 	rest := h.buf[it.at:]
@@ -137,14 +139,17 @@ func (h *Served) At(i int) (p Put) {
 		return piece
 	}
 	p.URL, p.Key, p.Crawl, p.Metadata = cut(it.url), cut(it.key), cut(it.crawl), cut(it.metadata)
+	p.Unique, p.Depth = cut(it.unique), it.depth
 	return p
 }
 
-// Add appends a copy of a URL.
-func (h *Served) Add(url, key []byte, crawl string, metadata []byte) {
+// Add appends a copy of a URL without its payload.
+func (h *Served) Add(url, key []byte, crawl string, packed Packed) {
+	p := packed.parts()
 	h.parts = append(h.parts, part{
 		at: len(h.buf), url: uint16(len(url)), key: uint16(len(key)), crawl: uint16(len(crawl)),
-		metadata: uint16(len(metadata)),
+		metadata: uint16(len(p.Metadata)), unique: uint16(len(p.Unique)), depth: p.Depth,
 	})
-	h.buf = append(append(append(append(h.buf, url...), key...), crawl...), metadata...)
+	h.buf = append(append(append(append(h.buf, url...), key...), crawl...), p.Metadata...)
+	h.buf = append(h.buf, p.Unique...)
 }

@@ -26,10 +26,14 @@ type Put struct {
 	Crawl    []byte // empty: the same as DEFAULT
 	Key      []byte // of its queue; empty: the same as its host
 	Metadata []byte // a JSON object, string to list of strings; empty: none
+	Unique   []byte // what it is known by instead of its URL, up to MaxUnique bytes; empty: its URL
+	Payload  []byte // any bytes for the spider that gets it, up to MaxPayload; empty: none
+	Depth    uint16 // links from where its crawl began; the first Put of a document counts
 	// seconds since 1970 from which on it may be handed out; Never: it is completed; 0 is before
 	// all others
 	Due      int64
 	Update   bool  // update the URL if it is known
+	Sooner   bool  // if it is known and would go out later than Due, or not at all, it goes out at Due
 	NoExpiry bool  // its crawl does not expire, whatever earlier Puts said, unless the metadata says when
 	Created  int64 // when it was first put, seconds since 1970; 0: now. Ignored if the URL is known
 }
@@ -59,8 +63,12 @@ type item struct {
 	crawlLen uint16
 	keyLen   uint16
 	metaLen  uint16
+	uniqLen  uint16
+	loadLen  uint16
+	depth    uint16
 	idLen    uint8
 	known    bool
+	sooner   bool
 	endless  bool
 	verdict  Verdict
 }
@@ -150,7 +158,7 @@ func (put *Put) checkExtra() error {
 	if n := len(put.Crawl) + len(put.Key) + len(put.Metadata); n > MaxExtra {
 		return fmt.Errorf("crawl, key and metadata have %d bytes, more than %d: %w", n, MaxExtra, ErrTooLong)
 	}
-	return nil
+	return put.checkPacked()
 }
 
 func (p *Puts) add(put Put, host []byte) {
@@ -165,11 +173,16 @@ func (p *Puts) add(put Put, host []byte) {
 		crawlLen: uint16(len(put.Crawl)),
 		keyLen:   uint16(len(put.Key)),
 		metaLen:  uint16(len(put.Metadata)),
+		uniqLen:  uint16(len(put.Unique)),
+		loadLen:  uint16(len(put.Payload)),
+		depth:    put.Depth,
 		known:    put.Update,
+		sooner:   put.Sooner,
 		endless:  put.NoExpiry,
 	}
 	p.buf = append(append(p.buf, put.URL...), put.DocID...)
 	p.buf = append(append(append(p.buf, put.Crawl...), put.Key...), put.Metadata...)
+	p.buf = append(append(p.buf, put.Unique...), put.Payload...)
 	if at := bytes.Index(put.URL, host); at >= 0 { // the same bytes, wherever they stand
 		it.hostAt = uint16(at)
 	} else {
@@ -194,6 +207,8 @@ func (p *Puts) At(i int) (put Put, host []byte) {
 	put.Crawl = cut(int(it.crawlLen))
 	put.Key = cut(int(it.keyLen))
 	put.Metadata = cut(int(it.metaLen))
+	put.Unique, put.Payload, put.Depth = cut(int(it.uniqLen)), cut(int(it.loadLen)), it.depth
+	put.Sooner = it.sooner
 	put.Due, put.Update, put.NoExpiry, put.Created = it.due, it.known, it.endless, it.created
 	from := it.at + int(it.hostAt)
 	return put, p.buf[from : from+int(it.hostLen) : from+int(it.hostLen)]

@@ -71,7 +71,7 @@ func (m *Store) fillLocked(v *embedded.Serving, now int64) (full bool) {
 		}
 		r := m.docs.records.At(id)
 		m.dispatchLocked(id, queuesched.FrontierConsumer, embedded.LeaseEnd(now, v.Request.Lease), now)
-		v.Out.Add(m.docs.url(r), m.base.Sched.Key(queue), m.base.Sched.Crawl(queue), m.docs.extra(r).metadata)
+		v.Out.Add(m.docs.url(r), m.base.Sched.Key(queue), m.base.Sched.Crawl(queue), m.docs.extra(r).packed)
 		v.Cursor.Gave = true
 	}
 	return false

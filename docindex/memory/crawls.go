@@ -108,7 +108,9 @@ func (m *Store) countPurgedLocked(id uint32, now int64) {
 	b.Unreported++
 	m.crawls.markPurged(id)
 	m.outcomes[b.Why]++
-	m.docs.records.At(id).setLast(embedded.LastOfKind(b.Why, now))
+	r := m.docs.records.At(id)
+	r.setLast(embedded.LastOfKind(b.Why, now))
+	m.docs.dropPayload(r)
 }
 
 // PurgeCrawl is [docindex.Crawls.PurgeCrawl]. It ends the documents in portions and releases the

@@ -68,7 +68,7 @@ type documentTable struct {
 	seed    maphash.Seed
 	bytes   arena.Arena
 	records slab.Slab[record]
-	byURL   hashindex.Index // by queue and URL, whoever owns it
+	byURL   hashindex.Index // by queue and URL, whoever owns it; those with a unique by that, too
 	byID    hashindex.Index // by DOC_ID, if that is in the extra
 }
 
@@ -81,8 +81,8 @@ func (s *documentTable) hash(queue uint32, url []byte) uint32 {
 	return s.hash32(url) ^ queue*0x9E3779B1
 }
 
-// find returns the record in a queue with the URL and owner of p, or 0. An update without an owner
-// finds the first by [docindex.UpdateRank].
+// find returns the record in a queue with the URL and owner of p, which has no unique, or 0. An
+// update without an owner finds the first by [docindex.UpdateRank].
 func (s *documentTable) find(queue uint32, p *docindex.Put, hash uint32) uint32 {
 	owner := docindex.OwnerOf(p.Metadata)
 	if p.Update && owner == nil {
@@ -90,8 +90,27 @@ func (s *documentTable) find(queue uint32, p *docindex.Put, hash uint32) uint32 
 	}
 	return s.byURL.Find(hash, func(id uint32) bool {
 		r := s.records.At(id)
-		return s.isOf(r, queue, p.URL) && string(docindex.OwnerOf(s.extra(r).metadata)) == string(owner)
+		return s.isOf(r, queue, p.URL) && string(s.extra(r).packed.Identity()) == string(owner)
 	})
+}
+
+// uniqueHash returns the hash in byURL of a document that is known by unique.
+func (s *documentTable) uniqueHash(unique []byte) uint32 { return s.hash32(unique) ^ 0x85EBCA6B }
+
+// findUnique returns a record with the unique and owner of p for which isOfCrawl is true, or 0.
+func (s *documentTable) findUnique(p *docindex.Put, isOfCrawl func(queue uint32) bool) uint32 {
+	identity := string(docindex.Packed(docindex.Pack(&docindex.Put{Metadata: p.Metadata, Unique: p.Unique})).Identity())
+	return s.byURL.Find(s.uniqueHash(p.Unique), func(id uint32) bool {
+		r := s.records.At(id)
+		return isOfCrawl(r.queue) && string(s.extra(r).packed.Identity()) == identity
+	})
+}
+
+// dropPayload forgets the payload of a completed record.
+func (s *documentTable) dropPayload(r *record) {
+	if packed := s.extra(r).packed; len(packed.Payload()) > 0 {
+		s.setPacked(r, packed.Lasting())
+	}
 }
 
 // likeliest returns the record of a URL in a queue that is first by [docindex.UpdateRank], or 0.
@@ -103,7 +122,7 @@ func (s *documentTable) likeliest(queue uint32, url []byte, hash uint32) (best u
 			return false
 		}
 		if one := docindex.UpdateRank(r.state(), r.flags&viaFrontier != 0,
-			docindex.OwnerOf(s.extra(r).metadata) != nil); one < rank {
+			s.extra(r).packed.Identity() != nil); one < rank {
 			best, rank = id, one
 		}
 		return rank == 0
@@ -176,7 +195,7 @@ const (
 func (s *documentTable) add(queue uint32, p *docindex.Put, hash uint32) uint32 {
 	id := s.records.New()
 	r := s.records.At(id)
-	x := extra{id: s.ownID(p.DocID, id), metadata: p.Metadata}
+	x := extra{id: s.ownID(p.DocID, id), packed: docindex.Pack(p)}
 	*r = record{queue: queue, urlLen: uint16(len(p.URL))}
 	size := 0
 	if !x.empty() {
@@ -190,6 +209,9 @@ func (s *documentTable) add(queue uint32, p *docindex.Put, hash uint32) uint32 {
 	}
 	r.text = ref
 	s.byURL.Add(hash, id)
+	if len(p.Unique) > 0 {
+		s.byURL.Add(s.uniqueHash(p.Unique), id)
+	}
 	if len(x.id) > 0 {
 		r.flags |= hasID
 		s.byID.Add(s.hash32(x.id), id)
@@ -201,6 +223,9 @@ func (s *documentTable) add(queue uint32, p *docindex.Put, hash uint32) uint32 {
 func (s *documentTable) drop(id uint32) {
 	r := s.records.At(id)
 	s.byURL.Remove(s.hash(r.queue, s.url(r)), id)
+	if unique := s.extra(r).packed.Unique(); len(unique) > 0 {
+		s.byURL.Remove(s.uniqueHash(unique), id)
+	}
 	if r.flags&hasID != 0 {
 		s.byID.Remove(s.hash32(s.extra(r).id), id)
 	}

@@ -100,9 +100,9 @@ func TestExtra(t *testing.T) {
 	id := s.add(1, &p, 1)
 	r := s.records.At(id)
 	for _, metadata := range []string{string(p.Metadata), "{}", "", "more than before"} {
-		s.setMetadata(r, []byte(metadata))
+		s.setPacked(r, []byte(metadata))
 		got := s.extra(r)
-		if string(got.id) != "id" || string(got.metadata) != metadata || string(s.url(r)) != string(p.URL) {
+		if string(got.id) != "id" || string(got.packed) != metadata || string(s.url(r)) != string(p.URL) {
 			t.Errorf("extra of %s = %q; want id and %.20s", s.url(r), got, metadata)
 		}
 	}

@@ -10,27 +10,31 @@ import (
 )
 
 // extra has the parts that only some documents have.
-type extra struct{ id, metadata []byte }
+type extra struct {
+	id     []byte
+	packed docindex.Packed
+}
 
 // extraHead is the size of the lengths of an extra's parts.
 const extraHead = 1 + 2
 
 // The longest document fits one string of the arena.
-const _ = uint(arena.MaxLen - protocol.MaxURL - extraHead - protocol.MaxDocID - docindex.MaxExtra - docindex.OwnerRoom)
+const _ = uint(arena.MaxLen - protocol.MaxURL - extraHead - protocol.MaxDocID - docindex.MaxExtra - docindex.OwnerRoom -
+	docindex.MaxPacked)
 
 func (x *extra) empty() bool {
-	return len(x.id)+len(x.metadata) == 0
+	return len(x.id)+len(x.packed) == 0
 }
 
 func (x *extra) size() int {
-	return extraHead + len(x.id) + len(x.metadata)
+	return extraHead + len(x.id) + len(x.packed)
 }
 
 func (x *extra) encode(dst []byte) {
 	dst[0] = uint8(len(x.id))
-	binary.LittleEndian.PutUint16(dst[1:], uint16(len(x.metadata)))
+	binary.LittleEndian.PutUint16(dst[1:], uint16(len(x.packed)))
 	dst = dst[extraHead:]
-	copy(dst[copy(dst, x.id):], x.metadata)
+	copy(dst[copy(dst, x.id):], x.packed)
 }
 
 // extra returns the extra of r, which follows the URL in the arena.
@@ -39,10 +43,10 @@ func (s *documentTable) extra(r *record) (x extra) {
 		return x
 	}
 	head := s.bytes.Bytes(r.text, int(r.urlLen)+extraHead)[r.urlLen:]
-	id, metadata := int(head[0]), int(binary.LittleEndian.Uint16(head[1:]))
+	id, packed := int(head[0]), int(binary.LittleEndian.Uint16(head[1:]))
 	from := int(r.urlLen) + extraHead
-	all := s.bytes.Bytes(r.text, from+id+metadata)[from:]
-	x.id, x.metadata = all[:id], all[id:]
+	all := s.bytes.Bytes(r.text, from+id+packed)[from:]
+	x.id, x.packed = all[:id], all[id:]
 	return x
 }
 
@@ -56,13 +60,13 @@ func (s *documentTable) size(r *record) int {
 	return n
 }
 
-// setMetadata replaces a record's metadata.
-func (s *documentTable) setMetadata(r *record, metadata []byte) {
+// setPacked replaces what is packed of a record. packed may alias the record.
+func (s *documentTable) setPacked(r *record, packed docindex.Packed) {
 	x := s.extra(r)
-	if string(x.metadata) == string(metadata) {
+	if string(x.packed) == string(packed) {
 		return
 	}
-	x.metadata = metadata
+	x.packed = packed
 	old, was := r.text, s.size(r)
 	n := int(r.urlLen)
 	if !x.empty() {

@@ -110,11 +110,7 @@ func (m *Store) putLocked(p *docindex.Put, host []byte, now int64) (docindex.Ver
 		key = host
 	}
 	queue := m.base.Sched.Find(p.Crawl, key)
-	known, hash := uint32(0), uint32(0)
-	if queue != 0 {
-		hash = m.docs.hash(queue, p.URL)
-		known = m.docs.find(queue, p, hash)
-	}
+	known := m.findLocked(queue, p)
 	if len(p.DocID) > 0 {
 		if id := m.docs.findID(p.DocID); id != 0 && id != known {
 			return docindex.Refused, fmt.Errorf("doc_id %q: taken by %.200s", p.DocID,
@@ -124,8 +120,8 @@ func (m *Store) putLocked(p *docindex.Put, host []byte, now int64) (docindex.Ver
 	if p.Update && m.base.Sched.HasOrphans() {
 		m.base.Sched.Reported(host, p.URL, now)
 	}
-	if known != 0 && p.Update {
-		m.keepOwnerLocked(known, p)
+	if known != 0 {
+		m.settleUpdateLocked(known, p, now)
 	}
 	switch {
 	case m.droppedLocked(p, known, now):
@@ -151,7 +147,7 @@ func (m *Store) insertLocked(queue uint32, p *docindex.Put, now int64) {
 		m.orders = append(m.orders, make([]queueOrder, max(64, len(m.orders)/2))...)
 	}
 	if p.Due == docindex.Never {
-		p.Metadata = docindex.OwnerOf(p.Metadata)
+		p.Metadata, p.Payload = docindex.OwnerOf(p.Metadata), nil
 	}
 	id := m.docs.add(queue, p, m.docs.hash(queue, p.URL))
 	r, c := m.docs.records.At(id), &m.orders[queue]
@@ -175,10 +171,36 @@ func (m *Store) insertLocked(queue uint32, p *docindex.Put, now int64) {
 	m.enqueueLocked(id, r, now)
 }
 
-// keepOwnerLocked makes the metadata of an update name the owner of the document, which never
-// changes.
-func (m *Store) keepOwnerLocked(id uint32, p *docindex.Put) {
-	p.Metadata = docindex.WithOwner(p.Metadata, docindex.OwnerOf(m.docs.extra(m.docs.records.At(id)).metadata))
+// findLocked returns the document that a Put means, or 0. queue is the queue of the Put; 0: there is
+// none yet.
+func (m *Store) findLocked(queue uint32, p *docindex.Put) uint32 {
+	switch {
+	case len(p.Unique) > 0:
+		return m.docs.findUnique(p, func(queue uint32) bool {
+			return m.base.Sched.IsIn(queue, p.Crawl, nil)
+		})
+	case queue != 0:
+		return m.docs.find(queue, p, m.docs.hash(queue, p.URL))
+	}
+	return 0
+}
+
+// settleUpdateLocked decides whether a Put of a known document updates it, and makes an update keep
+// what the document keeps.
+func (m *Store) settleUpdateLocked(id uint32, p *docindex.Put, now int64) {
+	r := m.docs.records.At(id)
+	packed := m.docs.extra(r).packed
+	if p.Sooner && !p.Update {
+		p.Update = embedded.BringsForward(p, r.state(), r.due(), now)
+		if p.Update && r.state() == docindex.Scheduled {
+			p.Priority = r.priority
+			packed.Unpack(p)
+		}
+	}
+	if p.Update {
+		p.URL = m.docs.url(r) // of a document that is known by its unique it may be another
+		packed.Renew(p)
+	}
 }
 
 // updateLocked updates a known document.
@@ -187,11 +209,11 @@ func (m *Store) updateLocked(id uint32, p *docindex.Put, now int64) {
 	m.noteReportLocked(id, p.Due == docindex.Never, now)
 	m.completeLocked(id, now)
 	if p.Due == docindex.Never {
-		m.docs.setMetadata(r, docindex.OwnerOf(m.docs.extra(r).metadata))
+		m.docs.setPacked(r, m.docs.extra(r).packed.Lasting())
 		return
 	}
 	m.joinCrawlLocked(id, p) // before the URL, which p may share, moves
-	m.docs.setMetadata(r, p.Metadata)
+	m.docs.setPacked(r, docindex.Pack(p))
 	m.setOrderLocked(r, p, now)
 	m.scheduleLocked(id, now)
 }
@@ -237,9 +259,9 @@ func (m *Store) documentLocked(id uint32) docindex.Document {
 			Priority: r.priority,
 			Crawl:    []byte(m.base.Sched.Crawl(r.queue)),
 			Key:      m.base.Sched.Key(r.queue),
-			Metadata: m.docs.extra(r).metadata,
 			Due:      r.due(),
 		}}
+	m.docs.extra(r).packed.Unpack(&d.Put)
 	if d.State == docindex.Completed {
 		d.Due = docindex.Never
 	}

@@ -70,8 +70,10 @@ func (m *Store) toSlotsLocked(
 	m.dispatchLocked(id, consumer, until, now)
 	m.base.Sched.EndTurn(r.queue, m.dueLocked(r.queue), now)
 	var name [20]byte // a uint64 in decimal
+	packed := m.docs.extra(r).packed
 	b.AddFor(m.docs.docID(name[:0], id), m.docs.url(r), r.priority,
-		docindex.SpiderOf(m.docs.extra(r).metadata), m.base.Sched.Crawl(r.queue))
+		docindex.SpiderOf(packed.Metadata()), m.base.Sched.Crawl(r.queue))
+	b.AttachPayload(packed.Payload())
 }
 
 // Outcomes is [docindex.Source.Outcomes]. The outcome of an attempt changes nothing if the document
@@ -135,10 +137,12 @@ func (m *Store) endLocked(id uint32, out *docindex.Outcome, now int64) {
 	if int(out.Kind) < docindex.Kinds {
 		m.outcomes[out.Kind]++
 	}
-	if out.Again > 0 && !m.crawls.isStopped(id) {
+	if out.Again == 0 || m.crawls.isStopped(id) {
+		m.docs.dropPayload(r)
+	} else {
 		p := docindex.Put{URL: m.docs.url(r), Crawl: []byte(m.base.Sched.Crawl(r.queue)), Due: out.Again,
 			Priority: r.priority, Metadata: out.Metadata}
-		m.keepOwnerLocked(id, &p)
+		m.docs.extra(r).packed.Renew(&p)
 		m.updateLocked(id, &p, now)
 	}
 }

@@ -224,7 +224,12 @@ func (s *Store) giveDocIDs(ctx context.Context, b *putting) error {
 	var at []int
 	for i := b.from; i < b.to; i++ {
 		b.p.SetVerdict(i, docindex.Unsettled)
-		if put, _ := b.p.At(i); len(put.DocID) > 0 {
+		put, _ := b.p.At(i)
+		if !put.IsPlain() {
+			b.refuse(i, docindex.ErrNotYet)
+			continue
+		}
+		if len(put.DocID) > 0 {
 			ids, at = append(ids, string(put.DocID)), append(at, i)
 		}
 	}

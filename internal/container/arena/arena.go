@@ -10,7 +10,7 @@ const (
 	chunkUnits = chunkBytes / unit
 
 	// MaxLen is the length of the longest string in an arena, in bytes.
-	MaxLen = 16 << 10
+	MaxLen = 32 << 10
 )
 
 // Ref names a string in an Arena; 0 is none. References cover 32 GiB.
