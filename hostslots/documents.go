@@ -7,13 +7,15 @@ type Candidate struct {
 	Origin   uint32 // from EnsureOrigin
 	Pool     uint32 // the spider pool that it is for; 0: any spider
 	Crawl    []byte // the crawl that it belongs to; empty: none
-	ID, URL  []byte // copied; the ID has at most 255 bytes, both together arena.MaxLen less 5
+	ID, URL  []byte // copied; they have at most 255 and 16383 bytes
+	Payload  []byte // copied; it has at most 8192 bytes
 	Priority int32  // documents of an origin with a greater one go first
 }
 
 // Doc is a held document. ID and URL must not be changed, and are good until the document ends.
 type Doc struct {
 	ID, URL  []byte
+	Payload  []byte // likewise; empty: none
 	Host     uint32 // its number
 	Priority int32
 	Attempts int    // sendings so far that count
@@ -33,7 +35,7 @@ func (s *Slots) Offer(now time.Duration, c Candidate) bool {
 	n := s.docs.New()
 	crawl := s.crawls.number(c.Crawl)
 	*s.docs.At(n) = document{
-		text: s.addText(c.ID, c.URL, crawl), origin: queue, priority: c.Priority,
+		text: s.addText(docText{c.ID, c.URL, c.Payload, crawl}), origin: queue, priority: c.Priority,
 		order: s.dispatch.queues.nextArrival() << 17,
 	}
 	s.docByID.Add(hash, n)
@@ -49,11 +51,11 @@ func (s *Slots) FindDoc(id []byte) uint32 { return s.findDoc(s.hash(id), id) }
 // Doc returns a held document by its number.
 func (s *Slots) Doc(n uint32) Doc {
 	d := s.docs.At(n)
-	id, url, crawl := s.textOf(d)
+	t := s.textOf(d)
 	return Doc{
-		ID: id, URL: url, Host: s.hostOfDoc(n), Priority: d.priority, Attempts: d.attempts(),
+		ID: t.id, URL: t.url, Payload: t.payload, Host: s.hostOfDoc(n), Priority: d.priority, Attempts: d.attempts(),
 		Resent: d.order&resent != 0,
-		Pool:   s.origins.At(d.origin).pool, Crawl: s.crawls.crawls[crawl].name,
+		Pool:   s.origins.At(d.origin).pool, Crawl: s.crawls.crawls[t.crawl].name,
 	}
 }
 
@@ -184,7 +186,7 @@ func (s *Slots) Queued(originID uint32, most int, yield func(url []byte) bool) {
 	}
 	for i := 0; i < len(walk) && i < most; i++ {
 		d := s.docs.At(walk[i])
-		if _, url, _ := s.textOf(d); !yield(url) {
+		if !yield(s.textOf(d).url) {
 			return
 		}
 		for _, id := range [2]uint32{d.left, d.right} {

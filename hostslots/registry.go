@@ -16,6 +16,7 @@ import (
 type registry struct {
 	seed        maphash.Seed
 	text        arena.Arena
+	payloads    int // bytes of payloads in text
 	docs        slab.Slab[document]
 	origins     slab.Slab[origin]
 	hosts       slab.Slab[host]
@@ -44,63 +45,87 @@ func (r *registry) init() {
 func (r *registry) hash(b []byte) uint32 { return uint32(maphash.Bytes(r.seed, b)) }
 
 // A document's text in the arena: the length of the ID (1 byte) and of the URL (2 bytes), with
-// ofCrawl in the latter the number of its crawl (2 bytes), then ID and URL.
+// ofCrawl in the latter the number of its crawl (2 bytes), with hasPayload the length of its payload
+// (2 bytes), then ID, URL and payload.
 const (
 	textHeader = 3
-	crawlLen   = 2
+	fieldLen   = 2 // of crawl, and of the payload's length
 	ofCrawl    = 1 << 15
+	hasPayload = 1 << 14
 )
 
-const _ = uint(ofCrawl - 1 - arena.MaxLen)
+// maxURL is the length of the longest URL of a document.
+const maxURL = hasPayload - 1
 
-func textLen(id, url []byte, crawl uint16) int {
-	n := textHeader + len(id) + len(url)
-	if crawl != 0 {
-		n += crawlLen
+// docText is what the arena has of a document.
+type docText struct {
+	id, url, payload []byte
+	crawl            uint16
+}
+
+func (t *docText) len() int {
+	n := textHeader + len(t.id) + len(t.url) + len(t.payload)
+	if t.crawl != 0 {
+		n += fieldLen
+	}
+	if len(t.payload) > 0 {
+		n += fieldLen
 	}
 	return n
 }
 
-func (r *registry) addText(id, url []byte, crawl uint16) arena.Ref {
-	ref, b := r.text.New(textLen(id, url, crawl))
-	size, head := uint16(len(url)), textHeader
-	if crawl != 0 {
-		binary.LittleEndian.PutUint16(b[head:], crawl)
-		size, head = size|ofCrawl, head+crawlLen
+func (r *registry) addText(t docText) arena.Ref {
+	ref, b := r.text.New(t.len())
+	size, head := uint16(len(t.url)), textHeader
+	if t.crawl != 0 {
+		binary.LittleEndian.PutUint16(b[head:], t.crawl)
+		size, head = size|ofCrawl, head+fieldLen
 	}
-	b[0] = byte(len(id))
+	if len(t.payload) > 0 {
+		binary.LittleEndian.PutUint16(b[head:], uint16(len(t.payload)))
+		size, head = size|hasPayload, head+fieldLen
+	}
+	b[0] = byte(len(t.id))
 	binary.LittleEndian.PutUint16(b[1:], size)
-	copy(b[head:], id)
-	copy(b[head+len(id):], url)
+	head += copy(b[head:], t.id)
+	head += copy(b[head:], t.url)
+	copy(b[head:], t.payload)
+	r.payloads += len(t.payload)
 	return ref
 }
 
-func (r *registry) textOf(d *document) (id, url []byte, crawl uint16) {
+func (r *registry) textOf(d *document) (t docText) {
 	head := r.text.Bytes(d.text, textHeader)
-	idLen, size, from := int(head[0]), binary.LittleEndian.Uint16(head[1:]), textHeader
+	idLen, size, from, payload := int(head[0]), binary.LittleEndian.Uint16(head[1:]), textHeader, 0
 	if size&ofCrawl != 0 {
-		crawl = binary.LittleEndian.Uint16(r.text.Bytes(d.text, from+crawlLen)[from:])
-		size, from = size&^ofCrawl, from+crawlLen
+		t.crawl = binary.LittleEndian.Uint16(r.text.Bytes(d.text, from+fieldLen)[from:])
+		from += fieldLen
 	}
-	b := r.text.Bytes(d.text, from+idLen+int(size))[from:]
-	return b[:idLen], b[idLen:], crawl
+	if size&hasPayload != 0 {
+		payload = int(binary.LittleEndian.Uint16(r.text.Bytes(d.text, from+fieldLen)[from:]))
+		from += fieldLen
+	}
+	end := idLen + int(size&maxURL)
+	b := r.text.Bytes(d.text, from+end+payload)[from:]
+	t.id, t.url, t.payload = b[:idLen:idLen], b[idLen:end:end], b[end:]
+	return t
 }
 
 func (r *registry) findDoc(hash uint32, id []byte) uint32 {
 	return r.docByID.Find(hash, func(n uint32) bool {
-		got, _, _ := r.textOf(r.docs.At(n))
-		return bytes.Equal(got, id)
+		return bytes.Equal(r.textOf(r.docs.At(n)).id, id)
 	})
 }
 
 // removeDoc forgets a document. It returns the number of its crawl.
 func (r *registry) removeDoc(n uint32) (crawl uint16) {
 	d := r.docs.At(n)
-	id, url, crawl := r.textOf(d)
-	r.docByID.Remove(r.hash(id), n)
-	r.text.Free(d.text, textLen(id, url, crawl))
+	t := r.textOf(d)
+	r.docByID.Remove(r.hash(t.id), n)
+	r.payloads -= len(t.payload)
+	r.text.Free(d.text, t.len())
 	r.docs.Free(n)
-	return crawl
+	return t.crawl
 }
 
 func (r *registry) findOrigin(hash uint32, key []byte) uint32 {
