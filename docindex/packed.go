@@ -101,6 +101,14 @@ func (k Packed) Identity() []byte {
 		return OwnerOf(k)
 	}
 	p := k.parts()
+	return IdentityOf(&p)
+}
+
+// IdentityOf returns the identity of the document that p puts.
+func IdentityOf(p *Put) []byte {
+	if len(p.Unique) == 0 {
+		return OwnerOf(p.Metadata)
+	}
 	return Pack(&Put{Metadata: OwnerOf(p.Metadata), Unique: p.Unique})
 }
 

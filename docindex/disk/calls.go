@@ -107,8 +107,8 @@ func (s *Store) fillLocked(v *serving, now int64) (full bool) {
 		if !w.next(queuesched.FrontierConsumer, now) {
 			return false
 		}
-		v.Out.Add(w.plan.url, s.base.Sched.Key(queue), s.base.Sched.Crawl(queue), w.plan.metadata)
-		v.bytes += len(w.plan.url) + len(w.plan.metadata)
+		v.Out.Add(w.plan.url, s.base.Sched.Key(queue), s.base.Sched.Crawl(queue), w.plan.packed)
+		v.bytes += len(w.plan.url) + len(w.plan.packed)
 		v.leaseBatch = append(binary.BigEndian.AppendUint32(v.leaseBatch, w.q.no), w.at[:]...)
 		t := w.departure(queuesched.FrontierConsumer)
 		t.leaseBatch = s.journal.no + 1

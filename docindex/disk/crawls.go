@@ -60,7 +60,7 @@ func (s *Store) inSlotsLocked(docID []byte) (*transit, error) {
 		return nil, nil
 	}
 	t := s.transits.At(id)
-	if t.consumer != queuesched.SlotConsumer || given != (t.id == "") {
+	if t.consumer != queuesched.SlotConsumer || given != (t.idLen == 0) {
 		return nil, nil
 	}
 	return t, nil

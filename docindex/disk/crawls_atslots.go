@@ -48,11 +48,7 @@ func (s *Store) someInSlots(b *crawlstats.CrawlStats, from uint32, out *docindex
 		if t.member == 0 || t.consumer != queuesched.SlotConsumer || s.crawls.partitions[t.member].domain.Crawl != b {
 			continue
 		}
-		docID := []byte(t.id)
-		if len(docID) == 0 {
-			docID = s.namer.docID(nil, &t.name)
-		}
-		out.Add(docindex.Outcome{DocID: docID, Kind: b.Why})
+		out.Add(docindex.Outcome{DocID: s.docIDOf(t), Kind: b.Why})
 	}
 	return 0, nil
 }

@@ -38,7 +38,8 @@ func (s *Store) cachedLocked(n *name) (d *doc, ok bool) {
 	}
 	if id := s.transitOf(n); id != 0 {
 		tr := s.transits.At(id)
-		return &doc{created: tr.created, member: tr.member, at: tr.at, id: []byte(tr.id)}, true
+		return &doc{created: tr.created, member: tr.member, at: tr.at, id: []byte(tr.id[:tr.idLen]),
+			packed: tr.packed, lasting: docindex.Packed(tr.id[tr.idLen:])}, true
 	}
 	return nil, false
 }
@@ -131,7 +132,8 @@ func (s *Store) scheduleRowLocked(n *name, d *doc, p *docindex.Put, now int64) {
 	d.at = newPlace(due, p.Priority, s.globals.seq)
 	t := &s.txn
 	t.key = planKey(t.key[:0], n.queue, &d.at)
-	body := plan{created: d.created, member: d.member, id: d.id, url: p.URL, metadata: p.Metadata}
+	body := plan{created: d.created, member: d.member, id: d.id, url: p.URL, packed: docindex.Pack(p)}
+	d.packed, d.lasting = !body.packed.IsPlain(), nil
 	if s.queues[s.byNo[n.queue]].owners {
 		body.tagged = s.namer.name(n.queue, p.URL) != *n
 	}
@@ -159,9 +161,13 @@ func (s *Store) completeLocked(queue uint32, n name, d *doc, url []byte, last em
 			return err
 		}
 	}
+	lasting, err := s.lastingLocked(&n, d)
+	if err != nil {
+		return err
+	}
 	s.endedLocked(queue, &n, d, now)
 	s.unplanLocked(&n, d)
-	d.completed, d.last, d.url, d.owner = true, last, url, owner
+	d.completed, d.last, d.url, d.owner, d.lasting = true, last, url, owner, lasting
 	s.purgedLocked(d.member, d.kind(), 1)
 	s.writeLocked(&n, d)
 	return nil
@@ -195,6 +201,9 @@ func (s *Store) bodyLocked(queueNo uint32, at *place) (plan, error) {
 	value, err := s.get(t.key)
 	if err != nil {
 		return plan{}, err
+	}
+	if value == nil {
+		value = t.bodyAt(at)
 	}
 	if value == nil {
 		return plan{}, errRow
@@ -269,6 +278,11 @@ func (s *Store) documentLocked(n *name, d *doc) (docindex.Document, error) {
 		out.DocID = s.namer.docID(nil, n)
 	}
 	if d.completed {
+		lasting, err := s.lastingLocked(n, d)
+		if err != nil {
+			return out, err
+		}
+		lasting.Unpack(&out.Put)
 		owner, err := s.docOwnerLocked(n, d)
 		if out.Metadata = owner; err != nil || !d.purged {
 			return out, err
@@ -286,8 +300,8 @@ func (s *Store) documentLocked(n *name, d *doc) (docindex.Document, error) {
 		}
 	}
 	out.Due, out.Priority = d.at.due(), d.at.priority()
-	if len(body.metadata) > 0 {
-		out.Metadata = body.metadata
+	if len(body.packed) > 0 {
+		body.packed.Unpack(&out.Put)
 	}
 	return out, nil
 }

@@ -54,8 +54,9 @@ func (s *Store) deleteQueues(ids []uint32, scope docindex.Scope) (deleted int, e
 	defer func() { s.base.Recall(&o) }()
 	b, no, deleted, were, err := s.dropQueues(ids, scope, &o)
 	defer func() {
-		for _, it := range were {
-			it.Close() // dropIDs has returned its errors
+		for _, had := range were {
+			had.docs.Close() // dropIDs has returned their errors
+			had.plans.Close()
 		}
 	}()
 	if err != nil {
@@ -65,8 +66,8 @@ func (s *Store) deleteQueues(ids []uint32, scope docindex.Scope) (deleted int, e
 	if err := s.waitSync(b, no); err != nil {
 		return 0, err
 	}
-	for no, it := range were {
-		if err := s.dropIDs(no, it); err != nil {
+	for no, had := range were {
+		if err := s.dropIDs(no, &had); err != nil {
 			return deleted, err
 		}
 	}
@@ -83,11 +84,36 @@ func (s *Store) callForget(o *docindex.Outcomes) {
 	}
 }
 
-// dropQueues deletes the queues of ids that are still in the scope. were has an iterator for each
-// deleted queue with DOC_IDs that clients gave, by the queue's number: over the documents' rows as
-// they were before.
+// deletedQueue is a queue with rows of idRow, as it was before it was deleted.
+type deletedQueue struct {
+	crawl       []byte
+	docs, plans *pebble.Iterator // over the documents' rows and bodies
+}
+
+// rowsOf returns the rows of a queue as they are now.
+func (s *Store) rowsOf(id uint32) (had deletedQueue, err error) {
+	no := s.queues[id].no
+	had.crawl = []byte(s.base.Sched.Crawl(id))
+	for _, one := range []struct {
+		it   **pebble.Iterator
+		kind byte
+	}{{&had.docs, docRow}, {&had.plans, planRow}} {
+		*one.it, err = s.db.NewIter(&pebble.IterOptions{LowerBound: numberKey(one.kind, no),
+			UpperBound: numberEnd(one.kind, no)})
+		if err != nil {
+			break
+		}
+	}
+	if err != nil && had.docs != nil {
+		had.docs.Close()
+	}
+	return had, err
+}
+
+// dropQueues deletes the queues of ids that are still in the scope. were has each deleted queue with
+// rows of idRow, by its number.
 func (s *Store) dropQueues(ids []uint32, scope docindex.Scope, o *docindex.Outcomes) (
-	b *pebble.Batch, no uint64, deleted int, were map[uint32]*pebble.Iterator, err error,
+	b *pebble.Batch, no uint64, deleted int, were map[uint32]deletedQueue, err error,
 ) {
 	s.base.Mu.Lock()
 	defer s.base.Mu.Unlock()
@@ -104,15 +130,14 @@ func (s *Store) dropQueues(ids []uint32, scope docindex.Scope, o *docindex.Outco
 		}
 		q := &s.queues[id]
 		if q.hasIDs {
-			it, err := s.db.NewIter(&pebble.IterOptions{LowerBound: numberKey(docRow, q.no),
-				UpperBound: numberEnd(docRow, q.no)})
+			had, err := s.rowsOf(id)
 			if err != nil {
 				return nil, 0, 0, were, s.abortLocked(err)
 			}
 			if were == nil {
-				were = map[uint32]*pebble.Iterator{}
+				were = map[uint32]deletedQueue{}
 			}
-			were[q.no] = it
+			were[q.no] = had
 		}
 		n := s.base.Sched.QueueTotal(id)
 		deleted += int(n.URLs[queuesched.Scheduled] + n.URLs[queuesched.InTransit] + n.URLs[queuesched.Completed])
@@ -196,9 +221,25 @@ func (s *Store) orphanLocked(id uint32, now int64) {
 	}
 }
 
-// dropIDs deletes the rows of the DOC_IDs that clients gave to documents of a deleted queue. A
-// crash may leave some of these rows behind. findIDLocked ignores them.
-func (s *Store) dropIDs(queueNo uint32, it *pebble.Iterator) error {
+// dropIDs deletes the rows of idRow of a deleted queue: of DOC_IDs that clients gave, and of
+// documents that are known by a unique. A crash may leave some of these rows behind; who finds one
+// ignores it.
+func (s *Store) dropIDs(queueNo uint32, had *deletedQueue) error {
+	err := s.dropIDsOf(queueNo, had.docs, func(value []byte) ([][]byte, error) {
+		d, err := readDoc(value)
+		return s.idsOf(had.crawl, d.id, d.lasting), err
+	})
+	if err != nil {
+		return err
+	}
+	return s.dropIDsOf(queueNo, had.plans, func(value []byte) ([][]byte, error) {
+		body, err := readPlan(value)
+		return s.idsOf(had.crawl, nil, body.packed), err
+	})
+}
+
+// dropIDsOf deletes the rows of idRow that the rows of an iterator have, as idsOf returns them.
+func (s *Store) dropIDsOf(queueNo uint32, it *pebble.Iterator, idsOf func(value []byte) ([][]byte, error)) error {
 	more := it.First()
 	for more {
 		var ids [][]byte
@@ -207,13 +248,11 @@ func (s *Store) dropIDs(queueNo uint32, it *pebble.Iterator) error {
 			if err != nil {
 				return err
 			}
-			d, err := readDoc(value)
+			some, err := idsOf(value)
 			if err != nil {
 				return err
 			}
-			if len(d.id) > 0 {
-				ids = append(ids, append([]byte{}, d.id...))
-			}
+			ids = append(ids, some...)
 		}
 		if err := s.dropSomeIDs(queueNo, ids); err != nil {
 			return err
@@ -298,8 +337,8 @@ func (s *Store) purgeSome(queue uint32, scope docindex.Scope, from []byte, befor
 				s.recallLocked(s.transits.At(id), o)
 				s.orphanLocked(id, now)
 			}
-			s.forgetLocked(queue, n, d, now)
 			purged++
+			return s.forgetLocked(queue, n, d, now)
 		}
 		return nil
 	})
@@ -311,7 +350,11 @@ func (s *Store) purgeSome(queue uint32, scope docindex.Scope, from []byte, befor
 }
 
 // forgetLocked deletes one document. Its queue stays.
-func (s *Store) forgetLocked(queue uint32, n *name, d *doc, now int64) {
+func (s *Store) forgetLocked(queue uint32, n *name, d *doc, now int64) error {
+	lasting, err := s.lastingLocked(n, d)
+	if err != nil {
+		return err
+	}
 	kind := d.kind()
 	if !d.completed {
 		s.endedLocked(queue, n, d, now)
@@ -323,12 +366,13 @@ func (s *Store) forgetLocked(queue uint32, n *name, d *doc, now int64) {
 	s.leaveCrawlLocked(d.member, kind)
 	s.count(queue, queuesched.Completed, -1)
 	t := &s.txn
-	if len(d.id) > 0 {
-		t.b.Delete(append([]byte{idRow}, d.id...), nil)
+	for _, id := range s.idsOf([]byte(s.base.Sched.Crawl(queue)), d.id, lasting) {
+		t.b.Delete(append([]byte{idRow}, id...), nil)
 	}
 	t.docs[*n] = doc{created: gone}
 	t.key = n.docKey(t.key[:0])
 	t.b.Delete(t.key, nil)
 	s.memtables.add(n)
 	s.base.Sched.Refresh(queue, now)
+	return nil
 }

@@ -200,7 +200,8 @@ func (w *queueIterator) read() bool {
 // departure returns the transit of the current document.
 func (w *queueIterator) departure(consumer queuesched.Consumer) transit {
 	t := transit{name: w.name, queue: w.id, created: w.plan.created, member: w.plan.member, at: w.at,
-		consumer: consumer, id: string(w.plan.id)}
+		consumer: consumer}
+	t.setText(&w.plan)
 	if w.host {
 		t.host = w.on
 	}

@@ -174,7 +174,8 @@ func (l *loading) lease(batch uint64, until int64, b []byte) error {
 	if err != nil {
 		return err
 	}
-	t.name, t.created, t.id = s.namer.nameOfPlan(queueNo, &body), body.created, string(body.id)
+	t.name, t.created = s.namer.nameOfPlan(queueNo, &body), body.created
+	t.setText(&body)
 	t.member = body.member
 	if s.base.Sched.AnyHost(id) {
 		t.host = string(docindex.HostOf(body.url))

@@ -5,8 +5,6 @@ import (
 	"crypto/rand"
 	"crypto/sha256"
 	"encoding/base64"
-
-	"urlserver/docindex"
 )
 
 // docNamer gives documents names that nobody outside can foresee, since strangers choose the URLs.
@@ -33,20 +31,21 @@ func (s *docNamer) name(queue uint32, url []byte) (n name) {
 	return n
 }
 
-// nameOf returns the name of a document of an owner; nil: none. The hash begins with that of the
-// URL, so the documents of a URL are neighbours, and ends with that of the owner.
-func (s *docNamer) nameOf(queue uint32, owner, url []byte) name {
-	if len(owner) == 0 {
+// nameOf returns the name of a document with an identity (see docindex.Packed); nil: none. The hash
+// begins with that of the URL, so the documents of a URL are neighbours, and ends with that of the
+// identity.
+func (s *docNamer) nameOf(queue uint32, identity, url []byte) name {
+	if len(identity) == 0 {
 		return s.name(queue, url)
 	}
-	return s.tagged(queue, owner, url)
+	return s.tagged(queue, identity, url)
 }
 
-// tagged is nameOf, but documents without an owner get another name, too.
-func (s *docNamer) tagged(queue uint32, owner, url []byte) name {
+// tagged is nameOf, but documents without an identity get another name, too.
+func (s *docNamer) tagged(queue uint32, identity, url []byte) name {
 	n := s.name(queue, url)
 	var room [maxHashed]byte
-	text := append(append(room[:0], s.key[:]...), owner...)
+	text := append(append(room[:0], s.key[:]...), identity...)
 	sum := sha256.Sum256(append(append(text, 0), n.hash[:]...))
 	copy(n.hash[urlLen:], sum[:])
 	return n
@@ -55,7 +54,7 @@ func (s *docNamer) tagged(queue uint32, owner, url []byte) name {
 // nameOfPlan returns the name of a scheduled document.
 func (s *docNamer) nameOfPlan(queue uint32, p *plan) name {
 	if p.tagged {
-		return s.tagged(queue, docindex.OwnerOf(p.metadata), p.url)
+		return s.tagged(queue, p.packed.Identity(), p.url)
 	}
 	return s.name(queue, p.url)
 }

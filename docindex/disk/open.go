@@ -13,9 +13,10 @@ import (
 // version is the version of the rows' layout. The program reads rows of oldVersion and later as
 // they are. It refuses a store of any other version.
 const (
-	version = 5
+	version = 6
 	// without crawls; 2: without purged partitions; 3: documents' names do not contain owners; 4:
-	// documents' rows do not contain the time and the status of the last outcome
+	// documents' rows do not contain the time and the status of the last outcome; 5: documents have
+	// no unique, payload and depth
 	oldVersion = 1
 )
 

@@ -27,18 +27,7 @@ func (s *Store) docOwnerLocked(n *name, d *doc) ([]byte, error) {
 		return nil, nil
 	}
 	body, err := s.bodyLocked(n.queue, &d.at)
-	return docindex.OwnerOf(body.metadata), err
-}
-
-// keepOwnerLocked writes the document's owner into the metadata of an update. The owner of a
-// document never changes.
-func (s *Store) keepOwnerLocked(n *name, d *doc, p *docindex.Put) error {
-	if p.Due == docindex.Never {
-		return nil // the update completes the document: the store keeps none of its metadata
-	}
-	owner, err := s.docOwnerLocked(n, d)
-	p.Metadata = docindex.WithOwner(p.Metadata, owner)
-	return err
+	return docindex.OwnerOf(body.packed.Metadata()), err
 }
 
 // findOwnedLocked finds the document that p means, in a queue of documents with owners. It returns
@@ -107,8 +96,13 @@ func (s *Store) likeliestLocked(n *name) (best *doc, err error) {
 		if err != nil {
 			return nil, err
 		}
+		lasting, err := s.lastingLocked(&one, d)
+		if err != nil {
+			return nil, err
+		}
 		state, atCalls := s.stateLocked(&one, d)
-		if r := docindex.UpdateRank(state, atCalls, owner != nil); rank < 0 || r < rank {
+		owned := owner != nil || len(lasting.Unique()) > 0
+		if r := docindex.UpdateRank(state, atCalls, owned); rank < 0 || r < rank {
 			best, rank, *n = d, r, one
 		}
 	}

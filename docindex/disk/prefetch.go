@@ -23,7 +23,10 @@ func (s *Store) prefetchLocked(p *docindex.Puts, from, to int) (err error) {
 	t := &s.txn
 	for i := from; i < to; i++ {
 		put, host := p.At(i)
-		a := s.nameLocked(&put, host)
+		var a prefetched
+		if len(put.Unique) == 0 { // or else findUniqueLocked finds it
+			a = s.nameLocked(&put, host)
+		}
 		if a.queue != 0 && s.transitOf(&a.name) == 0 {
 			t.order = append(t.order, uint32(len(t.prefetched)))
 		}
@@ -43,7 +46,7 @@ func (s *Store) prefetchLocked(p *docindex.Puts, from, to int) (err error) {
 // nameLocked returns the queue for a URL on a host, and the name of the URL in it.
 func (s *Store) nameLocked(p *docindex.Put, host []byte) (a prefetched) {
 	if a.queue = s.base.Sched.Find(p.Crawl, keyOf(p, host)); a.queue != 0 {
-		a.name = s.namer.nameOf(s.queues[a.queue].no, docindex.OwnerOf(p.Metadata), p.URL)
+		a.name = s.namer.nameOf(s.queues[a.queue].no, docindex.IdentityOf(p), p.URL)
 	}
 	return a
 }
@@ -59,6 +62,9 @@ func keyOf(p *docindex.Put, host []byte) []byte {
 // findLocked returns the document of a URL that is to be stored, or nil if it is not known, and
 // sets its name. It also finds documents that were stored after the prefetch.
 func (s *Store) findLocked(a *prefetched, p *docindex.Put, host []byte) (*doc, error) {
+	if len(p.Unique) > 0 {
+		return s.findUniqueLocked(a, p, host)
+	}
 	if a.queue == 0 {
 		if *a = s.nameLocked(p, host); a.queue == 0 {
 			return nil, nil

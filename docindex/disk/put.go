@@ -87,9 +87,6 @@ func (s *Store) putLocking(p *docindex.Puts, from, to int, verdicts *[]docindex.
 func (s *Store) putLocked(
 	a *prefetched, p *docindex.Put, host []byte, now int64,
 ) (v docindex.Verdict, refusal, err error) {
-	if !p.IsPlain() {
-		return docindex.Refused, docindex.ErrNotYet, nil
-	}
 	d, err := s.findLocked(a, p, host)
 	if err != nil {
 		return 0, nil, err
@@ -103,8 +100,8 @@ func (s *Store) putLocked(
 		n := s.namer.name(0, p.URL)
 		s.base.Sched.Reported(host, n.hash[:urlLen], now)
 	}
-	if d != nil && p.Update {
-		if err := s.keepOwnerLocked(&a.name, d, p); err != nil {
+	if d != nil {
+		if err := s.settleUpdateLocked(&a.name, d, p, now); err != nil {
 			return 0, nil, err
 		}
 	}
@@ -164,7 +161,7 @@ func (s *Store) openLocked(a *prefetched, p *docindex.Put, host []byte, now int6
 	s.globals.queueNo++
 	s.addQueue(a.queue, queue{no: s.globals.queueNo, due: queuesched.Never})
 	s.rewriteRow(a.queue)
-	a.name = s.namer.nameOf(s.globals.queueNo, docindex.OwnerOf(p.Metadata), p.URL)
+	a.name = s.namer.nameOf(s.globals.queueNo, docindex.IdentityOf(p), p.URL)
 }
 
 // addQueue enters a queue that the scheduler has just added.
@@ -180,7 +177,10 @@ func (s *Store) addQueue(id uint32, q queue) {
 func (s *Store) insertLocked(queue uint32, n *name, p *docindex.Put, now int64) {
 	d := doc{created: embedded.CreatedAt(p.Created, now)}
 	owner := docindex.OwnerOf(p.Metadata)
-	if q := &s.queues[queue]; owner != nil && !q.owners {
+	if len(p.Unique) > 0 {
+		s.giveIDLocked(queue, n, s.namer.uniqueKey(p.Crawl, docindex.IdentityOf(p)))
+	}
+	if q := &s.queues[queue]; (owner != nil || len(p.Unique) > 0) && !q.owners {
 		q.owners = true
 		s.rewriteRow(queue)
 	}
@@ -189,7 +189,7 @@ func (s *Store) insertLocked(queue uint32, n *name, p *docindex.Put, now int64) 
 		d.id = p.DocID
 	}
 	if p.Due == docindex.Never {
-		d.completed, d.url, d.owner = true, p.URL, owner
+		d.completed, d.url, d.owner, d.lasting = true, p.URL, owner, lastingOf(docindex.Pack(p))
 		s.writeLocked(n, &d)
 		s.count(queue, queuesched.Completed, 1)
 		s.base.Sched.Refresh(queue, now)

@@ -41,9 +41,5 @@ func (s *Store) recallLocked(t *transit, o *docindex.Outcomes) {
 	if len(s.base.Recalls) == 0 && s.base.Forget == nil || t.consumer == queuesched.FrontierConsumer {
 		return
 	}
-	id := []byte(t.id)
-	if len(id) == 0 {
-		id = s.namer.docID(nil, &t.name)
-	}
-	o.Add(docindex.Outcome{DocID: id})
+	o.Add(docindex.Outcome{DocID: s.docIDOf(t)})
 }

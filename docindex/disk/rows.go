@@ -6,6 +6,7 @@ import (
 	"errors"
 	"math"
 
+	"urlserver/docindex"
 	"urlserver/docindex/internal/embedded"
 	"urlserver/protocol"
 )
@@ -14,7 +15,7 @@ import (
 // keeps the rows in the order of their numbers. The comments say "rest of the key: value".
 const (
 	crawlRow = 'c' // crawl number: the crawl without its documents
-	idRow    = 'd' // DOC_ID that a client gave: the document's name
+	idRow    = 'd' // DOC_ID that a client gave, or docNamer.uniqueKey: the document's name
 	// partition number: what it is, and how many of its documents are completed; with priorities:
 	// how many are not
 	partitionRow = 'e'
@@ -34,8 +35,10 @@ const (
 const (
 	hashLen  = 16
 	placeLen = 8 + 4 + 8
-	nameLen  = 4 + hashLen
-	urlLen   = 10 // bytes of a name's hash that depend on the URL alone; the rest may depend on the owner
+
+	planKeyLen = 1 + 4 + placeLen
+	nameLen    = 4 + hashLen
+	urlLen     = 10 // bytes of a name's hash that depend on the URL alone; the rest may depend on the owner
 )
 
 var errRow = errors.New("a row is not as it was written")
@@ -120,6 +123,10 @@ type doc struct {
 	url     []byte        // set if it is completed and not purged
 	owner   []byte        // set if it is completed and of no crawl: see docindex.OwnerOf
 	anyone  bool          // completed before version 4, and of no crawl: its spiderid, if it had one, is lost
+	// scheduled: its body has more than metadata (see docindex.Packed)
+	packed bool
+	// completed, or in transit: what is kept of that, see lastingOf; of a document in transit not nil
+	lasting docindex.Packed
 }
 
 const (
@@ -131,7 +138,8 @@ const (
 	flagOwner     = 8
 	flagNoOwner   = 16 // completed, of no crawl, and without an owner; never set in rows from before version 4
 	flagLast      = 32 // it has a last outcome; never set in rows from before version 5
-	ownerLen      = 2  // bytes of the owner's length
+	flagPacked    = 64 // see doc.packed and doc.lasting; never set in rows from before version 6
+	ownerLen      = 2  // bytes of the owner's length, and of lasting's
 	docHead       = 1 + 4
 	memberLen     = 4
 	lastLen       = 2 + 4
@@ -166,6 +174,10 @@ func (d *doc) append(dst []byte) []byte {
 	if d.last != (embedded.Last{}) {
 		flags |= flagLast
 	}
+	lasts := d.completed && len(d.lasting) > 0
+	if lasts || !d.completed && d.packed {
+		flags |= flagPacked
+	}
 	dst = binary.BigEndian.AppendUint32(append(dst, flags), d.created)
 	if d.completed {
 		dst = append(dst, d.kind())
@@ -181,10 +193,22 @@ func (d *doc) append(dst []byte) []byte {
 	if owned {
 		dst = append(binary.BigEndian.AppendUint16(dst, uint16(len(d.owner))), d.owner...)
 	}
+	if lasts {
+		dst = append(binary.BigEndian.AppendUint16(dst, uint16(len(d.lasting))), d.lasting...)
+	}
 	if len(d.id) > 0 {
 		dst = append(append(dst, byte(len(d.id))), d.id...)
 	}
 	return append(dst, d.url...)
+}
+
+// cutText cuts a text and its length of 16 bits off a row.
+func cutText(b []byte) (text, rest []byte, err error) {
+	if len(b) < ownerLen || len(b) < ownerLen+int(binary.BigEndian.Uint16(b)) {
+		return nil, nil, errRow
+	}
+	end := ownerLen + int(binary.BigEndian.Uint16(b))
+	return b[ownerLen:end:end], b[end:], nil
 }
 
 // readDoc decodes a document's row. The record aliases b.
@@ -224,11 +248,17 @@ func readDoc(b []byte) (d doc, err error) {
 	}
 	d.anyone = d.completed && d.member == 0 && flags&(flagOwner|flagNoOwner) == 0
 	if flags&flagOwner != 0 {
-		if len(b) < ownerLen || len(b) < ownerLen+int(binary.BigEndian.Uint16(b)) {
-			return d, errRow
+		if d.owner, b, err = cutText(b); err != nil {
+			return d, err
 		}
-		end := ownerLen + int(binary.BigEndian.Uint16(b))
-		d.owner, b = b[ownerLen:end:end], b[end:]
+	}
+	d.packed = flags&flagPacked != 0 && !d.completed
+	if flags&flagPacked != 0 && d.completed {
+		var lasting []byte
+		if lasting, b, err = cutText(b); err != nil {
+			return d, err
+		}
+		d.lasting = lasting
 	}
 	if flags&flagID != 0 {
 		if len(b) == 0 || len(b) < 1+int(b[0]) {
@@ -242,10 +272,11 @@ func readDoc(b []byte) (d doc, err error) {
 
 // plan is the body of a scheduled document.
 type plan struct {
-	created           uint32
-	member            uint32 // its partition; 0: it is of no crawl
-	tagged            bool   // its name comes from docNamer.tagged
-	id, url, metadata []byte
+	created uint32
+	member  uint32 // its partition; 0: it is of no crawl
+	tagged  bool   // its name comes from docNamer.tagged
+	id, url []byte
+	packed  docindex.Packed
 }
 
 const (
@@ -269,7 +300,7 @@ func (p *plan) append(dst []byte) []byte {
 	if p.member != 0 {
 		dst = binary.BigEndian.AppendUint32(dst, p.member)
 	}
-	return append(append(append(dst, p.id...), p.url...), p.metadata...)
+	return append(append(append(dst, p.id...), p.url...), p.packed...)
 }
 
 // readPlan decodes the body of a scheduled document. The result aliases b.
@@ -292,6 +323,6 @@ func readPlan(b []byte) (p plan, err error) {
 	if len(b) < id+url {
 		return p, errRow
 	}
-	p.id, p.url, p.metadata = b[:id:id], b[id:id+url:id+url], b[id+url:]
+	p.id, p.url, p.packed = b[:id:id], b[id:id+url:id+url], b[id+url:]
 	return p, nil
 }

@@ -85,7 +85,9 @@ func (s *Store) toSlotsLocked(
 	if len(id) == 0 {
 		id = s.namer.docID(room[:0], &w.name)
 	}
-	b.AddFor(id, w.plan.url, w.at.priority(), docindex.SpiderOf(w.plan.metadata), s.base.Sched.Crawl(w.id))
+	b.AddFor(id, w.plan.url, w.at.priority(), docindex.SpiderOf(w.plan.packed.Metadata()),
+		s.base.Sched.Crawl(w.id))
+	b.AttachPayload(w.plan.packed.Payload())
 	s.dispatchLocked(w.departure(consumer), until, now)
 	w.took()
 	due := w.due()
@@ -180,7 +182,7 @@ func (s *Store) endLocked(out *docindex.Outcome, now int64) error {
 	}
 	p := docindex.Put{URL: url, Crawl: []byte(s.base.Sched.Crawl(queue)), Due: out.Again,
 		Priority: d.at.priority(), Metadata: out.Metadata}
-	if err := s.keepOwnerLocked(&n, d, &p); err != nil {
+	if err := s.renewLocked(&n, d, &p); err != nil {
 		return err
 	}
 	d.last = embedded.LastOf(out, now)

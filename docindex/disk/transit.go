@@ -18,9 +18,19 @@ type transit struct {
 	member     uint32 // its partition; 0: it is of no crawl
 	at         place
 	consumer   queuesched.Consumer
+	packed     bool   // its body has more than metadata
+	idLen      uint8  // of its DOC_ID
 	leaseBatch uint64 // the row with its lease; 0: there is none
-	id         string // its DOC_ID, if a client gave it
+	id         string // its DOC_ID, if a client gave it, and what doc.lasting has
 	host       string // the host, if the queue's key may be another
+}
+
+// docIDOf returns the DOC_ID of a document in transit.
+func (s *Store) docIDOf(t *transit) []byte {
+	if t.idLen > 0 {
+		return []byte(t.id[:t.idLen])
+	}
+	return s.namer.docID(nil, &t.name)
 }
 
 // place returns the state of a document in transit in the counts of its crawl.

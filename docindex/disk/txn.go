@@ -14,7 +14,9 @@ import (
 type txn struct {
 	b            *pebble.Batch
 	docs         map[name]doc     // records that it has written
-	ids          map[string]name  // DOC_IDs that clients gave in it
+	ids          map[string]name  // DOC_IDs that clients gave in it, and documents' keys by unique
+	bodies       map[place][]byte // bodies in the first indexed bytes of its batch
+	indexed      int
 	dirty        []uint32         // queues whose counts it changes
 	rewritten    []uint32         // queues whose rows it writes
 	endedBatches []uint64         // lease batches without a lease; the next commit deletes their rows
@@ -45,6 +47,30 @@ func (s *Store) beginLocked() error {
 
 // set writes a row from the txn's buffers.
 func (t *txn) set() { t.b.Set(t.key, t.value, nil) } // it cannot fail on a Batch that belongs to no commit
+
+// bodyAt returns the body that the txn has written at a place, or nil. It indexes the batch when it
+// is first called, since few txns read what they wrote.
+func (t *txn) bodyAt(at *place) []byte {
+	if t.b == nil {
+		return nil
+	}
+	if t.bodies == nil {
+		t.bodies = map[place][]byte{}
+	}
+	r := t.b.Reader()
+	end := len(r)
+	for r = r[t.indexed:]; ; {
+		kind, key, value, ok, err := r.Next()
+		if !ok || err != nil {
+			break
+		}
+		if kind == pebble.InternalKeyKindSet && len(key) == planKeyLen && key[0] == planRow {
+			t.bodies[place(key[planKeyLen-placeLen:])] = value
+		}
+	}
+	t.indexed = end
+	return t.bodies[*at]
+}
 
 // markDirty notes that the txn changes a queue, so that the journal row has the change.
 func (s *Store) markDirty(id uint32) *queue {
@@ -136,6 +162,8 @@ func (t *txn) clear() {
 	}
 	clear(t.docs)
 	clear(t.ids)
+	clear(t.bodies)
+	t.indexed = 0
 	clear(t.prefetched)
 	t.prefetched, t.order = t.prefetched[:0], t.order[:0]
 	t.dirty, t.rewritten = t.dirty[:0], t.rewritten[:0]

@@ -11,6 +11,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"urlserver/docindex"
 )
@@ -28,6 +29,7 @@ func Run(t *testing.T, open func(t *testing.T) docindex.Store) {
 		{"candidates name their crawls", crawlsOfCandidates},
 		{"given DOC_IDs", givenIDs},
 		{"DOC_IDs never collide", idsDiffer},
+		{"a document twice in one call", twiceAtOnce},
 		{"document", document},
 		{"hosts take turns", turns},
 		{"priority, then first in first out", priorities},
@@ -87,6 +89,29 @@ func take(t *testing.T, s docindex.Store, max int, reject ...string) *docindex.B
 		t.Fatalf("Candidates: %v", err)
 	}
 	return &b
+}
+
+// twiceAtOnce puts documents in one call whose later parts concern what the earlier ones put.
+func twiceAtOnce(t *testing.T, s docindex.Store) {
+	spider, url := []byte(`{"spiderid":["s"]}`), []byte("http://a.test/1")
+	later := time.Now().Unix() + 60
+	verdicts := add(t, s,
+		docindex.Put{URL: url, DocID: []byte("x")},
+		docindex.Put{URL: []byte("http://a.test/2"), DocID: []byte("x")},
+		docindex.Put{URL: url, Metadata: spider},
+		docindex.Put{URL: url, Metadata: spider},
+		docindex.Put{URL: url, Metadata: spider, Update: true, Due: later},
+		docindex.Put{URL: url, Metadata: spider, Update: true, Due: docindex.Never},
+		docindex.Put{URL: url, Update: true, Due: later})
+	want := []docindex.Verdict{docindex.New, docindex.Refused, docindex.New, docindex.Same, docindex.Changed,
+		docindex.Changed, docindex.Changed}
+	if !slices.Equal(verdicts, want) {
+		t.Errorf("verdicts are %v; want %v", verdicts, want)
+	}
+	n, err := s.Count(t.Context(), nil)
+	if err != nil || n.Scheduled != 1 || n.Completed != 1 {
+		t.Errorf("%+v, %v; want one scheduled and one completed", n, err)
+	}
 }
 
 // texts returns the URLs of a batch.

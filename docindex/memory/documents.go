@@ -99,7 +99,7 @@ func (s *documentTable) uniqueHash(unique []byte) uint32 { return s.hash32(uniqu
 
 // findUnique returns a record with the unique and owner of p for which isOfCrawl is true, or 0.
 func (s *documentTable) findUnique(p *docindex.Put, isOfCrawl func(queue uint32) bool) uint32 {
-	identity := string(docindex.Packed(docindex.Pack(&docindex.Put{Metadata: p.Metadata, Unique: p.Unique})).Identity())
+	identity := string(docindex.IdentityOf(p))
 	return s.byURL.Find(s.uniqueHash(p.Unique), func(id uint32) bool {
 		r := s.records.At(id)
 		return isOfCrawl(r.queue) && string(s.extra(r).packed.Identity()) == identity

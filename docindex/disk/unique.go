@@ -1,0 +1,137 @@
+package disk
+
+import (
+	"bytes"
+	"crypto/sha256"
+
+	"urlserver/docindex"
+	"urlserver/docindex/internal/embedded"
+)
+
+// uniqueKey returns what stands in place of a DOC_ID in the row that finds a document of a crawl by
+// its identity, which has a unique. It begins with a byte that no DOC_ID has.
+func (s *docNamer) uniqueKey(crawl, identity []byte) []byte {
+	sum := sha256.New()
+	sum.Write(s.key[:])
+	sum.Write(crawl)
+	sum.Write([]byte{0})
+	sum.Write(identity)
+	return sum.Sum([]byte{0})[:1+hashLen]
+}
+
+// findUniqueLocked is findLocked for a Put with a unique. It finds the document in any queue of the
+// crawl. If there is none, it sets queue and name as they are for a new document.
+func (s *Store) findUniqueLocked(a *prefetched, p *docindex.Put, host []byte) (*doc, error) {
+	n, ok, err := s.ownerLocked(s.namer.uniqueKey(p.Crawl, docindex.IdentityOf(p)))
+	if err != nil {
+		return nil, err
+	}
+	if id := s.byNo[n.queue]; ok && id != 0 {
+		if d, err := s.loadLocked(&n); err != nil || d != nil {
+			a.queue, a.name = id, n
+			return d, err
+		}
+	}
+	*a = s.nameLocked(p, host)
+	return nil, nil
+}
+
+// lastingOf returns what a completed document keeps of its body, apart from the owner where it has
+// no unique: its row or its crawl names that.
+func lastingOf(k docindex.Packed) docindex.Packed {
+	if k.IsPlain() {
+		return nil
+	}
+	if len(k.Unique()) > 0 {
+		return k.Lasting()
+	}
+	var p docindex.Put
+	k.Unpack(&p)
+	return docindex.Pack(&docindex.Put{Depth: p.Depth})
+}
+
+// lastingLocked returns lastingOf of a document's body. It reads the body only of a document that is
+// scheduled and has more than metadata.
+func (s *Store) lastingLocked(n *name, d *doc) (docindex.Packed, error) {
+	switch {
+	case d.completed && !d.purged, d.lasting != nil:
+		return d.lasting, nil
+	case !d.packed:
+		return nil, nil
+	}
+	body, err := s.bodyLocked(n.queue, &d.at)
+	return lastingOf(body.packed), err
+}
+
+// setText sets what a transit keeps of a document's body.
+func (t *transit) setText(body *plan) {
+	t.idLen, t.packed = uint8(len(body.id)), !body.packed.IsPlain()
+	if lasting := lastingOf(body.packed); len(lasting) > 0 {
+		t.id = string(append(bytes.Clone(body.id), lasting...))
+	} else {
+		t.id = string(body.id)
+	}
+}
+
+// settleUpdateLocked decides whether a Put of a known document updates it, and makes an update keep
+// what the document keeps.
+func (s *Store) settleUpdateLocked(n *name, d *doc, p *docindex.Put, now int64) error {
+	state, _ := s.stateLocked(n, d)
+	if p.Sooner && !p.Update {
+		p.Update = embedded.BringsForward(p, state, d.at.due(), now)
+		if p.Update && state == docindex.Scheduled {
+			body, err := s.bodyLocked(n.queue, &d.at)
+			if err != nil {
+				return err
+			}
+			p.Priority = d.at.priority()
+			body.packed.Unpack(p)
+		}
+	}
+	if !p.Update {
+		return nil
+	}
+	if len(p.Unique) > 0 { // it may have another URL than p
+		url, err := s.urlLocked(n, d)
+		if err != nil {
+			return err
+		}
+		p.URL = url
+	}
+	return s.renewLocked(n, d, p)
+}
+
+// renewLocked makes an update keep what the document keeps: its owner, its unique and depth, and its
+// payload unless the update has one.
+func (s *Store) renewLocked(n *name, d *doc, p *docindex.Put) error {
+	if p.Due == docindex.Never {
+		return nil // the update completes the document
+	}
+	owner, err := s.docOwnerLocked(n, d)
+	if err != nil {
+		return err
+	}
+	packed, err := s.lastingLocked(n, d)
+	if err == nil && d.packed && !d.completed {
+		var body plan
+		body, err = s.bodyLocked(n.queue, &d.at)
+		packed = body.packed
+	}
+	if err != nil {
+		return err
+	}
+	packed.Renew(p)
+	p.Metadata = docindex.WithOwner(p.Metadata, owner)
+	return nil
+}
+
+// idsOf returns the ends of the keys of id rows that are for a document of a crawl.
+func (s *Store) idsOf(crawl, id []byte, packed docindex.Packed) (all [][]byte) {
+	if len(id) > 0 {
+		all = append(all, bytes.Clone(id))
+	}
+	if len(packed.Unique()) > 0 {
+		all = append(all, s.namer.uniqueKey(crawl, packed.Identity()))
+	}
+	return all
+}
