@@ -22,6 +22,7 @@ type Override struct {
 }
 
 // LoadWith is Load with values that replace those of the file. The last one for a setting counts.
+// Where path is "", there is no file.
 // Shown tells the sources of what it has read.
 func LoadWith(path string, overrides []Override) (Config, error) {
 	data, err := readFile(path)

@@ -36,8 +36,11 @@ func (r *reader) parseFiles(data []byte, overrides []Override) (Config, error) {
 	return c, nil
 }
 
-// readFile reads a settings file, up to a byte more than one may have.
+// readFile reads a settings file, up to a byte more than one may have. "" is an empty one.
 func readFile(path string) ([]byte, error) {
+	if path == "" {
+		return nil, nil
+	}
 	f, err := os.Open(path)
 	if err != nil {
 		return nil, fmt.Errorf("settings: %w", err)

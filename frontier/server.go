@@ -37,6 +37,7 @@ type Config struct {
 	Settings configs.Frontier
 	Store    Store
 	Log      zerolog.Logger
+	Host     string             // name that ListNodes tells, with the port; "": the listener's address
 	SetLevel func(level string) // changes the level of the log, with the values of log.level; nil: no change
 }
 
@@ -57,7 +58,7 @@ type Server struct {
 
 // New returns a service. It reads the certificate files that the settings name.
 func New(cfg Config) (*Server, error) {
-	s := &Server{store: cfg.Store, log: cfg.Log, setLevel: cfg.SetLevel, node: cfg.Settings.Listen,
+	s := &Server{store: cfg.Store, log: cfg.Log, setLevel: cfg.SetLevel, node: cfg.Host,
 		guarded: cfg.Settings.Token != "", health: health.NewServer()}
 	asks := netguard.GRPCServer{Token: string(cfg.Settings.Token), Setting: "frontier.token",
 		AllowFrom: cfg.Settings.AllowFrom, MaxMessage: cfg.Settings.MaxMessage}
@@ -86,7 +87,7 @@ func (s *Server) Certificates() *netguard.ServerTLS { return s.certs }
 // are answered with FAIL, and nothing is given out. Serve closes l. The error is nil unless l
 // failed before ctx ended.
 func (s *Server) Serve(ctx context.Context, l net.Listener) error {
-	s.node = l.Addr().String()
+	s.node = nodeName(s.node, l.Addr())
 	stopped := make(chan struct{})
 	unhook := context.AfterFunc(ctx, func() {
 		defer close(stopped)
@@ -102,6 +103,15 @@ func (s *Server) Serve(ctx context.Context, l net.Listener) error {
 		return nil
 	}
 	return err
+}
+
+// nodeName returns "host:port" of a listener, with another host if that is not "".
+func nodeName(host string, addr net.Addr) string {
+	_, port, err := net.SplitHostPort(addr.String())
+	if host == "" || err != nil {
+		return addr.String()
+	}
+	return net.JoinHostPort(host, port)
 }
 
 // stop ends gracefully, but not for long: streams of clients that do not care end by force.

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"os"
 	"sync"
 
 	"urlserver/configs"
@@ -87,7 +86,7 @@ func (s *server) reload(ctx context.Context) (httpapi.Reloaded, error) {
 }
 
 func (s *server) takeOver(ctx context.Context) (told httpapi.Reloaded, err error) {
-	cfg, err := configs.LoadWith(s.file, configs.Environ(os.Environ()))
+	cfg, err := s.load()
 	if err != nil {
 		return told, httpapi.RefusedSettings{Err: fmt.Errorf("settings refused; nothing is changed: %w", err)}
 	}

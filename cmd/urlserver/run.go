@@ -30,12 +30,21 @@ func usagef(format string, args ...any) error { return usageError{fmt.Errorf(for
 // run executes a command line until it is done or ctx ends, and returns the exit status. Results go
 // to out, everything else to errs.
 func run(ctx context.Context, args []string, in io.Reader, out, errs io.Writer) int {
+	if isFrontierArgs(args) {
+		hups, stop := hangups()
+		defer stop()
+		return exitStatus(serveFrontier(ctx, args, hups, errs), errs)
+	}
 	root := rootCommand()
 	root.SetArgs(append([]string{}, args...)) // nil would mean the arguments of the process
 	root.SetIn(in)
 	root.SetOut(&clihelp.Plain{W: out}) // text from servers must not control the terminal
 	root.SetErr(errs)
-	err := root.ExecuteContext(ctx)
+	return exitStatus(root.ExecuteContext(ctx), errs)
+}
+
+// exitStatus tells an error, and returns the exit status for it.
+func exitStatus(err error, errs io.Writer) int {
 	if err == nil {
 		return exitDone
 	}

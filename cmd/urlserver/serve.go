@@ -47,28 +47,55 @@ func serveCommand() *cobra.Command {
 		Example: "  urlserver serve my.toml",
 		Args:    takes(cobra.ExactArgs(1)),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			hups := make(chan os.Signal, 1)
-			signal.Notify(hups, syscall.SIGHUP)
-			defer signal.Stop(hups)
-			return serve(cmd.Context(), args[0], hups, cmd.ErrOrStderr())
+			hups, stop := hangups()
+			defer stop()
+			begin := launch{file: args[0], overrides: configs.Environ(os.Environ())}
+			return serve(cmd.Context(), begin, hups, cmd.ErrOrStderr())
 		},
 	}
 }
 
+// hangups returns a channel of the SIGHUPs to come, until stop is called.
+func hangups() (hups chan os.Signal, stop func()) {
+	hups = make(chan os.Signal, 1)
+	signal.Notify(hups, syscall.SIGHUP)
+	return hups, func() { signal.Stop(hups) }
+}
+
+// launch is what a daemon is started with.
+type launch struct {
+	file      string             // its settings; "": all are defaults
+	overrides []configs.Override // what replaces them
+	host      string             // name in ListNodes; "": the address of the listener
+	metrics   string             // port of a listener for /metrics alone; "": none
+	ignored   []string           // arguments that stand for no setting
+}
+
+// load reads the settings.
+func (l launch) load() (configs.Config, error) { return configs.LoadWith(l.file, l.overrides) }
+
+// warn logs what the launch says in vain.
+func (l launch) warn(log zerolog.Logger) {
+	for _, w := range unknownVariables() {
+		log.Warn().Msg(w)
+	}
+	if len(l.ignored) > 0 {
+		log.Warn().Strs("arguments", l.ignored).Msg("these arguments have no counterpart here and are ignored")
+	}
+}
+
 // serve runs the daemon until ctx ends; each of hups has it read its settings again.
-func serve(ctx context.Context, file string, hups <-chan os.Signal, errs io.Writer) (err error) {
-	cfg, err := configs.LoadWith(file, configs.Environ(os.Environ()))
+func serve(ctx context.Context, begin launch, hups <-chan os.Signal, errs io.Writer) (err error) {
+	cfg, err := begin.load()
 	if err != nil {
 		return settingsError(err)
 	}
 	urlserver.TuneGC(cfg.DocIndex.Kind == configs.KindDisk)
 	recent := httpapi.NewWarnings(cfg.Secrets()...)
 	log, level := newLogger(errs, cfg.Log, cfg.Secrets(), recent)
-	for _, w := range unknownVariables() {
-		log.Warn().Msg(w)
-	}
+	begin.warn(log)
 	s := server{
-		file: file, log: log, level: level, hups: hups, recent: recent, asks: make(chan reloadAsk),
+		launch: begin, log: log, level: level, hups: hups, recent: recent, asks: make(chan reloadAsk),
 		manager: systemd.FromEnv(),
 	}
 	defer func() { err = errors.Join(err, s.close()) }()
@@ -80,7 +107,7 @@ func serve(ctx context.Context, file string, hups <-chan os.Signal, errs io.Writ
 
 // server is a daemon with its listeners.
 type server struct {
-	file  string
+	launch
 	log   zerolog.Logger
 	level *levelSwitch
 	hups  <-chan os.Signal
@@ -102,6 +129,7 @@ type server struct {
 	spiders          net.Listener     // nil: spider.listen is not set
 	http             net.Listener     // nil: http.listen is not set
 	grpc             net.Listener     // nil: frontier.listen is not set
+	scrapes          net.Listener     // for /metrics alone; nil: none
 	// the embedded index, without what decides when to fetch again; nil: it is elsewhere
 	base   docindex.Store
 	crawls crawlControl
@@ -157,6 +185,11 @@ func (s *server) open(ctx context.Context, cfg configs.Config) (err error) {
 			return err
 		}
 	}
+	if s.metrics != "" {
+		if s.scrapes, err = net.Listen("tcp", ":"+s.metrics); err != nil {
+			return fmt.Errorf("listener for /metrics: %w", err)
+		}
+	}
 	s.admin = httpapi.New(httpapi.Config{
 		Daemon: s.daemon, Store: store, Token: string(cfg.HTTP.Token), Listen: cfg.HTTP.Listen,
 		Hosts: cfg.HTTP.Hosts, Log: s.log,
@@ -182,7 +215,7 @@ func (s *server) openSpiders(cfg configs.Spider) (err error) {
 
 func (s *server) openFrontier(cfg configs.Frontier, store frontier.Store) (err error) {
 	s.frontier, err = frontier.New(frontier.Config{Settings: cfg, Store: store, Log: s.log,
-		SetLevel: s.level.set})
+		Host: s.host, SetLevel: s.level.set})
 	if err != nil {
 		return err
 	}
@@ -292,6 +325,11 @@ func (s *server) run(ctx context.Context) error {
 			fail()
 		})
 		s.log.Info().Stringer("address", s.grpc.Addr()).Msg("listening for clients of the URL Frontier")
+		// test containers wait for this line of the service in Java
+		s.log.Info().Stringer("address", s.grpc.Addr()).Msg("Started URLFrontierServer")
+	}
+	if s.scrapes != nil {
+		helpers.Go(func() { s.admin.ServeMetrics(rest, s.scrapes, s.daemon.Settings().Frontier.AllowFrom) })
 	}
 	helpers.Go(func() {
 		kafkaErr = s.crawls.run(ctx)
@@ -335,7 +373,7 @@ func (s *server) close() error {
 	if s.spiders != nil {
 		errs = append(errs, s.spiders.Close())
 	}
-	for _, l := range []net.Listener{s.http, s.grpc} {
+	for _, l := range []net.Listener{s.http, s.grpc, s.scrapes} {
 		if l == nil {
 			continue
 		}

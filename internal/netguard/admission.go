@@ -4,6 +4,7 @@ import (
 	"errors"
 	"net"
 	"net/netip"
+	"slices"
 
 	"google.golang.org/grpc/credentials"
 	"google.golang.org/grpc/credentials/insecure"
@@ -70,18 +71,16 @@ func (a admission) Clone() credentials.TransportCredentials {
 }
 
 // allows reports whether an address is in one of the networks.
-func (a admission) allows(remote net.Addr) bool {
-	at, err := netip.ParseAddrPort(remote.String())
+func (a admission) allows(remote net.Addr) bool { return InNetworks(remote.String(), a.networks) }
+
+// InNetworks reports whether the address of a peer, "ip:port", is in one of the networks.
+func InNetworks(remote string, networks []netip.Prefix) bool {
+	at, err := netip.ParseAddrPort(remote)
 	if err != nil {
 		return false
 	}
 	ip := at.Addr().Unmap().WithZone("")
-	for _, n := range a.networks {
-		if n.Contains(ip) {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(networks, func(n netip.Prefix) bool { return n.Contains(ip) })
 }
 
 // peeked is a connection of which the first byte has been read already.
