@@ -21,7 +21,7 @@ var layers = []struct {
 }{
 	{"values", "types, formats, settings and small tools that know nothing of crawling", []string{
 		"api", "configs", "protocol", "internal/clihelp", "internal/container", "internal/netguard",
-		"internal/systemd", "internal/trace", "internal/weburl",
+		"internal/scope", "internal/systemd", "internal/trace", "internal/weburl",
 	}},
 	{"parts", "one job each: resolve names, read robots.txt, pace hosts, queue the rest, share hosts", []string{
 		"hostslots", "internal/resolver", "internal/robots", "leftover", "reservation",
