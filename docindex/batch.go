@@ -15,6 +15,7 @@ type Candidate struct {
 	Spider     []byte // the spiderid that it is for; empty: any
 	Crawl      []byte // its crawl ID; empty: DEFAULT, or not known
 	Payload    []byte // for the spider that gets it; empty: none
+	Kind       Kind   // of EndedAt: its outcome
 }
 
 // Batch holds candidates in one growing buffer, so that a thousand of them cost no allocation once
@@ -22,7 +23,7 @@ type Candidate struct {
 type Batch struct {
 	buf     []byte
 	good    []offered
-	invalid []place
+	ended   []offeredEnd
 	skipped int
 }
 
@@ -42,6 +43,13 @@ type offered struct {
 	loadLen   int32
 }
 
+// offeredEnd is a document that is not to be sent. Its crawl follows its URL in the buffer.
+type offeredEnd struct {
+	place
+	crawlLen int32
+	kind     Kind
+}
+
 func (p place) in(buf []byte) (id, url []byte) {
 	mid, end := p.at+int(p.idLen), p.at+int(p.idLen)+int(p.urlLen)
 	return buf[p.at:mid:mid], buf[mid:end:end]
@@ -49,7 +57,7 @@ func (p place) in(buf []byte) (id, url []byte) {
 
 // Reset empties b and keeps its memory. What At returned before is no longer valid.
 func (b *Batch) Reset() {
-	b.buf, b.good, b.invalid, b.skipped = b.buf[:0], b.good[:0], b.invalid[:0], 0
+	b.buf, b.good, b.ended, b.skipped = b.buf[:0], b.good[:0], b.ended[:0], 0
 }
 
 // Add appends a copy of a candidate.
@@ -75,8 +83,13 @@ func (b *Batch) AttachPayload(payload []byte) {
 
 // AddInvalid appends a copy of a document that the index offered and that cannot be used; url may
 // be anything, or empty. The caller of Candidates reports the outcome [Invalid] for it.
-func (b *Batch) AddInvalid(id, url []byte) {
-	b.invalid = append(b.invalid, b.put(id, url))
+func (b *Batch) AddInvalid(id, url []byte) { b.AddEnded(Candidate{DocID: id, URL: url, Kind: Invalid}) }
+
+// AddEnded appends a copy of a document that the index handed out and that is not to be sent. The
+// caller of Candidates reports the outcome c.Kind for it.
+func (b *Batch) AddEnded(c Candidate) {
+	b.ended = append(b.ended, offeredEnd{b.put(c.DocID, c.URL), int32(len(c.Crawl)), c.Kind})
+	b.buf = append(b.buf, c.Crawl...)
 }
 
 // Skip counts an offer of the index with which nothing can be done, since its DOC_ID is not known.
@@ -85,8 +98,8 @@ func (b *Batch) Skip() { b.skipped++ }
 // Len returns the number of candidates.
 func (b *Batch) Len() int { return len(b.good) }
 
-// InvalidLen returns the number of invalid documents.
-func (b *Batch) InvalidLen() int { return len(b.invalid) }
+// EndedLen returns the number of documents that are not to be sent.
+func (b *Batch) EndedLen() int { return len(b.ended) }
 
 // Skipped returns how often Skip was called.
 func (b *Batch) Skipped() int { return b.skipped }
@@ -104,10 +117,16 @@ func (b *Batch) At(i int) Candidate {
 	return c
 }
 
-// InvalidAt returns invalid document i, from 0 in the order of AddInvalid.
-func (b *Batch) InvalidAt(i int) Candidate {
-	id, url := b.invalid[i].in(b.buf)
-	return Candidate{DocID: id, URL: url}
+// EndedAt returns document i of those that are not to be sent, from 0 in the order of AddInvalid and
+// AddEnded. DocID, URL, Crawl and Kind are set.
+func (b *Batch) EndedAt(i int) Candidate {
+	e := b.ended[i]
+	id, url := e.in(b.buf)
+	c := Candidate{DocID: id, URL: url, Kind: e.kind}
+	if from := e.at + len(id) + len(url); e.crawlLen > 0 {
+		c.Crawl = b.buf[from : from+int(e.crawlLen) : from+int(e.crawlLen)]
+	}
+	return c
 }
 
 func (b *Batch) put(id, url []byte) place {

@@ -19,17 +19,17 @@ func TestBatch(t *testing.T) {
 		b.Skip()
 		id[0], url[0] = 'x', 'x' // they were copied
 		b.Add([]byte("2"), []byte("http://b.example/"), -5)
-		if b.Len() != 2 || b.InvalidLen() != 1 || b.Skipped() != 1 {
+		if b.Len() != 2 || b.EndedLen() != 1 || b.Skipped() != 1 {
 			t.Errorf("round %d: %d good, %d invalid, %d skipped; want 2, 1, 1", round, b.Len(),
-				b.InvalidLen(), b.Skipped())
+				b.EndedLen(), b.Skipped())
 		}
-		got := fmt.Sprint(show(b.At(0)), show(b.At(1)), show(b.InvalidAt(0)))
+		got := fmt.Sprint(show(b.At(0)), show(b.At(1)), show(b.EndedAt(0)))
 		want := `"id" "http://a.example/" 5, "2" "http://b.example/" -5, "bad" "" 0, `
 		if got != want {
 			t.Errorf("round %d: %s; want %s", round, got, want)
 		}
 		b.Reset()
-		if b.Len()+b.InvalidLen()+b.Skipped() != 0 {
+		if b.Len()+b.EndedLen()+b.Skipped() != 0 {
 			t.Errorf("round %d: not empty after Reset", round)
 		}
 	}

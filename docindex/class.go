@@ -49,6 +49,8 @@ func ClassOf(kind Kind, status int) Class {
 		return ClassStopped
 	case Expired:
 		return ClassExpired
+	case OutOfScope:
+		return ClassOutOfScope
 	}
 	return ClassInvalid
 }

@@ -14,6 +14,8 @@ import (
 	"context"
 	"errors"
 	"time"
+
+	"urlserver/internal/scope"
 )
 
 // ErrUnwanted is returned by [Source.Outcomes] of an index that does not want outcomes, now or
@@ -74,6 +76,7 @@ type Store interface {
 	Putter
 	Frontier
 	Crawls
+	CrawlKeeper
 	Hooks
 	Inspector
 }
@@ -155,6 +158,8 @@ type PutResult struct {
 	New, Known int // Known: stored before, updated or not
 	Dropped    int // their crawls were stopped or have expired
 	Refused    []Refusal
+	OutOfScope int                  // not in the scopes of their crawls
+	Rules      [scope.RuleCount]int // these by rule
 }
 
 // Verdict is what a store did with one URL of a Put.
@@ -167,6 +172,7 @@ const (
 	Changed                  // known; updated
 	Refused                  // not stored; a Refusal says why
 	Dropped                  // not stored or updated: its crawl was stopped or has expired
+	Outside                  // not stored: it is not in the scope of its crawl
 )
 
 // Refusal says why one URL of a Put was not stored.
@@ -219,20 +225,21 @@ func (d Document) Clone() Document {
 type Kind uint8
 
 const (
-	Done    Kind = iota // a spider fetched it, well or not
-	Timeout             // every attempt ended without a DONE
-	Robots              // robots.txt forbids it
-	DNS                 // its host has no address that may be used
-	Invalid             // its URL or DOC_ID cannot be used
-	Stopped             // its crawl was stopped
-	Expired             // its crawl has expired
+	Done       Kind = iota // a spider fetched it, well or not
+	Timeout                // every attempt ended without a DONE
+	Robots                 // robots.txt forbids it
+	DNS                    // its host has no address that may be used
+	Invalid                // its URL or DOC_ID cannot be used
+	Stopped                // its crawl was stopped
+	Expired                // its crawl has expired
+	OutOfScope             // the scope of its crawl has changed, and refuses it
 
-	Kinds = int(Expired) + 1 // number of kinds
+	Kinds = int(OutOfScope) + 1 // number of kinds
 )
 
 var kindWords = [Kinds]string{
 	Done: "done", Timeout: "timeout", Robots: "robots", DNS: "dns",
-	Invalid: "invalid", Stopped: "stopped", Expired: "expired",
+	Invalid: "invalid", Stopped: "stopped", Expired: "expired", OutOfScope: "out_of_scope",
 }
 
 // String returns the contract's word for k.

@@ -52,7 +52,9 @@ func (l *loading) journal(key, value []byte) error {
 	j.no = no
 	r := reader{b: value}
 	at := r.int()
-	l.s.globals = r.globals()
+	g := r.globals()
+	g.outcomes[docindex.OutOfScope] = l.s.globals.outcomes[docindex.OutOfScope]
+	l.s.globals = g
 	size := uint32(1)
 	for ; len(r.b) > 0; size++ {
 		l.apply(r.change(), no, at)

@@ -8,6 +8,8 @@ import (
 
 	"github.com/cockroachdb/pebble/v2"
 	"github.com/cockroachdb/pebble/v2/vfs"
+
+	"urlserver/docindex"
 )
 
 // version is the version of the rows' layout. The program reads rows of oldVersion and later as
@@ -112,7 +114,7 @@ func (s *Store) load() error {
 	}{
 		{queueRow, l.queue}, {journalRow, l.journal}, {presetRow, l.preset}, {pauseRow, l.pause},
 		{crawlRow, l.crawl}, {partitionRow, l.partition}, {purgedRow, l.purgedPartition},
-		{leaseBatchRow, l.leaseBatch},
+		{leaseBatchRow, l.leaseBatch}, {crawlSettingsRow, l.crawlSettings},
 		{hostOverrideRow, l.hostOverride}, // after the leases, which would count as new requests to a host with a delay
 	} {
 		if step.kind == presetRow {
@@ -201,7 +203,7 @@ func (s *Store) writeVersion() error {
 // the restart, served is now: all queues count as served at the slots then. Otherwise served is 0,
 // and each queue's own row counts.
 func (s *Store) loadMeta(now int64) (served int64, err error) {
-	for _, word := range []string{metaSlots, metaDelay, metaPassive} {
+	for _, word := range []string{metaSlots, metaDelay, metaPassive, metaOutOfScope} {
 		value, err := s.get(metaKey(word))
 		if err != nil {
 			return 0, damaged(err)
@@ -219,6 +221,8 @@ func (s *Store) loadMeta(now int64) (served int64, err error) {
 			s.base.Sched.SetDefaultDelay(r.int())
 		case metaPassive:
 			s.base.Inactive = true
+		case metaOutOfScope:
+			s.globals.outcomes[docindex.OutOfScope] = int(r.uint())
 		}
 		if r.bad {
 			return 0, damaged(errRow)

@@ -111,9 +111,13 @@ type globals struct {
 	outcomes [docindex.Kinds]int
 }
 
+// journalKinds is how many kinds of outcomes a journal row counts: those before OutOfScope, whose
+// count has a row of its own.
+const journalKinds = int(docindex.OutOfScope)
+
 func (g *globals) append(dst []byte) []byte {
 	dst = binary.AppendUvarint(binary.AppendUvarint(dst, g.seq), uint64(g.queueNo))
-	for _, n := range g.outcomes {
+	for _, n := range g.outcomes[:journalKinds] {
 		dst = binary.AppendUvarint(dst, uint64(n))
 	}
 	return dst
@@ -121,7 +125,7 @@ func (g *globals) append(dst []byte) []byte {
 
 func (r *reader) globals() (g globals) {
 	g.seq, g.queueNo = r.uint(), uint32(r.uint())
-	for i := range g.outcomes {
+	for i := range journalKinds {
 		g.outcomes[i] = int(r.uint())
 	}
 	return g

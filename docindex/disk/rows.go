@@ -20,16 +20,17 @@ const (
 	// how many are not
 	partitionRow = 'e'
 	// partition number: the scheduled documents were purged; see partition.purgedDocs and clearing
-	purgedRow       = 'f'
-	pauseRow        = 'h' // host: until when URL Frontier clients get none of it, ms; after a restart the slots, too
-	journalRow      = 'j' // commit number: the changes of queues
-	leaseBatchRow   = 'l' // lease batch number: the end of the leases and the leased documents
-	metaRow         = 'm' // word: a value of the whole store
-	hostOverrideRow = 'o' // host: the operator's settings
-	presetRow       = 'p' // crawl and key of a queue that does not exist yet: its settings
-	queueRow        = 'q' // queue number: the queue without its documents
-	planRow         = 's' // queue number, place: the body of a scheduled document
-	docRow          = 'u' // queue number, hash: the document without its body
+	purgedRow        = 'f'
+	pauseRow         = 'h' // host: until when URL Frontier clients get none of it, ms; after a restart the slots, too
+	journalRow       = 'j' // commit number: the changes of queues
+	leaseBatchRow    = 'l' // lease batch number: the end of the leases and the leased documents
+	metaRow          = 'm' // word: a value of the whole store
+	hostOverrideRow  = 'o' // host: the operator's settings
+	presetRow        = 'p' // crawl and key of a queue that does not exist yet: its settings
+	queueRow         = 'q' // queue number: the queue without its documents
+	planRow          = 's' // queue number, place: the body of a scheduled document
+	crawlSettingsRow = 't' // crawl ID: its settings
+	docRow           = 'u' // queue number, hash: the document without its body
 )
 
 const (

@@ -17,6 +17,8 @@ const (
 	metaSlots   = "slots"   // when the slots were in use last, about, ms
 	metaDelay   = "delay"   // of queues without a delay of their own, ms
 	metaPassive = "passive" // exists while URL Frontier clients are not served
+
+	metaOutOfScope = "out_of_scope" // how many outcomes were OutOfScope
 )
 
 func metaKey(word string) []byte { return append([]byte{metaRow}, word...) }

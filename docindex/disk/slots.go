@@ -164,6 +164,9 @@ func (s *Store) endLocked(out *docindex.Outcome, now int64) error {
 	}
 	if int(out.Kind) < docindex.Kinds {
 		s.globals.outcomes[out.Kind]++
+		if out.Kind == docindex.OutOfScope {
+			s.txn.b.Set(metaKey(metaOutOfScope), binary.AppendUvarint(nil, uint64(s.globals.outcomes[out.Kind])), nil)
+		}
 	}
 	if d.member != 0 {
 		s.crawls.partitions[d.member].domain.Crawl.Sent += uint64(out.Attempts)

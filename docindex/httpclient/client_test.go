@@ -56,8 +56,8 @@ func show(b *docindex.Batch) (all []string) {
 		c := b.At(i)
 		all = append(all, fmt.Sprintf("%s %s %d", c.DocID, c.URL, c.Priority))
 	}
-	for i := range b.InvalidLen() {
-		c := b.InvalidAt(i)
+	for i := range b.EndedLen() {
+		c := b.EndedAt(i)
 		all = append(all, fmt.Sprintf("invalid %s %s", c.DocID, c.URL))
 	}
 	if b.Skipped() > 0 {

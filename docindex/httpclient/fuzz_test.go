@@ -27,7 +27,7 @@ func FuzzCandidates(f *testing.F) {
 			!errors.Is(err, ErrSurplus) {
 			t.Errorf("error %v", err)
 		}
-		if n, all := b.Len()+b.InvalidLen()+b.Skipped(), bytes.Count(body, []byte("\n"))+1; n > all || n > surplus*max {
+		if n, all := b.Len()+b.EndedLen()+b.Skipped(), bytes.Count(body, []byte("\n"))+1; n > all || n > surplus*max {
 			t.Errorf("%d lines are counted of %d", n, all)
 		}
 		var again []byte
@@ -40,8 +40,8 @@ func FuzzCandidates(f *testing.F) {
 			}
 			again = ndjson.AppendCandidate(again, c.DocID, c.URL, c.Priority, c.Spider)
 		}
-		for i := range b.InvalidLen() {
-			if id := b.InvalidAt(i).DocID; !protocol.ValidDocID(id) {
+		for i := range b.EndedLen() {
+			if id := b.EndedAt(i).DocID; !protocol.ValidDocID(id) {
 				t.Errorf("an outcome is asked for DOC_ID %q", id)
 			}
 		}

@@ -156,7 +156,7 @@ func TestEndless(t *testing.T) {
 			if err := cl.Candidates(t.Context(), 10, nil, &b); err == nil {
 				t.Error("no error")
 			}
-			if n := b.Skipped() + b.InvalidLen(); n > 50 {
+			if n := b.Skipped() + b.EndedLen(); n > 50 {
 				t.Errorf("%d lines were looked at; want about 40", n)
 			}
 			<-gone // the connection was closed
@@ -244,7 +244,7 @@ func TestCutGzip(t *testing.T) {
 	}), httpclient.Config{})
 	var b docindex.Batch
 	err := c.Candidates(t.Context(), 1000, nil, &b)
-	if !errors.Is(err, io.ErrUnexpectedEOF) || b.Len() < 100 || b.Skipped()+b.InvalidLen() > 0 {
+	if !errors.Is(err, io.ErrUnexpectedEOF) || b.Len() < 100 || b.Skipped()+b.EndedLen() > 0 {
 		t.Errorf("half of a gzip stream: %v, %d candidates, %d skipped; want an error and what came", err,
 			b.Len(), b.Skipped())
 	}

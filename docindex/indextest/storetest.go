@@ -37,6 +37,7 @@ func Run(t *testing.T, open func(t *testing.T) docindex.Store) {
 		{"in transit until the outcome", inTransit},
 		{"outcomes of others change nothing", strangeOutcomes},
 		{"outcome while scheduled", earlyOutcome},
+		{"settings of crawls", crawlSettings},
 		{"notify", notify},
 		{"cancelled", cancelled},
 		{"many at once", concurrent},

@@ -122,6 +122,19 @@ func (x *ferried) Outcomes(ctx context.Context, o *docindex.Outcomes) error {
 	return x.try(ctx, func(ctx context.Context, _ func(func())) error { return x.s.Outcomes(ctx, o) })
 }
 
+func (x *ferried) SetCrawlSettings(ctx context.Context, crawl string, text []byte) error {
+	return x.try(ctx, func(ctx context.Context, _ func(func())) error { return x.s.SetCrawlSettings(ctx, crawl, text) })
+}
+
+func (x *ferried) CrawlSettings(ctx context.Context, since uint64,
+	visit func(crawl string, text []byte)) (version uint64, err error) {
+	err = x.try(ctx, func(ctx context.Context, _ func(func())) (err error) {
+		version, err = x.s.CrawlSettings(ctx, since, visit)
+		return err
+	})
+	return version, err
+}
+
 func (x *ferried) Return(ctx context.Context, o *docindex.Outcomes) error {
 	return x.try(ctx, func(ctx context.Context, _ func(func())) error { return x.s.Return(ctx, o) })
 }

@@ -119,8 +119,8 @@ func candidates(t *testing.T, base string, most int, reject ...string) (urls []s
 	if err := c.Candidates(t.Context(), most, reject, &b); err != nil {
 		t.Fatal(err)
 	}
-	if b.InvalidLen() > 0 || b.Skipped() > 0 {
-		t.Errorf("%d invalid, %d skipped", b.InvalidLen(), b.Skipped())
+	if b.EndedLen() > 0 || b.Skipped() > 0 {
+		t.Errorf("%d invalid, %d skipped", b.EndedLen(), b.Skipped())
 	}
 	for i := range b.Len() {
 		urls = append(urls, string(b.At(i).URL))

@@ -20,7 +20,7 @@ type Prepared struct {
 	Ports   []int // bad ports that may be asked all the same: resolver.allow_ports
 	Err     error // what went wrong; what the batch holds counts all the same
 	docs    []prepared
-	invalid []docindex.Candidate
+	ended   []docindex.Candidate // not to be sent
 	skipped int
 }
 
@@ -50,7 +50,7 @@ var errTooLong = errors.New("URL longer than a line of the spider protocol allow
 // Prepare parses the URLs of p.Batch. URLs that the line protocol cannot carry, or with a port
 // that no web server uses, get the outcome "invalid".
 func (p *Prepared) Prepare() {
-	p.docs, p.invalid, p.skipped = p.docs[:0], p.invalid[:0], p.Batch.Skipped()
+	p.docs, p.ended, p.skipped = p.docs[:0], p.ended[:0], p.Batch.Skipped()
 	for i := range p.Batch.Len() {
 		c := p.Batch.At(i)
 		if !protocol.ValidDocID(c.DocID) {
@@ -59,13 +59,14 @@ func (p *Prepared) Prepare() {
 		}
 		url, err := parse(c.URL, p.Ports)
 		if err != nil {
-			p.invalid = append(p.invalid, c)
+			c.Kind = docindex.Invalid
+			p.ended = append(p.ended, c)
 			continue
 		}
 		p.docs = append(p.docs, prepared{id: c.DocID, url: url, priority: c.Priority, at: int32(i)})
 	}
-	for i := range p.Batch.InvalidLen() {
-		p.invalid = append(p.invalid, p.Batch.InvalidAt(i))
+	for i := range p.Batch.EndedLen() {
+		p.ended = append(p.ended, p.Batch.EndedAt(i))
 	}
 }
 
@@ -86,13 +87,13 @@ func (e *Engine) Answered(p *Prepared) {
 	e.intake.asking, e.intake.answeredAt = false, e.now
 	e.intake.batch, e.intake.next, e.intake.newDocs = p, 0, 0
 	e.stats.BadCandidates += uint64(p.skipped)
-	e.stats.Candidates += uint64(len(p.docs) + len(p.invalid))
-	for _, c := range p.invalid {
+	e.stats.Candidates += uint64(len(p.docs) + len(p.ended))
+	for _, c := range p.ended {
 		if e.slots.FindDoc(c.DocID) != 0 || e.inQuarantine(c.DocID) {
 			e.duplicate(c.DocID, c.URL)
 			continue
 		}
-		e.outcome(docindex.Outcome{DocID: c.DocID, URL: c.URL, Kind: docindex.Invalid})
+		e.outcome(docindex.Outcome{DocID: c.DocID, URL: c.URL, Crawl: c.Crawl, Kind: c.Kind})
 		e.intake.newDocs++
 	}
 }

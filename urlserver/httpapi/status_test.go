@@ -122,7 +122,7 @@ func TestStatusOf(t *testing.T) {
 	const want = `{"uptime_s":1.234567,"paused":true,"slots":{"total":20,"used":19,"full":18,"cooling":17,"waiting":16},` +
 		`"held":15,"leftover":14,"unresolved":13,"in_flight":21,"spiders":[{"addr":"127.0.0.1:1","in_flight":21,"sent":22,"done":23}],` +
 		`"sent":10,"done":24,"retried":1,"expired":2,"lost":3,"stale":4,"bad_lines":6,` +
-		`"outcomes":{"dns":25,"done":24,"expired":0,"invalid":0,"robots":0,"stopped":0,"timeout":0},` +
+		`"outcomes":{"dns":25,"done":24,"expired":0,"invalid":0,"out_of_scope":0,"robots":0,"stopped":0,"timeout":0},` +
 		`"statuses":{"2xx":23,"3xx":0,"4xx":0,"5xx":0,"dns":25,"expired":0,"invalid":0,"none":1,"out_of_scope":0,"robots":0,"stopped":0,"timeout":0},` +
 		`"outcomes_waiting":5,"reject":12,` +
 		`"index":{"requests":7,"candidates":8,"duplicates":9,"bad_candidates":11,"last_error":"no route","embedded":true,"scheduled":26,"in_transit":27,"completed":28}}`

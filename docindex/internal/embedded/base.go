@@ -25,6 +25,7 @@ type Base struct {
 	Forget   func(*docindex.Outcomes) // called by Delete; nil: nobody registered
 	Body     Body
 
+	settings crawlSettings
 	start    time.Time
 	notifier Notifier // Broadcast when a queue becomes available to clients
 	wakes    []func()

@@ -355,8 +355,8 @@ func TestHistory(t *testing.T) {
 		}
 		begin := f.start.Unix()
 		want := fmt.Sprintf(
-			`[{"at":%d,"sent":50,"outcomes":[30,0,0,0,0,0,0],"delay":[0.00075,0.000995],"index":null,"dns":0.5,"held":0,"leftover":0,"in_flight":0,"statuses":[20,0,0,10,0,0,0,0,0,0,0,0],"fetch":0.1},`+
-				`{"at":%d,"sent":0,"outcomes":[0,0,0,0,0,0,0],"delay":[null,null],"index":null,"dns":null,"held":0,"leftover":0,"in_flight":0,"statuses":[0,0,0,0,0,0,0,0,0,0,0,0],"fetch":null}]`, begin+10, begin+20)
+			`[{"at":%d,"sent":50,"outcomes":[30,0,0,0,0,0,0,0],"delay":[0.00075,0.000995],"index":null,"dns":0.5,"held":0,"leftover":0,"in_flight":0,"statuses":[20,0,0,10,0,0,0,0,0,0,0,0],"fetch":0.1},`+
+				`{"at":%d,"sent":0,"outcomes":[0,0,0,0,0,0,0,0],"delay":[null,null],"index":null,"dns":null,"held":0,"leftover":0,"in_flight":0,"statuses":[0,0,0,0,0,0,0,0,0,0,0,0],"fetch":null}]`, begin+10, begin+20)
 		if string(text) != want {
 			t.Errorf("history\n%s; want\n%s", text, want)
 		}

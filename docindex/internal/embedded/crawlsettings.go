@@ -1,0 +1,58 @@
+package embedded
+
+import (
+	"bytes"
+	"context"
+	"maps"
+
+	"urlserver/docindex"
+)
+
+// crawlSettings has the settings of crawls by crawl ID. The zero value is ready.
+type crawlSettings struct {
+	texts   map[string][]byte
+	changes uint64
+}
+
+// CheckCrawlSettingsLocked returns an error if there is no room for the settings of one more crawl.
+func (b *Base) CheckCrawlSettingsLocked(crawl string, text []byte) error {
+	if _, known := b.settings.texts[crawl]; !known && len(text) > 0 &&
+		len(b.settings.texts) >= docindex.MaxCrawlSettings {
+		return docindex.ErrTooManyCrawls
+	}
+	return nil
+}
+
+// SetCrawlSettingsLocked notes the settings of a crawl. It copies text.
+func (b *Base) SetCrawlSettingsLocked(crawl string, text []byte) {
+	b.settings.changes++
+	if len(text) == 0 {
+		delete(b.settings.texts, crawl)
+		return
+	}
+	if b.settings.texts == nil {
+		b.settings.texts = map[string][]byte{}
+	}
+	b.settings.texts[crawl] = bytes.Clone(text)
+}
+
+// CrawlSettings is [docindex.CrawlKeeper.CrawlSettings].
+func (c Contract) CrawlSettings(
+	_ context.Context, since uint64, visit func(crawl string, text []byte),
+) (version uint64, err error) {
+	c.b.Mu.Lock()
+	if err := c.b.Body.UsableLocked(); err != nil {
+		c.b.Mu.Unlock()
+		return 0, err
+	}
+	version = c.b.settings.changes + 1
+	var all map[string][]byte
+	if version != since {
+		all = maps.Clone(c.b.settings.texts)
+	}
+	c.b.Mu.Unlock()
+	for crawl, text := range all { // texts are replaced, never changed
+		visit(crawl, text)
+	}
+	return version, nil
+}

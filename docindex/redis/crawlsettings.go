@@ -1,0 +1,80 @@
+package redis
+
+import (
+	"context"
+	"strconv"
+
+	"github.com/redis/rueidis"
+
+	"urlserver/docindex"
+)
+
+// Settings of crawls are in one hash, by crawl ID with a letter before it. versionField counts the
+// changes of the others.
+const (
+	settingsKey  = ":settings"
+	versionField = "version"
+	crawlField   = "c" // before a crawl ID
+)
+
+// SetCrawlSettings is [docindex.CrawlKeeper.SetCrawlSettings].
+func (s *Store) SetCrawlSettings(ctx context.Context, crawl string, text []byte) error {
+	c, err := s.connected(ctx)
+	if err != nil {
+		return err
+	}
+	key, field := s.bases[0]+settingsKey, crawlField+crawl
+	change := c.B().Hdel().Key(key).Field(field).Build()
+	if len(text) > 0 {
+		n, err := c.Do(ctx, c.B().Hlen().Key(key).Build()).AsInt64()
+		if err != nil {
+			return s.wrap(err)
+		}
+		if n > docindex.MaxCrawlSettings {
+			return docindex.ErrTooManyCrawls
+		}
+		change = c.B().Hset().Key(key).FieldValue().FieldValue(field, rueidis.BinaryString(text)).Build()
+	}
+	// The version last: who sees it sees the change, too.
+	for _, command := range []rueidis.Completed{
+		change, c.B().Hincrby().Key(key).Field(versionField).Increment(1).Build(),
+	} {
+		if err := c.Do(ctx, command).Error(); err != nil {
+			return s.wrap(err)
+		}
+	}
+	return nil
+}
+
+// CrawlSettings is [docindex.CrawlKeeper.CrawlSettings].
+func (s *Store) CrawlSettings(
+	ctx context.Context, since uint64, visit func(crawl string, text []byte),
+) (version uint64, err error) {
+	c, err := s.connected(ctx)
+	if err != nil {
+		return 0, err
+	}
+	key := s.bases[0] + settingsKey
+	text, err := c.Do(ctx, c.B().Hget().Key(key).Field(versionField).Build()).ToString()
+	if err != nil && !rueidis.IsRedisNil(err) {
+		return 0, s.wrap(err)
+	}
+	n, _ := strconv.ParseUint(text, 10, 64)
+	if version = n + 1; version == since {
+		return version, nil
+	}
+	for cursor := uint64(0); ; {
+		page, err := c.Do(ctx, c.B().Hscan().Key(key).Cursor(cursor).Count(1000).Build()).AsScanEntry()
+		if err != nil {
+			return 0, s.wrap(err)
+		}
+		for i := 0; i+1 < len(page.Elements); i += 2 {
+			if field := page.Elements[i]; len(field) > 0 && field[:1] == crawlField {
+				visit(field[1:], []byte(page.Elements[i+1]))
+			}
+		}
+		if cursor = page.Cursor; cursor == 0 {
+			return version, nil
+		}
+	}
+}
