@@ -10,7 +10,7 @@ DOCS = postgresql-doc-15 sqlite3-doc apache2-doc python-django-doc
 # One way to build for all targets: without C the index on disk takes a third less memory. The race detector wants C.
 export CGO_ENABLED = 0
 
-.PHONY: help run play test test-quick check house tikv generate bench fuzz sim crash chaos crawl corpus examples siege dist dist-test
+.PHONY: help run play test test-quick check house tikv generate bench fuzz sim crash chaos crawl corpus examples clients siege dist dist-test
 
 help: ## list the targets
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 10
@@ -80,6 +80,9 @@ crawl: ## crawl Debian's documentation packages, several thousand real pages (in
 
 examples: ## run the examples against a daemon (Python with grpcio and grpcio-tools)
 	@sh scripts/examples
+
+clients: ## try clients in other languages against the daemon (CLIENTS="java"; each says what it lacks)
+	@sh scripts/clients $(CLIENTS)
 
 corpus: ## parse the real robots.txt files that come with PyPI's protego (fetches them)
 	@sh scripts/corpus
