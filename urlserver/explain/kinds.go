@@ -150,8 +150,8 @@ var words = [kinds]string{
 	AddressEnded:   "its address is looked up again, since what was known of it has ended",
 	AddressBound: "its address has changed: the reservation has it at {0}, where another daemon may ask it; " +
 		"it goes on at its new address when that has ended",
-	BindingAwaited: "this daemon and the binding of its name in the reservation disagree on whether its address is on " +
-		"a shared network, since rules have changed or another daemon finds another address; " +
+	BindingAwaited: "this daemon and the binding of its name in the reservation disagree on whether " +
+		"its address is on a shared network, since rules have changed or another daemon finds another address; " +
 		"it waits until its binding ends",
 
 	Regrouping: "goes to another group, since the rules or its address have changed, " +
