@@ -3,6 +3,7 @@ package docindex
 import (
 	"encoding/json"
 	"errors"
+	"math"
 	"strconv"
 )
 
@@ -27,6 +28,25 @@ func DecodeMetadata(text []byte) (m map[string][]string) {
 		return nil
 	}
 	return m
+}
+
+// Metadata by which URL Frontier clients say unique and depth.
+const (
+	UniqueKey = "unique"
+	DepthKey  = "depth"
+)
+
+// IdentityIn returns the unique and the depth in metadata: their first values. A depth that is no
+// number is 0, and one beyond 16 bits becomes the nearest one within.
+func IdentityIn(m map[string][]string) (unique []byte, depth uint16) {
+	if text := first(m[UniqueKey]); text != "" {
+		unique = []byte(text)
+	}
+	n, err := strconv.ParseUint(first(m[DepthKey]), 10, 64)
+	if err != nil && !errors.Is(err, strconv.ErrRange) {
+		n = 0
+	}
+	return unique, uint16(min(n, math.MaxUint16))
 }
 
 // PriorityOf returns the priority in metadata: the first value of "priority" if it is an integer,

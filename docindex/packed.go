@@ -1,8 +1,13 @@
 package docindex
 
 import (
+	"bytes"
+	"encoding/base64"
 	"encoding/binary"
+	"errors"
 	"fmt"
+	"math"
+	"unicode/utf8"
 )
 
 // Bounds of parts of a Put, in bytes.
@@ -132,6 +137,25 @@ func (k Packed) Renew(update *Put) {
 	}
 }
 
+// DecodePayload decodes a payload in base64: of either alphabet, padded or not.
+func DecodePayload(text []byte) ([]byte, error) {
+	if len(text) == 0 {
+		return nil, nil
+	}
+	code := base64.RawStdEncoding
+	if bytes.ContainsAny(text, "-_") {
+		code = base64.RawURLEncoding
+	}
+	payload, err := code.AppendDecode(nil, bytes.TrimRight(text, "="))
+	if err != nil {
+		return nil, fmt.Errorf("payload is not base64: %w", err)
+	}
+	return payload, nil
+}
+
+// Deeper returns the depth of what a document of a depth links to.
+func Deeper(depth uint16) uint16 { return uint16(min(uint32(depth)+1, math.MaxUint16)) }
+
 // IsPlain reports whether p has neither unique nor payload, depth nor Sooner.
 func (put *Put) IsPlain() bool { return Pack(put).IsPlain() && !put.Sooner }
 
@@ -139,6 +163,8 @@ func (put *Put) checkPacked() error {
 	switch {
 	case len(put.Unique) > MaxUnique:
 		return fmt.Errorf("unique has %d bytes, %w: %d are taken", len(put.Unique), ErrTooLong, MaxUnique)
+	case !utf8.Valid(put.Unique):
+		return errors.New("unique is not valid UTF-8")
 	case len(put.Payload) > MaxPayload:
 		return fmt.Errorf("payload has %d bytes, %w: %d are taken", len(put.Payload), ErrTooLong, MaxPayload)
 	}

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"strconv"
 	"strings"
 	"unicode/utf8"
 	"unsafe"
@@ -135,6 +136,7 @@ func (it *item) addTo(p *docindex.Puts) error {
 	if len(info.Metadata) > 0 {
 		m := lists(info.Metadata)
 		put.Metadata, put.Priority = docindex.EncodeMetadata(m), docindex.PriorityOf(m)
+		put.Unique, put.Depth = docindex.IdentityIn(m)
 	}
 	return p.AddExact(put, docindex.HostOf(put.URL))
 }
@@ -147,6 +149,25 @@ func lists(m map[string]*pb.StringList) map[string][]string {
 	return all
 }
 
+// addIdentity adds unique and depth to the metadata of a message, as the client is to give them
+// back, unless the metadata has them.
+func addIdentity(info *pb.URLInfo, p *docindex.Put) {
+	add := func(key, value string) {
+		if info.Metadata == nil {
+			info.Metadata = map[string]*pb.StringList{}
+		}
+		if info.Metadata[key] == nil {
+			info.Metadata[key] = &pb.StringList{Values: []string{value}}
+		}
+	}
+	if len(p.Unique) > 0 {
+		add(docindex.UniqueKey, string(p.Unique))
+	}
+	if p.Depth > 0 {
+		add(docindex.DepthKey, strconv.Itoa(int(p.Depth)))
+	}
+}
+
 // fill writes a document's data into a message.
 func fill(info *pb.URLInfo, p *docindex.Put) {
 	info.Url, info.Key, info.CrawlID = string(p.URL), string(p.Key), shownCrawl(string(p.Crawl))
@@ -157,6 +178,7 @@ func fill(info *pb.URLInfo, p *docindex.Put) {
 			info.Metadata[k] = &pb.StringList{Values: v}
 		}
 	}
+	addIdentity(info, p)
 }
 
 // known returns a document in the form of GetURLStatus and ListURLs.

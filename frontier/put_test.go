@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -107,6 +108,58 @@ func TestPutDiscovered(t *testing.T) {
 	}
 	if err := stream.CloseSend(); err != nil {
 		t.Fatal(err)
+	}
+}
+
+// TestUnique puts URLs whose metadata say unique and depth, and completes one of them.
+func TestUnique(t *testing.T) {
+	r := newRig(t, nil)
+	with := func(url, unique, depth string) *pb.URLItem {
+		item := discovered(url)
+		item.GetDiscovered().Info.Metadata = map[string]*pb.StringList{
+			"unique": {Values: []string{unique}}, "depth": {Values: []string{depth}}}
+		return item
+	}
+	if acks := r.put(with("http://a.test/1", "u", "2")); acks["http://a.test/1"] != pb.AckMessage_OK {
+		t.Errorf("the first is answered %v", acks)
+	}
+	if acks := r.put(with("http://b.test/", "u", "x")); acks["http://b.test/"] != pb.AckMessage_SKIPPED {
+		t.Errorf("another URL with its unique is answered %v", acks)
+	}
+	var p docindex.Puts
+	for _, unique := range []string{"v", "w"} { // not put by gRPC
+		if err := p.Add(docindex.Put{URL: []byte("http://a.test/1"), Unique: []byte(unique), Depth: 5}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if _, err := r.store.Put(t.Context(), &p); err != nil {
+		t.Fatal(err)
+	}
+	var acks []*pb.URLItem
+	for _, one := range r.get(&pb.GetParams{MaxQueues: 1, MaxUrlsPerQueue: 10}) {
+		if got := one.Metadata["unique"].GetValues(); !slices.Contains([]string{"[u]", "[v]", "[w]"}, fmt.Sprint(got)) {
+			t.Errorf("unique %q", got)
+		}
+		acks = append(acks, &pb.URLItem{Item: &pb.URLItem_Known{Known: &pb.KnownURLItem{Info: one}}})
+	}
+	if len(acks) != 3 {
+		t.Fatalf("%d URLs; want 3", len(acks))
+	}
+	r.put(acks[0], acks[1])
+	for i, want := range []docindex.State{docindex.Completed, docindex.Completed, docindex.InTransit} {
+		unique := acks[i].GetKnown().Info.Metadata["unique"].Values[0]
+		found := false
+		if err := r.store.List(t.Context(), docindex.Scope{}, func(d *docindex.Document) bool {
+			if string(d.Unique) == unique {
+				found = true
+				if d.State != want || d.Depth != map[string]uint16{"u": 2, "v": 5, "w": 5}[unique] {
+					t.Errorf("%s is %v, depth %d; want %v", unique, d.State, d.Depth, want)
+				}
+			}
+			return true
+		}); err != nil || !found {
+			t.Errorf("%s: found %v, %v", unique, found, err)
+		}
 	}
 }
 

@@ -21,7 +21,7 @@ func (d *Daemon) outcomesWithTargets(ctx context.Context, o *docindex.Outcomes) 
 }
 
 // putTargets puts the targets of redirects into the crawl, and for the application and spider, of
-// the document that redirects. It drops targets that no document can have.
+// the document that redirects, and one deeper. It drops targets that no document can have.
 func (d *Daemon) putTargets(ctx context.Context, o *docindex.Outcomes) error {
 	var puts docindex.Puts
 	for i := range o.Len() {
@@ -36,7 +36,8 @@ func (d *Daemon) putTargets(ctx context.Context, o *docindex.Outcomes) error {
 		if err != nil {
 			return err
 		}
-		_ = puts.Add(docindex.Put{URL: out.Location, Crawl: doc.Crawl, Metadata: docindex.OwnerOf(doc.Metadata)})
+		_ = puts.Add(docindex.Put{URL: out.Location, Crawl: doc.Crawl, Metadata: docindex.OwnerOf(doc.Metadata),
+			Depth: docindex.Deeper(doc.Depth)})
 	}
 	if puts.Len() == 0 {
 		return nil

@@ -313,7 +313,7 @@ func TestDoneSaysMore(t *testing.T) {
 		}
 		d, err := store.Document(t.Context(), index.last.DocID)
 		owner := string(docindex.OwnerOf(d.Metadata))
-		if err != nil || string(d.Crawl) != "c" || owner != `{"appid":["x"],"spiderid":["s"]}` {
+		if err != nil || string(d.Crawl) != "c" || d.Depth != 1 || owner != `{"appid":["x"],"spiderid":["s"]}` {
 			t.Errorf("the target is of crawl %q and %s, %v", d.Crawl, d.Metadata, err)
 		}
 		n, err := store.Count(t.Context(), nil)

@@ -28,6 +28,9 @@ type shown struct {
 	Priority int32
 	Crawl    string
 	Key      string
+	Unique   string
+	Depth    int
+	Payload  []byte
 }
 
 func showCommand() *cobra.Command {
@@ -86,6 +89,15 @@ func (d *shown) print(out io.Writer, now time.Time) error {
 	fmt.Fprintf(w, "%s\n", d.URL)
 	fmt.Fprintf(w, "crawl\t%s\n", d.Crawl)
 	fmt.Fprintf(w, "doc_id\t%s\n", d.DocID)
+	if d.Unique != "" {
+		fmt.Fprintf(w, "known by\t%q\n", d.Unique)
+	}
+	if d.Depth > 0 {
+		fmt.Fprintf(w, "depth\t%d\n", d.Depth)
+	}
+	if len(d.Payload) > 0 {
+		fmt.Fprintf(w, "payload\t%d bytes\n", len(d.Payload))
+	}
 	fmt.Fprintf(w, "state\t%s\n", d.State)
 	fmt.Fprintf(w, "due\t%s\n", d.due(now))
 	fmt.Fprintf(w, "last outcome\t%s\n", d.last(now))

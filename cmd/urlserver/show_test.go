@@ -28,6 +28,11 @@ func TestShow(t *testing.T) {
 	show("--crawl", "news", "http://127.0.0.1/b").want(t, 0, "crawl         news\n", "")
 	show("--crawl", "news", "--key", "k", "http://127.0.0.1/b").want(t, 1, "", `of crawl "news" with key "k"`)
 
+	command(t, `{"url":"http://127.0.0.1/c","crawl":"news","unique":"u","depth":2,"payload":"aGk="}`, "put", "--at", d.at,
+		"-").want(t, 0, `"new":1`, "")
+	show("--crawl", "news", "http://127.0.0.1/c").want(t, 0,
+		"known by      \"u\"\ndepth         2\npayload       2 bytes\nstate", "")
+
 	sp := dialSpider(t, d.spiders)
 	first := sp.next()
 	for first[3] != u {

@@ -115,7 +115,16 @@ func randomPut(rnd *rand.Rand, i int) docindex.Put {
 		if rnd.IntN(2) == 0 {
 			m["priority"] = []string{fmt.Sprint(rnd.IntN(5) - 2)}
 		}
+		if rnd.IntN(3) == 0 {
+			m["unique"], m["depth"] = []string{text()}, []string{fmt.Sprint(rnd.IntN(5))}
+		}
 		p.Metadata, p.Priority = docindex.EncodeMetadata(m), docindex.PriorityOf(m)
+	}
+	if rnd.IntN(3) == 0 {
+		p.Unique, p.Depth = fmt.Append(nil, text(), i), uint16(rnd.Uint32())
+	}
+	if rnd.IntN(3) == 0 && p.Due != docindex.Never {
+		p.Payload = fmt.Append(nil, text(), "\xff")
 	}
 	if rnd.IntN(3) == 0 {
 		p.Priority = int32(rnd.Uint32())

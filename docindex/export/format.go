@@ -3,6 +3,7 @@
 package export
 
 import (
+	"encoding/base64"
 	"maps"
 	"slices"
 	"strconv"
@@ -20,6 +21,12 @@ const (
 
 	// priorityKey is the metadata for a priority that the metadata's own "priority" does not give.
 	priorityKey = "urlserver.priority"
+
+	// These are for a unique and a depth that the metadata's own "unique" and "depth" do not give, and
+	// for a payload, in base64.
+	uniqueKey  = "urlserver.unique"
+	depthKey   = "urlserver.depth"
+	payloadKey = "urlserver.payload"
 )
 
 var settingWords = [...]string{
@@ -34,13 +41,8 @@ func appendDocument(dst []byte, d *docindex.Document) []byte {
 	m := docindex.DecodeMetadata(d.Metadata)
 	if d.State == docindex.Completed {
 		m = docindex.DecodeMetadata(docindex.OwnerOf(d.Metadata))
-	} else if docindex.PriorityOf(m) != d.Priority {
-		if m == nil {
-			m = map[string][]string{}
-		}
-		m[priorityKey] = []string{strconv.Itoa(int(d.Priority))}
 	}
-	dst = appendMetadata(dst, m)
+	dst = appendMetadata(dst, withOwn(m, d))
 	dst = append(appendCrawl(append(dst, ','), d.Crawl), '}')
 	if d.State != docindex.Completed {
 		dst = appendNumber(append(dst, `,"refetchableFromDate":`...), uint64(max(d.Due, always)))
@@ -50,6 +52,31 @@ func appendDocument(dst []byte, d *docindex.Document) []byte {
 		dst = appendNumber(append(dst, `,"creationDate":`...), uint64(created))
 	}
 	return append(dst, "}\n"...)
+}
+
+// withOwn adds to metadata what a document has and its metadata does not say.
+func withOwn(m map[string][]string, d *docindex.Document) map[string][]string {
+	own := map[string]string{}
+	if d.State != docindex.Completed && docindex.PriorityOf(m) != d.Priority {
+		own[priorityKey] = strconv.Itoa(int(d.Priority))
+	}
+	unique, depth := docindex.IdentityIn(m)
+	if string(unique) != string(d.Unique) {
+		own[uniqueKey] = string(d.Unique)
+	}
+	if depth != d.Depth {
+		own[depthKey] = strconv.Itoa(int(d.Depth))
+	}
+	if len(d.Payload) > 0 {
+		own[payloadKey] = base64.StdEncoding.EncodeToString(d.Payload)
+	}
+	if m == nil && len(own) > 0 {
+		m = map[string][]string{}
+	}
+	for key, value := range own {
+		m[key] = []string{value}
+	}
+	return m
 }
 
 func appendMetadata(dst []byte, m map[string][]string) []byte {

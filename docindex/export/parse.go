@@ -79,26 +79,43 @@ func crawlOf(id string) []byte {
 	return []byte(id)
 }
 
-// takeMetadata sets metadata and priority.
+// takeMetadata sets metadata and what it says of a document.
 func takeMetadata(put *docindex.Put, metadata map[string]*pb.StringList) error {
 	if len(metadata) == 0 {
 		return nil
 	}
-	m := make(map[string][]string, len(metadata))
+	m, own := make(map[string][]string, len(metadata)), map[string]string{}
 	for key, list := range metadata {
-		m[key] = list.GetValues()
+		switch key {
+		case priorityKey, uniqueKey, depthKey, payloadKey:
+			own[key] = strings.Join(list.GetValues(), ",")
+		default:
+			m[key] = list.GetValues()
+		}
 	}
-	own, ours := m[priorityKey]
-	delete(m, priorityKey)
 	put.Metadata, put.Priority = docindex.EncodeMetadata(m), docindex.PriorityOf(m)
-	if !ours {
-		return nil
+	put.Unique, put.Depth = docindex.IdentityIn(m)
+	if unique, ours := own[uniqueKey]; ours {
+		put.Unique = []byte(unique)
 	}
-	n, err := strconv.ParseInt(strings.Join(own, ","), 10, 32)
-	if err != nil {
-		return fmt.Errorf("metadata %q is %.50q: it has to be an integer of 32 bits", priorityKey, own)
+	payload, err := docindex.DecodePayload([]byte(own[payloadKey]))
+	if put.Payload = payload; err != nil {
+		return fmt.Errorf("metadata %q: %w", payloadKey, err)
 	}
-	put.Priority = int32(n)
+	if text, ours := own[priorityKey]; ours {
+		n, err := strconv.ParseInt(text, 10, 32)
+		if err != nil {
+			return fmt.Errorf("metadata %q is %.50q: it has to be an integer of 32 bits", priorityKey, text)
+		}
+		put.Priority = int32(n)
+	}
+	if text, ours := own[depthKey]; ours {
+		n, err := strconv.ParseUint(text, 10, 16)
+		if err != nil {
+			return fmt.Errorf("metadata %q is %.50q: it has to be an integer of 16 bits, not negative", depthKey, text)
+		}
+		put.Depth = uint16(n)
+	}
 	return nil
 }
 

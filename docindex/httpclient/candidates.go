@@ -100,9 +100,11 @@ func addCandidate(b *docindex.Batch, line []byte) {
 		return
 	}
 	if err == nil {
-		var u weburl.URL
-		if u, err = weburl.Parse(d.URL); err == nil && protocol.ValidURL(u.Text()) {
+		u, badURL := weburl.Parse(d.URL)
+		payload, badPayload := docindex.DecodePayload(d.Payload)
+		if badURL == nil && badPayload == nil && protocol.ValidURL(u.Text()) && len(payload) <= docindex.MaxPayload {
 			b.AddFor(d.DocID, u.Text(), d.Priority, string(d.SpiderID), "")
+			b.AttachPayload(payload)
 			return
 		}
 	}

@@ -1,6 +1,7 @@
 package httpclient_test
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -47,6 +48,36 @@ func put(t *testing.T, s docindex.Store, urls ...string) {
 	}
 	if _, err := s.Put(t.Context(), &p); err != nil {
 		t.Fatal(err)
+	}
+}
+
+// TestPayload has a payload travel from a store to the client.
+func TestPayload(t *testing.T) {
+	s := memory.New()
+	var p docindex.Puts
+	for _, one := range []docindex.Put{
+		{URL: []byte("http://a.example/"), Payload: bytes.Repeat([]byte{0, 255}, docindex.MaxPayload/2)},
+		{URL: []byte("http://b.example/"), Unique: []byte("u"), Depth: 1},
+	} {
+		if err := p.Add(one); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if _, err := s.Put(t.Context(), &p); err != nil {
+		t.Fatal(err)
+	}
+	srv := httptest.NewServer(httpserver.Handler(s))
+	defer srv.Close()
+	c := client(t, httpclient.Config{URL: srv.URL + "/docindex"})
+	var b docindex.Batch
+	if err := c.Candidates(t.Context(), 10, nil, &b); err != nil || b.Len() != 2 {
+		t.Fatalf("%d candidates, %v", b.Len(), err)
+	}
+	for i := range 2 {
+		want, _ := p.At(i)
+		if got := b.At(i); !bytes.Equal(got.URL, want.URL) || !bytes.Equal(got.Payload, want.Payload) {
+			t.Errorf("%s has a payload of %d bytes; want %d", got.URL, len(got.Payload), len(want.Payload))
+		}
 	}
 }
 

@@ -20,6 +20,8 @@ func FuzzCandidates(f *testing.F) {
 	f.Add([]byte("{\"doc_id\":\"a " +
 		"b\",\"url\":\"http://a.example/x\"}\n{\"doc_id\":\"3\",\"url\":\"x\\u000ay\"}\nx\n[]\n"))
 	f.Add([]byte(`{"doc_id":"1","url":"http://[::1]/\\ü?\"q=\u00fc #f"}`))
+	f.Add([]byte(`{"doc_id":"1","url":"http://a.example/","payload":"aGk=","unique":1,"depth":"x"}` +
+		"\n" + `{"doc_id":"2","url":"http://a.example/","payload":"?"}`))
 	f.Fuzz(func(t *testing.T, body []byte) {
 		const max = 3
 		var b docindex.Batch
@@ -38,7 +40,7 @@ func FuzzCandidates(f *testing.F) {
 				!protocol.ValidDocID(c.DocID) {
 				t.Errorf("candidate %q %q breaks the protocol: %v", c.DocID, c.URL, err)
 			}
-			again = ndjson.AppendCandidate(again, c.DocID, c.URL, c.Priority, c.Spider)
+			again = ndjson.AppendCandidate(again, c.DocID, c.URL, c.Priority, c.Spider, c.Payload)
 		}
 		for i := range b.EndedLen() {
 			if id := b.EndedAt(i).DocID; !protocol.ValidDocID(id) {
@@ -59,7 +61,7 @@ func wantSame(t *testing.T, b *docindex.Batch, text []byte) {
 	for i := range b.Len() {
 		x, y := b.At(i), got.At(i)
 		if !bytes.Equal(x.DocID, y.DocID) || !bytes.Equal(x.URL, y.URL) || x.Priority != y.Priority ||
-			!bytes.Equal(x.Spider, y.Spider) {
+			!bytes.Equal(x.Spider, y.Spider) || !bytes.Equal(x.Payload, y.Payload) {
 			t.Errorf("%q is read again as %q", x, y)
 		}
 	}
@@ -69,7 +71,7 @@ func BenchmarkReadCandidates(b *testing.B) {
 	var text []byte
 	for i := range 1000 {
 		url := "http://www.example.com/some/path/to/a/page-" + strings.Repeat("0", 20) + ".html"
-		text = ndjson.AppendCandidate(text, []byte{'1', byte('0' + i%10)}, []byte(url), 0, nil)
+		text = ndjson.AppendCandidate(text, []byte{'1', byte('0' + i%10)}, []byte(url), 0, nil, nil)
 	}
 	var batch docindex.Batch
 	var in bytes.Reader

@@ -188,7 +188,7 @@ func serveCandidates(store Store, w http.ResponseWriter, r *http.Request, body i
 	var text []byte
 	for i := range batch.Len() {
 		c := batch.At(i)
-		text = ndjson.AppendCandidate(text, c.DocID, c.URL, c.Priority, c.Spider)
+		text = ndjson.AppendCandidate(text, c.DocID, c.URL, c.Priority, c.Spider, c.Payload)
 	}
 	answerLines(w, r, text)
 	return nil

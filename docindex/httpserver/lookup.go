@@ -26,6 +26,9 @@ type lookedUp struct {
 	Crawl    string          `json:"crawl"`
 	Key      string          `json:"key"`
 	Metadata json.RawMessage `json:"metadata"`
+	Unique   string          `json:"unique,omitempty"`
+	Depth    uint16          `json:"depth,omitempty"`
+	Payload  []byte          `json:"payload,omitempty"`
 }
 
 // lastDue is the latest time that RFC 3339 can express.
@@ -36,6 +39,7 @@ func answerOf(d *docindex.Document) lookedUp {
 		DocID: string(d.DocID), URL: string(d.URL), State: d.State.String(), Priority: d.Priority,
 		Crawl: cmp.Or(string(d.Crawl), docindex.DefaultCrawl), Key: string(d.Key),
 		Metadata: json.RawMessage(d.Metadata),
+		Unique:   string(d.Unique), Depth: d.Depth, Payload: d.Payload,
 	}
 	if len(d.Metadata) == 0 {
 		out.Metadata = json.RawMessage("{}")

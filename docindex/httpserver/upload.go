@@ -5,9 +5,11 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math"
 	"mime"
 	"net/http"
 	"strings"
+	"time"
 
 	"urlserver/docindex/internal/ndjson"
 
@@ -152,9 +154,35 @@ func parsePlain(line []byte) (docindex.Put, error) { return docindex.Put{URL: li
 // The slices of the Put may alias line.
 func ParsePut(line []byte) (docindex.Put, error) {
 	d, err := ndjson.ParseDocument(line)
-	if err == nil && len(d.URL) == 0 {
-		err = errors.New("no url")
+	switch {
+	case err != nil:
+		return docindex.Put{}, err
+	case len(d.URL) == 0:
+		return docindex.Put{}, errors.New("no url")
+	case d.PutError != nil:
+		return docindex.Put{}, d.PutError
+	case d.Depth < 0:
+		return docindex.Put{}, fmt.Errorf("depth is %d; it has to be 0 or more", d.Depth)
 	}
-	return docindex.Put{URL: d.URL, DocID: d.DocID, Priority: d.Priority, Crawl: d.Crawl, Key: d.Key,
-		Metadata: d.Metadata}, err
+	put := docindex.Put{URL: d.URL, DocID: d.DocID, Priority: d.Priority, Crawl: d.Crawl, Key: d.Key,
+		Metadata: d.Metadata, Unique: d.Unique, Depth: uint16(min(d.Depth, math.MaxUint16))}
+	if put.Payload, err = docindex.DecodePayload(d.Payload); err != nil {
+		return docindex.Put{}, err
+	}
+	if put.Sooner = len(d.Due) > 0; put.Sooner {
+		put.Due, err = parseDue(string(d.Due))
+	}
+	return put, err
+}
+
+// parseDue parses the moment from which on a URL may go out: "now" or RFC 3339.
+func parseDue(text string) (int64, error) {
+	if text == "now" {
+		return docindex.Now, nil
+	}
+	at, err := time.Parse(time.RFC3339, text)
+	if err != nil {
+		return 0, fmt.Errorf(`due is %.40q; it has to be "now" or a time as in RFC 3339`, text)
+	}
+	return max(0, at.Add(time.Second-1).Unix()), nil
 }

@@ -1,14 +1,15 @@
 package ndjson
 
 import (
+	"encoding/base64"
 	"encoding/json"
 	"strconv"
 	"time"
 )
 
-// AppendCandidate appends the line for a candidate. It leaves out a priority of 0 and an empty
-// spiderid.
-func AppendCandidate(dst, id, url []byte, priority int32, spiderID []byte) []byte {
+// AppendCandidate appends the line for a candidate. It leaves out a priority of 0, and a spiderid
+// and payload that are empty.
+func AppendCandidate(dst, id, url []byte, priority int32, spiderID, payload []byte) []byte {
 	dst = AppendString(append(dst, `{"doc_id":`...), id)
 	dst = AppendString(append(dst, `,"url":`...), url)
 	if priority != 0 {
@@ -16,6 +17,10 @@ func AppendCandidate(dst, id, url []byte, priority int32, spiderID []byte) []byt
 	}
 	if len(spiderID) > 0 {
 		dst = AppendString(append(dst, `,"spiderid":`...), spiderID)
+	}
+	if len(payload) > 0 {
+		dst = base64.StdEncoding.AppendEncode(append(dst, `,"payload":"`...), payload)
+		dst = append(dst, '"')
 	}
 	return append(dst, "}\n"...)
 }

@@ -19,6 +19,13 @@ type Document struct {
 	Key      []byte
 	SpiderID []byte
 	Metadata []byte // JSON of any kind, as it stood in the line
+	Payload  []byte // base64, not checked
+
+	// The rest is of puts alone, and so is PutError: what is wrong with unique, depth and due.
+	Unique   []byte
+	Due      []byte
+	Depth    int32 // saturated
+	PutError error
 }
 
 // ParseDocument parses a line. It ignores members that Document has no field for. With an error it
@@ -45,6 +52,11 @@ func fastDocument(line []byte) (d Document, ok bool) {
 				return Document{}, false
 			}
 			continue
+		case "depth":
+			if d.Depth, ok = saturated(v.text); v.quoted || !ok {
+				return Document{}, false
+			}
+			continue
 		}
 		field := d.text(string(key))
 		if field == nil || !v.quoted {
@@ -66,6 +78,12 @@ func (d *Document) text(key string) *[]byte {
 		return &d.Key
 	case "spiderid":
 		return &d.SpiderID
+	case "payload":
+		return &d.Payload
+	case "unique":
+		return &d.Unique
+	case "due":
+		return &d.Due
 	}
 	return nil
 }
@@ -79,6 +97,10 @@ func slowDocument(line []byte) (d Document, err error) {
 		Key      json.RawMessage `json:"key"`
 		SpiderID json.RawMessage `json:"spiderid"`
 		Metadata json.RawMessage `json:"metadata"`
+		Payload  json.RawMessage `json:"payload"`
+		Unique   json.RawMessage `json:"unique"`
+		Depth    json.RawMessage `json:"depth"`
+		Due      json.RawMessage `json:"due"`
 	}
 	if err := json.Unmarshal(line, &raw); err != nil {
 		return d, fmt.Errorf("not a JSON object: %w", err)
@@ -86,10 +108,16 @@ func slowDocument(line []byte) (d Document, err error) {
 	var errs [5]error
 	d.DocID, errs[0] = idOf(raw.DocID)
 	d.URL, errs[1] = textOf("url", raw.URL)
-	d.Priority, errs[2] = priorityOf(raw.Priority)
+	d.Priority, errs[2] = integerOf("priority", raw.Priority)
 	d.Crawl, errs[3] = textOf("crawl", raw.Crawl)
 	d.Key, errs[4] = textOf("key", raw.Key)
 	d.SpiderID, _ = textOf("spiderid", raw.SpiderID) // anything but a string counts as absent
+	var bad [4]error
+	d.Payload, bad[0] = textOf("payload", raw.Payload)
+	d.Unique, bad[1] = textOf("unique", raw.Unique)
+	d.Depth, bad[2] = integerOf("depth", raw.Depth)
+	d.Due, bad[3] = textOf("due", raw.Due)
+	d.PutError = cmp.Or(bad[:]...)
 	if !absent(raw.Metadata) {
 		d.Metadata = raw.Metadata
 	}
@@ -121,12 +149,12 @@ func textOf(name string, raw json.RawMessage) ([]byte, error) {
 	return []byte(text), nil
 }
 
-func priorityOf(raw json.RawMessage) (int32, error) {
+func integerOf(name string, raw json.RawMessage) (int32, error) {
 	if absent(raw) {
 		return 0, nil
 	}
 	if n := integer(raw); n == 0 || n != len(raw) {
-		return 0, errors.New("priority is not an integer")
+		return 0, fmt.Errorf("%s is not an integer", name)
 	}
 	p, _ := saturated(raw)
 	return p, nil

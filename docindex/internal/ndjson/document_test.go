@@ -67,6 +67,7 @@ func TestFast(t *testing.T) {
 		`{"doc_id": "123", "url": "http://c.example/x?y=z&a=%20"}`,
 		`{"url":"http://c.example/","doc_id":123,"priority":-5}`,
 		`{"url":"http://c.example/","crawl":"c","key":"k","spiderid":"link"}`,
+		`{"url":"http://c.example/","unique":"u","depth":3,"due":"now","payload":"aGk+/w=="}`,
 	} {
 		if _, ok := fastDocument([]byte(line)); !ok {
 			t.Errorf("%s is not read the fast way", line)
@@ -85,7 +86,8 @@ func doc(id, url string, priority int32) Document {
 func sameDocument(a, b Document) bool {
 	return bytes.Equal(a.DocID, b.DocID) && bytes.Equal(a.URL, b.URL) && a.Priority == b.Priority &&
 		bytes.Equal(a.Crawl, b.Crawl) && bytes.Equal(a.Key, b.Key) && bytes.Equal(a.SpiderID, b.SpiderID) &&
-		bytes.Equal(a.Metadata, b.Metadata)
+		bytes.Equal(a.Metadata, b.Metadata) && bytes.Equal(a.Payload, b.Payload) && bytes.Equal(a.Unique, b.Unique) &&
+		bytes.Equal(a.Due, b.Due) && a.Depth == b.Depth && (a.PutError != nil) == (b.PutError != nil)
 }
 
 func show(d Document) string { return fmt.Sprintf("%q", d) }
@@ -97,6 +99,8 @@ func FuzzDocument(f *testing.F) {
 		`{"doc_id":1,"crawl":"c","key":"k","spiderid":"link","doc_id":"2"}`,
 		`{"doc_id" : -0 , "priority":-99999999999}`,
 		`{"url":"\u0061","URL":"x"}`,
+		`{"url":"u","unique":"\u0061","depth":-1,"due":"2030-01-01T00:00:00Z","payload":"aGk="}`,
+		`{"url":"u","unique":1,"depth":"x","due":{},"payload":[]}`,
 		`{}`, `{"url":"u",}`, `{"a":1}`, "{\"url\":\"\x7f\"}",
 	} {
 		f.Add([]byte(line))
@@ -112,7 +116,7 @@ func FuzzDocument(f *testing.F) {
 		}
 		// A document that is parsed, written and parsed again is the same.
 		again, err := ParseDocument(bytes.TrimSuffix(AppendCandidate(nil, slow.DocID, slow.URL,
-			slow.Priority, slow.SpiderID), []byte("\n")))
+			slow.Priority, slow.SpiderID, nil), []byte("\n")))
 		want := Document{DocID: slow.DocID, URL: slow.URL, Priority: slow.Priority, SpiderID: slow.SpiderID}
 		if err != nil || !sameDocument(again, want) {
 			t.Errorf("%s is written so that it reads %s, %v", show(want), show(again), err)
@@ -122,7 +126,7 @@ func FuzzDocument(f *testing.F) {
 
 func BenchmarkParseDocument(b *testing.B) {
 	line := AppendCandidate(nil, []byte("12345678"),
-		[]byte("http://www.example.com/some/path/to/a/page-0000000000000000001234.html"), 0, nil)
+		[]byte("http://www.example.com/some/path/to/a/page-0000000000000000001234.html"), 0, nil, nil)
 	line = bytes.TrimSuffix(line, []byte("\n"))
 	for _, c := range []struct {
 		name  string

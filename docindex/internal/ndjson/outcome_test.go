@@ -78,11 +78,11 @@ func TestAppend(t *testing.T) {
 		name, want string
 		got        []byte
 	}{
-		{name: "candidate", got: AppendCandidate(nil, []byte("1"), []byte("http://a/"), 0, nil),
+		{name: "candidate", got: AppendCandidate(nil, []byte("1"), []byte("http://a/"), 0, nil, nil),
 			want: `{"doc_id":"1","url":"http://a/"}`},
-		{name: "priority", got: AppendCandidate(nil, []byte("1"), []byte("u"), -3, []byte("link")),
-			want: `{"doc_id":"1","url":"u","priority":-3,"spiderid":"link"}`},
-		{name: "characters to escape", got: AppendCandidate(nil, []byte(`a"b\c`), []byte("\n\xff"), 0, nil),
+		{name: "priority", got: AppendCandidate(nil, []byte("1"), []byte("u"), -3, []byte("link"), []byte{251, 255}),
+			want: `{"doc_id":"1","url":"u","priority":-3,"spiderid":"link","payload":"+/8="}`},
+		{name: "characters to escape", got: AppendCandidate(nil, []byte(`a"b\c`), []byte("\n\xff"), 0, nil, nil),
 			want: `{"doc_id":"a\"b\\c","url":"\n\ufffd"}`},
 		{name: "outcome", got: AppendOutcome(nil, Outcome{DocID: []byte("1"), URL: []byte("u"),
 			Word: []byte("done"), Status: 200, Attempts: 1, At: at}),
