@@ -43,6 +43,7 @@ func (s *Spider) converse(ctx context.Context, conn net.Conn) (useful bool, err 
 	var work sync.WaitGroup
 	work.Go(func() { cancel(out.run(ctx)) })
 	work.Go(func() { watch.run(ctx) })
+	s.connected(ctx, links)
 	useful, err = s.read(ctx, conn, out, links, watch, &work)
 	cancel(err)
 	work.Wait()
@@ -107,7 +108,7 @@ func (s *Spider) take(ctx context.Context, f protocol.Fetch, arrived time.Time, 
 	s.count.inFlight.Add(1)
 	defer s.count.inFlight.Add(-1)
 	working := out.keepWorking(f.Trans, &s.count)
-	result, err := s.visit(ctx, f, arrived, links, watch)
+	result, err := s.handle(ctx, f, arrived, links, watch)
 	if err != nil {
 		working.stop()
 		return

@@ -73,6 +73,20 @@ func (p *puts) putOnce(ctx context.Context, docID []byte, urls []string) (failed
 	return failed, nil
 }
 
+// putObject puts one JSON object, and returns the daemon's answer. Its error is ctx's.
+func (p *puts) putObject(ctx context.Context, object []byte) (protocol.PutResult, error) {
+	result := make(chan protocol.PutResult, 1)
+	if err := p.send(ctx, object, result); err != nil {
+		return protocol.PutFail, err
+	}
+	select {
+	case r := <-result:
+		return r, nil
+	case <-ctx.Done():
+		return protocol.PutFail, context.Cause(ctx)
+	}
+}
+
 // send sends a PUT when few enough are without an answer. One that no line can hold counts as
 // invalid.
 func (p *puts) send(ctx context.Context, object []byte, result chan<- protocol.PutResult) error {

@@ -3,17 +3,18 @@
 // each document. Authors of other spiders can read it as an example. The files, in the order of a
 // document's way:
 //
-//	serve.go    connections: listen for the daemon, or dial it
-//	conn.go     one conversation: it reads lines, starts a fetch for each, and writes statuses
-//	stall.go    ends the conversation if the process was stopped for a while
-//	visit.go    one document: fetch it, archive it, find its links, put them
-//	fetch.go    the HTTP request, to the address the daemon named
-//	spacing.go  keeps the daemon's gaps between requests to a host
-//	body.go     the bounded body
-//	links.go    what a page links to
-//	index.go    links to the doc index, none lost
-//	puts.go     the same on the daemon's connection
-//	archive.go  WARC files
+//	serve.go      connections: listen for the daemon, or dial it
+//	conn.go       one conversation: it reads lines, starts a fetch for each, and writes statuses
+//	stall.go      ends the conversation if the process was stopped for a while
+//	visit.go      one document: fetch it, archive it, find its links, put them
+//	fetch.go      the HTTP request, to the address the daemon named
+//	spacing.go    keeps the daemon's gaps between requests to a host
+//	body.go       the bounded body
+//	links.go      what a page links to
+//	index.go      links to the doc index, none lost
+//	puts.go       the same on the daemon's connection
+//	archive.go    WARC files
+//	transport.go  the same conversation for Go programs: an http.RoundTripper
 //
 // Every spider must do three things. It fetches at once, and from HOST_IP, because the daemon paces
 // the lines that it sends. It sends no other requests, not even a second try. It sends DONE only
@@ -22,6 +23,7 @@
 package spider
 
 import (
+	"context"
 	"crypto/tls"
 	"errors"
 	"fmt"
@@ -145,6 +147,11 @@ type Spider struct {
 	// one for each page being parsed: a page takes a core and, at worst, the memory of a body
 	parsing chan struct{}
 	count   counters
+
+	// how a document is handled, and what is called at the begin of each conversation; Transport has
+	// its own
+	handle    func(context.Context, protocol.Fetch, time.Time, *puts, *stallWatch) (result, error)
+	connected func(context.Context, *puts)
 }
 
 // New returns a spider. It starts nothing. cfg has passed Validate.
@@ -156,6 +163,7 @@ func New(cfg Config) *Spider {
 		busy:    make(chan struct{}, cfg.Concurrency),
 		parsing: make(chan struct{}, cores()),
 	}
+	s.handle, s.connected = s.visit, func(context.Context, *puts) {}
 	if cfg.Index != "" && cfg.Index != onConnection {
 		s.index = newIndex(cfg.Index, cfg.IndexToken, cfg.Log, &s.count)
 	}
