@@ -17,6 +17,7 @@ type Counts struct {
 	Failing           int // of these: of hosts whose names fail to resolve for now
 	InFlight          int // of all documents: at spiders
 	Hosts, Groups     int // known
+	Payloads          int // bytes of documents' payloads
 }
 
 // Counts returns what the slots hold. It costs O(1).
@@ -27,6 +28,7 @@ func (s *Slots) Counts() Counts {
 		Held: s.docs.Len(), Leftover: s.dispatch.slotQueue.Len() + s.unresolved.docs,
 		Unresolved: s.unresolved.docs, Failing: s.unresolved.failingDocs,
 		InFlight: s.table.transactions.Len(), Hosts: s.hosts.Len(), Groups: s.groups.Len(),
+		Payloads: s.payloads,
 	}
 }
 

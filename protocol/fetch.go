@@ -2,6 +2,7 @@ package protocol
 
 import (
 	"bytes"
+	"encoding/base64"
 	"errors"
 	"net/netip"
 )
@@ -13,6 +14,7 @@ var (
 	ErrFetchAddr   = errors.New("HOST_IP is not an IP address")
 	ErrFetchURL    = errors.New("URL is empty, too long or not printable ASCII")
 	ErrFetchTrans  = errors.New("TRANS_ID is empty or not printable ASCII")
+	ErrFetchLoad   = errors.New("payload is neither - nor unpadded base64url of up to 8 KiB")
 )
 
 // Fetch is a line of the daemon: fetch URL from Addr. Its slices alias the line.
@@ -59,6 +61,39 @@ func ParseFetch(line []byte) (Fetch, error) {
 		return Fetch{}, ErrFetchAddr
 	}
 	return Fetch{Trans: trans, DocID: docID, Addr: ip, URL: url}, nil
+}
+
+// AppendFetchWith is AppendFetch for a spider that has said PAYLOAD. An empty payload is none. The
+// line has at most MaxLong bytes.
+func AppendFetchWith(dst []byte, t Trans, docID []byte, addr netip.Addr, url, payload []byte) []byte {
+	dst = AppendFetch(dst, t, docID, addr, url)
+	dst[len(dst)-1] = ' '
+	if len(payload) == 0 {
+		dst = append(dst, '-')
+	} else {
+		dst = base64.RawURLEncoding.AppendEncode(dst, payload)
+	}
+	return append(dst, '\n')
+}
+
+// ParseFetchWith parses a line of the daemon to a spider that has said PAYLOAD, without its line
+// end. A line of four fields was on its way before; it tells no payload. The payload is nil if
+// there is none, and aliases nothing.
+func ParseFetchWith(line []byte) (f Fetch, payload []byte, err error) {
+	at := bytes.LastIndexByte(line, ' ')
+	if bytes.Count(line, []byte(" ")) != 4 {
+		f, err = ParseFetch(line)
+		return f, nil, err
+	}
+	if f, err = ParseFetch(line[:at]); err != nil || string(line[at+1:]) == "-" {
+		return f, nil, err
+	}
+	text := line[at+1:]
+	payload, err = base64.RawURLEncoding.Strict().AppendDecode(nil, text)
+	if err != nil || len(payload) == 0 || len(payload) > MaxPayload || !isWord(text) {
+		return Fetch{}, nil, ErrFetchLoad
+	}
+	return f, payload, nil
 }
 
 // parseAddr is netip.ParseAddr without zones. It allocates for IPv6 only.

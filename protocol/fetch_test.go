@@ -87,6 +87,39 @@ func TestParseFetchRefuses(t *testing.T) {
 	}
 }
 
+// TestFetchWith writes and reads lines with payloads.
+func TestFetchWith(t *testing.T) {
+	addr, url := netip.MustParseAddr("192.0.2.1"), []byte("http://a/")
+	for _, c := range []struct{ payload, field string }{
+		{"", "-"}, {"\xfb\xff", "-_8"}, {"a", "YQ"}, {strings.Repeat("x", MaxPayload), strings.Repeat("eHh4", 2730) + "eHg"},
+	} {
+		line := AppendFetchWith(nil, trans123, []byte("4"), addr, url, []byte(c.payload))
+		if want := "1.2.3 4 192.0.2.1 http://a/ " + c.field + "\n"; string(line) != want {
+			t.Errorf("%.80q; want %.80q", line, want)
+		}
+		f, payload, err := ParseFetchWith(line[:len(line)-1])
+		if err != nil || string(f.URL) != "http://a/" || string(payload) != c.payload {
+			t.Errorf("%.80q is read as %+v, %d bytes, %v", line, f, len(payload), err)
+		}
+	}
+	if f, payload, err := ParseFetchWith([]byte("1.2.3 4 192.0.2.1 http://a/")); err != nil || payload != nil {
+		t.Errorf("a line without a payload is read as %+v, %q, %v", f, payload, err)
+	}
+	for _, field := range []string{"", "=", "YQ==", "+_8", "Y", "YR", " -", "- ", "YQ\r", strings.Repeat("eHh4", 2731)} {
+		if f, _, err := ParseFetchWith([]byte("1.2.3 4 192.0.2.1 http://a/ " + field)); err == nil {
+			t.Errorf("a payload %.20q is read, of %+v", field, f)
+		}
+	}
+	long := AppendFetchWith(nil, Trans{math.MaxUint32, math.MaxUint32, math.MaxUint32},
+		[]byte(strings.Repeat("d", MaxDocID)), netip.MustParseAddr(longestAddr), []byte(strings.Repeat("u", MaxURL)),
+		make([]byte, MaxPayload))
+	s := NewScanner(strings.NewReader(string(long)))
+	s.AllowLong()
+	if line, err := s.Next(); err != nil || len(line)+1 != len(long) || len(long) > MaxLong {
+		t.Errorf("the longest line has %d bytes, and is read as %d, %v", len(long), len(line), err)
+	}
+}
+
 // The TRANS_ID is the daemon's own business: a spider takes any word for one.
 func TestTransIsOpaqueToSpiders(t *testing.T) {
 	got, err := ParseFetch([]byte("some/other-form 4 192.0.2.1 http://a/"))

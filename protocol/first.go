@@ -8,7 +8,7 @@ import "bytes"
 // protocols (HTTP, TLS, HTTP/2, SSH, SMTP, Redis) by their first bytes, before the line ends; a TLS
 // record may have no line end at all.
 func MayBegin(b []byte) bool {
-	for _, verb := range [...]string{"AUTH ", "SPIDER ", "ROOM ", "COUNT "} {
+	for _, verb := range [...]string{"AUTH ", "SPIDER ", "ROOM ", "COUNT ", "PAYLOAD\n", "PAYLOAD\r\n"} {
 		if n := min(len(b), len(verb)); string(b[:n]) == verb[:n] {
 			return true
 		}

@@ -6,6 +6,12 @@ const (
 	// commonly accept request lines of 8 KiB, so a URL that does not fit could hardly be fetched.
 	MaxLine = 8192
 
+	// MaxLong is the most bytes of a PUT line, and of a fetch line with a payload.
+	MaxLong = 4 * MaxLine
+
+	// MaxPayload is the most bytes of a payload, before it is encoded.
+	MaxPayload = 8192
+
 	// MaxDocID is the most bytes of a DOC_ID.
 	MaxDocID = 64
 
@@ -19,6 +25,8 @@ const (
 	maxTrans = len("4294967295.4294967295.4294967295")
 	maxAddr  = len("ffff:ffff:ffff:ffff:ffff:ffff:ffff:ffff")
 )
+
+const _ = uint(MaxLong - MaxLine - len(" ") - (MaxPayload*8+5)/6)
 
 // ValidDocID reports whether id may stand in a line: 1 to MaxDocID printable ASCII characters other
 // than space.

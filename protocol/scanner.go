@@ -6,13 +6,12 @@ import (
 	"io"
 )
 
-// ErrLineTooLong means a line of more than MaxLine bytes. The start of the next line is unknown, so
-// the connection has to end.
-var ErrLineTooLong = errors.New("line longer than 8192 bytes")
+// ErrLineTooLong means a line of more than MaxLine bytes, or of more than MaxLong where those are
+// allowed. The start of the next line is unknown, so the connection has to end.
+var ErrLineTooLong = errors.New("line longer than 8192 bytes, or a PUT longer than 32768")
 
-// bufferSize is several of the longest lines, so a partial line is seldom moved, and some hundred
-// usual lines a read.
-const bufferSize = 4 * MaxLine
+// bufferSize has room for the longest line, and for some hundred usual lines a read.
+const bufferSize = MaxLong
 
 // maxEmptyReads is how often in a row a reader may return neither bytes nor an error.
 const maxEmptyReads = 100
@@ -25,11 +24,24 @@ type Scanner struct {
 	start, end int   // buf[start:end] is read and not yet returned
 	seen       int   // buf[start:seen] has no '\n'
 	err        error // of r; returned after the last whole line
+	long       bool  // all lines may have MaxLong bytes
 }
 
 // NewScanner returns a scanner of r with a buffer of 32 KiB.
 func NewScanner(r io.Reader) *Scanner {
 	return &Scanner{r: r, buf: make([]byte, bufferSize)}
+}
+
+// AllowLong lets all lines have up to MaxLong bytes, as a spider that has said PAYLOAD needs.
+// Otherwise only PUT lines may.
+func (s *Scanner) AllowLong() { s.long = true }
+
+// most returns the most bytes of the line that begins at buf[start].
+func (s *Scanner) most() int {
+	if s.long || bytes.HasPrefix(s.buf[s.start:s.end], []byte("PUT ")) {
+		return MaxLong
+	}
+	return MaxLine
 }
 
 // Next returns the next line without its '\n' or "\r\n"; it may be empty. The slice belongs to the
@@ -41,7 +53,7 @@ func (s *Scanner) Next() ([]byte, error) {
 		if n := s.lineEnd(); n >= 0 {
 			return s.take(n)
 		}
-		if s.end-s.start >= MaxLine {
+		if s.end-s.start >= s.most() {
 			return nil, ErrLineTooLong
 		}
 		if s.err != nil {
@@ -53,7 +65,7 @@ func (s *Scanner) Next() ([]byte, error) {
 
 // Buffered reports whether Next has a line or an error without reading.
 func (s *Scanner) Buffered() bool {
-	return s.lineEnd() >= 0 || s.err != nil || s.end-s.start >= MaxLine
+	return s.lineEnd() >= 0 || s.err != nil || s.end-s.start >= s.most()
 }
 
 // lineEnd returns the index of the next line's '\n' in buf, -1 if it has not been read.
@@ -69,7 +81,7 @@ func (s *Scanner) lineEnd() int {
 
 // take returns the line that ends with the '\n' at buf[n].
 func (s *Scanner) take(n int) ([]byte, error) {
-	if n+1-s.start > MaxLine {
+	if n+1-s.start > s.most() {
 		return nil, ErrLineTooLong
 	}
 	line := s.buf[s.start:n:n]
@@ -82,7 +94,7 @@ func (s *Scanner) take(n int) ([]byte, error) {
 
 // fill reads once, with room for at least the longest line.
 func (s *Scanner) fill() {
-	if len(s.buf)-s.start < MaxLine || s.start == s.end {
+	if len(s.buf)-s.start < s.most() || s.start == s.end {
 		s.end = copy(s.buf, s.buf[s.start:s.end])
 		s.seen -= s.start
 		s.start = 0

@@ -57,6 +57,12 @@ func TestScanner(t *testing.T) {
 		{name: "cut off", text: "a\n1.2.3 DONE", want: []string{"a"}, err: io.ErrUnexpectedEOF},
 		{name: "cut off before its line feed", text: "a\r", err: io.ErrUnexpectedEOF},
 		{name: "longest", text: "a\n" + long + "\nb\n", want: []string{"a", long, "b"}, err: io.EOF},
+		{name: "longest PUT", text: "a\nPUT " + strings.Repeat("x", MaxLong-5) + "\nb\n",
+			want: []string{"a", "PUT " + strings.Repeat("x", MaxLong-5), "b"}, err: io.EOF},
+		{name: "too long a PUT", text: "a\nPUT " + strings.Repeat("x", MaxLong-4) + "\nb\n", want: []string{"a"},
+			err: ErrLineTooLong},
+		{name: "nearly a PUT", text: "a\nPUTS" + strings.Repeat("x", MaxLine) + "\n", want: []string{"a"},
+			err: ErrLineTooLong},
 		{name: "too long", text: "a\n" + long + "x\nb\n", want: []string{"a"}, err: ErrLineTooLong},
 		{name: "too long without end", text: "a\n" + long + "x", want: []string{"a"}, err: ErrLineTooLong},
 		{name: "long and cut off", text: long, err: io.ErrUnexpectedEOF},
@@ -177,6 +183,8 @@ func FuzzScanner(f *testing.F) {
 	f.Add([]byte("1.2.3 DONE\r\n\n1.2.3 WORKING"), uint16(3), uint16(1))
 	f.Add([]byte("a\n"), uint16(9000), uint16(8191))
 	f.Add([]byte("aaa\r\naa\r\r\n"), uint16(1), uint16(4096))
+	f.Add([]byte("PUT "+strings.Repeat("x", 600)), uint16(1000), uint16(61))
+	f.Add(append([]byte("PUT "+strings.Repeat("x", 32000)), "\na\nPUT "...), uint16(5000), uint16(0))
 	f.Fuzz(func(t *testing.T, text []byte, size, repeat uint16) {
 		text = bytes.Repeat(text, 1+int(repeat)%64)
 		var parts [][]byte
@@ -197,18 +205,25 @@ func naiveScan(text []byte) (lines []string, err error) {
 	s.Buffer(nil, len(text)+2)
 	for pos := 0; s.Scan(); {
 		pos += 1 + bytes.IndexByte(whole[pos:], '\n')
-		if start := bytes.LastIndexByte(whole[:pos-1], '\n') + 1; pos-start > MaxLine {
+		if start := bytes.LastIndexByte(whole[:pos-1], '\n') + 1; pos-start > naiveMost(whole[start:]) {
 			return lines, ErrLineTooLong
 		}
 		lines = append(lines, s.Text())
 	}
 	switch rest := len(text) - len(whole); {
-	case rest >= MaxLine:
+	case rest >= naiveMost(text[len(whole):]):
 		return lines, ErrLineTooLong
 	case rest > 0:
 		return lines, io.ErrUnexpectedEOF
 	}
 	return lines, io.EOF
+}
+
+func naiveMost(line []byte) int {
+	if strings.HasPrefix(string(line), "PUT ") {
+		return MaxLong
+	}
+	return MaxLine
 }
 
 // endless gives the same lines for ever, as many at a time as fit.

@@ -35,6 +35,12 @@ func ParseRoom(line []byte) (n int, ok bool) {
 	return parseDigits(rest, MaxRoom)
 }
 
+// AppendPayload appends a PAYLOAD line: lines to the spider have a fifth field from now on.
+func AppendPayload(dst []byte) []byte { return append(dst, "PAYLOAD\n"...) }
+
+// ParsePayload reports whether a line, without its line end, is PAYLOAD.
+func ParsePayload(line []byte) bool { return string(line) == "PAYLOAD" }
+
 // AppendBack appends a BACK line: the spider has not fetched the document. It is for other spiders
 // or, if seconds is not 0, not to be sent before they have passed.
 func AppendBack(dst, trans []byte, seconds int) []byte {
@@ -47,7 +53,7 @@ func AppendBack(dst, trans []byte, seconds int) []byte {
 
 // AppendPut appends a line with one URL to be stored. object is a JSON object without line ends, as
 // a line of the doc index's urls. The caller has checked tag with ValidTag, and that the line is
-// not longer than MaxLine.
+// not longer than MaxLong.
 func AppendPut(dst, tag, object []byte) []byte {
 	dst = append(append(dst, "PUT "...), tag...)
 	dst = append(append(dst, ' '), object...)

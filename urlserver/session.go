@@ -324,6 +324,11 @@ func (s *session) hear(line []byte, b *batch) error {
 		b.lines = append(b.lines, engine.Line{IsRoom: true, Room: n})
 		return nil
 	}
+	if protocol.ParsePayload(line) {
+		s.fresh = false
+		b.lines = append(b.lines, engine.Line{IsPayload: true})
+		return nil
+	}
 	if s.asks.add(line, s.fresh) {
 		s.fresh = false
 		return nil

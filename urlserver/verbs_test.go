@@ -21,7 +21,8 @@ import (
 func (f *fake) hear(answers, docs int) (list []string) {
 	f.t.Helper()
 	for len(list) < answers || docs > 0 {
-		if words := f.next(); words[0] == "PUT" || words[0] == "COUNT" {
+		words := f.next()
+		if words[0] == "PUT" || words[0] == "COUNT" {
 			list = append(list, strings.Join(words, " "))
 		} else {
 			docs--
@@ -35,10 +36,10 @@ func (f *fake) hear(answers, docs int) (list []string) {
 func TestVerbsCutAtEveryByte(t *testing.T) {
 	r := newRig(t, nil)
 	defer r.stop()
-	const text = "ROOM 0\r\nPUT a {\"url\":\"http://127.0.0.1/CUT\"}\n" +
+	const text = "PAYLOAD\r\nROOM 0\r\nPUT a {\"url\":\"http://127.0.0.1/CUT\"}\n" +
 		"PUT b {\"url\":\"http://127.0.0.1/CUT\",\"priority\":3}\n" +
 		"PUT c {\"url\":\"nonsense\"}\nPUT d nonsense\nCOUNT e CRAWL\nCOUNT !~ no-such-crawl\nPUT f {\"url\":" +
-		"\"http://127.0.0.1/CUT\",\"crawl\":\"CRAWL\",\"doc_id\":\"CRAWL-d\"}\nROOM 1\n"
+		"\"http://127.0.0.1/CUT\",\"crawl\":\"CRAWL\",\"doc_id\":\"CRAWL-d\",\"payload\":\"aGk=\",\"unique\":\"u\"}\nPAYLOAD\nROOM 1\n"
 	for cut := range len(text) {
 		says := strings.NewReplacer("CUT", fmt.Sprintf("%03d", cut), "CRAWL", fmt.Sprintf("%05d", cut)).Replace(text)
 		s := r.spider()
@@ -149,6 +150,7 @@ func TestVerbsOfOtherForms(t *testing.T) {
 		"ROOM", "ROOM ", "ROOM -1", "ROOM 1 ", "ROOM x", "ROOM 1 2", "room 1",
 		"PUT", "PUT a", "PUT  {}", "PUT ä {}", "PUT " + strings.Repeat("t", 33) + " {}",
 		"COUNT", "COUNT ", "COUNT a b c", "COUNT a ", "COUNT " + strings.Repeat("t", 33),
+		"PAYLOAD ", "PAYLOAD 1", "payload", "PAYLOADS",
 	} {
 		synctest.Test(t, func(t *testing.T) {
 			b := newBubble(t, nil)

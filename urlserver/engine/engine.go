@@ -82,6 +82,7 @@ const (
 	stall       = time.Second            // a step that is so late says that the daemon stood still
 	hearTime    = 2 * time.Second        // what spiders said meanwhile takes to be read
 	maxOutput   = 1 << 20                // bytes of lines that wait for a spider's socket
+	maxPayloads = 256 << 20              // bytes of payloads held; with more, the index is not asked
 	maxBadInRow = 100                    // bad lines in a row that end a spider's connection
 	lateAfter   = 200 * time.Microsecond // between a document's sending and its line on the wire
 	remember    = 1 << 18                // hosts without documents whose pace and robots.txt are remembered

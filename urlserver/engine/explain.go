@@ -236,6 +236,8 @@ func (e *Engine) unasked(x *Explanation, barred bool) explain.Reason {
 		return because(explain.UnaskedNoSpider)
 	case c.Leftover >= e.cfg.Leftover.Max:
 		return because(explain.UnaskedLeftoverFull, e.cfg.Leftover.Max)
+	case c.Payloads >= maxPayloads:
+		return because(explain.UnaskedPayloads, maxPayloads>>20)
 	case !e.needsCandidates():
 		return because(explain.UnaskedSlotsFull, e.cfg.QueueCount)
 	case e.intake.asking, e.intake.batch != nil:

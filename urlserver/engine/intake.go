@@ -152,7 +152,7 @@ func (e *Engine) offer(d *prepared) {
 	c := e.intake.batch.Batch.At(int(d.at))
 	if !e.slots.Offer(e.now, hostslots.Candidate{
 		Origin: origin, Pool: poolQueue(e.poolNo(c.Spider), false), Crawl: c.Crawl,
-		ID: d.id, URL: d.url.Text(), Priority: d.priority,
+		ID: d.id, URL: d.url.Text(), Priority: d.priority, Payload: c.Payload,
 	}) {
 		e.duplicate(d.id, d.url.Text())
 		return
@@ -221,9 +221,9 @@ func (e *Engine) noSpiders() bool {
 // NoteRemoteLease records that another daemon leases documents from this daemon's index.
 func (e *Engine) NoteRemoteLease() { e.intake.remoteUntil = e.now + docindex.RemoteLease }
 
-// needsCandidates reports whether slots have room, no group waits for one, and few documents wait
-// for their hosts' names.
+// needsCandidates reports whether slots have room, no group waits for one, few documents wait for
+// their hosts' names, and payloads do not take too much memory.
 func (e *Engine) needsCandidates() bool {
 	c := e.slots.Counts()
-	return e.slots.HasRoom(e.now) && c.Leftover < e.cfg.Leftover.Max && e.namesHaveRoom()
+	return e.slots.HasRoom(e.now) && c.Leftover < e.cfg.Leftover.Max && c.Payloads < maxPayloads && e.namesHaveRoom()
 }

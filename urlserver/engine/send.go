@@ -113,7 +113,11 @@ func (e *Engine) sendTo(id uint32, t hostslots.Selection) {
 			addr = now
 		}
 	}
-	sp.out = protocol.AppendFetch(sp.out, protocol.Trans(trans), doc.ID, addr, doc.URL)
+	if sp.payloads {
+		sp.out = protocol.AppendFetchWith(sp.out, protocol.Trans(trans), doc.ID, addr, doc.URL, doc.Payload)
+	} else {
+		sp.out = protocol.AppendFetch(sp.out, protocol.Trans(trans), doc.ID, addr, doc.URL)
+	}
 	sp.recent.sent(e.now, sp.inFlight == 0)
 	if sp.sent == 0 {
 		sp.recent.first = e.now

@@ -67,15 +67,17 @@ type spider struct {
 	pool         uint32
 	notBefore    time.Duration // it gets nothing before; 0: it may
 	recent       recent
-	room         int // that it said it has; noRoomSaid: it did not
+	room         int  // that it said it has; noRoomSaid: it did not
+	payloads     bool // it said PAYLOAD
 }
 
 // Line is a parsed line from a spider.
 type Line struct {
 	protocol.Status
-	IsRoom bool // it is a ROOM line: Room, and no Status, is set
-	Room   int
-	Bad    bool // it did not parse
+	IsRoom    bool // it is a ROOM line: Room, and no Status, is set
+	Room      int
+	IsPayload bool // it is a PAYLOAD line; no Status is set
+	Bad       bool // it did not parse
 }
 
 // Connected adds a spider and returns its number. addr is its address, for people to read.
@@ -159,7 +161,7 @@ func (e *Engine) Lines(id uint32, lines []Line) (foreign *Line) {
 	for i := range lines {
 		if e.line(id, sp, &lines[i]) {
 			sp.badInRow = 0
-			if !lines[i].IsRoom {
+			if !lines[i].IsRoom && !lines[i].IsPayload {
 				sp.noteSpoke(e.now)
 			}
 			continue
@@ -183,6 +185,10 @@ func (e *Engine) line(id uint32, sp *spider, l *Line) bool {
 	}
 	if l.IsRoom {
 		e.setRoom(id, sp, l.Room)
+		return true
+	}
+	if l.IsPayload {
+		sp.payloads = true
 		return true
 	}
 	trans := hostslots.TransID(l.Trans)

@@ -94,6 +94,7 @@ const (
 	UnaskedOutcomesFull
 	UnaskedNoSpider
 	UnaskedLeftoverFull // Args[0]: leftover.max
+	UnaskedPayloads     // Args[0]: MiB of payloads that may be held
 	UnaskedSlotsFull    // Args[0]: the number of slots
 	UnaskedAsking
 	UnaskedBackoff
@@ -213,6 +214,7 @@ var words = [kinds]string{
 		"nothing is asked for",
 	UnaskedNoSpider: "no spider is connected, so host slots take nothing from those who have other " +
 		"ways to fetch it",
+	UnaskedPayloads:     "payloads of held documents take as much memory as they may ({0} MiB)",
 	UnaskedLeftoverFull: "as many documents wait for slots as may (leftover.max, {0})",
 	UnaskedSlotsFull: "all {0} host slots are taken (Queue_Count), or enough documents wait for them or for DNS; " +
 		"those are first",
