@@ -48,13 +48,26 @@ func (s *Slots) learnAddress(now time.Duration, id, hostID uint32, f *Feedback) 
 			g.failing = true
 		}
 		if s.pacer.failures[id].add(s.siteName(hostID), now) {
+			s.pacer.levels[AddressLevel].Backoffs++
+			s.pacer.countBackingOff(g, -1)
 			g.pace.failed(s.pacer.groupGap(g), 0)
+			s.pacer.countBackingOff(g, 1)
 		}
 	case f.success() && g.failing:
 		s.pacer.failures[id].success = now
-		if g.pace.succeeded(s.pacer.groupGap(g)); g.pace.backoff == 0 && now-s.pacer.failures[id].last() > failingTime {
+		s.pacer.countBackingOff(g, -1)
+		g.pace.succeeded(s.pacer.groupGap(g))
+		s.pacer.countBackingOff(g, 1)
+		if g.pace.backoff == 0 && now-s.pacer.failures[id].last() > failingTime {
 			s.forgetFailures(id, g)
 		}
+	}
+}
+
+// countBackingOff adds n to the number of addresses that back off if the address of a group does.
+func (p *pacer) countBackingOff(g *group, n int) {
+	if g.kind == ofAddress && g.pace.backoff > 0 {
+		p.levels[AddressLevel].BackingOff += n
 	}
 }
 

@@ -16,6 +16,7 @@ type pacer struct {
 	failures    map[uint32]*failures   // of the addresses at which sites failed lately
 	blocks      timeheap.Heap          // hosts that the operator blocked, by the end of the block
 	cooldowns   timeheap.Heap          // groups without a slot that are not due, by when they are
+	levels      [Levels]LevelCounts
 }
 
 func (p *pacer) init(cfg *settings) {
@@ -134,6 +135,10 @@ func (p *pacer) learn(now time.Duration, of *pace, ordinary time.Duration, f *Fe
 	case f.overloaded():
 		of.failed(base, retry)
 		of.putOff(now+retry, RetryAfter)
+		p.levels[SiteLevel].Backoffs++
+		if retry > 0 {
+			p.levels[SiteLevel].RetryAfters++
+		}
 	case f.success():
 		of.succeeded(base)
 	}

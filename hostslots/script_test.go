@@ -179,6 +179,8 @@ func (p *script) do(verb string, args []string) string {
 		"rejects":   p.rejects,
 		"slot":      p.slot,
 		"glance":    p.glance,
+		"heldby":    p.heldBy,
+		"levels":    p.levels,
 		"blocked":   p.blocked,
 		"configure": p.configure,
 	}
@@ -489,11 +491,31 @@ func (p *script) rejects([]string) string {
 }
 
 func (p *script) slot(args []string) string {
-	v, ok := p.s.Slot(uint32(number(args[0])), 10)
+	v, ok := p.s.Slot(p.now, uint32(number(args[0])), 10)
 	if !ok {
 		return "empty"
 	}
 	return fmt.Sprintf("%v queued=%d active=%d next=%v gap=%v", v.Addr, v.Queued, v.Active, v.Next, v.Gap)
+}
+
+// heldby HOST SLOT: the level that holds back the host, and the slot's group, with its next moment
+func (p *script) heldBy(args []string) string {
+	host := p.s.Host(p.host(args[0])).View()
+	slot, _ := p.s.Slot(p.now, uint32(number(args[1])), 1)
+	return fmt.Sprintf("host=%v slot=%v next=%v", host.HeldBy(p.now), slot.HeldBy, slot.Next)
+}
+
+// levels: the counts of each level that are not all 0
+func (p *script) levels([]string) string {
+	var parts []string
+	for level, c := range p.s.Counts().Levels {
+		if c != (LevelCounts{}) {
+			parts = append(parts, fmt.Sprintf(
+				"%v: waiting=%d backing_off=%d backoffs=%d retry_after=%d put_off=%d",
+				Level(level), c.Waiting, c.BackingOff, c.Backoffs, c.RetryAfters, c.PutOff))
+		}
+	}
+	return strings.Join(parts, "; ")
 }
 
 func (p *script) configure(args []string) string {

@@ -105,6 +105,7 @@ func (s *Slots) sweepGroup(now time.Duration, id uint32) {
 		return
 	}
 	s.pacer.cooldowns.Remove(id)
+	s.pacer.countBackingOff(s.groups.At(id), -1)
 	delete(s.pacer.failures, id)
 	s.removeGroup(id)
 }

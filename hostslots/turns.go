@@ -93,7 +93,9 @@ func (s *Slots) setTurn(hostID uint32, to turn, due time.Duration) {
 		}
 		s.updateCap(h.above)
 	}
+	s.countWaiting(h, g, -1)
 	h.turn = to
+	s.countWaiting(h, g, 1)
 	s.setSlow(hostID, to == turnWaits && due-s.pacer.now > s.cfg.Patience)
 	switch to {
 	case turnAble:
@@ -240,6 +242,7 @@ func (s *Slots) lineUp(now time.Duration, hostID uint32) {
 		s.dispatch.places.pushFront(&up.line, hostID)
 	} else {
 		s.dispatch.places.pushBack(&up.line, hostID)
+		s.pacer.levels[up.level()].PutOff++
 	}
 	up.lineLen++
 	g, ahead := s.groups.At(h.group), time.Duration(up.lineLen-1)

@@ -3,6 +3,7 @@ package hostslots
 import (
 	"fmt"
 	"maps"
+	"math"
 	"math/rand/v2"
 	"net/netip"
 	"slices"
@@ -873,6 +874,7 @@ func (r *run) check() {
 		r.t.Fatalf("%d documents at spiders are not told", c.InFlight)
 	}
 	r.checkQuotas()
+	r.checkLevels()
 	byGroup, used, full, left := map[string]int{}, 0, 0, 0
 	for _, d := range r.w.docs {
 		byGroup[r.w.hosts[d.host].group]++
@@ -891,6 +893,26 @@ func (r *run) check() {
 	if c.Used != used || c.Full != full || c.Leftover != left || used < min(len(byGroup), c.Slots) {
 		r.t.Fatalf("Counts = %+v, want %d used, %d full, %d left over, of %d groups",
 			c, used, full, left, len(byGroup))
+	}
+}
+
+// checkLevels counts again what Counts has by level.
+func (r *run) checkLevels() {
+	var want [Levels]LevelCounts
+	r.s.Hosts(0, math.MaxUint32>>1, func(id uint32) {
+		h := r.s.hosts.At(id)
+		want[r.s.waitsFor(h, r.s.groups.At(h.group))].Waiting++
+	})
+	for _, id := range r.s.groupByID {
+		if g := r.s.groups.At(id); g.kind == ofAddress && g.pace.backoff > 0 {
+			want[AddressLevel].BackingOff++
+		}
+	}
+	got := r.s.Counts().Levels
+	for level := SiteLevel; int(level) < Levels; level++ {
+		if got[level].Waiting != want[level].Waiting || got[level].BackingOff != want[level].BackingOff {
+			r.t.Fatalf("Counts of level %v = %+v, want %+v", level, got[level], want[level])
+		}
 	}
 }
 

@@ -18,6 +18,7 @@ type Counts struct {
 	InFlight          int // of all documents: at spiders
 	Hosts, Groups     int // known
 	Payloads          int // bytes of documents' payloads
+	Levels            [Levels]LevelCounts
 }
 
 // Counts returns what the slots hold. It costs O(1).
@@ -29,6 +30,7 @@ func (s *Slots) Counts() Counts {
 		Unresolved: s.unresolved.docs, Failing: s.unresolved.failingDocs,
 		InFlight: s.table.transactions.Len(), Hosts: s.hosts.Len(), Groups: s.groups.Len(),
 		Payloads: s.payloads,
+		Levels:   s.pacer.levels,
 	}
 }
 
@@ -89,6 +91,7 @@ type SlotView struct {
 	Held           int           // documents of its group, leftover included
 	Next           time.Duration // no request before
 	Gap            time.Duration // in force
+	HeldBy         Level         // whose pace keeps its group from sending
 }
 
 // Bounds of how many hosts of a group are looked at: by Slot, and for HostView.Others.
@@ -101,7 +104,7 @@ const (
 func (s *Slots) SlotUsed(n uint32) bool { return s.table.slots[n].group != 0 }
 
 // Slot returns slot n with at most the given number of names of hosts; ok is false if it is empty.
-func (s *Slots) Slot(n uint32, hosts int) (v SlotView, ok bool) {
+func (s *Slots) Slot(now time.Duration, n uint32, hosts int) (v SlotView, ok bool) {
 	id := s.table.slots[n].group
 	if id == 0 {
 		return SlotView{}, false
@@ -110,8 +113,9 @@ func (s *Slots) Slot(n uint32, hosts int) (v SlotView, ok bool) {
 	v = SlotView{
 		Slot: n, Addr: s.addr(g.members.head), Active: int(g.sent),
 		Queued: max(0, min(int(g.docs), s.cfg.Len)-int(g.sent)), Held: int(g.docs),
-		Next: s.Group(id).NextRequest(), Gap: s.Group(id).Gap(),
+		Gap: s.Group(id).Gap(),
 	}
+	v.HeldBy, v.Next = s.heldBy(now, id, g)
 	h := g.members.head
 	for n := 0; n < maxViewed && h != 0 && len(v.Hosts) < hosts; n++ {
 		if s.hosts.At(h).busy() {
@@ -178,6 +182,7 @@ func (h Host) Summary() HostSummary {
 
 // LevelView is what is known of the pace of a site, an address or a shared network.
 type LevelView struct {
+	Level      Level         // NoLevel: there is none
 	Name       string        // "": there is none
 	Gap        time.Duration // in force
 	Base       time.Duration // the gap by settings and limits alone
@@ -205,7 +210,6 @@ type HostView struct {
 	Others         int           // hosts in the group's rotation, at most maxOthers
 	Site           LevelView     // the pace of its site
 	Address        LevelView     // that of its address or of the shared network that it is on
-	OnNetwork      bool          // Address is that of a shared network
 	InLine         int           // sites that wait for Address in line, if this is one of them
 	Next           time.Duration // no request before
 	Limits         Limits        // of the host
@@ -237,9 +241,6 @@ func (h Host) View() HostView {
 	g := s.groups.At(r.group)
 	v.Addr, v.InSlotQueue = h.Addr(), s.dispatch.slotQueue.Waits(r.group)
 	v.Slot = int(g.slot) - 1
-	if r.above != 0 {
-		v.OnNetwork = s.groups.At(r.above).kind == ofNetwork
-	}
 	if r.turn == turnInLine {
 		v.InLine = int(s.groups.At(r.above).lineLen)
 	}
@@ -264,6 +265,7 @@ func (s *Slots) levels(hostID uint32) (site, above LevelView) {
 	h := s.hosts.At(hostID)
 	of, ordinary := s.sitePace(h)
 	site = s.level(of, ordinary)
+	site.Level = SiteLevel
 	site.Name, site.Open, site.MostOpen = s.siteName(hostID), int(h.open), s.pacer.siteOpen(h)
 	id := h.group
 	if h.above != 0 {
@@ -276,6 +278,7 @@ func (s *Slots) levels(hostID uint32) (site, above LevelView) {
 	}
 	g := s.groups.At(id)
 	above = s.level(&g.pace, s.pacer.groupGap(g))
+	above.Level = g.level()
 	above.Name, above.Open, above.MostOpen = s.Group(id).Name(), g.open(), s.pacer.groupOpen(g)
 	above.Failing = s.failingSites(id)
 	return site, above

@@ -50,6 +50,8 @@ var keysHelp = []string{
 	"  P               pause sending, or resume it; asks first",
 	"  q               quit",
 	"",
+	"LEVEL is what keeps a slot from sending: its site, its address, or its shared network.",
+	"",
 	"Any key goes back.",
 }
 
@@ -118,7 +120,11 @@ func (v *view) head() []string {
 			s.Leftover, s.Reject),
 		fmt.Sprintf("slots  [%s%s] %d of %d, %d full", strings.Repeat("#", used), strings.Repeat(".", bar-used),
 			s.Slots.Used, s.Slots.Total, s.Slots.Full),
+		"waits  " + s.Levels.waiting(),
 		"ended  " + s.outcomes(),
+	}
+	if s.Levels.Site.Backoffs > 0 {
+		lines = append(lines, "backed off  "+s.Levels.backoffs())
 	}
 	if statuses := s.statuses(); statuses != "" {
 		lines = append(lines, "status "+statuses)
@@ -130,7 +136,7 @@ func (v *view) head() []string {
 }
 
 // numbersWide is the width of a row without GROUP and HOSTS.
-const numbersWide = 7 + 1 + 3*7 + 2*8 + 2
+const numbersWide = 7 + 1 + 3*7 + 3*8 + 2
 
 // table returns the heading and as many slots as fit, and the number of the others.
 func (v *view) table(room, width int, now time.Time) []string {
@@ -151,7 +157,7 @@ func (v *view) table(room, width int, now time.Time) []string {
 		}
 		heading += fmt.Sprintf("%*s", wide, name+v.mark(o))
 	}
-	lines := []string{heading + "  HOSTS" + plain}
+	lines := []string{heading + fmt.Sprintf("%8s", "LEVEL") + "  HOSTS" + plain}
 	v.at = max(0, min(v.at, len(rows)-1))
 	room-- // for the number of others
 	from := max(0, min(v.at-room/2, len(rows)-room))
@@ -178,9 +184,10 @@ func (v *view) row(s *topSlot, group int, cursor bool, now time.Time) string {
 	case next != "now":
 		colour = yellow
 	}
-	return colour + fmt.Sprintf("%7d %-*.*s%7d%7d%7d%8s%8s  %s", s.Slot, group, group, s.Group, s.Active,
+	return colour + fmt.Sprintf("%7d %-*.*s%7d%7d%7d%8s%8s%8s  %s", s.Slot, group, group, s.Group, s.Active,
 		s.Queued, s.Held,
-		time.Duration(s.Gap*float64(time.Second)).Round(time.Millisecond), next, strings.Join(s.Hosts, " ")) + plain
+		time.Duration(s.Gap*float64(time.Second)).Round(time.Millisecond), next, s.HeldBy,
+		strings.Join(s.Hosts, " ")) + plain
 }
 
 func (v *view) mark(o int) string {

@@ -48,6 +48,7 @@ type topSlot struct {
 	Active   int
 	NextSend *time.Time `json:"next_send"`
 	Gap      float64    `json:"gap_s"`
+	HeldBy   string     `json:"held_by"` // "site", "address" or "network"; "": no level
 }
 
 // follow passes on the events of the daemon's live stream until ctx ends. The end of the stream is

@@ -19,6 +19,7 @@ type status struct {
 	Uptime   float64                                  `json:"uptime_s"`
 	Paused   bool                                     `json:"paused"`
 	Slots    struct{ Total, Used, Full, Cooling int } `json:"slots"`
+	Levels   levels                                   `json:"levels"`
 	Held     int                                      `json:"held"`
 	Leftover int                                      `json:"leftover"`
 	InFlight int                                      `json:"in_flight"`
@@ -44,6 +45,29 @@ type status struct {
 	} `json:"index"`
 	Reservation *leases  `json:"reservation"` // nil: no reservation
 	Kafka       *brokers `json:"kafka"`       // nil: crawl control does not use Kafka
+}
+
+// levels counts by level what holds hosts back.
+type levels struct {
+	Site struct {
+		Waiting, Backoffs uint64
+		RetryAfter        uint64 `json:"retry_after"`
+	}
+	Address struct {
+		Waiting, Backoffs uint64
+		BackingOff        uint64 `json:"backing_off"`
+	}
+	Network struct{ Waiting uint64 }
+}
+
+func (l *levels) waiting() string {
+	return fmt.Sprintf("%d hosts for their site, %d for their address, %d for their shared network",
+		l.Site.Waiting, l.Address.Waiting, l.Network.Waiting)
+}
+
+func (l *levels) backoffs() string {
+	return fmt.Sprintf("%d of sites, %d with Retry-After; %d of addresses, %d back off now",
+		l.Site.Backoffs, l.Site.RetryAfter, l.Address.Backoffs, l.Address.BackingOff)
 }
 
 // leases is the daemon's part of the reservation.
@@ -83,6 +107,10 @@ func statusCommand() *cobra.Command {
 		Short: "Show how a running daemon is doing",
 		Long: "Shows how a running daemon is doing. Counts are of the time since its start.\n" +
 			"  slots      all, those in use, those that are full; groups that may not be asked yet\n" +
+			"  waiting    hosts with something to send, by the level that they wait for: their site, their\n" +
+			"             turn on their address, or their shared network; explain tells of one host\n" +
+			"  backoffs   times that the gap of a site grew after 429 or 503, and that of an address\n" +
+			"             after those of several of its sites\n" +
 			"  held       documents that have not ended; those in no slot, those at spiders\n" +
 			"  sent       URLs sent, and those of them that had been sent before; statuses that came too late,\n" +
 			"             lines of spiders that were ignored\n" +
@@ -124,6 +152,8 @@ func (s *status) print(out io.Writer) error {
 	fmt.Fprintf(w, "up\t%v%s\n", up, map[bool]string{true: ", paused"}[s.Paused])
 	fmt.Fprintf(w, "slots\t%d, %d used, %d full; %d groups cooling\n", s.Slots.Total, s.Slots.Used,
 		s.Slots.Full, s.Slots.Cooling)
+	fmt.Fprintf(w, "waiting\t%s\n", s.Levels.waiting())
+	fmt.Fprintf(w, "backoffs\t%s\n", s.Levels.backoffs())
 	fmt.Fprintf(w, "held\t%d, %d in leftover, %d in flight\n", s.Held, s.Leftover, s.InFlight)
 	fmt.Fprintf(w, "sent\t%d, %d again; %d stale statuses, %d bad lines\n", s.Sent, s.Retried, s.Stale,
 		s.BadLines)

@@ -20,7 +20,8 @@ func topCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "top",
 		Short: "Watch a running daemon",
-		Long: "Shows how a running daemon is doing, each second. On a terminal it takes keys:\n" +
+		Long: "Shows how a running daemon is doing, each second: its slots, and which level keeps each\n" +
+			"from sending: its site, its address, or its shared network. On a terminal it takes keys:\n" +
 			"  up, down, Enter  choose a row; why nothing is sent to its host now\n" +
 			"  d g n a s        sort by documents held, gap, next send, documents at spiders, slot; the " +
 			"same again: the other way round\n" +
@@ -98,6 +99,9 @@ func line(s *liveStatus, r *rates) string {
 	text := fmt.Sprintf("up %s  %s  sent/s %s  done/s %s  in flight %d  held %d  leftover %d  slots %d/%d  spiders %d",
 		upTime(s), state, r.sent(), r.done(), s.InFlight, s.Held, s.Leftover, s.Slots.Used, s.Slots.Total,
 		len(s.Spiders)+s.MoreSpiders)
+	l := &s.Levels
+	text += fmt.Sprintf("  waiting: site %d  address %d  network %d", l.Site.Waiting, l.Address.Waiting,
+		l.Network.Waiting)
 	return strings.Join(append([]string{text}, s.shared()...), "  ")
 }
 

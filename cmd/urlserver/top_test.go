@@ -269,22 +269,27 @@ func TestScreensFit(t *testing.T) {
 // At 80 columns each column is there, and the hosts' beginnings.
 func TestScreenOf80Columns(t *testing.T) {
 	v := view{status: &liveStatus{}, top: &top{Busiest: []topSlot{
-		{Slot: 4095, Group: "192.0.2.100", Hosts: []string{"www.example.org"}, Held: 64, Queued: 63,
-			Active: 1, Gap: 3600},
+		{Slot: 4095, Group: "192.0.2.100", Hosts: []string{"www.example.eu"}, Held: 64, Queued: 63,
+			Active: 1, Gap: 3600, HeldBy: "address"},
 	}}}
 	v.status.Slots.Used = 7
 	n, err := parseNews("status",
-		[]byte(`{"slots":{"used":7},"statuses":{"2xx":12345678,"3xx":1234567,"4xx":123456,"5xx":12345,"none":1234,"dns":9},`+
+		[]byte(`{"slots":{"used":7},"levels":{"site":{"waiting":3,"backoffs":6,"retry_after":7},`+
+			`"address":{"waiting":4,"backoffs":8,"backing_off":1},"network":{"waiting":5}},`+
+			`"statuses":{"2xx":12345678,"3xx":1234567,"4xx":123456,"5xx":12345,"none":1234,"dns":9},`+
 			`"index":{"scheduled":123456789,"in_transit":65536,"completed":12345678}}`))
 	if err != nil {
 		t.Fatal(err)
 	}
 	v.status = n.status
 	screen := strip(v.draw(80, 24, time.Now()))
-	for _, want := range []string{"   4095 192.0.2.100      1     63     64  1h0m0s     now  " +
-		"www.example.org", "1 of 7 slots in use",
+	for _, want := range []string{"   4095 192.0.2.100      1     63     64  1h0m0s     now address  " +
+		"www.example.eu", "1 of 7 slots in use",
 		"status 12345678 2xx, 1234567 3xx, 123456 4xx, 12345 5xx, 1234 none\r\n",
-		"index  123456789 scheduled, 65536 in transit, 12345678 completed\r\n", "GAP", "NEXT", "HOSTS",
+		"index  123456789 scheduled, 65536 in transit, 12345678 completed\r\n",
+		"GAP", "NEXT", "LEVEL", "HOSTS",
+		"waits  3 hosts for their site, 4 for their address, 5 for their shared network\r\n",
+		"backed off  6 of sites, 7 with Retry-After; 8 of addresses, 1 back off now\r\n",
 		"?: all keys"} {
 		if !strings.Contains(screen, want) {
 			t.Errorf("no %q on\n%s", want, screen)

@@ -29,8 +29,8 @@ type Explanation struct {
 	Limits     configs.HostLimits // by the rules
 	Unasked    explain.Reason     // why the doc index is not asked for documents of it
 	Pace       explain.Reason     // until when it may not be requested, and by which rule
-	SiteWhy    explain.Reason     // until when its site may not be requested, and by which rule
-	AddressWhy explain.Reason     // the same for its address or shared network
+	SiteWhy    []explain.Reason   // what holds its site back, until when, and by which rule
+	AddressWhy []explain.Reason   // the same for its address or shared network
 	Fetched    Fetched            // what came back of its documents
 	Reasons    []explain.Reason   // why nothing is sent to it now; the first is the main one
 	Why        string             // the text of Reasons
@@ -69,7 +69,8 @@ func (e *Engine) Explain(name []byte) (x Explanation, known bool) {
 	x.SiteWhy, x.AddressWhy = e.siteWhy(&x), e.addressWhy(&x)
 	x.Unasked, x.Pace = e.unasked(&x, x.HostView.Limits.Blocked), e.notBefore(&x)
 	x.Reasons = e.reasons(&x)
-	if held, of := e.leases.slices.share(x.Address.Name); x.OnNetwork && e.opt.Lease > 0 && x.Queued > 0 {
+	if x.Address.Level == hostslots.NetworkLevel && e.opt.Lease > 0 && x.Queued > 0 {
+		held, of := e.leases.slices.share(x.Address.Name)
 		x.Reasons = append(x.Reasons, because(explain.NetworkShare, held, of, x.Address.Name))
 	}
 	if x.Lacks.Kind != explain.None && !x.Is(x.Lacks.Kind) {
@@ -162,7 +163,7 @@ func (e *Engine) groupWaits(x *Explanation) explain.Reason {
 	case x.Next > e.now:
 		return because(explain.GapNotOver)
 	case x.InLine > 0:
-		return because(explain.InLine, x.Address.Name, x.InLine)
+		return inLine(x)
 	}
 	return explain.Reason{}
 }
@@ -253,7 +254,7 @@ func (x *Explanation) group() string {
 	switch {
 	case x.Group != "":
 		return x.Group
-	case x.OnNetwork:
+	case x.Address.Level == hostslots.NetworkLevel:
 		return x.Site.Name
 	}
 	return x.Addr.String()
@@ -263,13 +264,51 @@ func (x *Explanation) group() string {
 // now.
 func (e *Engine) notBefore(x *Explanation) explain.Reason {
 	if x.Address.Next > x.Site.Next {
-		return x.AddressWhy
+		return e.addressNotBefore(x)
 	}
-	return x.SiteWhy
+	return e.siteNotBefore(x)
 }
 
 // siteWhy returns what holds the site back.
-func (e *Engine) siteWhy(x *Explanation) explain.Reason {
+func (e *Engine) siteWhy(x *Explanation) (reasons []explain.Reason) {
+	if x.Site.Open >= x.Site.MostOpen {
+		reasons = append(reasons, e.allOpen(x, &x.Site))
+	}
+	return append(reasons, e.siteNotBefore(x))
+}
+
+// addressWhy returns what holds the address or the shared network back.
+func (e *Engine) addressWhy(x *Explanation) (reasons []explain.Reason) {
+	switch l := &x.Address; {
+	case l.Level == hostslots.NoLevel:
+		return nil
+	case l.Open >= l.MostOpen:
+		reasons = append(reasons, e.allOpen(x, l))
+	case l.Next <= e.now && x.InLine > 0:
+		reasons = append(reasons, inLine(x))
+	}
+	return append(reasons, e.addressNotBefore(x))
+}
+
+// inLine returns that the site stands in line for its address or shared network.
+func inLine(x *Explanation) explain.Reason {
+	return because(explain.InLine, explain.LevelName(x.Address.Level), x.Address.Name, x.InLine)
+}
+
+// heldBy returns the level that holds a host back, and what holds that back.
+func (e *Engine) heldBy(x *Explanation) (hostslots.Level, []explain.Reason) {
+	switch level := x.HeldBy(e.now); level {
+	case hostslots.NoLevel:
+		return level, nil
+	case hostslots.SiteLevel:
+		return level, e.siteWhy(x)
+	default:
+		return level, e.addressWhy(x)
+	}
+}
+
+// siteNotBefore returns until when the site may not be requested, and by which rule.
+func (e *Engine) siteNotBefore(x *Explanation) explain.Reason {
 	l := &x.Site
 	r := because(explain.PaceGap, l.Gap)
 	switch {
@@ -294,9 +333,9 @@ func (e *Engine) siteWhy(x *Explanation) explain.Reason {
 	return explain.Reason{Kind: explain.NotBefore, Until: e.date(l.Next), By: r.String()}
 }
 
-// addressWhy returns what holds the address or the shared network back, and the sites that made it
-// back off.
-func (e *Engine) addressWhy(x *Explanation) explain.Reason {
+// addressNotBefore returns until when the address or the shared network may not be requested, and by
+// which rule, or which sites made it back off.
+func (e *Engine) addressNotBefore(x *Explanation) explain.Reason {
 	l := &x.Address
 	var r explain.Reason
 	switch {
@@ -305,7 +344,7 @@ func (e *Engine) addressWhy(x *Explanation) explain.Reason {
 	case l.Backoff > 0 && l.Gap == l.Backoff:
 		r = because(explain.PaceAddressBackoff, l.Gap, l.Name)
 		r.By = explain.List(l.Failing)
-	case x.OnNetwork:
+	case l.Level == hostslots.NetworkLevel:
 		r = because(explain.PaceNetworkGap, l.Gap, l.Name)
 	default:
 		r = because(explain.PaceAddressGap, l.Gap, l.Name)
@@ -321,7 +360,7 @@ func (e *Engine) allOpen(x *Explanation, l *hostslots.LevelView) explain.Reason 
 	if l == &x.Address {
 		own, usual = x.Limits.Address.Concurrent, e.cfg.ReqHostConcurrent
 	}
-	r := because(explain.AllOpen, l.Open, l.MostOpen, l.Name)
+	r := because(explain.AllOpen, l.Open, l.MostOpen, explain.LevelName(l.Level), l.Name)
 	r.By = e.levelRule(x, l, l.MostOpen == own, l.MostOpen == usual, "concurrent")
 	return r
 }
@@ -329,9 +368,9 @@ func (e *Engine) allOpen(x *Explanation, l *hostslots.LevelView) explain.Reason 
 // levelRule names what sets a limit of a site or an address: the rule of its own, the setting for
 // all, or rules of other hosts there.
 func (e *Engine) levelRule(x *Explanation, l *hostslots.LevelView, own, usual bool, limit string) string {
-	site := l == &x.Site
+	site := l.Level == hostslots.SiteLevel
 	switch {
-	case x.OnNetwork && !site:
+	case l.Level == hostslots.NetworkLevel:
 		return explain.SharedNetwork
 	case own && site:
 		return e.rules.set.Name(x.Limits.SiteRule)
@@ -396,7 +435,7 @@ func (e *Engine) SlotViews(w *SlotViews) (more bool) {
 			w.Offset--
 			continue
 		}
-		v, _ := e.slots.Slot(w.next, w.Hosts)
+		v, _ := e.slots.Slot(e.now, w.next, w.Hosts)
 		w.Found = append(w.Found, v)
 		views++
 	}
@@ -409,7 +448,7 @@ func (e *Engine) SlotView(n uint32, hosts int) (v hostslots.SlotView, used bool)
 	if int(n) >= e.cfg.QueueCount {
 		return hostslots.SlotView{}, false
 	}
-	return e.slots.Slot(n, hosts)
+	return e.slots.Slot(e.now, n, hosts)
 }
 
 // SlotSummaries fills dst with the slots from the given one on, and returns how many there were.

@@ -16,8 +16,11 @@ import (
 func TestWhy(t *testing.T) {
 	held := hostslots.HostView{
 		Addr: netip.MustParseAddr("10.0.0.1"), Slot: 3, Queued: 2, Offers: true,
-		Site:    hostslots.LevelView{Name: "a.test", MostOpen: 1, Gap: time.Second, Base: time.Second},
-		Address: hostslots.LevelView{Name: "10.0.0.1", MostOpen: 1, Gap: time.Second, Base: time.Second},
+		Site:    hostslots.LevelView{Level: hostslots.SiteLevel, Name: "a.test"},
+		Address: hostslots.LevelView{Level: hostslots.AddressLevel, Name: "10.0.0.1"},
+	}
+	for _, l := range []*hostslots.LevelView{&held.Site, &held.Address} {
+		l.MostOpen, l.Gap, l.Base = 1, time.Second, time.Second
 	}
 	with := func(change func(v *hostslots.HostView)) Explanation {
 		v := held
@@ -38,26 +41,28 @@ func TestWhy(t *testing.T) {
 			want: "due now; takes turns with 2 other hosts on 10.0.0.1"},
 		{name: "robots.txt", x: crawlWait,
 			want: "its robots.txt is fetched first; not before 2026-01-01T00:00:01Z: Req_Host_Per_Sec, " +
-				"one request in 1s"},
+				"one request in 1s to the site"},
 		{name: "moving", x: with(func(v *hostslots.HostView) {
 			v.Addr, v.Queued, v.Site.Next, v.Site.Last = netip.Addr{}, 0, 61*time.Second, time.Minute
 		}),
 			want: "no document is held for it; the doc index has offered none that is new; not before " +
-				"2026-01-01T00:00:01Z: Req_Host_Per_Sec, one request in 1s"},
+				"2026-01-01T00:00:01Z: Req_Host_Per_Sec, one request in 1s to the site"},
 		{name: "blocked weighs most", x: with(func(v *hostslots.HostView) {
 			v.Blocked, v.Site.Open = 90*time.Second, 1
 		}), want: "blocked by the operator until 2026-01-01T00:00:30Z"},
 		{name: "open requests before waiting for a slot",
-			x:    with(func(v *hostslots.HostView) { v.Address.Open, v.InSlotQueue = 1, true }),
-			want: "1 of 1 requests allowed to 10.0.0.1 are open (Req_Host_Concurrent); waits for one to end"},
+			x: with(func(v *hostslots.HostView) { v.Address.Open, v.InSlotQueue = 1, true }),
+			want: "1 of 1 requests allowed to the address 10.0.0.1 are open (Req_Host_Concurrent); " +
+				"waits for one to end"},
 		{name: "open requests of the site first",
-			x:    with(func(v *hostslots.HostView) { v.Address.Open, v.Site.Open = 1, 1 }),
-			want: "1 of 1 requests allowed to a.test are open (Req_Host_Concurrent); waits for one to end"},
+			x: with(func(v *hostslots.HostView) { v.Address.Open, v.Site.Open = 1, 1 }),
+			want: "1 of 1 requests allowed to the site a.test are open (Req_Host_Concurrent); " +
+				"waits for one to end"},
 		{name: "sites that failed", x: with(func(v *hostslots.HostView) {
 			v.Address.Next, v.Address.Backoff, v.Address.Gap = 61*time.Second, 2*time.Second, 2*time.Second
 			v.Address.Failing, v.Next = []string{"b.test", "c.test"}, 61*time.Second
-		}), want: "it may not be asked yet; not before 2026-01-01T00:00:01Z: 10.0.0.1 backs off, gap 2s, " +
-			"since several of its sites answered 429 or 503: b.test, c.test"},
+		}), want: "it may not be asked yet; not before 2026-01-01T00:00:01Z: the address 10.0.0.1 " +
+			"backs off, gap 2s, since several of its sites answered 429 or 503: b.test, c.test"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			cfg := configs.Default()
@@ -65,7 +70,6 @@ func TestWhy(t *testing.T) {
 			e := New(cfg, Options{})
 			e.Advance(time.Minute, start)
 			e.spiders.withRoom = 1
-			c.x.SiteWhy, c.x.AddressWhy = e.siteWhy(&c.x), e.addressWhy(&c.x)
 			if got := explain.Text(e.reasons(&c.x)); got != c.want {
 				t.Errorf("got:  %s\nwant: %s", got, c.want)
 			}

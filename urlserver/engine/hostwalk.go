@@ -8,6 +8,7 @@ import (
 
 	"urlserver/docindex"
 	"urlserver/hostslots"
+	"urlserver/urlserver/explain"
 )
 
 // HostRow is one host in a list of hosts.
@@ -20,6 +21,8 @@ type HostRow struct {
 	RuleBlocked  bool          // by a rule
 	Rule         string        // for people, where RuleBlocked
 	Fetched      Fetched
+	HeldBy       hostslots.Level // whose pace keeps it from being requested
+	Why          string          // what holds that level back, until when, and by which rule
 
 	key int64
 }
@@ -141,10 +144,12 @@ func (e *Engine) FinishHosts(w *HostWalk) {
 		if id == 0 {
 			continue // forgotten since
 		}
-		v := e.slots.Host(id).View()
-		r.InFlight = v.InFlight
+		x := Explanation{HostView: e.slots.Host(id).View()}
+		e.applyTo(&x, []byte(r.Name))
+		level, reasons := e.heldBy(&x)
+		r.InFlight, r.HeldBy, r.Why = x.InFlight, level, explain.Text(reasons)
 		if r.RuleBlocked {
-			r.Rule = e.rules.set.Name(e.rules.set.Limits([]byte(r.Name), v.Addr).SiteRule)
+			r.Rule = e.rules.set.Name(x.Limits.SiteRule)
 		}
 	}
 }

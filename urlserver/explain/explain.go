@@ -8,6 +8,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"urlserver/hostslots"
 )
 
 // Reason is one thing that is to be known about why nothing is sent to a host. The zero value is
@@ -58,6 +60,14 @@ func AllRules(address string) string { return "the rules for all hosts on " + ad
 
 // SharedNetwork names, as the By of a reason, the limits of a shared network.
 const SharedNetwork = "the limits of the shared network"
+
+// LevelName is what texts call a level.
+func LevelName(l hostslots.Level) string {
+	if l == hostslots.NetworkLevel {
+		return "shared network"
+	}
+	return l.String()
+}
 
 // List names several things, as the By of a reason.
 func List(names []string) string { return strings.Join(names, ", ") }

@@ -35,12 +35,12 @@ const (
 	// Its group is not ready. Args[0] is the group, unless said otherwise.
 
 	Regrouping
-	AllOpen     // Args: open requests, limit, group
+	AllOpen     // Args: open requests, limit, level, name
 	JoinPending // Args[1]: the host with the open request
 	NoSlot      // Args[1]: the number of slots
 	NotLeased
 	GapNotOver
-	InLine       // Args: the shared network or address, how many sites wait for it
+	InLine       // Args: level, the shared network or address, how many sites wait for it
 	NetworkShare // Args: slices that this daemon has, all slices, the shared network
 
 	// Its robots.txt is not ready.
@@ -157,12 +157,12 @@ var words = [kinds]string{
 
 	Regrouping: "goes to another group, since the rules or its address have changed, " +
 		"when the requests to it that are open have ended",
-	AllOpen:     "{0} of {1} requests allowed to {2} are open ({by}); waits for one to end",
+	AllOpen:     "{0} of {1} requests allowed to the {2} {3} are open ({by}); waits for one to end",
 	JoinPending: "its group {0} waits for an open request to {1}, which is to join it by {by}",
 	NoSlot:      "its group {0} waits for a host slot; all {1} are taken (Queue_Count)",
 	NotLeased:   "its group {0} is not reserved: the reservation is asked again and again",
 	GapNotOver:  "it may not be asked yet",
-	InLine:      "waits in line for {0}, as {1} sites do there",
+	InLine:      "waits in line for the {0} {1}, as {2} sites do there",
 	NetworkShare: "this daemon has {0} of the {1} slices into which daemons divide what the " +
 		"shared network {2} allows",
 
@@ -194,17 +194,18 @@ var words = [kinds]string{
 	PoolEmpty: "what is for spiderid {0} waits: no spider is connected that has said SPIDER {1}, or nothing",
 
 	NotBefore:           "not before {until}: {by}",
-	PaceRetryAfter:      "Retry-After, which came with status 429 or 503",
-	PaceLastFetch:       "politeness.delay_factor, {0} times as long as the last fetch took",
-	PaceBackoff:         "backing off after status 429 or 503, gap {0}",
-	PaceCrawlDelay:      "Crawl-delay of its robots.txt, {0}",
+	PaceRetryAfter:      "Retry-After, which came with status 429 or 503 of the site",
+	PaceLastFetch:       "politeness.delay_factor, {0} times as long as the last fetch took at the site",
+	PaceBackoff:         "the site is backing off after status 429 or 503, gap {0}",
+	PaceCrawlDelay:      "Crawl-delay of its robots.txt, {0} between two requests to the site",
 	PaceCrawlDelayOther: "Crawl-delay of another host of {1}, {0}",
-	PaceGap:             "{by}, one request in {0}",
-	PaceGapSinceStart: "{by}, one request in {0}; " +
+	PaceGap:             "{by}, one request in {0} to the site",
+	PaceGapSinceStart: "{by}, one request in {0} to the site; " +
 		"every host counts as asked when the daemon started",
-	PaceAddressGap:     "{by}, one request in {0} to all sites on {1}",
-	PaceAddressBackoff: "{1} backs off, gap {0}, since several of its sites answered 429 or 503: {by}",
-	PaceNetworkGap:     "the limits of the shared network {1}, one request in {0} to all its sites",
+	PaceAddressGap: "{by}, one request in {0} to all sites on the address {1}",
+	PaceAddressBackoff: "the address {1} backs off, gap {0}, since several of its sites answered " +
+		"429 or 503: {by}",
+	PaceNetworkGap: "the limits of the shared network {1}, one request in {0} to all its sites",
 
 	LeftOutBlocked: "the doc index is asked to leave it out: it is blocked by {by}",
 	LeftOutName:    "the doc index is asked to leave it out: {by}",

@@ -29,6 +29,8 @@ type hostRow struct {
 	Done         uint64     `json:"done"`    // fetched, well or not, since the daemon has known the host
 	Fetched      fetched    `json:"fetched"`
 	NextSend     *time.Time `json:"next_send"` // not before
+	HeldBy       *string    `json:"held_by"`   // the level that holds it back: site, address or network
+	Why          string     `json:"why"`       // what holds that level back; "": nothing does
 	BlockedUntil *time.Time `json:"blocked_until"`
 	BlockedBy    *string    `json:"blocked_by"` // "operator" or "rule"; null: it is not blocked
 	Rule         string     `json:"rule,omitempty"`
@@ -136,8 +138,9 @@ func (s *Server) hostRowOf(ctx context.Context, r *engine.HostRow) hostRow {
 	row := hostRow{
 		Host: r.Name, Held: r.Held, InFlight: r.InFlight,
 		Waiting: uint64(max(0, r.Held-r.InFlight)), Done: r.Fetched.Done(),
-		Fetched: s.fetchedOf(&r.Fetched), NextSend: s.moment(r.Next), BlockedUntil: s.moment(r.BlockedUntil),
-		BlockedBy: blockedBy(r.BlockedUntil, r.RuleBlocked), Rule: r.Rule,
+		Fetched: s.fetchedOf(&r.Fetched), NextSend: s.moment(r.Next), HeldBy: heldBy(r.HeldBy), Why: r.Why,
+		BlockedUntil: s.moment(r.BlockedUntil), BlockedBy: blockedBy(r.BlockedUntil, r.RuleBlocked),
+		Rule: r.Rule,
 	}
 	if s.store == nil {
 		return row

@@ -98,10 +98,10 @@ func (s *Server) hostOf(name string, x engine.Explanation) host {
 	return h
 }
 
-func (s *Server) levelOf(l *hostslots.LevelView, why explain.Reason) level {
+func (s *Server) levelOf(l *hostslots.LevelView, why []explain.Reason) level {
 	return level{
 		Name: l.Name, Gap: seconds(l.Gap), Open: l.Open, MostOpen: l.MostOpen, LastSend: s.moment(l.Last),
-		NextSend: s.moment(l.Next), Backoff: seconds(l.Backoff), Why: why.String(),
+		NextSend: s.moment(l.Next), Backoff: seconds(l.Backoff), Why: explain.Text(why),
 	}
 }
 
@@ -115,6 +115,15 @@ func (s *Server) robotsOf(x engine.Explanation) robotsTxt {
 		t.FetchedAt = &date
 	}
 	return t
+}
+
+// heldBy names a level; nil: none.
+func heldBy(level hostslots.Level) *string {
+	if level == hostslots.NoLevel {
+		return nil
+	}
+	name := level.String()
+	return &name
 }
 
 // moment converts a time of the daemon's clock to a date; 0 is none.
@@ -164,6 +173,7 @@ type slot struct {
 	Active   int        `json:"active"`
 	NextSend *time.Time `json:"next_send"` // not before
 	Gap      float64    `json:"gap_s"`
+	HeldBy   *string    `json:"held_by"` // as of a hostRow
 }
 
 func (s *Server) serveSlots(w http.ResponseWriter, r *http.Request) error {
@@ -193,6 +203,7 @@ func (s *Server) slotsOf(views []hostslots.SlotView) []slot {
 		slots = append(slots, slot{
 			Slot: v.Slot, Group: v.Addr.String(), Hosts: append([]string{}, v.Hosts...),
 			Queued: v.Queued, Active: v.Active, NextSend: s.moment(v.Next), Gap: seconds(v.Gap),
+			HeldBy: heldBy(v.HeldBy),
 		})
 	}
 	return slots

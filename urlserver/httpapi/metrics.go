@@ -64,7 +64,8 @@ func (f snapshot) Collect(out chan<- prometheus.Metric) {
 	m := metrics{out}
 	m.documents(s)
 	m.reservation(s)
-	m.slots(s.Slots)
+	m.slots(&s.Slots)
+	m.levels(&s.Slots.Levels)
 	m.spiders(s.Spiders)
 	m.index(s)
 	m.dns(&s.DNS)
@@ -152,7 +153,7 @@ func (m metrics) reservation(s *urlserver.Status) {
 	m.counter("reservation_errors_total", "Requests for a lease that the reservation did not answer.", s.LeaseErrors)
 }
 
-func (m metrics) slots(c hostslots.Counts) {
+func (m metrics) slots(c *hostslots.Counts) {
 	const help = "Host slots, by state; used: with room for more."
 	m.gauge("slots", help, c.Slots-c.Used, "state", "empty")
 	m.gauge("slots", help, c.Used-c.Full, "state", "used")
@@ -166,6 +167,31 @@ func (m metrics) slots(c hostslots.Counts) {
 	m.gauge("unresolved", "Documents held whose host's address is not known yet.", c.Unresolved)
 	m.gauge("unresolved_failing",
 		"Documents held whose host's name fails to resolve for now, and is looked up again.", c.Failing)
+}
+
+// levels sends the metrics of sites, addresses and shared networks.
+func (m metrics) levels(counts *[hostslots.Levels]hostslots.LevelCounts) {
+	const waiting = "Hosts with something to send, by what they wait for: site (its gap or Retry-After is " +
+		"not over), address (their turn on their address), network (in line for their shared network)."
+	const backoffs = "Times that a gap grew: of a site after status 429 or 503, of an address after " +
+		"those of several of its sites."
+	const putOff = "Requests whose site was due, and that had to get in line for their address or " +
+		"shared network."
+	site, address, network := hostslots.SiteLevel, hostslots.AddressLevel, hostslots.NetworkLevel
+	for _, level := range []hostslots.Level{site, address, network} {
+		m.gauge("hosts_waiting", waiting, counts[level].Waiting, "level", level.String())
+	}
+	for _, level := range []hostslots.Level{site, address} {
+		m.counter("backoffs_total", backoffs, counts[level].Backoffs, "level", level.String())
+	}
+	for _, level := range []hostslots.Level{address, network} {
+		m.counter("put_off_total", putOff, counts[level].PutOff, "level", level.String())
+	}
+	m.counter("retry_after_total", "Answers 429 and 503 with a Retry-After, which binds their site alone.",
+		counts[site].RetryAfters)
+	m.gauge("addresses_backing_off",
+		"Addresses that back off now, since several of their sites answered 429 or 503.",
+		counts[address].BackingOff)
 }
 
 // spiders sums up connections by IP address, since the port of a spider that dials in changes with

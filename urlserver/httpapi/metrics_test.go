@@ -12,6 +12,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus/testutil/promlint"
 
 	"urlserver/docindex"
+	"urlserver/hostslots"
 	"urlserver/urlserver"
 	"urlserver/urlserver/engine"
 )
@@ -25,6 +26,11 @@ func figures() snapshot {
 	s.Classes[docindex.Class2xx], s.Classes[docindex.ClassRobots] = 3, 1
 	s.Sent, s.Outcomes[docindex.Done], s.DNS.Found, s.DNS.Stale = 9, 4, 7, 2
 	s.Slots.Slots, s.Slots.Used, s.Slots.Full = 10, 6, 1
+	s.Slots.Levels = [hostslots.Levels]hostslots.LevelCounts{
+		hostslots.SiteLevel:    {Waiting: 11, Backoffs: 12, RetryAfters: 13},
+		hostslots.AddressLevel: {Waiting: 14, Backoffs: 15, BackingOff: 16, PutOff: 17},
+		hostslots.NetworkLevel: {Waiting: 18, PutOff: 19},
+	}
 	s.Delay.Observe(300 * time.Microsecond)
 	s.Delay.Observe(2 * time.Hour)
 	s.CandidateCalls.Seconds.Observe(time.Second)
@@ -81,6 +87,20 @@ urlserver_outcomes_total{class="timeout",outcome="timeout"} 0
 urlserver_slots{state="empty"} 4
 urlserver_slots{state="full"} 1
 urlserver_slots{state="used"} 5
+`, `
+urlserver_hosts_waiting{level="address"} 14
+urlserver_hosts_waiting{level="network"} 18
+urlserver_hosts_waiting{level="site"} 11
+`, `
+urlserver_backoffs_total{level="address"} 15
+urlserver_backoffs_total{level="site"} 12
+`, `
+urlserver_retry_after_total 13
+`, `
+urlserver_put_off_total{level="address"} 17
+urlserver_put_off_total{level="network"} 19
+`, `
+urlserver_addresses_backing_off 16
 `, `
 # TYPE urlserver_in_flight gauge
 urlserver_in_flight{spider="127.0.0.1"} 3

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"urlserver/docindex"
+	"urlserver/hostslots"
 	"urlserver/urlserver"
 	"urlserver/urlserver/engine"
 )
@@ -14,6 +15,7 @@ type status struct {
 	Uptime          float64           `json:"uptime_s"`
 	Paused          bool              `json:"paused"`
 	Slots           slotCounts        `json:"slots"`
+	Levels          levels            `json:"levels"`
 	Held            int               `json:"held"`
 	Leftover        int               `json:"leftover"`
 	Unresolved      int               `json:"unresolved"` // of leftover: their host's address is not known yet
@@ -42,6 +44,35 @@ type slotCounts struct {
 	Full    int `json:"full"`    // of used
 	Cooling int `json:"cooling"` // groups without a slot that may not be asked yet
 	Waiting int `json:"waiting"` // groups in line for a slot
+}
+
+// levels is how sites, addresses and shared networks hold hosts back.
+type levels struct {
+	Site struct {
+		Waiting    int    `json:"waiting"`     // hosts whose site may not be asked yet
+		Backoffs   uint64 `json:"backoffs"`    // answers 429 and 503, each of which made a gap longer
+		RetryAfter uint64 `json:"retry_after"` // of these: with a Retry-After
+	} `json:"site"`
+	Address struct {
+		Waiting    int    `json:"waiting"`     // hosts that wait for their turn on their address
+		Backoffs   uint64 `json:"backoffs"`    // times that a gap became longer, as several sites failed
+		BackingOff int    `json:"backing_off"` // addresses that back off now
+		PutOff     uint64 `json:"put_off"`     // requests that had to get in line
+	} `json:"address"`
+	Network struct {
+		Waiting int    `json:"waiting"` // hosts in line for their shared network
+		PutOff  uint64 `json:"put_off"` // requests that had to get in line
+	} `json:"network"`
+}
+
+func levelsOf(counts *[hostslots.Levels]hostslots.LevelCounts) (l levels) {
+	site, address, network := &counts[hostslots.SiteLevel], &counts[hostslots.AddressLevel],
+		&counts[hostslots.NetworkLevel]
+	l.Site.Waiting, l.Site.Backoffs, l.Site.RetryAfter = site.Waiting, site.Backoffs, site.RetryAfters
+	l.Address.Waiting, l.Address.Backoffs = address.Waiting, address.Backoffs
+	l.Address.BackingOff, l.Address.PutOff = address.BackingOff, address.PutOff
+	l.Network.Waiting, l.Network.PutOff = network.Waiting, network.PutOff
+	return l
 }
 
 type spider struct {
@@ -104,6 +135,7 @@ func (s *Server) statusOf(now urlserver.Status, totals *IndexTotals) status {
 		Paused: now.Paused,
 		Slots: slotCounts{now.Slots.Slots, now.Slots.Used, now.Slots.Full, now.Slots.Cooling,
 			now.Slots.Waiting},
+		Levels:          levelsOf(&now.Slots.Levels),
 		Held:            now.Slots.Held,
 		Leftover:        now.Slots.Leftover,
 		Unresolved:      now.Slots.Unresolved,

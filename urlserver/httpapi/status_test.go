@@ -112,6 +112,11 @@ func TestStatusOf(t *testing.T) {
 			Leftover: 14, Unresolved: 13, InFlight: 21},
 		Spiders: []engine.SpiderStats{{ID: 1, Addr: "127.0.0.1:1", InFlight: 21, Sent: 22, Done: 23}},
 	}
+	in.Slots.Levels = [hostslots.Levels]hostslots.LevelCounts{
+		hostslots.SiteLevel:    {Waiting: 41, Backoffs: 42, RetryAfters: 43},
+		hostslots.AddressLevel: {Waiting: 44, Backoffs: 45, BackingOff: 46, PutOff: 47},
+		hostslots.NetworkLevel: {Waiting: 48, PutOff: 49},
+	}
 	in.Outcomes[docindex.Done], in.Outcomes[docindex.DNS] = 24, 25
 	in.Classes[docindex.Class2xx], in.Classes[docindex.ClassNone], in.Classes[docindex.ClassDNS] = 23, 1, 25
 	server := New(Config{Daemon: newRig(t, setup{}).daemon, Log: zerolog.Nop()})
@@ -120,6 +125,9 @@ func TestStatusOf(t *testing.T) {
 		t.Fatal(err)
 	}
 	const want = `{"uptime_s":1.234567,"paused":true,"slots":{"total":20,"used":19,"full":18,"cooling":17,"waiting":16},` +
+		`"levels":{"site":{"waiting":41,"backoffs":42,"retry_after":43},` +
+		`"address":{"waiting":44,"backoffs":45,"backing_off":46,"put_off":47},` +
+		`"network":{"waiting":48,"put_off":49}},` +
 		`"held":15,"leftover":14,"unresolved":13,"in_flight":21,"spiders":[{"addr":"127.0.0.1:1","in_flight":21,"sent":22,"done":23}],` +
 		`"sent":10,"done":24,"retried":1,"expired":2,"lost":3,"stale":4,"bad_lines":6,` +
 		`"outcomes":{"dns":25,"done":24,"expired":0,"invalid":0,"out_of_scope":0,"robots":0,"stopped":0,"timeout":0},` +

@@ -34,6 +34,7 @@ type Slot struct {
 	Active   int        `json:"active"`
 	NextSend *time.Time `json:"next_send"` // not before
 	Gap      float64    `json:"gap_s"`
+	HeldBy   *string    `json:"held_by"` // the level that holds it back: site, address or network
 }
 
 // Blocked is a host that the operator or a rule has blocked.
@@ -108,6 +109,9 @@ func (f *Feed) describe(ctx context.Context, list []topEntry) ([]Slot, error) {
 		if v.Next > 0 {
 			next := f.date(v.Next)
 			s.NextSend = &next
+		}
+		if level := v.HeldBy.String(); level != "" {
+			s.HeldBy = &level
 		}
 		slots = append(slots, s)
 	}

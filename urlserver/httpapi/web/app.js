@@ -1,6 +1,6 @@
 // The dashboard: joins the live stream of the daemon with the parts of the page.
 
-import { $, make, say, num, span, moment, localised, call, toast } from "./ui.js";
+import { $, make, say, num, span, moment, until, levelName, localised, call, toast } from "./ui.js";
 import * as map from "./map.js";
 import * as charts from "./charts.js";
 import * as tables from "./tables.js";
@@ -34,6 +34,7 @@ function setStatus(s) {
   figures(s);
   state(s);
   tables.setStatus(s);
+  hosts.setStatus(s);
   shared.setStatus(s, growth);
   tables.setTotals(s.index, growth((x) => Object.values(x.outcomes).reduce((a, b) => a + b)));
   host.setEmbedded(s.index.embedded);
@@ -163,7 +164,8 @@ async function lookAt(n) {
   try {
     const s = await call("/api/slots/" + n);
     say($("picked"), "");
-    $("picked").append(`Slot ${n}: ${s.group}, ${num(s.active)} at a spider, ${num(s.queued)} queued, gap ${span(s.gap_s)}. `);
+    $("picked").append(`Slot ${n}: ${s.group}, ${num(s.active)} at a spider, ${num(s.queued)} queued, gap ${span(s.gap_s)}, ` +
+      (s.held_by ? `its ${levelName(s.held_by)} holds it back: next ${until(s.next_send)}. ` : "nothing holds it back. "));
     for (const name of s.hosts) $("picked").append(make("button", { type: "button", className: "link", onclick: () => host.explain(name) }, name), " ");
     return;
   } catch (err) {

@@ -46,9 +46,16 @@ function facts(x) {
     ["mean fetch", span(x.fetched.mean_fetch_s)],
     ["last failure", x.fetched.last_error ? `${x.fetched.last_error}, ${moment(x.fetched.last_error_at)}` : "none"],
     ["last send", moment(x.last_send)], ["next send", new Date(x.next_send) > Date.now() ? "not before " + moment(x.next_send) : "any time"],
-    ["gap", span(x.gap_s)], ["robots.txt", robots], ["blocked", blocked(x)],
+    ["gap", span(x.gap_s)], ["site", level(x.site)], ["address", level(x.address)], ["robots.txt", robots], ["blocked", blocked(x)],
   ];
   return make("dl", {}, ...list.flatMap(([k, v]) => [make("dt", {}, k), make("dd", {}, v)]));
+}
+
+// level is the pace of a site, or of its address or shared network: what holds it back, until when, and because of whom.
+function level(l) {
+  if (!l.name) return "not looked up";
+  return `${l.name}: gap ${span(l.gap_s)}, ${num(l.open)} of ${num(l.most_open)} requests open` +
+    (l.backoff_s ? `, backs off by ${span(l.backoff_s)}` : "") + (l.why ? `; ${localised(l.why)}` : "; nothing holds it back");
 }
 
 // blocked says who blocks a host; who does so by a rule is in the reason.

@@ -1,6 +1,6 @@
 // The table of hosts: sorted and filtered by the server, which also says how many are not shown.
 
-import { $, make, say, num, span, moment, until, call, rows } from "./ui.js";
+import { $, make, say, num, span, moment, localised, until, call, rows } from "./ui.js";
 
 const few = 5, some = 10, more = 25, most = 100; // rows: on a phone, elsewhere, then, at most
 
@@ -17,7 +17,7 @@ const columns = [
   { sort: "robots", head: "robots", about: "forbidden by robots.txt", text: (h) => num(h.fetched.robots), wide: true },
   { sort: "fetch", head: "mean fetch", about: "mean time from sending to DONE", text: (h) => span(h.fetched.mean_fetch_s), wide: true },
   { sort: "error", head: "last failure", about: "how the last document ended that failed", left: true, text: (h) => h.fetched.last_error || "–", wide: true },
-  { sort: "next", head: "next", about: "the host may be asked again", text: next },
+  { sort: "next", head: "next", about: "the host may be asked again; site, address or network: which of them holds it back", text: next },
 ];
 
 let sort = "waiting", reverse = false, limit = some;
@@ -25,7 +25,15 @@ let asking = 0, seen = true, explain;
 
 function next(h) {
   if (h.blocked_by === "rule") return "blocked by rule";
-  return h.blocked_by ? "blocked" : until(h.next_send);
+  if (h.blocked_by) return "blocked";
+  return until(h.next_send) + (h.held_by ? ` (${h.held_by})` : "");
+}
+
+// setStatus takes a status, which counts the hosts that wait by what they wait for.
+export function setStatus({ levels: { site, address, network } }) {
+  const back = address.backing_off;
+  say($("hosts-levels"), `Waiting: ${num(site.waiting)} for their site, ${num(address.waiting)} for their turn on their address, ` +
+    `${num(network.waiting)} for their shared network. ${num(back)} ${back === 1 ? "address backs" : "addresses back"} off.`);
 }
 
 function query() {
@@ -65,7 +73,7 @@ function row(h) {
     say(cells[i], c.text(now));
     cells[i].classList.toggle("none", cells[i].textContent === "0");
     if (c.ill) cells[i].classList.toggle("bad", c.ill(now) > 0);
-    if (c.sort === "next") cells[i].title = now.rule || (now.blocked_until ? "until " + moment(now.blocked_until) : "");
+    if (c.sort === "next") cells[i].title = now.rule || (now.blocked_until ? "until " + moment(now.blocked_until) : localised(now.why));
     if (c.sort === "error") cells[i].title = now.fetched.last_error_at ? moment(now.fetched.last_error_at) : "";
   });
   return tr;

@@ -57,6 +57,11 @@ export function until(text) {
   return left <= 0 ? "now" : "in " + span(left < 10 ? left : Math.round(left));
 }
 
+// levelName is what people call a level of politeness.
+export function levelName(level) {
+  return level === "network" ? "shared network" : level;
+}
+
 // call asks the API. What is refused is an Error with the daemon's own words.
 export async function call(path, method = "GET", body, type = "application/json") {
   const init = { method, headers: {} };
