@@ -73,6 +73,7 @@ type Store interface {
 	Source
 	Leaser
 	Returner
+	Pauser
 	Putter
 	Frontier
 	Crawls
@@ -93,6 +94,13 @@ type Returner interface {
 	// Return takes back documents that Candidates or Lease handed out and that were not fetched:
 	// they are scheduled as before. It reads DocID and URL of the outcomes, nothing else.
 	Return(ctx context.Context, o *Outcomes) error
+}
+
+// Pauser takes what is learned of hosts by requests for robots.txt.
+type Pauser interface {
+	// Pause notes how long hosts are to be left alone, and their gaps, as outcomes do. It reads URL,
+	// Pause and Gap of the outcomes, nothing else. After a restart it binds the slots, too.
+	Pause(ctx context.Context, o *Outcomes) error
 }
 
 // Putter stores documents and reads them.

@@ -44,6 +44,7 @@ type Parts struct {
 // Store is what the daemon uses of an embedded index in addition to the Source.
 type Store interface {
 	docindex.Returner
+	docindex.Pauser
 	docindex.Hooks
 	docindex.Inspector
 	docindex.Putter
@@ -74,6 +75,7 @@ type Daemon struct {
 	leaseBatches   chan *engine.LeaseBatch
 	outbox         *outbox         // of outcomes
 	returns        *outbox         // of documents for the embedded index to take back
+	pauses         *outbox         // of hosts, for the embedded index to keep
 	hard           context.Context // ends after the graceful stop
 	work           sync.WaitGroup  // requests for robots.txt
 	dialing        dialers
@@ -124,6 +126,7 @@ func New(cfg configs.Config, parts Parts) *Daemon {
 	d.outbox = newOutbox("outcomes", d.outcomesWithTargets, d.log)
 	d.outbox.setBackpressure, d.outbox.export = d.setBackpressure, d.exportTraces
 	d.returns = newOutbox("returned documents", d.returnAll, d.log)
+	d.pauses = newOutbox("pauses of hosts", d.pauseAll, d.log)
 	d.addresses = newClientAddresses(parts.Resolver)
 	d.configureFetches(&cfg)
 	d.configure(cfg)
@@ -138,6 +141,7 @@ func (d *Daemon) configure(cfg configs.Config) {
 	d.cfg.Store(&cfg)
 	d.outbox.configure(cfg.DocIndex)
 	d.returns.configure(cfg.DocIndex)
+	d.pauses.configure(cfg.DocIndex)
 	if d.parts.Store != nil {
 		d.configureStore(&cfg)
 	}
@@ -195,6 +199,7 @@ func (d *Daemon) Run(ctx context.Context, listener net.Listener) error {
 	helpers.Go(func() { d.askIndex(hard) })
 	helpers.Go(func() { d.outbox.run(hard) })
 	helpers.Go(func() { d.returns.run(hard) })
+	helpers.Go(func() { d.pauses.run(hard) })
 	helpers.Go(func() { d.reserve(hard) })
 	helpers.Go(func() { d.restoreBlocks(hard) })
 	d.dialing = dialers{dial: func(ctx context.Context, addr string) { d.dial(ctx, addr) }}
@@ -216,15 +221,16 @@ func (d *Daemon) Run(ctx context.Context, listener net.Listener) error {
 	return err
 }
 
-// drain delivers outstanding outcomes and returned documents to the doc index, for stopWait at
-// most.
+// drain delivers outstanding outcomes, returned documents and pauses to the doc index, for stopWait
+// at most.
 func (d *Daemon) drain() error {
-	var returns error
-	var both sync.WaitGroup
-	both.Go(func() { returns = d.returns.drain(stopWait) })
-	outcomes := d.outbox.drain(stopWait)
-	both.Wait()
-	return errors.Join(outcomes, returns)
+	var errs [3]error
+	var all sync.WaitGroup
+	for i, o := range []*outbox{d.outbox, d.returns, d.pauses} {
+		all.Go(func() { errs[i] = o.drain(stopWait) })
+	}
+	all.Wait()
+	return errors.Join(errs[:]...)
 }
 
 func ignoreClosed(err error) error {

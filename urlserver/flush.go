@@ -49,6 +49,9 @@ func (d *Daemon) flush() {
 	if out.Returns.Len() > 0 {
 		d.returns.put(&out.Returns, nil)
 	}
+	if out.Pauses.Len() > 0 {
+		d.pauses.put(&out.Pauses, nil)
+	}
 	d.parts.Traces.Drop(out.Skipped)
 	clear(out.Traces)
 	out.Traces, out.Skipped = out.Traces[:0], 0

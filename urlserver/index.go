@@ -49,6 +49,13 @@ func (d *Daemon) returnAll(ctx context.Context, o *docindex.Outcomes) error {
 	return err
 }
 
+// pauseAll makes the embedded index keep what was learned of hosts.
+func (d *Daemon) pauseAll(ctx context.Context, o *docindex.Outcomes) error {
+	err := d.parts.Store.Pause(ctx, o)
+	d.noteIndex(err)
+	return err
+}
+
 // noteIndex records the result of a call to the index, and logs each change.
 func (d *Daemon) noteIndex(err error) {
 	was := d.indexErr.Load()

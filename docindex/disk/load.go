@@ -124,11 +124,16 @@ func (l *loading) preset(key, value []byte) error {
 	return nil
 }
 
+// pause restores what the slots learned of a host. If they were in use shortly before the restart,
+// they may have requested the host since its pause ended, so its gap counts from now.
 func (l *loading) pause(key, value []byte) error {
 	r := reader{b: value}
 	until, gap := r.int(), r.int()
 	if r.bad {
 		return errRow
+	}
+	if until <= l.now && l.served > 0 && gap > 0 && until+keepGap > l.now {
+		until = l.served + gap
 	}
 	if until <= l.now && (gap == 0 || until+keepGap <= l.now) {
 		l.stale = append(l.stale, append([]byte{}, key...))

@@ -155,9 +155,7 @@ func (s *Store) endLocked(out *docindex.Outcome, now int64) error {
 	if err != nil || !ok {
 		return err
 	}
-	if out.Pause > 0 || out.Gap > 0 {
-		s.pauseLocked(docindex.HostOf(url), now+out.Pause.Milliseconds(), out.Gap.Milliseconds(), now)
-	}
+	s.pauseLocked(out, url, now)
 	transit := s.transitOf(&n)
 	if d.completed || transit == 0 && embedded.DueMS(d.at.due()) > now && out.Kind.OfAttempt() { // rescheduled since
 		return nil
@@ -204,11 +202,40 @@ func (s *Store) ownURLLocked(out *docindex.Outcome, n *name, d *doc) (url []byte
 	return url, err == nil && out.IsOf(url), err
 }
 
-// pauseLocked notes until when URL Frontier clients get no URL of a host, and the host's gap.
-func (s *Store) pauseLocked(host []byte, until, gap, now int64) {
-	if len(host) == 0 {
+// Pause is [docindex.Pauser.Pause].
+func (s *Store) Pause(ctx context.Context, o *docindex.Outcomes) error {
+	return embedded.InBatches(ctx, o.Len(), func(from, to int) error {
+		b, no, err := s.pauseSome(o, from, to)
+		if err != nil {
+			return err
+		}
+		return s.waitSync(b, no)
+	})
+}
+
+func (s *Store) pauseSome(o *docindex.Outcomes, from, to int) (b *pebble.Batch, no uint64, err error) {
+	s.base.Mu.Lock()
+	defer s.base.Mu.Unlock()
+	if err := s.beginLocked(); err != nil {
+		return nil, 0, err
+	}
+	now := s.base.Now()
+	for i := from; i < to; i++ {
+		out := o.At(i)
+		s.pauseLocked(&out, out.URL, now)
+	}
+	b, err = s.commitLocked()
+	return b, s.journal.no, err
+}
+
+// pauseLocked notes what an outcome says of the host of a URL: until when URL Frontier clients get
+// none of it, and its gap.
+func (s *Store) pauseLocked(out *docindex.Outcome, url []byte, now int64) {
+	host := docindex.HostOf(url)
+	if len(host) == 0 || out.Pause <= 0 && out.Gap <= 0 {
 		return
 	}
+	until, gap := now+out.Pause.Milliseconds(), out.Gap.Milliseconds()
 	s.base.Sched.PauseHost(host, until, gap, now)
 	s.keepPauseLocked(host, until, gap)
 }

@@ -14,6 +14,7 @@ var consumerCases = []testCase{
 	{"doors: queues of many hosts", consumerMixed},
 	{"doors: settings bind the slots", consumerSettings},
 	{"doors: the slots' pauses bind calls", consumerPause},
+	{"doors: what robots.txt teaches the slots binds calls", consumerRobotsPause},
 	{"doors: what the slots return", consumerReturn},
 	{"doors: crowded queue of a busy host", consumerCrowd},
 }
@@ -94,6 +95,21 @@ func consumerPause(t *testing.T, s docindex.Store) {
 	wantURLs(t, call(t, s, any))
 	time.Sleep(time.Millisecond)
 	wantURLs(t, call(t, s, any), "http://a.test/2")
+}
+
+func consumerRobotsPause(t *testing.T, s docindex.Store) {
+	add(t, s, urls("http://a.test/1", "http://b.test/1")...)
+	var o docindex.Outcomes
+	o.Add(docindex.Outcome{URL: []byte("http://a.test/"), Pause: 20 * time.Second, Gap: 20 * time.Second})
+	o.Add(docindex.Outcome{URL: []byte("http://never.put.test/"), Pause: 20 * time.Second})
+	if err := s.Pause(t.Context(), &o); err != nil {
+		t.Fatal(err)
+	}
+	wantURLs(t, call(t, s, any), "http://b.test/1")
+	time.Sleep(20*time.Second - time.Millisecond)
+	wantURLs(t, call(t, s, any))
+	time.Sleep(time.Millisecond)
+	wantURLs(t, call(t, s, any), "http://a.test/1")
 }
 
 func consumerReturn(t *testing.T, s docindex.Store) {

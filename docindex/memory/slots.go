@@ -82,6 +82,27 @@ func (m *Store) Outcomes(ctx context.Context, o *docindex.Outcomes) error {
 	return m.each(ctx, o, m.endLocked)
 }
 
+// Pause is [docindex.Pauser.Pause].
+func (m *Store) Pause(ctx context.Context, o *docindex.Outcomes) error {
+	return embedded.InBatches(ctx, o.Len(), func(from, to int) error {
+		m.base.Mu.Lock()
+		defer m.base.Mu.Unlock()
+		now := m.base.Now()
+		for i := from; i < to; i++ {
+			out := o.At(i)
+			m.pauseLocked(&out, out.URL, now)
+		}
+		return nil
+	})
+}
+
+// pauseLocked notes what an outcome says of the host of a URL.
+func (m *Store) pauseLocked(out *docindex.Outcome, url []byte, now int64) {
+	if out.Pause > 0 || out.Gap > 0 {
+		m.base.Sched.PauseHost(docindex.HostOf(url), now+out.Pause.Milliseconds(), out.Gap.Milliseconds(), now)
+	}
+}
+
 // Return is [docindex.Returner.Return].
 func (m *Store) Return(ctx context.Context, o *docindex.Outcomes) error {
 	return m.each(ctx, o, m.returnLocked)
@@ -117,10 +138,7 @@ func (m *Store) eachOf(o *docindex.Outcomes, from, to int, do func(id uint32, ou
 
 func (m *Store) endLocked(id uint32, out *docindex.Outcome, now int64) {
 	r := m.docs.records.At(id)
-	if out.Pause > 0 || out.Gap > 0 {
-		m.base.Sched.PauseHost(docindex.HostOf(m.docs.url(r)), now+out.Pause.Milliseconds(),
-			out.Gap.Milliseconds(), now)
-	}
+	m.pauseLocked(out, m.docs.url(r), now)
 	// rescheduled since
 	if r.state() == docindex.Completed || r.state() == docindex.Scheduled && embedded.DueMS(r.due()) > now &&
 		out.Kind.OfAttempt() {

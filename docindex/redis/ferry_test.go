@@ -135,6 +135,10 @@ func (x *ferried) CrawlSettings(ctx context.Context, since uint64,
 	return version, err
 }
 
+func (x *ferried) Pause(ctx context.Context, o *docindex.Outcomes) error {
+	return x.try(ctx, func(ctx context.Context, _ func(func())) error { return x.s.Pause(ctx, o) })
+}
+
 func (x *ferried) Return(ctx context.Context, o *docindex.Outcomes) error {
 	return x.try(ctx, func(ctx context.Context, _ func(func())) error { return x.s.Return(ctx, o) })
 }

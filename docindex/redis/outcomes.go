@@ -44,6 +44,21 @@ func endedAt(out *docindex.Outcome) string {
 	return decimal(max(1, out.At.Unix()))
 }
 
+// Pause is [docindex.Pauser.Pause].
+func (s *Store) Pause(ctx context.Context, o *docindex.Outcomes) error {
+	var args [shards][]string
+	for i := range o.Len() {
+		out := o.At(i)
+		if host := hostOf(string(out.URL)); host != "" {
+			shard := shardOf(host)
+			args[shard] = append(args[shard], "pause", decimal(out.Pause.Milliseconds()),
+				decimal(out.Gap.Milliseconds()), host)
+		}
+	}
+	_ = s.updateHosts(ctx, args) // the heartbeat repeats it
+	return ctx.Err()
+}
+
 // Return is [docindex.Returner.Return].
 func (s *Store) Return(ctx context.Context, o *docindex.Outcomes) error {
 	return s.each(ctx, o, returnScript, func(*docindex.Outcome) []string { return nil })

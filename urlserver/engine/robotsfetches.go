@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"time"
 
+	"urlserver/docindex"
 	"urlserver/hostslots"
 	"urlserver/internal/container/dense"
 	"urlserver/internal/container/timeheap"
@@ -141,12 +142,27 @@ func (e *Engine) Fetched(id uint32, resp robots.Response) {
 		e.endBlockedFetches(t.host) // it may be blocked since the request went out
 		return
 	}
+	host := t.host
 	next, final, done := t.route.Answer(resp)
 	if done {
 		e.finishFetch(id, final)
-		return
+	} else {
+		e.redirect(id, t, next)
 	}
-	e.redirect(id, t, next)
+	e.keepPause(host)
+	if of := e.slots.HostOf(t.origin); done && of != host {
+		e.keepPause(of)
+	}
+}
+
+// keepPause makes the doc index keep how long a host is to be left alone, if that is longer than
+// usual. It learns that of documents by their outcomes, but a request for robots.txt has none.
+func (e *Engine) keepPause(host uint32) {
+	h := e.slots.Host(host)
+	if wait, gap := h.RemainingWait(e.now); e.opt.Exact && gap > 0 {
+		url := append(append([]byte("http://"), h.Name()...), '/')
+		e.Out.Pauses.Add(docindex.Outcome{URL: url, Pause: wait, Gap: gap})
+	}
 }
 
 // redirect continues a fetch where a redirect leads, under the pace of the host there.
